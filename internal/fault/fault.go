@@ -1,0 +1,79 @@
+// Package fault names the kinds of failure that somebody outside can act on, and
+// carries the one sentence that tells them. It knows no protocol: each edge (http,
+// smtp) owns one table from Kind to its own reply.
+package fault
+
+import (
+	"errors"
+	"time"
+)
+
+// Kind says what the caller can do about a failure.
+type Kind uint8
+
+// The zero Kind is Internal, so that an error nobody classified is our bug and
+// never the caller's.
+const (
+	Internal        Kind = iota // our bug: nothing the caller can do
+	Unauthenticated             // present a valid credential
+	Forbidden                   // use another credential
+	NoInbox                     // no live inbox at this address
+	NotFound                    // the thing inside the inbox or account is not there
+	Invalid                     // correct the request
+	Refused                     // a plan or business rule says no
+	TooLarge                    // send less
+	TooMany                     // slow down, RetryAfter says how long
+	InboxFull                   // this one inbox is over its quota
+	StorageFull                 // the disk is full: later, not soon
+	Unavailable                 // try again soon
+)
+
+var kindNames = [...]string{
+	"internal", "unauthenticated", "forbidden", "no inbox", "not found", "invalid",
+	"refused", "too large", "too many", "inbox full", "storage full", "unavailable",
+}
+
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return "unknown"
+}
+
+// Error is a classified failure. Detail is a whole sentence for the person outside and
+// never names an internal; Err is the cause, for our own log only.
+type Error struct {
+	Kind       Kind
+	Detail     string
+	RetryAfter time.Duration // with TooMany and Unavailable; zero lets the edge choose
+	Err        error
+}
+
+// New makes an Error without a cause.
+func New(kind Kind, detail string) *Error { return &Error{Kind: kind, Detail: detail} }
+
+// Wrap makes an Error that keeps its cause for the log.
+func Wrap(kind Kind, detail string, err error) *Error {
+	return &Error{Kind: kind, Detail: detail, Err: err}
+}
+
+func (e *Error) Error() string {
+	if e.Err != nil {
+		return e.Kind.String() + ": " + e.Detail + ": " + e.Err.Error()
+	}
+	return e.Kind.String() + ": " + e.Detail
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// KindOf returns the Kind of err, Internal for an error that is not a fault.
+func KindOf(err error) Kind {
+	var f *Error
+	if errors.As(err, &f) {
+		return f.Kind
+	}
+	return Internal
+}
+
+// Is reports whether err is a fault of kind.
+func Is(err error, kind Kind) bool { return err != nil && KindOf(err) == kind }
