@@ -1,0 +1,148 @@
+package message
+
+import "strings"
+
+// addressReader reads an address list as mail really has them (RFC 5322 sections 3.4 and
+// 4.4, and everything beside): one pass, nothing is an error. The value is raw, encoded
+// words are decoded only inside a name, so that a decoded comma or bracket stays text.
+type addressReader struct {
+	list    []Mailbox
+	text    strings.Builder // outside brackets and comments; quotes kept around a local part
+	angle   string          // the last <...>
+	comment string
+	bracket bool
+	at      bool // text has an @
+	flushed int  // elements read, also empty ones
+}
+
+// appendMailboxes appends the mailboxes of one field. Groups give their members, and an
+// element without any address gives its name alone.
+func appendMailboxes(list []Mailbox, value string) []Mailbox {
+	r := addressReader{list: list}
+	for value != "" && r.flushed < maxAddresses {
+		value = r.read(value)
+	}
+	r.flush()
+	return r.list
+}
+
+// read takes the next piece off value.
+func (r *addressReader) read(value string) (rest string) {
+	switch c := value[0]; c {
+	case ',', ';':
+		r.flush()
+	case '"':
+		quoted, rest := unquote(value)
+		if strings.HasPrefix(rest, "@") {
+			quoted = `"` + quoted + `"`
+		}
+		r.text.WriteString(quoted)
+		return rest
+	case '(':
+		r.comment, rest = cutComment(value)
+		return rest
+	case '<':
+		inner, rest := cutAngle(value[1:])
+		r.angle, r.bracket = inner, true
+		return rest
+	case ':':
+		if !r.bracket && !r.at {
+			r.text.Reset() // the name of a group
+			break
+		}
+		r.text.WriteByte(c)
+	default:
+		end := strings.IndexAny(value, `,;"(<:`)
+		if end < 0 {
+			end = len(value)
+		}
+		r.text.WriteString(value[:end])
+		r.at = r.at || strings.Contains(value[:end], "@")
+		return value[end:]
+	}
+	return value[1:]
+}
+
+// cutAngle reads up to the closing bracket; without one, up to the next comma. Of nested
+// brackets the inner ones count, and a source route is dropped.
+func cutAngle(s string) (inner, rest string) {
+	end := strings.IndexByte(s, '>')
+	if end < 0 {
+		if end = strings.IndexByte(s, ','); end < 0 {
+			return s, ""
+		}
+		return s[:end], s[end:]
+	}
+	inner, rest = s[:end], strings.TrimLeft(s[end+1:], ">")
+	inner = inner[strings.LastIndexByte(inner, '<')+1:]
+	if strings.HasPrefix(inner, "@") {
+		inner = inner[strings.IndexByte(inner, ':')+1:]
+	}
+	return inner, rest
+}
+
+// cutComment reads the (nested) comment at the start of s.
+func cutComment(s string) (comment, rest string) {
+	depth := 0
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case '(':
+			depth++
+		case ')':
+			if depth--; depth == 0 {
+				return s[1:i], s[i+1:]
+			}
+		}
+	}
+	return s[1:], ""
+}
+
+// flush ends the current mailbox.
+func (r *addressReader) flush() {
+	text := strings.TrimSpace(r.text.String())
+	m := Mailbox{Email: r.angle, Name: text}
+	if !r.bracket {
+		m.Name, m.Email = splitBare(text)
+	}
+	if m.Name == "" {
+		m.Name = r.comment
+	}
+	m.Name = strings.TrimSpace(decodeWords(m.Name))
+	m.Email = cleanAddress(m.Email)
+	if m != (Mailbox{}) {
+		r.list = append(r.list, m)
+	}
+	*r = addressReader{list: r.list, flushed: r.flushed + 1}
+}
+
+// splitBare finds the address in a text without brackets: its last word with an @, or its
+// only word.
+func splitBare(text string) (name, email string) {
+	at := strings.LastIndexByte(text, '@')
+	switch {
+	case at < 0 && strings.ContainsAny(text, " \t=\""):
+		return text, ""
+	case at < 0:
+		return "", text // a local name, as root
+	}
+	start := strings.LastIndexAny(text[:at], " \t") + 1
+	if q := strings.IndexByte(text[:at], '"'); q >= 0 && text[at-1] == '"' && q < at-1 {
+		start = q // a quoted local part, blanks included
+	}
+	end := at + 1
+	for end < len(text) && !isBlank(text[end]) {
+		end++
+	}
+	return strings.TrimSpace(text[:start] + text[end:]), text[start:end]
+}
+
+// cleanAddress removes what no address has. Obsolete blanks around dots go too.
+func cleanAddress(s string) string {
+	s = cleanHeader(s)
+	if strings.IndexByte(s, ' ') < 0 || strings.IndexByte(s, '"') >= 0 {
+		return strings.TrimSpace(s)
+	}
+	return strings.ReplaceAll(s, " ", "")
+}

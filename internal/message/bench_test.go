@@ -1,0 +1,33 @@
+package message
+
+import (
+	"os"
+	"testing"
+)
+
+// BenchmarkParseOTPMail is the road every mail in takes: parse, and the visible text for
+// the code finder.
+func BenchmarkParseOTPMail(b *testing.B) {
+	raw, err := os.ReadFile("testdata/otp.eml")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(raw)))
+	b.ReportAllocs()
+	for b.Loop() {
+		Parse(raw)
+	}
+}
+
+func BenchmarkVisibleText(b *testing.B) {
+	raw, err := os.ReadFile("testdata/otp.eml")
+	if err != nil {
+		b.Fatal(err)
+	}
+	html := Parse(raw).HTML
+	b.SetBytes(int64(len(html)))
+	b.ReportAllocs()
+	for b.Loop() {
+		VisibleText(html)
+	}
+}

@@ -1,0 +1,210 @@
+package message
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// What a hostile mail may cost. Time is CPU time of the process, so that a busy machine
+// fails no test.
+var (
+	timeCap = 250 * time.Millisecond
+	heapCap = uint64(64 << 20) // of everything that is allocated, so of the heap's peak too
+)
+
+func cpuTime(t testing.TB) time.Duration {
+	t.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func allocated() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
+}
+
+var maxMail = 25 << 20 // what SMTP lets through
+
+// fill repeats s up to size bytes.
+func fill(s string, size int) string { return strings.Repeat(s, size/len(s)) }
+
+func mail(header, body string) string {
+	return "From: a@b.example\r\nSubject: bomb\r\nMIME-Version: 1.0\r\n" + header + "\r\n\r\n" + body
+}
+
+func htmlMail(html string) string { return mail("Content-Type: text/html; charset=utf-8", html) }
+
+func nested(depth int, boundary func(int) string) string {
+	var b strings.Builder
+	for i := range depth {
+		fmt.Fprintf(&b, "Content-Type: multipart/mixed; boundary=\"%s\"\r\n\r\n--%s\r\n", boundary(i), boundary(i))
+	}
+	return b.String()
+}
+
+func mixed(parts string) string { return mail(`Content-Type: multipart/mixed; boundary="b"`, parts) }
+
+var bombs = []struct {
+	name string
+	mail func() string
+}{
+	{"nesting", func() string {
+		return nested(maxMail/70, func(i int) string { return fmt.Sprint("b", i) })
+	}},
+	{"nesting, one boundary", func() string {
+		return nested(maxMail/70, func(int) string { return "b" }) + fill("--b\r\n\r\n", maxMail/50)
+	}},
+	{"nesting, delimiters everywhere", func() string {
+		return nested(maxDepth, func(i int) string { return string(rune('a' + i)) }) + "\r\n" + fill("\r\n--zz", maxMail-8192)
+	}},
+	{"nesting, long delimiters of the outermost", func() string {
+		long := fill("x", 990)
+		return nested(maxDepth, func(i int) string { return long + fmt.Sprint(i) }) + "\r\n" + fill("\r\n--"+long, maxMail-(64<<10))
+	}},
+	{"nested boundaries that begin alike", func() string {
+		return nested(500, func(i int) string { return fill("=_", 2*i+2) }) + fill("text\r\n", 1<<20)
+	}},
+	{"messages in messages", func() string { return fill("Content-Type: message/rfc822\r\n\r\n", maxMail) }},
+	{"parts", func() string { return mixed(fill("--b\r\n\r\nx\r\n", maxMail-512)) }},
+	{"empty parts", func() string { return mixed(fill("--b\n", maxMail-512)) }},
+	{"parts of many fields", func() string { return mixed(fill("--b\n"+fill("a:\n", 25<<10), maxMail-512)) }},
+	{"parts of many lines", func() string { return mixed(fill("--b\n"+fill("-\n", 25<<10), maxMail-512)) }},
+	{"texts", func() string { return mixed(fill("--b\r\n\r\n"+fill("x\r\n", 20<<10), maxMail-512)) }},
+	{"files", func() string {
+		return mixed(fill("--b\r\nContent-Type: a/b\r\nContent-Transfer-Encoding: base64\r\n\r\n"+fill("QUJD", 2<<20)+"\r\n", maxMail-512))
+	}},
+	{"fields", func() string { return fill("A: b\r\n", maxMail) }},
+	{"empty fields", func() string { return fill("a:\n", maxMail) }},
+	{"malformed fields", func() string { return fill("nothing\n", maxMail) }},
+	{"one folded field", func() string { return "Subject: x" + fill("\r\n y", maxMail) }},
+	{"one long line", func() string { return "Subject: " + fill("x", maxMail) }},
+	{"addresses", func() string { return "To: " + fill("a@b,", 250<<10) + "\r\n\r\n" }},
+	{"opened brackets", func() string { return "To: " + fill("<,", 250<<10) + "\r\n\r\n" }},
+	{"opened comments", func() string { return "To: " + fill("(,", 250<<10) + "\r\n\r\n" }},
+	{"quotes", func() string { return "To: " + fill(`"a" `, 250<<10) + "\r\n\r\n" }},
+	{"groups", func() string { return "To: " + fill("x", 120<<10) + "@" + fill(":", 120<<10) + "\r\n\r\n" }},
+	{"address fields", func() string { return fill("To: a,b,c,<,(,\r\n", 250<<10) + "\r\n" }},
+	{"references", func() string { return "References: " + fill("<a>", 250<<10) + "\r\n\r\n" }},
+	{"continuations", func() string {
+		var b strings.Builder
+		for i := range 20000 {
+			fmt.Fprintf(&b, ";\r\n filename*%d*=%%41", 20000-i)
+		}
+		return mail("Content-Disposition: attachment"+b.String(), "x")
+	}},
+	{"continuations of one number", func() string {
+		return mail("Content-Disposition: attachment"+fill(";\r\n filename*0*=''%41%41", 250<<10), "x")
+	}},
+	{"parameters", func() string { return mail("Content-Type: text/plain"+fill(";a=b", 250<<10), "x") }},
+	{"encoded words", func() string { return "Subject: " + fill("=?utf-8?q?=41?=\r\n ", 250<<10) + "\r\n\r\n" }},
+	{"opened words", func() string { return "Subject: " + fill("=?a?q?x", 250<<10) + "\r\n\r\n" }},
+	{"word marks", func() string { return "Subject: " + fill("=?", 250<<10) + "\r\n\r\n" }},
+	{"charsets in words", func() string {
+		var b strings.Builder
+		for i := 0; b.Len() < 250<<10; i++ {
+			fmt.Fprintf(&b, "=?%s?b?gYKDhIWGh4g=?= ", []string{"gb18030", "iso-2022-jp", "big5", "x-unknown-" + fmt.Sprint(i), "utf-16", "utf-7", "koi8-r"}[i%7])
+		}
+		return "Subject: " + b.String() + "\r\n\r\n"
+	}},
+	{"gb18030", func() string {
+		return mail("Content-Type: text/plain; charset=gb18030", fill("\x81\x30\x81\x30", maxMail))
+	}},
+	{"iso-2022-jp", func() string {
+		return mail("Content-Type: text/plain; charset=iso-2022-jp", fill("\x1b$B\x1b(B", maxMail))
+	}},
+	{"utf-7", func() string { return mail("Content-Type: text/plain; charset=utf-7", fill("+A", maxMail)) }},
+	{"windows-1252", func() string { return mail("Content-Type: text/plain; charset=windows-1252", fill("\x80", maxMail)) }},
+	{"base64", func() string {
+		return mail("Content-Type: a/b\r\nContent-Transfer-Encoding: base64", fill("QUJD\r\n", maxMail))
+	}},
+	{"base64 of noise", func() string {
+		return mail("Content-Type: a/b\r\nContent-Transfer-Encoding: base64", fill("Q\x00QQ-", maxMail))
+	}},
+	{"quoted-printable", func() string {
+		return mail("Content-Type: a/b\r\nContent-Transfer-Encoding: quoted-printable", fill("=41=", maxMail))
+	}},
+	{"quoted-printable of blanks", func() string {
+		return mail("Content-Type: a/b\r\nContent-Transfer-Encoding: quoted-printable", fill("="+fill(" ", 4000)+"x", maxMail))
+	}},
+	{"quoted-printable, one run of blanks", func() string {
+		return mail("Content-Type: a/b\r\nContent-Transfer-Encoding: quoted-printable", fill(" ", maxMail-8192)+"x")
+	}},
+	{"uuencode", func() string {
+		return mail("Content-Type: a/b\r\nContent-Transfer-Encoding: x-uuencode", "begin 644 x\n"+fill("!a\n", maxMail))
+	}},
+	{"urls", func() string { return mail("", fill("http://x ", maxMail)) }},
+	{"many urls", func() string {
+		var b strings.Builder
+		for i := 0; b.Len() < 2<<20; i++ {
+			fmt.Fprintf(&b, "https://x.example/%d ", i)
+		}
+		return mail("", b.String())
+	}},
+	{"url of urls", func() string { return mail("", fill("http://", maxMail)) }},
+	{"url of brackets", func() string { return mail("", fill("http://("+fill(")", 900)+" ", maxMail)) }},
+	{"no urls", func() string { return mail("", fill("://", maxMail)) }},
+	{"links", func() string { return htmlMail(fill("<a href=http://x>y</a>", maxMail)) }},
+	{"opened links", func() string { return htmlMail(fill("<a href=http://x>", maxMail)) }},
+	{"elements", func() string { return htmlMail(fill("<b>", maxMail)) }},
+	{"paragraphs in elements", func() string { return htmlMail(fill("<b>", 3*maxOpenElements-9) + fill("<p>", maxMail)) }},
+	{"end tags of nothing", func() string { return htmlMail(fill("<b>", 3*maxOpenElements-9) + fill("</i>", maxMail)) }},
+	{"end tags in a cell", func() string {
+		return htmlMail("<div><td>" + fill("<b>", 3*maxOpenElements-20) + fill("</div>", maxMail))
+	}},
+	{"items in elements", func() string { return htmlMail(fill("<b>", 3*maxOpenElements-9) + fill("<li></li>", maxMail)) }},
+	{"tables", func() string { return htmlMail(fill("<table><tr><td>", maxMail)) }},
+	{"tags", func() string { return htmlMail(fill("<", maxMail)) }},
+	{"end tags of names", func() string { return htmlMail(fill("</", maxMail)) }},
+	{"style sheets", func() string {
+		return htmlMail("<style>" + fill(".a{display:none}", 1<<20) + "</style>" + fill("<b class=a>", 1<<20))
+	}},
+	{"style braces", func() string { return htmlMail("<style>" + fill("{", maxMail)) }},
+	{"classes", func() string {
+		return htmlMail("<style>.a{color:red}.b{opacity:0}</style><b class='" + fill("b ", maxMail))
+	}},
+	{"styles", func() string { return htmlMail("<b style='" + fill("display:none;", 2<<20-20) + "'>") }},
+	{"style elements", func() string { return htmlMail(fill("<style></style>", maxMail)) }},
+	{"comments", func() string { return htmlMail(fill("<!-->", maxMail)) }},
+	{"opened comments in html", func() string { return htmlMail(fill("<!--", maxMail)) }},
+	{"scripts", func() string { return htmlMail(fill("<script></", maxMail)) }},
+	{"attributes", func() string { return htmlMail("<b " + fill("a=b ", maxMail)) }},
+	{"entities", func() string { return htmlMail(fill("&amp;", maxMail)) }},
+	{"half entities", func() string { return htmlMail(fill("&a", maxMail)) }},
+	{"digits", func() string { return mail("", fill("123456 ", maxMail)) }},
+	{"zeros", func() string { return fill("\x00", maxMail) }},
+	{"noise", func() string {
+		b := make([]byte, maxMail/6)
+		rand.NewChaCha8([32]byte{1}).Read(b)
+		return string(b)
+	}},
+}
+
+func TestBombsAreCheap(t *testing.T) {
+	for _, bomb := range bombs {
+		t.Run(bomb.name, func(t *testing.T) {
+			raw := []byte(bomb.mail())
+			if len(raw) > maxMail+4096 {
+				t.Fatalf("%d bytes are more than SMTP lets through", len(raw))
+			}
+			runtime.GC()
+			memory, start := allocated(), cpuTime(t)
+			doc := Parse(raw)
+			VisibleText(doc.HTML)
+			took, used := cpuTime(t)-start, allocated()-memory
+			if took > timeCap || used > heapCap {
+				t.Errorf("took %v and %d MB, allowed are %v and %d MB", took, used>>20, timeCap, heapCap>>20)
+			}
+			t.Logf("%v, %.1f MB, degraded %t", took, float64(used)/(1<<20), doc.Degraded)
+			checkDocument(t, raw, doc)
+		})
+	}
+}

@@ -1,0 +1,144 @@
+package message
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// parseDate reads a Date field (RFC 5322 sections 3.3 and 4.3) in UTC. The order of the words
+// doesn't matter, so asctime and other habits are read too: a month's name, a time with
+// colons, a zone, a day of one or two digits, a year.
+func parseDate(v string) (_ time.Time, ok bool) {
+	d := dateWords{day: -1, year: -1, hour: -1}
+	v, _, _ = strings.Cut(v, "(")
+	whole := strings.TrimSpace(v)
+	for v = strings.TrimLeft(v, " ,\t"); v != ""; v = strings.TrimLeft(v, " ,\t") {
+		end := strings.IndexAny(v, " ,\t")
+		if end < 0 {
+			end = len(v)
+		}
+		d.read(v[:end])
+		v = v[end:]
+	}
+	if d.day < 1 || d.day > 31 || d.month == 0 || d.year < 1900 || d.year > 9999 || d.hour < 0 {
+		t, err := time.Parse(time.RFC3339, whole)
+		return inYears(t.UTC(), err == nil)
+	}
+	t := time.Date(d.year, d.month, d.day, d.hour, d.minute, d.second, 0, time.UTC)
+	return inYears(t.Add(-d.offset), true)
+}
+
+// inYears refuses what ISO 8601 can't write with four digits.
+func inYears(t time.Time, ok bool) (time.Time, bool) {
+	if !ok || t.Year() < 1 || t.Year() > 9999 {
+		return time.Time{}, false
+	}
+	return t, true
+}
+
+// dateWords is what was understood of a date so far; -1 is missing.
+type dateWords struct {
+	day, year            int
+	month                time.Month
+	hour, minute, second int
+	offset               time.Duration // east of UTC
+}
+
+func (d *dateWords) read(word string) {
+	c := word[0]
+	switch {
+	case strings.IndexByte(word, ':') > 0 && d.hour < 0:
+		d.readClock(word)
+	case (c == '+' || c == '-') && d.hour >= 0:
+		d.readOffset(word)
+	case c >= '0' && c <= '9':
+		d.readNumber(word)
+	case d.month == 0 && monthOf(word) != 0:
+		d.month = monthOf(word)
+	case d.hour >= 0:
+		d.offset = zones[strings.ToUpper(word[:min(len(word), 4)])]
+	}
+}
+
+// readNumber reads a day or a year, or both with the month between hyphens (02-Jan-2006).
+func (d *dateWords) readNumber(word string) {
+	if day, rest, ok := strings.Cut(word, "-"); ok {
+		month, year, _ := strings.Cut(rest, "-")
+		d.readNumber(day)
+		d.month = monthOf(month)
+		word = year
+	}
+	n, err := strconv.Atoi(word)
+	switch {
+	case err != nil:
+	case d.day < 0 && len(word) <= 2:
+		d.day = n
+	case d.year < 0:
+		d.year = fullYear(n, len(word))
+	}
+}
+
+// fullYear reads years of two and three digits as RFC 5322 section 4.3 says.
+func fullYear(n, digits int) int {
+	switch {
+	case digits == 2 && n < 50:
+		return n + 2000
+	case digits <= 3:
+		return n + 1900
+	}
+	return n
+}
+
+// readClock reads hh:mm, hh:mm:ss or hh:mm:ss.fff; a wrong time makes the date unreadable.
+func (d *dateWords) readClock(word string) {
+	h, rest, _ := strings.Cut(word, ":")
+	m, s, _ := strings.Cut(rest, ":")
+	s, _, _ = strings.Cut(s, ".")
+	hour, err1 := strconv.Atoi(h)
+	minute, err2 := strconv.Atoi(m)
+	second := 0
+	var err3 error
+	if s != "" {
+		second, err3 = strconv.Atoi(s)
+	}
+	if err1 == nil && err2 == nil && err3 == nil && inRange(hour, 23) && inRange(minute, 59) && inRange(second, 60) {
+		d.hour, d.minute, d.second = hour, minute, second
+	}
+}
+
+// readOffset reads +hhmm.
+func (d *dateWords) readOffset(word string) {
+	digits := strings.Replace(word[1:], ":", "", 1)
+	n, err := strconv.Atoi(digits)
+	if err != nil || len(digits) != 4 || !inRange(n/100, 23) || !inRange(n%100, 59) {
+		return
+	}
+	d.offset = time.Duration(n/100)*time.Hour + time.Duration(n%100)*time.Minute
+	if word[0] == '-' {
+		d.offset = -d.offset
+	}
+}
+
+func inRange(n, max int) bool { return n >= 0 && n <= max }
+
+// monthOf reads the first three letters of a month's name, 0 when it is none.
+func monthOf(word string) time.Month {
+	if len(word) < 3 {
+		return 0
+	}
+	const names = "janfebmaraprmayjunjulaugsepoctnovdec"
+	i := strings.Index(names, strings.ToLower(word[:3]))
+	if i < 0 || i%3 != 0 {
+		return 0
+	}
+	return time.Month(i/3 + 1)
+}
+
+// zones are the named zones of RFC 5322 section 4.3; every other name means UTC there.
+var zones = map[string]time.Duration{
+	"EST": -5 * time.Hour, "EDT": -4 * time.Hour,
+	"CST": -6 * time.Hour, "CDT": -5 * time.Hour,
+	"MST": -7 * time.Hour, "MDT": -6 * time.Hour,
+	"PST": -8 * time.Hour, "PDT": -7 * time.Hour,
+}

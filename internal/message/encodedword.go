@@ -1,0 +1,139 @@
+package message
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// encodedWord is =?charset?encoding?text?= (RFC 2047 section 2).
+type encodedWord struct {
+	charset string
+	binary  bool // encoding B, else Q
+	text    string
+	size    int // bytes of the whole word
+}
+
+// decodeWords returns an unfolded header value as valid UTF-8 without control characters.
+// Neighbours of one charset are joined as bytes before they are decoded, because senders
+// split words in the middle of a character.
+func decodeWords(s string) string {
+	if !strings.Contains(s, "=?") {
+		return cleanHeader(s)
+	}
+	var (
+		out       = make([]byte, 0, len(s))
+		run       []byte // decoded bytes of adjacent words
+		charset   string // of run
+		from      int    // s[from:] is not written yet
+		afterWord bool
+	)
+	flush := func() {
+		text, _ := toUTF8(charset, run)
+		out = append(out, text...)
+		run = run[:0]
+	}
+	for i := 0; ; {
+		j := strings.Index(s[i:], "=?")
+		if j < 0 {
+			break
+		}
+		i += j
+		word, ok := parseWord(s[i:])
+		if !ok {
+			i += 2
+			continue
+		}
+		gap := s[from:i]
+		if adjacent := afterWord && strings.Trim(gap, " \t") == ""; !adjacent {
+			flush()
+			out = append(out, cleanHeader(gap)...)
+		} else if !strings.EqualFold(charset, word.charset) {
+			flush()
+		}
+		charset, afterWord = word.charset, true
+		run = word.appendTo(run)
+		i += word.size
+		from = i
+	}
+	flush()
+	out = append(out, s[from:]...)
+	return cleanHeader(string(out))
+}
+
+// parseWord reads the word at the start of s, which begins with "=?". Blanks and question
+// marks inside the text are tolerated; maxWord keeps a storm of word openings linear.
+func parseWord(s string) (w encodedWord, ok bool) {
+	s = s[:min(len(s), maxWord)]
+	mark := strings.IndexByte(s[2:], '?') + 2
+	if mark < 3 || mark+2 >= len(s) || s[mark+2] != '?' {
+		return w, false
+	}
+	w.charset, _, _ = strings.Cut(s[2:mark], "*") // RFC 2231 section 5: a language may follow
+	switch s[mark+1] {
+	case 'b', 'B':
+		w.binary = true
+	case 'q', 'Q':
+	default:
+		return w, false
+	}
+	text := s[mark+3:]
+	end := strings.Index(text, "?=")
+	if end < 0 || strings.ContainsAny(w.charset, " \t\"") {
+		return w, false
+	}
+	w.text, w.size = text[:end], mark+3+end+2
+	return w, true
+}
+
+// appendTo appends the word's bytes, still in its charset.
+func (w encodedWord) appendTo(b []byte) []byte {
+	if w.binary {
+		d := decoder{src: []byte(w.text), encoding: base64Encoding}
+		return d.appendTo(b, len(w.text))
+	}
+	for i := 0; i < len(w.text); i++ {
+		c := w.text[i]
+		switch {
+		case c == '_':
+			c = ' '
+		case c == '=' && i+2 < len(w.text):
+			if v, ok := hexByte(w.text[i+1], w.text[i+2]); ok {
+				c = v
+				i += 2
+			}
+		}
+		b = append(b, c)
+	}
+	return b
+}
+
+// cleanHeader makes v valid UTF-8 (8-bit values are read like a text without charset) and
+// turns control characters into spaces: no decoded CR or LF may reach a header we write.
+func cleanHeader(v string) string {
+	ascii := true
+	for i := range len(v) {
+		if v[i] < ' ' || v[i] == 0x7f {
+			v = strings.Map(func(r rune) rune {
+				if r < ' ' || r == 0x7f {
+					return ' '
+				}
+				return r
+			}, validText(v))
+			return v
+		}
+		ascii = ascii && v[i] < utf8.RuneSelf
+	}
+	if ascii {
+		return v
+	}
+	return validText(v)
+}
+
+// validText reads v as UTF-8 where it is, else as windows-1252.
+func validText(v string) string {
+	if utf8.ValidString(v) {
+		return v
+	}
+	text, _ := toUTF8("", []byte(v))
+	return string(text)
+}

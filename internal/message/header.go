@@ -1,0 +1,170 @@
+package message
+
+import (
+	"bytes"
+	"strings"
+)
+
+// field is one header field, unfolded, with its value still encoded.
+type field struct {
+	name, value string
+}
+
+// parseFields reads a header block. A line that is neither a field nor a continuation is
+// left out and reported by clean = false: one such line must not cost the others. The
+// envelope line of an mbox ("From x@y Mon...") in front is no field and no error.
+func parseFields(fields []field, block []byte) (_ []field, clean bool) {
+	clean = true
+	for rest, first := unfold(block), true; rest != ""; first = false {
+		var line string
+		line, rest, _ = strings.Cut(rest, "\n")
+		name, value, ok := splitField(line)
+		switch {
+		case ok:
+			fields = append(fields, field{name, value})
+		case first && (strings.HasPrefix(line, "From ") || strings.HasPrefix(line, ">From ")):
+		case line != "":
+			clean = false
+		}
+	}
+	return fields, clean
+}
+
+// unfold joins continuation lines with one space (RFC 5322 section 2.2.3) and ends every
+// field with LF. The whole block becomes one string, of which the values are slices.
+func unfold(block []byte) string {
+	var b strings.Builder
+	b.Grow(len(block))
+	for len(block) > 0 {
+		line := block
+		if i := bytes.IndexByte(block, '\n'); i >= 0 {
+			line, block = block[:i], block[i+1:]
+		} else {
+			block = nil
+		}
+		line = bytes.TrimRight(line, " \t\r")
+		if b.Len() > 0 {
+			if len(line) > 0 && !isBlank(line[0]) {
+				b.WriteByte('\n')
+			} else if line = bytes.TrimLeft(line, " \t"); len(line) > 0 {
+				b.WriteByte(' ')
+			}
+		}
+		b.Write(line)
+	}
+	return b.String()
+}
+
+// splitField cuts a line at its colon. Names are printable ASCII (RFC 5322 section 2.2);
+// blanks before the colon are tolerated.
+func splitField(line string) (name, value string, ok bool) {
+	name, value, ok = strings.Cut(line, ":")
+	name = strings.TrimRight(name, " \t")
+	if !ok || name == "" {
+		return "", "", false
+	}
+	for i := range len(name) {
+		if name[i] <= ' ' || name[i] >= 0x7f {
+			return "", "", false
+		}
+	}
+	return name, strings.Trim(value, " \t"), true
+}
+
+// fieldValue returns the first field called name, "" when there is none.
+func fieldValue(fields []field, name string) string {
+	for i := range fields {
+		if len(fields[i].name) == len(name) && strings.EqualFold(fields[i].name, name) {
+			return fields[i].value
+		}
+	}
+	return ""
+}
+
+// readHeader fills in everything that the top header says.
+func (d *Document) readHeader(fields []field) {
+	d.Headers = make([]Header, len(fields))
+	seen := make(map[string]bool, 8)
+	for i, f := range fields {
+		d.Headers[i] = Header{Name: f.name, Value: decodeWords(f.value)}
+		switch {
+		case strings.EqualFold(f.name, "To"):
+			d.To = appendMailboxes(d.To, f.value)
+		case strings.EqualFold(f.name, "Cc"):
+			d.Cc = appendMailboxes(d.Cc, f.value)
+		case strings.EqualFold(f.name, "Reply-To"):
+			d.ReplyTo = appendMailboxes(d.ReplyTo, f.value)
+		default:
+			d.readSingle(seen, f, d.Headers[i].Value)
+		}
+	}
+}
+
+// readSingle reads a field that counts once: the first one wins.
+func (d *Document) readSingle(seen map[string]bool, f field, decoded string) {
+	var key string
+	for _, known := range [...]string{"Subject", "From", "Date", "Message-ID", "In-Reply-To", "References"} {
+		if strings.EqualFold(f.name, known) {
+			key = known
+		}
+	}
+	if key == "" || seen[key] {
+		return
+	}
+	seen[key] = true
+	switch key {
+	case "Subject":
+		d.Subject = decoded
+	case "From":
+		if from := appendMailboxes(nil, f.value); len(from) > 0 {
+			d.From = from[0]
+		}
+	case "Date":
+		d.Date, _ = parseDate(f.value)
+	case "Message-ID":
+		d.MessageID = firstMessageID(decoded)
+	case "In-Reply-To":
+		d.InReplyTo = firstMessageID(decoded)
+	case "References":
+		d.References = messageIDs(decoded)
+	}
+}
+
+// messageIDs reads a list of <id>s (RFC 5322 section 3.6.4); words without brackets count
+// only where there is no bracket at all.
+func messageIDs(v string) []string {
+	if !strings.Contains(v, "<") {
+		ids := strings.Fields(v)
+		return ids[:min(len(ids), maxReferences)]
+	}
+	var ids []string
+	for len(ids) < maxReferences {
+		_, rest, ok := strings.Cut(v, "<")
+		if !ok {
+			break
+		}
+		id, rest, ok := strings.Cut(rest, ">")
+		if !ok {
+			break
+		}
+		if id = strings.TrimSpace(id); id != "" {
+			ids = append(ids, id)
+		}
+		v = rest
+	}
+	return ids
+}
+
+// firstMessageID returns the first <id> of v without its brackets, or the whole of v when
+// it has none.
+func firstMessageID(v string) string {
+	if open := strings.IndexByte(v, '<'); open >= 0 {
+		v = v[open+1:]
+		if end := strings.IndexByte(v, '>'); end >= 0 {
+			v = v[:end]
+		}
+	}
+	return strings.TrimSpace(v)
+}
+
+func isBlank(c byte) bool { return c == ' ' || c == '\t' }

@@ -1,0 +1,190 @@
+package message
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestDecodeWords(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"plain", "plain"},
+		{"=?utf-8?Q?Caf=C3=A9_1?=", "Café 1"},
+		{"=?UTF-8?B?Q2Fmw6k=?= au lait", "Café au lait"},
+		{"=?iso-8859-1*fr?q?caf=e9?=", "café"},                // language, RFC 2231
+		{"=?utf-8?Q?=C3?= =?UTF-8?Q?=A9?=", "é"},              // a character split
+		{"=?utf-8?Q?a?=  =?utf-8?Q?b?=", "ab"},                // blanks between words go
+		{"=?utf-8?Q?a?= b =?utf-8?Q?c?=", "a b c"},            // ... but not around text
+		{"=?utf-8?Q?a?==?utf-8?Q?b?=", "ab"},                  // no blank at all
+		{"=?utf-8?Q?a?= =?iso-8859-1?Q?=E9?=", "aé"},          // another charset
+		{"=?iso-2022-jp?B?GyRCJUYlOSVIGyhC?=", "テスト"},         //
+		{"=?utf-7?Q?Fr+APY-sche?=", "Frösche"},                //
+		{"=?iso-2022-kr?B?GyQpQw4+SDNnDyBh?=", "안녕 a"},        //
+		{"=?utf-8?Q?Really?_yes?=", "Really? yes"},            // a bare question mark
+		{"=?utf-8?Q?two words?=", "two words"},                // a bare blank
+		{"=?utf-8?X?a?=", "=?utf-8?X?a?="},                    // no such encoding
+		{"=?utf-8?Q?open", "=?utf-8?Q?open"},                  //
+		{"=??Q?a?=", "=??Q?a?="},                              // no charset
+		{"=?x-nobody?Q?=C3=A9?=", "é"},                        // unknown, but UTF-8
+		{"=?x-nobody?Q?=E9?=", "é"},                           // unknown, so windows-1252
+		{"caf\xe9", "café"},                                   // raw 8 bit
+		{"=?utf-8?Q?x=0D=0ABcc:_a?=", "x  Bcc: a"},            // no line breaks out of words
+		{"nul \x00 here", "nul   here"},                       //
+		{"=?utf-8?Q?=FF=41?=", "ÿA"},                          // a wrong label
+		{`"=?utf-8?Q?Caf=C3=A9?=" x`, `"Café" x`},             // quoted, against the rules
+		{"=?gb2312?B?1tDOxA==?= =?gb2312?B?1tDOxA?=", "中文中文"}, // padding missing
+		{"a =?utf-8?b?" + strings.Repeat("Q", 5000) + "?=", "a =?utf-8?b?" + strings.Repeat("Q", 5000) + "?="}, // over maxWord
+	} {
+		if got := decodeWords(c.in); got != c.want {
+			t.Errorf("decodeWords(%.80q) = %.80q, want %.80q", c.in, got, c.want)
+		}
+	}
+}
+
+func TestHeaders(t *testing.T) {
+	doc := Parse([]byte("From sender@b.example Mon Jan  1 00:00:00 2026\r\n" +
+		"Received: by a;\r\n\tMon\r\nreceived: by b\r\nSubject : =?utf-8?q?=C3=A9?=\r\n =?utf-8?q?t=C3=A9?=\r\n" +
+		"this line is broken\r\nX-Empty:\r\nSubject: second\r\nMessage-ID: <1@b>\r\nIn-Reply-To: your mail <2@b> of\r\n" +
+		"References: <3@b>\r\n <4@b><5@b> <6@b\r\n\r\nBody\r\n"))
+	want := []Header{{"Received", "by a; Mon"}, {"received", "by b"}, {"Subject", "été"}, {"X-Empty", ""},
+		{"Subject", "second"}, {"Message-ID", "<1@b>"}, {"In-Reply-To", "your mail <2@b> of"},
+		{"References", "<3@b> <4@b><5@b> <6@b"}}
+	if !reflect.DeepEqual(doc.Headers, want) {
+		t.Errorf("headers %q", doc.Headers)
+	}
+	if got := doc.HeaderValues("RECEIVED"); !reflect.DeepEqual(got, []string{"by a; Mon", "by b"}) {
+		t.Errorf("HeaderValues: %q", got)
+	}
+	if got := doc.HeaderValues("X-None"); got != nil {
+		t.Errorf("HeaderValues of a missing field: %q", got)
+	}
+	if doc.Subject != "été" || doc.MessageID != "1@b" || doc.InReplyTo != "2@b" {
+		t.Errorf("%q %q %q", doc.Subject, doc.MessageID, doc.InReplyTo)
+	}
+	if !reflect.DeepEqual(doc.References, []string{"3@b", "4@b", "5@b"}) {
+		t.Errorf("references %q", doc.References)
+	}
+	if !doc.Degraded || doc.Text != "Body\n" {
+		t.Errorf("degraded %t, text %q", doc.Degraded, doc.Text)
+	}
+}
+
+func TestHeaderCap(t *testing.T) {
+	doc := Parse([]byte(strings.Repeat("X-A: "+strings.Repeat("x", 1017)+"\r\n", 300) + "\r\nstill read"))
+	if n := len(doc.Headers); n != maxHeaderBytes/1024 || !doc.Degraded || doc.Text != "still read" {
+		t.Errorf("%d fields, degraded %t, text %q", n, doc.Degraded, doc.Text)
+	}
+}
+
+func TestAddresses(t *testing.T) {
+	type list = []Mailbox
+	for _, c := range []struct {
+		in   string
+		want list
+	}{
+		{"a@b.example", list{{"a@b.example", ""}}},
+		{"<a@b.example>", list{{"a@b.example", ""}}},
+		{"Ann <a@b.example>, Bob <b@b.example>", list{{"a@b.example", "Ann"}, {"b@b.example", "Bob"}}},
+		{`"Doe, Ann \"x\"" <a@b.example>`, list{{"a@b.example", `Doe, Ann "x"`}}},
+		{"J. R. Dot <a@b.example>", list{{"a@b.example", "J. R. Dot"}}},                         // unquoted dots
+		{"=?utf-8?q?Ren=C3=A9=2C?= <a@b.example>", list{{"a@b.example", "René,"}}},              // comma inside a word
+		{"=?utf-8?q?x=40y=2Eexample=3E?= <a@b.example>", list{{"a@b.example", "x@y.example>"}}}, // no spoofed address
+		{"Team: a@b.example, Bob <b@b.example>;, c@b.example", list{{"a@b.example", ""}, {"b@b.example", "Bob"}, {"c@b.example", ""}}},
+		{"undisclosed-recipients:;", nil},
+		{"a@b.example (Ann (the) Great)", list{{"a@b.example", "Ann (the) Great"}}},
+		{"Ann a@b.example", list{{"a@b.example", "Ann"}}},                            // brackets missing
+		{"Ann <a@b.example", list{{"a@b.example", "Ann"}}},                           // bracket open
+		{"Ann <<a@b.example>>", list{{"a@b.example", "Ann"}}},                        //
+		{"a@b.example; c@d.example", list{{"a@b.example", ""}, {"c@d.example", ""}}}, // Outlook
+		{`"john doe"@b.example`, list{{`"john doe"@b.example`, ""}}},                 //
+		{"<@relay,@other:a@b.example>", list{{"a@b.example", ""}}},                   // RFC 5322 section 4.4
+		{"Ann <a @ b . example>", list{{"a@b.example", "Ann"}}},                      //
+		{"root", list{{"root", ""}}},                                                 //
+		{"Mail Delivery System", list{{"", "Mail Delivery System"}}},                 //
+		{"Ann <>", list{{"", "Ann"}}},                                                //
+		{"caf\xe9 <a@b.example>", list{{"a@b.example", "café"}}},                     //
+		{"", nil}, {" , ;", nil}, {`"open`, list{{"open", ""}}}, {"(open", list{{"", "open"}}},
+	} {
+		if got := appendMailboxes(nil, c.in); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%q: %+v, want %+v", c.in, got, c.want)
+		}
+	}
+}
+
+func TestAtMostSoManyAddresses(t *testing.T) {
+	if got := appendMailboxes(nil, strings.Repeat("a@b.example,", maxAddresses+1)); len(got) != maxAddresses {
+		t.Errorf("%d mailboxes", len(got))
+	}
+	if got := appendMailboxes(nil, strings.Repeat("<,", maxAddresses)+"a@b.example"); got != nil {
+		t.Errorf("empty ones don't count: %v", got)
+	}
+}
+
+func TestDates(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"Sat, 21 Nov 2026 07:07:09 +0100", "2026-11-21T06:07:09Z"},
+		{"21 Nov 2026 07:07 -0330", "2026-11-21T10:37:00Z"},
+		{"Sat, 21 Nov 2026 07:07:09 EST (Eastern)", "2026-11-21T12:07:09Z"},
+		{"Sat, 21 Nov 26 07:07:09 GMT", "2026-11-21T07:07:09Z"},
+		{"Sat, 21 Nov 99 07:07:09 UT", "1999-11-21T07:07:09Z"},
+		{"Fri, 21 Nov 126 07:07:09 +0000", "2026-11-21T07:07:09Z"},
+		{"Sat Nov 21 07:07:09 2026", "2026-11-21T07:07:09Z"},
+		{"21-Nov-2026 07:07:09 +0000", "2026-11-21T07:07:09Z"},
+		{"2026-11-21T07:07:09+01:00", "2026-11-21T06:07:09Z"},
+		{"Sat, 21 November 2026 07:07:09.123 +0000", "2026-11-21T07:07:09Z"},
+		{"Fri, 31 Dec 9999 23:00:00 -0500", ""},
+		{"Sat, 32 Nov 2026 07:07:09 +0000", ""},
+		{"Sat, 21 Nov 2026 25:07:09 +0000", ""},
+		{"Sat, 21 Foo 2026 07:07:09 +0000", ""},
+		{"21 Nov 2026", ""}, {"yesterday", ""}, {"", ""},
+	} {
+		got := ""
+		if d, ok := parseDate(c.in); ok {
+			got = d.Format(time.RFC3339)
+		}
+		if got != c.want {
+			t.Errorf("%q: %q, want %q", c.in, got, c.want)
+		}
+	}
+}
+
+func TestParameters(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{`attachment; filename="a b.txt"`, "a b.txt"},
+		{`attachment; filename=a b.txt; size=1`, "a b.txt"},
+		{`attachment;filename = "a;b.txt"`, "a;b.txt"},
+		{`attachment; FileName="C:\new\a.txt"`, `C:\new\a.txt`},
+		{`attachment; filename="a\"b"`, `a"b`},
+		{`attachment; filename="=?utf-8?Q?Caf=C3?= =?utf-8?Q?=A9.txt?="`, "Café.txt"},
+		{`attachment; filename*=utf-8'de'Gr%C3%BC%C3%9Fe.txt; filename=x`, "Grüße.txt"},
+		{`attachment; filename*1*=%A9.txt; filename*0*=utf-8''Caf%C3`, "Café.txt"},
+		{`attachment; filename*0="a b"; filename*1="c.txt"`, "a bc.txt"},
+		{`attachment; filename*0="a"; filename*2="lost"`, "a"},
+		{`attachment; filename*0*=iso-8859-1''%E9; filename*1=%41`, "é%41"},
+		{`attachment; filename*0="a"; filename*0="b"; filename*1=c`, "ac"},
+		{`attachment; filename="open`, "open"},
+		{`attachment; filename`, ""},
+		{`attachment`, ""},
+	} {
+		if got := decodedParam(c.in, "filename"); got != c.want {
+			t.Errorf("%q: %q, want %q", c.in, got, c.want)
+		}
+	}
+}
+
+func TestMediaType(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                             "text/plain",
+		"text":                         "text/plain",
+		"TEXT/HTML; charset=x":         "text/html",
+		`application/pdf name="a.pdf"`: "application/pdf",
+		"image/png (a picture)":        "image/png",
+		"a/b/c":                        "text/plain",
+		"te xt/plain":                  "text/plain",
+	} {
+		if got := mediaType(in); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}

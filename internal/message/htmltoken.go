@@ -1,0 +1,226 @@
+package message
+
+import "strings"
+
+// tokenKind says what an htmlScanner found.
+type tokenKind uint8
+
+const (
+	endOfHTML tokenKind = iota
+	textToken
+	startTag
+	endTag
+)
+
+// htmlToken is one piece of HTML. Strings are slices of the input, entities undecoded.
+type htmlToken struct {
+	kind tokenKind
+	text string // of a textToken
+	tag  tag
+	attr attributes // of a startTag
+}
+
+// attributes are those that decide what a person sees or can follow.
+type attributes struct {
+	alt, class, cite, href, style, kind, value string // kind is type=
+	hidden                                     bool
+}
+
+// htmlScanner cuts HTML into texts and tags in one pass, by the rules of the HTML standard's
+// tokenizer as far as they decide what is text: comments, quotes in attributes and the
+// contents of style, script and the like never are.
+type htmlScanner struct {
+	s   string
+	pos int
+	raw tag // element whose text runs to its end tag
+}
+
+func (h *htmlScanner) next(t *htmlToken) {
+	*t = htmlToken{}
+	if h.raw.has(rawText) {
+		h.rawText(t)
+		return
+	}
+	for h.pos < len(h.s) {
+		rest := h.s[h.pos:]
+		if rest[0] != '<' || !opensMarkup(rest) {
+			end := strings.IndexByte(rest[1:], '<') + 1
+			if end == 0 {
+				end = len(rest)
+			}
+			t.kind, t.text = textToken, rest[:end]
+			h.pos += end
+			return
+		}
+		switch c := rest[1]; {
+		case c == '!' && strings.HasPrefix(rest, "<!--"):
+			h.skipComment()
+		case c == '!', c == '?', c == '/' && !isLetter(rest[2]):
+			h.skipPast(">", 2)
+		case c == '/':
+			h.pos += 2
+			t.kind, t.tag = endTag, h.tagName()
+			h.attributes(&t.attr) // meaningless, but it finds the end
+			return
+		default:
+			h.pos++
+			t.kind, t.tag = startTag, h.tagName()
+			h.attributes(&t.attr)
+			h.raw = t.tag
+			return
+		}
+	}
+}
+
+// opensMarkup reports whether the < at the start of s is more than a text character.
+func opensMarkup(s string) bool {
+	if len(s) < 2 {
+		return false
+	}
+	return isLetter(s[1]) || s[1] == '!' || s[1] == '?' || s[1] == '/' && len(s) > 2
+}
+
+// rawText reads up to the end tag of h.raw. Only title and textarea have text to show; the
+// caller decides.
+func (h *htmlScanner) rawText(t *htmlToken) {
+	name, rest := h.raw.name(), h.s[h.pos:]
+	h.raw = 0
+	end := 0
+	for {
+		i := strings.Index(rest[end:], "</")
+		if i < 0 {
+			end = len(rest)
+			break
+		}
+		end += i
+		if after := rest[end+2:]; len(after) >= len(name) && strings.EqualFold(after[:len(name)], name) &&
+			(len(after) == len(name) || !isLetter(after[len(name)])) {
+			break
+		}
+		end += 2
+	}
+	t.kind, t.text = textToken, rest[:end]
+	h.pos += end
+}
+
+// skipComment moves behind a comment. One that never ends hides the rest, as in a browser.
+func (h *htmlScanner) skipComment() {
+	rest := h.s[h.pos+4:]
+	switch {
+	case strings.HasPrefix(rest, ">"):
+		h.pos += 5
+	case strings.HasPrefix(rest, "->"):
+		h.pos += 6
+	default:
+		h.skipPast("-->", 4)
+	}
+}
+
+// skipPast moves behind the next mark that is at least from bytes ahead.
+func (h *htmlScanner) skipPast(mark string, from int) {
+	if i := strings.Index(h.s[h.pos+from:], mark); i >= 0 {
+		h.pos += from + i + len(mark)
+		return
+	}
+	h.pos = len(h.s)
+}
+
+func (h *htmlScanner) tagName() tag {
+	start := h.pos
+	for h.pos < len(h.s) && !isSpace(h.s[h.pos]) && h.s[h.pos] != '>' && h.s[h.pos] != '/' {
+		h.pos++
+	}
+	return lookupTag(h.s[start:h.pos])
+}
+
+// attributes reads up to the > of a tag. A tag that the input ends in is no tag; its
+// attributes don't count because nothing follows.
+func (h *htmlScanner) attributes(a *attributes) {
+	s := h.s
+	for {
+		for h.pos < len(s) && (isSpace(s[h.pos]) || s[h.pos] == '/') {
+			h.pos++
+		}
+		if h.pos == len(s) {
+			return
+		}
+		if s[h.pos] == '>' {
+			h.pos++
+			return
+		}
+		start := h.pos
+		for h.pos++; h.pos < len(s) && !isSpace(s[h.pos]) && strings.IndexByte("=>/", s[h.pos]) < 0; {
+			h.pos++
+		}
+		name := s[start:h.pos]
+		a.set(name, h.attributeValue())
+	}
+}
+
+// attributeValue reads =value after an attribute's name, "" when there is none.
+func (h *htmlScanner) attributeValue() string {
+	h.skipSpace()
+	if h.pos == len(h.s) || h.s[h.pos] != '=' {
+		return ""
+	}
+	h.pos++
+	h.skipSpace()
+	if h.pos == len(h.s) {
+		return ""
+	}
+	start := h.pos
+	if quote := h.s[start]; quote == '"' || quote == '\'' {
+		end := strings.IndexByte(h.s[start+1:], quote)
+		if end < 0 {
+			h.pos = len(h.s)
+			return ""
+		}
+		h.pos = start + 1 + end + 1
+		return h.s[start+1 : start+1+end]
+	}
+	for h.pos < len(h.s) && !isSpace(h.s[h.pos]) && h.s[h.pos] != '>' {
+		h.pos++
+	}
+	return h.s[start:h.pos]
+}
+
+func (h *htmlScanner) skipSpace() {
+	for h.pos < len(h.s) && isSpace(h.s[h.pos]) {
+		h.pos++
+	}
+}
+
+// set keeps an attribute; of equal names the first counts.
+func (a *attributes) set(name, value string) {
+	var to *string
+	switch {
+	case len(name) < 3 || len(name) > 6:
+		return
+	case strings.EqualFold(name, "style"):
+		to = &a.style
+	case strings.EqualFold(name, "href"):
+		to = &a.href
+	case strings.EqualFold(name, "class"):
+		to = &a.class
+	case strings.EqualFold(name, "alt"):
+		to = &a.alt
+	case strings.EqualFold(name, "type"):
+		to = &a.kind
+	case strings.EqualFold(name, "value"):
+		to = &a.value
+	case strings.EqualFold(name, "cite"):
+		to = &a.cite
+	case strings.EqualFold(name, "hidden"):
+		a.hidden = true
+		return
+	default:
+		return
+	}
+	if *to == "" {
+		*to = value
+	}
+}
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+
+func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f' }

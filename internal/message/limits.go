@@ -1,0 +1,35 @@
+package message
+
+// The caps on what one message may cost. The work done below them is linear in the size of
+// the message, so they, and no clock, bound a parse: the same bytes always give the same
+// Document, however busy the machine is.
+const (
+	maxHeaderBytes = 256 << 10 // of one header block; fields behind it are not read
+	maxHeadersSize = 1 << 20   // of all header blocks of a message together
+	maxDepth       = 20        // multiparts inside each other; deeper ones are not opened
+	maxParts       = 1000      // parts of one message; the walk ends there
+	maxAddresses   = 2000      // mailboxes of one field
+	maxReferences  = 1000      // message ids of one field
+	maxSegments    = 100       // RFC 2231 continuations of one parameter
+	maxParameters  = 500       // parameters of one field
+	maxWord        = 4 << 10   // characters of one RFC 2047 encoded word (RFC: 75)
+
+	// MaxText is the size in bytes at which Document.Text is cut.
+	MaxText = 1 << 20
+	maxHTML = 2 << 20
+
+	maxVisibleInput = 1 << 20
+	maxVisible      = 64 << 10
+	maxPreview      = 1 << 10
+	maxOpenElements = 128 // HTML elements whose hiddenness is tracked
+	maxClasses      = 64  // classes of style sheets that are remembered
+
+	maxLinks   = 1000
+	maxLinkLen = 8 << 10
+
+	// Receiving limits, specification §8 (KB = 1,024).
+	maxFiles     = 10       // later files are not recorded
+	maxFileSize  = 5 << 20  // bytes of one file
+	maxFilesSize = 10 << 20 // bytes of all files together
+	maxFilename  = 255      // characters
+)

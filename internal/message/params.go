@@ -1,0 +1,198 @@
+package message
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// mediaType returns the type/subtype of a Content-Type, lower-case. What can't be read is
+// text/plain (RFC 2045 section 5.2).
+func mediaType(v string) string {
+	v = strings.ToLower(strings.TrimLeft(v, " \t\""))
+	if end := strings.IndexAny(v, "; \t(\""); end >= 0 {
+		v = v[:end]
+	}
+	main, sub, _ := strings.Cut(v, "/")
+	if !isToken(main) || !isToken(sub) {
+		return "text/plain"
+	}
+	return v
+}
+
+// isToken reports whether s is an RFC 2045 token, short enough to be a type or a charset.
+func isToken(s string) bool {
+	for i := range len(s) {
+		if s[i] <= ' ' || s[i] >= 0x7f || strings.IndexByte("()<>@,;:\\\"/[]?=", s[i]) >= 0 {
+			return false
+		}
+	}
+	return s != "" && len(s) < 128
+}
+
+// params walks over the parameters of a structured field, value; name=value; ...
+type params struct {
+	rest  string
+	count int
+}
+
+func newParams(field string) params {
+	_, rest, _ := strings.Cut(field, ";")
+	return params{rest: rest}
+}
+
+// next returns the next parameter with quotes removed; unquoted values run to the next
+// semicolon, because file names with spaces arrive like that.
+func (p *params) next() (name, value string, ok bool) {
+	p.rest = strings.TrimLeft(p.rest, "; \t")
+	if p.count++; p.rest == "" || p.count > maxParameters {
+		return "", "", false
+	}
+	end := strings.IndexAny(p.rest, "=;")
+	if end < 0 {
+		name, p.rest = p.rest, ""
+		return strings.TrimSpace(name), "", true
+	}
+	separator := p.rest[end]
+	name, p.rest = strings.TrimSpace(p.rest[:end]), p.rest[end+1:]
+	if separator == ';' {
+		return name, "", true
+	}
+	p.rest = strings.TrimLeft(p.rest, " \t")
+	if strings.HasPrefix(p.rest, `"`) {
+		value, p.rest = unquote(p.rest)
+		return name, value, true
+	}
+	value, p.rest, _ = strings.Cut(p.rest, ";")
+	return name, strings.TrimSpace(value), true
+}
+
+// unquote reads the quoted string at the start of s. A backslash counts only before a quote
+// or a backslash: Windows paths are sent without escaping.
+func unquote(s string) (value, rest string) {
+	s = s[1:]
+	end := strings.IndexAny(s, `"\`)
+	if end < 0 {
+		return s, ""
+	}
+	if s[end] == '"' {
+		return s[:end], s[end+1:]
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '"':
+			return b.String(), s[i+1:]
+		case s[i] == '\\' && i+1 < len(s) && (s[i+1] == '"' || s[i+1] == '\\'):
+			i++
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String(), ""
+}
+
+// param returns the raw value of one plain parameter.
+func param(field, name string) string {
+	for p := newParams(field); ; {
+		n, value, ok := p.next()
+		if !ok || strings.EqualFold(n, name) {
+			return value
+		}
+	}
+}
+
+// segment is one piece of a parameter that RFC 2231 section 3 splits: name*0, name*1*, ...
+type segment struct {
+	index   int
+	encoded bool // percent-encoded
+	value   string
+}
+
+// decodedParam returns a parameter as text: the extended form of RFC 2231 when it is there,
+// else the plain one, in which encoded words are read although RFC 2047 forbids them.
+func decodedParam(field, name string) string {
+	var plain string
+	var segments []segment
+	for p := newParams(field); len(segments) < maxSegments; {
+		n, value, ok := p.next()
+		if !ok {
+			break
+		}
+		base, suffix, extended := strings.Cut(n, "*")
+		switch {
+		case !strings.EqualFold(base, name):
+		case !extended && plain == "":
+			plain = value
+		case extended:
+			if s, ok := parseSegment(suffix, value); ok {
+				segments = append(segments, s)
+			}
+		}
+	}
+	if len(segments) == 0 {
+		return decodeWords(plain)
+	}
+	return joinSegments(segments)
+}
+
+// parseSegment reads what follows the first asterisk of a name: "", "0", "0*".
+func parseSegment(suffix, value string) (s segment, ok bool) {
+	s.value = value
+	if suffix == "" {
+		s.encoded = true
+		return s, true
+	}
+	suffix, s.encoded = strings.CutSuffix(suffix, "*")
+	for i := range len(suffix) {
+		if suffix[i] < '0' || suffix[i] > '9' || s.index > maxSegments {
+			return s, false
+		}
+		s.index = s.index*10 + int(suffix[i]-'0')
+	}
+	return s, suffix != ""
+}
+
+// joinSegments joins the segments up to the first that is missing, and decodes the whole,
+// since a character may be split between two.
+func joinSegments(segments []segment) string {
+	slices.SortStableFunc(segments, func(a, b segment) int { return cmp.Compare(a.index, b.index) })
+	var charset string
+	var b []byte
+	next := 0
+	for i, s := range segments {
+		if s.index != next {
+			if s.index < next {
+				continue // a second one of the same number
+			}
+			break
+		}
+		next++
+		if i == 0 && s.encoded {
+			if parts := strings.SplitN(s.value, "'", 3); len(parts) == 3 {
+				charset, s.value = parts[0], parts[2]
+			}
+		}
+		if s.encoded {
+			b = appendUnescaped(b, s.value)
+		} else {
+			b = append(b, s.value...)
+		}
+	}
+	text, _ := toUTF8(charset, b)
+	return cleanHeader(string(text))
+}
+
+// appendUnescaped appends s with its percent-encoded bytes decoded.
+func appendUnescaped(b []byte, s string) []byte {
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c == '%' && i+2 < len(s) {
+			if v, ok := hexByte(s[i+1], s[i+2]); ok {
+				c = v
+				i += 2
+			}
+		}
+		b = append(b, c)
+	}
+	return b
+}

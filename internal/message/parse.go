@@ -1,0 +1,184 @@
+package message
+
+import (
+	"bytes"
+	"strings"
+)
+
+// Parse reads one message (RFC 5322, RFC 2045–2049). It never fails: what can't be read is
+// left out and Degraded is set. Its cost is linear in len(raw) and bounded by the caps in
+// limits.go. The Document keeps no reference to raw.
+func Parse(raw []byte) *Document {
+	doc := &Document{}
+	r := reader{doc: doc}
+	w := walkLeaves(raw, func(fields []field) { doc.readHeader(fields) }, r.read)
+	doc.Degraded = doc.Degraded || w.degraded
+	r.finish()
+	return doc
+}
+
+// walkLeaves walks over a whole message: header is shown the fields of the top header, leaf
+// every leaf in order. Parse and AttachmentBytes share it, so they number alike.
+func walkLeaves(raw []byte, header func([]field), leaf func(*part)) *walker {
+	raw = bytes.TrimPrefix(raw, []byte(byteOrderMark))
+	if bytes.IndexByte(raw, '\n') < 0 { // lines that end in CR alone
+		raw = bytes.ReplaceAll(raw, []byte("\r"), []byte("\n"))
+	}
+	w := &walker{raw: raw, leaf: leaf, headers: maxHeadersSize}
+	fields := w.readFields(make([]field, 0, 32))
+	if len(fields) == 0 && w.degraded {
+		w.pos = 0 // what looked like a header has no field at all: everything is body
+	}
+	header(fields)
+	top := newPart(fields)
+	top.root = true
+	w.entity(top)
+	return w
+}
+
+// role is what a leaf is to the reader of a mail.
+type role uint8
+
+const (
+	ignored role = iota
+	textBody
+	htmlBody
+	attached
+)
+
+// sorter decides the role of each leaf, in order, from the headers alone.
+type sorter struct {
+	leaves int // seen before
+}
+
+func (s *sorter) role(p *part) role {
+	s.leaves++
+	alternative := p.parent != nil && p.parent.subtype == "alternative"
+	named := p.filename != "" && s.leaves > 1 && !alternative
+	switch {
+	case strings.HasPrefix(p.mediaType, "multipart/"):
+		return ignored // nested too deep
+	case p.attachment:
+		return attached
+	case p.mediaType == "text/plain" && !named:
+		return p.once(textBody, alternative)
+	case p.mediaType == "text/html" && !named:
+		return p.once(htmlBody, alternative)
+	case p.mediaType == "text/calendar" || p.filename != "" || !strings.HasPrefix(p.mediaType, "text/"):
+		return attached
+	case p.root:
+		return textBody
+	case alternative:
+		return ignored // one more rendering of the same text, as text/x-amp-html
+	}
+	return attached
+}
+
+// once lets an alternative give one text and one HTML: the others repeat it.
+func (p *part) once(r role, alternative bool) role {
+	if !alternative {
+		return r
+	}
+	given := &p.parent.gaveText
+	if r == htmlBody {
+		given = &p.parent.gaveHTML
+	}
+	if *given {
+		return ignored
+	}
+	*given = true
+	return r
+}
+
+// reader collects the bodies and the attachments of a message.
+type reader struct {
+	doc    *Document
+	sorter sorter
+	files  ledger
+	text   body
+	html   body
+}
+
+// body is what the parts of one role hold, in order.
+type body struct {
+	parts []string
+	size  int
+	cut   bool // max was reached
+}
+
+func (r *reader) read(p *part) {
+	switch r.sorter.role(p) {
+	case textBody:
+		r.decode(&r.text, p, MaxText)
+	case htmlBody:
+		r.decode(&r.html, p, maxHTML)
+	case attached:
+		if a, ok := r.files.admit(p); ok {
+			r.doc.Attachments = append(r.doc.Attachments, a)
+		}
+	}
+}
+
+// decode appends the text of p to b, which may not grow over max bytes. Text shrinks to
+// half of its bytes on the wire at most (UTF-16), so twice max is enough to read.
+func (r *reader) decode(b *body, p *part, max int) {
+	max -= b.size + len(b.parts) // one line break between two parts
+	if max <= 0 {
+		b.cut = b.cut || len(p.body) > 0
+		return
+	}
+	d := decoder{src: p.body, encoding: p.encoding}
+	raw := d.appendTo(make([]byte, 0, min(len(p.body), 2*max)), 2*max)
+	if len(d.src) > 0 {
+		raw, _ = cutText(raw, len(raw)-1) // half a character would make UTF-8 look like something else
+	}
+	charset := p.charset
+	if charset == "" && p.mediaType == "text/html" {
+		charset = metaCharset(raw)
+	}
+	text, known := toUTF8(charset, raw)
+	text, cut := cutText(normalizeLines(text), max)
+	b.cut = b.cut || cut || len(d.src) > 0
+	b.size += len(text)
+	b.parts = append(b.parts, string(text))
+	r.doc.Degraded = r.doc.Degraded || !known
+}
+
+// String joins the parts, each on lines of its own.
+func (b *body) String() string {
+	if len(b.parts) < 2 {
+		return strings.Join(b.parts, "")
+	}
+	var s strings.Builder
+	s.Grow(b.size + len(b.parts))
+	for i, part := range b.parts {
+		if i > 0 && part != "" && !strings.HasSuffix(b.parts[i-1], "\n") {
+			s.WriteByte('\n')
+		}
+		s.WriteString(part)
+	}
+	return s.String()
+}
+
+// finish derives what depends on the whole: the links, and the text of a mail that has only
+// HTML. An empty text part beside HTML counts as none.
+func (r *reader) finish() {
+	doc := r.doc
+	doc.Text, doc.TextCut = r.text.String(), r.text.cut
+	doc.HTML, doc.HasHTML = r.html.String(), r.html.parts != nil
+	doc.Degraded = doc.Degraded || r.html.cut
+	var links linkSet
+	if !doc.HasHTML {
+		links.addText(doc.Text)
+		doc.Links = links.list
+		return
+	}
+	if strings.TrimSpace(doc.Text) != "" {
+		links.addText(doc.Text)
+		renderHTML(doc.HTML, renderOptions{links: &links})
+	} else {
+		doc.Text, doc.TextCut = renderHTML(doc.HTML, renderOptions{links: &links, max: MaxText, readable: true})
+		doc.TextFromHTML = true
+	}
+	doc.Links = links.list
+}

@@ -1,0 +1,226 @@
+package message
+
+import (
+	"bytes"
+	"strings"
+)
+
+// part is one leaf of the MIME tree, its body still in its transfer encoding.
+type part struct {
+	mediaType  string // type/subtype, lower-case
+	charset    string
+	encoding   transfer
+	attachment bool   // Content-Disposition: attachment
+	filename   string // decoded, as the sender wrote it; "" when none
+	boundary   string // of a multipart
+	body       []byte
+
+	root   bool       // the whole message is this one part
+	parent *multipart // nil for the root
+}
+
+// multipart is what the leaves of one multipart need to know of it.
+type multipart struct {
+	subtype  string // mixed, alternative, ...
+	gaveText bool   // one of its parts became the text
+	gaveHTML bool
+}
+
+// delimiter is the line that ended a body: the boundary of the multipart at level (0 is the
+// outermost), or the end of the message, level -1.
+type delimiter struct {
+	level   int
+	closing bool
+}
+
+// walker reads a message once, front to back, and shows each leaf to leaf. Every line that
+// could be a delimiter is looked up among the boundaries of all open multiparts at once, so
+// that nesting costs nothing extra.
+type walker struct {
+	raw      []byte
+	pos      int
+	open     map[string]int // boundary to level; an inner one hides an equal outer one
+	depth    int
+	parts    int
+	fields   []field // of the part being read, reused
+	headers  int     // bytes of headers that may still be read
+	leaf     func(*part)
+	stopped  bool // maxParts was reached
+	degraded bool
+}
+
+// headerBlock reads up to the empty line and moves behind it. A delimiter ends a header
+// that has no body.
+func (w *walker) headerBlock() []byte {
+	start := w.pos
+	for w.pos < len(w.raw) {
+		line := w.line(w.pos)
+		if string(line) == "\n" || string(line) == "\r\n" {
+			block := w.raw[start:w.pos]
+			w.pos += len(line)
+			return block
+		}
+		if _, ok := w.delimiterAt(w.pos); ok {
+			break
+		}
+		w.pos += len(line)
+	}
+	return w.raw[start:w.pos]
+}
+
+// readFields appends the fields of the header block at pos, as far as the caps allow.
+func (w *walker) readFields(fields []field) []field {
+	block, cut := w.headerBlock(), false
+	if max := min(maxHeaderBytes, w.headers); len(block) > max {
+		block, cut = block[:bytes.LastIndexByte(block[:max], '\n')+1], true
+	}
+	w.headers -= len(block)
+	fields, clean := parseFields(fields, block)
+	w.degraded = w.degraded || cut || !clean
+	return fields
+}
+
+// line returns the line at pos with its end.
+func (w *walker) line(pos int) []byte {
+	if i := bytes.IndexByte(w.raw[pos:], '\n'); i >= 0 {
+		return w.raw[pos : pos+i+1]
+	}
+	return w.raw[pos:]
+}
+
+// delimiterAt reports whether the line at pos delimits an open multipart. The exact name is
+// tried first: a boundary may itself end in two hyphens.
+func (w *walker) delimiterAt(pos int) (delimiter, bool) {
+	if len(w.open) == 0 || pos+2 > len(w.raw) || w.raw[pos] != '-' || w.raw[pos+1] != '-' {
+		return delimiter{}, false
+	}
+	name := bytes.TrimRight(w.line(pos+2), " \t\r\n")
+	if level, ok := w.open[string(name)]; ok {
+		return delimiter{level, false}, true
+	}
+	if name, ok := bytes.CutSuffix(name, []byte("--")); ok {
+		if level, ok := w.open[string(name)]; ok {
+			return delimiter{level, true}, true
+		}
+	}
+	return delimiter{}, false
+}
+
+// body reads up to the next delimiter and moves behind it. The line break before a
+// delimiter belongs to the delimiter (RFC 2046 section 5.1.1).
+func (w *walker) body() ([]byte, delimiter) {
+	start := w.pos
+	for at := start; len(w.open) > 0; {
+		if d, ok := w.delimiterAt(at); ok {
+			w.pos = at + len(w.line(at))
+			return trimLineEnd(w.raw[start:at]), d
+		}
+		i := bytes.Index(w.raw[at:], []byte("\n--"))
+		if i < 0 {
+			break
+		}
+		at += i + 1
+	}
+	w.pos = len(w.raw)
+	return w.raw[start:], delimiter{level: -1}
+}
+
+func trimLineEnd(b []byte) []byte {
+	b = bytes.TrimSuffix(b, []byte("\n"))
+	return bytes.TrimSuffix(b, []byte("\r"))
+}
+
+// entity reads one part, whose header is behind us, with everything inside it.
+func (w *walker) entity(p part) delimiter {
+	if w.parts++; w.parts > maxParts {
+		w.stopped, w.degraded = true, true
+		return delimiter{level: -1}
+	}
+	isMultipart := strings.HasPrefix(p.mediaType, "multipart/")
+	if isMultipart && p.boundary != "" && w.depth < maxDepth {
+		return w.multipart(p)
+	}
+	if isMultipart {
+		w.degraded = true
+		if p.boundary == "" {
+			p.mediaType = "text/plain"
+		}
+	}
+	body, d := w.body()
+	p.body = body
+	w.leaf(&p)
+	return d
+}
+
+// multipart reads the parts of p. A missing close delimiter is forgiven: the parts before
+// it count, and the delimiter of an outer multipart ends this one too.
+func (w *walker) multipart(p part) delimiter {
+	level := w.depth
+	outer, hidden := w.open[p.boundary]
+	w.enter(p.boundary, level)
+	m := &multipart{subtype: strings.TrimPrefix(p.mediaType, "multipart/")}
+	preamble, d := w.body()
+	if d.level != level { // no part at all: show what is there
+		w.leaf(&part{mediaType: "text/plain", body: preamble, root: p.root, parent: p.parent})
+	}
+	for d.level == level && !d.closing && !w.stopped {
+		d = w.entity(w.partHeader(m))
+	}
+	w.leave(p.boundary, level, outer, hidden)
+	if d.level != level {
+		w.degraded = true
+		return d
+	}
+	_, d = w.body() // the epilogue
+	return d
+}
+
+func (w *walker) enter(boundary string, level int) {
+	if w.open == nil {
+		w.open = make(map[string]int, 4)
+	}
+	w.open[boundary] = level
+	w.depth++
+}
+
+func (w *walker) leave(boundary string, level, outer int, hidden bool) {
+	delete(w.open, boundary)
+	if hidden {
+		w.open[boundary] = outer
+	}
+	w.depth = level
+}
+
+// partHeader reads the header of a part of m. Inside a digest a part without a type is a
+// message (RFC 2046 section 5.1.5).
+func (w *walker) partHeader(m *multipart) part {
+	w.fields = w.readFields(w.fields[:0])
+	p := newPart(w.fields)
+	p.parent = m
+	if m.subtype == "digest" && fieldValue(w.fields, "Content-Type") == "" {
+		p.mediaType = "message/rfc822"
+	}
+	return p
+}
+
+// newPart reads the MIME fields of a header.
+func newPart(fields []field) part {
+	contentType := fieldValue(fields, "Content-Type")
+	p := part{
+		mediaType: mediaType(contentType),
+		charset:   param(contentType, "charset"),
+		encoding:  parseTransfer(fieldValue(fields, "Content-Transfer-Encoding")),
+	}
+	if strings.HasPrefix(p.mediaType, "multipart/") {
+		p.boundary = strings.TrimRight(param(contentType, "boundary"), " \t")
+	}
+	if disposition := fieldValue(fields, "Content-Disposition"); disposition != "" {
+		kind, _, _ := strings.Cut(disposition, ";")
+		p.attachment = strings.EqualFold(strings.TrimSpace(kind), "attachment")
+		p.filename = decodedParam(disposition, "filename")
+	}
+	if p.filename == "" {
+		p.filename = decodedParam(contentType, "name")
+	}
+	return p
+}

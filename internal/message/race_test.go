@@ -1,0 +1,9 @@
+//go:build race
+
+package message
+
+// The race detector makes loops over bytes some twenty times slower.
+func init() {
+	timeCap *= 4
+	maxMail /= 10
+}

@@ -1,0 +1,125 @@
+package message
+
+import (
+	"unicode"
+	"unicode/utf8"
+)
+
+// textWriter lays out the text of HTML: blanks collapsed, breaks only between texts, never
+// more than one empty line.
+type textWriter struct {
+	b     []byte
+	max   int
+	exact bool // keep the joiners that shape emoji and scripts
+	full  bool // max was reached, nothing is written any more
+
+	space  bool // a blank is due before the next text
+	breaks int  // line breaks that are due, at most 2
+}
+
+// newTextWriter makes room for what size bytes of HTML usually hold. With max 0 it is full.
+func newTextWriter(max, size int, exact bool) textWriter {
+	w := textWriter{max: max, exact: exact, full: max == 0}
+	if max > 0 {
+		w.b = make([]byte, 0, min(size/3+64, max))
+	}
+	return w
+}
+
+// newline is a br: two make an empty line.
+func (w *textWriter) newline() { w.breaks = min(w.breaks+1, 2) }
+
+// boundary is the begin or end of an element. A block that is laid out inline stands apart
+// from its neighbours without leaving the line.
+func (w *textWriter) boundary(e *element) {
+	switch {
+	case e.tag.has(block) && e.looks&inlineBox != 0:
+		w.space = true
+	case e.tag.has(paragraph):
+		w.breaks = 2
+	case e.tag.has(block), e.looks&blockBox != 0:
+		w.breaks = max(w.breaks, 1)
+	}
+}
+
+// write adds a text of element e.
+func (w *textWriter) write(s string, e *element) {
+	for i := 0; i < len(s) && !w.full; {
+		if c := s[i]; c > ' ' && c < 0x7f {
+			from := i
+			for i++; i < len(s) && s[i] > ' ' && s[i] < 0x7f; {
+				i++
+			}
+			w.emit(s[from:i], e.quoted)
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == '\n' && e.looks&preformatted != 0:
+			w.newline()
+		case r <= ' ', r == 0x7f, unicode.IsSpace(r):
+			w.space = true
+		case w.isInvisible(r):
+		default:
+			w.emit(s[i:i+size], e.quoted)
+		}
+		i += size
+	}
+}
+
+// writeApart adds a text with a blank on both sides.
+func (w *textWriter) writeApart(s string, e *element) {
+	if s != "" {
+		w.space = true
+		w.write(s, e)
+		w.space = true
+	}
+}
+
+// writeBehind adds s on the line of the last text, before the blanks and breaks that are due.
+func (w *textWriter) writeBehind(s string) {
+	breaks, space := w.breaks, w.space
+	w.breaks, w.space = 0, true
+	w.emit(s, false)
+	w.breaks, w.space = breaks, space
+}
+
+// isInvisible knows the characters of no width with which senders pad the preview text or
+// break up words.
+func (w *textWriter) isInvisible(r rune) bool {
+	switch r {
+	case '\u00ad', '\u034f', '\u061c', '\u180e', '\u200b', '\u200e', '\u200f', '\u2060', '\ufeff':
+		return true
+	case '\u200c', '\u200d':
+		return !w.exact
+	}
+	return r >= '\u2061' && r <= '\u206f' || r >= '\u202a' && r <= '\u202e' || unicode.IsControl(r)
+}
+
+// emit adds visible characters, after what is due before them.
+func (w *textWriter) emit(s string, quoted bool) {
+	atStart := len(w.b) == 0
+	switch {
+	case atStart:
+	case w.breaks > 0:
+		w.append("\n\n"[:w.breaks])
+		atStart = true
+	case w.space:
+		w.append(" ")
+	}
+	if atStart && quoted {
+		w.append("> ")
+	}
+	w.space, w.breaks = false, 0
+	w.append(s)
+}
+
+func (w *textWriter) append(s string) {
+	if room := w.max - len(w.b); len(s) > room {
+		for room > 0 && !utf8.RuneStart(s[room]) {
+			room--
+		}
+		s, w.full = s[:room], true
+	}
+	w.b = append(w.b, s...)
+}

@@ -1,0 +1,254 @@
+package message
+
+import (
+	"bytes"
+	"strings"
+)
+
+// transfer is a Content-Transfer-Encoding (RFC 2045 section 6).
+type transfer uint8
+
+const (
+	identity transfer = iota // 7bit, 8bit, binary and whatever nobody knows
+	base64Encoding
+	quotedPrintable
+	uuencode
+)
+
+func parseTransfer(v string) transfer {
+	switch v = strings.ToLower(strings.Trim(v, " \t\"';")); v {
+	case "base64":
+		return base64Encoding
+	case "quoted-printable":
+		return quotedPrintable
+	case "x-uuencode", "x-uue", "uuencode":
+		return uuencode
+	}
+	return identity
+}
+
+// decoder undoes a transfer encoding in one pass over src. It accepts what mail really
+// holds: bytes that don't belong to the encoding are skipped (base64) or kept (quoted-
+// printable). Counting and decoding run the same code, so that sizes always agree.
+type decoder struct {
+	src      []byte
+	encoding transfer
+
+	acc      uint32   // base64: bits read and not yet written
+	bits     int      // base64: how many, less than eight between reads
+	verbatim int      // quoted-printable: this many bytes of src are copied as they are
+	begun    bool     // uuencode: the "begin" line was seen
+	line     [66]byte // uuencode: one decoded line; line[from:to] is not yet read
+	from, to int
+}
+
+// appendTo appends at most max decoded bytes to b, in as few allocations as it can.
+func (d *decoder) appendTo(b []byte, max int) []byte {
+	if d.encoding == identity {
+		n := min(max, len(d.src))
+		b, d.src = append(b, d.src[:n]...), d.src[n:]
+		return b
+	}
+	for max > 0 {
+		if cap(b)-len(b) < 64 {
+			b = append(make([]byte, 0, len(b)+min(max, len(d.src))+64), b...)
+		}
+		n := d.read(b[len(b) : len(b)+min(max, cap(b)-len(b))])
+		if n == 0 {
+			break
+		}
+		b, max = b[:len(b)+n], max-n
+	}
+	return b
+}
+
+// size counts the decoded bytes.
+func (d *decoder) size() (n int64) {
+	if d.encoding == identity {
+		return int64(len(d.src))
+	}
+	var scratch [4096]byte
+	for {
+		read := d.read(scratch[:])
+		if read == 0 {
+			return n
+		}
+		n += int64(read)
+	}
+}
+
+// read fills dst with decoded bytes; 0 means the end.
+func (d *decoder) read(dst []byte) int {
+	switch d.encoding {
+	case base64Encoding:
+		return d.readBase64(dst)
+	case quotedPrintable:
+		return d.readQuotedPrintable(dst)
+	case uuencode:
+		return d.readUU(dst)
+	}
+	n := copy(dst, d.src)
+	d.src = d.src[n:]
+	return n
+}
+
+// base64Value maps a character to its six bits, 255 for those outside the alphabet; the
+// URL-safe alphabet is read too.
+var base64Value = func() (t [256]byte) {
+	for i := range t {
+		t[i] = 255
+	}
+	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+	for i := range len(alphabet) {
+		t[alphabet[i]] = byte(i)
+	}
+	t['-'], t['_'] = 62, 63
+	return t
+}()
+
+// readBase64 ends at the padding: what mailing lists append behind it is no data.
+func (d *decoder) readBase64(dst []byte) (n int) {
+	src := d.src
+	for len(src) > 0 && n < len(dst) {
+		if d.bits == 0 && len(src) >= 4 && n+3 <= len(dst) {
+			a, b, c, e := base64Value[src[0]], base64Value[src[1]], base64Value[src[2]], base64Value[src[3]]
+			if (a|b|c|e)&0xc0 == 0 {
+				dst[n], dst[n+1], dst[n+2] = a<<2|b>>4, b<<4|c>>2, c<<6|e
+				n, src = n+3, src[4:]
+				continue
+			}
+		}
+		c := src[0]
+		src = src[1:]
+		if v := base64Value[c]; v < 64 {
+			d.acc, d.bits = d.acc<<6|uint32(v), d.bits+6
+			if d.bits >= 8 {
+				d.bits -= 8
+				dst[n] = byte(d.acc >> d.bits)
+				n++
+			}
+		} else if c == '=' && (d.bits == 2 || d.bits == 4) {
+			src = nil // a group of two or three characters was completed
+		}
+	}
+	d.src = src
+	return n
+}
+
+// readQuotedPrintable follows RFC 2045 section 6.7: blanks at the end of a line are
+// transport padding, = at the end joins lines. A run of blanks is looked at once.
+func (d *decoder) readQuotedPrintable(dst []byte) (n int) {
+	for len(d.src) > 0 && n < len(dst) {
+		if d.verbatim > 0 {
+			m := copy(dst[n:], d.src[:d.verbatim])
+			n, d.verbatim, d.src = n+m, d.verbatim-m, d.src[m:]
+			continue
+		}
+		switch c := d.src[0]; {
+		case c == '=' && len(d.src) >= 3 && isHex(d.src[1]) && isHex(d.src[2]):
+			dst[n], _ = hexByte(d.src[1], d.src[2])
+			n, d.src = n+1, d.src[3:]
+		case c == '=':
+			if blanks := countBlanks(d.src[1:]); atLineEnd(d.src[1+blanks:]) {
+				d.src = afterLineEnd(d.src[1+blanks:])
+			} else {
+				d.verbatim = 1 + blanks
+			}
+		case isBlank(c):
+			if blanks := countBlanks(d.src); atLineEnd(d.src[blanks:]) {
+				d.src = d.src[blanks:]
+			} else {
+				d.verbatim = blanks
+			}
+		default:
+			d.verbatim = 1
+			for d.verbatim < len(d.src) && d.src[d.verbatim] > ' ' && d.src[d.verbatim] != '=' {
+				d.verbatim++
+			}
+		}
+	}
+	return n
+}
+
+func countBlanks(b []byte) (n int) {
+	for n < len(b) && isBlank(b[n]) {
+		n++
+	}
+	return n
+}
+
+func atLineEnd(b []byte) bool {
+	return len(b) == 0 || b[0] == '\n' || b[0] == '\r' && len(b) > 1 && b[1] == '\n'
+}
+
+func afterLineEnd(b []byte) []byte {
+	if i := bytes.IndexByte(b[:min(len(b), 2)], '\n'); i >= 0 {
+		return b[i+1:]
+	}
+	return b
+}
+
+// readUU reads the lines between "begin" and "end" (POSIX uuencode).
+func (d *decoder) readUU(dst []byte) (n int) {
+	for n < len(dst) {
+		if d.from == d.to && !d.nextUULine() {
+			break
+		}
+		m := copy(dst[n:], d.line[d.from:d.to])
+		n, d.from = n+m, d.from+m
+	}
+	return n
+}
+
+func (d *decoder) nextUULine() bool {
+	for len(d.src) > 0 {
+		line, rest, _ := bytes.Cut(d.src, []byte("\n"))
+		d.src = rest
+		line = bytes.TrimRight(line, "\r")
+		switch {
+		case !d.begun:
+			d.begun = bytes.HasPrefix(line, []byte("begin "))
+		case bytes.HasPrefix(line, []byte("end")), len(line) == 0:
+		default:
+			if d.from, d.to = 0, d.decodeUULine(line); d.to > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// decodeUULine decodes one line, whose first character is its length, into d.line.
+func (d *decoder) decodeUULine(line []byte) int {
+	size := int(line[0]-' ') & 63
+	var acc uint32
+	n, bits := 0, 0
+	for _, c := range line[1:] {
+		acc, bits = acc<<6|uint32(c-' ')&63, bits+6
+		if bits >= 8 && n < size {
+			bits -= 8
+			d.line[n] = byte(acc >> bits)
+			n++
+		}
+	}
+	return n
+}
+
+func isHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
+}
+
+// hexByte reads two hexadecimal digits.
+func hexByte(a, b byte) (byte, bool) {
+	return hexDigit(a)<<4 | hexDigit(b), isHex(a) && isHex(b)
+}
+
+func hexDigit(c byte) byte {
+	switch {
+	case c >= 'a':
+		return c - 'a' + 10
+	case c >= 'A':
+		return c - 'A' + 10
+	}
+	return c - '0'
+}

@@ -1,0 +1,275 @@
+package message
+
+import (
+	"html"
+	"strings"
+)
+
+// VisibleText returns what a person would see of HTML: block elements, rows and cells on
+// lines of their own, inline elements joined without a space, alternative texts of images,
+// no scripts, styles, comments, titles and hidden elements. Zero-width characters are
+// dropped, blanks collapsed, lines of a quoted mail begin with "> ". At most 1 MiB is read
+// and 64 KiB returned.
+func VisibleText(html string) string {
+	if len(html) > maxVisibleInput {
+		html = html[:maxVisibleInput]
+	}
+	text, _ := renderHTML(strings.ToValidUTF8(html, ""), renderOptions{max: maxVisible})
+	return text
+}
+
+// PreviewText returns the text that a list of mails shows and an opened mail hides: the
+// hidden text in front of everything visible, at most 1 KiB. It is a sender's own words, but
+// weaker evidence than VisibleText. The same input as there is read.
+func PreviewText(html string) string {
+	if len(html) > maxVisibleInput {
+		html = html[:maxVisibleInput]
+	}
+	text, _ := renderHTML(strings.ToValidUTF8(html, ""), renderOptions{max: maxPreview, preview: true})
+	return text
+}
+
+// renderOptions says what a rendering is for.
+type renderOptions struct {
+	max      int      // bytes of text; 0 makes none
+	readable bool     // for reading on: links are kept as "text (URL)"
+	preview  bool     // only the hidden text before the first visible one
+	links    *linkSet // collects what can be followed, nil for nobody
+}
+
+// element is an open element.
+type element struct {
+	tag    tag
+	looks  looks
+	quoted bool // inside a quoted mail
+}
+
+// renderer walks over HTML once. Its stack of open elements follows the HTML standard as
+// far as needed to know where a hidden element ends, also in sloppy mail.
+type renderer struct {
+	renderOptions
+	out        textWriter
+	sheet      stylesheet
+	open       [maxOpenElements]element // open[0] is the mail itself
+	depth      int
+	deeper     int    // elements inside that found no room
+	paragraphs int    // open p elements
+	href       string // of the open link, "" outside
+	linkAt     int    // length of the text at its start
+	inStyle    bool
+}
+
+// renderHTML returns the text of valid UTF-8, and whether it was cut.
+func renderHTML(s string, options renderOptions) (text string, cut bool) {
+	r := renderer{renderOptions: options}
+	r.out = newTextWriter(options.max, len(s), options.readable)
+	scanner := htmlScanner{s: s}
+	var t htmlToken
+	for scanner.next(&t); t.kind != endOfHTML; scanner.next(&t) {
+		switch t.kind {
+		case textToken:
+			r.text(t.text)
+		case startTag:
+			r.start(&t)
+		case endTag:
+			r.end(t.tag)
+		}
+		if r.out.full && (r.links == nil || r.links.full()) {
+			break
+		}
+	}
+	r.endLink()
+	return string(r.out.b), r.out.full && options.max > 0
+}
+
+func (r *renderer) top() *element { return &r.open[r.depth] }
+
+func (r *renderer) text(s string) {
+	if r.inStyle {
+		r.inStyle = false
+		r.sheet.read(s)
+		return
+	}
+	e := r.top()
+	switch seen := e.looks&hiding == 0; {
+	case e.looks&noContent != 0, !seen && !r.preview:
+	case seen && r.preview:
+		r.out.full = r.out.full || strings.TrimSpace(s) != ""
+	default:
+		s = html.UnescapeString(s)
+		if r.links != nil && r.href == "" {
+			r.links.addText(s)
+		}
+		r.out.write(s, e)
+	}
+}
+
+// start opens an element.
+func (r *renderer) start(t *htmlToken) {
+	if t.tag == tagA {
+		r.endLink()
+	}
+	r.closeImplied(t.tag)
+	e := r.newElement(t)
+	seen := e.looks&hiding == 0
+	if seen {
+		r.out.boundary(&e)
+	}
+	switch t.tag {
+	case tagBR:
+		if seen {
+			r.out.newline()
+		}
+	case tagImg, tagInput:
+		if seen && !r.preview {
+			r.out.writeApart(html.UnescapeString(t.attr.shown(t.tag)), &e)
+		}
+	case tagA, tagArea:
+		r.startLink(t, seen)
+	case tagStyle:
+		r.inStyle = true
+	}
+	if !t.tag.has(void) {
+		r.push(e)
+	}
+}
+
+// newElement works out how an element looks inside the open ones.
+func (r *renderer) newElement(t *htmlToken) element {
+	s := r.sheet.of(t.attr.class, t.attr.style)
+	e := element{tag: t.tag, looks: s.inside(r.top().looks), quoted: r.top().quoted || t.isQuote()}
+	switch {
+	case t.tag.has(unseen):
+		e.looks |= noContent
+	case t.attr.hidden && s.on&(blockBox|inlineBox) == 0:
+		e.looks |= displayNone
+	case t.tag == tagA && s.on&outlookHide != 0:
+		// A button that is hidden from Outlook alone, which gets it as a drawing.
+		e.looks = e.looks&^outlookHide | r.top().looks&outlookHide
+	case t.tag == tagPre && s.declared&preformatted == 0:
+		e.looks |= preformatted
+	}
+	return e
+}
+
+// isQuote reports whether an element holds the mail that is being answered.
+func (t *htmlToken) isQuote() bool {
+	return t.tag == tagBlockquote &&
+		(t.attr.cite != "" || strings.EqualFold(t.attr.kind, "cite") || strings.Contains(t.attr.class, "quote"))
+}
+
+// shown is the text a person sees in place of an image or in a field.
+func (a *attributes) shown(t tag) string {
+	if t == tagImg {
+		return a.alt
+	}
+	switch strings.ToLower(a.kind) {
+	case "", "text", "button", "submit", "reset", "tel", "number", "email", "url":
+		return a.value
+	}
+	return ""
+}
+
+func (r *renderer) push(e element) {
+	if r.depth+1 == len(r.open) {
+		r.deeper++
+		return
+	}
+	r.depth++
+	r.open[r.depth] = e
+	if e.tag == tagP {
+		r.paragraphs++
+	}
+}
+
+// pop closes the elements from open[i] on.
+func (r *renderer) pop(i int) {
+	for ; r.depth >= i; r.depth-- {
+		e := r.top()
+		if e.looks&hiding == 0 {
+			r.out.boundary(e)
+		}
+		if e.tag == tagP {
+			r.paragraphs--
+		}
+	}
+}
+
+// end closes the nearest element of this tag. An inline end tag doesn't reach out of a
+// block, nor any end tag out of a cell or table; those of rows and the like reach up to
+// their table.
+func (r *renderer) end(t tag) {
+	if t == tagA {
+		r.endLink()
+	}
+	if r.deeper > 0 {
+		r.deeper--
+		return
+	}
+	for i := r.depth; i > 0; i-- {
+		open := r.open[i].tag
+		switch {
+		case open == t:
+			r.pop(i)
+			return
+		case open == tagTable, open.has(scope) && !t.has(tablePart), open.has(block) && !t.has(block):
+			return
+		}
+	}
+}
+
+// closeImplied closes what the start of t ends without an end tag.
+func (r *renderer) closeImplied(t tag) {
+	switch t {
+	case tagLI:
+		r.closeUpTo(tagLI, tagLI, tagUL, tagOL)
+	case tagDT, tagDD:
+		r.closeUpTo(tagDT, tagDD, tagDL, tagTable)
+	case tagTD, tagTH:
+		r.closeUpTo(tagTD, tagTH, tagTR, tagTable)
+	case tagTR:
+		r.closeUpTo(tagTR, tagTR, tagTable, tagTable)
+	case tagTBody, tagTHead, tagTFoot:
+		r.closeUpTo(tagTBody, tagTHead, tagTable, tagTable)
+	}
+	if r.paragraphs > 0 && t.has(block) {
+		r.closeUpTo(tagP, tagP, tagTable, tagTable)
+	}
+}
+
+// closeUpTo closes the nearest element a or b, unless a wall stands before it.
+func (r *renderer) closeUpTo(a, b, wall1, wall2 tag) {
+	for i := r.depth; i > 0; i-- {
+		switch r.open[i].tag {
+		case a, b:
+			r.pop(i)
+			return
+		case wall1, wall2:
+			return
+		}
+	}
+}
+
+// startLink notes a link, hidden ones too, since every URL counts (specification §2.2).
+func (r *renderer) startLink(t *htmlToken, seen bool) {
+	if t.attr.href == "" || r.links == nil && !r.readable {
+		return
+	}
+	url := r.links.addHref(t.attr.href)
+	if seen && t.tag == tagA {
+		r.href, r.linkAt = url, len(r.out.b)
+	}
+}
+
+// endLink writes the target behind the text of a link that doesn't show it.
+func (r *renderer) endLink() {
+	if r.href != "" && r.readable {
+		shown := strings.TrimRight(strings.TrimSpace(string(r.out.b[r.linkAt:])), "/")
+		target := strings.TrimRight(r.href, "/")
+		_, bare, _ := strings.Cut(target, "://")
+		if shown != target && shown != bare {
+			r.out.writeBehind("(" + r.href + ")")
+		}
+	}
+	r.href = ""
+}
