@@ -1,0 +1,84 @@
+// Package account holds the rules of an account: its plan and quotas, its sessions, its
+// API keys with scopes and expiry, and the count of its inboxes. Decide is pure and Apply
+// cannot fail; time and randomness arrive as arguments. It refuses to know what is inside
+// an inbox, how credentials travel, and where rows are kept.
+package account
+
+import (
+	"encoding/hex"
+	"time"
+
+	"inboxd/internal/partition"
+)
+
+// ID names an account: 48 bits of milliseconds, then 80 random bits, so that ids sort by
+// age and never repeat.
+type ID [16]byte
+
+// NewID makes an ID of the time and ten random bytes.
+func NewID(now time.Time, random [10]byte) ID {
+	var id ID
+	ms := uint64(now.UnixMilli())
+	for i := range 6 {
+		id[i] = byte(ms >> (40 - 8*i))
+	}
+	copy(id[6:], random[:])
+	return id
+}
+
+func (id ID) String() string { return hex.EncodeToString(id[:]) }
+
+// Partition is where the account's rows live, and what its tokens embed.
+func (id ID) Partition() partition.ID { return partition.Of(string(id[:])) }
+
+// Profile is the account's own row.
+type Profile struct {
+	ID           ID
+	Email        string // canonical, see CanonicalEmail
+	PasswordHash string // argon2id in PHC form
+	Plan         PlanName
+	CreatedAt    time.Time
+	Inboxes      int64 // live inboxes; reservations are counted apart
+	LastKey      int64 // highest key id ever given; ids are never reused
+}
+
+// State is one account. Its actor owns it; no other goroutine may touch it.
+type State struct {
+	Profile
+	Keys     map[int64]*Key
+	Sessions map[Hash]*Session
+	Reserved map[string]time.Time // address → when; live once confirmed
+}
+
+// NewState returns the state of an account that does not exist yet.
+func NewState() *State {
+	return &State{Keys: map[int64]*Key{}, Sessions: map[Hash]*Session{}, Reserved: map[string]time.Time{}}
+}
+
+// Session is one signed-in person. Only the hash of its token is kept.
+type Session struct {
+	Hash      Hash
+	CreatedAt time.Time
+	ExpiresAt time.Time // slides with use, see SessionLife
+}
+
+// InboxEntry is a row of the account's list of inboxes.
+type InboxEntry struct {
+	Address   string
+	CreatedAt time.Time
+	Live      bool // false while only reserved
+}
+
+// Rows is what a committed change writes: whole rows, in storage-neutral form, all in one
+// atomic batch, puts before drops. A live entry and a reservation of one address are two
+// rows: putting the live entry ends the reservation, and a drop removes the one it names.
+type Rows struct {
+	ID           ID
+	Profile      *Profile
+	PutKeys      []*Key
+	DropKeys     []*Key
+	PutSessions  []*Session
+	DropSessions []*Session
+	PutInboxes   []InboxEntry
+	DropInboxes  []InboxEntry
+}

@@ -1,0 +1,191 @@
+package account
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"inboxd/internal/fault"
+)
+
+// Command is an order to one account. The commands are the exported structs of this file.
+type Command interface {
+	decide(*State, Env) ([]Event, error)
+}
+
+// Env is what Decide may know besides state and command.
+type Env struct {
+	Now   time.Time
+	Plans Plans
+}
+
+// SessionLife is how long a session lasts after its last use; a use is written down only
+// when the expiry would move by at least SessionStep.
+const (
+	SessionLife = 30 * 24 * time.Hour
+	SessionStep = 24 * time.Hour
+	maxSessions = 100
+	maxKeys     = 1000
+)
+
+// Commands of an account.
+type (
+	// Open creates the account. ID, Email and PasswordHash are ready to keep.
+	Open struct {
+		ID           ID
+		Email        string
+		PasswordHash string
+		Plan         PlanName
+	}
+	// StartSession keeps the hash of a new session token.
+	StartSession struct{ Hash Hash }
+	// TouchSession slides a session's expiry, at most once a day.
+	TouchSession struct{ Hash Hash }
+	// EndSession stops a token at once.
+	EndSession struct{ Hash Hash }
+	// IssueKey adds a key; ID and CreatedAt are given by Decide.
+	IssueKey struct{ Key Key }
+	// TouchKey notes a use of a key.
+	TouchKey struct {
+		ID int64
+		At time.Time
+	}
+	// RevokeKey removes a key from the inventory at once.
+	RevokeKey struct{ ID int64 }
+	// ReserveInbox takes a place in the quota before the address is created.
+	// At becomes the inbox's time of creation, and its place in the account's list.
+	ReserveInbox struct {
+		Address string
+		At      time.Time
+	}
+	// ConfirmInbox turns a reservation into a live inbox. Repeating it changes nothing.
+	ConfirmInbox struct{ Address string }
+	// ReleaseInbox gives the place back: a reservation that failed, or a deleted inbox
+	// (then CreatedAt is the inbox's own, and Listed says whether the account's list still
+	// shows it: the list is not held in memory). Repeating it changes nothing.
+	ReleaseInbox struct {
+		Address   string
+		CreatedAt time.Time
+		Listed    bool
+	}
+	// SetPlan moves the account to another plan.
+	SetPlan struct{ Plan PlanName }
+)
+
+// Decide says what cmd does to s, as events; none means that nothing changes. It does not
+// touch s.
+func Decide(s *State, cmd Command, env Env) ([]Event, error) {
+	if _, opens := cmd.(Open); !opens && s.CreatedAt.IsZero() {
+		return nil, fault.New(fault.NotFound, "This account does not exist")
+	}
+	return cmd.decide(s, env)
+}
+
+func (c Open) decide(s *State, env Env) ([]Event, error) {
+	if !s.CreatedAt.IsZero() {
+		return nil, fault.New(fault.Refused, "This account exists already")
+	}
+	return []Event{opened{Profile{ID: c.ID, Email: c.Email, PasswordHash: c.PasswordHash, Plan: c.Plan, CreatedAt: env.Now}}}, nil
+}
+
+func (c StartSession) decide(s *State, env Env) ([]Event, error) {
+	evs := []Event{sessionStarted{Session{Hash: c.Hash, CreatedAt: env.Now, ExpiresAt: env.Now.Add(SessionLife)}}}
+	var oldest *Session
+	for _, ses := range s.Sessions {
+		if !env.Now.Before(ses.ExpiresAt) {
+			evs = append(evs, sessionEnded{ses.Hash})
+		} else if oldest == nil || ses.ExpiresAt.Before(oldest.ExpiresAt) {
+			oldest = ses
+		}
+	}
+	if len(s.Sessions)-(len(evs)-1) >= maxSessions {
+		evs = append(evs, sessionEnded{oldest.Hash})
+	}
+	return evs, nil
+}
+
+func (c TouchSession) decide(s *State, env Env) ([]Event, error) {
+	ses := s.Sessions[c.Hash]
+	until := env.Now.Add(SessionLife)
+	if ses == nil || until.Sub(ses.ExpiresAt) < SessionStep {
+		return nil, nil
+	}
+	return []Event{sessionStarted{Session{Hash: c.Hash, CreatedAt: ses.CreatedAt, ExpiresAt: until}}}, nil
+}
+
+func (c EndSession) decide(s *State, _ Env) ([]Event, error) {
+	if s.Sessions[c.Hash] == nil {
+		return nil, nil
+	}
+	return []Event{sessionEnded{c.Hash}}, nil
+}
+
+func (c IssueKey) decide(s *State, env Env) ([]Event, error) {
+	if len(s.Keys) >= maxKeys {
+		return nil, fault.New(fault.Refused, fmt.Sprintf("An account holds at most %d API keys. Revoke one first", maxKeys))
+	}
+	k := c.Key
+	k.ID, k.CreatedAt = s.LastKey+1, env.Now
+	return []Event{keyIssued{k}}, nil
+}
+
+func (c TouchKey) decide(s *State, _ Env) ([]Event, error) {
+	k := s.Keys[c.ID]
+	if k == nil || c.At.Sub(k.LastUsedAt) < LastUsedStep {
+		return nil, nil
+	}
+	return []Event{keyUsed{c.ID, c.At}}, nil
+}
+
+func (c RevokeKey) decide(s *State, _ Env) ([]Event, error) {
+	k := s.Keys[c.ID]
+	if k == nil {
+		return nil, fault.New(fault.NotFound, fmt.Sprintf("API key %d not found", c.ID))
+	}
+	return []Event{keyRevoked{c.ID, k.Hash}}, nil
+}
+
+func (c ReserveInbox) decide(s *State, env Env) ([]Event, error) {
+	if _, twice := s.Reserved[c.Address]; twice {
+		return nil, fault.New(fault.Refused, fmt.Sprintf("The address %s is being created already", c.Address))
+	}
+	if limit := env.Plans.Of(s.Plan).MaxInboxes; s.Inboxes+int64(len(s.Reserved)) >= limit {
+		return nil, fault.New(fault.Refused, fmt.Sprintf("%s plan allows at most %d agent inboxes. Delete an inbox or upgrade the plan", s.Plan.Title(), limit))
+	}
+	return []Event{inboxReserved{c.Address, c.At}}, nil
+}
+
+func (c ConfirmInbox) decide(s *State, _ Env) ([]Event, error) {
+	at, reserved := s.Reserved[c.Address]
+	if !reserved {
+		return nil, nil
+	}
+	return []Event{inboxConfirmed{c.Address, at}}, nil
+}
+
+func (c ReleaseInbox) decide(s *State, _ Env) ([]Event, error) {
+	if at, reserved := s.Reserved[c.Address]; reserved {
+		return []Event{reservationReleased{c.Address, at}}, nil
+	}
+	if !c.Listed {
+		return nil, nil
+	}
+	return []Event{inboxReleased{c.Address, c.CreatedAt}}, nil
+}
+
+func (c SetPlan) decide(s *State, _ Env) ([]Event, error) {
+	if s.Plan == c.Plan {
+		return nil, nil
+	}
+	return []Event{planSet{c.Plan}}, nil
+}
+
+// KeyList returns the inventory, oldest first.
+func (s *State) KeyList() []Key {
+	out := make([]Key, 0, len(s.Keys))
+	for _, k := range s.Keys {
+		out = append(out, *k)
+	}
+	slices.SortFunc(out, func(a, b Key) int { return int(a.ID - b.ID) })
+	return out
+}

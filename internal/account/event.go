@@ -1,0 +1,129 @@
+package account
+
+import (
+	"slices"
+	"time"
+)
+
+// Event is something that happened to an account. apply changes the state and cannot
+// fail; rows names what must be written for it, from the state after apply.
+type Event interface {
+	apply(*State)
+	rows(*State, *Rows)
+}
+
+// Apply moves s over events, in order, and collects the rows they touch. The caller commits
+// the rows before anything of s may be seen; when that fails, s must be thrown away and
+// loaded again.
+func (r *Rows) Apply(s *State, evs []Event) {
+	for _, ev := range evs {
+		ev.apply(s)
+		ev.rows(s, r)
+	}
+	r.ID = s.ID
+}
+
+// Change is Apply for the events of one command.
+func Change(s *State, evs []Event) *Rows {
+	r := &Rows{}
+	r.Apply(s, evs)
+	return r
+}
+
+type (
+	opened         struct{ Profile Profile }
+	sessionStarted struct{ Session Session }
+	sessionEnded   struct{ Hash Hash }
+	keyIssued      struct{ Key Key }
+	keyRevoked     struct {
+		ID   int64
+		Hash Hash
+	}
+	inboxReserved struct {
+		Address string
+		At      time.Time
+	}
+	inboxConfirmed struct {
+		Address string
+		At      time.Time
+	}
+	reservationReleased struct {
+		Address string
+		At      time.Time
+	}
+	inboxReleased struct {
+		Address   string
+		CreatedAt time.Time
+	}
+	planSet struct{ Plan PlanName }
+	keyUsed struct {
+		ID int64
+		At time.Time
+	}
+)
+
+func (r *Rows) profile(s *State) {
+	p := s.Profile
+	r.Profile = &p
+}
+
+func (e opened) apply(s *State)          { s.Profile = e.Profile }
+func (e opened) rows(s *State, r *Rows)  { r.profile(s) }
+func (e planSet) apply(s *State)         { s.Plan = e.Plan }
+func (e planSet) rows(s *State, r *Rows) { r.profile(s) }
+func (e sessionStarted) apply(s *State)  { ses := e.Session; s.Sessions[ses.Hash] = &ses }
+func (e sessionStarted) rows(_ *State, r *Rows) {
+	ses := e.Session
+	r.PutSessions = append(r.PutSessions, &ses)
+}
+func (e sessionEnded) apply(s *State) { delete(s.Sessions, e.Hash) }
+func (e sessionEnded) rows(_ *State, r *Rows) {
+	r.DropSessions = append(r.DropSessions, &Session{Hash: e.Hash})
+}
+
+func (e keyIssued) apply(s *State) {
+	k := e.Key
+	s.Keys[k.ID], s.LastKey = &k, k.ID
+}
+func (e keyIssued) rows(s *State, r *Rows) {
+	k := e.Key
+	r.PutKeys = append(r.PutKeys, &k)
+	r.profile(s)
+}
+
+// keyUsed replaces the key: published copies never change.
+func (e keyUsed) apply(s *State) {
+	k := *s.Keys[e.ID]
+	k.LastUsedAt = e.At
+	s.Keys[e.ID] = &k
+}
+func (e keyUsed) rows(s *State, r *Rows) { r.PutKeys = append(r.PutKeys, s.Keys[e.ID]) }
+
+func (e keyRevoked) apply(s *State) { delete(s.Keys, e.ID) }
+func (e keyRevoked) rows(_ *State, r *Rows) {
+	r.DropKeys = append(r.DropKeys, &Key{ID: e.ID, Hash: e.Hash})
+}
+
+func (e inboxReserved) apply(s *State) { s.Reserved[e.Address] = e.At }
+func (e inboxReserved) rows(_ *State, r *Rows) {
+	// Rows are written puts first: a release of the same place in this very change is over.
+	r.DropInboxes = slices.DeleteFunc(r.DropInboxes, func(d InboxEntry) bool { return !d.Live && d.Address == e.Address })
+	r.PutInboxes = append(r.PutInboxes, InboxEntry{Address: e.Address, CreatedAt: e.At})
+}
+func (e inboxConfirmed) apply(s *State) {
+	delete(s.Reserved, e.Address)
+	s.Inboxes++
+}
+func (e inboxConfirmed) rows(s *State, r *Rows) {
+	r.PutInboxes = append(r.PutInboxes, InboxEntry{Address: e.Address, CreatedAt: e.At, Live: true})
+	r.profile(s)
+}
+func (e reservationReleased) apply(s *State) { delete(s.Reserved, e.Address) }
+func (e reservationReleased) rows(_ *State, r *Rows) {
+	r.DropInboxes = append(r.DropInboxes, InboxEntry{Address: e.Address, CreatedAt: e.At})
+}
+func (e inboxReleased) apply(s *State) { s.Inboxes-- }
+func (e inboxReleased) rows(s *State, r *Rows) {
+	r.DropInboxes = append(r.DropInboxes, InboxEntry{Address: e.Address, CreatedAt: e.CreatedAt, Live: true})
+	r.profile(s)
+}

@@ -1,0 +1,91 @@
+package account
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"inboxd/internal/fault"
+)
+
+// Key is one API key of the inventory; an expired key stays in it (specification §3.2).
+type Key struct {
+	ID         int64
+	Hash       Hash
+	Kind       Kind
+	Label      string
+	Scopes     Scope
+	Prefix     string
+	Inbox      string // of an inbox key, else empty
+	CreatedAt  time.Time
+	ExpiresAt  time.Time // zero: never
+	LastUsedAt time.Time // zero: never; may trail the truth by LastUsedStep
+}
+
+// Expired reports whether the key is refused at now.
+func (k *Key) Expired(now time.Time) bool { return !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt) }
+
+// LastUsedStep is how much newer a use must be before it is written down: a fleet of
+// 100,000 keys that poll all day costs 28 small writes a second. The inventory shows newer
+// uses from memory; a crash forgets at most this much.
+const LastUsedStep = time.Hour
+
+// Lifetime turns expires_in_days into an expiry: nil never ends; else 30, 90 or 365 days
+// (specification §5.2 rule 7; decisions §1).
+func Lifetime(days *int, now time.Time) (time.Time, error) {
+	if days == nil {
+		return time.Time{}, nil
+	}
+	switch *days {
+	case 30, 90, 365:
+		return now.AddDate(0, 0, *days), nil
+	}
+	return time.Time{}, fault.New(fault.Invalid, fmt.Sprintf("Invalid request: 'expires_in_days' is %d; it must be 30, 90 or 365, or be left out for a key that never expires", *days))
+}
+
+// Principal is who a credential speaks for. It is shared by every request that presents
+// the credential and is immutable but for its atomics.
+type Principal struct {
+	Account   ID
+	Kind      Kind
+	KeyID     int64 // 0 for a session
+	Hash      Hash
+	Scopes    Scope
+	Inbox     string    // of an inbox key
+	ExpiresAt time.Time // zero: never
+
+	// Used is the Unix second of the last use; the account's actor writes it down lazily.
+	Used atomic.Int64
+	// revoked is set once the revocation is on disk; waiting long polls look at it too.
+	revoked atomic.Bool
+	// noted is the Unix second of the use last written down.
+	noted atomic.Int64
+}
+
+// Noted is the use last written down; Note moves it.
+func (p *Principal) Noted() time.Time  { return time.Unix(p.noted.Load(), 0) }
+func (p *Principal) Note(at time.Time) { p.noted.Store(at.Unix()) }
+
+// Valid reports whether the credential still opens anything at now.
+func (p *Principal) Valid(now time.Time) bool {
+	return !p.revoked.Load() && (p.ExpiresAt.IsZero() || now.Before(p.ExpiresAt))
+}
+
+// Revoke makes every holder of p see it end.
+func (p *Principal) Revoke() { p.revoked.Store(true) }
+
+// PrincipalOf finds the credential with this hash in the account, nil when it is unknown or
+// over at now.
+func PrincipalOf(s *State, h Hash, now time.Time) *Principal {
+	if ses := s.Sessions[h]; ses != nil && now.Before(ses.ExpiresAt) {
+		return &Principal{Account: s.ID, Kind: KindSession, Hash: h, Scopes: ScopeFull, ExpiresAt: ses.ExpiresAt}
+	}
+	for _, k := range s.Keys {
+		if k.Hash == h && !k.Expired(now) {
+			p := &Principal{Account: s.ID, Kind: k.Kind, KeyID: k.ID, Hash: h, Scopes: k.Scopes, Inbox: k.Inbox, ExpiresAt: k.ExpiresAt}
+			p.Note(k.LastUsedAt)
+			return p
+		}
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package inbox
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/idna"
+
+	"inboxd/internal/fault"
+)
+
+// Canonical returns the one form an address is stored and looked up by: lower-cased, its
+// domain in A-labels. False means that it can't be an address of ours. A tag is kept; see
+// WithoutTag.
+func Canonical(s string) (string, bool) {
+	local, domain, ok := strings.Cut(s, "@")
+	if !ok || len(s) > 254 || local == "" || strings.Contains(domain, "@") {
+		return "", false
+	}
+	domain, err := idna.Lookup.ToASCII(strings.ToLower(domain))
+	if err != nil || domain == "" {
+		return "", false
+	}
+	local = strings.ToLower(local)
+	if strings.IndexFunc(local, func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`"(),:;<>[\]`, r) }) >= 0 {
+		return "", false
+	}
+	return local + "@" + domain, true
+}
+
+// WithoutTag maps user+tag@host to user@host (decisions §1).
+func WithoutTag(address string) string {
+	at := strings.LastIndexByte(address, '@')
+	plus := strings.IndexByte(address, '+')
+	if plus <= 0 || plus > at {
+		return address
+	}
+	return address[:plus] + address[at:]
+}
+
+// reserved local parts belong to the operator (RFC 2142 and common roles).
+var reserved = []string{
+	"abuse", "admin", "administrator", "bounce", "bounces", "daemon", "dmarc", "hostmaster", "info",
+	"mailer-daemon", "no-reply", "nobody", "noc", "noreply", "postmaster", "root", "security",
+	"support", "tlsrpt", "webmaster",
+}
+
+// CheckPrefix enforces decisions §2: 1–64 of a-z 0-9 . _ -, no dot at an end or doubled
+// (Invalid), and not reserved (Refused).
+func CheckPrefix(prefix string) error {
+	bad := func(why string) error {
+		return fault.New(fault.Invalid, "Invalid request: 'prefix' "+why)
+	}
+	switch {
+	case prefix == "":
+		return bad("is empty")
+	case len(prefix) > 64:
+		return bad(fmt.Sprintf("is too long (%d characters). The limit is 64 characters", len([]rune(prefix))))
+	case strings.IndexFunc(prefix, notPrefixRune) >= 0:
+		return bad("may only hold the characters a-z, 0-9, dot, underscore and hyphen")
+	case prefix[0] == '.', prefix[len(prefix)-1] == '.', strings.Contains(prefix, ".."):
+		return bad("must not start or end with a dot or hold two dots in a row")
+	case slices.Contains(reserved, prefix):
+		return fault.New(fault.Refused, fmt.Sprintf("The prefix %q is reserved", prefix))
+	}
+	return nil
+}
+
+func notPrefixRune(r rune) bool {
+	return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-')
+}
+
+// CheckLabel enforces a DNS label for a subdomain (RFC 1035 §2.3.1).
+func CheckLabel(label string) error {
+	bad := len(label) == 0 || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-'
+	if bad || strings.IndexFunc(label, func(r rune) bool { return r == '.' || r == '_' || notPrefixRune(r) }) >= 0 {
+		return fault.New(fault.Invalid, "Invalid request: 'subdomain' must be one DNS label: 1 to 63 of a-z, 0-9 and hyphen, without a hyphen at an end")
+	}
+	return nil
+}
+
+// GeneratedPrefix makes two words and four digits of 64 random bits; Label gives the words
+// alone as a name for people.
+func GeneratedPrefix(random uint64) string {
+	a, b := words(random)
+	return fmt.Sprintf("%s-%s-%04d", a, b, random>>32%10_000)
+}
+
+// GeneratedLabel is the dashboard name of an inbox nobody named.
+func GeneratedLabel(random uint64) string {
+	a, b := words(random)
+	return strings.ToUpper(a[:1]) + a[1:] + " " + strings.ToUpper(b[:1]) + b[1:]
+}
+
+// GeneratedSubdomain makes a random DNS label of ten letters and digits.
+func GeneratedSubdomain(random uint64) string {
+	const alphabet = "abcdefghijkmnpqrstuvwxyz23456789"
+	out := make([]byte, 10)
+	for i := range out {
+		out[i] = alphabet[random&31]
+		random >>= 5
+	}
+	if out[0] < 'a' {
+		out[0] = 'n' // some resolvers dislike labels that start with a digit
+	}
+	return string(out)
+}
+
+func words(random uint64) (string, string) {
+	return adjectives[random&0xffff%uint64(len(adjectives))], nouns[random>>16&0xffff%uint64(len(nouns))]
+}
+
+var adjectives = strings.Fields(`amber ample ancient autumn bold brave bright brisk calm candid clear clever cobalt coral
+	cosmic crisp curious daring deep eager early earnest easy electric emerald even fair famous fine firm fleet fond frank fresh
+	gentle glad golden grand green happy hardy honest humble icy indigo jolly keen kind lively lucid lucky lunar mellow merry
+	mighty mild misty modest neat nimble noble northern olive open patient plain polar proud quick quiet rapid ready rosy royal
+	rustic scarlet sharp silent silver sleek smart snowy solar solid spry stable steady still sunny swift tidy tranquil true
+	upbeat velvet vivid warm western wise witty young zesty`)
+
+var nouns = strings.Fields(`acorn alder anchor arbor aspen badger bay beacon birch bison breeze bridge brook canyon cedar cliff
+	cloud comet condor coral cove crane creek dawn delta dolphin dune eagle ember falcon fern field finch fjord forest fox
+	garden glacier grove harbor hawk hazel heron hill island ivy jasper juniper lagoon lake lantern lark laurel ledge lily lion
+	lotus lynx maple marsh meadow mesa mint moon moss nebula oak oasis ocean orbit orchid otter owl panda path peak pearl pebble
+	pine planet plum pond poplar quartz raven reef ridge river robin rocket sage sail shore sky sparrow spruce star stone stream
+	summit thistle tiger trail tulip valley violet wave willow wolf wren`)

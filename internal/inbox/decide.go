@@ -1,0 +1,247 @@
+package inbox
+
+import (
+	"fmt"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/fault"
+	"inboxd/internal/message"
+)
+
+// Command is an order to one inbox. The commands are the exported structs of this file.
+type Command interface {
+	decide(*State, Env) ([]Event, Answer, error)
+}
+
+// Env is what Decide may know besides state and command.
+type Env struct{ Now time.Time }
+
+// Answer is what a committed command tells its sender.
+type Answer struct {
+	ID        int64 // of the message received
+	Count     int   // messages deleted
+	Duplicate bool  // the mail was here already; ID is the first one's
+}
+
+// Caps of one inbox (hardening: per-inbox quota of unexpired mail).
+const (
+	MaxMessages = 10_000
+	MaxBytes    = 500 << 20
+	// expireStep bounds how many messages one Expire removes, so that a big inbox never
+	// makes one big batch; what is left stays due.
+	expireStep = 500
+	// unsettledFor is how long a repeat of a partly failed mail is recognised: longer than
+	// senders keep trying (RFC 5321 §4.5.4.1).
+	unsettledFor = 5 * 24 * time.Hour
+	// tombstoneFor keeps a deleted address from other accounts (decisions §2).
+	tombstoneFor = 30 * 24 * time.Hour
+)
+
+// Commands of an inbox.
+type (
+	// Create makes the inbox live at At, the time its account reserved it.
+	Create struct {
+		Address        string
+		Account        account.ID
+		Label          string
+		RetentionHours int
+		At             time.Time
+	}
+	// Receive stores one mail. Mail to several recipients carries a Digest: when one of
+	// them fails and the sender repeats the whole, those who have it already know it by
+	// the digest, until Settle says that the sender was answered 250.
+	Receive struct {
+		From       message.Mailbox
+		EnvelopeTo string
+		Subject    string
+		Content    *Content
+		Raw        []byte
+		Digest     Digest
+	}
+	// Settle ends the watch for a repeat.
+	Settle struct{ Digest Digest }
+	// MarkRead sets or clears the read mark.
+	MarkRead struct {
+		ID   int64
+		Read bool
+	}
+	// DeleteMessage removes one message.
+	DeleteMessage struct{ ID int64 }
+	// Burn removes every message and keeps the address.
+	Burn struct{}
+	// Delete removes the inbox and its messages, leaving a tombstone.
+	Delete struct{}
+	// Update changes what its owner may change; nil leaves a field as it is.
+	Update struct {
+		Label          *string
+		RetentionHours *int
+	}
+	// Expire removes messages whose time is over, at most expireStep at once.
+	Expire struct{}
+)
+
+// Decide says what cmd does to s, as events; none means that nothing changes. It does not
+// touch s. Errors are faults: NoInbox, NotFound, InboxFull, Refused.
+func Decide(s *State, cmd Command, env Env) ([]Event, Answer, error) {
+	if _, creates := cmd.(Create); !creates && !s.Live() {
+		if _, sweeps := cmd.(Expire); sweeps {
+			return nil, Answer{}, nil // a due entry that outlived its inbox
+		}
+		return nil, Answer{}, NoInbox(s.Address)
+	}
+	return cmd.decide(s, env)
+}
+
+// NoInbox is the fault for an address where no inbox lives.
+func NoInbox(address string) error {
+	return fault.New(fault.NoInbox, fmt.Sprintf("No inbox %s", address))
+}
+
+// NoMessage is the fault for a message id that is not, or no longer, in the inbox.
+func NoMessage(id int64, address string) error {
+	return fault.New(fault.NotFound, fmt.Sprintf("Message %d not found in inbox %s", id, address))
+}
+
+func (c Create) decide(s *State, env Env) ([]Event, Answer, error) {
+	again := s.Account == c.Account && s.CreatedAt.Equal(c.At)
+	switch {
+	case s.Live() && again:
+		return nil, Answer{}, nil // a repeat of this very creation, after a crash between the steps
+	case s.Live(), !s.DeletedAt.IsZero() && s.Account != c.Account && env.Now.Sub(s.DeletedAt) < tombstoneFor:
+		return nil, Answer{}, fault.New(fault.Refused, fmt.Sprintf("The address %s is taken", c.Address))
+	}
+	return []Event{created{Profile{Address: c.Address, Account: c.Account, Label: c.Label, RetentionHours: c.RetentionHours, CreatedAt: c.At}}}, Answer{}, nil
+}
+
+func (c Receive) decide(s *State, env Env) ([]Event, Answer, error) {
+	if m := s.unsettled(c.Digest, env.Now); m != nil {
+		return nil, Answer{ID: m.ID, Duplicate: true}, nil
+	}
+	size := int64(len(c.Raw))
+	if err := s.Room(size, env.Now); err != nil {
+		return nil, Answer{}, err
+	}
+	m := Message{
+		ID: s.LastID + 1, Direction: In, ReceivedAt: env.Now,
+		ExpiresAt: env.Now.Add(time.Duration(s.RetentionHours) * time.Hour),
+		From:      c.From, EnvelopeTo: c.EnvelopeTo, Subject: c.Subject, OTP: c.Content.OTP.Code,
+		Size: size, Unsettled: c.Digest,
+	}
+	return []Event{received{Message: m, Content: c.Content, Raw: c.Raw, Public: Public{
+		Number: s.LastEvent + 1, Name: "message.received", Account: s.Account, Address: s.Address,
+		MessageID: m.ID, At: env.Now, From: c.From.Email, Subject: c.Subject, OTP: m.OTP,
+	}}}, Answer{ID: m.ID}, nil
+}
+
+// Room reports whether a mail of size bytes fits the quota: nil or an InboxFull fault.
+// Expired messages that retention has not reached yet do not count.
+func (s *State) Room(size int64, now time.Time) error {
+	if len(s.Messages) < MaxMessages && s.Bytes+size <= MaxBytes {
+		return nil
+	}
+	n, bytes := 0, int64(0)
+	for _, m := range s.Messages {
+		if !m.Expired(now) {
+			n++
+			bytes += m.Size
+		}
+	}
+	if n >= MaxMessages || bytes+size > MaxBytes {
+		return fault.New(fault.InboxFull, "This inbox is full")
+	}
+	return nil
+}
+
+// unsettled looks for the mail with this digest among the newest messages, back to the end
+// of the watch.
+func (s *State) unsettled(d Digest, now time.Time) *Message {
+	if d == (Digest{}) {
+		return nil
+	}
+	for i := len(s.Messages) - 1; i >= 0 && now.Sub(s.Messages[i].ReceivedAt) < unsettledFor; i-- {
+		if s.Messages[i].Unsettled == d {
+			return s.Messages[i]
+		}
+	}
+	return nil
+}
+
+func (c Settle) decide(s *State, env Env) ([]Event, Answer, error) {
+	if m := s.unsettled(c.Digest, env.Now); m != nil {
+		return []Event{settled{m.ID}}, Answer{}, nil
+	}
+	return nil, Answer{}, nil
+}
+
+func (c MarkRead) decide(s *State, env Env) ([]Event, Answer, error) {
+	m := s.visible(c.ID, env.Now)
+	switch {
+	case m == nil:
+		return nil, Answer{}, NoMessage(c.ID, s.Address)
+	case m.Read == c.Read:
+		return nil, Answer{}, nil
+	}
+	return []Event{marked{c.ID, c.Read}}, Answer{}, nil
+}
+
+func (c DeleteMessage) decide(s *State, env Env) ([]Event, Answer, error) {
+	m := s.visible(c.ID, env.Now)
+	if m == nil {
+		return nil, Answer{}, NoMessage(c.ID, s.Address)
+	}
+	return []Event{removed{[]*Message{m}}}, Answer{Count: 1}, nil
+}
+
+func (Burn) decide(s *State, env Env) ([]Event, Answer, error) {
+	if len(s.Messages) == 0 {
+		return nil, Answer{}, nil
+	}
+	n := 0
+	for _, m := range s.Messages {
+		if !m.Expired(env.Now) {
+			n++
+		}
+	}
+	return []Event{removed{s.Messages}}, Answer{Count: n}, nil
+}
+
+func (Delete) decide(s *State, env Env) ([]Event, Answer, error) {
+	evs, a, err := Burn{}.decide(s, env)
+	return append(evs, deleted{env.Now}), a, err
+}
+
+func (c Update) decide(s *State, _ Env) ([]Event, Answer, error) {
+	ev := updated{s.Label, s.RetentionHours}
+	if c.Label != nil {
+		ev.Label = *c.Label
+	}
+	if c.RetentionHours != nil {
+		ev.RetentionHours = *c.RetentionHours
+	}
+	if ev == (updated{s.Label, s.RetentionHours}) {
+		return nil, Answer{}, nil
+	}
+	return []Event{ev}, Answer{}, nil
+}
+
+func (Expire) decide(s *State, env Env) ([]Event, Answer, error) {
+	var over []*Message
+	for _, m := range s.Messages {
+		if m.Expired(env.Now) && len(over) < expireStep {
+			over = append(over, m)
+		}
+	}
+	if len(over) == 0 {
+		return nil, Answer{}, nil
+	}
+	return []Event{removed{over}}, Answer{Count: len(over)}, nil
+}
+
+// visible returns the message unless it is gone at now.
+func (s *State) visible(id int64, now time.Time) *Message {
+	if i, ok := s.find(id); ok && !s.Messages[i].Expired(now) {
+		return s.Messages[i]
+	}
+	return nil
+}

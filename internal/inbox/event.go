@@ -1,0 +1,178 @@
+package inbox
+
+import (
+	"slices"
+	"time"
+)
+
+// Event is something that happened to an inbox. apply changes the state and cannot fail;
+// rows names what must be written for it, from the state after apply.
+type Event interface {
+	apply(*State)
+	rows(*State, *Rows)
+}
+
+// Begin starts collecting the rows of a change to s, which may span several commands that
+// are committed together.
+func Begin(s *State) *Rows {
+	return &Rows{Address: s.Address, DueFrom: s.DueAt, DueTo: s.DueAt}
+}
+
+// Apply moves s over events, in order, and collects the rows they touch. The caller commits
+// the rows before anything of s may be seen; when that fails, s must be thrown away and
+// loaded again.
+func (r *Rows) Apply(s *State, evs []Event) {
+	for _, ev := range evs {
+		ev.apply(s)
+		ev.rows(s, r)
+	}
+	s.schedule()
+	if r.Address = s.Address; !s.DueAt.Equal(r.DueTo) {
+		r.DueTo = s.DueAt
+		r.profile(s)
+	}
+}
+
+// Change is Begin and Apply for the events of one command.
+func Change(s *State, evs []Event) *Rows {
+	r := Begin(s)
+	r.Apply(s, evs)
+	return r
+}
+
+type (
+	created  struct{ Profile Profile }
+	received struct {
+		Message Message
+		Content *Content
+		Raw     []byte
+		Public  Public
+	}
+	marked struct {
+		ID   int64
+		Read bool
+	}
+	settled struct{ ID int64 }
+	removed struct{ Messages []*Message } // one deleted, a burn, or what expired
+	deleted struct{ At time.Time }
+	updated struct {
+		Label          string
+		RetentionHours int
+	}
+)
+
+func (r *Rows) profile(s *State) {
+	p := s.Profile
+	r.Profile = &p
+}
+
+// created keeps the counters of a tombstone.
+func (e created) apply(s *State) {
+	p := e.Profile
+	p.LastID, p.LastEvent = s.LastID, s.LastEvent
+	s.Profile = p
+}
+func (e created) rows(s *State, r *Rows) { r.profile(s) }
+
+func (e received) apply(s *State) {
+	m := e.Message
+	s.Messages = append(s.Messages, &m)
+	s.Bytes += m.Size
+	s.LastID, s.LastEvent = m.ID, e.Public.Number
+	s.Newest = Newest{m.ID, e.Content}
+	if m.ExpiresAt.Before(s.DueAt) || s.DueAt.IsZero() {
+		s.DueAt = m.ExpiresAt
+	}
+}
+func (e received) rows(s *State, r *Rows) {
+	r.profile(s)
+	r.Put = append(r.Put, s.Messages[len(s.Messages)-1])
+	r.Store = append(r.Store, Stored{e.Message.ID, e.Content, e.Raw})
+	r.Public = append(r.Public, e.Public)
+}
+
+// replace swaps one message for a changed copy, in a new array: views keep the old one.
+func (s *State) replace(id int64, change func(*Message)) {
+	i, ok := s.find(id)
+	if !ok {
+		return
+	}
+	m := *s.Messages[i]
+	change(&m)
+	s.Messages = slices.Clone(s.Messages)
+	s.Messages[i] = &m
+}
+func (r *Rows) put(s *State, id int64) {
+	if i, ok := s.find(id); ok {
+		r.Put = append(r.Put, s.Messages[i])
+	}
+}
+
+func (e marked) apply(s *State)          { s.replace(e.ID, func(m *Message) { m.Read = e.Read }) }
+func (e marked) rows(s *State, r *Rows)  { r.put(s, e.ID) }
+func (e settled) apply(s *State)         { s.replace(e.ID, func(m *Message) { m.Unsettled = Digest{} }) }
+func (e settled) rows(s *State, r *Rows) { r.put(s, e.ID) }
+
+func (e removed) apply(s *State) {
+	gone := make(map[int64]bool, len(e.Messages))
+	for _, m := range e.Messages {
+		gone[m.ID] = true
+		s.Bytes -= m.Size
+	}
+	left := make([]*Message, 0, len(s.Messages))
+	for _, m := range s.Messages {
+		if !gone[m.ID] {
+			left = append(left, m)
+		}
+	}
+	s.Messages = left
+	if gone[s.Newest.ID] {
+		s.Newest = Newest{}
+	}
+}
+func (e removed) rows(_ *State, r *Rows) { r.Drop = append(r.Drop, e.Messages...) }
+
+func (e deleted) apply(s *State)         { s.DeletedAt = e.At }
+func (e deleted) rows(s *State, r *Rows) { r.profile(s) }
+
+func (e updated) apply(s *State)         { s.Label, s.RetentionHours = e.Label, e.RetentionHours }
+func (e updated) rows(s *State, r *Rows) { r.profile(s) }
+
+// schedule moves DueAt to the earliest expiry left once it has passed or nothing is left.
+// While DueAt still is some message's expiry it stays, so that an ordinary mail writes no
+// due entry.
+func (s *State) schedule() {
+	var next time.Time
+	for _, m := range s.Messages {
+		if m.ExpiresAt.Equal(s.DueAt) {
+			return
+		}
+		if next.IsZero() || m.ExpiresAt.Before(next) {
+			next = m.ExpiresAt
+		}
+	}
+	s.DueAt = next
+}
+
+// find returns the index of a message by binary search: ids ascend.
+func (s *State) find(id int64) (int, bool) {
+	return slices.BinarySearchFunc(s.Messages, id, func(m *Message, id int64) int {
+		switch {
+		case m.ID < id:
+			return -1
+		case m.ID > id:
+			return 1
+		}
+		return 0
+	})
+}
+
+// Weight is about how many bytes the state holds in memory.
+func (s *State) Weight() int64 {
+	const perMessage = 400
+	w := perMessage * int64(len(s.Messages))
+	if s.Newest.Content != nil {
+		w += 2 * int64(len(s.Newest.Content.Doc.Text)+len(s.Newest.Content.Doc.HTML)) // read and rendered
+	}
+	return w
+}

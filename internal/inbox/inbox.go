@@ -1,0 +1,127 @@
+// Package inbox holds the rules of one inbox: receiving, reading marks, deleting, burning,
+// retention and quota. Decide turns a command into events, Apply moves the state over
+// them; both are pure, so that a state rebuilt from its rows equals the state in memory.
+// It refuses to know actors, the store, HTTP, SMTP, the clock and randomness.
+package inbox
+
+import (
+	"crypto/sha256"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/message"
+)
+
+// Profile is the inbox's own row. A deleted inbox keeps it as a tombstone, so that its
+// message ids are never given again and its address does not pass to another account at
+// once.
+type Profile struct {
+	Address        string // canonical, see ParseAddress
+	Account        account.ID
+	Label          string
+	RetentionHours int
+	CreatedAt      time.Time
+	DeletedAt      time.Time // zero while the inbox lives
+	LastID         int64     // highest message id ever given
+	LastEvent      uint64    // highest number of a public event
+	DueAt          time.Time // when retention looks at the inbox next; zero: never
+}
+
+// Live reports whether the inbox exists for anybody outside.
+func (p *Profile) Live() bool { return !p.CreatedAt.IsZero() && p.DeletedAt.IsZero() }
+
+// Digest recognises a mail that is offered again (SHA-256 over envelope and bytes).
+type Digest [sha256.Size]byte
+
+// Direction says whether a message came in or was sent. Stored: append only.
+type Direction uint8
+
+const (
+	In Direction = iota + 1
+	Out
+)
+
+// Message is what is kept in memory of a message: enough for lists, filters and
+// retention. It never changes once it is in a published view; a change replaces it.
+type Message struct {
+	ID         int64
+	Direction  Direction
+	ReceivedAt time.Time
+	ExpiresAt  time.Time
+	From       message.Mailbox
+	EnvelopeTo string // the RCPT that reached it, with its tag
+	Subject    string
+	OTP        string
+	Size       int64 // bytes as received
+	Read       bool
+	Unsettled  Digest // zero unless the sender may still repeat the mail, see Receive
+}
+
+// Expired reports whether the message is gone from every read at now.
+func (m *Message) Expired(now time.Time) bool { return !now.Before(m.ExpiresAt) }
+
+// Content is what is read of a message on demand: its document and what ingest found.
+type Content struct {
+	Doc message.Document
+	OTP OTP
+}
+
+// OTP is the extracted code with its evidence (decisions §3). The zero OTP means none.
+type OTP struct {
+	Code             string
+	Confidence       float64
+	Source           string
+	Origin           string
+	Candidates       []string
+	VerificationLink string
+}
+
+// Newest is the content of the newest received message, kept beside the state so that the
+// poll that follows a mail does not read the disk.
+type Newest struct {
+	ID      int64
+	Content *Content
+}
+
+// State is one inbox. Its actor owns it; no other goroutine may touch it. Messages ascend
+// by id; views share the slice's array, so it is only ever appended to or replaced.
+type State struct {
+	Profile
+	Messages []*Message
+	Bytes    int64 // of all Messages
+	Newest   Newest
+}
+
+// Rows is what a committed change writes, in storage-neutral form. Everything in it goes
+// into one atomic batch.
+type Rows struct {
+	Address string
+	Profile *Profile
+	DueFrom time.Time // with DueTo, when they differ: the due entry moves; zero: none
+	DueTo   time.Time
+	Put     []*Message
+	Store   []Stored
+	Drop    []*Message // rows, content and bytes of these go
+	Public  []Public
+}
+
+// Stored is the bulk of a new message.
+type Stored struct {
+	ID      int64
+	Content *Content
+	Raw     []byte // as received
+}
+
+// Public is an event that subscribers may see, as facts; it is numbered per inbox so that
+// its account can take it over exactly once.
+type Public struct {
+	Number    uint64
+	Name      string // wire name, specification §6.1
+	Account   account.ID
+	Address   string
+	MessageID int64
+	At        time.Time
+	From      string
+	Subject   string
+	OTP       string
+}

@@ -1,0 +1,92 @@
+package inbox
+
+import (
+	"fmt"
+	"strings"
+
+	"inboxd/internal/account"
+	"inboxd/internal/fault"
+)
+
+// Order is what somebody asks of a new inbox (specification §4.1); nil is left out.
+type Order struct {
+	Prefix         *string
+	Subdomain      *string
+	Domain         *string
+	Label          *string
+	RetentionHours *int
+}
+
+// Namespaces says where the addresses of a service may live.
+type Namespaces struct {
+	Domain string // the service domain
+	Plain  bool   // addresses without a subdomain get the service domain itself
+}
+
+// Placement is an order after the plan's rules: what will be created, and which known
+// fields were not applied.
+type Placement struct {
+	Address        string
+	Label          string
+	RetentionHours int
+	Ignored        []string
+	Note           string
+}
+
+// Place applies plan to order. The random bits name what the order leaves open. Errors:
+// Invalid for a value that can't be, Refused for a rule.
+func (o Order) Place(plan account.Plan, ns Namespaces, random [3]uint64) (Placement, error) {
+	if err := o.check(); err != nil {
+		return Placement{}, err
+	}
+	p := Placement{RetentionHours: plan.Retention(o.RetentionHours), Label: GeneratedLabel(random[0])}
+	prefix := GeneratedPrefix(random[0])
+	if o.Prefix != nil {
+		prefix = *o.Prefix
+	}
+	if o.Label != nil {
+		if plan.Labels {
+			p.Label = *o.Label
+		} else {
+			p.Ignored = append(p.Ignored, "label")
+		}
+	}
+	host := ns.Domain
+	switch {
+	case o.Subdomain != nil && plan.Subdomains:
+		host = *o.Subdomain + "." + host
+	case !ns.Plain:
+		host = GeneratedSubdomain(random[1]) + "." + host
+	}
+	if o.Subdomain != nil && !plan.Subdomains {
+		p.Ignored = append(p.Ignored, "subdomain")
+	}
+	if len(p.Ignored) > 0 {
+		p.Note = fmt.Sprintf("Not applied, because the %s plan does not cover it: %s. Upgrade the plan to use it", plan.Name.Title(), strings.Join(p.Ignored, ", "))
+	}
+	p.Address = prefix + "@" + host
+	return p, nil
+}
+
+func (o Order) check() error {
+	if o.Domain != nil && o.Subdomain != nil {
+		return fault.New(fault.Invalid, "Invalid request: 'domain' and 'subdomain' can't be given together")
+	}
+	if o.RetentionHours != nil && *o.RetentionHours <= 0 {
+		return fault.New(fault.Invalid, fmt.Sprintf("Invalid request: 'retention_hours' is %d; it must be at least 1", *o.RetentionHours))
+	}
+	if o.Subdomain != nil {
+		if err := CheckLabel(*o.Subdomain); err != nil {
+			return err
+		}
+	}
+	if o.Prefix != nil {
+		if err := CheckPrefix(*o.Prefix); err != nil {
+			return err
+		}
+	}
+	if o.Domain != nil {
+		return fault.New(fault.Refused, fmt.Sprintf("The domain %s is not a verified domain of this account", *o.Domain))
+	}
+	return nil
+}

@@ -1,0 +1,105 @@
+package inbox_test
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"inboxd/internal/account"
+	"inboxd/internal/inbox"
+	"inboxd/internal/memstore"
+	"inboxd/internal/message"
+)
+
+var (
+	start = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	owner = account.NewID(start, [10]byte{1})
+)
+
+func create() inbox.Create {
+	return inbox.Create{Address: "a@inbox.localhost", Account: owner, RetentionHours: 24, At: start}
+}
+
+func mail(subject string) inbox.Receive {
+	return inbox.Receive{
+		From: message.Mailbox{Email: "s@example.test"}, EnvelopeTo: "a@inbox.localhost", Subject: subject,
+		Content: &inbox.Content{Doc: message.Document{Subject: subject}, OTP: inbox.OTP{Code: "123456"}}, Raw: []byte("Subject: " + subject + "\r\n\r\n"),
+	}
+}
+
+// TestReplay holds that a state rebuilt from its rows equals the state in memory, whatever
+// the commands and however they are grouped into commits.
+func TestReplay(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var store memstore.Store
+		now := start
+		state := &inbox.State{Profile: inbox.Profile{Address: "a@inbox.localhost"}}
+		highest := int64(0)
+		for range rapid.IntRange(1, 12).Draw(t, "commits") {
+			rows := inbox.Begin(state)
+			changed := false
+			for range rapid.IntRange(1, 5).Draw(t, "group") {
+				now = now.Add(time.Duration(rapid.IntRange(0, 40*3600).Draw(t, "s")) * time.Second)
+				cmd := draw(t, state)
+				evs, answer, err := inbox.Decide(state, cmd, inbox.Env{Now: now})
+				if err != nil {
+					continue
+				}
+				if _, ok := cmd.(inbox.Receive); ok && !answer.Duplicate {
+					if answer.ID <= highest {
+						t.Fatalf("id %d was given again", answer.ID)
+					}
+					highest = answer.ID
+				}
+				changed = changed || len(evs) > 0
+				rows.Apply(state, evs)
+			}
+			if changed {
+				if err := store.CommitInbox(rows); err != nil {
+					t.Fatal(err)
+				}
+			}
+			rebuilt, _ := store.LoadInbox(state.Address)
+			compare(t, state, rebuilt)
+		}
+	})
+}
+
+func draw(t *rapid.T, s *inbox.State) inbox.Command {
+	id := rapid.Int64Range(1, s.LastID+1).Draw(t, "id")
+	digest := inbox.Digest{byte(rapid.IntRange(1, 2).Draw(t, "digest"))}
+	several := mail("several")
+	several.Digest = digest
+	label := "named"
+	again := create()
+	again.At = start.Add(time.Duration(s.LastID+1) * time.Hour)
+	return rapid.SampledFrom([]inbox.Command{
+		again, mail("one"), mail("two"), several, inbox.Settle{Digest: digest}, inbox.MarkRead{ID: id, Read: true},
+		inbox.MarkRead{ID: id}, inbox.DeleteMessage{ID: id}, inbox.Burn{}, inbox.Delete{}, inbox.Expire{}, inbox.Update{Label: &label},
+	}).Draw(t, "command")
+}
+
+func compare(t *rapid.T, memory, rebuilt *inbox.State) {
+	if memory.Profile != rebuilt.Profile {
+		t.Fatalf("profile in memory %+v\nfrom rows %+v", memory.Profile, rebuilt.Profile)
+	}
+	if memory.Bytes != rebuilt.Bytes || len(memory.Messages) != len(rebuilt.Messages) {
+		t.Fatalf("%d messages of %d bytes in memory, %d of %d from rows", len(memory.Messages), memory.Bytes, len(rebuilt.Messages), rebuilt.Bytes)
+	}
+	var due time.Time
+	for i, m := range memory.Messages {
+		if *m != *rebuilt.Messages[i] {
+			t.Fatalf("message in memory %+v\nfrom rows %+v", *m, *rebuilt.Messages[i])
+		}
+		if due.IsZero() || m.ExpiresAt.Before(due) {
+			due = m.ExpiresAt
+		}
+	}
+	if !memory.DueAt.Equal(due) {
+		t.Fatalf("due at %v, the earliest expiry is %v", memory.DueAt, due)
+	}
+	if memory.Newest.ID != 0 && memory.Newest != rebuilt.Newest {
+		t.Fatalf("newest in memory %+v, from rows %+v", memory.Newest, rebuilt.Newest)
+	}
+}

@@ -1,0 +1,116 @@
+package inbox
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// View is an immutable picture of a committed state: enough to answer the poll and lists
+// without a message to the actor. It is published after each commit and read by any
+// goroutine. Its messages may hold expired ones: readers filter by their own now.
+type View struct {
+	Profile
+	Messages []*Message // ascending by id
+	Bytes    int64      // of all messages
+	Newest   Newest     // of the newest received message, when still at hand
+
+	// rendered keeps the answer of the plain poll, made on first demand.
+	rendered atomic.Pointer[Rendered]
+
+	mu         sync.Mutex
+	superseded chan struct{} // made when somebody waits, closed by Supersede
+	closed     bool
+}
+
+// Rendered is a finished answer to the plain poll. Body and ETag are shared by all
+// requests and never change.
+type Rendered struct {
+	Body      []byte
+	ETag      []byte
+	ExpiresAt time.Time // when its message expires and the answer is wrong; zero: never
+}
+
+// NewView takes a picture of s.
+func NewView(s *State) *View {
+	return &View{Profile: s.Profile, Messages: s.Messages[:len(s.Messages):len(s.Messages)], Bytes: s.Bytes, Newest: s.Newest}
+}
+
+// Rendered returns the kept answer if it is still right at now.
+func (v *View) Rendered(now time.Time) *Rendered {
+	if r := v.rendered.Load(); r != nil && (r.ExpiresAt.IsZero() || now.Before(r.ExpiresAt)) {
+		return r
+	}
+	return nil
+}
+
+// KeepRendered keeps an answer for the polls to come.
+func (v *View) KeepRendered(r *Rendered) { v.rendered.Store(r) }
+
+// Message returns one message, nil when it is not there or expired at now.
+func (v *View) Message(id int64, now time.Time) *Message {
+	s := State{Messages: v.Messages}
+	return s.visible(id, now)
+}
+
+// Room reports whether a mail of size bytes fits the quota: nil or an InboxFull fault.
+func (v *View) Room(size int64, now time.Time) error {
+	s := State{Messages: v.Messages, Bytes: v.Bytes}
+	return s.Room(size, now)
+}
+
+// Latest returns the newest received message that is alive at now and that match accepts
+// (nil accepts all), or nil.
+func (v *View) Latest(now time.Time, match func(*Message) bool) *Message {
+	for _, m := range slices.Backward(v.Messages) {
+		if m.Direction == In && !m.Expired(now) && (match == nil || match(m)) {
+			return m
+		}
+	}
+	return nil
+}
+
+// Counts returns how many messages are alive at now, how many of the received ones are
+// unread, and when the newest came (zero: none).
+func (v *View) Counts(now time.Time) (messages, unread int, last time.Time) {
+	for _, m := range v.Messages {
+		if m.Expired(now) {
+			continue
+		}
+		messages++
+		if m.Direction == In && !m.Read {
+			unread++
+		}
+		last = m.ReceivedAt
+	}
+	return messages, unread, last
+}
+
+// Superseded returns a channel that is closed when a newer view is published, or when this
+// one leaves memory; then the waiter asks for the view again.
+func (v *View) Superseded() <-chan struct{} {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.superseded == nil {
+		v.superseded = make(chan struct{})
+		if v.closed {
+			close(v.superseded)
+		}
+	}
+	return v.superseded
+}
+
+// Supersede wakes whoever waits on v. The publisher calls it once, after the newer view
+// can be seen.
+func (v *View) Supersede() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.closed {
+		return
+	}
+	v.closed = true
+	if v.superseded != nil {
+		close(v.superseded)
+	}
+}

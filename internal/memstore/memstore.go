@@ -1,0 +1,379 @@
+// Package memstore keeps rows in memory exactly as the disk store keeps them on disk:
+// for tests of everything above the store. It knows rows and no disk; it copies what it
+// is given and what it gives, so that state shared by mistake shows up as a difference.
+package memstore
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+	"inboxd/internal/partition"
+)
+
+// Store is the rows of one node. The zero value is empty and ready.
+type Store struct {
+	mu       sync.Mutex
+	inboxes  map[string]*inboxRows
+	accounts map[account.ID]*accountRows
+	emails   map[string]account.ID
+	outbox   []inbox.Public
+	journals map[account.ID][]inbox.Public
+
+	// Before runs before each commit, outside the lock: it may block, panic or fail it.
+	Before func(rows any) error
+	// IsFull is what Full answers; a commit that adds mail is refused while it is set.
+	IsFull bool
+	// Commits counts what was committed.
+	Commits int
+	// Seen is what LastSeen answers.
+	Seen time.Time
+}
+
+type inboxRows struct {
+	profile  inbox.Profile
+	messages map[int64]inbox.Message
+	stored   map[int64]inbox.Stored
+}
+
+type accountRows struct {
+	profile  account.Profile
+	keys     map[int64]account.Key
+	sessions map[account.Hash]account.Session
+	reserved map[string]time.Time
+	live     []account.InboxEntry
+}
+
+func (s *Store) before(rows any) error {
+	if s.Before != nil {
+		return s.Before(rows)
+	}
+	return nil
+}
+
+// CommitInbox writes rows.
+func (s *Store) CommitInbox(r *inbox.Rows) error {
+	if err := s.before(r); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.IsFull && len(r.Store) > 0 {
+		return fault.New(fault.StorageFull, "The disk is full, try again later")
+	}
+	s.Commits++
+	rows := s.inboxes[r.Address]
+	if rows == nil {
+		rows = &inboxRows{messages: map[int64]inbox.Message{}, stored: map[int64]inbox.Stored{}}
+		put(&s.inboxes, r.Address, rows)
+	}
+	if r.Profile != nil {
+		rows.profile = *r.Profile
+	}
+	for _, m := range r.Put {
+		rows.messages[m.ID] = *m
+	}
+	for _, st := range r.Store {
+		rows.stored[st.ID] = st
+	}
+	for _, m := range r.Drop {
+		delete(rows.messages, m.ID)
+		delete(rows.stored, m.ID)
+	}
+	s.outbox = append(s.outbox, r.Public...)
+	return nil
+}
+
+// LoadInbox rebuilds the state of an address from its rows.
+func (s *Store) LoadInbox(address string) (*inbox.State, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state := &inbox.State{Profile: inbox.Profile{Address: address}}
+	rows := s.inboxes[address]
+	if rows == nil {
+		return state, nil
+	}
+	state.Profile = rows.profile
+	for _, id := range slices.Sorted(maps.Keys(rows.messages)) {
+		m := rows.messages[id]
+		state.Messages = append(state.Messages, &m)
+		state.Bytes += m.Size
+		if m.Direction == inbox.In {
+			state.Newest = inbox.Newest{ID: id, Content: rows.stored[id].Content}
+		}
+	}
+	return state, nil
+}
+
+// Live reports whether an inbox lives at address.
+func (s *Store) Live(address string) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rows := s.inboxes[address]
+	return rows != nil && rows.profile.Live(), nil
+}
+
+// Content returns the document of a message, nil when it is not there.
+func (s *Store) Content(address string, id int64) (*inbox.Content, error) {
+	st, _ := s.storedAt(address, id)
+	return st.Content, nil
+}
+
+// Raw returns a message as received, nil when it is not there.
+func (s *Store) Raw(address string, id int64) ([]byte, error) {
+	st, _ := s.storedAt(address, id)
+	return st.Raw, nil
+}
+
+func (s *Store) storedAt(address string, id int64) (inbox.Stored, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rows := s.inboxes[address]
+	if rows == nil {
+		return inbox.Stored{}, false
+	}
+	st, ok := rows.stored[id]
+	return st, ok
+}
+
+// CommitAccount writes rows, puts before drops.
+func (s *Store) CommitAccount(r *account.Rows) error {
+	if err := s.before(r); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Commits++
+	rows := s.accounts[r.ID]
+	if rows == nil {
+		rows = &accountRows{keys: map[int64]account.Key{}, sessions: map[account.Hash]account.Session{}, reserved: map[string]time.Time{}}
+		put(&s.accounts, r.ID, rows)
+	}
+	if r.Profile != nil {
+		rows.profile = *r.Profile
+	}
+	for _, k := range r.PutKeys {
+		rows.keys[k.ID] = *k
+	}
+	for _, k := range r.DropKeys {
+		delete(rows.keys, k.ID)
+	}
+	for _, ses := range r.PutSessions {
+		rows.sessions[ses.Hash] = *ses
+	}
+	for _, ses := range r.DropSessions {
+		delete(rows.sessions, ses.Hash)
+	}
+	rows.list(r)
+	return nil
+}
+
+func (rows *accountRows) list(r *account.Rows) {
+	for _, e := range r.PutInboxes {
+		if e.Live {
+			delete(rows.reserved, e.Address)
+			rows.live = append(rows.live, e)
+		} else {
+			rows.reserved[e.Address] = e.CreatedAt
+		}
+	}
+	for _, e := range r.DropInboxes {
+		if e.Live {
+			rows.live = slices.DeleteFunc(rows.live, func(l account.InboxEntry) bool { return l == e })
+		} else {
+			delete(rows.reserved, e.Address)
+		}
+	}
+	slices.SortFunc(rows.live, newestFirst)
+}
+
+func newestFirst(a, b account.InboxEntry) int {
+	return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(b.Address, a.Address))
+}
+
+// LoadAccount rebuilds the state of an account from its rows.
+func (s *Store) LoadAccount(id account.ID) (*account.State, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state := account.NewState()
+	rows := s.accounts[id]
+	if rows == nil {
+		return state, nil
+	}
+	state.Profile = rows.profile
+	for id, k := range rows.keys {
+		state.Keys[id] = &k
+	}
+	for h, ses := range rows.sessions {
+		state.Sessions[h] = &ses
+	}
+	maps.Copy(state.Reserved, rows.reserved)
+	return state, nil
+}
+
+// Credential finds the account of a token's hash.
+func (s *Store) Credential(home partition.ID, h account.Hash) (account.ID, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, rows := range s.accounts {
+		if id.Partition() != home {
+			continue
+		}
+		if _, ok := rows.sessions[h]; ok {
+			return id, true, nil
+		}
+		for _, k := range rows.keys {
+			if k.Hash == h {
+				return id, true, nil
+			}
+		}
+	}
+	return account.ID{}, false, nil
+}
+
+// Inboxes returns live entries, newest first, after the given one.
+func (s *Store) Inboxes(id account.ID, after account.InboxEntry, limit int) ([]account.InboxEntry, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []account.InboxEntry
+	if rows := s.accounts[id]; rows != nil {
+		for _, e := range rows.live {
+			if len(out) < limit && (after.Address == "" || newestFirst(after, e) < 0) {
+				out = append(out, e)
+			}
+		}
+	}
+	return out, nil
+}
+
+// Listed reports whether the account's list shows the entry.
+func (s *Store) Listed(id account.ID, e account.InboxEntry) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rows := s.accounts[id]
+	return rows != nil && slices.Contains(rows.live, e), nil
+}
+
+// AccountByEmail finds the account of a sign-in address.
+func (s *Store) AccountByEmail(email string) (account.ID, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id, ok := s.emails[email]
+	return id, ok, nil
+}
+
+// PutEmail points a sign-in address at an account.
+func (s *Store) PutEmail(email string, id account.ID) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	put(&s.emails, email, id)
+	return nil
+}
+
+// Accounts returns profiles after an id.
+func (s *Store) Accounts(after account.ID, limit int) ([]account.Profile, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []account.Profile
+	for id, rows := range s.accounts {
+		if slices.Compare(id[:], after[:]) > 0 {
+			out = append(out, rows.profile)
+		}
+	}
+	slices.SortFunc(out, func(a, b account.Profile) int { return slices.Compare(a.ID[:], b.ID[:]) })
+	return out[:min(limit, len(out))], nil
+}
+
+// DueInboxes returns the addresses whose retention is due, in time order.
+func (s *Store) DueInboxes(until time.Time, limit int) (due []string, next time.Time, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []inbox.Profile
+	for _, rows := range s.inboxes {
+		if !rows.profile.DueAt.IsZero() {
+			all = append(all, rows.profile)
+		}
+	}
+	slices.SortFunc(all, func(a, b inbox.Profile) int { return a.DueAt.Compare(b.DueAt) })
+	for _, p := range all {
+		if p.DueAt.After(until) || len(due) == limit {
+			return due, p.DueAt, nil
+		}
+		due = append(due, p.Address)
+	}
+	return due, time.Time{}, nil
+}
+
+// LastSeen answers Seen.
+func (s *Store) LastSeen() time.Time { return s.Seen }
+
+// Outbox returns what was not taken over.
+func (s *Store) Outbox(limit int) ([]inbox.Public, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.outbox[:min(limit, len(s.outbox))]), nil
+}
+
+// DropOutbox removes rows of the outbox.
+func (s *Store) DropOutbox(events []inbox.Public) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	gone := map[inbox.Public]bool{}
+	for _, e := range events {
+		gone[e] = true
+	}
+	s.outbox = slices.DeleteFunc(s.outbox, func(e inbox.Public) bool { return gone[e] })
+	return nil
+}
+
+// JournalEnd returns the account's last entry number.
+func (s *Store) JournalEnd(id account.ID) (uint64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return uint64(len(s.journals[id])), nil
+}
+
+// AppendJournal writes events from number from on.
+func (s *Store) AppendJournal(id account.ID, from uint64, events []inbox.Public) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	put(&s.journals, id, append(s.journals[id][:from-1:from-1], events...))
+	return nil
+}
+
+// RecentJournal returns the newest limit events.
+func (s *Store) RecentJournal(id account.ID, limit int) ([]inbox.Public, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j := s.journals[id]
+	return slices.Clone(j[max(0, len(j)-limit):]), nil
+}
+
+// TrimJournal keeps everything: memory is short-lived here.
+func (s *Store) TrimJournal(account.ID, time.Time) error { return nil }
+
+// Full answers IsFull.
+func (s *Store) Full() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.IsFull
+}
+
+// SetFull sets IsFull while commits run.
+func (s *Store) SetFull(full bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.IsFull = full
+}
+
+func put[K comparable, V any](m *map[K]V, k K, v V) {
+	if *m == nil {
+		*m = map[K]V{}
+	}
+	(*m)[k] = v
+}
