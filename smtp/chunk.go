@@ -1,0 +1,75 @@
+package smtp
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+)
+
+// chunk reads a BDAT command with its octets, RFC 3030 section 2. Unlike other refusals,
+// one of a size we cannot read or will not wait for ends the session: what follows is body
+// and would be taken for commands.
+func (s *session) chunk(arg string) {
+	size, last, err := parseChunk(arg)
+	switch {
+	case err != nil:
+		s.hangUp(s.refuse(replyChunkSize))
+		return
+	case size > 2*s.srv.opts.MaxMessageBytes:
+		s.hangUp(s.refuse(replyTooLarge))
+		return
+	}
+	wanted := len(s.tx.env.RcptTo) > 0
+	if wanted && !s.tx.chunking {
+		s.begin(false)
+		s.tx.chunking = true
+	}
+	if err := s.receiveChunk(size); err != nil {
+		s.hangUp(s.abort(err))
+		return
+	}
+	switch {
+	case !wanted:
+		s.send(s.refuse(replyNoRcpt))
+	case s.tx.body.tooLarge() && !last:
+		s.send(s.refuse(replyTooLarge)) // and again for each chunk until RSET
+	case !last:
+		s.send(replyChunk)
+	default:
+		s.tx.body.finish()
+		s.tx.chunking = false
+		s.mute = "354"
+		s.feed = dataCommand
+	}
+}
+
+var dataCommand = []byte("DATA\r\n")
+
+// receiveChunk reads size octets into the body; without a transaction, to nowhere.
+func (s *session) receiveChunk(size int64) error {
+	pace := newPace(s.srv.opts.ProgressTimeout, s.srv.opts.TransferTimeout)
+	for {
+		part := s.unread()
+		part = part[:min(int64(len(part)), size)]
+		if s.tx.chunking {
+			s.tx.body.add(part)
+		}
+		s.r += len(part)
+		if size -= int64(len(part)); size == 0 {
+			return nil
+		}
+		if err := s.more(&pace); err != nil {
+			return err
+		}
+	}
+}
+
+// parseChunk reads the argument of BDAT: a decimal size and perhaps LAST.
+func parseChunk(arg string) (size int64, last bool, err error) {
+	digits, rest, _ := strings.Cut(strings.Trim(arg, " "), " ")
+	if rest = asciiUpper(strings.Trim(rest, " ")); rest != "" && rest != "LAST" {
+		return 0, false, errors.New("unknown BDAT parameter")
+	}
+	n, err := strconv.ParseUint(digits, 10, 63)
+	return int64(n), rest != "", err
+}

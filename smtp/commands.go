@@ -1,0 +1,220 @@
+package smtp
+
+import (
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Read gives go-smtp the next command line, or what is left of one. What go-smtp would
+// misread is answered here and never reaches it.
+func (s *session) Read(p []byte) (n int, err error) {
+	defer s.contain(&err)
+	for len(s.feed) == 0 {
+		if s.closing {
+			return 0, io.EOF
+		}
+		s.command()
+	}
+	n = copy(p, s.feed)
+	s.feed = s.feed[n:]
+	return n, nil
+}
+
+// Write takes a line of a reply from go-smtp.
+func (s *session) Write(p []byte) (int, error) {
+	if s.mute != "" && bytes.HasPrefix(p, []byte(s.mute)) {
+		s.mute = ""
+		return len(p), nil
+	}
+	s.out = append(s.out, p...)
+	if s.urgent || len(s.out) > maxOutput {
+		s.urgent = false
+		if err := s.flush(); err != nil {
+			s.closing = true
+			return 0, err
+		}
+	}
+	return len(p), nil
+}
+
+// send writes a reply of our own.
+func (s *session) send(r *reply) {
+	s.out = appendReply(s.out, r)
+}
+
+// hangUp sends a last reply and ends the session.
+func (s *session) hangUp(r *reply) {
+	s.send(r)
+	s.closing = true
+}
+
+// command reads one command line and either answers it or makes it go-smtp's to read.
+func (s *session) command() {
+	if s.refusals >= maxRefusals {
+		s.hangUp(replyErrors)
+		return
+	}
+	line, err := s.await()
+	if err != nil {
+		s.leave(err)
+		return
+	}
+	text := bytes.TrimRight(line, "\r\n")
+	verb, arg, _ := strings.Cut(string(text), " ")
+	verb = asciiUpper(verb)
+	switch {
+	case !isPlain(text), verb != "MAIL" && verb != "RCPT" && !isASCII(string(text)):
+		s.send(s.refuse(replyControl))
+	case !isWord(verb):
+		// go-smtp folds case by Unicode: a long s would make another STARTTLS.
+		s.send(s.refuse(replyCommand))
+	case verb == "STARTTLS" && s.srv.opts.TLSConfig != nil && !s.secure:
+		s.startTLS(arg)
+	case strings.HasPrefix(verb, "STARTTLS") && verb != "STARTTLS":
+		s.send(s.refuse(replyCommand))
+	case verb == "BDAT":
+		s.chunk(arg)
+	case s.tx.chunking && (verb == "MAIL" || verb == "RCPT" || verb == "DATA"):
+		s.send(s.refuse(replySequence))
+	case verb == "MAIL" && s.declaredTooLarge(arg):
+		s.send(s.refuse(replyTooLarge))
+	default:
+		s.note(verb, arg)
+		s.feed = line
+	}
+}
+
+// note keeps what go-smtp will not tell.
+func (s *session) note(verb, arg string) {
+	switch verb {
+	case "HELO", "EHLO":
+		s.esmtp = verb == "EHLO"
+	case "MAIL", "RCPT":
+		s.path = pathOf(arg)
+	}
+}
+
+// await returns the next command line. A line must come whole within the time allowed for
+// silence: bytes that trickle gain nothing.
+func (s *session) await() ([]byte, error) {
+	patience := s.srv.opts.IdleTimeout
+	if !s.heard {
+		patience = s.srv.opts.SilentTimeout
+	}
+	s.until = time.Now().Add(patience)
+	s.idle = !s.tx.open
+	line, err := s.line()
+	s.heard, s.idle = true, false
+	return line, err
+}
+
+// leave says good-bye to a peer that sends no usable line.
+func (s *session) leave(err error) {
+	switch {
+	case errors.Is(err, errLongLine):
+		s.hangUp(s.refuse(replyLongLine))
+	case errors.Is(err, errDraining):
+		s.hangUp(replyShutdown)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		s.srv.stats.timeouts.Add(1)
+		s.hangUp(replyIdle)
+	default: // the peer has gone, often enough without QUIT
+		s.closing = true
+	}
+}
+
+// startTLS hands the connection to a new session under TLS, so that nothing said in clear
+// is remembered (RFC 3207 section 4.2). Bytes that were sent behind the command without
+// waiting for our 220 stay behind in this session's buffer.
+func (s *session) startTLS(arg string) {
+	if arg != "" {
+		s.send(s.refuse(replyArgument))
+		return
+	}
+	s.send(replyStartTLS)
+	s.closing = true
+	if s.SetReadDeadline(time.Now().Add(s.srv.opts.SilentTimeout)) != nil || s.flush() != nil {
+		return
+	}
+	next := newSession(s.srv, tls.Server(s.Conn, s.srv.opts.TLSConfig), s.peer)
+	next.mute = "220" // no second greeting
+	s.Reset()
+	s.detached = true
+	s.srv.replace(s, next)
+}
+
+// declaredTooLarge reports a SIZE parameter above the limit. go-smtp takes one beyond 32
+// bits for a syntax error; RFC 1870 allows 20 digits.
+func (s *session) declaredTooLarge(arg string) bool {
+	for param := range strings.FieldsSeq(arg) {
+		name, digits, _ := strings.Cut(param, "=")
+		if asciiUpper(name) != "SIZE" || digits == "" || strings.Trim(digits, "0123456789") != "" {
+			continue
+		}
+		n, err := strconv.ParseUint(digits, 10, 63)
+		if err != nil || int64(n) > s.srv.opts.MaxMessageBytes {
+			return true
+		}
+	}
+	return false
+}
+
+// pathOf returns the path of a MAIL or RCPT argument exactly as it stands on the wire,
+// without its angle brackets. go-smtp's own parser strips source routes and quotes before
+// anyone can object to them.
+func pathOf(arg string) string {
+	_, path, _ := strings.Cut(arg, ":")
+	path = strings.TrimSpace(path)
+	if !strings.HasPrefix(path, "<") {
+		path, _, _ = strings.Cut(path, " ")
+		return path
+	}
+	quoted := false
+	for i := 1; i < len(path); i++ {
+		switch c := path[i]; {
+		case c == '\\' && quoted:
+			i++
+		case c == '"':
+			quoted = !quoted
+		case c == '>' && !quoted:
+			return path[1:i]
+		}
+	}
+	return path[1:]
+}
+
+// isPlain reports a line without control characters.
+func isPlain(line []byte) bool {
+	for _, c := range line {
+		if c < ' ' || c == 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// isWord reports ASCII letters only. An empty line is go-smtp's to refuse.
+func isWord(verb string) bool {
+	for i := range len(verb) {
+		if verb[i] < 'A' || verb[i] > 'Z' {
+			return false
+		}
+	}
+	return true
+}
+
+// asciiUpper folds ASCII letters and leaves the rest alone, unlike strings.ToUpper.
+func asciiUpper(s string) string {
+	return strings.Map(func(r rune) rune {
+		if 'a' <= r && r <= 'z' {
+			return r - 'a' + 'A'
+		}
+		return r
+	}, s)
+}

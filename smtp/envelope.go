@@ -1,0 +1,35 @@
+package smtp
+
+import (
+	"context"
+	"net/netip"
+	"time"
+)
+
+// Inboxes is what a receiving session needs of the rest of the house.
+type Inboxes interface {
+	// Accepts reports whether mail for rcpt (canonical: as Canonical returns it, tag
+	// included) would be taken now: nil, or a fault (NoInbox, InboxFull, StorageFull,
+	// Unavailable). It is asked at RCPT and must be quick.
+	Accepts(ctx context.Context, rcpt string) error
+
+	// Deliver stores the mail for every recipient; it returns nil only when all of it is
+	// on disk, for 250 is said at once. raw belongs to the callee afterwards.
+	Deliver(ctx context.Context, env Envelope, raw []byte) error
+}
+
+// Envelope is what SMTP says about a mail, as against what its header claims.
+type Envelope struct {
+	ID         string     // ours, unique to this reception; also in Received and in the 250
+	MailFrom   string     // empty for the null sender; domain lower-cased, local part as given
+	RcptTo     []string   // canonical, without doubles, in RCPT order
+	RemoteIP   netip.Addr // invalid when the peer has no IP address
+	Helo       string     // as the peer gave it, printable
+	TLS        bool
+	SMTPUTF8   bool
+	ReceivedAt time.Time // UTC, when the last byte was read
+
+	// TraceLen is the length of our own lines on top of raw (Return-Path, Received). What
+	// the peer sent begins there: digest that part to recognise a repeat.
+	TraceLen int
+}

@@ -1,0 +1,111 @@
+package smtp
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+)
+
+// sessionStates are what a client has said before the fuzzed bytes.
+var sessionStates = []string{
+	"",
+	"EHLO c.test\r\n",
+	"EHLO c.test\r\nMAIL FROM:<a@b.test>\r\n",
+	"EHLO c.test\r\nMAIL FROM:<a@b.test>\r\nRCPT TO:<m@inbox.test>\r\n",
+	"EHLO c.test\r\nMAIL FROM:<a@b.test>\r\nRCPT TO:<m@inbox.test>\r\nDATA\r\n",
+}
+
+const stateInData = 4
+
+func FuzzDialogue(f *testing.F) {
+	for state := range sessionStates {
+		for _, text := range []string{
+			"RCPT TO:<m@inbox.test>\r\nDATA\r\nx\r\n.\r\n",
+			"DATA\r\nx\n.\nMAIL FROM:<>\r\n.\r\n",
+			"BDAT 3\r\nx\r\nBDAT 0 LAST\r\nQUIT\r\n",
+			"BDAT 99999999999 LAST\r\nx",
+			"x\r\r\n.\r\nMAIL FROM:<>\r\nRCPT TO:<n@inbox.test>\r\nBDAT 1 LAST\r\nx",
+			"STARTTLS\r\nRSET\r\nNOOP\r\n\r\n\x00\r\n",
+			"AUTH PLAIN\r\nVRFY x\r\nHELO\r\nLHLO x\r\nMAIL FROM:<x@y> SIZE=1 BODY=7BIT SMTPUTF8 AUTH=<>\r\n",
+		} {
+			f.Add(uint8(state), []byte(text))
+		}
+	}
+	var log logBuffer
+	inboxes := &house{}
+	complaints := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelError}))
+	s := New(Options{MaxMessageBytes: 4096, Logger: complaints}, inboxes)
+	s.start.Do(s.startProtocol)
+	f.Cleanup(func() { close(s.closed) })
+	f.Fuzz(func(t *testing.T, state uint8, text []byte) {
+		if bytes.Contains(bytes.ToLower(text), []byte("panic@")) {
+			t.Skip("an address that is meant to panic")
+		}
+		before := sessionStates[int(state)%len(sessionStates)]
+		converse(s, before+string(text))
+		if said := log.String(); strings.Contains(said, "panic") {
+			t.Fatal(said)
+		}
+		mails := inboxes.delivered()
+		if int(state)%len(sessionStates) == stateInData {
+			checkFirst(t, string(text), mails)
+		}
+		if n := possibleEnds(before + string(text)); len(mails) > n {
+			t.Fatalf("%d mails out of %d ends", len(mails), n)
+		}
+		for _, m := range mails {
+			checkMail(t, m)
+		}
+	})
+}
+
+// converse plays one connection to its end.
+func converse(s *Server, text string) {
+	ours, theirs := net.Pipe()
+	go func() {
+		io.WriteString(theirs, text) // fails when the server hangs up first
+		theirs.Close()
+	}()
+	s.admit(ours)
+	go io.Copy(io.Discard, theirs)
+	for s.open() > 0 {
+		<-s.gone
+	}
+}
+
+// possibleEnds counts what could end a message.
+func possibleEnds(text string) int {
+	return strings.Count(text, ".\r\n") + strings.Count(strings.ToUpper(text), "LAST")
+}
+
+// checkFirst compares what DATA delivered with what the plain reference reads.
+func checkFirst(t *testing.T, text string, mails []mail) {
+	body, _, end := referenceBody(text)
+	switch {
+	case !end && len(mails) > 0:
+		t.Fatalf("delivered without an end: %q", mails[0].raw)
+	case end && len(body) <= 4096 && !isLooping([]byte(body)) && (len(mails) == 0 || mails[0].body() != body):
+		t.Fatalf("delivered %+q, want %q first", bodies(mails), body)
+	}
+}
+
+func checkMail(t *testing.T, m mail) {
+	plain := strings.ReplaceAll(m.raw, "\r\n", "")
+	if strings.ContainsAny(plain, "\r\n\x00") || len(m.body()) > 4096+len("\r\n") {
+		t.Fatalf("stored %q", m.raw)
+	}
+	if head := m.raw[:m.env.TraceLen]; !strings.HasSuffix(head, fmt.Sprintf("%s\r\n", testTraceDate(m))) {
+		t.Fatalf("trace %q", head)
+	}
+	for _, rcpt := range m.env.RcptTo {
+		if again, err := Canonical(rcpt, true); err != nil || again != rcpt || accepts[rcpt] != nil {
+			t.Fatalf("delivered to %q", rcpt)
+		}
+	}
+}
+
+func testTraceDate(m mail) string { return m.env.ReceivedAt.Format(traceDate) }

@@ -1,0 +1,169 @@
+package smtp
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"inboxd/internal/fault"
+)
+
+// house is an Inboxes with fixed inhabitants.
+type house struct {
+	mu    sync.Mutex
+	mails []mail
+	// enter, if not nil, gets a value when Deliver begins, which then waits for leave or
+	// for the end of its context.
+	enter, leave chan struct{}
+}
+
+type mail struct {
+	env Envelope
+	raw string
+}
+
+// accepts is what each address answers at RCPT; others have no inbox.
+var accepts = map[string]error{
+	"m@inbox.test": nil, "n@inbox.test": nil, "o@inbox.test": nil, "m+tag@inbox.test": nil,
+	"ü@inbox.test": nil, "m@xn--bcher-kva.test": nil,
+	"late-full@inbox.test": nil, "late-gone@inbox.test": nil, "late-disk@inbox.test": nil,
+	"late-bug@inbox.test": nil, "late-panic@inbox.test": nil, "late-invalid@inbox.test": nil,
+	"late-busy@inbox.test": nil, "late-large@inbox.test": nil,
+	"full@inbox.test": fault.New(fault.InboxFull, "full"),
+	"disk@inbox.test": fault.New(fault.StorageFull, "disk"),
+	"busy@inbox.test": fault.New(fault.Unavailable, "busy"),
+	"bug@inbox.test":  errors.New("secret cause\r\n250 injected"),
+}
+
+// delivers is what Deliver answers for a first recipient; for others, nil.
+var delivers = map[string]error{
+	"late-full@inbox.test":    fault.New(fault.InboxFull, "full"),
+	"late-gone@inbox.test":    fault.New(fault.NoInbox, "gone"),
+	"late-disk@inbox.test":    fault.New(fault.StorageFull, "disk"),
+	"late-busy@inbox.test":    fault.New(fault.Unavailable, "busy"),
+	"late-large@inbox.test":   fault.New(fault.TooLarge, "large"),
+	"late-invalid@inbox.test": fault.New(fault.Invalid, "invalid"),
+	"late-bug@inbox.test":     errors.New("secret cause"),
+}
+
+func (h *house) Accepts(_ context.Context, rcpt string) error {
+	if rcpt == "panic@inbox.test" {
+		panic("Accepts panics")
+	}
+	if err, ok := accepts[rcpt]; ok {
+		return err
+	}
+	return fault.New(fault.NoInbox, "none")
+}
+
+func (h *house) Deliver(ctx context.Context, env Envelope, raw []byte) error {
+	if env.RcptTo[0] == "late-panic@inbox.test" {
+		panic("Deliver panics")
+	}
+	if h.enter != nil {
+		h.enter <- struct{}{}
+		select {
+		case <-h.leave:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if err := delivers[env.RcptTo[0]]; err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.mails = append(h.mails, mail{env, string(raw)})
+	return nil
+}
+
+// delivered returns the mails since the last call.
+func (h *house) delivered() []mail {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	mails := h.mails
+	h.mails = nil
+	return mails
+}
+
+// body is what the peer sent.
+func (m mail) body() string { return m.raw[m.env.TraceLen:] }
+
+func bodies(mails []mail) []string {
+	var all []string
+	for _, m := range mails {
+		all = append(all, m.body())
+	}
+	return all
+}
+
+// testClock is what our clock shows in tests.
+var testClock = time.Date(2026, 11, 21, 10, 11, 12, 0, time.UTC)
+
+// serve runs a server on a free port until the test ends, and returns its address.
+func serve(t testing.TB, opts Options, in Inboxes) (*Server, string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts.Domain = "mx.test"
+	opts.Clock = func() time.Time { return testClock }
+	s := New(opts, in)
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(l) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel() // what is still open is a client that a failed test left behind
+		s.Shutdown(ctx)
+		if err := <-done; err != nil {
+			t.Error("Serve:", err)
+		}
+	})
+	return s, l.Addr().String()
+}
+
+// logTo returns a logger that keeps its lines.
+func logTo(buf *logBuffer) *slog.Logger {
+	return slog.New(slog.NewTextHandler(buf, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+type logBuffer struct {
+	mu    sync.Mutex
+	b     strings.Builder
+	wrote chan struct{} // if not nil, gets a value, if there is room, at each line
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case l.wrote <- struct{}{}:
+	default:
+	}
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// await waits until text has been logged.
+func (l *logBuffer) await(t *testing.T, text string) {
+	t.Helper()
+	limit := time.After(20 * time.Second)
+	for !strings.Contains(l.String(), text) {
+		select {
+		case <-l.wrote:
+		case <-limit:
+			t.Fatalf("%q was not logged in\n%s", text, l)
+		}
+	}
+}

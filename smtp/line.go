@@ -1,0 +1,128 @@
+package smtp
+
+import "bytes"
+
+// lineState says where the wire stands relative to the last line end.
+type lineState uint8
+
+const (
+	lineStart lineState = iota // at the first byte, or right after CRLF: a dot is special here
+	inLine
+	heldCR    // a CR is held back: the next byte tells whether it ends the line
+	heldDot   // CRLF "." is held back
+	heldDotCR // CRLF "." CR is held back
+)
+
+// discipline turns body bytes into lines that end in CRLF and hold no CR, LF or NUL, and
+// finds the end of DATA. Its zero value reads a BDAT body; dots makes it read DATA.
+//
+// Only the five bytes CRLF.CRLF end DATA (or .CRLF at its first byte); a line for the sake
+// of dots begins after CRLF only. Hence nothing that another server took for body can be
+// taken here for an end with commands after it (SMTP smuggling). Inside the body we repair
+// instead of refusing, as Postfix does with smtpd_forbid_bare_newline=normalize: a bare LF
+// becomes CRLF, because scripts that send it mean a line end; a bare CR or a NUL becomes a
+// space, because the common CR CRLF would otherwise end the header at a made-up blank line.
+type discipline struct {
+	state lineState
+	dots  bool
+}
+
+// append appends the body bytes found in src to dst. It stops behind the end of DATA:
+// src[n:] are commands again. Every byte of src is scanned a bounded number of times,
+// whatever it holds.
+func (d *discipline) append(dst, src []byte) (_ []byte, n int, end bool) {
+	cr, lf, nul := seek{b: '\r', at: -1}, seek{b: '\n', at: -1}, seek{b: 0, at: -1}
+	run := 0 // src[run:n] is clean and not yet copied
+	for n < len(src) && !end {
+		if d.state <= inLine && !d.dotAt(src[n]) {
+			stop := min(cr.from(src, n), lf.from(src, n), nul.from(src, n))
+			if stop+1 < len(src) && src[stop] == '\r' && src[stop+1] == '\n' {
+				n, d.state = stop+2, lineStart
+				continue
+			}
+			if stop > n {
+				n, d.state = stop, inLine
+				continue
+			}
+		}
+		dst = append(dst, src[run:n]...)
+		dst, end = d.step(dst, src[n])
+		n++
+		run = n
+	}
+	return append(dst, src[run:n]...), n, end
+}
+
+func (d *discipline) dotAt(c byte) bool { return d.dots && d.state == lineStart && c == '.' }
+
+// step takes one byte that is special, or that follows something held back.
+func (d *discipline) step(dst []byte, c byte) (_ []byte, end bool) {
+	switch d.state {
+	case lineStart:
+		if d.dotAt(c) {
+			d.state = heldDot
+			return dst, false
+		}
+	case heldCR:
+		if c == '\n' {
+			d.state = lineStart
+			return append(dst, '\r', '\n'), false
+		}
+		dst = append(dst, ' ')
+	case heldDot: // a stuffed dot goes, RFC 5321 section 4.5.2
+		if c == '\r' {
+			d.state = heldDotCR
+			return dst, false
+		}
+	case heldDotCR:
+		if c == '\n' {
+			d.state = lineStart
+			return dst, true
+		}
+		dst = append(dst, ' ')
+	}
+	d.state = inLine
+	switch c {
+	case '\r':
+		d.state = heldCR
+	case '\n':
+		dst = append(dst, '\r', '\n')
+	case 0:
+		dst = append(dst, ' ')
+	default:
+		dst = append(dst, c)
+	}
+	return dst, false
+}
+
+// finish ends a counted (BDAT) body, whose last line may lack its end.
+func (d *discipline) finish(body []byte) []byte {
+	if d.state == heldCR {
+		body = append(body, ' ')
+	}
+	d.state = lineStart
+	if len(body) > 0 && !bytes.HasSuffix(body, crlf) {
+		body = append(body, crlf...)
+	}
+	return body
+}
+
+var crlf = []byte("\r\n")
+
+// seek finds the next b in a slice and remembers it, so that a storm of one special byte
+// does not cause a scan for the others each time.
+type seek struct {
+	b  byte
+	at int
+}
+
+// from returns the index of the first b in src[n:], counted in src; len(src) without one.
+func (s *seek) from(src []byte, n int) int {
+	if s.at < n {
+		s.at = len(src)
+		if i := bytes.IndexByte(src[n:], s.b); i >= 0 {
+			s.at = n + i
+		}
+	}
+	return s.at
+}

@@ -1,0 +1,241 @@
+package smtp
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"syscall"
+	"time"
+
+	gosmtp "github.com/emersion/go-smtp"
+)
+
+// Serve accepts connections until Shutdown, then returns nil; or until the listener fails
+// for good, then returns its error. A listener of package crypto/tls gives implicit TLS.
+func (s *Server) Serve(l net.Listener) error {
+	defer l.Close()
+	if !s.track(l) {
+		return nil
+	}
+	s.start.Do(s.startProtocol)
+	for wait := time.Duration(0); ; {
+		conn, err := l.Accept()
+		switch {
+		case err == nil:
+			wait = 0
+			s.admit(conn)
+		case s.draining.Load():
+			return nil
+		case !isPassing(err):
+			return fmt.Errorf("accept SMTP connections: %w", err)
+		default:
+			wait = min(max(2*wait, 5*time.Millisecond), time.Second)
+			s.logSometimes(slog.LevelWarn, "accept failed, waiting", slog.Any("err", err), slog.Duration("wait", wait))
+			s.pause(wait)
+		}
+	}
+}
+
+// isPassing reports an error of Accept that the next call may not have: lack of
+// descriptors or memory, or a peer that gave up in the queue.
+func isPassing(err error) bool {
+	for _, e := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED, syscall.EINTR} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// pause waits, but not beyond the start of Shutdown.
+func (s *Server) pause(d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-s.stop:
+	}
+}
+
+// startProtocol starts the two go-smtp servers that all sessions run in. Shutdown stops
+// them by closing s.closed.
+func (s *Server) startProtocol() {
+	offering, under := s.protocol(), s.protocol()
+	offering.TLSConfig = s.opts.TLSConfig // for the word STARTTLS in EHLO only
+	go offering.Serve(s.plain)
+	go under.Serve(s.secure)
+}
+
+func (s *Server) protocol() *gosmtp.Server {
+	p := gosmtp.NewServer(gosmtp.BackendFunc(func(c *gosmtp.Conn) (gosmtp.Session, error) {
+		session := c.Conn().(*session)
+		session.smtp = c
+		return session, nil
+	}))
+	p.Domain = s.opts.Domain
+	p.MaxRecipients = s.opts.MaxRecipients
+	p.MaxMessageBytes = s.opts.MaxMessageBytes
+	p.MaxLineLength = 0 // no limit: wire.line has one for commands, bodies need none
+	p.EnableSMTPUTF8 = true
+	p.ErrorLog = protocolLog{s.log}
+	return p
+}
+
+// protocolLog takes go-smtp's complaints, which are panics in a session above all.
+type protocolLog struct{ log *slog.Logger }
+
+func (l protocolLog) Printf(format string, v ...any) { l.log.Error(fmt.Sprintf(format, v...)) }
+func (l protocolLog) Println(v ...any)               { l.log.Error(fmt.Sprintln(v...)) }
+
+// handoff is the listener from which go-smtp accepts the sessions we give it.
+type handoff struct {
+	conns  chan net.Conn
+	closed chan struct{}
+}
+
+func (h handoff) Accept() (net.Conn, error) {
+	select {
+	case conn := <-h.conns:
+		return conn, nil
+	case <-h.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (h handoff) Close() error   { return nil }
+func (h handoff) Addr() net.Addr { return &net.TCPAddr{} }
+
+// admit starts a session, or turns the connection away with 421.
+func (s *Server) admit(conn net.Conn) {
+	session := newSession(s, conn, peerOf(conn))
+	if !s.enter(session) {
+		s.stats.refused.Add(1)
+		turnAway(conn)
+		return
+	}
+	s.stats.connections.Add(1)
+	s.hand(session)
+}
+
+// turnAway never blocks the accept loop: a fresh socket has room for one line, and a TLS
+// handshake is not begun.
+func turnAway(conn net.Conn) {
+	if t, ok := conn.(*tls.Conn); ok {
+		t.NetConn().Close()
+		return
+	}
+	conn.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
+	conn.Write(appendReply(nil, replyBusy))
+	conn.Close()
+}
+
+func (s *Server) hand(session *session) {
+	to := s.plain
+	if session.secure {
+		to = s.secure
+	}
+	select {
+	case to.conns <- session:
+	case <-s.closed:
+		session.Close()
+	}
+}
+
+// enter takes a place for a session if there is one.
+func (s *Server) enter(session *session) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	group := session.peer.group()
+	if s.draining.Load() || len(s.live) >= s.opts.MaxConns || s.byGroup[group] >= s.opts.MaxConnsPerIP {
+		return false
+	}
+	s.live[session] = struct{}{}
+	s.byGroup[group]++
+	return true
+}
+
+// release gives a session's place back.
+func (s *Server) release(session *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.live, session)
+	group := session.peer.group()
+	if s.byGroup[group]--; s.byGroup[group] == 0 {
+		delete(s.byGroup, group)
+	}
+	select {
+	case s.gone <- struct{}{}:
+	default:
+	}
+}
+
+// replace gives the place of a session to the one that goes on under TLS.
+func (s *Server) replace(old, next *session) {
+	s.mu.Lock()
+	delete(s.live, old)
+	s.live[next] = struct{}{}
+	s.mu.Unlock()
+	s.hand(next)
+}
+
+func (s *Server) open() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.live)
+}
+
+// track notes a listener for Shutdown to close; false when that is over already.
+func (s *Server) track(l net.Listener) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listeners[l] = struct{}{}
+	return !s.draining.Load()
+}
+
+// Shutdown stops accepting, says 421 to idle sessions and lets open transactions finish.
+// When ctx ends first, it closes what is left, ends the context of running calls to
+// Inboxes and returns the cause.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.beginDraining()
+	defer s.finish()
+	for s.open() > 0 {
+		select {
+		case <-s.gone:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+func (s *Server) beginDraining() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.draining.Swap(true) {
+		return
+	}
+	close(s.stop)
+	for l := range s.listeners {
+		l.Close()
+	}
+	for session := range s.live {
+		session.wake()
+	}
+}
+
+func (s *Server) finish() {
+	s.giveUp()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for session := range s.live {
+		session.kill()
+	}
+	select {
+	case <-s.closed:
+	default:
+		close(s.closed)
+	}
+}

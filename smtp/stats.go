@@ -1,0 +1,66 @@
+package smtp
+
+import "sync/atomic"
+
+// counters are moved by sessions and the accept loop.
+type counters struct {
+	connections    atomic.Uint64
+	refused        atomic.Uint64
+	timeouts       atomic.Uint64
+	accepted       atomic.Uint64
+	acceptedOctets atomic.Uint64
+	octets         atomic.Uint64
+	rejected       [len(reasons)]atomic.Uint64
+}
+
+// Stats is a reading of the server's counters; each only grows, but Open.
+type Stats struct {
+	Connections        uint64            // accepted since start, refused ones not counted
+	Refused            uint64            // connections turned away at the door (421)
+	Open               int               // connections now
+	Timeouts           uint64            // sessions ended because the peer said nothing
+	MailsAccepted      uint64            // transactions answered with 250 after Deliver
+	MailBytesAccepted  uint64            // octets of those, trace lines included
+	BytesReceived      uint64            // octets read from peers, inside TLS
+	RejectionsByReason map[string]uint64 // refused commands and messages; every reason is a key
+}
+
+// reasons are the words under which refusals are counted.
+var reasons = [...]string{
+	"protocol", "address", "no_inbox", "policy", "inbox_full", "storage_full",
+	"unavailable", "too_large", "invalid", "loop", "broken", "slow",
+}
+
+// reasonIndex maps a reply to an index in reasons; what is missing is "protocol".
+var reasonIndex = func() map[*reply]int {
+	index := make(map[*reply]int)
+	for reason, replies := range repliesByReason {
+		for i, name := range reasons {
+			if name == reason {
+				for _, r := range replies {
+					index[r] = i
+				}
+			}
+		}
+	}
+	return index
+}()
+
+func reasonOf(r *reply) string { return reasons[reasonIndex[r]] }
+
+func (c *counters) reject(r *reply) { c.rejected[reasonIndex[r]].Add(1) }
+
+// Stats reads the counters.
+func (s *Server) Stats() Stats {
+	c := &s.stats
+	st := Stats{
+		Connections: c.connections.Load(), Refused: c.refused.Load(), Open: s.open(),
+		Timeouts: c.timeouts.Load(), MailsAccepted: c.accepted.Load(),
+		MailBytesAccepted: c.acceptedOctets.Load(), BytesReceived: c.octets.Load(),
+		RejectionsByReason: make(map[string]uint64, len(reasons)),
+	}
+	for i, name := range reasons {
+		st.RejectionsByReason[name] = c.rejected[i].Load()
+	}
+	return st
+}

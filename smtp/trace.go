@@ -1,0 +1,108 @@
+package smtp
+
+import (
+	"bytes"
+	"net/netip"
+	"time"
+)
+
+// maxReceived is the number of Received lines a mail may have before it is held to be in
+// a loop, RFC 5321 section 6.3.
+const maxReceived = 30
+
+// traceDate is of fixed width in UTC, so that the time of arrival can be written over the
+// time at which DATA began.
+const traceDate = "Mon, 02 Jan 2006 15:04:05 +0000"
+
+// appendTrace appends the Return-Path and Received lines of RFC 5321 section 4.4. The date
+// stands last: see stampTrace.
+func appendTrace(b []byte, env *Envelope, domain string, esmtp bool) []byte {
+	b = append(b, "Return-Path: <"...)
+	b = append(b, env.MailFrom...)
+	b = append(b, ">\r\nReceived: from "...)
+	b = append(b, env.Helo...)
+	b = append(b, " ("...)
+	b = appendLiteral(b, env.RemoteIP)
+	b = append(b, ")\r\n\tby "...)
+	b = append(b, domain...)
+	b = append(b, " with "...)
+	b = append(b, protocol(env, esmtp)...)
+	b = append(b, " id "...)
+	b = append(b, env.ID...)
+	if len(env.RcptTo) == 1 { // more would tell each recipient of the others
+		b = append(b, "\r\n\tfor <"...)
+		b = append(b, env.RcptTo[0]...)
+		b = append(b, '>')
+	}
+	b = append(b, ";\r\n\t"...)
+	b = env.ReceivedAt.AppendFormat(b, traceDate)
+	return append(b, crlf...)
+}
+
+// stampTrace writes the time at into a trace that appendTrace made.
+func stampTrace(trace []byte, at time.Time) {
+	at.AppendFormat(trace[:len(trace)-len(traceDate)-len(crlf)], traceDate)
+}
+
+func appendLiteral(b []byte, ip netip.Addr) []byte {
+	switch {
+	case !ip.IsValid():
+		return append(b, "unknown"...)
+	case ip.Is4():
+		b = append(b, '[')
+	default:
+		b = append(b, "[IPv6:"...)
+	}
+	return append(ip.WithZone("").AppendTo(b), ']')
+}
+
+// protocol returns the registered "with" word, RFC 3848 and RFC 6531 section 4.3.
+func protocol(env *Envelope, esmtp bool) string {
+	switch {
+	case env.SMTPUTF8 && env.TLS:
+		return "UTF8SMTPS"
+	case env.SMTPUTF8:
+		return "UTF8SMTP"
+	case env.TLS:
+		return "ESMTPS"
+	case esmtp:
+		return "ESMTP"
+	}
+	return "SMTP"
+}
+
+// printableHelo returns the peer's name for itself with everything that could mean
+// something inside a header field replaced.
+func printableHelo(helo string) string {
+	if helo == "" {
+		return "unknown"
+	}
+	b := []byte(helo[:min(len(helo), maxDomain)])
+	for i, c := range b {
+		if !isLetterDigit(c) && bytes.IndexByte([]byte(".-_:[]"), c) < 0 {
+			b[i] = '?'
+		}
+	}
+	return string(b)
+}
+
+var receivedName = []byte("received:")
+
+// isLooping reports more than maxReceived Received fields in the header of a message whose
+// lines end in CRLF.
+func isLooping(msg []byte) bool {
+	count := 0
+	for len(msg) > 0 {
+		line, rest, _ := bytes.Cut(msg, crlf)
+		if len(line) == 0 {
+			return false
+		}
+		if len(line) >= len(receivedName) && bytes.EqualFold(line[:len(receivedName)], receivedName) {
+			if count++; count > maxReceived {
+				return true
+			}
+		}
+		msg = rest
+	}
+	return false
+}

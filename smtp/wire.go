@@ -1,0 +1,150 @@
+package smtp
+
+import (
+	"bytes"
+	"errors"
+	"net"
+	"os"
+	"runtime"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	maxCommandLine = 4 << 10  // octets with the line end; RFC 5321 asks for 512, extensions for more
+	inputSize      = 16 << 10 // octets read at once
+	maxOutput      = 8 << 10  // octets of replies held back while input is waiting
+)
+
+var (
+	errLongLine = errors.New("smtp: command line too long")
+	errDraining = errors.New("smtp: shutting down")
+)
+
+// wire is one connection with buffers on both sides: lines and bytes in, replies out.
+// Replies wait until the peer has nothing more for us to read, so that a reply of many
+// lines, or the replies to a pipelined group, are one write. It knows nothing of SMTP.
+type wire struct {
+	net.Conn
+	in   []byte // in[r:w] is unread
+	r, w int
+	out  []byte
+
+	until        time.Time // when the present wait for input ends; real time, as deadlines are
+	writeTimeout time.Duration
+	idle         bool // nothing would be lost by leaving now
+	draining     *atomic.Bool
+	read         *atomic.Uint64 // counts octets
+}
+
+func (w *wire) unread() []byte { return w.in[w.r:w.w] }
+
+// fill sends what is due and waits for more input until w.until. Bytes that come together
+// with an error are dropped.
+func (w *wire) fill() error {
+	w.makeRoom()
+	for {
+		// The deadline stands before the look at draining, so that the other order in
+		// wake finds either this read or the flag. A TLS handshake may run in flush.
+		if err := w.SetReadDeadline(w.until); err != nil {
+			return err
+		}
+		if err := w.flush(); err != nil {
+			return err
+		}
+		if w.idle && w.draining.Load() {
+			return errDraining
+		}
+		// The peer needs a moment for its next command anyway. Letting other sessions run
+		// first often saves the read that finds nothing, the parking and the wake-up: a
+		// third more mails a second with 32 sessions on two cores.
+		runtime.Gosched()
+		n, err := w.Conn.Read(w.in[w.w:])
+		if err == nil {
+			w.w += n
+			w.read.Add(uint64(n))
+			return nil
+		}
+		if !errors.Is(err, os.ErrDeadlineExceeded) || !time.Now().Before(w.until) {
+			return err
+		}
+	}
+}
+
+func (w *wire) makeRoom() {
+	switch {
+	case w.in == nil:
+		w.in = make([]byte, inputSize)
+	case w.r == w.w:
+		w.r, w.w = 0, 0
+	case w.w == len(w.in):
+		w.w = copy(w.in, w.unread())
+		w.r = 0
+	}
+}
+
+// line returns the next line with its LF; it is valid until the next fill.
+func (w *wire) line() ([]byte, error) {
+	for seen := 0; ; {
+		if i := bytes.IndexByte(w.unread()[seen:], '\n'); i >= 0 && seen+i < maxCommandLine {
+			line := w.unread()[:seen+i+1]
+			w.r += len(line)
+			return line, nil
+		}
+		if seen = w.w - w.r; seen >= maxCommandLine {
+			return nil, errLongLine
+		}
+		if err := w.fill(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// wake interrupts a read, so that an idle session sees that the server drains. Any
+// goroutine may call it.
+func (w *wire) wake() { w.SetReadDeadline(time.Unix(1, 0)) }
+
+// flush sends the replies held back.
+func (w *wire) flush() error {
+	if len(w.out) == 0 {
+		return nil
+	}
+	if err := w.SetWriteDeadline(time.Now().Add(w.writeTimeout)); err != nil {
+		return err
+	}
+	_, err := w.Conn.Write(w.out)
+	w.out = w.out[:0]
+	return err
+}
+
+// pace bounds the time of a body: so many octets in every window, and the whole by end.
+type pace struct {
+	window time.Duration
+	end    time.Time
+	until  time.Time
+	octets int
+}
+
+// minProgress is what a window must bring, in octets. A peer slower than that is not
+// sending mail.
+const minProgress = 1 << 10
+
+func newPace(window, whole time.Duration) pace {
+	now := time.Now()
+	p := pace{window: window, end: now.Add(whole)}
+	p.restart(now)
+	return p
+}
+
+func (p *pace) moved(n int) {
+	if p.octets += n; p.octets >= minProgress {
+		p.restart(time.Now())
+	}
+}
+
+func (p *pace) restart(now time.Time) {
+	p.octets = 0
+	if p.until = now.Add(p.window); p.until.After(p.end) {
+		p.until = p.end
+	}
+}
