@@ -1,0 +1,184 @@
+package otp
+
+// chunk reads the token that starts with the ASCII letter or digit at b[i] and returns
+// the place behind it.
+func (p *page) chunk(b []byte, i int) int {
+	s := p.survey(b, i)
+	switch {
+	case s.ref:
+		p.put(token{start: int32(i), end: int32(s.end), kind: kindRef, weight: 1})
+		return s.end
+	case s.figure:
+		p.put(token{start: int32(i), end: int32(s.end), kind: kindFigure, weight: 1})
+		return s.end
+	case !s.letters:
+		p.put(token{start: int32(i), end: int32(s.end), kind: kindNumber, weight: 1})
+		return s.end
+	}
+	f := words.lookup(b, i, false, false)
+	if f.class != classNone && !(s.digits && f.end-i == 1) { // "K-482913" is no Slovak
+		return p.known(b, i, f)
+	}
+	if s.digits {
+		if label := gluedLabel(b, i, s.end); label.class != classNone {
+			p.put(token{start: int32(i), end: int32(label.end), kind: kindWord, class: label.class, weight: 1})
+			return label.end
+		}
+		p.put(token{start: int32(i), end: int32(s.end), kind: kindMixed, weight: 1})
+		return s.end
+	}
+	end := wordEnd(b, i)
+	p.put(token{start: int32(i), end: int32(end), kind: kindWord, weight: 1})
+	return end
+}
+
+// shape is what survey finds about a run of characters without white space.
+type shape struct {
+	end                          int
+	letters, digits, ref, figure bool
+}
+
+// maxChain bounds the look ahead over hyphens, which is repeated for each word between them.
+const maxChain = 48
+
+// survey looks ahead over letters, digits and the signs that join them.
+func (p *page) survey(b []byte, i int) (s shape) {
+	start := i
+	for ; i < len(b); i++ {
+		c := b[i]
+		switch {
+		case isDigit(c):
+			s.digits = true
+			continue
+		case isLetter(c) && c < 0x80:
+			s.letters = true
+			continue
+		case c == '_':
+			s.ref = true
+			continue
+		}
+		if i+1 >= len(b) || !isAlnum(b[i+1]) && !(c == ':' && b[i+1] == '/') {
+			break
+		}
+		joined := false
+		before, after := b[i-1], b[i+1]
+		switch c {
+		case '@':
+			s.ref, joined = true, true
+		case '-':
+			joined = i-start < maxChain
+		case ':':
+			if after == '/' {
+				s.ref, joined = i+2 < len(b) && b[i+2] == '/', i+2 < len(b) && b[i+2] == '/'
+			} else if isDigit(before) && isDigit(after) {
+				s.figure, joined = true, true
+			}
+		case '.':
+			joined = p.point(&s, i, before, after)
+		case ',', '/':
+			if isDigit(before) && isDigit(after) {
+				s.figure, joined = true, true
+			}
+		}
+		if s.ref {
+			s.end = refEnd(b, i)
+			return s
+		}
+		if !joined {
+			break
+		}
+	}
+	s.end = i
+	if s.ref {
+		s.end = refEnd(b, i)
+	}
+	return s
+}
+
+// point judges a full stop inside a run: decimals and versions, hosts and files, or the
+// end of a sentence without a blank behind it.
+func (p *page) point(s *shape, i int, before, after byte) (joined bool) {
+	switch {
+	case isDigit(before) && isDigit(after):
+		s.figure = true
+		return true
+	case s.letters && p.plain[i+1] == after: // "example.com", not "code.Enter"
+		s.ref = true
+		return true
+	}
+	return false
+}
+
+// refEnd finds the end of a URL or the like: white space, quotes or another script.
+func refEnd(b []byte, i int) int {
+	for i < len(b) {
+		switch c := b[i]; {
+		case c <= ' ' || c >= 0x80 || c == '"' || c == '<' || c == '>':
+			return i
+		}
+		i++
+	}
+	return i
+}
+
+func wordEnd(b []byte, i int) int {
+	for i < len(b) && isLetter(b[i]) && !unspaced(b, i) {
+		i++
+	}
+	return i
+}
+
+// known puts the word of the vocabulary f, found at b[i]. A word that takes endings
+// reaches to its end, and may be the first part of a compound: "login|code".
+func (p *page) known(b []byte, i int, f found) int {
+	end := f.end
+	if f.flags&flagEnding != 0 {
+		end = wordEnd(b, end)
+		if end > f.end && (f.class == classVerify || f.class == classConfirm || f.class == classOnce) {
+			f.class = compound(b[:end], i+2, f.class)
+		}
+	}
+	p.put(token{start: int32(i), end: int32(end), kind: kindWord, class: f.class, weight: 1})
+	return end
+}
+
+// compound gives the class of a word whose first part has class c: that of a code when
+// its last part is one.
+func compound(b []byte, from int, c class) class {
+	for k := from; k < len(b); k++ {
+		if f := words.lookup(b, k, false, true); f.class.label() {
+			if c == classConfirm {
+				return classPasscode
+			}
+			return classOTP
+		}
+	}
+	return c
+}
+
+// gluedLabel finds a label written without a blank before its code: "otp482913".
+func gluedLabel(b []byte, i, end int) found {
+	k := i
+	for k < end && isLetter(b[k]) {
+		k++
+	}
+	if k-i < 3 || k == end {
+		return found{}
+	}
+	f := words.lookup(b[:k], i, false, false)
+	if !f.class.label() || f.end != k {
+		return found{}
+	}
+	if b[k] == '-' {
+		k++
+	}
+	if end-k < 4 {
+		return found{}
+	}
+	for ; k < end; k++ {
+		if !isDigit(b[k]) {
+			return found{}
+		}
+	}
+	return f
+}

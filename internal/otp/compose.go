@@ -1,0 +1,246 @@
+package otp
+
+import "bytes"
+
+// Strengths of a label.
+const (
+	weak   = 1 // "code", "password", "PIN"
+	medium = 2 // "passcode", "confirmation code": meetings and orders have them too
+	strong = 3 // "verification code", "OTP"
+)
+
+// context is what the whole mail says about itself.
+type context struct {
+	strength uint8 // of the best label anywhere
+	subject  uint8 // of the best label of the subject
+	verify   int   // words for verification and login
+	expiry   bool  // something is valid for minutes
+	advert   bool  // the subject promises a discount
+	promo    int
+	booking  int
+	meeting  int
+}
+
+// compose gives every label its strength from the words around it, and every line its
+// summary. It reads each token once, and a few neighbours of each label.
+func (p *page) compose(ctx *context) {
+	for i := range p.lines {
+		ln := &p.lines[i]
+		p.judgeLine(ln)
+		for k := ln.first; k < ln.last; k++ {
+			t := &p.tokens[k]
+			if t.class.label() {
+				p.qualify(ln, k)
+			}
+			if k > ln.first && p.percentOff(k) {
+				t.class = classPromo
+			}
+			if !ln.footer {
+				ctx.note(t)
+			}
+		}
+		p.summarize(ln)
+	}
+}
+
+// percentOff tells the "off" of "20% off".
+func (p *page) percentOff(k int32) bool {
+	t, sign := &p.tokens[k], &p.tokens[k-1]
+	return t.end-t.start == 3 && string(p.lower[t.start:t.end]) == "off" && sign.kind == kindPunct && p.lower[sign.start] == '%'
+}
+
+func (c *context) note(t *token) {
+	switch t.class {
+	case classVerify, classOnce:
+		c.verify++
+	case classPromo:
+		c.promo++
+	case classBooking:
+		c.booking++
+	case classMeeting:
+		c.meeting++
+	case classTimeUnit:
+		c.expiry = true
+	}
+	if t.class.label() {
+		c.strength = max(c.strength, t.strength)
+	}
+}
+
+// qualify sets the strength of the label at k, or turns it into the announcement of
+// something else: "promo code", "code postal".
+func (p *page) qualify(ln *line, k int32) {
+	t := &p.tokens[k]
+	before, promo := p.qualifierBefore(ln, k)
+	after := p.qualifierAfter(ln, k)
+	switch {
+	case t.class == classOTP:
+		t.strength = strong
+		return
+	case promo == classPromo || after == classPromo:
+		t.class = classPromo
+		return
+	case before.other() || after.other():
+		t.class = classOther
+		return
+	}
+	t.strength = weak
+	if t.class == classPasscode {
+		t.strength = medium
+	}
+	for _, q := range [2]class{before, after} {
+		switch {
+		case q == classOnce, q == classVerify && t.class != classPassword:
+			t.strength = strong
+		case q == classConfirm && t.class != classPassword:
+			t.strength = max(t.strength, medium)
+		}
+	}
+}
+
+// qualifierBefore looks at up to three words before a label. A word for something else
+// counts only when it stands directly before it, or before "confirmation".
+func (p *page) qualifierBefore(ln *line, k int32) (q, promo class) {
+	words := 0
+	for i := k - 1; i >= ln.first && words < 3; i-- {
+		t := &p.tokens[i]
+		switch {
+		case t.kind == kindPunct:
+			if c := p.lower[t.start]; c != '-' && c != '"' && c != '\'' && c != '/' {
+				return q, promo
+			}
+			continue
+		case t.kind != kindWord:
+			return q, promo
+		case t.class.other():
+			if q == classNone && words == 0 || q == classConfirm && words == 1 {
+				q = t.class
+				promo = t.class
+			}
+			return q, promo
+		case t.class == classVerify || t.class == classOnce:
+			return t.class, promo
+		case t.class == classOTP && words == 0:
+			return classOnce, promo // "OTP password"
+		case t.class == classConfirm:
+			q = t.class
+		case t.class == classIs || t.class.label() && words > 0:
+			return q, promo
+		}
+		words += int(max(t.weight, 1))
+	}
+	return q, promo
+}
+
+// qualifierAfter looks at up to five words behind a label, over its code if it stands
+// there: "code 482913 to log in", "code de la commande".
+func (p *page) qualifierAfter(ln *line, k int32) (q class) {
+	words, fillers := 0, true
+	for i := k + 1; i < ln.last && words < 6; i++ {
+		t := &p.tokens[i]
+		switch {
+		case t.kind == kindPunct:
+			if c := p.lower[t.start]; c != '-' && c != '"' && c != '\'' && c != '(' {
+				return q
+			}
+			continue
+		case t.class.other():
+			if fillers && q == classNone {
+				return t.class
+			}
+			return q
+		case t.class == classVerify || t.class == classOnce:
+			return t.class
+		case t.class == classOTP && words == 0:
+			return classOnce
+		case t.class == classConfirm:
+			q = t.class
+		case t.class.label() || t.class == classIs && words > 2:
+			return q
+		}
+		fillers = fillers && t.class == classOf
+		words += int(max(t.weight, 1))
+	}
+	return q
+}
+
+// judgeLine tells footers, addresses, headings in capitals and lines that end with a colon.
+func (p *page) judgeLine(ln *line) {
+	l := p.lower[ln.start:ln.end]
+	ln.footer = bytes.Contains(l, copyrightSign) || bytes.Contains(l, copyrightWord) || bytes.Contains(l, rightsReserved)
+	for k := ln.last - 1; k >= ln.first; k-- {
+		c := p.lower[p.tokens[k].start]
+		if p.tokens[k].kind != kindPunct || c == '.' || c == '?' || c == '!' {
+			break
+		}
+		if c == ':' {
+			ln.colon = true
+			break
+		}
+	}
+	ln.caps = true
+	for _, c := range p.plain[ln.start:ln.end] {
+		if c >= 'a' && c <= 'z' {
+			ln.caps = false
+			break
+		}
+	}
+}
+
+var (
+	copyrightSign  = []byte("(c)")
+	copyrightWord  = []byte("copyright")
+	rightsReserved = []byte("rights reserved")
+)
+
+// summarize notes what a line announces for the lines below it.
+func (p *page) summarize(ln *line) {
+	for k := ln.first; k < ln.last; k++ {
+		t := &p.tokens[k]
+		if t.kind != kindWord && t.kind != kindRef {
+			continue
+		}
+		ln.words += int32(t.weight)
+		switch {
+		case t.class.label():
+			if t.strength >= ln.strength || k-ln.label > 12 {
+				ln.strength, ln.label = t.strength, k
+			}
+			ln.other = false
+		case t.class.other():
+			ln.other = true
+		case t.class == classPlace:
+			ln.place = true
+		}
+	}
+	if ln.other && ln.strength >= medium && !p.ended(ln) {
+		ln.other = false
+	}
+	if ln.label >= 0 {
+		ln.heading = ln.colon || ln.words <= 5
+	}
+}
+
+// ended tells whether the sentence of a line's label ends before the line does.
+func (p *page) ended(ln *line) bool {
+	for k := ln.label + 1; k+1 < ln.last; k++ {
+		if t := &p.tokens[k]; t.kind == kindPunct && p.pause(t, k, ln) >= sentence {
+			return true
+		}
+	}
+	return false
+}
+
+// plural tells "codes", which announces many or none.
+func (p *page) plural(k int32) bool {
+	t := &p.tokens[k]
+	w := p.lower[t.start:t.end]
+	for _, s := range plurals {
+		if bytes.HasSuffix(w, s) {
+			return true
+		}
+	}
+	return false
+}
+
+var plurals = foldList("codes", "códigos", "claves", "contraseñas", "passwords", "otps", "pins", "codici", "tokens", "коды", "kódy", "kody")

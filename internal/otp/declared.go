@@ -1,0 +1,164 @@
+package otp
+
+import "strings"
+
+// A declared code has at most this many characters.
+const maxDeclared = 32
+
+// declared reads the value of a header field that declares a code (decisions, section 3):
+//
+//	"123456"; origin="https://example.com"
+//	code=123456; origin=https://example.com
+//
+// It reports false for anything else; a value that nobody can read is no code.
+func declared(value string) (code, host string, ok bool) {
+	for i := 0; len(value) > 0; i++ {
+		var part string
+		part, value = parameter(value)
+		name, v, named := strings.Cut(part, "=")
+		name = strings.ToLower(strings.TrimSpace(name))
+		switch {
+		case i == 0 && len(part) > 1 && part[0] == '"':
+			code = unquote(part)
+		case named && name == "code" && code == "":
+			code = unquote(v)
+		case named && name == "origin" && host == "":
+			host = originHost(unquote(v))
+		case named && (name == "code" || name == "origin"):
+			return "", "", false // twice
+		case i == 0 && !named:
+			code = unquote(part)
+		}
+	}
+	code = normalForm(code)
+	return code, host, code != "" && host != ""
+}
+
+// parameter cuts s at the first semicolon outside quotation marks.
+func parameter(s string) (part, more string) {
+	inside := false
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case '"':
+			inside = !inside
+		case ';':
+			if !inside {
+				return strings.TrimSpace(s[:i]), s[i+1:]
+			}
+		}
+	}
+	return strings.TrimSpace(s), ""
+}
+
+func unquote(s string) string {
+	s = strings.TrimSpace(s)
+	if len(s) >= 2 && s[0] == '"' && s[len(s)-1] == '"' {
+		s = strings.ReplaceAll(strings.ReplaceAll(s[1:len(s)-1], `\"`, `"`), `\\`, `\`)
+	}
+	return s
+}
+
+// originHost gives the host of "https://example.com:443", in lower case, or "".
+func originHost(origin string) string {
+	host, https := strings.CutPrefix(strings.ToLower(origin), "https://")
+	if !https {
+		return ""
+	}
+	host = strings.TrimSuffix(host, "/")
+	if h, port, ok := strings.Cut(host, ":"); ok {
+		if port == "" || strings.Trim(port, "0123456789") != "" {
+			return ""
+		}
+		host = h
+	}
+	if !validHost(host) {
+		return ""
+	}
+	return host
+}
+
+// validHost tells a host name of at least two labels.
+func validHost(h string) bool {
+	if len(h) > 253 || !strings.Contains(h, ".") {
+		return false
+	}
+	for _, label := range strings.Split(h, ".") {
+		if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' {
+			return false
+		}
+		for i := 0; i < len(label); i++ {
+			if c := label[i]; !isAlnum(c) && c != '-' {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// normalForm gives a declared code as it is to be typed in: digits without what parts
+// them, anything else as written. It gives "" for what cannot be a code.
+func normalForm(code string) string {
+	var f folded
+	f.fold(code)
+	digits := make([]byte, 0, len(f.plain))
+	for i, b := range f.plain {
+		switch low := f.lower[i]; {
+		case isDigit(b):
+			digits = append(digits, b)
+		case b == notASCII || !isAlnum(low) && b != '-' && b != ' ':
+			return ""
+		case isAlnum(low) && !isDigit(b):
+			digits = nil
+			if n := len(f.plain); n < minCode || n > maxDeclared || strings.Contains(string(f.plain), " ") {
+				return ""
+			}
+			return string(f.plain)
+		}
+	}
+	if len(digits) < minCode || len(digits) > maxDeclared {
+		return ""
+	}
+	return string(digits)
+}
+
+// originLine finds the domain-bound code of a page: its last line, or the last one above
+// the signature, is "@example.com #123456". The host of the frame that asks for the code
+// may follow it.
+func (p *page) originLine() (code, host string, ok bool) {
+	last := len(p.lines) - 1
+	for i := last; i >= 0 && i > last-16; i-- {
+		if (i == last || p.signature(i+1)) && p.lower[p.lines[i].start] == '@' {
+			if code, host, ok = boundLine(string(p.plain[p.lines[i].start:p.lines[i].end])); ok {
+				return code, host, ok
+			}
+		}
+	}
+	return "", "", false
+}
+
+// signature tells whether line i is the "-- " above a signature, or a rule.
+func (p *page) signature(i int) bool {
+	ln := &p.lines[i]
+	for k := ln.first; k < ln.last; k++ {
+		if c := p.lower[p.tokens[k].start]; p.tokens[k].kind != kindPunct || c != '-' {
+			return false
+		}
+	}
+	return ln.last-ln.first >= 2
+}
+
+// boundLine reads a line of the form that WICG's "origin-bound one-time codes" gives.
+func boundLine(s string) (code, host string, ok bool) {
+	fields := strings.Fields(s)
+	if len(fields) < 2 || len(fields) > 3 || fields[0][0] != '@' || fields[1][0] != '#' {
+		return "", "", false
+	}
+	if len(fields) == 3 && fields[2][0] != '@' && fields[2][0] != '%' {
+		return "", "", false
+	}
+	host = strings.ToLower(fields[0][1:])
+	code = normalForm(fields[1][1:])
+	return code, host, code != "" && validHost(host)
+}

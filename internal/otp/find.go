@@ -1,0 +1,229 @@
+package otp
+
+import (
+	"strings"
+	"sync"
+)
+
+// maxKept bounds how many different codes of one mail are compared with each other.
+const maxKept = 32
+
+// maxOthers bounds Result.Candidates.
+const maxOthers = 5
+
+// trust is how much a source is worth before anything is read, in the order of decisions
+// section 3: the subject goes before the text, the text before the HTML.
+var trust = map[Source]int{SourceSubject: 2, SourceText: 1, SourceHTML: 1}
+
+// search is the working memory of one Find.
+type search struct {
+	pages      [4]page
+	n          int
+	candidates []candidate
+	kept       []candidate
+}
+
+// searches keeps the working memory of past calls. Nothing of a mail is read from it
+// again: every slice is cut to nothing before use, and a Result holds copies.
+var searches = sync.Pool{New: func() any { return new(search) }}
+
+// Find gives the one-time code of a mail, or none, and the link that confirms or signs
+// in. It never fails; its work is linear in the input and bounded by maxScan a source.
+func Find(in Input) Result {
+	res := Result{VerificationLink: verificationLink(in.Links)}
+	for _, value := range in.Declared {
+		if code, host, ok := declared(value); ok {
+			res.Code, res.Origin, res.Source, res.Confidence = code, host, SourceHeader, 1
+			return res
+		}
+	}
+	s := searches.Get().(*search)
+	defer searches.Put(s)
+	s.read(in)
+	if s.bound(&res) {
+		return res
+	}
+	s.score()
+	s.answer(&res, in.Alt)
+	return res
+}
+
+func (s *search) read(in Input) {
+	s.n = 0
+	forward, reply := prefix(in.Subject)
+	s.page(SourceSubject, in.Subject, forward)
+	s.pages[0].reply = reply
+	s.page(SourceText, in.Text, forward)
+	s.page(SourceHTML, in.Visible, forward)
+	s.page(SourceHTML, in.Preview, forward)
+	s.pages[s.n-1].hidden = true
+}
+
+func (s *search) page(source Source, text string, forward bool) {
+	s.pages[s.n].read(source, text, forward)
+	s.n++
+}
+
+// prefix tells from a subject whether a mail was passed on, or is an answer.
+func prefix(subject string) (forward, reply bool) {
+	head, _, ok := strings.Cut(subject, ":")
+	if !ok || len(head) > 12 {
+		return false, false
+	}
+	switch strings.ToLower(strings.TrimSpace(head)) {
+	case "fwd", "fw", "wg", "tr", "rv", "enc", "i", "vs", "doorst", "fs", "pd", "转发", "轉寄":
+		return true, false
+	case "re", "aw", "sv", "antw", "odp", "ynt", "res", "回复", "回覆", "ответ":
+		return false, true
+	}
+	return false, false
+}
+
+// bound answers with a domain-bound code.
+func (s *search) bound(res *Result) bool {
+	for i := 1; i < s.n && !s.pages[i].hidden; i++ {
+		if code, host, ok := s.pages[i].originLine(); ok {
+			res.Code, res.Origin, res.Source, res.Confidence = code, host, SourceOriginLine, 0.99
+			return true
+		}
+	}
+	return false
+}
+
+// score rates every candidate of every page and keeps those that are worth something,
+// one for each code.
+func (s *search) score() {
+	var ctx context
+	for i := 0; i < s.n; i++ {
+		s.pages[i].compose(&ctx)
+		if i == 0 {
+			ctx.subject, ctx.advert = ctx.strength, ctx.promo > 0
+		}
+	}
+	s.kept = s.kept[:0]
+	for i := 0; i < s.n; i++ {
+		p := &s.pages[i]
+		s.candidates = p.collect(s.candidates[:0])
+		lists(s.candidates)
+		for k := range s.candidates {
+			c := &s.candidates[k]
+			if p.rate(c, &ctx); c.score > 0 {
+				s.keep(c)
+			}
+		}
+	}
+}
+
+// lists marks three or more candidates of one form in a row, with no word between them:
+// backup codes, or a table.
+func lists(all []candidate) {
+	for i := 0; i < len(all); {
+		k := i + 1
+		for k < len(all) && follows(&all[k-1], &all[k]) {
+			k++
+		}
+		if k-i >= 3 {
+			for ; i < k; i++ {
+				all[i].listed = true
+			}
+		}
+		i = k
+	}
+}
+
+func follows(a, b *candidate) bool {
+	if a.n != b.n || a.form != b.form || a.text == b.text {
+		return false
+	}
+	for k := a.last + 1; k < b.first; k++ {
+		if a.page.tokens[k].kind != kindPunct {
+			return false
+		}
+	}
+	return true
+}
+
+// keep adds c, or lets it support the same code found elsewhere.
+func (s *search) keep(c *candidate) {
+	for i := range s.kept {
+		if k := &s.kept[i]; k.n == c.n && k.text == c.text {
+			if k.page != c.page && c.score >= threshold/2 {
+				k.score = max(k.score, c.score) + repeated
+			} else {
+				k.score = max(k.score, c.score)
+			}
+			if k.trust() <= 0 && c.trust() > 0 {
+				k.page = c.page
+			}
+			return
+		}
+	}
+	if len(s.kept) < maxKept {
+		s.kept = append(s.kept, *c)
+	}
+}
+
+// answer picks the best: by trust of its source among those that reach the threshold,
+// then by score, then the one that came first.
+func (s *search) answer(res *Result, alt []string) {
+	best := -1
+	for i := range s.kept {
+		c := &s.kept[i]
+		if c.score >= threshold && (best < 0 || c.beats(&s.kept[best])) {
+			best = i
+		}
+	}
+	if best >= 0 {
+		c := &s.kept[best]
+		res.Code, res.Source, res.Confidence = c.code(), c.page.source, confidence(c.score)
+		if res.Source == SourceHTML && inAlt(alt, res.Code) {
+			res.Source = SourceAlt
+		}
+	}
+	for len(res.Candidates) < maxOthers {
+		next := -1
+		for i := range s.kept {
+			if i != best && s.kept[i].score > 0 && (next < 0 || s.kept[i].score > s.kept[next].score) {
+				next = i
+			}
+		}
+		if next < 0 {
+			return
+		}
+		res.Candidates = append(res.Candidates, s.kept[next].code())
+		s.kept[next].score = 0
+	}
+}
+
+func (c *candidate) beats(d *candidate) bool {
+	if a, b := c.trust(), d.trust(); a != b {
+		return a > b
+	}
+	return c.score > d.score
+}
+
+func (c *candidate) trust() int {
+	switch {
+	case c.page.reply:
+		return 0
+	case c.page.hidden:
+		return -1
+	}
+	return trust[c.page.source]
+}
+
+// confidence maps a score to 0.5 (just enough) up to 0.98.
+func confidence(score int) float64 {
+	return min(0.98, 0.5+float64(score-threshold)/100)
+}
+
+func inAlt(alt []string, code string) bool {
+	for _, a := range alt {
+		var f folded
+		f.fold(a)
+		if strings.Contains(strings.NewReplacer(" ", "", "-", "").Replace(string(f.plain)), strings.ReplaceAll(code, "-", "")) {
+			return true
+		}
+	}
+	return false
+}

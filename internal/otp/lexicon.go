@@ -1,0 +1,188 @@
+package otp
+
+import (
+	"sort"
+	"strings"
+)
+
+// class is what a word of the vocabulary means for the search.
+type class uint8
+
+const (
+	classNone     class = iota
+	classCode           // "code": says little unless the words around it say which code
+	classPassword       // "password": a one-time one only with a classOnce word
+	classPasscode       // "passcode", "access code": may also belong to a meeting or a door
+	classOTP            // cannot mean anything else
+	classVerify         // verification, login, security
+	classConfirm        // confirmation, access, activation: orders and bookings have them too
+	classOnce           // one-time, temporary, dynamic
+	classEnter          // enter, use, type
+	classIs             // is, ist, es
+	classOf             // de, of, der: joins "code" with the word that says which
+	classOther          // order, invoice, phone, error: names a number that is no code
+	classPromo          // coupon, discount, checkout
+	classBooking        // reservation, flight
+	classMeeting        // meeting id, webinar
+	classAccount        // account: may have a number, but codes are for it too
+	classPlace          // street, suite: the line is an address
+	classMoney          // currency, before or after its amount
+	classUnit           // minutes, points: after a number
+	classTimeUnit       // minutes, hours, days; a unit that also tells an expiry
+	classStale          // old, previous, expired
+	classHarmless       // begins like a word of the vocabulary, but is none
+)
+
+// label tells whether a word of class c can announce a code.
+func (c class) label() bool { return c >= classCode && c <= classOTP }
+
+// other tells whether a word of class c announces a number that is no code.
+func (c class) other() bool { return c >= classOther && c <= classMeeting }
+
+// Patterns of the vocabulary, after folding:
+//
+//	word     the whole word
+//	word*    the word and whatever ending it takes
+//	~word    also as the later part of a compound whose first part is known ("login|code")
+//	two words: a blank matches a blank or a hyphen
+//
+// Scripts that do not part words by blanks match at every letter.
+const (
+	flagWhole  = 1 << iota // complete only at the end of a word
+	flagEnding             // may take endings
+	flagTail               // may end a compound
+)
+
+// lexicon is a trie over the bytes of the folded words. It never changes once built.
+type lexicon struct {
+	root  [256]int32
+	nodes []lexNode
+	edges []lexEdge
+}
+
+type lexNode struct {
+	first, last int32 // range of edges
+	class       class
+	flags       uint8
+}
+
+type lexEdge struct {
+	b  byte
+	to int32
+}
+
+type lexBuild struct {
+	next  map[byte]*lexBuild
+	class class
+	flags uint8
+}
+
+// newLexicon compiles the vocabulary. A word listed twice keeps its first meaning.
+func newLexicon(table []vocabulary) *lexicon {
+	top := &lexBuild{next: map[byte]*lexBuild{}}
+	var f folded
+	for _, v := range table {
+		for _, word := range strings.Split(v.words, ",") {
+			top.add(&f, strings.TrimSpace(word), v.class)
+		}
+	}
+	x := &lexicon{nodes: make([]lexNode, 1)}
+	for b, child := range top.next {
+		x.root[b] = x.flatten(child)
+	}
+	return x
+}
+
+func (n *lexBuild) add(f *folded, word string, c class) {
+	flags := uint8(flagWhole)
+	if strings.HasPrefix(word, "~") {
+		flags |= flagTail
+		word = word[1:]
+	}
+	if strings.HasSuffix(word, "*") {
+		flags = flags&^flagWhole | flagEnding
+		word = word[:len(word)-1]
+	}
+	f.reset()
+	f.fold(word)
+	for _, b := range f.lower {
+		if n.next[b] == nil {
+			n.next[b] = &lexBuild{next: map[byte]*lexBuild{}}
+		}
+		n = n.next[b]
+	}
+	if n.class == classNone {
+		n.class = c
+	}
+	n.flags |= flags
+}
+
+func (x *lexicon) flatten(n *lexBuild) int32 {
+	at := int32(len(x.nodes))
+	x.nodes = append(x.nodes, lexNode{class: n.class, flags: n.flags})
+	keys := make([]byte, 0, len(n.next))
+	for b := range n.next {
+		keys = append(keys, b)
+	}
+	sort.Slice(keys, func(i, j int) bool { return keys[i] < keys[j] })
+	edges := make([]lexEdge, 0, len(keys))
+	for _, b := range keys {
+		edges = append(edges, lexEdge{b, x.flatten(n.next[b])})
+	}
+	x.nodes[at].first = int32(len(x.edges))
+	x.edges = append(x.edges, edges...)
+	x.nodes[at].last = int32(len(x.edges))
+	return at
+}
+
+// found is the longest word of the vocabulary at some place: its end and its class.
+type found struct {
+	end   int
+	class class
+	flags uint8
+}
+
+// lookup finds the longest word that starts at b[at]. With anywhere set there are no
+// word ends to respect. With tail set, only words that can end a compound count.
+func (x *lexicon) lookup(b []byte, at int, anywhere, tail bool) (best found) {
+	if at >= len(b) {
+		return found{}
+	}
+	n := x.root[b[at]]
+	for i := at + 1; n != 0; i++ {
+		node := &x.nodes[n]
+		if node.class != classNone && (!tail || node.flags&flagTail != 0) {
+			if anywhere || node.flags&flagEnding != 0 || i >= len(b) || !inWord(b[i]) || unspaced(b, i) {
+				best = found{i, node.class, node.flags}
+			}
+		}
+		if i >= len(b) {
+			break
+		}
+		n = x.step(node, b[i])
+	}
+	return best
+}
+
+func (x *lexicon) step(n *lexNode, b byte) int32 {
+	for e := n.first; e < n.last; e++ {
+		if x.edges[e].b == b {
+			return x.edges[e].to
+		}
+	}
+	if b == '-' || b == '\t' {
+		return x.step(n, ' ')
+	}
+	return 0
+}
+
+// inWord tells whether a folded byte continues a word.
+func inWord(b byte) bool {
+	return b >= 'a' && b <= 'z' || b >= 0x80 || b >= '0' && b <= '9' || b == '_'
+}
+
+func isLetter(b byte) bool { return b >= 'a' && b <= 'z' || b >= 0x80 }
+func isDigit(b byte) bool  { return b >= '0' && b <= '9' }
+
+// isAlnum tells the bytes of which codes are made.
+func isAlnum(b byte) bool { return b >= 'a' && b <= 'z' || isDigit(b) }

@@ -1,0 +1,313 @@
+package otp
+
+// relation is the tie between a candidate and a label.
+type relation struct {
+	score    int
+	strength uint8
+	direct   bool  // label, perhaps "is" or a colon, code
+	joined   bool  // a colon or "is" stands directly before the code
+	veto     bool  // it is announced as something else
+	at       int32 // line of the label, -1 for none
+}
+
+func better(a, b relation) relation {
+	if b.score > a.score {
+		return b
+	}
+	return a
+}
+
+// relate finds the strongest tie of c to a label. A veto found next to it is final.
+func (p *page) relate(c *candidate, ctx *context) relation {
+	best := p.before(c)
+	if best.veto {
+		return best
+	}
+	fore := p.after(c)
+	if fore.veto && !(best.direct && best.strength >= medium) {
+		return fore
+	}
+	best = better(best, fore)
+	up := p.above(c)
+	if up.veto && best.score < threshold {
+		return up
+	}
+	best = better(best, up)
+	best = better(best, p.below(c))
+	best = better(best, p.entered(c, ctx))
+	return better(best, p.lone(c, ctx))
+}
+
+func labelScore(strength uint8) (score, step int) {
+	switch strength {
+	case strong:
+		return labelStrong, stepStrong
+	case medium:
+		return labelMedium, stepStrong + 1
+	}
+	return labelWeak, stepWeak
+}
+
+// joint tells what stands directly before a candidate: a colon or the like.
+func (p *page) joint(ln *line, k int32) (joined bool, from int32) {
+	for k--; k >= ln.first; k-- {
+		t := &p.tokens[k]
+		if t.class == classIs {
+			return true, k
+		}
+		if t.kind != kindPunct {
+			return false, k
+		}
+		switch p.lower[t.start] {
+		case ':', '=':
+			return true, k
+		case '-':
+			if t.gap {
+				return true, k
+			}
+		case '.', '?', '!', ';':
+			return false, k
+		}
+	}
+	return false, k
+}
+
+// backward is a walk from a candidate towards the start of its sentence, in search of its
+// label.
+type backward struct {
+	p  *page
+	c  *candidate
+	li int32 // line, and where on it
+	ln *line
+	k  int32
+
+	dist    int  // words so far
+	limit   int  // of dist
+	joined  bool // a colon or "is" stands before the candidate
+	taken   bool // another number was passed: it takes what announces other numbers
+	wrapped bool // the walk went on to the line above
+	other   bool // something else was announced on the way
+	named   bool // ... and nearby: the label must be a strong one to win
+	r       relation
+}
+
+// before looks for a label in front of c on its line, or on the line above when the text
+// runs on.
+func (p *page) before(c *candidate) relation {
+	w := backward{p: p, c: c, li: c.line, ln: &p.lines[c.line], limit: reach, r: relation{at: -1}}
+	w.joined, w.k = p.joint(w.ln, c.first)
+	if w.joined {
+		w.limit = reachIs
+	}
+	for ; w.dist <= w.limit; w.k-- {
+		if w.k < w.ln.first {
+			if !w.wrap() {
+				break
+			}
+			continue
+		}
+		if w.step(&p.tokens[w.k]) {
+			return w.r
+		}
+	}
+	w.r.veto = w.named
+	return w.r
+}
+
+// wrap goes on with the line above, when the text may run on from there.
+func (w *backward) wrap() bool {
+	if w.wrapped || w.li == 0 || w.ln.paragraph || w.c.own || w.named || w.dist > 4 {
+		return false
+	}
+	above := &w.p.lines[w.li-1]
+	if above.footer || above.end-above.start < fullLine && !above.colon {
+		return false
+	}
+	w.li--
+	w.ln, w.wrapped, w.k = above, true, above.last
+	w.dist++
+	return true
+}
+
+// step judges one token; done tells that it decides.
+func (w *backward) step(t *token) (done bool) {
+	switch {
+	case t.kind == kindPunct:
+		pause := w.p.pause(t, w.k, w.ln)
+		w.dist += pause
+		w.r.veto = w.named && pause >= sentence
+		return w.r.veto
+	case t.kind == kindNumber || t.kind == kindMixed:
+		w.number()
+	case t.class.label():
+		if w.joined || !w.p.plural(w.k) {
+			w.label(t)
+			return true
+		}
+		w.dist++
+	case t.class.other(), t.class == classAccount && w.dist == 0:
+		return w.announced(t)
+	case t.class == classStale && w.dist <= 4:
+		w.r.score += staleWord
+		w.dist++
+	case t.class == classIs && w.k == w.c.first-1:
+	default:
+		w.dist += int(t.weight)
+	}
+	return false
+}
+
+func (w *backward) number() {
+	w.dist++
+	if w.p.length(w.k) < minCode {
+		return
+	}
+	w.taken = true
+	if !w.joined {
+		w.dist += 4
+	}
+}
+
+// announced meets a word for something else. Next to the number it decides, unless a
+// colon stands between them: then the label does, "verification code for order: 482913".
+func (w *backward) announced(t *token) (done bool) {
+	near := !w.taken && w.dist <= 3 && !w.wrapped
+	if near && !w.joined {
+		w.r = relation{veto: true, at: w.li}
+		return true
+	}
+	if t.class != classAccount {
+		w.named = w.named || near
+		w.other = w.other || !w.taken
+	}
+	w.dist++
+	return false
+}
+
+// label meets the label: the tie is the stronger the nearer it stands.
+func (w *backward) label(t *token) {
+	if w.named && t.strength < strong {
+		w.r = relation{veto: true, at: w.li}
+		return
+	}
+	score, step := labelScore(t.strength)
+	w.r.score += score - step*w.dist
+	switch {
+	case w.joined:
+		w.r.score += labelIs + step*max(0, w.dist-3)*2/3
+	case w.taken:
+		w.r.score -= 12
+	}
+	if t.strength == weak && (w.other || w.p.otherNear(w.ln, w.k)) {
+		w.r.score += otherInLine
+	}
+	if w.p.staleBefore(w.ln, w.k) {
+		w.r.score += staleWord
+	}
+	w.r.strength, w.r.joined, w.r.at = t.strength, w.joined, w.li
+	w.r.direct = w.dist <= 1 && !w.taken
+}
+
+// pause gives the distance that a sign adds: the end of a sentence counts as words.
+func (p *page) pause(t *token, k int32, ln *line) int {
+	switch p.lower[t.start] {
+	case '.', '!', '?':
+		if k+1 >= ln.last || p.tokens[k+1].gap {
+			return sentence
+		}
+	case ';', '*', '|':
+		return 1
+	}
+	return 0
+}
+
+// otherNear tells whether a word for something else stands within five tokens before k.
+func (p *page) otherNear(ln *line, k int32) bool {
+	for i := max(ln.first, k-5); i < k; i++ {
+		if c := p.tokens[i].class; c.other() && c != classMeeting {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *page) staleBefore(ln *line, k int32) bool {
+	return k > ln.first && p.tokens[k-1].class == classStale || k-1 > ln.first && p.tokens[k-2].class == classStale
+}
+
+// after looks for a label behind c: "482913 is your code".
+func (p *page) after(c *candidate) (r relation) {
+	r.at = -1
+	li := c.line
+	ln := &p.lines[li]
+	dist, wrapped := 0, false
+	for k := c.last + 1; dist <= reachBack; k++ {
+		if k >= ln.last {
+			if wrapped || c.own || int(li+1) >= len(p.lines) || p.lines[li+1].paragraph || ln.end-ln.start < fullLine {
+				return r
+			}
+			li++
+			ln, wrapped = &p.lines[li], true
+			k = ln.first - 1
+			dist += 2
+			continue
+		}
+		t := &p.tokens[k]
+		switch {
+		case t.kind == kindPunct:
+			r.joined = r.joined || k == c.last+1 && p.lower[t.start] == '-'
+			pause := p.pause(t, k, ln)
+			if dist += pause; dist > 0 {
+				dist += pause
+			}
+		case t.kind == kindNumber || t.kind == kindMixed || t.kind == kindFigure:
+			dist += 3
+		case t.class.other() && !wrapped && (dist <= 1 || dist <= 3 && r.joined):
+			return relation{veto: true, at: li}
+		case t.class == classIs && dist == 0:
+			r.joined = true
+		case t.class.label():
+			if !p.claims(ln, k) && !p.plural(k) {
+				p.inverse(c, &r, k, dist)
+				r.at = li
+			}
+			return r
+		default:
+			dist += int(t.weight)
+		}
+	}
+	return r
+}
+
+// inverse rates a label at k, dist words behind the candidate.
+func (p *page) inverse(c *candidate, r *relation, k int32, dist int) {
+	r.strength = p.tokens[k].strength
+	score, step := labelScore(r.strength)
+	r.score = score - 8 - step*dist*2/3
+	if r.joined {
+		r.score += inverseIs
+	}
+	if c.first == p.lines[c.line].first {
+		r.score += 6
+	}
+	if k > 0 && p.tokens[k-1].class == classStale {
+		r.score += staleWord
+	}
+}
+
+// claims tells whether the label at k announces a code that follows it.
+func (p *page) claims(ln *line, k int32) bool {
+	for i := k + 1; i < ln.last && i <= k+3; i++ {
+		switch t := &p.tokens[i]; {
+		case t.kind == kindNumber:
+			return p.length(i) >= minCode
+		case t.kind == kindMixed:
+			return true
+		case t.kind == kindPunct && p.lower[t.start] != '.', t.class == classIs:
+			continue
+		default:
+			return false
+		}
+	}
+	return false
+}

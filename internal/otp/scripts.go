@@ -1,0 +1,92 @@
+package otp
+
+// foreignWord reads a word of another script than Latin.
+func (p *page) foreignWord(b []byte, i int) int {
+	if unspaced(b, i) {
+		return p.unspacedRun(b, i)
+	}
+	f := words.lookup(b, i, false, false)
+	if f.class == classNone {
+		if k := articleEnd(b, i); k > i {
+			f = words.lookup(b, k, false, false)
+		}
+	}
+	end := wordEnd(b, i)
+	if f.class != classNone {
+		end = f.end
+		if f.flags&flagEnding != 0 {
+			end = wordEnd(b, end)
+		}
+	}
+	p.put(token{start: int32(i), end: int32(end), kind: kindWord, class: f.class, weight: 1})
+	return end
+}
+
+// articleEnd skips what Arabic and Hebrew write in front of a noun: article, "and",
+// "with", "for".
+func articleEnd(b []byte, i int) int {
+	pair := func(k int) uint16 {
+		if k+1 >= len(b) {
+			return 0
+		}
+		return uint16(b[k])<<8 | uint16(b[k+1])
+	}
+	const alef, lam, waw, beh = 0xD8A7, 0xD984, 0xD988, 0xD8A8
+	k := i
+	if c := pair(k); c == waw || c == beh || c == lam {
+		k += 2
+	}
+	if pair(k) == alef && pair(k+2) == lam {
+		return k + 4
+	}
+	if c := pair(i); c >= 0xD790 && c <= 0xD7AA { // one Hebrew letter
+		return i + 2
+	}
+	if k >= len(b) {
+		return i
+	}
+	return k
+}
+
+// unspacedRun cuts a run of a script without blanks into words of the vocabulary and
+// what lies between them.
+func (p *page) unspacedRun(b []byte, i int) int {
+	plain := i
+	flush := func(end int) {
+		if end > plain {
+			p.put(token{start: int32(plain), end: int32(end), kind: kindWord, weight: uint8(min(1+(end-plain)/6, 20))})
+		}
+	}
+	for i < len(b) && unspaced(b, i) {
+		f := words.lookup(b, i, true, false)
+		if f.class == classNone {
+			i += 3 // every letter of these scripts takes three bytes
+			continue
+		}
+		flush(i)
+		p.put(token{start: int32(i), end: int32(f.end), kind: kindWord, class: f.class, weight: 1})
+		i, plain = f.end, f.end
+	}
+	i = min(i, len(b))
+	flush(i)
+	return i
+}
+
+// unspaced tells the scripts that do not part words by blanks, and Korean, which glues
+// particles and compounds: Thai, Lao, Burmese, Khmer, kana, Chinese, hangul.
+func unspaced(b []byte, i int) bool {
+	if i+1 >= len(b) {
+		return false
+	}
+	switch c := b[i]; {
+	case c < 0xE0 || c > 0xED:
+		return false
+	case c == 0xE0:
+		return b[i+1] >= 0xB8
+	case c == 0xE1:
+		return b[i+1] >= 0x80 && b[i+1] <= 0x82 || b[i+1] == 0x9E || b[i+1] == 0x9F
+	case c == 0xE2:
+		return false
+	}
+	return true
+}

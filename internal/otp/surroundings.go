@@ -1,0 +1,121 @@
+package otp
+
+// above looks for a label on the lines above c. Only what stands alone on its line may
+// reach further than one line.
+func (p *page) above(c *candidate) (r relation) {
+	r.at = -1
+	ln := &p.lines[c.line]
+	if !c.own && c.first != firstSolid(p, ln) {
+		return r
+	}
+	for d := int32(1); d <= aboveMost && c.line >= d; d++ {
+		up := &p.lines[c.line-d]
+		switch {
+		case up.other && (d == 1 && (up.words <= 6 || up.colon)):
+			return relation{veto: true, at: c.line - d}
+		case up.strength == 0 || up.claimed || up.footer:
+		case !up.colon && p.plural(up.label):
+		case up.strength == weak && !up.heading && (d > 1 || p.tokens[up.label].class == classPassword):
+		case !c.own:
+			if d == 1 && (up.colon || up.last-up.label <= 4) {
+				r = relation{score: headOf + 4*int(up.strength-1), strength: up.strength, at: c.line - d}
+			}
+			return r
+		default:
+			r.score = aboveNear - aboveStep*int(d-1) - 6*int(strong-up.strength)
+			if up.colon {
+				r.score += 6
+			}
+			r.strength, r.at, r.direct, r.joined = up.strength, c.line-d, d == 1, d == 1 && up.colon
+			return r
+		}
+		if !c.own {
+			return r
+		}
+	}
+	return r
+}
+
+func firstSolid(p *page, ln *line) int32 {
+	for k := ln.first; k < ln.last && k < ln.first+16; k++ {
+		if p.tokens[k].kind != kindPunct {
+			return k
+		}
+	}
+	return -1
+}
+
+// below looks for a label on the line under c: "482913 / is your code".
+func (p *page) below(c *candidate) (r relation) {
+	r.at = -1
+	if !c.own {
+		return r
+	}
+	for d := int32(1); d <= 2; d++ {
+		li := p.lineOf(c.last, c.line) + d
+		if int(li) >= len(p.lines) {
+			return r
+		}
+		down := &p.lines[li]
+		if down.other && d == 1 && down.words <= 3 {
+			return relation{veto: true, at: li}
+		}
+		if down.strength > 0 && !down.claimed && !down.footer && !down.colon && !p.claims(down, down.label) {
+			r.score = belowNear - 10*int(d-1) - 5*int(strong-down.strength)
+			r.strength, r.at = down.strength, li
+			return r
+		}
+	}
+	return r
+}
+
+// lineOf gives the line that token k is on, which is not before line li.
+func (p *page) lineOf(k, li int32) int32 {
+	for p.lines[li].last <= k {
+		li++
+	}
+	return li
+}
+
+// entered finds "enter 482913 to sign in", which needs no word for "code".
+func (p *page) entered(c *candidate, ctx *context) (r relation) {
+	r.at = -1
+	ln := &p.lines[c.line]
+	k := c.first - 1
+	for k >= ln.first && p.tokens[k].kind == kindPunct && p.lower[p.tokens[k].start] == '"' {
+		k--
+	}
+	if k < ln.first || p.tokens[k].class != classEnter {
+		return r
+	}
+	r.score, r.at = enterVerb, c.line
+	for i := max(ln.first, c.first-12); i < ln.last && i <= c.last+9; i++ {
+		if q := p.tokens[i].class; q == classVerify || q == classConfirm {
+			r.score += 14
+			r.strength = medium
+			break
+		}
+	}
+	if r.strength > 0 {
+		r.strength = max(r.strength, min(ctx.strength, medium))
+	}
+	return r
+}
+
+// lone ties a candidate that stands alone to a strong label some lines further up, or in
+// the subject.
+func (p *page) lone(c *candidate, ctx *context) (r relation) {
+	r.at = -1
+	if !c.own || ctx.strength < strong || c.form != formDigits || c.n != 6 && !(ctx.expiry && c.n > 4 && c.n <= 8) {
+		return r
+	}
+	for li := max(0, c.line-loneMost); li < c.line; li++ {
+		if ln := &p.lines[li]; ln.strength == strong && !ln.claimed {
+			r.score, r.strength = loneInMail, strong
+		}
+	}
+	if ctx.subject == strong && c.line < loneMost {
+		r.score, r.strength = loneInMail, strong
+	}
+	return r
+}

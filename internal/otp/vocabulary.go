@@ -1,0 +1,385 @@
+package otp
+
+// vocabulary is one row of the word table: a language (for the reader only), what the
+// words mean, and the words as that language writes them. See lexicon.go for the signs.
+type vocabulary struct {
+	lang  string
+	class class
+	words string
+}
+
+var words = newLexicon(append(append(labels, qualifiers...), lookAlikes...))
+
+// labels are the words that announce a code.
+var labels = []vocabulary{
+	{"all", classOTP, "otp, otps, otpcode, totp, mtan, smstan, pushtan, etan, 2fa code, mfa code, one time p/w, passkode otp, otp code, otp kod, otp kodu, otp kode"},
+	{"all", classHarmless, "codes of conduct, code of conduct, dress code, source code, code review, code path, code base, code snippet, code block, code editor, vs code, no code, low code, open source"},
+
+	{"en", classCode, "~code, codes, number below, following number, ~pin, pin code, pincode, token, digits, digit code, authcode"},
+	{"en", classPasscode, "passcode*, pass code, access code, confirmation code, activation code, signature code, access key, activation key, pass key code"},
+	{"en", classPassword, "~password*, passphrase, ~pwd"},
+	{"en", classOTP, "verification code*, verification number, verification pin, security code, login code, log in code, signin code, sign in code, sign on code, signup code, sign up code, authentication code, authorization code, authorisation code, authenticator code, sms code, text code, email code, e mail code, one time code, onetime code, verify code, recovery code, reset code, device code, magic code, single use code, validation code, temporary code, passwordless code"},
+
+	{"de", classCode, "~code, ~codes, ~kode, ~pin, ~nummer code, zahlencode, ~ziffern"},
+	{"de", classPasscode, "tan, tan code, tans, zugangscode*, zugriffscode*, freischaltcode*, freigabecode*, aktivierungscode*, zugangskode*, zugangsschlussel, zugangsnummer"},
+	{"de", classPassword, "~passwort*, ~kennwort*, ~schlussel"},
+	{"de", classOTP, "sicherheitscode*, bestätigungscode*, bestaetigungscode*, verifizierungscode*, verifikationscode*, prüfcode*, pruefcode*, anmeldecode*, logincode*, einmalcode*, einmalkennwort*, einmalpasswort*, einmal pin, authentifizierungscode*, bestätigungsnummer, einmalschlüssel"},
+
+	{"nl", classCode, "~code, ~codes, ~pincode"},
+	{"nl", classPasscode, "toegangscode*, activeringscode*, activatiecode*"},
+	{"nl", classPassword, "~wachtwoord*"},
+	{"nl", classOTP, "verificatiecode*, bevestigingscode*, beveiligingscode*, inlogcode*, aanmeldcode*, eenmalige code, controlecode*, identificatiecode*, authenticatiecode*"},
+
+	{"da no", classCode, "~kode, ~koden, ~koder, ~kodet, ~pinkode"},
+	{"da no", classPasscode, "adgangskode*, adgangskoden, tilgangskode*, aktiveringskode*, tilgangskoden, kodeord"},
+	{"da no", classPassword, "~passord*, ~adgangsord"},
+	{"da no", classOTP, "bekræftelseskode*, bekreftelseskode*, sikkerhedskode*, sikkerhetskode*, engangskode*, engangspassord*, verifikationskode*, verifiseringskode*, verificeringskode*, godkendelseskode*, innloggingskode*, påloggingskode*, loginkode*, autentificeringskode*, autentiseringskode*, engangsadgangskode*, kontrollkode*, kontrolkode*, stadfestingskode*"},
+
+	{"sv", classCode, "~kod, ~koden, ~koder, ~pinkod"},
+	{"sv", classPasscode, "åtkomstkod*, aktiveringskod*, tillträdeskod*"},
+	{"sv", classPassword, "~lösenord*"},
+	{"sv", classOTP, "verifieringskod*, verifikationskod*, bekräftelsekod*, säkerhetskod*, engångskod*, engångslösenord*, inloggningskod*, autentiseringskod*, kontrollkod*, lösenkod*"},
+
+	{"is fo", classCode, "~kóði*, ~kóða*, ~kóðin*, ~kota, ~kotan"},
+	{"is fo", classPasscode, "aðgangskóði*"},
+	{"is fo", classOTP, "staðfestingarkóð*, öryggiskóð*, váttanarkot*, vátta kot*"},
+
+	{"fi", classCode, "~koodi*, pin koodi*"},
+	{"fi", classPasscode, "pääsykoodi*, aktivointikoodi*, tunnusluku*, avainluku*"},
+	{"fi", classPassword, "~salasana*"},
+	{"fi", classOTP, "vahvistuskoodi*, kertakäyttökoodi*, kertakäyttösalasana*, todennuskoodi*, turvakoodi*, kirjautumiskoodi*, varmistuskoodi*, suojakoodi*, vahvistusnumero*"},
+
+	{"et lv lt", classCode, "~kood, ~koodi, ~koodiga, ~kods, ~kodu, ~koda, ~kodas, ~kodą, ~kodo"},
+	{"et lv lt", classPasscode, "pääsukood*, piekļuves kod*, prieigos kod*, ligipääsukood*"},
+	{"et lv lt", classPassword, "~parool*, ~parole, ~paroli, slaptažod*"},
+	{"et lv lt", classOTP, "kinnituskood*, turvakood*, ühekordne kood, verifikatsioonikood*, sisselogimiskood*, verifikācijas kod*, apstiprinājuma kod*, vienreiz* kod*, drošības kod*, patvirtinimo kod*, vienkartin* kod*, saugos kod*"},
+
+	{"fr", classCode, "~code, ~codes, code pin"},
+	{"fr", classPasscode, "code d'accès, code d'activation, code accès, clé d'accès"},
+	{"fr", classPassword, "mot de passe, mots de passe, code secret"},
+	{"fr", classOTP, "code de vérification, code de confirmation, code de sécurité, code de connexion, code de validation, code d'authentification, code d'identification, code à usage unique, code unique, code sms, code temporaire, code à saisir, mot de passe à usage unique, mot de passe unique"},
+
+	{"es", classCode, "código*, clave*, pin, codi, codis"},
+	{"es", classPasscode, "código de acceso, clave de acceso, código de activación, codi d'accés, clave de firma, clave dinámica"},
+	{"es", classPassword, "contraseña*, contrasenya*"},
+	{"es", classOTP, "código de verificación, código de confirmación, código de seguridad, código de inicio de sesión, código de un solo uso, código único, código temporal, clave de un solo uso, clave temporal, contraseña temporal, contraseña de un solo uso, codi de verificació, codi de confirmació, codi de seguretat, código de autenticación, código de autorización, código de validación"},
+
+	{"pt", classCode, "código*, cod"},
+	{"pt", classPasscode, "código de acesso, código de ativação, senha de acesso, chave de acesso"},
+	{"pt", classPassword, "senha*, palavra passe"},
+	{"pt", classOTP, "código de verificação, código de confirmação, código de segurança, código de autenticação, código de login, código de uso único, código temporário, senha temporária, senha de uso único, código único, código de validação"},
+
+	{"gl", classCode, "código"},
+	{"it", classCode, "codice, codici, codice pin"},
+	{"it", classPasscode, "codice di accesso, codice d'accesso, codice di attivazione, codice attivazione, chiave di accesso"},
+	{"it", classPassword, "parola d'ordine, parola chiave"},
+	{"it", classOTP, "codice di verifica, codice di conferma, codice di sicurezza, codice di autenticazione, codice monouso, codice usa e getta, codice temporaneo, codice di autorizzazione, codice di convalida, codice univoco, codice otp"},
+
+	{"ro", classCode, "cod, codul, codului, coduri"},
+	{"ro", classPasscode, "cod de acces, codul de acces, cod de activare, codul de activare"},
+	{"ro", classPassword, "parola*, parolă"},
+	{"ro", classOTP, "cod de verificare, codul de verificare, cod de confirmare, codul de confirmare, cod de securitate, codul de securitate, cod unic, codul unic, cod de autentificare, codul de autentificare"},
+
+	{"pl", classCode, "kod, kodu, kodem, kody, kodów"},
+	{"pl", classPasscode, "kod dostępu, kodu dostępu, kod aktywacyjny, kod aktywacji"},
+	{"pl", classPassword, "hasł*"},
+	{"pl", classOTP, "kod weryfikacyjn*, kodu weryfikacyjn*, kod potwierdzaj*, kod potwierdzenia, kod bezpieczeństwa, kod jednorazow*, hasło jednorazow*, kod autoryzacyjn*, kod uwierzytelniaj*, kod logowania, smskod"},
+
+	{"cs sk", classCode, "kód*"},
+	{"cs sk", classPasscode, "přístupový kód*, prístupový kód*, aktivační kód*, aktivačný kód*"},
+	{"cs sk", classPassword, "hesl*"},
+	{"cs sk", classOTP, "ověřovací kód*, overovací kód*, potvrzovací kód*, potvrdzovací kód*, bezpečnostní kód*, bezpečnostný kód*, jednorázový kód*, jednorázové hesl*, autorizační kód*, autorizačný kód*, přihlašovací kód*, prihlasovací kód*, verifikační kód*, verifikačný kód*, kontrolní kód*"},
+
+	{"sl hr sr bs", classCode, "kod, koda, kodo, kôd, kodom, šifra*"},
+	{"sl hr sr bs", classPasscode, "pristupni kod, pristupni kôd, dostopna koda, dostopno kodo, aktivacijski kod, aktivacijska koda, pristupna šifra"},
+	{"sl hr sr bs", classPassword, "lozink*, geslo*, zapork*"},
+	{"sl hr sr bs", classOTP, "verifikacijski kod*, verifikacioni kod*, kontrolni kod*, potvrdni kod*, sigurnosni kod*, bezbednosni kod*, jednokratni kod*, jednokratna lozinka, varnostna koda, varnostno kodo, potrditvena koda, potrditveno kodo, enkratna koda, enkratno kodo, kod za potvrdu, kod za verifikaciju, kod za prijavu, koda za preverjanje"},
+
+	{"hu", classCode, "kód, kódot, kódja, kódját, kódod, kódodat, kódunk, kódját, ~kódod, ~kód, ~kódot, ~kódja, ~kódját"},
+	{"hu", classPasscode, "belépőkód*, hozzáférési kód*, belépési kód*, aktiváló kód*, aktiválókód*"},
+	{"hu", classPassword, "~jelsz*"},
+	{"hu", classOTP, "ellenőrző kód*, ellenőrzőkód*, megerősítő kód*, megerősítőkód*, biztonsági kód*, hitelesítő kód*, hitelesítési kód*, hitelesítőkód*, egyszer használatos kód*, egyszeri kód*, egyszeri jelsz*, bejelentkezési kód*, igazoló kód*, visszaigazoló kód*"},
+
+	{"tr az", classCode, "kod, kodu, kodun, kodunu, kodunuz, kodunuzu, kodum, kodunuzdur, kodla, koddan, kodlar, şifre*, parol*, parola*"},
+	{"tr az", classPasscode, "erişim kodu*, giriş kodu*, aktivasyon kodu*, giriş kodunuz*, giriş kodun*"},
+	{"tr az", classPassword, "parola*"},
+	{"tr az", classOTP, "doğrulama kod*, onay kod*, güvenlik kod*, tek kullanımlık kod*, tek kullanımlık şifre*, tek kullanımlık parola*, sms kod*, sms şifre*, təsdiq kod*, təsdiqləmə kod*, birdəfəlik kod*, birdəfəlik şifrə*, təhlükəsizlik kod*, doğrulama şifre*, onay şifre*, kimlik doğrulama kod*"},
+
+	{"sq", classCode, "kodi, kodin, kodit"},
+	{"sq", classOTP, "kodi i verifikimit, kodin e verifikimit, kodi i konfirmimit, kodi i sigurisë"},
+
+	{"ru", classCode, "код, кода, коду, кодом, коды, пин, пинкод, пин код, токен"},
+	{"ru", classPasscode, "код доступа, кода доступа, код активации"},
+	{"ru", classPassword, "парол*"},
+	{"ru", classOTP, "код подтверждения, кода подтверждения, проверочный код, код проверки, одноразовый код, одноразовый пароль, код безопасности, код авторизации, код аутентификации, код верификации, смс код, код из смс, код входа, код для входа, секретный код, сеансовый пароль, защитный код, контрольный код, временный код, временный пароль"},
+
+	{"uk be", classCode, "код, коду, кодом"},
+	{"uk be", classPasscode, "код доступу, код активації, код доступа, код доступу"},
+	{"uk be", classPassword, "пароль*"},
+	{"uk be", classOTP, "код підтвердження, код перевірки, код верифікації, одноразовий код, одноразовий пароль, код безпеки, перевірочний код, код авторизації, код входу, код пацверджання, код праверкі, аднаразовы код, проверачны код, код спраўджання"},
+
+	{"bg mk sr", classCode, "код, кода, кодът, кодот"},
+	{"bg mk sr", classPassword, "парола*, лозинк*"},
+	{"bg mk sr", classOTP, "код за потвърждение, код за потвърждаване, код за проверка, код за верификация, код за вход, еднократен код, еднократна парола, код за сигурност, верификационен код, код за потврда, код за верификацију, једнократни код, сигурносни код, верификациони код, код за верификација"},
+
+	{"kk ky uz mn", classCode, "код, коды, кодыңыз, кодуңуз, kodi, kodingiz"},
+	{"kk ky uz mn", classOTP, "растау код*, тасдиқлаш код*, tasdiqlash kod*, бір реттік код*, баталгаажуулах код*, ырастоо код*"},
+
+	{"ka hy", classCode, "კოდი*, kodi, kods, კოდ*, կոդ*, ծածկագիր*"},
+	{"ka hy", classPassword, "პაროლ*, գաղտնաբառ*"},
+	{"ka hy", classOTP, "ერთჯერადი კოდი*, სავერიფიკაციო კოდი*, ertjeradi kodi, ერთჯერადი პაროლი, հաստատման կոդ*, դადასტურების კოდი*, მეანგამიე კოდ*, დადასტურების კოდი*, ვერიფიკაციის კოდი*"},
+
+	{"el", classCode, "κωδικο*, κωδικό*, pin"},
+	{"el", classPasscode, "κωδικός ενεργοποίησης, κωδικός εισόδου"},
+	{"el", classPassword, "κωδικός πρόσβασης, κωδικό πρόσβασης, κωδικού πρόσβασης, συνθηματικ*"},
+	{"el", classOTP, "κωδικός επαλήθευσης, κωδικό επαλήθευσης, κωδικός επιβεβαίωσης, κωδικό επιβεβαίωσης, κωδικός ασφαλείας, κωδικό ασφαλείας, κωδικός μίας χρήσης, κωδικό μίας χρήσης, κωδικός μιας χρήσης, κωδικός ταυτοποίησης, κωδικός σύνδεσης"},
+
+	{"ar", classCode, "رمز, الرمز, رمزك, برمز, كود, الكود, شفرة, رقم سري"},
+	{"ar", classPasscode, "رمز الوصول, رمز المرور, رمز الدخول, رمز التفعيل, كود التفعيل, كود الدخول"},
+	{"ar", classPassword, "كلمة المرور, كلمة السر, كلمة مرور, الرقم السري"},
+	{"ar", classOTP, "رمز التحقق, رمز التأكيد, رمز تحقق, رمز الأمان, رمز المصادقة, كود التحقق, كود التأكيد, رمز لمرة واحدة, كلمة مرور لمرة واحدة, كلمة المرور لمرة واحدة, الرمز السري, رمز سري, رمز تسجيل الدخول, رقم التحقق, رمز التوثيق, رمز التوكيد"},
+
+	{"fa ur ku", classCode, "کد, کدی, رمز, کوڈ, کۆد*, کۆدی"},
+	{"fa ur ku", classPasscode, "کد ورود, کدورود, کد فعالسازی, کدفعالسازی, کد فعال سازی, رمز ورود, کد دسترسی, رسائی کوڈ, پاس کوڈ, ڪوڊ"},
+	{"fa ur ku", classPassword, "پاس ورڈ, کلمه عبور, پسورد, رمز عبور, گذرواژه, گذرواژه*"},
+	{"fa ur ku", classOTP, "کد تایید, کد تأیید, کدتایید, کد امنیتی, کدامنیتی, رمز پویا, رمز یکبار مصرف, رمز یکبارمصرف, کد یکبار مصرف, کد احراز هویت, رمز دوم, کد اعتبارسنجی, تصدیقی کوڈ, توثیقی کوڈ, ون ٹائم پاس ورڈ, تصدیق کوڈ, سیکیورٹی کوڈ"},
+
+	{"he", classCode, "קוד, הקוד, קודי, לקוד, בקוד, קודך"},
+	{"he", classPasscode, "קוד גישה, קוד הגישה, קוד כניסה, קוד הכניסה, קוד הפעלה"},
+	{"he", classPassword, "סיסמה*, סיסמת*, הסיסמה, סיסמא*, הסיסמא"},
+	{"he", classOTP, "קוד אימות, קוד האימות, קוד אבטחה, קוד האבטחה, קוד חד פעמי, הקוד החד פעמי, סיסמה חד פעמית, הסיסמה החד פעמית, קוד זיהוי, קוד התחברות"},
+
+	{"hi mr ne", classCode, "कोड*, पिन, संकेतांक, टोकन"},
+	{"hi mr ne", classPasscode, "पासकोड*, एक्सेस कोड, पहुँच कोड, प्रवेश कोड"},
+	{"hi mr ne", classPassword, "पासवर्ड*"},
+	{"hi mr ne", classOTP, "सत्यापन कोड*, पुष्टिकरण कोड*, सुरक्षा कोड*, ओटीपी, वन टाइम पासवर्ड, वेरिफिकेशन कोड*, एक बार का पासवर्ड, प्रमाणीकरण कोड*, पडताळणी कोड*, प्रमाणिकरण कोड*, लॉगिन कोड*"},
+
+	{"bn as", classCode, "কোড*, পিন"},
+	{"bn as", classPasscode, "পাসকোড*, অ্যাক্সেস কোড*"},
+	{"bn as", classPassword, "পাসওয়ার্ড*"},
+	{"bn as", classOTP, "যাচাইকরণ কোড*, যাচাই কোড*, ভেরিফিকেশন কোড*, ওটিপি, নিরাপত্তা কোড*, নিশ্চিতকরণ কোড*, একবারের পাসওয়ার্ড"},
+
+	{"gu pa or", classCode, "કોડ*, ਕੋਡ*, କୋଡ*, ਪਿੰਨ"},
+	{"gu pa or", classOTP, "ચકાસણી કોડ*, ઓટીપી, ਤਸਦੀਕ ਕੋਡ*, ਪੁਸ਼ਟੀਕਰਨ ਕੋਡ*, ਓਟੀਪੀ, ଯାଞ୍ଚ କୋଡ*, ଓଟିପି"},
+
+	{"ta te kn ml si", classCode, "குறியீடு*, குறியீட்*, కోడ్*, ಕೋಡ್*, കോഡ്*, കോഡ*, കേതం, කේතය, කේත*"},
+	{"ta te kn ml si", classPassword, "கடவுச்சொல்*, పాస్‌వర్డ్*, ಪಾಸ್‌ವರ್ಡ್*, പാസ്‌വേഡ്*, මුරපදය*"},
+	{"ta te kn ml si", classOTP, "சரிபார்ப்புக் குறியீ*, சரிபார்ப்பு குறியீ*, ధృవీకరణ కోడ్*, ధ్రువీకరణ కోడ్*, ಪರಿಶೀಲನಾ ಕೋಡ್*, ಪರಿಶೀಲನೆ ಕೋಡ್*, സ്ഥിരീകരണ കോഡ്*, പരിശോധനാ കോഡ്*, സത്യാപന കോഡ്*, සත්‍යාපන කේත*, ఓటీపీ, ಒಟಿಪಿ, ഒടിപി, ஓடிபி"},
+
+	{"th lo km my", classCode, "รหัส, โค้ด, ລະຫັດ, លេខកូដ, កូដ, ကုဒ်, ပင်"},
+	{"th lo km my", classPasscode, "รหัสเข้าใช้งาน, รหัสเข้าถึง, รหัสเปิดใช้งาน"},
+	{"th lo km my", classPassword, "รหัสผ่าน, ລະຫັດຜ່ານ, ពាក្យសម្ងាត់, စကားဝှက်"},
+	{"th lo km my", classOTP, "รหัสยืนยัน, รหัสยืนยันตัวตน, รหัสโอทีพี, รหัสความปลอดภัย, รหัสผ่านครั้งเดียว, รหัสใช้ครั้งเดียว, รหัสตรวจสอบ, โอทีพี, รหัสรักษาความปลอดภัย, รหัสผ่านแบบใช้ครั้งเดียว, รหัสลับ, ລະຫັດຢືນຢັນ, លេខកូដផ្ទៀងផ្ទាត់, កូដផ្ទៀងផ្ទាត់, លេខកូដបញ្ជាក់, အတည်ပြုကုဒ်"},
+
+	{"vi", classCode, "mã số, mã code, ma so, ma code"},
+	{"vi", classPasscode, "mã truy cập, mã kích hoạt, ma truy cap, ma kich hoat"},
+	{"vi", classPassword, "mật khẩu, mat khau"},
+	{"vi", classOTP, "mã xác nhận, mã xác minh, mã xác thực, mã bảo mật, mã otp, ma otp, mã đăng nhập, mật khẩu một lần, mật khẩu dùng một lần, mã an toàn, mã kiểm tra, mã dùng một lần, mã pin, mã của bạn, mã sau"},
+
+	{"id ms tl jv", classCode, "kode, kod, kodenya, ~kodigo, kodmu, kode anda, sandi"},
+	{"id ms tl jv", classPasscode, "kode akses, kod akses, kode aktivasi, kode sandi, kod pengaktifan"},
+	{"id ms tl jv", classPassword, "kata sandi, kata laluan"},
+	{"id ms tl jv", classOTP, "kode verifikasi, kod pengesahan, kode konfirmasi, kode keamanan, kod keselamatan, kode otentikasi, kode otp, kod verifikasi, kata sandi sekali pakai, kode sekali pakai, kode masuk, kod log masuk, verification na code, verification code na, kodigo ng beripikasyon, kode pengesahan, kod laluan sekali"},
+
+	{"sw af eu cy ga mt eo lb", classCode, "msimbo, nambari ya siri, codicem, kode, kodea, cod, cód, kodo, kodon, kodiċi"},
+	{"sw af eu cy ga mt eo lb", classOTP, "msimbo wa uthibitishaji, nambari ya kuthibitisha, verifikasiekode, verifikasie kode, bevestigingskode, sekuriteitskode, egiaztapen kode*, cód fíoraithe, cód deimhnithe, cod dilysu, kontrolkodo*, konfirmkodo*, verifikatiounscode"},
+
+	{"zh", classPassword, "密码, 密碼, 口令"},
+	{"zh", classCode, "代码, 代碼, 验证号, 認證號"},
+	{"zh", classPasscode, "激活码, 啟用碼, 启用码, 访问码, 訪問碼, 存取碼, 通行码, 通行碼, 访问代码, 通行密码, 存取代碼, 授权码, 授權碼, 通关码, 密碼代碼"},
+	{"zh", classOTP, "验证码, 驗證碼, 校验码, 校驗碼, 认证码, 認證碼, 确认码, 確認碼, 动态码, 動態碼, 动态密码, 動態密碼, 安全码, 安全碼, 登录码, 登入碼, 登錄碼, 一次性密码, 一次性密碼, 一次性代码, 短信码, 簡訊碼, 随机码, 随机密码, 短信密码, 动态口令, 驗證代碼, 验证代码, 識別碼驗證, 认证密码, 验证密码, 確認代碼, 确认代码, 安全代码, 安全代碼, 單次密碼, 临时密码, 臨時密碼, 检验码, 授权验证码"},
+
+	{"ja", classCode, "コード, 暗証番号, ピンコード, 番号を入力"},
+	{"ja", classPasscode, "パスコード, アクセスコード, アクティベーションコード, 確認番号"},
+	{"ja", classPassword, "パスワード, パスフレーズ"},
+	{"ja", classOTP, "認証コード, 確認コード, 検証コード, セキュリティコード, セキュリティーコード, ワンタイムパスワード, ワンタイムコード, ワンタイムパスコード, 認証番号, ログインコード, 二段階認証コード, 本人確認コード, 認証キー, 確認キー, 検証番号, 認証用コード, 認証パスワード, サインインコード, 使い捨てパスワード, 一時パスワード, 仮パスワード, 認証ナンバー, ワンタイム認証番号"},
+
+	{"ko", classCode, "코드, 핀번호"},
+	{"ko", classPasscode, "액세스 코드, 접근 코드, 접속 코드, 패스코드, 승인번호, 승인 번호, 입장 코드"},
+	{"ko", classPassword, "비밀번호, 비밀 번호, 패스워드, 암호"},
+	{"ko", classOTP, "인증번호, 인증 번호, 인증코드, 인증 코드, 확인코드, 확인 코드, 보안코드, 보안 코드, 일회용 비밀번호, 임시 비밀번호, 임시비밀번호, 일회용 코드, 로그인 코드, 로그인코드, 검증 코드, 확인번호, 확인 번호, 일회성 코드, 일회용비밀번호, 본인확인 번호, 인증 암호"},
+}
+
+// qualifiers are the words around a label: which code it is, and how it is joined to it.
+var qualifiers = []vocabulary{
+	{"en", classVerify, "verif*, authent*, authori*, login, log in, logging in, logged in, signin, sign in, signing in, sign on, security, secure, 2fa, mfa, two factor, two step, multi factor, 2 step, identity, passwordless, sms, validat*, 3d secure, log into, log on, sign up, signup, register, registration, recover*, reset, magic, identification, sign into, device, session"},
+	{"en", classConfirm, "confirm*, access, activat*, unlock*, email address, your email, complete"},
+	{"en", classOnce, "one time, onetime, single use, temporary, temp, throwaway, dynamic"},
+	{"en", classEnter, "enter, enters, entering, use, using, type, input, provide, submit, paste, copy, insert, key in, typing"},
+	{"en", classIs, "is, are, below is, =, reads"},
+	{"en", classOf, "of, the, a, an, your, this"},
+
+	{"de", classVerify, "verifi*, authenti*, anmeld*, einlogg*, sicherheit*, bestätig*, bestaetig*, legitim*, identi*, prüf*, login*, registrier*, zurücksetz*, wiederherstell*"},
+	{"de", classConfirm, "zugang*, zugriff*, aktivier*, freischalt*, freigabe*"},
+	{"de", classOnce, "einmal*, temporär*, vorübergehend*"},
+	{"de", classEnter, "eingeben, gib, geben, verwende*, benutze*, nutze*, nutzen"},
+	{"de", classIs, "ist, lautet, sind"},
+	{"de", classOf, "der, die, das, den, des, dein, deine, deiner, deinen, ihr, ihre, ihrer, ihren"},
+
+	{"nl", classVerify, "inlog*, aanmeld*, beveilig*, bevestig*, identit*"},
+	{"nl", classConfirm, "toegang*, activeer*, activer*"},
+	{"nl", classOnce, "eenmalig*, tijdelijk*"},
+	{"nl", classEnter, "gebruik, voer, invoeren, vul, typ"},
+	{"nl", classOf, "het, van, uw, je, jouw"},
+
+	{"da no sv", classVerify, "bekræft*, bekreft*, bekräft*, sikker*, säker*, logg*, log ind, logge inn, logga in, innlogg*, inlogg*, godkend*, autenti*, pålogg*, login*, identitet*"},
+	{"da no sv", classConfirm, "adgang*, tilgang*, aktiver*, åtkomst*"},
+	{"da no sv", classOnce, "engang*, engång*, midlertidig*, tillfällig*"},
+	{"da no sv", classEnter, "brug, bruk, använd, ange, indtast, skriv, oppgi, tast"},
+	{"da no sv", classIs, "er, är"},
+	{"da no sv", classOf, "din, ditt, dit, dine, af, av, til, til at, för att, for å"},
+
+	{"fi et", classVerify, "vahvist*, todenn*, turva*, kirjaut*, tunnist*, kinnit*, sisselog*, varmistus*"},
+	{"fi et", classConfirm, "pääsy*, aktivoin*"},
+	{"fi et", classOnce, "kertakäyt*, ühekord*, väliaikai*"},
+	{"fi et", classEnter, "syötä, käytä, kirjoita, anna, sisesta, kasuta"},
+	{"fi et", classOf, "sinun, teie, sinu"},
+
+	{"fr", classVerify, "vérif*, authentif*, connexion, connecter, connectez, sécuri*, identi*, valid*, inscription"},
+	{"fr", classConfirm, "confirm*, accès, accéder, activ*"},
+	{"fr", classOnce, "usage unique, temporaire, unique"},
+	{"fr", classEnter, "entrez, saisissez, utilisez, entrer, saisir, utiliser, tapez, saisis, entre, utilise"},
+	{"fr", classIs, "est, sont"},
+	{"fr", classOf, "de, d, du, la, le, les, l, votre, ton, à, pour, pour vous"},
+
+	{"es ca", classVerify, "verific*, autentic*, seguridad, iniciar sesión, inicio de sesión, identi*, autoriz*, seguretat, ingreso, ingresar, entrar, registro, validaci*"},
+	{"es ca", classConfirm, "confirm*, acceso, acceder, activa*, accés, firma"},
+	{"es ca", classOnce, "un solo uso, temporal, único, única, dinámic*, d'un sol ús"},
+	{"es ca", classEnter, "introduce, introduzca, ingrese, ingresa, usa, use, utilice, utiliza, escribe, escriba, introdueix"},
+	{"es ca", classIs, "es, és, son, será"},
+	{"es ca", classOf, "del, el, tu, su, para, un, una, vuestro, per a"},
+
+	{"pt", classVerify, "verific*, autentic*, segurança, autenticação, fazer login, iniciar sessão, entrar, identid*"},
+	{"pt", classConfirm, "acesso, acessar, aceder, ativa*, confirm*"},
+	{"pt", classOnce, "uso único, temporári*, descartável"},
+	{"pt", classEnter, "digite, insira, utilize, introduza, informe"},
+	{"pt", classIs, "é, são"},
+	{"pt", classOf, "da, do, dos, o, seu, sua, teu, para"},
+
+	{"it", classVerify, "verific*, autentic*, sicurezza, accedere, convalid*, identit*, login"},
+	{"it", classConfirm, "conferm*, accesso, attiva*"},
+	{"it", classOnce, "monouso, temporane*, usa e getta, una tantum"},
+	{"it", classEnter, "inserisci, inserisca, inserire, usa, utilizza, digita, immetti"},
+	{"it", classIs, "è"},
+	{"it", classOf, "di, della, dello, dell, il, tuo, tua, suo, per"},
+
+	{"ro", classVerify, "verificare, autentific*, securitate, conectare, identit*"},
+	{"ro", classConfirm, "confirmare, acces, activare"},
+	{"ro", classOnce, "unică, unic, temporar*"},
+	{"ro", classEnter, "introdu, introduceți, folosește, folosiți, utilizați, introduceti"},
+	{"ro", classIs, "este"},
+	{"ro", classOf, "dvs, tău, pentru"},
+
+	{"pl", classVerify, "weryfik*, uwierzyteln*, autoryz*, zalogow*, logowan*, bezpiecz*, zweryfik*, tożsamo*"},
+	{"pl", classConfirm, "potwierdz*, dostęp*, aktyw*"},
+	{"pl", classOnce, "jednorazow*, tymczasow*"},
+	{"pl", classEnter, "wpisz, wprowadź, użyj, podaj, skorzystaj"},
+	{"pl", classIs, "jest, brzmi"},
+	{"pl", classOf, "do, dla, twój, twoj, twoje, aby"},
+
+	{"cs sk", classVerify, "ověř*, over*, přihl*, prihl*, bezpečn*, autoriz*, verifik*, totožno*"},
+	{"cs sk", classConfirm, "potvr*, přístup*, prístup*, aktivač*"},
+	{"cs sk", classOnce, "jednoráz*, dočasn*"},
+	{"cs sk", classEnter, "zadejte, zadajte, použijte, použite, zadej, zadaj, vložte"},
+	{"cs sk", classIs, "je, zní, znie"},
+	{"cs sk", classOf, "váš, vas, vaš, tvůj, pro, pre, k"},
+
+	{"sl hr sr bs", classVerify, "verifik*, provjer*, prover*, prijav*, sigurnos*, bezbednos*, varnost*, autentif*"},
+	{"sl hr sr bs", classConfirm, "potvrd*, potrdi*, pristup*, dostop*"},
+	{"sl hr sr bs", classOnce, "jednokrat*, enkrat*, privremen*, začasn*"},
+	{"sl hr sr bs", classEnter, "unesite, unesi, upišite, vnesite, koristite, uporabite, iskoristite"},
+	{"sl hr sr bs", classOf, "vaš, tvoj, za"},
+
+	{"hu", classVerify, "ellenőrz*, hitelesít*, biztons*, bejelentkez*, igazol*, azonosít*"},
+	{"hu", classConfirm, "megerősít*, belép*, hozzáfér*, aktivál*"},
+	{"hu", classOnce, "egyszer haszn*, egyszeri, ideiglenes"},
+	{"hu", classEnter, "írd, adja meg, add meg, használja, használd, írja"},
+	{"hu", classOf, "az, ön"},
+
+	{"tr az", classVerify, "doğrula*, güvenlik*, kimlik*, oturum*, təsdiq*, təhlükəsiz*, onay*, onayla*"},
+	{"tr az", classConfirm, "erişim*, giriş*, aktivasyon*, etkinleştir*"},
+	{"tr az", classOnce, "tek kullanım*, geçici, birdəfəlik, tek seferlik"},
+	{"tr az", classEnter, "girin, girin iz, kullanın, giriniz, daxil edin, istifadə edin"},
+
+	{"lv lt", classVerify, "verifik*, drošīb*, pieteik*, patvirt*, saug*, prisijung*"},
+	{"lv lt", classConfirm, "apstiprin*, piekļuv*, prieig*"},
+	{"lv lt", classOnce, "vienreiz*, vienkart*"},
+	{"lv lt", classEnter, "ievadiet, įveskite, izmantojiet, naudokite"},
+	{"lv lt", classOf, "jūsu, jūsų"},
+
+	{"ru uk bg", classVerify, "верифи*, аутентиф*, авториз*, безопас*, вход*, войти, увійти, вхід, входу, провер*, перевір*, потвър*, идентиф*, регистрац*, реєстрац*, восстановл*, личность, безпек*, пацверд*, автентиф*, сигурност"},
+	{"ru uk bg", classConfirm, "подтвержд*, подтвердит*, підтвер*, доступ*, активац*, активаці*, потврд*"},
+	{"ru uk bg", classOnce, "однораз*, временн*, тимчасов*, еднократ*, једнократ*, аднаразов*"},
+	{"ru uk bg", classEnter, "введите, введи, используйте, введіть, використайте, въведете, използвайте, укажите, унесите, увядзіце"},
+	{"ru uk bg", classIs, "это, це, є, е"},
+	{"ru uk bg", classOf, "ваш, вашего, твой, для, в, на, за, вашия, вашият, из"},
+
+	{"el", classVerify, "επαληθ*, ασφαλ*, συνδε*, ταυτοπο*, αυθεντικ*, εισοδο*"},
+	{"el", classConfirm, "επιβεβαι*, προσβασ*, ενεργοπ*"},
+	{"el", classOnce, "μίας χρήσης, μιας χρήσης, προσωριν*"},
+	{"el", classEnter, "εισάγετε, πληκτρολογήστε, χρησιμοποιήστε, εισαγάγετε"},
+	{"el", classIs, "είναι"},
+	{"el", classOf, "σας, σου, ο, τον, το"},
+
+	{"ar fa ur", classVerify, "التحقق, تحقق, تسجيل الدخول, الامان, امان, المصادقة, مصادقة, تایید, ورود, امنیتی, احراز هویت, تصدیق, لاگ ان, تأكيد الهوية, هويتك, توثیق, ثبت نام"},
+	{"ar fa ur", classConfirm, "تأكيد, التأكيد, الوصول, الدخول, تفعيل, التفعيل, فعالسازی, دسترسی"},
+	{"ar fa ur", classOnce, "لمرة واحدة, یکبار مصرف, یکبارمصرف, مؤقت*, موقت, پویا, ایک بار"},
+	{"ar fa ur", classEnter, "أدخل, ادخل, استخدم, وارد کنید, درج کریں, استعمال کریں, الرجاء إدخال, أدخلي"},
+	{"ar fa ur", classIs, "هو, هي, است, ہے"},
+	{"ar fa ur", classOf, "الخاص, بك, شما, شمای, آپ کا, لـ"},
+
+	{"he", classVerify, "אימות, האימות, אבטחה, התחברות, להתחבר, כניסה, הכניסה, זיהוי, לאמת"},
+	{"he", classConfirm, "גישה, אישור"},
+	{"he", classOnce, "חד פעמי*, זמני*"},
+	{"he", classEnter, "הזן, הזינו, הקלד, הקישו, השתמש"},
+	{"he", classIs, "הוא, היא, הינו"},
+	{"he", classOf, "שלך"},
+
+	{"hi bn ta", classVerify, "सत्यापन, सत्यापित, सुरक्षा, साइन इन, लॉगिन, लॉग इन, प्रमाणीकरण, পরিচয়, যাচাই*, সাইন ইন, লগইন, சரிபார்*, உள்நுழை*, ధృవీక*, పరిశీల*, ಪರಿಶೀಲ*, സ്ഥിരീക*, ચકાસ*"},
+	{"hi bn ta", classOnce, "वन टाइम, एक बार"},
+	{"hi bn ta", classEnter, "दर्ज करें, उपयोग करें, লিখুন, প্রবেশ করান, দিন"},
+	{"hi bn ta", classIs, "है, हो, হল, হলো, হচ্ছে"},
+	{"hi bn ta", classOf, "आपका, आपकी, আপনার"},
+
+	{"th", classVerify, "ยืนยัน, ตรวจสอบ, เข้าสู่ระบบ, ความปลอดภัย, ลงชื่อเข้าใช้"},
+	{"th", classOnce, "ใช้ครั้งเดียว, ชั่วคราว"},
+	{"th", classEnter, "กรอก, ใส่, ป้อน, ใช้"},
+	{"th", classIs, "คือ"},
+	{"th", classOf, "ของคุณ, ของท่าน"},
+
+	{"vi", classVerify, "xác nhận, xác minh, xác thực, bảo mật, đăng nhập, xac thuc, xac minh, xac nhan"},
+	{"vi", classOnce, "một lần, mot lan"},
+	{"vi", classEnter, "nhập, sử dụng, nhap, dùng, su dung"},
+	{"vi", classIs, "là"},
+	{"vi", classOf, "của, của bạn, cua, quy khach, quý khách"},
+
+	{"id ms", classVerify, "verifikasi*, keamanan, otentikasi, pengesahan, masuk, log masuk, autentikasi, keselamatan, pengesahan"},
+	{"id ms", classConfirm, "konfirmasi*, akses, aktivasi"},
+	{"id ms", classOnce, "sekali pakai, sementara, sekali guna"},
+	{"id ms", classEnter, "masukkan, gunakan, guna"},
+	{"id ms", classIs, "adalah, ialah, yaitu, ay"},
+	{"id ms", classOf, "anda, untuk, bagi, ng, na, mo"},
+
+	{"zh", classVerify, "验证, 驗證, 认证, 認證, 登录, 登入, 登錄, 安全, 身份, 短信, 簡訊, 校验, 注册, 註冊, 重置, 找回"},
+	{"zh", classConfirm, "确认, 確認, 激活, 啟用, 存取, 访问"},
+	{"zh", classOnce, "一次性, 动态, 動態, 临时, 臨時, 單次"},
+	{"zh", classEnter, "输入, 輸入, 使用, 填写, 填寫, 请用"},
+	{"zh", classIs, "是, 为, 為"},
+	{"zh", classOf, "的, 您的, 你的, 您"},
+
+	{"ja", classVerify, "認証, 検証, ログイン, サインイン, セキュリティ, 本人確認, 二段階, 登録, 再設定, リセット"},
+	{"ja", classConfirm, "確認, アクセス, 承認"},
+	{"ja", classOnce, "ワンタイム, 一回限り, 一時的"},
+	{"ja", classEnter, "入力, 使用, ご入力, ご利用"},
+	{"ja", classIs, "は, です"},
+	{"ja", classOf, "の, あなたの, お客様の"},
+
+	{"ko", classVerify, "인증, 로그인, 보안, 본인확인, 본인 확인, 검증, 가입"},
+	{"ko", classConfirm, "확인, 승인, 활성화"},
+	{"ko", classOnce, "일회용, 임시, 일회성"},
+	{"ko", classEnter, "입력, 사용"},
+	{"ko", classIs, "은, 는, 입니다"},
+	{"ko", classOf, "의, 귀하의, 회원님의"},
+
+	{"all", classStale, "old, previous, previously, expired, former, earlier, invalid, alte, alter, altes, ancien, anterior, vecchio, oud, oude, старый, предыдущий, 旧, 以前的, 以前の, 이전"},
+}
