@@ -1,0 +1,143 @@
+package actors
+
+import (
+	"time"
+
+	"inboxd/internal/account"
+)
+
+// accountEntity drives internal/account for one account, and keeps the cache of its
+// principals true: only the owner puts one in or takes one out, so a credential that was
+// looked up while it was being revoked can never come back.
+type accountEntity struct {
+	id         account.ID
+	store      Store
+	now        func() time.Time
+	plans      account.Plans
+	principals *principals
+
+	state *account.State
+	rows  *account.Rows // of the group being decided; nil when nothing changed
+	found []*account.Principal
+}
+
+// Commands that read an account, beside those of internal/account.
+type (
+	// present looks a credential up; its answer is the principal, nil when it is unknown
+	// or over.
+	present struct{ hash account.Hash }
+	// readAccount answers a copy of the state.
+	readAccount struct{}
+)
+
+// accountPicture is the answer to readAccount.
+type accountPicture struct {
+	profile  account.Profile
+	keys     []account.Key
+	reserved map[string]time.Time
+}
+
+func (e *accountEntity) load() (err error) {
+	e.state, err = e.store.LoadAccount(e.id)
+	return err
+}
+
+func (e *accountEntity) decide(cmd any) (any, error) {
+	switch cmd := cmd.(type) {
+	case present:
+		p := account.PrincipalOf(e.state, cmd.hash, e.now())
+		if p != nil {
+			e.found = append(e.found, p)
+		}
+		return p, nil
+	case readAccount:
+		return e.picture(), nil
+	case account.ReleaseInbox:
+		listed, err := e.store.Listed(e.id, account.InboxEntry{Address: cmd.Address, CreatedAt: cmd.CreatedAt, Live: true})
+		if err != nil {
+			return nil, err
+		}
+		cmd.Listed = listed && !e.releasing(cmd)
+		return nil, e.order(cmd)
+	case account.IssueKey:
+		err := e.order(cmd)
+		if err != nil {
+			return nil, err
+		}
+		return *e.state.Keys[e.state.LastKey], nil
+	case account.Command:
+		return nil, e.order(cmd)
+	}
+	return nil, nil
+}
+
+// releasing reports that the group already takes the inbox off the list: the store does
+// not show it yet.
+func (e *accountEntity) releasing(cmd account.ReleaseInbox) bool {
+	if e.rows == nil {
+		return false
+	}
+	for _, d := range e.rows.DropInboxes {
+		if d.Live && d.Address == cmd.Address && d.CreatedAt.Equal(cmd.CreatedAt) {
+			return true
+		}
+	}
+	return false
+}
+
+func (e *accountEntity) order(cmd account.Command) error {
+	evs, err := account.Decide(e.state, cmd, account.Env{Now: e.now(), Plans: e.plans})
+	if err != nil || len(evs) == 0 {
+		return err
+	}
+	if e.rows == nil {
+		e.rows = &account.Rows{}
+	}
+	e.rows.Apply(e.state, evs)
+	return nil
+}
+
+func (e *accountEntity) picture() accountPicture {
+	p := accountPicture{profile: e.state.Profile, keys: e.state.KeyList(), reserved: map[string]time.Time{}}
+	for address, at := range e.state.Reserved {
+		p.reserved[address] = at
+	}
+	return p
+}
+
+func (e *accountEntity) commit() error {
+	if e.rows == nil {
+		return nil
+	}
+	return e.store.CommitAccount(e.rows)
+}
+
+// publish puts the principals that were asked for into the cache and then takes out those
+// that a committed change ended: a group may hold both.
+func (e *accountEntity) publish() {
+	rows := e.rows
+	e.rows = nil
+	for _, p := range e.found {
+		e.principals.put(p)
+	}
+	e.found = nil
+	if rows == nil {
+		return
+	}
+	for _, ses := range rows.DropSessions {
+		e.principals.revoke(ses.Hash)
+	}
+	for _, k := range rows.DropKeys {
+		e.principals.revoke(k.Hash)
+	}
+}
+
+func (e *accountEntity) abandon() { e.state, e.rows, e.found = nil, nil, nil }
+func (e *accountEntity) leave()   {}
+
+func (e *accountEntity) weight() int64 {
+	if e.state == nil {
+		return 0
+	}
+	return int64(200*len(e.state.Keys) + 120*len(e.state.Sessions) + 100*len(e.state.Reserved))
+}

@@ -1,0 +1,242 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+	"inboxd/internal/memstore"
+)
+
+func signUp(t testing.TB, s *System) account.SignedIn {
+	t.Helper()
+	return must[account.SignedIn](t)(s.SignUp(context.Background(), "me@example.test", "correct horse"))
+}
+
+func TestSignUpAndCredentials(t *testing.T) {
+	var store memstore.Store
+	s := startSystem(t, &store, nil)
+	ctx := context.Background()
+	in := signUp(t, s)
+	p := must[*account.Principal](t)(s.Authenticate(ctx, []byte(in.Token)))
+	if p.Kind != account.KindSession || p.Account != in.Profile.ID {
+		t.Errorf("%+v", p)
+	}
+	if _, err := s.SignUp(ctx, "ME@example.test", "correct horse"); !fault.Is(err, fault.Refused) {
+		t.Errorf("a second sign-up: %v", err)
+	}
+	if _, err := s.LogIn(ctx, "me@example.test", "wrong horse"); !fault.Is(err, fault.Unauthenticated) {
+		t.Errorf("wrong password: %v", err)
+	}
+	if _, err := s.LogIn(ctx, "you@example.test", "correct horse"); !fault.Is(err, fault.Unauthenticated) {
+		t.Errorf("unknown address: %v", err)
+	}
+	second := must[account.SignedIn](t)(s.LogIn(ctx, "me@example.test", "correct horse"))
+	if err := s.LogOut(ctx, p); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Authenticate(ctx, []byte(in.Token)); !fault.Is(err, fault.Unauthenticated) || p.Valid(s.Now()) {
+		t.Errorf("after logout: %v", err)
+	}
+	must[*account.Principal](t)(s.Authenticate(ctx, []byte(second.Token)))
+}
+
+func TestSignUpTakesOverADanglingEmail(t *testing.T) {
+	var store memstore.Store
+	s := startSystem(t, &store, nil)
+	fail := true
+	store.Before = func(any) error {
+		if fail {
+			return errors.New("crash between the steps")
+		}
+		return nil
+	}
+	if _, err := s.SignUp(context.Background(), "me@example.test", "correct horse"); err == nil {
+		t.Fatal("the account row was not written, and yet")
+	}
+	fail = false
+	until(func() bool { // the owner rests for some milliseconds
+		_, err := s.SignUp(context.Background(), "me@example.test", "correct horse")
+		return err == nil
+	})
+}
+
+func TestKeysComeAndGo(t *testing.T) {
+	var store memstore.Store
+	now := atomic.Pointer[time.Time]{}
+	at := func(t0 time.Time) { now.Store(&t0) }
+	at(time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC))
+	s := startSystem(t, &store, func(o *Options) { o.Now = func() time.Time { return *now.Load() } })
+	ctx := context.Background()
+	in := signUp(t, s)
+	days := 30
+	k := must[account.Issued](t)(s.IssueKey(ctx, in.Profile.ID, "ci", account.ScopeRead, &days))
+	p := must[*account.Principal](t)(s.Authenticate(ctx, []byte(k.Token)))
+	if p.Kind != account.KindAccountKey || p.Scopes != account.ScopeRead {
+		t.Errorf("%+v", p)
+	}
+	at(now.Load().AddDate(0, 0, 30))
+	if _, err := s.Authenticate(ctx, []byte(k.Token)); !fault.Is(err, fault.Unauthenticated) {
+		t.Errorf("expired: %v", err)
+	}
+	forever := must[account.Issued](t)(s.IssueKey(ctx, in.Profile.ID, "", account.ScopeFull, nil))
+	p = must[*account.Principal](t)(s.Authenticate(ctx, []byte(forever.Token)))
+	if list := must[[]account.Key](t)(s.Keys(ctx, in.Profile.ID)); len(list) != 2 || !list[0].Expired(s.now()) || list[1].LastUsedAt.IsZero() {
+		t.Errorf("inventory %+v", list)
+	}
+	if err := s.RevokeKey(ctx, in.Profile.ID, forever.Key.ID); err != nil || p.Valid(s.Now()) {
+		t.Errorf("revoked: %v, still valid %v", err, p.Valid(s.Now()))
+	}
+	if err := s.RevokeKey(ctx, in.Profile.ID, forever.Key.ID); !fault.Is(err, fault.NotFound) {
+		t.Errorf("twice: %v", err)
+	}
+}
+
+// TestRevokedKeyNeverComesBack races look-ups that fill the cache against the revocation.
+func TestRevokedKeyNeverComesBack(t *testing.T) {
+	var store memstore.Store
+	s := startSystem(t, &store, nil)
+	ctx := context.Background()
+	in := signUp(t, s)
+	for range 200 {
+		k := must[account.Issued](t)(s.IssueKey(ctx, in.Profile.ID, "", account.ScopeRead, nil))
+		var readers sync.WaitGroup
+		for range 4 {
+			readers.Go(func() {
+				_, _ = s.Authenticate(ctx, []byte(k.Token))
+			})
+		}
+		if err := s.RevokeKey(ctx, in.Profile.ID, k.Key.ID); err != nil {
+			t.Fatal(err)
+		}
+		readers.Wait()
+		if p, err := s.Authenticate(ctx, []byte(k.Token)); err == nil {
+			t.Fatalf("a revoked key opens %v", p)
+		}
+	}
+}
+
+func TestQuotaIsExactUnderParallelCreates(t *testing.T) {
+	var store memstore.Store
+	s := startSystem(t, &store, nil)
+	in := signUp(t, s)
+	var made, refused atomic.Int64
+	var callers sync.WaitGroup
+	for range 50 {
+		callers.Go(func() {
+			switch _, _, err := s.CreateInbox(context.Background(), in.Profile.ID, inbox.Order{}); {
+			case err == nil:
+				made.Add(1)
+			case fault.Is(err, fault.Refused):
+				refused.Add(1)
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	callers.Wait()
+	if made.Load() != 3 || refused.Load() != 47 {
+		t.Errorf("%d made, %d refused", made.Load(), refused.Load())
+	}
+}
+
+func TestTakenAddressGivesThePlaceBack(t *testing.T) {
+	var store memstore.Store
+	s := startSystem(t, &store, func(o *Options) { o.NewPlan = account.Paid })
+	ctx := context.Background()
+	in := signUp(t, s)
+	other := must[account.SignedIn](t)(s.SignUp(ctx, "you@example.test", "correct horse"))
+	prefix := "taken"
+	if _, _, err := s.CreateInbox(ctx, in.Profile.ID, inbox.Order{Prefix: &prefix}); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []account.ID{in.Profile.ID, other.Profile.ID} {
+		if _, _, err := s.CreateInbox(ctx, id, inbox.Order{Prefix: &prefix}); !fault.Is(err, fault.Refused) {
+			t.Errorf("taken: %v", err)
+		}
+	}
+	until(func() bool { return must[account.Usage](t)(s.Usage(ctx, other.Profile.ID)).Inboxes == 0 })
+	until(func() bool { return must[account.Usage](t)(s.Usage(ctx, in.Profile.ID)).Inboxes == 1 })
+	if err := s.DeleteInbox(ctx, in.Profile.ID, "taken@inbox.localhost"); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.CreateInbox(ctx, other.Profile.ID, inbox.Order{Prefix: &prefix}); !fault.Is(err, fault.Refused) {
+		t.Errorf("a deleted address passes to another account at once: %v", err)
+	}
+	if _, _, err := s.CreateInbox(ctx, in.Profile.ID, inbox.Order{Prefix: &prefix}); err != nil {
+		t.Errorf("its own account takes it again: %v", err)
+	}
+}
+
+func TestListPagesNewestFirst(t *testing.T) {
+	var store memstore.Store
+	clock := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	var mu sync.Mutex
+	s := startSystem(t, &store, func(o *Options) {
+		o.NewPlan = account.Paid
+		o.Now = func() time.Time {
+			mu.Lock()
+			defer mu.Unlock()
+			clock = clock.Add(time.Millisecond)
+			return clock
+		}
+	})
+	ctx := context.Background()
+	in := signUp(t, s)
+	for i := range 7 {
+		prefix := fmt.Sprintf("box%d", i)
+		if _, _, err := s.CreateInbox(ctx, in.Profile.ID, inbox.Order{Prefix: &prefix}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []string
+	cursor := ""
+	for page := 1; ; page++ {
+		views, next, err := s.ListInboxes(ctx, in.Profile.ID, cursor, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range views {
+			got = append(got, v.Address[:4])
+		}
+		if cursor = next; cursor == "" {
+			break
+		}
+	}
+	if fmt.Sprint(got) != "[box6 box5 box4 box3 box2 box1 box0]" {
+		t.Error(got)
+	}
+}
+
+// TestReservationIsRepaired leaves what a crash between the steps would leave.
+func TestReservationIsRepaired(t *testing.T) {
+	var store memstore.Store
+	var ahead atomic.Int64
+	s := startSystem(t, &store, func(o *Options) {
+		o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	})
+	ctx := context.Background()
+	in := signUp(t, s)
+	at := s.now()
+	for _, address := range []string{"made@inbox.localhost", "notmade@inbox.localhost"} {
+		if _, err := s.ask(ctx, in.Profile.ID, account.ReserveInbox{Address: address, At: at}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	must[inbox.Answer](t)(s.Do(ctx, "made@inbox.localhost", inbox.Create{Address: "made@inbox.localhost", Account: in.Profile.ID, RetentionHours: 1, At: at}))
+	ahead.Store(int64(2 * reservationAge))
+	if _, _, err := s.CreateInbox(ctx, in.Profile.ID, inbox.Order{}); err != nil {
+		t.Fatal(err)
+	}
+	picture := must[accountPicture](t)(s.picture(ctx, in.Profile.ID))
+	if len(picture.reserved) != 0 || picture.profile.Inboxes != 2 {
+		t.Errorf("reserved %v, %d inboxes", picture.reserved, picture.profile.Inboxes)
+	}
+}

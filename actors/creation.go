@@ -1,0 +1,188 @@
+package actors
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"strconv"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+)
+
+// Creating an inbox crosses two partitions, so it goes in small idempotent steps: reserve
+// a place at the account (the quota counts live and reserved), create at the address (its
+// own serial owner decides who is first), then confirm or release the place. A crash
+// between the steps leaves a reservation, which repair settles by what the address says.
+
+// reservationAge is when a reservation is taken for the leftover of a crash.
+const reservationAge = time.Minute
+
+// placeTries is how often a generated address that turns out to be taken is drawn again.
+const placeTries = 4
+
+// CreateInbox places the order by the account's plan and creates the inbox.
+func (s *System) CreateInbox(ctx context.Context, id account.ID, order inbox.Order) (*inbox.View, inbox.Placement, error) {
+	picture, err := s.picture(ctx, id)
+	if err != nil {
+		return nil, inbox.Placement{}, err
+	}
+	s.repair(ctx, id, picture)
+	plan := s.Plans.Of(picture.profile.Plan)
+	for try := 1; ; try++ {
+		place, err := order.Place(plan, s.Namespaces, [3]uint64{s.random64(), s.random64(), s.random64()})
+		if err != nil {
+			return nil, inbox.Placement{}, err
+		}
+		view, err := s.create(ctx, id, place)
+		if err == nil {
+			return view, place, nil
+		}
+		if order.Prefix != nil || try == placeTries || !fault.Is(err, fault.Refused) {
+			return nil, inbox.Placement{}, err
+		}
+	}
+}
+
+// create runs the three steps for one address.
+func (s *System) create(ctx context.Context, id account.ID, place inbox.Placement) (*inbox.View, error) {
+	at := s.now()
+	if _, err := s.ask(ctx, id, account.ReserveInbox{Address: place.Address, At: at}); err != nil {
+		return nil, err
+	}
+	_, err := s.Do(ctx, place.Address, inbox.Create{
+		Address: place.Address, Account: id, Label: place.Label, RetentionHours: place.RetentionHours, At: at,
+	})
+	if err != nil {
+		s.release(id, place.Address, err)
+		return nil, err
+	}
+	if _, err := s.ask(ctx, id, account.ConfirmInbox{Address: place.Address}); err != nil {
+		return nil, err
+	}
+	return s.View(ctx, place.Address)
+}
+
+// release gives a reservation back when the creation was refused. After any other failure
+// nobody knows whether the inbox is there: repair finds out later.
+func (s *System) release(id account.ID, address string, why error) {
+	if fault.Is(why, fault.Refused) || fault.Is(why, fault.StorageFull) {
+		s.accounts.tell(string(id[:]), account.ReleaseInbox{Address: address})
+	}
+}
+
+// repair settles reservations that a crash or a time-out left behind.
+func (s *System) repair(ctx context.Context, id account.ID, picture accountPicture) {
+	for address, at := range picture.reserved {
+		if s.now().Sub(at) < reservationAge {
+			continue
+		}
+		view, err := s.View(ctx, address)
+		switch {
+		case err == nil && view.Account == id && view.CreatedAt.Equal(at):
+			_, _ = s.ask(ctx, id, account.ConfirmInbox{Address: address})
+		case err == nil, fault.Is(err, fault.NoInbox):
+			_, _ = s.ask(ctx, id, account.ReleaseInbox{Address: address})
+		}
+	}
+}
+
+// ListInboxes pages through the account's inboxes, newest first. An inbox that was deleted
+// by a run that crashed before it left the list is taken off now.
+func (s *System) ListInboxes(ctx context.Context, id account.ID, cursor string, limit int) ([]*inbox.View, string, error) {
+	after, err := parseCursor(cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	entries, err := s.store.Inboxes(id, after, limit+1)
+	if err != nil {
+		return nil, "", fault.Wrap(fault.Unavailable, busySentence, err)
+	}
+	next := ""
+	if len(entries) > limit {
+		entries = entries[:limit]
+		next = formatCursor(entries[limit-1])
+	}
+	views := make([]*inbox.View, 0, len(entries))
+	for _, e := range entries {
+		view, err := s.View(ctx, e.Address)
+		switch {
+		case fault.Is(err, fault.NoInbox):
+			s.accounts.tell(string(id[:]), account.ReleaseInbox{Address: e.Address, CreatedAt: e.CreatedAt})
+		case err != nil:
+			return nil, "", err
+		default:
+			views = append(views, view)
+		}
+	}
+	return views, next, nil
+}
+
+// UpdateInbox changes label and retention within the account's plan.
+func (s *System) UpdateInbox(ctx context.Context, id account.ID, address string, cmd inbox.Update) ([]string, error) {
+	picture, err := s.picture(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	plan := s.Plans.Of(picture.profile.Plan)
+	var ignored []string
+	if cmd.Label != nil && !plan.Labels {
+		cmd.Label, ignored = nil, append(ignored, "label")
+	}
+	if cmd.RetentionHours != nil {
+		if *cmd.RetentionHours <= 0 {
+			return nil, fault.New(fault.Invalid, "Invalid request: 'retention_hours' is "+strconv.Itoa(*cmd.RetentionHours)+"; it must be at least 1")
+		}
+		hours := plan.Retention(cmd.RetentionHours)
+		cmd.RetentionHours = &hours
+	}
+	_, err = s.Do(ctx, address, cmd)
+	return ignored, err
+}
+
+// DeleteInbox removes the inbox at its address and then takes it off the account's list.
+func (s *System) DeleteInbox(ctx context.Context, id account.ID, address string) error {
+	view, err := s.View(ctx, address)
+	if err != nil {
+		return err
+	}
+	if _, err := s.Do(ctx, address, inbox.Delete{}); err != nil {
+		return err
+	}
+	_, err = s.ask(ctx, id, account.ReleaseInbox{Address: address, CreatedAt: view.CreatedAt})
+	return err
+}
+
+// A cursor is the last entry shown: eight bytes of creation time, then the address.
+func formatCursor(e account.InboxEntry) string {
+	b := binary.BigEndian.AppendUint64(nil, uint64(e.CreatedAt.UnixMilli()))
+	return base64.RawURLEncoding.EncodeToString(append(b, e.Address...))
+}
+
+func parseCursor(cursor string) (account.InboxEntry, error) {
+	if cursor == "" {
+		return account.InboxEntry{}, nil
+	}
+	b, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil || len(b) < 9 {
+		return account.InboxEntry{}, fault.New(fault.Invalid, "Invalid request: 'cursor' is not one that this service gave")
+	}
+	at := time.UnixMilli(int64(binary.BigEndian.Uint64(b))).UTC()
+	return account.InboxEntry{Address: string(b[8:]), CreatedAt: at, Live: true}, nil
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+func unixTime(sec int64) time.Time {
+	if sec == 0 {
+		return time.Time{}
+	}
+	return time.Unix(sec, 0).UTC()
+}

@@ -1,0 +1,62 @@
+package actors
+
+import (
+	"context"
+
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+	"inboxd/internal/ingest"
+)
+
+// Accepts reports whether mail for rcpt would be taken now: nil, or NoInbox, InboxFull,
+// StorageFull, Unavailable. rcpt is canonical and may carry a tag.
+func (s *System) Accepts(_ context.Context, rcpt string) error {
+	if s.store.Full() {
+		return fault.New(fault.StorageFull, "The disk is full, try again later")
+	}
+	address := inbox.WithoutTag(rcpt)
+	if view := s.Resident([]byte(address)); view != nil {
+		return view.Room(0, s.now())
+	}
+	live, err := s.store.Live(address)
+	switch {
+	case err != nil:
+		return fault.Wrap(fault.Unavailable, busySentence, err)
+	case !live:
+		return inbox.NoInbox(address)
+	}
+	return nil
+}
+
+// Deliver stores one mail for all its recipients and returns nil only when all of it is on
+// disk. When some fail for now, the sender must repeat the whole: those who have the mail
+// know it again by its digest. A recipient who vanished since RCPT does not hold up the
+// others.
+func (s *System) Deliver(ctx context.Context, env ingest.Envelope, raw []byte) error {
+	mail := ingest.Read(env, raw)
+	if len(env.RcptTo) == 1 {
+		return s.deliverTo(ctx, env.RcptTo[0], mail)
+	}
+	var worst error
+	stored := 0
+	for _, rcpt := range env.RcptTo {
+		switch err := s.deliverTo(ctx, rcpt, mail); {
+		case err == nil:
+			stored++
+		case worst == nil, fault.Is(worst, fault.NoInbox):
+			worst = err
+		}
+	}
+	if worst != nil && (stored == 0 || !fault.Is(worst, fault.NoInbox)) {
+		return worst
+	}
+	for _, rcpt := range env.RcptTo {
+		s.inboxes.tell(inbox.WithoutTag(rcpt), inbox.Settle{Digest: mail.Digest})
+	}
+	return nil
+}
+
+func (s *System) deliverTo(ctx context.Context, rcpt string, mail ingest.Mail) error {
+	_, err := s.Do(ctx, inbox.WithoutTag(rcpt), mail.For(rcpt))
+	return err
+}

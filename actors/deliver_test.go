@@ -1,0 +1,80 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+	"inboxd/internal/ingest"
+	"inboxd/internal/memstore"
+)
+
+// failing refuses commits that touch one address.
+func failing(address string) func(any) error {
+	return func(rows any) error {
+		if r, ok := rows.(*inbox.Rows); ok && r.Address == address {
+			return errors.New("refused for the test")
+		}
+		return nil
+	}
+}
+
+func count(t *testing.T, s *System, address string) int {
+	t.Helper()
+	return len(must[*inbox.View](t)(s.View(context.Background(), address)).Messages)
+}
+
+func TestPartlyFailedMailIsKnownAgain(t *testing.T) {
+	var store memstore.Store
+	s := startSystem(t, &store, nil)
+	makeInbox(t, s, "a@inbox.localhost")
+	makeInbox(t, s, "b@inbox.localhost")
+	env := ingest.Envelope{MailFrom: "s@example.test", RcptTo: []string{"a+tag@inbox.localhost", "b@inbox.localhost"}}
+	first := []byte("Received: id 1\r\nSubject: hi\r\n\r\nbody\r\n")
+	again := []byte("Received: id 2\r\nSubject: hi\r\n\r\nbody\r\n")
+	env.TraceLen = len("Received: id 1\r\n")
+
+	store.Before = failing("b@inbox.localhost")
+	if err := s.Deliver(context.Background(), env, first); !fault.Is(err, fault.Unavailable) {
+		t.Fatalf("one recipient fails for now: %v", err)
+	}
+	store.Before = nil
+	until(func() bool { return s.Deliver(context.Background(), env, again) == nil })
+	if a, b := count(t, s, "a@inbox.localhost"), count(t, s, "b@inbox.localhost"); a != 1 || b != 1 {
+		t.Errorf("after the repeat a has %d and b %d", a, b)
+	}
+	if m := s.Resident([]byte("a@inbox.localhost")).Messages[0]; m.EnvelopeTo != "a+tag@inbox.localhost" {
+		t.Errorf("envelope_to %q", m.EnvelopeTo)
+	}
+
+	// Once all of it was answered 250, the same bytes again are a new mail.
+	until(func() bool {
+		return s.Resident([]byte("a@inbox.localhost")).Messages[0].Unsettled == inbox.Digest{} &&
+			s.Resident([]byte("b@inbox.localhost")).Messages[0].Unsettled == inbox.Digest{}
+	})
+	if err := s.Deliver(context.Background(), env, first); err != nil {
+		t.Fatal(err)
+	}
+	if a, b := count(t, s, "a@inbox.localhost"), count(t, s, "b@inbox.localhost"); a != 2 || b != 2 {
+		t.Errorf("a deliberate repeat: a has %d and b %d", a, b)
+	}
+}
+
+func TestRecipientWhoVanishedDoesNotHoldUpOthers(t *testing.T) {
+	var store memstore.Store
+	s := startSystem(t, &store, nil)
+	makeInbox(t, s, "a@inbox.localhost")
+	env := ingest.Envelope{RcptTo: []string{"gone@inbox.localhost", "a@inbox.localhost"}}
+	if err := s.Deliver(context.Background(), env, []byte("\r\nx")); err != nil {
+		t.Fatal(err)
+	}
+	if n := count(t, s, "a@inbox.localhost"); n != 1 {
+		t.Errorf("%d messages", n)
+	}
+	env.RcptTo = env.RcptTo[:1]
+	if err := s.Deliver(context.Background(), env, []byte("\r\nx")); !fault.Is(err, fault.NoInbox) {
+		t.Errorf("nobody is left: %v", err)
+	}
+}

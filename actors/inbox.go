@@ -1,0 +1,146 @@
+package actors
+
+import (
+	"context"
+	"time"
+
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+)
+
+// inboxEntity drives internal/inbox for one address.
+type inboxEntity struct {
+	slot  *slot
+	store Store
+	now   func() time.Time
+	// told receives the public events of a commit, after it.
+	told func([]inbox.Public)
+
+	state *inbox.State
+	fresh bool        // just loaded, not published yet
+	rows  *inbox.Rows // of the group being decided; nil when nothing changed
+}
+
+func (e *inboxEntity) load() (err error) {
+	e.state, err = e.store.LoadInbox(e.slot.key)
+	e.fresh = true
+	return err
+}
+
+// wake is the command that only activates an inbox; its answer is the view, which stays
+// good for the asker even if the inbox leaves memory at once.
+type wake struct{}
+
+func (e *inboxEntity) decide(cmd any) (any, error) {
+	order, ok := cmd.(inbox.Command)
+	if !ok {
+		return e.slot.view.Load(), nil // wake
+	}
+	evs, answer, err := inbox.Decide(e.state, order, inbox.Env{Now: e.now()})
+	if err != nil || len(evs) == 0 {
+		return answer, err
+	}
+	if e.rows == nil {
+		e.rows = inbox.Begin(e.state)
+	}
+	e.rows.Apply(e.state, evs)
+	return answer, nil
+}
+
+func (e *inboxEntity) commit() error {
+	if e.rows == nil {
+		return nil
+	}
+	return e.store.CommitInbox(e.rows)
+}
+
+// publish shows the state when it changed or was just loaded, and then passes its public
+// events on.
+func (e *inboxEntity) publish() {
+	rows, fresh := e.rows, e.fresh
+	e.rows, e.fresh = nil, false
+	if rows == nil && !fresh {
+		return
+	}
+	if e.state.Live() {
+		e.slot.publish(inbox.NewView(e.state))
+	} else {
+		e.slot.publish(nil)
+	}
+	if rows != nil && len(rows.Public) > 0 {
+		e.told(rows.Public)
+	}
+}
+
+func (e *inboxEntity) abandon() { e.state, e.rows = nil, nil }
+
+func (e *inboxEntity) leave() { e.slot.publish(nil) }
+
+func (e *inboxEntity) weight() int64 {
+	if e.state == nil {
+		return 0
+	}
+	return e.state.Weight()
+}
+
+// View returns the published view of an inbox, activating it when it is not in memory. An
+// address where nobody lives is looked up in the store and costs no actor.
+func (s *System) View(ctx context.Context, address string) (*inbox.View, error) {
+	slot := s.inboxes.resident([]byte(address))
+	if slot != nil {
+		if v := slot.view.Load(); v != nil {
+			return v, nil
+		}
+	} else if live, err := s.store.Live(address); err != nil {
+		return nil, fault.Wrap(fault.Unavailable, busySentence, err)
+	} else if !live {
+		return nil, inbox.NoInbox(address)
+	}
+	got, err := s.inboxes.do(ctx, address, wake{}, 0)
+	if err != nil {
+		return nil, err
+	}
+	if v, _ := got.(*inbox.View); v != nil {
+		return v, nil
+	}
+	return nil, inbox.NoInbox(address)
+}
+
+// Resident returns the published view of an inbox in memory, else nil. It takes no lock and
+// allocates nothing.
+func (s *System) Resident(address []byte) *inbox.View {
+	if slot := s.inboxes.resident(address); slot != nil {
+		return slot.view.Load()
+	}
+	return nil
+}
+
+// Do hands cmd to the inbox at address and returns after its commit.
+func (s *System) Do(ctx context.Context, address string, cmd inbox.Command) (inbox.Answer, error) {
+	var size int64
+	if r, ok := cmd.(inbox.Receive); ok {
+		size = int64(len(r.Raw))
+	}
+	got, err := s.inboxes.do(ctx, address, cmd, size)
+	answer, _ := got.(inbox.Answer)
+	return answer, err
+}
+
+// Content reads the document of a message; nil when it is gone.
+func (s *System) Content(_ context.Context, address string, id int64) (*inbox.Content, error) {
+	c, err := s.store.Content(address, id)
+	return c, unreadable(err)
+}
+
+// Raw reads a message as received; nil when it is gone.
+func (s *System) Raw(_ context.Context, address string, id int64) ([]byte, error) {
+	raw, err := s.store.Raw(address, id)
+	return raw, unreadable(err)
+}
+
+func unreadable(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fault.Wrap(fault.Internal, "The message could not be read", err)
+}

@@ -1,0 +1,159 @@
+package actors
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/inbox"
+)
+
+// journal takes public events from the inboxes' outboxes over into their accounts' change
+// journals, in dense order, many at a time. One goroutine owns every account's end number,
+// so a reader never skips an entry and never sees two in another order.
+//
+// Each step is an append and then the removal of the outbox rows, both without a sync of
+// their own: the store's log keeps their order, so after a crash either the row is still
+// there, or its entry is. Only the last step can have both, and takeOver looks for it.
+type journal struct {
+	store Store
+	now   func() time.Time
+	log   *slog.Logger
+	hints chan []inbox.Public
+	ends  map[account.ID]uint64 // last number given
+	done  sync.WaitGroup
+}
+
+const (
+	// journalHints bounds what waits: an inbox that finds it full waits with its next
+	// commit, after this one's view is published.
+	journalHints = 8192
+	// journalStep bounds one append, and so how many entries takeOver must look at.
+	journalStep = 512
+	// journalKept is how long entries can be read (architecture: 7 days).
+	journalKept = 7 * 24 * time.Hour
+	// journalTrim is how many entries an account gets between two looks for old ones.
+	journalTrim = 4096
+)
+
+func newJournal(store Store, now func() time.Time, log *slog.Logger) *journal {
+	return &journal{store: store, now: now, log: log, hints: make(chan []inbox.Public, journalHints), ends: map[account.ID]uint64{}}
+}
+
+// tell notes the events of a commit. They may not be changed afterwards.
+func (j *journal) tell(events []inbox.Public) { j.hints <- events }
+
+func (j *journal) start() { j.done.Go(j.run) }
+
+// stop takes what was told so far and ends.
+func (j *journal) stop() {
+	close(j.hints)
+	j.done.Wait()
+}
+
+func (j *journal) run() {
+	pending := map[account.ID][]inbox.Public{}
+	for events := range j.hints {
+		n := collect(pending, events)
+		for more := true; more && n < journalStep; {
+			select {
+			case events, open := <-j.hints:
+				if more = open; open {
+					n += collect(pending, events)
+				}
+			default:
+				more = false
+			}
+		}
+		for id, events := range pending {
+			j.take(id, events)
+			delete(pending, id)
+		}
+	}
+}
+
+func collect(pending map[account.ID][]inbox.Public, events []inbox.Public) int {
+	for _, e := range events {
+		pending[e.Account] = append(pending[e.Account], e)
+	}
+	return len(events)
+}
+
+// take appends events to the account's journal and removes their outbox rows. What fails
+// stays in the outbox and is taken over at the next start.
+func (j *journal) take(id account.ID, events []inbox.Public) {
+	for len(events) > 0 {
+		step := events[:min(len(events), journalStep)]
+		events = events[len(step):]
+		if err := j.append(id, step); err != nil {
+			j.log.Error("events stay in the outbox", "account", id, "events", len(step), "err", err)
+			delete(j.ends, id) // read again: the append may have happened
+			return
+		}
+	}
+}
+
+func (j *journal) append(id account.ID, events []inbox.Public) error {
+	end, known := j.ends[id]
+	if !known {
+		var err error
+		if end, err = j.store.JournalEnd(id); err != nil {
+			return err
+		}
+	}
+	if err := j.store.AppendJournal(id, end+1, events); err != nil {
+		return err
+	}
+	last := end + uint64(len(events))
+	j.ends[id] = last
+	if err := j.store.DropOutbox(events); err != nil || last/journalTrim == end/journalTrim {
+		return err
+	}
+	return j.store.TrimJournal(id, j.now().Add(-journalKept))
+}
+
+// takeOver moves what an earlier run left in the outbox, leaving out what its last step
+// had appended already.
+func (j *journal) takeOver() error {
+	for {
+		left, err := j.store.Outbox(journalStep)
+		if err != nil || len(left) == 0 {
+			return err
+		}
+		byAccount := map[account.ID][]inbox.Public{}
+		collect(byAccount, left)
+		for id, events := range byAccount {
+			if err := j.takeOverAccount(id, events); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (j *journal) takeOverAccount(id account.ID, events []inbox.Public) error {
+	type name struct {
+		address string
+		number  uint64
+	}
+	recent, err := j.store.RecentJournal(id, journalStep)
+	if err != nil {
+		return err
+	}
+	there := map[name]bool{}
+	for _, e := range recent {
+		there[name{e.Address, e.Number}] = true
+	}
+	var missing, twice []inbox.Public
+	for _, e := range events {
+		if there[name{e.Address, e.Number}] {
+			twice = append(twice, e)
+		} else {
+			missing = append(missing, e)
+		}
+	}
+	if err := j.store.DropOutbox(twice); err != nil || len(missing) == 0 {
+		return err
+	}
+	return j.append(id, missing)
+}

@@ -1,0 +1,182 @@
+package actors
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"inboxd/internal/fault"
+)
+
+// entity is one inbox or one account as its owner drives it. Only the owner's goroutine
+// calls it.
+type entity interface {
+	// load reads the state from the store, replacing whatever was in memory.
+	load() error
+	// decide decides cmd, applies its events to the state and collects their rows. The
+	// state is private: nothing of it is seen before commit and publish.
+	decide(cmd any) (any, error)
+	// commit makes the collected rows durable; without rows it does nothing.
+	commit() error
+	// publish shows the committed state.
+	publish()
+	// abandon drops the state and the rows collected, after a failure.
+	abandon()
+	// leave takes what was published out of sight; the entity is not used again.
+	leave()
+	// weight is the approximate number of bytes held.
+	weight() int64
+}
+
+// Bounds of a group: commands that queued up while a commit was in flight are decided
+// together and committed in one batch, each answered on its own.
+const (
+	groupCommands = 256
+	groupBytes    = 8 << 20
+)
+
+// owner is the actor of one entity, and the only writer of its rows.
+//
+// A group is decided on the private state command by command and becomes visible only
+// after its one commit. A crash before the commit returns loses the whole group, of which
+// nobody was answered; a crash after it loses answers only.
+type owner struct {
+	dir    *directory
+	slot   *slot
+	entity entity
+	log    *slog.Logger
+
+	seen   uint64 // posts received; meets slot.posted when nothing is on its way
+	loaded bool
+	group  []*request
+	bytes  int64
+
+	failures int       // loads and panics in a row
+	resting  time.Time // until then every command is refused
+}
+
+// Receive implements actor.Actor.
+func (o *owner) Receive(ctx actor.Context) {
+	switch msg := ctx.Message().(type) {
+	case *request:
+		o.seen++
+		o.take(msg)
+	case passivate:
+		o.seen++
+		if o.settle(); o.tryLeave() {
+			ctx.Stop(ctx.Self())
+		}
+	}
+}
+
+// take adds a request to the group and commits the group unless more is on its way.
+func (o *owner) take(r *request) {
+	o.group = append(o.group, r)
+	o.bytes += r.size
+	if o.seen < o.slot.posted.Load() && len(o.group) < groupCommands && o.bytes < groupBytes {
+		return
+	}
+	o.settle()
+}
+
+// settle decides, commits, publishes and answers the group.
+func (o *owner) settle() {
+	if len(o.group) == 0 {
+		return
+	}
+	group := o.group
+	err := o.run(group)
+	if fault.Is(err, fault.StorageFull) && len(group) > 1 {
+		// One command that needs room must not refuse those that make room.
+		for _, r := range group {
+			if err := o.run([]*request{r}); err != nil {
+				r.err = err
+			}
+		}
+		err = nil
+	}
+	for _, r := range group {
+		if err != nil {
+			r.answer, r.err = nil, err
+		}
+		r.reply <- reply{r.answer, r.err}
+	}
+	clear(o.group)
+	o.group, o.bytes = o.group[:0], 0
+	o.slot.weight.Store(o.dir.weigh(o.slot, o.entity.weight()))
+}
+
+// run takes a group through decide, commit and publish. An error means that none of the
+// group took effect as far as we know, and that the state must be loaded again.
+func (o *owner) run(group []*request) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			o.log.Error("owner panicked", "entity", o.slot.key, "err", fmt.Sprint(p), "stack", string(debug.Stack()))
+			err = o.fail(errors.New("panic in the rules"))
+		}
+	}()
+	if err := o.activate(); err != nil {
+		return err
+	}
+	for _, r := range group {
+		r.answer, r.err = o.entity.decide(r.cmd)
+	}
+	if err := o.entity.commit(); err != nil {
+		if fault.Is(err, fault.StorageFull) {
+			o.loaded = false
+			o.entity.abandon()
+			return err
+		}
+		return o.fail(err)
+	}
+	o.failures = 0
+	o.entity.publish()
+	return nil
+}
+
+// activate loads the state if it is not in memory, unless the last failure is too fresh.
+func (o *owner) activate() error {
+	if o.loaded {
+		return nil
+	}
+	if o.dir.now().Before(o.resting) {
+		return fault.New(fault.Unavailable, busySentence)
+	}
+	if err := o.entity.load(); err != nil {
+		return o.fail(err)
+	}
+	o.loaded = true
+	o.entity.publish()
+	return nil
+}
+
+// fail drops the state: whatever the disk holds is the truth, and it is read again after a
+// rest that doubles with each failure in a row, up to 10 s.
+func (o *owner) fail(err error) error {
+	o.loaded = false
+	o.entity.abandon()
+	o.failures++
+	o.resting = o.dir.now().Add(min(10*time.Millisecond<<min(o.failures, 12), 10*time.Second))
+	o.log.Error("owner failed", "entity", o.slot.key, "failures", o.failures, "err", err)
+	return fault.Wrap(fault.Unavailable, busySentence, err)
+}
+
+// tryLeave lets the owner leave memory if nothing is on its way to it. Under the gate, so
+// that a poster either counted itself before or sees gone.
+func (o *owner) tryLeave() bool {
+	o.slot.mu.Lock()
+	defer o.slot.mu.Unlock()
+	if o.slot.posted.Load() != o.seen {
+		return false
+	}
+	o.slot.gone = true
+	o.dir.remove(o.slot)
+	o.entity.leave()
+	return true
+}
+
+const busySentence = "The service is busy, try again in a moment"

@@ -1,0 +1,49 @@
+package actors
+
+import (
+	"time"
+
+	"github.com/puzpuzpuz/xsync/v4"
+
+	"inboxd/internal/account"
+)
+
+// principals maps the hash of a credential to who it speaks for. Account owners write it;
+// every request reads it, without a lock.
+type principals struct {
+	byHash *xsync.Map[account.Hash, *account.Principal]
+}
+
+// principalIdle is how long an unused principal stays in memory.
+const principalIdle = 15 * time.Minute
+
+func newPrincipals() *principals {
+	return &principals{byHash: xsync.NewMap[account.Hash, *account.Principal]()}
+}
+
+func (ps *principals) get(h account.Hash) *account.Principal {
+	p, _ := ps.byHash.Load(h)
+	return p
+}
+
+func (ps *principals) put(p *account.Principal) { ps.byHash.Store(p.Hash, p) }
+
+// revoke ends a principal for everybody who holds it.
+func (ps *principals) revoke(h account.Hash) {
+	if p, ok := ps.byHash.LoadAndDelete(h); ok {
+		p.Revoke()
+	}
+}
+
+// sweep drops principals that were not used since idle before now, and calls used for each
+// of the others.
+func (ps *principals) sweep(now time.Time, used func(*account.Principal)) {
+	edge := now.Add(-principalIdle).Unix()
+	ps.byHash.DeleteMatching(func(_ account.Hash, p *account.Principal) (bool, bool) {
+		if p.Used.Load() < edge {
+			return true, false
+		}
+		used(p)
+		return false, false
+	})
+}

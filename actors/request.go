@@ -1,0 +1,84 @@
+package actors
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"inboxd/internal/fault"
+)
+
+// request is a command on its way to an owner, with the place for its answer. answer and
+// err belong to the owner until it sends the reply.
+type request struct {
+	cmd    any
+	size   int64 // bytes that the command adds to a batch
+	answer any
+	err    error
+	reply  chan reply
+}
+
+type reply struct {
+	answer any
+	err    error
+}
+
+// passivate asks an owner to leave memory if nothing else is on its way to it.
+type passivate struct{}
+
+// pools keep what every command needs, for reuse. A request goes back only after its answer
+// was received; one whose sender gave up is left to the garbage collector, because the
+// owner may still write to it.
+type pools struct{ requests, timers sync.Pool }
+
+func (p *pools) request(cmd any, size int64) *request {
+	r, _ := p.requests.Get().(*request)
+	if r == nil {
+		r = &request{reply: make(chan reply, 1)}
+	}
+	r.cmd, r.size = cmd, size
+	return r
+}
+
+func (p *pools) timer(d time.Duration) *time.Timer {
+	t, _ := p.timers.Get().(*time.Timer)
+	if t == nil {
+		return time.NewTimer(d)
+	}
+	t.Reset(d)
+	return t
+}
+
+// How long a sender waits: stallCheck finds out early that the disk is full (hardening:
+// 452 and 507 within 1 s), patience is the end of waiting for anything else.
+const (
+	stallCheck = 800 * time.Millisecond
+	patience   = 30 * time.Second
+)
+
+// await waits for the answer to r, for ctx, or for the patience to end. A commit whose
+// sender gave up is unknown to that sender, never half done.
+func (r *request) await(ctx context.Context, p *pools, full func() bool) (any, error) {
+	timer := p.timer(stallCheck)
+	defer func() {
+		timer.Stop()
+		p.timers.Put(timer)
+	}()
+	for waited := time.Duration(0); ; {
+		select {
+		case got := <-r.reply:
+			r.cmd, r.answer, r.err = nil, nil, nil
+			p.requests.Put(r)
+			return got.answer, got.err
+		case <-ctx.Done():
+			return nil, fault.Wrap(fault.Unavailable, busySentence, ctx.Err())
+		case <-timer.C:
+			if waited += stallCheck; full() {
+				return nil, fault.New(fault.StorageFull, "The disk is full, try again later")
+			} else if waited >= patience {
+				return nil, fault.New(fault.Unavailable, busySentence)
+			}
+			timer.Reset(stallCheck)
+		}
+	}
+}

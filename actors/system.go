@@ -1,0 +1,208 @@
+package actors
+
+import (
+	"context"
+	crand "crypto/rand"
+	"encoding/binary"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/puzpuzpuz/xsync/v4"
+
+	"inboxd/internal/account"
+	"inboxd/internal/inbox"
+)
+
+// Options configures a System; the zero value works but for Store and Namespaces.
+type Options struct {
+	Store      Store
+	Namespaces inbox.Namespaces
+	Plans      account.Plans    // default account.DefaultPlans
+	NewPlan    account.PlanName // of a sign-up; default free
+	Memory     int64            // bytes of resident inboxes before the longest idle leave; default 512 MiB
+	IdleAfter  time.Duration    // an inbox unused for so long leaves memory; default 15 min
+	Admission  int64            // commands in flight before others are refused; default 20,000
+	SweepEvery time.Duration    // default 1 s
+
+	Now    func() time.Time // default time.Now
+	Random func([]byte)     // default crypto/rand
+	Logger *slog.Logger     // default slog.Default
+}
+
+func (o Options) withDefaults() Options {
+	if o.Plans == nil {
+		o.Plans = account.DefaultPlans()
+	}
+	if o.NewPlan == "" {
+		o.NewPlan = account.Free
+	}
+	if o.Memory <= 0 {
+		o.Memory = 512 << 20
+	}
+	if o.IdleAfter <= 0 {
+		o.IdleAfter = 15 * time.Minute
+	}
+	if o.Admission <= 0 {
+		o.Admission = 20_000
+	}
+	if o.SweepEvery <= 0 {
+		o.SweepEvery = time.Second
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Random == nil {
+		o.Random = func(b []byte) { _, _ = crand.Read(b) } // never fails since Go 1.24
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return o
+}
+
+// System is all actors of one node.
+type System struct {
+	Options
+	store      Store
+	engine     *actor.ActorSystem
+	inboxes    *directory
+	accounts   *directory
+	principals *principals
+	journal    *journal
+	retention  *retention
+	clock      *coarseClock
+	signUps    stripes
+
+	stop    chan struct{}
+	stopped sync.WaitGroup
+}
+
+// Start takes over what an earlier run left in the outbox and starts the supervisors. It
+// wakes no inbox.
+func Start(o Options) (*System, error) {
+	o = o.withDefaults()
+	s := &System{Options: o, store: o.Store, principals: newPrincipals(), clock: &coarseClock{}, stop: make(chan struct{})}
+	s.clock.set(o.Now())
+	s.engine = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
+		return slog.New(warnings{o.Logger.Handler()})
+	}))
+	s.journal = newJournal(o.Store, s.now, o.Logger)
+	if err := s.journal.takeOver(); err != nil {
+		return nil, err
+	}
+	s.inboxes = s.newDirectory(func(sl *slot) entity {
+		return &inboxEntity{slot: sl, store: o.Store, now: s.now, told: s.journal.tell}
+	})
+	s.accounts = s.newDirectory(func(sl *slot) entity {
+		return &accountEntity{id: account.ID([]byte(sl.key)), store: o.Store, now: s.now, plans: o.Plans, principals: s.principals}
+	})
+	s.retention = newRetention(s)
+	s.stopped.Go(s.sweepUntilStopped)
+	s.stopped.Go(func() { s.retention.run(s.stop) })
+	s.journal.start()
+	return s, nil
+}
+
+// stopPatience bounds how long Stop waits for owners.
+const stopPatience = 5 * time.Second
+
+// Stop ends the supervisors, lets every owner finish what was posted to it, and then lets
+// the journal take what is on its way. The callers of Do must have stopped before.
+func (s *System) Stop() {
+	close(s.stop)
+	s.stopped.Wait()
+	for _, d := range []*directory{s.inboxes, s.accounts} {
+		for end := time.Now().Add(stopPatience); d.slots.Size() > 0 && time.Now().Before(end); {
+			d.sweep(-time.Hour, 0)
+			time.Sleep(5 * time.Millisecond)
+		}
+	}
+	s.journal.stop()
+	s.engine.Shutdown()
+}
+
+// warnings passes on what the engine says from a warning up.
+type warnings struct{ slog.Handler }
+
+func (warnings) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
+
+func (s *System) newDirectory(make func(*slot) entity) *directory {
+	return &directory{
+		root: s.engine.Root, log: s.Logger, now: s.Now, full: s.store.Full, entity: make,
+		slots: xsync.NewMap[string, *slot](), limit: s.Admission, clock: s.clock,
+	}
+}
+
+// now is the time of a change: stored times are whole milliseconds in UTC.
+func (s *System) now() time.Time { return s.Now().UTC().Truncate(time.Millisecond) }
+
+// sweepUntilStopped moves the coarse clock on and lets idle owners leave memory. Uses of
+// credentials are written down once a minute.
+func (s *System) sweepUntilStopped() {
+	tick := time.NewTicker(s.SweepEvery)
+	defer tick.Stop()
+	for n := 1; ; n++ {
+		select {
+		case <-s.stop:
+			return
+		case <-tick.C:
+		}
+		s.clock.set(s.Now())
+		s.inboxes.sweep(s.IdleAfter, s.Memory)
+		s.accounts.sweep(s.IdleAfter, s.Memory/8)
+		if n%60 == 0 {
+			s.noteUses()
+		}
+	}
+}
+
+// noteUses writes down when credentials were last used, as far as that moved enough. A stop
+// does not: like a crash it forgets at most LastUsedStep.
+func (s *System) noteUses() {
+	now := s.now()
+	s.principals.sweep(now, func(p *account.Principal) {
+		at := time.Unix(p.Used.Load(), 0).UTC()
+		key := string(p.Account[:])
+		switch {
+		case p.Kind == account.KindSession:
+			if now.Add(account.SessionLife).Sub(p.ExpiresAt) > account.SessionStep {
+				s.accounts.tell(key, account.TouchSession{Hash: p.Hash})
+			}
+		case at.Sub(p.Noted()) >= account.LastUsedStep:
+			p.Note(at)
+			s.accounts.tell(key, account.TouchKey{ID: p.KeyID, At: at})
+		}
+	})
+}
+
+// Stats is a picture of the system for metrics.
+type Stats struct {
+	Inboxes, Accounts, Principals int
+	InboxBytes                    int64
+	Passivated                    int64 // owners that left memory since the start
+	InFlight                      int64
+	JournalWaiting                int
+}
+
+// Stats takes the picture.
+func (s *System) Stats() Stats {
+	return Stats{
+		Inboxes: s.inboxes.slots.Size(), Accounts: s.accounts.slots.Size(), Principals: s.principals.byHash.Size(),
+		Passivated: s.inboxes.left.Load() + s.accounts.left.Load(),
+		InboxBytes: s.inboxes.held.Load(), InFlight: s.inboxes.waiting.Load() + s.accounts.waiting.Load(),
+		JournalWaiting: len(s.journal.hints),
+	}
+}
+
+func (s *System) random64() uint64 {
+	var b [8]byte
+	s.Random(b[:])
+	return binary.LittleEndian.Uint64(b[:])
+}
+
+// ask hands cmd to an account's owner.
+func (s *System) ask(ctx context.Context, id account.ID, cmd any) (any, error) {
+	return s.accounts.do(ctx, string(id[:]), cmd, 0)
+}

@@ -1,0 +1,287 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+	"inboxd/internal/ingest"
+	"inboxd/internal/memstore"
+)
+
+var someone = account.NewID(time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC), [10]byte{1})
+
+// startSystem runs a system over store until the test ends.
+func startSystem(t testing.TB, store *memstore.Store, change func(*Options)) *System {
+	t.Helper()
+	o := Options{Store: store, Namespaces: inbox.Namespaces{Domain: "inbox.localhost", Plain: true}, Logger: slog.New(slog.DiscardHandler)}
+	if change != nil {
+		change(&o)
+	}
+	s, err := Start(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+	return s
+}
+
+func must[T any](t testing.TB) func(T, error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// until waits for what other goroutines bring about.
+func until(done func() bool) {
+	for !done() {
+		runtime.Gosched()
+	}
+}
+
+func makeInbox(t testing.TB, s *System, address string) {
+	t.Helper()
+	must[inbox.Answer](t)(s.Do(context.Background(), address, inbox.Create{Address: address, Account: someone, RetentionHours: 24, At: s.now()}))
+}
+
+func receive(text string) inbox.Receive {
+	return ingest.Read(ingest.Envelope{MailFrom: "s@example.test", RcptTo: []string{"x"}}, []byte("Subject: "+text+"\r\n\r\n"+text+"\r\n")).For("x")
+}
+
+func TestPassivationLosesNoCommand(t *testing.T) {
+	const inboxes, workers = 200, 16
+	operations := 100_000
+	if testing.Short() {
+		operations = 10_000
+	}
+	var store memstore.Store
+	s := startSystem(t, &store, func(o *Options) { o.SweepEvery = time.Hour })
+	for i := range inboxes {
+		makeInbox(t, s, fmt.Sprintf("i%d@inbox.localhost", i))
+	}
+	var done atomic.Int64
+	var sweeper, loads sync.WaitGroup
+	tick := make(chan struct{}, 1)
+	sweeper.Go(func() {
+		for range tick {
+			s.inboxes.sweep(time.Hour, 1) // over budget always: everybody is asked to leave
+		}
+	})
+	var got [inboxes]atomic.Int64
+	for w := range workers {
+		loads.Go(func() {
+			for n := range operations / workers {
+				i := (n*7 + w*13) % inboxes
+				address := fmt.Sprintf("i%d@inbox.localhost", i)
+				if done.Add(1)%500 == 0 {
+					select {
+					case tick <- struct{}{}:
+					default:
+					}
+				}
+				switch n % 5 {
+				case 0:
+					if _, err := s.Do(context.Background(), address, receive("x")); err != nil {
+						t.Error(err)
+					}
+					got[i].Add(1)
+				case 1, 2:
+					if v, err := s.View(context.Background(), address); err != nil || v.Address != address {
+						t.Error(v, err)
+					}
+				default:
+					if _, err := s.Do(context.Background(), address, inbox.MarkRead{ID: 1, Read: n%2 == 0}); err != nil && !fault.Is(err, fault.NotFound) {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	loads.Wait()
+	close(tick)
+	sweeper.Wait()
+	for i := range inboxes {
+		state := must[*inbox.State](t)(store.LoadInbox(fmt.Sprintf("i%d@inbox.localhost", i)))
+		if n := got[i].Load(); state.LastID != n || int64(len(state.Messages)) != n {
+			t.Errorf("inbox %d: %d receives answered, %d messages, last id %d", i, n, len(state.Messages), state.LastID)
+		}
+	}
+	if n := s.Stats().Passivated; n < 500 {
+		t.Errorf("only %d passivations: the test exercised nothing", n)
+	}
+	t.Logf("%d operations, %d passivations", operations, s.Stats().Passivated)
+}
+
+// gate blocks commits until it is opened.
+type gate struct{ in, open chan struct{} }
+
+func newGate() *gate { return &gate{make(chan struct{}, 1000), make(chan struct{})} }
+
+func (g *gate) wait(any) error {
+	g.in <- struct{}{}
+	<-g.open
+	return nil
+}
+
+func TestGroupCommit(t *testing.T) {
+	var store memstore.Store
+	s := startSystem(t, &store, nil)
+	makeInbox(t, s, "hot@inbox.localhost")
+	g := newGate()
+	store.Before = g.wait
+	before := store.Commits
+	var senders sync.WaitGroup
+	ids := make(chan int64, 101)
+	send := func() {
+		ids <- must[inbox.Answer](t)(s.Do(context.Background(), "hot@inbox.localhost", receive("x"))).ID
+	}
+	senders.Go(send)
+	<-g.in // the first commit is in flight
+	for range 100 {
+		senders.Go(send)
+	}
+	until(func() bool { return s.inboxes.resident([]byte("hot@inbox.localhost")).posted.Load() >= 102 })
+	if v := s.Resident([]byte("hot@inbox.localhost")); len(v.Messages) != 0 {
+		t.Errorf("%d messages are seen before their commit returned", len(v.Messages))
+	}
+	close(g.open)
+	senders.Wait()
+	if n := store.Commits - before; n > 3 {
+		t.Errorf("101 mails took %d commits; what waits is to be committed together", n)
+	}
+	seen := map[int64]bool{}
+	for range 101 {
+		seen[<-ids] = true
+	}
+	if len(seen) != 101 || len(s.Resident([]byte("hot@inbox.localhost")).Messages) != 101 {
+		t.Errorf("%d different ids, %d messages", len(seen), len(s.Resident([]byte("hot@inbox.localhost")).Messages))
+	}
+}
+
+func TestFailedCommitShowsNothing(t *testing.T) {
+	for name, before := range map[string]func(any) error{
+		"error": func(any) error { return fmt.Errorf("disk on fire") },
+		"panic": func(any) error { panic("bug") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var store memstore.Store
+			s := startSystem(t, &store, nil)
+			makeInbox(t, s, "a@inbox.localhost")
+			must[inbox.Answer](t)(s.Do(context.Background(), "a@inbox.localhost", receive("kept")))
+			store.Before = before
+			_, err := s.Do(context.Background(), "a@inbox.localhost", receive("lost"))
+			if !fault.Is(err, fault.Unavailable) || strings.Contains(err.(*fault.Error).Detail, "fire") {
+				t.Errorf("err %v", err)
+			}
+			store.Before = nil
+			if v := must[*inbox.View](t)(s.View(context.Background(), "a@inbox.localhost")); len(v.Messages) != 1 {
+				t.Errorf("%d messages after a failed commit", len(v.Messages))
+			}
+			for { // the owner rests for some milliseconds
+				answer, err := s.Do(context.Background(), "a@inbox.localhost", receive("next"))
+				if err == nil {
+					if answer.ID != 2 {
+						t.Errorf("id %d after 1", answer.ID)
+					}
+					return
+				}
+			}
+		})
+	}
+}
+
+func TestFullDiskRefusesMailOnly(t *testing.T) {
+	var store memstore.Store
+	s := startSystem(t, &store, nil)
+	makeInbox(t, s, "a@inbox.localhost")
+	must[inbox.Answer](t)(s.Do(context.Background(), "a@inbox.localhost", receive("one")))
+	store.SetFull(true)
+	if err := s.Accepts(context.Background(), "a@inbox.localhost"); !fault.Is(err, fault.StorageFull) {
+		t.Errorf("RCPT: %v", err)
+	}
+	if _, err := s.Do(context.Background(), "a@inbox.localhost", receive("two")); !fault.Is(err, fault.StorageFull) {
+		t.Errorf("mail: %v", err)
+	}
+	must[inbox.Answer](t)(s.Do(context.Background(), "a@inbox.localhost", inbox.DeleteMessage{ID: 1}))
+	store.SetFull(false)
+	if a := must[inbox.Answer](t)(s.Do(context.Background(), "a@inbox.localhost", receive("two"))); a.ID != 2 {
+		t.Errorf("id %d", a.ID)
+	}
+}
+
+func TestHangingCommitIsAnsweredWithinASecond(t *testing.T) {
+	var store memstore.Store
+	s := startSystem(t, &store, nil)
+	makeInbox(t, s, "a@inbox.localhost")
+	g := newGate()
+	store.Before = g.wait
+	store.SetFull(true)
+	began := time.Now()
+	_, err := s.Do(context.Background(), "a@inbox.localhost", receive("x"))
+	if took := time.Since(began); !fault.Is(err, fault.StorageFull) || took > time.Second {
+		t.Errorf("%v after %v", err, took)
+	}
+	close(g.open)
+}
+
+func TestAdmissionIsBounded(t *testing.T) {
+	var store memstore.Store
+	s := startSystem(t, &store, func(o *Options) { o.Admission = 8 })
+	makeInbox(t, s, "a@inbox.localhost")
+	g := newGate()
+	store.Before = g.wait
+	var senders sync.WaitGroup
+	for range 8 {
+		senders.Go(func() { _, _ = s.Do(context.Background(), "a@inbox.localhost", receive("x")) })
+	}
+	until(func() bool { return s.Stats().InFlight == 8 })
+	if _, err := s.Do(context.Background(), "a@inbox.localhost", receive("x")); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("the ninth: %v", err)
+	}
+	close(g.open)
+	senders.Wait()
+}
+
+func TestWaiterWakesOnMailAndOnPassivation(t *testing.T) {
+	var store memstore.Store
+	s := startSystem(t, &store, nil)
+	makeInbox(t, s, "a@inbox.localhost")
+	v := must[*inbox.View](t)(s.View(context.Background(), "a@inbox.localhost"))
+	changed := v.Superseded()
+	must[inbox.Answer](t)(s.Do(context.Background(), "a@inbox.localhost", receive("x")))
+	<-changed
+	v = must[*inbox.View](t)(s.View(context.Background(), "a@inbox.localhost"))
+	changed = v.Superseded()
+	s.inboxes.sweep(time.Hour, 1)
+	<-changed
+	if v = must[*inbox.View](t)(s.View(context.Background(), "a@inbox.localhost")); len(v.Messages) != 1 || v.Newest.Content == nil {
+		t.Errorf("after coming back: %d messages, newest %v", len(v.Messages), v.Newest)
+	}
+}
+
+func TestUnknownAddressCostsNoActor(t *testing.T) {
+	var store memstore.Store
+	s := startSystem(t, &store, nil)
+	if _, err := s.View(context.Background(), "nobody@inbox.localhost"); !fault.Is(err, fault.NoInbox) {
+		t.Error(err)
+	}
+	if err := s.Accepts(context.Background(), "nobody@inbox.localhost"); !fault.Is(err, fault.NoInbox) {
+		t.Error(err)
+	}
+	if n := s.inboxes.slots.Size(); n != 0 {
+		t.Errorf("%d slots", n)
+	}
+}

@@ -1,0 +1,162 @@
+// Package archtest holds who may import whom. It knows the project's folders only; a new
+// package does not pass until it is listed here with its reason to exist.
+package archtest
+
+import (
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// allowed lists, for each package, which packages of the project it may import.
+var allowed = map[string][]string{
+	"internal/fault":     {},
+	"internal/partition": {},
+	"internal/message":   {},
+	"internal/otp":       {},
+	"internal/account":   {"internal/fault", "internal/partition"},
+	"internal/inbox":     {"internal/account", "internal/fault", "internal/message"},
+	"internal/ingest":    {"internal/inbox", "internal/message", "internal/otp"},
+	"internal/memstore":  {"internal/account", "internal/fault", "internal/inbox", "internal/partition"},
+	"internal/archtest":  {},
+
+	// The adapters import the rules and never each other.
+	"persist": {"internal/account", "internal/fault", "internal/inbox", "internal/message", "internal/partition"},
+	"actors":  {"internal/account", "internal/fault", "internal/inbox", "internal/ingest", "internal/partition"},
+	"http":    {"internal/account", "internal/fault", "internal/inbox", "internal/message"},
+	"smtp":    {"internal/fault"},
+
+	"cmd/inboxd": {"actors", "http", "persist", "smtp", "internal/account", "internal/fault", "internal/inbox", "internal/ingest"},
+
+	// The bench meets the server as a stranger: over its public surfaces.
+	"bench":           {},
+	"cmd/inbox-bench": {"bench"},
+}
+
+// homes gives each third-party module the one place that may import it.
+var homes = map[string][]string{
+	"github.com/asynkron/protoactor-go":       {"actors"},
+	"github.com/cockroachdb/pebble/v2":        {"persist"},
+	"github.com/fxamacker/cbor/v2":            {"persist"},
+	"github.com/valyala/fasthttp":             {"http", "bench", "cmd/inboxd"}, // cmd adapts the metrics handler
+	"github.com/fasthttp/router":              {"http"},
+	"github.com/go-json-experiment/json":      {"http", "bench"},
+	"github.com/emersion/go-smtp":             {"smtp"},
+	"github.com/zeebo/xxh3":                   {"internal/partition", "actors", "persist"},
+	"github.com/puzpuzpuz/xsync/v4":           {"actors", "http", "smtp"},
+	"github.com/alecthomas/kong":              {"cmd/inboxd", "cmd/inbox-bench"},
+	"github.com/pelletier/go-toml/v2":         {"cmd/inboxd"},
+	"github.com/prometheus/client_golang":     {"cmd/inboxd"},
+	"github.com/HdrHistogram/hdrhistogram-go": {"bench"},
+	"golang.org/x/crypto":                     {"internal/account"},
+	"golang.org/x/net":                        {"internal/inbox", "internal/message", "internal/otp", "smtp"},
+	"golang.org/x/text":                       {"internal/message", "internal/otp", "http", "smtp"},
+	"golang.org/x/sys":                        {"persist", "http", "smtp", "bench"},
+	"golang.org/x/time":                       {"http", "smtp"},
+}
+
+type goPackage struct {
+	Dir, ImportPath string
+	Imports         []string
+	GoFiles         []string
+}
+
+func list(t *testing.T) []goPackage {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=Dir,ImportPath,Imports,GoFiles", "inboxd/...")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []goPackage
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p goPackage
+		if err := d.Decode(&p); err == io.EOF {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}
+
+func TestImports(t *testing.T) {
+	for _, p := range list(t) {
+		name := strings.TrimPrefix(p.ImportPath, "inboxd/")
+		may, known := allowed[name]
+		if !known {
+			t.Errorf("%s is not in the list: say what it may import", name)
+			continue
+		}
+		for _, imported := range p.Imports {
+			if own, ok := strings.CutPrefix(imported, "inboxd/"); ok {
+				if !slices.Contains(may, own) {
+					t.Errorf("%s imports %s", name, own)
+				}
+			} else if strings.Contains(strings.Split(imported, "/")[0], ".") {
+				checkHome(t, name, imported)
+			}
+		}
+	}
+}
+
+func checkHome(t *testing.T, name, imported string) {
+	t.Helper()
+	for module, places := range homes {
+		if imported == module || strings.HasPrefix(imported, module+"/") {
+			if !slices.Contains(places, name) {
+				t.Errorf("%s imports %s, whose home is %v", name, imported, places)
+			}
+			return
+		}
+	}
+	t.Errorf("%s imports %s, which has no home in the list", name, imported)
+}
+
+func TestEveryPackageSaysWhatItIs(t *testing.T) {
+	for _, p := range list(t) {
+		if len(p.GoFiles) > 0 && !documented(t, p) {
+			t.Errorf("%s has no package comment", p.ImportPath)
+		}
+	}
+}
+
+func documented(t *testing.T, p goPackage) bool {
+	t.Helper()
+	for _, file := range p.GoFiles {
+		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, file), nil, parser.ParseComments|parser.PackageClauseOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if docOf(f) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+func docOf(f *ast.File) string { return f.Doc.Text() }
+
+// TestRulesAreFreeOfFrameworks holds for what the rules reach, not only what they name.
+func TestRulesAreFreeOfFrameworks(t *testing.T) {
+	for _, rules := range []string{"inboxd/internal/inbox", "inboxd/internal/account", "inboxd/internal/otp", "inboxd/internal/ingest"} {
+		out, err := exec.Command("go", "list", "-deps", rules).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, dep := range strings.Fields(string(out)) {
+			for _, framework := range []string{"protoactor-go", "cockroachdb/pebble", "valyala/fasthttp", "emersion/go-smtp", "net/http"} {
+				if strings.Contains(dep, framework) {
+					t.Errorf("%s reaches %s", rules, dep)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,94 @@
+// Package ingest turns raw mail into the command that an inbox receives: it parses the
+// message and looks for a code. It runs on the goroutine of the session that brought the
+// mail, never inside an actor; a parser that panics costs nothing but that mail's parsed
+// form. It refuses to know sessions, actors and the disk.
+package ingest
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"inboxd/internal/inbox"
+	"inboxd/internal/message"
+	"inboxd/internal/otp"
+)
+
+// Envelope is who sent the mail and whom it is for (RFC 5321).
+type Envelope struct {
+	MailFrom string   // empty for the null sender
+	RcptTo   []string // canonical, with their tags
+	// TraceLen is how many bytes on top of the mail are this node's own trace fields. They
+	// differ each time the mail is offered.
+	TraceLen int
+}
+
+// Mail is one mail, read once for all its recipients.
+type Mail struct {
+	From    message.Mailbox
+	Subject string
+	Content *inbox.Content
+	Raw     []byte
+	Digest  inbox.Digest // zero for a single recipient
+}
+
+// Read parses raw. It always succeeds: what can't be read is marked as degraded.
+func Read(env Envelope, raw []byte) Mail {
+	content := read(raw)
+	m := Mail{Content: content, Raw: raw}
+	// Lists keep these long after the document, whose header strings share one block.
+	m.Subject = strings.Clone(content.Doc.Subject)
+	m.From = message.Mailbox{Email: strings.Clone(content.Doc.From.Email), Name: strings.Clone(content.Doc.From.Name)}
+	if m.From.Email == "" {
+		m.From.Email = strings.ToValidUTF8(env.MailFrom, "\uFFFD")
+	}
+	if len(env.RcptTo) > 1 {
+		m.Digest = digest(env, raw)
+	}
+	return m
+}
+
+// For is the command that delivers the mail to one recipient.
+func (m Mail) For(rcpt string) inbox.Receive {
+	return inbox.Receive{From: m.From, EnvelopeTo: rcpt, Subject: m.Subject, Content: m.Content, Raw: m.Raw, Digest: m.Digest}
+}
+
+func read(raw []byte) (content *inbox.Content) {
+	defer func() {
+		if p := recover(); p != nil {
+			slog.Error("the parser panicked; the mail is kept raw", "size", len(raw), "err", fmt.Sprint(p))
+			content = &inbox.Content{Doc: message.Document{Degraded: true}}
+		}
+	}()
+	failpoint(raw)
+	doc := message.Parse(raw)
+	return &inbox.Content{Doc: *doc, OTP: code(doc)}
+}
+
+func code(doc *message.Document) inbox.OTP {
+	in := otp.Input{Subject: doc.Subject, Links: doc.Links}
+	if !doc.TextFromHTML {
+		in.Text = doc.Text
+	}
+	if doc.HasHTML {
+		in.Visible = message.VisibleText(doc.HTML)
+		in.Preview = message.PreviewText(doc.HTML)
+	}
+	r := otp.Find(in)
+	return inbox.OTP{
+		Code: r.Code, Confidence: r.Confidence, Source: string(r.Source), Origin: r.Origin,
+		Candidates: r.Candidates, VerificationLink: r.VerificationLink,
+	}
+}
+
+// digest recognises the same mail offered again: same sender, same recipients, same bytes
+// from the sender.
+func digest(env Envelope, raw []byte) inbox.Digest {
+	h := sha256.New()
+	rcpts := slices.Sorted(slices.Values(env.RcptTo))
+	fmt.Fprintf(h, "%q %q\n", env.MailFrom, rcpts)
+	h.Write(raw[env.TraceLen:])
+	return inbox.Digest(h.Sum(nil))
+}
