@@ -1,0 +1,333 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// TestMain lets the test binary stand in for the two programs that the loads start: called
+// with "serve" it is the fake server, with "constant" the constant answer.
+func TestMain(m *testing.M) {
+	if len(os.Args) < 2 || os.Args[1] != "serve" && os.Args[1] != "constant" {
+		_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // a child under -race sleeps a second at its end
+		os.Exit(m.Run())
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	serve := serveFake
+	if os.Args[1] == "constant" {
+		serve = serveConstant
+	}
+	if err := serve(ctx, os.Args[2:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func serveConstant(ctx context.Context, args []string) error {
+	f := flag.NewFlagSet("constant", flag.ExitOnError)
+	addr, size := f.String("http", "", ""), f.Int("size", 0, "")
+	_ = f.Parse(args)
+	return Constant(ctx, *addr, *size, os.Stdout)
+}
+
+// serveFake runs the fake with the flags of inboxd serve, and some of its own that make it
+// wrong in one way each.
+func serveFake(ctx context.Context, args []string) error {
+	f := flag.NewFlagSet("serve", flag.ExitOnError)
+	data := f.String("data", "", "")
+	for _, known := range []string{"http", "smtp", "default-plan", "namespace", "signup", "smtp-max-conns-per-ip"} {
+		f.String(known, "", "")
+	}
+	fake := &fake{inboxes: map[string]*fakeInbox{}, changed: make(chan struct{})}
+	f.BoolVar(&fake.loseMail, "fake-lose-mail", false, "answer 250 and forget every tenth mail")
+	f.BoolVar(&fake.wrongCode, "fake-wrong-code", false, "show another code than was sent")
+	_ = f.Parse(args)
+	if err := fake.open(*data); err != nil {
+		return err
+	}
+	return fake.run(ctx)
+}
+
+// fake is the smallest server that keeps the public contract of the calls the loads make.
+type fake struct {
+	loseMail, wrongCode bool
+
+	mu      sync.Mutex
+	order   []string
+	inboxes map[string]*fakeInbox
+	journal *os.File
+	changed chan struct{} // closed and replaced at each mail
+	taken   int
+}
+
+type fakeInbox struct {
+	key   string
+	codes []string // id of a message is its place, from 1
+}
+
+// fakeRecord is a line of the journal: an inbox, or a mail when it has a code.
+type fakeRecord struct{ Address, Key, Code string }
+
+func (f *fake) open(dir string) (err error) {
+	if err = os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f.journal, err = os.OpenFile(filepath.Join(dir, "journal"), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	for d := json.NewDecoder(f.journal); ; {
+		var r fakeRecord
+		if err := d.Decode(&r); err != nil {
+			return nil
+		}
+		f.apply(r)
+	}
+}
+
+func (f *fake) apply(r fakeRecord) {
+	if r.Code == "" {
+		f.inboxes[r.Address] = &fakeInbox{key: r.Key}
+		f.order = append(f.order, r.Address)
+		return
+	}
+	f.inboxes[r.Address].codes = append(f.inboxes[r.Address].codes, r.Code)
+}
+
+func (f *fake) commit(r fakeRecord) {
+	line, _ := json.Marshal(r)
+	_, _ = f.journal.Write(append(line, '\n'))
+	f.apply(r)
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+func (f *fake) run(ctx context.Context) error {
+	web, err1 := net.Listen("tcp", "127.0.0.1:0")
+	mail, err2 := net.Listen("tcp", "127.0.0.1:0")
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	go func() { _ = fasthttp.Serve(web, f.serveHTTP) }()
+	go func() {
+		for {
+			c, err := mail.Accept()
+			if err != nil {
+				return
+			}
+			go f.serveSMTP(c)
+		}
+	}()
+	fmt.Fprintln(os.Stderr, "a line of log")
+	fmt.Printf("some other line\ninboxd ready http=%s smtp=%s\n", web.Addr(), mail.Addr())
+	<-ctx.Done()
+	return errors.Join(web.Close(), mail.Close())
+}
+
+func (f *fake) serveHTTP(ctx *fasthttp.RequestCtx) {
+	path, key := string(ctx.Path()), string(ctx.Request.Header.Peek("X-API-Key"))
+	answer := func(status int, body any) {
+		b, _ := json.Marshal(body)
+		ctx.SetStatusCode(status)
+		ctx.SetContentType("application/json")
+		ctx.SetBody(b)
+	}
+	switch {
+	case path == "/api/auth/signup":
+		answer(201, map[string]string{"session_token": "svc_sess_" + strconv.Itoa(os.Getpid())})
+	case path == "/api/keys" && strings.HasPrefix(string(ctx.Request.Header.Peek("Authorization")), "Bearer svc_sess_"):
+		answer(201, map[string]string{"key": fmt.Sprint("svc_live_", time.Now().UnixNano())})
+	case !strings.HasPrefix(key, "svc_live_"):
+		answer(401, map[string]string{"detail": "A valid API key is required"})
+	case path == "/api/v1/inboxes" && ctx.IsPost():
+		var in struct{ Prefix string }
+		_ = json.Unmarshal(ctx.PostBody(), &in)
+		answer(f.create(in.Prefix+"@inbox.localhost", key))
+	case path == "/api/v1/inboxes":
+		answer(200, f.list(key, string(ctx.QueryArgs().Peek("cursor"))))
+	case strings.HasSuffix(path, "/latest"):
+		address := strings.TrimSuffix(strings.TrimPrefix(path, "/api/v1/inboxes/"), "/latest")
+		after, _ := ctx.QueryArgs().GetUint("after")
+		wait, _ := ctx.QueryArgs().GetUint("wait")
+		answer(f.latest(address, key, max(after, 0), time.Duration(max(wait, 0))*time.Second))
+	default:
+		answer(404, map[string]string{"detail": "No such path"})
+	}
+}
+
+func (f *fake) create(address, key string) (int, any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.inboxes[address] != nil {
+		return 400, map[string]string{"detail": "The address " + address + " is taken"}
+	}
+	f.commit(fakeRecord{Address: address, Key: key})
+	return 201, map[string]any{"address": address, "api_key": nil}
+}
+
+// fakePage is smaller than what is asked for, so that every listing takes several pages.
+const fakePage = 7
+
+func (f *fake) list(key, cursor string) any {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	from, _ := strconv.Atoi(cursor)
+	items, next := []any{}, any(nil)
+	for i := from; i < len(f.order); i++ {
+		if len(items) == fakePage {
+			next = strconv.Itoa(i)
+			break
+		}
+		if in := f.inboxes[f.order[i]]; in.key == key {
+			items = append(items, map[string]any{"address": f.order[i], "message_count": len(in.codes)})
+		}
+	}
+	return map[string]any{"inboxes": items, "next_cursor": next}
+}
+
+func (f *fake) latest(address, key string, after int, wait time.Duration) (int, any) {
+	for end := time.After(wait); ; {
+		f.mu.Lock()
+		in, changed := f.inboxes[address], f.changed
+		if in == nil || in.key != key {
+			f.mu.Unlock()
+			return 403, map[string]string{"detail": "No inbox " + address + " for this API key"}
+		}
+		id := len(in.codes)
+		var email any
+		if id > after {
+			email = map[string]any{"id": id, "otp_code": f.shown(in.codes[id-1])}
+		}
+		f.mu.Unlock()
+		if email != nil || wait == 0 {
+			return 200, map[string]any{"email": email}
+		}
+		select {
+		case <-changed:
+		case <-end:
+			return 200, map[string]any{"email": nil}
+		}
+	}
+}
+
+func (f *fake) shown(code string) string {
+	if f.wrongCode {
+		return "999999"
+	}
+	return code
+}
+
+var fakeCode = regexp.MustCompile(`code is (\d{6})`)
+
+// serveSMTP is strict where a pipelining client could go wrong: one reply per command, and
+// unknown recipients are refused.
+func (f *fake) serveSMTP(c net.Conn) {
+	defer c.Close()
+	r := bufio.NewReader(c)
+	say := func(s string) { _, _ = io.WriteString(c, s+"\r\n") }
+	say("220 fake ESMTP")
+	to := ""
+	for {
+		line, err := r.ReadString('\n')
+		if err != nil {
+			return
+		}
+		verb, rest, _ := strings.Cut(strings.TrimSuffix(line, "\r\n"), " ")
+		switch verb {
+		case "EHLO":
+			say("250-fake\r\n250-PIPELINING\r\n250 8BITMIME")
+		case "RCPT":
+			to = strings.Trim(strings.TrimPrefix(rest, "TO:"), "<>")
+			if !f.knows(to) {
+				to = ""
+				say("550 5.1.1 no such inbox")
+				continue
+			}
+			say("250 ok")
+		case "DATA":
+			if to == "" {
+				say("503 5.5.1 no recipient")
+				continue
+			}
+			say("354 go ahead")
+			say(f.take(r, to))
+			to = ""
+		case "HELO", "MAIL", "RSET":
+			say("250 ok")
+		case "QUIT":
+			say("221 bye")
+			return
+		default:
+			say("500 5.5.2 " + verb)
+		}
+	}
+}
+
+func (f *fake) knows(address string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.inboxes[address] != nil
+}
+
+func (f *fake) take(r *bufio.Reader, to string) (reply string) {
+	var mail strings.Builder
+	for {
+		line, err := r.ReadString('\n')
+		if err != nil {
+			return "451 4.3.0 cut short"
+		}
+		if line == ".\r\n" {
+			break
+		}
+		mail.WriteString(line)
+	}
+	code := "none"
+	if m := fakeCode.FindStringSubmatch(mail.String()); m != nil {
+		code = m[1]
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.taken++; !f.loseMail || f.taken%10 != 0 {
+		f.commit(fakeRecord{Address: to, Code: code})
+	}
+	return "250 2.0.0 kept"
+}
+
+// fakeBed is a bed on the fake, started the way the real server is.
+func fakeBed(t *testing.T, serveArgs ...string) *Bed {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bed, err := Prepare(t.Context(), "inbox-bench test",
+		ServerOptions{Inboxd: self, ServeArgs: serveArgs, Dir: t.TempDir(), Accounts: 2, Commit: "abc"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := bed.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return bed
+}

@@ -1,0 +1,245 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// IngestOptions shape the load of incoming mail. The tags are for the command line.
+type IngestOptions struct {
+	Messages  int     `help:"Mails a turn, each to an inbox of its own." default:"10000"`
+	Size      int     `help:"Bytes of a mail." default:"2048"`
+	Sessions  []int   `help:"Parallel SMTP sessions of smtp-source." default:"1,8,32,64"`
+	Hot       int     `help:"Sessions that all write to one inbox; 0 leaves this out." default:"32"`
+	Pipelined []int   `help:"Sessions of our own pipelined loader." default:"1,32"`
+	Rounds    int     `help:"Turns each target gets." default:"3"`
+	Rate      float64 `help:"Mails a second for the pipelined loader instead of as many as possible."`
+	NoSource  bool    `help:"Leave smtp-source out."`
+}
+
+// Bounds of one inbox and one machine: a turn of the hot variant must fit into one inbox's
+// quota, and every turn into memory and patience.
+const (
+	maxHot      = 9_000
+	maxMessages = 200_000
+	maxSessions = 500
+	diskTurn    = 500 * time.Millisecond
+	sampleSize  = 100 // inboxes whose newest mail is read after a pipelined turn
+)
+
+// ingestRun is what the variants share.
+type ingestRun struct {
+	bed     *Bed
+	opts    IngestOptions
+	source  string // path of smtp-source
+	sink    string // address of smtp-sink
+	token   string // local part of all recipients, after the number
+	inboxes []Inbox
+	probe   *diskProbe
+
+	accepted int64 // mails the server said 250 to, over all variants
+	codes    int   // codes given out by the pipelined loader
+}
+
+// Ingest measures accepted mails per second beside smtp-sink, and a single session beside
+// the disk's own fdatasync; then it asks the API whether what was accepted is stored.
+func Ingest(ctx context.Context, bed *Bed, opts IngestOptions) error {
+	if err := opts.check(); err != nil {
+		return err
+	}
+	run, stop, err := prepareIngest(ctx, bed, opts)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	opts.describe(bed.Report)
+	if !opts.NoSource {
+		for _, s := range opts.Sessions {
+			if err := run.fromSource(ctx, s); err != nil {
+				return err
+			}
+		}
+		if err := run.hot(ctx); err != nil {
+			return err
+		}
+	}
+	for _, s := range opts.Pipelined {
+		if err := run.pipelined(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o IngestOptions) check() error {
+	if o.Messages > maxMessages {
+		return fmt.Errorf("--messages: at most %d", maxMessages)
+	}
+	for _, s := range slices.Concat(o.Sessions, o.Pipelined) {
+		if s < 1 || s > maxSessions {
+			return fmt.Errorf("sessions: 1 to %d, not %d", maxSessions, s)
+		}
+	}
+	return atLeastOne(map[string]int{"--messages": o.Messages, "--size": o.Size, "--rounds": o.Rounds})
+}
+
+func (o IngestOptions) describe(r *Report) {
+	r.Load["messages"], r.Load["bytes"], r.Load["rounds"], r.Load["rate"] = o.Messages, o.Size, o.Rounds, o.Rate
+	r.Notes = append(r.Notes, "smtp-source greets with HELO and does not pipeline; our loader sends MAIL, RCPT and DATA in one write.")
+}
+
+// prepareIngest starts the limit, creates the inboxes and opens the disk probe. The returned
+// function stops and removes them.
+func prepareIngest(ctx context.Context, bed *Bed, opts IngestOptions) (*ingestRun, func(), error) {
+	run := &ingestRun{bed: bed, opts: opts, token: "m" + runToken()}
+	var err error
+	if !opts.NoSource {
+		if run.source, err = lookPostfix(smtpSource); err != nil {
+			return nil, nil, err
+		}
+	}
+	sink, addr, err := startSink(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	run.sink = addr
+	if run.inboxes, err = run.numbered(ctx, opts.Messages); err == nil {
+		run.probe, err = openProbe(bed.dir)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, sink.kill())
+	}
+	return run, func() { _ = run.probe.Close(); _ = sink.kill() }, nil
+}
+
+// numbered creates the recipients that smtp-source -N counts through: 1<token>, 2<token>...
+// They must share one domain, because smtp-source changes nothing else.
+func (r *ingestRun) numbered(ctx context.Context, n int) ([]Inbox, error) {
+	inboxes, err := createInboxes(ctx, r.bed.Server.HTTP, r.bed.Keys, n, setUpConns,
+		func(i int) string { return strconv.Itoa(i+1) + r.token })
+	if err != nil {
+		return nil, err
+	}
+	for i, in := range inboxes {
+		if want := strconv.Itoa(i+1) + r.token + "@" + domainOf(inboxes[0].Address); in.Address != want {
+			return nil, fmt.Errorf("inbox %s came out as %s; the server must run with --namespace plain", want, in.Address)
+		}
+	}
+	return inboxes, nil
+}
+
+// fromSource lets smtp-source deliver one mail to each inbox. With one session the disk takes
+// part: that figure is bound by how fast it syncs.
+func (r *ingestRun) fromSource(ctx context.Context, sessions int) error {
+	load := sourceLoad{sessions: sessions, mails: r.opts.Messages, size: r.opts.Size,
+		to: r.token + "@" + domainOf(r.inboxes[0].Address), numbered: true}
+	sides := r.sourceSides(func(int) sourceLoad { return load })
+	if sessions == 1 {
+		sides = append(sides, r.diskSide())
+	}
+	return r.compare(ctx, fmt.Sprintf("smtp-source s=%d", sessions), sides)
+}
+
+// hot lets many sessions write to one inbox, a fresh one each round, so that the quota of an
+// inbox never ends a run.
+func (r *ingestRun) hot(ctx context.Context) error {
+	if r.opts.Hot == 0 {
+		return nil
+	}
+	inboxes, err := createInboxes(ctx, r.bed.Server.HTTP, r.bed.Keys, r.opts.Rounds, 1,
+		func(i int) string { return "hot" + strconv.Itoa(i) + r.token })
+	if err != nil {
+		return err
+	}
+	sides := r.sourceSides(func(round int) sourceLoad {
+		return sourceLoad{sessions: r.opts.Hot, mails: min(r.opts.Messages, maxHot), size: r.opts.Size, to: inboxes[round].Address}
+	})
+	return r.compare(ctx, fmt.Sprintf("smtp-source hot s=%d", r.opts.Hot), sides)
+}
+
+func (r *ingestRun) sourceSides(load func(round int) sourceLoad) []Side {
+	side := func(target, addr string) Side {
+		return Side{target, func(ctx context.Context, round int) (Round, error) {
+			l := load(round)
+			l.addr = addr
+			return l.run(ctx, r.source)
+		}}
+	}
+	return []Side{side("inboxd", r.bed.Server.SMTP), side("smtp-sink", r.sink)}
+}
+
+func (r *ingestRun) diskSide() Side {
+	return Side{"fdatasync", func(ctx context.Context, _ int) (Round, error) { return r.probe.run(ctx, diskTurn) }}
+}
+
+// pipelined lets our own loader deliver sign-in mails. After each turn a sample of the
+// inboxes must show the code of that turn.
+func (r *ingestRun) pipelined(ctx context.Context, sessions int) error {
+	sessions = min(sessions, r.opts.Messages)
+	name := fmt.Sprintf("pipelined s=%d", sessions)
+	load := mailLoad{sessions: sessions, mails: r.opts.Messages, size: r.opts.Size, rate: r.opts.Rate, to: addresses(r.inboxes)}
+	ours := Side{"inboxd", func(ctx context.Context, turn int) (Round, error) {
+		l := load
+		l.addr, l.first = r.bed.Server.SMTP, r.codes
+		r.codes += l.mails
+		round, err := l.run(ctx)
+		if err != nil {
+			return round, err
+		}
+		return round, r.checkCodes(ctx, fmt.Sprintf("codes sampled in %s, round %d", name, turn+1), l)
+	}}
+	sink := Side{"smtp-sink", func(ctx context.Context, _ int) (Round, error) {
+		l := load
+		l.addr = r.sink
+		return l.run(ctx)
+	}}
+	sides := []Side{ours, sink}
+	if sessions == 1 {
+		sides = append(sides, r.diskSide())
+	}
+	return r.compare(ctx, name, sides)
+}
+
+// compare lets the sides take turns, and then asks the API whether every mail that the
+// server took since the beginning is there.
+func (r *ingestRun) compare(ctx context.Context, name string, sides []Side) error {
+	results, err := Alternate(ctx, name, r.opts.Rounds, sides...)
+	if err != nil {
+		return err
+	}
+	r.bed.Report.compare(results)
+	r.accepted += results[0].Count
+	stored, err := storedMails(ctx, r.bed.Server.HTTP, r.bed.Keys)
+	if err != nil {
+		return err
+	}
+	r.bed.Report.Checks = append(r.bed.Report.Checks, Check{"stored after " + name, r.accepted, stored})
+	return nil
+}
+
+// checkCodes reads the newest mail of a sample of the inboxes.
+func (r *ingestRun) checkCodes(ctx context.Context, name string, load mailLoad) error {
+	sample := min(sampleSize, load.mails)
+	var right int64
+	for n := range sample {
+		i := n * load.mails / sample
+		a, err := dialAPI(ctx, r.bed.Server.HTTP, r.inboxes[i].Key)
+		if err != nil {
+			return err
+		}
+		email, err := a.latest(ctx, r.inboxes[i].Address)
+		a.Close()
+		if err != nil {
+			return err
+		}
+		if email.code() == load.code(i) {
+			right++
+		}
+	}
+	r.bed.Report.Checks = append(r.bed.Report.Checks, Check{name, int64(sample), right})
+	return nil
+}

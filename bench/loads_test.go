@@ -1,0 +1,203 @@
+package bench
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+func smallPoll() PollOptions {
+	return PollOptions{Inboxes: 20, Connections: 3, Duration: 200 * time.Millisecond, Rounds: 2}
+}
+
+func TestPollComparesWithTheConstantAnswer(t *testing.T) {
+	bed := fakeBed(t)
+	opts := smallPoll()
+	if err := Poll(t.Context(), bed, opts); err != nil {
+		t.Fatal(err)
+	}
+	r := bed.Report
+	if err := r.Err(); err != nil {
+		t.Error(err)
+	}
+	if len(r.Results) != 2 || len(r.Ratios) != 1 || len(r.Ratios[0].Rounds) != 2 || r.Ratios[0].Median <= 0 {
+		t.Fatalf("%+v", r)
+	}
+	for _, res := range r.Results {
+		if res.Count == 0 || res.Latency == nil || res.Latency.P50 <= 0 || len(res.Rounds) != 2 {
+			t.Errorf("%+v", res)
+		}
+	}
+}
+
+func TestPollWithRateSendsThatMany(t *testing.T) {
+	bed := fakeBed(t)
+	opts := smallPoll()
+	opts.Rate = 100
+	if err := Poll(t.Context(), bed, opts); err != nil {
+		t.Fatal(err)
+	}
+	for _, res := range bed.Report.Results {
+		if n := res.Count + res.Unsent; n < 18 || n > 24 { // 100/s for 0.2 s, both rounds
+			t.Errorf("%s: %d requests planned", res.Target, n)
+		}
+	}
+}
+
+func TestPollFindsWrongCodes(t *testing.T) {
+	bed := fakeBed(t, "--fake-wrong-code")
+	if err := Poll(t.Context(), bed, smallPoll()); err != nil {
+		t.Fatal(err)
+	}
+	if err := bed.Report.Err(); err == nil || !strings.Contains(err.Error(), `code "999999"`) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestPollByWrk(t *testing.T) {
+	if _, err := exec.LookPath("wrk"); err != nil {
+		t.Skip("wrk is not installed (Debian package wrk)")
+	}
+	bed := fakeBed(t)
+	opts := smallPoll()
+	opts.Wrk, opts.Rounds = true, 1
+	if err := Poll(t.Context(), bed, opts); err != nil {
+		t.Fatal(err)
+	}
+	if err := bed.Report.Err(); err != nil || len(bed.Report.Ratios) != 2 {
+		t.Errorf("%+v, %v", bed.Report.Ratios, err)
+	}
+}
+
+func needPostfix(t *testing.T) {
+	t.Helper()
+	for _, name := range []string{smtpSource, smtpSink} {
+		if _, err := lookPostfix(name); err != nil {
+			t.Skip(err)
+		}
+	}
+}
+
+func TestIngestAllVariants(t *testing.T) {
+	needPostfix(t)
+	bed := fakeBed(t)
+	opts := IngestOptions{Messages: 30, Size: mailSize, Sessions: []int{1, 4}, Hot: 4, Pipelined: []int{1, 4}, Rounds: 2}
+	if err := Ingest(t.Context(), bed, opts); err != nil {
+		t.Fatal(err)
+	}
+	r := bed.Report
+	if err := r.Err(); err != nil {
+		t.Error(err)
+	}
+	var ratios []string
+	for _, q := range r.Ratios {
+		ratios = append(ratios, q.Name+" "+q.To)
+	}
+	want := "smtp-source s=1 smtp-sink, smtp-source s=1 fdatasync, smtp-source s=4 smtp-sink, smtp-source hot s=4 smtp-sink, " +
+		"pipelined s=1 smtp-sink, pipelined s=1 fdatasync, pipelined s=4 smtp-sink"
+	if got := strings.Join(ratios, ", "); got != want {
+		t.Errorf("ratios %s", got)
+	}
+	stored := r.Checks[len(r.Checks)-1]
+	if stored.Want != 5*2*30 { // variants, rounds, messages
+		t.Errorf("last check %+v", stored)
+	}
+}
+
+func TestIngestFindsLostMail(t *testing.T) {
+	needPostfix(t)
+	bed := fakeBed(t, "--fake-lose-mail")
+	opts := IngestOptions{Messages: 30, Size: mailSize, Pipelined: []int{2}, Rounds: 1, NoSource: true}
+	if err := Ingest(t.Context(), bed, opts); err != nil {
+		t.Fatal(err)
+	}
+	var failed []string
+	for _, c := range bed.Report.Checks {
+		if !c.OK() {
+			failed = append(failed, c.Name)
+		}
+	}
+	if len(failed) != 2 || bed.Report.Err() == nil {
+		t.Errorf("failed checks %q, want the sample and the sum", failed)
+	}
+}
+
+func TestIngestFindsWrongCodes(t *testing.T) {
+	needPostfix(t)
+	bed := fakeBed(t, "--fake-wrong-code")
+	opts := IngestOptions{Messages: 5, Size: mailSize, Pipelined: []int{1}, Rounds: 1, NoSource: true}
+	if err := Ingest(t.Context(), bed, opts); err != nil {
+		t.Fatal(err)
+	}
+	if c := bed.Report.Checks[0]; c.Want != 5 || c.Got != 0 {
+		t.Errorf("sample of wrong codes: %+v", c)
+	}
+}
+
+func TestLatencySeesEveryMail(t *testing.T) {
+	bed := fakeBed(t)
+	if err := Latency(t.Context(), bed, LatencyOptions{Mails: 10, Size: mailSize}); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(bed.Report.Results); n != 5 {
+		t.Fatalf("%d results", n)
+	}
+	for _, res := range bed.Report.Results {
+		if res.Count != 10 || res.Latency == nil || res.Latency.P50 <= 0 {
+			t.Errorf("%+v", res)
+		}
+		if res.Target == "inboxd" && res.Values["p50 in fdatasyncs"] <= 0 {
+			t.Errorf("%s stands beside nothing: %+v", res.Name, res.Values)
+		}
+	}
+}
+
+func TestLatencyFindsWrongCodes(t *testing.T) {
+	bed := fakeBed(t, "--fake-wrong-code")
+	err := Latency(t.Context(), bed, LatencyOptions{Mails: 1, Size: mailSize})
+	if err == nil || !strings.Contains(err.Error(), `"999999"`) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestStartReadsAfterEveryEnding(t *testing.T) {
+	bed := fakeBed(t)
+	if err := Start(t.Context(), bed, StartOptions{Inboxes: 30, Mails: 20, Reads: 10, Rounds: 2}); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(bed.Report.Results); n != 3 {
+		t.Fatalf("%d results", n)
+	}
+	for _, res := range bed.Report.Results[1:] {
+		if res.Count != 2 || res.Latency == nil || res.Values["ready ms"] <= 0 || res.Values["resident MiB after all reads"] < 1 {
+			t.Errorf("%+v", res)
+		}
+	}
+}
+
+func TestStartFindsLostMail(t *testing.T) {
+	bed := fakeBed(t, "--fake-lose-mail")
+	err := Start(t.Context(), bed, StartOptions{Inboxes: 30, Mails: 30, Reads: 30, Rounds: 1})
+	if err == nil || !strings.Contains(err.Error(), "want") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestBoundsAreKept(t *testing.T) {
+	bed := &Bed{Server: &Server{HTTP: "127.0.0.1:1", SMTP: "127.0.0.1:1"}, Report: &Report{Load: map[string]any{}}}
+	for name, err := range map[string]error{
+		"no inboxes":        Poll(t.Context(), bed, PollOptions{Connections: 1, Rounds: 1}),
+		"no sessions":       Ingest(t.Context(), bed, IngestOptions{Messages: 1, Size: 1, Rounds: 1, Sessions: []int{0}}),
+		"too many mails":    Ingest(t.Context(), bed, IngestOptions{Messages: maxMessages + 1, Size: 1, Rounds: 1}),
+		"over an inbox":     Latency(t.Context(), bed, LatencyOptions{Mails: maxLatencyMails + 1, Size: 1}),
+		"a server not ours": Start(t.Context(), bed, StartOptions{Inboxes: 1, Mails: 1, Reads: 1, Rounds: 1}),
+	} {
+		if err == nil || strings.Contains(err.Error(), "refused") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := signUp(t.Context(), "127.0.0.1:1", maxAccounts+1); err == nil || !strings.Contains(err.Error(), "rate limited") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,70 @@
+package bench
+
+import (
+	"bytes"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/mail"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestMailIsWhatAReaderExpects(t *testing.T) {
+	const code = "482913"
+	raw := newMailTemplate(time.Now(), mailSize).render(nil, code, "1")
+	if len(raw) < mailSize-len(filler) || len(raw) > mailSize {
+		t.Errorf("%d bytes, want about %d", len(raw), mailSize)
+	}
+	body, ok := bytes.CutSuffix(raw, []byte("\r\n.\r\n"))
+	if !ok {
+		t.Fatalf("no final dot: %q", raw[len(raw)-20:])
+	}
+	for line := range strings.SplitSeq(string(body), "\r\n") {
+		if strings.HasPrefix(line, ".") || strings.ContainsAny(line, "\r\n") || len(line) > 998 {
+			t.Errorf("line %q is not fit for the wire", line)
+		}
+	}
+	m, err := mail.ReadMessage(bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Header.Date(); err != nil {
+		t.Error(err)
+	}
+	_, params, err := mime.ParseMediaType(m.Header.Get("Content-Type"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := multipart.NewReader(m.Body, params["boundary"])
+	for _, kind := range []string{"text/plain", "text/html"} {
+		p, err := parts.NextPart()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(p)
+		if !strings.HasPrefix(p.Header.Get("Content-Type"), kind) || strings.Count(string(text), code) != 1 {
+			t.Errorf("%s part without its code: %s", kind, text)
+		}
+	}
+}
+
+func TestMailsAreDistinct(t *testing.T) {
+	tmpl := newMailTemplate(time.Now(), mailSize)
+	one, ten := tmpl.render(nil, "111111", "a1"), tmpl.render(nil, "111111", "a10")
+	if bytes.Equal(one, ten) || len(one) != len(ten) {
+		t.Error("ids 1 and 10 give the same Message-ID")
+	}
+	if again := tmpl.render(nil, "111111", "a1"); !bytes.Equal(one, again) {
+		t.Error("rendering changed the template")
+	}
+	seen := make(map[string]bool)
+	for i := range maxMessages { // as many as one turn can send
+		code := codeOf(i)
+		if seen[code] || len(code) != 6 || code[0] == '0' {
+			t.Fatalf("code %d is %s", i, code)
+		}
+		seen[code] = true
+	}
+}

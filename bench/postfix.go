@@ -1,0 +1,112 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// The two of Postfix's test programs: smtp-source sends, smtp-sink accepts and forgets.
+const (
+	smtpSource = "smtp-source"
+	smtpSink   = "smtp-sink"
+)
+
+// lookPostfix finds one of them; Debian keeps them in a folder that is in root's path only.
+func lookPostfix(name string) (string, error) {
+	if path, err := exec.LookPath(name); err == nil {
+		return path, nil
+	}
+	if path := filepath.Join("/usr/sbin", name); isFile(path) {
+		return path, nil
+	}
+	return "", fmt.Errorf("%s is not installed; it comes with the Debian package postfix (apt-get install postfix)", name)
+}
+
+// sourceLoad is one run of smtp-source.
+type sourceLoad struct {
+	addr     string
+	sessions int
+	mails    int
+	size     int    // bytes of the body; headers come on top
+	to       string // local part @ domain
+	numbered bool   // -N: mail i goes to <i><to>, counting from 1, so mails bounds the recipients
+}
+
+// run delivers all mails; smtp-source gives up at the first refusal, so an end without error
+// means all were accepted. It shows no latencies. It greets with HELO and does not pipeline.
+func (l sourceLoad) run(ctx context.Context, smtpSource string) (Round, error) {
+	args := []string{"-d", "-s", strconv.Itoa(l.sessions), "-m", strconv.Itoa(l.mails),
+		"-l", strconv.Itoa(l.size), "-f", "bounce@accounts.example.test", "-t", l.to}
+	if l.numbered {
+		args = append(args, "-N")
+	}
+	cmd := exec.CommandContext(ctx, smtpSource, append(args, l.addr)...)
+	start := time.Now()
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return Round{}, errors.Join(fmt.Errorf("smtp-source to %s: %w: %s", l.addr, err, out), context.Cause(ctx))
+	}
+	return Round{Count: int64(l.mails), Elapsed: time.Since(start)}, nil
+}
+
+// startSink runs smtp-sink on a free port of loopback until its process is killed.
+func startSink(ctx context.Context) (*process, string, error) {
+	binary, err := lookPostfix(smtpSink)
+	if err != nil {
+		return nil, "", err
+	}
+	addr, err := freePort()
+	if err != nil {
+		return nil, "", err
+	}
+	args := []string{"-m", "1000", addr, "1024"}
+	if os.Geteuid() == 0 { // it refuses to run as root
+		args = append([]string{"-u", "nobody"}, args...)
+	}
+	cmd := exec.Command(binary, args...)
+	cmd.Dir = os.TempDir() // must be open to nobody
+	p, err := launch(smtpSink, cmd)
+	if err != nil {
+		return nil, "", err
+	}
+	if err := p.awaitSMTP(ctx, addr); err != nil {
+		return nil, "", errors.Join(err, p.kill())
+	}
+	return p, addr, nil
+}
+
+// awaitSMTP tries until a session opens: smtp-sink says nothing when it is ready.
+func (p *process) awaitSMTP(ctx context.Context, addr string) error {
+	retry := time.NewTicker(10 * time.Millisecond)
+	defer retry.Stop()
+	for {
+		if c, err := dialSMTP(ctx, addr); err == nil {
+			return c.Close()
+		}
+		select {
+		case <-p.done:
+			return fmt.Errorf("%s ended: %v", p.name, p.err)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-retry.C:
+		}
+	}
+}
+
+// freePort finds a port for a program that cannot choose one itself. Somebody else may take
+// it in between; the program then ends and says so.
+func freePort() (string, error) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer ln.Close()
+	return ln.Addr().String(), nil
+}

@@ -1,0 +1,113 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Round is what one side did in one turn.
+type Round struct {
+	Count      int64 // answers or mails that were right
+	Errors     int64 // answers that were not, and refused mails
+	Unsent     int64 // planned by --rate, but no connection was free in time
+	Elapsed    time.Duration
+	FirstError string
+
+	latency *latencies // nil when the tool that drove the load shows none
+}
+
+func (r Round) perSecond() float64 {
+	if r.Elapsed <= 0 {
+		return 0
+	}
+	return float64(r.Count) / r.Elapsed.Seconds()
+}
+
+// fail counts one wrong answer and keeps the first reason.
+func (r *Round) fail(reason string) {
+	if r.Errors++; r.FirstError == "" {
+		r.FirstError = reason
+	}
+}
+
+// add joins what another worker, or another round, did. Elapsed is left alone: workers run
+// side by side, rounds one after the other.
+func (r *Round) add(other Round) {
+	r.Count += other.Count
+	r.Errors += other.Errors
+	r.Unsent += other.Unsent
+	if r.FirstError == "" {
+		r.FirstError = other.FirstError
+	}
+	if r.latency == nil && other.latency != nil {
+		r.latency = newLatencies()
+	}
+	if other.latency != nil {
+		r.latency.merge(other.latency)
+	}
+}
+
+// Side is one of the things that are compared.
+type Side struct {
+	Target string
+	Run    func(ctx context.Context, round int) (Round, error)
+}
+
+// Alternate lets the sides take turns, A B A B, so that a drift of the machine meets them
+// all alike, and returns one result per side, in order.
+func Alternate(ctx context.Context, name string, rounds int, sides ...Side) ([]Result, error) {
+	totals := make([]Round, len(sides))
+	results := make([]Result, len(sides))
+	for round := range rounds {
+		for i, side := range sides {
+			r, err := side.Run(ctx, round)
+			if err != nil {
+				return nil, fmt.Errorf("%s on %s, round %d: %w", name, side.Target, round+1, err)
+			}
+			totals[i].add(r)
+			totals[i].Elapsed += r.Elapsed
+			results[i].Rounds = append(results[i].Rounds, r.perSecond())
+		}
+	}
+	for i, side := range sides {
+		results[i].Name, results[i].Target = name, side.Target
+		results[i].fill(totals[i])
+	}
+	return results, nil
+}
+
+// Ratio compares two sides of one run, round by round: what happened in the same minute is
+// comparable, absolute figures of different runs are not.
+type Ratio struct {
+	Name   string    `json:"name"`
+	Of     string    `json:"of"`
+	To     string    `json:"to"`
+	Median float64   `json:"median"`
+	Min    float64   `json:"min"`
+	Max    float64   `json:"max"`
+	Rounds []float64 `json:"rounds"`
+}
+
+// RatioOf divides the rounds of a by those of b. A round in which b did nothing has no
+// ratio and is left out.
+func RatioOf(a, b Result) Ratio {
+	r := Ratio{Name: a.Name, Of: a.Target, To: b.Target}
+	for i := range min(len(a.Rounds), len(b.Rounds)) {
+		if b.Rounds[i] > 0 {
+			r.Rounds = append(r.Rounds, a.Rounds[i]/b.Rounds[i])
+		}
+	}
+	if len(r.Rounds) > 0 {
+		r.Median, r.Min, r.Max = median(r.Rounds), slices.Min(r.Rounds), slices.Max(r.Rounds)
+	}
+	return r
+}
+
+// median of a non-empty list; the mean of the two in the middle when their number is even.
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}

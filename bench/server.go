@@ -1,0 +1,138 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// ServerOptions say which server carries the load. The tags are for the command line; all
+// addresses must be on loopback.
+type ServerOptions struct {
+	Inboxd    string   `help:"The inboxd binary to start. Default: ./bin/inboxd, else it is built from ./cmd/inboxd." type:"path"`
+	ServeArgs []string `name:"serve-arg" help:"One more argument for inboxd serve; repeatable." sep:"none"`
+	BaseURL   string   `help:"Attach to a running server instead, http://127.0.0.1:8080."`
+	SMTP      string   `name:"smtp" help:"SMTP address of the running server, 127.0.0.1:2525."`
+	Accounts  int      `help:"Accounts to sign up, at most 10; inboxes are dealt out among them." default:"1"`
+	Dir       string   `help:"Folder for the temporary data folder; its file system is what is measured. Default: the system's." type:"path"`
+	Commit    string   `help:"Commit to report. Default: the one stamped into the binary."`
+}
+
+// Server is a running server: ours, or one we were pointed to.
+type Server struct {
+	HTTP, SMTP string // host:port on loopback
+	Data       string // data folder; empty when attached
+
+	proc   *process // nil when attached
+	binary string
+	plan   []string // arguments of serve that shape what is measured
+	log    string
+}
+
+// StartServer starts inboxd with an empty data folder under dir, or attaches.
+func StartServer(ctx context.Context, opts ServerOptions, dir string) (*Server, error) {
+	if opts.BaseURL != "" || opts.SMTP != "" {
+		return attach(opts)
+	}
+	binary, err := findInboxd(ctx, opts.Inboxd, dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{binary: binary, Data: filepath.Join(dir, "data"), log: filepath.Join(dir, "inboxd.log")}
+	s.plan = append([]string{"--default-plan", "paid", "--namespace", "plain", "--signup", "open",
+		"--smtp-max-conns-per-ip", "1000"}, opts.ServeArgs...) // all sessions come from one address
+	return s, s.start(ctx)
+}
+
+// start runs the binary on the data folder until its ready line.
+func (s *Server) start(ctx context.Context) error {
+	args := append([]string{"serve", "--data", s.Data, "--http", "127.0.0.1:0", "--smtp", "127.0.0.1:0"}, s.plan...)
+	proc, ready, err := startProcess(ctx, "inboxd", s.log, s.binary, args...)
+	if err != nil {
+		return err
+	}
+	s.proc, s.HTTP, s.SMTP = proc, ready["http"], ready["smtp"]
+	if err := errors.Join(onLoopback(s.HTTP), onLoopback(s.SMTP)); err != nil {
+		return errors.Join(err, s.Stop())
+	}
+	return nil
+}
+
+// Stop ends a server of ours and leaves any other alone.
+func (s *Server) Stop() error {
+	if s.proc == nil {
+		return nil
+	}
+	err := s.proc.stop()
+	s.proc = nil
+	return err
+}
+
+// kill ends a server of ours at once, as a crash would.
+func (s *Server) kill() error {
+	err := s.proc.kill()
+	s.proc = nil
+	return err
+}
+
+func (s *Server) describe() string {
+	if s.proc == nil {
+		return "attached"
+	}
+	return fmt.Sprintf("%s %v", filepath.Base(s.binary), s.plan)
+}
+
+func attach(opts ServerOptions) (*Server, error) {
+	if opts.BaseURL == "" || opts.SMTP == "" {
+		return nil, errors.New("--base-url and --smtp go together: both surfaces of the running server are needed")
+	}
+	u, err := url.Parse(opts.BaseURL)
+	if err != nil {
+		return nil, fmt.Errorf("--base-url: %w", err)
+	}
+	if u.Scheme != "http" {
+		return nil, fmt.Errorf("--base-url %s: only http is measured", opts.BaseURL)
+	}
+	s := &Server{HTTP: u.Host, SMTP: opts.SMTP}
+	return s, errors.Join(onLoopback(s.HTTP), onLoopback(s.SMTP))
+}
+
+// onLoopback refuses to load anybody else's machine.
+func onLoopback(hostport string) error {
+	host, _, err := net.SplitHostPort(hostport)
+	if err != nil {
+		return fmt.Errorf("address %q: %w", hostport, err)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return fmt.Errorf("%s is not on loopback; this tool loads its own machine only", hostport)
+	}
+	return nil
+}
+
+// findInboxd looks where the build puts the binary, and builds it when it is not there.
+func findInboxd(ctx context.Context, said, dir string) (string, error) {
+	if said != "" {
+		return said, nil
+	}
+	if path, err := filepath.Abs("bin/inboxd"); err == nil && isFile(path) {
+		return path, nil
+	}
+	if !isFile("cmd/inboxd/main.go") {
+		return "", errors.New("no ./bin/inboxd and no ./cmd/inboxd to build it from: say --inboxd PATH")
+	}
+	path := filepath.Join(dir, "inboxd")
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", path, "./cmd/inboxd").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build ./cmd/inboxd: %w\n%s", err, out)
+	}
+	return path, nil
+}
+
+func isFile(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.Mode().IsRegular()
+}

@@ -1,0 +1,147 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+)
+
+// smtpConn is one SMTP session (RFC 5321) that pipelines MAIL, RCPT and DATA in one write
+// (RFC 2920). Not safe for concurrent use.
+type smtpConn struct {
+	nc  net.Conn
+	in  *bufio.Reader
+	out []byte
+}
+
+// reply is a server's answer that was not the expected one.
+type reply struct {
+	Code int
+	Text string
+}
+
+func (r *reply) Error() string { return fmt.Sprintf("SMTP %d %s", r.Code, r.Text) }
+
+// dialSMTP connects, greets, and refuses a server that does not offer PIPELINING.
+func dialSMTP(ctx context.Context, addr string) (_ *smtpConn, err error) {
+	nc, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	c := &smtpConn{nc: nc, in: bufio.NewReader(nc)}
+	defer interruptOn(ctx, nc)()
+	defer func() {
+		if err != nil {
+			nc.Close()
+		}
+	}()
+	if _, err := c.expect(220); err != nil {
+		return nil, err
+	}
+	if _, err := nc.Write([]byte("EHLO bench.example.test\r\n")); err != nil {
+		return nil, err
+	}
+	extensions, err := c.expect(250)
+	if err != nil {
+		return nil, err
+	}
+	if !strings.Contains(strings.ToUpper(extensions), "PIPELINING") {
+		return nil, fmt.Errorf("%s does not offer PIPELINING", addr)
+	}
+	return c, nil
+}
+
+// Close says goodbye without waiting for the answer.
+func (c *smtpConn) Close() error {
+	_, _ = c.nc.Write([]byte("QUIT\r\n"))
+	return c.nc.Close()
+}
+
+// Envelope opens a mail for one recipient. A *reply as error leaves the session usable.
+func (c *smtpConn) Envelope(from, to string) error {
+	c.out = append(c.out[:0], "MAIL FROM:<"...)
+	c.out = append(c.out, from...)
+	c.out = append(c.out, ">\r\nRCPT TO:<"...)
+	c.out = append(c.out, to...)
+	c.out = append(c.out, ">\r\nDATA\r\n"...)
+	if _, err := c.nc.Write(c.out); err != nil {
+		return err
+	}
+	var refused, last error
+	for _, want := range [...]int{250, 250, 354} { // all three come, whatever the first says
+		if _, last = c.expect(want); last != nil && !isReply(last) {
+			return last
+		}
+		if refused == nil {
+			refused = last // the others only follow from it
+		}
+	}
+	if refused == nil {
+		return nil
+	}
+	if err := c.abandon(last == nil); err != nil {
+		return fmt.Errorf("after %v: %w", refused, err)
+	}
+	return refused
+}
+
+// abandon brings a session whose envelope was refused back to its beginning. A server may
+// have opened DATA all the same; a lone dot then ends it (RFC 2920 section 3.1).
+func (c *smtpConn) abandon(open bool) error {
+	if open {
+		if _, err := c.Data([]byte(".\r\n")); err != nil && !isReply(err) {
+			return err
+		}
+	}
+	if _, err := c.nc.Write([]byte("RSET\r\n")); err != nil {
+		return err
+	}
+	_, err := c.expect(250)
+	return err
+}
+
+// Data sends a mail that ends with the final dot, and returns when it was handed to the
+// kernel and the answer to it.
+func (c *smtpConn) Data(mail []byte) (dot time.Time, err error) {
+	dot = time.Now() // before the write: the server may be faster than our return from it
+	if _, err = c.nc.Write(mail); err != nil {
+		return dot, err
+	}
+	_, err = c.expect(250)
+	return dot, err
+}
+
+// expect reads one reply, all its lines (RFC 5321 section 4.2.1). Another code than the
+// wanted one is a *reply as error.
+func (c *smtpConn) expect(code int) (text string, err error) {
+	for {
+		line, err := c.in.ReadSlice('\n')
+		if err != nil {
+			return "", err
+		}
+		if len(line) < 4 {
+			return "", fmt.Errorf("not an SMTP reply: %q", line)
+		}
+		last, got := line[3] != '-', smallNumber(line[:3])
+		if last && got == code && text == "" {
+			return "", nil // the usual case, without an allocation
+		}
+		text += string(line[4:])
+		switch {
+		case !last:
+			continue
+		case got != code:
+			return "", &reply{got, strings.TrimSpace(text)}
+		}
+		return text, nil
+	}
+}
+
+func isReply(err error) bool {
+	var r *reply
+	return errors.As(err, &r)
+}

@@ -1,0 +1,174 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// StartOptions shape the start with many inboxes. The tags are for the command line.
+type StartOptions struct {
+	Inboxes int `help:"Inboxes the server knows." default:"100000"`
+	Mails   int `help:"Mails of 2 KB, dealt out over the first inboxes, one each." default:"10000"`
+	Reads   int `help:"Inboxes read after the first, before memory is looked at again." default:"1000"`
+	Rounds  int `help:"Starts after SIGTERM, and as many after kill -9 with mails just taken." default:"5"`
+}
+
+// maxStart bounds the preparation.
+const maxStart = 1_000_000
+
+// Start measures a server that knows many inboxes: start to ready line, start to first
+// read, and its resident memory. It needs a server of its own, which it stops and kills.
+func Start(ctx context.Context, bed *Bed, opts StartOptions) error {
+	if err := opts.check(bed.Server); err != nil {
+		return err
+	}
+	mailed, err := fillServer(ctx, bed, opts)
+	if err != nil {
+		return err
+	}
+	for _, ending := range []startEnding{terminate(bed), crash(ctx, bed, mailed)} {
+		res := newStartResult("start after " + ending.name)
+		for round := range opts.Rounds {
+			if err := ending.end(round); err != nil {
+				return err
+			}
+			if err := startOnce(ctx, bed, mailed, opts.Reads, &res); err != nil {
+				return fmt.Errorf("start %d after %s: %w", round+1, ending.name, err)
+			}
+		}
+		bed.Report.Results = append(bed.Report.Results, res.result())
+	}
+	return nil
+}
+
+// startEnding is how the server ends before it starts again.
+type startEnding struct {
+	name string
+	end  func(round int) error
+}
+
+func terminate(bed *Bed) startEnding {
+	return startEnding{"SIGTERM", func(int) error { return bed.Server.Stop() }}
+}
+
+// crash lets the server take every inbox's next mail, so that there is something to recover,
+// and kills it right after the last 250.
+func crash(ctx context.Context, bed *Bed, mailed []mailedInbox) startEnding {
+	return startEnding{"kill -9", func(round int) error {
+		if err := mailEach(ctx, bed.Server.SMTP, mailed, (round+1)*len(mailed)); err != nil {
+			return err
+		}
+		return bed.Server.kill()
+	}}
+}
+
+func (o StartOptions) check(server *Server) error {
+	if server.proc == nil {
+		return errors.New("start needs a server of its own; leave --base-url and --smtp out")
+	}
+	if o.Inboxes > maxStart || o.Mails > o.Inboxes {
+		return fmt.Errorf("at most %d inboxes, and no more mails than inboxes", maxStart)
+	}
+	return atLeastOne(map[string]int{"--inboxes": o.Inboxes, "--mails": o.Mails, "--rounds": o.Rounds, "--reads": o.Reads})
+}
+
+// fillServer makes the inboxes and the mails, and notes the memory of the server that has
+// just taken them all.
+func fillServer(ctx context.Context, bed *Bed, opts StartOptions) ([]mailedInbox, error) {
+	mailed, err := mailedInboxes(ctx, bed, opts.Mails)
+	if err != nil {
+		return nil, err
+	}
+	token := runToken()
+	_, err = createInboxes(ctx, bed.Server.HTTP, bed.Keys, opts.Inboxes-opts.Mails, setUpConns,
+		func(i int) string { return fmt.Sprint(token, i) })
+	if err != nil {
+		return nil, err
+	}
+	resident, err := bed.Server.proc.residentMiB()
+	if err != nil {
+		return nil, err
+	}
+	r := bed.Report
+	r.Load["inboxes"], r.Load["mails"], r.Load["reads"] = opts.Inboxes, opts.Mails, opts.Reads
+	r.Results = append(r.Results, Result{Name: "after taking them", Target: "inboxd",
+		Count: int64(opts.Inboxes), Values: map[string]float64{"resident MiB": resident}})
+	return mailed, nil
+}
+
+// startResult gathers several starts of one kind.
+type startResult struct {
+	name      string
+	firstRead *latencies
+	starts    int64
+	values    map[string][]float64
+}
+
+func newStartResult(name string) startResult {
+	return startResult{name: name, firstRead: newLatencies(), values: make(map[string][]float64)}
+}
+
+func (r *startResult) note(name string, v float64) { r.values[name] = append(r.values[name], v) }
+
+// result has the time to the first read as its latency, and the median of all else.
+func (r *startResult) result() Result {
+	values := make(map[string]float64, len(r.values))
+	for name, all := range r.values {
+		values[name] = median(all)
+	}
+	return Result{Name: r.name + " to first read", Target: "inboxd", Count: r.starts,
+		Latency: r.firstRead.percentiles(), Values: values}
+}
+
+// startOnce starts the server on its data folder and reads: first one inbox, then reads
+// more. Every answer must carry its code.
+func startOnce(ctx context.Context, bed *Bed, mailed []mailedInbox, reads int, out *startResult) error {
+	begin := time.Now()
+	if err := bed.Server.start(ctx); err != nil {
+		return err
+	}
+	out.note("ready ms", time.Since(begin).Seconds()*1000)
+	if err := readAll(ctx, bed.Server.HTTP, mailed[len(mailed)/2:][:1]); err != nil {
+		return err
+	}
+	out.firstRead.record(time.Since(begin))
+	out.starts++
+	return out.noteMemory(ctx, bed.Server, mailed[:min(reads, len(mailed))])
+}
+
+// noteMemory looks at VmRSS after the first read and again after more of them.
+func (r *startResult) noteMemory(ctx context.Context, s *Server, mailed []mailedInbox) error {
+	first, err := s.proc.residentMiB()
+	if err != nil {
+		return err
+	}
+	if err := readAll(ctx, s.HTTP, mailed); err != nil {
+		return err
+	}
+	after, err := s.proc.residentMiB()
+	r.note("resident MiB after the first read", first)
+	r.note("resident MiB after all reads", after)
+	return err
+}
+
+// readAll polls each inbox once and wants its code.
+func readAll(ctx context.Context, host string, mailed []mailedInbox) error {
+	a, err := dialAPI(ctx, host, "")
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	for _, m := range mailed {
+		a.credential = keyHeader(m.Key)
+		email, err := a.latest(ctx, m.Address)
+		if err != nil {
+			return err
+		}
+		if email.code() != m.code {
+			return fmt.Errorf("latest of %s: code %q, want %q", m.Address, email.code(), m.code)
+		}
+	}
+	return nil
+}
