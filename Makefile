@@ -1,0 +1,43 @@
+# make run and make test do everything that a fresh machine needs.
+GO     ?= go
+FUZZ   ?= 30s
+CLONES ?= 2000
+
+.PHONY: run build test race lint fuzz bench crash deps soak
+
+build: ## both programs, into bin/
+	$(GO) build -o bin/ ./cmd/...
+
+run: build ## the server with its defaults
+	./bin/inboxd serve
+
+test: deps lint build ## everything that must hold before a change is merged
+	$(GO) test -race -shuffle=on ./...
+	$(GO) test -race -shuffle=on -tags failpoints ./internal/ingest ./cmd/inboxd -run Failpoint
+	./.ci/must-fail-without-sync
+
+race: ## the tests once more, all of their operations, without the cache
+	$(GO) test -race -shuffle=on -count=1 ./...
+
+lint: ## vet, gofmt, staticcheck, and who may import whom
+	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "gofmt would change these files"; exit 1; }
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+	$(GO) test -count=1 ./internal/archtest
+
+fuzz: ## every fuzz target for FUZZ
+	./.ci/fuzz $(FUZZ)
+
+bench: build ## the loads users care about, with their ratios
+	./bin/inbox-bench all
+
+crash: ## CLONES crash clones, and 20 kills of the real process under load
+	CRASH_CLONES=$(CLONES) $(GO) test -count=1 -timeout 30m -run 'Crash' ./persist ./cmd/inboxd
+	KILLS=20 $(GO) test -count=1 -timeout 30m -run 'Kill' ./cmd/inboxd
+
+soak: ## ten times what make crash and make fuzz do
+	$(MAKE) crash CLONES=20000
+	$(MAKE) fuzz FUZZ=300s
+
+deps: ## what the tests use beside Go: smtp-source and smtp-sink (postfix), swaks
+	./.ci/deps

@@ -1,0 +1,245 @@
+package http
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+)
+
+func TestSignUpLogInLogOut(t *testing.T) {
+	w := start(t)
+	form := func(email, password string) string {
+		return fmt.Sprintf(`{"email":%q,"password":%q}`, email, password)
+	}
+	r := w.expect(201, w.call(post, "/api/auth/signup", "", form("Alice@Example.com ", "correct horse")))
+	want := `,"expires_at":"2026-12-21T12:00:00.000Z","account":{"id":"00000001000000000000000000000000","email":"alice@example.com","plan":"free",` +
+		`"limits":{"inboxes":3,"default_retention_hours":24,"max_retention_hours":72,"labels":false,"subdomains":false},"usage":{"inboxes":0},"encryption":{"enabled":false},"created_at":"2026-11-21T12:00:00.000Z"}}`
+	if !strings.HasPrefix(r.body, `{"session_token":"svc_sess_`) || !strings.HasSuffix(r.body, want) {
+		t.Errorf("sign-up: %s", r.body)
+	}
+	w.expect(400, w.call(post, "/api/auth/signup", "", form(alice, "correct horse")))
+	w.expect(422, w.call(post, "/api/auth/signup", "", form("no address", "correct horse")))
+	w.expect(422, w.call(post, "/api/auth/signup", "", form(bob, "short")))
+	if r := w.expect(401, w.call(post, "/api/auth/login", "", form(alice, "wrong"))); r.detail() != "The e-mail address or the password is wrong" {
+		t.Errorf("wrong password: %s", r.detail())
+	}
+	r = w.expect(200, w.call(post, "/api/auth/login", "", form("ALICE@example.com", "correct horse")))
+	token := r.object(t, "session_token").(string)
+	if r := w.expect(200, w.call(get, "/api/account", token, "")); r.object(t, "account", "email") != alice {
+		t.Errorf("account: %s", r.body)
+	}
+	w.expect(200, w.call(get, "/api/account", "", "", "Authorization", "bearer  "+token))
+	w.expect(401, w.call(get, "/api/account", "", "", "Authorization", "Basic "+token))
+	w.expect(422, w.call(post, "/api/auth/logout", token, `{"everywhere":true}`))
+	w.expect(200, w.call(post, "/api/auth/logout", token, ""))
+	w.expect(401, w.call(get, "/api/account", token, ""))
+	if strings.Contains(w.log.String(), token) || strings.Contains(w.log.String(), "horse") {
+		t.Error("a secret is in the log")
+	}
+}
+
+func TestSignUpCanBeClosed(t *testing.T) {
+	w := start(t, func(o *Options) { o.SignupOpen = func() bool { return false } })
+	w.signUp(alice)
+	w.expect(403, w.call(post, "/api/auth/signup", "", `{"email":"b@example.com","password":"correct horse"}`))
+	w.expect(200, w.call(post, "/api/auth/login", "", `{"email":"alice@example.com","password":"correct horse"}`))
+}
+
+// TestTriesAreLimited per client, whatever becomes of them, and per e-mail address from
+// many clients.
+func TestTriesAreLimited(t *testing.T) {
+	w := start(t, func(o *Options) { o.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")} })
+	w.signUp(alice)
+	right := `{"email":"alice@example.com","password":"correct horse"}`
+	try := func(client, body string) reply {
+		return w.call(post, "/api/auth/login", "", body, "X-Forwarded-For", client)
+	}
+	for n, body := range []string{"{", "{}", right, `{"email":"x","password":"y"}`, "{", "{", "{", "{", "{", "{"} {
+		if r := try("203.0.113.1", body); r.status == 429 {
+			t.Fatalf("try %d: %s", n+1, r.body)
+		}
+		w.advance(time.Second)
+	}
+	if r := w.expect(429, try("203.0.113.1", right)); r.header.Get("Retry-After") != "50" || r.detail() == "" {
+		t.Errorf("Retry-After %q: %s", r.header.Get("Retry-After"), r.body)
+	}
+	w.expect(200, try("203.0.113.2", right))
+	w.advance(50 * time.Second)
+	w.expect(200, try("203.0.113.1", right))
+
+	w.advance(time.Hour)
+	for n := range maxTries {
+		w.expect(401, try(fmt.Sprintf("198.51.100.%d", n), `{"email":"Bob@example.com","password":"guess"}`))
+	}
+	w.expect(429, try("198.51.100.99", `{"email":"bob@EXAMPLE.com","password":"guess"}`))
+	for n := range maxTries {
+		w.expect(422, try(fmt.Sprintf("2001:db8::%x", n+1), "{"))
+	}
+	w.expect(429, try("2001:db8::ffff", "{"))
+	w.expect(422, try("2001:db8:0:1::1", "{"))
+}
+
+// TestTriesAreBounded: millions of clients cost no more memory than maxTracked.
+func TestTriesAreBounded(t *testing.T) {
+	tr := newTries()
+	for n := range 3 * maxTracked {
+		if err := tr.count(fmt.Sprint(n), begin.Add(time.Duration(n)*time.Millisecond)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(tr.recent) > maxTracked {
+		t.Errorf("%d windows", len(tr.recent))
+	}
+	for range maxTries {
+		tr.count("one", begin)
+	}
+	if err := tr.count("one", begin); !fault.Is(err, fault.TooMany) {
+		t.Errorf("a full table forgets to count: %v", err)
+	}
+}
+
+func TestKeys(t *testing.T) {
+	w := start(t)
+	session := w.signUp(alice)
+	r := w.expect(201, w.call(post, "/api/keys", session, `{"label":"ci","scopes":["email:send","inbox:read"],"expires_in_days":30}`))
+	var issued struct {
+		Key, Scopes string
+		ExpiresAt   *string `json:"expires_at"`
+	}
+	r.into(t, &issued)
+	if !strings.HasPrefix(issued.Key, "svc_live_") || issued.Scopes != "inbox:read,email:send" || *issued.ExpiresAt != "2026-12-21T12:00:00.000Z" {
+		t.Errorf("issued: %s", r.body)
+	}
+	r = w.expect(201, w.call(post, "/api/keys", session, `{"expires_in_days":null}`))
+	if r.object(t, "scopes") != "inbox:read" || r.object(t, "expires_at") != nil {
+		t.Errorf("default key: %s", r.body)
+	}
+	for body, detail := range map[string]string{
+		`{"expires_in_days":31}`:       "Invalid request: 'expires_in_days' is 31; it must be 30, 90 or 365, or be left out for a key that never expires",
+		`{"scopes":["inbox:destroy"]}`: `Invalid request: 'scopes' holds "inbox:destroy", which is not a permission`,
+		`{"name":"x"}`:                 "Invalid request: 'name' is not a field of this request. Its fields are: label, scopes, expires_in_days",
+	} {
+		if r := w.expect(422, w.call(post, "/api/keys", session, body)); r.detail() != detail {
+			t.Errorf("%s: %s", body, r.detail())
+		}
+	}
+	address := w.newInbox(alice, "own")
+	w.keyFor(alice, address, account.ScopeRead)
+	w.advance(31 * 24 * time.Hour)
+	session = w.signUpSession(alice)
+	r = w.expect(200, w.call(get, "/api/keys", session, ""))
+	want := `{"keys":[{"id":1,"kind":"account","label":"ci","scopes":"inbox:read,email:send","prefix":"` + issued.Key[:13] + `","inbox":null,"created_at":"2026-11-21T12:00:00.000Z","expires_at":"2026-12-21T12:00:00.000Z","expired":true,"last_used_at":null},` +
+		`{"id":2,"kind":"account","label":"","scopes":"inbox:read",`
+	if !strings.HasPrefix(r.body, want) || !strings.Contains(r.body, `"kind":"inbox"`) || !strings.Contains(r.body, `"inbox":"own@inbox.test"`) {
+		t.Errorf("list: %s\nwant %s", r.body, want)
+	}
+	if strings.Contains(r.body, issued.Key) {
+		t.Error("a key is in the list")
+	}
+	w.expect(401, w.call(get, "/api/v1/inboxes", issued.Key, ""))
+
+	fresh := w.key(alice, account.ScopeRead)
+	w.expect(200, w.call(get, "/api/v1/inboxes", fresh, ""))
+	w.expect(200, w.call(remove, "/api/keys/4", session, ""))
+	w.expect(401, w.call(get, "/api/v1/inboxes", fresh, ""))
+	for _, id := range []string{"4", "99", "0", "-1", "x", "04"} {
+		if r := w.expect(404, w.call(remove, "/api/keys/"+id, session, "")); r.detail() != "API key "+id+" not found" {
+			t.Errorf("%s: %s", id, r.detail())
+		}
+	}
+}
+
+func TestInboxes(t *testing.T) {
+	w := start(t)
+	session := w.signUp(alice)
+	key := w.key(alice, account.ScopeFull)
+	r := w.expect(201, w.call(post, "/api/v1/inboxes", key, `{"prefix":"own","label":"Mine","subdomain":"team","retention_hours":9999}`))
+	want := `{"address":"own@inbox.test","retention_hours":72,"api_key":null,"label":"` + r.object(t, "label").(string) + `","created_at":"2026-11-21T12:00:00.000Z","encrypted":false,` +
+		`"ignored_fields":["label","subdomain"],"note":"Not applied, because the Free plan does not cover it: label, subdomain. Upgrade the plan to use it"}`
+	if r.body != want || r.header.Get("Location") != "/api/v1/inboxes/own@inbox.test" {
+		t.Errorf("created: %s %s", r.header.Get("Location"), r.body)
+	}
+	w.advance(time.Second)
+	if r := w.expect(201, w.call(post, "/api/inboxes", session, "")); strings.Contains(r.body, "ignored_fields") || strings.Contains(r.body, "note") {
+		t.Errorf("generated: %s", r.body)
+	}
+	for body, status := range map[string]int{
+		`{"prefix":"own"}`: 400, `{"prefix":"postmaster"}`: 400, `{"prefix":"a..b"}`: 422, `{"prefix":"A"}`: 422, `{"domain":"a.test","subdomain":"b"}`: 422,
+		`{"domain":"a.test"}`: 400, `{"retention_hours":0}`: 422, `{"encrypted":true}`: 422,
+	} {
+		w.expect(status, w.call(post, "/api/v1/inboxes", key, body))
+	}
+	w.expect(400, w.call(post, "/api/inboxes", session, `{"encrypted":true}`))
+	w.expect(201, w.call(post, "/api/inboxes", session, `{"encrypted":false,"prefix":"zzz"}`))
+	if r := w.expect(400, w.call(post, "/api/v1/inboxes", key, `{}`)); !strings.HasPrefix(r.detail(), "Free plan allows at most 3 agent inboxes") {
+		t.Errorf("quota: %s", r.detail())
+	}
+
+	w.deliver("own@inbox.test", inbox.Receive{Subject: "a"})
+	w.deliver("own@inbox.test", inbox.Receive{Subject: "b"})
+	w.expect(200, w.call(post, "/api/v1/inboxes/own@inbox.test/messages/1/read", key, ""))
+	inboxKey := w.keyFor(alice, "own@inbox.test", account.ScopeRead)
+	item := `"retention_hours":72,"created_at":"2026-11-21T12:00:00.000Z","encrypted":false,"has_key":true,"message_count":2,"unread_count":1,"last_message_at":"2026-11-21T12:00:01.000Z"}`
+	if r := w.expect(200, w.call(get, "/api/v1/inboxes", inboxKey, "")); !strings.HasPrefix(r.body, `{"inboxes":[{"address":"own@inbox.test"`) || !strings.HasSuffix(r.body, item+`],"next_cursor":null}`) {
+		t.Errorf("list of an inbox key: %s", r.body)
+	}
+	if r := w.expect(200, w.call(get, "/api/v1/inboxes/own@inbox.test", key, "")); !strings.HasPrefix(r.body, `{"inbox":{"address":"own@inbox.test",`) || !strings.HasSuffix(r.body, item+`}`) {
+		t.Errorf("one: %s", r.body)
+	}
+
+	var seen []string
+	for cursor := ""; ; {
+		r := w.expect(200, w.call(get, "/api/inboxes?limit=2&cursor="+cursor, session, ""))
+		for _, i := range r.object(t, "inboxes").([]any) {
+			seen = append(seen, i.(map[string]any)["address"].(string))
+		}
+		next, more := r.object(t, "next_cursor").(string)
+		if !more {
+			break
+		}
+		cursor = next
+	}
+	if len(seen) != 3 {
+		t.Errorf("paged: %v", seen)
+	}
+	for _, q := range []string{"limit=0", "limit=1001", "limit=x", "cursor=nonsense"} {
+		w.expect(422, w.call(get, "/api/v1/inboxes?"+q, key, ""))
+	}
+}
+
+func TestUpdateBurnDelete(t *testing.T) {
+	w, address, key, latest := lone(t)
+	one := "/api/v1/inboxes/" + address
+	r := w.expect(200, w.call(patch, one, key, `{"label":"New","retention_hours":48}`))
+	if r.object(t, "inbox", "retention_hours") != 48.0 || !strings.HasSuffix(r.body, `"ignored_fields":["label"],"note":"Not applied, because the plan does not cover it: label. Upgrade the plan to use it"}`) {
+		t.Errorf("update: %s", r.body)
+	}
+	w.expect(200, w.call(patch, one, key, `{}`))
+	for _, body := range []string{`{"retention_hours":0}`, `{"label":"a\nb"}`, `{"address":"x"}`} {
+		w.expect(422, w.call(patch, one, key, body))
+	}
+	w.deliver(address, inbox.Receive{Subject: "a"})
+	w.deliver(address, inbox.Receive{Subject: "b"})
+	if r := w.expect(200, w.call(post, one+"/burn", key, "{}")); r.body != `{"ok":true,"deleted":2}` {
+		t.Errorf("burn: %s", r.body)
+	}
+	if r := w.call(get, latest, key, ""); r.body != `{"email":null}` {
+		t.Errorf("latest: %s", r.body)
+	}
+	if id := w.deliver(address, inbox.Receive{Subject: "c"}); id != 3 {
+		t.Errorf("id %d after a burn", id)
+	}
+	if r := w.expect(200, w.call(remove, one, key, "")); r.body != `{"ok":true}` {
+		t.Errorf("delete: %s", r.body)
+	}
+	for _, method := range []string{get, remove, patch} {
+		w.expect(403, w.call(method, one, key, ""))
+	}
+	w.expect(403, w.call(get, latest, key, ""))
+}

@@ -1,0 +1,153 @@
+package http
+
+import (
+	"errors"
+	"net"
+	"os"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// A connection in the middle of a request must deliver minProgress bytes in each
+	// progressWindow, or the rest of the request: a peer that sends a byte now and then
+	// holds its connection no longer than one that is silent.
+	progressWindow = 10 * time.Second
+	minProgress    = 512
+	// writeWindow bounds how long one piece of an answer may take to be accepted.
+	writeWindow = 20 * time.Second
+	writePiece  = 64 << 10
+	// deadlineSlack is how stale an armed deadline may be before it is set again: polls
+	// that come in quick succession touch no timer.
+	deadlineSlack = 5 * time.Second
+	// lingerFor and lingerBytes bound how much of a refused body is read away, so that the
+	// answer is not lost to the reset that unread bytes cause.
+	lingerFor   = 5 * time.Second
+	lingerBytes = 32 << 20
+)
+
+// conn puts progress deadlines on a connection. All but Close belongs to the goroutine that
+// serves the connection; Close may also come from Shutdown, and looks at atomics only.
+type conn struct {
+	net.Conn
+	number   uint64      // of the connection, see requestIDs
+	requests uint64      // stamped so far
+	refusing atomic.Bool // the rest of a request will never be read, see Close
+	spoke    atomic.Bool // a byte came
+	closed   atomic.Bool
+	release  func(*conn)
+
+	idle      bool      // between requests: the deadline is fasthttp's
+	readUntil time.Time // the armed read deadline
+	inWindow  bool      // a progress window is open
+	received  int       // bytes in this window
+
+	writeUntil time.Time // the armed write deadline
+
+	ahead   [1]byte // read by watch, belongs to the next request
+	isAhead bool
+}
+
+// SetReadDeadline is how fasthttp tells the two states apart: a deadline while it waits for
+// a next request, zero once the first byte is there.
+func (c *conn) SetReadDeadline(t time.Time) error {
+	if t.IsZero() {
+		c.idle, c.inWindow = false, false
+		return nil
+	}
+	c.idle = true
+	if late := t.Sub(c.readUntil); late >= 0 && late < deadlineSlack {
+		return nil
+	}
+	return c.armRead(t)
+}
+
+func (c *conn) armRead(t time.Time) error {
+	c.readUntil = t
+	return c.Conn.SetReadDeadline(t)
+}
+
+func (c *conn) Read(p []byte) (int, error) {
+	if c.isAhead && len(p) > 0 {
+		p[0], c.isAhead = c.ahead[0], false
+		return 1, nil
+	}
+	if !c.idle && (!c.inWindow || c.received >= minProgress) {
+		c.inWindow, c.received = true, 0
+		if err := c.armRead(time.Now().Add(progressWindow)); err != nil {
+			return 0, err
+		}
+	}
+	n, err := c.Conn.Read(p)
+	c.received += n
+	if n > 0 && !c.spoke.Load() {
+		c.spoke.Store(true)
+	}
+	return n, err
+}
+
+// Write hands an answer over in pieces, each with its own deadline, so that a big download
+// may take long and a peer that stops reading may not.
+func (c *conn) Write(p []byte) (int, error) {
+	done := 0
+	for {
+		now := time.Now()
+		if c.writeUntil.Sub(now) < writeWindow-deadlineSlack {
+			c.writeUntil = now.Add(writeWindow)
+			if err := c.Conn.SetWriteDeadline(c.writeUntil); err != nil {
+				return done, err
+			}
+		}
+		n, err := c.Conn.Write(p[done:min(done+writePiece, len(p))])
+		done += n
+		if err != nil || done == len(p) {
+			return done, err
+		}
+	}
+}
+
+// watch reads ahead while a handler waits, and closes gone when the peer hangs up. Nothing
+// else may read until stop returned.
+func (c *conn) watch() (gone <-chan struct{}, stop func()) {
+	if c.isAhead || c.armRead(time.Time{}) != nil {
+		return nil, func() {}
+	}
+	hungUp, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		n, err := c.Conn.Read(c.ahead[:])
+		c.isAhead = n > 0
+		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			close(hungUp)
+		}
+	}()
+	return hungUp, func() {
+		c.armRead(time.Unix(1, 0)) // in the past: ends the read
+		<-done
+	}
+}
+
+// Close closes once. After a refused body it first says that no more will be written and
+// reads a little of what is still coming.
+func (c *conn) Close() error {
+	if c.closed.Swap(true) {
+		return nil
+	}
+	defer c.release(c)
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok && c.refusing.Load() && half.CloseWrite() == nil {
+		c.drain()
+	}
+	return c.Conn.Close()
+}
+
+func (c *conn) drain() {
+	c.Conn.SetReadDeadline(time.Now().Add(lingerFor))
+	var sink [4096]byte
+	for total := 0; total < lingerBytes; {
+		n, err := c.Conn.Read(sink[:])
+		if err != nil {
+			return
+		}
+		total += n
+	}
+}

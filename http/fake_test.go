@@ -1,0 +1,322 @@
+package http
+
+import (
+	"context"
+	"encoding/binary"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+)
+
+// fakeInboxes keeps inboxes in memory by the real rules of internal/inbox.
+type fakeInboxes struct {
+	now func() time.Time
+
+	mu      sync.RWMutex
+	states  map[string]*inbox.State
+	views   map[string]*inbox.View
+	stored  map[string]map[int64]inbox.Stored
+	broken  error // what every call answers when set
+	refuses error // what Do alone answers when set
+	reads   int   // of Content
+}
+
+func newFakeInboxes(now func() time.Time) *fakeInboxes {
+	return &fakeInboxes{now: now, states: map[string]*inbox.State{}, views: map[string]*inbox.View{}, stored: map[string]map[int64]inbox.Stored{}}
+}
+
+func (f *fakeInboxes) Resident(address []byte) *inbox.View {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.views[string(address)]
+}
+
+func (f *fakeInboxes) View(_ context.Context, address string) (*inbox.View, error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if v := f.views[address]; v != nil && v.Live() || f.broken != nil {
+		return v, f.broken
+	}
+	return nil, inbox.NoInbox(address)
+}
+
+func (f *fakeInboxes) Do(_ context.Context, address string, cmd inbox.Command) (inbox.Answer, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.broken != nil {
+		return inbox.Answer{}, f.broken
+	}
+	if f.refuses != nil {
+		return inbox.Answer{}, f.refuses
+	}
+	s := f.states[address]
+	if s == nil {
+		s = &inbox.State{Profile: inbox.Profile{Address: address}}
+		f.states[address] = s
+	}
+	evs, answer, err := inbox.Decide(s, cmd, inbox.Env{Now: f.now()})
+	if err != nil {
+		return answer, err
+	}
+	rows := inbox.Change(s, evs)
+	f.keep(address, rows)
+	old := f.views[address]
+	f.views[address] = inbox.NewView(s)
+	if old != nil {
+		old.Supersede()
+	}
+	return answer, nil
+}
+
+func (f *fakeInboxes) keep(address string, rows *inbox.Rows) {
+	if f.stored[address] == nil {
+		f.stored[address] = map[int64]inbox.Stored{}
+	}
+	for _, s := range rows.Store {
+		f.stored[address][s.ID] = s
+	}
+	for _, m := range rows.Drop {
+		delete(f.stored[address], m.ID)
+	}
+}
+
+func (f *fakeInboxes) Content(_ context.Context, address string, id int64) (*inbox.Content, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.reads++
+	return f.stored[address][id].Content, f.broken
+}
+
+func (f *fakeInboxes) Raw(_ context.Context, address string, id int64) ([]byte, error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.stored[address][id].Raw, f.broken
+}
+
+// breakWith makes every call fail; nil repairs.
+func (f *fakeInboxes) breakWith(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.broken = err
+}
+
+// unload forgets the rendered answer and the newest content, as passivation does.
+func (f *fakeInboxes) unload(address string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	old := f.views[address]
+	f.states[address].Newest = inbox.Newest{}
+	f.views[address] = inbox.NewView(f.states[address])
+	old.Supersede()
+}
+
+// fakeAccounts keeps accounts in memory by the real rules of internal/account. Passwords
+// are kept as they are.
+type fakeAccounts struct {
+	now     func() time.Time
+	inboxes *fakeInboxes
+
+	mu         sync.RWMutex
+	plans      account.Plans
+	byID       map[account.ID]*account.State
+	byEmail    map[string]account.ID
+	principals map[string]*account.Principal // by token
+	minted     byte
+	placed     uint64
+}
+
+func newFakeAccounts(now func() time.Time, inboxes *fakeInboxes) *fakeAccounts {
+	return &fakeAccounts{
+		now: now, inboxes: inboxes, plans: account.DefaultPlans(), byID: map[account.ID]*account.State{},
+		byEmail: map[string]account.ID{}, principals: map[string]*account.Principal{},
+	}
+}
+
+func (f *fakeAccounts) Authenticate(_ context.Context, token []byte) (*account.Principal, error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	p := f.principals[string(token)]
+	if p == nil || !p.Valid(f.now()) {
+		return nil, fault.New(fault.Unauthenticated, "unknown token")
+	}
+	return p, nil
+}
+
+func (f *fakeAccounts) decide(id account.ID, cmd account.Command) error {
+	s := f.byID[id]
+	if s == nil {
+		s = account.NewState()
+		f.byID[id] = s
+	}
+	evs, err := account.Decide(s, cmd, account.Env{Now: f.now(), Plans: f.plans})
+	if err == nil {
+		account.Change(s, evs)
+	}
+	return err
+}
+
+// mint makes a token and what it stands for.
+func (f *fakeAccounts) mint(p *account.Principal) string {
+	f.minted++
+	token := account.MintToken(p.Kind, p.Account.Partition(), [32]byte{31: f.minted})
+	p.Hash = account.HashToken([]byte(token))
+	f.principals[token] = p
+	return token
+}
+
+func (f *fakeAccounts) SignUp(_ context.Context, email, password string) (account.SignedIn, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, taken := f.byEmail[email]; taken {
+		return account.SignedIn{}, fault.New(fault.Refused, "An account with this e-mail address exists already")
+	}
+	id := account.ID{}
+	binary.BigEndian.PutUint32(id[:], uint32(len(f.byEmail)+1))
+	f.byEmail[email] = id
+	if err := f.decide(id, account.Open{ID: id, Email: email, PasswordHash: password, Plan: account.Free}); err != nil {
+		return account.SignedIn{}, err
+	}
+	return f.session(id)
+}
+
+func (f *fakeAccounts) session(id account.ID) (account.SignedIn, error) {
+	expires := f.now().Add(account.SessionLife)
+	token := f.mint(&account.Principal{Account: id, Kind: account.KindSession, Scopes: account.ScopeFull, ExpiresAt: expires})
+	return account.SignedIn{Token: token, ExpiresAt: expires, Profile: f.byID[id].Profile}, nil
+}
+
+func (f *fakeAccounts) LogIn(_ context.Context, email, password string) (account.SignedIn, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	id, known := f.byEmail[email]
+	if !known || f.byID[id].PasswordHash != password {
+		return account.SignedIn{}, fault.New(fault.Unauthenticated, "The e-mail address or the password is wrong")
+	}
+	return f.session(id)
+}
+
+func (f *fakeAccounts) LogOut(_ context.Context, p *account.Principal) error {
+	p.Revoke()
+	return nil
+}
+
+func (f *fakeAccounts) Usage(_ context.Context, id account.ID) (account.Usage, error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	s := f.byID[id]
+	return account.Usage{Profile: s.Profile, Plan: f.plans.Of(s.Plan), Inboxes: s.Inboxes + int64(len(s.Reserved))}, nil
+}
+
+func (f *fakeAccounts) IssueKey(_ context.Context, id account.ID, label string, scopes account.Scope, days *int) (account.Issued, error) {
+	return f.issue(id, account.Key{Kind: account.KindAccountKey, Label: label, Scopes: scopes}, days)
+}
+
+func (f *fakeAccounts) issue(id account.ID, k account.Key, days *int) (account.Issued, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	expires, err := account.Lifetime(days, f.now())
+	if err != nil {
+		return account.Issued{}, err
+	}
+	token := f.mint(&account.Principal{Account: id, Kind: k.Kind, KeyID: f.byID[id].LastKey + 1, Scopes: k.Scopes, Inbox: k.Inbox, ExpiresAt: expires})
+	k.Hash, k.Prefix, k.ExpiresAt = account.HashToken([]byte(token)), account.KeyPrefix(token), expires
+	if err := f.decide(id, account.IssueKey{Key: k}); err != nil {
+		return account.Issued{}, err
+	}
+	return account.Issued{Token: token, Key: *f.byID[id].Keys[f.byID[id].LastKey]}, nil
+}
+
+func (f *fakeAccounts) Keys(_ context.Context, id account.ID) ([]account.Key, error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.byID[id].KeyList(), nil
+}
+
+func (f *fakeAccounts) RevokeKey(_ context.Context, id account.ID, key int64) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.decide(id, account.RevokeKey{ID: key}); err != nil {
+		return err
+	}
+	for _, p := range f.principals {
+		if p.Account == id && p.KeyID == key {
+			p.Revoke()
+		}
+	}
+	return nil
+}
+
+func (f *fakeAccounts) CreateInbox(ctx context.Context, id account.ID, order inbox.Order) (*inbox.View, inbox.Placement, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.placed++
+	spread := f.placed * 0x9e3779b97f4a7c15
+	place, err := order.Place(f.plans.Of(f.byID[id].Plan), inbox.Namespaces{Domain: "inbox.test", Plain: true}, [3]uint64{spread, spread, spread})
+	if err != nil {
+		return nil, place, err
+	}
+	at := f.now()
+	if err := f.decide(id, account.ReserveInbox{Address: place.Address, At: at}); err != nil {
+		return nil, place, err
+	}
+	create := inbox.Create{Address: place.Address, Account: id, Label: place.Label, RetentionHours: place.RetentionHours, At: at}
+	if _, err := f.inboxes.Do(ctx, place.Address, create); err != nil {
+		f.decide(id, account.ReleaseInbox{Address: place.Address})
+		return nil, place, err
+	}
+	f.decide(id, account.ConfirmInbox{Address: place.Address})
+	view, err := f.inboxes.View(ctx, place.Address)
+	return view, place, err
+}
+
+func (f *fakeAccounts) ListInboxes(_ context.Context, id account.ID, cursor string, limit int) ([]*inbox.View, string, error) {
+	f.inboxes.mu.RLock()
+	defer f.inboxes.mu.RUnlock()
+	var all []*inbox.View
+	for _, v := range f.inboxes.views {
+		if v.Live() && v.Account == id {
+			all = append(all, v)
+		}
+	}
+	slices.SortFunc(all, func(a, b *inbox.View) int { return strings.Compare(a.Address, b.Address) })
+	from, err := strconv.Atoi("0" + cursor)
+	if err != nil {
+		return nil, "", fault.New(fault.Invalid, "Invalid request: 'cursor' is not one of ours")
+	}
+	page := all[min(from, len(all)):min(from+limit, len(all))]
+	if from+limit < len(all) {
+		return page, strconv.Itoa(from + limit), nil
+	}
+	return page, "", nil
+}
+
+func (f *fakeAccounts) UpdateInbox(ctx context.Context, id account.ID, address string, cmd inbox.Update) (ignored []string, err error) {
+	f.mu.RLock()
+	plan := f.plans.Of(f.byID[id].Plan)
+	f.mu.RUnlock()
+	if cmd.Label != nil && !plan.Labels {
+		ignored, cmd.Label = []string{"label"}, nil
+	}
+	if cmd.RetentionHours != nil {
+		hours := plan.Retention(cmd.RetentionHours)
+		cmd.RetentionHours = &hours
+	}
+	_, err = f.inboxes.Do(ctx, address, cmd)
+	return ignored, err
+}
+
+func (f *fakeAccounts) DeleteInbox(ctx context.Context, id account.ID, address string) error {
+	_, err := f.inboxes.Do(ctx, address, inbox.Delete{})
+	return err
+}
+
+var (
+	_ Inboxes  = (*fakeInboxes)(nil)
+	_ Accounts = (*fakeAccounts)(nil)
+)

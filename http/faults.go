@@ -1,0 +1,120 @@
+package http
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"inboxd/internal/account"
+	"inboxd/internal/fault"
+)
+
+// statuses is the one table from the kind of a fault to the status of an answer
+// (specification section 7, decisions section 1).
+var statuses = map[fault.Kind]int{
+	fault.Internal:        fasthttp.StatusInternalServerError,
+	fault.Unauthenticated: fasthttp.StatusUnauthorized,
+	fault.Forbidden:       fasthttp.StatusForbidden,
+	fault.NoInbox:         fasthttp.StatusForbidden,
+	fault.NotFound:        fasthttp.StatusNotFound,
+	fault.Invalid:         fasthttp.StatusUnprocessableEntity,
+	fault.Refused:         fasthttp.StatusBadRequest,
+	fault.TooLarge:        fasthttp.StatusRequestEntityTooLarge,
+	fault.TooMany:         fasthttp.StatusTooManyRequests,
+	fault.InboxFull:       fasthttp.StatusBadRequest,
+	fault.StorageFull:     fasthttp.StatusInsufficientStorage,
+	fault.Unavailable:     fasthttp.StatusServiceUnavailable,
+}
+
+const (
+	detailInternal    = "Something went wrong on our side. The request id in X-Request-Id finds it in the log"
+	detailUnavailable = "The service is busy, try again soon"
+	detailNoPath      = "There is nothing at this path"
+	retryAfterDefault = time.Second
+)
+
+var errNoCredential = fault.New(fault.Unauthenticated, "A valid API key is required")
+
+func missingScope(need account.Scope) error {
+	return fault.New(fault.Forbidden, "This API key is missing the required scope: "+need.String())
+}
+
+// noInbox answers a foreign, a deleted and a never existing inbox in the same bytes.
+func noInbox(address string) *fault.Error {
+	return fault.New(fault.NoInbox, fmt.Sprintf("No inbox %s for this API key", address))
+}
+
+func invalid(format string, args ...any) error {
+	return fault.New(fault.Invalid, "Invalid request: "+fmt.Sprintf(format, args...))
+}
+
+// fail answers err. What is our fault is logged, once and here; it carries no request text
+// but the route.
+func (s *Server) fail(r *request, err error) {
+	f := classify(err)
+	status := statuses[f.Kind]
+	detail := f.Detail
+	switch f.Kind {
+	case fault.Internal:
+		detail = detailInternal
+		s.opts.Logger.Error("http: request failed", "request", requestID(r.http), "route", r.route.name(), "err", err)
+	case fault.Unavailable, fault.StorageFull:
+		if f.Err != nil { // without a cause it is plain overload: a line each would add to it
+			s.opts.Logger.Warn("http: request put off", "request", requestID(r.http), "route", r.route.name(), "err", err)
+		}
+	case fault.NoInbox:
+		if r.address != "" {
+			detail = noInbox(r.address).Detail // gone since it was admitted
+		}
+	case fault.Unauthenticated:
+		r.http.Response.Header.Set("WWW-Authenticate", "Bearer")
+	}
+	if f.Kind == fault.TooMany || f.Kind == fault.Unavailable {
+		r.http.Response.Header.Set("Retry-After", retryAfter(f.RetryAfter))
+	}
+	writeDetail(r.http, status, detail)
+}
+
+// classify finds the fault in err; a context that ended means that the work took too long,
+// and its outcome is unknown.
+func classify(err error) *fault.Error {
+	var f *fault.Error
+	switch {
+	case errors.As(err, &f):
+		return f
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return fault.Wrap(fault.Unavailable, detailUnavailable, err)
+	}
+	return fault.Wrap(fault.Internal, detailInternal, err)
+}
+
+// retryAfter is in whole seconds, rounded up (RFC 9110 section 10.2.3).
+func retryAfter(d time.Duration) string {
+	if d <= 0 {
+		d = retryAfterDefault
+	}
+	return strconv.Itoa(int(math.Ceil(d.Seconds())))
+}
+
+// survive turns a panic of a handler into a 500; fasthttp would end the process.
+func (s *Server) survive(c *fasthttp.RequestCtx) {
+	if p := recover(); p != nil {
+		s.opts.Logger.Error("http: a handler panicked", "request", requestID(c), "err", p, "stack", string(debug.Stack()))
+		writeDetail(c, fasthttp.StatusInternalServerError, detailInternal)
+	}
+}
+
+func (s *Server) notFound(c *fasthttp.RequestCtx) {
+	writeDetail(c, fasthttp.StatusNotFound, detailNoPath)
+}
+
+// methodNotAllowed finds Allow set by the router.
+func (s *Server) methodNotAllowed(c *fasthttp.RequestCtx) {
+	writeDetail(c, fasthttp.StatusMethodNotAllowed, fmt.Sprintf("This path does not take %s", c.Method()))
+}

@@ -1,0 +1,106 @@
+package http
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+
+	"github.com/valyala/fasthttp"
+)
+
+// maxBodyBytes bounds every body but that of a send.
+const maxBodyBytes = 1 << 20
+
+var sendSuffix = []byte("/send")
+
+// bodyLimit is asked when the header has arrived, before any of the body is read.
+func (s *Server) bodyLimit(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
+	if h.IsPost() && bytes.HasSuffix(h.RequestURI(), sendSuffix) {
+		return fasthttp.RequestConfig{MaxRequestBodySize: s.opts.MaxBodyBytes}
+	}
+	return fasthttp.RequestConfig{MaxRequestBodySize: min(maxBodyBytes, s.opts.MaxBodyBytes)}
+}
+
+// ambiguous looks through a header block, as received, for what two servers could read
+// differently (RFC 9112 sections 5.2, 6.3 and 11.2), and for credentials given twice. It
+// returns what is wrong, empty when nothing is.
+func ambiguous(raw []byte) string {
+	var lengths, codings, keys, bearers int
+	for len(raw) > 0 {
+		end := bytes.IndexByte(raw, '\n')
+		if end < 1 || raw[end-1] != '\r' {
+			return "a header line does not end in CRLF"
+		}
+		line := raw[:end-1]
+		raw = raw[end+1:]
+		if len(line) == 0 {
+			break
+		}
+		switch line[0] {
+		case ' ', '\t':
+			return "a header line is folded"
+		case 'c', 'C':
+			lengths += named(line, "Content-Length")
+		case 't', 'T':
+			if named(line, "Transfer-Encoding") == 1 {
+				codings++
+				if !bytes.EqualFold(bytes.TrimSpace(line[len("Transfer-Encoding:"):]), []byte("chunked")) {
+					return "Transfer-Encoding is not chunked"
+				}
+			}
+		case 'x', 'X':
+			keys += named(line, "X-API-Key")
+		case 'a', 'A':
+			bearers += named(line, "Authorization")
+		}
+	}
+	switch {
+	case lengths+codings > 1:
+		return "the length of the body is given twice"
+	case keys > 1, bearers > 1:
+		return "a credential is given twice"
+	}
+	return ""
+}
+
+// named returns 1 when the line is a field of this name.
+func named(line []byte, name string) int {
+	if len(line) > len(name) && line[len(name)] == ':' && bytes.EqualFold(line[:len(name)], []byte(name)) {
+		return 1
+	}
+	return 0
+}
+
+// refuseFraming answers 400 and closes: where this request ends is in doubt, so nothing
+// that follows on the connection may be taken for a request.
+func (s *Server) refuseFraming(c *fasthttp.RequestCtx, why string) {
+	writeDetail(c, fasthttp.StatusBadRequest, "The request is ambiguous: "+why)
+	c.SetConnectionClose()
+}
+
+// unreadable answers a request that could not be read; fasthttp closes after it.
+func (s *Server) unreadable(c *fasthttp.RequestCtx, err error) {
+	s.stamp(c)
+	status, detail := unreadableAnswer(err)
+	writeDetail(c, status, detail)
+	if own, ok := c.Conn().(*conn); ok {
+		own.refusing.Store(true)
+	}
+}
+
+func unreadableAnswer(err error) (status int, detail string) {
+	var small *fasthttp.ErrSmallBuffer
+	var network net.Error
+	switch {
+	case errors.Is(err, fasthttp.ErrBodyTooLarge):
+		return fasthttp.StatusRequestEntityTooLarge, "The request body is too large"
+	case errors.As(err, &small):
+		return fasthttp.StatusRequestHeaderFieldsTooLarge, "The request header is too large"
+	case errors.As(err, &network) && network.Timeout():
+		return fasthttp.StatusRequestTimeout, "The request took too long to arrive"
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return fasthttp.StatusBadRequest, "The request ended early"
+	}
+	return fasthttp.StatusBadRequest, "The request could not be read as HTTP/1.1"
+}

@@ -1,0 +1,181 @@
+package http
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"inboxd/internal/account"
+)
+
+// raw sends bytes and returns everything that comes back until the server closes; the
+// writing side is closed after the bytes.
+func (w *world) raw(sent string) string {
+	w.t.Helper()
+	c, err := net.Dial("tcp", w.addr)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(20 * time.Second))
+	go func() {
+		io.WriteString(c, sent)
+		c.(*net.TCPConn).CloseWrite()
+	}()
+	got, _ := io.ReadAll(c) // a reset after the answer is fine
+	return string(got)
+}
+
+// TestAmbiguousFramingIsRefused puts a canary behind each bad request on the same
+// connection: it creates an inbox, and must never be executed.
+func TestAmbiguousFramingIsRefused(t *testing.T) {
+	w := start(t)
+	w.signUp(alice)
+	key := w.key(alice, account.ScopeFull)
+	head := "POST /api/v1/inboxes HTTP/1.1\r\nHost: x\r\nX-API-Key: " + key + "\r\n"
+	canary := "POST /api/v1/inboxes HTTP/1.1\r\nHost: x\r\nX-API-Key: " + key + "\r\nContent-Length: 19\r\n\r\n{\"prefix\":\"canary\"}"
+
+	for name, bad := range map[string]string{
+		"length and chunked":       head + "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+		"chunked and length":       head + "Transfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n0\r\n\r\n",
+		"two lengths":              head + "Content-Length: 2\r\nContent-Length: 3\r\n\r\n{} ",
+		"two equal lengths":        head + "Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}",
+		"list of lengths":          head + "Content-Length: 2, 2\r\n\r\n{}",
+		"signed length":            head + "Content-Length: +2\r\n\r\n{}",
+		"hex length":               head + "Content-Length: 0x2\r\n\r\n{}",
+		"huge length":              head + "Content-Length: 99999999999999999999\r\n\r\n{}",
+		"negative length":          head + "Content-Length: -2\r\n\r\n{}",
+		"identity coding":          head + "Transfer-Encoding: identity\r\nContent-Length: 2\r\n\r\n{}",
+		"identity alone":           head + "Transfer-Encoding: identity\r\n\r\n",
+		"unknown coding":           head + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+		"two codings":              head + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+		"chunked under HTTP/1.0":   strings.Replace(head, "HTTP/1.1", "HTTP/1.0", 1) + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+		"space before colon":       head + "Content-Length : 2\r\n\r\n{}",
+		"folded header":            head + "X-Note: a\r\n b\r\nContent-Length: 2\r\n\r\n{}",
+		"folded length":            head + "Content-Length:\r\n 2\r\n\r\n{}",
+		"folded first header":      "POST /api/v1/inboxes HTTP/1.1\r\n Host: x\r\n\r\n",
+		"bare LF":                  head + "Content-Length: 2\n\r\n{}",
+		"bare LF before the end":   head + "X-Note: a\r\n\n",
+		"NUL in a header":          head + "X-Note: a\x00b\r\nContent-Length: 2\r\n\r\n{}",
+		"bare CR in a header":      head + "X-Note: a\rContent-Length: 40\r\n\r\n",
+		"no colon":                 head + "Nonsense\r\n\r\n",
+		"two keys":                 head + "X-API-Key: other\r\nContent-Length: 2\r\n\r\n{}",
+		"two equal keys":           head + "x-api-key: " + key + "\r\nContent-Length: 2\r\n\r\n{}",
+		"two bearers":              head + "Authorization: Bearer a\r\nAuthorization: Bearer b\r\nContent-Length: 2\r\n\r\n{}",
+		"key and another bearer":   head + "Authorization: Bearer other\r\nContent-Length: 2\r\n\r\n{}",
+		"two hosts":                head + "Host: y\r\nContent-Length: 2\r\n\r\n{}",
+		"no host":                  "POST /api/v1/inboxes HTTP/1.1\r\nX-API-Key: " + key + "\r\nContent-Length: 2\r\n\r\n{}",
+		"broken chunk":             head + "Transfer-Encoding: chunked\r\n\r\n2\r\n{}x\r\n0\r\n\r\n",
+		"negative chunk":           head + "Transfer-Encoding: chunked\r\n\r\n-2\r\n{}\r\n0\r\n\r\n",
+		"LF after chunk size":      head + "Transfer-Encoding: chunked\r\n\r\n2\n{}\r\n0\r\n\r\n",
+		"no version":               "POST /api/v1/inboxes\r\nHost: x\r\n\r\n",
+		"space in the path":        "GET /api/v1/ inboxes HTTP/1.1\r\nHost: x\r\n\r\n",
+		"control byte in the path": "GET /api/v1/inboxes\x01 HTTP/1.1\r\nHost: x\r\n\r\n",
+	} {
+		got := w.raw(bad + canary)
+		if !strings.HasPrefix(got, "HTTP/1.1 400 ") || strings.Count(got, "HTTP/1.1 ") != 1 {
+			t.Errorf("%s: answer is not one 400:\n%s", name, got)
+		}
+		if !strings.Contains(got, `{"detail":"`) || !strings.Contains(got, "X-Request-Id: ") || !strings.Contains(got, "Connection: close") {
+			t.Errorf("%s: answer lacks detail, request id or close:\n%s", name, got)
+		}
+		if w.inboxes.Resident([]byte("canary@inbox.test")) != nil {
+			t.Fatalf("%s: the request behind it was executed", name)
+		}
+	}
+	// The canary itself is sound.
+	if got := w.raw(canary); !strings.HasPrefix(got, "HTTP/1.1 201 ") {
+		t.Fatalf("the canary does not work:\n%s", got)
+	}
+}
+
+// TestBodiesOfGetsDoNotBecomeRequests sends a request as the body of a GET.
+func TestBodiesOfGetsDoNotBecomeRequests(t *testing.T) {
+	w := start(t)
+	w.signUp(alice)
+	key := w.key(alice, account.ScopeFull)
+	smuggled := "POST /api/v1/inboxes HTTP/1.1\r\nHost: x\r\nX-API-Key: " + key + "\r\nContent-Length: 2\r\n\r\n{}"
+	for _, method := range []string{"GET", "DELETE", "OPTIONS", "HEAD", "PUT"} {
+		got := w.raw(fmt.Sprintf("%s /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", method, len(smuggled), smuggled))
+		if strings.Count(got, "HTTP/1.1 ") != 1 || strings.Contains(got, "201 Created") {
+			t.Errorf("%s: want one answer, got\n%s", method, got)
+		}
+	}
+}
+
+func TestPipelinedRequestsAreAnsweredInOrder(t *testing.T) {
+	w := start(t)
+	w.signUp(alice)
+	key := w.key(alice, account.ScopeFull)
+	one := "GET /api/v1/inboxes HTTP/1.1\r\nHost: x\r\nX-API-Key: " + key + "\r\n\r\n"
+	got := w.raw(one + "GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n" + one)
+	if a, b := strings.Index(got, `"inboxes":[]`), strings.Index(got, detailNoPath); a < 0 || b < a || strings.Count(got, "HTTP/1.1 200") != 2 {
+		t.Errorf("answers:\n%s", got)
+	}
+}
+
+// TestTooLarge covers a body that says so, one that does not, and a header.
+func TestTooLarge(t *testing.T) {
+	w := start(t, func(o *Options) { o.MaxBodyBytes = 3 << 20 })
+	big := strings.Repeat("x", 2<<20)
+	r := w.expect(413, w.call(post, "/api/auth/login", "", big))
+	if r.detail() != "The request body is too large" {
+		t.Errorf("detail %q", r.detail())
+	}
+	chunk := fmt.Sprintf("%x\r\n%s\r\n", len(big), big)
+	got := w.raw("POST /api/auth/login HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk + "0\r\n\r\n")
+	if !strings.HasPrefix(got, "HTTP/1.1 413 ") {
+		t.Errorf("chunked: %s", got)
+	}
+	got = w.raw("GET /healthz HTTP/1.1\r\nHost: x\r\nX-Note: " + strings.Repeat("n", readBufferBytes) + "\r\n\r\n")
+	if !strings.HasPrefix(got, "HTTP/1.1 431 ") || !strings.Contains(got, "detail") {
+		t.Errorf("header: %s", got)
+	}
+	w.expect(422, w.call(post, "/api/auth/login", "", strings.Repeat(" ", maxBodyBytes)))
+}
+
+func TestBodyLimitIsRaisedForASendOnly(t *testing.T) {
+	s := New(Options{}, nil, nil)
+	for uri, want := range map[string]int{
+		"/api/v1/inboxes/a@b.test/send": 32 << 20, "/api/v1/inboxes": 1 << 20, "/api/v1/inboxes/a@b.test/send/x": 1 << 20,
+	} {
+		var h fasthttp.RequestHeader
+		h.SetMethod("POST")
+		h.SetRequestURI(uri)
+		if got := s.bodyLimit(&h).MaxRequestBodySize; got != want {
+			t.Errorf("%s: %d, want %d", uri, got, want)
+		}
+	}
+}
+
+// TestABodyIsNotReadToItsEnd: the refusal comes while the client has only announced it.
+func TestABodyIsNotReadToItsEnd(t *testing.T) {
+	w := start(t)
+	c, err := net.Dial("tcp", w.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(20 * time.Second))
+	io.WriteString(c, "POST /api/auth/login HTTP/1.1\r\nHost: x\r\nContent-Length: 999999999\r\n\r\n{")
+	line, err := bufio.NewReader(c).ReadString('\n')
+	if err != nil || !strings.HasPrefix(line, "HTTP/1.1 413 ") {
+		t.Fatalf("%q, %v", line, err)
+	}
+}
+
+func TestMethodsBeyondTheTable(t *testing.T) {
+	w := start(t)
+	r := w.expect(204, w.call("OPTIONS", "/api/keys", "", ""))
+	if r.header.Get("Allow") != "GET, OPTIONS, POST" {
+		t.Errorf("Allow %q", r.header.Get("Allow"))
+	}
+	w.expect(404, w.call("OPTIONS", "/api/nothing", "", ""))
+	w.expect(405, w.call("BREW", "/api/keys", "", ""))
+}

@@ -1,0 +1,174 @@
+package http
+
+import (
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"inboxd/internal/account"
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+)
+
+type createdAnswer struct {
+	Address        string   `json:"address"`
+	RetentionHours int      `json:"retention_hours"`
+	APIKey         *string  `json:"api_key"` // always null, specification section 5.2 rule 2
+	Label          string   `json:"label"`
+	CreatedAt      string   `json:"created_at"`
+	Encrypted      bool     `json:"encrypted"`
+	IgnoredFields  []string `json:"ignored_fields,omitempty"`
+	Note           string   `json:"note,omitempty"`
+}
+
+type inboxAnswer struct {
+	Address        string  `json:"address"`
+	Label          string  `json:"label"`
+	RetentionHours int     `json:"retention_hours"`
+	CreatedAt      string  `json:"created_at"`
+	Encrypted      bool    `json:"encrypted"`
+	HasKey         bool    `json:"has_key"`
+	MessageCount   int     `json:"message_count"`
+	UnreadCount    int     `json:"unread_count"`
+	LastMessageAt  *string `json:"last_message_at"`
+}
+
+type shownAnswer struct {
+	Inbox         inboxAnswer `json:"inbox"`
+	IgnoredFields []string    `json:"ignored_fields,omitempty"`
+	Note          string      `json:"note,omitempty"`
+}
+
+// createInbox serves both surfaces; the session surface also takes encrypted.
+func (s *Server) createInbox(r *request) error {
+	if r.body.flag("encrypted", false) {
+		return fault.New(fault.Refused, "This account has no encryption key yet. Set up encryption in the dashboard first")
+	}
+	view, place, err := s.accounts.CreateInbox(r.ctx, r.principal.Account, inbox.Order{
+		Prefix: r.body.text("prefix"), Subdomain: r.body.text("subdomain"), Domain: r.body.text("domain"),
+		Label: r.body.text("label"), RetentionHours: r.body.number("retention_hours"),
+	})
+	if err != nil {
+		return err
+	}
+	r.http.Response.Header.Set("Location", s.opts.BaseURL+"/api/v1/inboxes/"+url.PathEscape(view.Address))
+	return r.json(fasthttp.StatusCreated, createdAnswer{
+		Address: view.Address, RetentionHours: view.RetentionHours, Label: view.Label,
+		CreatedAt: wireTime(view.CreatedAt), IgnoredFields: place.Ignored, Note: place.Note,
+	})
+}
+
+const (
+	defaultInboxes = 100
+	maxInboxes     = 1000
+)
+
+// listInboxes pages through the account's inboxes; an inbox key sees its own only
+// (specification section 5.2 rule 4).
+func (s *Server) listInboxes(r *request) error {
+	q := r.query()
+	limit := q.number("limit", defaultInboxes, 1, maxInboxes)
+	cursor := q.raw("cursor")
+	if q.err != nil {
+		return q.err
+	}
+	views, next, err := s.visibleInboxes(r, cursor, int(limit))
+	if err != nil {
+		return err
+	}
+	keyed, err := s.keyedInboxes(r)
+	if err != nil {
+		return err
+	}
+	items := make([]inboxAnswer, len(views))
+	for i, v := range views {
+		items[i] = describe(v, keyed[v.Address], r.now)
+	}
+	return r.json(fasthttp.StatusOK, struct {
+		Inboxes    []inboxAnswer `json:"inboxes"`
+		NextCursor *string       `json:"next_cursor"`
+	}{items, stringOrNull(next)})
+}
+
+func (s *Server) visibleInboxes(r *request, cursor string, limit int) ([]*inbox.View, string, error) {
+	if r.principal.Kind != account.KindInboxKey {
+		return s.accounts.ListInboxes(r.ctx, r.principal.Account, cursor, limit)
+	}
+	r.address = r.principal.Inbox
+	if err := s.look(r); err != nil {
+		return nil, "", err
+	}
+	return []*inbox.View{r.view}, "", nil
+}
+
+// keyedInboxes names the inboxes that hold a key, expired or not.
+func (s *Server) keyedInboxes(r *request) (map[string]bool, error) {
+	keys, err := s.accounts.Keys(r.ctx, r.principal.Account)
+	if err != nil {
+		return nil, err
+	}
+	keyed := map[string]bool{}
+	for _, k := range keys {
+		if k.Kind == account.KindInboxKey {
+			keyed[k.Inbox] = true
+		}
+	}
+	return keyed, nil
+}
+
+func describe(v *inbox.View, keyed bool, now time.Time) inboxAnswer {
+	messages, unread, last := v.Counts(now)
+	return inboxAnswer{
+		Address: v.Address, Label: v.Label, RetentionHours: v.RetentionHours, CreatedAt: wireTime(v.CreatedAt),
+		HasKey: keyed, MessageCount: messages, UnreadCount: unread, LastMessageAt: wireTimeOrNull(last),
+	}
+}
+
+func (s *Server) showInbox(r *request) error { return s.shown(r, nil) }
+
+// shown answers with the inbox as r.view has it.
+func (s *Server) shown(r *request, ignored []string) error {
+	keyed, err := s.keyedInboxes(r)
+	if err != nil {
+		return err
+	}
+	a := shownAnswer{Inbox: describe(r.view, keyed[r.address], r.now), IgnoredFields: ignored}
+	if len(ignored) > 0 {
+		a.Note = "Not applied, because the plan does not cover it: " + strings.Join(ignored, ", ") + ". Upgrade the plan to use it"
+	}
+	return r.json(fasthttp.StatusOK, a)
+}
+
+func (s *Server) updateInbox(r *request) error {
+	ignored, err := s.accounts.UpdateInbox(r.ctx, r.principal.Account, r.address, inbox.Update{
+		Label: r.body.text("label"), RetentionHours: r.body.number("retention_hours"),
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.look(r); err != nil {
+		return err
+	}
+	return s.shown(r, ignored)
+}
+
+func (s *Server) deleteInbox(r *request) error {
+	if err := s.accounts.DeleteInbox(r.ctx, r.principal.Account, r.address); err != nil {
+		return err
+	}
+	return r.ok()
+}
+
+// burn deletes every message and keeps the address.
+func (s *Server) burn(r *request) error {
+	answer, err := s.inboxes.Do(r.ctx, r.address, inbox.Burn{})
+	if err != nil {
+		return err
+	}
+	return r.json(fasthttp.StatusOK, struct {
+		OK      bool `json:"ok"`
+		Deleted int  `json:"deleted"`
+	}{true, answer.Count})
+}

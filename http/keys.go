@@ -1,0 +1,83 @@
+package http
+
+import (
+	"fmt"
+
+	"github.com/valyala/fasthttp"
+
+	"inboxd/internal/account"
+	"inboxd/internal/fault"
+)
+
+// issuedAnswer holds the key itself; no other answer ever does.
+type issuedAnswer struct {
+	Key       string  `json:"key"`
+	ID        int64   `json:"id"`
+	Label     string  `json:"label"`
+	Scopes    string  `json:"scopes"`
+	ExpiresAt *string `json:"expires_at"`
+}
+
+type keyAnswer struct {
+	ID         int64   `json:"id"`
+	Kind       string  `json:"kind"`
+	Label      string  `json:"label"`
+	Scopes     string  `json:"scopes"`
+	Prefix     string  `json:"prefix"`
+	Inbox      *string `json:"inbox"` // null for an account key
+	CreatedAt  string  `json:"created_at"`
+	ExpiresAt  *string `json:"expires_at"`
+	Expired    bool    `json:"expired"`
+	LastUsedAt *string `json:"last_used_at"`
+}
+
+func (s *Server) issueKey(r *request) error {
+	scopes, err := account.ParseScopes(r.body.list("scopes"))
+	if err != nil {
+		return err
+	}
+	days := r.body.number("expires_in_days")
+	if _, err := account.Lifetime(days, r.now); err != nil {
+		return err
+	}
+	label := ""
+	if given := r.body.text("label"); given != nil {
+		label = *given
+	}
+	issued, err := s.accounts.IssueKey(r.ctx, r.principal.Account, label, scopes, days)
+	if err != nil {
+		return err
+	}
+	k := issued.Key
+	return r.json(fasthttp.StatusCreated, issuedAnswer{issued.Token, k.ID, k.Label, k.Scopes.String(), wireTimeOrNull(k.ExpiresAt)})
+}
+
+func (s *Server) listKeys(r *request) error {
+	keys, err := s.accounts.Keys(r.ctx, r.principal.Account)
+	if err != nil {
+		return err
+	}
+	out := make([]keyAnswer, len(keys))
+	for i, k := range keys {
+		out[i] = keyAnswer{
+			ID: k.ID, Kind: k.Kind.Name(), Label: k.Label, Scopes: k.Scopes.String(), Prefix: k.Prefix,
+			Inbox: stringOrNull(k.Inbox), CreatedAt: wireTime(k.CreatedAt), ExpiresAt: wireTimeOrNull(k.ExpiresAt),
+			Expired: k.Expired(r.now), LastUsedAt: wireTimeOrNull(k.LastUsedAt),
+		}
+	}
+	return r.json(fasthttp.StatusOK, struct {
+		Keys []keyAnswer `json:"keys"`
+	}{out})
+}
+
+func (s *Server) revokeKey(r *request) error {
+	given := parameter(r.http, "id")
+	id, ok := number(given)
+	if !ok {
+		return fault.New(fault.NotFound, fmt.Sprintf("API key %s not found", given))
+	}
+	if err := s.accounts.RevokeKey(r.ctx, r.principal.Account, id); err != nil {
+		return err
+	}
+	return r.ok()
+}

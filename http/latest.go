@@ -1,0 +1,163 @@
+package http
+
+import (
+	"math"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+)
+
+const (
+	maxWait = 60 * time.Second
+	// recheckStep is how soon a waiting long poll notices that its credential ended, when
+	// nothing else wakes it.
+	recheckStep = 5 * time.Second
+	// maxKeptBytes bounds a rendered answer that is kept beside its view.
+	maxKeptBytes = 256 << 10
+)
+
+// wanted is what a call of latest asks for.
+type wanted struct {
+	after   int64
+	wait    time.Duration
+	otp     bool
+	from    string // folded
+	subject string // folded
+	fields  fieldSet
+}
+
+func (r *request) wanted() (wanted, error) {
+	q := r.query()
+	w := wanted{
+		after:   q.number("after", 0, 0, math.MaxInt64),
+		wait:    time.Duration(q.number("wait", 0, 0, int64(maxWait/time.Second))) * time.Second,
+		otp:     q.flag("otp"),
+		from:    q.text("from"),
+		subject: q.text("subject"),
+		fields:  q.selection(allFields),
+	}
+	return w, q.err
+}
+
+// plain reports whether the answer is the one that polls share.
+func (w *wanted) plain() bool {
+	return w.after == 0 && !w.otp && w.from == "" && w.subject == "" && w.fields == allFields
+}
+
+func (w *wanted) match(m *inbox.Message) bool {
+	return m.ID > w.after && (!w.otp || m.OTP != "") && contains(m.Subject, w.subject) &&
+		(contains(m.From.Email, w.from) || contains(m.From.Name, w.from))
+}
+
+// latest answers with the newest received message that fits, waiting for one when asked to
+// (decisions section 3). The poll that wants nothing special is usually answered by poll.
+func (s *Server) latest(r *request) error {
+	w, err := r.wanted()
+	if err != nil {
+		return err
+	}
+	if err := s.await(r, &w); err != nil {
+		return err
+	}
+	answer, err := s.render(r, &w)
+	if err != nil {
+		return err
+	}
+	writeLatest(r.http, answer)
+	return nil
+}
+
+// await returns when r.view holds a match, or when waiting is over: in time, because the
+// server stops, or because the client hung up. Credential and ownership are checked again
+// whenever something changed.
+func (s *Server) await(r *request, w *wanted) error {
+	if w.wait == 0 || r.view.Latest(r.now, w.match) != nil {
+		return nil
+	}
+	gone, stop := watch(r.http)
+	defer stop()
+	s.waiters.Add(1)
+	defer s.waiters.Add(-1)
+	over, recheck := time.NewTimer(w.wait), time.NewTicker(recheckStep)
+	defer over.Stop()
+	defer recheck.Stop()
+	for r.view.Latest(r.now, w.match) == nil {
+		select {
+		case <-r.view.Superseded():
+		case <-recheck.C:
+		case <-over.C:
+			return nil
+		case <-s.stopping:
+			return nil
+		case <-gone:
+			return nil
+		}
+		r.now = s.opts.Now()
+		if !r.principal.Valid(r.now) {
+			return errNoCredential
+		}
+		if err := s.look(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// watch notices when the client hangs up; a connection that is not ours is never watched.
+func watch(c *fasthttp.RequestCtx) (gone <-chan struct{}, stop func()) {
+	if own, ok := c.Conn().(*conn); ok {
+		return own.watch()
+	}
+	return nil, func() {}
+}
+
+// renderTries bounds how often a message may vanish between view and content.
+const renderTries = 4
+
+// render makes the answer from the present view, and keeps it there when polls share it.
+func (s *Server) render(r *request, w *wanted) (*inbox.Rendered, error) {
+	for range renderTries {
+		if kept := r.view.Rendered(r.now); kept != nil && w.plain() {
+			return kept, nil
+		}
+		e := email{meta: r.view.Latest(r.now, w.match)}
+		if e.meta == nil {
+			return s.keep(r, w, &inbox.Rendered{Body: []byte(`{"email":null}`), ETag: etagOf(nil)}), nil
+		}
+		here, err := s.fill(r, &e, w.fields)
+		if err != nil {
+			return nil, err
+		}
+		if here {
+			b := appendEmail(append([]byte(nil), `{"email":`...), &e, w.fields)
+			return s.keep(r, w, &inbox.Rendered{Body: append(b, '}'), ETag: etagOf(e.meta), ExpiresAt: e.meta.ExpiresAt}), nil
+		}
+		if err := s.look(r); err != nil {
+			return nil, err
+		}
+	}
+	return nil, fault.New(fault.Unavailable, detailUnavailable)
+}
+
+func (s *Server) keep(r *request, w *wanted, answer *inbox.Rendered) *inbox.Rendered {
+	if w.plain() && len(answer.Body) <= maxKeptBytes {
+		r.view.KeepRendered(answer)
+	}
+	return answer
+}
+
+// writeLatest answers with shared bytes, or with 304 when the client has them.
+func writeLatest(c *fasthttp.RequestCtx, answer *inbox.Rendered) {
+	h := &c.Response.Header
+	h.SetCanonical(headerETag, answer.ETag)
+	h.SetCanonical(headerCache, cacheRevalidated)
+	if matches(c.Request.Header.PeekCanonical(headerIfNoneMatch), answer.ETag) {
+		c.SetStatusCode(fasthttp.StatusNotModified)
+		return
+	}
+	h.SetContentTypeBytes(typeJSON)
+	c.Response.SetBodyRaw(answer.Body)
+}

@@ -1,0 +1,371 @@
+package http
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+	"inboxd/internal/message"
+)
+
+// lone makes a world with one inbox of alice and a key that may do anything.
+func lone(t testing.TB, change ...func(*Options)) (w *world, address, key, latest string) {
+	w = start(t, change...)
+	w.signUp(alice)
+	address, key = w.newInbox(alice, "own"), w.key(alice, account.ScopeFull)
+	return w, address, key, "/api/v1/inboxes/" + address + "/latest"
+}
+
+func TestLatestWithoutMail(t *testing.T) {
+	w, _, key, latest := lone(t)
+	for range 2 { // rendered, then kept
+		if r := w.expect(200, w.call(get, latest, key, "")); r.body != `{"email":null}` || r.header.Get("ETag") != `"0"` {
+			t.Errorf("answer %s %v", r.body, r.header)
+		}
+	}
+}
+
+func TestLatestIsTheNewestReceived(t *testing.T) {
+	w, address, key, latest := lone(t)
+	w.deliver(address, inbox.Receive{Subject: "first"})
+	w.deliver(address, inbox.Receive{Subject: "second"})
+	r := w.expect(200, w.call(get, latest, key, ""))
+	if r.object(t, "email", "subject") != "second" || r.header.Get("Content-Type") != "application/json" {
+		t.Errorf("answer %s", r.body)
+	}
+	w.advance(25 * time.Hour) // both expire
+	if r := w.call(get, latest, key, ""); r.body != `{"email":null}` {
+		t.Errorf("after expiry: %s", r.body)
+	}
+}
+
+// TestLatestShowsTheOlderMailOnceTheNewerExpired: the kept answer ends with its message, when nothing
+// published a new view.
+func TestLatestShowsTheOlderMailOnceTheNewerExpired(t *testing.T) {
+	w, address, key, latest := lone(t)
+	w.deliver(address, inbox.Receive{Subject: "long"})
+	hours := 1
+	w.inboxes.Do(context.Background(), address, inbox.Update{RetentionHours: &hours})
+	w.deliver(address, inbox.Receive{Subject: "short"})
+	for range 2 {
+		if r := w.call(get, latest, key, ""); r.object(t, "email", "subject") != "short" {
+			t.Fatalf("answer %s", r.body)
+		}
+	}
+	w.advance(61 * time.Minute)
+	if r := w.call(get, latest, key, ""); r.object(t, "email", "subject") != "long" {
+		t.Errorf("answer %s", r.body)
+	}
+}
+
+func TestLatestFilters(t *testing.T) {
+	w, address, key, latest := lone(t)
+	w.deliver(address, inbox.Receive{Subject: "Your code", From: message.Mailbox{Email: "a@bank.example", Name: "Straße Bank"},
+		Content: &inbox.Content{OTP: inbox.OTP{Code: "123456"}}})
+	w.deliver(address, inbox.Receive{Subject: "Newsletter", From: message.Mailbox{Email: "news@shop.example"}})
+	for query, want := range map[string]any{
+		"otp=true": 1.0, "otp=false": 2.0, "from=BANK": 1.0, "from=STRASSE": nil, "from=STRAẞE": 1.0, "subject=code": 1.0,
+		"subject=NEWS": 2.0, "after=1": 2.0, "after=2": nil, "otp=true&after=1": nil, "from=shop&otp=1": nil,
+		"unknown=1": 2.0, "after=": 2.0, "fields=id": 2.0,
+	} {
+		r := w.expect(200, w.call(get, latest+"?"+query, key, ""))
+		var id any
+		if m, ok := r.object(t, "email").(map[string]any); ok {
+			id = m["id"]
+		}
+		if id != want {
+			t.Errorf("%s: id %v, want %v", query, id, want)
+		}
+	}
+	for query, detail := range map[string]string{
+		"after=x": "'after' must be a whole number", "after=-1": "'after' must be between 0 and 9223372036854775807",
+		"wait=61": "'wait' must be between 0 and 60", "wait=1.5": "'wait' must be a whole number", "otp=yes": "'otp' must be true or false",
+		"from=%ff": "'from' is not UTF-8", "fields=id,nope": "'fields' holds 'nope', which is not a field of a message",
+		"include=subject":                      "'include' takes html and headers, not 'subject'",
+		"subject=" + strings.Repeat("x", 1001): "'subject' is too long (1001 characters). The limit is 1000 characters",
+	} {
+		if r := w.expect(422, w.call(get, latest+"?"+query, key, "")); r.detail() != "Invalid request: "+detail {
+			t.Errorf("%s: %s", query, r.detail())
+		}
+	}
+}
+
+func TestLatestETag(t *testing.T) {
+	w, address, key, latest := lone(t)
+	id := w.deliver(address, inbox.Receive{Subject: "s"})
+	variants := []string{"", "?fields=id", "?otp=false&subject=s", "?after=0&wait=5"}
+	tag := w.call(get, latest, key, "").header.Get("ETag")
+	for _, v := range variants {
+		for _, field := range []string{tag, "W/" + tag, `"other", ` + tag, "*"} {
+			r := w.expect(304, w.call(get, latest+v, key, "", "If-None-Match", field))
+			if r.body != "" || r.header.Get("ETag") != tag || r.header.Get("X-Request-Id") == "" {
+				t.Errorf("%s with %s: %v %q", v, field, r.header, r.body)
+			}
+		}
+		w.expect(200, w.call(get, latest+v, key, "", "If-None-Match", `"other"`))
+	}
+	w.expect(200, w.call(post, "/api/v1/inboxes/"+address+"/messages/1/read", key, ""))
+	read := w.expect(200, w.call(get, latest, key, "", "If-None-Match", tag)).header.Get("ETag")
+	if read == tag {
+		t.Error("the read mark did not change the tag")
+	}
+	w.inboxes.unload(address)
+	if again := w.call(get, latest, key, "").header.Get("ETag"); again != read {
+		t.Errorf("after a reload the tag is %s, was %s", again, read)
+	}
+	w.inboxes.Do(context.Background(), address, inbox.DeleteMessage{ID: id})
+	w.expect(304, w.call(get, latest, key, "", "If-None-Match", `"0"`))
+}
+
+// waiting starts a long poll and returns where its answer comes, once the server waits.
+func (w *world) waiting(path, key string) <-chan reply {
+	w.t.Helper()
+	got := make(chan reply, 1)
+	go func() {
+		r, err := w.try(get, path, key, "")
+		if err != nil {
+			r.body = err.Error()
+		}
+		got <- r
+	}()
+	return got
+}
+
+// awaitWaiters returns once n long polls wait on the view of the inbox.
+func (w *world) awaitWaiters(n int64) {
+	w.t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); w.server.LongPolls() < n; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("%d waiters, want %d", w.server.LongPolls(), n)
+		}
+	}
+}
+
+// answer returns the reply of a long poll, which must come soon.
+func (w *world) answer(got <-chan reply) reply {
+	w.t.Helper()
+	select {
+	case r := <-got:
+		return r
+	case <-time.After(15 * time.Second):
+		w.t.Fatal("the long poll was not answered")
+		return reply{}
+	}
+}
+
+func TestLongPollWakesForAMatch(t *testing.T) {
+	w, address, key, latest := lone(t)
+	w.deliver(address, inbox.Receive{Subject: "old"})
+	got := w.waiting(latest+"?after=1&otp=true&wait=60", key)
+	w.awaitWaiters(1)
+	w.deliver(address, inbox.Receive{Subject: "no code"})
+	w.deliver(address, inbox.Receive{Subject: "code", Content: &inbox.Content{OTP: inbox.OTP{Code: "1234"}}})
+	if r := w.answer(got); r.status != 200 || r.object(t, "email", "id") != 3.0 {
+		t.Errorf("answer %d %s", r.status, r.body)
+	}
+}
+
+func TestLongPollAnswersAtOnceWhatIsThere(t *testing.T) {
+	w, address, key, latest := lone(t)
+	w.deliver(address, inbox.Receive{Subject: "here"})
+	if r := w.answer(w.waiting(latest+"?wait=60", key)); r.object(t, "email", "subject") != "here" {
+		t.Errorf("answer %s", r.body)
+	}
+}
+
+func TestLongPollEndsInTime(t *testing.T) {
+	w, _, key, latest := lone(t)
+	if r := w.answer(w.waiting(latest+"?wait=1", key)); r.status != 200 || r.body != `{"email":null}` {
+		t.Errorf("answer %d %s", r.status, r.body)
+	}
+}
+
+// TestLongPollSurvivesAPassivation: the view leaves memory while somebody waits on it.
+func TestLongPollSurvivesAPassivation(t *testing.T) {
+	w, address, key, latest := lone(t)
+	got := w.waiting(latest+"?wait=60", key)
+	w.awaitWaiters(1)
+	w.inboxes.unload(address)
+	w.deliver(address, inbox.Receive{Subject: "after"})
+	if r := w.answer(got); r.object(t, "email", "subject") != "after" {
+		t.Errorf("answer %s", r.body)
+	}
+}
+
+// TestLongPollChecksAgainWhenItWakes: mail that comes after a revocation, or to an inbox
+// that was deleted, is not shown.
+func TestLongPollChecksAgainWhenItWakes(t *testing.T) {
+	w, address, _, latest := lone(t)
+	revoked := w.key(alice, account.ScopeRead)
+	got := w.waiting(latest+"?wait=60", revoked)
+	w.awaitWaiters(1)
+	w.accounts.RevokeKey(context.Background(), w.idOf(alice), 2)
+	w.deliver(address, inbox.Receive{Subject: "secret"})
+	if r := w.answer(got); r.status != 401 || strings.Contains(r.body, "secret") {
+		t.Errorf("after the revocation: %d %s", r.status, r.body)
+	}
+	got = w.waiting(latest+"?after=1&wait=60", w.key(alice, account.ScopeRead))
+	w.awaitWaiters(1)
+	w.accounts.DeleteInbox(context.Background(), w.idOf(alice), address)
+	if r := w.answer(got); r.status != 403 || r.detail() != "No inbox own@inbox.test for this API key" {
+		t.Errorf("after the deletion: %d %s", r.status, r.body)
+	}
+}
+
+// TestLongPollNoticesARevocationByItself: without any mail it ends at the next recheck.
+func TestLongPollNoticesARevocationByItself(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for a recheck")
+	}
+	w, _, key, latest := lone(t)
+	got := w.waiting(latest+"?wait=60", key)
+	w.awaitWaiters(1)
+	w.accounts.RevokeKey(context.Background(), w.idOf(alice), 1)
+	if r := w.answer(got); r.status != 401 {
+		t.Errorf("answer %d %s", r.status, r.body)
+	}
+}
+
+// TestLongPollEndsWhenTheClientLeaves: nothing of it stays behind.
+func TestLongPollEndsWhenTheClientLeaves(t *testing.T) {
+	w, _, key, latest := lone(t)
+	c, err := net.Dial("tcp", w.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(c, "GET %s?wait=60 HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\n\r\n", latest, key)
+	w.awaitWaiters(1)
+	c.Close()
+	for deadline := time.Now().Add(10 * time.Second); w.server.LongPolls() != 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the long poll still waits")
+		}
+	}
+}
+
+// TestLongPollLeavesPipelinedRequestsAlone: what watch read ahead begins the next request.
+func TestLongPollLeavesPipelinedRequestsAlone(t *testing.T) {
+	w, address, key, latest := lone(t)
+	c, err := net.Dial("tcp", w.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(20 * time.Second))
+	fmt.Fprintf(c, "GET %s?wait=60 HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\n\r\n", latest, key)
+	w.awaitWaiters(1)
+	fmt.Fprintf(c, "GET /nowhere HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+	w.deliver(address, inbox.Receive{Subject: "mail"})
+	var got strings.Builder
+	buf := make([]byte, 4096)
+	for {
+		n, err := c.Read(buf)
+		got.Write(buf[:n])
+		if err != nil {
+			break
+		}
+	}
+	if s := got.String(); strings.Count(s, "HTTP/1.1 ") != 2 || !strings.Contains(s, `"subject":"mail"`) || !strings.Contains(s, detailNoPath) {
+		t.Errorf("answers:\n%s", s)
+	}
+}
+
+func TestShutdownEndsLongPolls(t *testing.T) {
+	w := prepare(t)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.serve(ln)
+	w.signUp(alice)
+	address, key := w.newInbox(alice, "own"), w.key(alice, account.ScopeFull)
+	got := w.waiting("/api/v1/inboxes/"+address+"/latest?wait=60", key)
+	w.awaitWaiters(1)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := w.server.Shutdown(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if r := w.answer(got); r.status != 200 || r.body != `{"email":null}` {
+		t.Errorf("answer %d %s", r.status, r.body)
+	}
+	if _, err := net.Dial("tcp", w.addr); err == nil {
+		t.Error("the server still accepts")
+	}
+}
+
+// TestVanishingContentIsNotShown: a message may go between the view and the disk.
+func TestVanishingContentIsNotShown(t *testing.T) {
+	w, address, key, latest := lone(t)
+	w.deliver(address, inbox.Receive{Subject: "going"})
+	w.inboxes.unload(address)
+	w.inboxes.mu.Lock()
+	delete(w.inboxes.stored[address], 1)
+	w.inboxes.mu.Unlock()
+	w.expect(503, w.call(get, latest, key, ""))
+	w.expect(404, w.call(get, "/api/v1/inboxes/"+address+"/messages/1", key, ""))
+	if r := w.expect(200, w.call(get, "/api/v1/inboxes/"+address+"/messages", key, "")); r.body != `{"emails":[],"has_more":false}` {
+		t.Errorf("list %s", r.body)
+	}
+	w.inboxes.breakWith(fault.New(fault.Unavailable, "later"))
+	w.expect(503, w.call(get, "/api/v1/inboxes/"+address+"/messages", key, ""))
+}
+
+// TestClientsNeverSeeEachOthersAnswers runs 32 clients with an inbox each, mail arriving
+// all the while.
+func TestClientsNeverSeeEachOthersAnswers(t *testing.T) {
+	const clients, rounds = 32, 30
+	w := start(t)
+	w.signUp(alice)
+	w.accounts.plans[account.Free] = account.Plan{Name: account.Free, MaxInboxes: clients, MaxRetentionHours: 72, DefaultRetentionHours: 24}
+	var all sync.WaitGroup
+	for i := range clients {
+		prefix := fmt.Sprintf("client-%02d", i)
+		address := w.newInbox(alice, prefix)
+		key := w.keyFor(alice, address, account.ScopeFull)
+		all.Go(func() {
+			for n := 1; n <= rounds; n++ {
+				subject := fmt.Sprintf("%s round %d", prefix, n)
+				got := make(chan reply, 1)
+				if n%3 == 0 {
+					path := fmt.Sprintf("/api/v1/inboxes/%s/latest?after=%d&wait=20", address, n-1)
+					go func() { r, _ := w.try(get, path, key, ""); got <- r }()
+				}
+				w.deliver(address, inbox.Receive{Subject: subject, Content: &inbox.Content{Doc: message.Document{Text: strings.Repeat(prefix, n*50)}}})
+				if n%3 != 0 {
+					r, _ := w.try(get, "/api/v1/inboxes/"+address+"/latest", key, "")
+					got <- r
+				}
+				r := <-got
+				if r.status != 200 || !strings.Contains(r.body, `"subject":"`+subject+`"`) || strings.Count(r.body, "client-") != n*50+2 {
+					t.Errorf("%s: %d %.300s", subject, r.status, r.body)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// TestBigAnswersAreNotKept: what lies beside a view is bounded.
+func TestBigAnswersAreNotKept(t *testing.T) {
+	w, address, key, latest := lone(t)
+	for size, kept := range map[int]bool{maxKeptBytes: false, maxKeptBytes / 2: true} {
+		w.deliver(address, inbox.Receive{Content: &inbox.Content{Doc: message.Document{Text: strings.Repeat("x", size)}}})
+		for range 2 {
+			if r := w.expect(200, w.call(get, latest, key, "")); len(r.object(t, "email", "body").(string)) != size {
+				t.Errorf("%d bytes: body cut", size)
+			}
+		}
+		if got := w.inboxes.Resident([]byte(address)).Rendered(w.now()) != nil; got != kept {
+			t.Errorf("%d bytes: kept %v", size, got)
+		}
+	}
+}

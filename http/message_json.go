@@ -1,0 +1,234 @@
+package http
+
+import (
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"inboxd/internal/inbox"
+	"inboxd/internal/message"
+)
+
+// email is a message as the one encoder below needs it.
+type email struct {
+	meta    *inbox.Message
+	content *inbox.Content // may be nil when no selected field needs it
+	bodyMax int            // bytes of the body; 0: all of it
+}
+
+// messageField is one member of a message object (specification section 2.2, decisions
+// section 3). The names and their order are the wire's.
+type messageField struct {
+	name    string
+	content bool // needs the content
+	value   func([]byte, *email) []byte
+}
+
+var messageFields = []messageField{
+	{"id", false, func(b []byte, e *email) []byte { return strconv.AppendInt(b, e.meta.ID, 10) }},
+	{"direction", false, appendDirection},
+	{"subject", false, func(b []byte, e *email) []byte { return appendString(b, e.meta.Subject) }},
+	{"from", false, func(b []byte, e *email) []byte { return appendMailbox(b, e.meta.From) }},
+	{"to", true, func(b []byte, e *email) []byte { return appendMailboxes(b, e.content.Doc.To) }},
+	{"cc", true, func(b []byte, e *email) []byte { return appendMailboxes(b, e.content.Doc.Cc) }},
+	{"reply_to", true, func(b []byte, e *email) []byte { return appendMailboxes(b, e.content.Doc.ReplyTo) }},
+	{"date", true, func(b []byte, e *email) []byte { return appendTimeOrNull(b, e.content.Doc.Date) }},
+	{"received_at", false, func(b []byte, e *email) []byte { return appendTimeOrNull(b, e.meta.ReceivedAt) }},
+	{"expires_at", false, func(b []byte, e *email) []byte { return appendTimeOrNull(b, e.meta.ExpiresAt) }},
+	{"envelope_to", false, func(b []byte, e *email) []byte { return appendString(b, e.meta.EnvelopeTo) }},
+	{"internet_message_id", true, func(b []byte, e *email) []byte { return appendStringOrNull(b, e.content.Doc.MessageID) }},
+	{"in_reply_to", true, func(b []byte, e *email) []byte { return appendStringOrNull(b, e.content.Doc.InReplyTo) }},
+	{"references", true, func(b []byte, e *email) []byte { return appendStrings(b, e.content.Doc.References) }},
+	{"otp_code", false, func(b []byte, e *email) []byte { return appendStringOrNull(b, e.meta.OTP) }},
+	{"otp", true, appendOTP},
+	{"verification_link", true, func(b []byte, e *email) []byte { return appendStringOrNull(b, e.content.OTP.VerificationLink) }},
+	{"body", true, func(b []byte, e *email) []byte { return appendString(b, e.body()) }},
+	{"body_from_html", true, func(b []byte, e *email) []byte { return strconv.AppendBool(b, e.content.Doc.TextFromHTML) }},
+	{"truncated_body", true, func(b []byte, e *email) []byte { return strconv.AppendBool(b, e.truncated()) }},
+	{"html", true, appendHTML},
+	{"headers", true, func(b []byte, e *email) []byte { return appendHeaders(b, e.content.Doc.Headers) }},
+	{"links", true, func(b []byte, e *email) []byte { return appendStrings(b, e.content.Doc.Links) }},
+	{"attachments", true, func(b []byte, e *email) []byte { return appendAttachments(b, e.content.Doc.Attachments) }},
+	{"calendar_event", false, appendNull},
+	{"spam", false, appendNull},
+	{"auth", false, appendNull},
+	{"is_read", false, func(b []byte, e *email) []byte { return strconv.AppendBool(b, e.meta.Read) }},
+	{"size_bytes", false, func(b []byte, e *email) []byte { return strconv.AppendInt(b, e.meta.Size, 10) }},
+	{"encrypted", false, func(b []byte, _ *email) []byte { return append(b, "false"...) }},
+}
+
+// fieldSet selects message fields, one bit each in the order of messageFields.
+type fieldSet uint64
+
+func fieldsNamed(names ...string) (set fieldSet) {
+	for _, name := range names {
+		set |= fieldNamed(name)
+	}
+	return set
+}
+
+// fieldNamed is 0 for a name that is no field.
+func fieldNamed(name string) fieldSet {
+	for i := range messageFields {
+		if messageFields[i].name == name {
+			return 1 << i
+		}
+	}
+	return 0
+}
+
+// allFields is what a single message and the latest carry; listFields what lists do.
+var (
+	allFields     = fieldSet(1)<<len(messageFields) - 1
+	heavyFields   = fieldsNamed("html", "headers")
+	listFields    = allFields &^ heavyFields
+	contentFields = func() (set fieldSet) {
+		for i := range messageFields {
+			if messageFields[i].content {
+				set |= 1 << i
+			}
+		}
+		return set
+	}()
+)
+
+// appendEmail appends the message object with the selected fields.
+func appendEmail(b []byte, e *email, set fieldSet) []byte {
+	b = append(b, '{')
+	for i := range messageFields {
+		if set&(1<<i) == 0 {
+			continue
+		}
+		if b[len(b)-1] != '{' {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, '"'), messageFields[i].name...), '"', ':')
+		b = messageFields[i].value(b, e)
+	}
+	return append(b, '}')
+}
+
+// body is the text, cut between two characters.
+func (e *email) body() string {
+	text := e.content.Doc.Text
+	if e.bodyMax == 0 || len(text) <= e.bodyMax {
+		return text
+	}
+	end := e.bodyMax
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end]
+}
+
+func (e *email) truncated() bool {
+	return e.content.Doc.TextCut || len(e.body()) < len(e.content.Doc.Text)
+}
+
+func appendNull(b []byte, _ *email) []byte { return append(b, "null"...) }
+
+func appendDirection(b []byte, e *email) []byte {
+	if e.meta.Direction == inbox.Out {
+		return append(b, `"out"`...)
+	}
+	return append(b, `"in"`...)
+}
+
+func appendHTML(b []byte, e *email) []byte {
+	if !e.content.Doc.HasHTML {
+		return append(b, "null"...)
+	}
+	return appendString(b, e.content.Doc.HTML)
+}
+
+func appendOTP(b []byte, e *email) []byte {
+	o := &e.content.OTP
+	if o.Code == "" {
+		return append(b, "null"...)
+	}
+	b = appendString(append(b, `{"code":`...), o.Code)
+	b = strconv.AppendFloat(append(b, `,"confidence":`...), o.Confidence, 'f', -1, 64)
+	b = appendString(append(b, `,"source":`...), o.Source)
+	b = appendStringOrNull(append(b, `,"origin":`...), o.Origin)
+	b = appendStrings(append(b, `,"candidates":`...), o.Candidates)
+	return append(b, '}')
+}
+
+func appendStringOrNull(b []byte, s string) []byte {
+	if s == "" {
+		return append(b, "null"...)
+	}
+	return appendString(b, s)
+}
+
+func appendTimeOrNull(b []byte, t time.Time) []byte {
+	if t.IsZero() {
+		return append(b, "null"...)
+	}
+	return append(t.UTC().AppendFormat(append(b, '"'), timeFormat), '"')
+}
+
+// appendList appends an array, never null.
+func appendList[T any](b []byte, list []T, one func([]byte, T) []byte) []byte {
+	b = append(b, '[')
+	for i, v := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = one(b, v)
+	}
+	return append(b, ']')
+}
+
+func appendStrings(b []byte, list []string) []byte { return appendList(b, list, appendString) }
+
+func appendMailbox(b []byte, m message.Mailbox) []byte {
+	b = appendString(append(b, `{"email":`...), m.Email)
+	b = appendString(append(b, `,"name":`...), m.Name)
+	return append(b, '}')
+}
+
+func appendMailboxes(b []byte, list []message.Mailbox) []byte {
+	return appendList(b, list, appendMailbox)
+}
+
+func appendAttachments(b []byte, list []message.Attachment) []byte {
+	return appendList(b, list, func(b []byte, a message.Attachment) []byte {
+		b = strconv.AppendInt(append(b, `{"id":`...), int64(a.ID), 10)
+		b = appendString(append(b, `,"filename":`...), a.Filename)
+		b = appendString(append(b, `,"content_type":`...), a.ContentType)
+		b = strconv.AppendInt(append(b, `,"size_bytes":`...), a.Size, 10)
+		b = strconv.AppendBool(append(b, `,"is_encrypted":false,"truncated":`...), a.Truncated)
+		return append(b, '}')
+	})
+}
+
+// appendHeaders makes an object of the fields; a field that repeats, in whatever spelling,
+// becomes a list under the name it had first.
+func appendHeaders(b []byte, headers []message.Header) []byte {
+	values := make(map[string][]string, len(headers))
+	for _, h := range headers {
+		key := strings.ToLower(h.Name)
+		values[key] = append(values[key], h.Value)
+	}
+	b = append(b, '{')
+	for _, h := range headers {
+		key := strings.ToLower(h.Name)
+		list := values[key]
+		if list == nil {
+			continue // written where the name came first
+		}
+		delete(values, key)
+		if b[len(b)-1] != '{' {
+			b = append(b, ',')
+		}
+		b = append(appendString(b, h.Name), ':')
+		if len(list) == 1 {
+			b = appendString(b, list[0])
+		} else {
+			b = appendStrings(b, list)
+		}
+	}
+	return append(b, '}')
+}

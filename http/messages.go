@@ -1,0 +1,203 @@
+package http
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/valyala/fasthttp"
+
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+)
+
+const (
+	defaultMessages = 50
+	maxMessages     = 200
+	listBodyBytes   = 16 << 10
+)
+
+// selection reads fields= and include=; absent is what the call carries by itself.
+func (q *query) selection(absent fieldSet) fieldSet {
+	set := absent
+	if names := q.list("fields"); names != nil {
+		set = 0
+		for _, name := range names {
+			if fieldNamed(name) == 0 {
+				q.bad("'fields' holds '%s', which is not a field of a message", name)
+			}
+			set |= fieldNamed(name)
+		}
+	}
+	for _, name := range q.list("include") {
+		if fieldNamed(name)&heavyFields == 0 {
+			q.bad("'include' takes html and headers, not '%s'", name)
+		}
+		set |= fieldNamed(name)
+	}
+	return set
+}
+
+// listing is what a list of messages was asked for.
+type listing struct {
+	limit     int
+	before    int64
+	direction string
+	unread    bool
+	search    string // folded
+	fields    fieldSet
+}
+
+func (r *request) listing() (listing, error) {
+	q := r.query()
+	l := listing{
+		limit:     int(q.number("limit", defaultMessages, 1, maxMessages)),
+		before:    q.number("before", math.MaxInt64, 1, math.MaxInt64),
+		direction: q.choice("direction", "in", "in", "out", "all"),
+		unread:    q.flag("unread"),
+		search:    q.text("q"),
+		fields:    q.selection(listFields),
+	}
+	return l, q.err
+}
+
+// takes looks at what is in memory of a message; the search is apart.
+func (l *listing) takes(m *inbox.Message) bool {
+	switch {
+	case m.ID >= l.before,
+		l.direction == "in" && m.Direction != inbox.In,
+		l.direction == "out" && m.Direction != inbox.Out,
+		l.unread && (m.Read || m.Direction != inbox.In):
+		return false
+	}
+	return true
+}
+
+func (s *Server) listMessages(r *request) error {
+	l, err := r.listing()
+	if err != nil {
+		return err
+	}
+	page, more, err := s.page(r, &l)
+	if err != nil {
+		return err
+	}
+	b := append([]byte(nil), `{"emails":[`...)
+	for i := range page {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendEmail(b, &page[i], l.fields)
+	}
+	b = strconv.AppendBool(append(b, `],"has_more":`...), more)
+	writeJSON(r.http, fasthttp.StatusOK, append(b, '}'))
+	return nil
+}
+
+// page collects the messages of the listing, newest first, and whether more would follow.
+// One that is deleted meanwhile is left out.
+func (s *Server) page(r *request, l *listing) (page []email, more bool, err error) {
+	for _, m := range slices.Backward(r.view.Messages) {
+		if m.Expired(r.now) || !l.takes(m) {
+			continue
+		}
+		e := email{meta: m, bodyMax: listBodyBytes}
+		found, err := s.search(r, &e, l.search)
+		switch {
+		case err != nil:
+			return nil, false, err
+		case !found:
+			continue
+		case len(page) == l.limit:
+			return page, true, nil
+		}
+		if here, err := s.fill(r, &e, l.fields); err != nil {
+			return nil, false, err
+		} else if here {
+			page = append(page, e)
+		}
+	}
+	return page, false, nil
+}
+
+// search looks in subject and sender first, then in the body, which it has to read.
+func (s *Server) search(r *request, e *email, folded string) (bool, error) {
+	m := e.meta
+	if contains(m.Subject, folded) || contains(m.From.Email, folded) || contains(m.From.Name, folded) {
+		return true, nil
+	}
+	here, err := s.fill(r, e, contentFields)
+	return here && contains(e.content.Doc.Text, folded), err
+}
+
+// fill reads the content of e when a selected field needs it. False means that the message
+// is gone.
+func (s *Server) fill(r *request, e *email, set fieldSet) (bool, error) {
+	if set&contentFields == 0 || e.content != nil {
+		return true, nil
+	}
+	if newest := r.view.Newest; newest.ID == e.meta.ID && newest.Content != nil {
+		e.content = newest.Content
+		return true, nil
+	}
+	content, err := s.inboxes.Content(r.ctx, r.address, e.meta.ID)
+	e.content = content
+	return content != nil, err
+}
+
+// message finds the message of the path in the view, with the content that set needs.
+func (s *Server) message(r *request, set fieldSet) (email, error) {
+	given := parameter(r.http, "id")
+	id, ok := number(given)
+	if !ok {
+		return email{}, fault.New(fault.NotFound, fmt.Sprintf("Message %s not found in inbox %s", given, r.address))
+	}
+	e := email{meta: r.view.Message(id, r.now)}
+	if e.meta == nil {
+		return e, inbox.NoMessage(id, r.address)
+	}
+	here, err := s.fill(r, &e, set)
+	if err == nil && !here {
+		err = inbox.NoMessage(id, r.address)
+	}
+	return e, err
+}
+
+func (s *Server) showMessage(r *request) error {
+	q := r.query()
+	set := q.selection(allFields)
+	if q.err != nil {
+		return q.err
+	}
+	e, err := s.message(r, set)
+	if err != nil {
+		return err
+	}
+	b := appendEmail(append([]byte(nil), `{"email":`...), &e, set)
+	writeJSON(r.http, fasthttp.StatusOK, append(b, '}'))
+	return nil
+}
+
+func (s *Server) markRead(r *request) error {
+	e, err := s.message(r, 0)
+	if err != nil {
+		return err
+	}
+	read := r.body.flag("read", true)
+	if _, err := s.inboxes.Do(r.ctx, r.address, inbox.MarkRead{ID: e.meta.ID, Read: read}); err != nil {
+		return err
+	}
+	return r.ok()
+}
+
+func (s *Server) deleteMessage(r *request) error {
+	e, err := s.message(r, 0)
+	if err != nil {
+		return err
+	}
+	if _, err := s.inboxes.Do(r.ctx, r.address, inbox.DeleteMessage{ID: e.meta.ID}); err != nil {
+		return err
+	}
+	return r.ok()
+}

@@ -1,0 +1,262 @@
+package http
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	nethttp "net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/inbox"
+	"inboxd/internal/message"
+)
+
+// full is a mail with something in every field.
+func full() inbox.Receive {
+	return inbox.Receive{
+		From: message.Mailbox{Email: "shop@example.com", Name: "Sh\"op <\u2028>"}, Subject: "Ihr Code <ü>\n\\", EnvelopeTo: "own+tag@inbox.test",
+		Raw: []byte("raw bytes\r\n"),
+		Content: &inbox.Content{
+			Doc: message.Document{
+				To: []message.Mailbox{{Email: "own@inbox.test", Name: "Me"}, {Email: "b@example.com"}}, Cc: []message.Mailbox{{Email: "c@example.com"}},
+				ReplyTo: []message.Mailbox{{Email: "r@example.com"}}, Date: time.Date(2026, 11, 20, 23, 0, 0, 0, time.FixedZone("", -3600)),
+				MessageID: "a@b", InReplyTo: "c@d", References: []string{"e@f", "c@d"},
+				Headers: []message.Header{{Name: "Received", Value: "one"}, {Name: "X-A", Value: "1"}, {Name: "received", Value: "two"}, {Name: "x-a", Value: "2"}, {Name: "Subject", Value: "s"}},
+				Text:    "text", HTML: "<b>text</b>", HasHTML: true, TextFromHTML: true,
+				Attachments: []message.Attachment{{ID: 1, Filename: "a.pdf", ContentType: "application/pdf", Size: 7}, {ID: 2, Filename: "b", ContentType: "x/y", Size: 8, Truncated: true}},
+				Links:       []string{"https://example.com/?a=1&b=2"},
+			},
+			OTP: inbox.OTP{Code: "123456", Confidence: 0.97, Source: "subject", Candidates: []string{"999999"}, VerificationLink: "https://example.com/verify"},
+		},
+	}
+}
+
+const fullJSON = `{"id":1,"direction":"in","subject":"Ihr Code <ü>\n\\","from":{"email":"shop@example.com","name":"Sh\"op <` + "\u2028" + `>"},` +
+	`"to":[{"email":"own@inbox.test","name":"Me"},{"email":"b@example.com","name":""}],"cc":[{"email":"c@example.com","name":""}],"reply_to":[{"email":"r@example.com","name":""}],` +
+	`"date":"2026-11-21T00:00:00.000Z","received_at":"2026-11-21T12:00:00.000Z","expires_at":"2026-11-22T12:00:00.000Z","envelope_to":"own+tag@inbox.test",` +
+	`"internet_message_id":"a@b","in_reply_to":"c@d","references":["e@f","c@d"],` +
+	`"otp_code":"123456","otp":{"code":"123456","confidence":0.97,"source":"subject","origin":null,"candidates":["999999"]},"verification_link":"https://example.com/verify",` +
+	`"body":"text","body_from_html":true,"truncated_body":false,"html":"<b>text</b>","headers":{"Received":["one","two"],"X-A":["1","2"],"Subject":"s"},` +
+	`"links":["https://example.com/?a=1&b=2"],"attachments":[{"id":1,"filename":"a.pdf","content_type":"application/pdf","size_bytes":7,"is_encrypted":false,"truncated":false},` +
+	`{"id":2,"filename":"b","content_type":"x/y","size_bytes":8,"is_encrypted":false,"truncated":true}],"calendar_event":null,"spam":null,"auth":null,"is_read":false,"size_bytes":11,"encrypted":false}`
+
+const bareJSON = `{"id":2,"direction":"in","subject":"","from":{"email":"","name":""},"to":[],"cc":[],"reply_to":[],"date":null,` +
+	`"received_at":"2026-11-21T12:00:00.000Z","expires_at":"2026-11-22T12:00:00.000Z","envelope_to":"own@inbox.test","internet_message_id":null,"in_reply_to":null,"references":[],` +
+	`"otp_code":null,"otp":null,"verification_link":null,"body":"","body_from_html":false,"truncated_body":false,"html":null,"headers":{},"links":[],"attachments":[],` +
+	`"calendar_event":null,"spam":null,"auth":null,"is_read":false,"size_bytes":0,"encrypted":false}`
+
+// TestMessageObject pins the bytes of the answers that carry everything.
+func TestMessageObject(t *testing.T) {
+	w, address, key, latest := lone(t)
+	w.deliver(address, full())
+	want := `{"email":` + fullJSON + `}`
+	if r := w.expect(200, w.call(get, latest, key, "")); r.body != want {
+		t.Errorf("latest:\n%s\nwant\n%s", r.body, want)
+	}
+	w.deliver(address, inbox.Receive{Content: &inbox.Content{}})
+	for id, want := range map[int]string{1: fullJSON, 2: bareJSON} {
+		r := w.expect(200, w.call(get, fmt.Sprintf("/api/v1/inboxes/%s/messages/%d", address, id), key, ""))
+		if r.body != `{"email":`+want+`}` {
+			t.Errorf("message %d:\n%s\nwant\n%s", id, r.body, want)
+		}
+		var any map[string]any
+		r.into(t, &any)
+	}
+}
+
+// TestTextThatIsNotUTF8IsRepaired: the encoder never writes bytes that JSON can't hold.
+func TestTextThatIsNotUTF8IsRepaired(t *testing.T) {
+	w, address, key, latest := lone(t)
+	w.deliver(address, inbox.Receive{Subject: "a\xffb\x00", From: message.Mailbox{Name: "\xed\xa0\x80"}, Content: &inbox.Content{Doc: message.Document{Text: "\xc3"}}})
+	r := w.expect(200, w.call(get, latest, key, ""))
+	if !json.Valid([]byte(r.body)) || r.object(t, "email", "subject") != "a\ufffdb\x00" {
+		t.Errorf("answer %q", r.body)
+	}
+}
+
+func ids(t *testing.T, r reply) (out []int) {
+	for _, m := range r.object(t, "emails").([]any) {
+		out = append(out, int(m.(map[string]any)["id"].(float64)))
+	}
+	return out
+}
+
+func TestListOfMessages(t *testing.T) {
+	w, address, key, _ := lone(t)
+	for n := 1; n <= 7; n++ {
+		w.deliver(address, inbox.Receive{
+			Subject: fmt.Sprintf("Mail %d", n), From: message.Mailbox{Email: fmt.Sprintf("sender%d@example.com", n%2), Name: "ΣΊΣΥΦΟΣ"},
+			Content: &inbox.Content{Doc: message.Document{Text: fmt.Sprintf("body of %d: Ärger", n)}, OTP: inbox.OTP{Code: strings.Repeat("1", n)}},
+		})
+	}
+	w.inboxes.Do(context.Background(), address, inbox.MarkRead{ID: 6, Read: true})
+	list := "/api/v1/inboxes/" + address + "/messages"
+	for query, want := range map[string]struct {
+		ids  []int
+		more bool
+	}{
+		"": {[]int{7, 6, 5, 4, 3, 2, 1}, false}, "limit=3": {[]int{7, 6, 5}, true}, "limit=7": {[]int{7, 6, 5, 4, 3, 2, 1}, false},
+		"limit=3&before=5": {[]int{4, 3, 2}, true}, "before=2": {[]int{1}, false}, "before=1": {nil, false},
+		"unread=true&limit=2": {[]int{7, 5}, true}, "direction=out": {nil, false}, "direction=all&limit=1": {[]int{7}, true},
+		"q=MAIL+3": {[]int{3}, false}, "q=SENDER1&limit=2": {[]int{7, 5}, true}, "q=%C3%84RGER&limit=1": {[]int{7}, true}, "q=body+of+4": {[]int{4}, false},
+		"q=%CF%83%CE%AF%CF%83%CF%85%CF%86%CE%BF%CF%82&limit=1": {[]int{7}, true}, "q=nowhere": {nil, false}, "q=": {[]int{7, 6, 5, 4, 3, 2, 1}, false},
+	} {
+		r := w.expect(200, w.call(get, list+"?"+query, key, ""))
+		if got := ids(t, r); !slices.Equal(got, want.ids) || r.object(t, "has_more") != want.more {
+			t.Errorf("%s: %v %v, want %v", query, got, r.object(t, "has_more"), want)
+		}
+	}
+	for query, detail := range map[string]string{
+		"limit=0": "'limit' must be between 1 and 200", "limit=201": "'limit' must be between 1 and 200", "limit=a": "'limit' must be a whole number",
+		"before=0": "'before' must be between 1 and 9223372036854775807", "direction=up": "'direction' must be one of in, out, all",
+		"unread=maybe": "'unread' must be true or false", "include=body": "'include' takes html and headers, not 'body'", "fields=,": "'fields' holds '', which is not a field of a message",
+	} {
+		if r := w.expect(422, w.call(get, list+"?"+query, key, "")); r.detail() != "Invalid request: "+detail {
+			t.Errorf("%s: %s", query, r.detail())
+		}
+	}
+	w.advance(25 * time.Hour)
+	if r := w.call(get, list, key, ""); r.body != `{"emails":[],"has_more":false}` {
+		t.Errorf("after expiry: %s", r.body)
+	}
+}
+
+// TestListFields: html and headers on demand only, bodies cut, and no disk for what is in
+// memory.
+func TestListFields(t *testing.T) {
+	w, address, key, latest := lone(t)
+	mail := full()
+	mail.Content.Doc.Text = strings.Repeat("x", listBodyBytes-1) + "é" // the é straddles the cut
+	w.deliver(address, mail)
+	list := "/api/v1/inboxes/" + address + "/messages"
+	first := func(query string) map[string]any {
+		return w.expect(200, w.call(get, list+query, key, "")).object(t, "emails").([]any)[0].(map[string]any)
+	}
+	m := first("")
+	if _, there := m["html"]; there || m["headers"] != nil || len(m) != len(messageFields)-2 {
+		t.Errorf("members of a list item: %v", m)
+	}
+	if body := m["body"].(string); len(body) != listBodyBytes-1 || m["truncated_body"] != true {
+		t.Errorf("body of %d bytes, truncated %v", len(body), m["truncated_body"])
+	}
+	if single := w.call(get, latest, key, "").object(t, "email").(map[string]any); single["truncated_body"] != false || len(single["body"].(string)) != listBodyBytes+1 {
+		t.Error("the latest is cut")
+	}
+	if m := first("?include=html,headers"); m["html"] != "<b>text</b>" || m["headers"] == nil {
+		t.Errorf("include: %v", m)
+	}
+	if m := first("?fields=id&include=html"); len(m) != 2 {
+		t.Errorf("fields and include: %v", m)
+	}
+	w.inboxes.unload(address)
+	reads := w.inboxes.reads
+	for _, path := range []string{list, list + "/1", latest} {
+		r := w.expect(200, w.call(get, path+"?fields=id,subject,otp_code", key, ""))
+		if !strings.Contains(r.body, `{"id":1,"subject":"Ihr Code <ü>\n\\","otp_code":"123456"}`) {
+			t.Errorf("%s: %s", path, r.body)
+		}
+	}
+	if w.inboxes.reads != reads {
+		t.Error("the disk was read for fields in memory")
+	}
+}
+
+func TestReadMarksAndDeletion(t *testing.T) {
+	w, address, key, latest := lone(t)
+	w.deliver(address, inbox.Receive{Subject: "one"})
+	one := "/api/v1/inboxes/" + address + "/messages/1"
+	isRead := func() any { return w.call(get, one, key, "").object(t, "email", "is_read") }
+	for _, step := range []struct {
+		body string
+		want bool
+	}{{"", true}, {`{"read":false}`, false}, {`{}`, true}, {`{"read":true}`, true}} {
+		if r := w.expect(200, w.call(post, one+"/read", key, step.body)); r.body != `{"ok":true}` || isRead() != step.want {
+			t.Errorf("%s: %s, read %v", step.body, r.body, isRead())
+		}
+	}
+	w.expect(422, w.call(post, one+"/read", key, `{"unread":true}`))
+	w.expect(404, w.call(post, strings.TrimSuffix(one, "1")+"9/read", key, ""))
+	if r := w.expect(200, w.call(remove, one, key, "")); r.body != `{"ok":true}` {
+		t.Errorf("delete: %s", r.body)
+	}
+	for _, method := range []string{get, remove} {
+		if r := w.expect(404, w.call(method, one, key, "")); r.detail() != "Message 1 not found in inbox own@inbox.test" {
+			t.Errorf("%s: %s", method, r.detail())
+		}
+	}
+	if r := w.call(get, latest, key, ""); r.body != `{"email":null}` {
+		t.Errorf("latest: %s", r.body)
+	}
+}
+
+func TestRawAndAttachments(t *testing.T) {
+	w, address, key, _ := lone(t)
+	w.deliver(address, mailOf(mailWithFile, inbox.OTP{}))
+	mail := full()
+	w.deliver(address, mail)
+	base := "/api/v1/inboxes/" + address + "/messages/"
+
+	r := w.expect(200, w.call(get, base+"1/raw", key, ""))
+	if r.body != mailWithFile || r.header.Get("Content-Type") != "message/rfc822" {
+		t.Errorf("raw: %v %q", r.header, r.body)
+	}
+	r = w.expect(200, w.call(get, base+"1/attachments/1", key, ""))
+	if r.body != "<p>hi</p>" || r.header.Get("Content-Type") != "application/octet-stream" || r.header.Get("X-Content-Type-Options") != "nosniff" ||
+		r.header.Get("Content-Disposition") != `attachment; filename="a.html"; filename*=UTF-8''a.html` {
+		t.Errorf("attachment: %v %q", r.header, r.body)
+	}
+	r = w.expect(400, w.call(get, base+"2/attachments/2", key, ""))
+	if !strings.HasPrefix(r.detail(), "Attachment was too large to store") {
+		t.Errorf("truncated: %s", r.detail())
+	}
+	for _, path := range []string{"1/attachments/2", "1/attachments/0", "1/attachments/x", "1/attachments/01", "9/attachments/1", "9/raw", "2/attachments/1"} {
+		w.expect(404, w.call(get, base+path, key, ""))
+	}
+	w.expect(403, w.call(get, base+"1/raw", w.key(alice, account.ScopeSend), ""))
+}
+
+func TestDisposition(t *testing.T) {
+	for name, want := range map[string]string{
+		"":                    `attachment; filename="attachment"; filename*=UTF-8''attachment`,
+		"a b.txt":             `attachment; filename="a b.txt"; filename*=UTF-8''a%20b.txt`,
+		"résumé €.pdf":        `attachment; filename="r_sum_ _.pdf"; filename*=UTF-8''r%C3%A9sum%C3%A9%20%E2%82%AC.pdf`,
+		"a\"; filename=x.exe": `attachment; filename="a__ filename=x.exe"; filename*=UTF-8''a%22%3B%20filename%3Dx.exe`,
+		"a\r\nSet-Cookie: b":  `attachment; filename="a__Set-Cookie: b"; filename*=UTF-8''a%0D%0ASet-Cookie%3A%20b`,
+		"%2e%2e\\x/../y":      `attachment; filename="_2e_2e_x_.._y"; filename*=UTF-8''%252e%252e%5Cx%2F..%2Fy`,
+	} {
+		if got := disposition(name); got != want {
+			t.Errorf("%q: %s, want %s", name, got, want)
+		}
+	}
+	for declared, want := range map[string]string{
+		"application/pdf": "application/pdf", "image/png": "image/png", "image/svg+xml": "application/octet-stream",
+		"text/html": "application/octet-stream", "application/xhtml+xml": "application/octet-stream", "text/javascript": "application/octet-stream", "": "application/octet-stream",
+	} {
+		if got := inertType(declared); got != want {
+			t.Errorf("%s is sent as %s", declared, got)
+		}
+	}
+}
+
+// TestHeadersOfAnAnswer checks what every answer says beside its body.
+func TestHeadersOfAnAnswer(t *testing.T) {
+	w, _, key, latest := lone(t)
+	r := w.call(get, latest, key, "")
+	if r.header.Get("Server") != "" || r.header.Get("Cache-Control") != "private, no-cache" {
+		t.Errorf("headers %v", r.header)
+	}
+	a, b := r.header.Get("X-Request-Id"), w.call(get, latest, key, "").header.Get("X-Request-Id")
+	if a == "" || a == b {
+		t.Errorf("request ids %q and %q", a, b)
+	}
+	if r := w.call(get, "/api/account", key, ""); r.header.Get("Cache-Control") != "no-store" || r.status != nethttp.StatusForbidden {
+		t.Errorf("%d %v", r.status, r.header)
+	}
+	if r := w.call(get, latest, "", ""); r.header.Get("WWW-Authenticate") != "Bearer" {
+		t.Errorf("headers of a 401: %v", r.header)
+	}
+}

@@ -1,0 +1,118 @@
+package http
+
+import (
+	"errors"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"inboxd/internal/account"
+	"inboxd/internal/fault"
+)
+
+func withMetrics(o *Options) {
+	o.MetricsHandler = func(c *fasthttp.RequestCtx) { c.SetBodyString("mails_total 1\n") }
+}
+
+func TestHealthAndReadiness(t *testing.T) {
+	var notReady error
+	w := start(t, func(o *Options) { o.Ready = func() error { return notReady } })
+	w.expect(200, w.call(get, "/healthz", "", ""))
+	w.expect(200, w.call(get, "/readyz", "", ""))
+	notReady = errors.New("disk 7 is gone")
+	r := w.expect(503, w.call(get, "/readyz", "", ""))
+	if strings.Contains(r.body, "disk 7") || r.header.Get("Retry-After") == "" {
+		t.Errorf("answer %s %v", r.body, r.header)
+	}
+	if !strings.Contains(w.log.String(), "disk 7 is gone") {
+		t.Error("the cause is not in the log")
+	}
+	w.expect(404, w.call(get, "/metrics", "", ""))
+}
+
+func TestMetricsAreForLoopbackPeers(t *testing.T) {
+	w := start(t, withMetrics)
+	if r := w.expect(200, w.call(get, "/metrics", "", "")); r.body != "mails_total 1\n" {
+		t.Errorf("answer %q", r.body)
+	}
+	w.expect(403, w.call(get, "/metrics", "", "", "X-Forwarded-For", "203.0.113.9"))
+	open := start(t, withMetrics, func(o *Options) { o.MetricsPublic = true })
+	open.expect(200, open.call(get, "/metrics", "", "", "X-Forwarded-For", "203.0.113.9"))
+}
+
+// TestFaultsBecomeStatuses walks the one table, and looks for internals in the answers.
+func TestFaultsBecomeStatuses(t *testing.T) {
+	w := start(t)
+	w.signUp(alice)
+	address := w.newInbox(alice, "own")
+	key := w.key(alice, account.ScopeFull)
+	for kind, status := range statuses {
+		cause := errors.New("secret cause")
+		w.inboxes.breakWith(&fault.Error{Kind: kind, Detail: "A sentence", RetryAfter: 90 * time.Second, Err: cause})
+		r := w.call(get, "/api/v1/inboxes/"+address+"/messages", key, "")
+		if r.status != status || strings.Contains(r.body, "secret") || r.detail() == "" {
+			t.Errorf("%v: %d %s, want %d", kind, r.status, r.body, status)
+		}
+		if retry := r.header.Get("Retry-After"); (status == 503 || status == 429) && retry != "90" {
+			t.Errorf("%v: Retry-After %q", kind, retry)
+		}
+	}
+	before := strings.Count(w.log.String(), "secret cause")
+	w.inboxes.breakWith(errors.New("secret cause"))
+	r := w.expect(500, w.call(get, "/api/v1/inboxes/"+address+"/messages", key, ""))
+	if log := w.log.String(); strings.Count(log, "secret cause") != before+1 || !strings.Contains(log, r.header.Get("X-Request-Id")) {
+		t.Errorf("want one more line with the cause and the request id in\n%s", log)
+	}
+	if strings.Contains(w.log.String(), key) {
+		t.Error("a key is in the log")
+	}
+}
+
+func TestAPanicCostsOneRequest(t *testing.T) {
+	w := start(t)
+	w.signUp(alice)
+	key := w.key(alice, account.ScopeFull)
+	id := w.idOf(alice)
+	w.accounts.mu.Lock()
+	w.accounts.byID[id] = nil // Usage and Keys now dereference nil
+	w.accounts.mu.Unlock()
+	r := w.expect(500, w.call(get, "/api/v1/inboxes", key, ""))
+	if r.detail() != detailInternal || r.header.Get("X-Request-Id") == "" {
+		t.Errorf("answer %s", r.body)
+	}
+	w.expect(200, w.call(get, "/healthz", "", ""))
+	if !strings.Contains(w.log.String(), "panicked") {
+		t.Error("the panic is not in the log")
+	}
+}
+
+func TestClientAddress(t *testing.T) {
+	s := New(Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.0.0.0/8")}}, nil, nil)
+	direct := New(Options{}, nil, nil)
+	for _, c := range []struct{ forwarded, want string }{
+		{"", "127.0.0.1"},
+		{"203.0.113.9", "203.0.113.9"},
+		{"198.51.100.1, 203.0.113.9", "203.0.113.9"},
+		{"198.51.100.1, 203.0.113.9, 10.1.2.3", "203.0.113.9"},
+		{"10.9.9.9, 10.1.2.3", "10.9.9.9"},
+		{"nonsense, 10.1.2.3", "10.1.2.3"},
+		{"::ffff:203.0.113.9", "203.0.113.9"},
+		{"2001:db8::1", "2001:db8::1"},
+	} {
+		var ctx fasthttp.RequestCtx
+		var req fasthttp.Request
+		if c.forwarded != "" {
+			req.Header.Set("X-Forwarded-For", c.forwarded)
+		}
+		ctx.Init(&req, loopbackPeer, nil)
+		if got := s.clientAddr(&ctx).String(); got != c.want {
+			t.Errorf("%q: %s, want %s", c.forwarded, got, c.want)
+		}
+		if got := direct.clientAddr(&ctx).String(); got != "127.0.0.1" {
+			t.Errorf("%q without trusted proxies: %s", c.forwarded, got)
+		}
+	}
+}

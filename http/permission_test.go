@@ -1,0 +1,304 @@
+package http
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"inboxd/internal/account"
+	"inboxd/internal/inbox"
+)
+
+// ruling is what the specification says of a route, independent of the table in route.go.
+type ruling struct {
+	scope    account.Scope // 0: any key that is let in
+	session  bool
+	account  bool
+	inboxKey bool
+}
+
+var (
+	public      = ruling{}
+	sessionOnly = ruling{session: true}
+)
+
+func agentRule(scope account.Scope) ruling {
+	return ruling{scope: scope, session: true, account: true, inboxKey: true}
+}
+
+// rulings classifies every route: sections 4.1, 4.5, 5.2 and 5.3 of the specification,
+// sections 1 to 3 of the decisions. A new route fails until it stands here.
+var rulings = map[string]ruling{
+	"POST /api/auth/signup": public, "POST /api/auth/login": public,
+	"GET /healthz": public, "GET /readyz": public, "GET /metrics": public,
+
+	"POST /api/auth/logout": sessionOnly, "GET /api/account": sessionOnly,
+	"POST /api/keys": sessionOnly, "GET /api/keys": sessionOnly, "DELETE /api/keys/{id}": sessionOnly,
+	"POST /api/inboxes": sessionOnly, "GET /api/inboxes": sessionOnly,
+
+	"POST /api/v1/inboxes":                                       {scope: account.ScopeManage, session: true, account: true},
+	"GET /api/v1/inboxes":                                        agentRule(account.ScopeRead),
+	"GET /api/v1/inboxes/{addr}":                                 agentRule(account.ScopeRead),
+	"PATCH /api/v1/inboxes/{addr}":                               agentRule(account.ScopeManage),
+	"DELETE /api/v1/inboxes/{addr}":                              agentRule(account.ScopeManage),
+	"POST /api/v1/inboxes/{addr}/burn":                           agentRule(account.ScopeManage),
+	"GET /api/v1/inboxes/{addr}/latest":                          agentRule(account.ScopeRead),
+	"GET /api/v1/inboxes/{addr}/messages":                        agentRule(account.ScopeRead),
+	"GET /api/v1/inboxes/{addr}/messages/{id}":                   agentRule(account.ScopeRead),
+	"DELETE /api/v1/inboxes/{addr}/messages/{id}":                agentRule(account.ScopeWrite),
+	"GET /api/v1/inboxes/{addr}/messages/{id}/raw":               agentRule(account.ScopeRead),
+	"POST /api/v1/inboxes/{addr}/messages/{id}/read":             agentRule(account.ScopeRead),
+	"GET /api/v1/inboxes/{addr}/messages/{id}/attachments/{aid}": agentRule(account.ScopeRead),
+}
+
+// holder is one credential of the matrix.
+type holder struct {
+	name   string
+	token  string
+	kind   account.Kind // 0: none that is valid
+	scopes account.Scope
+}
+
+var everyScope = []account.Scope{account.ScopeRead, account.ScopeSend, account.ScopeWrite, account.ScopeManage, account.ScopeFull}
+
+// matrix is a world with one inbox of alice and others that are not hers.
+type matrix struct {
+	*world
+	own, others string
+	targets     map[string]string // name → address in the path
+	holders     []holder
+}
+
+func newMatrix(t *testing.T) *matrix {
+	w := start(t, withMetrics)
+	m := &matrix{world: w}
+	w.signUp(alice)
+	w.signUp(bob)
+	m.own, m.others = w.newInbox(alice, "own"), w.newInbox(bob, "foreign")
+	second := w.newInbox(alice, "second")
+	gone := w.newInbox(alice, "gone")
+	w.accounts.DeleteInbox(t.Context(), w.idOf(alice), gone)
+	m.targets = map[string]string{
+		"own": m.own, "second": second, "foreign": m.others, "deleted": gone,
+		"missing": "nobody@inbox.test", "malformed": "no-address",
+	}
+	m.restore()
+
+	m.holders = []holder{
+		{name: "none"}, {name: "garbage", token: "svc_live_garbage"},
+		{name: "session", token: w.signUpSession(alice), kind: account.KindSession, scopes: account.ScopeFull},
+	}
+	expired := w.key(alice, account.ScopeFull)
+	w.accounts.principals[expired].Revoke()
+	m.holders = append(m.holders, holder{name: "revoked key", token: expired})
+	for _, s := range everyScope {
+		m.holders = append(m.holders,
+			holder{"account key " + s.String(), w.key(alice, s), account.KindAccountKey, s},
+			holder{"inbox key " + s.String(), w.keyFor(alice, m.own, s), account.KindInboxKey, s})
+	}
+	return m
+}
+
+// signUpSession opens another session of an account.
+func (w *world) signUpSession(email string) string {
+	w.accounts.mu.Lock()
+	defer w.accounts.mu.Unlock()
+	in, err := w.accounts.session(w.accounts.byEmail[email])
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return in.Token
+}
+
+const mailWithFile = "From: Shop <shop@example.com>\r\nTo: own@inbox.test\r\nSubject: Your file\r\nMIME-Version: 1.0\r\n" +
+	"Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\nContent-Type: text/plain\r\n\r\nSee the file.\r\n" +
+	"--b\r\nContent-Type: text/html; name=\"a.html\"\r\nContent-Disposition: attachment; filename=\"a.html\"\r\n\r\n<p>hi</p>\r\n--b--\r\n"
+
+// restore makes the inboxes of alice hold message 1 with attachment 1 and nothing else.
+func (m *matrix) restore() {
+	for _, name := range []string{"own", "second"} {
+		address := m.targets[name]
+		s := &inbox.State{Profile: inbox.Profile{Address: address, Account: m.idOf(alice), RetentionHours: 24, CreatedAt: begin}}
+		m.inboxes.mu.Lock()
+		m.inboxes.states[address], m.inboxes.stored[address] = s, nil
+		m.inboxes.views[address] = inbox.NewView(s)
+		m.inboxes.mu.Unlock()
+		if id := m.deliver(address, mailOf(mailWithFile, inbox.OTP{})); id != 1 {
+			m.t.Fatalf("restored message has id %d", id)
+		}
+	}
+}
+
+// statuses that the matrix tells apart.
+func (m *matrix) want(rt *route, h holder, target string) []int {
+	rule := rulings[rt.name()]
+	switch {
+	case rule == public:
+		return []int{200, 422, 429}
+	case h.kind == 0:
+		return []int{401}
+	case h.kind == account.KindSession && !rule.session, h.kind == account.KindAccountKey && !rule.account,
+		h.kind == account.KindInboxKey && !rule.inboxKey:
+		return []int{403}
+	case h.kind != account.KindSession && !h.scopes.Allows(rule.scope):
+		return []int{403}
+	case strings.Contains(rt.path, "{addr}") && target != "own" && !(target == "second" && h.kind != account.KindInboxKey):
+		return []int{403}
+	}
+	return []int{200, 201, 400, 404}
+}
+
+// TestEveryRouteForEveryCredential walks the route table: every route × credential × scope ×
+// target. A route that no ruling classifies fails.
+func TestEveryRouteForEveryCredential(t *testing.T) {
+	m := newMatrix(t)
+	for i := range m.server.routes {
+		rt := &m.server.routes[i]
+		if _, ok := rulings[rt.name()]; !ok {
+			t.Errorf("%s is not classified", rt.name())
+			continue
+		}
+		targets := []string{"own"}
+		if strings.Contains(rt.path, "{addr}") {
+			targets = []string{"own", "second", "foreign", "deleted", "missing", "malformed"}
+		}
+		for _, h := range m.holders {
+			for _, target := range targets {
+				m.check(rt, h, target)
+			}
+		}
+	}
+	for name := range rulings {
+		if !slices.ContainsFunc(m.server.routes, func(rt route) bool { return rt.name() == name }) {
+			t.Errorf("no route %s", name)
+		}
+	}
+}
+
+func (m *matrix) check(rt *route, h holder, target string) {
+	m.t.Helper()
+	path := strings.NewReplacer("{addr}", m.targets[target], "{id}", "1", "{aid}", "1").Replace(rt.path)
+	if strings.HasSuffix(rt.path, "/keys/{id}") {
+		path = "/api/keys/999" // a key of nobody: the others are still needed
+	}
+	body := ""
+	if rt.path == "/api/auth/logout" && h.kind == account.KindSession {
+		h.token = m.signUpSession(alice)
+	}
+	r := m.call(rt.method, path, h.token, body)
+	if want := m.want(rt, h, target); !slices.Contains(want, r.status) {
+		m.t.Errorf("%s as %s on %s: status %d (%s), want one of %v", rt.name(), h.name, target, r.status, r.body, want)
+	}
+	if rt.method != get && r.status < 300 {
+		m.restore()
+	}
+	if r.header.Get("X-Request-Id") == "" {
+		m.t.Errorf("%s as %s: no X-Request-Id", rt.name(), h.name)
+	}
+	if r.status >= 400 && r.detail() == "" {
+		m.t.Errorf("%s as %s: no detail in %q", rt.name(), h.name, r.body)
+	}
+}
+
+// TestRefusalsHaveTheSpecifiedSentences pins sections 5.3 and 7 of the specification.
+func TestRefusalsHaveTheSpecifiedSentences(t *testing.T) {
+	m := newMatrix(t)
+	read, inboxKey := m.key(alice, account.ScopeRead), m.keyFor(alice, m.own, account.ScopeFull)
+	own := "/api/v1/inboxes/" + m.own
+	for _, c := range []struct {
+		method, path, token string
+		status              int
+		detail              string
+	}{
+		{get, own, "", 401, "A valid API key is required"},
+		{get, own, "svc_live_nonsense", 401, "A valid API key is required"},
+		{post, own + "/burn", read, 403, "This API key is missing the required scope: inbox:manage"},
+		{remove, own + "/messages/1", read, 403, "This API key is missing the required scope: message:write"},
+		{get, "/api/v1/inboxes/foreign@inbox.test/latest", read, 403, "No inbox foreign@inbox.test for this API key"},
+		{get, "/api/v1/inboxes/nobody@inbox.test/latest", read, 403, "No inbox nobody@inbox.test for this API key"},
+		{get, "/api/v1/inboxes/gone@inbox.test/latest", read, 403, "No inbox gone@inbox.test for this API key"},
+		{get, "/api/v1/inboxes/second@inbox.test/latest", inboxKey, 403, "No inbox second@inbox.test for this API key"},
+		{get, own + "/messages/77", read, 404, "Message 77 not found in inbox own@inbox.test"},
+		{get, own + "/messages/01", read, 404, "Message 01 not found in inbox own@inbox.test"},
+		{get, own + "/messages/1/attachments/9", read, 404, "Attachment 9 not found in message 1 of inbox own@inbox.test"},
+		{post, "/api/keys", read, 403, "A session is needed here: an API key can't make this call"},
+		{post, "/api/v1/inboxes", inboxKey, 403, "An inbox key can't make this call. Use an account key or a session"},
+		{get, "/api/v1/nothing", read, 404, "There is nothing at this path"},
+		{"PUT", own, read, 405, "This path does not take PUT"},
+	} {
+		r := m.call(c.method, c.path, c.token, "")
+		if r.status != c.status || r.detail() != c.detail {
+			t.Errorf("%s %s: %d %q, want %d %q", c.method, c.path, r.status, r.detail(), c.status, c.detail)
+		}
+	}
+	if allow := m.call("PUT", own, read, "").header.Get("Allow"); allow != "DELETE, GET, OPTIONS, PATCH" {
+		t.Errorf("Allow is %q", allow)
+	}
+}
+
+// TestForeignDeletedAndMissingInboxesLookTheSame compares whole answers but for the address
+// that was asked for.
+func TestForeignDeletedAndMissingInboxesLookTheSame(t *testing.T) {
+	m := newMatrix(t)
+	key := m.key(alice, account.ScopeFull)
+	for i := range m.server.routes {
+		rt := &m.server.routes[i]
+		if !rt.onInbox() {
+			continue
+		}
+		var first string
+		for _, target := range []string{"foreign", "deleted", "missing"} {
+			address := m.targets[target]
+			path := strings.NewReplacer("{addr}", address, "{id}", "1", "{aid}", "1").Replace(rt.path)
+			r := m.call(rt.method, path, key, "{\"nonsense\": 1}")
+			r.header.Del("X-Request-Id")
+			r.header.Del("Date")
+			r.header.Del("Content-Length")
+			whole := strings.ReplaceAll(fmt.Sprint(r.status, r.header, r.body), address, "ADDRESS")
+			if first == "" {
+				first = whole
+			}
+			if whole != first {
+				t.Errorf("%s tells a %s inbox apart:\n%s\n%s", rt.name(), target, whole, first)
+			}
+		}
+	}
+}
+
+// TestAnInboxThatGoesMeanwhileLooksLikeNone: admitted, but deleted before the command.
+func TestAnInboxThatGoesMeanwhileLooksLikeNone(t *testing.T) {
+	w, address, key, _ := lone(t)
+	w.deliver(address, inbox.Receive{})
+	w.inboxes.refuses = inbox.NoInbox(address)
+	for path, method := range map[string]string{"": remove, "/burn": post, "/messages/1": remove, "/messages/1/read": post} {
+		r := w.expect(403, w.call(method, "/api/v1/inboxes/"+address+path, key, ""))
+		if r.detail() != "No inbox own@inbox.test for this API key" {
+			t.Errorf("%s %s: %s", method, path, r.detail())
+		}
+	}
+}
+
+// TestAddressesHaveOneCanonicalForm checks decoding, case, tags and what is no address.
+func TestAddressesHaveOneCanonicalForm(t *testing.T) {
+	m := newMatrix(t)
+	key := m.key(alice, account.ScopeFull)
+	for path, status := range map[string]int{
+		"own@inbox.test": 200, "OWN@Inbox.Test": 200, "own%40inbox.test": 200, "own+tag@inbox.test": 200,
+		"own%2Btag@inbox.test": 200, "%6fwn@inbox.test": 200,
+		"own%2540inbox.test": 403, "own@inbox.test%00": 403, "own@inbox.test%2F..": 403,
+		"own@inbox.test%20": 403, "own@inbox.test.": 403, "%ff@inbox.test": 403, "own@@inbox.test": 403,
+		"..%2Fown@inbox.test": 403, "own@ınbox.test": 403,
+	} {
+		for _, tail := range []string{"", "/latest", "/messages"} {
+			if r := m.call(get, "/api/v1/inboxes/"+path+tail, key, ""); r.status != status {
+				t.Errorf("%s: status %d, want %d: %s", path+tail, r.status, status, r.body)
+			}
+		}
+	}
+	for _, path := range []string{"/api/v1/inboxes/", "/api/v1/inboxes/own@inbox.test/", "/api/v1/../v1/inboxes", "/API/v1/inboxes"} {
+		if r := m.call(get, path, key, ""); r.status != 404 {
+			t.Errorf("%s: status %d, want 404: %s", path, r.status, r.body)
+		}
+	}
+}

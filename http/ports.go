@@ -1,0 +1,50 @@
+package http
+
+import (
+	"context"
+
+	"inboxd/internal/account"
+	"inboxd/internal/inbox"
+)
+
+// Inboxes is what the HTTP surface needs of the inboxes. Addresses are canonical and
+// without tag. Errors are faults; NoInbox when nobody lives at the address.
+type Inboxes interface {
+	// Resident returns the published view if the inbox is in memory, else nil. It takes
+	// no lock and allocates nothing; address is not kept.
+	Resident(address []byte) *inbox.View
+	// View returns the published view, loading the inbox when it is not in memory.
+	View(ctx context.Context, address string) (*inbox.View, error)
+	// Do hands a command to the inbox and returns after its commit.
+	Do(ctx context.Context, address string, cmd inbox.Command) (inbox.Answer, error)
+	// Content reads the document of a message; nil when it is gone.
+	Content(ctx context.Context, address string, id int64) (*inbox.Content, error)
+	// Raw reads the message as received; nil when it is gone.
+	Raw(ctx context.Context, address string, id int64) ([]byte, error)
+}
+
+// Accounts is what the HTTP surface needs of the accounts.
+type Accounts interface {
+	// Authenticate resolves a session token or an API key: Unauthenticated when it is
+	// unknown, revoked or expired. For a known one in memory it allocates nothing; token
+	// is not kept.
+	Authenticate(ctx context.Context, token []byte) (*account.Principal, error)
+	SignUp(ctx context.Context, email, password string) (account.SignedIn, error)
+	LogIn(ctx context.Context, email, password string) (account.SignedIn, error)
+	LogOut(ctx context.Context, p *account.Principal) error
+	Usage(ctx context.Context, id account.ID) (account.Usage, error)
+
+	IssueKey(ctx context.Context, id account.ID, label string, scopes account.Scope, days *int) (account.Issued, error)
+	Keys(ctx context.Context, id account.ID) ([]account.Key, error)
+	RevokeKey(ctx context.Context, id account.ID, key int64) error
+
+	// CreateInbox places the order by the account's plan and creates the inbox.
+	CreateInbox(ctx context.Context, id account.ID, order inbox.Order) (*inbox.View, inbox.Placement, error)
+	// ListInboxes pages through the account's inboxes, newest first. An empty cursor
+	// starts; the returned one is empty at the end.
+	ListInboxes(ctx context.Context, id account.ID, cursor string, limit int) ([]*inbox.View, string, error)
+	// UpdateInbox changes label and retention within the account's plan; ignored names
+	// the fields that the plan does not cover.
+	UpdateInbox(ctx context.Context, id account.ID, address string, cmd inbox.Update) (ignored []string, err error)
+	DeleteInbox(ctx context.Context, id account.ID, address string) error
+}

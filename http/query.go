@@ -1,0 +1,113 @@
+package http
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/valyala/fasthttp"
+)
+
+// maxQueryText bounds a text parameter, in code points.
+const maxQueryText = 1000
+
+// query reads the parameters of a request; err keeps the first bad one. Parameters that
+// nobody asks for are ignored (decisions section 1).
+type query struct {
+	args *fasthttp.Args
+	err  error
+}
+
+func (r *request) query() *query { return &query{args: r.http.QueryArgs()} }
+
+// raw returns a copy of the parameter; absent and empty are the same.
+func (q *query) raw(name string) string { return string(q.args.Peek(name)) }
+
+func (q *query) bad(format string, args ...any) {
+	if q.err == nil {
+		q.err = invalid(format, args...)
+	}
+}
+
+// number is between least and most, or absent.
+func (q *query) number(name string, absent, least, most int64) int64 {
+	s := q.raw(name)
+	if s == "" {
+		return absent
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	switch {
+	case err != nil:
+		q.bad("'%s' must be a whole number", name)
+	case n < least || n > most:
+		q.bad("'%s' must be between %d and %d", name, least, most)
+	}
+	return n
+}
+
+func (q *query) flag(name string) bool {
+	switch q.raw(name) {
+	case "", "false", "0":
+		return false
+	case "true", "1":
+		return true
+	}
+	q.bad("'%s' must be true or false", name)
+	return false
+}
+
+// text is folded, ready for contains.
+func (q *query) text(name string) string {
+	s := q.raw(name)
+	switch {
+	case !utf8.ValidString(s):
+		q.bad("'%s' is not UTF-8", name)
+	case utf8.RuneCountInString(s) > maxQueryText:
+		q.bad("'%s' is too long (%d characters). The limit is %d characters", name, utf8.RuneCountInString(s), maxQueryText)
+	}
+	return fold(s)
+}
+
+// list splits a comma-separated parameter.
+func (q *query) list(name string) []string {
+	s := q.raw(name)
+	if s == "" {
+		return nil
+	}
+	return strings.Split(s, ",")
+}
+
+func (q *query) choice(name, absent string, among ...string) string {
+	s := q.raw(name)
+	if s == "" {
+		return absent
+	}
+	for _, one := range among {
+		if s == one {
+			return s
+		}
+	}
+	q.bad("'%s' must be one of %s", name, strings.Join(among, ", "))
+	return absent
+}
+
+// contains reports whether s holds folded, letters of either case being equal.
+func contains(s, folded string) bool { return folded == "" || strings.Contains(fold(s), folded) }
+
+// fold maps each letter to the smallest of its case variants (Unicode simple folding).
+func fold(s string) string { return strings.Map(foldRune, s) }
+
+func foldRune(r rune) rune {
+	if r < utf8.RuneSelf { // capitals come first, whatever variants lie beyond ASCII
+		if 'a' <= r && r <= 'z' {
+			r -= 'a' - 'A'
+		}
+		return r
+	}
+	least := r
+	for v := unicode.SimpleFold(r); v != r; v = unicode.SimpleFold(v) {
+		least = min(least, v)
+	}
+	return least
+}

@@ -1,0 +1,85 @@
+package http
+
+import (
+	"hash/maphash"
+	"net/netip"
+	"sync"
+	"time"
+
+	"inboxd/internal/fault"
+)
+
+const (
+	// maxTries in tryWindow, per client and per e-mail address (decisions section 1).
+	maxTries  = 10
+	tryWindow = time.Minute
+	// maxTracked bounds the memory of tries to about 8 MiB.
+	maxTracked = 1 << 16
+)
+
+// tries counts anonymous tries in a sliding window. A refused try does not count, so that
+// Retry-After holds what it says.
+type tries struct {
+	seed maphash.Seed
+
+	mu     sync.Mutex
+	recent map[uint64]*window
+}
+
+// window holds the Unix milliseconds of the latest tries, the oldest at next.
+type window struct {
+	at   [maxTries]int64
+	next uint8
+}
+
+func newTries() *tries { return &tries{seed: maphash.MakeSeed(), recent: map[uint64]*window{}} }
+
+// count notes a try of who, or refuses it with TooMany.
+func (t *tries) count(who string, now time.Time) error {
+	key, ms := maphash.String(t.seed, who), now.UnixMilli()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	w := t.recent[key]
+	if w == nil {
+		t.makeRoom(ms)
+		w = &window{}
+		t.recent[key] = w
+	}
+	if wait := w.at[w.next] + tryWindow.Milliseconds() - ms; wait > 0 {
+		return &fault.Error{
+			Kind: fault.TooMany, Detail: "Too many tries. Wait before you try again",
+			RetryAfter: time.Duration(wait) * time.Millisecond,
+		}
+	}
+	w.at[w.next] = ms
+	w.next = (w.next + 1) % maxTries
+	return nil
+}
+
+// makeRoom drops windows that are over; when every one is in use, some one of them goes.
+func (t *tries) makeRoom(ms int64) {
+	if len(t.recent) < maxTracked {
+		return
+	}
+	for key, w := range t.recent {
+		if w.at[(w.next+maxTries-1)%maxTries]+tryWindow.Milliseconds() <= ms {
+			delete(t.recent, key)
+		}
+	}
+	for key := range t.recent {
+		if len(t.recent) < maxTracked {
+			return
+		}
+		delete(t.recent, key)
+	}
+}
+
+// clientGroup is what counts as one client: an IPv4 address, or the /64 that one IPv6
+// subscriber has to itself (RFC 6177).
+func clientGroup(a netip.Addr) string {
+	if a.Is4() {
+		return a.String()
+	}
+	p, _ := a.Prefix(64)
+	return p.String()
+}

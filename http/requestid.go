@@ -1,0 +1,50 @@
+package http
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/valyala/fasthttp"
+)
+
+// requestIDs makes ids that are unique without a shared counter per request: the process,
+// the connection, and the request's number on the connection.
+type requestIDs struct {
+	process string
+	conns   *atomic.Uint64
+}
+
+func newRequestIDs() requestIDs {
+	var b [4]byte
+	rand.Read(b[:])
+	return requestIDs{process: hex.EncodeToString(b[:]), conns: new(atomic.Uint64)}
+}
+
+// append writes the id of the request that c's connection is at.
+func (ids requestIDs) append(dst []byte, conn, request uint64) []byte {
+	dst = append(dst, ids.process...)
+	dst = append(dst, '-')
+	dst = strconv.AppendUint(dst, conn, 32)
+	dst = append(dst, '-')
+	return strconv.AppendUint(dst, request, 32)
+}
+
+var headerRequestID = []byte("X-Request-Id")
+
+// stamp puts X-Request-Id on the answer. Requests of one connection are served in turn, so
+// counting needs no lock.
+func (s *Server) stamp(c *fasthttp.RequestCtx) {
+	var number, request uint64
+	if own, ok := c.Conn().(*conn); ok {
+		own.requests++
+		number, request = own.number, own.requests
+	}
+	var buf [48]byte
+	c.Response.Header.SetCanonical(headerRequestID, s.ids.append(buf[:0], number, request))
+}
+
+func requestID(c *fasthttp.RequestCtx) string {
+	return string(c.Response.Header.PeekBytes(headerRequestID))
+}

@@ -1,0 +1,143 @@
+package http
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// fieldKind is what a member of a request body may hold.
+type fieldKind uint8
+
+const (
+	line    fieldKind = iota + 1 // a string that goes into a header field: no line break, no control character
+	text                         // a string
+	integer                      // a whole number
+	boolean                      // true or false
+	names                        // an array of line
+)
+
+// field is the rule of one member of a request body; every sentence about it is made here.
+type field struct {
+	name     string
+	kind     fieldKind
+	required bool
+	max      int // of a string: Unicode code points; of names: entries
+	min      int // of an integer
+}
+
+// shape is what a body may hold. The empty shape, unlike nil, takes an empty object.
+type shape []field
+
+// Limits of text (decisions section 4: "Text limits"; the address: RFC 5321 section 4.5.3.1).
+const (
+	maxLabel     = 100
+	maxAddress   = 254
+	maxPassword  = 128
+	maxPrefix    = 64
+	maxSubdomain = 63
+	maxDomain    = 253
+	maxScopes    = 20
+	maxName      = 64 // one entry of names
+)
+
+var (
+	signInShape = shape{
+		{name: "email", kind: line, required: true, max: maxAddress},
+		{name: "password", kind: text, required: true, max: maxPassword},
+	}
+	keyShape = shape{
+		{name: "label", kind: line, max: maxLabel},
+		{name: "scopes", kind: names, max: maxScopes},
+		{name: "expires_in_days", kind: integer, min: 1},
+	}
+	orderShape = shape{
+		{name: "prefix", kind: line, max: maxPrefix},
+		{name: "subdomain", kind: line, max: maxSubdomain},
+		{name: "domain", kind: line, max: maxDomain},
+		{name: "label", kind: line, max: maxLabel},
+		{name: "retention_hours", kind: integer, min: 1},
+	}
+	sessionOrderShape = append(orderShape[:len(orderShape):len(orderShape)], field{name: "encrypted", kind: boolean})
+	updateShape       = shape{
+		{name: "label", kind: line, max: maxLabel},
+		{name: "retention_hours", kind: integer, min: 1},
+	}
+	readShape  = shape{{name: "read", kind: boolean}}
+	emptyShape = shape{}
+)
+
+func (s shape) find(name string) *field {
+	for i := range s {
+		if s[i].name == name {
+			return &s[i]
+		}
+	}
+	return nil
+}
+
+// unknown names a member that is not in the shape, and those that are.
+func (s shape) unknown(name string) error {
+	name = strings.Map(printable, name)
+	if utf8.RuneCountInString(name) > maxName {
+		name = string([]rune(name)[:maxName]) + "…"
+	}
+	known := make([]string, len(s))
+	for i, f := range s {
+		known[i] = f.name
+	}
+	if len(known) == 0 {
+		return invalid("'%s' is not a field of this request, which takes none", name)
+	}
+	return invalid("'%s' is not a field of this request. Its fields are: %s", name, strings.Join(known, ", "))
+}
+
+func printable(r rune) rune {
+	if unicode.IsControl(r) {
+		return utf8.RuneError
+	}
+	return r
+}
+
+var kindNouns = map[fieldKind]string{
+	line: "a string", text: "a string", integer: "a whole number", boolean: "true or false", names: "an array of strings",
+}
+
+func (f *field) missing() error   { return invalid("'%s' is required", f.name) }
+func (f *field) mistyped() error  { return invalid("'%s' must be %s", f.name, kindNouns[f.kind]) }
+func (f *field) twice() error     { return invalid("'%s' is given twice", f.name) }
+func (f *field) malformed() error { return invalid("'%s' is not valid JSON text", f.name) }
+func (f *field) unstorable() error {
+	return invalid("'%s' can't be stored: it holds a bad escape, an unpaired surrogate or bytes that are not UTF-8", f.name)
+}
+
+// checkText checks length and characters of a string (specification section 7 rule 1).
+func (f *field) checkText(s string, limit int) error {
+	if n := utf8.RuneCountInString(s); n > limit {
+		return invalid("'%s' is too long (%d characters). The limit is %d characters", f.name, n, limit)
+	}
+	if strings.IndexByte(s, 0) >= 0 {
+		return invalid("'%s' holds a NUL character, which can't be stored", f.name)
+	}
+	if f.kind != text && strings.ContainsAny(s, "\r\n\v\f\u0085\u2028\u2029") {
+		return invalid("'%s' holds a line break, which a header field can't have", f.name)
+	}
+	if f.kind != text && strings.ContainsFunc(s, unicode.IsControl) {
+		return invalid("'%s' holds a control character, which a header field can't have", f.name)
+	}
+	return nil
+}
+
+func (f *field) checkNumber(n int64) error {
+	if n < int64(f.min) {
+		return invalid("'%s' is %d; it must be at least %d", f.name, n, f.min)
+	}
+	return nil
+}
+
+func (f *field) checkCount(n int) error {
+	if n > f.max {
+		return invalid("'%s' has too many entries (%d). The limit is %d", f.name, n, f.max)
+	}
+	return nil
+}

@@ -1,0 +1,216 @@
+package http
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// values are the members of a decoded body, by name, in their Go types: string, int64,
+// bool, []string. A member that is null is absent.
+type values map[string]any
+
+func (v values) text(name string) *string {
+	s, given := v[name].(string)
+	if !given {
+		return nil
+	}
+	return &s
+}
+
+func (v values) number(name string) *int {
+	n, given := v[name].(int64)
+	if !given {
+		return nil
+	}
+	i := int(n)
+	return &i
+}
+
+func (v values) flag(name string, absent bool) bool {
+	b, given := v[name].(bool)
+	if !given {
+		return absent
+	}
+	return b
+}
+
+func (v values) list(name string) []string {
+	l, _ := v[name].([]string)
+	return l
+}
+
+// decode reads a body strictly: one JSON object, only the members of the shape, each once
+// and of its type. Nothing of the result shares memory with body. Depth needs no limit: nothing that the shape does not name is read, and
+// an array of the shape holds strings only. An empty body counts as an empty object. Errors
+// are faults of the kind Invalid.
+func decode(body []byte, s shape) (values, error) {
+	v := values{}
+	if len(bytes.TrimSpace(body)) > 0 {
+		d := decoder{jsontext.NewDecoder(bytes.NewReader(body)), s}
+		if err := d.object(v); err != nil {
+			return nil, err
+		}
+	}
+	for i := range s {
+		if _, given := v[s[i].name]; s[i].required && !given {
+			return nil, s[i].missing()
+		}
+	}
+	return v, nil
+}
+
+type decoder struct {
+	*jsontext.Decoder
+	shape shape
+}
+
+var errNotJSON = invalid("the body is not valid JSON")
+
+// object reads the whole document.
+func (d decoder) object(v values) error {
+	switch kind := d.PeekKind(); {
+	case kind == jsontext.KindInvalid:
+		return errNotJSON
+	case kind != jsontext.KindBeginObject:
+		return invalid("the body must be a JSON object")
+	}
+	d.ReadToken()
+	for d.PeekKind() != jsontext.KindEndObject {
+		f, err := d.name()
+		if err != nil {
+			return err
+		}
+		if err := d.member(f, v); err != nil {
+			return err
+		}
+	}
+	d.ReadToken()
+	switch _, err := d.ReadToken(); {
+	case err == io.EOF:
+		return nil
+	case err == nil:
+		return invalid("the body holds more than one JSON document")
+	}
+	return errNotJSON
+}
+
+// name reads the name of a member and finds its field.
+func (d decoder) name() (*field, error) {
+	token, err := d.ReadToken()
+	var syntax *jsontext.SyntacticError
+	switch {
+	case errors.As(err, &syntax) && syntax.Err == jsontext.ErrDuplicateName:
+		if f := d.shape.find(syntax.JSONPointer.LastToken()); f != nil {
+			return nil, f.twice()
+		}
+		return nil, errNotJSON
+	case err != nil:
+		return nil, errNotJSON
+	}
+	name := token.String()
+	if f := d.shape.find(name); f != nil {
+		return f, nil
+	}
+	return nil, d.shape.unknown(name)
+}
+
+// member reads one value into v.
+func (d decoder) member(f *field, v values) (err error) {
+	kind := d.PeekKind()
+	if kind == jsontext.KindNull {
+		_, err = d.ReadToken()
+		return malformed(f, err)
+	}
+	switch f.kind {
+	case line, text:
+		v[f.name], err = d.text(f, f.max)
+	case integer:
+		v[f.name], err = d.number(f)
+	case boolean:
+		if kind != jsontext.KindTrue && kind != jsontext.KindFalse {
+			return d.other(f, kind)
+		}
+		_, err = d.ReadToken()
+		v[f.name], err = kind == jsontext.KindTrue, malformed(f, err)
+	case names:
+		v[f.name], err = d.list(f)
+	}
+	return err
+}
+
+func (d decoder) text(f *field, limit int) (string, error) {
+	if kind := d.PeekKind(); kind != jsontext.KindString {
+		return "", d.other(f, kind)
+	}
+	token, err := d.ReadToken()
+	if err != nil {
+		return "", badString(f, err)
+	}
+	s := token.String()
+	return s, f.checkText(s, limit)
+}
+
+// number takes whole numbers only, written as such: 24, not 24.0 and not 2.4e1.
+func (d decoder) number(f *field) (int64, error) {
+	if kind := d.PeekKind(); kind != jsontext.KindNumber {
+		return 0, d.other(f, kind)
+	}
+	token, err := d.ReadToken()
+	if err != nil {
+		return 0, f.malformed()
+	}
+	n, err := strconv.ParseInt(token.String(), 10, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return 0, invalid("'%s' is out of range", f.name)
+	case err != nil:
+		return 0, f.mistyped()
+	}
+	return n, f.checkNumber(n)
+}
+
+func (d decoder) list(f *field) ([]string, error) {
+	if kind := d.PeekKind(); kind != jsontext.KindBeginArray {
+		return nil, d.other(f, kind)
+	}
+	d.ReadToken()
+	out := []string{}
+	for d.PeekKind() != jsontext.KindEndArray {
+		s, err := d.text(f, maxName)
+		if err != nil {
+			return nil, err
+		}
+		if out = append(out, s); len(out) > f.max {
+			return nil, f.checkCount(len(out))
+		}
+	}
+	_, err := d.ReadToken()
+	return out, malformed(f, err)
+}
+
+// other is the error for a value of another type, or for no value at all.
+func (d decoder) other(f *field, kind jsontext.Kind) error {
+	if kind == jsontext.KindInvalid {
+		return f.malformed()
+	}
+	return f.mistyped()
+}
+
+func malformed(f *field, err error) error {
+	if err != nil {
+		return f.malformed()
+	}
+	return nil
+}
+
+// badString tells text that can't be kept from a string that never ends.
+func badString(f *field, err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return f.malformed()
+	}
+	return f.unstorable()
+}

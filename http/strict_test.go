@@ -1,0 +1,216 @@
+package http
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"inboxd/internal/account"
+	"inboxd/internal/fault"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// badValues are JSON values that some kind of field must refuse.
+func badValues(f *field) []string {
+	switch f.kind {
+	case line:
+		return append(badTexts(f), `"a\nb"`, `"a\rb"`, `"a\u2028b"`, `"a\u0085b"`, `"a\u001bb"`, `"a\u007fb"`, `"a\tb"`)
+	case text:
+		return badTexts(f)
+	case integer:
+		return []string{`"24"`, `true`, `{}`, `[]`, `24.5`, `24.0`, `2e1`, `0`, `-1`, `-0`, `9223372036854775808`, `1e999`, `NaN`, `01`, `0x10`, `+1`}
+	case boolean:
+		return []string{`"true"`, `1`, `0`, `{}`, `True`, `tru`}
+	case names:
+		many := `["inbox:read"` + strings.Repeat(`,"inbox:read"`, f.max) + `]`
+		return []string{`"inbox:read"`, `{}`, `[1]`, `[null]`, `[["inbox:read"]]`, `["` + strings.Repeat("x", maxName+1) + `"]`, many, `["a\u0000b"]`, `["inbox:read"`}
+	}
+	return nil
+}
+
+func badTexts(f *field) []string {
+	return []string{
+		`1`, `true`, `[]`, `{}`, `["a"]`, `"` + strings.Repeat("é", f.max+1) + `"`, `"a\u0000b"`, `"\ud800"`, `"\udc00\ud800"`, "\"\xff\"", `"\x41"`,
+		`"never ends`, `'single'`, strings.Repeat("[", 100) + strings.Repeat("]", 100),
+	}
+}
+
+var badDocuments = []string{
+	`null`, `[]`, `"text"`, `1`, `{`, `{]`, `{}{}`, `{} x`, "\ufeff{}", `{"a"}`, `{"a":}`, `{,}`, `{"\ud800":1}`, "{\"\xff\":1}", `// {}`, "{}\x00",
+	`{"public_key":"age1"}`, `{"api_key":null}`, `{"nested":{"deep":1}}`, `{"":1}`, `{"a\u0000b":1}`, "\x00", strings.Repeat("[", 10000),
+	`{"` + strings.Repeat("n", 100) + `":1}`, `{"x":` + strings.Repeat(`{"x":`, 200) + `1` + strings.Repeat(`}`, 200) + `}`,
+}
+
+// shorten keeps the golden file readable.
+func shorten(s string) string {
+	if utf8.RuneCountInString(s) > 60 {
+		return s[:24] + fmt.Sprintf("...(%d bytes)", len(s))
+	}
+	return s
+}
+
+// TestSentencesOfRefusedBodies writes every sentence of every field of every route, and
+// compares with the golden file.
+func TestSentencesOfRefusedBodies(t *testing.T) {
+	var out strings.Builder
+	s := New(Options{}, nil, nil)
+	for i := range s.routes {
+		rt := &s.routes[i]
+		if rt.body == nil {
+			continue
+		}
+		fmt.Fprintf(&out, "%s\n", rt.name())
+		try := func(body string) {
+			v, err := decode([]byte(body), rt.body)
+			if err == nil {
+				t.Errorf("%s takes %s as %v", rt.name(), body, v)
+				return
+			}
+			if !fault.Is(err, fault.Invalid) || !strings.HasPrefix(err.(*fault.Error).Detail, "Invalid request: ") {
+				t.Errorf("%s: %v", body, err)
+			}
+			fmt.Fprintf(&out, "  %-50s %s\n", strconv.QuoteToASCII(shorten(body)), err.(*fault.Error).Detail)
+		}
+		for j := range rt.body {
+			f := &rt.body[j]
+			if f.required {
+				try("{}")
+				try(`{"` + f.name + `":null}`)
+			}
+			for _, v := range badValues(f) {
+				try(`{"` + f.name + `":` + v + `}`)
+			}
+			try(fmt.Sprintf(`{"%s":null,"%s":null}`, f.name, f.name))
+			try(fmt.Sprintf(`{"%s":null}`, strings.ToUpper(f.name)))
+		}
+		for _, d := range badDocuments {
+			try(d)
+		}
+	}
+	golden(t, "testdata/refused_bodies.golden", out.String())
+}
+
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gotLines, wantLines := strings.Split(got, "\n"), strings.Split(string(want), "\n")
+	for i := range min(len(gotLines), len(wantLines)) {
+		if gotLines[i] != wantLines[i] {
+			t.Fatalf("%s line %d:\ngot  %s\nwant %s", path, i+1, gotLines[i], wantLines[i])
+		}
+	}
+	if len(gotLines) != len(wantLines) {
+		t.Fatalf("%s: %d lines, want %d", path, len(gotLines), len(wantLines))
+	}
+}
+
+// TestSpecifiedSentences pins the shapes of section 7 of the specification.
+func TestSpecifiedSentences(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"public_key":"x"}`:                           "Invalid request: 'public_key' is not a field of this request. Its fields are: prefix, subdomain, domain, label, retention_hours",
+		`{"label":"` + strings.Repeat("é", 101) + `"}`: "Invalid request: 'label' is too long (101 characters). The limit is 100 characters",
+		`{"retention_hours":0}`:                        "Invalid request: 'retention_hours' is 0; it must be at least 1",
+	} {
+		if _, err := decode([]byte(body), orderShape); err == nil || err.(*fault.Error).Detail != want {
+			t.Errorf("%.40s: %v", body, err)
+		}
+	}
+}
+
+func TestGoodBodies(t *testing.T) {
+	v, err := decode([]byte(" {\"label\" : \"\\u00e9\\ud83d\\ude00 \\\"x\\\"\", \"retention_hours\":9223372036854775807, \"prefix\":null}\r\n"), orderShape)
+	if err != nil || *v.text("label") != "é😀 \"x\"" || *v.number("retention_hours") != math.MaxInt64 || v.text("prefix") != nil {
+		t.Errorf("%v, %v", v, err)
+	}
+	if v, err := decode([]byte(" \n"), orderShape); err != nil || len(v) != 0 {
+		t.Errorf("an empty body: %v, %v", v, err)
+	}
+	if v, err := decode([]byte(`{"label":"`+strings.Repeat("😀", 100)+`"}`), orderShape); err != nil || v.text("label") == nil {
+		t.Errorf("100 code points: %v", err)
+	}
+	if v, err := decode([]byte(`{"scopes":[],"label":"a"}`), keyShape); err != nil || v.list("scopes") == nil || v.number("expires_in_days") != nil {
+		t.Errorf("%v, %v", v, err)
+	}
+	if v, err := decode([]byte(`{"read":false}`), readShape); err != nil || v.flag("read", true) {
+		t.Errorf("%v, %v", v, err)
+	}
+}
+
+// TestNothingIsDoneForARefusedBody goes through the wire.
+func TestNothingIsDoneForARefusedBody(t *testing.T) {
+	w := start(t)
+	w.signUp(alice)
+	key := w.key(alice, account.ScopeFull)
+	for _, body := range badDocuments {
+		w.expect(422, w.call(post, "/api/v1/inboxes", key, body))
+	}
+	for _, body := range badValues(orderShape.find("retention_hours")) {
+		w.expect(422, w.call(post, "/api/v1/inboxes", key, `{"retention_hours":`+body+`}`))
+	}
+	if r := w.call(get, "/api/v1/inboxes", key, ""); r.body != `{"inboxes":[],"next_cursor":null}` {
+		t.Errorf("inboxes: %s", r.body)
+	}
+}
+
+func FuzzStrictJSON(f *testing.F) {
+	for _, d := range badDocuments {
+		f.Add([]byte(d))
+	}
+	for _, s := range []string{`{"label":"a","scopes":["full"],"expires_in_days":30}`, `{"email":"a@b.c","password":"x"}`, `{"read":true}`} {
+		f.Add([]byte(s))
+	}
+	shapes := []shape{signInShape, keyShape, sessionOrderShape, readShape, emptyShape}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		before := string(body)
+		for _, s := range shapes {
+			v, err := decode(body, s)
+			if err != nil {
+				if detail := err.(*fault.Error).Detail; !fault.Is(err, fault.Invalid) || !strings.HasPrefix(detail, "Invalid request: ") || !utf8.ValidString(detail) {
+					t.Fatalf("%q: %v", body, err)
+				}
+				continue
+			}
+			for name, value := range v {
+				checkDecoded(t, s.find(name), value)
+			}
+		}
+		if string(body) != before {
+			t.Fatal("the body was changed")
+		}
+	})
+}
+
+func checkDecoded(t *testing.T, f *field, value any) {
+	switch v := value.(type) {
+	case string:
+		if !utf8.ValidString(v) || strings.IndexByte(v, 0) >= 0 || utf8.RuneCountInString(v) > f.max || f.kind == line && strings.ContainsFunc(v, unicode.IsControl) {
+			t.Fatalf("%s took %q", f.name, v)
+		}
+	case int64:
+		if v < int64(f.min) {
+			t.Fatalf("%s took %d", f.name, v)
+		}
+	case []string:
+		if len(v) > f.max {
+			t.Fatalf("%s took %d entries", f.name, len(v))
+		}
+	case bool:
+	default:
+		t.Fatalf("%s took a %T", f.name, value)
+	}
+}
