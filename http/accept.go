@@ -103,7 +103,7 @@ func passing(err error) bool {
 // admit returns nil when the connection was refused because too many are open.
 func (l *listener) admit(nc net.Conn) *conn {
 	s := l.server
-	c := &conn{Conn: nc, number: s.ids.conns.Add(1), release: s.conns.remove}
+	c := &conn{Conn: nc, number: s.ids.conns.Add(1), release: s.conns.remove, server: s}
 	if s.conns.add(c, s.opts.MaxConns) {
 		return c
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"runtime"
 	"sync/atomic"
 	"time"
 )
@@ -24,6 +25,8 @@ const (
 	// answer is not lost to the reset that unread bytes cause.
 	lingerFor   = 5 * time.Second
 	lingerBytes = 32 << 20
+	// answerPatience bounds how long Close lets a poll's answer go out.
+	answerPatience = 100 * time.Millisecond
 )
 
 // conn puts progress deadlines on a connection. All but Close belongs to the goroutine that
@@ -35,7 +38,11 @@ type conn struct {
 	refusing atomic.Bool // the rest of a request will never be read, see Close
 	spoke    atomic.Bool // a byte came
 	closed   atomic.Bool
-	release  func(*conn)
+	// answering is set while Read answers a poll, see wirepoll.go: fasthttp takes the
+	// connection for idle then, and a shutdown would cut the answer off.
+	answering atomic.Bool
+	release   func(*conn)
+	server    *Server
 
 	idle      bool      // between requests: the deadline is fasthttp's
 	readUntil time.Time // the armed read deadline
@@ -78,12 +85,32 @@ func (c *conn) Read(p []byte) (int, error) {
 			return 0, err
 		}
 	}
-	n, err := c.Conn.Read(p)
-	c.received += n
-	if n > 0 && !c.spoke.Load() {
-		c.spoke.Store(true)
+	for {
+		n, err := c.Conn.Read(p)
+		c.received += n
+		if n > 0 && !c.spoke.Load() {
+			c.spoke.Store(true)
+		}
+		if n == 0 || err != nil || !c.idle {
+			return n, err
+		}
+		// While idle, fasthttp's buffer is empty and all answers are out: p holds the
+		// beginning of a request, and perhaps all of it.
+		c.answering.Store(true)
+		answered, err := c.server.answerPoll(c, p[:n])
+		c.answering.Store(false)
+		switch {
+		case err != nil:
+			return 0, err
+		case !answered:
+			return n, nil
+		case c.closed.Load():
+			return 0, net.ErrClosed
+		}
+		if err := c.SetReadDeadline(time.Now().Add(idleTimeout)); err != nil {
+			return 0, err
+		}
 	}
-	return n, err
 }
 
 // Write hands an answer over in pieces, each with its own deadline, so that a big download
@@ -134,6 +161,9 @@ func (c *conn) Close() error {
 		return nil
 	}
 	defer c.release(c)
+	for end := time.Now().Add(answerPatience); c.answering.Load() && time.Now().Before(end); {
+		runtime.Gosched()
+	}
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok && c.refusing.Load() && half.CloseWrite() == nil {
 		c.drain()
 	}

@@ -2,10 +2,12 @@ package http
 
 import (
 	"bytes"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"inboxd/internal/account"
+	"inboxd/internal/inbox"
 )
 
 var (
@@ -26,21 +28,26 @@ func (s *Server) poll(c *fasthttp.RequestCtx) bool {
 	if !clear || len(token) == 0 {
 		return false
 	}
-	now := s.opts.Now()
-	p, err := s.accounts.Authenticate(s.base, token)
-	if err != nil || !p.Valid(now) || !p.Scopes.Allows(account.ScopeRead) {
-		return false
-	}
-	view := s.inboxes.Resident(address)
-	if view == nil || !owns(p, view) {
-		return false
-	}
-	kept := view.Rendered(now)
+	kept := s.kept(address, token, s.opts.Now())
 	if kept == nil {
 		return false
 	}
 	writeLatest(c, kept)
 	return true
+}
+
+// kept returns the finished answer to a poll of address by the holder of token; nil when
+// memory does not hold all it takes, or when anything speaks against it.
+func (s *Server) kept(address, token []byte, now time.Time) *inbox.Rendered {
+	p, err := s.accounts.Authenticate(s.base, token)
+	if err != nil || !p.Valid(now) || !p.Scopes.Allows(account.ScopeRead) {
+		return nil
+	}
+	view := s.inboxes.Resident(address)
+	if view == nil || !owns(p, view) {
+		return nil
+	}
+	return view.Rendered(now)
 }
 
 // pollAddress cuts the address out of the path of a plain poll. It must stand there in its

@@ -74,6 +74,7 @@ type Server struct {
 	fast     *fasthttp.Server
 	tries    *tries
 	ids      requestIDs
+	date     dateLine
 	conns    connSet
 	waiters  atomic.Int64 // long polls that wait
 

@@ -104,11 +104,8 @@ func NoMessage(id int64, address string) error {
 }
 
 func (c Create) decide(s *State, env Env) ([]Event, Answer, error) {
-	again := s.Account == c.Account && s.CreatedAt.Equal(c.At)
-	switch {
-	case s.Live() && again:
-		return nil, Answer{}, nil // a repeat of this very creation, after a crash between the steps
-	case s.Live(), !s.DeletedAt.IsZero() && s.Account != c.Account && env.Now.Sub(s.DeletedAt) < tombstoneFor:
+	kept := !s.DeletedAt.IsZero() && s.Account != c.Account && env.Now.Sub(s.DeletedAt) < tombstoneFor
+	if s.Live() || kept {
 		return nil, Answer{}, fault.New(fault.Refused, fmt.Sprintf("The address %s is taken", c.Address))
 	}
 	return []Event{created{Profile{Address: c.Address, Account: c.Account, Label: c.Label, RetentionHours: c.RetentionHours, CreatedAt: c.At}}}, Answer{}, nil

@@ -1,0 +1,190 @@
+package http
+
+import (
+	"bytes"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"inboxd/internal/inbox"
+)
+
+// A fleet's connections carry one request over and over: the plain poll. Where a read
+// between two requests brings exactly one such request and nothing else, it is answered
+// right there, and fasthttp never wakes. Whatever is not plainly that, down to the spelling
+// of a header, is handed to fasthttp untouched, which decides and refuses as for any other
+// request.
+
+// maxWireBody bounds the answers that are written here; bigger ones gain nothing.
+const maxWireBody = 32 << 10
+
+var wireBuffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// wirePoll is what a plain poll says. All of it lies in the read buffer.
+type wirePoll struct{ address, token, ifNoneMatch []byte }
+
+// answerPoll answers b if it is one whole plain poll that memory can answer. False means
+// that nothing was written.
+func (s *Server) answerPoll(c *conn, b []byte) (bool, error) {
+	q, ok := parsePoll(b)
+	if !ok || s.isStopping() {
+		return false, nil
+	}
+	now := s.opts.Now()
+	kept := s.kept(q.address, q.token, now)
+	if kept == nil || len(kept.Body) > maxWireBody {
+		return false, nil
+	}
+	buf := wireBuffers.Get().(*[]byte)
+	defer wireBuffers.Put(buf)
+	c.requests++
+	*buf = s.appendPoll((*buf)[:0], c, kept, q.ifNoneMatch, now)
+	_, err := c.Write(*buf)
+	return true, err
+}
+
+func (s *Server) appendPoll(b []byte, c *conn, kept *inbox.Rendered, ifNoneMatch []byte, now time.Time) []byte {
+	unchanged := matches(ifNoneMatch, kept.ETag)
+	if unchanged {
+		b = append(b, "HTTP/1.1 304 Not Modified\r\nDate: "...)
+	} else {
+		b = append(b, "HTTP/1.1 200 OK\r\nDate: "...)
+	}
+	b = append(b, s.date.at(now)...)
+	b = append(b, "\r\nX-Request-Id: "...)
+	b = s.ids.append(b, c.number, c.requests)
+	b = append(b, "\r\nCache-Control: private, no-cache\r\nETag: "...)
+	b = append(b, kept.ETag...)
+	if unchanged {
+		return append(b, "\r\n\r\n"...)
+	}
+	b = append(b, "\r\nContent-Type: application/json\r\nContent-Length: "...)
+	b = strconv.AppendInt(b, int64(len(kept.Body)), 10)
+	b = append(b, "\r\n\r\n"...)
+	return append(b, kept.Body...)
+}
+
+func (s *Server) isStopping() bool {
+	select {
+	case <-s.stopping:
+		return true
+	default:
+		return false
+	}
+}
+
+// parsePoll reads one request that fills b from end to end.
+func parsePoll(b []byte) (q wirePoll, ok bool) {
+	line, rest, ok := cutLine(b)
+	if !ok {
+		return q, false
+	}
+	uri, ok := bytes.CutPrefix(line, []byte("GET "))
+	if !ok {
+		return q, false
+	}
+	if uri, ok = bytes.CutSuffix(uri, []byte(" HTTP/1.1")); !ok {
+		return q, false
+	}
+	if q.address, ok = pollAddress(uri); !ok {
+		return q, false
+	}
+	hosts := 0
+	for {
+		if line, rest, ok = cutLine(rest); !ok {
+			return q, false
+		}
+		if len(line) == 0 {
+			return q, len(rest) == 0 && hosts == 1 && q.token != nil
+		}
+		name, value, ok := bytes.Cut(line, []byte(":"))
+		if !ok || !q.take(name, bytes.Trim(value, " \t"), &hosts) {
+			return q, false
+		}
+	}
+}
+
+// cutLine cuts a line that ends in CRLF and holds no other CR; what else it may hold is for
+// its reader to check.
+func cutLine(b []byte) (line, rest []byte, ok bool) {
+	end := bytes.IndexByte(b, '\r')
+	if end < 0 || end+1 >= len(b) || b[end+1] != '\n' {
+		return nil, nil, false
+	}
+	return b[:end], b[end+2:], true
+}
+
+// take notes one header field. False: it stands twice, or it can change what the request
+// means or where it ends, so it is not for here.
+func (q *wirePoll) take(name, value []byte, hosts *int) bool {
+	if len(name) == 0 {
+		return false
+	}
+	for _, b := range name {
+		if !(b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || b == '-' || b == '_') {
+			return false
+		}
+	}
+	for _, b := range value {
+		if b < ' ' && b != '\t' || b == 0x7f {
+			return false
+		}
+	}
+	switch {
+	case is(name, "Host"):
+		*hosts++
+		return len(value) > 0 && bytes.IndexFunc(value, notHostRune) < 0
+	case is(name, "X-Api-Key"):
+		again := q.token != nil
+		q.token = value
+		return !again && len(value) > 0
+	case is(name, "If-None-Match"):
+		again := q.ifNoneMatch != nil
+		q.ifNoneMatch = value
+		return !again
+	case is(name, "Connection"):
+		return is(value, "keep-alive")
+	}
+	for _, other := range notPlain {
+		if is(name, other) {
+			return false
+		}
+	}
+	return true
+}
+
+func notHostRune(r rune) bool {
+	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '-' || r == ':' || r == '[' || r == ']')
+}
+
+// notPlain are fields with a say in framing, credentials or protocol.
+var notPlain = [...]string{
+	"Authorization", "Content-Length", "Transfer-Encoding", "Expect", "Upgrade", "Te", "Trailer",
+	"Proxy-Connection", "Keep-Alive", "Http2-Settings",
+}
+
+func is(b []byte, s string) bool {
+	return len(b) == len(s) && b[0]|0x20 == s[0]|0x20 && bytes.EqualFold(b, []byte(s))
+}
+
+// httpDate is the form of RFC 9110 section 5.6.7.
+const httpDate = "Mon, 02 Jan 2006 15:04:05 GMT"
+
+// dateLine is the Date of answers, made once a second.
+type dateLine struct{ current atomic.Pointer[datedSecond] }
+
+type datedSecond struct {
+	unix int64
+	text []byte
+}
+
+func (d *dateLine) at(now time.Time) []byte {
+	unix := now.Unix()
+	if c := d.current.Load(); c != nil && c.unix == unix {
+		return c.text
+	}
+	c := &datedSecond{unix, now.UTC().AppendFormat(nil, httpDate)}
+	d.current.Store(c)
+	return c.text
+}
