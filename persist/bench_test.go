@@ -1,0 +1,111 @@
+package persist
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"inboxd/internal/inbox"
+	"inboxd/internal/message"
+)
+
+// receive makes the rows of an ordinary 2 KB mail with twenty headers.
+func receive(addr string, id int64, raw []byte) *inbox.Rows {
+	r := mail(addr, id, "")
+	c := r.Store[0].Content
+	c.Doc.Text = string(raw[:700])
+	c.Doc.To = []message.Mailbox{{Email: addr}}
+	for i := range 20 {
+		c.Doc.Headers = append(c.Doc.Headers, message.Header{Name: fmt.Sprint("X-Header-", i), Value: string(raw[40*i : 40*i+40])})
+	}
+	r.Store[0].Raw = raw
+	return r
+}
+
+// BenchmarkCommitReceive commits 2 KB mails with a sync each, from parallel writers of an
+// inbox each, in a real folder.
+func BenchmarkCommitReceive(b *testing.B) {
+	for _, writers := range []int{1, 8, 64, 256} {
+		b.Run(fmt.Sprint(writers), func(b *testing.B) { benchReceive(b, writers) })
+	}
+}
+
+func benchReceive(b *testing.B, writers int) {
+	s, err := Open(filepath.Join(b.TempDir(), "data"), Options{Logger: quiet})
+	must(b, err)
+	defer closeStore(b, s)
+	raw := make([]byte, 2048)
+	_, _ = rand.NewChaCha8([32]byte{1}).Read(raw)
+	for i := range raw {
+		raw[i] = ' ' + raw[i]%95
+	}
+	waits := hdrhistogram.New(1, 60_000_000, 3)
+	var mu sync.Mutex
+	var left atomic.Int64
+	left.Store(int64(b.N))
+	var group sync.WaitGroup
+	b.ReportAllocs()
+	b.ResetTimer()
+	for n := range writers {
+		group.Go(func() {
+			own := hdrhistogram.New(1, 60_000_000, 3)
+			addr := fmt.Sprintf("bench%d@example.org", n)
+			r := receive(addr, 1, raw)
+			for id := int64(1); left.Add(-1) >= 0; id++ {
+				r.Profile.LastID, r.Put[0].ID, r.Store[0].ID, r.Public[0].Number = id, id, id, uint64(id)
+				began := time.Now()
+				if err := s.CommitInbox(r); err != nil {
+					b.Error(err)
+					return
+				}
+				_ = own.RecordValue(time.Since(began).Microseconds())
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			waits.Merge(own)
+		})
+	}
+	group.Wait()
+	b.StopTimer()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "mails/s")
+	b.ReportMetric(float64(waits.ValueAtQuantile(50)), "p50-µs")
+	b.ReportMetric(float64(waits.ValueAtQuantile(99)), "p99-µs")
+}
+
+// BenchmarkEncodeReceive is the part of a commit that is ours: building its batch.
+func BenchmarkEncodeReceive(b *testing.B) {
+	s, err := Open(filepath.Join(b.TempDir(), "data"), Options{Logger: quiet})
+	must(b, err)
+	defer closeStore(b, s)
+	r := receive("bench@example.org", 1, make([]byte, 2048))
+	b.ReportAllocs()
+	for b.Loop() {
+		w := s.newWriter()
+		s.putInbox(w, r, nil)
+		w.moveDue(r)
+		w.outbox(r.Public)
+		w.release()
+	}
+}
+
+// BenchmarkLoadInbox activates an inbox of a thousand messages.
+func BenchmarkLoadInbox(b *testing.B) {
+	s, err := Open(filepath.Join(b.TempDir(), "data"), Options{Logger: quiet})
+	must(b, err)
+	defer closeStore(b, s)
+	for id := range int64(1000) {
+		must(b, s.CommitInbox(receive("bench@example.org", id+1, make([]byte, 2048))))
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := s.LoadInbox("bench@example.org"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

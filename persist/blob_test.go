@@ -1,0 +1,113 @@
+package persist
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"inboxd/internal/inbox"
+)
+
+var bulky = strings.Repeat("0123456789abcdef", blobOver/16) + "!"
+
+// TestBlobCrashAtEveryStep takes a crash before each file operation of storing and
+// dropping a big mail. Afterwards it is there whole or not at all, and no file is left over.
+func TestBlobCrashAtEveryStep(t *testing.T) {
+	mem := vfs.NewCrashableMem()
+	type crash struct {
+		fs              *vfs.MemFS
+		stored, dropped bool
+	}
+	var crashes []crash
+	recording, stored, dropping := false, false, false
+	o := options(errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if recording && strings.Contains(op.Path, nameBlobs) && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+			crashes = append(crashes, crash{mem.CrashClone(vfs.CrashCloneCfg{}), stored, dropping})
+		}
+		return nil
+	})))
+	s, err := Open(folder, o)
+	must(t, err)
+	eventually(t, "the store is idle", func() bool { return s.db.Metrics().Snapshots.Count == 0 })
+	recording = true
+	must(t, s.CommitInbox(mail(victim, 1, bulky)))
+	stored = true
+	crashes = append(crashes, crash{mem.CrashClone(vfs.CrashCloneCfg{}), true, false})
+	dropping = true
+	must(t, s.CommitInbox(&inbox.Rows{Address: victim, Drop: mail(victim, 1, "").Put}))
+	recording = false
+	closeStore(t, s)
+	if len(crashes) < 6 {
+		t.Fatalf("only %d steps were seen", len(crashes))
+	}
+	for i, c := range crashes {
+		after, err := Open(folder, options(c.fs))
+		must(t, err)
+		raw, err := after.Raw(victim, 1)
+		must(t, err)
+		// The drop is synced before its file is removed.
+		if there := string(raw) == bulky; !there && raw != nil || there != (c.stored && !c.dropped) {
+			t.Errorf("step %d (stored %v, dropped %v): %d bytes", i, c.stored, c.dropped, len(raw))
+		}
+		closeStore(t, after)
+		files, err := c.fs.List(after.blobFolder())
+		must(t, err)
+		if want := map[bool]int{true: 1}[raw != nil]; len(files) != want {
+			t.Errorf("step %d: files %v are left, want %d", i, files, want)
+		}
+	}
+}
+
+func TestDamagedBlob(t *testing.T) {
+	fs := vfs.NewMem()
+	s := open(t, fs)
+	must(t, s.CommitInbox(mail(victim, 1, bulky)))
+	files, err := fs.List(s.blobFolder())
+	must(t, err)
+	path := fs.PathJoin(s.blobFolder(), files[0])
+	data, err := readFile(fs, path)
+	must(t, err)
+	for name, bad := range map[string][]byte{"cut": data[:len(data)-1], "longer": append(data[:len(data):len(data)], 0), "changed": []byte("X" + string(data[1:]))} {
+		must(t, writeSynced(fs, path, bad))
+		if raw, err := s.Raw(victim, 1); err == nil {
+			t.Errorf("a blob that was %s came back as %d bytes", name, len(raw))
+		}
+	}
+	must(t, fs.Remove(path))
+	if raw, err := s.Raw(victim, 1); err == nil {
+		t.Errorf("a missing blob came back as %d bytes", len(raw))
+	}
+}
+
+// TestFailedBlobLeavesNothing lets the second of two blobs of a batch fail.
+func TestFailedBlobLeavesNothing(t *testing.T) {
+	mem := vfs.NewMem()
+	writes := 0
+	armed := false
+	o := options(errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if armed && op.Kind == errorfs.OpFileWrite && strings.Contains(op.Path, nameBlobs) {
+			if writes++; writes == 2 {
+				return errorfs.ErrInjected
+			}
+		}
+		return nil
+	})))
+	s, err := Open(folder, o)
+	must(t, err)
+	defer closeStore(t, s)
+	armed = true
+	r := mail(victim, 1, bulky)
+	r.Store[0].Content.Doc.Text = bulky
+	if err := s.CommitInbox(r); err == nil {
+		t.Fatal("the commit succeeded without its blob")
+	}
+	files, err := mem.List(s.blobFolder())
+	if err != nil || len(files) != 0 || s.Stats().Blobs != 0 {
+		t.Errorf("files %v, %d counted, %v", files, s.Stats().Blobs, err)
+	}
+	if st, err := s.LoadInbox(victim); err != nil || st.LastID != 0 {
+		t.Errorf("the failed mail has left %+v, %v", st, err)
+	}
+}

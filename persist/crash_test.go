@@ -1,0 +1,281 @@
+package persist
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"inboxd/internal/inbox"
+)
+
+// clones is how many crashes a test takes: CRASH_CLONES, 200 by default.
+func clones(t *testing.T) int {
+	if v := os.Getenv("CRASH_CLONES"); v != "" {
+		n, err := strconv.Atoi(v)
+		must(t, err)
+		return n
+	}
+	return 200
+}
+
+// promise is what one inbox's writer has been told, for the crash tests. Ids above acked
+// may be there or not; below dropped everything must be gone.
+type promise struct {
+	addr           string
+	acked, dropped atomic.Int64
+	trying         atomic.Int64 // dropping up to here has begun
+}
+
+// body is the bytes of message id: every thirteenth is a blob file.
+func body(addr string, id int64) string {
+	n := 100
+	if id%13 == 0 {
+		n = blobOver + 1
+	}
+	return strings.Repeat(fmt.Sprintf("%s %d|", addr, id), n/10)[:n]
+}
+
+// turns hands out commits, so that writers are in the middle of some at each crash and
+// rest while its outcome is read.
+type turns struct {
+	mu          sync.Mutex
+	moved       sync.Cond
+	taken, left int
+	over        bool
+}
+
+func newTurns() *turns {
+	t := &turns{}
+	t.moved.L = &t.mu
+	return t
+}
+
+// next waits for a turn; false ends the writer.
+func (t *turns) next() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for t.left == 0 && !t.over {
+		t.moved.Wait()
+	}
+	t.left--
+	t.taken++
+	t.moved.Broadcast()
+	return !t.over
+}
+
+// give allows n more turns and returns when all but the last few are taken.
+func (t *turns) give(n, few int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.left += n
+	t.moved.Broadcast()
+	for t.left > few {
+		t.moved.Wait()
+	}
+}
+
+func (t *turns) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.over = true
+	t.moved.Broadcast()
+}
+
+// work receives and drops mail in one inbox, a turn each.
+func (p *promise) work(t *testing.T, s *Store, turns *turns) {
+	for id := int64(1); turns.next(); id++ {
+		r := mail(p.addr, id, body(p.addr, id))
+		if id > 1 {
+			r.DueFrom = at(int(id - 1))
+		}
+		r.DueTo = at(int(id))
+		if err := s.CommitInbox(r); err != nil {
+			t.Error(err)
+			return
+		}
+		p.acked.Store(id)
+		if id%20 == 0 {
+			p.drop(t, s, id-10)
+		}
+	}
+}
+
+func (p *promise) drop(t *testing.T, s *Store, upTo int64) {
+	var gone []*inbox.Message
+	for id := p.dropped.Load() + 1; id <= upTo; id++ {
+		gone = append(gone, &inbox.Message{ID: id})
+	}
+	p.trying.Store(upTo)
+	if err := s.CommitInbox(&inbox.Rows{Address: p.addr, Drop: gone}); err != nil {
+		t.Error(err)
+		return
+	}
+	p.dropped.Store(upTo)
+}
+
+// seen is a promise at the moment of a crash.
+type seen struct {
+	addr                   string
+	acked, dropped, trying int64
+}
+
+// check opens what a crash left and compares it with what was promised before it.
+func (want seen) check(s *Store) error {
+	st, err := s.LoadInbox(want.addr)
+	if err != nil {
+		return err
+	}
+	if st.LastID < want.acked || int64(st.LastEvent) != st.LastID {
+		return fmt.Errorf("%s ends at %d (event %d), %d was acknowledged", want.addr, st.LastID, st.LastEvent, want.acked)
+	}
+	first := st.LastID + 1
+	if len(st.Messages) > 0 {
+		first = st.Messages[0].ID
+	}
+	if first <= want.dropped || first > want.trying+1 {
+		return fmt.Errorf("%s begins at %d; %d were dropped, %d at most", want.addr, first, want.dropped, want.trying)
+	}
+	for i, m := range st.Messages {
+		if m.ID != first+int64(i) {
+			return fmt.Errorf("%s: message %d has id %d, not %d", want.addr, i, m.ID, first+int64(i))
+		}
+	}
+	for id := int64(1); id <= st.LastID; id++ {
+		if err := checkWhole(s, want.addr, id, id >= first); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkWhole checks that all of a message is there or nothing.
+func checkWhole(s *Store, addr string, id int64, there bool) error {
+	c, err := s.Content(addr, id)
+	if err != nil {
+		return err
+	}
+	raw, err := s.Raw(addr, id)
+	if err != nil {
+		return err
+	}
+	want := mail(addr, id, body(addr, id))
+	switch {
+	case !there && (c != nil || raw != nil):
+		return fmt.Errorf("%s: dropped message %d has left something", addr, id)
+	case there && (!reflect.DeepEqual(c, want.Store[0].Content) || string(raw) != body(addr, id)):
+		return fmt.Errorf("%s: message %d came back as %.60v and %d bytes", addr, id, c, len(raw))
+	}
+	return nil
+}
+
+// checkRest checks what must agree over all inboxes: due index, outbox, blob files.
+func checkRest(s *Store, fs vfs.FS, wants []seen) error {
+	due, _, err := s.Due(at(1<<40), 100)
+	if err != nil {
+		return err
+	}
+	events, err := s.Outbox(1 << 20)
+	if err != nil {
+		return err
+	}
+	started, total, blobs := 0, 0, int64(0)
+	for _, w := range wants {
+		st, err := s.LoadInbox(w.addr)
+		if err != nil {
+			return err
+		}
+		if st.LastID > 0 {
+			started++
+		}
+		total += int(st.LastID)
+		for _, m := range st.Messages {
+			if m.ID%13 == 0 {
+				blobs++
+			}
+		}
+	}
+	if len(due) != started || len(events) != total {
+		return fmt.Errorf("%d due entries for %d inboxes, %d events for %d mails", len(due), started, len(events), total)
+	}
+	if err := s.Close(); err != nil { // the sweep is over
+		return err
+	}
+	files, err := fs.List(s.blobFolder())
+	if err != nil || int64(len(files)) != blobs {
+		return fmt.Errorf("%d blob files, %d registered: %v", len(files), blobs, err)
+	}
+	return nil
+}
+
+// TestCrashKeepsWhatWasAcknowledged lets writers run and clones the disk as a power loss
+// would leave it, with none, half or all of the unsynced bytes.
+func TestCrashKeepsWhatWasAcknowledged(t *testing.T) {
+	n := clones(t)
+	const perRun = 8 // an inbox's history is replayed at each clone, so it stays short
+	for run := 0; run*perRun < n; run++ {
+		crashRun(t, uint64(run), min(perRun, n-run*perRun))
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+func crashRun(t *testing.T, seed uint64, n int) {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	fs := vfs.NewCrashableMem()
+	o := options(fs)
+	o.MemTableBytes = 256 << 10 // flushes and compactions are under way
+	s, err := Open(folder, o)
+	must(t, err)
+	promises := make([]*promise, 4)
+	for i := range promises {
+		promises[i] = &promise{addr: fmt.Sprintf("inbox%d@example.org", i)}
+	}
+	turns := newTurns()
+	var writers sync.WaitGroup
+	for _, p := range promises {
+		writers.Go(func() { p.work(t, s, turns) })
+	}
+	defer func() {
+		turns.end()
+		writers.Wait()
+		closeStore(t, s)
+	}()
+	for i := range n {
+		percent := []int{0, 50, 100}[i%3]
+		turns.give(1+rng.IntN(24), rng.IntN(3))
+		wants := make([]seen, len(promises))
+		for j, p := range promises {
+			wants[j] = seen{p.addr, p.acked.Load(), p.dropped.Load(), 0}
+		}
+		crashed := fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: rng})
+		for j, p := range promises {
+			wants[j].trying = p.trying.Load()
+		}
+		if err := recovered(crashed, wants); err != nil {
+			t.Errorf("seed %d, clone %d with %d%% of the unsynced bytes: %v", seed, i, percent, err)
+			return
+		}
+	}
+}
+
+func recovered(fs *vfs.MemFS, wants []seen) error {
+	s, err := Open(folder, options(fs))
+	if err != nil {
+		return err
+	}
+	for _, want := range wants {
+		if err := want.check(s); err != nil {
+			return err
+		}
+	}
+	return checkRest(s, fs, wants)
+}

@@ -1,0 +1,150 @@
+package persist
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// formatVersion is the layout of the data folder: keys, files and their meaning.
+const formatVersion = 1
+
+const formatHead = "inboxd store "
+
+// Names inside the data folder.
+const (
+	nameFormat    = "FORMAT"
+	nameLock      = "LOCK"
+	nameHighWater = "high-water"
+	nameBallast   = "ballast"
+	nameEngine    = "db"
+	nameBlobs     = "blobs"
+)
+
+// lockFolder makes dir (mode 0700) and takes it for this process.
+func lockFolder(fs vfs.FS, dir string) (io.Closer, error) {
+	if err := makeFolder(fs, dir); err != nil {
+		return nil, fmt.Errorf("the data folder %s can't be made: %w", dir, err)
+	}
+	lock, err := fs.Lock(fs.PathJoin(dir, nameLock))
+	switch {
+	case err == nil:
+		return lock, nil
+	case heldElsewhere(err):
+		return nil, fmt.Errorf("the data folder %s is in use by another inboxd", dir)
+	}
+	return nil, fmt.Errorf("the data folder %s can't be written: %w", dir, err)
+}
+
+// makeFolder makes dir and what is missing above it, and puts their names on disk: else a
+// power loss could take the whole store away by its name.
+func makeFolder(fs vfs.FS, dir string) error {
+	var made []string
+	for d := dir; ; d = fs.PathDir(d) {
+		if _, err := fs.Stat(d); !errors.Is(err, os.ErrNotExist) || fs.PathDir(d) == d {
+			break
+		}
+		made = append(made, d)
+	}
+	if err := fs.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	for _, d := range made {
+		if err := syncFolder(fs, fs.PathDir(d)); err != nil {
+			return err
+		}
+	}
+	// A run that died right here left it made but not synced. A parent that can't be read
+	// was not made by us.
+	if err := syncFolder(fs, fs.PathDir(dir)); err != nil && !errors.Is(err, os.ErrPermission) {
+		return err
+	}
+	return nil
+}
+
+// heldElsewhere tells a lock that is taken from one that can't be taken: fcntl(2) answers
+// EAGAIN or EACCES as a bare number, while a folder that can't be written fails in open
+// already, with a path. A second Open of this process has no number at all.
+func heldElsewhere(err error) bool {
+	if path := (*os.PathError)(nil); errors.As(err, &path) {
+		return false
+	}
+	return errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) ||
+		strings.Contains(err.Error(), "held by current process")
+}
+
+// checkFormat writes FORMAT into a new folder and compares it in an old one. A crash
+// before it is written leaves an empty folder, which is new.
+func checkFormat(fs vfs.FS, dir string) error {
+	data, err := readFile(fs, fs.PathJoin(dir, nameFormat))
+	if errors.Is(err, os.ErrNotExist) {
+		if _, err := fs.Stat(fs.PathJoin(dir, nameEngine)); err == nil {
+			return fmt.Errorf("the data folder %s holds a database but no file %s: it is damaged or not a folder of inboxd", dir, nameFormat)
+		}
+		return writeFile(fs, dir, nameFormat, fmt.Appendf(nil, "%s%d\n", formatHead, formatVersion))
+	}
+	if err != nil {
+		return fmt.Errorf("reading %s in the data folder %s: %w", nameFormat, dir, err)
+	}
+	text, ok := strings.CutPrefix(strings.TrimSpace(string(data)), formatHead)
+	version, err := strconv.Atoi(text)
+	switch {
+	case !ok || err != nil:
+		return fmt.Errorf("the file %s in the data folder %s is damaged: %q", nameFormat, dir, data)
+	case version > formatVersion:
+		return fmt.Errorf("the data folder %s has format %d; this inboxd reads format %d: use a newer inboxd", dir, version, formatVersion)
+	case version < formatVersion:
+		return fmt.Errorf("the data folder %s has format %d; this inboxd reads format %d: use an older inboxd, or export and import", dir, version, formatVersion)
+	}
+	return nil
+}
+
+func readFile(fs vfs.FS, path string) ([]byte, error) {
+	f, err := fs.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
+
+// writeFile replaces dir/name so that a crash leaves the old file or the new one whole:
+// temporary file, fsync, rename, fsync of the folder.
+func writeFile(fs vfs.FS, dir, name string, data []byte) error {
+	path := fs.PathJoin(dir, name)
+	err := writeSynced(fs, path+".tmp", data)
+	if err == nil {
+		err = fs.Rename(path+".tmp", path)
+	}
+	if err != nil {
+		_ = fs.Remove(path + ".tmp")
+		return err
+	}
+	return syncFolder(fs, dir)
+}
+
+func writeSynced(fs vfs.FS, path string, data []byte) error {
+	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	// A vfs.File may change the slice it is given.
+	if _, err = f.Write(append([]byte(nil), data...)); err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+func syncFolder(fs vfs.FS, dir string) error {
+	d, err := fs.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

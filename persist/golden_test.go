@@ -1,0 +1,197 @@
+package persist
+
+import (
+	"bytes"
+	"encoding/hex"
+	"flag"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/inbox"
+	"inboxd/internal/message"
+)
+
+// update writes the golden files anew. Only ever for a form that no release has written.
+var update = flag.Bool("update", false, "write testdata/golden anew")
+
+var (
+	goldenID   = account.ID{0x01, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
+	goldenHash = account.HashToken([]byte("token"))
+	goldenTime = time.UnixMilli(1_795_212_345_678).UTC()
+)
+
+const goldenAddress = "ada@example.org"
+
+func goldenProfile() inbox.Profile {
+	return inbox.Profile{Address: goldenAddress, Account: goldenID, Label: "Ada", RetentionHours: 24, CreatedAt: goldenTime,
+		DeletedAt: goldenTime.Add(time.Hour), LastID: 300, LastEvent: 301, DueAt: goldenTime.Add(time.Minute)}
+}
+
+func goldenMessage() *inbox.Message {
+	return &inbox.Message{ID: 300, Direction: inbox.In, ReceivedAt: goldenTime, ExpiresAt: goldenTime.Add(24 * time.Hour),
+		From: message.Mailbox{Email: "bob@example.net", Name: "Bob"}, EnvelopeTo: "ada+x@example.org", Subject: "Your code", OTP: "123456",
+		Size: 2048, Read: true, Unsettled: inbox.Digest{1, 2, 3}}
+}
+
+func goldenContent() *inbox.Content {
+	box := message.Mailbox{Email: "bob@example.net", Name: "Bob"}
+	return &inbox.Content{
+		Doc: message.Document{Subject: "Your code", From: box, To: []message.Mailbox{{Email: goldenAddress}}, Cc: []message.Mailbox{box}, ReplyTo: []message.Mailbox{box},
+			Date: goldenTime, MessageID: "m@x", InReplyTo: "n@x", References: []string{"n@x"}, Headers: []message.Header{{Name: "Subject", Value: "Your code"}},
+			Text: "123456", HTML: "<b>123456</b>", HasHTML: true,
+			Attachments: []message.Attachment{{ID: 1, Filename: "a.pdf", ContentType: "application/pdf", Size: 99, Truncated: true}},
+			Links:       []string{"https://example.org/"}, TextFromHTML: true, TextCut: true, Degraded: true},
+		OTP: inbox.OTP{Code: "123456", Confidence: 0.95, Source: "subject", Origin: "text", Candidates: []string{"123456"}, VerificationLink: "https://example.org/v"},
+	}
+}
+
+func goldenPublic() inbox.Public {
+	return inbox.Public{Number: 301, Name: "message.received", Account: goldenID, Address: goldenAddress, MessageID: 300, At: goldenTime,
+		From: "bob@example.net", Subject: "Your code", OTP: "123456"}
+}
+
+func goldenKey() *account.Key {
+	return &account.Key{ID: 7, Hash: goldenHash, Kind: account.KindInboxKey, Label: "ci", Scopes: account.ScopeRead | account.ScopeSend, Prefix: "svc_sk_abc",
+		Inbox: goldenAddress, CreatedAt: goldenTime, ExpiresAt: goldenTime.Add(time.Hour), LastUsedAt: goldenTime.Add(time.Minute)}
+}
+
+func goldenAccount() account.Profile {
+	return account.Profile{ID: goldenID, Email: "ada@example.com", PasswordHash: "$argon2id$", Plan: account.Paid, CreatedAt: goldenTime, Inboxes: 3, LastKey: 7}
+}
+
+// goldens names every form on disk: what is written now, and what reading it must give.
+func goldens() map[string]struct {
+	bytes []byte
+	read  func([]byte) (any, error)
+	want  any
+} {
+	type golden = struct {
+		bytes []byte
+		read  func([]byte) (any, error)
+		want  any
+	}
+	record := func(rec any) []byte {
+		var buf bytes.Buffer
+		if err := encode(&buf, rec); err != nil {
+			panic(err)
+		}
+		return buf.Bytes()
+	}
+	var profile profileRecord
+	p := goldenProfile()
+	profile.from(&p)
+	var row messageRecord
+	row.from(goldenMessage())
+	var content contentRecord
+	content.from(goldenContent())
+	var public publicRecord
+	ev := goldenPublic()
+	public.from(&ev)
+	var key keyRecord
+	key.from(goldenKey())
+	var acc accountRecord
+	a := goldenAccount()
+	acc.from(&a)
+	entry := account.InboxEntry{Address: goldenAddress, CreatedAt: goldenTime, Live: true}
+	hw := highWater{12345, goldenTime}
+	return map[string]golden{
+		"record-profile": {record(&profile), func(b []byte) (any, error) {
+			var r profileRecord
+			err := decode(b, &r)
+			return r.profile(goldenAddress), err
+		}, p},
+		"record-message": {record(&row), func(b []byte) (any, error) {
+			var r messageRecord
+			err := decode(b, &r)
+			return r.message(300), err
+		}, goldenMessage()},
+		"record-content": {record(&content), func(b []byte) (any, error) {
+			var r contentRecord
+			err := decode(b, &r)
+			return r.content(), err
+		}, goldenContent()},
+		"record-public": {record(&public), func(b []byte) (any, error) {
+			var r publicRecord
+			err := decode(b, &r)
+			return r.public(), err
+		}, ev},
+		"record-key": {record(&key), func(b []byte) (any, error) {
+			var r keyRecord
+			err := decode(b, &r)
+			return r.key(7), err
+		}, goldenKey()},
+		"record-account": {record(&acc), func(b []byte) (any, error) {
+			var r accountRecord
+			err := decode(b, &r)
+			return r.profile(goldenID), err
+		}, a},
+		"record-session": {record(&sessionRecord{stampOf(goldenTime), epoch}), func(b []byte) (any, error) {
+			var r sessionRecord
+			err := decode(b, &r)
+			return [2]time.Time{r.CreatedAt.time(), r.ExpiresAt.time()}, err
+		}, [2]time.Time{goldenTime, time.UnixMilli(0).UTC()}},
+		"record-reserved": {record(&reservedRecord{stampOf(goldenTime)}), nil, nil},
+		"record-blob": {record(&blobRecord{0x0123456789abcdef, 300_000, 0xfedcba9876543210}), func(b []byte) (any, error) {
+			var r blobRecord
+			err := decode(b, &r)
+			return r, err
+		}, blobRecord{0x0123456789abcdef, 300_000, 0xfedcba9876543210}},
+		"key-inbox":      {appendText(nil, kindInbox, goldenAddress), nil, nil},
+		"key-message":    {appendMessage(nil, kindInbox, goldenAddress, 300), nil, nil},
+		"key-content":    {appendMessage(nil, kindContent, goldenAddress, 300), nil, nil},
+		"key-raw":        {appendMessage(nil, kindRaw, goldenAddress, 300), nil, nil},
+		"key-blob":       {append(appendMessage(nil, kindBlob, goldenAddress, 300), blobRaw), nil, nil},
+		"key-due":        {appendDue(nil, goldenTime, goldenAddress), func(b []byte) (any, error) { return readTime(b[1:]), nil }, goldenTime},
+		"key-outbox":     {outboxKey(&ev), nil, nil},
+		"key-account":    {appendOwner(nil, kindAccount, goldenID), nil, nil},
+		"key-key":        {keyKey(goldenID, 7), nil, nil},
+		"key-session":    {append(appendPart(nil, goldenID, partSession), goldenHash[:]...), nil, nil},
+		"key-reserved":   {append(appendPart(nil, goldenID, partReserved), goldenAddress...), nil, nil},
+		"key-list":       {appendListed(nil, goldenID, entry), func(b []byte) (any, error) { return readListed(b[prefixLen+idLen:]), nil }, entry},
+		"key-credential": {appendCredential(nil, goldenID.Partition(), goldenHash), nil, nil},
+		"key-email":      {appendText(nil, kindEmail, "ada@example.com"), nil, nil},
+		"key-journal":    {appendJournal(nil, goldenID, 42), nil, nil},
+		"key-position":   {appendPrefix(nil, kindPosition, 0xabc), nil, nil},
+		"file-highwater": {hw.encode(), nil, nil},
+	}
+}
+
+// TestGolden pins every record, key and file form: what old data folders hold stays
+// readable, and the same value is written as the same bytes.
+func TestGolden(t *testing.T) {
+	for name, g := range goldens() {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join("testdata", "golden", name+".hex")
+			if *update {
+				must(t, os.WriteFile(path, []byte(hex.EncodeToString(g.bytes)+"\n"), 0o644))
+			}
+			text, err := os.ReadFile(path)
+			must(t, err)
+			old, err := hex.DecodeString(string(bytes.TrimSpace(text)))
+			must(t, err)
+			if !bytes.Equal(g.bytes, old) {
+				t.Errorf("is written as %x, the golden file has %x", g.bytes, old)
+			}
+			if g.read == nil {
+				return
+			}
+			if got, err := g.read(old); err != nil || !reflect.DeepEqual(got, g.want) {
+				t.Errorf("is read as %+v, %v; want %+v", got, err, g.want)
+			}
+		})
+	}
+}
+
+// TestUnknownRecordVersion refuses what a later program may have written.
+func TestUnknownRecordVersion(t *testing.T) {
+	var r profileRecord
+	for _, data := range [][]byte{nil, {2}, {0, 0xa0}, {recordVersion}, {recordVersion, 0xff}} {
+		if err := decode(data, &r); err == nil {
+			t.Errorf("record %x was read", data)
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package persist
+
+import "time"
+
+// Stats is a picture of the store for metrics. Counts are since Open unless they say what
+// is there now.
+type Stats struct {
+	Commits     uint64 // synced commits on disk, of all runs
+	CommitBytes uint64 // bytes in synced batches
+	Blobs       int64  // blob files now
+
+	DiskFree  uint64 // bytes; 0 when the file system can't tell
+	DiskTotal uint64
+	Full      bool   // the gate is closed now
+	FullCount uint64 // times it closed
+
+	WALBytes       uint64 // live bytes in the log now
+	MemTableBytes  uint64 // now
+	TableBytes     uint64 // in tables now
+	ValueBytes     uint64 // in the engine's value files now
+	L0Sublevels    int32  // now; writes stop at 24
+	CompactionDebt uint64 // estimated bytes to compact now
+	Flushes        int64
+	Compactions    int64
+	FailedCompacts int64
+	CacheHits      int64
+	CacheMisses    int64
+}
+
+// Full reports whether new data are refused for want of space.
+func (s *Store) Full() bool { return s.gate.closed.Load() }
+
+// Writable returns nil when a commit that adds bytes would be tried now, else the fault it
+// would answer.
+func (s *Store) Writable() error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.leave()
+	if s.Full() {
+		return fullFault(nil)
+	}
+	return nil
+}
+
+// LastSeen is the wall time at which the previous run last noted its progress, zero when
+// there was none. A clock far from it has jumped, or the service was off.
+func (s *Store) LastSeen() time.Time { return s.previous.at }
+
+// Stats takes the picture.
+func (s *Store) Stats() Stats {
+	st := Stats{
+		Commits: s.positions.acked.Load(), CommitBytes: s.bytes.Load(), Blobs: s.blobs.Load(),
+		Full: s.Full(), FullCount: s.gate.closures.Load(),
+		DiskTotal: s.gate.total.Load(), DiskFree: uint64(max(0, s.gate.room.Load())),
+	}
+	if s.enter() != nil {
+		return st
+	}
+	defer s.leave()
+	m := s.db.Metrics()
+	st.WALBytes, st.MemTableBytes = m.WAL.Size, m.MemTable.Size
+	st.TableBytes, st.ValueBytes = m.Table.Local.LiveSize, m.BlobFiles.LiveSize
+	st.L0Sublevels, st.CompactionDebt = m.Levels[0].Sublevels, m.Compact.EstimatedDebt
+	st.Flushes, st.Compactions, st.FailedCompacts = m.Flush.Count, m.Compact.Count, m.Compact.FailedCount
+	st.CacheHits, st.CacheMisses = m.BlockCache.Hits, m.BlockCache.Misses
+	return st
+}

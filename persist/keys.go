@@ -1,0 +1,119 @@
+package persist
+
+import (
+	"encoding/binary"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/partition"
+)
+
+// kind is the first byte of every key. Stored: append only; never reorder.
+type kind byte
+
+const (
+	kindInbox      kind = 1  // address → header; address, message id → message row
+	kindContent    kind = 2  // address, message id → what is read of a message
+	kindRaw        kind = 3  // address, message id → bytes as received
+	kindDue        kind = 4  // time, address → nothing
+	kindOutbox     kind = 5  // address, event number → public event
+	kindAccount    kind = 6  // account → profile; account, part, … → see below
+	kindList       kind = 7  // account, newest first, address → nothing
+	kindCredential kind = 8  // token hash → account
+	kindEmail      kind = 9  // e-mail address → account
+	kindJournal    kind = 10 // account, sequence number → public event
+	kindBlob       kind = 11 // address, message id, what → blob file
+	kindPosition   kind = 12 // partition → number of its synced commits
+)
+
+// Parts of an account's rows under kindAccount. Stored: append only; never reorder.
+const (
+	partKey      byte = 1 // key id
+	partSession  byte = 2 // token hash
+	partReserved byte = 3 // address of a reserved inbox
+)
+
+// What a blob file holds, last byte of its registry key. Stored: append only.
+const (
+	blobContent byte = 1
+	blobRaw     byte = 2
+)
+
+// prefixLen is the length of [kind][partition].
+const prefixLen = 3
+
+// idLen is the length of an account id inside a key; it needs no terminator.
+const idLen = len(account.ID{})
+
+func appendPrefix(dst []byte, k kind, p partition.ID) []byte {
+	return append(dst, byte(k), byte(p>>8), byte(p))
+}
+
+// appendText begins the key of an entity named by text: [kind][partition][text 0x00].
+// Addresses and e-mail addresses never hold 0x00, so no entity's keys lie inside another's.
+func appendText(dst []byte, k kind, text string) []byte {
+	dst = appendPrefix(dst, k, partition.Of(text))
+	return append(append(dst, text...), 0)
+}
+
+// appendOwner begins the key of an account's row: [kind][partition][id].
+func appendOwner(dst []byte, k kind, id account.ID) []byte {
+	return append(appendPrefix(dst, k, id.Partition()), id[:]...)
+}
+
+// appendMessage names a row of one message: [kind][partition][address 0x00][id].
+func appendMessage(dst []byte, k kind, addr string, id int64) []byte {
+	return binary.BigEndian.AppendUint64(appendText(dst, k, addr), uint64(id))
+}
+
+// appendTime writes t so that bytes order as time does, negative milliseconds included.
+func appendTime(dst []byte, t time.Time) []byte {
+	return binary.BigEndian.AppendUint64(dst, uint64(t.UnixMilli())^1<<63)
+}
+
+func readTime(key []byte) time.Time {
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(key) ^ 1<<63)).UTC()
+}
+
+// appendDue names a due entry: [kind][time][partition][address 0x00], time first, so that
+// one scan finds what comes next over all partitions.
+func appendDue(dst []byte, at time.Time, addr string) []byte {
+	dst = appendTime(append(dst, byte(kindDue)), at)
+	p := partition.Of(addr)
+	return append(append(append(dst, byte(p>>8), byte(p)), addr...), 0)
+}
+
+// appendListed names an entry of an account's list: [kind][partition][id][^time][address].
+// The inverted time makes a forward scan run from the newest.
+func appendListed(dst []byte, id account.ID, e account.InboxEntry) []byte {
+	dst = appendOwner(dst, kindList, id)
+	dst = binary.BigEndian.AppendUint64(dst, ^(uint64(e.CreatedAt.UnixMilli()) ^ 1<<63))
+	return append(dst, e.Address...)
+}
+
+func readListed(suffix []byte) account.InboxEntry {
+	ms := int64(^binary.BigEndian.Uint64(suffix) ^ 1<<63)
+	return account.InboxEntry{Address: string(suffix[8:]), CreatedAt: time.UnixMilli(ms).UTC(), Live: true}
+}
+
+func appendPart(dst []byte, id account.ID, part byte) []byte {
+	return append(appendOwner(dst, kindAccount, id), part)
+}
+
+func appendJournal(dst []byte, id account.ID, seq uint64) []byte {
+	return binary.BigEndian.AppendUint64(appendOwner(dst, kindJournal, id), seq)
+}
+
+func appendCredential(dst []byte, p partition.ID, h account.Hash) []byte {
+	return append(appendPrefix(dst, kindCredential, p), h[:]...)
+}
+
+// end returns the first key behind all keys that begin with prefix.
+func end(prefix []byte) []byte {
+	key := append([]byte(nil), prefix...)
+	for i := len(key) - 1; ; i-- { // the kind is below 0xff, so this ends
+		if key[i]++; key[i] != 0 {
+			return key[:i+1]
+		}
+	}
+}

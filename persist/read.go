@@ -1,0 +1,71 @@
+package persist
+
+import (
+	"errors"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// errStop ends a scan early and without an error.
+var errStop = errors.New("stop")
+
+// scan calls row for every key in [from, to). Key and value are valid during the call only.
+func scan(db pebble.Reader, from, to []byte, row func(key, value []byte) error) error {
+	it, err := db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
+	if err != nil {
+		return err
+	}
+	for ok := it.First(); ok; ok = it.Next() {
+		value, err := it.ValueAndErr()
+		if err == nil {
+			err = row(it.Key(), value)
+		}
+		if errors.Is(err, errStop) {
+			break
+		}
+		if err != nil {
+			return errors.Join(err, it.Close())
+		}
+	}
+	return it.Close() // reports what ended the iteration
+}
+
+// first returns copies of the first row in [from, to), nil when there is none.
+func (s *Store) first(from, to []byte) (key, value []byte, err error) {
+	err = scan(s.db, from, to, func(k, v []byte) error {
+		key, value = append([]byte{}, k...), append([]byte{}, v...)
+		return errStop
+	})
+	return key, value, err
+}
+
+// lookup returns the value of key, nil when there is none. A value that is not nil is
+// valid until done is called.
+func (s *Store) lookup(key []byte) (value []byte, done func(), err error) {
+	value, closer, err := s.db.Get(key)
+	switch {
+	case errors.Is(err, pebble.ErrNotFound):
+		return nil, nil, nil
+	case err != nil:
+		return nil, nil, err
+	}
+	return value, func() { _ = closer.Close() }, nil
+}
+
+// get decodes the record of key into rec.
+func (s *Store) get(key []byte, rec any) (found bool, err error) {
+	return s.getUpTo(key, 1<<62, rec)
+}
+
+// getUpTo is get, but takes a value above limit bytes for absent.
+func (s *Store) getUpTo(key []byte, limit int, rec any) (found bool, err error) {
+	value, done, err := s.lookup(key)
+	if value == nil || err != nil {
+		return false, err
+	}
+	defer done()
+	if len(value) > limit {
+		return false, nil
+	}
+	return true, decode(value, rec)
+}

@@ -1,0 +1,300 @@
+package persist
+
+import (
+	"bytes"
+	"maps"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"pgregory.net/rapid"
+
+	"inboxd/internal/account"
+	"inboxd/internal/inbox"
+	"inboxd/internal/message"
+)
+
+// Generators. Text is any bytes: the store gives back what it got.
+var (
+	genText  = rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 40), func(b []byte) string { return string(b) }))
+	genTexts = rapid.Map(rapid.SliceOfN(genText, 0, 4), nilWhenEmpty[string])
+	genTime  = rapid.OneOf(rapid.Just(time.Time{}), rapid.Just(time.UnixMilli(0).UTC()),
+		rapid.Map(rapid.Int64Range(-1<<43, 1<<43), func(ms int64) time.Time { return time.UnixMilli(ms).UTC() }))
+	genMailbox = rapid.Custom(func(t *rapid.T) message.Mailbox {
+		return message.Mailbox{Email: genText.Draw(t, "email"), Name: genText.Draw(t, "name")}
+	})
+	genMailboxes = rapid.Map(rapid.SliceOfN(genMailbox, 0, 3), nilWhenEmpty[message.Mailbox])
+	genContent   = rapid.Custom(func(t *rapid.T) *inbox.Content {
+		c := &inbox.Content{Doc: message.Document{
+			Subject: genText.Draw(t, "subject"), From: genMailbox.Draw(t, "from"),
+			To: genMailboxes.Draw(t, "to"), Cc: genMailboxes.Draw(t, "cc"), ReplyTo: genMailboxes.Draw(t, "reply"),
+			Date: genTime.Draw(t, "date"), MessageID: genText.Draw(t, "mid"), InReplyTo: genText.Draw(t, "irt"), References: genTexts.Draw(t, "refs"),
+			Headers: nilWhenEmpty(rapid.SliceOfN(rapid.Custom(func(t *rapid.T) message.Header {
+				return message.Header{Name: genText.Draw(t, "name"), Value: genText.Draw(t, "value")}
+			}), 0, 5).Draw(t, "headers")),
+			Text: genText.Draw(t, "text"), HTML: genText.Draw(t, "html"), HasHTML: rapid.Bool().Draw(t, "has"),
+			Attachments: nilWhenEmpty(rapid.SliceOfN(rapid.Custom(func(t *rapid.T) message.Attachment {
+				return message.Attachment{ID: rapid.Int().Draw(t, "id"), Filename: genText.Draw(t, "file"), ContentType: genText.Draw(t, "type"),
+					Size: rapid.Int64().Draw(t, "size"), Truncated: rapid.Bool().Draw(t, "cut")}
+			}), 0, 3).Draw(t, "attachments")),
+			Links: genTexts.Draw(t, "links"), TextFromHTML: rapid.Bool().Draw(t, "b1"), TextCut: rapid.Bool().Draw(t, "b2"), Degraded: rapid.Bool().Draw(t, "b3"),
+		}}
+		if rapid.Bool().Draw(t, "otp") {
+			c.OTP = inbox.OTP{Code: genText.Draw(t, "code"), Confidence: rapid.Float64Range(0, 1).Draw(t, "confidence"), Source: genText.Draw(t, "source"),
+				Origin: genText.Draw(t, "origin"), Candidates: genTexts.Draw(t, "candidates"), VerificationLink: genText.Draw(t, "link")}
+		}
+		return c
+	})
+	genMessage = rapid.Custom(func(t *rapid.T) *inbox.Message {
+		m := &inbox.Message{
+			Direction:  rapid.SampledFrom([]inbox.Direction{inbox.In, inbox.In, inbox.Out}).Draw(t, "direction"),
+			ReceivedAt: genTime.Draw(t, "received"), ExpiresAt: genTime.Draw(t, "expires"), From: genMailbox.Draw(t, "from"),
+			EnvelopeTo: genText.Draw(t, "envelope"), Subject: genText.Draw(t, "subject"), OTP: genText.Draw(t, "otp"), Read: rapid.Bool().Draw(t, "read"),
+		}
+		copy(m.Unsettled[:], rapid.SliceOfN(rapid.Byte(), 0, 32).Draw(t, "digest"))
+		return m
+	})
+	genAddress = rapid.SampledFrom([]string{"a@example.org", "ab@example.org", "b@example.org"})
+)
+
+func nilWhenEmpty[T any](s []T) []T {
+	if len(s) == 0 {
+		return nil
+	}
+	return s
+}
+
+// modelInbox is what the store must give back.
+type modelInbox struct {
+	state   inbox.State
+	content map[int64]*inbox.Content
+	raw     map[int64][]byte
+}
+
+// model drives a store and a picture of it in plain maps.
+type model struct {
+	fs      *vfs.MemFS
+	s       *Store
+	inboxes map[string]*modelInbox
+	outbox  map[string]inbox.Public // by key
+}
+
+func (m *model) inbox(addr string) *modelInbox {
+	if m.inboxes[addr] == nil {
+		m.inboxes[addr] = &modelInbox{state: inbox.State{Profile: inbox.Profile{Address: addr}}, content: map[int64]*inbox.Content{}, raw: map[int64][]byte{}}
+	}
+	return m.inboxes[addr]
+}
+
+// commit draws rows as a group of commands may make them: mails, marks and removals, also
+// of a mail that came in the same batch.
+func (m *model) commit(t *rapid.T) {
+	in := m.inbox(genAddress.Draw(t, "address"))
+	st := &in.state
+	r := &inbox.Rows{Address: st.Address}
+	if st.Account == (account.ID{}) || rapid.Bool().Draw(t, "profile") {
+		st.Account, st.Label, st.RetentionHours = accountID(1), genText.Draw(t, "label"), rapid.IntRange(0, 9999).Draw(t, "hours")
+		st.CreatedAt, st.DeletedAt = genTime.Draw(t, "created"), genTime.Draw(t, "deleted")
+	}
+	for range rapid.SampledFrom([]int{0, 1, 1, 2, 20}).Draw(t, "mails") {
+		m.receive(t, in, r)
+	}
+	for i := range st.Messages {
+		if rapid.IntRange(0, 9).Draw(t, "mark") == 0 {
+			c := *st.Messages[i]
+			c.Read = !c.Read
+			st.Messages[i] = &c
+			r.Put = append(r.Put, &c)
+		}
+	}
+	if rapid.IntRange(0, 2).Draw(t, "removes") == 0 {
+		m.remove(t, in, r)
+	}
+	r.DueFrom = st.DueAt
+	st.DueAt = genTime.Draw(t, "due")
+	r.DueTo = st.DueAt
+	p := st.Profile
+	r.Profile = &p
+	must(t, m.s.CommitInbox(r))
+}
+
+func (m *model) receive(t *rapid.T, in *modelInbox, r *inbox.Rows) {
+	st := &in.state
+	st.LastID += int64(rapid.SampledFrom([]int{1, 1, 1, 2}).Draw(t, "gap"))
+	st.LastEvent++
+	msg := genMessage.Draw(t, "message")
+	msg.ID = st.LastID
+	stored := inbox.Stored{ID: msg.ID, Content: &inbox.Content{Doc: message.Document{Text: "short"}}, Raw: []byte("short")}
+	switch rapid.IntRange(0, 19).Draw(t, "size") {
+	case 0:
+		stored.Content = genContent.Draw(t, "content")
+	case 1:
+		stored.Raw = bytes.Repeat([]byte{byte(msg.ID)}, blobOver+rapid.IntRange(-1, 2).Draw(t, "raw"))
+	case 2:
+		stored.Content = &inbox.Content{Doc: message.Document{Text: string(bytes.Repeat([]byte{'x'}, rapid.SampledFrom([]int{newestMax, blobOver}).Draw(t, "text")))}}
+	}
+	msg.Size = int64(len(stored.Raw))
+	ev := inbox.Public{Number: st.LastEvent, Name: genText.Draw(t, "name"), Account: st.Account, Address: st.Address, MessageID: msg.ID,
+		At: genTime.Draw(t, "at"), From: genText.Draw(t, "from"), Subject: genText.Draw(t, "subject"), OTP: genText.Draw(t, "code")}
+	st.Messages = append(st.Messages, msg)
+	st.Bytes += msg.Size
+	in.content[msg.ID], in.raw[msg.ID] = stored.Content, stored.Raw
+	m.outbox[string(outboxKey(&ev))] = ev
+	r.Put, r.Store, r.Public = append(r.Put, msg), append(r.Store, stored), append(r.Public, ev)
+}
+
+func (m *model) remove(t *rapid.T, in *modelInbox, r *inbox.Rows) {
+	st := &in.state
+	keepOneIn := rapid.SampledFrom([]int{2, 40, 1 << 30}).Draw(t, "keep one in")
+	st.Messages = slices.DeleteFunc(slices.Clone(st.Messages), func(msg *inbox.Message) bool {
+		if rapid.IntRange(0, keepOneIn-1).Draw(t, "keep") == 0 {
+			return false
+		}
+		st.Bytes -= msg.Size
+		r.Drop = append(r.Drop, msg)
+		delete(in.content, msg.ID)
+		delete(in.raw, msg.ID)
+		return true
+	})
+}
+
+func (m *model) dropOutbox(t *rapid.T) {
+	var gone []inbox.Public
+	for _, key := range slices.Sorted(maps.Keys(m.outbox)) {
+		if rapid.Bool().Draw(t, "taken") {
+			gone = append(gone, m.outbox[key])
+			delete(m.outbox, key)
+		}
+	}
+	must(t, m.s.DropOutbox(gone))
+}
+
+func (m *model) flush(t *rapid.T) { must(t, m.s.db.Flush()) }
+
+func (m *model) reopen(t *rapid.T) {
+	must(t, m.s.Close())
+	s, err := Open(folder, options(m.fs))
+	must(t, err)
+	m.s = s
+}
+
+// check compares everything.
+func (m *model) check(t *rapid.T) {
+	blobs := int64(0)
+	var due []Due
+	for addr, in := range m.inboxes {
+		want := in.state
+		want.Newest = inbox.Newest{}
+		want.Messages = nilWhenEmpty(want.Messages)
+		got, err := m.s.LoadInbox(addr)
+		must(t, err)
+		checkNewest(t, in, got.Newest)
+		got.Newest = inbox.Newest{}
+		if !reflect.DeepEqual(*got, want) {
+			t.Fatalf("%s loads as\n%+v\nwant\n%+v", addr, *got, want)
+		}
+		live, err := m.s.Live(addr)
+		if err != nil || live != want.Live() {
+			t.Fatalf("live %v %v, want %v", live, err, want.Live())
+		}
+		for id := int64(1); id <= want.LastID; id++ {
+			blobs += checkBulk(t, m.s, in, id)
+		}
+		if !want.DueAt.IsZero() {
+			due = append(due, Due{want.DueAt, addr})
+		}
+	}
+	if files, err := m.fs.List(m.s.blobFolder()); err != nil || int64(len(files)) != blobs || m.s.Stats().Blobs != blobs {
+		t.Fatalf("%d blob files (%d counted), want %d: %v", len(files), m.s.Stats().Blobs, blobs, err)
+	}
+	checkDue(t, m.s, due)
+	m.checkOutbox(t)
+}
+
+func checkNewest(t *rapid.T, in *modelInbox, got inbox.Newest) {
+	want := inbox.Newest{}
+	for _, msg := range slices.Backward(in.state.Messages) {
+		if msg.Direction == inbox.In {
+			if len(in.content[msg.ID].Doc.Text) < newestMax { // nothing else is as long
+				want = inbox.Newest{ID: msg.ID, Content: in.content[msg.ID]}
+			}
+			break
+		}
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Fatalf("newest is %+v, want %+v", got, want)
+	}
+}
+
+// checkBulk returns how many blob files the message has.
+func checkBulk(t *rapid.T, s *Store, in *modelInbox, id int64) (blobs int64) {
+	c, err := s.Content(in.state.Address, id)
+	must(t, err)
+	if want := in.content[id]; !reflect.DeepEqual(c, want) {
+		t.Fatalf("content of %d is\n%+v\nwant\n%+v", id, c, want)
+	}
+	raw, err := s.Raw(in.state.Address, id)
+	must(t, err)
+	if !bytes.Equal(raw, in.raw[id]) || (raw == nil) != (in.raw[id] == nil) {
+		t.Fatalf("bytes of %d are %d long, want %d", id, len(raw), len(in.raw[id]))
+	}
+	if len(raw) > blobOver {
+		blobs++
+	}
+	if c != nil && len(c.Doc.Text) >= blobOver {
+		blobs++
+	}
+	return blobs
+}
+
+func checkDue(t *rapid.T, s *Store, want []Due) {
+	slices.SortFunc(want, func(a, b Due) int {
+		return bytes.Compare(appendDue(nil, a.At, a.Address), appendDue(nil, b.At, b.Address))
+	})
+	got, next, err := s.Due(time.UnixMilli(1<<50), 1000)
+	if err != nil || !next.IsZero() || !reflect.DeepEqual(got, nilWhenEmpty(want)) {
+		t.Fatalf("due is %v, next %v, %v; want %v", got, next, err, want)
+	}
+}
+
+func (m *model) checkOutbox(t *rapid.T) {
+	got, err := m.s.Outbox(1 << 20)
+	must(t, err)
+	want := map[string]inbox.Public{}
+	for _, ev := range got {
+		want[string(outboxKey(&ev))] = ev
+	}
+	if len(got) != len(want) || !reflect.DeepEqual(want, m.outbox) {
+		t.Fatalf("outbox is\n%+v\nwant\n%+v", want, m.outbox)
+	}
+}
+
+func TestInboxRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		fs := vfs.NewMem()
+		s, err := Open(folder, options(fs))
+		must(t, err)
+		m := &model{fs: fs, s: s, inboxes: map[string]*modelInbox{}, outbox: map[string]inbox.Public{}}
+		defer func() { must(t, m.s.Close()) }()
+		t.Repeat(map[string]func(*rapid.T){
+			"commit": m.commit, "outbox": m.dropOutbox, "flush": m.flush, "reopen": m.reopen, "": m.check,
+		})
+	})
+}
+
+func TestContentRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := genContent.Draw(t, "content")
+		var buf bytes.Buffer
+		var rec contentRecord
+		rec.from(want)
+		must(t, encode(&buf, &rec))
+		var back contentRecord
+		must(t, decode(buf.Bytes(), &back))
+		if got := back.content(); !reflect.DeepEqual(got, want) {
+			t.Fatalf("got %+v, want %+v", got, want)
+		}
+	})
+}

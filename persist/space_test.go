@@ -1,0 +1,174 @@
+package persist
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"inboxd/internal/account"
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+)
+
+func TestSizes(t *testing.T) {
+	for _, c := range []struct{ total, memtable, reserve, ballast uint64 }{
+		{0, 64, 128, 64}, {64, 4, 8, 4}, {128, 8, 16, 8}, {1024, 64, 128, 64}, {2048, 64, 204, 64}, {1 << 20, 64, 256, 64},
+	} {
+		m, r, b := sizes(c.total * mib)
+		if m/mib != c.memtable || r/mib != c.reserve || b/mib != c.ballast {
+			t.Errorf("%d MiB: memtable %d, reserve %d, ballast %d", c.total, m/mib, r/mib, b/mib)
+		}
+	}
+}
+
+// fakeDisk is a free space that the test sets.
+type fakeDisk struct{ free atomic.Uint64 }
+
+func (d *fakeDisk) space() (uint64, uint64, error) { return d.free.Load(), 1000 * mib, nil }
+
+func TestGateClosesAndOpens(t *testing.T) {
+	fs, disk := vfs.NewMem(), &fakeDisk{}
+	disk.free.Store(500 * mib)
+	o := options(fs)
+	o.FreeSpace, o.ReserveBytes, o.BallastBytes = disk.space, 100*mib, 10*mib
+	s, err := Open(folder, o)
+	must(t, err)
+	defer closeStore(t, s)
+	must(t, s.CommitInbox(mail(victim, 1, "x")))
+	must(t, s.CommitInbox(mail(victim, 2, "x")))
+	ballast := fs.PathJoin(folder, nameBallast)
+	if _, err := fs.Stat(ballast); err != nil {
+		t.Errorf("no ballast: %v", err)
+	}
+	disk.free.Store(99 * mib)
+	s.gate.look()
+	if !s.Full() || !fault.Is(s.Writable(), fault.StorageFull) {
+		t.Fatal("the gate is open below the reserve")
+	}
+	if _, err := fs.Stat(ballast); !os.IsNotExist(err) {
+		t.Errorf("the ballast was kept: %v", err)
+	}
+	checkClosed(t, s)
+	// It opens only with room for the ballast and a margin, so that it does not flutter.
+	for free, full := range map[uint64]bool{101: true, 134: true, 135: false} {
+		disk.free.Store(free * mib) // first: the gate's own ticker looks too
+		s.gate.mu.Lock()
+		s.gate.closed.Store(true)
+		s.gate.held = false
+		s.gate.mu.Unlock()
+		s.gate.look()
+		if s.Full() != full {
+			t.Errorf("%d MiB free: full %v", free, s.Full())
+		}
+	}
+	disk.free.Store(135 * mib)
+	s.gate.look()
+	must(t, s.CommitInbox(mail(victim, 3, "x")))
+	if st := s.Stats(); st.FullCount != 1 || st.DiskTotal != 1000*mib {
+		t.Errorf("stats %+v", st)
+	}
+}
+
+// checkClosed checks what passes a closed gate: reads and removals, nothing else.
+func checkClosed(t *testing.T, s *Store) {
+	id := accountID(1)
+	for name, err := range map[string]error{
+		"mail":     s.CommitInbox(mail(victim, 3, "x")),
+		"creation": s.CommitInbox(&inbox.Rows{Address: "new@example.org", Profile: &inbox.Profile{CreatedAt: at(0)}}),
+		"mark":     s.CommitInbox(&inbox.Rows{Address: victim, Put: mail(victim, 1, "x").Put}),
+		"account":  s.CommitAccount(&account.Rows{ID: id, Profile: &account.Profile{ID: id}}),
+		"key":      s.CommitAccount(&account.Rows{ID: id, PutKeys: []*account.Key{{ID: 1}}}),
+		"reserve":  s.CommitAccount(&account.Rows{ID: id, PutInboxes: []account.InboxEntry{{Address: "x"}}}),
+		"e-mail":   s.PutEmail("e@example.org", id),
+	} {
+		if !fault.Is(err, fault.StorageFull) {
+			t.Errorf("%s on a full disk: %v", name, err)
+		}
+	}
+	must(t, s.CommitInbox(&inbox.Rows{Address: victim, Drop: mail(victim, 1, "x").Put}))
+	must(t, s.CommitInbox(&inbox.Rows{Address: "gone@example.org", Profile: &inbox.Profile{DeletedAt: at(1)}}))
+	must(t, s.CommitAccount(&account.Rows{ID: id, DropKeys: []*account.Key{{ID: 1}}}))
+	must(t, s.CommitAccount(&account.Rows{ID: id, Profile: &account.Profile{ID: id}, PutInboxes: []account.InboxEntry{{Address: "x", Live: true}}}))
+	if raw, err := s.Raw(victim, 2); err != nil || string(raw) != "x" {
+		t.Errorf("a read on a full disk: %q %v", raw, err)
+	}
+}
+
+// TestBigMailBeforeTheReserve refuses one mail that would go through the reserve, without
+// closing the gate for small ones.
+func TestBigMailBeforeTheReserve(t *testing.T) {
+	disk := &fakeDisk{}
+	disk.free.Store(110 * mib)
+	o := options(vfs.NewMem())
+	o.FreeSpace, o.ReserveBytes, o.BallastBytes = disk.space, 80*mib, 1*mib
+	s, err := Open(folder, o)
+	must(t, err)
+	defer closeStore(t, s)
+	if err := s.CommitInbox(mail(victim, 1, strings.Repeat("x", 20*mib))); !fault.Is(err, fault.StorageFull) {
+		t.Errorf("20 MiB into 30: %v", err)
+	}
+	must(t, s.CommitInbox(mail(victim, 1, "small")))
+	if s.Full() {
+		t.Error("the gate closed")
+	}
+}
+
+// TestNoSpaceWaits lets log writes meet ENOSPC: the commit hangs, nothing fails, and it
+// ends well when there is space.
+func TestNoSpaceWaits(t *testing.T) {
+	mem := vfs.NewCrashableMem()
+	var full atomic.Bool
+	var refused atomic.Int64
+	o := options(errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if full.Load() && op.Kind == errorfs.OpFileWrite {
+			refused.Add(1)
+			return fmt.Errorf("write %s: %w", op.Path, syscall.ENOSPC)
+		}
+		return nil
+	})))
+	s, err := Open(folder, o)
+	must(t, err)
+	full.Store(true)
+	answered := make(chan error, 1)
+	go func() { answered <- s.CommitInbox(mail(victim, 1, "x")) }()
+	eventually(t, "the gate closes", s.Full)
+	eventually(t, "the write is tried again", func() bool { return refused.Load() > 2 })
+	if err := s.CommitInbox(mail("other@example.org", 1, "x")); !fault.Is(err, fault.StorageFull) {
+		t.Errorf("second mail: %v", err)
+	}
+	select {
+	case err := <-answered:
+		t.Fatalf("the commit ended on a full disk: %v", err)
+	default:
+	}
+	full.Store(false)
+	must(t, <-answered)
+	eventually(t, "the gate opens", func() bool { return !s.Full() })
+	must(t, s.CommitInbox(mail(victim, 2, "x")))
+	closeStore(t, s)
+	s = open(t, mem.CrashClone(vfs.CrashCloneCfg{}))
+	if raw, err := s.Raw(victim, 1); err != nil || string(raw) != "x" {
+		t.Errorf("the mail that waited came back as %q %v", raw, err)
+	}
+}
+
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	end := time.After(10 * time.Second)
+	for !is() {
+		select {
+		case <-tick.C:
+		case <-end:
+			t.Fatalf("%s: not within 10 s", what)
+		}
+	}
+}

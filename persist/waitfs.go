@@ -1,0 +1,115 @@
+package persist
+
+import (
+	"os"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// waitFS is the file system under the engine. It stands between the engine and two
+// failures that the engine has no good answer to:
+//
+// A full disk. A failed log write would end the process, a failed flush is repeated at once
+// and for ever. So a write that finds the disk full waits for space instead of failing. A
+// table's write waits about a second only, so that a compaction that does not fit gives its
+// half-written output back.
+//
+// Any other failed write. The engine panics in some of these cases with its locks held, in
+// others it repeats its work at once and for ever. So the process ends here, with one line.
+type waitFS struct {
+	vfs.FS
+	gate *gate
+}
+
+// waitFile is a file or folder of waitFS.
+type waitFile struct {
+	vfs.File
+	fs    *waitFS
+	name  string
+	table bool
+}
+
+func isTable(name string) bool {
+	return strings.HasSuffix(name, ".sst") || strings.HasSuffix(name, ".blob")
+}
+
+// verdict passes an error of name on, or ends the process. Until the store is open its
+// errors become the error of Open.
+func (fs *waitFS) verdict(name string, err error) error {
+	if err != nil && !fs.gate.opening.Load() && !(isFull(err) && isTable(name)) {
+		fs.gate.report.fatal("writing "+fs.PathBase(name), err)
+	}
+	return err
+}
+
+func (fs *waitFS) file(name string, open func() (vfs.File, error)) (vfs.File, error) {
+	var f vfs.File
+	err := fs.gate.insist(!isTable(name), func() (err error) {
+		f, err = open()
+		return err
+	})
+	if fs.verdict(name, err) != nil {
+		return nil, err
+	}
+	return &waitFile{File: f, fs: fs, name: name, table: isTable(name)}, nil
+}
+
+func (fs *waitFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	return fs.file(name, func() (vfs.File, error) { return fs.FS.Create(name, c) })
+}
+
+func (fs *waitFS) OpenReadWrite(name string, c vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
+	return fs.file(name, func() (vfs.File, error) { return fs.FS.OpenReadWrite(name, c, opts...) })
+}
+
+func (fs *waitFS) ReuseForWrite(oldname, newname string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	return fs.file(newname, func() (vfs.File, error) { return fs.FS.ReuseForWrite(oldname, newname, c) })
+}
+
+func (fs *waitFS) OpenDir(name string) (vfs.File, error) {
+	return fs.file(name, func() (vfs.File, error) { return fs.FS.OpenDir(name) })
+}
+
+func (fs *waitFS) Rename(oldname, newname string) error {
+	return fs.verdict(newname, fs.gate.insist(true, func() error { return fs.FS.Rename(oldname, newname) }))
+}
+
+func (fs *waitFS) MkdirAll(dir string, perm os.FileMode) error {
+	return fs.verdict(dir, fs.gate.insist(true, func() error { return fs.FS.MkdirAll(dir, perm) }))
+}
+
+func (fs *waitFS) Unwrap() vfs.FS { return fs.FS }
+
+// Write goes on behind the part that did fit.
+func (f *waitFile) Write(p []byte) (int, error) {
+	done, err := f.File.Write(p)
+	if isFull(err) {
+		err = f.fs.gate.insist(!f.table, func() error {
+			n, err := f.File.Write(p[done:])
+			done += n
+			return err
+		})
+	}
+	return done, f.fs.verdict(f.name, err)
+}
+
+func (f *waitFile) WriteAt(p []byte, off int64) (int, error) {
+	done := 0
+	err := f.fs.gate.insist(!f.table, func() error {
+		n, err := f.File.WriteAt(p[done:], off+int64(done))
+		done += n
+		return err
+	})
+	return done, f.fs.verdict(f.name, err)
+}
+
+// A failed sync is never repeated: the kernel may have dropped the pages and would then
+// report success.
+
+func (f *waitFile) Sync() error     { return f.fs.verdict(f.name, f.File.Sync()) }
+func (f *waitFile) SyncData() error { return f.fs.verdict(f.name, f.File.SyncData()) }
+func (f *waitFile) SyncTo(length int64) (bool, error) {
+	full, err := f.File.SyncTo(length)
+	return full, f.fs.verdict(f.name, err)
+}
