@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	netsmtp "net/smtp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// user is somebody who uses a server from outside, with what the API gave them.
+type user struct {
+	server       *server
+	session, key string
+}
+
+// answerOf is an API answer, decoded.
+type answerOf struct {
+	status int
+	header http.Header
+	body   map[string]any
+}
+
+func (s *server) call(method, path string, header map[string]string, body any) (answerOf, error) {
+	var payload io.Reader
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			return answerOf{}, err
+		}
+		payload = bytes.NewReader(b)
+	}
+	req, err := http.NewRequest(method, "http://"+s.http+path, payload)
+	if err != nil {
+		return answerOf{}, err
+	}
+	for k, v := range header {
+		req.Header.Set(k, v)
+	}
+	resp, err := (&http.Client{Timeout: 90 * time.Second}).Do(req)
+	if err != nil {
+		return answerOf{}, err
+	}
+	defer resp.Body.Close()
+	a := answerOf{status: resp.StatusCode, header: resp.Header}
+	b, err := io.ReadAll(resp.Body)
+	if err == nil && len(b) > 0 && strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {
+		err = json.Unmarshal(b, &a.body)
+	}
+	return a, err
+}
+
+// signUp makes an account with a full key.
+func (s *server) signUp(t testing.TB, email string) *user {
+	t.Helper()
+	a, err := s.call("POST", "/api/auth/signup", nil, map[string]any{"email": email, "password": "correct horse"})
+	if err != nil || a.status != 201 {
+		t.Fatalf("sign-up: %v %v", a, err)
+	}
+	u := &user{server: s, session: a.body["session_token"].(string)}
+	a, err = s.call("POST", "/api/keys", map[string]string{"Authorization": "Bearer " + u.session}, map[string]any{"label": "test", "scopes": []string{"full"}})
+	if err != nil || a.status/100 != 2 {
+		t.Fatalf("key: %v %v", a, err)
+	}
+	u.key = a.body["key"].(string)
+	return u
+}
+
+// do calls the agent surface and requires the status.
+func (u *user) do(t testing.TB, status int, method, path string, body any) map[string]any {
+	t.Helper()
+	a, err := u.server.call(method, "/api/v1"+path, map[string]string{"X-API-Key": u.key}, body)
+	if err != nil || a.status != status {
+		t.Fatalf("%s %s: %d %v %v, want %d", method, path, a.status, a.body, err, status)
+	}
+	return a.body
+}
+
+// inbox makes an inbox with this prefix.
+func (u *user) inbox(t testing.TB, prefix string) string {
+	t.Helper()
+	return u.do(t, 201, "POST", "/inboxes", map[string]any{"prefix": prefix})["address"].(string)
+}
+
+// latest returns the newest received message, nil when there is none.
+func (u *user) latest(t testing.TB, address, query string) map[string]any {
+	t.Helper()
+	email, _ := u.do(t, 200, "GET", "/inboxes/"+address+"/latest"+query, nil)["email"].(map[string]any)
+	return email
+}
+
+// mail sends one mail with a code.
+func (s *server) mail(to, code string) error {
+	text := fmt.Sprintf("From: Shop <no-reply@shop.test>\r\nTo: %s\r\nSubject: Your sign-in code\r\n\r\nYour verification code is %s.\r\n", to, code)
+	return netsmtp.SendMail(s.smtp, nil, "no-reply@shop.test", []string{to}, []byte(text))
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+	"github.com/pelletier/go-toml/v2"
+)
+
+// readTOML makes flag values of a TOML file whose keys are the long names of the flags. A
+// key that is no flag is refused: a typo must not silently leave a default in force.
+func readTOML(r io.Reader) (kong.Resolver, error) {
+	values := map[string]any{}
+	if err := toml.NewDecoder(r).Decode(&values); err != nil {
+		return nil, fmt.Errorf("the config file is not TOML: %w", err)
+	}
+	return &tomlResolver{values}, nil
+}
+
+type tomlResolver struct{ values map[string]any }
+
+// Validate implements kong.Resolver.
+func (t *tomlResolver) Validate(app *kong.Application) error {
+	known := map[string]bool{}
+	_ = kong.Visit(app, func(node kong.Visitable, next kong.Next) error {
+		if flag, ok := node.(*kong.Flag); ok {
+			known[flag.Name] = true
+		}
+		return next(nil)
+	})
+	for _, key := range slices.Sorted(maps.Keys(t.values)) {
+		if !known[key] {
+			return fmt.Errorf("the config file has the key %q, which is no flag", key)
+		}
+	}
+	return nil
+}
+
+// Resolve implements kong.Resolver. Lists become the comma-joined form of the flag.
+func (t *tomlResolver) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+	v, ok := t.values[flag.Name]
+	if !ok {
+		return nil, nil
+	}
+	if list, ok := v.([]any); ok {
+		parts := make([]string, len(list))
+		for i, item := range list {
+			parts[i] = fmt.Sprint(item)
+		}
+		return strings.Join(parts, ","), nil
+	}
+	return fmt.Sprint(v), nil
+}

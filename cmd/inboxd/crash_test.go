@@ -1,0 +1,277 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"inboxd/actors"
+	"inboxd/internal/account"
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+	"inboxd/internal/ingest"
+	"inboxd/persist"
+)
+
+// house is everything behind the edges, on a file system that can lose what was not synced.
+type house struct {
+	store  *persist.Store
+	system *actors.System
+}
+
+func openHouse(fs vfs.FS) (*house, error) {
+	quiet := slog.New(slog.DiscardHandler)
+	st, err := persist.Open("data", persist.Options{FS: fs, Logger: quiet, MemTableBytes: 1 << 20,
+		FreeSpace: func() (uint64, uint64, error) { return 1 << 40, 1 << 41, nil }})
+	if err != nil {
+		return nil, err
+	}
+	system, err := actors.Start(actors.Options{Store: store{st}, Namespaces: inbox.Namespaces{Domain: "x.test", Plain: true}, NewPlan: account.Paid, Logger: quiet})
+	if err != nil {
+		return nil, err
+	}
+	return &house{st, system}, nil
+}
+
+func (h *house) close() error {
+	h.system.Stop()
+	return h.store.Close()
+}
+
+// ledger is what one inbox's senders were told.
+type ledger struct {
+	mu      sync.Mutex
+	mails   map[int64]string // id → subject, acknowledged and not asked to go
+	gone    map[int64]bool   // acknowledged as deleted
+	asked   map[int64]bool   // deletion asked for: may be there or not
+	highest int64
+}
+
+func (l *ledger) received(id int64, subject string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mails[id] = subject
+	l.highest = max(l.highest, id)
+}
+
+// snapshot copies the ledger: everything in it was acknowledged before it returned.
+func (l *ledger) snapshot() *ledger {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := &ledger{mails: map[int64]string{}, gone: map[int64]bool{}, highest: l.highest}
+	for id, s := range l.mails {
+		c.mails[id] = s
+	}
+	for id := range l.gone {
+		c.gone[id] = true
+	}
+	return c
+}
+
+// deletions lists ids whose deletion was asked for: taken after a clone, it excuses their
+// absence.
+func (l *ledger) deletions() map[int64]bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := map[int64]bool{}
+	for id := range l.asked {
+		c[id] = true
+	}
+	return c
+}
+
+const crashInboxes = 6
+
+func crashAddress(i int) string { return fmt.Sprintf("box%d@x.test", i) }
+
+// TestCrashClones takes pictures of the disk as a power loss would leave it, while mail
+// comes in and goes, and holds each against what was acknowledged before the picture.
+func TestCrashClones(t *testing.T) {
+	clones := 60
+	if n, err := strconv.Atoi(os.Getenv("CRASH_CLONES")); err == nil {
+		clones = n
+	}
+	const perRun = 20
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 1))
+	for done := 0; done < clones; done += perRun {
+		crashRun(t, random, perRun)
+		if t.Failed() {
+			t.Fatalf("after %d clones", done+perRun)
+		}
+	}
+}
+
+func crashRun(t *testing.T, random *rand.Rand, clones int) {
+	fs := vfs.NewCrashableMem()
+	h, err := openHouse(fs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	in, err := h.system.SignUp(ctx, "me@example.test", "correct horse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ledgers := make([]*ledger, crashInboxes)
+	for i := range ledgers {
+		prefix := fmt.Sprintf("box%d", i)
+		if _, _, err := h.system.CreateInbox(ctx, in.Profile.ID, inbox.Order{Prefix: &prefix}); err != nil {
+			t.Fatal(err)
+		}
+		ledgers[i] = &ledger{mails: map[int64]string{}, gone: map[int64]bool{}, asked: map[int64]bool{}}
+	}
+	stop := make(chan struct{})
+	var senders sync.WaitGroup
+	progress := make(chan struct{}, 1)
+	var pause sync.RWMutex // write-locked while a clone is checked, so that the disk stays small
+	for i, l := range ledgers {
+		for w := range 2 {
+			r := rand.New(rand.NewPCG(random.Uint64(), uint64(w)))
+			senders.Go(func() { send(t, h, crashAddress(i), l, r, stop, progress, &pause) })
+		}
+	}
+	for range clones {
+		for range random.IntN(12) + 1 {
+			<-progress
+		}
+		before := make([]*ledger, crashInboxes)
+		for i, l := range ledgers {
+			before[i] = l.snapshot()
+		}
+		clone := fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: []int{0, 50, 100}[random.IntN(3)], RNG: rand.New(rand.NewPCG(random.Uint64(), 2))})
+		deletions := make([]map[int64]bool, crashInboxes)
+		for i, l := range ledgers {
+			deletions[i] = l.deletions()
+		}
+		pause.Lock()
+		checkClone(t, clone, in, before, deletions)
+		pause.Unlock()
+	}
+	close(stop)
+	senders.Wait()
+	if err := h.close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// send works on one inbox until stop: mail, some of it large, deletions and burns.
+func send(t *testing.T, h *house, address string, l *ledger, r *rand.Rand, stop, progress chan struct{}, pause *sync.RWMutex) {
+	for n := 0; ; n++ {
+		pause.RLock()
+		step(t, h, address, l, r, n)
+		pause.RUnlock()
+		select {
+		case <-stop:
+			return
+		case progress <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// step deletes one mail or sends one.
+func step(t *testing.T, h *house, address string, l *ledger, r *rand.Rand, n int) {
+	ctx := context.Background()
+	if id := l.pick(r); id != 0 {
+		if _, err := h.system.Do(ctx, address, inbox.DeleteMessage{ID: id}); err != nil && !fault.Is(err, fault.NotFound) {
+			t.Error(err)
+			return
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.gone[id] = true
+		return
+	}
+	subject := fmt.Sprintf("mail %d %d", n, r.Uint64())
+	size := 1500
+	if r.IntN(40) == 0 {
+		size = 300 << 10 // goes to a blob file
+	}
+	raw := fmt.Appendf(nil, "Subject: %s\r\n\r\n%s\r\n", subject, strings.Repeat("words ", size/6))
+	mail := ingest.Read(ingest.Envelope{MailFrom: "s@x.test", RcptTo: []string{address}}, raw)
+	answer, err := h.system.Do(ctx, address, mail.For(address))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	l.received(answer.ID, subject)
+}
+
+// pick chooses, one time in five, an acknowledged mail to delete, and notes that it was
+// asked for before it is.
+func (l *ledger) pick(r *rand.Rand) int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r.IntN(5) != 0 {
+		return 0
+	}
+	for id := range l.mails {
+		if !l.asked[id] {
+			l.asked[id] = true
+			return id
+		}
+	}
+	return 0
+}
+
+func checkClone(t *testing.T, clone vfs.FS, in account.SignedIn, before []*ledger, deletions []map[int64]bool) {
+	t.Helper()
+	h, err := openHouse(clone)
+	if err != nil {
+		t.Errorf("the clone does not open, all of it is lost: %v", err)
+		return
+	}
+	defer h.close()
+	ctx := context.Background()
+	if _, err := h.system.Authenticate(ctx, []byte(in.Token)); err != nil {
+		t.Errorf("the session is lost: %v", err)
+	}
+	for i, l := range before {
+		view, err := h.system.View(ctx, crashAddress(i))
+		if err != nil {
+			t.Errorf("inbox %d is lost: %v", i, err)
+			continue
+		}
+		there := map[int64]bool{}
+		for _, m := range view.Messages {
+			there[m.ID] = true
+			checkWhole(t, h, view.Address, m)
+		}
+		for id, subject := range l.mails {
+			if !there[id] && !deletions[i][id] {
+				t.Errorf("inbox %d: mail %d (%s) was acknowledged and is lost", i, id, subject)
+			}
+		}
+		for id := range l.gone {
+			if there[id] {
+				t.Errorf("inbox %d: mail %d was deleted and is back", i, id)
+			}
+		}
+		answer, err := h.system.Do(ctx, view.Address, ingest.Read(ingest.Envelope{}, []byte("\r\nx")).For(view.Address))
+		if err != nil || answer.ID <= l.highest {
+			t.Errorf("inbox %d: the next mail gets id %d after %d, %v", i, answer.ID, l.highest, err)
+		}
+	}
+}
+
+// checkWhole holds that a mail that is listed is all there.
+func checkWhole(t *testing.T, h *house, address string, m *inbox.Message) {
+	t.Helper()
+	content, err := h.system.Content(context.Background(), address, m.ID)
+	if err != nil || content == nil || content.Doc.Subject != m.Subject {
+		t.Errorf("%s: mail %d is half there: %v, %v", address, m.ID, content, err)
+	}
+	if raw, err := h.system.Raw(context.Background(), address, m.ID); err != nil || int64(len(raw)) != m.Size {
+		t.Errorf("%s: mail %d has %d bytes, want %d: %v", address, m.ID, len(raw), m.Size, err)
+	}
+}

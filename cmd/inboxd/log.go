@@ -1,0 +1,70 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// newLogger writes lines of format "text" or "json" at level and above. Lines are gathered
+// for up to logDelay, because one is written per mail; a warning or worse goes out at once.
+func newLogger(w io.Writer, format string, level slog.Level) (*slog.Logger, func()) {
+	out := &lineBuffer{w: bufio.NewWriterSize(w, 64<<10)}
+	options := &slog.HandlerOptions{Level: level}
+	var h slog.Handler = slog.NewTextHandler(out, options)
+	if format == "json" {
+		h = slog.NewJSONHandler(out, options)
+	}
+	return slog.New(urgentHandler{h, out}), out.flush
+}
+
+const logDelay = 200 * time.Millisecond
+
+// lineBuffer gathers lines; a timer, started by the first line that waits, writes them.
+type lineBuffer struct {
+	mu      sync.Mutex
+	w       *bufio.Writer
+	waiting bool
+}
+
+func (b *lineBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.waiting {
+		b.waiting = true
+		time.AfterFunc(logDelay, b.flush)
+	}
+	return b.w.Write(p)
+}
+
+func (b *lineBuffer) flush() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.waiting = false
+	_ = b.w.Flush() // nobody is left to tell
+}
+
+// urgentHandler lets nothing serious wait.
+type urgentHandler struct {
+	slog.Handler
+	out *lineBuffer
+}
+
+func (h urgentHandler) Handle(ctx context.Context, r slog.Record) error {
+	err := h.Handler.Handle(ctx, r)
+	if r.Level >= slog.LevelWarn {
+		h.out.flush()
+	}
+	return err
+}
+
+func (h urgentHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return urgentHandler{h.Handler.WithAttrs(attrs), h.out}
+}
+
+func (h urgentHandler) WithGroup(name string) slog.Handler {
+	return urgentHandler{h.Handler.WithGroup(name), h.out}
+}

@@ -1,0 +1,48 @@
+// Command inboxd is the inbox server: `inboxd serve` runs it, `inboxd admin` speaks to a
+// running one over its admin socket. It only reads flags, wires the packages together and
+// orders their start and stop; it holds no rule of the product.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/alecthomas/kong"
+
+	"inboxd/internal/fault"
+)
+
+type commandLine struct {
+	Config kong.ConfigFlag `help:"TOML file with any of the flags as keys." placeholder:"FILE"`
+
+	Serve serveCommand `cmd:"" help:"Run the server."`
+	Admin adminCommand `cmd:"" help:"Operate a running server over its admin socket."`
+}
+
+func main() {
+	var cli commandLine
+	ctx := kong.Parse(&cli,
+		kong.Name("inboxd"),
+		kong.Description("Inboxes for software agents: real mail in, one-time codes out."),
+		kong.DefaultEnvars("INBOXD"),
+		kong.Configuration(readTOML),
+		kong.UsageOnError(),
+	)
+	if err := ctx.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, "inboxd: "+sentence(err))
+		os.Exit(1)
+	}
+}
+
+// sentence is what an operator reads: a fault's own sentence with its cause.
+func sentence(err error) string {
+	var f *fault.Error
+	if !errors.As(err, &f) {
+		return err.Error()
+	}
+	if f.Err != nil {
+		return f.Detail + ": " + f.Err.Error()
+	}
+	return f.Detail
+}

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"sync"
+	"syscall"
+	"time"
+
+	"inboxd/actors"
+	"inboxd/http"
+	"inboxd/internal/account"
+	"inboxd/internal/inbox"
+	"inboxd/persist"
+	"inboxd/smtp"
+)
+
+// serveCommand runs the server. Every flag is also INBOXD_<NAME> and a key of the config
+// file (decisions §10).
+type serveCommand struct {
+	Data    string `help:"Data folder; made when missing." default:"./data" placeholder:"DIR"`
+	HTTP    string `help:"Address of the HTTP API; port 0 picks a free one." default:"127.0.0.1:8080" placeholder:"HOST:PORT" name:"http"`
+	SMTP    string `help:"Address for incoming mail; port 0 picks a free one." default:"127.0.0.1:2525" placeholder:"HOST:PORT" name:"smtp"`
+	BaseURL string `help:"URL under which clients reach the API (default: http:// and the HTTP address)." placeholder:"URL"`
+
+	Domain      string `help:"Service domain: addresses are made under it." default:"inbox.localhost" placeholder:"NAME"`
+	Namespace   string `help:"Where addresses without a chosen subdomain live: under a random one, or (plain) on the service domain itself." enum:"random,plain" default:"random"`
+	DefaultPlan string `help:"Plan of a new account." enum:"free,paid" default:"free"`
+	Signup      string `help:"Whether strangers may sign up." enum:"open,closed" default:"open"`
+
+	Memory         byteSize      `help:"Memory for resident inboxes; beyond it the longest idle ones leave." default:"512MiB" placeholder:"SIZE"`
+	SMTPMaxConns   int           `help:"SMTP connections at once." default:"1000" name:"smtp-max-conns"`
+	SMTPMaxConnsIP int           `help:"SMTP connections at once from one address." default:"50" name:"smtp-max-conns-per-ip"`
+	HTTPMaxConns   int           `help:"HTTP connections at once (default: what the file limit allows, at most 200,000)." name:"http-max-conns"`
+	TrustedProxies []string      `help:"Networks whose X-Forwarded-For counts." placeholder:"CIDR"`
+	Drain          time.Duration `help:"How long a stop waits for what is in flight." default:"10s"`
+	AdminSocket    string        `help:"Admin socket (default DIR/admin.sock)." placeholder:"PATH"`
+	Metrics        string        `help:"Who may read /metrics: loopback clients only, everybody (public), or nobody (off)." enum:"loopback,public,off" default:"loopback"`
+	LogFormat      string        `help:"Form of the log lines." enum:"text,json" default:"text"`
+	LogLevel       slog.Level    `help:"Least level that is logged (debug, info, warn, error)." default:"info"`
+}
+
+// Run implements the command.
+func (c *serveCommand) Run() error {
+	logger, flush := newLogger(os.Stderr, c.LogFormat, c.LogLevel)
+	defer flush()
+	slog.SetDefault(logger)
+	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer cancel()
+	n, err := c.start(logger)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("inboxd ready http=%s smtp=%s\n", n.httpAddr, n.smtpAddr)
+	var failed error
+	select {
+	case <-ctx.Done():
+	case failed = <-n.failed:
+	}
+	return errors.Join(failed, n.stop(c.Drain))
+}
+
+// node is a running server. It is started from the disk outwards and stopped from the
+// edges inwards, so that nothing is accepted that could not be kept.
+type node struct {
+	store              *persist.Store
+	system             *actors.System
+	web                *http.Server
+	mail               *smtp.Server
+	admin              *adminSocket
+	adminPath          string
+	httpAddr, smtpAddr net.Addr
+	failed             chan error
+	logger             *slog.Logger
+}
+
+func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
+	proxies, err := parseCIDRs(c.TrustedProxies)
+	if err != nil {
+		return nil, err
+	}
+	domain, ok := canonicalDomain(c.Domain)
+	if !ok {
+		return nil, fmt.Errorf("--domain %q is not a domain name", c.Domain)
+	}
+	tuneMemory(int64(c.Memory))
+	n := &node{failed: make(chan error, 2), logger: logger}
+	if n.store, err = persist.Open(c.Data, persist.Options{Logger: logger}); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, n.closeInner())
+		}
+	}()
+	if n.system, err = actors.Start(actors.Options{
+		Store: store{n.store}, Namespaces: inbox.Namespaces{Domain: domain, Plain: c.Namespace == "plain"},
+		NewPlan: account.PlanName(c.DefaultPlan), Memory: int64(c.Memory), Logger: logger,
+	}); err != nil {
+		return nil, err
+	}
+	httpListener, err := listen("--http", c.HTTP)
+	if err != nil {
+		return nil, err
+	}
+	smtpListener, err := listen("--smtp", c.SMTP)
+	if err != nil {
+		httpListener.Close()
+		return nil, err
+	}
+	n.httpAddr, n.smtpAddr = httpListener.Addr(), smtpListener.Addr()
+	n.mail = smtp.New(smtp.Options{Domain: domain, MaxConns: c.SMTPMaxConns, MaxConnsPerIP: c.SMTPMaxConnsIP, Logger: logger}, mailroom{n.system})
+	n.web = http.New(http.Options{
+		BaseURL: c.baseURL(n.httpAddr), MaxConns: c.httpConns(), TrustedProxies: proxies,
+		SignupOpen:     func() bool { return c.Signup == "open" },
+		MetricsHandler: c.metricsHandler(n), MetricsPublic: c.Metrics == "public",
+		Ready: n.store.Writable, Logger: logger,
+	}, n.system, n.system)
+	n.adminPath = c.AdminSocket
+	if n.adminPath == "" {
+		n.adminPath = filepath.Join(c.Data, "admin.sock")
+	}
+	if n.admin, err = openAdminSocket(n.adminPath, n.system, n.stats); err != nil {
+		httpListener.Close()
+		smtpListener.Close()
+		return nil, err
+	}
+	n.run("http", func() error { return n.web.Serve(httpListener) })
+	n.run("smtp", func() error { return n.mail.Serve(smtpListener) })
+	return n, nil
+}
+
+// run serves one edge; an edge that ends by itself ends the server.
+func (n *node) run(edge string, serve func() error) {
+	go func() {
+		if err := serve(); err != nil {
+			n.failed <- fmt.Errorf("the %s server failed: %w", edge, err)
+		}
+	}()
+}
+
+// stop stops accepting, lets what is in flight finish within drain, and closes the disk.
+func (n *node) stop(drain time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), drain)
+	defer cancel()
+	n.logger.Info("stopping", "drain", drain)
+	var edges sync.WaitGroup
+	edges.Go(func() { n.logStop("smtp", n.mail.Shutdown(ctx)) })
+	edges.Go(func() { n.logStop("http", n.web.Shutdown(ctx)) })
+	edges.Wait()
+	n.admin.close(n.adminPath)
+	return n.closeInner()
+}
+
+// logStop notes an edge that could not finish in time: its clients were not acknowledged.
+func (n *node) logStop(edge string, err error) {
+	if err != nil {
+		n.logger.Warn("connections were cut at the end of the drain", "edge", edge, "err", err)
+	}
+}
+
+func (n *node) closeInner() error {
+	if n.system != nil {
+		n.system.Stop()
+	}
+	return n.store.Close()
+}
+
+func (c *serveCommand) baseURL(addr net.Addr) string {
+	if c.BaseURL != "" {
+		return c.BaseURL
+	}
+	return "http://" + addr.String()
+}
+
+// httpConns leaves file descriptors for the store and the mail.
+func (c *serveCommand) httpConns() int {
+	if c.HTTPMaxConns > 0 {
+		return c.HTTPMaxConns
+	}
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return 10_000
+	}
+	return int(min(200_000, max(256, int64(min(limit.Cur, 1<<20))-int64(c.SMTPMaxConns)-1024)))
+}
+
+func listen(flag, addr string) (net.Listener, error) {
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s can't be opened: %w", flag, addr, err)
+	}
+	return ln, nil
+}
+
+func parseCIDRs(list []string) ([]netip.Prefix, error) {
+	var out []netip.Prefix
+	for _, s := range list {
+		p, err := netip.ParsePrefix(s)
+		if err != nil {
+			return nil, fmt.Errorf("--trusted-proxies %q is not a network such as 10.0.0.0/8", s)
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// canonicalDomain is the one form of the service domain.
+func canonicalDomain(name string) (string, bool) {
+	address, ok := inbox.Canonical("x@" + name)
+	if !ok {
+		return "", false
+	}
+	return address[2:], true
+}
+
+// tuneMemory trades memory that is there anyway for fewer collections: the live heap of a
+// small node is far below its budget. An operator's GOGC wins.
+func tuneMemory(budget int64) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(200)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(2*budget + 512<<20)
+	}
+}
