@@ -2,6 +2,7 @@ package persist
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -30,7 +31,7 @@ func TestBlobCrashAtEveryStep(t *testing.T) {
 	})))
 	s, err := Open(folder, o)
 	must(t, err)
-	eventually(t, "the store is idle", func() bool { return s.db.Metrics().Snapshots.Count == 0 })
+	eventually(t, "the store is idle", func() bool { return s.db.Metrics().Snapshots.Count == 0 && s.spare.ready.Load() })
 	recording = true
 	must(t, s.CommitInbox(mail(victim, 1, bulky)))
 	stored = true
@@ -85,9 +86,9 @@ func TestDamagedBlob(t *testing.T) {
 func TestFailedBlobLeavesNothing(t *testing.T) {
 	mem := vfs.NewMem()
 	writes := 0
-	armed := false
+	var armed atomic.Bool
 	o := options(errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if armed && op.Kind == errorfs.OpFileWrite && strings.Contains(op.Path, nameBlobs) {
+		if armed.Load() && op.Kind == errorfs.OpFileWrite && strings.Contains(op.Path, nameBlobs) {
 			if writes++; writes == 2 {
 				return errorfs.ErrInjected
 			}
@@ -97,7 +98,7 @@ func TestFailedBlobLeavesNothing(t *testing.T) {
 	s, err := Open(folder, o)
 	must(t, err)
 	defer closeStore(t, s)
-	armed = true
+	armed.Store(true)
 	r := mail(victim, 1, bulky)
 	r.Store[0].Content.Doc.Text = bulky
 	if err := s.CommitInbox(r); err == nil {

@@ -32,7 +32,7 @@ type Options struct {
 	Now    func() time.Time // nil: time.Now
 
 	CacheBytes    int64  // block cache; 0: 64 MiB
-	MemTableBytes uint64 // 0: a sixteenth of the disk, 4 to 64 MiB
+	MemTableBytes uint64 // 0: a sixteenth of the disk, 4 to 32 MiB
 	ReserveBytes  uint64 // free space below which new data are refused; 0: see sizes
 	BallastBytes  uint64 // given up when the disk is full; 0: as MemTableBytes
 
@@ -96,6 +96,7 @@ type Store struct {
 	report *reporter
 	now    func() time.Time
 	gate   *gate
+	spare  *spareLog
 
 	positions positions
 	previous  highWater // of the run before
@@ -142,6 +143,8 @@ func (s *Store) open(o *Options) (err error) {
 		fs: s.fs, path: s.fs.PathJoin(s.dir, nameBallast), report: s.report, stop: make(chan struct{}),
 	}
 	s.gate.start()
+	s.spare = &spareLog{fs: s.fs, dir: s.dir, size: o.MemTableBytes, gate: s.gate, report: s.report}
+	s.spare.open()
 	if s.db, err = openEngine(s.fs.PathJoin(s.dir, nameEngine), s.engineOptions(o)); err != nil {
 		return fmt.Errorf("the data folder %s can't be opened: %w", s.dir, err)
 	}
@@ -161,6 +164,7 @@ func (s *Store) open(o *Options) (err error) {
 	start := s.db.NewSnapshot()
 	s.tasks.Go(func() { s.sweepBlobs(start, files) })
 	s.tasks.Go(func() { s.gate.watch(s.stop) })
+	s.tasks.Go(func() { s.spare.keep(s.stop) })
 	s.tasks.Go(func() { s.keepHighWater(s.stop) })
 	return nil
 }
@@ -185,7 +189,7 @@ func openEngine(dir string, o *pebble.Options) (db *pebble.DB, err error) {
 // with lost records.
 func (s *Store) engineOptions(o *Options) *pebble.Options {
 	p := &pebble.Options{
-		FS:                          &waitFS{s.fs, s.gate},
+		FS:                          &waitFS{s.fs, s.gate, s.spare},
 		FormatMajorVersion:          pebble.FormatNewest,
 		CacheSize:                   o.CacheBytes,
 		MemTableSize:                o.MemTableBytes,

@@ -29,7 +29,7 @@ var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 
 // options of a test store: small, silent, and an exit of the process is a failure.
 func options(fs vfs.FS) Options {
-	return Options{FS: fs, Logger: quiet, MemTableBytes: 1 << 20, CacheBytes: 1 << 20, Exit: unexpectedExit}
+	return Options{FS: fs, Logger: quiet, MemTableBytes: 256 << 10, CacheBytes: 1 << 20, Exit: unexpectedExit}
 }
 
 func unexpectedExit(int) {

@@ -19,7 +19,8 @@ import (
 // others it repeats its work at once and for ever. So the process ends here, with one line.
 type waitFS struct {
 	vfs.FS
-	gate *gate
+	gate  *gate
+	spare *spareLog
 }
 
 // waitFile is a file or folder of waitFS.
@@ -56,7 +57,14 @@ func (fs *waitFS) file(name string, open func() (vfs.File, error)) (vfs.File, er
 }
 
 func (fs *waitFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	return fs.file(name, func() (vfs.File, error) { return fs.FS.Create(name, c) })
+	return fs.file(name, func() (vfs.File, error) {
+		if strings.HasSuffix(name, ".log") {
+			if f, err := fs.spare.become(name, c); f != nil || err != nil {
+				return f, err
+			}
+		}
+		return fs.FS.Create(name, c)
+	})
 }
 
 func (fs *waitFS) OpenReadWrite(name string, c vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
