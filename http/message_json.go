@@ -46,6 +46,7 @@ var messageFields = []messageField{
 	{"body", true, func(b []byte, e *email) []byte { return appendString(b, e.body()) }},
 	{"body_from_html", true, func(b []byte, e *email) []byte { return strconv.AppendBool(b, e.content.Doc.TextFromHTML) }},
 	{"truncated_body", true, func(b []byte, e *email) []byte { return strconv.AppendBool(b, e.truncated()) }},
+	{"degraded", true, func(b []byte, e *email) []byte { return strconv.AppendBool(b, e.content.Doc.Degraded) }},
 	{"html", true, appendHTML},
 	{"headers", true, func(b []byte, e *email) []byte { return appendHeaders(b, e.content.Doc.Headers) }},
 	{"links", true, func(b []byte, e *email) []byte { return appendStrings(b, e.content.Doc.Links) }},

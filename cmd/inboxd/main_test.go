@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -26,8 +27,26 @@ func TestMain(m *testing.M) {
 type server struct {
 	cmd        *exec.Cmd
 	http, smtp string
-	stderr     *strings.Builder
+	stderr     *lockedText
 	ended      chan error
+}
+
+// lockedText is what a process says, readable while it still speaks.
+type lockedText struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lockedText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lockedText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 var readyLine = regexp.MustCompile(`^inboxd ready http=(\S+) smtp=(\S+)$`)
@@ -52,7 +71,7 @@ func launch(t testing.TB, dir string, args ...string) *server {
 
 func tryLaunch(dir string, args ...string) (*server, error) {
 	args = append([]string{"serve", "--data", dir, "--http", "127.0.0.1:0", "--smtp", "127.0.0.1:0", "--namespace", "plain", "--default-plan", "paid", "--log-level", "warn"}, args...)
-	s := &server{cmd: command(args...), stderr: &strings.Builder{}, ended: make(chan error, 1)}
+	s := &server{cmd: command(args...), stderr: &lockedText{}, ended: make(chan error, 1)}
 	s.cmd.Stderr = s.stderr
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {

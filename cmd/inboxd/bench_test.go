@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"inboxd/actors"
+	"inboxd/internal/account"
+	"inboxd/internal/inbox"
+	"inboxd/internal/ingest"
+	"inboxd/persist"
+)
+
+// BenchmarkDeliver is the road of a mail behind SMTP, one after the other: read, decided,
+// on disk, seen.
+func BenchmarkDeliver(b *testing.B) {
+	st, err := persist.Open(b.TempDir(), persist.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	system, err := actors.Start(actors.Options{Store: store{st}, Namespaces: inbox.Namespaces{Domain: "x.test", Plain: true}, NewPlan: account.Paid, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		system.Stop()
+		if err := st.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	ctx := context.Background()
+	in, err := system.SignUp(ctx, "me@example.test", "correct horse")
+	if err != nil {
+		b.Fatal(err)
+	}
+	addresses := make([]string, 1000)
+	for i := range addresses {
+		prefix := fmt.Sprintf("box%d", i)
+		if _, _, err := system.CreateInbox(ctx, in.Profile.ID, inbox.Order{Prefix: &prefix}); err != nil {
+			b.Fatal(err)
+		}
+		addresses[i] = prefix + "@x.test"
+	}
+	raw := "From: Shop <no-reply@shop.test>\r\nSubject: Your sign-in code\r\nMIME-Version: 1.0\r\nContent-Type: text/html; charset=utf-8\r\n\r\n" +
+		"<html><body><p>Your verification code is <b>482913</b>.</p>" + strings.Repeat("<p>Thank you for shopping with us today.</p>", 40) + "</body></html>\r\n"
+	n := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		n++
+		env := ingest.Envelope{MailFrom: "a@b.test", RcptTo: addresses[n%len(addresses) : n%len(addresses)+1]}
+		if err := system.Deliver(ctx, env, []byte(raw)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

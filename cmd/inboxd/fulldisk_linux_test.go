@@ -1,0 +1,92 @@
+package main
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestFullDisk fills a small disk under the running server: new mail and new inboxes are
+// refused within a second, reading and deleting go on, the log stays short, and all is
+// well by itself once there is space.
+func TestFullDisk(t *testing.T) {
+	disk := t.TempDir()
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=96m"); err != nil {
+		t.Skipf("a small disk can't be mounted here: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(disk, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	s := launch(t, filepath.Join(disk, "data"))
+	u := s.signUp(t, "me@example.test")
+	address := u.inbox(t, "agent")
+	if err := s.mail(address, "482913"); err != nil {
+		t.Fatal(err)
+	}
+
+	hog := filepath.Join(disk, "hog")
+	fill(t, hog)
+	began := time.Now()
+	for err := error(nil); err == nil || !strings.HasPrefix(err.Error(), "452"); {
+		if err = s.mail(address, "111111"); err != nil && !strings.HasPrefix(err.Error(), "452") {
+			t.Fatalf("a full disk is answered with %v", err)
+		}
+		if time.Since(began) > time.Second {
+			t.Fatalf("no refusal within a second, but %v", err)
+		}
+	}
+	began = time.Now()
+	u.do(t, http.StatusInsufficientStorage, "POST", "/inboxes", map[string]any{"prefix": "second"})
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("507 after %v", took)
+	}
+	if a, err := s.call("GET", "/readyz", nil, nil); err != nil || a.status == 200 {
+		t.Errorf("readyz on a full disk: %v %v", a.status, err)
+	}
+	if u.latest(t, address, "") == nil {
+		t.Error("reads do not go on")
+	}
+	u.do(t, 200, "DELETE", "/inboxes/"+address+"/messages/1", nil)
+	if n := strings.Count(s.stderr.String(), "\n"); n > 40 {
+		t.Errorf("%d log lines", n)
+	}
+
+	if err := os.Remove(hog); err != nil {
+		t.Fatal(err)
+	}
+	began = time.Now()
+	for s.mail(address, "222222") != nil {
+		if time.Since(began) > 5*time.Second {
+			t.Fatal("mail is not accepted again within 5 s of there being space")
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	if got := u.latest(t, address, ""); got["otp_code"] != "222222" {
+		t.Errorf("latest: %v", got)
+	}
+	if code := s.terminate(t); code != 0 {
+		t.Errorf("exit code %d: %s", code, s.stderr)
+	}
+}
+
+// fill takes all space there is.
+func fill(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	piece := make([]byte, 1<<20)
+	for {
+		if _, err := f.Write(piece); err != nil {
+			return
+		}
+	}
+}
