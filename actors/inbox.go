@@ -6,6 +6,7 @@ import (
 
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
+	"inboxd/internal/ingest"
 )
 
 // inboxEntity drives internal/inbox for one address.
@@ -126,10 +127,17 @@ func (s *System) Do(ctx context.Context, address string, cmd inbox.Command) (inb
 	return answer, err
 }
 
-// Content reads the document of a message; nil when it is gone.
+// Content reads the document of a message, parsing a small one again; nil when it is gone.
 func (s *System) Content(_ context.Context, address string, id int64) (*inbox.Content, error) {
 	c, err := s.store.Content(address, id)
-	return c, unreadable(err)
+	if err != nil || c == nil || !c.Unread {
+		return c, unreadable(err)
+	}
+	raw, err := s.store.Raw(address, id)
+	if err != nil || raw == nil {
+		return nil, unreadable(err)
+	}
+	return &inbox.Content{Doc: ingest.Document(raw), OTP: c.OTP}, nil
 }
 
 // Raw reads a message as received; nil when it is gone.

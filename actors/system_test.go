@@ -267,8 +267,11 @@ func TestWaiterWakesOnMailAndOnPassivation(t *testing.T) {
 	changed = v.Superseded()
 	s.inboxes.sweep(time.Hour, 1)
 	<-changed
-	if v = must[*inbox.View](t)(s.View(context.Background(), "a@inbox.localhost")); len(v.Messages) != 1 || v.Newest.Content == nil {
-		t.Errorf("after coming back: %d messages, newest %v", len(v.Messages), v.Newest)
+	if v = must[*inbox.View](t)(s.View(context.Background(), "a@inbox.localhost")); len(v.Messages) != 1 {
+		t.Errorf("after coming back: %d messages", len(v.Messages))
+	}
+	if c := must[*inbox.Content](t)(s.Content(context.Background(), "a@inbox.localhost", 1)); c == nil || c.Doc.Subject != "x" || c.Doc.Text != "x\n" {
+		t.Errorf("read again: %+v", c)
 	}
 }
 

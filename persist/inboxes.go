@@ -12,16 +12,13 @@ import (
 )
 
 const (
-	// newestMax is the largest encoded content that LoadInbox reads ahead of the first poll.
-	newestMax = 64 << 10
 	// rangeOver is the number of consecutive messages from which one range tombstone is
 	// cheaper than a tombstone for each.
 	rangeOver = 16
 )
 
-// LoadInbox reads an inbox in one range scan over its header and message rows, and the
-// content of its newest received message unless that is large. An address that never
-// existed gives a State that holds nothing but the address.
+// LoadInbox reads an inbox in one range scan over its header and message rows. An address
+// that never existed gives a State that holds nothing but the address.
 func (s *Store) LoadInbox(addr string) (*inbox.State, error) {
 	if err := s.enter(); err != nil {
 		return nil, err
@@ -49,28 +46,10 @@ func (s *Store) LoadInbox(addr string) (*inbox.State, error) {
 	if err == nil && len(st.Messages) > 0 && st.Account == (inbox.Profile{}).Account {
 		err = fmt.Errorf("messages without a header")
 	}
-	if err == nil {
-		err = s.loadNewest(st)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("persist: loading %s: %w", addr, err)
 	}
 	return st, nil
-}
-
-func (s *Store) loadNewest(st *inbox.State) error {
-	for _, m := range slices.Backward(st.Messages) {
-		if m.Direction != inbox.In {
-			continue
-		}
-		var r contentRecord
-		found, err := s.getUpTo(appendMessage(nil, kindContent, st.Address, m.ID), newestMax, &r)
-		if found && err == nil {
-			st.Newest = inbox.Newest{ID: m.ID, Content: r.content()}
-		}
-		return err
-	}
-	return nil
 }
 
 // CommitInbox writes the rows as one atomic batch and returns once it is on disk. Errors

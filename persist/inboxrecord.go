@@ -91,6 +91,7 @@ type contentRecord struct {
 	TextCut      bool               `cbor:"18,keyasint,omitempty"`
 	Degraded     bool               `cbor:"19,keyasint,omitempty"`
 	OTP          *otpRecord         `cbor:"20,keyasint,omitempty"`
+	Unread       bool               `cbor:"21,keyasint,omitempty"`
 }
 
 // Mailboxes and headers are pairs without keys: a mail has many, and they won't grow.
@@ -144,7 +145,7 @@ func (r *contentRecord) from(c *inbox.Content) {
 		Date: stampOf(d.Date), MessageID: d.MessageID, InReplyTo: d.InReplyTo, References: d.References,
 		Headers: convert(d.Headers, recordHeader), Text: d.Text, HTML: d.HTML, HasHTML: d.HasHTML,
 		Attachments: convert(d.Attachments, recordAttachment), Links: d.Links,
-		TextFromHTML: d.TextFromHTML, TextCut: d.TextCut, Degraded: d.Degraded,
+		TextFromHTML: d.TextFromHTML, TextCut: d.TextCut, Degraded: d.Degraded, Unread: c.Unread,
 	}
 	o := &c.OTP
 	if o.Code != "" || o.Confidence != 0 || o.Source != "" || o.Origin != "" || len(o.Candidates) > 0 || o.VerificationLink != "" {
@@ -160,7 +161,7 @@ func (r *contentRecord) content() *inbox.Content {
 		Headers: convert(r.Headers, headerRecord.header), Text: r.Text, HTML: r.HTML, HasHTML: r.HasHTML,
 		Attachments: convert(r.Attachments, attachmentRecord.attachment), Links: r.Links,
 		TextFromHTML: r.TextFromHTML, TextCut: r.TextCut, Degraded: r.Degraded,
-	}}
+	}, Unread: r.Unread}
 	if r.OTP != nil {
 		c.OTP = inbox.OTP(*r.OTP)
 	}

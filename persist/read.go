@@ -54,18 +54,10 @@ func (s *Store) lookup(key []byte) (value []byte, done func(), err error) {
 
 // get decodes the record of key into rec.
 func (s *Store) get(key []byte, rec any) (found bool, err error) {
-	return s.getUpTo(key, 1<<62, rec)
-}
-
-// getUpTo is get, but takes a value above limit bytes for absent.
-func (s *Store) getUpTo(key []byte, limit int, rec any) (found bool, err error) {
 	value, done, err := s.lookup(key)
 	if value == nil || err != nil {
 		return false, err
 	}
 	defer done()
-	if len(value) > limit {
-		return false, nil
-	}
 	return true, decode(value, rec)
 }

@@ -19,7 +19,7 @@ import (
 
 func TestSizes(t *testing.T) {
 	for _, c := range []struct{ total, memtable, reserve, ballast uint64 }{
-		{0, 64, 128, 64}, {64, 4, 8, 4}, {128, 8, 16, 8}, {1024, 64, 128, 64}, {2048, 64, 204, 64}, {1 << 20, 64, 256, 64},
+		{0, 32, 64, 32}, {64, 4, 8, 4}, {128, 8, 16, 8}, {1024, 32, 102, 32}, {2048, 32, 204, 32}, {1 << 20, 32, 256, 32},
 	} {
 		m, r, b := sizes(c.total * mib)
 		if m/mib != c.memtable || r/mib != c.reserve || b/mib != c.ballast {

@@ -87,7 +87,7 @@ func (e received) apply(s *State) {
 func (e received) rows(s *State, r *Rows) {
 	r.profile(s)
 	r.Put = append(r.Put, s.Messages[len(s.Messages)-1])
-	r.Store = append(r.Store, Stored{e.Message.ID, e.Content, e.Raw})
+	r.Store = append(r.Store, Stored{e.Message.ID, e.Content.kept(len(e.Raw)), e.Raw})
 	r.Public = append(r.Public, e.Public)
 }
 

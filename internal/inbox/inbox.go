@@ -16,7 +16,7 @@ import (
 // message ids are never given again and its address does not pass to another account at
 // once.
 type Profile struct {
-	Address        string // canonical, see ParseAddress
+	Address        string // canonical, see Canonical
 	Account        account.ID
 	Label          string
 	RetentionHours int
@@ -64,6 +64,20 @@ func (m *Message) Expired(now time.Time) bool { return !now.Before(m.ExpiresAt) 
 type Content struct {
 	Doc message.Document
 	OTP OTP
+	// Unread says that Doc is not here: the raw message is small and is parsed again when
+	// somebody asks, which costs less than keeping every mail on disk twice.
+	Unread bool
+}
+
+// rereadMax is the largest raw message that is parsed again on demand, about 100 us of work.
+const rereadMax = 32 << 10
+
+// kept is what the store keeps of c beside a raw message of size bytes.
+func (c *Content) kept(size int) *Content {
+	if size > rereadMax {
+		return c
+	}
+	return &Content{OTP: c.OTP, Unread: true}
 }
 
 // OTP is the extracted code with its evidence (decisions §3). The zero OTP means none.
@@ -76,8 +90,9 @@ type OTP struct {
 	VerificationLink string
 }
 
-// Newest is the content of the newest received message, kept beside the state so that the
-// poll that follows a mail does not read the disk.
+// Newest is the content of the newest received message, kept beside the state from its
+// commit on, so that the poll that follows a mail does not read the disk. A state that was
+// loaded has none.
 type Newest struct {
 	ID      int64
 	Content *Content

@@ -55,16 +55,30 @@ func (m Mail) For(rcpt string) inbox.Receive {
 	return inbox.Receive{From: m.From, EnvelopeTo: rcpt, Subject: m.Subject, Content: m.Content, Raw: m.Raw, Digest: m.Digest}
 }
 
-func read(raw []byte) (content *inbox.Content) {
+func read(raw []byte) *inbox.Content {
+	content := &inbox.Content{Doc: Document(raw)}
+	survive(raw, func() { content.OTP = code(&content.Doc) })
+	return content
+}
+
+// Document parses raw. What a panic leaves is an empty document, marked as degraded.
+func Document(raw []byte) message.Document {
+	doc := message.Document{Degraded: true}
+	survive(raw, func() {
+		failpoint(raw)
+		doc = *message.Parse(raw)
+	})
+	return doc
+}
+
+// survive runs a part of reading raw that strangers' bytes may make panic.
+func survive(raw []byte, part func()) {
 	defer func() {
 		if p := recover(); p != nil {
-			slog.Error("the parser panicked; the mail is kept raw", "size", len(raw), "err", fmt.Sprint(p))
-			content = &inbox.Content{Doc: message.Document{Degraded: true}}
+			slog.Error("reading a mail panicked; it is kept raw", "size", len(raw), "err", fmt.Sprint(p))
 		}
 	}()
-	failpoint(raw)
-	doc := message.Parse(raw)
-	return &inbox.Content{Doc: *doc, OTP: code(doc)}
+	part()
 }
 
 func code(doc *message.Document) inbox.OTP {

@@ -103,9 +103,6 @@ func (s *Store) LoadInbox(address string) (*inbox.State, error) {
 		m := rows.messages[id]
 		state.Messages = append(state.Messages, &m)
 		state.Bytes += m.Size
-		if m.Direction == inbox.In {
-			state.Newest = inbox.Newest{ID: id, Content: rows.stored[id].Content}
-		}
 	}
 	return state, nil
 }
