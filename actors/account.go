@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"slices"
 	"time"
 
 	"inboxd/internal/account"
@@ -53,11 +54,10 @@ func (e *accountEntity) decide(cmd any) (any, error) {
 	case readAccount:
 		return e.picture(), nil
 	case account.ReleaseInbox:
-		listed, err := e.store.Listed(e.id, account.InboxEntry{Address: cmd.Address, CreatedAt: cmd.CreatedAt, Live: true})
-		if err != nil {
+		var err error
+		if cmd.Listed, err = e.listed(account.InboxEntry{Address: cmd.Address, CreatedAt: cmd.CreatedAt, Live: true}); err != nil {
 			return nil, err
 		}
-		cmd.Listed = listed && !e.releasing(cmd)
 		return nil, e.order(cmd)
 	case account.IssueKey:
 		err := e.order(cmd)
@@ -71,18 +71,16 @@ func (e *accountEntity) decide(cmd any) (any, error) {
 	return nil, nil
 }
 
-// releasing reports that the group already takes the inbox off the list: the store does
-// not show it yet.
-func (e *accountEntity) releasing(cmd account.ReleaseInbox) bool {
-	if e.rows == nil {
-		return false
+// listed reports whether the account's list shows the entry once the group being decided
+// is committed: what the group says of it goes before what the store shows.
+func (e *accountEntity) listed(entry account.InboxEntry) (bool, error) {
+	if e.rows != nil && slices.Contains(e.rows.DropInboxes, entry) {
+		return false, nil
 	}
-	for _, d := range e.rows.DropInboxes {
-		if d.Live && d.Address == cmd.Address && d.CreatedAt.Equal(cmd.CreatedAt) {
-			return true
-		}
+	if e.rows != nil && slices.Contains(e.rows.PutInboxes, entry) {
+		return true, nil
 	}
-	return false
+	return e.store.Listed(e.id, entry)
 }
 
 func (e *accountEntity) order(cmd account.Command) error {

@@ -10,7 +10,8 @@ import (
 	"inboxd/internal/fault"
 )
 
-// stripes serialise what must be exact per name and has no actor: sign-ups by e-mail.
+// stripes serialise what must be exact per name and has no actor: sign-ups by e-mail, and
+// claims of subdomains.
 type stripes [64]sync.Mutex
 
 func (m *stripes) of(name string) *sync.Mutex { return &m[xxh3.HashString(name)%uint64(len(m))] }
@@ -78,7 +79,7 @@ func (s *System) OpenAccount(ctx context.Context, email, password string, plan a
 	if err := account.CheckPassword(password); err != nil {
 		return account.Profile{}, err
 	}
-	mu := s.signUps.of(email)
+	mu := s.names.of(email)
 	mu.Lock()
 	defer mu.Unlock()
 	if known, err := s.byEmail(ctx, email); err != nil || !known.CreatedAt.IsZero() {

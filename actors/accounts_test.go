@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -172,6 +173,24 @@ func TestTakenAddressGivesThePlaceBack(t *testing.T) {
 	}
 	if _, _, err := s.CreateInbox(ctx, in.Profile.ID, inbox.Order{Prefix: &prefix}); err != nil {
 		t.Errorf("its own account takes it again: %v", err)
+	}
+}
+
+func TestSubdomainBelongsToItsFirstUser(t *testing.T) {
+	var store memstore.Store
+	s := startSystem(t, &store, func(o *Options) { o.NewPlan = account.Paid })
+	ctx := context.Background()
+	in := signUp(t, s)
+	other := must[account.SignedIn](t)(s.SignUp(ctx, "you@example.test", "correct horse"))
+	label := "fleet"
+	for range 2 {
+		view, _, err := s.CreateInbox(ctx, in.Profile.ID, inbox.Order{Subdomain: &label})
+		if err != nil || !strings.HasSuffix(view.Address, "@fleet.inbox.localhost") {
+			t.Fatal(view, err)
+		}
+	}
+	if _, _, err := s.CreateInbox(ctx, other.Profile.ID, inbox.Order{Subdomain: &label}); !fault.Is(err, fault.Refused) {
+		t.Errorf("another account: %v", err)
 	}
 }
 

@@ -31,6 +31,11 @@ func (s *System) CreateInbox(ctx context.Context, id account.ID, order inbox.Ord
 	}
 	s.repair(ctx, id, picture)
 	plan := s.Plans.Of(picture.profile.Plan)
+	if order.Subdomain != nil && plan.Subdomains {
+		if err := s.claimSubdomain(*order.Subdomain, id); err != nil {
+			return nil, inbox.Placement{}, err
+		}
+	}
 	for try := 1; ; try++ {
 		place, err := order.Place(plan, s.Namespaces, [3]uint64{s.random64(), s.random64(), s.random64()})
 		if err != nil {
@@ -46,6 +51,27 @@ func (s *System) CreateInbox(ctx context.Context, id account.ID, order inbox.Ord
 	}
 }
 
+// claimSubdomain makes label the account's own if nobody used it before (decisions §2). A
+// creation that fails later leaves the claim.
+func (s *System) claimSubdomain(label string, id account.ID) error {
+	if err := inbox.CheckLabel(label); err != nil {
+		return err
+	}
+	mu := s.names.of(label)
+	mu.Lock()
+	defer mu.Unlock()
+	owner, taken, err := s.store.SubdomainOwner(label)
+	switch {
+	case err != nil:
+		return fault.Wrap(fault.Unavailable, busySentence, err)
+	case !taken:
+		return s.store.PutSubdomain(label, id)
+	case owner != id:
+		return fault.New(fault.Refused, "The subdomain "+label+" is taken")
+	}
+	return nil
+}
+
 // create runs the three steps for one address.
 func (s *System) create(ctx context.Context, id account.ID, place inbox.Placement) (*inbox.View, error) {
 	at := s.now()
@@ -56,7 +82,7 @@ func (s *System) create(ctx context.Context, id account.ID, place inbox.Placemen
 		Address: place.Address, Account: id, Label: place.Label, RetentionHours: place.RetentionHours, At: at,
 	})
 	if err != nil {
-		s.release(id, place.Address, err)
+		s.release(id, place.Address, at, err)
 		return nil, err
 	}
 	if _, err := s.ask(ctx, id, account.ConfirmInbox{Address: place.Address}); err != nil {
@@ -67,9 +93,9 @@ func (s *System) create(ctx context.Context, id account.ID, place inbox.Placemen
 
 // release gives a reservation back when the creation was refused. After any other failure
 // nobody knows whether the inbox is there: repair finds out later.
-func (s *System) release(id account.ID, address string, why error) {
+func (s *System) release(id account.ID, address string, at time.Time, why error) {
 	if fault.Is(why, fault.Refused) || fault.Is(why, fault.StorageFull) {
-		s.accounts.tell(string(id[:]), account.ReleaseInbox{Address: address})
+		s.accounts.tell(string(id[:]), account.ReleaseInbox{Address: address, CreatedAt: at})
 	}
 }
 
@@ -84,7 +110,7 @@ func (s *System) repair(ctx context.Context, id account.ID, picture accountPictu
 		case err == nil && view.Account == id && view.CreatedAt.Equal(at):
 			_, _ = s.ask(ctx, id, account.ConfirmInbox{Address: address})
 		case err == nil, fault.Is(err, fault.NoInbox):
-			_, _ = s.ask(ctx, id, account.ReleaseInbox{Address: address})
+			_, _ = s.ask(ctx, id, account.ReleaseInbox{Address: address, CreatedAt: at})
 		}
 	}
 }

@@ -24,6 +24,8 @@ type Store interface {
 	Listed(account.ID, account.InboxEntry) (bool, error)
 	AccountByEmail(email string) (account.ID, bool, error)
 	PutEmail(email string, id account.ID) error
+	SubdomainOwner(label string) (account.ID, bool, error)
+	PutSubdomain(label string, id account.ID) error
 	Accounts(after account.ID, limit int) ([]account.Profile, error)
 
 	// DueInboxes returns addresses whose retention is due, in time order, and when the

@@ -73,7 +73,7 @@ type System struct {
 	journal    *journal
 	retention  *retention
 	clock      *coarseClock
-	signUps    stripes
+	names      stripes
 
 	stop    chan struct{}
 	stopped sync.WaitGroup

@@ -3,7 +3,6 @@ package persist
 import (
 	"encoding/binary"
 	"fmt"
-	"slices"
 
 	"inboxd/internal/account"
 	"inboxd/internal/partition"
@@ -141,19 +140,12 @@ func (w *writer) list(r *account.Rows) {
 		}
 	}
 	for _, e := range r.DropInboxes {
-		w.delete(appendListed(nil, r.ID, e))
-		if !reservedAnew(r, e) {
+		if e.Live {
+			w.delete(appendListed(nil, r.ID, e))
+		} else {
 			w.delete(append(appendPart(nil, r.ID, partReserved), e.Address...))
 		}
 	}
-}
-
-// reservedAnew reports whether the same rows reserve a dropped inbox's address again, which
-// its time of creation tells from the reservation that was dropped.
-func reservedAnew(r *account.Rows, gone account.InboxEntry) bool {
-	return slices.ContainsFunc(r.PutInboxes, func(e account.InboxEntry) bool {
-		return e.Address == gone.Address && !e.Live && !e.CreatedAt.Equal(gone.CreatedAt)
-	})
 }
 
 // Credential finds whose token has this hash, in the partition the token names.
@@ -185,6 +177,20 @@ func (s *Store) owner(key []byte) (id account.ID, found bool, err error) {
 
 // PutEmail gives an e-mail address to an account and returns once that is on disk.
 func (s *Store) PutEmail(email string, id account.ID) error {
+	return s.putOwner(partition.Of(email), appendText(nil, kindEmail, email), id)
+}
+
+// SubdomainOwner finds the account that a subdomain of the service belongs to.
+func (s *Store) SubdomainOwner(label string) (account.ID, bool, error) {
+	return s.owner(appendText(nil, kindSubdomain, label))
+}
+
+// PutSubdomain gives a subdomain to an account and returns once that is on disk.
+func (s *Store) PutSubdomain(label string, id account.ID) error {
+	return s.putOwner(partition.Of(label), appendText(nil, kindSubdomain, label), id)
+}
+
+func (s *Store) putOwner(p partition.ID, key []byte, id account.ID) error {
 	if err := s.enter(); err != nil {
 		return err
 	}
@@ -194,8 +200,8 @@ func (s *Store) PutEmail(email string, id account.ID) error {
 	}
 	w := s.newWriter()
 	defer w.release()
-	w.set(appendText(nil, kindEmail, email), append([]byte{recordVersion}, id[:]...))
-	return s.commit(partition.Of(email), w)
+	w.set(key, append([]byte{recordVersion}, id[:]...))
+	return s.commit(p, w)
 }
 
 // Inboxes returns up to limit live inboxes of an account, newest first, behind the entry

@@ -233,7 +233,7 @@ func TestGroupedRows(t *testing.T) {
 	}
 	// Confirmed; then released and reserved anew at once.
 	must(t, s.CommitAccount(&account.Rows{ID: id, PutInboxes: []account.InboxEntry{entry(2, false), entry(2, true)}}))
-	must(t, s.CommitAccount(&account.Rows{ID: id, PutInboxes: []account.InboxEntry{entry(3, false)}, DropInboxes: []account.InboxEntry{entry(2, false)}}))
+	must(t, s.CommitAccount(&account.Rows{ID: id, PutInboxes: []account.InboxEntry{entry(3, false)}, DropInboxes: []account.InboxEntry{entry(2, true)}}))
 	listed, err := s.Listed(id, entry(2, true))
 	if r := reserved(); err != nil || listed || !r["i@example.org"].Equal(at(3)) {
 		t.Errorf("reserved anew: %v, the old one listed: %v %v", r, listed, err)

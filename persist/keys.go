@@ -24,6 +24,7 @@ const (
 	kindJournal    kind = 10 // account, sequence number → public event
 	kindBlob       kind = 11 // address, message id, what → blob file
 	kindPosition   kind = 12 // partition → number of its synced commits
+	kindSubdomain  kind = 13 // label below the service domain → account
 )
 
 // Parts of an account's rows under kindAccount. Stored: append only; never reorder.

@@ -60,9 +60,10 @@ type (
 	}
 	// ConfirmInbox turns a reservation into a live inbox. Repeating it changes nothing.
 	ConfirmInbox struct{ Address string }
-	// ReleaseInbox gives the place back: a reservation that failed, or a deleted inbox
-	// (then CreatedAt is the inbox's own, and Listed says whether the account's list still
-	// shows it: the list is not held in memory). Repeating it changes nothing.
+	// ReleaseInbox gives the place back: of a reservation that failed (CreatedAt may be
+	// zero), or of a deleted inbox. Then CreatedAt is the inbox's own, since its address may
+	// be reserved anew already, and Listed says whether the account's list still shows it:
+	// the list is not held in memory. Repeating it changes nothing.
 	ReleaseInbox struct {
 		Address   string
 		CreatedAt time.Time
@@ -107,8 +108,8 @@ func (c StartSession) decide(s *State, env Env) ([]Event, error) {
 func (c TouchSession) decide(s *State, env Env) ([]Event, error) {
 	ses := s.Sessions[c.Hash]
 	until := env.Now.Add(SessionLife)
-	if ses == nil || until.Sub(ses.ExpiresAt) < SessionStep {
-		return nil, nil
+	if ses == nil || !env.Now.Before(ses.ExpiresAt) || until.Sub(ses.ExpiresAt) < SessionStep {
+		return nil, nil // unknown, over, or written down lately
 	}
 	return []Event{sessionStarted{Session{Hash: c.Hash, CreatedAt: ses.CreatedAt, ExpiresAt: until}}}, nil
 }
@@ -164,7 +165,7 @@ func (c ConfirmInbox) decide(s *State, _ Env) ([]Event, error) {
 }
 
 func (c ReleaseInbox) decide(s *State, _ Env) ([]Event, error) {
-	if at, reserved := s.Reserved[c.Address]; reserved {
+	if at, reserved := s.Reserved[c.Address]; reserved && (c.CreatedAt.IsZero() || c.CreatedAt.Equal(at)) {
 		return []Event{reservationReleased{c.Address, at}}, nil
 	}
 	if !c.Listed {

@@ -26,6 +26,9 @@ func Canonical(s string) (string, bool) {
 	if strings.IndexFunc(local, func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`"(),:;<>[\]`, r) }) >= 0 {
 		return "", false
 	}
+	if len(local)+1+len(domain) > 254 { // A-labels are longer than what was typed
+		return "", false
+	}
 	return local + "@" + domain, true
 }
 
@@ -55,10 +58,10 @@ func CheckPrefix(prefix string) error {
 	switch {
 	case prefix == "":
 		return bad("is empty")
-	case len(prefix) > 64:
-		return bad(fmt.Sprintf("is too long (%d characters). The limit is 64 characters", len([]rune(prefix))))
 	case strings.IndexFunc(prefix, notPrefixRune) >= 0:
 		return bad("may only hold the characters a-z, 0-9, dot, underscore and hyphen")
+	case len(prefix) > 64:
+		return bad(fmt.Sprintf("is too long (%d characters). The limit is 64 characters", len(prefix)))
 	case prefix[0] == '.', prefix[len(prefix)-1] == '.', strings.Contains(prefix, ".."):
 		return bad("must not start or end with a dot or hold two dots in a row")
 	case slices.Contains(reserved, prefix):
@@ -71,11 +74,13 @@ func notPrefixRune(r rune) bool {
 	return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-')
 }
 
-// CheckLabel enforces a DNS label for a subdomain (RFC 1035 §2.3.1).
+// CheckLabel enforces a DNS label for a subdomain (RFC 1035 §2.3.1) of plain ASCII: two
+// hyphens in third and fourth place belong to encoded labels (RFC 5890 §2.3.1), which
+// Canonical would refuse or read as another name.
 func CheckLabel(label string) error {
-	bad := len(label) == 0 || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-'
+	bad := len(label) == 0 || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' || len(label) > 3 && label[2:4] == "--"
 	if bad || strings.IndexFunc(label, func(r rune) bool { return r == '.' || r == '_' || notPrefixRune(r) }) >= 0 {
-		return fault.New(fault.Invalid, "Invalid request: 'subdomain' must be one DNS label: 1 to 63 of a-z, 0-9 and hyphen, without a hyphen at an end")
+		return fault.New(fault.Invalid, "Invalid request: 'subdomain' must be one DNS label: 1 to 63 of a-z, 0-9 and hyphen, without a hyphen at an end or two as third and fourth character")
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ type Store struct {
 	mu       sync.Mutex
 	inboxes  map[string]*inboxRows
 	accounts map[account.ID]*accountRows
-	emails   map[string]account.ID
+	owners   map[string]account.ID // of e-mail addresses, and of subdomains
 	outbox   []inbox.Public
 	journals map[account.ID][]inbox.Public
 
@@ -260,7 +260,7 @@ func (s *Store) Listed(id account.ID, e account.InboxEntry) (bool, error) {
 func (s *Store) AccountByEmail(email string) (account.ID, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	id, ok := s.emails[email]
+	id, ok := s.owners[email]
 	return id, ok, nil
 }
 
@@ -268,9 +268,17 @@ func (s *Store) AccountByEmail(email string) (account.ID, bool, error) {
 func (s *Store) PutEmail(email string, id account.ID) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	put(&s.emails, email, id)
+	put(&s.owners, email, id)
 	return nil
 }
+
+// SubdomainOwner finds the account of a subdomain.
+func (s *Store) SubdomainOwner(label string) (account.ID, bool, error) {
+	return s.AccountByEmail(label) // a label has no @: the names never meet
+}
+
+// PutSubdomain points a subdomain at an account.
+func (s *Store) PutSubdomain(label string, id account.ID) error { return s.PutEmail(label, id) }
 
 // Accounts returns profiles after an id.
 func (s *Store) Accounts(after account.ID, limit int) ([]account.Profile, error) {

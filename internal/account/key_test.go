@@ -1,0 +1,112 @@
+package account_test
+
+import (
+	"testing"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/fault"
+)
+
+func TestLifetime(t *testing.T) {
+	days := func(n int) *int { return &n }
+	for _, c := range []struct {
+		days *int
+		want string // empty: refused
+	}{
+		{nil, "never"}, {days(30), "2026-12-21 08:00"}, {days(90), "2027-02-19 08:00"}, {days(365), "2027-11-21 08:00"},
+		{days(0), ""}, {days(-30), ""}, {days(31), ""}, {days(366), ""},
+	} {
+		at, err := account.Lifetime(c.days, start)
+		switch {
+		case c.want == "" && !fault.Is(err, fault.Invalid):
+			t.Errorf("%d days: %v, %v", *c.days, at, err)
+		case c.want != "" && (err != nil || stamp(at) != c.want):
+			t.Errorf("want %s, got %s, %v", c.want, stamp(at), err)
+		}
+	}
+}
+
+// TestPrincipal finds credentials by their hash, up to the moment they end.
+func TestPrincipal(t *testing.T) {
+	s := account.NewState()
+	s.ID = me
+	end := start.Add(time.Hour)
+	s.Sessions[hash("session")] = &account.Session{Hash: hash("session"), ExpiresAt: end}
+	s.Keys[1] = &account.Key{ID: 1, Hash: hash("forever"), Kind: account.KindAccountKey, Scopes: account.ScopeSend, LastUsedAt: start}
+	s.Keys[2] = &account.Key{ID: 2, Hash: hash("ends"), Kind: account.KindInboxKey, Inbox: "a@x.test", Scopes: account.ScopeRead, ExpiresAt: end}
+	for _, c := range []struct {
+		token        string
+		now          time.Time
+		kind         account.Kind // 0: nobody
+		key          int64
+		scopes       account.Scope
+		inbox        string
+		validAfter   bool
+		lastWritten  time.Time
+		neverWritten bool
+	}{
+		{token: "session", now: end.Add(-1), kind: account.KindSession, scopes: account.ScopeFull},
+		{token: "session", now: end},
+		{token: "forever", now: end, kind: account.KindAccountKey, key: 1, scopes: account.ScopeSend, validAfter: true, lastWritten: start},
+		{token: "ends", now: end.Add(-1), kind: account.KindInboxKey, key: 2, scopes: account.ScopeRead, inbox: "a@x.test", neverWritten: true},
+		{token: "ends", now: end},
+		{token: "unknown", now: start},
+	} {
+		p := account.PrincipalOf(s, hash(c.token), c.now)
+		if c.kind == 0 {
+			if p != nil {
+				t.Errorf("%s at %v: %+v", c.token, c.now, p)
+			}
+			continue
+		}
+		if p == nil || p.Account != me || p.Kind != c.kind || p.KeyID != c.key || p.Scopes != c.scopes || p.Inbox != c.inbox || p.Hash != hash(c.token) {
+			t.Errorf("%s at %v: %+v", c.token, c.now, p)
+			continue
+		}
+		if !p.Valid(c.now) || p.Valid(end) != c.validAfter {
+			t.Errorf("%s: valid %v, later %v", c.token, p.Valid(c.now), p.Valid(end))
+		}
+		if !c.lastWritten.IsZero() && !p.Noted().Equal(c.lastWritten) || c.neverWritten && !p.Noted().IsZero() {
+			t.Errorf("%s: noted %v", c.token, p.Noted())
+		}
+	}
+}
+
+func TestRevokeReachesEveryHolder(t *testing.T) {
+	p := &account.Principal{}
+	if !p.Valid(start) {
+		t.Error("a principal without an end is over")
+	}
+	p.Revoke()
+	if p.Valid(start) {
+		t.Error("a revoked principal is valid")
+	}
+}
+
+// TestPublishedKeysStay holds that a use does not change the copy somebody else reads.
+func TestPublishedKeysStay(t *testing.T) {
+	s := account.NewState()
+	for _, cmd := range []account.Command{account.Open{ID: me}, account.IssueKey{}} {
+		evs, _ := account.Decide(s, cmd, account.Env{Now: start})
+		account.Change(s, evs)
+	}
+	published := s.Keys[1]
+	evs, _ := account.Decide(s, account.TouchKey{ID: 1, At: start.Add(time.Hour)}, account.Env{})
+	account.Change(s, evs)
+	if !published.LastUsedAt.IsZero() || !s.Keys[1].LastUsedAt.Equal(start.Add(time.Hour)) {
+		t.Errorf("published %v, in the state %v", published.LastUsedAt, s.Keys[1].LastUsedAt)
+	}
+}
+
+// TestIDsSortByAge makes ids at times apart and together.
+func TestIDsSortByAge(t *testing.T) {
+	early := account.NewID(start, [10]byte{0xff, 0xff})
+	late := account.NewID(start.Add(time.Millisecond), [10]byte{})
+	if early.String() >= late.String() || len(early.String()) != 32 {
+		t.Errorf("%s is not before %s", early, late)
+	}
+	if account.NewID(start, [10]byte{1}) == account.NewID(start, [10]byte{2}) {
+		t.Error("two ids of one moment are equal")
+	}
+}

@@ -1,0 +1,137 @@
+package account_test
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"inboxd/internal/account"
+	"inboxd/internal/memstore"
+)
+
+// machine drives one account over a store as its actor does: commands are decided one
+// after the other, and their rows are committed in groups.
+type machine struct {
+	store memstore.Store
+	state *account.State
+	rows  *account.Rows // of the group being decided
+	now   time.Time
+
+	made    []account.InboxEntry // every reservation ever made
+	keys    map[int64]bool       // every key id ever given
+	tokens  int
+	changed bool
+}
+
+// TestReplay holds that an account rebuilt from its rows equals the one in memory, whatever
+// the commands and however they are grouped into commits, and that the count of its inboxes
+// is the length of its list.
+func TestReplay(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := &machine{state: account.NewState(), rows: &account.Rows{}, now: start, keys: map[int64]bool{}}
+		m.do(t, account.Open{ID: me, Email: "me@example.test", Plan: account.Free})
+		m.commit(t)
+		for range rapid.IntRange(1, 15).Draw(t, "commits") {
+			for range rapid.IntRange(1, 6).Draw(t, "group") {
+				m.now = m.now.Add(time.Duration(rapid.IntRange(1, 30*3600).Draw(t, "s")) * time.Second)
+				m.do(t, m.draw(t))
+			}
+			m.commit(t)
+		}
+	})
+}
+
+func (m *machine) draw(t *rapid.T) account.Command {
+	address := rapid.SampledFrom([]string{"a@x.test", "b@x.test", "c@x.test"}).Draw(t, "address")
+	session := hash(fmt.Sprint("session ", rapid.IntRange(0, m.tokens).Draw(t, "session")))
+	key := rapid.Int64Range(1, m.state.LastKey+1).Draw(t, "key")
+	m.tokens++
+	fresh := hash(fmt.Sprint("session ", m.tokens))
+	return rapid.SampledFrom([]account.Command{
+		account.ReserveInbox{Address: address, At: m.now}, account.ConfirmInbox{Address: address}, m.release(t, address),
+		account.StartSession{Hash: fresh}, account.TouchSession{Hash: session}, account.EndSession{Hash: session},
+		account.IssueKey{Key: account.Key{Hash: fresh, Kind: account.KindAccountKey, Scopes: account.ScopeRead}},
+		account.TouchKey{ID: key, At: m.now}, account.RevokeKey{ID: key},
+		account.SetPlan{Plan: rapid.SampledFrom([]account.PlanName{account.Free, account.Paid}).Draw(t, "plan")},
+	}).Draw(t, "command")
+}
+
+// release gives back a reservation of unknown age, or an inbox that was made at some time;
+// it fills in Listed as the actor does, from the store and the group.
+func (m *machine) release(t *rapid.T, address string) account.ReleaseInbox {
+	if len(m.made) == 0 || rapid.Bool().Draw(t, "reservation") {
+		return account.ReleaseInbox{Address: address}
+	}
+	e := rapid.SampledFrom(m.made).Draw(t, "made")
+	listed, _ := m.store.Listed(me, e)
+	return account.ReleaseInbox{Address: e.Address, CreatedAt: e.CreatedAt, Listed: listed && !slices.Contains(m.rows.DropInboxes, e)}
+}
+
+func (m *machine) do(t *rapid.T, cmd account.Command) {
+	evs, err := account.Decide(m.state, cmd, account.Env{Now: m.now, Plans: account.DefaultPlans()})
+	if err != nil || len(evs) == 0 {
+		return
+	}
+	m.rows.Apply(m.state, evs)
+	m.changed = true
+	switch cmd := cmd.(type) {
+	case account.ReserveInbox:
+		m.made = append(m.made, account.InboxEntry{Address: cmd.Address, CreatedAt: cmd.At, Live: true})
+	case account.IssueKey:
+		if m.keys[m.state.LastKey] {
+			t.Fatalf("key id %d was given again", m.state.LastKey)
+		}
+		m.keys[m.state.LastKey] = true
+	}
+}
+
+func (m *machine) commit(t *rapid.T) {
+	if m.changed {
+		if err := m.store.CommitAccount(m.rows); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.rows, m.changed = &account.Rows{}, false
+	rebuilt, err := m.store.LoadAccount(me)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(m.state, rebuilt) {
+		t.Fatalf("in memory %+v\nfrom rows %+v", m.state, rebuilt)
+	}
+	list, err := m.store.Inboxes(me, account.InboxEntry{}, 1000)
+	if err != nil || int64(len(list)) != m.state.Inboxes {
+		t.Fatalf("%d inboxes are counted, the list shows %v (%v)", m.state.Inboxes, list, err)
+	}
+}
+
+// TestReleasedAndReservedAtOnce has one place given back and taken again within one commit.
+func TestReleasedAndReservedAtOnce(t *testing.T) {
+	s := account.NewState()
+	var store memstore.Store
+	env := account.Env{Now: start, Plans: account.DefaultPlans()}
+	for _, group := range [][]account.Command{
+		{account.Open{ID: me}, account.ReserveInbox{Address: "a@x.test", At: start}},
+		{account.ReleaseInbox{Address: "a@x.test"}, account.ReserveInbox{Address: "a@x.test", At: start.Add(time.Hour)}},
+	} {
+		var rows account.Rows
+		for _, cmd := range group {
+			evs, err := account.Decide(s, cmd, env)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows.Apply(s, evs)
+		}
+		if err := store.CommitAccount(&rows); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rebuilt, err := store.LoadAccount(me)
+	if err != nil || !reflect.DeepEqual(s, rebuilt) {
+		t.Errorf("in memory %+v\nfrom rows %+v (%v)", s, rebuilt, err)
+	}
+}
