@@ -154,6 +154,12 @@ func goldens() map[string]struct {
 		"key-list":       {appendListed(nil, goldenID, entry), func(b []byte) (any, error) { return readListed(b[prefixLen+idLen:]), nil }, entry},
 		"key-credential": {appendCredential(nil, goldenID.Partition(), goldenHash), nil, nil},
 		"key-email":      {appendText(nil, kindEmail, "ada@example.com"), nil, nil},
+		"key-subdomain":  {appendText(nil, kindSubdomain, "fleet"), nil, nil},
+		"record-content-unread": {record(&contentRecord{OTP: &otpRecord{Code: "482913"}, Unread: true}), func(b []byte) (any, error) {
+			var r contentRecord
+			err := decode(b, &r)
+			return r.content(), err
+		}, &inbox.Content{OTP: inbox.OTP{Code: "482913"}, Unread: true}},
 		"key-journal":    {appendJournal(nil, goldenID, 42), nil, nil},
 		"key-position":   {appendPrefix(nil, kindPosition, 0xabc), nil, nil},
 		"file-highwater": {hw.encode(), nil, nil},
