@@ -99,7 +99,7 @@ func (m *accountModel) inboxes(t *rapid.T, id account.ID, st *account.State, r *
 	switch {
 	case live:
 		delete(m.live[id], addr)
-		r.DropInboxes = append(r.DropInboxes, account.InboxEntry{Address: addr, CreatedAt: created})
+		r.DropInboxes = append(r.DropInboxes, account.InboxEntry{Address: addr, CreatedAt: created, Live: true})
 	case reserved && rapid.Bool().Draw(t, "confirm"):
 		delete(st.Reserved, addr)
 		m.live[id][addr] = moment
@@ -171,7 +171,7 @@ func (m *accountModel) checkList(t *rapid.T, id account.ID) {
 	for n := range 10 {
 		addr := fmt.Sprintf("i%d@example.org", n)
 		created, live := m.live[id][addr]
-		listed, err := m.s.Listed(id, account.InboxEntry{Address: addr, CreatedAt: created})
+		listed, err := m.s.Listed(id, account.InboxEntry{Address: addr, CreatedAt: created, Live: true})
 		if err != nil || listed != live {
 			t.Fatalf("%s listed %v %v, want %v", addr, listed, err, live)
 		}
