@@ -31,6 +31,9 @@ const (
 	journalHints = 8192
 	// journalStep bounds one append, and so how many entries takeOver must look at.
 	journalStep = 512
+	// journalDelay is how long a step waits for more events: a step costs about as much as
+	// a commit, and would compete with the next mail for the cores.
+	journalDelay = 5 * time.Millisecond
 	// journalKept is how long entries can be read (architecture: 7 days).
 	journalKept = 7 * 24 * time.Hour
 	// journalTrim is how many entries an account gets between two looks for old ones.
@@ -55,20 +58,28 @@ func (j *journal) stop() {
 func (j *journal) run() {
 	pending := map[account.ID][]inbox.Public{}
 	for events := range j.hints {
-		n := collect(pending, events)
-		for more := true; more && n < journalStep; {
-			select {
-			case events, open := <-j.hints:
-				if more = open; open {
-					n += collect(pending, events)
-				}
-			default:
-				more = false
-			}
-		}
+		j.gather(pending, collect(pending, events))
 		for id, events := range pending {
 			j.take(id, events)
 			delete(pending, id)
+		}
+	}
+}
+
+// gather adds to n pending events what else is told until the delay is over, the step is
+// full, or no more will come.
+func (j *journal) gather(pending map[account.ID][]inbox.Public, n int) {
+	over := time.NewTimer(journalDelay)
+	defer over.Stop()
+	for n < journalStep {
+		select {
+		case events, open := <-j.hints:
+			if !open {
+				return
+			}
+			n += collect(pending, events)
+		case <-over.C:
+			return
 		}
 	}
 }

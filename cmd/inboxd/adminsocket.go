@@ -65,6 +65,7 @@ func openAdminSocket(path string, system *actors.System, stats func() any) (*adm
 	mux.HandleFunc("/stats", answer(func(context.Context, struct{}) (any, error) { return a.stats(), nil }))
 	mux.HandleFunc("/debug/pprof/", pprof.Index) // curl --unix-socket; never on the public port
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	a.server = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	go func() { _ = a.server.Serve(ln) }() // ends by close
 	return a, nil
