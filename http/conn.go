@@ -97,7 +97,8 @@ func (c *conn) Read(p []byte) (int, error) {
 		// While idle, fasthttp's buffer is empty and all answers are out: p holds the
 		// beginning of a request, and perhaps all of it.
 		c.answering.Store(true)
-		answered, err := c.server.answerPoll(c, p[:n])
+		now := time.Now()
+		answered, err := c.server.answerPoll(c, p[:n], now)
 		c.answering.Store(false)
 		switch {
 		case err != nil:
@@ -107,7 +108,7 @@ func (c *conn) Read(p []byte) (int, error) {
 		case c.closed.Load():
 			return 0, net.ErrClosed
 		}
-		if err := c.SetReadDeadline(time.Now().Add(idleTimeout)); err != nil {
+		if err := c.SetReadDeadline(now.Add(idleTimeout)); err != nil {
 			return 0, err
 		}
 	}
@@ -115,10 +116,11 @@ func (c *conn) Read(p []byte) (int, error) {
 
 // Write hands an answer over in pieces, each with its own deadline, so that a big download
 // may take long and a peer that stops reading may not.
-func (c *conn) Write(p []byte) (int, error) {
+func (c *conn) Write(p []byte) (int, error) { return c.writeAt(time.Now(), p) }
+
+func (c *conn) writeAt(now time.Time, p []byte) (int, error) {
 	done := 0
 	for {
-		now := time.Now()
 		if c.writeUntil.Sub(now) < writeWindow-deadlineSlack {
 			c.writeUntil = now.Add(writeWindow)
 			if err := c.Conn.SetWriteDeadline(c.writeUntil); err != nil {
@@ -130,6 +132,7 @@ func (c *conn) Write(p []byte) (int, error) {
 		if err != nil || done == len(p) {
 			return done, err
 		}
+		now = time.Now()
 	}
 }
 

@@ -83,7 +83,7 @@ func (rt *route) checkKind(kind account.Kind) error {
 
 // owns reports whether the credential reaches the inbox.
 func owns(p *account.Principal, v *inbox.View) bool {
-	return v.Live() && v.Account == p.Account && reaches(p, v.Address)
+	return v.Account == p.Account && reaches(p, v.Address)
 }
 
 // reaches reports whether the credential is not bound to another inbox.

@@ -40,7 +40,7 @@ func (f *fakeInboxes) Resident(address []byte) *inbox.View {
 func (f *fakeInboxes) View(_ context.Context, address string) (*inbox.View, error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	if v := f.views[address]; v != nil && v.Live() || f.broken != nil {
+	if v := f.views[address]; v != nil || f.broken != nil {
 		return v, f.broken
 	}
 	return nil, inbox.NoInbox(address)
@@ -70,7 +70,9 @@ func (f *fakeInboxes) Do(_ context.Context, address string, cmd inbox.Command) (
 	}
 	f.keep(address, rows)
 	old := f.views[address]
-	f.views[address] = inbox.NewView(s)
+	if delete(f.views, address); s.Live() {
+		f.views[address] = inbox.NewView(s)
+	}
 	if old != nil {
 		old.Supersede()
 	}

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"fmt"
 	"math"
 	"time"
 
@@ -125,7 +126,7 @@ func (s *Server) render(r *request, w *wanted) (*inbox.Rendered, error) {
 		}
 		e := email{meta: r.view.Latest(r.now, w.match)}
 		if e.meta == nil {
-			return s.keep(r, w, &inbox.Rendered{Body: []byte(`{"email":null}`), ETag: etagOf(nil)}), nil
+			return s.keep(r, w, rendered([]byte(`{"email":null}`), etagOf(nil))), nil
 		}
 		here, err := s.fill(r, &e, w.fields)
 		if err != nil {
@@ -133,13 +134,23 @@ func (s *Server) render(r *request, w *wanted) (*inbox.Rendered, error) {
 		}
 		if here {
 			b := appendEmail(append([]byte(nil), `{"email":`...), &e, w.fields)
-			return s.keep(r, w, &inbox.Rendered{Body: append(b, '}'), ETag: etagOf(e.meta), ExpiresAt: e.meta.ExpiresAt}), nil
+			answer := rendered(append(b, '}'), etagOf(e.meta))
+			answer.ExpiresAt = e.meta.ExpiresAt
+			return s.keep(r, w, answer), nil
 		}
 		if err := s.look(r); err != nil {
 			return nil, err
 		}
 	}
 	return nil, fault.New(fault.Unavailable, detailUnavailable)
+}
+
+// rendered makes the answer in the one piece that wirepoll.go sends: the rest of a head,
+// then the body.
+func rendered(body, etag []byte) *inbox.Rendered {
+	wire := fmt.Appendf(make([]byte, 0, len(body)+160), "Content-Type: application/json\r\nCache-Control: %s\r\nETag: %s\r\nContent-Length: %d\r\n\r\n%s",
+		cacheRevalidated, etag, len(body), body)
+	return &inbox.Rendered{Wire: wire, Body: wire[len(wire)-len(body):], ETag: etag}
 }
 
 func (s *Server) keep(r *request, w *wanted, answer *inbox.Rendered) *inbox.Rendered {

@@ -10,8 +10,8 @@ import (
 // Inboxes is what the HTTP surface needs of the inboxes. Addresses are canonical and
 // without tag. Errors are faults; NoInbox when nobody lives at the address.
 type Inboxes interface {
-	// Resident returns the published view if the inbox is in memory, else nil. It takes
-	// no lock and allocates nothing; address is not kept.
+	// Resident returns the published view if the inbox lives and is in memory, else nil.
+	// It takes no lock and allocates nothing; address is not kept.
 	Resident(address []byte) *inbox.View
 	// View returns the published view, loading the inbox when it is not in memory.
 	View(ctx context.Context, address string) (*inbox.View, error)

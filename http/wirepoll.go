@@ -2,7 +2,6 @@ package http
 
 import (
 	"bytes"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,8 +24,8 @@ var wireBuffers = sync.Pool{New: func() any { return new([]byte) }}
 type wirePoll struct{ address, token, ifNoneMatch []byte }
 
 // answerPoll answers b if it is one whole plain poll that memory can answer. False means
-// that nothing was written.
-func (s *Server) answerPoll(c *conn, b []byte) (bool, error) {
+// that nothing was written. at is the real time, for the deadline of the write.
+func (s *Server) answerPoll(c *conn, b []byte, at time.Time) (bool, error) {
 	q, ok := parsePoll(b)
 	if !ok || s.isStopping() {
 		return false, nil
@@ -40,7 +39,7 @@ func (s *Server) answerPoll(c *conn, b []byte) (bool, error) {
 	defer wireBuffers.Put(buf)
 	c.requests++
 	*buf = s.appendPoll((*buf)[:0], c, kept, q.ifNoneMatch, now)
-	_, err := c.Write(*buf)
+	_, err := c.writeAt(at, *buf)
 	return true, err
 }
 
@@ -54,15 +53,13 @@ func (s *Server) appendPoll(b []byte, c *conn, kept *inbox.Rendered, ifNoneMatch
 	b = append(b, s.date.at(now)...)
 	b = append(b, "\r\nX-Request-Id: "...)
 	b = s.ids.append(b, c.number, c.requests)
-	b = append(b, "\r\nCache-Control: private, no-cache\r\nETag: "...)
-	b = append(b, kept.ETag...)
-	if unchanged {
-		return append(b, "\r\n\r\n"...)
+	b = append(b, "\r\n"...)
+	if !unchanged {
+		return append(b, kept.Wire...)
 	}
-	b = append(b, "\r\nContent-Type: application/json\r\nContent-Length: "...)
-	b = strconv.AppendInt(b, int64(len(kept.Body)), 10)
-	b = append(b, "\r\n\r\n"...)
-	return append(b, kept.Body...)
+	b = append(b, "Cache-Control: private, no-cache\r\nETag: "...)
+	b = append(b, kept.ETag...)
+	return append(b, "\r\n\r\n"...)
 }
 
 func (s *Server) isStopping() bool {

@@ -196,7 +196,7 @@ func TestWirePollAllocatesNothing(t *testing.T) {
 	request := []byte("GET " + string(ctx.Request.Header.RequestURI()) + " HTTP/1.1\r\nHost: x\r\nX-API-Key: " +
 		string(ctx.Request.Header.Peek("X-API-Key")) + "\r\n\r\n")
 	allocs := testing.AllocsPerRun(200, func() {
-		if ok, err := w.server.answerPoll(c, request); !ok || err != nil {
+		if ok, err := w.server.answerPoll(c, request, time.Now()); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
 	})
@@ -212,7 +212,7 @@ func BenchmarkWirePoll(b *testing.B) {
 		string(ctx.Request.Header.Peek("X-API-Key")) + "\r\n\r\n")
 	b.ReportAllocs()
 	for b.Loop() {
-		if ok, err := w.server.answerPoll(c, request); !ok || err != nil {
+		if ok, err := w.server.answerPoll(c, request, time.Now()); !ok || err != nil {
 			b.Fatal(ok, err)
 		}
 	}

@@ -24,9 +24,10 @@ type View struct {
 	closed     bool
 }
 
-// Rendered is a finished answer to the plain poll. Body and ETag are shared by all
-// requests and never change.
+// Rendered is a finished answer to the plain poll. Its bytes are shared by all requests and
+// never change.
 type Rendered struct {
+	Wire      []byte // what is the same each time it is sent, in one piece that ends in Body
 	Body      []byte
 	ETag      []byte
 	ExpiresAt time.Time // when its message expires and the answer is wrong; zero: never
