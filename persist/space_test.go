@@ -19,7 +19,7 @@ import (
 
 func TestSizes(t *testing.T) {
 	for _, c := range []struct{ total, memtable, reserve, ballast uint64 }{
-		{0, 32, 64, 32}, {64, 4, 8, 4}, {128, 8, 16, 8}, {1024, 32, 102, 32}, {2048, 32, 204, 32}, {1 << 20, 32, 256, 32},
+		{0, 20, 40, 20}, {64, 4, 8, 4}, {128, 8, 16, 8}, {1024, 20, 102, 20}, {2048, 20, 204, 20}, {1 << 20, 20, 256, 20},
 	} {
 		m, r, b := sizes(c.total * mib)
 		if m/mib != c.memtable || r/mib != c.reserve || b/mib != c.ballast {
