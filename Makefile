@@ -29,7 +29,10 @@ fuzz: ## every fuzz target for FUZZ
 	./.ci/fuzz $(FUZZ)
 
 bench: build ## the loads users care about, with their ratios
-	./bin/inbox-bench all
+	./bin/inbox-bench poll
+	./bin/inbox-bench ingest
+	./bin/inbox-bench latency
+	./bin/inbox-bench start
 
 crash: ## CLONES crash clones, and 20 kills of the real process under load
 	CRASH_CLONES=$(CLONES) $(GO) test -count=1 -timeout 30m -run 'Crash' ./persist ./cmd/inboxd
