@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/zeebo/xxh3"
 
@@ -201,6 +202,22 @@ func (s *System) Keys(ctx context.Context, id account.ID) ([]account.Key, error)
 		}
 	}
 	return picture.keys, nil
+}
+
+// latest is the later of both.
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// unixTime is the zero time for a second of 0: never.
+func unixTime(sec int64) time.Time {
+	if sec == 0 {
+		return time.Time{}
+	}
+	return time.Unix(sec, 0).UTC()
 }
 
 // RevokeKey ends a key at once, for requests that are waiting too.

@@ -198,17 +198,3 @@ func parseCursor(cursor string) (account.InboxEntry, error) {
 	at := time.UnixMilli(int64(binary.BigEndian.Uint64(b))).UTC()
 	return account.InboxEntry{Address: string(b[8:]), CreatedAt: at, Live: true}, nil
 }
-
-func latest(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
-
-func unixTime(sec int64) time.Time {
-	if sec == 0 {
-		return time.Time{}
-	}
-	return time.Unix(sec, 0).UTC()
-}
