@@ -173,15 +173,28 @@ func (s *System) Usage(ctx context.Context, id account.ID) (account.Usage, error
 
 // IssueKey makes an account key; its token is in the answer and nowhere else.
 func (s *System) IssueKey(ctx context.Context, id account.ID, label string, scopes account.Scope, days *int) (account.Issued, error) {
+	return s.issue(ctx, id, account.Key{Kind: account.KindAccountKey, Label: label, Scopes: scopes}, days)
+}
+
+// IssueInboxKey makes the one key of an inbox; Refused while it holds one.
+func (s *System) IssueInboxKey(ctx context.Context, id account.ID, address string, scopes account.Scope, days *int) (account.Issued, error) {
+	return s.issue(ctx, id, account.Key{Kind: account.KindInboxKey, Inbox: address, Scopes: scopes}, days)
+}
+
+// RevokeInboxKey ends the key of an inbox at once; NotFound when it holds none.
+func (s *System) RevokeInboxKey(ctx context.Context, id account.ID, address string) error {
+	_, err := s.ask(ctx, id, account.RevokeInboxKey{Inbox: address})
+	return err
+}
+
+func (s *System) issue(ctx context.Context, id account.ID, k account.Key, days *int) (account.Issued, error) {
 	expires, err := account.Lifetime(days, s.now())
 	if err != nil {
 		return account.Issued{}, err
 	}
-	token := s.mint(account.KindAccountKey, id)
-	got, err := s.ask(ctx, id, account.IssueKey{Key: account.Key{
-		Hash: account.HashToken([]byte(token)), Kind: account.KindAccountKey, Label: label,
-		Scopes: scopes, Prefix: account.KeyPrefix(token), ExpiresAt: expires,
-	}})
+	token := s.mint(k.Kind, id)
+	k.Hash, k.Prefix, k.ExpiresAt = account.HashToken([]byte(token)), account.KeyPrefix(token), expires
+	got, err := s.ask(ctx, id, account.IssueKey{Key: k})
 	if err != nil {
 		return account.Issued{}, err
 	}

@@ -100,6 +100,49 @@ func TestKeysComeAndGo(t *testing.T) {
 	}
 }
 
+func TestAnInboxHoldsOneKey(t *testing.T) {
+	var store memstore.Store
+	s := startSystem(t, &store, nil)
+	ctx := context.Background()
+	in := signUp(t, s)
+	view, _, err := s.CreateInbox(ctx, in.Profile.ID, inbox.Order{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var issued, refused atomic.Int64
+	var callers sync.WaitGroup
+	var token atomic.Value
+	for range 20 {
+		callers.Go(func() {
+			switch k, err := s.IssueInboxKey(ctx, in.Profile.ID, view.Address, account.ScopeRead, nil); {
+			case err == nil:
+				issued.Add(1)
+				token.Store(k.Token)
+			case fault.Is(err, fault.Refused):
+				refused.Add(1)
+			}
+		})
+	}
+	callers.Wait()
+	if issued.Load() != 1 || refused.Load() != 19 {
+		t.Errorf("%d issued, %d refused", issued.Load(), refused.Load())
+	}
+	p := must[*account.Principal](t)(s.Authenticate(ctx, []byte(token.Load().(string))))
+	if p.Kind != account.KindInboxKey || p.Inbox != view.Address {
+		t.Errorf("%+v", p)
+	}
+	if err := s.RevokeInboxKey(ctx, in.Profile.ID, view.Address); err != nil || p.Valid(s.Now()) {
+		t.Errorf("revoked: %v, still valid %v", err, p.Valid(s.Now()))
+	}
+	k := must[account.Issued](t)(s.IssueInboxKey(ctx, in.Profile.ID, view.Address, account.ScopeRead, nil))
+	if err := s.DeleteInbox(ctx, in.Profile.ID, view.Address); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Authenticate(ctx, []byte(k.Token)); !fault.Is(err, fault.Unauthenticated) {
+		t.Errorf("the key of a deleted inbox: %v", err)
+	}
+}
+
 // TestRevokedKeyNeverComesBack races look-ups that fill the cache against the revocation.
 func TestRevokedKeyNeverComesBack(t *testing.T) {
 	var store memstore.Store

@@ -168,13 +168,18 @@ func (s *System) UpdateInbox(ctx context.Context, id account.ID, address string,
 	return ignored, err
 }
 
-// DeleteInbox removes the inbox at its address and then takes it off the account's list.
+// DeleteInbox removes the inbox at its address, ends its key, and takes it off the account's
+// list. A crash between the steps leaves a key that opens nothing but this address, and only
+// for its own account.
 func (s *System) DeleteInbox(ctx context.Context, id account.ID, address string) error {
 	view, err := s.View(ctx, address)
 	if err != nil {
 		return err
 	}
 	if _, err := s.Do(ctx, address, inbox.Delete{}); err != nil {
+		return err
+	}
+	if err := s.RevokeInboxKey(ctx, id, address); err != nil && !fault.Is(err, fault.NotFound) {
 		return err
 	}
 	_, err = s.ask(ctx, id, account.ReleaseInbox{Address: address, CreatedAt: view.CreatedAt})

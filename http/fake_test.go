@@ -3,6 +3,7 @@ package http
 import (
 	"context"
 	"encoding/binary"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -220,6 +221,33 @@ func (f *fakeAccounts) Usage(_ context.Context, id account.ID) (account.Usage, e
 
 func (f *fakeAccounts) IssueKey(_ context.Context, id account.ID, label string, scopes account.Scope, days *int) (account.Issued, error) {
 	return f.issue(id, account.Key{Kind: account.KindAccountKey, Label: label, Scopes: scopes}, days)
+}
+
+func (f *fakeAccounts) IssueInboxKey(_ context.Context, id account.ID, address string, scopes account.Scope, days *int) (account.Issued, error) {
+	return f.issue(id, account.Key{Kind: account.KindInboxKey, Inbox: address, Scopes: scopes}, days)
+}
+
+func (f *fakeAccounts) RevokeInboxKey(_ context.Context, id account.ID, address string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	held := maps.Clone(f.byID[id].Keys)
+	if err := f.decide(id, account.RevokeInboxKey{Inbox: address}); err != nil {
+		return err
+	}
+	for _, p := range f.principals {
+		if p.Account == id && held[p.KeyID] != nil && f.byID[id].Keys[p.KeyID] == nil {
+			p.Revoke()
+		}
+	}
+	return nil
+}
+
+// makeRoom forgets the key of an inbox without ending it: tests hold several at once, which
+// the rules never give.
+func (f *fakeAccounts) makeRoom(id account.ID, address string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	maps.DeleteFunc(f.byID[id].Keys, func(_ int64, k *account.Key) bool { return k.Inbox == address })
 }
 
 func (f *fakeAccounts) issue(id account.ID, k account.Key, days *int) (account.Issued, error) {

@@ -31,13 +31,46 @@ type keyAnswer struct {
 	LastUsedAt *string `json:"last_used_at"`
 }
 
-func (s *Server) issueKey(r *request) error {
+// grant is what a request asks of a new key.
+func (r *request) grant() (account.Scope, *int, error) {
 	scopes, err := account.ParseScopes(r.body.list("scopes"))
+	if err != nil {
+		return 0, nil, err
+	}
+	days := r.body.number("expires_in_days")
+	_, err = account.Lifetime(days, r.now)
+	return scopes, days, err
+}
+
+// issueInboxKey makes the one key of the inbox (specification section 4.4).
+func (s *Server) issueInboxKey(r *request) error {
+	scopes, days, err := r.grant()
 	if err != nil {
 		return err
 	}
-	days := r.body.number("expires_in_days")
-	if _, err := account.Lifetime(days, r.now); err != nil {
+	issued, err := s.accounts.IssueInboxKey(r.ctx, r.principal.Account, r.address, scopes, days)
+	if err != nil {
+		return err
+	}
+	return r.json(fasthttp.StatusCreated, struct {
+		Key       string  `json:"api_key"`
+		ID        int64   `json:"id"`
+		Scopes    string  `json:"scopes"`
+		ExpiresAt *string `json:"expires_at"`
+	}{issued.Token, issued.Key.ID, issued.Key.Scopes.String(), wireTimeOrNull(issued.Key.ExpiresAt)})
+}
+
+// revokeInboxKey frees the place for another key.
+func (s *Server) revokeInboxKey(r *request) error {
+	if err := s.accounts.RevokeInboxKey(r.ctx, r.principal.Account, r.address); err != nil {
+		return err
+	}
+	return r.ok()
+}
+
+func (s *Server) issueKey(r *request) error {
+	scopes, days, err := r.grant()
+	if err != nil {
 		return err
 	}
 	label := ""

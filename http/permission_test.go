@@ -27,7 +27,11 @@ func agentRule(scope account.Scope) ruling {
 	return ruling{scope: scope, session: true, account: true, inboxKey: true}
 }
 
-// rulings classifies every route: sections 4.1, 4.5, 5.2 and 5.3 of the specification,
+func insideRule(scope account.Scope) ruling {
+	return ruling{scope: scope, session: true, inboxKey: true}
+}
+
+// rulings classifies every route: sections 4.1, 4.4, 4.5, 5.2 and 5.3 of the specification,
 // sections 1 to 3 of the decisions. A new route fails until it stands here.
 var rulings = map[string]ruling{
 	"POST /api/auth/signup": public, "POST /api/auth/login": public,
@@ -36,6 +40,15 @@ var rulings = map[string]ruling{
 	"POST /api/auth/logout": sessionOnly, "GET /api/account": sessionOnly,
 	"POST /api/keys": sessionOnly, "GET /api/keys": sessionOnly, "DELETE /api/keys/{id}": sessionOnly,
 	"POST /api/inboxes": sessionOnly, "GET /api/inboxes": sessionOnly,
+
+	"POST /api/inboxes/{addr}/key": sessionOnly, "DELETE /api/inboxes/{addr}/key": sessionOnly,
+	"GET /api/inboxes/{addr}/latest":                        insideRule(account.ScopeRead),
+	"GET /api/inboxes/{addr}/emails":                        insideRule(account.ScopeRead),
+	"GET /api/inboxes/{addr}/emails/{id}":                   insideRule(account.ScopeRead),
+	"DELETE /api/inboxes/{addr}/emails/{id}":                insideRule(account.ScopeWrite),
+	"GET /api/inboxes/{addr}/emails/{id}/raw":               insideRule(account.ScopeRead),
+	"POST /api/inboxes/{addr}/emails/{id}/read":             insideRule(account.ScopeRead),
+	"GET /api/inboxes/{addr}/emails/{id}/attachments/{aid}": insideRule(account.ScopeRead),
 
 	"POST /api/v1/inboxes":                                       {scope: account.ScopeManage, session: true, account: true},
 	"GET /api/v1/inboxes":                                        agentRule(account.ScopeRead),
@@ -97,6 +110,7 @@ func newMatrix(t *testing.T) *matrix {
 			holder{"account key " + s.String(), w.key(alice, s), account.KindAccountKey, s},
 			holder{"inbox key " + s.String(), w.keyFor(alice, m.own, s), account.KindInboxKey, s})
 	}
+	w.accounts.makeRoom(w.idOf(alice), m.own) // so that deleting the key ends none of these
 	return m
 }
 

@@ -35,6 +35,10 @@ type Accounts interface {
 	Usage(ctx context.Context, id account.ID) (account.Usage, error)
 
 	IssueKey(ctx context.Context, id account.ID, label string, scopes account.Scope, days *int) (account.Issued, error)
+	// IssueInboxKey makes the one key of an inbox: Refused while it holds one.
+	IssueInboxKey(ctx context.Context, id account.ID, address string, scopes account.Scope, days *int) (account.Issued, error)
+	// RevokeInboxKey ends that key: NotFound when there is none.
+	RevokeInboxKey(ctx context.Context, id account.ID, address string) error
 	Keys(ctx context.Context, id account.ID) ([]account.Key, error)
 	RevokeKey(ctx context.Context, id account.ID, key int64) error
 

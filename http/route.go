@@ -35,7 +35,7 @@ const (
 	remove = fasthttp.MethodDelete
 )
 
-// table lists every route (specification sections 4.1 and 4.5, decisions sections 1 to 3).
+// table lists every route (specification sections 4.1, 4.4 and 4.5, decisions sections 1 to 3).
 func (s *Server) table() []route {
 	const (
 		read   = account.ScopeRead
@@ -47,6 +47,10 @@ func (s *Server) table() []route {
 		one      = agent + "/{addr}"
 		messages = one + "/messages"
 		message  = messages + "/{id}"
+
+		inside = "/api/inboxes/{addr}"
+		emails = inside + "/emails"
+		email  = emails + "/{id}"
 	)
 	routes := []route{
 		{post, "/api/auth/signup", nobody, none, true, signInShape, (*Server).signUp},
@@ -72,6 +76,16 @@ func (s *Server) table() []route {
 		{get, message + "/raw", anyone, read, false, nil, (*Server).rawMessage},
 		{post, message + "/read", anyone, read, false, readShape, (*Server).markRead},
 		{get, message + "/attachments/{aid}", anyone, read, false, nil, (*Server).attachment},
+
+		{post, inside + "/key", sessions, none, false, inboxKeyShape, (*Server).issueInboxKey},
+		{remove, inside + "/key", sessions, none, false, nil, (*Server).revokeInboxKey},
+		{get, inside + "/latest", insiders, read, false, nil, (*Server).latest},
+		{get, emails, insiders, read, false, nil, (*Server).listMessages},
+		{get, email, insiders, read, false, nil, (*Server).showMessage},
+		{remove, email, insiders, write, false, nil, (*Server).deleteMessage},
+		{get, email + "/raw", insiders, read, false, nil, (*Server).rawMessage},
+		{post, email + "/read", insiders, read, false, readShape, (*Server).markRead},
+		{get, email + "/attachments/{aid}", insiders, read, false, nil, (*Server).attachment},
 
 		{get, "/healthz", nobody, none, false, nil, (*Server).healthy},
 		{get, "/readyz", nobody, none, false, nil, (*Server).ready},

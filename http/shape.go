@@ -51,6 +51,10 @@ var (
 		{name: "scopes", kind: names, max: maxScopes},
 		{name: "expires_in_days", kind: integer, min: 1},
 	}
+	inboxKeyShape = shape{
+		{name: "scopes", kind: names, max: maxScopes},
+		{name: "expires_in_days", kind: integer, min: 1},
+	}
 	orderShape = shape{
 		{name: "prefix", kind: line, max: maxPrefix},
 		{name: "subdomain", kind: line, max: maxSubdomain},

@@ -194,6 +194,7 @@ func (w *world) keyFor(email, address string, scopes account.Scope) string {
 	k := account.Key{Kind: account.KindAccountKey, Scopes: scopes, Inbox: address}
 	if address != "" {
 		k.Kind = account.KindInboxKey
+		w.accounts.makeRoom(w.idOf(email), address)
 	}
 	issued, err := w.accounts.issue(w.idOf(email), k, nil)
 	if err != nil {

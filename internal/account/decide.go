@@ -25,7 +25,7 @@ const (
 	SessionLife = 30 * 24 * time.Hour
 	SessionStep = 24 * time.Hour
 	maxSessions = 100
-	maxKeys     = 1000
+	maxKeys     = 1000 // account keys
 )
 
 // Commands of an account.
@@ -52,6 +52,8 @@ type (
 	}
 	// RevokeKey removes a key from the inventory at once.
 	RevokeKey struct{ ID int64 }
+	// RevokeInboxKey removes the key of an inbox at once, expired or not.
+	RevokeInboxKey struct{ Inbox string }
 	// ReserveInbox takes a place in the quota before the address is created.
 	// At becomes the inbox's time of creation, and its place in the account's list.
 	ReserveInbox struct {
@@ -122,8 +124,11 @@ func (c EndSession) decide(s *State, _ Env) ([]Event, error) {
 }
 
 func (c IssueKey) decide(s *State, env Env) ([]Event, error) {
-	if len(s.Keys) >= maxKeys {
+	switch {
+	case c.Key.Kind == KindAccountKey && s.accountKeys() >= maxKeys:
 		return nil, fault.New(fault.Refused, fmt.Sprintf("An account holds at most %d API keys. Revoke one first", maxKeys))
+	case c.Key.Kind == KindInboxKey && s.keyOf(c.Key.Inbox) != nil:
+		return nil, fault.New(fault.Refused, fmt.Sprintf("The inbox %s holds a key already. Delete that key first", c.Key.Inbox))
 	}
 	k := c.Key
 	k.ID, k.CreatedAt = s.LastKey+1, env.Now
@@ -144,6 +149,35 @@ func (c RevokeKey) decide(s *State, _ Env) ([]Event, error) {
 		return nil, fault.New(fault.NotFound, fmt.Sprintf("API key %d not found", c.ID))
 	}
 	return []Event{keyRevoked{c.ID, k.Hash}}, nil
+}
+
+func (c RevokeInboxKey) decide(s *State, _ Env) ([]Event, error) {
+	k := s.keyOf(c.Inbox)
+	if k == nil {
+		return nil, fault.New(fault.NotFound, fmt.Sprintf("The inbox %s holds no key", c.Inbox))
+	}
+	return []Event{keyRevoked{k.ID, k.Hash}}, nil
+}
+
+// accountKeys counts the keys that are not bound to an inbox: the inboxes' own are bounded
+// by their number.
+func (s *State) accountKeys() (n int) {
+	for _, k := range s.Keys {
+		if k.Kind == KindAccountKey {
+			n++
+		}
+	}
+	return n
+}
+
+// keyOf returns the one key of an inbox (specification §5.2 rule 2), nil when it has none.
+func (s *State) keyOf(inbox string) *Key {
+	for _, k := range s.Keys {
+		if k.Kind == KindInboxKey && k.Inbox == inbox {
+			return k
+		}
+	}
+	return nil
 }
 
 func (c ReserveInbox) decide(s *State, env Env) ([]Event, error) {

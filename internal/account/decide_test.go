@@ -41,7 +41,7 @@ func TestDecide(t *testing.T) {
 				return s.startSessions(t, number(t, d, 0))
 			case "issue-keys":
 				for range number(t, d, 0) {
-					s.run(t, account.IssueKey{})
+					s.run(t, account.IssueKey{Key: account.Key{Kind: account.KindAccountKey}})
 				}
 				return fmt.Sprintf("%d keys\n", len(s.state.Keys))
 			case "keys":
@@ -69,6 +69,10 @@ func (s *story) command(t *testing.T, d *datadriven.TestData) account.Command {
 			ID: 77, CreatedAt: start.AddDate(-1, 0, 0), // Decide gives its own
 			Hash: s.token(word(t, d, 0)), Kind: account.KindAccountKey, Scopes: account.ScopeRead, Prefix: "svc_live_head",
 		}}
+	case "issue-inbox-key": // token inbox
+		return account.IssueKey{Key: account.Key{Hash: s.token(word(t, d, 0)), Kind: account.KindInboxKey, Inbox: word(t, d, 1), Scopes: account.ScopeRead, Prefix: "svc_sk_head"}}
+	case "revoke-inbox-key":
+		return account.RevokeInboxKey{Inbox: word(t, d, 0)}
 	case "touch-key":
 		return account.TouchKey{ID: int64(number(t, d, 0)), At: s.now}
 	case "revoke-key":
