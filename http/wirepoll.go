@@ -57,7 +57,8 @@ func (s *Server) appendPoll(b []byte, c *conn, kept *inbox.Rendered, ifNoneMatch
 	if !unchanged {
 		return append(b, kept.Wire...)
 	}
-	b = append(b, "Cache-Control: private, no-cache\r\nETag: "...)
+	b = append(append(b, "Cache-Control: "...), cacheRevalidated...)
+	b = append(b, "\r\nETag: "...)
 	b = append(b, kept.ETag...)
 	return append(b, "\r\n\r\n"...)
 }

@@ -58,8 +58,7 @@ var homes = map[string][]string{
 	"golang.org/x/crypto":                     {"internal/account"},
 	"golang.org/x/net":                        {"internal/inbox", "internal/message", "internal/otp", "smtp"},
 	"golang.org/x/text":                       {"internal/message", "internal/otp", "http", "smtp"},
-	"golang.org/x/sys":                        {"persist", "http", "smtp", "bench"},
-	"golang.org/x/time":                       {"http", "smtp"},
+	"golang.org/x/time":                       {"smtp"},
 }
 
 type goPackage struct {

@@ -117,25 +117,22 @@ func (s *Store) Live(address string) (bool, error) {
 
 // Content returns the document of a message, nil when it is not there.
 func (s *Store) Content(address string, id int64) (*inbox.Content, error) {
-	st, _ := s.storedAt(address, id)
-	return st.Content, nil
+	return s.storedAt(address, id).Content, nil
 }
 
 // Raw returns a message as received, nil when it is not there.
 func (s *Store) Raw(address string, id int64) ([]byte, error) {
-	st, _ := s.storedAt(address, id)
-	return st.Raw, nil
+	return s.storedAt(address, id).Raw, nil
 }
 
-func (s *Store) storedAt(address string, id int64) (inbox.Stored, bool) {
+func (s *Store) storedAt(address string, id int64) inbox.Stored {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	rows := s.inboxes[address]
 	if rows == nil {
-		return inbox.Stored{}, false
+		return inbox.Stored{}
 	}
-	st, ok := rows.stored[id]
-	return st, ok
+	return rows.stored[id]
 }
 
 // CommitAccount writes rows, puts before drops.
