@@ -14,7 +14,10 @@ import (
 )
 
 func withMetrics(o *Options) {
-	o.MetricsHandler = func(c *fasthttp.RequestCtx) { c.SetBodyString("mails_total 1\n") }
+	o.MetricsHandler = func(c *fasthttp.RequestCtx) {
+		c.SetContentType("text/plain; version=0.0.4")
+		c.SetBodyString("mails_total 1\n")
+	}
 }
 
 func TestHealthAndReadiness(t *testing.T) {

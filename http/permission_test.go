@@ -36,6 +36,7 @@ func insideRule(scope account.Scope) ruling {
 var rulings = map[string]ruling{
 	"POST /api/auth/signup": public, "POST /api/auth/login": public,
 	"GET /healthz": public, "GET /readyz": public, "GET /metrics": public,
+	"GET /openapi.json": public, "GET /docs": public,
 
 	"POST /api/auth/logout": sessionOnly, "GET /api/account": sessionOnly,
 	"POST /api/keys": sessionOnly, "GET /api/keys": sessionOnly, "DELETE /api/keys/{id}": sessionOnly,

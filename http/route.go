@@ -89,6 +89,9 @@ func (s *Server) table() []route {
 
 		{get, "/healthz", nobody, none, false, nil, (*Server).healthy},
 		{get, "/readyz", nobody, none, false, nil, (*Server).ready},
+
+		{get, "/openapi.json", nobody, none, false, nil, (*Server).showContract},
+		{get, "/docs", nobody, none, false, nil, (*Server).showDocs},
 	}
 	if s.opts.MetricsHandler != nil {
 		routes = append(routes, route{get, "/metrics", nobody, none, false, nil, (*Server).metrics})

@@ -77,6 +77,7 @@ type Server struct {
 	date     dateLine
 	conns    connSet
 	waiters  atomic.Int64 // long polls that wait
+	docs     func() (*page, error)
 
 	base     context.Context // of every request; over when Shutdown gives up waiting
 	giveUp   context.CancelFunc
@@ -92,6 +93,7 @@ func New(opts Options, inboxes Inboxes, accounts Accounts) *Server {
 		tries: newTries(), ids: newRequestIDs(), conns: connSet{open: map[*conn]struct{}{}}, stopping: make(chan struct{}),
 	}
 	s.base, s.giveUp = context.WithCancel(context.Background())
+	s.docs = sync.OnceValues(func() (*page, error) { return renderDocs(s.opts.BaseURL) })
 	s.routes = s.table()
 	s.router = s.newRouter()
 	s.fast = &fasthttp.Server{

@@ -155,7 +155,22 @@ func (w *world) try(method, path, token, body string, header ...string) (reply, 
 	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
-	return reply{resp.StatusCode, resp.Header, string(b)}, err
+	got := reply{resp.StatusCode, resp.Header, string(b)}
+	if err == nil {
+		w.mirror(req, body, got)
+	}
+	return got, err
+}
+
+// mirror holds an exchange to the contract.
+func (w *world) mirror(req *nethttp.Request, sent string, got reply) {
+	m, err := theMirror()
+	if err == nil {
+		err = m.check(req, sent, got)
+	}
+	if err != nil {
+		w.t.Errorf("contract: %v", err)
+	}
 }
 
 // expect fails unless the status is as said.
@@ -215,6 +230,9 @@ func (w *world) newInbox(email, prefix string) string {
 func (w *world) deliver(address string, mail inbox.Receive) int64 {
 	if mail.Content == nil {
 		mail.Content = &inbox.Content{Doc: message.Document{Subject: mail.Subject, Text: "hello"}}
+	}
+	if otp := &mail.Content.OTP; otp.Code != "" && otp.Source == "" {
+		otp.Source = "text"
 	}
 	if mail.EnvelopeTo == "" {
 		mail.EnvelopeTo = address

@@ -49,7 +49,7 @@ var homes = map[string][]string{
 	"github.com/fasthttp/router":              {"http"},
 	"github.com/go-json-experiment/json":      {"http", "bench"},
 	"github.com/emersion/go-smtp":             {"smtp"},
-	"github.com/zeebo/xxh3":                   {"internal/partition", "actors", "persist"},
+	"github.com/zeebo/xxh3":                   {"internal/partition", "actors", "http", "persist"},
 	"github.com/puzpuzpuz/xsync/v4":           {"actors", "http", "smtp"},
 	"github.com/alecthomas/kong":              {"cmd/inboxd", "cmd/inbox-bench"},
 	"github.com/pelletier/go-toml/v2":         {"cmd/inboxd"},

@@ -1,0 +1,72 @@
+package http
+
+import (
+	"strings"
+	"testing"
+
+	"inboxd/internal/account"
+	"inboxd/internal/inbox"
+)
+
+// mailWithLargeFile carries a file above the receiving limit (specification section 8).
+func mailWithLargeFile() string {
+	return strings.Replace(mailWithFile, "<p>hi</p>", strings.Repeat(strings.Repeat("x", 70)+"\r\n", (5<<20)/72+1), 1)
+}
+
+// TestEveryRefusalOfEverySurface asks for what the contract documents and no other test of
+// this package happens to ask for; the contract itself is compared with each answer.
+func TestEveryRefusalOfEverySurface(t *testing.T) {
+	m := newMatrix(t)
+	session := m.signUpSession(alice)
+	inside, agent := "/api/inboxes/"+m.own, "/api/v1/inboxes/"+m.own
+	large := m.deliver(m.own, mailOf(mailWithLargeFile(), inbox.OTP{}))
+	if large != 2 {
+		t.Fatalf("the second message has id %d", large)
+	}
+	latest := m.expect(200, m.call(get, inside+"/latest", session, ""))
+	for _, c := range []struct {
+		method, path, body string
+		status             int
+		header             []string
+	}{
+		{get, inside + "/latest", "", 304, []string{"If-None-Match", latest.header.Get("ETag")}},
+		{get, inside + "/latest?wait=61", "", 422, nil},
+		{get, inside + "/emails?limit=0", "", 422, nil},
+		{get, inside + "/emails/1?fields=nonsense", "", 422, nil},
+		{get, agent + "/messages/1?fields=nonsense", "", 422, nil},
+		{get, inside + "/emails/77", "", 404, nil},
+		{get, inside + "/emails/77/raw", "", 404, nil},
+		{get, inside + "/emails/77/attachments/1", "", 404, nil},
+		{get, inside + "/emails/1/attachments/9", "", 404, nil},
+		{get, inside + "/emails/2/attachments/1", "", 400, nil},
+		{remove, inside + "/emails/77", "", 404, nil},
+		{post, inside + "/emails/77/read", "", 404, nil},
+		{post, inside + "/emails/1/read", `{"read": 1}`, 422, nil},
+		{get, "/api/inboxes?limit=x", "", 422, nil},
+		{post, "/api/inboxes", `{"retention_hours": 0}`, 422, nil},
+		{post, inside + "/key", `{"scopes": ["everything"]}`, 422, nil},
+		{post, inside + "/key", `{"scopes": ["inbox:read"]}`, 201, nil},
+		{post, inside + "/key", "", 400, nil},
+		{remove, inside + "/key", "", 200, nil},
+		{remove, inside + "/key", "", 404, nil},
+	} {
+		if r := m.call(c.method, c.path, session, c.body, c.header...); r.status != c.status {
+			t.Errorf("%s %s: status %d, want %d: %s", c.method, c.path, r.status, c.status, r.body)
+		}
+	}
+}
+
+// TestAnAccountHoldsSoManyKeys fills the inventory to its bound.
+func TestAnAccountHoldsSoManyKeys(t *testing.T) {
+	w := start(t)
+	session := w.signUp(alice)
+	for range 999 {
+		if err := w.accounts.decide(w.idOf(alice), account.IssueKey{Key: account.Key{Kind: account.KindAccountKey}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.expect(201, w.call(post, "/api/keys", session, ""))
+	if r := w.expect(400, w.call(post, "/api/keys", session, "")); r.detail() != "An account holds at most 1000 API keys. Revoke one first" {
+		t.Error(r.detail())
+	}
+}

@@ -1,0 +1,314 @@
+package http
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	nethttp "net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+
+	"inboxd/internal/account"
+)
+
+// mirror holds every exchange of this package's tests to the contract, and knows which
+// operations and statuses were seen.
+type mirror struct {
+	doc   *openapi3.T
+	paths []mirrorPath
+
+	mu   sync.Mutex
+	seen map[string]bool // "GET /path 200"
+}
+
+type mirrorPath struct {
+	path string
+	like *regexp.Regexp
+	item *openapi3.PathItem
+}
+
+var theMirror = sync.OnceValues(func() (*mirror, error) {
+	var tree any
+	if err := json.Unmarshal(contract, &tree); err != nil {
+		return nil, err
+	}
+	closeObjects(tree)
+	strict, err := json.Marshal(tree)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := openapi3.NewLoader().LoadFromData(strict)
+	if err != nil {
+		return nil, err
+	}
+	if err := doc.Validate(context.Background(), openapi3.IsOpenAPI31OrLater()); err != nil {
+		return nil, err
+	}
+	m := &mirror{doc: doc, seen: map[string]bool{}}
+	parameter := regexp.MustCompile(`\\\{[a-z_]+\\\}`)
+	for path, item := range doc.Paths.Map() {
+		like := regexp.MustCompile("^" + parameter.ReplaceAllString(regexp.QuoteMeta(path), "([^/]+)") + "$")
+		m.paths = append(m.paths, mirrorPath{path, like, item})
+	}
+	return m, nil
+})
+
+// closeObjects lets objects hold only what is documented: clients must tolerate more, but a
+// field that the contract does not know is a field that nobody was told of.
+func closeObjects(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		if _, object := v["properties"].(map[string]any); object && v["additionalProperties"] == nil {
+			v["additionalProperties"] = false
+		}
+		for key, inner := range v {
+			if key != "example" {
+				closeObjects(inner)
+			}
+		}
+	case []any:
+		for _, inner := range v {
+			closeObjects(inner)
+		}
+	}
+}
+
+// route finds the operation of a request; nil when the contract has none.
+func (m *mirror) route(method, path string) (*routers.Route, map[string]string) {
+	for _, p := range m.paths {
+		values := p.like.FindStringSubmatch(path)
+		op := p.item.GetOperation(method)
+		if values == nil || op == nil {
+			continue
+		}
+		params := map[string]string{}
+		for i, name := range regexp.MustCompile(`\{([a-z_]+)\}`).FindAllStringSubmatch(p.path, -1) {
+			params[name[1]] = values[i+1]
+		}
+		return &routers.Route{Spec: m.doc, Path: p.path, PathItem: p.item, Method: method, Operation: op}, params
+	}
+	return nil, nil
+}
+
+// check compares one exchange with the contract. A request that the server took must have
+// the documented shape; an answer always.
+func (m *mirror) check(req *nethttp.Request, sent string, got reply) error {
+	route, params := m.route(req.Method, req.URL.EscapedPath())
+	if route == nil {
+		if got.status < 400 && req.Method != nethttp.MethodOptions {
+			return fmt.Errorf("%s %s answers %d and is not in the contract", req.Method, req.URL.Path, got.status)
+		}
+		return nil
+	}
+	options := &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, MultiError: true, IncludeResponseStatus: true}
+	again := req.Clone(context.Background())
+	again.URL.RawQuery = regexp.MustCompile(`[a-z]+=(&|$)`).ReplaceAllString(again.URL.RawQuery, "") // absent and empty are the same
+	again.Body = io.NopCloser(strings.NewReader(sent))
+	if sent != "" {
+		again.Header.Set("Content-Type", "application/json") // the server looks at the body, whatever its type
+	}
+	asked := &openapi3filter.RequestValidationInput{Request: again, PathParams: params, Route: route, Options: options}
+	if got.status < 400 {
+		if err := openapi3filter.ValidateRequest(context.Background(), asked); err != nil {
+			return fmt.Errorf("%s %s was taken: %w", req.Method, req.URL.Path, err)
+		}
+	}
+	if route.Operation.Responses.Status(got.status) == nil && route.Operation.Responses.Default() == nil {
+		return fmt.Errorf("%s %s answers %d, which is not in the contract", req.Method, route.Path, got.status)
+	}
+	if kind := got.header.Get("Content-Type"); kind != "application/json" && got.status != 304 {
+		if r := route.Operation.Responses.Status(got.status); r == nil || r.Value.Content.Get(kind) == nil {
+			return fmt.Errorf("%s %s answers %d as %s, which is not in the contract", req.Method, route.Path, got.status, kind)
+		}
+		options.ExcludeResponseBody = true // the validating library reads JSON
+	}
+	answered := &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: asked, Status: got.status, Header: got.header,
+		Body: io.NopCloser(bytes.NewReader([]byte(got.body))), Options: options,
+	}
+	if err := openapi3filter.ValidateResponse(context.Background(), answered); err != nil {
+		return fmt.Errorf("%s %s: %w\nin %s", req.Method, req.URL.Path, err, got.body)
+	}
+	m.mu.Lock()
+	m.seen[fmt.Sprintf("%s %s %d", req.Method, route.Path, got.status)] = true
+	m.mu.Unlock()
+	return nil
+}
+
+// unseen lists documented answers that no test of this package got.
+func (m *mirror) unseen() (missing []string) {
+	for _, p := range m.paths {
+		for method, op := range p.item.Operations() {
+			for status := range op.Responses.Map() {
+				if name := fmt.Sprintf("%s %s %s", method, p.path, status); status != "default" && !m.seen[name] {
+					missing = append(missing, name)
+				}
+			}
+		}
+	}
+	slices.Sort(missing)
+	return missing
+}
+
+// TestMain fails a whole run in which some documented answer never came.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	filtered := flag.Lookup("test.run").Value.String() != "" || flag.Lookup("test.skip").Value.String() != "" || testing.Short()
+	listed := flag.Lookup("test.list").Value.String() != "" || flag.Lookup("test.fuzz").Value.String() != ""
+	if code == 0 && !filtered && !listed {
+		mirror, err := theMirror()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		} else if missing := mirror.unseen(); len(missing) > 0 {
+			fmt.Fprintf(os.Stderr, "no test saw these answers of the contract:\n%s\n", strings.Join(missing, "\n"))
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+var schemeKinds = map[string]credentials{"session": sessions, "accountKey": accountKeys, "inboxKey": inboxKeys}
+
+// TestContractAndRoutesAgree: every route has its operation and every operation its route,
+// with the same credentials, permission and path parameters.
+func TestContractAndRoutesAgree(t *testing.T) {
+	m, err := theMirror()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := prepare(t, withMetrics)
+	routed := map[string]bool{}
+	for i := range w.server.routes {
+		rt := &w.server.routes[i]
+		routed[rt.name()] = true
+		item := m.doc.Paths.Value(rt.path)
+		if item == nil || item.GetOperation(rt.method) == nil {
+			t.Errorf("%s is not in the contract", rt.name())
+			continue
+		}
+		op := item.GetOperation(rt.method)
+		var who credentials
+		for _, s := range *op.Security {
+			for name := range s {
+				who |= schemeKinds[name]
+			}
+		}
+		if who != rt.who {
+			t.Errorf("%s: the contract lets in %03b, the route %03b", rt.name(), who, rt.who)
+		}
+		permission, _ := op.Extensions["x-permission"].(string)
+		if want := scopeName(rt.scope); permission != want {
+			t.Errorf("%s: the contract asks for %q, the route for %q", rt.name(), permission, want)
+		}
+		if (op.RequestBody != nil) != (len(rt.body) > 0) {
+			t.Errorf("%s: only one of contract and route takes a body", rt.name())
+		} else if op.RequestBody != nil {
+			checkShape(t, rt, op.RequestBody.Value.Content["application/json"].Schema.Value)
+		}
+		for _, name := range regexp.MustCompile(`\{([a-z_]+)\}`).FindAllStringSubmatch(rt.path, -1) {
+			if item.Parameters.GetByInAndName("path", name[1]) == nil {
+				t.Errorf("%s: parameter %s is not in the contract", rt.name(), name[1])
+			}
+		}
+	}
+	for path, item := range m.doc.Paths.Map() {
+		for method := range item.Operations() {
+			if !routed[method+" "+path] {
+				t.Errorf("no route %s %s", method, path)
+			}
+		}
+	}
+}
+
+func scopeName(s account.Scope) string {
+	if s == 0 {
+		return ""
+	}
+	return s.String()
+}
+
+// checkShape compares the fields of a body, their limits and which must be there.
+func checkShape(t *testing.T, rt *route, schema *openapi3.Schema) {
+	t.Helper()
+	for name, property := range schema.Properties {
+		f := rt.body.find(name)
+		if f == nil {
+			t.Errorf("%s: %s is in the contract only", rt.name(), name)
+			continue
+		}
+		if f.required != slices.Contains(schema.Required, name) {
+			t.Errorf("%s: contract and route differ on whether %s is required", rt.name(), name)
+		}
+		limit := property.Value.MaxLength
+		if (f.kind == line || f.kind == text) && (limit == nil || *limit != uint64(f.max)) {
+			t.Errorf("%s: %s takes %d characters, the contract says otherwise", rt.name(), name, f.max)
+		}
+	}
+	for _, f := range rt.body {
+		if schema.Properties[f.name] == nil {
+			t.Errorf("%s: %s is not in the contract", rt.name(), f.name)
+		}
+	}
+}
+
+// TestExamplesConform: what a reader is shown is what is promised.
+func TestExamplesConform(t *testing.T) {
+	m, err := theMirror()
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(where string, content openapi3.Content) {
+		for kind, media := range content {
+			if media.Example == nil {
+				continue
+			}
+			if err := media.Schema.Value.VisitJSON(media.Example, openapi3.EnableJSONSchema2020()); err != nil {
+				t.Errorf("%s, %s: %v", where, kind, err)
+			}
+		}
+	}
+	for path, item := range m.doc.Paths.Map() {
+		for method, op := range item.Operations() {
+			if op.RequestBody != nil {
+				check(method+" "+path, op.RequestBody.Value.Content)
+			}
+			for status, r := range op.Responses.Map() {
+				check(method+" "+path+" "+status, r.Value.Content)
+			}
+		}
+	}
+}
+
+func TestDocsPage(t *testing.T) {
+	w := start(t)
+	r := w.expect(200, w.call(get, "/docs", "", ""))
+	for _, part := range []string{"text/html", "default-src 'none'"} {
+		if !strings.Contains(fmt.Sprint(r.header), part) {
+			t.Errorf("the head lacks %q: %v", part, r.header)
+		}
+	}
+	for i := range w.server.routes {
+		if path := w.server.routes[i].path; !strings.Contains(r.body, "</b> "+path+"</p>") {
+			t.Errorf("the page lacks %s", path)
+		}
+	}
+	for _, outside := range []string{"<script", "src=", "@import", "url("} {
+		if strings.Contains(r.body, outside) {
+			t.Errorf("the page holds %q", outside)
+		}
+	}
+	w.expect(304, w.call(get, "/docs", "", "", "If-None-Match", r.header.Get("ETag")))
+	w.expect(304, w.call(get, "/openapi.json", "", "", "If-None-Match", w.call(get, "/openapi.json", "", "").header.Get("ETag")))
+}

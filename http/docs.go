@@ -1,0 +1,322 @@
+package http
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/valyala/fasthttp"
+)
+
+//go:embed docs.html
+var docsTemplate string
+
+// docsPolicy lets the page use nothing but its own style.
+const docsPolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// renderDocs makes the contract a page to read; it needs no script and nothing from outside.
+func renderDocs(base string) (*page, error) {
+	doc := document{Base: base}
+	if err := json.Unmarshal(contract, &doc, json.MatchCaseInsensitiveNames(true)); err != nil {
+		return nil, fmt.Errorf("http: the contract: %w", err)
+	}
+	t, err := template.New("docs").Funcs(template.FuncMap{"code": inlineCode, "anchor": anchor}).Parse(docsTemplate)
+	if err != nil {
+		return nil, fmt.Errorf("http: the docs page: %w", err)
+	}
+	var out bytes.Buffer
+	if err := t.Execute(&out, &doc); err != nil {
+		return nil, fmt.Errorf("http: the docs page: %w", err)
+	}
+	return newPage("text/html; charset=utf-8", out.Bytes()), nil
+}
+
+func (s *Server) showDocs(r *request) error {
+	p, err := s.docs()
+	if err != nil {
+		return err
+	}
+	r.http.Response.Header.Set("Content-Security-Policy", docsPolicy)
+	r.http.Response.Header.Set(fasthttp.HeaderXContentTypeOptions, "nosniff")
+	return p.serve(r)
+}
+
+// document is what the page shows of the contract, in the contract's order.
+type document struct {
+	Base string `json:"-"` // where clients reach the service
+	Info struct{ Title, Summary, Description string }
+	Tags []struct{ Name, Description string }
+
+	Paths      ordered[ordered[jsontext.Value]]
+	Components struct {
+		Parameters map[string]parameterDoc
+		Responses  map[string]responseDoc
+		Schemas    ordered[schemaDoc]
+	}
+}
+
+type operationDoc struct {
+	Method, Path string // not in JSON: set by Operations
+	Tags         []string
+	OperationID  string `json:"operationId"`
+	Summary      string
+	Description  string
+	Security     []map[string][]string
+	Permission   string `json:"x-permission"`
+	Parameters   []parameterDoc
+	RequestBody  *struct {
+		Required bool
+		Content  map[string]mediaDoc
+	}
+	Responses ordered[responseDoc]
+}
+
+type parameterDoc struct {
+	Ref                   string `json:"$ref"`
+	Name, In, Description string
+	Required              bool
+	Schema                schemaDoc
+}
+
+type responseDoc struct {
+	Ref         string `json:"$ref"`
+	Description string
+	Content     ordered[mediaDoc]
+}
+
+type mediaDoc struct {
+	Schema  schemaDoc
+	Example jsontext.Value
+}
+
+type schemaDoc struct {
+	Ref         string `json:"$ref"`
+	Type        jsontext.Value
+	Description string
+	Enum        []any
+	Default     jsontext.Value
+	Minimum     *float64
+	Maximum     *float64
+	MaxLength   *int `json:"maxLength"`
+	Properties  ordered[schemaDoc]
+	Required    []string
+	Items       *schemaDoc
+	AnyOf       []schemaDoc `json:"anyOf"`
+	AllOf       []schemaDoc `json:"allOf"`
+}
+
+// ordered is a JSON object whose members keep their order.
+type ordered[T any] []member[T]
+
+type member[T any] struct {
+	Name  string
+	Value T
+}
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom.
+func (o *ordered[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
+		return fmt.Errorf("an object is expected: %w", err)
+	}
+	for d.PeekKind() == '"' {
+		name, err := d.ReadToken()
+		if err != nil {
+			return err
+		}
+		m := member[T]{Name: name.String()}
+		if err := json.UnmarshalDecode(d, &m.Value); err != nil {
+			return err
+		}
+		*o = append(*o, m)
+	}
+	_, err := d.ReadToken()
+	return err
+}
+
+// Operations returns the operations under a tag.
+func (d *document) Operations(tag string) ([]operationDoc, error) {
+	var out []operationDoc
+	for _, path := range d.Paths {
+		var shared []parameterDoc
+		for _, m := range path.Value {
+			if m.Name == "parameters" {
+				if err := json.Unmarshal(m.Value, &shared, json.MatchCaseInsensitiveNames(true)); err != nil {
+					return nil, err
+				}
+				continue
+			}
+			var op operationDoc
+			if err := json.Unmarshal(m.Value, &op, json.MatchCaseInsensitiveNames(true)); err != nil {
+				return nil, err
+			}
+			if len(op.Tags) == 0 || op.Tags[0] != tag {
+				continue
+			}
+			op.Method, op.Path = strings.ToUpper(m.Name), path.Name
+			op.Parameters = append(shared[:len(shared):len(shared)], op.Parameters...)
+			for i, p := range op.Parameters {
+				if p.Ref != "" {
+					op.Parameters[i] = d.Components.Parameters[refName(p.Ref)]
+				}
+			}
+			for i, r := range op.Responses {
+				if r.Value.Ref != "" {
+					op.Responses[i].Value = d.Components.Responses[refName(r.Value.Ref)]
+				}
+			}
+			out = append(out, op)
+		}
+	}
+	return out, nil
+}
+
+// Who names the credentials that an operation takes.
+func (o operationDoc) Who() string {
+	words := map[string]string{"session": "session", "accountKey": "account key", "inboxKey": "inbox key"}
+	var list []string
+	for _, s := range o.Security {
+		for name := range s {
+			list = append(list, words[name])
+		}
+	}
+	if len(list) == 0 {
+		return "none"
+	}
+	return strings.Join(list, ", ")
+}
+
+// Body returns the media of the request, nil when there is none.
+func (o operationDoc) Body() *mediaDoc {
+	if o.RequestBody == nil {
+		return nil
+	}
+	m := o.RequestBody.Content["application/json"]
+	return &m
+}
+
+// Curl is the call as typed in a shell.
+func (o operationDoc) Curl() string {
+	b := "curl"
+	if o.Method != "GET" {
+		b += " -X " + o.Method
+	}
+	switch who := o.Who(); {
+	case who == "session":
+		b += ` -H "Authorization: Bearer $SESSION"`
+	case who != "none":
+		b += ` -H "X-API-Key: $KEY"`
+	}
+	if body := o.Body(); body != nil && len(body.Example) > 0 {
+		compact := body.Example.Clone()
+		_ = compact.Compact() // it was valid JSON when the contract was read
+		b += " -d '" + string(compact) + "'"
+	}
+	path := strings.NewReplacer("{addr}", "$ADDRESS", "{", "$", "}", "").Replace(o.Path)
+	return b + ` "$BASE` + path + `"`
+}
+
+// Success returns the first answer that carries an example.
+func (o operationDoc) Success() string {
+	for _, r := range o.Responses {
+		for _, m := range r.Value.Content {
+			if len(m.Value.Example) > 0 && strings.HasPrefix(r.Name, "2") {
+				pretty := m.Value.Example.Clone()
+				_ = pretty.Indent(jsontext.WithIndent("  "))
+				return r.Name + "\n" + string(pretty)
+			}
+		}
+	}
+	return ""
+}
+
+// Kind says what a value is, in words.
+func (s schemaDoc) Kind() string {
+	switch {
+	case s.Ref != "":
+		return refName(s.Ref)
+	case len(s.AnyOf) > 0, len(s.AllOf) > 0:
+		var list []string
+		for _, one := range append(s.AnyOf, s.AllOf...) {
+			list = append(list, one.Kind())
+		}
+		return strings.Join(list, " or ")
+	}
+	var kinds []string
+	if len(s.Type) > 0 && s.Type.Kind() == '[' {
+		_ = json.Unmarshal(s.Type, &kinds)
+	} else if len(s.Type) > 0 {
+		kinds = []string{strings.Trim(string(s.Type), `"`)}
+	}
+	kind := strings.Join(kinds, " or ")
+	if s.Items != nil {
+		kind = "array of " + s.Items.Kind()
+	}
+	return kind
+}
+
+// Limits says what bounds a value, in words.
+func (s schemaDoc) Limits() string {
+	var list []string
+	add := func(format string, v any) { list = append(list, fmt.Sprintf(format, v)) }
+	if s.Minimum != nil {
+		add("at least %v", *s.Minimum)
+	}
+	if s.Maximum != nil {
+		add("at most %v", *s.Maximum)
+	}
+	if s.MaxLength != nil {
+		add("at most %d characters", *s.MaxLength)
+	}
+	var among []string
+	for _, v := range s.Enum {
+		if v == nil {
+			v = "null"
+		}
+		among = append(among, fmt.Sprint(v))
+	}
+	if len(among) > 0 {
+		add("one of %s", strings.Join(among, ", "))
+	}
+	if len(s.Default) > 0 {
+		add("default %s", string(s.Default))
+	}
+	return strings.Join(list, "; ")
+}
+
+// Needs reports whether a member must be there.
+func (s schemaDoc) Needs(name string) bool {
+	for _, r := range s.Required {
+		if r == name {
+			return true
+		}
+	}
+	return false
+}
+
+func refName(ref string) string { return ref[strings.LastIndexByte(ref, '/')+1:] }
+
+func anchor(name string) string {
+	return strings.Trim(strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(name)), "-")
+}
+
+// inlineCode turns `word` into code and blank lines into paragraphs; everything else is text.
+func inlineCode(text string) template.HTML {
+	var b strings.Builder
+	for i, part := range strings.Split(text, "`") {
+		escaped := strings.ReplaceAll(template.HTMLEscapeString(part), "\n\n", "</p><p>")
+		if i%2 == 1 {
+			escaped = "<code>" + escaped + "</code>"
+		}
+		b.WriteString(escaped)
+	}
+	return template.HTML(b.String()) // escaped above, part by part
+}
