@@ -1,0 +1,109 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// InboxOrder says how a new inbox shall be; every field may be left out.
+type InboxOrder struct {
+	Prefix         string `json:"prefix,omitempty"`
+	Subdomain      string `json:"subdomain,omitempty"` // paid plans
+	Domain         string `json:"domain,omitempty"`    // a verified own domain
+	Label          string `json:"label,omitempty"`     // paid plans
+	RetentionHours int    `json:"retention_hours,omitempty"`
+
+	// IdempotencyKey makes a repeated order give the first answer again, for 24 hours.
+	IdempotencyKey string `json:"-"`
+}
+
+// Inbox is one inbox. A fresh one has no counts yet.
+type Inbox struct {
+	Address        string     `json:"address"`
+	Label          string     `json:"label"`
+	RetentionHours int        `json:"retention_hours"`
+	CreatedAt      time.Time  `json:"created_at"`
+	Encrypted      bool       `json:"encrypted"`
+	HasKey         bool       `json:"has_key"`
+	MessageCount   int        `json:"message_count"`
+	UnreadCount    int        `json:"unread_count"`
+	LastMessageAt  *time.Time `json:"last_message_at"`
+
+	// Ignored names the fields of an order that the plan does not cover; Note says why.
+	Ignored []string `json:"ignored_fields"`
+	Note    string   `json:"note"`
+}
+
+// CreateInbox makes an inbox.
+func (c *Client) CreateInbox(ctx context.Context, order InboxOrder) (Inbox, error) {
+	k := call{method: "POST", path: "/api/v1/inboxes", in: order}
+	if order.IdempotencyKey != "" {
+		k.header = http.Header{"Idempotency-Key": {order.IdempotencyKey}}
+	}
+	return fetch[Inbox](ctx, c, k)
+}
+
+// Inboxes goes through every inbox that the credential reaches, newest first. It ends after
+// an error.
+func (c *Client) Inboxes(ctx context.Context) iter.Seq2[Inbox, error] {
+	return func(yield func(Inbox, error) bool) {
+		query := url.Values{"limit": {"1000"}}
+		for {
+			var page struct {
+				Inboxes []Inbox `json:"inboxes"`
+				Next    string  `json:"next_cursor"`
+			}
+			if err := c.do(ctx, call{method: "GET", path: "/api/v1/inboxes", query: query}, &page); err != nil {
+				yield(Inbox{}, err)
+				return
+			}
+			for _, in := range page.Inboxes {
+				if !yield(in, nil) {
+					return
+				}
+			}
+			if page.Next == "" {
+				return
+			}
+			query.Set("cursor", page.Next)
+		}
+	}
+}
+
+// Inbox reads one inbox.
+func (c *Client) Inbox(ctx context.Context, address string) (Inbox, error) {
+	out, err := fetch[struct{ Inbox Inbox }](ctx, c, call{method: "GET", path: inboxPath(address)})
+	return out.Inbox, err
+}
+
+// InboxChange is what UpdateInbox changes; nil leaves a field as it is.
+type InboxChange struct {
+	Label          *string `json:"label,omitempty"`
+	RetentionHours *int    `json:"retention_hours,omitempty"`
+}
+
+// UpdateInbox changes an inbox and returns it.
+func (c *Client) UpdateInbox(ctx context.Context, address string, change InboxChange) (Inbox, error) {
+	var out struct {
+		Inbox   Inbox
+		Ignored []string `json:"ignored_fields"`
+		Note    string
+	}
+	err := c.do(ctx, call{method: "PATCH", path: inboxPath(address), in: change}, &out)
+	out.Inbox.Ignored, out.Inbox.Note = out.Ignored, out.Note
+	return out.Inbox, err
+}
+
+// DeleteInbox deletes an inbox with its messages, for good.
+func (c *Client) DeleteInbox(ctx context.Context, address string) error {
+	return c.do(ctx, call{method: "DELETE", path: inboxPath(address)}, nil)
+}
+
+// BurnInbox deletes every message, keeps the address, and returns how many went.
+func (c *Client) BurnInbox(ctx context.Context, address string) (deleted int, err error) {
+	out, err := fetch[struct{ Deleted int }](ctx, c, call{method: "POST", path: inboxPath(address, "burn")})
+	return out.Deleted, err
+}

@@ -1,0 +1,215 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Mailbox is a name and an address.
+type Mailbox struct {
+	Email string `json:"email"`
+	Name  string `json:"name"`
+}
+
+// OTP is the one-time code of a message with its evidence.
+type OTP struct {
+	Code       string   `json:"code"`
+	Confidence float64  `json:"confidence"`
+	Source     string   `json:"source"`
+	Origin     *string  `json:"origin"`
+	Candidates []string `json:"candidates"`
+}
+
+// Attachment describes a file of a message.
+type Attachment struct {
+	ID          int64  `json:"id"`
+	Filename    string `json:"filename"`
+	ContentType string `json:"content_type"`
+	SizeBytes   int64  `json:"size_bytes"`
+	IsEncrypted bool   `json:"is_encrypted"`
+	Truncated   bool   `json:"truncated"` // too large: its bytes were not stored
+}
+
+// Message is one message; lists leave out HTML and Headers unless they are asked for.
+type Message struct {
+	ID                int64             `json:"id"`
+	Direction         string            `json:"direction"` // in, out
+	Subject           string            `json:"subject"`
+	From              Mailbox           `json:"from"`
+	To                []Mailbox         `json:"to"`
+	Cc                []Mailbox         `json:"cc"`
+	ReplyTo           []Mailbox         `json:"reply_to"`
+	Date              *time.Time        `json:"date"`
+	ReceivedAt        time.Time         `json:"received_at"`
+	ExpiresAt         time.Time         `json:"expires_at"`
+	EnvelopeTo        string            `json:"envelope_to"`
+	InternetMessageID string            `json:"internet_message_id"`
+	InReplyTo         string            `json:"in_reply_to"`
+	References        []string          `json:"references"`
+	OTPCode           string            `json:"otp_code"` // empty: none
+	OTP               *OTP              `json:"otp"`
+	VerificationLink  string            `json:"verification_link"`
+	Body              string            `json:"body"`
+	BodyFromHTML      bool              `json:"body_from_html"`
+	TruncatedBody     bool              `json:"truncated_body"`
+	Degraded          bool              `json:"degraded"`
+	HTML              string            `json:"html"`
+	Headers           map[string]Values `json:"headers"`
+	Links             []string          `json:"links"`
+	Attachments       []Attachment      `json:"attachments"`
+	CalendarEvent     json.RawMessage   `json:"calendar_event"`
+	Spam              json.RawMessage   `json:"spam"`
+	Auth              json.RawMessage   `json:"auth"`
+	IsRead            bool              `json:"is_read"`
+	SizeBytes         int64             `json:"size_bytes"`
+	Encrypted         bool              `json:"encrypted"`
+}
+
+// Values are the values of a header field, in order; most have one.
+type Values []string
+
+// UnmarshalJSON implements json.Unmarshaler: one value is a string on the wire.
+func (v *Values) UnmarshalJSON(b []byte) error {
+	var one string
+	if json.Unmarshal(b, &one) == nil {
+		*v = Values{one}
+		return nil
+	}
+	return json.Unmarshal(b, (*[]string)(v))
+}
+
+// LatestQuery narrows Latest; its zero value takes the newest received message.
+type LatestQuery struct {
+	After   int64         // only a message with a higher id
+	Wait    time.Duration // up to 60 s, in whole seconds: wait for a message that fits
+	OTP     bool          // only a message with a code
+	From    string        // substring of sender's address or name
+	Subject string        // substring of the subject
+	Fields  []string      // only these fields of the message
+}
+
+func (q LatestQuery) values() url.Values {
+	v := url.Values{}
+	if q.After > 0 {
+		v.Set("after", number(q.After))
+	}
+	if q.Wait > 0 {
+		v.Set("wait", strconv.Itoa(int(q.Wait.Seconds())))
+	}
+	if q.OTP {
+		v.Set("otp", "true")
+	}
+	set(v, "from", q.From)
+	set(v, "subject", q.Subject)
+	set(v, "fields", strings.Join(q.Fields, ","))
+	return v
+}
+
+func set(v url.Values, name, value string) {
+	if value != "" {
+		v.Set(name, value)
+	}
+}
+
+// Latest returns the newest received message that fits, nil when there is none.
+func (c *Client) Latest(ctx context.Context, address string, q LatestQuery) (*Message, error) {
+	out, err := fetch[struct{ Email *Message }](ctx, c, call{method: "GET", path: inboxPath(address, "latest"), query: q.values()})
+	return out.Email, err
+}
+
+// longestWait is what one long poll may take.
+const longestWait = 60 * time.Second
+
+// WaitForOTP returns the next message with a code whose id is above after; it waits until
+// there is one or ctx is over.
+func (c *Client) WaitForOTP(ctx context.Context, address string, after int64) (*Message, error) {
+	for {
+		m, err := c.Latest(ctx, address, LatestQuery{After: after, OTP: true, Wait: longestWait})
+		if m != nil || err != nil {
+			return m, err
+		}
+	}
+}
+
+// MessageQuery narrows Messages; its zero value takes the newest 50 received ones.
+type MessageQuery struct {
+	Limit     int    // at most 200; 0: 50
+	Before    int64  // only lower ids: the last id of the page before
+	Direction string // in, out, all; empty: in
+	Unread    bool
+	Search    string   // substring of subject, sender or body
+	Include   []string // html, headers
+	Fields    []string
+}
+
+func (q MessageQuery) values() url.Values {
+	v := url.Values{}
+	if q.Limit > 0 {
+		v.Set("limit", strconv.Itoa(q.Limit))
+	}
+	if q.Before > 0 {
+		v.Set("before", number(q.Before))
+	}
+	if q.Unread {
+		v.Set("unread", "true")
+	}
+	set(v, "direction", q.Direction)
+	set(v, "q", q.Search)
+	set(v, "include", strings.Join(q.Include, ","))
+	set(v, "fields", strings.Join(q.Fields, ","))
+	return v
+}
+
+// Messages returns one page, newest first, and whether more follow.
+func (c *Client) Messages(ctx context.Context, address string, q MessageQuery) (page []Message, more bool, err error) {
+	var out struct {
+		Emails  []Message
+		HasMore bool `json:"has_more"`
+	}
+	err = c.do(ctx, call{method: "GET", path: inboxPath(address, "messages"), query: q.values()}, &out)
+	return out.Emails, out.HasMore, err
+}
+
+// Message reads one message.
+func (c *Client) Message(ctx context.Context, address string, id int64) (*Message, error) {
+	out, err := fetch[struct{ Email *Message }](ctx, c, call{method: "GET", path: inboxPath(address, "messages", number(id))})
+	return out.Email, err
+}
+
+// Raw reads a message as it was received.
+func (c *Client) Raw(ctx context.Context, address string, id int64) ([]byte, error) {
+	return c.download(ctx, inboxPath(address, "messages", number(id), "raw"))
+}
+
+// Attachment reads the bytes of an attachment.
+func (c *Client) Attachment(ctx context.Context, address string, id, attachment int64) ([]byte, error) {
+	return c.download(ctx, inboxPath(address, "messages", number(id), "attachments", number(attachment)))
+}
+
+func (c *Client) download(ctx context.Context, path string) ([]byte, error) {
+	resp, err := c.open(ctx, call{method: "GET", path: path})
+	if err != nil {
+		return nil, err
+	}
+	b, err := io.ReadAll(resp.Body)
+	return b, errors.Join(err, resp.Body.Close())
+}
+
+// MarkRead marks a message as read, or as unread.
+func (c *Client) MarkRead(ctx context.Context, address string, id int64, read bool) error {
+	in := struct {
+		Read bool `json:"read"`
+	}{read}
+	return c.do(ctx, call{method: "POST", path: inboxPath(address, "messages", number(id), "read"), in: in}, nil)
+}
+
+// DeleteMessage deletes one message.
+func (c *Client) DeleteMessage(ctx context.Context, address string, id int64) error {
+	return c.do(ctx, call{method: "DELETE", path: inboxPath(address, "messages", number(id))}, nil)
+}
