@@ -93,7 +93,7 @@ func recordID(records []string) (id string, ok bool) {
 			return "", false
 		}
 		for field := range strings.SplitSeq(rest, ";") {
-			if name, value, _ := strings.Cut(strings.TrimSpace(field), "="); name == "id" && len(value) <= 32 {
+			if name, value, _ := strings.Cut(strings.TrimSpace(field), "="); name == "id" && value != "" && len(value) <= 32 {
 				id, ok = value, true
 			}
 		}
