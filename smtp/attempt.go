@@ -183,7 +183,7 @@ func (a *attempt) host(ctx context.Context, domain, host string, policy stsPolic
 		if a.dials++; a.dials > maxDials || ctx.Err() != nil {
 			break
 		}
-		if results, ok := a.over(ctx, domain, a.courier.mxTarget(host, addr, policy.enforced())); ok {
+		if results, ok := a.over(ctx, domain, a.courier.mxTarget(host, addr, policy.enforce)); ok {
 			return results, true
 		}
 	}

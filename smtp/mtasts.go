@@ -33,8 +33,6 @@ type stsPolicy struct {
 	expires time.Time
 }
 
-func (p stsPolicy) enforced() bool { return p.enforce }
-
 // allows reports whether the policy lists host (section 4.1).
 func (p stsPolicy) allows(host string) bool {
 	if !p.enforce {
