@@ -27,11 +27,14 @@ var allowed = map[string][]string{
 	"internal/memstore":  {"internal/account", "internal/fault", "internal/inbox", "internal/partition"},
 	"internal/archtest":  {},
 
+	"internal/delivery": {"internal/message"},
+	"internal/netguard": {},
+
 	// The adapters import the rules and never each other.
 	"persist": {"internal/account", "internal/fault", "internal/inbox", "internal/message", "internal/partition"},
 	"actors":  {"internal/account", "internal/fault", "internal/inbox", "internal/ingest", "internal/partition"},
 	"http":    {"internal/account", "internal/fault", "internal/inbox", "internal/message"},
-	"smtp":    {"internal/fault"},
+	"smtp":    {"internal/delivery", "internal/fault", "internal/netguard"},
 
 	"cmd/inboxd": {"actors", "http", "persist", "smtp", "internal/account", "internal/fault", "internal/inbox", "internal/ingest"},
 
