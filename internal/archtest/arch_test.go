@@ -24,16 +24,17 @@ var allowed = map[string][]string{
 	"internal/account":   {"internal/fault", "internal/partition"},
 	"internal/inbox":     {"internal/account", "internal/fault", "internal/message"},
 	"internal/ingest":    {"internal/inbox", "internal/message", "internal/otp"},
-	"internal/memstore":  {"internal/account", "internal/fault", "internal/inbox", "internal/partition"},
+	"internal/domain":    {"internal/account", "internal/fault"},
+	"internal/memstore":  {"internal/account", "internal/domain", "internal/fault", "internal/inbox", "internal/partition"},
 	"internal/archtest":  {},
 
 	// The adapters import the rules and never each other.
-	"persist": {"internal/account", "internal/fault", "internal/inbox", "internal/message", "internal/partition"},
-	"actors":  {"internal/account", "internal/fault", "internal/inbox", "internal/ingest", "internal/partition"},
-	"http":    {"internal/account", "internal/fault", "internal/inbox", "internal/message"},
+	"persist": {"internal/account", "internal/domain", "internal/fault", "internal/inbox", "internal/message", "internal/partition"},
+	"actors":  {"internal/account", "internal/domain", "internal/fault", "internal/inbox", "internal/ingest", "internal/partition"},
+	"http":    {"internal/account", "internal/domain", "internal/fault", "internal/inbox", "internal/message"},
 	"smtp":    {"internal/fault"},
 
-	"cmd/inboxd": {"actors", "http", "persist", "smtp", "internal/account", "internal/fault", "internal/inbox", "internal/ingest"},
+	"cmd/inboxd": {"actors", "http", "persist", "smtp", "internal/account", "internal/domain", "internal/fault", "internal/inbox", "internal/ingest"},
 
 	// The bench meets the server as a stranger: over its public surfaces.
 	"bench":           {},
@@ -56,7 +57,7 @@ var homes = map[string][]string{
 	"github.com/prometheus/client_golang":     {"cmd/inboxd"},
 	"github.com/HdrHistogram/hdrhistogram-go": {"bench"},
 	"golang.org/x/crypto":                     {"internal/account"},
-	"golang.org/x/net":                        {"internal/inbox", "internal/message", "internal/otp", "smtp"},
+	"golang.org/x/net":                        {"internal/domain", "internal/inbox", "internal/message", "internal/otp", "smtp"},
 	"golang.org/x/text":                       {"internal/message", "internal/otp", "http", "smtp"},
 	"golang.org/x/time":                       {"smtp"},
 }
