@@ -15,6 +15,12 @@ func (s *System) Accepts(_ context.Context, rcpt string) error {
 		return fault.New(fault.StorageFull, "The disk is full, try again later")
 	}
 	address := inbox.WithoutTag(rcpt)
+	if gone, err := s.forsaken(address); err != nil || gone {
+		if err != nil {
+			return fault.Wrap(fault.Unavailable, busySentence, err)
+		}
+		return inbox.NoInbox(address)
+	}
 	if view := s.Resident([]byte(address)); view != nil {
 		return view.Room(0, s.now())
 	}
