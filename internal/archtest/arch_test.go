@@ -27,6 +27,9 @@ var allowed = map[string][]string{
 	"internal/memstore":  {"internal/account", "internal/fault", "internal/inbox", "internal/partition"},
 	"internal/archtest":  {},
 
+	"internal/resolve":         {},
+	"internal/resolve/dnstest": {},
+
 	// The adapters import the rules and never each other.
 	"persist": {"internal/account", "internal/fault", "internal/inbox", "internal/message", "internal/partition"},
 	"actors":  {"internal/account", "internal/fault", "internal/inbox", "internal/ingest", "internal/partition"},
@@ -55,6 +58,7 @@ var homes = map[string][]string{
 	"github.com/pelletier/go-toml/v2":         {"cmd/inboxd"},
 	"github.com/prometheus/client_golang":     {"cmd/inboxd"},
 	"github.com/HdrHistogram/hdrhistogram-go": {"bench"},
+	"github.com/miekg/dns":                    {"internal/resolve", "internal/resolve/dnstest"},
 	"golang.org/x/crypto":                     {"internal/account"},
 	"golang.org/x/net":                        {"internal/inbox", "internal/message", "internal/otp", "smtp"},
 	"golang.org/x/text":                       {"internal/message", "internal/otp", "http", "smtp"},
