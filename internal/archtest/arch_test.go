@@ -28,6 +28,9 @@ var allowed = map[string][]string{
 	"internal/memstore":  {"internal/account", "internal/domain", "internal/fault", "internal/inbox", "internal/partition"},
 	"internal/archtest":  {},
 
+	"internal/resolve":         {},
+	"internal/resolve/dnstest": {},
+
 	// The adapters import the rules and never each other.
 	"persist": {"internal/account", "internal/domain", "internal/fault", "internal/inbox", "internal/message", "internal/partition"},
 	"actors":  {"internal/account", "internal/domain", "internal/fault", "internal/inbox", "internal/ingest", "internal/partition"},
@@ -56,6 +59,7 @@ var homes = map[string][]string{
 	"github.com/pelletier/go-toml/v2":         {"cmd/inboxd"},
 	"github.com/prometheus/client_golang":     {"cmd/inboxd"},
 	"github.com/HdrHistogram/hdrhistogram-go": {"bench"},
+	"github.com/miekg/dns":                    {"internal/resolve", "internal/resolve/dnstest"},
 	"golang.org/x/crypto":                     {"internal/account"},
 	"golang.org/x/net":                        {"internal/domain", "internal/inbox", "internal/message", "internal/otp", "smtp"},
 	"golang.org/x/text":                       {"internal/message", "internal/otp", "http", "smtp"},
