@@ -23,7 +23,7 @@ import (
 const maxDomains = 100
 
 // lookPatience bounds all questions about one domain together.
-const lookPatience = 20 * time.Second
+const lookPatience = 10 * time.Second
 
 // ownState is a domain of this account; NotFound for others, whoever has them.
 func (s *System) ownState(ctx context.Context, id account.ID, given string) (domain.State, error) {

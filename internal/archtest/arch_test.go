@@ -37,7 +37,7 @@ var allowed = map[string][]string{
 	"http":    {"internal/account", "internal/domain", "internal/fault", "internal/inbox", "internal/message"},
 	"smtp":    {"internal/fault"},
 
-	"cmd/inboxd": {"actors", "http", "persist", "smtp", "internal/account", "internal/domain", "internal/fault", "internal/inbox", "internal/ingest"},
+	"cmd/inboxd": {"actors", "http", "persist", "smtp", "internal/account", "internal/domain", "internal/fault", "internal/inbox", "internal/ingest", "internal/resolve"},
 
 	// The bench meets the server as a stranger: over its public surfaces.
 	"bench":           {},

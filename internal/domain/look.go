@@ -7,6 +7,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Resolver asks DNS as net.Resolver does. A *net.DNSError with IsNotFound says that there
@@ -16,19 +17,25 @@ type Resolver interface {
 	LookupMX(ctx context.Context, name string) ([]*net.MX, error)
 }
 
-// Look asks for every record of s and returns which got an answer, and which of those are
-// published.
+// Look asks for every record of s, all at once, and returns which got an answer, and which
+// of those are published.
 func Look(ctx context.Context, r Resolver, s *State, mxHost string) (known, found Found) {
+	var mu sync.Mutex // guards the results
+	var asking sync.WaitGroup
 	for _, rec := range s.Records(mxHost) {
-		ok, err := published(ctx, r, rec)
-		if err != nil {
-			continue
-		}
-		known |= rec.bit
-		if ok {
-			found |= rec.bit
-		}
+		asking.Go(func() {
+			ok, err := published(ctx, r, rec)
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				known |= rec.bit
+			}
+			if err == nil && ok {
+				found |= rec.bit
+			}
+		})
 	}
+	asking.Wait()
 	return known, found
 }
 
