@@ -27,6 +27,7 @@ var allowed = map[string][]string{
 	"internal/memstore":  {"internal/account", "internal/fault", "internal/inbox", "internal/partition"},
 	"internal/archtest":  {},
 
+	"internal/mailauth":        {"internal/message"},
 	"internal/resolve":         {},
 	"internal/resolve/dnstest": {},
 
@@ -36,7 +37,8 @@ var allowed = map[string][]string{
 	"http":    {"internal/account", "internal/fault", "internal/inbox", "internal/message"},
 	"smtp":    {"internal/fault"},
 
-	"cmd/inboxd": {"actors", "http", "persist", "smtp", "internal/account", "internal/fault", "internal/inbox", "internal/ingest"},
+	"cmd/inboxd": {"actors", "http", "persist", "smtp", "internal/account", "internal/fault", "internal/inbox", "internal/ingest",
+		"internal/mailauth", "internal/resolve"},
 
 	// The bench meets the server as a stranger: over its public surfaces.
 	"bench":           {},
@@ -58,9 +60,10 @@ var homes = map[string][]string{
 	"github.com/pelletier/go-toml/v2":         {"cmd/inboxd"},
 	"github.com/prometheus/client_golang":     {"cmd/inboxd"},
 	"github.com/HdrHistogram/hdrhistogram-go": {"bench"},
+	"blitiri.com.ar/go/spf":                   {"internal/mailauth"},
 	"github.com/miekg/dns":                    {"internal/resolve", "internal/resolve/dnstest"},
 	"golang.org/x/crypto":                     {"internal/account"},
-	"golang.org/x/net":                        {"internal/inbox", "internal/message", "internal/otp", "smtp"},
+	"golang.org/x/net":                        {"internal/inbox", "internal/mailauth", "internal/message", "internal/otp", "smtp"},
 	"golang.org/x/text":                       {"internal/message", "internal/otp", "http", "smtp"},
 	"golang.org/x/time":                       {"smtp"},
 }
