@@ -23,6 +23,7 @@ import (
 
 // fakeDNS publishes whole domains; what it does not have does not exist.
 type fakeDNS struct {
+	domain.Resolver
 	mu      sync.Mutex
 	records []domain.Record
 	trouble bool
@@ -386,6 +387,16 @@ func TestSigningKeys(t *testing.T) {
 		w.dns.publish(v.Records[:3])
 		time.Sleep(usableFor)
 		signs(x, "example.org:")
+
+		selector, _, _ := strings.Cut(v.Records[4].Name, ".")
+		if public, ok := w.PublicKey("example.org", selector); !ok || public.(ed25519.PublicKey) == nil {
+			t.Errorf("the key of %s is %v, %v", selector, public, ok)
+		}
+		pending := must[domain.View](t)(w.ClaimDomain(t.Context(), w.bob, "pending.example"))
+		selector, _, _ = strings.Cut(pending.Records[4].Name, ".")
+		if _, ok := w.PublicKey("pending.example", selector); ok {
+			t.Error("the key of a claim that nobody verified is believed")
+		}
 
 		first := must[[]domain.Record](t)(w.ServiceRecords(t.Context()))
 		w = startDomains(t, store)
