@@ -6,6 +6,7 @@ import (
 	"crypto/rsa"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"strings"
 	"sync"
@@ -85,12 +86,21 @@ type domainWorld struct {
 	dns      *fakeDNS
 	store    *memstore.Store
 	ada, bob account.ID
+	stop     func()
 }
 
 func startDomains(t testing.TB, store *memstore.Store) *domainWorld {
 	t.Helper()
 	w := &domainWorld{t: t, dns: &fakeDNS{}, store: store}
-	w.System = startSystem(t, store, func(o *Options) { o.Resolver, o.NewPlan, o.SweepEvery = w.dns, account.Paid, 24*time.Hour })
+	var err error
+	if w.System, err = Start(Options{
+		Store: store, Namespaces: inbox.Namespaces{Domain: "inbox.localhost", Plain: true}, Logger: slog.New(slog.DiscardHandler),
+		Resolver: w.dns, NewPlan: account.Paid, SweepEvery: 24 * time.Hour,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	w.stop = sync.OnceFunc(w.Stop)
+	t.Cleanup(w.stop)
 	for email, id := range map[string]*account.ID{"ada@example.test": &w.ada, "bob@example.test": &w.bob} {
 		known := must[account.Profile](t)(w.byEmail(t.Context(), email))
 		if known.CreatedAt.IsZero() {
@@ -280,6 +290,7 @@ func TestCrashBetweenTheSteps(t *testing.T) {
 		}
 		store.Before = nil
 
+		w.stop()
 		w = startDomains(t, store) // the run after the crash
 		listed := must[[]domain.View](t)(w.Domains(t.Context(), w.ada))
 		if len(listed) == 0 {
@@ -332,6 +343,7 @@ func TestDomainsAreCheckedByThemselves(t *testing.T) {
 		time.Sleep(time.Hour + 2*recheckLook)
 		is(domain.Failing)
 
+		w.stop()
 		w = startDomains(t, store)
 		w.dns.publish(claimed.Records)
 		time.Sleep(24*time.Hour + recheckLook)
@@ -399,6 +411,7 @@ func TestSigningKeys(t *testing.T) {
 		}
 
 		first := must[[]domain.Record](t)(w.ServiceRecords(t.Context()))
+		w.stop()
 		w = startDomains(t, store)
 		if second := must[[]domain.Record](t)(w.ServiceRecords(t.Context())); fmt.Sprint(second) != fmt.Sprint(first) {
 			t.Errorf("the next run has other keys: %v, had %v", second, first)
