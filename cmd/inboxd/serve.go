@@ -19,6 +19,7 @@ import (
 	"inboxd/http"
 	"inboxd/internal/account"
 	"inboxd/internal/inbox"
+	"inboxd/internal/resolve"
 	"inboxd/persist"
 	"inboxd/smtp"
 )
@@ -36,7 +37,8 @@ type serveCommand struct {
 	DefaultPlan string `help:"Plan of a new account." enum:"free,paid" default:"free"`
 	Signup      string `help:"Whether strangers may sign up." enum:"open,closed" default:"open"`
 
-	DNS    string `help:"DNS server for the records of own domains (default: the machine's own)." placeholder:"HOST:PORT" name:"dns"`
+	DNS string `help:"DNS server for SPF, DKIM, DMARC, MX and own domains (default: those of /etc/resolv.conf)." placeholder:"HOST:PORT" name:"dns"`
+
 	MXHost string `help:"Host that own domains name in their MX record (default: the service domain)." placeholder:"NAME" name:"mx-host"`
 
 	Memory         byteSize      `help:"Memory for resident inboxes; beyond it the longest idle ones leave." default:"512MiB" placeholder:"SIZE"`
@@ -78,6 +80,7 @@ type node struct {
 	system             *actors.System
 	web                *http.Server
 	mail               *smtp.Server
+	dns                *resolve.Resolver
 	admin              *adminSocket
 	adminPath          string
 	httpAddr, smtpAddr net.Addr
@@ -87,6 +90,10 @@ type node struct {
 
 func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
 	proxies, err := parseCIDRs(c.TrustedProxies)
+	if err != nil {
+		return nil, err
+	}
+	dns, err := dnsServer(c.DNS)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +108,7 @@ func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
 		}
 	}
 	tuneMemory(int64(c.Memory))
-	n := &node{failed: make(chan error, 2), logger: logger}
+	n := &node{failed: make(chan error, 2), logger: logger, dns: resolve.New(dns, resolve.Options{})}
 	if n.store, err = persist.Open(c.Data, persist.Options{Logger: logger}); err != nil {
 		return nil, err
 	}
@@ -113,7 +120,7 @@ func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
 	if n.system, err = actors.Start(actors.Options{
 		Store: store{n.store}, Namespaces: inbox.Namespaces{Domain: domain, Plain: c.Namespace == "plain"},
 		NewPlan: account.PlanName(c.DefaultPlan), Memory: int64(c.Memory), Logger: logger,
-		MXHost: mxHost, Resolver: freshResolver(c.DNS),
+		MXHost: mxHost, Resolver: freshResolver(dns),
 	}); err != nil {
 		return nil, err
 	}
@@ -127,7 +134,7 @@ func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
 		return nil, err
 	}
 	n.httpAddr, n.smtpAddr = httpListener.Addr(), smtpListener.Addr()
-	n.mail = smtp.New(smtp.Options{Domain: domain, MaxConns: c.SMTPMaxConns, MaxConnsPerIP: c.SMTPMaxConnsIP, Logger: logger}, mailroom{n.system})
+	n.mail = smtp.New(smtp.Options{Domain: domain, MaxConns: c.SMTPMaxConns, MaxConnsPerIP: c.SMTPMaxConnsIP, Logger: logger}, mailroom{n.system, judge{server: domain, dns: n.dns, keys: n.system}})
 	n.web = http.New(http.Options{
 		BaseURL: c.baseURL(n.httpAddr), MaxConns: c.httpConns(), TrustedProxies: proxies,
 		SignupOpen:     func() bool { return c.Signup == "open" },
