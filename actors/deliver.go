@@ -15,14 +15,11 @@ func (s *System) Accepts(_ context.Context, rcpt string) error {
 		return fault.New(fault.StorageFull, "The disk is full, try again later")
 	}
 	address := inbox.WithoutTag(rcpt)
-	if gone, err := s.forsaken(address); err != nil || gone {
-		if err != nil {
-			return fault.Wrap(fault.Unavailable, busySentence, err)
-		}
-		return inbox.NoInbox(address)
-	}
 	if view := s.Resident([]byte(address)); view != nil {
-		return view.Room(0, s.now())
+		if err := view.Room(0, s.now()); err != nil {
+			return err
+		}
+		return s.served(address)
 	}
 	live, err := s.store.Live(address)
 	switch {
@@ -31,7 +28,7 @@ func (s *System) Accepts(_ context.Context, rcpt string) error {
 	case !live:
 		return inbox.NoInbox(address)
 	}
-	return nil
+	return s.served(address)
 }
 
 // Deliver stores one mail for all its recipients and returns nil only when all of it is on
