@@ -16,7 +16,10 @@ func (s *System) Accepts(_ context.Context, rcpt string) error {
 	}
 	address := inbox.WithoutTag(rcpt)
 	if view := s.Resident([]byte(address)); view != nil {
-		return view.Room(0, s.now())
+		if err := view.Room(0, s.now()); err != nil {
+			return err
+		}
+		return s.served(address)
 	}
 	live, err := s.store.Live(address)
 	switch {
@@ -25,7 +28,7 @@ func (s *System) Accepts(_ context.Context, rcpt string) error {
 	case !live:
 		return inbox.NoInbox(address)
 	}
-	return nil
+	return s.served(address)
 }
 
 // Deliver stores one mail for all its recipients and returns nil only when all of it is on

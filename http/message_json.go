@@ -53,7 +53,7 @@ var messageFields = []messageField{
 	{"attachments", true, func(b []byte, e *email) []byte { return appendAttachments(b, e.content.Doc.Attachments) }},
 	{"calendar_event", false, appendNull},
 	{"spam", false, appendNull},
-	{"auth", false, appendNull},
+	{"auth", true, appendAuth},
 	{"is_read", false, func(b []byte, e *email) []byte { return strconv.AppendBool(b, e.meta.Read) }},
 	{"size_bytes", false, func(b []byte, e *email) []byte { return strconv.AppendInt(b, e.meta.Size, 10) }},
 	{"encrypted", false, func(b []byte, _ *email) []byte { return append(b, "false"...) }},

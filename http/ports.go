@@ -51,4 +51,6 @@ type Accounts interface {
 	// the fields that the plan does not cover.
 	UpdateInbox(ctx context.Context, id account.ID, address string, cmd inbox.Update) (ignored []string, err error)
 	DeleteInbox(ctx context.Context, id account.ID, address string) error
+
+	Domains
 }

@@ -93,6 +93,7 @@ func (s *Server) table() []route {
 		{get, "/openapi.json", nobody, none, false, nil, (*Server).showContract},
 		{get, "/docs", nobody, none, false, nil, (*Server).showDocs},
 	}
+	routes = append(routes, domainRoutes()...)
 	if s.opts.MetricsHandler != nil {
 		routes = append(routes, route{get, "/metrics", nobody, none, false, nil, (*Server).metrics})
 	}

@@ -25,6 +25,9 @@ const (
 	kindBlob       kind = 11 // address, message id, what → blob file
 	kindPosition   kind = 12 // partition → number of its synced commits
 	kindSubdomain  kind = 13 // label below the service domain → account
+
+	kindDomain     kind = 17 // domain → record; domain, address → an inbox under it
+	kindDomainList kind = 18 // account, domain → nothing
 )
 
 // Parts of an account's rows under kindAccount. Stored: append only; never reorder.

@@ -19,6 +19,7 @@ import (
 	"inboxd/http"
 	"inboxd/internal/account"
 	"inboxd/internal/inbox"
+	"inboxd/internal/resolve"
 	"inboxd/persist"
 	"inboxd/smtp"
 )
@@ -35,6 +36,10 @@ type serveCommand struct {
 	Namespace   string `help:"Where addresses without a chosen subdomain live: under a random one, or (plain) on the service domain itself." enum:"random,plain" default:"random"`
 	DefaultPlan string `help:"Plan of a new account." enum:"free,paid" default:"free"`
 	Signup      string `help:"Whether strangers may sign up." enum:"open,closed" default:"open"`
+
+	DNS string `help:"DNS server for SPF, DKIM, DMARC, MX and own domains (default: those of /etc/resolv.conf)." placeholder:"HOST:PORT" name:"dns"`
+
+	MXHost string `help:"Host that own domains name in their MX record (default: the service domain)." placeholder:"NAME" name:"mx-host"`
 
 	Memory         byteSize      `help:"Memory for resident inboxes; beyond it the longest idle ones leave." default:"512MiB" placeholder:"SIZE"`
 	SMTPMaxConns   int           `help:"SMTP connections at once." default:"1000" name:"smtp-max-conns"`
@@ -75,6 +80,7 @@ type node struct {
 	system             *actors.System
 	web                *http.Server
 	mail               *smtp.Server
+	dns                *resolve.Resolver
 	admin              *adminSocket
 	adminPath          string
 	httpAddr, smtpAddr net.Addr
@@ -87,12 +93,22 @@ func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
 	if err != nil {
 		return nil, err
 	}
+	dns, err := dnsServer(c.DNS)
+	if err != nil {
+		return nil, err
+	}
 	domain, ok := canonicalDomain(c.Domain)
 	if !ok {
 		return nil, fmt.Errorf("--domain %q is not a domain name", c.Domain)
 	}
+	mxHost := domain
+	if c.MXHost != "" {
+		if mxHost, ok = canonicalDomain(c.MXHost); !ok {
+			return nil, fmt.Errorf("--mx-host %q is not a host name", c.MXHost)
+		}
+	}
 	tuneMemory(int64(c.Memory))
-	n := &node{failed: make(chan error, 2), logger: logger}
+	n := &node{failed: make(chan error, 2), logger: logger, dns: resolve.New(dns, resolve.Options{})}
 	if n.store, err = persist.Open(c.Data, persist.Options{Logger: logger}); err != nil {
 		return nil, err
 	}
@@ -104,6 +120,7 @@ func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
 	if n.system, err = actors.Start(actors.Options{
 		Store: store{n.store}, Namespaces: inbox.Namespaces{Domain: domain, Plain: c.Namespace == "plain"},
 		NewPlan: account.PlanName(c.DefaultPlan), Memory: int64(c.Memory), Logger: logger,
+		MXHost: mxHost, Resolver: freshResolver(dns),
 	}); err != nil {
 		return nil, err
 	}
@@ -117,7 +134,7 @@ func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
 		return nil, err
 	}
 	n.httpAddr, n.smtpAddr = httpListener.Addr(), smtpListener.Addr()
-	n.mail = smtp.New(smtp.Options{Domain: domain, MaxConns: c.SMTPMaxConns, MaxConnsPerIP: c.SMTPMaxConnsIP, Logger: logger}, mailroom{n.system})
+	n.mail = smtp.New(smtp.Options{Domain: domain, MaxConns: c.SMTPMaxConns, MaxConnsPerIP: c.SMTPMaxConnsIP, Logger: logger}, mailroom{n.system, judge{server: domain, dns: n.dns, keys: n.system}})
 	n.web = http.New(http.Options{
 		BaseURL: c.baseURL(n.httpAddr), MaxConns: c.httpConns(), TrustedProxies: proxies,
 		SignupOpen:     func() bool { return c.Signup == "open" },

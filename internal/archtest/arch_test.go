@@ -24,19 +24,24 @@ var allowed = map[string][]string{
 	"internal/account":   {"internal/fault", "internal/partition"},
 	"internal/inbox":     {"internal/account", "internal/fault", "internal/message"},
 	"internal/ingest":    {"internal/inbox", "internal/message", "internal/otp"},
-	"internal/memstore":  {"internal/account", "internal/fault", "internal/inbox", "internal/partition"},
+	"internal/domain":    {"internal/account", "internal/fault", "internal/mailauth"},
+	"internal/memstore":  {"internal/account", "internal/domain", "internal/fault", "internal/inbox", "internal/partition"},
 	"internal/archtest":  {},
 
-	"internal/delivery": {"internal/message"},
-	"internal/netguard": {},
+	"internal/mailauth":        {"internal/message"},
+	"internal/resolve":         {},
+	"internal/resolve/dnstest": {},
+	"internal/delivery":        {"internal/message"},
+	"internal/netguard":        {},
 
 	// The adapters import the rules and never each other.
-	"persist": {"internal/account", "internal/fault", "internal/inbox", "internal/message", "internal/partition"},
-	"actors":  {"internal/account", "internal/fault", "internal/inbox", "internal/ingest", "internal/partition"},
-	"http":    {"internal/account", "internal/fault", "internal/inbox", "internal/message"},
+	"persist": {"internal/account", "internal/fault", "internal/inbox", "internal/message", "internal/partition", "internal/domain"},
+	"actors":  {"internal/account", "internal/fault", "internal/inbox", "internal/ingest", "internal/partition", "internal/domain", "internal/mailauth"},
+	"http":    {"internal/account", "internal/fault", "internal/inbox", "internal/message", "internal/domain"},
 	"smtp":    {"internal/delivery", "internal/fault", "internal/netguard"},
 
-	"cmd/inboxd": {"actors", "http", "persist", "smtp", "internal/account", "internal/fault", "internal/inbox", "internal/ingest"},
+	"cmd/inboxd": {"actors", "http", "persist", "smtp", "internal/account", "internal/domain", "internal/fault", "internal/inbox", "internal/ingest",
+		"internal/mailauth", "internal/resolve"},
 
 	// The public client meets it so too.
 	"http/client": {},
@@ -61,8 +66,10 @@ var homes = map[string][]string{
 	"github.com/pelletier/go-toml/v2":         {"cmd/inboxd"},
 	"github.com/prometheus/client_golang":     {"cmd/inboxd"},
 	"github.com/HdrHistogram/hdrhistogram-go": {"bench"},
+	"blitiri.com.ar/go/spf":                   {"internal/mailauth"},
+	"github.com/miekg/dns":                    {"internal/resolve", "internal/resolve/dnstest"},
 	"golang.org/x/crypto":                     {"internal/account"},
-	"golang.org/x/net":                        {"internal/inbox", "internal/message", "internal/otp", "smtp"},
+	"golang.org/x/net":                        {"internal/domain", "internal/inbox", "internal/mailauth", "internal/message", "internal/otp", "smtp"},
 	"golang.org/x/text":                       {"internal/message", "internal/otp", "http", "smtp"},
 	"golang.org/x/time":                       {"smtp"},
 }

@@ -24,6 +24,8 @@ type Store struct {
 	owners   map[string]account.ID // of e-mail addresses, and of subdomains
 	outbox   []inbox.Public
 	journals map[account.ID][]inbox.Public
+	domains  map[string]*domainRows
+	listed   map[account.ID][]string // domains, in order
 
 	// Before runs before each commit, outside the lock: it may block, panic or fail it.
 	Before func(rows any) error
