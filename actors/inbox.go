@@ -33,6 +33,9 @@ func (e *inboxEntity) load() (err error) {
 type wake struct{}
 
 func (e *inboxEntity) decide(cmd any) (any, error) {
+	if c, repeatable := cmd.(onceCommand); repeatable {
+		return e.decideOnce(c)
+	}
 	order, ok := cmd.(inbox.Command)
 	if !ok {
 		return e.slot.view.Load(), nil // wake
@@ -118,13 +121,17 @@ func (s *System) Resident(address []byte) *inbox.View {
 
 // Do hands cmd to the inbox at address and returns after its commit.
 func (s *System) Do(ctx context.Context, address string, cmd inbox.Command) (inbox.Answer, error) {
-	var size int64
-	if r, ok := cmd.(inbox.Receive); ok {
-		size = int64(len(r.Raw))
-	}
-	got, err := s.inboxes.do(ctx, address, cmd, size)
+	got, err := s.inboxes.do(ctx, address, cmd, sizeOf(cmd))
 	answer, _ := got.(inbox.Answer)
 	return answer, err
+}
+
+// sizeOf is what cmd adds to a batch.
+func sizeOf(cmd inbox.Command) int64 {
+	if r, ok := cmd.(inbox.Receive); ok {
+		return int64(len(r.Raw))
+	}
+	return 0
 }
 
 // Content reads the document of a message, parsing a small one again; nil when it is gone.

@@ -74,6 +74,7 @@ func (s *Store) CommitInbox(r *inbox.Rows) error {
 	}
 	w.moveDue(r)
 	w.outbox(r.Public)
+	w.once(inboxOnce(r.Address), &r.Once)
 	return s.commit(partition.Of(r.Address), w)
 }
 
@@ -82,7 +83,7 @@ func inboxBytes(r *inbox.Rows) int64 {
 	if len(r.Store) == 0 && (len(r.Drop) > 0 || r.Profile != nil && !r.Profile.DeletedAt.IsZero()) {
 		return 0
 	}
-	n := int64(512 * (1 + len(r.Put) + len(r.Public)))
+	n := int64(512*(1+len(r.Put)+len(r.Public))) + onceBytes(&r.Once)
 	for i := range r.Store {
 		n += 2 * int64(len(r.Store[i].Raw)) // the bytes, and about as much of content
 	}

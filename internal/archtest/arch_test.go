@@ -21,16 +21,17 @@ var allowed = map[string][]string{
 	"internal/partition": {},
 	"internal/message":   {},
 	"internal/otp":       {},
-	"internal/account":   {"internal/fault", "internal/partition"},
-	"internal/inbox":     {"internal/account", "internal/fault", "internal/message"},
+	"internal/once":      {"internal/fault"}, // shared by the rules of accounts and of inboxes
+	"internal/account":   {"internal/fault", "internal/once", "internal/partition"},
+	"internal/inbox":     {"internal/account", "internal/fault", "internal/message", "internal/once"},
 	"internal/ingest":    {"internal/inbox", "internal/message", "internal/otp"},
-	"internal/memstore":  {"internal/account", "internal/fault", "internal/inbox", "internal/partition"},
+	"internal/memstore":  {"internal/account", "internal/fault", "internal/inbox", "internal/once", "internal/partition"},
 	"internal/archtest":  {},
 
 	// The adapters import the rules and never each other.
-	"persist": {"internal/account", "internal/fault", "internal/inbox", "internal/message", "internal/partition"},
-	"actors":  {"internal/account", "internal/fault", "internal/inbox", "internal/ingest", "internal/partition"},
-	"http":    {"internal/account", "internal/fault", "internal/inbox", "internal/message"},
+	"persist": {"internal/account", "internal/fault", "internal/inbox", "internal/message", "internal/once", "internal/partition"},
+	"actors":  {"internal/account", "internal/fault", "internal/inbox", "internal/ingest", "internal/once", "internal/partition"},
+	"http":    {"internal/account", "internal/fault", "internal/inbox", "internal/message", "internal/once"},
 	"smtp":    {"internal/fault"},
 
 	"cmd/inboxd": {"actors", "http", "persist", "smtp", "internal/account", "internal/fault", "internal/inbox", "internal/ingest"},
