@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"inboxd/internal/account"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 	"inboxd/internal/ingest"
@@ -108,6 +109,23 @@ func (s *System) View(ctx context.Context, address string) (*inbox.View, error) 
 		return v, nil
 	}
 	return nil, inbox.NoInbox(address)
+}
+
+// ViewFor is View for the account that owns the inbox; NoInbox for any other. To refuse, it
+// makes one look-up, whether the inbox lives, in memory or not, is gone, or never was: the
+// time must not tell, and a stranger must not wake an inbox.
+func (s *System) ViewFor(ctx context.Context, id account.ID, address string) (*inbox.View, error) {
+	if v := s.Resident([]byte(address)); v != nil && v.Account == id {
+		return v, nil
+	}
+	owner, err := s.store.Owner(address)
+	switch {
+	case err != nil:
+		return nil, fault.Wrap(fault.Unavailable, busySentence, err)
+	case owner != id:
+		return nil, inbox.NoInbox(address)
+	}
+	return s.View(ctx, address)
 }
 
 // Resident returns the published view of an inbox in memory, else nil. It takes no lock and

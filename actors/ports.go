@@ -15,6 +15,8 @@ type Store interface {
 	LoadInbox(address string) (*inbox.State, error)
 	CommitInbox(*inbox.Rows) error
 	Live(address string) (bool, error)
+	// Owner finds whose inbox lives at an address; the zero ID: nobody's.
+	Owner(address string) (account.ID, error)
 	Content(address string, id int64) (*inbox.Content, error)
 	Raw(address string, id int64) ([]byte, error)
 

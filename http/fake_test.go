@@ -48,6 +48,14 @@ func (f *fakeInboxes) View(_ context.Context, address string) (*inbox.View, erro
 	return nil, inbox.NoInbox(address)
 }
 
+func (f *fakeInboxes) ViewFor(ctx context.Context, id account.ID, address string) (*inbox.View, error) {
+	v, err := f.View(ctx, address)
+	if err == nil && v.Account != id {
+		return nil, inbox.NoInbox(address)
+	}
+	return v, err
+}
+
 func (f *fakeInboxes) Do(_ context.Context, address string, cmd inbox.Command) (inbox.Answer, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -137,7 +145,7 @@ type fakeAccounts struct {
 	requests   map[once.Key]once.Record
 	resets     []string                      // e-mail addresses that asked for one
 	principals map[string]*account.Principal // by token
-	minted     byte
+	minted     uint16
 	placed     uint64
 }
 
@@ -204,7 +212,7 @@ func (f *fakeAccounts) keyOf(id account.ID, address string) *account.Key {
 // mint makes a token and what it stands for.
 func (f *fakeAccounts) mint(p *account.Principal) string {
 	f.minted++
-	token := account.MintToken(p.Kind, p.Account.Partition(), [32]byte{31: f.minted})
+	token := account.MintToken(p.Kind, p.Account.Partition(), [32]byte{30: byte(f.minted >> 8), 31: byte(f.minted)})
 	p.Hash = account.HashToken([]byte(token))
 	f.principals[token] = p
 	return token

@@ -17,6 +17,9 @@ type Inboxes interface {
 	Resident(address []byte) *inbox.View
 	// View returns the published view, loading the inbox when it is not in memory.
 	View(ctx context.Context, address string) (*inbox.View, error)
+	// ViewFor is View for the account that owns the inbox. For any other it is NoInbox, by
+	// the same work whether the inbox lives, is gone or never was.
+	ViewFor(ctx context.Context, id account.ID, address string) (*inbox.View, error)
 	// Do hands a command to the inbox and returns after its commit.
 	Do(ctx context.Context, address string, cmd inbox.Command) (inbox.Answer, error)
 	// Content reads the document of a message; nil when it is gone.

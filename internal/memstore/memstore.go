@@ -33,6 +33,8 @@ type Store struct {
 	IsFull bool
 	// Commits counts what was committed.
 	Commits int
+	// OwnerLookups counts the calls of Owner.
+	OwnerLookups int
 	// Seen is what LastSeen answers.
 	Seen time.Time
 }
@@ -117,6 +119,17 @@ func (s *Store) Live(address string) (bool, error) {
 	defer s.mu.Unlock()
 	rows := s.inboxes[address]
 	return rows != nil && rows.profile.Live(), nil
+}
+
+// Owner finds whose inbox lives at address, the zero ID when nobody's does.
+func (s *Store) Owner(address string) (account.ID, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.OwnerLookups++
+	if rows := s.inboxes[address]; rows != nil && rows.profile.Live() {
+		return rows.profile.Account, nil
+	}
+	return account.ID{}, nil
 }
 
 // Content returns the document of a message, nil when it is not there.
