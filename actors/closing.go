@@ -1,8 +1,10 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"inboxd/internal/account"
@@ -15,8 +17,9 @@ import (
 // leaves is marked in the store, and the closer goes on with it.
 
 const (
-	closeStep  = 256 // inboxes or keys at once
-	closeAgain = 30 * time.Second
+	closeStep    = 256 // inboxes or keys of one step
+	closeWorkers = 16
+	closeAgain   = 30 * time.Second
 )
 
 // revokeSome ends some keys of a closing account.
@@ -65,7 +68,8 @@ func (s *System) finishClosing(ctx context.Context, id account.ID) error {
 	}
 }
 
-// deleteSome deletes the newest inboxes of the list.
+// deleteSome deletes the newest inboxes of the list, several at a time, so that their
+// commits are synced together.
 func (s *System) deleteSome(ctx context.Context, id account.ID) error {
 	entries, err := s.store.Inboxes(id, account.InboxEntry{}, closeStep)
 	if err != nil {
@@ -74,19 +78,29 @@ func (s *System) deleteSome(ctx context.Context, id account.ID) error {
 	if len(entries) == 0 {
 		return fault.New(fault.Internal, "The list of inboxes is shorter than its count")
 	}
-	for _, e := range entries {
-		view, err := s.View(ctx, e.Address)
-		if err == nil && view.Account == id && view.CreatedAt.Equal(e.CreatedAt) {
-			_, err = s.Do(ctx, e.Address, inbox.Delete{})
-		}
-		if err != nil && !fault.Is(err, fault.NoInbox) {
-			return err
-		}
-		if _, err := s.ask(ctx, id, account.ReleaseInbox{Address: e.Address, CreatedAt: e.CreatedAt}); err != nil {
-			return err
-		}
+	var workers sync.WaitGroup
+	errs := make([]error, closeWorkers)
+	for w := range closeWorkers {
+		workers.Go(func() {
+			for i := w; i < len(entries) && errs[w] == nil; i += closeWorkers {
+				errs[w] = s.deleteListed(ctx, id, entries[i])
+			}
+		})
 	}
-	return nil
+	workers.Wait()
+	return cmp.Or(errs...)
+}
+
+func (s *System) deleteListed(ctx context.Context, id account.ID, e account.InboxEntry) error {
+	view, err := s.View(ctx, e.Address)
+	if err == nil && view.Account == id && view.CreatedAt.Equal(e.CreatedAt) {
+		_, err = s.Do(ctx, e.Address, inbox.Delete{})
+	}
+	if err != nil && !fault.Is(err, fault.NoInbox) {
+		return err
+	}
+	_, err = s.ask(ctx, id, account.ReleaseInbox{Address: e.Address, CreatedAt: e.CreatedAt})
+	return err
 }
 
 // settleReserved ends creations that a crash cut off. Younger ones may still be at work:
