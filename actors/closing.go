@@ -39,33 +39,41 @@ func (s *System) DeleteAccount(ctx context.Context, email string) error {
 	return s.finishClosing(ctx, profile.ID)
 }
 
-// finishClosing takes a closing account to its end. One goroutine at a time works on an
-// account; another waits for it and finds nothing left.
+// finishClosing takes a closing account to its end.
 func (s *System) finishClosing(ctx context.Context, id account.ID) error {
+	for {
+		done, err := s.closingStep(ctx, id)
+		if done || err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return fault.Wrap(fault.Unavailable, busySentence, err)
+		}
+	}
+}
+
+// closingStep does the next step, and reports that there is none left. The closer and an
+// operator may be at the same account; each step belongs to one of them.
+func (s *System) closingStep(ctx context.Context, id account.ID) (done bool, err error) {
 	mu := s.closing.of(id.String())
 	mu.Lock()
 	defer mu.Unlock()
-	for {
-		picture, err := s.picture(ctx, id)
-		profile := picture.profile
-		switch {
-		case err != nil:
-			return err
-		case profile.CreatedAt.IsZero():
-			return nil // erased by somebody else
-		case profile.Inboxes > 0:
-			err = s.deleteSome(ctx, id)
-		case len(picture.reserved) > 0:
-			err = s.settleReserved(ctx, id, picture)
-		case profile.AccountKeys+profile.InboxKeys > 0:
-			_, err = s.ask(ctx, id, revokeSome{})
-		default:
-			return s.erase(ctx, profile)
-		}
-		if err != nil {
-			return err
-		}
+	picture, err := s.picture(ctx, id)
+	profile := picture.profile
+	switch {
+	case err != nil:
+		return false, err
+	case profile.CreatedAt.IsZero():
+		return true, nil
+	case profile.Inboxes > 0:
+		return false, s.deleteSome(ctx, id)
+	case len(picture.reserved) > 0:
+		return false, s.settleReserved(ctx, id, picture)
+	case profile.AccountKeys+profile.InboxKeys > 0:
+		_, err = s.ask(ctx, id, revokeSome{})
+		return false, err
 	}
+	return true, s.erase(ctx, profile)
 }
 
 // deleteSome deletes the newest inboxes of the list, several at a time, so that their
