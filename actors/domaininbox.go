@@ -3,11 +3,13 @@ package actors
 import (
 	"context"
 	"strings"
+	"time"
 
 	"inboxd/internal/account"
 	"inboxd/internal/domain"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
+	"inboxd/internal/once"
 )
 
 // Inboxes under own domains stand on their domain's list, so that RCPT knows whom the
@@ -72,9 +74,9 @@ func (s *System) ownNamespace(ctx context.Context, id account.ID, given string) 
 
 // createUnder creates an inbox under an own domain, if there is a name: it stands on the
 // domain's list before it lives, so that no release can miss it.
-func (s *System) createUnder(ctx context.Context, id account.ID, name string, place inbox.Placement) (*inbox.View, error) {
+func (s *System) createUnder(ctx context.Context, id account.ID, name string, place inbox.Placement, kept func(inbox.Placement, time.Time) *once.Record) (*once.Record, error) {
 	if name == "" {
-		return s.create(ctx, id, place)
+		return s.create(ctx, id, place, kept)
 	}
 	mu := s.names.of(place.Address)
 	mu.Lock()
@@ -82,11 +84,11 @@ func (s *System) createUnder(ctx context.Context, id account.ID, name string, pl
 	if _, err := s.orderDomain(ctx, name, domain.Attach{Account: id, Address: place.Address}); err != nil {
 		return nil, err
 	}
-	view, err := s.create(ctx, id, place)
+	known, err := s.create(ctx, id, place, kept)
 	if fault.Is(err, fault.Refused) || fault.Is(err, fault.StorageFull) {
 		_ = s.detach(ctx, name, place.Address) // what stays is taken off before a release
 	}
-	return view, err
+	return known, err
 }
 
 // leaveDomain takes a deleted inbox off its domain's list.

@@ -39,7 +39,8 @@ type serveCommand struct {
 
 	DNS string `help:"DNS server for SPF, DKIM, DMARC, MX and own domains (default: those of /etc/resolv.conf)." placeholder:"HOST:PORT" name:"dns"`
 
-	MXHost string `help:"Host that own domains name in their MX record (default: the service domain)." placeholder:"NAME" name:"mx-host"`
+	MXHost string      `help:"Host that own domains name in their MX record (default: the service domain)." placeholder:"NAME" name:"mx-host"`
+	Plans  planFigures `help:"Figures of the plans; tables [plans.free] and [plans.paid] of the config file." hidden:""`
 
 	Memory         byteSize      `help:"Memory for resident inboxes; beyond it the longest idle ones leave." default:"512MiB" placeholder:"SIZE"`
 	SMTPMaxConns   int           `help:"SMTP connections at once." default:"1000" name:"smtp-max-conns"`
@@ -107,6 +108,10 @@ func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
 			return nil, fmt.Errorf("--mx-host %q is not a host name", c.MXHost)
 		}
 	}
+	plans, err := account.DefaultPlans().With(c.Plans)
+	if err != nil {
+		return nil, fmt.Errorf("the config file: %w", err)
+	}
 	tuneMemory(int64(c.Memory))
 	n := &node{failed: make(chan error, 2), logger: logger, dns: resolve.New(dns, resolve.Options{})}
 	if n.store, err = persist.Open(c.Data, persist.Options{Logger: logger}); err != nil {
@@ -119,8 +124,8 @@ func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
 	}()
 	if n.system, err = actors.Start(actors.Options{
 		Store: store{n.store}, Namespaces: inbox.Namespaces{Domain: domain, Plain: c.Namespace == "plain"},
-		NewPlan: account.PlanName(c.DefaultPlan), Memory: int64(c.Memory), Logger: logger,
 		MXHost: mxHost, Resolver: freshResolver(dns),
+		NewPlan: account.PlanName(c.DefaultPlan), Plans: plans, Memory: int64(c.Memory), Logger: logger,
 	}); err != nil {
 		return nil, err
 	}
@@ -145,7 +150,7 @@ func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
 	if n.adminPath == "" {
 		n.adminPath = filepath.Join(c.Data, "admin.sock")
 	}
-	if n.admin, err = openAdminSocket(n.adminPath, n.system, n.stats); err != nil {
+	if n.admin, err = openAdminSocket(n.adminPath, n.system, n.stats, c.baseURL(n.httpAddr)); err != nil {
 		httpListener.Close()
 		smtpListener.Close()
 		return nil, err

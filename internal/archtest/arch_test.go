@@ -21,12 +21,14 @@ var allowed = map[string][]string{
 	"internal/partition": {},
 	"internal/message":   {},
 	"internal/otp":       {},
-	"internal/account":   {"internal/fault", "internal/partition"},
-	"internal/inbox":     {"internal/account", "internal/fault", "internal/message"},
+	"internal/once":      {"internal/fault"}, // shared by the rules of accounts and of inboxes
+	"internal/account":   {"internal/fault", "internal/once", "internal/partition"},
+	"internal/inbox":     {"internal/account", "internal/fault", "internal/message", "internal/once"},
 	"internal/ingest":    {"internal/inbox", "internal/message", "internal/otp"},
-	"internal/domain":    {"internal/account", "internal/fault", "internal/mailauth"},
-	"internal/memstore":  {"internal/account", "internal/domain", "internal/fault", "internal/inbox", "internal/partition"},
-	"internal/archtest":  {},
+	// The adapters import the rules and never each other.
+	"internal/domain":   {"internal/account", "internal/fault", "internal/mailauth"},
+	"internal/memstore": {"internal/account", "internal/domain", "internal/fault", "internal/inbox", "internal/once", "internal/partition"},
+	"internal/archtest": {},
 
 	"internal/mailauth":        {"internal/message"},
 	"internal/resolve":         {},
@@ -34,10 +36,9 @@ var allowed = map[string][]string{
 	"internal/delivery":        {"internal/message"},
 	"internal/netguard":        {},
 
-	// The adapters import the rules and never each other.
-	"persist": {"internal/account", "internal/fault", "internal/inbox", "internal/message", "internal/partition", "internal/domain"},
-	"actors":  {"internal/account", "internal/fault", "internal/inbox", "internal/ingest", "internal/partition", "internal/domain", "internal/mailauth"},
-	"http":    {"internal/account", "internal/fault", "internal/inbox", "internal/message", "internal/domain"},
+	"persist": {"internal/account", "internal/domain", "internal/fault", "internal/inbox", "internal/message", "internal/once", "internal/partition"},
+	"actors":  {"internal/account", "internal/domain", "internal/fault", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/once", "internal/partition"},
+	"http":    {"internal/account", "internal/domain", "internal/fault", "internal/inbox", "internal/message", "internal/once"},
 	"smtp":    {"internal/delivery", "internal/fault", "internal/netguard"},
 
 	"cmd/inboxd": {"actors", "http", "persist", "smtp", "internal/account", "internal/domain", "internal/fault", "internal/inbox", "internal/ingest",
@@ -56,13 +57,13 @@ var homes = map[string][]string{
 	"github.com/asynkron/protoactor-go":       {"actors"},
 	"github.com/cockroachdb/pebble/v2":        {"persist"},
 	"github.com/fxamacker/cbor/v2":            {"persist"},
-	"github.com/valyala/fasthttp":             {"http", "bench", "cmd/inboxd"}, // cmd adapts the metrics handler
+	"github.com/valyala/fasthttp":             {"bench", "cmd/inboxd", "http"}, // cmd adapts the metrics handler
 	"github.com/fasthttp/router":              {"http"},
-	"github.com/go-json-experiment/json":      {"http", "bench"},
+	"github.com/go-json-experiment/json":      {"bench", "http"},
 	"github.com/emersion/go-smtp":             {"smtp"},
-	"github.com/zeebo/xxh3":                   {"internal/partition", "actors", "http", "persist"},
+	"github.com/zeebo/xxh3":                   {"actors", "http", "internal/partition", "persist"},
 	"github.com/puzpuzpuz/xsync/v4":           {"actors", "http", "smtp"},
-	"github.com/alecthomas/kong":              {"cmd/inboxd", "cmd/inbox-bench"},
+	"github.com/alecthomas/kong":              {"cmd/inbox-bench", "cmd/inboxd"},
 	"github.com/pelletier/go-toml/v2":         {"cmd/inboxd"},
 	"github.com/prometheus/client_golang":     {"cmd/inboxd"},
 	"github.com/HdrHistogram/hdrhistogram-go": {"bench"},
@@ -70,7 +71,7 @@ var homes = map[string][]string{
 	"github.com/miekg/dns":                    {"internal/resolve", "internal/resolve/dnstest"},
 	"golang.org/x/crypto":                     {"internal/account"},
 	"golang.org/x/net":                        {"internal/domain", "internal/inbox", "internal/mailauth", "internal/message", "internal/otp", "smtp"},
-	"golang.org/x/text":                       {"internal/message", "internal/otp", "http", "smtp"},
+	"golang.org/x/text":                       {"http", "internal/message", "internal/otp", "smtp"},
 	"golang.org/x/time":                       {"smtp"},
 }
 
