@@ -301,6 +301,27 @@ func TestLies(t *testing.T) {
 	}
 }
 
+// TestGarbage without end is a failure, and soon.
+func TestGarbage(t *testing.T) {
+	server := dnstest.Serve(t)
+	server.Handle(func(w dns.ResponseWriter, m *dns.Msg) {
+		reply, err := answerTXT(m, "x").Pack()
+		if err != nil {
+			t.Error(err)
+		}
+		for i := range 2 * maxStray {
+			w.Write(reply[:2+i%(len(reply)-2)]) // the right id, and a part of the answer
+		}
+	})
+	start := time.Now()
+	if v, err := New(server.Addr, Options{}).LookupTXT(t.Context(), "a.test"); err == nil {
+		t.Errorf("%q out of garbage", v)
+	}
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("took %v", took)
+	}
+}
+
 // TestOldServer does not know EDNS.
 func TestOldServer(t *testing.T) {
 	server := dnstest.Serve(t)
