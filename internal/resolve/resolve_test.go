@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -157,6 +156,32 @@ func TestKept(t *testing.T) {
 	ask("fails.test", 0, 1)
 	ask("fails.test", keepFailure-1, 0)
 	ask("fails.test", keepFailure, 1)
+	server.Handle(func(w dns.ResponseWriter, m *dns.Msg) { w.WriteMsg(new(dns.Msg).SetRcode(m, dns.RcodeNameError)) })
+	ask("terse.test", 0, 1) // without a word for how long
+	ask("terse.test", keepFailure-1, 0)
+	ask("terse.test", keepFailure, 1)
+}
+
+// TestFresh believes nothing that is kept, and keeps nothing.
+func TestFresh(t *testing.T) {
+	server := dnstest.Serve(t)
+	r := New(server.Addr, Options{})
+	fresh := r.Fresh()
+	for _, each := range []*Resolver{r, fresh} {
+		if _, err := each.LookupTXT(t.Context(), "a.test"); !NoSuchDomain(err) {
+			t.Error(err)
+		}
+	}
+	server.Set(t, `a.test. 60 IN TXT "1"`)
+	if _, err := r.LookupTXT(t.Context(), "a.test"); !NoSuchDomain(err) {
+		t.Errorf("what is kept is not believed: %v", err)
+	}
+	for _, want := range []string{"1", "2"} {
+		server.Set(t, `a.test. 60 IN TXT "`+want+`"`)
+		if v, err := fresh.LookupTXT(t.Context(), "a.test"); err != nil || v[0] != want {
+			t.Errorf("%q, %v", v, err)
+		}
+	}
 }
 
 // TestBounded holds that what is kept stays within its bound, and what is in use stays.
@@ -208,195 +233,4 @@ func answerTXT(m *dns.Msg, text string) *dns.Msg {
 	reply := new(dns.Msg).SetReply(m)
 	reply.Answer = []dns.RR{&dns.TXT{Hdr: dns.RR_Header{Name: m.Question[0].Name, Rrtype: dns.TypeTXT, Class: dns.ClassINET, Ttl: 60}, Txt: []string{text}}}
 	return reply
-}
-
-// TestLongAnswers come over TCP; without end, not at all.
-func TestLongAnswers(t *testing.T) {
-	var records []string
-	for i := range 100 {
-		records = append(records, fmt.Sprintf(`many.test. 60 IN TXT "%d %s"`, i, strings.Repeat("x", 150)))
-	}
-	for i := range 250 {
-		records = append(records, fmt.Sprintf(`flood.test. 60 IN TXT "%d %s"`, i, strings.Repeat("x", 150)))
-	}
-	for i := range 600 {
-		records = append(records, fmt.Sprintf(`crowd.test. 60 IN A 192.0.%d.%d`, i/256, i%256))
-	}
-	r := New(dnstest.Serve(t, records...).Addr, Options{})
-	if v, err := r.LookupTXT(t.Context(), "many.test"); err != nil || len(v) != 100 {
-		t.Errorf("%d records, %v", len(v), err)
-	}
-	if _, err := r.LookupTXT(t.Context(), "flood.test"); kindOf(t, err) != "temporary" {
-		t.Errorf("flood: %v", err)
-	}
-	if v, err := r.LookupIPAddr(t.Context(), "crowd.test"); err != nil || len(v) != maxRecords {
-		t.Errorf("crowd: %d, %v", len(v), err)
-	}
-}
-
-// TestLies are not believed: what is no answer to the question is waited past, and records
-// of other names are left out.
-func TestLies(t *testing.T) {
-	server := dnstest.Serve(t)
-	r := New(server.Addr, Options{})
-	for name, lie := range map[string]func(*dns.Msg){
-		"id":        func(m *dns.Msg) { m.Id++ },
-		"name":      func(m *dns.Msg) { m.Question[0].Name = "b.test." },
-		"type":      func(m *dns.Msg) { m.Question[0].Qtype = dns.TypeA },
-		"two":       func(m *dns.Msg) { m.Question = append(m.Question, m.Question[0]) },
-		"none":      func(m *dns.Msg) { m.Question = nil },
-		"question":  func(m *dns.Msg) { m.Response = false },
-		"not query": func(m *dns.Msg) { m.Opcode = dns.OpcodeNotify },
-	} {
-		server.Handle(func(w dns.ResponseWriter, m *dns.Msg) {
-			false_ := answerTXT(m, "lie")
-			lie(false_)
-			w.WriteMsg(false_)
-			w.Write([]byte{0, 1, 2})
-			w.WriteMsg(answerTXT(m, "truth"))
-		})
-		if v, err := r.LookupTXT(t.Context(), strings.ReplaceAll(name, " ", "-")+".test"); err != nil || v[0] != "truth" {
-			t.Errorf("wrong %s: %q, %v", name, v, err)
-		}
-	}
-	server.Handle(func(w dns.ResponseWriter, m *dns.Msg) {
-		reply := answerTXT(m, "mine")
-		other := dns.Copy(reply.Answer[0]).(*dns.TXT)
-		other.Hdr.Name, other.Txt = "victim.test.", []string{"poison"}
-		reply.Answer = append(reply.Answer, other)
-		w.WriteMsg(reply)
-	})
-	if v, err := r.LookupTXT(t.Context(), "attacker.test"); err != nil || !slices.Equal(v, []string{"mine"}) {
-		t.Errorf("%q, %v", v, err)
-	}
-	server.Handle(nil)
-	if v, err := r.LookupTXT(t.Context(), "victim.test"); !NoSuchDomain(err) {
-		t.Errorf("poisoned: %q, %v", v, err)
-	}
-}
-
-// TestOldServer does not know EDNS.
-func TestOldServer(t *testing.T) {
-	server := dnstest.Serve(t)
-	server.Handle(func(w dns.ResponseWriter, m *dns.Msg) {
-		if m.IsEdns0() != nil {
-			w.WriteMsg(new(dns.Msg).SetRcodeFormatError(m))
-			return
-		}
-		w.WriteMsg(answerTXT(m, "x"))
-	})
-	if v, err := New(server.Addr, Options{}).LookupTXT(t.Context(), "a.test"); err != nil || v[0] != "x" {
-		t.Errorf("%q, %v", v, err)
-	}
-}
-
-// TestSilent holds that nobody waits long for a server that says nothing, nobody at all
-// once that is known, and that it is noticed when it is back.
-func TestSilent(t *testing.T) {
-	server := dnstest.Serve(t, `a.test. 60 IN TXT "a"`)
-	server.Silence()
-	r := New(server.Addr, Options{Timeout: 50 * time.Millisecond})
-	for i := range silentAfter {
-		if _, err := r.LookupTXT(t.Context(), fmt.Sprintf("%d.test", i)); kindOf(t, err) != "timeout" {
-			t.Fatal(err)
-		}
-	}
-	server.Asked()
-	for i := range 1000 {
-		if _, err := r.LookupTXT(t.Context(), fmt.Sprintf("%d.more.test", i)); kindOf(t, err) != "timeout" {
-			t.Fatal(err)
-		}
-	}
-	if asked := server.Asked(); slices.ContainsFunc(asked, func(q string) bool { return q != " NS" }) {
-		t.Errorf("still asked: %d questions", len(asked))
-	}
-	server.Handle(nil)
-	for { // each look-up may set off the probe that finds it
-		if v, err := r.LookupTXT(t.Context(), "a.test"); err == nil && v[0] == "a" {
-			return
-		}
-		if t.Context().Err() != nil {
-			t.Fatal("never noticed")
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-}
-
-// TestSilentDomain holds that a domain whose own server is silent does not cost the others:
-// the resolver that answers for the root is alive.
-func TestSilentDomain(t *testing.T) {
-	server := dnstest.Serve(t)
-	server.Handle(func(w dns.ResponseWriter, m *dns.Msg) {
-		if !strings.Contains(m.Question[0].Name, "silent") {
-			w.WriteMsg(answerTXT(m, "x"))
-		}
-	})
-	r := New(server.Addr, Options{Timeout: 20 * time.Millisecond})
-	for i := range 2 * silentAfter {
-		r.LookupTXT(t.Context(), fmt.Sprintf("%d.silent.test", i))
-	}
-	for {
-		if _, err := r.LookupTXT(t.Context(), "other.test"); err == nil {
-			return
-		}
-		if t.Context().Err() != nil {
-			t.Fatal("silenced for all")
-		}
-		time.Sleep(time.Millisecond)
-	}
-}
-
-// TestNoServer fails at once.
-func TestNoServer(t *testing.T) {
-	r := New("", Options{})
-	r.servers = nil
-	if _, err := r.LookupTXT(t.Context(), "a.test"); kindOf(t, err) != "timeout" {
-		t.Error(err)
-	}
-	if systemServers("testdata/there-is-no-such-file") != nil {
-		t.Error("servers out of nowhere")
-	}
-}
-
-// TestSecondServer is asked when the first fails.
-func TestSecondServer(t *testing.T) {
-	bad, good := dnstest.Serve(t), dnstest.Serve(t, `a.test. 60 IN TXT "a"`)
-	bad.Handle(func(w dns.ResponseWriter, m *dns.Msg) { w.WriteMsg(new(dns.Msg).SetRcode(m, dns.RcodeRefused)) })
-	r := New(bad.Addr, Options{})
-	r.servers = []string{bad.Addr, good.Addr}
-	if v, err := r.LookupTXT(t.Context(), "a.test"); err != nil || v[0] != "a" {
-		t.Errorf("%q, %v", v, err)
-	}
-}
-
-// FuzzAnswer reads what a server sends: never a panic, never an error of another type, and
-// never a record that was not asked for.
-func FuzzAnswer(f *testing.F) {
-	ask := new(dns.Msg).SetQuestion("a.test.", dns.TypeTXT)
-	ask.Id = 7
-	whole, err := answerTXT(ask, "x").Pack()
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(whole)
-	f.Add(whole[:len(whole)-3])
-	f.Add([]byte{0, 7, 0x81, 0x80})
-	f.Fuzz(func(t *testing.T, wire []byte) {
-		msg, ok := answers(wire, ask)
-		if !ok {
-			return
-		}
-		out := read(msg, "a.test", dns.TypeTXT)
-		if len(out.records) > maxRecords {
-			t.Errorf("%d records", len(out.records))
-		}
-		for _, rr := range out.records {
-			if txt, ok := rr.(*dns.TXT); ok {
-				unescape(strings.Join(txt.Txt, ""))
-			}
-			if h := rr.Header(); h.Rrtype != dns.TypeTXT || h.Class != dns.ClassINET {
-				t.Errorf("taken: %v", rr)
-			}
-		}
-	})
 }
