@@ -13,6 +13,7 @@ import (
 
 	"inboxd/internal/account"
 	"inboxd/internal/inbox"
+	"inboxd/internal/ingest"
 )
 
 // Options configures a System; the zero value works but for Store and Namespaces.
@@ -25,6 +26,7 @@ type Options struct {
 	IdleAfter  time.Duration    // an inbox unused for so long leaves memory; default 15 min
 	Admission  int64            // commands in flight before others are refused; default 20,000
 	SweepEvery time.Duration    // default 1 s
+	Spam       ingest.Scanner   // judges received mail; default none
 
 	Now    func() time.Time // default time.Now
 	Random func([]byte)     // default crypto/rand

@@ -92,6 +92,7 @@ type contentRecord struct {
 	Degraded     bool               `cbor:"19,keyasint,omitempty"`
 	OTP          *otpRecord         `cbor:"20,keyasint,omitempty"`
 	Unread       bool               `cbor:"21,keyasint,omitempty"`
+	Spam         *spamRecord        `cbor:"23,keyasint,omitempty"`
 }
 
 // Mailboxes and headers are pairs without keys: a mail has many, and they won't grow.
@@ -151,6 +152,7 @@ func (r *contentRecord) from(c *inbox.Content) {
 	if o.Code != "" || o.Confidence != 0 || o.Source != "" || o.Origin != "" || len(o.Candidates) > 0 || o.VerificationLink != "" {
 		r.OTP = (*otpRecord)(o)
 	}
+	r.Spam = recordSpam(c.Spam)
 }
 
 func (r *contentRecord) content() *inbox.Content {
@@ -165,6 +167,7 @@ func (r *contentRecord) content() *inbox.Content {
 	if r.OTP != nil {
 		c.OTP = inbox.OTP(*r.OTP)
 	}
+	c.Spam = r.Spam.spam()
 	return c
 }
 

@@ -27,13 +27,17 @@ var allowed = map[string][]string{
 	"internal/memstore":  {"internal/account", "internal/fault", "internal/inbox", "internal/partition"},
 	"internal/archtest":  {},
 
+	// Scanners of spam, and real ones for tests.
+	"internal/spam":          {"internal/inbox", "internal/ingest"},
+	"internal/spam/spamtest": {},
+
 	// The adapters import the rules and never each other.
 	"persist": {"internal/account", "internal/fault", "internal/inbox", "internal/message", "internal/partition"},
 	"actors":  {"internal/account", "internal/fault", "internal/inbox", "internal/ingest", "internal/partition"},
 	"http":    {"internal/account", "internal/fault", "internal/inbox", "internal/message"},
 	"smtp":    {"internal/fault"},
 
-	"cmd/inboxd": {"actors", "http", "persist", "smtp", "internal/account", "internal/fault", "internal/inbox", "internal/ingest"},
+	"cmd/inboxd": {"actors", "http", "persist", "smtp", "internal/account", "internal/fault", "internal/inbox", "internal/ingest", "internal/spam"},
 
 	// The bench meets the server as a stranger: over its public surfaces.
 	"bench":           {},
