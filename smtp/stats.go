@@ -28,7 +28,7 @@ type Stats struct {
 // reasons are the words under which refusals are counted.
 var reasons = [...]string{
 	"protocol", "address", "no_inbox", "policy", "inbox_full", "storage_full",
-	"unavailable", "too_large", "invalid", "loop", "broken", "slow",
+	"unavailable", "too_large", "invalid", "loop", "broken", "slow", "overload",
 }
 
 // reasonIndex maps a reply to an index in reasons; what is missing is "protocol".
