@@ -36,6 +36,7 @@ func insideRule(scope account.Scope) ruling {
 var rulings = map[string]ruling{
 	"POST /api/auth/signup": public, "POST /api/auth/login": public,
 	"GET /healthz": public, "GET /readyz": public, "GET /metrics": public,
+	"GET /.well-known/acme-challenge/{token}": public,
 
 	"POST /api/auth/logout": sessionOnly, "GET /api/account": sessionOnly,
 	"POST /api/keys": sessionOnly, "GET /api/keys": sessionOnly, "DELETE /api/keys/{id}": sessionOnly,
@@ -84,7 +85,7 @@ type matrix struct {
 }
 
 func newMatrix(t *testing.T) *matrix {
-	w := start(t, withMetrics)
+	w := start(t, withMetrics, withChallenge)
 	m := &matrix{world: w}
 	w.signUp(alice)
 	w.signUp(bob)

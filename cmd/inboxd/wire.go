@@ -50,5 +50,7 @@ var _ smtp.Inboxes = mailroom{}
 
 // Deliver implements smtp.Inboxes.
 func (m mailroom) Deliver(ctx context.Context, env smtp.Envelope, raw []byte) error {
-	return m.System.Deliver(ctx, ingest.Envelope{MailFrom: env.MailFrom, RcptTo: env.RcptTo, TraceLen: env.TraceLen}, raw)
+	return m.System.Deliver(ctx, ingest.Envelope{
+		MailFrom: env.MailFrom, RcptTo: env.RcptTo, RemoteIP: env.RemoteIP, Helo: env.Helo, TraceLen: env.TraceLen,
+	}, raw)
 }

@@ -59,7 +59,7 @@ var homes = map[string][]string{
 	"github.com/pelletier/go-toml/v2":         {"cmd/inboxd"},
 	"github.com/prometheus/client_golang":     {"cmd/inboxd"},
 	"github.com/HdrHistogram/hdrhistogram-go": {"bench"},
-	"golang.org/x/crypto":                     {"internal/account"},
+	"golang.org/x/crypto":                     {"internal/account", "cmd/inboxd"}, // cmd has acme/autocert
 	"golang.org/x/net":                        {"internal/inbox", "internal/message", "internal/otp", "smtp"},
 	"golang.org/x/text":                       {"internal/message", "internal/otp", "http", "smtp"},
 	"golang.org/x/time":                       {"smtp"},
