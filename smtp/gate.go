@@ -7,11 +7,15 @@ import (
 
 const (
 	// gateTarget is how long even the quickest delivery may take before new mail is put
-	// off: beyond it work only queues, and its senders begin to give up.
-	gateTarget = 2 * time.Second
+	// off: beyond it work only queues. A spam scanner may take five seconds, which is no
+	// queue.
+	gateTarget = 6 * time.Second
 	// gateWindow is how long the gate stays as it is. Shorter than gateTarget, so that
 	// what queues when it closes keeps the house busy until it opens.
 	gateWindow = time.Second
+	// gateQueue is how many deliveries must be running for that: fewer are no queue,
+	// however long a huge mail takes.
+	gateQueue = 50
 )
 
 // gate puts mail off at MAIL while deliveries queue, so that what was let in is stored in
@@ -32,7 +36,7 @@ func (g *gate) open(now time.Time) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.roll(now)
-	return !g.closed
+	return !g.closed || g.running < gateQueue
 }
 
 // begin and end enclose a delivery.

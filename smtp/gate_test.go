@@ -16,37 +16,38 @@ import (
 func TestGate(t *testing.T) {
 	start := time.Unix(1000, 0)
 	var g gate
-	at := func(d time.Duration) time.Time { return start.Add(d) }
-	expect := func(d time.Duration, want bool) {
+	at := func(seconds float64) time.Time { return start.Add(time.Duration(seconds * float64(time.Second))) }
+	expect := func(seconds float64, want bool) {
 		t.Helper()
-		if got := g.open(at(d)); got != want {
-			t.Errorf("after %v: open %v", d, got)
+		if got := g.open(at(seconds)); got != want {
+			t.Errorf("after %v s: open %v", seconds, got)
 		}
 	}
-	expect(0, true)
-	g.begin(at(0)) // slow, beside a quick one: a burst
-	g.begin(at(10 * time.Millisecond))
-	g.end(at(10*time.Millisecond), at(500*time.Millisecond))
-	g.end(at(0), at(900*time.Millisecond))
-	expect(1100*time.Millisecond, true)
-	for range 3 {
-		g.begin(at(1200 * time.Millisecond))
+	begin := func(n int, seconds float64) {
+		for range n {
+			g.begin(at(seconds))
+		}
 	}
-	g.end(at(1200*time.Millisecond), at(3300*time.Millisecond)) // none was quick
-	expect(3400*time.Millisecond, false)                        // for so long nothing had ended
-	expect(4400*time.Millisecond, false)
-	expect(5300*time.Millisecond, false)
-	expect(5500*time.Millisecond, false) // nothing ended for as long as the target
-	g.end(at(1200*time.Millisecond), at(5600*time.Millisecond))
-	g.end(at(1200*time.Millisecond), at(5600*time.Millisecond))
-	expect(6600*time.Millisecond, false)
-	expect(7700*time.Millisecond, true) // a window without work
-	g.begin(at(8 * time.Second))
-	expect(9900*time.Millisecond, true)
-	expect(11*time.Second, false) // stuck
-	g.end(at(8*time.Second), at(11*time.Second))
-	expect(20*time.Second, false) // a long window whose only delivery was slow
-	expect(21*time.Second, true)
+	begin(2*gateQueue, 0)
+	begin(1, 6.5)
+	g.end(at(0), at(7)) // slow, but beside a quick one: a burst
+	g.end(at(6.5), at(7.2))
+	expect(8.1, true)
+	g.end(at(0), at(8.2))
+	expect(9.2, false) // none was quick
+	expect(10.1, false)
+	g.end(at(8), at(10.2)) // quick
+	expect(11.2, true)
+	expect(15, true)
+	expect(16.3, false) // nothing has ended for so long
+	for range 2*gateQueue - 3 {
+		g.end(at(0), at(16.4))
+	}
+	expect(16.5, true) // what still runs is no queue
+	begin(2*gateQueue, 16.6)
+	expect(16.7, false)
+	expect(17.5, false)
+	expect(18.6, true) // nothing slow ended in the last window
 }
 
 // slowHouse stores one mail after the other.

@@ -17,6 +17,7 @@ import (
 // were built with.
 func TestMain(m *testing.M) {
 	if os.Getenv("INBOXD_RUN_MAIN") == "1" {
+		limitFiles(os.Getenv("INBOXD_TEST_NOFILE"))
 		main()
 		return
 	}

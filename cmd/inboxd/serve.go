@@ -130,12 +130,16 @@ func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
 		return nil, err
 	}
 	n.noteAddresses(listeners)
+	mailConns, webConns := c.connections(fileLimit())
+	if mailConns < c.SMTPMaxConns {
+		logger.Warn("the limit of open files allows fewer SMTP connections than asked for", "connections", mailConns)
+	}
 	n.mail = smtp.New(smtp.Options{
-		Domain: domain, MaxConns: c.SMTPMaxConns, MaxConnsPerIP: c.SMTPMaxConnsIP, Logger: logger,
+		Domain: domain, MaxConns: mailConns, MaxConnsPerIP: c.SMTPMaxConnsIP, Logger: logger,
 		TLSConfig: secret.mail, ProxyProtocol: balancers,
 	}, mailroom{n.system})
 	n.web = http.New(http.Options{
-		BaseURL: c.baseURL(n.httpAddr), MaxConns: c.httpConns(), TrustedProxies: proxies,
+		BaseURL: c.baseURL(n.httpAddr), MaxConns: webConns, TrustedProxies: proxies,
 		SignupOpen:     func() bool { return c.Signup == "open" },
 		MetricsHandler: c.metricsHandler(n), MetricsPublic: c.Metrics == "public",
 		Ready: n.store.Writable, Logger: logger,
@@ -201,18 +205,6 @@ func (c *serveCommand) baseURL(addr net.Addr) string {
 		return c.BaseURL
 	}
 	return "http://" + addr.String()
-}
-
-// httpConns leaves file descriptors for the store and the mail.
-func (c *serveCommand) httpConns() int {
-	if c.HTTPMaxConns > 0 {
-		return c.HTTPMaxConns
-	}
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		return 10_000
-	}
-	return int(min(200_000, max(256, int64(min(limit.Cur, 1<<20))-int64(c.SMTPMaxConns)-1024)))
 }
 
 func listen(flag, addr string) (net.Listener, error) {
