@@ -105,7 +105,8 @@ func (b *body) finish() {
 // hopeless reports that more was thrown away than is worth reading for a polite refusal.
 func (b *body) hopeless() bool { return b.dropped > b.limit }
 
-// take returns the message, which the caller then owns. Its memory stays charged until free.
+// take returns the message, which the caller then owns. Its memory stays charged until
+// the session forgets the transaction, after Deliver.
 func (b *body) take() []byte {
 	raw := b.buf
 	if cap(raw) <= pooledBody {

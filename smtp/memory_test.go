@@ -26,7 +26,7 @@ func TestBodyMemory(t *testing.T) {
 	c := inData(t, addr, "m@inbox.test")
 	c.write(large + ".\r\n")
 	c.expect("451 4.3.2 ") // after all of it was read: the session goes on
-	if n := s.memory.held.Load(); n != 0 {
+	if n := s.Stats().BodyBytes; n != 0 {
 		t.Errorf("%d octets held after a refusal", n)
 	}
 	c.ask(fmt.Sprintf("MAIL FROM:<> SIZE=%d", 5<<20), "451 4.3.2 ") // before any of it is sent

@@ -199,7 +199,6 @@ func (s *session) deliver() *reply {
 		return s.refuse(replyLoop)
 	}
 	raw := s.tx.body.take()
-	defer s.tx.body.free()
 	env.ReceivedAt = s.srv.now()
 	stampTrace(raw[:env.TraceLen], env.ReceivedAt)
 	size := len(raw) // raw is the callee's from here on
