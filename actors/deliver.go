@@ -36,7 +36,7 @@ func (s *System) Accepts(_ context.Context, rcpt string) error {
 // know it again by its digest. A recipient who vanished since RCPT does not hold up the
 // others.
 func (s *System) Deliver(ctx context.Context, env ingest.Envelope, raw []byte) error {
-	mail := ingest.Read(env, raw)
+	mail := ingest.ReadScanned(ctx, s.Spam, env, raw)
 	if len(env.RcptTo) == 1 {
 		return s.deliverTo(ctx, env.RcptTo[0], mail)
 	}

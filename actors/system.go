@@ -15,6 +15,7 @@ import (
 	"inboxd/internal/account"
 	"inboxd/internal/domain"
 	"inboxd/internal/inbox"
+	"inboxd/internal/ingest"
 )
 
 // Options configures a System; the zero value works but for Store and Namespaces.
@@ -27,6 +28,7 @@ type Options struct {
 	IdleAfter  time.Duration    // an inbox unused for so long leaves memory; default 15 min
 	Admission  int64            // commands in flight before others are refused; default 20,000
 	SweepEvery time.Duration    // default 1 s
+	Spam       ingest.Scanner   // judges received mail; default none
 
 	// MailReset mails a password-reset token to its account's address; called by one
 	// goroutine, and must not keep the token. Default: no such mail, and no token is made.

@@ -52,7 +52,7 @@ var messageFields = []messageField{
 	{"links", true, func(b []byte, e *email) []byte { return appendStrings(b, e.content.Doc.Links) }},
 	{"attachments", true, func(b []byte, e *email) []byte { return appendAttachments(b, e.content.Doc.Attachments) }},
 	{"calendar_event", false, appendNull},
-	{"spam", false, appendNull},
+	{"spam", true, appendSpam},
 	{"auth", true, appendAuth},
 	{"is_read", false, func(b []byte, e *email) []byte { return strconv.AppendBool(b, e.meta.Read) }},
 	{"size_bytes", false, func(b []byte, e *email) []byte { return strconv.AppendInt(b, e.meta.Size, 10) }},

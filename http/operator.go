@@ -20,6 +20,12 @@ func (s *Server) ready(r *request) error {
 	return r.ok()
 }
 
+// challenge answers an ACME authority that checks whose host this is.
+func (s *Server) challenge(r *request) error {
+	s.opts.ChallengeHandler(r.http)
+	return nil
+}
+
 // metrics serves loopback peers only, unless the operator opened it. A header of a proxy
 // means that somebody else stands behind the loopback peer.
 func (s *Server) metrics(r *request) error {

@@ -20,6 +20,10 @@ func withMetrics(o *Options) {
 	}
 }
 
+func withChallenge(o *Options) {
+	o.ChallengeHandler = func(c *fasthttp.RequestCtx) { c.SetBodyString("for " + string(c.Path())) }
+}
+
 func TestHealthAndReadiness(t *testing.T) {
 	var notReady error
 	w := start(t, func(o *Options) { o.Ready = func() error { return notReady } })
@@ -117,4 +121,14 @@ func TestClientAddress(t *testing.T) {
 			t.Errorf("%q without trusted proxies: %s", c.forwarded, got)
 		}
 	}
+}
+
+// TestChallenge: only an operator with ACME has the path, and it needs no credential.
+func TestChallenge(t *testing.T) {
+	const path = "/.well-known/acme-challenge/token-1"
+	w := start(t, withChallenge)
+	if r := w.expect(200, w.call(get, path, "", "")); r.body != "for "+path {
+		t.Error(r.body)
+	}
+	start(t, withMetrics).expect(404, w.call(get, path+"/more", "", ""))
 }

@@ -38,6 +38,7 @@ var rulings = map[string]ruling{
 	"POST /api/auth/password-reset": public, "POST /api/auth/password-reset/confirm": public, "GET /reset": public,
 	"GET /healthz": public, "GET /readyz": public, "GET /metrics": public,
 	"GET /openapi.json": public, "GET /docs": public,
+	"GET /.well-known/acme-challenge/{token}": public,
 
 	"POST /api/auth/logout": sessionOnly, "GET /api/account": sessionOnly,
 	"POST /api/keys": sessionOnly, "GET /api/keys": sessionOnly, "DELETE /api/keys/{id}": sessionOnly,
@@ -89,7 +90,7 @@ type matrix struct {
 }
 
 func newMatrix(t *testing.T) *matrix {
-	w := start(t, withMetrics)
+	w := start(t, withMetrics, withChallenge)
 	m := &matrix{world: w}
 	w.signUp(alice)
 	w.signUp(bob)

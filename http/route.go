@@ -100,6 +100,9 @@ func (s *Server) table() []route {
 	if s.opts.MetricsHandler != nil {
 		routes = append(routes, route{get, "/metrics", nobody, none, false, nil, (*Server).metrics})
 	}
+	if s.opts.ChallengeHandler != nil {
+		routes = append(routes, route{get, "/.well-known/acme-challenge/{token}", nobody, none, false, nil, (*Server).challenge})
+	}
 	return routes
 }
 

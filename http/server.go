@@ -28,6 +28,8 @@ type Options struct {
 	MetricsHandler fasthttp.RequestHandler // answers /metrics; nil: no such path
 	MetricsPublic  bool                    // otherwise loopback peers only
 
+	ChallengeHandler fasthttp.RequestHandler // answers ACME's HTTP-01 challenges (RFC 8555 section 8.3); nil: no such path
+
 	Ready  func() error     // nil error: /readyz answers 200; default: always ready
 	Logger *slog.Logger     // default slog.Default()
 	Now    func() time.Time // default time.Now

@@ -139,13 +139,26 @@ func writeSynced(fs vfs.FS, path string, data []byte, prepare ...func(vfs.File) 
 		err = errors.Join(err, p(f))
 	}
 	if err == nil {
-		// A vfs.File may change the slice it is given.
-		_, err = f.Write(append([]byte(nil), data...))
+		err = writePieces(f, data)
 	}
 	if err == nil {
 		err = f.Sync()
 	}
 	return errors.Join(err, f.Close())
+}
+
+// writePieces writes copies, because a vfs.File may change the slice it is given; small
+// ones, because a mail may have 25 MB.
+func writePieces(f vfs.File, data []byte) error {
+	piece := make([]byte, min(len(data), 256<<10))
+	for len(data) > 0 {
+		n := copy(piece, data)
+		if _, err := f.Write(piece[:n]); err != nil {
+			return err
+		}
+		data = data[n:]
+	}
+	return nil
 }
 
 func syncFolder(fs vfs.FS, dir string) error {

@@ -221,6 +221,11 @@ func goldens() map[string]struct {
 			err := decode(b, &r)
 			return r.content(), err
 		}, &inbox.Content{Unread: true, Auth: goldenAuth}},
+		"record-content-spam": {record(&contentRecord{Spam: &spamRecord{Required: 15, IsSpam: true, Rules: []spamRuleRecord{{Name: "GTUBE", Weight: -0.25, Description: "test"}}}}), func(b []byte) (any, error) {
+			var r contentRecord
+			err := decode(b, &r)
+			return r.content(), err
+		}, &inbox.Content{Spam: &inbox.Spam{Required: 15, IsSpam: true, Rules: []inbox.SpamRule{{Name: "GTUBE", Weight: -0.25, Description: "test"}}}}},
 		"key-journal":    {appendJournal(nil, goldenID, 42), nil, nil},
 		"key-position":   {appendPrefix(nil, kindPosition, 0xabc), nil, nil},
 		"file-highwater": {hw.encode(), nil, nil},

@@ -93,6 +93,7 @@ type contentRecord struct {
 	OTP          *otpRecord         `cbor:"20,keyasint,omitempty"`
 	Unread       bool               `cbor:"21,keyasint,omitempty"`
 	Auth         *authRecord        `cbor:"22,keyasint,omitempty"`
+	Spam         *spamRecord        `cbor:"23,keyasint,omitempty"`
 }
 
 // Mailboxes and headers are pairs without keys: a mail has many, and they won't grow.
@@ -153,6 +154,7 @@ func (r *contentRecord) from(c *inbox.Content) {
 		r.OTP = (*otpRecord)(o)
 	}
 	r.Auth = recordAuth(&c.Auth)
+	r.Spam = recordSpam(c.Spam)
 }
 
 func (r *contentRecord) content() *inbox.Content {
@@ -170,6 +172,7 @@ func (r *contentRecord) content() *inbox.Content {
 	if r.Auth != nil {
 		c.Auth = r.Auth.auth()
 	}
+	c.Spam = r.Spam.spam()
 	return c
 }
 

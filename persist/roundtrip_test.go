@@ -42,6 +42,10 @@ var (
 			Links: genTexts.Draw(t, "links"), TextFromHTML: rapid.Bool().Draw(t, "b1"), TextCut: rapid.Bool().Draw(t, "b2"), Degraded: rapid.Bool().Draw(t, "b3"),
 		}}
 		if rapid.Bool().Draw(t, "otp") {
+			c.Spam = &inbox.Spam{Score: rapid.Float64Range(-20, 2000).Draw(t, "score"), Required: rapid.Float64Range(0, 20).Draw(t, "required"), IsSpam: rapid.Bool().Draw(t, "is spam"),
+				Rules: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) inbox.SpamRule {
+					return inbox.SpamRule{Name: genText.Draw(t, "rule"), Weight: rapid.Float64Range(-5, 5).Draw(t, "weight"), Description: genText.Draw(t, "description")}
+				}), 1, 3).Draw(t, "rules")}
 			c.OTP = inbox.OTP{Code: genText.Draw(t, "code"), Confidence: rapid.Float64Range(0, 1).Draw(t, "confidence"), Source: genText.Draw(t, "source"),
 				Origin: genText.Draw(t, "origin"), Candidates: genTexts.Draw(t, "candidates"), VerificationLink: genText.Draw(t, "link")}
 		}

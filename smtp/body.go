@@ -8,7 +8,7 @@ import (
 const (
 	pooledBody = 64 << 10 // octets; a buffer that grew beyond is handed over, not pooled
 	firstBody  = 8 << 10  // octets; what a fresh pooled buffer holds
-	maxHint    = 1 << 20  // octets; what a SIZE parameter can make us allocate at once
+	bodySlack  = 32 << 10 // octets beyond the announced size: our trace lines, repaired line ends
 )
 
 var bodyBuffers = sync.Pool{New: func() any {
@@ -18,64 +18,112 @@ var bodyBuffers = sync.Pool{New: func() any {
 
 // body is a message on its way in: our trace lines, then what the peer sent, repaired.
 type body struct {
-	lines   discipline
-	buf     []byte
-	trace   int   // length of our lines on top of buf
-	limit   int64 // octets the peer may send
-	dropped int64 // octets read and thrown away since the limit was passed
-	whole   bool  // the end was read
+	lines     discipline
+	buf       []byte
+	trace     int   // length of our lines on top of buf
+	limit     int64 // octets the peer may send
+	announced int64 // octets the peer said it will send; 0: it did not
+	memory    *memory
+	charged   int64  // octets taken from memory
+	refusal   *reply // why the rest is read and thrown away
+	dropped   int64  // octets thrown away
+	whole     bool   // the end was read
 }
 
-// buffer returns an empty slice for a message announced as size octets (0: not announced).
-func buffer(size int64) []byte {
-	if size > pooledBody {
-		return make([]byte, 0, min(size, maxHint))
-	}
-	return (*bodyBuffers.Get().(*[]byte))[:0]
-}
+// buffer returns an empty slice for a small message.
+func buffer() []byte { return (*bodyBuffers.Get().(*[]byte))[:0] }
 
 // add takes wire bytes up to the end of DATA, if that is among them.
 func (b *body) add(src []byte) (n int, end bool) {
-	if b.tooLarge() {
+	if b.refusal == nil && !b.makeRoom(2*len(src)+len(crlf)) { // a line end alone doubles
+		b.refuse(replyOverload)
+	}
+	if b.refusal != nil {
 		b.buf, n, end = b.lines.append(b.buf[:0], src)
 		b.dropped += int64(n)
 		return n, end
 	}
 	b.buf, n, end = b.lines.append(b.buf, src)
 	if over := int64(len(b.buf)-b.trace) - b.limit; over > 0 {
-		b.free()
+		b.refuse(replyTooLarge)
 		b.dropped = over
 	}
 	return n, end
 }
 
+func (b *body) refuse(r *reply) {
+	b.free()
+	b.refusal = r
+}
+
+// makeRoom grows the buffer for n more octets; false when there is no memory for that.
+// Growing in a few wide steps costs a large mail a fifth of its size in garbage, where
+// doubling costs as much as the mail again.
+func (b *body) makeRoom(n int) bool {
+	need := int64(len(b.buf) + n)
+	if need <= int64(cap(b.buf)) {
+		return true
+	}
+	size := b.step(need)
+	charge := int64(0)
+	if size > pooledBody {
+		charge = size
+	}
+	if !b.memory.take(charge) {
+		return false
+	}
+	b.buf = append(make([]byte, 0, size), b.buf...)
+	b.memory.give(b.charged)
+	b.charged = charge
+	return true
+}
+
+// step returns the size of the next buffer. What a peer announces counts once it has sent a
+// part of it.
+func (b *body) step(need int64) int64 {
+	whole := b.limit + bodySlack
+	if b.announced > 0 {
+		whole = min(whole, b.announced+bodySlack)
+	}
+	for _, size := range [...]int64{firstBody, pooledBody, 256 << 10, 1 << 20} {
+		if need <= size {
+			return max(need, min(size, whole))
+		}
+	}
+	if b.announced == 0 && need <= 4<<20 {
+		return 4 << 20
+	}
+	return max(need, whole)
+}
+
 func (b *body) finish() {
-	if b.whole = true; !b.tooLarge() {
+	if b.whole = true; b.refusal == nil {
 		b.buf = b.lines.finish(b.buf)
 	}
 }
 
-func (b *body) tooLarge() bool { return b.dropped > 0 }
-
 // hopeless reports that more was thrown away than is worth reading for a polite refusal.
 func (b *body) hopeless() bool { return b.dropped > b.limit }
 
-// take returns the message, which the caller then owns, and empties b.
+// take returns the message, which the caller then owns. Its memory stays charged until
+// the session forgets the transaction, after Deliver.
 func (b *body) take() []byte {
 	raw := b.buf
 	if cap(raw) <= pooledBody {
-		raw = bytes.Clone(raw)
-	} else {
-		b.buf = nil
+		return bytes.Clone(raw)
 	}
-	b.free()
+	b.buf = nil
 	return raw
 }
 
 func (b *body) free() {
-	if c := cap(b.buf); c > 0 && c <= pooledBody {
+	if c := cap(b.buf); c >= firstBody && c <= pooledBody {
 		buf := b.buf[:0]
 		bodyBuffers.Put(&buf)
 	}
 	b.buf = nil
+	if b.charged > 0 {
+		b.memory.give(b.charged)
+		b.charged = 0
+	}
 }

@@ -21,7 +21,9 @@ func (s *session) chunk(arg string) {
 	}
 	wanted := len(s.tx.env.RcptTo) > 0
 	if wanted && !s.tx.chunking {
-		s.begin(false)
+		if s.begin(false); last {
+			s.tx.body.announced = size
+		}
 		s.tx.chunking = true
 	}
 	if err := s.receiveChunk(size); err != nil {
@@ -31,8 +33,8 @@ func (s *session) chunk(arg string) {
 	switch {
 	case !wanted:
 		s.send(s.refuse(replyNoRcpt))
-	case s.tx.body.tooLarge() && !last:
-		s.send(s.refuse(replyTooLarge)) // and again for each chunk until RSET
+	case s.tx.body.refusal != nil && !last:
+		s.send(s.refuse(s.tx.body.refusal)) // and again for each chunk until RSET
 	case !last:
 		s.send(replyChunk)
 	default:

@@ -85,9 +85,24 @@ func (s *session) command() {
 	case verb == "MAIL" && s.declaredTooLarge(arg):
 		s.send(s.refuse(replyTooLarge))
 	default:
+		if verb == "RCPT" {
+			line, arg = s.complete(line, arg)
+		}
 		s.note(verb, arg)
 		s.feed = line
 	}
+}
+
+// complete gives the one recipient that needs no domain, postmaster (RFC 5321 section
+// 4.5.1), ours. Whether there is such an inbox is then asked as for any other.
+func (s *session) complete(line []byte, arg string) ([]byte, string) {
+	const bare = "postmaster"
+	to, params, found := strings.Cut(arg, ">")
+	if !found || asciiUpper(strings.ReplaceAll(to, " ", "")) != "TO:<POSTMASTER" {
+		return line, arg
+	}
+	arg = "TO:<" + bare + "@" + s.srv.opts.Domain + ">" + params
+	return []byte("RCPT " + arg + "\r\n"), arg
 }
 
 // note keeps what go-smtp will not tell.

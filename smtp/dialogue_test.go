@@ -12,7 +12,7 @@ import (
 // TestDialogues plays the stories of testdata. A line of a story is one of
 //
 //	# comment
-//	options tls maxbytes=100 maxrcpt=2    before all others
+//	options tls maxbytes=100 maxrcpt=2 domain=x.test    before all others
 //	C: text         the client sends text and CRLF
 //	c: "text"       the client sends a Go string, with no line end of its own
 //	repeat 31 "text"
@@ -124,6 +124,8 @@ func storyOptions(t *testing.T, words string) (o Options) {
 			o.TLSConfig = serverTLS()
 		case "maxbytes":
 			o.MaxMessageBytes = int64(n)
+		case "domain":
+			o.Domain = value
 		case "maxrcpt":
 			o.MaxRecipients = n
 		default:

@@ -17,9 +17,14 @@ var sessionStates = []string{
 	"EHLO c.test\r\nMAIL FROM:<a@b.test>\r\n",
 	"EHLO c.test\r\nMAIL FROM:<a@b.test>\r\nRCPT TO:<m@inbox.test>\r\n",
 	"EHLO c.test\r\nMAIL FROM:<a@b.test>\r\nRCPT TO:<m@inbox.test>\r\nDATA\r\n",
+	"EHLO c.test\r\nMAIL FROM:<a@b.test>\r\nRCPT TO:<m@inbox.test>\r\nBDAT 100 LAST\r\n",
 }
 
-const stateInData = 4
+const (
+	stateInData = 4
+	stateInBDAT = 5
+	chunkInBDAT = 100 // octets
+)
 
 func FuzzDialogue(f *testing.F) {
 	for state := range sessionStates {
@@ -51,8 +56,11 @@ func FuzzDialogue(f *testing.F) {
 			t.Fatal(said)
 		}
 		mails := inboxes.delivered()
-		if int(state)%len(sessionStates) == stateInData {
+		switch int(state) % len(sessionStates) {
+		case stateInData:
 			checkFirst(t, string(text), mails)
+		case stateInBDAT:
+			checkChunk(t, string(text), mails)
 		}
 		if n := possibleEnds(before + string(text)); len(mails) > n {
 			t.Fatalf("%d mails out of %d ends", len(mails), n)
@@ -70,7 +78,7 @@ func converse(s *Server, text string) {
 		io.WriteString(theirs, text) // fails when the server hangs up first
 		theirs.Close()
 	}()
-	s.admit(ours)
+	s.meet(ours, false)
 	go io.Copy(io.Discard, theirs)
 	for s.open() > 0 {
 		<-s.gone
@@ -90,6 +98,20 @@ func checkFirst(t *testing.T, text string, mails []mail) {
 		t.Fatalf("delivered without an end: %q", mails[0].raw)
 	case end && len(body) <= 4096 && !isLooping([]byte(body)) && (len(mails) == 0 || mails[0].body() != body):
 		t.Fatalf("delivered %+q, want %q first", bodies(mails), body)
+	}
+}
+
+// checkChunk does the same for one chunk that is the whole mail.
+func checkChunk(t *testing.T, text string, mails []mail) {
+	if len(text) < chunkInBDAT {
+		if len(mails) > 0 {
+			t.Fatalf("delivered half a chunk: %q", mails[0].raw)
+		}
+		return
+	}
+	want := referenceChunks(text[:chunkInBDAT])
+	if !isLooping([]byte(want)) && (len(mails) == 0 || mails[0].body() != want) {
+		t.Fatalf("delivered %+q, want %q first", bodies(mails), want)
 	}
 }
 

@@ -1,6 +1,7 @@
 package smtp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -30,7 +31,8 @@ type mail struct {
 // accepts is what each address answers at RCPT; others have no inbox.
 var accepts = map[string]error{
 	"m@inbox.test": nil, "n@inbox.test": nil, "o@inbox.test": nil, "m+tag@inbox.test": nil,
-	"ü@inbox.test": nil, "m@xn--bcher-kva.test": nil,
+	"postmaster@postmaster.test": nil,
+	"ü@inbox.test":               nil, "m@xn--bcher-kva.test": nil,
 	"late-full@inbox.test": nil, "late-gone@inbox.test": nil, "late-disk@inbox.test": nil,
 	"late-bug@inbox.test": nil, "late-panic@inbox.test": nil, "late-invalid@inbox.test": nil,
 	"late-busy@inbox.test": nil, "late-large@inbox.test": nil,
@@ -112,7 +114,7 @@ func serve(t testing.TB, opts Options, in Inboxes) (*Server, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts.Domain = "mx.test"
+	opts.Domain = cmp.Or(opts.Domain, "mx.test")
 	opts.Clock = func() time.Time { return testClock }
 	s := New(opts, in)
 	done := make(chan error, 1)

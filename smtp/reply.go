@@ -39,6 +39,7 @@ var (
 	replyStartTLS    = newReply(220, 2, 0, 0, "Ready to start TLS")
 	replyChunk       = newReply(250, 2, 0, 0, "Chunk received")
 	replyTooLarge    = newReply(552, 5, 3, 4, "Message is larger than this server takes")
+	replyOverload    = newReply(451, 4, 3, 2, "Too much mail at once, try again later")
 	replyLoop        = newReply(554, 5, 4, 6, "Too many Received lines, this mail is going round in circles")
 	replyBadRcpt     = newReply(553, 5, 1, 3, errAddress.Detail)
 	replyBadSender   = newReply(553, 5, 1, 7, errAddress.Detail)
@@ -74,6 +75,7 @@ var repliesByReason = map[string][]*reply{
 	"loop":         {replyLoop},
 	"broken":       {replyBroken},
 	"slow":         {replySlow},
+	"overload":     {replyOverload},
 }
 
 // replyTo returns the reply for err. Its text is fixed: no error's own words go out.

@@ -15,7 +15,13 @@ import (
 
 // Serve accepts connections until Shutdown, then returns nil; or until the listener fails
 // for good, then returns its error. A listener of package crypto/tls gives implicit TLS.
-func (s *Server) Serve(l net.Listener) error {
+func (s *Server) Serve(l net.Listener) error { return s.serve(l, false) }
+
+// ServeTLS is Serve with TLS from the first byte; behind a load balancer, from the first
+// byte after the PROXY header.
+func (s *Server) ServeTLS(l net.Listener) error { return s.serve(l, true) }
+
+func (s *Server) serve(l net.Listener, secure bool) error {
 	defer l.Close()
 	if !s.track(l) {
 		return nil
@@ -26,7 +32,7 @@ func (s *Server) Serve(l net.Listener) error {
 		switch {
 		case err == nil:
 			wait = 0
-			s.admit(conn)
+			s.meet(conn, secure)
 		case s.draining.Load():
 			return nil
 		case !isPassing(err):
@@ -108,9 +114,21 @@ func (h handoff) Accept() (net.Conn, error) {
 func (h handoff) Close() error   { return nil }
 func (h handoff) Addr() net.Addr { return &net.TCPAddr{} }
 
-// admit starts a session, or turns the connection away with 421.
-func (s *Server) admit(conn net.Conn) {
-	session := newSession(s, conn, peerOf(conn))
+// meet finds out whose connection it is, and admits it.
+func (s *Server) meet(conn net.Conn, secure bool) {
+	if from := peerOf(conn); !s.trusts(from) {
+		s.admitAs(conn, from, secure)
+		return
+	}
+	s.introduce(conn, secure)
+}
+
+// admitAs starts a session, or turns the connection away with 421.
+func (s *Server) admitAs(conn net.Conn, from peer, secure bool) {
+	if secure {
+		conn = tls.Server(conn, s.opts.TLSConfig)
+	}
+	session := newSession(s, conn, from)
 	if !s.enter(session) {
 		s.stats.refused.Add(1)
 		turnAway(conn)
@@ -223,6 +241,9 @@ func (s *Server) beginDraining() {
 	}
 	for session := range s.live {
 		session.wake()
+	}
+	for conn := range s.waiting {
+		conn.Close()
 	}
 }
 

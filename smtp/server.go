@@ -36,6 +36,8 @@ type Options struct {
 	MaxConns        int              // open connections in all; default 1,000
 	MaxConnsPerIP   int              // open connections of one IPv4 address or IPv6 /64; default 50
 	TLSConfig       *tls.Config      // for STARTTLS; default nil, STARTTLS is not offered
+	ProxyProtocol   []netip.Prefix   // peers whose connections begin with a PROXY header; default none
+	BodyMemory      int64            // octets that bodies above 64 KiB may hold in all; default 256 MiB
 	SilentTimeout   time.Duration    // from connection, or STARTTLS, to the first command; default 30 s
 	IdleTimeout     time.Duration    // for each later command; default 5 min, RFC 5321 section 4.5.3.2.7
 	ProgressTimeout time.Duration    // in which a body must bring 1 KiB or its end, and a reply be taken; default 30 s
@@ -50,6 +52,7 @@ func (o Options) withDefaults() Options {
 	o.MaxRecipients = cmp.Or(o.MaxRecipients, 100)
 	o.MaxConns = cmp.Or(o.MaxConns, 1000)
 	o.MaxConnsPerIP = cmp.Or(o.MaxConnsPerIP, 50)
+	o.BodyMemory = cmp.Or(o.BodyMemory, 256<<20)
 	o.SilentTimeout = cmp.Or(o.SilentTimeout, 30*time.Second)
 	o.IdleTimeout = cmp.Or(o.IdleTimeout, 5*time.Minute)
 	o.ProgressTimeout = cmp.Or(o.ProgressTimeout, 30*time.Second)
@@ -70,6 +73,8 @@ type Server struct {
 	stats   counters
 	bootID  string // random: with the count it makes ids unique across restarts
 	mails   atomic.Uint64
+	memory  memory
+	gate    gate
 
 	ctx      context.Context // given to Inboxes; ends when Shutdown gives up waiting
 	giveUp   context.CancelFunc
@@ -83,8 +88,9 @@ type Server struct {
 	mu        sync.Mutex // guards what follows; nothing that blocks is done under it
 	listeners map[net.Listener]struct{}
 	live      map[*session]struct{}
-	byGroup   map[netip.Addr]int // live sessions of one peer.group
-	gone      chan struct{}      // gets a value, if there is room, when a session ends
+	byGroup   map[netip.Addr]int    // live sessions of one peer.group
+	waiting   map[net.Conn]struct{} // connections whose PROXY header has not come yet
+	gone      chan struct{}         // gets a value, if there is room, when a session ends
 }
 
 // New makes a server that is not yet listening.
@@ -98,9 +104,11 @@ func New(opts Options, inboxes Inboxes) *Server {
 		listeners: make(map[net.Listener]struct{}),
 		live:      make(map[*session]struct{}),
 		byGroup:   make(map[netip.Addr]int),
+		waiting:   make(map[net.Conn]struct{}),
 		gone:      make(chan struct{}, 1),
 	}
 	s.log = s.opts.Logger
+	s.memory.limit = s.opts.BodyMemory
 	s.plain = handoff{conns: make(chan net.Conn), closed: s.closed}
 	s.secure = handoff{conns: make(chan net.Conn), closed: s.closed}
 	s.ctx, s.giveUp = context.WithCancel(context.Background())

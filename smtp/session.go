@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
+	"time"
 
 	gosmtp "github.com/emersion/go-smtp"
 
@@ -82,6 +83,8 @@ func (s *session) Mail(_ string, opts *gosmtp.MailOptions) error {
 		return replyShutdown
 	case s.tx.open:
 		return s.refuse(replySequence)
+	case !s.srv.gate.open(time.Now()), opts.Size > pooledBody && !s.srv.memory.fits(opts.Size):
+		return s.refuse(replyOverload)
 	}
 	tx := transaction{open: true, utf8: opts.UTF8, size: opts.Size}
 	if s.path != "" { // empty for a bounce, RFC 5321 section 4.5.5
@@ -134,10 +137,11 @@ func (s *session) begin(dots bool) {
 	env.Helo = printableHelo(s.smtp.Hostname())
 	env.RemoteIP, env.TLS, env.SMTPUTF8 = s.peer.addr, s.secure, s.tx.utf8
 	env.ReceivedAt = s.srv.now()
-	buf := appendTrace(buffer(s.tx.size), env, s.srv.opts.Domain, s.esmtp)
+	buf := appendTrace(buffer(), env, s.srv.opts.Domain, s.esmtp)
 	env.TraceLen = len(buf)
 	s.tx.body = body{
 		lines: discipline{dots: dots}, buf: buf, trace: len(buf), limit: s.srv.opts.MaxMessageBytes,
+		announced: s.tx.size, memory: &s.srv.memory,
 	}
 }
 
@@ -160,7 +164,7 @@ func (s *session) receive() error {
 // more waits for the next part of a body.
 func (s *session) more(pace *pace) error {
 	if s.tx.body.hopeless() {
-		return replyTooLarge
+		return s.tx.body.refusal
 	}
 	s.until = pace.until
 	before := s.w - s.r
@@ -187,8 +191,8 @@ func (s *session) abort(err error) *reply {
 }
 
 func (s *session) deliver() *reply {
-	if s.tx.body.tooLarge() {
-		return s.refuse(replyTooLarge)
+	if r := s.tx.body.refusal; r != nil {
+		return s.refuse(r)
 	}
 	env := s.tx.env
 	if isLooping(s.tx.body.buf[env.TraceLen:]) {
@@ -198,7 +202,7 @@ func (s *session) deliver() *reply {
 	env.ReceivedAt = s.srv.now()
 	stampTrace(raw[:env.TraceLen], env.ReceivedAt)
 	size := len(raw) // raw is the callee's from here on
-	if err := s.srv.inboxes.Deliver(s.srv.ctx, env, raw); err != nil {
+	if err := s.srv.store(env, raw); err != nil {
 		return s.fail(err, slog.String("msg", env.ID))
 	}
 	s.srv.stats.accepted.Add(1)
@@ -207,6 +211,14 @@ func (s *session) deliver() *reply {
 		slog.String("from", env.MailFrom), slog.Any("inbox", env.RcptTo), slog.Int("octets", size))
 	// go-smtp writes what Data returns with its own code, 250 included.
 	return newReply(250, 2, 0, 0, "OK, stored as "+env.ID)
+}
+
+// store hands a mail over. A panic on the way is for go-smtp to contain.
+func (s *Server) store(env Envelope, raw []byte) error {
+	began := time.Now()
+	s.gate.begin(began)
+	defer func() { s.gate.end(began, time.Now()) }()
+	return s.inboxes.Deliver(s.ctx, env, raw)
 }
 
 // fail turns an error of Inboxes into a reply. This is where it is logged, once.

@@ -22,13 +22,14 @@ type Stats struct {
 	MailsAccepted      uint64            // transactions answered with 250 after Deliver
 	MailBytesAccepted  uint64            // octets of those, trace lines included
 	BytesReceived      uint64            // octets read from peers, inside TLS
+	BodyBytes          int64             // octets that bodies above 64 KiB hold now
 	RejectionsByReason map[string]uint64 // refused commands and messages; every reason is a key
 }
 
 // reasons are the words under which refusals are counted.
 var reasons = [...]string{
 	"protocol", "address", "no_inbox", "policy", "inbox_full", "storage_full",
-	"unavailable", "too_large", "invalid", "loop", "broken", "slow",
+	"unavailable", "too_large", "invalid", "loop", "broken", "slow", "overload",
 }
 
 // reasonIndex maps a reply to an index in reasons; what is missing is "protocol".
@@ -57,6 +58,7 @@ func (s *Server) Stats() Stats {
 		Connections: c.connections.Load(), Refused: c.refused.Load(), Open: s.open(),
 		Timeouts: c.timeouts.Load(), MailsAccepted: c.accepted.Load(),
 		MailBytesAccepted: c.acceptedOctets.Load(), BytesReceived: c.octets.Load(),
+		BodyBytes:          s.memory.held.Load(),
 		RejectionsByReason: make(map[string]uint64, len(reasons)),
 	}
 	for i, name := range reasons {

@@ -17,6 +17,7 @@ import (
 // were built with.
 func TestMain(m *testing.M) {
 	if os.Getenv("INBOXD_RUN_MAIN") == "1" {
+		limitFiles(os.Getenv("INBOXD_TEST_NOFILE"))
 		main()
 		return
 	}
@@ -27,6 +28,8 @@ func TestMain(m *testing.M) {
 type server struct {
 	cmd        *exec.Cmd
 	http, smtp string
+	https      string // empty when not configured, as is smtps
+	smtps      string
 	stderr     *lockedText
 	ended      chan error
 }
@@ -49,7 +52,7 @@ func (l *lockedText) String() string {
 	return l.text.String()
 }
 
-var readyLine = regexp.MustCompile(`^inboxd ready http=(\S+) smtp=(\S+)$`)
+var readyLine = regexp.MustCompile(`^inboxd ready http=(\S+) smtp=(\S+?)(?: https=(\S+?))?(?: smtps=(\S+))?$`)
 
 // command is the test binary as inboxd.
 func command(args ...string) *exec.Cmd {
@@ -87,7 +90,7 @@ func tryLaunch(dir string, args ...string) (*server, error) {
 		<-s.ended
 		return nil, fmt.Errorf("no ready line but %q; %s", line, s.stderr)
 	}
-	s.http, s.smtp = m[1], m[2]
+	s.http, s.smtp, s.https, s.smtps = m[1], m[2], m[3], m[4]
 	return s, nil
 }
 

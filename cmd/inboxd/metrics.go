@@ -58,6 +58,7 @@ var (
 	mailsAccepted     = describe("smtp_mails_accepted_total", "Mails answered with 250 after their commit.")
 	mailBytes         = describe("smtp_mail_accepted_bytes_total", "Bytes of accepted mails.")
 	smtpBytes         = describe("smtp_received_bytes_total", "Bytes read from SMTP peers.")
+	smtpBodyBytes     = describe("smtp_body_bytes", "Bytes that large mails on their way in hold now.")
 	commitsTotal      = describe("store_commits_total", "Synced commits, of all runs.")
 	commitBytes       = describe("store_commit_bytes_total", "Bytes in synced commits.")
 	blobFiles         = describe("store_blob_files", "Blob files.")
@@ -97,6 +98,7 @@ func (c *nodeCollector) Collect(out chan<- prometheus.Metric) {
 	counter(mailsAccepted, float64(m.MailsAccepted))
 	counter(mailBytes, float64(m.MailBytesAccepted))
 	counter(smtpBytes, float64(m.BytesReceived))
+	gauge(smtpBodyBytes, float64(m.BodyBytes))
 	for _, reason := range slices.Sorted(maps.Keys(m.RejectionsByReason)) {
 		counter(rejections, float64(m.RejectionsByReason[reason]), reason)
 	}

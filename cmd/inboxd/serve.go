@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -52,6 +53,8 @@ type serveCommand struct {
 	Metrics        string        `help:"Who may read /metrics: loopback clients only, everybody (public), or nobody (off)." enum:"loopback,public,off" default:"loopback"`
 	LogFormat      string        `help:"Form of the log lines." enum:"text,json" default:"text"`
 	LogLevel       slog.Level    `help:"Least level that is logged (debug, info, warn, error)." default:"info"`
+
+	edgeFlags `embed:""`
 }
 
 // Run implements the command.
@@ -65,7 +68,7 @@ func (c *serveCommand) Run() error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("inboxd ready http=%s smtp=%s\n", n.httpAddr, n.smtpAddr)
+	fmt.Println(n.readyLine())
 	var failed error
 	select {
 	case <-ctx.Done():
@@ -85,6 +88,8 @@ type node struct {
 	admin              *adminSocket
 	adminPath          string
 	httpAddr, smtpAddr net.Addr
+	httpsAddr          net.Addr // nil when not configured, as is smtpsAddr
+	smtpsAddr          net.Addr
 	failed             chan error
 	logger             *slog.Logger
 }
@@ -112,8 +117,20 @@ func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("the config file: %w", err)
 	}
+	balancers, err := proxyNetworks(c.ProxyProtocol)
+	if err != nil {
+		return nil, err
+	}
+	scanner, err := c.scanner(logger)
+	if err != nil {
+		return nil, err
+	}
+	secret, err := c.encryption(domain, logger)
+	if err != nil {
+		return nil, err
+	}
 	tuneMemory(int64(c.Memory))
-	n := &node{failed: make(chan error, 2), logger: logger, dns: resolve.New(dns, resolve.Options{})}
+	n := &node{failed: make(chan error, 4), logger: logger, dns: resolve.New(dns, resolve.Options{})}
 	if n.store, err = persist.Open(c.Data, persist.Options{Logger: logger}); err != nil {
 		return nil, err
 	}
@@ -126,37 +143,46 @@ func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
 		Store: store{n.store}, Namespaces: inbox.Namespaces{Domain: domain, Plain: c.Namespace == "plain"},
 		MXHost: mxHost, Resolver: freshResolver(dns),
 		NewPlan: account.PlanName(c.DefaultPlan), Plans: plans, Memory: int64(c.Memory), Logger: logger,
+		Spam: scanner,
 	}); err != nil {
 		return nil, err
 	}
-	httpListener, err := listen("--http", c.HTTP)
+	listeners, err := openListeners([]string{"--http", "--smtp", "--https", "--smtps"}, []string{c.HTTP, c.SMTP, c.HTTPS, c.SMTPS})
 	if err != nil {
 		return nil, err
 	}
-	smtpListener, err := listen("--smtp", c.SMTP)
-	if err != nil {
-		httpListener.Close()
-		return nil, err
+	n.noteAddresses(listeners)
+	mailConns, webConns := c.connections(fileLimit())
+	if mailConns < c.SMTPMaxConns {
+		logger.Warn("the limit of open files allows fewer SMTP connections than asked for", "connections", mailConns)
 	}
-	n.httpAddr, n.smtpAddr = httpListener.Addr(), smtpListener.Addr()
-	n.mail = smtp.New(smtp.Options{Domain: domain, MaxConns: c.SMTPMaxConns, MaxConnsPerIP: c.SMTPMaxConnsIP, Logger: logger}, mailroom{n.system, judge{server: domain, dns: n.dns, keys: n.system}})
+	n.mail = smtp.New(smtp.Options{
+		Domain: domain, MaxConns: mailConns, MaxConnsPerIP: c.SMTPMaxConnsIP, Logger: logger,
+		TLSConfig: secret.mail, ProxyProtocol: balancers,
+	}, mailroom{n.system, judge{server: domain, dns: n.dns, keys: n.system}})
 	n.web = http.New(http.Options{
-		BaseURL: c.baseURL(n.httpAddr), MaxConns: c.httpConns(), TrustedProxies: proxies,
+		BaseURL: c.baseURL(n.httpAddr), MaxConns: webConns, TrustedProxies: proxies,
 		SignupOpen:     func() bool { return c.Signup == "open" },
 		MetricsHandler: c.metricsHandler(n), MetricsPublic: c.Metrics == "public",
 		Ready: n.store.Writable, Logger: logger,
+		ChallengeHandler: secret.challenge,
 	}, n.system, n.system)
 	n.adminPath = c.AdminSocket
 	if n.adminPath == "" {
 		n.adminPath = filepath.Join(c.Data, "admin.sock")
 	}
 	if n.admin, err = openAdminSocket(n.adminPath, n.system, n.stats, c.baseURL(n.httpAddr)); err != nil {
-		httpListener.Close()
-		smtpListener.Close()
+		closeAll(listeners)
 		return nil, err
 	}
-	n.run("http", func() error { return n.web.Serve(httpListener) })
-	n.run("smtp", func() error { return n.mail.Serve(smtpListener) })
+	n.run("http", func() error { return n.web.Serve(listeners[0]) })
+	n.run("smtp", func() error { return n.mail.Serve(listeners[1]) })
+	if https := listeners[2]; https != nil {
+		n.run("https", func() error { return n.web.Serve(tls.NewListener(https, secret.web)) })
+	}
+	if smtps := listeners[3]; smtps != nil {
+		n.run("smtps", func() error { return n.mail.ServeTLS(smtps) })
+	}
 	return n, nil
 }
 
@@ -201,18 +227,6 @@ func (c *serveCommand) baseURL(addr net.Addr) string {
 		return c.BaseURL
 	}
 	return "http://" + addr.String()
-}
-
-// httpConns leaves file descriptors for the store and the mail.
-func (c *serveCommand) httpConns() int {
-	if c.HTTPMaxConns > 0 {
-		return c.HTTPMaxConns
-	}
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		return 10_000
-	}
-	return int(min(200_000, max(256, int64(min(limit.Cur, 1<<20))-int64(c.SMTPMaxConns)-1024)))
 }
 
 func listen(flag, addr string) (net.Listener, error) {

@@ -54,6 +54,7 @@ var _ smtp.Inboxes = mailroom{}
 // Deliver implements smtp.Inboxes.
 func (m mailroom) Deliver(ctx context.Context, env smtp.Envelope, raw []byte) error {
 	return m.System.Deliver(ctx, ingest.Envelope{
-		MailFrom: env.MailFrom, RcptTo: env.RcptTo, TraceLen: env.TraceLen, Verdict: m.judge.judge(ctx, env, raw),
+		MailFrom: env.MailFrom, RcptTo: env.RcptTo, RemoteIP: env.RemoteIP, Helo: env.Helo, TraceLen: env.TraceLen,
+		Verdict: m.judge.judge(ctx, env, raw),
 	}, raw)
 }

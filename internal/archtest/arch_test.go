@@ -25,6 +25,10 @@ var allowed = map[string][]string{
 	"internal/account":   {"internal/fault", "internal/once", "internal/partition"},
 	"internal/inbox":     {"internal/account", "internal/fault", "internal/message", "internal/once"},
 	"internal/ingest":    {"internal/inbox", "internal/message", "internal/otp"},
+	// Scanners of spam, and real ones for tests.
+	"internal/spam":          {"internal/inbox", "internal/ingest"},
+	"internal/spam/spamtest": {},
+
 	// The adapters import the rules and never each other.
 	"internal/domain":   {"internal/account", "internal/fault", "internal/mailauth"},
 	"internal/memstore": {"internal/account", "internal/domain", "internal/fault", "internal/inbox", "internal/once", "internal/partition"},
@@ -41,8 +45,8 @@ var allowed = map[string][]string{
 	"http":    {"internal/account", "internal/domain", "internal/fault", "internal/inbox", "internal/message", "internal/once"},
 	"smtp":    {"internal/delivery", "internal/fault", "internal/netguard"},
 
-	"cmd/inboxd": {"actors", "http", "persist", "smtp", "internal/account", "internal/domain", "internal/fault", "internal/inbox", "internal/ingest",
-		"internal/mailauth", "internal/resolve"},
+	"cmd/inboxd": {"actors", "http", "persist", "smtp",
+		"internal/account", "internal/domain", "internal/fault", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/resolve", "internal/spam"},
 
 	// The public client meets it so too.
 	"http/client": {},
@@ -69,7 +73,7 @@ var homes = map[string][]string{
 	"github.com/HdrHistogram/hdrhistogram-go": {"bench"},
 	"blitiri.com.ar/go/spf":                   {"internal/mailauth"},
 	"github.com/miekg/dns":                    {"internal/resolve", "internal/resolve/dnstest"},
-	"golang.org/x/crypto":                     {"internal/account"},
+	"golang.org/x/crypto":                     {"cmd/inboxd", "internal/account"}, // cmd has acme/autocert
 	"golang.org/x/net":                        {"internal/domain", "internal/inbox", "internal/mailauth", "internal/message", "internal/otp", "smtp"},
 	"golang.org/x/text":                       {"http", "internal/message", "internal/otp", "smtp"},
 	"golang.org/x/time":                       {"smtp"},

@@ -66,6 +66,8 @@ type Content struct {
 	Doc  message.Document
 	OTP  OTP
 	Auth Auth
+	// Spam is the scanner's verdict; nil: never scanned.
+	Spam *Spam
 	// Unread says that Doc is not here: the raw message is small and is parsed again when
 	// somebody asks, which costs less than keeping every mail on disk twice.
 	Unread bool
@@ -79,7 +81,7 @@ func (c *Content) kept(size int) *Content {
 	if size > rereadMax {
 		return c
 	}
-	return &Content{OTP: c.OTP, Auth: c.Auth, Unread: true}
+	return &Content{OTP: c.OTP, Auth: c.Auth, Spam: c.Spam, Unread: true}
 }
 
 // OTP is the extracted code with its evidence (decisions §3). The zero OTP means none.
@@ -90,6 +92,21 @@ type OTP struct {
 	Origin           string
 	Candidates       []string
 	VerificationLink string
+}
+
+// Spam is what a scanner found (specification §2.4). A score of 0 is a verdict too.
+type Spam struct {
+	Score    float64
+	Required float64 // the threshold that Score was judged against
+	IsSpam   bool
+	Rules    []SpamRule // those that fired
+}
+
+// SpamRule is one rule of the scanner's with what it added to the score.
+type SpamRule struct {
+	Name        string
+	Weight      float64
+	Description string
 }
 
 // Newest is the content of the newest received message, kept beside the state from its

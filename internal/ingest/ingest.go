@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -18,8 +19,10 @@ import (
 
 // Envelope is who sent the mail and whom it is for (RFC 5321).
 type Envelope struct {
-	MailFrom string   // empty for the null sender
-	RcptTo   []string // canonical, with their tags
+	MailFrom string     // empty for the null sender
+	RcptTo   []string   // canonical, with their tags
+	RemoteIP netip.Addr // invalid when the peer has no IP address
+	Helo     string     // as the peer gave it
 	// TraceLen is how many bytes on top of the mail are this node's own trace fields. They
 	// differ each time the mail is offered.
 	TraceLen int
@@ -65,7 +68,7 @@ func read(verdict Verdict, raw []byte) *inbox.Content {
 
 // Reread is the content of a message of which only kept was stored beside its raw bytes.
 func Reread(kept *inbox.Content, raw []byte) *inbox.Content {
-	content := &inbox.Content{Doc: document(raw), OTP: kept.OTP, Auth: kept.Auth}
+	content := &inbox.Content{Doc: document(raw), OTP: kept.OTP, Auth: kept.Auth, Spam: kept.Spam}
 	showAuth(&content.Doc, &content.Auth)
 	return content
 }

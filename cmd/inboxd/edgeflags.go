@@ -1,0 +1,95 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strings"
+
+	"inboxd/internal/ingest"
+	"inboxd/internal/spam"
+)
+
+// edgeFlags are about how mail comes in and what is encrypted.
+type edgeFlags struct {
+	HTTPS         string   `help:"Address of the HTTP API under TLS (default: none)." placeholder:"HOST:PORT" name:"https"`
+	SMTPS         string   `help:"Address for incoming mail under TLS from the first byte (default: none)." placeholder:"HOST:PORT" name:"smtps"`
+	TLSCert       string   `help:"Certificate chain in PEM, for STARTTLS, --smtps and --https; read again when it changes." placeholder:"FILE" name:"tls-cert"`
+	TLSKey        string   `help:"Private key of --tls-cert in PEM." placeholder:"FILE" name:"tls-key"`
+	ACME          bool     `help:"Get certificates by ACME, which accepts the authority's terms of service." name:"acme"`
+	ACMEHosts     []string `help:"Names to get certificates for (default: the service domain and the host of --base-url)." placeholder:"NAME" name:"acme-hosts"`
+	ACMEEmail     string   `help:"Address that the authority may write to." placeholder:"ADDRESS" name:"acme-email"`
+	ACMEDirectory string   `help:"Directory of the ACME authority (default: Let's Encrypt)." placeholder:"URL" name:"acme-directory"`
+	ACMECA        string   `help:"Certificates in PEM that the authority's own server is trusted by (default: the system's)." placeholder:"FILE" name:"acme-ca"`
+	ProxyProtocol []string `help:"Networks of load balancers that begin each SMTP connection with a PROXY header." placeholder:"CIDR" name:"smtp-proxy-protocol"`
+	Spam          string   `help:"Spam scanner: rspamd+http://HOST:PORT or spamd://HOST:PORT (default: none)." placeholder:"URL"`
+}
+
+// scanner returns nil when no scanner is set.
+func (f *edgeFlags) scanner(logger *slog.Logger) (ingest.Scanner, error) {
+	if f.Spam == "" {
+		return nil, nil
+	}
+	s, err := spam.New(f.Spam, logger)
+	if err != nil {
+		return nil, fmt.Errorf("--spam %w", err)
+	}
+	return s, nil
+}
+
+// openListeners opens one listener per address that is set; a failure closes the others.
+func openListeners(flags []string, addrs []string) (_ []net.Listener, err error) {
+	open := make([]net.Listener, len(addrs))
+	defer func() {
+		if err != nil {
+			closeAll(open)
+		}
+	}()
+	for i, addr := range addrs {
+		if addr == "" {
+			continue
+		}
+		if open[i], err = listen(flags[i], addr); err != nil {
+			open[i] = nil
+			return nil, err
+		}
+	}
+	return open, nil
+}
+
+func closeAll(listeners []net.Listener) {
+	for _, l := range listeners {
+		if l != nil {
+			l.Close()
+		}
+	}
+}
+
+func (n *node) noteAddresses(listeners []net.Listener) {
+	for i, addr := range []*net.Addr{&n.httpAddr, &n.smtpAddr, &n.httpsAddr, &n.smtpsAddr} {
+		if listeners[i] != nil {
+			*addr = listeners[i].Addr()
+		}
+	}
+}
+
+// readyLine tells where the node listens. What is not configured is not in it.
+func (n *node) readyLine() string {
+	line := fmt.Sprintf("inboxd ready http=%s smtp=%s", n.httpAddr, n.smtpAddr)
+	if n.httpsAddr != nil {
+		line += " https=" + n.httpsAddr.String()
+	}
+	if n.smtpsAddr != nil {
+		line += " smtps=" + n.smtpsAddr.String()
+	}
+	return line
+}
+
+func proxyNetworks(list []string) ([]netip.Prefix, error) {
+	networks, err := parseCIDRs(list)
+	if err != nil {
+		return nil, fmt.Errorf("--smtp-proxy-protocol: %s is not a network such as 10.0.0.0/8", strings.Join(list, ","))
+	}
+	return networks, nil
+}

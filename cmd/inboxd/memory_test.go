@@ -1,0 +1,62 @@
+package main
+
+import (
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// metric reads one number of /metrics.
+func (s *server) metric(t *testing.T, name string) float64 {
+	t.Helper()
+	resp, err := http.Get("http://" + s.http + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`).FindSubmatch(text)
+	if m == nil {
+		t.Fatalf("no metric %s", name)
+	}
+	v, err := strconv.ParseFloat(string(m[1]), 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// TestLargeMailCosts: a mail of 25 MB costs at most 64 MB of heap, even if nothing of what
+// it allocates on its way from the socket to the disk were collected.
+func TestLargeMailCosts(t *testing.T) {
+	s := launch(t, filepath.Join(t.TempDir(), "data"))
+	u := s.signUp(t, "me@example.test")
+	inbox := u.inbox(t, "agent")
+	text := strings.Repeat(strings.Repeat("text ", 14)+"\r\n", (25<<20-1000)/72)
+	chunk := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("attachment-bytes-", 4)[:57])) + "\r\n"
+	for name, mail := range map[string]string{
+		"text":       "Subject: large\r\n\r\n" + text,
+		"attachment": "Subject: large\r\nContent-Type: application/pdf; name=a.pdf\r\nContent-Transfer-Encoding: base64\r\n\r\n" + strings.Repeat(chunk, (25<<20-1000)/len(chunk)),
+		"html":       "Subject: large\r\nContent-Type: text/html\r\n\r\n<p>" + text,
+	} {
+		before := s.metric(t, "go_memstats_alloc_bytes_total")
+		converse(t, s.smtp, inbox, mail)
+		spent := s.metric(t, "go_memstats_alloc_bytes_total") - before
+		said := fmt.Sprintf("%s: %.1f MB allocated for %.1f MB", name, spent/(1<<20), float64(len(mail))/(1<<20))
+		if t.Log(said); spent > 64<<20 {
+			t.Error(said)
+		}
+		if got := u.latest(t, inbox, "?fields=size_bytes"); got["size_bytes"].(float64) < float64(len(mail)) {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
+	"github.com/valyala/fasthttp/fasthttpadaptor"
+	"golang.org/x/crypto/acme"
+	"golang.org/x/crypto/acme/autocert"
+)
+
+// encryption is what the edges need for TLS; without certificates all of it is nil.
+type encryption struct {
+	mail      *tls.Config             // STARTTLS and implicit TLS
+	web       *tls.Config             // HTTPS
+	challenge fasthttp.RequestHandler // answers HTTP-01 challenges of ACME
+}
+
+func (c *serveCommand) encryption(domain string, logger *slog.Logger) (*encryption, error) {
+	switch {
+	case (c.TLSCert == "") != (c.TLSKey == ""):
+		return nil, errors.New("--tls-cert and --tls-key belong together")
+	case c.TLSCert != "" && c.ACME:
+		return nil, errors.New("--tls-cert and --acme exclude each other: certificates come from files or from an authority")
+	case c.TLSCert != "":
+		pair, err := newKeyPair(c.TLSCert, c.TLSKey, logger)
+		if err != nil {
+			return nil, err
+		}
+		return &encryption{mail: tlsConfig(pair.certificate), web: tlsConfig(pair.certificate, "http/1.1")}, nil
+	case c.ACME:
+		return c.acme(domain, logger)
+	case c.HTTPS != "" || c.SMTPS != "":
+		return nil, errors.New("--https and --smtps need a certificate: --tls-cert with --tls-key, or --acme")
+	}
+	return &encryption{}, nil
+}
+
+type certificateFor = func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+
+func tlsConfig(certificate certificateFor, protocols ...string) *tls.Config {
+	return &tls.Config{GetCertificate: certificate, NextProtos: protocols, MinVersion: tls.VersionTLS12}
+}
+
+// acme gets certificates for the hosts when they are first asked for, and before they end.
+func (c *serveCommand) acme(domain string, logger *slog.Logger) (*encryption, error) {
+	hosts := c.ACMEHosts
+	if len(hosts) == 0 {
+		hosts = []string{domain}
+		if u, err := url.Parse(c.BaseURL); err == nil && u.Hostname() != "" && !slices.Contains(hosts, u.Hostname()) {
+			hosts = append(hosts, u.Hostname())
+		}
+	}
+	client := &acme.Client{DirectoryURL: c.ACMEDirectory, UserAgent: "inboxd"}
+	if c.ACMECA != "" {
+		roots, err := readRoots(c.ACMECA)
+		if err != nil {
+			return nil, fmt.Errorf("--acme-ca: %w", err)
+		}
+		client.HTTPClient = &http.Client{Transport: &http.Transport{
+			Proxy: http.ProxyFromEnvironment, TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+		}, Timeout: time.Minute}
+	}
+	manager := &autocert.Manager{
+		Prompt: autocert.AcceptTOS, Cache: autocert.DirCache(filepath.Join(c.Data, "acme")), // made with mode 0700
+		HostPolicy: autocert.HostWhitelist(hosts...), Client: client, Email: c.ACMEEmail,
+	}
+	logged := logFailures(manager.GetCertificate, hosts, logger)
+	// Mail servers often name nobody, or an MX that is not the certificate's name.
+	named := func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+		if !slices.Contains(hosts, hello.ServerName) {
+			hello.ServerName = hosts[0]
+		}
+		return logged(hello)
+	}
+	return &encryption{
+		mail: tlsConfig(named), web: tlsConfig(logged, "http/1.1", acme.ALPNProto),
+		challenge: fasthttpadaptor.NewFastHTTPHandler(withoutPort(manager.HTTPHandler(http.NotFoundHandler()))),
+	}, nil
+}
+
+// withoutPort is for autocert, which compares the whole Host field with its names.
+func withoutPort(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if host, _, err := net.SplitHostPort(r.Host); err == nil {
+			r.Host = host
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// logFailures tells the operator once a minute that one of the hosts gets no certificate.
+// Names that are not ours are strangers' business.
+func logFailures(get certificateFor, hosts []string, logger *slog.Logger) certificateFor {
+	var last atomic.Int64 // Unix second of the last line
+	return func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+		name := hello.ServerName
+		cert, err := get(hello)
+		if err != nil && slices.Contains(hosts, name) {
+			if was, now := last.Load(), time.Now().Unix(); now-was >= 60 && last.CompareAndSwap(was, now) {
+				logger.Error("no certificate", "host", name, "err", err)
+			}
+		}
+		return cert, err
+	}
+}
+
+func readRoots(file string) (*x509.CertPool, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("%s holds no certificate in PEM", file)
+	}
+	return roots, nil
+}
+
+// keyPair is a certificate in two files, read again when they change.
+type keyPair struct {
+	certFile, keyFile string
+	log               *slog.Logger
+
+	mu      sync.Mutex
+	current *tls.Certificate
+	seen    [2]fileMark // of the files when they were last read, for better or worse
+	checked time.Time
+}
+
+// checkEvery is how often a handshake looks whether the files changed.
+const checkEvery = time.Second
+
+// fileMark tells one state of a file from the next.
+type fileMark struct {
+	modified time.Time
+	size     int64
+}
+
+func newKeyPair(certFile, keyFile string, logger *slog.Logger) (*keyPair, error) {
+	p := &keyPair{certFile: certFile, keyFile: keyFile, log: logger}
+	p.seen = p.marks()
+	if err := p.read(); err != nil {
+		return nil, fmt.Errorf("--tls-cert and --tls-key can't be used: %w", err)
+	}
+	return p, nil
+}
+
+func (p *keyPair) read() error {
+	pair, err := tls.LoadX509KeyPair(p.certFile, p.keyFile)
+	if err == nil {
+		p.current = &pair
+	}
+	return err
+}
+
+func (p *keyPair) marks() (marks [2]fileMark) {
+	for i, name := range []string{p.certFile, p.keyFile} {
+		if info, err := os.Stat(name); err == nil {
+			marks[i] = fileMark{info.ModTime(), info.Size()}
+		}
+	}
+	return marks
+}
+
+// certificate returns the present certificate. New files that can't be used leave the old
+// one in force, and are tried again when they change once more.
+func (p *keyPair) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now := time.Now(); now.Sub(p.checked) >= checkEvery {
+		p.checked = now
+		p.refresh()
+	}
+	return p.current, nil
+}
+
+func (p *keyPair) refresh() {
+	marks := p.marks()
+	if marks == p.seen {
+		return
+	}
+	p.seen = marks
+	if err := p.read(); err != nil {
+		p.log.Error("the new certificate can't be used, the old one stays", "cert", p.certFile, "err", err)
+		return
+	}
+	p.log.Info("the certificate was read again", "cert", p.certFile)
+}

@@ -1,0 +1,39 @@
+package ingest
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"inboxd/internal/inbox"
+)
+
+// Scanner judges mail by what it looks like. It answers within a few seconds: nil when it
+// has no verdict.
+type Scanner interface {
+	Scan(ctx context.Context, env Envelope, raw []byte) *inbox.Spam
+}
+
+// ReadScanned is Read with the scanner's verdict, which is sought meanwhile; a nil scanner
+// has none.
+func ReadScanned(ctx context.Context, scanner Scanner, env Envelope, raw []byte) Mail {
+	if scanner == nil {
+		return Read(env, raw)
+	}
+	verdict := make(chan *inbox.Spam, 1)
+	go func() { verdict <- scan(ctx, scanner, env, raw) }()
+	m := Read(env, raw)
+	m.Content.Spam = <-verdict
+	return m
+}
+
+// scan has no verdict when the scanner panics.
+func scan(ctx context.Context, scanner Scanner, env Envelope, raw []byte) (verdict *inbox.Spam) {
+	defer func() {
+		if p := recover(); p != nil {
+			slog.Error("the spam scanner's client panicked", "err", fmt.Sprint(p))
+			verdict = nil
+		}
+	}()
+	return scanner.Scan(ctx, env, raw)
+}

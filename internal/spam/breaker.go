@@ -1,0 +1,68 @@
+package spam
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// breaker keeps mails from waiting for a scanner that does not answer: after tripAfter
+// failures in a row nobody asks it for a while, and then one mail at a time tries.
+type breaker struct {
+	log *slog.Logger
+	now func() time.Time
+
+	mu       sync.Mutex
+	failures int       // in a row
+	until    time.Time // nobody asks before; meaningful from tripAfter failures on
+	trying   bool      // one mail is trying whether the scanner is back
+}
+
+const (
+	tripAfter = 5
+	firstRest = time.Second
+	maxRest   = 30 * time.Second
+)
+
+// allow reports whether the scanner may be asked. Each true is followed by one report or
+// untried.
+func (b *breaker) allow() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.failures < tripAfter {
+		return true
+	}
+	if b.trying || b.now().Before(b.until) {
+		return false
+	}
+	b.trying = true
+	return true
+}
+
+// untried takes an allow back.
+func (b *breaker) untried() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.trying = false
+}
+
+// report tells how asking went. The log has one line when the scanner is given up and one
+// when it is back.
+func (b *breaker) report(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.trying = false
+	if err == nil {
+		if b.failures >= tripAfter {
+			b.log.Info("the spam scanner answers again")
+		}
+		b.failures = 0
+		return
+	}
+	if b.failures++; b.failures == tripAfter {
+		b.log.Warn("the spam scanner does not answer; mail is kept without a verdict", "err", err)
+	}
+	if over := b.failures - tripAfter; over >= 0 {
+		b.until = b.now().Add(min(firstRest<<min(over, 6), maxRest))
+	}
+}

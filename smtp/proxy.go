@@ -1,0 +1,141 @@
+package smtp
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+)
+
+// The PROXY protocol, https://www.haproxy.org/download/3.0/doc/proxy-protocol.txt: a load
+// balancer says in front of everything else whose connection it passes on.
+const (
+	maxProxyV1 = 107     // octets of a whole header of version 1
+	maxProxyV2 = 4 << 10 // octets behind the fixed part of version 2; TLVs are read away
+	proxyV2    = "\r\n\r\n\x00\r\nQUIT\n"
+)
+
+var errProxyHeader = errors.New("smtp: malformed PROXY header")
+
+// trusts reports whether connections of this peer begin with a PROXY header.
+func (s *Server) trusts(p peer) bool {
+	for _, network := range s.opts.ProxyProtocol {
+		if network.Contains(p.addr) {
+			return true
+		}
+	}
+	return false
+}
+
+// introduce reads the header in front of a load balancer's connection and admits it under
+// the address it names. The connection waits for that in a place of its own.
+func (s *Server) introduce(conn net.Conn, secure bool) {
+	if !s.await(conn) {
+		s.stats.refused.Add(1)
+		turnAway(conn)
+		return
+	}
+	go func() {
+		from := peerOf(conn)
+		conn.SetReadDeadline(time.Now().Add(s.opts.SilentTimeout))
+		addr, err := readProxyHeader(conn)
+		s.mu.Lock()
+		delete(s.waiting, conn)
+		s.mu.Unlock()
+		if err != nil {
+			s.stats.refused.Add(1)
+			s.logSometimes(slog.LevelWarn, "a load balancer's connection has no PROXY header", slog.String("peer", from.String()), slog.Any("err", err))
+			conn.Close()
+			return
+		}
+		if addr.IsValid() {
+			from = peer{addr}
+		}
+		s.admitAs(conn, from, secure)
+	}()
+}
+
+// await notes a connection that has not said yet whose it is, if there is room for it.
+func (s *Server) await(conn net.Conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.draining.Load() || len(s.live)+len(s.waiting) >= s.opts.MaxConns {
+		return false
+	}
+	s.waiting[conn] = struct{}{}
+	return true
+}
+
+// readProxyHeader reads a header and no octet more. The address is invalid when the
+// balancer speaks for itself or does not know.
+func readProxyHeader(r io.Reader) (netip.Addr, error) {
+	head := make([]byte, len(proxyV2), maxProxyV1)
+	if _, err := io.ReadFull(r, head); err != nil {
+		return netip.Addr{}, err
+	}
+	if string(head) == proxyV2 {
+		return readProxyV2(r)
+	}
+	if !bytes.HasPrefix(head, []byte("PROXY ")) {
+		return netip.Addr{}, errProxyHeader
+	}
+	for !bytes.HasSuffix(head, crlf) {
+		if len(head) == maxProxyV1 || bytes.IndexByte(head, '\n') >= 0 {
+			return netip.Addr{}, errProxyHeader
+		}
+		head = head[:len(head)+1]
+		if _, err := io.ReadFull(r, head[len(head)-1:]); err != nil {
+			return netip.Addr{}, err
+		}
+	}
+	return parseProxyV1(string(head[:len(head)-len(crlf)]))
+}
+
+// parseProxyV1 reads `PROXY TCP4 source destination port port`.
+func parseProxyV1(line string) (netip.Addr, error) {
+	words := strings.Split(line, " ")
+	if words[1] == "UNKNOWN" {
+		return netip.Addr{}, nil
+	}
+	if len(words) != 6 || words[1] != "TCP4" && words[1] != "TCP6" {
+		return netip.Addr{}, errProxyHeader
+	}
+	source, err := netip.ParseAddr(words[2])
+	if err != nil || source.Zone() != "" || source.Is4() != (words[1] == "TCP4") {
+		return netip.Addr{}, errProxyHeader
+	}
+	return source.Unmap(), nil
+}
+
+// readProxyV2 reads what follows the signature: version and command, family, length, the
+// addresses, and TLVs that nobody needs here.
+func readProxyV2(r io.Reader) (netip.Addr, error) {
+	var fixed [4]byte
+	if _, err := io.ReadFull(r, fixed[:]); err != nil {
+		return netip.Addr{}, err
+	}
+	size := int(binary.BigEndian.Uint16(fixed[2:]))
+	if fixed[0]&0xf0 != 0x20 || fixed[0]&0x0f > 1 || size > maxProxyV2 {
+		return netip.Addr{}, errProxyHeader
+	}
+	rest := make([]byte, size)
+	if _, err := io.ReadFull(r, rest); err != nil {
+		return netip.Addr{}, err
+	}
+	switch local := fixed[0]&0x0f == 0; {
+	case local:
+		return netip.Addr{}, nil
+	case fixed[1] == 0x11 && size >= 12: // TCP over IPv4
+		return netip.AddrFrom4([4]byte(rest)), nil
+	case fixed[1] == 0x21 && size >= 36: // TCP over IPv6
+		return netip.AddrFrom16([16]byte(rest)).Unmap(), nil
+	case fixed[1] == 0x11, fixed[1] == 0x21:
+		return netip.Addr{}, errProxyHeader
+	}
+	return netip.Addr{}, nil // a family of which there is no IP address
+}
