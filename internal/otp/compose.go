@@ -11,14 +11,18 @@ const (
 
 // context is what the whole mail says about itself.
 type context struct {
-	strength uint8 // of the best label anywhere
-	subject  uint8 // of the best label of the subject
-	verify   int   // words for verification and login
-	expiry   bool  // something is valid for minutes
-	advert   bool  // the subject promises a discount
-	promo    int
-	booking  int
-	meeting  int
+	strength      uint8 // of the best label anywhere
+	subject       uint8 // of the best label of the subject
+	subjectVerify bool  // the subject speaks of confirmation or login
+	verify        int   // words for verification and login
+	expiry        bool  // something is valid for minutes
+	advert        bool  // the subject promises a discount
+	promo         int
+	confirm       int  // words for confirmation and access
+	trade         bool // the subject announces something else, and no code
+	others        int  // labels of other trades: "stock code"
+	booking       int
+	meeting       int
 }
 
 // compose gives every label its strength from the words around it, and every line its
@@ -30,13 +34,13 @@ func (p *page) compose(ctx *context) {
 		for k := ln.first; k < ln.last; k++ {
 			t := &p.tokens[k]
 			if t.class.label() {
-				p.qualify(ln, k)
+				p.qualify(ln, k, ctx)
 			}
 			if k > ln.first && p.percentOff(k) {
 				t.class = classPromo
 			}
 			if !ln.footer {
-				ctx.note(t)
+				ctx.note(p, t)
 			}
 		}
 		p.summarize(ln)
@@ -49,14 +53,20 @@ func (p *page) percentOff(k int32) bool {
 	return t.end-t.start == 3 && string(p.lower[t.start:t.end]) == "off" && sign.kind == kindPunct && p.lower[sign.start] == '%'
 }
 
-func (c *context) note(t *token) {
+func (c *context) note(p *page, t *token) {
 	switch t.class {
 	case classVerify, classOnce:
 		c.verify++
+	case classConfirm:
+		c.confirm++
 	case classPromo:
 		c.promo++
 	case classBooking:
 		c.booking++
+	case classOther:
+		if w := p.lower[t.start:t.end]; bytes.HasSuffix(w, codeWord) {
+			c.others++
+		}
 	case classMeeting:
 		c.meeting++
 	case classTimeUnit:
@@ -69,7 +79,7 @@ func (c *context) note(t *token) {
 
 // qualify sets the strength of the label at k, or turns it into the announcement of
 // something else: "promo code", "code postal".
-func (p *page) qualify(ln *line, k int32) {
+func (p *page) qualify(ln *line, k int32, ctx *context) {
 	t := &p.tokens[k]
 	before, promo := p.qualifierBefore(ln, k)
 	after := p.qualifierAfter(ln, k)
@@ -82,7 +92,10 @@ func (p *page) qualify(ln *line, k int32) {
 		return
 	case before.other() || after.other():
 		t.class = classOther
+		ctx.others++
 		return
+	case before == classNone && p.trade(ln, k):
+		ctx.others++
 	}
 	t.strength = weak
 	if t.class == classPasscode {
@@ -92,10 +105,37 @@ func (p *page) qualify(ln *line, k int32) {
 		switch {
 		case q == classOnce, q == classVerify && t.class != classPassword:
 			t.strength = strong
-		case q == classConfirm && t.class != classPassword:
+		case (q == classConfirm || q == classDigits) && t.class != classPassword:
 			t.strength = max(t.strength, medium)
 		}
 	}
+}
+
+// trade tells "survey code": a noun nobody knows says in which trade the code is used. A
+// name, which has a capital letter, does not.
+func (p *page) trade(ln *line, k int32) bool {
+	if k == ln.first || p.tokens[k].class != classCode {
+		return false
+	}
+	t := &p.tokens[k-1]
+	if t.kind != kindWord || t.class != classNone || t.end-t.start < 4 {
+		return false
+	}
+	for _, c := range p.plain[t.start:t.end] {
+		if c < 'a' || c > 'z' {
+			return false
+		}
+	}
+	return k-2 >= ln.first && p.english(k-2)
+}
+
+// english tells the articles of the language in which the trade goes before "code".
+func (p *page) english(k int32) bool {
+	switch t := &p.tokens[k]; string(p.lower[t.start:t.end]) {
+	case "your", "the", "a", "an", "our", "its", "my", "their":
+		return true
+	}
+	return false
 }
 
 // qualifierBefore looks at up to three words before a label. A word for something else
@@ -122,7 +162,7 @@ func (p *page) qualifierBefore(ln *line, k int32) (q, promo class) {
 			return t.class, promo
 		case t.class == classOTP && words == 0:
 			return classOnce, promo // "OTP password"
-		case t.class == classConfirm:
+		case t.class == classConfirm, t.class == classDigits && q == classNone:
 			q = t.class
 		case t.class == classIs || t.class.label() && words > 0:
 			return q, promo
@@ -153,7 +193,7 @@ func (p *page) qualifierAfter(ln *line, k int32) (q class) {
 			return t.class
 		case t.class == classOTP && words == 0:
 			return classOnce
-		case t.class == classConfirm:
+		case t.class == classConfirm, t.class == classDigits && q == classNone:
 			q = t.class
 		case t.class.label() || t.class == classIs && words > 2:
 			return q
@@ -191,6 +231,7 @@ var (
 	copyrightSign  = []byte("(c)")
 	copyrightWord  = []byte("copyright")
 	rightsReserved = []byte("rights reserved")
+	codeWord       = []byte("code")
 )
 
 // summarize notes what a line announces for the lines below it.
@@ -244,3 +285,13 @@ func (p *page) plural(k int32) bool {
 }
 
 var plurals = foldList("codes", "códigos", "claves", "contraseñas", "passwords", "otps", "pins", "codici", "tokens", "коды", "kódy", "kody")
+
+// announcesOther tells a page that has a word for something else and no label.
+func (p *page) announcesOther() bool {
+	for i := range p.lines {
+		if ln := &p.lines[i]; ln.other && ln.strength == 0 {
+			return true
+		}
+	}
+	return false
+}

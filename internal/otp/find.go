@@ -98,6 +98,8 @@ func (s *search) score() {
 		s.pages[i].compose(&ctx)
 		if i == 0 {
 			ctx.subject, ctx.advert = ctx.strength, ctx.promo > 0
+			ctx.subjectVerify = ctx.verify+ctx.confirm > 0
+			ctx.trade = ctx.subject == 0 && s.pages[0].announcesOther()
 		}
 	}
 	s.kept = s.kept[:0]

@@ -29,6 +29,9 @@ const (
 	classMoney          // currency, before or after its amount
 	classUnit           // minutes, points: after a number
 	classTimeUnit       // minutes, hours, days; a unit that also tells an expiry
+	classBy             // with, by: joins "confirm" with the code
+	classDigits         // digits, "-stellig": "the 6-digit code" is hardly a shop's
+	classFresh          // new, following, unique: says nothing about the code behind it
 	classStale          // old, previous, expired
 	classHarmless       // begins like a word of the vocabulary, but is none
 )

@@ -6,6 +6,7 @@ type relation struct {
 	strength uint8
 	direct   bool  // label, perhaps "is" or a colon, code
 	joined   bool  // a colon or "is" stands directly before the code
+	behind   bool  // the label stands behind the code
 	veto     bool  // it is announced as something else
 	at       int32 // line of the label, -1 for none
 }
@@ -159,6 +160,10 @@ func (w *backward) step(t *token) (done bool) {
 
 func (w *backward) number() {
 	w.dist++
+	if next := w.k + 1; next < w.ln.last && (w.p.tokens[next].class == classMoney || w.p.tokens[next].kind == kindPunct && w.p.lower[w.p.tokens[next].start] == '$') {
+		w.taken = true // an amount
+		return
+	}
 	if w.p.length(w.k) < minCode {
 		return
 	}
@@ -281,7 +286,7 @@ func (p *page) after(c *candidate) (r relation) {
 
 // inverse rates a label at k, dist words behind the candidate.
 func (p *page) inverse(c *candidate, r *relation, k int32, dist int) {
-	r.strength = p.tokens[k].strength
+	r.strength, r.behind = p.tokens[k].strength, true
 	score, step := labelScore(r.strength)
 	r.score = score - 8 - step*dist*2/3
 	if r.joined {

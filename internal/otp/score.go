@@ -27,6 +27,7 @@ const (
 	splitBonus  = 3
 	repeated    = 10
 	mailSpeaks  = 8 // the mail has a strong label somewhere
+	subjectSays = 8 // ... and the subject has a label
 	staleWord   = -30
 	otherInLine = -16
 
@@ -50,6 +51,9 @@ func (p *page) rate(c *candidate, ctx *context) {
 	c.score = r.score + looks(c)
 	if c.own {
 		c.score += ownLine
+	}
+	if ctx.subject > 0 && r.joined && !r.behind && p.source != SourceSubject {
+		c.score += subjectSays
 	}
 	if ctx.strength == strong {
 		c.score += mailSpeaks

@@ -85,9 +85,10 @@ func (p *page) entered(c *candidate, ctx *context) (r relation) {
 	for k >= ln.first && p.tokens[k].kind == kindPunct && p.lower[p.tokens[k].start] == '"' {
 		k--
 	}
-	if k < ln.first || p.tokens[k].class != classEnter {
+	if k < ln.first || p.tokens[k].class != classEnter && p.tokens[k].class != classBy {
 		return r
 	}
+	by := p.tokens[k].class == classBy
 	r.score, r.at = enterVerb, c.line
 	for i := max(ln.first, c.first-12); i < ln.last && i <= c.last+9; i++ {
 		if q := p.tokens[i].class; q == classVerify || q == classConfirm {
@@ -95,6 +96,12 @@ func (p *page) entered(c *candidate, ctx *context) (r relation) {
 			r.strength = medium
 			break
 		}
+	}
+	switch {
+	case r.strength == 0 && by:
+		return relation{at: -1}
+	case r.strength == 0 && ctx.subjectVerify:
+		r.score += 8
 	}
 	if r.strength > 0 {
 		r.strength = max(r.strength, min(ctx.strength, medium))
@@ -106,6 +113,10 @@ func (p *page) entered(c *candidate, ctx *context) (r relation) {
 // the subject.
 func (p *page) lone(c *candidate, ctx *context) (r relation) {
 	r.at = -1
+	if c.own && ctx.subject > 0 && ctx.subject < strong && ctx.others+ctx.promo+ctx.meeting+ctx.booking == 0 && c.form == formDigits && c.n >= 6 && c.n <= 8 && c.line < loneMost && (ctx.expiry || ctx.verify > 0) {
+		r.score, r.strength = loneInMail, ctx.subject
+		return r
+	}
 	if !c.own || ctx.strength < strong || c.form != formDigits || c.n != 6 && !(ctx.expiry && c.n > 4 && c.n <= 8) {
 		return r
 	}

@@ -11,7 +11,7 @@ func (p *page) vetoed(c *candidate, ctx *context) bool {
 		return true
 	case c.form == formDigits && p.measured(ln, c):
 		return true
-	case p.masked(ln, c), p.tagged(ln, c, sure), p.compared(ln, c):
+	case p.masked(ln, c), p.tagged(ln, c, sure), p.compared(ln, c), p.bracketed(ln, c), p.named(ln, c):
 		return true
 	case ln.place && !sure && !c.own:
 		return true
@@ -116,6 +116,47 @@ func (p *page) tagged(ln *line, c *candidate, sure bool) bool {
 	return false
 }
 
+// bracketed tells "[Request 482913]": a name and a number in brackets are somebody's
+// filing, unless the name is the label.
+func (p *page) bracketed(ln *line, c *candidate) bool {
+	k := c.last + 1
+	if k >= ln.last || p.lower[p.tokens[k].start] != ']' {
+		return false
+	}
+	words := 0
+	for k = c.first - 1; k >= ln.first && words < 4; k-- {
+		switch t := &p.tokens[k]; {
+		case t.kind == kindPunct && p.lower[t.start] == '[':
+			return words > 0
+		case t.class.label():
+			return false
+		case t.kind == kindWord:
+			words++
+		}
+	}
+	return false
+}
+
+// named tells "Event 482913.": a sentence that is only a noun nobody knows and a number
+// gives that noun's number, though the sentence before it spoke of a code.
+func (p *page) named(ln *line, c *candidate) bool {
+	k := c.first - 1
+	if k < ln.first || !p.noun(k) || c.relation.at < 0 || c.relation.joined || c.relation.direct {
+		return false
+	}
+	if n := c.last + 1; n < ln.last && (p.tokens[n].kind != kindPunct || p.pause(&p.tokens[n], n, ln) < sentence) {
+		return false
+	}
+	return k == ln.first || p.tokens[k-1].kind == kindPunct && p.pause(&p.tokens[k-1], k-1, ln) >= sentence
+}
+
+// noun tells a word without a meaning here that is written in Latin letters, the first a capital.
+func (p *page) noun(k int32) bool {
+	t := &p.tokens[k]
+	b := p.plain[t.start]
+	return t.kind == kindWord && t.class == classNone && t.end-t.start > 2 && b >= 'A' && b <= 'Z'
+}
+
 // compared tells "code == 482913": a piece of a program.
 func (p *page) compared(ln *line, c *candidate) bool {
 	k := c.first - 2
@@ -170,6 +211,8 @@ func (p *page) misused(c *candidate, ctx *context) bool {
 	case ctx.meeting > 0, ctx.booking > 1 && ctx.strength < strong:
 		return true
 	case ctx.promo > 0 && (c.form != formDigits || p.near(c, classPromo)):
+		return true
+	case ctx.trade && ctx.verify == 0, ctx.others > 0 && ctx.verify == 0 && s == weak:
 		return true
 	case (ctx.promo > 1 || ctx.advert) && ctx.verify == 0 && s == weak:
 		return true

@@ -15,7 +15,7 @@ var labels = []vocabulary{
 	{"all", classOTP, "otp, otps, otpcode, totp, mtan, smstan, pushtan, etan, 2fa code, mfa code, one time p/w, passkode otp, otp code, otp kod, otp kodu, otp kode"},
 	{"all", classHarmless, "codes of conduct, code of conduct, dress code, source code, code review, code path, code base, code snippet, code block, code editor, vs code, no code, low code, open source"},
 
-	{"en", classCode, "~code, codes, number below, following number, ~pin, pin code, pincode, token, digits, digit code, authcode"},
+	{"en", classCode, "~code, codes, number below, following number, ~pin, pin code, pincode, token, digits, authcode"},
 	{"en", classPasscode, "passcode*, pass code, access code, confirmation code, activation code, signature code, access key, activation key, pass key code"},
 	{"en", classPassword, "~password*, passphrase, ~pwd"},
 	{"en", classOTP, "verification code*, verification number, verification pin, security code, login code, log in code, signin code, sign in code, sign on code, signup code, sign up code, authentication code, authorization code, authorisation code, authenticator code, sms code, text code, email code, e mail code, one time code, onetime code, verify code, recovery code, reset code, device code, magic code, single use code, validation code, temporary code, passwordless code"},
@@ -83,7 +83,7 @@ var labels = []vocabulary{
 	{"pl", classCode, "kod, kodu, kodem, kody, kodów"},
 	{"pl", classPasscode, "kod dostępu, kodu dostępu, kod aktywacyjny, kod aktywacji"},
 	{"pl", classPassword, "hasł*"},
-	{"pl", classOTP, "kod weryfikacyjn*, kodu weryfikacyjn*, kod potwierdzaj*, kod potwierdzenia, kod bezpieczeństwa, kod jednorazow*, hasło jednorazow*, kod autoryzacyjn*, kod uwierzytelniaj*, kod logowania, smskod"},
+	{"pl", classOTP, "hasło sms, kod sms, kod weryfikacyjn*, kodu weryfikacyjn*, kod potwierdzaj*, kod potwierdzenia, kod bezpieczeństwa, kod jednorazow*, hasło jednorazow*, kod autoryzacyjn*, kod uwierzytelniaj*, kod logowania, smskod"},
 
 	{"cs sk", classCode, "kód*"},
 	{"cs sk", classPasscode, "přístupový kód*, prístupový kód*, aktivační kód*, aktivačný kód*"},
@@ -202,8 +202,8 @@ var labels = []vocabulary{
 
 // qualifiers are the words around a label: which code it is, and how it is joined to it.
 var qualifiers = []vocabulary{
-	{"en", classVerify, "verif*, authent*, authori*, login, log in, logging in, logged in, signin, sign in, signing in, sign on, security, secure, 2fa, mfa, two factor, two step, multi factor, 2 step, identity, passwordless, sms, validat*, 3d secure, log into, log on, sign up, signup, register, registration, recover*, reset, magic, identification, sign into, device, session"},
-	{"en", classConfirm, "confirm*, access, activat*, unlock*, email address, your email, complete"},
+	{"en", classVerify, "confirm your email, confirm your e mail, confirm your address, confirm your identity, confirm it's you, confirm this is you, verif*, authent*, authori*, login, log in, logging in, logged in, signin, sign in, signing in, sign on, security, secure, 2fa, mfa, two factor, two step, multi factor, 2 step, identity, passwordless, sms, validat*, 3d secure, log into, log on, sign up, signup, register, registration, recover*, reset, magic, identification, sign into, device, session"},
+	{"en", classConfirm, "approve*, approval, consent, confirm*, access, activat*, unlock*, email address, your email, complete"},
 	{"en", classOnce, "one time, onetime, single use, temporary, temp, throwaway, dynamic"},
 	{"en", classEnter, "enter, enters, entering, use, using, type, input, provide, submit, paste, copy, insert, key in, typing"},
 	{"en", classIs, "is, are, below is, =, reads"},
@@ -229,7 +229,7 @@ var qualifiers = []vocabulary{
 	{"da no sv", classIs, "er, är"},
 	{"da no sv", classOf, "din, ditt, dit, dine, af, av, til, til at, för att, for å"},
 
-	{"fi et", classVerify, "vahvist*, todenn*, turva*, kirjaut*, tunnist*, kinnit*, sisselog*, varmistus*"},
+	{"fi et", classVerify, "kirjaud*, vahvist*, todenn*, turva*, kirjaut*, tunnist*, kinnit*, sisselog*, varmistus*"},
 	{"fi et", classConfirm, "pääsy*, aktivoin*"},
 	{"fi et", classOnce, "kertakäyt*, ühekord*, väliaikai*"},
 	{"fi et", classEnter, "syötä, käytä, kirjoita, anna, sisesta, kasuta"},
@@ -353,6 +353,8 @@ var qualifiers = []vocabulary{
 	{"vi", classIs, "là"},
 	{"vi", classOf, "của, của bạn, cua, quy khach, quý khách"},
 
+	{"sw af", classVerify, "uthibitish*, verifieer*, sekuriteit*"},
+	{"sw af", classIs, "ni"},
 	{"id ms", classVerify, "verifikasi*, keamanan, otentikasi, pengesahan, masuk, log masuk, autentikasi, keselamatan, pengesahan"},
 	{"id ms", classConfirm, "konfirmasi*, akses, aktivasi"},
 	{"id ms", classOnce, "sekali pakai, sementara, sekali guna"},
@@ -381,5 +383,8 @@ var qualifiers = []vocabulary{
 	{"ko", classIs, "은, 는, 입니다"},
 	{"ko", classOf, "의, 귀하의, 회원님의"},
 
+	{"all", classBy, "with, mit, avec, con, com, met, med, cu, z, s, с, з, via, by, ile, dengan"},
+	{"all", classDigits, "digit, digits, ziffern, stellig*, vierstellig*, funfstellig*, sechsstellig*, achtstellig*, chiffres, digitos, dígitos, cifre, cifras, cijfers, viercijferig*, zescijferig*, siffrig*, cifret, cifrede, sifret, sifrede, cyfrowy, cyfrow*, numeryczn*, mistn*, číseln*, jegyu, számjegyu, haneli, basamaklı, значный, значный код, цифр, цифры, цифровой, 位, 位数, 位數, 桁, 자리"},
+	{"en", classFresh, "new, following, below, above, this, that, unique, special, personal, private, secret, numeric, next, fresh, latest, current, another, correct, right, same, valid, other, alphanumeric, verifying, pairing, linking, deze, diesen, volgende, onderstaande"},
 	{"all", classStale, "old, previous, previously, expired, former, earlier, invalid, alte, alter, altes, ancien, anterior, vecchio, oud, oude, старый, предыдущий, 旧, 以前的, 以前の, 이전"},
 }
