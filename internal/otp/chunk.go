@@ -5,6 +5,9 @@ package otp
 func (p *page) chunk(b []byte, i int) int {
 	s := p.survey(b, i)
 	switch {
+	case s.ref && s.end-i < 6 && words.lookup(b, i, false, false).class == classExample: // "e.g."
+		p.put(token{start: int32(i), end: int32(s.end), kind: kindWord, class: classExample, weight: 1})
+		return s.end
 	case s.ref:
 		p.put(token{start: int32(i), end: int32(s.end), kind: kindRef, weight: 1})
 		return s.end

@@ -20,6 +20,7 @@ type context struct {
 	promo         int
 	confirm       int  // words for confirmation and access
 	trade         bool // the subject announces something else, and no code
+	goods         int  // words for something else
 	others        int  // labels of other trades: "stock code"
 	booking       int
 	meeting       int
@@ -64,6 +65,7 @@ func (c *context) note(p *page, t *token) {
 	case classBooking:
 		c.booking++
 	case classOther:
+		c.goods++
 		if w := p.lower[t.start:t.end]; bytes.HasSuffix(w, codeWord) {
 			c.others++
 		}
@@ -132,7 +134,7 @@ func (p *page) trade(ln *line, k int32) bool {
 // english tells the articles of the language in which the trade goes before "code".
 func (p *page) english(k int32) bool {
 	switch t := &p.tokens[k]; string(p.lower[t.start:t.end]) {
-	case "your", "the", "a", "an", "our", "its", "my", "their":
+	case "your", "the", "a", "an", "our", "its", "my", "their", "with":
 		return true
 	}
 	return false

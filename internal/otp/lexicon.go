@@ -32,6 +32,7 @@ const (
 	classBy             // with, by: joins "confirm" with the code
 	classDigits         // digits, "-stellig": "the 6-digit code" is hardly a shop's
 	classFresh          // new, following, unique: says nothing about the code behind it
+	classExample        // "such as", "e.g."
 	classStale          // old, previous, expired
 	classHarmless       // begins like a word of the vocabulary, but is none
 )

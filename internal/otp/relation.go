@@ -25,7 +25,7 @@ func (p *page) relate(c *candidate, ctx *context) relation {
 		return best
 	}
 	fore := p.after(c)
-	if fore.veto && !(best.direct && best.strength >= medium) {
+	if fore.veto && !((best.direct || best.score >= threshold) && best.strength >= medium) {
 		return fore
 	}
 	best = better(best, fore)
@@ -53,8 +53,8 @@ func labelScore(strength uint8) (score, step int) {
 func (p *page) joint(ln *line, k int32) (joined bool, from int32) {
 	for k--; k >= ln.first; k-- {
 		t := &p.tokens[k]
-		if t.class == classIs {
-			return true, k
+		if t.class == classIs || t.class == classOf && k > ln.first && p.tokens[k-1].class == classIs {
+			return true, k // "is", "é o", "est le"
 		}
 		if t.kind != kindPunct {
 			return false, k
@@ -217,7 +217,13 @@ func (w *backward) label(t *token) {
 func (p *page) pause(t *token, k int32, ln *line) int {
 	switch p.lower[t.start] {
 	case '.', '!', '?':
-		if k+1 >= ln.last || p.tokens[k+1].gap {
+		if k+1 < ln.last && p.tokens[k+1].gap {
+			if c := p.plain[p.tokens[k+1].start]; c >= 'a' && c <= 'z' && p.lower[t.start] == '.' {
+				return 1 // an abbreviation
+			}
+			return sentence
+		}
+		if k+1 >= ln.last {
 			return sentence
 		}
 	case ';', '*', '|':
@@ -271,6 +277,8 @@ func (p *page) after(c *candidate) (r relation) {
 			return relation{veto: true, at: li}
 		case t.class == classIs && dist == 0:
 			r.joined = true
+		case t.class == classStale && dist <= 1:
+			return relation{veto: true, at: li} // "code 482913 rejected"
 		case t.class.label():
 			if !p.claims(ln, k) && !p.plural(k) {
 				p.inverse(c, &r, k, dist)

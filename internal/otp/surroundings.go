@@ -82,7 +82,7 @@ func (p *page) entered(c *candidate, ctx *context) (r relation) {
 	r.at = -1
 	ln := &p.lines[c.line]
 	k := c.first - 1
-	for k >= ln.first && p.tokens[k].kind == kindPunct && p.lower[p.tokens[k].start] == '"' {
+	for k >= ln.first && p.tokens[k].kind == kindPunct && (p.lower[p.tokens[k].start] == '"' || p.lower[p.tokens[k].start] == '\'') {
 		k--
 	}
 	if k < ln.first || p.tokens[k].class != classEnter && p.tokens[k].class != classBy {

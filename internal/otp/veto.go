@@ -17,7 +17,7 @@ func (p *page) vetoed(c *candidate, ctx *context) bool {
 		return true
 	case year(c) && !(r.direct && r.joined || sure || c.own && r.direct && r.strength == strong), date(c) && !sure:
 		return true
-	case c.form == formDigits && zeros(c) && !r.direct:
+	case c.form == formDigits && zeros(c) && !r.direct, p.example(ln, c), counting(c) && !r.joined && !c.own && r.strength < strong:
 		return true
 	case p.misused(c, ctx):
 		return true
@@ -167,6 +167,28 @@ func (p *page) compared(ln *line, c *candidate) bool {
 	return b == '=' || b == '!'
 }
 
+// example tells "such as 482913" and "e.g. code 482913".
+func (p *page) example(ln *line, c *candidate) bool {
+	for k := c.first - 1; k >= ln.first && k >= c.first-9; k-- {
+		if t := &p.tokens[k]; t.class == classExample {
+			return true
+		} else if t.kind == kindPunct && p.pause(t, k, ln) >= sentence {
+			return false
+		}
+	}
+	return false
+}
+
+// counting tells 123456 and 4321, which people write when they mean any code.
+func counting(c *candidate) bool {
+	up, down := true, true
+	for i := 1; i < int(c.n); i++ {
+		up = up && c.text[i] == c.text[i-1]+1
+		down = down && c.text[i]+1 == c.text[i-1]
+	}
+	return up || down
+}
+
 // year tells 1900 to 2099.
 func year(c *candidate) bool {
 	return c.form == formDigits && c.n == 4 && !c.split &&
@@ -208,7 +230,7 @@ func (p *page) misused(c *candidate, ctx *context) bool {
 		return false
 	}
 	switch {
-	case ctx.meeting > 0, ctx.booking > 1 && ctx.strength < strong:
+	case ctx.meeting > 0, ctx.booking > 1 && ctx.strength < strong, ctx.booking > 0 && ctx.booking+ctx.goods > 1 && ctx.verify == 0:
 		return true
 	case ctx.promo > 0 && (c.form != formDigits || p.near(c, classPromo)):
 		return true
@@ -236,6 +258,9 @@ func (p *page) near(c *candidate, q class) bool {
 // mixedVeto asks for strong evidence before letters and digits are taken for a code.
 func (p *page) mixedVeto(c *candidate, ctx *context) bool {
 	r := &c.relation
+	if r.behind && !r.joined && !c.own {
+		return true // an issue: "AUTH-482 login code not sent"
+	}
 	backed := r.strength >= medium || r.strength == weak && ctx.strength >= medium && ctx.promo == 0
 	if r.strength == weak && !backed {
 		backed = (r.joined && r.direct || c.own && r.joined) && ctx.verify > 0 && ctx.promo == 0 && ctx.booking == 0
