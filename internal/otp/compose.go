@@ -21,7 +21,8 @@ type context struct {
 	confirm       int  // words for confirmation and access
 	trade         bool // the subject announces something else, and no code
 	goods         int  // words for something else
-	others        int  // labels of other trades: "stock code"
+	parcel        int
+	others        int // labels of other trades: "stock code"
 	booking       int
 	meeting       int
 }
@@ -69,6 +70,8 @@ func (c *context) note(p *page, t *token) {
 		if w := p.lower[t.start:t.end]; bytes.HasSuffix(w, codeWord) {
 			c.others++
 		}
+	case classParcel:
+		c.parcel++
 	case classMeeting:
 		c.meeting++
 	case classTimeUnit:

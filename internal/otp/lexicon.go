@@ -23,6 +23,7 @@ const (
 	classOther          // order, invoice, phone, error: names a number that is no code
 	classPromo          // coupon, discount, checkout
 	classBooking        // reservation, flight
+	classParcel         // parcel, courier: handed over against a code
 	classMeeting        // meeting id, webinar
 	classAccount        // account: may have a number, but codes are for it too
 	classPlace          // street, suite: the line is an address

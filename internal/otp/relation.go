@@ -51,9 +51,10 @@ func labelScore(strength uint8) (score, step int) {
 
 // joint tells what stands directly before a candidate: a colon or the like.
 func (p *page) joint(ln *line, k int32) (joined bool, from int32) {
+	c0 := k
 	for k--; k >= ln.first; k-- {
 		t := &p.tokens[k]
-		if t.class == classIs || t.class == classOf && k > ln.first && p.tokens[k-1].class == classIs {
+		if t.class == classIs || t.class == classOf && (k > ln.first && p.tokens[k-1].class == classIs || k == c0-1 && p.copula(t)) {
 			return true, k // "is", "é o", "est le"
 		}
 		if t.kind != kindPunct {
@@ -71,6 +72,12 @@ func (p *page) joint(ln *line, k int32) (joined bool, from int32) {
 		}
 	}
 	return false, k
+}
+
+// copula tells words that mean "is" in one language and "your" or "the" in another.
+func (p *page) copula(t *token) bool {
+	w := string(p.lower[t.start:t.end])
+	return w == "je" || w == "la"
 }
 
 // backward is a walk from a candidate towards the start of its sentence, in search of its
@@ -285,6 +292,7 @@ func (p *page) after(c *candidate) (r relation) {
 				r.at = li
 			}
 			return r
+		case t.class == classOf && r.joined:
 		default:
 			dist += int(t.weight)
 		}
@@ -297,7 +305,7 @@ func (p *page) inverse(c *candidate, r *relation, k int32, dist int) {
 	r.strength, r.behind = p.tokens[k].strength, true
 	score, step := labelScore(r.strength)
 	r.score = score - 8 - step*dist*2/3
-	if r.joined {
+	if r.joined || k+1 < p.lines[c.line].last && p.tokens[k+1].class == classIs {
 		r.score += inverseIs
 	}
 	if c.first == p.lines[c.line].first {

@@ -17,7 +17,7 @@ func (p *page) vetoed(c *candidate, ctx *context) bool {
 		return true
 	case year(c) && !(r.direct && r.joined || sure || c.own && r.direct && r.strength == strong), date(c) && !sure:
 		return true
-	case c.form == formDigits && zeros(c) && !r.direct, p.example(ln, c), counting(c) && !r.joined && !c.own && r.strength < strong:
+	case c.form == formDigits && zeros(c) && !r.direct, p.example(ln, c), counting(c) && r.strength < strong && (r.behind || !r.joined && !c.own):
 		return true
 	case p.misused(c, ctx):
 		return true
@@ -230,7 +230,7 @@ func (p *page) misused(c *candidate, ctx *context) bool {
 		return false
 	}
 	switch {
-	case ctx.meeting > 0, ctx.booking > 1 && ctx.strength < strong, ctx.booking > 0 && ctx.booking+ctx.goods > 1 && ctx.verify == 0:
+	case ctx.parcel > 0 && ctx.verify == 0, ctx.meeting > 0, ctx.booking > 1 && ctx.strength < strong, ctx.booking > 0 && ctx.booking+ctx.goods > 1 && ctx.verify == 0:
 		return true
 	case ctx.promo > 0 && (c.form != formDigits || p.near(c, classPromo)):
 		return true
@@ -258,7 +258,7 @@ func (p *page) near(c *candidate, q class) bool {
 // mixedVeto asks for strong evidence before letters and digits are taken for a code.
 func (p *page) mixedVeto(c *candidate, ctx *context) bool {
 	r := &c.relation
-	if r.behind && !r.joined && !c.own {
+	if r.behind && !r.joined && !c.own && p.tokens[max(0, c.first-1)].class != classEnter {
 		return true // an issue: "AUTH-482 login code not sent"
 	}
 	backed := r.strength >= medium || r.strength == weak && ctx.strength >= medium && ctx.promo == 0

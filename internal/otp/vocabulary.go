@@ -17,7 +17,7 @@ var labels = []vocabulary{
 
 	{"en", classCode, "~code, codes, number below, following number, ~pin, pin code, pincode, token, digits, authcode"},
 	{"all", classCode, "diese zahl, dieser zahl, folgende zahl, diese nummer, dieser nummer, folgende nummer, ce numéro, le numéro suivant, este número, el siguiente número, o seguinte número, questo numero, il seguente numero, dit nummer, volgende nummer, detta nummer, dette nummer, denne nummer, ten numer, toto číslo, ezt a számot, bu numarayı, bu sayıyı, этот номер, это число, ці цифри, эти цифры, 以下数字, 以下數字, 次の番号, 以下の番号, 下記の番号, 다음 번호, 아래 번호, this number, these digits, these numbers, six digits"},
-	{"en", classPasscode, "passcode*, pass code, access code, confirmation code, activation code, signature code, access key, activation key, pass key code"},
+	{"en", classPasscode, "tac, passcode*, pass code, access code, confirmation code, activation code, signature code, access key, activation key, pass key code"},
 	{"en", classPassword, "~password*, passphrase, ~pwd"},
 	{"en", classOTP, "verification code*, verification number, verification pin, security code, login code, log in code, signin code, sign in code, sign on code, signup code, sign up code, authentication code, authorization code, authorisation code, authenticator code, sms code, text code, email code, e mail code, one time code, onetime code, verify code, recovery code, reset code, device code, magic code, single use code, validation code, temporary code, passwordless code"},
 
@@ -188,7 +188,7 @@ var labels = []vocabulary{
 	{"zh", classPassword, "密码, 密碼, 口令"},
 	{"zh", classCode, "代码, 代碼, 验证号, 認證號"},
 	{"zh", classPasscode, "激活码, 啟用碼, 启用码, 访问码, 訪問碼, 存取碼, 通行码, 通行碼, 访问代码, 通行密码, 存取代碼, 授权码, 授權碼, 通关码, 密碼代碼"},
-	{"zh", classOTP, "验证码, 驗證碼, 校验码, 校驗碼, 认证码, 認證碼, 确认码, 確認碼, 动态码, 動態碼, 动态密码, 動態密碼, 安全码, 安全碼, 登录码, 登入碼, 登錄碼, 一次性密码, 一次性密碼, 一次性代码, 短信码, 簡訊碼, 随机码, 随机密码, 短信密码, 动态口令, 驗證代碼, 验证代码, 識別碼驗證, 认证密码, 验证密码, 確認代碼, 确认代码, 安全代码, 安全代碼, 單次密碼, 临时密码, 臨時密碼, 检验码, 授权验证码"},
+	{"zh", classOTP, "手机验证码, 手機驗證碼, 验证码, 驗證碼, 校验码, 校驗碼, 认证码, 認證碼, 确认码, 確認碼, 动态码, 動態碼, 动态密码, 動態密碼, 安全码, 安全碼, 登录码, 登入碼, 登錄碼, 一次性密码, 一次性密碼, 一次性代码, 短信码, 簡訊碼, 随机码, 随机密码, 短信密码, 动态口令, 驗證代碼, 验证代码, 識別碼驗證, 认证密码, 验证密码, 確認代碼, 确认代码, 安全代码, 安全代碼, 單次密碼, 临时密码, 臨時密碼, 检验码, 授权验证码"},
 
 	{"ja", classCode, "コード, 暗証番号, ピンコード, 番号を入力"},
 	{"ja", classPasscode, "パスコード, アクセスコード, アクティベーションコード, 確認番号"},
