@@ -56,8 +56,15 @@ func (m Mail) For(rcpt string) inbox.Receive {
 }
 
 func read(raw []byte) *inbox.Content {
-	content := &inbox.Content{Doc: Document(raw)}
-	survive(raw, func() { content.OTP = code(&content.Doc) })
+	content := &inbox.Content{Doc: message.Document{Degraded: true}}
+	var view message.View
+	survive(raw, func() {
+		failpoint(raw)
+		var doc *message.Document
+		doc, view = message.ParseView(raw)
+		content.Doc = *doc
+	})
+	survive(raw, func() { content.OTP = code(&content.Doc, &view) })
 	return content
 }
 
@@ -81,14 +88,10 @@ func survive(raw []byte, part func()) {
 	part()
 }
 
-func code(doc *message.Document) inbox.OTP {
-	in := otp.Input{Subject: doc.Subject, Links: doc.Links}
+func code(doc *message.Document, view *message.View) inbox.OTP {
+	in := otp.Input{Subject: doc.Subject, Visible: view.Visible, Preview: view.Preview, Alt: view.Alt, Links: doc.Links}
 	if !doc.TextFromHTML {
 		in.Text = doc.Text
-	}
-	if doc.HasHTML {
-		in.Visible = message.VisibleText(doc.HTML)
-		in.Preview = message.PreviewText(doc.HTML)
 	}
 	r := otp.Find(in)
 	return inbox.OTP{

@@ -54,7 +54,7 @@ func checkDocument(t testing.TB, raw []byte, doc *Document) {
 			}
 		}
 	}
-	valid("bodies", doc.Text, doc.HTML, VisibleText(doc.HTML), PreviewText(doc.HTML))
+	valid("bodies", doc.Text, doc.HTML, VisibleText(doc.HTML), ViewHTML(doc.HTML).Preview)
 	valid("ids", doc.MessageID, doc.InReplyTo, doc.Subject)
 	valid("references", doc.References...)
 	valid("links", doc.Links...)
@@ -125,7 +125,7 @@ func TestCodesOfTheCorpusAreVisible(t *testing.T) {
 			continue
 		}
 		doc := Parse(readFile(t, filepath.Join(dir, row[0])))
-		seen := digits.Replace(strings.ToUpper(strings.Join([]string{doc.Subject, doc.Text, VisibleText(doc.HTML), PreviewText(doc.HTML)}, "|")))
+		seen := digits.Replace(strings.ToUpper(strings.Join([]string{doc.Subject, doc.Text, VisibleText(doc.HTML), ViewHTML(doc.HTML).Preview}, "|")))
 		found := false
 		for _, form := range strings.Split(row[2], "|") {
 			found = found || strings.Contains(seen, digits.Replace(strings.ToUpper(form)))

@@ -106,14 +106,14 @@ func TestReadableText(t *testing.T) {
 	}
 }
 
-func TestPreviewText(t *testing.T) {
+func TestPreview(t *testing.T) {
 	for in, want := range map[string]string{
 		"<title>no</title><div style='display:none'>Your code: <b>482</b>913</div><p>Hello</p><p hidden>no</p>":    "Your code: 482913",
 		"<style>.p{display:none}</style>\n<span class=p>yes&zwnj;&nbsp;&zwnj;&nbsp;</span> <i hidden>too</i>Hello": "yes too",
 		"Hello<div hidden>no</div>": "",
 		"":                          "",
 	} {
-		if got := PreviewText(in); got != want {
+		if got := ViewHTML(in).Preview; got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
 	}

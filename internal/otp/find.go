@@ -39,22 +39,49 @@ func Find(in Input) Result {
 	}
 	s := searches.Get().(*search)
 	defer searches.Put(s)
-	s.read(in)
-	if s.bound(&res) {
-		return res
+	same := sameWords(in.Text, in.Visible)
+	if s.find(&res, in, !same); same && res.Code == "" {
+		s.find(&res, in, true) // its lines may say more than its words
 	}
-	s.score()
-	s.answer(&res, in.Alt)
 	return res
 }
 
-func (s *search) read(in Input) {
+func (s *search) find(res *Result, in Input, visible bool) {
+	s.read(in, visible)
+	if !s.bound(res) {
+		s.score()
+		s.answer(res, in.Alt)
+	}
+}
+
+// sameWords tells whether two texts differ in nothing but white space.
+func sameWords(a, b string) bool {
+	i, k := 0, 0
+	for ; ; i, k = i+1, k+1 {
+		for i < len(a) && a[i] <= ' ' {
+			i++
+		}
+		for k < len(b) && b[k] <= ' ' {
+			k++
+		}
+		if i == len(a) || k == len(b) {
+			return i == len(a) && k == len(b)
+		}
+		if a[i] != b[k] {
+			return false
+		}
+	}
+}
+
+func (s *search) read(in Input, visible bool) {
 	s.n = 0
 	forward, reply := prefix(in.Subject)
 	s.page(SourceSubject, in.Subject, forward)
 	s.pages[0].reply = reply
 	s.page(SourceText, in.Text, forward)
-	s.page(SourceHTML, in.Visible, forward)
+	if visible {
+		s.page(SourceHTML, in.Visible, forward)
+	}
 	s.page(SourceHTML, in.Preview, forward)
 	s.pages[s.n-1].hidden = true
 }

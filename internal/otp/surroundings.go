@@ -98,6 +98,8 @@ func (p *page) entered(c *candidate, ctx *context) (r relation) {
 		}
 	}
 	switch {
+	case r.strength == 0 && !by && p.labelled(ln, c):
+		r.score, r.strength = r.score+10, weak
 	case r.strength == 0 && by:
 		return relation{at: -1}
 	case r.strength == 0 && ctx.subjectVerify:
@@ -107,6 +109,16 @@ func (p *page) entered(c *candidate, ctx *context) (r relation) {
 		r.strength = max(r.strength, min(ctx.strength, medium))
 	}
 	return r
+}
+
+// labelled tells "use 482913 as your password": a label within five tokens behind c.
+func (p *page) labelled(ln *line, c *candidate) bool {
+	for k := c.last + 1; k < ln.last && k <= c.last+5; k++ {
+		if p.tokens[k].class.label() && !p.plural(k) {
+			return true
+		}
+	}
+	return false
 }
 
 // lone ties a candidate that stands alone to a strong label some lines further up, or in

@@ -263,7 +263,8 @@ func (p *page) mixedVeto(c *candidate, ctx *context) bool {
 	}
 	backed := r.strength >= medium || r.strength == weak && ctx.strength >= medium && ctx.promo == 0
 	if r.strength == weak && !backed {
-		backed = (r.joined && r.direct || c.own && r.joined) && ctx.verify > 0 && ctx.promo == 0 && ctx.booking == 0
+		backed = (r.joined && r.direct || c.own && r.joined) && ctx.promo == 0 && ctx.booking == 0 &&
+			(ctx.verify > 0 || r.direct && ctx.others+ctx.goods+ctx.parcel == 0)
 	}
 	if !backed {
 		return true
