@@ -21,6 +21,7 @@ type context struct {
 	confirm       int  // words for confirmation and access
 	trade         bool // the subject announces something else, and no code
 	goods         int  // words for something else
+	entering      int  // labels that somebody is told to enter
 	parcel        int
 	others        int // labels of other trades: "stock code"
 	booking       int
@@ -86,6 +87,9 @@ func (c *context) note(p *page, t *token) {
 // something else: "promo code", "code postal".
 func (p *page) qualify(ln *line, k int32, ctx *context) {
 	t := &p.tokens[k]
+	if p.told(ln, k) {
+		ctx.entering++
+	}
 	before, promo := p.qualifierBefore(ln, k)
 	after := p.qualifierAfter(ln, k)
 	switch {
@@ -114,6 +118,16 @@ func (p *page) qualify(ln *line, k int32, ctx *context) {
 			t.strength = max(t.strength, medium)
 		}
 	}
+}
+
+// told tells "enter the following code".
+func (p *page) told(ln *line, k int32) bool {
+	for i := k - 1; i >= ln.first && i >= k-4; i-- {
+		if p.tokens[i].class == classEnter {
+			return true
+		}
+	}
+	return false
 }
 
 // trade tells "survey code": a noun nobody knows says in which trade the code is used. A

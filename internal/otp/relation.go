@@ -212,6 +212,9 @@ func (w *backward) label(t *token) {
 	}
 	if t.strength == weak && (w.other || w.p.otherNear(w.ln, w.k)) {
 		w.r.score += otherInLine
+		if w.dist == 0 {
+			w.r.score += otherDirect
+		}
 	}
 	if w.p.staleBefore(w.ln, w.k) {
 		w.r.score += staleWord

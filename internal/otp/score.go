@@ -30,6 +30,7 @@ const (
 	subjectSays = 8 // ... and the subject has a label
 	staleWord   = -30
 	otherInLine = -16
+	otherDirect = 4 // ... and yet the label stands directly before the code
 
 	sentence  = 4  // the end of a sentence, in words
 	reach     = 12 // words between label and code

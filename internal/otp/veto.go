@@ -230,7 +230,7 @@ func (p *page) misused(c *candidate, ctx *context) bool {
 		return false
 	}
 	switch {
-	case ctx.parcel > 0 && ctx.verify == 0, ctx.meeting > 0, ctx.booking > 1 && ctx.strength < strong, ctx.booking > 0 && ctx.booking+ctx.goods > 1 && ctx.verify == 0:
+	case ctx.parcel > 0 && ctx.verify == 0 && !ctx.subjectVerify, ctx.meeting > 0, ctx.booking > 1 && ctx.strength < strong, ctx.booking > 0 && ctx.booking+ctx.goods > 1 && ctx.verify == 0:
 		return true
 	case ctx.promo > 0 && (c.form != formDigits || p.near(c, classPromo)):
 		return true
@@ -263,8 +263,8 @@ func (p *page) mixedVeto(c *candidate, ctx *context) bool {
 	}
 	backed := r.strength >= medium || r.strength == weak && ctx.strength >= medium && ctx.promo == 0
 	if r.strength == weak && !backed {
-		backed = (r.joined && r.direct || c.own && r.joined) && ctx.promo == 0 && ctx.booking == 0 &&
-			(ctx.verify > 0 || r.direct && ctx.others+ctx.goods+ctx.parcel == 0)
+		backed = (r.joined && (r.direct || ctx.entering > 0) || c.own && r.joined) && ctx.promo == 0 && ctx.booking == 0 &&
+			(ctx.verify+ctx.entering > 0 || r.direct && ctx.others+ctx.goods+ctx.parcel == 0)
 	}
 	if !backed {
 		return true
