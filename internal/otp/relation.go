@@ -142,6 +142,9 @@ func (w *backward) step(t *token) (done bool) {
 	switch {
 	case t.kind == kindPunct:
 		pause := w.p.pause(t, w.k, w.ln)
+		if w.sentenceOfItsOwn() {
+			pause = min(pause, 1)
+		}
 		w.dist += pause
 		w.r.veto = w.named && pause >= sentence
 		return w.r.veto
@@ -163,6 +166,11 @@ func (w *backward) step(t *token) (done bool) {
 		w.dist += int(t.weight)
 	}
 	return false
+}
+
+// sentenceOfItsOwn tells "Enter this code. 482913", at the end of the line.
+func (w *backward) sentenceOfItsOwn() bool {
+	return w.k == w.c.first-1 && w.c.last+1 == w.p.lines[w.c.line].last
 }
 
 func (w *backward) number() {
@@ -207,6 +215,9 @@ func (w *backward) label(t *token) {
 	switch {
 	case w.joined:
 		w.r.score += labelIs + step*max(0, w.dist-3)*2/3
+		if w.p.told(w.ln, w.k) {
+			w.r.score += enterLabel
+		}
 	case w.taken:
 		w.r.score -= 12
 	}
@@ -311,8 +322,11 @@ func (p *page) inverse(c *candidate, r *relation, k int32, dist int) {
 	if r.joined || k+1 < p.lines[c.line].last && p.tokens[k+1].class == classIs {
 		r.score += inverseIs
 	}
-	if c.first == p.lines[c.line].first {
+	switch {
+	case c.first == p.lines[c.line].first:
 		r.score += 6
+	case dist == 0:
+		r.score += 2
 	}
 	if k > 0 && p.tokens[k-1].class == classStale {
 		r.score += staleWord

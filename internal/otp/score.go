@@ -9,6 +9,7 @@ const (
 	labelMedium = 55
 	labelWeak   = 46
 	labelIs     = 12 // ... joined by a colon or "is"
+	enterLabel  = 6  // ... and "enter the code" before it
 	inverseIs   = 6  // "482913 is your code"
 	stepStrong  = 3  // for each word between
 	stepWeak    = 6

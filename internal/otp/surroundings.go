@@ -98,7 +98,7 @@ func (p *page) entered(c *candidate, ctx *context) (r relation) {
 		}
 	}
 	switch {
-	case r.strength == 0 && !by && p.labelled(ln, c):
+	case r.strength == 0 && p.labelled(ln, c):
 		r.score, r.strength = r.score+10, weak
 	case r.strength == 0 && by:
 		return relation{at: -1}
@@ -111,9 +111,9 @@ func (p *page) entered(c *candidate, ctx *context) (r relation) {
 	return r
 }
 
-// labelled tells "use 482913 as your password": a label within five tokens behind c.
+// labelled tells "use 482913 as your password": a label within eight tokens behind c.
 func (p *page) labelled(ln *line, c *candidate) bool {
-	for k := c.last + 1; k < ln.last && k <= c.last+5; k++ {
+	for k := c.last + 1; k < ln.last && k <= c.last+8; k++ {
 		if p.tokens[k].class.label() && !p.plural(k) {
 			return true
 		}

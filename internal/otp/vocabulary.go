@@ -172,7 +172,7 @@ var labels = []vocabulary{
 	{"th lo km my", classPassword, "รหัสผ่าน, ລະຫັດຜ່ານ, ពាក្យសម្ងាត់, စကားဝှက်"},
 	{"th lo km my", classOTP, "รหัสยืนยัน, รหัสยืนยันตัวตน, รหัสโอทีพี, รหัสความปลอดภัย, รหัสผ่านครั้งเดียว, รหัสใช้ครั้งเดียว, รหัสตรวจสอบ, โอทีพี, รหัสรักษาความปลอดภัย, รหัสผ่านแบบใช้ครั้งเดียว, รหัสลับ, ລະຫັດຢືນຢັນ, លេខកូដផ្ទៀងផ្ទាត់, កូដផ្ទៀងផ្ទាត់, លេខកូដបញ្ជាក់, အတည်ပြုကုဒ်"},
 
-	{"vi", classCode, "mã số, mã code, ma so, ma code"},
+	{"vi", classCode, "nhập mã, dùng mã, sử dụng mã, mã gồm, mã này, mã dưới đây, mã sau đây, mã bên dưới, gửi mã, mã có, mã số, mã code, ma so, ma code"},
 	{"vi", classPasscode, "mã truy cập, mã kích hoạt, ma truy cap, ma kich hoat"},
 	{"vi", classPassword, "mật khẩu, mat khau"},
 	{"vi", classOTP, "mã xác nhận, mã xác minh, mã xác thực, mã bảo mật, mã otp, ma otp, mã đăng nhập, mật khẩu một lần, mật khẩu dùng một lần, mã an toàn, mã kiểm tra, mã dùng một lần, mã pin, mã của bạn, mã sau"},

@@ -50,7 +50,7 @@ func (m tale) find() otp.Result {
 }
 
 // Mails that were written before the engine saw them: the rules must carry over.
-func TestStories(t *testing.T) {
+func TestInventedMails(t *testing.T) {
 	files, _ := filepath.Glob(filepath.Join("testdata", "stories", "*.txt"))
 	if len(files) == 0 {
 		t.Fatal("no stories")
