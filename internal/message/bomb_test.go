@@ -141,6 +141,9 @@ var bombs = []struct {
 	{"uuencode", func() string {
 		return mail("Content-Type: a/b\r\nContent-Transfer-Encoding: x-uuencode", "begin 644 x\n"+fill("!a\n", maxMail))
 	}},
+	{"files in a text", func() string { return mail("", fill("begin 644 x\n#86)C\n`\nend\n", maxMail)) }},
+	{"begins of files", func() string { return mail("", fill("begin 644 x\n", maxMail)) }},
+	{"begun files", func() string { return mail("", fill("begin 644 x\n"+fill("#86)C\n", 4000), maxMail)) }},
 	{"urls", func() string { return mail("", fill("http://x ", maxMail)) }},
 	{"many urls", func() string {
 		var b strings.Builder

@@ -150,10 +150,10 @@ type otherParser struct {
 	}
 }
 
-// agreementFloor is just below what was measured (96 of 115). The rest is opinion: the other
-// parser lists the broken multiparts of malformed mail as attachments, and doesn't guess the
+// agreementFloor is just below what was measured (94 of 115). The rest is opinion: the other
+// parser leaves files in the text that are written into it (uuencode), lists the broken multiparts of malformed mail as attachments, and doesn't guess the
 // charset of raw 8-bit headers.
-const agreementFloor = 0.83
+const agreementFloor = 0.81
 
 func TestAgreementWithAnotherParser(t *testing.T) {
 	dir := filepath.Join(corpora(t), "mime")

@@ -14,7 +14,7 @@ func FuzzParse(f *testing.F) {
 		multipartMail("alternative", section("=4=\n =41", "Content-Transfer-Encoding: quoted-printable"), section("<p hidden>a<a href='http://x'>b", "Content-Type: text/html")),
 		multipartMail("digest", section("--b\n\nx\n--b--", "Content-Type: multipart/mixed; boundary=b")),
 		"Content-Type: a/b\nContent-Transfer-Encoding: x-uuencode\n\nbegin 644 a\n%:&%L;&\\\n`\nend",
-		"Content-Type: text/plain; charset=utf-7\n\n+AGE-+",
+		"Content-Type: text/plain; charset=utf-7\n\n+AGE-+", "\na\n" + uuHello + "b",
 	} {
 		f.Add([]byte(mail))
 	}
