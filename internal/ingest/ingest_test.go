@@ -38,6 +38,13 @@ func TestRead(t *testing.T) {
 			code: "482913", source: "text", text: "482913",
 		},
 		{
+			name: "a picture of a code",
+			raw: wire("From: no-reply@shop.test", "Subject: Your code", "MIME-Version: 1.0", "Content-Type: text/html; charset=utf-8", "",
+				`<p>Your verification code is:</p><p><img src="https://shop.test/c.png" alt="482 913"></p>`),
+			from: message.Mailbox{Email: "no-reply@shop.test"}, subject: "Your code",
+			code: "482913", source: "alt", text: "482 913", fromHTML: true,
+		},
+		{
 			name: "HTML alone",
 			raw: wire("From: no-reply@shop.test", "Subject: Your code", "MIME-Version: 1.0", "Content-Type: text/html; charset=utf-8", "",
 				"<style>.c{color:#771122}</style><p>Your verification code is:</p><h1>482913</h1><p style=\"display:none\">code 999999</p>"),
