@@ -137,6 +137,25 @@ func (p *page) bracketed(ln *line, c *candidate) bool {
 	return false
 }
 
+// tradeBetween tells "código de cita 482913" and "kod kursu: 4829": between the label and the
+// number stands a noun that nobody knows, not a name.
+func (p *page) tradeBetween(c *candidate) bool {
+	ln := &p.lines[c.line]
+	noun := int32(-1)
+	for k := c.first - 1; k >= ln.first && k >= c.first-5; k-- {
+		switch t := &p.tokens[k]; {
+		case t.class.label():
+			return noun > 0
+		case t.kind == kindPunct && noun < 0 && p.lower[t.start] == ':', t.class == classOf, t.class == classIs && noun < 0:
+		case t.kind == kindWord && t.class == classNone && noun < 0 && t.end-t.start >= 4 && p.plain[t.start] >= 'a' && p.plain[t.start] <= 'z':
+			noun = k
+		default:
+			return false
+		}
+	}
+	return false
+}
+
 // named tells "Event 482913.": a sentence that is only a noun nobody knows and a number
 // gives that noun's number, though the sentence before it spoke of a code.
 func (p *page) named(ln *line, c *candidate) bool {
@@ -235,6 +254,8 @@ func (p *page) misused(c *candidate, ctx *context) bool {
 	case ctx.promo > 0 && (c.form != formDigits || p.near(c, classPromo)):
 		return true
 	case ctx.trade && ctx.verify == 0, ctx.others > 0 && ctx.verify == 0 && s == weak:
+		return true
+	case s == weak && ctx.verify+ctx.confirm+ctx.entering == 0 && p.tradeBetween(c):
 		return true
 	case (ctx.promo > 1 || ctx.advert) && ctx.verify == 0 && s == weak:
 		return true
