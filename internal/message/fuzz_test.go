@@ -1,6 +1,7 @@
 package message
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -19,7 +20,11 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(mail))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		checkDocument(t, raw, Parse(raw))
+		doc, view := ParseView(raw)
+		checkDocument(t, raw, doc)
+		if !reflect.DeepEqual(doc, Parse(raw)) || !reflect.DeepEqual(view, ViewHTML(doc.HTML)) {
+			t.Errorf("one walk and two differ: %+v, %+v", doc, view)
+		}
 	})
 }
 

@@ -14,18 +14,20 @@ type context struct {
 	strength      uint8 // of the best label anywhere
 	subject       uint8 // of the best label of the subject
 	subjectVerify bool  // the subject speaks of confirmation or login
-	verify        int   // words for verification and login
 	expiry        bool  // something is valid for minutes
 	advert        bool  // the subject promises a discount
-	promo         int
-	confirm       int  // words for confirmation and access
-	trade         bool // the subject announces something else, and no code
-	goods         int  // words for something else
-	entering      int  // labels that somebody is told to enter
-	parcel        int
-	others        int // labels of other trades: "stock code"
-	booking       int
-	meeting       int
+	trade         bool  // the subject announces something else, and no code
+
+	// How often the mail uses words ...
+	verify   int // for verification and login
+	confirm  int // for confirmation and access
+	entering int // for a code that somebody is told to enter
+	others   int // for codes of other trades: "stock code"
+	goods    int // for other things that have numbers
+	parcel   int
+	promo    int
+	booking  int
+	meeting  int
 }
 
 // compose gives every label its strength from the words around it, and every line its
@@ -118,43 +120,6 @@ func (p *page) qualify(ln *line, k int32, ctx *context) {
 			t.strength = max(t.strength, medium)
 		}
 	}
-}
-
-// told tells "enter the following code".
-func (p *page) told(ln *line, k int32) bool {
-	for i := k - 1; i >= ln.first && i >= k-4; i-- {
-		if p.tokens[i].class == classEnter {
-			return true
-		}
-	}
-	return false
-}
-
-// trade tells "survey code": a noun nobody knows says in which trade the code is used. A
-// name, which has a capital letter, does not.
-func (p *page) trade(ln *line, k int32) bool {
-	if k == ln.first || p.tokens[k].class != classCode {
-		return false
-	}
-	t := &p.tokens[k-1]
-	if t.kind != kindWord || t.class != classNone || t.end-t.start < 4 {
-		return false
-	}
-	for _, c := range p.plain[t.start:t.end] {
-		if c < 'a' || c > 'z' {
-			return false
-		}
-	}
-	return k-2 >= ln.first && p.english(k-2)
-}
-
-// english tells the articles of the language in which the trade goes before "code".
-func (p *page) english(k int32) bool {
-	switch t := &p.tokens[k]; string(p.lower[t.start:t.end]) {
-	case "your", "the", "a", "an", "our", "its", "my", "their", "with":
-		return true
-	}
-	return false
 }
 
 // qualifierBefore looks at up to three words before a label. A word for something else
@@ -304,13 +269,3 @@ func (p *page) plural(k int32) bool {
 }
 
 var plurals = foldList("codes", "códigos", "claves", "contraseñas", "passwords", "otps", "pins", "codici", "tokens", "коды", "kódy", "kody")
-
-// announcesOther tells a page that has a word for something else and no label.
-func (p *page) announcesOther() bool {
-	for i := range p.lines {
-		if ln := &p.lines[i]; ln.other && ln.strength == 0 {
-			return true
-		}
-	}
-	return false
-}

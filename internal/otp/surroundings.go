@@ -82,7 +82,7 @@ func (p *page) entered(c *candidate, ctx *context) (r relation) {
 	r.at = -1
 	ln := &p.lines[c.line]
 	k := c.first - 1
-	for k >= ln.first && p.tokens[k].kind == kindPunct && (p.lower[p.tokens[k].start] == '"' || p.lower[p.tokens[k].start] == '\'') {
+	for k >= ln.first && k >= c.first-4 && p.small(k) {
 		k--
 	}
 	if k < ln.first || p.tokens[k].class != classEnter && p.tokens[k].class != classBy {
@@ -111,6 +111,13 @@ func (p *page) entered(c *candidate, ctx *context) (r relation) {
 	return r
 }
 
+// small tells quotation marks and what politeness puts behind a verb: "geben Sie bitte".
+func (p *page) small(k int32) bool {
+	t := &p.tokens[k]
+	c := p.lower[t.start]
+	return t.class == classOf || t.kind == kindPunct && (c == '"' || c == '\'')
+}
+
 // labelled tells "use 482913 as your password": a label within eight tokens behind c.
 func (p *page) labelled(ln *line, c *candidate) bool {
 	for k := c.last + 1; k < ln.last && k <= c.last+8; k++ {
@@ -125,7 +132,7 @@ func (p *page) labelled(ln *line, c *candidate) bool {
 // the subject.
 func (p *page) lone(c *candidate, ctx *context) (r relation) {
 	r.at = -1
-	if c.own && ctx.subject > 0 && ctx.subject < strong && ctx.others+ctx.promo+ctx.meeting+ctx.booking == 0 && c.form == formDigits && c.n >= 6 && c.n <= 8 && c.line < loneMost && (ctx.expiry || ctx.verify > 0) {
+	if c.own && p.subjectAlone(c, ctx) {
 		r.score, r.strength = loneInMail, ctx.subject
 		return r
 	}
@@ -141,4 +148,12 @@ func (p *page) lone(c *candidate, ctx *context) (r relation) {
 		r.score, r.strength = loneInMail, strong
 	}
 	return r
+}
+
+// subjectAlone tells a mail whose subject speaks of a code that only the subject names:
+// "Here's your code", and a number alone on its line near the top.
+func (p *page) subjectAlone(c *candidate, ctx *context) bool {
+	return ctx.subject > 0 && ctx.subject < strong && (ctx.expiry || ctx.verify > 0) &&
+		ctx.others+ctx.promo+ctx.meeting+ctx.booking == 0 &&
+		c.form == formDigits && c.n >= 6 && c.n <= 8 && c.line < loneMost
 }

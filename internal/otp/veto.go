@@ -137,25 +137,6 @@ func (p *page) bracketed(ln *line, c *candidate) bool {
 	return false
 }
 
-// tradeBetween tells "código de cita 482913" and "kod kursu: 4829": between the label and the
-// number stands a noun that nobody knows, not a name.
-func (p *page) tradeBetween(c *candidate) bool {
-	ln := &p.lines[c.line]
-	noun := int32(-1)
-	for k := c.first - 1; k >= ln.first && k >= c.first-5; k-- {
-		switch t := &p.tokens[k]; {
-		case t.class.label():
-			return noun > 0
-		case t.kind == kindPunct && noun < 0 && p.lower[t.start] == ':', t.class == classOf, t.class == classIs && noun < 0:
-		case t.kind == kindWord && t.class == classNone && noun < 0 && t.end-t.start >= 4 && p.plain[t.start] >= 'a' && p.plain[t.start] <= 'z':
-			noun = k
-		default:
-			return false
-		}
-	}
-	return false
-}
-
 // named tells "Event 482913.": a sentence that is only a noun nobody knows and a number
 // gives that noun's number, though the sentence before it spoke of a code.
 func (p *page) named(ln *line, c *candidate) bool {
@@ -239,41 +220,6 @@ func zeros(c *candidate) bool {
 		}
 	}
 	return true
-}
-
-// misused tells codes of other trades: a shop's, a hotel's, a conference's. A word like
-// "code" alone does not save them, "verification code" does.
-func (p *page) misused(c *candidate, ctx *context) bool {
-	s := c.relation.strength
-	if s == strong {
-		return false
-	}
-	switch {
-	case ctx.parcel > 0 && ctx.verify == 0 && !ctx.subjectVerify, ctx.meeting > 0, ctx.booking > 1 && ctx.strength < strong, ctx.booking > 0 && ctx.booking+ctx.goods > 1 && ctx.verify == 0:
-		return true
-	case ctx.promo > 0 && (c.form != formDigits || p.near(c, classPromo)):
-		return true
-	case ctx.trade && ctx.verify == 0, ctx.others > 0 && ctx.verify == 0 && s == weak:
-		return true
-	case s == weak && ctx.verify+ctx.confirm+ctx.entering == 0 && p.tradeBetween(c):
-		return true
-	case (ctx.promo > 1 || ctx.advert) && ctx.verify == 0 && s == weak:
-		return true
-	}
-	return false
-}
-
-// near tells whether a word of class q stands on the line of c or next to it.
-func (p *page) near(c *candidate, q class) bool {
-	for li := max(0, c.line-1); li <= c.line+1 && int(li) < len(p.lines); li++ {
-		ln := &p.lines[li]
-		for k := max(ln.first, c.first-40); k < ln.last && k < c.last+40; k++ {
-			if p.tokens[k].class == q {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // mixedVeto asks for strong evidence before letters and digits are taken for a code.

@@ -388,6 +388,7 @@ var qualifiers = []vocabulary{
 	{"ko", classIs, "은, 는, 입니다"},
 	{"ko", classOf, "의, 귀하의, 회원님의"},
 
+	{"all", classOf, "sie, bitte, sie bitte, please, prosím, proszę, lütfen, пожалуйста, будь ласка, por favor, per favore"},
 	{"all", classBy, "with, mit, avec, con, com, met, med, cu, z, s, с, з, via, by, ile, dengan"},
 	{"all", classDigits, "digit, digits, ziffern, stellig*, vierstellig*, funfstellig*, sechsstellig*, achtstellig*, chiffres, digitos, dígitos, cifre, cifras, cijfers, viercijferig*, zescijferig*, siffrig*, cifret, cifrede, sifret, sifrede, cyfrowy, cyfrow*, numeryczn*, mistn*, číseln*, jegyu, számjegyu, haneli, basamaklı, значный, значный код, цифр, цифры, цифровой, 位, 位数, 位數, 桁, 자리"},
 	{"en", classFresh, "new, following, below, above, this, that, unique, special, personal, private, secret, numeric, next, fresh, latest, current, another, correct, right, same, valid, other, alphanumeric, verifying, pairing, linking, deze, diesen, volgende, onderstaande, abaixo, seguinte, siguiente, suivant, dessous, seguente, sotto, poniżej, poniższy, następujący, následující, níže, următor, aşağıdaki, hieronder, unten, nedan, nedenfor, alla, numérico, numerico, numeryczny"},
