@@ -90,6 +90,9 @@ func survive(raw []byte, part func()) {
 
 func code(doc *message.Document, view *message.View) inbox.OTP {
 	in := otp.Input{Subject: doc.Subject, Visible: view.Visible, Preview: view.Preview, Alt: view.Alt, Links: doc.Links}
+	for _, a := range view.Anchors {
+		in.Anchors = append(in.Anchors, otp.Anchor(a))
+	}
 	if !doc.TextFromHTML {
 		in.Text = doc.Text
 	}

@@ -166,3 +166,13 @@ func TestDigestKeepsTheEnvelope(t *testing.T) {
 		t.Errorf("recipients are now %q", env.RcptTo)
 	}
 }
+
+// TestLinkByItsText: behind a click counter the text of a link says what it does.
+func TestLinkByItsText(t *testing.T) {
+	const link = "https://click.shop.test/ls/c?upn=u001.9f8e7d6c5b4a39281706"
+	m := ingest.Read(envelope, wire("From: a@shop.test", "Subject: Welcome", "MIME-Version: 1.0", "Content-Type: text/html", "",
+		`<a href="https://shop.test/">Shop</a><p><a href="`+link+`"><b>Confirm</b> my address</a></p><a href="`+link+`2">Unsubscribe</a>`))
+	if got := m.Content.OTP; got.VerificationLink != link || got.Code != "" {
+		t.Errorf("%+v", got)
+	}
+}

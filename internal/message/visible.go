@@ -18,7 +18,12 @@ type View struct {
 	Preview string
 	// Alt holds the alternative texts of visible images that have one, in order, at most 64.
 	Alt []string
+	// Anchors are the visible links that have a short text, in order, at most 64.
+	Anchors []Anchor
 }
+
+// Anchor is a link to an http(s) URL and its visible text, at most 80 bytes.
+type Anchor struct{ URL, Text string }
 
 // ViewHTML reads at most 1 MiB of html.
 func ViewHTML(html string) (v View) {
@@ -61,6 +66,7 @@ type renderer struct {
 	paragraphs int    // open p elements
 	href       string // of the open link, "" outside
 	linkAt     int    // length of the text at its start
+	seenAt     int    // length of the visible text at its start
 	inStyle    bool
 }
 
@@ -292,17 +298,22 @@ func (r *renderer) closeUpTo(a, b, wall1, wall2 tag) {
 
 // startLink notes a link, hidden ones too, since every URL counts (specification §2.2).
 func (r *renderer) startLink(t *htmlToken, seen bool) {
-	if t.attr.href == "" || r.links == nil && !r.readable {
+	if t.attr.href == "" || r.links == nil && !r.readable && r.view == nil {
 		return
 	}
 	url := r.links.addHref(t.attr.href)
 	if seen && t.tag == tagA {
-		r.href, r.linkAt = url, len(r.out.b)
+		r.href, r.linkAt, r.seenAt = url, len(r.out.b), len(r.seen.b)
 	}
 }
 
 // endLink writes the target behind the text of a link that doesn't show it.
 func (r *renderer) endLink() {
+	if r.href != "" && r.view != nil && len(r.view.Anchors) < maxAnchors {
+		if text := strings.TrimSpace(string(r.seen.b[r.seenAt:])); text != "" && len(text) <= maxAnchorText {
+			r.view.Anchors = append(r.view.Anchors, Anchor{strings.Clone(r.href), text})
+		}
+	}
 	if r.href != "" && r.readable {
 		shown := strings.TrimRight(strings.TrimSpace(string(r.out.b[r.linkAt:])), "/")
 		target := strings.TrimRight(r.href, "/")

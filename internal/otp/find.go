@@ -30,7 +30,7 @@ var searches = sync.Pool{New: func() any { return new(search) }}
 // Find gives the one-time code of a mail, or none, and the link that confirms or signs
 // in. It never fails; its work is linear in the input and bounded by maxScan a source.
 func Find(in Input) Result {
-	res := Result{VerificationLink: verificationLink(in.Links)}
+	res := Result{VerificationLink: verificationLink(in.Links, in.Anchors)}
 	for _, value := range in.Declared {
 		if code, host, ok := declared(value); ok {
 			res.Code, res.Origin, res.Source, res.Confidence = code, host, SourceHeader, 1

@@ -132,7 +132,7 @@ func best(s string) time.Duration {
 	shortest := time.Hour
 	for range 3 {
 		start := cpuTime()
-		Find(Input{Subject: s, Text: s, Visible: s, Links: []string{s}, Declared: []string{s}, Alt: []string{s}})
+		Find(Input{Subject: s, Text: s, Visible: s, Links: []string{s}, Anchors: []Anchor{{s, s}}, Declared: []string{s}, Alt: []string{s}})
 		shortest = min(shortest, cpuTime()-start)
 	}
 	return shortest
