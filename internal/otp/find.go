@@ -21,6 +21,7 @@ type search struct {
 	n          int
 	candidates []candidate
 	kept       []candidate
+	forms      bool // something has the form of a code
 }
 
 // searches keeps the working memory of past calls. Nothing of a mail is read from it
@@ -40,7 +41,7 @@ func Find(in Input) Result {
 	s := searches.Get().(*search)
 	defer searches.Put(s)
 	same := sameWords(in.Text, in.Visible)
-	if s.find(&res, in, !same); same && res.Code == "" {
+	if s.find(&res, in, !same); same && res.Code == "" && s.forms {
 		s.find(&res, in, true) // its lines may say more than its words
 	}
 	return res
@@ -129,11 +130,12 @@ func (s *search) score() {
 			ctx.trade = ctx.subject == 0 && s.pages[0].announcesOther()
 		}
 	}
-	s.kept = s.kept[:0]
+	s.kept, s.forms = s.kept[:0], false
 	for i := 0; i < s.n; i++ {
 		p := &s.pages[i]
 		s.candidates = p.collect(s.candidates[:0])
 		lists(s.candidates)
+		s.forms = s.forms || len(s.candidates) > 0
 		for k := range s.candidates {
 			c := &s.candidates[k]
 			if p.rate(c, &ctx); c.score > 0 {

@@ -225,3 +225,19 @@ func BenchmarkBomb(b *testing.B) {
 		Find(Input{Text: s})
 	}
 }
+
+// A text and a visible text of the same words are searched once; the lines of the second
+// are read when the words alone give nothing.
+func TestSameWords(t *testing.T) {
+	in := Input{Subject: "Here's your code", Text: "Hi Kim 905118 It expires in 10 minutes", Visible: "Hi Kim\n905118\nIt expires in 10 minutes"}
+	if !sameWords(in.Text, in.Visible) || sameWords(in.Text, in.Visible+".") || sameWords("", "a") {
+		t.Error("same words are not told")
+	}
+	if res := Find(in); res.Code != "905118" || res.Source != SourceHTML {
+		t.Errorf("%+v", res)
+	}
+	in = Input{Text: "Your code is 905118", Visible: "Your code is\n905118"}
+	if res := Find(in); res.Code != "905118" || res.Source != SourceText {
+		t.Errorf("%+v", res)
+	}
+}
