@@ -229,9 +229,12 @@ func (f *fake) latest(address, key string, after int, wait time.Duration) (int, 
 	}
 }
 
-func (f *fake) shown(code string) string {
-	if f.wrongCode {
+func (f *fake) shown(code string) any {
+	switch {
+	case f.wrongCode:
 		return "999999"
+	case code == "none":
+		return nil
 	}
 	return code
 }

@@ -24,6 +24,8 @@ type Report struct {
 	Ratios  []Ratio        `json:"ratios,omitempty"`
 	Checks  []Check        `json:"checks"`
 	Notes   []string       `json:"notes,omitempty"`
+	Codes   []Codes        `json:"codes,omitempty"`
+	Misses  []Miss         `json:"misses,omitempty"`
 }
 
 // Result is one measured thing on one target, over all rounds.
@@ -103,11 +105,29 @@ func (r *Report) WriteTable(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	r.writeResults(t)
 	r.writeRatios(t)
+	r.writeCodes(t)
 	r.writeChecks(t)
 	for _, note := range r.Notes {
 		fmt.Fprintf(t, "note: %s\n", note)
 	}
 	return t.Flush()
+}
+
+func (r *Report) writeCodes(t io.Writer) {
+	if len(r.Codes) == 0 {
+		return
+	}
+	fmt.Fprintln(t, "CATEGORY\tMAILS\tRIGHT\tWRONG CODES\tPRECISION\tRECALL")
+	for _, c := range r.Codes {
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%.3f\t%.3f\n", c.Category, c.Mails, c.Right, c.Wrong, c.Precision, c.Recall)
+	}
+	fmt.Fprintln(t)
+	for _, m := range r.Misses {
+		fmt.Fprintf(t, "%s\twant %q\tgot %q\n", m.File, m.Want, m.Got)
+	}
+	if len(r.Misses) > 0 {
+		fmt.Fprintln(t)
+	}
 }
 
 func (r *Report) writeResults(t io.Writer) {

@@ -27,6 +27,7 @@ type cli struct {
 	Ingest   ingestCmd   `cmd:"" help:"Mails in per second beside smtp-sink and the disk."`
 	Latency  latencyCmd  `cmd:"" help:"Final dot to 250, to a poll and to a long poll."`
 	Start    startCmd    `cmd:"" help:"Start to first read, and memory, with many inboxes."`
+	OTP      otpCmd      `cmd:"" name:"otp" help:"Precision and recall of the codes found in a folder of mails."`
 	Constant constantCmd `cmd:"" help:"Serve the constant answer that poll compares with."`
 }
 
@@ -44,6 +45,10 @@ type latencyCmd struct {
 
 type startCmd struct {
 	Options bench.StartOptions `embed:""`
+}
+
+type otpCmd struct {
+	Options bench.OTPOptions `embed:""`
 }
 
 type constantCmd struct {
@@ -82,6 +87,12 @@ func (cmd *latencyCmd) Run(ctx context.Context, c *cli) error {
 func (cmd *startCmd) Run(ctx context.Context, c *cli) error {
 	return c.measure(ctx, "start", func(ctx context.Context, bed *bench.Bed) error {
 		return bench.Start(ctx, bed, cmd.Options)
+	})
+}
+
+func (cmd *otpCmd) Run(ctx context.Context, c *cli) error {
+	return c.measure(ctx, "otp", func(ctx context.Context, bed *bench.Bed) error {
+		return bench.OTP(ctx, bed, cmd.Options)
 	})
 }
 

@@ -60,8 +60,15 @@ func (m Mail) For(rcpt string) inbox.Receive {
 }
 
 func read(verdict Verdict, raw []byte) *inbox.Content {
-	content := &inbox.Content{Doc: document(raw), Auth: verdict.Auth}
-	survive(raw, func() { content.OTP = code(&content.Doc, verdict) })
+	content := &inbox.Content{Doc: message.Document{Degraded: true}, Auth: verdict.Auth}
+	var view message.View
+	survive(raw, func() {
+		failpoint(raw)
+		var doc *message.Document
+		doc, view = message.ParseView(raw)
+		content.Doc = *doc
+	})
+	survive(raw, func() { content.OTP = code(&content.Doc, &view, verdict) })
 	showAuth(&content.Doc, &content.Auth)
 	return content
 }
@@ -93,14 +100,16 @@ func survive(raw []byte, part func()) {
 	part()
 }
 
-func code(doc *message.Document, verdict Verdict) inbox.OTP {
-	in := otp.Input{Subject: doc.Subject, Links: doc.Links, Declared: declaredCodes(doc, verdict)}
+func code(doc *message.Document, view *message.View, verdict Verdict) inbox.OTP {
+	in := otp.Input{
+		Subject: doc.Subject, Visible: view.Visible, Preview: view.Preview, Alt: view.Alt, Links: doc.Links,
+		Declared: declaredCodes(doc, verdict),
+	}
+	for _, a := range view.Anchors {
+		in.Anchors = append(in.Anchors, otp.Anchor(a))
+	}
 	if !doc.TextFromHTML {
 		in.Text = doc.Text
-	}
-	if doc.HasHTML {
-		in.Visible = message.VisibleText(doc.HTML)
-		in.Preview = message.PreviewText(doc.HTML)
 	}
 	r := otp.Find(in)
 	return inbox.OTP{

@@ -38,6 +38,13 @@ func TestRead(t *testing.T) {
 			code: "482913", source: "text", text: "482913",
 		},
 		{
+			name: "a picture of a code",
+			raw: wire("From: no-reply@shop.test", "Subject: Your code", "MIME-Version: 1.0", "Content-Type: text/html; charset=utf-8", "",
+				`<p>Your verification code is:</p><p><img src="https://shop.test/c.png" alt="482 913"></p>`),
+			from: message.Mailbox{Email: "no-reply@shop.test"}, subject: "Your code",
+			code: "482913", source: "alt", text: "482 913", fromHTML: true,
+		},
+		{
 			name: "HTML alone",
 			raw: wire("From: no-reply@shop.test", "Subject: Your code", "MIME-Version: 1.0", "Content-Type: text/html; charset=utf-8", "",
 				"<style>.c{color:#771122}</style><p>Your verification code is:</p><h1>482913</h1><p style=\"display:none\">code 999999</p>"),
@@ -157,5 +164,15 @@ func TestDigestKeepsTheEnvelope(t *testing.T) {
 	ingest.Read(env, wire("Subject: x", "", "hello"))
 	if env.RcptTo[0] != "b@x.test" {
 		t.Errorf("recipients are now %q", env.RcptTo)
+	}
+}
+
+// TestLinkByItsText: behind a click counter the text of a link says what it does.
+func TestLinkByItsText(t *testing.T) {
+	const link = "https://click.shop.test/ls/c?upn=u001.9f8e7d6c5b4a39281706"
+	m := ingest.Read(envelope, wire("From: a@shop.test", "Subject: Welcome", "MIME-Version: 1.0", "Content-Type: text/html", "",
+		`<a href="https://shop.test/">Shop</a><p><a href="`+link+`"><b>Confirm</b> my address</a></p><a href="`+link+`2">Unsubscribe</a>`))
+	if got := m.Content.OTP; got.VerificationLink != link || got.Code != "" {
+		t.Errorf("%+v", got)
 	}
 }

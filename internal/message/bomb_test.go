@@ -141,6 +141,9 @@ var bombs = []struct {
 	{"uuencode", func() string {
 		return mail("Content-Type: a/b\r\nContent-Transfer-Encoding: x-uuencode", "begin 644 x\n"+fill("!a\n", maxMail))
 	}},
+	{"files in a text", func() string { return mail("", fill("begin 644 x\n#86)C\n`\nend\n", maxMail)) }},
+	{"begins of files", func() string { return mail("", fill("begin 644 x\n", maxMail)) }},
+	{"begun files", func() string { return mail("", fill("begin 644 x\n"+fill("#86)C\n", 4000), maxMail)) }},
 	{"urls", func() string { return mail("", fill("http://x ", maxMail)) }},
 	{"many urls", func() string {
 		var b strings.Builder
@@ -197,8 +200,7 @@ func TestBombsAreCheap(t *testing.T) {
 			}
 			runtime.GC()
 			memory, start := allocated(), cpuTime(t)
-			doc := Parse(raw)
-			VisibleText(doc.HTML)
+			doc, _ := ParseView(raw)
 			took, used := cpuTime(t)-start, allocated()-memory
 			if took > timeCap || used > heapCap {
 				t.Errorf("took %v and %d MB, allowed are %v and %d MB", took, used>>20, timeCap, heapCap>>20)

@@ -54,7 +54,7 @@ func checkDocument(t testing.TB, raw []byte, doc *Document) {
 			}
 		}
 	}
-	valid("bodies", doc.Text, doc.HTML, VisibleText(doc.HTML), PreviewText(doc.HTML))
+	valid("bodies", doc.Text, doc.HTML, VisibleText(doc.HTML), ViewHTML(doc.HTML).Preview)
 	valid("ids", doc.MessageID, doc.InReplyTo, doc.Subject)
 	valid("references", doc.References...)
 	valid("links", doc.Links...)
@@ -125,7 +125,7 @@ func TestCodesOfTheCorpusAreVisible(t *testing.T) {
 			continue
 		}
 		doc := Parse(readFile(t, filepath.Join(dir, row[0])))
-		seen := digits.Replace(strings.ToUpper(strings.Join([]string{doc.Subject, doc.Text, VisibleText(doc.HTML), PreviewText(doc.HTML)}, "|")))
+		seen := digits.Replace(strings.ToUpper(strings.Join([]string{doc.Subject, doc.Text, VisibleText(doc.HTML), ViewHTML(doc.HTML).Preview}, "|")))
 		found := false
 		for _, form := range strings.Split(row[2], "|") {
 			found = found || strings.Contains(seen, digits.Replace(strings.ToUpper(form)))
@@ -150,10 +150,10 @@ type otherParser struct {
 	}
 }
 
-// agreementFloor is just below what was measured (96 of 115). The rest is opinion: the other
-// parser lists the broken multiparts of malformed mail as attachments, and doesn't guess the
+// agreementFloor is just below what was measured (94 of 115). The rest is opinion: the other
+// parser leaves files in the text that are written into it (uuencode), lists the broken multiparts of malformed mail as attachments, and doesn't guess the
 // charset of raw 8-bit headers.
-const agreementFloor = 0.83
+const agreementFloor = 0.81
 
 func TestAgreementWithAnotherParser(t *testing.T) {
 	dir := filepath.Join(corpora(t), "mime")

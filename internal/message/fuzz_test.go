@@ -1,6 +1,7 @@
 package message
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -14,12 +15,16 @@ func FuzzParse(f *testing.F) {
 		multipartMail("alternative", section("=4=\n =41", "Content-Transfer-Encoding: quoted-printable"), section("<p hidden>a<a href='http://x'>b", "Content-Type: text/html")),
 		multipartMail("digest", section("--b\n\nx\n--b--", "Content-Type: multipart/mixed; boundary=b")),
 		"Content-Type: a/b\nContent-Transfer-Encoding: x-uuencode\n\nbegin 644 a\n%:&%L;&\\\n`\nend",
-		"Content-Type: text/plain; charset=utf-7\n\n+AGE-+",
+		"Content-Type: text/plain; charset=utf-7\n\n+AGE-+", "\na\n" + uuHello + "b",
 	} {
 		f.Add([]byte(mail))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		checkDocument(t, raw, Parse(raw))
+		doc, view := ParseView(raw)
+		checkDocument(t, raw, doc)
+		if !reflect.DeepEqual(doc, Parse(raw)) || !reflect.DeepEqual(view, ViewHTML(doc.HTML)) {
+			t.Errorf("one walk and two differ: %+v, %+v", doc, view)
+		}
 	})
 }
 

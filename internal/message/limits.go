@@ -21,6 +21,9 @@ const (
 	maxVisibleInput = 1 << 20
 	maxVisible      = 64 << 10
 	maxPreview      = 1 << 10
+	maxAnchors      = 64
+	maxAnchorText   = 80
+	maxAlts         = 64  // texts of images that are told apart
 	maxOpenElements = 128 // HTML elements whose hiddenness is tracked
 	maxClasses      = 64  // classes of style sheets that are remembered
 

@@ -9,8 +9,19 @@ import (
 // left out and Degraded is set. Its cost is linear in len(raw) and bounded by the caps in
 // limits.go. The Document keeps no reference to raw.
 func Parse(raw []byte) *Document {
+	return parse(raw, nil)
+}
+
+// ParseView is Parse, and gives what a person would see of the HTML from the same walk over it.
+func ParseView(raw []byte) (*Document, View) {
+	var v View
+	doc := parse(raw, &v)
+	return doc, v
+}
+
+func parse(raw []byte, view *View) *Document {
 	doc := &Document{}
-	r := reader{doc: doc}
+	r := reader{doc: doc, view: view}
 	w := walkLeaves(raw, func(fields []field) { doc.readHeader(fields) }, r.read)
 	doc.Degraded = doc.Degraded || w.degraded
 	r.finish()
@@ -93,6 +104,7 @@ func (p *part) once(r role, alternative bool) role {
 // reader collects the bodies and the attachments of a message.
 type reader struct {
 	doc    *Document
+	view   *View // nil when nobody asks
 	sorter sorter
 	files  ledger
 	text   body
@@ -175,9 +187,9 @@ func (r *reader) finish() {
 	}
 	if strings.TrimSpace(doc.Text) != "" {
 		links.addText(doc.Text)
-		renderHTML(doc.HTML, renderOptions{links: &links})
+		renderHTML(doc.HTML, renderOptions{links: &links, view: r.view})
 	} else {
-		doc.Text, doc.TextCut = renderHTML(doc.HTML, renderOptions{links: &links, max: MaxText, readable: true})
+		doc.Text, doc.TextCut = renderHTML(doc.HTML, renderOptions{links: &links, max: MaxText, readable: true, view: r.view})
 		doc.TextFromHTML = true
 	}
 	doc.Links = links.list

@@ -148,7 +148,11 @@ func (w *walker) entity(p part) delimiter {
 	}
 	body, d := w.body()
 	p.body = body
+	files := inlineFiles(&p)
 	w.leaf(&p)
+	for _, file := range files {
+		w.leaf(file)
+	}
 	return d
 }
 

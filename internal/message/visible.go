@@ -5,36 +5,44 @@ import (
 	"strings"
 )
 
-// VisibleText returns what a person would see of HTML: block elements, rows and cells on
-// lines of their own, inline elements joined without a space, alternative texts of images,
-// no scripts, styles, comments, titles and hidden elements. Zero-width characters are
-// dropped, blanks collapsed, lines of a quoted mail begin with "> ". At most 1 MiB is read
-// and 64 KiB returned.
-func VisibleText(html string) string {
-	if len(html) > maxVisibleInput {
-		html = html[:maxVisibleInput]
-	}
-	text, _ := renderHTML(strings.ToValidUTF8(html, ""), renderOptions{max: maxVisible})
-	return text
+// View is what a person would see of HTML.
+type View struct {
+	// Visible has block elements, rows and cells on lines of their own, inline elements joined
+	// without a space, alternative texts of images, no scripts, styles, comments, titles and
+	// hidden elements. Zero-width characters are dropped, blanks collapsed, lines of a quoted
+	// mail begin with "> ". At most 64 KiB.
+	Visible string
+	// Preview is the text that a list of mails shows and an opened mail hides: the hidden text
+	// in front of everything visible, at most 1 KiB. It is a sender's own words, but weaker
+	// evidence than Visible.
+	Preview string
+	// Alt holds the alternative texts of visible images that have one, in order, at most 64.
+	Alt []string
+	// Anchors are the visible links that have a short text, in order, at most 64.
+	Anchors []Anchor
 }
 
-// PreviewText returns the text that a list of mails shows and an opened mail hides: the
-// hidden text in front of everything visible, at most 1 KiB. It is a sender's own words, but
-// weaker evidence than VisibleText. The same input as there is read.
-func PreviewText(html string) string {
+// Anchor is a link to an http(s) URL and its visible text, at most 80 bytes.
+type Anchor struct{ URL, Text string }
+
+// ViewHTML reads at most 1 MiB of html.
+func ViewHTML(html string) (v View) {
 	if len(html) > maxVisibleInput {
 		html = html[:maxVisibleInput]
 	}
-	text, _ := renderHTML(strings.ToValidUTF8(html, ""), renderOptions{max: maxPreview, preview: true})
-	return text
+	renderHTML(strings.ToValidUTF8(html, ""), renderOptions{view: &v})
+	return v
 }
+
+// VisibleText returns the visible text of html; see View.
+func VisibleText(html string) string { return ViewHTML(html).Visible }
 
 // renderOptions says what a rendering is for.
 type renderOptions struct {
 	max      int      // bytes of text; 0 makes none
 	readable bool     // for reading on: links are kept as "text (URL)"
-	preview  bool     // only the hidden text before the first visible one
 	links    *linkSet // collects what can be followed, nil for nobody
+	view     *View    // is given what a person sees, nil for nobody
 }
 
 // element is an open element.
@@ -48,7 +56,9 @@ type element struct {
 // far as needed to know where a hidden element ends, also in sloppy mail.
 type renderer struct {
 	renderOptions
-	out        textWriter
+	out        textWriter // of max bytes
+	seen       textWriter // of view.Visible
+	hidden     textWriter // of view.Preview
 	sheet      stylesheet
 	open       [maxOpenElements]element // open[0] is the mail itself
 	depth      int
@@ -56,6 +66,7 @@ type renderer struct {
 	paragraphs int    // open p elements
 	href       string // of the open link, "" outside
 	linkAt     int    // length of the text at its start
+	seenAt     int    // length of the visible text at its start
 	inStyle    bool
 }
 
@@ -63,6 +74,10 @@ type renderer struct {
 func renderHTML(s string, options renderOptions) (text string, cut bool) {
 	r := renderer{renderOptions: options}
 	r.out = newTextWriter(options.max, len(s), options.readable)
+	r.seen.full, r.hidden.full = true, true
+	if options.view != nil {
+		r.seen, r.hidden = newTextWriter(maxVisible, len(s), false), newTextWriter(maxPreview, 0, false)
+	}
 	scanner := htmlScanner{s: s}
 	var t htmlToken
 	for scanner.next(&t); t.kind != endOfHTML; scanner.next(&t) {
@@ -74,11 +89,14 @@ func renderHTML(s string, options renderOptions) (text string, cut bool) {
 		case endTag:
 			r.end(t.tag)
 		}
-		if r.out.full && (r.links == nil || r.links.full()) {
+		if r.out.full && r.seen.full && r.hidden.full && (r.links == nil || r.links.full()) {
 			break
 		}
 	}
 	r.endLink()
+	if options.view != nil {
+		options.view.Visible, options.view.Preview = string(r.seen.b), string(r.hidden.b)
+	}
 	return string(r.out.b), r.out.full && options.max > 0
 }
 
@@ -91,16 +109,47 @@ func (r *renderer) text(s string) {
 		return
 	}
 	e := r.top()
-	switch seen := e.looks&hiding == 0; {
-	case e.looks&noContent != 0, !seen && !r.preview:
-	case seen && r.preview:
-		r.out.full = r.out.full || strings.TrimSpace(s) != ""
-	default:
+	switch {
+	case e.looks&noContent != 0:
+	case e.looks&hiding == 0:
 		s = html.UnescapeString(s)
 		if r.links != nil && r.href == "" {
 			r.links.addText(s)
 		}
-		r.out.write(s, e)
+		r.write(s, e)
+	case !r.hidden.full:
+		r.hidden.write(html.UnescapeString(s), e)
+	}
+}
+
+// write adds what a person sees; nothing behind it is a preview any more.
+func (r *renderer) write(s string, e *element) {
+	r.out.write(s, e)
+	r.seen.write(s, e)
+	r.hidden.full = r.hidden.full || strings.TrimSpace(s) != ""
+}
+
+// boundary is the begin or end of an element.
+func (r *renderer) boundary(e *element) {
+	if e.looks&hiding != 0 {
+		r.hidden.boundary(e)
+		return
+	}
+	r.out.boundary(e)
+	r.seen.boundary(e)
+}
+
+// image adds the text that stands for an image, or a field's value.
+func (r *renderer) image(t *htmlToken, e *element) {
+	s := html.UnescapeString(t.attr.shown(t.tag))
+	if s == "" {
+		return
+	}
+	r.out.writeApart(s, e)
+	r.seen.writeApart(s, e)
+	r.hidden.full = r.hidden.full || strings.TrimSpace(s) != ""
+	if r.view != nil && t.tag == tagImg && len(r.view.Alt) < maxAlts && !r.seen.full {
+		r.view.Alt = append(r.view.Alt, s)
 	}
 }
 
@@ -112,17 +161,16 @@ func (r *renderer) start(t *htmlToken) {
 	r.closeImplied(t.tag)
 	e := r.newElement(t)
 	seen := e.looks&hiding == 0
-	if seen {
-		r.out.boundary(&e)
-	}
+	r.boundary(&e)
 	switch t.tag {
 	case tagBR:
 		if seen {
 			r.out.newline()
+			r.seen.newline()
 		}
 	case tagImg, tagInput:
-		if seen && !r.preview {
-			r.out.writeApart(html.UnescapeString(t.attr.shown(t.tag)), &e)
+		if seen {
+			r.image(t, &e)
 		}
 	case tagA, tagArea:
 		r.startLink(t, seen)
@@ -186,9 +234,7 @@ func (r *renderer) push(e element) {
 func (r *renderer) pop(i int) {
 	for ; r.depth >= i; r.depth-- {
 		e := r.top()
-		if e.looks&hiding == 0 {
-			r.out.boundary(e)
-		}
+		r.boundary(e)
 		if e.tag == tagP {
 			r.paragraphs--
 		}
@@ -252,17 +298,22 @@ func (r *renderer) closeUpTo(a, b, wall1, wall2 tag) {
 
 // startLink notes a link, hidden ones too, since every URL counts (specification §2.2).
 func (r *renderer) startLink(t *htmlToken, seen bool) {
-	if t.attr.href == "" || r.links == nil && !r.readable {
+	if t.attr.href == "" || r.links == nil && !r.readable && r.view == nil {
 		return
 	}
 	url := r.links.addHref(t.attr.href)
 	if seen && t.tag == tagA {
-		r.href, r.linkAt = url, len(r.out.b)
+		r.href, r.linkAt, r.seenAt = url, len(r.out.b), len(r.seen.b)
 	}
 }
 
 // endLink writes the target behind the text of a link that doesn't show it.
 func (r *renderer) endLink() {
+	if r.href != "" && r.view != nil && len(r.view.Anchors) < maxAnchors {
+		if text := strings.TrimSpace(string(r.seen.b[r.seenAt:])); text != "" && len(text) <= maxAnchorText {
+			r.view.Anchors = append(r.view.Anchors, Anchor{strings.Clone(r.href), text})
+		}
+	}
 	if r.href != "" && r.readable {
 		shown := strings.TrimRight(strings.TrimSpace(string(r.out.b[r.linkAt:])), "/")
 		target := strings.TrimRight(r.href, "/")

@@ -1,6 +1,7 @@
 package message
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -106,15 +107,24 @@ func TestReadableText(t *testing.T) {
 	}
 }
 
-func TestPreviewText(t *testing.T) {
+func TestPreview(t *testing.T) {
 	for in, want := range map[string]string{
 		"<title>no</title><div style='display:none'>Your code: <b>482</b>913</div><p>Hello</p><p hidden>no</p>":    "Your code: 482913",
 		"<style>.p{display:none}</style>\n<span class=p>yes&zwnj;&nbsp;&zwnj;&nbsp;</span> <i hidden>too</i>Hello": "yes too",
 		"Hello<div hidden>no</div>": "",
 		"":                          "",
 	} {
-		if got := PreviewText(in); got != want {
+		if got := ViewHTML(in).Preview; got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
+	}
+}
+
+func TestViewTellsImagesAndLinksApart(t *testing.T) {
+	v := ViewHTML(`<img alt="482 913"><img alt=""><p hidden><img alt=no><a href=http://no.example>no</a></p>
+		<a href="https://a.example/?x=1&amp;y=2"> Verify <b>it</b><img alt=logo></a><a href=mailto:a@b>mail</a><a href=http://b.example></a>`)
+	want := View{Visible: v.Visible, Alt: []string{"482 913", "logo"}, Anchors: []Anchor{{"https://a.example/?x=1&y=2", "Verify it logo"}}}
+	if !reflect.DeepEqual(v, want) {
+		t.Errorf("%+v", v)
 	}
 }

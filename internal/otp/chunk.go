@@ -5,9 +5,15 @@ package otp
 func (p *page) chunk(b []byte, i int) int {
 	s := p.survey(b, i)
 	switch {
+	case s.ref && s.end-i < 6 && words.lookup(b, i, false, false).class == classExample: // "e.g."
+		p.put(token{start: int32(i), end: int32(s.end), kind: kindWord, class: classExample, weight: 1})
+		return s.end
 	case s.ref:
 		p.put(token{start: int32(i), end: int32(s.end), kind: kindRef, weight: 1})
 		return s.end
+	case s.digits && s.letters && p.stellig(b, i, s.end):
+		p.put(token{start: int32(i), end: int32(i + 1), kind: kindNumber, weight: 1})
+		return i + 1
 	case s.figure:
 		p.put(token{start: int32(i), end: int32(s.end), kind: kindFigure, weight: 1})
 		return s.end
@@ -30,6 +36,15 @@ func (p *page) chunk(b []byte, i int) int {
 	end := wordEnd(b, i)
 	p.put(token{start: int32(i), end: int32(end), kind: kindWord, weight: 1})
 	return end
+}
+
+// stellig tells "6-digit" and "6stellig", whose number counts.
+func (p *page) stellig(b []byte, i, end int) bool {
+	k := i + 1
+	if k < end && b[k] == '-' {
+		k++
+	}
+	return isDigit(b[i]) && k < end && words.lookup(b, k, false, false).class == classDigits
 }
 
 // shape is what survey finds about a run of characters without white space.

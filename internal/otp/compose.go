@@ -11,11 +11,20 @@ const (
 
 // context is what the whole mail says about itself.
 type context struct {
-	strength uint8 // of the best label anywhere
-	subject  uint8 // of the best label of the subject
-	verify   int   // words for verification and login
-	expiry   bool  // something is valid for minutes
-	advert   bool  // the subject promises a discount
+	strength      uint8 // of the best label anywhere
+	subject       uint8 // of the best label of the subject
+	subjectVerify bool  // the subject speaks of confirmation or login
+	expiry        bool  // something is valid for minutes
+	advert        bool  // the subject promises a discount
+	trade         bool  // the subject announces something else, and no code
+
+	// How often the mail uses words ...
+	verify   int // for verification and login
+	confirm  int // for confirmation and access
+	entering int // for a code that somebody is told to enter
+	others   int // for codes of other trades: "stock code"
+	goods    int // for other things that have numbers
+	parcel   int
 	promo    int
 	booking  int
 	meeting  int
@@ -30,13 +39,13 @@ func (p *page) compose(ctx *context) {
 		for k := ln.first; k < ln.last; k++ {
 			t := &p.tokens[k]
 			if t.class.label() {
-				p.qualify(ln, k)
+				p.qualify(ln, k, ctx)
 			}
 			if k > ln.first && p.percentOff(k) {
 				t.class = classPromo
 			}
 			if !ln.footer {
-				ctx.note(t)
+				ctx.note(p, t)
 			}
 		}
 		p.summarize(ln)
@@ -49,14 +58,23 @@ func (p *page) percentOff(k int32) bool {
 	return t.end-t.start == 3 && string(p.lower[t.start:t.end]) == "off" && sign.kind == kindPunct && p.lower[sign.start] == '%'
 }
 
-func (c *context) note(t *token) {
+func (c *context) note(p *page, t *token) {
 	switch t.class {
 	case classVerify, classOnce:
 		c.verify++
+	case classConfirm:
+		c.confirm++
 	case classPromo:
 		c.promo++
 	case classBooking:
 		c.booking++
+	case classOther:
+		c.goods++
+		if w := p.lower[t.start:t.end]; bytes.HasSuffix(w, codeWord) {
+			c.others++
+		}
+	case classParcel:
+		c.parcel++
 	case classMeeting:
 		c.meeting++
 	case classTimeUnit:
@@ -69,8 +87,11 @@ func (c *context) note(t *token) {
 
 // qualify sets the strength of the label at k, or turns it into the announcement of
 // something else: "promo code", "code postal".
-func (p *page) qualify(ln *line, k int32) {
+func (p *page) qualify(ln *line, k int32, ctx *context) {
 	t := &p.tokens[k]
+	if p.told(ln, k) {
+		ctx.entering++
+	}
 	before, promo := p.qualifierBefore(ln, k)
 	after := p.qualifierAfter(ln, k)
 	switch {
@@ -82,7 +103,10 @@ func (p *page) qualify(ln *line, k int32) {
 		return
 	case before.other() || after.other():
 		t.class = classOther
+		ctx.others++
 		return
+	case before == classNone && p.trade(ln, k):
+		ctx.others++
 	}
 	t.strength = weak
 	if t.class == classPasscode {
@@ -92,7 +116,7 @@ func (p *page) qualify(ln *line, k int32) {
 		switch {
 		case q == classOnce, q == classVerify && t.class != classPassword:
 			t.strength = strong
-		case q == classConfirm && t.class != classPassword:
+		case (q == classConfirm || q == classDigits) && t.class != classPassword:
 			t.strength = max(t.strength, medium)
 		}
 	}
@@ -122,7 +146,7 @@ func (p *page) qualifierBefore(ln *line, k int32) (q, promo class) {
 			return t.class, promo
 		case t.class == classOTP && words == 0:
 			return classOnce, promo // "OTP password"
-		case t.class == classConfirm:
+		case t.class == classConfirm, t.class == classDigits && q == classNone:
 			q = t.class
 		case t.class == classIs || t.class.label() && words > 0:
 			return q, promo
@@ -153,7 +177,7 @@ func (p *page) qualifierAfter(ln *line, k int32) (q class) {
 			return t.class
 		case t.class == classOTP && words == 0:
 			return classOnce
-		case t.class == classConfirm:
+		case t.class == classConfirm, t.class == classDigits && q == classNone:
 			q = t.class
 		case t.class.label() || t.class == classIs && words > 2:
 			return q
@@ -191,6 +215,7 @@ var (
 	copyrightSign  = []byte("(c)")
 	copyrightWord  = []byte("copyright")
 	rightsReserved = []byte("rights reserved")
+	codeWord       = []byte("code")
 )
 
 // summarize notes what a line announces for the lines below it.

@@ -43,7 +43,7 @@ func corpus(t testing.TB) (dir string, rows []row) {
 
 func input(raw []byte) otp.Input {
 	d := message.Parse(raw)
-	in := otp.Input{Subject: d.Subject, Visible: message.VisibleText(d.HTML), Preview: message.PreviewText(d.HTML), Links: d.Links}
+	in := otp.Input{Subject: d.Subject, Visible: message.VisibleText(d.HTML), Preview: message.ViewHTML(d.HTML).Preview, Links: d.Links}
 	if !d.TextFromHTML {
 		in.Text = d.Text
 	}

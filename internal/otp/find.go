@@ -21,6 +21,7 @@ type search struct {
 	n          int
 	candidates []candidate
 	kept       []candidate
+	forms      bool // something has the form of a code
 }
 
 // searches keeps the working memory of past calls. Nothing of a mail is read from it
@@ -30,7 +31,7 @@ var searches = sync.Pool{New: func() any { return new(search) }}
 // Find gives the one-time code of a mail, or none, and the link that confirms or signs
 // in. It never fails; its work is linear in the input and bounded by maxScan a source.
 func Find(in Input) Result {
-	res := Result{VerificationLink: verificationLink(in.Links)}
+	res := Result{VerificationLink: verificationLink(in.Links, in.Anchors)}
 	for _, value := range in.Declared {
 		if code, host, ok := declared(value); ok {
 			res.Code, res.Origin, res.Source, res.Confidence = code, host, SourceHeader, 1
@@ -39,22 +40,49 @@ func Find(in Input) Result {
 	}
 	s := searches.Get().(*search)
 	defer searches.Put(s)
-	s.read(in)
-	if s.bound(&res) {
-		return res
+	same := sameWords(in.Text, in.Visible)
+	if s.find(&res, in, !same); same && res.Code == "" && s.forms {
+		s.find(&res, in, true) // its lines may say more than its words
 	}
-	s.score()
-	s.answer(&res, in.Alt)
 	return res
 }
 
-func (s *search) read(in Input) {
+func (s *search) find(res *Result, in Input, visible bool) {
+	s.read(in, visible)
+	if !s.bound(res) {
+		s.score()
+		s.answer(res, in.Alt)
+	}
+}
+
+// sameWords tells whether two texts differ in nothing but white space.
+func sameWords(a, b string) bool {
+	i, k := 0, 0
+	for ; ; i, k = i+1, k+1 {
+		for i < len(a) && a[i] <= ' ' {
+			i++
+		}
+		for k < len(b) && b[k] <= ' ' {
+			k++
+		}
+		if i == len(a) || k == len(b) {
+			return i == len(a) && k == len(b)
+		}
+		if a[i] != b[k] {
+			return false
+		}
+	}
+}
+
+func (s *search) read(in Input, visible bool) {
 	s.n = 0
 	forward, reply := prefix(in.Subject)
 	s.page(SourceSubject, in.Subject, forward)
 	s.pages[0].reply = reply
 	s.page(SourceText, in.Text, forward)
-	s.page(SourceHTML, in.Visible, forward)
+	if visible {
+		s.page(SourceHTML, in.Visible, forward)
+	}
 	s.page(SourceHTML, in.Preview, forward)
 	s.pages[s.n-1].hidden = true
 }
@@ -98,13 +126,16 @@ func (s *search) score() {
 		s.pages[i].compose(&ctx)
 		if i == 0 {
 			ctx.subject, ctx.advert = ctx.strength, ctx.promo > 0
+			ctx.subjectVerify = ctx.verify+ctx.confirm > 0
+			ctx.trade = ctx.subject == 0 && s.pages[0].announcesOther()
 		}
 	}
-	s.kept = s.kept[:0]
+	s.kept, s.forms = s.kept[:0], false
 	for i := 0; i < s.n; i++ {
 		p := &s.pages[i]
 		s.candidates = p.collect(s.candidates[:0])
 		lists(s.candidates)
+		s.forms = s.forms || len(s.candidates) > 0
 		for k := range s.candidates {
 			c := &s.candidates[k]
 			if p.rate(c, &ctx); c.score > 0 {

@@ -3,6 +3,7 @@ package otp
 import (
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -117,13 +118,22 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// best gives the shortest of a few runs, so that a busy machine does not spoil it.
+// cpuTime is what this process has used of the processor, so that a busy machine fails no test.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// best gives the cheapest of a few runs.
 func best(s string) time.Duration {
 	shortest := time.Hour
 	for range 3 {
-		start := time.Now()
-		Find(Input{Subject: s, Text: s, Visible: s, Links: []string{s}, Declared: []string{s}, Alt: []string{s}})
-		shortest = min(shortest, time.Since(start))
+		start := cpuTime()
+		Find(Input{Subject: s, Text: s, Visible: s, Links: []string{s}, Anchors: []Anchor{{s, s}}, Declared: []string{s}, Alt: []string{s}})
+		shortest = min(shortest, cpuTime()-start)
 	}
 	return shortest
 }
@@ -213,5 +223,21 @@ func BenchmarkBomb(b *testing.B) {
 	b.SetBytes(int64(len(s)))
 	for b.Loop() {
 		Find(Input{Text: s})
+	}
+}
+
+// A text and a visible text of the same words are searched once; the lines of the second
+// are read when the words alone give nothing.
+func TestSameWords(t *testing.T) {
+	in := Input{Subject: "Here's your code", Text: "Hi Kim 905118 It expires in 10 minutes", Visible: "Hi Kim\n905118\nIt expires in 10 minutes"}
+	if !sameWords(in.Text, in.Visible) || sameWords(in.Text, in.Visible+".") || sameWords("", "a") {
+		t.Error("same words are not told")
+	}
+	if res := Find(in); res.Code != "905118" || res.Source != SourceHTML {
+		t.Errorf("%+v", res)
+	}
+	in = Input{Text: "Your code is 905118", Visible: "Your code is\n905118"}
+	if res := Find(in); res.Code != "905118" || res.Source != SourceText {
+		t.Errorf("%+v", res)
 	}
 }

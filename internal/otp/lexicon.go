@@ -23,12 +23,17 @@ const (
 	classOther          // order, invoice, phone, error: names a number that is no code
 	classPromo          // coupon, discount, checkout
 	classBooking        // reservation, flight
+	classParcel         // parcel, courier: handed over against a code
 	classMeeting        // meeting id, webinar
 	classAccount        // account: may have a number, but codes are for it too
 	classPlace          // street, suite: the line is an address
 	classMoney          // currency, before or after its amount
 	classUnit           // minutes, points: after a number
 	classTimeUnit       // minutes, hours, days; a unit that also tells an expiry
+	classBy             // with, by: joins "confirm" with the code
+	classDigits         // digits, "-stellig": "the 6-digit code" is hardly a shop's
+	classFresh          // new, following, unique: says nothing about the code behind it
+	classExample        // "such as", "e.g."
 	classStale          // old, previous, expired
 	classHarmless       // begins like a word of the vocabulary, but is none
 )

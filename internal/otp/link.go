@@ -18,14 +18,15 @@ const (
 )
 
 // verificationLink gives the one link that confirms or signs in, or "" when there is none
-// or when several could be meant. It judges by the words of path and query alone.
-func verificationLink(links []string) string {
+// or when several could be meant. It judges by the words of path and query, and by what a
+// link says.
+func verificationLink(links []string, anchors []Anchor) string {
 	best, answer := linkNone, ""
 	for i, link := range links {
 		if i == maxLinks {
 			break
 		}
-		switch m := merit(link); {
+		switch m := merit(link, said(link, anchors)); {
 		case m == linkNone || m < best || link == answer:
 		case m > best:
 			best, answer = m, link
@@ -42,8 +43,8 @@ func sameLink(a, b string) bool {
 	return trim(a) == trim(b)
 }
 
-// merit judges one link.
-func merit(link string) int {
+// merit judges one link, which says something.
+func merit(link string, says saying) int {
 	if len(link) > maxLink {
 		return linkNone
 	}
@@ -63,7 +64,7 @@ func merit(link string) int {
 	} else {
 		j.path(fragment)
 	}
-	return j.merit()
+	return j.merit(says)
 }
 
 // splitAt cuts s before the first of the signs.
@@ -84,9 +85,13 @@ type linkWords struct {
 	refuses  bool // unsubscribe, privacy, help, "this was not me"
 }
 
-func (j *linkWords) merit() int {
+func (j *linkWords) merit(says saying) int {
 	secret := j.secret || j.named
 	switch {
+	case says == saysOther:
+		return linkNone
+	case says == saysConfirm && secret:
+		return linkBoth
 	case j.refuses:
 		return linkNone
 	case (j.confirms || j.signsIn) && secret && !j.resets:

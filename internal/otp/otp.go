@@ -10,12 +10,16 @@ type Input struct {
 	Visible string // visible text of the HTML part, block elements and table cells on lines of their own; empty when there is none
 	Preview string // hidden text at the top of the HTML, which a list of mails shows; counts only when nothing else has a code
 	Links   []string
+	Anchors []Anchor // visible links with a short text; their URLs stand in Links too
 	Alt     []string // alternative texts of visible images; they also stand in Visible
 
 	// Declared codes: the values of OTP-Token and One-Time-Code header fields, to be
 	// filled by the caller only when it verified their origin (decisions §3).
 	Declared []string
 }
+
+// Anchor is a link and what it says.
+type Anchor struct{ URL, Text string }
 
 // Source says where a code was found.
 type Source string

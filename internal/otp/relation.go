@@ -6,6 +6,7 @@ type relation struct {
 	strength uint8
 	direct   bool  // label, perhaps "is" or a colon, code
 	joined   bool  // a colon or "is" stands directly before the code
+	behind   bool  // the label stands behind the code
 	veto     bool  // it is announced as something else
 	at       int32 // line of the label, -1 for none
 }
@@ -24,7 +25,7 @@ func (p *page) relate(c *candidate, ctx *context) relation {
 		return best
 	}
 	fore := p.after(c)
-	if fore.veto && !(best.direct && best.strength >= medium) {
+	if fore.veto && !((best.direct || best.score >= threshold) && best.strength >= medium) {
 		return fore
 	}
 	best = better(best, fore)
@@ -50,10 +51,11 @@ func labelScore(strength uint8) (score, step int) {
 
 // joint tells what stands directly before a candidate: a colon or the like.
 func (p *page) joint(ln *line, k int32) (joined bool, from int32) {
+	c0 := k
 	for k--; k >= ln.first; k-- {
 		t := &p.tokens[k]
-		if t.class == classIs {
-			return true, k
+		if t.class == classIs || t.class == classOf && (k > ln.first && p.tokens[k-1].class == classIs || k == c0-1 && p.copula(t)) {
+			return true, k // "is", "é o", "est le"
 		}
 		if t.kind != kindPunct {
 			return false, k
@@ -70,6 +72,12 @@ func (p *page) joint(ln *line, k int32) (joined bool, from int32) {
 		}
 	}
 	return false, k
+}
+
+// copula tells words that mean "is" in one language and "your" or "the" in another.
+func (p *page) copula(t *token) bool {
+	w := string(p.lower[t.start:t.end])
+	return w == "je" || w == "la"
 }
 
 // backward is a walk from a candidate towards the start of its sentence, in search of its
@@ -134,6 +142,9 @@ func (w *backward) step(t *token) (done bool) {
 	switch {
 	case t.kind == kindPunct:
 		pause := w.p.pause(t, w.k, w.ln)
+		if w.sentenceOfItsOwn() {
+			pause = min(pause, 1)
+		}
 		w.dist += pause
 		w.r.veto = w.named && pause >= sentence
 		return w.r.veto
@@ -157,8 +168,17 @@ func (w *backward) step(t *token) (done bool) {
 	return false
 }
 
+// sentenceOfItsOwn tells "Enter this code. 482913", at the end of the line.
+func (w *backward) sentenceOfItsOwn() bool {
+	return w.k == w.c.first-1 && w.c.last+1 == w.p.lines[w.c.line].last
+}
+
 func (w *backward) number() {
 	w.dist++
+	if next := w.k + 1; next < w.ln.last && (w.p.tokens[next].class == classMoney || w.p.tokens[next].kind == kindPunct && w.p.lower[w.p.tokens[next].start] == '$') {
+		w.taken = true // an amount
+		return
+	}
 	if w.p.length(w.k) < minCode {
 		return
 	}
@@ -195,11 +215,17 @@ func (w *backward) label(t *token) {
 	switch {
 	case w.joined:
 		w.r.score += labelIs + step*max(0, w.dist-3)*2/3
+		if w.p.told(w.ln, w.k) {
+			w.r.score += enterLabel
+		}
 	case w.taken:
 		w.r.score -= 12
 	}
 	if t.strength == weak && (w.other || w.p.otherNear(w.ln, w.k)) {
 		w.r.score += otherInLine
+		if w.dist == 0 {
+			w.r.score += otherDirect
+		}
 	}
 	if w.p.staleBefore(w.ln, w.k) {
 		w.r.score += staleWord
@@ -212,7 +238,13 @@ func (w *backward) label(t *token) {
 func (p *page) pause(t *token, k int32, ln *line) int {
 	switch p.lower[t.start] {
 	case '.', '!', '?':
-		if k+1 >= ln.last || p.tokens[k+1].gap {
+		if k+1 < ln.last && p.tokens[k+1].gap {
+			if c := p.plain[p.tokens[k+1].start]; c >= 'a' && c <= 'z' && p.lower[t.start] == '.' {
+				return 1 // an abbreviation
+			}
+			return sentence
+		}
+		if k+1 >= ln.last {
 			return sentence
 		}
 	case ';', '*', '|':
@@ -233,81 +265,4 @@ func (p *page) otherNear(ln *line, k int32) bool {
 
 func (p *page) staleBefore(ln *line, k int32) bool {
 	return k > ln.first && p.tokens[k-1].class == classStale || k-1 > ln.first && p.tokens[k-2].class == classStale
-}
-
-// after looks for a label behind c: "482913 is your code".
-func (p *page) after(c *candidate) (r relation) {
-	r.at = -1
-	li := c.line
-	ln := &p.lines[li]
-	dist, wrapped := 0, false
-	for k := c.last + 1; dist <= reachBack; k++ {
-		if k >= ln.last {
-			if wrapped || c.own || int(li+1) >= len(p.lines) || p.lines[li+1].paragraph || ln.end-ln.start < fullLine {
-				return r
-			}
-			li++
-			ln, wrapped = &p.lines[li], true
-			k = ln.first - 1
-			dist += 2
-			continue
-		}
-		t := &p.tokens[k]
-		switch {
-		case t.kind == kindPunct:
-			r.joined = r.joined || k == c.last+1 && p.lower[t.start] == '-'
-			pause := p.pause(t, k, ln)
-			if dist += pause; dist > 0 {
-				dist += pause
-			}
-		case t.kind == kindNumber || t.kind == kindMixed || t.kind == kindFigure:
-			dist += 3
-		case t.class.other() && !wrapped && (dist <= 1 || dist <= 3 && r.joined):
-			return relation{veto: true, at: li}
-		case t.class == classIs && dist == 0:
-			r.joined = true
-		case t.class.label():
-			if !p.claims(ln, k) && !p.plural(k) {
-				p.inverse(c, &r, k, dist)
-				r.at = li
-			}
-			return r
-		default:
-			dist += int(t.weight)
-		}
-	}
-	return r
-}
-
-// inverse rates a label at k, dist words behind the candidate.
-func (p *page) inverse(c *candidate, r *relation, k int32, dist int) {
-	r.strength = p.tokens[k].strength
-	score, step := labelScore(r.strength)
-	r.score = score - 8 - step*dist*2/3
-	if r.joined {
-		r.score += inverseIs
-	}
-	if c.first == p.lines[c.line].first {
-		r.score += 6
-	}
-	if k > 0 && p.tokens[k-1].class == classStale {
-		r.score += staleWord
-	}
-}
-
-// claims tells whether the label at k announces a code that follows it.
-func (p *page) claims(ln *line, k int32) bool {
-	for i := k + 1; i < ln.last && i <= k+3; i++ {
-		switch t := &p.tokens[i]; {
-		case t.kind == kindNumber:
-			return p.length(i) >= minCode
-		case t.kind == kindMixed:
-			return true
-		case t.kind == kindPunct && p.lower[t.start] != '.', t.class == classIs:
-			continue
-		default:
-			return false
-		}
-	}
-	return false
 }

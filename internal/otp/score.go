@@ -9,6 +9,7 @@ const (
 	labelMedium = 55
 	labelWeak   = 46
 	labelIs     = 12 // ... joined by a colon or "is"
+	enterLabel  = 6  // ... and "enter the code" before it
 	inverseIs   = 6  // "482913 is your code"
 	stepStrong  = 3  // for each word between
 	stepWeak    = 6
@@ -27,8 +28,10 @@ const (
 	splitBonus  = 3
 	repeated    = 10
 	mailSpeaks  = 8 // the mail has a strong label somewhere
+	subjectSays = 8 // ... and the subject has a label
 	staleWord   = -30
 	otherInLine = -16
+	otherDirect = 4 // ... and yet the label stands directly before the code
 
 	sentence  = 4  // the end of a sentence, in words
 	reach     = 12 // words between label and code
@@ -50,6 +53,9 @@ func (p *page) rate(c *candidate, ctx *context) {
 	c.score = r.score + looks(c)
 	if c.own {
 		c.score += ownLine
+	}
+	if ctx.subject > 0 && r.joined && !r.behind && p.source != SourceSubject {
+		c.score += subjectSays
 	}
 	if ctx.strength == strong {
 		c.score += mailSpeaks

@@ -82,12 +82,13 @@ func (p *page) entered(c *candidate, ctx *context) (r relation) {
 	r.at = -1
 	ln := &p.lines[c.line]
 	k := c.first - 1
-	for k >= ln.first && p.tokens[k].kind == kindPunct && p.lower[p.tokens[k].start] == '"' {
+	for k >= ln.first && k >= c.first-4 && p.small(k) {
 		k--
 	}
-	if k < ln.first || p.tokens[k].class != classEnter {
+	if k < ln.first || p.tokens[k].class != classEnter && p.tokens[k].class != classBy {
 		return r
 	}
+	by := p.tokens[k].class == classBy
 	r.score, r.at = enterVerb, c.line
 	for i := max(ln.first, c.first-12); i < ln.last && i <= c.last+9; i++ {
 		if q := p.tokens[i].class; q == classVerify || q == classConfirm {
@@ -96,16 +97,45 @@ func (p *page) entered(c *candidate, ctx *context) (r relation) {
 			break
 		}
 	}
+	switch {
+	case r.strength == 0 && p.labelled(ln, c):
+		r.score, r.strength = r.score+10, weak
+	case r.strength == 0 && by:
+		return relation{at: -1}
+	case r.strength == 0 && ctx.subjectVerify:
+		r.score += 8
+	}
 	if r.strength > 0 {
 		r.strength = max(r.strength, min(ctx.strength, medium))
 	}
 	return r
 }
 
+// small tells quotation marks and what politeness puts behind a verb: "geben Sie bitte".
+func (p *page) small(k int32) bool {
+	t := &p.tokens[k]
+	c := p.lower[t.start]
+	return t.class == classOf || t.kind == kindPunct && (c == '"' || c == '\'')
+}
+
+// labelled tells "use 482913 as your password": a label within eight tokens behind c.
+func (p *page) labelled(ln *line, c *candidate) bool {
+	for k := c.last + 1; k < ln.last && k <= c.last+8; k++ {
+		if p.tokens[k].class.label() && !p.plural(k) {
+			return true
+		}
+	}
+	return false
+}
+
 // lone ties a candidate that stands alone to a strong label some lines further up, or in
 // the subject.
 func (p *page) lone(c *candidate, ctx *context) (r relation) {
 	r.at = -1
+	if c.own && p.subjectAlone(c, ctx) {
+		r.score, r.strength = loneInMail, ctx.subject
+		return r
+	}
 	if !c.own || ctx.strength < strong || c.form != formDigits || c.n != 6 && !(ctx.expiry && c.n > 4 && c.n <= 8) {
 		return r
 	}
@@ -118,4 +148,12 @@ func (p *page) lone(c *candidate, ctx *context) (r relation) {
 		r.score, r.strength = loneInMail, strong
 	}
 	return r
+}
+
+// subjectAlone tells a mail whose subject speaks of a code that only the subject names:
+// "Here's your code", and a number alone on its line near the top.
+func (p *page) subjectAlone(c *candidate, ctx *context) bool {
+	return ctx.subject > 0 && ctx.subject < strong && (ctx.expiry || ctx.verify > 0) &&
+		ctx.others+ctx.promo+ctx.meeting+ctx.booking == 0 &&
+		c.form == formDigits && c.n >= 6 && c.n <= 8 && c.line < loneMost
 }

@@ -11,13 +11,13 @@ func (p *page) vetoed(c *candidate, ctx *context) bool {
 		return true
 	case c.form == formDigits && p.measured(ln, c):
 		return true
-	case p.masked(ln, c), p.tagged(ln, c, sure), p.compared(ln, c):
+	case p.masked(ln, c), p.tagged(ln, c, sure), p.compared(ln, c), p.bracketed(ln, c), p.named(ln, c):
 		return true
 	case ln.place && !sure && !c.own:
 		return true
 	case year(c) && !(r.direct && r.joined || sure || c.own && r.direct && r.strength == strong), date(c) && !sure:
 		return true
-	case c.form == formDigits && zeros(c) && !r.direct:
+	case c.form == formDigits && zeros(c) && !r.direct, p.example(ln, c), counting(c) && r.strength < strong && (r.behind || !r.joined && !c.own):
 		return true
 	case p.misused(c, ctx):
 		return true
@@ -116,6 +116,47 @@ func (p *page) tagged(ln *line, c *candidate, sure bool) bool {
 	return false
 }
 
+// bracketed tells "[Request 482913]": a name and a number in brackets are somebody's
+// filing, unless the name is the label.
+func (p *page) bracketed(ln *line, c *candidate) bool {
+	k := c.last + 1
+	if k >= ln.last || p.lower[p.tokens[k].start] != ']' {
+		return false
+	}
+	words := 0
+	for k = c.first - 1; k >= ln.first && words < 4; k-- {
+		switch t := &p.tokens[k]; {
+		case t.kind == kindPunct && p.lower[t.start] == '[':
+			return words > 0
+		case t.class.label():
+			return false
+		case t.kind == kindWord:
+			words++
+		}
+	}
+	return false
+}
+
+// named tells "Event 482913.": a sentence that is only a noun nobody knows and a number
+// gives that noun's number, though the sentence before it spoke of a code.
+func (p *page) named(ln *line, c *candidate) bool {
+	k := c.first - 1
+	if k < ln.first || !p.noun(k) || c.relation.at < 0 || c.relation.joined || c.relation.direct {
+		return false
+	}
+	if n := c.last + 1; n < ln.last && (p.tokens[n].kind != kindPunct || p.pause(&p.tokens[n], n, ln) < sentence) {
+		return false
+	}
+	return k == ln.first || p.tokens[k-1].kind == kindPunct && p.pause(&p.tokens[k-1], k-1, ln) >= sentence
+}
+
+// noun tells a word without a meaning here that is written in Latin letters, the first a capital.
+func (p *page) noun(k int32) bool {
+	t := &p.tokens[k]
+	b := p.plain[t.start]
+	return t.kind == kindWord && t.class == classNone && t.end-t.start > 2 && b >= 'A' && b <= 'Z'
+}
+
 // compared tells "code == 482913": a piece of a program.
 func (p *page) compared(ln *line, c *candidate) bool {
 	k := c.first - 2
@@ -124,6 +165,28 @@ func (p *page) compared(ln *line, c *candidate) bool {
 	}
 	b := p.lower[p.tokens[k].start]
 	return b == '=' || b == '!'
+}
+
+// example tells "such as 482913" and "e.g. code 482913".
+func (p *page) example(ln *line, c *candidate) bool {
+	for k := c.first - 1; k >= ln.first && k >= c.first-9; k-- {
+		if t := &p.tokens[k]; t.class == classExample {
+			return true
+		} else if t.kind == kindPunct && p.pause(t, k, ln) >= sentence {
+			return false
+		}
+	}
+	return false
+}
+
+// counting tells 123456 and 4321, which people write when they mean any code.
+func counting(c *candidate) bool {
+	up, down := true, true
+	for i := 1; i < int(c.n); i++ {
+		up = up && c.text[i] == c.text[i-1]+1
+		down = down && c.text[i]+1 == c.text[i-1]
+	}
+	return up || down
 }
 
 // year tells 1900 to 2099.
@@ -159,43 +222,16 @@ func zeros(c *candidate) bool {
 	return true
 }
 
-// misused tells codes of other trades: a shop's, a hotel's, a conference's. A word like
-// "code" alone does not save them, "verification code" does.
-func (p *page) misused(c *candidate, ctx *context) bool {
-	s := c.relation.strength
-	if s == strong {
-		return false
-	}
-	switch {
-	case ctx.meeting > 0, ctx.booking > 1 && ctx.strength < strong:
-		return true
-	case ctx.promo > 0 && (c.form != formDigits || p.near(c, classPromo)):
-		return true
-	case (ctx.promo > 1 || ctx.advert) && ctx.verify == 0 && s == weak:
-		return true
-	}
-	return false
-}
-
-// near tells whether a word of class q stands on the line of c or next to it.
-func (p *page) near(c *candidate, q class) bool {
-	for li := max(0, c.line-1); li <= c.line+1 && int(li) < len(p.lines); li++ {
-		ln := &p.lines[li]
-		for k := max(ln.first, c.first-40); k < ln.last && k < c.last+40; k++ {
-			if p.tokens[k].class == q {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // mixedVeto asks for strong evidence before letters and digits are taken for a code.
 func (p *page) mixedVeto(c *candidate, ctx *context) bool {
 	r := &c.relation
+	if r.behind && !r.joined && !c.own && p.tokens[max(0, c.first-1)].class != classEnter {
+		return true // an issue: "AUTH-482 login code not sent"
+	}
 	backed := r.strength >= medium || r.strength == weak && ctx.strength >= medium && ctx.promo == 0
 	if r.strength == weak && !backed {
-		backed = (r.joined && r.direct || c.own && r.joined) && ctx.verify > 0 && ctx.promo == 0 && ctx.booking == 0
+		backed = (r.joined && (r.direct || ctx.entering > 0) || c.own && r.joined) && ctx.promo == 0 && ctx.booking == 0 &&
+			(ctx.verify+ctx.entering > 0 || r.direct && ctx.others+ctx.goods+ctx.parcel == 0)
 	}
 	if !backed {
 		return true

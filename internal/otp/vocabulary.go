@@ -15,8 +15,9 @@ var labels = []vocabulary{
 	{"all", classOTP, "otp, otps, otpcode, totp, mtan, smstan, pushtan, etan, 2fa code, mfa code, one time p/w, passkode otp, otp code, otp kod, otp kodu, otp kode"},
 	{"all", classHarmless, "codes of conduct, code of conduct, dress code, source code, code review, code path, code base, code snippet, code block, code editor, vs code, no code, low code, open source"},
 
-	{"en", classCode, "~code, codes, number below, following number, ~pin, pin code, pincode, token, digits, digit code, authcode"},
-	{"en", classPasscode, "passcode*, pass code, access code, confirmation code, activation code, signature code, access key, activation key, pass key code"},
+	{"en", classCode, "~code, codes, number below, following number, ~pin, pin code, pincode, token, digits, authcode"},
+	{"all", classCode, "diese zahl, dieser zahl, folgende zahl, diese nummer, dieser nummer, folgende nummer, ce numéro, le numéro suivant, este número, el siguiente número, o seguinte número, questo numero, il seguente numero, dit nummer, volgende nummer, detta nummer, dette nummer, denne nummer, ten numer, toto číslo, ezt a számot, bu numarayı, bu sayıyı, этот номер, это число, ці цифри, эти цифры, 以下数字, 以下數字, 次の番号, 以下の番号, 下記の番号, 다음 번호, 아래 번호, this number, these digits, these numbers, six digits"},
+	{"en", classPasscode, "tac, passcode*, pass code, access code, confirmation code, activation code, signature code, access key, activation key, pass key code"},
 	{"en", classPassword, "~password*, passphrase, ~pwd"},
 	{"en", classOTP, "verification code*, verification number, verification pin, security code, login code, log in code, signin code, sign in code, sign on code, signup code, sign up code, authentication code, authorization code, authorisation code, authenticator code, sms code, text code, email code, e mail code, one time code, onetime code, verify code, recovery code, reset code, device code, magic code, single use code, validation code, temporary code, passwordless code"},
 
@@ -83,7 +84,7 @@ var labels = []vocabulary{
 	{"pl", classCode, "kod, kodu, kodem, kody, kodów"},
 	{"pl", classPasscode, "kod dostępu, kodu dostępu, kod aktywacyjny, kod aktywacji"},
 	{"pl", classPassword, "hasł*"},
-	{"pl", classOTP, "kod weryfikacyjn*, kodu weryfikacyjn*, kod potwierdzaj*, kod potwierdzenia, kod bezpieczeństwa, kod jednorazow*, hasło jednorazow*, kod autoryzacyjn*, kod uwierzytelniaj*, kod logowania, smskod"},
+	{"pl", classOTP, "hasło sms, kod sms, kod weryfikacyjn*, kodu weryfikacyjn*, kod potwierdzaj*, kod potwierdzenia, kod bezpieczeństwa, kod jednorazow*, hasło jednorazow*, kod autoryzacyjn*, kod uwierzytelniaj*, kod logowania, smskod"},
 
 	{"cs sk", classCode, "kód*"},
 	{"cs sk", classPasscode, "přístupový kód*, prístupový kód*, aktivační kód*, aktivačný kód*"},
@@ -171,7 +172,7 @@ var labels = []vocabulary{
 	{"th lo km my", classPassword, "รหัสผ่าน, ລະຫັດຜ່ານ, ពាក្យសម្ងាត់, စကားဝှက်"},
 	{"th lo km my", classOTP, "รหัสยืนยัน, รหัสยืนยันตัวตน, รหัสโอทีพี, รหัสความปลอดภัย, รหัสผ่านครั้งเดียว, รหัสใช้ครั้งเดียว, รหัสตรวจสอบ, โอทีพี, รหัสรักษาความปลอดภัย, รหัสผ่านแบบใช้ครั้งเดียว, รหัสลับ, ລະຫັດຢືນຢັນ, លេខកូដផ្ទៀងផ្ទាត់, កូដផ្ទៀងផ្ទាត់, លេខកូដបញ្ជាក់, အတည်ပြုကုဒ်"},
 
-	{"vi", classCode, "mã số, mã code, ma so, ma code"},
+	{"vi", classCode, "nhập mã, dùng mã, sử dụng mã, mã gồm, mã này, mã dưới đây, mã sau đây, mã bên dưới, gửi mã, mã có, mã số, mã code, ma so, ma code"},
 	{"vi", classPasscode, "mã truy cập, mã kích hoạt, ma truy cap, ma kich hoat"},
 	{"vi", classPassword, "mật khẩu, mat khau"},
 	{"vi", classOTP, "mã xác nhận, mã xác minh, mã xác thực, mã bảo mật, mã otp, ma otp, mã đăng nhập, mật khẩu một lần, mật khẩu dùng một lần, mã an toàn, mã kiểm tra, mã dùng một lần, mã pin, mã của bạn, mã sau"},
@@ -187,7 +188,7 @@ var labels = []vocabulary{
 	{"zh", classPassword, "密码, 密碼, 口令"},
 	{"zh", classCode, "代码, 代碼, 验证号, 認證號"},
 	{"zh", classPasscode, "激活码, 啟用碼, 启用码, 访问码, 訪問碼, 存取碼, 通行码, 通行碼, 访问代码, 通行密码, 存取代碼, 授权码, 授權碼, 通关码, 密碼代碼"},
-	{"zh", classOTP, "验证码, 驗證碼, 校验码, 校驗碼, 认证码, 認證碼, 确认码, 確認碼, 动态码, 動態碼, 动态密码, 動態密碼, 安全码, 安全碼, 登录码, 登入碼, 登錄碼, 一次性密码, 一次性密碼, 一次性代码, 短信码, 簡訊碼, 随机码, 随机密码, 短信密码, 动态口令, 驗證代碼, 验证代码, 識別碼驗證, 认证密码, 验证密码, 確認代碼, 确认代码, 安全代码, 安全代碼, 單次密碼, 临时密码, 臨時密碼, 检验码, 授权验证码"},
+	{"zh", classOTP, "手机验证码, 手機驗證碼, 验证码, 驗證碼, 校验码, 校驗碼, 认证码, 認證碼, 确认码, 確認碼, 动态码, 動態碼, 动态密码, 動態密碼, 安全码, 安全碼, 登录码, 登入碼, 登錄碼, 一次性密码, 一次性密碼, 一次性代码, 短信码, 簡訊碼, 随机码, 随机密码, 短信密码, 动态口令, 驗證代碼, 验证代码, 識別碼驗證, 认证密码, 验证密码, 確認代碼, 确认代码, 安全代码, 安全代碼, 單次密碼, 临时密码, 臨時密碼, 检验码, 授权验证码"},
 
 	{"ja", classCode, "コード, 暗証番号, ピンコード, 番号を入力"},
 	{"ja", classPasscode, "パスコード, アクセスコード, アクティベーションコード, 確認番号"},
@@ -202,8 +203,8 @@ var labels = []vocabulary{
 
 // qualifiers are the words around a label: which code it is, and how it is joined to it.
 var qualifiers = []vocabulary{
-	{"en", classVerify, "verif*, authent*, authori*, login, log in, logging in, logged in, signin, sign in, signing in, sign on, security, secure, 2fa, mfa, two factor, two step, multi factor, 2 step, identity, passwordless, sms, validat*, 3d secure, log into, log on, sign up, signup, register, registration, recover*, reset, magic, identification, sign into, device, session"},
-	{"en", classConfirm, "confirm*, access, activat*, unlock*, email address, your email, complete"},
+	{"en", classVerify, "confirm your email, confirm your e mail, confirm your address, confirm your identity, confirm it's you, confirm this is you, verif*, authent*, authori*, login, log in, logging in, logged in, signin, sign in, signing in, sign on, security, secure, 2fa, mfa, two factor, two step, multi factor, 2 step, identity, passwordless, sms, validat*, 3d secure, log into, log on, sign up, signup, register, recover*, reset, magic, identification, sign into"},
+	{"en", classConfirm, "registration, approve*, approval, consent, confirm*, access, activat*, unlock*, email address, your email, complete"},
 	{"en", classOnce, "one time, onetime, single use, temporary, temp, throwaway, dynamic"},
 	{"en", classEnter, "enter, enters, entering, use, using, type, input, provide, submit, paste, copy, insert, key in, typing"},
 	{"en", classIs, "is, are, below is, =, reads"},
@@ -211,7 +212,7 @@ var qualifiers = []vocabulary{
 
 	{"de", classVerify, "verifi*, authenti*, anmeld*, einlogg*, sicherheit*, bestätig*, bestaetig*, legitim*, identi*, prüf*, login*, registrier*, zurücksetz*, wiederherstell*"},
 	{"de", classConfirm, "zugang*, zugriff*, aktivier*, freischalt*, freigabe*"},
-	{"de", classOnce, "einmal*, temporär*, vorübergehend*"},
+	{"de", classOnce, "einmal*, vorläufig*, provisorisch*, temporär*, vorübergehend*"},
 	{"de", classEnter, "eingeben, gib, geben, verwende*, benutze*, nutze*, nutzen"},
 	{"de", classIs, "ist, lautet, sind"},
 	{"de", classOf, "der, die, das, den, des, dein, deine, deiner, deinen, ihr, ihre, ihrer, ihren"},
@@ -229,7 +230,7 @@ var qualifiers = []vocabulary{
 	{"da no sv", classIs, "er, är"},
 	{"da no sv", classOf, "din, ditt, dit, dine, af, av, til, til at, för att, for å"},
 
-	{"fi et", classVerify, "vahvist*, todenn*, turva*, kirjaut*, tunnist*, kinnit*, sisselog*, varmistus*"},
+	{"fi et", classVerify, "kirjaud*, vahvist*, todenn*, turva*, kirjaut*, tunnist*, kinnit*, sisselog*, varmistus*"},
 	{"fi et", classConfirm, "pääsy*, aktivoin*"},
 	{"fi et", classOnce, "kertakäyt*, ühekord*, väliaikai*"},
 	{"fi et", classEnter, "syötä, käytä, kirjoita, anna, sisesta, kasuta"},
@@ -237,33 +238,37 @@ var qualifiers = []vocabulary{
 
 	{"fr", classVerify, "vérif*, authentif*, connexion, connecter, connectez, sécuri*, identi*, valid*, inscription"},
 	{"fr", classConfirm, "confirm*, accès, accéder, activ*"},
-	{"fr", classOnce, "usage unique, temporaire, unique"},
+	{"fr", classVerify, "récupér*, réinitialis*, oubli*"},
+	{"fr", classOnce, "usage unique, temporaire, provisoire, unique"},
 	{"fr", classEnter, "entrez, saisissez, utilisez, entrer, saisir, utiliser, tapez, saisis, entre, utilise"},
 	{"fr", classIs, "est, sont"},
 	{"fr", classOf, "de, d, du, la, le, les, l, votre, ton, à, pour, pour vous"},
 
 	{"es ca", classVerify, "verific*, autentic*, seguridad, iniciar sesión, inicio de sesión, identi*, autoriz*, seguretat, ingreso, ingresar, entrar, registro, validaci*"},
 	{"es ca", classConfirm, "confirm*, acceso, acceder, activa*, accés, firma"},
-	{"es ca", classOnce, "un solo uso, temporal, único, única, dinámic*, d'un sol ús"},
+	{"es ca", classVerify, "recuper*, restablec*, restaur*"},
+	{"es ca", classOnce, "un solo uso, temporal, provisional, único, única, dinámic*, d'un sol ús"},
 	{"es ca", classEnter, "introduce, introduzca, ingrese, ingresa, usa, use, utilice, utiliza, escribe, escriba, introdueix"},
 	{"es ca", classIs, "es, és, son, será"},
 	{"es ca", classOf, "del, el, tu, su, para, un, una, vuestro, per a"},
 
 	{"pt", classVerify, "verific*, autentic*, segurança, autenticação, fazer login, iniciar sessão, entrar, identid*"},
 	{"pt", classConfirm, "acesso, acessar, aceder, ativa*, confirm*"},
-	{"pt", classOnce, "uso único, temporári*, descartável"},
+	{"pt", classVerify, "recuperação, redefini*, repor"},
+	{"pt", classOnce, "uso único, provisóri*, temporári*, descartável"},
 	{"pt", classEnter, "digite, insira, utilize, introduza, informe"},
 	{"pt", classIs, "é, são"},
 	{"pt", classOf, "da, do, dos, o, seu, sua, teu, para"},
 
 	{"it", classVerify, "verific*, autentic*, sicurezza, accedere, convalid*, identit*, login"},
 	{"it", classConfirm, "conferm*, accesso, attiva*"},
-	{"it", classOnce, "monouso, temporane*, usa e getta, una tantum"},
+	{"it", classVerify, "recuper*, reimpost*, ripristin*, registrazione, registrarti"},
+	{"it", classOnce, "monouso, provvisori*, temporane*, usa e getta, una tantum"},
 	{"it", classEnter, "inserisci, inserisca, inserire, usa, utilizza, digita, immetti"},
 	{"it", classIs, "è"},
 	{"it", classOf, "di, della, dello, dell, il, tuo, tua, suo, per"},
 
-	{"ro", classVerify, "verificare, autentific*, securitate, conectare, identit*"},
+	{"ro", classVerify, "verificare, autentific*, siguranț*, securitate, conectare, identit*"},
 	{"ro", classConfirm, "confirmare, acces, activare"},
 	{"ro", classOnce, "unică, unic, temporar*"},
 	{"ro", classEnter, "introdu, introduceți, folosește, folosiți, utilizați, introduceti"},
@@ -353,6 +358,8 @@ var qualifiers = []vocabulary{
 	{"vi", classIs, "là"},
 	{"vi", classOf, "của, của bạn, cua, quy khach, quý khách"},
 
+	{"sw af", classVerify, "uthibitish*, verifieer*, sekuriteit*"},
+	{"sw af", classIs, "ni"},
 	{"id ms", classVerify, "verifikasi*, keamanan, otentikasi, pengesahan, masuk, log masuk, autentikasi, keselamatan, pengesahan"},
 	{"id ms", classConfirm, "konfirmasi*, akses, aktivasi"},
 	{"id ms", classOnce, "sekali pakai, sementara, sekali guna"},
@@ -381,5 +388,10 @@ var qualifiers = []vocabulary{
 	{"ko", classIs, "은, 는, 입니다"},
 	{"ko", classOf, "의, 귀하의, 회원님의"},
 
-	{"all", classStale, "old, previous, previously, expired, former, earlier, invalid, alte, alter, altes, ancien, anterior, vecchio, oud, oude, старый, предыдущий, 旧, 以前的, 以前の, 이전"},
+	{"all", classOf, "sie, bitte, sie bitte, please, prosím, proszę, lütfen, пожалуйста, будь ласка, por favor, per favore"},
+	{"all", classBy, "with, mit, avec, con, com, met, med, cu, z, s, с, з, via, by, ile, dengan"},
+	{"all", classDigits, "digit, digits, ziffern, stellig*, vierstellig*, funfstellig*, sechsstellig*, achtstellig*, chiffres, digitos, dígitos, cifre, cifras, cijfers, viercijferig*, zescijferig*, siffrig*, cifret, cifrede, sifret, sifrede, cyfrowy, cyfrow*, numeryczn*, mistn*, číseln*, jegyu, számjegyu, haneli, basamaklı, значный, значный код, цифр, цифры, цифровой, 位, 位数, 位數, 桁, 자리"},
+	{"en", classFresh, "new, following, below, above, this, that, unique, special, personal, private, secret, numeric, next, fresh, latest, current, another, correct, right, same, valid, other, alphanumeric, verifying, pairing, linking, deze, diesen, volgende, onderstaande, abaixo, seguinte, siguiente, suivant, dessous, seguente, sotto, poniżej, poniższy, następujący, následující, níže, următor, aşağıdaki, hieronder, unten, nedan, nedenfor, alla, numérico, numerico, numeryczny"},
+	{"all", classExample, "such as, e.g, for example, for instance, zum beispiel, z.b, beispielsweise, par exemple, por ejemplo, por exemplo, ad esempio, bijvoorbeeld, till exempel, for eksempel, esimerkiksi, na przykład, např, například, például, de exemplu, örneğin, например, наприклад, για παράδειγμα, ví dụ, misalnya, contohnya, 例如, 比如, 例えば, 예를 들어, مثلا, مثال, לדוגמה, उदाहरण"},
+	{"all", classStale, "rejected, failed, denied, incorrect, old, previous, previously, expired, former, earlier, invalid, alte, alter, altes, ancien, anterior, vecchio, oud, oude, старый, предыдущий, 旧, 以前的, 以前の, 이전"},
 }

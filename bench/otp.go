@@ -1,0 +1,233 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// OTPOptions name the mails. The tags are for the command line.
+type OTPOptions struct {
+	Dir string `arg:"" help:"Folder of mails with expected.tsv: the columns file and code (NULL for none), and, if there are, accept (other forms that are right, parted by |), category, and doubtful (anything but -: scored apart)." type:"existingdir"`
+}
+
+// Codes is how many codes of some mails were found.
+type Codes struct {
+	Category  string  `json:"category"`
+	Mails     int     `json:"mails"`
+	Right     int     `json:"right"` // codes, and mails rightly without one
+	Wrong     int     `json:"wrong_codes"`
+	Wanted    int     `json:"wanted"` // mails that have a code
+	Found     int     `json:"found"`  // ... and it was given
+	Precision float64 `json:"precision"`
+	Recall    float64 `json:"recall"`
+}
+
+// Miss is a mail whose answer was not right. "" is no code.
+type Miss struct {
+	File string `json:"file"`
+	Want string `json:"want"`
+	Got  string `json:"got"`
+}
+
+// expectation is one row of expected.tsv.
+type expectation struct {
+	file, code, category string
+	accept               []string
+	doubtful             bool
+}
+
+// OTP delivers every mail of a folder by SMTP and reads otp_code back by the API. The figures
+// are precision (codes given that are right) and recall (codes wanted that are given).
+func OTP(ctx context.Context, bed *Bed, opts OTPOptions) error {
+	rows, err := readExpectations(filepath.Join(opts.Dir, "expected.tsv"))
+	if err != nil {
+		return err
+	}
+	inboxes, err := createInboxes(ctx, bed.Server.HTTP, bed.Keys[:1], 1+len(rows)/mailsAnInbox, 1,
+		func(i int) string { return fmt.Sprintf("otp%s%d", runToken(), i) })
+	if err != nil {
+		return err
+	}
+	run := otpRun{dir: opts.Dir}
+	if run.reader, err = dialAPI(ctx, bed.Server.HTTP, ""); err != nil {
+		return err
+	}
+	defer run.reader.Close()
+	if run.mail, err = dialSMTP(ctx, bed.Server.SMTP); err != nil {
+		return err
+	}
+	defer run.mail.Close()
+	defer interruptOn(ctx, run.mail.nc)()
+	start := time.Now()
+	for i, row := range rows {
+		if err := run.one(ctx, row, inboxes[i/mailsAnInbox]); err != nil {
+			return errors.Join(fmt.Errorf("%s: %w", row.file, err), context.Cause(ctx))
+		}
+	}
+	bed.Report.Load["mails"] = len(rows)
+	run.report(bed.Report, len(rows), time.Since(start))
+	return nil
+}
+
+// mailsAnInbox keeps an inbox below its quota.
+const mailsAnInbox = 5_000
+
+// otpRun owns one mail session and one reader's connection.
+type otpRun struct {
+	dir    string
+	mail   *smtpConn
+	reader *api
+	last   int64 // id of the newest mail that was read
+	read   int64
+
+	codes  []Codes
+	misses []Miss
+}
+
+// one delivers a mail and counts the answer.
+func (r *otpRun) one(ctx context.Context, row expectation, to Inbox) error {
+	raw, err := os.ReadFile(filepath.Join(r.dir, row.file))
+	if err != nil {
+		return err
+	}
+	if _, err := r.mail.send(to.Address, onTheWire(raw)); err != nil {
+		return err
+	}
+	r.reader.credential = keyHeader(to.Key)
+	email, err := r.reader.latest(ctx, to.Address)
+	if err != nil {
+		return err
+	}
+	if email == nil || email.ID == r.last {
+		return errors.New("was accepted and is not there")
+	}
+	r.last = email.ID
+	r.read++
+	r.count(row, email.code())
+	return nil
+}
+
+// onTheWire ends all lines by CRLF, stuffs dots, and adds the final one (RFC 5321 section 4.5.2).
+func onTheWire(raw []byte) []byte {
+	raw = bytes.ReplaceAll(raw, []byte("\r\n"), []byte("\n"))
+	raw = bytes.TrimSuffix(bytes.ReplaceAll(raw, []byte("\r"), []byte("\n")), []byte("\n"))
+	out := make([]byte, 0, len(raw)+len(raw)/32+8)
+	for line := range bytes.SplitSeq(raw, []byte("\n")) {
+		if bytes.HasPrefix(line, []byte(".")) {
+			out = append(out, '.')
+		}
+		out = append(append(out, line...), "\r\n"...)
+	}
+	return append(out, ".\r\n"...)
+}
+
+const (
+	allMails      = "all"
+	doubtfulMails = "doubtful"
+)
+
+func (r *otpRun) count(row expectation, got string) {
+	categories := []string{row.category, allMails}
+	if row.doubtful {
+		categories = []string{doubtfulMails}
+	} else if row.category == "" {
+		categories = categories[1:]
+	}
+	for _, c := range categories {
+		i := slices.IndexFunc(r.codes, func(d Codes) bool { return d.Category == c })
+		if i < 0 {
+			i = len(r.codes)
+			r.codes = append(r.codes, Codes{Category: c})
+		}
+		r.codes[i].add(row, got)
+	}
+	if !row.right(got) {
+		r.misses = append(r.misses, Miss{row.file, row.code, got})
+	}
+}
+
+func (c *Codes) add(row expectation, got string) {
+	c.Mails++
+	if row.code != "" {
+		c.Wanted++
+	}
+	switch {
+	case row.right(got):
+		c.Right++
+		if got != "" {
+			c.Found++
+		}
+	case got != "":
+		c.Wrong++
+	}
+	c.Precision, c.Recall = ratioOrOne(c.Found, c.Found+c.Wrong), ratioOrOne(c.Found, c.Wanted)
+}
+
+// ratioOrOne gives part of whole; nothing of nothing is all of it.
+func ratioOrOne(part, whole int) float64 {
+	if whole == 0 {
+		return 1
+	}
+	return float64(part) / float64(whole)
+}
+
+func (e *expectation) right(got string) bool {
+	return got == e.code || got != "" && slices.Contains(e.accept, got)
+}
+
+func (r *otpRun) report(report *Report, mails int, took time.Duration) {
+	slices.SortFunc(r.codes, func(a, b Codes) int { return strings.Compare(a.sortKey(), b.sortKey()) })
+	report.Codes, report.Misses = r.codes, r.misses
+	report.Results = append(report.Results, Result{Name: "mails in and read, one at a time", Target: "inboxd",
+		Count: r.read, Seconds: took.Seconds(), PerSecond: float64(r.read) / took.Seconds()})
+	report.Checks = append(report.Checks, Check{Name: "mails read", Want: int64(mails), Got: r.read})
+}
+
+// sortKey puts the sums behind the categories.
+func (c Codes) sortKey() string {
+	if c.Category == allMails || c.Category == doubtfulMails {
+		return "\xff" + c.Category
+	}
+	return c.Category
+}
+
+// readExpectations reads a table whose first line names the columns.
+func readExpectations(path string) (rows []expectation, err error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	head, body, _ := strings.Cut(strings.ReplaceAll(string(raw), "\r\n", "\n"), "\n")
+	names := strings.Split(head, "\t")
+	for line := range strings.Lines(body) {
+		cells := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		cell := func(name string) string {
+			if i := slices.Index(names, name); i >= 0 && i < len(cells) {
+				return cells[i]
+			}
+			return ""
+		}
+		e := expectation{file: cell("file"), code: cell("code"), category: cell("category"), accept: strings.Split(cell("accept"), "|")}
+		if d := cell("doubtful"); d != "" && d != "-" {
+			e.doubtful = true
+		}
+		if e.code == "NULL" {
+			e.code, e.accept = "", nil
+		}
+		if e.file == "" || e.file != filepath.Base(e.file) {
+			return nil, fmt.Errorf("%s: row %q names no file of the folder", path, line)
+		}
+		rows = append(rows, e)
+	}
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("%s has no rows", path)
+	}
+	return rows, nil
+}

@@ -1,0 +1,102 @@
+package message
+
+import (
+	"bytes"
+	"strings"
+)
+
+// inlineFiles cuts the files out of a text that old mail programs wrote into it (POSIX
+// uuencode), and returns them as parts behind the text. A text that only looks as if it
+// held one stays whole. The work is linear: a block that turns out to be none is not read
+// beyond the next "begin".
+func inlineFiles(p *part) (files []*part) {
+	if p.encoding != identity || p.mediaType != "text/plain" || p.attachment {
+		return nil
+	}
+	var text []byte
+	from := 0 // p.body[from:] is not in text yet
+	for at := 0; at < len(p.body) && len(files) < maxFiles; {
+		at = nextBegin(p.body, at)
+		if at < 0 {
+			break
+		}
+		line := lineOf(p.body[at:])
+		end := uuEnd(p.body[at+len(line):])
+		name, ok := uuName(line)
+		if !ok || end == 0 {
+			at += len(line)
+			continue
+		}
+		end += at + len(line)
+		files = append(files, &part{mediaType: "application/octet-stream", encoding: uuencode, attachment: true,
+			filename: decodeWords(name), body: p.body[at:end], parent: p.parent})
+		text = append(text, p.body[from:at]...)
+		from, at = end, end
+	}
+	if files != nil {
+		p.body = append(text, p.body[from:]...)
+	}
+	return files
+}
+
+// nextBegin finds the next line that starts with "begin ", -1 when there is none.
+func nextBegin(b []byte, at int) int {
+	for at < len(b) {
+		i := bytes.Index(b[at:], []byte("begin "))
+		if i < 0 {
+			return -1
+		}
+		if at += i; at == 0 || b[at-1] == '\n' {
+			return at
+		}
+		at += len("begin ")
+	}
+	return -1
+}
+
+// lineOf returns the first line of b with its end.
+func lineOf(b []byte) []byte {
+	if i := bytes.IndexByte(b, '\n'); i >= 0 {
+		return b[:i+1]
+	}
+	return b
+}
+
+// uuName reads "begin 644 name".
+func uuName(line []byte) (name string, ok bool) {
+	mode, name, ok := strings.Cut(strings.TrimSpace(string(line[len("begin "):min(len(line), 1024)])), " ")
+	return name, ok && (len(mode) == 3 || len(mode) == 4) && strings.Trim(mode, "01234567") == "" && name != ""
+}
+
+// uuEnd returns the length of b up to and with its "end" line, 0 when a line before it is
+// none of uuencode.
+func uuEnd(b []byte) (n int) {
+	for n < len(b) {
+		line := lineOf(b[n:])
+		n += len(line)
+		line = bytes.TrimRight(line, "\r\n")
+		switch {
+		case string(line) == "end":
+			return n
+		case len(line) == 0:
+		case !uuLine(line):
+			return 0
+		}
+	}
+	return 0
+}
+
+// uuLine tells a line whose length is what its first character says, give or take blanks
+// that were lost on the way and a check character.
+func uuLine(line []byte) bool {
+	if line[0] < ' ' || line[0] > '`' {
+		return false
+	}
+	want := (int(line[0]-' ')&63 + 2) / 3 * 4
+	for _, c := range line[1:] {
+		if c < ' ' || c > '`' {
+			return false
+		}
+	}
+	return len(line)-1 <= want+1
+}

@@ -1,0 +1,84 @@
+package otp
+
+// after looks for a label behind c: "482913 is your code".
+func (p *page) after(c *candidate) (r relation) {
+	r.at = -1
+	li := c.line
+	ln := &p.lines[li]
+	dist, wrapped := 0, false
+	for k := c.last + 1; dist <= reachBack; k++ {
+		if k >= ln.last {
+			if wrapped || c.own || int(li+1) >= len(p.lines) || p.lines[li+1].paragraph || ln.end-ln.start < fullLine {
+				return r
+			}
+			li++
+			ln, wrapped = &p.lines[li], true
+			k = ln.first - 1
+			dist += 2
+			continue
+		}
+		t := &p.tokens[k]
+		switch {
+		case t.kind == kindPunct:
+			r.joined = r.joined || k == c.last+1 && p.lower[t.start] == '-'
+			pause := p.pause(t, k, ln)
+			if dist += pause; dist > 0 {
+				dist += pause
+			}
+		case t.kind == kindNumber || t.kind == kindMixed || t.kind == kindFigure:
+			dist += 3
+		case t.class.other() && !wrapped && (dist <= 1 || dist <= 3 && r.joined):
+			return relation{veto: true, at: li}
+		case t.class == classIs && dist == 0:
+			r.joined = true
+		case t.class == classStale && dist <= 1:
+			return relation{veto: true, at: li} // "code 482913 rejected"
+		case t.class.label():
+			if !p.claims(ln, k) && !p.plural(k) {
+				p.inverse(c, &r, k, dist)
+				r.at = li
+			}
+			return r
+		case t.class == classOf && r.joined:
+		default:
+			dist += int(t.weight)
+		}
+	}
+	return r
+}
+
+// inverse rates a label at k, dist words behind the candidate.
+func (p *page) inverse(c *candidate, r *relation, k int32, dist int) {
+	r.strength, r.behind = p.tokens[k].strength, true
+	score, step := labelScore(r.strength)
+	r.score = score - 8 - step*dist*2/3
+	if r.joined || k+1 < p.lines[c.line].last && p.tokens[k+1].class == classIs {
+		r.score += inverseIs
+	}
+	switch {
+	case c.first == p.lines[c.line].first:
+		r.score += 6
+	case dist == 0:
+		r.score += 2
+	}
+	if k > 0 && p.tokens[k-1].class == classStale {
+		r.score += staleWord
+	}
+}
+
+// claims tells whether the label at k announces a code that follows it.
+func (p *page) claims(ln *line, k int32) bool {
+	for i := k + 1; i < ln.last && i <= k+3; i++ {
+		switch t := &p.tokens[i]; {
+		case t.kind == kindNumber:
+			return p.length(i) >= minCode
+		case t.kind == kindMixed:
+			return true
+		case t.kind == kindPunct && p.lower[t.start] != '.', t.class == classIs:
+			continue
+		default:
+			return false
+		}
+	}
+	return false
+}

@@ -1,0 +1,95 @@
+package otp_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"inboxd/internal/message"
+	"inboxd/internal/otp"
+)
+
+// phrase is one row of testdata/phrases.tsv.
+type phrase struct{ lang, subject, lead, below, without string }
+
+func phrases(t testing.TB) (all []phrase) {
+	raw, err := os.ReadFile(filepath.Join("testdata", "phrases.tsv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(raw)) {
+		if f := strings.Split(strings.TrimSuffix(line, "\n"), "\t"); len(f) == 5 && line[0] != '#' {
+			all = append(all, phrase{f[0], f[1], f[2], f[3], f[4]})
+		}
+	}
+	return all
+}
+
+// The ways to write a code that must not matter.
+var writings = map[string]func(code string) string{
+	"plain":      func(c string) string { return c },
+	"halves":     func(c string) string { return c[:3] + " " + c[3:] },
+	"hyphen":     func(c string) string { return c[:3] + "-" + c[3:] },
+	"zero width": func(c string) string { return strings.Join(strings.Split(c, ""), "\u200b") },
+	"stars":      func(c string) string { return "**" + c + "**" },
+	"full width": func(c string) string { return digitsFrom(c, '０') },
+	"arabic":     func(c string) string { return digitsFrom(c, '٠') },
+	"persian":    func(c string) string { return digitsFrom(c, '۰') },
+	"devanagari": func(c string) string { return digitsFrom(c, '०') },
+	"thai":       func(c string) string { return digitsFrom(c, '๐') },
+}
+
+func digitsFrom(code string, zero rune) string {
+	return strings.Map(func(r rune) rune { return zero + r - '0' }, code)
+}
+
+// The ways to lay out a code in HTML.
+var layouts = map[string]func(code string) string{
+	"heading": func(c string) string { return "<h1>" + c + "</h1>" },
+	"cells": func(c string) string {
+		return "<table><tr><td>" + strings.Join(strings.Split(c, ""), "</td><td>") + "</td></tr></table>"
+	},
+	"spans": func(c string) string {
+		return "<p><span>" + strings.Join(strings.Split(c, ""), "</span><span>") + "</span></p>"
+	},
+	"styled":   func(c string) string { return "<div class=c-551203 style='color:#118833'>" + c + "</div>" },
+	"halves":   func(c string) string { return "<p><b>" + c[:3] + "</b>&nbsp;<b>" + c[3:] + "</b></p>" },
+	"decoys":   func(c string) string { return "<p style='display:none'>771203</p><p>" + c + "</p><!-- 998877 -->" },
+	"image":    func(c string) string { return "<img src=https://i.example/882201.png alt=" + c + ">" },
+	"disabled": func(c string) string { return "<input readonly value=" + c + ">" },
+}
+
+// Every language finds a code however it is written and laid out, and none where there is none.
+func TestPhrases(t *testing.T) {
+	all := phrases(t)
+	if len(all) < 90 {
+		t.Fatalf("only %d phrases", len(all))
+	}
+	for i, p := range all {
+		code := fmt.Sprintf("%06d", (i*77_773+104_729)%1_000_000)
+		try := func(name, want string, in otp.Input) {
+			if got := otp.Find(in); got.Code != want {
+				t.Errorf("%s, %s: %q, want %q in %q", p.lang, name, got.Code, want, in.Text+in.Visible)
+			}
+		}
+		html := func(name, want, html string) {
+			v := message.ViewHTML("<style>.x{color:#123456}</style>" + html)
+			try("HTML "+name, want, otp.Input{Subject: p.subject, Visible: v.Visible, Preview: v.Preview, Alt: v.Alt})
+		}
+		try("no code", "", otp.Input{Subject: "Stork", Text: p.without})
+		html("no code", "", "<p>"+p.without+"</p>")
+		if strings.Contains(p.lead, "{c}") {
+			try("inside", code, otp.Input{Subject: p.subject, Text: strings.ReplaceAll(p.lead, "{c}", code)})
+			html("inside", code, "<p>"+strings.ReplaceAll(p.lead, "{c}", "<b>"+code+"</b>")+"</p>")
+			continue
+		}
+		for name, write := range writings {
+			try(name, code, otp.Input{Subject: p.subject, Text: p.lead + "\n\n" + write(code) + "\n\n" + p.below})
+		}
+		for name, lay := range layouts {
+			html(name, code, "<p>"+p.lead+"</p>"+lay(code)+"<p>"+p.below+"</p>")
+		}
+	}
+}

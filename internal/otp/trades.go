@@ -1,0 +1,104 @@
+package otp
+
+// Codes of other trades than signing in: whose a code is, is said by the noun beside the
+// word for "code", or by what the whole mail is about.
+
+// misused tells codes of other trades: a shop's, a hotel's, a conference's. A word like
+// "code" alone does not save them, "verification code" does.
+func (p *page) misused(c *candidate, ctx *context) bool {
+	s := c.relation.strength
+	if s == strong {
+		return false
+	}
+	silent := ctx.verify == 0 // the mail never speaks of verifying or signing in
+	switch {
+	case ctx.meeting > 0, ctx.booking > 1 && ctx.strength < strong:
+		return true
+	case silent && (ctx.trade || ctx.parcel > 0 && !ctx.subjectVerify || ctx.booking > 0 && ctx.booking+ctx.goods > 1):
+		return true
+	case silent && s == weak && (ctx.others > 0 || ctx.confirm+ctx.entering == 0 && p.tradeBetween(c)):
+		return true
+	case ctx.promo > 0 && (c.form != formDigits || p.near(c, classPromo)):
+		return true
+	}
+	return silent && s == weak && (ctx.promo > 1 || ctx.advert)
+}
+
+// near tells whether a word of class q stands on the line of c or next to it.
+func (p *page) near(c *candidate, q class) bool {
+	for li := max(0, c.line-1); li <= c.line+1 && int(li) < len(p.lines); li++ {
+		ln := &p.lines[li]
+		for k := max(ln.first, c.first-40); k < ln.last && k < c.last+40; k++ {
+			if p.tokens[k].class == q {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// trade tells "survey code": a noun nobody knows says in which trade the code is used. A
+// name, which has a capital letter, does not.
+func (p *page) trade(ln *line, k int32) bool {
+	if k == ln.first || p.tokens[k].class != classCode {
+		return false
+	}
+	t := &p.tokens[k-1]
+	if t.kind != kindWord || t.class != classNone || t.end-t.start < 4 {
+		return false
+	}
+	for _, c := range p.plain[t.start:t.end] {
+		if c < 'a' || c > 'z' {
+			return false
+		}
+	}
+	return k-2 >= ln.first && p.english(k-2)
+}
+
+// english tells the articles of the language in which the trade goes before "code".
+func (p *page) english(k int32) bool {
+	switch t := &p.tokens[k]; string(p.lower[t.start:t.end]) {
+	case "your", "the", "a", "an", "our", "its", "my", "their", "with":
+		return true
+	}
+	return false
+}
+
+// tradeBetween tells "código de cita 482913" and "kod kursu: 4829": between the label and the
+// number stands a noun that nobody knows, not a name.
+func (p *page) tradeBetween(c *candidate) bool {
+	ln := &p.lines[c.line]
+	noun := int32(-1)
+	for k := c.first - 1; k >= ln.first && k >= c.first-5; k-- {
+		switch t := &p.tokens[k]; {
+		case t.class.label():
+			return noun > 0
+		case t.kind == kindPunct && noun < 0 && p.lower[t.start] == ':', t.class == classOf, t.class == classIs && noun < 0:
+		case t.kind == kindWord && t.class == classNone && noun < 0 && t.end-t.start >= 4 && p.plain[t.start] >= 'a' && p.plain[t.start] <= 'z':
+			noun = k
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// told tells "enter the following code".
+func (p *page) told(ln *line, k int32) bool {
+	for i := k - 1; i >= ln.first && i >= k-6; i-- {
+		if p.tokens[i].class == classEnter {
+			return true
+		}
+	}
+	return false
+}
+
+// announcesOther tells a page that has a word for something else and no label.
+func (p *page) announcesOther() bool {
+	for i := range p.lines {
+		if ln := &p.lines[i]; ln.other && ln.strength == 0 {
+			return true
+		}
+	}
+	return false
+}
