@@ -46,11 +46,7 @@ func (e *accountEntity) load() (err error) {
 func (e *accountEntity) decide(cmd any) (any, error) {
 	switch cmd := cmd.(type) {
 	case present:
-		p := account.PrincipalOf(e.state, cmd.hash, e.now())
-		if p != nil {
-			e.found = append(e.found, p)
-		}
-		return p, nil
+		return e.present(cmd.hash), nil
 	case readAccount:
 		return e.picture(), nil
 	case account.ReleaseInbox:
@@ -69,6 +65,22 @@ func (e *accountEntity) decide(cmd any) (any, error) {
 		return nil, e.order(cmd)
 	}
 	return nil, nil
+}
+
+// present finds a principal. All who present one credential share one principal, so that
+// its revocation reaches each of them, also those who asked while it was looked up.
+func (e *accountEntity) present(h account.Hash) *account.Principal {
+	now := e.now()
+	for _, p := range append(e.found, e.principals.get(h)) {
+		if p != nil && p.Hash == h && p.Valid(now) {
+			return p
+		}
+	}
+	p := account.PrincipalOf(e.state, h, now)
+	if p != nil {
+		e.found = append(e.found, p)
+	}
+	return p
 }
 
 // listed reports whether the account's list shows the entry once the group being decided

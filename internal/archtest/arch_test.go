@@ -24,13 +24,17 @@ var allowed = map[string][]string{
 	"internal/account":   {"internal/fault", "internal/partition"},
 	"internal/inbox":     {"internal/account", "internal/fault", "internal/message"},
 	"internal/ingest":    {"internal/inbox", "internal/message", "internal/otp"},
-	"internal/memstore":  {"internal/account", "internal/fault", "internal/inbox", "internal/partition"},
+	"internal/memstore":  {"internal/account", "internal/fault", "internal/feed", "internal/inbox", "internal/partition"},
 	"internal/archtest":  {},
 
+	// Following the change journals, and what is told of an event.
+	"internal/feed":    {"internal/account", "internal/inbox"},
+	"internal/webhook": {"internal/inbox"},
+
 	// The adapters import the rules and never each other.
-	"persist": {"internal/account", "internal/fault", "internal/inbox", "internal/message", "internal/partition"},
-	"actors":  {"internal/account", "internal/fault", "internal/inbox", "internal/ingest", "internal/partition"},
-	"http":    {"internal/account", "internal/fault", "internal/inbox", "internal/message"},
+	"persist": {"internal/account", "internal/fault", "internal/feed", "internal/inbox", "internal/message", "internal/partition"},
+	"actors":  {"internal/account", "internal/fault", "internal/feed", "internal/inbox", "internal/ingest", "internal/partition"},
+	"http":    {"internal/account", "internal/fault", "internal/feed", "internal/inbox", "internal/message", "internal/webhook"},
 	"smtp":    {"internal/fault"},
 
 	"cmd/inboxd": {"actors", "http", "persist", "smtp", "internal/account", "internal/fault", "internal/inbox", "internal/ingest"},
@@ -47,7 +51,7 @@ var homes = map[string][]string{
 	"github.com/fxamacker/cbor/v2":            {"persist"},
 	"github.com/valyala/fasthttp":             {"http", "bench", "cmd/inboxd"}, // cmd adapts the metrics handler
 	"github.com/fasthttp/router":              {"http"},
-	"github.com/go-json-experiment/json":      {"http", "bench"},
+	"github.com/go-json-experiment/json":      {"http", "bench", "internal/webhook"},
 	"github.com/emersion/go-smtp":             {"smtp"},
 	"github.com/zeebo/xxh3":                   {"internal/partition", "actors", "persist"},
 	"github.com/puzpuzpuz/xsync/v4":           {"actors", "http", "smtp"},
