@@ -219,20 +219,6 @@ func TestLongPollChecksAgainWhenItWakes(t *testing.T) {
 	}
 }
 
-// TestLongPollNoticesARevocationByItself: without any mail it ends at the next recheck.
-func TestLongPollNoticesARevocationByItself(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits for a recheck")
-	}
-	w, _, key, latest := lone(t)
-	got := w.waiting(latest+"?wait=60", key)
-	w.awaitWaiters(1)
-	w.accounts.RevokeKey(context.Background(), w.idOf(alice), 1)
-	if r := w.answer(got); r.status != 401 {
-		t.Errorf("answer %d %s", r.status, r.body)
-	}
-}
-
 // TestLongPollEndsWhenTheClientLeaves: nothing of it stays behind.
 func TestLongPollEndsWhenTheClientLeaves(t *testing.T) {
 	w, _, key, latest := lone(t)
@@ -250,7 +236,7 @@ func TestLongPollEndsWhenTheClientLeaves(t *testing.T) {
 	}
 }
 
-// TestLongPollLeavesPipelinedRequestsAlone: what watch read ahead begins the next request.
+// TestLongPollLeavesPipelinedRequestsAlone: what the client sent ahead is its next request.
 func TestLongPollLeavesPipelinedRequestsAlone(t *testing.T) {
 	w, address, key, latest := lone(t)
 	c, err := net.Dial("tcp", w.addr)
