@@ -17,6 +17,8 @@ type mailLoad struct {
 	rate     float64 // mails a second over all sessions; zero is as fast as answers come
 	to       []string
 	first    int // number of the first code, so that rounds do not repeat codes
+	// sent, when not nil, is told of each mail that was taken, on its session's goroutine.
+	sent func(i int, dot time.Time)
 }
 
 func (l *mailLoad) code(i int) string { return codeOf(l.first + i) }
@@ -69,6 +71,9 @@ func (l *mailLoad) session(c *smtpConn, template *mailTemplate, start time.Time,
 			continue
 		case err != nil:
 			return err
+		}
+		if l.sent != nil {
+			l.sent(i, dot)
 		}
 		if l.rate > 0 {
 			dot = due
