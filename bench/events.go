@@ -61,7 +61,7 @@ func Events(ctx context.Context, bed *Bed, opts EventsOptions) error {
 	for i, dot := range dots {
 		delivered.latency.record(stream.at[i].Sub(dot))
 	}
-	r.add("final dot to 250", accepted)
+	r.add(acceptedName(opts.Rate), accepted)
 	r.add("final dot to event", delivered)
 	return nil
 }

@@ -92,6 +92,14 @@ func (c *smtpConn) send(to string, mail []byte) (dot time.Time, err error) {
 	return c.Data(mail)
 }
 
+// acceptedName says what the latency of a run is.
+func acceptedName(rate float64) string {
+	if rate > 0 {
+		return "mail due to 250"
+	}
+	return "final dot to 250"
+}
+
 func addresses(inboxes []Inbox) []string {
 	out := make([]string, len(inboxes))
 	for i, in := range inboxes {

@@ -159,7 +159,7 @@ func wakeAll(ctx context.Context, bed *Bed, opts WaitersOptions, waiters []*wait
 		woken.Count++
 		woken.latency.record(w.at.Sub(w.dot))
 	}
-	bed.Report.add("final dot to 250", accepted)
+	bed.Report.add(acceptedName(opts.Rate), accepted)
 	bed.Report.add("final dot to answer", woken)
 	return err
 }

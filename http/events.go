@@ -156,9 +156,11 @@ func (p *parked) awaitEvents(f *follower) (page feed.Page, err error) {
 
 // read reads on and moves the follower.
 func (p *parked) read(f *follower, limit int) (page feed.Page, err error) {
-	err = p.with(func(r *request) error {
-		page, err = p.server.accounts.Events(r.ctx, f.account, f.after, f.address, limit)
-		return err
+	p.aside(func() {
+		err = p.with(func(r *request) error {
+			page, err = p.server.accounts.Events(r.ctx, f.account, f.after, f.address, limit)
+			return err
+		})
 	})
 	f.after = max(f.after, page.Last)
 	return page, err
@@ -172,8 +174,12 @@ func (p *parked) attend(f *follower, reader *feed.Reader, signal *feed.Signal, u
 		superseded = p.view.Superseded()
 	}
 	ended, err := p.pause(until, signal.C, superseded)
-	if err == nil && p.view != nil {
-		err = p.with(p.server.look)
+	select {
+	case <-superseded:
+		if err == nil {
+			err = p.with(p.server.look)
+		}
+	default:
 	}
 	if err == nil && ended == gone {
 		err = errHungUp

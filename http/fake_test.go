@@ -362,6 +362,7 @@ type fakeJournals struct {
 	lock   sync.Mutex
 	all    map[account.ID][]feed.Entry
 	broken error // what Events answers when set
+	panics bool  // what it does instead
 }
 
 func (f *fakeJournals) append(e inbox.Public) {
@@ -388,6 +389,9 @@ func (f *fakeJournals) forget(id account.ID, n int) {
 func (f *fakeJournals) Events(_ context.Context, id account.ID, after uint64, address string, limit int) (feed.Page, error) {
 	f.lock.Lock()
 	defer f.lock.Unlock()
+	if f.panics {
+		panic("a bug")
+	}
 	page := feed.Page{Last: after}
 	for _, e := range f.all[id] {
 		if e.Seq <= after {

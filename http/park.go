@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"runtime/debug"
@@ -30,6 +31,7 @@ type parked struct {
 	id          []byte // X-Request-Id
 	ifNoneMatch []byte
 	last        bool // the connection ends with the answer
+	ended       bool // not counted in server.parked any more, or not by this
 	timer       *time.Timer
 }
 
@@ -65,10 +67,13 @@ func (p *parked) run(run func(*parked)) {
 	run(p)
 }
 
-// end closes the connection without an answer, or after a stream.
+// end closes the connection without an answer, or after one.
 func (p *parked) end() {
 	p.conn.Close()
-	p.server.parked.Add(-1)
+	if !p.ended {
+		p.ended = true
+		p.server.parked.Add(-1)
+	}
 }
 
 // patience is how a pause ended.
@@ -131,6 +136,25 @@ func (p *parked) with(fn func(*request) error) error {
 	return fn(&p.request)
 }
 
+// aside runs fn on a goroutine of its own and waits for it: what goes deep into the store
+// would leave the one that waits with a stack of 16 KiB.
+func (p *parked) aside(fn func()) {
+	done := make(chan any)
+	go func() {
+		defer func() {
+			e := recover()
+			if e != nil {
+				e = fmt.Sprintf("%v\n%s", e, debug.Stack())
+			}
+			done <- e
+		}()
+		fn()
+	}()
+	if e := <-done; e != nil {
+		panic(e)
+	}
+}
+
 // contexts are for the answers of parked requests.
 var contexts = sync.Pool{New: func() any { return new(fasthttp.RequestCtx) }}
 
@@ -191,7 +215,7 @@ func (p *parked) resume() {
 		return
 	}
 	c.SetReadDeadline(time.Now().Add(idleTimeout))
-	c.resumed = true // the first Read ends the parking: fasthttp counts the connection then
+	p.ended, c.resumed = true, true // the first Read ends the parking: fasthttp counts the connection then
 	if err := s.fast.ServeConn(c); errors.Is(err, fasthttp.ErrConcurrencyLimit) {
 		s.parked.Add(-1)
 	}

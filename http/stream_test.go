@@ -210,6 +210,33 @@ func TestAStreamCatchesUp(t *testing.T) {
 	}
 }
 
+// TestABugEndsItsStreamOnly: nothing of it stays behind, and the log says where it was.
+func TestABugEndsItsStreamOnly(t *testing.T) {
+	w, one, _, key := fleet(t)
+	set := func(panics bool) {
+		w.accounts.lock.Lock()
+		defer w.accounts.lock.Unlock()
+		w.accounts.panics = panics
+	}
+	set(true)
+	s := w.stream(eventsPath, key)
+	s.rest()
+	set(false)
+	w.deliver(one, inbox.Receive{Subject: "x"})
+	w.expect(200, w.call(get, eventsPath, key, ""))
+	if text := w.log.String(); !strings.Contains(text, "a bug") || !strings.Contains(text, "fake_test.go") {
+		t.Errorf("the log says %s", text)
+	}
+	for deadline := time.Now().Add(10 * time.Second); w.server.parked.Load() != 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d requests are parked", w.server.parked.Load())
+		}
+	}
+	if w.server.Streams() != 0 {
+		t.Error("the stream is still counted")
+	}
+}
+
 func TestShutdownEndsStreams(t *testing.T) {
 	w, one, _, key := fleet(t)
 	s := w.stream(eventsPath, key)
