@@ -49,15 +49,7 @@ func (e *accountEntity) load() (err error) {
 func (e *accountEntity) decide(cmd any) (any, error) {
 	switch cmd := cmd.(type) {
 	case present:
-		key, err := e.key(cmd.key)
-		if err != nil {
-			return nil, err
-		}
-		p := account.PrincipalOf(e.state, cmd.hash, key, e.now())
-		if p != nil {
-			e.found = append(e.found, p)
-		}
-		return p, nil
+		return e.present(cmd)
 	case recall:
 		return e.recall(cmd.Request)
 	case revokeSome:
@@ -78,6 +70,26 @@ func (e *accountEntity) decide(cmd any) (any, error) {
 		return nil, e.order(cmd)
 	}
 	return nil, nil
+}
+
+// present finds a principal. All who present one credential share one principal, so that
+// its revocation reaches each of them, also those who asked while it was looked up.
+func (e *accountEntity) present(cmd present) (*account.Principal, error) {
+	now := e.now()
+	for _, p := range append(e.found, e.principals.get(cmd.hash)) {
+		if p != nil && p.Hash == cmd.hash && p.Valid(now) {
+			return p, nil
+		}
+	}
+	key, err := e.key(cmd.key)
+	if err != nil {
+		return nil, err
+	}
+	p := account.PrincipalOf(e.state, cmd.hash, key, now)
+	if p != nil {
+		e.found = append(e.found, p)
+	}
+	return p, nil
 }
 
 // listed reports whether the account's list shows the entry once the group being decided

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"inboxd/internal/account"
+	"inboxd/internal/feed"
 	"inboxd/internal/inbox"
 )
 
@@ -21,7 +22,10 @@ type journal struct {
 	now   func() time.Time
 	log   *slog.Logger
 	hints chan []inbox.Public
-	ends  map[account.ID]uint64 // last number given
+	ends  map[account.ID]uint64    // last number given
+	looks map[account.ID]time.Time // last look for old entries
+	feeds feed.Feeds               // who is told of appends
+	last  time.Time                // when the last step ended
 	done  sync.WaitGroup
 }
 
@@ -32,16 +36,20 @@ const (
 	// journalStep bounds one append, and so how many entries takeOver must look at.
 	journalStep = 512
 	// journalDelay is how long a step waits for more events: a step costs about as much as
-	// a commit, and would compete with the next mail for the cores.
+	// a commit, and would compete with the next mail for the cores. For an account that
+	// somebody listens to a step only keeps journalPace behind the last one.
 	journalDelay = 5 * time.Millisecond
+	journalPace  = time.Millisecond
 	// journalKept is how long entries can be read (architecture: 7 days).
 	journalKept = 7 * 24 * time.Hour
-	// journalTrim is how many entries an account gets between two looks for old ones.
-	journalTrim = 4096
+	// journalTrim is how many entries an account gets between two looks for old ones, and
+	// journalTrimEvery how long at most until the next entry looks.
+	journalTrim      = 4096
+	journalTrimEvery = 24 * time.Hour
 )
 
 func newJournal(store Store, now func() time.Time, log *slog.Logger) *journal {
-	return &journal{store: store, now: now, log: log, hints: make(chan []inbox.Public, journalHints), ends: map[account.ID]uint64{}}
+	return &journal{store: store, now: now, log: log, hints: make(chan []inbox.Public, journalHints), ends: map[account.ID]uint64{}, looks: map[account.ID]time.Time{}}
 }
 
 // tell notes the events of a commit. They may not be changed afterwards.
@@ -58,30 +66,47 @@ func (j *journal) stop() {
 func (j *journal) run() {
 	pending := map[account.ID][]inbox.Public{}
 	for events := range j.hints {
-		j.gather(pending, collect(pending, events))
+		j.gather(pending, events)
 		for id, events := range pending {
 			j.take(id, events)
 			delete(pending, id)
 		}
+		j.last = time.Now()
 	}
 }
 
-// gather adds to n pending events what else is told until the delay is over, the step is
+// gather adds events to pending, and what else is told until the delay is over, the step is
 // full, or no more will come.
-func (j *journal) gather(pending map[account.ID][]inbox.Public, n int) {
-	over := time.NewTimer(journalDelay)
+func (j *journal) gather(pending map[account.ID][]inbox.Public, events []inbox.Public) {
+	over := time.NewTimer(j.delay(events))
 	defer over.Stop()
-	for n < journalStep {
+	for n := collect(pending, events); n < journalStep; {
 		select {
 		case events, open := <-j.hints:
 			if !open {
 				return
 			}
 			n += collect(pending, events)
+			if j.listened(events) {
+				over.Reset(j.delay(events))
+			}
 		case <-over.C:
 			return
 		}
 	}
+}
+
+// delay is how long a step that begins with events waits for more.
+func (j *journal) delay(events []inbox.Public) time.Duration {
+	if j.listened(events) {
+		return journalPace - time.Since(j.last)
+	}
+	return journalDelay
+}
+
+// listened reports whether somebody waits for these events, which are of one account.
+func (j *journal) listened(events []inbox.Public) bool {
+	return len(events) > 0 && j.feeds.Listened(events[0].Account)
 }
 
 func collect(pending map[account.ID][]inbox.Public, events []inbox.Public) int {
@@ -118,10 +143,13 @@ func (j *journal) append(id account.ID, events []inbox.Public) error {
 	}
 	last := end + uint64(len(events))
 	j.ends[id] = last
-	if err := j.store.DropOutbox(events); err != nil || last/journalTrim == end/journalTrim {
+	j.feeds.Announce(id, end+1, events)
+	now := j.now()
+	if err := j.store.DropOutbox(events); err != nil || last/journalTrim == end/journalTrim && now.Sub(j.looks[id]) < journalTrimEvery {
 		return err
 	}
-	return j.store.TrimJournal(id, j.now().Add(-journalKept))
+	j.looks[id] = now
+	return j.store.TrimJournal(id, now.Add(-journalKept))
 }
 
 // takeOver moves what an earlier run left in the outbox, leaving out what its last step

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"inboxd/internal/account"
+	"inboxd/internal/feed"
 	"inboxd/internal/inbox"
 	"inboxd/internal/once"
 	"inboxd/internal/partition"
@@ -60,6 +61,11 @@ type Store interface {
 	// RecentJournal returns the events of the account's newest limit entries.
 	RecentJournal(id account.ID, limit int) ([]inbox.Public, error)
 	TrimJournal(id account.ID, before time.Time) error
+	// JournalPage reads up to limit entries above after, from since on, of one inbox unless
+	// address is empty. Whatever it or JournalEnd showed is on disk once SyncJournal
+	// returned.
+	JournalPage(id account.ID, after uint64, address string, since time.Time, limit int) (feed.Page, error)
+	SyncJournal() error
 
 	// Full reports that the free-space gate is closed.
 	Full() bool

@@ -3,6 +3,7 @@ package persist
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -151,6 +152,23 @@ func (s *Store) commitLater(w *writer) error {
 		s.report.fatal("commit", err)
 	}
 	return nil
+}
+
+// syncLog puts everything that is in the log on disk.
+func (s *Store) syncLog() {
+	b := s.db.NewBatch()
+	defer func() {
+		if r := recover(); r != nil {
+			s.report.fatal("log sync", r)
+		}
+	}()
+	opts := pebble.Sync
+	if !syncCommits {
+		opts = pebble.NoSync
+	}
+	if err := errors.Join(b.LogData([]byte{recordVersion}, nil), s.db.Apply(b, opts), b.Close()); err != nil {
+		s.report.fatal("log sync", err)
+	}
 }
 
 // unavailable classifies an error of a write, unless it is classified already.

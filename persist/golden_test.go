@@ -62,6 +62,11 @@ func goldenPublic() inbox.Public {
 		From: "bob@example.net", Subject: "Your code", OTP: "123456"}
 }
 
+func goldenSent() inbox.Public {
+	return inbox.Public{Number: 302, Name: "message.failed", Account: goldenID, Address: goldenAddress, MessageID: 301, At: goldenTime,
+		To: []string{"bob@example.net", "eve@example.net"}, SendStatus: "failed", SendError: "550 no such user"}
+}
+
 func goldenKey() *account.Key {
 	return &account.Key{ID: 7, Hash: goldenHash, Kind: account.KindInboxKey, Label: "ci", Scopes: account.ScopeRead | account.ScopeSend, Prefix: "svc_sk_abc",
 		Inbox: goldenAddress, CreatedAt: goldenTime, ExpiresAt: goldenTime.Add(time.Hour), LastUsedAt: goldenTime.Add(time.Minute)}
@@ -115,6 +120,9 @@ func goldens() map[string]struct {
 	var public publicRecord
 	ev := goldenPublic()
 	public.from(&ev)
+	var sent publicRecord
+	sentEv := goldenSent()
+	sent.from(&sentEv)
 	var key keyRecord
 	key.from(goldenKey())
 	var acc accountRecord
@@ -150,6 +158,11 @@ func goldens() map[string]struct {
 			err := decode(b, &r)
 			return r.public(), err
 		}, ev},
+		"record-public-sent": {record(&sent), func(b []byte) (any, error) {
+			var r publicRecord
+			err := decode(b, &r)
+			return r.public(), err
+		}, sentEv},
 		"record-key": {record(&key), func(b []byte) (any, error) {
 			var r keyRecord
 			err := decode(b, &r)

@@ -186,15 +186,24 @@ type publicRecord struct {
 	From      string     `cbor:"7,keyasint,omitempty"`
 	Subject   string     `cbor:"8,keyasint,omitempty"`
 	OTP       string     `cbor:"9,keyasint,omitempty"`
+
+	To         []string `cbor:"10,keyasint,omitempty"`
+	SendStatus string   `cbor:"11,keyasint,omitempty"`
+	SendError  string   `cbor:"12,keyasint,omitempty"`
 }
 
 func (r *publicRecord) from(p *inbox.Public) {
-	*r = publicRecord{p.Number, p.Name, p.Account, p.Address, p.MessageID, stampOf(p.At), p.From, p.Subject, p.OTP}
+	*r = publicRecord{
+		Number: p.Number, Name: p.Name, Account: p.Account, Address: p.Address, MessageID: p.MessageID,
+		At: stampOf(p.At), From: p.From, Subject: p.Subject, OTP: p.OTP,
+		To: p.To, SendStatus: p.SendStatus, SendError: p.SendError,
+	}
 }
 
 func (r *publicRecord) public() inbox.Public {
 	return inbox.Public{
 		Number: r.Number, Name: r.Name, Account: r.Account, Address: r.Address, MessageID: r.MessageID,
 		At: r.At.time(), From: r.From, Subject: r.Subject, OTP: r.OTP,
+		To: r.To, SendStatus: r.SendStatus, SendError: r.SendError,
 	}
 }

@@ -3,19 +3,15 @@ package persist
 import (
 	"encoding/binary"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 
 	"inboxd/internal/account"
+	"inboxd/internal/feed"
 	"inboxd/internal/inbox"
 )
-
-// Entry is one entry of an account's change journal. Seq is dense and starts at 1.
-type Entry struct {
-	Seq uint64
-	inbox.Public
-}
 
 func outboxKey(p *inbox.Public) []byte {
 	return binary.BigEndian.AppendUint64(appendText(nil, kindOutbox, p.Address), p.Number)
@@ -67,7 +63,7 @@ func (s *Store) AppendJournal(id account.ID, from uint64, events []inbox.Public)
 		w.key = appendJournal(w.key[:0], id, from+uint64(i))
 		w.put(w.key, &rec)
 	}
-	return s.commitLater(w)
+	return s.journal.append(func() error { return s.commitLater(w) })
 }
 
 // DropOutbox removes events that are in their account's journal. It does not wait for the
@@ -104,27 +100,86 @@ func (s *Store) JournalEnd(id account.ID) (uint64, error) {
 	return seq, it.Close()
 }
 
-// Journal returns up to limit entries with numbers above after.
-func (s *Store) Journal(id account.ID, after uint64, limit int) ([]Entry, error) {
+// pageScan bounds how many entries one read of a journal looks at: about 10 ms of work.
+const pageScan = 10_000
+
+// JournalPage reads up to limit entries with numbers above after, from since on, of one
+// inbox unless address is empty. What it shows may be lost in a crash until SyncJournal.
+func (s *Store) JournalPage(id account.ID, after uint64, address string, since time.Time, limit int) (feed.Page, error) {
+	page := feed.Page{Last: after}
 	if err := s.enter(); err != nil {
-		return nil, err
+		return page, err
 	}
 	defer s.leave()
 	prefix := appendOwner(nil, kindJournal, id)
 	from := append(appendJournal(nil, id, after), 0)
-	var out []Entry
+	scanned := 0
 	err := scan(s.db, from, end(prefix), func(key, value []byte) error {
-		if len(out) == limit {
+		if page.More = len(page.Entries) == limit || scanned == pageScan; page.More {
 			return errStop
 		}
 		var r publicRecord
 		if err := decode(value, &r); err != nil {
 			return fmt.Errorf("persist: journal of %s: %w", id, err)
 		}
-		out = append(out, Entry{binary.BigEndian.Uint64(key[len(prefix):]), r.public()})
+		seq := binary.BigEndian.Uint64(key[len(prefix):])
+		old := r.At.time().Before(since)
+		page.Gap = page.Gap || old || seq != page.Last+1
+		page.Last = seq
+		scanned++
+		if !old && (address == "" || r.Address == address) {
+			page.Entries = append(page.Entries, feed.Entry{Seq: seq, Public: r.public()})
+		}
 		return nil
 	})
-	return out, err
+	return page, err
+}
+
+// SyncJournal returns when everything that was in a journal before the call is on disk: a
+// number that a reader has seen is given to the same event after any crash. Without entries
+// that wait for the disk it costs two locks; those who come together share one sync.
+func (s *Store) SyncJournal() error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.leave()
+	s.journal.sync(s.syncLog)
+	return nil
+}
+
+// journalSync is how far the change journals are on disk, counted in appends.
+type journalSync struct {
+	// appending is held while an append goes into the log, so that whoever saw an entry
+	// finds it counted. Taken inside syncing where both are.
+	appending sync.Mutex
+	appended  uint64
+
+	syncing sync.Mutex
+	synced  uint64
+}
+
+func (j *journalSync) append(commit func() error) error {
+	j.appending.Lock()
+	defer j.appending.Unlock()
+	j.appended++
+	return commit()
+}
+
+func (j *journalSync) count() uint64 {
+	j.appending.Lock()
+	defer j.appending.Unlock()
+	return j.appended
+}
+
+func (j *journalSync) sync(syncLog func()) {
+	need := j.count()
+	j.syncing.Lock()
+	defer j.syncing.Unlock()
+	if j.synced < need {
+		covered := j.count()
+		syncLog()
+		j.synced = covered
+	}
 }
 
 // TrimJournal removes the oldest entries from before the given time, but never the newest

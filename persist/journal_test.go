@@ -7,11 +7,21 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"inboxd/internal/account"
+	"inboxd/internal/feed"
 	"inboxd/internal/inbox"
 )
 
 func event(n int) inbox.Public {
 	return inbox.Public{Number: uint64(n), Name: "message.received", Account: accountID(1), Address: victim, MessageID: int64(n), At: at(n)}
+}
+
+// entries reads up to limit entries of every inbox and time.
+func entries(t *testing.T, s *Store, id account.ID, after uint64, limit int) []feed.Entry {
+	t.Helper()
+	page, err := s.JournalPage(id, after, "", time.Time{}, limit)
+	must(t, err)
+	return page.Entries
 }
 
 func TestJournal(t *testing.T) {
@@ -23,10 +33,13 @@ func TestJournal(t *testing.T) {
 	must(t, s.AppendJournal(id, 1, []inbox.Public{event(1), event(2)}))
 	must(t, s.AppendJournal(id, 3, []inbox.Public{event(3)}))
 	must(t, s.AppendJournal(accountID(2), 1, []inbox.Public{event(9)}))
-	all := []Entry{{1, event(1)}, {2, event(2)}, {3, event(3)}}
-	for after, want := range map[uint64][]Entry{0: all[:2], 1: all[1:], 2: all[2:], 3: nil, 1 << 63: nil} {
-		if got, err := s.Journal(id, after, 2); err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("journal after %d: %v %v, want %v", after, got, err, want)
+	all := make([]feed.Entry, 3)
+	for i := range all {
+		all[i] = feed.Entry{Seq: uint64(i + 1), Public: event(i + 1)}
+	}
+	for after, want := range map[uint64][]feed.Entry{0: all[:2], 1: all[1:], 2: all[2:], 3: nil, 1 << 63: nil} {
+		if got := entries(t, s, id, after, 2); !reflect.DeepEqual(got, want) {
+			t.Errorf("journal after %d: %v, want %v", after, got, want)
 		}
 	}
 	if n, err := s.JournalEnd(id); n != 3 || err != nil {
@@ -35,16 +48,16 @@ func TestJournal(t *testing.T) {
 	// Trimming keeps what is not older, and the newest entry always: it carries the count.
 	for before, first := range map[time.Time]uint64{at(0): 1, at(1): 1} {
 		must(t, s.TrimJournal(id, before))
-		if got, _ := s.Journal(id, 0, 1); len(got) != 1 || got[0].Seq != first {
+		if got := entries(t, s, id, 0, 1); len(got) != 1 || got[0].Seq != first {
 			t.Errorf("trimmed before %v: %v", before, got)
 		}
 	}
 	must(t, s.TrimJournal(id, at(2)))
-	if got, _ := s.Journal(id, 0, 10); !reflect.DeepEqual(got, all[1:]) {
+	if got := entries(t, s, id, 0, 10); !reflect.DeepEqual(got, all[1:]) {
 		t.Errorf("trimmed before the second: %v", got)
 	}
 	must(t, s.TrimJournal(id, at(1000)))
-	if got, _ := s.Journal(id, 0, 10); !reflect.DeepEqual(got, all[2:]) {
+	if got := entries(t, s, id, 0, 10); !reflect.DeepEqual(got, all[2:]) {
 		t.Errorf("trimmed whole: %v", got)
 	}
 	if n, _ := s.JournalEnd(id); n != 3 {
@@ -64,8 +77,7 @@ func TestOutboxGuardsTheJournal(t *testing.T) {
 		after := open(t, fs.CrashClone(vfs.CrashCloneCfg{}))
 		out, err := after.Outbox(10)
 		must(t, err)
-		journal, err := after.Journal(accountID(1), 0, 10)
-		must(t, err)
+		journal := entries(t, after, accountID(1), 0, 10)
 		if len(out)+len(journal) == 0 {
 			t.Errorf("%s: the event is lost", step)
 		}
@@ -81,10 +93,98 @@ func TestOutboxGuardsTheJournal(t *testing.T) {
 	after := open(t, fs.CrashClone(vfs.CrashCloneCfg{}))
 	out, err := after.Outbox(10)
 	must(t, err)
-	journal, err := after.Journal(accountID(1), 0, 10)
-	must(t, err)
+	journal := entries(t, after, accountID(1), 0, 10)
 	if len(out) != 1 || out[0].Address != "other@example.org" || len(journal) != 1 {
 		t.Errorf("outbox %v, journal %v", out, journal)
+	}
+}
+
+// TestJournalPage: a page says how far it looked, what it left out, and whether the journal
+// begins behind where the reader was.
+func TestJournalPage(t *testing.T) {
+	s := open(t, vfs.NewMem())
+	id := accountID(1)
+	all := make([]inbox.Public, 6)
+	for i := range all {
+		all[i] = event(i + 1)
+		all[i].Address = []string{victim, "other@example.org"}[i%2]
+	}
+	must(t, s.AppendJournal(id, 1, all))
+	for _, c := range []struct {
+		name    string
+		after   uint64
+		address string
+		since   time.Time
+		limit   int
+		want    []uint64
+		last    uint64
+		more    bool
+		gap     bool
+	}{
+		{"whole", 0, "", time.Time{}, 10, []uint64{1, 2, 3, 4, 5, 6}, 6, false, false},
+		{"to its limit", 1, "", time.Time{}, 2, []uint64{2, 3}, 3, true, false},
+		{"exactly the rest", 4, "", time.Time{}, 2, []uint64{5, 6}, 6, false, false},
+		{"at the end", 6, "", time.Time{}, 2, nil, 6, false, false},
+		{"behind the end", 60, "", time.Time{}, 2, nil, 60, false, false},
+		{"one inbox passes the other's", 0, victim, time.Time{}, 10, []uint64{1, 3, 5}, 6, false, false},
+		{"one inbox to its limit", 0, victim, time.Time{}, 1, []uint64{1}, 1, true, false},
+		{"nobody's", 2, "nobody@example.org", time.Time{}, 1, nil, 6, false, false},
+		{"what is too old is left out", 1, "", at(4), 10, []uint64{4, 5, 6}, 6, false, true},
+		{"nothing is too old", 4, "", at(4), 10, []uint64{5, 6}, 6, false, false},
+	} {
+		page, err := s.JournalPage(id, c.after, c.address, c.since, c.limit)
+		must(t, err)
+		var got []uint64
+		for _, e := range page.Entries {
+			if got = append(got, e.Seq); e.Number != e.Seq {
+				t.Errorf("%s: number %d is event %d", c.name, e.Seq, e.Number)
+			}
+		}
+		if !reflect.DeepEqual(got, c.want) || page.Last != c.last || page.More != c.more || page.Gap != c.gap {
+			t.Errorf("%s: %v last %d more %v gap %v", c.name, got, page.Last, page.More, page.Gap)
+		}
+	}
+	must(t, s.TrimJournal(id, at(4)))
+	if page, _ := s.JournalPage(id, 2, "", time.Time{}, 1); !page.Gap || page.Last != 4 {
+		t.Errorf("a trimmed journal: %+v", page)
+	}
+	if page, _ := s.JournalPage(id, 3, "", time.Time{}, 1); page.Gap {
+		t.Errorf("right before what is kept: %+v", page)
+	}
+}
+
+// TestJournalPageIsBounded: an inbox without events in a long journal does not hold a reader.
+func TestJournalPageIsBounded(t *testing.T) {
+	s := open(t, vfs.NewMem())
+	id := accountID(1)
+	many := make([]inbox.Public, pageScan+5)
+	for i := range many {
+		many[i] = event(i + 1)
+	}
+	must(t, s.AppendJournal(id, 1, many))
+	page, err := s.JournalPage(id, 0, "other@example.org", time.Time{}, 10)
+	if err != nil || len(page.Entries) > 0 || !page.More || page.Last != pageScan {
+		t.Errorf("%d entries, last %d, more %v, %v", len(page.Entries), page.Last, page.More, err)
+	}
+	page, _ = s.JournalPage(id, page.Last, "other@example.org", time.Time{}, 10)
+	if page.More || page.Last != pageScan+5 {
+		t.Errorf("then last %d, more %v", page.Last, page.More)
+	}
+}
+
+// TestSyncedJournalSurvives: what a reader was shown keeps its number through a power loss.
+func TestSyncedJournalSurvives(t *testing.T) {
+	fs := vfs.NewCrashableMem()
+	s := open(t, fs)
+	id := accountID(1)
+	for n := uint64(1); n <= 3; n++ {
+		must(t, s.AppendJournal(id, n, []inbox.Public{event(int(n))}))
+		must(t, s.SyncJournal())
+		must(t, s.SyncJournal()) // has nothing to do
+		after := open(t, fs.CrashClone(vfs.CrashCloneCfg{}))
+		if got := entries(t, after, id, 0, 10); uint64(len(got)) != n {
+			t.Fatalf("%d of %d entries after a power loss", len(got), n)
+		}
 	}
 }
 

@@ -150,7 +150,8 @@ func (m *model) receive(t *rapid.T, in *modelInbox, r *inbox.Rows) {
 	}
 	msg.Size = int64(len(stored.Raw))
 	ev := inbox.Public{Number: st.LastEvent, Name: genText.Draw(t, "name"), Account: st.Account, Address: st.Address, MessageID: msg.ID,
-		At: genTime.Draw(t, "at"), From: genText.Draw(t, "from"), Subject: genText.Draw(t, "subject"), OTP: genText.Draw(t, "code")}
+		At: genTime.Draw(t, "at"), From: genText.Draw(t, "from"), Subject: genText.Draw(t, "subject"), OTP: genText.Draw(t, "code"),
+		To: nilWhenEmpty(rapid.SliceOfN(genText, 0, 3).Draw(t, "to")), SendStatus: genText.Draw(t, "status"), SendError: genText.Draw(t, "error")}
 	st.Messages = append(st.Messages, msg)
 	st.Bytes += msg.Size
 	in.content[msg.ID], in.raw[msg.ID] = stored.Content, stored.Raw

@@ -105,6 +105,7 @@ type Store struct {
 	written   uint64    // commits in the high-water file; its writer's own
 	bytes     atomic.Uint64
 	blobs     atomic.Int64
+	journal   journalSync
 
 	// users is read-locked by every call and locked by Close.
 	users  sync.RWMutex

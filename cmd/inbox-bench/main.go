@@ -28,6 +28,8 @@ type cli struct {
 	Latency  latencyCmd  `cmd:"" help:"Final dot to 250, to a poll and to a long poll."`
 	Start    startCmd    `cmd:"" help:"Start to first read, and memory, with many inboxes."`
 	OTP      otpCmd      `cmd:"" name:"otp" help:"Precision and recall of the codes found in a folder of mails."`
+	Waiters  waitersCmd  `cmd:"" help:"Long polls that wait: memory of each, and mail to all."`
+	Events   eventsCmd   `cmd:"" help:"Final dot to event on one stream over many inboxes."`
 	Constant constantCmd `cmd:"" help:"Serve the constant answer that poll compares with."`
 }
 
@@ -49,6 +51,14 @@ type startCmd struct {
 
 type otpCmd struct {
 	Options bench.OTPOptions `embed:""`
+}
+
+type waitersCmd struct {
+	Options bench.WaitersOptions `embed:""`
+}
+
+type eventsCmd struct {
+	Options bench.EventsOptions `embed:""`
 }
 
 type constantCmd struct {
@@ -93,6 +103,18 @@ func (cmd *startCmd) Run(ctx context.Context, c *cli) error {
 func (cmd *otpCmd) Run(ctx context.Context, c *cli) error {
 	return c.measure(ctx, "otp", func(ctx context.Context, bed *bench.Bed) error {
 		return bench.OTP(ctx, bed, cmd.Options)
+	})
+}
+
+func (cmd *waitersCmd) Run(ctx context.Context, c *cli) error {
+	return c.measure(ctx, "waiters", func(ctx context.Context, bed *bench.Bed) error {
+		return bench.Waiters(ctx, bed, cmd.Options)
+	})
+}
+
+func (cmd *eventsCmd) Run(ctx context.Context, c *cli) error {
+	return c.measure(ctx, "events", func(ctx context.Context, bed *bench.Bed) error {
+		return bench.Events(ctx, bed, cmd.Options)
 	})
 }
 

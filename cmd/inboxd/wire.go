@@ -35,9 +35,9 @@ func (s store) RecentJournal(id account.ID, limit int) ([]inbox.Public, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries, err := s.Journal(id, end-min(end, uint64(limit)), limit)
-	events := make([]inbox.Public, len(entries))
-	for i, e := range entries {
+	page, err := s.JournalPage(id, end-min(end, uint64(limit)), "", time.Time{}, limit)
+	events := make([]inbox.Public, len(page.Entries))
+	for i, e := range page.Entries {
 		events[i] = e.Public
 	}
 	return events, err

@@ -2,6 +2,7 @@ package account
 
 import (
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -56,8 +57,11 @@ type Principal struct {
 
 	// Used is the Unix second of the last use; the account's actor writes it down lazily.
 	Used atomic.Int64
-	// revoked is set once the revocation is on disk; waiting long polls look at it too.
+	// revoked is set once the revocation is on disk.
 	revoked atomic.Bool
+	// ended is made when somebody waits for the revocation.
+	mu    sync.Mutex
+	ended chan struct{}
 	// noted is the Unix second of the use last written down.
 	noted atomic.Int64
 }
@@ -71,8 +75,27 @@ func (p *Principal) Valid(now time.Time) bool {
 	return !p.revoked.Load() && (p.ExpiresAt.IsZero() || now.Before(p.ExpiresAt))
 }
 
-// Revoke makes every holder of p see it end.
-func (p *Principal) Revoke() { p.revoked.Store(true) }
+// Revoke makes every holder of p see it end, and wakes those who wait.
+func (p *Principal) Revoke() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.revoked.Swap(true) && p.ended != nil {
+		close(p.ended)
+	}
+}
+
+// Ended returns a channel that is closed when p is revoked. It says nothing of the expiry.
+func (p *Principal) Ended() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended == nil {
+		p.ended = make(chan struct{})
+		if p.revoked.Load() {
+			close(p.ended)
+		}
+	}
+	return p.ended
+}
 
 // PrincipalOf returns who the credential with this hash speaks for, nil when it is unknown
 // or over at now. key is the account's key with this hash, nil when none has it.

@@ -112,3 +112,24 @@ func TestIDsSortByAge(t *testing.T) {
 		t.Error("two ids of one moment are equal")
 	}
 }
+
+func TestEndedTellsOfARevocation(t *testing.T) {
+	before, after := &account.Principal{}, &account.Principal{}
+	waiting := before.Ended()
+	for _, p := range []*account.Principal{before, after} {
+		p.Revoke()
+		p.Revoke()
+	}
+	for name, ended := range map[string]<-chan struct{}{"asked before": waiting, "asked after": after.Ended()} {
+		select {
+		case <-ended:
+		default:
+			t.Errorf("%s: not ended", name)
+		}
+	}
+	select {
+	case <-(&account.Principal{}).Ended():
+		t.Error("ended without a revocation")
+	default:
+	}
+}

@@ -29,9 +29,13 @@ var allowed = map[string][]string{
 	"internal/spam":          {"internal/inbox", "internal/ingest"},
 	"internal/spam/spamtest": {},
 
+	// Following the change journals, and what is told of an event.
+	"internal/feed":    {"internal/account", "internal/inbox"},
+	"internal/webhook": {"internal/inbox"},
+
 	// The adapters import the rules and never each other.
 	"internal/domain":   {"internal/account", "internal/fault", "internal/mailauth"},
-	"internal/memstore": {"internal/account", "internal/domain", "internal/fault", "internal/inbox", "internal/once", "internal/partition"},
+	"internal/memstore": {"internal/account", "internal/domain", "internal/fault", "internal/feed", "internal/inbox", "internal/once", "internal/partition"},
 	"internal/archtest": {},
 
 	"internal/mailauth":        {"internal/message"},
@@ -40,9 +44,9 @@ var allowed = map[string][]string{
 	"internal/delivery":        {"internal/message"},
 	"internal/netguard":        {},
 
-	"persist": {"internal/account", "internal/domain", "internal/fault", "internal/inbox", "internal/message", "internal/once", "internal/partition"},
-	"actors":  {"internal/account", "internal/domain", "internal/fault", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/once", "internal/partition"},
-	"http":    {"internal/account", "internal/domain", "internal/fault", "internal/inbox", "internal/message", "internal/once"},
+	"persist": {"internal/account", "internal/domain", "internal/fault", "internal/feed", "internal/inbox", "internal/message", "internal/once", "internal/partition"},
+	"actors":  {"internal/account", "internal/domain", "internal/fault", "internal/feed", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/once", "internal/partition"},
+	"http":    {"internal/account", "internal/domain", "internal/fault", "internal/feed", "internal/inbox", "internal/message", "internal/once", "internal/webhook"},
 	"smtp":    {"internal/delivery", "internal/fault", "internal/netguard"},
 
 	"cmd/inboxd": {"actors", "http", "persist", "smtp",
@@ -63,7 +67,7 @@ var homes = map[string][]string{
 	"github.com/fxamacker/cbor/v2":            {"persist"},
 	"github.com/valyala/fasthttp":             {"bench", "cmd/inboxd", "http"}, // cmd adapts the metrics handler
 	"github.com/fasthttp/router":              {"http"},
-	"github.com/go-json-experiment/json":      {"bench", "http"},
+	"github.com/go-json-experiment/json":      {"bench", "http", "internal/webhook"},
 	"github.com/emersion/go-smtp":             {"smtp"},
 	"github.com/zeebo/xxh3":                   {"actors", "http", "internal/partition", "persist"},
 	"github.com/puzpuzpuz/xsync/v4":           {"actors", "http", "smtp"},

@@ -159,4 +159,9 @@ type Public struct {
 	From      string
 	Subject   string
 	OTP       string
+
+	// Of sent mail.
+	To         []string
+	SendStatus string
+	SendError  string
 }

@@ -12,6 +12,7 @@ import (
 
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
+	"inboxd/internal/feed"
 	"inboxd/internal/inbox"
 	"inboxd/internal/once"
 	"inboxd/internal/partition"
@@ -357,11 +358,15 @@ func (s *Store) Outbox(limit int) ([]inbox.Public, error) {
 func (s *Store) DropOutbox(events []inbox.Public) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	gone := map[inbox.Public]bool{}
-	for _, e := range events {
-		gone[e] = true
+	type name struct {
+		address string
+		number  uint64
 	}
-	s.outbox = slices.DeleteFunc(s.outbox, func(e inbox.Public) bool { return gone[e] })
+	gone := map[name]bool{}
+	for _, e := range events {
+		gone[name{e.Address, e.Number}] = true
+	}
+	s.outbox = slices.DeleteFunc(s.outbox, func(e inbox.Public) bool { return gone[name{e.Address, e.Number}] })
 	return nil
 }
 
@@ -387,6 +392,29 @@ func (s *Store) RecentJournal(id account.ID, limit int) ([]inbox.Public, error) 
 	j := s.journals[id]
 	return slices.Clone(j[max(0, len(j)-limit):]), nil
 }
+
+// JournalPage reads entries above after.
+func (s *Store) JournalPage(id account.ID, after uint64, address string, since time.Time, limit int) (feed.Page, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	page := feed.Page{Last: after}
+	for i := after; i < uint64(len(s.journals[id])); i++ {
+		if page.More = len(page.Entries) == limit; page.More {
+			break
+		}
+		e := s.journals[id][i]
+		page.Last = i + 1
+		if old := e.At.Before(since); old || address != "" && e.Address != address {
+			page.Gap = page.Gap || old
+			continue
+		}
+		page.Entries = append(page.Entries, feed.Entry{Seq: page.Last, Public: e})
+	}
+	return page, nil
+}
+
+// SyncJournal has nothing to wait for.
+func (s *Store) SyncJournal() error { return nil }
 
 // TrimJournal keeps everything: memory is short-lived here.
 func (s *Store) TrimJournal(account.ID, time.Time) error { return nil }

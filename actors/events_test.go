@@ -1,0 +1,186 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/fault"
+	"inboxd/internal/feed"
+	"inboxd/internal/inbox"
+	"inboxd/internal/memstore"
+)
+
+// follow reads as a client does, until it saw want events.
+func follow(t *testing.T, s *System, address string, want int) (events []feed.Entry) {
+	r := s.Listen(someone, address)
+	defer r.Close()
+	for after := uint64(0); len(events) < want; {
+		signal := r.Next()
+		page, err := s.Events(context.Background(), someone, after, address, 7)
+		if err != nil {
+			t.Error(err)
+			return events
+		}
+		events = append(events, page.Entries...)
+		after = page.Last
+		if len(page.Entries) == 0 && !page.More {
+			<-signal.C
+			after = max(after, r.Passed(signal))
+		}
+	}
+	return events
+}
+
+// TestReadersSeeEveryEventOnceAndInOrder: 64 of them, some of one inbox only, while mail
+// comes to several.
+func TestReadersSeeEveryEventOnceAndInOrder(t *testing.T) {
+	const inboxes, mails = 4, 50
+	var store memstore.Store
+	s := startSystem(t, &store, nil)
+	var all sync.WaitGroup
+	for i := range inboxes {
+		makeInbox(t, s, fmt.Sprintf("i%d@inbox.localhost", i))
+	}
+	for n := range 64 {
+		address, want := "", inboxes*mails
+		if n%2 == 1 {
+			address, want = fmt.Sprintf("i%d@inbox.localhost", n/2%inboxes), mails
+		}
+		all.Go(func() {
+			last, numbers := uint64(0), map[string]uint64{}
+			for _, e := range follow(t, s, address, want) {
+				if e.Seq <= last || e.Number != numbers[e.Address]+1 {
+					t.Errorf("entry %d after %d: event %d of %s after %d", e.Seq, last, e.Number, e.Address, numbers[e.Address])
+				}
+				last, numbers[e.Address] = e.Seq, e.Number
+			}
+		})
+	}
+	for i := range inboxes {
+		all.Go(func() {
+			for range mails {
+				if _, err := s.Do(context.Background(), fmt.Sprintf("i%d@inbox.localhost", i), receive("x")); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if end, err := s.JournalEnd(t.Context(), someone); end != inboxes*mails || err != nil {
+		t.Errorf("the journal ends at %d, %v", end, err)
+	}
+}
+
+// TestAListenerDoesNotWaitForOthers: without one a step waits for more events.
+func TestAListenerDoesNotWaitForOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var store memstore.Store
+		s := startSystem(t, &store, nil)
+		makeInbox(t, s, "a@inbox.localhost")
+		for _, c := range []struct {
+			listens bool
+			most    time.Duration
+		}{{false, journalDelay}, {true, 0}} {
+			if c.listens {
+				defer s.Listen(someone, "").Close()
+			}
+			time.Sleep(time.Second)
+			began := time.Now()
+			must[inbox.Answer](t)(s.Do(t.Context(), "a@inbox.localhost", receive("x")))
+			before, _ := store.JournalEnd(someone)
+			for end := before; c.most > 0 && end == before; end, _ = store.JournalEnd(someone) {
+				time.Sleep(100 * time.Microsecond)
+			}
+			synctest.Wait()
+			if took := time.Since(began).Truncate(time.Millisecond); took > c.most {
+				t.Errorf("listened to %v: taken over after %v", c.listens, took)
+			}
+			if end, _ := store.JournalEnd(someone); c.listens && end != 2 {
+				t.Errorf("not taken over at once: %d entries", end)
+			}
+		}
+	})
+}
+
+// TestOldEventsAreNotShown, whether or not they were trimmed.
+func TestOldEventsAreNotShown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var store memstore.Store
+		s := startSystem(t, &store, nil)
+		makeInbox(t, s, "a@inbox.localhost")
+		receiveOne := func() {
+			must[inbox.Answer](t)(s.Do(t.Context(), "a@inbox.localhost", receive("x")))
+			time.Sleep(time.Second)
+		}
+		receiveOne()
+		time.Sleep(journalKept)
+		receiveOne()
+		page, err := s.Events(t.Context(), someone, 0, "", 10)
+		if err != nil || len(page.Entries) != 1 || page.Entries[0].Seq != 2 || !page.Gap {
+			t.Errorf("%+v %v", page, err)
+		}
+	})
+}
+
+// TestOnePrincipalPerCredential: a revocation reaches everybody who presented the key, also
+// those who asked for it at once, before the first answer was published.
+func TestOnePrincipalPerCredential(t *testing.T) {
+	token := account.HashToken([]byte("token"))
+	store, key := &memstore.Store{}, &account.Key{ID: 1, Hash: token, Kind: account.KindAccountKey}
+	if err := store.CommitAccount(&account.Rows{ID: someone, Profile: &account.Profile{ID: someone, CreatedAt: time.Now()}, PutKeys: []*account.Key{key}}); err != nil {
+		t.Fatal(err)
+	}
+	e := &accountEntity{id: someone, store: store, now: time.Now, principals: newPrincipals(), state: must[*account.State](t)(store.LoadAccount(someone))}
+	held := func() *account.Principal { return must[any](t)(e.decide(present{token, 1})).(*account.Principal) }
+	first, second := held(), held()
+	e.publish()
+	third := held()
+	e.rows = &account.Rows{ID: someone, DropKeys: []*account.Key{key}}
+	if err := e.commit(); err != nil {
+		t.Fatal(err)
+	}
+	e.publish()
+	for i, p := range []*account.Principal{first, second, third} {
+		select {
+		case <-p.Ended():
+		default:
+			t.Errorf("holder %d does not know of the revocation", i+1)
+		}
+	}
+	if p := held(); p != nil {
+		t.Errorf("revoked, and presented again: %+v", p)
+	}
+}
+
+// stuckStore never gets its journal on disk.
+type stuckStore struct {
+	memstore.Store
+	release chan struct{}
+}
+
+func (s *stuckStore) SyncJournal() error { <-s.release; return nil }
+
+// TestAFullDiskDoesNotHoldReaders: what can't be put on disk is not shown, and said so soon.
+func TestAFullDiskDoesNotHoldReaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &stuckStore{release: make(chan struct{})}
+		s := startSystem(t, &store.Store, func(o *Options) { o.Store = store })
+		store.SetFull(true)
+		began := time.Now()
+		if _, err := s.Events(t.Context(), someone, 0, "", 1); !fault.Is(err, fault.StorageFull) || time.Since(began) > time.Second {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+		store.SetFull(false)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if _, err := s.JournalEnd(ctx, someone); !fault.Is(err, fault.Unavailable) {
+			t.Errorf("%v", err)
+		}
+		close(store.release)
+	})
+}

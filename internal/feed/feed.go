@@ -1,0 +1,154 @@
+// Package feed is how readers follow the change journals: what a page of one holds, and how
+// a reader at its end is woken by the event it waits for, and by no other. It refuses to
+// know where journals are kept and how their events travel on.
+package feed
+
+import (
+	"sync"
+
+	"inboxd/internal/account"
+	"inboxd/internal/inbox"
+)
+
+// Entry is one event in its account's journal. Seq is dense and starts at 1.
+type Entry struct {
+	Seq uint64
+	inbox.Public
+}
+
+// Page is what one read of a journal found.
+type Page struct {
+	Entries []Entry
+	// Last is where the next read goes on: every entry up to it was looked at.
+	Last uint64
+	// More says that the read ended at a bound and not at the journal's end.
+	More bool
+	// Gap says that entries right after the asked position are no longer kept.
+	Gap bool
+}
+
+// Feeds wakes the readers of all journals. The zero value is ready.
+type Feeds struct {
+	mu       sync.Mutex
+	accounts map[account.ID]*audience
+}
+
+// audience is who reads one account's journal. The lock of Feeds guards all of it.
+type audience struct {
+	last    uint64 // newest entry announced since there is an audience; 0: none
+	whole   map[*Reader]struct{}
+	byInbox map[string]map[*Reader]struct{}
+}
+
+// Reader follows one journal, or the events of one inbox in it. Its owner calls Next before
+// each read of the journal, and waits for the signal when the read found nothing; so no
+// event can fall between reading and waiting. Close it.
+type Reader struct {
+	feeds   *Feeds
+	account account.ID
+	inbox   string
+	signal  *Signal // nil when nobody waits
+}
+
+// Signal is one wait.
+type Signal struct {
+	C     chan struct{} // closed when there is an event for the reader
+	first uint64        // its number; written before C is closed
+}
+
+// Listen adds a reader of the account's journal; of one inbox unless address is empty.
+func (f *Feeds) Listen(id account.ID, address string) *Reader {
+	r := &Reader{feeds: f, account: id, inbox: address}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.accounts == nil {
+		f.accounts = map[account.ID]*audience{}
+	}
+	a := f.accounts[id]
+	if a == nil {
+		a = &audience{whole: map[*Reader]struct{}{}, byInbox: map[string]map[*Reader]struct{}{}}
+		f.accounts[id] = a
+	}
+	if address == "" {
+		a.whole[r] = struct{}{}
+		return r
+	}
+	if a.byInbox[address] == nil {
+		a.byInbox[address] = map[*Reader]struct{}{}
+	}
+	a.byInbox[address][r] = struct{}{}
+	return r
+}
+
+// Close ends the reader.
+func (r *Reader) Close() {
+	f := r.feeds
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	a := f.accounts[r.account]
+	delete(a.whole, r)
+	delete(a.byInbox[r.inbox], r)
+	if len(a.byInbox[r.inbox]) == 0 {
+		delete(a.byInbox, r.inbox)
+	}
+	if len(a.whole)+len(a.byInbox) == 0 {
+		delete(f.accounts, r.account)
+	}
+}
+
+// Next returns the signal of the first event that is announced from now on.
+func (r *Reader) Next() *Signal {
+	r.feeds.mu.Lock()
+	defer r.feeds.mu.Unlock()
+	if r.signal == nil {
+		r.signal = &Signal{C: make(chan struct{})}
+	}
+	return r.signal
+}
+
+// Passed returns the position up to which the reader, which has read to the journal's end
+// after it took s, has missed nothing: what others' events do not make it look at again.
+// It may be behind where the reader is.
+func (r *Reader) Passed(s *Signal) uint64 {
+	r.feeds.mu.Lock()
+	defer r.feeds.mu.Unlock()
+	if s.first > 0 {
+		return s.first - 1
+	}
+	return r.feeds.accounts[r.account].last
+}
+
+// Listened reports whether somebody reads the account's journal.
+func (f *Feeds) Listened(id account.ID) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.accounts[id] != nil
+}
+
+// Announce wakes whom the events concern. They are in the journal, numbered from, from+1 and
+// so on; one account's events are announced in order.
+func (f *Feeds) Announce(id account.ID, from uint64, events []inbox.Public) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	a := f.accounts[id]
+	if a == nil {
+		return
+	}
+	a.last = from + uint64(len(events)) - 1
+	wake(a.whole, from)
+	for i := range events {
+		if readers := a.byInbox[events[i].Address]; readers != nil {
+			wake(readers, from+uint64(i))
+		}
+	}
+}
+
+func wake(readers map[*Reader]struct{}, first uint64) {
+	for r := range readers {
+		if r.signal != nil {
+			r.signal.first = first
+			close(r.signal.C)
+			r.signal = nil
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package webhook
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"inboxd/internal/inbox"
+)
+
+// Payload returns the body of an event: one line of JSON, the same bytes for the same facts
+// (specification section 6.2; of sent mail: decisions section 4). Text that is not UTF-8 is
+// repaired. A name without a shape here, written by a newer program, gives event, inbox and
+// at.
+func Payload(e inbox.Public) []byte { return Append(make([]byte, 0, 256), &e) }
+
+// Append appends the body of an event to dst.
+func Append(dst []byte, e *inbox.Public) []byte {
+	o := object{append(dst, '{')}
+	o.text("event", e.Name)
+	o.text("inbox", e.Address)
+	switch e.Name {
+	case MessageReceived:
+		o.text("from", e.From)
+		o.time("received_at", e.At)
+		o.text("subject", e.Subject)
+		o.textOrNull("otp", e.OTP)
+	case MessageDelivered, MessageFailed, MessageBounced:
+		o.number("message_id", e.MessageID)
+		o.texts("to", e.To)
+		o.text("send_status", e.SendStatus)
+		o.textOrNull("send_error", e.SendError)
+		o.time("at", e.At)
+	default:
+		o.time("at", e.At)
+	}
+	return append(o.b, '}')
+}
+
+// object is a JSON object that is being written.
+type object struct{ b []byte }
+
+// name begins the next member.
+func (o *object) name(name string) {
+	if o.b[len(o.b)-1] != '{' {
+		o.b = append(o.b, ',')
+	}
+	o.b = append(o.b, '"')
+	o.b = append(o.b, name...)
+	o.b = append(o.b, '"', ':')
+}
+
+// quote appends s quoted; bytes that are not UTF-8 become U+FFFD.
+func (o *object) quote(s string) { o.b, _ = jsontext.AppendQuote(o.b, s) }
+
+func (o *object) text(name, s string) {
+	o.name(name)
+	o.quote(s)
+}
+
+// textOrNull writes null for no text.
+func (o *object) textOrNull(name, s string) {
+	if o.name(name); s == "" {
+		o.b = append(o.b, "null"...)
+		return
+	}
+	o.quote(s)
+}
+
+func (o *object) texts(name string, all []string) {
+	o.name(name)
+	o.b = append(o.b, '[')
+	for i, s := range all {
+		if i > 0 {
+			o.b = append(o.b, ',')
+		}
+		o.quote(s)
+	}
+	o.b = append(o.b, ']')
+}
+
+func (o *object) number(name string, n int64) {
+	o.name(name)
+	o.b = strconv.AppendInt(o.b, n, 10)
+}
+
+// time is ISO 8601 in UTC with milliseconds, ending in Z.
+func (o *object) time(name string, t time.Time) {
+	o.name(name)
+	o.b = append(o.b, '"')
+	o.b = t.UTC().AppendFormat(o.b, "2006-01-02T15:04:05.000Z")
+	o.b = append(o.b, '"')
+}

@@ -1,0 +1,48 @@
+// Package webhook holds what the outside is told of an event: the names events have, which
+// of them a subscription means, and the exact bytes of a body. The bytes are the same
+// wherever they go, to a webhook, a stream or a long poll. It refuses to know who listens,
+// over what, and when it is tried again.
+package webhook
+
+import "strings"
+
+// Wire names of events (specification section 6.1; message.bounced: decisions section 4).
+const (
+	MessageReceived   = "message.received"
+	MessageDelivered  = "message.delivered"
+	MessageFailed     = "message.failed"
+	MessageBounced    = "message.bounced"
+	CalendarCreated   = "calendar.event.created"
+	CalendarUpdated   = "calendar.event.updated"
+	CalendarCancelled = "calendar.event.cancelled"
+	CalendarResponded = "calendar.attendee.responded"
+)
+
+// Subscriptions that mean more than one name.
+const (
+	Everything  = "*" // events added later too
+	AllCalendar = calendarPrefix + "*"
+
+	calendarPrefix = "calendar."
+)
+
+// Known reports whether a webhook may subscribe to this.
+func Known(subscription string) bool {
+	switch subscription {
+	case MessageReceived, MessageDelivered, MessageFailed, MessageBounced,
+		CalendarCreated, CalendarUpdated, CalendarCancelled, CalendarResponded, Everything, AllCalendar:
+		return true
+	}
+	return false
+}
+
+// Matches reports whether a subscription means the event with this name.
+func Matches(subscription, name string) bool {
+	switch subscription {
+	case Everything:
+		return true
+	case AllCalendar:
+		return strings.HasPrefix(name, calendarPrefix)
+	}
+	return subscription == name
+}
