@@ -43,6 +43,8 @@ func TestEveryRefusalOfEverySurface(t *testing.T) {
 		{post, inside + "/emails/77/read", "", 404, nil},
 		{post, inside + "/emails/1/read", `{"read": 1}`, 422, nil},
 		{get, "/api/inboxes?limit=x", "", 422, nil},
+		{get, inside + "/events?limit=0", "", 422, nil},
+		{get, agent + "/events?wait=61", "", 422, nil},
 		{post, "/api/inboxes", `{"retention_hours": 0}`, 422, nil},
 		{post, inside + "/key", `{"scopes": ["everything"]}`, 422, nil},
 		{post, inside + "/key", `{"scopes": ["inbox:read"]}`, 201, nil},
@@ -53,6 +55,20 @@ func TestEveryRefusalOfEverySurface(t *testing.T) {
 		if r := m.call(c.method, c.path, session, c.body, c.header...); r.status != c.status {
 			t.Errorf("%s %s: status %d, want %d: %s", c.method, c.path, r.status, c.status, r.body)
 		}
+	}
+}
+
+// TestADomainWithInboxesStays names the count.
+func TestADomainWithInboxesStays(t *testing.T) {
+	w := start(t)
+	session := w.signUp(alice)
+	w.expect(201, w.call(post, "/api/domains", session, `{"domain": "example.com"}`))
+	w.accounts.mu.Lock()
+	w.accounts.domains["example.com"].Inboxes = 2
+	w.accounts.mu.Unlock()
+	r := w.expect(400, w.call(remove, "/api/domains/example.com", session, ""))
+	if !strings.Contains(r.detail(), "2 inboxes") {
+		t.Error(r.detail())
 	}
 }
 

@@ -188,7 +188,7 @@ func TestContractAndRoutesAgree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := prepare(t, withMetrics)
+	w := prepare(t, withMetrics, withChallenge)
 	routed := map[string]bool{}
 	for i := range w.server.routes {
 		rt := &w.server.routes[i]

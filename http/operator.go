@@ -22,6 +22,7 @@ func (s *Server) ready(r *request) error {
 
 // challenge answers an ACME authority that checks whose host this is.
 func (s *Server) challenge(r *request) error {
+	r.http.SetContentType("text/plain")
 	s.opts.ChallengeHandler(r.http)
 	return nil
 }
