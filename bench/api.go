@@ -6,10 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
+
+	"inboxd/http/client"
 )
 
 // maxAccounts is what the rate limit on sign-up lets through in a minute (decisions §1).
@@ -18,20 +21,18 @@ const maxAccounts = 10
 // apiTimeout bounds one call of the preparation and of the checks.
 const apiTimeout = 30 * time.Second
 
-// api calls the public HTTP API with one credential over one connection. Not safe for
-// concurrent use.
-type api struct {
-	conn       *httpConn
-	host       string
-	credential string // whole header line; empty is anonymous
+// apiHTTP carries the preparation and the checks of all loads. What is measured never goes
+// through it: a load has connections of its own and requests that were built before.
+var apiHTTP = &http.Client{
+	Timeout:   apiTimeout,
+	Transport: &http.Transport{MaxIdleConnsPerHost: setUpConns, IdleConnTimeout: time.Second},
 }
 
-func dialAPI(ctx context.Context, host, key string) (*api, error) {
-	conn, err := dialHTTP(ctx, host)
-	if err != nil {
-		return nil, err
-	}
-	return &api{conn: conn, host: host, credential: keyHeader(key)}, nil
+// newAPI returns a client of the server at host, HOST:PORT.
+func newAPI(host, credential string) *client.Client {
+	c := client.New("http://"+host, credential)
+	c.HTTP = apiHTTP
+	return c
 }
 
 func keyHeader(key string) string {
@@ -41,41 +42,13 @@ func keyHeader(key string) string {
 	return "X-API-Key: " + key
 }
 
-func (a *api) Close() error { return a.conn.Close() }
-
-// refusal is an answer of the API that is not 2xx.
+// refusal is an answer to a measured request that is not 2xx.
 type refusal struct {
 	Status int
 	Detail string
 }
 
 func (r *refusal) Error() string { return fmt.Sprintf("%d: %s", r.Status, r.Detail) }
-
-// call sends in as JSON, nil for no body, and decodes a 2xx answer into out.
-func (a *api) call(ctx context.Context, method, path string, in, out any) error {
-	var body []byte
-	if in != nil {
-		var err error
-		if body, err = json.Marshal(in); err != nil {
-			return err
-		}
-	}
-	if err := a.conn.nc.SetDeadline(time.Now().Add(apiTimeout)); err != nil {
-		return err
-	}
-	defer interruptOn(ctx, a.conn.nc)()
-	answer, err := a.conn.Do(buildRequest(method, path, a.host, a.credential, body))
-	if err == nil && answer.Status/100 != 2 {
-		err = &refusal{answer.Status, detailOf(answer.Body)}
-	}
-	if err == nil {
-		err = json.Unmarshal(answer.Body, out)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("%s %s: %w", method, path, err), context.Cause(ctx))
-	}
-	return nil
-}
 
 func detailOf(body []byte) string {
 	var e struct{ Detail string }
@@ -101,30 +74,16 @@ func signUp(ctx context.Context, host string, n int) ([]string, error) {
 }
 
 func signUpOne(ctx context.Context, host string) (string, error) {
-	a, err := dialAPI(ctx, host, "")
+	api := newAPI(host, "")
+	session, err := api.SignUp(ctx, "bench-"+strings.ToLower(rand.Text())+"@example.test", rand.Text())
 	if err != nil {
 		return "", err
 	}
-	defer a.Close()
-	name := strings.ToLower(rand.Text())
-	var account struct {
-		Token string `json:"session_token"`
-	}
-	err = a.call(ctx, "POST", "/api/auth/signup",
-		map[string]string{"email": "bench-" + name + "@example.test", "password": rand.Text()}, &account)
-	if err != nil {
-		return "", err
-	}
-	a.credential = "Authorization: Bearer " + account.Token
-	var issued struct {
-		Key string `json:"key"`
-	}
-	err = a.call(ctx, "POST", "/api/keys",
-		map[string]any{"label": "bench", "scopes": []string{"full"}, "expires_in_days": 30}, &issued)
-	if err == nil && issued.Key == "" {
+	key, err := api.With(session.Token).IssueKey(ctx, client.KeyOrder{Label: "bench", Scopes: []string{client.ScopeFull}, ExpiresInDays: 30})
+	if err == nil && key.Key == "" {
 		err = errors.New("the answer holds no key")
 	}
-	return issued.Key, err
+	return key.Key, err
 }
 
 // Inbox is an address and the account key that reads it.
@@ -166,12 +125,13 @@ func parseLatest(body []byte) (*Email, error) {
 	return answer.Email, err
 }
 
-func (a *api) latest(ctx context.Context, address string) (*Email, error) {
-	var answer struct {
-		Email *Email `json:"email"`
+// latest reads the newest message of an inbox; its zero value when there is none.
+func (in Inbox) latest(ctx context.Context, host string) (Email, error) {
+	m, err := newAPI(host, in.Key).Latest(ctx, in.Address, client.LatestQuery{Fields: []string{"id", "otp_code"}})
+	if m == nil || err != nil {
+		return Email{}, err
 	}
-	err := a.call(ctx, "GET", latestPath(address, 0, 0), nil, &answer)
-	return answer.Email, err
+	return Email{m.ID, &m.OTPCode}, nil
 }
 
 // createInboxes makes n inboxes over conns connections, the i-th with the prefix that
@@ -180,19 +140,12 @@ func createInboxes(ctx context.Context, host string, keys []string, n, conns int
 	inboxes := make([]Inbox, n)
 	conns = min(conns, n)
 	err := parallel(ctx, conns, func(ctx context.Context, k int) error {
-		a, err := dialAPI(ctx, host, "")
-		if err != nil {
-			return err
-		}
-		defer a.Close()
+		api := newAPI(host, "")
 		from, to := share(n, k, conns)
 		for i := from; i < to; i++ {
 			key := keys[i%len(keys)]
-			a.credential = keyHeader(key)
-			var made struct {
-				Address string `json:"address"`
-			}
-			if err := a.call(ctx, "POST", "/api/v1/inboxes", map[string]string{"prefix": prefix(i)}, &made); err != nil {
+			made, err := api.With(key).CreateInbox(ctx, client.InboxOrder{Prefix: prefix(i)})
+			if err != nil {
 				return fmt.Errorf("inbox %d of %d: %w", i+1, n, err)
 			}
 			inboxes[i] = Inbox{made.Address, key}
@@ -205,39 +158,14 @@ func createInboxes(ctx context.Context, host string, keys []string, n, conns int
 // storedMails sums message_count over all inboxes of the keys' accounts.
 func storedMails(ctx context.Context, host string, keys []string) (total int64, err error) {
 	for _, key := range keys {
-		n, err := storedIn(ctx, host, key)
-		if err != nil {
-			return 0, err
+		for in, err := range newAPI(host, key).Inboxes(ctx) {
+			if err != nil {
+				return 0, err
+			}
+			total += int64(in.MessageCount)
 		}
-		total += n
 	}
 	return total, nil
-}
-
-func storedIn(ctx context.Context, host, key string) (total int64, err error) {
-	a, err := dialAPI(ctx, host, key)
-	if err != nil {
-		return 0, err
-	}
-	defer a.Close()
-	for cursor := ""; ; {
-		var page struct {
-			Inboxes []struct {
-				Count int64 `json:"message_count"`
-			} `json:"inboxes"`
-			Next *string `json:"next_cursor"`
-		}
-		if err := a.call(ctx, "GET", "/api/v1/inboxes?limit=1000"+cursor, nil, &page); err != nil {
-			return 0, err
-		}
-		for _, in := range page.Inboxes {
-			total += in.Count
-		}
-		if page.Next == nil || *page.Next == "" {
-			return total, nil
-		}
-		cursor = "&cursor=" + url.QueryEscape(*page.Next)
-	}
 }
 
 // runToken marks the addresses of one run, so that a second run against the same server

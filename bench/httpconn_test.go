@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -131,16 +130,6 @@ func TestInterruptEndsAWait(t *testing.T) {
 	_, err := client.Read(make([]byte, 1)) // blocks for ever without the interrupt
 	var timeout net.Error
 	if !errors.As(err, &timeout) || !timeout.Timeout() {
-		t.Errorf("error %v", err)
-	}
-}
-
-func TestAPICallSaysWhatTheServerSaid(t *testing.T) {
-	body := `{"detail": "A valid API key is required"}`
-	conn := scripted(t, "HTTP/1.1 401 Unauthorized\r\nContent-Length: "+strconv.Itoa(len(body))+"\r\n\r\n"+body)
-	err := (&api{conn: conn, host: "h"}).call(t.Context(), "GET", "/x", nil, nil)
-	var r *refusal
-	if !errors.As(err, &r) || r.Status != 401 || err.Error() != "GET /x: 401: A valid API key is required" {
 		t.Errorf("error %v", err)
 	}
 }

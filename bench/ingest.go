@@ -227,12 +227,7 @@ func (r *ingestRun) checkCodes(ctx context.Context, name string, load mailLoad) 
 	var right int64
 	for n := range sample {
 		i := n * load.mails / sample
-		a, err := dialAPI(ctx, r.bed.Server.HTTP, r.inboxes[i].Key)
-		if err != nil {
-			return err
-		}
-		email, err := a.latest(ctx, r.inboxes[i].Address)
-		a.Close()
+		email, err := r.inboxes[i].latest(ctx, r.bed.Server.HTTP)
 		if err != nil {
 			return err
 		}

@@ -55,11 +55,7 @@ func OTP(ctx context.Context, bed *Bed, opts OTPOptions) error {
 	if err != nil {
 		return err
 	}
-	run := otpRun{dir: opts.Dir}
-	if run.reader, err = dialAPI(ctx, bed.Server.HTTP, ""); err != nil {
-		return err
-	}
-	defer run.reader.Close()
+	run := otpRun{dir: opts.Dir, host: bed.Server.HTTP}
 	if run.mail, err = dialSMTP(ctx, bed.Server.SMTP); err != nil {
 		return err
 	}
@@ -79,13 +75,13 @@ func OTP(ctx context.Context, bed *Bed, opts OTPOptions) error {
 // mailsAnInbox keeps an inbox below its quota.
 const mailsAnInbox = 5_000
 
-// otpRun owns one mail session and one reader's connection.
+// otpRun owns one mail session.
 type otpRun struct {
-	dir    string
-	mail   *smtpConn
-	reader *api
-	last   int64 // id of the newest mail that was read
-	read   int64
+	dir  string
+	mail *smtpConn
+	host string // of the API
+	last int64  // id of the newest mail that was read
+	read int64
 
 	codes  []Codes
 	misses []Miss
@@ -100,12 +96,11 @@ func (r *otpRun) one(ctx context.Context, row expectation, to Inbox) error {
 	if _, err := r.mail.send(to.Address, onTheWire(raw)); err != nil {
 		return err
 	}
-	r.reader.credential = keyHeader(to.Key)
-	email, err := r.reader.latest(ctx, to.Address)
+	email, err := to.latest(ctx, r.host)
 	if err != nil {
 		return err
 	}
-	if email == nil || email.ID == r.last {
+	if email.ID == 0 || email.ID == r.last {
 		return errors.New("was accepted and is not there")
 	}
 	r.last = email.ID

@@ -155,14 +155,8 @@ func (r *startResult) noteMemory(ctx context.Context, s *Server, mailed []mailed
 
 // readAll polls each inbox once and wants its code.
 func readAll(ctx context.Context, host string, mailed []mailedInbox) error {
-	a, err := dialAPI(ctx, host, "")
-	if err != nil {
-		return err
-	}
-	defer a.Close()
 	for _, m := range mailed {
-		a.credential = keyHeader(m.Key)
-		email, err := a.latest(ctx, m.Address)
+		email, err := m.latest(ctx, host)
 		if err != nil {
 			return err
 		}

@@ -90,15 +90,9 @@ func prepareWaiters(ctx context.Context, bed *Bed, n int) (waiters []*waiter, re
 	if err := errors.Join(bed.Server.Stop(), bed.Server.start(ctx)); err != nil {
 		return nil, 0, err
 	}
-	a, err := dialAPI(ctx, bed.Server.HTTP, "")
-	if err != nil {
-		return nil, 0, err
-	}
-	defer a.Close()
 	for _, in := range inboxes {
-		a.credential = keyHeader(in.Key)
-		if email, err := a.latest(ctx, in.Address); err != nil || email != nil {
-			return nil, 0, errors.Join(fmt.Errorf("a new inbox holds %v", email), err)
+		if email, err := in.latest(ctx, bed.Server.HTTP); err != nil || email.ID != 0 {
+			return nil, 0, errors.Join(fmt.Errorf("a new inbox holds message %d", email.ID), err)
 		}
 		waiters = append(waiters, &waiter{Inbox: in})
 	}
