@@ -52,7 +52,7 @@ func loadAccountRow(st *account.State, id account.ID, suffix, value []byte) erro
 		st.Reserved[string(suffix[1:])] = r.At.time()
 		return err
 	}
-	return fmt.Errorf("unknown row %x", suffix)
+	return loadUsage(st, suffix, value)
 }
 
 // CommitAccount writes the rows as one atomic batch and returns once it is on disk. The
@@ -63,7 +63,7 @@ func (s *Store) CommitAccount(r *account.Rows) error {
 		return err
 	}
 	defer s.leave()
-	if accountAdds(r) {
+	if accountAdds(r) && !r.OnlyCounts() {
 		if err := s.gate.admit(1024); err != nil {
 			return err
 		}
@@ -91,6 +91,10 @@ func (s *Store) CommitAccount(r *account.Rows) error {
 		w.delete(appendCredential(nil, r.ID.Partition(), ses.Hash))
 	}
 	w.list(r)
+	w.putUsage(r)
+	if r.OnlyCounts() {
+		return s.commitLater(w)
+	}
 	return s.commit(r.ID.Partition(), w)
 }
 

@@ -47,6 +47,9 @@ type messageRecord struct {
 	Size       int64           `cbor:"9,keyasint,omitempty"`
 	Read       bool            `cbor:"10,keyasint,omitempty"`
 	Unsettled  []byte          `cbor:"11,keyasint,omitempty"`
+
+	Thread  uint64         `cbor:"20,keyasint,omitempty"`
+	Sending *sendingRecord `cbor:"21,keyasint,omitempty"`
 }
 
 func (r *messageRecord) from(m *inbox.Message) {
@@ -54,6 +57,7 @@ func (r *messageRecord) from(m *inbox.Message) {
 		Direction: m.Direction, ReceivedAt: stampOf(m.ReceivedAt), ExpiresAt: stampOf(m.ExpiresAt),
 		FromEmail: m.From.Email, FromName: m.From.Name, EnvelopeTo: m.EnvelopeTo,
 		Subject: m.Subject, OTP: m.OTP, Size: m.Size, Read: m.Read,
+		Thread: m.Thread, Sending: recordSending(m.Sending),
 	}
 	if m.Unsettled != (inbox.Digest{}) {
 		r.Unsettled = m.Unsettled[:]
@@ -65,6 +69,7 @@ func (r *messageRecord) message(id int64) *inbox.Message {
 		ID: id, Direction: r.Direction, ReceivedAt: r.ReceivedAt.time(), ExpiresAt: r.ExpiresAt.time(),
 		From: message.Mailbox{Email: r.FromEmail, Name: r.FromName}, EnvelopeTo: r.EnvelopeTo,
 		Subject: r.Subject, OTP: r.OTP, Size: r.Size, Read: r.Read,
+		Thread: r.Thread, Sending: r.Sending.sending(),
 	}
 	copy(m.Unsettled[:], r.Unsettled)
 	return m
@@ -178,15 +183,20 @@ type publicRecord struct {
 	From      string     `cbor:"7,keyasint,omitempty"`
 	Subject   string     `cbor:"8,keyasint,omitempty"`
 	OTP       string     `cbor:"9,keyasint,omitempty"`
+
+	To         string `cbor:"20,keyasint,omitempty"`
+	SendStatus string `cbor:"21,keyasint,omitempty"`
+	SendError  string `cbor:"22,keyasint,omitempty"`
 }
 
 func (r *publicRecord) from(p *inbox.Public) {
-	*r = publicRecord{p.Number, p.Name, p.Account, p.Address, p.MessageID, stampOf(p.At), p.From, p.Subject, p.OTP}
+	*r = publicRecord{p.Number, p.Name, p.Account, p.Address, p.MessageID, stampOf(p.At), p.From, p.Subject, p.OTP, p.To, p.SendStatus, p.SendError}
 }
 
 func (r *publicRecord) public() inbox.Public {
 	return inbox.Public{
 		Number: r.Number, Name: r.Name, Account: r.Account, Address: r.Address, MessageID: r.MessageID,
 		At: r.At.time(), From: r.From, Subject: r.Subject, OTP: r.OTP,
+		To: r.To, SendStatus: r.SendStatus, SendError: r.SendError,
 	}
 }

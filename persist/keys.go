@@ -25,6 +25,9 @@ const (
 	kindBlob       kind = 11 // address, message id, what → blob file
 	kindPosition   kind = 12 // partition → number of its synced commits
 	kindSubdomain  kind = 13 // label below the service domain → account
+
+	kindMailDue     kind = 15 // time, address, message id → what waits for delivery
+	kindSuppression kind = 16 // account, e-mail address → why mail is not sent there
 )
 
 // Parts of an account's rows under kindAccount. Stored: append only; never reorder.
@@ -32,6 +35,8 @@ const (
 	partKey      byte = 1 // key id
 	partSession  byte = 2 // token hash
 	partReserved byte = 3 // address of a reserved inbox
+
+	partUsage byte = 5 // what is counted by the day
 )
 
 // What a blob file holds, last byte of its registry key. Stored: append only.

@@ -48,6 +48,7 @@ type State struct {
 	Keys     map[int64]*Key
 	Sessions map[Hash]*Session
 	Reserved map[string]time.Time // address → when; live once confirmed
+	Sends    Sends
 }
 
 // NewState returns the state of an account that does not exist yet.
@@ -81,4 +82,5 @@ type Rows struct {
 	DropSessions []*Session
 	PutInboxes   []InboxEntry
 	DropInboxes  []InboxEntry
+	Sends        *Sends
 }

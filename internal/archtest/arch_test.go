@@ -22,7 +22,7 @@ var allowed = map[string][]string{
 	"internal/message":   {},
 	"internal/otp":       {},
 	"internal/account":   {"internal/fault", "internal/partition"},
-	"internal/inbox":     {"internal/account", "internal/fault", "internal/message"},
+	"internal/inbox":     {"internal/account", "internal/delivery", "internal/fault", "internal/message"},
 	"internal/ingest":    {"internal/inbox", "internal/message", "internal/otp"},
 	"internal/memstore":  {"internal/account", "internal/fault", "internal/inbox", "internal/partition"},
 	"internal/archtest":  {},
@@ -31,7 +31,7 @@ var allowed = map[string][]string{
 	"internal/netguard": {},
 
 	// The adapters import the rules and never each other.
-	"persist": {"internal/account", "internal/fault", "internal/inbox", "internal/message", "internal/partition"},
+	"persist": {"internal/account", "internal/delivery", "internal/fault", "internal/inbox", "internal/message", "internal/partition"},
 	"actors":  {"internal/account", "internal/fault", "internal/inbox", "internal/ingest", "internal/partition"},
 	"http":    {"internal/account", "internal/fault", "internal/inbox", "internal/message"},
 	"smtp":    {"internal/delivery", "internal/fault", "internal/netguard"},

@@ -24,6 +24,8 @@ type Store struct {
 	owners   map[string]account.ID // of e-mail addresses, and of subdomains
 	outbox   []inbox.Public
 	journals map[account.ID][]inbox.Public
+	waiting  map[queueKey]inbox.Queued
+	barred   map[account.ID]map[string]account.Suppression
 
 	// Before runs before each commit, outside the lock: it may block, panic or fail it.
 	Before func(rows any) error
@@ -39,6 +41,7 @@ type inboxRows struct {
 	profile  inbox.Profile
 	messages map[int64]inbox.Message
 	stored   map[int64]inbox.Stored
+	signed   map[int64][]byte
 }
 
 type accountRows struct {
@@ -46,6 +49,7 @@ type accountRows struct {
 	keys     map[int64]account.Key
 	sessions map[account.Hash]account.Session
 	reserved map[string]time.Time
+	sends    account.Sends
 	live     []account.InboxEntry
 }
 
@@ -69,7 +73,7 @@ func (s *Store) CommitInbox(r *inbox.Rows) error {
 	s.Commits++
 	rows := s.inboxes[r.Address]
 	if rows == nil {
-		rows = &inboxRows{messages: map[int64]inbox.Message{}, stored: map[int64]inbox.Stored{}}
+		rows = &inboxRows{messages: map[int64]inbox.Message{}, stored: map[int64]inbox.Stored{}, signed: map[int64][]byte{}}
 		put(&s.inboxes, r.Address, rows)
 	}
 	if r.Profile != nil {
@@ -84,7 +88,9 @@ func (s *Store) CommitInbox(r *inbox.Rows) error {
 	for _, m := range r.Drop {
 		delete(rows.messages, m.ID)
 		delete(rows.stored, m.ID)
+		delete(rows.signed, m.ID)
 	}
+	s.queue(rows, r)
 	s.outbox = append(s.outbox, r.Public...)
 	return nil
 }
@@ -163,6 +169,9 @@ func (s *Store) CommitAccount(r *account.Rows) error {
 	for _, ses := range r.DropSessions {
 		delete(rows.sessions, ses.Hash)
 	}
+	if r.Sends != nil {
+		rows.sends = *r.Sends
+	}
 	rows.list(r)
 	return nil
 }
@@ -207,6 +216,7 @@ func (s *Store) LoadAccount(id account.ID) (*account.State, error) {
 		state.Sessions[h] = &ses
 	}
 	maps.Copy(state.Reserved, rows.reserved)
+	state.Sends = rows.sends
 	return state, nil
 }
 

@@ -1,0 +1,111 @@
+package memstore
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/inbox"
+)
+
+// queueKey names an entry of the mail queue.
+type queueKey struct {
+	at      time.Time
+	address string
+	id      int64
+}
+
+func (k queueKey) compare(o queueKey) int {
+	return cmp.Or(k.at.Compare(o.at), cmp.Compare(k.address, o.address), cmp.Compare(k.id, o.id))
+}
+
+// queue moves entries of the mail queue; the caller holds mu.
+func (s *Store) queue(rows *inboxRows, r *inbox.Rows) {
+	for _, q := range r.Queue {
+		delete(s.waiting, queueKey{q.From, r.Address, q.ID})
+		if !q.To.IsZero() {
+			put(&s.waiting, queueKey{q.To, r.Address, q.ID}, q)
+		}
+	}
+	for _, f := range r.Sign {
+		rows.signed[f.ID] = f.Bytes
+	}
+}
+
+// QueuedMail is an entry of the mail queue.
+type QueuedMail struct {
+	At      time.Time
+	Address string
+	ID      int64
+	Domains []string
+	Leased  bool
+}
+
+// MailQueue calls each for the entries behind (at, address, id), in order, until it answers
+// false.
+func (s *Store) MailQueue(at time.Time, address string, id int64, each func(QueuedMail) bool) {
+	s.mu.Lock()
+	keys := slices.SortedFunc(maps.Keys(s.waiting), queueKey.compare)
+	waiting := maps.Clone(s.waiting)
+	s.mu.Unlock()
+	for _, k := range keys {
+		if address != "" && k.compare(queueKey{at, address, id}) <= 0 {
+			continue
+		}
+		if q := waiting[k]; !each(QueuedMail{k.at, k.address, k.id, q.Domains, q.Leased}) {
+			return
+		}
+	}
+}
+
+// Signature returns the signature fields of an outgoing message.
+func (s *Store) Signature(address string, id int64) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if rows := s.inboxes[address]; rows != nil {
+		return rows.signed[id], nil
+	}
+	return nil, nil
+}
+
+// PutSuppression bars an address for an account.
+func (s *Store) PutSuppression(id account.ID, sup account.Suppression) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.barred[id] == nil {
+		put(&s.barred, id, map[string]account.Suppression{})
+	}
+	s.barred[id][sup.Email] = sup
+	return nil
+}
+
+// DropSuppression allows it again.
+func (s *Store) DropSuppression(id account.ID, email string) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, found := s.barred[id][email]
+	delete(s.barred[id], email)
+	return found, nil
+}
+
+// Suppression looks an address up.
+func (s *Store) Suppression(id account.ID, email string) (account.Suppression, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sup, found := s.barred[id][email]
+	return sup, found, nil
+}
+
+// Suppressions lists them.
+func (s *Store) Suppressions(id account.ID, after string, limit int) (out []account.Suppression, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, email := range slices.Sorted(maps.Keys(s.barred[id])) {
+		if email > after && len(out) < limit {
+			out = append(out, s.barred[id][email])
+		}
+	}
+	return out, nil
+}
