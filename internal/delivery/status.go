@@ -1,5 +1,11 @@
 package delivery
 
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
 // Status is the send_status of a message and of each of its recipients (specification
 // §3.1). Stored as these numbers: append only, never reorder.
 type Status uint8
@@ -64,5 +70,36 @@ type Recipient struct {
 // is unsigned when any copy was. A bounce leaves it as it was when the mail was taken:
 // unsigned says how that was.
 func Message(recipients []Recipient, unsigned bool) (status Status, sendError string) {
-	return Queued, ""
+	var count [Bounced + 1]int
+	for _, r := range recipients {
+		count[min(r.Status, Bounced)]++
+	}
+	waiting := count[Queued]+count[Retrying] > 0
+	switch {
+	case waiting && count[Retrying]+count[Failed] > 0:
+		status = Retrying
+	case waiting || len(recipients) == 0:
+		return Queued, ""
+	case count[Failed] > 0:
+		status = Failed
+	case count[Unsigned] > 0, count[Bounced] > 0 && unsigned:
+		return Unsigned, ""
+	default:
+		return Sent, ""
+	}
+	return status, lastError(recipients, count[Failed])
+}
+
+// lastError names the first recipient that failed, or else the first that is retried.
+func lastError(recipients []Recipient, failed int) string {
+	about := Retrying
+	if failed > 0 {
+		about = Failed
+	}
+	i := slices.IndexFunc(recipients, func(r Recipient) bool { return r.Status == about })
+	text := recipients[i].Email + ": " + cmp.Or(recipients[i].Error, "the mail could not be delivered")
+	if failed > 1 {
+		text += fmt.Sprintf(" (and %d more recipients)", failed-1)
+	}
+	return text
 }
