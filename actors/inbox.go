@@ -16,6 +16,8 @@ type inboxEntity struct {
 	now   func() time.Time
 	// told receives the public events of a commit, after it.
 	told func([]inbox.Public)
+	// queued receives the moves of the mail queue of a commit, after it.
+	queued func(address string, moves []inbox.Queued)
 
 	state *inbox.State
 	fresh bool        // just loaded, not published yet
@@ -68,6 +70,9 @@ func (e *inboxEntity) publish() {
 	} else {
 		e.slot.publish(nil)
 	}
+	if rows != nil && len(rows.Queue) > 0 {
+		e.queued(e.slot.key, rows.Queue)
+	}
 	if rows != nil && len(rows.Public) > 0 {
 		e.told(rows.Public)
 	}
@@ -119,8 +124,11 @@ func (s *System) Resident(address []byte) *inbox.View {
 // Do hands cmd to the inbox at address and returns after its commit.
 func (s *System) Do(ctx context.Context, address string, cmd inbox.Command) (inbox.Answer, error) {
 	var size int64
-	if r, ok := cmd.(inbox.Receive); ok {
-		size = int64(len(r.Raw))
+	switch cmd := cmd.(type) {
+	case inbox.Receive:
+		size = int64(len(cmd.Raw))
+	case inbox.Submit:
+		size = int64(len(cmd.Raw))
 	}
 	got, err := s.inboxes.do(ctx, address, cmd, size)
 	answer, _ := got.(inbox.Answer)

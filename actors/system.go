@@ -12,6 +12,7 @@ import (
 	"github.com/puzpuzpuz/xsync/v4"
 
 	"inboxd/internal/account"
+	"inboxd/internal/delivery"
 	"inboxd/internal/inbox"
 )
 
@@ -25,6 +26,15 @@ type Options struct {
 	IdleAfter  time.Duration    // an inbox unused for so long leaves memory; default 15 min
 	Admission  int64            // commands in flight before others are refused; default 20,000
 	SweepEvery time.Duration    // default 1 s
+
+	Courier         Courier                  // default: no mail leaves the node
+	Signer          Signer                   // default: no mail is signed
+	Secret          []byte                   // signs return paths; default random, good for this run
+	Schedule        delivery.Schedule        // of retries; the zero value is the default
+	DeliveryWorkers int                      // attempts at once; default 64
+	DomainWorkers   int                      // attempts at once at one destination; default 5
+	OneRoad         string                   // with a smarthost: its name, for the one road that mail takes; it gets every worker
+	Local           func(domain string) bool // further domains whose mail is for this node
 
 	Now    func() time.Time // default time.Now
 	Random func([]byte)     // default crypto/rand
@@ -50,11 +60,30 @@ func (o Options) withDefaults() Options {
 	if o.SweepEvery <= 0 {
 		o.SweepEvery = time.Second
 	}
+	if o.Courier == nil {
+		o.Courier = nowhere{}
+	}
+	if o.Signer == nil {
+		o.Signer = nobodySigns{}
+	}
+	if o.DeliveryWorkers <= 0 {
+		o.DeliveryWorkers = 64
+	}
+	if o.DomainWorkers <= 0 {
+		o.DomainWorkers = 5
+	}
+	if o.OneRoad != "" {
+		o.DomainWorkers = o.DeliveryWorkers
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	if o.Random == nil {
 		o.Random = func(b []byte) { _, _ = crand.Read(b) } // never fails since Go 1.24
+	}
+	if len(o.Secret) == 0 {
+		o.Secret = make([]byte, 32)
+		o.Random(o.Secret)
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -72,6 +101,7 @@ type System struct {
 	principals *principals
 	journal    *journal
 	retention  *retention
+	mail       *mailQueue
 	clock      *coarseClock
 	names      stripes
 
@@ -84,6 +114,7 @@ type System struct {
 func Start(o Options) (*System, error) {
 	o = o.withDefaults()
 	s := &System{Options: o, store: o.Store, principals: newPrincipals(), clock: &coarseClock{}, stop: make(chan struct{})}
+	s.mail = newMailQueue(s)
 	s.clock.set(o.Now())
 	s.engine = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 		return slog.New(warnings{o.Logger.Handler()})
@@ -93,7 +124,7 @@ func Start(o Options) (*System, error) {
 		return nil, err
 	}
 	s.inboxes = s.newDirectory(func(sl *slot) entity {
-		return &inboxEntity{slot: sl, store: o.Store, now: s.now, told: s.journal.tell}
+		return &inboxEntity{slot: sl, store: o.Store, now: s.now, told: s.journal.tell, queued: s.mail.told}
 	})
 	s.accounts = s.newDirectory(func(sl *slot) entity {
 		return &accountEntity{id: account.ID([]byte(sl.key)), store: o.Store, now: s.now, plans: o.Plans, principals: s.principals}
@@ -101,6 +132,7 @@ func Start(o Options) (*System, error) {
 	s.retention = newRetention(s)
 	s.stopped.Go(s.sweepUntilStopped)
 	s.stopped.Go(func() { s.retention.run(s.stop) })
+	s.stopped.Go(s.mail.run)
 	s.journal.start()
 	return s, nil
 }
@@ -112,6 +144,7 @@ const stopPatience = 5 * time.Second
 // the journal take what is on its way. The callers of Do must have stopped before.
 func (s *System) Stop() {
 	close(s.stop)
+	s.mail.stop(stopPatience)
 	s.stopped.Wait()
 	for _, d := range []*directory{s.inboxes, s.accounts} {
 		for end := time.Now().Add(stopPatience); d.slots.Size() > 0 && time.Now().Before(end); {
@@ -184,6 +217,7 @@ type Stats struct {
 	Passivated                    int64 // owners that left memory since the start
 	InFlight                      int64
 	JournalWaiting                int
+	Queue                         QueueStats
 }
 
 // Stats takes the picture.
@@ -192,7 +226,7 @@ func (s *System) Stats() Stats {
 		Inboxes: s.inboxes.slots.Size(), Accounts: s.accounts.slots.Size(), Principals: s.principals.byHash.Size(),
 		Passivated: s.inboxes.left.Load() + s.accounts.left.Load(),
 		InboxBytes: s.inboxes.held.Load(), InFlight: s.inboxes.waiting.Load() + s.accounts.waiting.Load(),
-		JournalWaiting: len(s.journal.hints),
+		JournalWaiting: len(s.journal.hints), Queue: s.mail.stats(),
 	}
 }
 

@@ -184,13 +184,17 @@ type publicRecord struct {
 	Subject   string     `cbor:"8,keyasint,omitempty"`
 	OTP       string     `cbor:"9,keyasint,omitempty"`
 
-	To         string `cbor:"20,keyasint,omitempty"`
-	SendStatus string `cbor:"21,keyasint,omitempty"`
-	SendError  string `cbor:"22,keyasint,omitempty"`
+	To         []string `cbor:"10,keyasint,omitempty"`
+	SendStatus string   `cbor:"11,keyasint,omitempty"`
+	SendError  string   `cbor:"12,keyasint,omitempty"`
 }
 
 func (r *publicRecord) from(p *inbox.Public) {
-	*r = publicRecord{p.Number, p.Name, p.Account, p.Address, p.MessageID, stampOf(p.At), p.From, p.Subject, p.OTP, p.To, p.SendStatus, p.SendError}
+	*r = publicRecord{
+		Number: p.Number, Name: p.Name, Account: p.Account, Address: p.Address, MessageID: p.MessageID,
+		At: stampOf(p.At), From: p.From, Subject: p.Subject, OTP: p.OTP,
+		To: p.To, SendStatus: p.SendStatus, SendError: p.SendError,
+	}
 }
 
 func (r *publicRecord) public() inbox.Public {

@@ -9,15 +9,6 @@ import (
 	"inboxd/internal/partition"
 )
 
-// QueuedMail is an entry of the mail queue's due index: a mail that waits for delivery.
-type QueuedMail struct {
-	At      time.Time
-	Address string
-	ID      int64
-	Domains []string // of the recipients that wait
-	Leased  bool     // an attempt was under way when it was written
-}
-
 // appendMailDue names an entry of the mail queue: [kind][time][partition][address 0x00][id],
 // time first as appendDue.
 func appendMailDue(dst []byte, at time.Time, addr string, id int64) []byte {
@@ -33,7 +24,7 @@ const (
 	mailDueTail = 1 + 8
 )
 
-func readMailDue(key []byte) (q QueuedMail, err error) {
+func readMailDue(key []byte) (q inbox.QueueEntry, err error) {
 	if len(key) < mailDueHead+mailDueTail {
 		return q, fmt.Errorf("persist: damaged key %x", key)
 	}
@@ -62,16 +53,20 @@ func (w *writer) moveQueued(r *inbox.Rows) {
 	}
 }
 
-// MailQueue returns up to limit entries in time order, behind the entry after (its time,
-// address and id count; the zero one starts), and whether more follow.
-func (s *Store) MailQueue(after QueuedMail, limit int) (queue []QueuedMail, more bool, err error) {
+// MailQueue returns up to limit entries of the mail queue in time order, and whether more
+// follow. They begin behind the entry after, of which time, address and id count; one without
+// address begins at its time.
+func (s *Store) MailQueue(after inbox.QueueEntry, limit int) (queue []inbox.QueueEntry, more bool, err error) {
 	if err := s.enter(); err != nil {
 		return nil, false, err
 	}
 	defer s.leave()
 	from := []byte{byte(kindMailDue)}
-	if after.Address != "" {
+	switch {
+	case after.Address != "":
 		from = append(appendMailDue(nil, after.At, after.Address, after.ID), 0)
+	case !after.At.IsZero():
+		from = appendTime(from, after.At)
 	}
 	err = scan(s.db, from, []byte{byte(kindMailDue) + 1}, func(key, value []byte) error {
 		if len(queue) == limit {

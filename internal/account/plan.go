@@ -23,10 +23,10 @@ type Plan struct {
 	Labels                bool // a label set by a person is kept
 	Subdomains            bool // a subdomain may be chosen
 
-	SendsPerDay   int64
-	MaxRecipients int   // of one sent mail
-	MaxFiles      int   // attached to one sent mail
-	MaxFileBytes  int64 // of all of them, before encoding
+	SendsPerDay        int64
+	MaxRecipients      int   // of one sent mail
+	MaxAttachments     int   // attached to one sent mail
+	MaxAttachmentBytes int64 // of all of them, before encoding
 }
 
 // Plans holds the figures of each plan.
@@ -36,9 +36,9 @@ type Plans map[PlanName]Plan
 func DefaultPlans() Plans {
 	return Plans{
 		Free: {Name: Free, MaxInboxes: 3, DefaultRetentionHours: 24, MaxRetentionHours: 72,
-			SendsPerDay: 100, MaxRecipients: 10, MaxFiles: 1, MaxFileBytes: 512 << 10},
+			SendsPerDay: 100, MaxRecipients: 10, MaxAttachments: 1, MaxAttachmentBytes: 512 << 10},
 		Paid: {Name: Paid, MaxInboxes: 1_000_000, DefaultRetentionHours: 168, MaxRetentionHours: 8760, Labels: true, Subdomains: true,
-			SendsPerDay: 10_000, MaxRecipients: 100, MaxFiles: 10, MaxFileBytes: 10 << 20},
+			SendsPerDay: 10_000, MaxRecipients: 100, MaxAttachments: 10, MaxAttachmentBytes: 10 << 20},
 	}
 }
 

@@ -50,10 +50,10 @@ func (c CountSend) decide(s *State, env Env) ([]Event, error) {
 	switch {
 	case c.Recipients > plan.MaxRecipients:
 		return nil, fault.New(fault.Refused, fmt.Sprintf("%s plan allows at most %d recipients per message; this one has %d", title, plan.MaxRecipients, c.Recipients))
-	case c.Files > plan.MaxFiles:
-		return nil, fault.New(fault.Refused, fmt.Sprintf("%s plan allows at most %s per message; this one has %d", title, files(plan.MaxFiles), c.Files))
-	case c.FileBytes > plan.MaxFileBytes:
-		return nil, fault.New(fault.Refused, fmt.Sprintf("%s plan allows at most %s of attachments per message; this one has %d bytes", title, size(plan.MaxFileBytes), c.FileBytes))
+	case c.Files > plan.MaxAttachments:
+		return nil, fault.New(fault.Refused, fmt.Sprintf("%s plan allows at most %s per message; this one has %d", title, files(plan.MaxAttachments), c.Files))
+	case c.FileBytes > plan.MaxAttachmentBytes:
+		return nil, fault.New(fault.Refused, fmt.Sprintf("%s plan allows at most %s of attachments per message; this one has %d bytes", title, size(plan.MaxAttachmentBytes), c.FileBytes))
 	case s.Sends.On(env.Now) >= plan.SendsPerDay:
 		return nil, fault.New(fault.Refused, fmt.Sprintf("%s plan allows at most %d sends a day (UTC). The next day begins in %s", title, plan.SendsPerDay, untilMidnight(env.Now)))
 	}

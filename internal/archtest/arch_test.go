@@ -32,7 +32,7 @@ var allowed = map[string][]string{
 
 	// The adapters import the rules and never each other.
 	"persist": {"internal/account", "internal/delivery", "internal/fault", "internal/inbox", "internal/message", "internal/partition"},
-	"actors":  {"internal/account", "internal/fault", "internal/inbox", "internal/ingest", "internal/partition"},
+	"actors":  {"internal/account", "internal/delivery", "internal/fault", "internal/inbox", "internal/ingest", "internal/message", "internal/partition"},
 	"http":    {"internal/account", "internal/fault", "internal/inbox", "internal/message"},
 	"smtp":    {"internal/delivery", "internal/fault", "internal/netguard"},
 

@@ -19,10 +19,9 @@ type Env struct{ Now time.Time }
 
 // Answer is what a committed command tells its sender.
 type Answer struct {
-	ID        int64  // of the message received
-	Count     int    // messages deleted, or the number of the attempt begun
-	Email     string // of the recipient that bounced
-	Duplicate bool   // the mail was here already; ID is the first one's
+	ID        int64 // of the message received
+	Count     int   // messages deleted or changed, or the number of the attempt begun
+	Duplicate bool  // the mail was here already; ID is the first one's
 }
 
 // Caps of one inbox (hardening: per-inbox quota of unexpired mail).

@@ -152,7 +152,7 @@ type Public struct {
 	OTP       string
 
 	// Of sent mail.
-	To         string
+	To         []string
 	SendStatus string
 	SendError  string
 }

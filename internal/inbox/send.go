@@ -107,6 +107,15 @@ type Queued struct {
 	Leased   bool
 }
 
+// QueueEntry is an entry of the mail queue as the store lists it, by time, address and id.
+type QueueEntry struct {
+	At      time.Time
+	Address string
+	ID      int64
+	Domains []string // of the recipients that wait
+	Leased  bool     // an attempt was under way when it was written
+}
+
 // Waiting reports that the message was accepted and not every recipient is settled.
 func (m *Message) Waiting() bool { return m.Sending != nil && !m.Sending.Status.Final() }
 
@@ -274,7 +283,16 @@ func (c Attempted) decide(s *State, env Env) ([]Event, Answer, error) {
 	}
 	n.derive()
 	ev.Public = s.told(m, n, env.Now)
-	return []Event{ev}, Answer{ID: c.ID}, nil
+	return s.ended(m, ev), Answer{ID: c.ID}, nil
+}
+
+// ended adds what follows a final status: a mail that nobody wrote has no reader, and may
+// hold a link that must not lie about.
+func (s *State) ended(m *Message, ev moved) []Event {
+	if ev.Sending.Auto && ev.Sending.Status.Final() {
+		return []Event{ev, removed{[]*Message{m}}}
+	}
+	return []Event{ev}
 }
 
 // report moves the recipients that a report is about; one who is settled stays so.
@@ -324,10 +342,20 @@ func (s *State) told(m *Message, n *Sending, now time.Time) *Public {
 	if n.Status == delivery.Failed {
 		name = "message.failed"
 	}
-	return s.sendEvent(name, m, n, n.Recipients[0].Email, n.Error, now)
+	return s.sendEvent(name, m, n, n.addressed(), n.Error, now)
 }
 
-func (s *State) sendEvent(name string, m *Message, n *Sending, to, why string, now time.Time) *Public {
+// addressed lists who is named in the message: everybody but the blind copies.
+func (s *Sending) addressed() (to []string) {
+	for _, r := range s.Recipients {
+		if !r.Bcc {
+			to = append(to, r.Email)
+		}
+	}
+	return to
+}
+
+func (s *State) sendEvent(name string, m *Message, n *Sending, to []string, why string, now time.Time) *Public {
 	return &Public{
 		Number: s.LastEvent + 1, Name: name, Account: s.Account, Address: s.Address, MessageID: m.ID, At: now,
 		Subject: m.Subject, To: to, SendStatus: n.Status.String(), SendError: why,
@@ -353,10 +381,16 @@ func (c Bounce) decide(s *State, env Env) ([]Event, Answer, error) {
 	ev.Sending.Recipients = slices.Clone(ev.Sending.Recipients)
 	r := &ev.Sending.Recipients[at]
 	r.Status, r.Error, r.At = now, c.Error, env.Now
-	if !ev.Sending.Auto {
-		ev.Public = s.sendEvent("message.bounced", m, &ev.Sending, r.Email, c.Error, env.Now)
+	ev.Public = s.sendEvent("message.bounced", m, &ev.Sending, []string{r.Email}, c.Error, env.Now)
+	return []Event{ev}, Answer{ID: c.ID, Count: 1}, nil
+}
+
+// Email is the recipient of m that the bounce is about; empty when there is none.
+func (c Bounce) Email(m *Message) string {
+	if at := m.Sending.indexOf(c.Recipient, c.Index); at >= 0 {
+		return m.Sending.Recipients[at].Email
 	}
-	return []Event{ev}, Answer{ID: c.ID, Count: 1, Email: r.Email}, nil
+	return ""
 }
 
 // indexOf finds a recipient by address, else by index; -1 when there is none.
@@ -400,5 +434,5 @@ func (c GiveUp) decide(s *State, env Env) ([]Event, Answer, error) {
 	}
 	n.derive()
 	ev.Public = s.told(m, n, env.Now)
-	return []Event{ev}, Answer{ID: c.ID, Count: 1}, nil
+	return s.ended(m, ev), Answer{ID: c.ID, Count: 1}, nil
 }

@@ -34,30 +34,24 @@ func (s *Store) queue(rows *inboxRows, r *inbox.Rows) {
 	}
 }
 
-// QueuedMail is an entry of the mail queue.
-type QueuedMail struct {
-	At      time.Time
-	Address string
-	ID      int64
-	Domains []string
-	Leased  bool
-}
-
-// MailQueue calls each for the entries behind (at, address, id), in order, until it answers
-// false.
-func (s *Store) MailQueue(at time.Time, address string, id int64, each func(QueuedMail) bool) {
+// MailQueue lists the queue from behind the entry after.
+func (s *Store) MailQueue(after inbox.QueueEntry, limit int) (queue []inbox.QueueEntry, more bool, err error) {
 	s.mu.Lock()
-	keys := slices.SortedFunc(maps.Keys(s.waiting), queueKey.compare)
-	waiting := maps.Clone(s.waiting)
-	s.mu.Unlock()
-	for _, k := range keys {
-		if address != "" && k.compare(queueKey{at, address, id}) <= 0 {
-			continue
+	defer s.mu.Unlock()
+	for _, k := range slices.SortedFunc(maps.Keys(s.waiting), queueKey.compare) {
+		behind := k.compare(queueKey{after.At, after.Address, after.ID}) > 0
+		if after.Address == "" {
+			behind = !k.at.Before(after.At)
 		}
-		if q := waiting[k]; !each(QueuedMail{k.at, k.address, k.id, q.Domains, q.Leased}) {
-			return
+		switch q := s.waiting[k]; {
+		case !behind:
+		case len(queue) == limit:
+			return queue, true, nil
+		default:
+			queue = append(queue, inbox.QueueEntry{At: k.at, Address: k.address, ID: k.id, Domains: q.Domains, Leased: q.Leased})
 		}
 	}
+	return queue, false, nil
 }
 
 // Signature returns the signature fields of an outgoing message.

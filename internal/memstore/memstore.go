@@ -335,11 +335,15 @@ func (s *Store) Outbox(limit int) ([]inbox.Public, error) {
 func (s *Store) DropOutbox(events []inbox.Public) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	gone := map[inbox.Public]bool{}
-	for _, e := range events {
-		gone[e] = true
+	type name struct {
+		address string
+		number  uint64
 	}
-	s.outbox = slices.DeleteFunc(s.outbox, func(e inbox.Public) bool { return gone[e] })
+	gone := map[name]bool{}
+	for _, e := range events {
+		gone[name{e.Address, e.Number}] = true
+	}
+	s.outbox = slices.DeleteFunc(s.outbox, func(e inbox.Public) bool { return gone[name{e.Address, e.Number}] })
 	return nil
 }
 
