@@ -87,12 +87,7 @@ func mailboxes(addresses []string) []message.Mailbox {
 	return out
 }
 
-// maxReferences bounds what a long conversation drags along; the first and the newest stay
-// (RFC 5322 section 3.6.4 allows to leave out).
-const maxReferences = 50
-
-// thread returns the references of an answer to the mail with this Message-ID: its own and
-// those of that mail, when it is in the inbox.
+// thread returns the references of the mail with this Message-ID, when it is in the inbox.
 func (s *System) thread(ctx context.Context, view *inbox.View, messageID string) ([]string, error) {
 	if messageID == "" {
 		return nil, nil
@@ -109,13 +104,9 @@ func (s *System) thread(ctx context.Context, view *inbox.View, messageID string)
 		if c == nil || c.Doc.MessageID != messageID {
 			continue
 		}
-		refs := c.Doc.References
-		if len(refs) > maxReferences {
-			refs = append(refs[:1:1], refs[len(refs)-maxReferences+1:]...)
-		}
-		return append(refs[:len(refs):len(refs)], messageID), nil
+		return message.ReplyReferences(c.Doc.References, c.Doc.InReplyTo), nil
 	}
-	return []string{messageID}, nil
+	return nil, nil
 }
 
 // checkSuppressed refuses a letter to addresses that mail came back from.
@@ -170,7 +161,7 @@ type Notice struct {
 // queue entry is on disk.
 func (s *System) SendNotice(ctx context.Context, n Notice) error {
 	address := noReply + s.Namespaces.Domain
-	to, err := inbox.CheckRecipient(n.To)
+	to, err := inbox.CheckRecipient("to", n.To)
 	if err != nil {
 		return err
 	}

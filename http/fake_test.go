@@ -26,6 +26,7 @@ type fakeInboxes struct {
 	broken  error // what every call answers when set
 	refuses error // what Do alone answers when set
 	reads   int   // of Content
+	letters []inbox.Letter
 }
 
 func newFakeInboxes(now func() time.Time) *fakeInboxes {
@@ -66,8 +67,13 @@ func (f *fakeInboxes) Do(_ context.Context, address string, cmd inbox.Command) (
 		return answer, err
 	}
 	rows := inbox.Change(s, evs)
-	if r, ok := cmd.(inbox.Receive); ok && len(rows.Store) == 1 {
-		rows.Store[0].Content = r.Content // the mails here were never parsed, so they can't be again
+	switch c := cmd.(type) { // the mails here were never parsed, so they can't be again
+	case inbox.Receive:
+		if len(rows.Store) == 1 {
+			rows.Store[0].Content = c.Content
+		}
+	case inbox.Submit:
+		rows.Store[0].Content = c.Content
 	}
 	f.keep(address, rows)
 	old := f.views[address]
@@ -133,6 +139,7 @@ type fakeAccounts struct {
 	byID       map[account.ID]*account.State
 	byEmail    map[string]account.ID
 	principals map[string]*account.Principal // by token
+	suppressed map[account.ID][]account.Suppression
 	minted     byte
 	placed     uint64
 }
@@ -140,7 +147,7 @@ type fakeAccounts struct {
 func newFakeAccounts(now func() time.Time, inboxes *fakeInboxes) *fakeAccounts {
 	return &fakeAccounts{
 		now: now, inboxes: inboxes, plans: account.DefaultPlans(), byID: map[account.ID]*account.State{},
-		byEmail: map[string]account.ID{}, principals: map[string]*account.Principal{},
+		byEmail: map[string]account.ID{}, principals: map[string]*account.Principal{}, suppressed: map[account.ID][]account.Suppression{},
 	}
 }
 

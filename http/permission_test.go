@@ -50,6 +50,9 @@ var rulings = map[string]ruling{
 	"POST /api/inboxes/{addr}/emails/{id}/read":             insideRule(account.ScopeRead),
 	"GET /api/inboxes/{addr}/emails/{id}/attachments/{aid}": insideRule(account.ScopeRead),
 
+	"POST /api/v1/inboxes/{addr}/send": agentRule(account.ScopeSend), "POST /api/inboxes/{addr}/send": insideRule(account.ScopeSend),
+	"GET /api/suppressions": sessionOnly, "DELETE /api/suppressions/{email}": sessionOnly,
+
 	"POST /api/v1/inboxes":                                       {scope: account.ScopeManage, session: true, account: true},
 	"GET /api/v1/inboxes":                                        agentRule(account.ScopeRead),
 	"GET /api/v1/inboxes/{addr}":                                 agentRule(account.ScopeRead),
@@ -160,7 +163,7 @@ func (m *matrix) want(rt *route, h holder, target string) []int {
 	case strings.Contains(rt.path, "{addr}") && target != "own" && !(target == "second" && h.kind != account.KindInboxKey):
 		return []int{403}
 	}
-	return []int{200, 201, 400, 404}
+	return []int{200, 201, 202, 400, 404}
 }
 
 // TestEveryRouteForEveryCredential walks the route table: every route × credential × scope ×
@@ -192,11 +195,14 @@ func TestEveryRouteForEveryCredential(t *testing.T) {
 
 func (m *matrix) check(rt *route, h holder, target string) {
 	m.t.Helper()
-	path := strings.NewReplacer("{addr}", m.targets[target], "{id}", "1", "{aid}", "1").Replace(rt.path)
+	path := strings.NewReplacer("{addr}", m.targets[target], "{id}", "1", "{aid}", "1", "{email}", "a@b.test").Replace(rt.path)
 	if strings.HasSuffix(rt.path, "/keys/{id}") {
 		path = "/api/keys/999" // a key of nobody: the others are still needed
 	}
 	body := ""
+	if strings.HasSuffix(rt.path, "/send") {
+		body = `{"to": "a@b.test"}`
+	}
 	if rt.path == "/api/auth/logout" && h.kind == account.KindSession {
 		h.token = m.signUpSession(alice)
 	}

@@ -17,6 +17,9 @@ type Inboxes interface {
 	View(ctx context.Context, address string) (*inbox.View, error)
 	// Do hands a command to the inbox and returns after its commit.
 	Do(ctx context.Context, address string, cmd inbox.Command) (inbox.Answer, error)
+	// Send queues a letter and returns its message id once that is on disk. Refused names
+	// the rule of the plan that is in the way, or the addresses that mail came back from.
+	Send(ctx context.Context, address string, letter inbox.Letter) (int64, error)
 	// Content reads the document of a message; nil when it is gone.
 	Content(ctx context.Context, address string, id int64) (*inbox.Content, error)
 	// Raw reads the message as received; nil when it is gone.
@@ -51,4 +54,9 @@ type Accounts interface {
 	// the fields that the plan does not cover.
 	UpdateInbox(ctx context.Context, id account.ID, address string, cmd inbox.Update) (ignored []string, err error)
 	DeleteInbox(ctx context.Context, id account.ID, address string) error
+
+	// Suppressions pages through the addresses that mail came back from, behind after.
+	Suppressions(ctx context.Context, id account.ID, after string, limit int) ([]account.Suppression, error)
+	// DropSuppression allows mail to one again: NotFound when it is allowed.
+	DropSuppression(ctx context.Context, id account.ID, email string) error
 }

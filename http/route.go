@@ -87,6 +87,11 @@ func (s *Server) table() []route {
 		{post, email + "/read", insiders, read, false, readShape, (*Server).markRead},
 		{get, email + "/attachments/{aid}", insiders, read, false, nil, (*Server).attachment},
 
+		{post, one + "/send", anyone, account.ScopeSend, false, sendShape, (*Server).send},
+		{post, inside + "/send", insiders, account.ScopeSend, false, sendShape, (*Server).send},
+		{get, "/api/suppressions", sessions, none, false, nil, (*Server).listSuppressions},
+		{remove, "/api/suppressions/{email}", sessions, none, false, nil, (*Server).dropSuppression},
+
 		{get, "/healthz", nobody, none, false, nil, (*Server).healthy},
 		{get, "/readyz", nobody, none, false, nil, (*Server).ready},
 	}

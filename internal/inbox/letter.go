@@ -68,22 +68,24 @@ const (
 
 // CheckRecipient returns the form in which mail is sent to an address: its local part as
 // given, its domain lower-case and in A-labels. It takes a dot-atom at a domain, outside of
-// ASCII too (RFC 6531); the error is a fault.Invalid that quotes nothing.
-func CheckRecipient(email string) (string, error) {
-	bad := func(why string) (string, error) { return "", fault.New(fault.Invalid, "Invalid request: "+why) }
+// ASCII too (RFC 6531); the error is a fault.Invalid that names the field it came from.
+func CheckRecipient(field, email string) (string, error) {
+	bad := func(why string) (string, error) {
+		return "", fault.New(fault.Invalid, "Invalid request: '"+field+"' "+why)
+	}
 	if n := utf8.RuneCountInString(email); n > maxAddress || len(email) > maxAddress {
-		return bad(fmt.Sprintf("an e-mail address is too long (%d characters). The limit is %d characters", n, maxAddress))
+		return bad(fmt.Sprintf("holds an e-mail address that is too long (%d characters). The limit is %d characters", n, maxAddress))
 	}
 	at := strings.LastIndexByte(email, '@')
 	if at < 1 || at > maxLocalPart || !isDotAtom(email[:at]) {
-		return bad("an e-mail address is not of the form name@domain")
+		return bad("holds an e-mail address that is not of the form name@domain")
 	}
 	domain, err := idna.Lookup.ToASCII(strings.ToLower(email[at+1:]))
 	if err != nil || !isHostname(domain) {
-		return bad("an e-mail address has no valid domain")
+		return bad("holds an e-mail address without a valid domain")
 	}
 	if at+1+len(domain) > maxAddress {
-		return bad("an e-mail address is too long once its domain is in ASCII")
+		return bad("holds an e-mail address that is too long once its domain is in ASCII")
 	}
 	return email[:at+1] + domain, nil
 }
