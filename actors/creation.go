@@ -30,18 +30,22 @@ func (s *System) CreateInbox(ctx context.Context, id account.ID, order inbox.Ord
 		return nil, inbox.Placement{}, err
 	}
 	s.repair(ctx, id, picture)
-	plan := s.Plans.Of(picture.profile.Plan)
-	if order.Subdomain != nil && plan.Subdomains {
+	plan, ns := s.Plans.Of(picture.profile.Plan), s.Namespaces
+	if order.Domain != nil {
+		if ns, err = s.ownNamespace(ctx, id, *order.Domain); err != nil {
+			return nil, inbox.Placement{}, err
+		}
+	} else if order.Subdomain != nil && plan.Subdomains {
 		if err := s.claimSubdomain(*order.Subdomain, id); err != nil {
 			return nil, inbox.Placement{}, err
 		}
 	}
 	for try := 1; ; try++ {
-		place, err := order.Place(plan, s.Namespaces, [3]uint64{s.random64(), s.random64(), s.random64()})
+		place, err := order.Place(plan, ns, [3]uint64{s.random64(), s.random64(), s.random64()})
 		if err != nil {
 			return nil, inbox.Placement{}, err
 		}
-		view, err := s.create(ctx, id, place)
+		view, err := s.createUnder(ctx, id, ns.Own, place)
 		if err == nil {
 			return view, place, nil
 		}
@@ -182,8 +186,10 @@ func (s *System) DeleteInbox(ctx context.Context, id account.ID, address string)
 	if err := s.RevokeInboxKey(ctx, id, address); err != nil && !fault.Is(err, fault.NotFound) {
 		return err
 	}
-	_, err = s.ask(ctx, id, account.ReleaseInbox{Address: address, CreatedAt: view.CreatedAt})
-	return err
+	if _, err = s.ask(ctx, id, account.ReleaseInbox{Address: address, CreatedAt: view.CreatedAt}); err != nil {
+		return err
+	}
+	return s.leaveDomain(ctx, address)
 }
 
 // A cursor is the last entry shown: eight bytes of creation time, then the address.

@@ -28,6 +28,12 @@ func (s *System) acceptsMail(rcpt string) error {
 	if address == noReply+s.Namespaces.Domain {
 		return inbox.NoInbox(address)
 	}
+	if gone, err := s.forsaken(address); err != nil || gone {
+		if err != nil {
+			return fault.Wrap(fault.Unavailable, busySentence, err)
+		}
+		return inbox.NoInbox(address)
+	}
 	if view := s.Resident([]byte(address)); view != nil {
 		return view.Room(0, s.now())
 	}

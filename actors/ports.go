@@ -48,4 +48,6 @@ type Store interface {
 
 	// Full reports that the free-space gate is closed.
 	Full() bool
+
+	DomainStore
 }

@@ -5,6 +5,7 @@ import (
 	crand "crypto/rand"
 	"encoding/binary"
 	"log/slog"
+	"net"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"inboxd/internal/account"
 	"inboxd/internal/delivery"
+	"inboxd/internal/domain"
 	"inboxd/internal/inbox"
 )
 
@@ -39,6 +41,9 @@ type Options struct {
 	Now    func() time.Time // default time.Now
 	Random func([]byte)     // default crypto/rand
 	Logger *slog.Logger     // default slog.Default
+
+	MXHost   string          // where the mail of own domains goes; default the service domain
+	Resolver domain.Resolver // asks DNS anew each time; default net.DefaultResolver
 }
 
 func (o Options) withDefaults() Options {
@@ -88,6 +93,12 @@ func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
+	if o.MXHost == "" {
+		o.MXHost = o.Namespaces.Domain
+	}
+	if o.Resolver == nil {
+		o.Resolver = net.DefaultResolver
+	}
 	return o
 }
 
@@ -98,12 +109,15 @@ type System struct {
 	engine     *actor.ActorSystem
 	inboxes    *directory
 	accounts   *directory
+	domains    *directory
 	principals *principals
 	journal    *journal
 	retention  *retention
 	mail       *mailQueue
 	clock      *coarseClock
 	names      stripes
+	rechecks   *rechecks
+	signers    *signers
 
 	stop    chan struct{}
 	stopped sync.WaitGroup
@@ -129,10 +143,15 @@ func Start(o Options) (*System, error) {
 	s.accounts = s.newDirectory(func(sl *slot) entity {
 		return &accountEntity{id: account.ID([]byte(sl.key)), store: o.Store, now: s.now, plans: o.Plans, principals: s.principals}
 	})
+	s.rechecks, s.signers = newRechecks(s), newSigners()
+	s.domains = s.newDirectory(func(sl *slot) entity {
+		return &domainEntity{name: sl.key, store: o.Store, now: s.now, told: s.domainChanged}
+	})
 	s.retention = newRetention(s)
 	s.stopped.Go(s.sweepUntilStopped)
 	s.stopped.Go(func() { s.retention.run(s.stop) })
 	s.stopped.Go(s.mail.run)
+	s.stopped.Go(func() { s.rechecks.run(s.stop) })
 	s.journal.start()
 	return s, nil
 }
@@ -146,7 +165,7 @@ func (s *System) Stop() {
 	close(s.stop)
 	s.mail.stop(stopPatience)
 	s.stopped.Wait()
-	for _, d := range []*directory{s.inboxes, s.accounts} {
+	for _, d := range []*directory{s.inboxes, s.accounts, s.domains} {
 		for end := time.Now().Add(stopPatience); d.slots.Size() > 0 && time.Now().Before(end); {
 			d.sweep(-time.Hour, 0)
 			time.Sleep(5 * time.Millisecond)
@@ -185,6 +204,7 @@ func (s *System) sweepUntilStopped() {
 		s.clock.set(s.Now())
 		s.inboxes.sweep(s.IdleAfter, s.Memory)
 		s.accounts.sweep(s.IdleAfter, s.Memory/8)
+		s.domains.sweep(s.IdleAfter, s.Memory/64)
 		if n%60 == 0 {
 			s.noteUses()
 		}

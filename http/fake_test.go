@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"inboxd/internal/account"
+	"inboxd/internal/domain"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 )
@@ -142,12 +143,16 @@ type fakeAccounts struct {
 	suppressed map[account.ID][]account.Suppression
 	minted     byte
 	placed     uint64
+	domains    map[string]*domain.State
+	published  domain.Found // what every check finds
 }
 
 func newFakeAccounts(now func() time.Time, inboxes *fakeInboxes) *fakeAccounts {
 	return &fakeAccounts{
 		now: now, inboxes: inboxes, plans: account.DefaultPlans(), byID: map[account.ID]*account.State{},
-		byEmail: map[string]account.ID{}, principals: map[string]*account.Principal{}, suppressed: map[account.ID][]account.Suppression{},
+		byEmail: map[string]account.ID{}, principals: map[string]*account.Principal{},
+		suppressed: map[account.ID][]account.Suppression{},
+		domains:    map[string]*domain.State{},
 	}
 }
 
@@ -297,7 +302,7 @@ func (f *fakeAccounts) CreateInbox(ctx context.Context, id account.ID, order inb
 	defer f.mu.Unlock()
 	f.placed++
 	spread := f.placed * 0x9e3779b97f4a7c15
-	place, err := order.Place(f.plans.Of(f.byID[id].Plan), inbox.Namespaces{Domain: "inbox.test", Plain: true}, [3]uint64{spread, spread, spread})
+	place, err := order.Place(f.plans.Of(f.byID[id].Plan), f.namespaces(id, order.Domain), [3]uint64{spread, spread, spread})
 	if err != nil {
 		return nil, place, err
 	}

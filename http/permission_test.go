@@ -41,6 +41,9 @@ var rulings = map[string]ruling{
 	"POST /api/keys": sessionOnly, "GET /api/keys": sessionOnly, "DELETE /api/keys/{id}": sessionOnly,
 	"POST /api/inboxes": sessionOnly, "GET /api/inboxes": sessionOnly,
 
+	"POST /api/domains": sessionOnly, "GET /api/domains": sessionOnly, "GET /api/domains/{domain}": sessionOnly,
+	"DELETE /api/domains/{domain}": sessionOnly, "POST /api/domains/{domain}/verify": sessionOnly, "GET /api/domains/{domain}/zone": sessionOnly,
+
 	"POST /api/inboxes/{addr}/key": sessionOnly, "DELETE /api/inboxes/{addr}/key": sessionOnly,
 	"GET /api/inboxes/{addr}/latest":                        insideRule(account.ScopeRead),
 	"GET /api/inboxes/{addr}/emails":                        insideRule(account.ScopeRead),
@@ -195,13 +198,16 @@ func TestEveryRouteForEveryCredential(t *testing.T) {
 
 func (m *matrix) check(rt *route, h holder, target string) {
 	m.t.Helper()
-	path := strings.NewReplacer("{addr}", m.targets[target], "{id}", "1", "{aid}", "1", "{email}", "a@b.test").Replace(rt.path)
+	path := strings.NewReplacer("{addr}", m.targets[target], "{id}", "1", "{aid}", "1", "{domain}", "example.org", "{email}", "a@b.test").Replace(rt.path)
 	if strings.HasSuffix(rt.path, "/keys/{id}") {
 		path = "/api/keys/999" // a key of nobody: the others are still needed
 	}
 	body := ""
 	if strings.HasSuffix(rt.path, "/send") {
 		body = `{"to": "a@b.test"}`
+	}
+	if rt.name() == "POST /api/domains" {
+		body = `{"domain": "example.org"}`
 	}
 	if rt.path == "/api/auth/logout" && h.kind == account.KindSession {
 		h.token = m.signUpSession(alice)

@@ -59,4 +59,5 @@ type Accounts interface {
 	Suppressions(ctx context.Context, id account.ID, after string, limit int) ([]account.Suppression, error)
 	// DropSuppression allows mail to one again: NotFound when it is allowed.
 	DropSuppression(ctx context.Context, id account.ID, email string) error
+	Domains
 }

@@ -233,16 +233,7 @@ func (s *Store) Inboxes(id account.ID, after account.InboxEntry, limit int) ([]a
 
 // Listed reports whether the account's list shows the inbox. Address and CreatedAt count.
 func (s *Store) Listed(id account.ID, e account.InboxEntry) (bool, error) {
-	if err := s.enter(); err != nil {
-		return false, err
-	}
-	defer s.leave()
-	value, done, err := s.lookup(appendListed(nil, id, e))
-	if value == nil || err != nil {
-		return false, err
-	}
-	done()
-	return true, nil
+	return s.has(appendListed(nil, id, e))
 }
 
 // Accounts returns up to limit accounts behind after, in the order of their partitions;

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"inboxd/internal/account"
+	"inboxd/internal/domain"
 	"inboxd/internal/inbox"
 	"inboxd/internal/message"
 )
@@ -63,6 +64,12 @@ func goldenAccount() account.Profile {
 	return account.Profile{ID: goldenID, Email: "ada@example.com", PasswordHash: "$argon2id$", Plan: account.Paid, CreatedAt: goldenTime, Inboxes: 3, LastKey: 7}
 }
 
+func goldenDomain() *domain.State {
+	return &domain.State{Name: "example.org", Account: goldenID, Token: "token", Status: domain.Failing, Found: domain.MX | domain.DMARC,
+		Keys:      []domain.Key{{Selector: "r20261121", Algorithm: domain.RSA, Public: []byte{1, 2}, Sealed: []byte{3, 4}}, {Selector: "e20261121", Algorithm: domain.Ed25519}},
+		ClaimedAt: goldenTime, VerifiedAt: goldenTime.Add(time.Second), CheckedAt: goldenTime.Add(time.Hour), MissingSince: goldenTime.Add(time.Minute), Inboxes: 7}
+}
+
 // goldens names every form on disk: what is written now, and what reading it must give.
 func goldens() map[string]struct {
 	bytes []byte
@@ -96,6 +103,8 @@ func goldens() map[string]struct {
 	var acc accountRecord
 	a := goldenAccount()
 	acc.from(&a)
+	var dom domainRecord
+	dom.from(goldenDomain())
 	entry := account.InboxEntry{Address: goldenAddress, CreatedAt: goldenTime, Live: true}
 	hw := highWater{12345, goldenTime}
 	return map[string]golden{
@@ -160,6 +169,15 @@ func goldens() map[string]struct {
 			err := decode(b, &r)
 			return r.content(), err
 		}, &inbox.Content{OTP: inbox.OTP{Code: "482913"}, Unread: true}},
+		"record-domain": {record(&dom), func(b []byte) (any, error) {
+			var r domainRecord
+			err := decode(b, &r)
+			return r.state("example.org"), err
+		}, goldenDomain()},
+		"key-domain":      {appendText(nil, kindDomain, "example.org"), nil, nil},
+		"key-attached":    {appendAttached(nil, "example.org", goldenAddress), nil, nil},
+		"key-domain-list": {appendDomainListed(nil, goldenID, "example.org"), nil, nil},
+
 		"key-journal":    {appendJournal(nil, goldenID, 42), nil, nil},
 		"key-position":   {appendPrefix(nil, kindPosition, 0xabc), nil, nil},
 		"file-highwater": {hw.encode(), nil, nil},

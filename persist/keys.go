@@ -28,6 +28,8 @@ const (
 
 	kindMailDue     kind = 15 // time, address, message id → what waits for delivery
 	kindSuppression kind = 16 // account, e-mail address → why mail is not sent there
+	kindDomain      kind = 17 // domain → record; domain, address → an inbox under it
+	kindDomainList  kind = 18 // account, domain → nothing
 )
 
 // Parts of an account's rows under kindAccount. Stored: append only; never reorder.

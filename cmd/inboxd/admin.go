@@ -27,6 +27,9 @@ type adminCommand struct {
 		List    accountList    `cmd:"" help:"List the accounts."`
 		SetPlan accountSetPlan `cmd:"" help:"Move an account to another plan."`
 	} `cmd:"" help:"Accounts."`
+	DKIM struct {
+		Show dkimShow `cmd:"" help:"Print the DNS records of the service domain's DKIM keys, as a zone file."`
+	} `cmd:"" help:"Signing of outgoing mail." name:"dkim"`
 	Stats statsCommand `cmd:"" help:"Print the server's figures."`
 }
 

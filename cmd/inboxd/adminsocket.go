@@ -62,6 +62,7 @@ func openAdminSocket(path string, system *actors.System, stats func() any) (*adm
 	mux.HandleFunc("/account/create", answer(a.createAccount))
 	mux.HandleFunc("/account/list", answer(a.listAccounts))
 	mux.HandleFunc("/account/set-plan", answer(a.setPlan))
+	mux.HandleFunc("/dkim/show", answer(a.showDKIM))
 	mux.HandleFunc("/stats", answer(func(context.Context, struct{}) (any, error) { return a.stats(), nil }))
 	mux.HandleFunc("/debug/pprof/", pprof.Index) // curl --unix-socket; never on the public port
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)

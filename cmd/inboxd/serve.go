@@ -36,6 +36,9 @@ type serveCommand struct {
 	DefaultPlan string `help:"Plan of a new account." enum:"free,paid" default:"free"`
 	Signup      string `help:"Whether strangers may sign up." enum:"open,closed" default:"open"`
 
+	DNS    string `help:"DNS server for the records of own domains (default: the machine's own)." placeholder:"HOST:PORT" name:"dns"`
+	MXHost string `help:"Host that own domains name in their MX record (default: the service domain)." placeholder:"NAME" name:"mx-host"`
+
 	Memory         byteSize      `help:"Memory for resident inboxes; beyond it the longest idle ones leave." default:"512MiB" placeholder:"SIZE"`
 	SMTPMaxConns   int           `help:"SMTP connections at once." default:"1000" name:"smtp-max-conns"`
 	SMTPMaxConnsIP int           `help:"SMTP connections at once from one address." default:"50" name:"smtp-max-conns-per-ip"`
@@ -91,6 +94,12 @@ func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
 	if !ok {
 		return nil, fmt.Errorf("--domain %q is not a domain name", c.Domain)
 	}
+	mxHost := domain
+	if c.MXHost != "" {
+		if mxHost, ok = canonicalDomain(c.MXHost); !ok {
+			return nil, fmt.Errorf("--mx-host %q is not a host name", c.MXHost)
+		}
+	}
 	tuneMemory(int64(c.Memory))
 	n := &node{failed: make(chan error, 2), logger: logger}
 	if n.store, err = persist.Open(c.Data, persist.Options{Logger: logger}); err != nil {
@@ -104,6 +113,7 @@ func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
 	if n.system, err = actors.Start(actors.Options{
 		Store: store{n.store}, Namespaces: inbox.Namespaces{Domain: domain, Plain: c.Namespace == "plain"},
 		NewPlan: account.PlanName(c.DefaultPlan), Memory: int64(c.Memory), Logger: logger,
+		MXHost: mxHost, Resolver: freshResolver(c.DNS),
 	}); err != nil {
 		return nil, err
 	}

@@ -24,19 +24,22 @@ var allowed = map[string][]string{
 	"internal/account":   {"internal/fault", "internal/partition"},
 	"internal/inbox":     {"internal/account", "internal/delivery", "internal/fault", "internal/message"},
 	"internal/ingest":    {"internal/inbox", "internal/message", "internal/otp"},
-	"internal/memstore":  {"internal/account", "internal/fault", "internal/inbox", "internal/partition"},
+	"internal/domain":    {"internal/account", "internal/fault"},
+	"internal/memstore":  {"internal/account", "internal/domain", "internal/fault", "internal/inbox", "internal/partition"},
 	"internal/archtest":  {},
 
-	"internal/delivery": {"internal/message"},
-	"internal/netguard": {},
+	"internal/delivery":        {"internal/message"},
+	"internal/netguard":        {},
+	"internal/resolve":         {},
+	"internal/resolve/dnstest": {},
 
 	// The adapters import the rules and never each other.
-	"persist": {"internal/account", "internal/delivery", "internal/fault", "internal/inbox", "internal/message", "internal/partition"},
-	"actors":  {"internal/account", "internal/delivery", "internal/fault", "internal/inbox", "internal/ingest", "internal/message", "internal/partition"},
-	"http":    {"internal/account", "internal/fault", "internal/inbox", "internal/message"},
+	"persist": {"internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/inbox", "internal/message", "internal/partition"},
+	"actors":  {"internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/inbox", "internal/ingest", "internal/message", "internal/partition"},
+	"http":    {"internal/account", "internal/domain", "internal/fault", "internal/inbox", "internal/message"},
 	"smtp":    {"internal/delivery", "internal/fault", "internal/netguard"},
 
-	"cmd/inboxd": {"actors", "http", "persist", "smtp", "internal/account", "internal/fault", "internal/inbox", "internal/ingest"},
+	"cmd/inboxd": {"actors", "http", "persist", "smtp", "internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/inbox", "internal/ingest", "internal/netguard", "internal/resolve"},
 
 	// The bench meets the server as a stranger: over its public surfaces.
 	"bench":           {},
@@ -58,8 +61,9 @@ var homes = map[string][]string{
 	"github.com/pelletier/go-toml/v2":         {"cmd/inboxd"},
 	"github.com/prometheus/client_golang":     {"cmd/inboxd"},
 	"github.com/HdrHistogram/hdrhistogram-go": {"bench"},
+	"github.com/miekg/dns":                    {"internal/resolve", "internal/resolve/dnstest"},
 	"golang.org/x/crypto":                     {"internal/account"},
-	"golang.org/x/net":                        {"internal/inbox", "internal/message", "internal/otp", "smtp"},
+	"golang.org/x/net":                        {"internal/domain", "internal/inbox", "internal/message", "internal/otp", "smtp"},
 	"golang.org/x/text":                       {"internal/message", "internal/otp", "http", "smtp"},
 	"golang.org/x/time":                       {"smtp"},
 }

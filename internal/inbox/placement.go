@@ -21,6 +21,7 @@ type Order struct {
 type Namespaces struct {
 	Domain string // the service domain
 	Plain  bool   // addresses without a subdomain get the service domain itself
+	Own    string // the verified domain that an order names, canonical; empty: none is
 }
 
 // Placement is an order after the plan's rules: what will be created, and which known
@@ -36,7 +37,7 @@ type Placement struct {
 // Place applies plan to order. The random bits name what the order leaves open. Errors:
 // Invalid for a value that can't be, Refused for a rule.
 func (o Order) Place(plan account.Plan, ns Namespaces, random [3]uint64) (Placement, error) {
-	if err := o.check(); err != nil {
+	if err := o.check(ns); err != nil {
 		return Placement{}, err
 	}
 	p := Placement{RetentionHours: plan.Retention(o.RetentionHours), Label: GeneratedLabel(random[0])}
@@ -53,6 +54,8 @@ func (o Order) Place(plan account.Plan, ns Namespaces, random [3]uint64) (Placem
 	}
 	host := ns.Domain
 	switch {
+	case o.Domain != nil:
+		host = ns.Own
 	case o.Subdomain != nil && plan.Subdomains:
 		host = *o.Subdomain + "." + host
 	case !ns.Plain:
@@ -68,7 +71,7 @@ func (o Order) Place(plan account.Plan, ns Namespaces, random [3]uint64) (Placem
 	return p, nil
 }
 
-func (o Order) check() error {
+func (o Order) check(ns Namespaces) error {
 	if o.Domain != nil && o.Subdomain != nil {
 		return fault.New(fault.Invalid, "Invalid request: 'domain' and 'subdomain' can't be given together")
 	}
@@ -85,7 +88,7 @@ func (o Order) check() error {
 			return err
 		}
 	}
-	if o.Domain != nil {
+	if o.Domain != nil && ns.Own == "" {
 		return fault.New(fault.Refused, fmt.Sprintf("The domain %s is not a verified domain of this account", *o.Domain))
 	}
 	return nil

@@ -26,6 +26,8 @@ type Store struct {
 	journals map[account.ID][]inbox.Public
 	waiting  map[queueKey]inbox.Queued
 	barred   map[account.ID]map[string]account.Suppression
+	domains  map[string]*domainRows
+	listed   map[account.ID][]string // domains, in order
 
 	// Before runs before each commit, outside the lock: it may block, panic or fail it.
 	Before func(rows any) error

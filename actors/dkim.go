@@ -1,0 +1,235 @@
+package actors
+
+import (
+	"context"
+	"crypto"
+	"crypto/ed25519"
+	crand "crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/puzpuzpuz/xsync/v4"
+
+	"inboxd/internal/domain"
+	"inboxd/internal/fault"
+)
+
+// SigningKey is a DKIM key ready to sign (RFC 6376, RFC 8463).
+type SigningKey struct {
+	Selector  string
+	Algorithm domain.Algorithm
+	Signer    crypto.Signer
+}
+
+// rsaBits is what every receiver verifies and what still fits a TXT record of two strings.
+const rsaBits = 2048
+
+// usableFor is how long an answer of DNS about a key is believed before it is asked again.
+const usableFor = 10 * time.Minute
+
+// signers keeps opened keys and what DNS last said of them.
+type signers struct {
+	byName *xsync.Map[string, *signer]
+	making chan struct{} // bounds the making of keys, 0.1 s of a core and more each
+	first  sync.Mutex    // the service domain's keys are made once
+}
+
+// signer is what is held of one domain. It belongs to the claim with this token and never
+// changes.
+type signer struct {
+	token  string
+	keys   []SigningKey // as many as the domain has, in its order
+	usable domain.Found // of the last look
+	until  time.Time    // when to look again
+}
+
+func newSigners() *signers {
+	return &signers{byName: xsync.NewMap[string, *signer](), making: make(chan struct{}, 2)}
+}
+
+// forget drops the opened keys when the domain has others now.
+func (g *signers) forget(state domain.State) {
+	if held, ok := g.byName.Load(state.Name); ok && (held.token != state.Token || len(held.keys) != len(state.Keys)) {
+		g.byName.Delete(state.Name)
+	}
+}
+
+// makeKeys makes the two keys of a domain, with private parts sealed. The selectors carry
+// the day, so that keys of different times have different records. It takes the caller's
+// time, never an actor's.
+func (s *System) makeKeys(ctx context.Context, name string) ([]domain.Key, error) {
+	select {
+	case s.signers.making <- struct{}{}:
+		defer func() { <-s.signers.making }()
+	case <-ctx.Done():
+		return nil, fault.Wrap(fault.Unavailable, busySentence, ctx.Err())
+	}
+	long, err := rsa.GenerateKey(crand.Reader, rsaBits)
+	if err != nil {
+		return nil, err
+	}
+	_, short, err := ed25519.GenerateKey(crand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	day := s.now().Format("20060102")
+	public, err := x509.MarshalPKIXPublicKey(long.Public())
+	if err != nil {
+		return nil, err
+	}
+	keys := []domain.Key{
+		{Selector: "r" + day, Algorithm: domain.RSA, Public: public},
+		{Selector: "e" + day, Algorithm: domain.Ed25519, Public: short.Public().(ed25519.PublicKey)},
+	}
+	for i, private := range []crypto.PrivateKey{long, short} {
+		plain, err := x509.MarshalPKCS8PrivateKey(private)
+		if err != nil {
+			return nil, err
+		}
+		if keys[i].Sealed, err = s.store.Seal(keyPurpose(name, keys[i]), plain); err != nil {
+			return nil, err
+		}
+	}
+	return keys, nil
+}
+
+// keyPurpose ties a sealed key to its place: a row copied to another domain is refused.
+func keyPurpose(name string, k domain.Key) string { return "dkim " + k.Selector + " " + name }
+
+// SigningKeys returns the keys that mail from this address is signed with, and the domain
+// that they sign for (d=). None means that the mail goes out unsigned: the domain has no
+// keys of its account here, or its public records are not theirs (decisions §4). The
+// service domain always signs, for the names below it too.
+func (s *System) SigningKeys(ctx context.Context, from string) (string, []SigningKey, error) {
+	host := hostOf(from)
+	if domain.Within(host, s.Namespaces.Domain) {
+		state, err := s.serviceDomain(ctx)
+		if err != nil {
+			return "", nil, err
+		}
+		held, err := s.opened(state)
+		if err != nil {
+			return "", nil, err
+		}
+		return state.Name, held.keys, nil
+	}
+	if gone, err := s.forsaken(from); err != nil || gone {
+		return "", nil, err
+	}
+	state, err := s.store.LoadDomain(host)
+	if err != nil || state.VerifiedAt.IsZero() {
+		return "", nil, err
+	}
+	keys, err := s.usableKeys(ctx, *state)
+	return state.Name, keys, err
+}
+
+// Usable reports whether mail from this address would be signed.
+func (s *System) Usable(ctx context.Context, from string) bool {
+	_, keys, err := s.SigningKeys(ctx, from)
+	return err == nil && len(keys) > 0
+}
+
+// usableKeys are those whose public record is what it should be. While DNS is in trouble,
+// what it said last counts.
+func (s *System) usableKeys(ctx context.Context, state domain.State) ([]SigningKey, error) {
+	held, err := s.opened(state)
+	if err != nil {
+		return nil, err
+	}
+	if !s.now().Before(held.until) {
+		held = s.lookAtKeys(ctx, state, held)
+	}
+	var keys []SigningKey
+	for i, k := range state.Keys {
+		if held.usable&domain.FoundOf(k) != 0 {
+			keys = append(keys, held.keys[i])
+		}
+	}
+	return keys, nil
+}
+
+func (s *System) lookAtKeys(ctx context.Context, state domain.State, held *signer) *signer {
+	look, cancel := context.WithTimeout(ctx, lookPatience)
+	defer cancel()
+	fresh := *held
+	if fresh.until.IsZero() {
+		fresh.usable = state.Found
+	}
+	fresh.until = s.now().Add(usableFor)
+	for _, k := range state.Keys {
+		ok, err := domain.KeyPublished(look, s.Resolver, state.Name, k)
+		switch bit := domain.FoundOf(k); {
+		case err != nil:
+			s.Logger.Info("a DKIM record could not be looked up", "domain", state.Name, "selector", k.Selector, "err", err)
+		case ok:
+			fresh.usable |= bit
+		default:
+			fresh.usable &^= bit
+		}
+	}
+	s.signers.byName.Compute(state.Name, func(now *signer, loaded bool) (*signer, xsync.ComputeOp) {
+		if !loaded || now.token != state.Token {
+			return nil, xsync.CancelOp // released meanwhile
+		}
+		return &fresh, xsync.UpdateOp
+	})
+	return &fresh
+}
+
+// opened returns the private keys of a domain, unsealing them at the first use.
+func (s *System) opened(state domain.State) (*signer, error) {
+	if held, ok := s.signers.byName.Load(state.Name); ok && held.token == state.Token && len(held.keys) == len(state.Keys) {
+		return held, nil
+	}
+	held := &signer{token: state.Token}
+	for _, k := range state.Keys {
+		plain, err := s.store.Unseal(keyPurpose(state.Name, k), k.Sealed)
+		if err != nil {
+			return nil, err
+		}
+		private, err := x509.ParsePKCS8PrivateKey(plain)
+		if err != nil {
+			return nil, fmt.Errorf("the DKIM key %s of %s: %w", k.Selector, state.Name, err)
+		}
+		signer, ok := private.(crypto.Signer)
+		if !ok {
+			return nil, fmt.Errorf("the DKIM key %s of %s can't sign", k.Selector, state.Name)
+		}
+		held.keys = append(held.keys, SigningKey{k.Selector, k.Algorithm, signer})
+	}
+	s.signers.byName.Store(state.Name, held)
+	return held, nil
+}
+
+// serviceDomain returns the service's own domain, whose keys are made at the first use.
+func (s *System) serviceDomain(ctx context.Context) (domain.State, error) {
+	name := s.Namespaces.Domain
+	state, err := s.orderDomain(ctx, name, readDomain{})
+	if err != nil || len(state.Keys) > 0 {
+		return state, err
+	}
+	s.signers.first.Lock()
+	defer s.signers.first.Unlock()
+	if state, err = s.orderDomain(ctx, name, readDomain{}); err != nil || len(state.Keys) > 0 {
+		return state, err
+	}
+	keys, err := s.makeKeys(ctx, name)
+	if err != nil {
+		return state, err
+	}
+	return s.orderDomain(ctx, name, domain.KeepKeys{Keys: keys})
+}
+
+// ServiceRecords lists the DKIM records of the service domain, for the operator.
+func (s *System) ServiceRecords(ctx context.Context) ([]domain.Record, error) {
+	state, err := s.serviceDomain(ctx)
+	records := make([]domain.Record, len(state.Keys))
+	for i, k := range state.Keys {
+		records[i] = domain.KeyRecord(state.Name, k)
+	}
+	return records, err
+}

@@ -1,0 +1,112 @@
+package actors
+
+import (
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/domain"
+)
+
+// DomainStore is what the domains need of the disk. What is sealed can be read with this
+// data folder only.
+type DomainStore interface {
+	LoadDomain(name string) (*domain.State, error)
+	CommitDomain(*domain.Rows) error
+	// Domains pages through all domains that have a record.
+	Domains(after string, limit int) ([]*domain.State, error)
+	Attached(name, address string) (bool, error)
+	AttachedInboxes(name, after string, limit int) ([]string, error)
+	PutDomainListed(id account.ID, name string) error
+	DropDomainListed(id account.ID, name string) error
+	ListedDomains(id account.ID) ([]string, error)
+
+	Seal(purpose string, secret []byte) ([]byte, error)
+	Unseal(purpose string, sealed []byte) ([]byte, error)
+	MAC(purpose string, data []byte) ([]byte, error)
+}
+
+// domainEntity drives internal/domain for one name. Its commands answer with the state
+// after them, a copy.
+type domainEntity struct {
+	name  string
+	store DomainStore
+	now   func() time.Time
+	// told receives the committed state after each change.
+	told func(domain.State)
+
+	state *domain.State
+	rows  *domain.Rows // of the group being decided; nil when nothing changed
+}
+
+// readDomain asks for the state alone.
+type readDomain struct{}
+
+func (e *domainEntity) load() (err error) {
+	e.state, err = e.store.LoadDomain(e.name)
+	return err
+}
+
+func (e *domainEntity) decide(cmd any) (any, error) {
+	var err error
+	switch c := cmd.(type) {
+	case domain.Attach:
+		if c.Attached, err = e.attached(c.Address); err == nil {
+			err = e.order(c)
+		}
+	case domain.Detach:
+		if c.Attached, err = e.attached(c.Address); err == nil {
+			err = e.order(c)
+		}
+	case domain.Command:
+		err = e.order(c)
+	}
+	return *e.state, err
+}
+
+// attached reports whether the domain's list has address once the group being decided is
+// committed: what the group says goes before what the store shows.
+func (e *domainEntity) attached(address string) (bool, error) {
+	if e.rows != nil {
+		if attached, known := e.rows.Attached(address); known {
+			return attached, nil
+		}
+	}
+	return e.store.Attached(e.name, address)
+}
+
+func (e *domainEntity) order(cmd domain.Command) error {
+	evs, err := domain.Decide(e.state, cmd, domain.Env{Now: e.now()})
+	if err != nil || len(evs) == 0 {
+		return err
+	}
+	if e.rows == nil {
+		e.rows = &domain.Rows{}
+	}
+	e.rows.Apply(e.state, evs)
+	return nil
+}
+
+func (e *domainEntity) commit() error {
+	if e.rows == nil {
+		return nil
+	}
+	return e.store.CommitDomain(e.rows)
+}
+
+func (e *domainEntity) publish() {
+	if e.rows != nil {
+		e.told(*e.state)
+	}
+	e.rows = nil
+}
+
+func (e *domainEntity) abandon() { e.state, e.rows = nil, nil }
+func (e *domainEntity) leave()   {}
+
+// weight counts the keys, which are most of a domain.
+func (e *domainEntity) weight() int64 {
+	if e.state == nil {
+		return 0
+	}
+	return int64(512 + 2048*len(e.state.Keys))
+}

@@ -1,0 +1,316 @@
+package actors
+
+import (
+	"context"
+	"encoding/base32"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/domain"
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+)
+
+// Own domains (decisions §7). The owner of a name decides whose it is; the account's list
+// lies in another partition, so a claim goes: list, then claim; and a release: release, then
+// list. Each step can be repeated, and an entry that leads nowhere is taken off when the
+// list is read.
+
+// maxDomains bounds an account's domains: each costs keys and a daily check.
+const maxDomains = 100
+
+// lookPatience bounds all questions about one domain together.
+const lookPatience = 10 * time.Second
+
+// ownState is a domain of this account; NotFound for others, whoever has them.
+func (s *System) ownState(ctx context.Context, id account.ID, given string) (domain.State, error) {
+	name, ok := domain.Fold(given)
+	if !ok {
+		return domain.State{}, domain.NotFound(strings.ToValidUTF8(given, "\ufffd"))
+	}
+	state, err := s.orderDomain(ctx, name, readDomain{})
+	if err == nil && state.Account != id {
+		err = domain.NotFound(name)
+	}
+	return state, err
+}
+
+func (s *System) orderDomain(ctx context.Context, name string, cmd any) (domain.State, error) {
+	got, err := s.domains.do(ctx, name, cmd, 0)
+	state, _ := got.(domain.State)
+	return state, err
+}
+
+// ClaimDomain makes a domain the account's own, pending until its records are found. What
+// takes time, DNS and keys, is done before the account's list is locked.
+func (s *System) ClaimDomain(ctx context.Context, id account.ID, given string) (domain.View, error) {
+	name, err := domain.Claimable(given, s.Namespaces.Domain)
+	if err != nil {
+		return domain.View{}, err
+	}
+	claim, err := s.prepareClaim(ctx, id, name)
+	if err != nil {
+		return domain.View{}, err
+	}
+	mu := s.names.of(string(id[:]))
+	mu.Lock()
+	defer mu.Unlock()
+	if err := s.listDomain(id, name); err != nil {
+		return domain.View{}, err
+	}
+	state, err := s.orderDomain(ctx, name, claim)
+	if err != nil {
+		return domain.View{}, err
+	}
+	return state.View(s.MXHost), nil
+}
+
+// listDomain puts name on the account's list. The caller holds the account's lock.
+func (s *System) listDomain(id account.ID, name string) error {
+	names, err := s.store.ListedDomains(id)
+	switch {
+	case err != nil:
+		return fault.Wrap(fault.Unavailable, busySentence, err)
+	case slices.Contains(names, name):
+		return nil // left by a crash
+	case len(names) >= maxDomains:
+		return fault.New(fault.Refused, fmt.Sprintf("An account holds at most %d domains. Delete one first", maxDomains))
+	}
+	return s.store.PutDomainListed(id, name)
+}
+
+// prepareClaim refuses vain claims before keys are made, and asks DNS when somebody else
+// claims the name.
+func (s *System) prepareClaim(ctx context.Context, id account.ID, name string) (domain.Claim, error) {
+	claim := domain.Claim{Account: id}
+	mac, err := s.store.MAC("domain ownership", append(id[:], name...))
+	if err != nil {
+		return claim, err
+	}
+	claim.Token = strings.ToLower(base32.StdEncoding.EncodeToString(mac[:20]))
+	state, err := s.orderDomain(ctx, name, readDomain{})
+	if err != nil {
+		return claim, err
+	}
+	if state.Claimed() && state.Account != id && state.Status != domain.Verified {
+		claim.Proven = s.proven(ctx, name, claim.Token)
+	}
+	if _, err := domain.Decide(&state, claim, domain.Env{Now: s.now()}); err != nil {
+		return claim, err
+	}
+	claim.Keys, err = s.makeKeys(ctx, name)
+	return claim, err
+}
+
+// proven looks for the ownership record; trouble is no proof.
+func (s *System) proven(ctx context.Context, name, token string) bool {
+	ctx, cancel := context.WithTimeout(ctx, lookPatience)
+	defer cancel()
+	ok, err := domain.Proven(ctx, s.Resolver, name, token)
+	if err != nil {
+		s.Logger.Info("a claimed domain could not be looked up", "domain", name, "err", err)
+	}
+	return ok
+}
+
+// Domains lists the account's domains in alphabetical order.
+func (s *System) Domains(ctx context.Context, id account.ID) ([]domain.View, error) {
+	names, err := s.store.ListedDomains(id)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unavailable, busySentence, err)
+	}
+	views := make([]domain.View, 0, len(names))
+	for _, name := range names {
+		state, err := s.ownState(ctx, id, name)
+		if fault.Is(err, fault.NotFound) {
+			err = s.unlistDomain(ctx, id, name)
+		} else if err == nil {
+			views = append(views, state.View(s.MXHost))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return views, nil
+}
+
+// unlistDomain takes an entry off the list that a crash, or the claim of the true owner,
+// left behind. Under the lock, so that no claim is between its steps.
+func (s *System) unlistDomain(ctx context.Context, id account.ID, name string) error {
+	mu := s.names.of(string(id[:]))
+	mu.Lock()
+	defer mu.Unlock()
+	if _, err := s.ownState(ctx, id, name); !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	return s.store.DropDomainListed(id, name)
+}
+
+// Domain shows one domain of the account.
+func (s *System) Domain(ctx context.Context, id account.ID, given string) (domain.View, error) {
+	state, err := s.ownState(ctx, id, given)
+	if err != nil {
+		return domain.View{}, err
+	}
+	return state.View(s.MXHost), nil
+}
+
+// VerifyDomain looks the records up now.
+func (s *System) VerifyDomain(ctx context.Context, id account.ID, given string) (domain.View, error) {
+	state, err := s.ownState(ctx, id, given)
+	if err != nil {
+		return domain.View{}, err
+	}
+	if state, err = s.checkDomain(ctx, state, true); err != nil {
+		return domain.View{}, err
+	}
+	if state.Account != id {
+		return domain.View{}, domain.NotFound(state.Name)
+	}
+	return state.View(s.MXHost), nil
+}
+
+// checkDomain asks DNS about a claim and reports to its owner.
+func (s *System) checkDomain(ctx context.Context, state domain.State, asked bool) (domain.State, error) {
+	look, cancel := context.WithTimeout(ctx, lookPatience)
+	defer cancel()
+	known, found := domain.Look(look, s.Resolver, &state, s.MXHost)
+	if known == 0 {
+		s.Logger.Warn("DNS said nothing about a domain", "domain", state.Name)
+	}
+	was := state.Status
+	state, err := s.orderDomain(ctx, state.Name, domain.Checked{Token: state.Token, Known: known, Found: found, Asked: asked})
+	if err == nil && state.Status != was {
+		s.Logger.Info("domain "+state.Status.String(), "domain", state.Name, "account", state.Account, "was", was.String())
+	}
+	return state, err
+}
+
+// ReleaseDomain gives a domain back; Refused while inboxes live under it.
+func (s *System) ReleaseDomain(ctx context.Context, id account.ID, given string) error {
+	state, err := s.ownState(ctx, id, given)
+	if err != nil {
+		return err
+	}
+	if err := s.detachLeftovers(ctx, state); err != nil {
+		return err
+	}
+	mu := s.names.of(string(id[:]))
+	mu.Lock()
+	defer mu.Unlock()
+	if _, err := s.orderDomain(ctx, state.Name, domain.Release{Account: id}); err != nil {
+		return err
+	}
+	return s.store.DropDomainListed(id, state.Name)
+}
+
+// leftoversAtOnce bounds the repair before a release: what a crash leaves is little.
+const leftoversAtOnce = 1000
+
+// detachLeftovers takes inboxes off the domain's list that a crash between two steps left
+// there: nobody lives at their address.
+func (s *System) detachLeftovers(ctx context.Context, state domain.State) error {
+	if state.Inboxes == 0 {
+		return nil
+	}
+	addresses, err := s.store.AttachedInboxes(state.Name, "", leftoversAtOnce)
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, busySentence, err)
+	}
+	for _, address := range addresses {
+		if err := s.detachDead(ctx, state.Name, address); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// detachDead takes address off the list of name unless an inbox lives there. The lock
+// keeps a creation at the same address from being between its steps.
+func (s *System) detachDead(ctx context.Context, name, address string) error {
+	mu := s.names.of(address)
+	mu.Lock()
+	defer mu.Unlock()
+	return s.detach(ctx, name, address)
+}
+
+// detach is detachDead for who holds the lock.
+func (s *System) detach(ctx context.Context, name, address string) error {
+	live, err := s.store.Live(address)
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, busySentence, err)
+	}
+	if live {
+		return nil
+	}
+	_, err = s.orderDomain(ctx, name, domain.Detach{Address: address})
+	return err
+}
+
+// ownNamespace narrows where addresses may live to the domain of an order; no domain at
+// all when it is not a verified one of this account.
+func (s *System) ownNamespace(ctx context.Context, id account.ID, given string) (inbox.Namespaces, error) {
+	ns := s.Namespaces
+	state, err := s.ownState(ctx, id, given)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return ns, nil
+	case err == nil && state.Status == domain.Verified:
+		ns.Own = state.Name
+	}
+	return ns, err
+}
+
+// createUnder creates an inbox under an own domain, if there is a name: it stands on the
+// domain's list before it lives, so that no release can miss it.
+func (s *System) createUnder(ctx context.Context, id account.ID, name string, place inbox.Placement) (*inbox.View, error) {
+	if name == "" {
+		return s.create(ctx, id, place)
+	}
+	mu := s.names.of(place.Address)
+	mu.Lock()
+	defer mu.Unlock()
+	if _, err := s.orderDomain(ctx, name, domain.Attach{Account: id, Address: place.Address}); err != nil {
+		return nil, err
+	}
+	view, err := s.create(ctx, id, place)
+	if fault.Is(err, fault.Refused) || fault.Is(err, fault.StorageFull) {
+		_ = s.detach(ctx, name, place.Address) // what stays is taken off before a release
+	}
+	return view, err
+}
+
+// leaveDomain takes a deleted inbox off its domain's list.
+func (s *System) leaveDomain(ctx context.Context, address string) error {
+	if host := hostOf(address); !domain.Within(host, s.Namespaces.Domain) {
+		return s.detachDead(ctx, host, address)
+	}
+	return nil
+}
+
+// hostOf is the part behind the @.
+func hostOf(address string) string { return address[strings.LastIndexByte(address, '@')+1:] }
+
+// forsaken reports whether an inbox stays behind on a domain that became another
+// account's: it gets no more mail (ADR 0016).
+func (s *System) forsaken(address string) (bool, error) {
+	host := hostOf(address)
+	if domain.Within(host, s.Namespaces.Domain) {
+		return false, nil
+	}
+	state, err := s.store.LoadDomain(host)
+	if err != nil || state.VerifiedAt.IsZero() {
+		return false, err
+	}
+	attached, err := s.store.Attached(host, address)
+	return !attached, err
+}
+
+// domainChanged keeps what is derived of domains true. Their owners call it.
+func (s *System) domainChanged(state domain.State) {
+	s.rechecks.set(state.Name, state.DueAt())
+	s.signers.forget(state)
+}

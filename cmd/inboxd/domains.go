@@ -1,0 +1,35 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"inboxd/internal/domain"
+	"inboxd/internal/resolve"
+)
+
+// freshResolver keeps no answers: somebody who has just published a record and asks again
+// must not be told what was true before. An answer is still shared by all who wait for it.
+func freshResolver(server string) domain.Resolver {
+	return resolve.New(server, resolve.Options{MaxTTL: time.Nanosecond, MaxNegative: time.Nanosecond})
+}
+
+type dkimShow struct{}
+
+// Run implements the command.
+func (dkimShow) Run(cli *commandLine) error {
+	var zone string
+	if err := cli.Admin.call("/dkim/show", struct{}{}, &zone); err != nil {
+		return err
+	}
+	fmt.Print(zone)
+	return nil
+}
+
+// showDKIM answers with the records of the service domain; its keys are made now if they
+// were not needed before.
+func (a *adminSocket) showDKIM(ctx context.Context, _ struct{}) (any, error) {
+	records, err := a.system.ServiceRecords(ctx)
+	return domain.Zone(records), err
+}

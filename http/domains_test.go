@@ -1,0 +1,162 @@
+package http
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"inboxd/internal/account"
+	"inboxd/internal/domain"
+	"inboxd/internal/inbox"
+)
+
+// The fake keeps domains by the real rules of internal/domain.
+
+func (f *fakeAccounts) namespaces(id account.ID, given *string) inbox.Namespaces {
+	ns := inbox.Namespaces{Domain: "inbox.test", Plain: true}
+	if given != nil {
+		if s := f.domains[*given]; s != nil && s.Account == id && s.Status == domain.Verified {
+			ns.Own = s.Name
+		}
+	}
+	return ns
+}
+
+func (f *fakeAccounts) orderDomain(id account.ID, name string, cmd func(*domain.State) domain.Command) (domain.View, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := f.domains[name]
+	if s == nil || s.Account != id {
+		return domain.View{}, domain.NotFound(name)
+	}
+	evs, err := domain.Decide(s, cmd(s), domain.Env{Now: f.now()})
+	if err != nil {
+		return domain.View{}, err
+	}
+	domain.Change(s, evs)
+	return s.View("inbox.test"), nil
+}
+
+func (f *fakeAccounts) ClaimDomain(_ context.Context, id account.ID, given string) (domain.View, error) {
+	name, err := domain.Claimable(given, "inbox.test")
+	if err != nil {
+		return domain.View{}, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := f.domains[name]
+	if s == nil {
+		s = &domain.State{Name: name}
+		f.domains[name] = s
+	}
+	claim := domain.Claim{Account: id, Token: "token", Keys: []domain.Key{
+		{Selector: "r20261121", Algorithm: domain.RSA, Public: []byte("rsa")}, {Selector: "e20261121", Algorithm: domain.Ed25519, Public: []byte("ed")}}}
+	evs, err := domain.Decide(s, claim, domain.Env{Now: f.now()})
+	if err != nil {
+		return domain.View{}, err
+	}
+	domain.Change(s, evs)
+	return s.View("inbox.test"), nil
+}
+
+func (f *fakeAccounts) Domains(_ context.Context, id account.ID) (views []domain.View, err error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	for _, s := range f.domains {
+		if s.Account == id {
+			views = append(views, s.View("inbox.test"))
+		}
+	}
+	slices.SortFunc(views, func(a, b domain.View) int { return strings.Compare(a.Name, b.Name) })
+	return views, nil
+}
+
+func (f *fakeAccounts) Domain(_ context.Context, id account.ID, name string) (domain.View, error) {
+	return f.orderDomain(id, name, func(*domain.State) domain.Command { return domain.Detach{} })
+}
+
+func (f *fakeAccounts) VerifyDomain(_ context.Context, id account.ID, name string) (domain.View, error) {
+	return f.orderDomain(id, name, func(s *domain.State) domain.Command {
+		return domain.Checked{Token: s.Token, Known: 0xffff, Found: f.published, Asked: true}
+	})
+}
+
+func (f *fakeAccounts) ReleaseDomain(_ context.Context, id account.ID, name string) error {
+	_, err := f.orderDomain(id, name, func(*domain.State) domain.Command { return domain.Release{Account: id} })
+	return err
+}
+
+// TestDomains pins the bytes of decisions section 7 and the order of its checks.
+func TestDomains(t *testing.T) {
+	w := start(t)
+	w.signUp(alice)
+	w.signUp(bob)
+	session, other := w.signUpSession(alice), w.signUpSession(bob)
+	const records = `"records":[` +
+		`{"type":"TXT","name":"_inboxd.example.org","value":"inboxd-verification=token","purpose":"ownership","found":false},` +
+		`{"type":"MX","name":"example.org","value":"10 inbox.test","purpose":"mx","found":false},` +
+		`{"type":"TXT","name":"example.org","value":"v=spf1 mx ~all","purpose":"spf","found":false},` +
+		`{"type":"TXT","name":"r20261121._domainkey.example.org","value":"v=DKIM1; k=rsa; p=cnNh","purpose":"dkim","found":false},` +
+		`{"type":"TXT","name":"e20261121._domainkey.example.org","value":"v=DKIM1; k=ed25519; p=ZWQ=","purpose":"dkim","found":false},` +
+		`{"type":"TXT","name":"_dmarc.example.org","value":"v=DMARC1; p=none","purpose":"dmarc","found":false}]`
+	const pending = `{"domain":"example.org","status":"pending",` + records + `,"checked_at":null}`
+	published := strings.ReplaceAll(records, "false", "true")
+	w.accounts.published = 0xffff
+	for _, c := range []struct {
+		method, path, token, body string
+		status                    int
+		want                      string
+	}{
+		{get, "", session, "", 200, `{"domains":[]}`},
+		{post, "", session, `{}`, 422, `{"detail":"Invalid request: 'domain' is required"}`},
+		{post, "", session, `{"domain": 7}`, 422, `{"detail":"Invalid request: 'domain' must be a string"}`},
+		{post, "", session, `{"domain": "127.0.0.1"}`, 422, `{"detail":"Invalid request: 'domain' must be a domain name such as example.com, at most 189 characters in its ASCII form"}`},
+		{post, "", session, `{"domain": "x.inbox.test"}`, 400, `{"detail":"The domain x.inbox.test belongs to this service"}`},
+		{post, "", session, `{"domain": "co.uk"}`, 400, `{"detail":"co.uk is a public suffix, under which anybody may register; it can't be one account's domain"}`},
+		{post, "", session, `{"domain": "Example.org"}`, 201, `{"domain":` + pending + `}`},
+		{post, "", session, `{"domain": "example.org"}`, 400, `{"detail":"The domain example.org is one of this account's domains already"}`},
+		{post, "", other, `{"domain": "example.org"}`, 400, `{"detail":"The domain example.org is claimed by another account. If it is yours, publish the TXT record _inboxd.example.org with the value inboxd-verification=token and claim it again"}`},
+		{get, "", session, "", 200, `{"domains":[` + pending + `]}`},
+		{get, "", other, "", 200, `{"domains":[]}`},
+		{get, "/example.org", session, "", 200, `{"domain":` + pending + `}`},
+		{get, "/example.org", other, "", 404, `{"detail":"The domain example.org is not one of this account's domains"}`},
+		{post, "/example.org/verify", other, "", 404, `{"detail":"The domain example.org is not one of this account's domains"}`},
+		{post, "/example.org/verify", session, `{"x": 1}`, 422, `{"detail":"Invalid request: 'x' is not a field of this request, which takes none"}`},
+		{post, "/example.org/verify", session, "", 200, `{"domain":{"domain":"example.org","status":"verified",` + published + `,"checked_at":"2026-11-21T12:00:00.000Z"}}`},
+		{post, "", other, `{"domain": "example.org"}`, 400, `{"detail":"The domain example.org belongs to another account"}`},
+		{remove, "/example.org", other, "", 404, `{"detail":"The domain example.org is not one of this account's domains"}`},
+		{remove, "/example.org", session, "", 200, `{"ok":true}`},
+		{get, "/example.org/zone", session, "", 404, `{"detail":"The domain example.org is not one of this account's domains"}`},
+	} {
+		r := w.call(c.method, "/api/domains"+c.path, c.token, c.body)
+		if r.status != c.status || r.body != c.want {
+			t.Errorf("%s %s %s:\n%d %s, want\n%d %s", c.method, c.path, c.body, r.status, r.body, c.status, c.want)
+		}
+	}
+}
+
+// TestDomainZoneAndInbox: the zone is plain text, and an inbox is born under the domain
+// only while it is verified.
+func TestDomainZoneAndInbox(t *testing.T) {
+	w := start(t)
+	w.signUp(alice)
+	session := w.signUpSession(alice)
+	w.expect(201, w.call(post, "/api/domains", session, `{"domain": "example.org"}`))
+	zone := w.expect(200, w.call(get, "/api/domains/example.org/zone", session, ""))
+	if kind := zone.header.Get("Content-Type"); kind != "text/plain; charset=utf-8" || !strings.HasPrefix(zone.body, "_inboxd.example.org.\t3600\tIN\tTXT\t\"inboxd-verification=token\"\n") {
+		t.Errorf("zone as %s: %s", kind, zone.body)
+	}
+	order := `{"prefix": "me", "domain": "example.org"}`
+	if r := w.call(post, "/api/inboxes", session, order); r.status != 400 || r.detail() != "The domain example.org is not a verified domain of this account" {
+		t.Errorf("under a pending domain: %d %s", r.status, r.body)
+	}
+	w.accounts.published = 0xffff
+	w.expect(200, w.call(post, "/api/domains/example.org/verify", session, ""))
+	w.expect(422, w.call(post, "/api/inboxes", session, `{"domain": "example.org", "subdomain": "x"}`))
+	var made struct{ Address string }
+	if err := json.Unmarshal([]byte(w.expect(201, w.call(post, "/api/inboxes", session, order)).body), &made); err != nil || made.Address != "me@example.org" {
+		t.Errorf("made %q, %v", made.Address, err)
+	}
+}

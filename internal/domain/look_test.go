@@ -1,0 +1,122 @@
+package domain_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"net"
+	"os"
+	"strings"
+	"testing"
+
+	"inboxd/internal/domain"
+)
+
+var update = flag.Bool("update", false, "write testdata/example.org.zone anew")
+
+// fakeDNS has TXT and MX records; a name with none does not exist, unless it is in trouble.
+type fakeDNS struct {
+	txt     map[string][]string
+	mx      map[string][]*net.MX
+	trouble map[string]bool
+}
+
+var errNone = &net.DNSError{Err: "no such host", IsNotFound: true}
+
+func (f fakeDNS) LookupTXT(_ context.Context, name string) ([]string, error) {
+	return answerOf(f, name, f.txt[name])
+}
+
+func (f fakeDNS) LookupMX(_ context.Context, name string) ([]*net.MX, error) {
+	return answerOf(f, name, f.mx[name])
+}
+
+func answerOf[T any](f fakeDNS, name string, records []T) ([]T, error) {
+	switch {
+	case f.trouble[name]:
+		return nil, &net.DNSError{Err: "server misbehaving", IsTemporary: true}
+	case len(records) == 0:
+		return nil, errNone
+	}
+	return records, nil
+}
+
+func looked() *domain.State {
+	return &domain.State{Name: "example.org", Account: ada, Token: "tok", Keys: []domain.Key{
+		{Selector: "r1", Algorithm: domain.RSA, Public: []byte(strings.Repeat("rsa", 98))},
+		{Selector: "e1", Algorithm: domain.Ed25519, Public: []byte("0123456789abcdef0123456789abcdef")},
+	}}
+}
+
+func TestLook(t *testing.T) {
+	s := looked()
+	records := s.Records("mx.inbox.test")
+	rsa, ed := records[3].Value, records[4].Value
+	const own = "_inboxd.example.org"
+	for _, c := range []struct {
+		name string
+		txt  map[string][]string
+		mx   []string
+		want domain.Found
+	}{
+		{"nothing", nil, nil, 0},
+		{"ownership among others", map[string][]string{own: {"hello", " inboxd-verification=tok "}}, nil, domain.Ownership},
+		{"another's token", map[string][]string{own: {"inboxd-verification=token"}}, nil, 0},
+		{"mx", nil, []string{"MX.Inbox.test."}, domain.MX},
+		{"mx second", nil, []string{"mail.example.net.", "mx.inbox.test."}, domain.MX},
+		{"null mx", nil, []string{"."}, 0},
+		{"mx elsewhere", nil, []string{"xmx.inbox.test."}, 0},
+		{"spf", map[string][]string{"example.org": {"v=spf1 include:x.test MX -all"}}, nil, domain.SPF},
+		{"spf without us", map[string][]string{"example.org": {"v=spf1 include:mx -all", "v=spf10 mx", "mx"}}, nil, 0},
+		{"spf that denies us", map[string][]string{"example.org": {"v=spf1 -mx ~all"}}, nil, 0},
+		{"rsa key", map[string][]string{"r1._domainkey.example.org": {rsa}}, nil, domain.DKIMRSA},
+		{"rsa key by default", map[string][]string{"r1._domainkey.example.org": {strings.Replace(rsa, "v=DKIM1; k=rsa; ", "", 1)}}, nil, domain.DKIMRSA},
+		{"key cut by spaces", map[string][]string{"r1._domainkey.example.org": {rsa[:100] + " " + rsa[100:]}}, nil, domain.DKIMRSA},
+		{"ed25519 key", map[string][]string{"e1._domainkey.example.org": {ed + " ;"}}, nil, domain.DKIMEd25519},
+		{"another key", map[string][]string{"r1._domainkey.example.org": {rsa[:len(rsa)-4]}}, nil, 0},
+		{"revoked key", map[string][]string{"r1._domainkey.example.org": {"v=DKIM1; k=rsa; p="}}, nil, 0},
+		{"key in testing", map[string][]string{"e1._domainkey.example.org": {ed + "; t=s:y"}}, nil, 0},
+		{"key of another kind", map[string][]string{"e1._domainkey.example.org": {strings.Replace(ed, "ed25519", "rsa", 1)}}, nil, 0},
+		{"keys swapped", map[string][]string{"r1._domainkey.example.org": {ed}, "e1._domainkey.example.org": {rsa}}, nil, 0},
+		{"dmarc of one's own", map[string][]string{"_dmarc.example.org": {"v=DMARC1; p=reject"}}, nil, domain.DMARC},
+	} {
+		dns := fakeDNS{txt: c.txt, mx: map[string][]*net.MX{}}
+		for _, host := range c.mx {
+			dns.mx["example.org"] = append(dns.mx["example.org"], &net.MX{Host: host})
+		}
+		known, found := domain.Look(t.Context(), dns, s, "mx.inbox.test")
+		if found != c.want || known != 1<<6-1 {
+			t.Errorf("%s: found %b of %b, want %b", c.name, found, known, c.want)
+		}
+	}
+}
+
+// TestTroubleIsNoAnswer: only what DNS answered is known.
+func TestTroubleIsNoAnswer(t *testing.T) {
+	dns := fakeDNS{txt: map[string][]string{"_inboxd.example.org": {"inboxd-verification=tok"}}, trouble: map[string]bool{"example.org": true, "r1._domainkey.example.org": true}}
+	known, found := domain.Look(t.Context(), dns, looked(), "mx.inbox.test")
+	if known != domain.Ownership|domain.DKIMEd25519|domain.DMARC || found != domain.Ownership {
+		t.Errorf("known %b, found %b", known, found)
+	}
+	if _, err := domain.Proven(t.Context(), fakeDNS{trouble: map[string]bool{"_inboxd.example.org": true}}, "example.org", "tok"); err == nil {
+		t.Error("trouble gave an answer")
+	}
+	if ok, err := domain.KeyPublished(t.Context(), dns, "example.org", looked().Keys[1]); ok || err != nil || errors.Is(err, errNone) {
+		t.Errorf("a key that is not there: %v, %v", ok, err)
+	}
+}
+
+// TestZoneGolden pins the text that people paste into their zones.
+func TestZoneGolden(t *testing.T) {
+	text := domain.Zone(looked().Records("mx.inbox.test"))
+	const file = "testdata/example.org.zone"
+	if *update {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil || text != string(want) {
+		t.Errorf("%s differs (%v); the zone is now\n%s", file, err, text)
+	}
+}

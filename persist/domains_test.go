@@ -1,0 +1,176 @@
+package persist
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"pgregory.net/rapid"
+
+	"inboxd/internal/account"
+	"inboxd/internal/domain"
+)
+
+// TestDomainRoundTrip drives domains with random rows and compares all look-ups, with
+// reopenings between.
+func TestDomainRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		fs := vfs.NewMem()
+		s, err := Open(folder, options(fs))
+		must(t, err)
+		defer func() { must(t, s.Close()) }()
+		m := &domainModel{s: s, states: map[string]*domain.State{}, attached: map[string][]string{}, listed: map[account.ID][]string{}}
+		t.Repeat(map[string]func(*rapid.T){
+			"commit": m.commit,
+			"list":   m.list,
+			"reopen": func(t *rapid.T) {
+				must(t, s.Close())
+				s, err = Open(folder, options(fs))
+				must(t, err)
+				m.s = s
+			},
+			"": m.check,
+		})
+	})
+}
+
+type domainModel struct {
+	s        *Store
+	states   map[string]*domain.State
+	attached map[string][]string
+	listed   map[account.ID][]string
+}
+
+// Names of which one begins like the other, to find keys that lie inside another's.
+var genDomain = rapid.SampledFrom([]string{"example.org", "example.org.test", "b.example.org", "ample.org"})
+
+func (m *domainModel) commit(t *rapid.T) {
+	name := genDomain.Draw(t, "domain")
+	r := &domain.Rows{Name: name}
+	if m.states[name] != nil && rapid.IntRange(0, 4).Draw(t, "drop") == 0 {
+		r.Drop, r.Clear = true, true
+		delete(m.states, name)
+		delete(m.attached, name)
+		must(t, m.s.CommitDomain(r))
+		return
+	}
+	genBytes := rapid.SliceOfN(rapid.Byte(), 1, 300)
+	r.Put = &domain.State{
+		Name: name, Account: accountID(rapid.ByteRange(0, 3).Draw(t, "account")), Token: genText.Draw(t, "token"), Inboxes: rapid.Int64().Draw(t, "inboxes"),
+		Status: domain.Status(rapid.Byte().Draw(t, "status")), Found: domain.Found(rapid.Uint16().Draw(t, "found")),
+		ClaimedAt: genTime.Draw(t, "claimed"), VerifiedAt: genTime.Draw(t, "verified"), CheckedAt: genTime.Draw(t, "checked"), MissingSince: genTime.Draw(t, "missing"),
+	}
+	for range rapid.IntRange(0, 2).Draw(t, "keys") {
+		r.Put.Keys = append(r.Put.Keys, domain.Key{Selector: genText.Draw(t, "selector"), Algorithm: domain.Ed25519, Public: genBytes.Draw(t, "public"), Sealed: genBytes.Draw(t, "sealed")})
+	}
+	if r.Clear = rapid.IntRange(0, 4).Draw(t, "clear") == 0; r.Clear {
+		m.attached[name] = nil
+	}
+	address := fmt.Sprintf("u%d@%s", rapid.IntRange(0, 3).Draw(t, "user"), name)
+	m.attached[name] = slices.DeleteFunc(m.attached[name], func(a string) bool { return a == address })
+	if rapid.Bool().Draw(t, "attach") {
+		r.Attach = []string{address}
+		m.attached[name] = append(m.attached[name], address)
+		slices.Sort(m.attached[name])
+	} else {
+		r.Detach = []string{address}
+	}
+	m.states[name] = r.Put
+	must(t, m.s.CommitDomain(r))
+}
+
+func (m *domainModel) list(t *rapid.T) {
+	id, name := accountID(rapid.ByteRange(0, 3).Draw(t, "account")), genDomain.Draw(t, "domain")
+	m.listed[id] = slices.DeleteFunc(m.listed[id], func(n string) bool { return n == name })
+	if rapid.Bool().Draw(t, "put") {
+		m.listed[id] = append(m.listed[id], name)
+		slices.Sort(m.listed[id])
+		must(t, m.s.PutDomainListed(id, name))
+	} else {
+		must(t, m.s.DropDomainListed(id, name))
+	}
+}
+
+func (m *domainModel) check(t *rapid.T) {
+	for _, name := range []string{"example.org", "example.org.test", "b.example.org", "ample.org", "never.test"} {
+		want := m.states[name]
+		if want == nil {
+			want = &domain.State{Name: name}
+		}
+		got, err := m.s.LoadDomain(name)
+		must(t, err)
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("%s is %+v, want %+v", name, got, want)
+		}
+		attached, err := m.s.AttachedInboxes(name, "", 100)
+		must(t, err)
+		if !slices.Equal(attached, m.attached[name]) {
+			t.Fatalf("%s has the inboxes %v, want %v", name, attached, m.attached[name])
+		}
+		there, err := m.s.Attached(name, "u1@"+name)
+		must(t, err)
+		if there != slices.Contains(attached, "u1@"+name) {
+			t.Fatalf("u1@%s is attached: %v", name, there)
+		}
+		if len(attached) > 1 {
+			rest, err := m.s.AttachedInboxes(name, attached[0], 1)
+			must(t, err)
+			if !slices.Equal(rest, attached[1:2]) {
+				t.Fatalf("behind %s: %v of %v", attached[0], rest, attached)
+			}
+		}
+	}
+	seen := map[string]bool{}
+	for after := ""; ; {
+		page, err := m.s.Domains(after, 1)
+		must(t, err)
+		if len(page) == 0 {
+			break
+		}
+		after = page[0].Name
+		if seen[after] || !reflect.DeepEqual(page[0], m.states[after]) {
+			t.Fatalf("paging shows %+v, want %+v", page[0], m.states[after])
+		}
+		seen[after] = true
+	}
+	if len(seen) != len(m.states) {
+		t.Fatalf("paging shows %v of %d domains", seen, len(m.states))
+	}
+	for b := range byte(4) {
+		names, err := m.s.ListedDomains(accountID(b))
+		must(t, err)
+		if !slices.Equal(names, m.listed[accountID(b)]) {
+			t.Fatalf("account %d lists %v, want %v", b, names, m.listed[accountID(b)])
+		}
+	}
+}
+
+// TestDomainSurvivesPowerLoss: what CommitDomain acknowledged is there after a crash.
+func TestDomainSurvivesPowerLoss(t *testing.T) {
+	fs := vfs.NewCrashableMem()
+	s, err := Open(folder, options(fs))
+	must(t, err)
+	d := goldenDomain()
+	must(t, s.PutDomainListed(goldenID, d.Name))
+	d.Keys[0].Sealed, err = s.Seal("dkim", []byte("private"))
+	must(t, err)
+	must(t, s.CommitDomain(&domain.Rows{Name: d.Name, Put: d, Attach: []string{goldenAddress}}))
+	crashed, err := Open(folder, options(fs.CrashClone(vfs.CrashCloneCfg{})))
+	must(t, err)
+	defer func() { must(t, crashed.Close()) }()
+	must(t, s.Close())
+	got, err := crashed.LoadDomain(d.Name)
+	must(t, err)
+	if !reflect.DeepEqual(got, d) {
+		t.Errorf("after the crash %+v, want %+v", got, d)
+	}
+	names, err := crashed.ListedDomains(goldenID)
+	must(t, err)
+	private, err := crashed.Unseal("dkim", got.Keys[0].Sealed)
+	must(t, err)
+	if !slices.Equal(names, []string{d.Name}) || string(private) != "private" {
+		t.Errorf("listed %v, unsealed %q", names, private)
+	}
+}

@@ -1,0 +1,96 @@
+package persist
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"inboxd/internal/domain"
+	"inboxd/internal/fault"
+)
+
+// TestSeal: what was sealed is read in the same folder for the same purpose only, also by
+// the next run, and does not lie open anywhere.
+func TestSeal(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	o := Options{MemTableBytes: 4 * mib, BallastBytes: 1, ReserveBytes: 1}
+	s, err := Open(dir, o)
+	must(t, err)
+	secret := []byte("the private key of example.org")
+	sealed, err := s.Seal("dkim", secret)
+	must(t, err)
+	other, err := s.Seal("dkim", secret)
+	must(t, err)
+	mac, err := s.MAC("ownership", []byte("x"))
+	must(t, err)
+	must(t, s.CommitDomain(&domain.Rows{Name: "example.org", Put: &domain.State{Name: "example.org", Keys: []domain.Key{{Selector: "s", Sealed: sealed}}}}))
+	must(t, s.Close())
+	if bytes.Contains(sealed, secret[:8]) || bytes.Equal(sealed, other) {
+		t.Error("a sealed secret can be read, or told to be the same as another")
+	}
+	must(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if data, _ := os.ReadFile(path); err != nil || bytes.Contains(data, secret[:8]) {
+			t.Errorf("%s holds the secret (%v)", path, err)
+		}
+		return err
+	}))
+	if info, err := os.Stat(filepath.Join(dir, nameSecret)); err != nil || info.Mode() != 0o600 {
+		t.Errorf("the key file: %v, %v", info, err)
+	}
+
+	s, err = Open(dir, o)
+	must(t, err)
+	defer func() { must(t, s.Close()) }()
+	if got, err := s.Unseal("dkim", sealed); err != nil || !bytes.Equal(got, secret) {
+		t.Errorf("the next run reads %q, %v", got, err)
+	}
+	if again, err := s.MAC("ownership", []byte("x")); err != nil || !bytes.Equal(again, mac) {
+		t.Errorf("the next run makes another MAC, %v", err)
+	}
+	if another, err := s.MAC("ownershi", []byte("px")); err != nil || bytes.Equal(another, mac) {
+		t.Errorf("purpose and data run together, %v", err)
+	}
+	flipped := append([]byte(nil), sealed...)
+	flipped[len(flipped)-1] ^= 1
+	for name, err := range map[string]error{
+		"another purpose": second(s.Unseal("webhook", sealed)), "a flipped bit": second(s.Unseal("dkim", flipped)),
+		"a cut": second(s.Unseal("dkim", sealed[:5])), "nothing": second(s.Unseal("dkim", nil)),
+	} {
+		if err == nil {
+			t.Errorf("%s is unsealed", name)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// TestLostKeyFile: sealed keys are never silently given up for new ones.
+func TestLostKeyFile(t *testing.T) {
+	fs := vfs.NewMem()
+	s, err := Open(folder, options(fs))
+	must(t, err)
+	sealed, err := s.Seal("dkim", []byte("private"))
+	must(t, err)
+	must(t, s.CommitDomain(&domain.Rows{Name: "example.org", Put: &domain.State{Name: "example.org", Keys: []domain.Key{{Selector: "s", Sealed: sealed}}}}))
+	must(t, s.Close())
+	path := fs.PathJoin(folder, nameSecret)
+	whole, err := readFile(fs, path)
+	must(t, err)
+	for name, damage := range map[string]func(){
+		"lost": func() { must(t, fs.Remove(path)) },
+		"cut":  func() { must(t, writeSynced(fs, path, whole[:30])) },
+	} {
+		damage()
+		s, err := Open(folder, options(fs))
+		must(t, err)
+		_, err = s.Unseal("dkim", sealed)
+		if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), nameSecret) {
+			t.Errorf("%s: %v", name, err)
+		}
+		must(t, s.Close())
+	}
+}
