@@ -131,15 +131,16 @@ func (s *System) signature(ctx context.Context, m *inbox.Message, address string
 	if m.Sending.Signature != inbox.NotYet {
 		return s.store.Signature(address, m.ID)
 	}
-	fields, err := s.Signer.Sign(ctx, inbox.RecipientDomain(address), raw)
-	if err != nil {
+	order.Signed = inbox.Unsigned
+	domain, keys, err := s.SigningKeys(ctx, address)
+	if err != nil || len(keys) == 0 || s.Signer == nil {
 		return nil, err
 	}
-	order.Signed, order.Fields = inbox.Unsigned, nil
-	if len(fields) > 0 {
-		order.Signed, order.Fields = inbox.Signed, fields
+	if order.Fields, err = s.Signer(raw, domain, keys, s.now()); err != nil {
+		return nil, err
 	}
-	return fields, nil
+	order.Signed = inbox.Signed
+	return order.Fields, nil
 }
 
 func isASCIIHeader(raw []byte) bool {
@@ -261,7 +262,7 @@ func (r *Handover) sentence() string {
 // Recipients that share a copy share the path, and the bounce itself names its recipient.
 func (s *System) returnPath(t *task, rcpt string) string {
 	index := slices.IndexFunc(t.message.Sending.Recipients, func(r inbox.Recipient) bool { return r.Email == rcpt })
-	return delivery.ReturnPath(s.Secret, t.key.address, t.key.id, index)
+	return delivery.ReturnPath(s.secret, t.key.address, t.key.id, index)
 }
 
 // isLocal reports a domain whose mail is for this node.

@@ -62,7 +62,7 @@ type returned struct {
 
 // readReturn tells a return path from an ordinary recipient.
 func (s *System) readReturn(rcpt string) (returned, bool) {
-	address, id, index, ok := delivery.ReadReturnPath(s.Secret, rcpt)
+	address, id, index, ok := delivery.ReadReturnPath(s.secret, rcpt)
 	return returned{address, id, index}, ok
 }
 

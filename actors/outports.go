@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"time"
 
 	"inboxd/internal/account"
 	"inboxd/internal/delivery"
@@ -49,16 +50,9 @@ type Handover struct {
 	TLS      bool
 }
 
-// Signer signs outgoing mail. It returns the fields to put above raw, none when domain has
-// no key that receivers would accept, and an error when that can't be told now.
-type Signer interface {
-	Sign(ctx context.Context, domain string, raw []byte) (fields []byte, err error)
-}
-
-// nobodySigns is the Signer of a system that was given none.
-type nobodySigns struct{}
-
-func (nobodySigns) Sign(context.Context, string, []byte) ([]byte, error) { return nil, nil }
+// Signer signs a mail for a domain: one DKIM-Signature field per key, to stand above raw. It
+// is called with at least one key.
+type Signer func(raw []byte, domain string, keys []SigningKey, at time.Time) (fields []byte, err error)
 
 // nowhere is the Courier of a system that was given none.
 type nowhere struct{}

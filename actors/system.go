@@ -31,7 +31,6 @@ type Options struct {
 
 	Courier         Courier                  // default: no mail leaves the node
 	Signer          Signer                   // default: no mail is signed
-	Secret          []byte                   // signs return paths; default random, good for this run
 	Schedule        delivery.Schedule        // of retries; the zero value is the default
 	DeliveryWorkers int                      // attempts at once; default 64
 	DomainWorkers   int                      // attempts at once at one destination; default 5
@@ -68,9 +67,6 @@ func (o Options) withDefaults() Options {
 	if o.Courier == nil {
 		o.Courier = nowhere{}
 	}
-	if o.Signer == nil {
-		o.Signer = nobodySigns{}
-	}
 	if o.DeliveryWorkers <= 0 {
 		o.DeliveryWorkers = 64
 	}
@@ -85,10 +81,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Random == nil {
 		o.Random = func(b []byte) { _, _ = crand.Read(b) } // never fails since Go 1.24
-	}
-	if len(o.Secret) == 0 {
-		o.Secret = make([]byte, 32)
-		o.Random(o.Secret)
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -114,6 +106,7 @@ type System struct {
 	journal    *journal
 	retention  *retention
 	mail       *mailQueue
+	secret     []byte // signs return paths
 	clock      *coarseClock
 	names      stripes
 	rechecks   *rechecks
@@ -125,9 +118,12 @@ type System struct {
 
 // Start takes over what an earlier run left in the outbox and starts the supervisors. It
 // wakes no inbox.
-func Start(o Options) (*System, error) {
+func Start(o Options) (_ *System, err error) {
 	o = o.withDefaults()
 	s := &System{Options: o, store: o.Store, principals: newPrincipals(), clock: &coarseClock{}, stop: make(chan struct{})}
+	if s.secret, err = o.Store.MAC("return paths", nil); err != nil {
+		return nil, err
+	}
 	s.mail = newMailQueue(s)
 	s.clock.set(o.Now())
 	s.engine = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {

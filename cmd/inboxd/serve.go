@@ -39,6 +39,8 @@ type serveCommand struct {
 	DNS    string `help:"DNS server for the records of own domains (default: the machine's own)." placeholder:"HOST:PORT" name:"dns"`
 	MXHost string `help:"Host that own domains name in their MX record (default: the service domain)." placeholder:"NAME" name:"mx-host"`
 
+	Sending sendingFlags `embed:""`
+
 	Memory         byteSize      `help:"Memory for resident inboxes; beyond it the longest idle ones leave." default:"512MiB" placeholder:"SIZE"`
 	SMTPMaxConns   int           `help:"SMTP connections at once." default:"1000" name:"smtp-max-conns"`
 	SMTPMaxConnsIP int           `help:"SMTP connections at once from one address." default:"50" name:"smtp-max-conns-per-ip"`
@@ -78,6 +80,7 @@ type node struct {
 	system             *actors.System
 	web                *http.Server
 	mail               *smtp.Server
+	courier            *smtp.Courier
 	admin              *adminSocket
 	adminPath          string
 	httpAddr, smtpAddr net.Addr
@@ -86,7 +89,7 @@ type node struct {
 }
 
 func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
-	proxies, err := parseCIDRs(c.TrustedProxies)
+	proxies, err := parseCIDRs("--trusted-proxies", c.TrustedProxies)
 	if err != nil {
 		return nil, err
 	}
@@ -100,8 +103,15 @@ func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
 			return nil, fmt.Errorf("--mx-host %q is not a host name", c.MXHost)
 		}
 	}
+	schedule, err := c.Sending.schedule()
+	if err != nil {
+		return nil, err
+	}
 	tuneMemory(int64(c.Memory))
 	n := &node{failed: make(chan error, 2), logger: logger}
+	if n.courier, err = c.Sending.courier(domain, c.DNS, []string{c.HTTP, c.SMTP}, logger); err != nil {
+		return nil, err
+	}
 	if n.store, err = persist.Open(c.Data, persist.Options{Logger: logger}); err != nil {
 		return nil, err
 	}
@@ -114,6 +124,7 @@ func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
 		Store: store{n.store}, Namespaces: inbox.Namespaces{Domain: domain, Plain: c.Namespace == "plain"},
 		NewPlan: account.PlanName(c.DefaultPlan), Memory: int64(c.Memory), Logger: logger,
 		MXHost: mxHost, Resolver: freshResolver(c.DNS),
+		Courier: road{n.courier}, Signer: sign, Schedule: schedule, OneRoad: c.Sending.Smarthost,
 	}); err != nil {
 		return nil, err
 	}
@@ -181,6 +192,7 @@ func (n *node) closeInner() error {
 	if n.system != nil {
 		n.system.Stop()
 	}
+	n.courier.Close()
 	return n.store.Close()
 }
 
@@ -211,12 +223,12 @@ func listen(flag, addr string) (net.Listener, error) {
 	return ln, nil
 }
 
-func parseCIDRs(list []string) ([]netip.Prefix, error) {
+func parseCIDRs(flag string, list []string) ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	for _, s := range list {
 		p, err := netip.ParsePrefix(s)
 		if err != nil {
-			return nil, fmt.Errorf("--trusted-proxies %q is not a network such as 10.0.0.0/8", s)
+			return nil, fmt.Errorf("%s %q is not a network such as 10.0.0.0/8", flag, s)
 		}
 		out = append(out, p)
 	}
