@@ -42,5 +42,5 @@ soak: ## ten times what make crash and make fuzz do
 	$(MAKE) crash CLONES=20000
 	$(MAKE) fuzz FUZZ=300s
 
-deps: ## what the tests use beside Go: smtp-source and smtp-sink (postfix), swaks
+deps: ## what the tests use beside Go: smtp-source and smtp-sink (postfix), swaks, two DKIM verifiers (opendkim, dkimpy)
 	./.ci/deps

@@ -4,9 +4,18 @@ import (
 	"time"
 
 	"inboxd/actors"
+	"inboxd/internal/mailauth"
 )
 
-// sign makes the signature fields of a mail.
+// sign makes the signature fields of a mail, one for each key.
 func sign(raw []byte, domain string, keys []actors.SigningKey, at time.Time) ([]byte, error) {
-	return nil, nil
+	signers := make([]mailauth.Signer, len(keys))
+	for i, k := range keys {
+		signers[i] = mailauth.Signer{Domain: domain, Selector: k.Selector, Key: k.Signer, At: at}
+	}
+	signed, err := mailauth.Sign(raw, signers...)
+	if err != nil {
+		return nil, err
+	}
+	return signed[: len(signed)-len(raw) : len(signed)-len(raw)], nil
 }

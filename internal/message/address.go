@@ -146,3 +146,7 @@ func cleanAddress(s string) string {
 	}
 	return strings.ReplaceAll(s, " ", "")
 }
+
+// Mailboxes reads the value of one address field, unfolded, as Parse does: whoever judges a
+// sender must read the one that is shown.
+func Mailboxes(value string) []Mailbox { return appendMailboxes(nil, value) }

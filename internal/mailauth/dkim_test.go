@@ -1,0 +1,405 @@
+package mailauth
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/base64"
+	"fmt"
+	"math/big"
+	mathrand "math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	godkim "github.com/emersion/go-msgauth/dkim"
+)
+
+const exampleKey = "v=DKIM1; p=MIGfMA0GCSqGSIb3DQEBAQUAA4GNADCBiQ" +
+	"KBgQDwIRP/UC3SBsEmGqZ9ZJW3/DkMoGeLnQg1fWn7/zYt" +
+	"IxN2SnFCjxOCKG9v3b4jYfcTNh5ijSsq631uBItLa7od+v" +
+	"/RtdC2UzJ1lWT947qR+Rcac2gbto/NMqJ0fzfVjH4OuKhi" +
+	"tdY9tf6mcwGjaNBcWToIMmPSPDdQPNUYckcQ2QIDAQAB"
+
+// TestExamples verifies the mails of RFC 6376 appendix A and RFC 8463 appendix A.
+func TestExamples(t *testing.T) {
+	z := zone{
+		"brisbane._domainkey.example.com": {exampleKey},
+		"test._domainkey.football.example.com": {"v=DKIM1; k=rsa; p=MIGfMA0GCSqGSIb3DQEBAQUAA4GNADCBiQKBgQDkHlOQoBTzWR" +
+			"iGs5V6NpP3idY6Wk08a5qhdR6wy5bdOKb2jLQiY/J16JYi0Qvx/byYzCNb3W91y3FutAC" +
+			"DfzwQ/BC/e/8uBsCR+yz1Lxj+PL6lHvqMKrM3rG4hstT5QjvHO9PzoxZyVYLzBfO2EeC3" +
+			"Ip3G+2kryOTIKT+l/K4w3QIDAQAB"},
+		"brisbane._domainkey.football.example.com": {"v=DKIM1; k=ed25519; p=11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="},
+	}
+	r := verify(fromFile(t, "testdata/rfc6376.eml"), z)
+	if len(r.Signatures) != 1 || r.DKIM != (Verdict{Pass, "example.com"}) || !r.Signatures[0].Aligned || r.Signatures[0].Signer != "football.example.com" {
+		t.Errorf("RFC 6376: %+v", r)
+	}
+	r = verify(fromFile(t, "testdata/rfc8463.eml"), z)
+	if len(r.Signatures) != 2 || r.Signatures[0].Word != Pass || r.Signatures[1].Word != Pass {
+		t.Errorf("RFC 8463: %+v", r)
+	}
+	if s := r.Signatures[0]; s.Algorithm != "ed25519-sha256" || s.Selector != "brisbane" || s.Made.Unix() != 1528637909 {
+		t.Errorf("RFC 8463: %+v", s)
+	}
+}
+
+var (
+	plain  = wire("From: Ada <ada@example.com>", "To: bob@example.net", "Subject: Hello", "MIME-Version: 1.0", "Content-Type: text/plain", "", "Hello", "", "Bob")
+	ed     = Signer{Domain: "example.com", Selector: "ed", Key: edKey, At: now}
+	absent = Signer{Domain: "example.com", Selector: "absent", Key: edKey}
+)
+
+// TestSignatures is what becomes of one signature when the mail, the key or the signature is
+// not as it should be. "strict" says whether somebody may rely on it.
+func TestSignatures(t *testing.T) {
+	replace := func(old, new string) func([]byte) []byte {
+		return func(raw []byte) []byte {
+			if !bytes.Contains(raw, []byte(old)) {
+				t.Fatalf("%q is not in the mail", old)
+			}
+			return bytes.Replace(raw, []byte(old), []byte(new), 1)
+		}
+	}
+	prepend := func(line string) func([]byte) []byte {
+		return func(raw []byte) []byte { return append([]byte(line+"\r\n"), raw...) }
+	}
+	// by signs with go-msgauth, for what Sign never does.
+	by := func(options godkim.SignOptions) func([]byte) []byte {
+		return func([]byte) []byte {
+			options.Signer = edKey
+			if options.Domain == "" {
+				options.Domain = "example.com"
+			}
+			options.Selector = "ed"
+			var out bytes.Buffer
+			if err := godkim.Sign(&out, bytes.NewReader(plain), &options); err != nil {
+				t.Fatal(err)
+			}
+			return out.Bytes()
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		change func([]byte) []byte
+		key    string // tags behind the key's, or the whole record when it begins with v=
+		word   Word
+		strict bool
+	}{
+		{name: "as signed", word: Pass, strict: true},
+		{name: "a Received on top", change: prepend("Received: by x"), word: Pass, strict: true},
+		{name: "spaces in the header, relaxed", change: replace("Subject: Hello", "Subject:   Hello \t"), word: Pass, strict: true},
+		{name: "another body", change: replace("Bob", "Rob"), word: Fail},
+		{name: "more body", change: func(raw []byte) []byte { return append(raw, "more\r\n"...) }, word: Fail},
+		{name: "empty lines more, relaxed", change: func(raw []byte) []byte { return append(raw, "\r\n\r\n"...) }, word: Pass, strict: true},
+		{name: "another subject", change: replace("Subject: Hello", "Subject: Goodbye"), word: Fail},
+		{name: "a second From, oversigned", change: prepend("From: eve@example.com"), word: Fail},
+		{name: "a second Content-Type, oversigned", change: prepend("Content-Type: text/html"), word: Fail},
+		{name: "a Cc that was not there, oversigned", change: prepend("Cc: eve@example.com"), word: Fail},
+		{name: "a second From, signed once", change: func(raw []byte) []byte {
+			return prepend("From: eve@example.com")(by(godkim.SignOptions{})(raw))
+		}, word: Pass},
+		{name: "a second Content-Type, signed once", change: func(raw []byte) []byte {
+			return prepend("content-type : text/html")(by(godkim.SignOptions{})(raw))
+		}, word: Pass},
+		{name: "Content-Type not signed", change: by(godkim.SignOptions{HeaderKeys: []string{"From", "MIME-Version"}}), word: Pass},
+		{name: "MIME-Version not signed", change: by(godkim.SignOptions{HeaderKeys: []string{"From", "Content-Type"}}), word: Pass},
+		{name: "all that counts signed, simple", change: by(godkim.SignOptions{HeaderKeys: []string{"From", "Content-Type", "MIME-Version"}}), word: Pass, strict: true},
+		{name: "not expired", change: by(godkim.SignOptions{Expiration: now.AddDate(20, 0, 0)}), word: Pass, strict: true},
+		{name: "an i= beneath", change: by(godkim.SignOptions{Identifier: "ada@sub.example.com"}), word: Pass, strict: true},
+		{name: "an i= beneath, key for none", change: by(godkim.SignOptions{Identifier: "ada@sub.example.com"}), key: "; t=s", word: PermError},
+		{name: "a key for no subdomains", key: "; t=s", word: Pass, strict: true},
+		{name: "an i= elsewhere", change: by(godkim.SignOptions{Identifier: "ada@notexample.com"}), word: PermError},
+		{name: "a testing key", key: "; t=y", word: Pass},
+		{name: "a testing key among flags", key: "; t=s : y", word: Pass},
+		{name: "l=", change: replace("v=1;", "v=1; l=5;"), word: Policy},
+		{name: "another version", change: replace("v=1;", "v=2;"), word: PermError},
+		{name: "another algorithm", change: replace("ed25519-sha256", "rsa-sha256"), word: PermError},
+		{name: "SHA-1", change: replace("ed25519-sha256", "rsa-sha1"), word: PermError},
+		{name: "no algorithm", change: replace("ed25519-sha256", "none"), word: PermError},
+		{name: "a tag twice", change: replace("v=1;", "v=1; v=1;"), word: PermError},
+		{name: "no tag list", change: replace("v=1;", "v=1; hello;"), word: PermError},
+		{name: "From not signed", change: func(raw []byte) []byte {
+			return bytes.Replace(raw, []byte("h=from:from:"), []byte("h=to:to:"), 1)
+		}, word: PermError},
+		{name: "a domain that is none", change: replace("d=example.com", "d=com"), word: PermError},
+		{name: "a domain with a blank", change: replace("d=example.com", "d=exa mple.com"), word: PermError},
+		{name: "unknown canonicalization", change: replace("c=relaxed/relaxed", "c=relaxed/nofws"), word: PermError},
+		{name: "a time that is none", change: replace("t=17", "t=x"), word: PermError},
+		{name: "expires before it was made", change: replace("t=17", "x=5; t=17"), word: PermError},
+		{name: "b= that is not base64", change: replace("b=", "b=*"), word: PermError},
+		{name: "another selector", change: replace("s=ed", "s=absent"), word: PermError},
+		{name: "a revoked key", key: "v=DKIM1; p=", word: PermError},
+		{name: "a key of another version", key: "v=DKIM2; k=ed25519; p=11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=", word: PermError},
+		{name: "another key", key: "v=DKIM1; k=ed25519; p=11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=", word: Fail},
+		{name: "a short key", key: "v=DKIM1; k=ed25519; p=11qYAYKxCrfVS", word: PermError},
+		{name: "a key of a kind that nobody knows", key: "v=DKIM1; k=dilithium; p=11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=", word: PermError},
+		{name: "a key for another hash", key: "; h=sha1", word: PermError},
+		{name: "a key for another service", key: "; s=tlsrpt", word: PermError},
+		{name: "a key for every service", key: "; s=x:*", word: Pass, strict: true},
+		{name: "no DNS", key: "TEMP", word: TempError},
+	} {
+		z := zone{}
+		z.publish(t, ed, c.key)
+		if strings.HasPrefix(c.key, "v=") || c.key == "TEMP" {
+			z["ed._domainkey.example.com"] = []string{c.key}
+		}
+		raw := signed(t, plain, ed)
+		if c.change != nil {
+			raw = c.change(raw)
+		}
+		r := verify(raw, z)
+		if r.DKIM.Word != c.word || len(r.Signatures) != 1 || (c.word == Pass) != (r.Signatures[0].Reason == "") {
+			t.Errorf("%s: %s, %+v", c.name, r.DKIM, r.Signatures)
+		}
+		if r.Aligned("example.com") != c.strict || r.Aligned("other.example.net") {
+			t.Errorf("%s: may be relied on: %v", c.name, r.Aligned("example.com"))
+		}
+	}
+}
+
+// TestAligned compares organizational domains, and asks for what a signature covers.
+func TestAligned(t *testing.T) {
+	z := zone{}
+	s := Signer{Domain: "mail.example.co.uk", Selector: "s", Key: edKey}
+	z.publish(t, s, "")
+	r := verify(signed(t, wire("From: a@example.co.uk", "OTP-Token: 1", "X-Other: 1", "", "x"), s), z)
+	for domain, want := range map[string]bool{
+		"example.co.uk": true, "EXAMPLE.co.uk": true, "mail.example.co.uk": true, "shop.example.co.uk": true,
+		"other.co.uk": false, "co.uk": false, "uk": false, "": false, "example.com": false, "example.co.uk.evil.com": false, "a b": false,
+	} {
+		if r.Aligned(domain) != want {
+			t.Errorf("aligned with %q: %v", domain, !want)
+		}
+	}
+	if !r.Aligned("example.co.uk", "OTP-Token", "from") || r.Aligned("example.co.uk", "X-Other") || r.Aligned("example.co.uk", "OTP-Token", "X-Absent") {
+		t.Error("what is covered")
+	}
+	private := verify(signed(t, wire("From: a@ada.github.io", "", "x"), Signer{Domain: "eve.github.io", Selector: "s", Key: edKey}),
+		zone{"s._domainkey.eve.github.io": z["s._domainkey.mail.example.co.uk"]})
+	if private.DKIM.Word != Pass || private.Aligned("ada.github.io") || private.Signatures[0].Aligned {
+		t.Errorf("customers of one host vouch for each other: %+v", private)
+	}
+}
+
+// TestExpiry holds that a signature counts until its x=, and not beyond.
+func TestExpiry(t *testing.T) {
+	z := zone{}
+	z.publish(t, ed, "")
+	expires := now.AddDate(20, 0, 0) // go-msgauth signs by the real clock
+	var out bytes.Buffer
+	if err := godkim.Sign(&out, bytes.NewReader(plain), &godkim.SignOptions{Domain: "example.com", Selector: "ed", Signer: edKey, Expiration: expires}); err != nil {
+		t.Fatal(err)
+	}
+	for at, want := range map[time.Time]Word{expires: Pass, expires.Add(time.Second): Fail} {
+		r := Verify(t.Context(), VerifyInput{Raw: out.Bytes(), Now: at}, z)
+		if r.DKIM.Word != want || r.Aligned("example.com") != (want == Pass) || !r.Signatures[0].Expires.Equal(expires) {
+			t.Errorf("at %v: %+v", at, r.Signatures)
+		}
+	}
+}
+
+type localKeys map[string]crypto.PublicKey
+
+func (l localKeys) PublicKey(domain, selector string) (crypto.PublicKey, bool) {
+	k, ok := l[RecordName(domain, selector)]
+	return k, ok
+}
+
+// TestLocalKeys are used without the DNS, and instead of what it says.
+func TestLocalKeys(t *testing.T) {
+	raw := signed(t, plain, ed)
+	keys := localKeys{"ed._domainkey.example.com": edKey.Public()}
+	for name, z := range map[string]zone{"nothing": {}, "trouble": {"ed._domainkey.example.com": {"TEMP"}}, "a lie": {"ed._domainkey.example.com": {exampleKey}}} {
+		r := Verify(t.Context(), VerifyInput{Raw: raw, LocalKeys: keys, Now: now}, z)
+		if r.DKIM != (Verdict{Pass, "example.com"}) || !r.Aligned("example.com") {
+			t.Errorf("%s in the DNS: %+v", name, r.Signatures)
+		}
+	}
+	if r := Verify(t.Context(), VerifyInput{Raw: signed(t, plain, absent), LocalKeys: keys, Now: now}, zone{}); r.DKIM.Word != PermError {
+		t.Errorf("another selector: %+v", r.DKIM)
+	}
+}
+
+// TestBestFirst ranks signatures, and takes five of them.
+func TestBestFirst(t *testing.T) {
+	z := zone{}
+	other := Signer{Domain: "esp.example.net", Selector: "s", Key: edKey}
+	z.publish(t, ed, "")
+	z.publish(t, other, "")
+	r := verify(signed(t, plain, absent, other, ed), z)
+	var order []string
+	for _, s := range r.Signatures {
+		order = append(order, fmt.Sprintf("%s %s %v", s.Word, s.Domain, s.Aligned))
+	}
+	if want := []string{"pass example.com true", "pass esp.example.net false", "permerror example.com true"}; !slices.Equal(order, want) {
+		t.Errorf("%q", order)
+	}
+	if r := verify(signed(t, plain, absent, absent, absent, absent, absent, ed), z); len(r.Signatures) != maxSignatures || r.DKIM.Word != PermError {
+		t.Errorf("the sixth was looked at: %+v", r.DKIM)
+	}
+}
+
+// TestRSASizes takes keys of 1,024 to 4,096 bits, in both forms of the record.
+func TestRSASizes(t *testing.T) {
+	record := func(bits int, pkcs1 bool) string {
+		k, err := rsa.GenerateKey(rand.Reader, max(bits, 1024))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bits < 1024 {
+			k.N.Rsh(k.N, uint(1024-bits))
+		}
+		der, err := x509.MarshalPKIXPublicKey(&k.PublicKey)
+		if pkcs1 {
+			der = x509.MarshalPKCS1PublicKey(&k.PublicKey)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return "p=" + base64.StdEncoding.EncodeToString(der)
+	}
+	for _, c := range []struct {
+		bits int
+		ok   bool
+	}{{1023, false}, {1024, true}, {2048, true}} {
+		for _, pkcs1 := range []bool{false, true} {
+			if _, reason := parseKey(record(c.bits, pkcs1)); (reason == "") != c.ok {
+				t.Errorf("%d bits, PKCS #1 %v: %q", c.bits, pkcs1, reason)
+			}
+		}
+	}
+	huge := rsa.PublicKey{N: new(big.Int).Lsh(rsaKeys().RSA.N, 4096), E: 65537}
+	der := x509.MarshalPKCS1PublicKey(&huge)
+	if _, reason := parseKey("p=" + base64.StdEncoding.EncodeToString(der)); reason == "" {
+		t.Error("a key of 6,144 bits was taken")
+	}
+}
+
+// TestSecondOpinion lets go-msgauth verify what Sign made, and Verify what go-msgauth
+// signed, over random mails in every canonical form.
+func TestSecondOpinion(t *testing.T) {
+	rnd := mathrand.New(mathrand.NewPCG(1, 2))
+	z := zone{}
+	keys := rsaKeys()
+	rsaSigner := Signer{Domain: "example.com", Selector: "rsa", Key: keys.RSA}
+	edSigner := Signer{Domain: "example.com", Selector: "ed", Key: keys.Ed25519}
+	z.publish(t, rsaSigner, "")
+	z.publish(t, edSigner, "")
+	lookup := func(name string) ([]string, error) { return z.LookupTXT(t.Context(), name) }
+	for i := range 300 {
+		raw := randomMail(rnd, "é")
+		list, err := godkim.VerifyWithOptions(bytes.NewReader(signed(t, raw, rsaSigner, edSigner)), &godkim.VerifyOptions{LookupTXT: lookup})
+		if err != nil || len(list) != 2 || list[0].Err != nil || list[1].Err != nil {
+			t.Fatalf("%d: go-msgauth does not verify ours: %+v, %v\n%q", i, list, err, raw)
+		}
+		s := rsaSigner
+		if i%2 == 0 {
+			s = edSigner
+		}
+		forms := []godkim.Canonicalization{godkim.CanonicalizationSimple, godkim.CanonicalizationRelaxed}
+		var theirs bytes.Buffer
+		if err := godkim.Sign(&theirs, bytes.NewReader(raw), &godkim.SignOptions{
+			Domain: s.Domain, Selector: s.Selector, Signer: s.Key,
+			HeaderCanonicalization: forms[i/2%2], BodyCanonicalization: forms[i/4%2],
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if r := verify(theirs.Bytes(), z); r.DKIM.Word != Pass {
+			t.Fatalf("%d: we do not verify go-msgauth's: %+v\n%q", i, r.Signatures, theirs.Bytes())
+		}
+	}
+}
+
+// randomMail has odd blanks, folds and empty lines.
+func randomMail(rnd *mathrand.Rand, letter string) []byte {
+	some := func(n int, pieces ...string) string {
+		var b strings.Builder
+		for range rnd.IntN(n) {
+			b.WriteString(pieces[rnd.IntN(len(pieces))])
+		}
+		return b.String()
+	}
+	value := func() string {
+		return some(20, "a", "B", " ", "  ", "\t", "\r\n\tx", "\r\n y", ";", ":", "=", letter)
+	}
+	return []byte("From: ada@example.com" + some(3, " ", "\t") + "\r\nSubject:" + value() + "\r\nX-a:" + value() + "\r\nSubject: " + value() +
+		"\r\n\r\n" + some(60, "a", "B", " ", "  ", "\t", "\r\n", "\r\n\r\n", ".", " \r\n") + "\r\n")
+}
+
+// TestSign refuses what would not go over the wire as it was signed.
+func TestSign(t *testing.T) {
+	for name, raw := range map[string][]byte{
+		"a bare LF":    []byte("From: a@example.com\r\n\r\na\nb\r\n"),
+		"a bare CR":    []byte("From: a@example.com\r\n\r\na\rb\r\n"),
+		"a NUL":        []byte("From: a@example.com\r\n\r\na\x00b\r\n"),
+		"no last CRLF": []byte("From: a@example.com\r\n\r\na"),
+		"a long line":  []byte("From: a@example.com\r\n\r\n" + strings.Repeat("x", 999) + "\r\n"),
+		"no From":      wire("Subject: x", "", "x"),
+		"two Froms":    wire("From: a@example.com", "From: b@example.com", "", "x"),
+		"two senders":  wire("From: a@example.com, b@example.com", "", "x"),
+	} {
+		if out, err := Sign(raw, ed); err == nil {
+			t.Errorf("%s: signed as %q", name, out)
+		}
+	}
+	for name, s := range map[string]Signer{
+		"no key":         {Domain: "example.com", Selector: "s"},
+		"no domain":      {Selector: "s", Key: edKey},
+		"a domain twice": {Domain: "example.com;d=other.com", Selector: "s", Key: edKey},
+		"no selector":    {Domain: "example.com", Key: edKey},
+		"capitals":       {Domain: "Example.com", Selector: "s", Key: edKey},
+	} {
+		if out, err := Sign(plain, s); err == nil {
+			t.Errorf("%s: signed as %q", name, out)
+		}
+	}
+	out := signed(t, plain, ed)
+	if !bytes.HasSuffix(out, plain) || checkWire(out) != nil {
+		t.Errorf("%q", out)
+	}
+	for line := range bytes.Lines(out) {
+		if len(line) > 80 {
+			t.Errorf("a line of %d octets: %q", len(line), line)
+		}
+	}
+}
+
+// TestPublished compares the DNS with the key.
+func TestPublished(t *testing.T) {
+	mine, _ := Record(edKey.Public())
+	otherKeys := rsaKeys()
+	other, _ := Record(otherKeys.RSA.Public())
+	for name, c := range map[string]struct {
+		records []string
+		want    bool
+		trouble bool
+	}{
+		"published":      {[]string{mine}, true, false},
+		"spaced":         {[]string{strings.ReplaceAll(mine, ";", " ; ")}, true, false},
+		"another key":    {[]string{other}, false, false},
+		"two records":    {[]string{mine, other}, false, false},
+		"nothing":        {nil, false, false},
+		"revoked":        {[]string{"v=DKIM1; k=ed25519; p="}, false, false},
+		"in testing":     {[]string{mine + "; t=y"}, false, false},
+		"not for mail":   {[]string{mine + "; s=x"}, false, false},
+		"something else": {[]string{"hello"}, false, false},
+		"trouble":        {[]string{"TEMP"}, false, true},
+	} {
+		z := zone{}
+		if c.records != nil {
+			z["s._domainkey.example.com"] = c.records
+		}
+		ok, err := Published(t.Context(), "example.com", "s", edKey.Public(), z)
+		if ok != c.want || (err != nil) != c.trouble {
+			t.Errorf("%s: %v, %v", name, ok, err)
+		}
+	}
+	if _, err := Record(ed25519.PrivateKey{}); err == nil {
+		t.Error("a record of a private key")
+	}
+}

@@ -1,0 +1,91 @@
+package mailauth
+
+import (
+	"context"
+	"strings"
+
+	"golang.org/x/net/publicsuffix"
+)
+
+// policy is what a domain's DMARC record says about judging, or why there is none.
+type policy struct {
+	word       Word // Pass: there is one
+	strictDKIM bool
+	strictSPF  bool
+}
+
+// findPolicy asks for the record of domain, then of its organizational domain (RFC 7489
+// section 6.6.3), then of the public suffix above, which counts only when it says that it
+// is one (RFC 9091 section 3.5).
+func findPolicy(ctx context.Context, domain string, dns Resolver) policy {
+	org := orgDomain(domain)
+	suffix, _ := publicsuffix.PublicSuffix(org)
+	asked := ""
+	for _, at := range [...]string{domain, org, suffix} {
+		if at == asked {
+			continue
+		}
+		asked = at
+		records, err := dns.LookupTXT(ctx, "_dmarc."+at)
+		if err != nil && isTemporary(err) {
+			return policy{word: TempError}
+		}
+		if p, psd := readPolicy(records); p.word != None && (psd || at != suffix || at == domain) {
+			return p
+		}
+	}
+	return policy{word: None}
+}
+
+// readPolicy reads the one DMARC record among records; several are as good as none.
+func readPolicy(records []string) (p policy, psd bool) {
+	p.word = None
+	for _, record := range records {
+		if !strings.HasPrefix(record, "v=DMARC1") || len(record) > maxTags {
+			continue
+		}
+		list, ok := parseTags(record)
+		if ok && list[0].value != "DMARC1" {
+			continue
+		}
+		if p.word != None {
+			return policy{word: None}, false
+		}
+		p = policy{word: PermError}
+		// Without a policy that can be read, one that asks for reports is taken for none.
+		asks := list.lower("p", "")
+		if _, reports := list.get("rua"); ok && (asks == "none" || asks == "quarantine" || asks == "reject" || reports) {
+			p = policy{Pass, list.lower("adkim", "r") == "s", list.lower("aspf", "r") == "s"}
+			psd = list.lower("psd", "n") == "y"
+		}
+	}
+	return p, psd
+}
+
+// judge tells whether SPF or a signature that passes is about the From's domain (RFC 7489
+// section 6.6.2). Where trouble with the DNS may hide one that does, the word is TempError.
+func (p policy) judge(r *Result) Word {
+	if p.word != Pass {
+		return p.word
+	}
+	word := Fail
+	for _, s := range r.Signatures {
+		if aligned(s.Domain, r.From, p.strictDKIM) {
+			if s.counts() {
+				return Pass
+			}
+			if s.Word == TempError {
+				word = TempError
+			}
+		}
+	}
+	if aligned(r.SPF.Domain, r.From, p.strictSPF) {
+		if r.SPF.Word == Pass {
+			return Pass
+		}
+		if r.SPF.Word == TempError {
+			word = TempError
+		}
+	}
+	return word
+}

@@ -1,0 +1,156 @@
+package mailauth
+
+import (
+	"context"
+	"crypto"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/base64"
+	"fmt"
+	"slices"
+)
+
+// key is what a key record says (RFC 6376 section 3.6.1).
+type key struct {
+	public  crypto.PublicKey
+	testing bool // t=y
+	exact   bool // t=s: not for subdomains
+	sha256  bool
+	email   bool
+}
+
+// keyAnswer is a key, or why there is none. The word None: there is one.
+type keyAnswer struct {
+	key    key
+	word   Word
+	reason string
+}
+
+// RecordName is where the key of a selector is published.
+func RecordName(domain, selector string) string { return selector + "._domainkey." + domain }
+
+func findKey(ctx context.Context, domain, selector string, local LocalKeys, dns Resolver) keyAnswer {
+	if local != nil {
+		if public, ok := local.PublicKey(domain, selector); ok {
+			return keyAnswer{word: None, key: key{public: public, sha256: true, email: true}}
+		}
+	}
+	records, err := dns.LookupTXT(ctx, RecordName(domain, selector))
+	switch {
+	case err != nil && isTemporary(err):
+		return keyAnswer{word: TempError, reason: "the key could not be asked for"}
+	case err != nil:
+		return keyAnswer{word: PermError, reason: "no key"}
+	case len(records) != 1: // RFC 6376 section 3.6.2.2
+		return keyAnswer{word: PermError, reason: "more than one key"}
+	}
+	k, reason := parseKey(records[0])
+	if reason != "" {
+		return keyAnswer{word: PermError, reason: reason}
+	}
+	return keyAnswer{word: None, key: k}
+}
+
+// parseKey reads a key record, or says why it is of no use.
+func parseKey(record string) (key, string) {
+	if len(record) > maxTags {
+		return key{}, "key too long"
+	}
+	list, ok := parseTags(record)
+	if !ok || list.lower("v", "dkim1") != "dkim1" {
+		return key{}, "unreadable key"
+	}
+	if p, given := list.get("p"); given && p == "" {
+		return key{}, "key revoked"
+	}
+	der, ok := list.base64("p")
+	if !ok {
+		return key{}, "unreadable key"
+	}
+	flags, hashes, services := list.list("t"), list.list("h"), list.list("s")
+	k := key{
+		testing: slices.Contains(flags, "y"), exact: slices.Contains(flags, "s"),
+		sha256: hashes == nil || slices.Contains(hashes, "sha256"),
+		email:  services == nil || slices.Contains(services, "*") || slices.Contains(services, "email"),
+	}
+	var reason string
+	switch list.lower("k", "rsa") {
+	case "rsa":
+		k.public, reason = parseRSA(der)
+	case "ed25519":
+		if k.public = ed25519.PublicKey(der); len(der) != ed25519.PublicKeySize {
+			reason = "unreadable key"
+		}
+	default:
+		reason = "unknown kind of key"
+	}
+	return k, reason
+}
+
+// parseRSA takes both forms that are in use, RFC 6376 erratum 3017.
+func parseRSA(der []byte) (crypto.PublicKey, string) {
+	public, err := x509.ParsePKIXPublicKey(der)
+	if err != nil {
+		if public, err = x509.ParsePKCS1PublicKey(der); err != nil {
+			return nil, "unreadable key"
+		}
+	}
+	k, ok := public.(*rsa.PublicKey)
+	switch {
+	case !ok:
+		return nil, "unreadable key"
+	case k.N.BitLen() < minRSABits || k.N.BitLen() > maxRSABits: // RFC 8301 section 3.2
+		return nil, "key of a size that is not accepted"
+	}
+	return k, ""
+}
+
+// Keys are the two keys of one sending domain: a signature by either is enough, and RSA is
+// for those that do not know Ed25519 yet (RFC 8463).
+type Keys struct {
+	RSA     *rsa.PrivateKey // 2,048 bits
+	Ed25519 ed25519.PrivateKey
+}
+
+// NewKeys makes a pair. It takes tens of milliseconds of CPU, seldom half a second.
+func NewKeys() (Keys, error) {
+	r, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		return Keys{}, err
+	}
+	_, e, err := ed25519.GenerateKey(rand.Reader)
+	return Keys{RSA: r, Ed25519: e}, err
+}
+
+// Record is the text of the TXT record that publishes a key. One that is longer than 255
+// octets goes into the zone as several strings.
+func Record(public crypto.PublicKey) (string, error) {
+	switch k := public.(type) {
+	case *rsa.PublicKey:
+		der, err := x509.MarshalPKIXPublicKey(k)
+		return "v=DKIM1; k=rsa; p=" + base64.StdEncoding.EncodeToString(der), err
+	case ed25519.PublicKey:
+		return "v=DKIM1; k=ed25519; p=" + base64.StdEncoding.EncodeToString(k), nil
+	}
+	return "", fmt.Errorf("no record for a %T", public)
+}
+
+// Published reports whether the DNS shows public under the selector, fit for use: one record,
+// of this key, not in testing mode. The error is that of a DNS that could not be asked.
+func Published(ctx context.Context, domain, selector string, public crypto.PublicKey, dns Resolver) (bool, error) {
+	records, err := dns.LookupTXT(ctx, RecordName(domain, selector))
+	if err != nil && isTemporary(err) {
+		return false, err
+	}
+	if err != nil || len(records) != 1 {
+		return false, nil
+	}
+	k, reason := parseKey(records[0])
+	if reason != "" || k.testing || !k.sha256 || !k.email {
+		return false, nil
+	}
+	same, ok := k.public.(interface{ Equal(crypto.PublicKey) bool })
+	return ok && same.Equal(public), nil
+}

@@ -1,0 +1,204 @@
+// Package mailauth says who vouches for a mail: SPF (RFC 7208), DKIM (RFC 6376, 8301, 8463)
+// and DMARC (RFC 7489, 9091), in the words of RFC 8601. It also signs, and makes and checks
+// the keys for it. It reaches the DNS only through a Resolver that it is given, and refuses
+// to know inboxes, queues and what follows from a verdict.
+//
+// DKIM is this package's own, see ADR 0011; go-msgauth is the second opinion in its tests.
+package mailauth
+
+import (
+	"context"
+	"crypto"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"golang.org/x/net/idna"
+	"golang.org/x/net/publicsuffix"
+)
+
+// Limits of one verification.
+const (
+	maxTime       = 5 * time.Second // for all look-ups together
+	maxSignatures = 5               // that are verified; others are ignored
+	maxHeader     = 256 << 10       // octets of a header that is read
+	maxFields     = 2000            // of it
+	maxSigned     = 200             // names in one h=
+	maxTags       = 32 << 10        // octets of one signature or key record
+	maxRSABits    = 4096            // RFC 8301 section 3.2 asks for no more
+	minRSABits    = 1024            // and takes no less
+)
+
+// Resolver is what verification needs of the DNS. Its errors are *net.DNSError.
+type Resolver interface {
+	LookupTXT(ctx context.Context, name string) ([]string, error)
+	LookupMX(ctx context.Context, name string) ([]*net.MX, error)
+	LookupIPAddr(ctx context.Context, host string) ([]net.IPAddr, error)
+	LookupAddr(ctx context.Context, ip string) ([]string, error)
+}
+
+// LocalKeys knows the keys that this node holds itself: signatures by them are verified
+// without the DNS (decisions §4).
+type LocalKeys interface {
+	// PublicKey returns the *rsa.PublicKey or ed25519.PublicKey of a selector.
+	PublicKey(domain, selector string) (crypto.PublicKey, bool)
+}
+
+// Word is a result of RFC 8601 section 2.7.
+type Word string
+
+// The words. SPF has softfail and no policy, DKIM the other way round.
+const (
+	None      Word = "none"
+	Pass      Word = "pass"
+	Fail      Word = "fail"
+	SoftFail  Word = "softfail"
+	Policy    Word = "policy"
+	Neutral   Word = "neutral"
+	TempError Word = "temperror"
+	PermError Word = "permerror"
+)
+
+// VerifyInput is one mail with its envelope.
+type VerifyInput struct {
+	ClientIP  netip.Addr // of the peer; invalid when it has none
+	HELO      string
+	MailFrom  string // empty for the null sender
+	Raw       []byte // as the peer sent it: without this node's own lines; CRLF
+	LocalKeys LocalKeys
+	Now       time.Time // for the expiry of signatures
+}
+
+// Verdict is one method's result, and the domain that it is about (empty: none).
+type Verdict struct {
+	Word   Word
+	Domain string
+}
+
+// Result says who vouches for a mail.
+type Result struct {
+	SPF        Verdict
+	HELO       bool // SPF is about the HELO name, for the sender is null
+	DKIM       Verdict
+	DMARC      Verdict
+	From       string      // domain of the only From; empty when there is not exactly one
+	Signatures []Signature // the best first: those that pass, and among them those aligned with From
+}
+
+// Verify judges a mail. It takes 5 s at most, whatever the DNS does; what could not be
+// found out in that time is a temperror. It never fails and never panics.
+func Verify(ctx context.Context, in VerifyInput, dns Resolver) Result {
+	ctx, cancel := context.WithTimeout(ctx, maxTime)
+	defer cancel()
+	fields, body, whole := splitMail(in.Raw)
+	from, froms := fromDomain(fields)
+	r := Result{From: from, HELO: in.MailFrom == "", DKIM: Verdict{Word: None}, DMARC: Verdict{Word: None}}
+	// Policy and keys are asked for while SPF, whose questions follow from each other, is
+	// at work here.
+	policies := make(chan policy, 1)
+	if from != "" {
+		go guard(func() { policies <- findPolicy(ctx, from, dns) }, func() { policies <- policy{word: PermError} })
+	}
+	r.Signatures = readSignatures(ctx, in, fields, whole, dns)
+	sender := spfSender(in)
+	guard(func() { r.SPF = checkSPF(ctx, in, sender, dns) }, func() { r.SPF = Verdict{PermError, sender.domain} })
+	guard(func() { verifySignatures(r.Signatures, fields, body) }, func() { r.Signatures = nil })
+	rank(r.Signatures, from)
+	if len(r.Signatures) > 0 {
+		r.DKIM = Verdict{r.Signatures[0].Word, r.Signatures[0].Domain}
+	}
+	if from != "" {
+		r.DMARC = Verdict{(<-policies).judge(&r), from}
+	} else if froms > 1 { // nobody can tell which of them a reader sees, RFC 7489 section 6.6.1
+		r.DMARC.Word = PermError
+	}
+	return r
+}
+
+// guard contains a panic that strangers' bytes may cause; otherwise says what then holds.
+func guard(part, otherwise func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			slog.Error("judging a mail panicked", "err", fmt.Sprint(p))
+			otherwise()
+		}
+	}()
+	part()
+}
+
+// Aligned reports whether a signature vouches for domain: one that verifies, not in testing
+// mode, of the same organizational domain, in a mail with one From, and with every From,
+// Content-Type, MIME-Version and each further field named by covered signed, so that none
+// was added later.
+func (r *Result) Aligned(domain string, covered ...string) bool {
+	domain, ok := canonicalDomain(domain)
+	if !ok || r.From == "" {
+		return false
+	}
+	for i := range r.Signatures {
+		if s := &r.Signatures[i]; s.counts() && s.strict && aligned(s.Domain, domain, false) && s.covers(covered) {
+			return true
+		}
+	}
+	return false
+}
+
+// aligned compares two canonical domains, RFC 7489 section 3.1.
+func aligned(a, b string, strict bool) bool {
+	return a == b || !strict && a != "" && b != "" && orgDomain(a) == orgDomain(b)
+}
+
+// orgDomain is the domain directly beneath the public suffix, or domain itself when it is
+// one (RFC 7489 section 3.2).
+func orgDomain(domain string) string {
+	if org, err := publicsuffix.EffectiveTLDPlusOne(domain); err == nil {
+		return org
+	}
+	return domain
+}
+
+// canonicalDomain is a domain in lower case and A-labels. False: it can't be one that is in
+// the DNS.
+func canonicalDomain(s string) (string, bool) {
+	ascii := true
+	for i := range len(s) {
+		ascii = ascii && s[i] < 0x80
+	}
+	s = strings.ToLower(s)
+	if !ascii {
+		var err error
+		if s, err = idna.Lookup.ToASCII(s); err != nil {
+			return "", false
+		}
+	}
+	return s, isDomain(s)
+}
+
+// isDomain tells a name of at least two labels of letters, digits, hyphens, underscores.
+func isDomain(s string) bool {
+	label, dots := 0, 0
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '.' && label > 0:
+			label = 0
+			dots++
+			continue
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '-', c == '_':
+		default:
+			return false
+		}
+		if label++; label > 63 {
+			return false
+		}
+	}
+	return label > 0 && dots > 0 && len(s) <= 253
+}
+
+// isTemporary tells trouble with the DNS from an answer.
+func isTemporary(err error) bool {
+	d, ok := err.(*net.DNSError)
+	return ok && d.Temporary()
+}

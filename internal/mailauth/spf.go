@@ -1,0 +1,42 @@
+package mailauth
+
+import (
+	"context"
+	"strings"
+
+	"blitiri.com.ar/go/spf"
+)
+
+// spfIdentity is who is checked: the sender, or for the null sender the HELO name.
+type spfIdentity struct {
+	address string
+	domain  string // canonical; empty when there is none to ask about
+}
+
+// spfSender follows RFC 7208 section 2.4.
+func spfSender(in VerifyInput) spfIdentity {
+	address := in.MailFrom
+	if address == "" {
+		address = "postmaster@" + strings.TrimSuffix(in.HELO, ".")
+	}
+	at := strings.LastIndexByte(address, '@')
+	domain, ok := canonicalDomain(address[at+1:])
+	if at < 0 || !ok {
+		return spfIdentity{} // RFC 7208 section 4.3
+	}
+	local := address[:at]
+	if strings.IndexByte(local, '@') >= 0 { // quoted; the library would cut there
+		local = "postmaster"
+	}
+	return spfIdentity{local + "@" + domain, domain}
+}
+
+// checkSPF runs check_host(). The library keeps the limits of RFC 7208 section 4.6.4: ten
+// terms that ask, two that find nothing, ten names of each MX and PTR.
+func checkSPF(ctx context.Context, in VerifyInput, who spfIdentity, dns Resolver) Verdict {
+	if who.domain == "" || !in.ClientIP.IsValid() {
+		return Verdict{None, who.domain}
+	}
+	result, _ := spf.CheckHostWithSender(in.ClientIP.AsSlice(), in.HELO, who.address, spf.WithContext(ctx), spf.WithResolver(dns))
+	return Verdict{Word(result), who.domain}
+}

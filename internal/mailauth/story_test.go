@@ -1,0 +1,59 @@
+package mailauth
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+)
+
+// TestStories reads testdata/stories: "zone" lists records ("name: value", more than one by
+// repeating the name; KEY is a published key, with more tags behind it), "mail" is a mail as
+// it came: ip, helo, from (absent: the null sender), and sign, the domains that signed it
+// with the selector s. Its outcome is every verdict.
+func TestStories(t *testing.T) {
+	datadriven.Walk(t, "testdata/stories", func(t *testing.T, path string) {
+		z := zone{}
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			if d.Cmd == "zone" {
+				z = zone{}
+				for line := range strings.Lines(d.Input) {
+					name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+					if more, ok := strings.CutPrefix(value, "KEY"); ok {
+						value, _ = Record(edKey.Public())
+						value += more
+					}
+					z[name] = append(z[name], value)
+				}
+				return ""
+			}
+			in := VerifyInput{ClientIP: netip.MustParseAddr("192.0.2.1"), HELO: "mx.example.com", Now: now}
+			raw := wire(strings.Split(d.Input, "\n")...)
+			for _, arg := range d.CmdArgs {
+				switch arg.Key {
+				case "ip":
+					in.ClientIP = netip.MustParseAddr(arg.Vals[0])
+				case "helo":
+					in.HELO = arg.Vals[0]
+				case "from":
+					in.MailFrom = arg.Vals[0]
+				case "sign":
+					for _, domain := range arg.Vals {
+						raw = signed(t, raw, Signer{Domain: domain, Selector: "s", Key: edKey})
+					}
+				}
+			}
+			in.Raw = raw
+			r := Verify(t.Context(), in, z)
+			var b strings.Builder
+			fmt.Fprintf(&b, "spf=%s %s\n", r.SPF.Word, r.SPF.Domain)
+			for _, s := range r.Signatures {
+				fmt.Fprintf(&b, "dkim=%s %s %s\n", s.Word, s.Domain, s.Reason)
+			}
+			fmt.Fprintf(&b, "dmarc=%s %s\n", r.DMARC.Word, r.DMARC.Domain)
+			return strings.ReplaceAll(b.String(), " \n", "\n")
+		})
+	})
+}

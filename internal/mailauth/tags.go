@@ -1,0 +1,76 @@
+package mailauth
+
+import (
+	"encoding/base64"
+	"strings"
+)
+
+// tag is one name=value of RFC 6376 section 3.2, without the whitespace around it.
+type tag struct{ name, value string }
+
+// tags is a tag list in its order.
+type tags []tag
+
+// parseTags reads a tag list; false when it is none, or names a tag twice.
+func parseTags(s string) (tags, bool) {
+	list := make(tags, 0, 12)
+	for s != "" {
+		var one string
+		one, s, _ = strings.Cut(s, ";")
+		name, value, ok := strings.Cut(one, "=")
+		name = strings.Trim(name, fws)
+		if !ok || name == "" {
+			if strings.Trim(one, fws) == "" && s == "" {
+				break // the last semicolon
+			}
+			return nil, false
+		}
+		if _, twice := list.get(name); twice || len(list) == 64 {
+			return nil, false
+		}
+		list = append(list, tag{name, strings.Trim(value, fws)})
+	}
+	return list, true
+}
+
+const fws = " \t\r\n"
+
+func (l tags) get(name string) (string, bool) {
+	for i := range l {
+		if l[i].name == name {
+			return l[i].value, true
+		}
+	}
+	return "", false
+}
+
+// lower gives a value that is compared without case; fallback when it is absent.
+func (l tags) lower(name, fallback string) string {
+	if v, ok := l.get(name); ok {
+		return strings.ToLower(v)
+	}
+	return fallback
+}
+
+// list gives the parts of a value between colons.
+func (l tags) list(name string) []string {
+	v, ok := l.get(name)
+	if !ok {
+		return nil
+	}
+	parts := strings.SplitN(v, ":", maxSigned+1)
+	for i := range parts {
+		parts[i] = strings.Trim(parts[i], fws)
+	}
+	return parts
+}
+
+// base64 decodes a value that may be folded.
+func (l tags) base64(name string) ([]byte, bool) {
+	v, _ := l.get(name)
+	if strings.ContainsAny(v, fws) {
+		v = strings.Join(strings.Fields(v), "")
+	}
+	b, err := base64.StdEncoding.DecodeString(v)
+	return b, err == nil && len(b) > 0
+}
