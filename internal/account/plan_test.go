@@ -9,8 +9,10 @@ import (
 
 func TestDefaultPlans(t *testing.T) {
 	plans := account.DefaultPlans()
-	free := account.Plan{Name: account.Free, MaxInboxes: 3, DefaultRetentionHours: 24, MaxRetentionHours: 72}
-	paid := account.Plan{Name: account.Paid, MaxInboxes: 1_000_000, DefaultRetentionHours: 168, MaxRetentionHours: 8760, Labels: true, Subdomains: true}
+	free := account.Plan{Name: account.Free, MaxInboxes: 3, DefaultRetentionHours: 24, MaxRetentionHours: 72,
+		SendsPerDay: 100, MaxRecipients: 10, MaxAttachments: 1, MaxAttachmentBytes: 512 << 10}
+	paid := account.Plan{Name: account.Paid, MaxInboxes: 1_000_000, DefaultRetentionHours: 168, MaxRetentionHours: 8760, Labels: true, Subdomains: true,
+		SendsPerDay: 10_000, MaxRecipients: 100, MaxAttachments: 10, MaxAttachmentBytes: 10 << 20}
 	if plans.Of(account.Free) != free || plans.Of(account.Paid) != paid || plans.Of("gold") != free {
 		t.Errorf("%+v", plans)
 	}
