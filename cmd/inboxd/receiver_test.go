@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // copyOf is one mail as a receiver took it.
@@ -25,6 +26,8 @@ type receiver struct {
 	answer func(line string) string
 	// arrived gets a value for each mail that was taken.
 	arrived chan copyOf
+	// pause lies between taking a mail and saying so: a crash there makes a second copy.
+	pause time.Duration
 
 	mu     sync.Mutex
 	copies []copyOf
@@ -113,6 +116,7 @@ func (r *receiver) session(conn net.Conn) {
 			r.copies = append(r.copies, c)
 			r.mu.Unlock()
 			r.arrived <- c
+			time.Sleep(r.pause)
 		}
 		if _, err := fmt.Fprint(conn, reply+"\r\n"); err != nil {
 			return

@@ -134,6 +134,7 @@ func TestGreylistingAndFallback(t *testing.T) {
 	u.until(t, address, backup, "sent")
 	u.until(t, address, null, "failed")
 	u.until(t, address, missing, "failed")
+	s.terminate(t) // which flushes the log
 	for _, verb := range []string{"msg=queued", "msg=attempt", "msg=delivered", "msg=failed"} {
 		if !strings.Contains(s.stderr.String(), verb) {
 			t.Errorf("the log has no %s:\n%s", verb, s.stderr)

@@ -103,3 +103,23 @@ func (s *Store) Suppressions(id account.ID, after string, limit int) (out []acco
 	}
 	return out, nil
 }
+
+// Clone copies the rows as a crash at this moment would leave them.
+func (s *Store) Clone() *Store {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := &Store{
+		owners: maps.Clone(s.owners), outbox: slices.Clone(s.outbox), journals: maps.Clone(s.journals),
+		waiting: maps.Clone(s.waiting), inboxes: map[string]*inboxRows{}, accounts: map[account.ID]*accountRows{},
+	}
+	for address, rows := range s.inboxes {
+		c.inboxes[address] = &inboxRows{rows.profile, maps.Clone(rows.messages), maps.Clone(rows.stored), maps.Clone(rows.signed)}
+	}
+	for id, rows := range s.accounts {
+		copied := *rows
+		copied.keys, copied.sessions = maps.Clone(rows.keys), maps.Clone(rows.sessions)
+		copied.reserved, copied.live = maps.Clone(rows.reserved), slices.Clone(rows.live)
+		c.accounts[id] = &copied
+	}
+	return c
+}
