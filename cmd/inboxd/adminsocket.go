@@ -63,6 +63,9 @@ func openAdminSocket(path string, system *actors.System, stats func() any) (*adm
 	mux.HandleFunc("/account/list", answer(a.listAccounts))
 	mux.HandleFunc("/account/set-plan", answer(a.setPlan))
 	mux.HandleFunc("/dkim/show", answer(a.showDKIM))
+	mux.HandleFunc("/queue/list", answer(a.listQueue))
+	mux.HandleFunc("/queue/retry", answer(a.retryMail))
+	mux.HandleFunc("/queue/drop", answer(a.dropMail))
 	mux.HandleFunc("/stats", answer(func(context.Context, struct{}) (any, error) { return a.stats(), nil }))
 	mux.HandleFunc("/debug/pprof/", pprof.Index) // curl --unix-socket; never on the public port
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)

@@ -89,6 +89,7 @@ func (c *nodeCollector) Collect(out chan<- prometheus.Metric) {
 	counter(passivationsTotal, float64(a.Passivated))
 	gauge(commandsInFlight, float64(a.InFlight))
 	gauge(journalWaiting, float64(a.JournalWaiting))
+	collectQueue(a.Queue, gauge, counter)
 	m := c.n.mail.Stats()
 	counter(smtpConnections, float64(m.Connections))
 	counter(smtpRefused, float64(m.Refused))

@@ -195,3 +195,49 @@ func TestSendQuotaIsExact(t *testing.T) {
 	u.server = s
 	u.do(t, 400, "POST", "/inboxes/"+address+"/send", map[string]any{"to": address, "body": "x"})
 }
+
+// TestOperatorSeesTheQueue lists, retries and drops mail that waits.
+func TestOperatorSeesTheQueue(t *testing.T) {
+	var open atomic.Bool
+	far := receive(t, "127.0.0.1", "0", func(line string) string {
+		if strings.HasPrefix(line, "RCPT") && !open.Load() {
+			return "451 4.3.0 Not now"
+		}
+		return ""
+	})
+	dir := filepath.Join(t.TempDir(), "data")
+	s := postal(t, dir, farZone(t), far.port, "--retry-schedule", "1h")
+	u := s.signUp(t, "me@example.test")
+	address := u.inbox(t, "agent")
+	first := u.send(t, address, map[string]any{"to": "bob@far.test", "body": "x"})
+	second := u.send(t, address, map[string]any{"to": "carol@far.test", "body": "x"})
+	u.until(t, address, first, "retrying")
+	u.until(t, address, second, "retrying")
+	admin := func(args ...string) string {
+		t.Helper()
+		out, err := command(append([]string{"admin", "--data", dir}, args...)...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return string(out)
+	}
+	if list := admin("queue", "list"); !strings.Contains(list, "bob@far.test") || !strings.Contains(list, "Not now") || strings.Count(list, "retrying") != 2 {
+		t.Errorf("queue list:\n%s", list)
+	}
+	open.Store(true)
+	admin("queue", "retry", address, fmt.Sprint(first))
+	u.until(t, address, first, "sent")
+	admin("queue", "drop", address, fmt.Sprint(second))
+	if m := u.until(t, address, second, "failed"); !strings.Contains(m["send_error"].(string), "dropped") {
+		t.Errorf("send_error: %v", m["send_error"])
+	}
+	if list := admin("queue", "list"); strings.Contains(list, "far.test") {
+		t.Errorf("queue list at the end:\n%s", list)
+	}
+	if out, err := command("admin", "--data", dir, "queue", "drop", address, "77").CombinedOutput(); err == nil || !strings.Contains(string(out), "does not wait in the queue") {
+		t.Errorf("%v %s", err, out)
+	}
+	if records := admin("dkim", "show"); strings.Count(records, "_domainkey.inbox.localhost") < 2 {
+		t.Errorf("dkim show:\n%s", records)
+	}
+}
