@@ -36,7 +36,7 @@ type serveCommand struct {
 	DefaultPlan string `help:"Plan of a new account." enum:"free,paid" default:"free"`
 	Signup      string `help:"Whether strangers may sign up." enum:"open,closed" default:"open"`
 
-	DNS    string `help:"DNS server for the records of own domains (default: the machine's own)." placeholder:"HOST:PORT" name:"dns"`
+	DNS    string `help:"DNS server for outgoing mail and own domains (default: the machine's own)." placeholder:"HOST:PORT" name:"dns"`
 	MXHost string `help:"Host that own domains name in their MX record (default: the service domain)." placeholder:"NAME" name:"mx-host"`
 
 	Sending sendingFlags `embed:""`
