@@ -75,10 +75,9 @@ func (a *answer) add(text string) {
 		}
 		text = rest
 	}
-	if text = printable(text, maxReplyText-len(a.text)); text != "" && a.text != "" {
-		text = " " + text
+	if room := maxReplyText - len(a.text) - 1; room > 0 {
+		a.text = strings.TrimSpace(a.text + " " + printable(text, room))
 	}
-	a.text += text
 }
 
 // parseReplyLine reads "250-text", "250 text" or "250", with its line end.

@@ -51,7 +51,7 @@ func refusal(a answer) error {
 }
 
 // broken makes trouble of what the network said about host.
-func broken(host string, err error) error {
+func broken(host string, err error) *trouble {
 	var already *trouble
 	var refused *netguard.Refused
 	switch {
@@ -62,13 +62,13 @@ func broken(host string, err error) error {
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded), isTimeout(err):
 		return &trouble{because(delivery.TimedOut, "%s did not answer in time", host)}
 	case errors.Is(err, context.Canceled):
-		return &trouble{because(delivery.TimedOut, "the attempt was broken off")}
+		return &trouble{because(delivery.TimedOut, "The attempt was broken off")}
 	}
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "dial" {
 		return &trouble{because(delivery.NoRoute, "%s can't be reached", host)}
 	}
-	return &trouble{because(delivery.Broken, "the connection to %s broke: %s", host, plainReason(err))}
+	return &trouble{because(delivery.Broken, "The connection to %s broke: %s", host, plainReason(err))}
 }
 
 func isTimeout(err error) bool {
@@ -172,18 +172,18 @@ func (a *attempt) smarthost(ctx context.Context) []verdict {
 // host tries the addresses of one MX host.
 func (a *attempt) host(ctx context.Context, domain, host string, policy stsPolicy) ([]verdict, bool) {
 	if !policy.allows(host) {
-		a.fails(&trouble{because(delivery.TLSPolicy, "%s is not among the mail servers that the MTA-STS policy of %s allows", host, domain)})
+		a.fails(host, &trouble{because(delivery.TLSPolicy, "%s is not among the mail servers that the MTA-STS policy of %s allows", host, domain)})
 		return nil, false
 	}
-	addrs, err := a.courier.addresses(ctx, host)
-	if err != nil {
-		a.fails(err)
+	addrs, why := a.courier.addresses(ctx, host)
+	if why != nil {
+		a.fails(host, why)
 	}
 	for _, addr := range addrs {
 		if a.dials++; a.dials > maxDials || ctx.Err() != nil {
 			break
 		}
-		if results, ok := a.over(ctx, domain, a.courier.mxTarget(host, addr, policy.enforced())); ok {
+		if results, ok := a.over(ctx, domain, a.courier.mxTarget(host, addr, policy.enforce)); ok {
 			return results, true
 		}
 	}
@@ -203,17 +203,15 @@ func (a *attempt) overKept(ctx context.Context, key string, fits func(*link) boo
 
 // over connects to a target and hands the mail over.
 func (a *attempt) over(ctx context.Context, key string, t target) ([]verdict, bool) {
+	var results []verdict
 	l, err := a.courier.connect(ctx, t)
-	if err != nil {
-		a.fails(broken(t.host, err))
-		return nil, false
+	if err == nil {
+		results, err = a.handOver(ctx, key, l)
 	}
-	results, err := a.handOver(ctx, key, l)
 	if err != nil {
-		a.fails(broken(t.host, err))
-		return nil, false
+		a.fails(t.host, broken(t.host, err))
 	}
-	return results, true
+	return results, err == nil
 }
 
 func (a *attempt) handOver(ctx context.Context, key string, l *link) ([]verdict, error) {
@@ -229,9 +227,11 @@ func (a *attempt) handOver(ctx context.Context, key string, l *link) ([]verdict,
 	return results, nil
 }
 
-// fails remembers why, a server's words before our own.
-func (a *attempt) fails(err error) {
-	t := broken("", err).(*trouble)
+// fails remembers why host did not take the mail, a server's words before our own.
+func (a *attempt) fails(host string, t *trouble) {
+	if t.code != 0 {
+		a.mx = host
+	}
 	if a.last == nil || t.code != 0 || a.last.code == 0 {
 		a.last = t
 	}

@@ -77,7 +77,7 @@ func TestOutcomes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			mx := c.mx.start(t, "127.0.0.1", 0)
 			got := courier(t, CourierOptions{Resolver: oneMX(), MXPort: mx.port}).Deliver(t.Context(), toX("a@x.example"))[0]
-			if got.Outcome != c.want || !strings.Contains(got.Text, c.text) {
+			if got.Outcome != c.want || !strings.Contains(got.Text, c.text) || got.Code != 0 && got.MX != "mx.x.example" {
 				t.Errorf("%+v", got)
 			}
 		})
@@ -306,5 +306,22 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	if n := mx.connections(); n > 8 || len(mx.received()) != 200 {
 		t.Errorf("%d connections, %d mails", n, len(mx.received()))
+	}
+}
+
+// Our own server is the strictest peer we know.
+func TestOwnServer(t *testing.T) {
+	inboxes := &house{}
+	_, addr := serve(t, Options{}, inboxes)
+	c := courier(t, CourierOptions{Smarthost: Smarthost{Addr: addr}})
+	for _, rcpts := range [][]string{{"m@inbox.test", "nobody@inbox.test"}, {"ü@inbox.test"}} {
+		job := toX(rcpts...)
+		got := c.Deliver(t.Context(), job)
+		if got[0].Outcome != delivery.Delivered || len(got) > 1 && (got[1].Outcome != delivery.Permanent || got[1].Enhanced != "5.1.1") {
+			t.Errorf("%+v", got)
+		}
+		if mails := inboxes.delivered(); len(mails) != 1 || mails[0].body() != testMail || mails[0].env.MailFrom != job.MailFrom || mails[0].env.RcptTo[0] != rcpts[0] {
+			t.Errorf("%+v", mails)
+		}
 	}
 }

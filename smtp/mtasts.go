@@ -33,8 +33,6 @@ type stsPolicy struct {
 	expires time.Time
 }
 
-func (p stsPolicy) enforced() bool { return p.enforce }
-
 // allows reports whether the policy lists host (section 4.1).
 func (p stsPolicy) allows(host string) bool {
 	if !p.enforce {
@@ -93,7 +91,7 @@ func recordID(records []string) (id string, ok bool) {
 			return "", false
 		}
 		for field := range strings.SplitSeq(rest, ";") {
-			if name, value, _ := strings.Cut(strings.TrimSpace(field), "="); name == "id" && len(value) <= 32 {
+			if name, value, _ := strings.Cut(strings.TrimSpace(field), "="); name == "id" && value != "" && len(value) <= 32 {
 				id, ok = value, true
 			}
 		}

@@ -82,7 +82,7 @@ func (c *Courier) ordered(list []*net.MX) (hosts []string) {
 
 // addresses returns those of a mail server, IPv4 first: more receivers distrust an IPv6
 // address than the other way round.
-func (c *Courier) addresses(ctx context.Context, host string) ([]netip.Addr, error) {
+func (c *Courier) addresses(ctx context.Context, host string) ([]netip.Addr, *trouble) {
 	found, err := c.opts.Resolver.LookupIPAddr(ctx, host+".")
 	if len(found) == 0 {
 		if err == nil || isNotFound(err) {
