@@ -6,12 +6,12 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"inboxd/internal/delivery"
+	"inboxd/internal/domain"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 )
@@ -54,12 +54,14 @@ func (s *System) attempt(ctx context.Context, j job) (learned answerOf) {
 	case len(rcpts) == 0:
 	case j.putOff != "":
 		reports = putOff(rcpts, j.putOff)
-	case s.isLocal(inbox.RecipientDomain(rcpts[0])):
-		reports = s.deliverHere(ctx, t, rcpts)
-		learned.temper = answering
 	default:
-		reports = s.Courier.Deliver(ctx, s.consignment(t, j.lane.name, rcpts))
-		learned = learn(reports)
+		here, away := s.sort(rcpts)
+		reports = s.deliverHere(ctx, t, here)
+		learned.temper = answering
+		if len(away) > 0 {
+			handed := s.Courier.Deliver(ctx, s.consignment(t, j.lane.name, away))
+			reports, learned = append(reports, handed...), learn(handed)
+		}
 	}
 	if ctx.Err() != nil && isTemporary(reports) {
 		return answerOf{} // broken off by a stop: not an answer of anybody
@@ -132,11 +134,11 @@ func (s *System) signature(ctx context.Context, m *inbox.Message, address string
 		return s.store.Signature(address, m.ID)
 	}
 	order.Signed = inbox.Unsigned
-	domain, keys, err := s.SigningKeys(ctx, address)
+	host, keys, err := s.SigningKeys(ctx, address)
 	if err != nil || len(keys) == 0 || s.Signer == nil {
 		return nil, err
 	}
-	if order.Fields, err = s.Signer(raw, domain, keys, s.now()); err != nil {
+	if order.Fields, err = s.Signer(raw, host, keys, s.now()); err != nil {
 		return nil, err
 	}
 	order.Signed = inbox.Signed
@@ -265,12 +267,26 @@ func (s *System) returnPath(t *task, rcpt string) string {
 	return delivery.ReturnPath(s.secret, t.key.address, t.key.id, index)
 }
 
-// isLocal reports a domain whose mail is for this node.
-func (s *System) isLocal(domain string) bool {
-	if s.Local != nil && s.Local(domain) {
-		return true
+// isLocal reports the service domain and what is below it.
+func (s *System) isLocal(host string) bool { return domain.Within(host, s.Namespaces.Domain) }
+
+// sort tells recipients on this node, of verified own domains too, from all others. While the
+// store can't tell, an own domain's mail goes its way over the MX.
+func (s *System) sort(rcpts []string) (here, away []string) {
+	for _, rcpt := range rcpts {
+		host := inbox.RecipientDomain(rcpt)
+		local := s.isLocal(host)
+		if !local {
+			state, err := s.store.LoadDomain(host)
+			local = err == nil && state.Status == domain.Verified
+		}
+		if local {
+			here = append(here, rcpt)
+		} else {
+			away = append(away, rcpt)
+		}
 	}
-	return domain == s.Namespaces.Domain || strings.HasSuffix(domain, "."+s.Namespaces.Domain)
+	return here, away
 }
 
 // quiet is how long a destination that did not answer is left alone: shorter than any retry,

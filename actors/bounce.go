@@ -36,7 +36,11 @@ func (s *System) deliverOneHere(ctx context.Context, t *task, rcpt string) Hando
 		from, s.Namespaces.Domain, t.key.id, t.number, address, s.now().Format(time.RFC1123Z))
 	err := s.acceptsMail(address)
 	if err == nil {
-		err = s.Deliver(ctx, ingest.Envelope{MailFrom: from, RcptTo: []string{address}, TraceLen: len(trace)}, append(trace, t.raw...))
+		env := ingest.Envelope{MailFrom: from, RcptTo: []string{address}, TraceLen: len(trace)}
+		if s.Judge != nil {
+			env.Verdict = s.Judge(ctx, s, from, t.raw)
+		}
+		err = s.Deliver(ctx, env, append(trace, t.raw...))
 	}
 	switch fault.KindOf(err) {
 	case fault.NoInbox:

@@ -28,14 +28,11 @@ func (s *System) acceptsMail(rcpt string) error {
 	if address == noReply+s.Namespaces.Domain {
 		return inbox.NoInbox(address)
 	}
-	if gone, err := s.forsaken(address); err != nil || gone {
-		if err != nil {
-			return fault.Wrap(fault.Unavailable, busySentence, err)
-		}
-		return inbox.NoInbox(address)
-	}
 	if view := s.Resident([]byte(address)); view != nil {
-		return view.Room(0, s.now())
+		if err := view.Room(0, s.now()); err != nil {
+			return err
+		}
+		return s.served(address)
 	}
 	live, err := s.store.Live(address)
 	switch {
@@ -44,7 +41,7 @@ func (s *System) acceptsMail(rcpt string) error {
 	case !live:
 		return inbox.NoInbox(address)
 	}
-	return nil
+	return s.served(address)
 }
 
 // Deliver stores one mail for all its recipients and returns nil only when all of it is on

@@ -3,9 +3,6 @@ package actors
 import (
 	"context"
 	"crypto"
-	"crypto/ed25519"
-	crand "crypto/rand"
-	"crypto/rsa"
 	"crypto/x509"
 	"fmt"
 	"sync"
@@ -15,6 +12,7 @@ import (
 
 	"inboxd/internal/domain"
 	"inboxd/internal/fault"
+	"inboxd/internal/mailauth"
 )
 
 // SigningKey is a DKIM key ready to sign (RFC 6376, RFC 8463).
@@ -23,9 +21,6 @@ type SigningKey struct {
 	Algorithm domain.Algorithm
 	Signer    crypto.Signer
 }
-
-// rsaBits is what every receiver verifies and what still fits a TXT record of two strings.
-const rsaBits = 2048
 
 // usableFor is how long an answer of DNS about a key is believed before it is asked again.
 const usableFor = 10 * time.Minute
@@ -67,33 +62,29 @@ func (s *System) makeKeys(ctx context.Context, name string) ([]domain.Key, error
 	case <-ctx.Done():
 		return nil, fault.Wrap(fault.Unavailable, busySentence, ctx.Err())
 	}
-	long, err := rsa.GenerateKey(crand.Reader, rsaBits)
-	if err != nil {
-		return nil, err
-	}
-	_, short, err := ed25519.GenerateKey(crand.Reader)
+	made, err := mailauth.NewKeys()
 	if err != nil {
 		return nil, err
 	}
 	day := s.now().Format("20060102")
-	public, err := x509.MarshalPKIXPublicKey(long.Public())
+	rsa, err := s.sealedKey(name, domain.Key{Selector: "r" + day, Algorithm: domain.RSA}, made.RSA)
 	if err != nil {
 		return nil, err
 	}
-	keys := []domain.Key{
-		{Selector: "r" + day, Algorithm: domain.RSA, Public: public},
-		{Selector: "e" + day, Algorithm: domain.Ed25519, Public: short.Public().(ed25519.PublicKey)},
+	ed, err := s.sealedKey(name, domain.Key{Selector: "e" + day, Algorithm: domain.Ed25519}, made.Ed25519)
+	return []domain.Key{rsa, ed}, err
+}
+
+func (s *System) sealedKey(name string, k domain.Key, private crypto.Signer) (_ domain.Key, err error) {
+	if k.Public, err = x509.MarshalPKIXPublicKey(private.Public()); err != nil {
+		return k, err
 	}
-	for i, private := range []crypto.PrivateKey{long, short} {
-		plain, err := x509.MarshalPKCS8PrivateKey(private)
-		if err != nil {
-			return nil, err
-		}
-		if keys[i].Sealed, err = s.store.Seal(keyPurpose(name, keys[i]), plain); err != nil {
-			return nil, err
-		}
+	plain, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		return k, err
 	}
-	return keys, nil
+	k.Sealed, err = s.store.Seal(keyPurpose(name, k), plain)
+	return k, err
 }
 
 // keyPurpose ties a sealed key to its place: a row copied to another domain is refused.
@@ -232,4 +223,20 @@ func (s *System) ServiceRecords(ctx context.Context) ([]domain.Record, error) {
 		records[i] = domain.KeyRecord(state.Name, k)
 	}
 	return records, err
+}
+
+// PublicKey is the public key of a selector whose private key this node holds: signatures
+// by it are verified without DNS (decisions §4).
+func (s *System) PublicKey(name, selector string) (crypto.PublicKey, bool) {
+	state, err := s.store.LoadDomain(name)
+	if err != nil || state.Claimed() && state.VerifiedAt.IsZero() {
+		return nil, false // a claim alone proves nothing
+	}
+	for _, k := range state.Keys {
+		if k.Selector == selector {
+			public, err := k.PublicKey()
+			return public, err == nil
+		}
+	}
+	return nil, false
 }

@@ -145,7 +145,7 @@ func (s *System) Content(_ context.Context, address string, id int64) (*inbox.Co
 	if err != nil || raw == nil {
 		return nil, unreadable(err)
 	}
-	return &inbox.Content{Doc: ingest.Document(raw), OTP: c.OTP}, nil
+	return ingest.Reread(c, raw), nil
 }
 
 // Raw reads a message as received; nil when it is gone.

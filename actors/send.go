@@ -67,7 +67,7 @@ func (s *System) write(d message.Draft, recipients []inbox.Recipient) (inbox.Sub
 	}
 	return inbox.Submit{
 		From: d.From, Subject: d.Subject, Raw: raw, Recipients: recipients, Auto: d.Auto,
-		Content: &inbox.Content{Doc: ingest.Document(raw)},
+		Content: ingest.Reread(&inbox.Content{}, raw),
 	}, nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"inboxd/internal/delivery"
 	"inboxd/internal/domain"
 	"inboxd/internal/inbox"
+	"inboxd/internal/ingest"
 )
 
 // Options configures a System; the zero value works but for Store and Namespaces.
@@ -29,13 +30,14 @@ type Options struct {
 	Admission  int64            // commands in flight before others are refused; default 20,000
 	SweepEvery time.Duration    // default 1 s
 
-	Courier         Courier                  // default: no mail leaves the node
-	Signer          Signer                   // default: no mail is signed
-	Schedule        delivery.Schedule        // of retries; the zero value is the default
-	DeliveryWorkers int                      // attempts at once; default 64
-	DomainWorkers   int                      // attempts at once at one destination; default 5
-	OneRoad         string                   // with a smarthost: its name, for the one road that mail takes; it gets every worker
-	Local           func(domain string) bool // further domains whose mail is for this node
+	Courier Courier // default: no mail leaves the node
+	// Judge says who vouches for a mail from one inbox of the node to another; nil: nobody.
+	Judge           func(ctx context.Context, s *System, mailFrom string, raw []byte) ingest.Verdict
+	Signer          Signer            // default: no mail is signed
+	Schedule        delivery.Schedule // of retries; the zero value is the default
+	DeliveryWorkers int               // attempts at once; default 64
+	DomainWorkers   int               // attempts at once at one destination; default 5
+	OneRoad         string            // with a smarthost: its name, for the one road that mail takes; it gets every worker
 
 	Now    func() time.Time // default time.Now
 	Random func([]byte)     // default crypto/rand

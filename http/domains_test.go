@@ -2,6 +2,8 @@ package http
 
 import (
 	"context"
+	"crypto/ed25519"
+	"crypto/x509"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -51,8 +53,12 @@ func (f *fakeAccounts) ClaimDomain(_ context.Context, id account.ID, given strin
 		s = &domain.State{Name: name}
 		f.domains[name] = s
 	}
+	public, err := x509.MarshalPKIXPublicKey(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)).Public())
+	if err != nil {
+		return domain.View{}, err
+	}
 	claim := domain.Claim{Account: id, Token: "token", Keys: []domain.Key{
-		{Selector: "r20261121", Algorithm: domain.RSA, Public: []byte("rsa")}, {Selector: "e20261121", Algorithm: domain.Ed25519, Public: []byte("ed")}}}
+		{Selector: "r20261121", Algorithm: domain.RSA, Public: public}, {Selector: "e20261121", Algorithm: domain.Ed25519, Public: public}}}
 	evs, err := domain.Decide(s, claim, domain.Env{Now: f.now()})
 	if err != nil {
 		return domain.View{}, err
@@ -98,8 +104,8 @@ func TestDomains(t *testing.T) {
 		`{"type":"TXT","name":"_inboxd.example.org","value":"inboxd-verification=token","purpose":"ownership","found":false},` +
 		`{"type":"MX","name":"example.org","value":"10 inbox.test","purpose":"mx","found":false},` +
 		`{"type":"TXT","name":"example.org","value":"v=spf1 mx ~all","purpose":"spf","found":false},` +
-		`{"type":"TXT","name":"r20261121._domainkey.example.org","value":"v=DKIM1; k=rsa; p=cnNh","purpose":"dkim","found":false},` +
-		`{"type":"TXT","name":"e20261121._domainkey.example.org","value":"v=DKIM1; k=ed25519; p=ZWQ=","purpose":"dkim","found":false},` +
+		`{"type":"TXT","name":"r20261121._domainkey.example.org","value":"v=DKIM1; k=ed25519; p=O2onvM62pC1io6jQKm8Nc2UyFXcd4kOmOsBIoYtZ2ik=","purpose":"dkim","found":false},` +
+		`{"type":"TXT","name":"e20261121._domainkey.example.org","value":"v=DKIM1; k=ed25519; p=O2onvM62pC1io6jQKm8Nc2UyFXcd4kOmOsBIoYtZ2ik=","purpose":"dkim","found":false},` +
 		`{"type":"TXT","name":"_dmarc.example.org","value":"v=DMARC1; p=none","purpose":"dmarc","found":false}]`
 	const pending = `{"domain":"example.org","status":"pending",` + records + `,"checked_at":null}`
 	published := strings.ReplaceAll(records, "false", "true")

@@ -54,7 +54,7 @@ var messageFields = []messageField{
 	{"attachments", true, func(b []byte, e *email) []byte { return appendAttachments(b, e.content.Doc.Attachments) }},
 	{"calendar_event", false, appendNull},
 	{"spam", false, appendNull},
-	{"auth", false, appendNull},
+	{"auth", true, appendAuth},
 	{"send_status", false, appendSendStatus},
 	{"send_error", false, appendSendError},
 	{"recipients", false, appendRecipients},

@@ -31,6 +31,11 @@ func full() inbox.Receive {
 				Links:       []string{"https://example.com/?a=1&b=2"},
 			},
 			OTP: inbox.OTP{Code: "123456", Confidence: 0.97, Source: "subject", Candidates: []string{"999999"}, VerificationLink: "https://example.com/verify"},
+			Auth: inbox.Auth{
+				Server: "inbox.test", SPF: inbox.AuthResult{Word: "softfail", Domain: "b.example.com"},
+				DKIM: inbox.AuthResult{Word: "pass", Domain: "example.com"}, DMARC: inbox.AuthResult{Word: "none"},
+				Signatures: []inbox.AuthSignature{{Word: "pass", Domain: "example.com", Selector: "s", Algorithm: "rsa-sha256"}, {Word: "permerror"}},
+			},
 		},
 	}
 }
@@ -42,7 +47,10 @@ const fullJSON = `{"id":1,"direction":"in","subject":"Ihr Code <ü>\n\\","from":
 	`"otp_code":"123456","otp":{"code":"123456","confidence":0.97,"source":"subject","origin":null,"candidates":["999999"]},"verification_link":"https://example.com/verify",` +
 	`"body":"text","body_from_html":true,"truncated_body":false,"degraded":false,"html":"<b>text</b>","headers":{"Received":["one","two"],"X-A":["1","2"],"Subject":"s"},` +
 	`"links":["https://example.com/?a=1&b=2"],"attachments":[{"id":1,"filename":"a.pdf","content_type":"application/pdf","size_bytes":7,"is_encrypted":false,"truncated":false},` +
-	`{"id":2,"filename":"b","content_type":"x/y","size_bytes":8,"is_encrypted":false,"truncated":true}],"calendar_event":null,"spam":null,"auth":null,"is_read":false,"size_bytes":11,"encrypted":false}`
+	`{"id":2,"filename":"b","content_type":"x/y","size_bytes":8,"is_encrypted":false,"truncated":true}],"calendar_event":null,"spam":null,"auth":` + fullAuthJSON + `,"is_read":false,"size_bytes":11,"encrypted":false}`
+
+const fullAuthJSON = `{"spf":{"result":"softfail","domain":"b.example.com"},"dkim":{"result":"pass","domain":"example.com"},"dmarc":{"result":"none","domain":null},` +
+	`"signatures":[{"result":"pass","domain":"example.com","selector":"s","algorithm":"rsa-sha256"},{"result":"permerror","domain":null,"selector":null,"algorithm":null}]}`
 
 const bareJSON = `{"id":2,"direction":"in","subject":"","from":{"email":"","name":""},"to":[],"cc":[],"reply_to":[],"date":null,` +
 	`"received_at":"2026-11-21T12:00:00.000Z","expires_at":"2026-11-22T12:00:00.000Z","envelope_to":"own@inbox.test","internet_message_id":null,"in_reply_to":null,"references":[],` +

@@ -51,6 +51,12 @@ func goldenContent() *inbox.Content {
 	}
 }
 
+var goldenAuth = inbox.Auth{
+	Server: "example.org", SPF: inbox.AuthResult{Word: "pass", Domain: "mx.example.net"}, DKIM: inbox.AuthResult{Word: "fail", Domain: "example.net"},
+	DMARC: inbox.AuthResult{Word: "none"}, HELO: true,
+	Signatures: []inbox.AuthSignature{{Word: "fail", Domain: "example.net", Selector: "s1", Algorithm: "ed25519-sha256"}, {Word: "permerror"}},
+}
+
 func goldenPublic() inbox.Public {
 	return inbox.Public{Number: 301, Name: "message.received", Account: goldenID, Address: goldenAddress, MessageID: 300, At: goldenTime,
 		From: "bob@example.net", Subject: "Your code", OTP: "123456"}
@@ -230,6 +236,11 @@ func goldens() map[string]struct {
 		"key-attached":    {appendAttached(nil, "example.org", goldenAddress), nil, nil},
 		"key-domain-list": {appendDomainListed(nil, goldenID, "example.org"), nil, nil},
 
+		"record-content-auth": {record(&contentRecord{Unread: true, Auth: recordAuth(&goldenAuth)}), func(b []byte) (any, error) {
+			var r contentRecord
+			err := decode(b, &r)
+			return r.content(), err
+		}, &inbox.Content{Unread: true, Auth: goldenAuth}},
 		"key-journal":    {appendJournal(nil, goldenID, 42), nil, nil},
 		"key-position":   {appendPrefix(nil, kindPosition, 0xabc), nil, nil},
 		"file-highwater": {hw.encode(), nil, nil},

@@ -97,6 +97,7 @@ type contentRecord struct {
 	Degraded     bool               `cbor:"19,keyasint,omitempty"`
 	OTP          *otpRecord         `cbor:"20,keyasint,omitempty"`
 	Unread       bool               `cbor:"21,keyasint,omitempty"`
+	Auth         *authRecord        `cbor:"22,keyasint,omitempty"`
 }
 
 // Mailboxes and headers are pairs without keys: a mail has many, and they won't grow.
@@ -156,6 +157,7 @@ func (r *contentRecord) from(c *inbox.Content) {
 	if o.Code != "" || o.Confidence != 0 || o.Source != "" || o.Origin != "" || len(o.Candidates) > 0 || o.VerificationLink != "" {
 		r.OTP = (*otpRecord)(o)
 	}
+	r.Auth = recordAuth(&c.Auth)
 }
 
 func (r *contentRecord) content() *inbox.Content {
@@ -169,6 +171,9 @@ func (r *contentRecord) content() *inbox.Content {
 	}, Unread: r.Unread}
 	if r.OTP != nil {
 		c.OTP = inbox.OTP(*r.OTP)
+	}
+	if r.Auth != nil {
+		c.Auth = r.Auth.auth()
 	}
 	return c
 }

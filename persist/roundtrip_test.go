@@ -45,6 +45,15 @@ var (
 			c.OTP = inbox.OTP{Code: genText.Draw(t, "code"), Confidence: rapid.Float64Range(0, 1).Draw(t, "confidence"), Source: genText.Draw(t, "source"),
 				Origin: genText.Draw(t, "origin"), Candidates: genTexts.Draw(t, "candidates"), VerificationLink: genText.Draw(t, "link")}
 		}
+		if server := genText.Draw(t, "server"); server != "" {
+			result := func() inbox.AuthResult {
+				return inbox.AuthResult{Word: genText.Draw(t, "word"), Domain: genText.Draw(t, "domain")}
+			}
+			c.Auth = inbox.Auth{Server: server, SPF: result(), DKIM: result(), DMARC: result(), HELO: rapid.Bool().Draw(t, "helo"),
+				Signatures: nilWhenEmpty(rapid.SliceOfN(rapid.Custom(func(t *rapid.T) inbox.AuthSignature {
+					return inbox.AuthSignature{Word: genText.Draw(t, "word"), Domain: genText.Draw(t, "domain"), Selector: genText.Draw(t, "selector"), Algorithm: genText.Draw(t, "algorithm")}
+				}), 0, 3).Draw(t, "signatures"))}
+		}
 		return c
 	})
 	genMessage = rapid.Custom(func(t *rapid.T) *inbox.Message {

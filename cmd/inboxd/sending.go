@@ -11,7 +11,6 @@ import (
 	"inboxd/actors"
 	"inboxd/internal/delivery"
 	"inboxd/internal/netguard"
-	"inboxd/internal/resolve"
 	"inboxd/smtp"
 )
 
@@ -39,7 +38,7 @@ func (f *sendingFlags) schedule() (s delivery.Schedule, err error) {
 
 // courier makes the Courier of the flags. own are our listeners, which no mail is sent to
 // unless the operator allows their network.
-func (f *sendingFlags) courier(domain, dns string, own []string, logger *slog.Logger) (*smtp.Courier, error) {
+func (f *sendingFlags) courier(domain string, dns smtp.Resolver, own []string, logger *slog.Logger) (*smtp.Courier, error) {
 	allow, err := parseCIDRs("--delivery-allow", f.DeliveryAllow)
 	if err != nil {
 		return nil, err
@@ -51,7 +50,7 @@ func (f *sendingFlags) courier(domain, dns string, own []string, logger *slog.Lo
 		}
 	}
 	return smtp.NewCourier(smtp.CourierOptions{
-		Hello: domain, Resolver: resolve.New(dns, resolve.Options{}), MXPort: f.MXPort,
+		Hello: domain, Resolver: dns, MXPort: f.MXPort,
 		Smarthost: smtp.Smarthost{Addr: f.Smarthost}, Guard: netguard.Policy{Allow: allow, Own: listeners}, Logger: logger,
 	}), nil
 }

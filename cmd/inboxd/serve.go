@@ -19,6 +19,7 @@ import (
 	"inboxd/http"
 	"inboxd/internal/account"
 	"inboxd/internal/inbox"
+	"inboxd/internal/resolve"
 	"inboxd/persist"
 	"inboxd/smtp"
 )
@@ -36,7 +37,8 @@ type serveCommand struct {
 	DefaultPlan string `help:"Plan of a new account." enum:"free,paid" default:"free"`
 	Signup      string `help:"Whether strangers may sign up." enum:"open,closed" default:"open"`
 
-	DNS    string `help:"DNS server for outgoing mail and own domains (default: the machine's own)." placeholder:"HOST:PORT" name:"dns"`
+	DNS string `help:"DNS server for SPF, DKIM, DMARC, MX and own domains (default: those of /etc/resolv.conf)." placeholder:"HOST:PORT" name:"dns"`
+
 	MXHost string `help:"Host that own domains name in their MX record (default: the service domain)." placeholder:"NAME" name:"mx-host"`
 
 	Sending sendingFlags `embed:""`
@@ -81,6 +83,7 @@ type node struct {
 	web                *http.Server
 	mail               *smtp.Server
 	courier            *smtp.Courier
+	dns                *resolve.Resolver
 	admin              *adminSocket
 	adminPath          string
 	httpAddr, smtpAddr net.Addr
@@ -90,6 +93,10 @@ type node struct {
 
 func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
 	proxies, err := parseCIDRs("--trusted-proxies", c.TrustedProxies)
+	if err != nil {
+		return nil, err
+	}
+	dns, err := dnsServer(c.DNS)
 	if err != nil {
 		return nil, err
 	}
@@ -108,8 +115,8 @@ func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
 		return nil, err
 	}
 	tuneMemory(int64(c.Memory))
-	n := &node{failed: make(chan error, 2), logger: logger}
-	if n.courier, err = c.Sending.courier(domain, c.DNS, []string{c.HTTP, c.SMTP}, logger); err != nil {
+	n := &node{failed: make(chan error, 2), logger: logger, dns: resolve.New(dns, resolve.Options{})}
+	if n.courier, err = c.Sending.courier(domain, n.dns, []string{c.HTTP, c.SMTP}, logger); err != nil {
 		return nil, err
 	}
 	if n.store, err = persist.Open(c.Data, persist.Options{Logger: logger}); err != nil {
@@ -123,8 +130,8 @@ func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
 	if n.system, err = actors.Start(actors.Options{
 		Store: store{n.store}, Namespaces: inbox.Namespaces{Domain: domain, Plain: c.Namespace == "plain"},
 		NewPlan: account.PlanName(c.DefaultPlan), Memory: int64(c.Memory), Logger: logger,
-		MXHost: mxHost, Resolver: freshResolver(c.DNS),
-		Courier: road{n.courier}, Signer: sign, Schedule: schedule, OneRoad: c.Sending.Smarthost,
+		MXHost: mxHost, Resolver: freshResolver(dns),
+		Courier: road{n.courier}, Signer: sign, Judge: judgeLocal(domain, n.dns), Schedule: schedule, OneRoad: c.Sending.Smarthost,
 	}); err != nil {
 		return nil, err
 	}
@@ -138,7 +145,7 @@ func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
 		return nil, err
 	}
 	n.httpAddr, n.smtpAddr = httpListener.Addr(), smtpListener.Addr()
-	n.mail = smtp.New(smtp.Options{Domain: domain, MaxConns: c.SMTPMaxConns, MaxConnsPerIP: c.SMTPMaxConnsIP, Logger: logger}, mailroom{n.system})
+	n.mail = smtp.New(smtp.Options{Domain: domain, MaxConns: c.SMTPMaxConns, MaxConnsPerIP: c.SMTPMaxConnsIP, Logger: logger}, mailroom{n.system, judge{server: domain, dns: n.dns, keys: n.system}})
 	n.web = http.New(http.Options{
 		BaseURL: c.baseURL(n.httpAddr), MaxConns: c.httpConns(), TrustedProxies: proxies,
 		SignupOpen:     func() bool { return c.Signup == "open" },

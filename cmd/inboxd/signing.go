@@ -1,10 +1,13 @@
 package main
 
 import (
+	"context"
 	"time"
 
 	"inboxd/actors"
+	"inboxd/internal/ingest"
 	"inboxd/internal/mailauth"
+	"inboxd/smtp"
 )
 
 // sign makes the signature fields of a mail, one for each key.
@@ -18,4 +21,12 @@ func sign(raw []byte, domain string, keys []actors.SigningKey, at time.Time) ([]
 		return nil, err
 	}
 	return signed[: len(signed)-len(raw) : len(signed)-len(raw)], nil
+}
+
+// judgeLocal judges mail that never leaves the node: by its signature alone, for it comes
+// from no other host.
+func judgeLocal(server string, dns mailauth.Resolver) func(context.Context, *actors.System, string, []byte) ingest.Verdict {
+	return func(ctx context.Context, system *actors.System, mailFrom string, raw []byte) ingest.Verdict {
+		return judge{server: server, dns: dns, keys: system}.judge(ctx, smtp.Envelope{MailFrom: mailFrom, Helo: server}, raw)
+	}
 }

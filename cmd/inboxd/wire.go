@@ -43,12 +43,17 @@ func (s store) RecentJournal(id account.ID, limit int) ([]inbox.Public, error) {
 	return events, err
 }
 
-// mailroom is actors as smtp wants it.
-type mailroom struct{ *actors.System }
+// mailroom is actors as smtp wants it, behind the judge.
+type mailroom struct {
+	*actors.System
+	judge judge
+}
 
 var _ smtp.Inboxes = mailroom{}
 
 // Deliver implements smtp.Inboxes.
 func (m mailroom) Deliver(ctx context.Context, env smtp.Envelope, raw []byte) error {
-	return m.System.Deliver(ctx, ingest.Envelope{MailFrom: env.MailFrom, RcptTo: env.RcptTo, TraceLen: env.TraceLen}, raw)
+	return m.System.Deliver(ctx, ingest.Envelope{
+		MailFrom: env.MailFrom, RcptTo: env.RcptTo, TraceLen: env.TraceLen, Verdict: m.judge.judge(ctx, env, raw),
+	}, raw)
 }

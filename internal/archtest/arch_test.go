@@ -24,7 +24,7 @@ var allowed = map[string][]string{
 	"internal/account":   {"internal/fault", "internal/partition"},
 	"internal/inbox":     {"internal/account", "internal/delivery", "internal/fault", "internal/message"},
 	"internal/ingest":    {"internal/inbox", "internal/message", "internal/otp"},
-	"internal/domain":    {"internal/account", "internal/fault"},
+	"internal/domain":    {"internal/account", "internal/fault", "internal/mailauth"},
 	"internal/memstore":  {"internal/account", "internal/domain", "internal/fault", "internal/inbox", "internal/partition"},
 	"internal/archtest":  {},
 
@@ -36,7 +36,7 @@ var allowed = map[string][]string{
 
 	// The adapters import the rules and never each other.
 	"persist": {"internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/inbox", "internal/message", "internal/partition"},
-	"actors":  {"internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/inbox", "internal/ingest", "internal/message", "internal/partition"},
+	"actors":  {"internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/message", "internal/partition"},
 	"http":    {"internal/account", "internal/domain", "internal/fault", "internal/inbox", "internal/message"},
 	"smtp":    {"internal/delivery", "internal/fault", "internal/netguard"},
 

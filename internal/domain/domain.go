@@ -6,6 +6,8 @@
 package domain
 
 import (
+	"crypto"
+	"crypto/x509"
 	"time"
 
 	"inboxd/internal/account"
@@ -60,9 +62,12 @@ const (
 type Key struct {
 	Selector  string
 	Algorithm Algorithm
-	Public    []byte // as the p= tag has it: PKIX for RSA, the 32 bytes for Ed25519
+	Public    []byte // PKIX
 	Sealed    []byte // the private key in PKCS #8, sealed by the store
 }
+
+// PublicKey is the *rsa.PublicKey or ed25519.PublicKey.
+func (k Key) PublicKey() (crypto.PublicKey, error) { return x509.ParsePKIXPublicKey(k.Public) }
 
 // FoundOf is the bit of a key's public record.
 func FoundOf(k Key) Found {

@@ -2,38 +2,44 @@ package domain
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"net"
 	"slices"
 	"strings"
 	"sync"
+
+	"inboxd/internal/mailauth"
 )
 
 // Resolver asks DNS as net.Resolver does. A *net.DNSError with IsNotFound says that there
 // is no such record; any other error says nothing about it.
-type Resolver interface {
-	LookupTXT(ctx context.Context, name string) ([]string, error)
-	LookupMX(ctx context.Context, name string) ([]*net.MX, error)
-}
+type Resolver = mailauth.Resolver
 
 // Look asks for every record of s, all at once, and returns which got an answer, and which
 // of those are published.
 func Look(ctx context.Context, r Resolver, s *State, mxHost string) (known, found Found) {
 	var mu sync.Mutex // guards the results
 	var asking sync.WaitGroup
-	for _, rec := range s.Records(mxHost) {
+	ask := func(bit Found, published func() (bool, error)) {
 		asking.Go(func() {
-			ok, err := published(ctx, r, rec)
+			ok, err := published()
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {
-				known |= rec.bit
+				known |= bit
 			}
 			if err == nil && ok {
-				found |= rec.bit
+				found |= bit
 			}
 		})
+	}
+	for _, rec := range s.Records(mxHost) {
+		if rec.bit&(DKIMRSA|DKIMEd25519) == 0 {
+			ask(rec.bit, func() (bool, error) { return published(ctx, r, rec) })
+		}
+	}
+	for _, k := range s.Keys {
+		ask(FoundOf(k), func() (bool, error) { return KeyPublished(ctx, r, s.Name, k) })
 	}
 	asking.Wait()
 	return known, found
@@ -46,7 +52,11 @@ func Proven(ctx context.Context, r Resolver, name, token string) (bool, error) {
 
 // KeyPublished reports whether the public record of a key of name is what it should be.
 func KeyPublished(ctx context.Context, r Resolver, name string, k Key) (bool, error) {
-	return published(ctx, r, KeyRecord(name, k))
+	public, err := k.PublicKey()
+	if err != nil {
+		return false, err
+	}
+	return mailauth.Published(ctx, name, k.Selector, public, r)
 }
 
 // published reports whether DNS has rec; an error means that nobody knows.
@@ -83,33 +93,8 @@ func (r Record) matches(text string) bool {
 		terms := strings.Fields(strings.ToLower(text))
 		return len(terms) > 0 && terms[0] == "v=spf1" && (slices.Contains(terms, "mx") || slices.Contains(terms, "+mx"))
 	case DMARC:
-		return tag(text, "v") == "DMARC1"
-	case DKIMRSA, DKIMEd25519:
-		return sameKey(text, r.Value)
+		version, _, _ := strings.Cut(text, ";")
+		return strings.Join(strings.Fields(version), "") == "v=DMARC1"
 	}
 	return text == r.Value
-}
-
-// sameKey compares what a verifier reads of two key records: the same key of the same kind,
-// usable for mail, and not in testing (RFC 6376 section 3.6.1).
-func sameKey(text, want string) bool {
-	kind := tag(text, "k")
-	if kind == "" {
-		kind = "rsa"
-	}
-	version := tag(text, "v")
-	key, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(tag(text, "p")), ""))
-	return (version == "" || version == "DKIM1") && kind == tag(want, "k") && !slices.Contains(strings.Split(tag(text, "t"), ":"), "y") &&
-		err == nil && base64.StdEncoding.EncodeToString(key) == tag(want, "p")
-}
-
-// tag returns the value of a tag in a tag=value list (RFC 6376 section 3.2), empty when it
-// is not there.
-func tag(list, name string) string {
-	for part := range strings.SplitSeq(list, ";") {
-		if key, value, ok := strings.Cut(part, "="); ok && strings.TrimSpace(key) == name {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
 }

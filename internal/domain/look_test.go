@@ -2,6 +2,9 @@ package domain_test
 
 import (
 	"context"
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/base64"
 	"errors"
 	"flag"
 	"net"
@@ -16,6 +19,7 @@ var update = flag.Bool("update", false, "write testdata/example.org.zone anew")
 
 // fakeDNS has TXT and MX records; a name with none does not exist, unless it is in trouble.
 type fakeDNS struct {
+	domain.Resolver
 	txt     map[string][]string
 	mx      map[string][]*net.MX
 	trouble map[string]bool
@@ -41,10 +45,23 @@ func answerOf[T any](f fakeDNS, name string, records []T) ([]T, error) {
 	return records, nil
 }
 
+// A public key in PKIX form, as it is in the record of a real one.
+const rsaPublic = "MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAmd4jDRRcZfgmuRxUhrWdG4nZyrzI7msQeQ3XdI4p2mqPD15rJEEGsNkTI3pJj7+GxPeqqhkuGzZ8" +
+	"o+RY+CCsb99bHqgImk8qNZHLOjolvngwGftopJllSPF4bjHDrUEVYnwN73sAPcxKKy6bNdq6bEwgJa075RWTqT4VLXfcqdni4zWhGFd/FnxUOqlgPROcqUqx" +
+	"Sclha9hIcjG99g5gjcmnrp055rs7FyFpmj1furI92565YRzX7mcfLTpFNDjyEQCNhq9mGlHoVUWCmHxuFUctCmNP8eF7KMucE/1gIvPpik3mc5DAoduGIHVS" +
+	"UOXz84Ao5M3PSdUzaC+IT4YWqQIDAQAB"
+
 func looked() *domain.State {
+	rsa, err := base64.StdEncoding.DecodeString(rsaPublic)
+	if err != nil {
+		panic(err)
+	}
+	ed, err := x509.MarshalPKIXPublicKey(ed25519.NewKeyFromSeed([]byte("0123456789abcdef0123456789abcdef")).Public())
+	if err != nil {
+		panic(err)
+	}
 	return &domain.State{Name: "example.org", Account: ada, Token: "tok", Keys: []domain.Key{
-		{Selector: "r1", Algorithm: domain.RSA, Public: []byte(strings.Repeat("rsa", 98))},
-		{Selector: "e1", Algorithm: domain.Ed25519, Public: []byte("0123456789abcdef0123456789abcdef")},
+		{Selector: "r1", Algorithm: domain.RSA, Public: rsa}, {Selector: "e1", Algorithm: domain.Ed25519, Public: ed},
 	}}
 }
 
@@ -78,6 +95,7 @@ func TestLook(t *testing.T) {
 		{"key in testing", map[string][]string{"e1._domainkey.example.org": {ed + "; t=s:y"}}, nil, 0},
 		{"key of another kind", map[string][]string{"e1._domainkey.example.org": {strings.Replace(ed, "ed25519", "rsa", 1)}}, nil, 0},
 		{"keys swapped", map[string][]string{"r1._domainkey.example.org": {ed}, "e1._domainkey.example.org": {rsa}}, nil, 0},
+		{"two keys at one selector", map[string][]string{"r1._domainkey.example.org": {rsa, rsa}}, nil, 0},
 		{"dmarc of one's own", map[string][]string{"_dmarc.example.org": {"v=DMARC1; p=reject"}}, nil, domain.DMARC},
 	} {
 		dns := fakeDNS{txt: c.txt, mx: map[string][]*net.MX{}}

@@ -1,10 +1,11 @@
 package domain
 
 import (
-	"encoding/base64"
 	"fmt"
 	"strings"
 	"time"
+
+	"inboxd/internal/mailauth"
 )
 
 // Record is one DNS record that the owner of a domain should publish. Name and the host of
@@ -29,16 +30,13 @@ type View struct {
 func ownershipName(name string) string   { return "_inboxd." + name }
 func ownershipValue(token string) string { return "inboxd-verification=" + token }
 
-// KeyRecord is the record of a DKIM key (RFC 6376 section 3.6.1, RFC 8463 section 4).
+// KeyRecord is the record of a DKIM key. That of a damaged key has no value.
 func KeyRecord(name string, k Key) Record {
-	kind := "rsa"
-	if k.Algorithm == Ed25519 {
-		kind = "ed25519"
+	r := Record{Type: "TXT", Name: mailauth.RecordName(name, k.Selector), Purpose: "dkim", bit: FoundOf(k)}
+	if public, err := k.PublicKey(); err == nil {
+		r.Value, _ = mailauth.Record(public)
 	}
-	return Record{
-		Type: "TXT", Name: k.Selector + "._domainkey." + name, Purpose: "dkim", bit: FoundOf(k),
-		Value: "v=DKIM1; k=" + kind + "; p=" + base64.StdEncoding.EncodeToString(k.Public),
-	}
+	return r
 }
 
 // Records lists what must and should be published for s when mail goes to mxHost. The SPF

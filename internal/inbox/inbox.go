@@ -65,8 +65,9 @@ func (m *Message) Expired(now time.Time) bool { return !now.Before(m.ExpiresAt) 
 
 // Content is what is read of a message on demand: its document and what ingest found.
 type Content struct {
-	Doc message.Document
-	OTP OTP
+	Doc  message.Document
+	OTP  OTP
+	Auth Auth
 	// Unread says that Doc is not here: the raw message is small and is parsed again when
 	// somebody asks, which costs less than keeping every mail on disk twice.
 	Unread bool
@@ -80,7 +81,7 @@ func (c *Content) kept(size int) *Content {
 	if size > rereadMax {
 		return c
 	}
-	return &Content{OTP: c.OTP, Unread: true}
+	return &Content{OTP: c.OTP, Auth: c.Auth, Unread: true}
 }
 
 // OTP is the extracted code with its evidence (decisions §3). The zero OTP means none.

@@ -21,6 +21,7 @@ var (
 	paid  = account.DefaultPlans().Of(account.Paid)
 	plain = inbox.Namespaces{Domain: "inbox.localhost", Plain: true}
 	many  = inbox.Namespaces{Domain: "inbox.localhost"}
+	own   = inbox.Namespaces{Domain: "inbox.localhost", Own: "example.org"}
 	bits  = [3]uint64{0, 1, 2} // amber-acorn-0000, Amber Acorn, baaaaaaaaa
 )
 
@@ -49,6 +50,8 @@ func TestPlace(t *testing.T) {
 		{"a subdomain on Free, plain", inbox.Order{Subdomain: given("acme")}, free, plain, "amber-acorn-0000@inbox.localhost", "Amber Acorn", 24, "subdomain"},
 		{"a subdomain on paid", inbox.Order{Prefix: given("me"), Subdomain: given("acme")}, paid, many, "me@acme.inbox.localhost", "Amber Acorn", 168, ""},
 		{"a subdomain on paid, plain", inbox.Order{Prefix: given("me"), Subdomain: given("acme")}, paid, plain, "me@acme.inbox.localhost", "Amber Acorn", 168, ""},
+		{"a verified domain", inbox.Order{Domain: given("EXAMPLE.org")}, free, own, "amber-acorn-0000@example.org", "Amber Acorn", 24, ""},
+		{"a verified domain and a prefix", inbox.Order{Prefix: given("me"), Domain: given("example.org")}, paid, own, "me@example.org", "Amber Acorn", 168, ""},
 		{"both on Free", inbox.Order{Label: given("Mine"), Subdomain: given("acme")}, free, plain, "amber-acorn-0000@inbox.localhost", "Amber Acorn", 24, "label,subdomain"},
 	} {
 		p, err := c.order.Place(c.plan, c.ns, bits)

@@ -23,6 +23,7 @@ type Envelope struct {
 	// TraceLen is how many bytes on top of the mail are this node's own trace fields. They
 	// differ each time the mail is offered.
 	TraceLen int
+	Verdict  Verdict
 }
 
 // Mail is one mail, read once for all its recipients.
@@ -36,7 +37,7 @@ type Mail struct {
 
 // Read parses raw. It always succeeds: what can't be read is marked as degraded.
 func Read(env Envelope, raw []byte) Mail {
-	content := read(raw)
+	content := read(env.Verdict, raw)
 	m := Mail{Content: content, Raw: raw}
 	// Lists keep these long after the document, whose header strings share one block.
 	m.Subject = strings.Clone(content.Doc.Subject)
@@ -55,14 +56,22 @@ func (m Mail) For(rcpt string) inbox.Receive {
 	return inbox.Receive{From: m.From, EnvelopeTo: rcpt, Subject: m.Subject, Content: m.Content, Raw: m.Raw, Digest: m.Digest}
 }
 
-func read(raw []byte) *inbox.Content {
-	content := &inbox.Content{Doc: Document(raw)}
-	survive(raw, func() { content.OTP = code(&content.Doc) })
+func read(verdict Verdict, raw []byte) *inbox.Content {
+	content := &inbox.Content{Doc: document(raw), Auth: verdict.Auth}
+	survive(raw, func() { content.OTP = code(&content.Doc, verdict) })
+	showAuth(&content.Doc, &content.Auth)
 	return content
 }
 
-// Document parses raw. What a panic leaves is an empty document, marked as degraded.
-func Document(raw []byte) message.Document {
+// Reread is the content of a message of which only kept was stored beside its raw bytes.
+func Reread(kept *inbox.Content, raw []byte) *inbox.Content {
+	content := &inbox.Content{Doc: document(raw), OTP: kept.OTP, Auth: kept.Auth}
+	showAuth(&content.Doc, &content.Auth)
+	return content
+}
+
+// document parses raw. What a panic leaves is an empty document, marked as degraded.
+func document(raw []byte) message.Document {
 	doc := message.Document{Degraded: true}
 	survive(raw, func() {
 		failpoint(raw)
@@ -81,8 +90,8 @@ func survive(raw []byte, part func()) {
 	part()
 }
 
-func code(doc *message.Document) inbox.OTP {
-	in := otp.Input{Subject: doc.Subject, Links: doc.Links}
+func code(doc *message.Document, verdict Verdict) inbox.OTP {
+	in := otp.Input{Subject: doc.Subject, Links: doc.Links, Declared: declaredCodes(doc, verdict)}
 	if !doc.TextFromHTML {
 		in.Text = doc.Text
 	}

@@ -1,0 +1,467 @@
+package actors
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rsa"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/domain"
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+	"inboxd/internal/ingest"
+	"inboxd/internal/memstore"
+)
+
+// fakeDNS publishes whole domains; what it does not have does not exist.
+type fakeDNS struct {
+	domain.Resolver
+	mu      sync.Mutex
+	records []domain.Record
+	trouble bool
+	asked   int
+}
+
+func (f *fakeDNS) publish(records []domain.Record) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.records = records
+}
+
+func (f *fakeDNS) fail(trouble bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.trouble = trouble
+}
+
+func (f *fakeDNS) questions() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.asked
+}
+
+func (f *fakeDNS) find(kind, name string) (values []string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.asked++
+	for _, r := range f.records {
+		if r.Type == kind && r.Name == name {
+			values = append(values, r.Value)
+		}
+	}
+	switch {
+	case f.trouble:
+		return nil, &net.DNSError{Err: "server misbehaving", IsTemporary: true}
+	case len(values) == 0:
+		return nil, &net.DNSError{Err: "no such host", IsNotFound: true}
+	}
+	return values, nil
+}
+
+func (f *fakeDNS) LookupTXT(_ context.Context, name string) ([]string, error) {
+	return f.find("TXT", name)
+}
+
+func (f *fakeDNS) LookupMX(_ context.Context, name string) (hosts []*net.MX, err error) {
+	values, err := f.find("MX", name)
+	for _, v := range values {
+		hosts = append(hosts, &net.MX{Host: strings.TrimPrefix(v, "10 ") + "."})
+	}
+	return hosts, err
+}
+
+// domainWorld is a system with two paid accounts and a DNS of its own.
+type domainWorld struct {
+	*System
+	t        testing.TB
+	dns      *fakeDNS
+	store    *memstore.Store
+	ada, bob account.ID
+	stop     func()
+}
+
+func startDomains(t testing.TB, store *memstore.Store) *domainWorld {
+	t.Helper()
+	w := &domainWorld{t: t, dns: &fakeDNS{}, store: store}
+	var err error
+	if w.System, err = Start(Options{
+		Store: store, Namespaces: inbox.Namespaces{Domain: "inbox.localhost", Plain: true}, Logger: slog.New(slog.DiscardHandler),
+		Resolver: w.dns, NewPlan: account.Paid, SweepEvery: 24 * time.Hour,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	w.stop = sync.OnceFunc(w.Stop)
+	t.Cleanup(w.stop)
+	for email, id := range map[string]*account.ID{"ada@example.test": &w.ada, "bob@example.test": &w.bob} {
+		known := must[account.Profile](t)(w.byEmail(t.Context(), email))
+		if known.CreatedAt.IsZero() {
+			known = must[account.Profile](t)(w.OpenAccount(t.Context(), email, "correct horse", account.Paid))
+		}
+		*id = known.ID
+	}
+	return w
+}
+
+// verified claims a domain for id, publishes its records and verifies it.
+func (w *domainWorld) verified(id account.ID, name string) domain.View {
+	w.t.Helper()
+	claimed := must[domain.View](w.t)(w.ClaimDomain(context.Background(), id, name))
+	w.dns.publish(claimed.Records)
+	v := must[domain.View](w.t)(w.VerifyDomain(context.Background(), id, name))
+	if v.Status != domain.Verified {
+		w.t.Fatalf("%s is %v", name, v.Status)
+	}
+	return v
+}
+
+func (w *domainWorld) under(id account.ID, prefix, name string) (string, error) {
+	v, _, err := w.CreateInbox(context.Background(), id, inbox.Order{Prefix: &prefix, Domain: &name})
+	if err != nil {
+		return "", err
+	}
+	return v.Address, nil
+}
+
+func (w *domainWorld) expect(what string, err error, kind fault.Kind) {
+	w.t.Helper()
+	if !fault.Is(err, kind) {
+		w.t.Errorf("%s: %v, want %v", what, err, kind)
+	}
+}
+
+// TestTheTrueOwnerTakesOver: a claim that was never verified, and one whose records are
+// gone, give way to proof; what lived there before gets no more mail and signs nothing.
+func TestTheTrueOwnerTakesOver(t *testing.T) {
+	w := startDomains(t, &memstore.Store{})
+	must[domain.View](t)(w.ClaimDomain(t.Context(), w.bob, "example.org"))
+	_, err := w.ClaimDomain(t.Context(), w.ada, "example.org")
+	w.expect("a claim without proof", err, fault.Refused)
+	var f *fault.Error
+	if !errors.As(err, &f) || !strings.Contains(f.Detail, "_inboxd.example.org") {
+		t.Fatalf("the refusal does not say what to publish: %v", err)
+	}
+	_, rest, _ := strings.Cut(f.Detail, "with the value ")
+	proof := domain.Record{Type: "TXT", Name: "_inboxd.example.org", Value: strings.TrimSuffix(rest, " and claim it again")}
+	w.dns.publish([]domain.Record{proof})
+	w.verified(w.ada, "example.org")
+	if views := must[[]domain.View](t)(w.Domains(t.Context(), w.bob)); len(views) != 0 {
+		t.Errorf("bob still lists %v", views)
+	}
+	old := must[string](t)(w.under(w.ada, "old", "example.org"))
+	if _, keys, err := w.SigningKeys(t.Context(), old); err != nil || len(keys) != 2 {
+		t.Errorf("ada signs with %v, %v", keys, err)
+	}
+
+	w.dns.publish(nil)
+	must[domain.View](t)(w.VerifyDomain(t.Context(), w.ada, "example.org"))
+	_, err = w.under(w.ada, "more", "example.org")
+	w.expect("an inbox under a failing domain", err, fault.Refused)
+	if err := w.Accepts(t.Context(), old); err != nil {
+		t.Errorf("mail under a failing domain: %v", err)
+	}
+	_, err = w.ClaimDomain(t.Context(), w.bob, "example.org")
+	w.expect("bob without proof", err, fault.Refused)
+	if errors.As(err, &f) {
+		_, rest, _ = strings.Cut(f.Detail, "with the value ")
+	}
+	proof.Value = strings.TrimSuffix(rest, " and claim it again")
+	w.dns.publish([]domain.Record{proof})
+	w.verified(w.bob, "example.org")
+	w.expect("mail for an inbox of before", w.Accepts(t.Context(), old), fault.NoInbox)
+	if d, keys, err := w.SigningKeys(t.Context(), old); err != nil || len(keys) != 0 {
+		t.Errorf("an inbox of before signs for %s with %v, %v", d, keys, err)
+	}
+	if _, err := w.View(t.Context(), old); err != nil {
+		t.Errorf("what was received before is gone: %v", err)
+	}
+	fresh := must[string](t)(w.under(w.bob, "new", "example.org"))
+	if err := w.Accepts(t.Context(), fresh); err != nil {
+		t.Errorf("mail for the new owner: %v", err)
+	}
+	if err := w.DeleteInbox(t.Context(), w.ada, old); err != nil {
+		t.Error(err)
+	}
+	if state := must[*domain.State](t)(w.store.LoadDomain("example.org")); state.Inboxes != 1 {
+		t.Errorf("%d inboxes are counted", state.Inboxes)
+	}
+}
+
+// TestCreationAndReleaseMeet: creations race a release; an inbox that was made is never
+// left without its domain.
+func TestCreationAndReleaseMeet(t *testing.T) {
+	w := startDomains(t, &memstore.Store{})
+	for round := range 6 {
+		name := fmt.Sprintf("r%d.example.org", round)
+		w.verified(w.ada, name)
+		var made, released sync.WaitGroup
+		created := make([]bool, 8)
+		var freed error
+		for i := range created {
+			made.Go(func() {
+				_, err := w.under(w.ada, fmt.Sprint("u", i%4), name) // each address twice
+				created[i] = err == nil
+				if err != nil && !fault.Is(err, fault.Refused) {
+					t.Error(err)
+				}
+			})
+		}
+		released.Go(func() { freed = w.ReleaseDomain(context.Background(), w.ada, name) })
+		made.Wait()
+		released.Wait()
+		n := int64(0)
+		for i, ok := range created {
+			if !ok {
+				continue
+			}
+			n++
+			if err := w.Accepts(t.Context(), fmt.Sprintf("u%d@%s", i%4, name)); err != nil {
+				t.Errorf("a made inbox takes no mail: %v", err)
+			}
+		}
+		state := must[*domain.State](t)(w.store.LoadDomain(name))
+		if state.Inboxes != n || freed == nil && n > 0 {
+			t.Errorf("%d inboxes were made, %d are counted, release said %v", n, state.Inboxes, freed)
+		}
+	}
+}
+
+// TestOneAddressMadeAndDeletedAtOnce: whatever the order, an inbox that lives takes mail.
+func TestOneAddressMadeAndDeletedAtOnce(t *testing.T) {
+	w := startDomains(t, &memstore.Store{})
+	w.verified(w.ada, "example.org")
+	for round := range 300 {
+		var working sync.WaitGroup
+		for range 3 {
+			working.Go(func() { _, _ = w.under(w.ada, "me", "example.org") })
+		}
+		working.Go(func() { _ = w.DeleteInbox(context.Background(), w.ada, "me@example.org") })
+		working.Wait()
+		if _, err := w.View(t.Context(), "me@example.org"); err != nil {
+			continue
+		}
+		if err := w.Accepts(t.Context(), "me@example.org"); err != nil {
+			t.Fatalf("round %d: %v", round, err)
+		}
+	}
+	if n := must[*domain.State](t)(w.store.LoadDomain("example.org")).Inboxes; n > 1 {
+		t.Errorf("%d inboxes are counted at one address", n)
+	}
+}
+
+// TestCrashBetweenTheSteps: a store that fails at any one commit leaves nothing that the
+// next try, or a release, does not put right.
+func TestCrashBetweenTheSteps(t *testing.T) {
+	broken := errors.New("pulled the plug")
+	const commits = 10 // list, claim, check, attach, reserve, create, confirm, delete, give back, detach
+	for fail := 1; ; fail++ {
+		store := &memstore.Store{}
+		w := startDomains(t, store)
+		n := 0
+		store.Before = func(any) error {
+			if n++; n >= fail {
+				return broken
+			}
+			return nil
+		}
+		_, err := w.ClaimDomain(t.Context(), w.ada, "example.org")
+		if err == nil {
+			view := must[domain.View](t)(w.Domain(t.Context(), w.ada, "example.org"))
+			w.dns.publish(view.Records)
+			if _, err = w.VerifyDomain(t.Context(), w.ada, "example.org"); err == nil {
+				if _, err = w.under(w.ada, "me", "example.org"); err == nil {
+					err = w.DeleteInbox(t.Context(), w.ada, "me@example.org")
+				}
+			}
+		}
+		if err == nil {
+			if n != commits {
+				t.Errorf("the whole takes %d commits, %d were expected", n, commits)
+			}
+			return
+		}
+		store.Before = nil
+
+		w.stop()
+		w = startDomains(t, store) // the run after the crash
+		listed := must[[]domain.View](t)(w.Domains(t.Context(), w.ada))
+		if len(listed) == 0 {
+			must[domain.View](t)(w.ClaimDomain(t.Context(), w.ada, "example.org"))
+		}
+		view := must[domain.View](t)(w.Domain(t.Context(), w.ada, "example.org"))
+		w.dns.publish(view.Records)
+		must[domain.View](t)(w.VerifyDomain(t.Context(), w.ada, "example.org"))
+		if err := w.Accepts(t.Context(), "me@example.org"); err == nil {
+			if err := w.DeleteInbox(t.Context(), w.ada, "me@example.org"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.ReleaseDomain(t.Context(), w.ada, "example.org"); err != nil {
+			t.Errorf("failure at commit %d: %v", fail, err)
+		}
+		must[domain.View](t)(w.ClaimDomain(t.Context(), w.bob, "example.org"))
+	}
+}
+
+// TestDomainsAreCheckedByThemselves: records that come verify a claim, records that vanish
+// for good make it fail after the grace, and trouble does neither, also across a restart.
+func TestDomainsAreCheckedByThemselves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &memstore.Store{}
+		w := startDomains(t, store)
+		is := func(want domain.Status) {
+			t.Helper()
+			synctest.Wait()
+			if got := must[*domain.State](t)(store.LoadDomain("example.org")).Status; got != want {
+				t.Errorf("at %v: %v, want %v", time.Now(), got, want)
+			}
+		}
+		claimed := must[domain.View](t)(w.ClaimDomain(t.Context(), w.ada, "example.org"))
+		time.Sleep(2 * time.Hour)
+		is(domain.Pending)
+		w.dns.publish(claimed.Records)
+		time.Sleep(time.Hour + recheckLook)
+		is(domain.Verified)
+		w.dns.fail(true)
+		time.Sleep(4 * 24 * time.Hour)
+		is(domain.Verified)
+		w.dns.fail(false)
+		w.dns.publish(nil)
+		time.Sleep(24*time.Hour + recheckLook)
+		is(domain.Verified)
+		since := must[*domain.State](t)(store.LoadDomain("example.org")).MissingSince
+		time.Sleep(time.Until(since.Add(domain.MissingGrace - time.Minute)))
+		is(domain.Verified)
+		time.Sleep(time.Hour + 2*recheckLook)
+		is(domain.Failing)
+
+		w.stop()
+		w = startDomains(t, store)
+		w.dns.publish(claimed.Records)
+		time.Sleep(24*time.Hour + recheckLook)
+		is(domain.Verified)
+
+		before := w.dns.questions()
+		if err := w.ReleaseDomain(t.Context(), w.ada, "example.org"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(3 * 24 * time.Hour)
+		if after := w.dns.questions(); after != before {
+			t.Errorf("a released domain was asked about %d times", after-before)
+		}
+	})
+}
+
+// TestSigningKeys: the service always signs, also for the names below it; an own domain
+// only with keys whose public records are right, as DNS said last.
+func TestSigningKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &memstore.Store{}
+		w := startDomains(t, store)
+		signs := func(from, want string) {
+			t.Helper()
+			d, keys, err := w.SigningKeys(t.Context(), from)
+			got := d + ":"
+			for _, k := range keys {
+				switch public := k.Signer.Public().(type) {
+				case *rsa.PublicKey:
+					got += fmt.Sprintf(" rsa%d", public.N.BitLen())
+				case ed25519.PublicKey:
+					got += " ed25519"
+				}
+			}
+			if err != nil || got != want || w.Usable(t.Context(), from) != (len(keys) > 0) {
+				t.Errorf("%s signs as %q, %v; want %q", from, got, err, want)
+			}
+		}
+		signs("x@inbox.localhost", "inbox.localhost: rsa2048 ed25519")
+		signs("x@fleet.inbox.localhost", "inbox.localhost: rsa2048 ed25519")
+		signs("x@elsewhere.example", ":")
+		v := w.verified(w.ada, "example.org")
+		x := must[string](t)(w.under(w.ada, "x", "example.org"))
+		signs(x, "example.org: rsa2048 ed25519")
+		w.dns.publish(append(v.Records[:3:3], v.Records[3])) // the RSA key alone
+		signs(x, "example.org: rsa2048 ed25519")             // believed for a while
+		time.Sleep(usableFor)
+		signs(x, "example.org: rsa2048")
+		w.dns.fail(true)
+		time.Sleep(usableFor)
+		signs(x, "example.org: rsa2048")
+		w.dns.fail(false)
+		w.dns.publish(v.Records[:3])
+		time.Sleep(usableFor)
+		signs(x, "example.org:")
+
+		selector, _, _ := strings.Cut(v.Records[4].Name, ".")
+		if public, ok := w.PublicKey("example.org", selector); !ok || public.(ed25519.PublicKey) == nil {
+			t.Errorf("the key of %s is %v, %v", selector, public, ok)
+		}
+		pending := must[domain.View](t)(w.ClaimDomain(t.Context(), w.bob, "pending.example"))
+		selector, _, _ = strings.Cut(pending.Records[4].Name, ".")
+		if _, ok := w.PublicKey("pending.example", selector); ok {
+			t.Error("the key of a claim that nobody verified is believed")
+		}
+
+		first := must[[]domain.Record](t)(w.ServiceRecords(t.Context()))
+		w.stop()
+		w = startDomains(t, store)
+		if second := must[[]domain.Record](t)(w.ServiceRecords(t.Context())); fmt.Sprint(second) != fmt.Sprint(first) {
+			t.Errorf("the next run has other keys: %v, had %v", second, first)
+		}
+	})
+}
+
+// TestDomainLimits: an account holds so many and no more, also when it claims at once.
+func TestDomainLimits(t *testing.T) {
+	w := startDomains(t, &memstore.Store{})
+	for i := range maxDomains - 2 {
+		if err := w.store.PutDomainListed(w.ada, fmt.Sprintf("d%d.test", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var claims sync.WaitGroup
+	results := make([]error, 6)
+	for i := range results {
+		claims.Go(func() {
+			_, results[i] = w.ClaimDomain(context.Background(), w.ada, fmt.Sprintf("new%d.example.org", i))
+		})
+	}
+	claims.Wait()
+	made := 0
+	for _, err := range results {
+		if err == nil {
+			made++
+		} else {
+			w.expect("one too many", err, fault.Refused)
+		}
+	}
+	if made != 2 {
+		t.Errorf("%d claims beside %d", made, maxDomains-2)
+	}
+}
+
+// TestDeliveryUnderADomain runs a mail to an inbox under a domain.
+func TestDeliveryUnderADomain(t *testing.T) {
+	w := startDomains(t, &memstore.Store{})
+	w.verified(w.ada, "example.org")
+	address := must[string](t)(w.under(w.ada, "me", "EXAMPLE.org."))
+	for rcpt, kind := range map[string]fault.Kind{address: fault.Internal, "me+tag@example.org": fault.Internal, "you@example.org": fault.NoInbox} {
+		if err := w.Accepts(t.Context(), rcpt); err != nil && !fault.Is(err, kind) || err == nil && kind != fault.Internal {
+			t.Errorf("%s: %v", rcpt, err)
+		}
+	}
+	if err := w.Deliver(t.Context(), ingest.Envelope{MailFrom: "s@example.test", RcptTo: []string{address}}, []byte("Subject: x\r\n\r\nx\r\n")); err != nil {
+		t.Error(err)
+	}
+	if m := must[*inbox.View](t)(w.View(t.Context(), address)).Latest(w.now(), nil); m == nil || m.Subject != "x" {
+		t.Errorf("latest is %v", m)
+	}
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"inboxd/internal/inbox"
+	"inboxd/internal/ingest"
+	"inboxd/internal/mailauth"
+	"inboxd/smtp"
+)
+
+// judge is mailauth as receiving wants it: it asks who vouches for a mail, between the final
+// dot and the commit.
+type judge struct {
+	server string // our authserv-id
+	dns    mailauth.Resolver
+	keys   mailauth.LocalKeys // nil: none
+}
+
+func (j judge) judge(ctx context.Context, env smtp.Envelope, raw []byte) ingest.Verdict {
+	r := mailauth.Verify(ctx, mailauth.VerifyInput{
+		ClientIP: env.RemoteIP, HELO: env.Helo, MailFrom: env.MailFrom,
+		Raw: raw[env.TraceLen:], LocalKeys: j.keys, Now: time.Now(),
+	}, j.dns)
+	auth := inbox.Auth{Server: j.server, SPF: result(r.SPF), DKIM: result(r.DKIM), DMARC: result(r.DMARC), HELO: r.HELO}
+	for _, s := range r.Signatures {
+		auth.Signatures = append(auth.Signatures, inbox.AuthSignature{
+			Word: string(s.Word), Domain: s.Domain, Selector: s.Selector, Algorithm: s.Algorithm,
+		})
+	}
+	return ingest.Verdict{Auth: auth, Aligned: r.Aligned}
+}
+
+func result(v mailauth.Verdict) inbox.AuthResult {
+	return inbox.AuthResult{Word: string(v.Word), Domain: v.Domain}
+}
+
+// dnsServer checks --dns. Without a port it is DNS's own.
+func dnsServer(flag string) (string, error) {
+	if flag == "" {
+		return "", nil
+	}
+	if _, err := netip.ParseAddr(flag); err == nil || !strings.Contains(flag, ":") {
+		return net.JoinHostPort(flag, "53"), nil
+	}
+	if host, port, err := net.SplitHostPort(flag); err != nil || host == "" || port == "" {
+		return "", fmt.Errorf("--dns %q is not a server such as 127.0.0.1:53", flag)
+	}
+	return flag, nil
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"crypto/ed25519"
+	netsmtp "net/smtp"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"inboxd/internal/mailauth"
+	"inboxd/internal/resolve/dnstest"
+)
+
+var signer = mailauth.Signer{Domain: "example.com", Selector: "s", Key: ed25519.NewKeyFromSeed([]byte("inboxd's tests sign with this..."))}
+
+// exampleZone publishes a sender that does everything right, from this machine.
+func exampleZone(t *testing.T) []string {
+	t.Helper()
+	record, err := mailauth.Record(signer.Key.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{
+		`example.com. 300 IN TXT "v=spf1 ip4:127.0.0.1 ip6:::1 -all"`,
+		`_dmarc.example.com. 300 IN TXT "v=DMARC1; p=reject"`,
+		mailauth.RecordName(signer.Domain, signer.Selector) + `. 300 IN TXT "` + record + `"`,
+	}
+}
+
+// send signs raw, changes it as somebody on the way would, and hands it over.
+func (s *server) send(t *testing.T, from, to, raw string, change func(string) string) {
+	t.Helper()
+	signed, err := mailauth.Sign([]byte(raw), signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if change != nil {
+		signed = []byte(change(string(signed)))
+	}
+	if err := netsmtp.SendMail(s.smtp, nil, from, []string{to}, signed); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func word(email map[string]any, method string) string {
+	auth, _ := email["auth"].(map[string]any)
+	verdict, _ := auth[method].(map[string]any)
+	w, _ := verdict["result"].(string)
+	d, _ := verdict["domain"].(string)
+	return strings.TrimSpace(w + " " + d)
+}
+
+// TestWhoVouches sends signed mail in, changed mail, and mail with a declared code, and reads
+// the verdicts, before and after a crash.
+func TestWhoVouches(t *testing.T) {
+	dns := dnstest.Serve(t, exampleZone(t)...)
+	dir := filepath.Join(t.TempDir(), "data")
+	s := launch(t, dir, "--dns", dns.Addr)
+	u := s.signUp(t, "me@example.test")
+	address := u.inbox(t, "agent")
+	mail := "From: Shop <shop@example.com>\r\nTo: " + address + "\r\nSubject: Sign in\r\nOTP-Token: \"123456\"; origin=\"https://example.com\"\r\n" +
+		"Authentication-Results: inbox.localhost; dkim=pass header.d=bank.example\r\n\r\nYour code is 777777\r\n"
+	large := mail + strings.Repeat("A line of text, so that the document is kept.\r\n", 1000)
+	s.send(t, "bounce@example.com", address, mail, nil)
+	s.send(t, "bounce@example.com", address, mail, func(m string) string { return strings.Replace(m, "777777", "888888", 1) })
+	s.send(t, "bounce@example.org", address, mail, nil)
+	s.send(t, "bounce@example.com", address, large, nil)
+	want := map[string][5]string{ // spf, dkim, dmarc, code, source
+		"1": {"pass example.com", "pass example.com", "pass example.com", "123456", "header"},
+		"2": {"pass example.com", "fail example.com", "pass example.com", "888888", "text"},
+		"3": {"none example.org", "pass example.com", "pass example.com", "123456", "header"},
+		"4": {"pass example.com", "pass example.com", "pass example.com", "123456", "header"},
+	}
+	check := func(when string) {
+		t.Helper()
+		for id, want := range want {
+			email := u.do(t, 200, "GET", "/inboxes/"+address+"/messages/"+id, nil)["email"].(map[string]any)
+			code, _ := email["otp"].(map[string]any)
+			got := [5]string{word(email, "spf"), word(email, "dkim"), word(email, "dmarc"), code["code"].(string), code["source"].(string)}
+			if got != want {
+				t.Errorf("%s, message %s: %q, want %q", when, id, got, want)
+			}
+			results, _ := email["headers"].(map[string]any)["Authentication-Results"].(string)
+			if dkim, _, _ := strings.Cut(want[1], " "); !strings.HasPrefix(results, "inbox.localhost; spf=") || !strings.Contains(results, "dkim="+dkim+" header.d=example.com") {
+				t.Errorf("%s, message %s: results %q", when, id, results)
+			}
+		}
+		list := u.do(t, 200, "GET", "/inboxes/"+address+"/messages?fields=id,auth", nil)["emails"].([]any)
+		if newest := list[0].(map[string]any); word(newest, "dkim") != "pass example.com" {
+			t.Errorf("%s: in the list: %v", when, newest)
+		}
+	}
+	check("at first")
+	s.kill()
+	s = launch(t, dir, "--dns", dns.Addr)
+	u.server = s
+	check("after kill -9")
+}
+
+// TestSilentDNS holds that a DNS server that says nothing costs a mail 5 s at most, once, and
+// that the mail says so; and that verdicts are back when the server is.
+func TestSilentDNS(t *testing.T) {
+	dns := dnstest.Serve(t, exampleZone(t)...)
+	dns.Silence()
+	s := launch(t, filepath.Join(t.TempDir(), "data"), "--dns", dns.Addr)
+	u := s.signUp(t, "me@example.test")
+	address := u.inbox(t, "agent")
+	const mail = "From: Shop <shop@example.com>\r\nSubject: hello\r\n\r\nhello\r\n"
+	start := time.Now()
+	s.send(t, "bounce@example.com", address, mail, nil)
+	if took := time.Since(start); took > 8*time.Second { // 5 s, and a machine that does other things
+		t.Errorf("250 after %v", took)
+	}
+	email := u.latest(t, address, "")
+	if got := [3]string{word(email, "spf"), word(email, "dkim"), word(email, "dmarc")}; got != [3]string{"temperror example.com", "temperror example.com", "temperror example.com"} {
+		t.Errorf("verdicts %q", got)
+	}
+	start = time.Now()
+	s.send(t, "bounce@example.com", address, mail, nil)
+	if took := time.Since(start); took > 2*time.Second {
+		t.Errorf("the second mail waited %v again", took)
+	}
+	dns.Handle(nil)
+	for deadline := time.Now().Add(30 * time.Second); ; {
+		s.send(t, "bounce@example.com", address, mail, nil)
+		if word(u.latest(t, address, ""), "dmarc") == "pass example.com" {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the verdicts do not come back")
+		}
+	}
+}
+
+// TestNoDNS holds that the default start makes nobody wait, whatever this machine's DNS is.
+func TestNoDNS(t *testing.T) {
+	s := launch(t, filepath.Join(t.TempDir(), "data"))
+	u := s.signUp(t, "me@example.test")
+	address := u.inbox(t, "agent")
+	start := time.Now()
+	if err := s.mail(address, "482913"); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(start); took > 3*time.Second {
+		t.Errorf("250 after %v", took)
+	}
+	email := u.latest(t, address, "")
+	if word(email, "spf") == "" || word(email, "dkim") != "none" || word(email, "dmarc") == "" {
+		t.Errorf("verdicts %v", email["auth"])
+	}
+	if _, err := tryLaunch(t.TempDir(), "--dns", "::::"); err == nil || !strings.Contains(err.Error(), "--dns") {
+		t.Errorf("--dns ::::: %v", err)
+	}
+}
+
+func TestDNSFlag(t *testing.T) {
+	for flag, want := range map[string]string{
+		"": "", "127.0.0.1:53": "127.0.0.1:53", "127.0.0.1": "127.0.0.1:53", "::1": "[::1]:53", "[::1]:5353": "[::1]:5353", "dns.example": "dns.example:53",
+	} {
+		if got, err := dnsServer(flag); err != nil || got != want {
+			t.Errorf("%q: %q, %v", flag, got, err)
+		}
+	}
+	for _, flag := range []string{"::::", ":53", "127.0.0.1:", "a:b:c"} {
+		if got, err := dnsServer(flag); err == nil {
+			t.Errorf("%q is taken for %q", flag, got)
+		}
+	}
+}

@@ -1,0 +1,28 @@
+package http
+
+import "inboxd/internal/inbox"
+
+// appendAuth appends who vouches for a mail (decisions §3): null when nobody asked.
+func appendAuth(b []byte, e *email) []byte {
+	a := &e.content.Auth
+	if a.Server == "" {
+		return append(b, "null"...)
+	}
+	b = appendAuthResult(append(b, `{"spf":`...), a.SPF)
+	b = appendAuthResult(append(b, `,"dkim":`...), a.DKIM)
+	b = appendAuthResult(append(b, `,"dmarc":`...), a.DMARC)
+	b = appendList(append(b, `,"signatures":`...), a.Signatures, func(b []byte, s inbox.AuthSignature) []byte {
+		b = appendString(append(b, `{"result":`...), s.Word)
+		b = appendStringOrNull(append(b, `,"domain":`...), s.Domain)
+		b = appendStringOrNull(append(b, `,"selector":`...), s.Selector)
+		b = appendStringOrNull(append(b, `,"algorithm":`...), s.Algorithm)
+		return append(b, '}')
+	})
+	return append(b, '}')
+}
+
+func appendAuthResult(b []byte, r inbox.AuthResult) []byte {
+	b = appendString(append(b, `{"result":`...), r.Word)
+	b = appendStringOrNull(append(b, `,"domain":`...), r.Domain)
+	return append(b, '}')
+}

@@ -1,0 +1,26 @@
+package inbox
+
+// Auth says who vouches for a received mail, in the words of RFC 8601 section 2.7 (decisions
+// §3). The zero Auth: nobody asked.
+type Auth struct {
+	Server     string // who asked: the authserv-id of RFC 8601 section 2.5
+	SPF        AuthResult
+	DKIM       AuthResult // of the best signature
+	DMARC      AuthResult
+	HELO       bool // SPF is about the HELO name, for the sender is null
+	Signatures []AuthSignature
+}
+
+// AuthResult is the word of one method, and the domain that it is about; empty: none.
+type AuthResult struct {
+	Word   string
+	Domain string
+}
+
+// AuthSignature is one DKIM signature, the best first.
+type AuthSignature struct {
+	Word      string
+	Domain    string
+	Selector  string
+	Algorithm string
+}

@@ -1,0 +1,135 @@
+package ingest
+
+import (
+	"slices"
+	"strings"
+
+	"inboxd/internal/inbox"
+	"inboxd/internal/message"
+	"inboxd/internal/otp"
+)
+
+// Verdict is what was found out about who vouches for a mail, before it is read. The zero
+// Verdict: nobody asked, and nobody does.
+type Verdict struct {
+	Auth inbox.Auth
+	// Aligned reports whether a DKIM signature vouches for domain and signs every instance
+	// of the header fields named by covered; nil: none does.
+	Aligned func(domain string, covered ...string) bool
+}
+
+// aligned is Aligned, for the zero Verdict too.
+func (v Verdict) aligned(domain string, covered ...string) bool {
+	return domain != "" && v.Aligned != nil && v.Aligned(domain, covered...)
+}
+
+const authResults = "Authentication-Results"
+
+// showAuth puts this node's own Authentication-Results on top of the header fields and drops
+// those that claim to be its own: nobody else may speak in its name (RFC 8601 section 5).
+// The raw message stays as received.
+func showAuth(doc *message.Document, auth *inbox.Auth) {
+	if auth.Server == "" {
+		return
+	}
+	headers := make([]message.Header, 1, len(doc.Headers)+1)
+	headers[0] = message.Header{Name: authResults, Value: authText(auth)}
+	for _, h := range doc.Headers {
+		if !strings.EqualFold(h.Name, authResults) || !speaksFor(h.Value, auth.Server) {
+			headers = append(headers, h)
+		}
+	}
+	doc.Headers = headers
+}
+
+// speaksFor reports whether the authserv-id that value begins with is server or beneath it.
+func speaksFor(value, server string) bool {
+	id := strings.ToLower(authservID(value))
+	return id == server || strings.HasSuffix(id, "."+server)
+}
+
+// authservID reads the first token or quoted string of value, past comments and blanks (RFC
+// 8601 section 2.2).
+func authservID(value string) string {
+	for depth := 0; value != ""; value = value[1:] {
+		switch c := value[0]; {
+		case c == '(':
+			depth++
+		case c == ')' && depth > 0:
+			depth--
+		case c == '\\' && len(value) > 1:
+			if depth == 0 {
+				return token(value)
+			}
+			value = value[1:]
+		case depth > 0, c <= ' ':
+		default:
+			return token(value)
+		}
+	}
+	return ""
+}
+
+// token takes a quoted string, or what goes up to a blank, a semicolon or a comment, off
+// the top of s. Escapes count in both, for somebody may read them so.
+func token(s string) string {
+	quoted := s[0] == '"'
+	if quoted {
+		s = s[1:]
+	}
+	id := make([]byte, 0, 64)
+	for i := 0; i < len(s) && len(id) <= 254; i++ {
+		switch c := s[i]; {
+		case c == '\\' && i+1 < len(s):
+			i++
+			id = append(id, s[i])
+		case quoted && c == '"', !quoted && (c <= ' ' || strings.IndexByte(";(/", c) >= 0):
+			return strings.TrimSuffix(strings.TrimSpace(string(id)), ".")
+		default:
+			id = append(id, c)
+		}
+	}
+	return strings.TrimSuffix(strings.TrimSpace(string(id)), ".")
+}
+
+// authText is the value of our Authentication-Results field. All domains in it are
+// canonical, so that nothing in it needs a quote.
+func authText(a *inbox.Auth) string {
+	var b strings.Builder
+	b.Grow(192)
+	b.WriteString(a.Server)
+	identity := "smtp.mailfrom"
+	if a.HELO {
+		identity = "smtp.helo"
+	}
+	writeResult(&b, "spf", a.SPF.Word, identity, a.SPF.Domain)
+	if len(a.Signatures) == 0 {
+		writeResult(&b, "dkim", a.DKIM.Word)
+	}
+	for _, s := range a.Signatures {
+		writeResult(&b, "dkim", s.Word, "header.d", s.Domain, "header.s", s.Selector, "header.a", s.Algorithm)
+	}
+	writeResult(&b, "dmarc", a.DMARC.Word, "header.from", a.DMARC.Domain)
+	return b.String()
+}
+
+func writeResult(b *strings.Builder, method, word string, properties ...string) {
+	b.WriteString("; " + method + "=" + word)
+	for p := range slices.Chunk(properties, 2) {
+		if p[1] != "" {
+			b.WriteString(" " + p[0] + "=" + p[1])
+		}
+	}
+}
+
+// declaredCodes returns the values of header fields that declare a code: each of the two
+// only when it is there once, and a signature of the origin that it names covers it
+// (decisions §3).
+func declaredCodes(doc *message.Document, v Verdict) (values []string) {
+	for _, name := range [...]string{"OTP-Token", "One-Time-Code"} {
+		if list := doc.HeaderValues(name); len(list) == 1 && v.aligned(otp.Origin(list[0]), name) {
+			values = append(values, list[0])
+		}
+	}
+	return values
+}
