@@ -48,48 +48,31 @@ func speaksFor(value, server string) bool {
 	return id == server || strings.HasSuffix(id, "."+server)
 }
 
-// authservID reads the first token or quoted string of value, past comments and blanks (RFC
-// 8601 section 2.2).
+// authservID reads the name that value begins with, past comments, quotes and blanks (RFC
+// 8601 section 2.2), as the most careless reader may: quotes end nothing, escapes vanish.
 func authservID(value string) string {
-	for depth := 0; value != ""; value = value[1:] {
-		switch c := value[0]; {
-		case c == '(':
-			depth++
-		case c == ')' && depth > 0:
-			depth--
-		case c == '\\' && len(value) > 1:
-			if depth == 0 {
-				return token(value)
-			}
-			value = value[1:]
-		case depth > 0, c <= ' ':
-		default:
-			return token(value)
-		}
-	}
-	return ""
-}
-
-// token takes a quoted string, or what goes up to a blank, a semicolon or a comment, off
-// the top of s. Escapes count in both, for somebody may read them so.
-func token(s string) string {
-	quoted := s[0] == '"'
-	if quoted {
-		s = s[1:]
-	}
 	id := make([]byte, 0, 64)
-	for i := 0; i < len(s) && len(id) <= 254; i++ {
-		switch c := s[i]; {
-		case c == '\\' && i+1 < len(s):
+	depth := 0
+	for i := 0; i < len(value) && len(id) <= 254; i++ {
+		c := value[i]
+		escaped := c == '\\' && i+1 < len(value)
+		if escaped {
 			i++
-			id = append(id, s[i])
-		case quoted && c == '"', !quoted && (c <= ' ' || strings.IndexByte(";(/", c) >= 0):
-			return strings.TrimSuffix(strings.TrimSpace(string(id)), ".")
+			c = value[i]
+		}
+		switch {
+		case !escaped && c == '(' && len(id) == 0:
+			depth++
+		case !escaped && c == ')' && depth > 0:
+			depth--
+		case depth > 0, c == '"', c <= ' ' && len(id) == 0:
+		case c <= ' ', strings.IndexByte(";(/", c) >= 0:
+			return strings.TrimSuffix(string(id), ".")
 		default:
 			id = append(id, c)
 		}
 	}
-	return strings.TrimSuffix(strings.TrimSpace(string(id)), ".")
+	return strings.TrimSuffix(string(id), ".")
 }
 
 // authText is the value of our Authentication-Results field. All domains in it are

@@ -112,7 +112,7 @@ func TestDeclaredCodes(t *testing.T) {
 // FuzzAuthResults holds that no spelling of our name gets past, as a plain reader of the
 // field would see it.
 func FuzzAuthResults(f *testing.F) {
-	for _, seed := range []string{"inbox.test; spf=pass", "(c(c)) inbox.test", `"inbox.test" 1; x`, `"in\box.test"`, "INBOX.TEST/1", "((", `\`, "=?utf-8?q?inbox.test?=", "x.inbox.test."} {
+	for _, seed := range []string{"inbox.test; spf=pass", "(c(c)) inbox.test", `"inbox.test" 1; x`, `"in\box.test"`, "INBOX.TEST/1", "((", `\`, "=?utf-8?q?inbox.test?=", "x.inbox.test.", `"inbox.test;`, `" inbox.test"`} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, value string) {

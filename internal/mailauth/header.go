@@ -66,35 +66,37 @@ func newField(raw []byte) field {
 	return field{name: bytes.TrimRight(name, " \t"), value: value, raw: raw}
 }
 
-// fromDomain is the domain of the one mailbox of the one From field, and how many mailboxes
-// and further From fields there are.
+// fromDomain is the domain of the one mailbox in the one From field, empty when there is none
+// or it is no domain. froms is how many mailboxes and further From fields there are.
 func fromDomain(fields []field) (domain string, froms int) {
 	var first *field
 	for i := range fields {
-		if f := &fields[i]; f.is("From") {
-			if first == nil {
-				first = f
-			} else {
-				froms++
-			}
+		switch f := &fields[i]; {
+		case !f.is("From"):
+		case first == nil:
+			first = f
+		default:
+			froms++
 		}
 	}
 	if first == nil {
 		return "", 0
 	}
 	boxes := message.Mailboxes(strings.Join(strings.FieldsFunc(string(first.value), isLineBreak), ""))
-	if froms += len(boxes); froms != 1 {
+	if froms += len(boxes); froms != 1 || len(boxes) != 1 {
 		return "", froms
 	}
-	at := strings.LastIndexByte(boxes[0].Email, '@')
-	if at < 0 {
-		return "", 0
+	_, at, ok := cutLast(boxes[0].Email, '@')
+	if domain, valid := canonicalDomain(at); ok && valid {
+		return domain, froms
 	}
-	domain, ok := canonicalDomain(boxes[0].Email[at+1:])
-	if !ok {
-		return "", 0
-	}
-	return domain, 1
+	return "", froms
+}
+
+// cutLast cuts s at the last sep; false when there is none, and then all of s stands behind.
+func cutLast(s string, sep byte) (before, after string, found bool) {
+	i := strings.LastIndexByte(s, sep)
+	return s[:max(i, 0)], s[i+1:], i >= 0
 }
 
 func isLineBreak(r rune) bool { return r == '\r' || r == '\n' }

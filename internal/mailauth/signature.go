@@ -96,7 +96,8 @@ func (s *Signature) identify() {
 	}
 	s.Signer = s.Domain
 	if i, given := s.tags.get("i"); given {
-		s.Signer, _ = canonicalDomain(i[strings.LastIndexByte(i, '@')+1:])
+		_, signer, _ := cutLast(i, '@')
+		s.Signer, _ = canonicalDomain(signer)
 		if s.Signer != s.Domain && !strings.HasSuffix(s.Signer, "."+s.Domain) {
 			s.fail(PermError, "signer outside of its domain")
 		}

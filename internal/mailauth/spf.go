@@ -19,12 +19,11 @@ func spfSender(in VerifyInput) spfIdentity {
 	if address == "" {
 		address = "postmaster@" + strings.TrimSuffix(in.HELO, ".")
 	}
-	at := strings.LastIndexByte(address, '@')
-	domain, ok := canonicalDomain(address[at+1:])
-	if at < 0 || !ok {
+	local, domain, found := cutLast(address, '@')
+	domain, ok := canonicalDomain(domain)
+	if !found || !ok {
 		return spfIdentity{} // RFC 7208 section 4.3
 	}
-	local := address[:at]
 	if strings.IndexByte(local, '@') >= 0 { // quoted; the library would cut there
 		local = "postmaster"
 	}

@@ -22,8 +22,9 @@ const (
 )
 
 // patience is how long each try waits. The next one goes to the next server, if there is
-// one. Options.Timeout bounds them all.
-var patience = [...]time.Duration{time.Second, 1500 * time.Millisecond, 2 * time.Second}
+// one. The first waits are short, for a lost datagram is more likely than a slow answer, and
+// asking again does not disturb a server that is still at work. Options.Timeout bounds them all.
+var patience = [...]time.Duration{400 * time.Millisecond, 800 * time.Millisecond, 1200 * time.Millisecond, 2100 * time.Millisecond}
 
 // errBad is an answer that is none: not readable, too long, or to another question.
 var errBad = errors.New("the DNS server's answer makes no sense")

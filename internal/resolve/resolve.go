@@ -8,6 +8,8 @@ package resolve
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"log/slog"
 	"net"
 	"sync"
 	"time"
@@ -26,7 +28,8 @@ type Options struct {
 }
 
 const (
-	// keepFailure is for how long a failure is not asked about again, RFC 9520 section 3.2.
+	// keepFailure is for how long a failure is not asked about again, RFC 9520 section 3.2,
+	// nor what is not there according to a server that does not say for how long.
 	keepFailure = time.Second
 	// maxHops bounds a chain of CNAMEs.
 	maxHops = 8
@@ -37,9 +40,10 @@ const (
 // Resolver answers look-ups. Its methods may be called by any goroutine.
 type Resolver struct {
 	opts    Options
+	fresh   bool     // nothing that is kept is believed
 	system  bool     // the servers are those of this machine, and not named by an operator
 	servers []string // host:port
-	health  health
+	health  *health
 	places  chan struct{} // one for each question under way
 
 	mu      sync.Mutex // guards what follows; nothing that blocks is done under it
@@ -80,6 +84,7 @@ func New(server string, opts Options) *Resolver {
 	}
 	r := &Resolver{
 		opts: opts, system: server == "", servers: []string{server},
+		health:  &health{},
 		places:  make(chan struct{}, opts.MaxFlights),
 		kept:    cache{max: opts.MaxEntries},
 		flights: make(map[question]*flight),
@@ -90,6 +95,15 @@ func New(server string, opts Options) *Resolver {
 		r.probe()
 	}
 	return r
+}
+
+// Fresh returns a resolver over the same servers that asks each time anew: for who waits on
+// a change that somebody says to have made.
+func (r *Resolver) Fresh() *Resolver {
+	return &Resolver{
+		opts: r.opts, fresh: true, system: r.system, servers: r.servers, health: r.health, places: r.places,
+		flights: make(map[question]*flight),
+	}
 }
 
 func systemServers(path string) []string {
@@ -144,7 +158,7 @@ func (r *Resolver) fly(q question, f *flight) {
 		f.answer = answer{err: temporary(q, "too many DNS questions at once")}
 	}
 	r.mu.Lock()
-	if f.answer.until.After(r.opts.Clock()) {
+	if !r.fresh && f.answer.until.After(r.opts.Clock()) {
 		r.kept.put(q, f.answer)
 	}
 	delete(r.flights, q)
@@ -152,8 +166,15 @@ func (r *Resolver) fly(q question, f *flight) {
 	close(f.done)
 }
 
-// follow asks and goes along CNAMEs that the answer does not resolve itself.
-func (r *Resolver) follow(ctx context.Context, q question) answer {
+// follow asks and goes along CNAMEs that the answer does not resolve itself. A panic over
+// what a server sent is one failed look-up: nobody stands above this goroutine.
+func (r *Resolver) follow(ctx context.Context, q question) (a answer) {
+	defer func() {
+		if p := recover(); p != nil {
+			slog.Error("reading a DNS answer panicked", "name", q.name, "err", fmt.Sprint(p))
+			a = r.failed(temporary(q, "the DNS server's answer could not be read"))
+		}
+	}()
 	ttl := r.opts.MaxTTL
 	name := q.name
 	for range maxHops {
@@ -182,7 +203,7 @@ func (r *Resolver) failed(err error) answer {
 	return answer{err: err, until: r.opts.Clock().Add(keepFailure)}
 }
 
-// none is kept only for as long as the zone says, RFC 2308 section 5.
+// none is kept for as long as the zone says, RFC 2308 section 5.
 func (r *Resolver) none(err error, ttl time.Duration) answer {
 	return answer{err: err, until: r.opts.Clock().Add(min(ttl, r.opts.MaxNegative))}
 }
@@ -192,12 +213,12 @@ type reading struct {
 	records  []dns.RR
 	end      string        // where its chain of CNAMEs ends; empty when it is too long
 	ttl      time.Duration // the least along the chain
-	negative time.Duration // for which there is none; zero when the zone does not say
+	negative time.Duration // for which there is none
 }
 
 // read picks what answers the question, and nothing else, out of a message.
 func read(msg *dns.Msg, name string, qtype uint16) reading {
-	out := reading{end: name, ttl: time.Duration(1<<32-1) * time.Second}
+	out := reading{end: name, negative: keepFailure, ttl: time.Duration(1<<32-1) * time.Second}
 	for hop := 0; ; hop++ {
 		next := ""
 		for _, rr := range msg.Answer {

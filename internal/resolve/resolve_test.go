@@ -157,6 +157,32 @@ func TestKept(t *testing.T) {
 	ask("fails.test", 0, 1)
 	ask("fails.test", keepFailure-1, 0)
 	ask("fails.test", keepFailure, 1)
+	server.Handle(func(w dns.ResponseWriter, m *dns.Msg) { w.WriteMsg(new(dns.Msg).SetRcode(m, dns.RcodeNameError)) })
+	ask("terse.test", 0, 1) // without a word for how long
+	ask("terse.test", keepFailure-1, 0)
+	ask("terse.test", keepFailure, 1)
+}
+
+// TestFresh believes nothing that is kept, and keeps nothing.
+func TestFresh(t *testing.T) {
+	server := dnstest.Serve(t)
+	r := New(server.Addr, Options{})
+	fresh := r.Fresh()
+	for _, each := range []*Resolver{r, fresh} {
+		if _, err := each.LookupTXT(t.Context(), "a.test"); !NoSuchDomain(err) {
+			t.Error(err)
+		}
+	}
+	server.Set(t, `a.test. 60 IN TXT "1"`)
+	if _, err := r.LookupTXT(t.Context(), "a.test"); !NoSuchDomain(err) {
+		t.Errorf("what is kept is not believed: %v", err)
+	}
+	for _, want := range []string{"1", "2"} {
+		server.Set(t, `a.test. 60 IN TXT "`+want+`"`)
+		if v, err := fresh.LookupTXT(t.Context(), "a.test"); err != nil || v[0] != want {
+			t.Errorf("%q, %v", v, err)
+		}
+	}
 }
 
 // TestBounded holds that what is kept stays within its bound, and what is in use stays.
@@ -272,6 +298,27 @@ func TestLies(t *testing.T) {
 	server.Handle(nil)
 	if v, err := r.LookupTXT(t.Context(), "victim.test"); !NoSuchDomain(err) {
 		t.Errorf("poisoned: %q, %v", v, err)
+	}
+}
+
+// TestGarbage without end is a failure, and soon.
+func TestGarbage(t *testing.T) {
+	server := dnstest.Serve(t)
+	server.Handle(func(w dns.ResponseWriter, m *dns.Msg) {
+		reply, err := answerTXT(m, "x").Pack()
+		if err != nil {
+			t.Error(err)
+		}
+		for i := range 2 * maxStray {
+			w.Write(reply[:2+i%(len(reply)-2)]) // the right id, and a part of the answer
+		}
+	})
+	start := time.Now()
+	if v, err := New(server.Addr, Options{}).LookupTXT(t.Context(), "a.test"); err == nil {
+		t.Errorf("%q out of garbage", v)
+	}
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("took %v", took)
 	}
 }
 
