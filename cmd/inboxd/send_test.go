@@ -152,6 +152,9 @@ func TestRecipientsOnThisNode(t *testing.T) {
 		t.Fatalf("latest: %v", got)
 	}
 	u.until(t, from, first, "sent")
+	if dkim := got["auth"].(map[string]any)["dkim"].(map[string]any); dkim["result"] != "pass" || dkim["domain"] != "inbox.localhost" {
+		t.Errorf("auth of a mail from this node: %v", got["auth"])
+	}
 	answer := u.send(t, to, map[string]any{"to": from, "subject": "Re: code", "body": "thanks", "in_reply_to": "<" + got["internet_message_id"].(string) + ">"})
 	reply := u.latest(t, from, "?wait=20")
 	if refs := fmt.Sprint(reply["references"]); refs != "["+got["internet_message_id"].(string)+"]" || reply["in_reply_to"] != got["internet_message_id"] {
