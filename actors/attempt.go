@@ -25,6 +25,7 @@ type task struct {
 	message *inbox.Message
 	raw     []byte // signature fields and message, as they go out
 	number  int    // of the attempt
+	woken   bool   // the inbox is in memory because of this attempt
 	utf8    bool
 
 	jobs  int          // all of them
@@ -69,7 +70,19 @@ func (s *System) attempt(ctx context.Context, j job) (learned answerOf) {
 	if err := s.report(ctx, t, reports, j.putOff == ""); err != nil {
 		s.giveBack(t, err)
 	}
+	s.letSleep(t)
 	return learned
+}
+
+// letSleep sends an inbox out of memory again that nothing but its sent mail woke, once such
+// add up: a queue after an outage must not fill memory with inboxes nobody asks for.
+func (s *System) letSleep(t *task) {
+	if !t.woken || s.inboxes.held.Load() < s.Memory/16 {
+		return
+	}
+	if slot := s.inboxes.resident([]byte(t.key.address)); slot != nil {
+		s.inboxes.ask(slot)
+	}
 }
 
 // giveBack has a mail taken up again soon, unless it is gone.
@@ -94,6 +107,7 @@ func (s *System) begin(ctx context.Context, t *task) error {
 	if s.store.Full() {
 		return fault.New(fault.StorageFull, "The disk is full")
 	}
+	t.woken = s.inboxes.resident([]byte(t.key.address)) == nil
 	view, err := s.View(ctx, t.key.address)
 	if err != nil {
 		return err

@@ -57,12 +57,18 @@ func (q *mailQueue) lane(name string) *lane {
 	return l
 }
 
+// add gives the lane a job. A lane that had none has the next turn: a destination that is
+// new must not wait behind a thousand that may be dead.
 func (l *lane) add(q *mailQueue, m *queuedMail) {
 	l.jobs = append(l.jobs, job{mail: m, lane: l})
-	if !l.turning {
-		l.turning = true
-		q.turns = append(q.turns, l)
+	if l.turning {
+		return
 	}
+	l.turning = true
+	q.turns = append(q.turns, l)
+	last := len(q.turns) - 1
+	at := q.turn % len(q.turns)
+	q.turns[at], q.turns[last] = q.turns[last], q.turns[at]
 }
 
 // dispatch starts workers, one job per lane and turn, and returns when to come back at the
