@@ -1,0 +1,5 @@
+//go:build race
+
+package mailauth
+
+func init() { timeCap *= 10 }
