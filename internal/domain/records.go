@@ -62,8 +62,7 @@ func (s *State) View(mxHost string) View {
 	return View{Name: s.Name, Status: s.Status, Records: s.Records(mxHost), CheckedAt: s.CheckedAt}
 }
 
-// zoneTTL is what the zone text proposes, in seconds: short, since these change while
-// somebody sets them up.
+// zoneTTL is what the zone text proposes, in seconds.
 const zoneTTL = 3600
 
 // Zone writes records as a zone file (RFC 1035 section 5.1), with absolute names.
