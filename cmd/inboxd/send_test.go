@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/base64"
 	"fmt"
+	netsmtp "net/smtp"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -243,4 +244,40 @@ func TestOperatorSeesTheQueue(t *testing.T) {
 	if records := admin("dkim", "show"); strings.Count(records, "_domainkey.inbox.localhost") < 2 {
 		t.Errorf("dkim show:\n%s", records)
 	}
+}
+
+// TestBounceComesBackOverSMTP to the return path that the receiver saw; a forged one is
+// refused at RCPT.
+func TestBounceComesBackOverSMTP(t *testing.T) {
+	far := receive(t, "127.0.0.1", "0", nil)
+	s := postal(t, filepath.Join(t.TempDir(), "data"), farZone(t), far.port)
+	u := s.signUp(t, "me@example.test")
+	address := u.inbox(t, "agent")
+	id := u.send(t, address, map[string]any{"to": "bob@far.test", "body": "x"})
+	u.until(t, address, id, "sent")
+	back := (<-far.arrived).from
+	dsn := "From: mailer-daemon@far.test\r\nSubject: failed\r\nMIME-Version: 1.0\r\nContent-Type: multipart/report; report-type=delivery-status; boundary=b\r\n\r\n" +
+		"--b\r\nContent-Type: text/plain\r\n\r\nIt failed.\r\n--b\r\nContent-Type: message/delivery-status\r\n\r\nReporting-MTA: dns; mx.far.test\r\n\r\n" +
+		"Final-Recipient: rfc822; bob@far.test\r\nAction: failed\r\nStatus: 5.1.1\r\n\r\n--b--\r\n"
+	local, domain, _ := strings.Cut(back, "@")
+	forged := local[:len(local)-12] + strings.Repeat("a", 12) + "@" + domain
+	if err := netsmtp.SendMail(s.smtp, nil, "", []string{forged}, []byte(dsn)); err == nil || !strings.HasPrefix(err.Error(), "550") {
+		t.Errorf("a forged return path: %v", err)
+	}
+	if err := netsmtp.SendMail(s.smtp, nil, "", []string{back}, []byte(dsn)); err != nil {
+		t.Fatal(err)
+	}
+	m := u.message(t, address, id)
+	if r := m["recipients"].([]any)[0].(map[string]any); r["status"] != "bounced" || m["send_status"] != "sent" {
+		t.Errorf("after the bounce: %v", m)
+	}
+	if u.latest(t, address, "") != nil {
+		t.Error("the bounce is a mail of the inbox")
+	}
+	a, err := s.call("POST", "/api/v1/inboxes/"+address+"/send", map[string]string{"X-API-Key": u.key}, map[string]any{"to": "bob@far.test", "body": "x"})
+	if err != nil || a.status != 400 || !strings.Contains(a.body["detail"].(string), "bob@far.test") {
+		t.Errorf("to a suppressed address: %v %v", a, err)
+	}
+	u.asSession(t, 200, "DELETE", "/api/suppressions/bob@far.test", nil)
+	u.send(t, address, map[string]any{"to": "bob@far.test", "body": "x"})
 }
