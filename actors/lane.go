@@ -57,24 +57,44 @@ func (q *mailQueue) lane(name string) *lane {
 	return l
 }
 
-// add gives the lane a job. A lane that had none has the next turn: a destination that is
-// new must not wait behind a thousand that may be dead.
+// add gives the lane a job. A destination that never answered goes on a stack, not to the end
+// of the turns: a new one must not wait behind a thousand that may be dead.
 func (l *lane) add(q *mailQueue, m *queuedMail) {
 	l.jobs = append(l.jobs, job{mail: m, lane: l})
 	if l.turning {
 		return
 	}
 	l.turning = true
-	q.turns = append(q.turns, l)
-	last := len(q.turns) - 1
-	at := q.turn % len(q.turns)
-	q.turns[at], q.turns[last] = q.turns[last], q.turns[at]
+	if l.temper == unknown {
+		q.fresh = append(q.fresh, l)
+	} else {
+		q.turns = append(q.turns, l)
+	}
 }
+
+// dispatchFresh starts a job of each new destination, the newest first. What is left of the
+// lane takes its turns.
+func (q *mailQueue) dispatchFresh(now time.Time) {
+	for len(q.fresh) > 0 && q.running < q.sys.DeliveryWorkers && q.strange < q.mostStrange() && !q.stopped {
+		l := q.fresh[len(q.fresh)-1]
+		q.fresh = q.fresh[:len(q.fresh)-1]
+		if j, ok := l.next(q, now); ok {
+			q.start(j)
+		}
+		if l.turning = len(l.jobs) > 0; l.turning {
+			q.turns = append(q.turns, l)
+		}
+	}
+}
+
+// mostStrange bounds the workers at destinations that never answered.
+func (q *mailQueue) mostStrange() int { return max(1, q.sys.DeliveryWorkers*3/4) }
 
 // dispatch starts workers, one job per lane and turn, and returns when to come back at the
 // latest.
 func (q *mailQueue) dispatch(now time.Time) time.Duration {
 	wait := queueLook
+	q.dispatchFresh(now)
 	for blocked := 0; blocked < len(q.turns) && q.running < q.sys.DeliveryWorkers && !q.stopped; {
 		q.turn %= len(q.turns)
 		l := q.turns[q.turn]
@@ -125,7 +145,7 @@ func (l *lane) next(q *mailQueue, now time.Time) (job, bool) {
 			return job{}, false
 		}
 	case l.temper == unknown:
-		if l.running > 0 || q.strange >= max(1, q.sys.DeliveryWorkers*3/4) {
+		if l.running > 0 || q.strange >= q.mostStrange() {
 			return job{}, false
 		}
 	}

@@ -34,6 +34,7 @@ type mailQueue struct {
 	lanes   map[string]*lane
 	turns   []*lane // lanes with something to do
 	turn    int     // whose turn it is
+	fresh   []*lane // of destinations that never answered, the newest last
 	running int
 	strange int // running at destinations that never answered yet
 	deaf    int // running at destinations that did not answer last time
@@ -332,7 +333,7 @@ func (q *mailQueue) stats() QueueStats {
 		Permanent: q.counts.permanent.Load(), Bounced: q.counts.bounced.Load(),
 	}
 	now := q.sys.now()
-	for _, l := range q.turns {
+	for _, l := range slices.Concat(q.turns, q.fresh) {
 		if len(l.jobs) > 0 {
 			s.Lag = max(s.Lag, now.Sub(l.jobs[0].mail.when))
 		}
