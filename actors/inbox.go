@@ -17,6 +17,8 @@ type inboxEntity struct {
 	now   func() time.Time
 	// told receives the public events of a commit, after it.
 	told func([]inbox.Public)
+	// queued receives the moves of the mail queue of a commit, after it.
+	queued func(address string, moves []inbox.Queued)
 
 	state *inbox.State
 	fresh bool        // just loaded, not published yet
@@ -36,6 +38,9 @@ type wake struct{}
 func (e *inboxEntity) decide(cmd any) (any, error) {
 	if c, repeatable := cmd.(onceCommand); repeatable {
 		return e.decideOnce(c)
+	}
+	if c, asked := cmd.(recallOnce); asked {
+		return e.recallOnce(c)
 	}
 	order, ok := cmd.(inbox.Command)
 	if !ok {
@@ -71,6 +76,9 @@ func (e *inboxEntity) publish() {
 		e.slot.publish(inbox.NewView(e.state))
 	} else {
 		e.slot.publish(nil)
+	}
+	if rows != nil && len(rows.Queue) > 0 {
+		e.queued(e.slot.key, rows.Queue)
 	}
 	if rows != nil && len(rows.Public) > 0 {
 		e.told(rows.Public)
@@ -146,8 +154,11 @@ func (s *System) Do(ctx context.Context, address string, cmd inbox.Command) (inb
 
 // sizeOf is what cmd adds to a batch.
 func sizeOf(cmd inbox.Command) int64 {
-	if r, ok := cmd.(inbox.Receive); ok {
-		return int64(len(r.Raw))
+	switch cmd := cmd.(type) {
+	case inbox.Receive:
+		return int64(len(cmd.Raw))
+	case inbox.Submit:
+		return int64(len(cmd.Raw))
 	}
 	return 0
 }
