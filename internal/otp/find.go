@@ -184,7 +184,7 @@ func (s *search) keep(c *candidate) {
 				k.score = max(k.score, c.score)
 			}
 			if k.trust() <= 0 && c.trust() > 0 {
-				k.page = c.page
+				k.page, k.bare = c.page, false
 			}
 			return
 		}
@@ -235,7 +235,7 @@ func (c *candidate) beats(d *candidate) bool {
 
 func (c *candidate) trust() int {
 	switch {
-	case c.page.reply:
+	case c.page.reply, c.bare:
 		return 0
 	case c.page.hidden:
 		return -1

@@ -5,8 +5,11 @@ func (p *page) after(c *candidate) (r relation) {
 	r.at = -1
 	li := c.line
 	ln := &p.lines[li]
-	dist, wrapped := 0, false
-	for k := c.last + 1; dist <= reachBack; k++ {
+	dist, wrapped, limit := 0, false, reachBack
+	if p.opens(c) {
+		limit = reachOpen
+	}
+	for k := c.last + 1; dist <= limit; k++ {
 		if k >= ln.last {
 			if wrapped || c.own || int(li+1) >= len(p.lines) || p.lines[li+1].paragraph || ln.end-ln.start < fullLine {
 				return r
@@ -47,9 +50,19 @@ func (p *page) after(c *candidate) (r relation) {
 	return r
 }
 
+// opens tells whether c is the first word of its sentence: many languages put the noun at the end.
+func (p *page) opens(c *candidate) bool {
+	k := c.first - 1
+	return k < p.lines[c.line].first || p.tokens[k].kind == kindPunct
+}
+
 // inverse rates a label at k, dist words behind the candidate.
 func (p *page) inverse(c *candidate, r *relation, k int32, dist int) {
 	r.strength, r.behind = p.tokens[k].strength, true
+	if !r.joined && p.called(c) {
+		r.veto = true
+		return
+	}
 	score, step := labelScore(r.strength)
 	r.score = score - 8 - step*dist*2/3
 	if r.joined || k+1 < p.lines[c.line].last && p.tokens[k+1].class == classIs {
@@ -64,6 +77,16 @@ func (p *page) inverse(c *candidate, r *relation, k int32, dist int) {
 	if k > 0 && p.tokens[k-1].class == classStale {
 		r.score += staleWord
 	}
+}
+
+// called tells "the request 482913 for a code": a noun nobody knows stands before the number, and
+// an article before the noun.
+func (p *page) called(c *candidate) bool {
+	k := c.first - 1
+	if k-1 < p.lines[c.line].first || p.tokens[k].kind != kindWord || p.tokens[k].class != classNone {
+		return false
+	}
+	return p.english(k - 1)
 }
 
 // claims tells whether the label at k announces a code that follows it.

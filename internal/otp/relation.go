@@ -20,11 +20,10 @@ func better(a, b relation) relation {
 
 // relate finds the strongest tie of c to a label. A veto found next to it is final.
 func (p *page) relate(c *candidate, ctx *context) relation {
-	best := p.before(c)
-	if best.veto {
+	best, fore := p.before(c), p.after(c)
+	if best.veto && !(fore.strength == strong && p.signed(c)) {
 		return best
 	}
-	fore := p.after(c)
 	if fore.veto && !((best.direct || best.score >= threshold) && best.strength >= medium) {
 		return fore
 	}
@@ -37,6 +36,11 @@ func (p *page) relate(c *candidate, ctx *context) relation {
 	best = better(best, p.below(c))
 	best = better(best, p.entered(c, ctx))
 	return better(best, p.lone(c, ctx))
+}
+
+// signed tells "[Acme Card] 482913": a line that begins with its sender.
+func (p *page) signed(c *candidate) bool {
+	return c.first > 0 && p.lower[p.tokens[c.first-1].start] == ']' && p.lower[p.lines[c.line].start] == '['
 }
 
 func labelScore(strength uint8) (score, step int) {

@@ -8,7 +8,7 @@ package otp
 func (p *page) misused(c *candidate, ctx *context) bool {
 	s := c.relation.strength
 	if s == strong {
-		return false
+		return ctx.receipt() && p.tokens[max(0, c.first-1)].class != classIs
 	}
 	silent := ctx.verify == 0 // the mail never speaks of verifying or signing in
 	switch {
@@ -22,6 +22,11 @@ func (p *page) misused(c *candidate, ctx *context) bool {
 		return true
 	}
 	return silent && s == weak && (ctx.promo > 1 || ctx.advert)
+}
+
+// receipt tells a mail about goods that has an "authorization code": the card terminal's.
+func (c *context) receipt() bool {
+	return c.approvals > 0 && c.verify+c.entering == 0 && !c.expiry && c.goods+c.booking > 2
 }
 
 // near tells whether a word of class q stands on the line of c or next to it.

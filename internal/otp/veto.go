@@ -13,7 +13,7 @@ func (p *page) vetoed(c *candidate, ctx *context) bool {
 		return true
 	case p.masked(ln, c), p.tagged(ln, c, sure), p.compared(ln, c), p.bracketed(ln, c), p.named(ln, c):
 		return true
-	case ln.place && !sure && !c.own:
+	case ln.place && !sure && !c.own && !(r.joined && r.strength >= medium), p.placed(ln, c):
 		return true
 	case year(c) && !(r.direct && r.joined || sure || c.own && r.direct && r.strength == strong), date(c) && !sure:
 		return true
@@ -24,7 +24,7 @@ func (p *page) vetoed(c *candidate, ctx *context) bool {
 	case c.form == formMixed:
 		return p.mixedVeto(c, ctx)
 	case c.form == formLetters:
-		return r.strength < medium || !(r.joined || c.own && r.direct || r.direct)
+		return r.strength < medium && !(c.own && c.split && r.direct && ctx.entering > 0) || !r.joined && !r.direct
 	case c.n > 8:
 		return !r.direct
 	}
@@ -165,6 +165,19 @@ func (p *page) compared(ln *line, c *candidate) bool {
 	}
 	b := p.lower[p.tokens[k].start]
 	return b == '=' || b == '!'
+}
+
+// placed tells "code for 2041 Elm Street": a house number, unless "is" or a colon stands before it.
+func (p *page) placed(ln *line, c *candidate) bool {
+	if c.relation.joined && c.relation.direct || !ln.place {
+		return false
+	}
+	for k := c.last + 1; k < ln.last && k <= c.last+3 && p.tokens[k].kind == kindWord; k++ {
+		if p.tokens[k].class == classPlace {
+			return true
+		}
+	}
+	return false
 }
 
 // example tells "such as 482913" and "e.g. code 482913".
