@@ -185,7 +185,7 @@ func (p *page) bare(c *candidate, ctx *context) bool {
 // subjectAlone tells a mail whose subject speaks of a code that only the subject names:
 // "Here's your code", and a number alone on its line near the top.
 func (p *page) subjectAlone(c *candidate, ctx *context) bool {
-	return ctx.subject > 0 && ctx.subject < strong && (ctx.expiry || ctx.verify > 0) &&
+	return ctx.subject > 0 && ctx.subject < strong && (ctx.expiry || ctx.verify > 0 || len(p.lines) == 1) &&
 		ctx.others+ctx.promo+ctx.meeting+ctx.booking == 0 &&
 		c.form == formDigits && c.n >= 6 && c.n <= 8 && c.line < loneMost
 }

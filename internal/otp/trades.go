@@ -12,11 +12,11 @@ func (p *page) misused(c *candidate, ctx *context) bool {
 	}
 	silent := ctx.verify == 0 // the mail never speaks of verifying or signing in
 	switch {
-	case ctx.meeting > 0, ctx.booking > 1 && ctx.strength < strong:
+	case ctx.meeting > 0, ctx.booking > 1 && ctx.strength < strong, s == medium && ctx.trade && ctx.goods > 1 && ctx.entering == 0 && !ctx.expiry:
 		return true
 	case silent && (ctx.trade || ctx.parcel > 0 && !ctx.subjectVerify || ctx.booking > 0 && ctx.booking+ctx.goods > 1):
 		return true
-	case silent && s == weak && (ctx.others > 0 || ctx.confirm+ctx.entering == 0 && p.tradeBetween(c)):
+	case silent && s == weak && (ctx.others > 0 || p.acronym(c) || ctx.confirm+ctx.entering == 0 && p.tradeBetween(c)):
 		return true
 	case ctx.promo > 0 && (c.form != formDigits || p.near(c, classPromo)):
 		return true
@@ -26,7 +26,11 @@ func (p *page) misused(c *candidate, ctx *context) bool {
 
 // receipt tells a mail about goods that has an "authorization code": the card terminal's.
 func (c *context) receipt() bool {
-	return c.approvals > 0 && c.verify+c.entering == 0 && !c.expiry && c.goods+c.booking > 2
+	least := 3
+	if c.subject == 0 && c.confirm == 0 {
+		least = 1
+	}
+	return c.approvals > 0 && c.verify+c.entering == 0 && !c.expiry && c.goods+c.booking >= least
 }
 
 // near tells whether a word of class q stands on the line of c or next to it.
@@ -86,6 +90,12 @@ func (p *page) tradeBetween(c *candidate) bool {
 		}
 	}
 	return false
+}
+
+// acronym tells "CPT code 99213".
+func (p *page) acronym(c *candidate) bool {
+	k := c.first - 2
+	return k >= p.lines[c.line].first && p.tokens[k+1].class == classCode && p.upper(k) && p.length(k) <= 4
 }
 
 // told tells "enter the following code".

@@ -9,7 +9,7 @@ func (p *page) vetoed(c *candidate, ctx *context) bool {
 	switch {
 	case c.listed, p.hidden && !(r.strength >= medium || r.direct):
 		return true
-	case c.form == formDigits && p.measured(ln, c):
+	case c.form == formDigits && (p.measured(ln, c) || p.sentTo(ln, c)):
 		return true
 	case p.masked(ln, c), p.tagged(ln, c, sure), p.compared(ln, c), p.bracketed(ln, c), p.named(ln, c):
 		return true
@@ -56,6 +56,22 @@ func (p *page) measured(ln *line, c *candidate) bool {
 		return c.n < 6 || t.gap // "４８２９１３分" would be odd, "482913 min" too
 	}
 	return t.class == classMoney || t.class == classUnit
+}
+
+// sentTo tells "text CODE 4829 to 77192": what is sent, and where.
+func (p *page) sentTo(ln *line, c *candidate) bool {
+	k := c.last + 2
+	if k >= ln.last || p.tokens[k].kind != kindNumber || p.length(k) < minCode {
+		if k = c.first; k-2 < ln.first || p.tokens[k-2].kind != kindNumber || p.length(k-2) < minCode {
+			return false
+		}
+	}
+	t := &p.tokens[k-1]
+	switch string(p.lower[t.start:t.end]) {
+	case "to", "an", "au", "al", "para", "naar", "til", "на":
+		return true
+	}
+	return false
 }
 
 // masked tells the visible end of a hidden number: "****1234", ".... 7461", "xxxx1234".
@@ -160,6 +176,9 @@ func (p *page) noun(k int32) bool {
 // compared tells "code == 482913": a piece of a program.
 func (p *page) compared(ln *line, c *candidate) bool {
 	k := c.first - 2
+	if k >= ln.first && p.lower[p.tokens[k+1].start] == '"' {
+		k--
+	}
 	if k < ln.first || p.tokens[k+1].gap || p.tokens[k].kind != kindPunct || p.lower[p.tokens[k+1].start] != '=' {
 		return false
 	}

@@ -21,7 +21,7 @@ var labels = []vocabulary{
 	{"en", classPassword, "~password*, passphrase, ~pwd"},
 	{"en", classOTP, "verification code*, verification number, verification pin, login code, log in code, signin code, sign in code, sign on code, signup code, sign up code, authentication code, authenticator code, sms code, text code, email code, e mail code, one time code, onetime code, verify code, recovery code, reset code, device code, magic code, single use code, validation code, temporary code, passwordless code"},
 
-	{"en", classApproval, "security code, authorization code, authorisation code, approval code, auth code"},
+	{"en", classApproval, "security code, authorization code, authorisation code, approval code, auth code, código de autenticação, código de autorização, código de autorización, codice di autorizzazione, code d'autorisation, autorisierungscode*, genehmigungscode*, autorisatiecode*"},
 
 	{"de", classCode, "~code, ~codes, ~kode, ~pin, ~nummer code, zahlencode, ~ziffern, ziffernfolge, zahlenfolge, zahlenkombination, ziffernkombination, zeichenfolge"},
 	{"de", classPasscode, "tan, tan code, tans, zugangscode*, zugriffscode*, freischaltcode*, freigabecode*, aktivierungscode*, zugangskode*, zugangsschlussel, zugangsnummer"},
@@ -65,18 +65,18 @@ var labels = []vocabulary{
 	{"es", classCode, "código*, clave*, pin, codi, codis"},
 	{"es", classPasscode, "código de acceso, clave de acceso, código de activación, codi d'accés, clave de firma, clave dinámica"},
 	{"es", classPassword, "contraseña*, contrasenya*"},
-	{"es", classOTP, "código de verificación, código de confirmación, código de seguridad, código de inicio de sesión, código de un solo uso, código único, código temporal, clave de un solo uso, clave temporal, contraseña temporal, contraseña de un solo uso, codi de verificació, codi de confirmació, codi de seguretat, código de autenticación, código de autorización, código de validación"},
+	{"es", classOTP, "código de verificación, código de confirmación, código de seguridad, código de inicio de sesión, código de un solo uso, código único, código temporal, clave de un solo uso, clave temporal, contraseña temporal, contraseña de un solo uso, codi de verificació, codi de confirmació, codi de seguretat, código de autenticación, código de validación"},
 
-	{"pt", classCode, "código*, cod"},
+	{"pt", classCode, "código*, cod, chave"},
 	{"pt", classPasscode, "código de acesso, código de ativação, senha de acesso, chave de acesso"},
 	{"pt", classPassword, "senha*, palavra passe"},
-	{"pt", classOTP, "código de verificação, código de confirmação, código de segurança, código de autenticação, código de login, código de uso único, código temporário, senha temporária, senha de uso único, código único, código de validação"},
+	{"pt", classOTP, "código de verificação, código de confirmação, código de segurança, chave de segurança, código de login, código de uso único, código temporário, senha temporária, senha de uso único, código único, código de validação"},
 
 	{"gl", classCode, "código"},
 	{"it", classCode, "codice, codici, codice pin"},
 	{"it", classPasscode, "codice di accesso, codice d'accesso, codice di attivazione, codice attivazione, chiave di accesso"},
 	{"it", classPassword, "parola d'ordine, parola chiave"},
-	{"it", classOTP, "codice di verifica, codice di conferma, codice di sicurezza, codice di autenticazione, codice monouso, codice usa e getta, codice temporaneo, codice di autorizzazione, codice di convalida, codice univoco, codice otp"},
+	{"it", classOTP, "codice di verifica, codice di conferma, codice di sicurezza, codice di autenticazione, codice monouso, codice usa e getta, codice temporaneo, codice di convalida, codice univoco, codice otp"},
 
 	{"ro", classCode, "cod, codul, codului, coduri"},
 	{"ro", classPasscode, "cod de acces, codul de acces, cod de activare, codul de activare"},
