@@ -59,8 +59,7 @@ func (p *page) opens(c *candidate) bool {
 // inverse rates a label at k, dist words behind the candidate.
 func (p *page) inverse(c *candidate, r *relation, k int32, dist int) {
 	r.strength, r.behind = p.tokens[k].strength, true
-	if !r.joined && p.called(c) {
-		r.veto = true
+	if !r.joined && dist > 0 && p.called(c) {
 		return
 	}
 	score, step := labelScore(r.strength)
@@ -79,14 +78,19 @@ func (p *page) inverse(c *candidate, r *relation, k int32, dist int) {
 	}
 }
 
-// called tells "the request 482913 for a code": a noun nobody knows stands before the number, and
-// an article before the noun.
+// called tells "the request 482913 for a code" and "device (482913) used a code": a noun nobody knows
+// stands before the number, and is no name.
 func (p *page) called(c *candidate) bool {
-	k := c.first - 1
-	if k-1 < p.lines[c.line].first || p.tokens[k].kind != kindWord || p.tokens[k].class != classNone {
+	k, first := c.first-1, p.lines[c.line].first
+	if k > first && p.lower[p.tokens[k].start] == '(' {
+		k--
+	}
+	if k < first || p.tokens[k].kind != kindWord || p.countWord(k) {
 		return false
 	}
-	return p.english(k - 1)
+	t := &p.tokens[k]
+	b := p.plain[t.start]
+	return t.class == classAccount || t.class == classNone && t.end-t.start > 3 && b >= 'a' && b <= 'z'
 }
 
 // claims tells whether the label at k announces a code that follows it.

@@ -98,6 +98,7 @@ type backward struct {
 	joined  bool // a colon or "is" stands before the candidate
 	taken   bool // another number was passed: it takes what announces other numbers
 	wrapped bool // the walk went on to the line above
+	crossed bool // the end of a sentence was passed
 	other   bool // something else was announced on the way
 	named   bool // ... and nearby: the label must be a strong one to win
 	r       relation
@@ -150,6 +151,7 @@ func (w *backward) step(t *token) (done bool) {
 			pause = min(pause, 1)
 		}
 		w.dist += pause
+		w.crossed = w.crossed || pause >= sentence
 		w.r.veto = w.named && pause >= sentence
 		return w.r.veto
 	case t.kind == kindNumber || t.kind == kindMixed:
@@ -210,7 +212,7 @@ func (w *backward) announced(t *token) (done bool) {
 
 // label meets the label: the tie is the stronger the nearer it stands.
 func (w *backward) label(t *token) {
-	if w.named && t.strength < strong {
+	if w.named && t.strength < strong || w.crossed && w.p.owned(w.c) {
 		w.r = relation{veto: true, at: w.li}
 		return
 	}
@@ -236,6 +238,33 @@ func (w *backward) label(t *token) {
 	}
 	w.r.strength, w.r.joined, w.r.at = t.strength, w.joined, w.li
 	w.r.direct = w.dist <= 1 && !w.taken
+}
+
+// owned tells "Device 482913" and "Session: 482913": a noun nobody knows says what the number is, so a
+// word for "code" in the sentence before does not.
+func (p *page) owned(c *candidate) bool {
+	for k := c.first - 1; k >= p.lines[c.line].first; k-- {
+		switch t := &p.tokens[k]; {
+		case t.kind == kindPunct && p.pause(t, k, &p.lines[c.line]) < sentence, t.class == classIs, t.class == classOf:
+		case t.kind == kindWord && (t.class == classNone || t.class == classAccount):
+			if t.end-t.start > 3 {
+				return !p.countWord(k)
+			}
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// countWord tells the words for any number: "the number 482913".
+func (p *page) countWord(k int32) bool {
+	t := &p.tokens[k]
+	switch string(p.lower[t.start:t.end]) {
+	case "number", "numero", "nummer", "zahl", "numer", "cislo", "numara", "номер", "число", "here", "hier", "aqui", "voici", "ecco":
+		return true
+	}
+	return false
 }
 
 // pause gives the distance that a sign adds: the end of a sentence counts as words.

@@ -18,6 +18,8 @@ func (p *page) misused(c *candidate, ctx *context) bool {
 		return true
 	case silent && s == weak && (ctx.others > 0 || p.acronym(c) || ctx.confirm+ctx.entering == 0 && p.tradeBetween(c)):
 		return true
+	case s == medium && ctx.entering == 0 && !ctx.expiry && (ctx.booking > 0 && ctx.goods > 0 || silent && ctx.goods > 1 && !c.relation.joined):
+		return true
 	case ctx.promo > 0 && (c.form != formDigits || p.near(c, classPromo)):
 		return true
 	}
@@ -82,7 +84,7 @@ func (p *page) tradeBetween(c *candidate) bool {
 		switch t := &p.tokens[k]; {
 		case t.class.label():
 			return noun > 0
-		case t.kind == kindPunct && noun < 0 && p.lower[t.start] == ':', t.class == classOf, t.class == classIs && noun < 0:
+		case t.kind == kindPunct && noun < 0 && p.lower[t.start] == ':', t.class == classOf, noun > 0 && p.english(noun-1) && string(p.lower[t.start:t.end]) == "for", t.class == classIs && noun < 0:
 		case t.kind == kindWord && t.class == classNone && noun < 0 && t.end-t.start >= 4 && p.plain[t.start] >= 'a' && p.plain[t.start] <= 'z':
 			noun = k
 		default:

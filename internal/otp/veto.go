@@ -1,5 +1,7 @@
 package otp
 
+import "bytes"
+
 // vetoed tells the look-alikes: numbers and words that have the form of a code but mean
 // something else. Each rule is about what stands around or inside, never about a sender.
 func (p *page) vetoed(c *candidate, ctx *context) bool {
@@ -9,7 +11,7 @@ func (p *page) vetoed(c *candidate, ctx *context) bool {
 	switch {
 	case c.listed, p.hidden && !(r.strength >= medium || r.direct):
 		return true
-	case c.form == formDigits && (p.measured(ln, c) || p.sentTo(ln, c)):
+	case c.form == formDigits && (p.measured(ln, c) || p.sentTo(ln, c) || p.dialled(ln, c)), p.refused(ln, c):
 		return true
 	case p.masked(ln, c), p.tagged(ln, c, sure), p.compared(ln, c), p.bracketed(ln, c), p.named(ln, c):
 		return true
@@ -17,7 +19,7 @@ func (p *page) vetoed(c *candidate, ctx *context) bool {
 		return true
 	case year(c) && !(r.direct && r.joined || sure || c.own && r.direct && r.strength == strong), date(c) && !sure:
 		return true
-	case c.form == formDigits && zeros(c) && !r.direct, p.example(ln, c), counting(c) && r.strength < strong && (r.behind || !r.joined && !c.own):
+	case c.form == formDigits && zeros(c) && !(r.direct && r.joined), p.example(ln, c), counting(c) && r.strength < strong && (r.behind || !r.joined && !c.own):
 		return true
 	case p.misused(c, ctx):
 		return true
@@ -66,12 +68,40 @@ func (p *page) sentTo(ln *line, c *candidate) bool {
 			return false
 		}
 	}
-	t := &p.tokens[k-1]
-	switch string(p.lower[t.start:t.end]) {
+	return p.towards(k - 1)
+}
+
+// towards tells words that name a receiver.
+func (p *page) towards(k int32) bool {
+	switch t := &p.tokens[k]; string(p.lower[t.start:t.end]) {
 	case "to", "an", "au", "al", "para", "naar", "til", "на":
 		return true
 	}
 	return false
+}
+
+// dialled tells "send VERIFY to 48291".
+func (p *page) dialled(ln *line, c *candidate) bool {
+	k := c.first - 1
+	if k < ln.first || !p.towards(k) {
+		return false
+	}
+	for k--; k >= ln.first && k > c.first-6; k-- {
+		switch t := &p.tokens[k]; string(p.lower[t.start:t.end]) {
+		case "send", "text", "sms", "reply", "sende", "envoyez", "envia":
+			return true
+		}
+	}
+	return false
+}
+
+// refused tells "code 482913 does not work".
+func (p *page) refused(ln *line, c *candidate) bool {
+	k := c.last + 1
+	if k < ln.last && p.lower[p.tokens[k].start] == '"' {
+		k++
+	}
+	return k < ln.last && p.tokens[k].class == classStale
 }
 
 // masked tells the visible end of a hidden number: "****1234", ".... 7461", "xxxx1234".
@@ -177,6 +207,9 @@ func (p *page) noun(k int32) bool {
 func (p *page) compared(ln *line, c *candidate) bool {
 	k := c.first - 2
 	if k >= ln.first && p.lower[p.tokens[k+1].start] == '"' {
+		if p.lower[p.tokens[k].start] == ':' && bytes.IndexByte(p.lower[ln.start:p.tokens[k].start], '{') >= 0 {
+			return true // {"code": "482913"}
+		}
 		k--
 	}
 	if k < ln.first || p.tokens[k+1].gap || p.tokens[k].kind != kindPunct || p.lower[p.tokens[k+1].start] != '=' {
