@@ -101,6 +101,7 @@ type backward struct {
 	crossed bool // the end of a sentence was passed
 	other   bool // something else was announced on the way
 	named   bool // ... and nearby: the label must be a strong one to win
+	parted  bool // ... and parted from the label by a comma, or by a blank in Thai
 	r       relation
 }
 
@@ -152,12 +153,13 @@ func (w *backward) step(t *token) (done bool) {
 		}
 		w.dist += pause
 		w.crossed = w.crossed || pause >= sentence
+		w.parted = w.parted || w.named && w.p.lower[t.start] == ','
 		w.r.veto = w.named && pause >= sentence
 		return w.r.veto
 	case t.kind == kindNumber || t.kind == kindMixed:
 		w.number()
 	case t.class.label():
-		if w.joined || !w.p.plural(w.k) {
+		if w.joined && w.dist == 0 || !w.p.plural(w.k) {
 			w.label(t)
 			return true
 		}
@@ -204,15 +206,22 @@ func (w *backward) announced(t *token) (done bool) {
 	}
 	if t.class != classAccount {
 		w.named = w.named || near
+		w.parted = w.parted || w.named && thai(w.p, w.k)
 		w.other = w.other || !w.taken
 	}
 	w.dist++
 	return false
 }
 
+// thai tells a word of Thai after a blank: a new clause, for that language has no full stop.
+func thai(p *page, k int32) bool {
+	t := &p.tokens[k]
+	return t.gap && p.lower[t.start] == 0xE0 && (p.lower[t.start+1] == 0xB8 || p.lower[t.start+1] == 0xB9)
+}
+
 // label meets the label: the tie is the stronger the nearer it stands.
 func (w *backward) label(t *token) {
-	if w.named && t.strength < strong || w.crossed && w.p.owned(w.c) {
+	if w.named && (t.strength < strong || w.parted) || w.crossed && w.p.owned(w.c) {
 		w.r = relation{veto: true, at: w.li}
 		return
 	}

@@ -144,7 +144,7 @@ func (p *page) lone(c *candidate, ctx *context) (r relation) {
 	if !c.own || ctx.strength < strong || c.form != formDigits || c.n != 6 && !(ctx.expiry && c.n > 4 && c.n <= 8) {
 		return r
 	}
-	for li := max(0, c.line-loneMost); li < c.line; li++ {
+	for li := max(0, c.line-loneMost); li < c.line && !p.caption(c.line-1); li++ {
 		if ln := &p.lines[li]; ln.strength == strong && !ln.claimed {
 			r.score, r.strength = loneInMail, strong
 		}
@@ -165,6 +165,17 @@ func (p *page) toldBelow(c *candidate) bool {
 		}
 	}
 	return false
+}
+
+// caption tells a line of one or two words that nobody knows and no sign: "Session", above its number.
+func (p *page) caption(li int32) bool {
+	ln := &p.lines[li]
+	for k := ln.first; k < ln.last; k++ {
+		if t := &p.tokens[k]; t.kind != kindWord || t.class != classNone && t.class != classAccount {
+			return false
+		}
+	}
+	return ln.words <= 2
 }
 
 // bare tells the subject "Fennel: 482913" of a mail that explains below which code that is.

@@ -303,7 +303,7 @@ var qualifiers = []vocabulary{
 	{"hu", classEnter, "írd, adja meg, add meg, használja, használd, írja"},
 	{"hu", classOf, "az, ön"},
 
-	{"tr az", classVerify, "doğrula*, güvenlik*, kimlik*, oturum*, təsdiq*, təhlükəsiz*, onay*, onayla*"},
+	{"tr az", classVerify, "doğrula*, güvenlik*, kimlik*, oturum aç*, oturumu aç*, təsdiq*, təhlükəsiz*, onay*, onayla*"},
 	{"tr az", classConfirm, "erişim*, giriş*, aktivasyon*, etkinleştir*"},
 	{"tr az", classOnce, "tek kullanım*, geçici, birdəfəlik, tek seferlik"},
 	{"tr az", classEnter, "girin, girin iz, kullanın, giriniz, daxil edin, istifadə edin"},
