@@ -29,7 +29,7 @@ var allowed = map[string][]string{
 
 	// Following the change journals, and what is told of an event.
 	"internal/feed":    {"internal/account", "internal/inbox"},
-	"internal/webhook": {"internal/inbox"},
+	"internal/webhook": {"internal/fault", "internal/inbox"},
 
 	// The adapters import the rules and never each other.
 	"persist": {"internal/account", "internal/fault", "internal/feed", "internal/inbox", "internal/message", "internal/partition"},
@@ -60,7 +60,7 @@ var homes = map[string][]string{
 	"github.com/prometheus/client_golang":     {"cmd/inboxd"},
 	"github.com/HdrHistogram/hdrhistogram-go": {"bench"},
 	"golang.org/x/crypto":                     {"internal/account"},
-	"golang.org/x/net":                        {"internal/inbox", "internal/message", "internal/otp", "smtp"},
+	"golang.org/x/net":                        {"internal/inbox", "internal/webhook", "internal/message", "internal/otp", "smtp"},
 	"golang.org/x/text":                       {"internal/message", "internal/otp", "http", "smtp"},
 	"golang.org/x/time":                       {"smtp"},
 }
