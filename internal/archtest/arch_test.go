@@ -27,6 +27,8 @@ var allowed = map[string][]string{
 	"internal/memstore":  {"internal/account", "internal/fault", "internal/feed", "internal/inbox", "internal/partition"},
 	"internal/archtest":  {},
 
+	"internal/delivery": {"internal/message"},
+	"internal/netguard": {},
 	// Following the change journals, and what is told of an event.
 	"internal/feed":    {"internal/account", "internal/inbox"},
 	"internal/webhook": {"internal/fault", "internal/inbox"},
@@ -35,7 +37,7 @@ var allowed = map[string][]string{
 	"persist": {"internal/account", "internal/fault", "internal/feed", "internal/inbox", "internal/message", "internal/partition"},
 	"actors":  {"internal/account", "internal/fault", "internal/feed", "internal/inbox", "internal/ingest", "internal/partition"},
 	"http":    {"internal/account", "internal/fault", "internal/feed", "internal/inbox", "internal/message", "internal/webhook"},
-	"smtp":    {"internal/fault"},
+	"smtp":    {"internal/fault", "internal/delivery", "internal/netguard"},
 
 	"cmd/inboxd": {"actors", "http", "persist", "smtp", "internal/account", "internal/fault", "internal/inbox", "internal/ingest"},
 

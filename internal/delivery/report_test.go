@@ -1,0 +1,115 @@
+package delivery
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+// dsn wraps a status part as RFC 3464 wants it.
+func dsn(status string) string {
+	return "From: MAILER-DAEMON@mx.example\r\nSubject: Undelivered Mail\r\nMIME-Version: 1.0\r\n" +
+		"Content-Type: multipart/report; report-type=delivery-status; boundary=b\r\n\r\n" +
+		"--b\r\nContent-Type: text/plain\r\n\r\nSorry.\r\n" +
+		"--b\r\nContent-Type: message/delivery-status\r\n\r\n" + status +
+		"\r\n--b\r\nContent-Type: message/rfc822\r\n\r\nMessage-ID: <m1@inbox.example>\r\nSubject: s\r\n\r\nbody\r\n--b--\r\n"
+}
+
+const postfixStatus = "Reporting-MTA: dns; mx.example\r\nX-Postfix-Queue-ID: 1\r\n\r\n" +
+	"Final-Recipient: rfc822; bob@y.example\r\nOriginal-Recipient: rfc822;Bob@x.example\r\nAction: failed\r\nStatus: 5.1.1\r\n" +
+	"Remote-MTA: dns; mx.y.example\r\nDiagnostic-Code: smtp; 550 5.1.1 <bob@y.example>: Recipient address\r\n    rejected: User unknown\r\n"
+
+func TestReadReport(t *testing.T) {
+	bob := RecipientReport{
+		Recipient: "Bob@x.example", Final: "bob@y.example", Action: ActionFailed, Status: "5.1.1",
+		Diagnostic: "550 5.1.1 <bob@y.example>: Recipient address rejected: User unknown", RemoteMTA: "mx.y.example",
+	}
+	for _, c := range []struct {
+		name, raw string
+		want      Report
+	}{
+		{"postfix", dsn(postfixStatus), Report{"mx.example", "m1@inbox.example", true, []RecipientReport{bob}}},
+		{"LF and lower case", strings.ReplaceAll(strings.Replace(dsn(postfixStatus), "Action: failed", "ACTION:Failed (really)", 1), "\r\n", "\n"),
+			Report{"mx.example", "m1@inbox.example", true, []RecipientReport{bob}}},
+		{"without blank lines", dsn("Reporting-MTA: dns; mx.example\r\nFinal-Recipient: rfc822; <a@x>\r\nStatus: 4.2.2 (full)\r\nFinal-Recipient: b@x\r\nAction: relayed\r\nDiagnostic-Code: smtp; 250 2.1.5 ok"),
+			Report{"mx.example", "m1@inbox.example", true, []RecipientReport{
+				{Recipient: "a@x", Final: "a@x", Action: ActionDelayed, Status: "4.2.2"},
+				{Recipient: "b@x", Final: "b@x", Action: ActionRelayed, Status: "2.1.5", Diagnostic: "250 2.1.5 ok"},
+			}}},
+		{"code only in the diagnostic", dsn("\r\nFinal-Recipient: rfc822; a@x\r\nDiagnostic-Code: X-Notes; 550 5.7.1 from 10.5.1.1\x01\r\n"),
+			Report{"", "m1@inbox.example", true, []RecipientReport{{Recipient: "a@x", Final: "a@x", Action: ActionFailed, Status: "5.7.1", Diagnostic: "550 5.7.1 from 10.5.1.1"}}}},
+		{"exim", "From: Mail Delivery System <Mailer-Daemon@x.example>\nSubject: Mail delivery failed: returning message to sender\nX-Failed-Recipients: a@y.example, b@y.example\n\n" +
+			"A message that you sent could not be delivered.\n\n  a@y.example\n    host mx.y.example [1.5.1.2]: 550 5.7.1 rejected\n",
+			Report{"", "", false, []RecipientReport{
+				{Recipient: "a@y.example", Final: "a@y.example", Action: ActionFailed, Status: "5.7.1", Diagnostic: "host mx.y.example [1.5.1.2]: 550 5.7.1 rejected"},
+				{Recipient: "b@y.example", Final: "b@y.example", Action: ActionFailed, Status: "5.7.1", Diagnostic: "host mx.y.example [1.5.1.2]: 550 5.7.1 rejected"},
+			}}},
+		{"qmail", "From: MAILER-DAEMON@q.example\nSubject: failure notice\n\nHi. This is the qmail-send program at q.example.\n\n<a@y.example>:\n1.2.3.4 does not like recipient.\nRemote host said: 550 no such user\n\n--- Below this line is a copy of the message.\n\nTo: <z@y.example>\n",
+			Report{"", "", false, []RecipientReport{{Recipient: "a@y.example", Final: "a@y.example", Action: ActionFailed, Diagnostic: "Remote host said: 550 no such user"}}}},
+		{"delay in prose", "From: postmaster@q.example\nSubject: Warning: message 1 delayed 24 hours\n\nstill trying\n",
+			Report{"", "", false, []RecipientReport{{Action: ActionDelayed}}}},
+	} {
+		got, ok := ReadReport([]byte(c.raw))
+		if !ok || !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %v\n got %+v\nwant %+v", c.name, ok, got, c.want)
+		}
+	}
+}
+
+func TestNoReport(t *testing.T) {
+	for name, raw := range map[string]string{
+		"empty":           "",
+		"a person":        "From: a@x\nSubject: Undeliverable offers\n\n<b@y> 550 5.1.1\n",
+		"a holiday":       "From: postmaster@x\nSubject: Automatic reply\nAuto-Submitted: auto-replied\n\naway\n",
+		"empty status":    strings.Replace(dsn(""), "Subject: Undelivered Mail", "Subject: x", 1),
+		"a forwarded one": "From: a@x\nSubject: Fwd: Undelivered Mail\n\n<b@y>: 550\n",
+		"a read receipt":  strings.NewReplacer("delivery-status", "disposition-notification", "Undelivered Mail", "Read").Replace(dsn(postfixStatus)),
+	} {
+		if r, ok := ReadReport([]byte(raw)); ok {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+}
+
+func TestReportStorms(t *testing.T) {
+	for name, raw := range map[string]string{
+		"recipients": dsn(strings.Repeat("Final-Recipient: rfc822; a@x\r\nAction: failed\r\n\r\n", 100_000)),
+		"folds":      dsn("Final-Recipient: rfc822; a@x\r\nDiagnostic-Code: smtp;" + strings.Repeat("\r\n x", 300_000)),
+		"blanks":     dsn(strings.Repeat("a: b\r\n  \r\n", 300_000)),
+		"brackets":   "From: mailer-daemon@x\nSubject: failure notice\n\n" + strings.Repeat("<", 1<<20),
+		"colons":     dsn(strings.Repeat(":", 1<<20)),
+	} {
+		began := time.Now()
+		r, _ := ReadReport([]byte(raw))
+		if len(r.Recipients) > maxReportRecipients {
+			t.Errorf("%s: %d recipients", name, len(r.Recipients))
+		}
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("%s: took %s", name, took)
+		}
+	}
+}
+
+func FuzzReadReport(f *testing.F) {
+	f.Add([]byte(dsn(postfixStatus)))
+	f.Add([]byte(dsn("Final-Recipient: a@x\n b\n \nStatus: 5")))
+	f.Add([]byte("From: MAILER-DAEMON\nSubject: failure notice\n\n<a@b>:\n550 5.1.1\n"))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		r, ok := ReadReport(raw)
+		if ok != (len(r.Recipients) > 0) || len(r.Recipients) > maxReportRecipients {
+			t.Fatalf("%v %d", ok, len(r.Recipients))
+		}
+		for _, p := range r.Recipients {
+			for _, s := range []string{p.Recipient, p.Final, p.Diagnostic, p.RemoteMTA, p.Status} {
+				if !utf8.ValidString(s) || len(s) > maxDiagnostic || strings.ContainsAny(s, "\r\n\x00") {
+					t.Fatalf("%q", s)
+				}
+			}
+			if p.Status != "" && (enhancedCode(p.Status) != p.Status || p.Action == ActionUnknown && r.Standard) {
+				t.Fatalf("%+v", p)
+			}
+		}
+	})
+}

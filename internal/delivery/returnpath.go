@@ -1,0 +1,61 @@
+package delivery
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base32"
+	"strconv"
+	"strings"
+)
+
+const (
+	maxLocalPart = 64 // octets, RFC 5321 section 4.5.3.1.1
+	tagMark      = "+b"
+	macLength    = 12 // characters of base32: 60 bits, for guesses that cost an SMTP session each
+)
+
+// ReturnPath returns the envelope sender of one recipient's copy: the inbox's own address
+// with a tag that names message and recipient, signed with secret so that nobody else can
+// make one. Bounces reach the inbox without a table, and SPF is aligned with From. The local
+// part is at most 64 octets; where the inbox's own local part leaves no room for the tag, it
+// is the plain address, and a bounce of that mail is mail like any other.
+func ReturnPath(secret []byte, inbox string, message int64, recipient int) string {
+	at := strings.LastIndexByte(inbox, '@')
+	if at < 0 {
+		return inbox
+	}
+	name := strconv.FormatInt(message, 36) + "-" + strconv.FormatInt(int64(recipient), 36)
+	local := inbox[:at] + tagMark + name + "-" + tagMAC(secret, inbox, name)
+	if len(local) > maxLocalPart {
+		return inbox
+	}
+	return local + inbox[at:]
+}
+
+// ReadReturnPath reads what ReturnPath made out of the recipient of a bounce. False means
+// that secret did not sign it. The address may have changed case on its way.
+func ReadReturnPath(secret []byte, address string) (inbox string, message int64, recipient int, ok bool) {
+	address = strings.ToLower(address)
+	at := strings.LastIndexByte(address, '@')
+	mark := strings.LastIndex(address[:max(at, 0)], tagMark)
+	if mark < 1 {
+		return "", 0, 0, false
+	}
+	inbox = address[:mark] + address[at:]
+	tag := address[mark+len(tagMark) : at]
+	end := strings.LastIndexByte(tag, '-')
+	if end < 0 || !hmac.Equal([]byte(tag[end+1:]), []byte(tagMAC(secret, inbox, tag[:end]))) {
+		return "", 0, 0, false
+	}
+	id, index, _ := strings.Cut(tag[:end], "-")
+	message, err1 := strconv.ParseInt(id, 36, 64)
+	n, err2 := strconv.ParseInt(index, 36, 32)
+	return inbox, message, int(n), err1 == nil && err2 == nil
+}
+
+// tagMAC signs a tag for one inbox. The addresses of an inbox are one whatever their case.
+func tagMAC(secret []byte, inbox, name string) string {
+	mac := hmac.New(sha256.New, secret)
+	mac.Write([]byte("return path\x00" + strings.ToLower(inbox) + "\x00" + name))
+	return strings.ToLower(base32.StdEncoding.EncodeToString(mac.Sum(nil))[:macLength])
+}

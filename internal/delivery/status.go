@@ -1,0 +1,105 @@
+package delivery
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// Status is the send_status of a message and of each of its recipients (specification
+// §3.1). Stored as these numbers: append only, never reorder.
+type Status uint8
+
+const (
+	Queued   Status = 1 // not yet attempted
+	Retrying Status = 2 // an attempt did not get through
+	Sent     Status = 3 // the next server took it
+	Unsigned Status = 4 // as Sent, but without a DKIM signature
+	Failed   Status = 5 // given up
+	Bounced  Status = 6 // taken, and returned later; of a recipient only
+)
+
+var statusNames = [...]string{"", "queued", "retrying", "sent", "unsigned", "failed", "bounced"}
+
+// String returns the wire name.
+func (s Status) String() string {
+	if int(s) < len(statusNames) {
+		return statusNames[s]
+	}
+	return ""
+}
+
+// Final reports that no attempt will follow.
+func (s Status) Final() bool { return s >= Sent }
+
+// After returns a recipient's status after an attempt. expired says that the schedule has
+// no later attempt, signed that the mail carried a signature. A late report about a
+// recipient that is settled changes nothing.
+func (s Status) After(o Outcome, expired, signed bool) Status {
+	switch {
+	case s.Final():
+		return s
+	case o == Delivered && signed:
+		return Sent
+	case o == Delivered:
+		return Unsigned
+	case o == Permanent, expired:
+		return Failed
+	}
+	return Retrying
+}
+
+// AfterBounce returns a recipient's status after a report that it failed came back. Only
+// mail that was taken can come back.
+func (s Status) AfterBounce() Status {
+	if s == Sent || s == Unsigned {
+		return Bounced
+	}
+	return s
+}
+
+// Recipient is what is known of one recipient.
+type Recipient struct {
+	Email  string
+	Status Status
+	Error  string // the last report; empty when there is none
+}
+
+// Message derives a message's status and send_error from its recipients (decisions §4): it
+// stays queued or retrying while any of them waits, then it failed when any of them did, and
+// is unsigned when any copy was. A bounce leaves it as it was when the mail was taken:
+// unsigned says how that was.
+func Message(recipients []Recipient, unsigned bool) (status Status, sendError string) {
+	var count [Bounced + 1]int
+	for _, r := range recipients {
+		count[min(r.Status, Bounced)]++
+	}
+	waiting := count[Queued]+count[Retrying] > 0
+	switch {
+	case waiting && count[Retrying]+count[Failed] > 0:
+		status = Retrying
+	case waiting || len(recipients) == 0:
+		return Queued, ""
+	case count[Failed] > 0:
+		status = Failed
+	case count[Unsigned] > 0, count[Bounced] > 0 && unsigned:
+		return Unsigned, ""
+	default:
+		return Sent, ""
+	}
+	return status, lastError(recipients, count[Failed])
+}
+
+// lastError names the first recipient that failed, or else the first that is retried.
+func lastError(recipients []Recipient, failed int) string {
+	about := Retrying
+	if failed > 0 {
+		about = Failed
+	}
+	i := slices.IndexFunc(recipients, func(r Recipient) bool { return r.Status == about })
+	text := recipients[i].Email + ": " + cmp.Or(recipients[i].Error, "the mail could not be delivered")
+	if failed > 1 {
+		text += fmt.Sprintf(" (and %d more recipients)", failed-1)
+	}
+	return text
+}

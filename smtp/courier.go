@@ -1,0 +1,96 @@
+package smtp
+
+import (
+	"context"
+	"crypto/x509"
+	"log/slog"
+	"net"
+	"net/netip"
+	"time"
+
+	"inboxd/internal/delivery"
+	"inboxd/internal/netguard"
+)
+
+// Resolver is what a Courier asks of the DNS; *net.Resolver is one. A *net.DNSError with
+// IsNotFound means that the name or the record does not exist, any other error that nothing
+// is known.
+type Resolver interface {
+	LookupMX(ctx context.Context, name string) ([]*net.MX, error)
+	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
+	LookupTXT(ctx context.Context, name string) ([]string, error)
+}
+
+// TLSMode says how to speak with a smarthost.
+type TLSMode uint8
+
+const (
+	TLSAuto     TLSMode = iota // required and verified with a password, else opportunistic
+	TLSRequired                // STARTTLS with a verified certificate, or nothing
+	TLSImplicit                // TLS from the first byte (RFC 8314), verified
+	TLSNone                    // never
+)
+
+// Smarthost takes all mail instead of the recipients' own servers.
+type Smarthost struct {
+	Addr               string // host:port; empty for none
+	Username, Password string // AUTH PLAIN, else LOGIN; empty for none
+	TLS                TLSMode
+}
+
+// Timeouts bound an attempt; zero means the default.
+type Timeouts struct {
+	Connect time.Duration // TCP and TLS, per address: 30 s
+	Command time.Duration // a reply, and progress of a write: 2 min
+	Dot     time.Duration // the reply to the final dot: 5 min
+	Whole   time.Duration // everything: 10 min
+	Idle    time.Duration // a connection kept for the next mail: 15 s
+}
+
+// CourierOptions configure a Courier. The zero value sends straight to public MX hosts with
+// the system's resolver.
+type CourierOptions struct {
+	Hello     string          // our name in EHLO; "localhost"
+	Resolver  Resolver        // net.DefaultResolver
+	MXPort    int             // 25
+	STSPort   int             // of MTA-STS policies, 443
+	Smarthost Smarthost       // reached without the guard: the operator chose it
+	Guard     netguard.Policy // what an MX may resolve to
+	RootCAs   *x509.CertPool  // for verified certificates; nil for the system's
+	Timeouts  Timeouts
+	Logger    *slog.Logger // discarded when nil
+}
+
+// Consignment is one mail for recipients of one domain.
+type Consignment struct {
+	Domain   string   // of the recipients; decides the MX. Unused with a smarthost
+	MailFrom string   // empty for the null sender
+	Rcpts    []string // at most 100
+	Raw      []byte   // CRLF line ends alone; not changed, not kept
+	NeedUTF8 bool     // the header is not ASCII: only a server with SMTPUTF8 can take it
+}
+
+// Report is what an attempt brought for one recipient.
+type Report struct {
+	Rcpt     string
+	Outcome  delivery.Outcome
+	Code     int    // of the SMTP reply; 0 when there was none
+	Enhanced string // "5.1.1"; "" when unknown
+	Text     string // one sentence for the sender, printable, at most 500 octets
+	MX       string // host name of the server that answered last; "" when none did
+	TLS      bool   // the connection was encrypted
+}
+
+// Courier hands mail over to other servers. It is safe for use by many goroutines; Close
+// stops what it keeps.
+type Courier struct{}
+
+// NewCourier returns a Courier that runs nothing until Deliver is called.
+func NewCourier(opts CourierOptions) *Courier { return &Courier{} }
+
+// Deliver makes one attempt and returns one Report per recipient, in their order. It never
+// takes longer than Timeouts.Whole and returns soon after ctx ends.
+func (c *Courier) Deliver(ctx context.Context, job Consignment) []Report { return nil }
+
+// Close hangs up every kept connection.
+func (c *Courier) Close() {}
