@@ -36,7 +36,7 @@ var allowed = map[string][]string{
 	// The adapters import the rules and never each other.
 	"persist": {"internal/account", "internal/fault", "internal/feed", "internal/inbox", "internal/message", "internal/partition"},
 	"actors":  {"internal/account", "internal/fault", "internal/feed", "internal/inbox", "internal/ingest", "internal/partition"},
-	"http":    {"internal/account", "internal/fault", "internal/feed", "internal/inbox", "internal/message", "internal/webhook"},
+	"http":    {"internal/account", "internal/fault", "internal/feed", "internal/inbox", "internal/message", "internal/netguard", "internal/webhook"},
 	"smtp":    {"internal/fault", "internal/delivery", "internal/netguard"},
 
 	"cmd/inboxd": {"actors", "http", "persist", "smtp", "internal/account", "internal/fault", "internal/inbox", "internal/ingest"},
