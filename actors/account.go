@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -25,8 +26,11 @@ type accountEntity struct {
 // Commands that read an account, beside those of internal/account.
 type (
 	// present looks a credential up; its answer is the principal, nil when it is unknown
-	// or over.
-	present struct{ hash account.Hash }
+	// or over. key is the id of the key that the store knows by this hash, 0 for none.
+	present struct {
+		hash account.Hash
+		key  int64
+	}
 	// readAccount answers a copy of the state.
 	readAccount struct{}
 )
@@ -34,8 +38,7 @@ type (
 // accountPicture is the answer to readAccount.
 type accountPicture struct {
 	profile  account.Profile
-	keys     []account.Key
-	reserved map[string]time.Time
+	reserved map[string]account.Reservation
 }
 
 func (e *accountEntity) load() (err error) {
@@ -46,7 +49,11 @@ func (e *accountEntity) load() (err error) {
 func (e *accountEntity) decide(cmd any) (any, error) {
 	switch cmd := cmd.(type) {
 	case present:
-		return e.present(cmd.hash), nil
+		return e.present(cmd)
+	case recall:
+		return e.recall(cmd.Request)
+	case revokeSome:
+		return nil, e.revokeSome()
 	case readAccount:
 		return e.picture(), nil
 	case account.ReleaseInbox:
@@ -55,12 +62,10 @@ func (e *accountEntity) decide(cmd any) (any, error) {
 			return nil, err
 		}
 		return nil, e.order(cmd)
-	case account.IssueKey:
-		err := e.order(cmd)
-		if err != nil {
-			return nil, err
-		}
-		return *e.state.Keys[e.state.LastKey], nil
+	case account.IssueKey, account.TouchKey, account.RevokeKey, account.RevokeInboxKey:
+		return e.orderKey(cmd)
+	case account.ReserveInbox:
+		return e.reserve(cmd)
 	case account.Command:
 		return nil, e.order(cmd)
 	}
@@ -69,18 +74,22 @@ func (e *accountEntity) decide(cmd any) (any, error) {
 
 // present finds a principal. All who present one credential share one principal, so that
 // its revocation reaches each of them, also those who asked while it was looked up.
-func (e *accountEntity) present(h account.Hash) *account.Principal {
+func (e *accountEntity) present(cmd present) (*account.Principal, error) {
 	now := e.now()
-	for _, p := range append(e.found, e.principals.get(h)) {
-		if p != nil && p.Hash == h && p.Valid(now) {
-			return p
+	for _, p := range append(e.found, e.principals.get(cmd.hash)) {
+		if p != nil && p.Hash == cmd.hash && p.Valid(now) {
+			return p, nil
 		}
 	}
-	p := account.PrincipalOf(e.state, h, now)
+	key, err := e.key(cmd.key)
+	if err != nil {
+		return nil, err
+	}
+	p := account.PrincipalOf(e.state, cmd.hash, key, now)
 	if p != nil {
 		e.found = append(e.found, p)
 	}
-	return p
+	return p, nil
 }
 
 // listed reports whether the account's list shows the entry once the group being decided
@@ -108,11 +117,7 @@ func (e *accountEntity) order(cmd account.Command) error {
 }
 
 func (e *accountEntity) picture() accountPicture {
-	p := accountPicture{profile: e.state.Profile, keys: e.state.KeyList(), reserved: map[string]time.Time{}}
-	for address, at := range e.state.Reserved {
-		p.reserved[address] = at
-	}
-	return p
+	return accountPicture{profile: e.state.Profile, reserved: maps.Clone(e.state.Reserved)}
 }
 
 func (e *accountEntity) commit() error {
@@ -140,6 +145,9 @@ func (e *accountEntity) publish() {
 	for _, k := range rows.DropKeys {
 		e.principals.revoke(k.Hash)
 	}
+	if rows.Profile != nil && !rows.Profile.ClosingAt.IsZero() {
+		e.principals.revokeAll(e.id) // its keys are still in the store, and open nothing
+	}
 }
 
 func (e *accountEntity) abandon() { e.state, e.rows, e.found = nil, nil, nil }
@@ -149,5 +157,5 @@ func (e *accountEntity) weight() int64 {
 	if e.state == nil {
 		return 0
 	}
-	return int64(200*len(e.state.Keys) + 120*len(e.state.Sessions) + 100*len(e.state.Reserved))
+	return int64(120*len(e.state.Sessions) + 60*len(e.state.Resets) + 160*len(e.state.Reserved))
 }

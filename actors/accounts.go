@@ -3,7 +3,6 @@ package actors
 import (
 	"context"
 	"sync"
-	"time"
 
 	"github.com/zeebo/xxh3"
 
@@ -43,14 +42,14 @@ func (s *System) lookUp(ctx context.Context, token []byte, h account.Hash) (*acc
 	if !ok {
 		return nil, errCredential
 	}
-	id, ok, err := s.store.Credential(home, h)
+	id, key, ok, err := s.store.Credential(home, h)
 	if err != nil {
 		return nil, fault.Wrap(fault.Unavailable, busySentence, err)
 	}
 	if !ok {
 		return nil, errCredential
 	}
-	got, err := s.ask(ctx, id, present{h})
+	got, err := s.ask(ctx, id, present{h, key})
 	if err != nil {
 		return nil, err
 	}
@@ -116,6 +115,19 @@ func (s *System) byEmail(ctx context.Context, email string) (account.Profile, er
 	return picture.profile, err
 }
 
+// named is byEmail for the operator: NotFound when nobody has the address.
+func (s *System) named(ctx context.Context, email string) (account.Profile, error) {
+	email, err := account.CanonicalEmail(email)
+	if err != nil {
+		return account.Profile{}, err
+	}
+	profile, err := s.byEmail(ctx, email)
+	if err == nil && profile.CreatedAt.IsZero() {
+		err = fault.New(fault.NotFound, "There is no account with this e-mail address")
+	}
+	return profile, err
+}
+
 func (s *System) picture(ctx context.Context, id account.ID) (accountPicture, error) {
 	got, err := s.ask(ctx, id, readAccount{})
 	if err != nil {
@@ -132,6 +144,9 @@ func (s *System) LogIn(ctx context.Context, email, password string) (account.Sig
 		if profile, err = s.byEmail(ctx, canonical); err != nil {
 			return account.SignedIn{}, err
 		}
+	}
+	if !profile.ClosingAt.IsZero() {
+		profile = account.Profile{}
 	}
 	if !account.PasswordMatches(profile.PasswordHash, password) {
 		return account.SignedIn{}, fault.New(fault.Unauthenticated, "The e-mail address or the password is wrong")
@@ -168,89 +183,15 @@ func (s *System) Usage(ctx context.Context, id account.ID) (account.Usage, error
 	return account.Usage{
 		Profile: picture.profile, Plan: s.Plans.Of(picture.profile.Plan),
 		Inboxes: picture.profile.Inboxes + int64(len(picture.reserved)),
+		Keys:    picture.profile.AccountKeys + picture.profile.InboxKeys,
 	}, nil
-}
-
-// IssueKey makes an account key; its token is in the answer and nowhere else.
-func (s *System) IssueKey(ctx context.Context, id account.ID, label string, scopes account.Scope, days *int) (account.Issued, error) {
-	return s.issue(ctx, id, account.Key{Kind: account.KindAccountKey, Label: label, Scopes: scopes}, days)
-}
-
-// IssueInboxKey makes the one key of an inbox; Refused while it holds one.
-func (s *System) IssueInboxKey(ctx context.Context, id account.ID, address string, scopes account.Scope, days *int) (account.Issued, error) {
-	return s.issue(ctx, id, account.Key{Kind: account.KindInboxKey, Inbox: address, Scopes: scopes}, days)
-}
-
-// RevokeInboxKey ends the key of an inbox at once; NotFound when it holds none.
-func (s *System) RevokeInboxKey(ctx context.Context, id account.ID, address string) error {
-	_, err := s.ask(ctx, id, account.RevokeInboxKey{Inbox: address})
-	return err
-}
-
-func (s *System) issue(ctx context.Context, id account.ID, k account.Key, days *int) (account.Issued, error) {
-	expires, err := account.Lifetime(days, s.now())
-	if err != nil {
-		return account.Issued{}, err
-	}
-	token := s.mint(k.Kind, id)
-	k.Hash, k.Prefix, k.ExpiresAt = account.HashToken([]byte(token)), account.KeyPrefix(token), expires
-	got, err := s.ask(ctx, id, account.IssueKey{Key: k})
-	if err != nil {
-		return account.Issued{}, err
-	}
-	return account.Issued{Token: token, Key: got.(account.Key)}, nil
-}
-
-// Keys returns the account's inventory, expired keys too, with uses that are not written
-// down yet.
-func (s *System) Keys(ctx context.Context, id account.ID) ([]account.Key, error) {
-	picture, err := s.picture(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	for i := range picture.keys {
-		k := &picture.keys[i]
-		if p := s.principals.get(k.Hash); p != nil {
-			k.LastUsedAt = latest(k.LastUsedAt, unixTime(p.Used.Load()))
-		}
-	}
-	return picture.keys, nil
-}
-
-// latest is the later of both.
-func latest(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
-
-// unixTime is the zero time for a second of 0: never.
-func unixTime(sec int64) time.Time {
-	if sec == 0 {
-		return time.Time{}
-	}
-	return time.Unix(sec, 0).UTC()
-}
-
-// RevokeKey ends a key at once, for requests that are waiting too.
-func (s *System) RevokeKey(ctx context.Context, id account.ID, key int64) error {
-	_, err := s.ask(ctx, id, account.RevokeKey{ID: key})
-	return err
 }
 
 // SetPlan moves the account with this e-mail address to another plan.
 func (s *System) SetPlan(ctx context.Context, email string, plan account.PlanName) error {
-	email, err := account.CanonicalEmail(email)
+	profile, err := s.named(ctx, email)
 	if err != nil {
 		return err
-	}
-	profile, err := s.byEmail(ctx, email)
-	if err != nil {
-		return err
-	}
-	if profile.CreatedAt.IsZero() {
-		return fault.New(fault.NotFound, "There is no account with this e-mail address")
 	}
 	_, err = s.ask(ctx, profile.ID, account.SetPlan{Plan: plan})
 	return err

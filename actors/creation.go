@@ -10,6 +10,7 @@ import (
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
+	"inboxd/internal/once"
 )
 
 // Creating an inbox crosses two partitions, so it goes in small idempotent steps: reserve
@@ -25,28 +26,39 @@ const placeTries = 4
 
 // CreateInbox places the order by the account's plan and creates the inbox.
 func (s *System) CreateInbox(ctx context.Context, id account.ID, order inbox.Order) (*inbox.View, inbox.Placement, error) {
+	place, _, err := s.createBy(ctx, id, order, nil)
+	if err != nil {
+		return nil, place, err
+	}
+	view, err := s.View(ctx, place.Address)
+	return view, place, err
+}
+
+// createBy creates an inbox. kept, when it is not nil, makes the record of a request that
+// may be repeated; if a record is there already, that is the answer, and nothing is done.
+func (s *System) createBy(ctx context.Context, id account.ID, order inbox.Order, kept func(inbox.Placement, time.Time) *once.Record) (inbox.Placement, *once.Record, error) {
 	picture, err := s.picture(ctx, id)
 	if err != nil {
-		return nil, inbox.Placement{}, err
+		return inbox.Placement{}, nil, err
 	}
 	s.repair(ctx, id, picture)
 	plan := s.Plans.Of(picture.profile.Plan)
 	if order.Subdomain != nil && plan.Subdomains {
 		if err := s.claimSubdomain(*order.Subdomain, id); err != nil {
-			return nil, inbox.Placement{}, err
+			return inbox.Placement{}, nil, err
 		}
 	}
 	for try := 1; ; try++ {
 		place, err := order.Place(plan, s.Namespaces, [3]uint64{s.random64(), s.random64(), s.random64()})
 		if err != nil {
-			return nil, inbox.Placement{}, err
+			return inbox.Placement{}, nil, err
 		}
-		view, err := s.create(ctx, id, place)
+		known, err := s.create(ctx, id, place, kept)
 		if err == nil {
-			return view, place, nil
+			return place, known, nil
 		}
 		if order.Prefix != nil || try == placeTries || !fault.Is(err, fault.Refused) {
-			return nil, inbox.Placement{}, err
+			return inbox.Placement{}, nil, err
 		}
 	}
 }
@@ -72,23 +84,30 @@ func (s *System) claimSubdomain(label string, id account.ID) error {
 	return nil
 }
 
-// create runs the three steps for one address.
-func (s *System) create(ctx context.Context, id account.ID, place inbox.Placement) (*inbox.View, error) {
-	at := s.now()
-	if _, err := s.ask(ctx, id, account.ReserveInbox{Address: place.Address, At: at}); err != nil {
-		return nil, err
+// create runs the three steps for one address, but none when the request is known already.
+func (s *System) create(ctx context.Context, id account.ID, place inbox.Placement, kept func(inbox.Placement, time.Time) *once.Record) (known *once.Record, err error) {
+	reserve := account.ReserveInbox{Address: place.Address, At: s.now(), Label: place.Label, RetentionHours: place.RetentionHours}
+	if kept != nil {
+		reserve.Record = kept(place, reserve.At)
 	}
-	_, err := s.Do(ctx, place.Address, inbox.Create{
-		Address: place.Address, Account: id, Label: place.Label, RetentionHours: place.RetentionHours, At: at,
+	got, err := s.ask(ctx, id, reserve)
+	if known, _ := got.(*once.Record); known != nil || err != nil {
+		return known, err
+	}
+	return nil, s.finish(ctx, id, inbox.Create{
+		Address: place.Address, Account: id, Label: place.Label, RetentionHours: place.RetentionHours, At: reserve.At,
+		Again: kept != nil, // a repeat may be at the same work
 	})
-	if err != nil {
-		s.release(id, place.Address, at, err)
-		return nil, err
+}
+
+// finish takes a reserved place through the other two steps.
+func (s *System) finish(ctx context.Context, id account.ID, create inbox.Create) error {
+	if _, err := s.Do(ctx, create.Address, create); err != nil {
+		s.release(id, create.Address, create.At, err)
+		return err
 	}
-	if _, err := s.ask(ctx, id, account.ConfirmInbox{Address: place.Address}); err != nil {
-		return nil, err
-	}
-	return s.View(ctx, place.Address)
+	_, err := s.ask(ctx, id, account.ConfirmInbox{Address: create.Address})
+	return err
 }
 
 // release gives a reservation back when the creation was refused. After any other failure
@@ -101,7 +120,14 @@ func (s *System) release(id account.ID, address string, at time.Time, why error)
 
 // repair settles reservations that a crash or a time-out left behind.
 func (s *System) repair(ctx context.Context, id account.ID, picture accountPicture) {
-	for address, at := range picture.reserved {
+	if len(picture.reserved) == 0 {
+		return
+	}
+	mu := s.resuming.of(id.String())
+	mu.Lock()
+	defer mu.Unlock()
+	for address, reservation := range picture.reserved {
+		at := reservation.At
 		if s.now().Sub(at) < reservationAge {
 			continue
 		}
@@ -198,7 +224,7 @@ func parseCursor(cursor string) (account.InboxEntry, error) {
 	}
 	b, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil || len(b) < 9 {
-		return account.InboxEntry{}, fault.New(fault.Invalid, "Invalid request: 'cursor' is not one that this service gave")
+		return account.InboxEntry{}, badCursor()
 	}
 	at := time.UnixMilli(int64(binary.BigEndian.Uint64(b))).UTC()
 	return account.InboxEntry{Address: string(b[8:]), CreatedAt: at, Live: true}, nil

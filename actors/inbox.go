@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"inboxd/internal/account"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 	"inboxd/internal/ingest"
@@ -33,6 +34,9 @@ func (e *inboxEntity) load() (err error) {
 type wake struct{}
 
 func (e *inboxEntity) decide(cmd any) (any, error) {
+	if c, repeatable := cmd.(onceCommand); repeatable {
+		return e.decideOnce(c)
+	}
 	order, ok := cmd.(inbox.Command)
 	if !ok {
 		return e.slot.view.Load(), nil // wake
@@ -107,6 +111,23 @@ func (s *System) View(ctx context.Context, address string) (*inbox.View, error) 
 	return nil, inbox.NoInbox(address)
 }
 
+// ViewFor is View for the account that owns the inbox; NoInbox for any other. To refuse, it
+// makes one look-up, whether the inbox lives, in memory or not, is gone, or never was: the
+// time must not tell, and a stranger must not wake an inbox.
+func (s *System) ViewFor(ctx context.Context, id account.ID, address string) (*inbox.View, error) {
+	if v := s.Resident([]byte(address)); v != nil && v.Account == id {
+		return v, nil
+	}
+	owner, err := s.store.Owner(address)
+	switch {
+	case err != nil:
+		return nil, fault.Wrap(fault.Unavailable, busySentence, err)
+	case owner != id:
+		return nil, inbox.NoInbox(address)
+	}
+	return s.View(ctx, address)
+}
+
 // Resident returns the published view of an inbox in memory, else nil. It takes no lock and
 // allocates nothing.
 func (s *System) Resident(address []byte) *inbox.View {
@@ -118,13 +139,17 @@ func (s *System) Resident(address []byte) *inbox.View {
 
 // Do hands cmd to the inbox at address and returns after its commit.
 func (s *System) Do(ctx context.Context, address string, cmd inbox.Command) (inbox.Answer, error) {
-	var size int64
-	if r, ok := cmd.(inbox.Receive); ok {
-		size = int64(len(r.Raw))
-	}
-	got, err := s.inboxes.do(ctx, address, cmd, size)
+	got, err := s.inboxes.do(ctx, address, cmd, sizeOf(cmd))
 	answer, _ := got.(inbox.Answer)
 	return answer, err
+}
+
+// sizeOf is what cmd adds to a batch.
+func sizeOf(cmd inbox.Command) int64 {
+	if r, ok := cmd.(inbox.Receive); ok {
+		return int64(len(r.Raw))
+	}
+	return 0
 }
 
 // Content reads the document of a message, parsing a small one again; nil when it is gone.

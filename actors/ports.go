@@ -6,6 +6,7 @@ import (
 	"inboxd/internal/account"
 	"inboxd/internal/feed"
 	"inboxd/internal/inbox"
+	"inboxd/internal/once"
 	"inboxd/internal/partition"
 )
 
@@ -15,12 +16,28 @@ type Store interface {
 	LoadInbox(address string) (*inbox.State, error)
 	CommitInbox(*inbox.Rows) error
 	Live(address string) (bool, error)
+	// Owner finds whose inbox lives at an address; the zero ID: nobody's.
+	Owner(address string) (account.ID, error)
 	Content(address string, id int64) (*inbox.Content, error)
 	Raw(address string, id int64) ([]byte, error)
 
 	LoadAccount(account.ID) (*account.State, error)
 	CommitAccount(*account.Rows) error
-	Credential(partition.ID, account.Hash) (account.ID, bool, error)
+	// Credential also tells which key has the hash, 0 for a token that is no key.
+	Credential(partition.ID, account.Hash) (id account.ID, key int64, found bool, err error)
+	Key(id account.ID, key int64) (*account.Key, error)
+	KeyOfInbox(id account.ID, address string) (int64, error)
+	Keys(id account.ID, after int64, limit int) ([]account.Key, error)
+	// Closing names accounts whose deletion has begun.
+	Closing(limit int) ([]account.ID, error)
+	DropEmail(email string) error
+	// AccountOnce and InboxOnce find the newest record of a request, nil when there is none.
+	AccountOnce(account.ID, once.Key) (*once.Record, error)
+	InboxOnce(address string, key once.Key) (*once.Record, error)
+	// ForgetOnce looks at up to limit records behind a place and removes those made
+	// before; it returns the place to go on from, nil at the end.
+	ForgetOnce(before time.Time, after []byte, limit int) (next []byte, err error)
+
 	Inboxes(id account.ID, after account.InboxEntry, limit int) ([]account.InboxEntry, error)
 	Listed(account.ID, account.InboxEntry) (bool, error)
 	AccountByEmail(email string) (account.ID, bool, error)

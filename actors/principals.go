@@ -35,6 +35,16 @@ func (ps *principals) revoke(h account.Hash) {
 	}
 }
 
+// revokeAll ends every credential of an account.
+func (ps *principals) revokeAll(id account.ID) {
+	ps.byHash.DeleteMatching(func(_ account.Hash, p *account.Principal) (bool, bool) {
+		if p.Account == id {
+			p.Revoke()
+		}
+		return p.Account == id, false
+	})
+}
+
 // sweep drops principals that were not used since idle before now, and calls used for each
 // of the others.
 func (ps *principals) sweep(now time.Time, used func(*account.Principal)) {

@@ -21,6 +21,9 @@ type retention struct {
 	last  time.Time // of the wall clock, at the last look
 	since time.Time // of the monotonic clock, at the last look
 	hold  time.Time // nothing is removed before; zero: no doubt about the clock
+
+	forgotten []byte    // where the walk over records of requests is; nil: not under way
+	walked    time.Time // when the last walk ended
 }
 
 const (
@@ -41,6 +44,9 @@ func (r *retention) run(stop <-chan struct{}) {
 		wait := dueLook
 		if r.trusted() {
 			wait = r.step()
+			if r.forgetOnce() {
+				wait = min(wait, forgetRest)
+			}
 		}
 		select {
 		case <-stop:

@@ -26,6 +26,10 @@ type Options struct {
 	Admission  int64            // commands in flight before others are refused; default 20,000
 	SweepEvery time.Duration    // default 1 s
 
+	// MailReset mails a password-reset token to its account's address; called by one
+	// goroutine, and must not keep the token. Default: no such mail, and no token is made.
+	MailReset func(ctx context.Context, email, token string, expires time.Time) error
+
 	Now    func() time.Time // default time.Now
 	Random func([]byte)     // default crypto/rand
 	Logger *slog.Logger     // default slog.Default
@@ -74,7 +78,12 @@ type System struct {
 	retention  *retention
 	clock      *coarseClock
 	names      stripes
+	resets     chan string // e-mail addresses that asked for a password reset
+	// Locks by account: closing before resuming before names.
+	closing, resuming stripes
 
+	running context.Context // until Stop
+	end     context.CancelFunc
 	stop    chan struct{}
 	stopped sync.WaitGroup
 }
@@ -84,6 +93,8 @@ type System struct {
 func Start(o Options) (*System, error) {
 	o = o.withDefaults()
 	s := &System{Options: o, store: o.Store, principals: newPrincipals(), clock: &coarseClock{}, stop: make(chan struct{})}
+	s.resets = make(chan string, resetQueue)
+	s.running, s.end = context.WithCancel(context.Background())
 	s.clock.set(o.Now())
 	s.engine = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 		return slog.New(warnings{o.Logger.Handler()})
@@ -101,6 +112,8 @@ func Start(o Options) (*System, error) {
 	s.retention = newRetention(s)
 	s.stopped.Go(s.sweepUntilStopped)
 	s.stopped.Go(func() { s.retention.run(s.stop) })
+	s.stopped.Go(s.closeUntilStopped)
+	s.stopped.Go(s.mailResetsUntilStopped)
 	s.journal.start()
 	return s, nil
 }
@@ -112,6 +125,7 @@ const stopPatience = 5 * time.Second
 // the journal take what is on its way. The callers of Do must have stopped before.
 func (s *System) Stop() {
 	close(s.stop)
+	s.end()
 	s.stopped.Wait()
 	for _, d := range []*directory{s.inboxes, s.accounts} {
 		for end := time.Now().Add(stopPatience); d.slots.Size() > 0 && time.Now().Before(end); {

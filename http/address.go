@@ -39,7 +39,7 @@ func (s *Server) own(r *request) error {
 
 // look takes the present view of the inbox into r.view, or finds that it is gone.
 func (s *Server) look(r *request) error {
-	view, err := s.inboxes.View(r.ctx, r.address)
+	view, err := s.inboxes.ViewFor(r.ctx, r.principal.Account, r.address)
 	switch {
 	case fault.Is(err, fault.NoInbox):
 		return noInbox(r.address)

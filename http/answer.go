@@ -39,13 +39,15 @@ func stringOrNull(s string) *string {
 
 // json answers with v. Text that is not UTF-8 is repaired rather than failing the answer.
 func (r *request) json(status int, v any) error {
-	body, err := json.Marshal(v, jsontext.AllowInvalidUTF8(true))
+	body, err := marshal(v)
 	if err != nil {
 		return err
 	}
 	writeJSON(r.http, status, body)
 	return nil
 }
+
+func marshal(v any) ([]byte, error) { return json.Marshal(v, jsontext.AllowInvalidUTF8(true)) }
 
 type okAnswer struct {
 	OK bool `json:"ok"`

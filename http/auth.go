@@ -29,10 +29,17 @@ type limitsAnswer struct {
 	MaxRetentionHours     int   `json:"max_retention_hours"`
 	Labels                bool  `json:"labels"`
 	Subdomains            bool  `json:"subdomains"`
+	AccountKeys           int64 `json:"account_keys"`
+	SendsPerDay           int64 `json:"sends_per_day"`
+	Recipients            int   `json:"recipients_per_message"`
+	Attachments           int   `json:"attachments_per_message"`
+	AttachmentBytes       int64 `json:"attachment_bytes_per_message"`
+	Webhooks              int   `json:"webhooks"`
 }
 
 type usageAnswer struct {
 	Inboxes int64 `json:"inboxes"`
+	Keys    int64 `json:"keys"`
 }
 
 // encryptionAnswer says whether the account gave a public key.
@@ -46,8 +53,10 @@ func accountOf(u account.Usage) accountAnswer {
 		Limits: limitsAnswer{
 			Inboxes: u.Plan.MaxInboxes, DefaultRetentionHours: u.Plan.DefaultRetentionHours,
 			MaxRetentionHours: u.Plan.MaxRetentionHours, Labels: u.Plan.Labels, Subdomains: u.Plan.Subdomains,
+			AccountKeys: u.Plan.MaxKeys, SendsPerDay: u.Plan.SendsPerDay, Recipients: u.Plan.MaxRecipients,
+			Attachments: u.Plan.MaxAttachments, AttachmentBytes: u.Plan.MaxAttachmentBytes, Webhooks: u.Plan.MaxWebhooks,
 		},
-		Usage:     usageAnswer{Inboxes: u.Inboxes},
+		Usage:     usageAnswer{Inboxes: u.Inboxes, Keys: u.Keys},
 		CreatedAt: wireTime(u.Profile.CreatedAt),
 	}
 }
@@ -84,10 +93,16 @@ func (s *Server) logIn(r *request) error {
 
 // signInForm returns a canonical e-mail address, whose tries are counted, and a password.
 func (s *Server) signInForm(r *request) (email, password string, err error) {
-	if email, err = account.CanonicalEmail(*r.body.text("email")); err != nil {
-		return "", "", err
+	email, err = s.countedEmail(r)
+	return email, *r.body.text("password"), err
+}
+
+func (s *Server) countedEmail(r *request) (string, error) {
+	email, err := account.CanonicalEmail(*r.body.text("email"))
+	if err != nil {
+		return "", err
 	}
-	return email, *r.body.text("password"), s.tries.count("email "+email, r.now)
+	return email, s.tries.count("email "+email, r.now)
 }
 
 func (s *Server) signedIn(r *request, status int, in account.SignedIn) error {

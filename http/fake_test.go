@@ -13,6 +13,7 @@ import (
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
+	"inboxd/internal/once"
 )
 
 // fakeInboxes keeps inboxes in memory by the real rules of internal/inbox.
@@ -45,6 +46,14 @@ func (f *fakeInboxes) View(_ context.Context, address string) (*inbox.View, erro
 		return v, f.broken
 	}
 	return nil, inbox.NoInbox(address)
+}
+
+func (f *fakeInboxes) ViewFor(ctx context.Context, id account.ID, address string) (*inbox.View, error) {
+	v, err := f.View(ctx, address)
+	if err == nil && v.Account != id {
+		return nil, inbox.NoInbox(address)
+	}
+	return v, err
 }
 
 func (f *fakeInboxes) Do(_ context.Context, address string, cmd inbox.Command) (inbox.Answer, error) {
@@ -132,8 +141,11 @@ type fakeAccounts struct {
 	plans      account.Plans
 	byID       map[account.ID]*account.State
 	byEmail    map[string]account.ID
+	keys       map[account.ID]map[int64]*account.Key
+	requests   map[once.Key]once.Record
+	resets     []string                      // e-mail addresses that asked for one
 	principals map[string]*account.Principal // by token
-	minted     byte
+	minted     uint16
 	placed     uint64
 }
 
@@ -141,6 +153,7 @@ func newFakeAccounts(now func() time.Time, inboxes *fakeInboxes) *fakeAccounts {
 	return &fakeAccounts{
 		now: now, inboxes: inboxes, plans: account.DefaultPlans(), byID: map[account.ID]*account.State{},
 		byEmail: map[string]account.ID{}, principals: map[string]*account.Principal{},
+		keys: map[account.ID]map[int64]*account.Key{}, requests: map[once.Key]once.Record{},
 	}
 }
 
@@ -158,19 +171,48 @@ func (f *fakeAccounts) decide(id account.ID, cmd account.Command) error {
 	s := f.byID[id]
 	if s == nil {
 		s = account.NewState()
-		f.byID[id] = s
+		f.byID[id], f.keys[id] = s, map[int64]*account.Key{}
 	}
 	evs, err := account.Decide(s, cmd, account.Env{Now: f.now(), Plans: f.plans})
-	if err == nil {
-		account.Change(s, evs)
+	if err != nil {
+		return err
 	}
-	return err
+	rows := account.Change(s, evs)
+	for _, k := range rows.DropKeys {
+		delete(f.keys[id], k.ID)
+		for _, p := range f.principals {
+			if p.Account == id && p.KeyID == k.ID {
+				p.Revoke()
+			}
+		}
+	}
+	for _, k := range rows.PutKeys {
+		f.keys[id][k.ID] = k
+	}
+	for _, ses := range rows.DropSessions {
+		for _, p := range f.principals {
+			if p.Hash == ses.Hash {
+				p.Revoke()
+			}
+		}
+	}
+	return nil
+}
+
+// keyOf is the key of an inbox, nil when it holds none.
+func (f *fakeAccounts) keyOf(id account.ID, address string) *account.Key {
+	for _, k := range f.keys[id] {
+		if k.Kind == account.KindInboxKey && k.Inbox == address {
+			return k
+		}
+	}
+	return nil
 }
 
 // mint makes a token and what it stands for.
 func (f *fakeAccounts) mint(p *account.Principal) string {
 	f.minted++
-	token := account.MintToken(p.Kind, p.Account.Partition(), [32]byte{31: f.minted})
+	token := account.MintToken(p.Kind, p.Account.Partition(), [32]byte{30: byte(f.minted >> 8), 31: byte(f.minted)})
 	p.Hash = account.HashToken([]byte(token))
 	f.principals[token] = p
 	return token
@@ -194,6 +236,9 @@ func (f *fakeAccounts) SignUp(_ context.Context, email, password string) (accoun
 func (f *fakeAccounts) session(id account.ID) (account.SignedIn, error) {
 	expires := f.now().Add(account.SessionLife)
 	token := f.mint(&account.Principal{Account: id, Kind: account.KindSession, Scopes: account.ScopeFull, ExpiresAt: expires})
+	if err := f.decide(id, account.StartSession{Hash: account.HashToken([]byte(token))}); err != nil {
+		return account.SignedIn{}, err
+	}
 	return account.SignedIn{Token: token, ExpiresAt: expires, Profile: f.byID[id].Profile}, nil
 }
 
@@ -216,7 +261,7 @@ func (f *fakeAccounts) Usage(_ context.Context, id account.ID) (account.Usage, e
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	s := f.byID[id]
-	return account.Usage{Profile: s.Profile, Plan: f.plans.Of(s.Plan), Inboxes: s.Inboxes + int64(len(s.Reserved))}, nil
+	return account.Usage{Profile: s.Profile, Plan: f.plans.Of(s.Plan), Inboxes: s.Inboxes + int64(len(s.Reserved)), Keys: s.AccountKeys + s.InboxKeys}, nil
 }
 
 func (f *fakeAccounts) IssueKey(_ context.Context, id account.ID, label string, scopes account.Scope, days *int) (account.Issued, error) {
@@ -230,16 +275,7 @@ func (f *fakeAccounts) IssueInboxKey(_ context.Context, id account.ID, address s
 func (f *fakeAccounts) RevokeInboxKey(_ context.Context, id account.ID, address string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	held := maps.Clone(f.byID[id].Keys)
-	if err := f.decide(id, account.RevokeInboxKey{Inbox: address}); err != nil {
-		return err
-	}
-	for _, p := range f.principals {
-		if p.Account == id && held[p.KeyID] != nil && f.byID[id].Keys[p.KeyID] == nil {
-			p.Revoke()
-		}
-	}
-	return nil
+	return f.decide(id, account.RevokeInboxKey{Inbox: address, Found: f.keyOf(id, address)})
 }
 
 // makeRoom forgets the key of an inbox without ending it: tests hold several at once, which
@@ -247,7 +283,7 @@ func (f *fakeAccounts) RevokeInboxKey(_ context.Context, id account.ID, address 
 func (f *fakeAccounts) makeRoom(id account.ID, address string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	maps.DeleteFunc(f.byID[id].Keys, func(_ int64, k *account.Key) bool { return k.Inbox == address })
+	maps.DeleteFunc(f.keys[id], func(_ int64, k *account.Key) bool { return k.Inbox == address })
 }
 
 func (f *fakeAccounts) issue(id account.ID, k account.Key, days *int) (account.Issued, error) {
@@ -259,30 +295,82 @@ func (f *fakeAccounts) issue(id account.ID, k account.Key, days *int) (account.I
 	}
 	token := f.mint(&account.Principal{Account: id, Kind: k.Kind, KeyID: f.byID[id].LastKey + 1, Scopes: k.Scopes, Inbox: k.Inbox, ExpiresAt: expires})
 	k.Hash, k.Prefix, k.ExpiresAt = account.HashToken([]byte(token)), account.KeyPrefix(token), expires
-	if err := f.decide(id, account.IssueKey{Key: k}); err != nil {
+	if err := f.decide(id, account.IssueKey{Key: k, Held: f.keyOf(id, k.Inbox) != nil}); err != nil {
 		return account.Issued{}, err
 	}
-	return account.Issued{Token: token, Key: *f.byID[id].Keys[f.byID[id].LastKey]}, nil
+	return account.Issued{Token: token, Key: *f.keys[id][f.byID[id].LastKey]}, nil
 }
 
-func (f *fakeAccounts) Keys(_ context.Context, id account.ID) ([]account.Key, error) {
+func (f *fakeAccounts) Keys(_ context.Context, id account.ID, cursor string, limit int) (page []account.Key, next string, _ error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	return f.byID[id].KeyList(), nil
+	after, err := strconv.ParseInt("0"+cursor, 10, 64)
+	if err != nil {
+		return nil, "", fault.New(fault.Invalid, "Invalid request: 'cursor' is not one of ours")
+	}
+	for _, key := range slices.Sorted(maps.Keys(f.keys[id])) {
+		switch {
+		case key <= after:
+		case len(page) == limit:
+			return page, strconv.FormatInt(page[limit-1].ID, 10), nil
+		default:
+			page = append(page, *f.keys[id][key])
+		}
+	}
+	return page, "", nil
+}
+
+func (f *fakeAccounts) HaveKeys(_ context.Context, id account.ID, addresses []string) ([]bool, error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	held := make([]bool, len(addresses))
+	for i, address := range addresses {
+		held[i] = f.keyOf(id, address) != nil
+	}
+	return held, nil
+}
+
+func (f *fakeAccounts) RequestReset(email string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.resets = append(f.resets, email)
+}
+
+// ResetPassword takes the hash of the token as the account keeps it.
+func (f *fakeAccounts) ResetPassword(_ context.Context, token, password string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for id, s := range f.byID {
+		if _, waits := s.Resets[account.HashToken([]byte(token))]; waits {
+			return f.decide(id, account.ResetPassword{Hash: account.HashToken([]byte(token)), PasswordHash: password})
+		}
+	}
+	return account.BadReset()
 }
 
 func (f *fakeAccounts) RevokeKey(_ context.Context, id account.ID, key int64) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := f.decide(id, account.RevokeKey{ID: key}); err != nil {
-		return err
+	return f.decide(id, account.RevokeKey{ID: key, Found: f.keys[id][key]})
+}
+
+// CreateInboxOnce keeps what it answers by the name of the request.
+func (f *fakeAccounts) CreateInboxOnce(ctx context.Context, id account.ID, order inbox.Order, req once.Request, answer func(inbox.Placement, time.Time) once.Answer) (once.Answer, error) {
+	f.mu.RLock()
+	known, again := f.requests[req.Key]
+	f.mu.RUnlock()
+	if again {
+		return known.Answer, known.Check(req)
 	}
-	for _, p := range f.principals {
-		if p.Account == id && p.KeyID == key {
-			p.Revoke()
-		}
+	view, place, err := f.CreateInbox(ctx, id, order)
+	if err != nil {
+		return once.Answer{}, err
 	}
-	return nil
+	a := answer(place, view.CreatedAt)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.requests[req.Key] = once.Record{Request: req, Answer: a}
+	return a, nil
 }
 
 func (f *fakeAccounts) CreateInbox(ctx context.Context, id account.ID, order inbox.Order) (*inbox.View, inbox.Placement, error) {

@@ -10,6 +10,7 @@ import (
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
+	"inboxd/internal/once"
 )
 
 type createdAnswer struct {
@@ -46,18 +47,35 @@ func (s *Server) createInbox(r *request) error {
 	if r.body.flag("encrypted", false) {
 		return fault.New(fault.Refused, "This account has no encryption key yet. Set up encryption in the dashboard first")
 	}
-	view, place, err := s.accounts.CreateInbox(r.ctx, r.principal.Account, inbox.Order{
-		Prefix: r.body.text("prefix"), Subdomain: r.body.text("subdomain"), Domain: r.body.text("domain"),
-		Label: r.body.text("label"), RetentionHours: r.body.number("retention_hours"),
-	})
+	req, err := r.once()
 	if err != nil {
 		return err
 	}
-	r.http.Response.Header.Set("Location", s.opts.BaseURL+"/api/v1/inboxes/"+url.PathEscape(view.Address))
-	return r.json(fasthttp.StatusCreated, createdAnswer{
-		Address: view.Address, RetentionHours: view.RetentionHours, Label: view.Label,
-		CreatedAt: wireTime(view.CreatedAt), IgnoredFields: place.Ignored, Note: place.Note,
+	order := inbox.Order{
+		Prefix: r.body.text("prefix"), Subdomain: r.body.text("subdomain"), Domain: r.body.text("domain"),
+		Label: r.body.text("label"), RetentionHours: r.body.number("retention_hours"),
+	}
+	if req.Repeatable() {
+		answer, err := s.accounts.CreateInboxOnce(r.ctx, r.principal.Account, order, req, s.created)
+		return r.give(answer, err)
+	}
+	view, place, err := s.accounts.CreateInbox(r.ctx, r.principal.Account, order)
+	if err != nil {
+		return err
+	}
+	return r.give(s.created(place, view.CreatedAt), nil)
+}
+
+// created is what is told of a new inbox.
+func (s *Server) created(place inbox.Placement, at time.Time) once.Answer {
+	body, _ := marshal(createdAnswer{ // holds nothing that has no JSON form
+		Address: place.Address, RetentionHours: place.RetentionHours, Label: place.Label,
+		CreatedAt: wireTime(at), IgnoredFields: place.Ignored, Note: place.Note,
 	})
+	return once.Answer{
+		Status: fasthttp.StatusCreated, Body: body,
+		Location: s.opts.BaseURL + "/api/v1/inboxes/" + url.PathEscape(place.Address),
+	}
 }
 
 const (
@@ -78,13 +96,13 @@ func (s *Server) listInboxes(r *request) error {
 	if err != nil {
 		return err
 	}
-	keyed, err := s.keyedInboxes(r)
+	keyed, err := s.keyed(r, views...)
 	if err != nil {
 		return err
 	}
 	items := make([]inboxAnswer, len(views))
 	for i, v := range views {
-		items[i] = describe(v, keyed[v.Address], r.now)
+		items[i] = describe(v, keyed[i], r.now)
 	}
 	return r.json(fasthttp.StatusOK, struct {
 		Inboxes    []inboxAnswer `json:"inboxes"`
@@ -103,19 +121,13 @@ func (s *Server) visibleInboxes(r *request, cursor string, limit int) ([]*inbox.
 	return []*inbox.View{r.view}, "", nil
 }
 
-// keyedInboxes names the inboxes that hold a key, expired or not.
-func (s *Server) keyedInboxes(r *request) (map[string]bool, error) {
-	keys, err := s.accounts.Keys(r.ctx, r.principal.Account)
-	if err != nil {
-		return nil, err
+// keyed tells which inboxes hold a key, expired or not.
+func (s *Server) keyed(r *request, views ...*inbox.View) ([]bool, error) {
+	addresses := make([]string, len(views))
+	for i, v := range views {
+		addresses[i] = v.Address
 	}
-	keyed := map[string]bool{}
-	for _, k := range keys {
-		if k.Kind == account.KindInboxKey {
-			keyed[k.Inbox] = true
-		}
-	}
-	return keyed, nil
+	return s.accounts.HaveKeys(r.ctx, r.principal.Account, addresses)
 }
 
 func describe(v *inbox.View, keyed bool, now time.Time) inboxAnswer {
@@ -130,11 +142,11 @@ func (s *Server) showInbox(r *request) error { return s.shown(r, nil) }
 
 // shown answers with the inbox as r.view has it.
 func (s *Server) shown(r *request, ignored []string) error {
-	keyed, err := s.keyedInboxes(r)
+	keyed, err := s.keyed(r, r.view)
 	if err != nil {
 		return err
 	}
-	a := shownAnswer{Inbox: describe(r.view, keyed[r.address], r.now), IgnoredFields: ignored}
+	a := shownAnswer{Inbox: describe(r.view, keyed[0], r.now), IgnoredFields: ignored}
 	if len(ignored) > 0 {
 		a.Note = "Not applied, because the plan does not cover it: " + strings.Join(ignored, ", ") + ". Upgrade the plan to use it"
 	}

@@ -85,8 +85,19 @@ func (s *Server) issueKey(r *request) error {
 	return r.json(fasthttp.StatusCreated, issuedAnswer{issued.Token, k.ID, k.Label, k.Scopes.String(), wireTimeOrNull(k.ExpiresAt)})
 }
 
+const (
+	defaultKeys = 100
+	maxKeys     = 1000
+)
+
+// listKeys pages through the inventory, inboxes' own keys too.
 func (s *Server) listKeys(r *request) error {
-	keys, err := s.accounts.Keys(r.ctx, r.principal.Account)
+	q := r.query()
+	limit, cursor := q.number("limit", defaultKeys, 1, maxKeys), q.raw("cursor")
+	if q.err != nil {
+		return q.err
+	}
+	keys, next, err := s.accounts.Keys(r.ctx, r.principal.Account, cursor, int(limit))
 	if err != nil {
 		return err
 	}
@@ -99,8 +110,9 @@ func (s *Server) listKeys(r *request) error {
 		}
 	}
 	return r.json(fasthttp.StatusOK, struct {
-		Keys []keyAnswer `json:"keys"`
-	}{out})
+		Keys       []keyAnswer `json:"keys"`
+		NextCursor *string     `json:"next_cursor"`
+	}{out, stringOrNull(next)})
 }
 
 func (s *Server) revokeKey(r *request) error {

@@ -73,13 +73,12 @@ func TestFaultsBecomeStatuses(t *testing.T) {
 
 func TestAPanicCostsOneRequest(t *testing.T) {
 	w := start(t)
-	w.signUp(alice)
-	key := w.key(alice, account.ScopeFull)
+	session := w.signUp(alice)
 	id := w.idOf(alice)
 	w.accounts.mu.Lock()
-	w.accounts.byID[id] = nil // Usage and Keys now dereference nil
+	w.accounts.byID[id] = nil // Usage now dereferences nil
 	w.accounts.mu.Unlock()
-	r := w.expect(500, w.call(get, "/api/v1/inboxes", key, ""))
+	r := w.expect(500, w.call(get, "/api/account", session, ""))
 	if r.detail() != detailInternal || r.header.Get("X-Request-Id") == "" {
 		t.Errorf("answer %s", r.body)
 	}

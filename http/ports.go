@@ -2,9 +2,11 @@ package http
 
 import (
 	"context"
+	"time"
 
 	"inboxd/internal/account"
 	"inboxd/internal/inbox"
+	"inboxd/internal/once"
 )
 
 // Inboxes is what the HTTP surface needs of the inboxes. Addresses are canonical and
@@ -15,6 +17,9 @@ type Inboxes interface {
 	Resident(address []byte) *inbox.View
 	// View returns the published view, loading the inbox when it is not in memory.
 	View(ctx context.Context, address string) (*inbox.View, error)
+	// ViewFor is View for the account that owns the inbox. For any other it is NoInbox, by
+	// the same work whether the inbox lives, is gone or never was.
+	ViewFor(ctx context.Context, id account.ID, address string) (*inbox.View, error)
 	// Do hands a command to the inbox and returns after its commit.
 	Do(ctx context.Context, address string, cmd inbox.Command) (inbox.Answer, error)
 	// Content reads the document of a message; nil when it is gone.
@@ -32,6 +37,11 @@ type Accounts interface {
 	SignUp(ctx context.Context, email, password string) (account.SignedIn, error)
 	LogIn(ctx context.Context, email, password string) (account.SignedIn, error)
 	LogOut(ctx context.Context, p *account.Principal) error
+	// RequestReset mails a password-reset token if an account has the address, and returns
+	// at once in every case.
+	RequestReset(email string)
+	// ResetPassword uses such a token: Refused when it opens nothing.
+	ResetPassword(ctx context.Context, token, password string) error
 	Usage(ctx context.Context, id account.ID) (account.Usage, error)
 
 	IssueKey(ctx context.Context, id account.ID, label string, scopes account.Scope, days *int) (account.Issued, error)
@@ -39,11 +49,18 @@ type Accounts interface {
 	IssueInboxKey(ctx context.Context, id account.ID, address string, scopes account.Scope, days *int) (account.Issued, error)
 	// RevokeInboxKey ends that key: NotFound when there is none.
 	RevokeInboxKey(ctx context.Context, id account.ID, address string) error
-	Keys(ctx context.Context, id account.ID) ([]account.Key, error)
+	// Keys pages through the inventory, oldest first; cursors are as for ListInboxes.
+	Keys(ctx context.Context, id account.ID, cursor string, limit int) ([]account.Key, string, error)
+	// HaveKeys tells which of the inboxes hold a key, expired or not.
+	HaveKeys(ctx context.Context, id account.ID, addresses []string) ([]bool, error)
 	RevokeKey(ctx context.Context, id account.ID, key int64) error
 
 	// CreateInbox places the order by the account's plan and creates the inbox.
 	CreateInbox(ctx context.Context, id account.ID, order inbox.Order) (*inbox.View, inbox.Placement, error)
+	// CreateInboxOnce is CreateInbox for a request that may be repeated: the first one's
+	// answer is kept with the inbox, and every repeat gets it. answer makes it, of nothing
+	// but what it is given.
+	CreateInboxOnce(ctx context.Context, id account.ID, order inbox.Order, req once.Request, answer func(inbox.Placement, time.Time) once.Answer) (once.Answer, error)
 	// ListInboxes pages through the account's inboxes, newest first. An empty cursor
 	// starts; the returned one is empty at the end.
 	ListInboxes(ctx context.Context, id account.ID, cursor string, limit int) ([]*inbox.View, string, error)

@@ -39,11 +39,17 @@ const (
 	maxDomain    = 253
 	maxScopes    = 20
 	maxName      = 64 // one entry of names
+	maxToken     = 200
 )
 
 var (
 	signInShape = shape{
 		{name: "email", kind: line, required: true, max: maxAddress},
+		{name: "password", kind: text, required: true, max: maxPassword},
+	}
+	resetShape   = shape{{name: "email", kind: line, required: true, max: maxAddress}}
+	confirmShape = shape{
+		{name: "token", kind: line, required: true, max: maxToken},
 		{name: "password", kind: text, required: true, max: maxPassword},
 	}
 	keyShape = shape{

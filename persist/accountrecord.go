@@ -1,6 +1,9 @@
 package persist
 
-import "inboxd/internal/account"
+import (
+	"inboxd/internal/account"
+	"inboxd/internal/once"
+)
 
 // The integer keys of these records are on disk: append only; never reorder or reuse.
 
@@ -11,16 +14,23 @@ type accountRecord struct {
 	CreatedAt    stamp            `cbor:"4,keyasint,omitempty"`
 	Inboxes      int64            `cbor:"5,keyasint,omitempty"`
 	LastKey      int64            `cbor:"6,keyasint,omitempty"`
+	AccountKeys  int64            `cbor:"7,keyasint,omitempty"`
+	InboxKeys    int64            `cbor:"8,keyasint,omitempty"`
+	ClosingAt    stamp            `cbor:"9,keyasint,omitempty"`
 }
 
 func (r *accountRecord) from(p *account.Profile) {
-	*r = accountRecord{p.Email, p.PasswordHash, p.Plan, stampOf(p.CreatedAt), p.Inboxes, p.LastKey}
+	*r = accountRecord{
+		p.Email, p.PasswordHash, p.Plan, stampOf(p.CreatedAt), p.Inboxes, p.LastKey,
+		p.AccountKeys, p.InboxKeys, stampOf(p.ClosingAt),
+	}
 }
 
 func (r *accountRecord) profile(id account.ID) account.Profile {
 	return account.Profile{
 		ID: id, Email: r.Email, PasswordHash: r.PasswordHash, Plan: r.Plan,
 		CreatedAt: r.CreatedAt.time(), Inboxes: r.Inboxes, LastKey: r.LastKey,
+		AccountKeys: r.AccountKeys, InboxKeys: r.InboxKeys, ClosingAt: r.ClosingAt.time(),
 	}
 }
 
@@ -56,5 +66,27 @@ type sessionRecord struct {
 }
 
 type reservedRecord struct {
-	At stamp `cbor:"1,keyasint,omitempty"`
+	At             stamp    `cbor:"1,keyasint,omitempty"`
+	Label          string   `cbor:"2,keyasint,omitempty"`
+	RetentionHours int      `cbor:"3,keyasint,omitempty"`
+	Once           *onceKey `cbor:"4,keyasint,omitempty"`
+}
+
+func (r *reservedRecord) from(v *account.Reservation) {
+	*r = reservedRecord{At: stampOf(v.At), Label: v.Label, RetentionHours: v.RetentionHours}
+	if v.Once != (once.Key{}) {
+		r.Once = (*onceKey)(&v.Once)
+	}
+}
+
+func (r *reservedRecord) reservation() account.Reservation {
+	v := account.Reservation{At: r.At.time(), Label: r.Label, RetentionHours: r.RetentionHours}
+	if r.Once != nil {
+		v.Once = once.Key(*r.Once)
+	}
+	return v
+}
+
+type resetRecord struct {
+	ExpiresAt stamp `cbor:"1,keyasint,omitempty"`
 }

@@ -1,16 +1,15 @@
 package persist
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"inboxd/internal/account"
 	"inboxd/internal/partition"
 )
 
-// LoadAccount reads an account in one range scan: profile, keys, sessions and reserved
-// inboxes. Live inboxes are not loaded, they may be a million. An id that never existed
-// gives an empty State.
+// LoadAccount reads an account in two short range scans: its profile, and what lies behind
+// its keys: sessions, reserved inboxes and resets. Live inboxes and keys are not loaded,
+// they may be a million each. An id that never existed gives an empty State.
 func (s *Store) LoadAccount(id account.ID) (*account.State, error) {
 	if err := s.enter(); err != nil {
 		return nil, err
@@ -18,9 +17,12 @@ func (s *Store) LoadAccount(id account.ID) (*account.State, error) {
 	defer s.leave()
 	st := account.NewState()
 	prefix := appendOwner(nil, kindAccount, id)
-	err := scan(s.db, prefix, end(prefix), func(key, value []byte) error {
-		return loadAccountRow(st, id, key[len(prefix):], value)
-	})
+	keys := appendPart(nil, id, partKey)
+	row := func(key, value []byte) error { return loadAccountRow(st, id, key[len(prefix):], value) }
+	err := scan(s.db, prefix, keys, row)
+	if err == nil {
+		err = scan(s.db, end(keys), end(prefix), row)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("persist: loading account %s: %w", id, err)
 	}
@@ -34,12 +36,6 @@ func loadAccountRow(st *account.State, id account.ID, suffix, value []byte) erro
 		err := decode(value, &r)
 		st.Profile = r.profile(id)
 		return err
-	case suffix[0] == partKey && len(suffix) == 9:
-		var r keyRecord
-		err := decode(value, &r)
-		k := r.key(int64(binary.BigEndian.Uint64(suffix[1:])))
-		st.Keys[k.ID] = k
-		return err
 	case suffix[0] == partSession && len(suffix) == 1+len(account.Hash{}):
 		var r sessionRecord
 		err := decode(value, &r)
@@ -49,7 +45,12 @@ func loadAccountRow(st *account.State, id account.ID, suffix, value []byte) erro
 	case suffix[0] == partReserved:
 		var r reservedRecord
 		err := decode(value, &r)
-		st.Reserved[string(suffix[1:])] = r.At.time()
+		st.Reserved[string(suffix[1:])] = r.reservation()
+		return err
+	case suffix[0] == partReset && len(suffix) == 1+len(account.Hash{}):
+		var r resetRecord
+		err := decode(value, &r)
+		st.Resets[account.Hash(suffix[1:])] = r.ExpiresAt.time()
 		return err
 	}
 	return fmt.Errorf("unknown row %x", suffix)
@@ -70,18 +71,18 @@ func (s *Store) CommitAccount(r *account.Rows) error {
 	}
 	w := s.newWriter()
 	defer w.release()
+	if r.Erase {
+		w.erase(r.ID)
+		return s.commit(r.ID.Partition(), w)
+	}
 	if r.Profile != nil {
-		var rec accountRecord
-		rec.from(r.Profile)
-		w.key = appendOwner(w.key[:0], kindAccount, r.ID)
-		w.put(w.key, &rec)
+		w.putProfile(r.ID, r.Profile)
+	}
+	for _, k := range r.DropKeys {
+		w.dropKey(r.ID, k)
 	}
 	for _, k := range r.PutKeys {
 		w.putKey(r.ID, k)
-	}
-	for _, k := range r.DropKeys {
-		w.delete(keyKey(r.ID, k.ID))
-		w.delete(appendCredential(nil, r.ID.Partition(), k.Hash))
 	}
 	for _, ses := range r.PutSessions {
 		w.putSession(r.ID, ses)
@@ -90,7 +91,9 @@ func (s *Store) CommitAccount(r *account.Rows) error {
 		w.delete(append(appendPart(nil, r.ID, partSession), ses.Hash[:]...))
 		w.delete(appendCredential(nil, r.ID.Partition(), ses.Hash))
 	}
+	w.resets(r)
 	w.list(r)
+	w.once(accountOnce(r.ID), &r.Once)
 	return s.commit(r.ID.Partition(), w)
 }
 
@@ -102,19 +105,23 @@ func accountAdds(r *account.Rows) bool {
 			return true
 		}
 	}
+	if r.Erase || r.Profile != nil && !r.Profile.ClosingAt.IsZero() {
+		return false
+	}
 	ends := len(r.DropKeys) + len(r.DropSessions) + len(r.DropInboxes) + len(r.PutInboxes)
-	return len(r.PutKeys)+len(r.PutSessions) > 0 || ends == 0
+	return len(r.PutKeys)+len(r.PutSessions)+len(r.PutResets) > 0 || ends == 0
 }
 
-func keyKey(id account.ID, key int64) []byte {
-	return binary.BigEndian.AppendUint64(appendPart(nil, id, partKey), uint64(key))
-}
-
-func (w *writer) putKey(id account.ID, k *account.Key) {
-	var rec keyRecord
-	rec.from(k)
-	w.put(keyKey(id, k.ID), &rec)
-	w.credential(id, k.Hash)
+// putProfile writes the account's own row; one that is being deleted has a mark, by which
+// the next start finds it.
+func (w *writer) putProfile(id account.ID, p *account.Profile) {
+	var rec accountRecord
+	rec.from(p)
+	w.key = appendOwner(w.key[:0], kindAccount, id)
+	w.put(w.key, &rec)
+	if !p.ClosingAt.IsZero() {
+		w.set(appendOwner(nil, kindClosing, id), []byte{recordVersion})
+	}
 }
 
 func (w *writer) putSession(id account.ID, ses *account.Session) {
@@ -127,6 +134,18 @@ func (w *writer) credential(id account.ID, h account.Hash) {
 	w.set(appendCredential(nil, id.Partition(), h), append([]byte{recordVersion}, id[:]...))
 }
 
+// resets writes the changes of password-reset tokens and of their look-up rows.
+func (w *writer) resets(r *account.Rows) {
+	for _, reset := range r.PutResets {
+		w.put(append(appendPart(nil, r.ID, partReset), reset.Hash[:]...), &resetRecord{stampOf(reset.ExpiresAt)})
+		w.credential(r.ID, reset.Hash)
+	}
+	for _, reset := range r.DropResets {
+		w.delete(append(appendPart(nil, r.ID, partReset), reset.Hash[:]...))
+		w.delete(appendCredential(nil, r.ID.Partition(), reset.Hash))
+	}
+}
+
 // list writes the changes of the account's inboxes: a reservation has its row among the
 // account's own, a live inbox has it in the list.
 func (w *writer) list(r *account.Rows) {
@@ -136,7 +155,10 @@ func (w *writer) list(r *account.Rows) {
 			w.delete(reserved)
 			w.set(appendListed(nil, r.ID, e), []byte{recordVersion})
 		} else {
-			w.put(reserved, &reservedRecord{stampOf(e.CreatedAt)})
+			var rec reservedRecord
+			rec.from(&e.Reservation)
+			rec.At = stampOf(e.CreatedAt)
+			w.put(reserved, &rec)
 		}
 	}
 	for _, e := range r.DropInboxes {
@@ -146,11 +168,6 @@ func (w *writer) list(r *account.Rows) {
 			w.delete(append(appendPart(nil, r.ID, partReserved), e.Address...))
 		}
 	}
-}
-
-// Credential finds whose token has this hash, in the partition the token names.
-func (s *Store) Credential(p partition.ID, h account.Hash) (account.ID, bool, error) {
-	return s.owner(appendCredential(nil, p, h))
 }
 
 // AccountByEmail finds the account of a canonical e-mail address.

@@ -12,6 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"inboxd/internal/account"
+	"inboxd/internal/inbox"
+	"inboxd/internal/once"
 )
 
 // TestAccountRoundTrip drives accounts with random rows and compares all look-ups.
@@ -21,7 +23,7 @@ func TestAccountRoundTrip(t *testing.T) {
 		s, err := Open(folder, options(fs))
 		must(t, err)
 		defer func() { must(t, s.Close()) }()
-		m := &accountModel{s: s, states: map[account.ID]*account.State{}, live: map[account.ID]map[string]time.Time{}}
+		m := &accountModel{s: s, states: map[account.ID]*account.State{}, live: map[account.ID]map[string]time.Time{}, inventory: map[account.ID]map[int64]*account.Key{}}
 		t.Repeat(map[string]func(*rapid.T){
 			"commit": m.commit,
 			"reopen": func(t *rapid.T) {
@@ -40,43 +42,107 @@ type accountModel struct {
 	states map[account.ID]*account.State
 	live   map[account.ID]map[string]time.Time
 
-	lastKey int64
+	inventory map[account.ID]map[int64]*account.Key
+	lastKey   int64
 }
 
 func (m *accountModel) commit(t *rapid.T) {
 	id := accountID(rapid.ByteRange(0, 3).Draw(t, "account"))
 	st := m.states[id]
 	if st == nil {
-		st, m.live[id] = account.NewState(), map[string]time.Time{}
+		st, m.live[id], m.inventory[id] = account.NewState(), map[string]time.Time{}, map[int64]*account.Key{}
 		m.states[id] = st
 	}
 	r := &account.Rows{ID: id}
 	if st.ID != id || rapid.Bool().Draw(t, "profile") {
 		st.Profile = account.Profile{ID: id, Email: genText.Draw(t, "email"), PasswordHash: genText.Draw(t, "hash"), Plan: account.Paid,
-			CreatedAt: genTime.Draw(t, "created"), Inboxes: rapid.Int64().Draw(t, "inboxes"), LastKey: rapid.Int64().Draw(t, "last")}
+			CreatedAt: genTime.Draw(t, "created"), Inboxes: rapid.Int64().Draw(t, "inboxes"), LastKey: rapid.Int64().Draw(t, "last"),
+			AccountKeys: rapid.Int64().Draw(t, "account keys"), InboxKeys: rapid.Int64().Draw(t, "inbox keys"), ClosingAt: genTime.Draw(t, "closing")}
 		p := st.Profile
 		r.Profile = &p
 	}
-	m.keys(t, st, r)
+	m.keys(t, id, r)
+	m.resets(t, st, r)
 	m.sessions(t, st, r)
 	m.inboxes(t, id, st, r)
 	must(t, m.s.CommitAccount(r))
 }
 
-func (m *accountModel) keys(t *rapid.T, st *account.State, r *account.Rows) {
-	for _, k := range st.Keys {
+// keys revokes some and issues one, which may take the place of a revoked inbox key.
+func (m *accountModel) keys(t *rapid.T, id account.ID, r *account.Rows) {
+	held := map[string]bool{}
+	for _, n := range slices.Sorted(maps.Keys(m.inventory[id])) {
+		k := m.inventory[id][n]
 		if rapid.IntRange(0, 3).Draw(t, "revoke") == 0 {
-			delete(st.Keys, k.ID)
-			r.DropKeys = append(r.DropKeys, &account.Key{ID: k.ID, Hash: k.Hash})
+			delete(m.inventory[id], n)
+			r.DropKeys = append(r.DropKeys, k)
+		} else if k.Kind == account.KindInboxKey {
+			held[k.Inbox] = true
 		}
 	}
 	m.lastKey++ // ids are never reused
 	n := m.lastKey
-	k := &account.Key{ID: n, Hash: account.HashToken([]byte(fmt.Sprint(st.ID, n))), Kind: account.KindAccountKey, Label: genText.Draw(t, "label"),
-		Scopes: account.ScopeFull, Prefix: genText.Draw(t, "prefix"), Inbox: genText.Draw(t, "inbox"), CreatedAt: genTime.Draw(t, "created"),
+	k := &account.Key{ID: n, Hash: account.HashToken([]byte(fmt.Sprint(id, n))), Kind: account.KindAccountKey, Label: genText.Draw(t, "label"),
+		Scopes: account.ScopeFull, Prefix: genText.Draw(t, "prefix"), CreatedAt: genTime.Draw(t, "created"),
 		ExpiresAt: genTime.Draw(t, "expires"), LastUsedAt: genTime.Draw(t, "used")}
-	st.Keys[n] = k
+	if inbox := rapid.SampledFrom([]string{"", "a@example.org", "ab@example.org"}).Draw(t, "inbox"); inbox != "" && !held[inbox] {
+		k.Kind, k.Inbox = account.KindInboxKey, inbox
+	}
+	m.inventory[id][n] = k
 	r.PutKeys = append(r.PutKeys, k)
+}
+
+// resets starts a reset, or ends all that wait.
+func (m *accountModel) resets(t *rapid.T, st *account.State, r *account.Rows) {
+	if rapid.IntRange(0, 2).Draw(t, "reset used") == 0 {
+		for h := range st.Resets {
+			r.DropResets = append(r.DropResets, account.Reset{Hash: h})
+		}
+		clear(st.Resets)
+		return
+	}
+	reset := account.Reset{Hash: account.HashToken([]byte(fmt.Sprint("reset", rapid.Byte().Draw(t, "reset")))), ExpiresAt: genTime.Draw(t, "until")}
+	st.Resets[reset.Hash] = reset.ExpiresAt
+	r.PutResets = append(r.PutResets, reset)
+}
+
+// checkKeys compares the inventory, two at a time, and every look-up.
+func (m *accountModel) checkKeys(t *rapid.T, id account.ID) {
+	got, held, last := map[int64]*account.Key{}, map[string]int64{}, int64(0)
+	for {
+		page, err := m.s.Keys(id, last, 2)
+		must(t, err)
+		if len(page) == 0 {
+			break
+		}
+		for i := range page {
+			if page[i].ID <= last {
+				t.Fatalf("key %d is behind key %d", page[i].ID, last)
+			}
+			last = page[i].ID
+			got[last] = &page[i]
+		}
+	}
+	if !reflect.DeepEqual(got, m.inventory[id]) {
+		t.Fatalf("inventory is\n%+v\nwant\n%+v", got, m.inventory[id])
+	}
+	for n, k := range m.inventory[id] {
+		if one, err := m.s.Key(id, n); err != nil || !reflect.DeepEqual(one, k) {
+			t.Fatalf("key %d is %+v, %v", n, one, err)
+		}
+		checkCredential(t, m.s, id, k.Hash, n, true)
+		if k.Kind == account.KindInboxKey {
+			held[k.Inbox] = n
+		}
+	}
+	for _, inbox := range []string{"a@example.org", "ab@example.org", "a@example.or"} {
+		if n, err := m.s.KeyOfInbox(id, inbox); err != nil || n != held[inbox] {
+			t.Fatalf("%s holds key %d, %v; want %d", inbox, n, err, held[inbox])
+		}
+	}
+	if k, err := m.s.Key(id, m.lastKey+1); k != nil || err != nil {
+		t.Fatalf("a key that was never issued: %v, %v", k, err)
+	}
 }
 
 func (m *accountModel) sessions(t *rapid.T, st *account.State, r *account.Rows) {
@@ -94,7 +160,8 @@ func (m *accountModel) sessions(t *rapid.T, st *account.State, r *account.Rows) 
 // inboxes reserves, confirms and releases as the rules do.
 func (m *accountModel) inboxes(t *rapid.T, id account.ID, st *account.State, r *account.Rows) {
 	addr := fmt.Sprintf("i%d@example.org", rapid.IntRange(0, 9).Draw(t, "inbox"))
-	moment, reserved := st.Reserved[addr]
+	reservation, reserved := st.Reserved[addr]
+	moment := reservation.At
 	created, live := m.live[id][addr]
 	switch {
 	case live:
@@ -108,8 +175,10 @@ func (m *accountModel) inboxes(t *rapid.T, id account.ID, st *account.State, r *
 		delete(st.Reserved, addr)
 		r.DropInboxes = append(r.DropInboxes, account.InboxEntry{Address: addr, CreatedAt: moment})
 	default:
-		st.Reserved[addr] = at(rapid.IntRange(-3, 3).Draw(t, "moment"))
-		r.PutInboxes = append(r.PutInboxes, account.InboxEntry{Address: addr, CreatedAt: st.Reserved[addr]})
+		v := account.Reservation{At: at(rapid.IntRange(-3, 3).Draw(t, "moment")), Label: genText.Draw(t, "label"), RetentionHours: rapid.IntRange(0, 9).Draw(t, "hours")}
+		copy(v.Once[:], rapid.SliceOfN(rapid.Byte(), 0, 32).Draw(t, "request"))
+		st.Reserved[addr] = v
+		r.PutInboxes = append(r.PutInboxes, account.InboxEntry{Address: addr, CreatedAt: v.At, Reservation: v})
 	}
 }
 
@@ -120,22 +189,21 @@ func (m *accountModel) check(t *rapid.T) {
 		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("account loads as\n%+v\nwant\n%+v", got, want)
 		}
-		for _, k := range want.Keys {
-			checkCredential(t, m.s, id, k.Hash, true)
-		}
+		m.checkKeys(t, id)
 		for n := range 8 {
 			h := account.HashToken([]byte(fmt.Sprint("session", id, byte(n))))
-			checkCredential(t, m.s, id, h, want.Sessions[h] != nil)
+			checkCredential(t, m.s, id, h, 0, want.Sessions[h] != nil)
 		}
 		m.checkList(t, id)
 	}
+	m.checkClosing(t)
 	m.checkAccounts(t)
 }
 
-func checkCredential(t *rapid.T, s *Store, id account.ID, h account.Hash, there bool) {
-	owner, found, err := s.Credential(id.Partition(), h)
-	if err != nil || found != there || found && owner != id {
-		t.Fatalf("credential: %v %v %v, want %v", owner, found, err, there)
+func checkCredential(t *rapid.T, s *Store, id account.ID, h account.Hash, key int64, there bool) {
+	owner, k, found, err := s.Credential(id.Partition(), h)
+	if err != nil || found != there || found && (owner != id || k != key) {
+		t.Fatalf("credential: %v %v %v %v, want %v %v", owner, k, found, err, key, there)
 	}
 }
 
@@ -174,6 +242,17 @@ func (m *accountModel) checkList(t *rapid.T, id account.ID) {
 		listed, err := m.s.Listed(id, account.InboxEntry{Address: addr, CreatedAt: created, Live: true})
 		if err != nil || listed != live {
 			t.Fatalf("%s listed %v %v, want %v", addr, listed, err, live)
+		}
+	}
+}
+
+// checkClosing: the model never erases, so a mark stays once it is made.
+func (m *accountModel) checkClosing(t *rapid.T) {
+	marked, err := m.s.Closing(10)
+	must(t, err)
+	for id, st := range m.states {
+		if !st.ClosingAt.IsZero() && !slices.Contains(marked, id) {
+			t.Fatalf("%s is closing and has no mark: %v", id, marked)
 		}
 	}
 }
@@ -221,7 +300,7 @@ func TestGroupedRows(t *testing.T) {
 	id, entry := accountID(1), func(moment int, live bool) account.InboxEntry {
 		return account.InboxEntry{Address: "i@example.org", CreatedAt: at(moment), Live: live}
 	}
-	reserved := func() map[string]time.Time {
+	reserved := func() map[string]account.Reservation {
 		st, err := s.LoadAccount(id)
 		must(t, err)
 		return st.Reserved
@@ -235,13 +314,62 @@ func TestGroupedRows(t *testing.T) {
 	must(t, s.CommitAccount(&account.Rows{ID: id, PutInboxes: []account.InboxEntry{entry(2, false), entry(2, true)}}))
 	must(t, s.CommitAccount(&account.Rows{ID: id, PutInboxes: []account.InboxEntry{entry(3, false)}, DropInboxes: []account.InboxEntry{entry(2, true)}}))
 	listed, err := s.Listed(id, entry(2, true))
-	if r := reserved(); err != nil || listed || !r["i@example.org"].Equal(at(3)) {
+	if r := reserved(); err != nil || listed || !r["i@example.org"].At.Equal(at(3)) {
 		t.Errorf("reserved anew: %v, the old one listed: %v %v", r, listed, err)
 	}
-	// A key used and revoked at once is revoked.
-	k := &account.Key{ID: 1, Hash: account.HashToken([]byte("k")), Kind: account.KindAccountKey}
-	must(t, s.CommitAccount(&account.Rows{ID: id, PutKeys: []*account.Key{k}, DropKeys: []*account.Key{k}}))
-	if _, found, err := s.Credential(id.Partition(), k.Hash); found || err != nil {
+	// An inbox's key revoked and another issued at once: the place is the other's.
+	key := func(n int64) *account.Key {
+		return &account.Key{ID: n, Hash: account.HashToken([]byte{byte(n)}), Kind: account.KindInboxKey, Inbox: "i@example.org"}
+	}
+	must(t, s.CommitAccount(&account.Rows{ID: id, PutKeys: []*account.Key{key(1)}}))
+	must(t, s.CommitAccount(&account.Rows{ID: id, PutKeys: []*account.Key{key(2)}, DropKeys: []*account.Key{key(1)}}))
+	if n, err := s.KeyOfInbox(id, "i@example.org"); n != 2 || err != nil {
+		t.Errorf("the inbox holds key %d, %v", n, err)
+	}
+	if _, _, found, err := s.Credential(id.Partition(), key(1).Hash); found || err != nil {
 		t.Errorf("a revoked key opens the account: %v", err)
+	}
+}
+
+// TestErase removes one account and nothing of another.
+func TestErase(t *testing.T) {
+	s := open(t, vfs.NewMem())
+	request := once.Record{Request: once.Request{Key: once.Key{1}}, At: at(1), Answer: once.Answer{Status: 201}}
+	for n := range byte(2) {
+		id := accountID(n)
+		must(t, s.CommitAccount(&account.Rows{
+			ID: id, Profile: &account.Profile{ID: id, CreatedAt: at(1), ClosingAt: at(2)},
+			PutSessions: []*account.Session{{Hash: account.Hash{n}}},
+			PutInboxes:  []account.InboxEntry{{Address: "i@example.org", CreatedAt: at(1), Live: true}},
+			Once:        once.Records{Put: []once.Record{request}},
+		}))
+		must(t, s.AppendJournal(id, 1, []inbox.Public{{Number: 1, Account: id, Address: "i@example.org", At: at(1)}}))
+	}
+	must(t, s.CommitAccount(&account.Rows{ID: accountID(0), Erase: true}))
+	left := func(id account.ID) (n int) {
+		st, err := s.LoadAccount(id)
+		must(t, err)
+		list, err := s.Inboxes(id, account.InboxEntry{}, 9)
+		must(t, err)
+		end, err := s.JournalEnd(id)
+		must(t, err)
+		record, err := s.AccountOnce(id, request.Key)
+		must(t, err)
+		if !st.CreatedAt.IsZero() {
+			n++
+		}
+		if record != nil {
+			n++
+		}
+		return n + len(st.Sessions) + len(list) + int(end)
+	}
+	closing, err := s.Closing(9)
+	if left(accountID(0)) != 0 || left(accountID(1)) != 5 || err != nil || len(closing) != 1 || closing[0] != accountID(1) {
+		t.Errorf("left of the erased: %d, of the other: %d; closing %v %v", left(accountID(0)), left(accountID(1)), closing, err)
+	}
+	must(t, s.PutEmail("a@example.org", accountID(0)))
+	must(t, s.DropEmail("a@example.org"))
+	if _, found, err := s.AccountByEmail("a@example.org"); found || err != nil {
+		t.Errorf("the address is still taken: %v", err)
 	}
 }

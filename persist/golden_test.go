@@ -13,6 +13,7 @@ import (
 	"inboxd/internal/account"
 	"inboxd/internal/inbox"
 	"inboxd/internal/message"
+	"inboxd/internal/once"
 )
 
 // update writes the golden files anew. Only ever for a form that no release has written.
@@ -65,7 +66,17 @@ func goldenKey() *account.Key {
 }
 
 func goldenAccount() account.Profile {
-	return account.Profile{ID: goldenID, Email: "ada@example.com", PasswordHash: "$argon2id$", Plan: account.Paid, CreatedAt: goldenTime, Inboxes: 3, LastKey: 7}
+	return account.Profile{ID: goldenID, Email: "ada@example.com", PasswordHash: "$argon2id$", Plan: account.Paid, CreatedAt: goldenTime, Inboxes: 3, LastKey: 7,
+		AccountKeys: 2, InboxKeys: 4, ClosingAt: goldenTime.Add(time.Hour)}
+}
+
+func goldenReservation() account.Reservation {
+	return account.Reservation{At: goldenTime, Label: "Ada", RetentionHours: 24, Once: once.Key(goldenHash)}
+}
+
+func goldenRequest() *once.Record {
+	return &once.Record{Request: once.Request{Key: once.Key(goldenHash), Digest: once.Digest{1, 2, 3}}, At: goldenTime, Address: goldenAddress,
+		Answer: once.Answer{Status: 201, Location: "/x", Body: []byte("{}")}}
 }
 
 // goldens names every form on disk: what is written now, and what reading it must give.
@@ -104,6 +115,11 @@ func goldens() map[string]struct {
 	var acc accountRecord
 	a := goldenAccount()
 	acc.from(&a)
+	var reserved reservedRecord
+	reservation := goldenReservation()
+	reserved.from(&reservation)
+	request := goldenRequest()
+	kept := onceRecord{onceDigest(request.Digest), request.Address, request.Answer.Status, request.Answer.Location, request.Answer.Body}
 	entry := account.InboxEntry{Address: goldenAddress, CreatedAt: goldenTime, Live: true}
 	hw := highWater{12345, goldenTime}
 	return map[string]golden{
@@ -147,7 +163,23 @@ func goldens() map[string]struct {
 			err := decode(b, &r)
 			return [2]time.Time{r.CreatedAt.time(), r.ExpiresAt.time()}, err
 		}, [2]time.Time{goldenTime, time.UnixMilli(0).UTC()}},
-		"record-reserved": {record(&reservedRecord{stampOf(goldenTime)}), nil, nil},
+		"record-reserved": {record(&reserved), func(b []byte) (any, error) {
+			var r reservedRecord
+			err := decode(b, &r)
+			return r.reservation(), err
+		}, reservation},
+		"record-reset": {record(&resetRecord{stampOf(goldenTime)}), nil, nil},
+		"record-once": {record(&kept), func(b []byte) (any, error) {
+			var r onceRecord
+			err := decode(b, &r)
+			return r.record(request.Key, goldenTime), err
+		}, request},
+		"key-reset":        {append(appendPart(nil, goldenID, partReset), goldenHash[:]...), nil, nil},
+		"key-once-account": {appendOnce(accountOnce(goldenID), request.Key, goldenTime), nil, nil},
+		"key-once-inbox":   {appendOnce(inboxOnce(goldenAddress), request.Key, goldenTime), nil, nil},
+		"key-inboxkey":     {inboxKeyKey(goldenID, goldenAddress), nil, nil},
+		"key-closing":      {appendOwner(nil, kindClosing, goldenID), nil, nil},
+		"value-key":        {keyed(goldenID[:], 7), nil, nil},
 		"record-blob": {record(&blobRecord{0x0123456789abcdef, 300_000, 0xfedcba9876543210}), func(b []byte) (any, error) {
 			var r blobRecord
 			err := decode(b, &r)

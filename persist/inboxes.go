@@ -7,6 +7,7 @@ import (
 
 	"github.com/zeebo/xxh3"
 
+	"inboxd/internal/account"
 	"inboxd/internal/inbox"
 	"inboxd/internal/partition"
 )
@@ -74,6 +75,7 @@ func (s *Store) CommitInbox(r *inbox.Rows) error {
 	}
 	w.moveDue(r)
 	w.outbox(r.Public)
+	w.once(inboxOnce(r.Address), &r.Once)
 	return s.commit(partition.Of(r.Address), w)
 }
 
@@ -82,7 +84,7 @@ func inboxBytes(r *inbox.Rows) int64 {
 	if len(r.Store) == 0 && (len(r.Drop) > 0 || r.Profile != nil && !r.Profile.DeletedAt.IsZero()) {
 		return 0
 	}
-	n := int64(512 * (1 + len(r.Put) + len(r.Public)))
+	n := int64(512*(1+len(r.Put)+len(r.Public))) + onceBytes(&r.Once)
 	for i := range r.Store {
 		n += 2 * int64(len(r.Store[i].Raw)) // the bytes, and about as much of content
 	}
@@ -244,15 +246,30 @@ func (s *Store) Raw(addr string, id int64) ([]byte, error) {
 
 // Live reports whether a live inbox has this address: one point look-up.
 func (s *Store) Live(addr string) (bool, error) {
+	_, live, err := s.header(addr)
+	return live, err
+}
+
+// Owner finds the account whose live inbox has this address, the zero ID when there is
+// none: one point look-up.
+func (s *Store) Owner(addr string) (account.ID, error) {
+	p, live, err := s.header(addr)
+	if !live {
+		return account.ID{}, err
+	}
+	return p.Account, nil
+}
+
+func (s *Store) header(addr string) (p inbox.Profile, live bool, err error) {
 	if err := s.enter(); err != nil {
-		return false, err
+		return p, false, err
 	}
 	defer s.leave()
 	var r profileRecord
 	found, err := s.get(appendText(nil, kindInbox, addr), &r)
 	if err != nil || !found {
-		return false, err
+		return p, false, err
 	}
-	p := r.profile(addr)
-	return p.Live(), nil
+	p = r.profile(addr)
+	return p, p.Live(), nil
 }

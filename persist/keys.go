@@ -27,11 +27,19 @@ const (
 	kindSubdomain  kind = 13 // label below the service domain → account
 )
 
+// More kinds, of repeatable requests, keys and closing accounts. Stored, as above.
+const (
+	kindOnce     kind = 14 // owner, request name, time → answer
+	kindInboxKey kind = 22 // account, address → key id
+	kindClosing  kind = 23 // account → nothing
+)
+
 // Parts of an account's rows under kindAccount. Stored: append only; never reorder.
 const (
 	partKey      byte = 1 // key id
 	partSession  byte = 2 // token hash
 	partReserved byte = 3 // address of a reserved inbox
+	partReset    byte = 4 // hash of a password-reset token
 )
 
 // What a blob file holds, last byte of its registry key. Stored: append only.

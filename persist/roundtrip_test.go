@@ -198,6 +198,10 @@ func (m *model) check(t *rapid.T) {
 		if err != nil || live != want.Live() {
 			t.Fatalf("live %v %v, want %v", live, err, want.Live())
 		}
+		owner, err := m.s.Owner(addr)
+		if must(t, err); live && owner != want.Account || !live && owner != (account.ID{}) {
+			t.Fatalf("owner %v of %+v", owner, want.Profile)
+		}
 		for id := int64(1); id <= want.LastID; id++ {
 			blobs += checkBulk(t, m.s, in, id)
 		}

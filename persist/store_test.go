@@ -99,7 +99,7 @@ func TestEmptyStoreKnowsNothing(t *testing.T) {
 	}
 	acc, err := s.LoadAccount(accountID(9))
 	must(t, err)
-	if acc.Keys == nil || !acc.CreatedAt.IsZero() {
+	if acc.Resets == nil || !acc.CreatedAt.IsZero() {
 		t.Errorf("an unknown account loads as %+v", acc)
 	}
 	if _, found, err := s.AccountByEmail("x@example.org"); found || err != nil {

@@ -26,6 +26,9 @@ type adminCommand struct {
 		Create  accountCreate  `cmd:"" help:"Make an account and print its password, unless it is given."`
 		List    accountList    `cmd:"" help:"List the accounts."`
 		SetPlan accountSetPlan `cmd:"" help:"Move an account to another plan."`
+
+		Delete    accountDelete    `cmd:"" help:"Delete an account with its inboxes, keys and sessions."`
+		ResetLink accountResetLink `cmd:"" help:"Print a link that sets a new password: for one hour, once."`
 	} `cmd:"" help:"Accounts."`
 	Stats statsCommand `cmd:"" help:"Print the server's figures."`
 }

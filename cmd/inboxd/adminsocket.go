@@ -42,14 +42,15 @@ func adminAccountOf(p account.Profile) adminAccount {
 
 // adminSocket serves the operator.
 type adminSocket struct {
-	system *actors.System
-	stats  func() any
-	server *http.Server
+	system  *actors.System
+	stats   func() any
+	baseURL string
+	server  *http.Server
 }
 
 // openAdminSocket listens on path, replacing what a crashed run left there: the lock of
 // the data folder is held already, so no other server uses it.
-func openAdminSocket(path string, system *actors.System, stats func() any) (*adminSocket, error) {
+func openAdminSocket(path string, system *actors.System, stats func() any, baseURL string) (*adminSocket, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("the admin socket %s can't be replaced: %w", path, err)
 	}
@@ -57,11 +58,13 @@ func openAdminSocket(path string, system *actors.System, stats func() any) (*adm
 	if err != nil {
 		return nil, fmt.Errorf("the admin socket %s can't be opened: %w", path, err)
 	}
-	a := &adminSocket{system: system, stats: stats}
+	a := &adminSocket{system: system, stats: stats, baseURL: baseURL}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/account/create", answer(a.createAccount))
 	mux.HandleFunc("/account/list", answer(a.listAccounts))
 	mux.HandleFunc("/account/set-plan", answer(a.setPlan))
+	mux.HandleFunc("/account/delete", answer(a.deleteAccount))
+	mux.HandleFunc("/account/reset-link", answer(a.resetLink))
 	mux.HandleFunc("/stats", answer(func(context.Context, struct{}) (any, error) { return a.stats(), nil }))
 	mux.HandleFunc("/debug/pprof/", pprof.Index) // curl --unix-socket; never on the public port
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)

@@ -46,6 +46,10 @@ func (t *tomlResolver) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (
 	if !ok {
 		return nil, nil
 	}
+	if tables, ok := v.(map[string]any); ok {
+		text, err := toml.Marshal(tables)
+		return string(text), err
+	}
 	if list, ok := v.([]any); ok {
 		parts := make([]string, len(list))
 		for i, item := range list {

@@ -36,6 +36,8 @@ type serveCommand struct {
 	DefaultPlan string `help:"Plan of a new account." enum:"free,paid" default:"free"`
 	Signup      string `help:"Whether strangers may sign up." enum:"open,closed" default:"open"`
 
+	Plans planFigures `help:"Figures of the plans; tables [plans.free] and [plans.paid] of the config file." hidden:""`
+
 	Memory         byteSize      `help:"Memory for resident inboxes; beyond it the longest idle ones leave." default:"512MiB" placeholder:"SIZE"`
 	SMTPMaxConns   int           `help:"SMTP connections at once." default:"1000" name:"smtp-max-conns"`
 	SMTPMaxConnsIP int           `help:"SMTP connections at once from one address." default:"50" name:"smtp-max-conns-per-ip"`
@@ -91,6 +93,10 @@ func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
 	if !ok {
 		return nil, fmt.Errorf("--domain %q is not a domain name", c.Domain)
 	}
+	plans, err := account.DefaultPlans().With(c.Plans)
+	if err != nil {
+		return nil, fmt.Errorf("the config file: %w", err)
+	}
 	tuneMemory(int64(c.Memory))
 	n := &node{failed: make(chan error, 2), logger: logger}
 	if n.store, err = persist.Open(c.Data, persist.Options{Logger: logger}); err != nil {
@@ -103,7 +109,7 @@ func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
 	}()
 	if n.system, err = actors.Start(actors.Options{
 		Store: store{n.store}, Namespaces: inbox.Namespaces{Domain: domain, Plain: c.Namespace == "plain"},
-		NewPlan: account.PlanName(c.DefaultPlan), Memory: int64(c.Memory), Logger: logger,
+		NewPlan: account.PlanName(c.DefaultPlan), Plans: plans, Memory: int64(c.Memory), Logger: logger,
 	}); err != nil {
 		return nil, err
 	}
@@ -128,7 +134,7 @@ func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
 	if n.adminPath == "" {
 		n.adminPath = filepath.Join(c.Data, "admin.sock")
 	}
-	if n.admin, err = openAdminSocket(n.adminPath, n.system, n.stats); err != nil {
+	if n.admin, err = openAdminSocket(n.adminPath, n.system, n.stats, c.baseURL(n.httpAddr)); err != nil {
 		httpListener.Close()
 		smtpListener.Close()
 		return nil, err

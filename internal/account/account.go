@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"time"
 
+	"inboxd/internal/once"
 	"inboxd/internal/partition"
 )
 
@@ -38,21 +39,35 @@ type Profile struct {
 	PasswordHash string // argon2id in PHC form
 	Plan         PlanName
 	CreatedAt    time.Time
-	Inboxes      int64 // live inboxes; reservations are counted apart
-	LastKey      int64 // highest key id ever given; ids are never reused
+	Inboxes      int64     // live inboxes; reservations are counted apart
+	LastKey      int64     // highest key id ever given; ids are never reused
+	AccountKeys  int64     // account keys in the inventory, expired ones too
+	InboxKeys    int64     // inboxes' own keys in it
+	ClosingAt    time.Time // when its deletion began; zero while it is open
 }
 
-// State is one account. Its actor owns it; no other goroutine may touch it.
+// State is one account. Its actor owns it; no other goroutine may touch it. Keys are not
+// in it, since every one of a million inboxes may hold one: commands about a key carry what
+// the store shows of it.
 type State struct {
 	Profile
-	Keys     map[int64]*Key
 	Sessions map[Hash]*Session
-	Reserved map[string]time.Time // address → when; live once confirmed
+	Resets   map[Hash]time.Time     // password-reset token → its expiry
+	Reserved map[string]Reservation // by address; live once confirmed
 }
 
 // NewState returns the state of an account that does not exist yet.
 func NewState() *State {
-	return &State{Keys: map[int64]*Key{}, Sessions: map[Hash]*Session{}, Reserved: map[string]time.Time{}}
+	return &State{Sessions: map[Hash]*Session{}, Resets: map[Hash]time.Time{}, Reserved: map[string]Reservation{}}
+}
+
+// Reservation is a place in the quota for an inbox that is being created. It holds what a
+// repeat of the request needs to go on with it after a crash.
+type Reservation struct {
+	At             time.Time
+	Label          string
+	RetentionHours int
+	Once           once.Key // of the request, zero when it may not be repeated
 }
 
 // Session is one signed-in person. Only the hash of its token is kept.
@@ -67,11 +82,15 @@ type InboxEntry struct {
 	Address   string
 	CreatedAt time.Time
 	Live      bool // false while only reserved
+
+	Reservation Reservation // of one that is only reserved
 }
 
 // Rows is what a committed change writes: whole rows, in storage-neutral form, all in one
 // atomic batch, puts before drops. A live entry and a reservation of one address are two
 // rows: putting the live entry ends the reservation, and a drop removes the one it names.
+// Keys and records of requests are the other way round, drops before puts: an inbox's next
+// key takes the place of the one before.
 type Rows struct {
 	ID           ID
 	Profile      *Profile
@@ -79,6 +98,18 @@ type Rows struct {
 	DropKeys     []*Key
 	PutSessions  []*Session
 	DropSessions []*Session
+	PutResets    []Reset
+	DropResets   []Reset
 	PutInboxes   []InboxEntry
 	DropInboxes  []InboxEntry
+	Once         once.Records
+
+	// Erase removes all that is left of a closed account; nothing else is in the rows.
+	Erase bool
+}
+
+// Reset is a password-reset token that waits for its use.
+type Reset struct {
+	Hash      Hash
+	ExpiresAt time.Time
 }

@@ -2,10 +2,10 @@ package account
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"inboxd/internal/fault"
+	"inboxd/internal/once"
 )
 
 // Command is an order to one account. The commands are the exported structs of this file.
@@ -25,7 +25,6 @@ const (
 	SessionLife = 30 * 24 * time.Hour
 	SessionStep = 24 * time.Hour
 	maxSessions = 100
-	maxKeys     = 1000 // account keys
 )
 
 // Commands of an account.
@@ -43,22 +42,38 @@ type (
 	TouchSession struct{ Hash Hash }
 	// EndSession stops a token at once.
 	EndSession struct{ Hash Hash }
-	// IssueKey adds a key; ID and CreatedAt are given by Decide.
-	IssueKey struct{ Key Key }
-	// TouchKey notes a use of a key.
-	TouchKey struct {
-		ID int64
-		At time.Time
+	// IssueKey adds a key; ID and CreatedAt are given by Decide. Held says that the inbox
+	// of an inbox key holds one already, expired or not.
+	IssueKey struct {
+		Key  Key
+		Held bool
 	}
-	// RevokeKey removes a key from the inventory at once.
-	RevokeKey struct{ ID int64 }
-	// RevokeInboxKey removes the key of an inbox at once, expired or not.
-	RevokeInboxKey struct{ Inbox string }
+	// TouchKey notes a use of a key. Found is the key as it stands, nil when it is gone.
+	TouchKey struct {
+		ID    int64
+		At    time.Time
+		Found *Key
+	}
+	// RevokeKey removes a key from the inventory at once. Found is as for TouchKey.
+	RevokeKey struct {
+		ID    int64
+		Found *Key
+	}
+	// RevokeInboxKey removes the key of an inbox at once, expired or not. Found is as for
+	// TouchKey.
+	RevokeInboxKey struct {
+		Inbox string
+		Found *Key
+	}
 	// ReserveInbox takes a place in the quota before the address is created.
 	// At becomes the inbox's time of creation, and its place in the account's list.
+	// Record, when it is not nil, is kept with it and goes when the place is given back.
 	ReserveInbox struct {
-		Address string
-		At      time.Time
+		Address        string
+		At             time.Time
+		Label          string
+		RetentionHours int
+		Record         *once.Record
 	}
 	// ConfirmInbox turns a reservation into a live inbox. Repeating it changes nothing.
 	ConfirmInbox struct{ Address string }
@@ -80,6 +95,9 @@ type (
 func Decide(s *State, cmd Command, env Env) ([]Event, error) {
 	if _, opens := cmd.(Open); !opens && s.CreatedAt.IsZero() {
 		return nil, fault.New(fault.NotFound, "This account does not exist")
+	}
+	if !s.ClosingAt.IsZero() && grows(cmd) {
+		return nil, fault.New(fault.NotFound, "This account is being deleted")
 	}
 	return cmd.decide(s, env)
 }
@@ -125,9 +143,9 @@ func (c EndSession) decide(s *State, _ Env) ([]Event, error) {
 
 func (c IssueKey) decide(s *State, env Env) ([]Event, error) {
 	switch {
-	case c.Key.Kind == KindAccountKey && s.accountKeys() >= maxKeys:
-		return nil, fault.New(fault.Refused, fmt.Sprintf("An account holds at most %d API keys. Revoke one first", maxKeys))
-	case c.Key.Kind == KindInboxKey && s.keyOf(c.Key.Inbox) != nil:
+	case c.Key.Kind == KindAccountKey && s.AccountKeys >= env.Plans.Of(s.Plan).MaxKeys:
+		return nil, fault.New(fault.Refused, fmt.Sprintf("An account holds at most %d API keys. Revoke one first", env.Plans.Of(s.Plan).MaxKeys))
+	case c.Key.Kind == KindInboxKey && c.Held:
 		return nil, fault.New(fault.Refused, fmt.Sprintf("The inbox %s holds a key already. Delete that key first", c.Key.Inbox))
 	}
 	k := c.Key
@@ -135,49 +153,27 @@ func (c IssueKey) decide(s *State, env Env) ([]Event, error) {
 	return []Event{keyIssued{k}}, nil
 }
 
-func (c TouchKey) decide(s *State, _ Env) ([]Event, error) {
-	k := s.Keys[c.ID]
-	if k == nil || c.At.Sub(k.LastUsedAt) < LastUsedStep {
+func (c TouchKey) decide(_ *State, _ Env) ([]Event, error) {
+	if c.Found == nil || c.At.Sub(c.Found.LastUsedAt) < LastUsedStep {
 		return nil, nil
 	}
-	return []Event{keyUsed{c.ID, c.At}}, nil
+	k := *c.Found
+	k.LastUsedAt = c.At
+	return []Event{keyUsed{k}}, nil
 }
 
-func (c RevokeKey) decide(s *State, _ Env) ([]Event, error) {
-	k := s.Keys[c.ID]
-	if k == nil {
+func (c RevokeKey) decide(_ *State, _ Env) ([]Event, error) {
+	if c.Found == nil {
 		return nil, fault.New(fault.NotFound, fmt.Sprintf("API key %d not found", c.ID))
 	}
-	return []Event{keyRevoked{c.ID, k.Hash}}, nil
+	return []Event{keyRevoked{*c.Found}}, nil
 }
 
-func (c RevokeInboxKey) decide(s *State, _ Env) ([]Event, error) {
-	k := s.keyOf(c.Inbox)
-	if k == nil {
+func (c RevokeInboxKey) decide(_ *State, _ Env) ([]Event, error) {
+	if c.Found == nil {
 		return nil, fault.New(fault.NotFound, fmt.Sprintf("The inbox %s holds no key", c.Inbox))
 	}
-	return []Event{keyRevoked{k.ID, k.Hash}}, nil
-}
-
-// accountKeys counts the keys that are not bound to an inbox: the inboxes' own are bounded
-// by their number.
-func (s *State) accountKeys() (n int) {
-	for _, k := range s.Keys {
-		if k.Kind == KindAccountKey {
-			n++
-		}
-	}
-	return n
-}
-
-// keyOf returns the one key of an inbox (specification §5.2 rule 2), nil when it has none.
-func (s *State) keyOf(inbox string) *Key {
-	for _, k := range s.Keys {
-		if k.Kind == KindInboxKey && k.Inbox == inbox {
-			return k
-		}
-	}
-	return nil
+	return []Event{keyRevoked{*c.Found}}, nil
 }
 
 func (c ReserveInbox) decide(s *State, env Env) ([]Event, error) {
@@ -187,20 +183,24 @@ func (c ReserveInbox) decide(s *State, env Env) ([]Event, error) {
 	if limit := env.Plans.Of(s.Plan).MaxInboxes; s.Inboxes+int64(len(s.Reserved)) >= limit {
 		return nil, fault.New(fault.Refused, fmt.Sprintf("%s plan allows at most %d agent inboxes. Delete an inbox or upgrade the plan", s.Plan.Title(), limit))
 	}
-	return []Event{inboxReserved{c.Address, c.At}}, nil
+	r := Reservation{At: c.At, Label: c.Label, RetentionHours: c.RetentionHours}
+	if c.Record != nil {
+		r.Once = c.Record.Key
+	}
+	return []Event{inboxReserved{c.Address, r, c.Record}}, nil
 }
 
 func (c ConfirmInbox) decide(s *State, _ Env) ([]Event, error) {
-	at, reserved := s.Reserved[c.Address]
+	r, reserved := s.Reserved[c.Address]
 	if !reserved {
 		return nil, nil
 	}
-	return []Event{inboxConfirmed{c.Address, at}}, nil
+	return []Event{inboxConfirmed{c.Address, r.At}}, nil
 }
 
 func (c ReleaseInbox) decide(s *State, _ Env) ([]Event, error) {
-	if at, reserved := s.Reserved[c.Address]; reserved && (c.CreatedAt.IsZero() || c.CreatedAt.Equal(at)) {
-		return []Event{reservationReleased{c.Address, at}}, nil
+	if r, reserved := s.Reserved[c.Address]; reserved && (c.CreatedAt.IsZero() || c.CreatedAt.Equal(r.At)) {
+		return []Event{reservationReleased{c.Address, r}}, nil
 	}
 	if !c.Listed {
 		return nil, nil
@@ -213,14 +213,4 @@ func (c SetPlan) decide(s *State, _ Env) ([]Event, error) {
 		return nil, nil
 	}
 	return []Event{planSet{c.Plan}}, nil
-}
-
-// KeyList returns the inventory, oldest first.
-func (s *State) KeyList() []Key {
-	out := make([]Key, 0, len(s.Keys))
-	for _, k := range s.Keys {
-		out = append(out, *k)
-	}
-	slices.SortFunc(out, func(a, b Key) int { return int(a.ID - b.ID) })
-	return out
 }

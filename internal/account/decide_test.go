@@ -2,6 +2,7 @@ package account_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,13 +26,14 @@ type story struct {
 	state *account.State
 	now   time.Time
 	names map[account.Hash]string // of the tokens in the file
+	keys  map[int64]*account.Key  // as the store would show them
 }
 
 // TestDecide runs testdata/decide: a command, then the rows it writes, "nothing", or the
 // fault. Every command is checked to leave the state alone until Apply.
 func TestDecide(t *testing.T) {
 	datadriven.Walk(t, "testdata/decide", func(t *testing.T, path string) {
-		s := &story{state: account.NewState(), now: start, names: map[account.Hash]string{}}
+		s := &story{state: account.NewState(), now: start, names: map[account.Hash]string{}, keys: map[int64]*account.Key{}}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			switch d.Cmd {
 			case "advance":
@@ -43,9 +45,9 @@ func TestDecide(t *testing.T) {
 				for range number(t, d, 0) {
 					s.run(t, account.IssueKey{Key: account.Key{Kind: account.KindAccountKey}})
 				}
-				return fmt.Sprintf("%d keys\n", len(s.state.Keys))
+				return fmt.Sprintf("%d keys\n", s.state.AccountKeys)
 			case "keys":
-				return s.keys()
+				return s.inventory()
 			}
 			return s.run(t, s.command(t, d))
 		})
@@ -70,13 +72,13 @@ func (s *story) command(t *testing.T, d *datadriven.TestData) account.Command {
 			Hash: s.token(word(t, d, 0)), Kind: account.KindAccountKey, Scopes: account.ScopeRead, Prefix: "svc_live_head",
 		}}
 	case "issue-inbox-key": // token inbox
-		return account.IssueKey{Key: account.Key{Hash: s.token(word(t, d, 0)), Kind: account.KindInboxKey, Inbox: word(t, d, 1), Scopes: account.ScopeRead, Prefix: "svc_sk_head"}}
+		return account.IssueKey{Held: s.keyOf(word(t, d, 1)) != nil, Key: account.Key{Hash: s.token(word(t, d, 0)), Kind: account.KindInboxKey, Inbox: word(t, d, 1), Scopes: account.ScopeRead, Prefix: "svc_sk_head"}}
 	case "revoke-inbox-key":
-		return account.RevokeInboxKey{Inbox: word(t, d, 0)}
+		return account.RevokeInboxKey{Inbox: word(t, d, 0), Found: s.keyOf(word(t, d, 0))}
 	case "touch-key":
-		return account.TouchKey{ID: int64(number(t, d, 0)), At: s.now}
+		return account.TouchKey{ID: int64(number(t, d, 0)), At: s.now, Found: s.keys[int64(number(t, d, 0))]}
 	case "revoke-key":
-		return account.RevokeKey{ID: int64(number(t, d, 0))}
+		return account.RevokeKey{ID: int64(number(t, d, 0)), Found: s.keys[int64(number(t, d, 0))]}
 	case "reserve":
 		return account.ReserveInbox{Address: word(t, d, 0), At: s.now}
 	case "confirm":
@@ -87,6 +89,20 @@ func (s *story) command(t *testing.T, d *datadriven.TestData) account.Command {
 			c.CreatedAt = s.now.Add(-duration(t, d, 1))
 		}
 		return c
+	case "start-reset":
+		return account.StartReset{Hash: s.token(word(t, d, 0)), Operator: d.HasArg("operator")}
+	case "reset-password": // token, new hash
+		return account.ResetPassword{Hash: hash(word(t, d, 0)), PasswordHash: word(t, d, 1)}
+	case "close":
+		return account.Close{}
+	case "revoke-all":
+		c := account.RevokeKeys{}
+		for _, id := range slices.Sorted(maps.Keys(s.keys)) {
+			c.Keys = append(c.Keys, *s.keys[id])
+		}
+		return c
+	case "erase":
+		return account.Erase{}
 	}
 	t.Fatalf("%s: no command %q", d.Pos, d.Cmd)
 	return nil
@@ -107,7 +123,14 @@ func (s *story) run(t *testing.T, cmd account.Command) string {
 	case len(evs) == 0:
 		return "nothing\n"
 	}
-	return s.describe(account.Change(s.state, evs))
+	r := account.Change(s.state, evs)
+	for _, k := range r.DropKeys {
+		delete(s.keys, k.ID)
+	}
+	for _, k := range r.PutKeys {
+		s.keys[k.ID] = k
+	}
+	return s.describe(r)
 }
 
 func (s *story) startSessions(t *testing.T, n int) string {
@@ -118,12 +141,21 @@ func (s *story) startSessions(t *testing.T, n int) string {
 	return fmt.Sprintf("%d sessions at %s\n", len(s.state.Sessions), stamp(s.now))
 }
 
-func (s *story) keys() string {
+func (s *story) inventory() string {
 	var b strings.Builder
-	for _, k := range s.state.KeyList() {
-		fmt.Fprintf(&b, "%d %s\n", k.ID, s.names[k.Hash])
+	for _, id := range slices.Sorted(maps.Keys(s.keys)) {
+		fmt.Fprintf(&b, "%d %s\n", id, s.names[s.keys[id].Hash])
 	}
 	return b.String()
+}
+
+func (s *story) keyOf(address string) *account.Key {
+	for _, k := range s.keys {
+		if k.Kind == account.KindInboxKey && k.Inbox == address {
+			return k
+		}
+	}
+	return nil
 }
 
 func (s *story) token(name string) account.Hash {
@@ -135,6 +167,15 @@ func (s *story) describe(r *account.Rows) string {
 	var b strings.Builder
 	if p := r.Profile; p != nil {
 		fmt.Fprintf(&b, "profile %s, created %s, %d inboxes, last key %d\n", p.Plan, stamp(p.CreatedAt), p.Inboxes, p.LastKey)
+		if p.LastKey > 0 {
+			fmt.Fprintf(&b, "%d account keys, %d inbox keys\n", p.AccountKeys, p.InboxKeys)
+		}
+		if p.PasswordHash != "phc" {
+			fmt.Fprintf(&b, "password %s\n", p.PasswordHash)
+		}
+		if !p.ClosingAt.IsZero() {
+			fmt.Fprintf(&b, "closing since %s\n", stamp(p.ClosingAt))
+		}
 	}
 	for _, k := range r.PutKeys {
 		fmt.Fprintf(&b, "put key %d %s %s, created %s, used %s\n", k.ID, s.names[k.Hash], k.Scopes, stamp(k.CreatedAt), stamp(k.LastUsedAt))
@@ -149,6 +190,12 @@ func (s *story) describe(r *account.Rows) string {
 	for _, ses := range r.DropSessions {
 		over = append(over, "drop session "+s.names[ses.Hash]+"\n")
 	}
+	for _, reset := range r.PutResets {
+		fmt.Fprintf(&b, "put reset %s, until %s\n", s.names[reset.Hash], stamp(reset.ExpiresAt))
+	}
+	for _, reset := range r.DropResets {
+		over = append(over, "drop reset "+s.names[reset.Hash]+"\n")
+	}
 	slices.Sort(over) // they come out of a map
 	b.WriteString(strings.Join(over, ""))
 	for _, e := range r.PutInboxes {
@@ -156,6 +203,9 @@ func (s *story) describe(r *account.Rows) string {
 	}
 	for _, e := range r.DropInboxes {
 		fmt.Fprintf(&b, "drop %s\n", entry(e))
+	}
+	if r.Erase {
+		b.WriteString("erase\n")
 	}
 	return b.String()
 }

@@ -3,6 +3,8 @@ package account
 import (
 	"slices"
 	"time"
+
+	"inboxd/internal/once"
 )
 
 // Event is something that happened to an account. apply changes the state and cannot
@@ -35,31 +37,26 @@ type (
 	sessionStarted struct{ Session Session }
 	sessionEnded   struct{ Hash Hash }
 	keyIssued      struct{ Key Key }
-	keyRevoked     struct {
-		ID   int64
-		Hash Hash
-	}
-	inboxReserved struct {
-		Address string
-		At      time.Time
+	keyRevoked     struct{ Key Key }
+	keyUsed        struct{ Key Key }
+	inboxReserved  struct {
+		Address     string
+		Reservation Reservation
+		Record      *once.Record
 	}
 	inboxConfirmed struct {
 		Address string
 		At      time.Time
 	}
 	reservationReleased struct {
-		Address string
-		At      time.Time
+		Address     string
+		Reservation Reservation
 	}
 	inboxReleased struct {
 		Address   string
 		CreatedAt time.Time
 	}
 	planSet struct{ Plan PlanName }
-	keyUsed struct {
-		ID int64
-		At time.Time
-	}
 )
 
 func (r *Rows) profile(s *State) {
@@ -81,9 +78,17 @@ func (e sessionEnded) rows(_ *State, r *Rows) {
 	r.DropSessions = append(r.DropSessions, &Session{Hash: e.Hash})
 }
 
+// keyCount is the count that the key belongs to.
+func (s *State) keyCount(k *Key) *int64 {
+	if k.Kind == KindInboxKey {
+		return &s.InboxKeys
+	}
+	return &s.AccountKeys
+}
+
 func (e keyIssued) apply(s *State) {
-	k := e.Key
-	s.Keys[k.ID], s.LastKey = &k, k.ID
+	s.LastKey = e.Key.ID
+	*s.keyCount(&e.Key)++
 }
 func (e keyIssued) rows(s *State, r *Rows) {
 	k := e.Key
@@ -91,24 +96,28 @@ func (e keyIssued) rows(s *State, r *Rows) {
 	r.profile(s)
 }
 
-// keyUsed replaces the key: published copies never change.
-func (e keyUsed) apply(s *State) {
-	k := *s.Keys[e.ID]
-	k.LastUsedAt = e.At
-	s.Keys[e.ID] = &k
-}
-func (e keyUsed) rows(s *State, r *Rows) { r.PutKeys = append(r.PutKeys, s.Keys[e.ID]) }
-
-func (e keyRevoked) apply(s *State) { delete(s.Keys, e.ID) }
-func (e keyRevoked) rows(_ *State, r *Rows) {
-	r.DropKeys = append(r.DropKeys, &Key{ID: e.ID, Hash: e.Hash})
+func (e keyUsed) apply(*State) {}
+func (e keyUsed) rows(_ *State, r *Rows) {
+	k := e.Key
+	r.PutKeys = append(r.PutKeys, &k)
 }
 
-func (e inboxReserved) apply(s *State) { s.Reserved[e.Address] = e.At }
+func (e keyRevoked) apply(s *State) { *s.keyCount(&e.Key)-- }
+func (e keyRevoked) rows(s *State, r *Rows) {
+	k := e.Key
+	r.PutKeys = slices.DeleteFunc(r.PutKeys, func(put *Key) bool { return put.ID == k.ID })
+	r.DropKeys = append(r.DropKeys, &k)
+	r.profile(s)
+}
+
+func (e inboxReserved) apply(s *State) { s.Reserved[e.Address] = e.Reservation }
 func (e inboxReserved) rows(_ *State, r *Rows) {
 	// Rows are written puts first: a release of the same place in this very change is over.
 	r.DropInboxes = slices.DeleteFunc(r.DropInboxes, func(d InboxEntry) bool { return !d.Live && d.Address == e.Address })
-	r.PutInboxes = append(r.PutInboxes, InboxEntry{Address: e.Address, CreatedAt: e.At})
+	r.PutInboxes = append(r.PutInboxes, InboxEntry{Address: e.Address, CreatedAt: e.Reservation.At, Reservation: e.Reservation})
+	if e.Record != nil {
+		r.Once.Add(*e.Record)
+	}
 }
 func (e inboxConfirmed) apply(s *State) {
 	delete(s.Reserved, e.Address)
@@ -120,7 +129,10 @@ func (e inboxConfirmed) rows(s *State, r *Rows) {
 }
 func (e reservationReleased) apply(s *State) { delete(s.Reserved, e.Address) }
 func (e reservationReleased) rows(_ *State, r *Rows) {
-	r.DropInboxes = append(r.DropInboxes, InboxEntry{Address: e.Address, CreatedAt: e.At})
+	r.DropInboxes = append(r.DropInboxes, InboxEntry{Address: e.Address, CreatedAt: e.Reservation.At})
+	if e.Reservation.Once != (once.Key{}) {
+		r.Once.Remove(e.Reservation.Once, e.Reservation.At)
+	}
 }
 func (e inboxReleased) apply(s *State) { s.Inboxes-- }
 func (e inboxReleased) rows(s *State, r *Rows) {

@@ -97,18 +97,19 @@ func (p *Principal) Ended() <-chan struct{} {
 	return p.ended
 }
 
-// PrincipalOf finds the credential with this hash in the account, nil when it is unknown or
-// over at now.
-func PrincipalOf(s *State, h Hash, now time.Time) *Principal {
+// PrincipalOf returns who the credential with this hash speaks for, nil when it is unknown
+// or over at now. key is the account's key with this hash, nil when none has it.
+func PrincipalOf(s *State, h Hash, key *Key, now time.Time) *Principal {
+	if !s.ClosingAt.IsZero() {
+		return nil
+	}
 	if ses := s.Sessions[h]; ses != nil && now.Before(ses.ExpiresAt) {
 		return &Principal{Account: s.ID, Kind: KindSession, Hash: h, Scopes: ScopeFull, ExpiresAt: ses.ExpiresAt}
 	}
-	for _, k := range s.Keys {
-		if k.Hash == h && !k.Expired(now) {
-			p := &Principal{Account: s.ID, Kind: k.Kind, KeyID: k.ID, Hash: h, Scopes: k.Scopes, Inbox: k.Inbox, ExpiresAt: k.ExpiresAt}
-			p.Note(k.LastUsedAt)
-			return p
-		}
+	if key == nil || key.Hash != h || key.Expired(now) {
+		return nil
 	}
-	return nil
+	p := &Principal{Account: s.ID, Kind: key.Kind, KeyID: key.ID, Hash: h, Scopes: key.Scopes, Inbox: key.Inbox, ExpiresAt: key.ExpiresAt}
+	p.Note(key.LastUsedAt)
+	return p
 }

@@ -22,16 +22,29 @@ type Plan struct {
 	MaxRetentionHours     int
 	Labels                bool // a label set by a person is kept
 	Subdomains            bool // a subdomain may be chosen
+
+	MaxKeys            int64 // account keys; each inbox may hold its own besides
+	SendsPerDay        int64
+	MaxRecipients      int   // of one message: to, cc and bcc together
+	MaxAttachments     int   // files of one message sent
+	MaxAttachmentBytes int64 // of all files of one message sent, raw
+	MaxWebhooks        int
 }
 
 // Plans holds the figures of each plan.
 type Plans map[PlanName]Plan
 
-// DefaultPlans are the figures of the specification (§8) and decisions §2.
+// DefaultPlans are the figures of the specification (§8) and of decisions §2 and §4.
 func DefaultPlans() Plans {
 	return Plans{
-		Free: {Name: Free, MaxInboxes: 3, DefaultRetentionHours: 24, MaxRetentionHours: 72},
-		Paid: {Name: Paid, MaxInboxes: 1_000_000, DefaultRetentionHours: 168, MaxRetentionHours: 8760, Labels: true, Subdomains: true},
+		Free: {
+			Name: Free, MaxInboxes: 3, DefaultRetentionHours: 24, MaxRetentionHours: 72,
+			MaxKeys: 1000, SendsPerDay: 100, MaxRecipients: 10, MaxAttachments: 1, MaxAttachmentBytes: 512 << 10, MaxWebhooks: 10,
+		},
+		Paid: {
+			Name: Paid, MaxInboxes: 1_000_000, DefaultRetentionHours: 168, MaxRetentionHours: 8760, Labels: true, Subdomains: true,
+			MaxKeys: 1000, SendsPerDay: 10_000, MaxRecipients: 100, MaxAttachments: 10, MaxAttachmentBytes: 10 << 20, MaxWebhooks: 10,
+		},
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"inboxd/internal/account"
 	"inboxd/internal/memstore"
+	"inboxd/internal/once"
 )
 
 // machine drives one account over a store as its actor does: commands are decided one
@@ -52,12 +53,38 @@ func (m *machine) draw(t *rapid.T) account.Command {
 	m.tokens++
 	fresh := hash(fmt.Sprint("session ", m.tokens))
 	return rapid.SampledFrom([]account.Command{
-		account.ReserveInbox{Address: address, At: m.now}, account.ConfirmInbox{Address: address}, m.release(t, address),
+		account.ReserveInbox{Address: address, At: m.now},
+		account.ReserveInbox{Address: address, At: m.now, Label: "x", RetentionHours: 1, Record: &once.Record{Request: once.Request{Key: once.Key(fresh)}, At: m.now}}, account.ConfirmInbox{Address: address}, m.release(t, address),
 		account.StartSession{Hash: fresh}, account.TouchSession{Hash: session}, account.EndSession{Hash: session},
 		account.IssueKey{Key: account.Key{Hash: fresh, Kind: account.KindAccountKey, Scopes: account.ScopeRead}},
-		account.TouchKey{ID: key, At: m.now}, account.RevokeKey{ID: key},
+		account.TouchKey{ID: key, At: m.now, Found: m.key(key)}, account.RevokeKey{ID: key, Found: m.key(key)},
+		account.StartReset{Hash: fresh, Operator: true}, account.ResetPassword{Hash: session, PasswordHash: "new"}, account.ResetPassword{Hash: m.reset(), PasswordHash: "newer"},
 		account.SetPlan{Plan: rapid.SampledFrom([]account.PlanName{account.Free, account.Paid}).Draw(t, "plan")},
 	}).Draw(t, "command")
+}
+
+// key is the key as the actor finds it: in the group, else in the store.
+func (m *machine) key(id int64) *account.Key {
+	for _, k := range m.rows.DropKeys {
+		if k.ID == id {
+			return nil
+		}
+	}
+	for _, k := range slices.Backward(m.rows.PutKeys) {
+		if k.ID == id {
+			return k
+		}
+	}
+	k, _ := m.store.Key(me, id)
+	return k
+}
+
+// reset is some reset token that waits.
+func (m *machine) reset() account.Hash {
+	for h := range m.state.Resets {
+		return h
+	}
+	return account.Hash{}
 }
 
 // release gives back a reservation of unknown age, or an inbox that was made at some time;
@@ -106,6 +133,19 @@ func (m *machine) commit(t *rapid.T) {
 	list, err := m.store.Inboxes(me, account.InboxEntry{}, 1000)
 	if err != nil || int64(len(list)) != m.state.Inboxes {
 		t.Fatalf("%d inboxes are counted, the list shows %v (%v)", m.state.Inboxes, list, err)
+	}
+	keys, err := m.store.Keys(me, 0, 1000)
+	if err != nil || int64(len(keys)) != m.state.AccountKeys+m.state.InboxKeys {
+		t.Fatalf("%d keys are counted, the inventory shows %v (%v)", m.state.AccountKeys, keys, err)
+	}
+	named := 0
+	for _, r := range m.state.Reserved {
+		if r.Once != (once.Key{}) {
+			named++
+		}
+	}
+	if named > m.store.OnceRecords() {
+		t.Fatalf("%d reservations wait with a request, %d records", named, m.store.OnceRecords())
 	}
 }
 

@@ -20,4 +20,5 @@ type Usage struct {
 	Profile Profile
 	Plan    Plan
 	Inboxes int64 // live and reserved
+	Keys    int64 // in the inventory, inboxes' own and expired ones too
 }

@@ -22,10 +22,11 @@ const (
 	KindSession Kind = iota + 1
 	KindAccountKey
 	KindInboxKey
+	KindReset // opens nothing but a password reset
 )
 
 var kindPrefixes = map[Kind]string{
-	KindSession: "svc_sess_", KindAccountKey: "svc_live_", KindInboxKey: "svc_sk_",
+	KindSession: "svc_sess_", KindAccountKey: "svc_live_", KindInboxKey: "svc_sk_", KindReset: "svc_reset_",
 }
 
 // Name is the wire name of a key's kind.

@@ -11,7 +11,7 @@ import (
 )
 
 var kinds = map[account.Kind]string{
-	account.KindSession: "svc_sess_", account.KindAccountKey: "svc_live_", account.KindInboxKey: "svc_sk_",
+	account.KindSession: "svc_sess_", account.KindAccountKey: "svc_live_", account.KindInboxKey: "svc_sk_", account.KindReset: "svc_reset_",
 }
 
 const tokenAlphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_-"

@@ -21,10 +21,11 @@ var allowed = map[string][]string{
 	"internal/partition": {},
 	"internal/message":   {},
 	"internal/otp":       {},
-	"internal/account":   {"internal/fault", "internal/partition"},
-	"internal/inbox":     {"internal/account", "internal/fault", "internal/message"},
+	"internal/once":      {"internal/fault"}, // shared by the rules of accounts and of inboxes
+	"internal/account":   {"internal/fault", "internal/once", "internal/partition"},
+	"internal/inbox":     {"internal/account", "internal/fault", "internal/message", "internal/once"},
 	"internal/ingest":    {"internal/inbox", "internal/message", "internal/otp"},
-	"internal/memstore":  {"internal/account", "internal/fault", "internal/feed", "internal/inbox", "internal/partition"},
+	"internal/memstore":  {"internal/account", "internal/fault", "internal/feed", "internal/inbox", "internal/partition", "internal/once"},
 	"internal/archtest":  {},
 
 	"internal/delivery": {"internal/message"},
@@ -34,9 +35,9 @@ var allowed = map[string][]string{
 	"internal/webhook": {"internal/fault", "internal/inbox"},
 
 	// The adapters import the rules and never each other.
-	"persist": {"internal/account", "internal/fault", "internal/feed", "internal/inbox", "internal/message", "internal/partition"},
-	"actors":  {"internal/account", "internal/fault", "internal/feed", "internal/inbox", "internal/ingest", "internal/partition"},
-	"http":    {"internal/account", "internal/fault", "internal/feed", "internal/inbox", "internal/message", "internal/netguard", "internal/webhook"},
+	"persist": {"internal/account", "internal/fault", "internal/feed", "internal/inbox", "internal/message", "internal/partition", "internal/once"},
+	"actors":  {"internal/account", "internal/fault", "internal/feed", "internal/inbox", "internal/ingest", "internal/partition", "internal/once"},
+	"http":    {"internal/account", "internal/fault", "internal/feed", "internal/inbox", "internal/message", "internal/netguard", "internal/webhook", "internal/once"},
 	"smtp":    {"internal/fault", "internal/delivery", "internal/netguard"},
 
 	"cmd/inboxd": {"actors", "http", "persist", "smtp", "internal/account", "internal/fault", "internal/inbox", "internal/ingest"},

@@ -40,13 +40,15 @@ const (
 
 // Commands of an inbox.
 type (
-	// Create makes the inbox live at At, the time its account reserved it.
+	// Create makes the inbox live at At, the time its account reserved it. Again says that
+	// this very creation was begun before and may have succeeded; then nothing changes.
 	Create struct {
 		Address        string
 		Account        account.ID
 		Label          string
 		RetentionHours int
 		At             time.Time
+		Again          bool
 	}
 	// Receive stores one mail. Mail to several recipients carries a Digest: when one of
 	// them fails and the sender repeats the whole, those who have it already know it by
@@ -104,8 +106,12 @@ func NoMessage(id int64, address string) error {
 }
 
 func (c Create) decide(s *State, env Env) ([]Event, Answer, error) {
+	same := c.Again && s.Account == c.Account && s.CreatedAt.Equal(c.At)
+	if same && s.Live() {
+		return nil, Answer{}, nil
+	}
 	kept := !s.DeletedAt.IsZero() && s.Account != c.Account && env.Now.Sub(s.DeletedAt) < tombstoneFor
-	if s.Live() || kept {
+	if s.Live() || kept || same { // same: made, and deleted since
 		return nil, Answer{}, fault.New(fault.Refused, fmt.Sprintf("The address %s is taken", c.Address))
 	}
 	return []Event{created{Profile{Address: c.Address, Account: c.Account, Label: c.Label, RetentionHours: c.RetentionHours, CreatedAt: c.At}}}, Answer{}, nil

@@ -10,6 +10,7 @@ import (
 
 	"inboxd/internal/account"
 	"inboxd/internal/message"
+	"inboxd/internal/once"
 )
 
 // Profile is the inbox's own row. A deleted inbox keeps it as a tombstone, so that its
@@ -118,6 +119,7 @@ type Rows struct {
 	Store   []Stored
 	Drop    []*Message // rows, content and bytes of these go
 	Public  []Public
+	Once    once.Records
 }
 
 // Stored is the bulk of a new message.

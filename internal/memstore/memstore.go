@@ -14,6 +14,7 @@ import (
 	"inboxd/internal/fault"
 	"inboxd/internal/feed"
 	"inboxd/internal/inbox"
+	"inboxd/internal/once"
 	"inboxd/internal/partition"
 )
 
@@ -24,6 +25,7 @@ type Store struct {
 	accounts map[account.ID]*accountRows
 	owners   map[string]account.ID // of e-mail addresses, and of subdomains
 	outbox   []inbox.Public
+	onceRows map[onceName]once.Record
 	journals map[account.ID][]inbox.Public
 
 	// Before runs before each commit, outside the lock: it may block, panic or fail it.
@@ -32,6 +34,8 @@ type Store struct {
 	IsFull bool
 	// Commits counts what was committed.
 	Commits int
+	// OwnerLookups counts the calls of Owner.
+	OwnerLookups int
 	// Seen is what LastSeen answers.
 	Seen time.Time
 }
@@ -46,7 +50,8 @@ type accountRows struct {
 	profile  account.Profile
 	keys     map[int64]account.Key
 	sessions map[account.Hash]account.Session
-	reserved map[string]time.Time
+	resets   map[account.Hash]time.Time
+	reserved map[string]account.Reservation
 	live     []account.InboxEntry
 }
 
@@ -87,6 +92,7 @@ func (s *Store) CommitInbox(r *inbox.Rows) error {
 		delete(rows.stored, m.ID)
 	}
 	s.outbox = append(s.outbox, r.Public...)
+	s.putOnce(r.Address, &r.Once)
 	return nil
 }
 
@@ -116,6 +122,17 @@ func (s *Store) Live(address string) (bool, error) {
 	return rows != nil && rows.profile.Live(), nil
 }
 
+// Owner finds whose inbox lives at address, the zero ID when nobody's does.
+func (s *Store) Owner(address string) (account.ID, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.OwnerLookups++
+	if rows := s.inboxes[address]; rows != nil && rows.profile.Live() {
+		return rows.profile.Account, nil
+	}
+	return account.ID{}, nil
+}
+
 // Content returns the document of a message, nil when it is not there.
 func (s *Store) Content(address string, id int64) (*inbox.Content, error) {
 	return s.storedAt(address, id).Content, nil
@@ -136,7 +153,7 @@ func (s *Store) storedAt(address string, id int64) inbox.Stored {
 	return rows.stored[id]
 }
 
-// CommitAccount writes rows, puts before drops.
+// CommitAccount writes rows, puts before drops but for keys.
 func (s *Store) CommitAccount(r *account.Rows) error {
 	if err := s.before(r); err != nil {
 		return err
@@ -144,19 +161,26 @@ func (s *Store) CommitAccount(r *account.Rows) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.Commits++
+	if r.Erase {
+		delete(s.accounts, r.ID)
+		return nil
+	}
 	rows := s.accounts[r.ID]
 	if rows == nil {
-		rows = &accountRows{keys: map[int64]account.Key{}, sessions: map[account.Hash]account.Session{}, reserved: map[string]time.Time{}}
+		rows = &accountRows{
+			keys: map[int64]account.Key{}, sessions: map[account.Hash]account.Session{},
+			resets: map[account.Hash]time.Time{}, reserved: map[string]account.Reservation{},
+		}
 		put(&s.accounts, r.ID, rows)
 	}
 	if r.Profile != nil {
 		rows.profile = *r.Profile
 	}
-	for _, k := range r.PutKeys {
-		rows.keys[k.ID] = *k
-	}
 	for _, k := range r.DropKeys {
 		delete(rows.keys, k.ID)
+	}
+	for _, k := range r.PutKeys {
+		rows.keys[k.ID] = *k
 	}
 	for _, ses := range r.PutSessions {
 		rows.sessions[ses.Hash] = *ses
@@ -164,7 +188,14 @@ func (s *Store) CommitAccount(r *account.Rows) error {
 	for _, ses := range r.DropSessions {
 		delete(rows.sessions, ses.Hash)
 	}
+	for _, reset := range r.PutResets {
+		rows.resets[reset.Hash] = reset.ExpiresAt
+	}
+	for _, reset := range r.DropResets {
+		delete(rows.resets, reset.Hash)
+	}
 	rows.list(r)
+	s.putOnce(string(r.ID[:]), &r.Once)
 	return nil
 }
 
@@ -174,7 +205,7 @@ func (rows *accountRows) list(r *account.Rows) {
 			delete(rows.reserved, e.Address)
 			rows.live = append(rows.live, e)
 		} else {
-			rows.reserved[e.Address] = e.CreatedAt
+			rows.reserved[e.Address] = e.Reservation
 		}
 	}
 	for _, e := range r.DropInboxes {
@@ -201,34 +232,33 @@ func (s *Store) LoadAccount(id account.ID) (*account.State, error) {
 		return state, nil
 	}
 	state.Profile = rows.profile
-	for id, k := range rows.keys {
-		state.Keys[id] = &k
-	}
 	for h, ses := range rows.sessions {
 		state.Sessions[h] = &ses
 	}
 	maps.Copy(state.Reserved, rows.reserved)
+	maps.Copy(state.Resets, rows.resets)
 	return state, nil
 }
 
-// Credential finds the account of a token's hash.
-func (s *Store) Credential(home partition.ID, h account.Hash) (account.ID, bool, error) {
+// Credential finds the account of a token's hash, and which of its keys it is.
+func (s *Store) Credential(home partition.ID, h account.Hash) (account.ID, int64, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, rows := range s.accounts {
 		if id.Partition() != home {
 			continue
 		}
-		if _, ok := rows.sessions[h]; ok {
-			return id, true, nil
+		_, session := rows.sessions[h]
+		if _, reset := rows.resets[h]; session || reset {
+			return id, 0, true, nil
 		}
 		for _, k := range rows.keys {
 			if k.Hash == h {
-				return id, true, nil
+				return id, k.ID, true, nil
 			}
 		}
 	}
-	return account.ID{}, false, nil
+	return account.ID{}, 0, false, nil
 }
 
 // Inboxes returns live entries, newest first, after the given one.

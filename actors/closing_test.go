@@ -1,0 +1,171 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+	"inboxd/internal/memstore"
+)
+
+// furnish gives an account inboxes with mail, and keys.
+func furnish(t *testing.T, s *System, id account.ID, inboxes int) (tokens []string) {
+	ctx := context.Background()
+	for range inboxes {
+		view, _, err := s.CreateInbox(ctx, id, inbox.Order{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		must[inbox.Answer](t)(s.Do(ctx, view.Address, receive("x")))
+		tokens = append(tokens, must[account.Issued](t)(s.IssueInboxKey(ctx, id, view.Address, account.ScopeRead, nil)).Token)
+	}
+	return append(tokens, must[account.Issued](t)(s.IssueKey(ctx, id, "", account.ScopeFull, nil)).Token)
+}
+
+// TestDeletingAnAccountEndsAllOfIt lets each commit of the deletion fail in turn, as a crash
+// before it does; a new start finishes by itself.
+func TestDeletingAnAccountEndsAllOfIt(t *testing.T) {
+	const email = "me@example.test"
+	for failing := 1; ; failing++ {
+		var store memstore.Store
+		s, err := Start(Options{Store: &store, NewPlan: account.Paid, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx := context.Background()
+		in := signUp(t, s)
+		tokens := append(furnish(t, s, in.Profile.ID, 3), in.Token)
+		for _, token := range tokens {
+			must[*account.Principal](t)(s.Authenticate(ctx, []byte(token)))
+		}
+		_, views := inboxesOf(t, s, in.Profile.ID)
+		var commits atomic.Int64
+		store.Before = func(any) error {
+			if int(commits.Add(1)) >= failing {
+				return errors.New("the power went away")
+			}
+			return nil
+		}
+		err = s.DeleteAccount(ctx, email)
+		closed := commits.Load() > 1 || err == nil
+		s.Stop()
+		store.Before = nil
+		again := startSystem(t, &store, nil)
+		if !closed {
+			if err := again.DeleteAccount(ctx, email); err != nil {
+				t.Fatal(err)
+			}
+		}
+		until(func() bool {
+			left, _ := store.Closing(1)
+			return len(left) == 0
+		})
+		for _, token := range tokens {
+			if p, err := again.Authenticate(ctx, []byte(token)); !fault.Is(err, fault.Unauthenticated) {
+				t.Fatalf("commit %d: a token opens %v, %v", failing, p, err)
+			}
+		}
+		for _, v := range views {
+			if live, _ := store.Live(v.Address); live {
+				t.Errorf("commit %d: %s lives", failing, v.Address)
+			}
+		}
+		until(func() bool { // the closer frees the address last
+			_, err := again.SignUp(ctx, email, "correct horse")
+			return err == nil
+		})
+		if err == nil {
+			if failing < 8 {
+				t.Errorf("only %d commits", failing-1)
+			}
+			return
+		}
+	}
+}
+
+// TestAClosedAccountIsShutAtOnce, while most of it is still there.
+func TestAClosedAccountIsShutAtOnce(t *testing.T) {
+	var store memstore.Store
+	s := startSystem(t, &store, func(o *Options) { o.NewPlan = account.Paid })
+	ctx := context.Background()
+	in := signUp(t, s)
+	tokens := append(furnish(t, s, in.Profile.ID, 1), in.Token)
+	var held []*account.Principal
+	for _, token := range tokens {
+		held = append(held, must[*account.Principal](t)(s.Authenticate(ctx, []byte(token))))
+	}
+	if _, err := s.ask(ctx, in.Profile.ID, account.Close{}); err != nil {
+		t.Fatal(err)
+	}
+	for i, token := range tokens {
+		if _, err := s.Authenticate(ctx, []byte(token)); !fault.Is(err, fault.Unauthenticated) || held[i].Valid(s.now()) {
+			t.Errorf("token %d: %v, still valid for who holds it: %v", i, err, held[i].Valid(s.now()))
+		}
+	}
+	if _, err := s.LogIn(ctx, "me@example.test", "correct horse"); !fault.Is(err, fault.Unauthenticated) {
+		t.Errorf("login: %v", err)
+	}
+	if _, _, err := s.CreateInbox(ctx, in.Profile.ID, inbox.Order{}); err == nil {
+		t.Error("an inbox was made")
+	}
+}
+
+// TestAnAccountWithManyInboxesGoesInSteps, and one that is interrupted goes on where it was.
+func TestAnAccountWithManyInboxesGoesInSteps(t *testing.T) {
+	var store memstore.Store
+	s := startSystem(t, &store, func(o *Options) { o.NewPlan = account.Paid })
+	ctx := context.Background()
+	in := signUp(t, s)
+	other := must[account.SignedIn](t)(s.SignUp(ctx, "you@example.test", "correct horse"))
+	furnish(t, s, other.Profile.ID, 2)
+	furnish(t, s, in.Profile.ID, 2*closeStep+10)
+	if err := s.DeleteAccount(ctx, "ME@example.test"); err != nil {
+		t.Fatal(err)
+	}
+	if count, views := inboxesOf(t, s, other.Profile.ID); count != 2 || len(views) != 2 || len(inventory(t, s, other.Profile.ID)) != 3 {
+		t.Errorf("the other account: %d inboxes", count)
+	}
+	if err := s.DeleteAccount(ctx, "me@example.test"); !fault.Is(err, fault.NotFound) {
+		t.Errorf("twice: %v", err)
+	}
+	if page, _, _ := s.Keys(ctx, in.Profile.ID, "", 10); len(page) != 0 {
+		t.Errorf("keys are left: %v", page)
+	}
+}
+
+// TestADeletionWaitsForCreationsUnderWay, but not for those that a crash cut off.
+func TestADeletionWaitsForCreationsUnderWay(t *testing.T) {
+	var store memstore.Store
+	var ahead atomic.Int64
+	s := startSystem(t, &store, func(o *Options) {
+		o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	})
+	ctx := context.Background()
+	id := signUp(t, s).Profile.ID
+	for _, name := range []string{"made", "notmade"} {
+		address, at := fmt.Sprint(name, "@inbox.localhost"), s.now()
+		if _, err := s.ask(ctx, id, account.ReserveInbox{Address: address, At: at}); err != nil {
+			t.Fatal(err)
+		}
+		if name == "made" {
+			must[inbox.Answer](t)(s.Do(ctx, address, inbox.Create{Address: address, Account: id, RetentionHours: 1, At: at}))
+		}
+	}
+	if err := s.DeleteAccount(ctx, "me@example.test"); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("while creations are under way: %v", err)
+	}
+	ahead.Store(int64(2 * reservationAge))
+	if err := s.DeleteAccount(ctx, "me@example.test"); err != nil {
+		t.Fatal(err)
+	}
+	if live, _ := store.Live("made@inbox.localhost"); live {
+		t.Error("an inbox outlived its account")
+	}
+}

@@ -1,0 +1,198 @@
+package actors
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+	"inboxd/internal/once"
+)
+
+// A request that may be repeated leaves a record in the batch of what it does (decisions
+// §2, ADR 0010). The owner that decides it is serial, so a repeat finds the record, or is
+// decided after the first has failed and left none; and it is answered after the commit.
+//
+// For a command to one inbox that is all. Creating an inbox crosses partitions: its record,
+// with the whole answer, goes with the reservation. While the address is still reserved
+// for it the request is at work, or a crash cut it off: a repeat goes on with the very same
+// creation, which changes nothing where it was done. When the place is given back, the
+// record goes too.
+
+// DoOnce is Do for a request that may be repeated. answer makes what the client is told,
+// of nothing but what it is given; it runs in the inbox's owner and must be quick. Refused
+// requests leave no record.
+func (s *System) DoOnce(ctx context.Context, address string, cmd inbox.Command, req once.Request, answer func(inbox.Answer) once.Answer) (once.Answer, error) {
+	got, err := s.inboxes.do(ctx, address, onceCommand{cmd, req, answer}, sizeOf(cmd))
+	if err != nil {
+		return once.Answer{}, err
+	}
+	return got.(once.Answer), nil
+}
+
+// onceCommand is a command to an inbox with the request that it comes from.
+type onceCommand struct {
+	command inbox.Command
+	request once.Request
+	answer  func(inbox.Answer) once.Answer
+}
+
+func (e *inboxEntity) decideOnce(c onceCommand) (any, error) {
+	now := e.now()
+	known, err := e.onceRecord(c.request.Key)
+	switch {
+	case err != nil:
+		return nil, err
+	case known != nil && !known.Over(now):
+		return known.Answer, known.Check(c.request)
+	}
+	got, err := e.decide(c.command)
+	if err != nil {
+		return nil, err
+	}
+	given := c.answer(got.(inbox.Answer))
+	if e.rows == nil {
+		e.rows = inbox.Begin(e.state)
+	}
+	e.rows.Once.Add(once.Record{Request: c.request, At: now, Answer: given})
+	return given, nil
+}
+
+// onceRecord looks into the group being decided, then into the store.
+func (e *inboxEntity) onceRecord(key once.Key) (*once.Record, error) {
+	if e.rows != nil {
+		if put, dropped := e.rows.Once.Find(key); put != nil || dropped {
+			return put, nil
+		}
+	}
+	return e.store.InboxOnce(e.slot.key, key)
+}
+
+// CreateInboxOnce is CreateInbox for a request that may be repeated. answer is as for
+// DoOnce.
+func (s *System) CreateInboxOnce(ctx context.Context, id account.ID, order inbox.Order, req once.Request, answer func(inbox.Placement, time.Time) once.Answer) (once.Answer, error) {
+	var made *once.Record
+	kept := func(place inbox.Placement, at time.Time) *once.Record {
+		made = &once.Record{Request: req, At: at, Address: place.Address, Answer: answer(place, at)}
+		return made
+	}
+	for range placeTries {
+		known, err := s.resume(ctx, id, req)
+		switch {
+		case fault.Is(err, fault.Refused):
+			continue // the address went to somebody else, and the place was given back
+		case err != nil:
+			return once.Answer{}, err
+		case known != nil:
+			return known.Answer, nil
+		}
+		_, known, err = s.createBy(ctx, id, order, kept)
+		switch {
+		case err != nil:
+			return once.Answer{}, err
+		case known == nil:
+			return made.Answer, nil
+		}
+		// A repeat was faster since resume: join it.
+	}
+	return once.Answer{}, fault.New(fault.Unavailable, busySentence)
+}
+
+// resume returns the record of a request, nil when there is none. A creation that is at
+// work, or was cut off, is finished first. The lock keeps repair from giving the place back
+// meanwhile.
+func (s *System) resume(ctx context.Context, id account.ID, req once.Request) (*once.Record, error) {
+	mu := s.resuming.of(id.String())
+	mu.Lock()
+	defer mu.Unlock()
+	got, err := s.ask(ctx, id, recall{req})
+	if err != nil {
+		return nil, err
+	}
+	found := got.(recalled)
+	if r := found.reservation; r != nil {
+		err = s.finish(ctx, id, inbox.Create{
+			Address: found.record.Address, Account: id, Label: r.Label, RetentionHours: r.RetentionHours, At: r.At, Again: true,
+		})
+	}
+	return found.record, err
+}
+
+type (
+	// recall asks an account for the record of a request.
+	recall struct{ once.Request }
+	// recalled is its answer: no record, or one with the reservation that it waits for.
+	recalled struct {
+		record      *once.Record
+		reservation *account.Reservation
+	}
+)
+
+func (e *accountEntity) recall(req once.Request) (any, error) {
+	known, err := e.onceRecord(req.Key)
+	if err != nil || known == nil || known.Over(e.now()) {
+		return recalled{}, err
+	}
+	if err := known.Check(req); err != nil {
+		return recalled{}, err
+	}
+	r, reserved := e.state.Reserved[known.Address]
+	if !reserved || r.Once != known.Key || !r.At.Equal(known.At) {
+		return recalled{record: known}, nil
+	}
+	return recalled{known, &r}, nil
+}
+
+// reserve answers with the record when the request is known already, and then reserves
+// nothing.
+func (e *accountEntity) reserve(cmd account.ReserveInbox) (any, error) {
+	if cmd.Record != nil {
+		known, err := e.onceRecord(cmd.Record.Key)
+		if err != nil || known != nil && !known.Over(cmd.At) {
+			return known, err
+		}
+		// An inbox of this very moment would pass for the one to be made, see Create.Again.
+		listed, err := e.listed(account.InboxEntry{Address: cmd.Address, CreatedAt: cmd.At, Live: true})
+		if err != nil || listed {
+			return nil, cmp.Or(err, error(fault.New(fault.Refused, fmt.Sprintf("The address %s is taken", cmd.Address))))
+		}
+	}
+	return nil, e.order(cmd)
+}
+
+func (e *accountEntity) onceRecord(key once.Key) (*once.Record, error) {
+	if e.rows != nil {
+		if put, dropped := e.rows.Once.Find(key); put != nil || dropped {
+			return put, nil
+		}
+	}
+	return e.store.AccountOnce(e.id, key)
+}
+
+// forgetStep bounds how many records one step looks at, forgetEvery is the rest between two
+// walks over all of them.
+const (
+	forgetStep  = 4096
+	forgetEvery = time.Hour
+	forgetRest  = 100 * time.Millisecond // between two steps
+)
+
+// forgetOnce removes one step's records that are over, and reports whether the walk goes on.
+// It is called while the clock is trusted.
+func (r *retention) forgetOnce() bool {
+	now := r.now()
+	if r.forgotten == nil && now.Sub(r.walked) < forgetEvery {
+		return false
+	}
+	next, err := r.store.ForgetOnce(now.Add(-once.Life), r.forgotten, forgetStep)
+	if err != nil {
+		r.log.Error("old records of requests could not be removed", "err", err)
+	}
+	if r.forgotten = next; next == nil {
+		r.walked = now
+	}
+	return next != nil
+}

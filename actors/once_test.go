@@ -1,0 +1,249 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+	"inboxd/internal/memstore"
+	"inboxd/internal/once"
+)
+
+func requestNamed(t testing.TB, name, body string) once.Request {
+	t.Helper()
+	return must[once.Request](t)(once.NewRequest(name, "POST", "/api/v1/inboxes", []byte(body)))
+}
+
+func told(place inbox.Placement, at time.Time) once.Answer {
+	return once.Answer{Status: 201, Location: "/" + place.Address, Body: fmt.Appendf(nil, "%s %s %d", place.Address, place.Label, at.UnixMilli())}
+}
+
+// inboxesOf is what an account has: by its count, and by its list.
+func inboxesOf(t testing.TB, s *System, id account.ID) (int64, []*inbox.View) {
+	t.Helper()
+	views, _, err := s.ListInboxes(context.Background(), id, "", 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return must[account.Usage](t)(s.Usage(context.Background(), id)).Inboxes, views
+}
+
+// TestARepeatedCreationMakesOneInbox lets each commit of a creation fail in turn, as a crash
+// before it does, starts anew over what is on the disk, and repeats the request.
+func TestARepeatedCreationMakesOneInbox(t *testing.T) {
+	for failing := 1; ; failing++ {
+		var store memstore.Store
+		s, err := Start(Options{Store: &store, Namespaces: inbox.Namespaces{Domain: "inbox.localhost"}, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := signUp(t, s).Profile.ID
+		req := requestNamed(t, "k", "{}")
+		var commits atomic.Int64
+		store.Before = func(any) error {
+			if int(commits.Add(1)) >= failing {
+				return errors.New("the power went away")
+			}
+			return nil
+		}
+		first, err := s.CreateInboxOnce(context.Background(), id, inbox.Order{}, req, told)
+		s.Stop()
+		store.Before = nil
+		again := startSystem(t, &store, nil)
+		second := must[once.Answer](t)(again.CreateInboxOnce(context.Background(), id, inbox.Order{}, req, told))
+		third := must[once.Answer](t)(again.CreateInboxOnce(context.Background(), id, inbox.Order{}, req, told))
+		if fmt.Sprint(third) != fmt.Sprint(second) || err == nil && fmt.Sprint(first) != fmt.Sprint(second) {
+			t.Errorf("commit %d: answered %s, then %s, then %s", failing, first.Body, second.Body, third.Body)
+		}
+		count, views := inboxesOf(t, again, id)
+		if count != 1 || len(views) != 1 || "/"+views[0].Address != second.Location {
+			t.Errorf("commit %d: %d inboxes, %d listed, answered %s", failing, count, len(views), second.Location)
+		}
+		if err == nil {
+			if failing < 4 {
+				t.Errorf("only %d commits: the test misses a step", failing-1)
+			}
+			return
+		}
+	}
+}
+
+// TestRepeatsThatCrossEachOther all get the answer of the one that made the inbox.
+func TestRepeatsThatCrossEachOther(t *testing.T) {
+	for range 20 {
+		var store memstore.Store
+		s := startSystem(t, &store, func(o *Options) { o.Namespaces.Plain = false })
+		id := signUp(t, s).Profile.ID
+		req := requestNamed(t, "k", "{}")
+		var answers sync.Map
+		var callers sync.WaitGroup
+		for range 50 {
+			callers.Go(func() {
+				a, err := s.CreateInboxOnce(context.Background(), id, inbox.Order{}, req, told)
+				if err != nil {
+					t.Error(err)
+				}
+				answers.Store(string(a.Body), a)
+			})
+		}
+		callers.Wait()
+		different := 0
+		answers.Range(func(any, any) bool { different++; return true })
+		if count, views := inboxesOf(t, s, id); different != 1 || count != 1 || len(views) != 1 {
+			t.Fatalf("%d different answers, %d inboxes, %d listed", different, count, len(views))
+		}
+	}
+}
+
+func TestARequestIsKeptForADay(t *testing.T) {
+	var store memstore.Store
+	var ahead atomic.Int64
+	s := startSystem(t, &store, func(o *Options) {
+		o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	})
+	ctx := context.Background()
+	id, other := signUp(t, s).Profile.ID, must[account.SignedIn](t)(s.SignUp(ctx, "you@example.test", "correct horse")).Profile.ID
+	create := func(id account.ID, name, body string) (once.Answer, error) {
+		return s.CreateInboxOnce(ctx, id, inbox.Order{}, requestNamed(t, name, body), told)
+	}
+	first := must[once.Answer](t)(create(id, "k", "{}"))
+	if _, err := create(id, "k", `{"prefix":"x"}`); !fault.Is(err, fault.Invalid) {
+		t.Errorf("another body: %v", err)
+	}
+	if a := must[once.Answer](t)(create(other, "k", `{"prefix":"x"}`)); a.Location == first.Location {
+		t.Error("the name of another account's request was recognised")
+	}
+	// The answer stays although the inbox is gone.
+	if err := s.DeleteInbox(ctx, id, first.Location[1:]); err != nil {
+		t.Fatal(err)
+	}
+	if a := must[once.Answer](t)(create(id, "k", "{}")); string(a.Body) != string(first.Body) {
+		t.Errorf("after a delete: %s", a.Body)
+	}
+	ahead.Store(int64(once.Life))
+	if a := must[once.Answer](t)(create(id, "k", "{}")); a.Location == first.Location {
+		t.Error("after a day it is still recognised")
+	}
+	if count, _ := inboxesOf(t, s, id); count != 1 {
+		t.Errorf("%d inboxes", count)
+	}
+}
+
+// TestARefusalIsNotKept: what was refused may be done later under the same name.
+func TestARefusalIsNotKept(t *testing.T) {
+	var store memstore.Store
+	s := startSystem(t, &store, nil)
+	ctx := context.Background()
+	id := signUp(t, s).Profile.ID
+	var last *inbox.View
+	for range 3 {
+		last, _, _ = s.CreateInbox(ctx, id, inbox.Order{})
+	}
+	if _, err := s.CreateInboxOnce(ctx, id, inbox.Order{}, requestNamed(t, "k", "{}"), told); !fault.Is(err, fault.Refused) {
+		t.Fatalf("over the quota: %v", err)
+	}
+	if err := s.DeleteInbox(ctx, id, last.Address); err != nil {
+		t.Fatal(err)
+	}
+	must[once.Answer](t)(s.CreateInboxOnce(ctx, id, inbox.Order{}, requestNamed(t, "k", "{}"), told))
+	taken := last.Address[:len(last.Address)-len("@inbox.localhost")]
+	other := must[account.SignedIn](t)(s.SignUp(ctx, "you@example.test", "correct horse")).Profile.ID
+	if _, err := s.CreateInboxOnce(ctx, other, inbox.Order{Prefix: &taken}, requestNamed(t, "k", "{}"), told); !fault.Is(err, fault.Refused) {
+		t.Errorf("a taken address: %v", err)
+	}
+	until(func() bool { return store.OnceRecords() == 1 }) // the place is given back behind the answer
+}
+
+// TestAnAddressLostMeanwhile: the run that reserved it crashed, and another account was
+// faster at the address. The repeat gets another one.
+func TestAnAddressLostMeanwhile(t *testing.T) {
+	var store memstore.Store
+	s := startSystem(t, &store, nil)
+	ctx := context.Background()
+	id := signUp(t, s).Profile.ID
+	req := requestNamed(t, "k", "{}")
+	place := inbox.Placement{Address: "lost@inbox.localhost", Label: "l", RetentionHours: 1}
+	at := s.now()
+	if _, err := s.ask(ctx, id, account.ReserveInbox{Address: place.Address, At: at, Record: &once.Record{Request: req, At: at, Address: place.Address, Answer: told(place, at)}}); err != nil {
+		t.Fatal(err)
+	}
+	makeInbox(t, s, place.Address) // someone's
+	a := must[once.Answer](t)(s.CreateInboxOnce(ctx, id, inbox.Order{}, req, told))
+	count, views := inboxesOf(t, s, id)
+	if a.Location == "/"+place.Address || count != 1 || len(views) != 1 || "/"+views[0].Address != a.Location {
+		t.Errorf("answered %s, %d inboxes", a.Location, count)
+	}
+}
+
+// TestACommandIsDoneOnce repeats a command to an inbox in every way.
+func TestACommandIsDoneOnce(t *testing.T) {
+	var store memstore.Store
+	s, err := Start(Options{Store: &store, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const address = "i@inbox.localhost"
+	makeInbox(t, s, address)
+	req := requestNamed(t, "k", "mail")
+	numbered := func(a inbox.Answer) once.Answer { return once.Answer{Status: 202, Body: fmt.Append(nil, a.ID)} }
+	fail := errors.New("the power went away")
+	store.Before = func(any) error { return fail }
+	if a, err := s.DoOnce(context.Background(), address, receive("x"), req, numbered); err == nil {
+		t.Fatalf("nothing was stored, and yet: %s", a.Body)
+	}
+	s.Stop()
+	store.Before = nil
+	s = startSystem(t, &store, nil)
+	var callers sync.WaitGroup
+	for range 50 {
+		callers.Go(func() {
+			if a, err := s.DoOnce(context.Background(), address, receive("x"), req, numbered); err != nil || string(a.Body) != "1" {
+				t.Errorf("%s, %v", a.Body, err)
+			}
+		})
+	}
+	callers.Wait()
+	if _, err := s.DoOnce(context.Background(), address, receive("x"), requestNamed(t, "k", "other mail"), numbered); !fault.Is(err, fault.Invalid) {
+		t.Errorf("another request: %v", err)
+	}
+	if a := must[once.Answer](t)(s.DoOnce(context.Background(), address, receive("x"), requestNamed(t, "l", "mail"), numbered)); string(a.Body) != "2" {
+		t.Errorf("another name: %s", a.Body)
+	}
+	missing := requestNamed(t, "m", "")
+	if _, err := s.DoOnce(context.Background(), address, inbox.DeleteMessage{ID: 77}, missing, numbered); !fault.Is(err, fault.NotFound) {
+		t.Errorf("refused: %v", err)
+	}
+	if n := store.OnceRecords(); n != 2 {
+		t.Errorf("%d records", n)
+	}
+}
+
+// TestOldRecordsOfRequestsGo by the retention's clock, in a walk that rests an hour.
+func TestOldRecordsOfRequestsGo(t *testing.T) {
+	var store memstore.Store
+	now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	r := &retention{store: &store, now: func() time.Time { return now }}
+	old := once.Record{Request: once.Request{Key: once.Key{1}}, At: now.Add(-once.Life - time.Second)}
+	young := once.Record{Request: once.Request{Key: once.Key{2}}, At: now.Add(-once.Life + time.Minute)}
+	if err := store.CommitAccount(&account.Rows{ID: someone, Once: once.Records{Put: []once.Record{old, young}}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		after time.Duration
+		left  int
+	}{{0, 1}, {30 * time.Minute, 1}, {30 * time.Minute, 0}} {
+		now = now.Add(c.after)
+		r.forgetOnce()
+		if n := store.OnceRecords(); n != c.left {
+			t.Errorf("at %v: %d records, want %d", now, n, c.left)
+		}
+	}
+}

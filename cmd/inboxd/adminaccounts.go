@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Wire shapes of the admin socket.
+type (
+	emailOrder struct {
+		Email string `json:"email"`
+	}
+	deletion struct {
+		Done bool `json:"done"`
+	}
+	resetLink struct {
+		Link      string    `json:"link"`
+		ExpiresAt time.Time `json:"expires_at"`
+	}
+)
+
+type accountDelete struct {
+	Email string `arg:"" help:"E-mail address of the account."`
+}
+
+// Run implements the command. A big account takes several calls; one that is interrupted is
+// deleted to its end by the server.
+func (c *accountDelete) Run(cli *commandLine) error {
+	for done := (deletion{}); !done.Done; {
+		if err := cli.Admin.call("/account/delete", emailOrder{c.Email}, &done); err != nil {
+			return err
+		}
+	}
+	fmt.Printf("%s is deleted\n", c.Email)
+	return nil
+}
+
+type accountResetLink struct {
+	Email string `arg:"" help:"E-mail address of the account."`
+}
+
+// Run implements the command.
+func (c *accountResetLink) Run(cli *commandLine) error {
+	var link resetLink
+	if err := cli.Admin.call("/account/reset-link", emailOrder{c.Email}, &link); err != nil {
+		return err
+	}
+	fmt.Printf("%s\nvalid until %s, once\n", link.Link, link.ExpiresAt.Format(time.RFC3339))
+	return nil
+}
+
+// deletePatience is well within what the command waits for an answer.
+const deletePatience = 10 * time.Second
+
+func (a *adminSocket) deleteAccount(ctx context.Context, order emailOrder) (any, error) {
+	ctx, cancel := context.WithTimeout(ctx, deletePatience)
+	defer cancel()
+	err := a.system.DeleteAccount(ctx, order.Email)
+	if err != nil && ctx.Err() != nil {
+		return deletion{}, nil
+	}
+	return deletion{Done: err == nil}, err
+}
+
+// resetLink has its token behind the #, which no browser sends to a server and no proxy logs.
+func (a *adminSocket) resetLink(ctx context.Context, order emailOrder) (any, error) {
+	token, expires, err := a.system.ResetToken(ctx, order.Email)
+	return resetLink{a.baseURL + "/reset#token=" + token, expires}, err
+}

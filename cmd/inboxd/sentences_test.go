@@ -1,0 +1,108 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestSpecifiedSentences compares the sentences that the specification gives (§5.3 and §7)
+// over the wire, word for word.
+func TestSpecifiedSentences(t *testing.T) {
+	s := launch(t, filepath.Join(t.TempDir(), "data"), "--default-plan", "free")
+	u := s.signUp(t, "me@example.test")
+	own := u.inbox(t, "own")
+	u.inbox(t, "second")
+	read := s.wants(t, 201, "POST", "/api/keys", bearer(u.session), nil).body["key"].(string)
+	inboxKey := s.wants(t, 201, "POST", "/api/inboxes/"+own+"/key", bearer(u.session), map[string]any{"scopes": []string{"full"}}).body["api_key"].(string)
+	u.inbox(t, "third")
+	const agent = "/api/v1/inboxes"
+	for _, c := range []struct {
+		method, path, key string
+		body              any
+		status            int
+		detail            string
+	}{
+		{"POST", agent, u.key, nil, 400, "Free plan allows at most 3 agent inboxes. Delete an inbox or upgrade the plan"},
+		{"GET", agent, "", nil, 401, "A valid API key is required"},
+		{"GET", agent, "svc_live_unknown", nil, 401, "A valid API key is required"},
+		{"GET", agent + "/nobody@inbox.localhost/latest", u.key, nil, 403, "No inbox nobody@inbox.localhost for this API key"},
+		{"GET", agent + "/second@inbox.localhost/latest", inboxKey, nil, 403, "No inbox second@inbox.localhost for this API key"},
+		{"POST", agent, read, nil, 403, "This API key is missing the required scope: inbox:manage"},
+		{"DELETE", agent + "/" + own + "/messages/1", read, nil, 403, "This API key is missing the required scope: message:write"},
+		{"GET", "/api/inboxes/" + own + "/emails", u.key, nil, 403, "An account key can't make this call. Use a session or this inbox's own key"},
+		{"GET", agent + "/" + own + "/messages/77", u.key, nil, 404, "Message 77 not found in inbox " + own},
+		{"POST", agent, u.key, map[string]any{"public_key": "age1"}, 422, "Invalid request: 'public_key' is not a field of this request. Its fields are: prefix, subdomain, domain, label, retention_hours"},
+		{"POST", agent, u.key, map[string]any{"label": strings.Repeat("é", 101)}, 422, "Invalid request: 'label' is too long (101 characters). The limit is 100 characters"},
+		{"POST", agent, u.key, map[string]any{"retention_hours": 0}, 422, "Invalid request: 'retention_hours' is 0; it must be at least 1"},
+		{"PATCH", agent + "/" + own, u.key, map[string]any{"label": "a\nb"}, 422, "Invalid request: 'label' holds a line break, which a header field can't have"},
+		{"PATCH", agent + "/" + own, u.key, map[string]any{"label": "a\x00b"}, 422, "Invalid request: 'label' holds a NUL character, which can't be stored"},
+	} {
+		a, err := s.call(c.method, c.path, map[string]string{"X-API-Key": c.key}, c.body)
+		if err != nil || a.status != c.status || a.body["detail"] != c.detail {
+			t.Errorf("%s %s: %d %v %v, want %d %q", c.method, c.path, a.status, a.body, err, c.status, c.detail)
+		}
+	}
+}
+
+// TestSecretsAreNowhere: what opens something is in the one answer that gives it, and
+// neither in the log, nor in metrics, listings, refusals, nor on the disk.
+func TestSecretsAreNowhere(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	s := launch(t, dir, "--log-level", "debug")
+	u := s.signUp(t, "me@example.test")
+	address := u.inbox(t, "agent")
+	inboxKey := s.wants(t, 201, "POST", "/api/inboxes/"+address+"/key", bearer(u.session), nil).body["api_key"].(string)
+	link, _, _ := strings.Cut(admin(t, dir, "account", "reset-link", "me@example.test"), "\n")
+	_, reset, _ := strings.Cut(link, "#token=")
+	secrets := []string{u.session, u.key, inboxKey, reset, "correct horse"}
+	for _, secret := range secrets[:4] { // where a careless client may put one
+		for _, path := range []string{"/api/v1/inboxes/" + secret, "/" + secret, "/api/v1/inboxes?cursor=" + secret, "/api/keys/" + secret} {
+			if _, err := s.call("GET", path, map[string]string{"X-API-Key": secret + "x"}, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := s.call("POST", "/api/v1/inboxes", map[string]string{"X-API-Key": u.key, "Idempotency-Key": secret}, map[string]any{"nonsense": secret}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	said := ""
+	metrics, err := http.Get("http://" + s.http + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(metrics.Body)
+	metrics.Body.Close()
+	if said = string(text); err != nil || !strings.Contains(said, "inboxd_") {
+		t.Errorf("metrics: %v %.100s", err, said)
+	}
+	for _, path := range []string{"/api/keys", "/api/account", "/api/inboxes"} {
+		a := s.wants(t, 200, "GET", path, bearer(u.session), nil)
+		said += fmt.Sprint(a.header, a.body)
+	}
+	said += admin(t, dir, "account", "list") + admin(t, dir, "stats")
+	if code := s.terminate(t); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	said += s.stderr.String()
+	err = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		said += string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range secrets {
+		if strings.Contains(said, secret) {
+			t.Errorf("%s is somewhere", secret)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package http
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"inboxd/internal/account"
+	"inboxd/internal/inbox"
+	"inboxd/internal/message"
+)
+
+// TestNoAnswerReachesAnotherClient runs 64 clients of 64 accounts over few connections. Each
+// knows one secret word, which is in its mails and its labels, and no answer may hold the
+// word of another: the buffers of requests and answers are reused all the time.
+func TestNoAnswerReachesAnotherClient(t *testing.T) {
+	const clients, requests = 64, 60
+	w := start(t)
+	var callers sync.WaitGroup
+	type client struct{ word, key, inboxKey, session, address string }
+	all := make([]client, clients)
+	for n := range all {
+		c := &all[n]
+		c.word = fmt.Sprintf("word%04dx", n*7919%10000)
+		email := c.word + "@example.com"
+		c.session = w.signUp(email)
+		c.address = w.newInbox(email, c.word)
+		c.key, c.inboxKey = w.key(email, account.ScopeFull), w.keyFor(email, c.address, account.ScopeRead)
+		w.deliver(c.address, inbox.Receive{Subject: c.word, Content: &inbox.Content{
+			Doc: message.Document{Text: strings.Repeat(c.word+" ", 1+n*10)}, OTP: inbox.OTP{Code: c.word},
+		}})
+	}
+	for n := range all {
+		callers.Go(func() {
+			me, random := &all[n], rand.New(rand.NewPCG(uint64(n), 1))
+			one := "/api/v1/inboxes/" + me.address
+			for range requests {
+				other := &all[random.IntN(clients)]
+				var r reply
+				var err error
+				switch random.IntN(8) {
+				case 0:
+					r, err = w.try(get, one+"/latest", me.key, "")
+				case 1:
+					r, err = w.try(get, one+"/messages?q="+me.word, me.inboxKey, "")
+				case 2:
+					r, err = w.try(get, "/api/v1/inboxes", me.key, "")
+				case 3:
+					r, err = w.try(get, "/api/account", me.session, "")
+				case 4:
+					r, err = w.try(get, "/api/inboxes/"+me.address+"/emails/1", me.inboxKey, "")
+				case 5:
+					r, err = w.try(post, "/api/keys", me.session, fmt.Sprintf(`{"label":%q}`, me.word))
+				case 6:
+					r, err = w.try(patch, one, me.key, fmt.Sprintf(`{"nonsense-%s":1}`, me.word))
+				default: // another's inbox: refused, and only its address is repeated
+					r, err = w.try(get, "/api/v1/inboxes/"+other.address+"/latest", me.key, "")
+					if other != me && r.status != 403 {
+						t.Errorf("%s reads %s: %d", me.word, other.word, r.status)
+					}
+					r.body = strings.ReplaceAll(r.body, other.address, "")
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for i := range all {
+					if i != n && strings.Contains(r.body+fmt.Sprint(r.header), all[i].word) {
+						t.Errorf("%s was told of %s: %s", me.word, all[i].word, r.body)
+					}
+				}
+			}
+		})
+	}
+	callers.Wait()
+}

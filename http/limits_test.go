@@ -1,0 +1,31 @@
+package http
+
+import "testing"
+
+// textLimits are the limits of decisions section 4, in code points, and those of names and
+// credentials, by the name of a field: every text of every request stands here.
+var textLimits = map[string]int{
+	"label": 100, "subject": 200, "body": 1_000_000, "html": 2_000_000, "filename": 255, "in_reply_to": 998,
+	"comment": 10_000, "message": 10_000, "title": 300, "location": 500, "description": 20_000,
+	"email": 254, "to": 254, "password": 128, "token": 200, "prefix": 64, "subdomain": 63, "domain": 253, "url": 2048,
+}
+
+// TestEveryTextHasItsLimit walks the route table: a new text fails until it stands above.
+func TestEveryTextHasItsLimit(t *testing.T) {
+	s := New(Options{}, nil, nil)
+	texts := 0
+	for i := range s.routes {
+		for _, f := range s.routes[i].body {
+			if f.kind != line && f.kind != text {
+				continue
+			}
+			texts++
+			if want, known := textLimits[f.name]; !known || f.max != want {
+				t.Errorf("%s: '%s' has the limit %d, want %d (listed: %v)", s.routes[i].name(), f.name, f.max, want, known)
+			}
+		}
+	}
+	if texts == 0 {
+		t.Error("no text was looked at")
+	}
+}

@@ -1,0 +1,31 @@
+package http
+
+import "inboxd/internal/once"
+
+const headerOnce = "Idempotency-Key"
+
+// once names the request by its Idempotency-Key (decisions section 2); without that header
+// it is the zero Request. Handlers that honour the header call it, in the place of the
+// checks of shape.
+func (r *request) once() (once.Request, error) {
+	h := &r.http.Request.Header
+	switch given := h.PeekAll(headerOnce); len(given) {
+	case 0:
+		return once.Request{}, nil
+	case 1:
+		return once.NewRequest(string(given[0]), r.route.method, string(r.http.Path()), r.http.PostBody())
+	}
+	return once.Request{}, invalid("'%s' is given twice", headerOnce)
+}
+
+// give answers with what was told before, or with err.
+func (r *request) give(a once.Answer, err error) error {
+	if err != nil {
+		return err
+	}
+	if a.Location != "" {
+		r.http.Response.Header.Set("Location", a.Location)
+	}
+	writeJSON(r.http, a.Status, a.Body)
+	return nil
+}

@@ -1,0 +1,54 @@
+package http
+
+import (
+	"strings"
+	"testing"
+
+	"inboxd/internal/account"
+)
+
+// TestIdempotencyKey on both creations: the same bytes again, 422 for another request.
+func TestIdempotencyKey(t *testing.T) {
+	w := start(t)
+	session := w.signUp(alice)
+	key := w.key(alice, account.ScopeFull)
+	const agent, own = "/api/v1/inboxes", "/api/inboxes"
+	first := w.expect(201, w.call(post, agent, key, `{"label":"x"}`, "Idempotency-Key", "order-1"))
+	again := w.expect(201, w.call(post, agent, key, `{"label":"x"}`, "Idempotency-Key", "order-1"))
+	if again.body != first.body || again.header.Get("Location") != first.header.Get("Location") || first.header.Get("Location") == "" {
+		t.Errorf("first %s, again %s", first.body, again.body)
+	}
+	const used = "Invalid request: this 'Idempotency-Key' was used before, with another request"
+	const bad = "Invalid request: 'Idempotency-Key' must be 1 to 255 visible ASCII characters"
+	for _, c := range []struct {
+		path, token, body, name string
+		status                  int
+		detail                  string
+	}{
+		{agent, key, `{"label": "x"}`, "order-1", 422, used},
+		{own, session, `{"label":"x"}`, "order-1", 422, used},
+		{own, session, `{"prefix":"second"}`, "order-2", 201, ""},
+		{own, session, `{"prefix":"second"}`, "order-2", 201, ""},
+		{agent, key, `{"prefix":"second"}`, "order-3", 400, "The address second@inbox.test is taken"},
+		{agent, key, `{}`, "a b", 422, bad},
+		{agent, key, `{}`, "ü", 422, bad},
+		{agent, key, `{}`, strings.Repeat("k", 256), 422, bad},
+		{agent, key, `{}`, strings.Repeat("k", 255), 201, ""},
+		{agent, key, `{}`, "order-4", 400, "Free plan allows at most 3 agent inboxes. Delete an inbox or upgrade the plan"},
+		{agent, "", `{}`, "a b", 401, "A valid API key is required"},
+		{agent, w.key(alice, account.ScopeRead), `{}`, "a b", 403, "This API key is missing the required scope: inbox:manage"},
+	} {
+		if r := w.call(post, c.path, c.token, c.body, "Idempotency-Key", c.name); r.status != c.status || r.detail() != c.detail {
+			t.Errorf("%s %s %.20s: %d %s, want %d %s", c.path, c.body, c.name, r.status, r.body, c.status, c.detail)
+		}
+	}
+	for _, header := range []string{"Idempotency-Key: \r\n", "Idempotency-Key: a\r\nidempotency-key: a\r\n"} {
+		got := w.raw("POST " + agent + " HTTP/1.1\r\nHost: x\r\nX-API-Key: " + key + "\r\n" + header + "Content-Length: 2\r\n\r\n{}")
+		if !strings.HasPrefix(got, "HTTP/1.1 422 ") || !strings.Contains(got, "'Idempotency-Key'") {
+			t.Errorf("%q: %s", header, got)
+		}
+	}
+	if n := len(w.call(get, agent, key, "").object(t, "inboxes").([]any)); n != 3 {
+		t.Errorf("%d inboxes", n)
+	}
+}

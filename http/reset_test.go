@@ -1,0 +1,94 @@
+package http
+
+import (
+	"fmt"
+	"testing"
+
+	"inboxd/internal/account"
+)
+
+func TestPasswordReset(t *testing.T) {
+	w := start(t)
+	session := w.signUp(alice)
+	ask := func(email string) reply {
+		return w.call(post, "/api/auth/password-reset", "", fmt.Sprintf(`{"email":%q}`, email))
+	}
+	known, unknown := w.expect(202, ask(" Alice@Example.com")), w.expect(202, ask("nobody@example.com"))
+	if known.body != `{"ok":true}` || unknown.body != known.body {
+		t.Errorf("known %s, unknown %s", known.body, unknown.body)
+	}
+	if got := fmt.Sprint(w.accounts.resets); got != "[alice@example.com nobody@example.com]" {
+		t.Errorf("asked for: %s", got)
+	}
+	w.expect(422, ask("no address"))
+	token := account.MintToken(account.KindReset, 0, [32]byte{1})
+	w.accounts.mu.Lock()
+	err := w.accounts.decide(w.accounts.byEmail[alice], account.StartReset{Hash: account.HashToken([]byte(token))})
+	w.accounts.mu.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	confirm := func(token, password string) reply {
+		w.advance(tryWindow) // these tries are counted elsewhere
+		return w.call(post, "/api/auth/password-reset/confirm", "", fmt.Sprintf(`{"token":%q,"password":%q}`, token, password))
+	}
+	w.expect(422, confirm(token, "short"))
+	w.expect(400, confirm("svc_reset_guess", "another horse"))
+	w.expect(200, w.call(get, "/api/account", session, ""))
+	if r := w.expect(200, confirm(token, "another horse")); r.body != `{"ok":true}` {
+		t.Errorf("confirmed: %s", r.body)
+	}
+	w.expect(401, w.call(get, "/api/account", session, ""))
+	if r := w.expect(400, confirm(token, "another horse")); r.detail() != "This password reset link is not valid: it is unknown, used or older than an hour. Ask for a new one" {
+		t.Errorf("used: %s", r.detail())
+	}
+	w.expect(200, w.call(post, "/api/auth/login", "", `{"email":"alice@example.com","password":"another horse"}`))
+	w.advance(tryWindow)
+	for range maxTries {
+		w.expect(202, ask(bob))
+	}
+	if r := w.expect(429, ask(bob)); r.header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	w.expect(429, confirmWithoutRest(w, token))
+}
+
+func confirmWithoutRest(w *world, token string) reply {
+	return w.call(post, "/api/auth/password-reset/confirm", "", fmt.Sprintf(`{"token":%q,"password":"another horse"}`, token))
+}
+
+// TestKeysArePaged also past inboxes' own keys.
+func TestKeysArePaged(t *testing.T) {
+	w := start(t)
+	session := w.signUp(alice)
+	for n := range 5 {
+		w.expect(201, w.call(post, "/api/keys", session, fmt.Sprintf(`{"label":"k%d"}`, n)))
+	}
+	address := w.newInbox(alice, "own")
+	w.expect(201, w.call(post, "/api/inboxes/"+address+"/key", session, ""))
+	var seen []any
+	for cursor := ""; ; {
+		r := w.expect(200, w.call(get, "/api/keys?limit=2&cursor="+cursor, session, ""))
+		page := r.object(t, "keys").([]any)
+		if len(page) > 2 {
+			t.Fatalf("a page of %d", len(page))
+		}
+		for _, k := range page {
+			seen = append(seen, k.(map[string]any)["id"])
+		}
+		next, more := r.object(t, "next_cursor").(string)
+		if !more {
+			break
+		}
+		cursor = next
+	}
+	if got := fmt.Sprint(seen); got != "[1 2 3 4 5 6]" {
+		t.Errorf("keys %s", got)
+	}
+	for _, q := range []string{"limit=0", "limit=1001", "limit=x", "cursor=!"} {
+		w.expect(422, w.call(get, "/api/keys?"+q, session, ""))
+	}
+	if r := w.call(get, "/api/account", session, ""); r.object(t, "account", "usage", "keys") != 6.0 {
+		t.Errorf("usage: %s", r.body)
+	}
+}

@@ -1,0 +1,85 @@
+package account
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// figure is one number or switch of a plan that the operator may change.
+type figure struct {
+	name  string
+	least int64
+	most  int64
+	set   func(*Plan, int64)
+	allow func(*Plan, bool) // of a switch; then set is nil
+}
+
+// The bounds keep a typo from making a plan that nobody could use or that one node could
+// not carry.
+var figures = []figure{
+	{name: "max_inboxes", least: 0, most: 10_000_000, set: func(p *Plan, n int64) { p.MaxInboxes = n }},
+	{name: "default_retention_hours", least: 1, most: 87_600, set: func(p *Plan, n int64) { p.DefaultRetentionHours = int(n) }},
+	{name: "max_retention_hours", least: 1, most: 87_600, set: func(p *Plan, n int64) { p.MaxRetentionHours = int(n) }},
+	{name: "labels", allow: func(p *Plan, on bool) { p.Labels = on }},
+	{name: "subdomains", allow: func(p *Plan, on bool) { p.Subdomains = on }},
+	{name: "max_keys", least: 1, most: 100_000, set: func(p *Plan, n int64) { p.MaxKeys = n }},
+	{name: "sends_per_day", least: 0, most: 100_000_000, set: func(p *Plan, n int64) { p.SendsPerDay = n }},
+	{name: "max_recipients", least: 1, most: 1000, set: func(p *Plan, n int64) { p.MaxRecipients = int(n) }},
+	{name: "max_attachments", least: 0, most: 100, set: func(p *Plan, n int64) { p.MaxAttachments = int(n) }},
+	{name: "max_attachment_bytes", least: 0, most: 23 << 20, set: func(p *Plan, n int64) { p.MaxAttachmentBytes = n }}, // what fits a body of 32 MB in base64
+	{name: "max_webhooks", least: 0, most: 1000, set: func(p *Plan, n int64) { p.MaxWebhooks = int(n) }},
+}
+
+// With returns the plans with the operator's figures in place: plan → figure → int64 or
+// bool. Errors are sentences for the operator.
+func (p Plans) With(changes map[string]map[string]any) (Plans, error) {
+	out := maps.Clone(p)
+	for _, name := range slices.Sorted(maps.Keys(changes)) {
+		plan, known := out[PlanName(name)]
+		if !known {
+			return nil, fmt.Errorf("[plans.%s] is no plan; the plans are free and paid", name)
+		}
+		for _, key := range slices.Sorted(maps.Keys(changes[name])) {
+			if err := plan.change(key, changes[name][key]); err != nil {
+				return nil, fmt.Errorf("[plans.%s] %w", name, err)
+			}
+		}
+		if plan.DefaultRetentionHours > plan.MaxRetentionHours {
+			return nil, fmt.Errorf("[plans.%s] default_retention_hours = %d is above max_retention_hours = %d", name, plan.DefaultRetentionHours, plan.MaxRetentionHours)
+		}
+		out[plan.Name] = plan
+	}
+	return out, nil
+}
+
+func (p *Plan) change(name string, value any) error {
+	i := slices.IndexFunc(figures, func(f figure) bool { return f.name == name })
+	if i < 0 {
+		return fmt.Errorf("has no figure %s; the figures are %s", name, strings.Join(figureNames(), ", "))
+	}
+	f := figures[i]
+	if f.allow != nil {
+		on, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("%s = %v must be true or false", name, value)
+		}
+		f.allow(p, on)
+		return nil
+	}
+	n, ok := value.(int64)
+	if !ok || n < f.least || n > f.most {
+		return fmt.Errorf("%s = %v must be a whole number from %d to %d", name, value, f.least, f.most)
+	}
+	f.set(p, n)
+	return nil
+}
+
+func figureNames() []string {
+	names := make([]string, len(figures))
+	for i, f := range figures {
+		names[i] = f.name
+	}
+	return names
+}

@@ -1,0 +1,93 @@
+package account
+
+import (
+	"time"
+
+	"inboxd/internal/fault"
+)
+
+const (
+	// ResetLife is how long a password-reset token may wait for its use (decisions §1).
+	ResetLife = time.Hour
+	// maxResets bounds the tokens that wait. Further ones are refused and do not push out
+	// the older: a stranger who asks again and again must not spoil the owner's link.
+	maxResets = 5
+)
+
+// Commands of a password reset.
+type (
+	// StartReset keeps the hash of a reset token. The operator's is kept in any case.
+	StartReset struct {
+		Hash     Hash
+		Operator bool
+	}
+	// ResetPassword uses a reset token: the password is set, every session ends, and so
+	// does every other reset token.
+	ResetPassword struct {
+		Hash         Hash
+		PasswordHash string
+	}
+)
+
+type (
+	resetStarted struct{ Reset Reset }
+	resetEnded   struct{ Hash Hash }
+	passwordSet  struct{ Hash string }
+)
+
+func (c StartReset) decide(s *State, env Env) ([]Event, error) {
+	var evs []Event
+	var first Hash // the one that ends first
+	waiting := 0
+	for h, until := range s.Resets {
+		if !env.Now.Before(until) {
+			evs = append(evs, resetEnded{h})
+			continue
+		}
+		if waiting == 0 || until.Before(s.Resets[first]) {
+			first = h
+		}
+		waiting++
+	}
+	if waiting >= maxResets {
+		if !c.Operator {
+			return nil, fault.New(fault.Refused, "Several reset links were sent already. Use one of them")
+		}
+		evs = append(evs, resetEnded{first})
+	}
+	return append(evs, resetStarted{Reset{c.Hash, env.Now.Add(ResetLife)}}), nil
+}
+
+// BadReset is the fault for a reset token that opens nothing, whatever the reason.
+func BadReset() error {
+	return fault.New(fault.Refused, "This password reset link is not valid: it is unknown, used or older than an hour. Ask for a new one")
+}
+
+func (c ResetPassword) decide(s *State, env Env) ([]Event, error) {
+	if until, known := s.Resets[c.Hash]; !known || !env.Now.Before(until) {
+		return nil, BadReset()
+	}
+	return append(s.endTokens(), passwordSet{c.PasswordHash}), nil
+}
+
+// endTokens ends every session and every reset token.
+func (s *State) endTokens() (evs []Event) {
+	for h := range s.Sessions {
+		evs = append(evs, sessionEnded{h})
+	}
+	for h := range s.Resets {
+		evs = append(evs, resetEnded{h})
+	}
+	return evs
+}
+
+func (e resetStarted) apply(s *State) { s.Resets[e.Reset.Hash] = e.Reset.ExpiresAt }
+func (e resetStarted) rows(_ *State, r *Rows) {
+	r.PutResets = append(r.PutResets, e.Reset)
+}
+func (e resetEnded) apply(s *State) { delete(s.Resets, e.Hash) }
+func (e resetEnded) rows(_ *State, r *Rows) {
+	r.DropResets = append(r.DropResets, Reset{Hash: e.Hash})
+}
+func (e passwordSet) apply(s *State)         { s.PasswordHash = e.Hash }
+func (e passwordSet) rows(s *State, r *Rows) { r.profile(s) }

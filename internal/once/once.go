@@ -1,0 +1,117 @@
+// Package once holds the rule of requests that may be repeated safely: a record of the
+// answer goes to disk in the same batch as what the request did, and for a day a repeat
+// gets that answer again (decisions §2). It knows keys, digests and answers; it refuses to
+// know what a request does and how it travels.
+package once
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"time"
+
+	"inboxd/internal/fault"
+)
+
+// Key is the SHA-256 of what the client calls its request; zero when it gave no name.
+type Key [sha256.Size]byte
+
+// Digest is the SHA-256 of the request itself.
+type Digest [sha256.Size]byte
+
+// Request is what makes a request recognisable. The zero Request is done each time it comes.
+type Request struct {
+	Key    Key
+	Digest Digest
+}
+
+// MaxName is the longest name of a request, in bytes.
+const MaxName = 255
+
+// Life is how long a repeat is recognised.
+const Life = 24 * time.Hour
+
+// NewRequest names a request by 1 to MaxName visible ASCII characters. method, path and body
+// are as they came: the same name for another path is another request.
+func NewRequest(name string, method, path string, body []byte) (Request, error) {
+	if !visible(name) {
+		return Request{}, fault.New(fault.Invalid, "Invalid request: 'Idempotency-Key' must be 1 to 255 visible ASCII characters")
+	}
+	h := sha256.New()
+	for _, part := range [][]byte{[]byte(method), []byte(path), body} {
+		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
+		h.Write(part)
+	}
+	return Request{Key: sha256.Sum256([]byte(name)), Digest: Digest(h.Sum(nil))}, nil
+}
+
+func visible(name string) bool {
+	for i := range len(name) {
+		if name[i] <= ' ' || name[i] > '~' {
+			return false
+		}
+	}
+	return name != "" && len(name) <= MaxName
+}
+
+// Repeatable reports whether the client named its request.
+func (r Request) Repeatable() bool { return r.Key != Key{} }
+
+// Answer is what the first request was told, and its repeats are.
+type Answer struct {
+	Status   int
+	Location string // header; empty: none
+	Body     []byte
+}
+
+// Record is what is kept of a request beside what it did. Key and At name it.
+type Record struct {
+	Request
+	At      time.Time
+	Address string // of the inbox that it creates, else empty
+	Answer  Answer
+}
+
+// Over reports whether a repeat at now is a new request.
+func (r *Record) Over(now time.Time) bool { return now.Sub(r.At) >= Life }
+
+// Check refuses another request under the same name.
+func (r *Record) Check(req Request) error {
+	if r.Digest != req.Digest {
+		return fault.New(fault.Invalid, "Invalid request: this 'Idempotency-Key' was used before, with another request")
+	}
+	return nil
+}
+
+// Records are the changes of one batch: a record is put or dropped, never both.
+type Records struct {
+	Put  []Record
+	Drop []Record // Key and At count
+}
+
+// Add puts a record.
+func (rs *Records) Add(r Record) { rs.Put = append(rs.Put, r) }
+
+// Remove drops a record, also one of this very batch.
+func (rs *Records) Remove(key Key, at time.Time) {
+	for i := range rs.Put {
+		if rs.Put[i].Key == key && rs.Put[i].At.Equal(at) {
+			rs.Put = append(rs.Put[:i], rs.Put[i+1:]...)
+			break
+		}
+	}
+	rs.Drop = append(rs.Drop, Record{Request: Request{Key: key}, At: at})
+}
+
+// Find returns what the batch says of key: the record put last, or that the one of some
+// time is dropped; in neither case it says nothing and the store decides.
+func (rs *Records) Find(key Key) (put *Record, dropped bool) {
+	for i := len(rs.Put) - 1; i >= 0; i-- {
+		if rs.Put[i].Key == key {
+			return &rs.Put[i], false
+		}
+	}
+	for i := range rs.Drop {
+		dropped = dropped || rs.Drop[i].Key == key
+	}
+	return nil, dropped
+}

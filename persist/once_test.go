@@ -1,0 +1,87 @@
+package persist
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"inboxd/internal/account"
+	"inboxd/internal/inbox"
+	"inboxd/internal/once"
+)
+
+func requestAt(key byte, moment int) once.Record {
+	return once.Record{
+		Request: once.Request{Key: once.Key{key}, Digest: once.Digest{byte(moment)}}, At: at(moment),
+		Answer: once.Answer{Status: 202, Body: fmt.Appendf(nil, `{"n":%d}`, moment)},
+	}
+}
+
+// TestRecordsOfRequests finds the newest by its owner and name, in the batch of a change,
+// after a reopening too.
+func TestRecordsOfRequests(t *testing.T) {
+	fs := vfs.NewMem()
+	s := open(t, fs)
+	id := accountID(1)
+	mine, later, other := requestAt(1, 1), requestAt(1, 2), requestAt(2, 3)
+	mine.Address, mine.Answer.Location = "i@example.org", "/there"
+	must(t, s.CommitAccount(&account.Rows{ID: id, Once: once.Records{Put: []once.Record{mine, other}}}))
+	rows := mail("i@example.org", 1, "raw")
+	rows.Once.Add(other)
+	must(t, s.CommitInbox(rows))
+	want := func(got *once.Record, err error, want *once.Record) {
+		t.Helper()
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("found %+v, %v; want %+v", got, err, want)
+		}
+	}
+	look := func(s *Store) {
+		t.Helper()
+		got, err := s.AccountOnce(id, once.Key{1})
+		want(got, err, &mine)
+		got, err = s.AccountOnce(accountID(2), once.Key{1})
+		want(got, err, nil)
+		got, err = s.InboxOnce("i@example.org", once.Key{2})
+		want(got, err, &other)
+		got, err = s.InboxOnce("i@example.org", once.Key{1})
+		want(got, err, nil)
+	}
+	look(s)
+	must(t, s.Close())
+	s = open(t, fs)
+	look(s)
+	must(t, s.CommitAccount(&account.Rows{ID: id, Once: once.Records{Drop: []once.Record{mine}, Put: []once.Record{later}}}))
+	got, err := s.AccountOnce(id, once.Key{1})
+	want(got, err, &later)
+}
+
+// TestOldRecordsAreForgotten in bounded steps, and no other.
+func TestOldRecordsAreForgotten(t *testing.T) {
+	s := open(t, vfs.NewMem())
+	for n := range byte(30) {
+		must(t, s.CommitAccount(&account.Rows{ID: accountID(n), Once: once.Records{Put: []once.Record{requestAt(n, int(n))}}}))
+		must(t, s.CommitInbox(&inbox.Rows{Address: fmt.Sprintf("i%d@example.org", n), Once: once.Records{Put: []once.Record{requestAt(n, int(n))}}}))
+	}
+	steps := 0
+	for place := []byte(nil); ; steps++ {
+		next, err := s.ForgetOnce(at(20), place, 7)
+		must(t, err)
+		if place = next; next == nil {
+			break
+		}
+	}
+	if steps != 60/7 {
+		t.Errorf("%d steps", steps)
+	}
+	for n := range byte(30) {
+		a, err := s.AccountOnce(accountID(n), once.Key{n})
+		must(t, err)
+		i, err := s.InboxOnce(fmt.Sprintf("i%d@example.org", n), once.Key{n})
+		must(t, err)
+		if (a != nil) != (n >= 20) || (i != nil) != (n >= 20) {
+			t.Errorf("record %d: %v, %v", n, a, i)
+		}
+	}
+}
