@@ -32,6 +32,8 @@ bench: build ## the loads users care about, with their ratios
 	./bin/inbox-bench poll
 	./bin/inbox-bench ingest
 	./bin/inbox-bench latency
+	./bin/inbox-bench waiters
+	./bin/inbox-bench events
 	./bin/inbox-bench start
 
 crash: ## CLONES crash clones, and 20 kills of the real process under load

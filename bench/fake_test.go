@@ -77,6 +77,7 @@ type fake struct {
 	journal *os.File
 	changed chan struct{} // closed and replaced at each mail
 	taken   int
+	mails   []fakeRecord // in order of receipt
 }
 
 type fakeInbox struct {
@@ -111,6 +112,7 @@ func (f *fake) apply(r fakeRecord) {
 		return
 	}
 	f.inboxes[r.Address].codes = append(f.inboxes[r.Address].codes, r.Code)
+	f.mails = append(f.mails, r)
 }
 
 func (f *fake) commit(r fakeRecord) {
@@ -164,6 +166,9 @@ func (f *fake) serveHTTP(ctx *fasthttp.RequestCtx) {
 		answer(f.create(in.Prefix+"@inbox.localhost", key))
 	case path == "/api/v1/inboxes":
 		answer(200, f.list(key, string(ctx.QueryArgs().Peek("cursor"))))
+	case path == "/api/v1/events":
+		ctx.SetContentType("text/event-stream")
+		ctx.SetBodyStreamWriter(f.stream)
 	case strings.HasSuffix(path, "/latest"):
 		address := strings.TrimSuffix(strings.TrimPrefix(path, "/api/v1/inboxes/"), "/latest")
 		after, _ := ctx.QueryArgs().GetUint("after")
@@ -225,6 +230,26 @@ func (f *fake) latest(address, key string, after int, wait time.Duration) (int, 
 		case <-changed:
 		case <-end:
 			return 200, map[string]any{"email": nil}
+		}
+	}
+}
+
+// stream sends an event for each mail from now on, until the client leaves.
+func (f *fake) stream(w *bufio.Writer) {
+	f.mu.Lock()
+	from := len(f.mails)
+	f.mu.Unlock()
+	fmt.Fprint(w, "id: start\n\n")
+	for w.Flush() == nil {
+		f.mu.Lock()
+		fresh, changed := f.mails[from:], f.changed
+		f.mu.Unlock()
+		if len(fresh) == 0 {
+			<-changed
+		}
+		for _, m := range fresh {
+			from++
+			fmt.Fprintf(w, "id: %d\nevent: message.received\ndata: {\"inbox\":%q,\"otp\":%q}\n\n", from, m.Address, f.shown(m.Code))
 		}
 	}
 }

@@ -54,6 +54,11 @@ func (c *httpConn) Do(request []byte) (httpAnswer, error) {
 	if _, err := c.nc.Write(request); err != nil {
 		return httpAnswer{}, err
 	}
+	return c.Receive()
+}
+
+// Receive reads the answer to a request that was sent.
+func (c *httpConn) Receive() (httpAnswer, error) {
 	n, head := 0, -1
 	for head < 0 {
 		m, err := c.read(n)

@@ -184,6 +184,55 @@ func TestStartFindsLostMail(t *testing.T) {
 	}
 }
 
+func TestWaitersAreAllWoken(t *testing.T) {
+	bed := fakeBed(t)
+	if err := Waiters(t.Context(), bed, WaitersOptions{Waiters: 20, Sessions: 3, Size: mailSize}); err != nil {
+		t.Fatal(err)
+	}
+	r := bed.Report
+	if err := r.Err(); err != nil || len(r.Results) != 3 {
+		t.Fatalf("%+v, %v", r.Results, err)
+	}
+	if v := r.Results[0].Values; v["resident MiB waiting"] < 1 || v["resident MiB before"] < 1 {
+		t.Errorf("memory %v", v)
+	}
+	for _, res := range r.Results[1:] {
+		if res.Count != 20 || res.Latency == nil || res.Latency.P50 <= 0 {
+			t.Errorf("%+v", res)
+		}
+	}
+}
+
+func TestWaitersFindWrongCodes(t *testing.T) {
+	bed := fakeBed(t, "--fake-wrong-code")
+	if err := Waiters(t.Context(), bed, WaitersOptions{Waiters: 3, Sessions: 1, Size: mailSize}); err != nil {
+		t.Fatal(err)
+	}
+	if err := bed.Report.Err(); err == nil || !strings.Contains(err.Error(), `code "999999"`) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestEventsSeeEveryMail(t *testing.T) {
+	bed := fakeBed(t)
+	if err := Events(t.Context(), bed, EventsOptions{Inboxes: 10, Mails: 35, Sessions: 3, Size: mailSize}); err != nil {
+		t.Fatal(err)
+	}
+	for _, res := range bed.Report.Results {
+		if res.Count != 35 || res.Latency == nil || res.Latency.P50 <= 0 {
+			t.Errorf("%+v", res)
+		}
+	}
+}
+
+func TestEventsFindWrongOnes(t *testing.T) {
+	bed := fakeBed(t, "--fake-wrong-code")
+	err := Events(t.Context(), bed, EventsOptions{Inboxes: 2, Mails: 2, Sessions: 1, Size: mailSize})
+	if err == nil || !strings.Contains(err.Error(), "not of a mail that was sent") {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestBoundsAreKept(t *testing.T) {
 	bed := &Bed{Server: &Server{HTTP: "127.0.0.1:1", SMTP: "127.0.0.1:1"}, Report: &Report{Load: map[string]any{}}}
 	for name, err := range map[string]error{
@@ -191,6 +240,8 @@ func TestBoundsAreKept(t *testing.T) {
 		"no sessions":       Ingest(t.Context(), bed, IngestOptions{Messages: 1, Size: 1, Rounds: 1, Sessions: []int{0}}),
 		"too many mails":    Ingest(t.Context(), bed, IngestOptions{Messages: maxMessages + 1, Size: 1, Rounds: 1}),
 		"over an inbox":     Latency(t.Context(), bed, LatencyOptions{Mails: maxLatencyMails + 1, Size: 1}),
+		"no waiters":        Waiters(t.Context(), bed, WaitersOptions{}),
+		"no mails":          Events(t.Context(), bed, EventsOptions{Inboxes: 1}),
 		"a server not ours": Start(t.Context(), bed, StartOptions{Inboxes: 1, Mails: 1, Reads: 1, Rounds: 1}),
 	} {
 		if err == nil || strings.Contains(err.Error(), "refused") {

@@ -17,6 +17,8 @@ type mailLoad struct {
 	rate     float64 // mails a second over all sessions; zero is as fast as answers come
 	to       []string
 	first    int // number of the first code, so that rounds do not repeat codes
+	// sent, when not nil, is told of each mail that was taken, on its session's goroutine.
+	sent func(i int, dot time.Time)
 }
 
 func (l *mailLoad) code(i int) string { return codeOf(l.first + i) }
@@ -70,6 +72,9 @@ func (l *mailLoad) session(c *smtpConn, template *mailTemplate, start time.Time,
 		case err != nil:
 			return err
 		}
+		if l.sent != nil {
+			l.sent(i, dot)
+		}
 		if l.rate > 0 {
 			dot = due
 		}
@@ -85,6 +90,14 @@ func (c *smtpConn) send(to string, mail []byte) (dot time.Time, err error) {
 		return time.Time{}, err
 	}
 	return c.Data(mail)
+}
+
+// acceptedName says what the latency of a run is.
+func acceptedName(rate float64) string {
+	if rate > 0 {
+		return "mail due to 250"
+	}
+	return "final dot to 250"
 }
 
 func addresses(inboxes []Inbox) []string {

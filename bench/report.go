@@ -47,6 +47,13 @@ func (r *Result) fill(total Round) {
 	r.Latency = total.latency.percentiles()
 }
 
+// add appends what the server did, with nothing beside it.
+func (r *Report) add(name string, total Round) {
+	res := Result{Name: name, Target: "inboxd"}
+	res.fill(total)
+	r.Results = append(r.Results, res)
+}
+
 // Check is something the run must be right about before its figures count.
 type Check struct {
 	Name string `json:"name"`

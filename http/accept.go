@@ -53,6 +53,17 @@ func (cs *connSet) silent() (out []*conn) {
 	return out
 }
 
+// hurry bounds what streams still write, also what they are writing now.
+func (cs *connSet) hurry(until time.Time) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	for c := range cs.open {
+		if c.streaming.Load() {
+			c.Conn.SetWriteDeadline(until)
+		}
+	}
+}
+
 const maxAcceptPause = time.Second
 
 // Accept returns the next connection. While the process is out of descriptors it waits and

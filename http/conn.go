@@ -1,9 +1,7 @@
 package http
 
 import (
-	"errors"
 	"net"
-	"os"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -51,8 +49,12 @@ type conn struct {
 
 	writeUntil time.Time // the armed write deadline
 
-	ahead   [1]byte // read by watch, belongs to the next request
-	isAhead bool
+	ahead    []byte // read before the connection was parked, belongs to the next request
+	detached bool   // nothing may be read, see detach
+	resumed  bool   // back from the park, nothing was read since
+	// handedOver counts the times that fasthttp has yet to close what is no longer its own.
+	handedOver atomic.Int32
+	streaming  atomic.Bool // sends events
 }
 
 // SetReadDeadline is how fasthttp tells the two states apart: a deadline while it waits for
@@ -75,9 +77,17 @@ func (c *conn) armRead(t time.Time) error {
 }
 
 func (c *conn) Read(p []byte) (int, error) {
-	if c.isAhead && len(p) > 0 {
-		p[0], c.isAhead = c.ahead[0], false
-		return 1, nil
+	if c.resumed {
+		c.resumed = false
+		c.server.parked.Add(-1)
+	}
+	if c.detached {
+		return 0, errDetached
+	}
+	if len(c.ahead) > 0 && len(p) > 0 {
+		n := copy(p, c.ahead)
+		c.ahead, c.idle, c.inWindow = c.ahead[n:], false, false
+		return n, nil
 	}
 	if !c.idle && (!c.inWindow || c.received >= minProgress) {
 		c.inWindow, c.received = true, 0
@@ -104,6 +114,7 @@ func (c *conn) Read(p []byte) (int, error) {
 		case err != nil:
 			return 0, err
 		case !answered:
+			c.idle, c.inWindow = false, false // also where fasthttp takes this for a first request
 			return n, nil
 		case c.closed.Load():
 			return 0, net.ErrClosed
@@ -136,31 +147,10 @@ func (c *conn) writeAt(now time.Time, p []byte) (int, error) {
 	}
 }
 
-// watch reads ahead while a handler waits, and closes gone when the peer hangs up. Nothing
-// else may read until stop returned.
-func (c *conn) watch() (gone <-chan struct{}, stop func()) {
-	if c.isAhead || c.armRead(time.Time{}) != nil {
-		return nil, func() {}
-	}
-	hungUp, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		n, err := c.Conn.Read(c.ahead[:])
-		c.isAhead = n > 0
-		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
-			close(hungUp)
-		}
-	}()
-	return hungUp, func() {
-		c.armRead(time.Unix(1, 0)) // in the past: ends the read
-		<-done
-	}
-}
-
 // Close closes once. After a refused body it first says that no more will be written and
 // reads a little of what is still coming.
 func (c *conn) Close() error {
-	if c.closed.Swap(true) {
+	if c.keptOpen() || c.closed.Swap(true) {
 		return nil
 	}
 	defer c.release(c)

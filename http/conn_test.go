@@ -128,25 +128,6 @@ func TestAPeerThatStopsReadingIsLeft(t *testing.T) {
 	})
 }
 
-func TestWatchReadsAheadForTheNextRequest(t *testing.T) {
-	paced(t, func(t *testing.T, c *conn, peer net.Conn) {
-		gone, stop := c.watch()
-		go peer.Write([]byte("next"))
-		synctest.Wait()
-		stop()
-		c.SetReadDeadline(time.Now().Add(idleTimeout))
-		buf := make([]byte, 4)
-		if n, err := io.ReadFull(c, buf); err != nil || string(buf) != "next" {
-			t.Errorf("%q, %v", buf[:n], err)
-		}
-		select {
-		case <-gone:
-			t.Error("the peer is still there")
-		default:
-		}
-	})
-}
-
 // shortage is a listener that fails with err a few times before it accepts.
 type shortage struct {
 	net.Listener

@@ -12,6 +12,7 @@ import (
 
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
+	"inboxd/internal/feed"
 	"inboxd/internal/inbox"
 	"inboxd/internal/once"
 )
@@ -27,6 +28,8 @@ type fakeInboxes struct {
 	broken  error // what every call answers when set
 	refuses error // what Do alone answers when set
 	reads   int   // of Content
+
+	journals fakeJournals
 }
 
 func newFakeInboxes(now func() time.Time) *fakeInboxes {
@@ -86,6 +89,9 @@ func (f *fakeInboxes) Do(_ context.Context, address string, cmd inbox.Command) (
 	if old != nil {
 		old.Supersede()
 	}
+	for _, e := range rows.Public {
+		f.journals.append(e)
+	}
 	return answer, nil
 }
 
@@ -134,6 +140,7 @@ func (f *fakeInboxes) unload(address string) {
 // fakeAccounts keeps accounts in memory by the real rules of internal/account. Passwords
 // are kept as they are.
 type fakeAccounts struct {
+	*fakeJournals
 	now     func() time.Time
 	inboxes *fakeInboxes
 
@@ -151,7 +158,7 @@ type fakeAccounts struct {
 
 func newFakeAccounts(now func() time.Time, inboxes *fakeInboxes) *fakeAccounts {
 	return &fakeAccounts{
-		now: now, inboxes: inboxes, plans: account.DefaultPlans(), byID: map[account.ID]*account.State{},
+		fakeJournals: &inboxes.journals, now: now, inboxes: inboxes, plans: account.DefaultPlans(), byID: map[account.ID]*account.State{},
 		byEmail: map[string]account.ID{}, principals: map[string]*account.Principal{},
 		keys: map[account.ID]map[int64]*account.Key{}, requests: map[once.Key]once.Record{},
 	}
@@ -435,6 +442,71 @@ func (f *fakeAccounts) UpdateInbox(ctx context.Context, id account.ID, address s
 func (f *fakeAccounts) DeleteInbox(ctx context.Context, id account.ID, address string) error {
 	_, err := f.inboxes.Do(ctx, address, inbox.Delete{})
 	return err
+}
+
+// fakeJournals keeps the accounts' change journals.
+type fakeJournals struct {
+	feeds  feed.Feeds
+	lock   sync.Mutex
+	all    map[account.ID][]feed.Entry
+	broken error // what Events answers when set
+	panics bool  // what it does instead
+}
+
+func (f *fakeJournals) append(e inbox.Public) {
+	f.lock.Lock()
+	if f.all == nil {
+		f.all = map[account.ID][]feed.Entry{}
+	}
+	seq := uint64(1)
+	if n := len(f.all[e.Account]); n > 0 {
+		seq = f.all[e.Account][n-1].Seq + 1
+	}
+	f.all[e.Account] = append(f.all[e.Account], feed.Entry{Seq: seq, Public: e})
+	f.lock.Unlock()
+	f.feeds.Announce(e.Account, seq, []inbox.Public{e})
+}
+
+// forget drops the oldest n entries, as time does.
+func (f *fakeJournals) forget(id account.ID, n int) {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	f.all[id] = f.all[id][n:]
+}
+
+func (f *fakeJournals) Events(_ context.Context, id account.ID, after uint64, address string, limit int) (feed.Page, error) {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	if f.panics {
+		panic("a bug")
+	}
+	page := feed.Page{Last: after}
+	for _, e := range f.all[id] {
+		if e.Seq <= after {
+			continue
+		}
+		if page.More = len(page.Entries) == limit; page.More {
+			break
+		}
+		page.Gap = page.Gap || e.Seq != page.Last+1
+		if page.Last = e.Seq; address == "" || e.Address == address {
+			page.Entries = append(page.Entries, e)
+		}
+	}
+	return page, f.broken
+}
+
+func (f *fakeJournals) JournalEnd(_ context.Context, id account.ID) (uint64, error) {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	if n := len(f.all[id]); n > 0 {
+		return f.all[id][n-1].Seq, nil
+	}
+	return 0, nil
+}
+
+func (f *fakeJournals) Listen(id account.ID, address string) *feed.Reader {
+	return f.feeds.Listen(id, address)
 }
 
 var (

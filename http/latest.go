@@ -13,9 +13,6 @@ import (
 
 const (
 	maxWait = 60 * time.Second
-	// recheckStep is how soon a waiting long poll notices that its credential ended, when
-	// nothing else wakes it.
-	recheckStep = 5 * time.Second
 	// maxKeptBytes bounds a rendered answer that is kept beside its view.
 	maxKeptBytes = 256 << 10
 )
@@ -60,10 +57,25 @@ func (s *Server) latest(r *request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.await(r, &w); err != nil {
-		return err
+	if w.wait == 0 || r.view.Latest(r.now, w.match) != nil {
+		return s.answerLatest(r, &w)
 	}
-	answer, err := s.render(r, &w)
+	return s.park(r, func(p *parked) {
+		if err := p.await(&w); err != errHungUp {
+			p.answer(func(r *request) error {
+				if err != nil {
+					return err
+				}
+				return s.answerLatest(r, &w)
+			})
+			return
+		}
+		p.end()
+	})
+}
+
+func (s *Server) answerLatest(r *request, w *wanted) error {
+	answer, err := s.render(r, w)
 	if err != nil {
 		return err
 	}
@@ -71,48 +83,26 @@ func (s *Server) latest(r *request) error {
 	return nil
 }
 
-// await returns when r.view holds a match, or when waiting is over: in time, because the
-// server stops, or because the client hung up. Credential and ownership are checked again
-// whenever something changed.
-func (s *Server) await(r *request, w *wanted) error {
-	if w.wait == 0 || r.view.Latest(r.now, w.match) != nil {
-		return nil
-	}
-	gone, stop := watch(r.http)
-	defer stop()
-	s.waiters.Add(1)
-	defer s.waiters.Add(-1)
-	over, recheck := time.NewTimer(w.wait), time.NewTicker(recheckStep)
-	defer over.Stop()
-	defer recheck.Stop()
-	for r.view.Latest(r.now, w.match) == nil {
-		select {
-		case <-r.view.Superseded():
-		case <-recheck.C:
-		case <-over.C:
+// await returns when p.view holds a match, or when waiting is over. Ownership is checked
+// again whenever something changed.
+func (p *parked) await(w *wanted) error {
+	p.server.waiters.Add(1)
+	defer p.server.waiters.Add(-1)
+	for until := time.Now().Add(w.wait); p.view.Latest(p.now, w.match) == nil; {
+		ended, err := p.pause(until, p.view.Superseded(), nil)
+		switch {
+		case err != nil:
+			return err
+		case ended == over:
 			return nil
-		case <-s.stopping:
-			return nil
-		case <-gone:
-			return nil
+		case ended == gone:
+			return errHungUp
 		}
-		r.now = s.opts.Now()
-		if !r.principal.Valid(r.now) {
-			return errNoCredential
-		}
-		if err := s.look(r); err != nil {
+		if err := p.with(p.server.look); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// watch notices when the client hangs up; a connection that is not ours is never watched.
-func watch(c *fasthttp.RequestCtx) (gone <-chan struct{}, stop func()) {
-	if own, ok := c.Conn().(*conn); ok {
-		return own.watch()
-	}
-	return nil, func() {}
 }
 
 // renderTries bounds how often a message may vanish between view and content.

@@ -219,20 +219,6 @@ func TestLongPollChecksAgainWhenItWakes(t *testing.T) {
 	}
 }
 
-// TestLongPollNoticesARevocationByItself: without any mail it ends at the next recheck.
-func TestLongPollNoticesARevocationByItself(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits for a recheck")
-	}
-	w, _, key, latest := lone(t)
-	got := w.waiting(latest+"?wait=60", key)
-	w.awaitWaiters(1)
-	w.accounts.RevokeKey(context.Background(), w.idOf(alice), 1)
-	if r := w.answer(got); r.status != 401 {
-		t.Errorf("answer %d %s", r.status, r.body)
-	}
-}
-
 // TestLongPollEndsWhenTheClientLeaves: nothing of it stays behind.
 func TestLongPollEndsWhenTheClientLeaves(t *testing.T) {
 	w, _, key, latest := lone(t)
@@ -250,30 +236,22 @@ func TestLongPollEndsWhenTheClientLeaves(t *testing.T) {
 	}
 }
 
-// TestLongPollLeavesPipelinedRequestsAlone: what watch read ahead begins the next request.
+// TestLongPollLeavesPipelinedRequestsAlone: what the client sent ahead, with the poll or
+// while it waited, is its next request.
 func TestLongPollLeavesPipelinedRequestsAlone(t *testing.T) {
 	w, address, key, latest := lone(t)
-	c, err := net.Dial("tcp", w.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	c.SetDeadline(time.Now().Add(20 * time.Second))
-	fmt.Fprintf(c, "GET %s?wait=60 HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\n\r\n", latest, key)
+	c := w.dial()
+	c.send("GET %s?wait=60 HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\n\r\nGET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /nowh", latest, key)
 	w.awaitWaiters(1)
-	fmt.Fprintf(c, "GET /nowhere HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+	c.send("ere HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
 	w.deliver(address, inbox.Receive{Subject: "mail"})
-	var got strings.Builder
-	buf := make([]byte, 4096)
-	for {
-		n, err := c.Read(buf)
-		got.Write(buf[:n])
-		if err != nil {
-			break
+	for _, want := range []string{`"subject":"mail"`, `{"ok":true}`, detailNoPath} {
+		if r := c.answer(); !strings.Contains(r.body, want) {
+			t.Fatalf("%d %s, want %s", r.status, r.body, want)
 		}
 	}
-	if s := got.String(); strings.Count(s, "HTTP/1.1 ") != 2 || !strings.Contains(s, `"subject":"mail"`) || !strings.Contains(s, detailNoPath) {
-		t.Errorf("answers:\n%s", s)
+	if !c.ended() {
+		t.Error("the connection goes on")
 	}
 }
 

@@ -51,6 +51,10 @@ var rulings = map[string]ruling{
 	"POST /api/inboxes/{addr}/emails/{id}/read":             insideRule(account.ScopeRead),
 	"GET /api/inboxes/{addr}/emails/{id}/attachments/{aid}": insideRule(account.ScopeRead),
 
+	"GET /api/v1/events":                agentRule(account.ScopeRead),
+	"GET /api/v1/inboxes/{addr}/events": agentRule(account.ScopeRead),
+	"GET /api/inboxes/{addr}/events":    insideRule(account.ScopeRead),
+
 	"POST /api/v1/inboxes":                                       {scope: account.ScopeManage, session: true, account: true},
 	"GET /api/v1/inboxes":                                        agentRule(account.ScopeRead),
 	"GET /api/v1/inboxes/{addr}":                                 agentRule(account.ScopeRead),

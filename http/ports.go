@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"inboxd/internal/account"
+	"inboxd/internal/feed"
 	"inboxd/internal/inbox"
 	"inboxd/internal/once"
 )
@@ -30,6 +31,7 @@ type Inboxes interface {
 
 // Accounts is what the HTTP surface needs of the accounts.
 type Accounts interface {
+	Journals
 	// Authenticate resolves a session token or an API key: Unauthenticated when it is
 	// unknown, revoked or expired. For a known one in memory it allocates nothing; token
 	// is not kept.
@@ -68,4 +70,16 @@ type Accounts interface {
 	// the fields that the plan does not cover.
 	UpdateInbox(ctx context.Context, id account.ID, address string, cmd inbox.Update) (ignored []string, err error)
 	DeleteInbox(ctx context.Context, id account.ID, address string) error
+}
+
+// Journals is what the HTTP surface needs of the accounts' change journals. What they show is
+// on disk: after any crash a number means the same event.
+type Journals interface {
+	// Events reads up to limit entries with numbers above after, of one inbox unless address
+	// is empty.
+	Events(ctx context.Context, id account.ID, after uint64, address string, limit int) (feed.Page, error)
+	// JournalEnd returns the number of the newest entry, 0 when there was none yet.
+	JournalEnd(ctx context.Context, id account.ID) (uint64, error)
+	// Listen adds a reader, who closes it.
+	Listen(id account.ID, address string) *feed.Reader
 }

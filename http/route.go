@@ -89,6 +89,10 @@ func (s *Server) table() []route {
 		{post, email + "/read", insiders, read, false, readShape, (*Server).markRead},
 		{get, email + "/attachments/{aid}", insiders, read, false, nil, (*Server).attachment},
 
+		{get, "/api/v1/events", anyone, read, false, nil, (*Server).events},
+		{get, one + "/events", anyone, read, false, nil, (*Server).events},
+		{get, inside + "/events", insiders, read, false, nil, (*Server).events},
+
 		{get, "/healthz", nobody, none, false, nil, (*Server).healthy},
 		{get, "/readyz", nobody, none, false, nil, (*Server).ready},
 	}

@@ -77,6 +77,8 @@ type Server struct {
 	date     dateLine
 	conns    connSet
 	waiters  atomic.Int64 // long polls that wait
+	streams  atomic.Int64 // event streams
+	parked   atomic.Int64 // requests outside of fasthttp, see park
 
 	base     context.Context // of every request; over when Shutdown gives up waiting
 	giveUp   context.CancelFunc
@@ -100,7 +102,7 @@ func New(opts Options, inboxes Inboxes, accounts Accounts) *Server {
 		HeaderReceived: s.bodyLimit,
 		Logger:         silent{},
 		// The listener refuses what is above MaxConns, with an answer of ours.
-		Concurrency:                  opts.MaxConns + 1,
+		Concurrency:                  2*opts.MaxConns + 1, // twice: a connection may be parked and back before its old place is free
 		ReadBufferSize:               readBufferBytes,
 		IdleTimeout:                  idleTimeout, // the other deadlines are in conn
 		MaxRequestBodySize:           opts.MaxBodyBytes,
@@ -121,14 +123,41 @@ func (s *Server) Serve(ln net.Listener) error { return s.fast.Serve(s.listen(ln)
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.stopOnce.Do(func() { close(s.stopping) })
 	defer s.giveUp()
+	s.conns.hurry(time.Now().Add(streamsEnd))
 	for _, c := range s.conns.silent() {
 		c.Close()
 	}
-	return s.fast.ShutdownWithContext(ctx)
+	if err := s.fast.ShutdownWithContext(ctx); err != nil {
+		return err
+	}
+	return s.awaitParked(ctx)
 }
 
-// LongPolls returns how many requests wait for mail now.
+// streamsEnd bounds how long a stop lets a stream's last piece go out.
+const streamsEnd = time.Second
+
+// awaitParked waits for the answers of parked requests. After fasthttp has ended no request
+// is parked any more, but one may just have been.
+func (s *Server) awaitParked(ctx context.Context) error {
+	for tick := time.NewTicker(5 * time.Millisecond); s.parked.Load() > 0; {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			tick.Stop()
+			return ctx.Err()
+		}
+	}
+	for _, c := range s.conns.silent() { // given back to fasthttp meanwhile
+		c.Close()
+	}
+	return nil
+}
+
+// LongPolls returns how many requests wait for mail or events now.
 func (s *Server) LongPolls() int64 { return s.waiters.Load() }
+
+// Streams returns how many event streams are open.
+func (s *Server) Streams() int64 { return s.streams.Load() }
 
 // handle is where every request that could be read begins.
 func (s *Server) handle(c *fasthttp.RequestCtx) {

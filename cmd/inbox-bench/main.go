@@ -27,6 +27,8 @@ type cli struct {
 	Ingest   ingestCmd   `cmd:"" help:"Mails in per second beside smtp-sink and the disk."`
 	Latency  latencyCmd  `cmd:"" help:"Final dot to 250, to a poll and to a long poll."`
 	Start    startCmd    `cmd:"" help:"Start to first read, and memory, with many inboxes."`
+	Waiters  waitersCmd  `cmd:"" help:"Long polls that wait: memory of each, and mail to all."`
+	Events   eventsCmd   `cmd:"" help:"Final dot to event on one stream over many inboxes."`
 	Constant constantCmd `cmd:"" help:"Serve the constant answer that poll compares with."`
 }
 
@@ -44,6 +46,14 @@ type latencyCmd struct {
 
 type startCmd struct {
 	Options bench.StartOptions `embed:""`
+}
+
+type waitersCmd struct {
+	Options bench.WaitersOptions `embed:""`
+}
+
+type eventsCmd struct {
+	Options bench.EventsOptions `embed:""`
 }
 
 type constantCmd struct {
@@ -82,6 +92,18 @@ func (cmd *latencyCmd) Run(ctx context.Context, c *cli) error {
 func (cmd *startCmd) Run(ctx context.Context, c *cli) error {
 	return c.measure(ctx, "start", func(ctx context.Context, bed *bench.Bed) error {
 		return bench.Start(ctx, bed, cmd.Options)
+	})
+}
+
+func (cmd *waitersCmd) Run(ctx context.Context, c *cli) error {
+	return c.measure(ctx, "waiters", func(ctx context.Context, bed *bench.Bed) error {
+		return bench.Waiters(ctx, bed, cmd.Options)
+	})
+}
+
+func (cmd *eventsCmd) Run(ctx context.Context, c *cli) error {
+	return c.measure(ctx, "events", func(ctx context.Context, bed *bench.Bed) error {
+		return bench.Events(ctx, bed, cmd.Options)
 	})
 }
 

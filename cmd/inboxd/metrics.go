@@ -51,6 +51,8 @@ var (
 	passivationsTotal = describe("passivations_total", "Owners that left memory.")
 	commandsInFlight  = describe("commands_in_flight", "Commands admitted and not answered.")
 	journalWaiting    = describe("journal_waiting", "Commits whose events wait for the change journal.")
+	httpLongPolls     = describe("http_long_polls", "Long polls that wait now.")
+	httpStreams       = describe("http_streams", "Event streams now.")
 	smtpConnections   = describe("smtp_connections_total", "SMTP connections accepted.")
 	smtpRefused       = describe("smtp_connections_refused_total", "SMTP connections turned away at a cap.")
 	smtpOpen          = describe("smtp_connections_open", "SMTP connections now.")
@@ -89,6 +91,9 @@ func (c *nodeCollector) Collect(out chan<- prometheus.Metric) {
 	counter(passivationsTotal, float64(a.Passivated))
 	gauge(commandsInFlight, float64(a.InFlight))
 	gauge(journalWaiting, float64(a.JournalWaiting))
+	polls, streams := c.n.waiting()
+	gauge(httpLongPolls, float64(polls))
+	gauge(httpStreams, float64(streams))
 	m := c.n.mail.Stats()
 	counter(smtpConnections, float64(m.Connections))
 	counter(smtpRefused, float64(m.Refused))
@@ -101,6 +106,14 @@ func (c *nodeCollector) Collect(out chan<- prometheus.Metric) {
 		counter(rejections, float64(m.RejectionsByReason[reason]), reason)
 	}
 	c.collectStore(gauge, counter)
+}
+
+// waiting counts requests that wait. The HTTP server is made after the collector.
+func (n *node) waiting() (polls, streams int64) {
+	if n.web == nil {
+		return 0, 0
+	}
+	return n.web.LongPolls(), n.web.Streams()
 }
 
 func (c *nodeCollector) collectStore(gauge func(*prometheus.Desc, float64), counter func(*prometheus.Desc, float64, ...string)) {
