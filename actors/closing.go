@@ -1,8 +1,10 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"inboxd/internal/account"
@@ -15,8 +17,9 @@ import (
 // leaves is marked in the store, and the closer goes on with it.
 
 const (
-	closeStep  = 256 // inboxes or keys at once
-	closeAgain = 30 * time.Second
+	closeStep    = 256 // inboxes or keys of one step
+	closeWorkers = 16
+	closeAgain   = 30 * time.Second
 )
 
 // revokeSome ends some keys of a closing account.
@@ -36,36 +39,45 @@ func (s *System) DeleteAccount(ctx context.Context, email string) error {
 	return s.finishClosing(ctx, profile.ID)
 }
 
-// finishClosing takes a closing account to its end. One goroutine at a time works on an
-// account; another waits for it and finds nothing left.
+// finishClosing takes a closing account to its end.
 func (s *System) finishClosing(ctx context.Context, id account.ID) error {
-	mu := s.closing.of(id.String())
-	mu.Lock()
-	defer mu.Unlock()
 	for {
-		picture, err := s.picture(ctx, id)
-		profile := picture.profile
-		switch {
-		case err != nil:
+		done, err := s.closingStep(ctx, id)
+		if done || err != nil {
 			return err
-		case profile.CreatedAt.IsZero():
-			return nil // erased by somebody else
-		case profile.Inboxes > 0:
-			err = s.deleteSome(ctx, id)
-		case len(picture.reserved) > 0:
-			err = s.settleReserved(ctx, id, picture)
-		case profile.AccountKeys+profile.InboxKeys > 0:
-			_, err = s.ask(ctx, id, revokeSome{})
-		default:
-			return s.erase(ctx, profile)
 		}
-		if err != nil {
-			return err
+		if err := ctx.Err(); err != nil {
+			return fault.Wrap(fault.Unavailable, busySentence, err)
 		}
 	}
 }
 
-// deleteSome deletes the newest inboxes of the list.
+// closingStep does the next step, and reports that there is none left. The closer and an
+// operator may be at the same account; each step belongs to one of them.
+func (s *System) closingStep(ctx context.Context, id account.ID) (done bool, err error) {
+	mu := s.closing.of(id.String())
+	mu.Lock()
+	defer mu.Unlock()
+	picture, err := s.picture(ctx, id)
+	profile := picture.profile
+	switch {
+	case err != nil:
+		return false, err
+	case profile.CreatedAt.IsZero():
+		return true, nil
+	case profile.Inboxes > 0:
+		return false, s.deleteSome(ctx, id)
+	case len(picture.reserved) > 0:
+		return false, s.settleReserved(ctx, id, picture)
+	case profile.AccountKeys+profile.InboxKeys > 0:
+		_, err = s.ask(ctx, id, revokeSome{})
+		return false, err
+	}
+	return true, s.erase(ctx, profile)
+}
+
+// deleteSome deletes the newest inboxes of the list, several at a time, so that their
+// commits are synced together.
 func (s *System) deleteSome(ctx context.Context, id account.ID) error {
 	entries, err := s.store.Inboxes(id, account.InboxEntry{}, closeStep)
 	if err != nil {
@@ -74,19 +86,29 @@ func (s *System) deleteSome(ctx context.Context, id account.ID) error {
 	if len(entries) == 0 {
 		return fault.New(fault.Internal, "The list of inboxes is shorter than its count")
 	}
-	for _, e := range entries {
-		view, err := s.View(ctx, e.Address)
-		if err == nil && view.Account == id && view.CreatedAt.Equal(e.CreatedAt) {
-			_, err = s.Do(ctx, e.Address, inbox.Delete{})
-		}
-		if err != nil && !fault.Is(err, fault.NoInbox) {
-			return err
-		}
-		if _, err := s.ask(ctx, id, account.ReleaseInbox{Address: e.Address, CreatedAt: e.CreatedAt}); err != nil {
-			return err
-		}
+	var workers sync.WaitGroup
+	errs := make([]error, closeWorkers)
+	for w := range closeWorkers {
+		workers.Go(func() {
+			for i := w; i < len(entries) && errs[w] == nil; i += closeWorkers {
+				errs[w] = s.deleteListed(ctx, id, entries[i])
+			}
+		})
 	}
-	return nil
+	workers.Wait()
+	return cmp.Or(errs...)
+}
+
+func (s *System) deleteListed(ctx context.Context, id account.ID, e account.InboxEntry) error {
+	view, err := s.View(ctx, e.Address)
+	if err == nil && view.Account == id && view.CreatedAt.Equal(e.CreatedAt) {
+		_, err = s.Do(ctx, e.Address, inbox.Delete{})
+	}
+	if err != nil && !fault.Is(err, fault.NoInbox) {
+		return err
+	}
+	_, err = s.ask(ctx, id, account.ReleaseInbox{Address: e.Address, CreatedAt: e.CreatedAt})
+	return err
 }
 
 // settleReserved ends creations that a crash cut off. Younger ones may still be at work:

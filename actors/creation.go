@@ -120,24 +120,23 @@ func (s *System) release(id account.ID, address string, at time.Time, why error)
 
 // repair settles reservations that a crash or a time-out left behind.
 func (s *System) repair(ctx context.Context, id account.ID, picture accountPicture) {
-	if len(picture.reserved) == 0 {
-		return
+	for address, reservation := range picture.reserved {
+		if s.now().Sub(reservation.At) >= reservationAge {
+			s.repairOne(ctx, id, address, reservation.At)
+		}
 	}
+}
+
+func (s *System) repairOne(ctx context.Context, id account.ID, address string, at time.Time) {
 	mu := s.resuming.of(id.String())
 	mu.Lock()
 	defer mu.Unlock()
-	for address, reservation := range picture.reserved {
-		at := reservation.At
-		if s.now().Sub(at) < reservationAge {
-			continue
-		}
-		view, err := s.View(ctx, address)
-		switch {
-		case err == nil && view.Account == id && view.CreatedAt.Equal(at):
-			_, _ = s.ask(ctx, id, account.ConfirmInbox{Address: address})
-		case err == nil, fault.Is(err, fault.NoInbox):
-			_, _ = s.ask(ctx, id, account.ReleaseInbox{Address: address, CreatedAt: at})
-		}
+	view, err := s.View(ctx, address)
+	switch {
+	case err == nil && view.Account == id && view.CreatedAt.Equal(at):
+		_, _ = s.ask(ctx, id, account.ConfirmInbox{Address: address})
+	case err == nil, fault.Is(err, fault.NoInbox):
+		_, _ = s.ask(ctx, id, account.ReleaseInbox{Address: address, CreatedAt: at})
 	}
 }
 

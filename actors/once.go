@@ -102,23 +102,31 @@ func (s *System) CreateInboxOnce(ctx context.Context, id account.ID, order inbox
 }
 
 // resume returns the record of a request, nil when there is none. A creation that is at
-// work, or was cut off, is finished first. The lock keeps repair from giving the place back
-// meanwhile.
+// work, or was cut off, is finished first: under the lock that keeps repair from giving the
+// place back meanwhile.
 func (s *System) resume(ctx context.Context, id account.ID, req once.Request) (*once.Record, error) {
+	found, err := s.recall(ctx, id, req)
+	if err != nil || found.reservation == nil {
+		return found.record, err
+	}
 	mu := s.resuming.of(id.String())
 	mu.Lock()
 	defer mu.Unlock()
-	got, err := s.ask(ctx, id, recall{req})
-	if err != nil {
+	if found, err = s.recall(ctx, id, req); err != nil {
 		return nil, err
 	}
-	found := got.(recalled)
 	if r := found.reservation; r != nil {
 		err = s.finish(ctx, id, inbox.Create{
 			Address: found.record.Address, Account: id, Label: r.Label, RetentionHours: r.RetentionHours, At: r.At, Again: true,
 		})
 	}
 	return found.record, err
+}
+
+func (s *System) recall(ctx context.Context, id account.ID, req once.Request) (recalled, error) {
+	got, err := s.ask(ctx, id, recall{req})
+	found, _ := got.(recalled)
+	return found, err
 }
 
 type (

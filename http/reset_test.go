@@ -1,7 +1,11 @@
 package http
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
+	"regexp"
+	"strings"
 	"testing"
 
 	"inboxd/internal/account"
@@ -90,5 +94,29 @@ func TestKeysArePaged(t *testing.T) {
 	}
 	if r := w.call(get, "/api/account", session, ""); r.object(t, "account", "usage", "keys") != 6.0 {
 		t.Errorf("usage: %s", r.body)
+	}
+}
+
+// TestResetPage runs nothing but its own script, and says nothing of a token: that is behind
+// the # of its address.
+func TestResetPage(t *testing.T) {
+	w := start(t)
+	r := w.expect(200, w.call(get, "/reset", "", ""))
+	if r.header.Get("Content-Type") != "text/html; charset=utf-8" || r.header.Get("Referrer-Policy") != "no-referrer" || r.header.Get("Cache-Control") != "no-store" {
+		t.Errorf("headers %v", r.header)
+	}
+	policy := r.header.Get("Content-Security-Policy")
+	for _, element := range []string{"script", "style"} {
+		parts := regexp.MustCompile("(?s)<" + element + ">(.*)</" + element + ">").FindStringSubmatch(r.body)
+		if len(parts) != 2 || strings.Count(r.body, "<"+element) != 1 {
+			t.Fatalf("not one inline %s", element)
+		}
+		sum := sha256.Sum256([]byte(parts[1]))
+		if want := element + "-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"; !strings.Contains(policy, want) {
+			t.Errorf("policy %s lacks %s", policy, want)
+		}
+	}
+	if !strings.HasPrefix(policy, "default-src 'none'; ") || strings.Contains(r.body, "://") || !strings.Contains(r.body, `"api/auth/password-reset/confirm"`) {
+		t.Errorf("policy %s of page\n%s", policy, r.body)
 	}
 }

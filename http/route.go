@@ -57,6 +57,7 @@ func (s *Server) table() []route {
 		{post, "/api/auth/login", nobody, none, true, signInShape, (*Server).logIn},
 		{post, "/api/auth/password-reset", nobody, none, true, resetShape, (*Server).requestReset},
 		{post, "/api/auth/password-reset/confirm", nobody, none, true, confirmShape, (*Server).confirmReset},
+		{get, "/reset", nobody, none, false, nil, (*Server).showResetPage},
 		{post, "/api/auth/logout", sessions, none, false, emptyShape, (*Server).logOut},
 		{get, "/api/account", sessions, none, false, nil, (*Server).account},
 		{post, "/api/keys", sessions, none, false, keyShape, (*Server).issueKey},
