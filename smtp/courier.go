@@ -1,11 +1,11 @@
 package smtp
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"log/slog"
 	"net"
-	"net/netip"
 	"time"
 
 	"inboxd/internal/delivery"
@@ -17,7 +17,7 @@ import (
 // is known.
 type Resolver interface {
 	LookupMX(ctx context.Context, name string) ([]*net.MX, error)
-	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
+	LookupIPAddr(ctx context.Context, host string) ([]net.IPAddr, error)
 	LookupTXT(ctx context.Context, name string) ([]string, error)
 }
 
@@ -83,14 +83,54 @@ type Report struct {
 
 // Courier hands mail over to other servers. It is safe for use by many goroutines; Close
 // stops what it keeps.
-type Courier struct{}
+//
+// Its client is our own: a hostile server must not be able to make it hold more than one
+// reply, and a mail on a kept connection costs two round trips (ADR 0014).
+type Courier struct {
+	opts CourierOptions
+	pool *pool
+	sts  *stsCache
+}
 
 // NewCourier returns a Courier that runs nothing until Deliver is called.
-func NewCourier(opts CourierOptions) *Courier { return &Courier{} }
+func NewCourier(opts CourierOptions) *Courier {
+	opts = opts.withDefaults()
+	return &Courier{opts: opts, pool: newPool(opts.Timeouts.Idle), sts: newSTSCache(opts)}
+}
+
+func (o CourierOptions) withDefaults() CourierOptions {
+	o.Hello = cmp.Or(o.Hello, "localhost")
+	if o.Resolver == nil {
+		o.Resolver = net.DefaultResolver
+	}
+	o.MXPort, o.STSPort = cmp.Or(o.MXPort, 25), cmp.Or(o.STSPort, 443)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	t := &o.Timeouts
+	t.Connect, t.Command = cmp.Or(t.Connect, 30*time.Second), cmp.Or(t.Command, 2*time.Minute)
+	t.Dot, t.Whole = cmp.Or(t.Dot, 5*time.Minute), cmp.Or(t.Whole, 10*time.Minute)
+	t.Idle = cmp.Or(t.Idle, 15*time.Second)
+	return o
+}
 
 // Deliver makes one attempt and returns one Report per recipient, in their order. It never
 // takes longer than Timeouts.Whole and returns soon after ctx ends.
-func (c *Courier) Deliver(ctx context.Context, job Consignment) []Report { return nil }
+func (c *Courier) Deliver(ctx context.Context, job Consignment) []Report {
+	ctx, cancel := context.WithTimeout(ctx, c.opts.Timeouts.Whole)
+	defer cancel()
+	a := attempt{courier: c, raw: job.Raw}
+	reports := make([]Report, len(job.Rcpts))
+	index := a.address(job, reports)
+	if len(a.rcpts) == 0 {
+		return reports
+	}
+	results := a.run(ctx, job.Domain)
+	for i, at := range index {
+		reports[at] = a.report(job.Rcpts[at], results[i])
+	}
+	return reports
+}
 
 // Close hangs up every kept connection.
-func (c *Courier) Close() {}
+func (c *Courier) Close() { c.pool.close() }

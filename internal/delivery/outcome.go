@@ -60,13 +60,14 @@ const (
 	Broken              // the connection broke, or the peer does not speak SMTP
 	TLSPolicy           // the domain's MTA-STS policy, or ours, forbids this connection
 	Unknown             // all bytes were sent, but no answer came: a repeat may be a second copy
+	BadMessage          // lines that do not end in CRLF, or NUL: nothing that can be sent
 )
 
 // causes gives each Cause its enhanced code (RFC 3463, RFC 7505, RFC 6531).
 var causes = [...]string{
 	NoCause: "", NullMX: "5.1.10", NoDomain: "5.1.2", BadAddress: "5.1.3", NeedsSMTPUTF8: "5.6.7",
 	Needs8Bit: "5.6.3", TooLarge: "5.3.4", DNSFailure: "4.4.3", NoRoute: "4.4.1", TimedOut: "4.4.2",
-	Broken: "4.4.2", TLSPolicy: "4.7.5", Unknown: "4.4.2",
+	Broken: "4.4.2", TLSPolicy: "4.7.5", Unknown: "4.4.2", BadMessage: "5.6.0",
 }
 
 // Enhanced returns the cause as an enhanced status code.

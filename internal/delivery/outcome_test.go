@@ -27,8 +27,8 @@ func TestClassify(t *testing.T) {
 }
 
 func TestCauses(t *testing.T) {
-	permanent := []Cause{NullMX, NoDomain, BadAddress, NeedsSMTPUTF8, Needs8Bit, TooLarge}
-	for c := NoCause; c <= Unknown; c++ {
+	permanent := []Cause{NullMX, NoDomain, BadAddress, NeedsSMTPUTF8, Needs8Bit, TooLarge, BadMessage}
+	for c := NoCause; c <= BadMessage; c++ {
 		want := Temporary
 		if slices.Contains(permanent, c) {
 			want = Permanent

@@ -4,7 +4,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 )
 
@@ -73,6 +72,7 @@ func TestNoReport(t *testing.T) {
 	}
 }
 
+// A quadratic reader would take minutes here.
 func TestReportStorms(t *testing.T) {
 	for name, raw := range map[string]string{
 		"recipients": dsn(strings.Repeat("Final-Recipient: rfc822; a@x\r\nAction: failed\r\n\r\n", 100_000)),
@@ -81,13 +81,9 @@ func TestReportStorms(t *testing.T) {
 		"brackets":   "From: mailer-daemon@x\nSubject: failure notice\n\n" + strings.Repeat("<", 1<<20),
 		"colons":     dsn(strings.Repeat(":", 1<<20)),
 	} {
-		began := time.Now()
 		r, _ := ReadReport([]byte(raw))
 		if len(r.Recipients) > maxReportRecipients {
 			t.Errorf("%s: %d recipients", name, len(r.Recipients))
-		}
-		if took := time.Since(began); took > 5*time.Second {
-			t.Errorf("%s: took %s", name, took)
 		}
 	}
 }

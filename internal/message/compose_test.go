@@ -226,3 +226,23 @@ func TestComposeGolden(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", raw, want)
 	}
 }
+
+func FuzzCompose(f *testing.F) {
+	for _, text := range oddTexts {
+		f.Add(text, text, text, text, "plan.pdf", "m@x.example")
+	}
+	f.Add("a", "b", "c", "", "größe.txt", "a b")
+	f.Fuzz(func(t *testing.T, name, subject, text, html, filename, id string) {
+		d := Draft{
+			From: Mailbox{Email: "a@b.example", Name: name}, To: []Mailbox{{Email: "c@d.example", Name: subject}, {Email: "e@f.example", Name: name}},
+			Subject: subject, Text: text, HTML: html, Attachments: []File{{filename, name, []byte(text)}}, Date: composeDate,
+			MessageID: id, InReplyTo: name, References: []string{subject, id}, Calendar: &CalendarPart{"REPLY", html},
+		}
+		raw, err := Compose(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkWire(t, raw, false)
+		checkParsed(t, d, raw)
+	})
+}

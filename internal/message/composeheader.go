@@ -84,8 +84,9 @@ func (h *headerWriter) ids(name string, ids ...string) {
 	}
 }
 
+// isMessageID refuses what would not come back as it was, an encoded word included.
 func isMessageID(id string) bool {
-	return id != "" && len(id) <= maxComposedID && isPlainASCII(id) && !strings.ContainsAny(id, " <>")
+	return id != "" && len(id) <= maxComposedID && isPlainASCII(id) && !strings.ContainsAny(id, " <>") && !strings.Contains(id, "=?")
 }
 
 // chain is the thread up to the mail that is answered (RFC 5322 section 3.6.4): its

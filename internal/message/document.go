@@ -2,6 +2,7 @@
 // would see, headers, attachments within the receiving limits, and links. It refuses to
 // know who receives the mail, what a code is, the disk and the network; its input is one
 // byte slice, its output a value that is valid UTF-8 throughout, whatever was on the wire.
+// Compose goes the other way: a Draft becomes the bytes that are signed and sent.
 package message
 
 import (

@@ -1,0 +1,117 @@
+package smtp
+
+import (
+	"bufio"
+	"errors"
+	"strconv"
+	"strings"
+)
+
+// The bounds of one reply. RFC 5321 section 4.5.3.1.5 asks for 512 octets a line.
+const (
+	maxReplyLine  = 4 << 10
+	maxReplyBytes = 64 << 10
+	maxReplyLines = 1000
+	maxReplyText  = 1 << 10 // octets that are kept
+)
+
+var errReply = errors.New("not an SMTP reply")
+
+// answer is one reply of another server.
+type answer struct {
+	code     int
+	enhanced string // RFC 2034; "" when there was none
+	text     string // its lines, joined by blanks, the enhanced code taken off
+}
+
+// String is the reply as one line.
+func (a answer) String() string {
+	words := strconv.Itoa(a.code)
+	if a.enhanced != "" {
+		words += " " + a.enhanced
+	}
+	return strings.TrimSpace(words + " " + a.text)
+}
+
+func (a answer) ok() bool { return a.code >= 200 && a.code < 300 }
+
+// readAnswer reads one reply (RFC 5321 section 4.2.1), whose lines it also shows to each, if
+// that is not nil. Whatever comes, it holds one line and the kept text.
+func readAnswer(r *bufio.Reader, each func(line string)) (answer, error) {
+	var a answer
+	total := 0
+	for lines := 1; ; lines++ {
+		line, err := r.ReadSlice('\n')
+		if err != nil {
+			if errors.Is(err, bufio.ErrBufferFull) {
+				err = errReply
+			}
+			return answer{}, err
+		}
+		code, last, text, ok := parseReplyLine(string(line))
+		total += len(line)
+		if !ok || lines > 1 && code != a.code || lines > maxReplyLines || total > maxReplyBytes {
+			return answer{}, errReply
+		}
+		if lines == 1 {
+			a.code = code
+		}
+		a.add(text)
+		if each != nil {
+			each(text)
+		}
+		if last {
+			return a, nil
+		}
+	}
+}
+
+// add takes one more line. Every line may repeat the enhanced code; it counts only where its
+// class is that of the reply.
+func (a *answer) add(text string) {
+	if code, rest, ok := cutEnhanced(text); ok && int(code[0]-'0') == a.code/100 {
+		if a.enhanced == "" {
+			a.enhanced = code
+		}
+		text = rest
+	}
+	if room := maxReplyText - len(a.text) - 1; room > 0 {
+		a.text = strings.TrimSpace(a.text + " " + printable(text, room))
+	}
+}
+
+// parseReplyLine reads "250-text", "250 text" or "250", with its line end.
+func parseReplyLine(line string) (code int, last bool, text string, ok bool) {
+	line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
+	if len(line) < 3 {
+		return 0, false, "", false
+	}
+	for i := range 3 {
+		if line[i] < '0' || line[i] > '9' {
+			return 0, false, "", false
+		}
+		code = code*10 + int(line[i]-'0')
+	}
+	if code < 200 || code > 599 {
+		return 0, false, "", false
+	}
+	if len(line) == 3 {
+		return code, true, "", true
+	}
+	return code, line[3] == ' ', line[4:], line[3] == ' ' || line[3] == '-'
+}
+
+// cutEnhanced takes "5.1.1 " off a text (RFC 3463 section 2).
+func cutEnhanced(text string) (code, rest string, ok bool) {
+	code, rest, _ = strings.Cut(text, " ")
+	parts := strings.Split(code, ".")
+	if len(parts) != 3 || parts[0] != "2" && parts[0] != "4" && parts[0] != "5" {
+		return "", text, false
+	}
+	for _, part := range parts[1:] {
+		if _, err := strconv.ParseUint(part, 10, 16); err != nil || len(part) > 3 {
+			return "", text, false
+		}
+	}
+	return code, rest, true
+}

@@ -1,0 +1,183 @@
+package smtp
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"errors"
+	"net"
+	"net/netip"
+	"slices"
+	"syscall"
+
+	"inboxd/internal/delivery"
+)
+
+// target is one address to connect to, and how.
+type target struct {
+	host     string // for the certificate and the report
+	addr     string // host:port
+	control  func(network, address string, c syscall.RawConn) error
+	implicit bool // TLS from the first byte
+	required bool // verified TLS or nothing
+	plain    bool // no TLS, even if it is offered
+
+	username, password string
+}
+
+func (c *Courier) mxTarget(host string, addr netip.Addr, required bool) target {
+	at := netip.AddrPortFrom(addr, uint16(c.opts.MXPort))
+	return target{host: host, addr: at.String(), control: c.opts.Guard.Control, required: required}
+}
+
+func (c *Courier) smarthostTarget() target {
+	s := c.opts.Smarthost
+	host, port, err := net.SplitHostPort(s.Addr)
+	if err != nil {
+		host, port = s.Addr, "25"
+	}
+	return target{
+		host: host, addr: net.JoinHostPort(host, port), username: s.Username, password: s.Password,
+		implicit: s.TLS == TLSImplicit, plain: s.TLS == TLSNone,
+		required: s.TLS == TLSRequired || s.TLS == TLSImplicit || s.TLS == TLSAuto && s.Username != "" && !isLoopback(host),
+	}
+}
+
+// connect returns a link that is ready for a mail. Where TLS is a matter of chance (RFC 7435)
+// and its handshake fails, a second connection goes without.
+func (c *Courier) connect(ctx context.Context, t target) (*link, error) {
+	l, err := c.dial(ctx, t)
+	var handshake *handshakeError
+	if errors.As(err, &handshake) && !t.required && ctx.Err() == nil {
+		c.opts.Logger.Debug("TLS failed, going on without", "mx", t.host, "err", err)
+		t.plain = true
+		l, err = c.dial(ctx, t)
+	}
+	return l, err
+}
+
+func (c *Courier) dial(ctx context.Context, t target) (*link, error) {
+	d := net.Dialer{Timeout: c.opts.Timeouts.Connect, Control: t.control}
+	conn, err := d.DialContext(ctx, "tcp", t.addr)
+	if err != nil {
+		return nil, err
+	}
+	l := newLink(conn, t.host, c.opts.Timeouts)
+	l.begin(ctx)
+	defer func() { l.end() }()
+	if err := c.open(l, t); err != nil {
+		l.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// open goes from the bare connection to a session that waits for MAIL.
+func (c *Courier) open(l *link, t target) error {
+	if t.implicit {
+		if err := c.secure(l, t); err != nil {
+			return err
+		}
+	}
+	greeting, err := l.hear(l.timeouts.Command, nil)
+	if err == nil && greeting.code != 220 {
+		err = refusal(greeting)
+	}
+	if err != nil {
+		return err
+	}
+	if err := l.greet(c.opts.Hello); err != nil {
+		return err
+	}
+	if err := c.startTLS(l, t); err != nil {
+		return err
+	}
+	return l.authenticate(t)
+}
+
+// startTLS encrypts when it can (RFC 3207) or when it must.
+func (c *Courier) startTLS(l *link, t target) error {
+	switch {
+	case l.tls, t.plain:
+		return nil
+	case !l.ext.startTLS && t.required:
+		return &trouble{because(delivery.TLSPolicy, "%s does not offer TLS, which is required", l.host)}
+	case !l.ext.startTLS:
+		return nil
+	}
+	a, err := l.ask("STARTTLS")
+	switch {
+	case err != nil:
+		return err
+	case !a.ok() && t.required:
+		return &trouble{because(delivery.TLSPolicy, "%s refused TLS, which is required: %s", l.host, a)}
+	case !a.ok():
+		return nil
+	case l.r.Buffered() > 0: // said before the handshake, by whoever sat between us
+		return errReply
+	}
+	if err := c.secure(l, t); err != nil {
+		return err
+	}
+	return l.greet(c.opts.Hello) // RFC 3207 section 4.2: what was said before is void
+}
+
+// handshakeError is a failed TLS handshake with somebody we could talk to.
+type handshakeError struct{ err error }
+
+func (e *handshakeError) Error() string { return "TLS: " + e.err.Error() }
+func (e *handshakeError) Unwrap() error { return e.err }
+
+func (c *Courier) secure(l *link, t target) error {
+	conn := tls.Client(l.Conn, &tls.Config{
+		ServerName: t.host, RootCAs: c.opts.RootCAs,
+		InsecureSkipVerify: !t.required, // encrypted to anybody is better than open to everybody
+	})
+	if err := l.allow(l.timeouts.Connect); err != nil {
+		return err
+	}
+	if err := conn.HandshakeContext(l.ctx); err != nil {
+		if t.required {
+			return &trouble{because(delivery.TLSPolicy, "%s has no TLS as it is required: %s", l.host, plainReason(err))}
+		}
+		return &handshakeError{err}
+	}
+	l.Conn, l.tls, l.verified = conn, true, t.required
+	l.r.Reset(conn)
+	return nil
+}
+
+// authenticate logs in (RFC 4954). A password goes over TLS only, or stays on this machine.
+func (l *link) authenticate(t target) error {
+	if t.username == "" {
+		return nil
+	}
+	if !l.tls && !isLoopback(t.host) {
+		return &trouble{because(delivery.TLSPolicy, "%s offers no TLS, and without it no password is sent", l.host)}
+	}
+	var a answer
+	var err error
+	switch {
+	case slices.Contains(l.ext.auth, "PLAIN"):
+		a, err = l.ask("AUTH PLAIN ", encode64("\x00"+t.username+"\x00"+t.password))
+	case slices.Contains(l.ext.auth, "LOGIN"):
+		if a, err = l.ask("AUTH LOGIN"); err == nil && a.code == 334 {
+			if a, err = l.ask(encode64(t.username)); err == nil && a.code == 334 {
+				a, err = l.ask(encode64(t.password))
+			}
+		}
+	default:
+		return &trouble{because(delivery.TLSPolicy, "%s offers no way to log in that we know (PLAIN, LOGIN)", l.host)}
+	}
+	if err == nil && a.code != 235 {
+		err = refusal(a)
+	}
+	return err
+}
+
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+func encode64(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }

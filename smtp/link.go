@@ -1,0 +1,162 @@
+package smtp
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	linkOutput = 32 << 10 // octets that are written at once
+	quitTime   = time.Second
+)
+
+// extensions are what a server offers in EHLO and we can use.
+type extensions struct {
+	pipelining, startTLS, smtpUTF8, eightBit bool
+	limit                                    int64 // octets of a mail; 0 when not said
+	auth                                     []string
+}
+
+// link is one connection to another server. While an attempt has it, that one owns it;
+// else the pool does.
+type link struct {
+	net.Conn
+	host     string
+	r        *bufio.Reader
+	out      []byte
+	ext      extensions
+	tls      bool
+	verified bool // the certificate is good for host
+	used     bool // for an earlier mail, so that RSET comes first
+	spent    bool // of no use for another mail
+	mails    int
+	timeouts Timeouts
+
+	ctx    context.Context // of the present attempt
+	unwind func() bool     // stops watching ctx
+	expiry *time.Timer     // while it is kept
+}
+
+func newLink(conn net.Conn, host string, timeouts Timeouts) *link {
+	return &link{Conn: conn, host: host, timeouts: timeouts, r: bufio.NewReaderSize(conn, maxReplyLine)}
+}
+
+// begin binds the link to an attempt: when its ctx ends, so does every wait.
+func (l *link) begin(ctx context.Context) {
+	l.ctx = ctx
+	conn := l.Conn // TLS may take its place while we watch
+	l.unwind = context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
+}
+
+// end gives the link back. If ctx ended just now, a late deadline could hit the next mail.
+func (l *link) end() {
+	if !l.unwind() {
+		l.spent = true
+	}
+}
+
+// allow gives the next step some time. The deadline is set before the look at ctx, so that
+// whichever of both comes last sees the other.
+func (l *link) allow(wait time.Duration) error {
+	if err := l.SetDeadline(time.Now().Add(wait)); err != nil {
+		return err
+	}
+	return l.ctx.Err()
+}
+
+// say queues one command.
+func (l *link) say(words ...string) {
+	for _, w := range words {
+		l.out = append(l.out, w...)
+	}
+	l.out = append(l.out, "\r\n"...)
+}
+
+func (l *link) flush() error {
+	if err := l.allow(l.timeouts.Command); err != nil {
+		return err
+	}
+	_, err := l.Write(l.out)
+	l.out = l.out[:0]
+	return err
+}
+
+// hear reads one reply, all of which must come within wait.
+func (l *link) hear(wait time.Duration, each func(string)) (answer, error) {
+	if err := l.allow(wait); err != nil {
+		return answer{}, err
+	}
+	a, err := readAnswer(l.r, each)
+	if err == nil && a.code == 421 { // the server is leaving, whatever we asked
+		return a, refusal(a)
+	}
+	return a, err
+}
+
+// ask sends one command and reads its reply.
+func (l *link) ask(words ...string) (answer, error) {
+	l.say(words...)
+	if err := l.flush(); err != nil {
+		return answer{}, err
+	}
+	return l.hear(l.timeouts.Command, nil)
+}
+
+// greet says EHLO, or HELO to a server that does not know it.
+func (l *link) greet(hello string) error {
+	l.ext = extensions{}
+	l.say("EHLO ", hello)
+	if err := l.flush(); err != nil {
+		return err
+	}
+	first := true
+	a, err := l.hear(l.timeouts.Command, func(line string) {
+		if !first { // the first line is the server's name
+			l.ext.read(line)
+		}
+		first = false
+	})
+	if err == nil && a.code >= 500 {
+		l.ext = extensions{}
+		a, err = l.ask("HELO ", hello)
+	}
+	if err == nil && !a.ok() {
+		err = refusal(a)
+	}
+	return err
+}
+
+func (e *extensions) read(line string) {
+	words := strings.Fields(strings.ToUpper(line))
+	if len(words) == 0 {
+		return
+	}
+	switch words[0] {
+	case "PIPELINING":
+		e.pipelining = true
+	case "STARTTLS":
+		e.startTLS = true
+	case "SMTPUTF8":
+		e.smtpUTF8 = true
+	case "8BITMIME":
+		e.eightBit = true
+	case "AUTH":
+		e.auth = words[1:]
+	case "SIZE":
+		if len(words) > 1 {
+			e.limit, _ = strconv.ParseInt(words[1], 10, 64)
+		}
+	}
+}
+
+// quit takes leave without waiting for the answer.
+func (l *link) quit() {
+	if !l.spent && l.SetDeadline(time.Now().Add(quitTime)) == nil {
+		l.Write([]byte("QUIT\r\n"))
+	}
+	l.Close()
+}

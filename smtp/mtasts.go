@@ -1,0 +1,221 @@
+package smtp
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// The bounds of MTA-STS (RFC 8461).
+const (
+	maxPolicySize = 64 << 10
+	maxPolicyMX   = 100
+	maxPolicies   = 10_000
+	maxPolicyAge  = 31_557_600 * time.Second
+	stsRecheck    = 10 * time.Minute // between looks for a new policy, and after a failure
+	stsFetchTime  = 10 * time.Second // a slow policy host must not hold the mail up; RFC: 60 s
+)
+
+// stsPolicy is what a domain demands of the servers its mail is handed to. The zero value
+// demands nothing.
+type stsPolicy struct {
+	id      string
+	enforce bool
+	mx      []string
+	expires time.Time
+}
+
+// allows reports whether the policy lists host (section 4.1).
+func (p stsPolicy) allows(host string) bool {
+	if !p.enforce {
+		return true
+	}
+	for _, pattern := range p.mx {
+		if wild, ok := strings.CutPrefix(pattern, "*."); ok {
+			if _, rest, _ := strings.Cut(host, "."); strings.EqualFold(rest, wild) {
+				return true
+			}
+		} else if strings.EqualFold(host, pattern) {
+			return true
+		}
+	}
+	return false
+}
+
+// accepts reports whether a kept link meets the policy.
+func (p stsPolicy) accepts(l *link) bool { return !p.enforce || l.verified && p.allows(l.host) }
+
+// parsePolicy reads a policy file (section 3.2).
+func parsePolicy(r io.Reader) (p stsPolicy, maxAge time.Duration, err error) {
+	fields := map[string]string{}
+	lines := bufio.NewScanner(io.LimitReader(r, maxPolicySize))
+	for lines.Scan() {
+		name, value, _ := strings.Cut(lines.Text(), ":")
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		if name == "mx" && value != "" && len(p.mx) < maxPolicyMX {
+			p.mx = append(p.mx, strings.TrimSuffix(value, "."))
+		}
+		if _, seen := fields[name]; !seen {
+			fields[name] = value
+		}
+	}
+	seconds, bad := strconv.ParseUint(fields["max_age"], 10, 32)
+	mode := fields["mode"]
+	p.enforce = mode == "enforce"
+	switch {
+	case lines.Err() != nil:
+		return p, 0, lines.Err()
+	case fields["version"] != "STSv1", bad != nil, mode != "enforce" && mode != "testing" && mode != "none", p.enforce && len(p.mx) == 0:
+		return p, 0, errors.New("not an MTA-STS policy")
+	}
+	return p, min(time.Duration(seconds)*time.Second, maxPolicyAge), nil
+}
+
+// recordID reads the id out of the TXT records of _mta-sts.<domain> (section 3.1): exactly
+// one must be of this kind.
+func recordID(records []string) (id string, ok bool) {
+	for _, record := range records {
+		rest, isSTS := strings.CutPrefix(record, "v=STSv1;")
+		if !isSTS {
+			continue
+		}
+		if ok {
+			return "", false
+		}
+		for field := range strings.SplitSeq(rest, ";") {
+			if name, value, _ := strings.Cut(strings.TrimSpace(field), "="); name == "id" && value != "" && len(value) <= 32 {
+				id, ok = value, true
+			}
+		}
+	}
+	return id, ok
+}
+
+// stsCache remembers policies and the lack of them.
+type stsCache struct {
+	resolver Resolver
+	port     int
+	client   *http.Client
+
+	mu      sync.Mutex
+	entries map[string]stsEntry // by domain
+}
+
+type stsEntry struct {
+	policy  stsPolicy
+	checked time.Time
+}
+
+func newSTSCache(opts CourierOptions) *stsCache {
+	s := &stsCache{resolver: opts.Resolver, port: opts.STSPort, entries: map[string]stsEntry{}}
+	guarded := net.Dialer{Timeout: stsFetchTime, Control: opts.Guard.Control}
+	s.client = &http.Client{
+		Timeout:       stsFetchTime,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // section 3.3
+		Transport: &http.Transport{
+			TLSClientConfig:        &tls.Config{RootCAs: opts.RootCAs},
+			DisableKeepAlives:      true,
+			MaxResponseHeaderBytes: 16 << 10,
+			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+				return s.dial(ctx, guarded, network, address)
+			},
+		},
+	}
+	return s
+}
+
+// dial looks names up where the mail's are, so that the guard judges what is connected to.
+func (s *stsCache) dial(ctx context.Context, d net.Dialer, network, address string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	addrs, err := s.resolver.LookupIPAddr(ctx, host+".")
+	for _, addr := range addrs[:min(len(addrs), maxAddresses)] {
+		var conn net.Conn
+		if conn, err = d.DialContext(ctx, network, net.JoinHostPort(addr.String(), port)); err == nil {
+			return conn, nil
+		}
+	}
+	if err == nil {
+		err = errors.New("no address")
+	}
+	return nil, err
+}
+
+// policy returns what holds for a domain now. Where a new policy can't be had, the old one
+// holds until it expires; without one, nothing is demanded (section 5.1).
+func (s *stsCache) policy(ctx context.Context, domain string) stsPolicy {
+	now := time.Now()
+	s.mu.Lock()
+	entry, known := s.entries[domain]
+	s.mu.Unlock()
+	if known && now.Sub(entry.checked) < stsRecheck && (entry.policy.id == "" || now.Before(entry.policy.expires)) {
+		return entry.policy
+	}
+	old := entry.policy
+	if !now.Before(old.expires) {
+		old = stsPolicy{}
+	}
+	next := s.renew(ctx, domain, old, now)
+	if ctx.Err() == nil {
+		s.store(domain, stsEntry{next, now})
+	}
+	return next
+}
+
+func (s *stsCache) renew(ctx context.Context, domain string, old stsPolicy, now time.Time) stsPolicy {
+	records, err := s.resolver.LookupTXT(ctx, "_mta-sts."+domain+".")
+	id, ok := recordID(records)
+	if err != nil || !ok || old.id != "" && id == old.id {
+		return old
+	}
+	next, maxAge, err := s.fetch(ctx, domain)
+	if err != nil {
+		return old
+	}
+	next.id, next.expires = id, now.Add(maxAge)
+	return next
+}
+
+func (s *stsCache) fetch(ctx context.Context, domain string) (stsPolicy, time.Duration, error) {
+	host := "mta-sts." + domain
+	if s.port != 443 {
+		host = net.JoinHostPort(host, strconv.Itoa(s.port))
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+host+"/.well-known/mta-sts.txt", nil)
+	if err != nil {
+		return stsPolicy{}, 0, err
+	}
+	resp, err := s.client.Do(req)
+	if err != nil {
+		return stsPolicy{}, 0, err
+	}
+	defer resp.Body.Close()
+	if kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";"); resp.StatusCode != http.StatusOK || !strings.EqualFold(strings.TrimSpace(kind), "text/plain") {
+		return stsPolicy{}, 0, errors.New("no policy is served")
+	}
+	return parsePolicy(resp.Body)
+}
+
+// store makes room by forgetting whatever comes first: the cache is an aid, and a stranger
+// who fills it costs the others a look-up.
+func (s *stsCache) store(domain string, entry stsEntry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, known := s.entries[domain]; !known && len(s.entries) >= maxPolicies {
+		for other := range s.entries {
+			delete(s.entries, other)
+			break
+		}
+	}
+	s.entries[domain] = entry
+}

@@ -1,0 +1,107 @@
+package smtp
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"inboxd/internal/delivery"
+)
+
+// maxAddresses of one host are tried.
+const maxAddresses = 4
+
+// mailHosts returns the hosts that take mail for a domain, in the order to be tried (RFC 5321
+// section 5.1), or why there is none.
+func (c *Courier) mailHosts(ctx context.Context, domain string) ([]string, *verdict) {
+	list, err := c.opts.Resolver.LookupMX(ctx, domain+".")
+	switch {
+	case len(list) == 0 && (err == nil || isNotFound(err)):
+		return c.implicitHost(ctx, domain)
+	case len(list) == 0:
+		return nil, dnsVerdict(domain)
+	case isNullMX(list):
+		v := because(delivery.NullMX, "The domain %s takes no mail", domain)
+		return nil, &v
+	}
+	hosts := c.ordered(list)
+	if len(hosts) == 0 {
+		v := because(delivery.NoRoute, "The mail of %s would come back to us: no mail server but this one is named", domain)
+		return nil, &v
+	}
+	return hosts, nil
+}
+
+// implicitHost is the domain itself, if it has an address.
+func (c *Courier) implicitHost(ctx context.Context, domain string) ([]string, *verdict) {
+	_, err := c.opts.Resolver.LookupIPAddr(ctx, domain+".")
+	switch {
+	case err == nil:
+		return []string{domain}, nil
+	case isNotFound(err):
+		v := because(delivery.NoDomain, "The domain %s does not exist or has no mail server", domain)
+		return nil, &v
+	}
+	return nil, dnsVerdict(domain)
+}
+
+func dnsVerdict(domain string) *verdict {
+	v := because(delivery.DNSFailure, "The DNS gives no answer about %s", domain)
+	return &v
+}
+
+// isNullMX reports the one record of RFC 7505.
+func isNullMX(list []*net.MX) bool {
+	return len(list) == 1 && strings.Trim(list[0].Host, ".") == ""
+}
+
+// ordered sorts by preference, equal ones by chance, and drops names that can't be hosts.
+// Where we are named, only hosts that are preferred to us are left: the others would hand
+// the mail back.
+func (c *Courier) ordered(list []*net.MX) (hosts []string) {
+	list = slices.Clone(list)
+	rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	slices.SortStableFunc(list, func(a, b *net.MX) int { return int(a.Pref) - int(b.Pref) })
+	isUs := func(mx *net.MX) bool { return strings.EqualFold(strings.TrimSuffix(mx.Host, "."), c.opts.Hello) }
+	if i := slices.IndexFunc(list, isUs); i >= 0 {
+		ours := list[i].Pref
+		list = slices.DeleteFunc(list, func(mx *net.MX) bool { return mx.Pref >= ours })
+	}
+	for _, mx := range list {
+		host, err := canonicalDomain(strings.TrimSuffix(mx.Host, "."))
+		if err == nil && !slices.Contains(hosts, host) && len(hosts) < maxHosts {
+			hosts = append(hosts, host)
+		}
+	}
+	return hosts
+}
+
+// addresses returns those of a mail server, IPv4 first: more receivers distrust an IPv6
+// address than the other way round.
+func (c *Courier) addresses(ctx context.Context, host string) ([]netip.Addr, *trouble) {
+	found, err := c.opts.Resolver.LookupIPAddr(ctx, host+".")
+	if len(found) == 0 {
+		if err == nil || isNotFound(err) {
+			return nil, &trouble{because(delivery.NoRoute, "The mail server %s has no address", host)}
+		}
+		return nil, &trouble{*dnsVerdict(host)}
+	}
+	rand.Shuffle(len(found), func(i, j int) { found[i], found[j] = found[j], found[i] })
+	var addrs []netip.Addr
+	for _, f := range found {
+		if addr, ok := netip.AddrFromSlice(f.IP); ok {
+			addrs = append(addrs, addr.Unmap())
+		}
+	}
+	slices.SortStableFunc(addrs, func(a, b netip.Addr) int { return a.BitLen() - b.BitLen() })
+	return addrs[:min(len(addrs), maxAddresses)], nil
+}
+
+func isNotFound(err error) bool {
+	var d *net.DNSError
+	return errors.As(err, &d) && d.IsNotFound
+}
