@@ -106,6 +106,7 @@ type Rows struct {
 	DropInboxes  []InboxEntry
 	Once         once.Records
 	PutWebhooks  []*Webhook
+	NewWebhooks  []int64 // those of PutWebhooks that were added
 	DropWebhooks []int64 // by id, after the puts
 
 	// Erase removes all that is left of a closed account; nothing else is in the rows.

@@ -50,8 +50,6 @@ type (
 	}
 	// DropWebhook ends a subscription, and with it whatever waits to be delivered to it.
 	DropWebhook struct{ ID int64 }
-	// DropInboxWebhooks ends the subscriptions to one inbox, which was deleted.
-	DropInboxWebhooks struct{ Inbox string }
 )
 
 type (
@@ -102,13 +100,14 @@ func (c DropWebhook) decide(s *State, _ Env) ([]Event, error) {
 	return []Event{webhookDropped{c.ID}}, nil
 }
 
-func (c DropInboxWebhooks) decide(s *State, _ Env) (evs []Event, _ error) {
+// dropWebhooksOf ends the subscriptions to one inbox, which was deleted.
+func (s *State) dropWebhooksOf(address string) (evs []Event) {
 	for _, w := range s.WebhookList() {
-		if w.Inbox == c.Inbox {
+		if w.Inbox == address {
 			evs = append(evs, webhookDropped{w.ID})
 		}
 	}
-	return evs, nil
+	return evs
 }
 
 // NoWebhook is the fault for an id that the account has no webhook under.
@@ -141,6 +140,7 @@ func (e webhookAdded) apply(s *State) {
 }
 func (e webhookAdded) rows(s *State, r *Rows) {
 	r.putWebhook(e.Webhook)
+	r.NewWebhooks = append(r.NewWebhooks, e.Webhook.ID)
 	r.profile(s)
 }
 func (e webhookChanged) apply(s *State)         { w := e.Webhook; s.Webhooks[w.ID] = &w }

@@ -39,7 +39,7 @@ func TestWebhooksComeAndGo(t *testing.T) {
 	if rows := tell(t, s, now, AddWebhook{Webhook{Inbox: "i@b.test"}}); rows.PutWebhooks[0].ID != 11 || rows.Profile.LastWebhook != 11 {
 		t.Errorf("an id came back: %+v", rows)
 	}
-	if rows := tell(t, s, now, DropInboxWebhooks{"i@b.test"}); len(rows.DropWebhooks) != 1 || rows.DropWebhooks[0] != 11 {
+	if rows := tell(t, s, now, ReleaseInbox{Address: "i@b.test", CreatedAt: now, Listed: true}); len(rows.DropWebhooks) != 1 || rows.DropWebhooks[0] != 11 {
 		t.Errorf("of a deleted inbox: %+v", rows)
 	}
 	for _, cmd := range []Command{DropWebhook{99}, ChangeWebhook{ID: 99}, RotateSecret{ID: 99}} {
@@ -64,5 +64,19 @@ func TestARotatedSecretSignsForADay(t *testing.T) {
 	}
 	if got := w.Secrets(now.Add(24 * time.Hour)); len(got) != 1 || got[0] != "s2" {
 		t.Errorf("after it: %v", got)
+	}
+}
+
+func TestAClosedAccountHasNoWebhooks(t *testing.T) {
+	now := time.Unix(1000, 0)
+	s := NewState()
+	tell(t, s, now, Open{Email: "a@b.test", Plan: Free})
+	tell(t, s, now, AddWebhook{Webhook{Event: "*"}})
+	tell(t, s, now, AddWebhook{Webhook{Event: "*"}})
+	if rows := tell(t, s, now, Close{}); len(rows.DropWebhooks) != 2 || len(s.Webhooks) != 0 {
+		t.Errorf("%+v, %v left", rows, s.Webhooks)
+	}
+	if _, err := Decide(s, AddWebhook{}, Env{Now: now, Plans: DefaultPlans()}); !fault.Is(err, fault.NotFound) {
+		t.Errorf("a webhook while the account is being deleted: %v", err)
 	}
 }
