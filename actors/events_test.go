@@ -130,13 +130,20 @@ func TestOldEventsAreNotShown(t *testing.T) {
 // those who asked for it at once, before the first answer was published.
 func TestOnePrincipalPerCredential(t *testing.T) {
 	token := account.HashToken([]byte("token"))
-	e := &accountEntity{store: &memstore.Store{}, now: time.Now, principals: newPrincipals(), state: account.NewState()}
-	e.state.Keys[1] = &account.Key{ID: 1, Hash: token, Kind: account.KindAccountKey}
-	held := func() *account.Principal { return must[any](t)(e.decide(present{token})).(*account.Principal) }
+	key := []*account.Key{{ID: 1, Hash: token, Kind: account.KindAccountKey}}
+	store := &memstore.Store{}
+	e := &accountEntity{store: store, now: time.Now, principals: newPrincipals(), state: account.NewState()}
+	if err := store.CommitAccount(&account.Rows{PutKeys: key}); err != nil {
+		t.Fatal(err)
+	}
+	held := func() *account.Principal { return must[any](t)(e.decide(present{token, 1})).(*account.Principal) }
 	first, second := held(), held()
 	e.publish()
 	third := held()
-	e.rows = &account.Rows{DropKeys: []*account.Key{{ID: 1, Hash: token}}}
+	e.rows = &account.Rows{DropKeys: key}
+	if err := e.commit(); err != nil {
+		t.Fatal(err)
+	}
 	e.publish()
 	for i, p := range []*account.Principal{first, second, third} {
 		select {
@@ -145,7 +152,6 @@ func TestOnePrincipalPerCredential(t *testing.T) {
 			t.Errorf("holder %d does not know of the revocation", i+1)
 		}
 	}
-	delete(e.state.Keys, 1)
 	if p := held(); p != nil {
 		t.Errorf("revoked, and presented again: %+v", p)
 	}

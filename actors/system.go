@@ -13,6 +13,7 @@ import (
 
 	"inboxd/internal/account"
 	"inboxd/internal/inbox"
+	"inboxd/internal/webhook"
 )
 
 // Options configures a System; the zero value works but for Store and Namespaces.
@@ -25,6 +26,12 @@ type Options struct {
 	IdleAfter  time.Duration    // an inbox unused for so long leaves memory; default 15 min
 	Admission  int64            // commands in flight before others are refused; default 20,000
 	SweepEvery time.Duration    // default 1 s
+
+	// Poster makes the attempts of webhooks; default: every attempt fails.
+	Poster Poster
+	// WebhookSchedule holds the waits before the attempts of a delivery; default
+	// webhook.DefaultSchedule.
+	WebhookSchedule webhook.Schedule
 
 	// MailReset mails a password-reset token to its account's address; called by one
 	// goroutine, and must not keep the token. Default: no such mail, and no token is made.
@@ -54,6 +61,12 @@ func (o Options) withDefaults() Options {
 	if o.SweepEvery <= 0 {
 		o.SweepEvery = time.Second
 	}
+	if o.Poster == nil {
+		o.Poster = noPoster{}
+	}
+	if len(o.WebhookSchedule) == 0 {
+		o.WebhookSchedule = webhook.DefaultSchedule()
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -76,11 +89,14 @@ type System struct {
 	principals *principals
 	journal    *journal
 	retention  *retention
+	deliveries *deliveries
+	testing    chan struct{} // a place for each test call of a webhook
 	clock      *coarseClock
 	names      stripes
 	resets     chan string // e-mail addresses that asked for a password reset
 	// Locks by account: closing before resuming before names.
 	closing, resuming stripes
+	redelivering      stripes // taken alone
 
 	running context.Context // until Stop
 	end     context.CancelFunc
@@ -99,7 +115,10 @@ func Start(o Options) (*System, error) {
 	s.engine = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 		return slog.New(warnings{o.Logger.Handler()})
 	}))
+	hooks := newSubscriptions(o.Store)
+	s.deliveries, s.testing = newDeliveries(o, hooks), make(chan struct{}, testsAtOnce)
 	s.journal = newJournal(o.Store, s.now, o.Logger)
+	s.journal.fan = &fanOut{store: o.Store, hooks: hooks, schedule: o.WebhookSchedule, lasts: map[account.ID]int64{}, hint: s.deliveries.hint}
 	if err := s.journal.takeOver(); err != nil {
 		return nil, err
 	}
@@ -107,11 +126,12 @@ func Start(o Options) (*System, error) {
 		return &inboxEntity{slot: sl, store: o.Store, now: s.now, told: s.journal.tell}
 	})
 	s.accounts = s.newDirectory(func(sl *slot) entity {
-		return &accountEntity{id: account.ID([]byte(sl.key)), store: o.Store, now: s.now, plans: o.Plans, principals: s.principals}
+		return &accountEntity{id: account.ID([]byte(sl.key)), store: o.Store, now: s.now, plans: o.Plans, principals: s.principals, hooks: hooks}
 	})
 	s.retention = newRetention(s)
 	s.stopped.Go(s.sweepUntilStopped)
 	s.stopped.Go(func() { s.retention.run(s.stop) })
+	s.stopped.Go(func() { s.deliveries.run(s.stop) })
 	s.stopped.Go(s.closeUntilStopped)
 	s.stopped.Go(s.mailResetsUntilStopped)
 	s.journal.start()

@@ -25,6 +25,7 @@ const (
 	nameBallast   = "ballast"
 	nameEngine    = "db"
 	nameBlobs     = "blobs"
+	nameSecret    = "secret.key"
 )
 
 // lockFolder makes dir (mode 0700) and takes it for this process.
@@ -115,10 +116,10 @@ func readFile(fs vfs.FS, path string) ([]byte, error) {
 }
 
 // writeFile replaces dir/name so that a crash leaves the old file or the new one whole:
-// temporary file, fsync, rename, fsync of the folder.
-func writeFile(fs vfs.FS, dir, name string, data []byte) error {
+// temporary file, fsync, rename, fsync of the folder. prepare gets the file while it is empty.
+func writeFile(fs vfs.FS, dir, name string, data []byte, prepare ...func(vfs.File) error) error {
 	path := fs.PathJoin(dir, name)
-	err := writeSynced(fs, path+".tmp", data)
+	err := writeSynced(fs, path+".tmp", data, prepare...)
 	if err == nil {
 		err = fs.Rename(path+".tmp", path)
 	}
@@ -129,13 +130,19 @@ func writeFile(fs vfs.FS, dir, name string, data []byte) error {
 	return syncFolder(fs, dir)
 }
 
-func writeSynced(fs vfs.FS, path string, data []byte) error {
+func writeSynced(fs vfs.FS, path string, data []byte, prepare ...func(vfs.File) error) error {
 	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return err
 	}
-	// A vfs.File may change the slice it is given.
-	if _, err = f.Write(append([]byte(nil), data...)); err == nil {
+	for _, p := range prepare {
+		err = errors.Join(err, p(f))
+	}
+	if err == nil {
+		// A vfs.File may change the slice it is given.
+		_, err = f.Write(append([]byte(nil), data...))
+	}
+	if err == nil {
 		err = f.Sync()
 	}
 	return errors.Join(err, f.Close())

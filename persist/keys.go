@@ -27,6 +27,19 @@ const (
 	kindSubdomain  kind = 13 // label below the service domain → account
 )
 
+// Kinds of own domains. Stored, as above.
+const (
+	kindDomain     kind = 17 // domain → record; domain, address → an inbox under it
+	kindDomainList kind = 18 // account, domain → nothing
+)
+
+// Kinds of webhooks. Stored, as above.
+const (
+	kindWebhook     kind = 19 // account, webhook id → its last attempt
+	kindDelivery    kind = 20 // account, delivery id → delivery
+	kindDeliveryDue kind = 21 // time, account, delivery id → webhook id
+)
+
 // More kinds, of repeatable requests, keys and closing accounts. Stored, as above.
 const (
 	kindOnce     kind = 14 // owner, request name, time → answer
@@ -40,6 +53,7 @@ const (
 	partSession  byte = 2 // token hash
 	partReserved byte = 3 // address of a reserved inbox
 	partReset    byte = 4 // hash of a password-reset token
+	partWebhook  byte = 7 // webhook id
 )
 
 // What a blob file holds, last byte of its registry key. Stored: append only.

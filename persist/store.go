@@ -98,6 +98,8 @@ type Store struct {
 	gate   *gate
 	spare  *spareLog
 
+	sealing sealing
+
 	positions positions
 	previous  highWater // of the run before
 	written   uint64    // commits in the high-water file; its writer's own

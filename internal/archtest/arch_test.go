@@ -25,22 +25,22 @@ var allowed = map[string][]string{
 	"internal/account":   {"internal/fault", "internal/once", "internal/partition"},
 	"internal/inbox":     {"internal/account", "internal/fault", "internal/message", "internal/once"},
 	"internal/ingest":    {"internal/inbox", "internal/message", "internal/otp"},
-	"internal/memstore":  {"internal/account", "internal/fault", "internal/feed", "internal/inbox", "internal/partition", "internal/once"},
+	"internal/memstore":  {"internal/webhook", "internal/account", "internal/fault", "internal/feed", "internal/inbox", "internal/partition", "internal/once"},
 	"internal/archtest":  {},
 
 	"internal/delivery": {"internal/message"},
 	"internal/netguard": {},
 	// Following the change journals, and what is told of an event.
 	"internal/feed":    {"internal/account", "internal/inbox"},
-	"internal/webhook": {"internal/fault", "internal/inbox"},
+	"internal/webhook": {"internal/fault", "internal/inbox", "internal/account"},
 
 	// The adapters import the rules and never each other.
-	"persist": {"internal/account", "internal/fault", "internal/feed", "internal/inbox", "internal/message", "internal/partition", "internal/once"},
-	"actors":  {"internal/account", "internal/fault", "internal/feed", "internal/inbox", "internal/ingest", "internal/partition", "internal/once"},
+	"persist": {"internal/webhook", "internal/account", "internal/fault", "internal/feed", "internal/inbox", "internal/message", "internal/partition", "internal/once"},
+	"actors":  {"internal/webhook", "internal/account", "internal/fault", "internal/feed", "internal/inbox", "internal/ingest", "internal/partition", "internal/once"},
 	"http":    {"internal/account", "internal/fault", "internal/feed", "internal/inbox", "internal/message", "internal/netguard", "internal/webhook", "internal/once"},
 	"smtp":    {"internal/fault", "internal/delivery", "internal/netguard"},
 
-	"cmd/inboxd": {"actors", "http", "persist", "smtp", "internal/account", "internal/fault", "internal/inbox", "internal/ingest"},
+	"cmd/inboxd": {"internal/netguard", "internal/webhook", "actors", "http", "persist", "smtp", "internal/account", "internal/fault", "internal/inbox", "internal/ingest"},
 
 	// The bench meets the server as a stranger: over its public surfaces.
 	"bench":           {},
