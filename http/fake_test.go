@@ -154,6 +154,7 @@ type fakeAccounts struct {
 	principals map[string]*account.Principal // by token
 	minted     uint16
 	placed     uint64
+	fakeWebhooks
 }
 
 func newFakeAccounts(now func() time.Time, inboxes *fakeInboxes) *fakeAccounts {

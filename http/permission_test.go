@@ -55,6 +55,11 @@ var rulings = map[string]ruling{
 	"GET /api/v1/inboxes/{addr}/events": agentRule(account.ScopeRead),
 	"GET /api/inboxes/{addr}/events":    insideRule(account.ScopeRead),
 
+	"POST /api/webhooks": sessionOnly, "GET /api/webhooks": sessionOnly, "GET /api/webhooks/{id}": sessionOnly,
+	"PATCH /api/webhooks/{id}": sessionOnly, "DELETE /api/webhooks/{id}": sessionOnly,
+	"POST /api/webhooks/{id}/rotate-secret": sessionOnly, "POST /api/webhooks/{id}/test": sessionOnly,
+	"GET /api/webhooks/deliveries": sessionOnly, "POST /api/webhooks/deliveries/{id}/redeliver": sessionOnly,
+
 	"POST /api/v1/inboxes":                                       {scope: account.ScopeManage, session: true, account: true},
 	"GET /api/v1/inboxes":                                        agentRule(account.ScopeRead),
 	"GET /api/v1/inboxes/{addr}":                                 agentRule(account.ScopeRead),
@@ -202,6 +207,9 @@ func (m *matrix) check(rt *route, h holder, target string) {
 		path = "/api/keys/999" // a key of nobody: the others are still needed
 	}
 	body := ""
+	if rt.name() == "POST /api/webhooks" {
+		body = `{"url":"https://example.com/","event":"*"}`
+	}
 	if rt.path == "/api/auth/logout" && h.kind == account.KindSession {
 		h.token = m.signUpSession(alice)
 	}

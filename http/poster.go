@@ -22,18 +22,27 @@ const (
 	postAnswerBytes = 64 << 10         // read of an answer's body and dropped
 	postHeadBytes   = 16 << 10         // of an answer's head, interim answers included
 	postIdle        = 30 * time.Second // of a kept connection
-	postIdlePerHost = 8
+	postIdlePerHost = 16
+	postCheck       = 2 * time.Second // of a look-up before a URL is taken
 )
 
 // Poster posts webhook deliveries to receivers that strangers chose. It follows no redirect
 // and no proxy variable, checks the address of every connection it opens, and reads a
 // bounded part of what comes back.
-type Poster struct{ client *nethttp.Client }
+type Poster struct {
+	client   *nethttp.Client
+	guard    netguard.Policy
+	resolver *net.Resolver
+}
 
-// NewPoster returns a Poster that connects where guard lets it.
-func NewPoster(guard netguard.Policy) *Poster {
-	dialer := &net.Dialer{Timeout: postTimeout, Control: guard.Control}
-	return &Poster{&nethttp.Client{
+// NewPoster returns a Poster that connects where guard lets it, and asks resolver where
+// hosts are; nil is the system's.
+func NewPoster(guard netguard.Policy, resolver *net.Resolver) *Poster {
+	if resolver == nil {
+		resolver = net.DefaultResolver
+	}
+	dialer := &net.Dialer{Timeout: postTimeout, Control: guard.Control, Resolver: resolver}
+	return &Poster{guard: guard, resolver: resolver, client: &nethttp.Client{
 		Timeout:       postTimeout,
 		CheckRedirect: func(*nethttp.Request, []*nethttp.Request) error { return nethttp.ErrUseLastResponse },
 		Transport: &nethttp.Transport{
@@ -42,6 +51,29 @@ func NewPoster(guard netguard.Policy) *Poster {
 			MaxIdleConns: 1024, MaxIdleConnsPerHost: postIdlePerHost, IdleConnTimeout: postIdle,
 		},
 	}}
+}
+
+// Check refuses a URL whose host is at an address that may not be called now, so that its
+// owner learns it at once. A host that is not found, or not soon, passes: what counts is
+// asked at each connection.
+func (p *Poster) Check(ctx context.Context, target string) error {
+	u, err := url.Parse(target)
+	if err != nil {
+		return invalid("'url' is not a URL")
+	}
+	ctx, cancel := context.WithTimeout(ctx, postCheck)
+	defer cancel()
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	addrs, _ := p.resolver.LookupNetIP(ctx, "ip", u.Hostname())
+	for _, addr := range addrs {
+		if p.guard.Control("", net.JoinHostPort(addr.Unmap().String(), port), nil) != nil {
+			return invalid("'url' points to an address that may not be called: it is not a public one")
+		}
+	}
+	return nil
 }
 
 // Close drops the kept connections.

@@ -21,7 +21,7 @@ import (
 var loopbackAllowed = netguard.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 
 func newTestPoster(t *testing.T, guard netguard.Policy) *Poster {
-	p := NewPoster(guard)
+	p := NewPoster(guard, nil)
 	t.Cleanup(p.Close)
 	return p
 }

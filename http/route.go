@@ -97,6 +97,7 @@ func (s *Server) table() []route {
 		{get, "/healthz", nobody, none, false, nil, (*Server).healthy},
 		{get, "/readyz", nobody, none, false, nil, (*Server).ready},
 	}
+	routes = append(routes, webhookRoutes()...)
 	if s.opts.MetricsHandler != nil {
 		routes = append(routes, route{get, "/metrics", nobody, none, false, nil, (*Server).metrics})
 	}
