@@ -218,11 +218,24 @@ type Stats struct {
 	Passivated                    int64 // owners that left memory since the start
 	InFlight                      int64
 	JournalWaiting                int
+
+	// Deliveries of webhooks: in the window of the due index (at most 65,536 entries), on
+	// their way now, and since the start.
+	DeliveriesWaiting, DeliveriesActive                                           int64
+	DeliveriesDelivered, DeliveriesFailed, DeliveriesRetried, DeliveriesCancelled int64
+	DeliveryOldest                                                                time.Duration // how long the earliest is overdue
 }
 
 // Stats takes the picture.
 func (s *System) Stats() Stats {
+	d := &s.deliveries.counts
+	overdue := time.Duration(0)
+	if at := d.oldest.Load(); at != 0 {
+		overdue = max(0, s.now().Sub(time.UnixMilli(at)))
+	}
 	return Stats{
+		DeliveriesWaiting: d.waiting.Load(), DeliveriesActive: d.active.Load(), DeliveriesDelivered: d.delivered.Load(), DeliveriesFailed: d.failed.Load(),
+		DeliveriesRetried: d.retried.Load(), DeliveriesCancelled: d.cancelled.Load(), DeliveryOldest: overdue,
 		Inboxes: s.inboxes.slots.Size(), Accounts: s.accounts.slots.Size(), Principals: s.principals.byHash.Size(),
 		Passivated: s.inboxes.left.Load() + s.accounts.left.Load(),
 		InboxBytes: s.inboxes.held.Load(), InFlight: s.inboxes.waiting.Load() + s.accounts.waiting.Load(),

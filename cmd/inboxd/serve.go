@@ -36,6 +36,10 @@ type serveCommand struct {
 	DefaultPlan string `help:"Plan of a new account." enum:"free,paid" default:"free"`
 	Signup      string `help:"Whether strangers may sign up." enum:"open,closed" default:"open"`
 
+	DNS string `help:"DNS server for SPF, DKIM, DMARC, MX and own domains (default: those of /etc/resolv.conf)." placeholder:"HOST:PORT" name:"dns"`
+
+	Webhooks webhookFlags `embed:""`
+
 	Plans planFigures `help:"Figures of the plans; tables [plans.free] and [plans.paid] of the config file." hidden:""`
 
 	Memory         byteSize      `help:"Memory for resident inboxes; beyond it the longest idle ones leave." default:"512MiB" placeholder:"SIZE"`
@@ -77,6 +81,7 @@ type node struct {
 	system             *actors.System
 	web                *http.Server
 	mail               *smtp.Server
+	poster             *http.Poster
 	admin              *adminSocket
 	adminPath          string
 	httpAddr, smtpAddr net.Addr
@@ -85,7 +90,7 @@ type node struct {
 }
 
 func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
-	proxies, err := parseCIDRs(c.TrustedProxies)
+	proxies, err := parseCIDRs("--trusted-proxies", c.TrustedProxies)
 	if err != nil {
 		return nil, err
 	}
@@ -97,6 +102,10 @@ func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("the config file: %w", err)
 	}
+	hooks, err := c.Webhooks.schedule()
+	if err != nil {
+		return nil, err
+	}
 	tuneMemory(int64(c.Memory))
 	n := &node{failed: make(chan error, 2), logger: logger}
 	if n.store, err = persist.Open(c.Data, persist.Options{Logger: logger}); err != nil {
@@ -107,12 +116,7 @@ func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
 			err = errors.Join(err, n.closeInner())
 		}
 	}()
-	if n.system, err = actors.Start(actors.Options{
-		Store: store{n.store}, Namespaces: inbox.Namespaces{Domain: domain, Plain: c.Namespace == "plain"},
-		NewPlan: account.PlanName(c.DefaultPlan), Plans: plans, Memory: int64(c.Memory), Logger: logger,
-	}); err != nil {
-		return nil, err
-	}
+	// Before anything that calls out: webhooks must know our own listeners.
 	httpListener, err := listen("--http", c.HTTP)
 	if err != nil {
 		return nil, err
@@ -123,6 +127,22 @@ func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
 		return nil, err
 	}
 	n.httpAddr, n.smtpAddr = httpListener.Addr(), smtpListener.Addr()
+	defer func() {
+		if err != nil {
+			httpListener.Close()
+			smtpListener.Close()
+		}
+	}()
+	if n.poster, err = c.Webhooks.poster(c.DNS, n.httpAddr, n.smtpAddr); err != nil {
+		return nil, err
+	}
+	if n.system, err = actors.Start(actors.Options{
+		Store: store{n.store}, Namespaces: inbox.Namespaces{Domain: domain, Plain: c.Namespace == "plain"},
+		NewPlan: account.PlanName(c.DefaultPlan), Plans: plans, Memory: int64(c.Memory), Logger: logger,
+		Poster: n.poster, WebhookSchedule: hooks,
+	}); err != nil {
+		return nil, err
+	}
 	n.mail = smtp.New(smtp.Options{Domain: domain, MaxConns: c.SMTPMaxConns, MaxConnsPerIP: c.SMTPMaxConnsIP, Logger: logger}, mailroom{n.system})
 	n.web = http.New(http.Options{
 		BaseURL: c.baseURL(n.httpAddr), MaxConns: c.httpConns(), TrustedProxies: proxies,
@@ -135,8 +155,6 @@ func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
 		n.adminPath = filepath.Join(c.Data, "admin.sock")
 	}
 	if n.admin, err = openAdminSocket(n.adminPath, n.system, n.stats, c.baseURL(n.httpAddr)); err != nil {
-		httpListener.Close()
-		smtpListener.Close()
 		return nil, err
 	}
 	n.run("http", func() error { return n.web.Serve(httpListener) })
@@ -177,6 +195,9 @@ func (n *node) closeInner() error {
 	if n.system != nil {
 		n.system.Stop()
 	}
+	if n.poster != nil {
+		n.poster.Close()
+	}
 	return n.store.Close()
 }
 
@@ -207,12 +228,12 @@ func listen(flag, addr string) (net.Listener, error) {
 	return ln, nil
 }
 
-func parseCIDRs(list []string) ([]netip.Prefix, error) {
+func parseCIDRs(flag string, list []string) ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	for _, s := range list {
 		p, err := netip.ParsePrefix(s)
 		if err != nil {
-			return nil, fmt.Errorf("--trusted-proxies %q is not a network such as 10.0.0.0/8", s)
+			return nil, fmt.Errorf("%s %q is not a network such as 10.0.0.0/8", flag, s)
 		}
 		out = append(out, p)
 	}
