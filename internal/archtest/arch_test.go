@@ -25,22 +25,24 @@ var allowed = map[string][]string{
 	"internal/account":   {"internal/fault", "internal/once", "internal/partition"},
 	"internal/inbox":     {"internal/account", "internal/fault", "internal/message", "internal/once"},
 	"internal/ingest":    {"internal/inbox", "internal/message", "internal/otp"},
-	"internal/memstore":  {"internal/webhook", "internal/account", "internal/fault", "internal/feed", "internal/inbox", "internal/partition", "internal/once"},
+	"internal/memstore":  {"internal/account", "internal/fault", "internal/feed", "internal/inbox", "internal/once", "internal/partition", "internal/webhook"},
 	"internal/archtest":  {},
 
+	"internal/resolve":         {},
+	"internal/resolve/dnstest": {},
+	// The adapters import the rules and never each other.
 	"internal/delivery": {"internal/message"},
 	"internal/netguard": {},
 	// Following the change journals, and what is told of an event.
 	"internal/feed":    {"internal/account", "internal/inbox"},
-	"internal/webhook": {"internal/fault", "internal/inbox", "internal/account"},
+	"internal/webhook": {"internal/account", "internal/fault", "internal/inbox"},
 
-	// The adapters import the rules and never each other.
-	"persist": {"internal/webhook", "internal/account", "internal/fault", "internal/feed", "internal/inbox", "internal/message", "internal/partition", "internal/once"},
-	"actors":  {"internal/webhook", "internal/account", "internal/fault", "internal/feed", "internal/inbox", "internal/ingest", "internal/partition", "internal/once"},
-	"http":    {"internal/account", "internal/fault", "internal/feed", "internal/inbox", "internal/message", "internal/netguard", "internal/webhook", "internal/once"},
-	"smtp":    {"internal/fault", "internal/delivery", "internal/netguard"},
+	"persist": {"internal/account", "internal/fault", "internal/feed", "internal/inbox", "internal/message", "internal/once", "internal/partition", "internal/webhook"},
+	"actors":  {"internal/account", "internal/fault", "internal/feed", "internal/inbox", "internal/ingest", "internal/once", "internal/partition", "internal/webhook"},
+	"http":    {"internal/account", "internal/fault", "internal/feed", "internal/inbox", "internal/message", "internal/netguard", "internal/once", "internal/webhook"},
+	"smtp":    {"internal/delivery", "internal/fault", "internal/netguard"},
 
-	"cmd/inboxd": {"internal/netguard", "internal/webhook", "actors", "http", "persist", "smtp", "internal/account", "internal/fault", "internal/inbox", "internal/ingest"},
+	"cmd/inboxd": {"actors", "http", "internal/account", "internal/fault", "internal/inbox", "internal/ingest", "internal/netguard", "internal/webhook", "persist", "smtp"},
 
 	// The bench meets the server as a stranger: over its public surfaces.
 	"bench":           {},
@@ -52,19 +54,20 @@ var homes = map[string][]string{
 	"github.com/asynkron/protoactor-go":       {"actors"},
 	"github.com/cockroachdb/pebble/v2":        {"persist"},
 	"github.com/fxamacker/cbor/v2":            {"persist"},
-	"github.com/valyala/fasthttp":             {"http", "bench", "cmd/inboxd"}, // cmd adapts the metrics handler
+	"github.com/valyala/fasthttp":             {"bench", "cmd/inboxd", "http"}, // cmd adapts the metrics handler
 	"github.com/fasthttp/router":              {"http"},
-	"github.com/go-json-experiment/json":      {"http", "bench", "internal/webhook"},
+	"github.com/go-json-experiment/json":      {"bench", "http", "internal/webhook"},
 	"github.com/emersion/go-smtp":             {"smtp"},
-	"github.com/zeebo/xxh3":                   {"internal/partition", "actors", "persist"},
+	"github.com/zeebo/xxh3":                   {"actors", "internal/partition", "persist"},
 	"github.com/puzpuzpuz/xsync/v4":           {"actors", "http", "smtp"},
-	"github.com/alecthomas/kong":              {"cmd/inboxd", "cmd/inbox-bench"},
+	"github.com/alecthomas/kong":              {"cmd/inbox-bench", "cmd/inboxd"},
 	"github.com/pelletier/go-toml/v2":         {"cmd/inboxd"},
 	"github.com/prometheus/client_golang":     {"cmd/inboxd"},
 	"github.com/HdrHistogram/hdrhistogram-go": {"bench"},
+	"github.com/miekg/dns":                    {"internal/resolve", "internal/resolve/dnstest"},
 	"golang.org/x/crypto":                     {"internal/account"},
-	"golang.org/x/net":                        {"internal/inbox", "internal/webhook", "internal/message", "internal/otp", "smtp"},
-	"golang.org/x/text":                       {"internal/message", "internal/otp", "http", "smtp"},
+	"golang.org/x/net":                        {"internal/inbox", "internal/message", "internal/otp", "internal/webhook", "smtp"},
+	"golang.org/x/text":                       {"http", "internal/message", "internal/otp", "smtp"},
 	"golang.org/x/time":                       {"smtp"},
 }
 

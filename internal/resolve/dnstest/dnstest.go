@@ -1,0 +1,134 @@
+// Package dnstest is a DNS server for tests, on loopback. It knows the records it was
+// given, and can be told to lie or to keep silent. It is no part of the program.
+package dnstest
+
+import (
+	"net"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/miekg/dns"
+)
+
+// Server answers over UDP and TCP at Addr.
+type Server struct {
+	Addr string // host:port
+
+	mu      sync.Mutex // guards what follows
+	records []dns.RR
+	asked   []string // "name TYPE" of each question, in lower case but for the type
+	handler dns.HandlerFunc
+}
+
+// Serve starts a server with these records, in zone file form, until the test ends. Names
+// that have no record and no name below them do not exist.
+func Serve(t testing.TB, records ...string) *Server {
+	t.Helper()
+	s := &Server{}
+	s.Set(t, records...)
+	packets, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", packets.LocalAddr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Addr = packets.LocalAddr().String()
+	for _, server := range []*dns.Server{{PacketConn: packets, Handler: s}, {Listener: listener, Handler: s}} {
+		started := make(chan struct{})
+		server.NotifyStartedFunc = func() { close(started) }
+		go server.ActivateAndServe()
+		<-started
+		t.Cleanup(func() { server.Shutdown() })
+	}
+	return s
+}
+
+// Set replaces the records.
+func (s *Server) Set(t testing.TB, records ...string) {
+	t.Helper()
+	var all []dns.RR
+	for _, line := range records {
+		rr, err := dns.NewRR(line)
+		if err != nil || rr == nil {
+			t.Fatalf("record %q: %v", line, err)
+		}
+		all = append(all, rr)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.records = all
+}
+
+// Handle lets h answer instead of the records; nil goes back to them.
+func (s *Server) Handle(h dns.HandlerFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.handler = h
+}
+
+// Silence answers nothing from here on, until Handle(nil).
+func (s *Server) Silence() { s.Handle(func(dns.ResponseWriter, *dns.Msg) {}) }
+
+// Asked returns the questions that came since the last call.
+func (s *Server) Asked() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	asked := s.asked
+	s.asked = nil
+	return asked
+}
+
+// ServeDNS implements dns.Handler.
+func (s *Server) ServeDNS(w dns.ResponseWriter, ask *dns.Msg) {
+	q := ask.Question[0]
+	s.mu.Lock()
+	s.asked = append(s.asked, strings.ToLower(strings.TrimSuffix(q.Name, "."))+" "+dns.TypeToString[q.Qtype])
+	h, records := s.handler, s.records
+	s.mu.Unlock()
+	if h != nil {
+		h(w, ask)
+		return
+	}
+	reply := answer(ask, records)
+	if _, udp := w.RemoteAddr().(*net.UDPAddr); udp {
+		size := dns.MinMsgSize
+		if opt := ask.IsEdns0(); opt != nil {
+			size = int(opt.UDPSize())
+		}
+		reply.Truncate(size)
+	}
+	w.WriteMsg(reply) // may fail: the resolver has gone
+}
+
+func answer(ask *dns.Msg, records []dns.RR) *dns.Msg {
+	reply := new(dns.Msg)
+	reply.SetReply(ask)
+	q := ask.Question[0]
+	name := strings.ToLower(q.Name)
+	exists := name == "."
+	for hop := true; hop; {
+		hop = false
+		for _, rr := range records {
+			owner := strings.ToLower(rr.Header().Name)
+			exists = exists || dns.IsSubDomain(name, owner)
+			if owner != name {
+				continue
+			}
+			if cname, ok := rr.(*dns.CNAME); ok && len(reply.Answer) < 20 {
+				reply.Answer = append(reply.Answer, rr)
+				name, hop, exists = strings.ToLower(cname.Target), true, false
+				break
+			} else if rr.Header().Rrtype == q.Qtype {
+				reply.Answer = append(reply.Answer, rr)
+			}
+		}
+	}
+	if !exists {
+		reply.Rcode = dns.RcodeNameError
+	}
+	reply.Ns = []dns.RR{&dns.SOA{Hdr: dns.RR_Header{Name: ".", Rrtype: dns.TypeSOA, Class: dns.ClassINET, Ttl: 60}, Ns: "ns.", Mbox: "m.", Minttl: 60}}
+	return reply
+}

@@ -1,0 +1,34 @@
+package resolve
+
+import (
+	"errors"
+	"net"
+)
+
+// errNoSuchDomain marks the errors of names that do not exist.
+var errNoSuchDomain = errors.New("no such domain")
+
+// NoSuchDomain tells a name that does not exist (NXDOMAIN) from one that only has no record
+// of the type asked for. Both are IsNotFound.
+func NoSuchDomain(err error) bool { return errors.Is(err, errNoSuchDomain) }
+
+func noSuchDomain(q question) *net.DNSError {
+	return &net.DNSError{Err: "no such domain", Name: q.name, IsNotFound: true, UnwrapErr: errNoSuchDomain}
+}
+
+func noData(q question) *net.DNSError {
+	return &net.DNSError{Err: "no such record", Name: q.name, IsNotFound: true}
+}
+
+func temporary(q question, why string) *net.DNSError {
+	return &net.DNSError{Err: why, Name: q.name, IsTemporary: true}
+}
+
+func timedOut(q question, why string) *net.DNSError {
+	return &net.DNSError{Err: why, Name: q.name, IsTimeout: true, IsTemporary: true}
+}
+
+func isNotFound(err error) bool {
+	var d *net.DNSError
+	return errors.As(err, &d) && d.IsNotFound
+}

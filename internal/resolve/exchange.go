@@ -1,0 +1,174 @@
+package resolve
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/miekg/dns"
+)
+
+const (
+	ednsSize = 1232     // octets of a UDP answer that no path cuts in pieces
+	maxUDP   = 4096     // octets that are read of one all the same
+	maxTCP   = 32 << 10 // octets of an answer over TCP; a longer one is a failure
+	// maxStray is the number of datagrams in one try that may be no answer to the question:
+	// a late answer to an earlier one, or somebody guessing.
+	maxStray = 64
+)
+
+// patience is how long each try waits. The next one goes to the next server, if there is
+// one. Options.Timeout bounds them all.
+var patience = [...]time.Duration{time.Second, 1500 * time.Millisecond, 2 * time.Second}
+
+// errBad is an answer that is none: not readable, too long, or to another question.
+var errBad = errors.New("the DNS server's answer makes no sense")
+
+// exchange asks the servers, in turn, until one gives NOERROR or NXDOMAIN. Its errors are
+// *net.DNSError and temporary.
+func (r *Resolver) exchange(ctx context.Context, q question) (*dns.Msg, error) {
+	why, answered := "no DNS server is known", false
+	for try := 0; try < len(patience) && len(r.servers) > 0 && ctx.Err() == nil; try++ {
+		server := r.servers[try%len(r.servers)]
+		msg, err := r.try(ctx, server, q, patience[try])
+		answered = answered || err == nil || errors.Is(err, errBad)
+		switch {
+		case err != nil:
+			why = err.Error()
+		case msg.Rcode == dns.RcodeSuccess, msg.Rcode == dns.RcodeNameError:
+			r.health.heard()
+			return msg, nil
+		default:
+			why = "the DNS server answered " + dns.RcodeToString[msg.Rcode]
+			if try+1 >= len(r.servers) { // every server was asked: it will not change its mind
+				r.health.heard()
+				return nil, temporary(q, why)
+			}
+		}
+	}
+	if answered {
+		r.health.heard()
+		return nil, temporary(q, why)
+	}
+	r.health.unanswered.Add(1)
+	return nil, timedOut(q, why)
+}
+
+// try asks one server once, over UDP, and over TCP when the answer was cut short.
+func (r *Resolver) try(ctx context.Context, server string, q question, wait time.Duration) (*dns.Msg, error) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	ask := new(dns.Msg)
+	ask.SetQuestion(dns.Fqdn(q.name), q.qtype)
+	ask.SetEdns0(ednsSize, false)
+	msg, err := overUDP(ctx, server, ask)
+	if err == nil && msg.Rcode == dns.RcodeFormatError {
+		ask.Extra = nil // an old server that does not know EDNS, RFC 6891 section 6.2.2
+		msg, err = overUDP(ctx, server, ask)
+	}
+	if err == nil && msg.Truncated {
+		ask.Id = dns.Id()
+		msg, err = overTCP(ctx, server, ask)
+	}
+	return msg, err
+}
+
+// overUDP asks from a fresh port with a fresh id, and reads until the answer comes.
+func overUDP(ctx context.Context, server string, ask *dns.Msg) (*dns.Msg, error) {
+	conn, err := dial(ctx, "udp", server)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	wire, err := ask.Pack()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := conn.Write(wire); err != nil {
+		return nil, err
+	}
+	buf := make([]byte, maxUDP)
+	for range maxStray {
+		n, err := conn.Read(buf)
+		if err != nil {
+			return nil, err
+		}
+		if msg, ok := answers(buf[:n], ask); ok {
+			return msg, nil
+		}
+	}
+	return nil, errBad
+}
+
+// overTCP asks over a connection of its own, RFC 7766.
+func overTCP(ctx context.Context, server string, ask *dns.Msg) (*dns.Msg, error) {
+	conn, err := dial(ctx, "tcp", server)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	wire, err := ask.Pack()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := conn.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(wire))), wire...)); err != nil {
+		return nil, err
+	}
+	var size [2]byte
+	if _, err := io.ReadFull(conn, size[:]); err != nil {
+		return nil, err
+	}
+	buf := make([]byte, binary.BigEndian.Uint16(size[:]))
+	if len(buf) > maxTCP {
+		return nil, errBad
+	}
+	if _, err := io.ReadFull(conn, buf); err != nil {
+		return nil, err
+	}
+	msg, ok := answers(buf, ask)
+	if !ok || msg.Truncated {
+		return nil, errBad
+	}
+	return msg, nil
+}
+
+func dial(ctx context.Context, network, server string) (net.Conn, error) {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, network, server)
+	if err != nil {
+		return nil, err
+	}
+	deadline, _ := ctx.Deadline()
+	if err := conn.SetDeadline(deadline); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// answers reads wire if it is an answer to ask: its id, and its question. A server that
+// refuses may leave out the question.
+func answers(wire []byte, ask *dns.Msg) (*dns.Msg, bool) {
+	if len(wire) < 12 || binary.BigEndian.Uint16(wire) != ask.Id {
+		return nil, false
+	}
+	msg := new(dns.Msg)
+	if err := msg.Unpack(wire); err != nil {
+		if !msg.Truncated || len(msg.Question) == 0 { // what was cut in the middle comes again over TCP
+			return nil, false
+		}
+	}
+	if !msg.Response || msg.Opcode != dns.OpcodeQuery {
+		return nil, false
+	}
+	if len(msg.Question) == 0 {
+		return msg, msg.Rcode != dns.RcodeSuccess && msg.Rcode != dns.RcodeNameError
+	}
+	got, want := msg.Question[0], ask.Question[0]
+	return msg, len(msg.Question) == 1 && got.Qtype == want.Qtype && got.Qclass == want.Qclass &&
+		strings.EqualFold(got.Name, want.Name)
+}
