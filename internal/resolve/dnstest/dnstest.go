@@ -27,14 +27,7 @@ func Serve(t testing.TB, records ...string) *Server {
 	t.Helper()
 	s := &Server{}
 	s.Set(t, records...)
-	packets, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("tcp", packets.LocalAddr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	packets, listener := listen(t)
 	s.Addr = packets.LocalAddr().String()
 	for _, server := range []*dns.Server{{PacketConn: packets, Handler: s}, {Listener: listener, Handler: s}} {
 		started := make(chan struct{})
@@ -44,6 +37,25 @@ func Serve(t testing.TB, records ...string) *Server {
 		t.Cleanup(func() { server.Shutdown() })
 	}
 	return s
+}
+
+// listen finds a port that is free for UDP and for TCP.
+func listen(t testing.TB) (net.PacketConn, net.Listener) {
+	t.Helper()
+	for try := 0; ; try++ {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		packets, err := net.ListenPacket("udp", listener.Addr().String())
+		if err == nil {
+			return packets, listener
+		}
+		listener.Close()
+		if try == 50 {
+			t.Fatal(err)
+		}
+	}
 }
 
 // Set replaces the records.
