@@ -56,8 +56,8 @@ type deliveries struct {
 }
 
 const (
-	deliveryLease   = 20 * time.Second // longer than an attempt
-	deliveryTimeout = 15 * time.Second // longer than the Poster's own
+	deliveryLease   = 13 * time.Second // longer than an attempt
+	deliveryTimeout = 11 * time.Second // longer than the Poster's own
 	deliveryHints   = 1024
 	deliveryWindow  = 65_536 // entries in memory
 	deliveryPage    = 1024   // entries of one read
