@@ -70,7 +70,14 @@ func (d *deliveries) attempt(due webhook.Due, host *receiver) {
 		return
 	}
 	if hook := d.wanted(del); hook != nil {
+		slow := time.AfterFunc(slowAfter, func() {
+			select {
+			case d.slow <- host:
+			case <-d.ctx.Done():
+			}
+		})
 		a := d.post(hook, del)
+		slow.Stop()
 		if d.ctx.Err() != nil {
 			d.report(e) // interrupted: the lease stays
 			return

@@ -39,7 +39,8 @@ type deliveries struct {
 	hints  chan []webhook.Due // entries that were written
 	missed atomic.Bool        // hints found no room: the index is read again
 	ended  chan ended
-	tried  chan result // to the recorder
+	slow   chan *receiver // has an attempt without an answer for slowAfter
+	tried  chan result    // to the recorder
 
 	ctx      context.Context // of attempts
 	cancel   context.CancelFunc
@@ -65,7 +66,8 @@ const (
 	deliveryLook    = 30 * time.Second
 	deliveryPause   = 5 * time.Second // after an error of the store
 	deliveryPatient = 2 * time.Second // how long a stop lets attempts go on
-	deliveryGroup   = 256             // attempts that begin, or are recorded, together
+	slowAfter       = 500 * time.Millisecond
+	deliveryGroup   = 256 // attempts that begin, or are recorded, together
 )
 
 // deliveryCounts are counters for metrics.
@@ -100,7 +102,7 @@ type result struct {
 func newDeliveries(o Options, subs *subscriptions) *deliveries {
 	d := &deliveries{
 		store: o.Store, poster: o.Poster, subs: subs, schedule: o.WebhookSchedule, now: o.Now, log: o.Logger,
-		hints: make(chan []webhook.Due, deliveryHints), ended: make(chan ended, deliveryGroup), tried: make(chan result, deliveryGroup),
+		hints: make(chan []webhook.Due, deliveryHints), ended: make(chan ended, deliveryGroup), slow: make(chan *receiver, deliveryGroup), tried: make(chan result, deliveryGroup),
 		known: map[dueName]struct{}{}, receivers: newReceivers(), aside: map[*receiver][]webhook.Due{},
 	}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
@@ -142,6 +144,9 @@ func (d *deliveries) run(stop <-chan struct{}) {
 					more = false
 				}
 			}
+			timer.Reset(d.step())
+		case h := <-d.slow:
+			d.receivers.doubt(h)
 			timer.Reset(d.step())
 		case <-timer.C:
 			timer.Reset(d.step())

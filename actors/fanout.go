@@ -19,6 +19,10 @@ type fanOut struct {
 	hint     func([]webhook.Due)
 }
 
+func newFanOut(store Store, hooks *subscriptions, schedule webhook.Schedule, hint func([]webhook.Due)) *fanOut {
+	return &fanOut{store: store, hooks: hooks, schedule: schedule, lasts: map[account.ID]int64{}, hint: hint}
+}
+
 // out makes the deliveries of events; none for an account without webhooks, at the cost of
 // a map look-up.
 func (f *fanOut) out(id account.ID, events []inbox.Public, now time.Time) ([]webhook.Delivery, error) {

@@ -49,8 +49,8 @@ const (
 	journalTrimEvery = 24 * time.Hour
 )
 
-func newJournal(store Store, now func() time.Time, log *slog.Logger) *journal {
-	return &journal{store: store, now: now, log: log, hints: make(chan []inbox.Public, journalHints), ends: map[account.ID]uint64{}, looks: map[account.ID]time.Time{}}
+func newJournal(store Store, fan *fanOut, now func() time.Time, log *slog.Logger) *journal {
+	return &journal{store: store, fan: fan, now: now, log: log, hints: make(chan []inbox.Public, journalHints), ends: map[account.ID]uint64{}, looks: map[account.ID]time.Time{}}
 }
 
 // tell notes the events of a commit. They may not be changed afterwards.

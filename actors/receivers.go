@@ -25,7 +25,7 @@ const (
 )
 
 const (
-	trustedAtOnce  = 16   // attempts of one host that answers
+	trustedAtOnce  = 32   // attempts of one host that answers
 	trustedInAll   = 512  // and of all such hosts
 	doubtedInAll   = 1024 // attempts of all others
 	doubtedAtOnce  = 32   // of one of them, when there are few
@@ -137,6 +137,15 @@ func (r *receivers) left(h *receiver, tried, answered bool) {
 }
 
 func (h *receiver) idle() bool { return h.active == 0 && len(h.queue) == 0 }
+
+// doubt is for a host that lets an attempt wait: should it hang, it takes no more of the
+// slots of those that answer. Its next answer makes it one of them again.
+func (r *receivers) doubt(h *receiver) {
+	silent := h.silent
+	r.judge(h, false)
+	h.silent = silent
+	r.list(h)
+}
 
 // judge moves a host between the two kinds.
 func (r *receivers) judge(h *receiver, answered bool) {

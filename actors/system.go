@@ -117,8 +117,7 @@ func Start(o Options) (*System, error) {
 	}))
 	hooks := newSubscriptions(o.Store)
 	s.deliveries, s.testing = newDeliveries(o, hooks), make(chan struct{}, testsAtOnce)
-	s.journal = newJournal(o.Store, s.now, o.Logger)
-	s.journal.fan = &fanOut{store: o.Store, hooks: hooks, schedule: o.WebhookSchedule, lasts: map[account.ID]int64{}, hint: s.deliveries.hint}
+	s.journal = newJournal(o.Store, newFanOut(o.Store, hooks, o.WebhookSchedule, s.deliveries.hint), s.now, o.Logger)
 	if err := s.journal.takeOver(); err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -423,6 +424,57 @@ func TestHangingReceiversDelayNobody(t *testing.T) {
 			t.Errorf("a receiver that hangs was tried %d times, want 15", n)
 		}
 	})
+}
+
+// TestReceiversThatBeginToHangDelayOthersLittle: they all answered before.
+func TestReceiversThatBeginToHangDelayOthersLittle(t *testing.T) {
+	r := newReceivers()
+	start := func(host string, n int) (started []*receiver) {
+		for i := range n {
+			r.join(host, webhook.Due{ID: int64(i)})
+		}
+		for {
+			_, h, ok := r.next()
+			if !ok {
+				return started
+			}
+			started = append(started, h)
+		}
+	}
+	for i := range trustedInAll + 100 {
+		for _, h := range start(fmt.Sprint("h", i), 1) {
+			r.left(h, true, true)
+		}
+	}
+	good := start("good", 1)[0]
+	r.left(good, true, true)
+	var hung []*receiver
+	for i := range trustedInAll + 100 {
+		hung = append(hung, start(fmt.Sprint("h", i), 1)...)
+	}
+	if len(hung) != trustedInAll || len(start("good", 1)) != 0 {
+		t.Fatalf("%d attempts of hosts that answered", len(hung))
+	}
+	for _, h := range hung {
+		r.doubt(h)
+	}
+	var next []*receiver
+	for {
+		_, h, ok := r.next()
+		if !ok {
+			break
+		}
+		next = append(next, h)
+	}
+	if !slices.Contains(next, good) {
+		t.Errorf("who answers waits for those that hang: %d other attempts began", len(next))
+	}
+	for _, h := range append(hung, next...) {
+		r.left(h, true, h == good)
+	}
+	if r.active != [2]int{} || r.queued != [2]int{} && r.queued[doubted] < 0 {
+		t.Errorf("left over: active %v, queued %v, busy %v", r.active, r.queued, r.busy)
+	}
 }
 
 // TestADeadReceiverCostsLittle: however many events wait for it.

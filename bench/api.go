@@ -101,9 +101,15 @@ func signUp(ctx context.Context, host string, n int) ([]string, error) {
 }
 
 func signUpOne(ctx context.Context, host string) (string, error) {
+	_, key, err := signUpBoth(ctx, host)
+	return key, err
+}
+
+// signUpBoth makes an account and returns its session token and a key.
+func signUpBoth(ctx context.Context, host string) (session, key string, err error) {
 	a, err := dialAPI(ctx, host, "")
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	defer a.Close()
 	name := strings.ToLower(rand.Text())
@@ -113,7 +119,7 @@ func signUpOne(ctx context.Context, host string) (string, error) {
 	err = a.call(ctx, "POST", "/api/auth/signup",
 		map[string]string{"email": "bench-" + name + "@example.test", "password": rand.Text()}, &account)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	a.credential = "Authorization: Bearer " + account.Token
 	var issued struct {
@@ -124,7 +130,7 @@ func signUpOne(ctx context.Context, host string) (string, error) {
 	if err == nil && issued.Key == "" {
 		err = errors.New("the answer holds no key")
 	}
-	return issued.Key, err
+	return account.Token, issued.Key, err
 }
 
 // Inbox is an address and the account key that reads it.

@@ -22,7 +22,8 @@ const (
 	postAnswerBytes = 64 << 10         // read of an answer's body and dropped
 	postHeadBytes   = 16 << 10         // of an answer's head, interim answers included
 	postIdle        = 30 * time.Second // of a kept connection
-	postIdlePerHost = 16
+	postIdlePerHost = 32
+	postBuffer      = 2 << 10         // of a connection, each way
 	postCheck       = 2 * time.Second // of a look-up before a URL is taken
 )
 
@@ -48,7 +49,7 @@ func NewPoster(guard netguard.Policy, resolver *net.Resolver) *Poster {
 		Transport: &nethttp.Transport{
 			DialContext: dialer.DialContext, TLSHandshakeTimeout: postTimeout, ResponseHeaderTimeout: postTimeout,
 			MaxResponseHeaderBytes: postHeadBytes, DisableCompression: true, ForceAttemptHTTP2: true,
-			MaxIdleConns: 1024, MaxIdleConnsPerHost: postIdlePerHost, IdleConnTimeout: postIdle,
+			MaxIdleConns: 1024, ReadBufferSize: postBuffer, WriteBufferSize: postBuffer, MaxIdleConnsPerHost: postIdlePerHost, IdleConnTimeout: postIdle,
 		},
 	}}
 }
