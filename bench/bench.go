@@ -1,6 +1,6 @@
 // Package bench puts the loads on a server that users care about, and reports what it saw:
 // polls (Poll), mail in (Ingest), a mail's way from final dot to reader (Latency), long polls
-// that wait (Waiters), a stream of events over a fleet (Events), and start-up with many
+// that wait (Waiters), a stream of events over a fleet (Events), webhooks (Webhooks), and start-up with many
 // inboxes (Start). Each figure stands beside a limit measured in the same
 // run: a constant HTTP answer, smtp-sink, or the disk's own fdatasync.
 //
