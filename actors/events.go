@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"time"
 
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
@@ -18,25 +19,46 @@ func (s *System) Listen(id account.ID, address string) *feed.Reader {
 // of one inbox unless address is empty. Entries older than 7 days are not shown, whether or
 // not they were trimmed. What it returns is on disk: after any crash a number that was seen
 // means the same event.
-func (s *System) Events(_ context.Context, id account.ID, after uint64, address string, limit int) (feed.Page, error) {
+func (s *System) Events(ctx context.Context, id account.ID, after uint64, address string, limit int) (feed.Page, error) {
 	page, err := s.store.JournalPage(id, after, address, s.now().Add(-journalKept), limit)
-	return page, s.settled(err)
+	return page, s.settled(ctx, err)
 }
 
 // JournalEnd returns the number of the account's newest event; 0 when it never had one.
-func (s *System) JournalEnd(_ context.Context, id account.ID) (uint64, error) {
+func (s *System) JournalEnd(ctx context.Context, id account.ID) (uint64, error) {
 	end, err := s.store.JournalEnd(id)
-	return end, s.settled(err)
+	return end, s.settled(ctx, err)
 }
 
 // settled puts what a read of a journal found on disk, before anybody outside sees it. A
 // journal is appended to without syncs; a reader is what they are for.
-func (s *System) settled(err error) error {
+func (s *System) settled(ctx context.Context, err error) error {
 	if err == nil {
-		err = s.store.SyncJournal()
+		err = s.syncJournal(ctx)
 	}
 	if err != nil && fault.KindOf(err) == fault.Internal {
 		return fault.Wrap(fault.Unavailable, busySentence, err)
 	}
 	return err
+}
+
+// syncJournal waits for the sync, which hangs while the disk is full, no longer than a
+// command would be waited for.
+func (s *System) syncJournal(ctx context.Context) error {
+	done := make(chan error, 1)
+	go func() { done <- s.store.SyncJournal() }() // ends with the sync
+	stalled := time.NewTicker(stallCheck)
+	defer stalled.Stop()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-stalled.C:
+			if s.store.Full() {
+				return fault.New(fault.StorageFull, "The disk is full, try again later")
+			}
+		}
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"inboxd/internal/account"
+	"inboxd/internal/fault"
 	"inboxd/internal/feed"
 	"inboxd/internal/inbox"
 	"inboxd/internal/memstore"
@@ -155,4 +156,32 @@ func TestOnePrincipalPerCredential(t *testing.T) {
 	if p := held(); p != nil {
 		t.Errorf("revoked, and presented again: %+v", p)
 	}
+}
+
+// stuckStore never gets its journal on disk.
+type stuckStore struct {
+	memstore.Store
+	release chan struct{}
+}
+
+func (s *stuckStore) SyncJournal() error { <-s.release; return nil }
+
+// TestAFullDiskDoesNotHoldReaders: what can't be put on disk is not shown, and said so soon.
+func TestAFullDiskDoesNotHoldReaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &stuckStore{release: make(chan struct{})}
+		s := startSystem(t, &store.Store, func(o *Options) { o.Store = store })
+		store.SetFull(true)
+		began := time.Now()
+		if _, err := s.Events(t.Context(), someone, 0, "", 1); !fault.Is(err, fault.StorageFull) || time.Since(began) > time.Second {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+		store.SetFull(false)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if _, err := s.JournalEnd(ctx, someone); !fault.Is(err, fault.Unavailable) {
+			t.Errorf("%v", err)
+		}
+		close(store.release)
+	})
 }

@@ -65,7 +65,7 @@ func (s *Server) follower(r *request) (*follower, error) {
 	q := r.query()
 	f := &follower{
 		account: r.principal.Account, address: r.address,
-		wait:  time.Duration(q.number("wait", 0, 0, int64(maxWait/time.Second))) * time.Second,
+		wait:   time.Duration(q.number("wait", 0, 0, int64(maxWait/time.Second))) * time.Second,
 		limit:  int(q.number("limit", defaultEvents, 1, maxEvents)),
 		stream: bytes.Contains(r.http.Request.Header.PeekCanonical(headerAccept), typeEventStream),
 	}

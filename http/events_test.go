@@ -338,4 +338,3 @@ func FuzzCursor(f *testing.F) {
 		}
 	})
 }
-

@@ -36,7 +36,7 @@ type parked struct {
 }
 
 // park lets a request wait outside of fasthttp. run gets it, on a goroutine of its own, and
-// ends with p.answer or p.conn.Close.
+// ends with p.answer or p.end.
 func (s *Server) park(r *request, run func(*parked)) error {
 	h := &r.http.Request.Header
 	own := r.http.Conn().(*conn) // every connection is made by listener
