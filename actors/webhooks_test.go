@@ -514,3 +514,53 @@ func fill(t testing.TB, store *memstore.Store, n int) {
 		t.Fatal(err)
 	}
 }
+
+// countingStore counts what a start reads.
+type countingStore struct {
+	*memstore.Store
+	mu              sync.Mutex
+	entries, bodies int
+}
+
+func (c *countingStore) DueDeliveries(from time.Time, limit int) ([]webhook.Due, time.Time, error) {
+	due, next, err := c.Store.DueDeliveries(from, limit)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.entries += len(due)
+	return due, next, err
+}
+
+func (c *countingStore) Delivery(id account.ID, n int64) (*webhook.Delivery, error) {
+	c.mu.Lock()
+	c.bodies++
+	c.mu.Unlock()
+	return c.Store.Delivery(id, n)
+}
+
+// TestAStartReadsTheIndexOnly, and of 100,000 retries no more than a page of it.
+func TestAStartReadsTheIndexOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const retries = 100_000
+		store := &countingStore{Store: &memstore.Store{}}
+		now := time.Now()
+		all := make([]webhook.Delivery, retries)
+		for i := range all {
+			all[i] = webhook.Delivery{Account: someone, ID: int64(i + 1), Webhook: 1, State: webhook.Retrying, NextAt: now.Add(time.Minute + time.Duration(i)*time.Millisecond)}
+		}
+		if err := store.AppendJournal(someone, 1, nil, all); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Start(Options{Store: store, Namespaces: inbox.Namespaces{Domain: "inbox.localhost"}, Poster: &script{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		time.Sleep(time.Second)
+		store.mu.Lock()
+		if store.bodies != 0 || store.entries > deliveryPage {
+			t.Errorf("a start read %d deliveries and %d entries of the index", store.bodies, store.entries)
+		}
+		store.mu.Unlock()
+		s.Stop()
+	})
+}

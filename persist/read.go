@@ -70,17 +70,3 @@ func (s *Store) get(key []byte, rec any) (found bool, err error) {
 	defer done()
 	return true, decode(value, rec)
 }
-
-// has reports whether there is a row under key.
-func (s *Store) has(key []byte) (bool, error) {
-	if err := s.enter(); err != nil {
-		return false, err
-	}
-	defer s.leave()
-	value, done, err := s.lookup(key)
-	if value == nil || err != nil {
-		return false, err
-	}
-	done()
-	return true, nil
-}
