@@ -83,6 +83,10 @@ func (d *deliveries) attempt(due webhook.Due, host *receiver) {
 			return
 		}
 		e.tried, e.answered = true, a.Status != 0
+		if again, err := d.store.Delivery(due.Account, due.ID); err == nil && again == nil {
+			d.tried <- result{due.Move(time.Time{}), e} // its account was erased meanwhile: nothing of it is written any more
+			return
+		}
 		del.Tried(hook.URL, a, d.schedule)
 		if del.State == webhook.Retrying {
 			d.wanted(del) // its webhook may have gone meanwhile

@@ -53,6 +53,7 @@ type deliveries struct {
 	cursor    time.Time            // entries before it are known
 	whole     bool                 // all entries are
 	receivers *receivers
+	looked    time.Time                   // when counts.oldest was
 	aside     map[*receiver][]webhook.Due // found no place in this step; under nil: their webhook is gone
 }
 
@@ -194,12 +195,26 @@ func (d *deliveries) step() time.Duration {
 	d.putAside(now)
 	d.begin(now)
 	d.counts.waiting.Store(int64(len(d.known)))
-	d.counts.oldest.Store(0)
+	if now.Sub(d.looked) >= time.Second || now.Before(d.looked) {
+		d.looked = now
+		d.counts.oldest.Store(d.oldest())
+	}
 	if len(d.waiting) == 0 {
 		return deliveryLook
 	}
-	d.counts.oldest.Store(d.waiting[0].due.At.UnixMilli())
 	return max(0, min(deliveryLook, d.waiting[0].when.Sub(now)))
+}
+
+// oldest is when the earliest entry in memory that is not being tried was due; 0: none.
+func (d *deliveries) oldest() (ms int64) {
+	at := d.receivers.oldest()
+	if len(d.waiting) > 0 && (at.IsZero() || d.waiting[0].due.At.Before(at)) {
+		at = d.waiting[0].due.At
+	}
+	if at.IsZero() {
+		return 0
+	}
+	return at.UnixMilli()
 }
 
 // refill reads a page of the index when there may be entries in it that are wanted now, and

@@ -1,6 +1,10 @@
 package actors
 
-import "inboxd/internal/webhook"
+import (
+	"time"
+
+	"inboxd/internal/webhook"
+)
 
 // receivers shares attempts among the hosts that webhooks point to, so that none waits for
 // another. A host that answers gets many at once; one that never did, or left its last
@@ -120,6 +124,19 @@ func (r *receivers) next() (webhook.Due, *receiver, bool) {
 		}
 	}
 	return webhook.Due{}, nil, false
+}
+
+// oldest is when the earliest that is queued was due; zero: none.
+func (r *receivers) oldest() (at time.Time) {
+	if r.queued == [2]int{} {
+		return at
+	}
+	for _, h := range r.hosts {
+		if len(h.queue) > 0 && (at.IsZero() || h.queue[0].At.Before(at)) {
+			at = h.queue[0].At
+		}
+	}
+	return at
 }
 
 // left notes that an attempt of h ended. What its host is given from now on depends on

@@ -564,3 +564,25 @@ func TestAStartReadsTheIndexOnly(t *testing.T) {
 		s.Stop()
 	})
 }
+
+// TestNothingIsWrittenForAnErasedAccount by an attempt that was on its way.
+func TestNothingIsWrittenForAnErasedAccount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var store memstore.Store
+		p := &script{took: time.Second}
+		s := hookWorld(t, &store, p)
+		subscribe(t, s, "r", "*")
+		mailTo(t, s, "a@inbox.localhost", "x")
+		time.Sleep(500 * time.Millisecond)
+		if err := store.CommitAccount(&account.Rows{ID: someone, Erase: true}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if d, _ := store.Deliveries(someone, 0, 0, 10); len(p.all()) != 1 || len(d) != 0 {
+			t.Errorf("%d attempts, and written was %+v", len(p.all()), d)
+		}
+		if due, _, _ := store.DueDeliveries(time.Time{}, 10); len(due) != 0 {
+			t.Errorf("left in the index: %v", due)
+		}
+	})
+}

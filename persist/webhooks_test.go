@@ -290,3 +290,31 @@ func checkDeliveries(s *Store, id account.ID, events, leased, ended int) error {
 	}
 	return nil
 }
+
+// TestEventsAndDeliveriesAppearTogether: whoever sees an event in the journal sees what is
+// told of it, since they are one batch.
+func TestEventsAndDeliveriesAppearTogether(t *testing.T) {
+	s := open(t, vfs.NewMem())
+	id := accountID(1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for n := 1; n <= 3000; n++ {
+			if err := s.AppendJournal(id, uint64(n), []inbox.Public{{Number: uint64(n), Account: id}}, deliveriesOf(id, n, n)); err != nil {
+				t.Error(err)
+			}
+		}
+	}()
+	for running := true; running; {
+		select {
+		case <-done:
+			running = false
+		default:
+		}
+		end, err := s.JournalEnd(id)
+		must(t, err)
+		if d, err := s.Delivery(id, int64(end)); end > 0 && d == nil || err != nil {
+			t.Fatalf("event %d is there without its delivery, %v", end, err)
+		}
+	}
+}
