@@ -34,6 +34,7 @@ bench: build ## the loads users care about, with their ratios
 	./bin/inbox-bench latency
 	./bin/inbox-bench waiters
 	./bin/inbox-bench events
+	./bin/inbox-bench webhooks
 	./bin/inbox-bench start
 
 crash: ## CLONES crash clones, and 20 kills of the real process under load
@@ -44,5 +45,5 @@ soak: ## ten times what make crash and make fuzz do
 	$(MAKE) crash CLONES=20000
 	$(MAKE) fuzz FUZZ=300s
 
-deps: ## what the tests use beside Go: smtp-source and smtp-sink (postfix), swaks, curl, openssl, python3, rspamd, spamd, opendkim, dkimpy
+deps: ## what the tests use beside Go: smtp-source and smtp-sink (postfix), swaks, curl, openssl, python3, rspamd, spamd, opendkim, dkimpy, verifiers of webhooks (npm)
 	./.ci/deps

@@ -17,6 +17,7 @@ type accountEntity struct {
 	now        func() time.Time
 	plans      account.Plans
 	principals *principals
+	hooks      *subscriptions
 
 	state *account.State
 	rows  *account.Rows // of the group being decided; nil when nothing changed
@@ -33,6 +34,8 @@ type (
 	}
 	// readAccount answers a copy of the state.
 	readAccount struct{}
+	// readWebhooks answers the webhooks, oldest first.
+	readWebhooks struct{}
 )
 
 // accountPicture is the answer to readAccount.
@@ -57,6 +60,13 @@ func (e *accountEntity) decide(cmd any) (any, error) {
 		return nil, e.revokeSome()
 	case readAccount:
 		return e.picture(), nil
+	case readWebhooks:
+		return e.state.WebhookList(), nil
+	case account.AddWebhook:
+		if err := e.order(cmd); err != nil {
+			return nil, err
+		}
+		return *e.state.Webhooks[e.state.LastWebhook], nil
 	case account.ReleaseInbox:
 		var err error
 		if cmd.Listed, err = e.listed(account.InboxEntry{Address: cmd.Address, CreatedAt: cmd.CreatedAt, Live: true}); err != nil {
@@ -140,6 +150,9 @@ func (e *accountEntity) publish() {
 	if rows == nil {
 		return
 	}
+	if rows.Erase || len(rows.PutWebhooks)+len(rows.DropWebhooks) > 0 {
+		e.hooks.forget(e.id)
+	}
 	for _, ses := range rows.DropSessions {
 		e.principals.revoke(ses.Hash)
 	}
@@ -159,5 +172,5 @@ func (e *accountEntity) weight() int64 {
 	if e.state == nil {
 		return 0
 	}
-	return int64(120*len(e.state.Sessions) + 60*len(e.state.Resets) + 160*len(e.state.Reserved))
+	return int64(120*len(e.state.Sessions) + 60*len(e.state.Resets) + 160*len(e.state.Reserved) + 400*len(e.state.Webhooks))
 }

@@ -26,6 +26,7 @@ type journal struct {
 	looks map[account.ID]time.Time // last look for old entries
 	feeds feed.Feeds               // who is told of appends
 	last  time.Time                // when the last step ended
+	fan   *fanOut
 	done  sync.WaitGroup
 }
 
@@ -48,8 +49,8 @@ const (
 	journalTrimEvery = 24 * time.Hour
 )
 
-func newJournal(store Store, now func() time.Time, log *slog.Logger) *journal {
-	return &journal{store: store, now: now, log: log, hints: make(chan []inbox.Public, journalHints), ends: map[account.ID]uint64{}, looks: map[account.ID]time.Time{}}
+func newJournal(store Store, fan *fanOut, now func() time.Time, log *slog.Logger) *journal {
+	return &journal{store: store, fan: fan, now: now, log: log, hints: make(chan []inbox.Public, journalHints), ends: map[account.ID]uint64{}, looks: map[account.ID]time.Time{}}
 }
 
 // tell notes the events of a commit. They may not be changed afterwards.
@@ -125,6 +126,7 @@ func (j *journal) take(id account.ID, events []inbox.Public) {
 		if err := j.append(id, step); err != nil {
 			j.log.Error("events stay in the outbox", "account", id, "events", len(step), "err", err)
 			delete(j.ends, id) // read again: the append may have happened
+			j.fan.forget(id)
 			return
 		}
 	}
@@ -138,9 +140,14 @@ func (j *journal) append(id account.ID, events []inbox.Public) error {
 			return err
 		}
 	}
-	if err := j.store.AppendJournal(id, end+1, events); err != nil {
+	told, err := j.fan.out(id, events, j.now())
+	if err != nil {
 		return err
 	}
+	if err := j.store.AppendJournal(id, end+1, events, told); err != nil {
+		return err
+	}
+	j.fan.done(id, told)
 	last := end + uint64(len(events))
 	j.ends[id] = last
 	j.feeds.Announce(id, end+1, events)

@@ -8,6 +8,7 @@ import (
 	"inboxd/internal/inbox"
 	"inboxd/internal/once"
 	"inboxd/internal/partition"
+	"inboxd/internal/webhook"
 )
 
 // Store is what the actors need of the disk. A commit is one atomic batch and returns only
@@ -57,9 +58,10 @@ type Store interface {
 	Outbox(limit int) ([]inbox.Public, error)
 	DropOutbox([]inbox.Public) error
 	JournalEnd(account.ID) (uint64, error)
-	// AppendJournal writes events with dense numbers from on. Neither it nor DropOutbox
-	// syncs: the log keeps their order, and the outbox row guards the entry.
-	AppendJournal(id account.ID, from uint64, events []inbox.Public) error
+	// AppendJournal writes events with dense numbers from on, and what webhooks are told of
+	// them. Neither it nor DropOutbox syncs: the log keeps their order, and the outbox row
+	// guards the entry.
+	AppendJournal(id account.ID, from uint64, events []inbox.Public, deliveries []webhook.Delivery) error
 	// RecentJournal returns the events of the account's newest limit entries.
 	RecentJournal(id account.ID, limit int) ([]inbox.Public, error)
 	TrimJournal(id account.ID, before time.Time) error
@@ -68,6 +70,25 @@ type Store interface {
 	// returned.
 	JournalPage(id account.ID, after uint64, address string, since time.Time, limit int) (feed.Page, error)
 	SyncJournal() error
+
+	// Webhooks reads an account's webhooks, oldest first; LastAttempts tells when each was
+	// last tried, and the status it gave.
+	Webhooks(account.ID) ([]account.Webhook, error)
+	LastAttempts(account.ID) (map[int64]webhook.Attempt, error)
+	Delivery(id account.ID, delivery int64) (*webhook.Delivery, error) // nil: none
+	// Deliveries returns deliveries below before (0: all), newest first, to one webhook
+	// unless hook is 0.
+	Deliveries(id account.ID, hook, before int64, limit int) ([]webhook.Delivery, error)
+	LastDelivery(account.ID) (int64, error)
+	// CommitDeliveries is synced, as other commits are.
+	CommitDeliveries(account.ID, []webhook.Change) error
+	// DueDeliveries returns due entries from a time on, in time order, and when the first
+	// one behind them is (zero: none).
+	DueDeliveries(from time.Time, limit int) (due []webhook.Due, next time.Time, err error)
+	// TrimDeliveries removes up to limit deliveries that wait for nothing, beyond the newest
+	// keep or from before a time. It does not wait for the disk.
+	TrimDeliveries(id account.ID, before time.Time, keep, limit int) (removed int, err error)
+	DeliveryAccounts(after account.ID, limit int) ([]account.ID, error)
 
 	// Full reports that the free-space gate is closed.
 	Full() bool

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"inboxd/internal/account"
 	"inboxd/internal/inbox"
 )
 
@@ -24,6 +25,9 @@ type retention struct {
 
 	forgotten []byte    // where the walk over records of requests is; nil: not under way
 	walked    time.Time // when the last walk ended
+
+	trimmed account.ID // where the walk over accounts with deliveries is
+	swept   time.Time  // when the last such walk ended
 }
 
 const (
@@ -45,6 +49,9 @@ func (r *retention) run(stop <-chan struct{}) {
 		if r.trusted() {
 			wait = r.step()
 			if r.forgetOnce() {
+				wait = min(wait, forgetRest)
+			}
+			if r.forgetDeliveries() {
 				wait = min(wait, forgetRest)
 			}
 		}

@@ -73,7 +73,7 @@ func TestJournalTakesEachEventOnce(t *testing.T) {
 	if err := store.CommitInbox(&inbox.Rows{Address: "a@inbox.localhost", Public: rows}); err != nil {
 		t.Fatal(err)
 	}
-	if err := newJournal(&store, time.Now, slog.Default()).takeOver(); err != nil {
+	if err := newJournal(&store, newFanOut(&store, newSubscriptions(&store), nil, nil), time.Now, slog.Default()).takeOver(); err != nil {
 		t.Fatal(err)
 	}
 	checkJournal(t, &store, 51)

@@ -17,6 +17,7 @@ import (
 	"inboxd/internal/domain"
 	"inboxd/internal/inbox"
 	"inboxd/internal/ingest"
+	"inboxd/internal/webhook"
 )
 
 // Options configures a System; the zero value works but for Store and Namespaces.
@@ -30,6 +31,12 @@ type Options struct {
 	Admission  int64            // commands in flight before others are refused; default 20,000
 	SweepEvery time.Duration    // default 1 s
 	Spam       ingest.Scanner   // judges received mail; default none
+
+	// Poster makes the attempts of webhooks; default: every attempt fails.
+	Poster Poster
+	// WebhookSchedule holds the waits before the attempts of a delivery; default
+	// webhook.DefaultSchedule.
+	WebhookSchedule webhook.Schedule
 
 	// MailReset mails a password-reset token to its account's address; called by one
 	// goroutine, and must not keep the token. Default: no such mail, and no token is made.
@@ -83,6 +90,12 @@ func (o Options) withDefaults() Options {
 	if o.OneRoad != "" {
 		o.DomainWorkers = o.DeliveryWorkers
 	}
+	if o.Poster == nil {
+		o.Poster = noPoster{}
+	}
+	if len(o.WebhookSchedule) == 0 {
+		o.WebhookSchedule = webhook.DefaultSchedule()
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -114,6 +127,8 @@ type System struct {
 	retention  *retention
 	mail       *mailQueue
 	secret     []byte // signs return paths
+	deliveries *deliveries
+	testing    chan struct{} // a place for each test call of a webhook
 	clock      *coarseClock
 	names      stripes
 	rechecks   *rechecks
@@ -121,6 +136,7 @@ type System struct {
 	resets     chan string // e-mail addresses that asked for a password reset
 	// Locks by account: closing before resuming before names.
 	closing, resuming stripes
+	redelivering      stripes // taken alone
 
 	running context.Context // until Stop
 	end     context.CancelFunc
@@ -143,7 +159,9 @@ func Start(o Options) (_ *System, err error) {
 	s.engine = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 		return slog.New(warnings{o.Logger.Handler()})
 	}))
-	s.journal = newJournal(o.Store, s.now, o.Logger)
+	hooks := newSubscriptions(o.Store)
+	s.deliveries, s.testing = newDeliveries(o, hooks), make(chan struct{}, testsAtOnce)
+	s.journal = newJournal(o.Store, newFanOut(o.Store, hooks, o.WebhookSchedule, s.deliveries.hint), s.now, o.Logger)
 	if err := s.journal.takeOver(); err != nil {
 		return nil, err
 	}
@@ -151,7 +169,7 @@ func Start(o Options) (_ *System, err error) {
 		return &inboxEntity{slot: sl, store: o.Store, now: s.now, told: s.journal.tell, queued: s.mail.told}
 	})
 	s.accounts = s.newDirectory(func(sl *slot) entity {
-		return &accountEntity{id: account.ID([]byte(sl.key)), store: o.Store, now: s.now, plans: o.Plans, principals: s.principals}
+		return &accountEntity{id: account.ID([]byte(sl.key)), store: o.Store, now: s.now, plans: o.Plans, principals: s.principals, hooks: hooks}
 	})
 	s.rechecks, s.signers = newRechecks(s), newSigners()
 	s.domains = s.newDirectory(func(sl *slot) entity {
@@ -162,6 +180,7 @@ func Start(o Options) (_ *System, err error) {
 	s.stopped.Go(func() { s.retention.run(s.stop) })
 	s.stopped.Go(s.mail.run)
 	s.stopped.Go(func() { s.rechecks.run(s.stop) })
+	s.stopped.Go(func() { s.deliveries.run(s.stop) })
 	s.stopped.Go(s.closeUntilStopped)
 	s.stopped.Go(s.mailResetsUntilStopped)
 	s.journal.start()
@@ -251,11 +270,24 @@ type Stats struct {
 	InFlight                      int64
 	JournalWaiting                int
 	Queue                         QueueStats
+
+	// Deliveries of webhooks: in the window of the due index (at most 65,536 entries), on
+	// their way now, and since the start.
+	DeliveriesWaiting, DeliveriesActive                                           int64
+	DeliveriesDelivered, DeliveriesFailed, DeliveriesRetried, DeliveriesCancelled int64
+	DeliveryOldest                                                                time.Duration // how long the earliest is overdue
 }
 
 // Stats takes the picture.
 func (s *System) Stats() Stats {
+	d := &s.deliveries.counts
+	overdue := time.Duration(0)
+	if at := d.oldest.Load(); at != 0 {
+		overdue = max(0, s.now().Sub(time.UnixMilli(at)))
+	}
 	return Stats{
+		DeliveriesWaiting: d.waiting.Load(), DeliveriesActive: d.active.Load(), DeliveriesDelivered: d.delivered.Load(), DeliveriesFailed: d.failed.Load(),
+		DeliveriesRetried: d.retried.Load(), DeliveriesCancelled: d.cancelled.Load(), DeliveryOldest: overdue,
 		Inboxes: s.inboxes.slots.Size(), Accounts: s.accounts.slots.Size(), Principals: s.principals.byHash.Size(),
 		Passivated: s.inboxes.left.Load() + s.accounts.left.Load(),
 		InboxBytes: s.inboxes.held.Load(), InFlight: s.inboxes.waiting.Load() + s.accounts.waiting.Load(),

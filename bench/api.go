@@ -74,16 +74,22 @@ func signUp(ctx context.Context, host string, n int) ([]string, error) {
 }
 
 func signUpOne(ctx context.Context, host string) (string, error) {
+	_, key, err := signUpBoth(ctx, host)
+	return key, err
+}
+
+// signUpBoth makes an account and returns its session token and a key.
+func signUpBoth(ctx context.Context, host string) (session, key string, err error) {
 	api := newAPI(host, "")
-	session, err := api.SignUp(ctx, "bench-"+strings.ToLower(rand.Text())+"@example.test", rand.Text())
+	in, err := api.SignUp(ctx, "bench-"+strings.ToLower(rand.Text())+"@example.test", rand.Text())
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	key, err := api.With(session.Token).IssueKey(ctx, client.KeyOrder{Label: "bench", Scopes: []string{client.ScopeFull}, ExpiresInDays: 30})
-	if err == nil && key.Key == "" {
+	issued, err := api.With(in.Token).IssueKey(ctx, client.KeyOrder{Label: "bench", Scopes: []string{client.ScopeFull}, ExpiresInDays: 30})
+	if err == nil && issued.Key == "" {
 		err = errors.New("the answer holds no key")
 	}
-	return key.Key, err
+	return in.Token, issued.Key, err
 }
 
 // Inbox is an address and the account key that reads it.

@@ -2,6 +2,7 @@ package http
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -61,6 +62,9 @@ var theMirror = sync.OnceValues(func() (*mirror, error) {
 		like := regexp.MustCompile("^" + parameter.ReplaceAllString(regexp.QuoteMeta(path), "([^/]+)") + "$")
 		m.paths = append(m.paths, mirrorPath{path, like, item})
 	}
+	slices.SortFunc(m.paths, func(a, b mirrorPath) int { // a literal part goes before a parameter
+		return cmp.Or(strings.Count(a.path, "{")-strings.Count(b.path, "{"), strings.Compare(a.path, b.path))
+	})
 	return m, nil
 })
 

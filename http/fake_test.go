@@ -165,6 +165,7 @@ type fakeAccounts struct {
 	placed     uint64
 	domains    map[string]*domain.State
 	published  domain.Found // what every check finds
+	fakeWebhooks
 }
 
 func newFakeAccounts(now func() time.Time, inboxes *fakeInboxes) *fakeAccounts {

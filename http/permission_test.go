@@ -62,6 +62,11 @@ var rulings = map[string]ruling{
 	"POST /api/v1/inboxes/{addr}/send":  agentRule(account.ScopeSend), "POST /api/inboxes/{addr}/send": insideRule(account.ScopeSend),
 	"GET /api/suppressions": sessionOnly, "DELETE /api/suppressions/{email}": sessionOnly,
 
+	"POST /api/webhooks": sessionOnly, "GET /api/webhooks": sessionOnly, "GET /api/webhooks/{id}": sessionOnly,
+	"PATCH /api/webhooks/{id}": sessionOnly, "DELETE /api/webhooks/{id}": sessionOnly,
+	"POST /api/webhooks/{id}/rotate-secret": sessionOnly, "POST /api/webhooks/{id}/test": sessionOnly,
+	"GET /api/webhooks/deliveries": sessionOnly, "POST /api/webhooks/deliveries/{id}/redeliver": sessionOnly,
+
 	"POST /api/v1/inboxes":                                       {scope: account.ScopeManage, session: true, account: true},
 	"GET /api/v1/inboxes":                                        agentRule(account.ScopeRead),
 	"GET /api/v1/inboxes/{addr}":                                 agentRule(account.ScopeRead),
@@ -214,6 +219,9 @@ func (m *matrix) check(rt *route, h holder, target string) {
 	}
 	if rt.name() == "POST /api/domains" {
 		body = `{"domain": "example.org"}`
+	}
+	if rt.name() == "POST /api/webhooks" {
+		body = `{"url":"https://example.com/","event":"*"}`
 	}
 	if rt.path == "/api/auth/logout" && h.kind == account.KindSession {
 		h.token = m.signUpSession(alice)

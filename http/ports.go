@@ -38,6 +38,7 @@ type Inboxes interface {
 // Accounts is what the HTTP surface needs of the accounts.
 type Accounts interface {
 	Journals
+	Webhooks
 	// Authenticate resolves a session token or an API key: Unauthenticated when it is
 	// unknown, revoked or expired. For a known one in memory it allocates nothing; token
 	// is not kept.

@@ -105,6 +105,7 @@ func (s *Server) table() []route {
 		{get, "/docs", nobody, none, false, nil, (*Server).showDocs},
 	}
 	routes = append(routes, domainRoutes()...)
+	routes = append(routes, webhookRoutes()...)
 	if s.opts.MetricsHandler != nil {
 		routes = append(routes, route{get, "/metrics", nobody, none, false, nil, (*Server).metrics})
 	}

@@ -17,12 +17,13 @@ type accountRecord struct {
 	AccountKeys  int64            `cbor:"7,keyasint,omitempty"`
 	InboxKeys    int64            `cbor:"8,keyasint,omitempty"`
 	ClosingAt    stamp            `cbor:"9,keyasint,omitempty"`
+	LastWebhook  int64            `cbor:"20,keyasint,omitempty"`
 }
 
 func (r *accountRecord) from(p *account.Profile) {
 	*r = accountRecord{
 		p.Email, p.PasswordHash, p.Plan, stampOf(p.CreatedAt), p.Inboxes, p.LastKey,
-		p.AccountKeys, p.InboxKeys, stampOf(p.ClosingAt),
+		p.AccountKeys, p.InboxKeys, stampOf(p.ClosingAt), p.LastWebhook,
 	}
 }
 
@@ -30,7 +31,7 @@ func (r *accountRecord) profile(id account.ID) account.Profile {
 	return account.Profile{
 		ID: id, Email: r.Email, PasswordHash: r.PasswordHash, Plan: r.Plan,
 		CreatedAt: r.CreatedAt.time(), Inboxes: r.Inboxes, LastKey: r.LastKey,
-		AccountKeys: r.AccountKeys, InboxKeys: r.InboxKeys, ClosingAt: r.ClosingAt.time(),
+		AccountKeys: r.AccountKeys, InboxKeys: r.InboxKeys, ClosingAt: r.ClosingAt.time(), LastWebhook: r.LastWebhook,
 	}
 }
 

@@ -7,10 +7,22 @@ import (
 	"inboxd/internal/partition"
 )
 
-// LoadAccount reads an account in two short range scans: its profile, and what lies behind
-// its keys: sessions, reserved inboxes and resets. Live inboxes and keys are not loaded,
-// they may be a million each. An id that never existed gives an empty State.
+// LoadAccount reads an account in short range scans: its profile, what lies behind its keys
+// (sessions, reserved inboxes and resets), and its webhooks. Live inboxes and keys are not
+// loaded, they may be a million each. An id that never existed gives an empty State.
 func (s *Store) LoadAccount(id account.ID) (*account.State, error) {
+	st, err := s.loadAccount(id)
+	if err != nil {
+		return nil, err
+	}
+	hooks, err := s.Webhooks(id)
+	for i := range hooks {
+		st.Webhooks[hooks[i].ID] = &hooks[i]
+	}
+	return st, err
+}
+
+func (s *Store) loadAccount(id account.ID) (*account.State, error) {
 	if err := s.enter(); err != nil {
 		return nil, err
 	}
@@ -47,6 +59,8 @@ func loadAccountRow(st *account.State, id account.ID, suffix, value []byte) erro
 		err := decode(value, &r)
 		st.Reserved[string(suffix[1:])] = r.reservation()
 		return err
+	case suffix[0] == partWebhook:
+		return nil // read apart
 	case suffix[0] == partReset && len(suffix) == 1+len(account.Hash{}):
 		var r resetRecord
 		err := decode(value, &r)
@@ -60,6 +74,10 @@ func loadAccountRow(st *account.State, id account.ID, suffix, value []byte) erro
 // look-up rows of credentials go with the keys and sessions they belong to; what is both
 // put and dropped is gone. Errors are faults, as for CommitInbox.
 func (s *Store) CommitAccount(r *account.Rows) error {
+	sealed, err := s.sealWebhooks(r)
+	if err != nil {
+		return err
+	}
 	if err := s.enter(); err != nil {
 		return err
 	}
@@ -94,6 +112,7 @@ func (s *Store) CommitAccount(r *account.Rows) error {
 	w.resets(r)
 	w.list(r)
 	w.once(accountOnce(r.ID), &r.Once)
+	w.webhooks(r, sealed)
 	w.putUsage(r)
 	if r.OnlyCounts() {
 		return s.commitLater(w)
@@ -113,7 +132,8 @@ func accountAdds(r *account.Rows) bool {
 		return false
 	}
 	ends := len(r.DropKeys) + len(r.DropSessions) + len(r.DropInboxes) + len(r.PutInboxes)
-	return len(r.PutKeys)+len(r.PutSessions)+len(r.PutResets) > 0 || ends == 0
+	ends += len(r.DropWebhooks)
+	return len(r.PutKeys)+len(r.PutSessions)+len(r.PutResets)+len(r.PutWebhooks) > 0 || ends == 0
 }
 
 // putProfile writes the account's own row; one that is being deleted has a mark, by which

@@ -343,7 +343,7 @@ func TestErase(t *testing.T) {
 			PutInboxes:  []account.InboxEntry{{Address: "i@example.org", CreatedAt: at(1), Live: true}},
 			Once:        once.Records{Put: []once.Record{request}},
 		}))
-		must(t, s.AppendJournal(id, 1, []inbox.Public{{Number: 1, Account: id, Address: "i@example.org", At: at(1)}}))
+		must(t, s.AppendJournal(id, 1, []inbox.Public{{Number: 1, Account: id, Address: "i@example.org", At: at(1)}}, nil))
 	}
 	must(t, s.CommitAccount(&account.Rows{ID: accountID(0), Erase: true}))
 	left := func(id account.ID) (n int) {

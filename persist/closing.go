@@ -6,10 +6,11 @@ import (
 )
 
 // erase removes what is left of a closed account: its own rows, its list, its journal, its
-// suppressions, its records of requests, and the mark that it is closing. Its credential rows went with the
-// keys, sessions and reset tokens they belong to.
+// suppressions, its deliveries (their due entries lead nowhere then), its records of
+// requests, and the mark that it is closing. Its credential rows went with the keys, sessions
+// and reset tokens they belong to.
 func (w *writer) erase(id account.ID) {
-	for _, k := range [...]kind{kindAccount, kindList, kindJournal, kindInboxKey, kindSuppression} {
+	for _, k := range [...]kind{kindAccount, kindList, kindJournal, kindInboxKey, kindSuppression, kindWebhook, kindDelivery} {
 		prefix := appendOwner(nil, k, id)
 		w.deleteRange(prefix, end(prefix))
 	}

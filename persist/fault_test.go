@@ -138,7 +138,7 @@ func use(o Options, told *acks) (first error) {
 	gone := []*inbox.Message{{ID: 13}, {ID: 12}}
 	note(s.CommitInbox(&inbox.Rows{Address: victim, Drop: gone}), func() { told.dropped = []int64{12, 13} })
 	note(s.CommitAccount(&account.Rows{ID: accountID(1), Profile: &account.Profile{ID: accountID(1), Email: "e", CreatedAt: at(0)}}), func() { told.account = true })
-	note(s.AppendJournal(accountID(1), 1, mail(victim, 1, "").Public), func() {})
+	note(s.AppendJournal(accountID(1), 1, mail(victim, 1, "").Public, nil), func() {})
 	note(s.db.Flush(), func() {})
 	note(s.Close(), func() {})
 	return first

@@ -16,6 +16,7 @@ import (
 	"inboxd/internal/inbox"
 	"inboxd/internal/message"
 	"inboxd/internal/once"
+	"inboxd/internal/webhook"
 )
 
 // update writes the golden files anew. Only ever for a form that no release has written.
@@ -103,6 +104,19 @@ func goldenDomain() *domain.State {
 		ClaimedAt: goldenTime, VerifiedAt: goldenTime.Add(time.Second), CheckedAt: goldenTime.Add(time.Hour), MissingSince: goldenTime.Add(time.Minute), Inboxes: 7}
 }
 
+func goldenDelivery() webhook.Delivery {
+	return webhook.Delivery{
+		Account: goldenID, ID: 300, Webhook: 7, EventID: "evt_x", Event: webhook.MessageReceived, Inbox: goldenAddress, Body: []byte("{}"), At: goldenTime,
+		URL: "https://example.com/hook", State: webhook.Retrying, Attempts: 4, Base: 3, NextAt: goldenTime.Add(time.Minute),
+		Last: webhook.Attempt{At: goldenTime.Add(time.Second), Answer: webhook.Answer{Status: 500, Duration: 12 * time.Millisecond, Error: "The receiver answered 500", Excerpt: "oops"}},
+	}
+}
+
+// goldenWebhook has stand-ins for its secrets: a seal is never the same twice.
+func goldenWebhook() webhookRecord {
+	return webhookRecord{"https://example.com/hook", "*", goldenAddress, []byte{1, 2, 3}, stampOf(goldenTime), []byte{4, 5, 6}, stampOf(goldenTime.Add(time.Hour))}
+}
+
 // goldens names every form on disk: what is written now, and what reading it must give.
 func goldens() map[string]struct {
 	bytes []byte
@@ -148,6 +162,9 @@ func goldens() map[string]struct {
 	reserved.from(&reservation)
 	request := goldenRequest()
 	kept := onceRecord{onceDigest(request.Digest), request.Address, request.Answer.Status, request.Answer.Location, request.Answer.Body}
+	hook, delivery := goldenWebhook(), goldenDelivery()
+	var told deliveryRecord
+	told.from(&delivery)
 	entry := account.InboxEntry{Address: goldenAddress, CreatedAt: goldenTime, Live: true}
 	hw := highWater{12345, goldenTime}
 	return map[string]golden{
@@ -278,6 +295,26 @@ func goldens() map[string]struct {
 			err := decode(b, &r)
 			return r.content(), err
 		}, &inbox.Content{Spam: &inbox.Spam{Required: 15, IsSpam: true, Rules: []inbox.SpamRule{{Name: "GTUBE", Weight: -0.25, Description: "test"}}}}},
+		"record-webhook": {record(&hook), func(b []byte) (any, error) {
+			var r webhookRecord
+			err := decode(b, &r)
+			return r, err
+		}, goldenWebhook()},
+		"record-webhook-last": {record(&lastRecord{stampOf(goldenTime), 204}), func(b []byte) (any, error) {
+			var r lastRecord
+			err := decode(b, &r)
+			return r, err
+		}, lastRecord{stampOf(goldenTime), 204}},
+		"record-delivery": {record(&told), func(b []byte) (any, error) {
+			var r deliveryRecord
+			err := decode(b, &r)
+			return r.delivery(goldenID, 300), err
+		}, delivery},
+		"key-webhook":      {webhookKey(goldenID, 7), nil, nil},
+		"key-webhook-last": {lastKey(goldenID, 7), nil, nil},
+		"key-delivery":     {appendDelivery(nil, goldenID, 300), nil, nil},
+		"key-delivery-due": {appendDeliveryDue(nil, goldenTime, goldenID, 300), func(b []byte) (any, error) { return readDeliveryDue(b, keyed(nil, 7)) },
+			webhook.Due{At: goldenTime, Account: goldenID, ID: 300, Webhook: 7}},
 		"key-journal":    {appendJournal(nil, goldenID, 42), nil, nil},
 		"key-position":   {appendPrefix(nil, kindPosition, 0xabc), nil, nil},
 		"file-highwater": {hw.encode(), nil, nil},

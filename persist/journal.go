@@ -11,6 +11,7 @@ import (
 	"inboxd/internal/account"
 	"inboxd/internal/feed"
 	"inboxd/internal/inbox"
+	"inboxd/internal/webhook"
 )
 
 func outboxKey(p *inbox.Public) []byte {
@@ -47,10 +48,10 @@ func (s *Store) Outbox(limit int) ([]inbox.Public, error) {
 	return out, err
 }
 
-// AppendJournal adds events to the account's journal, numbered from, from+1 and so on. It
-// does not wait for the disk: the synced outbox rows guard the events until DropOutbox,
-// which the log holds behind this append.
-func (s *Store) AppendJournal(id account.ID, from uint64, events []inbox.Public) error {
+// AppendJournal adds events to the account's journal, numbered from, from+1 and so on, and
+// with them what its webhooks are told of them. It does not wait for the disk: the synced
+// outbox rows guard the events until DropOutbox, which the log holds behind this append.
+func (s *Store) AppendJournal(id account.ID, from uint64, events []inbox.Public, deliveries []webhook.Delivery) error {
 	if err := s.enter(); err != nil {
 		return err
 	}
@@ -62,6 +63,9 @@ func (s *Store) AppendJournal(id account.ID, from uint64, events []inbox.Public)
 		rec.from(&events[i])
 		w.key = appendJournal(w.key[:0], id, from+uint64(i))
 		w.put(w.key, &rec)
+	}
+	for i := range deliveries {
+		w.putDelivery(&deliveries[i])
 	}
 	return s.journal.append(func() error { return s.commitLater(w) })
 }

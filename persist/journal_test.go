@@ -30,9 +30,9 @@ func TestJournal(t *testing.T) {
 	if n, err := s.JournalEnd(id); n != 0 || err != nil {
 		t.Errorf("an empty journal ends at %d, %v", n, err)
 	}
-	must(t, s.AppendJournal(id, 1, []inbox.Public{event(1), event(2)}))
-	must(t, s.AppendJournal(id, 3, []inbox.Public{event(3)}))
-	must(t, s.AppendJournal(accountID(2), 1, []inbox.Public{event(9)}))
+	must(t, s.AppendJournal(id, 1, []inbox.Public{event(1), event(2)}, nil))
+	must(t, s.AppendJournal(id, 3, []inbox.Public{event(3)}, nil))
+	must(t, s.AppendJournal(accountID(2), 1, []inbox.Public{event(9)}, nil))
 	all := make([]feed.Entry, 3)
 	for i := range all {
 		all[i] = feed.Entry{Seq: uint64(i + 1), Public: event(i + 1)}
@@ -85,7 +85,7 @@ func TestOutboxGuardsTheJournal(t *testing.T) {
 	r := mail(victim, 1, "x")
 	must(t, s.CommitInbox(r))
 	check("committed")
-	must(t, s.AppendJournal(accountID(1), 1, r.Public))
+	must(t, s.AppendJournal(accountID(1), 1, r.Public, nil))
 	check("appended")
 	must(t, s.DropOutbox(r.Public))
 	check("dropped")
@@ -109,7 +109,7 @@ func TestJournalPage(t *testing.T) {
 		all[i] = event(i + 1)
 		all[i].Address = []string{victim, "other@example.org"}[i%2]
 	}
-	must(t, s.AppendJournal(id, 1, all))
+	must(t, s.AppendJournal(id, 1, all, nil))
 	for _, c := range []struct {
 		name    string
 		after   uint64
@@ -161,7 +161,7 @@ func TestJournalPageIsBounded(t *testing.T) {
 	for i := range many {
 		many[i] = event(i + 1)
 	}
-	must(t, s.AppendJournal(id, 1, many))
+	must(t, s.AppendJournal(id, 1, many, nil))
 	page, err := s.JournalPage(id, 0, "other@example.org", time.Time{}, 10)
 	if err != nil || len(page.Entries) > 0 || !page.More || page.Last != pageScan {
 		t.Errorf("%d entries, last %d, more %v, %v", len(page.Entries), page.Last, page.More, err)
@@ -178,7 +178,7 @@ func TestSyncedJournalSurvives(t *testing.T) {
 	s := open(t, fs)
 	id := accountID(1)
 	for n := uint64(1); n <= 3; n++ {
-		must(t, s.AppendJournal(id, n, []inbox.Public{event(int(n))}))
+		must(t, s.AppendJournal(id, n, []inbox.Public{event(int(n))}, nil))
 		must(t, s.SyncJournal())
 		must(t, s.SyncJournal()) // has nothing to do
 		after := open(t, fs.CrashClone(vfs.CrashCloneCfg{}))

@@ -32,6 +32,13 @@ const (
 	kindDomainList  kind = 18 // account, domain → nothing
 )
 
+// Kinds of webhooks. Stored, as above.
+const (
+	kindWebhook     kind = 19 // account, webhook id → its last attempt
+	kindDelivery    kind = 20 // account, delivery id → delivery
+	kindDeliveryDue kind = 21 // time, account, delivery id → webhook id
+)
+
 // More kinds, of repeatable requests, keys and closing accounts. Stored, as above.
 const (
 	kindOnce     kind = 14 // owner, request name, time → answer
@@ -46,7 +53,8 @@ const (
 	partReserved byte = 3 // address of a reserved inbox
 	partReset    byte = 4 // hash of a password-reset token
 
-	partUsage byte = 5 // what is counted by the day
+	partUsage   byte = 5 // what is counted by the day
+	partWebhook byte = 7 // webhook id
 )
 
 // What a blob file holds, last byte of its registry key. Stored: append only.

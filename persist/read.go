@@ -11,11 +11,15 @@ var errStop = errors.New("stop")
 
 // scan calls row for every key in [from, to). Key and value are valid during the call only.
 func scan(db pebble.Reader, from, to []byte, row func(key, value []byte) error) error {
+	return walk(db, from, to, (*pebble.Iterator).First, (*pebble.Iterator).Next, row)
+}
+
+func walk(db pebble.Reader, from, to []byte, begin, step func(*pebble.Iterator) bool, row func(key, value []byte) error) error {
 	it, err := db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
 	if err != nil {
 		return err
 	}
-	for ok := it.First(); ok; ok = it.Next() {
+	for ok := begin(it); ok; ok = step(it) {
 		value, err := it.ValueAndErr()
 		if err == nil {
 			err = row(it.Key(), value)
@@ -28,6 +32,11 @@ func scan(db pebble.Reader, from, to []byte, row func(key, value []byte) error) 
 		}
 	}
 	return it.Close() // reports what ended the iteration
+}
+
+// scanBack is scan from the last key to the first.
+func scanBack(db pebble.Reader, from, to []byte, row func(key, value []byte) error) error {
+	return walk(db, from, to, (*pebble.Iterator).Last, (*pebble.Iterator).Prev, row)
 }
 
 // first returns copies of the first row in [from, to), nil when there is none.

@@ -127,12 +127,14 @@ func (s *Store) readSecret() ([]byte, error) {
 }
 
 func (s *Store) makeSecret() ([]byte, error) {
-	key, _, err := s.first([]byte{byte(kindDomain)}, []byte{byte(kindDomain) + 1})
-	if err != nil {
-		return nil, err
-	}
-	if key != nil {
-		return nil, fmt.Errorf("the data folder %s holds sealed keys but has lost its file %s: restore it from a backup", s.dir, nameSecret)
+	for _, k := range [...]kind{kindDomain, kindWebhook} {
+		key, _, err := s.first([]byte{byte(k)}, []byte{byte(k) + 1})
+		if err != nil {
+			return nil, err
+		}
+		if key != nil {
+			return nil, fmt.Errorf("the data folder %s holds sealed keys but has lost its file %s: restore it from a backup", s.dir, nameSecret)
+		}
 	}
 	secret := make([]byte, 32)
 	_, _ = crand.Read(secret) // never fails since Go 1.24

@@ -45,6 +45,8 @@ type serveCommand struct {
 
 	Sending sendingFlags `embed:""`
 
+	Webhooks webhookFlags `embed:""`
+
 	Memory         byteSize      `help:"Memory for resident inboxes; beyond it the longest idle ones leave." default:"512MiB" placeholder:"SIZE"`
 	SMTPMaxConns   int           `help:"SMTP connections at once." default:"1000" name:"smtp-max-conns"`
 	SMTPMaxConnsIP int           `help:"SMTP connections at once from one address." default:"50" name:"smtp-max-conns-per-ip"`
@@ -88,6 +90,7 @@ type node struct {
 	mail               *smtp.Server
 	courier            *smtp.Courier
 	dns                *resolve.Resolver
+	poster             *http.Poster
 	admin              *adminSocket
 	adminPath          string
 	httpAddr, smtpAddr net.Addr
@@ -136,6 +139,10 @@ func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
 	if err != nil {
 		return nil, err
 	}
+	hooks, err := c.Webhooks.schedule()
+	if err != nil {
+		return nil, err
+	}
 	tuneMemory(int64(c.Memory))
 	n := &node{failed: make(chan error, 4), logger: logger, dns: resolve.New(dns, resolve.Options{})}
 	if n.courier, err = c.Sending.courier(domain, n.dns, []string{c.HTTP, c.SMTP, c.HTTPS, c.SMTPS}, logger); err != nil {
@@ -149,15 +156,7 @@ func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
 			err = errors.Join(err, n.closeInner())
 		}
 	}()
-	if n.system, err = actors.Start(actors.Options{
-		Store: store{n.store}, Namespaces: inbox.Namespaces{Domain: domain, Plain: c.Namespace == "plain"},
-		MXHost: mxHost, Resolver: freshResolver(dns),
-		NewPlan: account.PlanName(c.DefaultPlan), Plans: plans, Memory: int64(c.Memory), Logger: logger,
-		Spam: scanner, MailReset: c.mailReset(n),
-		Courier: road{n.courier}, Signer: sign, Judge: judgeLocal(domain, n.dns), Schedule: schedule, OneRoad: c.Sending.Smarthost,
-	}); err != nil {
-		return nil, err
-	}
+	// Before anything that calls out: webhooks must know our own listeners.
 	listeners, err := openListeners([]string{"--http", "--smtp", "--https", "--smtps"}, []string{c.HTTP, c.SMTP, c.HTTPS, c.SMTPS})
 	if err != nil {
 		return nil, err
@@ -166,6 +165,24 @@ func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
 	mailConns, webConns := c.connections(fileLimit())
 	if mailConns < c.SMTPMaxConns {
 		logger.Warn("the limit of open files allows fewer SMTP connections than asked for", "connections", mailConns)
+	}
+	defer func() {
+		if err != nil {
+			closeAll(listeners)
+		}
+	}()
+	if n.poster, err = c.Webhooks.poster(c.DNS, n.httpAddr, n.smtpAddr, n.httpsAddr, n.smtpsAddr); err != nil {
+		return nil, err
+	}
+	if n.system, err = actors.Start(actors.Options{
+		Store: store{n.store}, Namespaces: inbox.Namespaces{Domain: domain, Plain: c.Namespace == "plain"},
+		MXHost: mxHost, Resolver: freshResolver(dns),
+		NewPlan: account.PlanName(c.DefaultPlan), Plans: plans, Memory: int64(c.Memory), Logger: logger,
+		Spam: scanner, MailReset: c.mailReset(n),
+		Courier: road{n.courier}, Signer: sign, Judge: judgeLocal(domain, n.dns), Schedule: schedule, OneRoad: c.Sending.Smarthost,
+		Poster: n.poster, WebhookSchedule: hooks,
+	}); err != nil {
+		return nil, err
 	}
 	n.mail = smtp.New(smtp.Options{
 		Domain: domain, MaxConns: mailConns, MaxConnsPerIP: c.SMTPMaxConnsIP, Logger: logger,
@@ -183,7 +200,6 @@ func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
 		n.adminPath = filepath.Join(c.Data, "admin.sock")
 	}
 	if n.admin, err = openAdminSocket(n.adminPath, n.system, n.stats, c.baseURL(n.httpAddr)); err != nil {
-		closeAll(listeners)
 		return nil, err
 	}
 	n.run("http", func() error { return n.web.Serve(listeners[0]) })
@@ -231,6 +247,9 @@ func (n *node) closeInner() error {
 		n.system.Stop()
 	}
 	n.courier.Close()
+	if n.poster != nil {
+		n.poster.Close()
+	}
 	return n.store.Close()
 }
 

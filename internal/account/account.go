@@ -44,6 +44,7 @@ type Profile struct {
 	AccountKeys  int64     // account keys in the inventory, expired ones too
 	InboxKeys    int64     // inboxes' own keys in it
 	ClosingAt    time.Time // when its deletion began; zero while it is open
+	LastWebhook  int64     // highest webhook id ever given
 }
 
 // State is one account. Its actor owns it; no other goroutine may touch it. Keys are not
@@ -55,11 +56,12 @@ type State struct {
 	Resets   map[Hash]time.Time     // password-reset token → its expiry
 	Reserved map[string]Reservation // by address; live once confirmed
 	Sends    Sends
+	Webhooks map[int64]*Webhook
 }
 
 // NewState returns the state of an account that does not exist yet.
 func NewState() *State {
-	return &State{Sessions: map[Hash]*Session{}, Resets: map[Hash]time.Time{}, Reserved: map[string]Reservation{}}
+	return &State{Sessions: map[Hash]*Session{}, Resets: map[Hash]time.Time{}, Reserved: map[string]Reservation{}, Webhooks: map[int64]*Webhook{}}
 }
 
 // Reservation is a place in the quota for an inbox that is being created. It holds what a
@@ -105,6 +107,9 @@ type Rows struct {
 	DropInboxes  []InboxEntry
 	Once         once.Records
 	Sends        *Sends
+	PutWebhooks  []*Webhook
+	NewWebhooks  []int64 // those of PutWebhooks that were added
+	DropWebhooks []int64 // by id, after the puts
 
 	// Erase removes all that is left of a closed account; nothing else is in the rows.
 	Erase bool

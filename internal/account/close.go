@@ -28,7 +28,7 @@ type (
 // grows tells commands that a closing account refuses.
 func grows(cmd Command) bool {
 	switch cmd.(type) {
-	case StartSession, IssueKey, ReserveInbox, StartReset, ResetPassword, SetPlan:
+	case StartSession, IssueKey, ReserveInbox, StartReset, ResetPassword, SetPlan, AddWebhook:
 		return true
 	}
 	return false
@@ -38,7 +38,11 @@ func (Close) decide(s *State, env Env) ([]Event, error) {
 	if !s.ClosingAt.IsZero() {
 		return nil, nil
 	}
-	return append(s.endTokens(), closed{env.Now}), nil
+	evs := append(s.endTokens(), closed{env.Now})
+	for _, w := range s.WebhookList() {
+		evs = append(evs, webhookDropped{w.ID})
+	}
+	return evs, nil
 }
 
 func (c RevokeKeys) decide(s *State, _ Env) (evs []Event, _ error) {

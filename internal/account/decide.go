@@ -205,7 +205,7 @@ func (c ReleaseInbox) decide(s *State, _ Env) ([]Event, error) {
 	if !c.Listed {
 		return nil, nil
 	}
-	return []Event{inboxReleased{c.Address, c.CreatedAt}}, nil
+	return append([]Event{inboxReleased{c.Address, c.CreatedAt}}, s.dropWebhooksOf(c.Address)...), nil
 }
 
 func (c SetPlan) decide(s *State, _ Env) ([]Event, error) {

@@ -25,17 +25,16 @@ var allowed = map[string][]string{
 	"internal/account":   {"internal/fault", "internal/once", "internal/partition"},
 	"internal/inbox":     {"internal/account", "internal/delivery", "internal/fault", "internal/message", "internal/once"},
 	"internal/ingest":    {"internal/inbox", "internal/message", "internal/otp"},
+	// The adapters import the rules and never each other.
 	// Scanners of spam, and real ones for tests.
 	"internal/spam":          {"internal/inbox", "internal/ingest"},
 	"internal/spam/spamtest": {},
-
 	// Following the change journals, and what is told of an event.
 	"internal/feed":    {"internal/account", "internal/inbox"},
-	"internal/webhook": {"internal/inbox"},
+	"internal/webhook": {"internal/account", "internal/fault", "internal/inbox"},
 
-	// The adapters import the rules and never each other.
 	"internal/domain":          {"internal/account", "internal/fault", "internal/mailauth"},
-	"internal/memstore":        {"internal/account", "internal/domain", "internal/fault", "internal/feed", "internal/inbox", "internal/once", "internal/partition"},
+	"internal/memstore":        {"internal/account", "internal/domain", "internal/fault", "internal/feed", "internal/inbox", "internal/once", "internal/partition", "internal/webhook"},
 	"internal/archtest":        {},
 	"internal/mailauth":        {"internal/message"},
 	"internal/resolve":         {},
@@ -43,14 +42,14 @@ var allowed = map[string][]string{
 	"internal/delivery":        {"internal/message"},
 	"internal/netguard":        {},
 
-	"persist": {"internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/feed", "internal/inbox", "internal/message", "internal/once", "internal/partition"},
-	"actors":  {"internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/feed", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/message", "internal/once", "internal/partition"},
-	"http":    {"internal/account", "internal/domain", "internal/fault", "internal/feed", "internal/inbox", "internal/message", "internal/once", "internal/webhook"},
+	"persist": {"internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/feed", "internal/inbox", "internal/message", "internal/once", "internal/partition", "internal/webhook"},
+	"actors":  {"internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/feed", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/message", "internal/once", "internal/partition", "internal/webhook"},
+	"http":    {"internal/account", "internal/domain", "internal/fault", "internal/feed", "internal/inbox", "internal/message", "internal/netguard", "internal/once", "internal/webhook"},
 	"smtp":    {"internal/delivery", "internal/fault", "internal/netguard"},
 
 	"cmd/inboxd": {"actors", "http", "persist", "smtp",
-		"internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/inbox",
-		"internal/ingest", "internal/mailauth", "internal/netguard", "internal/resolve", "internal/spam"},
+		"internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/inbox", "internal/ingest",
+		"internal/mailauth", "internal/netguard", "internal/resolve", "internal/spam", "internal/webhook"},
 
 	// The public client meets it so too.
 	"http/client": {},
@@ -78,7 +77,7 @@ var homes = map[string][]string{
 	"blitiri.com.ar/go/spf":                   {"internal/mailauth"},
 	"github.com/miekg/dns":                    {"internal/resolve", "internal/resolve/dnstest"},
 	"golang.org/x/crypto":                     {"cmd/inboxd", "internal/account"}, // cmd has acme/autocert
-	"golang.org/x/net":                        {"internal/domain", "internal/inbox", "internal/mailauth", "internal/message", "internal/otp", "smtp"},
+	"golang.org/x/net":                        {"internal/domain", "internal/inbox", "internal/mailauth", "internal/message", "internal/otp", "internal/webhook", "smtp"},
 	"golang.org/x/text":                       {"http", "internal/message", "internal/otp", "smtp"},
 	"golang.org/x/time":                       {"smtp"},
 }

@@ -16,6 +16,7 @@ import (
 	"inboxd/internal/inbox"
 	"inboxd/internal/once"
 	"inboxd/internal/partition"
+	"inboxd/internal/webhook"
 )
 
 // Store is the rows of one node. The zero value is empty and ready.
@@ -31,6 +32,10 @@ type Store struct {
 	barred   map[account.ID]map[string]account.Suppression
 	domains  map[string]*domainRows
 	listed   map[account.ID][]string // domains, in order
+
+	deliveries map[account.ID]map[int64]webhook.Delivery
+	dues       map[dueName]webhook.Due
+	lasts      map[account.ID]map[int64]webhook.Attempt
 
 	// Before runs before each commit, outside the lock: it may block, panic or fail it.
 	Before func(rows any) error
@@ -59,6 +64,7 @@ type accountRows struct {
 	reserved map[string]account.Reservation
 	sends    account.Sends
 	live     []account.InboxEntry
+	webhooks map[int64]account.Webhook
 }
 
 func (s *Store) before(rows any) error {
@@ -171,6 +177,8 @@ func (s *Store) CommitAccount(r *account.Rows) error {
 	s.Commits++
 	if r.Erase {
 		delete(s.accounts, r.ID)
+		delete(s.deliveries, r.ID)
+		delete(s.lasts, r.ID)
 		return nil
 	}
 	rows := s.accounts[r.ID]
@@ -178,6 +186,7 @@ func (s *Store) CommitAccount(r *account.Rows) error {
 		rows = &accountRows{
 			keys: map[int64]account.Key{}, sessions: map[account.Hash]account.Session{},
 			resets: map[account.Hash]time.Time{}, reserved: map[string]account.Reservation{},
+			webhooks: map[int64]account.Webhook{},
 		}
 		put(&s.accounts, r.ID, rows)
 	}
@@ -207,6 +216,13 @@ func (s *Store) CommitAccount(r *account.Rows) error {
 	}
 	rows.list(r)
 	s.putOnce(string(r.ID[:]), &r.Once)
+	for _, w := range r.PutWebhooks {
+		rows.webhooks[w.ID] = *w
+	}
+	for _, w := range r.DropWebhooks {
+		delete(rows.webhooks, w)
+		delete(s.lasts[r.ID], w)
+	}
 	return nil
 }
 
@@ -249,6 +265,9 @@ func (s *Store) LoadAccount(id account.ID) (*account.State, error) {
 	maps.Copy(state.Reserved, rows.reserved)
 	maps.Copy(state.Resets, rows.resets)
 	state.Sends = rows.sends
+	for n, w := range rows.webhooks {
+		state.Webhooks[n] = &w
+	}
 	return state, nil
 }
 
@@ -387,10 +406,13 @@ func (s *Store) JournalEnd(id account.ID) (uint64, error) {
 	return uint64(len(s.journals[id])), nil
 }
 
-// AppendJournal writes events from number from on.
-func (s *Store) AppendJournal(id account.ID, from uint64, events []inbox.Public) error {
+// AppendJournal writes events from number from on, and deliveries of them.
+func (s *Store) AppendJournal(id account.ID, from uint64, events []inbox.Public, deliveries []webhook.Delivery) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for _, d := range deliveries {
+		s.putDelivery(d)
+	}
 	put(&s.journals, id, append(s.journals[id][:from-1:from-1], events...))
 	return nil
 }

@@ -4,7 +4,10 @@
 // over what, and when it is tried again.
 package webhook
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Wire names of events (specification section 6.1; message.bounced: decisions section 4).
 const (
@@ -26,15 +29,16 @@ const (
 	calendarPrefix = "calendar."
 )
 
-// Known reports whether a webhook may subscribe to this.
-func Known(subscription string) bool {
-	switch subscription {
-	case MessageReceived, MessageDelivered, MessageFailed, MessageBounced,
-		CalendarCreated, CalendarUpdated, CalendarCancelled, CalendarResponded, Everything, AllCalendar:
-		return true
+// Subscriptions returns what a webhook may subscribe to.
+func Subscriptions() []string {
+	return []string{
+		MessageReceived, MessageDelivered, MessageFailed, MessageBounced,
+		CalendarCreated, CalendarUpdated, CalendarCancelled, CalendarResponded, AllCalendar, Everything,
 	}
-	return false
 }
+
+// Known reports whether a webhook may subscribe to this.
+func Known(subscription string) bool { return slices.Contains(Subscriptions(), subscription) }
 
 // Matches reports whether a subscription means the event with this name.
 func Matches(subscription, name string) bool {

@@ -1,0 +1,588 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+	"inboxd/internal/memstore"
+	"inboxd/internal/webhook"
+)
+
+// posted is one attempt that a script saw.
+type posted struct {
+	at               time.Time
+	url, id, body    string
+	stamp, signature string
+}
+
+// script is a Poster that answers by host: a status, or 0 for none after 10 s.
+type script struct {
+	mu      sync.Mutex
+	answers map[string][]int // the last repeats; without any: 200
+	seen    []posted
+	active  int
+	most    int // attempts at once
+	took    time.Duration
+}
+
+func (p *script) Check(context.Context, string) error { return nil }
+
+func (p *script) Post(ctx context.Context, url string, headers []webhook.Header, body []byte) webhook.Answer {
+	now := time.Now()
+	a := posted{at: now, url: url, body: string(body)}
+	for _, h := range headers {
+		switch h.Name {
+		case "webhook-id":
+			a.id = h.Value
+		case "webhook-timestamp":
+			a.stamp = h.Value
+		case "webhook-signature":
+			a.signature = h.Value
+		}
+	}
+	host := strings.Split(url, "/")[2]
+	p.mu.Lock()
+	p.seen = append(p.seen, a)
+	p.active++
+	p.most = max(p.most, p.active)
+	status, took := 200, p.took
+	if left := p.answers[host]; len(left) > 0 {
+		if status = left[0]; len(left) > 1 {
+			p.answers[host] = left[1:]
+		}
+	}
+	p.mu.Unlock()
+	defer func() { p.mu.Lock(); p.active--; p.mu.Unlock() }()
+	if status == 0 {
+		took = 10 * time.Second
+	}
+	if took > 0 {
+		select {
+		case <-time.After(took):
+		case <-ctx.Done():
+			status = 0
+		}
+	}
+	answer := webhook.Answer{Status: status, Duration: time.Since(now)}
+	if status == 0 {
+		answer.Error = "no answer"
+	} else if !webhook.Succeeded(status) {
+		answer.Error = fmt.Sprintf("The receiver answered %d", status)
+	}
+	return answer
+}
+
+func (p *script) all() []posted {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]posted(nil), p.seen...)
+}
+
+func (p *script) to(host string) (out []posted) {
+	for _, a := range p.all() {
+		if strings.Contains(a.url, "/"+host+"/") {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// openSomeone makes the account that owns the tests' inboxes.
+func openSomeone(t testing.TB, s *System) {
+	t.Helper()
+	must[any](t)(s.ask(t.Context(), someone, account.Open{ID: someone, Email: "a@b.test", Plan: account.Paid}))
+}
+
+// hookWorld is a system with an account, one inbox and a script, inside of a synctest bubble.
+func hookWorld(t *testing.T, store *memstore.Store, p *script) *System {
+	s := startSystem(t, store, func(o *Options) { o.Poster = p })
+	openSomeone(t, s)
+	makeInbox(t, s, "a@inbox.localhost")
+	return s
+}
+
+func subscribe(t testing.TB, s *System, host, event string) account.Webhook {
+	t.Helper()
+	return must[account.Webhook](t)(s.AddWebhook(t.Context(), someone, "https://"+host+"/", event, ""))
+}
+
+func mailTo(t testing.TB, s *System, address, subject string) {
+	t.Helper()
+	must[inbox.Answer](t)(s.Do(t.Context(), address, receive(subject)))
+}
+
+func deliveriesOf(t testing.TB, s *System) []webhook.Delivery {
+	t.Helper()
+	return must[[]webhook.Delivery](t)(s.Deliveries(t.Context(), someone, 0, 0, 1000))
+}
+
+// TestTheSchedule: three attempts at 0 s, 30 s and 5 min more, with one id and the same
+// bytes, and a new time and signature each.
+func TestTheSchedule(t *testing.T) {
+	for _, c := range []struct {
+		answers []int
+		after   []time.Duration
+		state   string
+	}{
+		{[]int{200}, []time.Duration{0}, "succeeded"},
+		{[]int{500, 204}, []time.Duration{0, 30 * time.Second}, "succeeded"},
+		{[]int{302, 404, 299}, []time.Duration{0, 30 * time.Second, 330 * time.Second}, "succeeded"},
+		{[]int{500}, []time.Duration{0, 30 * time.Second, 330 * time.Second}, "failed"},
+		{[]int{0}, []time.Duration{0, 40 * time.Second, 350 * time.Second}, "failed"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var store memstore.Store
+			p := &script{answers: map[string][]int{"r": c.answers}}
+			s := hookWorld(t, &store, p)
+			subscribe(t, s, "r", webhook.MessageReceived)
+			mailTo(t, s, "a@inbox.localhost", "x")
+			time.Sleep(journalDelay)
+			began := time.Now()
+			time.Sleep(time.Hour)
+			seen := p.all()
+			if len(seen) != len(c.after) {
+				t.Fatalf("%v: %d attempts, want %d", c.answers, len(seen), len(c.after))
+			}
+			for i, a := range seen {
+				if got := a.at.Sub(began); got < c.after[i] || got > c.after[i]+50*time.Millisecond {
+					t.Errorf("%v: attempt %d after %v, want %v", c.answers, i+1, got, c.after[i])
+				}
+				if a.id != seen[0].id || a.body != seen[0].body || !strings.HasPrefix(a.id, "evt_") || i > 0 && (a.stamp == seen[i-1].stamp || a.signature == seen[i-1].signature) {
+					t.Errorf("%v: attempt %d is %+v after %+v", c.answers, i+1, a, seen[0])
+				}
+			}
+			d := deliveriesOf(t, s)
+			if len(d) != 1 || d[0].State.Name() != c.state || d[0].Attempts != len(c.after) || !d[0].NextAt.IsZero() {
+				t.Errorf("%v: recorded as %+v", c.answers, d)
+			}
+			list := must[[]webhook.Listed](t)(s.ListWebhooks(t.Context(), someone))
+			if last := seen[len(seen)-1].at; !list[0].LastAt.Equal(last) || list[0].LastStatus != c.answers[len(c.answers)-1] {
+				t.Errorf("%v: listed as %+v", c.answers, list[0])
+			}
+			if due, _, _ := store.DueDeliveries(time.Time{}, 10); len(due) != 0 {
+				t.Errorf("left in the index: %v", due)
+			}
+		})
+	}
+}
+
+// TestWhoIsTold: by event, by inbox, every webhook of its own, all with the event's one id.
+func TestWhoIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var store memstore.Store
+		p := &script{}
+		s := hookWorld(t, &store, p)
+		makeInbox(t, s, "b@inbox.localhost")
+		subscribe(t, s, "all", webhook.Everything)
+		subscribe(t, s, "mail", webhook.MessageReceived)
+		subscribe(t, s, "calendar", webhook.AllCalendar)
+		must[account.Webhook](t)(s.AddWebhook(t.Context(), someone, "https://onlyb/", webhook.Everything, "b@inbox.localhost"))
+		mailTo(t, s, "a@inbox.localhost", "for a")
+		mailTo(t, s, "b@inbox.localhost", "for b")
+		time.Sleep(time.Minute)
+		for host, want := range map[string]int{"all": 2, "mail": 2, "calendar": 0, "onlyb": 1} {
+			if got := len(p.to(host)); got != want {
+				t.Errorf("%s was told %d times, want %d", host, got, want)
+			}
+		}
+		if a, b := p.to("all"), p.to("mail"); a[0].id == a[1].id || a[0].id != b[0].id && a[0].id != b[1].id {
+			t.Errorf("ids %v and %v", a, b)
+		}
+		if _, err := s.AddWebhook(t.Context(), someone, "https://x/", "*", "nobody@inbox.localhost"); !fault.Is(err, fault.NoInbox) {
+			t.Errorf("a webhook of an inbox of nobody: %v", err)
+		}
+	})
+}
+
+// TestNobodyWaitsForTheDeleted: deleting a webhook or an inbox ends what waits, and what is
+// on its way is not tried again.
+func TestNobodyWaitsForTheDeleted(t *testing.T) {
+	for name, end := range map[string]func(*testing.T, *System, account.Webhook) string{
+		"webhook": func(t *testing.T, s *System, w account.Webhook) string {
+			if err := s.DropWebhook(t.Context(), someone, w.ID); err != nil {
+				t.Error(err)
+			}
+			return webhook.WebhookGone
+		},
+		"inbox": func(t *testing.T, s *System, _ account.Webhook) string {
+			if err := s.DeleteInbox(t.Context(), someone, "a@inbox.localhost"); err != nil {
+				t.Error(err)
+			}
+			return webhook.InboxGone
+		},
+	} {
+		for _, at := range []time.Duration{time.Second, 15 * time.Second} { // during the first attempt, and after it
+			t.Run(fmt.Sprint(name, at), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					var store memstore.Store
+					p := &script{answers: map[string][]int{"r": {0}}}
+					s := hookWorld(t, &store, p)
+					w := subscribe(t, s, "r", webhook.MessageReceived)
+					mailTo(t, s, "a@inbox.localhost", "x")
+					time.Sleep(at)
+					why := end(t, s, w)
+					if d := deliveriesOf(t, s); name == "webhook" && (d[0].State != webhook.Failed || !d[0].NextAt.IsZero()) {
+						t.Errorf("shown at once as %+v", d)
+					}
+					time.Sleep(time.Hour)
+					if n := len(p.all()); n != 1 {
+						t.Errorf("%d attempts", n)
+					}
+					if d := deliveriesOf(t, s); d[0].State != webhook.Failed || d[0].Last.Error != why {
+						t.Errorf("recorded as %+v", d[0])
+					}
+					if due, _, _ := store.DueDeliveries(time.Time{}, 10); len(due) != 0 {
+						t.Errorf("left in the index: %v", due)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestWebhooksOfADeletedInboxGo with it.
+func TestWebhooksOfADeletedInboxGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var store memstore.Store
+		s := startSystem(t, &store, nil)
+		openSomeone(t, s)
+		prefix := "mine"
+		view, _, err := s.CreateInbox(t.Context(), someone, inbox.Order{Prefix: &prefix})
+		if err != nil {
+			t.Fatal(err)
+		}
+		must[account.Webhook](t)(s.AddWebhook(t.Context(), someone, "https://x/", "*", view.Address))
+		kept := subscribe(t, s, "y", "*")
+		if err := s.DeleteInbox(t.Context(), someone, view.Address); err != nil {
+			t.Fatal(err)
+		}
+		if list := must[[]webhook.Listed](t)(s.ListWebhooks(t.Context(), someone)); len(list) != 1 || list[0].ID != kept.ID {
+			t.Errorf("left: %+v", list)
+		}
+	})
+}
+
+// TestRestartsGoOn: what was written is delivered by the next run: events that are still in
+// the outbox, attempts that were cut off, retries whose time passed (once), with the same id
+// and bytes.
+func TestRestartsGoOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var store memstore.Store
+		p := &script{answers: map[string][]int{"r": {500, 0, 200}}}
+		first, err := Start(Options{Store: &store, Namespaces: inbox.Namespaces{Domain: "inbox.localhost", Plain: true}, Poster: p})
+		if err != nil {
+			t.Fatal(err)
+		}
+		openSomeone(t, first)
+		makeInbox(t, first, "a@inbox.localhost")
+		subscribe(t, first, "r", "*")
+		mailTo(t, first, "a@inbox.localhost", "x")
+		time.Sleep(35 * time.Second) // the second attempt hangs
+		first.Stop()
+		if n := len(p.all()); n != 2 {
+			t.Fatalf("%d attempts before the stop", n)
+		}
+		time.Sleep(time.Minute)
+		began := time.Now()
+		second := startSystem(t, &store, func(o *Options) { o.Poster = p })
+		time.Sleep(time.Hour)
+		seen := p.all()
+		if len(seen) != 3 || seen[2].at.Sub(began) > 30*time.Second || seen[2].id != seen[0].id || seen[2].body != seen[0].body {
+			t.Errorf("attempts %+v", seen)
+		}
+		if d := deliveriesOf(t, second); len(d) != 1 || d[0].State != webhook.Delivered {
+			t.Errorf("recorded as %+v", d)
+		}
+	})
+}
+
+// TestOutboxOfACrashIsDelivered: the event is committed, and its run dies before the journal.
+func TestOutboxOfACrashIsDelivered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var store memstore.Store
+		p := &script{}
+		first, err := Start(Options{Store: &store, Namespaces: inbox.Namespaces{Domain: "inbox.localhost", Plain: true}, Poster: p})
+		if err != nil {
+			t.Fatal(err)
+		}
+		openSomeone(t, first)
+		makeInbox(t, first, "a@inbox.localhost")
+		subscribe(t, first, "r", "*")
+		first.Stop()
+		state := must[*inbox.State](t)(store.LoadInbox("a@inbox.localhost"))
+		evs, _, err := inbox.Decide(state, receive("x"), inbox.Env{Now: time.Now()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := store.CommitInbox(inbox.Change(state, evs)); err != nil {
+			t.Fatal(err)
+		}
+		startSystem(t, &store, func(o *Options) { o.Poster = p })
+		time.Sleep(time.Second)
+		if seen := p.all(); len(seen) != 1 || !strings.Contains(seen[0].body, `"subject":"x"`) {
+			t.Errorf("attempts %+v", seen)
+		}
+	})
+}
+
+// TestRedelivery begins a settled delivery anew, and no other.
+func TestRedelivery(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var store memstore.Store
+		p := &script{answers: map[string][]int{"r": {500, 500, 500, 500, 200}}}
+		s := hookWorld(t, &store, p)
+		w := subscribe(t, s, "r", "*")
+		mailTo(t, s, "a@inbox.localhost", "x")
+		time.Sleep(time.Second)
+		d := deliveriesOf(t, s)[0]
+		if err := s.Redeliver(t.Context(), someone, d.ID); !fault.Is(err, fault.Refused) {
+			t.Errorf("while it is tried: %v", err)
+		}
+		time.Sleep(time.Hour)
+		if err := s.Redeliver(t.Context(), someone, d.ID); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		seen := p.all()
+		if d := deliveriesOf(t, s)[0]; len(seen) != 5 || seen[4].id != seen[0].id || d.State != webhook.Delivered || d.Attempts != 5 {
+			t.Errorf("%d attempts, recorded as %+v", len(seen), d)
+		}
+		if err := s.Redeliver(t.Context(), someone, 99); !fault.Is(err, fault.NotFound) {
+			t.Errorf("of none: %v", err)
+		}
+		if err := s.DropWebhook(t.Context(), someone, w.ID); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Redeliver(t.Context(), someone, d.ID); !fault.Is(err, fault.Refused) {
+			t.Errorf("to a webhook that is gone: %v", err)
+		}
+	})
+}
+
+// TestHangingReceiversDelayNobody: with a thousand of them, events of another are still
+// delivered at once, and so is the first of a receiver nobody knows.
+func TestHangingReceiversDelayNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const hanging = 1000
+		var store memstore.Store
+		p := &script{answers: map[string][]int{}}
+		s := startSystem(t, &store, func(o *Options) {
+			o.Poster = p
+			o.Plans = account.DefaultPlans()
+			plan := o.Plans[account.Paid]
+			plan.MaxWebhooks = hanging + 10
+			o.Plans[account.Paid] = plan
+		})
+		openSomeone(t, s)
+		makeInbox(t, s, "a@inbox.localhost")
+		makeInbox(t, s, "b@inbox.localhost")
+		for i := range hanging {
+			host := fmt.Sprintf("h%d", i)
+			p.answers[host] = []int{0}
+			must[account.Webhook](t)(s.AddWebhook(t.Context(), someone, "https://"+host+"/", "*", "a@inbox.localhost"))
+		}
+		must[account.Webhook](t)(s.AddWebhook(t.Context(), someone, "https://good/", "*", "b@inbox.localhost"))
+		for range 5 {
+			mailTo(t, s, "a@inbox.localhost", "hang")
+		}
+		time.Sleep(time.Second)
+		for range 50 {
+			began := time.Now()
+			before := len(p.to("good"))
+			mailTo(t, s, "b@inbox.localhost", "good")
+			time.Sleep(500 * time.Millisecond)
+			got := p.to("good")
+			if len(got) != before+1 {
+				t.Fatalf("after %v it was told %d times, want %d", time.Since(began), len(got), before+1)
+			}
+			if late := got[before].at.Sub(began); late > 2*journalDelay {
+				t.Errorf("told after %v", late)
+			}
+		}
+		must[account.Webhook](t)(s.AddWebhook(t.Context(), someone, "https://new/", "*", "b@inbox.localhost"))
+		mailTo(t, s, "b@inbox.localhost", "new")
+		time.Sleep(100 * time.Millisecond)
+		if len(p.to("new")) != 1 {
+			t.Error("a receiver that nobody knows waits for those that hang")
+		}
+		p.mu.Lock()
+		if p.most > doubtedInAll+trustedInAll {
+			t.Errorf("%d attempts at once", p.most)
+		}
+		p.mu.Unlock()
+		time.Sleep(2 * time.Hour)
+		if n := len(p.to("h7")); n != 15 {
+			t.Errorf("a receiver that hangs was tried %d times, want 15", n)
+		}
+	})
+}
+
+// TestReceiversThatBeginToHangDelayOthersLittle: they all answered before.
+func TestReceiversThatBeginToHangDelayOthersLittle(t *testing.T) {
+	r := newReceivers()
+	start := func(host string, n int) (started []*receiver) {
+		for i := range n {
+			r.join(host, webhook.Due{ID: int64(i)})
+		}
+		for {
+			_, h, ok := r.next()
+			if !ok {
+				return started
+			}
+			started = append(started, h)
+		}
+	}
+	for i := range trustedInAll + 100 {
+		for _, h := range start(fmt.Sprint("h", i), 1) {
+			r.left(h, true, true)
+		}
+	}
+	good := start("good", 1)[0]
+	r.left(good, true, true)
+	var hung []*receiver
+	for i := range trustedInAll + 100 {
+		hung = append(hung, start(fmt.Sprint("h", i), 1)...)
+	}
+	if len(hung) != trustedInAll || len(start("good", 1)) != 0 {
+		t.Fatalf("%d attempts of hosts that answered", len(hung))
+	}
+	for _, h := range hung {
+		r.doubt(h)
+	}
+	var next []*receiver
+	for {
+		_, h, ok := r.next()
+		if !ok {
+			break
+		}
+		next = append(next, h)
+	}
+	if !slices.Contains(next, good) {
+		t.Errorf("who answers waits for those that hang: %d other attempts began", len(next))
+	}
+	for _, h := range append(hung, next...) {
+		r.left(h, true, h == good)
+	}
+	if r.active != [2]int{} || r.queued != [2]int{} && r.queued[doubted] < 0 {
+		t.Errorf("left over: active %v, queued %v, busy %v", r.active, r.queued, r.busy)
+	}
+}
+
+// TestADeadReceiverCostsLittle: however many events wait for it.
+func TestADeadReceiverCostsLittle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const events = 5 * queuedDoubted
+		var store memstore.Store
+		p := &script{answers: map[string][]int{"dead": {0}}}
+		s := hookWorld(t, &store, p)
+		subscribe(t, s, "dead", "*")
+		fill(t, &store, events)
+		s.deliveries.missed.Store(true)
+		s.deliveries.hint([]webhook.Due{{Account: someone, ID: 1, At: time.Now()}})
+		time.Sleep(24 * time.Hour)
+		all := must[[]webhook.Delivery](t)(store.Deliveries(someone, 0, 0, 2*events))
+		for _, d := range all {
+			if d.State != webhook.Failed || d.Attempts != 3 {
+				t.Fatalf("left: %+v", d)
+			}
+		}
+		if len(all) > deliveriesKept+deliveryTrim {
+			t.Errorf("%d records are kept", len(all))
+		}
+	})
+}
+
+// fill writes deliveries of webhook 1 that are due now.
+func fill(t testing.TB, store *memstore.Store, n int) {
+	t.Helper()
+	now := time.Now()
+	var all []webhook.Delivery
+	for i := range n {
+		all = append(all, webhook.Delivery{Account: someone, ID: int64(i + 1), Webhook: 1, EventID: fmt.Sprint("evt_", i), Event: webhook.MessageReceived, Inbox: "a@inbox.localhost",
+			Body: []byte("{}"), At: now, URL: "https://dead/", State: webhook.Retrying, NextAt: now})
+	}
+	if err := store.AppendJournal(someone, 1, nil, all); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// countingStore counts what a start reads.
+type countingStore struct {
+	*memstore.Store
+	mu              sync.Mutex
+	entries, bodies int
+}
+
+func (c *countingStore) DueDeliveries(from time.Time, limit int) ([]webhook.Due, time.Time, error) {
+	due, next, err := c.Store.DueDeliveries(from, limit)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.entries += len(due)
+	return due, next, err
+}
+
+func (c *countingStore) Delivery(id account.ID, n int64) (*webhook.Delivery, error) {
+	c.mu.Lock()
+	c.bodies++
+	c.mu.Unlock()
+	return c.Store.Delivery(id, n)
+}
+
+// TestAStartReadsTheIndexOnly, and of 100,000 retries no more than a page of it.
+func TestAStartReadsTheIndexOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const retries = 100_000
+		store := &countingStore{Store: &memstore.Store{}}
+		now := time.Now()
+		all := make([]webhook.Delivery, retries)
+		for i := range all {
+			all[i] = webhook.Delivery{Account: someone, ID: int64(i + 1), Webhook: 1, State: webhook.Retrying, NextAt: now.Add(time.Minute + time.Duration(i)*time.Millisecond)}
+		}
+		if err := store.AppendJournal(someone, 1, nil, all); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Start(Options{Store: store, Namespaces: inbox.Namespaces{Domain: "inbox.localhost"}, Poster: &script{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		time.Sleep(time.Second)
+		store.mu.Lock()
+		if store.bodies != 0 || store.entries > deliveryPage {
+			t.Errorf("a start read %d deliveries and %d entries of the index", store.bodies, store.entries)
+		}
+		store.mu.Unlock()
+		s.Stop()
+	})
+}
+
+// TestNothingIsWrittenForAnErasedAccount by an attempt that was on its way.
+func TestNothingIsWrittenForAnErasedAccount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var store memstore.Store
+		p := &script{took: time.Second}
+		s := hookWorld(t, &store, p)
+		subscribe(t, s, "r", "*")
+		mailTo(t, s, "a@inbox.localhost", "x")
+		time.Sleep(500 * time.Millisecond)
+		if err := store.CommitAccount(&account.Rows{ID: someone, Erase: true}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if d, _ := store.Deliveries(someone, 0, 0, 10); len(p.all()) != 1 || len(d) != 0 {
+			t.Errorf("%d attempts, and written was %+v", len(p.all()), d)
+		}
+		if due, _, _ := store.DueDeliveries(time.Time{}, 10); len(due) != 0 {
+			t.Errorf("left in the index: %v", due)
+		}
+	})
+}

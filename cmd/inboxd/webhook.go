@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"inboxd/http"
+	"inboxd/internal/netguard"
+	"inboxd/internal/webhook"
+)
+
+// webhookFlags say where webhooks may go and when (decisions §10).
+type webhookFlags struct {
+	WebhookAllow    []string `help:"Networks that webhooks may call although they are no public ones." placeholder:"CIDR"`
+	WebhookSchedule string   `help:"Waits before the attempts of a webhook: the first counts from the event, each other from the attempt before it." default:"0s,30s,5m" placeholder:"LIST"`
+}
+
+// webhookAttempts bounds a schedule.
+const webhookAttempts = 20
+
+// schedule reads --webhook-schedule.
+func (f *webhookFlags) schedule() (s webhook.Schedule, err error) {
+	for _, text := range strings.Split(f.WebhookSchedule, ",") {
+		wait, err := time.ParseDuration(strings.TrimSpace(text))
+		if err != nil || wait < 0 || len(s) == webhookAttempts {
+			return nil, fmt.Errorf("--webhook-schedule %q is not a list of up to %d waits such as 0s,30s,5m", f.WebhookSchedule, webhookAttempts)
+		}
+		s = append(s, wait)
+	}
+	return s, nil
+}
+
+// poster makes the Poster of the flags. It calls none of own, our listeners, and asks dns
+// where receivers are; empty means the system's servers.
+func (f *webhookFlags) poster(dns string, own ...net.Addr) (*http.Poster, error) {
+	allow, err := parseCIDRs("--webhook-allow", f.WebhookAllow)
+	if err != nil {
+		return nil, err
+	}
+	guard := netguard.Policy{Allow: allow}
+	for _, addr := range own {
+		if addr == nil {
+			continue // not configured
+		}
+		if at, err := netip.ParseAddrPort(addr.String()); err == nil {
+			guard.Own = append(guard.Own, at)
+		}
+	}
+	return http.NewPoster(guard, goResolver(dns)), nil
+}
+
+// goResolver asks one DNS server; without one it is nil, the system's.
+func goResolver(server string) *net.Resolver {
+	if server == "" {
+		return nil
+	}
+	if _, _, err := net.SplitHostPort(server); err != nil {
+		server = net.JoinHostPort(server, "53")
+	}
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, server)
+	}}
+}

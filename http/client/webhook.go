@@ -1,0 +1,65 @@
+package client
+
+import (
+	"context"
+	"time"
+)
+
+// Webhook is a subscription; the service posts its events to URL.
+type Webhook struct {
+	ID             int64      `json:"id"`
+	URL            string     `json:"url"`
+	Event          string     `json:"event"` // a name, "calendar.*" or "*"
+	Inbox          *string    `json:"inbox"` // nil: every inbox
+	CreatedAt      time.Time  `json:"created_at"`
+	LastDeliveryAt *time.Time `json:"last_delivery_at"`
+	LastStatusCode *int       `json:"last_status_code"`
+}
+
+// WebhookOrder is what a new webhook shall be told, and where.
+type WebhookOrder struct {
+	URL   string `json:"url"`
+	Event string `json:"event"`
+	Inbox string `json:"inbox,omitempty"`
+}
+
+// CreateWebhook adds a webhook; its secret is shown once. It needs a session.
+func (c *Client) CreateWebhook(ctx context.Context, order WebhookOrder) (w Webhook, secret string, err error) {
+	out, err := fetch[struct {
+		Webhook Webhook
+		Secret  string
+	}](ctx, c, call{method: "POST", path: "/api/webhooks", in: order})
+	return out.Webhook, out.Secret, err
+}
+
+// Webhooks lists the account's webhooks. It needs a session.
+func (c *Client) Webhooks(ctx context.Context) ([]Webhook, error) {
+	out, err := fetch[struct{ Webhooks []Webhook }](ctx, c, call{method: "GET", path: "/api/webhooks"})
+	return out.Webhooks, err
+}
+
+// RotateSecret gives a webhook a new secret; the one before signs on for a day.
+func (c *Client) RotateSecret(ctx context.Context, id int64) (secret string, err error) {
+	out, err := fetch[struct{ Secret string }](ctx, c, call{method: "POST", path: webhookPath(id) + "/rotate-secret"})
+	return out.Secret, err
+}
+
+// DeliveryResult is what a receiver did with a test call.
+type DeliveryResult struct {
+	OK         bool   `json:"ok"`
+	StatusCode int    `json:"status_code"`
+	DurationMS int64  `json:"duration_ms"`
+	Error      string `json:"error"`
+}
+
+// TestWebhook posts a sample and says what came back.
+func (c *Client) TestWebhook(ctx context.Context, id int64) (DeliveryResult, error) {
+	return fetch[DeliveryResult](ctx, c, call{method: "POST", path: webhookPath(id) + "/test"})
+}
+
+// DeleteWebhook ends a webhook and whatever waits to be posted to it.
+func (c *Client) DeleteWebhook(ctx context.Context, id int64) error {
+	return c.do(ctx, call{method: "DELETE", path: webhookPath(id)}, nil)
+}
+
+func webhookPath(id int64) string { return "/api/webhooks/" + number(id) }

@@ -1,0 +1,185 @@
+package http
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	nethttp "net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"inboxd/internal/netguard"
+	"inboxd/internal/webhook"
+)
+
+var loopbackAllowed = netguard.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
+
+func newTestPoster(t *testing.T, guard netguard.Policy) *Poster {
+	p := NewPoster(guard, nil)
+	t.Cleanup(p.Close)
+	return p
+}
+
+func TestPosterSendsTheBytesAndFieldsAsTheyAre(t *testing.T) {
+	got := make(chan string, 1)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	go func() {
+		c, err := ln.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		r := bufio.NewReader(c)
+		var head strings.Builder
+		for line := ""; line != "\r\n"; {
+			if line, err = r.ReadString('\n'); err != nil {
+				return
+			}
+			head.WriteString(line)
+		}
+		body := make([]byte, 7)
+		io.ReadFull(r, body)
+		got <- head.String() + string(body)
+		io.WriteString(c, "HTTP/1.1 202 Accepted\r\nContent-Length: 5\r\n\r\ntak\xffn")
+	}()
+	p := newTestPoster(t, loopbackAllowed)
+	secret := webhook.MintSecret([32]byte{1})
+	a := p.Post(t.Context(), "http://"+ln.Addr().String()+"/hook?x=1", webhook.Headers("message.received", "evt_1", time.Unix(5, 0), []byte(`{"a":1}`), secret), []byte(`{"a":1}`))
+	if a.Status != 202 || a.Error != "" || a.Excerpt != "tak\uFFFDn" {
+		t.Errorf("%+v", a)
+	}
+	wire := <-got
+	for _, part := range []string{"POST /hook?x=1 HTTP/1.1\r\n", "\r\nwebhook-id: evt_1\r\n", "\r\nwebhook-timestamp: 5\r\n", "\r\nwebhook-signature: v1,", "\r\nX-Service-Event: message.received\r\n", "\r\nX-Service-Signature: sha256=", "\r\nUser-Agent: Service-Webhook/1.0\r\n", "\r\nContent-Length: 7\r\n", "\r\n\r\n" + `{"a":1}`} {
+		if !strings.Contains(wire, part) {
+			t.Errorf("the request lacks %q:\n%s", part, wire)
+		}
+	}
+	if strings.Contains(wire, string(secret)) {
+		t.Error("the secret travels")
+	}
+}
+
+// TestPosterCallsNoForbiddenAddress: every spelling of this machine, with the default policy.
+func TestPosterCallsNoForbiddenAddress(t *testing.T) {
+	var touched atomic.Int64
+	canary := httptest.NewServer(nethttp.HandlerFunc(func(nethttp.ResponseWriter, *nethttp.Request) { touched.Add(1) }))
+	defer canary.Close()
+	_, port, _ := net.SplitHostPort(canary.Listener.Addr().String())
+	t.Setenv("HTTP_PROXY", canary.URL)
+	p := newTestPoster(t, netguard.Policy{})
+	for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "127.1.2.3", "0.0.0.0", "[::]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]", "169.254.169.254", "10.0.0.1", "100.64.0.1", "192.0.2.1", "224.0.0.1"} {
+		a := p.Post(t.Context(), "http://"+host+":"+port+"/", nil, nil)
+		if a.Status != 0 || a.Error != "The receiver's address may not be called: it is not a public one" {
+			t.Errorf("%s: %+v", host, a)
+		}
+	}
+	if touched.Load() != 0 {
+		t.Error("the canary was touched")
+	}
+}
+
+func TestPosterFollowsNoRedirect(t *testing.T) {
+	var touched atomic.Int64
+	canary := httptest.NewServer(nethttp.HandlerFunc(func(nethttp.ResponseWriter, *nethttp.Request) { touched.Add(1) }))
+	defer canary.Close()
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		s := httptest.NewServer(nethttp.RedirectHandler(canary.URL, status))
+		a := newTestPoster(t, loopbackAllowed).Post(t.Context(), s.URL, nil, nil)
+		s.Close()
+		if a.Status != status || a.Error != fmt.Sprintf("The receiver answered %d", status) {
+			t.Errorf("%+v", a)
+		}
+	}
+	if touched.Load() != 0 {
+		t.Error("a redirect was followed")
+	}
+}
+
+// TestPosterAndBadReceivers: what they do costs one attempt and no more.
+func TestPosterAndBadReceivers(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer string
+		status int
+		says   string
+	}{
+		"garbage":         {"\x00\x01 not HTTP\r\n\r\n", 0, "failed"},
+		"reset":           {"", 0, "failed"},
+		"flood of 1xx":    {strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n", 10_000), 0, "failed"},
+		"endless head":    {"HTTP/1.1 200 OK\r\n" + strings.Repeat("X: "+strings.Repeat("y", 1000)+"\r\n", 1000), 0, "failed"},
+		"endless body":    {"HTTP/1.1 200 OK\r\n\r\n" + strings.Repeat("z", 1<<20), 200, ""},
+		"cut body":        {"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc", 200, ""},
+		"server error":    {"HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n", 500, "answered 500"},
+		"switching":       {"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n", 101, "answered 101"},
+		"bad gzip":        {"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\nabc", 200, ""},
+		"two lengths":     {"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", 0, "failed"},
+		"location to ftp": {"HTTP/1.1 302 F\r\nLocation: ftp://x/\r\nContent-Length: 0\r\n\r\n", 302, "answered 302"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newTestPoster(t, loopbackAllowed).Post(t.Context(), "http://"+rawReceiver(t, c.answer), nil, []byte("{}"))
+			if a.Status != c.status || !strings.Contains(a.Error, c.says) || (c.says == "") != (a.Error == "") || len(a.Excerpt) > webhook.ExcerptBytes {
+				t.Errorf("%+v", a)
+			}
+		})
+	}
+}
+
+func TestPosterGivesUpInTime(t *testing.T) {
+	hold := make(chan struct{})
+	s := httptest.NewServer(nethttp.HandlerFunc(func(nethttp.ResponseWriter, *nethttp.Request) { <-hold }))
+	defer s.Close()
+	defer close(hold)
+	p := newTestPoster(t, loopbackAllowed)
+	if p.client.Timeout != 10*time.Second {
+		t.Errorf("an attempt may take %s", p.client.Timeout)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if a := p.Post(ctx, s.URL, nil, nil); a.Status != 0 || a.Error != "The receiver did not answer within 10 s" {
+		t.Errorf("%+v", a)
+	}
+	tlsOnly := httptest.NewTLSServer(nethttp.NotFoundHandler())
+	defer tlsOnly.Close()
+	if a := p.Post(t.Context(), tlsOnly.URL, nil, nil); a.Error != "The receiver's certificate is not valid for it" {
+		t.Errorf("%+v", a)
+	}
+	if a := p.Post(t.Context(), strings.Replace(s.URL, "http://", "https://", 1), nil, nil); a.Error != "The receiver does not speak TLS" {
+		t.Errorf("%+v", a)
+	}
+	if a := p.Post(t.Context(), "http://nobody.invalid/", nil, nil); a.Error != "The receiver's host name was not found" {
+		t.Errorf("%+v", a)
+	}
+}
+
+// rawReceiver answers each connection's first request with bytes, and closes.
+func rawReceiver(t *testing.T, answer string) string {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ln.Close() })
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				buf := make([]byte, 4096)
+				c.Read(buf)
+				io.WriteString(c, answer)
+			}()
+		}
+	}()
+	return ln.Addr().String()
+}

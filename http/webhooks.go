@@ -1,0 +1,299 @@
+package http
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"inboxd/internal/account"
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+	"inboxd/internal/webhook"
+)
+
+// Webhooks is what the HTTP surface needs of an account's webhooks. URLs and events that
+// come in are checked in form. NotFound when there is no such webhook or delivery.
+type Webhooks interface {
+	// AddWebhook subscribes; its answer alone holds the secret. inbox may be empty; NoInbox
+	// when it is not one of the account's. Refused at the plan's maximum.
+	AddWebhook(ctx context.Context, id account.ID, url, event, inbox string) (account.Webhook, error)
+	ListWebhooks(ctx context.Context, id account.ID) ([]webhook.Listed, error)
+	Webhook(ctx context.Context, id account.ID, hook int64) (webhook.Listed, error)
+	// ChangeWebhook changes what is not nil.
+	ChangeWebhook(ctx context.Context, id account.ID, hook int64, url, event *string) error
+	RotateSecret(ctx context.Context, id account.ID, hook int64) (string, error)
+	DropWebhook(ctx context.Context, id account.ID, hook int64) error
+	// TestWebhook posts a sample and waits for the answer.
+	TestWebhook(ctx context.Context, id account.ID, hook int64) (webhook.Answer, error)
+	// Deliveries returns up to limit deliveries below before (0: all), newest first, to one
+	// webhook unless hook is 0.
+	Deliveries(ctx context.Context, id account.ID, hook, before int64, limit int) ([]webhook.Delivery, error)
+	// Redeliver tries a settled delivery anew; Refused while it is tried.
+	Redeliver(ctx context.Context, id account.ID, delivery int64) error
+}
+
+var (
+	webhookShape = shape{
+		{name: "url", kind: text, required: true, max: webhook.MaxURL},
+		{name: "event", kind: line, required: true, max: maxName},
+		{name: "inbox", kind: line, max: maxAddress},
+	}
+	webhookChangeShape = shape{
+		{name: "url", kind: text, max: webhook.MaxURL},
+		{name: "event", kind: line, max: maxName},
+	}
+)
+
+// webhookRoutes are sessions' own (specification section 4.6, decisions section 6).
+func webhookRoutes() []route {
+	const (
+		all  = "/api/webhooks"
+		one  = all + "/{id}"
+		log  = all + "/deliveries"
+		none = account.Scope(0)
+	)
+	return []route{
+		{post, all, sessions, none, false, webhookShape, (*Server).addWebhook},
+		{get, all, sessions, none, false, nil, (*Server).listWebhooks},
+		{get, one, sessions, none, false, nil, (*Server).showWebhook},
+		{patch, one, sessions, none, false, webhookChangeShape, (*Server).changeWebhook},
+		{remove, one, sessions, none, false, nil, (*Server).dropWebhook},
+		{post, one + "/rotate-secret", sessions, none, false, emptyShape, (*Server).rotateSecret},
+		{post, one + "/test", sessions, none, false, emptyShape, (*Server).testWebhook},
+		{get, log, sessions, none, false, nil, (*Server).listDeliveries},
+		{post, log + "/{id}/redeliver", sessions, none, false, emptyShape, (*Server).redeliver},
+	}
+}
+
+// webhookAnswer never holds a secret.
+type webhookAnswer struct {
+	ID         int64   `json:"id"`
+	URL        string  `json:"url"`
+	Event      string  `json:"event"`
+	Inbox      *string `json:"inbox"` // null: every inbox
+	CreatedAt  string  `json:"created_at"`
+	LastAt     *string `json:"last_delivery_at"`
+	LastStatus *int    `json:"last_status_code"` // null: never tried, or no answer
+}
+
+func shownWebhook(w *webhook.Listed) webhookAnswer {
+	return webhookAnswer{w.ID, w.URL, w.Event, stringOrNull(w.Inbox), wireTime(w.CreatedAt), wireTimeOrNull(w.LastAt), numberOrNull(w.LastStatus)}
+}
+
+func numberOrNull(n int) *int {
+	if n == 0 {
+		return nil
+	}
+	return &n
+}
+
+// subscription checks URL and event of a request, each if it is there.
+func (r *request) subscription() (url, event *string, err error) {
+	if given := r.body.text("url"); given != nil {
+		canonical, err := webhook.CanonicalURL(*given)
+		if err != nil {
+			return nil, nil, err
+		}
+		url = &canonical
+	}
+	if event = r.body.text("event"); event != nil && !webhook.Known(*event) {
+		return nil, nil, invalid("'event' is not an event. The events are: %s", strings.Join(webhook.Subscriptions(), ", "))
+	}
+	return url, event, nil
+}
+
+func (s *Server) addWebhook(r *request) error {
+	url, event, err := r.subscription()
+	if err != nil {
+		return err
+	}
+	address, given := "", r.body.text("inbox")
+	if given != nil {
+		canonical, ok := inbox.Canonical(*given)
+		if !ok {
+			return noInbox(*given)
+		}
+		address = inbox.WithoutTag(canonical)
+	}
+	w, err := s.accounts.AddWebhook(r.ctx, r.principal.Account, *url, *event, address)
+	switch {
+	case fault.Is(err, fault.NoInbox):
+		return noInbox(address)
+	case err != nil:
+		return err
+	}
+	return r.json(fasthttp.StatusCreated, struct {
+		Webhook webhookAnswer `json:"webhook"`
+		Secret  string        `json:"secret"`
+	}{shownWebhook(&webhook.Listed{Webhook: w}), w.Secret})
+}
+
+func (s *Server) listWebhooks(r *request) error {
+	all, err := s.accounts.ListWebhooks(r.ctx, r.principal.Account)
+	if err != nil {
+		return err
+	}
+	out := make([]webhookAnswer, len(all))
+	for i := range all {
+		out[i] = shownWebhook(&all[i])
+	}
+	return r.json(fasthttp.StatusOK, struct {
+		Webhooks []webhookAnswer `json:"webhooks"`
+	}{out})
+}
+
+// webhookID is the id of the path.
+func (r *request) webhookID() (int64, error) {
+	given := parameter(r.http, "id")
+	id, ok := number(given)
+	if !ok {
+		return 0, account.NoWebhook(given)
+	}
+	return id, nil
+}
+
+func (s *Server) showWebhook(r *request) error {
+	id, err := r.webhookID()
+	if err != nil {
+		return err
+	}
+	return s.answerWebhook(r, id)
+}
+
+func (s *Server) answerWebhook(r *request, id int64) error {
+	w, err := s.accounts.Webhook(r.ctx, r.principal.Account, id)
+	if err != nil {
+		return err
+	}
+	return r.json(fasthttp.StatusOK, struct {
+		Webhook webhookAnswer `json:"webhook"`
+	}{shownWebhook(&w)})
+}
+
+func (s *Server) changeWebhook(r *request) error {
+	url, event, err := r.subscription()
+	if err != nil {
+		return err
+	}
+	id, err := r.webhookID()
+	if err == nil {
+		err = s.accounts.ChangeWebhook(r.ctx, r.principal.Account, id, url, event)
+	}
+	if err != nil {
+		return err
+	}
+	return s.answerWebhook(r, id)
+}
+
+func (s *Server) dropWebhook(r *request) error {
+	id, err := r.webhookID()
+	if err == nil {
+		err = s.accounts.DropWebhook(r.ctx, r.principal.Account, id)
+	}
+	if err != nil {
+		return err
+	}
+	return r.ok()
+}
+
+func (s *Server) rotateSecret(r *request) error {
+	id, err := r.webhookID()
+	if err != nil {
+		return err
+	}
+	secret, err := s.accounts.RotateSecret(r.ctx, r.principal.Account, id)
+	if err != nil {
+		return err
+	}
+	return r.json(fasthttp.StatusOK, struct {
+		Secret string `json:"secret"`
+	}{secret})
+}
+
+func (s *Server) testWebhook(r *request) error {
+	id, err := r.webhookID()
+	if err != nil {
+		return err
+	}
+	a, err := s.accounts.TestWebhook(r.ctx, r.principal.Account, id)
+	if err != nil {
+		return err
+	}
+	return r.json(fasthttp.StatusOK, struct {
+		OK       bool    `json:"ok"`
+		Status   *int    `json:"status_code"`
+		Duration int64   `json:"duration_ms"`
+		Error    *string `json:"error"`
+	}{webhook.Succeeded(a.Status), numberOrNull(a.Status), a.Duration.Milliseconds(), stringOrNull(a.Error)})
+}
+
+// deliveryAnswer is one event on its way to one webhook; of several attempts it shows the
+// last.
+type deliveryAnswer struct {
+	ID       int64   `json:"id"`
+	Webhook  int64   `json:"webhook_id"`
+	EventID  string  `json:"event_id"`
+	Event    string  `json:"event"`
+	Inbox    string  `json:"inbox"`
+	URL      string  `json:"url"`
+	Attempt  int     `json:"attempt"` // attempts made
+	Status   *int    `json:"status_code"`
+	Error    *string `json:"error"`
+	Duration *int64  `json:"duration_ms"`
+	At       string  `json:"at"` // of the last attempt, or else of the event's entry
+	NextAt   *string `json:"next_attempt_at"`
+	State    string  `json:"state"`
+	Response *string `json:"response"` // first KiB of the answer's body
+}
+
+func shownDelivery(d *webhook.Delivery) deliveryAnswer {
+	a := deliveryAnswer{
+		ID: d.ID, Webhook: d.Webhook, EventID: d.EventID, Event: d.Event, Inbox: d.Inbox, URL: d.URL, Attempt: d.Attempts,
+		Status: numberOrNull(d.Last.Status), Error: stringOrNull(d.Last.Error), At: wireTime(d.At),
+		NextAt: wireTimeOrNull(d.NextAt), State: d.State.Name(), Response: stringOrNull(d.Last.Excerpt),
+	}
+	if !d.Last.At.IsZero() {
+		took := d.Last.Duration.Milliseconds()
+		a.At, a.Duration = wireTime(d.Last.At), &took
+	}
+	return a
+}
+
+const (
+	defaultDeliveries = 50
+	maxDeliveries     = 200
+	maxID             = 1 << 53
+)
+
+func (s *Server) listDeliveries(r *request) error {
+	q := r.query()
+	limit, hook, before := q.number("limit", defaultDeliveries, 1, maxDeliveries), q.number("webhook_id", 0, 1, maxID), q.number("before", 0, 1, maxID)
+	if q.err != nil {
+		return q.err
+	}
+	all, err := s.accounts.Deliveries(r.ctx, r.principal.Account, hook, before, int(limit))
+	if err != nil {
+		return err
+	}
+	out := make([]deliveryAnswer, len(all))
+	for i := range all {
+		out[i] = shownDelivery(&all[i])
+	}
+	return r.json(fasthttp.StatusOK, struct {
+		Deliveries []deliveryAnswer `json:"deliveries"`
+	}{out})
+}
+
+func (s *Server) redeliver(r *request) error {
+	given := parameter(r.http, "id")
+	id, ok := number(given)
+	if !ok {
+		return fault.New(fault.NotFound, fmt.Sprintf("Delivery %s not found", given))
+	}
+	if err := s.accounts.Redeliver(r.ctx, r.principal.Account, id); err != nil {
+		return err
+	}
+	return r.json(fasthttp.StatusAccepted, okAnswer{true})
+}

@@ -1,0 +1,293 @@
+package http
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/fault"
+	"inboxd/internal/netguard"
+	"inboxd/internal/webhook"
+)
+
+// fakeWebhooks is what fakeAccounts keeps of deliveries. The webhooks themselves are in the
+// accounts' states, by the real rules.
+type fakeWebhooks struct {
+	log    []webhook.Delivery
+	answer webhook.Answer // of every test call
+	last   map[int64]webhook.Attempt
+	checks error // what a check of a URL says
+}
+
+func (f *fakeAccounts) AddWebhook(ctx context.Context, id account.ID, url, event, address string) (account.Webhook, error) {
+	if address != "" {
+		if _, err := f.inboxes.ViewFor(ctx, id, address); err != nil {
+			return account.Webhook{}, err
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.checks != nil {
+		return account.Webhook{}, f.checks
+	}
+	w := account.Webhook{URL: url, Event: event, Inbox: address, Secret: f.secret()}
+	if err := f.decide(id, account.AddWebhook{Webhook: w}); err != nil {
+		return account.Webhook{}, err
+	}
+	return *f.byID[id].Webhooks[f.byID[id].LastWebhook], nil
+}
+
+func (f *fakeAccounts) secret() string {
+	f.minted++
+	return string(webhook.MintSecret([32]byte{byte(f.minted)}))
+}
+
+func (f *fakeAccounts) ListWebhooks(_ context.Context, id account.ID) (out []webhook.Listed, _ error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, w := range f.byID[id].WebhookList() {
+		out = append(out, webhook.Listed{Webhook: w, LastAt: f.last[w.ID].At, LastStatus: f.last[w.ID].Status})
+	}
+	return out, nil
+}
+
+func (f *fakeAccounts) Webhook(ctx context.Context, id account.ID, hook int64) (webhook.Listed, error) {
+	all, _ := f.ListWebhooks(ctx, id)
+	if i := slices.IndexFunc(all, func(w webhook.Listed) bool { return w.ID == hook }); i >= 0 {
+		return all[i], nil
+	}
+	return webhook.Listed{}, account.NoWebhook(fmt.Sprint(hook))
+}
+
+func (f *fakeAccounts) tell(id account.ID, cmd account.Command) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.decide(id, cmd)
+}
+
+func (f *fakeAccounts) ChangeWebhook(_ context.Context, id account.ID, hook int64, url, event *string) error {
+	return f.tell(id, account.ChangeWebhook{ID: hook, URL: url, Event: event})
+}
+
+func (f *fakeAccounts) RotateSecret(_ context.Context, id account.ID, hook int64) (string, error) {
+	f.mu.Lock()
+	secret := f.secret()
+	f.mu.Unlock()
+	return secret, f.tell(id, account.RotateSecret{ID: hook, Secret: secret, Overlap: webhook.SecretOverlap})
+}
+
+func (f *fakeAccounts) DropWebhook(_ context.Context, id account.ID, hook int64) error {
+	return f.tell(id, account.DropWebhook{ID: hook})
+}
+
+func (f *fakeAccounts) TestWebhook(ctx context.Context, id account.ID, hook int64) (webhook.Answer, error) {
+	_, err := f.Webhook(ctx, id, hook)
+	return f.answer, err
+}
+
+func (f *fakeAccounts) Deliveries(_ context.Context, id account.ID, hook, before int64, limit int) (out []webhook.Delivery, _ error) {
+	for _, d := range slices.Backward(f.log) {
+		if d.Account == id && (hook == 0 || d.Webhook == hook) && (before == 0 || d.ID < before) && len(out) < limit {
+			out = append(out, d)
+		}
+	}
+	return out, nil
+}
+
+func (f *fakeAccounts) Redeliver(_ context.Context, id account.ID, delivery int64) error {
+	for _, d := range f.log {
+		switch {
+		case d.Account != id || d.ID != delivery:
+		case d.State == webhook.Retrying:
+			return fault.New(fault.Refused, "Delivery is still being tried")
+		default:
+			return nil
+		}
+	}
+	return fault.New(fault.NotFound, fmt.Sprintf("Delivery %d not found", delivery))
+}
+
+// withHook makes a world with a webhook of alice.
+func withHook(t *testing.T) (w *world, session, secret string) {
+	w = start(t)
+	session = w.signUp(alice)
+	r := w.expect(201, w.call(post, "/api/webhooks", session, `{"url":"https://Example.com/hook","event":"message.received"}`))
+	return w, session, r.object(t, "secret").(string)
+}
+
+func TestWebhooksAreManaged(t *testing.T) {
+	w, session, secret := withHook(t)
+	own := w.newInbox(alice, "own")
+	if !strings.HasPrefix(secret, "whsec_") {
+		t.Errorf("the secret is %q", secret)
+	}
+	w.accounts.last = map[int64]webhook.Attempt{1: {At: begin.Add(time.Second), Answer: webhook.Answer{Status: 204}}}
+	const first = `{"id":1,"url":"https://example.com/hook","event":"message.received","inbox":null,"created_at":"2026-11-21T12:00:00.000Z","last_delivery_at":"2026-11-21T12:00:01.000Z","last_status_code":204}`
+	if r := w.expect(200, w.call(get, "/api/webhooks", session, "")); r.body != `{"webhooks":[`+first+`]}` {
+		t.Errorf("listed as %s", r.body)
+	}
+	if r := w.expect(200, w.call(get, "/api/webhooks/1", session, "")); r.body != `{"webhook":`+first+`}` {
+		t.Errorf("shown as %s", r.body)
+	}
+	r := w.expect(200, w.call(patch, "/api/webhooks/1", session, `{"event":"*"}`))
+	if r.object(t, "webhook", "event") != "*" || r.object(t, "webhook", "url") != "https://example.com/hook" {
+		t.Errorf("changed to %s", r.body)
+	}
+	r = w.expect(200, w.call(post, "/api/webhooks/1/rotate-secret", session, ""))
+	if next := r.object(t, "secret"); next == secret || !strings.HasPrefix(next.(string), "whsec_") {
+		t.Errorf("rotated to %v", next)
+	}
+	r = w.expect(201, w.call(post, "/api/webhooks", session, `{"url":"https://example.com/","event":"calendar.*","inbox":"Own+tag@inbox.test"}`))
+	if r.object(t, "webhook", "inbox") != own {
+		t.Errorf("narrowed to %s", r.body)
+	}
+	w.accounts.answer = webhook.Answer{Status: 500, Duration: 12 * time.Millisecond, Error: "The receiver answered 500"}
+	if r := w.expect(200, w.call(post, "/api/webhooks/1/test", session, "")); r.body != `{"ok":false,"status_code":500,"duration_ms":12,"error":"The receiver answered 500"}` {
+		t.Errorf("tested: %s", r.body)
+	}
+	w.accounts.answer = webhook.Answer{Status: 204}
+	if r := w.expect(200, w.call(post, "/api/webhooks/1/test", session, "{}")); r.body != `{"ok":true,"status_code":204,"duration_ms":0,"error":null}` {
+		t.Errorf("tested: %s", r.body)
+	}
+	if r := w.expect(200, w.call(remove, "/api/webhooks/1", session, "")); r.body != `{"ok":true}` {
+		t.Errorf("deleted: %s", r.body)
+	}
+	for _, c := range [][2]string{{get, ""}, {remove, ""}, {patch, ""}, {post, "/test"}, {post, "/rotate-secret"}} {
+		for _, id := range []string{"1", "99", "x", "01"} {
+			r := w.expect(404, w.call(c[0], "/api/webhooks/"+id+c[1], session, ""))
+			if r.detail() != "Webhook "+id+" not found" {
+				t.Errorf("%s %s%s: %s", c[0], id, c[1], r.detail())
+			}
+		}
+	}
+}
+
+func TestWebhooksAreOfTheirAccount(t *testing.T) {
+	w, _, _ := withHook(t)
+	other := w.signUp(bob)
+	w.accounts.log = []webhook.Delivery{{Account: w.idOf(alice), ID: 1, State: webhook.Failed}}
+	for _, c := range [][2]string{{get, "/1"}, {remove, "/1"}, {patch, "/1"}, {post, "/1/test"}, {post, "/1/rotate-secret"}, {post, "/deliveries/1/redeliver"}} {
+		w.expect(404, w.call(c[0], "/api/webhooks"+c[1], other, ""))
+	}
+	for _, path := range []string{"", "/deliveries"} {
+		if r := w.expect(200, w.call(get, "/api/webhooks"+path, other, "")); !strings.HasSuffix(r.body, `:[]}`) {
+			t.Errorf("%s shows another account's: %s", path, r.body)
+		}
+	}
+}
+
+func TestBadWebhooksAreRefused(t *testing.T) {
+	w, session, _ := withHook(t)
+	w.signUp(bob)
+	w.newInbox(bob, "foreign")
+	const events = "message.received, message.delivered, message.failed, message.bounced, calendar.event.created, calendar.event.updated, calendar.event.cancelled, calendar.attendee.responded, calendar.*, *"
+	for body, want := range map[string]string{
+		`{"event":"*"}`:                                                             "422 Invalid request: 'url' is required",
+		`{"url":"https://a.example"}`:                                               "422 Invalid request: 'event' is required",
+		`{"url":"https://a.example","event":"message.sent"}`:                        "422 Invalid request: 'event' is not an event. The events are: " + events,
+		`{"url":"ftp://a.example","event":"*"}`:                                     "422 Invalid request: 'url' must begin with http:// or https://",
+		`{"url":"https://a.example:22/","event":"*"}`:                               "422 Invalid request: 'url' must use port 80, 443, or one from 1024 on",
+		`{"url":"https://a.example","event":"*","secret":"x"}`:                      "422 Invalid request: 'secret' is not a field of this request. Its fields are: url, event, inbox",
+		`{"url":"https://a.example/` + strings.Repeat("x", 2048) + `","event":"*"}`: "422 Invalid request: 'url' is too long (2066 characters). The limit is 2048 characters",
+		`{"url":"https://a.example","event":"*","inbox":"foreign@inbox.test"}`:      "403 No inbox foreign@inbox.test for this API key",
+		`{"url":"https://a.example","event":"*","inbox":"nobody@inbox.test"}`:       "403 No inbox nobody@inbox.test for this API key",
+		`{"url":"https://a.example","event":"*","inbox":"no address"}`:              "403 No inbox no address for this API key",
+	} {
+		if r := w.call(post, "/api/webhooks", session, body); fmt.Sprint(r.status, " ", r.detail()) != want {
+			t.Errorf("%s: %d %s, want %s", body, r.status, r.detail(), want)
+		}
+	}
+	if r := w.call(patch, "/api/webhooks/1", session, `{"event":"x"}`); r.status != 422 {
+		t.Errorf("a change to no event: %d", r.status)
+	}
+	if r := w.call(patch, "/api/webhooks/1", session, `{"inbox":"x"}`); r.status != 422 {
+		t.Errorf("a change of the inbox: %d", r.status)
+	}
+}
+
+// TestTheEleventhWebhook is refused, however many ask at once.
+func TestTheEleventhWebhook(t *testing.T) {
+	w, session, _ := withHook(t)
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	got := map[int]int{}
+	for range 50 {
+		all.Go(func() {
+			r, err := w.try(post, "/api/webhooks", session, `{"url":"https://example.com/","event":"*"}`)
+			mu.Lock()
+			defer mu.Unlock()
+			if got[r.status]++; err != nil || r.status == 400 && r.detail() != "Free plan allows at most 10 webhooks. Delete a webhook first" {
+				t.Errorf("%v %s", err, r.body)
+			}
+		})
+	}
+	all.Wait()
+	if got[201] != 9 || got[400] != 41 {
+		t.Errorf("statuses %v", got)
+	}
+}
+
+func TestDeliveriesAreListed(t *testing.T) {
+	w, session, _ := withHook(t)
+	id := w.idOf(alice)
+	w.accounts.log = []webhook.Delivery{
+		{Account: id, ID: 1, Webhook: 1, EventID: "evt_a", Event: "message.received", Inbox: "own@inbox.test", URL: "https://example.com/hook", At: begin, State: webhook.Retrying, NextAt: begin},
+		{Account: id, ID: 2, Webhook: 2, EventID: "evt_b", Event: "message.received", Inbox: "own@inbox.test", URL: "https://example.com/hook", At: begin, State: webhook.Retrying, NextAt: begin.Add(time.Minute), Attempts: 1,
+			Last: webhook.Attempt{At: begin.Add(time.Second), Answer: webhook.Answer{Status: 503, Duration: 7 * time.Millisecond, Error: "The receiver answered 503", Excerpt: "busy"}}},
+		{Account: id, ID: 3, Webhook: 1, State: webhook.Delivered},
+	}
+	const first = `{"id":1,"webhook_id":1,"event_id":"evt_a","event":"message.received","inbox":"own@inbox.test","url":"https://example.com/hook","attempt":0,"status_code":null,"error":null,"duration_ms":null,"at":"2026-11-21T12:00:00.000Z","next_attempt_at":"2026-11-21T12:00:00.000Z","state":"retrying","response":null}`
+	const second = `{"id":2,"webhook_id":2,"event_id":"evt_b","event":"message.received","inbox":"own@inbox.test","url":"https://example.com/hook","attempt":1,"status_code":503,"error":"The receiver answered 503","duration_ms":7,"at":"2026-11-21T12:00:01.000Z","next_attempt_at":"2026-11-21T12:01:00.000Z","state":"retrying","response":"busy"}`
+	for query, want := range map[string]string{"?before=3": second + "," + first, "?before=3&limit=1": second, "?webhook_id=1&before=3": first, "?webhook_id=9": ""} {
+		if r := w.expect(200, w.call(get, "/api/webhooks/deliveries"+query, session, "")); r.body != `{"deliveries":[`+want+`]}` {
+			t.Errorf("%s: %s", query, r.body)
+		}
+	}
+	for _, query := range []string{"?limit=0", "?limit=201", "?before=x", "?webhook_id=-1"} {
+		w.expect(422, w.call(get, "/api/webhooks/deliveries"+query, session, ""))
+	}
+	if r := w.expect(202, w.call(post, "/api/webhooks/deliveries/3/redeliver", session, "")); r.body != `{"ok":true}` {
+		t.Errorf("redelivered: %s", r.body)
+	}
+	w.expect(400, w.call(post, "/api/webhooks/deliveries/1/redeliver", session, ""))
+	w.expect(404, w.call(post, "/api/webhooks/deliveries/9/redeliver", session, ""))
+	w.expect(404, w.call(post, "/api/webhooks/deliveries/x/redeliver", session, ""))
+}
+
+// TestNoAnswerTellsASecret but those that make one; and no log line does.
+func TestNoAnswerTellsASecret(t *testing.T) {
+	w, session, secret := withHook(t)
+	for i := range w.server.routes {
+		rt := &w.server.routes[i]
+		if !strings.HasPrefix(rt.path, "/api/webhooks") || strings.HasSuffix(rt.path, "rotate-secret") {
+			continue
+		}
+		if r := w.call(rt.method, strings.ReplaceAll(rt.path, "{id}", "1"), session, ""); strings.Contains(r.body, secret[6:]) {
+			t.Errorf("%s tells the secret: %s", rt.name(), r.body)
+		}
+	}
+	if strings.Contains(w.log.String(), secret[6:]) {
+		t.Error("the secret is in the log")
+	}
+}
+
+// TestCheckRefusesWhatMayNotBeCalled before a webhook is made; what can't be found passes.
+func TestCheckRefusesWhatMayNotBeCalled(t *testing.T) {
+	strict, lax := newTestPoster(t, netguard.Policy{}), newTestPoster(t, loopbackAllowed)
+	for target, refused := range map[string]bool{
+		"http://127.0.0.1/": true, "http://localhost:8080/": true, "http://[::1]/": true, "http://[::ffff:10.0.0.1]/": true,
+		"https://169.254.169.254/latest/meta-data": true, "https://10.1.2.3/": true, "https://8.8.8.8/": false, "http://host.invalid/": false,
+	} {
+		if err := strict.Check(t.Context(), target); (err != nil) != refused || err != nil && !fault.Is(err, fault.Invalid) {
+			t.Errorf("%s: %v", target, err)
+		}
+	}
+	if err := lax.Check(t.Context(), "http://127.0.0.1/"); err != nil {
+		t.Errorf("what the operator allows: %v", err)
+	}
+}

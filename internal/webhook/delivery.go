@@ -1,0 +1,164 @@
+package webhook
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/binary"
+	"strings"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/inbox"
+)
+
+// Delivery is one event on its way to one webhook. Body and EventID are frozen when the
+// event enters its account's journal; all attempts send the same.
+type Delivery struct {
+	Account account.ID
+	ID      int64 // counts up per account
+	Webhook int64
+	EventID string
+	Event   string
+	Inbox   string
+	Body    []byte
+	At      time.Time // when it entered the journal
+
+	// What became of it so far.
+	URL      string // of the last attempt, or where the first will go
+	State    State
+	Attempts int
+	Base     int // attempts before the schedule began, or began anew
+	NextAt   time.Time
+	Last     Attempt // the zero Attempt: none yet
+}
+
+// Attempt is one try and what came of it.
+type Attempt struct {
+	At time.Time // when it began
+	Answer
+}
+
+// Due names a delivery that waits for an attempt.
+type Due struct {
+	At      time.Time
+	Account account.ID
+	ID      int64
+	Webhook int64
+}
+
+// Due is where the due index has the delivery.
+func (d *Delivery) Due() Due { return Due{d.NextAt, d.Account, d.ID, d.Webhook} }
+
+// Listed is a webhook as its owner sees it: with what its last attempt gave.
+type Listed struct {
+	account.Webhook
+	LastAt     time.Time // zero: never tried
+	LastStatus int       // 0: no answer
+}
+
+// EventID names an event for receivers: the same for every webhook, attempt and run, since
+// an inbox never gives an event number twice.
+func EventID(e *inbox.Public) string {
+	h := sha256.New()
+	h.Write(e.Account[:])
+	h.Write(append([]byte(e.Address), 0))
+	h.Write(binary.BigEndian.AppendUint64(nil, e.Number))
+	return "evt_" + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(h.Sum(nil)[:15]))
+}
+
+// Wants reports whether a webhook subscribes to the event.
+func Wants(w *account.Webhook, e *inbox.Public) bool {
+	return Matches(w.Event, e.Name) && (w.Inbox == "" || w.Inbox == e.Address)
+}
+
+// Deliveries makes what the subscriptions of an account are told of its events: by event,
+// then by webhook, with ids from first on. All deliveries of an event share its bytes.
+func Deliveries(id account.ID, first int64, webhooks []account.Webhook, events []inbox.Public, schedule Schedule, now time.Time) (out []Delivery) {
+	for i := range events {
+		e := &events[i]
+		var body []byte
+		var name string
+		for w := range webhooks {
+			if !Wants(&webhooks[w], e) {
+				continue
+			}
+			if body == nil {
+				body, name = Payload(*e), EventID(e)
+			}
+			next, _ := schedule.Next(0, now)
+			out = append(out, Delivery{
+				Account: id, ID: first + int64(len(out)), Webhook: webhooks[w].ID, EventID: name, Event: e.Name, Inbox: e.Address,
+				Body: body, At: now, URL: webhooks[w].URL, State: Retrying, NextAt: next,
+			})
+		}
+	}
+	return out
+}
+
+// Tried notes an attempt: the first 2xx ends the schedule, and so does its last attempt.
+func (d *Delivery) Tried(url string, a Attempt, schedule Schedule) {
+	d.URL, d.Last, d.NextAt, d.State = url, a, time.Time{}, Delivered
+	d.Attempts++
+	if Succeeded(a.Status) {
+		return
+	}
+	d.State = Failed
+	if next, more := schedule.Next(d.Attempts-d.Base, a.At.Add(a.Duration)); more {
+		d.State, d.NextAt = Retrying, next
+	}
+}
+
+// Reasons why a delivery ends without an attempt that says so.
+const (
+	WebhookGone = "The webhook was deleted"
+	InboxGone   = "The inbox was deleted"
+)
+
+// Cancel ends a delivery that nobody waits for any more.
+func (d *Delivery) Cancel(why string) {
+	d.State, d.NextAt = Failed, time.Time{}
+	d.Last.Error = why
+}
+
+// Again begins the schedule anew, with the same id and bytes.
+func (d *Delivery) Again(now time.Time) {
+	d.State, d.Base, d.NextAt = Retrying, d.Attempts, now
+}
+
+// Sample is an event of the subscription's kind that never happened, for a test call.
+func Sample(subscription, address string, now time.Time) inbox.Public {
+	e := inbox.Public{Name: subscription, Address: address, MessageID: 1, At: now, From: "sender@example.com", Subject: "Test event", OTP: "123456"}
+	switch subscription {
+	case Everything:
+		e.Name = MessageReceived
+	case AllCalendar:
+		e.Name = CalendarCreated
+	case MessageDelivered, MessageFailed, MessageBounced:
+		e.From, e.Subject, e.OTP, e.To = "", "", "", []string{"recipient@example.com"}
+		e.SendStatus = map[string]string{MessageDelivered: "sent", MessageFailed: "failed", MessageBounced: "sent"}[subscription]
+		if subscription != MessageDelivered {
+			e.SendError = "550 5.1.1 No such user"
+		}
+	}
+	return e
+}
+
+// Change is what a commit does to one delivery.
+type Change struct {
+	Delivery *Delivery // as it is written now, due entry and all; nil: only the due entry moves
+	ID       int64
+	Webhook  int64
+	From     time.Time // where the due index has it; zero: nowhere
+	To       time.Time // without Delivery: where it goes; zero: nowhere
+	Tried    bool      // Delivery.Last is a new attempt, and its webhook's last one
+}
+
+// Put is the Change that writes d.
+func (d *Delivery) Put(from time.Time, tried bool) Change {
+	return Change{Delivery: d, ID: d.ID, Webhook: d.Webhook, From: from, Tried: tried}
+}
+
+// Move is the Change that moves a due entry; to the zero time it removes it.
+func (d Due) Move(to time.Time) Change {
+	return Change{ID: d.ID, Webhook: d.Webhook, From: d.At, To: to}
+}

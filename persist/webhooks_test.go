@@ -1,0 +1,320 @@
+package persist
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"pgregory.net/rapid"
+
+	"inboxd/internal/account"
+	"inboxd/internal/inbox"
+	"inboxd/internal/webhook"
+)
+
+func hook(n int64) *account.Webhook {
+	return &account.Webhook{ID: n, URL: "https://example.com/hook", Event: "*", Inbox: "i@example.org", Secret: fmt.Sprint("whsec_secret", n), CreatedAt: at(int(n))}
+}
+
+// TestWebhooksComeBack with their account, and by themselves; and go when they are dropped.
+func TestWebhooksComeBack(t *testing.T) {
+	fs := vfs.NewMem()
+	s, err := Open(folder, options(fs))
+	must(t, err)
+	id := accountID(1)
+	rotated := hook(2)
+	rotated.Previous, rotated.PreviousUntil = "whsec_before", at(9)
+	must(t, s.CommitAccount(&account.Rows{ID: id, Profile: &account.Profile{ID: id, CreatedAt: at(1), LastWebhook: 3},
+		PutWebhooks: []*account.Webhook{hook(1), rotated, hook(3)}, NewWebhooks: []int64{1, 2, 3}}))
+	must(t, s.CommitAccount(&account.Rows{ID: accountID(2), PutWebhooks: []*account.Webhook{hook(1)}, NewWebhooks: []int64{1}}))
+	must(t, s.CommitAccount(&account.Rows{ID: id, DropWebhooks: []int64{3}}))
+	must(t, s.CommitDeliveries(id, []webhook.Change{(&webhook.Delivery{
+		Account: id, ID: 1, Webhook: 2, State: webhook.Failed, Last: webhook.Attempt{At: at(5), Answer: webhook.Answer{Status: 500, Error: "x"}},
+	}).Put(time.Time{}, true)}))
+	must(t, s.Close())
+	s = open(t, fs)
+	want := []account.Webhook{*hook(1), *rotated}
+	got, err := s.Webhooks(id)
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v; want %+v", got, err, want)
+	}
+	st, err := s.LoadAccount(id)
+	if err != nil || len(st.Webhooks) != 2 || !reflect.DeepEqual(*st.Webhooks[2], *rotated) || st.LastWebhook != 3 {
+		t.Errorf("with the account: %+v, %v", st.Webhooks, err)
+	}
+	last, err := s.LastAttempts(id)
+	if want := map[int64]webhook.Attempt{1: {}, 2: {At: at(5), Answer: webhook.Answer{Status: 500}}}; err != nil || !reflect.DeepEqual(last, want) {
+		t.Errorf("last attempts %+v, %v; want %+v", last, err, want)
+	}
+	must(t, s.CommitAccount(&account.Rows{ID: id, Erase: true}))
+	if got, err := s.Webhooks(id); err != nil || len(got) != 0 {
+		t.Errorf("of the erased account: %+v, %v", got, err)
+	}
+	if d, err := s.Delivery(id, 1); d != nil || err != nil {
+		t.Errorf("of the erased account: %+v, %v", d, err)
+	}
+	if got, err := s.Webhooks(accountID(2)); err != nil || len(got) != 1 {
+		t.Errorf("of the other account: %+v, %v", got, err)
+	}
+}
+
+// TestSecretsOfWebhooksAreSealed: no file but the key's helps to read them, a row is of no
+// use in the place of another, and a lost key file is told.
+func TestSecretsOfWebhooksAreSealed(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	o := Options{MemTableBytes: 4 * mib, BallastBytes: 1, ReserveBytes: 1, Logger: quiet}
+	s, err := Open(dir, o)
+	must(t, err)
+	id := accountID(1)
+	must(t, s.CommitAccount(&account.Rows{ID: id, PutWebhooks: []*account.Webhook{hook(1), hook(2)}, NewWebhooks: []int64{1, 2}}))
+	rows, err := s.sealedWebhooks(id)
+	must(t, err)
+	if _, err := s.unsealWebhook(id, sealedWebhook{1, rows[1].record}); err == nil {
+		t.Error("the secret of one webhook serves another")
+	}
+	if _, err := s.unsealWebhook(accountID(2), rows[0]); err == nil {
+		t.Error("the secret of one account serves another")
+	}
+	must(t, s.Close())
+	must(t, filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+		if data, _ := os.ReadFile(path); err != nil || bytes.Contains(data, []byte("secret1")) {
+			t.Errorf("%s holds the secret (%v)", path, err)
+		}
+		return err
+	}))
+	must(t, os.Remove(filepath.Join(dir, nameSecret)))
+	s, err = Open(dir, o)
+	must(t, err)
+	defer closeStore(t, s)
+	if _, err := s.Webhooks(id); err == nil || !strings.Contains(err.Error(), nameSecret) {
+		t.Errorf("without the key file: %v", err)
+	}
+}
+
+// deliveriesOf makes deliveries first to last of webhook 1 or 2, due when they are odd.
+func deliveriesOf(id account.ID, first, last int) (out []webhook.Delivery) {
+	for n := first; n <= last; n++ {
+		d := webhook.Delivery{Account: id, ID: int64(n), Webhook: int64(1 + n%2), EventID: fmt.Sprint("evt_", n), Body: []byte(fmt.Sprint("body ", n)), At: at(n), State: webhook.Delivered}
+		if n%2 == 1 {
+			d.State, d.NextAt = webhook.Retrying, at(1000-n)
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+func ids(all []webhook.Delivery) (out []int64) {
+	for _, d := range all {
+		out = append(out, d.ID)
+	}
+	return out
+}
+
+// TestDeliveries: newest first, by webhook, below an id; their due entries in time order
+// over all accounts, moved and removed with them; the old removed, but for those that wait
+// and the newest of all.
+func TestDeliveries(t *testing.T) {
+	s := open(t, vfs.NewMem())
+	a, b := accountID(1), accountID(2)
+	must(t, s.AppendJournal(a, 1, nil, deliveriesOf(a, 1, 9)))
+	must(t, s.AppendJournal(b, 1, nil, deliveriesOf(b, 3, 4)))
+	for name, c := range map[string]struct {
+		hook, before int64
+		limit        int
+		want         []int64
+	}{
+		"all":     {0, 0, 100, []int64{9, 8, 7, 6, 5, 4, 3, 2, 1}},
+		"some":    {0, 0, 2, []int64{9, 8}},
+		"below":   {0, 3, 9, []int64{2, 1}},
+		"of one":  {1, 7, 2, []int64{6, 4}},
+		"of none": {5, 0, 9, nil},
+	} {
+		if got, err := s.Deliveries(a, c.hook, c.before, c.limit); err != nil || !reflect.DeepEqual(ids(got), c.want) {
+			t.Errorf("%s: %v, %v; want %v", name, ids(got), err, c.want)
+		}
+	}
+	if last, err := s.LastDelivery(a); last != 9 || err != nil {
+		t.Errorf("last %d, %v", last, err)
+	}
+	due, next, err := s.DueDeliveries(at(993), 3)
+	if err != nil || len(due) != 3 || due[0].ID != 7 || due[0].Account != a || due[0].Webhook != 2 || !due[0].At.Equal(at(993)) || due[1].ID != 5 || due[2].ID != 3 || !next.Equal(at(997)) {
+		t.Errorf("due %v, next %v, %v", due, next, err)
+	}
+	d, err := s.Delivery(a, 9)
+	must(t, err)
+	moved := due[0].Move(at(2000))
+	d.Cancel(webhook.WebhookGone)
+	must(t, s.CommitDeliveries(a, []webhook.Change{d.Put(at(991), false), moved}))
+	due, next, err = s.DueDeliveries(time.Time{}, 10)
+	if err != nil || len(due) != 5 || !next.IsZero() || due[0].ID != 5 || due[4].ID != 7 || !due[4].At.Equal(at(2000)) {
+		t.Errorf("after the changes: due %v, next %v, %v", due, next, err)
+	}
+	if d, err := s.Delivery(a, 9); err != nil || d.State != webhook.Failed || string(d.Body) != "body 9" {
+		t.Errorf("cancelled: %+v, %v", d, err)
+	}
+	accounts, err := s.DeliveryAccounts(account.ID{}, 10)
+	if err != nil || len(accounts) != 2 {
+		t.Errorf("accounts %v, %v", accounts, err)
+	}
+	if rest, err := s.DeliveryAccounts(accounts[0], 10); err != nil || len(rest) != 1 || rest[0] != accounts[1] {
+		t.Errorf("behind the first: %v, %v", rest, err)
+	}
+	for _, c := range []struct {
+		before  time.Time
+		keep    int
+		removed int
+		left    []int64
+	}{
+		{time.Time{}, 6, 1, []int64{9, 8, 7, 6, 5, 4, 3, 1}}, // 3 and 1 wait; 2 is beyond the newest six
+		{at(7), 100, 2, []int64{9, 8, 7, 5, 3, 1}},
+		{at(100), 100, 1, []int64{9, 7, 5, 3, 1}}, // the newest stays
+		{at(100), 0, 0, []int64{9, 7, 5, 3, 1}},
+	} {
+		removed, err := s.TrimDeliveries(a, c.before, c.keep, 100)
+		got, _ := s.Deliveries(a, 0, 0, 100)
+		if err != nil || removed != c.removed || !reflect.DeepEqual(ids(got), c.left) {
+			t.Errorf("trimmed %d, %v, left %v; want %+v", removed, err, ids(got), c)
+		}
+	}
+}
+
+// TestDeliveryRoundTrip: what was written is read, whatever it holds.
+func TestDeliveryRoundTrip(t *testing.T) {
+	s := open(t, vfs.NewMem())
+	rapid.Check(t, func(t *rapid.T) {
+		want := webhook.Delivery{
+			Account: accountID(1), ID: rapid.Int64Range(1, 99).Draw(t, "id"), Webhook: rapid.Int64Min(0).Draw(t, "webhook"), EventID: genText.Draw(t, "event id"),
+			Event: genText.Draw(t, "event"), Inbox: genText.Draw(t, "inbox"), Body: []byte(genText.Draw(t, "body") + "x"), At: genTime.Draw(t, "at"), URL: genText.Draw(t, "url"),
+			State: webhook.State(rapid.IntRange(1, 3).Draw(t, "state")), Attempts: rapid.Int().Draw(t, "attempts"), Base: rapid.Int().Draw(t, "base"), NextAt: genTime.Draw(t, "next"),
+			Last: webhook.Attempt{At: genTime.Draw(t, "last"), Answer: webhook.Answer{Status: rapid.Int().Draw(t, "status"),
+				Duration: time.Duration(rapid.Int64Range(0, 1<<40).Draw(t, "took")) * time.Millisecond, Error: genText.Draw(t, "error"), Excerpt: genText.Draw(t, "excerpt")}},
+		}
+		must(t, s.CommitDeliveries(want.Account, []webhook.Change{want.Put(time.Time{}, true)}))
+		if got, err := s.Delivery(want.Account, want.ID); err != nil || !reflect.DeepEqual(*got, want) {
+			t.Fatalf("%+v, %v; want %+v", got, err, want)
+		}
+	})
+}
+
+// TestCrashesKeepDeliveries: after any power loss an event is in the outbox, or in the
+// journal with its delivery; what was about to be sent when an attempt began is there with
+// its bytes; and what has ended does not come back.
+func TestCrashesKeepDeliveries(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 7))
+	for clone := range clones(t) {
+		fs := vfs.NewCrashableMem()
+		s, err := Open(folder, options(fs))
+		must(t, err)
+		id := accountID(1)
+		leased, ended := 0, 0
+		steps := 1 + rng.IntN(24)
+		for step := range steps {
+			n := step/4 + 1
+			d := deliveriesOf(id, n, n)[0]
+			d.Webhook, d.State, d.NextAt = 1, webhook.Retrying, at(n)
+			switch step % 4 {
+			case 0:
+				r := mail(victim, int64(n), "x")
+				r.Public[0].Number, r.Public[0].Account = uint64(n), id
+				must(t, s.CommitInbox(r))
+			case 1:
+				e := inbox.Public{Number: uint64(n), Account: id, Address: victim, At: at(n)}
+				must(t, s.AppendJournal(id, uint64(n), []inbox.Public{e}, []webhook.Delivery{d}))
+				must(t, s.DropOutbox([]inbox.Public{e}))
+			case 2:
+				must(t, s.CommitDeliveries(id, []webhook.Change{d.Due().Move(at(n + 20_000))}))
+				leased = n
+			case 3:
+				due := d.Due()
+				due.At = at(n + 20_000)
+				d.Tried(d.URL, webhook.Attempt{At: at(n), Answer: webhook.Answer{Status: 200}}, webhook.DefaultSchedule())
+				must(t, s.CommitDeliveries(id, []webhook.Change{d.Put(due.At, true)}))
+				ended = n
+			}
+		}
+		crashed := fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: []int{0, 50, 100}[clone%3], RNG: rng})
+		closeStore(t, s)
+		after, err := Open(folder, options(crashed))
+		must(t, err)
+		if err := checkDeliveries(after, id, (steps+3)/4, leased, ended); err != nil {
+			t.Errorf("clone %d after %d steps: %v", clone, steps, err)
+		}
+		closeStore(t, after)
+	}
+}
+
+func checkDeliveries(s *Store, id account.ID, events, leased, ended int) error {
+	out, err := s.Outbox(100)
+	if err != nil {
+		return err
+	}
+	waiting := map[uint64]bool{}
+	for _, e := range out {
+		waiting[e.Number] = true
+	}
+	end, err := s.JournalEnd(id)
+	if err != nil {
+		return err
+	}
+	due, _, err := s.DueDeliveries(time.Time{}, 100)
+	if err != nil {
+		return err
+	}
+	pending := map[int64]bool{}
+	for _, d := range due {
+		pending[d.ID] = true
+	}
+	for n := 1; n <= events; n++ {
+		d, err := s.Delivery(id, int64(n))
+		switch inJournal := uint64(n) <= end; {
+		case err != nil:
+			return err
+		case !inJournal && !waiting[uint64(n)]:
+			return fmt.Errorf("event %d is lost", n)
+		case inJournal != (d != nil):
+			return fmt.Errorf("event %d: in the journal %v, its delivery %v", n, inJournal, d)
+		case n <= leased && (d == nil || string(d.Body) != fmt.Sprint("body ", n)):
+			return fmt.Errorf("delivery %d was tried and is %v", n, d)
+		case n <= ended && (d.State != webhook.Delivered || pending[int64(n)]):
+			return fmt.Errorf("delivery %d ended and is %v, pending %v", n, d, pending[int64(n)])
+		case d != nil && d.State == webhook.Retrying && !pending[int64(n)]:
+			return fmt.Errorf("delivery %d waits for nothing: %v", n, d)
+		}
+	}
+	return nil
+}
+
+// TestEventsAndDeliveriesAppearTogether: whoever sees an event in the journal sees what is
+// told of it, since they are one batch.
+func TestEventsAndDeliveriesAppearTogether(t *testing.T) {
+	s := open(t, vfs.NewMem())
+	id := accountID(1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for n := 1; n <= 3000; n++ {
+			if err := s.AppendJournal(id, uint64(n), []inbox.Public{{Number: uint64(n), Account: id}}, deliveriesOf(id, n, n)); err != nil {
+				t.Error(err)
+			}
+		}
+	}()
+	for running := true; running; {
+		select {
+		case <-done:
+			running = false
+		default:
+		}
+		end, err := s.JournalEnd(id)
+		must(t, err)
+		if d, err := s.Delivery(id, int64(end)); end > 0 && d == nil || err != nil {
+			t.Fatalf("event %d is there without its delivery, %v", end, err)
+		}
+	}
+}
