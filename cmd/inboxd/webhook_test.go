@@ -23,7 +23,7 @@ import (
 	"inboxd/internal/webhook"
 )
 
-// hookCall is one POST that a hookReceiver got.
+// hookCall is one POST that a receiver got.
 type hookCall struct {
 	at     time.Time
 	header http.Header
@@ -39,7 +39,7 @@ type hookReceiver struct {
 	answer  func(n int, w http.ResponseWriter)
 }
 
-// receive starts a hookReceiver; answer gets the number of the call, from 1 on.
+// receiveHooks starts one; answer gets the number of the call, from 1 on.
 func receiveHooks(t testing.TB, addr string, answer func(n int, w http.ResponseWriter)) *hookReceiver {
 	t.Helper()
 	r := &hookReceiver{answer: answer, changed: make(chan struct{})}
@@ -122,7 +122,7 @@ func settled(d map[string]any) bool { return d["state"] != "retrying" }
 
 var allowLoopback = []string{"--webhook-allow", "127.0.0.0/8"}
 
-// TestWebhooks: a mail is told to a real hookReceiver, with everything the specification says of
+// TestWebhooks: a mail is told to a real receiver, with everything the specification says of
 // it, and the log shows it.
 func TestWebhooks(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
