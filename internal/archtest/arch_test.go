@@ -24,24 +24,26 @@ var allowed = map[string][]string{
 	"internal/once":      {"internal/fault"}, // shared by the rules of accounts and of inboxes
 	"internal/account":   {"internal/fault", "internal/once", "internal/partition"},
 	"internal/inbox":     {"internal/account", "internal/delivery", "internal/fault", "internal/message", "internal/once"},
+	"internal/domain":    {"internal/account", "internal/fault", "internal/mailauth"},
+	"internal/delivery":  {"internal/message"},
 	"internal/ingest":    {"internal/inbox", "internal/message", "internal/otp"},
-	// The adapters import the rules and never each other.
-	// Scanners of spam, and real ones for tests.
-	"internal/spam":          {"internal/inbox", "internal/ingest"},
-	"internal/spam/spamtest": {},
+
+	// What the outside says of a mail, and how it is asked.
+	"internal/resolve":         {},
+	"internal/resolve/dnstest": {},
+	"internal/mailauth":        {"internal/message"},
+	"internal/spam":            {"internal/inbox", "internal/ingest"},
+	"internal/spam/spamtest":   {},
+	"internal/netguard":        {},
+
 	// Following the change journals, and what is told of an event.
 	"internal/feed":    {"internal/account", "internal/inbox"},
 	"internal/webhook": {"internal/account", "internal/fault", "internal/inbox"},
 
-	"internal/domain":          {"internal/account", "internal/fault", "internal/mailauth"},
-	"internal/memstore":        {"internal/account", "internal/domain", "internal/fault", "internal/feed", "internal/inbox", "internal/once", "internal/partition", "internal/webhook"},
-	"internal/archtest":        {},
-	"internal/mailauth":        {"internal/message"},
-	"internal/resolve":         {},
-	"internal/resolve/dnstest": {},
-	"internal/delivery":        {"internal/message"},
-	"internal/netguard":        {},
+	"internal/memstore": {"internal/account", "internal/domain", "internal/fault", "internal/feed", "internal/inbox", "internal/once", "internal/partition", "internal/webhook"},
+	"internal/archtest": {},
 
+	// The adapters import the rules and never each other.
 	"persist": {"internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/feed", "internal/inbox", "internal/message", "internal/once", "internal/partition", "internal/webhook"},
 	"actors":  {"internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/feed", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/message", "internal/once", "internal/partition", "internal/webhook"},
 	"http":    {"internal/account", "internal/domain", "internal/fault", "internal/feed", "internal/inbox", "internal/message", "internal/netguard", "internal/once", "internal/webhook"},
@@ -51,10 +53,8 @@ var allowed = map[string][]string{
 		"internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/inbox", "internal/ingest",
 		"internal/mailauth", "internal/netguard", "internal/resolve", "internal/spam", "internal/webhook"},
 
-	// The public client meets it so too.
-	"http/client": {},
-
-	// The bench meets the server as a stranger: over its public surfaces.
+	// The public client and the bench meet the server as strangers: over its public surfaces.
+	"http/client":     {},
 	"bench":           {"http/client"},
 	"cmd/inbox-bench": {"bench"},
 }
