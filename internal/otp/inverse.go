@@ -25,6 +25,9 @@ func (p *page) after(c *candidate) (r relation) {
 		case t.kind == kindPunct:
 			r.joined = r.joined || k == c.last+1 && p.lower[t.start] == '-'
 			pause := p.pause(t, k, ln)
+			if pause >= sentence && k == c.last+1 && k+1 < ln.last && p.tokens[k+1].class == classIs {
+				pause = 0 // "482913. Es tu código"
+			}
 			if dist += pause; dist > 0 {
 				dist += pause
 			}

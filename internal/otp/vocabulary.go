@@ -16,7 +16,7 @@ var labels = []vocabulary{
 	{"all", classHarmless, "codes of conduct, code of conduct, dress code, source code, code review, code path, code base, code snippet, code block, code editor, vs code, no code, low code, open source"},
 
 	{"en", classCode, "~code, codes, number below, following number, ~pin, pin code, pincode, token, digits, authcode"},
-	{"all", classCode, "diese zahl, dieser zahl, folgende zahl, diese nummer, dieser nummer, folgende nummer, ce numéro, le numéro suivant, este número, el siguiente número, el número que debes, el número que debe, o número que deve, il numero da inserire, le numéro à saisir, die nummer die, o seguinte número, questo numero, il seguente numero, dit nummer, volgende nummer, detta nummer, dette nummer, denne nummer, ten numer, toto číslo, ezt a számot, bu numarayı, bu sayıyı, этот номер, это число, ці цифри, эти цифры, 以下数字, 以下數字, 次の番号, 以下の番号, 下記の番号, この番号, こちらの番号, 다음 번호, 아래 번호, 이 번호, 숫자 번호, this number, these digits, these numbers, six digits"},
+	{"all", classCode, "ces chiffres, ces six chiffres, les chiffres suivants, estos dígitos, estos números, estes números, estes dígitos, queste cifre, de cijfers hieronder, deze cijfers, de volgende cijfers, dessa siffror, disse cifre, disse sifrene, nämä numerot, te cyfry, poniższe cyfry, tyto číslice, bu rakamları, цифры из этого письма, цифры из письма, эти шесть цифр, следующие цифры, наступні цифри, these six digits, diese zahl, dieser zahl, folgende zahl, diese nummer, dieser nummer, folgende nummer, ce numéro, le numéro suivant, este número, el siguiente número, el número que debes, el número que debe, o número que deve, il numero da inserire, le numéro à saisir, die nummer die, o seguinte número, questo numero, il seguente numero, dit nummer, volgende nummer, detta nummer, dette nummer, denne nummer, ten numer, toto číslo, ezt a számot, bu numarayı, bu sayıyı, этот номер, это число, ці цифри, эти цифры, 以下数字, 以下數字, 次の番号, 以下の番号, 下記の番号, この番号, こちらの番号, 다음 번호, 아래 번호, 이 번호, 숫자 번호, this number, these digits, these numbers, six digits"},
 	{"en", classPasscode, "tac, passcode*, pass code, access code, confirmation code, activation code, signature code, access key, activation key, pass key code"},
 	{"en", classPassword, "~password*, passphrase, ~pwd"},
 	{"en", classOTP, "verification code*, verification number, verification pin, login code, log in code, signin code, sign in code, sign on code, signup code, sign up code, authentication code, authenticator code, sms code, text code, email code, e mail code, one time code, onetime code, verify code, recovery code, reset code, device code, magic code, single use code, validation code, temporary code, passwordless code"},
@@ -24,7 +24,7 @@ var labels = []vocabulary{
 	{"en", classApproval, "security code, authorization code, authorisation code, approval code, auth code, código de autenticação, código de autorização, código de autorización, codice di autorizzazione, code d'autorisation, autorisierungscode*, genehmigungscode*, autorisatiecode*, код авторизации, код авторизації, 授权码, 授權碼, 승인번호, 승인 번호"},
 
 	{"de", classCode, "~code, ~codes, ~kode, ~pin, ~nummer code, zahlencode, ~ziffern, ziffernfolge, zahlenfolge, zahlenkombination, ziffernkombination, zeichenfolge"},
-	{"de", classPasscode, "tan, tan code, tans, zugangscode*, zugriffscode*, freischaltcode*, freigabecode*, aktivierungscode*, zugangskode*, zugangsschlussel, zugangsnummer"},
+	{"de", classPasscode, "zweite faktor, zweiter faktor, second factor, second facteur, segundo factor, secondo fattore, tan, tan code, tans, zugangscode*, zugriffscode*, freischaltcode*, freigabecode*, aktivierungscode*, zugangskode*, zugangsschlussel, zugangsnummer"},
 	{"de", classPassword, "~passwort*, ~kennwort*, ~schlussel"},
 	{"de", classOTP, "sicherheitscode*, bestätigungscode*, bestaetigungscode*, verifizierungscode*, verifikationscode*, prüfcode*, pruefcode*, anmeldecode*, logincode*, einmalcode*, einmalkennwort*, einmalpasswort*, einmal pin, authentifizierungscode*, bestätigungsnummer, einmalschlüssel"},
 
@@ -215,7 +215,7 @@ var qualifiers = []vocabulary{
 	{"de", classVerify, "verifi*, authenti*, anmeld*, einlogg*, sicherheit*, bestätig*, bestaetig*, legitim*, identi*, prüf*, login*, registrier*, zurücksetz*, wiederherstell*"},
 	{"de", classConfirm, "zugang*, zugriff*, aktivier*, freischalt*, freigabe*"},
 	{"de", classOnce, "einmal*, vorläufig*, provisorisch*, temporär*, vorübergehend*"},
-	{"de", classEnter, "eingeben, gib, geben, verwende*, benutze*, nutze*, nutzen"},
+	{"de", classEnter, "eingabe von, eingabe der, eingeben, gib, geben, verwende*, benutze*, nutze*, nutzen"},
 	{"de", classIs, "ist, lautet, sind"},
 	{"de", classOf, "der, die, das, den, des, dein, deine, deiner, deinen, ihr, ihre, ihrer, ihren"},
 
@@ -344,7 +344,7 @@ var qualifiers = []vocabulary{
 
 	{"hi bn ta", classVerify, "सत्यापन, सत्यापित, सुरक्षा, साइन इन, लॉगिन, लॉग इन, प्रमाणीकरण, পরিচয়, যাচাই*, সাইন ইন, লগইন, சரிபார்*, உள்நுழை*, ధృవీక*, పరిశీల*, ಪರಿಶೀಲ*, സ്ഥിരീക*, ચકાસ*"},
 	{"hi bn ta", classOnce, "वन टाइम, एक बार"},
-	{"hi bn ta", classEnter, "दर्ज करें, उपयोग करें, লিখুন, প্রবেশ করান, দিন"},
+	{"hi bn ta", classEnter, "दर्ज करें, उपयोग करें, का उपयोग, दर्ज कीजिए, डालें, লিখুন, প্রবেশ করান, দিন"},
 	{"hi bn ta", classIs, "है, हो, হল, হলো, হচ্ছে"},
 	{"hi bn ta", classOf, "आपका, आपकी, আপনার"},
 
