@@ -5,7 +5,7 @@ func (p *page) after(c *candidate) (r relation) {
 	r.at = -1
 	li := c.line
 	ln := &p.lines[li]
-	dist, wrapped, limit := 0, false, reachBack
+	dist, wrapped, parted, limit := 0, false, false, reachBack
 	if p.opens(c) {
 		limit = reachOpen
 	}
@@ -23,6 +23,7 @@ func (p *page) after(c *candidate) (r relation) {
 		t := &p.tokens[k]
 		switch {
 		case t.kind == kindPunct:
+			parted = parted || p.lower[t.start] == ','
 			r.joined = r.joined || k == c.last+1 && p.lower[t.start] == '-'
 			pause := p.pause(t, k, ln)
 			if pause >= sentence && k == c.last+1 && k+1 < ln.last && p.tokens[k+1].class == classIs {
@@ -34,6 +35,9 @@ func (p *page) after(c *candidate) (r relation) {
 		case t.kind == kindNumber || t.kind == kindMixed || t.kind == kindFigure:
 			dist += 3
 		case t.class.other() && !wrapped && (dist <= 1 || dist <= 3 && r.joined):
+			if joined, _ := p.joint(&p.lines[c.line], c.first); parted && joined {
+				return r // "Code: 482913, Ref: 7719"
+			}
 			return relation{veto: true, at: li}
 		case t.class == classIs && dist == 0:
 			r.joined = true

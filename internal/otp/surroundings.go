@@ -107,7 +107,7 @@ func (p *page) entered(c *candidate, ctx *context) (r relation) {
 		r.score, r.strength = r.score+10, weak
 	case r.strength == 0 && (by || k == c.first):
 		return relation{at: -1}
-	case r.strength == 0 && (ctx.subjectVerify || p.source == SourceSubject && c.n == 6 && !ctx.trade && !ctx.advert):
+	case r.strength == 0 && (ctx.subjectVerify || c.n == 6 && (ctx.subject > 0 || ctx.secret) && ctx.goods+ctx.promo+ctx.booking+ctx.meeting == 0 || p.source == SourceSubject && c.n == 6 && !ctx.trade && !ctx.advert):
 		r.score += 8
 	}
 	if r.strength > 0 {

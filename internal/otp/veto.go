@@ -13,7 +13,7 @@ func (p *page) vetoed(c *candidate, ctx *context) bool {
 		return true
 	case c.form == formDigits && (p.measured(ln, c) || p.sentTo(ln, c) || p.dialled(ln, c)), p.refused(ln, c):
 		return true
-	case p.masked(ln, c), p.tagged(ln, c, sure), p.compared(ln, c), p.bracketed(ln, c), p.named(ln, c):
+	case p.masked(ln, c), p.handed(ln, c), p.tagged(ln, c, sure), p.compared(ln, c), p.bracketed(ln, c), p.named(ln, c):
 		return true
 	case ln.place && !sure && !c.own && !(r.joined && r.strength >= medium), p.placed(ln, c):
 		return true
@@ -89,6 +89,24 @@ func (p *page) dialled(ln *line, c *candidate) bool {
 	for k--; k >= ln.first && k > c.first-6; k-- {
 		switch t := &p.tokens[k]; string(p.lower[t.start:t.end]) {
 		case "send", "text", "sms", "reply", "sende", "envoyez", "envia":
+			return true
+		}
+	}
+	return false
+}
+
+// handed tells "share the code 4829 with our driver": it is told to somebody, not typed in.
+func (p *page) handed(ln *line, c *candidate) bool {
+	k := c.last + 1
+	if k+1 >= ln.last || p.tokens[k+1].class != classOf {
+		return false
+	}
+	if w := string(p.lower[p.tokens[k].start:p.tokens[k].end]); w != "with" && w != "to" {
+		return false
+	}
+	for k = c.first - 1; k >= ln.first && k > c.first-5; k-- {
+		switch t := &p.tokens[k]; string(p.lower[t.start:t.end]) {
+		case "share", "give", "tell", "show":
 			return true
 		}
 	}
