@@ -85,21 +85,6 @@ func (p *page) inverse(c *candidate, r *relation, k int32, dist int) {
 	}
 }
 
-// called tells "the request 482913 for a code" and "device (482913) used a code": a noun nobody knows
-// stands before the number, and is no name.
-func (p *page) called(c *candidate) bool {
-	k, first := c.first-1, p.lines[c.line].first
-	if k > first && p.lower[p.tokens[k].start] == '(' {
-		k--
-	}
-	if k < first || p.tokens[k].kind != kindWord || p.countWord(k) {
-		return false
-	}
-	t := &p.tokens[k]
-	b := p.plain[t.start]
-	return t.class == classAccount || t.class == classNone && t.end-t.start > 3 && b >= 'a' && b <= 'z'
-}
-
 // claims tells whether the label at k announces a code that follows it.
 func (p *page) claims(ln *line, k int32) bool {
 	for i := k + 1; i < ln.last && i <= k+3; i++ {

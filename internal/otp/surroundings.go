@@ -161,7 +161,11 @@ func (p *page) lone(c *candidate, ctx *context) (r relation) {
 	if !c.own || ctx.strength < strong || c.form != formDigits || c.n != 6 && !(ctx.expiry && c.n > 4 && c.n <= 8) {
 		return r
 	}
-	for li := max(0, c.line-loneMost); li < c.line && !p.caption(c.line-1); li++ {
+	from := max(0, c.line-loneMost)
+	if c.line > 0 && p.caption(c.line-1) {
+		from = c.line
+	}
+	for li := from; li < c.line; li++ {
 		if ln := &p.lines[li]; ln.strength == strong && !ln.claimed {
 			r.score, r.strength = loneInMail, strong
 		}

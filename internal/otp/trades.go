@@ -96,7 +96,7 @@ func (p *page) tradeBetween(c *candidate) bool {
 
 // password tells "Password: 48291377", which may be anything's.
 func (p *page) password(c *candidate) bool {
-	for k := c.first - 1; k >= p.lines[c.line].first; k-- {
+	for k := c.first - 1; k >= p.lines[c.line].first && k > c.first-5; k-- {
 		if t := &p.tokens[k]; t.kind != kindPunct && t.class != classIs {
 			return t.class == classPassword
 		}
