@@ -27,8 +27,8 @@ func (p *page) vetoed(c *candidate, ctx *context) bool {
 		return p.mixedVeto(c, ctx)
 	case c.form == formLetters:
 		return r.strength < medium && !(c.own && c.split && r.direct && ctx.entering > 0) || !r.joined && !r.direct
-	case c.n > 8:
-		return !r.direct
+	case c.n > 8: // telephones have as many
+		return !(r.direct && (r.joined || c.own)) && !(r.behind && r.joined)
 	}
 	return false
 }
