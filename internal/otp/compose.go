@@ -81,7 +81,7 @@ func (c *context) note(p *page, t *token) {
 	case classMeeting:
 		c.meeting++
 	case classTimeUnit:
-		c.expiry = true
+		c.expiry = c.expiry || !p.long(t)
 	case classSecret:
 		c.secret = true
 	}
@@ -91,6 +91,15 @@ func (c *context) note(p *page, t *token) {
 	if t.class.label() {
 		c.strength = max(c.strength, t.strength)
 	}
+}
+
+// long tells days and more: a code does not last that long, a refund takes it.
+func (p *page) long(t *token) bool {
+	switch string(p.lower[t.start:t.end]) {
+	case "day", "days", "week", "weeks", "month", "months", "years":
+		return true
+	}
+	return false
 }
 
 // qualify sets the strength of the label at k, or turns it into the announcement of

@@ -5,6 +5,7 @@ package otp
 // owned tells "Device 482913" and "Session: 482913": a noun nobody knows says what the number is, so a
 // word for "code" in the sentence before does not.
 func (p *page) owned(c *candidate) bool {
+	short := 0
 	for k := c.first - 1; k >= p.lines[c.line].first && k > c.first-9; k-- {
 		switch t := &p.tokens[k]; {
 		case t.kind == kindPunct && p.pause(t, k, &p.lines[c.line]) < sentence, t.class == classIs, t.class == classOf:
@@ -15,11 +16,12 @@ func (p *page) owned(c *candidate) bool {
 			if t.end-t.start > 3 {
 				return !p.countWord(k)
 			}
+			short++
 		default:
-			return false
+			return short > 1 || k == c.first-1 && (t.class == classVerify || t.class == classConfirm) // "Registro 482913"
 		}
 	}
-	return false
+	return short > 1
 }
 
 // countWord tells the words for any number: "the number 482913".

@@ -24,7 +24,7 @@ var labels = []vocabulary{
 	{"en", classApproval, "security code, authorization code, authorisation code, approval code, auth code, código de autenticação, código de autorização, código de autorización, codice di autorizzazione, code d'autorisation, autorisierungscode*, genehmigungscode*, autorisatiecode*, код авторизации, код авторизації, 授权码, 授權碼, 승인번호, 승인 번호"},
 
 	{"de", classCode, "~code, ~codes, ~kode, ~pin, ~nummer code, zahlencode, ~ziffern, ziffernfolge, zahlenfolge, zahlenkombination, ziffernkombination, zeichenfolge"},
-	{"de", classPasscode, "zweite faktor, zweiter faktor, second factor, second facteur, segundo factor, secondo fattore, tan, tan code, tans, zugangscode*, zugriffscode*, freischaltcode*, freigabecode*, aktivierungscode*, zugangskode*, zugangsschlussel, zugangsnummer"},
+	{"de", classPasscode, "zweite faktor, zweiter faktor, second factor, second facteur, segundo factor, secondo fattore, tan, tan code, tans, zugangscode*, zugriffscode*, freischaltcode*, freigabecode*, aktivierungscode*, zugangskode*, zugangsschlussel"},
 	{"de", classPassword, "~passwort*, ~kennwort*, ~schlussel"},
 	{"de", classOTP, "sicherheitscode*, bestätigungscode*, bestaetigungscode*, verifizierungscode*, verifikationscode*, prüfcode*, pruefcode*, anmeldecode*, logincode*, einmalcode*, einmalkennwort*, einmalpasswort*, einmal pin, authentifizierungscode*, bestätigungsnummer, einmalschlüssel"},
 
