@@ -13,8 +13,11 @@ func (p *page) owned(c *candidate) bool {
 			if w := string(p.lower[t.start:t.end]); w == "id" || w == "no" || w == "nr" {
 				return true
 			}
-			if t.end-t.start > 3 {
-				return !p.countWord(k)
+			if p.countWord(k) {
+				return false
+			}
+			if n, b := t.end-t.start, p.lower[t.start]; n > 3 && (n > 6 || b < 0x80 || b >= 0xE0) {
+				return true // more than three letters, or any of a script without short words
 			}
 			short++
 		default:
@@ -24,11 +27,11 @@ func (p *page) owned(c *candidate) bool {
 	return short > 1
 }
 
-// countWord tells the words for any number: "the number 482913".
+// countWord tells the words for any number, and those that show something: "the number 482913", "here".
 func (p *page) countWord(k int32) bool {
 	t := &p.tokens[k]
 	switch string(p.lower[t.start:t.end]) {
-	case "number", "numero", "nummer", "zahl", "numer", "cislo", "numara", "номер", "число", "here", "hier", "aqui", "voici", "ecco":
+	case "number", "numero", "nummer", "zahl", "numer", "cislo", "numara", "номер", "число", "here", "hier", "aqui", "voici", "voila", "ecco", "eccolo", "eccola", "esta", "вот", "ось", "ето":
 		return true
 	}
 	return false
