@@ -1,5 +1,7 @@
 package otp
 
+import "strings"
+
 // saying is what the text of a link promises.
 type saying uint8
 
@@ -33,9 +35,31 @@ func said(url string, anchors []Anchor) saying {
 	return saysNothing
 }
 
+// Bounds of spoken: mails with more links are no letters that ask to follow one.
+const (
+	maxSpoken = 8
+	maxLead   = 160 // bytes
+)
+
+// spoken gives the links of a plain text with the words before them, on the same line or, when there
+// are none, on the line above: "Sign in here: https://...".
+func spoken(text string, links []string) (out []Anchor) {
+	if len(links) > maxSpoken {
+		return nil
+	}
+	text = text[:min(len(text), maxScan)]
+	for _, link := range links {
+		if i := strings.Index(text, link); i > 0 {
+			lead := strings.TrimRight(text[max(0, i-maxLead):i], " \t\r\n<(")
+			out = append(out, Anchor{link, lead[strings.LastIndexByte(lead, '\n')+1:]})
+		}
+	}
+	return out
+}
+
 var (
 	confirmTexts = foldList("verif", "confirm", "activat", "validat", "sign in", "log in", "login", "magic link",
-		"bestätig", "aktivier", "anmelden", "einloggen", "valider", "se connecter", "me connecter", "connexion",
+		"bestätig", "aktivier", "anmelden", "einloggen", "valider", "se connecter", "me connecter", "vous connecter", "te connecter", "connexion",
 		"iniciar sesión", "inicia sesión", "acceder", "entrar", "conferma", "accedi", "attiva", "bevestig", "inloggen", "activeer",
 		"bekräft", "logga in", "bekræft", "bekreft", "log ind", "logg inn", "vahvista", "kirjaudu", "kinnita", "potwierd", "zaloguj", "aktywuj",
 		"potvrd", "ověřit", "overiť", "přihlásit", "prihlásiť", "megerősít", "bejelentkez", "doğrula", "onayla", "giriş yap", "etkinleştir",

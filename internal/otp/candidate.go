@@ -232,7 +232,7 @@ func (p *page) mixed(k int32) (c candidate) {
 		}
 	}
 	c = candidate{page: p, first: k, last: k, form: formMixed}
-	if letters <= 2 && hyphens > 0 && raw[letters] == '-' && digits >= minCode && !isDigit(raw[0]) {
+	if letters <= 2 && hyphens > 0 && raw[0] <= 'Z' && raw[letters] == '-' && digits >= minCode && !isDigit(raw[0]) {
 		var g groups
 		g.add(raw[letters+1:])
 		if g.even() && digits <= 8 {
@@ -245,7 +245,7 @@ func (p *page) mixed(k int32) (c candidate) {
 			return c
 		}
 	}
-	if n := letters + digits; n < minCode || n > 12 || hyphens > 3 || !c.add(raw) {
+	if n := letters + digits; n < minCode || n > 12 && !(hyphens > 1 && n < 15) || hyphens > 3 || !c.add(raw) {
 		return candidate{}
 	}
 	return c

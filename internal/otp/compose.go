@@ -14,6 +14,7 @@ type context struct {
 	strength      uint8 // of the best label anywhere
 	subject       uint8 // of the best label of the subject
 	subjectVerify bool  // the subject speaks of confirmation or login
+	secret        bool  // somebody is told to keep it to himself
 	expiry        bool  // something is valid for minutes
 	advert        bool  // the subject promises a discount
 	trade         bool  // the subject announces something else, and no code
@@ -21,6 +22,7 @@ type context struct {
 	// How often the mail uses words ...
 	verify    int // for verification and login
 	confirm   int // for confirmation and access
+	purpose   int // for a code "to confirm" something
 	entering  int // for a code that somebody is told to enter
 	approvals int // for authorization codes
 	others    int // for codes of other trades: "stock code"
@@ -79,7 +81,9 @@ func (c *context) note(p *page, t *token) {
 	case classMeeting:
 		c.meeting++
 	case classTimeUnit:
-		c.expiry = true
+		c.expiry = c.expiry || !p.long(t)
+	case classSecret:
+		c.secret = true
 	}
 	if t.class == classApproval {
 		c.approvals++
@@ -87,6 +91,15 @@ func (c *context) note(p *page, t *token) {
 	if t.class.label() {
 		c.strength = max(c.strength, t.strength)
 	}
+}
+
+// long tells days and more: a code does not last that long, a refund takes it.
+func (p *page) long(t *token) bool {
+	switch string(p.lower[t.start:t.end]) {
+	case "day", "days", "week", "weeks", "month", "months", "years":
+		return true
+	}
+	return false
 }
 
 // qualify sets the strength of the label at k, or turns it into the announcement of
@@ -111,6 +124,9 @@ func (p *page) qualify(ln *line, k int32, ctx *context) {
 		return
 	case before == classNone && p.trade(ln, k):
 		ctx.others++
+	}
+	if after == classConfirm {
+		ctx.purpose++
 	}
 	t.strength = weak
 	if t.class == classPasscode {

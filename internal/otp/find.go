@@ -33,6 +33,9 @@ var searches = sync.Pool{New: func() any { return new(search) }}
 // in. It never fails; its work is linear in the input and bounded by maxScan a source.
 func Find(in Input) Result {
 	res := Result{VerificationLink: verificationLink(in.Links, in.Anchors)}
+	if res.VerificationLink == "" && len(in.Anchors) == 0 {
+		res.VerificationLink = verificationLink(in.Links, spoken(in.Text, in.Links))
+	}
 	for _, value := range in.Declared {
 		if code, host, ok := declared(value); ok {
 			res.Code, res.Origin, res.Source, res.Confidence = code, host, SourceHeader, 1

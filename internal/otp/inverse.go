@@ -5,7 +5,7 @@ func (p *page) after(c *candidate) (r relation) {
 	r.at = -1
 	li := c.line
 	ln := &p.lines[li]
-	dist, wrapped, limit := 0, false, reachBack
+	dist, wrapped, parted, limit := 0, false, false, reachBack
 	if p.opens(c) {
 		limit = reachOpen
 	}
@@ -23,14 +23,21 @@ func (p *page) after(c *candidate) (r relation) {
 		t := &p.tokens[k]
 		switch {
 		case t.kind == kindPunct:
+			parted = parted || p.lower[t.start] == ','
 			r.joined = r.joined || k == c.last+1 && p.lower[t.start] == '-'
 			pause := p.pause(t, k, ln)
+			if pause >= sentence && k == c.last+1 && k+1 < ln.last && p.tokens[k+1].class == classIs {
+				pause = 0 // "482913. Es tu código"
+			}
 			if dist += pause; dist > 0 {
 				dist += pause
 			}
 		case t.kind == kindNumber || t.kind == kindMixed || t.kind == kindFigure:
 			dist += 3
 		case t.class.other() && !wrapped && (dist <= 1 || dist <= 3 && r.joined):
+			if joined, _ := p.joint(&p.lines[c.line], c.first); parted && joined {
+				return r // "Code: 482913, Ref: 7719"
+			}
 			return relation{veto: true, at: li}
 		case t.class == classIs && dist == 0:
 			r.joined = true
@@ -76,21 +83,6 @@ func (p *page) inverse(c *candidate, r *relation, k int32, dist int) {
 	if k > 0 && p.tokens[k-1].class == classStale {
 		r.score += staleWord
 	}
-}
-
-// called tells "the request 482913 for a code" and "device (482913) used a code": a noun nobody knows
-// stands before the number, and is no name.
-func (p *page) called(c *candidate) bool {
-	k, first := c.first-1, p.lines[c.line].first
-	if k > first && p.lower[p.tokens[k].start] == '(' {
-		k--
-	}
-	if k < first || p.tokens[k].kind != kindWord || p.countWord(k) {
-		return false
-	}
-	t := &p.tokens[k]
-	b := p.plain[t.start]
-	return t.class == classAccount || t.class == classNone && t.end-t.start > 3 && b >= 'a' && b <= 'z'
 }
 
 // claims tells whether the label at k announces a code that follows it.

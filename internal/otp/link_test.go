@@ -1,6 +1,9 @@
 package otp
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestVerificationLink(t *testing.T) {
 	const unsubscribe = "https://example.com/unsubscribe?token=9f8e7d6c5b4a39281706"
@@ -35,6 +38,29 @@ func TestVerificationLink(t *testing.T) {
 	} {
 		if got := Find(Input{Links: c.links}).VerificationLink; got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// A plain text says before a link what it does.
+func TestSpokenLinks(t *testing.T) {
+	const link = "https://tern.example/a/9f8a7b6c5d4e3f2a"
+	for text, want := range map[string]string{
+		"Hi Mara,\nclick here to sign in: " + link + "\nBye":                link,
+		"Confirm your address:\n\n" + link + "\n":                           link,
+		"Cliquez ici pour vous connecter :\n<" + link + ">":                 link,
+		"Mit diesem Link melden Sie sich an. Jetzt anmelden:\n" + link:      link,
+		"If you didn't sign in, report it here: " + link:                    "",
+		"Read our newsletter: " + link:                                      "",
+		"Sign in to see the news.\n\nAll issues are listed there:\n" + link: "",
+		"Sign in here: https://tern.example/login":                          "",
+	} {
+		url := link
+		if strings.HasSuffix(text, "/login") {
+			url = "https://tern.example/login"
+		}
+		if got := Find(Input{Text: text, Links: []string{url}}).VerificationLink; got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
 }

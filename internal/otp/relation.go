@@ -38,11 +38,6 @@ func (p *page) relate(c *candidate, ctx *context) relation {
 	return better(best, p.lone(c, ctx))
 }
 
-// signed tells "[Acme Card] 482913": a line that begins with its sender.
-func (p *page) signed(c *candidate) bool {
-	return c.first > 0 && p.lower[p.tokens[c.first-1].start] == ']' && p.lower[p.lines[c.line].start] == '['
-}
-
 func labelScore(strength uint8) (score, step int) {
 	switch strength {
 	case strong:
@@ -247,33 +242,6 @@ func (w *backward) label(t *token) {
 	}
 	w.r.strength, w.r.joined, w.r.at = t.strength, w.joined, w.li
 	w.r.direct = w.dist <= 1 && !w.taken
-}
-
-// owned tells "Device 482913" and "Session: 482913": a noun nobody knows says what the number is, so a
-// word for "code" in the sentence before does not.
-func (p *page) owned(c *candidate) bool {
-	for k := c.first - 1; k >= p.lines[c.line].first; k-- {
-		switch t := &p.tokens[k]; {
-		case t.kind == kindPunct && p.pause(t, k, &p.lines[c.line]) < sentence, t.class == classIs, t.class == classOf:
-		case t.kind == kindWord && (t.class == classNone || t.class == classAccount):
-			if t.end-t.start > 3 {
-				return !p.countWord(k)
-			}
-		default:
-			return false
-		}
-	}
-	return false
-}
-
-// countWord tells the words for any number: "the number 482913".
-func (p *page) countWord(k int32) bool {
-	t := &p.tokens[k]
-	switch string(p.lower[t.start:t.end]) {
-	case "number", "numero", "nummer", "zahl", "numer", "cislo", "numara", "номер", "число", "here", "hier", "aqui", "voici", "ecco":
-		return true
-	}
-	return false
 }
 
 // pause gives the distance that a sign adds: the end of a sentence counts as words.

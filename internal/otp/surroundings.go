@@ -1,5 +1,7 @@
 package otp
 
+import "bytes"
+
 // above looks for a label on the lines above c. Only what stands alone on its line may
 // reach further than one line.
 func (p *page) above(c *candidate) (r relation) {
@@ -86,7 +88,10 @@ func (p *page) entered(c *candidate, ctx *context) (r relation) {
 		k--
 	}
 	if k < ln.first || p.tokens[k].class != classEnter && p.tokens[k].class != classBy {
-		return r
+		if !p.enterBehind(ln, c) {
+			return r
+		}
+		k = c.first
 	}
 	by := p.tokens[k].class == classBy
 	r.score, r.at = enterVerb, c.line
@@ -100,9 +105,9 @@ func (p *page) entered(c *candidate, ctx *context) (r relation) {
 	switch {
 	case r.strength == 0 && p.labelled(ln, c):
 		r.score, r.strength = r.score+10, weak
-	case r.strength == 0 && by:
+	case r.strength == 0 && (by || k == c.first):
 		return relation{at: -1}
-	case r.strength == 0 && (ctx.subjectVerify || p.source == SourceSubject && c.n == 6 && !ctx.trade && !ctx.advert):
+	case r.strength == 0 && (ctx.subjectVerify || c.n == 6 && (ctx.subject > 0 || ctx.secret) && ctx.goods+ctx.promo+ctx.booking+ctx.meeting == 0 || p.source == SourceSubject && c.n == 6 && !ctx.trade && !ctx.advert):
 		r.score += 8
 	}
 	if r.strength > 0 {
@@ -110,6 +115,18 @@ func (p *page) entered(c *candidate, ctx *context) (r relation) {
 	}
 	return r
 }
+
+// enterBehind tells languages that put the verb behind: "482913 girin", "482913 दर्ज करें".
+func (p *page) enterBehind(ln *line, c *candidate) bool {
+	for k := c.last + 1; k < ln.last && k <= c.last+2 && p.tokens[k].kind == kindWord; k++ {
+		if w := p.lower[p.tokens[k].start:p.tokens[k].end]; p.tokens[k].class == classEnter {
+			return w[0] >= 0x80 || bytes.HasPrefix(w, girin) || bytes.HasPrefix(w, kullanin)
+		}
+	}
+	return false
+}
+
+var girin, kullanin = []byte("girin"), []byte("kullanin")
 
 // small tells quotation marks and what politeness puts behind a verb: "geben Sie bitte".
 func (p *page) small(k int32) bool {
@@ -144,7 +161,11 @@ func (p *page) lone(c *candidate, ctx *context) (r relation) {
 	if !c.own || ctx.strength < strong || c.form != formDigits || c.n != 6 && !(ctx.expiry && c.n > 4 && c.n <= 8) {
 		return r
 	}
-	for li := max(0, c.line-loneMost); li < c.line && !p.caption(c.line-1); li++ {
+	from := max(0, c.line-loneMost)
+	if c.line > 0 && p.caption(c.line-1) {
+		from = c.line
+	}
+	for li := from; li < c.line; li++ {
 		if ln := &p.lines[li]; ln.strength == strong && !ln.claimed {
 			r.score, r.strength = loneInMail, strong
 		}

@@ -10,15 +10,15 @@ func (p *page) misused(c *candidate, ctx *context) bool {
 	if s == strong {
 		return ctx.receipt() && p.tokens[max(0, c.first-1)].class != classIs
 	}
-	silent := ctx.verify == 0 // the mail never speaks of verifying or signing in
+	silent := ctx.verify+ctx.purpose == 0 && !ctx.secret // the mail never speaks of verifying or signing in
 	switch {
-	case ctx.meeting > 0, ctx.booking > 1 && ctx.strength < strong, s == medium && ctx.trade && ctx.goods > 1 && ctx.entering == 0 && !ctx.expiry:
+	case ctx.meeting > 0, ctx.booking > 1 && ctx.strength < strong && !(ctx.subjectVerify && ctx.verify > 1), s == medium && c.form != formDigits && ctx.trade && ctx.goods > 1 && ctx.entering == 0 && !ctx.expiry:
 		return true
-	case silent && (ctx.trade || ctx.parcel > 0 && !ctx.subjectVerify || ctx.booking > 0 && ctx.booking+ctx.goods > 1):
+	case silent && (ctx.trade && !(ctx.entering > 0 && ctx.subjectVerify) || ctx.parcel > 0 && !ctx.subjectVerify && ctx.subject < medium || ctx.booking > 0 && ctx.booking+ctx.goods > 1):
 		return true
-	case silent && s == weak && (ctx.others > 0 || p.acronym(c) || ctx.confirm+ctx.entering == 0 && p.tradeBetween(c)):
+	case silent && s == weak && (ctx.others > 0 || p.acronym(c) || ctx.subject == 0 && !ctx.expiry && p.password(c) || ctx.confirm+ctx.entering == 0 && p.tradeBetween(c)):
 		return true
-	case s == medium && ctx.entering == 0 && !ctx.expiry && (ctx.booking > 0 && ctx.goods > 0 || silent && ctx.goods > 1 && !c.relation.joined):
+	case s == medium && ctx.entering == 0 && !ctx.expiry && !ctx.secret && (ctx.booking > 0 && ctx.goods > 0 || silent && ctx.goods > 1 && !c.relation.joined):
 		return true
 	case ctx.promo > 0 && (c.form != formDigits || p.near(c, classPromo)):
 		return true
@@ -89,6 +89,16 @@ func (p *page) tradeBetween(c *candidate) bool {
 			noun = k
 		default:
 			return false
+		}
+	}
+	return false
+}
+
+// password tells "Password: 48291377", which may be anything's.
+func (p *page) password(c *candidate) bool {
+	for k := c.first - 1; k >= p.lines[c.line].first && k > c.first-5; k-- {
+		if t := &p.tokens[k]; t.kind != kindPunct && t.class != classIs {
+			return t.class == classPassword
 		}
 	}
 	return false

@@ -13,7 +13,7 @@ func (p *page) vetoed(c *candidate, ctx *context) bool {
 		return true
 	case c.form == formDigits && (p.measured(ln, c) || p.sentTo(ln, c) || p.dialled(ln, c)), p.refused(ln, c):
 		return true
-	case p.masked(ln, c), p.tagged(ln, c, sure), p.compared(ln, c), p.bracketed(ln, c), p.named(ln, c):
+	case p.masked(ln, c), p.handed(ln, c), p.tagged(ln, c, sure), p.compared(ln, c), p.bracketed(ln, c), p.named(ln, c):
 		return true
 	case ln.place && !sure && !c.own && !(r.joined && r.strength >= medium), p.placed(ln, c):
 		return true
@@ -27,8 +27,8 @@ func (p *page) vetoed(c *candidate, ctx *context) bool {
 		return p.mixedVeto(c, ctx)
 	case c.form == formLetters:
 		return r.strength < medium && !(c.own && c.split && r.direct && ctx.entering > 0) || !r.joined && !r.direct
-	case c.n > 8:
-		return !r.direct
+	case c.n > 8: // telephones have as many
+		return !(r.direct && (r.joined || c.own)) && !(r.behind && r.joined)
 	}
 	return false
 }
@@ -58,41 +58,6 @@ func (p *page) measured(ln *line, c *candidate) bool {
 		return c.n < 6 || t.gap // "４８２９１３分" would be odd, "482913 min" too
 	}
 	return t.class == classMoney || t.class == classUnit
-}
-
-// sentTo tells "text CODE 4829 to 77192": what is sent, and where.
-func (p *page) sentTo(ln *line, c *candidate) bool {
-	k := c.last + 2
-	if k >= ln.last || p.tokens[k].kind != kindNumber || p.length(k) < minCode {
-		if k = c.first; k-2 < ln.first || p.tokens[k-2].kind != kindNumber || p.length(k-2) < minCode {
-			return false
-		}
-	}
-	return p.towards(k - 1)
-}
-
-// towards tells words that name a receiver.
-func (p *page) towards(k int32) bool {
-	switch t := &p.tokens[k]; string(p.lower[t.start:t.end]) {
-	case "to", "an", "au", "al", "para", "naar", "til", "на":
-		return true
-	}
-	return false
-}
-
-// dialled tells "send VERIFY to 48291".
-func (p *page) dialled(ln *line, c *candidate) bool {
-	k := c.first - 1
-	if k < ln.first || !p.towards(k) {
-		return false
-	}
-	for k--; k >= ln.first && k > c.first-6; k-- {
-		switch t := &p.tokens[k]; string(p.lower[t.start:t.end]) {
-		case "send", "text", "sms", "reply", "sende", "envoyez", "envia":
-			return true
-		}
-	}
-	return false
 }
 
 // refused tells "code 482913 does not work".
@@ -183,31 +148,11 @@ func (p *page) bracketed(ln *line, c *candidate) bool {
 	return false
 }
 
-// named tells "Event 482913.": a sentence that is only a noun nobody knows and a number
-// gives that noun's number, though the sentence before it spoke of a code.
-func (p *page) named(ln *line, c *candidate) bool {
-	k := c.first - 1
-	if k < ln.first || !p.noun(k) || c.relation.at < 0 || c.relation.joined || c.relation.direct {
-		return false
-	}
-	if n := c.last + 1; n < ln.last && (p.tokens[n].kind != kindPunct || p.pause(&p.tokens[n], n, ln) < sentence) {
-		return false
-	}
-	return k == ln.first || p.tokens[k-1].kind == kindPunct && p.pause(&p.tokens[k-1], k-1, ln) >= sentence
-}
-
-// noun tells a word without a meaning here that is written in Latin letters, the first a capital.
-func (p *page) noun(k int32) bool {
-	t := &p.tokens[k]
-	b := p.plain[t.start]
-	return t.kind == kindWord && t.class == classNone && t.end-t.start > 2 && b >= 'A' && b <= 'Z'
-}
-
 // compared tells "code == 482913": a piece of a program.
 func (p *page) compared(ln *line, c *candidate) bool {
 	k := c.first - 2
 	if k >= ln.first && p.lower[p.tokens[k+1].start] == '"' {
-		if p.lower[p.tokens[k].start] == ':' && bytes.IndexByte(p.lower[ln.start:p.tokens[k].start], '{') >= 0 {
+		if p.lower[p.tokens[k].start] == ':' && bytes.IndexByte(p.lower[max(ln.start, p.tokens[k].start-64):p.tokens[k].start], '{') >= 0 {
 			return true // {"code": "482913"}
 		}
 		k--
@@ -217,19 +162,6 @@ func (p *page) compared(ln *line, c *candidate) bool {
 	}
 	b := p.lower[p.tokens[k].start]
 	return b == '=' || b == '!'
-}
-
-// placed tells "code for 2041 Elm Street": a house number, unless "is" or a colon stands before it.
-func (p *page) placed(ln *line, c *candidate) bool {
-	if c.relation.joined && c.relation.direct || !ln.place {
-		return false
-	}
-	for k := c.last + 1; k < ln.last && k <= c.last+3 && p.tokens[k].kind == kindWord; k++ {
-		if p.tokens[k].class == classPlace {
-			return true
-		}
-	}
-	return false
 }
 
 // example tells "such as 482913" and "e.g. code 482913".

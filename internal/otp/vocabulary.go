@@ -16,7 +16,7 @@ var labels = []vocabulary{
 	{"all", classHarmless, "codes of conduct, code of conduct, dress code, source code, code review, code path, code base, code snippet, code block, code editor, vs code, no code, low code, open source"},
 
 	{"en", classCode, "~code, codes, number below, following number, ~pin, pin code, pincode, token, digits, authcode"},
-	{"all", classCode, "diese zahl, dieser zahl, folgende zahl, diese nummer, dieser nummer, folgende nummer, ce numéro, le numéro suivant, este número, el siguiente número, el número que debes, el número que debe, o número que deve, il numero da inserire, le numéro à saisir, die nummer die, o seguinte número, questo numero, il seguente numero, dit nummer, volgende nummer, detta nummer, dette nummer, denne nummer, ten numer, toto číslo, ezt a számot, bu numarayı, bu sayıyı, этот номер, это число, ці цифри, эти цифры, 以下数字, 以下數字, 次の番号, 以下の番号, 下記の番号, この番号, こちらの番号, 다음 번호, 아래 번호, 이 번호, 숫자 번호, this number, these digits, these numbers, six digits"},
+	{"all", classCode, "ces chiffres, ces six chiffres, les chiffres suivants, estos dígitos, estos números, estes números, estes dígitos, queste cifre, de cijfers hieronder, deze cijfers, de volgende cijfers, dessa siffror, disse cifre, disse sifrene, nämä numerot, te cyfry, poniższe cyfry, tyto číslice, bu rakamları, цифры из этого письма, цифры из письма, эти шесть цифр, следующие цифры, наступні цифри, these six digits, diese zahl, dieser zahl, folgende zahl, diese nummer, dieser nummer, folgende nummer, ce numéro, le numéro suivant, este número, el siguiente número, el número que debes, el número que debe, o número que deve, il numero da inserire, le numéro à saisir, die nummer die, o seguinte número, questo numero, il seguente numero, dit nummer, volgende nummer, detta nummer, dette nummer, denne nummer, ten numer, toto číslo, ezt a számot, bu numarayı, bu sayıyı, этот номер, это число, ці цифри, эти цифры, 以下数字, 以下數字, 次の番号, 以下の番号, 下記の番号, この番号, こちらの番号, 다음 번호, 아래 번호, 이 번호, 숫자 번호, this number, these digits, these numbers, six digits"},
 	{"en", classPasscode, "tac, passcode*, pass code, access code, confirmation code, activation code, signature code, access key, activation key, pass key code"},
 	{"en", classPassword, "~password*, passphrase, ~pwd"},
 	{"en", classOTP, "verification code*, verification number, verification pin, login code, log in code, signin code, sign in code, sign on code, signup code, sign up code, authentication code, authenticator code, sms code, text code, email code, e mail code, one time code, onetime code, verify code, recovery code, reset code, device code, magic code, single use code, validation code, temporary code, passwordless code"},
@@ -24,7 +24,7 @@ var labels = []vocabulary{
 	{"en", classApproval, "security code, authorization code, authorisation code, approval code, auth code, código de autenticação, código de autorização, código de autorización, codice di autorizzazione, code d'autorisation, autorisierungscode*, genehmigungscode*, autorisatiecode*, код авторизации, код авторизації, 授权码, 授權碼, 승인번호, 승인 번호"},
 
 	{"de", classCode, "~code, ~codes, ~kode, ~pin, ~nummer code, zahlencode, ~ziffern, ziffernfolge, zahlenfolge, zahlenkombination, ziffernkombination, zeichenfolge"},
-	{"de", classPasscode, "tan, tan code, tans, zugangscode*, zugriffscode*, freischaltcode*, freigabecode*, aktivierungscode*, zugangskode*, zugangsschlussel, zugangsnummer"},
+	{"de", classPasscode, "zweite faktor, zweiter faktor, second factor, second facteur, segundo factor, secondo fattore, tan, tan code, tans, zugangscode*, zugriffscode*, freischaltcode*, freigabecode*, aktivierungscode*, zugangskode*, zugangsschlussel"},
 	{"de", classPassword, "~passwort*, ~kennwort*, ~schlussel"},
 	{"de", classOTP, "sicherheitscode*, bestätigungscode*, bestaetigungscode*, verifizierungscode*, verifikationscode*, prüfcode*, pruefcode*, anmeldecode*, logincode*, einmalcode*, einmalkennwort*, einmalpasswort*, einmal pin, authentifizierungscode*, bestätigungsnummer, einmalschlüssel"},
 
@@ -190,7 +190,7 @@ var labels = []vocabulary{
 	{"zh", classPassword, "密码, 密碼, 口令"},
 	{"zh", classCode, "代码, 代碼, 验证号, 認證號"},
 	{"zh", classPasscode, "激活码, 啟用碼, 启用码, 访问码, 訪問碼, 存取碼, 通行码, 通行碼, 访问代码, 通行密码, 存取代碼, 通关码, 密碼代碼"},
-	{"zh", classOTP, "手机验证码, 手機驗證碼, 验证码, 驗證碼, 校验码, 校驗碼, 认证码, 認證碼, 确认码, 確認碼, 动态码, 動態碼, 动态密码, 動態密碼, 安全码, 安全碼, 登录码, 登入碼, 登錄碼, 一次性密码, 一次性密碼, 一次性代码, 短信码, 簡訊碼, 随机码, 随机密码, 短信密码, 动态口令, 驗證代碼, 验证代码, 識別碼驗證, 认证密码, 验证密码, 確認代碼, 确认代码, 安全代码, 安全代碼, 單次密碼, 临时密码, 臨時密碼, 检验码, 授权验证码"},
+	{"zh", classOTP, "手机验证码, 手機驗證碼, 手机动态码, 手機動態碼, 手机校验码, 手机动态密码, 验证码, 驗證碼, 校验码, 校驗碼, 认证码, 認證碼, 确认码, 確認碼, 动态码, 動態碼, 动态密码, 動態密碼, 安全码, 安全碼, 登录码, 登入碼, 登錄碼, 一次性密码, 一次性密碼, 一次性代码, 短信码, 簡訊碼, 随机码, 随机密码, 短信密码, 动态口令, 驗證代碼, 验证代码, 識別碼驗證, 认证密码, 验证密码, 確認代碼, 确认代码, 安全代码, 安全代碼, 單次密碼, 临时密码, 臨時密碼, 检验码, 授权验证码"},
 
 	{"ja", classCode, "コード, 暗証番号, ピンコード, 番号を入力, 番号をご入力, 番号の入力, 数字を入力, 数字をご入力, 桁の数字, 桁の番号, 数列を入力"},
 	{"ja", classPasscode, "パスコード, アクセスコード, アクティベーションコード, 確認番号"},
@@ -215,7 +215,7 @@ var qualifiers = []vocabulary{
 	{"de", classVerify, "verifi*, authenti*, anmeld*, einlogg*, sicherheit*, bestätig*, bestaetig*, legitim*, identi*, prüf*, login*, registrier*, zurücksetz*, wiederherstell*"},
 	{"de", classConfirm, "zugang*, zugriff*, aktivier*, freischalt*, freigabe*"},
 	{"de", classOnce, "einmal*, vorläufig*, provisorisch*, temporär*, vorübergehend*"},
-	{"de", classEnter, "eingeben, gib, geben, verwende*, benutze*, nutze*, nutzen"},
+	{"de", classEnter, "eingabe von, eingabe der, eingeben, gib, geben, verwende*, benutze*, nutze*, nutzen"},
 	{"de", classIs, "ist, lautet, sind"},
 	{"de", classOf, "der, die, das, den, des, dein, deine, deiner, deinen, ihr, ihre, ihrer, ihren"},
 
@@ -344,7 +344,7 @@ var qualifiers = []vocabulary{
 
 	{"hi bn ta", classVerify, "सत्यापन, सत्यापित, सुरक्षा, साइन इन, लॉगिन, लॉग इन, प्रमाणीकरण, পরিচয়, যাচাই*, সাইন ইন, লগইন, சரிபார்*, உள்நுழை*, ధృవీక*, పరిశీల*, ಪರಿಶೀಲ*, സ്ഥിരീക*, ચકાસ*"},
 	{"hi bn ta", classOnce, "वन टाइम, एक बार"},
-	{"hi bn ta", classEnter, "दर्ज करें, उपयोग करें, লিখুন, প্রবেশ করান, দিন"},
+	{"hi bn ta", classEnter, "दर्ज करें, उपयोग करें, का उपयोग, दर्ज कीजिए, डालें, লিখুন, প্রবেশ করান, দিন"},
 	{"hi bn ta", classIs, "है, हो, হল, হলো, হচ্ছে"},
 	{"hi bn ta", classOf, "आपका, आपकी, আপনার"},
 
@@ -394,6 +394,7 @@ var qualifiers = []vocabulary{
 	{"all", classBy, "with, mit, avec, con, com, met, med, cu, z, s, с, з, via, by, ile, dengan"},
 	{"all", classDigits, "digit, digits, ziffern, stellig*, vierstellig*, funfstellig*, sechsstellig*, achtstellig*, chiffres, digitos, dígitos, cifre, cifras, cijfers, viercijferig*, zescijferig*, siffrig*, cifret, cifrede, sifret, sifrede, cyfrowy, cyfrow*, numeryczn*, mistn*, číseln*, jegyu, számjegyu, haneli, basamaklı, значный, значный код, цифр, цифры, цифровой, 位, 位数, 位數, 桁, 자리"},
 	{"en", classFresh, "new, following, below, above, this, that, unique, special, personal, private, secret, numeric, next, fresh, latest, current, another, correct, right, same, valid, other, alphanumeric, verifying, pairing, linking, deze, diesen, volgende, onderstaande, abaixo, seguinte, siguiente, suivant, dessous, seguente, sotto, poniżej, poniższy, następujący, následující, níže, următor, aşağıdaki, hieronder, unten, nedan, nedenfor, alla, numérico, numerico, numeryczny"},
+	{"all", classSecret, "never share, don't share, do not share, dont share, not share, only share it if, only share this, keep it secret, keep this code, do not disclose, don't disclose, never disclose, not give this code, don't give this code, never ask you for, never ask for, nicht weitergeben, nicht weiter, niemals weiter, ne le communiquez, ne communiquez, ne partagez, ne le partagez, ne transmettez, no la comparta, no lo comparta, no compartas, no lo compartas, no comparta, não compartilhe, não partilhe, non comunicarlo, non condividere, non condividerlo, non comunicare, deel deze, deel nooit, deel dit, dela inte, dela den inte, lämna aldrig, del den ikke, del ikke, del aldri, älä jaa, nie podawaj, nie udostępniaj, nikomu, nesdělujte, nezdieľajte, никому не, не сообщайте, нікому, не повідомляйте, никого, μην κοινοποι*, paylaşmayın, paylaşmayınız, لا تشارك, در اختیار, אין למסור, אל תשתף, साझा न, শেয়ার করবেন না, ห้ามบอก, อย่าบอก, ห้ามเปิดเผย, khong chia se, không chia sẻ, jangan berikan, jangan bagikan, rahasiakan, 请勿泄露, 請勿洩漏, 切勿, 勿泄露, 请勿告知, 请勿转发, 勿告知, 勿提供, 教えないで, 共有しない, 알려주지, 공유하지, if this is you, if it's you, if this was you, if it was you"},
 	{"all", classExample, "such as, e.g, for example, for instance, zum beispiel, z.b, beispielsweise, par exemple, por ejemplo, por exemplo, ad esempio, bijvoorbeeld, till exempel, for eksempel, esimerkiksi, na przykład, např, například, például, de exemplu, örneğin, например, наприклад, για παράδειγμα, ví dụ, misalnya, contohnya, 例如, 比如, 例えば, 예를 들어, مثلا, مثال, לדוגמה, उदाहरण"},
 	{"all", classStale, "does not work, doesn't work, not working, is wrong, did not work, didn't work, mismatch, rejected, failed, denied, incorrect, old, previous, previously, expired, former, earlier, invalid, alte, alter, altes, ancien, anterior, vecchio, oud, oude, старый, предыдущий, 旧, 以前的, 以前の, 이전"},
 }

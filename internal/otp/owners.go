@@ -1,0 +1,91 @@
+package otp
+
+// Numbers that belong to somebody else: a noun beside the number says whose it is, known or not.
+
+// owned tells "Device 482913" and "Session: 482913": a noun nobody knows says what the number is, so a
+// word for "code" in the sentence before does not.
+func (p *page) owned(c *candidate) bool {
+	short := 0
+	for k := c.first - 1; k >= p.lines[c.line].first && k > c.first-9; k-- {
+		switch t := &p.tokens[k]; {
+		case t.kind == kindPunct && p.pause(t, k, &p.lines[c.line]) < sentence, t.class == classIs, t.class == classOf:
+		case t.kind == kindWord && (t.class == classNone || t.class == classAccount):
+			if w := string(p.lower[t.start:t.end]); w == "id" || w == "no" || w == "nr" {
+				return true
+			}
+			if p.countWord(k) {
+				return false
+			}
+			if n, b := t.end-t.start, p.lower[t.start]; n > 3 && (n > 6 || b < 0x80 || b >= 0xE0) {
+				return true // more than three letters, or any of a script without short words
+			}
+			short++
+		default:
+			return short > 1 || k == c.first-1 && (t.class == classVerify || t.class == classConfirm) // "Registro 482913"
+		}
+	}
+	return short > 1
+}
+
+// countWord tells the words for any number, and those that show something: "the number 482913", "here".
+func (p *page) countWord(k int32) bool {
+	t := &p.tokens[k]
+	switch string(p.lower[t.start:t.end]) {
+	case "number", "numero", "nummer", "zahl", "numer", "cislo", "numara", "номер", "число", "here", "hier", "aqui", "voici", "voila", "ecco", "eccolo", "eccola", "esta", "вот", "ось", "ето":
+		return true
+	}
+	return false
+}
+
+// signed tells "[Acme Card] 482913": a line that begins with its sender.
+func (p *page) signed(c *candidate) bool {
+	return c.first > 0 && p.lower[p.tokens[c.first-1].start] == ']' && p.lower[p.lines[c.line].start] == '['
+}
+
+// named tells "Event 482913.": a sentence that is only a noun nobody knows and a number
+// gives that noun's number, though the sentence before it spoke of a code.
+func (p *page) named(ln *line, c *candidate) bool {
+	k := c.first - 1
+	if k < ln.first || !p.noun(k) || c.relation.at < 0 || c.relation.joined || c.relation.direct {
+		return false
+	}
+	if n := c.last + 1; n < ln.last && (p.tokens[n].kind != kindPunct || p.pause(&p.tokens[n], n, ln) < sentence) {
+		return false
+	}
+	return k == ln.first || p.tokens[k-1].kind == kindPunct && p.pause(&p.tokens[k-1], k-1, ln) >= sentence
+}
+
+// noun tells a word without a meaning here that is written in Latin letters, the first a capital.
+func (p *page) noun(k int32) bool {
+	t := &p.tokens[k]
+	b := p.plain[t.start]
+	return t.kind == kindWord && t.class == classNone && t.end-t.start > 2 && b >= 'A' && b <= 'Z'
+}
+
+// placed tells "code for 2041 Elm Street": a house number, unless "is" or a colon stands before it.
+func (p *page) placed(ln *line, c *candidate) bool {
+	if c.relation.joined && c.relation.direct || !ln.place {
+		return false
+	}
+	for k := c.last + 1; k < ln.last && k <= c.last+3 && p.tokens[k].kind == kindWord; k++ {
+		if p.tokens[k].class == classPlace {
+			return true
+		}
+	}
+	return false
+}
+
+// called tells "the request 482913 for a code" and "device (482913) used a code": a noun nobody knows
+// stands before the number, and is no name.
+func (p *page) called(c *candidate) bool {
+	k, first := c.first-1, p.lines[c.line].first
+	if k > first && p.lower[p.tokens[k].start] == '(' {
+		k--
+	}
+	if k < first || p.tokens[k].kind != kindWord || p.countWord(k) {
+		return false
+	}
+	t := &p.tokens[k]
+	b := p.plain[t.start]
+	return t.class == classAccount || t.class == classNone && t.end-t.start > 3 && b >= 'a' && b <= 'z'
+}
