@@ -95,6 +95,7 @@ type System struct {
 	rechecks   *rechecks
 	signers    *signers
 	resets     chan string // e-mail addresses that asked for a password reset
+	lookups    *lookups
 	// Locks by account: closing before resuming before names.
 	closing, resuming stripes
 
@@ -112,6 +113,7 @@ func Start(o Options) (*System, error) {
 	s.resets = make(chan string, resetQueue)
 	s.running, s.end = context.WithCancel(context.Background())
 	s.clock.set(o.Now())
+	s.lookups = newLookups(s.running)
 	s.engine = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 		return slog.New(warnings{o.Logger.Handler()})
 	}))
@@ -132,6 +134,7 @@ func Start(o Options) (*System, error) {
 	s.retention = newRetention(s)
 	s.stopped.Go(s.sweepUntilStopped)
 	s.stopped.Go(func() { s.retention.run(s.stop) })
+	s.stopped.Go(func() { s.lookups.run(s.stop, s.store.Full) })
 	s.stopped.Go(func() { s.rechecks.run(s.stop) })
 	s.stopped.Go(s.closeUntilStopped)
 	s.stopped.Go(s.mailResetsUntilStopped)
