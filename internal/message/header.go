@@ -47,7 +47,7 @@ func headless(raw []byte) int {
 		head := string(line[:min(len(line), 1<<10)]) // enough to know a field by its name
 		name, _, ok := splitField(head)
 		switch {
-		case len(bytes.TrimRight(line, " \t\r\n")) == 0:
+		case head == "\n", head == "\r\n":
 			return start
 		case isBlank(line[0]) && (start >= 0 || pos > 0):
 		case start < 0 && ok && (strings.EqualFold(name, "Received") || strings.EqualFold(name, "Return-Path")):
