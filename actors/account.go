@@ -39,6 +39,7 @@ type (
 type accountPicture struct {
 	profile  account.Profile
 	reserved map[string]account.Reservation
+	sends    account.Sends
 }
 
 func (e *accountEntity) load() (err error) {
@@ -117,7 +118,7 @@ func (e *accountEntity) order(cmd account.Command) error {
 }
 
 func (e *accountEntity) picture() accountPicture {
-	return accountPicture{profile: e.state.Profile, reserved: maps.Clone(e.state.Reserved)}
+	return accountPicture{profile: e.state.Profile, reserved: maps.Clone(e.state.Reserved), sends: e.state.Sends}
 }
 
 func (e *accountEntity) commit() error {
@@ -151,6 +152,7 @@ func (e *accountEntity) publish() {
 }
 
 func (e *accountEntity) abandon() { e.state, e.rows, e.found = nil, nil, nil }
+func (e *accountEntity) hint()    {}
 func (e *accountEntity) leave()   {}
 
 func (e *accountEntity) weight() int64 {

@@ -184,6 +184,7 @@ func (s *System) Usage(ctx context.Context, id account.ID) (account.Usage, error
 		Profile: picture.profile, Plan: s.Plans.Of(picture.profile.Plan),
 		Inboxes: picture.profile.Inboxes + int64(len(picture.reserved)),
 		Keys:    picture.profile.AccountKeys + picture.profile.InboxKeys,
+		Sends:   picture.sends.On(s.now()),
 	}, nil
 }
 

@@ -14,7 +14,20 @@ func (s *System) Accepts(_ context.Context, rcpt string) error {
 	if s.store.Full() {
 		return fault.New(fault.StorageFull, "The disk is full, try again later")
 	}
+	if r, ok := s.readReturn(rcpt); ok {
+		rcpt = r.inbox
+	} else if isForged(rcpt) {
+		return inbox.NoInbox(rcpt)
+	}
+	return s.acceptsMail(rcpt)
+}
+
+// acceptsMail is Accepts for what is no return path.
+func (s *System) acceptsMail(rcpt string) error {
 	address := inbox.WithoutTag(rcpt)
+	if address == noReply+s.Namespaces.Domain {
+		return inbox.NoInbox(address)
+	}
 	if view := s.Resident([]byte(address)); view != nil {
 		if err := view.Room(0, s.now()); err != nil {
 			return err
@@ -54,12 +67,17 @@ func (s *System) Deliver(ctx context.Context, env ingest.Envelope, raw []byte) e
 		return worst
 	}
 	for _, rcpt := range env.RcptTo {
-		s.inboxes.tell(inbox.WithoutTag(rcpt), inbox.Settle{Digest: mail.Digest})
+		if _, returned := s.readReturn(rcpt); !returned {
+			s.inboxes.tell(inbox.WithoutTag(rcpt), inbox.Settle{Digest: mail.Digest})
+		}
 	}
 	return nil
 }
 
 func (s *System) deliverTo(ctx context.Context, rcpt string, mail ingest.Mail) error {
+	if r, ok := s.readReturn(rcpt); ok {
+		return s.takeBounce(ctx, r, mail.Raw)
+	}
 	_, err := s.Do(ctx, inbox.WithoutTag(rcpt), mail.For(rcpt))
 	return err
 }

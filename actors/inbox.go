@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"inboxd/internal/account"
@@ -17,10 +18,14 @@ type inboxEntity struct {
 	now   func() time.Time
 	// told receives the public events of a commit, after it.
 	told func([]inbox.Public)
+	// queued receives the moves of the mail queue of a commit, after it.
+	queued func(address string, moves []inbox.Queued)
 
 	state *inbox.State
 	fresh bool        // just loaded, not published yet
 	rows  *inbox.Rows // of the group being decided; nil when nothing changed
+
+	public []inbox.Public // committed and published, not passed on yet
 }
 
 func (e *inboxEntity) load() (err error) {
@@ -36,6 +41,9 @@ type wake struct{}
 func (e *inboxEntity) decide(cmd any) (any, error) {
 	if c, repeatable := cmd.(onceCommand); repeatable {
 		return e.decideOnce(c)
+	}
+	if c, asked := cmd.(recallOnce); asked {
+		return e.recallOnce(c)
 	}
 	order, ok := cmd.(inbox.Command)
 	if !ok {
@@ -59,8 +67,7 @@ func (e *inboxEntity) commit() error {
 	return e.store.CommitInbox(e.rows)
 }
 
-// publish shows the state when it changed or was just loaded, and then passes its public
-// events on.
+// publish shows the state when it changed or was just loaded.
 func (e *inboxEntity) publish() {
 	rows, fresh := e.rows, e.fresh
 	e.rows, e.fresh = nil, false
@@ -72,8 +79,23 @@ func (e *inboxEntity) publish() {
 	} else {
 		e.slot.publish(nil)
 	}
-	if rows != nil && len(rows.Public) > 0 {
-		e.told(rows.Public)
+	if rows != nil && len(rows.Queue) > 0 {
+		e.queued(e.slot.key, rows.Queue)
+	}
+	switch {
+	case rows == nil:
+	case len(e.public) == 0:
+		e.public = rows.Public
+	default: // a group that was committed one by one
+		e.public = append(slices.Clip(e.public), rows.Public...)
+	}
+}
+
+// hint passes the public events of the commit on.
+func (e *inboxEntity) hint() {
+	if len(e.public) > 0 {
+		e.told(e.public)
+		e.public = nil
 	}
 }
 
@@ -146,8 +168,11 @@ func (s *System) Do(ctx context.Context, address string, cmd inbox.Command) (inb
 
 // sizeOf is what cmd adds to a batch.
 func sizeOf(cmd inbox.Command) int64 {
-	if r, ok := cmd.(inbox.Receive); ok {
-		return int64(len(r.Raw))
+	switch cmd := cmd.(type) {
+	case inbox.Receive:
+		return int64(len(cmd.Raw))
+	case inbox.Submit:
+		return int64(len(cmd.Raw))
 	}
 	return 0
 }

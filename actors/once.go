@@ -40,6 +40,17 @@ type onceCommand struct {
 	answer  func(inbox.Answer) once.Answer
 }
 
+// recallOnce asks for the answer to a request that was answered before.
+type recallOnce struct{ request once.Request }
+
+func (e *inboxEntity) recallOnce(c recallOnce) (any, error) {
+	known, err := e.onceRecord(c.request.Key)
+	if err != nil || known == nil || known.Over(e.now()) {
+		return nil, err
+	}
+	return known.Answer, known.Check(c.request)
+}
+
 func (e *inboxEntity) decideOnce(c onceCommand) (any, error) {
 	now := e.now()
 	known, err := e.onceRecord(c.request.Key)

@@ -247,3 +247,34 @@ func TestOldRecordsOfRequestsGo(t *testing.T) {
 		}
 	}
 }
+
+// TestASendIsDoneOnce: repeats that cross each other queue one mail and take one place of
+// the day's quota.
+func TestASendIsDoneOnce(t *testing.T) {
+	var store memstore.Store
+	s := startSystem(t, &store, nil)
+	id := signUp(t, s).Profile.ID
+	view, _, err := s.CreateInbox(t.Context(), id, inbox.Order{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	numbered := func(a inbox.Answer) once.Answer { return once.Answer{Status: 202, Body: fmt.Append(nil, a.ID)} }
+	letter, req := inbox.Letter{To: "bob@far.test", Text: "hi"}, requestNamed(t, "k", "letter")
+	var callers sync.WaitGroup
+	for range 50 {
+		callers.Go(func() {
+			if a, err := s.SendOnce(context.Background(), view.Address, letter, req, numbered); err != nil || string(a.Body) != "1" {
+				t.Errorf("%s, %v", a.Body, err)
+			}
+		})
+	}
+	callers.Wait()
+	if _, err := s.SendOnce(t.Context(), view.Address, letter, requestNamed(t, "k", "another letter"), numbered); !fault.Is(err, fault.Invalid) {
+		t.Errorf("another request: %v", err)
+	}
+	now := must[*inbox.View](t)(s.View(t.Context(), view.Address))
+	usage := must[account.Usage](t)(s.Usage(t.Context(), id)) // behind what was told before it
+	if len(now.Messages) != 1 || usage.Sends != 1 {
+		t.Errorf("%d messages, %d sends counted", len(now.Messages), usage.Sends)
+	}
+}

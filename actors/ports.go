@@ -13,6 +13,8 @@ import (
 // Store is what the actors need of the disk. A commit is one atomic batch and returns only
 // when it is synced; StorageFull means that nothing was written.
 type Store interface {
+	OutStore
+
 	LoadInbox(address string) (*inbox.State, error)
 	CommitInbox(*inbox.Rows) error
 	Live(address string) (bool, error)

@@ -13,6 +13,7 @@ import (
 	"github.com/puzpuzpuz/xsync/v4"
 
 	"inboxd/internal/account"
+	"inboxd/internal/delivery"
 	"inboxd/internal/domain"
 	"inboxd/internal/inbox"
 	"inboxd/internal/ingest"
@@ -33,6 +34,15 @@ type Options struct {
 	// MailReset mails a password-reset token to its account's address; called by one
 	// goroutine, and must not keep the token. Default: no such mail, and no token is made.
 	MailReset func(ctx context.Context, email, token string, expires time.Time) error
+
+	Courier Courier // default: no mail leaves the node
+	// Judge says who vouches for a mail from one inbox of the node to another; nil: nobody.
+	Judge           func(ctx context.Context, s *System, mailFrom string, raw []byte) ingest.Verdict
+	Signer          Signer            // default: no mail is signed
+	Schedule        delivery.Schedule // of retries; the zero value is the default
+	DeliveryWorkers int               // attempts at once; default 64
+	DomainWorkers   int               // attempts at once at one destination; default 5
+	OneRoad         string            // with a smarthost: its name, for the one road that mail takes; it gets every worker
 
 	Now    func() time.Time // default time.Now
 	Random func([]byte)     // default crypto/rand
@@ -60,6 +70,18 @@ func (o Options) withDefaults() Options {
 	}
 	if o.SweepEvery <= 0 {
 		o.SweepEvery = time.Second
+	}
+	if o.Courier == nil {
+		o.Courier = nowhere{}
+	}
+	if o.DeliveryWorkers <= 0 {
+		o.DeliveryWorkers = 64
+	}
+	if o.DomainWorkers <= 0 {
+		o.DomainWorkers = 5
+	}
+	if o.OneRoad != "" {
+		o.DomainWorkers = o.DeliveryWorkers
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -90,6 +112,8 @@ type System struct {
 	principals *principals
 	journal    *journal
 	retention  *retention
+	mail       *mailQueue
+	secret     []byte // signs return paths
 	clock      *coarseClock
 	names      stripes
 	rechecks   *rechecks
@@ -107,11 +131,15 @@ type System struct {
 
 // Start takes over what an earlier run left in the outbox and starts the supervisors. It
 // wakes no inbox.
-func Start(o Options) (*System, error) {
+func Start(o Options) (_ *System, err error) {
 	o = o.withDefaults()
 	s := &System{Options: o, store: o.Store, principals: newPrincipals(), clock: &coarseClock{}, stop: make(chan struct{})}
 	s.resets = make(chan string, resetQueue)
 	s.running, s.end = context.WithCancel(context.Background())
+	if s.secret, err = o.Store.MAC("return paths", nil); err != nil {
+		return nil, err
+	}
+	s.mail = newMailQueue(s)
 	s.clock.set(o.Now())
 	s.lookups = newLookups(s.running)
 	s.engine = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
@@ -122,7 +150,7 @@ func Start(o Options) (*System, error) {
 		return nil, err
 	}
 	s.inboxes = s.newDirectory(func(sl *slot) entity {
-		return &inboxEntity{slot: sl, store: o.Store, now: s.now, told: s.journal.tell}
+		return &inboxEntity{slot: sl, store: o.Store, now: s.now, told: s.journal.tell, queued: s.mail.told}
 	})
 	s.accounts = s.newDirectory(func(sl *slot) entity {
 		return &accountEntity{id: account.ID([]byte(sl.key)), store: o.Store, now: s.now, plans: o.Plans, principals: s.principals}
@@ -135,6 +163,7 @@ func Start(o Options) (*System, error) {
 	s.stopped.Go(s.sweepUntilStopped)
 	s.stopped.Go(func() { s.retention.run(s.stop) })
 	s.stopped.Go(func() { s.lookups.run(s.stop, s.store.Full) })
+	s.stopped.Go(s.mail.run)
 	s.stopped.Go(func() { s.rechecks.run(s.stop) })
 	s.stopped.Go(s.closeUntilStopped)
 	s.stopped.Go(s.mailResetsUntilStopped)
@@ -150,6 +179,7 @@ const stopPatience = 5 * time.Second
 func (s *System) Stop() {
 	close(s.stop)
 	s.end()
+	s.mail.stop(stopPatience)
 	s.stopped.Wait()
 	for _, d := range []*directory{s.inboxes, s.accounts, s.domains} {
 		for end := time.Now().Add(stopPatience); d.slots.Size() > 0 && time.Now().Before(end); {
@@ -223,6 +253,7 @@ type Stats struct {
 	Passivated                    int64 // owners that left memory since the start
 	InFlight                      int64
 	JournalWaiting                int
+	Queue                         QueueStats
 }
 
 // Stats takes the picture.
@@ -231,7 +262,7 @@ func (s *System) Stats() Stats {
 		Inboxes: s.inboxes.slots.Size(), Accounts: s.accounts.slots.Size(), Principals: s.principals.byHash.Size(),
 		Passivated: s.inboxes.left.Load() + s.accounts.left.Load(),
 		InboxBytes: s.inboxes.held.Load(), InFlight: s.inboxes.waiting.Load() + s.accounts.waiting.Load(),
-		JournalWaiting: len(s.journal.hints),
+		JournalWaiting: len(s.journal.hints), Queue: s.mail.stats(),
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"inboxd/internal/account"
+	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 )
 
@@ -43,6 +44,8 @@ func TestEveryRefusalOfEverySurface(t *testing.T) {
 		{post, inside + "/emails/77/read", "", 404, nil},
 		{post, inside + "/emails/1/read", `{"read": 1}`, 422, nil},
 		{get, "/api/inboxes?limit=x", "", 422, nil},
+		{get, "/api/suppressions?limit=0", "", 422, nil},
+		{post, inside + "/send", `{"to": "nobody"}`, 422, nil},
 		{get, inside + "/events?limit=0", "", 422, nil},
 		{get, agent + "/events?wait=61", "", 422, nil},
 		{post, "/api/inboxes", `{"retention_hours": 0}`, 422, nil},
@@ -54,6 +57,19 @@ func TestEveryRefusalOfEverySurface(t *testing.T) {
 	} {
 		if r := m.call(c.method, c.path, session, c.body, c.header...); r.status != c.status {
 			t.Errorf("%s %s: status %d, want %d: %s", c.method, c.path, r.status, c.status, r.body)
+		}
+	}
+}
+
+// TestAPlanRefusesASend in the plan's own sentence.
+func TestAPlanRefusesASend(t *testing.T) {
+	w, address, _, _ := lone(t)
+	const why = "Free plan allows at most 1 attachment per message; this one has 2"
+	w.inboxes.refuses = fault.New(fault.Refused, why)
+	session := w.signUpSession(alice)
+	for _, surface := range []string{"/api/v1/inboxes/", "/api/inboxes/"} {
+		if r := w.expect(400, w.call(post, surface+address+"/send", session, `{"to": "bob@far.test"}`)); r.detail() != why {
+			t.Error(r.detail())
 		}
 	}
 }

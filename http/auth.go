@@ -40,6 +40,7 @@ type limitsAnswer struct {
 type usageAnswer struct {
 	Inboxes int64 `json:"inboxes"`
 	Keys    int64 `json:"keys"`
+	Sends   int64 `json:"sends_today"`
 }
 
 // encryptionAnswer says whether the account gave a public key.
@@ -56,7 +57,7 @@ func accountOf(u account.Usage) accountAnswer {
 			AccountKeys: u.Plan.MaxKeys, SendsPerDay: u.Plan.SendsPerDay, Recipients: u.Plan.MaxRecipients,
 			Attachments: u.Plan.MaxAttachments, AttachmentBytes: u.Plan.MaxAttachmentBytes, Webhooks: u.Plan.MaxWebhooks,
 		},
-		Usage:     usageAnswer{Inboxes: u.Inboxes, Keys: u.Keys},
+		Usage:     usageAnswer{Inboxes: u.Inboxes, Keys: u.Keys, Sends: u.Sends},
 		CreatedAt: wireTime(u.Profile.CreatedAt),
 	}
 }

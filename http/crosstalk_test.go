@@ -18,6 +18,7 @@ import (
 func TestNoAnswerReachesAnotherClient(t *testing.T) {
 	const clients, requests = 64, 60
 	w := start(t)
+	w.unbound = true
 	var callers sync.WaitGroup
 	type client struct{ word, key, inboxKey, session, address string }
 	all := make([]client, clients)

@@ -31,10 +31,12 @@ type fakeInboxes struct {
 	reads   int   // of Content
 
 	journals fakeJournals
+	letters  []inbox.Letter
+	requests map[once.Key]once.Record
 }
 
 func newFakeInboxes(now func() time.Time) *fakeInboxes {
-	return &fakeInboxes{now: now, states: map[string]*inbox.State{}, views: map[string]*inbox.View{}, stored: map[string]map[int64]inbox.Stored{}}
+	return &fakeInboxes{now: now, requests: map[once.Key]once.Record{}, states: map[string]*inbox.State{}, views: map[string]*inbox.View{}, stored: map[string]map[int64]inbox.Stored{}}
 }
 
 func (f *fakeInboxes) Resident(address []byte) *inbox.View {
@@ -79,8 +81,13 @@ func (f *fakeInboxes) Do(_ context.Context, address string, cmd inbox.Command) (
 		return answer, err
 	}
 	rows := inbox.Change(s, evs)
-	if r, ok := cmd.(inbox.Receive); ok && len(rows.Store) == 1 {
-		rows.Store[0].Content = r.Content // the mails here were never parsed, so they can't be again
+	switch c := cmd.(type) { // the mails here were never parsed, so they can't be again
+	case inbox.Receive:
+		if len(rows.Store) == 1 {
+			rows.Store[0].Content = c.Content
+		}
+	case inbox.Submit:
+		rows.Store[0].Content = c.Content
 	}
 	f.keep(address, rows)
 	old := f.views[address]
@@ -154,6 +161,7 @@ type fakeAccounts struct {
 	resets     []string                      // e-mail addresses that asked for one
 	principals map[string]*account.Principal // by token
 	minted     uint16
+	suppressed map[account.ID][]account.Suppression
 	placed     uint64
 	domains    map[string]*domain.State
 	published  domain.Found // what every check finds
@@ -165,6 +173,7 @@ func newFakeAccounts(now func() time.Time, inboxes *fakeInboxes) *fakeAccounts {
 		byEmail: map[string]account.ID{}, principals: map[string]*account.Principal{},
 		domains: map[string]*domain.State{},
 		keys:    map[account.ID]map[int64]*account.Key{}, requests: map[once.Key]once.Record{},
+		suppressed: map[account.ID][]account.Suppression{},
 	}
 }
 
@@ -272,7 +281,7 @@ func (f *fakeAccounts) Usage(_ context.Context, id account.ID) (account.Usage, e
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	s := f.byID[id]
-	return account.Usage{Profile: s.Profile, Plan: f.plans.Of(s.Plan), Inboxes: s.Inboxes + int64(len(s.Reserved)), Keys: s.AccountKeys + s.InboxKeys}, nil
+	return account.Usage{Profile: s.Profile, Plan: f.plans.Of(s.Plan), Inboxes: s.Inboxes + int64(len(s.Reserved)), Keys: s.AccountKeys + s.InboxKeys, Sends: s.Sends.On(f.now())}, nil
 }
 
 func (f *fakeAccounts) IssueKey(_ context.Context, id account.ID, label string, scopes account.Scope, days *int) (account.Issued, error) {

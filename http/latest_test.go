@@ -301,6 +301,7 @@ func TestVanishingContentIsNotShown(t *testing.T) {
 func TestClientsNeverSeeEachOthersAnswers(t *testing.T) {
 	const clients, rounds = 32, 30
 	w := start(t)
+	w.unbound = true
 	w.signUp(alice)
 	w.accounts.plans[account.Free] = account.Plan{Name: account.Free, MaxInboxes: clients, MaxRetentionHours: 72, DefaultRetentionHours: 24}
 	var all sync.WaitGroup

@@ -31,6 +31,7 @@ var messageFields = []messageField{
 	{"subject", false, func(b []byte, e *email) []byte { return appendString(b, e.meta.Subject) }},
 	{"from", false, func(b []byte, e *email) []byte { return appendMailbox(b, e.meta.From) }},
 	{"to", true, func(b []byte, e *email) []byte { return appendMailboxes(b, e.content.Doc.To) }},
+	{"bcc", false, appendBcc},
 	{"cc", true, func(b []byte, e *email) []byte { return appendMailboxes(b, e.content.Doc.Cc) }},
 	{"reply_to", true, func(b []byte, e *email) []byte { return appendMailboxes(b, e.content.Doc.ReplyTo) }},
 	{"date", true, func(b []byte, e *email) []byte { return appendTimeOrNull(b, e.content.Doc.Date) }},
@@ -54,6 +55,9 @@ var messageFields = []messageField{
 	{"calendar_event", false, appendNull},
 	{"spam", true, appendSpam},
 	{"auth", true, appendAuth},
+	{"send_status", false, appendSendStatus},
+	{"send_error", false, appendSendError},
+	{"recipients", false, appendRecipients},
 	{"is_read", false, func(b []byte, e *email) []byte { return strconv.AppendBool(b, e.meta.Read) }},
 	{"size_bytes", false, func(b []byte, e *email) []byte { return strconv.AppendInt(b, e.meta.Size, 10) }},
 	{"encrypted", false, func(b []byte, _ *email) []byte { return append(b, "false"...) }},
@@ -101,11 +105,15 @@ func appendEmail(b []byte, e *email, set fieldSet) []byte {
 		if set&(1<<i) == 0 {
 			continue
 		}
-		if b[len(b)-1] != '{' {
+		before := len(b)
+		if b[before-1] != '{' {
 			b = append(b, ',')
 		}
 		b = append(append(append(b, '"'), messageFields[i].name...), '"', ':')
-		b = messageFields[i].value(b, e)
+		named := len(b)
+		if b = messageFields[i].value(b, e); len(b) == named {
+			b = b[:before] // a member that this message does not have
+		}
 	}
 	return append(b, '}')
 }

@@ -7,6 +7,31 @@ import (
 	"inboxd/internal/account"
 )
 
+// TestIdempotencyKeyOfASend on both surfaces.
+func TestIdempotencyKeyOfASend(t *testing.T) {
+	w, address, key, _ := lone(t)
+	const letter = `{"to":"bob@far.test"}`
+	path := "/api/v1/inboxes/" + address + "/send"
+	for _, c := range []struct {
+		body, name string
+		status     int
+		answer     string
+	}{
+		{letter, "order-1", 202, `{"ok":true,"queued":true,"message_id":1}`},
+		{letter, "order-1", 202, `{"ok":true,"queued":true,"message_id":1}`},
+		{letter, "order-2", 202, `{"ok":true,"queued":true,"message_id":2}`},
+		{`{"to":"eve@far.test"}`, "order-1", 422, `{"detail":"Invalid request: this 'Idempotency-Key' was used before, with another request"}`},
+		{letter, "a b", 422, `{"detail":"Invalid request: 'Idempotency-Key' must be 1 to 255 visible ASCII characters"}`},
+	} {
+		if r := w.call(post, path, key, c.body, "Idempotency-Key", c.name); r.status != c.status || r.body != c.answer {
+			t.Errorf("%s %s: %d %s", c.name, c.body, r.status, r.body)
+		}
+	}
+	if n := len(w.inboxes.letters); n != 2 {
+		t.Errorf("%d letters", n)
+	}
+}
+
 // TestIdempotencyKey on both creations: the same bytes again, 422 for another request.
 func TestIdempotencyKey(t *testing.T) {
 	w := start(t)

@@ -59,6 +59,8 @@ var rulings = map[string]ruling{
 	"GET /api/v1/events":                agentRule(account.ScopeRead),
 	"GET /api/v1/inboxes/{addr}/events": agentRule(account.ScopeRead),
 	"GET /api/inboxes/{addr}/events":    insideRule(account.ScopeRead),
+	"POST /api/v1/inboxes/{addr}/send":  agentRule(account.ScopeSend), "POST /api/inboxes/{addr}/send": insideRule(account.ScopeSend),
+	"GET /api/suppressions": sessionOnly, "DELETE /api/suppressions/{email}": sessionOnly,
 
 	"POST /api/v1/inboxes":                                       {scope: account.ScopeManage, session: true, account: true},
 	"GET /api/v1/inboxes":                                        agentRule(account.ScopeRead),
@@ -170,7 +172,7 @@ func (m *matrix) want(rt *route, h holder, target string) []int {
 	case strings.Contains(rt.path, "{addr}") && target != "own" && !(target == "second" && h.kind != account.KindInboxKey):
 		return []int{403}
 	}
-	return []int{200, 201, 400, 404}
+	return []int{200, 201, 202, 400, 404}
 }
 
 // TestEveryRouteForEveryCredential walks the route table: every route × credential × scope ×
@@ -202,11 +204,14 @@ func TestEveryRouteForEveryCredential(t *testing.T) {
 
 func (m *matrix) check(rt *route, h holder, target string) {
 	m.t.Helper()
-	path := strings.NewReplacer("{addr}", m.targets[target], "{id}", "1", "{aid}", "1", "{domain}", "example.org").Replace(rt.path)
+	path := strings.NewReplacer("{addr}", m.targets[target], "{id}", "1", "{aid}", "1", "{domain}", "example.org", "{email}", "a@b.test").Replace(rt.path)
 	if strings.HasSuffix(rt.path, "/keys/{id}") {
 		path = "/api/keys/999" // a key of nobody: the others are still needed
 	}
 	body := ""
+	if strings.HasSuffix(rt.path, "/send") {
+		body = `{"to": "a@b.test"}`
+	}
 	if rt.name() == "POST /api/domains" {
 		body = `{"domain": "example.org"}`
 	}

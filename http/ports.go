@@ -23,6 +23,12 @@ type Inboxes interface {
 	ViewFor(ctx context.Context, id account.ID, address string) (*inbox.View, error)
 	// Do hands a command to the inbox and returns after its commit.
 	Do(ctx context.Context, address string, cmd inbox.Command) (inbox.Answer, error)
+	// Send queues a letter and returns its message id once that is on disk. Refused names
+	// the rule of the plan that is in the way, or the addresses that mail came back from.
+	Send(ctx context.Context, address string, letter inbox.Letter) (int64, error)
+	// SendOnce is Send for a request that may be repeated; answer makes what is told, now and
+	// when it is repeated, of nothing but what it is given.
+	SendOnce(ctx context.Context, address string, letter inbox.Letter, req once.Request, answer func(inbox.Answer) once.Answer) (once.Answer, error)
 	// Content reads the document of a message; nil when it is gone.
 	Content(ctx context.Context, address string, id int64) (*inbox.Content, error)
 	// Raw reads the message as received; nil when it is gone.
@@ -71,6 +77,10 @@ type Accounts interface {
 	UpdateInbox(ctx context.Context, id account.ID, address string, cmd inbox.Update) (ignored []string, err error)
 	DeleteInbox(ctx context.Context, id account.ID, address string) error
 
+	// Suppressions pages through the addresses that mail came back from, behind after.
+	Suppressions(ctx context.Context, id account.ID, after string, limit int) ([]account.Suppression, error)
+	// DropSuppression allows mail to one again: NotFound when it is allowed.
+	DropSuppression(ctx context.Context, id account.ID, email string) error
 	Domains
 }
 

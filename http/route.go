@@ -93,6 +93,10 @@ func (s *Server) table() []route {
 		{get, "/api/v1/events", anyone, read, false, nil, (*Server).events},
 		{get, one + "/events", anyone, read, false, nil, (*Server).events},
 		{get, inside + "/events", insiders, read, false, nil, (*Server).events},
+		{post, one + "/send", anyone, account.ScopeSend, false, sendShape, (*Server).send},
+		{post, inside + "/send", insiders, account.ScopeSend, false, sendShape, (*Server).send},
+		{get, "/api/suppressions", sessions, none, false, nil, (*Server).listSuppressions},
+		{remove, "/api/suppressions/{email}", sessions, none, false, nil, (*Server).dropSuppression},
 
 		{get, "/healthz", nobody, none, false, nil, (*Server).healthy},
 		{get, "/readyz", nobody, none, false, nil, (*Server).ready},

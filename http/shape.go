@@ -15,6 +15,7 @@ const (
 	integer                      // a whole number
 	boolean                      // true or false
 	names                        // an array of line
+	files                        // an array of fileShape
 )
 
 // field is the rule of one member of a request body; every sentence about it is made here.
@@ -24,6 +25,7 @@ type field struct {
 	required bool
 	max      int // of a string: Unicode code points; of names: entries
 	min      int // of an integer
+	each     int // of names: code points of an entry; 0: maxName
 }
 
 // shape is what a body may hold. The empty shape, unlike nil, takes an empty object.
@@ -110,7 +112,7 @@ func printable(r rune) rune {
 }
 
 var kindNouns = map[fieldKind]string{
-	line: "a string", text: "a string", integer: "a whole number", boolean: "true or false", names: "an array of strings",
+	line: "a string", text: "a string", integer: "a whole number", boolean: "true or false", names: "an array of strings", files: "an array of objects",
 }
 
 func (f *field) missing() error   { return invalid("'%s' is required", f.name) }

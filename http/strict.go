@@ -2,6 +2,7 @@ package http
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"strconv"
@@ -10,7 +11,7 @@ import (
 )
 
 // values are the members of a decoded body, by name, in their Go types: string, int64,
-// bool, []string. A member that is null is absent.
+// bool, []string, []values. A member that is null is absent.
 type values map[string]any
 
 func (v values) text(name string) *string {
@@ -45,7 +46,7 @@ func (v values) list(name string) []string {
 
 // decode reads a body strictly: one JSON object, only the members of the shape, each once
 // and of its type. Nothing of the result shares memory with body. Depth needs no limit: nothing that the shape does not name is read, and
-// an array of the shape holds strings only. An empty body counts as an empty object. Errors
+// an array of the shape holds strings, or objects of such. An empty body counts as an empty object. Errors
 // are faults of the kind Invalid.
 func decode(body []byte, s shape) (values, error) {
 	v := values{}
@@ -55,12 +56,17 @@ func decode(body []byte, s shape) (values, error) {
 			return nil, err
 		}
 	}
+	return v, s.complete(v)
+}
+
+// complete finds a required member that is missing.
+func (s shape) complete(v values) error {
 	for i := range s {
 		if _, given := v[s[i].name]; s[i].required && !given {
-			return nil, s[i].missing()
+			return s[i].missing()
 		}
 	}
-	return v, nil
+	return nil
 }
 
 type decoder struct {
@@ -78,6 +84,20 @@ func (d decoder) object(v values) error {
 	case kind != jsontext.KindBeginObject:
 		return invalid("the body must be a JSON object")
 	}
+	if err := d.members(v); err != nil {
+		return err
+	}
+	switch _, err := d.ReadToken(); {
+	case err == io.EOF:
+		return nil
+	case err == nil:
+		return invalid("the body holds more than one JSON document")
+	}
+	return errNotJSON
+}
+
+// members reads one object, of which nothing but its kind was looked at.
+func (d decoder) members(v values) error {
 	d.ReadToken()
 	for d.PeekKind() != jsontext.KindEndObject {
 		f, err := d.name()
@@ -89,13 +109,7 @@ func (d decoder) object(v values) error {
 		}
 	}
 	d.ReadToken()
-	switch _, err := d.ReadToken(); {
-	case err == io.EOF:
-		return nil
-	case err == nil:
-		return invalid("the body holds more than one JSON document")
-	}
-	return errNotJSON
+	return nil
 }
 
 // name reads the name of a member and finds its field.
@@ -138,6 +152,8 @@ func (d decoder) member(f *field, v values) (err error) {
 		v[f.name], err = kind == jsontext.KindTrue, malformed(f, err)
 	case names:
 		v[f.name], err = d.list(f)
+	case files:
+		v[f.name], err = d.files(f)
 	}
 	return err
 }
@@ -180,7 +196,7 @@ func (d decoder) list(f *field) ([]string, error) {
 	d.ReadToken()
 	out := []string{}
 	for d.PeekKind() != jsontext.KindEndArray {
-		s, err := d.text(f, maxName)
+		s, err := d.text(f, cmp.Or(f.each, maxName))
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"math"
@@ -30,7 +31,14 @@ func badValues(f *field) []string {
 		return []string{`"true"`, `1`, `0`, `{}`, `True`, `tru`}
 	case names:
 		many := `["inbox:read"` + strings.Repeat(`,"inbox:read"`, f.max) + `]`
-		return []string{`"inbox:read"`, `{}`, `[1]`, `[null]`, `[["inbox:read"]]`, `["` + strings.Repeat("x", maxName+1) + `"]`, many, `["a\u0000b"]`, `["inbox:read"`}
+		return []string{`"inbox:read"`, `{}`, `[1]`, `[null]`, `[["inbox:read"]]`, `["` + strings.Repeat("x", cmp.Or(f.each, maxName)+1) + `"]`, many, `["a\u0000b"]`, `["inbox:read"`}
+	case files:
+		one := func(members string) string { return `[{"filename":"a","content_b64":"YQ=="},{` + members + `}]` }
+		return []string{
+			`"a"`, `{}`, `[1]`, `[null]`, `[[]]`, one(``), one(`"filename":"a"`), one(`"content_b64":""`), one(`"filename":1`),
+			one(`"filename":"a","filename":"b"`), one(`"filename":"a\nb"`), one(`"data":"x"`), one(`"filename":"` + strings.Repeat("f", 256) + `"`),
+			one(`"filename":"a","content_b64":[]`), `[` + strings.Repeat(`{"filename":"a","content_b64":""},`, f.max) + `{"filename":"a","content_b64":""}]`, `[{`,
+		}
 	}
 	return nil
 }

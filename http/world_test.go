@@ -29,6 +29,7 @@ type world struct {
 	clock    atomic.Int64 // Unix milliseconds
 	log      *syncBuffer
 	client   *nethttp.Client
+	unbound  bool // exchanges are not held to the contract: a test makes thousands alike
 }
 
 type syncBuffer struct {
@@ -164,6 +165,9 @@ func (w *world) try(method, path, token, body string, header ...string) (reply, 
 
 // mirror holds an exchange to the contract.
 func (w *world) mirror(req *nethttp.Request, sent string, got reply) {
+	if w.unbound {
+		return
+	}
 	m, err := theMirror()
 	if err == nil {
 		err = m.check(req, sent, got)

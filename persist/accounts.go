@@ -53,7 +53,7 @@ func loadAccountRow(st *account.State, id account.ID, suffix, value []byte) erro
 		st.Resets[account.Hash(suffix[1:])] = r.ExpiresAt.time()
 		return err
 	}
-	return fmt.Errorf("unknown row %x", suffix)
+	return loadUsage(st, suffix, value)
 }
 
 // CommitAccount writes the rows as one atomic batch and returns once it is on disk. The
@@ -64,7 +64,7 @@ func (s *Store) CommitAccount(r *account.Rows) error {
 		return err
 	}
 	defer s.leave()
-	if accountAdds(r) {
+	if accountAdds(r) && !r.OnlyCounts() {
 		if err := s.gate.admit(1024); err != nil {
 			return err
 		}
@@ -94,6 +94,10 @@ func (s *Store) CommitAccount(r *account.Rows) error {
 	w.resets(r)
 	w.list(r)
 	w.once(accountOnce(r.ID), &r.Once)
+	w.putUsage(r)
+	if r.OnlyCounts() {
+		return s.commitLater(w)
+	}
 	return s.commit(r.ID.Partition(), w)
 }
 

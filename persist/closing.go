@@ -6,10 +6,10 @@ import (
 )
 
 // erase removes what is left of a closed account: its own rows, its list, its journal, its
-// records of requests, and the mark that it is closing. Its credential rows went with the
+// suppressions, its records of requests, and the mark that it is closing. Its credential rows went with the
 // keys, sessions and reset tokens they belong to.
 func (w *writer) erase(id account.ID) {
-	for _, k := range [...]kind{kindAccount, kindList, kindJournal, kindInboxKey} {
+	for _, k := range [...]kind{kindAccount, kindList, kindJournal, kindInboxKey, kindSuppression} {
 		prefix := appendOwner(nil, k, id)
 		w.deleteRange(prefix, end(prefix))
 	}

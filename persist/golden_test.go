@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"inboxd/internal/account"
+	"inboxd/internal/delivery"
 	"inboxd/internal/domain"
 	"inboxd/internal/inbox"
 	"inboxd/internal/message"
@@ -65,6 +66,16 @@ func goldenPublic() inbox.Public {
 func goldenSent() inbox.Public {
 	return inbox.Public{Number: 302, Name: "message.failed", Account: goldenID, Address: goldenAddress, MessageID: 301, At: goldenTime,
 		To: []string{"bob@example.net", "eve@example.net"}, SendStatus: "failed", SendError: "550 no such user"}
+}
+
+func goldenSentMessage() *inbox.Message {
+	return &inbox.Message{ID: 301, Direction: inbox.Out, ReceivedAt: goldenTime, ExpiresAt: goldenTime.Add(24 * time.Hour),
+		From: message.Mailbox{Email: goldenAddress, Name: "Ada"}, Subject: "Hello", Size: 512, Read: true, Thread: 0xfedcba9876543210,
+		Sending: &inbox.Sending{Status: delivery.Retrying, Error: "451 later", Attempts: 2, Due: goldenTime.Add(time.Minute), Leased: true, Signature: inbox.Signed, Auto: true,
+			Recipients: []inbox.Recipient{
+				{Recipient: delivery.Recipient{Email: "bob@example.net", Status: delivery.Retrying, Error: "451 later"}, Bcc: true, MX: "mx.example.net", At: goldenTime},
+				{Recipient: delivery.Recipient{Email: "eve@example.net", Status: delivery.Sent}},
+			}}}
 }
 
 func goldenKey() *account.Key {
@@ -123,6 +134,8 @@ func goldens() map[string]struct {
 	var sent publicRecord
 	sentEv := goldenSent()
 	sent.from(&sentEv)
+	var sentRow messageRecord
+	sentRow.from(goldenSentMessage())
 	var key keyRecord
 	key.from(goldenKey())
 	var acc accountRecord
@@ -200,6 +213,32 @@ func goldens() map[string]struct {
 			err := decode(b, &r)
 			return r, err
 		}, blobRecord{0x0123456789abcdef, 300_000, 0xfedcba9876543210}},
+		"record-message-sent": {record(&sentRow), func(b []byte) (any, error) {
+			var r messageRecord
+			err := decode(b, &r)
+			return r.message(301), err
+		}, goldenSentMessage()},
+		"record-mail-due": {record(&mailDueRecord{[]string{"far.test", "other.test"}, true}), func(b []byte) (any, error) {
+			var r mailDueRecord
+			err := decode(b, &r)
+			return r, err
+		}, mailDueRecord{[]string{"far.test", "other.test"}, true}},
+		"record-suppression": {record(&suppressionRecord{goldenAddress, 301, "5.1.1 no such user", stampOf(goldenTime)}), func(b []byte) (any, error) {
+			var r suppressionRecord
+			err := decode(b, &r)
+			return r.suppression("bob@example.net"), err
+		}, account.Suppression{Email: "bob@example.net", Inbox: goldenAddress, Message: 301, Reason: "5.1.1 no such user", At: goldenTime}},
+		"record-usage": {record(&usageRecord{20413, 99}), func(b []byte) (any, error) {
+			st := account.NewState()
+			err := loadUsage(st, []byte{partUsage}, b)
+			return st.Sends, err
+		}, account.Sends{Day: 20413, Count: 99}},
+		"key-mail-due": {appendMailDue(nil, goldenTime, goldenAddress, 301), func(b []byte) (any, error) { return readMailDue(b) },
+			inbox.QueueEntry{At: goldenTime, Address: goldenAddress, ID: 301}},
+		"key-suppression": {suppressionKey(goldenID, "bob@example.net"), nil, nil},
+		"key-usage":       {appendPart(nil, goldenID, partUsage), nil, nil},
+		"key-signature":   {signatureKey(goldenAddress, 301), nil, nil},
+
 		"key-inbox":      {appendText(nil, kindInbox, goldenAddress), nil, nil},
 		"key-message":    {appendMessage(nil, kindInbox, goldenAddress, 300), nil, nil},
 		"key-content":    {appendMessage(nil, kindContent, goldenAddress, 300), nil, nil},

@@ -74,14 +74,18 @@ func (s *Store) CommitInbox(r *inbox.Rows) error {
 		w.note(s.dropMessages(w, r.Address, gone))
 	}
 	w.moveDue(r)
+	w.moveQueued(r)
+	w.putSignatures(r)
+	w.dropSignatures(r)
 	w.outbox(r.Public)
 	w.once(inboxOnce(r.Address), &r.Once)
 	return s.commit(partition.Of(r.Address), w)
 }
 
-// inboxBytes is what rows add to the disk, 0 when they remove: then they pass a closed gate.
+// inboxBytes is what rows add to the disk, 0 when they remove, or tell the outcome of an
+// attempt, which must not be lost: then they pass a closed gate.
 func inboxBytes(r *inbox.Rows) int64 {
-	if len(r.Store) == 0 && (len(r.Drop) > 0 || r.Profile != nil && !r.Profile.DeletedAt.IsZero()) {
+	if len(r.Store) == 0 && (len(r.Drop) > 0 || len(r.Queue) > 0 || r.Profile != nil && !r.Profile.DeletedAt.IsZero()) {
 		return 0
 	}
 	n := int64(512*(1+len(r.Put)+len(r.Public))) + onceBytes(&r.Once)
@@ -227,12 +231,21 @@ func (s *Store) Raw(addr string, id int64) ([]byte, error) {
 		return nil, err
 	}
 	defer s.leave()
-	value, done, err := s.lookup(appendMessage(nil, kindRaw, addr, id))
+	raw, err := s.sealed(appendMessage(nil, kindRaw, addr, id), addr, id)
+	if raw != nil || err != nil {
+		return raw, err
+	}
+	return s.readBlob(append(appendMessage(nil, kindBlob, addr, id), blobRaw))
+}
+
+// sealed reads bytes that setSealed wrote, nil when there are none.
+func (s *Store) sealed(key []byte, addr string, id int64) ([]byte, error) {
+	value, done, err := s.lookup(key)
 	if err != nil {
 		return nil, fmt.Errorf("persist: bytes %d of %s: %w", id, addr, err)
 	}
 	if value == nil {
-		return s.readBlob(append(appendMessage(nil, kindBlob, addr, id), blobRaw))
+		return nil, nil
 	}
 	defer done()
 	if err := checkVersion(value); err != nil {

@@ -47,6 +47,9 @@ type messageRecord struct {
 	Size       int64           `cbor:"9,keyasint,omitempty"`
 	Read       bool            `cbor:"10,keyasint,omitempty"`
 	Unsettled  []byte          `cbor:"11,keyasint,omitempty"`
+
+	Thread  uint64         `cbor:"20,keyasint,omitempty"`
+	Sending *sendingRecord `cbor:"21,keyasint,omitempty"`
 }
 
 func (r *messageRecord) from(m *inbox.Message) {
@@ -54,6 +57,7 @@ func (r *messageRecord) from(m *inbox.Message) {
 		Direction: m.Direction, ReceivedAt: stampOf(m.ReceivedAt), ExpiresAt: stampOf(m.ExpiresAt),
 		FromEmail: m.From.Email, FromName: m.From.Name, EnvelopeTo: m.EnvelopeTo,
 		Subject: m.Subject, OTP: m.OTP, Size: m.Size, Read: m.Read,
+		Thread: m.Thread, Sending: recordSending(m.Sending),
 	}
 	if m.Unsettled != (inbox.Digest{}) {
 		r.Unsettled = m.Unsettled[:]
@@ -65,6 +69,7 @@ func (r *messageRecord) message(id int64) *inbox.Message {
 		ID: id, Direction: r.Direction, ReceivedAt: r.ReceivedAt.time(), ExpiresAt: r.ExpiresAt.time(),
 		From: message.Mailbox{Email: r.FromEmail, Name: r.FromName}, EnvelopeTo: r.EnvelopeTo,
 		Subject: r.Subject, OTP: r.OTP, Size: r.Size, Read: r.Read,
+		Thread: r.Thread, Sending: r.Sending.sending(),
 	}
 	copy(m.Unsettled[:], r.Unsettled)
 	return m

@@ -26,8 +26,10 @@ const (
 	kindPosition   kind = 12 // partition → number of its synced commits
 	kindSubdomain  kind = 13 // label below the service domain → account
 
-	kindDomain     kind = 17 // domain → record; domain, address → an inbox under it
-	kindDomainList kind = 18 // account, domain → nothing
+	kindMailDue     kind = 15 // time, address, message id → what waits for delivery
+	kindSuppression kind = 16 // account, e-mail address → why mail is not sent there
+	kindDomain      kind = 17 // domain → record; domain, address → an inbox under it
+	kindDomainList  kind = 18 // account, domain → nothing
 )
 
 // More kinds, of repeatable requests, keys and closing accounts. Stored, as above.
@@ -43,6 +45,8 @@ const (
 	partSession  byte = 2 // token hash
 	partReserved byte = 3 // address of a reserved inbox
 	partReset    byte = 4 // hash of a password-reset token
+
+	partUsage byte = 5 // what is counted by the day
 )
 
 // What a blob file holds, last byte of its registry key. Stored: append only.

@@ -207,8 +207,10 @@ func (s *session) deliver() *reply {
 	}
 	s.srv.stats.accepted.Add(1)
 	s.srv.stats.acceptedOctets.Add(uint64(size))
-	s.srv.log.LogAttrs(s.srv.ctx, slog.LevelInfo, "received", slog.String("msg", env.ID),
-		slog.String("from", env.MailFrom), slog.Any("inbox", env.RcptTo), slog.Int("octets", size))
+	s.after = func() {
+		s.srv.log.LogAttrs(s.srv.ctx, slog.LevelInfo, "received", slog.String("msg", env.ID),
+			slog.String("from", env.MailFrom), slog.Any("inbox", env.RcptTo), slog.Int("octets", size))
+	}
 	// go-smtp writes what Data returns with its own code, 250 included.
 	return newReply(250, 2, 0, 0, "OK, stored as "+env.ID)
 }

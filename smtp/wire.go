@@ -29,6 +29,8 @@ type wire struct {
 	in   []byte // in[r:w] is unread
 	r, w int
 	out  []byte
+	// after runs once, when out was sent: what the peer need not wait for.
+	after func()
 
 	until        time.Time // when the present wait for input ends; real time, as deadlines are
 	writeTimeout time.Duration
@@ -114,6 +116,10 @@ func (w *wire) flush() error {
 	}
 	_, err := w.Conn.Write(w.out)
 	w.out = w.out[:0]
+	if after := w.after; after != nil {
+		w.after = nil
+		after()
+	}
 	return err
 }
 

@@ -33,7 +33,8 @@ type adminCommand struct {
 	DKIM struct {
 		Show dkimShow `cmd:"" help:"Print the DNS records of the service domain's DKIM keys, as a zone file."`
 	} `cmd:"" help:"Signing of outgoing mail." name:"dkim"`
-	Stats statsCommand `cmd:"" help:"Print the server's figures."`
+	Queue queueCommands `cmd:"" help:"Outgoing mail that waits."`
+	Stats statsCommand  `cmd:"" help:"Print the server's figures."`
 }
 
 type accountCreate struct {

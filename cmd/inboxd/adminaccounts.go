@@ -63,8 +63,7 @@ func (a *adminSocket) deleteAccount(ctx context.Context, order emailOrder) (any,
 	return deletion{Done: err == nil}, err
 }
 
-// resetLink has its token behind the #, which no browser sends to a server and no proxy logs.
 func (a *adminSocket) resetLink(ctx context.Context, order emailOrder) (any, error) {
 	token, expires, err := a.system.ResetToken(ctx, order.Email)
-	return resetLink{a.baseURL + "/reset#token=" + token, expires}, err
+	return resetLink{resetURL(a.baseURL, token), expires}, err
 }

@@ -66,6 +66,9 @@ func openAdminSocket(path string, system *actors.System, stats func() any, baseU
 	mux.HandleFunc("/dkim/show", answer(a.showDKIM))
 	mux.HandleFunc("/account/delete", answer(a.deleteAccount))
 	mux.HandleFunc("/account/reset-link", answer(a.resetLink))
+	mux.HandleFunc("/queue/list", answer(a.listQueue))
+	mux.HandleFunc("/queue/retry", answer(a.retryMail))
+	mux.HandleFunc("/queue/drop", answer(a.dropMail))
 	mux.HandleFunc("/stats", answer(func(context.Context, struct{}) (any, error) { return a.stats(), nil }))
 	mux.HandleFunc("/debug/pprof/", pprof.Index) // curl --unix-socket; never on the public port
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)

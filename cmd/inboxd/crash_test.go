@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -29,8 +30,7 @@ type house struct {
 
 func openHouse(fs vfs.FS) (*house, error) {
 	quiet := slog.New(slog.DiscardHandler)
-	st, err := persist.Open("data", persist.Options{FS: fs, Logger: quiet, MemTableBytes: 1 << 20,
-		FreeSpace: func() (uint64, uint64, error) { return 1 << 40, 1 << 41, nil }})
+	st, err := openRows(fs)
 	if err != nil {
 		return nil, err
 	}
@@ -39,6 +39,11 @@ func openHouse(fs vfs.FS) (*house, error) {
 		return nil, err
 	}
 	return &house{st, system}, nil
+}
+
+func openRows(fs vfs.FS) (*persist.Store, error) {
+	return persist.Open("data", persist.Options{FS: fs, Logger: slog.New(slog.DiscardHandler), MemTableBytes: 1 << 20,
+		FreeSpace: func() (uint64, uint64, error) { return 1 << 40, 1 << 41, nil }})
 }
 
 func (h *house) close() error {
@@ -193,6 +198,15 @@ func step(t *testing.T, h *house, address string, l *ledger, r *rand.Rand, n int
 		return
 	}
 	subject := fmt.Sprintf("mail %d %d", n, r.Uint64())
+	if r.IntN(4) == 0 {
+		id, err := h.system.Send(ctx, address, inbox.Letter{To: "bob@far.test", Cc: []string{"nobody@x.test"}, Subject: subject, Text: "x"})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		l.received(id, subject)
+		return
+	}
 	size := 1500
 	if r.IntN(40) == 0 {
 		size = 300 << 10 // goes to a blob file
@@ -226,6 +240,7 @@ func (l *ledger) pick(r *rand.Rand) int64 {
 
 func checkClone(t *testing.T, clone vfs.FS, in account.SignedIn, before []*ledger, deletions []map[int64]bool) {
 	t.Helper()
+	checkMailQueue(t, clone)
 	h, err := openHouse(clone)
 	if err != nil {
 		t.Errorf("the clone does not open, all of it is lost: %v", err)
@@ -261,6 +276,43 @@ func checkClone(t *testing.T, clone vfs.FS, in account.SignedIn, before []*ledge
 		if err != nil || answer.ID <= l.highest {
 			t.Errorf("inbox %d: the next mail gets id %d after %d, %v", i, answer.ID, l.highest, err)
 		}
+	}
+}
+
+// checkMailQueue holds that every sent mail that waits has its one entry in the queue, and
+// that there is no other. It looks before anybody works on the queue.
+func checkMailQueue(t *testing.T, clone vfs.FS) {
+	t.Helper()
+	rows, err := openRows(clone)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer rows.Close()
+	queue, _, err := rows.MailQueue(inbox.QueueEntry{}, 1<<20)
+	if err != nil {
+		t.Error(err)
+	}
+	entries := map[string]time.Time{}
+	for _, q := range queue {
+		entries[fmt.Sprint(q.Address, q.ID)] = q.At
+	}
+	for i := range crashInboxes {
+		state, err := rows.LoadInbox(crashAddress(i))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for _, m := range state.Messages {
+			name := fmt.Sprint(state.Address, m.ID)
+			if at, there := entries[name]; m.Waiting() != there || there && !at.Equal(m.Sending.Due) {
+				t.Errorf("sent mail %s: %+v, in the queue %v at %v", name, m.Sending, there, at)
+			}
+			delete(entries, name)
+		}
+	}
+	for name := range entries {
+		t.Errorf("the queue holds %s, which is no mail", name)
 	}
 }
 

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/netip"
-	"strings"
 
 	"inboxd/internal/ingest"
 	"inboxd/internal/spam"
@@ -84,12 +82,4 @@ func (n *node) readyLine() string {
 		line += " smtps=" + n.smtpsAddr.String()
 	}
 	return line
-}
-
-func proxyNetworks(list []string) ([]netip.Prefix, error) {
-	networks, err := parseCIDRs(list)
-	if err != nil {
-		return nil, fmt.Errorf("--smtp-proxy-protocol: %s is not a network such as 10.0.0.0/8", strings.Join(list, ","))
-	}
-	return networks, nil
 }

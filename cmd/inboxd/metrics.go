@@ -95,6 +95,7 @@ func (c *nodeCollector) Collect(out chan<- prometheus.Metric) {
 	polls, streams := c.n.waiting()
 	gauge(httpLongPolls, float64(polls))
 	gauge(httpStreams, float64(streams))
+	collectQueue(a.Queue, gauge, counter)
 	m := c.n.mail.Stats()
 	counter(smtpConnections, float64(m.Connections))
 	counter(smtpRefused, float64(m.Refused))

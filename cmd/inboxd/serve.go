@@ -43,6 +43,8 @@ type serveCommand struct {
 	MXHost string      `help:"Host that own domains name in their MX record (default: the service domain)." placeholder:"NAME" name:"mx-host"`
 	Plans  planFigures `help:"Figures of the plans; tables [plans.free] and [plans.paid] of the config file." hidden:""`
 
+	Sending sendingFlags `embed:""`
+
 	Memory         byteSize      `help:"Memory for resident inboxes; beyond it the longest idle ones leave." default:"512MiB" placeholder:"SIZE"`
 	SMTPMaxConns   int           `help:"SMTP connections at once." default:"1000" name:"smtp-max-conns"`
 	SMTPMaxConnsIP int           `help:"SMTP connections at once from one address." default:"50" name:"smtp-max-conns-per-ip"`
@@ -84,6 +86,7 @@ type node struct {
 	system             *actors.System
 	web                *http.Server
 	mail               *smtp.Server
+	courier            *smtp.Courier
 	dns                *resolve.Resolver
 	admin              *adminSocket
 	adminPath          string
@@ -95,7 +98,7 @@ type node struct {
 }
 
 func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
-	proxies, err := parseCIDRs(c.TrustedProxies)
+	proxies, err := parseCIDRs("--trusted-proxies", c.TrustedProxies)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +120,7 @@ func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("the config file: %w", err)
 	}
-	balancers, err := proxyNetworks(c.ProxyProtocol)
+	balancers, err := parseCIDRs("--smtp-proxy-protocol", c.ProxyProtocol)
 	if err != nil {
 		return nil, err
 	}
@@ -129,8 +132,15 @@ func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
 	if err != nil {
 		return nil, err
 	}
+	schedule, err := c.Sending.schedule()
+	if err != nil {
+		return nil, err
+	}
 	tuneMemory(int64(c.Memory))
 	n := &node{failed: make(chan error, 4), logger: logger, dns: resolve.New(dns, resolve.Options{})}
+	if n.courier, err = c.Sending.courier(domain, n.dns, []string{c.HTTP, c.SMTP, c.HTTPS, c.SMTPS}, logger); err != nil {
+		return nil, err
+	}
 	if n.store, err = persist.Open(c.Data, persist.Options{Logger: logger}); err != nil {
 		return nil, err
 	}
@@ -143,7 +153,8 @@ func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
 		Store: store{n.store}, Namespaces: inbox.Namespaces{Domain: domain, Plain: c.Namespace == "plain"},
 		MXHost: mxHost, Resolver: freshResolver(dns),
 		NewPlan: account.PlanName(c.DefaultPlan), Plans: plans, Memory: int64(c.Memory), Logger: logger,
-		Spam: scanner,
+		Spam: scanner, MailReset: c.mailReset(n),
+		Courier: road{n.courier}, Signer: sign, Judge: judgeLocal(domain, n.dns), Schedule: schedule, OneRoad: c.Sending.Smarthost,
 	}); err != nil {
 		return nil, err
 	}
@@ -219,6 +230,7 @@ func (n *node) closeInner() error {
 	if n.system != nil {
 		n.system.Stop()
 	}
+	n.courier.Close()
 	return n.store.Close()
 }
 
@@ -237,12 +249,12 @@ func listen(flag, addr string) (net.Listener, error) {
 	return ln, nil
 }
 
-func parseCIDRs(list []string) ([]netip.Prefix, error) {
+func parseCIDRs(flag string, list []string) ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	for _, s := range list {
 		p, err := netip.ParsePrefix(s)
 		if err != nil {
-			return nil, fmt.Errorf("--trusted-proxies %q is not a network such as 10.0.0.0/8", s)
+			return nil, fmt.Errorf("%s %q is not a network such as 10.0.0.0/8", flag, s)
 		}
 		out = append(out, p)
 	}

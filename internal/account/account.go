@@ -54,6 +54,7 @@ type State struct {
 	Sessions map[Hash]*Session
 	Resets   map[Hash]time.Time     // password-reset token → its expiry
 	Reserved map[string]Reservation // by address; live once confirmed
+	Sends    Sends
 }
 
 // NewState returns the state of an account that does not exist yet.
@@ -103,6 +104,7 @@ type Rows struct {
 	PutInboxes   []InboxEntry
 	DropInboxes  []InboxEntry
 	Once         once.Records
+	Sends        *Sends
 
 	// Erase removes all that is left of a closed account; nothing else is in the rows.
 	Erase bool

@@ -21,4 +21,5 @@ type Usage struct {
 	Plan    Plan
 	Inboxes int64 // live and reserved
 	Keys    int64 // in the inventory, inboxes' own and expired ones too
+	Sends   int64 // accepted today (UTC)
 }

@@ -23,7 +23,7 @@ var allowed = map[string][]string{
 	"internal/otp":       {},
 	"internal/once":      {"internal/fault"}, // shared by the rules of accounts and of inboxes
 	"internal/account":   {"internal/fault", "internal/once", "internal/partition"},
-	"internal/inbox":     {"internal/account", "internal/fault", "internal/message", "internal/once"},
+	"internal/inbox":     {"internal/account", "internal/delivery", "internal/fault", "internal/message", "internal/once"},
 	"internal/ingest":    {"internal/inbox", "internal/message", "internal/otp"},
 	// Scanners of spam, and real ones for tests.
 	"internal/spam":          {"internal/inbox", "internal/ingest"},
@@ -34,23 +34,23 @@ var allowed = map[string][]string{
 	"internal/webhook": {"internal/inbox"},
 
 	// The adapters import the rules and never each other.
-	"internal/domain":   {"internal/account", "internal/fault", "internal/mailauth"},
-	"internal/memstore": {"internal/account", "internal/domain", "internal/fault", "internal/feed", "internal/inbox", "internal/once", "internal/partition"},
-	"internal/archtest": {},
-
+	"internal/domain":          {"internal/account", "internal/fault", "internal/mailauth"},
+	"internal/memstore":        {"internal/account", "internal/domain", "internal/fault", "internal/feed", "internal/inbox", "internal/once", "internal/partition"},
+	"internal/archtest":        {},
 	"internal/mailauth":        {"internal/message"},
 	"internal/resolve":         {},
 	"internal/resolve/dnstest": {},
 	"internal/delivery":        {"internal/message"},
 	"internal/netguard":        {},
 
-	"persist": {"internal/account", "internal/domain", "internal/fault", "internal/feed", "internal/inbox", "internal/message", "internal/once", "internal/partition"},
-	"actors":  {"internal/account", "internal/domain", "internal/fault", "internal/feed", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/once", "internal/partition"},
+	"persist": {"internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/feed", "internal/inbox", "internal/message", "internal/once", "internal/partition"},
+	"actors":  {"internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/feed", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/message", "internal/once", "internal/partition"},
 	"http":    {"internal/account", "internal/domain", "internal/fault", "internal/feed", "internal/inbox", "internal/message", "internal/once", "internal/webhook"},
 	"smtp":    {"internal/delivery", "internal/fault", "internal/netguard"},
 
 	"cmd/inboxd": {"actors", "http", "persist", "smtp",
-		"internal/account", "internal/domain", "internal/fault", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/resolve", "internal/spam"},
+		"internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/inbox",
+		"internal/ingest", "internal/mailauth", "internal/netguard", "internal/resolve", "internal/spam"},
 
 	// The public client meets it so too.
 	"http/client": {},

@@ -98,6 +98,15 @@ func GeneratedLabel(random uint64) string {
 	return strings.ToUpper(a[:1]) + a[1:] + " " + strings.ToUpper(b[:1]) + b[1:]
 }
 
+// IsGeneratedLabel reports a label that GeneratedLabel makes, or none: nobody chose it.
+func IsGeneratedLabel(label string) bool {
+	a, b, _ := strings.Cut(label, " ")
+	title := func(list []string, word string) bool {
+		return word != "" && word[0] <= 'Z' && slices.Contains(list, strings.ToLower(word[:1])+word[1:])
+	}
+	return label == "" || title(adjectives, a) && title(nouns, b)
+}
+
 // GeneratedSubdomain makes a random DNS label of ten letters and digits.
 func GeneratedSubdomain(random uint64) string {
 	const alphabet = "abcdefghijkmnpqrstuvwxyz23456789"

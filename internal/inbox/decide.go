@@ -20,7 +20,7 @@ type Env struct{ Now time.Time }
 // Answer is what a committed command tells its sender.
 type Answer struct {
 	ID        int64 // of the message received
-	Count     int   // messages deleted
+	Count     int   // messages deleted or changed, or the number of the attempt begun
 	Duplicate bool  // the mail was here already; ID is the first one's
 }
 
@@ -129,7 +129,7 @@ func (c Receive) decide(s *State, env Env) ([]Event, Answer, error) {
 		ID: s.LastID + 1, Direction: In, ReceivedAt: env.Now,
 		ExpiresAt: env.Now.Add(time.Duration(s.RetentionHours) * time.Hour),
 		From:      c.From, EnvelopeTo: c.EnvelopeTo, Subject: c.Subject, OTP: c.Content.OTP.Code,
-		Size: size, Unsettled: c.Digest,
+		Size: size, Unsettled: c.Digest, Thread: ThreadKey(c.Content.Doc.MessageID),
 	}
 	return []Event{received{Message: m, Content: c.Content, Raw: c.Raw, Public: Public{
 		Number: s.LastEvent + 1, Name: "message.received", Account: s.Account, Address: s.Address,

@@ -130,7 +130,10 @@ func (e removed) apply(s *State) {
 		s.Newest = Newest{}
 	}
 }
-func (e removed) rows(_ *State, r *Rows) { r.Drop = append(r.Drop, e.Messages...) }
+func (e removed) rows(_ *State, r *Rows) {
+	r.Drop = append(r.Drop, e.Messages...)
+	r.unqueue(e.Messages)
+}
 
 func (e deleted) apply(s *State)         { s.DeletedAt = e.At }
 func (e deleted) rows(s *State, r *Rows) { r.profile(s) }
@@ -144,6 +147,9 @@ func (e updated) rows(s *State, r *Rows) { r.profile(s) }
 func (s *State) schedule() {
 	var next time.Time
 	for _, m := range s.Messages {
+		if m.Waiting() {
+			continue
+		}
 		if m.ExpiresAt.Equal(s.DueAt) {
 			return
 		}

@@ -1,5 +1,5 @@
-// Package inbox holds the rules of one inbox: receiving, reading marks, deleting, burning,
-// retention and quota. Decide turns a command into events, Apply moves the state over
+// Package inbox holds the rules of one inbox: receiving, sending, reading marks, deleting,
+// burning, retention and quota. Decide turns a command into events, Apply moves the state over
 // them; both are pure, so that a state rebuilt from its rows equals the state in memory.
 // It refuses to know actors, the store, HTTP, SMTP, the clock and randomness.
 package inbox
@@ -55,11 +55,14 @@ type Message struct {
 	OTP        string
 	Size       int64 // bytes as received
 	Read       bool
-	Unsettled  Digest // zero unless the sender may still repeat the mail, see Receive
+	Unsettled  Digest   // zero unless the sender may still repeat the mail, see Receive
+	Thread     uint64   // ThreadKey of its Message-ID; 0 when it has none
+	Sending    *Sending // of an outgoing message; nil on a received one
 }
 
-// Expired reports whether the message is gone from every read at now.
-func (m *Message) Expired(now time.Time) bool { return !now.Before(m.ExpiresAt) }
+// Expired reports whether the message is gone from every read at now: never while its
+// delivery is not settled (decisions §2).
+func (m *Message) Expired(now time.Time) bool { return !now.Before(m.ExpiresAt) && !m.Waiting() }
 
 // Content is what is read of a message on demand: its document and what ingest found.
 type Content struct {
@@ -138,6 +141,8 @@ type Rows struct {
 	Drop    []*Message // rows, content and bytes of these go
 	Public  []Public
 	Once    once.Records
+	Queue   []Queued // moves of the mail queue, in order
+	Sign    []Fields
 }
 
 // Stored is the bulk of a new message.
@@ -145,6 +150,12 @@ type Stored struct {
 	ID      int64
 	Content *Content
 	Raw     []byte // as received
+}
+
+// Fields are the signature fields of an outgoing message.
+type Fields struct {
+	ID    int64
+	Bytes []byte
 }
 
 // Public is an event that subscribers may see, as facts; it is numbered per inbox so that

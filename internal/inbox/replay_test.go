@@ -1,6 +1,7 @@
 package inbox_test
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -46,7 +47,7 @@ func TestReplay(t *testing.T) {
 				if err != nil {
 					continue
 				}
-				if _, ok := cmd.(inbox.Receive); ok && !answer.Duplicate {
+				if adds(cmd) && !answer.Duplicate {
 					if answer.ID <= highest {
 						t.Fatalf("id %d was given again", answer.ID)
 					}
@@ -62,6 +63,7 @@ func TestReplay(t *testing.T) {
 			}
 			rebuilt, _ := store.LoadInbox(state.Address)
 			compare(t, state, rebuilt)
+			compareQueue(t, state, &store)
 		}
 	})
 }
@@ -74,10 +76,10 @@ func draw(t *rapid.T, s *inbox.State) inbox.Command {
 	label := "named"
 	again := create()
 	again.At = start.Add(time.Duration(s.LastID+1) * time.Hour)
-	return rapid.SampledFrom([]inbox.Command{
+	return rapid.SampledFrom(append(drawSending(t, id), []inbox.Command{
 		again, mail("one"), mail("two"), several, inbox.Settle{Digest: digest}, inbox.MarkRead{ID: id, Read: true},
 		inbox.MarkRead{ID: id}, inbox.DeleteMessage{ID: id}, inbox.Burn{}, inbox.Delete{}, inbox.Expire{}, inbox.Update{Label: &label},
-	}).Draw(t, "command")
+	}...)).Draw(t, "command")
 }
 
 func compare(t *rapid.T, memory, rebuilt *inbox.State) {
@@ -89,10 +91,10 @@ func compare(t *rapid.T, memory, rebuilt *inbox.State) {
 	}
 	var due time.Time
 	for i, m := range memory.Messages {
-		if *m != *rebuilt.Messages[i] {
+		if !reflect.DeepEqual(m, rebuilt.Messages[i]) {
 			t.Fatalf("message in memory %+v\nfrom rows %+v", *m, *rebuilt.Messages[i])
 		}
-		if due.IsZero() || m.ExpiresAt.Before(due) {
+		if !m.Waiting() && (due.IsZero() || m.ExpiresAt.Before(due)) {
 			due = m.ExpiresAt
 		}
 	}

@@ -27,6 +27,8 @@ type Store struct {
 	outbox   []inbox.Public
 	onceRows map[onceName]once.Record
 	journals map[account.ID][]inbox.Public
+	waiting  map[queueKey]inbox.Queued
+	barred   map[account.ID]map[string]account.Suppression
 	domains  map[string]*domainRows
 	listed   map[account.ID][]string // domains, in order
 
@@ -46,6 +48,7 @@ type inboxRows struct {
 	profile  inbox.Profile
 	messages map[int64]inbox.Message
 	stored   map[int64]inbox.Stored
+	signed   map[int64][]byte
 }
 
 type accountRows struct {
@@ -54,6 +57,7 @@ type accountRows struct {
 	sessions map[account.Hash]account.Session
 	resets   map[account.Hash]time.Time
 	reserved map[string]account.Reservation
+	sends    account.Sends
 	live     []account.InboxEntry
 }
 
@@ -77,7 +81,7 @@ func (s *Store) CommitInbox(r *inbox.Rows) error {
 	s.Commits++
 	rows := s.inboxes[r.Address]
 	if rows == nil {
-		rows = &inboxRows{messages: map[int64]inbox.Message{}, stored: map[int64]inbox.Stored{}}
+		rows = &inboxRows{messages: map[int64]inbox.Message{}, stored: map[int64]inbox.Stored{}, signed: map[int64][]byte{}}
 		put(&s.inboxes, r.Address, rows)
 	}
 	if r.Profile != nil {
@@ -92,7 +96,9 @@ func (s *Store) CommitInbox(r *inbox.Rows) error {
 	for _, m := range r.Drop {
 		delete(rows.messages, m.ID)
 		delete(rows.stored, m.ID)
+		delete(rows.signed, m.ID)
 	}
+	s.queue(rows, r)
 	s.outbox = append(s.outbox, r.Public...)
 	s.putOnce(r.Address, &r.Once)
 	return nil
@@ -196,6 +202,9 @@ func (s *Store) CommitAccount(r *account.Rows) error {
 	for _, reset := range r.DropResets {
 		delete(rows.resets, reset.Hash)
 	}
+	if r.Sends != nil {
+		rows.sends = *r.Sends
+	}
 	rows.list(r)
 	s.putOnce(string(r.ID[:]), &r.Once)
 	return nil
@@ -239,6 +248,7 @@ func (s *Store) LoadAccount(id account.ID) (*account.State, error) {
 	}
 	maps.Copy(state.Reserved, rows.reserved)
 	maps.Copy(state.Resets, rows.resets)
+	state.Sends = rows.sends
 	return state, nil
 }
 

@@ -24,6 +24,7 @@ type candidate struct {
 	form        form
 	own         bool // it stands alone on its line, or in its element
 	split       bool // written in groups or single characters
+	bare        bool // a number that a subject gives without a word for it
 	listed      bool // one of several of its kind: a list of backup codes
 	n           uint8
 	text        [maxText]byte // normal form

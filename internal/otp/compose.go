@@ -19,15 +19,16 @@ type context struct {
 	trade         bool  // the subject announces something else, and no code
 
 	// How often the mail uses words ...
-	verify   int // for verification and login
-	confirm  int // for confirmation and access
-	entering int // for a code that somebody is told to enter
-	others   int // for codes of other trades: "stock code"
-	goods    int // for other things that have numbers
-	parcel   int
-	promo    int
-	booking  int
-	meeting  int
+	verify    int // for verification and login
+	confirm   int // for confirmation and access
+	entering  int // for a code that somebody is told to enter
+	approvals int // for authorization codes
+	others    int // for codes of other trades: "stock code"
+	goods     int // for other things that have numbers
+	parcel    int
+	promo     int
+	booking   int
+	meeting   int
 }
 
 // compose gives every label its strength from the words around it, and every line its
@@ -80,6 +81,9 @@ func (c *context) note(p *page, t *token) {
 	case classTimeUnit:
 		c.expiry = true
 	}
+	if t.class == classApproval {
+		c.approvals++
+	}
 	if t.class.label() {
 		c.strength = max(c.strength, t.strength)
 	}
@@ -95,7 +99,7 @@ func (p *page) qualify(ln *line, k int32, ctx *context) {
 	before, promo := p.qualifierBefore(ln, k)
 	after := p.qualifierAfter(ln, k)
 	switch {
-	case t.class == classOTP:
+	case t.class == classOTP, t.class == classApproval, t.class == classPasscode && p.abbreviated(t):
 		t.strength = strong
 		return
 	case promo == classPromo || after == classPromo:
@@ -120,6 +124,12 @@ func (p *page) qualify(ln *line, k int32, ctx *context) {
 			t.strength = max(t.strength, medium)
 		}
 	}
+}
+
+// abbreviated tells "TAN" and "TAC", which in small letters are words.
+func (p *page) abbreviated(t *token) bool {
+	w := string(p.plain[t.start:t.end])
+	return w == "TAN" || w == "TAC"
 }
 
 // qualifierBefore looks at up to three words before a label. A word for something else

@@ -54,7 +54,7 @@ func (p *page) number(ln *line, k int32) (c candidate, next int32) {
 	switch {
 	case p.length(k) > 24, p.phonePrefix(ln, k):
 		return c, last + 1
-	case all.even():
+	case all.even(), all.n == 2 && p.uneven(ln, k, last, &all):
 	case g.n == 1 && g.total >= 5 && g.total <= maxCode || last == k && g.even():
 		last = k // a whole code, and another number behind it
 	case all.total >= 9 || all.hyphens || last == k:
@@ -63,6 +63,9 @@ func (p *page) number(ln *line, k int32) (c candidate, next int32) {
 		last = p.pair(k)
 	default:
 		last = k
+		if p.local(k, &all) {
+			return c, k + 2
+		}
 		if !g.even() {
 			return c, k + 1
 		}
@@ -76,6 +79,19 @@ func (p *page) number(ln *line, k int32) (c candidate, next int32) {
 		}
 	}
 	return c, last + 1
+}
+
+// uneven tells "4829 13." at the end of a sentence or a line: one code in two groups of different length.
+func (p *page) uneven(ln *line, k, last int32, all *groups) bool {
+	if all.total != 6 && all.total != 8 || p.length(k) < 2 || p.length(last) < 2 || last != k+1 {
+		return false
+	}
+	return last+1 >= ln.last || p.tokens[last+1].kind == kindPunct && p.pause(&p.tokens[last+1], last+1, ln) >= sentence
+}
+
+// local tells "555 0142": a telephone number without its area.
+func (p *page) local(k int32, all *groups) bool {
+	return all.n == 2 && all.total == 7 && p.length(k) == 3
 }
 
 // pair gives the token behind k when both have three digits.

@@ -22,6 +22,7 @@ type search struct {
 	candidates []candidate
 	kept       []candidate
 	forms      bool // something has the form of a code
+	same       bool // text and HTML say the same: neither supports the other
 }
 
 // searches keeps the working memory of past calls. Nothing of a mail is read from it
@@ -40,8 +41,8 @@ func Find(in Input) Result {
 	}
 	s := searches.Get().(*search)
 	defer searches.Put(s)
-	same := sameWords(in.Text, in.Visible)
-	if s.find(&res, in, !same); same && res.Code == "" && s.forms {
+	s.same = sameWords(in.Text, in.Visible)
+	if s.find(&res, in, !s.same); s.same && res.Code == "" && s.forms {
 		s.find(&res, in, true) // its lines may say more than its words
 	}
 	return res
@@ -178,13 +179,13 @@ func follows(a, b *candidate) bool {
 func (s *search) keep(c *candidate) {
 	for i := range s.kept {
 		if k := &s.kept[i]; k.n == c.n && k.text == c.text {
-			if k.page != c.page && c.score >= threshold/2 {
+			if k.page != c.page && c.score >= threshold/2 && !(s.same && k.page.body() && c.page.body()) {
 				k.score = max(k.score, c.score) + repeated
 			} else {
 				k.score = max(k.score, c.score)
 			}
 			if k.trust() <= 0 && c.trust() > 0 {
-				k.page = c.page
+				k.page, k.bare = c.page, false
 			}
 			return
 		}
@@ -194,10 +195,14 @@ func (s *search) keep(c *candidate) {
 	}
 }
 
+// body tells the pages of what is seen of an opened mail.
+func (p *page) body() bool { return p.source != SourceSubject && !p.hidden }
+
 // answer picks the best: by trust of its source among those that reach the threshold,
 // then by score, then the one that came first.
 func (s *search) answer(res *Result, alt []string) {
 	best := -1
+	res.Candidates = nil
 	for i := range s.kept {
 		c := &s.kept[i]
 		if c.score >= threshold && (best < 0 || c.beats(&s.kept[best])) {
@@ -235,7 +240,7 @@ func (c *candidate) beats(d *candidate) bool {
 
 func (c *candidate) trust() int {
 	switch {
-	case c.page.reply:
+	case c.page.reply, c.bare:
 		return 0
 	case c.page.hidden:
 		return -1

@@ -5,8 +5,11 @@ func (p *page) after(c *candidate) (r relation) {
 	r.at = -1
 	li := c.line
 	ln := &p.lines[li]
-	dist, wrapped := 0, false
-	for k := c.last + 1; dist <= reachBack; k++ {
+	dist, wrapped, limit := 0, false, reachBack
+	if p.opens(c) {
+		limit = reachOpen
+	}
+	for k := c.last + 1; dist <= limit; k++ {
 		if k >= ln.last {
 			if wrapped || c.own || int(li+1) >= len(p.lines) || p.lines[li+1].paragraph || ln.end-ln.start < fullLine {
 				return r
@@ -47,9 +50,18 @@ func (p *page) after(c *candidate) (r relation) {
 	return r
 }
 
+// opens tells whether c is the first word of its sentence: many languages put the noun at the end.
+func (p *page) opens(c *candidate) bool {
+	k := c.first - 1
+	return k < p.lines[c.line].first || p.tokens[k].kind == kindPunct
+}
+
 // inverse rates a label at k, dist words behind the candidate.
 func (p *page) inverse(c *candidate, r *relation, k int32, dist int) {
 	r.strength, r.behind = p.tokens[k].strength, true
+	if !r.joined && dist > 0 && p.called(c) {
+		return
+	}
 	score, step := labelScore(r.strength)
 	r.score = score - 8 - step*dist*2/3
 	if r.joined || k+1 < p.lines[c.line].last && p.tokens[k+1].class == classIs {
@@ -64,6 +76,21 @@ func (p *page) inverse(c *candidate, r *relation, k int32, dist int) {
 	if k > 0 && p.tokens[k-1].class == classStale {
 		r.score += staleWord
 	}
+}
+
+// called tells "the request 482913 for a code" and "device (482913) used a code": a noun nobody knows
+// stands before the number, and is no name.
+func (p *page) called(c *candidate) bool {
+	k, first := c.first-1, p.lines[c.line].first
+	if k > first && p.lower[p.tokens[k].start] == '(' {
+		k--
+	}
+	if k < first || p.tokens[k].kind != kindWord || p.countWord(k) {
+		return false
+	}
+	t := &p.tokens[k]
+	b := p.plain[t.start]
+	return t.class == classAccount || t.class == classNone && t.end-t.start > 3 && b >= 'a' && b <= 'z'
 }
 
 // claims tells whether the label at k announces a code that follows it.

@@ -14,6 +14,7 @@ const (
 	classPassword       // "password": a one-time one only with a classOnce word
 	classPasscode       // "passcode", "access code": may also belong to a meeting or a door
 	classOTP            // cannot mean anything else
+	classApproval       // "authorization code": in a receipt it is the card terminal's
 	classVerify         // verification, login, security
 	classConfirm        // confirmation, access, activation: orders and bookings have them too
 	classOnce           // one-time, temporary, dynamic
@@ -39,7 +40,7 @@ const (
 )
 
 // label tells whether a word of class c can announce a code.
-func (c class) label() bool { return c >= classCode && c <= classOTP }
+func (c class) label() bool { return c >= classCode && c <= classApproval }
 
 // other tells whether a word of class c announces a number that is no code.
 func (c class) other() bool { return c >= classOther && c <= classMeeting }

@@ -20,11 +20,10 @@ func better(a, b relation) relation {
 
 // relate finds the strongest tie of c to a label. A veto found next to it is final.
 func (p *page) relate(c *candidate, ctx *context) relation {
-	best := p.before(c)
-	if best.veto {
+	best, fore := p.before(c), p.after(c)
+	if best.veto && !(fore.strength == strong && p.signed(c)) {
 		return best
 	}
-	fore := p.after(c)
 	if fore.veto && !((best.direct || best.score >= threshold) && best.strength >= medium) {
 		return fore
 	}
@@ -37,6 +36,11 @@ func (p *page) relate(c *candidate, ctx *context) relation {
 	best = better(best, p.below(c))
 	best = better(best, p.entered(c, ctx))
 	return better(best, p.lone(c, ctx))
+}
+
+// signed tells "[Acme Card] 482913": a line that begins with its sender.
+func (p *page) signed(c *candidate) bool {
+	return c.first > 0 && p.lower[p.tokens[c.first-1].start] == ']' && p.lower[p.lines[c.line].start] == '['
 }
 
 func labelScore(strength uint8) (score, step int) {
@@ -94,8 +98,10 @@ type backward struct {
 	joined  bool // a colon or "is" stands before the candidate
 	taken   bool // another number was passed: it takes what announces other numbers
 	wrapped bool // the walk went on to the line above
+	crossed bool // the end of a sentence was passed
 	other   bool // something else was announced on the way
 	named   bool // ... and nearby: the label must be a strong one to win
+	parted  bool // ... and parted from the label by a comma, or by a blank in Thai
 	r       relation
 }
 
@@ -146,12 +152,14 @@ func (w *backward) step(t *token) (done bool) {
 			pause = min(pause, 1)
 		}
 		w.dist += pause
+		w.crossed = w.crossed || pause >= sentence
+		w.parted = w.parted || w.named && w.p.lower[t.start] == ','
 		w.r.veto = w.named && pause >= sentence
 		return w.r.veto
 	case t.kind == kindNumber || t.kind == kindMixed:
 		w.number()
 	case t.class.label():
-		if w.joined || !w.p.plural(w.k) {
+		if w.joined && w.dist == 0 || !w.p.plural(w.k) {
 			w.label(t)
 			return true
 		}
@@ -198,15 +206,22 @@ func (w *backward) announced(t *token) (done bool) {
 	}
 	if t.class != classAccount {
 		w.named = w.named || near
+		w.parted = w.parted || w.named && thai(w.p, w.k)
 		w.other = w.other || !w.taken
 	}
 	w.dist++
 	return false
 }
 
+// thai tells a word of Thai after a blank: a new clause, for that language has no full stop.
+func thai(p *page, k int32) bool {
+	t := &p.tokens[k]
+	return t.gap && p.lower[t.start] == 0xE0 && (p.lower[t.start+1] == 0xB8 || p.lower[t.start+1] == 0xB9)
+}
+
 // label meets the label: the tie is the stronger the nearer it stands.
 func (w *backward) label(t *token) {
-	if w.named && t.strength < strong {
+	if w.named && (t.strength < strong || w.parted) || w.crossed && w.p.owned(w.c) {
 		w.r = relation{veto: true, at: w.li}
 		return
 	}
@@ -232,6 +247,33 @@ func (w *backward) label(t *token) {
 	}
 	w.r.strength, w.r.joined, w.r.at = t.strength, w.joined, w.li
 	w.r.direct = w.dist <= 1 && !w.taken
+}
+
+// owned tells "Device 482913" and "Session: 482913": a noun nobody knows says what the number is, so a
+// word for "code" in the sentence before does not.
+func (p *page) owned(c *candidate) bool {
+	for k := c.first - 1; k >= p.lines[c.line].first; k-- {
+		switch t := &p.tokens[k]; {
+		case t.kind == kindPunct && p.pause(t, k, &p.lines[c.line]) < sentence, t.class == classIs, t.class == classOf:
+		case t.kind == kindWord && (t.class == classNone || t.class == classAccount):
+			if t.end-t.start > 3 {
+				return !p.countWord(k)
+			}
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// countWord tells the words for any number: "the number 482913".
+func (p *page) countWord(k int32) bool {
+	t := &p.tokens[k]
+	switch string(p.lower[t.start:t.end]) {
+	case "number", "numero", "nummer", "zahl", "numer", "cislo", "numara", "номер", "число", "here", "hier", "aqui", "voici", "ecco":
+		return true
+	}
+	return false
 }
 
 // pause gives the distance that a sign adds: the end of a sentence counts as words.

@@ -36,6 +36,7 @@ const (
 	sentence  = 4  // the end of a sentence, in words
 	reach     = 12 // words between label and code
 	reachBack = 9  // from a code to the label behind it
+	reachOpen = 14 // ... that opens its sentence
 	fullLine  = 24 // bytes; a shorter line was not broken by its length
 	reachIs   = 26 // the same when a colon or "is" stands before the code
 	aboveMost = 3  // lines
@@ -54,7 +55,7 @@ func (p *page) rate(c *candidate, ctx *context) {
 	if c.own {
 		c.score += ownLine
 	}
-	if ctx.subject > 0 && r.joined && !r.behind && p.source != SourceSubject {
+	if ctx.subject > 0 && (r.joined && !r.behind || c.own && r.strength >= medium && ctx.subject >= medium) && p.source != SourceSubject {
 		c.score += subjectSays
 	}
 	if ctx.strength == strong {

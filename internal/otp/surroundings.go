@@ -102,7 +102,7 @@ func (p *page) entered(c *candidate, ctx *context) (r relation) {
 		r.score, r.strength = r.score+10, weak
 	case r.strength == 0 && by:
 		return relation{at: -1}
-	case r.strength == 0 && ctx.subjectVerify:
+	case r.strength == 0 && (ctx.subjectVerify || p.source == SourceSubject && c.n == 6 && !ctx.trade && !ctx.advert):
 		r.score += 8
 	}
 	if r.strength > 0 {
@@ -132,6 +132,11 @@ func (p *page) labelled(ln *line, c *candidate) bool {
 // the subject.
 func (p *page) lone(c *candidate, ctx *context) (r relation) {
 	r.at = -1
+	if p.source == SourceSubject && p.bare(c, ctx) {
+		c.bare = true
+		r.score, r.strength = loneInMail, ctx.strength
+		return r
+	}
 	if c.own && p.subjectAlone(c, ctx) {
 		r.score, r.strength = loneInMail, ctx.subject
 		return r
@@ -139,21 +144,59 @@ func (p *page) lone(c *candidate, ctx *context) (r relation) {
 	if !c.own || ctx.strength < strong || c.form != formDigits || c.n != 6 && !(ctx.expiry && c.n > 4 && c.n <= 8) {
 		return r
 	}
-	for li := max(0, c.line-loneMost); li < c.line; li++ {
+	for li := max(0, c.line-loneMost); li < c.line && !p.caption(c.line-1); li++ {
 		if ln := &p.lines[li]; ln.strength == strong && !ln.claimed {
 			r.score, r.strength = loneInMail, strong
 		}
 	}
-	if ctx.subject == strong && c.line < loneMost {
+	if ctx.subject == strong && c.line < loneMost || c.line < 2 && p.toldBelow(c) {
 		r.score, r.strength = loneInMail, strong
 	}
 	return r
 }
 
+// toldBelow tells a strong label some lines under c: "482913 / You asked to sign in. / Enter the
+// verification code above."
+func (p *page) toldBelow(c *candidate) bool {
+	from := p.lineOf(c.last, c.line) + 1
+	for li := from; int(li) < len(p.lines) && li < from+loneMost; li++ {
+		if ln := &p.lines[li]; ln.strength == strong && !ln.claimed && !ln.colon && p.told(ln, ln.label) && !p.claims(ln, ln.label) {
+			return true
+		}
+	}
+	return false
+}
+
+// caption tells a line of one or two words that nobody knows and no sign: "Session", above its number.
+func (p *page) caption(li int32) bool {
+	ln := &p.lines[li]
+	for k := ln.first; k < ln.last; k++ {
+		if t := &p.tokens[k]; t.kind != kindWord || t.class != classNone && t.class != classAccount {
+			return false
+		}
+	}
+	return ln.words <= 2
+}
+
+// bare tells the subject "Fennel: 482913" of a mail that explains below which code that is.
+func (p *page) bare(c *candidate, ctx *context) bool {
+	ln := &p.lines[c.line]
+	if ctx.strength < strong || ctx.trade || c.form != formDigits || c.n != 6 || ln.words > 2 {
+		return false
+	}
+	for k := c.last + 1; k < ln.last; k++ {
+		if p.tokens[k].kind != kindPunct {
+			return false
+		}
+	}
+	joined, from := p.joint(ln, c.first)
+	return c.own || joined && p.tokens[from].kind == kindPunct
+}
+
 // subjectAlone tells a mail whose subject speaks of a code that only the subject names:
 // "Here's your code", and a number alone on its line near the top.
 func (p *page) subjectAlone(c *candidate, ctx *context) bool {
-	return ctx.subject > 0 && ctx.subject < strong && (ctx.expiry || ctx.verify > 0) &&
+	return ctx.subject > 0 && ctx.subject < strong && (ctx.expiry || ctx.verify > 0 || len(p.lines) == 1) &&
 		ctx.others+ctx.promo+ctx.meeting+ctx.booking == 0 &&
 		c.form == formDigits && c.n >= 6 && c.n <= 8 && c.line < loneMost
 }

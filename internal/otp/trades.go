@@ -8,20 +8,31 @@ package otp
 func (p *page) misused(c *candidate, ctx *context) bool {
 	s := c.relation.strength
 	if s == strong {
-		return false
+		return ctx.receipt() && p.tokens[max(0, c.first-1)].class != classIs
 	}
 	silent := ctx.verify == 0 // the mail never speaks of verifying or signing in
 	switch {
-	case ctx.meeting > 0, ctx.booking > 1 && ctx.strength < strong:
+	case ctx.meeting > 0, ctx.booking > 1 && ctx.strength < strong, s == medium && ctx.trade && ctx.goods > 1 && ctx.entering == 0 && !ctx.expiry:
 		return true
 	case silent && (ctx.trade || ctx.parcel > 0 && !ctx.subjectVerify || ctx.booking > 0 && ctx.booking+ctx.goods > 1):
 		return true
-	case silent && s == weak && (ctx.others > 0 || ctx.confirm+ctx.entering == 0 && p.tradeBetween(c)):
+	case silent && s == weak && (ctx.others > 0 || p.acronym(c) || ctx.confirm+ctx.entering == 0 && p.tradeBetween(c)):
+		return true
+	case s == medium && ctx.entering == 0 && !ctx.expiry && (ctx.booking > 0 && ctx.goods > 0 || silent && ctx.goods > 1 && !c.relation.joined):
 		return true
 	case ctx.promo > 0 && (c.form != formDigits || p.near(c, classPromo)):
 		return true
 	}
 	return silent && s == weak && (ctx.promo > 1 || ctx.advert)
+}
+
+// receipt tells a mail about goods that has an "authorization code": the card terminal's.
+func (c *context) receipt() bool {
+	least := 3
+	if c.subject == 0 && c.confirm == 0 {
+		least = 1
+	}
+	return c.approvals > 0 && c.verify+c.entering == 0 && !c.expiry && c.goods+c.booking >= least
 }
 
 // near tells whether a word of class q stands on the line of c or next to it.
@@ -73,7 +84,7 @@ func (p *page) tradeBetween(c *candidate) bool {
 		switch t := &p.tokens[k]; {
 		case t.class.label():
 			return noun > 0
-		case t.kind == kindPunct && noun < 0 && p.lower[t.start] == ':', t.class == classOf, t.class == classIs && noun < 0:
+		case t.kind == kindPunct && noun < 0 && p.lower[t.start] == ':', t.class == classOf, noun > 0 && p.english(noun-1) && string(p.lower[t.start:t.end]) == "for", t.class == classIs && noun < 0:
 		case t.kind == kindWord && t.class == classNone && noun < 0 && t.end-t.start >= 4 && p.plain[t.start] >= 'a' && p.plain[t.start] <= 'z':
 			noun = k
 		default:
@@ -81,6 +92,12 @@ func (p *page) tradeBetween(c *candidate) bool {
 		}
 	}
 	return false
+}
+
+// acronym tells "CPT code 99213".
+func (p *page) acronym(c *candidate) bool {
+	k := c.first - 2
+	return k >= p.lines[c.line].first && p.tokens[k+1].class == classCode && p.upper(k) && p.length(k) <= 4
 }
 
 // told tells "enter the following code".

@@ -1,5 +1,7 @@
 package otp
 
+import "bytes"
+
 // vetoed tells the look-alikes: numbers and words that have the form of a code but mean
 // something else. Each rule is about what stands around or inside, never about a sender.
 func (p *page) vetoed(c *candidate, ctx *context) bool {
@@ -9,22 +11,22 @@ func (p *page) vetoed(c *candidate, ctx *context) bool {
 	switch {
 	case c.listed, p.hidden && !(r.strength >= medium || r.direct):
 		return true
-	case c.form == formDigits && p.measured(ln, c):
+	case c.form == formDigits && (p.measured(ln, c) || p.sentTo(ln, c) || p.dialled(ln, c)), p.refused(ln, c):
 		return true
 	case p.masked(ln, c), p.tagged(ln, c, sure), p.compared(ln, c), p.bracketed(ln, c), p.named(ln, c):
 		return true
-	case ln.place && !sure && !c.own:
+	case ln.place && !sure && !c.own && !(r.joined && r.strength >= medium), p.placed(ln, c):
 		return true
 	case year(c) && !(r.direct && r.joined || sure || c.own && r.direct && r.strength == strong), date(c) && !sure:
 		return true
-	case c.form == formDigits && zeros(c) && !r.direct, p.example(ln, c), counting(c) && r.strength < strong && (r.behind || !r.joined && !c.own):
+	case c.form == formDigits && zeros(c) && !(r.direct && r.joined), p.example(ln, c), counting(c) && r.strength < strong && (r.behind || !r.joined && !c.own):
 		return true
 	case p.misused(c, ctx):
 		return true
 	case c.form == formMixed:
 		return p.mixedVeto(c, ctx)
 	case c.form == formLetters:
-		return r.strength < medium || !(r.joined || c.own && r.direct || r.direct)
+		return r.strength < medium && !(c.own && c.split && r.direct && ctx.entering > 0) || !r.joined && !r.direct
 	case c.n > 8:
 		return !r.direct
 	}
@@ -56,6 +58,50 @@ func (p *page) measured(ln *line, c *candidate) bool {
 		return c.n < 6 || t.gap // "４８２９１３分" would be odd, "482913 min" too
 	}
 	return t.class == classMoney || t.class == classUnit
+}
+
+// sentTo tells "text CODE 4829 to 77192": what is sent, and where.
+func (p *page) sentTo(ln *line, c *candidate) bool {
+	k := c.last + 2
+	if k >= ln.last || p.tokens[k].kind != kindNumber || p.length(k) < minCode {
+		if k = c.first; k-2 < ln.first || p.tokens[k-2].kind != kindNumber || p.length(k-2) < minCode {
+			return false
+		}
+	}
+	return p.towards(k - 1)
+}
+
+// towards tells words that name a receiver.
+func (p *page) towards(k int32) bool {
+	switch t := &p.tokens[k]; string(p.lower[t.start:t.end]) {
+	case "to", "an", "au", "al", "para", "naar", "til", "на":
+		return true
+	}
+	return false
+}
+
+// dialled tells "send VERIFY to 48291".
+func (p *page) dialled(ln *line, c *candidate) bool {
+	k := c.first - 1
+	if k < ln.first || !p.towards(k) {
+		return false
+	}
+	for k--; k >= ln.first && k > c.first-6; k-- {
+		switch t := &p.tokens[k]; string(p.lower[t.start:t.end]) {
+		case "send", "text", "sms", "reply", "sende", "envoyez", "envia":
+			return true
+		}
+	}
+	return false
+}
+
+// refused tells "code 482913 does not work".
+func (p *page) refused(ln *line, c *candidate) bool {
+	k := c.last + 1
+	if k < ln.last && p.lower[p.tokens[k].start] == '"' {
+		k++
+	}
+	return k < ln.last && p.tokens[k].class == classStale
 }
 
 // masked tells the visible end of a hidden number: "****1234", ".... 7461", "xxxx1234".
@@ -160,11 +206,30 @@ func (p *page) noun(k int32) bool {
 // compared tells "code == 482913": a piece of a program.
 func (p *page) compared(ln *line, c *candidate) bool {
 	k := c.first - 2
+	if k >= ln.first && p.lower[p.tokens[k+1].start] == '"' {
+		if p.lower[p.tokens[k].start] == ':' && bytes.IndexByte(p.lower[ln.start:p.tokens[k].start], '{') >= 0 {
+			return true // {"code": "482913"}
+		}
+		k--
+	}
 	if k < ln.first || p.tokens[k+1].gap || p.tokens[k].kind != kindPunct || p.lower[p.tokens[k+1].start] != '=' {
 		return false
 	}
 	b := p.lower[p.tokens[k].start]
 	return b == '=' || b == '!'
+}
+
+// placed tells "code for 2041 Elm Street": a house number, unless "is" or a colon stands before it.
+func (p *page) placed(ln *line, c *candidate) bool {
+	if c.relation.joined && c.relation.direct || !ln.place {
+		return false
+	}
+	for k := c.last + 1; k < ln.last && k <= c.last+3 && p.tokens[k].kind == kindWord; k++ {
+		if p.tokens[k].class == classPlace {
+			return true
+		}
+	}
+	return false
 }
 
 // example tells "such as 482913" and "e.g. code 482913".

@@ -12,16 +12,18 @@ var words = newLexicon(append(append(labels, qualifiers...), lookAlikes...))
 
 // labels are the words that announce a code.
 var labels = []vocabulary{
-	{"all", classOTP, "otp, otps, otpcode, totp, mtan, smstan, pushtan, etan, 2fa code, mfa code, one time p/w, passkode otp, otp code, otp kod, otp kodu, otp kode"},
+	{"all", classOTP, "otp, otps, otpcode, totp, mtan, smstan, pushtan, etan, mobiletan, mobile tan, phototan, chiptan, apptan, sms tan, push tan, 2fa code, mfa code, one time p/w, passkode otp, otp code, otp kod, otp kodu, otp kode"},
 	{"all", classHarmless, "codes of conduct, code of conduct, dress code, source code, code review, code path, code base, code snippet, code block, code editor, vs code, no code, low code, open source"},
 
 	{"en", classCode, "~code, codes, number below, following number, ~pin, pin code, pincode, token, digits, authcode"},
-	{"all", classCode, "diese zahl, dieser zahl, folgende zahl, diese nummer, dieser nummer, folgende nummer, ce numéro, le numéro suivant, este número, el siguiente número, o seguinte número, questo numero, il seguente numero, dit nummer, volgende nummer, detta nummer, dette nummer, denne nummer, ten numer, toto číslo, ezt a számot, bu numarayı, bu sayıyı, этот номер, это число, ці цифри, эти цифры, 以下数字, 以下數字, 次の番号, 以下の番号, 下記の番号, 다음 번호, 아래 번호, this number, these digits, these numbers, six digits"},
+	{"all", classCode, "diese zahl, dieser zahl, folgende zahl, diese nummer, dieser nummer, folgende nummer, ce numéro, le numéro suivant, este número, el siguiente número, el número que debes, el número que debe, o número que deve, il numero da inserire, le numéro à saisir, die nummer die, o seguinte número, questo numero, il seguente numero, dit nummer, volgende nummer, detta nummer, dette nummer, denne nummer, ten numer, toto číslo, ezt a számot, bu numarayı, bu sayıyı, этот номер, это число, ці цифри, эти цифры, 以下数字, 以下數字, 次の番号, 以下の番号, 下記の番号, この番号, こちらの番号, 다음 번호, 아래 번호, 이 번호, 숫자 번호, this number, these digits, these numbers, six digits"},
 	{"en", classPasscode, "tac, passcode*, pass code, access code, confirmation code, activation code, signature code, access key, activation key, pass key code"},
 	{"en", classPassword, "~password*, passphrase, ~pwd"},
-	{"en", classOTP, "verification code*, verification number, verification pin, security code, login code, log in code, signin code, sign in code, sign on code, signup code, sign up code, authentication code, authorization code, authorisation code, authenticator code, sms code, text code, email code, e mail code, one time code, onetime code, verify code, recovery code, reset code, device code, magic code, single use code, validation code, temporary code, passwordless code"},
+	{"en", classOTP, "verification code*, verification number, verification pin, login code, log in code, signin code, sign in code, sign on code, signup code, sign up code, authentication code, authenticator code, sms code, text code, email code, e mail code, one time code, onetime code, verify code, recovery code, reset code, device code, magic code, single use code, validation code, temporary code, passwordless code"},
 
-	{"de", classCode, "~code, ~codes, ~kode, ~pin, ~nummer code, zahlencode, ~ziffern"},
+	{"en", classApproval, "security code, authorization code, authorisation code, approval code, auth code, código de autenticação, código de autorização, código de autorización, codice di autorizzazione, code d'autorisation, autorisierungscode*, genehmigungscode*, autorisatiecode*, код авторизации, код авторизації, 授权码, 授權碼, 승인번호, 승인 번호"},
+
+	{"de", classCode, "~code, ~codes, ~kode, ~pin, ~nummer code, zahlencode, ~ziffern, ziffernfolge, zahlenfolge, zahlenkombination, ziffernkombination, zeichenfolge"},
 	{"de", classPasscode, "tan, tan code, tans, zugangscode*, zugriffscode*, freischaltcode*, freigabecode*, aktivierungscode*, zugangskode*, zugangsschlussel, zugangsnummer"},
 	{"de", classPassword, "~passwort*, ~kennwort*, ~schlussel"},
 	{"de", classOTP, "sicherheitscode*, bestätigungscode*, bestaetigungscode*, verifizierungscode*, verifikationscode*, prüfcode*, pruefcode*, anmeldecode*, logincode*, einmalcode*, einmalkennwort*, einmalpasswort*, einmal pin, authentifizierungscode*, bestätigungsnummer, einmalschlüssel"},
@@ -63,18 +65,18 @@ var labels = []vocabulary{
 	{"es", classCode, "código*, clave*, pin, codi, codis"},
 	{"es", classPasscode, "código de acceso, clave de acceso, código de activación, codi d'accés, clave de firma, clave dinámica"},
 	{"es", classPassword, "contraseña*, contrasenya*"},
-	{"es", classOTP, "código de verificación, código de confirmación, código de seguridad, código de inicio de sesión, código de un solo uso, código único, código temporal, clave de un solo uso, clave temporal, contraseña temporal, contraseña de un solo uso, codi de verificació, codi de confirmació, codi de seguretat, código de autenticación, código de autorización, código de validación"},
+	{"es", classOTP, "código de verificación, código de confirmación, código de seguridad, código de inicio de sesión, código de un solo uso, código único, código temporal, clave de un solo uso, clave temporal, contraseña temporal, contraseña de un solo uso, codi de verificació, codi de confirmació, codi de seguretat, código de autenticación, código de validación"},
 
-	{"pt", classCode, "código*, cod"},
+	{"pt", classCode, "código*, cod, chave"},
 	{"pt", classPasscode, "código de acesso, código de ativação, senha de acesso, chave de acesso"},
 	{"pt", classPassword, "senha*, palavra passe"},
-	{"pt", classOTP, "código de verificação, código de confirmação, código de segurança, código de autenticação, código de login, código de uso único, código temporário, senha temporária, senha de uso único, código único, código de validação"},
+	{"pt", classOTP, "código de verificação, código de confirmação, código de segurança, chave de segurança, código de login, código de uso único, código temporário, senha temporária, senha de uso único, código único, código de validação"},
 
 	{"gl", classCode, "código"},
 	{"it", classCode, "codice, codici, codice pin"},
 	{"it", classPasscode, "codice di accesso, codice d'accesso, codice di attivazione, codice attivazione, chiave di accesso"},
 	{"it", classPassword, "parola d'ordine, parola chiave"},
-	{"it", classOTP, "codice di verifica, codice di conferma, codice di sicurezza, codice di autenticazione, codice monouso, codice usa e getta, codice temporaneo, codice di autorizzazione, codice di convalida, codice univoco, codice otp"},
+	{"it", classOTP, "codice di verifica, codice di conferma, codice di sicurezza, codice di autenticazione, codice monouso, codice usa e getta, codice temporaneo, codice di convalida, codice univoco, codice otp"},
 
 	{"ro", classCode, "cod, codul, codului, coduri"},
 	{"ro", classPasscode, "cod de acces, codul de acces, cod de activare, codul de activare"},
@@ -112,7 +114,7 @@ var labels = []vocabulary{
 	{"ru", classCode, "код, кода, коду, кодом, коды, пин, пинкод, пин код, токен"},
 	{"ru", classPasscode, "код доступа, кода доступа, код активации"},
 	{"ru", classPassword, "парол*"},
-	{"ru", classOTP, "код подтверждения, кода подтверждения, проверочный код, код проверки, одноразовый код, одноразовый пароль, код безопасности, код авторизации, код аутентификации, код верификации, смс код, код из смс, код входа, код для входа, секретный код, сеансовый пароль, защитный код, контрольный код, временный код, временный пароль"},
+	{"ru", classOTP, "код подтверждения, кода подтверждения, проверочный код, код проверки, одноразовый код, одноразовый пароль, код безопасности, код аутентификации, код верификации, смс код, код из смс, код входа, код для входа, секретный код, сеансовый пароль, защитный код, контрольный код, временный код, временный пароль"},
 
 	{"uk be", classCode, "код, коду, кодом"},
 	{"uk be", classPasscode, "код доступу, код активації, код доступа, код доступу"},
@@ -153,7 +155,7 @@ var labels = []vocabulary{
 	{"hi mr ne", classCode, "कोड*, पिन, संकेतांक, टोकन"},
 	{"hi mr ne", classPasscode, "पासकोड*, एक्सेस कोड, पहुँच कोड, प्रवेश कोड"},
 	{"hi mr ne", classPassword, "पासवर्ड*"},
-	{"hi mr ne", classOTP, "सत्यापन कोड*, पुष्टिकरण कोड*, सुरक्षा कोड*, ओटीपी, वन टाइम पासवर्ड, वेरिफिकेशन कोड*, एक बार का पासवर्ड, प्रमाणीकरण कोड*, पडताळणी कोड*, प्रमाणिकरण कोड*, लॉगिन कोड*"},
+	{"hi mr ne", classOTP, "सत्यापन कोड*, पुष्टि संख्या, सत्यापन संख्या, पुष्टि कोड*, एकमुश्त पासवर्ड, पुष्टिकरण कोड*, सुरक्षा कोड*, ओटीपी, वन टाइम पासवर्ड, वेरिफिकेशन कोड*, एक बार का पासवर्ड, प्रमाणीकरण कोड*, पडताळणी कोड*, प्रमाणिकरण कोड*, लॉगिन कोड*"},
 
 	{"bn as", classCode, "কোড*, পিন"},
 	{"bn as", classPasscode, "পাসকোড*, অ্যাক্সেস কোড*"},
@@ -183,27 +185,27 @@ var labels = []vocabulary{
 	{"id ms tl jv", classOTP, "kode verifikasi, kod pengesahan, kode konfirmasi, kode keamanan, kod keselamatan, kode otentikasi, kode otp, kod verifikasi, kata sandi sekali pakai, kode sekali pakai, kode masuk, kod log masuk, verification na code, verification code na, kodigo ng beripikasyon, kode pengesahan, kod laluan sekali"},
 
 	{"sw af eu cy ga mt eo lb", classCode, "msimbo, nambari ya siri, codicem, kode, kodea, cod, cód, kodo, kodon, kodiċi"},
-	{"sw af eu cy ga mt eo lb", classOTP, "msimbo wa uthibitishaji, nambari ya kuthibitisha, verifikasiekode, verifikasie kode, bevestigingskode, sekuriteitskode, egiaztapen kode*, cód fíoraithe, cód deimhnithe, cod dilysu, kontrolkodo*, konfirmkodo*, verifikatiounscode"},
+	{"sw af eu cy ga mt eo lb", classOTP, "msimbo wa uthibitishaji, nambari ya kuthibitisha, nambari ya uthibitisho, nambari yako ya uthibitisho, msimbo wako wa uthibitishaji, msimbo wa uthibitisho, verifikasiekode, verifikasie kode, bevestigingskode, sekuriteitskode, egiaztapen kode*, cód fíoraithe, cód deimhnithe, cod dilysu, kontrolkodo*, konfirmkodo*, verifikatiounscode"},
 
 	{"zh", classPassword, "密码, 密碼, 口令"},
 	{"zh", classCode, "代码, 代碼, 验证号, 認證號"},
-	{"zh", classPasscode, "激活码, 啟用碼, 启用码, 访问码, 訪問碼, 存取碼, 通行码, 通行碼, 访问代码, 通行密码, 存取代碼, 授权码, 授權碼, 通关码, 密碼代碼"},
+	{"zh", classPasscode, "激活码, 啟用碼, 启用码, 访问码, 訪問碼, 存取碼, 通行码, 通行碼, 访问代码, 通行密码, 存取代碼, 通关码, 密碼代碼"},
 	{"zh", classOTP, "手机验证码, 手機驗證碼, 验证码, 驗證碼, 校验码, 校驗碼, 认证码, 認證碼, 确认码, 確認碼, 动态码, 動態碼, 动态密码, 動態密碼, 安全码, 安全碼, 登录码, 登入碼, 登錄碼, 一次性密码, 一次性密碼, 一次性代码, 短信码, 簡訊碼, 随机码, 随机密码, 短信密码, 动态口令, 驗證代碼, 验证代码, 識別碼驗證, 认证密码, 验证密码, 確認代碼, 确认代码, 安全代码, 安全代碼, 單次密碼, 临时密码, 臨時密碼, 检验码, 授权验证码"},
 
-	{"ja", classCode, "コード, 暗証番号, ピンコード, 番号を入力"},
+	{"ja", classCode, "コード, 暗証番号, ピンコード, 番号を入力, 番号をご入力, 番号の入力, 数字を入力, 数字をご入力, 桁の数字, 桁の番号, 数列を入力"},
 	{"ja", classPasscode, "パスコード, アクセスコード, アクティベーションコード, 確認番号"},
 	{"ja", classPassword, "パスワード, パスフレーズ"},
-	{"ja", classOTP, "認証コード, 確認コード, 検証コード, セキュリティコード, セキュリティーコード, ワンタイムパスワード, ワンタイムコード, ワンタイムパスコード, 認証番号, ログインコード, 二段階認証コード, 本人確認コード, 認証キー, 確認キー, 検証番号, 認証用コード, 認証パスワード, サインインコード, 使い捨てパスワード, 一時パスワード, 仮パスワード, 認証ナンバー, ワンタイム認証番号"},
+	{"ja", classOTP, "認証コード, 確認コード, 検証コード, セキュリティコード, セキュリティーコード, ワンタイムパスワード, ワンタイムコード, ワンタイムパスコード, 認証番号, ログインコード, 二段階認証コード, 本人確認コード, 認証キー, 確認キー, 検証番号, 認証用コード, 認証パスワード, サインインコード, 使い捨てパスワード, 一時パスワード, 仮パスワード, 認証ナンバー, ワンタイム認証番号, 本人確認番号, 本人確認用番号, 確認用コード, 確認用番号, 照合番号, 照合コード"},
 
 	{"ko", classCode, "코드, 핀번호"},
-	{"ko", classPasscode, "액세스 코드, 접근 코드, 접속 코드, 패스코드, 승인번호, 승인 번호, 입장 코드"},
+	{"ko", classPasscode, "액세스 코드, 접근 코드, 접속 코드, 패스코드, 입장 코드"},
 	{"ko", classPassword, "비밀번호, 비밀 번호, 패스워드, 암호"},
 	{"ko", classOTP, "인증번호, 인증 번호, 인증코드, 인증 코드, 확인코드, 확인 코드, 보안코드, 보안 코드, 일회용 비밀번호, 임시 비밀번호, 임시비밀번호, 일회용 코드, 로그인 코드, 로그인코드, 검증 코드, 확인번호, 확인 번호, 일회성 코드, 일회용비밀번호, 본인확인 번호, 인증 암호"},
 }
 
 // qualifiers are the words around a label: which code it is, and how it is joined to it.
 var qualifiers = []vocabulary{
-	{"en", classVerify, "confirm your email, confirm your e mail, confirm your address, confirm your identity, confirm it's you, confirm this is you, verif*, authent*, authori*, login, log in, logging in, logged in, signin, sign in, signing in, sign on, security, secure, 2fa, mfa, two factor, two step, multi factor, 2 step, identity, passwordless, sms, validat*, 3d secure, log into, log on, sign up, signup, register, recover*, reset, magic, identification, sign into"},
+	{"en", classVerify, "confirm your email, confirm your e mail, confirm your address, confirm your identity, confirm it's you, confirm this is you, verif*, authent*, authori*, login, log in, logging in, logged in, signin, sign in, signing in, sign on, security, secure, 2fa, mfa, two factor, two step, multi factor, 2 step, identity, passwordless, sms, validat*, 3d secure, log into, log on, sign up, signup, signing up, register, recover*, reset, magic, identification, sign into"},
 	{"en", classConfirm, "registration, approve*, approval, consent, confirm*, access, activat*, unlock*, email address, your email, complete"},
 	{"en", classOnce, "one time, onetime, single use, temporary, temp, throwaway, dynamic"},
 	{"en", classEnter, "enter, enters, entering, use, using, type, input, provide, submit, paste, copy, insert, key in, typing"},
@@ -248,7 +250,7 @@ var qualifiers = []vocabulary{
 	{"es ca", classConfirm, "confirm*, acceso, acceder, activa*, accés, firma"},
 	{"es ca", classVerify, "recuper*, restablec*, restaur*"},
 	{"es ca", classOnce, "un solo uso, temporal, provisional, único, única, dinámic*, d'un sol ús"},
-	{"es ca", classEnter, "introduce, introduzca, ingrese, ingresa, usa, use, utilice, utiliza, escribe, escriba, introdueix"},
+	{"es ca", classEnter, "introduce, introduzca, ingrese, ingresa, usa, use, utilice, utiliza, escribe, escriba, introdueix, teclear, teclea*, teclee, digita, digite, introducir, ingresar, escribir"},
 	{"es ca", classIs, "es, és, son, será"},
 	{"es ca", classOf, "del, el, tu, su, para, un, una, vuestro, per a"},
 
@@ -278,7 +280,7 @@ var qualifiers = []vocabulary{
 	{"pl", classVerify, "weryfik*, uwierzyteln*, autoryz*, zalogow*, logowan*, bezpiecz*, zweryfik*, tożsamo*"},
 	{"pl", classConfirm, "potwierdz*, dostęp*, aktyw*"},
 	{"pl", classOnce, "jednorazow*, tymczasow*"},
-	{"pl", classEnter, "wpisz, wprowadź, użyj, podaj, skorzystaj"},
+	{"pl", classEnter, "przepisz, wpisać, wprowadzić, wpisz, wprowadź, użyj, podaj, skorzystaj"},
 	{"pl", classIs, "jest, brzmi"},
 	{"pl", classOf, "do, dla, twój, twoj, twoje, aby"},
 
@@ -301,7 +303,7 @@ var qualifiers = []vocabulary{
 	{"hu", classEnter, "írd, adja meg, add meg, használja, használd, írja"},
 	{"hu", classOf, "az, ön"},
 
-	{"tr az", classVerify, "doğrula*, güvenlik*, kimlik*, oturum*, təsdiq*, təhlükəsiz*, onay*, onayla*"},
+	{"tr az", classVerify, "doğrula*, güvenlik*, kimlik*, oturum aç*, oturumu aç*, təsdiq*, təhlükəsiz*, onay*, onayla*"},
 	{"tr az", classConfirm, "erişim*, giriş*, aktivasyon*, etkinleştir*"},
 	{"tr az", classOnce, "tek kullanım*, geçici, birdəfəlik, tek seferlik"},
 	{"tr az", classEnter, "girin, girin iz, kullanın, giriniz, daxil edin, istifadə edin"},
@@ -393,5 +395,5 @@ var qualifiers = []vocabulary{
 	{"all", classDigits, "digit, digits, ziffern, stellig*, vierstellig*, funfstellig*, sechsstellig*, achtstellig*, chiffres, digitos, dígitos, cifre, cifras, cijfers, viercijferig*, zescijferig*, siffrig*, cifret, cifrede, sifret, sifrede, cyfrowy, cyfrow*, numeryczn*, mistn*, číseln*, jegyu, számjegyu, haneli, basamaklı, значный, значный код, цифр, цифры, цифровой, 位, 位数, 位數, 桁, 자리"},
 	{"en", classFresh, "new, following, below, above, this, that, unique, special, personal, private, secret, numeric, next, fresh, latest, current, another, correct, right, same, valid, other, alphanumeric, verifying, pairing, linking, deze, diesen, volgende, onderstaande, abaixo, seguinte, siguiente, suivant, dessous, seguente, sotto, poniżej, poniższy, następujący, následující, níže, următor, aşağıdaki, hieronder, unten, nedan, nedenfor, alla, numérico, numerico, numeryczny"},
 	{"all", classExample, "such as, e.g, for example, for instance, zum beispiel, z.b, beispielsweise, par exemple, por ejemplo, por exemplo, ad esempio, bijvoorbeeld, till exempel, for eksempel, esimerkiksi, na przykład, např, například, például, de exemplu, örneğin, например, наприклад, για παράδειγμα, ví dụ, misalnya, contohnya, 例如, 比如, 例えば, 예를 들어, مثلا, مثال, לדוגמה, उदाहरण"},
-	{"all", classStale, "rejected, failed, denied, incorrect, old, previous, previously, expired, former, earlier, invalid, alte, alter, altes, ancien, anterior, vecchio, oud, oude, старый, предыдущий, 旧, 以前的, 以前の, 이전"},
+	{"all", classStale, "does not work, doesn't work, not working, is wrong, did not work, didn't work, mismatch, rejected, failed, denied, incorrect, old, previous, previously, expired, former, earlier, invalid, alte, alter, altes, ancien, anterior, vecchio, oud, oude, старый, предыдущий, 旧, 以前的, 以前の, 이전"},
 }

@@ -1,0 +1,140 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/delivery"
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+	"inboxd/internal/ingest"
+)
+
+// deliverHere hands a mail to recipients on this node, by the road of incoming mail.
+func (s *System) deliverHere(ctx context.Context, t *task, rcpts []string) []Handover {
+	out := make([]Handover, len(rcpts))
+	for i, rcpt := range rcpts {
+		out[i] = s.deliverOneHere(ctx, t, rcpt)
+	}
+	return out
+}
+
+func (s *System) deliverOneHere(ctx context.Context, t *task, rcpt string) Handover {
+	h := Handover{Rcpt: rcpt, MX: s.Namespaces.Domain}
+	address, ok := inbox.Canonical(rcpt)
+	if !ok {
+		address = rcpt
+	}
+	from := ""
+	if !t.message.Sending.Auto {
+		from = t.key.address
+	}
+	trace := fmt.Appendf(nil, "Return-Path: <%s>\r\nReceived: by %s with LOCAL id %d.%d\r\n\tfor <%s>;\r\n\t%s\r\n",
+		from, s.Namespaces.Domain, t.key.id, t.number, address, s.now().Format(time.RFC1123Z))
+	err := s.acceptsMail(address)
+	if err == nil {
+		env := ingest.Envelope{MailFrom: from, RcptTo: []string{address}, TraceLen: len(trace)}
+		if s.Judge != nil {
+			env.Judge = func(ctx context.Context) ingest.Verdict { return s.Judge(ctx, s, from, t.raw) }
+		}
+		err = s.Deliver(ctx, env, append(trace, t.raw...))
+	}
+	switch fault.KindOf(err) {
+	case fault.NoInbox:
+		h.Outcome, h.Code, h.Enhanced, h.Text = delivery.Permanent, 550, "5.1.1", "550 5.1.1 No such inbox here"
+	case fault.InboxFull:
+		h.Outcome, h.Code, h.Enhanced, h.Text = delivery.Temporary, 452, "4.2.2", "452 4.2.2 The recipient's inbox is full"
+	default:
+		h.Outcome, h.Code, h.Enhanced, h.Text = delivery.Temporary, 451, "4.3.0", "451 4.3.0 The mail could not be stored, it is tried again"
+	}
+	if err == nil {
+		h.Outcome, h.Code, h.Enhanced, h.Text = delivery.Delivered, 250, "2.0.0", "250 2.0.0 OK"
+	}
+	return h
+}
+
+// returned is the mail that a bounce's recipient names: a return path of ours. Its inbox
+// must still be there.
+type returned struct {
+	inbox string
+	id    int64
+	index int
+}
+
+// readReturn tells a return path from an ordinary recipient.
+func (s *System) readReturn(rcpt string) (returned, bool) {
+	address, id, index, ok := delivery.ReadReturnPath(s.secret, rcpt)
+	return returned{address, id, index}, ok
+}
+
+// isForged reports a recipient that looks like a return path and was not signed by us: a tag
+// of the form "+b<id>-<index>-<mac>". Nobody else is given such an address.
+func isForged(rcpt string) bool {
+	_, tag, ok := strings.Cut(rcpt[:max(0, strings.LastIndexByte(rcpt, '@'))], "+b")
+	parts := strings.Split(tag, "-")
+	if !ok || len(parts) != 3 || len(parts[2]) != 12 {
+		return false
+	}
+	return strings.Trim(parts[0], "0123456789abcdefghijklmnopqrstuvwxyz") == "" &&
+		strings.Trim(parts[1], "0123456789abcdefghijklmnopqrstuvwxyz") == "" &&
+		strings.Trim(parts[2], "abcdefghijklmnopqrstuvwxyz234567") == ""
+}
+
+// takeBounce notes what a mail to a return path reports. It is no mail of the inbox, so what
+// is not a report of a failure is dropped: answers of machines, mostly.
+func (s *System) takeBounce(ctx context.Context, r returned, raw []byte) error {
+	report, ok := delivery.ReadReport(raw)
+	if !ok {
+		s.Logger.Info("bounce not understood", "inbox", r.inbox, "msg", r.id)
+		return nil
+	}
+	view, err := s.View(ctx, r.inbox)
+	if fault.Is(err, fault.NoInbox) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	m := view.Message(r.id, s.now())
+	if m == nil || m.Sending == nil {
+		return nil
+	}
+	for _, about := range report.Recipients {
+		if about.Action != delivery.ActionFailed {
+			continue
+		}
+		if err := s.bounce(ctx, view.Account, r, m, about); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bounce suppresses the address first: a crash between leaves a suppression that the repeat
+// of the bounce completes.
+func (s *System) bounce(ctx context.Context, id account.ID, r returned, m *inbox.Message, about delivery.RecipientReport) error {
+	why := strings.TrimSpace(about.Status + " " + about.Diagnostic)
+	if why == "" {
+		why = "The mail came back without a reason"
+	}
+	order := inbox.Bounce{ID: r.id, Recipient: about.Recipient, Index: r.index, Error: why}
+	email := order.Email(m)
+	if email == "" {
+		return nil
+	}
+	if strings.HasPrefix(about.Status, "5.") || about.Status == "" {
+		err := s.store.PutSuppression(id, account.Suppression{Email: strings.ToLower(email), Inbox: r.inbox, Message: r.id, Reason: why, At: s.now()})
+		if err != nil {
+			return err
+		}
+	}
+	answer, err := s.Do(ctx, r.inbox, order)
+	if err == nil && answer.Count > 0 {
+		s.mail.counts.bounced.Add(1)
+		s.Logger.Info("bounced", "inbox", r.inbox, "msg", r.id, "to", email, "answer", why)
+	}
+	return err
+}

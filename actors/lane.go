@@ -1,0 +1,197 @@
+package actors
+
+import "time"
+
+// lane is one destination: the mails that wait for a worker there, and what is known of how
+// it answers. The queue's mu guards it.
+//
+// Destinations that answer must not wait for those that don't. One that never answered yet
+// gets one worker, all such together three quarters of the workers; one that did not answer
+// last time gets a probe at a time, all such together a quarter. Between two probes its mail
+// is put off with the last report, without a connection.
+type lane struct {
+	name    string
+	jobs    []job
+	running int
+	turning bool // is in turns
+
+	temper  temper
+	deafTo  time.Time // when the next probe may go
+	report  string    // what the last one said
+	lastUse time.Time
+}
+
+// temper is how a destination answered last.
+type temper uint8
+
+const (
+	unknown   temper = iota
+	answering        // a server spoke with us
+	silent           // nobody did
+)
+
+// job is one mail's part at one lane.
+type job struct {
+	mail   *queuedMail
+	task   *task
+	lane   *lane
+	temper temper
+	putOff string // not empty: report this, without a connection
+}
+
+// answerOf is what a job learned of its lane.
+type answerOf struct {
+	temper temper // unknown: nothing
+	report string
+}
+
+// laneKept is how long an idle lane remembers how its destination answers.
+const laneKept = time.Hour
+
+func (q *mailQueue) lane(name string) *lane {
+	l := q.lanes[name]
+	if l == nil {
+		l = &lane{name: name, lastUse: q.sys.now()}
+		q.lanes[name] = l
+	}
+	return l
+}
+
+// add gives the lane a job. A destination that never answered goes on a stack, not to the end
+// of the turns: a new one must not wait behind a thousand that may be dead.
+func (l *lane) add(q *mailQueue, m *queuedMail) {
+	l.jobs = append(l.jobs, job{mail: m, lane: l})
+	if l.turning {
+		return
+	}
+	l.turning = true
+	if l.temper == unknown {
+		q.fresh = append(q.fresh, l)
+	} else {
+		q.turns = append(q.turns, l)
+	}
+}
+
+// dispatchFresh starts a job of each new destination, the newest first. What is left of the
+// lane takes its turns.
+func (q *mailQueue) dispatchFresh(now time.Time) {
+	for len(q.fresh) > 0 && q.running < q.sys.DeliveryWorkers && q.strange < q.mostStrange() && !q.stopped {
+		l := q.fresh[len(q.fresh)-1]
+		q.fresh = q.fresh[:len(q.fresh)-1]
+		if j, ok := l.next(q, now); ok {
+			q.start(j)
+		}
+		if l.turning = len(l.jobs) > 0; l.turning {
+			q.turns = append(q.turns, l)
+		}
+	}
+}
+
+// mostStrange bounds the workers at destinations that never answered.
+func (q *mailQueue) mostStrange() int { return max(1, q.sys.DeliveryWorkers*3/4) }
+
+// dispatch starts workers, one job per lane and turn, and returns when to come back at the
+// latest.
+func (q *mailQueue) dispatch(now time.Time) time.Duration {
+	wait := queueLook
+	q.dispatchFresh(now)
+	for blocked := 0; blocked < len(q.turns) && q.running < q.sys.DeliveryWorkers && !q.stopped; {
+		q.turn %= len(q.turns)
+		l := q.turns[q.turn]
+		j, ok := l.next(q, now)
+		if !ok {
+			blocked++
+			q.turn++
+			continue
+		}
+		blocked = 0
+		q.start(j)
+		if len(l.jobs) > 0 {
+			q.turn++
+			continue
+		}
+		l.turning = false
+		last := len(q.turns) - 1
+		q.turns[q.turn] = q.turns[last]
+		q.turns[last] = nil
+		q.turns = q.turns[:last]
+	}
+	if len(q.lanes) > 2*len(q.turns)+1024 {
+		q.sweepLanes(now)
+	}
+	return wait
+}
+
+// start gives a job a worker. The first job of a mail makes the task they share.
+func (q *mailQueue) start(j job) {
+	if j.mail.task == nil {
+		j.mail.task = &task{key: j.mail.mailKey, jobs: j.mail.left}
+	}
+	j.task = j.mail.task
+	q.running++
+	q.work.Go(func() { q.finished(j, q.sys.attempt(q.ctx, j)) })
+}
+
+// next takes a job off the lane if a worker may have it now.
+func (l *lane) next(q *mailQueue, now time.Time) (job, bool) {
+	most := q.sys.DomainWorkers
+	j := l.jobs[0]
+	switch j.temper = l.temper; {
+	case l.temper == silent && now.Before(l.deafTo):
+		j.temper, j.putOff = answering, l.report
+	case q.sys.OneRoad != "":
+	case l.temper == silent:
+		if l.running > 0 || q.deaf >= max(1, q.sys.DeliveryWorkers/4) {
+			return job{}, false
+		}
+	case l.temper == unknown:
+		if l.running > 0 || q.strange >= q.mostStrange() {
+			return job{}, false
+		}
+	}
+	if l.running >= most {
+		return job{}, false
+	}
+	l.jobs[0] = job{}
+	l.jobs = l.jobs[1:]
+	if len(l.jobs) == 0 {
+		l.jobs = nil
+	}
+	l.running++
+	q.count(j.temper, 1)
+	return j, true
+}
+
+func (q *mailQueue) count(t temper, n int) {
+	switch t {
+	case unknown:
+		q.strange += n
+	case silent:
+		q.deaf += n
+	}
+}
+
+// release gives a worker back and notes how the destination answered.
+func (l *lane) release(q *mailQueue, j job, a answerOf) {
+	q.running--
+	l.running--
+	q.count(j.temper, -1)
+	now := q.sys.now()
+	l.lastUse = now
+	if a.temper == unknown {
+		return
+	}
+	l.temper, l.report = a.temper, a.report
+	if a.temper == silent {
+		l.deafTo = now.Add(q.sys.quiet())
+	}
+}
+
+// sweepLanes forgets destinations that nothing was sent to for a while.
+func (q *mailQueue) sweepLanes(now time.Time) {
+	for name, l := range q.lanes {
+		if l.running == 0 && len(l.jobs) == 0 && now.Sub(l.lastUse) > laneKept {
+			delete(q.lanes, name)
+		}
+	}
+}

@@ -1,0 +1,348 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/delivery"
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+	"inboxd/internal/ingest"
+	"inboxd/internal/memstore"
+	"inboxd/internal/message"
+)
+
+// fakeCourier answers as its script says and notes what it was handed.
+type fakeCourier struct {
+	answer func(c Consignment) Handover // nil: everything is taken
+
+	mu   sync.Mutex
+	jobs []Consignment
+	now  map[string]int // attempts under way, by domain
+	most map[string]int
+}
+
+func (f *fakeCourier) Deliver(_ context.Context, c Consignment) []Handover {
+	f.mu.Lock()
+	if f.now == nil {
+		f.now, f.most = map[string]int{}, map[string]int{}
+	}
+	f.jobs = append(f.jobs, c)
+	f.now[c.Domain]++
+	f.most[c.Domain] = max(f.most[c.Domain], f.now[c.Domain])
+	f.mu.Unlock()
+	h := Handover{Outcome: delivery.Delivered, Code: 250, MX: "mx." + c.Domain}
+	if f.answer != nil {
+		h = f.answer(c)
+	}
+	f.mu.Lock()
+	f.now[c.Domain]--
+	f.mu.Unlock()
+	out := make([]Handover, len(c.Rcpts))
+	for i, rcpt := range c.Rcpts {
+		out[i] = h
+		out[i].Rcpt = rcpt
+	}
+	return out
+}
+
+func (f *fakeCourier) handed() []Consignment {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]Consignment(nil), f.jobs...)
+}
+
+// openAccount makes a paid account with one inbox.
+func openAccount(t testing.TB, s *System) (account.ID, string) {
+	t.Helper()
+	profile := must[account.Profile](t)(s.OpenAccount(t.Context(), "me@example.test", "correct horse", account.Paid))
+	prefix := "agent"
+	view, _, err := s.CreateInbox(t.Context(), profile.ID, inbox.Order{Prefix: &prefix})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return profile.ID, view.Address
+}
+
+func letter(to string, cc ...string) inbox.Letter {
+	return inbox.Letter{To: to, Cc: cc, Subject: "Hello", Text: "Hello\n"}
+}
+
+// sending waits until the delivery of a message is as done wants it.
+func sending(t testing.TB, s *System, address string, id int64, done func(*inbox.Sending) bool) *inbox.Sending {
+	t.Helper()
+	for {
+		view := must[*inbox.View](t)(s.View(t.Context(), address))
+		if m := view.Message(id, s.now()); m != nil && done(m.Sending) {
+			return m.Sending
+		}
+		select {
+		case <-view.Superseded():
+		case <-time.After(20 * time.Second):
+			t.Fatalf("message %d: %+v", id, view.Message(id, s.now()).Sending)
+		}
+	}
+}
+
+func final(s *inbox.Sending) bool { return s.Status.Final() }
+
+func fast(o *Options) {
+	o.Schedule = delivery.Schedule{Delays: []time.Duration{2 * time.Millisecond}, For: time.Hour}
+}
+
+func TestRecipientsAreGroupedByDomainAndNeverTriedTwice(t *testing.T) {
+	var store memstore.Store
+	tries := map[string]int{}
+	var mu sync.Mutex
+	courier := &fakeCourier{answer: func(c Consignment) Handover {
+		mu.Lock()
+		defer mu.Unlock()
+		if tries[c.Domain]++; c.Domain == "slow.test" && tries[c.Domain] < 3 {
+			return Handover{Outcome: delivery.Temporary, Code: 451, Text: "451 later", MX: "mx.slow.test"}
+		}
+		return Handover{Outcome: delivery.Delivered, Code: 250, MX: "mx." + c.Domain}
+	}}
+	s := startSystem(t, &store, func(o *Options) { fast(o); o.Courier = courier })
+	_, address := openAccount(t, s)
+	id := must[int64](t)(s.Send(t.Context(), address, letter("a@far.test", "b@far.test", "c@slow.test")))
+	got := sending(t, s, address, id, final)
+	if got.Status != delivery.Unsigned || got.Attempts != 3 {
+		t.Errorf("%+v", got)
+	}
+	if tries["far.test"] != 1 || tries["slow.test"] != 3 {
+		t.Errorf("tries: %v", tries)
+	}
+	for _, c := range courier.handed() {
+		if c.Domain == "far.test" && fmt.Sprint(c.Rcpts) != "[a@far.test b@far.test]" {
+			t.Errorf("recipients at far.test: %v", c.Rcpts)
+		}
+	}
+	if queue, _, _ := store.MailQueue(inbox.QueueEntry{}, 10); len(queue) != 0 {
+		t.Errorf("left in the queue: %v", queue)
+	}
+}
+
+// TestDeadDestinationsDoNotHoldUpTheLiving: every connection to a dead domain hangs until
+// the test is over, and yet mail to a living one that is known goes out.
+func TestDeadDestinationsDoNotHoldUpTheLiving(t *testing.T) {
+	var store memstore.Store
+	over := make(chan struct{})
+	courier := &fakeCourier{answer: func(c Consignment) Handover {
+		if strings.HasPrefix(c.Domain, "dead") {
+			<-over
+			return Handover{Outcome: delivery.Temporary, Text: "no route"}
+		}
+		return Handover{Outcome: delivery.Delivered, Code: 250, MX: "mx"}
+	}}
+	s := startSystem(t, &store, func(o *Options) { o.Courier = courier; o.DeliveryWorkers = 8 })
+	defer close(over)
+	_, address := openAccount(t, s)
+	id := must[int64](t)(s.Send(t.Context(), address, letter("a@live.test")))
+	sending(t, s, address, id, final)
+	for n := range 200 {
+		must[int64](t)(s.Send(t.Context(), address, letter(fmt.Sprintf("a@dead%d.test", n%50))))
+	}
+	id = must[int64](t)(s.Send(t.Context(), address, letter("a@live.test")))
+	sending(t, s, address, id, final)
+	courier.mu.Lock()
+	defer courier.mu.Unlock()
+	dead := 0
+	for domain, n := range courier.most {
+		if strings.HasPrefix(domain, "dead") {
+			if dead += n; n > 1 {
+				t.Errorf("%d attempts at once at %s, which never answered", n, domain)
+			}
+		}
+	}
+	if dead != 6 {
+		t.Errorf("%d of 8 workers at dead domains", dead)
+	}
+}
+
+// TestADestinationThatIsSilentIsLeftAlone: mail that follows is put off with its report and
+// without a connection.
+func TestADestinationThatIsSilentIsLeftAlone(t *testing.T) {
+	var store memstore.Store
+	courier := &fakeCourier{answer: func(Consignment) Handover {
+		return Handover{Outcome: delivery.Temporary, Text: "No route to dead.test"}
+	}}
+	s := startSystem(t, &store, func(o *Options) { o.Courier = courier })
+	_, address := openAccount(t, s)
+	retrying := func(s *inbox.Sending) bool { return s.Status == delivery.Retrying }
+	for range 20 {
+		id := must[int64](t)(s.Send(t.Context(), address, letter("a@dead.test")))
+		if got := sending(t, s, address, id, retrying); !strings.Contains(got.Error, "No route to dead.test") || got.Due.Sub(s.now()) < 50*time.Second {
+			t.Errorf("%+v", got)
+		}
+	}
+	if n := len(courier.handed()); n != 1 {
+		t.Errorf("%d connections", n)
+	}
+}
+
+func TestARestartTakesInterruptedAttemptsUp(t *testing.T) {
+	var store memstore.Store
+	hold := make(chan struct{})
+	taken := make(chan struct{}, 10)
+	first := startSystem(t, &store, func(o *Options) {
+		o.Courier = &fakeCourier{answer: func(Consignment) Handover {
+			taken <- struct{}{}
+			<-hold
+			return Handover{Outcome: delivery.Delivered, Code: 250}
+		}}
+	})
+	_, address := openAccount(t, first)
+	id := must[int64](t)(first.Send(t.Context(), address, letter("a@far.test")))
+	<-taken
+	// The rows as a crash leaves them: a lease far ahead.
+	queue, _, _ := store.MailQueue(inbox.QueueEntry{}, 10)
+	if len(queue) != 1 || !queue[0].Leased || queue[0].At.Sub(first.now()) < leaseAtLeast {
+		t.Fatalf("queue: %+v", queue)
+	}
+	crashed := store.Clone()
+	courier := &fakeCourier{}
+	second := startSystem(t, crashed, func(o *Options) { o.Courier = courier })
+	got := sending(t, second, address, id, final)
+	if got.Attempts != 2 || len(courier.handed()) != 1 {
+		t.Errorf("%+v, %d handed over", got, len(courier.handed()))
+	}
+	close(hold)
+	sending(t, first, address, id, final)
+}
+
+const leaseAtLeast = 20 * time.Minute
+
+func TestQuotaIsGivenBackWhenTheMailIsNot(t *testing.T) {
+	var store memstore.Store
+	s := startSystem(t, &store, nil)
+	id, address := openAccount(t, s)
+	store.SetFull(true)
+	if _, err := s.Send(t.Context(), address, letter("a@far.test")); !fault.Is(err, fault.StorageFull) {
+		t.Errorf("on a full disk: %v", err)
+	}
+	store.SetFull(false)
+	must[int64](t)(s.Send(t.Context(), address, letter("a@far.test")))
+	state := must[*account.State](t)(store.LoadAccount(id))
+	if n := state.Sends.On(s.now()); n != 1 {
+		t.Errorf("%d sends are counted", n)
+	}
+}
+
+func TestPlanLimitsAreNamed(t *testing.T) {
+	var store memstore.Store
+	s := startSystem(t, &store, nil)
+	_, address := openAccount(t, s)
+	if err := s.SetPlan(t.Context(), "me@example.test", account.Free); err != nil {
+		t.Fatal(err)
+	}
+	file := func(n int) message.File { return message.File{Filename: "f", Bytes: make([]byte, n)} }
+	many := letter("a@far.test", strings.Split(strings.Repeat(" b@far.test", 10)[1:], " ")...)
+	two, big := letter("a@far.test"), letter("a@far.test")
+	two.Files = []message.File{file(1), file(1)}
+	big.Files = []message.File{file(512<<10 + 1)}
+	for want, l := range map[string]inbox.Letter{
+		"Free plan allows at most 10 recipients per message; this one has 11":                   many,
+		"Free plan allows at most 1 attachment per message; this one has 2":                     two,
+		"Free plan allows at most 512 KB of attachments per message; this one has 524289 bytes": big,
+	} {
+		if _, err := s.Send(t.Context(), address, l); !fault.Is(err, fault.Refused) || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+const dsn = "From: mailer-daemon@far.test\r\nTo: x\r\nSubject: failed\r\nMIME-Version: 1.0\r\nContent-Type: multipart/report; report-type=delivery-status; boundary=b\r\n\r\n" +
+	"--b\r\nContent-Type: text/plain\r\n\r\nIt failed.\r\n--b\r\nContent-Type: message/delivery-status\r\n\r\nReporting-MTA: dns; mx.far.test\r\n\r\n" +
+	"Final-Recipient: rfc822; bob@far.test\r\nAction: failed\r\nStatus: 5.1.1\r\nDiagnostic-Code: smtp; 550 5.1.1 no such user\r\n\r\n--b--\r\n"
+
+func TestBounceReachesItsRecipient(t *testing.T) {
+	var store memstore.Store
+	courier := &fakeCourier{}
+	s := startSystem(t, &store, func(o *Options) { o.Courier = courier })
+	id, address := openAccount(t, s)
+	sent := must[int64](t)(s.Send(t.Context(), address, letter("bob@far.test", "eve@other.test")))
+	sending(t, s, address, sent, final)
+	back := ""
+	for _, c := range courier.handed() {
+		if c.Domain == "far.test" {
+			back = c.MailFrom
+		}
+	}
+	forged := strings.Replace(back, "-", "-x", 1)
+	if err := s.Accepts(t.Context(), back); err != nil {
+		t.Fatalf("%s is refused: %v", back, err)
+	}
+	for _, rcpt := range []string{forged, back[:len(back)-len("@inbox.localhost")-1] + "2@inbox.localhost"} {
+		if err := s.Accepts(t.Context(), rcpt); rcpt != back && !fault.Is(err, fault.NoInbox) {
+			t.Errorf("%s is accepted: %v", rcpt, err)
+		}
+	}
+	for range 2 { // a repeat changes nothing
+		if err := s.Deliver(t.Context(), envelopeTo(back), []byte(dsn)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := sending(t, s, address, sent, final)
+	if got.Recipients[0].Status != delivery.Bounced || got.Recipients[1].Status != delivery.Unsigned || got.Status != delivery.Unsigned {
+		t.Errorf("%+v", got)
+	}
+	view := must[*inbox.View](t)(s.View(t.Context(), address))
+	if n := len(view.Messages); n != 1 {
+		t.Errorf("the inbox holds %d messages", n)
+	}
+	var bounced int
+	for _, ev := range must[[]inbox.Public](t)(events(&store, s, id)) {
+		if ev.Name == "message.bounced" && fmt.Sprint(ev.To) == "[bob@far.test]" && ev.SendStatus == "unsigned" {
+			bounced++
+		}
+	}
+	if bounced != 1 {
+		t.Errorf("%d events", bounced)
+	}
+	if _, err := s.Send(t.Context(), address, letter("Bob@far.test")); !fault.Is(err, fault.Refused) || !strings.Contains(err.Error(), "Bob@far.test") {
+		t.Errorf("to a suppressed address: %v", err)
+	}
+	if err := s.DropSuppression(t.Context(), id, "BOB@far.test"); err != nil {
+		t.Fatal(err)
+	}
+	must[int64](t)(s.Send(t.Context(), address, letter("Bob@far.test")))
+}
+
+func TestNoticesHaveNoSenderAndLeaveNothing(t *testing.T) {
+	var store memstore.Store
+	courier := &fakeCourier{}
+	s := startSystem(t, &store, func(o *Options) { o.Courier = courier })
+	done := make(chan struct{})
+	courier.answer = func(Consignment) Handover { close(done); return Handover{Outcome: delivery.Delivered, Code: 250} }
+	if err := s.SendNotice(t.Context(), Notice{To: "me@far.test", Subject: "Reset", Text: "https://x/secret"}); err != nil {
+		t.Fatal(err)
+	}
+	<-done
+	c := courier.handed()[0]
+	if c.MailFrom != "" || !strings.Contains(string(c.Raw), "Auto-Submitted: auto-generated") || !strings.Contains(string(c.Raw), "From: noreply@inbox.localhost") {
+		t.Errorf("from %q:\n%s", c.MailFrom, c.Raw)
+	}
+	until(func() bool {
+		view, err := s.View(t.Context(), "noreply@inbox.localhost")
+		return err == nil && len(view.Messages) == 0
+	})
+	if err := s.Accepts(t.Context(), "noreply@inbox.localhost"); !fault.Is(err, fault.NoInbox) {
+		t.Errorf("mail to noreply is accepted: %v", err)
+	}
+}
+
+func envelopeTo(rcpt string) ingest.Envelope { return ingest.Envelope{RcptTo: []string{rcpt}} }
+
+// events waits for the journal and returns what the account's holds.
+func events(store *memstore.Store, _ *System, id account.ID) ([]inbox.Public, error) {
+	until(func() bool {
+		left, err := store.Outbox(1)
+		return err != nil || len(left) == 0
+	})
+	return store.RecentJournal(id, 100)
+}

@@ -1,0 +1,208 @@
+package actors
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"inboxd/internal/account"
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+	"inboxd/internal/ingest"
+	"inboxd/internal/message"
+	"inboxd/internal/once"
+)
+
+// Send composes a letter, takes its place in the day's quota, and queues it. It returns when
+// the queue entry is on disk: the mail was accepted, not delivered. The count of the quota
+// is written before the mail to the same log, so both cost one sync (ADR 0015).
+func (s *System) Send(ctx context.Context, address string, letter inbox.Letter) (int64, error) {
+	return s.send(ctx, address, letter, func(submit inbox.Submit) (int64, error) {
+		answer, err := s.Do(ctx, address, submit)
+		return answer.ID, err
+	})
+}
+
+// SendOnce is Send for a request that may be repeated: the record of its answer goes with
+// the mail, in one batch. A repeat that crosses the first gives its place in the quota back.
+// answer is as for DoOnce.
+func (s *System) SendOnce(ctx context.Context, address string, letter inbox.Letter, req once.Request, answer func(inbox.Answer) once.Answer) (given once.Answer, err error) {
+	if known, err := s.inboxes.do(ctx, address, recallOnce{req}, 0); known != nil || err != nil {
+		given, _ := known.(once.Answer)
+		return given, err
+	}
+	_, err = s.send(ctx, address, letter, func(submit inbox.Submit) (id int64, err error) {
+		given, err = s.DoOnce(ctx, address, submit, req, func(a inbox.Answer) once.Answer {
+			id = a.ID
+			return answer(a)
+		})
+		return id, err
+	})
+	return given, err
+}
+
+// send prepares a letter and hands it to submit, which returns the message's id, 0 when a
+// repeat found that it was queued before.
+func (s *System) send(ctx context.Context, address string, letter inbox.Letter, submit func(inbox.Submit) (id int64, err error)) (int64, error) {
+	view, err := s.View(ctx, address)
+	if err != nil {
+		return 0, err
+	}
+	recipients := letter.Recipients()
+	if err := s.checkSuppressed(view.Account, recipients); err != nil {
+		return 0, err
+	}
+	references, err := s.thread(ctx, view, letter.InReplyTo)
+	if err != nil {
+		return 0, err
+	}
+	command, err := s.write(message.Draft{
+		From: message.Mailbox{Email: address, Name: displayName(view.Label)}, To: mailboxes([]string{letter.To}), Cc: mailboxes(letter.Cc),
+		Subject: letter.Subject, Text: letter.Text, HTML: letter.HTML, Attachments: letter.Files,
+		InReplyTo: letter.InReplyTo, References: references,
+	}, recipients)
+	if err != nil {
+		return 0, err
+	}
+	at := s.now()
+	if _, err := s.ask(ctx, view.Account, letter.Count()); err != nil {
+		return 0, err
+	}
+	id, err := submit(command)
+	if err == nil && id == 0 || fault.Is(err, fault.InboxFull) || fault.Is(err, fault.StorageFull) || fault.Is(err, fault.NoInbox) || fault.Is(err, fault.Invalid) {
+		s.accounts.tell(string(view.Account[:]), account.ReturnSend{At: at}) // after any other failure it may be queued
+	}
+	if err == nil && id != 0 {
+		s.Logger.Info("queued", "inbox", address, "msg", id, "recipients", len(recipients), "octets", len(command.Raw))
+	}
+	return id, err
+}
+
+// write composes a draft into the command that queues it.
+func (s *System) write(d message.Draft, recipients []inbox.Recipient) (inbox.Submit, error) {
+	var id [16]byte
+	s.Random(id[:])
+	s.Random(d.Seed[:])
+	d.MessageID = hex.EncodeToString(id[:]) + d.From.Email[strings.LastIndexByte(d.From.Email, '@'):]
+	d.Date = s.now()
+	raw, err := message.Compose(d)
+	if err != nil {
+		return inbox.Submit{}, err
+	}
+	return inbox.Submit{
+		From: d.From, Subject: d.Subject, Raw: raw, Recipients: recipients, Auto: d.Auto,
+		Content: ingest.Reread(&inbox.Content{}, raw),
+	}, nil
+}
+
+// displayName is the label as the sender's name, when a person chose it.
+func displayName(label string) string {
+	if inbox.IsGeneratedLabel(label) {
+		return ""
+	}
+	return label
+}
+
+func mailboxes(addresses []string) []message.Mailbox {
+	out := make([]message.Mailbox, len(addresses))
+	for i, a := range addresses {
+		out[i].Email = a
+	}
+	return out
+}
+
+// thread returns the references of the mail with this Message-ID, when it is in the inbox.
+func (s *System) thread(ctx context.Context, view *inbox.View, messageID string) ([]string, error) {
+	if messageID == "" {
+		return nil, nil
+	}
+	key := inbox.ThreadKey(messageID)
+	for _, m := range slices.Backward(view.Messages) {
+		if m.Thread != key || m.Expired(s.now()) {
+			continue
+		}
+		c, err := s.Content(ctx, view.Address, m.ID)
+		if err != nil {
+			return nil, err
+		}
+		if c == nil || c.Doc.MessageID != messageID {
+			continue
+		}
+		return message.ReplyReferences(c.Doc.References, c.Doc.InReplyTo), nil
+	}
+	return nil, nil
+}
+
+// checkSuppressed refuses a letter to addresses that mail came back from.
+func (s *System) checkSuppressed(id account.ID, recipients []inbox.Recipient) error {
+	var barred []string
+	for _, r := range recipients {
+		_, found, err := s.store.Suppression(id, strings.ToLower(r.Email))
+		if err != nil {
+			return fault.Wrap(fault.Unavailable, busySentence, err)
+		}
+		if found {
+			barred = append(barred, r.Email)
+		}
+	}
+	if len(barred) == 0 {
+		return nil
+	}
+	return fault.New(fault.Refused, fmt.Sprintf("Mail to %s came back before, so it is not sent there. Remove the address from the suppressions to try again", strings.Join(barred, ", ")))
+}
+
+// Suppressions pages through the addresses that an account sends no mail to.
+func (s *System) Suppressions(_ context.Context, id account.ID, after string, limit int) ([]account.Suppression, error) {
+	return s.store.Suppressions(id, after, limit)
+}
+
+// DropSuppression allows mail to an address again; NotFound when it was allowed.
+func (s *System) DropSuppression(_ context.Context, id account.ID, email string) error {
+	found, err := s.store.DropSuppression(id, strings.ToLower(email))
+	if err == nil && !found {
+		err = fault.New(fault.NotFound, fmt.Sprintf("The address %s is not among the suppressions", email))
+	}
+	return err
+}
+
+// systemAccount owns the inboxes that the service itself sends from. Its id is of no time,
+// so no account ever gets it.
+var systemAccount = account.ID{15: 1}
+
+// noReply is the local part that the service's own mail comes from. It is reserved, so no
+// client can create it, and mail to it is refused.
+const noReply = "noreply@"
+
+// Notice is a mail that the service writes by itself.
+type Notice struct {
+	To      string
+	Subject string
+	Text    string
+}
+
+// SendNotice queues a mail of the service itself: from noreply at the service domain, with
+// the null sender and Auto-Submitted, by the same road as every other. It returns when the
+// queue entry is on disk.
+func (s *System) SendNotice(ctx context.Context, n Notice) error {
+	address := noReply + s.Namespaces.Domain
+	to, err := inbox.CheckRecipient("to", n.To)
+	if err != nil {
+		return err
+	}
+	submit, err := s.write(message.Draft{
+		From: message.Mailbox{Email: address}, To: mailboxes([]string{to}), Subject: n.Subject, Text: n.Text, Auto: true,
+	}, []inbox.Recipient{inbox.To(to)})
+	if err != nil {
+		return err
+	}
+	_, err = s.Do(ctx, address, submit)
+	if fault.Is(err, fault.NoInbox) { // the first one ever
+		_, err = s.Do(ctx, address, inbox.Create{Address: address, Account: systemAccount, RetentionHours: 24, At: s.now()})
+		if err == nil || fault.Is(err, fault.Refused) {
+			_, err = s.Do(ctx, address, submit)
+		}
+	}
+	return err
+}

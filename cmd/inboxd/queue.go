@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"inboxd/actors"
+	"inboxd/internal/inbox"
+)
+
+// queueCommands look into the queue of outgoing mail.
+type queueCommands struct {
+	List  queueList  `cmd:"" help:"List the mails that wait, the next first."`
+	Retry queueRetry `cmd:"" help:"Try a mail now."`
+	Drop  queueDrop  `cmd:"" help:"Give a mail up: it failed."`
+}
+
+type queueList struct {
+	Limit int `help:"How many at most." default:"100"`
+}
+
+// Orders and answers of the queue on the admin socket.
+type (
+	queueOrder  struct{ Limit int }
+	queueAnswer struct {
+		Items []actors.QueueItem `json:"items"`
+		More  bool               `json:"more"`
+	}
+	mailOrder struct {
+		Inbox string `json:"inbox"`
+		ID    int64  `json:"message_id"`
+	}
+)
+
+// Run implements the command.
+func (c *queueList) Run(cli *commandLine) error {
+	var queue queueAnswer
+	if err := cli.Admin.call("/queue/list", queueOrder{c.Limit}, &queue); err != nil {
+		return err
+	}
+	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "INBOX\tMESSAGE\tDUE\tATTEMPTS\tSTATUS\tRECIPIENTS\tERROR")
+	for _, i := range queue.Items {
+		due := i.Due.Format(time.RFC3339)
+		if i.Running {
+			due = "now"
+		}
+		fmt.Fprintf(w, "%s\t%d\t%s\t%d\t%s\t%s\t%s\n", i.Inbox, i.ID, due, i.Attempts, i.Status, strings.Join(i.Recipients, ","), i.Error)
+	}
+	if queue.More {
+		fmt.Fprintln(w, "...")
+	}
+	return w.Flush()
+}
+
+type queueRetry struct {
+	Inbox   string `arg:"" help:"Address of the inbox that sends."`
+	Message int64  `arg:"" help:"Id of the message."`
+}
+
+// Run implements the command.
+func (c *queueRetry) Run(cli *commandLine) error {
+	return cli.Admin.call("/queue/retry", mailOrder{c.Inbox, c.Message}, nil)
+}
+
+type queueDrop struct {
+	Inbox   string `arg:"" help:"Address of the inbox that sends."`
+	Message int64  `arg:"" help:"Id of the message."`
+}
+
+// Run implements the command.
+func (c *queueDrop) Run(cli *commandLine) error {
+	return cli.Admin.call("/queue/drop", mailOrder{c.Inbox, c.Message}, nil)
+}
+
+func (a *adminSocket) listQueue(ctx context.Context, order queueOrder) (any, error) {
+	items, more, err := a.system.Queue(ctx, min(max(order.Limit, 1), 10_000))
+	return queueAnswer{items, more}, err
+}
+
+func (a *adminSocket) retryMail(ctx context.Context, order mailOrder) (any, error) {
+	return struct{}{}, a.system.Retry(ctx, canonicalOr(order.Inbox), order.ID)
+}
+
+func (a *adminSocket) dropMail(ctx context.Context, order mailOrder) (any, error) {
+	return struct{}{}, a.system.GiveUp(ctx, canonicalOr(order.Inbox), order.ID)
+}
+
+// canonicalOr is the address as inboxes are found by; what is none stays and is not found.
+func canonicalOr(address string) string {
+	if canonical, ok := inbox.Canonical(address); ok {
+		return canonical
+	}
+	return address
+}
+
+var (
+	mailQueueWaiting = describe("mail_queue_mails", "Mails in memory that wait for delivery.")
+	mailQueueRunning = describe("mail_queue_attempts_running", "Attempts to deliver under way.")
+	mailQueueLag     = describe("mail_queue_lag_seconds", "How long the oldest due mail has waited for a worker.")
+	mailDestinations = describe("mail_queue_destinations", "Destinations with mail waiting or tried lately.")
+	mailAttempts     = describe("mail_attempts_total", "Attempts to deliver a mail begun.")
+	mailResults      = describe("mail_results_total", "What attempts brought, by recipient.", "result")
+)
+
+// collectQueue adds what is counted of outgoing mail.
+func collectQueue(q actors.QueueStats, gauge func(*prometheus.Desc, float64), counter func(*prometheus.Desc, float64, ...string)) {
+	gauge(mailQueueWaiting, float64(q.Waiting))
+	gauge(mailQueueRunning, float64(q.Running))
+	gauge(mailQueueLag, q.Lag.Seconds())
+	gauge(mailDestinations, float64(q.Destinations))
+	counter(mailAttempts, float64(q.Attempts))
+	counter(mailResults, float64(q.Delivered), "delivered")
+	counter(mailResults, float64(q.Temporary), "temporary")
+	counter(mailResults, float64(q.Permanent), "permanent")
+	counter(mailResults, float64(q.Bounced), "bounced")
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"time"
+
+	"inboxd/actors"
+	"inboxd/internal/delivery"
+	"inboxd/internal/netguard"
+	"inboxd/smtp"
+)
+
+// sendingFlags say how mail leaves (decisions §10).
+type sendingFlags struct {
+	Smarthost     string        `help:"Server that takes all outgoing mail instead of the recipients' own." placeholder:"HOST:PORT"`
+	MXPort        int           `help:"Port of the recipients' servers." default:"25" placeholder:"N" name:"mx-port"`
+	DeliveryAllow []string      `help:"Networks that mail may be sent to although they are no public ones." placeholder:"CIDR"`
+	RetrySchedule string        `help:"Waits between attempts to send; the last one repeats (default 1m,5m,15m,30m,1h,2h,4h)." placeholder:"LIST"`
+	RetryFor      time.Duration `help:"How long a mail is tried before it failed." default:"48h"`
+}
+
+// schedule reads the flags of retries.
+func (f *sendingFlags) schedule() (s delivery.Schedule, err error) {
+	if s.For = f.RetryFor; s.For <= 0 {
+		return s, fmt.Errorf("--retry-for %v must be longer than nothing", f.RetryFor)
+	}
+	if f.RetrySchedule != "" {
+		if s.Delays, err = delivery.ParseDelays(f.RetrySchedule); err != nil {
+			return s, fmt.Errorf("--retry-schedule %q: %w", f.RetrySchedule, err)
+		}
+	}
+	return s, nil
+}
+
+// courier makes the Courier of the flags. own are our listeners, which no mail is sent to
+// unless the operator allows their network.
+func (f *sendingFlags) courier(domain string, dns smtp.Resolver, own []string, logger *slog.Logger) (*smtp.Courier, error) {
+	allow, err := parseCIDRs("--delivery-allow", f.DeliveryAllow)
+	if err != nil {
+		return nil, err
+	}
+	var listeners []netip.AddrPort
+	for _, addr := range own {
+		if tcp, err := net.ResolveTCPAddr("tcp", addr); err == nil && tcp.Port != 0 {
+			listeners = append(listeners, tcp.AddrPort())
+		}
+	}
+	return smtp.NewCourier(smtp.CourierOptions{
+		Hello: domain, Resolver: dns, MXPort: f.MXPort,
+		Smarthost: smtp.Smarthost{Addr: f.Smarthost}, Guard: netguard.Policy{Allow: allow, Own: listeners}, Logger: logger,
+	}), nil
+}
+
+// road is the courier as actors wants it.
+type road struct{ *smtp.Courier }
+
+var _ actors.Courier = road{}
+
+// Deliver implements actors.Courier.
+func (r road) Deliver(ctx context.Context, c actors.Consignment) []actors.Handover {
+	reports := r.Courier.Deliver(ctx, smtp.Consignment(c))
+	out := make([]actors.Handover, len(reports))
+	for i, report := range reports {
+		out[i] = actors.Handover(report)
+	}
+	return out
+}

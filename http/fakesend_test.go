@@ -1,0 +1,66 @@
+package http
+
+import (
+	"context"
+	"slices"
+
+	"inboxd/internal/account"
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+	"inboxd/internal/message"
+	"inboxd/internal/once"
+)
+
+// Send queues a letter by the real rules; the mail itself is its text.
+func (f *fakeInboxes) Send(ctx context.Context, address string, l inbox.Letter) (int64, error) {
+	f.mu.Lock()
+	f.letters = append(f.letters, l)
+	f.mu.Unlock()
+	to := []message.Mailbox{{Email: l.To}}
+	answer, err := f.Do(ctx, address, inbox.Submit{
+		From: message.Mailbox{Email: address}, Subject: l.Subject, Raw: []byte(l.Text), Recipients: l.Recipients(),
+		Content: &inbox.Content{Doc: message.Document{Subject: l.Subject, To: to, Text: l.Text}},
+	})
+	return answer.ID, err
+}
+
+// SendOnce keeps what it answers by the name of the request.
+func (f *fakeInboxes) SendOnce(ctx context.Context, address string, l inbox.Letter, req once.Request, answer func(inbox.Answer) once.Answer) (once.Answer, error) {
+	f.mu.RLock()
+	known, again := f.requests[req.Key]
+	f.mu.RUnlock()
+	if again {
+		return known.Answer, known.Check(req)
+	}
+	id, err := f.Send(ctx, address, l)
+	if err != nil {
+		return once.Answer{}, err
+	}
+	a := answer(inbox.Answer{ID: id})
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.requests[req.Key] = once.Record{Request: req, Answer: a}
+	return a, nil
+}
+
+func (f *fakeAccounts) Suppressions(_ context.Context, id account.ID, after string, limit int) (out []account.Suppression, err error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	for _, s := range f.suppressed[id] {
+		if s.Email > after && len(out) < limit {
+			out = append(out, s)
+		}
+	}
+	return out, nil
+}
+
+func (f *fakeAccounts) DropSuppression(_ context.Context, id account.ID, email string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := len(f.suppressed[id])
+	f.suppressed[id] = slices.DeleteFunc(f.suppressed[id], func(s account.Suppression) bool { return s.Email == email })
+	if len(f.suppressed[id]) == n {
+		return fault.New(fault.NotFound, "The address "+email+" is not among the suppressions")
+	}
+	return nil
+}

@@ -1,0 +1,218 @@
+package http
+
+import (
+	"encoding/base64"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/valyala/fasthttp"
+
+	"inboxd/internal/account"
+	"inboxd/internal/inbox"
+	"inboxd/internal/message"
+	"inboxd/internal/once"
+)
+
+// Limits of a send (decisions section 4), in code points. Counts above a plan's are for the
+// plan to refuse; those here only bound what is read.
+const (
+	maxSubject   = 200
+	maxBody      = 1_000_000
+	maxHTML      = 2_000_000
+	maxFilename  = 255
+	maxMessageID = 998
+	maxCopies    = 1000
+	maxFiles     = 1000
+)
+
+var (
+	sendShape = shape{
+		{name: "to", kind: line, required: true, max: maxAddress},
+		{name: "subject", kind: line, max: maxSubject},
+		{name: "body", kind: text, max: maxBody},
+		{name: "html", kind: text, max: maxHTML},
+		{name: "cc", kind: names, max: maxCopies, each: maxAddress},
+		{name: "bcc", kind: names, max: maxCopies, each: maxAddress},
+		{name: "attachments", kind: files, max: maxFiles},
+		{name: "in_reply_to", kind: line, max: maxMessageID},
+	}
+	// fileShape is one attachment. Its bytes are bounded by the body.
+	fileShape = shape{
+		{name: "filename", kind: line, required: true, max: maxFilename},
+		{name: "content_b64", kind: text, required: true, max: 64 << 20},
+		{name: "content_type", kind: line, max: maxFilename},
+	}
+)
+
+// files reads the attachments.
+func (d decoder) files(f *field) ([]values, error) {
+	if kind := d.PeekKind(); kind != jsontext.KindBeginArray {
+		return nil, d.other(f, kind)
+	}
+	d.ReadToken()
+	out := []values{}
+	for d.PeekKind() != jsontext.KindEndArray {
+		if kind := d.PeekKind(); kind != jsontext.KindBeginObject {
+			return nil, d.other(f, kind)
+		}
+		one := values{}
+		if err := (decoder{d.Decoder, fileShape}).members(one); err != nil {
+			return nil, err
+		}
+		if err := fileShape.complete(one); err != nil {
+			return nil, err
+		}
+		if out = append(out, one); len(out) > f.max {
+			return nil, f.checkCount(len(out))
+		}
+	}
+	_, err := d.ReadToken()
+	return out, malformed(f, err)
+}
+
+// send queues a mail. 202 means that the queue entry is on disk.
+func (s *Server) send(r *request) error {
+	letter, err := r.body.letter()
+	if err != nil {
+		return err
+	}
+	req, err := r.once()
+	if err != nil {
+		return err
+	}
+	if req.Repeatable() {
+		return r.give(s.inboxes.SendOnce(r.ctx, r.address, letter, req, func(a inbox.Answer) once.Answer { return queued(a.ID) }))
+	}
+	id, err := s.inboxes.Send(r.ctx, r.address, letter)
+	if err != nil {
+		return err
+	}
+	return r.give(queued(id), nil)
+}
+
+// queued is the answer to a send.
+func queued(id int64) once.Answer {
+	body := strconv.AppendInt([]byte(`{"ok":true,"queued":true,"message_id":`), id, 10)
+	return once.Answer{Status: fasthttp.StatusAccepted, Body: append(body, '}')}
+}
+
+// letter checks what the shape could not.
+func (v values) letter() (l inbox.Letter, err error) {
+	str := func(name string) string { s, _ := v[name].(string); return s }
+	l = inbox.Letter{Subject: str("subject"), Text: str("body"), HTML: str("html")}
+	if l.To, err = inbox.CheckRecipient("to", str("to")); err != nil {
+		return l, err
+	}
+	if l.Cc, err = recipients("cc", v.list("cc")); err != nil {
+		return l, err
+	}
+	if l.Bcc, err = recipients("bcc", v.list("bcc")); err != nil {
+		return l, err
+	}
+	if l.InReplyTo, err = messageID(str("in_reply_to")); err != nil {
+		return l, err
+	}
+	attached, _ := v["attachments"].([]values)
+	for _, a := range attached {
+		file, err := a.file()
+		if err != nil {
+			return l, err
+		}
+		l.Files = append(l.Files, file)
+	}
+	return l, nil
+}
+
+func recipients(name string, list []string) ([]string, error) {
+	out := make([]string, len(list))
+	for i, email := range list {
+		var err error
+		if out[i], err = inbox.CheckRecipient(name, email); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// messageID takes a Message-ID with or without its brackets (RFC 5322 section 3.6.4).
+func messageID(s string) (string, error) {
+	s = strings.TrimSpace(s)
+	if inner, ok := strings.CutPrefix(s, "<"); ok {
+		s = strings.TrimSuffix(inner, ">")
+	}
+	if strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r == '<' || r == '>' || r == ',' }) {
+		return "", invalid("'in_reply_to' must be one Message-ID")
+	}
+	return s, nil
+}
+
+// file decodes strictly: the standard alphabet with padding, no line breaks, no data: prefix.
+func (v values) file() (f message.File, err error) {
+	f.Filename, _ = v["filename"].(string)
+	f.ContentType, _ = v["content_type"].(string)
+	content, _ := v["content_b64"].(string)
+	if f.Filename == "" {
+		return f, invalid("'filename' is empty")
+	}
+	if strings.ContainsAny(content, "\r\n") { // which the decoder would skip
+		return f, invalid("'content_b64' must be standard base64 with padding, without line breaks or a data: prefix")
+	}
+	if f.Bytes, err = base64.StdEncoding.Strict().DecodeString(content); err != nil {
+		return f, invalid("'content_b64' must be standard base64 with padding, without line breaks or a data: prefix")
+	}
+	return f, nil
+}
+
+const (
+	defaultSuppressions = 100
+	maxSuppressions     = 1000
+)
+
+type suppressionAnswer struct {
+	Email     string `json:"email"`
+	Inbox     string `json:"inbox"`
+	MessageID int64  `json:"message_id"`
+	Reason    string `json:"reason"`
+	At        string `json:"at"`
+}
+
+// listSuppressions pages through the addresses that mail came back from; the cursor is the
+// last address shown.
+func (s *Server) listSuppressions(r *request) error {
+	q := r.query()
+	limit := int(q.number("limit", defaultSuppressions, 1, maxSuppressions))
+	cursor := q.raw("cursor")
+	if q.err != nil {
+		return q.err
+	}
+	list, err := s.accounts.Suppressions(r.ctx, r.principal.Account, cursor, limit+1)
+	if err != nil {
+		return err
+	}
+	next := ""
+	if len(list) > limit {
+		list = list[:limit]
+		next = list[limit-1].Email
+	}
+	items := make([]suppressionAnswer, len(list))
+	for i, sup := range list {
+		items[i] = suppressionOf(sup)
+	}
+	return r.json(fasthttp.StatusOK, struct {
+		Suppressions []suppressionAnswer `json:"suppressions"`
+		NextCursor   *string             `json:"next_cursor"`
+	}{items, stringOrNull(next)})
+}
+
+func suppressionOf(s account.Suppression) suppressionAnswer {
+	return suppressionAnswer{s.Email, s.Inbox, s.Message, s.Reason, wireTime(s.At)}
+}
+
+func (s *Server) dropSuppression(r *request) error {
+	if err := s.accounts.DropSuppression(r.ctx, r.principal.Account, parameter(r.http, "email")); err != nil {
+		return err
+	}
+	return r.ok()
+}

@@ -1,0 +1,114 @@
+package http
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/url"
+	"reflect"
+	"strings"
+	"testing"
+
+	"inboxd/internal/account"
+	"inboxd/internal/delivery"
+	"inboxd/internal/inbox"
+	"inboxd/internal/message"
+)
+
+func TestSendTakesALetter(t *testing.T) {
+	w, address, key, latest := lone(t)
+	path := "/api/v1/inboxes/" + address + "/send"
+	r := w.expect(202, w.call(post, path, key, `{"to":"Bob@Ex\u00e4mple.org","subject":"S","body":"line\nline","html":"<p>","cc":["c@d.test"],"bcc":["e@f.test"],
+		"attachments":[{"filename":"a.txt","content_b64":"YWJj","content_type":"text/plain"}],"in_reply_to":" <m@x> "}`))
+	if r.body != `{"ok":true,"queued":true,"message_id":1}` {
+		t.Error(r.body)
+	}
+	want := inbox.Letter{
+		To: "Bob@xn--exmple-cua.org", Cc: []string{"c@d.test"}, Bcc: []string{"e@f.test"}, Subject: "S", Text: "line\nline", HTML: "<p>",
+		Files: []message.File{{Filename: "a.txt", ContentType: "text/plain", Bytes: []byte("abc")}}, InReplyTo: "m@x",
+	}
+	if got := w.inboxes.letters[0]; !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v", got)
+	}
+	m := w.expect(200, w.call(get, "/api/v1/inboxes/"+address+"/messages/1?fields=send_status,send_error,recipients,bcc,direction", key, ""))
+	if m.body != `{"email":{"direction":"out","bcc":[{"email":"e@f.test","name":""}],"send_status":"queued","recipients":[`+
+		`{"email":"Bob@xn--exmple-cua.org","status":"queued","error":null,"mx":null,"at":null},{"email":"c@d.test","status":"queued","error":null,"mx":null,"at":null},`+
+		`{"email":"e@f.test","status":"queued","error":null,"mx":null,"at":null}]}}` {
+		t.Error(m.body)
+	}
+	if r := w.call(get, latest, key, ""); r.body != `{"email":null}` {
+		t.Errorf("latest shows a sent mail: %s", r.body)
+	}
+}
+
+// TestSentMembersAreOnSentMailOnly also shows an error and a recipient with all it can have.
+func TestSentMembersAreOnSentMailOnly(t *testing.T) {
+	w, address, key, _ := lone(t)
+	w.deliver(address, mailOf(mailWithFile, inbox.OTP{}))
+	list := "/api/v1/inboxes/" + address + "/messages?direction=all&fields=id,bcc,send_status,send_error,recipients"
+	w.expect(202, w.call(post, "/api/inboxes/"+address+"/send", w.signUpSession(alice), `{"to":"a@b.test"}`))
+	for _, cmd := range []inbox.Command{
+		inbox.Attempt{ID: 2, Signed: inbox.Signed},
+		inbox.Attempted{ID: 2, Attempt: 1, Done: true, Next: begin.AddDate(0, 0, 1), Reports: []inbox.Report{{Email: "a@b.test", Outcome: delivery.Temporary, Error: "451 later", MX: "mx.b.test"}}},
+	} {
+		if _, err := w.inboxes.Do(t.Context(), address, cmd); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := w.expect(200, w.call(get, list, key, ""))
+	if r.body != `{"emails":[{"id":2,"bcc":[],"send_status":"retrying","send_error":"a@b.test: 451 later","recipients":[{"email":"a@b.test","status":"retrying","error":"451 later","mx":"mx.b.test","at":"2026-11-21T12:00:00.000Z"}]},{"id":1}],"has_more":false}` {
+		t.Error(r.body)
+	}
+}
+
+func TestSendRefusesWhatCantBeSent(t *testing.T) {
+	w, address, key, _ := lone(t)
+	path := "/api/v1/inboxes/" + address + "/send"
+	for body, detail := range map[string]string{
+		`{"to":""}`:                                       "Invalid request: 'to' holds an e-mail address that is not of the form name@domain",
+		`{"to":"a"}`:                                      "Invalid request: 'to' holds an e-mail address that is not of the form name@domain",
+		`{"to":"a@b.test, c@d.test"}`:                     "Invalid request: 'to' holds an e-mail address that is not of the form name@domain",
+		`{"to":"<a@b.test>"}`:                             "Invalid request: 'to' holds an e-mail address that is not of the form name@domain",
+		`{"to":"a b@c.test"}`:                             "Invalid request: 'to' holds an e-mail address that is not of the form name@domain",
+		`{"to":"a@[127.0.0.1]"}`:                          "Invalid request: 'to' holds an e-mail address without a valid domain",
+		`{"to":"a@b..test"}`:                              "Invalid request: 'to' holds an e-mail address without a valid domain",
+		`{"to":"a@b.test","cc":["x"]}`:                    "Invalid request: 'cc' holds an e-mail address that is not of the form name@domain",
+		`{"to":"a@b.test","bcc":["x@-"]}`:                 "Invalid request: 'bcc' holds an e-mail address without a valid domain",
+		`{"to":"a@b.test","in_reply_to":"a b"}`:           "Invalid request: 'in_reply_to' must be one Message-ID",
+		`{"to":"a@b.test","in_reply_to":"<a> <b>"}`:       "Invalid request: 'in_reply_to' must be one Message-ID",
+		`{"to":"` + strings.Repeat("a", 65) + `@b.test"}`: "Invalid request: 'to' holds an e-mail address that is not of the form name@domain",
+	} {
+		if r := w.call(post, path, key, body); r.status != 422 || r.detail() != detail {
+			t.Errorf("%s: %d %s", body, r.status, r.detail())
+		}
+	}
+	for _, content := range []string{"YQ", "YQ=", "YR==", "Y Q==", "YQ==\\n", "data:;base64,YQ==", "YQ-_", "YQ==YQ=="} {
+		body := fmt.Sprintf(`{"to":"a@b.test","attachments":[{"filename":"f","content_b64":"%s"}]}`, content)
+		if r := w.call(post, path, key, body); r.status != 422 || !strings.HasPrefix(r.detail(), "Invalid request: 'content_b64' must be standard base64") {
+			t.Errorf("%s: %d %s", content, r.status, r.detail())
+		}
+	}
+	if n := len(w.inboxes.letters); n != 0 {
+		t.Errorf("%d letters were queued", n)
+	}
+	if r := w.call(post, path, key, `{"to":"a@b.test","attachments":[{"filename":"f","content_b64":"`+base64.StdEncoding.EncodeToString(make([]byte, 25<<20))+`"}]}`); r.status != 413 {
+		t.Errorf("above 32 MB: %d %s", r.status, r.detail())
+	}
+}
+
+func TestSuppressions(t *testing.T) {
+	w, _, _, _ := lone(t)
+	session := w.signUpSession(alice)
+	for _, email := range []string{"a@b.test", "c+d@e.test"} {
+		w.accounts.suppressed[w.idOf(alice)] = append(w.accounts.suppressed[w.idOf(alice)],
+			account.Suppression{Email: email, Inbox: "own@inbox.test", Message: 7, Reason: "5.1.1 gone", At: begin})
+	}
+	r := w.expect(200, w.call(get, "/api/suppressions?limit=1", session, ""))
+	if r.body != `{"suppressions":[{"email":"a@b.test","inbox":"own@inbox.test","message_id":7,"reason":"5.1.1 gone","at":"2026-11-21T12:00:00.000Z"}],"next_cursor":"a@b.test"}` {
+		t.Error(r.body)
+	}
+	if r := w.call(get, "/api/suppressions?cursor=a@b.test", session, ""); !strings.Contains(r.body, "c+d@e.test") || !strings.Contains(r.body, `"next_cursor":null`) {
+		t.Error(r.body)
+	}
+	w.expect(200, w.call(remove, "/api/suppressions/"+url.PathEscape("c+d@e.test"), session, ""))
+	w.expect(404, w.call(remove, "/api/suppressions/"+url.PathEscape("c+d@e.test"), session, ""))
+}

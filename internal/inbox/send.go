@@ -1,0 +1,438 @@
+package inbox
+
+import (
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+	"time"
+
+	"inboxd/internal/delivery"
+	"inboxd/internal/fault"
+	"inboxd/internal/message"
+)
+
+// Sending is the delivery of an outgoing message. Like the message it never changes once it
+// is in a published view; a change replaces it.
+type Sending struct {
+	Status     delivery.Status
+	Error      string // what the last failed attempt reported
+	Recipients []Recipient
+	Attempts   int       // begun
+	Due        time.Time // when the queue looks at it next; zero once the status is final
+	Leased     bool      // an attempt is under way; Due is when it counts as interrupted
+	Signature  Signature
+	Auto       bool // nobody wrote it: sent with the null sender, and no event tells of it
+}
+
+// Recipient is one recipient of an outgoing message.
+type Recipient struct {
+	delivery.Recipient
+	Bcc bool
+	MX  string    // server that answered last
+	At  time.Time // of the last report; zero before the first
+}
+
+// Signature says what the first attempt made of signing. Stored: append only.
+type Signature uint8
+
+const (
+	NotYet   Signature = iota // no attempt has begun
+	Signed                    // the fields are kept beside the raw message
+	Unsigned                  // the sending domain has no usable key
+)
+
+// leaseFor is when an attempt that was not heard of again counts as interrupted while the
+// process lives: longer than any attempt. A start takes every lease for interrupted.
+const leaseFor = 30 * time.Minute
+
+// Commands of sending.
+type (
+	// Submit queues one composed mail. Recipients carry address and Bcc only.
+	Submit struct {
+		From       message.Mailbox
+		Subject    string
+		Content    *Content
+		Raw        []byte
+		Recipients []Recipient
+		Auto       bool
+	}
+	// Attempt leases a queued mail for an attempt. The first one also keeps what signing
+	// gave: the same bytes go out on every attempt, also after a crash. Its answer counts
+	// the attempt.
+	Attempt struct {
+		ID     int64
+		Signed Signature
+		Fields []byte // the signature fields, to stand above Raw
+	}
+	// Attempted reports on recipients. Until Done, more reports of the same attempt
+	// follow; with Done, Next is when to try those that are left, zero for never again.
+	Attempted struct {
+		ID      int64
+		Attempt int
+		Reports []Report
+		Done    bool
+		Next    time.Time
+	}
+	// Bounce reports that a mail that was taken came back from a recipient: by address, or
+	// when that is unknown by the Index that its return path carried.
+	Bounce struct {
+		ID        int64
+		Recipient string
+		Index     int
+		Error     string
+	}
+	// Requeue makes a waiting mail due now; the operator's order.
+	Requeue struct{ ID int64 }
+	// GiveUp ends a waiting mail as failed; the operator's order.
+	GiveUp struct {
+		ID  int64
+		Why string
+	}
+)
+
+// Report is what an attempt brought for one recipient.
+type Report struct {
+	Email   string
+	Outcome delivery.Outcome
+	Error   string
+	MX      string
+}
+
+// Queued is a move of one entry of the mail queue. A zero time is no entry.
+type Queued struct {
+	ID       int64
+	From, To time.Time
+	Domains  []string // of the recipients that wait
+	Leased   bool
+}
+
+// QueueEntry is an entry of the mail queue as the store lists it, by time, address and id.
+type QueueEntry struct {
+	At      time.Time
+	Address string
+	ID      int64
+	Domains []string // of the recipients that wait
+	Leased  bool     // an attempt was under way when it was written
+}
+
+// Waiting reports that the message was accepted and not every recipient is settled.
+func (m *Message) Waiting() bool { return m.Sending != nil && !m.Sending.Status.Final() }
+
+// Pending returns the recipients that wait, by domain as RecipientDomain gives it.
+func (s *Sending) Pending() map[string][]string {
+	pending := map[string][]string{}
+	for _, r := range s.Recipients {
+		if !r.Status.Final() {
+			d := RecipientDomain(r.Email)
+			pending[d] = append(pending[d], r.Email)
+		}
+	}
+	return pending
+}
+
+// RecipientDomain is the domain of a recipient in the one form that the queue groups by.
+func RecipientDomain(email string) string {
+	return strings.ToLower(email[strings.LastIndexByte(email, '@')+1:])
+}
+
+// ThreadKey recognises a Message-ID (without angle brackets) among those of an inbox. Two
+// may share a key: compare the Message-ID itself.
+func ThreadKey(messageID string) uint64 {
+	if messageID == "" {
+		return 0
+	}
+	h := fnv.New64a()
+	h.Write([]byte(messageID))
+	return h.Sum64()
+}
+
+// moved is every change of a sending: to the state that Decide worked out.
+type moved struct {
+	ID      int64
+	Sending Sending
+	Fields  []byte // signature fields to keep; nil: none
+	From    time.Time
+	Public  *Public
+}
+
+type submitted struct {
+	Message Message
+	Content *Content
+	Raw     []byte
+}
+
+func (e submitted) apply(s *State) {
+	m := e.Message
+	s.Messages = append(s.Messages, &m)
+	s.Bytes += m.Size
+	s.LastID = m.ID
+}
+func (e submitted) rows(s *State, r *Rows) {
+	r.profile(s)
+	m := s.Messages[len(s.Messages)-1]
+	r.Put = append(r.Put, m)
+	r.Store = append(r.Store, Stored{m.ID, e.Content.kept(len(e.Raw)), e.Raw})
+	r.Queue = append(r.Queue, m.Sending.entry(m.ID, time.Time{}))
+}
+
+func (e moved) apply(s *State) {
+	sending := e.Sending
+	s.replace(e.ID, func(m *Message) {
+		m.Sending = &sending
+		if sending.Status.Final() && (m.ExpiresAt.Before(s.DueAt) || s.DueAt.IsZero()) {
+			s.DueAt = m.ExpiresAt // retention may take it from now on
+		}
+	})
+	if e.Public != nil {
+		s.LastEvent = e.Public.Number
+	}
+}
+func (e moved) rows(s *State, r *Rows) {
+	r.put(s, e.ID)
+	if !e.From.Equal(e.Sending.Due) || e.Sending.Leased {
+		r.Queue = append(r.Queue, e.Sending.entry(e.ID, e.From))
+	}
+	if e.Fields != nil {
+		r.Sign = append(r.Sign, Fields{e.ID, e.Fields})
+	}
+	if e.Public != nil {
+		r.profile(s)
+		r.Public = append(r.Public, *e.Public)
+	}
+}
+
+// entry is the move of the queue's entry from one time to Due.
+func (s *Sending) entry(id int64, from time.Time) Queued {
+	q := Queued{ID: id, From: from, To: s.Due, Leased: s.Leased}
+	if !s.Due.IsZero() {
+		for domain := range s.Pending() {
+			q.Domains = append(q.Domains, domain)
+		}
+		slices.Sort(q.Domains)
+	}
+	return q
+}
+
+// unqueue takes removed messages out of the queue.
+func (r *Rows) unqueue(gone []*Message) {
+	for _, m := range gone {
+		if m.Waiting() {
+			r.Queue = append(r.Queue, Queued{ID: m.ID, From: m.Sending.Due})
+		}
+	}
+}
+
+func (c Submit) decide(s *State, env Env) ([]Event, Answer, error) {
+	size := int64(len(c.Raw))
+	if err := s.Room(size, env.Now); err != nil {
+		return nil, Answer{}, err
+	}
+	sending := &Sending{Status: delivery.Queued, Recipients: slices.Clone(c.Recipients), Due: env.Now, Auto: c.Auto}
+	for i := range sending.Recipients {
+		sending.Recipients[i].Status = delivery.Queued
+	}
+	m := Message{
+		ID: s.LastID + 1, Direction: Out, ReceivedAt: env.Now,
+		ExpiresAt: env.Now.Add(time.Duration(s.RetentionHours) * time.Hour),
+		From:      c.From, Subject: c.Subject, Size: size, Read: true,
+		Thread: ThreadKey(c.Content.Doc.MessageID), Sending: sending,
+	}
+	return []Event{submitted{m, c.Content, c.Raw}}, Answer{ID: m.ID}, nil
+}
+
+// waiting returns the message if its delivery is not settled, else nil: a late report about
+// mail that is gone or settled changes nothing.
+func (s *State) waiting(id int64) *Message {
+	if i, ok := s.find(id); ok && s.Messages[i].Waiting() {
+		return s.Messages[i]
+	}
+	return nil
+}
+
+func (c Attempt) decide(s *State, env Env) ([]Event, Answer, error) {
+	m := s.waiting(c.ID)
+	if m == nil {
+		return nil, Answer{}, NoMessage(c.ID, s.Address)
+	}
+	ev := moved{ID: c.ID, Sending: *m.Sending, From: m.Sending.Due}
+	ev.Sending.Attempts++
+	ev.Sending.Due, ev.Sending.Leased = env.Now.Add(leaseFor), true
+	if ev.Sending.Signature == NotYet {
+		ev.Sending.Signature, ev.Fields = c.Signed, c.Fields
+	}
+	return []Event{ev}, Answer{ID: c.ID, Count: ev.Sending.Attempts}, nil
+}
+
+func (c Attempted) decide(s *State, env Env) ([]Event, Answer, error) {
+	m := s.waiting(c.ID)
+	if m == nil || m.Sending.Attempts != c.Attempt {
+		return nil, Answer{}, nil
+	}
+	ev := moved{ID: c.ID, Sending: *m.Sending, From: m.Sending.Due}
+	n := &ev.Sending
+	n.Recipients = slices.Clone(n.Recipients)
+	for _, report := range c.Reports {
+		n.report(report, env.Now)
+	}
+	if c.Done {
+		n.Due, n.Leased = c.Next, false
+		for i := range n.Recipients {
+			n.Recipients[i].settle(c.Next.IsZero())
+		}
+	}
+	n.derive()
+	ev.Public = s.told(m, n, env.Now)
+	return s.ended(m, ev), Answer{ID: c.ID}, nil
+}
+
+// ended adds what follows a final status: a mail that nobody wrote has no reader, and may
+// hold a link that must not lie about.
+func (s *State) ended(m *Message, ev moved) []Event {
+	if ev.Sending.Auto && ev.Sending.Status.Final() {
+		return []Event{ev, removed{[]*Message{m}}}
+	}
+	return []Event{ev}
+}
+
+// report moves the recipients that a report is about; one who is settled stays so.
+func (s *Sending) report(report Report, now time.Time) {
+	for i := range s.Recipients {
+		r := &s.Recipients[i]
+		if r.Email != report.Email || r.Status.Final() {
+			continue
+		}
+		r.Status = r.Status.After(report.Outcome, false, s.Signature == Signed)
+		r.MX, r.At, r.Error = report.MX, now, ""
+		if report.Outcome != delivery.Delivered {
+			r.Error = report.Error
+		}
+	}
+}
+
+// settle ends a recipient that still waits when the schedule is over.
+func (r *Recipient) settle(expired bool) {
+	if expired && !r.Status.Final() {
+		r.Status = delivery.Failed
+		if r.Error == "" {
+			r.Error = "The time for trying was over before an answer came"
+		}
+	}
+}
+
+// derive works out the message's status from its recipients; a final one leaves the queue.
+func (s *Sending) derive() {
+	list := make([]delivery.Recipient, len(s.Recipients))
+	for i, r := range s.Recipients {
+		list[i] = r.Recipient
+	}
+	s.Status, s.Error = delivery.Message(list, s.Signature == Unsigned)
+	if s.Status.Final() {
+		s.Due, s.Leased = time.Time{}, false
+	}
+}
+
+// told is the public event of a status that became final, nil before, and nil for mail that
+// nobody wrote.
+func (s *State) told(m *Message, n *Sending, now time.Time) *Public {
+	if !n.Status.Final() || n.Auto {
+		return nil
+	}
+	name := "message.delivered"
+	if n.Status == delivery.Failed {
+		name = "message.failed"
+	}
+	return s.sendEvent(name, m, n, n.addressed(), n.Error, now)
+}
+
+// addressed lists who is named in the message: everybody but the blind copies.
+func (s *Sending) addressed() (to []string) {
+	for _, r := range s.Recipients {
+		if !r.Bcc {
+			to = append(to, r.Email)
+		}
+	}
+	return to
+}
+
+func (s *State) sendEvent(name string, m *Message, n *Sending, to []string, why string, now time.Time) *Public {
+	return &Public{
+		Number: s.LastEvent + 1, Name: name, Account: s.Account, Address: s.Address, MessageID: m.ID, At: now,
+		Subject: m.Subject, To: to, SendStatus: n.Status.String(), SendError: why,
+	}
+}
+
+func (c Bounce) decide(s *State, env Env) ([]Event, Answer, error) {
+	i, ok := s.find(c.ID)
+	if !ok || s.Messages[i].Sending == nil {
+		return nil, Answer{}, nil // gone meanwhile
+	}
+	m := s.Messages[i]
+	at := m.Sending.indexOf(c.Recipient, c.Index)
+	if at < 0 {
+		return nil, Answer{}, nil
+	}
+	was := m.Sending.Recipients[at]
+	now := was.Status.AfterBounce()
+	if now == was.Status {
+		return nil, Answer{}, nil // told before, or never taken
+	}
+	ev := moved{ID: c.ID, Sending: *m.Sending, From: m.Sending.Due}
+	ev.Sending.Recipients = slices.Clone(ev.Sending.Recipients)
+	r := &ev.Sending.Recipients[at]
+	r.Status, r.Error, r.At = now, c.Error, env.Now
+	ev.Public = s.sendEvent("message.bounced", m, &ev.Sending, []string{r.Email}, c.Error, env.Now)
+	return []Event{ev}, Answer{ID: c.ID, Count: 1}, nil
+}
+
+// Email is the recipient of m that the bounce is about; empty when there is none.
+func (c Bounce) Email(m *Message) string {
+	if at := m.Sending.indexOf(c.Recipient, c.Index); at >= 0 {
+		return m.Sending.Recipients[at].Email
+	}
+	return ""
+}
+
+// indexOf finds a recipient by address, else by index; -1 when there is none.
+func (s *Sending) indexOf(email string, index int) int {
+	for i, r := range s.Recipients {
+		if strings.EqualFold(r.Email, email) {
+			return i
+		}
+	}
+	if index >= 0 && index < len(s.Recipients) {
+		return index
+	}
+	return -1
+}
+
+func (c Requeue) decide(s *State, env Env) ([]Event, Answer, error) {
+	m := s.waiting(c.ID)
+	switch {
+	case m == nil:
+		return nil, Answer{}, fault.New(fault.NotFound, fmt.Sprintf("Message %d of %s does not wait in the queue", c.ID, s.Address))
+	case m.Sending.Leased:
+		return nil, Answer{}, nil // an attempt is under way
+	}
+	ev := moved{ID: c.ID, Sending: *m.Sending, From: m.Sending.Due}
+	ev.Sending.Due = env.Now
+	return []Event{ev}, Answer{ID: c.ID, Count: 1}, nil
+}
+
+func (c GiveUp) decide(s *State, env Env) ([]Event, Answer, error) {
+	m := s.waiting(c.ID)
+	if m == nil {
+		return nil, Answer{}, fault.New(fault.NotFound, fmt.Sprintf("Message %d of %s does not wait in the queue", c.ID, s.Address))
+	}
+	ev := moved{ID: c.ID, Sending: *m.Sending, From: m.Sending.Due}
+	n := &ev.Sending
+	n.Recipients = slices.Clone(n.Recipients)
+	for i := range n.Recipients {
+		if r := &n.Recipients[i]; !r.Status.Final() {
+			r.Status, r.Error, r.At = delivery.Failed, c.Why, env.Now
+		}
+	}
+	n.derive()
+	ev.Public = s.told(m, n, env.Now)
+	return s.ended(m, ev), Answer{ID: c.ID, Count: 1}, nil
+}

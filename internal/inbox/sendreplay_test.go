@@ -1,0 +1,83 @@
+package inbox_test
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"inboxd/internal/delivery"
+	"inboxd/internal/inbox"
+	"inboxd/internal/memstore"
+	"inboxd/internal/message"
+)
+
+func submit(auto bool, to ...string) inbox.Submit {
+	recipients := make([]inbox.Recipient, len(to))
+	for i, email := range to {
+		recipients[i] = inbox.To(email)
+	}
+	return inbox.Submit{
+		From: message.Mailbox{Email: "a@inbox.localhost"}, Subject: "sent", Raw: []byte("Subject: sent\r\n\r\n"), Recipients: recipients, Auto: auto,
+		Content: &inbox.Content{Doc: message.Document{Subject: "sent", MessageID: "sent@inbox.localhost"}},
+	}
+}
+
+func adds(cmd inbox.Command) bool {
+	switch cmd.(type) {
+	case inbox.Receive, inbox.Submit:
+		return true
+	}
+	return false
+}
+
+// drawSending makes commands of sending, sensible ones and late ones alike.
+func drawSending(t *rapid.T, id int64) []inbox.Command {
+	outcome := func(name string) delivery.Outcome { return delivery.Outcome(rapid.IntRange(0, 2).Draw(t, name)) }
+	next := time.Time{}
+	if rapid.Bool().Draw(t, "again") {
+		next = start.Add(time.Duration(rapid.IntRange(1, 400).Draw(t, "next")) * time.Hour)
+	}
+	return []inbox.Command{
+		submit(false, "x@far.test"), submit(false, "x@far.test", "y@other.test"), submit(true, "x@far.test"),
+		inbox.Attempt{ID: id, Signed: inbox.Signed, Fields: []byte("DKIM-Signature: x\r\n")}, inbox.Attempt{ID: id, Signed: inbox.Unsigned},
+		inbox.Attempted{ID: id, Attempt: rapid.IntRange(1, 2).Draw(t, "attempt"), Done: rapid.Bool().Draw(t, "done"), Next: next, Reports: []inbox.Report{
+			{Email: "x@far.test", Outcome: outcome("x"), Error: "451 later", MX: "mx.far.test"}, {Email: "y@other.test", Outcome: outcome("y"), Error: "550 no"},
+		}},
+		inbox.Bounce{ID: id, Recipient: "x@far.test", Error: "5.1.1 gone"}, inbox.Requeue{ID: id}, inbox.GiveUp{ID: id, Why: "dropped"},
+	}
+}
+
+// compareQueue holds that the queue's index has exactly one entry for each mail that waits:
+// at its time, with the domains of the recipients that wait.
+func compareQueue(t *rapid.T, s *inbox.State, store *memstore.Store) {
+	var want []string
+	for _, m := range s.Messages {
+		if !m.Waiting() {
+			if m.Sending != nil && (!m.Sending.Due.IsZero() || m.Sending.Leased) {
+				t.Fatalf("message %d is %s and due at %v", m.ID, m.Sending.Status, m.Sending.Due)
+			}
+			continue
+		}
+		var domains []string
+		for d := range m.Sending.Pending() {
+			domains = append(domains, d)
+		}
+		slices.Sort(domains)
+		want = append(want, fmt.Sprint(m.ID, m.Sending.Due, domains, m.Sending.Leased))
+	}
+	queue, _, err := store.MailQueue(inbox.QueueEntry{}, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, q := range queue {
+		got = append(got, fmt.Sprint(q.ID, q.At, q.Domains, q.Leased))
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(want, got) {
+		t.Fatalf("the queue holds %v, the messages want %v", got, want)
+	}
+}

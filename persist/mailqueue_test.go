@@ -1,0 +1,163 @@
+package persist
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"inboxd/internal/account"
+	"inboxd/internal/delivery"
+	"inboxd/internal/inbox"
+	"inboxd/internal/message"
+)
+
+// sent is a batch as a submission makes it.
+func sent(addr string, id int64, due time.Time) *inbox.Rows {
+	r := mail(addr, id, body(addr, id))
+	m := r.Put[0]
+	m.Direction = inbox.Out
+	m.Sending = &inbox.Sending{Status: delivery.Queued, Due: due, Recipients: []inbox.Recipient{inbox.To("bob@far.test")}}
+	r.Queue = []inbox.Queued{{ID: id, To: due, Domains: []string{"far.test"}}}
+	return r
+}
+
+func queueOf(t *testing.T, s *Store, after inbox.QueueEntry, limit int) (out []string) {
+	t.Helper()
+	queue, more, err := s.MailQueue(after, limit)
+	must(t, err)
+	for _, q := range queue {
+		out = append(out, fmt.Sprintf("%s/%d@%d %v %v", q.Address, q.ID, q.At.UnixMilli(), q.Domains, q.Leased))
+	}
+	if more {
+		out = append(out, "more")
+	}
+	return out
+}
+
+func TestMailQueueIsInTimeOrderOverAllInboxes(t *testing.T) {
+	s := open(t, vfs.NewMem())
+	must(t, s.CommitInbox(sent("b@example.org", 1, at(20))))
+	must(t, s.CommitInbox(sent("a@example.org", 1, at(30))))
+	must(t, s.CommitInbox(sent("c@example.org", 1, at(10))))
+	b, a, c := "b@example.org/1@%d [far.test] false", "a@example.org/1@%d [far.test] false", "c@example.org/1@%d [far.test] false"
+	for i, p := range []*string{&c, &b, &a} {
+		*p = fmt.Sprintf(*p, at((i+1)*10).UnixMilli())
+	}
+	if got := queueOf(t, s, inbox.QueueEntry{}, 2); !slices.Equal(got, []string{c, b, "more"}) {
+		t.Error(got)
+	}
+	if got := queueOf(t, s, inbox.QueueEntry{At: at(20), Address: "b@example.org", ID: 1}, 9); !slices.Equal(got, []string{a}) {
+		t.Error(got)
+	}
+	if got := queueOf(t, s, inbox.QueueEntry{At: at(20)}, 9); !slices.Equal(got, []string{b, a}) {
+		t.Error(got)
+	}
+	// Several moves of one mail in one batch leave the last.
+	must(t, s.CommitInbox(&inbox.Rows{Address: "b@example.org", Queue: []inbox.Queued{
+		{ID: 1, From: at(20), To: at(40), Domains: []string{"x.test"}, Leased: true}, {ID: 1, From: at(40), To: at(15), Domains: []string{"y.test"}},
+	}}))
+	must(t, s.CommitInbox(&inbox.Rows{Address: "c@example.org", Queue: []inbox.Queued{{ID: 1, From: at(10)}}}))
+	b = fmt.Sprintf("b@example.org/1@%d [y.test] false", at(15).UnixMilli())
+	if got := queueOf(t, s, inbox.QueueEntry{}, 9); !slices.Equal(got, []string{b, a}) {
+		t.Error(got)
+	}
+}
+
+func TestSignatureGoesWithItsMessage(t *testing.T) {
+	s := open(t, vfs.NewMem())
+	const addr = "a@example.org"
+	for id := int64(1); id <= 20; id++ {
+		r := sent(addr, id, at(1))
+		r.Sign = []inbox.Fields{{ID: id, Bytes: fmt.Appendf(nil, "DKIM-Signature: %d\r\n", id)}}
+		must(t, s.CommitInbox(r))
+	}
+	if got, err := s.Signature(addr, 7); err != nil || string(got) != "DKIM-Signature: 7\r\n" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got, err := s.Raw(addr, 7); err != nil || string(got) != body(addr, 7) {
+		t.Errorf("raw of 7: %d bytes, %v", len(got), err)
+	}
+	st, err := s.LoadInbox(addr)
+	must(t, err)
+	must(t, s.CommitInbox(&inbox.Rows{Address: addr, Drop: st.Messages[:1]}))
+	must(t, s.CommitInbox(&inbox.Rows{Address: addr, Drop: st.Messages[1:18]}))
+	for id := int64(1); id <= 20; id++ {
+		if got, err := s.Signature(addr, id); err != nil || (got != nil) != (id > 18) {
+			t.Errorf("signature %d: %q, %v", id, got, err)
+		}
+	}
+}
+
+func TestSuppressionsOfOneAccount(t *testing.T) {
+	s := open(t, vfs.NewMem())
+	one, two := accountID(1), accountID(2)
+	for i, email := range []string{"b@x.test", "a@x.test", "c@x.test"} {
+		must(t, s.PutSuppression(one, account.Suppression{Email: email, Inbox: "i@y.test", Message: int64(i), Reason: "5.1.1", At: at(i)}))
+	}
+	list, err := s.Suppressions(one, "a@x.test", 1)
+	if err != nil || !reflect.DeepEqual(list, []account.Suppression{{Email: "b@x.test", Inbox: "i@y.test", Reason: "5.1.1", At: at(0)}}) {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if _, found, err := s.Suppression(two, "b@x.test"); found || err != nil {
+		t.Errorf("of another account: %v, %v", found, err)
+	}
+	for _, want := range []bool{true, false} {
+		if dropped, err := s.DropSuppression(one, "b@x.test"); dropped != want || err != nil {
+			t.Errorf("dropped %v, %v", dropped, err)
+		}
+	}
+	if _, found, err := s.Suppression(one, "b@x.test"); found || err != nil {
+		t.Errorf("dropped and there: %v, %v", found, err)
+	}
+}
+
+// TestCountOfSendsIsOnDiskWithTheMail: the count has no sync of its own and is nevertheless
+// never behind the mail that was committed after it.
+func TestCountOfSendsIsOnDiskWithTheMail(t *testing.T) {
+	fs := vfs.NewCrashableMem()
+	s, err := Open(folder, options(fs))
+	must(t, err)
+	defer closeStore(t, s)
+	id := accountID(1)
+	for n := int64(1); n <= 20; n++ {
+		must(t, s.CommitAccount(&account.Rows{ID: id, Sends: &account.Sends{Day: 7, Count: n}}))
+		if _, err := s.LoadAccount(id); err != nil {
+			t.Fatal(err)
+		}
+		must(t, s.CommitInbox(sent("a@example.org", n, at(1))))
+		crashed, err := Open(folder, options(fs.CrashClone(vfs.CrashCloneCfg{})))
+		must(t, err)
+		st, err := crashed.LoadAccount(id)
+		must(t, err)
+		raw, err := crashed.Raw("a@example.org", n)
+		must(t, err)
+		if st.Sends.Count != n || !bytes.Equal(raw, []byte(body("a@example.org", n))) {
+			t.Fatalf("after a crash %d are counted of %d", st.Sends.Count, n)
+		}
+		must(t, crashed.Close())
+	}
+}
+
+// TestSentMailComesBackWhole after a reopening.
+func TestSentMailComesBackWhole(t *testing.T) {
+	fs := vfs.NewMem()
+	s := open(t, fs)
+	r := sent("a@example.org", 1, at(5))
+	want := goldenSentMessage()
+	want.ID, want.Size = 1, r.Put[0].Size
+	r.Put[0] = want
+	must(t, s.CommitInbox(r))
+	st, err := s.LoadInbox("a@example.org")
+	must(t, err)
+	if !reflect.DeepEqual(st.Messages[0], want) {
+		t.Errorf("%+v\n%+v", st.Messages[0], want)
+	}
+	if st.Messages[0].From != (message.Mailbox{Email: goldenAddress, Name: "Ada"}) {
+		t.Error(st.Messages[0].From)
+	}
+}

@@ -1,0 +1,60 @@
+package persist
+
+import (
+	"inboxd/internal/delivery"
+	"inboxd/internal/inbox"
+)
+
+// The integer keys of these records are on disk: append only; never reorder or reuse.
+
+type sendingRecord struct {
+	Status     delivery.Status   `cbor:"1,keyasint,omitempty"`
+	Error      string            `cbor:"2,keyasint,omitempty"`
+	Recipients []recipientRecord `cbor:"3,keyasint,omitempty"`
+	Attempts   int               `cbor:"4,keyasint,omitempty"`
+	Due        stamp             `cbor:"5,keyasint,omitempty"`
+	Leased     bool              `cbor:"6,keyasint,omitempty"`
+	Signature  inbox.Signature   `cbor:"7,keyasint,omitempty"`
+	Auto       bool              `cbor:"8,keyasint,omitempty"`
+}
+
+type recipientRecord struct {
+	Email  string          `cbor:"1,keyasint,omitempty"`
+	Status delivery.Status `cbor:"2,keyasint,omitempty"`
+	Error  string          `cbor:"3,keyasint,omitempty"`
+	Bcc    bool            `cbor:"4,keyasint,omitempty"`
+	MX     string          `cbor:"5,keyasint,omitempty"`
+	At     stamp           `cbor:"6,keyasint,omitempty"`
+}
+
+// recordSending is nil for a received message.
+func recordSending(s *inbox.Sending) *sendingRecord {
+	if s == nil {
+		return nil
+	}
+	return &sendingRecord{
+		Status: s.Status, Error: s.Error, Recipients: convert(s.Recipients, recordRecipient), Attempts: s.Attempts,
+		Due: stampOf(s.Due), Leased: s.Leased, Signature: s.Signature, Auto: s.Auto,
+	}
+}
+
+func (r *sendingRecord) sending() *inbox.Sending {
+	if r == nil {
+		return nil
+	}
+	return &inbox.Sending{
+		Status: r.Status, Error: r.Error, Recipients: convert(r.Recipients, recipientRecord.recipient), Attempts: r.Attempts,
+		Due: r.Due.time(), Leased: r.Leased, Signature: r.Signature, Auto: r.Auto,
+	}
+}
+
+func recordRecipient(r inbox.Recipient) recipientRecord {
+	return recipientRecord{Email: r.Email, Status: r.Status, Error: r.Error, Bcc: r.Bcc, MX: r.MX, At: stampOf(r.At)}
+}
+
+func (r recipientRecord) recipient() inbox.Recipient {
+	return inbox.Recipient{
+		Recipient: delivery.Recipient{Email: r.Email, Status: r.Status, Error: r.Error},
+		Bcc:       r.Bcc, MX: r.MX, At: r.At.time(),
+	}
+}
