@@ -38,7 +38,7 @@ func (s *System) deliverOneHere(ctx context.Context, t *task, rcpt string) Hando
 	if err == nil {
 		env := ingest.Envelope{MailFrom: from, RcptTo: []string{address}, TraceLen: len(trace)}
 		if s.Judge != nil {
-			env.Verdict = s.Judge(ctx, s, from, t.raw)
+			env.Judge = func(ctx context.Context) ingest.Verdict { return s.Judge(ctx, s, from, t.raw) }
 		}
 		err = s.Deliver(ctx, env, append(trace, t.raw...))
 	}

@@ -47,9 +47,9 @@ func (s *System) acceptsMail(rcpt string) error {
 // Deliver stores one mail for all its recipients and returns nil only when all of it is on
 // disk. When some fail for now, the sender must repeat the whole: those who have the mail
 // know it again by its digest. A recipient who vanished since RCPT does not hold up the
-// others.
+// others. ctx does not bound the look-ups about the mail, lookups does.
 func (s *System) Deliver(ctx context.Context, env ingest.Envelope, raw []byte) error {
-	mail := ingest.ReadScanned(ctx, s.Spam, env, raw)
+	mail := ingest.ReadScanned(s.lookups.current(), s.Spam, env, raw)
 	if len(env.RcptTo) == 1 {
 		return s.deliverTo(ctx, env.RcptTo[0], mail)
 	}

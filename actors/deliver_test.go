@@ -78,3 +78,29 @@ func TestRecipientWhoVanishedDoesNotHoldUpOthers(t *testing.T) {
 		t.Errorf("nobody is left: %v", err)
 	}
 }
+
+// A disk that fills while DNS is asked about a mail ends the questions: whatever the answers,
+// the mail can't be kept, and its sender hears so soon.
+func TestFullDiskEndsLookups(t *testing.T) {
+	var store memstore.Store
+	s := startSystem(t, &store, nil)
+	makeInbox(t, s, "a@inbox.localhost")
+	env := ingest.Envelope{RcptTo: []string{"a@inbox.localhost"}}
+	env.Judge = func(ctx context.Context) ingest.Verdict {
+		if err := ctx.Err(); err != nil {
+			t.Errorf("before the disk is full: %v", err)
+		}
+		store.SetFull(true)
+		<-ctx.Done()
+		return ingest.Verdict{}
+	}
+	if err := s.Deliver(context.Background(), env, []byte("\r\nx")); !fault.Is(err, fault.StorageFull) {
+		t.Errorf("on a full disk: %v", err)
+	}
+	store.SetFull(false)
+	until(func() bool { return s.lookups.current().Err() == nil })
+	env.Judge = nil
+	if err := s.Deliver(context.Background(), env, []byte("\r\nx")); err != nil {
+		t.Errorf("with space again: %v", err)
+	}
+}

@@ -52,7 +52,7 @@ func (p *pools) timer(d time.Duration) *time.Timer {
 // How long a sender waits: stallCheck finds out early that the disk is full (hardening:
 // 452 and 507 within 1 s), patience is the end of waiting for anything else.
 const (
-	stallCheck = 800 * time.Millisecond
+	stallCheck = 250 * time.Millisecond
 	patience   = 30 * time.Second
 )
 

@@ -134,6 +134,7 @@ type System struct {
 	rechecks   *rechecks
 	signers    *signers
 	resets     chan string // e-mail addresses that asked for a password reset
+	lookups    *lookups
 	// Locks by account: closing before resuming before names.
 	closing, resuming stripes
 	redelivering      stripes // taken alone
@@ -156,6 +157,7 @@ func Start(o Options) (_ *System, err error) {
 	}
 	s.mail = newMailQueue(s)
 	s.clock.set(o.Now())
+	s.lookups = newLookups(s.running)
 	s.engine = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 		return slog.New(warnings{o.Logger.Handler()})
 	}))
@@ -178,6 +180,7 @@ func Start(o Options) (_ *System, err error) {
 	s.retention = newRetention(s)
 	s.stopped.Go(s.sweepUntilStopped)
 	s.stopped.Go(func() { s.retention.run(s.stop) })
+	s.stopped.Go(func() { s.lookups.run(s.stop, s.store.Full) })
 	s.stopped.Go(s.mail.run)
 	s.stopped.Go(func() { s.rechecks.run(s.stop) })
 	s.stopped.Go(func() { s.deliveries.run(s.stop) })

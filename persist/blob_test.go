@@ -22,9 +22,10 @@ func TestBlobCrashAtEveryStep(t *testing.T) {
 		stored, dropped bool
 	}
 	var crashes []crash
-	recording, stored, dropping := false, false, false
+	var recording atomic.Bool // the engine's own goroutines pass here too
+	stored, dropping := false, false
 	o := options(errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if recording && strings.Contains(op.Path, nameBlobs) && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+		if recording.Load() && strings.Contains(op.Path, nameBlobs) && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
 			crashes = append(crashes, crash{mem.CrashClone(vfs.CrashCloneCfg{}), stored, dropping})
 		}
 		return nil
@@ -32,13 +33,13 @@ func TestBlobCrashAtEveryStep(t *testing.T) {
 	s, err := Open(folder, o)
 	must(t, err)
 	eventually(t, "the store is idle", func() bool { return s.db.Metrics().Snapshots.Count == 0 && s.spare.ready.Load() })
-	recording = true
+	recording.Store(true)
 	must(t, s.CommitInbox(mail(victim, 1, bulky)))
 	stored = true
 	crashes = append(crashes, crash{mem.CrashClone(vfs.CrashCloneCfg{}), true, false})
 	dropping = true
 	must(t, s.CommitInbox(&inbox.Rows{Address: victim, Drop: mail(victim, 1, "").Put}))
-	recording = false
+	recording.Store(false)
 	closeStore(t, s)
 	if len(crashes) < 6 {
 		t.Fatalf("only %d steps were seen", len(crashes))

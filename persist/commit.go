@@ -113,7 +113,7 @@ func (s *Store) apply(p partition.ID, b *pebble.Batch) {
 			s.report.fatal("log sync", err)
 		}
 	}
-	s.positions.acked.Add(1)
+	s.positions.ack()
 	s.bytes.Add(size)
 }
 

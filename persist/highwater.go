@@ -17,7 +17,8 @@ import (
 	"inboxd/internal/partition"
 )
 
-// highWaterEvery is how old the high-water file may be while commits go on.
+// highWaterEvery is how old the high-water file may be while commits go on. A commit after
+// a quiet time is noted at once.
 const highWaterEvery = 750 * time.Millisecond
 
 // positions counts the synced commits of each partition. Every such commit writes its
@@ -32,6 +33,17 @@ type positions struct {
 	}
 	// acked is how many commits are known to be on disk. It may trail the disk, never lead.
 	acked atomic.Uint64
+	// moved has an entry when acked moved since it was last taken out.
+	moved chan struct{}
+}
+
+// ack counts a commit that is on disk.
+func (p *positions) ack() {
+	p.acked.Add(1)
+	select {
+	case p.moved <- struct{}{}:
+	default:
+	}
 }
 
 // load reads the positions and returns their sum.
@@ -99,14 +111,19 @@ func (s *Store) checkHighWater(found uint64) error {
 // keepHighWater writes the file while commits come, until stop; Close writes the last one.
 // A failure is logged only: the file detects a loss, it does not prevent one.
 func (s *Store) keepHighWater(stop <-chan struct{}) {
-	t := time.NewTicker(highWaterEvery)
-	defer t.Stop()
 	for {
+		for s.positions.acked.Load() != s.written {
+			s.writeHighWater()
+			select {
+			case <-stop:
+				return
+			case <-time.After(highWaterEvery):
+			}
+		}
 		select {
 		case <-stop:
 			return
-		case <-t.C:
-			s.writeHighWater()
+		case <-s.positions.moved:
 		}
 	}
 }

@@ -126,6 +126,7 @@ func Open(dir string, o Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{dir: dir, fs: o.FS, lock: lock, report: newReporter(&o), now: o.Now, stop: make(chan struct{})}
+	s.positions.moved = make(chan struct{}, 1)
 	if err := s.open(&o); err != nil {
 		return nil, errors.Join(err, s.abandon())
 	}

@@ -44,6 +44,13 @@ func (d *discipline) append(dst, src []byte) (_ []byte, n int, end bool) {
 				n, d.state = stop, inLine
 				continue
 			}
+			if nuls := leadingNULs(src[n:]); nuls > 1 { // a storm of them; one by one is slow
+				dst = append(dst, src[run:n]...)
+				dst = append(dst, bytes.Repeat(space, nuls)...)
+				n += nuls
+				run, d.state = n, inLine
+				continue
+			}
 		}
 		dst = append(dst, src[run:n]...)
 		dst, end = d.step(dst, src[n])
@@ -107,7 +114,17 @@ func (d *discipline) finish(body []byte) []byte {
 	return body
 }
 
-var crlf = []byte("\r\n")
+var (
+	crlf  = []byte("\r\n")
+	space = []byte(" ")
+)
+
+func leadingNULs(b []byte) (n int) {
+	for n < len(b) && b[n] == 0 {
+		n++
+	}
+	return n
+}
 
 // seek finds the next b in a slice and remembers it, so that a storm of one special byte
 // does not cause a scan for the others each time.

@@ -94,7 +94,9 @@ func (u *user) latest(t testing.TB, address, query string) map[string]any {
 }
 
 // mail sends one mail with a code.
-func (s *server) mail(to, code string) error {
-	text := fmt.Sprintf("From: Shop <no-reply@shop.test>\r\nTo: %s\r\nSubject: Your sign-in code\r\n\r\nYour verification code is %s.\r\n", to, code)
-	return netsmtp.SendMail(s.smtp, nil, "no-reply@shop.test", []string{to}, []byte(text))
+func (s *server) mail(to, code string) error { return s.mailFrom("no-reply@shop.test", to, code) }
+
+func (s *server) mailFrom(from, to, code string) error {
+	text := fmt.Sprintf("From: Shop <%s>\r\nTo: %s\r\nSubject: Your sign-in code\r\n\r\nYour verification code is %s.\r\n", from, to, code)
+	return netsmtp.SendMail(s.smtp, nil, from, []string{to}, []byte(text))
 }

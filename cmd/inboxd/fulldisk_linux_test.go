@@ -4,15 +4,18 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"inboxd/internal/resolve/dnstest"
 )
 
-// TestFullDisk fills a small disk under the running server: new mail and new inboxes are
-// refused within a second, reading and deleting go on, the log stays short, and all is
-// well by itself once there is space.
+// TestFullDisk fills a small disk under the running server: new mail, and one that already
+// waits for DNS, and new inboxes are refused within a second, reading and deleting go on,
+// the log stays short, and all is well by itself once there is space.
 func TestFullDisk(t *testing.T) {
 	disk := t.TempDir()
 	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=96m"); err != nil {
@@ -23,16 +26,31 @@ func TestFullDisk(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	s := launch(t, filepath.Join(disk, "data"))
+	names := dnstest.Serve(t)
+	s := launch(t, filepath.Join(disk, "data"), "--dns", names.Addr)
 	u := s.signUp(t, "me@example.test")
 	address := u.inbox(t, "agent")
 	if err := s.mail(address, "482913"); err != nil {
 		t.Fatal(err)
 	}
 
+	names.Silence()
+	waiting := make(chan error, 1)
+	go func() { waiting <- s.mailFrom("no-reply@silent.test", address, "333333") }()
+	for !slices.Contains(names.Asked(), "silent.test TXT") {
+		if len(waiting) > 0 {
+			t.Fatalf("DNS was not asked: %v", <-waiting)
+		}
+		time.Sleep(time.Millisecond)
+	}
 	hog := filepath.Join(disk, "hog")
 	fill(t, hog)
 	began := time.Now()
+	if err := <-waiting; err == nil || !strings.HasPrefix(err.Error(), "452") || time.Since(began) > time.Second {
+		t.Errorf("the mail that waited for DNS: %v after %v", err, time.Since(began))
+	}
+	names.Handle(nil)
+	began = time.Now()
 	for err := error(nil); err == nil || !strings.HasPrefix(err.Error(), "452"); {
 		if err = s.mail(address, "111111"); err != nil && !strings.HasPrefix(err.Error(), "452") {
 			t.Fatalf("a full disk is answered with %v", err)

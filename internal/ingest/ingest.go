@@ -5,6 +5,7 @@
 package ingest
 
 import (
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"log/slog"
@@ -27,6 +28,8 @@ type Envelope struct {
 	// differ each time the mail is offered.
 	TraceLen int
 	Verdict  Verdict
+	// Judge seeks Verdict, within a few seconds; nil when there is nothing to seek.
+	Judge func(context.Context) Verdict
 }
 
 // Mail is one mail, read once for all its recipients.

@@ -14,17 +14,26 @@ type Scanner interface {
 	Scan(ctx context.Context, env Envelope, raw []byte) *inbox.Spam
 }
 
-// ReadScanned is Read with the scanner's verdict, which is sought meanwhile; a nil scanner
-// has none.
+// ReadScanned is Read with the scanner's verdict; a nil scanner has none. It is sought while
+// the judge is at work, so that a mail waits for the slower of the two and not for both.
+// The judge and the reading, which costs little beside the network, stay on this goroutine:
+// most mail is spared a handoff.
 func ReadScanned(ctx context.Context, scanner Scanner, env Envelope, raw []byte) Mail {
 	if scanner == nil {
-		return Read(env, raw)
+		return readJudged(ctx, env, raw)
 	}
 	verdict := make(chan *inbox.Spam, 1)
 	go func() { verdict <- scan(ctx, scanner, env, raw) }()
-	m := Read(env, raw)
+	m := readJudged(ctx, env, raw)
 	m.Content.Spam = <-verdict
 	return m
+}
+
+func readJudged(ctx context.Context, env Envelope, raw []byte) Mail {
+	if env.Judge != nil {
+		env.Verdict = env.Judge(ctx)
+	}
+	return Read(env, raw)
 }
 
 // scan has no verdict when the scanner panics.

@@ -42,3 +42,22 @@ func TestReadScanned(t *testing.T) {
 		t.Error("a verdict out of a panic")
 	}
 }
+
+// The judge and the scanner look at a mail at the same time: each waits here for the other.
+func TestJudgeAndScannerSideBySide(t *testing.T) {
+	scanning, judging := make(chan struct{}), make(chan struct{})
+	env := envelope
+	env.Judge = func(context.Context) ingest.Verdict {
+		close(judging)
+		<-scanning
+		return ingest.Verdict{Auth: inbox.Auth{Server: "inbox.test"}}
+	}
+	m := ingest.ReadScanned(t.Context(), scanner(func(ingest.Envelope, []byte) *inbox.Spam {
+		close(scanning)
+		<-judging
+		return &inbox.Spam{Score: 1}
+	}), env, wire("Subject: x", "", "x"))
+	if m.Content.Spam == nil || m.Content.Auth.Server != "inbox.test" || len(m.Content.Doc.Headers) != 2 {
+		t.Errorf("read as %+v", m.Content)
+	}
+}

@@ -12,22 +12,53 @@ type field struct {
 
 // parseFields reads a header block. A line that is neither a field nor a continuation is
 // left out and reported by clean = false: one such line must not cost the others. The
-// envelope line of an mbox ("From x@y Mon...") in front is no field and no error.
+// envelope line of an mbox ("From x@y Mon...") is no field and no error; it stands in front
+// of what the sender wrote, behind the trace fields that a server put on top.
 func parseFields(fields []field, block []byte) (_ []field, clean bool) {
 	clean = true
-	for rest, first := unfold(block), true; rest != ""; first = false {
+	for rest := unfold(block); rest != ""; {
 		var line string
 		line, rest, _ = strings.Cut(rest, "\n")
 		name, value, ok := splitField(line)
 		switch {
 		case ok:
 			fields = append(fields, field{name, value})
-		case first && (strings.HasPrefix(line, "From ") || strings.HasPrefix(line, ">From ")):
-		case line != "":
+		case line != "" && !isEnvelopeLine(line):
 			clean = false
 		}
 	}
 	return fields, clean
+}
+
+func isEnvelopeLine(line string) bool {
+	return strings.HasPrefix(line, "From ") || strings.HasPrefix(line, ">From ")
+}
+
+// headless finds where the text begins in a mail whose sender wrote no header at all: at the
+// first line that is no trace field of a server (RFC 5321 section 4.4) when nothing up to the
+// next blank line is a field. It is -1 when there is a header.
+func headless(raw []byte) int {
+	start := -1
+	for pos := 0; pos < len(raw); {
+		line := raw[pos:]
+		if i := bytes.IndexByte(line, '\n'); i >= 0 {
+			line = line[:i+1]
+		}
+		head := string(line[:min(len(line), 1<<10)]) // enough to know a field by its name
+		name, _, ok := splitField(head)
+		switch {
+		case head == "\n", head == "\r\n":
+			return start
+		case isBlank(line[0]) && (start >= 0 || pos > 0):
+		case start < 0 && ok && (strings.EqualFold(name, "Received") || strings.EqualFold(name, "Return-Path")):
+		case ok, start < 0 && isEnvelopeLine(head):
+			return -1
+		case start < 0:
+			start = pos
+		}
+		pos += len(line)
+	}
+	return start
 }
 
 // unfold joins continuation lines with one space (RFC 5322 section 2.2.3) and ends every

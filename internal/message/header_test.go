@@ -188,3 +188,29 @@ func TestMediaType(t *testing.T) {
 		}
 	}
 }
+
+// What a sender may put in front of the text, or leave out, is known behind the trace fields
+// that the server put on top, too.
+func TestBeginnings(t *testing.T) {
+	const trace = "Return-Path: <a@b.test>\r\nReceived: from x\r\n\tby y;\r\n\tSat, 21 Nov 2026 10:11:12 +0000\r\n"
+	for _, c := range []struct {
+		raw, subject, text string
+		degraded           bool
+	}{
+		{"Your code is 482913\r\n", "", "Your code is 482913\n", true},
+		{"Hello,\r\n\r\nyour code is 482913\r\n", "", "Hello,\n\nyour code is 482913\n", true},
+		{"Hello,\r\n folded\r\nlast", "", "Hello,\n folded\nlast", true},
+		{"Received: from z\r\nHello\r\n", "", "Hello\n", true},
+		{"\r\nHello\r\n", "", "Hello\n", false},
+		{"no field\r\nSubject: s\r\n\r\nx\r\n", "s", "x\n", true},
+		{"Subject: s\r\nno field\r\n\r\nx\r\n", "s", "x\n", true},
+		{"From a@b.test Sat Nov 21 10:11:12 2026\r\nSubject: s\r\n\r\nx\r\n", "s", "x\n", false},
+		{"", "", "", false},
+	} {
+		for _, raw := range []string{c.raw, trace + c.raw} {
+			if doc := Parse([]byte(raw)); doc.Subject != c.subject || doc.Text != c.text || doc.Degraded != c.degraded {
+				t.Errorf("%q: subject %q, text %q, degraded %v", raw, doc.Subject, doc.Text, doc.Degraded)
+			}
+		}
+	}
+}

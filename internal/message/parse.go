@@ -37,8 +37,10 @@ func walkLeaves(raw []byte, header func([]field), leaf func(*part)) *walker {
 	}
 	w := &walker{raw: raw, leaf: leaf, headers: maxHeadersSize}
 	fields := w.readFields(make([]field, 0, 32))
-	if len(fields) == 0 && w.degraded {
-		w.pos = 0 // what looked like a header has no field at all: everything is body
+	if w.degraded {
+		if start := headless(raw); start >= 0 {
+			w.pos = start
+		}
 	}
 	header(fields)
 	top := newPart(fields)

@@ -94,7 +94,13 @@ func (w *walker) delimiterAt(pos int) (delimiter, bool) {
 	if len(w.open) == 0 || pos+2 > len(w.raw) || w.raw[pos] != '-' || w.raw[pos+1] != '-' {
 		return delimiter{}, false
 	}
-	name := bytes.TrimRight(w.line(pos+2), " \t\r\n")
+	name := w.line(pos + 2)
+	for len(name) > 0 && (isBlank(name[len(name)-1]) || name[len(name)-1] == '\r' || name[len(name)-1] == '\n') {
+		name = name[:len(name)-1] // bytes.TrimRight costs more than all of the rest
+	}
+	if len(name) == 0 { // a storm of "--" needs no look-ups; no boundary is empty
+		return delimiter{}, false
+	}
 	if level, ok := w.open[string(name)]; ok {
 		return delimiter{level, false}, true
 	}
