@@ -44,12 +44,12 @@ type shownAnswer struct {
 
 // createInbox serves both surfaces; the session surface also takes encrypted.
 func (s *Server) createInbox(r *request) error {
-	if r.body.flag("encrypted", false) {
-		return fault.New(fault.Refused, "This account has no encryption key yet. Set up encryption in the dashboard first")
-	}
 	req, err := r.once()
 	if err != nil {
 		return err
+	}
+	if r.body.flag("encrypted", false) {
+		return fault.New(fault.Refused, "This account has no encryption key yet. Set up encryption in the dashboard first")
 	}
 	order := inbox.Order{
 		Prefix: r.body.text("prefix"), Subdomain: r.body.text("subdomain"), Domain: r.body.text("domain"),
