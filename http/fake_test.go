@@ -500,6 +500,10 @@ func (f *fakeJournals) Events(_ context.Context, id account.ID, after uint64, ad
 	return page, f.broken
 }
 
+func (f *fakeJournals) Present(ctx context.Context, id account.ID) (uint64, error) {
+	return f.JournalEnd(ctx, id)
+}
+
 func (f *fakeJournals) JournalEnd(_ context.Context, id account.ID) (uint64, error) {
 	f.lock.Lock()
 	defer f.lock.Unlock()

@@ -82,6 +82,8 @@ type Journals interface {
 	Events(ctx context.Context, id account.ID, after uint64, address string, limit int) (feed.Page, error)
 	// JournalEnd returns the number of the newest entry, 0 when there was none yet.
 	JournalEnd(ctx context.Context, id account.ID) (uint64, error)
+	// Present is JournalEnd after every event that was committed before the call.
+	Present(ctx context.Context, id account.ID) (uint64, error)
 	// Listen adds a reader, who closes it.
 	Listen(id account.ID, address string) *feed.Reader
 }
