@@ -44,5 +44,5 @@ soak: ## ten times what make crash and make fuzz do
 	$(MAKE) crash CLONES=20000
 	$(MAKE) fuzz FUZZ=300s
 
-deps: ## what the tests use beside Go: smtp-source and smtp-sink (postfix), swaks, curl, openssl, python3, rspamd, spamd, opendkim, dkimpy
+deps: ## what the tests use beside Go: smtp-source and smtp-sink (postfix), swaks, curl, openssl, python3, rspamd, spamd, opendkim, dkimpy, chromium
 	./.ci/deps
