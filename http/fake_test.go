@@ -428,7 +428,7 @@ func (f *fakeAccounts) ListInboxes(_ context.Context, id account.ID, cursor stri
 	return page, "", nil
 }
 
-func (f *fakeAccounts) UpdateInbox(ctx context.Context, id account.ID, address string, cmd inbox.Update) (ignored []string, err error) {
+func (f *fakeAccounts) UpdateInbox(ctx context.Context, id account.ID, address string, cmd inbox.Update) (ignored []string, note string, err error) {
 	f.mu.RLock()
 	plan := f.plans.Of(f.byID[id].Plan)
 	f.mu.RUnlock()
@@ -440,7 +440,7 @@ func (f *fakeAccounts) UpdateInbox(ctx context.Context, id account.ID, address s
 		cmd.RetentionHours = &hours
 	}
 	_, err = f.inboxes.Do(ctx, address, cmd)
-	return ignored, err
+	return ignored, inbox.IgnoredNote(plan, ignored), err
 }
 
 func (f *fakeAccounts) DeleteInbox(ctx context.Context, id account.ID, address string) error {

@@ -67,8 +67,8 @@ type Accounts interface {
 	// starts; the returned one is empty at the end.
 	ListInboxes(ctx context.Context, id account.ID, cursor string, limit int) ([]*inbox.View, string, error)
 	// UpdateInbox changes label and retention within the account's plan; ignored names
-	// the fields that the plan does not cover.
-	UpdateInbox(ctx context.Context, id account.ID, address string, cmd inbox.Update) (ignored []string, err error)
+	// the fields that the plan does not cover, and note says why.
+	UpdateInbox(ctx context.Context, id account.ID, address string, cmd inbox.Update) (ignored []string, note string, err error)
 	DeleteInbox(ctx context.Context, id account.ID, address string) error
 
 	Domains
