@@ -175,26 +175,26 @@ func (s *System) ListInboxes(ctx context.Context, id account.ID, cursor string, 
 	return views, next, nil
 }
 
-// UpdateInbox changes label and retention within the account's plan.
-func (s *System) UpdateInbox(ctx context.Context, id account.ID, address string, cmd inbox.Update) ([]string, error) {
+// UpdateInbox changes label and retention within the account's plan. It names the fields
+// that the plan does not cover, and says so.
+func (s *System) UpdateInbox(ctx context.Context, id account.ID, address string, cmd inbox.Update) (ignored []string, note string, err error) {
 	picture, err := s.picture(ctx, id)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	plan := s.Plans.Of(picture.profile.Plan)
-	var ignored []string
 	if cmd.Label != nil && !plan.Labels {
 		cmd.Label, ignored = nil, append(ignored, "label")
 	}
 	if cmd.RetentionHours != nil {
 		if *cmd.RetentionHours <= 0 {
-			return nil, fault.New(fault.Invalid, "Invalid request: 'retention_hours' is "+strconv.Itoa(*cmd.RetentionHours)+"; it must be at least 1")
+			return nil, "", fault.New(fault.Invalid, "Invalid request: 'retention_hours' is "+strconv.Itoa(*cmd.RetentionHours)+"; it must be at least 1")
 		}
 		hours := plan.Retention(cmd.RetentionHours)
 		cmd.RetentionHours = &hours
 	}
 	_, err = s.Do(ctx, address, cmd)
-	return ignored, err
+	return ignored, inbox.IgnoredNote(plan, ignored), err
 }
 
 // DeleteInbox removes the inbox at its address, ends its key, and takes it off the account's

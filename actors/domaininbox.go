@@ -62,6 +62,9 @@ func (s *System) detach(ctx context.Context, name, address string) error {
 // all when it is not a verified one of this account.
 func (s *System) ownNamespace(ctx context.Context, id account.ID, given string) (inbox.Namespaces, error) {
 	ns := s.Namespaces
+	if _, err := domain.Parse(given); err != nil {
+		return ns, err
+	}
 	state, err := s.ownState(ctx, id, given)
 	switch {
 	case fault.Is(err, fault.NotFound):

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -445,6 +446,21 @@ func TestDomainLimits(t *testing.T) {
 	}
 	if made != 2 {
 		t.Errorf("%d claims beside %d", made, maxDomains-2)
+	}
+}
+
+// TestOrderUnderNoDomain: what can't be a domain is a wrong request, any other that is not a
+// verified one of the account breaks a rule.
+func TestOrderUnderNoDomain(t *testing.T) {
+	w := startDomains(t, &memstore.Store{})
+	must[domain.View](t)(w.ClaimDomain(t.Context(), w.ada, "pending.org"))
+	w.verified(w.bob, "example.org")
+	for name, kind := range map[string]fault.Kind{
+		"": fault.Invalid, "a b.org": fault.Invalid, "127.0.0.1": fault.Invalid, "one-label": fault.Invalid,
+		"unknown.org": fault.Refused, "pending.org": fault.Refused, "example.org": fault.Refused,
+	} {
+		_, err := w.under(w.ada, "me", name)
+		w.expect(strconv.Quote(name), err, kind)
 	}
 }
 

@@ -30,11 +30,21 @@ func (s *System) JournalEnd(ctx context.Context, id account.ID) (uint64, error) 
 	return end, s.settled(ctx, err)
 }
 
+// Present is JournalEnd after every event that was committed before the call. Events come
+// into the journal a moment after their commit: who has seen a mail, and then asks for what
+// happens from now on, must not be told of that mail.
+func (s *System) Present(ctx context.Context, id account.ID) (uint64, error) {
+	if err := s.unlessFull(ctx, func() error { return s.journal.settle(ctx) }); err != nil {
+		return 0, s.settled(ctx, err)
+	}
+	return s.JournalEnd(ctx, id)
+}
+
 // settled puts what a read of a journal found on disk, before anybody outside sees it. A
 // journal is appended to without syncs; a reader is what they are for.
 func (s *System) settled(ctx context.Context, err error) error {
 	if err == nil {
-		err = s.syncJournal(ctx)
+		err = s.unlessFull(ctx, s.store.SyncJournal)
 	}
 	if err != nil && fault.KindOf(err) == fault.Internal {
 		return fault.Wrap(fault.Unavailable, busySentence, err)
@@ -42,11 +52,11 @@ func (s *System) settled(ctx context.Context, err error) error {
 	return err
 }
 
-// syncJournal waits for the sync, which hangs while the disk is full, no longer than a
+// unlessFull waits for what hangs while the disk is full, a sync above all, no longer than a
 // command would be waited for.
-func (s *System) syncJournal(ctx context.Context) error {
+func (s *System) unlessFull(ctx context.Context, work func() error) error {
 	done := make(chan error, 1)
-	go func() { done <- s.store.SyncJournal() }() // ends with the sync
+	go func() { done <- work() }() // ends with the work
 	stalled := time.NewTicker(stallCheck)
 	defer stalled.Stop()
 	for {

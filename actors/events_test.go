@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -105,6 +106,41 @@ func TestAListenerDoesNotWaitForOthers(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestThePresentIsBehindWhatWasSeen, although a step waits for more events.
+func TestThePresentIsBehindWhatWasSeen(t *testing.T) {
+	s := startSystem(t, &memstore.Store{}, nil)
+	makeInbox(t, s, "a@inbox.localhost")
+	for want := uint64(1); want <= 100; want++ {
+		must[inbox.Answer](t)(s.Do(t.Context(), "a@inbox.localhost", receive("x")))
+		if end := must[uint64](t)(s.Present(t.Context(), someone)); end != want {
+			t.Fatalf("the present is %d after %d mails", end, want)
+		}
+	}
+}
+
+// TestSettleTakesAllThatWasTold, more than one step, whichever the journal hears of first.
+func TestSettleTakesAllThatWasTold(t *testing.T) {
+	for range 50 {
+		store := &memstore.Store{}
+		j := newJournal(store, newFanOut(store, newSubscriptions(store), nil, nil), time.Now, slog.New(slog.DiscardHandler))
+		const told = 2*journalStep + 1
+		for n := range uint64(told) {
+			j.tell([]inbox.Public{{Account: someone, Address: "a@inbox.localhost", Number: n + 1, Name: "message.received", At: time.Now()}})
+		}
+		j.start()
+		if err := j.settle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if end, err := j.store.JournalEnd(someone); end != told || err != nil {
+			t.Errorf("the journal ends at %d, %v", end, err)
+		}
+		j.stop()
+		if err := j.settle(t.Context()); err != nil {
+			t.Errorf("after the end: %v", err)
+		}
+	}
 }
 
 // TestOldEventsAreNotShown, whether or not they were trimmed.

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"context"
 	"log/slog"
 	"sync"
 	"time"
@@ -22,6 +23,8 @@ type journal struct {
 	now   func() time.Time
 	log   *slog.Logger
 	hints chan []inbox.Public
+	asked chan chan struct{}       // see settle
+	ended chan struct{}            // closed when run is over
 	ends  map[account.ID]uint64    // last number given
 	looks map[account.ID]time.Time // last look for old entries
 	feeds feed.Feeds               // who is told of appends
@@ -50,7 +53,7 @@ const (
 )
 
 func newJournal(store Store, fan *fanOut, now func() time.Time, log *slog.Logger) *journal {
-	return &journal{store: store, fan: fan, now: now, log: log, hints: make(chan []inbox.Public, journalHints), ends: map[account.ID]uint64{}, looks: map[account.ID]time.Time{}}
+	return &journal{store: store, fan: fan, now: now, log: log, hints: make(chan []inbox.Public, journalHints), asked: make(chan chan struct{}), ended: make(chan struct{}), ends: map[account.ID]uint64{}, looks: map[account.ID]time.Time{}}
 }
 
 // tell notes the events of a commit. They may not be changed afterwards.
@@ -64,36 +67,78 @@ func (j *journal) stop() {
 	j.done.Wait()
 }
 
+// settle returns when all that was told before the call is in the journals.
+func (j *journal) settle(ctx context.Context) error {
+	reached := make(chan struct{})
+	select {
+	case j.asked <- reached:
+	case <-j.ended:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case <-reached:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 func (j *journal) run() {
+	defer close(j.ended)
 	pending := map[account.ID][]inbox.Public{}
-	for events := range j.hints {
-		j.gather(pending, events)
+	for {
+		var reached chan struct{}
+		select {
+		case events, open := <-j.hints:
+			if !open {
+				return
+			}
+			reached = j.gather(pending, events)
+		case reached = <-j.asked:
+			j.gatherTold(pending)
+		}
 		for id, events := range pending {
 			j.take(id, events)
 			delete(pending, id)
 		}
 		j.last = time.Now()
+		if reached != nil {
+			close(reached)
+		}
 	}
 }
 
 // gather adds events to pending, and what else is told until the delay is over, the step is
-// full, or no more will come.
-func (j *journal) gather(pending map[account.ID][]inbox.Public, events []inbox.Public) {
+// full, or no more will come; or until somebody asks for what was told, whom it returns.
+func (j *journal) gather(pending map[account.ID][]inbox.Public, events []inbox.Public) (reached chan struct{}) {
 	over := time.NewTimer(j.delay(events))
 	defer over.Stop()
 	for n := collect(pending, events); n < journalStep; {
 		select {
 		case events, open := <-j.hints:
 			if !open {
-				return
+				return nil
 			}
 			n += collect(pending, events)
 			if j.listened(events) {
 				over.Reset(j.delay(events))
 			}
+		case reached = <-j.asked:
+			j.gatherTold(pending)
+			return reached
 		case <-over.C:
-			return
+			return nil
 		}
+	}
+	return nil
+}
+
+// gatherTold adds what was told and not yet gathered.
+func (j *journal) gatherTold(pending map[account.ID][]inbox.Public) {
+	for n := len(j.hints); n > 0; n-- {
+		collect(pending, <-j.hints)
 	}
 }
 

@@ -218,7 +218,7 @@ func TestUpdateBurnDelete(t *testing.T) {
 	w, address, key, latest := lone(t)
 	one := "/api/v1/inboxes/" + address
 	r := w.expect(200, w.call(patch, one, key, `{"label":"New","retention_hours":48}`))
-	if r.object(t, "inbox", "retention_hours") != 48.0 || !strings.HasSuffix(r.body, `"ignored_fields":["label"],"note":"Not applied, because the plan does not cover it: label. Upgrade the plan to use it"}`) {
+	if r.object(t, "inbox", "retention_hours") != 48.0 || !strings.HasSuffix(r.body, `"ignored_fields":["label"],"note":"Not applied, because the Free plan does not cover it: label. Upgrade the plan to use it"}`) {
 		t.Errorf("update: %s", r.body)
 	}
 	w.expect(200, w.call(patch, one, key, `{}`))

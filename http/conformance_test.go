@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"html"
 	"io"
 	nethttp "net/http"
 	"os"
@@ -306,6 +307,16 @@ func TestDocsPage(t *testing.T) {
 	for i := range w.server.routes {
 		if path := w.server.routes[i].path; !strings.Contains(r.body, "</b> "+path+"</p>") {
 			t.Errorf("the page lacks %s", path)
+		}
+	}
+	for _, call := range []string{
+		`curl -H "Authorization: Bearer $SESSION" "$BASE/api/account"`,
+		`curl -H "X-API-Key: $KEY" "$BASE/api/v1/inboxes"`,
+		`curl -H "X-API-Key: $INBOX_KEY" "$BASE/api/inboxes/$ADDRESS/latest"`,
+		`curl "$BASE/healthz"`,
+	} {
+		if !strings.Contains(html.UnescapeString(r.body), call) {
+			t.Errorf("the page lacks %s", call)
 		}
 	}
 	for _, outside := range []string{"<script", "src=", "@import", "url("} {

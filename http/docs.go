@@ -207,8 +207,10 @@ func (o operationDoc) Curl() string {
 	switch who := o.Who(); {
 	case who == "session":
 		b += ` -H "Authorization: Bearer $SESSION"`
-	case who != "none":
+	case strings.Contains(who, "account key"):
 		b += ` -H "X-API-Key: $KEY"`
+	case who != "none":
+		b += ` -H "X-API-Key: $INBOX_KEY"`
 	}
 	if body := o.Body(); body != nil && len(body.Example) > 0 {
 		compact := body.Example.Clone()

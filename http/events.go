@@ -87,17 +87,17 @@ func (s *Server) place(r *request, f *follower, name, begin string) error {
 	if begin == "" {
 		return nil
 	}
-	if begin != "now" {
-		var ok bool
-		if f.after, ok = parseCursor(f.account, begin); !ok {
-			return invalid("'%s' is not a cursor that this service gave to this account. Take one from 'next' or from the id of an event, or begin with after=now", name)
-		}
-		f.asked = true
-	}
-	end, err := s.accounts.JournalEnd(r.ctx, f.account)
 	if begin == "now" {
-		f.after = end
+		var err error
+		f.after, err = s.accounts.Present(r.ctx, f.account)
+		return err
 	}
+	var ok bool
+	if f.after, ok = parseCursor(f.account, begin); !ok {
+		return invalid("'%s' is not a cursor that this service gave to this account. Take one from 'next' or from the id of an event, or begin with after=now", name)
+	}
+	f.asked = true
+	end, err := s.accounts.JournalEnd(r.ctx, f.account)
 	f.after = min(f.after, end)
 	return err
 }

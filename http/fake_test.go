@@ -438,7 +438,7 @@ func (f *fakeAccounts) ListInboxes(_ context.Context, id account.ID, cursor stri
 	return page, "", nil
 }
 
-func (f *fakeAccounts) UpdateInbox(ctx context.Context, id account.ID, address string, cmd inbox.Update) (ignored []string, err error) {
+func (f *fakeAccounts) UpdateInbox(ctx context.Context, id account.ID, address string, cmd inbox.Update) (ignored []string, note string, err error) {
 	f.mu.RLock()
 	plan := f.plans.Of(f.byID[id].Plan)
 	f.mu.RUnlock()
@@ -450,7 +450,7 @@ func (f *fakeAccounts) UpdateInbox(ctx context.Context, id account.ID, address s
 		cmd.RetentionHours = &hours
 	}
 	_, err = f.inboxes.Do(ctx, address, cmd)
-	return ignored, err
+	return ignored, inbox.IgnoredNote(plan, ignored), err
 }
 
 func (f *fakeAccounts) DeleteInbox(ctx context.Context, id account.ID, address string) error {
@@ -508,6 +508,10 @@ func (f *fakeJournals) Events(_ context.Context, id account.ID, after uint64, ad
 		}
 	}
 	return page, f.broken
+}
+
+func (f *fakeJournals) Present(ctx context.Context, id account.ID) (uint64, error) {
+	return f.JournalEnd(ctx, id)
 }
 
 func (f *fakeJournals) JournalEnd(_ context.Context, id account.ID) (uint64, error) {

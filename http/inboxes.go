@@ -2,7 +2,6 @@ package http
 
 import (
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -44,12 +43,12 @@ type shownAnswer struct {
 
 // createInbox serves both surfaces; the session surface also takes encrypted.
 func (s *Server) createInbox(r *request) error {
-	if r.body.flag("encrypted", false) {
-		return fault.New(fault.Refused, "This account has no encryption key yet. Set up encryption in the dashboard first")
-	}
 	req, err := r.once()
 	if err != nil {
 		return err
+	}
+	if r.body.flag("encrypted", false) {
+		return fault.New(fault.Refused, "This account has no encryption key yet. Set up encryption in the dashboard first")
 	}
 	order := inbox.Order{
 		Prefix: r.body.text("prefix"), Subdomain: r.body.text("subdomain"), Domain: r.body.text("domain"),
@@ -138,23 +137,19 @@ func describe(v *inbox.View, keyed bool, now time.Time) inboxAnswer {
 	}
 }
 
-func (s *Server) showInbox(r *request) error { return s.shown(r, nil) }
+func (s *Server) showInbox(r *request) error { return s.shown(r, nil, "") }
 
 // shown answers with the inbox as r.view has it.
-func (s *Server) shown(r *request, ignored []string) error {
+func (s *Server) shown(r *request, ignored []string, note string) error {
 	keyed, err := s.keyed(r, r.view)
 	if err != nil {
 		return err
 	}
-	a := shownAnswer{Inbox: describe(r.view, keyed[0], r.now), IgnoredFields: ignored}
-	if len(ignored) > 0 {
-		a.Note = "Not applied, because the plan does not cover it: " + strings.Join(ignored, ", ") + ". Upgrade the plan to use it"
-	}
-	return r.json(fasthttp.StatusOK, a)
+	return r.json(fasthttp.StatusOK, shownAnswer{describe(r.view, keyed[0], r.now), ignored, note})
 }
 
 func (s *Server) updateInbox(r *request) error {
-	ignored, err := s.accounts.UpdateInbox(r.ctx, r.principal.Account, r.address, inbox.Update{
+	ignored, note, err := s.accounts.UpdateInbox(r.ctx, r.principal.Account, r.address, inbox.Update{
 		Label: r.body.text("label"), RetentionHours: r.body.number("retention_hours"),
 	})
 	if err != nil {
@@ -163,7 +158,7 @@ func (s *Server) updateInbox(r *request) error {
 	if err := s.look(r); err != nil {
 		return err
 	}
-	return s.shown(r, ignored)
+	return s.shown(r, ignored, note)
 }
 
 func (s *Server) deleteInbox(r *request) error {

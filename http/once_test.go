@@ -56,6 +56,7 @@ func TestIdempotencyKey(t *testing.T) {
 		{own, session, `{"prefix":"second"}`, "order-2", 201, ""},
 		{agent, key, `{"prefix":"second"}`, "order-3", 400, "The address second@inbox.test is taken"},
 		{agent, key, `{}`, "a b", 422, bad},
+		{own, session, `{"encrypted":true}`, "a b", 422, bad},
 		{agent, key, `{}`, "ü", 422, bad},
 		{agent, key, `{}`, strings.Repeat("k", 256), 422, bad},
 		{agent, key, `{}`, strings.Repeat("k", 255), 201, ""},

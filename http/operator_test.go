@@ -132,3 +132,15 @@ func TestChallenge(t *testing.T) {
 	}
 	start(t, withMetrics).expect(404, w.call(get, path+"/more", "", ""))
 }
+
+// TestHead: the pages and checks that need no credential answer HEAD as GET, without a body.
+func TestHead(t *testing.T) {
+	w := start(t, withMetrics)
+	for path, status := range map[string]string{"/healthz": "200 OK", "/readyz": "200 OK", "/docs": "200 OK", "/openapi.json": "200 OK", "/metrics": "200 OK", "/api/account": "405 Method Not Allowed"} {
+		got := w.raw("HEAD " + path + " HTTP/1.1\r\nHost: x\r\n\r\nGET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+		first, second, _ := strings.Cut(got, "\r\n\r\n")
+		if !strings.HasPrefix(first, "HTTP/1.1 "+status+"\r\n") || !strings.Contains(first, "Content-Length: ") || strings.Contains(first, "Content-Length: 0") || !strings.HasPrefix(second, "HTTP/1.1 200 OK\r\n") {
+			t.Errorf("%s: %s", path, got)
+		}
+	}
+}

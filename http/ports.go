@@ -74,8 +74,8 @@ type Accounts interface {
 	// starts; the returned one is empty at the end.
 	ListInboxes(ctx context.Context, id account.ID, cursor string, limit int) ([]*inbox.View, string, error)
 	// UpdateInbox changes label and retention within the account's plan; ignored names
-	// the fields that the plan does not cover.
-	UpdateInbox(ctx context.Context, id account.ID, address string, cmd inbox.Update) (ignored []string, err error)
+	// the fields that the plan does not cover, and note says why.
+	UpdateInbox(ctx context.Context, id account.ID, address string, cmd inbox.Update) (ignored []string, note string, err error)
 	DeleteInbox(ctx context.Context, id account.ID, address string) error
 
 	// Suppressions pages through the addresses that mail came back from, behind after.
@@ -93,6 +93,8 @@ type Journals interface {
 	Events(ctx context.Context, id account.ID, after uint64, address string, limit int) (feed.Page, error)
 	// JournalEnd returns the number of the newest entry, 0 when there was none yet.
 	JournalEnd(ctx context.Context, id account.ID) (uint64, error)
+	// Present is JournalEnd after every event that was committed before the call.
+	Present(ctx context.Context, id account.ID) (uint64, error)
 	// Listen adds a reader, who closes it.
 	Listen(id account.ID, address string) *feed.Reader
 }

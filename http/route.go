@@ -122,7 +122,11 @@ func (s *Server) newRouter() *router.Router {
 	r.GlobalOPTIONS = func(c *fasthttp.RequestCtx) { c.SetStatusCode(fasthttp.StatusNoContent) }
 	for i := range s.routes {
 		rt := &s.routes[i]
-		r.Handle(rt.method, rt.path, func(c *fasthttp.RequestCtx) { s.serve(rt, c) })
+		serve := func(c *fasthttp.RequestCtx) { s.serve(rt, c) }
+		r.Handle(rt.method, rt.path, serve)
+		if rt.method == get && rt.who == nobody { // what monitors ask with; fasthttp leaves the body out
+			r.HEAD(rt.path, serve)
+		}
 	}
 	return r
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"os"
+	"slices"
 	"time"
 
 	"inboxd/actors"
@@ -134,12 +135,14 @@ func (a *adminSocket) createAccount(ctx context.Context, order createOrder) (any
 	return adminAccountOf(profile), nil
 }
 
+// listAccounts lists the oldest first.
 func (a *adminSocket) listAccounts(context.Context, struct{}) (any, error) {
 	out := []adminAccount{}
 	var after account.ID
 	for {
 		page, err := a.system.Profiles(after, 1000)
 		if err != nil || len(page) == 0 {
+			slices.SortFunc(out, func(a, b adminAccount) int { return a.CreatedAt.Compare(b.CreatedAt) })
 			return out, err
 		}
 		for _, p := range page {

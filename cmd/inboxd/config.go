@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
@@ -40,10 +41,11 @@ func (t *tomlResolver) Validate(app *kong.Application) error {
 	return nil
 }
 
-// Resolve implements kong.Resolver. Lists become the comma-joined form of the flag.
+// Resolve implements kong.Resolver. Lists become the comma-joined form of the flag. What the
+// environment says wins over the file: kong itself would let the file win.
 func (t *tomlResolver) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	v, ok := t.values[flag.Name]
-	if !ok {
+	if !ok || inEnvironment(flag) {
 		return nil, nil
 	}
 	if tables, ok := v.(map[string]any); ok {
@@ -51,6 +53,9 @@ func (t *tomlResolver) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (
 		return string(text), err
 	}
 	if list, ok := v.([]any); ok {
+		if !flag.IsSlice() {
+			return nil, fmt.Errorf("the config file: %s takes one value, not a list", flag.Name)
+		}
 		parts := make([]string, len(list))
 		for i, item := range list {
 			parts[i] = fmt.Sprint(item)
@@ -58,4 +63,11 @@ func (t *tomlResolver) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (
 		return strings.Join(parts, ","), nil
 	}
 	return fmt.Sprint(v), nil
+}
+
+func inEnvironment(flag *kong.Flag) bool {
+	return slices.ContainsFunc(flag.Envs, func(name string) bool {
+		_, set := os.LookupEnv(name)
+		return set
+	})
 }

@@ -27,7 +27,7 @@ func main() {
 		kong.Description("Inboxes for software agents: real mail in, one-time codes out."),
 		kong.DefaultEnvars("INBOXD"),
 		kong.Configuration(readTOML),
-		kong.UsageOnError(),
+		kong.ShortUsageOnError(),
 	)
 	if err := ctx.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, "inboxd: "+sentence(err))

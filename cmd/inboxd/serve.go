@@ -101,6 +101,9 @@ type node struct {
 }
 
 func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
 	proxies, err := parseCIDRs("--trusted-proxies", c.TrustedProxies)
 	if err != nil {
 		return nil, err

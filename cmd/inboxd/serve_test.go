@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -146,6 +147,13 @@ func TestAdminAccounts(t *testing.T) {
 	}
 	if out, err := command("admin", "--data", dir, "account", "set-plan", "nobody@b.test", "paid").CombinedOutput(); err == nil || !strings.Contains(string(out), "no account") {
 		t.Errorf("%v %s", err, out)
+	}
+	for _, email := range []string{"f@b.test", "a@b.test", "e@b.test", "b@b.test"} {
+		admin(t, dir, "account", "create", email)
+	}
+	list := strings.Join(strings.Fields(admin(t, dir, "account", "list")), " ")
+	if !regexp.MustCompile(`op@b.test.* f@b.test.* a@b.test.* e@b.test.* b@b.test`).MatchString(list) {
+		t.Errorf("not the oldest first: %s", list)
 	}
 	if info, err := os.Stat(filepath.Join(dir, "admin.sock")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("admin socket %v %v", info, err)

@@ -2,18 +2,46 @@ package client
 
 import (
 	"context"
+	"iter"
 	"net/url"
 	"time"
 )
 
 // Account is the account behind a session.
 type Account struct {
-	ID        string         `json:"id"`
-	Email     string         `json:"email"`
-	Plan      string         `json:"plan"`
-	Limits    map[string]any `json:"limits"`
-	Usage     map[string]any `json:"usage"`
-	CreatedAt time.Time      `json:"created_at"`
+	ID         string     `json:"id"`
+	Email      string     `json:"email"`
+	Plan       string     `json:"plan"`
+	Limits     Limits     `json:"limits"`
+	Usage      Usage      `json:"usage"`
+	Encryption Encryption `json:"encryption"`
+	CreatedAt  time.Time  `json:"created_at"`
+}
+
+// Limits are the figures of the account's plan.
+type Limits struct {
+	Inboxes               int64 `json:"inboxes"`
+	DefaultRetentionHours int   `json:"default_retention_hours"`
+	MaxRetentionHours     int   `json:"max_retention_hours"`
+	Labels                bool  `json:"labels"`     // inboxes may have a label of your own
+	Subdomains            bool  `json:"subdomains"` // a subdomain may be chosen
+	AccountKeys           int64 `json:"account_keys"`
+	SendsPerDay           int64 `json:"sends_per_day"`
+	Recipients            int   `json:"recipients_per_message"` // to, cc and bcc together
+	Attachments           int   `json:"attachments_per_message"`
+	AttachmentBytes       int64 `json:"attachment_bytes_per_message"` // all files together, raw
+	Webhooks              int   `json:"webhooks"`
+}
+
+// Usage is what counts against the limits.
+type Usage struct {
+	Inboxes int64 `json:"inboxes"`
+	Keys    int64 `json:"keys"` // account keys and inbox keys
+}
+
+// Encryption says whether the account gave a public key.
+type Encryption struct {
+	Enabled bool `json:"enabled"`
 }
 
 // Session is the answer of sign-up and login.
@@ -41,6 +69,25 @@ func (c *Client) LogIn(ctx context.Context, email, password string) (Session, er
 // LogOut ends the session of this client.
 func (c *Client) LogOut(ctx context.Context) error {
 	return c.do(ctx, call{method: "POST", path: "/api/auth/logout"}, nil)
+}
+
+// RequestPasswordReset has a link mailed to the address, if an account has it; the answer is
+// the same either way.
+func (c *Client) RequestPasswordReset(ctx context.Context, email string) error {
+	in := struct {
+		Email string `json:"email"`
+	}{email}
+	return c.do(ctx, call{method: "POST", path: "/api/auth/password-reset", in: in}, nil)
+}
+
+// ResetPassword sets a new password with the token of a reset link and ends every session
+// of the account.
+func (c *Client) ResetPassword(ctx context.Context, token, password string) error {
+	in := struct {
+		Token    string `json:"token"`
+		Password string `json:"password"`
+	}{token, password}
+	return c.do(ctx, call{method: "POST", path: "/api/auth/password-reset/confirm", in: in}, nil)
 }
 
 // Account returns the account of a session, with its limits and what counts against them.
@@ -116,6 +163,17 @@ type Key struct {
 	ExpiresAt  *time.Time `json:"expires_at"`
 	Expired    bool       `json:"expired"`
 	LastUsedAt *time.Time `json:"last_used_at"`
+}
+
+// Keys goes through the inventory, account keys and inbox keys, oldest first. It needs a
+// session and ends after an error.
+func (c *Client) Keys(ctx context.Context) iter.Seq2[Key, error] {
+	return pages(ctx, c, "/api/keys", func(p *struct {
+		Keys []Key  `json:"keys"`
+		Next string `json:"next_cursor"`
+	}) ([]Key, string) {
+		return p.Keys, p.Next
+	})
 }
 
 // RevokeKey ends a key at once. It needs a session.

@@ -1,6 +1,7 @@
-// Package client calls the inbox service over HTTP: accounts and keys, inboxes, mail. It
-// knows the public contract (/openapi.json) and nothing of the server behind it; every call
-// takes a context, and every refusal is an *Error that holds the server's own sentence.
+// Package client calls the inbox service over HTTP: accounts and keys, inboxes, mail, events,
+// own domains. It knows the public contract (/openapi.json) and nothing of the server behind
+// it; every call takes a context, and every refusal is an *Error that holds the server's own
+// sentence.
 package client
 
 import (
@@ -10,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -163,6 +165,32 @@ func (c *Client) do(ctx context.Context, k call, out any) error {
 func fetch[T any](ctx context.Context, c *Client, k call) (out T, err error) {
 	err = c.do(ctx, k, &out)
 	return out, err
+}
+
+// pages goes through a list that is given in pages; split takes one apart into its items
+// and the cursor of the next, empty at the end.
+func pages[Page, Item any](ctx context.Context, c *Client, path string, split func(*Page) ([]Item, string)) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		query := url.Values{"limit": {"1000"}}
+		for {
+			page, err := fetch[Page](ctx, c, call{method: "GET", path: path, query: query})
+			if err != nil {
+				var none Item
+				yield(none, err)
+				return
+			}
+			items, next := split(&page)
+			for _, item := range items {
+				if !yield(item, nil) {
+					return
+				}
+			}
+			if next == "" {
+				return
+			}
+			query.Set("cursor", next)
+		}
+	}
 }
 
 // inboxPath is the path of an inbox on the agent surface, with what follows.

@@ -38,13 +38,22 @@ func Fold(given string) (string, bool) {
 	return name, true
 }
 
+// Parse is Fold for what a request holds: Invalid when it is no domain name.
+func Parse(given string) (string, error) {
+	name, ok := Fold(given)
+	if !ok {
+		return "", fault.New(fault.Invalid, fmt.Sprintf("Invalid request: 'domain' must be a domain name such as example.com, at most %d characters in its ASCII form", maxName))
+	}
+	return name, nil
+}
+
 // Claimable folds given and says whether an account may claim it: Invalid when it is no
 // domain name, Refused for the service's own names and for names under which anybody may
 // register.
 func Claimable(given, service string) (string, error) {
-	name, ok := Fold(given)
-	if !ok {
-		return "", fault.New(fault.Invalid, fmt.Sprintf("Invalid request: 'domain' must be a domain name such as example.com, at most %d characters in its ASCII form", maxName))
+	name, err := Parse(given)
+	if err != nil {
+		return "", err
 	}
 	if Within(name, service) {
 		return "", fault.New(fault.Refused, fmt.Sprintf("The domain %s belongs to this service", name))

@@ -64,11 +64,18 @@ func (o Order) Place(plan account.Plan, ns Namespaces, random [3]uint64) (Placem
 	if o.Subdomain != nil && !plan.Subdomains {
 		p.Ignored = append(p.Ignored, "subdomain")
 	}
-	if len(p.Ignored) > 0 {
-		p.Note = fmt.Sprintf("Not applied, because the %s plan does not cover it: %s. Upgrade the plan to use it", plan.Name.Title(), strings.Join(p.Ignored, ", "))
-	}
+	p.Note = IgnoredNote(plan, p.Ignored)
 	p.Address = prefix + "@" + host
 	return p, nil
+}
+
+// IgnoredNote says why the named fields were not applied (specification section 7 rule 2);
+// empty when there are none.
+func IgnoredNote(plan account.Plan, ignored []string) string {
+	if len(ignored) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Not applied, because the %s plan does not cover it: %s. Upgrade the plan to use it", plan.Name.Title(), strings.Join(ignored, ", "))
 }
 
 func (o Order) check(ns Namespaces) error {

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestFlagsThatCanNotBe(t *testing.T) {
+	good := serveCommand{SMTPMaxConns: 1, SMTPMaxConnsIP: 1}
+	for _, c := range []struct {
+		change func(*serveCommand)
+		want   string
+	}{
+		{func(*serveCommand) {}, ""},
+		{func(c *serveCommand) { c.BaseURL = "https://mail.example.test/inbox/" }, ""},
+		{func(c *serveCommand) { c.BaseURL = "http://[::1]:8080" }, ""},
+		{func(c *serveCommand) { c.BaseURL = "mail.example.test" }, "--base-url"},
+		{func(c *serveCommand) { c.BaseURL = "not a url" }, "--base-url"},
+		{func(c *serveCommand) { c.BaseURL = "ftp://mail.example.test" }, "--base-url"},
+		{func(c *serveCommand) { c.BaseURL = "https://" }, "--base-url"},
+		{func(c *serveCommand) { c.BaseURL = "https://mail.example.test/?a=b" }, "--base-url"},
+		{func(c *serveCommand) { c.SMTPMaxConns = 0 }, "--smtp-max-conns 0"},
+		{func(c *serveCommand) { c.SMTPMaxConnsIP = -1 }, "--smtp-max-conns-per-ip -1"},
+		{func(c *serveCommand) { c.HTTPMaxConns = -1 }, "--http-max-conns -1"},
+		{func(c *serveCommand) { c.Drain = -time.Second }, "--drain -1s"},
+	} {
+		flags := good
+		c.change(&flags)
+		switch err := flags.check(); {
+		case c.want == "" && err != nil, c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want+" ")):
+			t.Errorf("%+v: %v, want %q", flags, err, c.want)
+		case strings.HasSuffix(flags.BaseURL, "/") && err == nil:
+			t.Errorf("%s keeps its slash", flags.BaseURL)
+		}
+	}
+}
+
+// TestPrecedence: a flag wins over its variable, a variable over the config file.
+func TestPrecedence(t *testing.T) {
+	dir := t.TempDir()
+	config := filepath.Join(dir, "inboxd.toml")
+	if err := os.WriteFile(config, []byte("domain = \"file.test\"\nmx-host = \"file.test\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("INBOXD_DOMAIN", "env.test")
+	for _, c := range []struct{ args, domain string }{{"", "env.test"}, {"--domain=flag.test", "flag.test"}} {
+		s := launch(t, filepath.Join(dir, c.domain), strings.Fields("--config "+config+" "+c.args)...)
+		if address := s.signUp(t, "me@example.test").inbox(t, "me"); address != "me@"+c.domain {
+			t.Errorf("%q gives %s", c.args, address)
+		}
+	}
+	if err := os.WriteFile(config, []byte("mx-host = [\"a.test\", \"b.test\"]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tryLaunch(filepath.Join(dir, "list"), "--config", config); err == nil || !strings.Contains(err.Error(), "mx-host takes one value") {
+		t.Errorf("a list for one value: %v", err)
+	}
+}

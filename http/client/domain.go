@@ -1,0 +1,66 @@
+package client
+
+import (
+	"context"
+	"net/url"
+	"time"
+)
+
+// Domain is an own domain. All calls about domains need a session.
+type Domain struct {
+	Name      string         `json:"domain"`
+	Status    string         `json:"status"` // pending, verified, failing
+	Records   []DomainRecord `json:"records"`
+	CheckedAt *time.Time     `json:"checked_at"` // nil: not yet
+}
+
+// DomainRecord is a DNS record to publish.
+type DomainRecord struct {
+	Type    string `json:"type"`
+	Name    string `json:"name"`
+	Value   string `json:"value"`
+	Purpose string `json:"purpose"` // ownership, mx, spf, dkim, dmarc
+	Found   bool   `json:"found"`   // when it was last looked for
+}
+
+type oneDomain struct{ Domain Domain }
+
+func domainPath(name string) string { return "/api/domains/" + url.PathEscape(name) }
+
+// ClaimDomain asks for a domain and returns the records that prove it.
+func (c *Client) ClaimDomain(ctx context.Context, name string) (Domain, error) {
+	in := struct {
+		Domain string `json:"domain"`
+	}{name}
+	out, err := fetch[oneDomain](ctx, c, call{method: "POST", path: "/api/domains", in: in})
+	return out.Domain, err
+}
+
+// Domains returns all domains of the account.
+func (c *Client) Domains(ctx context.Context) ([]Domain, error) {
+	out, err := fetch[struct{ Domains []Domain }](ctx, c, call{method: "GET", path: "/api/domains"})
+	return out.Domains, err
+}
+
+// Domain reads one domain as it was last checked.
+func (c *Client) Domain(ctx context.Context, name string) (Domain, error) {
+	out, err := fetch[oneDomain](ctx, c, call{method: "GET", path: domainPath(name)})
+	return out.Domain, err
+}
+
+// VerifyDomain looks for the records now.
+func (c *Client) VerifyDomain(ctx context.Context, name string) (Domain, error) {
+	out, err := fetch[oneDomain](ctx, c, call{method: "POST", path: domainPath(name) + "/verify"})
+	return out.Domain, err
+}
+
+// DomainZone returns the records as a zone file, to be imported as it is.
+func (c *Client) DomainZone(ctx context.Context, name string) (string, error) {
+	zone, err := c.download(ctx, domainPath(name)+"/zone")
+	return string(zone), err
+}
+
+// ReleaseDomain gives a domain back; refused with 400 while inboxes live under it.
+func (c *Client) ReleaseDomain(ctx context.Context, name string) error {
+	return c.do(ctx, call{method: "DELETE", path: domainPath(name)}, nil)
+}
