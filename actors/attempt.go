@@ -28,6 +28,7 @@ type task struct {
 	woken   bool   // the inbox is in memory because of this attempt
 	utf8    bool
 
+	size  atomic.Int64 // of raw, once the attempt began
 	jobs  int          // all of them
 	done  atomic.Int64 // jobs whose reports are on disk
 	again time.Time    // under the queue's mu: when to take the mail up again
@@ -44,6 +45,9 @@ var (
 // over, and commit what came of it.
 func (s *System) attempt(ctx context.Context, j job) (learned answerOf) {
 	t := j.task
+	if j.putOff != "" && t.jobs == 1 && s.putOff(ctx, j) {
+		return answerOf{}
+	}
 	t.once.Do(func() { t.err = s.begin(ctx, t) })
 	if t.err != nil {
 		s.giveBack(t, t.err)
@@ -54,7 +58,7 @@ func (s *System) attempt(ctx context.Context, j job) (learned answerOf) {
 	switch {
 	case len(rcpts) == 0:
 	case j.putOff != "":
-		reports = putOff(rcpts, j.putOff)
+		reports = allLater(rcpts, j.putOff)
 	default:
 		here, away := s.sort(rcpts)
 		reports = s.deliverHere(ctx, t, here)
@@ -72,6 +76,26 @@ func (s *System) attempt(ctx context.Context, j job) (learned answerOf) {
 	}
 	s.letSleep(t)
 	return learned
+}
+
+// putOff notes an attempt that costs no connection, and so no signature and no lease: most
+// of what a queue full of mail for dead destinations does. False: the mail is gone or its
+// time has not come, and the long way finds out.
+func (s *System) putOff(ctx context.Context, j job) bool {
+	t := j.task
+	t.woken = s.inboxes.resident([]byte(t.key.address)) == nil
+	answer, err := s.Do(ctx, t.key.address, inbox.PutOff{ID: t.key.id, Why: j.putOff, Schedule: s.Schedule, Jitter: rand.Float64()})
+	switch {
+	case err != nil:
+		s.giveBack(t, err)
+		return true
+	case answer.Count == 0:
+		return false
+	}
+	s.mail.counts.temporary.Add(1)
+	s.Logger.Info("attempt", "inbox", t.key.address, "msg", t.key.id, "attempt", answer.Count, "destination", j.lane.name, "tried", false, "answer", j.putOff)
+	s.letSleep(t)
+	return true
 }
 
 // letSleep sends an inbox out of memory again that nothing but its sent mail woke, once such
@@ -138,6 +162,7 @@ func (s *System) begin(ctx context.Context, t *task) error {
 	t.number = answer.Count
 	t.raw = append(fields[:len(fields):len(fields)], raw...)
 	t.utf8 = !isASCIIHeader(raw)
+	t.size.Store(int64(len(t.raw)))
 	s.mail.counts.attempts.Add(1)
 	return nil
 }
@@ -152,7 +177,11 @@ func (s *System) signature(ctx context.Context, m *inbox.Message, address string
 	if err != nil || len(keys) == 0 || s.Signer == nil {
 		return nil, err
 	}
-	if order.Fields, err = s.Signer(raw, host, keys, s.now()); err != nil {
+	err = s.mail.toSign(ctx, func() (err error) {
+		order.Fields, err = s.Signer(raw, host, keys, s.now())
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	order.Signed = inbox.Signed
@@ -189,7 +218,7 @@ func (s *System) consignment(t *task, road string, rcpts []string) Consignment {
 	return c
 }
 
-func putOff(rcpts []string, why string) []Handover {
+func allLater(rcpts []string, why string) []Handover {
 	out := make([]Handover, len(rcpts))
 	for i, rcpt := range rcpts {
 		out[i] = Handover{Rcpt: rcpt, Outcome: delivery.Temporary, Text: why}

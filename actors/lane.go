@@ -5,6 +5,10 @@ import "time"
 // lane is one destination: the mails that wait for a worker there, and what is known of how
 // it answers. The queue's mu guards it.
 //
+// An attempt that has not come back within HangAfter gives its worker's place away: whoever
+// holds a connection open in silence costs a connection, not a worker. Their number and the
+// bytes of their mails are bounded.
+//
 // Destinations that answer must not wait for those that don't. One that never answered yet
 // gets one worker, all such together three quarters of the workers; one that did not answer
 // last time gets a probe at a time, all such together a quarter. Between two probes its mail
@@ -37,7 +41,18 @@ type job struct {
 	lane   *lane
 	temper temper
 	putOff string // not empty: report this, without a connection
+
+	// Of one that a worker has:
+	patience *time.Timer // until it counts as hanging
+	hangs    int64       // bytes it holds while it does; 0: it does not
+	over     bool
 }
+
+// Bounds of attempts that hang.
+const (
+	mostHanging = 512
+	mostHung    = 64 << 20 // bytes
+)
 
 // answerOf is what a job learned of its lane.
 type answerOf struct {
@@ -129,7 +144,29 @@ func (q *mailQueue) start(j job) {
 	}
 	j.task = j.mail.task
 	q.running++
-	q.work.Go(func() { q.finished(j, q.sys.attempt(q.ctx, j)) })
+	held := &job{mail: j.mail, task: j.task, lane: j.lane, temper: j.temper}
+	held.patience = time.AfterFunc(q.sys.HangAfter, func() { q.park(held) })
+	q.work.Go(func() { q.finished(held, q.sys.attempt(q.ctx, j)) })
+}
+
+// park gives the place of an attempt that hangs to another one, if memory allows.
+func (q *mailQueue) park(j *job) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	size := max(j.task.size.Load(), 1)
+	switch {
+	case j.over:
+		return
+	case q.hanging >= mostHanging || q.hung+size > mostHung:
+		j.patience.Reset(q.sys.HangAfter)
+		return
+	}
+	j.hangs = size
+	q.hanging++
+	q.hung += size
+	q.running--
+	q.count(j.temper, -1)
+	q.nudge()
 }
 
 // next takes a job off the lane if a worker may have it now.
@@ -172,10 +209,14 @@ func (q *mailQueue) count(t temper, n int) {
 }
 
 // release gives a worker back and notes how the destination answered.
-func (l *lane) release(q *mailQueue, j job, a answerOf) {
-	q.running--
-	l.running--
-	q.count(j.temper, -1)
+func (l *lane) release(q *mailQueue, j *job, a answerOf) {
+	if l.running--; j.hangs > 0 {
+		q.hanging--
+		q.hung -= j.hangs
+	} else {
+		q.running--
+		q.count(j.temper, -1)
+	}
 	now := q.sys.now()
 	l.lastUse = now
 	if a.temper == unknown {

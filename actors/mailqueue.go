@@ -27,6 +27,8 @@ type mailQueue struct {
 	stopping chan struct{}
 	work     sync.WaitGroup
 	counts   mailCounts
+	signing  chan struct{}
+	callers  atomic.Int64 // sends that wait for their answer
 
 	mu      sync.Mutex
 	mails   map[mailKey]*queuedMail
@@ -36,8 +38,10 @@ type mailQueue struct {
 	turn    int     // whose turn it is
 	fresh   []*lane // of destinations that never answered, the newest last
 	running int
-	strange int // running at destinations that never answered yet
-	deaf    int // running at destinations that did not answer last time
+	strange int   // running at destinations that never answered yet
+	deaf    int   // running at destinations that did not answer last time
+	hanging int   // attempts that wait for a silent server, not counted as running
+	hung    int64 // bytes of their mails
 	horizon time.Time
 	whole   bool             // horizon is the end of the index
 	resume  inbox.QueueEntry // where the next scan begins
@@ -104,7 +108,7 @@ func (h *mailHeap) Pop() any {
 
 func newMailQueue(s *System) *mailQueue {
 	q := &mailQueue{
-		sys: s, wake: make(chan struct{}, 1), stopping: make(chan struct{}),
+		sys: s, wake: make(chan struct{}, 1), stopping: make(chan struct{}), signing: newSigning(),
 		mails: map[mailKey]*queuedMail{}, lanes: map[string]*lane{},
 	}
 	q.ctx, q.giveUp = context.WithCancel(context.Background())
@@ -289,9 +293,11 @@ func (q *mailQueue) ready(m *queuedMail) {
 }
 
 // finished takes back a worker's job and, with the last one of a mail, the mail.
-func (q *mailQueue) finished(j job, answer answerOf) {
+func (q *mailQueue) finished(j *job, answer answerOf) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	j.patience.Stop()
+	j.over = true
 	j.lane.release(q, j, answer)
 	m := j.mail
 	if m.left--; m.left > 0 {
@@ -313,7 +319,7 @@ func (q *mailQueue) finished(j job, answer answerOf) {
 // QueueStats is a picture of the mail queue.
 type QueueStats struct {
 	Waiting      int           // mails in memory that wait for their time or for a worker
-	Running      int           // attempts under way
+	Running      int           // attempts under way, those that hang too
 	Destinations int           // with mail waiting or an attempt lately
 	Lag          time.Duration // how long the oldest due mail has been waiting for a worker
 	Whole        bool          // memory holds the whole queue; else the index holds more
@@ -328,7 +334,7 @@ func (q *mailQueue) stats() QueueStats {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	s := QueueStats{
-		Waiting: len(q.mails), Running: q.running, Destinations: len(q.lanes), Whole: q.whole,
+		Waiting: len(q.mails), Running: q.running + q.hanging, Destinations: len(q.lanes), Whole: q.whole,
 		Attempts: q.counts.attempts.Load(), Delivered: q.counts.delivered.Load(), Temporary: q.counts.temporary.Load(),
 		Permanent: q.counts.permanent.Load(), Bounced: q.counts.bounced.Load(),
 	}

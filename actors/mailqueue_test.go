@@ -139,7 +139,7 @@ func TestDeadDestinationsDoNotHoldUpTheLiving(t *testing.T) {
 		}
 		return Handover{Outcome: delivery.Delivered, Code: 250, MX: "mx"}
 	}}
-	s := startSystem(t, &store, func(o *Options) { o.Courier = courier; o.DeliveryWorkers = 8 })
+	s := startSystem(t, &store, func(o *Options) { o.Courier, o.DeliveryWorkers, o.HangAfter = courier, 8, time.Hour })
 	defer close(over)
 	_, address := openAccount(t, s)
 	id := must[int64](t)(s.Send(t.Context(), address, letter("a@live.test")))
@@ -161,6 +161,37 @@ func TestDeadDestinationsDoNotHoldUpTheLiving(t *testing.T) {
 	}
 	if dead != 6 {
 		t.Errorf("%d of 8 workers at dead domains", dead)
+	}
+}
+
+// TestAStrangerDoesNotWaitForThoseThatHang: with every worker at a server that never says
+// anything, mail to a living domain that nobody knows goes out all the same.
+func TestAStrangerDoesNotWaitForThoseThatHang(t *testing.T) {
+	var store memstore.Store
+	over := make(chan struct{})
+	var hanging sync.WaitGroup
+	hanging.Add(6)
+	courier := &fakeCourier{answer: func(c Consignment) Handover {
+		if strings.HasPrefix(c.Domain, "dead") {
+			hanging.Done()
+			<-over
+			return Handover{Outcome: delivery.Temporary, Text: "no route"}
+		}
+		return Handover{Outcome: delivery.Delivered, Code: 250, MX: "mx"}
+	}}
+	s := startSystem(t, &store, func(o *Options) {
+		o.Courier, o.DeliveryWorkers, o.HangAfter = courier, 8, 10*time.Millisecond
+	})
+	defer close(over)
+	_, address := openAccount(t, s)
+	for n := range 6 {
+		must[int64](t)(s.Send(t.Context(), address, letter(fmt.Sprintf("a@dead%d.test", n))))
+	}
+	hanging.Wait()
+	id := must[int64](t)(s.Send(t.Context(), address, letter("a@stranger.test")))
+	sending(t, s, address, id, final)
+	if stats := s.Stats().Queue; stats.Running < 6 {
+		t.Errorf("%d attempts are under way", stats.Running)
 	}
 }
 

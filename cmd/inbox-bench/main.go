@@ -30,6 +30,7 @@ type cli struct {
 	OTP      otpCmd      `cmd:"" name:"otp" help:"Precision and recall of the codes found in a folder of mails."`
 	Waiters  waitersCmd  `cmd:"" help:"Long polls that wait: memory of each, and mail to all."`
 	Events   eventsCmd   `cmd:"" help:"Final dot to event on one stream over many inboxes."`
+	Send     sendCmd     `cmd:"" help:"The 202 of a send beside fdatasync and mail in, and the queue behind it."`
 	Constant constantCmd `cmd:"" help:"Serve the constant answer that poll compares with."`
 }
 
@@ -59,6 +60,10 @@ type waitersCmd struct {
 
 type eventsCmd struct {
 	Options bench.EventsOptions `embed:""`
+}
+
+type sendCmd struct {
+	Options bench.SendOptions `embed:""`
 }
 
 type constantCmd struct {
@@ -115,6 +120,13 @@ func (cmd *waitersCmd) Run(ctx context.Context, c *cli) error {
 func (cmd *eventsCmd) Run(ctx context.Context, c *cli) error {
 	return c.measure(ctx, "events", func(ctx context.Context, bed *bench.Bed) error {
 		return bench.Events(ctx, bed, cmd.Options)
+	})
+}
+
+func (cmd *sendCmd) Run(ctx context.Context, c *cli) error {
+	c.Server.Accounts = max(c.Server.Accounts, cmd.Options.Rounds+1)
+	return c.measure(ctx, "send", func(ctx context.Context, bed *bench.Bed) error {
+		return bench.Send(ctx, bed, cmd.Options)
 	})
 }
 

@@ -74,6 +74,15 @@ type (
 		Done    bool
 		Next    time.Time
 	}
+	// PutOff is an attempt that was not worth a connection: all who wait get the report Why,
+	// and the mail waits for its next time. Its answer counts the attempt, 0 when the mail
+	// is gone or its time has not come. Jitter is random in [0, 1).
+	PutOff struct {
+		ID       int64
+		Why      string
+		Schedule delivery.Schedule
+		Jitter   float64
+	}
 	// Bounce reports that a mail that was taken came back from a recipient: by address, or
 	// when that is unknown by the Index that its return path carried.
 	Bounce struct {
@@ -276,14 +285,30 @@ func (c Attempted) decide(s *State, env Env) ([]Event, Answer, error) {
 		n.report(report, env.Now)
 	}
 	if c.Done {
-		n.Due, n.Leased = c.Next, false
-		for i := range n.Recipients {
-			n.Recipients[i].settle(c.Next.IsZero())
-		}
+		n.again(c.Next)
 	}
 	n.derive()
 	ev.Public = s.told(m, n, env.Now)
 	return s.ended(m, ev), Answer{ID: c.ID}, nil
+}
+
+func (c PutOff) decide(s *State, env Env) ([]Event, Answer, error) {
+	m := s.waiting(c.ID)
+	if m == nil || !m.Sending.Leased && m.Sending.Due.After(env.Now) {
+		return nil, Answer{}, nil
+	}
+	ev := moved{ID: c.ID, Sending: *m.Sending, From: m.Sending.Due}
+	n := &ev.Sending
+	n.Attempts++
+	next, _ := c.Schedule.Next(n.Attempts, m.ReceivedAt, env.Now, c.Jitter)
+	n.Recipients = slices.Clone(n.Recipients)
+	for _, r := range n.Recipients {
+		n.report(Report{Email: r.Email, Outcome: delivery.Temporary, Error: c.Why}, env.Now)
+	}
+	n.again(next.UTC().Truncate(time.Millisecond))
+	n.derive()
+	ev.Public = s.told(m, n, env.Now)
+	return s.ended(m, ev), Answer{ID: c.ID, Count: n.Attempts}, nil
 }
 
 // ended adds what follows a final status: a mail that nobody wrote has no reader, and may
@@ -307,6 +332,14 @@ func (s *Sending) report(report Report, now time.Time) {
 		if report.Outcome != delivery.Delivered {
 			r.Error = report.Error
 		}
+	}
+}
+
+// again sets when those that are left are tried next; zero: never.
+func (s *Sending) again(next time.Time) {
+	s.Due, s.Leased = next, false
+	for i := range s.Recipients {
+		s.Recipients[i].settle(next.IsZero())
 	}
 }
 
