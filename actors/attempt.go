@@ -39,11 +39,12 @@ type task struct {
 var (
 	errGone  = errors.New("the mail does not wait any more")
 	errEarly = errors.New("the mail waits for a later time")
+	errHangs = errors.New("others wait for the place of an attempt that hangs")
 )
 
 // attempt carries a job out: begin the mail's attempt if no other job did, hand the mail
 // over, and commit what came of it.
-func (s *System) attempt(ctx context.Context, j job) (learned answerOf) {
+func (s *System) attempt(ctx context.Context, j *job) (learned answerOf) {
 	t := j.task
 	if j.putOff != "" && t.jobs == 1 && s.putOff(ctx, j) {
 		return answerOf{}
@@ -64,7 +65,7 @@ func (s *System) attempt(ctx context.Context, j job) (learned answerOf) {
 		reports = s.deliverHere(ctx, t, here)
 		learned.temper = answering
 		if len(away) > 0 {
-			handed := s.Courier.Deliver(ctx, s.consignment(t, j.lane.name, away))
+			handed := s.handOver(ctx, j, s.consignment(t, j.lane.name, away))
 			reports, learned = append(reports, handed...), learn(handed)
 		}
 	}
@@ -81,7 +82,7 @@ func (s *System) attempt(ctx context.Context, j job) (learned answerOf) {
 // putOff notes an attempt that costs no connection, and so no signature and no lease: most
 // of what a queue full of mail for dead destinations does. False: the mail is gone or its
 // time has not come, and the long way finds out.
-func (s *System) putOff(ctx context.Context, j job) bool {
+func (s *System) putOff(ctx context.Context, j *job) bool {
 	t := j.task
 	t.woken = s.inboxes.resident([]byte(t.key.address)) == nil
 	answer, err := s.Do(ctx, t.key.address, inbox.PutOff{ID: t.key.id, Why: j.putOff, Schedule: s.Schedule, Jitter: rand.Float64()})
@@ -216,6 +217,22 @@ func (s *System) consignment(t *task, road string, rcpts []string) Consignment {
 		c.MailFrom = s.returnPath(t, rcpts[0])
 	}
 	return c
+}
+
+// handOver hands a consignment to the courier until the queue wants its place back.
+func (s *System) handOver(ctx context.Context, j *job, c Consignment) []Handover {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	j.end = cancel
+	c.Greeted = func() { j.greeted.Store(true) }
+	s.mail.mu.Lock()
+	j.connecting = true
+	s.mail.mu.Unlock()
+	out := s.Courier.Deliver(ctx, c)
+	if errors.Is(context.Cause(ctx), errHangs) && isTemporary(out) {
+		return allLater(c.Rcpts, "The mail server of "+c.Domain+" did not answer in time")
+	}
+	return out
 }
 
 func allLater(rcpts []string, why string) []Handover {

@@ -1,6 +1,11 @@
 package actors
 
-import "time"
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"time"
+)
 
 // lane is one destination: the mails that wait for a worker there, and what is known of how
 // it answers. The queue's mu guards it.
@@ -15,7 +20,7 @@ import "time"
 // is put off with the last report, without a connection.
 type lane struct {
 	name    string
-	jobs    []job
+	jobs    []*queuedMail
 	running int
 	turning bool // is in turns
 
@@ -46,11 +51,17 @@ type job struct {
 	patience *time.Timer // until it counts as hanging
 	hangs    int64       // bytes it holds while it does; 0: it does not
 	over     bool
+	since    time.Time
+	// The queue may end it while it is connecting and no server has spoken.
+	connecting bool
+	end        context.CancelCauseFunc
+	greeted    *atomic.Bool
 }
 
 // Bounds of attempts that hang.
 const (
 	mostHanging = 512
+	giveWayFrom = 10       // times HangAfter, when others wait for its place
 	mostHung    = 64 << 20 // bytes
 )
 
@@ -75,7 +86,7 @@ func (q *mailQueue) lane(name string) *lane {
 // add gives the lane a job. A destination that never answered goes on a stack, not to the end
 // of the turns: a new one must not wait behind a thousand that may be dead.
 func (l *lane) add(q *mailQueue, m *queuedMail) {
-	l.jobs = append(l.jobs, job{mail: m, lane: l})
+	l.jobs = append(l.jobs, m)
 	if l.turning {
 		return
 	}
@@ -138,15 +149,16 @@ func (q *mailQueue) dispatch(now time.Time) time.Duration {
 }
 
 // start gives a job a worker. The first job of a mail makes the task they share.
-func (q *mailQueue) start(j job) {
+func (q *mailQueue) start(next job) {
+	j := &next
+	j.since, j.greeted = q.sys.now(), new(atomic.Bool)
 	if j.mail.task == nil {
 		j.mail.task = &task{key: j.mail.mailKey, jobs: j.mail.left}
 	}
 	j.task = j.mail.task
 	q.running++
-	held := &job{mail: j.mail, task: j.task, lane: j.lane, temper: j.temper}
-	held.patience = time.AfterFunc(q.sys.HangAfter, func() { q.park(held) })
-	q.work.Go(func() { q.finished(held, q.sys.attempt(q.ctx, j)) })
+	j.patience = time.AfterFunc(q.sys.HangAfter, func() { q.park(j) })
+	q.work.Go(func() { q.finished(j, q.sys.attempt(q.ctx, j)) })
 }
 
 // park gives the place of an attempt that hangs to another one, if memory allows.
@@ -159,8 +171,10 @@ func (q *mailQueue) park(j *job) {
 		return
 	case q.hanging >= mostHanging || q.hung+size > mostHung:
 		j.patience.Reset(q.sys.HangAfter)
+		q.giveWay()
 		return
 	}
+	q.hangers = append(q.hangers, j)
 	j.hangs = size
 	q.hanging++
 	q.hung += size
@@ -172,7 +186,7 @@ func (q *mailQueue) park(j *job) {
 // next takes a job off the lane if a worker may have it now.
 func (l *lane) next(q *mailQueue, now time.Time) (job, bool) {
 	most := q.sys.DomainWorkers
-	j := l.jobs[0]
+	j := job{mail: l.jobs[0], lane: l}
 	switch j.temper = l.temper; {
 	case l.temper == silent && now.Before(l.deafTo):
 		j.temper, j.putOff = answering, l.report
@@ -189,7 +203,7 @@ func (l *lane) next(q *mailQueue, now time.Time) (job, bool) {
 	if l.running >= most {
 		return job{}, false
 	}
-	l.jobs[0] = job{}
+	l.jobs[0] = nil
 	l.jobs = l.jobs[1:]
 	if len(l.jobs) == 0 {
 		l.jobs = nil
@@ -209,10 +223,27 @@ func (q *mailQueue) count(t temper, n int) {
 }
 
 // release gives a worker back and notes how the destination answered.
+// giveWay ends the longest of the attempts that hang when new destinations wait and there is
+// no place left: a server that has not greeted by then counts as silent. One that spoke is
+// left alone, for it may have the mail already.
+func (q *mailQueue) giveWay() {
+	before := q.sys.now().Add(-giveWayFrom * q.sys.HangAfter)
+	for i, j := range q.hangers {
+		if len(q.fresh) > 0 && j.connecting && !j.greeted.Load() && j.since.Before(before) {
+			q.hangers = slices.Delete(q.hangers, i, i+1)
+			j.end(errHangs)
+			return
+		}
+	}
+}
+
 func (l *lane) release(q *mailQueue, j *job, a answerOf) {
 	if l.running--; j.hangs > 0 {
 		q.hanging--
 		q.hung -= j.hangs
+		if i := slices.Index(q.hangers, j); i >= 0 {
+			q.hangers = slices.Delete(q.hangers, i, i+1)
+		}
 	} else {
 		q.running--
 		q.count(j.temper, -1)

@@ -195,6 +195,46 @@ func TestAStrangerDoesNotWaitForThoseThatHang(t *testing.T) {
 	}
 }
 
+// deafCourier hangs at every domain but live.test until its attempt is broken off.
+type deafCourier struct{ fakeCourier }
+
+func (f *deafCourier) Deliver(ctx context.Context, c Consignment) []Handover {
+	if c.Domain == "live.test" {
+		c.Greeted()
+		return f.fakeCourier.Deliver(ctx, c)
+	}
+	if c.Domain == "slow.test" {
+		c.Greeted()
+	}
+	<-ctx.Done()
+	return []Handover{{Rcpt: c.Rcpts[0], Outcome: delivery.Temporary, Text: "broken off"}}
+}
+
+// TestThoseThatHangGiveWay when as many hang as may: the longest are broken off for a
+// stranger, but none whose server has spoken.
+func TestThoseThatHangGiveWay(t *testing.T) {
+	var store memstore.Store
+	s := startSystem(t, &store, func(o *Options) {
+		o.Courier, o.DeliveryWorkers, o.HangAfter = &deafCourier{}, 8, time.Millisecond
+	})
+	_, address := openAccount(t, s)
+	slow := must[int64](t)(s.Send(t.Context(), address, letter("a@slow.test")))
+	until(func() bool { return s.Stats().Queue.Running == 1 })
+	first := must[int64](t)(s.Send(t.Context(), address, letter("a@first.test")))
+	for n := range mostHanging + 10 {
+		must[int64](t)(s.Send(t.Context(), address, letter(fmt.Sprintf("a@dead%d.test", n))))
+	}
+	id := must[int64](t)(s.Send(t.Context(), address, letter("a@live.test")))
+	sending(t, s, address, id, final)
+	got := sending(t, s, address, first, func(s *inbox.Sending) bool { return s.Status == delivery.Retrying })
+	if !strings.Contains(got.Error, "The mail server of first.test did not answer in time") {
+		t.Errorf("%+v", got)
+	}
+	if got := must[*inbox.View](t)(s.View(t.Context(), address)).Message(slow, s.now()).Sending; got.Status != delivery.Queued || !got.Leased {
+		t.Errorf("the one whose server spoke: %+v", got)
+	}
+}
+
 // TestADestinationThatIsSilentIsLeftAlone: mail that follows is put off with its report and
 // without a connection.
 func TestADestinationThatIsSilentIsLeftAlone(t *testing.T) {

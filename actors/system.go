@@ -162,6 +162,9 @@ func Start(o Options) (_ *System, err error) {
 		return &domainEntity{name: sl.key, store: o.Store, now: s.now, told: s.domainChanged}
 	})
 	s.retention = newRetention(s)
+	if err := s.mail.survey(); err != nil {
+		return nil, err
+	}
 	s.stopped.Go(s.sweepUntilStopped)
 	s.stopped.Go(func() { s.retention.run(s.stop) })
 	s.stopped.Go(s.mail.run)

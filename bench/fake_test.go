@@ -77,7 +77,7 @@ type fake struct {
 	journal *os.File
 	changed chan struct{} // closed and replaced at each mail
 	taken   int
-	sent    int // mails taken for others, all delivered at once
+	sent    int          // mails taken for others, all delivered at once
 	mails   []fakeRecord // in order of receipt
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"iter"
 	"net/http"
-	"net/url"
 	"time"
 )
 
@@ -49,28 +48,7 @@ func (c *Client) CreateInbox(ctx context.Context, order InboxOrder) (Inbox, erro
 // Inboxes goes through every inbox that the credential reaches, newest first. It ends after
 // an error.
 func (c *Client) Inboxes(ctx context.Context) iter.Seq2[Inbox, error] {
-	return func(yield func(Inbox, error) bool) {
-		query := url.Values{"limit": {"1000"}}
-		for {
-			var page struct {
-				Inboxes []Inbox `json:"inboxes"`
-				Next    string  `json:"next_cursor"`
-			}
-			if err := c.do(ctx, call{method: "GET", path: "/api/v1/inboxes", query: query}, &page); err != nil {
-				yield(Inbox{}, err)
-				return
-			}
-			for _, in := range page.Inboxes {
-				if !yield(in, nil) {
-					return
-				}
-			}
-			if page.Next == "" {
-				return
-			}
-			query.Set("cursor", page.Next)
-		}
-	}
+	return listing[Inbox](ctx, c, "/api/v1/inboxes", "inboxes")
 }
 
 // Inbox reads one inbox.

@@ -112,7 +112,8 @@ type Report struct {
 type Queued struct {
 	ID       int64
 	From, To time.Time
-	Domains  []string // of the recipients that wait
+	Since    time.Time // when the mail was accepted
+	Domains  []string  // of the recipients that wait
 	Leased   bool
 }
 
@@ -121,8 +122,9 @@ type QueueEntry struct {
 	At      time.Time
 	Address string
 	ID      int64
-	Domains []string // of the recipients that wait
-	Leased  bool     // an attempt was under way when it was written
+	Since   time.Time // when the mail was accepted
+	Domains []string  // of the recipients that wait
+	Leased  bool      // an attempt was under way when it was written
 }
 
 // Waiting reports that the message was accepted and not every recipient is settled.
@@ -182,7 +184,7 @@ func (e submitted) rows(s *State, r *Rows) {
 	m := s.Messages[len(s.Messages)-1]
 	r.Put = append(r.Put, m)
 	r.Store = append(r.Store, Stored{m.ID, e.Content.kept(len(e.Raw)), e.Raw})
-	r.Queue = append(r.Queue, m.Sending.entry(m.ID, time.Time{}))
+	r.Queue = append(r.Queue, m.entry(time.Time{}))
 }
 
 func (e moved) apply(s *State) {
@@ -199,8 +201,8 @@ func (e moved) apply(s *State) {
 }
 func (e moved) rows(s *State, r *Rows) {
 	r.put(s, e.ID)
-	if !e.From.Equal(e.Sending.Due) || e.Sending.Leased {
-		r.Queue = append(r.Queue, e.Sending.entry(e.ID, e.From))
+	if i, ok := s.find(e.ID); ok && (!e.From.Equal(e.Sending.Due) || e.Sending.Leased) {
+		r.Queue = append(r.Queue, s.Messages[i].entry(e.From))
 	}
 	if e.Fields != nil {
 		r.Sign = append(r.Sign, Fields{e.ID, e.Fields})
@@ -212,8 +214,9 @@ func (e moved) rows(s *State, r *Rows) {
 }
 
 // entry is the move of the queue's entry from one time to Due.
-func (s *Sending) entry(id int64, from time.Time) Queued {
-	q := Queued{ID: id, From: from, To: s.Due, Leased: s.Leased}
+func (m *Message) entry(from time.Time) Queued {
+	s := m.Sending
+	q := Queued{ID: m.ID, From: from, To: s.Due, Since: m.ReceivedAt, Leased: s.Leased}
 	if !s.Due.IsZero() {
 		for domain := range s.Pending() {
 			q.Domains = append(q.Domains, domain)
@@ -227,7 +230,7 @@ func (s *Sending) entry(id int64, from time.Time) Queued {
 func (r *Rows) unqueue(gone []*Message) {
 	for _, m := range gone {
 		if m.Waiting() {
-			r.Queue = append(r.Queue, Queued{ID: m.ID, From: m.Sending.Due})
+			r.Queue = append(r.Queue, Queued{ID: m.ID, From: m.Sending.Due, Since: m.ReceivedAt})
 		}
 	}
 }

@@ -66,7 +66,7 @@ func compareQueue(t *rapid.T, s *inbox.State, store *memstore.Store) {
 			domains = append(domains, d)
 		}
 		slices.Sort(domains)
-		want = append(want, fmt.Sprint(m.ID, m.Sending.Due, domains, m.Sending.Leased))
+		want = append(want, fmt.Sprint(m.ID, m.Sending.Due, m.ReceivedAt, domains, m.Sending.Leased))
 	}
 	queue, _, err := store.MailQueue(inbox.QueueEntry{}, 1000)
 	if err != nil {
@@ -74,7 +74,7 @@ func compareQueue(t *rapid.T, s *inbox.State, store *memstore.Store) {
 	}
 	var got []string
 	for _, q := range queue {
-		got = append(got, fmt.Sprint(q.ID, q.At, q.Domains, q.Leased))
+		got = append(got, fmt.Sprint(q.ID, q.At, q.Since, q.Domains, q.Leased))
 	}
 	slices.Sort(want)
 	slices.Sort(got)
