@@ -94,7 +94,7 @@ func (s *System) putOff(ctx context.Context, j *job) bool {
 		return false
 	}
 	s.mail.counts.temporary.Add(1)
-	s.Logger.Info("attempt", "inbox", t.key.address, "msg", t.key.id, "attempt", answer.Count, "destination", j.lane.name, "tried", false, "answer", j.putOff)
+	s.Logger.Info("attempt", "inbox", t.key.address, "message_id", t.key.id, "attempt", answer.Count, "destination", j.lane.name, "tried", false, "answer", j.putOff)
 	s.letSleep(t)
 	return true
 }
@@ -119,7 +119,7 @@ func (s *System) giveBack(t *task, err error) {
 	case errors.Is(err, errEarly):
 		again = t.message.Sending.Due
 	default:
-		s.Logger.Warn("an attempt could not be carried out", "inbox", t.key.address, "msg", t.key.id, "err", err)
+		s.Logger.Warn("an attempt could not be carried out", "inbox", t.key.address, "message_id", t.key.id, "err", err)
 	}
 	s.mail.mu.Lock()
 	defer s.mail.mu.Unlock()
@@ -307,7 +307,7 @@ func (s *System) logReports(t *task, reports []Handover, tried bool) {
 			verb, counter = "failed", &s.mail.counts.permanent
 		}
 		counter.Add(1)
-		s.Logger.Info(verb, "inbox", t.key.address, "msg", t.key.id, "attempt", t.number, "to", r.Rcpt,
+		s.Logger.Info(verb, "inbox", t.key.address, "message_id", t.key.id, "attempt", t.number, "to", r.Rcpt,
 			"mx", r.MX, "code", r.Code, "tls", r.TLS, "tried", tried, "answer", r.Text)
 	}
 }

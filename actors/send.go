@@ -77,7 +77,7 @@ func (s *System) send(ctx context.Context, address string, letter inbox.Letter, 
 		s.accounts.tell(string(view.Account[:]), account.ReturnSend{At: at}) // after any other failure it may be queued
 	}
 	if err == nil && id != 0 {
-		s.Logger.Info("queued", "inbox", address, "msg", id, "recipients", len(recipients), "octets", len(command.Raw))
+		s.Logger.Info("queued", "inbox", address, "message_id", id, "recipients", len(recipients), "octets", len(command.Raw))
 	}
 	return id, err
 }
