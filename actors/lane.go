@@ -60,7 +60,6 @@ type job struct {
 
 // Bounds of attempts that hang.
 const (
-	mostHanging = 512
 	giveWayFrom = 10       // times HangAfter, when others wait for its place
 	mostHung    = 64 << 20 // bytes
 )
@@ -169,7 +168,7 @@ func (q *mailQueue) park(j *job) {
 	switch {
 	case j.over:
 		return
-	case q.hanging >= mostHanging || q.hung+size > mostHung:
+	case q.hanging >= q.sys.MostHanging || q.hung+size > mostHung:
 		j.patience.Reset(q.sys.HangAfter)
 		q.giveWay()
 		return

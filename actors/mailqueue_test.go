@@ -215,13 +215,14 @@ func (f *deafCourier) Deliver(ctx context.Context, c Consignment) []Handover {
 func TestThoseThatHangGiveWay(t *testing.T) {
 	var store memstore.Store
 	s := startSystem(t, &store, func(o *Options) {
-		o.Courier, o.DeliveryWorkers, o.HangAfter = &deafCourier{}, 8, time.Millisecond
+		o.Courier, o.DeliveryWorkers, o.HangAfter, o.MostHanging = &deafCourier{}, 8, time.Millisecond, 20
 	})
 	_, address := openAccount(t, s)
 	slow := must[int64](t)(s.Send(t.Context(), address, letter("a@slow.test")))
 	until(func() bool { return s.Stats().Queue.Running == 1 })
 	first := must[int64](t)(s.Send(t.Context(), address, letter("a@first.test")))
-	for n := range mostHanging + 10 {
+	until(func() bool { return s.Stats().Queue.Running == 2 })
+	for n := range 30 {
 		must[int64](t)(s.Send(t.Context(), address, letter(fmt.Sprintf("a@dead%d.test", n))))
 	}
 	id := must[int64](t)(s.Send(t.Context(), address, letter("a@live.test")))

@@ -42,6 +42,7 @@ type Options struct {
 	Schedule        delivery.Schedule // of retries; the zero value is the default
 	DeliveryWorkers int               // attempts at once; default 64
 	DomainWorkers   int               // attempts at once at one destination; default 5
+	MostHanging     int               // attempts that hang beside the workers; default 512
 	HangAfter       time.Duration     // when an attempt no longer takes a worker's place; default 1 s
 	OneRoad         string            // with a smarthost: its name, for the one road that mail takes; it gets every worker
 
@@ -80,6 +81,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.DomainWorkers <= 0 {
 		o.DomainWorkers = 5
+	}
+	if o.MostHanging <= 0 {
+		o.MostHanging = 512
 	}
 	if o.HangAfter <= 0 {
 		o.HangAfter = time.Second
