@@ -79,26 +79,6 @@ func (s *System) attempt(ctx context.Context, j *job) (learned answerOf) {
 	return learned
 }
 
-// putOff notes an attempt that costs no connection, and so no signature and no lease: most
-// of what a queue full of mail for dead destinations does. False: the mail is gone or its
-// time has not come, and the long way finds out.
-func (s *System) putOff(ctx context.Context, j *job) bool {
-	t := j.task
-	t.woken = s.inboxes.resident([]byte(t.key.address)) == nil
-	answer, err := s.Do(ctx, t.key.address, inbox.PutOff{ID: t.key.id, Why: j.putOff, Schedule: s.Schedule, Jitter: rand.Float64()})
-	switch {
-	case err != nil:
-		s.giveBack(t, err)
-		return true
-	case answer.Count == 0:
-		return false
-	}
-	s.mail.counts.temporary.Add(1)
-	s.Logger.Info("attempt", "inbox", t.key.address, "message_id", t.key.id, "attempt", answer.Count, "destination", j.lane.name, "tried", false, "answer", j.putOff)
-	s.letSleep(t)
-	return true
-}
-
 // letSleep sends an inbox out of memory again that nothing but its sent mail woke, once such
 // add up: a queue after an outage must not fill memory with inboxes nobody asks for.
 func (s *System) letSleep(t *task) {
@@ -217,30 +197,6 @@ func (s *System) consignment(t *task, road string, rcpts []string) Consignment {
 		c.MailFrom = s.returnPath(t, rcpts[0])
 	}
 	return c
-}
-
-// handOver hands a consignment to the courier until the queue wants its place back.
-func (s *System) handOver(ctx context.Context, j *job, c Consignment) []Handover {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	j.end = cancel
-	c.Greeted = func() { j.greeted.Store(true) }
-	s.mail.mu.Lock()
-	j.connecting = true
-	s.mail.mu.Unlock()
-	out := s.Courier.Deliver(ctx, c)
-	if errors.Is(context.Cause(ctx), errHangs) && isTemporary(out) {
-		return allLater(c.Rcpts, "The mail server of "+c.Domain+" did not answer in time")
-	}
-	return out
-}
-
-func allLater(rcpts []string, why string) []Handover {
-	out := make([]Handover, len(rcpts))
-	for i, rcpt := range rcpts {
-		out[i] = Handover{Rcpt: rcpt, Outcome: delivery.Temporary, Text: why}
-	}
-	return out
 }
 
 // learn says how a destination answered: it is silent when no server of it spoke at all.

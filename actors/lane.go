@@ -160,28 +160,6 @@ func (q *mailQueue) start(next job) {
 	q.work.Go(func() { q.finished(j, q.sys.attempt(q.ctx, j)) })
 }
 
-// park gives the place of an attempt that hangs to another one, if memory allows.
-func (q *mailQueue) park(j *job) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	size := max(j.task.size.Load(), 1)
-	switch {
-	case j.over:
-		return
-	case q.hanging >= q.sys.MostHanging || q.hung+size > mostHung:
-		j.patience.Reset(q.sys.HangAfter)
-		q.giveWay()
-		return
-	}
-	q.hangers = append(q.hangers, j)
-	j.hangs = size
-	q.hanging++
-	q.hung += size
-	q.running--
-	q.count(j.temper, -1)
-	q.nudge()
-}
-
 // next takes a job off the lane if a worker may have it now.
 func (l *lane) next(q *mailQueue, now time.Time) (job, bool) {
 	most := q.sys.DomainWorkers
@@ -222,20 +200,6 @@ func (q *mailQueue) count(t temper, n int) {
 }
 
 // release gives a worker back and notes how the destination answered.
-// giveWay ends the longest of the attempts that hang when new destinations wait and there is
-// no place left: a server that has not greeted by then counts as silent. One that spoke is
-// left alone, for it may have the mail already.
-func (q *mailQueue) giveWay() {
-	before := q.sys.now().Add(-giveWayFrom * q.sys.HangAfter)
-	for i, j := range q.hangers {
-		if len(q.fresh) > 0 && j.connecting && !j.greeted.Load() && j.since.Before(before) {
-			q.hangers = slices.Delete(q.hangers, i, i+1)
-			j.end(errHangs)
-			return
-		}
-	}
-}
-
 func (l *lane) release(q *mailQueue, j *job, a answerOf) {
 	if l.running--; j.hangs > 0 {
 		q.hanging--
