@@ -28,6 +28,7 @@ type task struct {
 	woken   bool   // the inbox is in memory because of this attempt
 	utf8    bool
 
+	size  atomic.Int64 // of raw, once the attempt began
 	jobs  int          // all of them
 	done  atomic.Int64 // jobs whose reports are on disk
 	again time.Time    // under the queue's mu: when to take the mail up again
@@ -38,12 +39,16 @@ type task struct {
 var (
 	errGone  = errors.New("the mail does not wait any more")
 	errEarly = errors.New("the mail waits for a later time")
+	errHangs = errors.New("others wait for the place of an attempt that hangs")
 )
 
 // attempt carries a job out: begin the mail's attempt if no other job did, hand the mail
 // over, and commit what came of it.
-func (s *System) attempt(ctx context.Context, j job) (learned answerOf) {
+func (s *System) attempt(ctx context.Context, j *job) (learned answerOf) {
 	t := j.task
+	if j.putOff != "" && t.jobs == 1 && s.putOff(ctx, j) {
+		return answerOf{}
+	}
 	t.once.Do(func() { t.err = s.begin(ctx, t) })
 	if t.err != nil {
 		s.giveBack(t, t.err)
@@ -54,13 +59,13 @@ func (s *System) attempt(ctx context.Context, j job) (learned answerOf) {
 	switch {
 	case len(rcpts) == 0:
 	case j.putOff != "":
-		reports = putOff(rcpts, j.putOff)
+		reports = allLater(rcpts, j.putOff)
 	default:
 		here, away := s.sort(rcpts)
 		reports = s.deliverHere(ctx, t, here)
 		learned.temper = answering
 		if len(away) > 0 {
-			handed := s.Courier.Deliver(ctx, s.consignment(t, j.lane.name, away))
+			handed := s.handOver(ctx, j, s.consignment(t, j.lane.name, away))
 			reports, learned = append(reports, handed...), learn(handed)
 		}
 	}
@@ -94,7 +99,7 @@ func (s *System) giveBack(t *task, err error) {
 	case errors.Is(err, errEarly):
 		again = t.message.Sending.Due
 	default:
-		s.Logger.Warn("an attempt could not be carried out", "inbox", t.key.address, "msg", t.key.id, "err", err)
+		s.Logger.Warn("an attempt could not be carried out", "inbox", t.key.address, "message_id", t.key.id, "err", err)
 	}
 	s.mail.mu.Lock()
 	defer s.mail.mu.Unlock()
@@ -138,6 +143,7 @@ func (s *System) begin(ctx context.Context, t *task) error {
 	t.number = answer.Count
 	t.raw = append(fields[:len(fields):len(fields)], raw...)
 	t.utf8 = !isASCIIHeader(raw)
+	t.size.Store(int64(len(t.raw)))
 	s.mail.counts.attempts.Add(1)
 	return nil
 }
@@ -152,7 +158,11 @@ func (s *System) signature(ctx context.Context, m *inbox.Message, address string
 	if err != nil || len(keys) == 0 || s.Signer == nil {
 		return nil, err
 	}
-	if order.Fields, err = s.Signer(raw, host, keys, s.now()); err != nil {
+	err = s.mail.toSign(ctx, func() (err error) {
+		order.Fields, err = s.Signer(raw, host, keys, s.now())
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	order.Signed = inbox.Signed
@@ -187,14 +197,6 @@ func (s *System) consignment(t *task, road string, rcpts []string) Consignment {
 		c.MailFrom = s.returnPath(t, rcpts[0])
 	}
 	return c
-}
-
-func putOff(rcpts []string, why string) []Handover {
-	out := make([]Handover, len(rcpts))
-	for i, rcpt := range rcpts {
-		out[i] = Handover{Rcpt: rcpt, Outcome: delivery.Temporary, Text: why}
-	}
-	return out
 }
 
 // learn says how a destination answered: it is silent when no server of it spoke at all.
@@ -261,7 +263,7 @@ func (s *System) logReports(t *task, reports []Handover, tried bool) {
 			verb, counter = "failed", &s.mail.counts.permanent
 		}
 		counter.Add(1)
-		s.Logger.Info(verb, "inbox", t.key.address, "msg", t.key.id, "attempt", t.number, "to", r.Rcpt,
+		s.Logger.Info(verb, "inbox", t.key.address, "message_id", t.key.id, "attempt", t.number, "to", r.Rcpt,
 			"mx", r.MX, "code", r.Code, "tls", r.TLS, "tried", tried, "answer", r.Text)
 	}
 }

@@ -88,7 +88,7 @@ func isForged(rcpt string) bool {
 func (s *System) takeBounce(ctx context.Context, r returned, raw []byte) error {
 	report, ok := delivery.ReadReport(raw)
 	if !ok {
-		s.Logger.Info("bounce not understood", "inbox", r.inbox, "msg", r.id)
+		s.Logger.Info("bounce not understood", "inbox", r.inbox, "message_id", r.id)
 		return nil
 	}
 	view, err := s.View(ctx, r.inbox)
@@ -134,7 +134,7 @@ func (s *System) bounce(ctx context.Context, id account.ID, r returned, m *inbox
 	answer, err := s.Do(ctx, r.inbox, order)
 	if err == nil && answer.Count > 0 {
 		s.mail.counts.bounced.Add(1)
-		s.Logger.Info("bounced", "inbox", r.inbox, "msg", r.id, "to", email, "answer", why)
+		s.Logger.Info("bounced", "inbox", r.inbox, "message_id", r.id, "to", email, "answer", why)
 	}
 	return err
 }

@@ -1,9 +1,18 @@
 package actors
 
-import "time"
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"time"
+)
 
 // lane is one destination: the mails that wait for a worker there, and what is known of how
 // it answers. The queue's mu guards it.
+//
+// An attempt that has not come back within HangAfter gives its worker's place away: whoever
+// holds a connection open in silence costs a connection, not a worker. Their number and the
+// bytes of their mails are bounded.
 //
 // Destinations that answer must not wait for those that don't. One that never answered yet
 // gets one worker, all such together three quarters of the workers; one that did not answer
@@ -11,7 +20,7 @@ import "time"
 // is put off with the last report, without a connection.
 type lane struct {
 	name    string
-	jobs    []job
+	jobs    []*queuedMail
 	running int
 	turning bool // is in turns
 
@@ -37,7 +46,23 @@ type job struct {
 	lane   *lane
 	temper temper
 	putOff string // not empty: report this, without a connection
+
+	// Of one that a worker has:
+	patience *time.Timer // until it counts as hanging
+	hangs    int64       // bytes it holds while it does; 0: it does not
+	over     bool
+	since    time.Time
+	// The queue may end it while it is connecting and no server has spoken.
+	connecting bool
+	end        context.CancelCauseFunc
+	greeted    *atomic.Bool
 }
+
+// Bounds of attempts that hang.
+const (
+	giveWayFrom = 10       // times HangAfter, when others wait for its place
+	mostHung    = 64 << 20 // bytes
+)
 
 // answerOf is what a job learned of its lane.
 type answerOf struct {
@@ -60,7 +85,7 @@ func (q *mailQueue) lane(name string) *lane {
 // add gives the lane a job. A destination that never answered goes on a stack, not to the end
 // of the turns: a new one must not wait behind a thousand that may be dead.
 func (l *lane) add(q *mailQueue, m *queuedMail) {
-	l.jobs = append(l.jobs, job{mail: m, lane: l})
+	l.jobs = append(l.jobs, m)
 	if l.turning {
 		return
 	}
@@ -123,19 +148,22 @@ func (q *mailQueue) dispatch(now time.Time) time.Duration {
 }
 
 // start gives a job a worker. The first job of a mail makes the task they share.
-func (q *mailQueue) start(j job) {
+func (q *mailQueue) start(next job) {
+	j := &next
+	j.since, j.greeted = q.sys.now(), new(atomic.Bool)
 	if j.mail.task == nil {
 		j.mail.task = &task{key: j.mail.mailKey, jobs: j.mail.left}
 	}
 	j.task = j.mail.task
 	q.running++
+	j.patience = time.AfterFunc(q.sys.HangAfter, func() { q.park(j) })
 	q.work.Go(func() { q.finished(j, q.sys.attempt(q.ctx, j)) })
 }
 
 // next takes a job off the lane if a worker may have it now.
 func (l *lane) next(q *mailQueue, now time.Time) (job, bool) {
 	most := q.sys.DomainWorkers
-	j := l.jobs[0]
+	j := job{mail: l.jobs[0], lane: l}
 	switch j.temper = l.temper; {
 	case l.temper == silent && now.Before(l.deafTo):
 		j.temper, j.putOff = answering, l.report
@@ -152,7 +180,7 @@ func (l *lane) next(q *mailQueue, now time.Time) (job, bool) {
 	if l.running >= most {
 		return job{}, false
 	}
-	l.jobs[0] = job{}
+	l.jobs[0] = nil
 	l.jobs = l.jobs[1:]
 	if len(l.jobs) == 0 {
 		l.jobs = nil
@@ -172,10 +200,17 @@ func (q *mailQueue) count(t temper, n int) {
 }
 
 // release gives a worker back and notes how the destination answered.
-func (l *lane) release(q *mailQueue, j job, a answerOf) {
-	q.running--
-	l.running--
-	q.count(j.temper, -1)
+func (l *lane) release(q *mailQueue, j *job, a answerOf) {
+	if l.running--; j.hangs > 0 {
+		q.hanging--
+		q.hung -= j.hangs
+		if i := slices.Index(q.hangers, j); i >= 0 {
+			q.hangers = slices.Delete(q.hangers, i, i+1)
+		}
+	} else {
+		q.running--
+		q.count(j.temper, -1)
+	}
 	now := q.sys.now()
 	l.lastUse = now
 	if a.temper == unknown {

@@ -27,8 +27,11 @@ type mailQueue struct {
 	stopping chan struct{}
 	work     sync.WaitGroup
 	counts   mailCounts
+	signing  chan struct{}
+	callers  atomic.Int64 // sends that wait for their answer
 
 	mu      sync.Mutex
+	census  census
 	mails   map[mailKey]*queuedMail
 	due     mailHeap
 	lanes   map[string]*lane
@@ -36,8 +39,11 @@ type mailQueue struct {
 	turn    int     // whose turn it is
 	fresh   []*lane // of destinations that never answered, the newest last
 	running int
-	strange int // running at destinations that never answered yet
-	deaf    int // running at destinations that did not answer last time
+	strange int    // running at destinations that never answered yet
+	deaf    int    // running at destinations that did not answer last time
+	hanging int    // attempts that wait for a silent server, not counted as running
+	hung    int64  // bytes of their mails
+	hangers []*job // those attempts, the longest first
 	horizon time.Time
 	whole   bool             // horizon is the end of the index
 	resume  inbox.QueueEntry // where the next scan begins
@@ -104,15 +110,14 @@ func (h *mailHeap) Pop() any {
 
 func newMailQueue(s *System) *mailQueue {
 	q := &mailQueue{
-		sys: s, wake: make(chan struct{}, 1), stopping: make(chan struct{}),
-		mails: map[mailKey]*queuedMail{}, lanes: map[string]*lane{},
+		sys: s, wake: make(chan struct{}, 1), stopping: make(chan struct{}), signing: newSigning(),
+		census: census{}, mails: map[mailKey]*queuedMail{}, lanes: map[string]*lane{},
 	}
 	q.ctx, q.giveUp = context.WithCancel(context.Background())
 	return q
 }
 
-// run drives the queue until stop. The first look takes every lease for what an earlier run
-// left behind: this one has none yet.
+// run drives the queue until stop.
 func (q *mailQueue) run() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -154,6 +159,7 @@ func (q *mailQueue) told(address string, moves []inbox.Queued) {
 	defer q.mu.Unlock()
 	for _, move := range moves {
 		key := mailKey{address, move.ID}
+		q.census.note(move)
 		switch {
 		case move.To.IsZero():
 			q.forget(key)
@@ -237,7 +243,6 @@ func (q *mailQueue) refill() {
 // take puts a page of the index in memory. A mail that was told meanwhile is known better.
 // A lease of a mail that has no worker here is of an attempt that was interrupted.
 func (q *mailQueue) take(page []inbox.QueueEntry, more bool) {
-	now := q.sys.now()
 	q.reading = false
 	if len(page) > 0 {
 		q.resume = page[len(page)-1]
@@ -245,17 +250,22 @@ func (q *mailQueue) take(page []inbox.QueueEntry, more bool) {
 	}
 	q.whole = q.whole || !more
 	for _, e := range page {
-		key := mailKey{e.Address, e.ID}
-		if q.mails[key] != nil {
-			continue
-		}
-		if e.Leased {
-			e.At = now
-		}
-		m := &queuedMail{mailKey: key, when: e.At, domains: q.shared(e.Domains)}
-		q.mails[key] = m
-		heap.Push(&q.due, m)
+		q.load(e)
 	}
+}
+
+// load puts an entry of the index in memory.
+func (q *mailQueue) load(e inbox.QueueEntry) {
+	key := mailKey{e.Address, e.ID}
+	if q.mails[key] != nil {
+		return
+	}
+	if e.Leased {
+		e.At = q.sys.now()
+	}
+	m := &queuedMail{mailKey: key, when: e.At, domains: q.shared(e.Domains)}
+	q.mails[key] = m
+	heap.Push(&q.due, m)
 }
 
 // step moves what is due to its lanes, starts workers, and returns how long to sleep.
@@ -289,9 +299,11 @@ func (q *mailQueue) ready(m *queuedMail) {
 }
 
 // finished takes back a worker's job and, with the last one of a mail, the mail.
-func (q *mailQueue) finished(j job, answer answerOf) {
+func (q *mailQueue) finished(j *job, answer answerOf) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	j.patience.Stop()
+	j.over = true
 	j.lane.release(q, j, answer)
 	m := j.mail
 	if m.left--; m.left > 0 {
@@ -312,8 +324,10 @@ func (q *mailQueue) finished(j job, answer answerOf) {
 
 // QueueStats is a picture of the mail queue.
 type QueueStats struct {
-	Waiting      int           // mails in memory that wait for their time or for a worker
-	Running      int           // attempts under way
+	Depth        int           // mails that are not settled
+	Oldest       time.Duration // since the first of them was accepted, to the minute
+	Waiting      int           // those in memory
+	Running      int           // attempts under way, those that hang too
 	Destinations int           // with mail waiting or an attempt lately
 	Lag          time.Duration // how long the oldest due mail has been waiting for a worker
 	Whole        bool          // memory holds the whole queue; else the index holds more
@@ -328,14 +342,15 @@ func (q *mailQueue) stats() QueueStats {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	s := QueueStats{
-		Waiting: len(q.mails), Running: q.running, Destinations: len(q.lanes), Whole: q.whole,
+		Waiting: len(q.mails), Running: q.running + q.hanging, Destinations: len(q.lanes), Whole: q.whole,
 		Attempts: q.counts.attempts.Load(), Delivered: q.counts.delivered.Load(), Temporary: q.counts.temporary.Load(),
 		Permanent: q.counts.permanent.Load(), Bounced: q.counts.bounced.Load(),
 	}
 	now := q.sys.now()
+	s.Depth, s.Oldest = q.census.depth(now)
 	for _, l := range slices.Concat(q.turns, q.fresh) {
 		if len(l.jobs) > 0 {
-			s.Lag = max(s.Lag, now.Sub(l.jobs[0].mail.when))
+			s.Lag = max(s.Lag, now.Sub(l.jobs[0].when))
 		}
 	}
 	return s

@@ -139,7 +139,7 @@ func TestDeadDestinationsDoNotHoldUpTheLiving(t *testing.T) {
 		}
 		return Handover{Outcome: delivery.Delivered, Code: 250, MX: "mx"}
 	}}
-	s := startSystem(t, &store, func(o *Options) { o.Courier = courier; o.DeliveryWorkers = 8 })
+	s := startSystem(t, &store, func(o *Options) { o.Courier, o.DeliveryWorkers, o.HangAfter = courier, 8, time.Hour })
 	defer close(over)
 	_, address := openAccount(t, s)
 	id := must[int64](t)(s.Send(t.Context(), address, letter("a@live.test")))
@@ -161,6 +161,78 @@ func TestDeadDestinationsDoNotHoldUpTheLiving(t *testing.T) {
 	}
 	if dead != 6 {
 		t.Errorf("%d of 8 workers at dead domains", dead)
+	}
+}
+
+// TestAStrangerDoesNotWaitForThoseThatHang: with every worker at a server that never says
+// anything, mail to a living domain that nobody knows goes out all the same.
+func TestAStrangerDoesNotWaitForThoseThatHang(t *testing.T) {
+	var store memstore.Store
+	over := make(chan struct{})
+	var hanging sync.WaitGroup
+	hanging.Add(6)
+	courier := &fakeCourier{answer: func(c Consignment) Handover {
+		if strings.HasPrefix(c.Domain, "dead") {
+			hanging.Done()
+			<-over
+			return Handover{Outcome: delivery.Temporary, Text: "no route"}
+		}
+		return Handover{Outcome: delivery.Delivered, Code: 250, MX: "mx"}
+	}}
+	s := startSystem(t, &store, func(o *Options) {
+		o.Courier, o.DeliveryWorkers, o.HangAfter = courier, 8, 10*time.Millisecond
+	})
+	defer close(over)
+	_, address := openAccount(t, s)
+	for n := range 6 {
+		must[int64](t)(s.Send(t.Context(), address, letter(fmt.Sprintf("a@dead%d.test", n))))
+	}
+	hanging.Wait()
+	id := must[int64](t)(s.Send(t.Context(), address, letter("a@stranger.test")))
+	sending(t, s, address, id, final)
+	if stats := s.Stats().Queue; stats.Running < 6 {
+		t.Errorf("%d attempts are under way", stats.Running)
+	}
+}
+
+// deafCourier hangs at every domain but live.test until its attempt is broken off.
+type deafCourier struct{ fakeCourier }
+
+func (f *deafCourier) Deliver(ctx context.Context, c Consignment) []Handover {
+	if c.Domain == "live.test" {
+		c.Greeted()
+		return f.fakeCourier.Deliver(ctx, c)
+	}
+	if c.Domain == "slow.test" {
+		c.Greeted()
+	}
+	<-ctx.Done()
+	return []Handover{{Rcpt: c.Rcpts[0], Outcome: delivery.Temporary, Text: "broken off"}}
+}
+
+// TestThoseThatHangGiveWay when as many hang as may: the longest are broken off for a
+// stranger, but none whose server has spoken.
+func TestThoseThatHangGiveWay(t *testing.T) {
+	var store memstore.Store
+	s := startSystem(t, &store, func(o *Options) {
+		o.Courier, o.DeliveryWorkers, o.HangAfter, o.MostHanging = &deafCourier{}, 8, time.Millisecond, 20
+	})
+	_, address := openAccount(t, s)
+	slow := must[int64](t)(s.Send(t.Context(), address, letter("a@slow.test")))
+	until(func() bool { return s.Stats().Queue.Running == 1 })
+	first := must[int64](t)(s.Send(t.Context(), address, letter("a@first.test")))
+	until(func() bool { return s.Stats().Queue.Running == 2 })
+	for n := range 30 {
+		must[int64](t)(s.Send(t.Context(), address, letter(fmt.Sprintf("a@dead%d.test", n))))
+	}
+	id := must[int64](t)(s.Send(t.Context(), address, letter("a@live.test")))
+	sending(t, s, address, id, final)
+	got := sending(t, s, address, first, func(s *inbox.Sending) bool { return s.Status == delivery.Retrying })
+	if !strings.Contains(got.Error, "The mail server of first.test did not answer in time") {
+		t.Errorf("%+v", got)
+	}
+	if got := must[*inbox.View](t)(s.View(t.Context(), address)).Message(slow, s.now()).Sending; got.Status != delivery.Queued || !got.Leased {
+		t.Errorf("the one whose server spoke: %+v", got)
 	}
 }
 

@@ -37,6 +37,7 @@ type Consignment struct {
 	Rcpts    []string
 	Raw      []byte // not changed, not kept
 	NeedUTF8 bool   // the header is not ASCII
+	Greeted  func() // called when a server is ready for the mail
 }
 
 // Handover is what an attempt brought for one recipient.

@@ -46,6 +46,8 @@ func (s *System) SendOnce(ctx context.Context, address string, letter inbox.Lett
 // send prepares a letter and hands it to submit, which returns the message's id, 0 when a
 // repeat found that it was queued before.
 func (s *System) send(ctx context.Context, address string, letter inbox.Letter, submit func(inbox.Submit) (id int64, err error)) (int64, error) {
+	s.mail.callers.Add(1)
+	defer s.mail.callers.Add(-1)
 	view, err := s.View(ctx, address)
 	if err != nil {
 		return 0, err
@@ -75,7 +77,7 @@ func (s *System) send(ctx context.Context, address string, letter inbox.Letter, 
 		s.accounts.tell(string(view.Account[:]), account.ReturnSend{At: at}) // after any other failure it may be queued
 	}
 	if err == nil && id != 0 {
-		s.Logger.Info("queued", "inbox", address, "msg", id, "recipients", len(recipients), "octets", len(command.Raw))
+		s.Logger.Info("queued", "inbox", address, "message_id", id, "recipients", len(recipients), "octets", len(command.Raw))
 	}
 	return id, err
 }

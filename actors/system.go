@@ -49,6 +49,8 @@ type Options struct {
 	Schedule        delivery.Schedule // of retries; the zero value is the default
 	DeliveryWorkers int               // attempts at once; default 64
 	DomainWorkers   int               // attempts at once at one destination; default 5
+	MostHanging     int               // attempts that hang beside the workers; default 512
+	HangAfter       time.Duration     // when an attempt no longer takes a worker's place; default 1 s
 	OneRoad         string            // with a smarthost: its name, for the one road that mail takes; it gets every worker
 
 	Now    func() time.Time // default time.Now
@@ -86,6 +88,12 @@ func (o Options) withDefaults() Options {
 	}
 	if o.DomainWorkers <= 0 {
 		o.DomainWorkers = 5
+	}
+	if o.MostHanging <= 0 {
+		o.MostHanging = 512
+	}
+	if o.HangAfter <= 0 {
+		o.HangAfter = time.Second
 	}
 	if o.OneRoad != "" {
 		o.DomainWorkers = o.DeliveryWorkers
@@ -178,6 +186,9 @@ func Start(o Options) (_ *System, err error) {
 		return &domainEntity{name: sl.key, store: o.Store, now: s.now, told: s.domainChanged}
 	})
 	s.retention = newRetention(s)
+	if err := s.mail.survey(); err != nil {
+		return nil, err
+	}
 	s.stopped.Go(s.sweepUntilStopped)
 	s.stopped.Go(func() { s.retention.run(s.stop) })
 	s.stopped.Go(func() { s.lookups.run(s.stop, s.store.Full) })

@@ -54,7 +54,7 @@ func serveConstant(ctx context.Context, args []string) error {
 func serveFake(ctx context.Context, args []string) error {
 	f := flag.NewFlagSet("serve", flag.ExitOnError)
 	data := f.String("data", "", "")
-	for _, known := range []string{"http", "smtp", "default-plan", "namespace", "signup", "smtp-max-conns-per-ip"} {
+	for _, known := range []string{"http", "smtp", "default-plan", "namespace", "signup", "smtp-max-conns-per-ip", "smarthost", "log-level"} {
 		f.String(known, "", "")
 	}
 	fake := &fake{inboxes: map[string]*fakeInbox{}, changed: make(chan struct{})}
@@ -77,6 +77,7 @@ type fake struct {
 	journal *os.File
 	changed chan struct{} // closed and replaced at each mail
 	taken   int
+	sent    int          // mails taken for others, all delivered at once
 	mails   []fakeRecord // in order of receipt
 }
 
@@ -158,7 +159,7 @@ func (f *fake) serveHTTP(ctx *fasthttp.RequestCtx) {
 		answer(201, map[string]string{"session_token": "svc_sess_" + strconv.Itoa(os.Getpid())})
 	case path == "/api/keys" && strings.HasPrefix(string(ctx.Request.Header.Peek("Authorization")), "Bearer svc_sess_"):
 		answer(201, map[string]string{"key": fmt.Sprint("svc_live_", time.Now().UnixNano())})
-	case !strings.HasPrefix(key, "svc_live_"):
+	case path != "/metrics" && !strings.HasPrefix(key, "svc_live_"):
 		answer(401, map[string]string{"detail": "A valid API key is required"})
 	case path == "/api/v1/inboxes" && ctx.IsPost():
 		var in struct{ Prefix string }
@@ -169,6 +170,15 @@ func (f *fake) serveHTTP(ctx *fasthttp.RequestCtx) {
 	case path == "/api/v1/events":
 		ctx.SetContentType("text/event-stream")
 		ctx.SetBodyStreamWriter(f.stream)
+	case path == "/metrics":
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		ctx.SetBodyString(fmt.Sprintf("other 1\n%s %d\n", deliveredMetric, f.sent))
+	case strings.HasSuffix(path, "/send"):
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.sent++
+		answer(202, map[string]any{"ok": true, "queued": true, "message_id": f.sent})
 	case strings.HasSuffix(path, "/latest"):
 		address := strings.TrimSuffix(strings.TrimPrefix(path, "/api/v1/inboxes/"), "/latest")
 		after, _ := ctx.QueryArgs().GetUint("after")

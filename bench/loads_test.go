@@ -233,6 +233,24 @@ func TestEventsFindWrongOnes(t *testing.T) {
 	}
 }
 
+func TestSendCountsEveryMail(t *testing.T) {
+	needPostfix(t)
+	bed := fakeBed(t)
+	if err := Send(t.Context(), bed, SendOptions{Mails: 40, Size: 500, Clients: 4, Singles: 5, Rounds: 1}); err != nil {
+		t.Fatal(err)
+	}
+	r := bed.Report
+	if err := r.Err(); err != nil {
+		t.Error(err)
+	}
+	if len(r.Results) != 5 || len(r.Ratios) != 1 || r.Results[2].Count != 40 || r.Checks[0].Want != 45 {
+		t.Errorf("%+v", r)
+	}
+	if err := Send(t.Context(), bed, SendOptions{Mails: 40, Size: 500, Clients: 4, Singles: 5, Rounds: 3}); err == nil || !strings.Contains(err.Error(), "--accounts 4") {
+		t.Errorf("with too few accounts: %v", err)
+	}
+}
+
 func TestBoundsAreKept(t *testing.T) {
 	bed := &Bed{Server: &Server{HTTP: "127.0.0.1:1", SMTP: "127.0.0.1:1"}, Report: &Report{Load: map[string]any{}}}
 	for name, err := range map[string]error{

@@ -235,11 +235,11 @@ func goldens() map[string]struct {
 			err := decode(b, &r)
 			return r.message(301), err
 		}, goldenSentMessage()},
-		"record-mail-due": {record(&mailDueRecord{[]string{"far.test", "other.test"}, true}), func(b []byte) (any, error) {
+		"record-mail-due": {record(&mailDueRecord{[]string{"far.test", "other.test"}, true, stampOf(goldenTime)}), func(b []byte) (any, error) {
 			var r mailDueRecord
 			err := decode(b, &r)
 			return r, err
-		}, mailDueRecord{[]string{"far.test", "other.test"}, true}},
+		}, mailDueRecord{[]string{"far.test", "other.test"}, true, stampOf(goldenTime)}},
 		"record-suppression": {record(&suppressionRecord{goldenAddress, 301, "5.1.1 no such user", stampOf(goldenTime)}), func(b []byte) (any, error) {
 			var r suppressionRecord
 			err := decode(b, &r)

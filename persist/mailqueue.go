@@ -38,6 +38,7 @@ func readMailDue(key []byte) (q inbox.QueueEntry, err error) {
 type mailDueRecord struct {
 	Domains []string `cbor:"1,keyasint,omitempty"`
 	Leased  bool     `cbor:"2,keyasint,omitempty"`
+	Since   stamp    `cbor:"3,keyasint,omitempty"`
 }
 
 // moveQueued writes the moves of the mail queue in their order: one message may move more
@@ -48,7 +49,7 @@ func (w *writer) moveQueued(r *inbox.Rows) {
 			w.delete(appendMailDue(nil, q.From, r.Address, q.ID))
 		}
 		if !q.To.IsZero() {
-			w.put(appendMailDue(nil, q.To, r.Address, q.ID), &mailDueRecord{q.Domains, q.Leased})
+			w.put(appendMailDue(nil, q.To, r.Address, q.ID), &mailDueRecord{q.Domains, q.Leased, stampOf(q.Since)})
 		}
 	}
 }
@@ -81,7 +82,7 @@ func (s *Store) MailQueue(after inbox.QueueEntry, limit int) (queue []inbox.Queu
 		if err := decode(value, &r); err != nil {
 			return fmt.Errorf("persist: queue entry %d of %s: %w", q.ID, q.Address, err)
 		}
-		q.Domains, q.Leased = r.Domains, r.Leased
+		q.Domains, q.Leased, q.Since = r.Domains, r.Leased, r.Since.time()
 		queue = append(queue, q)
 		return nil
 	})

@@ -93,6 +93,7 @@ type attempt struct {
 	raw      []byte
 	utf8     bool // SMTPUTF8 is needed
 	eightBit bool // raw is not ASCII
+	greeted  func()
 
 	mx    string // that answered last
 	tls   bool
@@ -215,6 +216,7 @@ func (a *attempt) over(ctx context.Context, key string, t target) ([]verdict, bo
 }
 
 func (a *attempt) handOver(ctx context.Context, key string, l *link) ([]verdict, error) {
+	a.greeted()
 	l.begin(ctx)
 	results, err := l.transact(a)
 	l.end()

@@ -38,6 +38,12 @@ type Smarthost struct {
 	TLS                TLSMode
 }
 
+// SendsClear reports a password that would have to cross the network in clear.
+func (s Smarthost) SendsClear() bool {
+	host, _, err := net.SplitHostPort(s.Addr)
+	return err == nil && s.Username != "" && s.TLS == TLSNone && !isLoopback(host)
+}
+
 // Timeouts bound an attempt; zero means the default.
 type Timeouts struct {
 	Connect time.Duration // TCP and TLS, per address: 30 s
@@ -68,6 +74,7 @@ type Consignment struct {
 	Rcpts    []string // at most 100
 	Raw      []byte   // CRLF line ends alone; not changed, not kept
 	NeedUTF8 bool     // the header is not ASCII: only a server with SMTPUTF8 can take it
+	Greeted  func()   // called when a server is ready for the mail, before any of it is sent; may be nil
 }
 
 // Report is what an attempt brought for one recipient.
@@ -119,7 +126,10 @@ func (o CourierOptions) withDefaults() CourierOptions {
 func (c *Courier) Deliver(ctx context.Context, job Consignment) []Report {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.Timeouts.Whole)
 	defer cancel()
-	a := attempt{courier: c, raw: job.Raw}
+	a := attempt{courier: c, raw: job.Raw, greeted: job.Greeted}
+	if a.greeted == nil {
+		a.greeted = func() {}
+	}
 	reports := make([]Report, len(job.Rcpts))
 	index := a.address(job, reports)
 	if len(a.rcpts) == 0 {

@@ -203,12 +203,12 @@ func (s *session) deliver() *reply {
 	stampTrace(raw[:env.TraceLen], env.ReceivedAt)
 	size := len(raw) // raw is the callee's from here on
 	if err := s.srv.store(env, raw); err != nil {
-		return s.fail(err, slog.String("msg", env.ID))
+		return s.fail(err, slog.String("id", env.ID))
 	}
 	s.srv.stats.accepted.Add(1)
 	s.srv.stats.acceptedOctets.Add(uint64(size))
 	s.after = func() {
-		s.srv.log.LogAttrs(s.srv.ctx, slog.LevelInfo, "received", slog.String("msg", env.ID),
+		s.srv.log.LogAttrs(s.srv.ctx, slog.LevelInfo, "received", slog.String("id", env.ID),
 			slog.String("from", env.MailFrom), slog.Any("inbox", env.RcptTo), slog.Int("octets", size))
 	}
 	// go-smtp writes what Data returns with its own code, 250 included.

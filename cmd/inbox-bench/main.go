@@ -31,6 +31,7 @@ type cli struct {
 	Waiters  waitersCmd  `cmd:"" help:"Long polls that wait: memory of each, and mail to all."`
 	Events   eventsCmd   `cmd:"" help:"Final dot to event on one stream over many inboxes."`
 	Webhooks webhooksCmd `cmd:"" help:"Mail in with and without webhooks, and final dot to webhook."`
+	Send     sendCmd     `cmd:"" help:"The 202 of a send beside fdatasync and mail in, and the queue behind it."`
 	Constant constantCmd `cmd:"" help:"Serve the constant answer that poll compares with."`
 }
 
@@ -64,6 +65,10 @@ type eventsCmd struct {
 
 type webhooksCmd struct {
 	Options bench.WebhooksOptions `embed:""`
+}
+
+type sendCmd struct {
+	Options bench.SendOptions `embed:""`
 }
 
 type constantCmd struct {
@@ -127,6 +132,13 @@ func (cmd *webhooksCmd) Run(ctx context.Context, c *cli) error {
 	c.Server.ServeArgs = append(c.Server.ServeArgs, bench.WebhookServeArgs()...)
 	return c.measure(ctx, "webhooks", func(ctx context.Context, bed *bench.Bed) error {
 		return bench.Webhooks(ctx, bed, cmd.Options)
+	})
+}
+
+func (cmd *sendCmd) Run(ctx context.Context, c *cli) error {
+	c.Server.Accounts = max(c.Server.Accounts, cmd.Options.Rounds+1)
+	return c.measure(ctx, "send", func(ctx context.Context, bed *bench.Bed) error {
+		return bench.Send(ctx, bed, cmd.Options)
 	})
 }
 

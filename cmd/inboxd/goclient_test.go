@@ -123,3 +123,39 @@ func manage(t *testing.T, owner, agent *client.Client, address string) {
 		t.Errorf("a deleted inbox: %v", err)
 	}
 }
+
+// TestGoClientSends does with the Go client what a program that sends mail would do.
+func TestGoClientSends(t *testing.T) {
+	far := receive(t, "127.0.0.1", "0", nil)
+	s := postal(t, filepath.Join(t.TempDir(), "data"), farZone(t), far.port)
+	u := s.signUp(t, "me@example.test")
+	address := u.inbox(t, "agent")
+	owner := client.New("http://"+s.http, u.session)
+	agent := owner.With(u.key)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	letter := client.Letter{To: "bob@far.test", Subject: "Grüße", Body: "x", Attachments: []client.File{{Filename: "a.txt", Content: []byte("hi")}}}
+	var ids [2]int64
+	for i := range ids {
+		var err error
+		if ids[i], err = agent.Send(ctx, address, letter, client.SendOptions{IdempotencyKey: "once"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if ids[0] != ids[1] {
+		t.Errorf("a repeated send gave %v", ids)
+	}
+	m, err := agent.WaitUntilSent(ctx, address, ids[0])
+	if err != nil || m.SendStatus != client.StatusSent || len(m.Recipients) != 1 || m.Recipients[0].MX != "mx.far.test" || m.Recipients[0].At == nil {
+		t.Errorf("%+v %v", m, err)
+	}
+	if _, err := agent.Send(ctx, address, client.Letter{To: "not an address"}, client.SendOptions{}); client.StatusOf(err) != 422 {
+		t.Errorf("to no address: %v", err)
+	}
+	for sup, err := range owner.Suppressions(ctx) {
+		t.Errorf("suppressions: %v %v", sup, err)
+	}
+	if err := owner.DropSuppression(ctx, "bob@far.test"); client.StatusOf(err) != 404 {
+		t.Errorf("a suppression that is not there: %v", err)
+	}
+}

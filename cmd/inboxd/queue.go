@@ -101,7 +101,9 @@ func canonicalOr(address string) string {
 }
 
 var (
-	mailQueueWaiting = describe("mail_queue_mails", "Mails in memory that wait for delivery.")
+	mailQueueDepth   = describe("mail_queue_mails", "Mails that are not settled, in memory or not.")
+	mailQueueOldest  = describe("mail_queue_oldest_seconds", "How long ago the oldest of them was accepted, to the minute.")
+	mailQueueWaiting = describe("mail_queue_memory_mails", "Mails of the queue in memory.")
 	mailQueueRunning = describe("mail_queue_attempts_running", "Attempts to deliver under way.")
 	mailQueueLag     = describe("mail_queue_lag_seconds", "How long the oldest due mail has waited for a worker.")
 	mailDestinations = describe("mail_queue_destinations", "Destinations with mail waiting or tried lately.")
@@ -111,6 +113,8 @@ var (
 
 // collectQueue adds what is counted of outgoing mail.
 func collectQueue(q actors.QueueStats, gauge func(*prometheus.Desc, float64), counter func(*prometheus.Desc, float64, ...string)) {
+	gauge(mailQueueDepth, float64(q.Depth))
+	gauge(mailQueueOldest, q.Oldest.Seconds())
 	gauge(mailQueueWaiting, float64(q.Waiting))
 	gauge(mailQueueRunning, float64(q.Running))
 	gauge(mailQueueLag, q.Lag.Seconds())

@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
+	"strconv"
 	"time"
 
 	"inboxd/actors"
@@ -16,7 +18,11 @@ import (
 
 // sendingFlags say how mail leaves (decisions §10).
 type sendingFlags struct {
-	Smarthost     string        `help:"Server that takes all outgoing mail instead of the recipients' own." placeholder:"HOST:PORT"`
+	Smarthost         string `help:"Server that takes all outgoing mail instead of the recipients' own." placeholder:"HOST:PORT"`
+	SmarthostUser     string `help:"Name to log in with at the smarthost." placeholder:"NAME"`
+	SmarthostPassword string `help:"Password for that; better as INBOXD_SMARTHOST_PASSWORD, which no list of processes shows." placeholder:"PASSWORD"`
+	SmarthostTLS      string `help:"TLS to the smarthost: auto (verified with a password, else if offered), required (STARTTLS, verified), implicit (from the first byte, verified) or none." enum:"auto,required,implicit,none" default:"auto" name:"smarthost-tls"`
+
 	MXPort        int           `help:"Port of the recipients' servers." default:"25" placeholder:"N" name:"mx-port"`
 	DeliveryAllow []string      `help:"Networks that mail may be sent to although they are no public ones." placeholder:"CIDR"`
 	RetrySchedule string        `help:"Waits between attempts to send; the last one repeats (default 1m,5m,15m,30m,1h,2h,4h)." placeholder:"LIST"`
@@ -36,10 +42,38 @@ func (f *sendingFlags) schedule() (s delivery.Schedule, err error) {
 	return s, nil
 }
 
+var tlsModes = map[string]smtp.TLSMode{"auto": smtp.TLSAuto, "required": smtp.TLSRequired, "implicit": smtp.TLSImplicit, "none": smtp.TLSNone}
+
+// smarthost reads the flags of the server that takes all mail.
+func (f *sendingFlags) smarthost() (smtp.Smarthost, error) {
+	s := smtp.Smarthost{Addr: f.Smarthost, Username: f.SmarthostUser, Password: f.SmarthostPassword, TLS: tlsModes[f.SmarthostTLS]}
+	if s.Addr == "" {
+		if s.Username != "" || s.Password != "" {
+			return s, errors.New("--smarthost-user and --smarthost-password are for a --smarthost, and there is none")
+		}
+		return s, nil
+	}
+	host, port, err := net.SplitHostPort(s.Addr)
+	if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || host == "" {
+		return s, fmt.Errorf("--smarthost %q must be HOST:PORT, such as smtp.example.com:587", s.Addr)
+	}
+	switch {
+	case (s.Username == "") != (s.Password == ""):
+		return s, errors.New("--smarthost-user and --smarthost-password go together")
+	case s.SendsClear():
+		return s, errors.New("--smarthost-tls none would send the password in clear; only a smarthost on this machine may have that")
+	}
+	return s, nil
+}
+
 // courier makes the Courier of the flags. own are our listeners, which no mail is sent to
 // unless the operator allows their network.
 func (f *sendingFlags) courier(domain string, dns smtp.Resolver, own []string, logger *slog.Logger) (*smtp.Courier, error) {
 	allow, err := parseCIDRs("--delivery-allow", f.DeliveryAllow)
+	if err != nil {
+		return nil, err
+	}
+	smarthost, err := f.smarthost()
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +85,7 @@ func (f *sendingFlags) courier(domain string, dns smtp.Resolver, own []string, l
 	}
 	return smtp.NewCourier(smtp.CourierOptions{
 		Hello: domain, Resolver: dns, MXPort: f.MXPort,
-		Smarthost: smtp.Smarthost{Addr: f.Smarthost}, Guard: netguard.Policy{Allow: allow, Own: listeners}, Logger: logger,
+		Smarthost: smarthost, Guard: netguard.Policy{Allow: allow, Own: listeners}, Logger: logger,
 	}), nil
 }
 

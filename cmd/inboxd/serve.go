@@ -183,7 +183,7 @@ func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
 		NewPlan: account.PlanName(c.DefaultPlan), Plans: plans, Memory: int64(c.Memory), Logger: logger,
 		Spam: scanner, MailReset: c.mailReset(n),
 		Courier: road{n.courier}, Signer: sign, Judge: judgeLocal(domain, n.dns), Schedule: schedule, OneRoad: c.Sending.Smarthost,
-		Poster: n.poster, WebhookSchedule: hooks,
+		MostHanging: hangingConnections(fileLimit()), Poster: n.poster, WebhookSchedule: hooks,
 	}); err != nil {
 		return nil, err
 	}

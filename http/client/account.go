@@ -168,12 +168,7 @@ type Key struct {
 // Keys goes through the inventory, account keys and inbox keys, oldest first. It needs a
 // session and ends after an error.
 func (c *Client) Keys(ctx context.Context) iter.Seq2[Key, error] {
-	return pages(ctx, c, "/api/keys", func(p *struct {
-		Keys []Key  `json:"keys"`
-		Next string `json:"next_cursor"`
-	}) ([]Key, string) {
-		return p.Keys, p.Next
-	})
+	return listing[Key](ctx, c, "/api/keys", "keys")
 }
 
 // RevokeKey ends a key at once. It needs a session.

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -165,32 +164,6 @@ func (c *Client) do(ctx context.Context, k call, out any) error {
 func fetch[T any](ctx context.Context, c *Client, k call) (out T, err error) {
 	err = c.do(ctx, k, &out)
 	return out, err
-}
-
-// pages goes through a list that is given in pages; split takes one apart into its items
-// and the cursor of the next, empty at the end.
-func pages[Page, Item any](ctx context.Context, c *Client, path string, split func(*Page) ([]Item, string)) iter.Seq2[Item, error] {
-	return func(yield func(Item, error) bool) {
-		query := url.Values{"limit": {"1000"}}
-		for {
-			page, err := fetch[Page](ctx, c, call{method: "GET", path: path, query: query})
-			if err != nil {
-				var none Item
-				yield(none, err)
-				return
-			}
-			items, next := split(&page)
-			for _, item := range items {
-				if !yield(item, nil) {
-					return
-				}
-			}
-			if next == "" {
-				return
-			}
-			query.Set("cursor", next)
-		}
-	}
 }
 
 // inboxPath is the path of an inbox on the agent surface, with what follows.

@@ -48,12 +48,7 @@ func (c *Client) CreateInbox(ctx context.Context, order InboxOrder) (Inbox, erro
 // Inboxes goes through every inbox that the credential reaches, newest first. It ends after
 // an error.
 func (c *Client) Inboxes(ctx context.Context) iter.Seq2[Inbox, error] {
-	return pages(ctx, c, "/api/v1/inboxes", func(p *struct {
-		Inboxes []Inbox `json:"inboxes"`
-		Next    string  `json:"next_cursor"`
-	}) ([]Inbox, string) {
-		return p.Inboxes, p.Next
-	})
+	return listing[Inbox](ctx, c, "/api/v1/inboxes", "inboxes")
 }
 
 // Inbox reads one inbox.

@@ -69,6 +69,7 @@ type Message struct {
 	IsRead            bool              `json:"is_read"`
 	SizeBytes         int64             `json:"size_bytes"`
 	Encrypted         bool              `json:"encrypted"`
+	SentState
 }
 
 // Values are the values of a header field, in order; most have one.

@@ -173,12 +173,37 @@ func (s *State) find(id int64) (int, bool) {
 	})
 }
 
+// weighed is how many messages stand for all when an inbox is weighed.
+const weighed = 32
+
 // Weight is about how many bytes the state holds in memory.
 func (s *State) Weight() int64 {
-	const perMessage = 400
-	w := perMessage * int64(len(s.Messages))
+	var w int64
+	all := len(s.Messages)
+	n := min(all, weighed)
+	for i := range n {
+		w += s.Messages[i*all/n].weight()
+	}
+	if n > 0 {
+		w = w * int64(all) / int64(n)
+	}
 	if s.Newest.Content != nil {
 		w += 2 * int64(len(s.Newest.Content.Doc.Text)+len(s.Newest.Content.Doc.HTML)) // read and rendered
 	}
 	return w
+}
+
+// weight is what a message, its place in the list and its strings hold: a sent one carries
+// its recipients and what was reported of each.
+func (m *Message) weight() int64 {
+	const perMessage, perSending, perRecipient = 320, 96, 96
+	w := perMessage + len(m.From.Email) + len(m.From.Name) + len(m.Subject) + len(m.EnvelopeTo)
+	if m.Sending == nil {
+		return int64(w)
+	}
+	w += perSending + len(m.Sending.Error)
+	for _, r := range m.Sending.Recipients {
+		w += perRecipient + len(r.Email) + len(r.Error) + len(r.MX)
+	}
+	return int64(w)
 }

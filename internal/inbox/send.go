@@ -74,6 +74,15 @@ type (
 		Done    bool
 		Next    time.Time
 	}
+	// PutOff is an attempt that was not worth a connection: all who wait get the report Why,
+	// and the mail waits for its next time. Its answer counts the attempt, 0 when the mail
+	// is gone or its time has not come. Jitter is random in [0, 1).
+	PutOff struct {
+		ID       int64
+		Why      string
+		Schedule delivery.Schedule
+		Jitter   float64
+	}
 	// Bounce reports that a mail that was taken came back from a recipient: by address, or
 	// when that is unknown by the Index that its return path carried.
 	Bounce struct {
@@ -103,7 +112,8 @@ type Report struct {
 type Queued struct {
 	ID       int64
 	From, To time.Time
-	Domains  []string // of the recipients that wait
+	Since    time.Time // when the mail was accepted
+	Domains  []string  // of the recipients that wait
 	Leased   bool
 }
 
@@ -112,8 +122,9 @@ type QueueEntry struct {
 	At      time.Time
 	Address string
 	ID      int64
-	Domains []string // of the recipients that wait
-	Leased  bool     // an attempt was under way when it was written
+	Since   time.Time // when the mail was accepted
+	Domains []string  // of the recipients that wait
+	Leased  bool      // an attempt was under way when it was written
 }
 
 // Waiting reports that the message was accepted and not every recipient is settled.
@@ -173,7 +184,7 @@ func (e submitted) rows(s *State, r *Rows) {
 	m := s.Messages[len(s.Messages)-1]
 	r.Put = append(r.Put, m)
 	r.Store = append(r.Store, Stored{m.ID, e.Content.kept(len(e.Raw)), e.Raw})
-	r.Queue = append(r.Queue, m.Sending.entry(m.ID, time.Time{}))
+	r.Queue = append(r.Queue, m.entry(time.Time{}))
 }
 
 func (e moved) apply(s *State) {
@@ -190,8 +201,8 @@ func (e moved) apply(s *State) {
 }
 func (e moved) rows(s *State, r *Rows) {
 	r.put(s, e.ID)
-	if !e.From.Equal(e.Sending.Due) || e.Sending.Leased {
-		r.Queue = append(r.Queue, e.Sending.entry(e.ID, e.From))
+	if i, ok := s.find(e.ID); ok && (!e.From.Equal(e.Sending.Due) || e.Sending.Leased) {
+		r.Queue = append(r.Queue, s.Messages[i].entry(e.From))
 	}
 	if e.Fields != nil {
 		r.Sign = append(r.Sign, Fields{e.ID, e.Fields})
@@ -203,8 +214,9 @@ func (e moved) rows(s *State, r *Rows) {
 }
 
 // entry is the move of the queue's entry from one time to Due.
-func (s *Sending) entry(id int64, from time.Time) Queued {
-	q := Queued{ID: id, From: from, To: s.Due, Leased: s.Leased}
+func (m *Message) entry(from time.Time) Queued {
+	s := m.Sending
+	q := Queued{ID: m.ID, From: from, To: s.Due, Since: m.ReceivedAt, Leased: s.Leased}
 	if !s.Due.IsZero() {
 		for domain := range s.Pending() {
 			q.Domains = append(q.Domains, domain)
@@ -218,7 +230,7 @@ func (s *Sending) entry(id int64, from time.Time) Queued {
 func (r *Rows) unqueue(gone []*Message) {
 	for _, m := range gone {
 		if m.Waiting() {
-			r.Queue = append(r.Queue, Queued{ID: m.ID, From: m.Sending.Due})
+			r.Queue = append(r.Queue, Queued{ID: m.ID, From: m.Sending.Due, Since: m.ReceivedAt})
 		}
 	}
 }
@@ -276,14 +288,30 @@ func (c Attempted) decide(s *State, env Env) ([]Event, Answer, error) {
 		n.report(report, env.Now)
 	}
 	if c.Done {
-		n.Due, n.Leased = c.Next, false
-		for i := range n.Recipients {
-			n.Recipients[i].settle(c.Next.IsZero())
-		}
+		n.again(c.Next)
 	}
 	n.derive()
 	ev.Public = s.told(m, n, env.Now)
 	return s.ended(m, ev), Answer{ID: c.ID}, nil
+}
+
+func (c PutOff) decide(s *State, env Env) ([]Event, Answer, error) {
+	m := s.waiting(c.ID)
+	if m == nil || !m.Sending.Leased && m.Sending.Due.After(env.Now) {
+		return nil, Answer{}, nil
+	}
+	ev := moved{ID: c.ID, Sending: *m.Sending, From: m.Sending.Due}
+	n := &ev.Sending
+	n.Attempts++
+	next, _ := c.Schedule.Next(n.Attempts, m.ReceivedAt, env.Now, c.Jitter)
+	n.Recipients = slices.Clone(n.Recipients)
+	for _, r := range n.Recipients {
+		n.report(Report{Email: r.Email, Outcome: delivery.Temporary, Error: c.Why}, env.Now)
+	}
+	n.again(next.UTC().Truncate(time.Millisecond))
+	n.derive()
+	ev.Public = s.told(m, n, env.Now)
+	return s.ended(m, ev), Answer{ID: c.ID, Count: n.Attempts}, nil
 }
 
 // ended adds what follows a final status: a mail that nobody wrote has no reader, and may
@@ -307,6 +335,14 @@ func (s *Sending) report(report Report, now time.Time) {
 		if report.Outcome != delivery.Delivered {
 			r.Error = report.Error
 		}
+	}
+}
+
+// again sets when those that are left are tried next; zero: never.
+func (s *Sending) again(next time.Time) {
+	s.Due, s.Leased = next, false
+	for i := range s.Recipients {
+		s.Recipients[i].settle(next.IsZero())
 	}
 }
 

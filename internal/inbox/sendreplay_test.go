@@ -46,6 +46,7 @@ func drawSending(t *rapid.T, id int64) []inbox.Command {
 			{Email: "x@far.test", Outcome: outcome("x"), Error: "451 later", MX: "mx.far.test"}, {Email: "y@other.test", Outcome: outcome("y"), Error: "550 no"},
 		}},
 		inbox.Bounce{ID: id, Recipient: "x@far.test", Error: "5.1.1 gone"}, inbox.Requeue{ID: id}, inbox.GiveUp{ID: id, Why: "dropped"},
+		inbox.PutOff{ID: id, Why: "silent", Jitter: rapid.Float64Range(0, 0.99).Draw(t, "jitter")},
 	}
 }
 
@@ -65,7 +66,7 @@ func compareQueue(t *rapid.T, s *inbox.State, store *memstore.Store) {
 			domains = append(domains, d)
 		}
 		slices.Sort(domains)
-		want = append(want, fmt.Sprint(m.ID, m.Sending.Due, domains, m.Sending.Leased))
+		want = append(want, fmt.Sprint(m.ID, m.Sending.Due, m.ReceivedAt, domains, m.Sending.Leased))
 	}
 	queue, _, err := store.MailQueue(inbox.QueueEntry{}, 1000)
 	if err != nil {
@@ -73,7 +74,7 @@ func compareQueue(t *rapid.T, s *inbox.State, store *memstore.Store) {
 	}
 	var got []string
 	for _, q := range queue {
-		got = append(got, fmt.Sprint(q.ID, q.At, q.Domains, q.Leased))
+		got = append(got, fmt.Sprint(q.ID, q.At, q.Since, q.Domains, q.Leased))
 	}
 	slices.Sort(want)
 	slices.Sort(got)

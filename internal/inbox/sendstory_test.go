@@ -39,6 +39,8 @@ func (s *delivering) order(line string) {
 		s.do(inbox.Attempt{ID: 1, Signed: signed, Fields: []byte("x")})
 	case "report":
 		s.do(s.report(rest))
+	case "putoff":
+		s.do(inbox.PutOff{ID: 1, Why: "No route to far.test", Jitter: 0.5})
 	case "bounce":
 		s.do(inbox.Bounce{ID: 1, Recipient: rest[0], Index: -1, Error: "5.1.1 gone"})
 	case "requeue":

@@ -48,7 +48,7 @@ func (s *Store) MailQueue(after inbox.QueueEntry, limit int) (queue []inbox.Queu
 		case len(queue) == limit:
 			return queue, true, nil
 		default:
-			queue = append(queue, inbox.QueueEntry{At: k.at, Address: k.address, ID: k.id, Domains: q.Domains, Leased: q.Leased})
+			queue = append(queue, inbox.QueueEntry{At: k.at, Address: k.address, ID: k.id, Since: q.Since, Domains: q.Domains, Leased: q.Leased})
 		}
 	}
 	return queue, false, nil

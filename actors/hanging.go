@@ -1,0 +1,69 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"inboxd/internal/delivery"
+)
+
+// park gives the place of an attempt that hangs to another one, if memory allows.
+func (q *mailQueue) park(j *job) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	size := max(j.task.size.Load(), 1)
+	switch {
+	case j.over:
+		return
+	case q.hanging >= q.sys.MostHanging || q.hung+size > mostHung:
+		j.patience.Reset(q.sys.HangAfter)
+		q.giveWay()
+		return
+	}
+	q.hangers = append(q.hangers, j)
+	j.hangs = size
+	q.hanging++
+	q.hung += size
+	q.running--
+	q.count(j.temper, -1)
+	q.nudge()
+}
+
+// giveWay ends the longest of the attempts that hang when new destinations wait and there is
+// no place left: a server that has not greeted by then counts as silent. One that spoke is
+// left alone, for it may have the mail already.
+func (q *mailQueue) giveWay() {
+	before := q.sys.now().Add(-giveWayFrom * q.sys.HangAfter)
+	for i, j := range q.hangers {
+		if len(q.fresh) > 0 && j.connecting && !j.greeted.Load() && j.since.Before(before) {
+			q.hangers = slices.Delete(q.hangers, i, i+1)
+			j.end(errHangs)
+			return
+		}
+	}
+}
+
+// handOver hands a consignment to the courier until the queue wants its place back.
+func (s *System) handOver(ctx context.Context, j *job, c Consignment) []Handover {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	j.end = cancel
+	c.Greeted = func() { j.greeted.Store(true) }
+	s.mail.mu.Lock()
+	j.connecting = true
+	s.mail.mu.Unlock()
+	out := s.Courier.Deliver(ctx, c)
+	if errors.Is(context.Cause(ctx), errHangs) && isTemporary(out) {
+		return allLater(c.Rcpts, "The mail server of "+c.Domain+" did not answer in time")
+	}
+	return out
+}
+
+func allLater(rcpts []string, why string) []Handover {
+	out := make([]Handover, len(rcpts))
+	for i, rcpt := range rcpts {
+		out[i] = Handover{Rcpt: rcpt, Outcome: delivery.Temporary, Text: why}
+	}
+	return out
+}

@@ -1,0 +1,35 @@
+package actors
+
+import (
+	"context"
+	"runtime"
+	"time"
+)
+
+// Bounds of the rest after a signature while callers wait.
+const (
+	restTimes = 3 // as long as the signature took
+	restMost  = 20 * time.Millisecond
+)
+
+// toSign does do, which signs, when its turn has come. An RSA signature takes a core for a
+// millisecond, three quarters of what a mail costs in all: one for each core at a time, so that
+// a request that has just come does not wait behind one for each worker. While many callers
+// wait for their 202, the queue leaves them three quarters of the cores: what it does not do
+// now it does as soon as they are gone.
+func (q *mailQueue) toSign(ctx context.Context, do func() error) error {
+	select {
+	case q.signing <- struct{}{}:
+		defer func() { <-q.signing }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	from := time.Now()
+	err := do()
+	if q.callers.Load() > int64(4*cap(q.signing)) {
+		time.Sleep(min(restTimes*time.Since(from), restMost))
+	}
+	return err
+}
+
+func newSigning() chan struct{} { return make(chan struct{}, runtime.GOMAXPROCS(0)) }

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/miekg/dns"
+
+	"inboxd/internal/resolve/dnstest"
+)
+
+// BenchmarkDeadDestinations queues DEAD_MAILS mails (20,000) to 1,000 domains whose server
+// takes connections and says nothing, and reports what that costs: the memory of the server,
+// and how long mail to a living domain takes, known and never seen.
+func BenchmarkDeadDestinations(b *testing.B) {
+	mails := 20_000
+	if n, err := strconv.Atoi(os.Getenv("DEAD_MAILS")); err == nil {
+		mails = n
+	}
+	far := receive(b, "127.0.0.1", "0", nil)
+	deaf, err := net.Listen("tcp", "127.0.0.9:"+far.port) // its backlog takes whoever comes
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer deaf.Close()
+	names := dnstest.Serve(b)
+	names.Handle(livingAndDead)
+	dir := b.TempDir()
+	config := filepath.Join(dir, "inboxd.toml")
+	if err := os.WriteFile(config, []byte("[plans.paid]\nsends_per_day = 1000000\n"), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	s := launch(b, filepath.Join(dir, "data"), "--config", config, "--dns", names.Addr, "--mx-port", far.port,
+		"--delivery-allow", "127.0.0.0/8")
+	u := s.signUp(b, "me@example.test")
+	living := u.inbox(b, "living")
+	var boxes []string
+	for i := range mails/5000 + 1 {
+		boxes = append(boxes, u.inbox(b, fmt.Sprint("agent", i)))
+	}
+	for b.Loop() {
+		calm := u.deliveryTime(b, living, "bob@live.test", 40, far)
+		before := s.resident(b)
+		peak := watchResident(b, s)
+		from := time.Now()
+		var senders sync.WaitGroup
+		for w := range 16 {
+			senders.Go(func() {
+				for i := w; i < mails; i += 16 {
+					a, err := s.call("POST", "/api/v1/inboxes/"+boxes[i/5000]+"/send", map[string]string{"X-API-Key": u.key},
+						map[string]any{"to": fmt.Sprintf("bob@dead%d.test", i%1000), "subject": "x", "body": "x"})
+					if err != nil || a.status != 202 {
+						b.Errorf("%v %v", a, err)
+						return
+					}
+				}
+			})
+		}
+		senders.Wait()
+		b.ReportMetric(float64(mails)/time.Since(from).Seconds(), "accepted/s")
+		stranger := u.deliveryTime(b, living, "bob@live2.test", 1, far)
+		busy := u.deliveryTime(b, living, "bob@live.test", 40, far)
+		time.Sleep(20 * time.Second) // what attempts do to memory shows later
+		later := u.deliveryTime(b, living, "bob@live.test", 40, far)
+		b.ReportMetric(peak()-before, "MB-more")
+		b.ReportMetric(calm.Seconds()*1000, "ms-calm")
+		b.ReportMetric(busy.Seconds()*1000, "ms-busy")
+		b.ReportMetric(later.Seconds()*1000, "ms-later")
+		b.ReportMetric(stranger.Seconds()*1000, "ms-stranger")
+	}
+}
+
+// livingAndDead answers for every name: liveN.test has its server at 127.0.0.1, all others
+// at 127.0.0.9.
+func livingAndDead(w dns.ResponseWriter, ask *dns.Msg) {
+	reply := new(dns.Msg)
+	reply.SetReply(ask)
+	q := ask.Question[0]
+	ip := "127.0.0.9"
+	if strings.Contains(q.Name, "live") {
+		ip = "127.0.0.1"
+	}
+	record := ""
+	switch q.Qtype {
+	case dns.TypeMX:
+		record = q.Name + " 60 IN MX 10 mx." + q.Name
+	case dns.TypeA:
+		record = q.Name + " 60 IN A " + ip
+	}
+	if rr, err := dns.NewRR(record); err == nil && rr != nil {
+		reply.Answer = append(reply.Answer, rr)
+	}
+	_ = w.WriteMsg(reply) // may fail: the resolver has gone
+}
+
+// deliveryTime is the median time from the send call to the arrival at the far server.
+func (u *user) deliveryTime(t testing.TB, from, to string, n int, far *receiver) time.Duration {
+	t.Helper()
+	var took []time.Duration
+	for range n {
+		begin := time.Now()
+		u.send(t, from, map[string]any{"to": to, "body": "x"})
+		<-far.arrived
+		took = append(took, time.Since(begin))
+	}
+	slices.Sort(took)
+	return took[len(took)/2]
+}
+
+var rss = regexp.MustCompile(`VmRSS:\s+(\d+) kB`)
+
+// resident is the VmRSS of the server, in MB.
+func (s *server) resident(t testing.TB) float64 {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := rss.FindSubmatch(status)
+	if m == nil {
+		t.Fatalf("no VmRSS in %s", status)
+	}
+	kb, _ := strconv.ParseFloat(string(m[1]), 64)
+	return kb / 1024
+}
+
+// watchResident looks at the memory of the server until the returned function is called,
+// which gives the largest value.
+func watchResident(t testing.TB, s *server) (peak func() float64) {
+	stop, done := make(chan struct{}), make(chan float64)
+	go func() {
+		most := 0.0
+		for {
+			most = max(most, s.resident(t))
+			select {
+			case <-stop:
+				done <- most
+				return
+			case <-time.After(50 * time.Millisecond):
+			}
+		}
+	}()
+	return func() float64 { close(stop); return <-done }
+}

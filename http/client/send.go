@@ -1,0 +1,130 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Letter is a mail to send. To is one address; everybody in Bcc gets it and is named nowhere.
+type Letter struct {
+	To          string   `json:"to"`
+	Subject     string   `json:"subject,omitempty"`
+	Body        string   `json:"body,omitempty"`
+	HTML        string   `json:"html,omitempty"`
+	Cc          []string `json:"cc,omitempty"`
+	Bcc         []string `json:"bcc,omitempty"`
+	Attachments []File   `json:"attachments,omitempty"`
+	InReplyTo   string   `json:"in_reply_to,omitempty"` // Message-ID that it answers
+}
+
+// File is an attachment to send.
+type File struct {
+	Filename    string `json:"filename"`
+	Content     []byte `json:"content_b64"`
+	ContentType string `json:"content_type,omitempty"`
+}
+
+// SendOptions go beside a letter; the zero value is fine.
+type SendOptions struct {
+	// IdempotencyKey makes a repeated send give the first answer again, for 24 hours,
+	// instead of a second mail.
+	IdempotencyKey string
+}
+
+// SendStatus is how far a sent mail, or its copy for one recipient, has come.
+type SendStatus string
+
+// The statuses of a message, and StatusBounced, which is of a recipient alone.
+const (
+	StatusQueued   SendStatus = "queued"   // nothing was tried yet
+	StatusRetrying SendStatus = "retrying" // an attempt did not get through; more follow
+	StatusSent     SendStatus = "sent"
+	StatusUnsigned SendStatus = "unsigned" // taken, but it carried no DKIM signature
+	StatusFailed   SendStatus = "failed"
+	StatusBounced  SendStatus = "bounced" // taken, and came back later
+)
+
+// Final reports that nothing more is tried.
+func (s SendStatus) Final() bool { return s != "" && s != StatusQueued && s != StatusRetrying }
+
+// Delivered reports that every recipient's server took the mail.
+func (s SendStatus) Delivered() bool { return s == StatusSent || s == StatusUnsigned }
+
+// SentState is what a sent message carries beside the rest.
+type SentState struct {
+	SendStatus SendStatus  `json:"send_status"` // empty on a received message
+	SendError  string      `json:"send_error"`  // what the last failed attempt reported
+	Recipients []Recipient `json:"recipients"`
+	Bcc        []Mailbox   `json:"bcc"`
+}
+
+// Recipient is how far the copy for one recipient has come.
+type Recipient struct {
+	Email  string     `json:"email"`
+	Status SendStatus `json:"status"`
+	Error  string     `json:"error"`
+	MX     string     `json:"mx"` // server that answered last
+	At     *time.Time `json:"at"` // of the last report
+}
+
+// Send queues a letter and returns the id of its message: it was accepted, not delivered.
+func (c *Client) Send(ctx context.Context, address string, letter Letter, opts SendOptions) (id int64, err error) {
+	k := call{method: "POST", path: inboxPath(address, "send"), in: letter}
+	if opts.IdempotencyKey != "" {
+		k.header = http.Header{"Idempotency-Key": {opts.IdempotencyKey}}
+	}
+	out, err := fetch[struct {
+		ID int64 `json:"message_id"`
+	}](ctx, c, k)
+	return out.ID, err
+}
+
+// Between two looks at a message that is not settled.
+const (
+	firstLook   = 50 * time.Millisecond
+	longestLook = 3 * time.Second
+)
+
+// WaitUntilSent looks at a sent message until its status is final, and returns it. When ctx
+// ends first, it returns the message as last seen with ctx's error: it is still queued, not
+// lost, and must not be sent again.
+func (c *Client) WaitUntilSent(ctx context.Context, address string, id int64) (*Message, error) {
+	var seen *Message
+	for pause := firstLook; ; pause = min(2*pause, longestLook) {
+		m, err := c.Message(ctx, address, id)
+		if err != nil {
+			return seen, err
+		}
+		if seen = m; m.SendStatus.Final() {
+			return m, nil
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return seen, ctx.Err()
+		}
+	}
+}
+
+// Suppression is an address that the account sends no mail to, because mail came back.
+type Suppression struct {
+	Email     string    `json:"email"`
+	Inbox     string    `json:"inbox"` // that sent what came back
+	MessageID int64     `json:"message_id"`
+	Reason    string    `json:"reason"`
+	At        time.Time `json:"at"`
+}
+
+// Suppressions goes through them in the order of the addresses; it needs a session. It ends
+// after an error.
+func (c *Client) Suppressions(ctx context.Context) iter.Seq2[Suppression, error] {
+	return listing[Suppression](ctx, c, "/api/suppressions", "suppressions")
+}
+
+// DropSuppression allows mail to an address again; it needs a session.
+func (c *Client) DropSuppression(ctx context.Context, email string) error {
+	return c.do(ctx, call{method: "DELETE", path: "/api/suppressions/" + url.PathEscape(email)}, nil)
+}
