@@ -165,7 +165,6 @@ func (e *accountEntity) publish() {
 }
 
 func (e *accountEntity) abandon() { e.state, e.rows, e.found = nil, nil, nil }
-func (e *accountEntity) hint()    {}
 func (e *accountEntity) leave()   {}
 
 func (e *accountEntity) weight() int64 {

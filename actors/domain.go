@@ -101,7 +101,6 @@ func (e *domainEntity) publish() {
 }
 
 func (e *domainEntity) abandon() { e.state, e.rows = nil, nil }
-func (e *domainEntity) hint()    {}
 func (e *domainEntity) leave()   {}
 
 // weight counts the keys, which are most of a domain.

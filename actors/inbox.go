@@ -2,7 +2,6 @@ package actors
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"inboxd/internal/account"
@@ -24,8 +23,6 @@ type inboxEntity struct {
 	state *inbox.State
 	fresh bool        // just loaded, not published yet
 	rows  *inbox.Rows // of the group being decided; nil when nothing changed
-
-	public []inbox.Public // committed and published, not passed on yet
 }
 
 func (e *inboxEntity) load() (err error) {
@@ -67,7 +64,8 @@ func (e *inboxEntity) commit() error {
 	return e.store.CommitInbox(e.rows)
 }
 
-// publish shows the state when it changed or was just loaded.
+// publish shows the state when it changed or was just loaded, and then passes its public
+// events on.
 func (e *inboxEntity) publish() {
 	rows, fresh := e.rows, e.fresh
 	e.rows, e.fresh = nil, false
@@ -82,20 +80,8 @@ func (e *inboxEntity) publish() {
 	if rows != nil && len(rows.Queue) > 0 {
 		e.queued(e.slot.key, rows.Queue)
 	}
-	switch {
-	case rows == nil:
-	case len(e.public) == 0:
-		e.public = rows.Public
-	default: // a group that was committed one by one
-		e.public = append(slices.Clip(e.public), rows.Public...)
-	}
-}
-
-// hint passes the public events of the commit on.
-func (e *inboxEntity) hint() {
-	if len(e.public) > 0 {
-		e.told(e.public)
-		e.public = nil
+	if rows != nil && len(rows.Public) > 0 {
+		e.told(rows.Public)
 	}
 }
 

@@ -24,8 +24,6 @@ type entity interface {
 	commit() error
 	// publish shows the committed state.
 	publish()
-	// hint tells supervisors of the commit, after everybody was answered.
-	hint()
 	// abandon drops the state and the rows collected, after a failure.
 	abandon()
 	// leave takes what was published out of sight; the entity is not used again.
@@ -107,7 +105,6 @@ func (o *owner) settle() {
 		}
 		r.reply <- reply{r.answer, r.err}
 	}
-	o.entity.hint()
 	clear(o.group)
 	o.group, o.bytes = o.group[:0], 0
 	o.slot.weight.Store(o.dir.weigh(o.slot, o.entity.weight()))
