@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"inboxd/internal/delivery"
 )
@@ -21,7 +22,8 @@ func (q *mailQueue) park(j *job) {
 		q.giveWay()
 		return
 	}
-	q.hangers = append(q.hangers, j)
+	at, _ := slices.BinarySearchFunc(q.hangers, j.since, func(h *job, since time.Time) int { return h.since.Compare(since) })
+	q.hangers = slices.Insert(q.hangers, at, j) // timers may run in another order than attempts began
 	j.hangs = size
 	q.hanging++
 	q.hung += size
