@@ -174,7 +174,7 @@ func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
 			closeAll(listeners)
 		}
 	}()
-	if n.poster, err = c.Webhooks.poster(c.DNS, n.httpAddr, n.smtpAddr, n.httpsAddr, n.smtpsAddr); err != nil {
+	if n.poster, err = c.Webhooks.poster(dns, n.httpAddr, n.smtpAddr, n.httpsAddr, n.smtpsAddr); err != nil {
 		return nil, err
 	}
 	if n.system, err = actors.Start(actors.Options{

@@ -53,13 +53,10 @@ func (f *webhookFlags) poster(dns string, own ...net.Addr) (*http.Poster, error)
 	return http.NewPoster(guard, goResolver(dns)), nil
 }
 
-// goResolver asks one DNS server; without one it is nil, the system's.
+// goResolver asks one DNS server, as dnsServer gives it; without one it is nil, the system's.
 func goResolver(server string) *net.Resolver {
 	if server == "" {
 		return nil
-	}
-	if _, _, err := net.SplitHostPort(server); err != nil {
-		server = net.JoinHostPort(server, "53")
 	}
 	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, server)

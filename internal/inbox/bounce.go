@@ -1,0 +1,50 @@
+package inbox
+
+import (
+	"slices"
+	"strings"
+)
+
+func (c Bounce) decide(s *State, env Env) ([]Event, Answer, error) {
+	i, ok := s.find(c.ID)
+	if !ok || s.Messages[i].Sending == nil {
+		return nil, Answer{}, nil // gone meanwhile
+	}
+	m := s.Messages[i]
+	at := m.Sending.indexOf(c.Recipient, c.Index)
+	if at < 0 {
+		return nil, Answer{}, nil
+	}
+	was := m.Sending.Recipients[at]
+	now := was.Status.AfterBounce()
+	if now == was.Status {
+		return nil, Answer{}, nil // told before, or never taken
+	}
+	ev := moved{ID: c.ID, Sending: *m.Sending, From: m.Sending.Due}
+	ev.Sending.Recipients = slices.Clone(ev.Sending.Recipients)
+	r := &ev.Sending.Recipients[at]
+	r.Status, r.Error, r.At = now, c.Error, env.Now
+	ev.Public = s.sendEvent("message.bounced", m, &ev.Sending, []string{r.Email}, c.Error, env.Now)
+	return []Event{ev}, Answer{ID: c.ID, Count: 1}, nil
+}
+
+// Email is the recipient of m that the bounce is about; empty when there is none.
+func (c Bounce) Email(m *Message) string {
+	if at := m.Sending.indexOf(c.Recipient, c.Index); at >= 0 {
+		return m.Sending.Recipients[at].Email
+	}
+	return ""
+}
+
+// indexOf finds a recipient by address, else by index; -1 when there is none.
+func (s *Sending) indexOf(email string, index int) int {
+	for i, r := range s.Recipients {
+		if strings.EqualFold(r.Email, email) {
+			return i
+		}
+	}
+	if index >= 0 && index < len(s.Recipients) {
+		return index
+	}
+	return -1
+}

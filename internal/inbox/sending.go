@@ -1,0 +1,156 @@
+package inbox
+
+import (
+	"hash/fnv"
+	"strings"
+	"time"
+
+	"inboxd/internal/delivery"
+	"inboxd/internal/message"
+)
+
+// Sending is the delivery of an outgoing message. Like the message it never changes once it
+// is in a published view; a change replaces it.
+type Sending struct {
+	Status     delivery.Status
+	Error      string // what the last failed attempt reported
+	Recipients []Recipient
+	Attempts   int       // begun
+	Due        time.Time // when the queue looks at it next; zero once the status is final
+	Leased     bool      // an attempt is under way; Due is when it counts as interrupted
+	Signature  Signature
+	Auto       bool // nobody wrote it: sent with the null sender, and no event tells of it
+}
+
+// Recipient is one recipient of an outgoing message.
+type Recipient struct {
+	delivery.Recipient
+	Bcc bool
+	MX  string    // server that answered last
+	At  time.Time // of the last report; zero before the first
+}
+
+// Signature says what the first attempt made of signing. Stored: append only.
+type Signature uint8
+
+const (
+	NotYet   Signature = iota // no attempt has begun
+	Signed                    // the fields are kept beside the raw message
+	Unsigned                  // the sending domain has no usable key
+)
+
+// leaseFor is when an attempt that was not heard of again counts as interrupted while the
+// process lives: longer than any attempt. A start takes every lease for interrupted.
+const leaseFor = 30 * time.Minute
+
+// Commands of sending.
+type (
+	// Submit queues one composed mail. Recipients carry address and Bcc only.
+	Submit struct {
+		From       message.Mailbox
+		Subject    string
+		Content    *Content
+		Raw        []byte
+		Recipients []Recipient
+		Auto       bool
+	}
+	// Attempt leases a queued mail for an attempt. The first one also keeps what signing
+	// gave: the same bytes go out on every attempt, also after a crash. Its answer counts
+	// the attempt.
+	Attempt struct {
+		ID     int64
+		Signed Signature
+		Fields []byte // the signature fields, to stand above Raw
+	}
+	// Attempted reports on recipients. Until Done, more reports of the same attempt
+	// follow; with Done, Next is when to try those that are left, zero for never again.
+	Attempted struct {
+		ID      int64
+		Attempt int
+		Reports []Report
+		Done    bool
+		Next    time.Time
+	}
+	// PutOff is an attempt that was not worth a connection: all who wait get the report Why,
+	// and the mail waits for its next time. Its answer counts the attempt, 0 when the mail
+	// is gone or its time has not come. Jitter is random in [0, 1).
+	PutOff struct {
+		ID       int64
+		Why      string
+		Schedule delivery.Schedule
+		Jitter   float64
+	}
+	// Bounce reports that a mail that was taken came back from a recipient: by address, or
+	// when that is unknown by the Index that its return path carried.
+	Bounce struct {
+		ID        int64
+		Recipient string
+		Index     int
+		Error     string
+	}
+	// Requeue makes a waiting mail due now; the operator's order.
+	Requeue struct{ ID int64 }
+	// GiveUp ends a waiting mail as failed; the operator's order.
+	GiveUp struct {
+		ID  int64
+		Why string
+	}
+)
+
+// Report is what an attempt brought for one recipient.
+type Report struct {
+	Email   string
+	Outcome delivery.Outcome
+	Error   string
+	MX      string
+}
+
+// Queued is a move of one entry of the mail queue. A zero time is no entry.
+type Queued struct {
+	ID       int64
+	From, To time.Time
+	Since    time.Time // when the mail was accepted
+	Domains  []string  // of the recipients that wait
+	Leased   bool
+}
+
+// QueueEntry is an entry of the mail queue as the store lists it, by time, address and id.
+type QueueEntry struct {
+	At      time.Time
+	Address string
+	ID      int64
+	Since   time.Time // when the mail was accepted
+	Domains []string  // of the recipients that wait
+	Leased  bool      // an attempt was under way when it was written
+}
+
+// Waiting reports that the message was accepted and not every recipient is settled.
+func (m *Message) Waiting() bool { return m.Sending != nil && !m.Sending.Status.Final() }
+
+// Pending returns the recipients that wait, by domain as RecipientDomain gives it.
+func (s *Sending) Pending() map[string][]string {
+	pending := map[string][]string{}
+	for _, r := range s.Recipients {
+		if !r.Status.Final() {
+			d := RecipientDomain(r.Email)
+			pending[d] = append(pending[d], r.Email)
+		}
+	}
+	return pending
+}
+
+// RecipientDomain is the domain of a recipient in the one form that the queue groups by.
+func RecipientDomain(email string) string {
+	return strings.ToLower(email[strings.LastIndexByte(email, '@')+1:])
+}
+
+// ThreadKey recognises a Message-ID (without angle brackets) among those of an inbox. Two
+// may share a key: compare the Message-ID itself.
+func ThreadKey(messageID string) uint64 {
+	if messageID == "" {
+		return 0
+	}
+	h := fnv.New64a()
+	h.Write([]byte(messageID))
+	return h.Sum64()
+}
