@@ -41,9 +41,8 @@ func readSignatures(ctx context.Context, in VerifyInput, fields []field, whole b
 			s.fail(PermError, "header too long")
 		}
 		if s.Word == None {
-			s.key = make(chan keyAnswer, 1)
-			go guard(func() { s.key <- findKey(ctx, s.Domain, s.Selector, in.LocalKeys, dns) },
-				func() { s.key <- keyAnswer{word: PermError, reason: "unreadable key"} })
+			find := func(txt txtLookup) keyAnswer { return findKey(s.Domain, s.Selector, in.LocalKeys, txt) }
+			s.key = ahead(ctx, dns, find, keyAnswer{word: PermError, reason: "unreadable key"})
 		}
 		list = append(list, s)
 	}
@@ -56,7 +55,7 @@ func verifySignatures(list []Signature, fields []field, body []byte) {
 	for i := range list {
 		s := &list[i]
 		if s.key != nil {
-			s.verify(fields, &content, <-s.key)
+			s.verify(fields, &content, s.key())
 		}
 		s.cover(fields)
 		s.field, s.tags, s.key = nil, nil, nil

@@ -1,7 +1,6 @@
 package mailauth
 
 import (
-	"context"
 	"strings"
 
 	"golang.org/x/net/publicsuffix"
@@ -17,7 +16,7 @@ type policy struct {
 // findPolicy asks for the record of domain, then of its organizational domain (RFC 7489
 // section 6.6.3), then of the public suffix above, which counts only when it says that it
 // is one (RFC 9091 section 3.5).
-func findPolicy(ctx context.Context, domain string, dns Resolver) policy {
+func findPolicy(domain string, lookup txtLookup) policy {
 	org := orgDomain(domain)
 	suffix, _ := publicsuffix.PublicSuffix(org)
 	asked := ""
@@ -26,7 +25,7 @@ func findPolicy(ctx context.Context, domain string, dns Resolver) policy {
 			continue
 		}
 		asked = at
-		records, err := dns.LookupTXT(ctx, "_dmarc."+at)
+		records, err := lookup("_dmarc." + at)
 		if err != nil && isTemporary(err) {
 			return policy{word: TempError}
 		}

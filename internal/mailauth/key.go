@@ -31,13 +31,13 @@ type keyAnswer struct {
 // RecordName is where the key of a selector is published.
 func RecordName(domain, selector string) string { return selector + "._domainkey." + domain }
 
-func findKey(ctx context.Context, domain, selector string, local LocalKeys, dns Resolver) keyAnswer {
+func findKey(domain, selector string, local LocalKeys, lookup txtLookup) keyAnswer {
 	if local != nil {
 		if public, ok := local.PublicKey(domain, selector); ok {
 			return keyAnswer{word: None, key: key{public: public, sha256: true, email: true}}
 		}
 	}
-	records, err := dns.LookupTXT(ctx, RecordName(domain, selector))
+	records, err := lookup(RecordName(domain, selector))
 	switch {
 	case err != nil && isTemporary(err):
 		return keyAnswer{word: TempError, reason: "the key could not be asked for"}

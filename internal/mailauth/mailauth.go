@@ -98,9 +98,9 @@ func Verify(ctx context.Context, in VerifyInput, dns Resolver) Result {
 	r := Result{From: from, HELO: in.MailFrom == "", DKIM: Verdict{Word: None}, DMARC: Verdict{Word: None}}
 	// Policy and keys are asked for while SPF, whose questions follow from each other, is
 	// at work here.
-	policies := make(chan policy, 1)
+	var dmarc func() policy
 	if from != "" {
-		go guard(func() { policies <- findPolicy(ctx, from, dns) }, func() { policies <- policy{word: PermError} })
+		dmarc = ahead(ctx, dns, func(txt txtLookup) policy { return findPolicy(from, txt) }, policy{word: PermError})
 	}
 	r.Signatures = readSignatures(ctx, in, fields, whole, dns)
 	sender := spfSender(in)
@@ -111,7 +111,7 @@ func Verify(ctx context.Context, in VerifyInput, dns Resolver) Result {
 		r.DKIM = Verdict{r.Signatures[0].Word, r.Signatures[0].Domain}
 	}
 	if from != "" {
-		r.DMARC = Verdict{(<-policies).judge(&r), from}
+		r.DMARC = Verdict{dmarc().judge(&r), from}
 	} else if froms > 1 { // nobody can tell which of them a reader sees, RFC 7489 section 6.6.1
 		r.DMARC.Word = PermError
 	}

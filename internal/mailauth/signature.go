@@ -27,7 +27,7 @@ type Signature struct {
 	covered []string // names of which every instance in the mail is signed, in lower case
 	tags    tags
 	field   *field
-	key     chan keyAnswer // nil when nothing is to be verified
+	key     func() keyAnswer // nil when nothing is to be verified
 }
 
 // counts tells a signature that somebody may rely on.

@@ -13,15 +13,21 @@ import (
 
 // LookupTXT returns the TXT records of name, each with its strings joined.
 func (r *Resolver) LookupTXT(ctx context.Context, name string) ([]string, error) {
-	return records(ctx, r, name, dns.TypeTXT, func(rr *dns.TXT) (string, bool) {
-		return unescape(strings.Join(rr.Txt, "")), true
-	})
+	return records(ctx, r, r.ask, name, dns.TypeTXT, textOf)
 }
+
+// KnownTXT is LookupTXT without waiting: false when the DNS must be asked first.
+func (r *Resolver) KnownTXT(name string) ([]string, error, bool) {
+	list, err := records(context.Background(), r, r.askKnown, name, dns.TypeTXT, textOf)
+	return list, err, err != errUnknown
+}
+
+func textOf(rr *dns.TXT) (string, bool) { return unescape(strings.Join(rr.Txt, "")), true }
 
 // LookupMX returns the MX records of name, the preferred first, equal ones shuffled. Hosts
 // end in a dot; a null MX (RFC 7505) is the host ".".
 func (r *Resolver) LookupMX(ctx context.Context, name string) ([]*net.MX, error) {
-	list, err := records(ctx, r, name, dns.TypeMX, func(rr *dns.MX) (*net.MX, bool) {
+	list, err := records(ctx, r, r.ask, name, dns.TypeMX, func(rr *dns.MX) (*net.MX, bool) {
 		return &net.MX{Host: rr.Mx, Pref: rr.Preference}, rr.Mx == "." || isHost(rr.Mx)
 	})
 	rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
@@ -40,12 +46,12 @@ func (r *Resolver) LookupIPAddr(ctx context.Context, host string) ([]net.IPAddr,
 	}
 	six := make(chan found, 1)
 	go func() {
-		addrs, err := records(ctx, r, host, dns.TypeAAAA, func(rr *dns.AAAA) (net.IPAddr, bool) {
+		addrs, err := records(ctx, r, r.ask, host, dns.TypeAAAA, func(rr *dns.AAAA) (net.IPAddr, bool) {
 			return net.IPAddr{IP: rr.AAAA}, true
 		})
 		six <- found{addrs, err}
 	}()
-	addrs, err := records(ctx, r, host, dns.TypeA, func(rr *dns.A) (net.IPAddr, bool) {
+	addrs, err := records(ctx, r, r.ask, host, dns.TypeA, func(rr *dns.A) (net.IPAddr, bool) {
 		return net.IPAddr{IP: rr.A}, true
 	})
 	other := <-six
@@ -64,18 +70,20 @@ func (r *Resolver) LookupAddr(ctx context.Context, ip string) ([]string, error) 
 	if err != nil {
 		return nil, &net.DNSError{Err: "unrecognized address", Name: ip}
 	}
-	return records(ctx, r, name, dns.TypePTR, func(rr *dns.PTR) (string, bool) {
+	return records(ctx, r, r.ask, name, dns.TypePTR, func(rr *dns.PTR) (string, bool) {
 		return rr.Ptr, isHost(rr.Ptr)
 	})
 }
 
+// asking is how a question is put to a Resolver.
+type asking func(context.Context, question) ([]dns.RR, error)
+
 // records asks for name and turns each record that is usable into what the caller wants.
-func records[R dns.RR, T any](ctx context.Context, r *Resolver, name string, qtype uint16, take func(R) (T, bool)) ([]T, error) {
+func records[R dns.RR, T any](ctx context.Context, r *Resolver, ask asking, name string, qtype uint16, take func(R) (T, bool)) ([]T, error) {
 	q := question{canonical(name), qtype}
 	if _, ok := dns.IsDomainName(q.name); !ok || q.name == "" {
 		return nil, noSuchDomain(q)
 	}
-	ask := r.ask
 	if r.system && isReserved(q.name) {
 		ask = reserved
 	}

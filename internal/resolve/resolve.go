@@ -122,16 +122,12 @@ func systemServers(path string) []string {
 // is a *net.DNSError.
 func (r *Resolver) ask(ctx context.Context, q question) ([]dns.RR, error) {
 	r.mu.Lock()
-	if a, ok := r.kept.get(q, r.opts.Clock()); ok {
+	if a, ok := r.known(q); ok {
 		r.mu.Unlock()
 		return a.records, a.err
 	}
 	f := r.flights[q]
 	if f == nil {
-		if r.silent() {
-			r.mu.Unlock()
-			return nil, timedOut(q, "the DNS server does not answer")
-		}
 		f = &flight{done: make(chan struct{})}
 		r.flights[q] = f
 		go r.fly(q, f)
@@ -143,6 +139,25 @@ func (r *Resolver) ask(ctx context.Context, q question) ([]dns.RR, error) {
 	case <-ctx.Done():
 		return nil, timedOut(q, ctx.Err().Error())
 	}
+}
+
+// known answers q if that takes no waiting. The lock is held.
+func (r *Resolver) known(q question) (answer, bool) {
+	a, ok := r.kept.get(q, r.opts.Clock())
+	if !ok && r.flights[q] == nil && r.silent() {
+		a, ok = answer{err: timedOut(q, "the DNS server does not answer")}, true
+	}
+	return a, ok
+}
+
+// askKnown is ask for who would rather not wait.
+func (r *Resolver) askKnown(_ context.Context, q question) ([]dns.RR, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if a, ok := r.known(q); ok {
+		return a.records, a.err
+	}
+	return nil, errUnknown
 }
 
 // fly asks for everybody who waits on f. It does not end with the first caller's context:
