@@ -19,6 +19,7 @@ import (
 // memory. Slots are in a lock-free map; a slot's gate guards who owns it.
 type directory struct {
 	root    *actor.RootContext
+	workers *workers
 	log     *slog.Logger
 	now     func() time.Time
 	full    func() bool
@@ -70,7 +71,7 @@ func (d *directory) postTo(s *slot, msg any) bool {
 	if s.pid == nil {
 		s.pid = d.root.Spawn(actor.PropsFromProducer(func() actor.Actor {
 			return &owner{dir: d, slot: s, entity: d.entity(s), log: d.log}
-		}))
+		}, actor.WithDispatcher(d.workers)))
 	}
 	s.posted.Add(1)
 	d.root.Send(s.pid, msg)

@@ -196,7 +196,10 @@ func TestAStrangerDoesNotWaitForThoseThatHang(t *testing.T) {
 }
 
 // deafCourier hangs at every domain but live.test until its attempt is broken off.
-type deafCourier struct{ fakeCourier }
+type deafCourier struct {
+	fakeCourier
+	spoke chan struct{} // slow.test has
+}
 
 func (f *deafCourier) Deliver(ctx context.Context, c Consignment) []Handover {
 	if c.Domain == "live.test" {
@@ -205,6 +208,7 @@ func (f *deafCourier) Deliver(ctx context.Context, c Consignment) []Handover {
 	}
 	if c.Domain == "slow.test" {
 		c.Greeted()
+		close(f.spoke)
 	}
 	<-ctx.Done()
 	return []Handover{{Rcpt: c.Rcpts[0], Outcome: delivery.Temporary, Text: "broken off"}}
@@ -214,12 +218,13 @@ func (f *deafCourier) Deliver(ctx context.Context, c Consignment) []Handover {
 // stranger, but none whose server has spoken.
 func TestThoseThatHangGiveWay(t *testing.T) {
 	var store memstore.Store
+	courier := &deafCourier{spoke: make(chan struct{})}
 	s := startSystem(t, &store, func(o *Options) {
-		o.Courier, o.DeliveryWorkers, o.HangAfter, o.MostHanging = &deafCourier{}, 8, time.Millisecond, 20
+		o.Courier, o.DeliveryWorkers, o.HangAfter, o.MostHanging = courier, 8, time.Millisecond, 20
 	})
 	_, address := openAccount(t, s)
 	slow := must[int64](t)(s.Send(t.Context(), address, letter("a@slow.test")))
-	until(func() bool { return s.Stats().Queue.Running == 1 })
+	<-courier.spoke
 	first := must[int64](t)(s.Send(t.Context(), address, letter("a@first.test")))
 	until(func() bool { return s.Stats().Queue.Running == 2 })
 	for n := range 30 {

@@ -127,6 +127,7 @@ type System struct {
 	Options
 	store      Store
 	engine     *actor.ActorSystem
+	workers    *workers
 	inboxes    *directory
 	accounts   *directory
 	domains    *directory
@@ -157,7 +158,7 @@ type System struct {
 // wakes no inbox.
 func Start(o Options) (_ *System, err error) {
 	o = o.withDefaults()
-	s := &System{Options: o, store: o.Store, principals: newPrincipals(), clock: &coarseClock{}, stop: make(chan struct{})}
+	s := &System{Options: o, store: o.Store, principals: newPrincipals(), clock: &coarseClock{}, stop: make(chan struct{}), workers: newWorkers()}
 	s.resets = make(chan string, resetQueue)
 	s.running, s.end = context.WithCancel(context.Background())
 	if s.secret, err = o.Store.MAC("return paths", nil); err != nil {
@@ -219,6 +220,7 @@ func (s *System) Stop() {
 	}
 	s.journal.stop()
 	s.engine.Shutdown()
+	s.workers.end()
 }
 
 // warnings passes on what the engine says from a warning up.
@@ -228,7 +230,7 @@ func (warnings) Enabled(_ context.Context, level slog.Level) bool { return level
 
 func (s *System) newDirectory(make func(*slot) entity) *directory {
 	return &directory{
-		root: s.engine.Root, log: s.Logger, now: s.Now, full: s.store.Full, entity: make,
+		root: s.engine.Root, workers: s.workers, log: s.Logger, now: s.Now, full: s.store.Full, entity: make,
 		slots: xsync.NewMap[string, *slot](), limit: s.Admission, clock: s.clock,
 	}
 }
