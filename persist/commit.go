@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/zeebo/xxh3"
@@ -109,12 +110,31 @@ func (s *Store) apply(p partition.ID, b *pebble.Batch) {
 		s.report.fatal("commit", err)
 	}
 	if syncCommits {
-		if err := b.SyncWait(); err != nil {
+		s.waiting.Add(1)
+		err := b.SyncWait()
+		s.waiting.Add(-1)
+		if err != nil {
 			s.report.fatal("log sync", err)
 		}
 	}
 	s.positions.ack()
 	s.bytes.Add(size)
+}
+
+// A sync costs the cores as much as a commit does. While more than gatherFrom commits wait
+// for one together, those that come within gatherFor share the next: it makes each of them
+// a little later and all of them done sooner. One writer, or a few, never wait for others.
+const (
+	gatherFrom = 16
+	gatherFor  = time.Millisecond
+)
+
+// gather is how long the engine rests after a sync.
+func (s *Store) gather() time.Duration {
+	if s.waiting.Load() < gatherFrom {
+		return 0
+	}
+	return gatherFor
 }
 
 // enqueue numbers the batch within its partition and hands it to the log in that order,

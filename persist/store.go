@@ -104,6 +104,7 @@ type Store struct {
 	previous  highWater // of the run before
 	written   uint64    // commits in the high-water file; its writer's own
 	bytes     atomic.Uint64
+	waiting   atomic.Int64 // commits that wait for a sync
 	blobs     atomic.Int64
 	journal   journalSync
 
@@ -198,7 +199,7 @@ func (s *Store) engineOptions(o *Options) *pebble.Options {
 		CacheSize:                   o.CacheBytes,
 		MemTableSize:                o.MemTableBytes,
 		MemTableStopWritesThreshold: 4,
-		L0CompactionThreshold:       2,
+		L0CompactionThreshold:       4,
 		L0StopWritesThreshold:       24,
 		LBaseMaxBytes:               int64(max(64*mib, o.MemTableBytes)),
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
