@@ -63,6 +63,7 @@ type serveCommand struct {
 
 // Run implements the command.
 func (c *serveCommand) Run() error {
+	fitScheduler()
 	logger, flush := newLogger(os.Stderr, c.LogFormat, c.LogLevel)
 	defer flush()
 	slog.SetDefault(logger)
