@@ -84,14 +84,19 @@ func isForged(rcpt string) bool {
 		strings.Trim(parts[2], "abcdefghijklmnopqrstuvwxyz234567") == ""
 }
 
-// takeBounce notes what a mail to a return path reports. It is no mail of the inbox, so what
-// is not a report of a failure is dropped: answers of machines, mostly.
-func (s *System) takeBounce(ctx context.Context, r returned, raw []byte) error {
+// takeBounce notes what a mail to a return path reports, which is then no mail of the inbox.
+// False: it is no report but an answer, of a person or of a machine (RFC 3834 section 4 sends
+// those to the return path), and mail like any other.
+func (s *System) takeBounce(ctx context.Context, r returned, raw []byte) (bool, error) {
 	report, ok := delivery.ReadReport(raw)
 	if !ok {
-		s.Logger.Info("bounce not understood", "inbox", r.inbox, "message_id", r.id)
-		return nil
+		return false, nil
 	}
+	return true, s.takeReport(ctx, r, report)
+}
+
+// takeReport notes the failures of a report.
+func (s *System) takeReport(ctx context.Context, r returned, report delivery.Report) error {
 	view, err := s.View(ctx, r.inbox)
 	if fault.Is(err, fault.NoInbox) {
 		return nil

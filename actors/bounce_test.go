@@ -7,6 +7,7 @@ import (
 
 	"inboxd/internal/account"
 	"inboxd/internal/delivery"
+	"inboxd/internal/inbox"
 	"inboxd/internal/memstore"
 )
 
@@ -62,5 +63,28 @@ func TestAReportCountsForItsCopyOnly(t *testing.T) {
 				t.Errorf("suppressed: %v", barred)
 			}
 		})
+	}
+}
+
+// TestAnAnswerToTheReturnPathIsMail: holiday notices go there, and whoever answers what the
+// envelope says.
+func TestAnAnswerToTheReturnPathIsMail(t *testing.T) {
+	var store memstore.Store
+	courier := &fakeCourier{}
+	s := startSystem(t, &store, func(o *Options) { o.Courier = courier })
+	_, address := openAccount(t, s)
+	sent := must[int64](t)(s.Send(t.Context(), address, letter("bob@far.test")))
+	sending(t, s, address, sent, final)
+	back := courier.handed()[0].MailFrom
+	away := "From: bob@far.test\r\nSubject: Out of office: Hello\r\nAuto-Submitted: auto-replied\r\n\r\n550 5.1.1 is not my number.\r\n"
+	if err := s.Deliver(t.Context(), envelopeTo(back), []byte(away)); err != nil {
+		t.Fatal(err)
+	}
+	got := must[*inbox.View](t)(s.View(t.Context(), address)).Latest(s.now(), nil)
+	if got == nil || got.Subject != "Out of office: Hello" {
+		t.Errorf("received %+v", got)
+	}
+	if r := sending(t, s, address, sent, final).Recipients[0]; r.Status != delivery.Unsigned {
+		t.Errorf("the recipient is %s", r.Status)
 	}
 }

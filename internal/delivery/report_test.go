@@ -45,8 +45,21 @@ func TestReadReport(t *testing.T) {
 				{Recipient: "a@y.example", Final: "a@y.example", Action: ActionFailed, Status: "5.7.1", Diagnostic: "host mx.y.example [1.5.1.2]: 550 5.7.1 rejected"},
 				{Recipient: "b@y.example", Final: "b@y.example", Action: ActionFailed, Status: "5.7.1", Diagnostic: "host mx.y.example [1.5.1.2]: 550 5.7.1 rejected"},
 			}}},
-		{"qmail", "From: MAILER-DAEMON@q.example\nSubject: failure notice\n\nHi. This is the qmail-send program at q.example.\n\n<a@y.example>:\n1.2.3.4 does not like recipient.\nRemote host said: 550 no such user\n\n--- Below this line is a copy of the message.\n\nTo: <z@y.example>\n",
-			Report{"", "", false, []RecipientReport{{Recipient: "a@y.example", Final: "a@y.example", Action: ActionFailed, Diagnostic: "Remote host said: 550 no such user"}}}},
+		{"qmail", "From: MAILER-DAEMON@q.example\nSubject: failure notice\n\nHi. This is the qmail-send program at q.example.\n\n<a@y.example>:\n1.2.3.4 does not like recipient.\nRemote host said: 550 no such user\n\n" +
+			"<b@y.example>:\nThis address no longer accepts mail. (#5.2.1)\n\n--- Below this line is a copy of the message.\n\nTo: <z@y.example>\n",
+			Report{"", "", false, []RecipientReport{
+				{Recipient: "a@y.example", Final: "a@y.example", Action: ActionFailed, Diagnostic: "1.2.3.4 does not like recipient. Remote host said: 550 no such user"},
+				{Recipient: "b@y.example", Final: "b@y.example", Action: ActionFailed, Status: "5.2.1", Diagnostic: "This address no longer accepts mail. (#5.2.1)"},
+			}}},
+		{"two in a list", "From: Mailer-Daemon@x.example\nSubject: Mail delivery failed\n\n  a@y.example\n  b@y.example\n    Unrouteable address\n",
+			Report{"", "", false, []RecipientReport{
+				{Recipient: "a@y.example", Final: "a@y.example", Action: ActionFailed},
+				{Recipient: "b@y.example", Final: "b@y.example", Action: ActionFailed, Diagnostic: "Unrouteable address"},
+			}}},
+		{"a reply that names the recipient again", "From: MAILER-DAEMON@y.example\nSubject: Failure Notice\n\n<a@y.example>:\n554: delivery error: no such account (a@y.example)\n",
+			Report{"", "", false, []RecipientReport{{Recipient: "a@y.example", Final: "a@y.example", Action: ActionFailed, Diagnostic: "554: delivery error: no such account (a@y.example)"}}}},
+		{"on the recipient's own line", "From: <>\nSubject: Undelivered Mail\n\n<a@y.example>: host mx.y.example said: 550 5.1.1 no\n",
+			Report{"", "", false, []RecipientReport{{Recipient: "a@y.example", Final: "a@y.example", Action: ActionFailed, Status: "5.1.1", Diagnostic: "host mx.y.example said: 550 5.1.1 no"}}}},
 		{"delay in prose", "From: postmaster@q.example\nSubject: Warning: message 1 delayed 24 hours\n\nstill trying\n",
 			Report{"", "", false, []RecipientReport{{Action: ActionDelayed}}}},
 	} {
