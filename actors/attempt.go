@@ -221,6 +221,7 @@ func (s *System) report(ctx context.Context, t *task, reports []Handover, tried 
 	// Until its outcome is on disk the mail may be sent twice, so neither a stop nor a busy
 	// moment ends this early.
 	ctx = context.WithoutCancel(ctx)
+	next, more := s.Schedule.Next(t.number, t.message.ReceivedAt, s.now(), rand.Float64())
 	if t.jobs > 1 {
 		if err := s.insist(ctx, t.key.address, order); err != nil {
 			return err
@@ -228,16 +229,14 @@ func (s *System) report(ctx context.Context, t *task, reports []Handover, tried 
 		order.Reports = nil
 	}
 	if int(t.done.Add(1)) == t.jobs {
-		order.Done = true
-		now := s.now()
-		if next, ok := s.Schedule.Next(t.number, t.message.ReceivedAt, now, rand.Float64()); ok {
+		if order.Done = true; more {
 			order.Next = next.UTC().Truncate(time.Millisecond)
 		}
 		if err := s.insist(ctx, t.key.address, order); err != nil {
 			return err
 		}
 	}
-	s.logReports(t, reports, tried)
+	s.logReports(t, reports, tried, !more)
 	return nil
 }
 
@@ -252,8 +251,9 @@ func (s *System) insist(ctx context.Context, address string, order inbox.Command
 	return err
 }
 
-// logReports writes one line per recipient and counts.
-func (s *System) logReports(t *task, reports []Handover, tried bool) {
+// logReports writes one line per recipient and counts. The last attempt is the recipient's
+// failure too.
+func (s *System) logReports(t *task, reports []Handover, tried, last bool) {
 	for _, r := range reports {
 		verb, counter := "attempt", &s.mail.counts.temporary
 		switch r.Outcome {
@@ -261,6 +261,9 @@ func (s *System) logReports(t *task, reports []Handover, tried bool) {
 			verb, counter = "delivered", &s.mail.counts.delivered
 		case delivery.Permanent:
 			verb, counter = "failed", &s.mail.counts.permanent
+		}
+		if last && r.Outcome == delivery.Temporary {
+			verb = "failed"
 		}
 		counter.Add(1)
 		s.Logger.Info(verb, "inbox", t.key.address, "message_id", t.key.id, "attempt", t.number, "to", r.Rcpt,

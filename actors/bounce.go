@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -83,14 +84,19 @@ func isForged(rcpt string) bool {
 		strings.Trim(parts[2], "abcdefghijklmnopqrstuvwxyz234567") == ""
 }
 
-// takeBounce notes what a mail to a return path reports. It is no mail of the inbox, so what
-// is not a report of a failure is dropped: answers of machines, mostly.
-func (s *System) takeBounce(ctx context.Context, r returned, raw []byte) error {
+// takeBounce notes what a mail to a return path reports, which is then no mail of the inbox.
+// False: it is no report but an answer, of a person or of a machine (RFC 3834 section 4 sends
+// those to the return path), and mail like any other.
+func (s *System) takeBounce(ctx context.Context, r returned, raw []byte) (bool, error) {
 	report, ok := delivery.ReadReport(raw)
 	if !ok {
-		s.Logger.Info("bounce not understood", "inbox", r.inbox, "message_id", r.id)
-		return nil
+		return false, nil
 	}
+	return true, s.takeReport(ctx, r, report)
+}
+
+// takeReport notes the failures of a report.
+func (s *System) takeReport(ctx context.Context, r returned, report delivery.Report) error {
 	view, err := s.View(ctx, r.inbox)
 	if fault.Is(err, fault.NoInbox) {
 		return nil
@@ -116,25 +122,51 @@ func (s *System) takeBounce(ctx context.Context, r returned, raw []byte) error {
 // bounce suppresses the address first: a crash between leaves a suppression that the repeat
 // of the bounce completes.
 func (s *System) bounce(ctx context.Context, id account.ID, r returned, m *inbox.Message, about delivery.RecipientReport) error {
-	why := strings.TrimSpace(about.Status + " " + about.Diagnostic)
-	if why == "" {
-		why = "The mail came back without a reason"
-	}
-	order := inbox.Bounce{ID: r.id, Recipient: about.Recipient, Index: r.index, Error: why}
-	email := order.Email(m)
+	email := s.meant(m.Sending, r.index, about.Recipient, about.Final)
 	if email == "" {
+		s.Logger.Info("bounce of nobody", "inbox", r.inbox, "message_id", r.id, "about", about.Recipient)
 		return nil
 	}
-	if strings.HasPrefix(about.Status, "5.") || about.Status == "" {
+	why := about.Reason()
+	if about.IsHard() {
 		err := s.store.PutSuppression(id, account.Suppression{Email: strings.ToLower(email), Inbox: r.inbox, Message: r.id, Reason: why, At: s.now()})
 		if err != nil {
 			return err
 		}
 	}
-	answer, err := s.Do(ctx, r.inbox, order)
+	answer, err := s.Do(ctx, r.inbox, inbox.Bounce{ID: r.id, Recipient: email, Error: why})
 	if err == nil && answer.Count > 0 {
 		s.mail.counts.bounced.Add(1)
 		s.Logger.Info("bounced", "inbox", r.inbox, "message_id", r.id, "to", email, "answer", why)
 	}
 	return err
+}
+
+// meant is the recipient that a report is about, empty when that can't be told. Only those
+// count who shared the copy whose return path it came to: whoever got a copy could make a
+// report about the others too. A copy of one recipient is about that one whatever it names,
+// for the mail may have been forwarded.
+func (s *System) meant(sending *inbox.Sending, index int, names ...string) string {
+	if index < 0 || index >= len(sending.Recipients) {
+		return ""
+	}
+	road := func(i int) string { return s.road(inbox.RecipientDomain(sending.Recipients[i].Email)) }
+	var shared []string
+	for i, r := range sending.Recipients {
+		if road(i) == road(index) {
+			shared = append(shared, r.Email)
+		}
+	}
+	for _, name := range names {
+		if canonical, err := inbox.CheckRecipient("", name); err == nil {
+			name = canonical
+		}
+		if i := slices.IndexFunc(shared, func(email string) bool { return strings.EqualFold(email, name) }); i >= 0 {
+			return shared[i]
+		}
+	}
+	if len(shared) == 1 {
+		return shared[0]
+	}
+	return ""
 }

@@ -67,16 +67,16 @@ func (s *System) Deliver(ctx context.Context, env ingest.Envelope, raw []byte) e
 		return worst
 	}
 	for _, rcpt := range env.RcptTo {
-		if _, returned := s.readReturn(rcpt); !returned {
-			s.inboxes.tell(inbox.WithoutTag(rcpt), inbox.Settle{Digest: mail.Digest})
-		}
+		s.inboxes.tell(inbox.WithoutTag(rcpt), inbox.Settle{Digest: mail.Digest})
 	}
 	return nil
 }
 
 func (s *System) deliverTo(ctx context.Context, rcpt string, mail ingest.Mail) error {
 	if r, ok := s.readReturn(rcpt); ok {
-		return s.takeBounce(ctx, r, mail.Raw)
+		if taken, err := s.takeBounce(ctx, r, mail.Raw); taken {
+			return err
+		}
 	}
 	_, err := s.Do(ctx, inbox.WithoutTag(rcpt), mail.For(rcpt))
 	return err

@@ -22,8 +22,10 @@ type SigningKey struct {
 	Signer    crypto.Signer
 }
 
-// usableFor is how long an answer of DNS about a key is believed before it is asked again.
-const usableFor = 10 * time.Minute
+// usableFor is how long an answer of DNS about a key is believed before it is asked again: two
+// small questions a minute for a domain that sends, so that a record that its owner mends or
+// breaks shows soon.
+const usableFor = time.Minute
 
 // signers keeps opened keys and what DNS last said of them.
 type signers struct {
@@ -50,6 +52,18 @@ func (g *signers) forget(state domain.State) {
 	if held, ok := g.byName.Load(state.Name); ok && (held.token != state.Token || len(held.keys) != len(state.Keys)) {
 		g.byName.Delete(state.Name)
 	}
+}
+
+// lookAgain has the records of a domain looked up at the next signature.
+func (g *signers) lookAgain(name string) {
+	g.byName.Compute(name, func(held *signer, loaded bool) (*signer, xsync.ComputeOp) {
+		if !loaded {
+			return nil, xsync.CancelOp
+		}
+		again := *held
+		again.until = time.Time{}
+		return &again, xsync.UpdateOp
+	})
 }
 
 // makeKeys makes the two keys of a domain, with private parts sealed. The selectors carry

@@ -185,6 +185,7 @@ func (s *System) checkDomain(ctx context.Context, state domain.State, asked bool
 	if err == nil && state.Status != was {
 		s.Logger.Info("domain "+state.Status.String(), "domain", state.Name, "account", state.Account, "was", was.String())
 	}
+	s.signers.lookAgain(state.Name)
 	return state, err
 }
 

@@ -400,6 +400,10 @@ func TestSigningKeys(t *testing.T) {
 		w.dns.publish(v.Records[:3])
 		time.Sleep(usableFor)
 		signs(x, "example.org:")
+		w.dns.publish(v.Records)
+		signs(x, "example.org:")
+		must[domain.View](t)(w.VerifyDomain(t.Context(), w.ada, "example.org")) // whoever asks is not kept waiting
+		signs(x, "example.org: rsa2048 ed25519")
 
 		selector, _, _ := strings.Cut(v.Records[4].Name, ".")
 		if public, ok := w.PublicKey("example.org", selector); !ok || public.(ed25519.PublicKey) == nil {

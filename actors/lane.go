@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"inboxd/internal/inbox"
 )
 
 // lane is one destination: the mails that wait for a worker there, and what is known of how
@@ -219,6 +221,20 @@ func (l *lane) release(q *mailQueue, j *job, a answerOf) {
 	l.temper, l.report = a.temper, a.report
 	if a.temper == silent {
 		l.deafTo = now.Add(q.sys.quiet())
+	}
+}
+
+// probe lets a mail that is made due try a connection, however lately its destinations were
+// silent. What an attempt that just ended still has to say of them comes before.
+func (q *mailQueue) probe(key mailKey, sending *inbox.Sending) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if m := q.mails[key]; m != nil {
+		m.probes = true
+		return
+	}
+	for d := range sending.Pending() {
+		q.lane(q.sys.road(d)).deafTo = time.Time{}
 	}
 }
 

@@ -77,6 +77,7 @@ type queuedMail struct {
 	task    *task     // of its first worker on
 	left    int       // jobs in lanes and with workers
 	again   time.Time // when to go back to the heap; zero: not at all
+	probes  bool      // its next attempt is made although a destination was silent
 }
 
 // mailCounts are for metrics.
@@ -294,8 +295,13 @@ func (q *mailQueue) ready(m *queuedMail) {
 	}
 	m.left = len(roads)
 	for road := range roads {
-		q.lane(road).add(q, m)
+		l := q.lane(road)
+		if m.probes {
+			l.deafTo = time.Time{}
+		}
+		l.add(q, m)
 	}
+	m.probes = false
 }
 
 // finished takes back a worker's job and, with the last one of a mail, the mail.

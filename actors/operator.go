@@ -55,14 +55,28 @@ func (s *System) Queue(ctx context.Context, limit int) ([]QueueItem, bool, error
 	return items, more, nil
 }
 
-// Retry makes a mail of the queue due now.
+// Retry makes a mail of the queue due now, and has it tried even where its destinations were
+// silent a moment ago: who asks for it may have mended them.
 func (s *System) Retry(ctx context.Context, address string, id int64) error {
-	_, err := s.Do(ctx, address, inbox.Requeue{ID: id})
+	view, err := s.View(ctx, address)
+	if err != nil {
+		return err
+	}
+	if m := view.Message(id, s.now()); m != nil && m.Waiting() {
+		s.mail.probe(mailKey{address, id}, m.Sending)
+	}
+	answer, err := s.Do(ctx, address, inbox.Requeue{ID: id})
+	if err == nil && answer.Count > 0 {
+		s.Logger.Info("retried", "inbox", address, "message_id", id)
+	}
 	return err
 }
 
 // GiveUp ends a mail of the queue as failed.
 func (s *System) GiveUp(ctx context.Context, address string, id int64) error {
 	_, err := s.Do(ctx, address, inbox.GiveUp{ID: id, Why: "The operator of this service dropped the mail from the queue"})
+	if err == nil {
+		s.Logger.Info("dropped", "inbox", address, "message_id", id)
+	}
 	return err
 }

@@ -22,7 +22,13 @@ func (s *System) putOff(ctx context.Context, j *job) bool {
 		return false
 	}
 	s.mail.counts.temporary.Add(1)
-	s.Logger.Info("attempt", "inbox", t.key.address, "message_id", t.key.id, "attempt", answer.Count, "destination", j.lane.name, "tried", false, "answer", j.putOff)
+	verb := "attempt"
+	if view := s.Resident([]byte(t.key.address)); view != nil {
+		if m := view.Message(t.key.id, s.now()); m == nil || !m.Waiting() {
+			verb = "failed" // its time is over
+		}
+	}
+	s.Logger.Info(verb, "inbox", t.key.address, "message_id", t.key.id, "attempt", answer.Count, "destination", j.lane.name, "tried", false, "answer", j.putOff)
 	s.letSleep(t)
 	return true
 }

@@ -162,6 +162,9 @@ func (s *System) Suppressions(_ context.Context, id account.ID, after string, li
 
 // DropSuppression allows mail to an address again; NotFound when it was allowed.
 func (s *System) DropSuppression(_ context.Context, id account.ID, email string) error {
+	if canonical, err := inbox.CheckRecipient("email", email); err == nil {
+		email = canonical
+	}
 	found, err := s.store.DropSuppression(id, strings.ToLower(email))
 	if err == nil && !found {
 		err = fault.New(fault.NotFound, fmt.Sprintf("The address %s is not among the suppressions", email))

@@ -70,6 +70,7 @@ func TestSendRefusesWhatCantBeSent(t *testing.T) {
 		`{"to":"<a@b.test>"}`:                             "Invalid request: 'to' holds an e-mail address that is not of the form name@domain",
 		`{"to":"a b@c.test"}`:                             "Invalid request: 'to' holds an e-mail address that is not of the form name@domain",
 		`{"to":"a@[127.0.0.1]"}`:                          "Invalid request: 'to' holds an e-mail address without a valid domain",
+		`{"to":"a@127.0.0.1"}`:                            "Invalid request: 'to' holds an e-mail address without a valid domain",
 		`{"to":"a@b..test"}`:                              "Invalid request: 'to' holds an e-mail address without a valid domain",
 		`{"to":"a@b.test","cc":["x"]}`:                    "Invalid request: 'cc' holds an e-mail address that is not of the form name@domain",
 		`{"to":"a@b.test","bcc":["x@-"]}`:                 "Invalid request: 'bcc' holds an e-mail address without a valid domain",

@@ -276,7 +276,7 @@ func TestRecordID(t *testing.T) {
 		records []string
 		id      string
 	}{
-		{nil, ""}, {[]string{"v=STSv1; id=20;"}, "20"}, {[]string{"v=STSv1;id=a"}, "a"}, {[]string{"x", "v=STSv1; x=y; id=b"}, "b"},
+		{nil, ""}, {[]string{"v=STSv1; id=20;"}, "20"}, {[]string{"v=STSv1;id=a"}, "a"}, {[]string{"v=STSv1 ; id=c"}, "c"}, {[]string{"x", "v=STSv1; x=y; id=b"}, "b"},
 		{[]string{"v=STSv1; id=1", "v=STSv1; id=2"}, ""}, {[]string{"v=STSv10; id=1"}, ""}, {[]string{"v=STSv1; id="}, ""}, {[]string{"v=STSv1; id=" + strings.Repeat("1", 40)}, ""},
 	} {
 		if id, _ := recordID(c.records); id != c.id {

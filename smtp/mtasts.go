@@ -83,8 +83,8 @@ func parsePolicy(r io.Reader) (p stsPolicy, maxAge time.Duration, err error) {
 // one must be of this kind.
 func recordID(records []string) (id string, ok bool) {
 	for _, record := range records {
-		rest, isSTS := strings.CutPrefix(record, "v=STSv1;")
-		if !isSTS {
+		version, rest, _ := strings.Cut(record, ";")
+		if strings.TrimRight(version, " \t") != "v=STSv1" {
 			continue
 		}
 		if ok {

@@ -73,6 +73,9 @@ func (f *sendingFlags) courier(domain string, dns smtp.Resolver, own []string, l
 	if err != nil {
 		return nil, err
 	}
+	if f.MXPort < 1 || f.MXPort > 65535 {
+		return nil, fmt.Errorf("--mx-port %d is no port, which is 1 to 65535", f.MXPort)
+	}
 	smarthost, err := f.smarthost()
 	if err != nil {
 		return nil, err

@@ -41,13 +41,15 @@ func TestSmarthostTakesAllMailAfterALogin(t *testing.T) {
 	}
 }
 
-func TestSmarthostFlagsThatCannotWork(t *testing.T) {
+func TestSendingFlagsThatCannotWork(t *testing.T) {
 	for want, args := range map[string][]string{
 		`--smarthost "mail.example.com" must be HOST:PORT`: {"--smarthost", "mail.example.com"},
-		"there is none":  {"--smarthost-user", "me", "--smarthost-password", "x"},
-		"go together":    {"--smarthost", "mail.example.com:587", "--smarthost-user", "me"},
-		"in clear":       {"--smarthost", "mail.example.com:587", "--smarthost-user", "me", "--smarthost-password", "x", "--smarthost-tls", "none"},
-		"must be one of": {"--smarthost", "mail.example.com:587", "--smarthost-tls", "perhaps"},
+		"there is none":              {"--smarthost-user", "me", "--smarthost-password", "x"},
+		"go together":                {"--smarthost", "mail.example.com:587", "--smarthost-user", "me"},
+		"in clear":                   {"--smarthost", "mail.example.com:587", "--smarthost-user", "me", "--smarthost-password", "x", "--smarthost-tls", "none"},
+		"--mx-port 70000 is no port": {"--mx-port", "70000"},
+		"--mx-port 0 is no port":     {"--mx-port", "0"},
+		"must be one of":             {"--smarthost", "mail.example.com:587", "--smarthost-tls", "perhaps"},
 	} {
 		out, err := command(append([]string{"serve", "--data", filepath.Join(t.TempDir(), "data")}, args...)...).CombinedOutput()
 		if err == nil || !strings.Contains(string(out), want) {

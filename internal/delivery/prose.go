@@ -9,7 +9,7 @@ import (
 
 var (
 	codePattern    = regexp.MustCompile(`(?:^|[^\w.])([245]\.\d{1,3}\.\d{1,3})(?:[^\w.]|\.\D|\.?$)`) // not inside of an IP address
-	replyPattern   = regexp.MustCompile(`\b[45]\d\d[ -]`)
+	replyPattern   = regexp.MustCompile(`\b[45]\d\d[ :-]`)
 	bracketPattern = regexp.MustCompile(`<([^<>\s]{1,254}@[^<>\s]{1,254})>`)
 	barePattern    = regexp.MustCompile(`^[^\s<>:,;"]{1,254}@[^\s<>:,;"]{1,254}$`)
 )
@@ -51,15 +51,32 @@ func readProse(doc *message.Document) []RecipientReport {
 	if i := strings.Index(text, "--- Below this line"); i >= 0 { // qmail's copy of the mail
 		text = text[:i]
 	}
-	status, diagnostic := enhancedCode(text), replyLine(text)
 	var list []RecipientReport
 	for _, email := range proseRecipients(doc, text) {
-		list = append(list, RecipientReport{Recipient: email, Final: email, Action: action, Status: status, Diagnostic: diagnostic})
+		why := reasonOf(text, email)
+		if why == "" {
+			why = replyLine(text)
+		}
+		list = append(list, RecipientReport{Recipient: email, Final: email, Action: action, Status: enhancedCode(why), Diagnostic: why})
 	}
 	if list == nil {
-		list = []RecipientReport{{Action: action, Status: status, Diagnostic: diagnostic}}
+		list = []RecipientReport{{Action: action, Status: enhancedCode(text), Diagnostic: replyLine(text)}}
 	}
 	return list
+}
+
+// reasonOf is what a text says below the line of a recipient, up to the next empty one, or
+// behind its name.
+func reasonOf(text, email string) string {
+	_, rest, ok := strings.Cut(text, email)
+	if !ok {
+		return ""
+	}
+	line, below, _ := strings.Cut(rest, "\n")
+	if below, _, _ = strings.Cut(strings.ReplaceAll(below, "\r", ""), "\n\n"); !isBlank(below) && strings.IndexByte(below, '@') < 0 {
+		return clean(below)
+	}
+	return clean(strings.TrimLeft(line, ">: \t"))
 }
 
 func subjectAction(subject string) Action {

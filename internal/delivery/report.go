@@ -140,6 +140,27 @@ func (p RecipientReport) settle() RecipientReport {
 	return p
 }
 
+// IsHard reports that mail to this recipient comes back whatever it is: not because a mailbox
+// is full, nor because of this one mail's size or content (RFC 3463 section 3).
+func (p RecipientReport) IsHard() bool {
+	switch {
+	case p.Status == "5.2.2", p.Status == "5.2.3", p.Status == "5.3.4", strings.HasPrefix(p.Status, "5.6."):
+		return false
+	}
+	return p.Status == "" || p.Status[0] == '5'
+}
+
+// Reason is what the sender is told.
+func (p RecipientReport) Reason() string {
+	switch {
+	case p.Status == "" && p.Diagnostic == "":
+		return "The mail came back without a reason"
+	case strings.Contains(p.Diagnostic, p.Status):
+		return p.Diagnostic
+	}
+	return strings.TrimSpace(p.Status + " " + p.Diagnostic)
+}
+
 // statusFields yields the unfolded fields with their names in lower case, and "" for each
 // blank line.
 func statusFields(text string) iter.Seq2[string, string] {

@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -45,14 +46,71 @@ func TestReadReport(t *testing.T) {
 				{Recipient: "a@y.example", Final: "a@y.example", Action: ActionFailed, Status: "5.7.1", Diagnostic: "host mx.y.example [1.5.1.2]: 550 5.7.1 rejected"},
 				{Recipient: "b@y.example", Final: "b@y.example", Action: ActionFailed, Status: "5.7.1", Diagnostic: "host mx.y.example [1.5.1.2]: 550 5.7.1 rejected"},
 			}}},
-		{"qmail", "From: MAILER-DAEMON@q.example\nSubject: failure notice\n\nHi. This is the qmail-send program at q.example.\n\n<a@y.example>:\n1.2.3.4 does not like recipient.\nRemote host said: 550 no such user\n\n--- Below this line is a copy of the message.\n\nTo: <z@y.example>\n",
-			Report{"", "", false, []RecipientReport{{Recipient: "a@y.example", Final: "a@y.example", Action: ActionFailed, Diagnostic: "Remote host said: 550 no such user"}}}},
+		{"qmail", "From: MAILER-DAEMON@q.example\nSubject: failure notice\n\nHi. This is the qmail-send program at q.example.\n\n<a@y.example>:\n1.2.3.4 does not like recipient.\nRemote host said: 550 no such user\n\n" +
+			"<b@y.example>:\nThis address no longer accepts mail. (#5.2.1)\n\n--- Below this line is a copy of the message.\n\nTo: <z@y.example>\n",
+			Report{"", "", false, []RecipientReport{
+				{Recipient: "a@y.example", Final: "a@y.example", Action: ActionFailed, Diagnostic: "1.2.3.4 does not like recipient. Remote host said: 550 no such user"},
+				{Recipient: "b@y.example", Final: "b@y.example", Action: ActionFailed, Status: "5.2.1", Diagnostic: "This address no longer accepts mail. (#5.2.1)"},
+			}}},
+		{"two in a list", "From: Mailer-Daemon@x.example\nSubject: Mail delivery failed\n\n  a@y.example\n  b@y.example\n    Unrouteable address\n",
+			Report{"", "", false, []RecipientReport{
+				{Recipient: "a@y.example", Final: "a@y.example", Action: ActionFailed},
+				{Recipient: "b@y.example", Final: "b@y.example", Action: ActionFailed, Diagnostic: "Unrouteable address"},
+			}}},
+		{"a reply that names the recipient again", "From: MAILER-DAEMON@y.example\nSubject: Failure Notice\n\n<a@y.example>:\n554: delivery error: no such account (a@y.example)\n",
+			Report{"", "", false, []RecipientReport{{Recipient: "a@y.example", Final: "a@y.example", Action: ActionFailed, Diagnostic: "554: delivery error: no such account (a@y.example)"}}}},
+		{"on the recipient's own line", "From: <>\nSubject: Undelivered Mail\n\n<a@y.example>: host mx.y.example said: 550 5.1.1 no\n",
+			Report{"", "", false, []RecipientReport{{Recipient: "a@y.example", Final: "a@y.example", Action: ActionFailed, Status: "5.1.1", Diagnostic: "host mx.y.example said: 550 5.1.1 no"}}}},
 		{"delay in prose", "From: postmaster@q.example\nSubject: Warning: message 1 delayed 24 hours\n\nstill trying\n",
 			Report{"", "", false, []RecipientReport{{Action: ActionDelayed}}}},
 	} {
 		got, ok := ReadReport([]byte(c.raw))
 		if !ok || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %v\n got %+v\nwant %+v", c.name, ok, got, c.want)
+		}
+	}
+}
+
+// TestReadReportOfPostfix reads what Postfix 3.7 wrote about two of three recipients.
+func TestReadReportOfPostfix(t *testing.T) {
+	raw, err := os.ReadFile("testdata/postfix.eml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, ok := ReadReport(raw)
+	if !ok || !r.Standard || r.MessageID != "m1@inbox.example" || r.ReportingMTA != "pf.dest.test" || len(r.Recipients) != 2 {
+		t.Fatalf("%v %+v", ok, r)
+	}
+	for i, want := range []string{
+		"bad@dest.test failed hard 550 5.1.1 <bad@dest.test>: Recipient address rejected: User unknown",
+		"full@dest.test failed soft 552 5.2.2 Mailbox full",
+	} {
+		p := r.Recipients[i]
+		got := p.Recipient + map[bool]string{true: " failed", false: " other"}[p.Action == ActionFailed] + map[bool]string{true: " hard ", false: " soft "}[p.IsHard()] + p.Reason()
+		if got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
+
+func TestReasons(t *testing.T) {
+	for _, c := range []struct {
+		status, diagnostic, reason string
+		hard                       bool
+	}{
+		{"", "", "The mail came back without a reason", true},
+		{"5.1.1", "", "5.1.1", true},
+		{"5.1.1", "550 no such user", "5.1.1 550 no such user", true},
+		{"5.1.1", "550 5.1.1 no such user", "550 5.1.1 no such user", true},
+		{"", "Unrouteable address", "Unrouteable address", true},
+		{"5.2.2", "full", "5.2.2 full", false},
+		{"5.3.4", "", "5.3.4", false},
+		{"5.6.1", "", "5.6.1", false},
+		{"4.4.7", "expired", "4.4.7 expired", false},
+	} {
+		p := RecipientReport{Status: c.status, Diagnostic: c.diagnostic}
+		if p.Reason() != c.reason || p.IsHard() != c.hard {
+			t.Errorf("%+v: %q %v", c, p.Reason(), p.IsHard())
 		}
 	}
 }

@@ -11,7 +11,7 @@ func (c Bounce) decide(s *State, env Env) ([]Event, Answer, error) {
 		return nil, Answer{}, nil // gone meanwhile
 	}
 	m := s.Messages[i]
-	at := m.Sending.indexOf(c.Recipient, c.Index)
+	at := m.Sending.indexOf(c.Recipient)
 	if at < 0 {
 		return nil, Answer{}, nil
 	}
@@ -28,23 +28,7 @@ func (c Bounce) decide(s *State, env Env) ([]Event, Answer, error) {
 	return []Event{ev}, Answer{ID: c.ID, Count: 1}, nil
 }
 
-// Email is the recipient of m that the bounce is about; empty when there is none.
-func (c Bounce) Email(m *Message) string {
-	if at := m.Sending.indexOf(c.Recipient, c.Index); at >= 0 {
-		return m.Sending.Recipients[at].Email
-	}
-	return ""
-}
-
-// indexOf finds a recipient by address, else by index; -1 when there is none.
-func (s *Sending) indexOf(email string, index int) int {
-	for i, r := range s.Recipients {
-		if strings.EqualFold(r.Email, email) {
-			return i
-		}
-	}
-	if index >= 0 && index < len(s.Recipients) {
-		return index
-	}
-	return -1
+// indexOf finds a recipient by address; -1 when there is none.
+func (s *Sending) indexOf(email string) int {
+	return slices.IndexFunc(s.Recipients, func(r Recipient) bool { return strings.EqualFold(r.Email, email) })
 }

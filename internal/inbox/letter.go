@@ -81,7 +81,7 @@ func CheckRecipient(field, email string) (string, error) {
 		return bad("holds an e-mail address that is not of the form name@domain")
 	}
 	domain, err := idna.Lookup.ToASCII(strings.ToLower(email[at+1:]))
-	if err != nil || !isHostname(domain) {
+	if err != nil || !isHostname(domain) || isNumber(domain[strings.LastIndexByte(domain, '.')+1:]) {
 		return bad("holds an e-mail address without a valid domain")
 	}
 	if at+1+len(domain) > maxAddress {
@@ -106,6 +106,9 @@ func isDotAtom(s string) bool {
 	}
 	return prev != '.'
 }
+
+// isNumber tells the last label of an IP address from that of a name (RFC 3696 section 2).
+func isNumber(label string) bool { return strings.Trim(label, "0123456789") == "" }
 
 // isHostname allows labels of letters, digits, inner hyphens and underscores.
 func isHostname(s string) bool {

@@ -80,12 +80,10 @@ type (
 		Schedule delivery.Schedule
 		Jitter   float64
 	}
-	// Bounce reports that a mail that was taken came back from a recipient: by address, or
-	// when that is unknown by the Index that its return path carried.
+	// Bounce reports that a mail that was taken came back from a recipient.
 	Bounce struct {
 		ID        int64
 		Recipient string
-		Index     int
 		Error     string
 	}
 	// Requeue makes a waiting mail due now; the operator's order.

@@ -42,7 +42,7 @@ func (s *delivering) order(line string) {
 	case "putoff":
 		s.do(inbox.PutOff{ID: 1, Why: "No route to far.test", Jitter: 0.5})
 	case "bounce":
-		s.do(inbox.Bounce{ID: 1, Recipient: rest[0], Index: -1, Error: "5.1.1 gone"})
+		s.do(inbox.Bounce{ID: 1, Recipient: rest[0], Error: "5.1.1 gone"})
 	case "requeue":
 		s.do(inbox.Requeue{ID: 1})
 	case "giveup":

@@ -205,6 +205,21 @@ func TestComposeThread(t *testing.T) {
 	}
 }
 
+// TestComposeLongMessageID: an id of the longest that a line can hold is in both fields.
+func TestComposeLongMessageID(t *testing.T) {
+	longest := strings.Repeat("i", maxComposedID-len("@x")) + "@x"
+	for id, fields := range map[string]int{longest: 2, "i" + longest: 0} {
+		raw, err := Compose(Draft{From: Mailbox{Email: "a@x.example"}, InReplyTo: id, Date: composeDate})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := bytes.Count(raw, []byte(":\r\n <"+id+">\r\n")); got != fields {
+			t.Errorf("an id of %d octets is in %d fields, want %d:\n%s", len(id), got, fields, raw)
+		}
+		checkWire(t, raw, false)
+	}
+}
+
 // TestComposeGolden pins the bytes: what a queue holds is composed again after an upgrade.
 func TestComposeGolden(t *testing.T) {
 	raw, err := Compose(Draft{

@@ -15,7 +15,7 @@ import (
 const (
 	maxWordOctets      = 64  // of an encoded word, so that the longest field name fits before it
 	maxComposedRefs    = 50  // message ids in References
-	maxComposedID      = 900 // octets of one message id, to stay under the limit of a line
+	maxComposedID      = 995 // octets of one message id, which with brackets and a blank is a line of its own
 	maxUnfoldableWords = 60  // octets of a quoted name, which is never folded
 )
 
@@ -46,12 +46,13 @@ func (h *headerWriter) top(d Draft) error {
 	return nil
 }
 
-// field writes a field of words that are parted by single blanks and never broken.
+// field writes a field of words that are parted by single blanks and never broken. Only a
+// word that would pass the limit of a line begins on the one after the field's name.
 func (h *headerWriter) field(name string, words ...string) {
 	h.out = append(append(h.out, name...), ':')
 	h.column = len(name) + 1
 	for i, word := range words {
-		if i > 0 && h.column+1+len(word) > softLine {
+		if end := h.column + 1 + len(word); i > 0 && end > softLine || end > hardLine {
 			h.out = append(h.out, "\r\n"...)
 			h.column = 0
 		}

@@ -11,6 +11,7 @@ import (
 
 const (
 	softLine     = 78 // octets of a line where it can be folded, RFC 5322 section 2.1.1
+	hardLine     = 998
 	base64Line   = 76 // RFC 2045 section 6.8
 	boundaryMark = "=_"
 )
@@ -48,25 +49,27 @@ func fileNode(f File) node {
 	return n
 }
 
-// filenameParams writes a file name as quoted string where that can hold it, else as RFC
-// 2231 says: percent-encoded UTF-8, in as many sections as its length asks for.
+// filenameParams writes a file name as quoted string where that can hold it and nobody would
+// read an encoded word in it, else as RFC 2231 says: percent-encoded UTF-8, in as many
+// sections as its length asks for. No section ends within a character, because some readers
+// decode each by itself.
 func filenameParams(name string) []string {
 	name = oneLine(sanitizeFilename(name))
 	if name == "" {
 		name = "attachment"
 	}
-	if isPlainASCII(name) && len(name) <= 60 {
+	if isPlainASCII(name) && len(name) <= 60 && !strings.Contains(name, "=?") {
 		return []string{"filename=" + quoteString(name)}
 	}
 	var sections []string
 	section := "utf-8''"
-	for i := range len(name) {
-		octet := escapeOctet(name[i])
-		if len(section)+len(octet) > 55 {
+	for _, r := range name {
+		character := escapeRune(r)
+		if len(section)+len(character) > 55 {
 			sections = append(sections, section)
 			section = ""
 		}
-		section += octet
+		section += character
 	}
 	sections = append(sections, section)
 	if len(sections) == 1 {
@@ -78,11 +81,15 @@ func filenameParams(name string) []string {
 	return sections
 }
 
-func escapeOctet(c byte) string {
-	if isLetter(c) || c >= '0' && c <= '9' || c == '.' || c == '-' || c == '_' {
-		return string(c)
+func escapeRune(r rune) (escaped string) {
+	for _, c := range []byte(string(r)) {
+		if isLetter(c) || c >= '0' && c <= '9' || c == '.' || c == '-' || c == '_' {
+			escaped += string(c)
+		} else {
+			escaped += string([]byte{'%', upperHex[c>>4], upperHex[c&15]})
+		}
 	}
-	return string([]byte{'%', upperHex[c>>4], upperHex[c&15]})
+	return escaped
 }
 
 // textEncoding picks the encoding that keeps a text readable on the wire, base64 where too

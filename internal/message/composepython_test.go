@@ -92,7 +92,7 @@ func plainDraft(r *rand.Rand) Draft {
 		d.Calendar = &CalendarPart{"REQUEST", "BEGIN:VCALENDAR\nSUMMARY:ü\nEND:VCALENDAR\n"}
 	}
 	for range r.IntN(3) {
-		name := pick([]string{"plan.pdf", "größe & maß.txt", "a b;c=\"d\".csv", strings.Repeat("漢", 60) + ".png", strings.Repeat("long ", 20) + ".txt"})
+		name := pick([]string{"plan.pdf", "größe & maß.txt", "a b;c=\"d\".csv", strings.Repeat("漢", 60) + ".png", strings.Repeat("long ", 20) + ".txt", "=?utf-8?q?x?=.txt"})
 		d.Attachments = append(d.Attachments, File{name, pick([]string{"", "application/pdf", "text/csv"}), []byte(pick(bodies))})
 	}
 	for i := range d.Seed {

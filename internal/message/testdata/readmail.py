@@ -11,6 +11,7 @@ for line in sys.stdin:
     defects = []
     for part in m.walk():
         defects += [type(d).__name__ for d in part.defects]
+        defects += [name + " " + type(d).__name__ for name, value in part.items() for d in value.defects]
         if part.is_multipart():
             continue
         if part.get_content_disposition() == "attachment":

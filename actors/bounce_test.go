@@ -1,0 +1,90 @@
+package actors
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"inboxd/internal/account"
+	"inboxd/internal/delivery"
+	"inboxd/internal/inbox"
+	"inboxd/internal/memstore"
+)
+
+// TestAReportCountsForItsCopyOnly: a return path tells of the recipients who shared a copy of
+// the mail. Another recipient's server, which knows its own return path alone, can't say that
+// theirs came back, and a report that names nobody of several is not guessed at.
+func TestAReportCountsForItsCopyOnly(t *testing.T) {
+	for _, c := range []struct {
+		to      string // of the copy whose return path the report comes to
+		about   string
+		status  string
+		bounced string
+		barred  bool
+	}{
+		{"far.test", "bob@far.test", "5.1.1", "bob@far.test", true},
+		{"far.test", "CAROL@far.test", "5.0.0", "carol@far.test", true},
+		{"far.test", "carol@far.test", "5.2.2", "carol@far.test", false},
+		{"far.test", "forwarded@elsewhere.test", "5.1.1", "", false},
+		{"far.test", "eve@xn--bcher-kva.test", "5.1.1", "", false},
+		{"xn--bcher-kva.test", "bob@far.test", "5.1.1", "eve@xn--bcher-kva.test", true},
+		{"xn--bcher-kva.test", "eve@bücher.test", "5.6.1", "eve@xn--bcher-kva.test", false},
+		{"xn--bcher-kva.test", "forwarded@elsewhere.test", "5.1.1", "eve@xn--bcher-kva.test", true},
+		{"xn--bcher-kva.test", "eve@xn--bcher-kva.test", "4.4.1", "eve@xn--bcher-kva.test", false},
+	} {
+		t.Run(c.status+" to "+c.to+" about "+c.about, func(t *testing.T) {
+			var store memstore.Store
+			courier := &fakeCourier{}
+			s := startSystem(t, &store, func(o *Options) { o.Courier = courier })
+			id, address := openAccount(t, s)
+			sent := must[int64](t)(s.Send(t.Context(), address, letter("bob@far.test", "eve@xn--bcher-kva.test", "carol@far.test")))
+			sending(t, s, address, sent, final)
+			back := ""
+			for _, job := range courier.handed() {
+				if job.Domain == c.to {
+					back = job.MailFrom
+				}
+			}
+			report := strings.NewReplacer("bob@far.test", c.about, "Status: 5.1.1", "Status: "+c.status, "550 5.1.1", "550 "+c.status).Replace(dsn)
+			if err := s.Deliver(t.Context(), envelopeTo(back), []byte(report)); err != nil {
+				t.Fatal(err)
+			}
+			bounced, why := "", ""
+			for _, r := range sending(t, s, address, sent, final).Recipients {
+				if r.Status == delivery.Bounced {
+					bounced, why = bounced+r.Email, r.Error
+				}
+			}
+			if bounced != c.bounced || bounced != "" && why != fmt.Sprintf("550 %s no such user", c.status) {
+				t.Errorf("bounced: %q, because %q", bounced, why)
+			}
+			barred := must[[]account.Suppression](t)(s.Suppressions(t.Context(), id, "", 10))
+			if (len(barred) > 0) != c.barred || c.barred && barred[0].Email != bounced {
+				t.Errorf("suppressed: %v", barred)
+			}
+		})
+	}
+}
+
+// TestAnAnswerToTheReturnPathIsMail: holiday notices go there, and whoever answers what the
+// envelope says.
+func TestAnAnswerToTheReturnPathIsMail(t *testing.T) {
+	var store memstore.Store
+	courier := &fakeCourier{}
+	s := startSystem(t, &store, func(o *Options) { o.Courier = courier })
+	_, address := openAccount(t, s)
+	sent := must[int64](t)(s.Send(t.Context(), address, letter("bob@far.test")))
+	sending(t, s, address, sent, final)
+	back := courier.handed()[0].MailFrom
+	away := "From: bob@far.test\r\nSubject: Out of office: Hello\r\nAuto-Submitted: auto-replied\r\n\r\n550 5.1.1 is not my number.\r\n"
+	if err := s.Deliver(t.Context(), envelopeTo(back), []byte(away)); err != nil {
+		t.Fatal(err)
+	}
+	got := must[*inbox.View](t)(s.View(t.Context(), address)).Latest(s.now(), nil)
+	if got == nil || got.Subject != "Out of office: Hello" {
+		t.Errorf("received %+v", got)
+	}
+	if r := sending(t, s, address, sent, final).Recipients[0]; r.Status != delivery.Unsigned {
+		t.Errorf("the recipient is %s", r.Status)
+	}
+}

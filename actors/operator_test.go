@@ -1,0 +1,88 @@
+package actors
+
+import (
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"inboxd/internal/delivery"
+	"inboxd/internal/inbox"
+	"inboxd/internal/memstore"
+)
+
+// TestARetryIsTried although its destination was silent a moment ago.
+func TestARetryIsTried(t *testing.T) {
+	var store memstore.Store
+	var mended atomic.Bool
+	courier := &fakeCourier{answer: func(Consignment) Handover {
+		if mended.Load() {
+			return Handover{Outcome: delivery.Delivered, Code: 250}
+		}
+		return Handover{Outcome: delivery.Temporary, Text: "No route to dead.test"}
+	}}
+	s := startSystem(t, &store, func(o *Options) { o.Courier = courier })
+	_, address := openAccount(t, s)
+	id := must[int64](t)(s.Send(t.Context(), address, letter("a@dead.test")))
+	sending(t, s, address, id, func(s *inbox.Sending) bool { return s.Status == delivery.Retrying })
+	mended.Store(true)
+	if err := s.Retry(t.Context(), address, id); err != nil {
+		t.Fatal(err)
+	}
+	got := sending(t, s, address, id, func(s *inbox.Sending) bool { return s.Attempts == 2 && !s.Leased })
+	if n := len(courier.handed()); n != 2 || !got.Status.Final() {
+		t.Errorf("%d connections, %+v", n, got)
+	}
+}
+
+// TestALogTellsTheWholeStory of a mail, by verbs that stay the same: also where its time ends
+// with an attempt like those before it, at a server that answers and at one that is silent.
+func TestALogTellsTheWholeStory(t *testing.T) {
+	for _, mx := range []string{"mx.far.test", ""} {
+		var store memstore.Store
+		var log logs
+		courier := &fakeCourier{answer: func(Consignment) Handover {
+			return Handover{Outcome: delivery.Temporary, MX: mx, Text: "later"}
+		}}
+		s := startSystem(t, &store, func(o *Options) {
+			o.Courier, o.Logger = courier, slog.New(slog.NewTextHandler(&log, nil))
+			o.Schedule = delivery.Schedule{For: time.Second}
+		})
+		_, address := openAccount(t, s)
+		id := must[int64](t)(s.Send(t.Context(), address, letter("a@far.test")))
+		sending(t, s, address, id, final)
+		until(func() bool { return strings.HasSuffix(log.verbs(), "failed") })
+		if got, want := log.verbs(), "queued attempt failed"; got != want {
+			t.Errorf("%q: %s, want %s", mx, got, want)
+		}
+	}
+}
+
+// logs keeps what is logged.
+type logs struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+// Write implements io.Writer.
+func (l *logs) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+// verbs are those of the lines that name a message.
+func (l *logs) verbs() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var verbs []string
+	for line := range strings.Lines(l.text.String()) {
+		if _, rest, ok := strings.Cut(line, "msg="); ok && strings.Contains(line, "message_id=") {
+			verb, _, _ := strings.Cut(rest, " ")
+			verbs = append(verbs, verb)
+		}
+	}
+	return strings.Join(verbs, " ")
+}
