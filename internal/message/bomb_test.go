@@ -68,7 +68,7 @@ var bombs = []struct {
 	}},
 	{"nesting, long delimiters of the outermost", func() string {
 		long := fill("x", 990)
-		return nested(maxDepth, func(i int) string { return long + fmt.Sprint(i) }) + "\r\n" + fill("\r\n--"+long, maxMail-(64<<10))
+		return nested(maxDepth, func(i int) string { return long + fmt.Sprint(i) }) + "\r\n" + fill("\r\n--"+long, maxMail-(1<<20))
 	}},
 	{"nested boundaries that begin alike", func() string {
 		return nested(500, func(i int) string { return fill("=_", 2*i+2) }) + fill("text\r\n", 1<<20)
