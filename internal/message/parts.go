@@ -157,6 +157,9 @@ func (w *walker) entity(p part) delimiter {
 		return delimiter{level: -1}
 	}
 	isMultipart := strings.HasPrefix(p.mediaType, "multipart/")
+	if isMultipart && p.boundary == "" {
+		p.boundary, w.degraded = w.unnamedBoundary(), true
+	}
 	if isMultipart && p.boundary != "" && w.depth < maxDepth {
 		return w.multipart(p)
 	}
@@ -174,6 +177,21 @@ func (w *walker) entity(p part) delimiter {
 		w.leaf(file)
 	}
 	return d
+}
+
+// unnamedBoundary finds the boundary of a multipart that doesn't name one: its first line,
+// when that could be a delimiter and a MIME field follows. It is "" when there is none.
+func (w *walker) unnamedBoundary() string {
+	head := w.raw[w.pos:min(len(w.raw), w.pos+1024)]
+	name, ok := bytes.CutPrefix(bytes.TrimLeft(head, "\r\n"), []byte("--"))
+	name, next, _ := bytes.Cut(name, []byte("\n"))
+	if name = bytes.TrimRight(name, " \t\r"); !ok || len(name) > 70 || len(next) < 8 || !strings.EqualFold(string(next[:8]), "Content-") {
+		return ""
+	}
+	if _, outer := w.open[string(name)]; outer {
+		return ""
+	}
+	return string(name)
 }
 
 // multipart reads the parts of p. A missing close delimiter is forgiven: the parts before
