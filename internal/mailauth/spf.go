@@ -31,11 +31,12 @@ func spfSender(in VerifyInput) spfIdentity {
 }
 
 // checkSPF runs check_host(). The library keeps the limits of RFC 7208 section 4.6.4: ten
-// terms that ask, two that find nothing, ten names of each MX and PTR.
+// terms that ask, two that find nothing, ten names of each MX and PTR. strictSPF keeps the
+// grammar.
 func checkSPF(ctx context.Context, in VerifyInput, who spfIdentity, dns Resolver) Verdict {
 	if who.domain == "" || !in.ClientIP.IsValid() {
 		return Verdict{None, who.domain}
 	}
-	result, _ := spf.CheckHostWithSender(in.ClientIP.AsSlice(), in.HELO, who.address, spf.WithContext(ctx), spf.WithResolver(dns))
+	result, _ := spf.CheckHostWithSender(in.ClientIP.AsSlice(), in.HELO, who.address, spf.WithContext(ctx), spf.WithResolver(strictSPF{dns}))
 	return Verdict{Word(result), who.domain}
 }

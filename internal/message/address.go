@@ -11,8 +11,9 @@ type addressReader struct {
 	angle   string          // the last <...>
 	comment string
 	bracket bool
-	at      bool // text has an @
-	flushed int  // elements read, also empty ones
+	at      bool   // text has an @
+	flushed int    // elements read, also empty ones
+	half    string // "Bell" of Bell, Anna <a@b.example>: a name that should have been quoted
 }
 
 // appendMailboxes appends the mailboxes of one field. Groups give their members, and an
@@ -29,7 +30,14 @@ func appendMailboxes(list []Mailbox, value string) []Mailbox {
 // read takes the next piece off value.
 func (r *addressReader) read(value string) (rest string) {
 	switch c := value[0]; c {
-	case ',', ';':
+	case ',':
+		if text := strings.TrimSpace(r.text.String()); !r.bracket && !r.at && text != "" && r.half == "" {
+			r.half = text
+			r.text.Reset()
+			break
+		}
+		r.flush()
+	case ';':
 		r.flush()
 	case '"':
 		quoted, rest := unquote(value)
@@ -102,6 +110,11 @@ func cutComment(s string) (comment, rest string) {
 // flush ends the current mailbox.
 func (r *addressReader) flush() {
 	text := strings.TrimSpace(r.text.String())
+	if r.half != "" && r.bracket && text != "" {
+		text = r.half + ", " + text
+	} else if r.half != "" {
+		r.append(splitBare(r.half))
+	}
 	m := Mailbox{Email: r.angle, Name: text}
 	if !r.bracket {
 		m.Name, m.Email = splitBare(text)
@@ -109,12 +122,15 @@ func (r *addressReader) flush() {
 	if m.Name == "" {
 		m.Name = r.comment
 	}
-	m.Name = strings.TrimSpace(decodeWords(m.Name))
-	m.Email = cleanAddress(m.Email)
+	r.append(m.Name, m.Email)
+	*r = addressReader{list: r.list, flushed: r.flushed + 1}
+}
+
+func (r *addressReader) append(name, email string) {
+	m := Mailbox{Name: strings.TrimSpace(decodeWords(name)), Email: cleanAddress(email)}
 	if m != (Mailbox{}) {
 		r.list = append(r.list, m)
 	}
-	*r = addressReader{list: r.list, flushed: r.flushed + 1}
 }
 
 // splitBare finds the address in a text without brackets: its last word with an @, or its

@@ -68,7 +68,7 @@ var bombs = []struct {
 	}},
 	{"nesting, long delimiters of the outermost", func() string {
 		long := fill("x", 990)
-		return nested(maxDepth, func(i int) string { return long + fmt.Sprint(i) }) + "\r\n" + fill("\r\n--"+long, maxMail-(64<<10))
+		return nested(maxDepth, func(i int) string { return long + fmt.Sprint(i) }) + "\r\n" + fill("\r\n--"+long, maxMail-(1<<20))
 	}},
 	{"nested boundaries that begin alike", func() string {
 		return nested(500, func(i int) string { return fill("=_", 2*i+2) }) + fill("text\r\n", 1<<20)
@@ -87,6 +87,9 @@ var bombs = []struct {
 	{"malformed fields", func() string { return fill("nothing\n", maxMail) }},
 	{"one folded field", func() string { return "Subject: x" + fill("\r\n y", maxMail) }},
 	{"one long line", func() string { return "Subject: " + fill("x", maxMail) }},
+	{"text and fields", func() string { return fill("text\r\na: b\r\n", 250<<10) }},
+	{"parts without a blank line", func() string { return mixed(fill("--b\r\ntext\r\na: b\r\ntext\r\n\r\nx\r\n", maxMail-512)) }},
+	{"half names", func() string { return "To: " + fill("a,b <c@d>,", 250<<10) + "\r\n\r\n" }},
 	{"addresses", func() string { return "To: " + fill("a@b,", 250<<10) + "\r\n\r\n" }},
 	{"opened brackets", func() string { return "To: " + fill("<,", 250<<10) + "\r\n\r\n" }},
 	{"opened comments", func() string { return "To: " + fill("(,", 250<<10) + "\r\n\r\n" }},
@@ -132,6 +135,19 @@ var bombs = []struct {
 	{"quoted-printable", func() string {
 		return mail("Content-Type: a/b\r\nContent-Transfer-Encoding: quoted-printable", fill("=41=", maxMail))
 	}},
+	{"quoted-printable of soft breaks", func() string {
+		return mail("Content-Transfer-Encoding: quoted-printable", fill("=\r\n", maxMail))
+	}},
+	{"base64 that is none", func() string { return mail("Content-Transfer-Encoding: base64", fill("abc ", maxMail)) }},
+	{"flowed lines", func() string {
+		return mail("Content-Type: text/plain; format=flowed; delsp=yes", fill("> \r\n", maxMail))
+	}},
+	{"flowed quotes", func() string {
+		return mail("Content-Type: text/plain; format=flowed", fill(fill(">", 900)+" \r\n", maxMail))
+	}},
+	{"nearly UTF-8", func() string { return mail("", fill("\xc3\xbc\xff", maxMail)) }},
+	{"utf-32", func() string { return mail("Content-Type: text/plain; charset=utf-32", fill("\x00\x00\x00A", maxMail)) }},
+	{"hz", func() string { return mail("Content-Type: text/plain; charset=hz", fill("~{~}", maxMail)) }},
 	{"quoted-printable of blanks", func() string {
 		return mail("Content-Type: a/b\r\nContent-Transfer-Encoding: quoted-printable", fill("="+fill(" ", 4000)+"x", maxMail))
 	}},

@@ -5,19 +5,18 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
-	"golang.org/x/text/encoding/htmlindex"
-	"golang.org/x/text/encoding/ianaindex"
-	"golang.org/x/text/encoding/unicode"
 )
 
 // toUTF8 converts b from charset. The result is valid UTF-8 and may be b itself. Without a
-// charset, or with one nobody knows (known = false), b is UTF-8 where it is valid and
+// charset, or with one nobody knows (known = false), b is UTF-8 where that is likely and
 // windows-1252 elsewhere. What a known charset has no character for becomes U+FFFD.
 func toUTF8(charset string, b []byte) (text []byte, known bool) {
 	charset = strings.Trim(charset, " \t\"'")
 	b = bytes.TrimPrefix(b, []byte(byteOrderMark))
+	if isUTF16(b) { // a byte order mark is believed before any label, as the WHATWG says
+		charset = "utf-16"
+	}
 	switch {
 	case isUTF8(charset):
 		if utf8.Valid(b) {
@@ -37,6 +36,9 @@ func toUTF8(charset string, b []byte) (text []byte, known bool) {
 	enc := lookupCharset(charset)
 	if enc == nil {
 		return guessUTF8(b), false
+	}
+	if enc == charmap.Windows1252 && utf8.Valid(b) {
+		return b, true // a wrong label: nobody writes "Ã¼" and means it
 	}
 	text, _ = enc.NewDecoder().Bytes(b) // errors are at the end of b: what came before counts
 	return bytes.ToValidUTF8(text, []byte("\uFFFD")), true
@@ -64,31 +66,43 @@ func hasMultibyte(b []byte) bool {
 	return false
 }
 
+// isUTF16 reports text that begins with the byte order mark of UTF-16, of which neither half
+// is ever UTF-8. With two NULs behind, it is that of UTF-32.
+func isUTF16(b []byte) bool {
+	if len(b) < 4 || len(b)%2 != 0 {
+		return false
+	}
+	return b[0] == 0xff && b[1] == 0xfe && b[2]|b[3] != 0 || b[0] == 0xfe && b[1] == 0xff
+}
+
 func guessUTF8(b []byte) []byte {
 	if utf8.Valid(b) {
 		return b
+	}
+	if mostlyUTF8(b) {
+		return bytes.ToValidUTF8(b, []byte("\uFFFD"))
 	}
 	text, _ := charmap.Windows1252.NewDecoder().Bytes(b)
 	return text
 }
 
-// lookupCharset prefers the WHATWG meaning of a label (iso-8859-1 is windows-1252), as mail
-// readers do, over IANA's; nil when neither knows it. WHATWG maps some old charsets to
-// "replacement", which would lose the text, and UTF-16 to little-endian whatever the mark.
-func lookupCharset(name string) encoding.Encoding {
-	switch strings.ToLower(name) {
-	case "utf-16", "utf16", "ucs-2", "iso-10646-ucs-2":
-		return unicode.UTF16(unicode.BigEndian, unicode.UseBOM) // RFC 2781 section 4.3
-	}
-	if enc, err := htmlindex.Get(name); err == nil && enc != encoding.Replacement {
-		return enc
-	}
-	for _, index := range [...]*ianaindex.Index{ianaindex.MIME, ianaindex.IANA} {
-		if enc, err := index.Encoding(name); err == nil && enc != nil {
-			return enc
+// mostlyUTF8 reports more characters of several bytes than bytes that are none of UTF-8: a
+// text that lost a byte on its way, or was cut inside a character.
+func mostlyUTF8(b []byte) bool {
+	balance := 0
+	for i := 0; i < len(b); {
+		if b[i] < utf8.RuneSelf {
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRune(b[i:])
+		if i += size; r == utf8.RuneError && size == 1 {
+			balance--
+		} else {
+			balance++
 		}
 	}
-	return nil
+	return balance > 0
 }
 
 // metaCharset finds charset= in the first kilobyte of HTML whose header names none, as
@@ -103,7 +117,16 @@ func metaCharset(html []byte) string {
 	if end := bytes.IndexAny(name, "\"' />;"); end >= 0 {
 		name = name[:end]
 	}
-	return string(name)
+	return readableMeta(string(name))
+}
+
+// readableMeta keeps to what such a mark can mean: bytes in which it can be read are no UTF-16
+// (WHATWG HTML section 13.2.3.2).
+func readableMeta(name string) string {
+	if strings.HasPrefix(strings.ToLower(name), "utf-16") {
+		return "utf-8"
+	}
+	return name
 }
 
 // normalizeLines makes every line end one LF and drops NULs, in place.

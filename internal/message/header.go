@@ -34,31 +34,37 @@ func isEnvelopeLine(line string) bool {
 	return strings.HasPrefix(line, "From ") || strings.HasPrefix(line, ">From ")
 }
 
-// headless finds where the text begins in a mail whose sender wrote no header at all: at the
-// first line that is no trace field of a server (RFC 5321 section 4.4) when nothing up to the
-// next blank line is a field. It is -1 when there is a header.
-func headless(raw []byte) int {
-	start := -1
-	for pos := 0; pos < len(raw); {
-		line := raw[pos:]
-		if i := bytes.IndexByte(line, '\n'); i >= 0 {
-			line = line[:i+1]
+// textStart finds where the text begins in a header block that has no blank line behind its
+// last field: the lines behind that are what the sender wrote, even where one of them looks
+// like a field that nobody knows ("Code: 1234"). It is len(block) when the last line is a field.
+func textStart(block []byte) (start int) {
+	field := true // what came last, and what a continuation belongs to
+	for pos := 0; pos < len(block); {
+		line := lineOf(block[pos:])
+		pos += len(line)
+		if !isBlank(line[0]) {
+			head := string(line[:min(len(line), 1<<10)]) // enough to know a field by its name
+			name, _, ok := splitField(head)
+			field = ok && (field || isKnownField(name)) || isEnvelopeLine(head)
 		}
-		head := string(line[:min(len(line), 1<<10)]) // enough to know a field by its name
-		name, _, ok := splitField(head)
-		switch {
-		case head == "\n", head == "\r\n":
-			return start
-		case isBlank(line[0]) && (start >= 0 || pos > 0):
-		case start < 0 && ok && (strings.EqualFold(name, "Received") || strings.EqualFold(name, "Return-Path")):
-		case ok, start < 0 && isEnvelopeLine(head):
-			return -1
-		case start < 0:
+		if field {
 			start = pos
 		}
-		pos += len(line)
 	}
 	return start
+}
+
+// isKnownField reports the name of a field that mail has: one with a hyphen, or of RFC 5322.
+func isKnownField(name string) bool {
+	if strings.Contains(name, "-") {
+		return true
+	}
+	for _, known := range [...]string{"From", "To", "Cc", "Bcc", "Subject", "Date", "Sender", "References", "Received", "Comments", "Keywords"} {
+		if strings.EqualFold(name, known) {
+			return true
+		}
+	}
+	return false
 }
 
 // unfold joins continuation lines with one space (RFC 5322 section 2.2.3) and ends every
@@ -90,7 +96,7 @@ func unfold(block []byte) string {
 // blanks before the colon are tolerated.
 func splitField(line string) (name, value string, ok bool) {
 	name, value, ok = strings.Cut(line, ":")
-	name = strings.TrimRight(name, " \t")
+	name = strings.TrimPrefix(strings.TrimRight(name, " \t"), byteOrderMark)
 	if !ok || name == "" {
 		return "", "", false
 	}

@@ -31,6 +31,10 @@ func TestDecodeWords(t *testing.T) {
 		{"caf\xe9", "café"},                                   // raw 8 bit
 		{"=?utf-8?Q?x=0D=0ABcc:_a?=", "x  Bcc: a"},            // no line breaks out of words
 		{"nul \x00 here", "nul   here"},                       //
+		{"=?iso-8859-1?Q?f=C3=BCr?=", "für"},                  // UTF-8, whatever it says
+		{"=?hz?B?fntRaVYkQmt+fQ==?=", "验证码"},                  //
+		{"Привет \xd0 42", "Привет \ufffd 42"},                // a byte lost
+		{"\xcf\xf0\xe8\xe2\xe5\xf2", "Ïðèâåò"},                //
 		{"=?utf-8?Q?=FF=41?=", "ÿA"},                          // a wrong label
 		{`"=?utf-8?Q?Caf=C3=A9?=" x`, `"Café" x`},             // quoted, against the rules
 		{"=?gb2312?B?1tDOxA==?= =?gb2312?B?1tDOxA?=", "中文中文"}, // padding missing
@@ -101,9 +105,16 @@ func TestAddresses(t *testing.T) {
 		{"<@relay,@other:a@b.example>", list{{"a@b.example", ""}}},                   // RFC 5322 section 4.4
 		{"Ann <a @ b . example>", list{{"a@b.example", "Ann"}}},                      //
 		{"root", list{{"root", ""}}},                                                 //
-		{"Mail Delivery System", list{{"", "Mail Delivery System"}}},                 //
-		{"Ann <>", list{{"", "Ann"}}},                                                //
-		{"caf\xe9 <a@b.example>", list{{"a@b.example", "café"}}},                     //
+		{"Bell, Anna <a@b.example>", list{{"a@b.example", "Bell, Anna"}}},            // quotes missing
+		{"Bell, Anna Maria <a@b.example>, Bob <c@d.example>", list{{"a@b.example", "Bell, Anna Maria"}, {"c@d.example", "Bob"}}},
+		{"root, a@b.example", list{{"root", ""}, {"a@b.example", ""}}},
+		{"root, <a@b.example>", list{{"root", ""}, {"a@b.example", ""}}},
+		{"a@b.example, Anna <c@d.example>", list{{"a@b.example", ""}, {"c@d.example", "Anna"}}},
+		{"one, two, Anna <a@b.example>", list{{"one", ""}, {"two", ""}, {"a@b.example", "Anna"}}},
+		{"root,", list{{"root", ""}}},
+		{"Mail Delivery System", list{{"", "Mail Delivery System"}}}, //
+		{"Ann <>", list{{"", "Ann"}}},                                //
+		{"caf\xe9 <a@b.example>", list{{"a@b.example", "café"}}},     //
 		{"", nil}, {" , ;", nil}, {`"open`, list{{"open", ""}}}, {"(open", list{{"", "open"}}},
 	} {
 		if got := appendMailboxes(nil, c.in); !reflect.DeepEqual(got, c.want) {
@@ -203,7 +214,13 @@ func TestBeginnings(t *testing.T) {
 		{"Received: from z\r\nHello\r\n", "", "Hello\n", true},
 		{"\r\nHello\r\n", "", "Hello\n", false},
 		{"no field\r\nSubject: s\r\n\r\nx\r\n", "s", "x\n", true},
-		{"Subject: s\r\nno field\r\n\r\nx\r\n", "s", "x\n", true},
+		{"Subject: s\r\nno field\r\n\r\nx\r\n", "s", "no field\n\nx\n", true},
+		{"Subject: s\r\nHello,\r\nCode: 482913\r\n indented\r\nbye\r\n", "s", "Hello,\nCode: 482913\n indented\nbye\n", true},
+		{"Subject: s\r\nno field\r\nX-A: b\r\nno field\r\nTo: b\r\n\r\nx\r\n", "s", "x\n", true},
+		{"Subject: s\r\n \t\r\nHello\r\n", "s", "Hello\n", true}, // the blank line has blanks
+		{"Subject: s\r\nContent-Transfer-Encoding: base64\r\nno field\r\n\r\neA==\r\n", "s", "x", true},
+		{"Subject: s\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\nno field\r\nat all\r\n--b--\r\n", "s", "no field\nat all", true},
+		{"\ufeffSubject: s\r\n\r\nx\r\n", "s", "x\n", false},
 		{"From a@b.test Sat Nov 21 10:11:12 2026\r\nSubject: s\r\n\r\nx\r\n", "s", "x\n", false},
 		{"", "", "", false},
 	} {

@@ -6,7 +6,7 @@ package message
 const (
 	maxHeaderBytes = 256 << 10 // of one header block; fields behind it are not read
 	maxHeadersSize = 1 << 20   // of all header blocks of a message together
-	maxDepth       = 20        // multiparts inside each other; deeper ones are not opened
+	maxDepth       = 128       // multiparts inside each other; deeper ones are not opened
 	maxParts       = 1000      // parts of one message; the walk ends there
 	maxAddresses   = 2000      // mailboxes of one field
 	maxReferences  = 1000      // message ids of one field

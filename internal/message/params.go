@@ -130,6 +130,9 @@ func decodedParam(field, name string) string {
 		}
 	}
 	if len(segments) == 0 {
+		if n := len(plain); n > 2 && plain[0] == '\'' && plain[n-1] == '\'' {
+			plain = plain[1 : n-1] // quotes of a programming language
+		}
 		return decodeWords(plain)
 	}
 	return joinSegments(segments)

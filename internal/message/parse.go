@@ -37,11 +37,6 @@ func walkLeaves(raw []byte, header func([]field), leaf func(*part)) *walker {
 	}
 	w := &walker{raw: raw, leaf: leaf, headers: maxHeadersSize}
 	fields := w.readFields(make([]field, 0, 32))
-	if w.degraded {
-		if start := headless(raw); start >= 0 {
-			w.pos = start
-		}
-	}
 	header(fields)
 	top := newPart(fields)
 	top.root = true
@@ -142,6 +137,9 @@ func (r *reader) decode(b *body, p *part, max int) {
 		return
 	}
 	d := decoder{src: p.body, encoding: p.encoding}
+	if d.encoding == base64Encoding && !isBase64(p.body) {
+		d.encoding, r.doc.Degraded = identity, true
+	}
 	raw := d.appendTo(make([]byte, 0, min(len(p.body), 2*max)), 2*max)
 	if len(d.src) > 0 {
 		raw, _ = cutText(raw, len(raw)-1) // half a character would make UTF-8 look like something else
@@ -151,7 +149,11 @@ func (r *reader) decode(b *body, p *part, max int) {
 		charset = metaCharset(raw)
 	}
 	text, known := toUTF8(charset, raw)
-	text, cut := cutText(normalizeLines(text), max)
+	text = normalizeLines(text)
+	if p.flowed {
+		text = unflow(text, p.delsp)
+	}
+	text, cut := cutText(text, max)
 	b.cut = b.cut || cut || len(d.src) > 0
 	b.size += len(text)
 	b.parts = append(b.parts, string(text))

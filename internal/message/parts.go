@@ -12,6 +12,8 @@ type part struct {
 	encoding   transfer
 	attachment bool   // Content-Disposition: attachment
 	filename   string // decoded, as the sender wrote it; "" when none
+	flowed     bool   // format=flowed (RFC 3676)
+	delsp      bool
 	boundary   string // of a multipart
 	body       []byte
 
@@ -70,14 +72,26 @@ func (w *walker) headerBlock() []byte {
 
 // readFields appends the fields of the header block at pos, as far as the caps allow.
 func (w *walker) readFields(fields []field) []field {
+	start := w.pos
 	block, cut := w.headerBlock(), false
 	if max := min(maxHeaderBytes, w.headers); len(block) > max {
 		block, cut = block[:bytes.LastIndexByte(block[:max], '\n')+1], true
 	}
 	w.headers -= len(block)
 	fields, clean := parseFields(fields, block)
+	if !clean && !cut {
+		if text := textStart(block); text < len(block) && isText(fieldValue(fields, "Content-Transfer-Encoding")) {
+			w.pos = start + text
+		}
+	}
 	w.degraded = w.degraded || cut || !clean
 	return fields
+}
+
+// isText reports a transfer encoding in which a line more does no harm.
+func isText(encoding string) bool {
+	t := parseTransfer(encoding)
+	return t == identity || t == quotedPrintable
 }
 
 // line returns the line at pos with its end.
@@ -143,6 +157,9 @@ func (w *walker) entity(p part) delimiter {
 		return delimiter{level: -1}
 	}
 	isMultipart := strings.HasPrefix(p.mediaType, "multipart/")
+	if isMultipart && p.boundary == "" {
+		p.boundary, w.degraded = w.unnamedBoundary(), true
+	}
 	if isMultipart && p.boundary != "" && w.depth < maxDepth {
 		return w.multipart(p)
 	}
@@ -160,6 +177,21 @@ func (w *walker) entity(p part) delimiter {
 		w.leaf(file)
 	}
 	return d
+}
+
+// unnamedBoundary finds the boundary of a multipart that doesn't name one: its first line,
+// when that could be a delimiter and a MIME field follows. It is "" when there is none.
+func (w *walker) unnamedBoundary() string {
+	head := w.raw[w.pos:min(len(w.raw), w.pos+1024)]
+	name, ok := bytes.CutPrefix(bytes.TrimLeft(head, "\r\n"), []byte("--"))
+	name, next, _ := bytes.Cut(name, []byte("\n"))
+	if name = bytes.TrimRight(name, " \t\r"); !ok || len(name) > 70 || len(next) < 8 || !strings.EqualFold(string(next[:8]), "Content-") {
+		return ""
+	}
+	if _, outer := w.open[string(name)]; outer {
+		return ""
+	}
+	return string(name)
 }
 
 // multipart reads the parts of p. A missing close delimiter is forgiven: the parts before
@@ -221,8 +253,14 @@ func newPart(fields []field) part {
 		charset:   param(contentType, "charset"),
 		encoding:  parseTransfer(fieldValue(fields, "Content-Transfer-Encoding")),
 	}
-	if strings.HasPrefix(p.mediaType, "multipart/") {
-		p.boundary = strings.TrimRight(param(contentType, "boundary"), " \t")
+	switch {
+	case strings.HasPrefix(p.mediaType, "multipart/"):
+		if p.boundary = param(contentType, "boundary"); p.boundary == "" {
+			p.boundary = decodedParam(contentType, "boundary")
+		}
+		p.boundary = strings.TrimRight(p.boundary, " \t")
+	case p.mediaType == "text/plain" && strings.EqualFold(param(contentType, "format"), "flowed"):
+		p.flowed, p.delsp = true, strings.EqualFold(param(contentType, "delsp"), "yes")
 	}
 	if disposition := fieldValue(fields, "Content-Disposition"); disposition != "" {
 		kind, _, _ := strings.Cut(disposition, ";")

@@ -16,7 +16,11 @@ const (
 )
 
 func parseTransfer(v string) transfer {
-	switch v = strings.ToLower(strings.Trim(v, " \t\"';")); v {
+	v = strings.TrimLeft(v, " \t\"'")
+	if end := strings.IndexAny(v, " \t\"';("); end >= 0 {
+		v = v[:end] // a remark
+	}
+	switch strings.ToLower(v) {
 	case "base64":
 		return base64Encoding
 	case "quoted-printable":
@@ -105,6 +109,22 @@ var base64Value = func() (t [256]byte) {
 	t['-'], t['_'] = 62, 63
 	return t
 }()
+
+// isBase64 tells base64 from a text that only says so, by its first line: words that are no
+// groups of four letters.
+func isBase64(b []byte) bool {
+	line, _, _ := bytes.Cut(bytes.TrimLeft(b, " \t\r\n"), []byte("\n"))
+	words := bytes.Fields(line[:min(len(line), 998)])
+	if len(words) < 3 {
+		return true
+	}
+	for _, word := range words[:len(words)-1] {
+		if len(word)%4 != 0 {
+			return false
+		}
+	}
+	return true
+}
 
 // readBase64 ends at the padding: what mailing lists append behind it is no data.
 func (d *decoder) readBase64(dst []byte) (n int) {

@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"net/netip"
@@ -80,7 +81,7 @@ type asking func(context.Context, question) ([]dns.RR, error)
 
 // records asks for name and turns each record that is usable into what the caller wants.
 func records[R dns.RR, T any](ctx context.Context, r *Resolver, ask asking, name string, qtype uint16, take func(R) (T, bool)) ([]T, error) {
-	q := question{canonical(name), qtype}
+	q := question{canonical(presented(name)), qtype}
 	if _, ok := dns.IsDomainName(q.name); !ok || q.name == "" {
 		return nil, noSuchDomain(q)
 	}
@@ -122,6 +123,27 @@ func reserved(_ context.Context, q question) ([]dns.RR, error) {
 		return []dns.RR{&dns.AAAA{AAAA: net.IPv6loopback}}, nil
 	}
 	return nil, noData(q)
+}
+
+// presented is a name of which every character means itself, in the form in which messages
+// give names: SPF makes names of strangers' local parts, and a blank in one, taken for another
+// name in every answer, made the server seem silent.
+func presented(name string) string {
+	if isHost(name) {
+		return name
+	}
+	b := make([]byte, 0, len(name)+8)
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c < ' ' || c > '~':
+			b = fmt.Appendf(b, "\\%03d", c)
+		case strings.IndexByte(" '@;()\"\\", c) >= 0:
+			b = append(b, '\\', c)
+		default:
+			b = append(b, c)
+		}
+	}
+	return string(b)
 }
 
 // canonical is the one form of a name: ASCII in lower case, no dot at the end.

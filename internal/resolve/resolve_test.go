@@ -234,3 +234,16 @@ func answerTXT(m *dns.Msg, text string) *dns.Msg {
 	reply.Answer = []dns.RR{&dns.TXT{Hdr: dns.RR_Header{Name: m.Question[0].Name, Rrtype: dns.TypeTXT, Class: dns.ClassINET, Ttl: 60}, Txt: []string{text}}}
 	return reply
 }
+
+// Names that hold more than host names do, each character meaning itself.
+func TestOddNames(t *testing.T) {
+	d := dnstest.Serve(t, `a\ b.example.com. 300 IN A 192.0.2.1`, `x\'y\@z\(1\)\;\"q\\r.example.com. 300 IN A 192.0.2.2`,
+		`caf\233\000.example.com. 300 IN A 192.0.2.3`, `%.example.com. 300 IN A 192.0.2.4`)
+	r := New(d.Addr, Options{})
+	for i, name := range []string{"A b.example.com", `x'y@z(1);"q\r.example.com`, "caf\xe9\x00.example.com", "%.example.com"} {
+		addrs, err := r.LookupIPAddr(t.Context(), name)
+		if want := fmt.Sprintf("192.0.2.%d", i+1); err != nil || len(addrs) != 1 || addrs[0].String() != want {
+			t.Errorf("%q: %v %v, want %s", name, addrs, err, want)
+		}
+	}
+}
