@@ -10,7 +10,7 @@ func (p *page) owned(c *candidate) bool {
 		switch t := &p.tokens[k]; {
 		case t.kind == kindPunct && p.pause(t, k, &p.lines[c.line]) < sentence, t.class == classIs, t.class == classOf:
 		case t.kind == kindWord && (t.class == classNone || t.class == classAccount):
-			if w := string(p.lower[t.start:t.end]); w == "id" || w == "no" || w == "nr" {
+			if idWord(p.lower[t.start:t.end]) {
 				return true
 			}
 			if p.countWord(k) {

@@ -15,6 +15,8 @@ func (p *page) above(c *candidate) (r relation) {
 		switch {
 		case up.other && (d == 1 && (up.words <= 6 || up.colon)):
 			return relation{veto: true, at: c.line - d}
+		case d == 1 && up.strength == 0 && p.numbers(up):
+			return relation{veto: true, at: c.line - d}
 		case up.strength == 0 || up.claimed || up.footer:
 		case !up.colon && p.plural(up.label):
 		case up.strength == weak && !up.heading && (d > 1 || p.tokens[up.label].class == classPassword):
@@ -36,6 +38,28 @@ func (p *page) above(c *candidate) (r relation) {
 		}
 	}
 	return r
+}
+
+// numbers tells the caption of somebody's number: "Sign-in ID", "Device no.".
+func (p *page) numbers(ln *line) bool {
+	if ln.words < 2 || ln.words > 4 {
+		return false
+	}
+	k := ln.last - 1
+	for k > ln.first && p.tokens[k].kind == kindPunct {
+		k--
+	}
+	t := &p.tokens[k]
+	return t.kind == kindWord && idWord(p.lower[t.start:t.end])
+}
+
+// idWord tells the words behind a noun that say it is numbered.
+func idWord(w []byte) bool {
+	switch string(w) {
+	case "id", "no", "nr", "num":
+		return true
+	}
+	return false
 }
 
 func firstSolid(p *page, ln *line) int32 {
@@ -217,6 +241,9 @@ func (p *page) bare(c *candidate, ctx *context) bool {
 // subjectAlone tells a mail whose subject speaks of a code that only the subject names:
 // "Here's your code", and a number alone on its line near the top.
 func (p *page) subjectAlone(c *candidate, ctx *context) bool {
+	if ctx.subject == 0 && ctx.subjectVerify && ctx.strength > 0 && ctx.expiry && ctx.goods < 2 && c.n == 6 && c.line > 0 && !p.caption(c.line-1) && !p.lines[c.line-1].colon {
+		return c.form == formDigits && ctx.others+ctx.promo+ctx.meeting+ctx.booking == 0 && c.line < loneMost
+	}
 	return ctx.subject > 0 && ctx.subject < strong && (ctx.expiry || ctx.verify > 0 || len(p.lines) == 1) &&
 		ctx.others+ctx.promo+ctx.meeting+ctx.booking == 0 &&
 		c.form == formDigits && c.n >= 6 && c.n <= 8 && c.line < loneMost

@@ -10,7 +10,7 @@ func (p *page) misused(c *candidate, ctx *context) bool {
 	if s == strong {
 		return ctx.receipt() && p.tokens[max(0, c.first-1)].class != classIs
 	}
-	silent := ctx.verify+ctx.purpose == 0 && !ctx.secret // the mail never speaks of verifying or signing in
+	silent := ctx.verify+ctx.purpose == 0 && !ctx.secret && ctx.subject < strong // the mail never speaks of verifying or signing in
 	switch {
 	case ctx.meeting > 0, ctx.booking > 1 && ctx.strength < strong && !(ctx.subjectVerify && ctx.verify > 1), s == medium && c.form != formDigits && ctx.trade && ctx.goods > 1 && ctx.entering == 0 && !ctx.expiry:
 		return true

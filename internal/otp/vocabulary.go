@@ -17,7 +17,7 @@ var labels = []vocabulary{
 
 	{"en", classCode, "~code, codes, number below, following number, ~pin, pin code, pincode, token, digits, authcode"},
 	{"all", classCode, "ces chiffres, ces six chiffres, les chiffres suivants, estos dígitos, estos números, estes números, estes dígitos, queste cifre, de cijfers hieronder, deze cijfers, de volgende cijfers, dessa siffror, disse cifre, disse sifrene, nämä numerot, te cyfry, poniższe cyfry, tyto číslice, bu rakamları, цифры из этого письма, цифры из письма, эти шесть цифр, следующие цифры, наступні цифри, these six digits, diese zahl, dieser zahl, folgende zahl, diese nummer, dieser nummer, folgende nummer, ce numéro, le numéro suivant, este número, el siguiente número, el número que debes, el número que debe, o número que deve, il numero da inserire, le numéro à saisir, die nummer die, o seguinte número, questo numero, il seguente numero, dit nummer, volgende nummer, detta nummer, dette nummer, denne nummer, ten numer, toto číslo, ezt a számot, bu numarayı, bu sayıyı, этот номер, это число, ці цифри, эти цифры, 以下数字, 以下數字, 次の番号, 以下の番号, 下記の番号, この番号, こちらの番号, 다음 번호, 아래 번호, 이 번호, 숫자 번호, this number, these digits, these numbers, six digits"},
-	{"en", classPasscode, "tac, passcode*, pass code, access code, confirmation code, activation code, signature code, access key, activation key, pass key code"},
+	{"en", classPasscode, "tac, passcode*, pass code, access code, confirmation code, activation code, signature code, access key, activation key, pass key code, unlock code"},
 	{"en", classPassword, "~password*, passphrase, ~pwd"},
 	{"en", classOTP, "verification code*, verification number, verification pin, login code, log in code, signin code, sign in code, sign on code, signup code, sign up code, authentication code, authenticator code, sms code, text code, email code, e mail code, one time code, onetime code, verify code, recovery code, reset code, device code, magic code, single use code, validation code, temporary code, passwordless code"},
 
@@ -58,14 +58,14 @@ var labels = []vocabulary{
 	{"et lv lt", classOTP, "kinnituskood*, turvakood*, ühekordne kood, verifikatsioonikood*, sisselogimiskood*, verifikācijas kod*, apstiprinājuma kod*, vienreiz* kod*, drošības kod*, patvirtinimo kod*, vienkartin* kod*, saugos kod*"},
 
 	{"fr", classCode, "~code, ~codes, code pin"},
-	{"fr", classPasscode, "code d'accès, code d'activation, code accès, clé d'accès"},
+	{"fr", classPasscode, "code d'accès, code d'activation, code accès, clé d'accès, code de confirmation"},
 	{"fr", classPassword, "mot de passe, mots de passe, code secret"},
-	{"fr", classOTP, "code de vérification, code de confirmation, code de sécurité, code de connexion, code de validation, code d'authentification, code d'identification, code à usage unique, code unique, code sms, code temporaire, code à saisir, mot de passe à usage unique, mot de passe unique"},
+	{"fr", classOTP, "code de vérification, code de sécurité, code de connexion, code de validation, code d'authentification, code d'identification, code à usage unique, code unique, code sms, code temporaire, code à saisir, mot de passe à usage unique, mot de passe unique"},
 
 	{"es", classCode, "código*, clave*, pin, codi, codis"},
-	{"es", classPasscode, "código de acceso, clave de acceso, código de activación, codi d'accés, clave de firma, clave dinámica"},
+	{"es", classPasscode, "código de acceso, clave de acceso, código de activación, codi d'accés, clave de firma, clave dinámica, código de confirmación"},
 	{"es", classPassword, "contraseña*, contrasenya*"},
-	{"es", classOTP, "código de verificación, código de confirmación, código de seguridad, código de inicio de sesión, código de un solo uso, código único, código temporal, clave de un solo uso, clave temporal, contraseña temporal, contraseña de un solo uso, codi de verificació, codi de confirmació, codi de seguretat, código de autenticación, código de validación"},
+	{"es", classOTP, "código de verificación, código de seguridad, código de inicio de sesión, código de un solo uso, código único, código temporal, clave de un solo uso, clave temporal, contraseña temporal, contraseña de un solo uso, codi de verificació, codi de confirmació, codi de seguretat, código de autenticación, código de validación"},
 
 	{"pt", classCode, "código*, cod, chave"},
 	{"pt", classPasscode, "código de acesso, código de ativação, senha de acesso, chave de acesso"},
@@ -74,14 +74,14 @@ var labels = []vocabulary{
 
 	{"gl", classCode, "código"},
 	{"it", classCode, "codice, codici, codice pin"},
-	{"it", classPasscode, "codice di accesso, codice d'accesso, codice di attivazione, codice attivazione, chiave di accesso"},
+	{"it", classPasscode, "codice di accesso, codice d'accesso, codice di attivazione, codice attivazione, chiave di accesso, codice di conferma"},
 	{"it", classPassword, "parola d'ordine, parola chiave"},
-	{"it", classOTP, "codice di verifica, codice di conferma, codice di sicurezza, codice di autenticazione, codice monouso, codice usa e getta, codice temporaneo, codice di convalida, codice univoco, codice otp"},
+	{"it", classOTP, "codice di verifica, codice di sicurezza, codice di autenticazione, codice monouso, codice usa e getta, codice temporaneo, codice di convalida, codice univoco, codice otp"},
 
 	{"ro", classCode, "cod, codul, codului, coduri"},
-	{"ro", classPasscode, "cod de acces, codul de acces, cod de activare, codul de activare"},
+	{"ro", classPasscode, "cod de acces, codul de acces, cod de activare, codul de activare, cod de confirmare, codul de confirmare"},
 	{"ro", classPassword, "parola*, parolă"},
-	{"ro", classOTP, "cod de verificare, codul de verificare, cod de confirmare, codul de confirmare, cod de securitate, codul de securitate, cod unic, codul unic, cod de autentificare, codul de autentificare"},
+	{"ro", classOTP, "cod de verificare, codul de verificare, cod de securitate, codul de securitate, cod unic, codul unic, cod de autentificare, codul de autentificare"},
 
 	{"pl", classCode, "kod, kodu, kodem, kody, kodów"},
 	{"pl", classPasscode, "kod dostępu, kodu dostępu, kod aktywacyjny, kod aktywacji"},
@@ -180,22 +180,22 @@ var labels = []vocabulary{
 	{"vi", classOTP, "mã xác nhận, mã xác minh, mã xác thực, mã bảo mật, mã otp, ma otp, mã đăng nhập, mật khẩu một lần, mật khẩu dùng một lần, mã an toàn, mã kiểm tra, mã dùng một lần, mã pin, mã của bạn, mã sau"},
 
 	{"id ms tl jv", classCode, "kode, kod, kodenya, ~kodigo, kodmu, kode anda, sandi"},
-	{"id ms tl jv", classPasscode, "kode akses, kod akses, kode aktivasi, kode sandi, kod pengaktifan"},
+	{"id ms tl jv", classPasscode, "kode akses, kod akses, kode aktivasi, kode sandi, kod pengaktifan, kode konfirmasi"},
 	{"id ms tl jv", classPassword, "kata sandi, kata laluan"},
-	{"id ms tl jv", classOTP, "kode verifikasi, kod pengesahan, kode konfirmasi, kode keamanan, kod keselamatan, kode otentikasi, kode otp, kod verifikasi, kata sandi sekali pakai, kode sekali pakai, kode masuk, kod log masuk, verification na code, verification code na, kodigo ng beripikasyon, kode pengesahan, kod laluan sekali"},
+	{"id ms tl jv", classOTP, "kode verifikasi, kod pengesahan, kode keamanan, kod keselamatan, kode otentikasi, kode otp, kod verifikasi, kata sandi sekali pakai, kode sekali pakai, kode masuk, kod log masuk, verification na code, verification code na, kodigo ng beripikasyon, kode pengesahan, kod laluan sekali"},
 
 	{"sw af eu cy ga mt eo lb", classCode, "msimbo, nambari ya siri, codicem, kode, kodea, cod, cód, kodo, kodon, kodiċi"},
 	{"sw af eu cy ga mt eo lb", classOTP, "msimbo wa uthibitishaji, nambari ya kuthibitisha, nambari ya uthibitisho, nambari yako ya uthibitisho, msimbo wako wa uthibitishaji, msimbo wa uthibitisho, verifikasiekode, verifikasie kode, bevestigingskode, sekuriteitskode, egiaztapen kode*, cód fíoraithe, cód deimhnithe, cod dilysu, kontrolkodo*, konfirmkodo*, verifikatiounscode"},
 
 	{"zh", classPassword, "密码, 密碼, 口令"},
 	{"zh", classCode, "代码, 代碼, 验证号, 認證號"},
-	{"zh", classPasscode, "激活码, 啟用碼, 启用码, 访问码, 訪問碼, 存取碼, 通行码, 通行碼, 访问代码, 通行密码, 存取代碼, 通关码, 密碼代碼"},
-	{"zh", classOTP, "手机验证码, 手機驗證碼, 手机动态码, 手機動態碼, 手机校验码, 手机动态密码, 验证码, 驗證碼, 校验码, 校驗碼, 认证码, 認證碼, 确认码, 確認碼, 动态码, 動態碼, 动态密码, 動態密碼, 安全码, 安全碼, 登录码, 登入碼, 登錄碼, 一次性密码, 一次性密碼, 一次性代码, 短信码, 簡訊碼, 随机码, 随机密码, 短信密码, 动态口令, 驗證代碼, 验证代码, 識別碼驗證, 认证密码, 验证密码, 確認代碼, 确认代码, 安全代码, 安全代碼, 單次密碼, 临时密码, 臨時密碼, 检验码, 授权验证码"},
+	{"zh", classPasscode, "激活码, 啟用碼, 启用码, 访问码, 訪問碼, 存取碼, 通行码, 通行碼, 访问代码, 通行密码, 存取代碼, 通关码, 密碼代碼, 确认码, 確認碼, 確認代碼, 确认代码"},
+	{"zh", classOTP, "手机验证码, 手機驗證碼, 手机动态码, 手機動態碼, 手机校验码, 手机动态密码, 验证码, 驗證碼, 校验码, 校驗碼, 认证码, 認證碼, 动态码, 動態碼, 动态密码, 動態密碼, 安全码, 安全碼, 登录码, 登入碼, 登錄碼, 一次性密码, 一次性密碼, 一次性代码, 短信码, 簡訊碼, 随机码, 随机密码, 短信密码, 动态口令, 驗證代碼, 验证代码, 識別碼驗證, 认证密码, 验证密码, 安全代码, 安全代碼, 單次密碼, 临时密码, 臨時密碼, 检验码, 授权验证码"},
 
 	{"ja", classCode, "コード, 暗証番号, ピンコード, 番号を入力, 番号をご入力, 番号の入力, 数字を入力, 数字をご入力, 桁の数字, 桁の番号, 数列を入力"},
-	{"ja", classPasscode, "パスコード, アクセスコード, アクティベーションコード, 確認番号"},
+	{"ja", classPasscode, "パスコード, アクセスコード, アクティベーションコード, 確認番号, 確認コード"},
 	{"ja", classPassword, "パスワード, パスフレーズ"},
-	{"ja", classOTP, "認証コード, 確認コード, 検証コード, セキュリティコード, セキュリティーコード, ワンタイムパスワード, ワンタイムコード, ワンタイムパスコード, 認証番号, ログインコード, 二段階認証コード, 本人確認コード, 認証キー, 確認キー, 検証番号, 認証用コード, 認証パスワード, サインインコード, 使い捨てパスワード, 一時パスワード, 仮パスワード, 認証ナンバー, ワンタイム認証番号, 本人確認番号, 本人確認用番号, 確認用コード, 確認用番号, 照合番号, 照合コード"},
+	{"ja", classOTP, "認証コード, 検証コード, セキュリティコード, セキュリティーコード, ワンタイムパスワード, ワンタイムコード, ワンタイムパスコード, 認証番号, ログインコード, 二段階認証コード, 本人確認コード, 認証キー, 確認キー, 検証番号, 認証用コード, 認証パスワード, サインインコード, 使い捨てパスワード, 一時パスワード, 仮パスワード, 認証ナンバー, ワンタイム認証番号, 本人確認番号, 本人確認用番号, 確認用コード, 確認用番号, 照合番号, 照合コード"},
 
 	{"ko", classCode, "코드, 핀번호"},
 	{"ko", classPasscode, "액세스 코드, 접근 코드, 접속 코드, 패스코드, 입장 코드"},
@@ -396,5 +396,5 @@ var qualifiers = []vocabulary{
 	{"en", classFresh, "new, following, below, above, this, that, unique, special, personal, private, secret, numeric, next, fresh, latest, current, another, correct, right, same, valid, other, alphanumeric, verifying, pairing, linking, deze, diesen, volgende, onderstaande, abaixo, seguinte, siguiente, suivant, dessous, seguente, sotto, poniżej, poniższy, następujący, následující, níže, următor, aşağıdaki, hieronder, unten, nedan, nedenfor, alla, numérico, numerico, numeryczny"},
 	{"all", classSecret, "never share, don't share, do not share, dont share, not share, only share it if, only share this, keep it secret, keep this code, do not disclose, don't disclose, never disclose, not give this code, don't give this code, never ask you for, never ask for, nicht weitergeben, nicht weiter, niemals weiter, ne le communiquez, ne communiquez, ne partagez, ne le partagez, ne transmettez, no la comparta, no lo comparta, no compartas, no lo compartas, no comparta, não compartilhe, não partilhe, non comunicarlo, non condividere, non condividerlo, non comunicare, deel deze, deel nooit, deel dit, dela inte, dela den inte, lämna aldrig, del den ikke, del ikke, del aldri, älä jaa, nie podawaj, nie udostępniaj, nikomu, nesdělujte, nezdieľajte, никому не, не сообщайте, нікому, не повідомляйте, никого, μην κοινοποι*, paylaşmayın, paylaşmayınız, لا تشارك, در اختیار, אין למסור, אל תשתף, साझा न, শেয়ার করবেন না, ห้ามบอก, อย่าบอก, ห้ามเปิดเผย, khong chia se, không chia sẻ, jangan berikan, jangan bagikan, rahasiakan, 请勿泄露, 請勿洩漏, 切勿, 勿泄露, 请勿告知, 请勿转发, 勿告知, 勿提供, 教えないで, 共有しない, 알려주지, 공유하지, if this is you, if it's you, if this was you, if it was you"},
 	{"all", classExample, "such as, e.g, for example, for instance, zum beispiel, z.b, beispielsweise, par exemple, por ejemplo, por exemplo, ad esempio, bijvoorbeeld, till exempel, for eksempel, esimerkiksi, na przykład, např, například, például, de exemplu, örneğin, например, наприклад, για παράδειγμα, ví dụ, misalnya, contohnya, 例如, 比如, 例えば, 예를 들어, مثلا, مثال, לדוגמה, उदाहरण"},
-	{"all", classStale, "does not work, doesn't work, not working, is wrong, did not work, didn't work, mismatch, rejected, failed, denied, incorrect, old, previous, previously, expired, former, earlier, invalid, alte, alter, altes, ancien, anterior, vecchio, oud, oude, старый, предыдущий, 旧, 以前的, 以前の, 이전"},
+	{"all", classStale, "does not work, doesn't work, not working, is wrong, did not work, didn't work, mismatch, rejected, rejects, reject, refuses, refused, failed, denied, incorrect, old, previous, previously, expired, former, earlier, invalid, alte, alter, altes, ancien, anterior, vecchio, oud, oude, старый, предыдущий, 旧, 以前的, 以前の, 이전"},
 }
