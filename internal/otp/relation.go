@@ -91,6 +91,7 @@ type backward struct {
 	dist    int  // words so far
 	limit   int  // of dist
 	joined  bool // a colon or "is" stands before the candidate
+	strange int  // words among them that say nothing about a code
 	taken   bool // another number was passed: it takes what announces other numbers
 	wrapped bool // the walk went on to the line above
 	crossed bool // the end of a sentence was passed
@@ -167,6 +168,9 @@ func (w *backward) step(t *token) (done bool) {
 	case t.class == classIs && w.k == w.c.first-1:
 	default:
 		w.dist += int(t.weight)
+		if t.class < classVerify || t.class > classOf {
+			w.strange++
+		}
 	}
 	return false
 }
@@ -221,6 +225,7 @@ func (w *backward) label(t *token) {
 		return
 	}
 	score, step := labelScore(t.strength)
+	w.joined = w.joined || w.enclosed()
 	w.r.score += score - step*w.dist
 	switch {
 	case w.joined:
@@ -241,7 +246,14 @@ func (w *backward) label(t *token) {
 		w.r.score += staleWord
 	}
 	w.r.strength, w.r.joined, w.r.at = t.strength, w.joined, w.li
-	w.r.direct = w.dist <= 1 && !w.taken
+	w.r.direct = (w.dist <= 1 || w.strange == 0 && !w.crossed && w.dist <= 3) && !w.taken
+}
+
+// enclosed tells "(Code 4829)".
+func (w *backward) enclosed() bool {
+	k := w.c.last + 1
+	return w.dist == 0 && w.k > w.ln.first && w.p.lower[w.p.tokens[w.k-1].start] == '(' &&
+		k < w.p.lines[w.c.line].last && w.p.lower[w.p.tokens[k].start] == ')'
 }
 
 // pause gives the distance that a sign adds: the end of a sentence counts as words.

@@ -15,7 +15,7 @@ func (p *page) above(c *candidate) (r relation) {
 		switch {
 		case up.other && (d == 1 && (up.words <= 6 || up.colon)):
 			return relation{veto: true, at: c.line - d}
-		case d == 1 && up.strength == 0 && p.numbers(up):
+		case d == 1 && (up.strength == 0 && p.numbers(up) || up.strength == weak && p.entry(c.line-d)):
 			return relation{veto: true, at: c.line - d}
 		case up.strength == 0 || up.claimed || up.footer:
 		case !up.colon && p.plural(up.label):
@@ -51,6 +51,14 @@ func (p *page) numbers(ln *line) bool {
 	}
 	t := &p.tokens[k]
 	return t.kind == kindWord && idWord(p.lower[t.start:t.end])
+}
+
+// entry tells "Purpose code" in a table whose entry before it is another number's.
+func (p *page) entry(li int32) bool {
+	ln := &p.lines[li]
+	k := ln.label - 1
+	return li > 1 && p.lines[li-2].other && p.lines[li-2].words <= 4 && k == ln.first && ln.last == k+2 &&
+		p.tokens[k].kind == kindWord && p.tokens[k].class == classNone && p.length(k) > 3
 }
 
 // idWord tells the words behind a noun that say it is numbered.
@@ -131,7 +139,7 @@ func (p *page) entered(c *candidate, ctx *context) (r relation) {
 		r.score, r.strength = r.score+10, weak
 	case r.strength == 0 && (by || k == c.first):
 		return relation{at: -1}
-	case r.strength == 0 && (ctx.subjectVerify || c.n == 6 && (ctx.subject > 0 || ctx.secret) && ctx.goods+ctx.promo+ctx.booking+ctx.meeting == 0 || p.source == SourceSubject && c.n == 6 && !ctx.trade && !ctx.advert):
+	case r.strength == 0 && (ctx.subjectVerify || ctx.subject >= medium || c.n == 6 && (ctx.subject > 0 || ctx.secret) && ctx.goods+ctx.promo+ctx.booking+ctx.meeting == 0 || p.source == SourceSubject && c.n == 6 && !ctx.trade && !ctx.advert):
 		r.score += 8
 	}
 	if r.strength > 0 {
@@ -152,11 +160,11 @@ func (p *page) enterBehind(ln *line, c *candidate) bool {
 
 var girin, kullanin = []byte("girin"), []byte("kullanin")
 
-// small tells quotation marks and what politeness puts behind a verb: "geben Sie bitte".
+// small tells quotation marks, colons and what politeness puts behind a verb: "geben Sie bitte".
 func (p *page) small(k int32) bool {
 	t := &p.tokens[k]
 	c := p.lower[t.start]
-	return t.class == classOf || t.kind == kindPunct && (c == '"' || c == '\'')
+	return t.class == classOf || t.kind == kindPunct && (c == '"' || c == '\'' || c == ':')
 }
 
 // labelled tells "use 482913 as your password": a label within eight tokens behind c.

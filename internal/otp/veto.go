@@ -26,7 +26,7 @@ func (p *page) vetoed(c *candidate, ctx *context) bool {
 	case c.form == formMixed:
 		return p.mixedVeto(c, ctx)
 	case c.form == formLetters:
-		return r.strength < medium && !(c.own && c.split && r.direct && ctx.entering > 0) || !r.joined && !r.direct
+		return r.strength < medium && !(c.split && r.direct && ctx.entering > 0) || !r.joined && !r.direct
 	case c.n > 8: // telephones have as many
 		return !(r.direct && (r.joined || c.own)) && !(r.behind && r.joined)
 	}
@@ -229,6 +229,7 @@ func (p *page) mixedVeto(c *candidate, ctx *context) bool {
 	if r.strength == weak && !backed {
 		backed = (r.joined && (r.direct || ctx.entering > 0) || c.own && r.joined) && ctx.promo == 0 && ctx.booking == 0 &&
 			(ctx.verify+ctx.entering > 0 || r.direct && ctx.others+ctx.goods+ctx.parcel == 0)
+		backed = backed || r.direct && ctx.verify > 0 && ctx.promo+ctx.booking+ctx.others+ctx.parcel+ctx.meeting == 0
 	}
 	if !backed {
 		return true

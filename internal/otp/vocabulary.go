@@ -128,6 +128,10 @@ var labels = []vocabulary{
 	{"kk ky uz mn", classCode, "код, коды, кодыңыз, кодуңуз, kodi, kodingiz"},
 	{"kk ky uz mn", classOTP, "растау код*, тасдиқлаш код*, tasdiqlash kod*, бір реттік код*, баталгаажуулах код*, ырастоо код*"},
 
+	{"am", classCode, "ኮድ*"},
+	{"am", classPassword, "የይለፍ ቃል*"},
+	{"am", classOTP, "የማረጋገጫ ኮድ*, የማረጋገጫ ቁጥር*, የአንድ ጊዜ ኮድ*, የመግቢያ ኮድ*"},
+
 	{"ka hy", classCode, "კოდი*, kodi, kods, კოდ*, կոդ*, ծածկագիր*"},
 	{"ka hy", classPassword, "პაროლ*, գաղտնաբառ*"},
 	{"ka hy", classOTP, "ერთჯერადი კოდი*, სავერიფიკაციო კოდი*, ertjeradi kodi, ერთჯერადი პაროლი, հաստատման կոդ*, դადასტურების კოდი*, მეანგამიე კოდ*, დადასტურების კოდი*, ვერიფიკაციის კოდი*"},
@@ -189,7 +193,7 @@ var labels = []vocabulary{
 
 	{"zh", classPassword, "密码, 密碼, 口令"},
 	{"zh", classCode, "代码, 代碼, 验证号, 認證號"},
-	{"zh", classPasscode, "激活码, 啟用碼, 启用码, 访问码, 訪問碼, 存取碼, 通行码, 通行碼, 访问代码, 通行密码, 存取代碼, 通关码, 密碼代碼, 确认码, 確認碼, 確認代碼, 确认代码"},
+	{"zh", classPasscode, "激活码, 啟用碼, 启用码, 访问码, 訪問碼, 存取碼, 通行码, 通行碼, 访问代码, 通行密码, 存取代碼, 通关码, 密碼代碼, 确认码, 確認碼, 確認代碼, 确认代码, 注册码, 註冊碼, 绑定码, 綁定碼, 找回码, 重置码, 邮箱码"},
 	{"zh", classOTP, "手机验证码, 手機驗證碼, 手机动态码, 手機動態碼, 手机校验码, 手机动态密码, 验证码, 驗證碼, 校验码, 校驗碼, 认证码, 認證碼, 动态码, 動態碼, 动态密码, 動態密碼, 安全码, 安全碼, 登录码, 登入碼, 登錄碼, 一次性密码, 一次性密碼, 一次性代码, 短信码, 簡訊碼, 随机码, 随机密码, 短信密码, 动态口令, 驗證代碼, 验证代码, 識別碼驗證, 认证密码, 验证密码, 安全代码, 安全代碼, 單次密碼, 临时密码, 臨時密碼, 检验码, 授权验证码"},
 
 	{"ja", classCode, "コード, 暗証番号, ピンコード, 番号を入力, 番号をご入力, 番号の入力, 数字を入力, 数字をご入力, 桁の数字, 桁の番号, 数列を入力"},
@@ -211,6 +215,8 @@ var qualifiers = []vocabulary{
 	{"en", classEnter, "enter, enters, entering, use, using, type, input, provide, submit, paste, copy, insert, key in, typing"},
 	{"en", classIs, "is, are, below is, =, reads"},
 	{"en", classOf, "of, the, a, an, your, this"},
+
+	{"all", classVerify, "återställ*, nulstil*, tilbakestill*, lähtesta*, visszaállít*, sıfırla*, zresetow*, resetow*, resetov*, obnoven*, resetare*, resetar*, сброс*, скидан*, нулиране*, επαναφορ*, إعادة تعيين, استعادة كلمة, بازنشانی, بازیابی, איפוס, שחזור, रीसेट, রিসেট, รีเซ็ต, đặt lại, khôi phục, atur ulang, setel ulang, 재설정, 초기화, 重設, 重设, 忘记密码, 忘記密碼, 再設定"},
 
 	{"de", classVerify, "verifi*, authenti*, anmeld*, einlogg*, sicherheit*, bestätig*, bestaetig*, legitim*, identi*, prüf*, login*, registrier*, zurücksetz*, wiederherstell*"},
 	{"de", classConfirm, "zugang*, zugriff*, aktivier*, freischalt*, freigabe*"},
@@ -291,7 +297,7 @@ var qualifiers = []vocabulary{
 	{"cs sk", classIs, "je, zní, znie"},
 	{"cs sk", classOf, "váš, vas, vaš, tvůj, pro, pre, k"},
 
-	{"sl hr sr bs", classVerify, "verifik*, provjer*, prover*, prijav*, sigurnos*, bezbednos*, varnost*, autentif*"},
+	{"sl hr sr bs", classVerify, "prever*, preizkus*, ponastav*, poništ*, verifik*, provjer*, prover*, prijav*, sigurnos*, bezbednos*, varnost*, autentif*"},
 	{"sl hr sr bs", classConfirm, "potvrd*, potrdi*, pristup*, dostop*"},
 	{"sl hr sr bs", classOnce, "jednokrat*, enkrat*, privremen*, začasn*"},
 	{"sl hr sr bs", classEnter, "unesite, unesi, upišite, vnesite, koristite, uporabite, iskoristite"},
@@ -361,7 +367,7 @@ var qualifiers = []vocabulary{
 	{"vi", classOf, "của, của bạn, cua, quy khach, quý khách"},
 
 	{"sw af", classVerify, "uthibitish*, verifieer*, sekuriteit*"},
-	{"sw af", classIs, "ni"},
+	{"sw af am", classIs, "ni, ነው"},
 	{"id ms", classVerify, "verifikasi*, keamanan, otentikasi, pengesahan, masuk, log masuk, autentikasi, keselamatan, pengesahan"},
 	{"id ms", classConfirm, "konfirmasi*, akses, aktivasi"},
 	{"id ms", classOnce, "sekali pakai, sementara, sekali guna"},
@@ -393,6 +399,8 @@ var qualifiers = []vocabulary{
 	{"all", classOf, "sie, bitte, sie bitte, please, prosím, proszę, lütfen, пожалуйста, будь ласка, por favor, per favore"},
 	{"all", classBy, "with, mit, avec, con, com, met, med, cu, z, s, с, з, via, by, ile, dengan"},
 	{"all", classDigits, "digit, digits, ziffern, stellig*, vierstellig*, funfstellig*, sechsstellig*, achtstellig*, chiffres, digitos, dígitos, cifre, cifras, cijfers, viercijferig*, zescijferig*, siffrig*, cifret, cifrede, sifret, sifrede, cyfrowy, cyfrow*, numeryczn*, mistn*, číseln*, jegyu, számjegyu, haneli, basamaklı, значный, значный код, цифр, цифры, цифровой, 位, 位数, 位數, 桁, 자리"},
+	{"all", classFresh, "निम्नलिखित, नीचे दिया गया, التالي, التاليه, أدناه, زیر, הבא, следующий, следующего, следующую, следующим, наступний, наступного, следния, παρακάτω, ακόλουθο, ακόλουθος, következő, alábbi, seuraava*, berikut, berikut ini, di bawah ini, ต่อไปนี้, ด้านล่าง, ด้านล่างนี้, naslednj*, sljedeć*, sledeć*, järgnev*, žemiau, šādu, turpmāko"},
+	{"all", classOf, "เพื่อ, इस, यह, यो, لهذا"},
 	{"en", classFresh, "new, following, below, above, this, that, unique, special, personal, private, secret, numeric, next, fresh, latest, current, another, correct, right, same, valid, other, alphanumeric, verifying, pairing, linking, deze, diesen, volgende, onderstaande, abaixo, seguinte, siguiente, suivant, dessous, seguente, sotto, poniżej, poniższy, następujący, následující, níže, următor, aşağıdaki, hieronder, unten, nedan, nedenfor, alla, numérico, numerico, numeryczny"},
 	{"all", classSecret, "never share, don't share, do not share, dont share, not share, only share it if, only share this, keep it secret, keep this code, do not disclose, don't disclose, never disclose, not give this code, don't give this code, never ask you for, never ask for, nicht weitergeben, nicht weiter, niemals weiter, ne le communiquez, ne communiquez, ne partagez, ne le partagez, ne transmettez, no la comparta, no lo comparta, no compartas, no lo compartas, no comparta, não compartilhe, não partilhe, non comunicarlo, non condividere, non condividerlo, non comunicare, deel deze, deel nooit, deel dit, dela inte, dela den inte, lämna aldrig, del den ikke, del ikke, del aldri, älä jaa, nie podawaj, nie udostępniaj, nikomu, nesdělujte, nezdieľajte, никому не, не сообщайте, нікому, не повідомляйте, никого, μην κοινοποι*, paylaşmayın, paylaşmayınız, لا تشارك, در اختیار, אין למסור, אל תשתף, साझा न, শেয়ার করবেন না, ห้ามบอก, อย่าบอก, ห้ามเปิดเผย, khong chia se, không chia sẻ, jangan berikan, jangan bagikan, rahasiakan, 请勿泄露, 請勿洩漏, 切勿, 勿泄露, 请勿告知, 请勿转发, 勿告知, 勿提供, 教えないで, 共有しない, 알려주지, 공유하지, if this is you, if it's you, if this was you, if it was you"},
 	{"all", classExample, "such as, e.g, for example, for instance, zum beispiel, z.b, beispielsweise, par exemple, por ejemplo, por exemplo, ad esempio, bijvoorbeeld, till exempel, for eksempel, esimerkiksi, na przykład, např, například, például, de exemplu, örneğin, например, наприклад, για παράδειγμα, ví dụ, misalnya, contohnya, 例如, 比如, 例えば, 예를 들어, مثلا, مثال, לדוגמה, उदाहरण"},
