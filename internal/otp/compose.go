@@ -174,7 +174,7 @@ func (p *page) qualifierBefore(ln *line, k int32) (q, promo class) {
 			return classOnce, promo // "OTP password"
 		case t.class == classConfirm, t.class == classDigits && q == classNone:
 			q = t.class
-		case t.class == classIs || t.class.label() && words > 0:
+		case t.class == classIs, t.class == classEnter, t.class.label() && words > 0:
 			return q, promo
 		}
 		words += int(max(t.weight, 1))

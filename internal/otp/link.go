@@ -172,6 +172,7 @@ func (j *linkWords) words(part string) {
 		}
 	}
 	s := string(buf[:n])
+	j.confirms = j.confirms || s == "doi" // double opt-in
 	for _, w := range refusingWords {
 		if strings.Contains(s, w) {
 			j.refuses = true
@@ -199,7 +200,7 @@ var (
 	resettingWords = []string{"reset", "recover", "forgot", "newpassword", "changepassword", "setpassword", "passwort"}
 	refusingWords  = []string{"unsubscri", "optout", "privacy", "terms", "help", "support", "faq", "legal", "contact", "preference",
 		"settings", "abuse", "report", "deny", "reject", "decline", "cancel", "revoke", "notme", "wasntme", "disavow", "secureaccount",
-		"blog", "docs", "article", "learn", "policy", "manage", "webversion", "viewinbrowser", "viewonline", "feedback", "survey", "invoice", "receipt", "order", "track", "abmeld", "delete", "remove", "disable", "lock", "author", "store", "shop", "about", "careers", "download", "appstore", "twitter", "facebook", "linkedin", "instagram", "youtube", "static", "assets", "images", "pixel", "logo"}
+		"blog", "docs", "article", "learn", "policy", "manage", "webversion", "viewinbrowser", "viewonline", "feedback", "survey", "invoice", "receipt", "order", "track", "abmeld", "delete", "remove", "disable", "lock", "author", "store", "shop", "about", "careers", "download", "appstore", "twitter", "facebook", "linkedin", "instagram", "youtube", "static", "assets", "images", "pixel", "logo", "thank", "success", "billing", "upgrade", "pricing", "cart", "checkout", "donate", "promo", "campaign", "review", "rating", "confirmed", "verified"}
 )
 
 var squeezer = strings.NewReplacer("_", "", "-", "", "[", "", "]", "")

@@ -63,7 +63,7 @@ func (p *page) trade(ln *line, k int32) bool {
 			return false
 		}
 	}
-	return k-2 >= ln.first && p.english(k-2)
+	return k-2 >= ln.first && (p.english(k-2) || p.tokens[k-2].class == classEnter)
 }
 
 // english tells the articles of the language in which the trade goes before "code".

@@ -227,7 +227,7 @@ func (p *page) mixedVeto(c *candidate, ctx *context) bool {
 	}
 	backed := r.strength >= medium || r.strength == weak && ctx.strength >= medium && ctx.promo == 0
 	if r.strength == weak && !backed {
-		backed = (r.joined && (r.direct || ctx.entering > 0) || c.own && r.joined) && ctx.promo == 0 && ctx.booking == 0 &&
+		backed = (r.joined && (r.direct || ctx.entering > 0) || c.own && r.joined) && ctx.promo+ctx.booking+ctx.others == 0 &&
 			(ctx.verify+ctx.entering > 0 || r.direct && ctx.others+ctx.goods+ctx.parcel == 0)
 		backed = backed || r.direct && ctx.verify > 0 && ctx.promo+ctx.booking+ctx.others+ctx.parcel+ctx.meeting == 0
 	}
