@@ -45,7 +45,7 @@ func (p *page) after(c *candidate) (r relation) {
 			return relation{veto: true, at: li} // "code 482913 rejected"
 		case t.class.label():
 			if !p.claims(ln, k) && !p.plural(k) {
-				p.inverse(c, &r, k, dist)
+				p.inverse(c, &r, k, dist, parted)
 				r.at = li
 			}
 			return r
@@ -63,10 +63,10 @@ func (p *page) opens(c *candidate) bool {
 	return k < p.lines[c.line].first || p.tokens[k].kind == kindPunct
 }
 
-// inverse rates a label at k, dist words behind the candidate.
-func (p *page) inverse(c *candidate, r *relation, k int32, dist int) {
+// inverse rates a label at k, dist words behind the candidate and perhaps parted from it by a comma.
+func (p *page) inverse(c *candidate, r *relation, k int32, dist int, parted bool) {
 	r.strength, r.behind = p.tokens[k].strength, true
-	if !r.joined && dist > 0 && p.called(c) {
+	if !r.joined && (dist > 0 || parted) && p.called(c) {
 		return
 	}
 	score, step := labelScore(r.strength)

@@ -89,3 +89,17 @@ func (p *page) called(c *candidate) bool {
 	b := p.plain[t.start]
 	return t.class == classAccount || t.class == classNone && t.end-t.start > 3 && b >= 'a' && b <= 'z'
 }
+
+// reported tells "the code for customer 482913 was not delivered": a noun's number, of which the
+// sentence goes on to tell.
+func (p *page) reported(ln *line, c *candidate) bool {
+	k := c.last + 1
+	if k >= ln.last || c.relation.joined || !p.called(c) {
+		return false
+	}
+	switch t := &p.tokens[k]; string(p.lower[t.start:t.end]) {
+	case "was", "has", "had", "were", "did", "could", "wurde", "konnte", "hat", "fue", "foi", "werd", "blev", "ble":
+		return true
+	}
+	return false
+}

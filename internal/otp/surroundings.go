@@ -94,7 +94,7 @@ func (p *page) below(c *candidate) (r relation) {
 		if down.other && d == 1 && down.words <= 3 {
 			return relation{veto: true, at: li}
 		}
-		if down.strength > 0 && !down.claimed && !down.footer && !down.colon && !p.claims(down, down.label) {
+		if down.strength > 0 && !down.claimed && !down.footer && !down.colon && !p.plural(down.label) && !p.claims(down, down.label) {
 			r.score = belowNear - 10*int(d-1) - 5*int(strong-down.strength)
 			r.strength, r.at = down.strength, li
 			return r
@@ -198,7 +198,7 @@ func (p *page) lone(c *candidate, ctx *context) (r relation) {
 		from = c.line
 	}
 	for li := from; li < c.line; li++ {
-		if ln := &p.lines[li]; ln.strength == strong && !ln.claimed {
+		if ln := &p.lines[li]; ln.strength == strong && !ln.claimed && !p.plural(ln.label) {
 			r.score, r.strength = loneInMail, strong
 		}
 	}

@@ -13,7 +13,7 @@ func (p *page) vetoed(c *candidate, ctx *context) bool {
 		return true
 	case c.form == formDigits && (p.measured(ln, c) || p.sentTo(ln, c) || p.dialled(ln, c)), p.refused(ln, c):
 		return true
-	case p.masked(ln, c), p.handed(ln, c), p.tagged(ln, c, sure), p.compared(ln, c), p.bracketed(ln, c), p.named(ln, c):
+	case p.masked(ln, c), p.handed(ln, c), p.tagged(ln, c, sure), p.compared(ln, c), p.bracketed(ln, c), p.named(ln, c), p.reported(ln, c):
 		return true
 	case ln.place && !sure && !c.own && !(r.joined && r.strength >= medium), p.placed(ln, c):
 		return true
@@ -228,7 +228,7 @@ func (p *page) mixedVeto(c *candidate, ctx *context) bool {
 	backed := r.strength >= medium || r.strength == weak && ctx.strength >= medium && ctx.promo == 0
 	if r.strength == weak && !backed {
 		backed = (r.joined && (r.direct || ctx.entering > 0) || c.own && r.joined) && ctx.promo+ctx.booking+ctx.others == 0 &&
-			(ctx.verify+ctx.entering > 0 || r.direct && ctx.others+ctx.goods+ctx.parcel == 0)
+			(ctx.verify+ctx.entering > 0 || r.direct && ctx.others+ctx.goods+ctx.parcel == 0 && (ctx.subject > 0 || ctx.expiry || ctx.secret || ctx.confirm > 0))
 		backed = backed || r.direct && ctx.verify > 0 && ctx.promo+ctx.booking+ctx.others+ctx.parcel+ctx.meeting == 0
 	}
 	if !backed {
