@@ -74,6 +74,9 @@ func (p *page) inverse(c *candidate, r *relation, k int32, dist int, parted bool
 	if r.joined || k+1 < p.lines[c.line].last && p.tokens[k+1].class == classIs {
 		r.score += inverseIs
 	}
+	if r.joined && p.says(&p.lines[c.line], c.last+1, k) {
+		r.score += 10 // "482913 - confirm your number with this code"
+	}
 	switch {
 	case c.first == p.lines[c.line].first:
 		r.score += 6
@@ -83,6 +86,20 @@ func (p *page) inverse(c *candidate, r *relation, k int32, dist int, parted bool
 	if k > 0 && p.tokens[k-1].class == classStale {
 		r.score += staleWord
 	}
+}
+
+// says tells whether the tokens from first up to last are of one sentence that speaks of confirming
+// or signing in.
+func (p *page) says(ln *line, first, last int32) (says bool) {
+	for k := first; k < last; k++ {
+		switch t := &p.tokens[k]; {
+		case t.class == classVerify, t.class == classConfirm:
+			says = true
+		case t.kind == kindPunct && p.pause(t, k, ln) >= sentence:
+			return false
+		}
+	}
+	return says
 }
 
 // claims tells whether the label at k announces a code that follows it.

@@ -254,7 +254,7 @@ func (p *page) mixedVeto(c *candidate, ctx *context) bool {
 		return true
 	case changes == 1 && isDigit(c.text[0]) && letters <= 3 && lower:
 		return true // "300s", "10min", "1080p"
-	case lower && !tied:
+	case lower && (!tied || r.strength == weak && !r.joined && !c.own):
 		return true // "iphone15" in a sentence
 	case changes == 1 && letters >= 3 && digits <= 2 && !tied:
 		return true // "COVID19"
