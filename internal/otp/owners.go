@@ -103,3 +103,27 @@ func (p *page) reported(ln *line, c *candidate) bool {
 	}
 	return false
 }
+
+// numbered tells "contract no. 482913": the number at k is that of a noun, unless the noun is a label.
+func (p *page) numbered(ln *line, k int32) bool {
+	dot := false
+	for k--; k >= ln.first && p.tokens[k].kind == kindPunct; k-- {
+		b := p.lower[p.tokens[k].start]
+		if b == '#' {
+			return k > ln.first && p.tokens[k-1].kind == kindWord && !p.tokens[k-1].class.label()
+		}
+		if b != '.' && b != '*' && b != ':' {
+			return false
+		}
+		dot = dot || b != ':'
+	}
+	if k <= ln.first || p.tokens[k].kind != kindWord || p.tokens[k-1].kind != kindWord || p.tokens[k-1].class.label() {
+		return false
+	}
+	switch w := p.lower[p.tokens[k].start:p.tokens[k].end]; string(w) {
+	case "n", "c", "br", "sz": // in most languages a dot or a ring follows
+		return dot
+	default:
+		return idWord(w)
+	}
+}

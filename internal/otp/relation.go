@@ -186,7 +186,7 @@ func (w *backward) number() {
 		w.taken = true // an amount
 		return
 	}
-	if w.p.length(w.k) < minCode {
+	if w.p.length(w.k) < minCode || w.p.numbered(w.ln, w.k) {
 		return
 	}
 	w.taken = true

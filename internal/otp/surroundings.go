@@ -160,11 +160,11 @@ func (p *page) enterBehind(ln *line, c *candidate) bool {
 
 var girin, kullanin = []byte("girin"), []byte("kullanin")
 
-// small tells quotation marks, colons and what politeness puts behind a verb: "geben Sie bitte".
+// small tells quotation marks, colons, "the number" and what politeness puts behind a verb: "geben Sie bitte".
 func (p *page) small(k int32) bool {
 	t := &p.tokens[k]
 	c := p.lower[t.start]
-	return t.class == classOf || t.kind == kindPunct && (c == '"' || c == '\'' || c == ':')
+	return t.class == classOf || p.countWord(k) || t.kind == kindPunct && (c == '"' || c == '\'' || c == ':')
 }
 
 // labelled tells "use 482913 as your password": a label within eight tokens behind c.
@@ -254,5 +254,5 @@ func (p *page) subjectAlone(c *candidate, ctx *context) bool {
 	}
 	return ctx.subject > 0 && ctx.subject < strong && (ctx.expiry || ctx.verify > 0 || len(p.lines) == 1) &&
 		ctx.others+ctx.promo+ctx.meeting+ctx.booking == 0 &&
-		c.form == formDigits && c.n >= 6 && c.n <= 8 && c.line < loneMost
+		c.form == formDigits && (c.n >= 6 || len(p.lines) == 1 && !year(c)) && c.n <= 8 && c.line < loneMost
 }

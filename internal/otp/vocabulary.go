@@ -13,6 +13,7 @@ var words = newLexicon(append(append(labels, qualifiers...), lookAlikes...))
 // labels are the words that announce a code.
 var labels = []vocabulary{
 	{"all", classOTP, "otp, otps, otpcode, totp, mtan, smstan, pushtan, etan, mobiletan, mobile tan, phototan, chiptan, apptan, sms tan, push tan, 2fa code, mfa code, one time p/w, passkode otp, otp code, otp kod, otp kodu, otp kode"},
+	{"all", classOTP, "authentication number, validation number, número de verificación, número de verificação, numéro de vérification, verifizierungsnummer, numero di verifica, verificatienummer, numer weryfikacyjny, ověřovací číslo, номер подтверждения, проверочный номер, doğrulama numara*, αριθμός επιβεβαίωσης, αριθμός επαλήθευσης, αριθμό επαλήθευσης, số xác nhận, số xác thực, nomor verifikasi, رقم التأكيد, او ٹی پی, اوٹی پی, او تی پی, أو تي بي, отп"},
 	{"all", classHarmless, "codes of conduct, code of conduct, dress code, source code, code review, code path, code base, code snippet, code block, code editor, vs code, no code, low code, open source"},
 
 	{"en", classCode, "~code, codes, number below, following number, ~pin, pin code, pincode, token, digits, authcode"},
@@ -211,6 +212,7 @@ var labels = []vocabulary{
 var qualifiers = []vocabulary{
 	{"en", classVerify, "confirm your email, confirm your e mail, confirm your address, confirm your identity, confirm it's you, confirm this is you, verif*, authent*, authori*, login, log in, logging in, logged in, signin, sign in, signing in, sign on, security, secure, 2fa, mfa, two factor, two step, multi factor, 2 step, identity, passwordless, sms, validat*, 3d secure, log into, log on, sign up, signup, signing up, register, recover*, reset, magic, identification, sign into"},
 	{"en", classConfirm, "registration, approve*, approval, consent, confirm*, access, activat*, unlock*, email address, your email, complete"},
+	{"all", classConfirm, "sign, signing, esign, e sign, podpis*, unterschreib*, unterzeichn*, signatur, signier*, signer, signez, firmar, firmare, assinar, imza*, подписан*, підписан*, underskri*, signera*, allekirjoit*, aláír*, semnare, semna, υπογραφ*, توقيع, التوقيع, חתימה, ký số, tanda tangan, 签署, 簽署, 署名, 서명"},
 	{"en", classOnce, "one time, onetime, single use, temporary, temp, throwaway, dynamic"},
 	{"en", classEnter, "enter, enters, entering, use, using, type, input, provide, submit, paste, copy, insert, key in, typing, type in, fill in, pop, punch in, write"},
 	{"en", classIs, "is, are, below is, =, reads"},
@@ -218,7 +220,7 @@ var qualifiers = []vocabulary{
 
 	{"all", classVerify, "återställ*, nulstil*, tilbakestill*, lähtesta*, visszaállít*, sıfırla*, zresetow*, resetow*, resetov*, obnoven*, resetare*, resetar*, сброс*, скидан*, нулиране*, επαναφορ*, إعادة تعيين, استعادة كلمة, بازنشانی, بازیابی, איפוס, שחזור, रीसेट, রিসেট, รีเซ็ต, đặt lại, khôi phục, atur ulang, setel ulang, 재설정, 초기화, 重設, 重设, 忘记密码, 忘記密碼, 再設定"},
 
-	{"de", classVerify, "verifi*, authenti*, anmeld*, einlogg*, sicherheit*, bestätig*, bestaetig*, legitim*, identi*, prüf*, login*, registrier*, zurücksetz*, wiederherstell*"},
+	{"de", classVerify, "verifi*, authenti*, anmeld*, einlogg*, sicherheit*, bestätig*, bestaetig*, legitim*, identi*, prüf*, login*, registrier*, zurücksetz*, wiederherstell*, autorisier*, einrichten"},
 	{"de", classConfirm, "zugang*, zugriff*, aktivier*, freischalt*, freigabe*"},
 	{"de", classOnce, "einmal*, vorläufig*, provisorisch*, temporär*, vorübergehend*"},
 	{"de", classEnter, "eingabe von, eingabe der, eingeben, gib, geben, verwende*, benutze*, nutze*, nutzen, gebe, tippe, tippen, trage, tragen, eintragen, benutzen, kopiere, kopieren, nimm"},
@@ -244,7 +246,7 @@ var qualifiers = []vocabulary{
 	{"fi et", classEnter, "syötä, käytä, kirjoita, anna, sisesta, kasuta, näppäile, kopioi, trüki, sisestage, kasutage"},
 	{"fi et", classOf, "sinun, teie, sinu"},
 
-	{"fr", classVerify, "vérif*, authentif*, connexion, connecter, connectez, sécuri*, identi*, valid*, inscription"},
+	{"fr", classVerify, "vérif*, authentif*, connexion, connecter, connectez, sécuri*, identi*, valid*, inscription, autoris*, associer, appairer"},
 	{"fr", classConfirm, "confirm*, accès, accéder, activ*"},
 	{"fr", classVerify, "récupér*, réinitialis*, oubli*"},
 	{"fr", classOnce, "usage unique, temporaire, provisoire, unique"},
@@ -268,7 +270,7 @@ var qualifiers = []vocabulary{
 	{"pt", classIs, "é, são"},
 	{"pt", classOf, "da, do, dos, o, seu, sua, teu, para"},
 
-	{"it", classVerify, "verific*, autentic*, sicurezza, accedere, convalid*, identit*, login"},
+	{"it", classVerify, "verific*, autentic*, sicurezza, accedere, convalid*, identit*, login, autorizz*, registra*"},
 	{"it", classConfirm, "conferm*, accesso, attiva*"},
 	{"it", classVerify, "recuper*, reimpost*, ripristin*, registrazione, registrarti"},
 	{"it", classOnce, "monouso, provvisori*, temporane*, usa e getta, una tantum"},
@@ -337,20 +339,20 @@ var qualifiers = []vocabulary{
 	{"ar fa ur", classVerify, "التحقق, تحقق, تسجيل الدخول, الامان, امان, المصادقة, مصادقة, تایید, ورود, امنیتی, احراز هویت, تصدیق, لاگ ان, تأكيد الهوية, هويتك, توثیق, ثبت نام"},
 	{"ar fa ur", classConfirm, "تأكيد, التأكيد, الوصول, الدخول, تفعيل, التفعيل, فعالسازی, دسترسی"},
 	{"ar fa ur", classOnce, "لمرة واحدة, یکبار مصرف, یکبارمصرف, مؤقت*, موقت, پویا, ایک بار"},
-	{"ar fa ur", classEnter, "أدخل, ادخل, استخدم, وارد کنید, درج کریں, استعمال کریں, الرجاء إدخال, أدخلي"},
+	{"ar fa ur", classEnter, "أدخل, ادخل, استخدم, وارد کنید, درج کریں, استعمال کریں, الرجاء إدخال, أدخلي, إدخال, قم بإدخال, اكتب, اكتبي, استخدمي, استخدام, وارد نمایید, وارد کن, وارد نمائید, داخل کریں"},
 	{"ar fa ur", classIs, "هو, هي, است, ہے"},
 	{"ar fa ur", classOf, "الخاص, بك, شما, شمای, آپ کا, لـ"},
 
-	{"he", classVerify, "אימות, האימות, אבטחה, התחברות, להתחבר, כניסה, הכניסה, זיהוי, לאמת"},
+	{"he", classVerify, "אימות, האימות, אבטחה, התחברות, להתחבר, כניסה, הכניסה, זיהוי, לאמת, להיכנס, להזדהות, הזדהות"},
 	{"he", classConfirm, "גישה, אישור"},
 	{"he", classOnce, "חד פעמי*, זמני*"},
-	{"he", classEnter, "הזן, הזינו, הקלד, הקישו, השתמש"},
+	{"he", classEnter, "הזן, הזינו, הקלד, הקישו, השתמש, להקליד, להזין, הקלידו, הזיני, הקלידי, הכנס, הכניסו, הכניסי, השתמשו, השתמשי"},
 	{"he", classIs, "הוא, היא, הינו"},
 	{"he", classOf, "שלך"},
 
 	{"hi bn ta", classVerify, "सत्यापन, सत्यापित, सुरक्षा, साइन इन, लॉगिन, लॉग इन, प्रमाणीकरण, পরিচয়, যাচাই*, সাইন ইন, লগইন, சரிபார்*, உள்நுழை*, ధృవీక*, పరిశీల*, ಪರಿಶೀಲ*, സ്ഥിരീക*, ચકાસ*"},
 	{"hi bn ta", classOnce, "वन टाइम, एक बार"},
-	{"hi bn ta", classEnter, "दर्ज करें, उपयोग करें, का उपयोग, दर्ज कीजिए, डालें, লিখুন, প্রবেশ করান, দিন"},
+	{"hi bn ta", classEnter, "दर्ज करें, उपयोग करें, का उपयोग, दर्ज कीजिए, डालें, লিখুন, প্রবেশ করান, দিন, दर्ज करे, डालिए, टाइप करें, দিয়ে, টাইপ করুন, ব্যবহার করুন, உள்ளிடவும், పేర్కొనండి, నమోదు చేయండి, ನಮೂದಿಸಿ, നൽകുക, દાખલ કરો, ਦਰਜ ਕਰੋ"},
 	{"hi bn ta", classIs, "है, हो, হল, হলো, হচ্ছে"},
 	{"hi bn ta", classOf, "आपका, आपकी, আপনার"},
 
