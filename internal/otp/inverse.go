@@ -38,7 +38,7 @@ func (p *page) after(c *candidate) (r relation) {
 			if joined, _ := p.joint(&p.lines[c.line], c.first); parted && joined {
 				return r // "Code: 482913, Ref: 7719"
 			}
-			return relation{veto: true, at: li}
+			return relation{veto: true, far: dist > 1, at: li}
 		case t.class == classIs && dist == 0:
 			r.joined = true
 		case t.class == classStale && dist <= 1:
@@ -117,4 +117,46 @@ func (p *page) claims(ln *line, k int32) bool {
 		}
 	}
 	return false
+}
+
+// led tells "Acme: 482913. This code expires in 5 minutes.": a sender and a number open the mail, and
+// what follows speaks of the code.
+func (p *page) led(c *candidate, ctx *context) (r relation) {
+	r.at = -1
+	ln := &p.lines[c.line]
+	if c.form != formDigits || c.n > 8 || year(c) || c.line > 1 || !(ctx.expiry || ctx.secret) || ctx.others+ctx.goods+ctx.promo+ctx.booking+ctx.parcel+ctx.meeting > 0 || !p.sender(ln, c.first) {
+		return r
+	}
+	next := p.lineOf(c.last, c.line) + 1
+	if k := c.last + 1; k < ln.last {
+		if t := &p.tokens[k]; t.kind != kindPunct || p.lower[t.start] == ',' {
+			return r
+		}
+		for ; k < ln.last && k < c.last+8; k++ {
+			if p.tokens[k].class.label() && !p.plural(k) && !p.claims(ln, k) {
+				r.score, r.strength = ledBySender, p.tokens[k].strength
+				return r
+			}
+		}
+	} else if int(next) < len(p.lines) {
+		if down := &p.lines[next]; down.strength > 0 && !down.other && !down.colon && !p.plural(down.label) && !p.claims(down, down.label) {
+			r.score, r.strength = ledBySender, down.strength
+		}
+	}
+	return r
+}
+
+// sender tells "Acme:", "[Acme]" and "Acme reset -" from the start of a line up to token end.
+func (p *page) sender(ln *line, end int32) bool {
+	words := 0
+	for k := ln.first; k < end; k++ {
+		switch t := &p.tokens[k]; {
+		case t.kind == kindPunct && p.lower[t.start] != '#':
+		case t.kind == kindWord && (t.class == classNone || t.class == classVerify):
+			words++
+		default:
+			return false
+		}
+	}
+	return words > 0 && words <= 3 && p.tokens[end-1].kind == kindPunct
 }

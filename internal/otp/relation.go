@@ -7,6 +7,7 @@ type relation struct {
 	direct   bool  // label, perhaps "is" or a colon, code
 	joined   bool  // a colon or "is" stands directly before the code
 	behind   bool  // the label stands behind the code
+	far      bool  // a veto that words stand before
 	veto     bool  // it is announced as something else
 	at       int32 // line of the label, -1 for none
 }
@@ -24,7 +25,7 @@ func (p *page) relate(c *candidate, ctx *context) relation {
 	if best.veto && !(fore.strength == strong && p.signed(c)) {
 		return best
 	}
-	if fore.veto && !((best.direct || best.score >= threshold) && best.strength >= medium) {
+	if fore.veto && !((best.direct || best.score >= threshold) && best.strength >= medium) && !(best.direct && fore.far) {
 		return fore
 	}
 	best = better(best, fore)
@@ -35,6 +36,7 @@ func (p *page) relate(c *candidate, ctx *context) relation {
 	best = better(best, up)
 	best = better(best, p.below(c))
 	best = better(best, p.entered(c, ctx))
+	best = better(best, p.led(c, ctx))
 	return better(best, p.lone(c, ctx))
 }
 
@@ -261,6 +263,9 @@ func (p *page) pause(t *token, k int32, ln *line) int {
 	switch p.lower[t.start] {
 	case '.', '!', '?':
 		if k+1 < ln.last && p.tokens[k+1].gap {
+			if k > ln.first && p.tokens[k-1].class == classOther && p.length(k-1) <= 4 && p.tokens[k+1].kind == kindNumber {
+				return 1 // "ext. 4829"
+			}
 			if c := p.plain[p.tokens[k+1].start]; c >= 'a' && c <= 'z' && p.lower[t.start] == '.' {
 				return 1 // an abbreviation
 			}

@@ -243,7 +243,7 @@ func (p *page) bare(c *candidate, ctx *context) bool {
 		}
 	}
 	joined, from := p.joint(ln, c.first)
-	return c.own || joined && p.tokens[from].kind == kindPunct
+	return c.own || joined && p.tokens[from].kind == kindPunct || p.sender(ln, c.first)
 }
 
 // subjectAlone tells a mail whose subject speaks of a code that only the subject names:
