@@ -31,6 +31,7 @@ const (
 	classMoney          // currency, before or after its amount
 	classUnit           // minutes, points: after a number
 	classTimeUnit       // minutes, hours, days; a unit that also tells an expiry
+	classPaper          // certificate, diploma: checked by a code of its own
 	classBy             // with, by: joins "confirm" with the code
 	classDigits         // digits, "-stellig": "the 6-digit code" is hardly a shop's
 	classFresh          // new, following, unique: says nothing about the code behind it

@@ -7,6 +7,9 @@ package otp
 // "code" alone does not save them, "verification code" does.
 func (p *page) misused(c *candidate, ctx *context) bool {
 	s := c.relation.strength
+	if ctx.paper() || c.form != formDigits && ctx.promo > 0 && ctx.entering == 0 && !ctx.secret && p.near(c, classPromo) {
+		return true
+	}
 	if s == strong {
 		return ctx.receipt() && p.tokens[max(0, c.first-1)].class != classIs
 	}
@@ -33,6 +36,12 @@ func (c *context) receipt() bool {
 		least = 1
 	}
 	return c.approvals > 0 && c.verify+c.entering == 0 && !c.expiry && c.goods+c.booking >= least
+}
+
+// paper tells a mail about a certificate that has a "verification code": with it anybody can check the
+// certificate.
+func (c *context) paper() bool {
+	return c.papers > 0 && c.subject == 0 && c.entering+c.purpose == 0 && !c.expiry && !c.secret
 }
 
 // near tells whether a word of class q stands on the line of c or next to it.

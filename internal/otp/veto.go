@@ -28,7 +28,8 @@ func (p *page) vetoed(c *candidate, ctx *context) bool {
 	case c.form == formLetters:
 		return r.strength < medium && !(c.split && r.direct && ctx.entering > 0) || !r.joined && !r.direct
 	case c.n > 8: // telephones have as many
-		return !(r.direct && (r.joined || c.own)) && !(r.behind && r.joined)
+		whole := ln.label == ln.first && ln.first+1 == c.first && c.last+1 == ln.last // "PIN 4829137755" on a line
+		return !(r.direct && (r.joined || c.own || whole)) && !(r.behind && r.joined)
 	}
 	return false
 }
