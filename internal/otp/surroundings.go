@@ -164,7 +164,7 @@ var girin, kullanin = []byte("girin"), []byte("kullanin")
 func (p *page) small(k int32) bool {
 	t := &p.tokens[k]
 	c := p.lower[t.start]
-	return t.class == classOf || p.countWord(k) || t.kind == kindPunct && (c == '"' || c == '\'' || c == ':')
+	return t.class == classOf || t.class == classFresh || p.countWord(k) || t.kind == kindPunct && (c == '"' || c == '\'' || c == ':')
 }
 
 // labelled tells "use 482913 as your password": a label within eight tokens behind c.

@@ -17,7 +17,7 @@ func (p *page) misused(c *candidate, ctx *context) bool {
 	switch {
 	case ctx.meeting > 0, ctx.booking > 1 && ctx.strength < strong && !(ctx.subjectVerify && ctx.verify > 1), s == medium && c.form != formDigits && ctx.trade && ctx.goods > 1 && ctx.entering == 0 && !ctx.expiry:
 		return true
-	case silent && (ctx.trade && !(ctx.entering > 0 && ctx.subjectVerify) || ctx.parcel > 0 && !ctx.subjectVerify && ctx.subject < medium || ctx.booking > 0 && ctx.booking+ctx.goods > 1):
+	case silent && (ctx.trade && !(ctx.subjectVerify && (ctx.entering > 0 || c.first > 0 && p.tokens[c.first-1].class == classEnter)) || ctx.parcel > 0 && !ctx.subjectVerify && ctx.subject < medium || ctx.booking > 0 && ctx.booking+ctx.goods > 1):
 		return true
 	case silent && s == weak && (ctx.others > 0 || p.acronym(c) || ctx.subject == 0 && !ctx.expiry && p.password(c) || ctx.confirm+ctx.entering == 0 && p.tradeBetween(c)):
 		return true
