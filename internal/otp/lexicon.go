@@ -37,6 +37,7 @@ const (
 	classFresh          // new, following, unique: says nothing about the code behind it
 	classExample        // "such as", "e.g."
 	classStale          // old, previous, expired
+	classSpoilt         // wrong, expired: said of a code that somebody entered
 	classSecret         // "never share it", "if this wasn't you": said of one-time codes, hardly of others
 	classHarmless       // begins like a word of the vocabulary, but is none
 )

@@ -127,3 +127,25 @@ func (p *page) numbered(ln *line, k int32) bool {
 		return idWord(w)
 	}
 }
+
+// spoilt tells "a wrong code was entered for request 482913": the sentence is about a code that failed.
+func (p *page) spoilt(ln *line, c *candidate) bool {
+	if c.own || c.relation.joined {
+		return false
+	}
+	for k := c.first - 1; k >= ln.first && k > c.first-16; k-- {
+		if t := &p.tokens[k]; t.class == classSpoilt {
+			return true
+		} else if t.kind == kindPunct && p.pause(t, k, ln) >= sentence {
+			break
+		}
+	}
+	for k := c.last + 1; k < ln.last && k < c.last+16; k++ {
+		if t := &p.tokens[k]; t.class == classSpoilt {
+			return true
+		} else if t.kind == kindPunct && p.pause(t, k, ln) >= sentence {
+			break
+		}
+	}
+	return false
+}

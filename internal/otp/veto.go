@@ -13,7 +13,7 @@ func (p *page) vetoed(c *candidate, ctx *context) bool {
 		return true
 	case c.form == formDigits && (p.measured(ln, c) || p.sentTo(ln, c) || p.dialled(ln, c)), p.refused(ln, c):
 		return true
-	case p.masked(ln, c), p.handed(ln, c), p.tagged(ln, c, sure), p.compared(ln, c), p.bracketed(ln, c), p.named(ln, c), p.reported(ln, c), p.numbered(ln, c.first):
+	case p.masked(ln, c), p.handed(ln, c), p.tagged(ln, c, sure), p.compared(ln, c), p.bracketed(ln, c), p.named(ln, c), p.reported(ln, c), p.numbered(ln, c.first), p.spoilt(ln, c):
 		return true
 	case ln.place && !sure && !c.own && !(r.joined && r.strength >= medium), p.placed(ln, c):
 		return true
