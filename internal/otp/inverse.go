@@ -32,6 +32,8 @@ func (p *page) after(c *candidate) (r relation) {
 			if dist += pause; dist > 0 {
 				dist += pause
 			}
+		case t.kind == kindMixed && p.branded(k):
+			dist++
 		case t.kind == kindNumber || t.kind == kindMixed || t.kind == kindFigure:
 			dist += 3
 		case t.class.other() && !wrapped && (dist <= 1 || dist <= 3 && r.joined):
@@ -109,7 +111,7 @@ func (p *page) claims(ln *line, k int32) bool {
 		case t.kind == kindNumber:
 			return p.length(i) >= minCode
 		case t.kind == kindMixed:
-			return true
+			return !p.branded(i)
 		case t.kind == kindPunct && p.lower[t.start] != '.', t.class == classIs:
 			continue
 		default:

@@ -149,3 +149,21 @@ func (p *page) spoilt(ln *line, c *candidate) bool {
 	}
 	return false
 }
+
+// branded tells "Auth0" and "Web3": a name of small letters that ends in a digit or two.
+func (p *page) branded(k int32) bool {
+	b := p.raw(k)
+	n := len(b)
+	for n > 0 && isDigit(b[n-1]) {
+		n--
+	}
+	if n < 3 || n == len(b) || len(b)-n > 2 {
+		return false
+	}
+	for _, c := range b[1:n] {
+		if c < 'a' || c > 'z' {
+			return false
+		}
+	}
+	return true
+}

@@ -255,6 +255,8 @@ func (p *page) mixedVeto(c *candidate, ctx *context) bool {
 		return true
 	case changes == 1 && isDigit(c.text[0]) && letters <= 3 && lower:
 		return true // "300s", "10min", "1080p"
+	case !r.joined && !c.own && c.first == c.last && p.branded(c.first):
+		return true
 	case lower && (!tied || r.strength == weak && !r.joined && !c.own):
 		return true // "iphone15" in a sentence
 	case changes == 1 && letters >= 3 && digits <= 2 && !tied:
