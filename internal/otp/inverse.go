@@ -153,6 +153,8 @@ func (p *page) sender(ln *line, end int32) bool {
 	words := 0
 	for k := ln.first; k < end; k++ {
 		switch t := &p.tokens[k]; {
+		case k > ln.first+8:
+			return false
 		case t.kind == kindPunct && p.lower[t.start] != '#':
 		case t.kind == kindWord && (t.class == classNone || t.class == classVerify):
 			words++

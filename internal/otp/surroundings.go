@@ -234,7 +234,7 @@ func (p *page) caption(li int32) bool {
 // bare tells the subject "Fennel: 482913" of a mail that explains below which code that is.
 func (p *page) bare(c *candidate, ctx *context) bool {
 	ln := &p.lines[c.line]
-	if ctx.strength < strong || ctx.trade || c.form != formDigits || c.n != 6 || ln.words > 2 {
+	if ctx.strength < strong || ctx.trade || c.form != formDigits || c.n != 6 && (!c.own || c.n > 8 || year(c)) || ln.words > 2 {
 		return false
 	}
 	for k := c.last + 1; k < ln.last; k++ {

@@ -299,6 +299,8 @@ var qualifiers = []vocabulary{
 	{"cs sk", classIs, "je, zní, znie"},
 	{"cs sk", classOf, "váš, vas, vaš, tvůj, pro, pre, k"},
 
+	{"is", classVerify, "innskrán*, staðfest*, auðkenn*, öryggis*, endurstill*"},
+
 	{"sl hr sr bs", classVerify, "prever*, preizkus*, ponastav*, poništ*, verifik*, provjer*, prover*, prijav*, sigurnos*, bezbednos*, varnost*, autentif*"},
 	{"sl hr sr bs", classConfirm, "potvrd*, potrdi*, pristup*, dostop*"},
 	{"sl hr sr bs", classOnce, "jednokrat*, enkrat*, privremen*, začasn*"},
