@@ -8,6 +8,7 @@ type saying uint8
 const (
 	saysNothing saying = iota
 	saysConfirm        // "Verify my email", "Sign in"
+	saysReset          // "Reset my password"
 	saysOther          // "Unsubscribe", "This wasn't me"
 )
 
@@ -30,6 +31,9 @@ func said(url string, anchors []Anchor) saying {
 		}
 		if containsAny(f.lower, confirmTexts) {
 			return saysConfirm
+		}
+		if containsAny(f.lower, resetTexts) {
+			return saysReset
 		}
 	}
 	return saysNothing
@@ -77,6 +81,8 @@ func denied(spoken []Anchor) (out []Anchor) {
 var (
 	notMeTexts = foldList("wasn't you", "was not you", "isn't you", "not you", "wasn't me", "nicht du", "nicht sie", "nicht von ihnen", "pas vous", "pas toi", "no fuiste", "no has sido",
 		"no fue usted", "não foi você", "não foste", "non sei stato", "niet jij", "was jij dit niet", "inte du", "ikke dig", "ikke deg", "to nie ty", "nebyl jste", "не вы", "не ви", "siz değil", "不是您", "非本人", "心当たりがない", "본인이 아")
+	resetTexts = foldList("reset", "new password", "set password", "set your password", "choose a password", "change password", "change my password", "change your password", "zurücksetzen", "neues passwort", "neues kennwort", "réinitialiser", "nouveau mot de passe", "restablecer", "nueva contraseña",
+		"redefinir", "nova senha", "reimposta", "nuova password", "opnieuw instellen", "nieuw wachtwoord", "återställ", "nulstil", "tilbakestill", "zresetuj", "nowe hasło", "obnovit heslo", "nové heslo", "visszaállítás", "resetează", "sıfırla", "сбросить", "новый пароль", "скинути", "επαναφορά", "إعادة تعيين", "איפוס", "重置", "重設", "再設定", "재설정", "đặt lại", "atur ulang")
 	confirmTexts = foldList("verif", "confirm", "activat", "validat", "sign in", "log in", "login", "magic link",
 		"bestätig", "aktivier", "anmelden", "einloggen", "valider", "se connecter", "me connecter", "vous connecter", "te connecter", "connexion",
 		"iniciar sesión", "inicia sesión", "acceder", "entrar", "conferma", "accedi", "attiva", "bevestig", "inloggen", "activeer",

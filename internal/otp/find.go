@@ -50,15 +50,19 @@ func Find(in Input) Result {
 
 // link gives the verification link. Where no HTML says what the links do, the text before them does.
 func (in *Input) link() string {
-	if len(in.Anchors) > 0 {
-		return verificationLink(in.Links, in.Anchors)
+	anchors := in.Anchors
+	if len(anchors) == 0 {
+		spoken := spoken(in.Text, in.Links)
+		anchors = denied(spoken)
+		if link := verificationLink(in.Links, anchors); link != "" {
+			return link
+		}
+		anchors = append(anchors, spoken...)
 	}
-	spoken := spoken(in.Text, in.Links)
-	not := denied(spoken)
-	if link := verificationLink(in.Links, not); link != "" {
+	if link := verificationLink(in.Links, anchors); link != "" {
 		return link
 	}
-	return verificationLink(in.Links, append(not, spoken...))
+	return asked(in, anchors)
 }
 
 func (s *search) find(res *Result, in Input, visible bool) {
