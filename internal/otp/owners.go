@@ -167,3 +167,13 @@ func (p *page) branded(k int32) bool {
 	}
 	return true
 }
+
+// aside tells "iPhone (482913)": a number in brackets behind a noun nobody knows.
+func (p *page) aside(ln *line, c *candidate) bool {
+	k, n := c.first-2, c.last+1
+	if k < ln.first || n >= ln.last || p.lower[p.tokens[k+1].start] != '(' || p.lower[p.tokens[n].start] != ')' || p.tokens[k].kind != kindWord {
+		return false
+	}
+	t := &p.tokens[k]
+	return t.class == classAccount || t.class == classNone && !(c.relation.strength == strong && c.relation.direct)
+}

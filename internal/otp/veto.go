@@ -13,7 +13,7 @@ func (p *page) vetoed(c *candidate, ctx *context) bool {
 		return true
 	case c.form == formDigits && (p.measured(ln, c) || p.sentTo(ln, c) || p.dialled(ln, c)), p.refused(ln, c):
 		return true
-	case p.masked(ln, c), p.handed(ln, c), p.tagged(ln, c, sure), p.compared(ln, c), p.bracketed(ln, c), p.named(ln, c), p.reported(ln, c), p.numbered(ln, c.first), p.spoilt(ln, c):
+	case p.masked(ln, c), p.handed(ln, c), p.tagged(ln, c, sure), p.compared(ln, c), p.bracketed(ln, c), p.named(ln, c), p.reported(ln, c), p.numbered(ln, c.first), p.spoilt(ln, c), p.aside(ln, c):
 		return true
 	case ln.place && !sure && !c.own && !(r.joined && r.strength >= medium), p.placed(ln, c):
 		return true
@@ -26,7 +26,7 @@ func (p *page) vetoed(c *candidate, ctx *context) bool {
 	case c.form == formMixed:
 		return p.mixedVeto(c, ctx)
 	case c.form == formLetters:
-		return r.strength < medium && !(c.split && r.direct && ctx.entering > 0) || !r.joined && !r.direct
+		return r.strength < medium && !((c.split && r.direct || r.joined) && ctx.entering > 0) || !r.joined && !r.direct
 	case c.n > 8: // telephones have as many
 		whole := ln.label == ln.first && ln.first+1 == c.first && c.last+1 == ln.last // "PIN 4829137755" on a line
 		return !(r.direct && (r.joined || c.own || whole)) && !(r.behind && r.joined)

@@ -27,7 +27,7 @@ var labels = []vocabulary{
 	{"de", classCode, "~code, ~codes, ~kode, ~pin, ~nummer code, zahlencode, ~ziffern, ziffernfolge, zahlenfolge, zahlenkombination, ziffernkombination, zeichenfolge"},
 	{"de", classPasscode, "zweite faktor, zweiter faktor, second factor, second facteur, segundo factor, secondo fattore, tan, tan code, tans, zugangscode*, zugriffscode*, freischaltcode*, freigabecode*, aktivierungscode*, zugangskode*, zugangsschlussel"},
 	{"de", classPassword, "~passwort*, ~kennwort*, ~schlussel"},
-	{"de", classOTP, "sicherheitscode*, bestätigungscode*, bestaetigungscode*, verifizierungscode*, verifikationscode*, prüfcode*, pruefcode*, anmeldecode*, logincode*, einmalcode*, einmalkennwort*, einmalpasswort*, einmal pin, authentifizierungscode*, bestätigungsnummer, einmalschlüssel"},
+	{"de", classOTP, "sicherheitscode*, bestätigungscode*, bestaetigungscode*, verifizierungscode*, verifikationscode*, prüfcode*, pruefcode*, anmeldecode*, logincode*, einmalcode*, einmalkennwort*, einmalpasswort*, einmal pin, authentifizierungscode*, einmalschlüssel"},
 
 	{"nl", classCode, "~code, ~codes, ~pincode"},
 	{"nl", classPasscode, "toegangscode*, activeringscode*, activatiecode*"},
