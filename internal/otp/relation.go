@@ -283,8 +283,8 @@ func (p *page) pause(t *token, k int32, ln *line) int {
 // otherNear tells whether a word for something else stands within five tokens before k. "Case 4471"
 // has its number and wants no other.
 func (p *page) otherNear(ln *line, k int32) bool {
-	for i := max(ln.first, k-5); i < k; i++ {
-		if c := p.tokens[i].class; c.other() && c != classMeeting && p.tokens[i+1].kind != kindNumber {
+	for i := k - 1; i >= ln.first && i >= k-5 && p.tokens[i].kind != kindNumber; i-- {
+		if c := p.tokens[i].class; c.other() && c != classMeeting {
 			return true
 		}
 	}

@@ -137,6 +137,9 @@ func (p *page) entered(c *candidate, ctx *context) (r relation) {
 	switch {
 	case r.strength == 0 && p.labelled(ln, c):
 		r.score, r.strength = r.score+10, weak
+		if ctx.subjectVerify {
+			r.score += 8
+		}
 	case r.strength == 0 && (by || k == c.first):
 		return relation{at: -1}
 	case r.strength == 0 && (ctx.subjectVerify || ctx.subject >= medium || c.n == 6 && (ctx.subject > 0 || ctx.secret) && ctx.goods+ctx.promo+ctx.booking+ctx.meeting == 0 || p.source == SourceSubject && c.n == 6 && !ctx.trade && !ctx.advert):

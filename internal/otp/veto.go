@@ -232,7 +232,7 @@ func (p *page) mixedVeto(c *candidate, ctx *context) bool {
 			(ctx.verify+ctx.entering > 0 || r.direct && ctx.others+ctx.goods+ctx.parcel == 0 && (ctx.subject > 0 || ctx.expiry || ctx.secret || ctx.confirm > 0))
 		backed = backed || r.direct && ctx.verify > 0 && ctx.promo+ctx.booking+ctx.others+ctx.parcel+ctx.meeting == 0
 	}
-	if !backed {
+	if !backed && !(p.tokens[max(0, c.first-1)].class == classEnter && ctx.verify+ctx.confirm > 0 && ctx.promo+ctx.booking+ctx.others+ctx.meeting == 0) {
 		return true
 	}
 	letters, digits, changes, lower := 0, 0, 0, false
