@@ -117,12 +117,15 @@ func (p *page) numbered(ln *line, k int32) bool {
 		}
 		dot = dot || b != ':'
 	}
-	if k <= ln.first || p.tokens[k].kind != kindWord || p.tokens[k-1].kind != kindWord || p.tokens[k-1].class.label() {
+	if k < ln.first || p.tokens[k].kind != kindWord || k > ln.first && p.tokens[k-1].class.label() {
 		return false
 	}
+	behind := k > ln.first && p.tokens[k-1].kind == kindWord
 	switch w := p.lower[p.tokens[k].start:p.tokens[k].end]; string(w) {
 	case "n", "c", "br", "sz": // in most languages a dot or a ring follows
-		return dot
+		return dot && behind
+	case "no", "num":
+		return behind
 	default:
 		return idWord(w)
 	}
