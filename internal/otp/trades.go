@@ -93,6 +93,7 @@ func (p *page) tradeBetween(c *candidate) bool {
 		switch t := &p.tokens[k]; {
 		case t.class.label():
 			return noun > 0
+		case noun > 0 && (t.kind == kindPunct && p.lower[t.start] == '-' || p.length(k) == 1): // "e-"
 		case t.kind == kindPunct && noun < 0 && p.lower[t.start] == ':', t.class == classOf, noun > 0 && p.english(noun-1) && string(p.lower[t.start:t.end]) == "for", t.class == classIs && noun < 0:
 		case t.kind == kindWord && t.class == classNone && noun < 0 && t.end-t.start >= 4 && p.plain[t.start] >= 'a' && p.plain[t.start] <= 'z':
 			noun = k
