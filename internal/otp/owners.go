@@ -177,6 +177,6 @@ func (p *page) aside(ln *line, c *candidate) bool {
 	if k < ln.first || n >= ln.last || p.lower[p.tokens[k+1].start] != '(' || p.lower[p.tokens[n].start] != ')' || p.tokens[k].kind != kindWord {
 		return false
 	}
-	t := &p.tokens[k]
-	return t.class == classAccount || t.class == classNone && !(c.relation.strength == strong && c.relation.direct)
+	q := p.tokens[k].class
+	return q == classAccount || q == classNone
 }
