@@ -210,6 +210,7 @@ var labels = []vocabulary{
 
 // qualifiers are the words around a label: which code it is, and how it is joined to it.
 var qualifiers = []vocabulary{
+	{"all", classFresh, "valid, valide, valides, validity, valido, valida, válido, válida"}, // no verb, as "valider" is
 	{"en", classVerify, "confirm your email, confirm your e mail, confirm your address, confirm your identity, confirm it's you, confirm this is you, verif*, authent*, authori*, login, log in, logging in, logged in, signin, sign in, signing in, sign on, security, secure, 2fa, mfa, two factor, two step, multi factor, 2 step, identity, passwordless, sms, validat*, 3d secure, log into, log on, sign up, signup, signing up, register, recover*, reset, magic, identification, sign into"},
 	{"en", classConfirm, "registration, approve*, approval, consent, confirm*, access, activat*, unlock*, email address, your email, complete"},
 	{"all", classConfirm, "sign, signing, esign, e sign, podpis*, unterschreib*, unterzeichn*, signatur, signier*, signer, signez, firmar, firmare, assinar, imza*, подписан*, підписан*, underskri*, signera*, allekirjoit*, aláír*, semnare, semna, υπογραφ*, توقيع, التوقيع, חתימה, ký số, tanda tangan, 签署, 簽署, 署名, 서명"},
