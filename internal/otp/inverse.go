@@ -36,7 +36,7 @@ func (p *page) after(c *candidate) (r relation) {
 			dist++
 		case t.kind == kindNumber || t.kind == kindMixed || t.kind == kindFigure:
 			dist += 3
-		case t.class.other() && !wrapped && (dist <= 1 || dist <= 3 && r.joined):
+		case t.class.other() && !wrapped && !p.infinitive(k) && (dist <= 1 || dist <= 3 && r.joined):
 			if joined, _ := p.joint(&p.lines[c.line], c.first); parted && joined {
 				return r // "Code: 482913, Ref: 7719"
 			}
@@ -57,6 +57,11 @@ func (p *page) after(c *candidate) (r relation) {
 		}
 	}
 	return r
+}
+
+// infinitive tells "to claim" and "to book", which are verbs.
+func (p *page) infinitive(k int32) bool {
+	return k > 0 && p.length(k-1) == 2 && string(p.raw(k-1)) == "to"
 }
 
 // opens tells whether c is the first word of its sentence: many languages put the noun at the end.

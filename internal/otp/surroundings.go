@@ -125,6 +125,9 @@ func (p *page) entered(c *candidate, ctx *context) (r relation) {
 		}
 		k = c.first
 	}
+	if c.n != 6 && ctx.goods > 0 && !ctx.subjectVerify && ctx.subject < medium && !p.labelled(ln, c) {
+		return r // "Issue 7: enter 57031, press verify"
+	}
 	by := p.tokens[k].class == classBy
 	r.score, r.at = enterVerb, c.line
 	for i := max(ln.first, c.first-12); i < ln.last && i <= c.last+9; i++ {
