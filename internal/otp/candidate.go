@@ -251,8 +251,8 @@ func (p *page) mixed(k int32) (c candidate) {
 	return c
 }
 
-// capitals reads a code of capital letters alone: "QGFDAE", "XKJ-BVT". It must end its
-// sentence, so that no word of a heading is taken for one.
+// capitals reads a code of capital letters alone: "QGFDAE", "XKJ-BVT". In one piece it must
+// end its sentence, so that no word of a heading is taken for one.
 func (p *page) capitals(ln *line, k int32) (c candidate, next int32) {
 	c = candidate{page: p, first: k, last: k, form: formLetters}
 	if !p.upper(k) || !c.add(p.raw(k)) {
@@ -266,7 +266,7 @@ func (p *page) capitals(ln *line, k int32) (c candidate, next int32) {
 	} else if n < 6 || n > 8 || !jumbled(p.raw(k)) {
 		return candidate{}, k + 1
 	}
-	if e := c.last + 1; e < ln.last && p.tokens[e].kind != kindPunct {
+	if e := c.last + 1; !c.split && e < ln.last && p.tokens[e].kind != kindPunct {
 		return candidate{}, k + 1
 	}
 	return c, c.last + 1

@@ -31,6 +31,7 @@ type context struct {
 	promo     int
 	booking   int
 	meeting   int
+	papers    int // for certificates and the like
 }
 
 // compose gives every label its strength from the words around it, and every line its
@@ -80,6 +81,8 @@ func (c *context) note(p *page, t *token) {
 		c.parcel++
 	case classMeeting:
 		c.meeting++
+	case classPaper:
+		c.papers++
 	case classTimeUnit:
 		c.expiry = c.expiry || !p.long(t)
 	case classSecret:
@@ -95,11 +98,19 @@ func (c *context) note(p *page, t *token) {
 
 // long tells days and more: a code does not last that long, a refund takes it.
 func (p *page) long(t *token) bool {
-	switch string(p.lower[t.start:t.end]) {
-	case "day", "days", "week", "weeks", "month", "months", "years":
-		return true
+	return longUnits[string(p.lower[t.start:t.end])]
+}
+
+var longUnits = foldSet("day", "days", "week", "weeks", "month", "months", "years", "tage", "tagen", "wochen", "monate", "monaten", "jahre", "jours", "semaines", "mois", "ans",
+	"días", "dias", "semanas", "meses", "años", "anos", "giorni", "settimane", "mesi", "anni", "dagen", "weken", "dage", "dager", "dagar", "päivää", "dni", "dnů", "dní", "nap", "gün",
+	"дней", "дня", "днів", "дні", "ημέρες", "أيام", "روز", "ימים", "दिन", "วัน", "ngày", "hari", "天", "日間", "週間", "個月", "个月", "개월", "년")
+
+func foldSet(list ...string) map[string]bool {
+	set := make(map[string]bool, len(list))
+	for _, w := range foldList(list...) {
+		set[string(w)] = true
 	}
-	return false
+	return set
 }
 
 // qualify sets the strength of the label at k, or turns it into the announcement of
@@ -111,6 +122,9 @@ func (p *page) qualify(ln *line, k int32, ctx *context) {
 	}
 	before, promo := p.qualifierBefore(ln, k)
 	after := p.qualifierAfter(ln, k)
+	if after == classConfirm {
+		ctx.purpose++
+	}
 	switch {
 	case t.class == classOTP, t.class == classApproval, t.class == classPasscode && p.abbreviated(t):
 		t.strength = strong
@@ -124,9 +138,6 @@ func (p *page) qualify(ln *line, k int32, ctx *context) {
 		return
 	case before == classNone && p.trade(ln, k):
 		ctx.others++
-	}
-	if after == classConfirm {
-		ctx.purpose++
 	}
 	t.strength = weak
 	if t.class == classPasscode {
@@ -174,7 +185,7 @@ func (p *page) qualifierBefore(ln *line, k int32) (q, promo class) {
 			return classOnce, promo // "OTP password"
 		case t.class == classConfirm, t.class == classDigits && q == classNone:
 			q = t.class
-		case t.class == classIs || t.class.label() && words > 0:
+		case t.class == classIs, t.class == classEnter, t.class.label() && words > 0:
 			return q, promo
 		}
 		words += int(max(t.weight, 1))

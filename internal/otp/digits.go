@@ -52,7 +52,7 @@ func (p *page) number(ln *line, k int32) (c candidate, next int32) {
 		last, i = j, j
 	}
 	switch {
-	case p.length(k) > 24, p.phonePrefix(ln, k):
+	case p.length(k) > 24, p.phonePrefix(ln, k), all.n > 2 && all.total > maxCode && all.size > 1:
 		return c, last + 1
 	case all.even(), all.n == 2 && p.uneven(ln, k, last, &all):
 	case g.n == 1 && g.total >= 5 && g.total <= maxCode || last == k && g.even():

@@ -32,10 +32,7 @@ var searches = sync.Pool{New: func() any { return new(search) }}
 // Find gives the one-time code of a mail, or none, and the link that confirms or signs
 // in. It never fails; its work is linear in the input and bounded by maxScan a source.
 func Find(in Input) Result {
-	res := Result{VerificationLink: verificationLink(in.Links, in.Anchors)}
-	if res.VerificationLink == "" && len(in.Anchors) == 0 {
-		res.VerificationLink = verificationLink(in.Links, spoken(in.Text, in.Links))
-	}
+	res := Result{VerificationLink: in.link()}
 	for _, value := range in.Declared {
 		if code, host, ok := declared(value); ok {
 			res.Code, res.Origin, res.Source, res.Confidence = code, host, SourceHeader, 1
@@ -49,6 +46,23 @@ func Find(in Input) Result {
 		s.find(&res, in, true) // its lines may say more than its words
 	}
 	return res
+}
+
+// link gives the verification link. Where no HTML says what the links do, the text before them does.
+func (in *Input) link() string {
+	anchors := in.Anchors
+	if len(anchors) == 0 {
+		spoken := spoken(in.Text, in.Links)
+		anchors = denied(spoken)
+		if link := verificationLink(in.Links, anchors); link != "" {
+			return link
+		}
+		anchors = append(anchors, spoken...)
+	}
+	if link := verificationLink(in.Links, anchors); link != "" {
+		return link
+	}
+	return asked(in, anchors)
 }
 
 func (s *search) find(res *Result, in Input, visible bool) {

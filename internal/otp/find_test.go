@@ -102,6 +102,9 @@ func bombs() map[string]string {
 		"zero width":    fill("4\u200b"),
 		"invalid":       fill("\xff"),
 		"origin":        fill("--\n@a.b #\n"),
+		"numbered":      fill("no.........482913 "),
+		"spoilt":        fill("code 4829 wrong "),
+		"sender":        strings.Repeat("a ", maxScan/4) + fill("482913 code ")[:maxScan/2],
 	}
 }
 

@@ -12,6 +12,9 @@ func (f *folded) script(r rune) {
 		f.foreign(foldGreekCyrillic(r))
 	case r >= 0x0590 && r < 0x0700:
 		f.semitic(r)
+	case r >= 0x1D400 && r < 0x1D6A4: // bold, italic and other letters of mathematics
+		const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+		f.ascii(letters[(r-0x1D400)%52])
 	default:
 		if d, ok := digit(r); ok {
 			f.ascii(d)

@@ -31,11 +31,13 @@ const (
 	classMoney          // currency, before or after its amount
 	classUnit           // minutes, points: after a number
 	classTimeUnit       // minutes, hours, days; a unit that also tells an expiry
+	classPaper          // certificate, diploma: checked by a code of its own
 	classBy             // with, by: joins "confirm" with the code
 	classDigits         // digits, "-stellig": "the 6-digit code" is hardly a shop's
 	classFresh          // new, following, unique: says nothing about the code behind it
 	classExample        // "such as", "e.g."
 	classStale          // old, previous, expired
+	classSpoilt         // wrong, expired: said of a code that somebody entered
 	classSecret         // "never share it", "if this wasn't you": said of one-time codes, hardly of others
 	classHarmless       // begins like a word of the vocabulary, but is none
 )

@@ -45,17 +45,22 @@ func sameLink(a, b string) bool {
 
 // merit judges one link, which says something.
 func merit(link string, says saying) int {
-	if len(link) > maxLink {
+	j, ok := readLink(link)
+	if !ok {
 		return linkNone
 	}
+	return j.merit(says)
+}
+
+// readLink takes a web link apart.
+func readLink(link string) (j linkWords, ok bool) {
 	_, rest, ok := strings.Cut(link, "://")
-	if !ok || !strings.HasPrefix(strings.ToLower(link[:4]), "http") {
-		return linkNone
+	if !ok || len(link) > maxLink || !strings.HasPrefix(strings.ToLower(link[:4]), "http") {
+		return j, false
 	}
 	host, rest := splitAt(rest, "/?#")
 	path, rest := splitAt(rest, "?#")
 	query, fragment := splitAt(rest, "#")
-	var j linkWords
 	j.host(host)
 	j.path(path)
 	j.query(strings.TrimPrefix(query, "?"))
@@ -64,7 +69,7 @@ func merit(link string, says saying) int {
 	} else {
 		j.path(fragment)
 	}
-	return j.merit(says)
+	return j, true
 }
 
 // splitAt cuts s before the first of the signs.
@@ -92,6 +97,8 @@ func (j *linkWords) merit(says saying) int {
 		return linkNone
 	case says == saysConfirm && secret:
 		return linkBoth
+	case says == saysReset && secret:
+		return linkReset
 	case j.refuses:
 		return linkNone
 	case (j.confirms || j.signsIn) && secret && !j.resets:
@@ -172,6 +179,7 @@ func (j *linkWords) words(part string) {
 		}
 	}
 	s := string(buf[:n])
+	j.confirms = j.confirms || s == "doi" // double opt-in
 	for _, w := range refusingWords {
 		if strings.Contains(s, w) {
 			j.refuses = true
@@ -199,7 +207,7 @@ var (
 	resettingWords = []string{"reset", "recover", "forgot", "newpassword", "changepassword", "setpassword", "passwort"}
 	refusingWords  = []string{"unsubscri", "optout", "privacy", "terms", "help", "support", "faq", "legal", "contact", "preference",
 		"settings", "abuse", "report", "deny", "reject", "decline", "cancel", "revoke", "notme", "wasntme", "disavow", "secureaccount",
-		"blog", "docs", "article", "learn", "policy", "manage", "webversion", "viewinbrowser", "viewonline", "feedback", "survey", "invoice", "receipt", "order", "track", "abmeld", "delete", "remove", "disable", "lock", "author", "store", "shop", "about", "careers", "download", "appstore", "twitter", "facebook", "linkedin", "instagram", "youtube", "static", "assets", "images", "pixel", "logo"}
+		"blog", "docs", "article", "learn", "policy", "manage", "webversion", "viewinbrowser", "viewonline", "feedback", "survey", "invoice", "receipt", "order", "track", "abmeld", "delete", "remove", "disable", "lock", "author", "store", "shop", "about", "careers", "download", "appstore", "twitter", "facebook", "linkedin", "instagram", "youtube", "static", "assets", "images", "pixel", "logo", "thank", "success", "billing", "upgrade", "pricing", "cart", "checkout", "donate", "promo", "campaign", "review", "rating", "delivery", "rsvp", "booking", "reservation", "appointment", "confirmed", "verified"}
 )
 
 var squeezer = strings.NewReplacer("_", "", "-", "", "[", "", "]", "")

@@ -10,7 +10,7 @@ func (p *page) owned(c *candidate) bool {
 		switch t := &p.tokens[k]; {
 		case t.kind == kindPunct && p.pause(t, k, &p.lines[c.line]) < sentence, t.class == classIs, t.class == classOf:
 		case t.kind == kindWord && (t.class == classNone || t.class == classAccount):
-			if w := string(p.lower[t.start:t.end]); w == "id" || w == "no" || w == "nr" {
+			if idWord(p.lower[t.start:t.end]) {
 				return true
 			}
 			if p.countWord(k) {
@@ -88,4 +88,95 @@ func (p *page) called(c *candidate) bool {
 	t := &p.tokens[k]
 	b := p.plain[t.start]
 	return t.class == classAccount || t.class == classNone && t.end-t.start > 3 && b >= 'a' && b <= 'z'
+}
+
+// reported tells "the code for customer 482913 was not delivered": a noun's number, of which the
+// sentence goes on to tell.
+func (p *page) reported(ln *line, c *candidate) bool {
+	k := c.last + 1
+	if k >= ln.last || c.relation.joined || !p.called(c) {
+		return false
+	}
+	switch t := &p.tokens[k]; string(p.lower[t.start:t.end]) {
+	case "was", "has", "had", "were", "did", "could", "wurde", "konnte", "hat", "fue", "foi", "werd", "blev", "ble":
+		return true
+	}
+	return false
+}
+
+// numbered tells "contract no. 482913": the number at k is that of a noun, unless the noun is a label.
+func (p *page) numbered(ln *line, k int32) bool {
+	dot := false
+	for k--; k >= ln.first && p.tokens[k].kind == kindPunct; k-- {
+		b := p.lower[p.tokens[k].start]
+		if b == '#' {
+			return k > ln.first && p.tokens[k-1].kind == kindWord && !p.tokens[k-1].class.label()
+		}
+		if b != '.' && b != '*' && b != ':' {
+			return false
+		}
+		dot = dot || b != ':'
+	}
+	if k < ln.first || p.tokens[k].kind != kindWord || k > ln.first && p.tokens[k-1].class.label() {
+		return false
+	}
+	behind := k > ln.first && p.tokens[k-1].kind == kindWord
+	switch w := p.lower[p.tokens[k].start:p.tokens[k].end]; string(w) {
+	case "n", "c", "br", "sz": // in most languages a dot or a ring follows
+		return dot && behind
+	case "no", "num":
+		return behind
+	default:
+		return idWord(w)
+	}
+}
+
+// spoilt tells "a wrong code was entered for request 482913": the sentence is about a code that failed.
+func (p *page) spoilt(ln *line, c *candidate) bool {
+	if c.own || c.relation.joined {
+		return false
+	}
+	for k := c.first - 1; k >= ln.first && k > c.first-16; k-- {
+		if t := &p.tokens[k]; t.class == classSpoilt {
+			return true
+		} else if t.kind == kindPunct && p.pause(t, k, ln) >= sentence {
+			break
+		}
+	}
+	for k := c.last + 1; k < ln.last && k < c.last+16; k++ {
+		if t := &p.tokens[k]; t.class == classSpoilt {
+			return true
+		} else if t.kind == kindPunct && p.pause(t, k, ln) >= sentence {
+			break
+		}
+	}
+	return false
+}
+
+// branded tells "Auth0" and "Web3": a name of small letters that ends in a digit or two.
+func (p *page) branded(k int32) bool {
+	b := p.raw(k)
+	n := len(b)
+	for n > 0 && isDigit(b[n-1]) {
+		n--
+	}
+	if n < 3 || n == len(b) || len(b)-n > 2 {
+		return false
+	}
+	for _, c := range b[1:n] {
+		if c < 'a' || c > 'z' {
+			return false
+		}
+	}
+	return true
+}
+
+// aside tells "iPhone (482913)": a number in brackets behind a noun nobody knows.
+func (p *page) aside(ln *line, c *candidate) bool {
+	k, n := c.first-2, c.last+1
+	if k < ln.first || n >= ln.last || p.lower[p.tokens[k+1].start] != '(' || p.lower[p.tokens[n].start] != ')' || p.tokens[k].kind != kindWord {
+		return false
+	}
+	q := p.tokens[k].class
+	return q == classAccount || q == classNone
 }

@@ -7,6 +7,7 @@ type relation struct {
 	direct   bool  // label, perhaps "is" or a colon, code
 	joined   bool  // a colon or "is" stands directly before the code
 	behind   bool  // the label stands behind the code
+	far      bool  // a veto that words stand before
 	veto     bool  // it is announced as something else
 	at       int32 // line of the label, -1 for none
 }
@@ -24,7 +25,7 @@ func (p *page) relate(c *candidate, ctx *context) relation {
 	if best.veto && !(fore.strength == strong && p.signed(c)) {
 		return best
 	}
-	if fore.veto && !((best.direct || best.score >= threshold) && best.strength >= medium) {
+	if fore.veto && !((best.direct || best.score >= threshold) && best.strength >= medium) && !(best.direct && fore.far) {
 		return fore
 	}
 	best = better(best, fore)
@@ -35,6 +36,7 @@ func (p *page) relate(c *candidate, ctx *context) relation {
 	best = better(best, up)
 	best = better(best, p.below(c))
 	best = better(best, p.entered(c, ctx))
+	best = better(best, p.led(c, ctx))
 	return better(best, p.lone(c, ctx))
 }
 
@@ -91,6 +93,7 @@ type backward struct {
 	dist    int  // words so far
 	limit   int  // of dist
 	joined  bool // a colon or "is" stands before the candidate
+	strange int  // words among them that say nothing about a code
 	taken   bool // another number was passed: it takes what announces other numbers
 	wrapped bool // the walk went on to the line above
 	crossed bool // the end of a sentence was passed
@@ -167,6 +170,9 @@ func (w *backward) step(t *token) (done bool) {
 	case t.class == classIs && w.k == w.c.first-1:
 	default:
 		w.dist += int(t.weight)
+		if t.class < classVerify || t.class > classOf {
+			w.strange++
+		}
 	}
 	return false
 }
@@ -182,7 +188,7 @@ func (w *backward) number() {
 		w.taken = true // an amount
 		return
 	}
-	if w.p.length(w.k) < minCode {
+	if w.p.length(w.k) < minCode || w.p.numbered(w.ln, w.k) {
 		return
 	}
 	w.taken = true
@@ -221,6 +227,7 @@ func (w *backward) label(t *token) {
 		return
 	}
 	score, step := labelScore(t.strength)
+	w.joined = w.joined || w.enclosed()
 	w.r.score += score - step*w.dist
 	switch {
 	case w.joined:
@@ -241,7 +248,14 @@ func (w *backward) label(t *token) {
 		w.r.score += staleWord
 	}
 	w.r.strength, w.r.joined, w.r.at = t.strength, w.joined, w.li
-	w.r.direct = w.dist <= 1 && !w.taken
+	w.r.direct = (w.dist <= 1 || w.strange == 0 && !w.crossed && w.dist <= 3) && !w.taken
+}
+
+// enclosed tells "(Code 4829)".
+func (w *backward) enclosed() bool {
+	k := w.c.last + 1
+	return w.dist == 0 && w.k > w.ln.first && w.p.lower[w.p.tokens[w.k-1].start] == '(' &&
+		k < w.p.lines[w.c.line].last && w.p.lower[w.p.tokens[k].start] == ')'
 }
 
 // pause gives the distance that a sign adds: the end of a sentence counts as words.
@@ -249,6 +263,9 @@ func (p *page) pause(t *token, k int32, ln *line) int {
 	switch p.lower[t.start] {
 	case '.', '!', '?':
 		if k+1 < ln.last && p.tokens[k+1].gap {
+			if k > ln.first && p.tokens[k-1].class == classOther && p.length(k-1) <= 4 && p.tokens[k+1].kind == kindNumber {
+				return 1 // "ext. 4829"
+			}
 			if c := p.plain[p.tokens[k+1].start]; c >= 'a' && c <= 'z' && p.lower[t.start] == '.' {
 				return 1 // an abbreviation
 			}
@@ -263,9 +280,10 @@ func (p *page) pause(t *token, k int32, ln *line) int {
 	return 0
 }
 
-// otherNear tells whether a word for something else stands within five tokens before k.
+// otherNear tells whether a word for something else stands within five tokens before k. "Case 4471"
+// has its number and wants no other.
 func (p *page) otherNear(ln *line, k int32) bool {
-	for i := max(ln.first, k-5); i < k; i++ {
+	for i := k - 1; i >= ln.first && i >= k-5 && p.tokens[i].kind != kindNumber; i-- {
 		if c := p.tokens[i].class; c.other() && c != classMeeting {
 			return true
 		}

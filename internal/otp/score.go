@@ -20,6 +20,7 @@ const (
 	headOf    = 38 // first on its line, the label at the end of the line above
 
 	enterVerb   = 30 // "enter 482913 to sign in"
+	ledBySender = 36 // "Acme: 482913. This code ..."
 	loneInMail  = 32 // alone on a line, in a mail that speaks of a code somewhere above
 	ownLine     = 8
 	sixDigits   = 8

@@ -15,6 +15,8 @@ func (p *page) above(c *candidate) (r relation) {
 		switch {
 		case up.other && (d == 1 && (up.words <= 6 || up.colon)):
 			return relation{veto: true, at: c.line - d}
+		case d == 1 && (up.strength == 0 && p.numbers(up) || up.strength == weak && p.entry(c.line-d)):
+			return relation{veto: true, at: c.line - d}
 		case up.strength == 0 || up.claimed || up.footer:
 		case !up.colon && p.plural(up.label):
 		case up.strength == weak && !up.heading && (d > 1 || p.tokens[up.label].class == classPassword):
@@ -36,6 +38,36 @@ func (p *page) above(c *candidate) (r relation) {
 		}
 	}
 	return r
+}
+
+// numbers tells the caption of somebody's number: "Sign-in ID", "Device no.".
+func (p *page) numbers(ln *line) bool {
+	if ln.words < 2 || ln.words > 4 {
+		return false
+	}
+	k := ln.last - 1
+	for k > ln.first && p.tokens[k].kind == kindPunct {
+		k--
+	}
+	t := &p.tokens[k]
+	return t.kind == kindWord && idWord(p.lower[t.start:t.end])
+}
+
+// entry tells "Purpose code" in a table whose entry before it is another number's.
+func (p *page) entry(li int32) bool {
+	ln := &p.lines[li]
+	k := ln.label - 1
+	return li > 1 && p.lines[li-2].other && p.lines[li-2].words <= 4 && k == ln.first && ln.last == k+2 &&
+		p.tokens[k].kind == kindWord && p.tokens[k].class == classNone && p.length(k) > 3
+}
+
+// idWord tells the words behind a noun that say it is numbered.
+func idWord(w []byte) bool {
+	switch string(w) {
+	case "id", "no", "nr", "num":
+		return true
+	}
+	return false
 }
 
 func firstSolid(p *page, ln *line) int32 {
@@ -62,7 +94,7 @@ func (p *page) below(c *candidate) (r relation) {
 		if down.other && d == 1 && down.words <= 3 {
 			return relation{veto: true, at: li}
 		}
-		if down.strength > 0 && !down.claimed && !down.footer && !down.colon && !p.claims(down, down.label) {
+		if down.strength > 0 && !down.claimed && !down.footer && !down.colon && !p.plural(down.label) && !p.claims(down, down.label) {
 			r.score = belowNear - 10*int(d-1) - 5*int(strong-down.strength)
 			r.strength, r.at = down.strength, li
 			return r
@@ -93,6 +125,9 @@ func (p *page) entered(c *candidate, ctx *context) (r relation) {
 		}
 		k = c.first
 	}
+	if c.n != 6 && ctx.goods > 0 && !ctx.subjectVerify && ctx.subject < medium && !p.labelled(ln, c) {
+		return r // "Issue 7: enter 57031, press verify"
+	}
 	by := p.tokens[k].class == classBy
 	r.score, r.at = enterVerb, c.line
 	for i := max(ln.first, c.first-12); i < ln.last && i <= c.last+9; i++ {
@@ -105,9 +140,12 @@ func (p *page) entered(c *candidate, ctx *context) (r relation) {
 	switch {
 	case r.strength == 0 && p.labelled(ln, c):
 		r.score, r.strength = r.score+10, weak
+		if ctx.subjectVerify {
+			r.score += 8
+		}
 	case r.strength == 0 && (by || k == c.first):
 		return relation{at: -1}
-	case r.strength == 0 && (ctx.subjectVerify || c.n == 6 && (ctx.subject > 0 || ctx.secret) && ctx.goods+ctx.promo+ctx.booking+ctx.meeting == 0 || p.source == SourceSubject && c.n == 6 && !ctx.trade && !ctx.advert):
+	case r.strength == 0 && (ctx.subjectVerify || ctx.subject >= medium || c.n == 6 && (ctx.subject > 0 || ctx.secret) && ctx.goods+ctx.promo+ctx.booking+ctx.meeting == 0 || p.source == SourceSubject && c.n == 6 && !ctx.trade && !ctx.advert):
 		r.score += 8
 	}
 	if r.strength > 0 {
@@ -128,11 +166,11 @@ func (p *page) enterBehind(ln *line, c *candidate) bool {
 
 var girin, kullanin = []byte("girin"), []byte("kullanin")
 
-// small tells quotation marks and what politeness puts behind a verb: "geben Sie bitte".
+// small tells quotation marks, colons, "the number" and what politeness puts behind a verb: "geben Sie bitte".
 func (p *page) small(k int32) bool {
 	t := &p.tokens[k]
 	c := p.lower[t.start]
-	return t.class == classOf || t.kind == kindPunct && (c == '"' || c == '\'')
+	return t.class == classOf || t.class == classFresh || p.countWord(k) || t.kind == kindPunct && (c == '"' || c == '\'' || c == ':')
 }
 
 // labelled tells "use 482913 as your password": a label within eight tokens behind c.
@@ -166,7 +204,7 @@ func (p *page) lone(c *candidate, ctx *context) (r relation) {
 		from = c.line
 	}
 	for li := from; li < c.line; li++ {
-		if ln := &p.lines[li]; ln.strength == strong && !ln.claimed {
+		if ln := &p.lines[li]; ln.strength == strong && !ln.claimed && !p.plural(ln.label) {
 			r.score, r.strength = loneInMail, strong
 		}
 	}
@@ -202,7 +240,7 @@ func (p *page) caption(li int32) bool {
 // bare tells the subject "Fennel: 482913" of a mail that explains below which code that is.
 func (p *page) bare(c *candidate, ctx *context) bool {
 	ln := &p.lines[c.line]
-	if ctx.strength < strong || ctx.trade || c.form != formDigits || c.n != 6 || ln.words > 2 {
+	if ctx.strength < strong || ctx.trade || c.form != formDigits || c.n != 6 && (!c.own || c.n > 8 || year(c)) || ln.words > 2 {
 		return false
 	}
 	for k := c.last + 1; k < ln.last; k++ {
@@ -211,13 +249,16 @@ func (p *page) bare(c *candidate, ctx *context) bool {
 		}
 	}
 	joined, from := p.joint(ln, c.first)
-	return c.own || joined && p.tokens[from].kind == kindPunct
+	return c.own || joined && p.tokens[from].kind == kindPunct || p.sender(ln, c.first)
 }
 
 // subjectAlone tells a mail whose subject speaks of a code that only the subject names:
 // "Here's your code", and a number alone on its line near the top.
 func (p *page) subjectAlone(c *candidate, ctx *context) bool {
+	if ctx.subject == 0 && ctx.subjectVerify && ctx.strength > 0 && ctx.expiry && ctx.goods < 2 && c.n == 6 && c.line > 0 && !p.caption(c.line-1) && !p.lines[c.line-1].colon {
+		return c.form == formDigits && ctx.others+ctx.promo+ctx.meeting+ctx.booking == 0 && c.line < loneMost
+	}
 	return ctx.subject > 0 && ctx.subject < strong && (ctx.expiry || ctx.verify > 0 || len(p.lines) == 1) &&
 		ctx.others+ctx.promo+ctx.meeting+ctx.booking == 0 &&
-		c.form == formDigits && c.n >= 6 && c.n <= 8 && c.line < loneMost
+		c.form == formDigits && (c.n >= 6 || len(p.lines) == 1 && !year(c)) && c.n <= 8 && c.line < loneMost
 }

@@ -7,14 +7,17 @@ package otp
 // "code" alone does not save them, "verification code" does.
 func (p *page) misused(c *candidate, ctx *context) bool {
 	s := c.relation.strength
+	if ctx.paper() || c.form != formDigits && ctx.promo > 0 && ctx.entering == 0 && !ctx.secret && p.near(c, classPromo) {
+		return true
+	}
 	if s == strong {
 		return ctx.receipt() && p.tokens[max(0, c.first-1)].class != classIs
 	}
-	silent := ctx.verify+ctx.purpose == 0 && !ctx.secret // the mail never speaks of verifying or signing in
+	silent := ctx.verify+ctx.purpose == 0 && !ctx.secret && ctx.subject < strong // the mail never speaks of verifying or signing in
 	switch {
 	case ctx.meeting > 0, ctx.booking > 1 && ctx.strength < strong && !(ctx.subjectVerify && ctx.verify > 1), s == medium && c.form != formDigits && ctx.trade && ctx.goods > 1 && ctx.entering == 0 && !ctx.expiry:
 		return true
-	case silent && (ctx.trade && !(ctx.entering > 0 && ctx.subjectVerify) || ctx.parcel > 0 && !ctx.subjectVerify && ctx.subject < medium || ctx.booking > 0 && ctx.booking+ctx.goods > 1):
+	case silent && (ctx.trade && !(ctx.subjectVerify && (ctx.entering > 0 || c.first > 0 && p.tokens[c.first-1].class == classEnter)) || ctx.parcel > 0 && !ctx.subjectVerify && ctx.subject < medium || ctx.booking > 0 && ctx.booking+ctx.goods > 1):
 		return true
 	case silent && s == weak && (ctx.others > 0 || p.acronym(c) || ctx.subject == 0 && !ctx.expiry && p.password(c) || ctx.confirm+ctx.entering == 0 && p.tradeBetween(c)):
 		return true
@@ -33,6 +36,12 @@ func (c *context) receipt() bool {
 		least = 1
 	}
 	return c.approvals > 0 && c.verify+c.entering == 0 && !c.expiry && c.goods+c.booking >= least
+}
+
+// paper tells a mail about a certificate that has a "verification code": with it anybody can check the
+// certificate.
+func (c *context) paper() bool {
+	return c.papers > 0 && c.subject == 0 && c.entering+c.purpose == 0 && !c.expiry && !c.secret
 }
 
 // near tells whether a word of class q stands on the line of c or next to it.
@@ -63,7 +72,7 @@ func (p *page) trade(ln *line, k int32) bool {
 			return false
 		}
 	}
-	return k-2 >= ln.first && p.english(k-2)
+	return k-2 >= ln.first && (p.english(k-2) || p.tokens[k-2].class == classEnter)
 }
 
 // english tells the articles of the language in which the trade goes before "code".
@@ -84,6 +93,7 @@ func (p *page) tradeBetween(c *candidate) bool {
 		switch t := &p.tokens[k]; {
 		case t.class.label():
 			return noun > 0
+		case noun > 0 && (t.kind == kindPunct && p.lower[t.start] == '-' || p.length(k) == 1): // "e-"
 		case t.kind == kindPunct && noun < 0 && p.lower[t.start] == ':', t.class == classOf, noun > 0 && p.english(noun-1) && string(p.lower[t.start:t.end]) == "for", t.class == classIs && noun < 0:
 		case t.kind == kindWord && t.class == classNone && noun < 0 && t.end-t.start >= 4 && p.plain[t.start] >= 'a' && p.plain[t.start] <= 'z':
 			noun = k

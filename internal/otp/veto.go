@@ -13,7 +13,7 @@ func (p *page) vetoed(c *candidate, ctx *context) bool {
 		return true
 	case c.form == formDigits && (p.measured(ln, c) || p.sentTo(ln, c) || p.dialled(ln, c)), p.refused(ln, c):
 		return true
-	case p.masked(ln, c), p.handed(ln, c), p.tagged(ln, c, sure), p.compared(ln, c), p.bracketed(ln, c), p.named(ln, c):
+	case p.masked(ln, c), p.handed(ln, c), p.tagged(ln, c, sure), p.compared(ln, c), p.bracketed(ln, c), p.named(ln, c), p.reported(ln, c), p.numbered(ln, c.first), p.spoilt(ln, c), p.aside(ln, c):
 		return true
 	case ln.place && !sure && !c.own && !(r.joined && r.strength >= medium), p.placed(ln, c):
 		return true
@@ -26,9 +26,10 @@ func (p *page) vetoed(c *candidate, ctx *context) bool {
 	case c.form == formMixed:
 		return p.mixedVeto(c, ctx)
 	case c.form == formLetters:
-		return r.strength < medium && !(c.own && c.split && r.direct && ctx.entering > 0) || !r.joined && !r.direct
+		return r.strength < medium && !((c.split && r.direct || r.joined) && ctx.entering > 0) || !r.joined && !r.direct
 	case c.n > 8: // telephones have as many
-		return !(r.direct && (r.joined || c.own)) && !(r.behind && r.joined)
+		whole := ln.label == ln.first && ln.first+1 == c.first && c.last+1 == ln.last // "PIN 4829137755" on a line
+		return !(r.direct && (r.joined || c.own || whole)) && !(r.behind && r.joined)
 	}
 	return false
 }
@@ -227,10 +228,11 @@ func (p *page) mixedVeto(c *candidate, ctx *context) bool {
 	}
 	backed := r.strength >= medium || r.strength == weak && ctx.strength >= medium && ctx.promo == 0
 	if r.strength == weak && !backed {
-		backed = (r.joined && (r.direct || ctx.entering > 0) || c.own && r.joined) && ctx.promo == 0 && ctx.booking == 0 &&
-			(ctx.verify+ctx.entering > 0 || r.direct && ctx.others+ctx.goods+ctx.parcel == 0)
+		backed = (r.joined && (r.direct || ctx.entering > 0) || c.own && r.joined) && ctx.promo+ctx.booking+ctx.others == 0 &&
+			(ctx.verify+ctx.entering > 0 || r.direct && ctx.others+ctx.goods+ctx.parcel == 0 && (ctx.subject > 0 || ctx.expiry || ctx.secret || ctx.confirm > 0))
+		backed = backed || r.direct && ctx.verify > 0 && ctx.promo+ctx.booking+ctx.others+ctx.parcel+ctx.meeting == 0
 	}
-	if !backed {
+	if !backed && !(p.tokens[max(0, c.first-1)].class == classEnter && ctx.verify+ctx.confirm > 0 && ctx.promo+ctx.booking+ctx.others+ctx.meeting == 0) {
 		return true
 	}
 	letters, digits, changes, lower := 0, 0, 0, false
@@ -253,7 +255,9 @@ func (p *page) mixedVeto(c *candidate, ctx *context) bool {
 		return true
 	case changes == 1 && isDigit(c.text[0]) && letters <= 3 && lower:
 		return true // "300s", "10min", "1080p"
-	case lower && !tied:
+	case !r.joined && !c.own && c.first == c.last && p.branded(c.first):
+		return true
+	case lower && (!tied || r.strength == weak && !r.joined && !c.own):
 		return true // "iphone15" in a sentence
 	case changes == 1 && letters >= 3 && digits <= 2 && !tied:
 		return true // "COVID19"
