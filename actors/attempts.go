@@ -62,18 +62,19 @@ func (d *deliveries) report(e ended) {
 // post. It is not for the goroutine that posts: reading leaves it a large stack, which a
 // thousand that wait for an answer would hold.
 func (d *deliveries) ready(due webhook.Due, host *receiver) (del *webhook.Delivery, hook *account.Webhook) {
+	change := due.Move(time.Time{})
 	del, err := d.store.Delivery(due.Account, due.ID)
-	if err != nil {
+	if err == nil && del != nil && del.State == webhook.Retrying {
+		hook, err = d.wanted(del)
+		change = del.Put(due.At, false)
+	}
+	switch {
+	case err != nil:
 		d.log.Error("a delivery could not be read", "account", due.Account, "delivery", due.ID, "err", err)
 		d.report(ended{due: due, host: host}) // again when its lease is over
 		return nil, nil
-	}
-	change := due.Move(time.Time{})
-	if del != nil && del.State == webhook.Retrying {
-		if hook = d.wanted(del); hook != nil {
-			return del, hook
-		}
-		change = del.Put(due.At, false)
+	case hook != nil:
+		return del, hook
 	}
 	d.tried <- result{change, ended{due: due, host: host}}
 	return nil, nil
@@ -93,24 +94,28 @@ func (d *deliveries) attempt(del *webhook.Delivery, hook *account.Webhook, e end
 	}
 	del.Tried(hook.URL, a, d.schedule)
 	if del.State == webhook.Retrying {
-		d.wanted(del) // its webhook may have gone meanwhile
+		_, _ = d.wanted(del) // its webhook may have gone meanwhile; if that can't be told, the next attempt asks
 	}
 	d.tried <- result{del.Put(e.due.At, true), e}
 }
 
-// wanted returns the webhook that a delivery is for; when nobody wants it any more it is
-// cancelled.
-func (d *deliveries) wanted(del *webhook.Delivery) *account.Webhook {
+// wanted returns the webhook that a delivery is for; when nobody wants it any more there is
+// none, and it is cancelled.
+func (d *deliveries) wanted(del *webhook.Delivery) (*account.Webhook, error) {
 	hook, err := d.subs.find(del.Account, del.Webhook)
-	if err == nil && hook == nil {
+	if err != nil {
+		return nil, err
+	}
+	if hook == nil {
 		del.Cancel(webhook.WebhookGone)
-		return nil
+		return nil, nil
 	}
-	if owner, err := d.store.Owner(del.Inbox); err == nil && owner != del.Account {
+	owner, err := d.store.Owner(del.Inbox)
+	if err == nil && owner != del.Account {
 		del.Cancel(webhook.InboxGone)
-		return nil
+		hook = nil
 	}
-	return hook
+	return hook, err
 }
 
 // post tells the supervisor when the answer takes long.

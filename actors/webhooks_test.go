@@ -230,7 +230,7 @@ func TestNobodyWaitsForTheDeleted(t *testing.T) {
 					mailTo(t, s, "a@inbox.localhost", "x")
 					time.Sleep(at)
 					why := end(t, s, w)
-					if d := deliveriesOf(t, s); name == "webhook" && (d[0].State != webhook.Failed || !d[0].NextAt.IsZero()) {
+					if d := deliveriesOf(t, s); d[0].Last.Error != why || d[0].State != webhook.Failed || !d[0].NextAt.IsZero() {
 						t.Errorf("shown at once as %+v", d)
 					}
 					time.Sleep(time.Hour)
@@ -239,6 +239,9 @@ func TestNobodyWaitsForTheDeleted(t *testing.T) {
 					}
 					if d := deliveriesOf(t, s); d[0].State != webhook.Failed || d[0].Last.Error != why {
 						t.Errorf("recorded as %+v", d[0])
+					}
+					if err := s.Redeliver(t.Context(), someone, 1); !fault.Is(err, fault.Refused) || !strings.Contains(err.Error(), "The "+name+" of this delivery was deleted") {
+						t.Errorf("redelivered: %v", err)
 					}
 					if due, _, _ := store.DueDeliveries(time.Time{}, 10); len(due) != 0 {
 						t.Errorf("left in the index: %v", due)
