@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"inboxd/internal/webhook"
 )
@@ -106,6 +107,8 @@ func (c *postConn) awaitEnd() error {
 	if err != nil {
 		return err
 	}
+	c.tcp.SetReadDeadline(time.Now().Add(5 * time.Second))
+	defer c.tcp.SetReadDeadline(time.Time{})
 	return raw.Read(func(fd uintptr) bool {
 		var b [1]byte
 		_, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
