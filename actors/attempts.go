@@ -42,7 +42,9 @@ func (d *deliveries) begin(now time.Time) {
 			}
 			for _, t := range group {
 				t.due.At = until
-				d.attempts.Go(func() { d.attempt(t.due, t.host) })
+				if del, hook := d.ready(t.due, t.host); hook != nil {
+					d.attempts.Go(func() { d.attempt(del, hook, ended{due: t.due, host: t.host}) })
+				}
 			}
 		})
 	}
@@ -56,61 +58,75 @@ func (d *deliveries) report(e ended) {
 	}
 }
 
-// attempt makes one attempt, whose lease is committed, and hands its result to the recorder.
-func (d *deliveries) attempt(due webhook.Due, host *receiver) {
+// ready reads a delivery whose lease is committed; without a webhook there is nothing to
+// post. It is not for the goroutine that posts: reading leaves it a large stack, which a
+// thousand that wait for an answer would hold.
+func (d *deliveries) ready(due webhook.Due, host *receiver) (del *webhook.Delivery, hook *account.Webhook) {
+	change := due.Move(time.Time{})
 	del, err := d.store.Delivery(due.Account, due.ID)
-	if err != nil {
+	if err == nil && del != nil && del.State == webhook.Retrying {
+		hook, err = d.wanted(del)
+		change = del.Put(due.At, false)
+	}
+	switch {
+	case err != nil:
 		d.log.Error("a delivery could not be read", "account", due.Account, "delivery", due.ID, "err", err)
 		d.report(ended{due: due, host: host}) // again when its lease is over
-		return
+		return nil, nil
+	case hook != nil:
+		return del, hook
 	}
-	e := ended{due: due, host: host}
-	if del == nil || del.State != webhook.Retrying {
-		d.tried <- result{due.Move(time.Time{}), e}
-		return
-	}
-	if hook := d.wanted(del); hook != nil {
-		slow := time.AfterFunc(slowAfter, func() {
-			select {
-			case d.slow <- host:
-			case <-d.ctx.Done():
-			}
-		})
-		a := d.post(hook, del)
-		slow.Stop()
-		if d.ctx.Err() != nil {
-			d.report(e) // interrupted: the lease stays
-			return
-		}
-		e.tried, e.answered = true, a.Status != 0
-		if again, err := d.store.Delivery(due.Account, due.ID); err == nil && again == nil {
-			d.tried <- result{due.Move(time.Time{}), e} // its account was erased meanwhile: nothing of it is written any more
-			return
-		}
-		del.Tried(hook.URL, a, d.schedule)
-		if del.State == webhook.Retrying {
-			d.wanted(del) // its webhook may have gone meanwhile
-		}
-	}
-	d.tried <- result{del.Put(due.At, e.tried), e}
+	d.tried <- result{change, ended{due: due, host: host}}
+	return nil, nil
 }
 
-// wanted returns the webhook that a delivery is for; when nobody wants it any more it is
-// cancelled.
-func (d *deliveries) wanted(del *webhook.Delivery) *account.Webhook {
+// attempt makes one attempt and hands its result to the recorder.
+func (d *deliveries) attempt(del *webhook.Delivery, hook *account.Webhook, e ended) {
+	a := d.post(hook, del, e.host)
+	if d.ctx.Err() != nil {
+		d.report(e) // interrupted: the lease stays
+		return
+	}
+	e.tried, e.answered = true, a.Status != 0
+	if again, err := d.store.Delivery(del.Account, del.ID); err == nil && again == nil {
+		d.tried <- result{e.due.Move(time.Time{}), e} // its account was erased meanwhile: nothing of it is written any more
+		return
+	}
+	del.Tried(hook.URL, a, d.schedule)
+	if del.State == webhook.Retrying {
+		_, _ = d.wanted(del) // its webhook may have gone meanwhile; if that can't be told, the next attempt asks
+	}
+	d.tried <- result{del.Put(e.due.At, true), e}
+}
+
+// wanted returns the webhook that a delivery is for; when nobody wants it any more there is
+// none, and it is cancelled.
+func (d *deliveries) wanted(del *webhook.Delivery) (*account.Webhook, error) {
 	hook, err := d.subs.find(del.Account, del.Webhook)
-	if err == nil && hook == nil {
+	if err != nil {
+		return nil, err
+	}
+	if hook == nil {
 		del.Cancel(webhook.WebhookGone)
-		return nil
+		return nil, nil
 	}
-	if owner, err := d.store.Owner(del.Inbox); err == nil && owner != del.Account {
+	owner, err := d.store.Owner(del.Inbox)
+	if err == nil && owner != del.Account {
 		del.Cancel(webhook.InboxGone)
-		return nil
+		hook = nil
 	}
-	return hook
+	return hook, err
 }
 
-func (d *deliveries) post(hook *account.Webhook, del *webhook.Delivery) webhook.Attempt {
+// post tells the supervisor when the answer takes long.
+func (d *deliveries) post(hook *account.Webhook, del *webhook.Delivery, host *receiver) webhook.Attempt {
+	slow := time.AfterFunc(slowAfter, func() {
+		select {
+		case d.slow <- host:
+		case <-d.ctx.Done():
+		}
+	})
+	defer slow.Stop()
 	ctx, cancel := context.WithTimeout(d.ctx, deliveryTimeout)
 	defer cancel()
 	now := d.now()

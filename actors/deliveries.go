@@ -47,10 +47,12 @@ type deliveries struct {
 	counts   deliveryCounts
 
 	// Of run's goroutine alone.
+	window    int // deliveryWindow
 	waiting   dueHeap
 	known     map[dueName]struct{} // waiting, queued at a host, or being tried
 	cursor    time.Time            // entries before it are known
 	whole     bool                 // all entries are
+	sheds     int                  // times that entries were forgotten
 	receivers *receivers
 	looked    time.Time                   // when counts.oldest was
 	aside     map[*receiver][]webhook.Due // found no place in this step; under nil: their webhook is gone
@@ -103,7 +105,7 @@ func newDeliveries(o Options, subs *subscriptions) *deliveries {
 	d := &deliveries{
 		store: o.Store, poster: o.Poster, subs: subs, schedule: o.WebhookSchedule, now: o.Now, log: o.Logger,
 		hints: make(chan []webhook.Due, deliveryHints), ended: make(chan ended, deliveryGroup), slow: make(chan *receiver, deliveryGroup), tried: make(chan result, deliveryGroup),
-		known: map[dueName]struct{}{}, receivers: newReceivers(), aside: map[*receiver][]webhook.Due{},
+		window: deliveryWindow, known: map[dueName]struct{}{}, receivers: newReceivers(), aside: map[*receiver][]webhook.Due{},
 	}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	return d
@@ -181,14 +183,19 @@ func (d *deliveries) settle() {
 // may begin, and returns how long nothing more is to be done.
 func (d *deliveries) step() time.Duration {
 	if d.missed.Swap(false) {
+		if len(d.known)+deliveryPage > d.window {
+			d.shed() // what was missed may be due before all that waits
+		}
 		d.cursor, d.whole = time.Time{}, false
 	}
 	now := d.now()
-	for d.refill(now) {
-	}
-	for len(d.waiting) > 0 && !d.waiting[0].when.After(now) {
-		d.queue(heap.Pop(&d.waiting).(waiting).due, now)
-		for len(d.waiting) == 0 && d.refill(now) {
+	for more := true; more; {
+		for d.refill(now) {
+		}
+		more = false
+		for len(d.waiting) > 0 && !d.waiting[0].when.After(now) {
+			d.queue(heap.Pop(&d.waiting).(waiting).due, now)
+			more = true
 		}
 	}
 	d.putAside(now)

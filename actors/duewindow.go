@@ -43,11 +43,16 @@ func (d *deliveries) oldest() (ms int64) {
 }
 
 // refill reads a page of the index when there may be entries in it that are wanted now, and
-// reports whether it read any.
+// reports whether there may be more of them. It stops where it has to forget what it read:
+// to go on would read the same again for ever.
 func (d *deliveries) refill(now time.Time) bool {
-	if d.whole || len(d.known) >= deliveryWindow || len(d.waiting) >= deliveryLow && d.cursor.After(now) {
+	switch {
+	case d.whole, len(d.known)+deliveryPage > d.window:
+		return false
+	case len(d.waiting) >= deliveryLow && (d.cursor.After(now) || !d.waiting[0].when.After(now)):
 		return false
 	}
+	sheds := d.sheds
 	for limit := deliveryPage; ; limit *= 2 {
 		due, next, err := d.store.DueDeliveries(d.cursor, limit)
 		if err != nil {
@@ -57,14 +62,14 @@ func (d *deliveries) refill(now time.Time) bool {
 		if next.IsZero() {
 			d.whole = true
 			d.note(due)
-			return len(due) > 0
+			return false
 		}
 		if next.After(d.cursor) && !next.Equal(due[0].At) {
 			d.cursor = next
 			for _, one := range due {
 				d.add(one, one.At)
 			}
-			return true
+			return d.sheds == sheds
 		}
 		// All of the page is of one moment: a larger one goes beyond it.
 	}
@@ -86,19 +91,23 @@ func (d *deliveries) add(due webhook.Due, when time.Time) {
 	}
 	d.known[nameOf(due)] = struct{}{}
 	heap.Push(&d.waiting, waiting{when, due})
-	if len(d.known) > deliveryWindow {
+	if len(d.known) > d.window {
 		d.shed()
 	}
 }
 
-// shed forgets the later half of what waits: the index has it.
+// shed forgets the later half of what waits: the index has it. The cursor never goes forward
+// here, for what lies before the new place may not have been read.
 func (d *deliveries) shed() {
 	slices.SortFunc(d.waiting, func(a, b waiting) int { return a.when.Compare(b.when) }) // sorted is a heap too
 	keep := len(d.waiting) / 2
 	if keep == 0 {
 		return // all is queued or being tried
 	}
-	d.cursor, d.whole = d.waiting[keep].due.At, false
+	d.sheds++
+	if d.whole {
+		d.cursor, d.whole = d.waiting[keep].due.At, false
+	}
 	for _, w := range d.waiting[keep:] {
 		if w.due.At.Before(d.cursor) {
 			d.cursor = w.due.At

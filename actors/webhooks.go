@@ -135,27 +135,19 @@ func (s *System) testID() string {
 }
 
 // Deliveries returns up to limit deliveries of the account with ids below before (0: all),
-// newest first, to one webhook unless hook is 0. One that waits for a webhook that is gone
-// is shown as what it is about to become.
+// newest first, to one webhook unless hook is 0. One that waits although its webhook or its
+// inbox is gone is shown as what it is about to become.
 func (s *System) Deliveries(ctx context.Context, id account.ID, hook, before int64, limit int) ([]webhook.Delivery, error) {
 	out, err := s.store.Deliveries(id, hook, before, limit)
 	for i := 0; err == nil && i < len(out); i++ {
 		if out[i].State == webhook.Retrying {
-			err = s.cancelGone(&out[i])
+			_, err = s.deliveries.wanted(&out[i])
 		}
 	}
 	if err != nil {
 		return nil, fault.Wrap(fault.Unavailable, busySentence, err)
 	}
 	return out, nil
-}
-
-func (s *System) cancelGone(d *webhook.Delivery) error {
-	hook, err := s.deliveries.subs.find(d.Account, d.Webhook)
-	if err == nil && hook == nil {
-		d.Cancel(webhook.WebhookGone)
-	}
-	return err
 }
 
 // Redeliver tries a settled delivery anew, with the same id and bytes, by the whole
@@ -171,14 +163,16 @@ func (s *System) Redeliver(ctx context.Context, id account.ID, delivery int64) e
 	case d == nil:
 		return NoDelivery(fmt.Sprint(delivery))
 	}
-	hook, err := s.deliveries.subs.find(id, d.Webhook)
-	switch {
+	if d.State == webhook.Retrying {
+		return fault.New(fault.Refused, fmt.Sprintf("Delivery %d is still being tried", delivery))
+	}
+	switch hook, err := s.deliveries.wanted(d); {
 	case err != nil:
 		return fault.Wrap(fault.Unavailable, busySentence, err)
+	case hook == nil && d.Last.Error == webhook.InboxGone:
+		return fault.New(fault.Refused, "The inbox of this delivery was deleted")
 	case hook == nil:
 		return fault.New(fault.Refused, "The webhook of this delivery was deleted")
-	case d.State == webhook.Retrying:
-		return fault.New(fault.Refused, fmt.Sprintf("Delivery %d is still being tried", delivery))
 	}
 	d.Again(s.now())
 	if err := s.store.CommitDeliveries(id, []webhook.Change{d.Put(time.Time{}, false)}); err != nil {

@@ -2,7 +2,9 @@ package actors
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -230,7 +232,7 @@ func TestNobodyWaitsForTheDeleted(t *testing.T) {
 					mailTo(t, s, "a@inbox.localhost", "x")
 					time.Sleep(at)
 					why := end(t, s, w)
-					if d := deliveriesOf(t, s); name == "webhook" && (d[0].State != webhook.Failed || !d[0].NextAt.IsZero()) {
+					if d := deliveriesOf(t, s); d[0].Last.Error != why || d[0].State != webhook.Failed || !d[0].NextAt.IsZero() {
 						t.Errorf("shown at once as %+v", d)
 					}
 					time.Sleep(time.Hour)
@@ -239,6 +241,9 @@ func TestNobodyWaitsForTheDeleted(t *testing.T) {
 					}
 					if d := deliveriesOf(t, s); d[0].State != webhook.Failed || d[0].Last.Error != why {
 						t.Errorf("recorded as %+v", d[0])
+					}
+					if err := s.Redeliver(t.Context(), someone, 1); !fault.Is(err, fault.Refused) || !strings.Contains(err.Error(), "The "+name+" of this delivery was deleted") {
+						t.Errorf("redelivered: %v", err)
 					}
 					if due, _, _ := store.DueDeliveries(time.Time{}, 10); len(due) != 0 {
 						t.Errorf("left in the index: %v", due)
@@ -520,13 +525,16 @@ type countingStore struct {
 	*memstore.Store
 	mu              sync.Mutex
 	entries, bodies int
+	most            int // entries; beyond it they can't be read
 }
 
 func (c *countingStore) DueDeliveries(from time.Time, limit int) ([]webhook.Due, time.Time, error) {
 	due, next, err := c.Store.DueDeliveries(from, limit)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.entries += len(due)
+	if c.entries += len(due); c.most > 0 && c.entries > c.most {
+		return nil, next, errors.New("the index is read over and over")
+	}
 	return due, next, err
 }
 
@@ -562,6 +570,34 @@ func TestAStartReadsTheIndexOnly(t *testing.T) {
 		}
 		store.mu.Unlock()
 		s.Stop()
+	})
+}
+
+// TestManyOverdue: more than the window holds, a thousand of each moment, are all taken up,
+// and the index is not read over and over.
+func TestManyOverdue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const window, overdue = 4 * deliveryPage, 9 * deliveryPage
+		store := &countingStore{Store: &memstore.Store{}, most: 20 * overdue}
+		now := time.Now()
+		all := make([]webhook.Delivery, overdue)
+		for i := range all {
+			all[i] = webhook.Delivery{Account: someone, ID: int64(i + 1), Webhook: 1, State: webhook.Retrying, NextAt: now.Add(time.Duration(i/1000)*time.Millisecond - time.Hour)}
+		}
+		if err := store.AppendJournal(someone, 1, nil, all); err != nil {
+			t.Fatal(err)
+		}
+		d := newDeliveries(Options{Store: store, Poster: &script{}, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}, newSubscriptions(store))
+		d.window = window
+		stop := make(chan struct{})
+		var running sync.WaitGroup
+		running.Go(func() { d.run(stop) })
+		time.Sleep(time.Hour)
+		close(stop)
+		running.Wait()
+		if due, _, _ := store.Store.DueDeliveries(time.Time{}, 10); len(due) != 0 || store.entries > store.most {
+			t.Errorf("%d entries read, left in the index: %v", store.entries, due)
+		}
 	})
 }
 

@@ -139,8 +139,8 @@ func TestPosterGivesUpInTime(t *testing.T) {
 	defer s.Close()
 	defer close(hold)
 	p := newTestPoster(t, loopbackAllowed)
-	if p.client.Timeout != 10*time.Second {
-		t.Errorf("an attempt may take %s", p.client.Timeout)
+	if p.timeout != 10*time.Second {
+		t.Errorf("an attempt may take %s", p.timeout)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()

@@ -69,6 +69,16 @@ func goldenSent() inbox.Public {
 		To: []string{"bob@example.net", "eve@example.net"}, SendStatus: "failed", SendError: "550 no such user"}
 }
 
+func goldenMeeting() inbox.Public {
+	guest := inbox.Attendee{Mailbox: message.Mailbox{Email: "eve@example.net", Name: "Eve"}, Role: "opt-participant", Status: "accepted"}
+	return inbox.Public{Number: 303, Name: "calendar.attendee.responded", Account: goldenID, Address: goldenAddress, MessageID: 302, At: goldenTime, Encrypted: true,
+		Attendee: &guest, Meeting: &inbox.Meeting{
+			ID: 5, UID: "u@example.org", Title: "Plan", Start: goldenTime, End: goldenTime.Add(time.Hour), AllDay: true, Timezone: "Europe/Berlin",
+			Location: "Room 1", Description: "Numbers", Organizer: message.Mailbox{Email: goldenAddress, Name: "Ada"}, Attendees: []inbox.Attendee{guest},
+			Status: "confirmed", Source: "outbound", Sequence: 2, Recurring: true, MyStatus: "accepted", CreatedAt: goldenTime, UpdatedAt: goldenTime.Add(time.Minute),
+		}}
+}
+
 func goldenSentMessage() *inbox.Message {
 	return &inbox.Message{ID: 301, Direction: inbox.Out, ReceivedAt: goldenTime, ExpiresAt: goldenTime.Add(24 * time.Hour),
 		From: message.Mailbox{Email: goldenAddress, Name: "Ada"}, Subject: "Hello", Size: 512, Read: true, Thread: 0xfedcba9876543210,
@@ -148,6 +158,9 @@ func goldens() map[string]struct {
 	var sent publicRecord
 	sentEv := goldenSent()
 	sent.from(&sentEv)
+	var met publicRecord
+	metEv := goldenMeeting()
+	met.from(&metEv)
 	var sentRow messageRecord
 	sentRow.from(goldenSentMessage())
 	var key keyRecord
@@ -193,6 +206,11 @@ func goldens() map[string]struct {
 			err := decode(b, &r)
 			return r.public(), err
 		}, sentEv},
+		"record-public-meeting": {record(&met), func(b []byte) (any, error) {
+			var r publicRecord
+			err := decode(b, &r)
+			return r.public(), err
+		}, metEv},
 		"record-key": {record(&key), func(b []byte) (any, error) {
 			var r keyRecord
 			err := decode(b, &r)

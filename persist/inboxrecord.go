@@ -195,6 +195,10 @@ type publicRecord struct {
 	To         []string `cbor:"10,keyasint,omitempty"`
 	SendStatus string   `cbor:"11,keyasint,omitempty"`
 	SendError  string   `cbor:"12,keyasint,omitempty"`
+
+	Encrypted bool            `cbor:"13,keyasint,omitempty"`
+	Meeting   *meetingRecord  `cbor:"14,keyasint,omitempty"`
+	Attendee  *attendeeRecord `cbor:"15,keyasint,omitempty"`
 }
 
 func (r *publicRecord) from(p *inbox.Public) {
@@ -202,6 +206,7 @@ func (r *publicRecord) from(p *inbox.Public) {
 		Number: p.Number, Name: p.Name, Account: p.Account, Address: p.Address, MessageID: p.MessageID,
 		At: stampOf(p.At), From: p.From, Subject: p.Subject, OTP: p.OTP,
 		To: p.To, SendStatus: p.SendStatus, SendError: p.SendError,
+		Encrypted: p.Encrypted, Meeting: optional(p.Meeting, recordMeeting), Attendee: optional(p.Attendee, recordAttendee),
 	}
 }
 
@@ -210,5 +215,6 @@ func (r *publicRecord) public() inbox.Public {
 		Number: r.Number, Name: r.Name, Account: r.Account, Address: r.Address, MessageID: r.MessageID,
 		At: r.At.time(), From: r.From, Subject: r.Subject, OTP: r.OTP,
 		To: r.To, SendStatus: r.SendStatus, SendError: r.SendError,
+		Encrypted: r.Encrypted, Meeting: optional(r.Meeting, meetingRecord.meeting), Attendee: optional(r.Attendee, attendeeRecord.attendee),
 	}
 }

@@ -246,6 +246,13 @@ func TestOperatorSeesTheQueue(t *testing.T) {
 	}
 }
 
+// bounceOf is the report of another server that it could not deliver to rcpt after all.
+func bounceOf(rcpt string) string {
+	return "From: mailer-daemon@far.test\r\nSubject: failed\r\nMIME-Version: 1.0\r\nContent-Type: multipart/report; report-type=delivery-status; boundary=b\r\n\r\n" +
+		"--b\r\nContent-Type: text/plain\r\n\r\nIt failed.\r\n--b\r\nContent-Type: message/delivery-status\r\n\r\nReporting-MTA: dns; mx.far.test\r\n\r\n" +
+		"Final-Recipient: rfc822; " + rcpt + "\r\nAction: failed\r\nStatus: 5.1.1\r\n\r\n--b--\r\n"
+}
+
 // TestBounceComesBackOverSMTP to the return path that the receiver saw; a forged one is
 // refused at RCPT.
 func TestBounceComesBackOverSMTP(t *testing.T) {
@@ -256,9 +263,7 @@ func TestBounceComesBackOverSMTP(t *testing.T) {
 	id := u.send(t, address, map[string]any{"to": "bob@far.test", "body": "x"})
 	u.until(t, address, id, "sent")
 	back := (<-far.arrived).from
-	dsn := "From: mailer-daemon@far.test\r\nSubject: failed\r\nMIME-Version: 1.0\r\nContent-Type: multipart/report; report-type=delivery-status; boundary=b\r\n\r\n" +
-		"--b\r\nContent-Type: text/plain\r\n\r\nIt failed.\r\n--b\r\nContent-Type: message/delivery-status\r\n\r\nReporting-MTA: dns; mx.far.test\r\n\r\n" +
-		"Final-Recipient: rfc822; bob@far.test\r\nAction: failed\r\nStatus: 5.1.1\r\n\r\n--b--\r\n"
+	dsn := bounceOf("bob@far.test")
 	local, domain, _ := strings.Cut(back, "@")
 	forged := local[:len(local)-12] + strings.Repeat("a", 12) + "@" + domain
 	if err := netsmtp.SendMail(s.smtp, nil, "", []string{forged}, []byte(dsn)); err == nil || !strings.HasPrefix(err.Error(), "550") {

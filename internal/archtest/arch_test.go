@@ -38,7 +38,7 @@ var allowed = map[string][]string{
 
 	// Following the change journals, and what is told of an event.
 	"internal/feed":    {"internal/account", "internal/inbox"},
-	"internal/webhook": {"internal/account", "internal/fault", "internal/inbox"},
+	"internal/webhook": {"internal/account", "internal/fault", "internal/inbox", "internal/message"},
 
 	"internal/memstore": {"internal/account", "internal/domain", "internal/fault", "internal/feed", "internal/inbox", "internal/once", "internal/partition", "internal/webhook"},
 	"internal/archtest": {},

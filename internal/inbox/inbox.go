@@ -170,9 +170,14 @@ type Public struct {
 	From      string
 	Subject   string
 	OTP       string
+	Encrypted bool // subject and code are withheld
 
 	// Of sent mail.
 	To         []string
 	SendStatus string
 	SendError  string
+
+	// Of a meeting: how it is now, and who answered it.
+	Meeting  *Meeting
+	Attendee *Attendee
 }

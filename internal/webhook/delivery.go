@@ -9,6 +9,7 @@ import (
 
 	"inboxd/internal/account"
 	"inboxd/internal/inbox"
+	"inboxd/internal/message"
 )
 
 // Delivery is one event on its way to one webhook. Body and EventID are frozen when the
@@ -132,7 +133,20 @@ func Sample(subscription, address string, now time.Time) inbox.Public {
 	case Everything:
 		e.Name = MessageReceived
 	case AllCalendar:
-		e.Name = CalendarCreated
+		return Sample(CalendarCreated, address, now)
+	case CalendarCreated, CalendarUpdated, CalendarCancelled, CalendarResponded:
+		e.From, e.Subject, e.OTP, e.Meeting = "", "", "", sampleMeeting(address, now)
+		switch subscription {
+		case CalendarUpdated:
+			e.Meeting.Sequence = 1
+		case CalendarCancelled:
+			e.Meeting.Sequence, e.Meeting.Status = 1, "cancelled"
+		case CalendarResponded:
+			e.Meeting.Source, e.Meeting.MyStatus = "outbound", ""
+			e.Meeting.Organizer.Email, e.Meeting.Attendees[0].Email = address, e.Meeting.Organizer.Email
+			e.Meeting.Attendees[0].Status = "accepted"
+			e.Attendee = &e.Meeting.Attendees[0]
+		}
 	case MessageDelivered, MessageFailed, MessageBounced:
 		e.From, e.Subject, e.OTP, e.To = "", "", "", []string{"recipient@example.com"}
 		e.SendStatus = map[string]string{MessageDelivered: "sent", MessageFailed: "failed", MessageBounced: "sent"}[subscription]
@@ -141,6 +155,17 @@ func Sample(subscription, address string, now time.Time) inbox.Public {
 		}
 	}
 	return e
+}
+
+// sampleMeeting is tomorrow, for an hour; address is asked to it.
+func sampleMeeting(address string, now time.Time) *inbox.Meeting {
+	start := now.UTC().Truncate(time.Hour).Add(24 * time.Hour)
+	return &inbox.Meeting{
+		ID: 1, UID: "test-event@example.com", Title: "Test meeting", Start: start, End: start.Add(time.Hour), Timezone: "UTC",
+		Organizer: message.Mailbox{Email: "organizer@example.com", Name: "Organizer"},
+		Attendees: []inbox.Attendee{{Mailbox: message.Mailbox{Email: address}, Role: "req-participant", Status: "needs-action"}},
+		Status:    "confirmed", Source: "inbound", MyStatus: "needs-action", CreatedAt: now, UpdatedAt: now,
+	}
 }
 
 // Change is what a commit does to one delivery.

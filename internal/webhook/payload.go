@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"inboxd/internal/inbox"
+	"inboxd/internal/message"
 )
 
 // Payload returns the body of an event: one line of JSON, the same bytes for the same facts
@@ -24,6 +25,10 @@ func Append(dst []byte, e *inbox.Public) []byte {
 	case MessageReceived:
 		o.text("from", e.From)
 		o.time("received_at", e.At)
+		if e.Encrypted {
+			o.flag("encrypted", true)
+			break
+		}
 		o.text("subject", e.Subject)
 		o.textOrNull("otp", e.OTP)
 	case MessageDelivered, MessageFailed, MessageBounced:
@@ -32,9 +37,56 @@ func Append(dst []byte, e *inbox.Public) []byte {
 		o.text("send_status", e.SendStatus)
 		o.textOrNull("send_error", e.SendError)
 		o.time("at", e.At)
+	case CalendarCreated, CalendarUpdated, CalendarCancelled, CalendarResponded:
+		o.number("message_id", e.MessageID)
+		o.time("received_at", e.At)
+		o.name("calendar_event")
+		o.b = AppendMeeting(o.b, e.Meeting)
+		if e.Attendee != nil {
+			o.object("attendee", func() { o.attendee(e.Attendee) })
+		}
 	default:
 		o.time("at", e.At)
 	}
+	return append(o.b, '}')
+}
+
+// AppendMeeting appends a meeting as its reader gets it, null for none.
+func AppendMeeting(dst []byte, m *inbox.Meeting) []byte {
+	if m == nil {
+		return append(dst, "null"...)
+	}
+	o := object{append(dst, '{')}
+	o.number("id", m.ID)
+	o.text("uid", m.UID)
+	o.text("title", m.Title)
+	o.moment("start", m.Start, m.AllDay)
+	o.moment("end", m.End, m.AllDay)
+	o.flag("all_day", m.AllDay)
+	o.text("timezone", m.Timezone)
+	o.text("location", m.Location)
+	o.text("description", m.Description)
+	o.object("organizer", func() { o.person(m.Organizer) })
+	o.name("attendees")
+	o.b = append(o.b, '[')
+	for i := range m.Attendees {
+		if i > 0 {
+			o.b = append(o.b, ',')
+		}
+		o.b = append(o.b, '{')
+		o.person(m.Attendees[i].Mailbox)
+		o.text("role", m.Attendees[i].Role)
+		o.text("status", m.Attendees[i].Status)
+		o.b = append(o.b, '}')
+	}
+	o.b = append(o.b, ']')
+	o.text("status", m.Status)
+	o.text("source", m.Source)
+	o.number("sequence", int64(m.Sequence))
+	o.flag("recurring", m.Recurring)
+	o.textOrNull("my_status", m.MyStatus)
+	o.time("created_at", m.CreatedAt)
+	o.time("updated_at", m.UpdatedAt)
 	return append(o.b, '}')
 }
 
@@ -83,6 +135,38 @@ func (o *object) texts(name string, all []string) {
 func (o *object) number(name string, n int64) {
 	o.name(name)
 	o.b = strconv.AppendInt(o.b, n, 10)
+}
+
+func (o *object) flag(name string, yes bool) {
+	o.name(name)
+	o.b = strconv.AppendBool(o.b, yes)
+}
+
+// object writes a member whose own members fill writes.
+func (o *object) object(name string, fill func()) {
+	o.name(name)
+	o.b = append(o.b, '{')
+	fill()
+	o.b = append(o.b, '}')
+}
+
+func (o *object) person(m message.Mailbox) {
+	o.text("email", m.Email)
+	o.textOrNull("name", m.Name)
+}
+
+func (o *object) attendee(a *inbox.Attendee) {
+	o.person(a.Mailbox)
+	o.text("status", a.Status)
+}
+
+// moment is a time, or its date alone (decisions section 5).
+func (o *object) moment(name string, t time.Time, dateOnly bool) {
+	if !dateOnly {
+		o.time(name, t)
+		return
+	}
+	o.text(name, t.Format(time.DateOnly))
 }
 
 // time is ISO 8601 in UTC with milliseconds, ending in Z.

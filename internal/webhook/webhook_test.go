@@ -6,11 +6,14 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
 
 	"inboxd/internal/inbox"
+	"inboxd/internal/message"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -67,7 +70,30 @@ func facts() map[string]inbox.Public {
 	failed, bounced := sent, sent
 	failed.Name, failed.SendStatus, failed.SendError = MessageFailed, "failed", "a@example.com: 550 5.1.1 no such user"
 	bounced.Name, bounced.To, bounced.SendError = MessageBounced, []string{"b@example.com"}, "5.2.2 mailbox full"
+	secret := inbox.Public{Number: 9, Name: MessageReceived, Address: received.Address, MessageID: 14, At: at, From: received.From, Subject: "Secret", OTP: "999999", Encrypted: true}
+	invited := inbox.Public{
+		Number: 10, Name: CalendarCreated, Address: "agent@inbox.test", MessageID: 15, At: at,
+		Meeting: &inbox.Meeting{
+			ID: 3, UID: "u1@example.com", Title: `Quarter "Q1" <plan>`, Start: at, End: at.Add(30 * time.Minute), Timezone: "Europe/Berlin",
+			Location: "Raum 1", Description: "Bring\nnumbers", Organizer: message.Mailbox{Email: "boss@example.com"},
+			Attendees: []inbox.Attendee{
+				{Mailbox: message.Mailbox{Email: "agent@inbox.test", Name: "Agent"}, Role: "req-participant", Status: "needs-action"},
+				{Mailbox: message.Mailbox{Email: "b@example.com"}, Role: "opt-participant", Status: "tentative"},
+			},
+			Status: "confirmed", Source: "inbound", Sequence: 2, Recurring: true, MyStatus: "needs-action", CreatedAt: at, UpdatedAt: at.Add(time.Second),
+		},
+	}
+	moved, cancelled, responded := invited, invited, invited
+	moved.Name, cancelled.Name, responded.Name = CalendarUpdated, CalendarCancelled, CalendarResponded
+	gone := *invited.Meeting
+	gone.Status, gone.AllDay, gone.Start, gone.End = "cancelled", true, time.Date(2026, 12, 24, 0, 0, 0, 0, time.UTC), time.Date(2026, 12, 25, 0, 0, 0, 0, time.UTC)
+	cancelled.Meeting = &gone
+	mine := gone
+	mine.Status, mine.Source, mine.MyStatus, mine.Attendees = "confirmed", "outbound", "", invited.Meeting.Attendees[1:]
+	responded.Meeting, responded.Attendee = &mine, &mine.Attendees[0]
 	return map[string]inbox.Public{
+		"message.received-encrypted": secret, "calendar.event.created": invited, "calendar.event.updated": moved,
+		"calendar.event.cancelled": cancelled, "calendar.attendee.responded": responded,
 		"message.received": received, "message.received-bare": bare, "message.received-hostile": hostile,
 		"message.delivered": sent, "message.failed": failed, "message.bounced": bounced,
 		"unknown": {Name: "something.new", Address: "agent@inbox.test", At: at},
@@ -94,6 +120,39 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// TestSamples: what a test call sends has the shape of what it stands for.
+func TestSamples(t *testing.T) {
+	members := func(body []byte) (names []string) {
+		var read map[string]any
+		if err := json.Unmarshal(body, &read); err != nil {
+			t.Fatalf("%v in %s", err, body)
+		}
+		for name := range read {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		return names
+	}
+	real := facts()
+	for _, s := range Subscriptions() {
+		e := Sample(s, "agent@inbox.test", time.Unix(1, 0))
+		if !Matches(s, e.Name) {
+			t.Errorf("the sample of %s is %s", s, e.Name)
+		}
+		if got, want := members(Payload(e)), members(Payload(real[e.Name])); !slices.Equal(got, want) {
+			t.Errorf("%s has the members %v, want %v", e.Name, got, want)
+		}
+	}
+}
+
+// TestEncryptedTellsNothing of what the mail holds.
+func TestEncryptedTellsNothing(t *testing.T) {
+	e := facts()["message.received-encrypted"]
+	if body := string(Payload(e)); strings.Contains(body, e.Subject) || strings.Contains(body, e.OTP) {
+		t.Errorf("%s", body)
+	}
+}
+
 // FuzzPayload: whatever a stranger writes, the body is one line of JSON that says it.
 func FuzzPayload(f *testing.F) {
 	for _, e := range facts() {
@@ -101,6 +160,8 @@ func FuzzPayload(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, name, from, subject, otp, sendError string) {
 		e := inbox.Public{Name: name, From: from, Subject: subject, OTP: otp, SendError: sendError, To: []string{from}}
+		e.Attendee = &inbox.Attendee{Mailbox: message.Mailbox{Email: from, Name: subject}, Status: otp}
+		e.Meeting = &inbox.Meeting{Title: subject, Location: from, Description: sendError, Attendees: []inbox.Attendee{*e.Attendee, *e.Attendee}}
 		body := Payload(e)
 		if bytes.ContainsAny(body, "\r\n") || !utf8.Valid(body) {
 			t.Fatalf("not one line of UTF-8: %q", body)

@@ -1,0 +1,214 @@
+package http
+
+import (
+	"bufio"
+	"io"
+	"net"
+	nethttp "net/http"
+	"net/url"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"inboxd/internal/webhook"
+)
+
+// scripted answers the requests of each connection with bytes, in turn, and then closes it;
+// it counts connections.
+func scripted(t *testing.T, answers ...string) (addr string, conns *atomic.Int64) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ln.Close() })
+	conns = &atomic.Int64{}
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			conns.Add(1)
+			go func() {
+				defer c.Close()
+				r := bufio.NewReader(c)
+				for _, answer := range answers {
+					req, err := nethttp.ReadRequest(r)
+					if err != nil {
+						return
+					}
+					io.Copy(io.Discard, req.Body)
+					io.WriteString(c, answer)
+				}
+			}()
+		}
+	}()
+	return ln.Addr().String(), conns
+}
+
+// TestPosterKeepsConnections while they are of use: not behind an answer that was not read to
+// its end, nor when the receiver closed it or said more than it was asked.
+func TestPosterKeepsConnections(t *testing.T) {
+	const ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+	for name, c := range map[string]struct {
+		answers []string
+		conns   int64 // of four requests
+	}{
+		"kept":             {[]string{ok, ok, ok, ok}, 1},
+		"chunked":          {[]string{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", ok, ok, ok}, 1},
+		"interim":          {[]string{"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nLink: x\r\n\r\n" + ok, ok, ok, ok}, 1},
+		"nothing to read":  {[]string{"HTTP/1.1 204 No Content\r\n\r\n", ok, ok, ok}, 1},
+		"closed":           {[]string{ok}, 4},
+		"said so":          {[]string{"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok", ok}, 4},
+		"old":              {[]string{"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", ok}, 4},
+		"more than asked":  {[]string{ok + "HTTP/1.1 500 Smuggled\r\nContent-Length: 0\r\n\r\n", ok}, 4},
+		"longer than read": {[]string{"HTTP/1.1 200 OK\r\nContent-Length: 70000\r\n\r\n" + strings.Repeat("x", 70_000), ok}, 4},
+		"switched":         {[]string{"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n", ok}, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newTestPoster(t, loopbackAllowed)
+			addr, conns := scripted(t, c.answers...)
+			for range 4 {
+				a := p.Post(t.Context(), "http://"+addr, nil, []byte("{}"))
+				if a.Status == 0 || a.Status == 500 {
+					t.Errorf("%+v", a)
+				}
+				if c.conns == 4 {
+					p.kept.settle(t)
+				}
+			}
+			if n := conns.Load(); n != c.conns {
+				t.Errorf("%d connections, want %d", n, c.conns)
+			}
+		})
+	}
+}
+
+// settle waits until the receiver has closed what is kept.
+func (k *keptConns) settle(t *testing.T) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, all := range k.idle {
+		for _, c := range all {
+			if err := c.awaitEnd(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// awaitEnd waits, without reading, until the connection has something to read.
+func (c *postConn) awaitEnd() error {
+	raw, err := c.tcp.(syscall.Conn).SyscallConn()
+	if err != nil {
+		return err
+	}
+	c.tcp.SetReadDeadline(time.Now().Add(5 * time.Second))
+	defer c.tcp.SetReadDeadline(time.Time{})
+	return raw.Read(func(fd uintptr) bool {
+		var b [1]byte
+		_, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		return err == nil || err != syscall.EAGAIN
+	})
+}
+
+// TestKeptConnectionsAreBounded: of one host, and none after the end.
+func TestKeptConnectionsAreBounded(t *testing.T) {
+	p := NewPoster(loopbackAllowed, nil)
+	addr, _ := scripted(t, "HTTP/1.1 200 OK\r\n\r\n")
+	var open []*postConn
+	for range postIdlePerHost + 1 {
+		c, err := p.connect(t.Context(), &url.URL{Scheme: "http", Host: addr})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		open = append(open, c)
+	}
+	for i, c := range open {
+		if p.kept.put(c) != (i < postIdlePerHost) {
+			t.Errorf("connection %d", i)
+		}
+	}
+	if !p.kept.remove(open[0]) || p.kept.remove(open[0]) || p.kept.take("http://"+addr) != open[postIdlePerHost-1] {
+		t.Error("not the one used last, or twice the same")
+	}
+	p.Close()
+	if p.kept.count != 0 || p.kept.put(open[0]) || p.kept.take("http://"+addr) != nil {
+		t.Error("something is kept after the end")
+	}
+}
+
+// TestHangingAttemptsAreSmall: what one holds while it waits for its answer (ADR 0020).
+func TestHangingAttemptsAreSmall(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector holds memory of its own")
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	const attempts, most = 400, 12 << 10
+	p := newTestPoster(t, loopbackAllowed)
+	var all sync.WaitGroup
+	before := held()
+	for range attempts {
+		all.Go(func() { p.Post(t.Context(), "http://"+ln.Addr().String(), nil, []byte("{}")) })
+	}
+	conns := make([]net.Conn, attempts)
+	for i := range conns {
+		if conns[i], err = ln.Accept(); err != nil {
+			t.Fatal(err)
+		}
+		var b [16]byte
+		if _, err := io.ReadFull(conns[i], b[:]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if each := (held() - before) / attempts; each > most {
+		t.Errorf("an attempt that hangs holds %d bytes", each)
+	}
+	for _, c := range conns {
+		c.Close()
+	}
+	all.Wait()
+}
+
+// held is what the process holds in heap and stacks.
+func held() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc + m.StackInuse)
+}
+
+// FuzzPosted: whatever URL is accepted, the request is the one we mean and nothing follows it.
+func FuzzPosted(f *testing.F) {
+	for _, s := range []string{"http://example.com", "https://example.com:8443/a%0d%0ab?c=%0a&d=e f", "http://[2001:db8::1]/ü?ü", "http://a.b//c?", "http://a.b/%zz"} {
+		f.Add(s, "evt_1")
+	}
+	f.Fuzz(func(t *testing.T, raw, body string) {
+		canonical, err := webhook.CanonicalURL(raw)
+		if err != nil {
+			return
+		}
+		u, err := url.Parse(canonical)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := bufio.NewReader(strings.NewReader(string(posted(u, []webhook.Header{{Name: "webhook-id", Value: "evt_1"}}, []byte(body)))))
+		req, err := nethttp.ReadRequest(r)
+		if err != nil {
+			t.Fatalf("%q: %v", canonical, err)
+		}
+		got, _ := io.ReadAll(req.Body)
+		if req.Method != "POST" || req.Host != u.Host || req.RequestURI != u.RequestURI() || len(req.Header) != 2 || string(got) != body || r.Buffered() != 0 {
+			t.Errorf("%q: %+v %q", canonical, req, got)
+		}
+	})
+}

@@ -1,0 +1,69 @@
+package persist
+
+import (
+	"inboxd/internal/inbox"
+	"inboxd/internal/message"
+)
+
+// meetingRecord is a meeting inside a public record.
+type meetingRecord struct {
+	ID          int64            `cbor:"1,keyasint,omitempty"`
+	UID         string           `cbor:"2,keyasint,omitempty"`
+	Title       string           `cbor:"3,keyasint,omitempty"`
+	Start       stamp            `cbor:"4,keyasint,omitempty"`
+	End         stamp            `cbor:"5,keyasint,omitempty"`
+	AllDay      bool             `cbor:"6,keyasint,omitempty"`
+	Timezone    string           `cbor:"7,keyasint,omitempty"`
+	Location    string           `cbor:"8,keyasint,omitempty"`
+	Description string           `cbor:"9,keyasint,omitempty"`
+	Organizer   mailboxRecord    `cbor:"10,keyasint,omitempty"`
+	Attendees   []attendeeRecord `cbor:"11,keyasint,omitempty"`
+	Status      string           `cbor:"12,keyasint,omitempty"`
+	Source      string           `cbor:"13,keyasint,omitempty"`
+	Sequence    int              `cbor:"14,keyasint,omitempty"`
+	Recurring   bool             `cbor:"15,keyasint,omitempty"`
+	MyStatus    string           `cbor:"16,keyasint,omitempty"`
+	CreatedAt   stamp            `cbor:"17,keyasint,omitempty"`
+	UpdatedAt   stamp            `cbor:"18,keyasint,omitempty"`
+}
+
+type attendeeRecord struct {
+	Email  string `cbor:"1,keyasint,omitempty"`
+	Name   string `cbor:"2,keyasint,omitempty"`
+	Role   string `cbor:"3,keyasint,omitempty"`
+	Status string `cbor:"4,keyasint,omitempty"`
+}
+
+func recordAttendee(a inbox.Attendee) attendeeRecord {
+	return attendeeRecord{a.Email, a.Name, a.Role, a.Status}
+}
+
+func (r attendeeRecord) attendee() inbox.Attendee {
+	return inbox.Attendee{Mailbox: message.Mailbox{Email: r.Email, Name: r.Name}, Role: r.Role, Status: r.Status}
+}
+
+func recordMeeting(m inbox.Meeting) meetingRecord {
+	return meetingRecord{
+		m.ID, m.UID, m.Title, stampOf(m.Start), stampOf(m.End), m.AllDay, m.Timezone, m.Location, m.Description,
+		recordMailbox(m.Organizer), convert(m.Attendees, recordAttendee), m.Status, m.Source, m.Sequence, m.Recurring, m.MyStatus,
+		stampOf(m.CreatedAt), stampOf(m.UpdatedAt),
+	}
+}
+
+func (r meetingRecord) meeting() inbox.Meeting {
+	return inbox.Meeting{
+		ID: r.ID, UID: r.UID, Title: r.Title, Start: r.Start.time(), End: r.End.time(), AllDay: r.AllDay, Timezone: r.Timezone,
+		Location: r.Location, Description: r.Description, Organizer: r.Organizer.mailbox(), Attendees: convert(r.Attendees, attendeeRecord.attendee),
+		Status: r.Status, Source: r.Source, Sequence: r.Sequence, Recurring: r.Recurring, MyStatus: r.MyStatus,
+		CreatedAt: r.CreatedAt.time(), UpdatedAt: r.UpdatedAt.time(),
+	}
+}
+
+// optional converts what is there.
+func optional[A, B any](a *A, to func(A) B) *B {
+	if a == nil {
+		return nil
+	}
+	b := to(*a)
+	return &b
+}
