@@ -184,8 +184,9 @@ func comparePolls(ctx context.Context, report *Report, v pollVariant, targets []
 		l := load
 		l.addr, l.check, l.duration = t.addr, t.check, opts.Duration/time.Duration(opts.Rounds)
 		sides = append(sides, Side{t.name, l.run, t.proc, nil})
-		l.duration = min(l.duration, warmUp)
-		if _, err := l.run(ctx, 0); err != nil {
+		warm := l
+		warm.duration = min(l.duration, warmUp)
+		if _, err := warm.run(ctx, 0); err != nil {
 			return fmt.Errorf("warm-up of %s: %w", t.name, err)
 		}
 	}

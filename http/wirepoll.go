@@ -15,13 +15,16 @@ import (
 // of a header, is handed to fasthttp untouched, which decides and refuses as for any other
 // request.
 
-// maxWireBody bounds the answers that are written here; bigger ones gain nothing.
-const maxWireBody = 32 << 10
+// maxWireBytes bounds the answers that are written here; bigger ones gain nothing.
+const maxWireBytes = 32 << 10
 
 var wireBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // wirePoll is what a plain poll says. All of it lies in the read buffer.
-type wirePoll struct{ address, token, ifNoneMatch []byte }
+type wirePoll struct {
+	polled
+	token, ifNoneMatch []byte
+}
 
 // answerPoll answers b if it is one whole plain poll that memory can answer. False means
 // that nothing was written. at is the real time, for the deadline of the write.
@@ -30,9 +33,12 @@ func (s *Server) answerPoll(c *conn, b []byte, at time.Time) (bool, error) {
 	if !ok || s.isStopping() {
 		return false, nil
 	}
-	now := s.opts.Now()
-	kept := s.kept(q.address, q.token, now)
-	if kept == nil || len(kept.Body) > maxWireBody {
+	now := at
+	if s.clockSet {
+		now = s.opts.Now()
+	}
+	kept := s.kept(q.polled, q.token, now)
+	if kept == nil || len(kept.Wire()) > maxWireBytes {
 		return false, nil
 	}
 	buf := wireBuffers.Get().(*[]byte)
@@ -44,8 +50,9 @@ func (s *Server) answerPoll(c *conn, b []byte, at time.Time) (bool, error) {
 }
 
 func (s *Server) appendPoll(b []byte, c *conn, kept *inbox.Rendered, ifNoneMatch []byte, now time.Time) []byte {
-	unchanged := matches(ifNoneMatch, kept.ETag)
+	rest, unchanged := kept.Wire(), matches(ifNoneMatch, kept.ETag())
 	if unchanged {
+		rest = kept.Fields()
 		b = append(b, "HTTP/1.1 304 Not Modified\r\nDate: "...)
 	} else {
 		b = append(b, "HTTP/1.1 200 OK\r\nDate: "...)
@@ -54,13 +61,11 @@ func (s *Server) appendPoll(b []byte, c *conn, kept *inbox.Rendered, ifNoneMatch
 	b = append(b, "\r\nX-Request-Id: "...)
 	b = s.ids.append(b, c.number, c.requests)
 	b = append(b, "\r\n"...)
-	if !unchanged {
-		return append(b, kept.Wire...)
+	b = append(b, rest...)
+	if unchanged {
+		b = append(b, "\r\n"...)
 	}
-	b = append(append(b, "Cache-Control: "...), cacheRevalidated...)
-	b = append(b, "\r\nETag: "...)
-	b = append(b, kept.ETag...)
-	return append(b, "\r\n\r\n"...)
+	return b
 }
 
 func (s *Server) isStopping() bool {
@@ -85,7 +90,7 @@ func parsePoll(b []byte) (q wirePoll, ok bool) {
 	if uri, ok = bytes.CutSuffix(uri, []byte(" HTTP/1.1")); !ok {
 		return q, false
 	}
-	if q.address, ok = pollAddress(uri); !ok {
+	if q.polled, ok = pollOf(uri); !ok {
 		return q, false
 	}
 	hosts := 0
