@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -52,6 +53,36 @@ func parseStat(stat string) (cpuTime, error) {
 		return cpuTime{}, fmt.Errorf("cannot read %.80q", stat)
 	}
 	return cpuTime{time.Duration(user) * clockTick, time.Duration(system) * clockTick}, nil
+}
+
+const (
+	settleLook   = 400 * time.Millisecond
+	settleWithin = 10 * time.Second
+)
+
+// atRest reports whether a process that computed so much in one look does next to nothing.
+func atRest(did cpuTime) bool { return did.user+did.system < settleLook/20 }
+
+// settle waits until p has done what the preparation left for later, so that it is charged to
+// no turn; at most settleWithin.
+func (p *process) settle(ctx context.Context) error {
+	look := time.NewTicker(settleLook)
+	defer look.Stop()
+	before, err := p.cpu()
+	for end := time.Now().Add(settleWithin); err == nil && time.Now().Before(end); {
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		var now cpuTime
+		now, err = p.cpu()
+		if atRest(now.minus(before)) {
+			return err
+		}
+		before = now
+	}
+	return err
 }
 
 // CPU is a target's processor time per operation, right or wrong, in microseconds.

@@ -86,6 +86,23 @@ func TestAlternateCountsTheProcessorTimeOfTurns(t *testing.T) {
 	}
 }
 
+func TestAtRest(t *testing.T) {
+	for did, want := range map[cpuTime]bool{
+		{}:                      true,
+		{user: clockTick}:       true,
+		{clockTick, clockTick}:  false, // both count
+		{system: 3 * clockTick}: false,
+		{user: 30 * clockTick}:  false,
+	} {
+		if atRest(did) != want {
+			t.Errorf("%v: at rest %v", did, !want)
+		}
+	}
+	if err := (*process)(nil).settle(t.Context()); err != nil {
+		t.Errorf("a server that is not ours: %v", err)
+	}
+}
+
 func TestAlternateEndsWhenWhatWasMeasuredIsGone(t *testing.T) {
 	gone := &process{name: "gone", cmd: &exec.Cmd{Process: &os.Process{Pid: 1 << 30}}}
 	run := func(context.Context, int) (Round, error) { return Round{Count: 1}, nil }

@@ -45,6 +45,9 @@ func Poll(ctx context.Context, bed *Bed, opts PollOptions) error {
 	if err := prepareVariants(ctx, bed, variants, mailed); err != nil {
 		return err
 	}
+	if err := bed.Server.proc.settle(ctx); err != nil {
+		return err
+	}
 	load := bed.Report.Load
 	load["inboxes"], load["connections"] = opts.Inboxes, opts.Connections
 	load["duration"], load["rounds"], load["rate"] = opts.Duration.String(), opts.Rounds, opts.Rate
