@@ -35,6 +35,7 @@ bench: build ## the loads users care about, with their ratios
 	./bin/inbox-bench waiters
 	./bin/inbox-bench events
 	./bin/inbox-bench webhooks
+	./bin/inbox-bench send
 	./bin/inbox-bench start
 
 crash: ## CLONES crash clones, and 20 kills of the real process under load

@@ -111,10 +111,11 @@ func (d *directory) sweep(age time.Duration, budget int64) {
 	var idle []*slot
 	d.slots.Range(func(_ string, s *slot) bool {
 		switch {
-		case now-s.used.Load() > int64(age.Seconds()):
+		case now-s.used.Load() > int64(age.Seconds()) && now-s.lastUse() > int64(age.Seconds()):
 			over -= s.weight.Load()
 			d.ask(s)
 		case over > 0:
+			s.lastUse() // the order below is by what it notes
 			idle = append(idle, s)
 		}
 		return true

@@ -51,6 +51,7 @@ func (ps *principals) sweep(now time.Time, used func(*account.Principal)) {
 	edge := now.Add(-principalIdle).Unix()
 	ps.byHash.DeleteMatching(func(_ account.Hash, p *account.Principal) (bool, bool) {
 		if p.Used.Load() < edge {
+			p.Drop()
 			return true, false
 		}
 		used(p)

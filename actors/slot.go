@@ -35,7 +35,18 @@ func (s *slot) touch(now int64) {
 	}
 }
 
-// publish shows v and then wakes whoever waits on the view before it.
+// lastUse is when the inbox was used last, by polls that were answered without asking for
+// its slot too.
+func (s *slot) lastUse() int64 {
+	if v := s.view.Load(); v != nil {
+		if at := v.PolledAt(); at > s.used.Load() {
+			s.used.Store(at)
+		}
+	}
+	return s.used.Load()
+}
+
+// publish shows v, and then ends the view before it and wakes whoever waits on it.
 func (s *slot) publish(v *inbox.View) {
 	if old := s.view.Swap(v); old != nil {
 		old.Supersede()

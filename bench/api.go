@@ -59,27 +59,21 @@ func detailOf(body []byte) string {
 }
 
 // signUp makes n accounts and one key with scope full for each.
-func signUp(ctx context.Context, host string, n int) ([]string, error) {
+func signUp(ctx context.Context, host string, n int) (sessions, keys []string, err error) {
 	if n > maxAccounts {
-		return nil, fmt.Errorf("at most %d accounts: sign-up is rate limited to that many a minute", maxAccounts)
+		return nil, nil, fmt.Errorf("at most %d accounts: sign-up is rate limited to that many a minute", maxAccounts)
 	}
-	keys := make([]string, n)
+	sessions, keys = make([]string, n), make([]string, n)
 	for i := range keys {
-		var err error
-		if keys[i], err = signUpOne(ctx, host); err != nil {
-			return nil, fmt.Errorf("sign up account %d of %d: %w", i+1, n, err)
+		if sessions[i], keys[i], err = signUpOne(ctx, host); err != nil {
+			return nil, nil, fmt.Errorf("sign up account %d of %d: %w", i+1, n, err)
 		}
 	}
-	return keys, nil
+	return sessions, keys, nil
 }
 
-func signUpOne(ctx context.Context, host string) (string, error) {
-	_, key, err := signUpBoth(ctx, host)
-	return key, err
-}
-
-// signUpBoth makes an account and returns its session token and a key.
-func signUpBoth(ctx context.Context, host string) (session, key string, err error) {
+// signUpOne makes an account and returns its session token and a key.
+func signUpOne(ctx context.Context, host string) (session, key string, err error) {
 	api := newAPI(host, "")
 	in, err := api.SignUp(ctx, "bench-"+strings.ToLower(rand.Text())+"@example.test", rand.Text())
 	if err != nil {

@@ -24,7 +24,8 @@ type Bed struct {
 	Keys   []string // one account key each, scope full; inboxes are dealt out among them
 	Report *Report
 
-	dir string // temporary; holds the data folder, logs and probe files
+	sessions []string // of the accounts, in the order of Keys
+	dir      string   // temporary; holds the data folder, logs and probe files
 }
 
 // Prepare starts the server or attaches to one, signs up the accounts, and opens the
@@ -43,7 +44,7 @@ func Prepare(ctx context.Context, tool string, opts ServerOptions) (_ *Bed, err 
 	if b.Server, err = StartServer(ctx, opts, dir); err != nil {
 		return nil, err
 	}
-	if b.Keys, err = signUp(ctx, b.Server.HTTP, max(opts.Accounts, 1)); err != nil {
+	if b.sessions, b.Keys, err = signUp(ctx, b.Server.HTTP, max(opts.Accounts, 1)); err != nil {
 		return nil, err
 	}
 	b.Report = &Report{

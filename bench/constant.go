@@ -10,23 +10,24 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Constant serves the same JSON answer of size bytes to every request until ctx ends: the
-// least an HTTP server built like ours can do. It listens on addr and prints a ready line to
-// w. It is meant to run as a process of its own, so that it shares the cores with the client
-// just as the measured server does.
-func Constant(ctx context.Context, addr string, size int, w io.Writer) error {
+// Constant gives the same answer to every request until ctx ends: the least an HTTP server
+// built like ours can do. With status 200 it is JSON of size bytes; with 304, which has no
+// body, it is a head of size bytes. It listens on addr and prints a ready line to w. It is
+// meant to run as a process of its own, so that it shares the cores with the client just as
+// the measured server does.
+func Constant(ctx context.Context, addr string, status, size int, w io.Writer) error {
 	if err := onLoopback(addr); err != nil {
+		return err
+	}
+	handler, err := constantAnswer(status, size)
+	if err != nil {
 		return err
 	}
 	ln, err := net.Listen("tcp", addr)
 	if err != nil {
 		return err
 	}
-	body := constantBody(size)
-	srv := &fasthttp.Server{Handler: func(ctx *fasthttp.RequestCtx) {
-		ctx.SetContentType("application/json")
-		ctx.Response.SetBodyRaw(body)
-	}}
+	srv := &fasthttp.Server{Handler: handler}
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(ln) }() // ends when ln is closed
 	fmt.Fprintf(w, "constant ready http=%s\n", ln.Addr())
@@ -38,6 +39,34 @@ func Constant(ctx context.Context, addr string, size int, w io.Writer) error {
 	ln.Close() // idle keep-alive connections end with the process; nobody waits for them
 	<-failed
 	return nil
+}
+
+func constantAnswer(status, size int) (fasthttp.RequestHandler, error) {
+	switch status {
+	case fasthttp.StatusOK:
+		body := constantBody(size)
+		return func(ctx *fasthttp.RequestCtx) {
+			ctx.SetContentType("application/json")
+			ctx.Response.SetBodyRaw(body)
+		}, nil
+	case fasthttp.StatusNotModified:
+		tag := constantTag(size)
+		return func(ctx *fasthttp.RequestCtx) {
+			ctx.SetStatusCode(fasthttp.StatusNotModified)
+			ctx.Response.Header.SetBytesV(fasthttp.HeaderETag, tag)
+		}, nil
+	}
+	return nil, fmt.Errorf("--status: 200 or 304, not %d", status)
+}
+
+// constantTag is the ETag that makes the head of a 304 size bytes long, at least the shortest.
+func constantTag(size int) []byte {
+	var h fasthttp.ResponseHeader
+	h.SetStatusCode(fasthttp.StatusNotModified)
+	h.SetServer("fasthttp") // as the server does
+	h.Set(fasthttp.HeaderETag, `""`)
+	h.SetNoDefaultContentType(true) // a 304 has none
+	return fmt.Appendf(nil, `"%s"`, bytes.Repeat([]byte("x"), max(size-len(h.Header()), 0)))
 }
 
 // constantBody is JSON of exactly size bytes, at least 9.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -44,9 +45,9 @@ func TestMain(m *testing.M) {
 
 func serveConstant(ctx context.Context, args []string) error {
 	f := flag.NewFlagSet("constant", flag.ExitOnError)
-	addr, size := f.String("http", "", ""), f.Int("size", 0, "")
+	addr, status, size := f.String("http", "", ""), f.Int("status", 0, ""), f.Int("size", 0, "")
 	_ = f.Parse(args)
-	return Constant(ctx, *addr, *size, os.Stdout)
+	return Constant(ctx, *addr, *status, *size, os.Stdout)
 }
 
 // serveFake runs the fake with the flags of inboxd serve, and some of its own that make it
@@ -54,12 +55,15 @@ func serveConstant(ctx context.Context, args []string) error {
 func serveFake(ctx context.Context, args []string) error {
 	f := flag.NewFlagSet("serve", flag.ExitOnError)
 	data := f.String("data", "", "")
-	for _, known := range []string{"http", "smtp", "default-plan", "namespace", "signup", "smtp-max-conns-per-ip", "smarthost", "log-level"} {
+	for _, known := range []string{"http", "smtp", "default-plan", "namespace", "signup", "smtp-max-conns-per-ip", "smarthost", "log-level", "webhook-allow", "plans"} {
 		f.String(known, "", "")
 	}
-	fake := &fake{inboxes: map[string]*fakeInbox{}, changed: make(chan struct{})}
+	fake := &fake{inboxes: map[string]*fakeInbox{}, sessions: map[string]string{}, changed: make(chan struct{})}
 	f.BoolVar(&fake.loseMail, "fake-lose-mail", false, "answer 250 and forget every tenth mail")
 	f.BoolVar(&fake.wrongCode, "fake-wrong-code", false, "show another code than was sent")
+	f.BoolVar(&fake.alwaysNew, "fake-always-new", false, "answer 200 to who knows the answer")
+	f.BoolVar(&fake.neverNew, "fake-never-new", false, "answer 304 with the ETag of something else")
+	f.StringVar(&fake.events, "fake-events", "", "webhooks: lost (every tenth), twice, or strange (some of nothing that was sent)")
 	_ = f.Parse(args)
 	if err := fake.open(*data); err != nil {
 		return err
@@ -69,22 +73,29 @@ func serveFake(ctx context.Context, args []string) error {
 
 // fake is the smallest server that keeps the public contract of the calls the loads make.
 type fake struct {
-	loseMail, wrongCode bool
+	loseMail, wrongCode, alwaysNew, neverNew bool
+	events                                   string
 
-	mu      sync.Mutex
-	order   []string
-	inboxes map[string]*fakeInbox
-	journal *os.File
-	changed chan struct{} // closed and replaced at each mail
-	taken   int
-	sent    int          // mails taken for others, all delivered at once
-	mails   []fakeRecord // in order of receipt
+	mu       sync.Mutex
+	order    []string
+	inboxes  map[string]*fakeInbox
+	sessions map[string]string // of account keys
+	hooks    []fakeHook
+	journal  *os.File
+	changed  chan struct{} // closed and replaced at each mail
+	taken    int
+	sent     int          // mails taken for others, all delivered at once
+	mails    []fakeRecord // in order of receipt
 }
 
 type fakeInbox struct {
 	key   string
 	codes []string // id of a message is its place, from 1
+	own   string   // its own key
 }
+
+// fakeHook is a webhook of the account of session, for one inbox or all.
+type fakeHook struct{ session, url, inbox string }
 
 // fakeRecord is a line of the journal: an inbox, or a mail when it has a code.
 type fakeRecord struct{ Address, Key, Code string }
@@ -147,7 +158,7 @@ func (f *fake) run(ctx context.Context) error {
 }
 
 func (f *fake) serveHTTP(ctx *fasthttp.RequestCtx) {
-	path, key := string(ctx.Path()), string(ctx.Request.Header.Peek("X-API-Key"))
+	path, key, session := string(ctx.Path()), string(ctx.Request.Header.Peek("X-API-Key")), string(ctx.Request.Header.Peek("Authorization"))
 	answer := func(status int, body any) {
 		b, _ := json.Marshal(body)
 		ctx.SetStatusCode(status)
@@ -156,10 +167,10 @@ func (f *fake) serveHTTP(ctx *fasthttp.RequestCtx) {
 	}
 	switch {
 	case path == "/api/auth/signup":
-		answer(201, map[string]string{"session_token": "svc_sess_" + strconv.Itoa(os.Getpid())})
-	case path == "/api/keys" && strings.HasPrefix(string(ctx.Request.Header.Peek("Authorization")), "Bearer svc_sess_"):
-		answer(201, map[string]string{"key": fmt.Sprint("svc_live_", time.Now().UnixNano())})
-	case path != "/metrics" && !strings.HasPrefix(key, "svc_live_"):
+		answer(201, map[string]string{"session_token": fmt.Sprint("svc_sess_", time.Now().UnixNano())})
+	case strings.HasPrefix(session, "Bearer svc_sess_"):
+		answer(f.manage(session, path, ctx.PostBody()))
+	case path != "/metrics" && !strings.HasPrefix(key, "svc_"):
 		answer(401, map[string]string{"detail": "A valid API key is required"})
 	case path == "/api/v1/inboxes" && ctx.IsPost():
 		var in struct{ Prefix string }
@@ -180,10 +191,12 @@ func (f *fake) serveHTTP(ctx *fasthttp.RequestCtx) {
 		f.sent++
 		answer(202, map[string]any{"ok": true, "queued": true, "message_id": f.sent})
 	case strings.HasSuffix(path, "/latest"):
-		address := strings.TrimSuffix(strings.TrimPrefix(path, "/api/v1/inboxes/"), "/latest")
+		address, agents := strings.CutPrefix(strings.TrimSuffix(path, "/latest"), "/api/v1/inboxes/")
 		after, _ := ctx.QueryArgs().GetUint("after")
 		wait, _ := ctx.QueryArgs().GetUint("wait")
-		answer(f.latest(address, key, max(after, 0), time.Duration(max(wait, 0))*time.Second))
+		address = strings.TrimPrefix(address, "/api/inboxes/")
+		answer(f.latest(address, key, agents, max(after, 0), time.Duration(max(wait, 0))*time.Second))
+		f.tag(ctx)
 	default:
 		answer(404, map[string]string{"detail": "No such path"})
 	}
@@ -197,6 +210,76 @@ func (f *fake) create(address, key string) (int, any) {
 	}
 	f.commit(fakeRecord{Address: address, Key: key})
 	return 201, map[string]any{"address": address, "api_key": nil}
+}
+
+// manage is what takes a session: keys of both kinds and webhooks.
+func (f *fake) manage(session, path string, body []byte) (int, any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	address := strings.TrimSuffix(strings.TrimPrefix(path, "/api/inboxes/"), "/key")
+	switch in := f.inboxes[address]; {
+	case path == "/api/keys":
+		key := fmt.Sprint("svc_live_", time.Now().UnixNano())
+		f.sessions[key] = session
+		return 201, map[string]string{"key": key}
+	case path == "/api/webhooks":
+		var order struct{ URL, Event, Inbox string }
+		if err := json.Unmarshal(body, &order); err != nil || order.Event != "message.received" {
+			return 422, map[string]string{"detail": "Invalid request"}
+		}
+		f.hooks = append(f.hooks, fakeHook{session, order.URL, order.Inbox})
+		return 201, map[string]any{"webhook": map[string]any{"id": len(f.hooks)}, "secret": "whsec_x"}
+	case in == nil || f.sessions[in.key] != session:
+		return 403, map[string]string{"detail": "No inbox " + address + " for this session"}
+	case in.own != "":
+		return 400, map[string]string{"detail": "The inbox has a key"}
+	default:
+		in.own = fmt.Sprint("svc_sk_", time.Now().UnixNano())
+		return 201, map[string]string{"api_key": in.own}
+	}
+}
+
+// tag gives the answer its ETag, and takes the body away from who has it.
+func (f *fake) tag(ctx *fasthttp.RequestCtx) {
+	tag := fmt.Sprintf("%q", strconv.Itoa(len(ctx.Response.Body()))+string(ctx.Path()))
+	known := string(ctx.Request.Header.Peek("If-None-Match")) == tag
+	if known && f.neverNew {
+		tag = `"other"`
+	}
+	ctx.Response.Header.Set("ETag", tag)
+	if known && !f.alwaysNew && ctx.Response.StatusCode() == 200 {
+		ctx.ResetBody()
+		ctx.SetStatusCode(304)
+	}
+}
+
+// tell calls the webhooks of a mail's inbox.
+func (f *fake) tell(r fakeRecord) {
+	body := func(code any) string {
+		b, _ := json.Marshal(map[string]any{"event": "message.received", "inbox": r.Address, "otp": code})
+		return string(b)
+	}
+	calls := []string{body(f.shown(r.Code))}
+	switch tenth := f.taken%10 == 0; {
+	case f.events == "lost" && tenth:
+		calls = nil
+	case f.events == "twice" && tenth:
+		calls = append(calls, calls[0])
+	case f.events == "strange" && tenth:
+		calls = append(calls, body(nil))
+	}
+	for _, h := range f.hooks {
+		if h.session != f.sessions[f.inboxes[r.Address].key] || h.inbox != "" && h.inbox != r.Address {
+			continue
+		}
+		go func() { // ends with the process at the latest
+			for _, body := range calls {
+				if resp, err := http.Post(h.url, "application/json", strings.NewReader(body)); err == nil {
+					resp.Body.Close()
+				}
+			}
+		}()
+	}
 }
 
 // fakePage is smaller than what is asked for, so that every listing takes several pages.
@@ -219,11 +302,11 @@ func (f *fake) list(key, cursor string) any {
 	return map[string]any{"inboxes": items, "next_cursor": next}
 }
 
-func (f *fake) latest(address, key string, after int, wait time.Duration) (int, any) {
+func (f *fake) latest(address, key string, agents bool, after int, wait time.Duration) (int, any) {
 	for end := time.After(wait); ; {
 		f.mu.Lock()
 		in, changed := f.inboxes[address], f.changed
-		if in == nil || in.key != key {
+		if in == nil || in.own != key && (in.key != key || !agents) {
 			f.mu.Unlock()
 			return 403, map[string]string{"detail": "No inbox " + address + " for this API key"}
 		}
@@ -346,6 +429,7 @@ func (f *fake) take(r *bufio.Reader, to string) (reply string) {
 	defer f.mu.Unlock()
 	if f.taken++; !f.loseMail || f.taken%10 != 0 {
 		f.commit(fakeRecord{Address: to, Code: code})
+		f.tell(fakeRecord{Address: to, Code: code})
 	}
 	return "250 2.0.0 kept"
 }

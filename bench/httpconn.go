@@ -28,9 +28,11 @@ type httpConn struct {
 	buf []byte
 }
 
-// httpAnswer is one answer. Body lives in the connection's buffer until the next request.
+// httpAnswer is one answer. Head, with the empty line at its end, and Body live in the
+// connection's buffer until the next request.
 type httpAnswer struct {
 	Status int
+	Head   []byte
 	Body   []byte
 }
 
@@ -83,7 +85,7 @@ func (c *httpConn) Receive() (httpAnswer, error) {
 	if n > end {
 		return httpAnswer{}, fmt.Errorf("%d bytes after the answer", n-end)
 	}
-	return httpAnswer{Status: status, Body: c.buf[start:end]}, nil
+	return httpAnswer{Status: status, Head: c.buf[:start], Body: c.buf[start:end]}, nil
 }
 
 // read appends to the n bytes in the buffer, which grows when it is full.
@@ -108,6 +110,9 @@ func parseHead(head []byte) (status, length int, err error) {
 	if status = smallNumber(code[:3]); status < 200 {
 		return 0, 0, fmt.Errorf("unexpected status: %.80q", line)
 	}
+	if status == 204 || status == 304 { // no body, whatever length a 304 tells of (RFC 9112 section 6.3)
+		return status, 0, nil
+	}
 	for len(fields) > 0 {
 		line, fields, _ = bytes.Cut(fields, []byte("\r\n"))
 		if len(line) > len(contentLength) && line[len(contentLength)] == ':' &&
@@ -118,9 +123,6 @@ func parseHead(head []byte) (status, length int, err error) {
 			}
 			return status, length, nil
 		}
-	}
-	if status == 204 || status == 304 {
-		return status, 0, nil
 	}
 	return 0, 0, errors.New("answer without Content-Length")
 }

@@ -43,6 +43,7 @@ func TestHTTPAnswers(t *testing.T) {
 		{"byte by byte", strings.Split("HTTP/1.1 201 Created\r\nContent-Length: 5\r\n\r\nhello", ""), 201, "hello"},
 		{"longer than the buffer", []string{"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", long}, 200, long},
 		{"no content", []string{"HTTP/1.1 304 Not Modified\r\nETag: \"1\"\r\n\r\n"}, 304, ""},
+		{"length of what a 304 leaves out", []string{"HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n"}, 304, ""},
 		{"empty", []string{"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"}, 200, ""},
 	} {
 		answer, err := scripted(t, c.pieces...).Do([]byte("GET / HTTP/1.1\r\n\r\n"))
@@ -63,6 +64,7 @@ func TestHTTPAnswersThatAreRefused(t *testing.T) {
 		"negative":      "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
 		"absurd length": "HTTP/1.1 200 OK\r\nContent-Length: 999999999\r\n\r\n",
 		"other length":  "HTTP/1.1 200 OK\r\nX-Content-Length: 2\r\n\r\nhi",
+		"body of a 304": "HTTP/1.1 304 Not Modified\r\nContent-Length: 2\r\n\r\nhi",
 		"silence":       "",
 	} {
 		if got, err := scripted(t, answer).Do([]byte("GET / HTTP/1.1\r\n\r\n")); err == nil {

@@ -7,18 +7,19 @@ import (
 	"time"
 )
 
-// checkEvery is how many answers pass between two whose body is read and judged. Each one's
-// status is.
+// checkEvery is how many answers pass between two that are read and judged. Each one's status
+// is.
 const checkEvery = 256
 
 // httpLoad sends prepared requests over keep-alive connections, in random order, for a time.
 type httpLoad struct {
 	addr     string
 	requests [][]byte
+	status   int // of a right answer
 	conns    int
 	duration time.Duration
 	rate     float64 // requests a second over all connections; zero is as fast as answers come
-	check    func(request int, body []byte) error
+	check    func(request int, answer httpAnswer) error
 }
 
 // run drives one round. A connection that breaks ends it with an error: a server under this
@@ -77,13 +78,13 @@ func (l *httpLoad) worker(ctx context.Context, conn *httpConn, pace *pacer, rng 
 	return context.Cause(ctx)
 }
 
-func (l *httpLoad) judge(r *Round, request int, answer httpAnswer, readBody bool) {
+func (l *httpLoad) judge(r *Round, request int, answer httpAnswer, readAll bool) {
 	var err error
 	switch {
-	case answer.Status != 200:
-		err = fmt.Errorf("status %d: %s", answer.Status, detailOf(answer.Body))
-	case readBody:
-		err = l.check(request, answer.Body)
+	case answer.Status != l.status:
+		err = fmt.Errorf("status %d, want %d: %s", answer.Status, l.status, detailOf(answer.Body))
+	case readAll:
+		err = l.check(request, answer)
 	}
 	if err != nil {
 		r.fail(err.Error())

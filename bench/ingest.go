@@ -37,6 +37,7 @@ type ingestRun struct {
 	opts    IngestOptions
 	source  string // path of smtp-source
 	sink    string // address of smtp-sink
+	sinking *process
 	token   string // local part of all recipients, after the number
 	inboxes []Inbox
 	probe   *diskProbe
@@ -106,7 +107,7 @@ func prepareIngest(ctx context.Context, bed *Bed, opts IngestOptions) (*ingestRu
 	if err != nil {
 		return nil, nil, err
 	}
-	run.sink = addr
+	run.sink, run.sinking = addr, sink
 	if run.inboxes, err = run.numbered(ctx, opts.Messages); err == nil {
 		run.probe, err = openProbe(bed.dir)
 	}
@@ -162,18 +163,18 @@ func (r *ingestRun) hot(ctx context.Context) error {
 }
 
 func (r *ingestRun) sourceSides(load func(round int) sourceLoad) []Side {
-	side := func(target, addr string) Side {
-		return Side{target, func(ctx context.Context, round int) (Round, error) {
+	run := func(addr string) func(context.Context, int) (Round, error) {
+		return func(ctx context.Context, round int) (Round, error) {
 			l := load(round)
 			l.addr = addr
 			return l.run(ctx, r.source)
-		}}
+		}
 	}
-	return []Side{side("inboxd", r.bed.Server.SMTP), side("smtp-sink", r.sink)}
+	return []Side{{"inboxd", run(r.bed.Server.SMTP), r.bed.Server.proc, nil}, {"smtp-sink", run(r.sink), r.sinking, nil}}
 }
 
 func (r *ingestRun) diskSide() Side {
-	return Side{"fdatasync", func(ctx context.Context, _ int) (Round, error) { return r.probe.run(ctx, diskTurn) }}
+	return Side{Target: "fdatasync", Run: func(ctx context.Context, _ int) (Round, error) { return r.probe.run(ctx, diskTurn) }}
 }
 
 // pipelined lets our own loader deliver sign-in mails. After each turn a sample of the
@@ -182,22 +183,21 @@ func (r *ingestRun) pipelined(ctx context.Context, sessions int) error {
 	sessions = min(sessions, r.opts.Messages)
 	name := fmt.Sprintf("pipelined s=%d", sessions)
 	load := mailLoad{sessions: sessions, mails: r.opts.Messages, size: r.opts.Size, rate: r.opts.Rate, to: addresses(r.inboxes)}
-	ours := Side{"inboxd", func(ctx context.Context, turn int) (Round, error) {
-		l := load
-		l.addr, l.first = r.bed.Server.SMTP, r.codes
-		r.codes += l.mails
-		round, err := l.run(ctx)
-		if err != nil {
-			return round, err
-		}
-		return round, r.checkCodes(ctx, fmt.Sprintf("codes sampled in %s, round %d", name, turn+1), l)
-	}}
-	sink := Side{"smtp-sink", func(ctx context.Context, _ int) (Round, error) {
+	sent := load
+	ours := func(ctx context.Context, _ int) (Round, error) {
+		sent.addr, sent.first = r.bed.Server.SMTP, r.codes
+		r.codes += sent.mails
+		return sent.run(ctx)
+	}
+	sample := func(ctx context.Context, turn int) error {
+		return r.checkCodes(ctx, fmt.Sprintf("codes sampled in %s, round %d", name, turn+1), sent)
+	}
+	sink := func(ctx context.Context, _ int) (Round, error) {
 		l := load
 		l.addr = r.sink
 		return l.run(ctx)
-	}}
-	sides := []Side{ours, sink}
+	}
+	sides := []Side{{"inboxd", ours, r.bed.Server.proc, sample}, {"smtp-sink", sink, r.sinking, nil}}
 	if sessions == 1 {
 		sides = append(sides, r.diskSide())
 	}

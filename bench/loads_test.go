@@ -13,21 +13,52 @@ func smallPoll() PollOptions {
 
 func TestPollComparesWithTheConstantAnswer(t *testing.T) {
 	bed := fakeBed(t)
-	opts := smallPoll()
-	if err := Poll(t.Context(), bed, opts); err != nil {
+	if err := Poll(t.Context(), bed, smallPoll()); err != nil {
 		t.Fatal(err)
 	}
 	r := bed.Report
 	if err := r.Err(); err != nil {
 		t.Error(err)
 	}
-	if len(r.Results) != 2 || len(r.Ratios) != 1 || len(r.Ratios[0].Rounds) != 2 || r.Ratios[0].Median <= 0 {
-		t.Fatalf("%+v", r)
+	var ratios []string
+	for _, q := range r.Ratios {
+		ratios = append(ratios, q.Name)
+		if len(q.Rounds) != 2 || q.Median <= 0 {
+			t.Errorf("%+v", q)
+		}
 	}
-	for _, res := range r.Results {
+	if got := strings.Join(ratios, ", "); got != "GET /latest account-key, GET /latest inbox-key, GET /latest per-inbox, GET /latest 304" {
+		t.Errorf("ratios %s", got)
+	}
+	for i, res := range r.Results {
 		if res.Count == 0 || res.Latency == nil || res.Latency.P50 <= 0 || len(res.Rounds) != 2 {
 			t.Errorf("%+v", res)
 		}
+		if res.CPU == nil || res.CPU.total() <= 0 || len(res.CPU.Rounds) != 2 {
+			t.Errorf("%s on %s: processor time %+v", res.Name, res.Target, res.CPU)
+		}
+		if want := []string{"inboxd", "constant"}[i%2]; res.Target != want {
+			t.Errorf("result %d is of %s", i, res.Target)
+		}
+	}
+	if r.Load["bytes_account-key"] != r.Load["bytes_per-inbox"] || r.Load["bytes_304"].(int) < len("HTTP/1.1 304 Not Modified\r\n") {
+		t.Errorf("load %v", r.Load)
+	}
+}
+
+func TestPollOfSomeVariants(t *testing.T) {
+	bed := fakeBed(t)
+	opts := smallPoll()
+	opts.Variants, opts.Rounds = []string{"304"}, 1
+	if err := Poll(t.Context(), bed, opts); err != nil {
+		t.Fatal(err)
+	}
+	if r := bed.Report; len(r.Ratios) != 1 || r.Ratios[0].Name != "GET /latest 304" || r.Err() != nil {
+		t.Errorf("%+v, %v", r.Ratios, r.Err())
+	}
+	opts.Variants = []string{"session"}
+	if err := Poll(t.Context(), bed, opts); err == nil || !strings.Contains(err.Error(), `no "session"`) {
+		t.Errorf("error %v", err)
 	}
 }
 
@@ -45,13 +76,23 @@ func TestPollWithRateSendsThatMany(t *testing.T) {
 	}
 }
 
-func TestPollFindsWrongCodes(t *testing.T) {
-	bed := fakeBed(t, "--fake-wrong-code")
-	if err := Poll(t.Context(), bed, smallPoll()); err != nil {
-		t.Fatal(err)
-	}
-	if err := bed.Report.Err(); err == nil || !strings.Contains(err.Error(), `code "999999"`) {
-		t.Errorf("error %v", err)
+func TestPollFindsWrongAnswers(t *testing.T) {
+	for _, c := range []struct{ serve, variant, want string }{
+		{"--fake-wrong-code", "account-key", `code "999999"`},
+		{"--fake-wrong-code", "inbox-key", `code "999999"`},
+		{"--fake-wrong-code", "per-inbox", `code "999999"`},
+		{"--fake-always-new", "304", "status 200, want 304"},
+		{"--fake-never-new", "304", `said to be unchanged with ETag "other"`},
+	} {
+		bed := fakeBed(t, c.serve)
+		opts := smallPoll()
+		opts.Variants = []string{c.variant}
+		if err := Poll(t.Context(), bed, opts); err != nil {
+			t.Fatal(err)
+		}
+		if err := bed.Report.Err(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s with %s: error %v", c.variant, c.serve, err)
+		}
 	}
 }
 
@@ -61,11 +102,11 @@ func TestPollByWrk(t *testing.T) {
 	}
 	bed := fakeBed(t)
 	opts := smallPoll()
-	opts.Wrk, opts.Rounds = true, 1
+	opts.Wrk, opts.Rounds, opts.Variants = true, 1, []string{"per-inbox", "304"}
 	if err := Poll(t.Context(), bed, opts); err != nil {
 		t.Fatal(err)
 	}
-	if err := bed.Report.Err(); err != nil || len(bed.Report.Ratios) != 2 {
+	if err := bed.Report.Err(); err != nil || len(bed.Report.Ratios) != 4 {
 		t.Errorf("%+v, %v", bed.Report.Ratios, err)
 	}
 }
@@ -213,6 +254,59 @@ func TestWaitersFindWrongCodes(t *testing.T) {
 	}
 }
 
+func smallWebhooks() WebhooksOptions {
+	return WebhooksOptions{Mails: 30, Rounds: 2, Inboxes: 4, Sessions: 3, Size: mailSize, Within: time.Minute}
+}
+
+func TestWebhooksTellOfEveryMail(t *testing.T) {
+	for _, hanging := range []int{0, 2} {
+		bed := fakeBed(t, WebhookServeArgs()...)
+		opts := smallWebhooks()
+		opts.Hanging = hanging
+		if err := Webhooks(t.Context(), bed, opts); err != nil {
+			t.Fatal(err)
+		}
+		r := bed.Report
+		if err := r.Err(); err != nil {
+			t.Error(err)
+		}
+		if len(r.Results) != 3 || len(r.Ratios) != 1 || r.Ratios[0].Of != "without webhooks" || r.Ratios[0].To != "with webhooks" {
+			t.Fatalf("%+v", r)
+		}
+		for _, res := range r.Results {
+			if res.Count != 60 || res.Latency == nil || res.Latency.P50 <= 0 {
+				t.Errorf("%d hanging: %+v", hanging, res)
+			}
+		}
+		if v := r.Results[2].Values; v["resident MiB before"] < 1 || v["resident MiB after"] < 1 {
+			t.Errorf("memory %v", v)
+		}
+	}
+}
+
+func TestWebhooksFindWrongCalls(t *testing.T) {
+	for serve, want := range map[string]string{
+		"--fake-events=twice":   "check failed: events told twice: want 0, got ",
+		"--fake-events=strange": "check failed: calls that tell of no mail sent: want 0, got ",
+		"--fake-lose-mail":      "events were not told within 100ms; 0 calls were strange",
+		"--fake-events=lost":    "events were not told within 100ms; 0 calls were strange",
+		"--fake-wrong-code":     "30 events were not told within 100ms; ",
+	} {
+		bed := fakeBed(t, serve)
+		opts := smallWebhooks()
+		if strings.Contains(want, "100ms") {
+			opts.Within = 100 * time.Millisecond
+		}
+		err := Webhooks(t.Context(), bed, opts)
+		if err == nil {
+			err = bed.Report.Err()
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", serve, err, want)
+		}
+	}
+}
+
 func TestEventsSeeEveryMail(t *testing.T) {
 	bed := fakeBed(t)
 	if err := Events(t.Context(), bed, EventsOptions{Inboxes: 10, Mails: 35, Sessions: 3, Size: mailSize}); err != nil {
@@ -254,19 +348,21 @@ func TestSendCountsEveryMail(t *testing.T) {
 func TestBoundsAreKept(t *testing.T) {
 	bed := &Bed{Server: &Server{HTTP: "127.0.0.1:1", SMTP: "127.0.0.1:1"}, Report: &Report{Load: map[string]any{}}}
 	for name, err := range map[string]error{
-		"no inboxes":        Poll(t.Context(), bed, PollOptions{Connections: 1, Rounds: 1}),
-		"no sessions":       Ingest(t.Context(), bed, IngestOptions{Messages: 1, Size: 1, Rounds: 1, Sessions: []int{0}}),
-		"too many mails":    Ingest(t.Context(), bed, IngestOptions{Messages: maxMessages + 1, Size: 1, Rounds: 1}),
-		"over an inbox":     Latency(t.Context(), bed, LatencyOptions{Mails: maxLatencyMails + 1, Size: 1}),
-		"no waiters":        Waiters(t.Context(), bed, WaitersOptions{}),
-		"no mails":          Events(t.Context(), bed, EventsOptions{Inboxes: 1}),
-		"a server not ours": Start(t.Context(), bed, StartOptions{Inboxes: 1, Mails: 1, Reads: 1, Rounds: 1}),
+		"no inboxes":          Poll(t.Context(), bed, PollOptions{Connections: 1, Rounds: 1}),
+		"no sessions":         Ingest(t.Context(), bed, IngestOptions{Messages: 1, Size: 1, Rounds: 1, Sessions: []int{0}}),
+		"too many mails":      Ingest(t.Context(), bed, IngestOptions{Messages: maxMessages + 1, Size: 1, Rounds: 1}),
+		"over an inbox":       Latency(t.Context(), bed, LatencyOptions{Mails: maxLatencyMails + 1, Size: 1}),
+		"no waiters":          Waiters(t.Context(), bed, WaitersOptions{}),
+		"too many hanging":    Webhooks(t.Context(), bed, WebhooksOptions{Mails: 1, Rounds: 1, Inboxes: 1, Sessions: 1, Size: 1, Hanging: maxHanging + 1}),
+		"no sessions to tell": Webhooks(t.Context(), bed, WebhooksOptions{Mails: 1, Rounds: 1, Inboxes: 1, Size: 1}),
+		"no mails":            Events(t.Context(), bed, EventsOptions{Inboxes: 1}),
+		"a server not ours":   Start(t.Context(), bed, StartOptions{Inboxes: 1, Mails: 1, Reads: 1, Rounds: 1}),
 	} {
 		if err == nil || strings.Contains(err.Error(), "refused") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := signUp(t.Context(), "127.0.0.1:1", maxAccounts+1); err == nil || !strings.Contains(err.Error(), "rate limited") {
+	if _, _, err := signUp(t.Context(), "127.0.0.1:1", maxAccounts+1); err == nil || !strings.Contains(err.Error(), "rate limited") {
 		t.Errorf("error %v", err)
 	}
 }

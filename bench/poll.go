@@ -17,6 +17,7 @@ type PollOptions struct {
 	Duration    time.Duration `help:"Measured time per target, over all rounds." default:"10s"`
 	Rounds      int           `help:"Turns each target gets." default:"5"`
 	Rate        float64       `help:"Requests a second instead of as many as possible; latency then counts from when each was due."`
+	Variants    []string      `help:"Ways to ask: account-key and inbox-key on the agent surface, per-inbox (its own surface and key), 304 (account key and a known ETag)." default:"account-key,inbox-key,per-inbox,304"`
 	Wrk         bool          `help:"Drive both targets with wrk as well, as a cross-check of our own client."`
 }
 
@@ -26,9 +27,14 @@ const warmUp = time.Second
 // setUpConns is how many connections and sessions prepare a load.
 const setUpConns = 32
 
-// Poll measures GET /latest with real keys beside a constant answer of the same size.
+// Poll measures GET /latest with real keys, in each variant, beside a constant answer of the
+// same size.
 func Poll(ctx context.Context, bed *Bed, opts PollOptions) error {
 	err := atLeastOne(map[string]int{"--inboxes": opts.Inboxes, "--connections": opts.Connections, "--rounds": opts.Rounds})
+	if err != nil {
+		return err
+	}
+	variants, err := opts.variants()
 	if err != nil {
 		return err
 	}
@@ -36,32 +42,57 @@ func Poll(ctx context.Context, bed *Bed, opts PollOptions) error {
 	if err != nil {
 		return err
 	}
-	size, err := meanAnswer(ctx, bed, mailed)
+	if err := prepareVariants(ctx, bed, variants, mailed); err != nil {
+		return err
+	}
+	if err := bed.Server.proc.settle(ctx); err != nil {
+		return err
+	}
+	load := bed.Report.Load
+	load["inboxes"], load["connections"] = opts.Inboxes, opts.Connections
+	load["duration"], load["rounds"], load["rate"] = opts.Duration.String(), opts.Rounds, opts.Rate
+	for _, v := range variants {
+		if err := pollOne(ctx, bed, v, mailed, opts); err != nil {
+			return fmt.Errorf("%s: %w", v.name, err)
+		}
+	}
+	return nil
+}
+
+// pollOne compares one variant with its constant answer.
+func pollOne(ctx context.Context, bed *Bed, v pollVariant, mailed []mailedInbox, opts PollOptions) error {
+	size, err := meanAnswer(ctx, bed.Server.HTTP, v, mailed)
 	if err != nil {
 		return err
 	}
-	constant, addr, err := startConstant(ctx, bed.dir, size)
+	bed.Report.Load["bytes_"+v.name] = size
+	constant, addr, err := startConstant(ctx, bed.dir, v.status(), size)
 	if err != nil {
 		return err
 	}
 	defer constant.stop()
-	describeLoad(bed.Report, opts, size)
-	loads := pollLoads(bed.Server.HTTP, addr, mailed, size, opts)
-	if err := comparePolls(ctx, bed.Report, loads, opts); err != nil || !opts.Wrk {
+	targets := []pollTarget{
+		{"inboxd", bed.Server.HTTP, bed.Server.proc, func(i int, a httpAnswer) error { return v.check(mailed[i], a) }},
+		{"constant", addr, constant, func(_ int, a httpAnswer) error { return checkSize(size, v.size(a)) }},
+	}
+	if err := comparePolls(ctx, bed.Report, v, targets, mailed, opts); err != nil || !opts.Wrk {
 		return err
 	}
-	return compareWrk(ctx, bed, addr, mailed, opts)
+	return compareWrk(ctx, bed, v, targets, mailed, opts)
 }
 
-func describeLoad(r *Report, opts PollOptions, size int) {
-	r.Load["inboxes"], r.Load["connections"], r.Load["answer_bytes"] = opts.Inboxes, opts.Connections, size
-	r.Load["duration"], r.Load["rounds"], r.Load["rate"] = opts.Duration.String(), opts.Rounds, opts.Rate
+// pollTarget is a server that is polled.
+type pollTarget struct {
+	name, addr string
+	proc       *process // nil when it is not ours
+	check      func(request int, answer httpAnswer) error
 }
 
 // mailedInbox is an inbox whose newest mail carries a code we know.
 type mailedInbox struct {
 	Inbox
-	code string
+	code      string
+	own, etag string // its own key and the ETag of its newest mail, where a load needs them
 }
 
 // mailedInboxes creates n inboxes and sends each one mail.
@@ -96,9 +127,9 @@ func mailEach(ctx context.Context, addr string, mailed []mailedInbox, first int)
 	return nil
 }
 
-// meanAnswer is the mean length of what pollers will get, from up to 100 inboxes.
-func meanAnswer(ctx context.Context, bed *Bed, mailed []mailedInbox) (int, error) {
-	conn, err := dialHTTP(ctx, bed.Server.HTTP)
+// meanAnswer is the mean size of what pollers will get, from up to 100 inboxes.
+func meanAnswer(ctx context.Context, host string, v pollVariant, mailed []mailedInbox) (int, error) {
+	conn, err := dialHTTP(ctx, host)
 	if err != nil {
 		return 0, err
 	}
@@ -106,44 +137,24 @@ func meanAnswer(ctx context.Context, bed *Bed, mailed []mailedInbox) (int, error
 	defer interruptOn(ctx, conn.nc)()
 	sample, total := min(100, len(mailed)), 0
 	for i := range sample {
-		answer, err := conn.Do(pollRequest(bed.Server.HTTP, mailed[i*len(mailed)/sample].Inbox))
+		answer, err := conn.Do(v.request(host, mailed[i*len(mailed)/sample]))
 		if err != nil {
 			return 0, err
 		}
-		total += len(answer.Body)
+		total += v.size(answer)
 	}
 	return total / sample, nil
 }
 
-func pollRequest(host string, in Inbox) []byte {
-	return buildRequest("GET", latestPath(in.Address, 0, 0), host, keyHeader(in.Key), nil)
-}
-
 // startConstant runs this program again as the constant server.
-func startConstant(ctx context.Context, dir string, size int) (*process, string, error) {
+func startConstant(ctx context.Context, dir string, status, size int) (*process, string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, "", err
 	}
 	p, addrs, err := startProcess(ctx, "constant", filepath.Join(dir, "constant.log"),
-		self, "constant", "--http", net.JoinHostPort("127.0.0.1", "0"), "--size", strconv.Itoa(size))
+		self, "constant", "--http", net.JoinHostPort("127.0.0.1", "0"), "--status", strconv.Itoa(status), "--size", strconv.Itoa(size))
 	return p, addrs["http"], err
-}
-
-// pollLoads returns the same requests against the server and against the constant answer.
-func pollLoads(server, constant string, mailed []mailedInbox, size int, opts PollOptions) [2]httpLoad {
-	requests := make([][]byte, len(mailed))
-	for i, m := range mailed {
-		requests[i] = pollRequest(server, m.Inbox)
-	}
-	load := httpLoad{
-		requests: requests, conns: opts.Connections, rate: opts.Rate,
-		duration: opts.Duration / time.Duration(opts.Rounds),
-	}
-	real, fixed := load, load
-	real.addr, real.check = server, func(i int, body []byte) error { return checkLatest(mailed[i], body) }
-	fixed.addr, fixed.check = constant, func(_ int, body []byte) error { return checkSize(size, body) }
-	return [2]httpLoad{real, fixed}
 }
 
 func checkLatest(want mailedInbox, body []byte) error {
@@ -157,23 +168,32 @@ func checkLatest(want mailedInbox, body []byte) error {
 	return nil
 }
 
-func checkSize(want int, body []byte) error {
-	if len(body) != want {
-		return fmt.Errorf("constant answer has %d bytes, want %d", len(body), want)
+func checkSize(want, got int) error {
+	if got != want {
+		return fmt.Errorf("constant answer has %d bytes, want %d", got, want)
 	}
 	return nil
 }
 
-// comparePolls warms both targets up and then lets them take turns.
-func comparePolls(ctx context.Context, report *Report, loads [2]httpLoad, opts PollOptions) error {
-	for _, l := range loads {
-		l.duration = min(l.duration, warmUp)
-		if _, err := l.run(ctx, 0); err != nil {
-			return fmt.Errorf("warm-up: %w", err)
+// comparePolls sends all targets the same requests: it warms each up and then lets them take
+// turns.
+func comparePolls(ctx context.Context, report *Report, v pollVariant, targets []pollTarget, mailed []mailedInbox, opts PollOptions) error {
+	load := httpLoad{requests: make([][]byte, len(mailed)), status: v.status(), conns: opts.Connections, rate: opts.Rate}
+	for i, m := range mailed {
+		load.requests[i] = v.request(targets[0].addr, m)
+	}
+	var sides []Side
+	for _, t := range targets {
+		l := load
+		l.addr, l.check, l.duration = t.addr, t.check, opts.Duration/time.Duration(opts.Rounds)
+		sides = append(sides, Side{t.name, l.run, t.proc, nil})
+		warm := l
+		warm.duration = min(l.duration, warmUp)
+		if _, err := warm.run(ctx, 0); err != nil {
+			return fmt.Errorf("warm-up of %s: %w", t.name, err)
 		}
 	}
-	results, err := Alternate(ctx, "GET /latest", opts.Rounds,
-		Side{"inboxd", loads[0].run}, Side{"constant", loads[1].run})
+	results, err := Alternate(ctx, "GET /latest "+v.name, opts.Rounds, sides...)
 	if err != nil {
 		return err
 	}

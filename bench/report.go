@@ -40,13 +40,14 @@ type Result struct {
 	PerSecond  float64            `json:"per_second,omitempty"`
 	Rounds     []float64          `json:"rounds_per_second,omitempty"`
 	Latency    *Percentiles       `json:"latency,omitempty"`
+	CPU        *CPU               `json:"cpu,omitempty"`    // nil when the target is no process of ours
 	Values     map[string]float64 `json:"values,omitempty"` // the unit is in the name
 }
 
 func (r *Result) fill(total Round) {
 	r.Count, r.Errors, r.Unsent, r.FirstError = total.Count, total.Errors, total.Unsent, total.FirstError
 	r.Seconds, r.PerSecond = total.Elapsed.Seconds(), total.perSecond()
-	r.Latency = total.latency.percentiles()
+	r.Latency, r.CPU = total.latency.percentiles(), total.cost()
 }
 
 // add appends what the server did, with nothing beside it.
@@ -138,10 +139,10 @@ func (r *Report) writeCodes(t io.Writer) {
 }
 
 func (r *Report) writeResults(t io.Writer) {
-	fmt.Fprintln(t, "RESULT\tTARGET\tCOUNT\tERRORS\tSECONDS\tPER SECOND\tp50 ms\tp90\tp99\tp99.9\tmax")
+	fmt.Fprintln(t, "RESULT\tTARGET\tCOUNT\tERRORS\tSECONDS\tPER SECOND\tp50 ms\tp90\tp99\tp99.9\tmax\tUSER µs\tSYSTEM µs")
 	for _, res := range r.Results {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\t%s\t%s\n", res.Name, res.Target, res.Count, res.Errors,
-			orDash(res.Seconds, "%.2f"), orDash(res.PerSecond, "%.0f"), latencyCells(res.Latency))
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\n", res.Name, res.Target, res.Count, res.Errors,
+			orDash(res.Seconds, "%.2f"), orDash(res.PerSecond, "%.0f"), latencyCells(res.Latency), cpuCells(res.CPU))
 	}
 	fmt.Fprintln(t)
 	r.writeDetails(t)
@@ -173,9 +174,9 @@ func (r *Report) writeRatios(t io.Writer) {
 	if len(r.Ratios) == 0 {
 		return
 	}
-	fmt.Fprintln(t, "RATIO\tOF / TO\tMEDIAN\tMIN\tMAX\tROUNDS")
+	fmt.Fprintln(t, "RATIO\tOF / TO\tMEDIAN\tMIN\tMAX\tROUNDS\tCPU")
 	for _, q := range r.Ratios {
-		fmt.Fprintf(t, "%s\t%s / %s\t%.3f\t%.3f\t%.3f\t%d\n", q.Name, q.Of, q.To, q.Median, q.Min, q.Max, len(q.Rounds))
+		fmt.Fprintf(t, "%s\t%s / %s\t%.3f\t%.3f\t%.3f\t%d\t%s\n", q.Name, q.Of, q.To, q.Median, q.Min, q.Max, len(q.Rounds), orDash(q.CPU, "%.3f"))
 	}
 	fmt.Fprintln(t)
 }
@@ -206,6 +207,13 @@ func latencyCells(p *Percentiles) string {
 		cells = append(cells, fmt.Sprintf("%.3f", v))
 	}
 	return strings.Join(cells, "\t")
+}
+
+func cpuCells(c *CPU) string {
+	if c == nil {
+		return "-\t-"
+	}
+	return fmt.Sprintf("%.1f\t%.1f", c.User, c.System)
 }
 
 // orUnknown keeps an empty fact visible.

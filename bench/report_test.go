@@ -13,9 +13,10 @@ import (
 
 func sampleReport() *Report {
 	a := Result{Name: "GET /latest", Target: "inboxd", Count: 900, Seconds: 1.5, PerSecond: 600, Rounds: []float64{500, 700},
+		CPU:     &CPU{User: 2.5, System: 4.25, Rounds: []float64{6, 7}},
 		Latency: &Percentiles{P50: 0.25, P90: 0.5, P99: 10.3, P999: 20, Max: 31.5}}
 	b := Result{Name: "GET /latest", Target: "constant", Count: 1500, Seconds: 1.5, PerSecond: 1000, Rounds: []float64{1000, 1000},
-		Values: map[string]float64{"resident MiB": 12.25}}
+		CPU: &CPU{User: 2, System: 4, Rounds: []float64{5, 7}}, Values: map[string]float64{"resident MiB": 12.25}}
 	r := &Report{Tool: "inbox-bench poll", Date: time.Date(2026, 11, 21, 4, 0, 0, 0, time.UTC), Commit: "abc123",
 		Machine: Machine{CPU: "Some CPU", Cores: 2, MemoryGiB: 24, Kernel: "6.1", Filesystem: "ext4", Go: "go1.26", LoadAverage: "0.10"},
 		Load:    map[string]any{"inboxes": 10, "connections": 4},
@@ -34,10 +35,10 @@ func TestReportTable(t *testing.T) {
 		"inbox-bench poll  2026-11-21T04:00:00Z  commit abc123",
 		"Some CPU, 2 cores, 24.0 GiB, Linux 6.1, ext4, go1.26, load average before 0.10",
 		"load: connections=4 inboxes=10",
-		"GET /latest inboxd 900 0 1.50 600 0.250 0.500 10.300 20.000 31.500",
-		"GET /latest constant 1500 0 1.50 1000 - - - - -",
+		"GET /latest inboxd 900 0 1.50 600 0.250 0.500 10.300 20.000 31.500 2.5 4.2",
+		"GET /latest constant 1500 0 1.50 1000 - - - - - 2.0 4.0",
 		"resident MiB 12.2",
-		"GET /latest inboxd / constant 0.600 0.500 0.700 2",
+		"GET /latest inboxd / constant 0.600 0.500 0.700 2 1.100",
 		"check stored 900 ok",
 	} {
 		if !strings.Contains(strings.Join(strings.Fields(table), " "), strings.Join(strings.Fields(want), " ")) {
@@ -64,7 +65,7 @@ func TestReportJSONHoldsEverything(t *testing.T) {
 	if !reflect.DeepEqual(&got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
-	for _, name := range []string{`"p99_ms": 10.3`, `"median": 0.6`, `"commit": "abc123"`, `"inboxes": 10`} {
+	for _, name := range []string{`"p99_ms": 10.3`, `"median": 0.6`, `"commit": "abc123"`, `"system_us": 4.25`, `"cpu": 1.1`, `"inboxes": 10`} {
 		if !bytes.Contains(b, []byte(name)) {
 			t.Errorf("no %s in\n%s", name, b)
 		}

@@ -16,6 +16,7 @@ type Round struct {
 	FirstError string
 
 	latency *latencies // nil when the tool that drove the load shows none
+	cpu     cpuTime    // of the target's process, when it is ours
 }
 
 func (r Round) perSecond() float64 {
@@ -38,6 +39,7 @@ func (r *Round) add(other Round) {
 	r.Count += other.Count
 	r.Errors += other.Errors
 	r.Unsent += other.Unsent
+	r.cpu = r.cpu.plus(other.cpu)
 	if r.FirstError == "" {
 		r.FirstError = other.FirstError
 	}
@@ -53,6 +55,26 @@ func (r *Round) add(other Round) {
 type Side struct {
 	Target string
 	Run    func(ctx context.Context, round int) (Round, error)
+	proc   *process                                   // whose processor time its turns take; nil: not counted
+	verify func(ctx context.Context, round int) error // after each turn, outside of what is measured; may be nil
+}
+
+// turn runs one round and counts the processor time of it.
+func (s Side) turn(ctx context.Context, round int) (Round, error) {
+	before, err := s.proc.cpu()
+	if err != nil {
+		return Round{}, err
+	}
+	r, err := s.Run(ctx, round)
+	if err != nil {
+		return r, err
+	}
+	after, err := s.proc.cpu()
+	r.cpu = after.minus(before)
+	if err == nil && s.verify != nil {
+		err = s.verify(ctx, round)
+	}
+	return r, err
 }
 
 // Alternate lets the sides take turns, A B A B, so that a drift of the machine meets them
@@ -60,20 +82,25 @@ type Side struct {
 func Alternate(ctx context.Context, name string, rounds int, sides ...Side) ([]Result, error) {
 	totals := make([]Round, len(sides))
 	results := make([]Result, len(sides))
+	costs := make([][]float64, len(sides))
 	for round := range rounds {
 		for i, side := range sides {
-			r, err := side.Run(ctx, round)
+			r, err := side.turn(ctx, round)
 			if err != nil {
 				return nil, fmt.Errorf("%s on %s, round %d: %w", name, side.Target, round+1, err)
 			}
 			totals[i].add(r)
 			totals[i].Elapsed += r.Elapsed
 			results[i].Rounds = append(results[i].Rounds, r.perSecond())
+			costs[i] = append(costs[i], r.cost().total())
 		}
 	}
 	for i, side := range sides {
 		results[i].Name, results[i].Target = name, side.Target
 		results[i].fill(totals[i])
+		if results[i].CPU != nil {
+			results[i].CPU.Rounds = costs[i]
+		}
 	}
 	return results, nil
 }
@@ -88,21 +115,35 @@ type Ratio struct {
 	Min    float64   `json:"min"`
 	Max    float64   `json:"max"`
 	Rounds []float64 `json:"rounds"`
+	// CPU is the median of what an operation of one costs in processor time, in those of the
+	// other; zero when it is not known of both.
+	CPU float64 `json:"cpu,omitempty"`
 }
 
 // RatioOf divides the rounds of a by those of b. A round in which b did nothing has no
 // ratio and is left out.
 func RatioOf(a, b Result) Ratio {
-	r := Ratio{Name: a.Name, Of: a.Target, To: b.Target}
-	for i := range min(len(a.Rounds), len(b.Rounds)) {
-		if b.Rounds[i] > 0 {
-			r.Rounds = append(r.Rounds, a.Rounds[i]/b.Rounds[i])
-		}
-	}
+	r := Ratio{Name: a.Name, Of: a.Target, To: b.Target, Rounds: quotients(a.Rounds, b.Rounds)}
 	if len(r.Rounds) > 0 {
 		r.Median, r.Min, r.Max = median(r.Rounds), slices.Min(r.Rounds), slices.Max(r.Rounds)
 	}
+	if a.CPU == nil || b.CPU == nil {
+		return r
+	}
+	if costs := quotients(a.CPU.Rounds, b.CPU.Rounds); len(costs) > 0 {
+		r.CPU = median(costs)
+	}
 	return r
+}
+
+// quotients divides turn by turn, where the divisor is anything.
+func quotients(a, b []float64) (out []float64) {
+	for i := range min(len(a), len(b)) {
+		if b[i] > 0 {
+			out = append(out, a[i]/b[i])
+		}
+	}
+	return out
 }
 
 // median of a non-empty list; the mean of the two in the middle when their number is even.

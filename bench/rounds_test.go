@@ -12,7 +12,7 @@ import (
 func TestAlternateTakesTurnsAndAddsUp(t *testing.T) {
 	var turns []string
 	side := func(name string, perSecond ...int64) Side {
-		return Side{name, func(_ context.Context, round int) (Round, error) {
+		return Side{Target: name, Run: func(_ context.Context, round int) (Round, error) {
 			turns = append(turns, name)
 			l := newLatencies()
 			l.record(time.Duration(round+1) * time.Millisecond)
@@ -40,7 +40,7 @@ func TestAlternateTakesTurnsAndAddsUp(t *testing.T) {
 
 func TestAlternateNamesTheTurnThatFailed(t *testing.T) {
 	broken := errors.New("broken")
-	_, err := Alternate(t.Context(), "load", 2, Side{"a", func(_ context.Context, round int) (Round, error) {
+	_, err := Alternate(t.Context(), "load", 2, Side{Target: "a", Run: func(_ context.Context, round int) (Round, error) {
 		if round == 1 {
 			return Round{}, broken
 		}

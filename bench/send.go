@@ -142,18 +142,19 @@ func (r *sendRun) crowd(ctx context.Context) error {
 	name := fmt.Sprintf("clients=%d", r.opts.Clients)
 	var drains []Round
 	turn := 0
-	ours := Side{"send", func(ctx context.Context, _ int) (Round, error) {
+	ours := func(ctx context.Context, _ int) (Round, error) {
 		turn++
 		round, drain, err := r.one(ctx, r.ofKey(turn%len(r.bed.Keys)))
 		drains = append(drains, drain)
 		return round, err
-	}}
-	in := Side{"mail in", func(ctx context.Context, round int) (Round, error) {
+	}
+	in := func(ctx context.Context, round int) (Round, error) {
 		l := mailLoad{addr: r.bed.Server.SMTP, sessions: r.opts.Clients, mails: r.opts.Mails, size: r.opts.Size,
 			to: addresses(r.inboxes), first: round * r.opts.Mails}
 		return l.run(ctx)
-	}}
-	results, err := Alternate(ctx, name, r.opts.Rounds, ours, in)
+	}
+	server := r.bed.Server.proc
+	results, err := Alternate(ctx, name, r.opts.Rounds, Side{"send", ours, server, nil}, Side{"mail in", in, server, nil})
 	if err != nil {
 		return err
 	}

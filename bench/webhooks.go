@@ -17,19 +17,19 @@ import (
 
 // WebhooksOptions shape the load of webhooks. The tags are for the command line.
 type WebhooksOptions struct {
-	Mails    int     `help:"Mails of each round, dealt out over the inboxes." default:"4000"`
-	Rate     float64 `help:"Mails a second; 0 is as many as the server takes." default:"500"`
-	Rounds   int     `help:"Rounds, without and with webhooks in turn." default:"3"`
-	Inboxes  int     `help:"Inboxes of each of the two accounts." default:"64"`
-	Sessions int     `help:"SMTP sessions." default:"16"`
-	Size     int     `help:"Bytes of a mail." default:"2048"`
-	Hanging  int     `help:"Receivers that take connections and never answer, each told of five events a round." default:"0"`
+	Mails    int           `help:"Mails of each round, dealt out over the inboxes." default:"4000"`
+	Rate     float64       `help:"Mails a second; 0 is as many as the server takes." default:"500"`
+	Rounds   int           `help:"Rounds, without and with webhooks in turn." default:"3"`
+	Inboxes  int           `help:"Inboxes of each of the two accounts." default:"64"`
+	Sessions int           `help:"SMTP sessions." default:"16"`
+	Size     int           `help:"Bytes of a mail." default:"2048"`
+	Hanging  int           `help:"Receivers that take connections and never answer, each told of five events a round." default:"0"`
+	Within   time.Duration `help:"How long the last call may trail the last 250." default:"1m"`
 }
 
 const (
-	webhooksWithin = 60 * time.Second // the last call may trail the last 250 by so much
-	maxHanging     = 990
-	hangingMails   = 5 // each round's events for those that hang
+	maxHanging   = 990
+	hangingMails = 5 // each round's events for those that hang
 )
 
 // WebhookServeArgs are what a server of ours needs to call receivers on loopback, and to let
@@ -38,17 +38,18 @@ func WebhookServeArgs() []string {
 	return []string{"--webhook-allow=127.0.0.0/8", "--plans=[paid]\nmax_webhooks = 1000\n"}
 }
 
-// receiver notes when each code was told.
+// receiver notes when each code that it expects was told.
 type receiver struct {
 	server *http.Server
 	url    string
 
-	mu     sync.Mutex
-	told   map[string]time.Time
-	twice  int
-	wrong  string
-	wanted int
-	all    chan struct{} // closed when wanted codes were told
+	mu      sync.Mutex
+	told    map[string]time.Time // zero: not yet
+	missing int
+	all     chan struct{} // closed when none is missing any more
+	twice   int64
+	strange int64  // calls that tell no code that is expected
+	example string // the last of them
 }
 
 func openReceiver() (*receiver, error) {
@@ -74,35 +75,48 @@ func (r *receiver) ServeHTTP(_ http.ResponseWriter, req *http.Request) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch _, known := r.told[e.OTP]; {
-	case err != nil || e.OTP == "":
-		r.wrong = fmt.Sprintf("%.200q %v", body, err)
-	case known:
+	switch at, expected := r.told[e.OTP]; {
+	case err != nil || !expected:
+		r.strange++
+		r.example = fmt.Sprintf("%.200q %v", body, err)
+	case !at.IsZero():
 		r.twice++
 	default:
-		if r.told[e.OTP] = now; len(r.told) == r.wanted {
+		r.told[e.OTP] = now
+		if r.missing--; r.missing == 0 {
 			close(r.all)
 		}
 	}
 }
 
-// expect waits for n codes more than there are now once the returned function is called.
-func (r *receiver) expect(n int) (wait func(context.Context) error) {
+// expect opens the receiver for the codes of load, before it runs.
+func (r *receiver) expect(load *mailLoad) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.wanted, r.all = len(r.told)+n, make(chan struct{})
-	all := r.all
-	return func(ctx context.Context) error {
-		select {
-		case <-all:
-			return nil
-		case <-time.After(webhooksWithin):
-		case <-ctx.Done():
-		}
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		return errors.Join(fmt.Errorf("%d of %d events were told; the last wrong call: %s", len(r.told), r.wanted, r.wrong), context.Cause(ctx))
+	r.missing, r.all = load.mails, make(chan struct{})
+	for i := range load.mails {
+		r.told[load.code(i)] = time.Time{}
 	}
+}
+
+// wait returns when all that is expected was told.
+func (r *receiver) wait(ctx context.Context, within time.Duration) error {
+	select {
+	case <-r.all:
+		return nil
+	case <-time.After(within):
+	case <-ctx.Done():
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return errors.Join(fmt.Errorf("%d events were not told within %v; %d calls were strange, the last: %s", r.missing, within, r.strange, r.example), context.Cause(ctx))
+}
+
+// checks are right when every call told what was expected, once.
+func (r *receiver) checks() []Check {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return []Check{{"events told twice", 0, r.twice}, {"calls that tell of no mail sent", 0, r.strange}}
 }
 
 // Webhooks measures what webhooks cost the mail that they tell of, and how soon they tell:
@@ -125,8 +139,7 @@ func Webhooks(ctx context.Context, bed *Bed, opts WebhooksOptions) error {
 	defer run.close()
 	before, _ := bed.Server.residentMiB()
 	results, err := Alternate(ctx, acceptedName(opts.Rate), opts.Rounds,
-		Side{"without webhooks", func(ctx context.Context, round int) (Round, error) { return run.round(ctx, round, false) }},
-		Side{"with webhooks", func(ctx context.Context, round int) (Round, error) { return run.round(ctx, round, true) }})
+		Side{"without webhooks", run.without, bed.Server.proc, nil}, Side{"with webhooks", run.with, bed.Server.proc, nil})
 	if err != nil {
 		return err
 	}
@@ -134,7 +147,7 @@ func Webhooks(ctx context.Context, bed *Bed, opts WebhooksOptions) error {
 	bed.Report.compare(results)
 	bed.Report.add("final dot to webhook", run.told)
 	bed.Report.Results[len(bed.Report.Results)-1].Values = map[string]float64{"resident MiB before": before, "resident MiB after": after}
-	bed.Report.Checks = append(bed.Report.Checks, Check{"events told twice", 0, int64(run.receiver.twice)})
+	bed.Report.Checks = append(bed.Report.Checks, run.receiver.checks()...)
 	return nil
 }
 
@@ -166,7 +179,7 @@ func prepareWebhooks(ctx context.Context, bed *Bed, opts WebhooksOptions) (_ *we
 			run.close()
 		}
 	}()
-	session, key, err := signUpBoth(ctx, bed.Server.HTTP)
+	session, key, err := signUpOne(ctx, bed.Server.HTTP)
 	if err != nil {
 		return nil, err
 	}
@@ -215,32 +228,26 @@ func (w *webhooksRun) close() {
 	}
 }
 
-// round sends one round's mails. With webhooks it ends when all events were told.
-func (w *webhooksRun) round(ctx context.Context, _ int, hooked bool) (Round, error) {
-	to := w.plain
-	if hooked {
-		to = w.hooked
-	}
-	dots := make([]time.Time, w.opts.Mails)
-	load := mailLoad{addr: w.smtp, sessions: w.opts.Sessions, mails: w.opts.Mails, size: w.opts.Size, rate: w.opts.Rate, to: addresses(to), first: w.codes}
-	load.sent = func(i int, dot time.Time) { dots[i] = dot }
-	w.codes += w.opts.Mails
-	if !hooked {
-		return load.run(ctx)
-	}
+// without sends a turn's mails to inboxes that nobody is told of.
+func (w *webhooksRun) without(ctx context.Context, _ int) (Round, error) {
+	load := w.next(w.plain, w.opts.Mails)
+	return load.run(ctx)
+}
+
+// with sends a turn's mails to inboxes with a webhook. It ends when all events were told.
+func (w *webhooksRun) with(ctx context.Context, _ int) (Round, error) {
 	if err := w.wakeHanging(ctx); err != nil {
 		return Round{}, err
 	}
-	wait := w.receiver.expect(w.opts.Mails)
+	dots := make([]time.Time, w.opts.Mails)
+	load := w.next(w.hooked, w.opts.Mails)
+	load.sent = func(i int, dot time.Time) { dots[i] = dot }
 	began := time.Now()
-	r, err := load.run(ctx)
-	if err != nil {
-		return r, err
-	}
-	if err := wait(ctx); err != nil {
-		return r, err
-	}
+	r, err := w.tell(ctx, &load)
 	w.told.Elapsed += time.Since(began)
+	if err != nil || r.Errors > 0 {
+		return r, err
+	}
 	w.receiver.mu.Lock()
 	defer w.receiver.mu.Unlock()
 	for i, dot := range dots {
@@ -250,17 +257,35 @@ func (w *webhooksRun) round(ctx context.Context, _ int, hooked bool) (Round, err
 	return r, nil
 }
 
-// wakeHanging sends a mail whose event those that hang are told, and waits until the
+// next is the load of the next mails, with codes of their own.
+func (w *webhooksRun) next(to []Inbox, mails int) mailLoad {
+	first := w.codes
+	w.codes += mails
+	return mailLoad{addr: w.smtp, sessions: min(w.opts.Sessions, mails), mails: mails, size: w.opts.Size, rate: w.opts.Rate, to: addresses(to), first: first}
+}
+
+// tell sends mails and waits until the receiver was told of all. Refused ones fail the run
+// anyway, so nobody waits for their events.
+func (w *webhooksRun) tell(ctx context.Context, load *mailLoad) (Round, error) {
+	w.receiver.expect(load)
+	r, err := load.run(ctx)
+	if err != nil || r.Errors > 0 {
+		return r, err
+	}
+	return r, w.receiver.wait(ctx, w.opts.Within)
+}
+
+// wakeHanging sends mails whose events those that hang are told, and waits until the
 // receiver that answers was.
 func (w *webhooksRun) wakeHanging(ctx context.Context) error {
 	if w.opts.Hanging == 0 {
 		return nil
 	}
-	load := mailLoad{addr: w.smtp, sessions: 1, mails: hangingMails, size: w.opts.Size, to: []string{w.hung.Address}, first: w.codes}
-	w.codes += hangingMails
-	wait := w.receiver.expect(hangingMails)
-	if _, err := load.run(ctx); err != nil {
-		return err
+	load := w.next([]Inbox{w.hung}, hangingMails)
+	load.sessions, load.rate = 1, 0
+	r, err := w.tell(ctx, &load)
+	if err == nil && r.Errors > 0 {
+		err = fmt.Errorf("mail for those that hang: %s", r.FirstError)
 	}
-	return wait(ctx)
+	return err
 }

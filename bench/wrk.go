@@ -18,8 +18,10 @@ const wrkScript = `
 local requests, i = {}, 0
 function init(args)
   for line in io.lines(args[1]) do
-    local path, key = line:match("^(%S+) (%S+)$")
-    requests[#requests + 1] = wrk.format("GET", path, {["X-API-Key"] = key, ["Host"] = wrk.host})
+    local path, key, etag = line:match("^(%S+) (%S+) ?(%S*)$")
+    local fields = {["X-API-Key"] = key, ["Host"] = wrk.host}
+    if etag ~= "" then fields["If-None-Match"] = etag end
+    requests[#requests + 1] = wrk.format("GET", path, fields)
   end
   i = math.random(#requests)
 end
@@ -30,7 +32,7 @@ end
 `
 
 // compareWrk repeats the comparison with wrk, whose client costs are not ours.
-func compareWrk(ctx context.Context, bed *Bed, constant string, mailed []mailedInbox, opts PollOptions) error {
+func compareWrk(ctx context.Context, bed *Bed, v pollVariant, targets []pollTarget, mailed []mailedInbox, opts PollOptions) error {
 	wrk, err := exec.LookPath("wrk")
 	if err != nil {
 		return fmt.Errorf("--wrk: wrk is not installed (Debian package wrk): %w", err)
@@ -38,7 +40,7 @@ func compareWrk(ctx context.Context, bed *Bed, constant string, mailed []mailedI
 	paths, script := filepath.Join(bed.dir, "wrk.paths"), filepath.Join(bed.dir, "wrk.lua")
 	var lines bytes.Buffer
 	for _, m := range mailed {
-		fmt.Fprintln(&lines, latestPath(m.Address, 0, 0), m.Key)
+		fmt.Fprintln(&lines, strings.Join(append([]string{v.path(m.Address)}, v.values(m)...), " "))
 	}
 	if err := os.WriteFile(paths, lines.Bytes(), 0o600); err != nil {
 		return err
@@ -46,12 +48,12 @@ func compareWrk(ctx context.Context, bed *Bed, constant string, mailed []mailedI
 	if err := os.WriteFile(script, []byte(wrkScript), 0o600); err != nil {
 		return err
 	}
-	side := func(target, addr string) Side {
-		return Side{target, func(ctx context.Context, _ int) (Round, error) {
-			return runWrk(ctx, wrk, script, paths, addr, opts)
-		}}
+	var sides []Side
+	for _, t := range targets {
+		run := func(ctx context.Context, _ int) (Round, error) { return runWrk(ctx, wrk, script, paths, t.addr, opts) }
+		sides = append(sides, Side{t.name, run, t.proc, nil})
 	}
-	results, err := Alternate(ctx, "GET /latest (wrk)", opts.Rounds, side("inboxd", bed.Server.HTTP), side("constant", constant))
+	results, err := Alternate(ctx, "GET /latest "+v.name+" (wrk)", opts.Rounds, sides...)
 	if err == nil {
 		bed.Report.compare(results)
 	}

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"sync/atomic"
 	"time"
+
+	"inboxd/internal/account"
 )
 
 const (
@@ -39,6 +41,8 @@ type conn struct {
 	// answering is set while Read answers a poll, see wirepoll.go: fasthttp takes the
 	// connection for idle then, and a shutdown would cut the answer off.
 	answering atomic.Bool
+	token     []byte       // of the last plain poll that came whole
+	hash      account.Hash // of token
 	release   func(*conn)
 	server    *Server
 

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"inboxd/internal/account"
@@ -160,6 +161,7 @@ type fakeAccounts struct {
 	requests   map[once.Key]once.Record
 	resets     []string                      // e-mail addresses that asked for one
 	principals map[string]*account.Principal // by token
+	asked      atomic.Int64                  // who a token speaks for
 	minted     uint16
 	suppressed map[account.ID][]account.Suppression
 	placed     uint64
@@ -179,6 +181,7 @@ func newFakeAccounts(now func() time.Time, inboxes *fakeInboxes) *fakeAccounts {
 }
 
 func (f *fakeAccounts) Authenticate(_ context.Context, token []byte) (*account.Principal, error) {
+	f.asked.Add(1)
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	p := f.principals[string(token)]

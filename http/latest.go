@@ -116,7 +116,7 @@ func (s *Server) render(r *request, w *wanted) (*inbox.Rendered, error) {
 		}
 		e := email{meta: r.view.Latest(r.now, w.match)}
 		if e.meta == nil {
-			return s.keep(r, w, rendered([]byte(`{"email":null}`), etagOf(nil))), nil
+			return s.keep(r, w, rendered(r.address, []byte(`{"email":null}`), etagOf(nil), time.Time{})), nil
 		}
 		here, err := s.fill(r, &e, w.fields)
 		if err != nil {
@@ -124,9 +124,7 @@ func (s *Server) render(r *request, w *wanted) (*inbox.Rendered, error) {
 		}
 		if here {
 			b := appendEmail(append([]byte(nil), `{"email":`...), &e, w.fields)
-			answer := rendered(append(b, '}'), etagOf(e.meta))
-			answer.ExpiresAt = e.meta.ExpiresAt
-			return s.keep(r, w, answer), nil
+			return s.keep(r, w, rendered(r.address, append(b, '}'), etagOf(e.meta), e.meta.ExpiresAt)), nil
 		}
 		if err := s.look(r); err != nil {
 			return nil, err
@@ -135,16 +133,17 @@ func (s *Server) render(r *request, w *wanted) (*inbox.Rendered, error) {
 	return nil, fault.New(fault.Unavailable, detailUnavailable)
 }
 
-// rendered makes the answer in the one piece that wirepoll.go sends: the rest of a head,
-// then the body.
-func rendered(body, etag []byte) *inbox.Rendered {
-	wire := fmt.Appendf(make([]byte, 0, len(body)+160), "Content-Type: application/json\r\nCache-Control: %s\r\nETag: %s\r\nContent-Length: %d\r\n\r\n%s",
-		cacheRevalidated, etag, len(body), body)
-	return &inbox.Rendered{Wire: wire, Body: wire[len(wire)-len(body):], ETag: etag}
+// rendered makes the answer as wirepoll.go sends it: the rest of a head, then the body.
+func rendered(address string, body, etag []byte, expires time.Time) *inbox.Rendered {
+	return inbox.Render(inbox.Parts{
+		Address: address, ETag: etag, Body: body, ExpiresAt: expires,
+		Fields: fmt.Appendf(nil, "Cache-Control: %s\r\nETag: %s\r\n", cacheRevalidated, etag),
+		Head:   fmt.Appendf(nil, "Content-Type: application/json\r\nContent-Length: %d\r\n\r\n", len(body)),
+	})
 }
 
 func (s *Server) keep(r *request, w *wanted, answer *inbox.Rendered) *inbox.Rendered {
-	if w.plain() && len(answer.Body) <= maxKeptBytes {
+	if w.plain() && len(answer.Body()) <= maxKeptBytes {
 		r.view.KeepRendered(answer)
 	}
 	return answer
@@ -153,12 +152,12 @@ func (s *Server) keep(r *request, w *wanted, answer *inbox.Rendered) *inbox.Rend
 // writeLatest answers with shared bytes, or with 304 when the client has them.
 func writeLatest(c *fasthttp.RequestCtx, answer *inbox.Rendered) {
 	h := &c.Response.Header
-	h.SetCanonical(headerETag, answer.ETag)
+	h.SetCanonical(headerETag, answer.ETag())
 	h.SetCanonical(headerCache, cacheRevalidated)
-	if matches(c.Request.Header.PeekCanonical(headerIfNoneMatch), answer.ETag) {
+	if matches(c.Request.Header.PeekCanonical(headerIfNoneMatch), answer.ETag()) {
 		c.SetStatusCode(fasthttp.StatusNotModified)
 		return
 	}
 	h.SetContentTypeBytes(typeJSON)
-	c.Response.SetBodyRaw(answer.Body)
+	c.Response.SetBodyRaw(answer.Body())
 }

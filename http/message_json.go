@@ -1,6 +1,7 @@
 package http
 
 import (
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -157,7 +158,7 @@ func appendOTP(b []byte, e *email) []byte {
 		return append(b, "null"...)
 	}
 	b = appendString(append(b, `{"code":`...), o.Code)
-	b = strconv.AppendFloat(append(b, `,"confidence":`...), o.Confidence, 'f', -1, 64)
+	b = strconv.AppendFloat(append(b, `,"confidence":`...), math.Round(100*o.Confidence)/100, 'f', -1, 64)
 	b = appendString(append(b, `,"source":`...), o.Source)
 	b = appendStringOrNull(append(b, `,"origin":`...), o.Origin)
 	b = appendStrings(append(b, `,"candidates":`...), o.Candidates)

@@ -30,7 +30,7 @@ func full() inbox.Receive {
 				Attachments: []message.Attachment{{ID: 1, Filename: "a.pdf", ContentType: "application/pdf", Size: 7}, {ID: 2, Filename: "b", ContentType: "x/y", Size: 8, Truncated: true}},
 				Links:       []string{"https://example.com/?a=1&b=2"},
 			},
-			OTP: inbox.OTP{Code: "123456", Confidence: 0.97, Source: "subject", Candidates: []string{"999999"}, VerificationLink: "https://example.com/verify"},
+			OTP: inbox.OTP{Code: "123456", Confidence: 0.9700000000000001, Source: "subject", Candidates: []string{"999999"}, VerificationLink: "https://example.com/verify"},
 			Auth: inbox.Auth{
 				Server: "inbox.test", SPF: inbox.AuthResult{Word: "softfail", Domain: "b.example.com"},
 				DKIM: inbox.AuthResult{Word: "pass", Domain: "example.com"}, DMARC: inbox.AuthResult{Word: "none"},

@@ -72,7 +72,7 @@ func TestThePollSharesItsBytes(t *testing.T) {
 	if !w.server.poll(ctx) {
 		t.Fatal("not taken")
 	}
-	if &ctx.Response.Body()[0] != &kept.Body[0] {
+	if &ctx.Response.Body()[0] != &kept.Body()[0] {
 		t.Error("the answer is a copy")
 	}
 }

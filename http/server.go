@@ -78,10 +78,13 @@ type Server struct {
 	ids      requestIDs
 	date     dateLine
 	conns    connSet
-	waiters  atomic.Int64 // long polls that wait
-	docs     func() (*page, error)
-	streams  atomic.Int64 // event streams
-	parked   atomic.Int64 // requests outside of fasthttp, see park
+	// shortcuts are for plain polls, see kept.
+	shortcuts shortcuts
+	clockSet  bool         // opts.Now is not the real time
+	waiters   atomic.Int64 // long polls that wait
+	docs      func() (*page, error)
+	streams   atomic.Int64 // event streams
+	parked    atomic.Int64 // requests outside of fasthttp, see park
 
 	base     context.Context // of every request; over when Shutdown gives up waiting
 	giveUp   context.CancelFunc
@@ -91,11 +94,14 @@ type Server struct {
 
 // New returns a server that is not listening yet.
 func New(opts Options, inboxes Inboxes, accounts Accounts) *Server {
+	clockSet := opts.Now != nil
 	opts.fillDefaults()
 	s := &Server{
-		opts: opts, inboxes: inboxes, accounts: accounts,
+		clockSet: clockSet,
+		opts:     opts, inboxes: inboxes, accounts: accounts,
 		tries: newTries(), ids: newRequestIDs(), conns: connSet{open: map[*conn]struct{}{}}, stopping: make(chan struct{}),
 	}
+	s.shortcuts.init()
 	s.base, s.giveUp = context.WithCancel(context.Background())
 	s.docs = sync.OnceValues(func() (*page, error) { return renderDocs(s.opts.BaseURL) })
 	s.routes = s.table()

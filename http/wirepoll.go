@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"inboxd/internal/account"
 	"inboxd/internal/inbox"
 )
 
@@ -15,13 +16,16 @@ import (
 // of a header, is handed to fasthttp untouched, which decides and refuses as for any other
 // request.
 
-// maxWireBody bounds the answers that are written here; bigger ones gain nothing.
-const maxWireBody = 32 << 10
+// maxWireBytes bounds the answers that are written here; bigger ones gain nothing.
+const maxWireBytes = 32 << 10
 
 var wireBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // wirePoll is what a plain poll says. All of it lies in the read buffer.
-type wirePoll struct{ address, token, ifNoneMatch []byte }
+type wirePoll struct {
+	polled
+	token, ifNoneMatch []byte
+}
 
 // answerPoll answers b if it is one whole plain poll that memory can answer. False means
 // that nothing was written. at is the real time, for the deadline of the write.
@@ -30,9 +34,12 @@ func (s *Server) answerPoll(c *conn, b []byte, at time.Time) (bool, error) {
 	if !ok || s.isStopping() {
 		return false, nil
 	}
-	now := s.opts.Now()
-	kept := s.kept(q.address, q.token, now)
-	if kept == nil || len(kept.Body) > maxWireBody {
+	now := at
+	if s.clockSet {
+		now = s.opts.Now()
+	}
+	kept := s.kept(q.polled, q.token, c.hashOf(q.token), now)
+	if kept == nil || len(kept.Wire()) > maxWireBytes {
 		return false, nil
 	}
 	buf := wireBuffers.Get().(*[]byte)
@@ -43,9 +50,18 @@ func (s *Server) answerPoll(c *conn, b []byte, at time.Time) (bool, error) {
 	return true, err
 }
 
+// hashOf hashes a token. A connection nearly always brings the one that it brought before.
+func (c *conn) hashOf(token []byte) account.Hash {
+	if !bytes.Equal(c.token, token) {
+		c.token, c.hash = append(c.token[:0], token...), account.HashToken(token)
+	}
+	return c.hash
+}
+
 func (s *Server) appendPoll(b []byte, c *conn, kept *inbox.Rendered, ifNoneMatch []byte, now time.Time) []byte {
-	unchanged := matches(ifNoneMatch, kept.ETag)
+	rest, unchanged := kept.Wire(), matches(ifNoneMatch, kept.ETag())
 	if unchanged {
+		rest = kept.Fields()
 		b = append(b, "HTTP/1.1 304 Not Modified\r\nDate: "...)
 	} else {
 		b = append(b, "HTTP/1.1 200 OK\r\nDate: "...)
@@ -54,13 +70,11 @@ func (s *Server) appendPoll(b []byte, c *conn, kept *inbox.Rendered, ifNoneMatch
 	b = append(b, "\r\nX-Request-Id: "...)
 	b = s.ids.append(b, c.number, c.requests)
 	b = append(b, "\r\n"...)
-	if !unchanged {
-		return append(b, kept.Wire...)
+	b = append(b, rest...)
+	if unchanged {
+		b = append(b, "\r\n"...)
 	}
-	b = append(append(b, "Cache-Control: "...), cacheRevalidated...)
-	b = append(b, "\r\nETag: "...)
-	b = append(b, kept.ETag...)
-	return append(b, "\r\n\r\n"...)
+	return b
 }
 
 func (s *Server) isStopping() bool {
@@ -85,7 +99,7 @@ func parsePoll(b []byte) (q wirePoll, ok bool) {
 	if uri, ok = bytes.CutSuffix(uri, []byte(" HTTP/1.1")); !ok {
 		return q, false
 	}
-	if q.address, ok = pollAddress(uri); !ok {
+	if q.polled, ok = pollOf(uri); !ok {
 		return q, false
 	}
 	hosts := 0
@@ -97,7 +111,7 @@ func parsePoll(b []byte) (q wirePoll, ok bool) {
 			return q, len(rest) == 0 && hosts == 1 && q.token != nil
 		}
 		name, value, ok := bytes.Cut(line, []byte(":"))
-		if !ok || !q.take(name, bytes.Trim(value, " \t"), &hosts) {
+		if !ok || !q.take(name, trimmed(value), &hosts) {
 			return q, false
 		}
 	}
@@ -116,23 +130,13 @@ func cutLine(b []byte) (line, rest []byte, ok bool) {
 // take notes one header field. False: it stands twice, or it can change what the request
 // means or where it ends, so it is not for here.
 func (q *wirePoll) take(name, value []byte, hosts *int) bool {
-	if len(name) == 0 {
+	if len(name) == 0 || !all(name, inName) || !all(value, inValue) {
 		return false
-	}
-	for _, b := range name {
-		if !(b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || b == '-' || b == '_') {
-			return false
-		}
-	}
-	for _, b := range value {
-		if b < ' ' && b != '\t' || b == 0x7f {
-			return false
-		}
 	}
 	switch {
 	case is(name, "Host"):
 		*hosts++
-		return len(value) > 0 && bytes.IndexFunc(value, notHostRune) < 0
+		return len(value) > 0 && all(value, inHost)
 	case is(name, "X-Api-Key"):
 		again := q.token != nil
 		q.token = value
@@ -152,8 +156,48 @@ func (q *wirePoll) take(name, value []byte, hosts *int) bool {
 	return true
 }
 
-func notHostRune(r rune) bool {
-	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '-' || r == ':' || r == '[' || r == ']')
+// What a byte of a plain poll may be part of.
+const (
+	inName byte = 1 << iota
+	inValue
+	inHost
+)
+
+var parts = func() (of [256]byte) {
+	for i := range of {
+		b := byte(i)
+		if b >= ' ' && b != 0x7f || b == '\t' {
+			of[i] |= inValue
+		}
+		if b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || b == '-' {
+			of[i] |= inName | inHost
+		}
+	}
+	of['_'] |= inName
+	for _, b := range ".:[]" {
+		of[b] |= inHost
+	}
+	return of
+}()
+
+func all(text []byte, part byte) bool {
+	for _, b := range text {
+		if parts[b]&part == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// trimmed is value without the blanks around it.
+func trimmed(value []byte) []byte {
+	for len(value) > 0 && (value[0] == ' ' || value[0] == '\t') {
+		value = value[1:]
+	}
+	for end := len(value) - 1; end >= 0 && (value[end] == ' ' || value[end] == '\t'); end-- {
+		value = value[:end]
+	}
+	return value
 }
 
 // notPlain are fields with a say in framing, credentials or protocol.

@@ -72,8 +72,9 @@ type sendCmd struct {
 }
 
 type constantCmd struct {
-	HTTP string `name:"http" help:"Address on loopback." default:"127.0.0.1:0"`
-	Size int    `help:"Bytes of the body." default:"600"`
+	HTTP   string `name:"http" help:"Address on loopback." default:"127.0.0.1:0"`
+	Status int    `help:"200, or 304 without a body." default:"200"`
+	Size   int    `help:"Bytes of the body, or of the head where there is none." default:"600"`
 }
 
 func main() {
@@ -143,7 +144,7 @@ func (cmd *sendCmd) Run(ctx context.Context, c *cli) error {
 }
 
 func (cmd *constantCmd) Run(ctx context.Context) error {
-	return bench.Constant(ctx, cmd.HTTP, cmd.Size, os.Stdout)
+	return bench.Constant(ctx, cmd.HTTP, cmd.Status, cmd.Size, os.Stdout)
 }
 
 // measure prepares the bed, runs one load on it, reports, and fails when what was measured

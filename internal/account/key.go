@@ -45,20 +45,21 @@ func Lifetime(days *int, now time.Time) (time.Time, error) {
 }
 
 // Principal is who a credential speaks for. It is shared by every request that presents
-// the credential and is immutable but for its atomics.
+// the credential and is immutable but for its atomics. What each poll looks at stands first
+// and together: in a fleet with a key for each inbox it comes from afar.
 type Principal struct {
-	Account   ID
-	Kind      Kind
-	KeyID     int64 // 0 for a session
 	Hash      Hash
-	Scopes    Scope
-	Inbox     string    // of an inbox key
 	ExpiresAt time.Time // zero: never
-
+	state     atomic.Uint32
+	Kind      Kind
+	Scopes    Scope
 	// Used is the Unix second of the last use; the account's actor writes it down lazily.
 	Used atomic.Int64
-	// revoked is set once the revocation is on disk.
-	revoked atomic.Bool
+
+	Account ID
+	KeyID   int64  // 0 for a session
+	Inbox   string // of an inbox key
+
 	// ended is made when somebody waits for the revocation.
 	mu    sync.Mutex
 	ended chan struct{}
@@ -70,16 +71,30 @@ type Principal struct {
 func (p *Principal) Noted() time.Time  { return time.Unix(p.noted.Load(), 0) }
 func (p *Principal) Note(at time.Time) { p.noted.Store(at.Unix()) }
 
+// States of a principal. It only moves forward.
+const (
+	present uint32 = iota
+	dropped        // left memory unused: a revocation would not find it any more
+	revoked        // the revocation is on disk
+)
+
 // Valid reports whether the credential still opens anything at now.
 func (p *Principal) Valid(now time.Time) bool {
-	return !p.revoked.Load() && (p.ExpiresAt.IsZero() || now.Before(p.ExpiresAt))
+	return p.state.Load() != revoked && (p.ExpiresAt.IsZero() || now.Before(p.ExpiresAt))
 }
+
+// Current is Valid for who kept p since an earlier request: false also when p must be looked
+// up again, because a revocation would not find it any more.
+func (p *Principal) Current(now time.Time) bool { return p.state.Load() == present && p.Valid(now) }
+
+// Drop says that p leaves memory and that no revocation will find it.
+func (p *Principal) Drop() { p.state.CompareAndSwap(present, dropped) }
 
 // Revoke makes every holder of p see it end, and wakes those who wait.
 func (p *Principal) Revoke() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.revoked.Swap(true) && p.ended != nil {
+	if p.state.Swap(revoked) != revoked && p.ended != nil {
 		close(p.ended)
 	}
 }
@@ -90,7 +105,7 @@ func (p *Principal) Ended() <-chan struct{} {
 	defer p.mu.Unlock()
 	if p.ended == nil {
 		p.ended = make(chan struct{})
-		if p.revoked.Load() {
+		if p.state.Load() == revoked {
 			close(p.ended)
 		}
 	}

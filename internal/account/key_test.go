@@ -101,6 +101,24 @@ func TestRevokeReachesEveryHolder(t *testing.T) {
 	}
 }
 
+// TestWhoLeftMemoryIsNotCurrent: a credential that no revocation finds is good for the
+// request that holds it, and for no later one.
+func TestWhoLeftMemoryIsNotCurrent(t *testing.T) {
+	p := &account.Principal{ExpiresAt: start.Add(time.Hour)}
+	if !p.Current(start) || p.Current(start.Add(time.Hour)) {
+		t.Error("current is not what is valid")
+	}
+	p.Drop()
+	if p.Current(start) || !p.Valid(start) {
+		t.Error("a dropped principal: current, or no longer valid")
+	}
+	p.Revoke()
+	p.Drop()
+	if p.Valid(start) {
+		t.Error("a drop undid a revocation")
+	}
+}
+
 // TestIDsSortByAge makes ids at times apart and together.
 func TestIDsSortByAge(t *testing.T) {
 	early := account.NewID(start, [10]byte{0xff, 0xff})

@@ -24,15 +24,6 @@ type View struct {
 	closed     bool
 }
 
-// Rendered is a finished answer to the plain poll. Its bytes are shared by all requests and
-// never change.
-type Rendered struct {
-	Wire      []byte // what is the same each time it is sent, in one piece that ends in Body
-	Body      []byte
-	ETag      []byte
-	ExpiresAt time.Time // when its message expires and the answer is wrong; zero: never
-}
-
 // NewView takes a picture of s.
 func NewView(s *State) *View {
 	return &View{Profile: s.Profile, Messages: s.Messages[:len(s.Messages):len(s.Messages)], Bytes: s.Bytes, Newest: s.Newest}
@@ -40,14 +31,32 @@ func NewView(s *State) *View {
 
 // Rendered returns the kept answer if it is still right at now.
 func (v *View) Rendered(now time.Time) *Rendered {
-	if r := v.rendered.Load(); r != nil && (r.ExpiresAt.IsZero() || now.Before(r.ExpiresAt)) {
+	if r := v.rendered.Load(); r != nil && r.Alive(now) {
 		return r
 	}
 	return nil
 }
 
-// KeepRendered keeps an answer for the polls to come.
-func (v *View) KeepRendered(r *Rendered) { v.rendered.Store(r) }
+// KeepRendered keeps an answer for the polls to come, until v is superseded.
+func (v *View) KeepRendered(r *Rendered) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if old := v.rendered.Swap(r); old != nil {
+		old.retire()
+	}
+	if v.closed {
+		r.retire()
+	}
+}
+
+// PolledAt is the Unix second of the last poll that never asked for the view itself; 0 when
+// there was none.
+func (v *View) PolledAt() int64 {
+	if r := v.rendered.Load(); r != nil {
+		return r.polled.Load()
+	}
+	return 0
+}
 
 // Message returns one message, nil when it is not there or expired at now.
 func (v *View) Message(id int64, now time.Time) *Message {
@@ -102,8 +111,8 @@ func (v *View) Superseded() <-chan struct{} {
 	return v.superseded
 }
 
-// Supersede wakes whoever waits on v. The publisher calls it once, after the newer view
-// can be seen.
+// Supersede takes v's answer away from polls and wakes whoever waits on v. The publisher
+// calls it once, after the newer view can be seen and before it tells anybody of the change.
 func (v *View) Supersede() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -111,6 +120,9 @@ func (v *View) Supersede() {
 		return
 	}
 	v.closed = true
+	if r := v.rendered.Load(); r != nil {
+		r.retire()
+	}
 	if v.superseded != nil {
 		close(v.superseded)
 	}

@@ -159,34 +159,3 @@ func TestSupersedeRace(t *testing.T) {
 		all.Wait()
 	}
 }
-
-// TestRendered keeps an answer until its message is over.
-func TestRendered(t *testing.T) {
-	v := mixed()
-	if v.Rendered(start) != nil {
-		t.Error("an answer nobody made")
-	}
-	ends := &inbox.Rendered{Body: []byte("newest"), ExpiresAt: at(6)}
-	v.KeepRendered(ends)
-	if v.Rendered(at(6).Add(-1)) != ends || v.Rendered(at(6)) != nil {
-		t.Error("the answer does not end with its message")
-	}
-	none := &inbox.Rendered{Body: []byte("null")}
-	v.KeepRendered(none)
-	if v.Rendered(at(1000)) != none {
-		t.Error("the answer without a message ended")
-	}
-}
-
-// TestWeight holds that what makes an inbox heavy counts.
-func TestWeight(t *testing.T) {
-	s := &inbox.State{}
-	empty := s.Weight()
-	evs, _, _ := inbox.Decide(holding(0, 0, 0), mail("one"), inbox.Env{Now: start})
-	inbox.Change(s, evs)
-	one := s.Weight()
-	s.Newest.Content.Doc.Text = string(make([]byte, 1000))
-	if light := s.Weight(); empty != 0 || one <= empty || light < one+1000 {
-		t.Errorf("empty %d, one message %d, with 1,000 bytes of text %d", empty, one, light)
-	}
-}

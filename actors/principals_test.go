@@ -1,0 +1,66 @@
+package actors
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/inbox"
+	"inboxd/internal/memstore"
+)
+
+// TestWhoIsForgottenIsNotCurrent: a principal that the sweep takes out of memory is beyond
+// the reach of revocations, so nobody may go on with it.
+func TestWhoIsForgottenIsNotCurrent(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	ps := newPrincipals()
+	idle, busy := &account.Principal{Hash: account.Hash{1}}, &account.Principal{Hash: account.Hash{2}}
+	for _, p := range []*account.Principal{idle, busy} {
+		p.Used.Store(now.Add(-principalIdle).Unix() - 1)
+		ps.put(p)
+	}
+	busy.Used.Store(now.Unix())
+	var used []*account.Principal
+	ps.sweep(now, func(p *account.Principal) { used = append(used, p) })
+	if idle.Current(now) || ps.get(idle.Hash) != nil {
+		t.Error("the idle one is still current, or still found")
+	}
+	if !busy.Current(now) || ps.get(busy.Hash) != busy || len(used) != 1 || used[0] != busy {
+		t.Errorf("the one in use was dropped; used %v", used)
+	}
+}
+
+// TestPollsKeepAnInboxInMemory also where they ask for nothing but its answer.
+func TestPollsKeepAnInboxInMemory(t *testing.T) {
+	var store memstore.Store
+	s := startSystem(t, &store, func(o *Options) { o.SweepEvery = time.Hour }) // sweeps are made here
+	polled, idle := "polled@inbox.localhost", "idle@inbox.localhost"
+	views := map[string]*inbox.View{}
+	for _, address := range []string{polled, idle} {
+		makeInbox(t, s, address)
+		views[address] = must[*inbox.View](t)(s.View(context.Background(), address))
+		views[address].KeepRendered(inbox.Render(inbox.Parts{Address: address, Fields: []byte("\r\n")}))
+	}
+	later := time.Now().Add(time.Hour)
+	s.clock.set(later)
+	views[polled].Rendered(later).Count(new(account.Principal), later)
+	s.inboxes.sweep(time.Minute, 1<<40)
+	<-views[idle].Superseded()
+	until(func() bool { return s.Stats().Inboxes == 1 })
+	if s.Resident([]byte(polled)) != views[polled] || s.Resident([]byte(idle)) != nil {
+		t.Error("the inbox that is polled left, or the idle one did not")
+	}
+
+	// Beyond the budget the longest idle leaves first, polls counted.
+	s.clock.set(later)
+	makeInbox(t, s, "new@inbox.localhost")
+	view := must[*inbox.View](t)(s.View(context.Background(), "new@inbox.localhost"))
+	later = later.Add(time.Second)
+	views[polled].Rendered(later).Count(new(account.Principal), later)
+	s.inboxes.sweep(time.Hour, s.inboxes.held.Load()*9/10)
+	<-view.Superseded()
+	if s.Resident([]byte(polled)) == nil {
+		t.Error("the inbox that was polled last left first")
+	}
+}

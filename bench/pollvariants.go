@@ -1,0 +1,160 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"inboxd/http/client"
+)
+
+// pollVariant is one way to ask for the newest mail: by which surface, with which key, and
+// whether the answer is known already.
+type pollVariant struct {
+	name  string
+	path  func(address string) string
+	own   bool // with the inbox's own key, else with the account's
+	known bool // with the ETag of the answer, so that 304 comes
+}
+
+var pollVariants = []pollVariant{
+	{name: "account-key", path: agentLatest},
+	{name: "inbox-key", path: agentLatest, own: true},
+	{name: "per-inbox", path: insideLatest, own: true},
+	{name: "304", path: agentLatest, known: true},
+}
+
+func agentLatest(address string) string { return latestPath(address, 0, 0) }
+
+func insideLatest(address string) string {
+	return "/api/inboxes/" + url.PathEscape(address) + "/latest"
+}
+
+// variants are those asked for; none named means all.
+func (o PollOptions) variants() ([]pollVariant, error) {
+	if len(o.Variants) == 0 {
+		return pollVariants, nil
+	}
+	var asked []pollVariant
+	for _, name := range o.Variants {
+		i := slices.IndexFunc(pollVariants, func(v pollVariant) bool { return v.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("--variants: there is no %q", name)
+		}
+		asked = append(asked, pollVariants[i])
+	}
+	return asked, nil
+}
+
+func (v pollVariant) status() int {
+	if v.known {
+		return http.StatusNotModified
+	}
+	return http.StatusOK
+}
+
+// values are what one inbox's poll says in its header: the key and, where known, the ETag.
+func (v pollVariant) values(m mailedInbox) []string {
+	values := []string{m.Key}
+	if v.own {
+		values[0] = m.own
+	}
+	if v.known {
+		values = append(values, m.etag)
+	}
+	return values
+}
+
+// request is one inbox's poll.
+func (v pollVariant) request(host string, m mailedInbox) []byte {
+	values := v.values(m)
+	fields := keyHeader(values[0])
+	if v.known {
+		fields += "\r\nIf-None-Match: " + values[1]
+	}
+	return buildRequest("GET", v.path(m.Address), host, fields, nil)
+}
+
+// check judges one answer that had the right status.
+func (v pollVariant) check(m mailedInbox, answer httpAnswer) error {
+	if !v.known {
+		return checkLatest(m, answer.Body)
+	}
+	if got := answer.field("etag"); got != m.etag || len(answer.Body) > 0 {
+		return fmt.Errorf("latest of %s is said to be unchanged with ETag %s and %d bytes, want %s and none", m.Address, got, len(answer.Body), m.etag)
+	}
+	return nil
+}
+
+// size of an answer is what the constant one must have too: its body, or its head where
+// there is no body.
+func (v pollVariant) size(answer httpAnswer) int {
+	if v.known {
+		return len(answer.Head)
+	}
+	return len(answer.Body)
+}
+
+// prepareVariants gets the inboxes what the variants ask with: keys of their own, ETags.
+func prepareVariants(ctx context.Context, bed *Bed, variants []pollVariant, mailed []mailedInbox) error {
+	if slices.ContainsFunc(variants, func(v pollVariant) bool { return v.own }) {
+		if err := issueOwnKeys(ctx, bed, mailed); err != nil {
+			return err
+		}
+	}
+	if slices.ContainsFunc(variants, func(v pollVariant) bool { return v.known }) {
+		return readTags(ctx, bed.Server.HTTP, mailed)
+	}
+	return nil
+}
+
+func issueOwnKeys(ctx context.Context, bed *Bed, mailed []mailedInbox) error {
+	return parallel(ctx, setUpConns, func(ctx context.Context, k int) error {
+		from, to := share(len(mailed), k, setUpConns)
+		for i := from; i < to; i++ {
+			session := bed.sessions[slices.Index(bed.Keys, mailed[i].Key)]
+			issued, err := newAPI(bed.Server.HTTP, session).IssueInboxKey(ctx, mailed[i].Address, client.KeyOrder{Scopes: []string{client.ScopeRead}})
+			if err != nil {
+				return fmt.Errorf("key of inbox %d of %d: %w", i+1, len(mailed), err)
+			}
+			mailed[i].own = issued.Key
+		}
+		return nil
+	})
+}
+
+func readTags(ctx context.Context, host string, mailed []mailedInbox) error {
+	return parallel(ctx, setUpConns, func(ctx context.Context, k int) error {
+		conn, err := dialHTTP(ctx, host)
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		defer interruptOn(ctx, conn.nc)()
+		from, to := share(len(mailed), k, setUpConns)
+		for i := from; i < to; i++ {
+			answer, err := conn.Do(pollVariants[0].request(host, mailed[i]))
+			if err != nil {
+				return err
+			}
+			if mailed[i].etag = strings.Clone(answer.field("etag")); mailed[i].etag == "" {
+				return fmt.Errorf("latest of %s: status %d without an ETag", mailed[i].Address, answer.Status)
+			}
+		}
+		return nil
+	})
+}
+
+// field returns a header field by its lower-case name; empty when it is not there.
+func (a httpAnswer) field(name string) string {
+	for line := range bytes.Lines(a.Head) {
+		if key, value, ok := strings.Cut(string(line), ":"); ok && strings.ToLower(key) == name {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
