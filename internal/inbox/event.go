@@ -110,7 +110,7 @@ func (r *Rows) put(s *State, id int64) {
 
 func (e marked) apply(s *State)          { s.replace(e.ID, func(m *Message) { m.Read = e.Read }) }
 func (e marked) rows(s *State, r *Rows)  { r.put(s, e.ID) }
-func (e settled) apply(s *State)         { s.replace(e.ID, func(m *Message) { m.Unsettled = Digest{} }) }
+func (e settled) apply(s *State)         { s.replace(e.ID, func(m *Message) { m.Unsettled = nil }) }
 func (e settled) rows(s *State, r *Rows) { r.put(s, e.ID) }
 
 func (e removed) apply(s *State) {
@@ -196,12 +196,12 @@ func (s *State) Weight() int64 {
 // weight is what a message, its place in the list and its strings hold: a sent one carries
 // its recipients and what was reported of each.
 func (m *Message) weight() int64 {
-	const perMessage, perSending, perRecipient = 320, 96, 96
+	const perMessage, perSending, perRecipient = 288, 64, 96
 	w := perMessage + len(m.From.Email) + len(m.From.Name) + len(m.Subject) + len(m.EnvelopeTo)
 	if m.Sending == nil {
 		return int64(w)
 	}
-	w += perSending + len(m.Sending.Error)
+	w += perSending
 	for _, r := range m.Sending.Recipients {
 		w += perRecipient + len(r.Email) + len(r.Error) + len(r.MX)
 	}
