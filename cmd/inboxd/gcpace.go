@@ -21,21 +21,23 @@ func tuneMemory(ctx context.Context, budget int64) {
 
 const (
 	gcLook = 500 * time.Millisecond
-	// gcSpare is what may be garbage before a collection while the live heap is small, which
-	// a percentage alone would not bound: the tables that every start makes are 8 MB.
+	// gcSpare is what may be garbage when a collection begins, as long as collecting costs
+	// little of the CPU time; a large heap has half of what lives.
 	gcSpare = 32 << 20
-	gcMost  = 200
-	gcStep  = 5 // a change by less is not worth stopping everything for
+	gcMost  = 200 // percent
+	gcStep  = 5   // a change by less is not worth stopping everything for
+
+	gcDear  = 0.10 // share of the CPU time that we use: above it collect less often
+	gcCheap = 0.05 // below it more often
 )
 
-// paceCollections keeps the collector's percentage what gcPercent says of the live heap.
+// paceCollections sets the collector's percentage anew after collections.
 func paceCollections(ctx context.Context) {
 	tick := time.NewTicker(gcLook)
 	defer tick.Stop()
-	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	var p gcPace
 	for set := 0; ; {
-		metrics.Read(live)
-		if want := gcPercent(live[0].Value.Uint64()); max(want-set, set-want) >= gcStep {
+		if want := p.percent(readCollector()); max(want-set, set-want) >= gcStep {
 			debug.SetGCPercent(want)
 			set = want
 		}
@@ -47,13 +49,42 @@ func paceCollections(ctx context.Context) {
 	}
 }
 
-// gcPercent is how many bytes may be garbage for each 100 that live when the next collection
-// begins: gcSpare in all up to twice as much alive, then as much as lives beyond it, so that
-// a large heap, whose collections cost most, is not collected more often than a small one.
-func gcPercent(live uint64) int {
-	if live == 0 {
-		return gcMost
+// collector is what the runtime knows since the last collection: the live heap, and the
+// seconds of CPU that collections and all of the process took since the start.
+type collector struct {
+	live          uint64
+	seconds, used float64
+}
+
+func readCollector() collector {
+	m := []metrics.Sample{
+		{Name: "/gc/heap/live:bytes"}, {Name: "/cpu/classes/gc/total:cpu-seconds"}, {Name: "/cpu/classes/gc/mark/idle:cpu-seconds"},
+		{Name: "/cpu/classes/total:cpu-seconds"}, {Name: "/cpu/classes/idle:cpu-seconds"},
 	}
-	spare := max(gcSpare, live-min(live, gcSpare))
-	return int(min(gcMost, 100*spare/live))
+	metrics.Read(m)
+	idle := m[2].Value.Float64() // what collections took while nobody wanted the core
+	return collector{m[0].Value.Uint64(), m[1].Value.Float64() - idle, m[3].Value.Float64() - m[4].Value.Float64() - idle}
+}
+
+// gcPace is how much garbage there may be when a collection begins: little, and more only
+// while collections cost much of what the process does.
+type gcPace struct {
+	spare float64
+	last  collector
+}
+
+// percent is the percentage of the live heap that may be garbage.
+func (p *gcPace) percent(now collector) int {
+	live := max(float64(now.live), 1)
+	if used := now.used - p.last.used; used > 0 {
+		switch share := (now.seconds - p.last.seconds) / used; {
+		case share > gcDear:
+			p.spare *= 2
+		case share < gcCheap:
+			p.spare *= 0.8
+		}
+		p.last = now
+	}
+	p.spare = max(gcSpare, live/2, min(p.spare, live*gcMost/100))
+	return int(min(gcMost, 100*p.spare/live))
 }
