@@ -21,6 +21,7 @@ type queueWindow struct {
 	hungry  bool             // a lane has room for what it left in the index
 	scanned int              // entries read since the scan turned back
 	turned  time.Time        // when that was
+	pause   bool             // the index could not be read
 }
 
 // bounds of a window, about 300 bytes a mail.
@@ -39,6 +40,9 @@ var usualBounds = bounds{page: 2048, dueLow: 4096, dueMost: 16_384, share: 16, l
 // scanCost is how long to wait for each entry that the last scan read before the next one
 // turns back: ten times what reading it costs.
 const scanCost = 30 * time.Microsecond
+
+// queuePause is how long to wait after a scan that failed.
+const queuePause = time.Second
 
 // place puts a mail where it will be found at its time. Beyond the horizon that is the index
 // alone, unless it is due: what comes in now must not wait for the end of a scan. When memory
@@ -174,6 +178,8 @@ func (q *mailQueue) wanting() bool {
 // nextScan is how long to wait for the next look at the index.
 func (q *mailQueue) nextScan(now time.Time) time.Duration {
 	switch {
+	case q.pause:
+		return queuePause
 	case q.wanting():
 		return 0
 	case q.hungry:
@@ -182,30 +188,27 @@ func (q *mailQueue) nextScan(now time.Time) time.Duration {
 	return queueLook
 }
 
-// refill reads on in the index where memory does not hold all of it and has room.
+// refill reads a page of the index where memory does not hold all of it and has room: one,
+// so that what comes in meanwhile is not kept waiting for the others.
 func (q *mailQueue) refill() {
-	for {
-		q.mu.Lock()
-		q.turnBack(q.sys.now())
-		from, drawn := q.resume, q.drawn
-		q.reading = q.wanting()
-		wanted := q.reading
-		q.mu.Unlock()
-		if !wanted {
-			return
-		}
-		page, more, err := q.sys.store.MailQueue(from, q.bounds.page)
-		if err != nil {
-			q.sys.Logger.Error("the mail queue could not be read", "err", err)
-		}
-		q.mu.Lock()
-		if q.reading = false; drawn == q.drawn {
-			q.take(page, more || err != nil)
-		}
-		q.mu.Unlock()
-		if err != nil {
-			return
-		}
+	q.mu.Lock()
+	q.turnBack(q.sys.now())
+	from, drawn := q.resume, q.drawn
+	q.reading = q.wanting()
+	wanted := q.reading
+	q.mu.Unlock()
+	if !wanted {
+		return
+	}
+	page, more, err := q.sys.store.MailQueue(from, q.bounds.page)
+	if err != nil {
+		q.sys.Logger.Error("the mail queue could not be read", "err", err)
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.pause = err != nil
+	if q.reading = false; drawn == q.drawn {
+		q.take(page, more || err != nil)
 	}
 }
 

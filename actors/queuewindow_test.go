@@ -2,7 +2,9 @@ package actors
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"testing"
 	"time"
@@ -16,9 +18,11 @@ import (
 type indexOnly struct {
 	Store
 	entries map[mailKey]inbox.QueueEntry
+	during  func() // happens between reading a page and giving it
+	err     error  // of the next read
 }
 
-func (s indexOnly) sorted() (all []inbox.QueueEntry) {
+func (s *indexOnly) sorted() (all []inbox.QueueEntry) {
 	for _, e := range s.entries {
 		all = append(all, e)
 	}
@@ -30,27 +34,35 @@ func compareEntries(a, b inbox.QueueEntry) int {
 	return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Address, b.Address), cmp.Compare(a.ID, b.ID))
 }
 
-func (s indexOnly) MailQueue(after inbox.QueueEntry, limit int) (queue []inbox.QueueEntry, more bool, err error) {
+func (s *indexOnly) MailQueue(after inbox.QueueEntry, limit int) (queue []inbox.QueueEntry, more bool, err error) {
+	if err = s.err; err != nil {
+		s.err = nil
+		return nil, false, err
+	}
 	all := s.sorted()
 	at, found := slices.BinarySearchFunc(all, after, compareEntries)
 	if found {
 		at++
 	}
 	all = all[at:]
+	if during := s.during; during != nil {
+		s.during = nil
+		during()
+	}
 	return all[:min(limit, len(all))], len(all) > limit, nil
 }
 
 // windowModel drives a queue by hand: its owner, its workers and its clock.
 type windowModel struct {
-	index indexOnly
+	index *indexOnly
 	q     *mailQueue
 	now   time.Time
 	last  int64
 }
 
 func newWindowModel() *windowModel {
-	m := &windowModel{index: indexOnly{entries: map[mailKey]inbox.QueueEntry{}}, now: time.UnixMilli(1_700_000_000_000).UTC()}
-	s := &System{Options: Options{DomainWorkers: 2, Now: func() time.Time { return m.now }}.withDefaults(), store: m.index}
+	m := &windowModel{index: &indexOnly{entries: map[mailKey]inbox.QueueEntry{}}, now: time.UnixMilli(1_700_000_000_000).UTC()}
+	s := &System{Options: Options{DomainWorkers: 2, Now: func() time.Time { return m.now }, Logger: slog.New(slog.DiscardHandler)}.withDefaults(), store: m.index}
 	m.q = newMailQueue(s)
 	m.q.bounds = bounds{page: 7, dueLow: 10, dueMost: 25, share: 2, lane: 8, room: 60, all: 90}
 	return m
@@ -149,7 +161,23 @@ func TestWindowLosesNoMail(t *testing.T) {
 				m.index.entries[mailKey{"b", m.last}] = inbox.QueueEntry{At: m.now.Add(time.Hour), Address: "b", ID: m.last, Domains: []string{domain()}, Leased: true}
 				m.q.load(m.index.entries[mailKey{"b", m.last}])
 			},
-			"turn":    func(*rapid.T) { running = append(running, m.turn()...) },
+			"turn": func(*rapid.T) { running = append(running, m.turn()...) },
+			"turn while mail comes": func(t *rapid.T) {
+				d, n, later := domain(), rapid.IntRange(1, 60).Draw(t, "mails"), rapid.Bool().Draw(t, "later")
+				m.index.during = func() {
+					for range n {
+						if m.submit(d); later {
+							m.last++
+							m.move(inbox.QueueEntry{Address: "c", ID: m.last, Domains: []string{d}}, m.now.Add(time.Duration(n)*time.Second))
+						}
+					}
+				}
+				running = append(running, m.turn()...)
+			},
+			"turn without the disk": func(*rapid.T) {
+				m.index.err = errors.New("no disk")
+				running = append(running, m.turn()...)
+			},
 			"deliver": func(*rapid.T) { end(answering, 0) },
 			"put off": func(*rapid.T) { end(silent, 1) },
 			"fail":    func(*rapid.T) { end(unknown, 2) },

@@ -23,12 +23,12 @@ const (
 	gcLook = 500 * time.Millisecond
 	// gcSpare is what may be garbage when a collection begins, as long as collecting costs
 	// little of the CPU time; a large heap has half of what lives.
-	gcSpare = 32 << 20
+	gcSpare = 24 << 20
 	gcMost  = 200 // percent
 	gcStep  = 5   // a change by less is not worth stopping everything for
 
-	gcDear  = 0.10 // share of the CPU time that we use: above it collect less often
-	gcCheap = 0.05 // below it more often
+	gcDear  = 0.08 // share of all cores: above it collect less often
+	gcCheap = 0.04 // below it more often
 )
 
 // paceCollections sets the collector's percentage anew after collections.
@@ -49,21 +49,21 @@ func paceCollections(ctx context.Context) {
 	}
 }
 
-// collector is what the runtime knows since the last collection: the live heap, and the
-// seconds of CPU that collections and all of the process took since the start.
+// collector is what the runtime knew at the last collection: the live heap, and of all the
+// seconds of CPU since the start those that collections took.
 type collector struct {
-	live          uint64
-	seconds, used float64
+	live       uint64
+	took, from float64
 }
 
 func readCollector() collector {
 	m := []metrics.Sample{
 		{Name: "/gc/heap/live:bytes"}, {Name: "/cpu/classes/gc/total:cpu-seconds"}, {Name: "/cpu/classes/gc/mark/idle:cpu-seconds"},
-		{Name: "/cpu/classes/total:cpu-seconds"}, {Name: "/cpu/classes/idle:cpu-seconds"},
+		{Name: "/cpu/classes/total:cpu-seconds"},
 	}
 	metrics.Read(m)
-	idle := m[2].Value.Float64() // what collections took while nobody wanted the core
-	return collector{m[0].Value.Uint64(), m[1].Value.Float64() - idle, m[3].Value.Float64() - m[4].Value.Float64() - idle}
+	idle := m[2].Value.Float64() // taken while nobody else wanted the core
+	return collector{m[0].Value.Uint64(), m[1].Value.Float64() - idle, m[3].Value.Float64()}
 }
 
 // gcPace is how much garbage there may be when a collection begins: little, and more only
@@ -76,8 +76,8 @@ type gcPace struct {
 // percent is the percentage of the live heap that may be garbage.
 func (p *gcPace) percent(now collector) int {
 	live := max(float64(now.live), 1)
-	if used := now.used - p.last.used; used > 0 {
-		switch share := (now.seconds - p.last.seconds) / used; {
+	if all := now.from - p.last.from; all > 0 {
+		switch share := (now.took - p.last.took) / all; {
 		case share > gcDear:
 			p.spare *= 2
 		case share < gcCheap:

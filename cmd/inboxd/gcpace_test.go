@@ -8,16 +8,16 @@ func TestGCPace(t *testing.T) {
 	var p gcPace
 	var now collector
 	for i, c := range []struct {
-		liveMB, share float64 // of the CPU time since the last look
+		liveMB, share float64 // of the cores since the last look
 		percent       int
 	}{
-		{0, 0, 200}, {8, 0, 200}, {20, 0.07, 160}, {32, 0.07, 100}, {64, 0.07, 50}, {64, 0.02, 50},
-		{64, 0.3, 100}, {64, 0.3, 200}, {64, 0.3, 200}, {64, 0.07, 200}, {64, 0.02, 160}, {64, 0.02, 128},
-		{1024, 0.07, 50}, {1024, 0.3, 100}, {16, 0.07, 200},
+		{0, 0, 200}, {8, 0, 200}, {16, 0.05, 150}, {24, 0.05, 100}, {64, 0.05, 50}, {64, 0.01, 50},
+		{64, 0.2, 100}, {64, 0.2, 200}, {64, 0.2, 200}, {64, 0.05, 200}, {64, 0.01, 160}, {64, 0.01, 128},
+		{1024, 0.05, 50}, {1024, 0.2, 100}, {12, 0.05, 200},
 	} {
 		now.live = uint64(c.liveMB * (1 << 20))
-		now.used++
-		now.seconds += c.share
+		now.from++
+		now.took += c.share
 		if got := p.percent(now); got != c.percent {
 			t.Errorf("step %d, %v MB live at %v: %d %%, want %d", i, c.liveMB, c.share, got, c.percent)
 		}

@@ -26,7 +26,6 @@ func (r *Rows) Apply(s *State, evs []Event) {
 		ev.apply(s)
 		ev.rows(s, r)
 	}
-	s.schedule()
 	if r.Address = s.Address; !s.DueAt.Equal(r.DueTo) {
 		r.DueTo = s.DueAt
 		r.profile(s)
@@ -129,6 +128,7 @@ func (e removed) apply(s *State) {
 	if gone[s.Newest.ID] {
 		s.Newest = Newest{}
 	}
+	s.schedule()
 }
 func (e removed) rows(_ *State, r *Rows) {
 	r.Drop = append(r.Drop, e.Messages...)
@@ -141,9 +141,9 @@ func (e deleted) rows(s *State, r *Rows) { r.profile(s) }
 func (e updated) apply(s *State)         { s.Label, s.RetentionHours = e.Label, e.RetentionHours }
 func (e updated) rows(s *State, r *Rows) { r.profile(s) }
 
-// schedule moves DueAt to the earliest expiry left once it has passed or nothing is left.
-// While DueAt still is some message's expiry it stays, so that an ordinary mail writes no
-// due entry.
+// schedule moves DueAt to the earliest expiry left when that of a removed message was it; no
+// other event can make it later. While DueAt still is some message's expiry it stays, so that
+// an ordinary mail writes no due entry.
 func (s *State) schedule() {
 	var next time.Time
 	for _, m := range s.Messages {
