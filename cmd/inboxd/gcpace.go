@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
@@ -27,8 +28,9 @@ const (
 	gcMost  = 200 // percent
 	gcStep  = 5   // a change by less is not worth stopping everything for
 
-	gcDear  = 0.08 // share of all cores: above it collect less often
-	gcCheap = 0.04 // below it more often
+	gcDear   = 0.10 // share of all cores: above it collect less often
+	gcCheap  = 0.06 // below it more often
+	gcSmooth = 0.1  // the weight of one look in the share
 )
 
 // paceCollections sets the collector's percentage anew after collections.
@@ -37,7 +39,7 @@ func paceCollections(ctx context.Context) {
 	defer tick.Stop()
 	var p gcPace
 	for set := 0; ; {
-		if want := p.percent(readCollector()); max(want-set, set-want) >= gcStep {
+		if want := p.percent(readCollector(), gcLook.Seconds()*float64(runtime.GOMAXPROCS(0))); max(want-set, set-want) >= gcStep {
 			debug.SetGCPercent(want)
 			set = want
 		}
@@ -49,41 +51,40 @@ func paceCollections(ctx context.Context) {
 	}
 }
 
-// collector is what the runtime knew at the last collection: the live heap, and of all the
-// seconds of CPU since the start those that collections took.
+// collector is what the runtime knew at the last collection: the live heap, and how many
+// seconds of CPU collections took since the start.
 type collector struct {
-	live       uint64
-	took, from float64
+	live uint64
+	took float64
 }
 
 func readCollector() collector {
 	m := []metrics.Sample{
 		{Name: "/gc/heap/live:bytes"}, {Name: "/cpu/classes/gc/total:cpu-seconds"}, {Name: "/cpu/classes/gc/mark/idle:cpu-seconds"},
-		{Name: "/cpu/classes/total:cpu-seconds"},
 	}
 	metrics.Read(m)
 	idle := m[2].Value.Float64() // taken while nobody else wanted the core
-	return collector{m[0].Value.Uint64(), m[1].Value.Float64() - idle, m[3].Value.Float64()}
+	return collector{m[0].Value.Uint64(), m[1].Value.Float64() - idle}
 }
 
 // gcPace is how much garbage there may be when a collection begins: little, and more only
 // while collections cost much of what the process does.
 type gcPace struct {
-	spare float64
-	last  collector
+	spare, share float64
+	last         collector
 }
 
-// percent is the percentage of the live heap that may be garbage.
-func (p *gcPace) percent(now collector) int {
+// percent is the percentage of the live heap that may be garbage. there is how many seconds
+// of CPU there were since the last look.
+func (p *gcPace) percent(now collector, there float64) int {
 	live := max(float64(now.live), 1)
-	if all := now.from - p.last.from; all > 0 {
-		switch share := (now.took - p.last.took) / all; {
-		case share > gcDear:
-			p.spare *= 2
-		case share < gcCheap:
-			p.spare *= 0.8
-		}
-		p.last = now
+	p.share += ((now.took-p.last.took)/there - p.share) * gcSmooth
+	p.last = now
+	switch {
+	case p.share > gcDear:
+		p.spare *= 1.1
+	case p.share < gcCheap:
+		p.spare *= 0.9
 	}
 	p.spare = max(gcSpare, live/2, min(p.spare, live*gcMost/100))
 	return int(min(gcMost, 100*p.spare/live))

@@ -2,27 +2,29 @@ package main
 
 import "testing"
 
-// TestGCPace: little garbage as long as collections are cheap, more while they are dear, and
-// never more than twice what lives.
+// TestGCPace: little garbage as long as collections are cheap, more once they have been dear
+// for a while, never more than twice what lives, and little again when they are not.
 func TestGCPace(t *testing.T) {
 	var p gcPace
 	var now collector
 	for i, c := range []struct {
-		liveMB, share float64 // of the cores since the last look
+		looks         int
+		liveMB, share float64 // of the cores
 		percent       int
 	}{
-		{0, 0, 200}, {8, 0, 200}, {16, 0.05, 150}, {24, 0.05, 100}, {64, 0.05, 50}, {64, 0.01, 50},
-		{64, 0.2, 100}, {64, 0.2, 200}, {64, 0.2, 200}, {64, 0.05, 200}, {64, 0.01, 160}, {64, 0.01, 128},
-		{1024, 0.05, 50}, {1024, 0.2, 100}, {12, 0.05, 200},
+		{1, 0, 0, 200}, {1, 8, 0, 200}, {1, 16, 0.05, 150}, {1, 24, 0.05, 100}, {100, 64, 0.05, 50},
+		{1, 64, 0.5, 50}, {1, 64, 0, 50}, // one dear collection is none
+		{100, 64, 0.2, 200}, {100, 64, 0.08, 200}, {100, 64, 0, 50},
+		{100, 1024, 0.2, 200}, {100, 1024, 0.01, 50}, {1, 12, 0.01, 200},
 	} {
-		now.live = uint64(c.liveMB * (1 << 20))
-		now.from++
-		now.took += c.share
-		if got := p.percent(now); got != c.percent {
+		got := 0
+		for range c.looks {
+			now.live = uint64(c.liveMB * (1 << 20))
+			now.took += c.share
+			got = p.percent(now, 1)
+		}
+		if got != c.percent {
 			t.Errorf("step %d, %v MB live at %v: %d %%, want %d", i, c.liveMB, c.share, got, c.percent)
 		}
-	}
-	if before := p; p.percent(now) != 200 || p != before {
-		t.Error("without a collection in between something changed")
 	}
 }
