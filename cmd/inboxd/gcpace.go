@@ -28,9 +28,9 @@ const (
 	gcMost  = 200 // percent
 	gcStep  = 5   // a change by less is not worth stopping everything for
 
-	gcDear   = 0.10 // share of all cores: above it collect less often
-	gcCheap  = 0.06 // below it more often
-	gcSmooth = 0.1  // the weight of one look in the share
+	gcDear   = 0.07 // share of all cores: above it collect less often
+	gcCheap  = 0.04 // below it more often
+	gcSmooth = 0.2  // the weight of one look in the share
 )
 
 // paceCollections sets the collector's percentage anew after collections.
@@ -82,7 +82,7 @@ func (p *gcPace) percent(now collector, there float64) int {
 	p.last = now
 	switch {
 	case p.share > gcDear:
-		p.spare *= 1.1
+		p.spare *= 1.2
 	case p.share < gcCheap:
 		p.spare *= 0.9
 	}
