@@ -43,7 +43,7 @@ func (q *mailQueue) survey() error {
 	defer q.mu.Unlock()
 	var from inbox.QueueEntry
 	for {
-		page, more, err := q.sys.store.MailQueue(from, queuePage)
+		page, more, err := q.sys.store.MailQueue(from, q.bounds.page)
 		if err != nil {
 			return err
 		}

@@ -29,7 +29,7 @@ func TestInterruptedAttemptsAreFoundAnywhere(t *testing.T) {
 	crashed := store.Clone()
 	rows := &inbox.Rows{Address: "gone@inbox.localhost"}
 	since := first.now().Add(-2 * time.Hour)
-	for n := range 2 * queuePage {
+	for n := range 2 * usualBounds.page {
 		rows.Queue = append(rows.Queue, inbox.Queued{ID: int64(n), To: first.now().Add(time.Hour), Since: since, Domains: []string{"other.test"}})
 	}
 	if err := crashed.CommitInbox(rows); err != nil {
@@ -45,11 +45,11 @@ func TestInterruptedAttemptsAreFoundAnywhere(t *testing.T) {
 	}
 	second := startSystem(t, crashed, func(o *Options) { o.Courier = &fakeCourier{} })
 	stats := second.Stats().Queue
-	if stats.Depth < 2*queuePage || stats.Oldest < 2*time.Hour-time.Minute || stats.Oldest > 2*time.Hour+2*time.Minute {
+	if stats.Depth < 2*usualBounds.page || stats.Oldest < 2*time.Hour-time.Minute || stats.Oldest > 2*time.Hour+2*time.Minute {
 		t.Errorf("at the start: %+v", stats)
 	}
 	sending(t, second, address, id, final)
-	until(func() bool { return second.Stats().Queue.Depth == 2*queuePage })
+	until(func() bool { return second.Stats().Queue.Depth == 2*usualBounds.page })
 }
 
 func TestCensusFollowsEveryMove(t *testing.T) {

@@ -51,8 +51,8 @@ func TestPartlyFailedMailIsKnownAgain(t *testing.T) {
 
 	// Once all of it was answered 250, the same bytes again are a new mail.
 	until(func() bool {
-		return s.Resident([]byte("a@inbox.localhost")).Messages[0].Unsettled == inbox.Digest{} &&
-			s.Resident([]byte("b@inbox.localhost")).Messages[0].Unsettled == inbox.Digest{}
+		return s.Resident([]byte("a@inbox.localhost")).Messages[0].Unsettled == nil &&
+			s.Resident([]byte("b@inbox.localhost")).Messages[0].Unsettled == nil
 	})
 	if err := s.Deliver(context.Background(), env, first); err != nil {
 		t.Fatal(err)

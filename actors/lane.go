@@ -25,6 +25,9 @@ type lane struct {
 	jobs    []*queuedMail
 	running int
 	turning bool // is in turns
+	// left is when the first mail was due that found no place here and waits in the index;
+	// zero: none. Whatever comes later waits behind it.
+	left time.Time
 
 	temper  temper
 	deafTo  time.Time // when the next probe may go
@@ -187,6 +190,7 @@ func (l *lane) next(q *mailQueue, now time.Time) (job, bool) {
 	if len(l.jobs) == 0 {
 		l.jobs = nil
 	}
+	q.hungry = q.hungry || l.hungry(q)
 	l.running++
 	q.count(j.temper, 1)
 	return j, true
@@ -241,7 +245,7 @@ func (q *mailQueue) probe(key mailKey, sending *inbox.Sending) {
 // sweepLanes forgets destinations that nothing was sent to for a while.
 func (q *mailQueue) sweepLanes(now time.Time) {
 	for name, l := range q.lanes {
-		if l.running == 0 && len(l.jobs) == 0 && now.Sub(l.lastUse) > laneKept {
+		if l.running == 0 && len(l.jobs) == 0 && l.left.IsZero() && now.Sub(l.lastUse) > laneKept {
 			delete(q.lanes, name)
 		}
 	}

@@ -13,12 +13,11 @@ import (
 )
 
 // mailQueue is the delivery supervisor. The queue itself is the store's due index; in memory
-// is its beginning: a heap of what waits for its time, and for every destination a lane of
-// what waits for a worker. Owners tell it of each committed move, so that a scan is needed
-// only at the start and where memory did not hold all.
+// is a window of it (queuewindow.go): a heap of what waits for its time, and for every
+// destination a lane of what waits for a worker. Owners tell it of each committed move, so
+// that a scan is needed only at the start and where memory did not hold all.
 //
-// horizon is the promise that ties both together: every entry up to it is in memory. mu
-// guards all fields below it; nothing blocks under it, and no other lock is taken there.
+// mu guards all fields below it; nothing blocks under it, and no other lock is taken there.
 type mailQueue struct {
 	sys      *System
 	ctx      context.Context // of attempts; over when a stop gives up waiting
@@ -44,19 +43,11 @@ type mailQueue struct {
 	hanging int    // attempts that wait for a silent server, not counted as running
 	hung    int64  // bytes of their mails
 	hangers []*job // those attempts, the longest first
-	horizon time.Time
-	whole   bool             // horizon is the end of the index
-	resume  inbox.QueueEntry // where the next scan begins
-	reading bool             // a scan is under way: what it may miss is kept
-	drawn   int              // times that the horizon drew in
+	queueWindow
 	stopped bool
 }
 
-// Bounds of the queue in memory, about 300 bytes a mail.
 const (
-	queuePage   = 4096
-	queueWindow = 100_000 // a scan loads so many
-	queueMost   = 250_000 // beyond it, what is told is left to a later scan
 	// queueLook is how often the index is looked at although nothing seems due.
 	queueLook = 30 * time.Second
 	// againAfter is when a mail is taken up again whose attempt could not even begin.
@@ -78,6 +69,7 @@ type queuedMail struct {
 	left    int       // jobs in lanes and with workers
 	again   time.Time // when to go back to the heap; zero: not at all
 	probes  bool      // its next attempt is made although a destination was silent
+	astray  bool      // its entry in the index is at another time: only memory knows when
 }
 
 // mailCounts are for metrics.
@@ -113,6 +105,7 @@ func newMailQueue(s *System) *mailQueue {
 	q := &mailQueue{
 		sys: s, wake: make(chan struct{}, 1), stopping: make(chan struct{}), signing: newSigning(),
 		census: census{}, mails: map[mailKey]*queuedMail{}, lanes: map[string]*lane{},
+		queueWindow: queueWindow{bounds: usualBounds},
 	}
 	q.ctx, q.giveUp = context.WithCancel(context.Background())
 	return q
@@ -184,91 +177,6 @@ func (q *mailQueue) forget(key mailKey) {
 	}
 }
 
-// place puts a mail where it will be found at its time. Beyond the horizon that is the index
-// alone; when memory is full, the horizon draws in.
-func (q *mailQueue) place(key mailKey, when time.Time, domains []string) {
-	m := q.mails[key]
-	switch {
-	case m == nil && !q.whole && !q.reading && when.After(q.horizon):
-	case m == nil && len(q.mails) >= queueMost:
-		q.whole, q.horizon = false, when.Add(-time.Millisecond)
-		q.resume = inbox.QueueEntry{At: when}
-		q.drawn++
-	case m == nil:
-		m = &queuedMail{mailKey: key, when: when, domains: q.shared(domains)}
-		q.mails[key] = m
-		heap.Push(&q.due, m)
-	case m.at < 0:
-		m.again, m.domains = when, q.shared(domains)
-	default:
-		m.when, m.domains = when, q.shared(domains)
-		heap.Fix(&q.due, m.at)
-	}
-}
-
-// shared copies the names of domains, as the lanes hold them where they do.
-func (q *mailQueue) shared(domains []string) []string {
-	out := slices.Clone(domains)
-	for i, d := range out {
-		if l := q.lanes[d]; l != nil {
-			out[i] = l.name
-		}
-	}
-	return out
-}
-
-// refill reads on in the index where memory does not hold all of it and has room.
-func (q *mailQueue) refill() {
-	for {
-		q.mu.Lock()
-		from, drawn := q.resume, q.drawn
-		q.reading = !q.whole && len(q.mails) < queueWindow
-		wanted := q.reading
-		q.mu.Unlock()
-		if !wanted {
-			return
-		}
-		page, more, err := q.sys.store.MailQueue(from, queuePage)
-		if err != nil {
-			q.sys.Logger.Error("the mail queue could not be read", "err", err)
-		}
-		q.mu.Lock()
-		q.take(page, more || err != nil || drawn != q.drawn)
-		q.mu.Unlock()
-		if err != nil {
-			return
-		}
-	}
-}
-
-// take puts a page of the index in memory. A mail that was told meanwhile is known better.
-// A lease of a mail that has no worker here is of an attempt that was interrupted.
-func (q *mailQueue) take(page []inbox.QueueEntry, more bool) {
-	q.reading = false
-	if len(page) > 0 {
-		q.resume = page[len(page)-1]
-		q.horizon = q.resume.At
-	}
-	q.whole = q.whole || !more
-	for _, e := range page {
-		q.load(e)
-	}
-}
-
-// load puts an entry of the index in memory.
-func (q *mailQueue) load(e inbox.QueueEntry) {
-	key := mailKey{e.Address, e.ID}
-	if q.mails[key] != nil {
-		return
-	}
-	if e.Leased {
-		e.At = q.sys.now()
-	}
-	m := &queuedMail{mailKey: key, when: e.At, domains: q.shared(e.Domains)}
-	q.mails[key] = m
-	heap.Push(&q.due, m)
-}
-
 // step moves what is due to its lanes, starts workers, and returns how long to sleep.
 func (q *mailQueue) step() time.Duration {
 	q.mu.Lock()
@@ -277,7 +185,7 @@ func (q *mailQueue) step() time.Duration {
 	for len(q.due) > 0 && !q.due[0].when.After(now) {
 		q.ready(heap.Pop(&q.due).(*queuedMail))
 	}
-	wait := q.dispatch(now)
+	wait := min(q.dispatch(now), q.nextScan(now))
 	if len(q.due) > 0 {
 		wait = min(wait, q.due[0].when.Sub(now))
 	}
@@ -286,6 +194,10 @@ func (q *mailQueue) step() time.Duration {
 
 // ready hands a mail to the lanes of its destinations.
 func (q *mailQueue) ready(m *queuedMail) {
+	if !m.astray && q.leave(m.when, m.domains) {
+		delete(q.mails, m.mailKey)
+		return
+	}
 	roads := map[string]bool{}
 	for _, d := range m.domains {
 		roads[q.sys.road(d)] = true
@@ -316,14 +228,14 @@ func (q *mailQueue) finished(j *job, answer answerOf) {
 		return
 	}
 	if t := m.task; m.again.IsZero() && !t.again.IsZero() {
-		m.again = t.again
+		m.again, m.astray = t.again, true
 	}
 	m.task = nil
 	if m.again.IsZero() {
 		delete(q.mails, m.mailKey)
 	} else {
 		m.when, m.again = m.again, time.Time{}
-		heap.Push(&q.due, m)
+		q.await(m)
 	}
 	q.nudge()
 }
@@ -348,7 +260,7 @@ func (q *mailQueue) stats() QueueStats {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	s := QueueStats{
-		Waiting: len(q.mails), Running: q.running + q.hanging, Destinations: len(q.lanes), Whole: q.whole,
+		Waiting: len(q.mails), Running: q.running + q.hanging, Destinations: len(q.lanes), Whole: q.whole && q.left() == nil,
 		Attempts: q.counts.attempts.Load(), Delivered: q.counts.delivered.Load(), Temporary: q.counts.temporary.Load(),
 		Permanent: q.counts.permanent.Load(), Bounced: q.counts.bounced.Load(),
 	}

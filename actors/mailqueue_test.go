@@ -233,7 +233,7 @@ func TestThoseThatHangGiveWay(t *testing.T) {
 	id := must[int64](t)(s.Send(t.Context(), address, letter("a@live.test")))
 	sending(t, s, address, id, final)
 	got := sending(t, s, address, first, func(s *inbox.Sending) bool { return s.Status == delivery.Retrying })
-	if !strings.Contains(got.Error, "The mail server of first.test did not answer in time") {
+	if !strings.Contains(got.Reason(), "The mail server of first.test did not answer in time") {
 		t.Errorf("%+v", got)
 	}
 	if got := must[*inbox.View](t)(s.View(t.Context(), address)).Message(slow, s.now()).Sending; got.Status != delivery.Queued || !got.Leased {
@@ -253,7 +253,7 @@ func TestADestinationThatIsSilentIsLeftAlone(t *testing.T) {
 	retrying := func(s *inbox.Sending) bool { return s.Status == delivery.Retrying }
 	for range 20 {
 		id := must[int64](t)(s.Send(t.Context(), address, letter("a@dead.test")))
-		if got := sending(t, s, address, id, retrying); !strings.Contains(got.Error, "No route to dead.test") || got.Due.Sub(s.now()) < 50*time.Second {
+		if got := sending(t, s, address, id, retrying); !strings.Contains(got.Reason(), "No route to dead.test") || got.Due.Sub(s.now()) < 50*time.Second {
 			t.Errorf("%+v", got)
 		}
 	}

@@ -43,7 +43,7 @@ func (s *System) Queue(ctx context.Context, limit int) ([]QueueItem, bool, error
 		}
 		item := QueueItem{
 			Inbox: e.Address, ID: e.ID, Due: m.Sending.Due, Running: m.Sending.Leased, Accepted: m.ReceivedAt,
-			Attempts: m.Sending.Attempts, Status: m.Sending.Status.String(), Error: m.Sending.Error,
+			Attempts: m.Sending.Attempts, Status: m.Sending.Status.String(), Error: m.Sending.Reason(),
 		}
 		for _, r := range m.Sending.Recipients {
 			if !r.Status.Final() {

@@ -61,7 +61,7 @@ func (s *System) send(ctx context.Context, address string, letter inbox.Letter, 
 		return 0, err
 	}
 	command, err := s.write(message.Draft{
-		From: message.Mailbox{Email: address, Name: displayName(view.Label)}, To: mailboxes([]string{letter.To}), Cc: mailboxes(letter.Cc),
+		From: message.Mailbox{Email: view.Address, Name: displayName(view.Label)}, To: mailboxes([]string{letter.To}), Cc: mailboxes(letter.Cc),
 		Subject: letter.Subject, Text: letter.Text, HTML: letter.HTML, Attachments: letter.Files,
 		InReplyTo: letter.InReplyTo, References: references,
 	}, recipients)
@@ -93,10 +93,11 @@ func (s *System) write(d message.Draft, recipients []inbox.Recipient) (inbox.Sub
 	if err != nil {
 		return inbox.Submit{}, err
 	}
-	return inbox.Submit{
-		From: d.From, Subject: d.Subject, Raw: raw, Recipients: recipients, Auto: d.Auto,
-		Content: ingest.Reread(&inbox.Content{}, raw),
-	}, nil
+	content := &inbox.Content{Doc: message.Document{MessageID: d.MessageID}}
+	if !inbox.ReadAgain(len(raw)) {
+		content = ingest.Reread(content, raw)
+	}
+	return inbox.Submit{From: d.From, Subject: d.Subject, Raw: raw, Recipients: recipients, Auto: d.Auto, Content: content}, nil
 }
 
 // displayName is the label as the sender's name, when a person chose it.

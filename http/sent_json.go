@@ -29,10 +29,14 @@ func appendSendStatus(b []byte, e *email) []byte {
 }
 
 func appendSendError(b []byte, e *email) []byte {
-	if e.meta.Sending == nil || e.meta.Sending.Error == "" {
+	if e.meta.Sending == nil {
 		return b
 	}
-	return appendString(b, e.meta.Sending.Error)
+	why := e.meta.Sending.Reason()
+	if why == "" {
+		return b
+	}
+	return appendString(b, why)
 }
 
 func appendRecipients(b []byte, e *email) []byte {

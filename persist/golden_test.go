@@ -38,7 +38,7 @@ func goldenProfile() inbox.Profile {
 func goldenMessage() *inbox.Message {
 	return &inbox.Message{ID: 300, Direction: inbox.In, ReceivedAt: goldenTime, ExpiresAt: goldenTime.Add(24 * time.Hour),
 		From: message.Mailbox{Email: "bob@example.net", Name: "Bob"}, EnvelopeTo: "ada+x@example.org", Subject: "Your code", OTP: "123456",
-		Size: 2048, Read: true, Unsettled: inbox.Digest{1, 2, 3}}
+		Size: 2048, Read: true, Unsettled: &inbox.Digest{1, 2, 3}}
 }
 
 func goldenContent() *inbox.Content {
@@ -82,7 +82,7 @@ func goldenMeeting() inbox.Public {
 func goldenSentMessage() *inbox.Message {
 	return &inbox.Message{ID: 301, Direction: inbox.Out, ReceivedAt: goldenTime, ExpiresAt: goldenTime.Add(24 * time.Hour),
 		From: message.Mailbox{Email: goldenAddress, Name: "Ada"}, Subject: "Hello", Size: 512, Read: true, Thread: 0xfedcba9876543210,
-		Sending: &inbox.Sending{Status: delivery.Retrying, Error: "451 later", Attempts: 2, Due: goldenTime.Add(time.Minute), Leased: true, Signature: inbox.Signed, Auto: true,
+		Sending: &inbox.Sending{Status: delivery.Retrying, Attempts: 2, Due: goldenTime.Add(time.Minute), Leased: true, Signature: inbox.Signed, Auto: true,
 			Recipients: []inbox.Recipient{
 				{Recipient: delivery.Recipient{Email: "bob@example.net", Status: delivery.Retrying, Error: "451 later"}, Bcc: true, MX: "mx.example.net", At: goldenTime},
 				{Recipient: delivery.Recipient{Email: "eve@example.net", Status: delivery.Sent}},

@@ -38,6 +38,9 @@ func (s *Store) LoadInbox(addr string) (*inbox.State, error) {
 			var r messageRecord
 			err := decode(value, &r)
 			m := r.message(int64(binary.BigEndian.Uint64(key[len(prefix):])))
+			if m.From.Email == addr {
+				m.From.Email = addr // one string for all that it sent
+			}
 			st.Messages = append(st.Messages, m)
 			st.Bytes += m.Size
 			return err

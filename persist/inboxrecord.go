@@ -59,7 +59,7 @@ func (r *messageRecord) from(m *inbox.Message) {
 		Subject: m.Subject, OTP: m.OTP, Size: m.Size, Read: m.Read,
 		Thread: m.Thread, Sending: recordSending(m.Sending),
 	}
-	if m.Unsettled != (inbox.Digest{}) {
+	if m.Unsettled != nil {
 		r.Unsettled = m.Unsettled[:]
 	}
 }
@@ -71,7 +71,9 @@ func (r *messageRecord) message(id int64) *inbox.Message {
 		Subject: r.Subject, OTP: r.OTP, Size: r.Size, Read: r.Read,
 		Thread: r.Thread, Sending: r.Sending.sending(),
 	}
-	copy(m.Unsettled[:], r.Unsettled)
+	if len(r.Unsettled) == len(inbox.Digest{}) {
+		m.Unsettled = (*inbox.Digest)(r.Unsettled)
+	}
 	return m
 }
 

@@ -66,7 +66,9 @@ var (
 			ReceivedAt: genTime.Draw(t, "received"), ExpiresAt: genTime.Draw(t, "expires"), From: genMailbox.Draw(t, "from"),
 			EnvelopeTo: genText.Draw(t, "envelope"), Subject: genText.Draw(t, "subject"), OTP: genText.Draw(t, "otp"), Read: rapid.Bool().Draw(t, "read"),
 		}
-		copy(m.Unsettled[:], rapid.SliceOfN(rapid.Byte(), 0, 32).Draw(t, "digest"))
+		if rapid.Bool().Draw(t, "unsettled") {
+			m.Unsettled = (*inbox.Digest)(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "digest"))
+		}
 		return m
 	})
 	genAddress = rapid.SampledFrom([]string{"a@example.org", "ab@example.org", "b@example.org"})

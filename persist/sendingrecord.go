@@ -9,7 +9,7 @@ import (
 
 type sendingRecord struct {
 	Status     delivery.Status   `cbor:"1,keyasint,omitempty"`
-	Error      string            `cbor:"2,keyasint,omitempty"`
+	Error      string            `cbor:"2,keyasint,omitempty"` // not written any more: it follows from the recipients
 	Recipients []recipientRecord `cbor:"3,keyasint,omitempty"`
 	Attempts   int               `cbor:"4,keyasint,omitempty"`
 	Due        stamp             `cbor:"5,keyasint,omitempty"`
@@ -33,7 +33,7 @@ func recordSending(s *inbox.Sending) *sendingRecord {
 		return nil
 	}
 	return &sendingRecord{
-		Status: s.Status, Error: s.Error, Recipients: convert(s.Recipients, recordRecipient), Attempts: s.Attempts,
+		Status: s.Status, Recipients: convert(s.Recipients, recordRecipient), Attempts: s.Attempts,
 		Due: stampOf(s.Due), Leased: s.Leased, Signature: s.Signature, Auto: s.Auto,
 	}
 }
@@ -43,7 +43,7 @@ func (r *sendingRecord) sending() *inbox.Sending {
 		return nil
 	}
 	return &inbox.Sending{
-		Status: r.Status, Error: r.Error, Recipients: convert(r.Recipients, recipientRecord.recipient), Attempts: r.Attempts,
+		Status: r.Status, Recipients: convert(r.Recipients, recipientRecord.recipient), Attempts: r.Attempts,
 		Due: r.Due.time(), Leased: r.Leased, Signature: r.Signature, Auto: r.Auto,
 	}
 }

@@ -32,7 +32,7 @@ type Options struct {
 	Now    func() time.Time // nil: time.Now
 
 	CacheBytes    int64  // block cache; 0: 64 MiB
-	MemTableBytes uint64 // 0: a sixteenth of the disk, 4 to 20 MiB
+	MemTableBytes uint64 // 0: a sixteenth of the disk, 4 to 12 MiB
 	ReserveBytes  uint64 // free space below which new data are refused; 0: see sizes
 	BallastBytes  uint64 // given up when the disk is full; 0: as MemTableBytes
 

@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime/debug"
 	"sync"
 	"syscall"
 	"time"
@@ -69,6 +68,7 @@ func (c *serveCommand) Run() error {
 	slog.SetDefault(logger)
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer cancel()
+	tuneMemory(ctx, int64(c.Memory))
 	n, err := c.start(logger)
 	if err != nil {
 		return err
@@ -147,7 +147,6 @@ func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
 	if err != nil {
 		return nil, err
 	}
-	tuneMemory(int64(c.Memory))
 	n := &node{failed: make(chan error, 4), logger: logger, dns: resolve.New(dns, resolve.Options{})}
 	if n.courier, err = c.Sending.courier(domain, n.dns, []string{c.HTTP, c.SMTP, c.HTTPS, c.SMTPS}, logger); err != nil {
 		return nil, err
@@ -291,15 +290,4 @@ func canonicalDomain(name string) (string, bool) {
 		return "", false
 	}
 	return address[2:], true
-}
-
-// tuneMemory trades memory that is there anyway for fewer collections: the live heap of a
-// small node is far below its budget. An operator's GOGC wins.
-func tuneMemory(budget int64) {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(200)
-	}
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(2*budget + 512<<20)
-	}
 }

@@ -129,7 +129,7 @@ func (c Receive) decide(s *State, env Env) ([]Event, Answer, error) {
 		ID: s.LastID + 1, Direction: In, ReceivedAt: env.Now,
 		ExpiresAt: env.Now.Add(time.Duration(s.RetentionHours) * time.Hour),
 		From:      c.From, EnvelopeTo: c.EnvelopeTo, Subject: c.Subject, OTP: c.Content.OTP.Code,
-		Size: size, Unsettled: c.Digest, Thread: ThreadKey(c.Content.Doc.MessageID),
+		Size: size, Unsettled: c.Digest.kept(), Thread: ThreadKey(c.Content.Doc.MessageID),
 	}
 	return []Event{received{Message: m, Content: c.Content, Raw: c.Raw, Public: Public{
 		Number: s.LastEvent + 1, Name: "message.received", Account: s.Account, Address: s.Address,
@@ -163,7 +163,7 @@ func (s *State) unsettled(d Digest, now time.Time) *Message {
 		return nil
 	}
 	for i := len(s.Messages) - 1; i >= 0 && now.Sub(s.Messages[i].ReceivedAt) < unsettledFor; i-- {
-		if s.Messages[i].Unsettled == d {
+		if u := s.Messages[i].Unsettled; u != nil && *u == d {
 			return s.Messages[i]
 		}
 	}

@@ -169,7 +169,7 @@ func line(m *inbox.Message) string {
 	if m.Read {
 		s += ", read"
 	}
-	if m.Unsettled != (inbox.Digest{}) {
+	if m.Unsettled != nil {
 		s += ", unsettled"
 	}
 	return s

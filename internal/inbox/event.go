@@ -26,7 +26,6 @@ func (r *Rows) Apply(s *State, evs []Event) {
 		ev.apply(s)
 		ev.rows(s, r)
 	}
-	s.schedule()
 	if r.Address = s.Address; !s.DueAt.Equal(r.DueTo) {
 		r.DueTo = s.DueAt
 		r.profile(s)
@@ -110,7 +109,7 @@ func (r *Rows) put(s *State, id int64) {
 
 func (e marked) apply(s *State)          { s.replace(e.ID, func(m *Message) { m.Read = e.Read }) }
 func (e marked) rows(s *State, r *Rows)  { r.put(s, e.ID) }
-func (e settled) apply(s *State)         { s.replace(e.ID, func(m *Message) { m.Unsettled = Digest{} }) }
+func (e settled) apply(s *State)         { s.replace(e.ID, func(m *Message) { m.Unsettled = nil }) }
 func (e settled) rows(s *State, r *Rows) { r.put(s, e.ID) }
 
 func (e removed) apply(s *State) {
@@ -129,6 +128,7 @@ func (e removed) apply(s *State) {
 	if gone[s.Newest.ID] {
 		s.Newest = Newest{}
 	}
+	s.schedule()
 }
 func (e removed) rows(_ *State, r *Rows) {
 	r.Drop = append(r.Drop, e.Messages...)
@@ -141,9 +141,9 @@ func (e deleted) rows(s *State, r *Rows) { r.profile(s) }
 func (e updated) apply(s *State)         { s.Label, s.RetentionHours = e.Label, e.RetentionHours }
 func (e updated) rows(s *State, r *Rows) { r.profile(s) }
 
-// schedule moves DueAt to the earliest expiry left once it has passed or nothing is left.
-// While DueAt still is some message's expiry it stays, so that an ordinary mail writes no
-// due entry.
+// schedule moves DueAt to the earliest expiry left when that of a removed message was it; no
+// other event can make it later. While DueAt still is some message's expiry it stays, so that
+// an ordinary mail writes no due entry.
 func (s *State) schedule() {
 	var next time.Time
 	for _, m := range s.Messages {
@@ -196,12 +196,12 @@ func (s *State) Weight() int64 {
 // weight is what a message, its place in the list and its strings hold: a sent one carries
 // its recipients and what was reported of each.
 func (m *Message) weight() int64 {
-	const perMessage, perSending, perRecipient = 320, 96, 96
+	const perMessage, perSending, perRecipient = 288, 64, 96
 	w := perMessage + len(m.From.Email) + len(m.From.Name) + len(m.Subject) + len(m.EnvelopeTo)
 	if m.Sending == nil {
 		return int64(w)
 	}
-	w += perSending + len(m.Sending.Error)
+	w += perSending
 	for _, r := range m.Sending.Recipients {
 		w += perRecipient + len(r.Email) + len(r.Error) + len(r.MX)
 	}

@@ -34,6 +34,14 @@ func (p *Profile) Live() bool { return !p.CreatedAt.IsZero() && p.DeletedAt.IsZe
 // Digest recognises a mail that is offered again (SHA-256 over envelope and bytes).
 type Digest [sha256.Size]byte
 
+// kept is what a message holds of d: most mails have none.
+func (d Digest) kept() *Digest {
+	if d == (Digest{}) {
+		return nil
+	}
+	return &d
+}
+
 // Direction says whether a message came in or was sent. Stored: append only.
 type Direction uint8
 
@@ -47,15 +55,15 @@ const (
 type Message struct {
 	ID         int64
 	Direction  Direction
+	Read       bool
 	ReceivedAt time.Time
 	ExpiresAt  time.Time
 	From       message.Mailbox
 	EnvelopeTo string // the RCPT that reached it, with its tag
 	Subject    string
 	OTP        string
-	Size       int64 // bytes as received
-	Read       bool
-	Unsettled  Digest   // zero unless the sender may still repeat the mail, see Receive
+	Size       int64    // bytes as received
+	Unsettled  *Digest  // nil unless the sender may still repeat the mail, see Receive
 	Thread     uint64   // ThreadKey of its Message-ID; 0 when it has none
 	Sending    *Sending // of an outgoing message; nil on a received one
 }
@@ -79,9 +87,12 @@ type Content struct {
 // rereadMax is the largest raw message that is parsed again on demand, about 100 us of work.
 const rereadMax = 32 << 10
 
+// ReadAgain reports that of a raw message of size bytes no document is kept.
+func ReadAgain(size int) bool { return size <= rereadMax }
+
 // kept is what the store keeps of c beside a raw message of size bytes.
 func (c *Content) kept(size int) *Content {
-	if size > rereadMax {
+	if !ReadAgain(size) {
 		return c
 	}
 	return &Content{OTP: c.OTP, Auth: c.Auth, Spam: c.Spam, Unread: true}

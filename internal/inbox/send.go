@@ -209,11 +209,7 @@ func (r *Recipient) settle(expired bool) {
 
 // derive works out the message's status from its recipients; a final one leaves the queue.
 func (s *Sending) derive() {
-	list := make([]delivery.Recipient, len(s.Recipients))
-	for i, r := range s.Recipients {
-		list[i] = r.Recipient
-	}
-	s.Status, s.Error = delivery.Message(list, s.Signature == Unsigned)
+	s.Status, _ = s.outcome()
 	if s.Status.Final() {
 		s.Due, s.Leased = time.Time{}, false
 	}
@@ -229,7 +225,7 @@ func (s *State) told(m *Message, n *Sending, now time.Time) *Public {
 	if n.Status == delivery.Failed {
 		name = "message.failed"
 	}
-	return s.sendEvent(name, m, n, n.addressed(), n.Error, now)
+	return s.sendEvent(name, m, n, n.addressed(), n.Reason(), now)
 }
 
 // addressed lists who is named in the message: everybody but the blind copies.

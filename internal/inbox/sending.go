@@ -12,14 +12,28 @@ import (
 // Sending is the delivery of an outgoing message. Like the message it never changes once it
 // is in a published view; a change replaces it.
 type Sending struct {
-	Status     delivery.Status
-	Error      string // what the last failed attempt reported
 	Recipients []Recipient
-	Attempts   int       // begun
 	Due        time.Time // when the queue looks at it next; zero once the status is final
-	Leased     bool      // an attempt is under way; Due is when it counts as interrupted
+	Attempts   int       // begun
+	Status     delivery.Status
+	Leased     bool // an attempt is under way; Due is when it counts as interrupted
 	Signature  Signature
 	Auto       bool // nobody wrote it: sent with the null sender, and no event tells of it
+}
+
+// Reason is what the last failed attempt reported; empty when nothing failed. It follows from
+// the recipients, so a queue of mails that fail does not hold it for each.
+func (s *Sending) Reason() string {
+	_, text := s.outcome()
+	return text
+}
+
+func (s *Sending) outcome() (delivery.Status, string) {
+	list := make([]delivery.Recipient, len(s.Recipients))
+	for i, r := range s.Recipients {
+		list[i] = r.Recipient
+	}
+	return delivery.Message(list, s.Signature == Unsigned)
 }
 
 // Recipient is one recipient of an outgoing message.

@@ -106,8 +106,8 @@ func (s *delivering) tell() string {
 	}
 	m := s.state.Messages[0].Sending
 	b := []string{m.Status.String()}
-	if m.Error != "" {
-		b = append(b, strconv.Quote(m.Error))
+	if m.Reason() != "" {
+		b = append(b, strconv.Quote(m.Reason()))
 	}
 	if !m.Due.IsZero() {
 		b = append(b, fmt.Sprintf("due=%d", int(m.Due.Sub(start).Minutes())))

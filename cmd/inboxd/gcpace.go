@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"time"
+)
+
+// tuneMemory trades memory for fewer collections as long as that is little (ADR 0019). An
+// operator's GOGC or GOMEMLIMIT wins. It goes on until ctx ends.
+func tuneMemory(ctx context.Context, budget int64) {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(2*budget + 512<<20)
+	}
+	if os.Getenv("GOGC") == "" {
+		go paceCollections(ctx)
+	}
+}
+
+const (
+	gcLook = 500 * time.Millisecond
+	// gcSpare is what may be garbage when a collection begins, as long as collecting costs
+	// little of the CPU time; a large heap has half of what lives.
+	gcSpare = 24 << 20
+	gcMost  = 200 // percent
+	gcStep  = 5   // a change by less is not worth stopping everything for
+
+	gcDear   = 0.07 // share of all cores: above it collect less often
+	gcCheap  = 0.04 // below it more often
+	gcSmooth = 0.2  // the weight of one look in the share
+)
+
+// paceCollections sets the collector's percentage anew after collections.
+func paceCollections(ctx context.Context) {
+	tick := time.NewTicker(gcLook)
+	defer tick.Stop()
+	var p gcPace
+	for set := 0; ; {
+		if want := p.percent(readCollector(), gcLook.Seconds()*float64(runtime.GOMAXPROCS(0))); max(want-set, set-want) >= gcStep {
+			debug.SetGCPercent(want)
+			set = want
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// collector is what the runtime knew at the last collection: the live heap, and how many
+// seconds of CPU collections took since the start.
+type collector struct {
+	live uint64
+	took float64
+}
+
+func readCollector() collector {
+	m := []metrics.Sample{
+		{Name: "/gc/heap/live:bytes"}, {Name: "/cpu/classes/gc/total:cpu-seconds"}, {Name: "/cpu/classes/gc/mark/idle:cpu-seconds"},
+	}
+	metrics.Read(m)
+	idle := m[2].Value.Float64() // taken while nobody else wanted the core
+	return collector{m[0].Value.Uint64(), m[1].Value.Float64() - idle}
+}
+
+// gcPace is how much garbage there may be when a collection begins: little, and more only
+// while collections cost much of what the process does.
+type gcPace struct {
+	spare, share float64
+	last         collector
+}
+
+// percent is the percentage of the live heap that may be garbage. there is how many seconds
+// of CPU there were since the last look.
+func (p *gcPace) percent(now collector, there float64) int {
+	live := max(float64(now.live), 1)
+	p.share += ((now.took-p.last.took)/there - p.share) * gcSmooth
+	p.last = now
+	switch {
+	case p.share > gcDear:
+		p.spare *= 1.2
+	case p.share < gcCheap:
+		p.spare *= 0.9
+	}
+	p.spare = max(gcSpare, live/2, min(p.spare, live*gcMost/100))
+	return int(min(gcMost, 100*p.spare/live))
+}

@@ -1,0 +1,30 @@
+package main
+
+import "testing"
+
+// TestGCPace: little garbage as long as collections are cheap, more once they have been dear
+// for a while, never more than twice what lives, and little again when they are not.
+func TestGCPace(t *testing.T) {
+	var p gcPace
+	var now collector
+	for i, c := range []struct {
+		looks         int
+		liveMB, share float64 // of the cores
+		percent       int
+	}{
+		{1, 0, 0, 200}, {1, 8, 0, 200}, {1, 16, 0.05, 150}, {1, 24, 0.05, 100}, {100, 64, 0.05, 50},
+		{1, 64, 0.12, 50}, {1, 64, 0, 50}, // one dear collection is none
+		{100, 64, 0.2, 200}, {100, 64, 0.05, 200}, {100, 64, 0, 50},
+		{100, 1024, 0.2, 200}, {100, 1024, 0.01, 50}, {1, 12, 0.01, 200},
+	} {
+		got := 0
+		for range c.looks {
+			now.live = uint64(c.liveMB * (1 << 20))
+			now.took += c.share
+			got = p.percent(now, 1)
+		}
+		if got != c.percent {
+			t.Errorf("step %d, %v MB live at %v: %d %%, want %d", i, c.liveMB, c.share, got, c.percent)
+		}
+	}
+}
