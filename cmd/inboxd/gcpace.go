@@ -23,8 +23,9 @@ func tuneMemory(ctx context.Context, budget int64) {
 const (
 	gcLook = 500 * time.Millisecond
 	// gcSpare is what may be garbage when a collection begins, as long as collecting costs
-	// little of the CPU time; a large heap has half of what lives.
+	// little of the CPU time; a small heap may fill gcHeap, a large one has half of what lives.
 	gcSpare = 24 << 20
+	gcHeap  = 80 << 20
 	gcMost  = 200 // percent
 	gcStep  = 5   // a change by less is not worth stopping everything for
 
@@ -86,6 +87,6 @@ func (p *gcPace) percent(now collector, there float64) int {
 	case p.share < gcCheap:
 		p.spare *= 0.9
 	}
-	p.spare = max(gcSpare, live/2, min(p.spare, live*gcMost/100))
+	p.spare = max(gcSpare, gcHeap-live, live/2, min(p.spare, live*gcMost/100))
 	return int(min(gcMost, 100*p.spare/live))
 }

@@ -135,6 +135,16 @@ func normalizeLines(b []byte) []byte {
 		return b
 	}
 	out := b[:0]
+	if bytes.IndexByte(b, 0) < 0 { // most mail: line by line
+		for {
+			line, rest, more := bytes.Cut(b, []byte("\r"))
+			if out = append(out, line...); !more {
+				return out
+			}
+			out = append(out, '\n')
+			b = bytes.TrimPrefix(rest, []byte("\n"))
+		}
+	}
 	for i, c := range b {
 		switch {
 		case c == 0, c == '\r' && i+1 < len(b) && b[i+1] == '\n':

@@ -3,6 +3,7 @@ package message
 import (
 	"bytes"
 	"strings"
+	"unsafe"
 )
 
 // Parse reads one message (RFC 5322, RFC 2045–2049). It never fails: what can't be read is
@@ -156,8 +157,17 @@ func (r *reader) decode(b *body, p *part, max int) {
 	text, cut := cutText(text, max)
 	b.cut = b.cut || cut || len(d.src) > 0
 	b.size += len(text)
-	b.parts = append(b.parts, string(text))
+	b.parts = append(b.parts, asString(text))
 	r.doc.Degraded = r.doc.Degraded || !known
+}
+
+// asString is text as a string; text is not used afterwards. Where that holds on to much
+// more memory than the text needs, it is a copy.
+func asString(text []byte) string {
+	if len(text) < cap(text)/2 {
+		return string(text)
+	}
+	return unsafe.String(unsafe.SliceData(text), len(text))
 }
 
 // String joins the parts, each on lines of its own.
