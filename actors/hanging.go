@@ -9,13 +9,18 @@ import (
 	"inboxd/internal/delivery"
 )
 
-// park gives the place of an attempt that hangs to another one, if memory allows.
+// park gives the place of an attempt that hangs to another one, if memory allows. One that
+// is not connecting yet is at work, and one whose server spoke is slow: these keep their places,
+// so that no more mails than there are workers are being handed over at a time.
 func (q *mailQueue) park(j *job) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	size := max(j.task.size.Load(), 1)
 	switch {
 	case j.over:
+		return
+	case !j.connecting, j.greeted.Load() && q.sys.now().Before(j.since.Add(slowFor*q.sys.HangAfter)):
+		j.patience.Reset(q.sys.HangAfter)
 		return
 	case q.hanging >= q.sys.MostHanging || q.hung+size > mostHung:
 		j.patience.Reset(q.sys.HangAfter)

@@ -65,6 +65,7 @@ type job struct {
 
 // Bounds of attempts that hang.
 const (
+	slowFor     = 30       // times HangAfter, before one whose server spoke counts as hanging
 	giveWayFrom = 10       // times HangAfter, when others wait for its place
 	mostHung    = 64 << 20 // bytes
 )

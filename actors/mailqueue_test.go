@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -192,6 +193,40 @@ func TestAStrangerDoesNotWaitForThoseThatHang(t *testing.T) {
 	sending(t, s, address, id, final)
 	if stats := s.Stats().Queue; stats.Running < 6 {
 		t.Errorf("%d attempts are under way", stats.Running)
+	}
+}
+
+// TestSlowServersKeepTheirWorkers: where servers speak and then take their time, no more mails
+// are under way than there are workers.
+func TestSlowServersKeepTheirWorkers(t *testing.T) {
+	var store memstore.Store
+	const workers, mails = 4, 12
+	courier := &fakeCourier{}
+	var now, most atomic.Int64
+	courier.answer = func(c Consignment) Handover {
+		c.Greeted()
+		defer now.Add(-1)
+		for n := now.Add(1); ; {
+			if was := most.Load(); n <= was || most.CompareAndSwap(was, n) {
+				break
+			}
+		}
+		time.Sleep(200 * time.Millisecond) // the server's own time, twice HangAfter
+		return Handover{Outcome: delivery.Delivered, Code: 250, MX: "mx"}
+	}
+	s := startSystem(t, &store, func(o *Options) {
+		o.Courier, o.DeliveryWorkers, o.HangAfter = courier, workers, 100*time.Millisecond
+	})
+	_, address := openAccount(t, s)
+	var ids []int64
+	for n := range mails {
+		ids = append(ids, must[int64](t)(s.Send(t.Context(), address, letter(fmt.Sprintf("a@slow%d.test", n)))))
+	}
+	for _, id := range ids {
+		sending(t, s, address, id, final)
+	}
+	if n := most.Load(); n > workers {
+		t.Errorf("%d mails were handed over at once by %d workers", n, workers)
 	}
 }
 

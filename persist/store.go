@@ -207,6 +207,7 @@ func (s *Store) engineOptions(o *Options) *pebble.Options {
 		// Deleted mail must leave the disk without more writes to push it out.
 		FlushDelayDeleteRange: 10 * time.Second,
 		WALBytesPerSync:       mib / 2,
+		WALMinSyncInterval:    s.gather,
 		Logger:                s.report,
 		EventListener:         s.report.events(),
 	}
