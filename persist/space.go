@@ -27,9 +27,9 @@ const (
 // (0: unknown). The ballast, given up when the gate closes, holds what one memtable needs
 // to be flushed; the reserve holds the memtables that fill until the gate has closed.
 func sizes(total uint64) (memtable, reserve, ballast uint64) {
-	memtable = 12 * mib
+	memtable = 8 * mib
 	if total > 0 {
-		memtable = min(max(total/16, 4*mib), 12*mib)
+		memtable = min(max(total/16, 4*mib), 8*mib)
 	}
 	reserve = max(min(256*mib, total/10), 2*memtable)
 	return memtable, reserve, memtable

@@ -19,7 +19,7 @@ import (
 
 func TestSizes(t *testing.T) {
 	for _, c := range []struct{ total, memtable, reserve, ballast uint64 }{
-		{0, 12, 24, 12}, {64, 4, 8, 4}, {128, 8, 16, 8}, {1024, 12, 102, 12}, {2048, 12, 204, 12}, {1 << 20, 12, 256, 12},
+		{0, 8, 16, 8}, {64, 4, 8, 4}, {128, 8, 16, 8}, {1024, 8, 102, 8}, {2048, 8, 204, 8}, {1 << 20, 8, 256, 8},
 	} {
 		m, r, b := sizes(c.total * mib)
 		if m/mib != c.memtable || r/mib != c.reserve || b/mib != c.ballast {

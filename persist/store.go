@@ -31,7 +31,7 @@ type Options struct {
 	Logger *slog.Logger     // nil: slog.Default
 	Now    func() time.Time // nil: time.Now
 
-	CacheBytes    int64  // block cache; 0: 64 MiB
+	CacheBytes    int64  // blocks and memtables; 0: 40 MiB
 	MemTableBytes uint64 // 0: a sixteenth of the disk, 4 to 12 MiB
 	ReserveBytes  uint64 // free space below which new data are refused; 0: see sizes
 	BallastBytes  uint64 // given up when the disk is full; 0: as MemTableBytes
@@ -57,7 +57,7 @@ func (o *Options) defaults(dir string) {
 		o.Exit = os.Exit
 	}
 	if o.CacheBytes == 0 {
-		o.CacheBytes = 64 * mib
+		o.CacheBytes = 40 * mib
 	}
 	if o.FreeSpace == nil {
 		fs := o.FS
@@ -199,7 +199,7 @@ func (s *Store) engineOptions(o *Options) *pebble.Options {
 		CacheSize:                   o.CacheBytes,
 		MemTableSize:                o.MemTableBytes,
 		MemTableStopWritesThreshold: 4,
-		L0CompactionThreshold:       4,
+		L0CompactionThreshold:       6,
 		L0StopWritesThreshold:       24,
 		LBaseMaxBytes:               int64(max(64*mib, o.MemTableBytes)),
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },

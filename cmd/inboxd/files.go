@@ -18,7 +18,7 @@ func fileLimit() int {
 
 // hangingConnections is how many silent servers of others may hold a connection of ours: they
 // live off what is left to the store, and most of that must stay.
-func hangingConnections(limit int) int { return max(1, min(512, limit/16)) }
+func hangingConnections(limit int) int { return max(1, min(256, limit/16)) }
 
 // connections divides the descriptors: the store first, at least half of what remains to
 // HTTP, at most what is asked for to mail.

@@ -23,14 +23,15 @@ func tuneMemory(ctx context.Context, budget int64) {
 const (
 	gcLook = 500 * time.Millisecond
 	// gcSpare is what may be garbage when a collection begins, as long as collecting costs
-	// little of the CPU time; a small heap may fill gcHeap, a large one has half of what lives.
-	gcSpare = 24 << 20
+	// little of the CPU time; a small heap may fill gcHeap, a large one has a quarter of what lives.
+	gcSpare = 16 << 20
 	gcHeap  = 80 << 20
+	gcBurst = 32 << 20 // where collecting costs much; a larger heap still has its quarter
 	gcMost  = 200 // percent
 	gcStep  = 5   // a change by less is not worth stopping everything for
 
-	gcDear   = 0.07 // share of all cores: above it collect less often
-	gcCheap  = 0.04 // below it more often
+	gcDear   = 0.12 // share of all cores: above it collect less often
+	gcCheap  = 0.06 // below it more often
 	gcSmooth = 0.2  // the weight of one look in the share
 )
 
@@ -87,6 +88,6 @@ func (p *gcPace) percent(now collector, there float64) int {
 	case p.share < gcCheap:
 		p.spare *= 0.9
 	}
-	p.spare = max(gcSpare, gcHeap-live, live/2, min(p.spare, live*gcMost/100))
+	p.spare = max(gcSpare, gcHeap-live, live/4, min(p.spare, gcBurst))
 	return int(min(gcMost, 100*p.spare/live))
 }

@@ -3,7 +3,7 @@ package main
 import "testing"
 
 // TestGCPace: little garbage as long as collections are cheap, more once they have been dear
-// for a while, never more than twice what lives, and little again when they are not.
+// for a while, never more than 32 MB or a quarter of what lives, and little again when they are not.
 func TestGCPace(t *testing.T) {
 	var p gcPace
 	var now collector
@@ -12,10 +12,10 @@ func TestGCPace(t *testing.T) {
 		liveMB, share float64 // of the cores
 		percent       int
 	}{
-		{1, 0, 0, 200}, {1, 8, 0, 200}, {1, 16, 0.01, 200}, {30, 32, 0.01, 150}, {30, 40, 0.01, 100}, {100, 64, 0.01, 50},
-		{1, 64, 0.12, 50}, {1, 64, 0, 50}, // one dear collection is none
-		{100, 64, 0.2, 200}, {100, 64, 0.05, 200}, {100, 64, 0, 50},
-		{100, 1024, 0.2, 200}, {100, 1024, 0.01, 50}, {1, 12, 0.01, 200},
+		{1, 0, 0, 200}, {1, 8, 0, 200}, {1, 16, 0.01, 200}, {30, 32, 0.01, 150}, {30, 40, 0.01, 100}, {100, 64, 0.01, 25},
+		{1, 64, 0.2, 25}, {1, 64, 0, 25}, // one dear collection is none
+		{100, 64, 0.2, 50}, {100, 64, 0.08, 50}, {100, 64, 0, 25},
+		{100, 1024, 0.2, 25}, {100, 1024, 0.01, 25}, {1, 12, 0.01, 200},
 	} {
 		got := 0
 		for range c.looks {
