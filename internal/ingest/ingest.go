@@ -67,9 +67,7 @@ func read(verdict Verdict, raw []byte) *inbox.Content {
 	var view message.View
 	survive(raw, func() {
 		failpoint(raw)
-		var doc *message.Document
-		doc, view = message.ParseView(raw)
-		content.Doc = *doc
+		content.Doc, view = message.ParseView(raw)
 	})
 	survive(raw, func() { content.OTP = code(&content.Doc, &view, verdict) })
 	showAuth(&content.Doc, &content.Auth)

@@ -21,8 +21,8 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		doc, view := ParseView(raw)
-		checkDocument(t, raw, doc)
-		if !reflect.DeepEqual(doc, Parse(raw)) || !reflect.DeepEqual(view, ViewHTML(doc.HTML)) {
+		checkDocument(t, raw, &doc)
+		if !reflect.DeepEqual(&doc, Parse(raw)) || !reflect.DeepEqual(view, ViewHTML(doc.HTML)) {
 			t.Errorf("one walk and two differ: %+v, %+v", doc, view)
 		}
 	})

@@ -10,39 +10,41 @@ import (
 // left out and Degraded is set. Its cost is linear in len(raw) and bounded by the caps in
 // limits.go. The Document keeps no reference to raw.
 func Parse(raw []byte) *Document {
-	return parse(raw, nil)
-}
-
-// ParseView is Parse, and gives what a person would see of the HTML from the same walk over it.
-func ParseView(raw []byte) (*Document, View) {
-	var v View
-	doc := parse(raw, &v)
-	return doc, v
-}
-
-func parse(raw []byte, view *View) *Document {
-	doc := &Document{}
-	r := reader{doc: doc, view: view}
-	w := walkLeaves(raw, func(fields []field) { doc.readHeader(fields) }, r.read)
-	doc.Degraded = doc.Degraded || w.degraded
-	r.finish()
+	doc := new(Document)
+	doc.parse(raw, nil)
 	return doc
 }
 
-// walkLeaves walks over a whole message: header is shown the fields of the top header, leaf
-// every leaf in order. Parse and AttachmentBytes share it, so they number alike.
-func walkLeaves(raw []byte, header func([]field), leaf func(*part)) *walker {
+// ParseView is Parse, and gives what a person would see of the HTML from the same walk over it.
+func ParseView(raw []byte) (doc Document, view View) {
+	doc.parse(raw, &view)
+	return doc, view
+}
+
+func (d *Document) parse(raw []byte, view *View) {
+	r := reader{doc: d, view: view}
+	d.Degraded = walkLeaves(raw, d, r.read) || d.Degraded
+	r.finish()
+}
+
+// walkLeaves walks over a whole message: doc, unless it is nil, is given the top header, leaf
+// every leaf in order. Parse and AttachmentBytes share it, so they number alike. The walker
+// and its room for a usual message live on the stack: nothing in them may outlive the walk.
+func walkLeaves(raw []byte, doc *Document, leaf func(part)) (degraded bool) {
 	raw = bytes.TrimPrefix(raw, []byte(byteOrderMark))
 	if bytes.IndexByte(raw, '\n') < 0 { // lines that end in CR alone
 		raw = bytes.ReplaceAll(raw, []byte("\r"), []byte("\n"))
 	}
-	w := &walker{raw: raw, leaf: leaf, headers: maxHeadersSize}
-	fields := w.readFields(make([]field, 0, 32))
-	header(fields)
-	top := newPart(fields)
+	var space [32]field
+	w := walker{raw: raw, leaf: leaf, headers: maxHeadersSize, open: make(map[string]int, 4), fields: space[:0]}
+	w.fields = w.readFields(w.fields)
+	if doc != nil {
+		doc.readHeader(w.fields)
+	}
+	top := newPart(w.fields)
 	top.root = true
 	w.entity(top)
-	return w
+	return w.degraded
 }
 
 // role is what a leaf is to the reader of a mail.
@@ -111,19 +113,20 @@ type reader struct {
 
 // body is what the parts of one role hold, in order.
 type body struct {
-	parts []string
+	parts []string // nil: there is none
+	first [1]string
 	size  int
 	cut   bool // max was reached
 }
 
-func (r *reader) read(p *part) {
-	switch r.sorter.role(p) {
+func (r *reader) read(p part) {
+	switch r.sorter.role(&p) {
 	case textBody:
-		r.decode(&r.text, p, MaxText)
+		r.decode(&r.text, &p, MaxText)
 	case htmlBody:
-		r.decode(&r.html, p, maxHTML)
+		r.decode(&r.html, &p, maxHTML)
 	case attached:
-		if a, ok := r.files.admit(p); ok {
+		if a, ok := r.files.admit(&p); ok {
 			r.doc.Attachments = append(r.doc.Attachments, a)
 		}
 	}
@@ -141,7 +144,7 @@ func (r *reader) decode(b *body, p *part, max int) {
 	if d.encoding == base64Encoding && !isBase64(p.body) {
 		d.encoding, r.doc.Degraded = identity, true
 	}
-	raw := d.appendTo(make([]byte, 0, min(len(p.body), 2*max)), 2*max)
+	raw := d.appendTo(make([]byte, 0, min(d.room(), 2*max)), 2*max)
 	if len(d.src) > 0 {
 		raw, _ = cutText(raw, len(raw)-1) // half a character would make UTF-8 look like something else
 	}
@@ -157,6 +160,9 @@ func (r *reader) decode(b *body, p *part, max int) {
 	text, cut := cutText(text, max)
 	b.cut = b.cut || cut || len(d.src) > 0
 	b.size += len(text)
+	if b.parts == nil {
+		b.parts = b.first[:0]
+	}
 	b.parts = append(b.parts, asString(text))
 	r.doc.Degraded = r.doc.Degraded || !known
 }

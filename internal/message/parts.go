@@ -44,9 +44,9 @@ type walker struct {
 	open     map[string]int // boundary to level; an inner one hides an equal outer one
 	depth    int
 	parts    int
-	fields   []field // of the part being read, reused
+	fields   []field // of the header being read, reused
 	headers  int     // bytes of headers that may still be read
-	leaf     func(*part)
+	leaf     func(part)
 	stopped  bool // maxParts was reached
 	degraded bool
 }
@@ -172,9 +172,9 @@ func (w *walker) entity(p part) delimiter {
 	body, d := w.body()
 	p.body = body
 	files := inlineFiles(&p)
-	w.leaf(&p)
+	w.leaf(p)
 	for _, file := range files {
-		w.leaf(file)
+		w.leaf(*file)
 	}
 	return d
 }
@@ -203,7 +203,7 @@ func (w *walker) multipart(p part) delimiter {
 	m := &multipart{subtype: strings.TrimPrefix(p.mediaType, "multipart/")}
 	preamble, d := w.body()
 	if d.level != level { // no part at all: show what is there
-		w.leaf(&part{mediaType: "text/plain", body: preamble, root: p.root, parent: p.parent})
+		w.leaf(part{mediaType: "text/plain", body: preamble, root: p.root, parent: p.parent})
 	}
 	for d.level == level && !d.closing && !w.stopped {
 		d = w.entity(w.partHeader(m))
@@ -218,9 +218,6 @@ func (w *walker) multipart(p part) delimiter {
 }
 
 func (w *walker) enter(boundary string, level int) {
-	if w.open == nil {
-		w.open = make(map[string]int, 4)
-	}
 	w.open[boundary] = level
 	w.depth++
 }
