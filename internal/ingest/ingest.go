@@ -46,8 +46,7 @@ func Read(env Envelope, raw []byte) Mail {
 	content := read(env.Verdict, raw)
 	m := Mail{Content: content, Raw: raw}
 	// Lists keep these long after the document, whose header strings share one block.
-	m.Subject = strings.Clone(content.Doc.Subject)
-	m.From = message.Mailbox{Email: strings.Clone(content.Doc.From.Email), Name: strings.Clone(content.Doc.From.Name)}
+	m.Subject, m.From = own(content.Doc.Subject, content.Doc.From)
 	if m.From.Email == "" {
 		m.From.Email = strings.ToValidUTF8(env.MailFrom, "\uFFFD")
 	}
@@ -55,6 +54,13 @@ func Read(env Envelope, raw []byte) Mail {
 		m.Digest = digest(env, raw)
 	}
 	return m
+}
+
+// own gives subject and from memory of their own, one piece for all.
+func own(subject string, from message.Mailbox) (string, message.Mailbox) {
+	all := strings.Join([]string{subject, from.Email, from.Name}, "")
+	email := all[len(subject):][:len(from.Email)]
+	return all[:len(subject)], message.Mailbox{Email: email, Name: all[len(subject)+len(email):]}
 }
 
 // For is the command that delivers the mail to one recipient.
