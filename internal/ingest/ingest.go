@@ -69,12 +69,14 @@ func (m Mail) For(rcpt string) inbox.Receive {
 }
 
 func read(verdict Verdict, raw []byte) *inbox.Content {
-	content := &inbox.Content{Doc: message.Document{Degraded: true}, Auth: verdict.Auth}
+	content := &inbox.Content{Auth: verdict.Auth}
 	var view message.View
-	survive(raw, func() {
+	if !survive(raw, func() {
 		failpoint(raw)
-		content.Doc, view = message.ParseView(raw)
-	})
+		view = message.ParseView(&content.Doc, raw)
+	}) {
+		content.Doc = message.Document{Degraded: true} // not a half of it
+	}
 	survive(raw, func() { content.OTP = code(&content.Doc, &view, verdict) })
 	showAuth(&content.Doc, &content.Auth)
 	return content
@@ -97,14 +99,15 @@ func document(raw []byte) message.Document {
 	return doc
 }
 
-// survive runs a part of reading raw that strangers' bytes may make panic.
-func survive(raw []byte, part func()) {
+// survive runs a part of reading raw that strangers' bytes may make panic; false: it did.
+func survive(raw []byte, part func()) (survived bool) {
 	defer func() {
 		if p := recover(); p != nil {
 			slog.Error("reading a mail panicked; it is kept raw", "size", len(raw), "err", fmt.Sprint(p))
 		}
 	}()
 	part()
+	return true
 }
 
 func code(doc *message.Document, view *message.View, verdict Verdict) inbox.OTP {
