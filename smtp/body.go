@@ -20,18 +20,16 @@ var bodyBuffers = sync.Pool{New: func() any {
 type body struct {
 	lines     discipline
 	buf       []byte
-	trace     int   // length of our lines on top of buf
-	limit     int64 // octets the peer may send
-	announced int64 // octets the peer said it will send; 0: it did not
+	pooled    *[]byte // where buf came from; nil: nowhere
+	trace     int     // length of our lines on top of buf
+	limit     int64   // octets the peer may send
+	announced int64   // octets the peer said it will send; 0: it did not
 	memory    *memory
 	charged   int64  // octets taken from memory
 	refusal   *reply // why the rest is read and thrown away
 	dropped   int64  // octets thrown away
 	whole     bool   // the end was read
 }
-
-// buffer returns an empty slice for a small message.
-func buffer() []byte { return (*bodyBuffers.Get().(*[]byte))[:0] }
 
 // add takes wire bytes up to the end of DATA, if that is among them.
 func (b *body) add(src []byte) (n int, end bool) {
@@ -117,11 +115,11 @@ func (b *body) take() []byte {
 }
 
 func (b *body) free() {
-	if c := cap(b.buf); c >= firstBody && c <= pooledBody {
-		buf := b.buf[:0]
-		bodyBuffers.Put(&buf)
+	if c := cap(b.buf); b.pooled != nil && c >= firstBody && c <= pooledBody {
+		*b.pooled = b.buf[:0]
+		bodyBuffers.Put(b.pooled)
 	}
-	b.buf = nil
+	b.buf, b.pooled = nil, nil
 	if b.charged > 0 {
 		b.memory.give(b.charged)
 		b.charged = 0

@@ -65,11 +65,11 @@ func (s *session) command() {
 		s.leave(err)
 		return
 	}
-	text := bytes.TrimRight(line, "\r\n")
-	verb, arg, _ := strings.Cut(string(text), " ")
+	text := string(bytes.TrimRight(line, "\r\n"))
+	verb, arg, _ := strings.Cut(text, " ")
 	verb = asciiUpper(verb)
 	switch {
-	case !isPlain(text), verb != "MAIL" && verb != "RCPT" && !isASCII(string(text)):
+	case !isPlain(text), verb != "MAIL" && verb != "RCPT" && !isASCII(text):
 		s.send(s.refuse(replyControl))
 	case !isWord(verb):
 		// go-smtp folds case by Unicode: a long s would make another STARTTLS.
@@ -98,7 +98,7 @@ func (s *session) command() {
 func (s *session) complete(line []byte, arg string) ([]byte, string) {
 	const bare = "postmaster"
 	to, params, found := strings.Cut(arg, ">")
-	if !found || asciiUpper(strings.ReplaceAll(to, " ", "")) != "TO:<POSTMASTER" {
+	if !found || !isASCIIFold(strings.ReplaceAll(to, " ", ""), "TO:<POSTMASTER") {
 		return line, arg
 	}
 	arg = "TO:<" + bare + "@" + s.srv.opts.Domain + ">" + params
@@ -169,7 +169,7 @@ func (s *session) startTLS(arg string) {
 func (s *session) declaredTooLarge(arg string) bool {
 	for param := range strings.FieldsSeq(arg) {
 		name, digits, _ := strings.Cut(param, "=")
-		if asciiUpper(name) != "SIZE" || digits == "" || strings.Trim(digits, "0123456789") != "" {
+		if !isASCIIFold(name, "SIZE") || digits == "" || strings.Trim(digits, "0123456789") != "" {
 			continue
 		}
 		n, err := strconv.ParseUint(digits, 10, 63)
@@ -205,9 +205,9 @@ func pathOf(arg string) string {
 }
 
 // isPlain reports a line without control characters.
-func isPlain(line []byte) bool {
-	for _, c := range line {
-		if c < ' ' || c == 0x7f {
+func isPlain(line string) bool {
+	for i := range len(line) {
+		if c := line[i]; c < ' ' || c == 0x7f {
 			return false
 		}
 	}
@@ -224,8 +224,19 @@ func isWord(verb string) bool {
 	return true
 }
 
+// isASCIIFold compares without the case of ASCII letters. A letter beyond ASCII that folds to
+// one within takes more bytes than it.
+func isASCIIFold(s, t string) bool { return len(s) == len(t) && strings.EqualFold(s, t) }
+
 // asciiUpper folds ASCII letters and leaves the rest alone, unlike strings.ToUpper.
 func asciiUpper(s string) string {
+	lower := false
+	for i := range len(s) {
+		lower = lower || 'a' <= s[i] && s[i] <= 'z'
+	}
+	if !lower {
+		return s
+	}
 	return strings.Map(func(r rune) rune {
 		if 'a' <= r && r <= 'z' {
 			return r - 'a' + 'A'

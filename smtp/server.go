@@ -118,7 +118,8 @@ func New(opts Options, inboxes Inboxes) *Server {
 func (s *Server) now() time.Time { return s.opts.Clock().UTC() }
 
 func (s *Server) newID() string {
-	return s.bootID + strconv.FormatUint(s.mails.Add(1), 36)
+	id := append(make([]byte, 0, 24), s.bootID...)
+	return string(strconv.AppendUint(id, s.mails.Add(1), 36))
 }
 
 func (s *Server) logSometimes(level slog.Level, msg string, attrs ...slog.Attr) {

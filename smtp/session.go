@@ -39,6 +39,7 @@ type session struct {
 	esmtp    bool         // greeted with EHLO
 	path     string       // of the MAIL or RCPT command that go-smtp is at, as on the wire
 	tx       transaction
+	stored   stored // until its 250 is written
 	refusals int
 
 	heard    bool   // a command line has come
@@ -66,13 +67,15 @@ var (
 
 func newSession(srv *Server, conn net.Conn, from peer) *session {
 	_, secure := conn.(*tls.Conn)
-	return &session{
+	s := &session{
 		wire: wire{
 			Conn: conn, writeTimeout: srv.opts.ProgressTimeout,
 			draining: &srv.draining, read: &srv.stats.octets,
 		},
 		srv: srv, peer: from, secure: secure,
 	}
+	s.after = s.sent
+	return s
 }
 
 // Mail opens a transaction; go-smtp would allow a second MAIL inside one.
@@ -137,10 +140,11 @@ func (s *session) begin(dots bool) {
 	env.Helo = printableHelo(s.smtp.Hostname())
 	env.RemoteIP, env.TLS, env.SMTPUTF8 = s.peer.addr, s.secure, s.tx.utf8
 	env.ReceivedAt = s.srv.now()
-	buf := appendTrace(buffer(), env, s.srv.opts.Domain, s.esmtp)
+	pooled := bodyBuffers.Get().(*[]byte)
+	buf := appendTrace((*pooled)[:0], env, s.srv.opts.Domain, s.esmtp)
 	env.TraceLen = len(buf)
 	s.tx.body = body{
-		lines: discipline{dots: dots}, buf: buf, trace: len(buf), limit: s.srv.opts.MaxMessageBytes,
+		lines: discipline{dots: dots}, buf: buf, pooled: pooled, trace: len(buf), limit: s.srv.opts.MaxMessageBytes,
 		announced: s.tx.size, memory: &s.srv.memory,
 	}
 }
@@ -207,12 +211,31 @@ func (s *session) deliver() *reply {
 	}
 	s.srv.stats.accepted.Add(1)
 	s.srv.stats.acceptedOctets.Add(uint64(size))
-	s.after = func() {
-		s.srv.log.LogAttrs(s.srv.ctx, slog.LevelInfo, "received", slog.String("id", env.ID),
-			slog.String("from", env.MailFrom), slog.Any("inbox", env.RcptTo), slog.Int("octets", size))
-	}
+	s.stored = stored{id: env.ID, from: env.MailFrom, rcpts: env.RcptTo, octets: size}
 	// go-smtp writes what Data returns with its own code, 250 included.
 	return newReply(250, 2, 0, 0, "OK, stored as "+env.ID)
+}
+
+// stored is a mail whose 250 is on its way.
+type stored struct {
+	id, from string // id is empty when there is none
+	rcpts    []string
+	octets   int
+}
+
+// sent logs the mail whose 250 was just written. It is the one line that every mail costs, so
+// nobody looks for the place in the source that it comes from, as slog.Logger does.
+func (s *session) sent() {
+	m := s.stored
+	if m.id == "" {
+		return
+	}
+	s.stored = stored{}
+	if h := s.srv.log.Handler(); h.Enabled(s.srv.ctx, slog.LevelInfo) {
+		line := slog.NewRecord(time.Now(), slog.LevelInfo, "received", 0)
+		line.AddAttrs(slog.String("id", m.id), slog.String("from", m.from), slog.Any("inbox", m.rcpts), slog.Int("octets", m.octets))
+		_ = h.Handle(s.srv.ctx, line) // nobody is left to tell
+	}
 }
 
 // store hands a mail over. A panic on the way is for go-smtp to contain.

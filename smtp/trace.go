@@ -3,6 +3,7 @@ package smtp
 import (
 	"bytes"
 	"net/netip"
+	"strings"
 	"time"
 )
 
@@ -77,9 +78,21 @@ func printableHelo(helo string) string {
 	if helo == "" {
 		return "unknown"
 	}
-	b := []byte(helo[:min(len(helo), maxDomain)])
+	helo = helo[:min(len(helo), maxDomain)]
+	for i := range len(helo) {
+		if !isHeloByte(helo[i]) {
+			return replaceHelo(helo)
+		}
+	}
+	return helo
+}
+
+func isHeloByte(c byte) bool { return isLetterDigit(c) || strings.IndexByte(".-_:[]", c) >= 0 }
+
+func replaceHelo(helo string) string {
+	b := []byte(helo)
 	for i, c := range b {
-		if !isLetterDigit(c) && bytes.IndexByte([]byte(".-_:[]"), c) < 0 {
+		if !isHeloByte(c) {
 			b[i] = '?'
 		}
 	}

@@ -29,7 +29,7 @@ type wire struct {
 	in   []byte // in[r:w] is unread
 	r, w int
 	out  []byte
-	// after runs once, when out was sent: what the peer need not wait for.
+	// after runs when out was sent: what the peer need not wait for. It may be nil.
 	after func()
 
 	until        time.Time // when the present wait for input ends; real time, as deadlines are
@@ -116,9 +116,8 @@ func (w *wire) flush() error {
 	}
 	_, err := w.Conn.Write(w.out)
 	w.out = w.out[:0]
-	if after := w.after; after != nil {
-		w.after = nil
-		after()
+	if w.after != nil {
+		w.after()
 	}
 	return err
 }

@@ -46,8 +46,7 @@ func Read(env Envelope, raw []byte) Mail {
 	content := read(env.Verdict, raw)
 	m := Mail{Content: content, Raw: raw}
 	// Lists keep these long after the document, whose header strings share one block.
-	m.Subject = strings.Clone(content.Doc.Subject)
-	m.From = message.Mailbox{Email: strings.Clone(content.Doc.From.Email), Name: strings.Clone(content.Doc.From.Name)}
+	m.Subject, m.From = own(content.Doc.Subject, content.Doc.From)
 	if m.From.Email == "" {
 		m.From.Email = strings.ToValidUTF8(env.MailFrom, "\uFFFD")
 	}
@@ -57,20 +56,27 @@ func Read(env Envelope, raw []byte) Mail {
 	return m
 }
 
+// own gives subject and from memory of their own, one piece for all.
+func own(subject string, from message.Mailbox) (string, message.Mailbox) {
+	all := strings.Join([]string{subject, from.Email, from.Name}, "")
+	email := all[len(subject):][:len(from.Email)]
+	return all[:len(subject)], message.Mailbox{Email: email, Name: all[len(subject)+len(email):]}
+}
+
 // For is the command that delivers the mail to one recipient.
 func (m Mail) For(rcpt string) inbox.Receive {
 	return inbox.Receive{From: m.From, EnvelopeTo: rcpt, Subject: m.Subject, Content: m.Content, Raw: m.Raw, Digest: m.Digest}
 }
 
 func read(verdict Verdict, raw []byte) *inbox.Content {
-	content := &inbox.Content{Doc: message.Document{Degraded: true}, Auth: verdict.Auth}
+	content := &inbox.Content{Auth: verdict.Auth}
 	var view message.View
-	survive(raw, func() {
+	if !survive(raw, func() {
 		failpoint(raw)
-		var doc *message.Document
-		doc, view = message.ParseView(raw)
-		content.Doc = *doc
-	})
+		view = message.ParseView(&content.Doc, raw)
+	}) {
+		content.Doc = message.Document{Degraded: true} // not a half of it
+	}
 	survive(raw, func() { content.OTP = code(&content.Doc, &view, verdict) })
 	showAuth(&content.Doc, &content.Auth)
 	return content
@@ -93,14 +99,15 @@ func document(raw []byte) message.Document {
 	return doc
 }
 
-// survive runs a part of reading raw that strangers' bytes may make panic.
-func survive(raw []byte, part func()) {
+// survive runs a part of reading raw that strangers' bytes may make panic; false: it did.
+func survive(raw []byte, part func()) (survived bool) {
 	defer func() {
 		if p := recover(); p != nil {
 			slog.Error("reading a mail panicked; it is kept raw", "size", len(raw), "err", fmt.Sprint(p))
 		}
 	}()
 	part()
+	return true
 }
 
 func code(doc *message.Document, view *message.View, verdict Verdict) inbox.OTP {

@@ -22,11 +22,16 @@ func ReadScanned(ctx context.Context, scanner Scanner, env Envelope, raw []byte)
 	if scanner == nil {
 		return readJudged(ctx, env, raw)
 	}
-	verdict := make(chan *inbox.Spam, 1)
-	go func() { verdict <- scan(ctx, scanner, env, raw) }()
+	verdict := beginScan(ctx, scanner, env, raw)
 	m := readJudged(ctx, env, raw)
 	m.Content.Spam = <-verdict
 	return m
+}
+
+func beginScan(ctx context.Context, scanner Scanner, env Envelope, raw []byte) <-chan *inbox.Spam {
+	verdict := make(chan *inbox.Spam, 1)
+	go func() { verdict <- scan(ctx, scanner, env, raw) }()
+	return verdict
 }
 
 func readJudged(ctx context.Context, env Envelope, raw []byte) Mail {

@@ -27,19 +27,15 @@ const authResults = "Authentication-Results"
 
 // showAuth puts this node's own Authentication-Results on top of the header fields and drops
 // those that claim to be its own: nobody else may speak in its name (RFC 8601 section 5).
-// The raw message stays as received.
+// The raw message stays as received. doc was just read: nobody else has its fields yet.
 func showAuth(doc *message.Document, auth *inbox.Auth) {
 	if auth.Server == "" {
 		return
 	}
-	headers := make([]message.Header, 1, len(doc.Headers)+1)
-	headers[0] = message.Header{Name: authResults, Value: authText(auth)}
-	for _, h := range doc.Headers {
-		if !strings.EqualFold(h.Name, authResults) || !speaksFor(h.Value, auth.Server) {
-			headers = append(headers, h)
-		}
-	}
-	doc.Headers = headers
+	others := slices.DeleteFunc(doc.Headers, func(h message.Header) bool {
+		return strings.EqualFold(h.Name, authResults) && speaksFor(h.Value, auth.Server)
+	})
+	doc.Headers = slices.Insert(others, 0, message.Header{Name: authResults, Value: authText(auth)})
 }
 
 // speaksFor reports whether the authserv-id that value begins with is server or beneath it.
@@ -97,12 +93,19 @@ func authText(a *inbox.Auth) string {
 }
 
 func writeResult(b *strings.Builder, method, word string, properties ...string) {
-	b.WriteString("; " + method + "=" + word)
-	for p := range slices.Chunk(properties, 2) {
-		if p[1] != "" {
-			b.WriteString(" " + p[0] + "=" + p[1])
+	writeProperty(b, "; ", method, word)
+	for i := 0; i < len(properties); i += 2 {
+		if properties[i+1] != "" {
+			writeProperty(b, " ", properties[i], properties[i+1])
 		}
 	}
+}
+
+func writeProperty(b *strings.Builder, before, name, value string) {
+	b.WriteString(before)
+	b.WriteString(name)
+	b.WriteByte('=')
+	b.WriteString(value)
 }
 
 // declaredCodes returns the values of header fields that declare a code: each of the two

@@ -3,6 +3,7 @@ package mailauth
 import (
 	"context"
 	"net"
+	"time"
 )
 
 // txtLookup asks for the TXT records of a name.
@@ -14,34 +15,111 @@ type knowing interface {
 	KnownTXT(name string) ([]string, error, bool)
 }
 
+// patience is the Resolver of one verification. Its look-ups end when the patience does, and
+// only the first that has to ask somebody starts a timer for that: most mail needs none. It
+// belongs to the goroutine of Verify.
+type patience struct {
+	dns    Resolver
+	source knowing         // dns, nil when it knows nothing by itself
+	parent context.Context // whoever waits for the verdict
+	end    time.Time
+	ctx    context.Context // nil until somebody must be asked
+	cancel context.CancelFunc
+	missed bool // known did not know
+}
+
+func newPatience(ctx context.Context, dns Resolver) *patience {
+	source, _ := dns.(knowing)
+	return &patience{dns: dns, source: source, parent: ctx, end: time.Now().Add(maxTime)}
+}
+
+// asking is the context for look-ups that ask somebody.
+func (p *patience) asking() context.Context {
+	if p.ctx == nil {
+		p.ctx, p.cancel = context.WithDeadline(p.parent, p.end)
+	}
+	return p.ctx
+}
+
+// over breaks off what is still asked.
+func (p *patience) over() {
+	if p.cancel != nil {
+		p.cancel()
+	}
+}
+
+// known is a txtLookup that asks nobody. It notes when it should have.
+func (p *patience) known(name string) ([]string, error) {
+	records, err, had := p.source.KnownTXT(name)
+	if !had {
+		p.missed, err = true, &net.DNSError{Err: "not known yet", Name: name, IsTemporary: true}
+	}
+	return records, err
+}
+
+// The Resolver for SPF. It has its own idea of how long to wait, and not that of its callers.
+
+func (p *patience) LookupTXT(_ context.Context, name string) ([]string, error) {
+	if p.source != nil {
+		if records, err, had := p.source.KnownTXT(name); had {
+			return records, err
+		}
+	}
+	return p.dns.LookupTXT(p.asking(), name)
+}
+
+func (p *patience) LookupMX(_ context.Context, name string) ([]*net.MX, error) {
+	return p.dns.LookupMX(p.asking(), name)
+}
+
+func (p *patience) LookupIPAddr(_ context.Context, host string) ([]net.IPAddr, error) {
+	return p.dns.LookupIPAddr(p.asking(), host)
+}
+
+func (p *patience) LookupAddr(_ context.Context, ip string) ([]string, error) {
+	return p.dns.LookupAddr(p.asking(), ip)
+}
+
+// pending is an answer, or where it is to be had, once.
+type pending[T any] struct {
+	answer T
+	later  chan T // nil: answer is it
+}
+
+func (p pending[T]) get() T {
+	if p.later != nil {
+		return <-p.later
+	}
+	return p.answer
+}
+
 // ahead begins find and returns where its answer is to be had; broken is the answer of one
 // that panics. What the Resolver knows already is found here and now: most mail comes from
 // domains that just sent some, and a handoff to another goroutine costs it more than the
 // whole search. Otherwise find begins anew, beside the caller.
-func ahead[T any](ctx context.Context, dns Resolver, find func(txtLookup) T, broken T) func() T {
-	if answer, ok := known(dns, find, broken); ok {
-		return func() T { return answer }
+func ahead[T any](p *patience, find func(txtLookup) T, broken T) pending[T] {
+	if answer, ok := known(p, find, broken); ok {
+		return pending[T]{answer: answer}
 	}
-	answers := make(chan T, 1)
+	return beside(p, find, broken)
+}
+
+func beside[T any](p *patience, find func(txtLookup) T, broken T) pending[T] {
+	answers, dns, ctx := make(chan T, 1), p.dns, p.asking()
 	lookup := func(name string) ([]string, error) { return dns.LookupTXT(ctx, name) }
 	go guard(func() { answers <- find(lookup) }, func() { answers <- broken })
-	return func() T { return <-answers }
+	return pending[T]{later: answers}
 }
 
 // known is what find finds without asking anybody; false: somebody must be asked.
-func known[T any](dns Resolver, find func(txtLookup) T, broken T) (answer T, ok bool) {
-	source, ok := dns.(knowing)
-	if !ok {
+func known[T any](p *patience, find func(txtLookup) T, broken T) (answer T, ok bool) {
+	if p.source == nil {
 		return answer, false
 	}
+	p.missed = false
 	guard(func() {
-		answer = find(func(name string) (records []string, err error) {
-			records, err, had := source.KnownTXT(name)
-			if !had {
-				ok, err = false, &net.DNSError{Err: "not known yet", Name: name, IsTemporary: true}
-			}
-			return records, err
-		})
+		answer = find(p.known)
+		ok = !p.missed
 	}, func() { answer, ok = broken, true })
 	return answer, ok
 }

@@ -1,7 +1,6 @@
 package mailauth
 
 import (
-	"context"
 	"crypto"
 	"crypto/ed25519"
 	"crypto/rsa"
@@ -31,7 +30,7 @@ func (b *bodies) hash(relaxed bool) []byte {
 
 // readSignatures reads the first signatures of a mail, in their order, and asks for their
 // keys.
-func readSignatures(ctx context.Context, in VerifyInput, fields []field, whole bool, dns Resolver) (list []Signature) {
+func readSignatures(in VerifyInput, fields []field, whole bool, dns *patience) (list []Signature) {
 	for i := range fields {
 		if !fields[i].is("DKIM-Signature") || len(list) == maxSignatures {
 			continue
@@ -42,7 +41,8 @@ func readSignatures(ctx context.Context, in VerifyInput, fields []field, whole b
 		}
 		if s.Word == None {
 			find := func(txt txtLookup) keyAnswer { return findKey(s.Domain, s.Selector, in.LocalKeys, txt) }
-			s.key = ahead(ctx, dns, find, keyAnswer{word: PermError, reason: "unreadable key"})
+			key := ahead(dns, find, keyAnswer{word: PermError, reason: "unreadable key"})
+			s.key = key.get
 		}
 		list = append(list, s)
 	}
@@ -58,7 +58,7 @@ func verifySignatures(list []Signature, fields []field, body []byte) {
 			s.verify(fields, &content, s.key())
 		}
 		s.cover(fields)
-		s.field, s.tags, s.key = nil, nil, nil
+		s.field, s.tags, s.key = nil, nil, nil // raw belongs to the caller
 	}
 }
 
@@ -116,7 +116,7 @@ func (s *Signature) headerHash(fields []field) [sha256.Size]byte {
 	pick(fields, s.Signed, func(i int) {
 		b = append(appendHeader(b, &fields[i], s.relaxed[0]), crlf...)
 	})
-	bare := newField(withoutSignature(s.field.raw))
+	bare := newField(withoutSignature(s.field))
 	return sha256.Sum256(appendHeader(b, &bare, s.relaxed[0]))
 }
 

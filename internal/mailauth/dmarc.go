@@ -17,10 +17,9 @@ type policy struct {
 // section 6.6.3), then of the public suffix above, which counts only when it says that it
 // is one (RFC 9091 section 3.5).
 func findPolicy(domain string, lookup txtLookup) policy {
-	org := orgDomain(domain)
-	suffix, _ := publicsuffix.PublicSuffix(org)
 	asked := ""
-	for _, at := range [...]string{domain, org, suffix} {
+	for _, above := range [...]func(string) string{itself, orgDomain, publicSuffix} {
+		at := above(domain)
 		if at == asked {
 			continue
 		}
@@ -29,11 +28,18 @@ func findPolicy(domain string, lookup txtLookup) policy {
 		if err != nil && isTemporary(err) {
 			return policy{word: TempError}
 		}
-		if p, psd := readPolicy(records); p.word != None && (psd || at != suffix || at == domain) {
+		if p, psd := readPolicy(records); p.word != None && (psd || at == domain || at != publicSuffix(domain)) {
 			return p
 		}
 	}
 	return policy{word: None}
+}
+
+func itself(domain string) string { return domain }
+
+func publicSuffix(domain string) string {
+	suffix, _ := publicsuffix.PublicSuffix(domain)
+	return suffix
 }
 
 // readPolicy reads the one DMARC record among records; several are as good as none.

@@ -20,10 +20,13 @@ func (f *field) is(name string) bool {
 
 var crlf = []byte("\r\n")
 
-// splitMail cuts a mail into header fields and body. False means that the header is longer
-// than anybody's: fields are then those within the limits.
-func splitMail(raw []byte) (fields []field, body []byte, whole bool) {
-	fields = make([]field, 0, 24)
+// usualFields is room for the header of most mail.
+const usualFields = 24
+
+// splitMail cuts a mail into header fields, which go into room, and body. False means that the
+// header is longer than anybody's: fields are then those within the limits.
+func splitMail(raw []byte, room []field) (fields []field, body []byte, whole bool) {
+	fields = room[:0]
 	for size := 0; len(raw) > 0; {
 		n := fieldLength(raw)
 		if n == 0 {
@@ -82,7 +85,7 @@ func fromDomain(fields []field) (domain string, froms int) {
 	if first == nil {
 		return "", 0
 	}
-	boxes := message.Mailboxes(strings.Join(strings.FieldsFunc(string(first.value), isLineBreak), ""))
+	boxes := message.Mailboxes(lineBreaks.Replace(string(first.value)))
 	if froms += len(boxes); froms != 1 || len(boxes) != 1 {
 		return "", froms
 	}
@@ -99,4 +102,4 @@ func cutLast(s string, sep byte) (before, after string, found bool) {
 	return s[:max(i, 0)], s[i+1:], i >= 0
 }
 
-func isLineBreak(r rune) bool { return r == '\r' || r == '\n' }
+var lineBreaks = strings.NewReplacer("\r", "", "\n", "")

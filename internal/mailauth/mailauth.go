@@ -90,19 +90,20 @@ type Result struct {
 
 // Verify judges a mail. It takes 5 s at most, whatever the DNS does; what could not be
 // found out in that time is a temperror. It never fails and never panics.
-func Verify(ctx context.Context, in VerifyInput, dns Resolver) Result {
-	ctx, cancel := context.WithTimeout(ctx, maxTime)
-	defer cancel()
-	fields, body, whole := splitMail(in.Raw)
+func Verify(ctx context.Context, in VerifyInput, resolver Resolver) Result {
+	dns := newPatience(ctx, resolver)
+	defer dns.over()
+	var room [usualFields]field
+	fields, body, whole := splitMail(in.Raw, room[:])
 	from, froms := fromDomain(fields)
 	r := Result{From: from, HELO: in.MailFrom == "", DKIM: Verdict{Word: None}, DMARC: Verdict{Word: None}}
 	// Policy and keys are asked for while SPF, whose questions follow from each other, is
 	// at work here.
-	var dmarc func() policy
+	var dmarc pending[policy]
 	if from != "" {
-		dmarc = ahead(ctx, dns, func(txt txtLookup) policy { return findPolicy(from, txt) }, policy{word: PermError})
+		dmarc = ahead(dns, func(txt txtLookup) policy { return findPolicy(from, txt) }, policy{word: PermError})
 	}
-	r.Signatures = readSignatures(ctx, in, fields, whole, dns)
+	r.Signatures = readSignatures(in, fields, whole, dns)
 	sender := spfSender(in)
 	guard(func() { r.SPF = checkSPF(ctx, in, sender, dns) }, func() { r.SPF = Verdict{PermError, sender.domain} })
 	guard(func() { verifySignatures(r.Signatures, fields, body) }, func() { r.Signatures = nil })
@@ -111,7 +112,7 @@ func Verify(ctx context.Context, in VerifyInput, dns Resolver) Result {
 		r.DKIM = Verdict{r.Signatures[0].Word, r.Signatures[0].Domain}
 	}
 	if from != "" {
-		r.DMARC = Verdict{dmarc().judge(&r), from}
+		r.DMARC = Verdict{dmarc.get().judge(&r), from}
 	} else if froms > 1 { // nobody can tell which of them a reader sees, RFC 7489 section 6.6.1
 		r.DMARC.Word = PermError
 	}
@@ -148,8 +149,11 @@ func (r *Result) Aligned(domain string, covered ...string) bool {
 
 // aligned compares two canonical domains, RFC 7489 section 3.1.
 func aligned(a, b string, strict bool) bool {
-	return a == b || !strict && a != "" && b != "" && orgDomain(a) == orgDomain(b)
+	return a == b || !strict && a != "" && b != "" && topLabel(a) == topLabel(b) && orgDomain(a) == orgDomain(b)
 }
+
+// topLabel is the last label of a domain. It spares most comparisons the list of suffixes.
+func topLabel(domain string) string { return domain[strings.LastIndexByte(domain, '.')+1:] }
 
 // orgDomain is the domain directly beneath the public suffix, or domain itself when it is
 // one (RFC 7489 section 3.2).

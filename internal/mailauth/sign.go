@@ -46,7 +46,7 @@ func Sign(raw []byte, signers ...Signer) ([]byte, error) {
 	if err := checkWire(raw); err != nil {
 		return nil, err
 	}
-	fields, body, whole := splitMail(raw)
+	fields, body, whole := splitMail(raw, make([]field, 0, usualFields))
 	if _, froms := fromDomain(fields); !whole || froms != 1 {
 		return nil, errors.New("a mail to sign needs one From")
 	}
@@ -114,8 +114,7 @@ func (s Signer) appendSignature(out []byte, fields []field, names []string, body
 	}
 	out = appendNames(append(out, "\r\n\th="...), names)
 	out = append(out, ";\r\n\tbh="+base64.StdEncoding.EncodeToString(body[:])+";\r\n\tb="...)
-	bare := newField(out[start:])
-	own := Signature{Signed: names, relaxed: [2]bool{true, true}, field: &bare}
+	own := Signature{Signed: names, relaxed: [2]bool{true, true}, field: out[start:]}
 	digest := own.headerHash(fields)
 	signature, err := s.Key.Sign(rand.Reader, digest[:], hash)
 	if err != nil {

@@ -26,7 +26,7 @@ type Signature struct {
 	relaxed [2]bool  // canonicalization of header, body
 	covered []string // names of which every instance in the mail is signed, in lower case
 	tags    tags
-	field   *field
+	field   []byte           // of the mail, without the last CRLF
 	key     func() keyAnswer // nil when nothing is to be verified
 }
 
@@ -49,7 +49,7 @@ func (s *Signature) fail(word Word, reason string) {
 // readSignature reads what a DKIM-Signature field says of itself. One that can't be verified
 // is settled at once; the others keep the word None.
 func readSignature(f *field, now time.Time) Signature {
-	s := Signature{Word: None, field: f}
+	s := Signature{Word: None, field: f.raw}
 	var ok bool
 	if len(f.value) > maxTags {
 		s.fail(PermError, "signature too long")

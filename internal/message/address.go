@@ -7,13 +7,38 @@ import "strings"
 // words are decoded only inside a name, so that a decoded comma or bracket stays text.
 type addressReader struct {
 	list    []Mailbox
-	text    strings.Builder // outside brackets and comments; quotes kept around a local part
-	angle   string          // the last <...>
+	text    pieces // outside brackets and comments; quotes kept around a local part
+	angle   string // the last <...>
 	comment string
 	bracket bool
 	at      bool   // text has an @
 	flushed int    // elements read, also empty ones
 	half    string // "Bell" of Bell, Anna <a@b.example>: a name that should have been quoted
+}
+
+// pieces joins strings; a single one, as most often, costs nothing.
+type pieces struct {
+	only string
+	all  strings.Builder
+}
+
+func (p *pieces) add(s string) {
+	switch {
+	case p.all.Len() > 0:
+		p.all.WriteString(s)
+	case p.only == "":
+		p.only = s
+	case s != "":
+		p.all.WriteString(p.only)
+		p.all.WriteString(s)
+	}
+}
+
+func (p *pieces) String() string {
+	if p.all.Len() > 0 {
+		return p.all.String()
+	}
+	return p.only
 }
 
 // appendMailboxes appends the mailboxes of one field. Groups give their members, and an
@@ -33,7 +58,7 @@ func (r *addressReader) read(value string) (rest string) {
 	case ',':
 		if text := strings.TrimSpace(r.text.String()); !r.bracket && !r.at && text != "" && r.half == "" {
 			r.half = text
-			r.text.Reset()
+			r.text = pieces{}
 			break
 		}
 		r.flush()
@@ -44,7 +69,7 @@ func (r *addressReader) read(value string) (rest string) {
 		if strings.HasPrefix(rest, "@") {
 			quoted = `"` + quoted + `"`
 		}
-		r.text.WriteString(quoted)
+		r.text.add(quoted)
 		return rest
 	case '(':
 		r.comment, rest = cutComment(value)
@@ -55,16 +80,16 @@ func (r *addressReader) read(value string) (rest string) {
 		return rest
 	case ':':
 		if !r.bracket && !r.at {
-			r.text.Reset() // the name of a group
+			r.text = pieces{} // the name of a group
 			break
 		}
-		r.text.WriteByte(c)
+		r.text.add(":")
 	default:
 		end := strings.IndexAny(value, `,;"(<:`)
 		if end < 0 {
 			end = len(value)
 		}
-		r.text.WriteString(value[:end])
+		r.text.add(value[:end])
 		r.at = r.at || strings.Contains(value[:end], "@")
 		return value[end:]
 	}

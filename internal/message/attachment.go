@@ -43,11 +43,11 @@ func AttachmentBytes(raw []byte, id int) ([]byte, bool) {
 		sort    sorter
 		files   ledger
 	)
-	walkLeaves(raw, func([]field) {}, func(p *part) {
-		if found || sort.role(p) != attached {
+	walkLeaves(raw, nil, func(p part) {
+		if found || sort.role(&p) != attached {
 			return
 		}
-		a, ok := files.admit(p)
+		a, ok := files.admit(&p)
 		if !ok || a.ID != id || a.Truncated {
 			return
 		}

@@ -219,7 +219,8 @@ func TestBombsAreCheap(t *testing.T) {
 			for range 3 { // neighbours on the same core make even CPU time longer
 				runtime.GC()
 				memory, start := allocated(), cpuTime(t)
-				doc, _ = ParseView(raw)
+				doc = new(Document)
+				ParseView(doc, raw)
 				took, used = min(took, cpuTime(t)-start), max(used, allocated()-memory)
 				if took <= timeCap {
 					break

@@ -21,16 +21,16 @@ func decodeWords(s string) string {
 		return cleanHeader(s)
 	}
 	var (
-		out       = make([]byte, 0, len(s))
-		run       []byte // decoded bytes of adjacent words
-		charset   string // of run
+		out       = make([]byte, 0, len(s)+64)
+		run       int    // out[run:] is of adjacent words, still in their charset
+		charset   string // of those
 		from      int    // s[from:] is not written yet
 		afterWord bool
 	)
 	flush := func() {
-		text, _ := toUTF8(charset, run)
-		out = append(out, text...)
-		run = run[:0]
+		text, _ := toUTF8(charset, out[run:])
+		out = append(out[:run], text...) // text may lie in out, never before run
+		run = len(out)
 	}
 	for i := 0; ; {
 		j := strings.Index(s[i:], "=?")
@@ -47,17 +47,18 @@ func decodeWords(s string) string {
 		if adjacent := afterWord && strings.Trim(gap, " \t") == ""; !adjacent {
 			flush()
 			out = append(out, cleanHeader(gap)...)
+			run = len(out)
 		} else if !strings.EqualFold(charset, word.charset) {
 			flush()
 		}
 		charset, afterWord = word.charset, true
-		run = word.appendTo(run)
+		out = word.appendTo(out)
 		i += word.size
 		from = i
 	}
 	flush()
 	out = append(out, s[from:]...)
-	return cleanHeader(string(out))
+	return cleanHeader(asString(out))
 }
 
 // parseWord reads the word at the start of s, which begins with "=?". Blanks and question

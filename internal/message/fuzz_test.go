@@ -20,7 +20,8 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(mail))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		doc, view := ParseView(raw)
+		doc := new(Document)
+		view := ParseView(doc, raw)
 		checkDocument(t, raw, doc)
 		if !reflect.DeepEqual(doc, Parse(raw)) || !reflect.DeepEqual(view, ViewHTML(doc.HTML)) {
 			t.Errorf("one walk and two differ: %+v, %+v", doc, view)

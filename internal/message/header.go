@@ -2,6 +2,7 @@ package message
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 )
 
@@ -120,8 +121,8 @@ func fieldValue(fields []field, name string) string {
 
 // readHeader fills in everything that the top header says.
 func (d *Document) readHeader(fields []field) {
-	d.Headers = make([]Header, len(fields))
-	seen := make(map[string]bool, 8)
+	d.Headers = make([]Header, len(fields), len(fields)+1) // ingest puts one on top
+	var seen [len(singles)]bool
 	for i, f := range fields {
 		d.Headers[i] = Header{Name: f.name, Value: decodeWords(f.value)}
 		switch {
@@ -132,24 +133,21 @@ func (d *Document) readHeader(fields []field) {
 		case strings.EqualFold(f.name, "Reply-To"):
 			d.ReplyTo = appendMailboxes(d.ReplyTo, f.value)
 		default:
-			d.readSingle(seen, f, d.Headers[i].Value)
+			d.readSingle(&seen, f, d.Headers[i].Value)
 		}
 	}
 }
 
-// readSingle reads a field that counts once: the first one wins.
-func (d *Document) readSingle(seen map[string]bool, f field, decoded string) {
-	var key string
-	for _, known := range [...]string{"Subject", "From", "Date", "Message-ID", "In-Reply-To", "References"} {
-		if strings.EqualFold(f.name, known) {
-			key = known
-		}
-	}
-	if key == "" || seen[key] {
+// singles are the fields that count once: the first one wins.
+var singles = [...]string{"Subject", "From", "Date", "Message-ID", "In-Reply-To", "References"}
+
+func (d *Document) readSingle(seen *[len(singles)]bool, f field, decoded string) {
+	i := slices.IndexFunc(singles[:], func(known string) bool { return strings.EqualFold(f.name, known) })
+	if i < 0 || seen[i] {
 		return
 	}
-	seen[key] = true
-	switch key {
+	seen[i] = true
+	switch singles[i] {
 	case "Subject":
 		d.Subject = decoded
 	case "From":

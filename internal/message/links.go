@@ -2,6 +2,7 @@ package message
 
 import (
 	"html"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -10,7 +11,7 @@ import (
 // linkSet collects http(s) URLs in order of appearance, without doubles, at most maxLinks.
 type linkSet struct {
 	list []string
-	seen map[string]struct{}
+	seen map[string]struct{} // nil while list is short enough to be looked through
 }
 
 func (l *linkSet) full() bool { return len(l.list) >= maxLinks }
@@ -19,15 +20,30 @@ func (l *linkSet) add(url string) {
 	if l.full() || len(url) > maxLinkLen {
 		return
 	}
-	if _, ok := l.seen[url]; ok {
+	if l.has(url) {
 		return
 	}
-	if l.seen == nil {
-		l.seen = make(map[string]struct{})
-	}
 	url = strings.Clone(url) // a link must not keep the whole mail in memory
-	l.seen[url] = struct{}{}
 	l.list = append(l.list, url)
+	if l.seen != nil {
+		l.seen[url] = struct{}{}
+	} else if len(l.list) == fewLinks {
+		l.seen = make(map[string]struct{}, 2*fewLinks)
+		for _, url := range l.list {
+			l.seen[url] = struct{}{}
+		}
+	}
+}
+
+// fewLinks are looked through quicker than a map of them is made.
+const fewLinks = 16
+
+func (l *linkSet) has(url string) bool {
+	if l.seen == nil {
+		return slices.Contains(l.list, url)
+	}
+	_, ok := l.seen[url]
+	return ok
 }
 
 // addText adds every URL that is written out in a text.

@@ -10,39 +10,41 @@ import (
 // left out and Degraded is set. Its cost is linear in len(raw) and bounded by the caps in
 // limits.go. The Document keeps no reference to raw.
 func Parse(raw []byte) *Document {
-	return parse(raw, nil)
-}
-
-// ParseView is Parse, and gives what a person would see of the HTML from the same walk over it.
-func ParseView(raw []byte) (*Document, View) {
-	var v View
-	doc := parse(raw, &v)
-	return doc, v
-}
-
-func parse(raw []byte, view *View) *Document {
-	doc := &Document{}
-	r := reader{doc: doc, view: view}
-	w := walkLeaves(raw, func(fields []field) { doc.readHeader(fields) }, r.read)
-	doc.Degraded = doc.Degraded || w.degraded
-	r.finish()
+	doc := new(Document)
+	doc.parse(raw, nil)
 	return doc
 }
 
-// walkLeaves walks over a whole message: header is shown the fields of the top header, leaf
-// every leaf in order. Parse and AttachmentBytes share it, so they number alike.
-func walkLeaves(raw []byte, header func([]field), leaf func(*part)) *walker {
+// ParseView is Parse into a Document that is empty yet, and gives what a person would see of
+// the HTML from the same walk over it.
+func ParseView(doc *Document, raw []byte) (view View) {
+	doc.parse(raw, &view)
+	return view
+}
+
+func (d *Document) parse(raw []byte, view *View) {
+	r := reader{doc: d}
+	d.Degraded = walkLeaves(raw, d, r.read) || d.Degraded
+	r.finish(view)
+}
+
+// walkLeaves walks over a whole message: doc, unless it is nil, is given the top header, leaf
+// every leaf in order. Parse and AttachmentBytes share it, so they number alike. The walker
+// stays on the stack as long as it points to nothing that lives there, leaf included.
+func walkLeaves(raw []byte, doc *Document, leaf func(part)) (degraded bool) {
 	raw = bytes.TrimPrefix(raw, []byte(byteOrderMark))
 	if bytes.IndexByte(raw, '\n') < 0 { // lines that end in CR alone
 		raw = bytes.ReplaceAll(raw, []byte("\r"), []byte("\n"))
 	}
-	w := &walker{raw: raw, leaf: leaf, headers: maxHeadersSize}
-	fields := w.readFields(make([]field, 0, 32))
-	header(fields)
+	w := walker{raw: raw, headers: maxHeadersSize}
+	fields := w.readFields(w.fields[:0])
+	if doc != nil {
+		doc.readHeader(fields)
+	}
 	top := newPart(fields)
 	top.root = true
-	w.entity(top)
-	return w
+	w.entity(top, leaf)
+	return w.degraded
 }
 
 // role is what a leaf is to the reader of a mail.
@@ -102,7 +104,6 @@ func (p *part) once(r role, alternative bool) role {
 // reader collects the bodies and the attachments of a message.
 type reader struct {
 	doc    *Document
-	view   *View // nil when nobody asks
 	sorter sorter
 	files  ledger
 	text   body
@@ -111,19 +112,29 @@ type reader struct {
 
 // body is what the parts of one role hold, in order.
 type body struct {
-	parts []string
+	first string
+	more  []string
+	count int // of them all
 	size  int
 	cut   bool // max was reached
 }
 
-func (r *reader) read(p *part) {
-	switch r.sorter.role(p) {
+func (b *body) add(part string) {
+	if b.count++; b.count == 1 {
+		b.first = part
+		return
+	}
+	b.more = append(b.more, part)
+}
+
+func (r *reader) read(p part) {
+	switch r.sorter.role(&p) {
 	case textBody:
-		r.decode(&r.text, p, MaxText)
+		r.decode(&r.text, &p, MaxText)
 	case htmlBody:
-		r.decode(&r.html, p, maxHTML)
+		r.decode(&r.html, &p, maxHTML)
 	case attached:
-		if a, ok := r.files.admit(p); ok {
+		if a, ok := r.files.admit(&p); ok {
 			r.doc.Attachments = append(r.doc.Attachments, a)
 		}
 	}
@@ -132,7 +143,7 @@ func (r *reader) read(p *part) {
 // decode appends the text of p to b, which may not grow over max bytes. Text shrinks to
 // half of its bytes on the wire at most (UTF-16), so twice max is enough to read.
 func (r *reader) decode(b *body, p *part, max int) {
-	max -= b.size + len(b.parts) // one line break between two parts
+	max -= b.size + b.count // one line break between two parts
 	if max <= 0 {
 		b.cut = b.cut || len(p.body) > 0
 		return
@@ -141,7 +152,7 @@ func (r *reader) decode(b *body, p *part, max int) {
 	if d.encoding == base64Encoding && !isBase64(p.body) {
 		d.encoding, r.doc.Degraded = identity, true
 	}
-	raw := d.appendTo(make([]byte, 0, min(len(p.body), 2*max)), 2*max)
+	raw := d.appendTo(make([]byte, 0, min(d.room(), 2*max)), 2*max)
 	if len(d.src) > 0 {
 		raw, _ = cutText(raw, len(raw)-1) // half a character would make UTF-8 look like something else
 	}
@@ -157,7 +168,7 @@ func (r *reader) decode(b *body, p *part, max int) {
 	text, cut := cutText(text, max)
 	b.cut = b.cut || cut || len(d.src) > 0
 	b.size += len(text)
-	b.parts = append(b.parts, asString(text))
+	b.add(asString(text))
 	r.doc.Degraded = r.doc.Degraded || !known
 }
 
@@ -172,26 +183,29 @@ func asString(text []byte) string {
 
 // String joins the parts, each on lines of its own.
 func (b *body) String() string {
-	if len(b.parts) < 2 {
-		return strings.Join(b.parts, "")
+	if b.count < 2 {
+		return b.first
 	}
 	var s strings.Builder
-	s.Grow(b.size + len(b.parts))
-	for i, part := range b.parts {
-		if i > 0 && part != "" && !strings.HasSuffix(b.parts[i-1], "\n") {
+	s.Grow(b.size + b.count)
+	s.WriteString(b.first)
+	before := b.first
+	for _, part := range b.more {
+		if part != "" && !strings.HasSuffix(before, "\n") {
 			s.WriteByte('\n')
 		}
 		s.WriteString(part)
+		before = part
 	}
 	return s.String()
 }
 
 // finish derives what depends on the whole: the links, and the text of a mail that has only
-// HTML. An empty text part beside HTML counts as none.
-func (r *reader) finish() {
+// HTML. An empty text part beside HTML counts as none. view is nil when nobody asks for it.
+func (r *reader) finish(view *View) {
 	doc := r.doc
 	doc.Text, doc.TextCut = r.text.String(), r.text.cut
-	doc.HTML, doc.HasHTML = r.html.String(), r.html.parts != nil
+	doc.HTML, doc.HasHTML = r.html.String(), r.html.count > 0
 	doc.Degraded = doc.Degraded || r.html.cut
 	var links linkSet
 	if !doc.HasHTML {
@@ -201,9 +215,9 @@ func (r *reader) finish() {
 	}
 	if strings.TrimSpace(doc.Text) != "" {
 		links.addText(doc.Text)
-		renderHTML(doc.HTML, renderOptions{links: &links, view: r.view})
+		renderHTML(doc.HTML, renderOptions{links: &links, view: view})
 	} else {
-		doc.Text, doc.TextCut = renderHTML(doc.HTML, renderOptions{links: &links, max: MaxText, readable: true, view: r.view})
+		doc.Text, doc.TextCut = renderHTML(doc.HTML, renderOptions{links: &links, max: MaxText, readable: true, view: view})
 		doc.TextFromHTML = true
 	}
 	doc.Links = links.list

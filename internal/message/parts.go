@@ -35,7 +35,7 @@ type delimiter struct {
 	closing bool
 }
 
-// walker reads a message once, front to back, and shows each leaf to leaf. Every line that
+// walker reads a message once, front to back, and shows each leaf to a function. Every line that
 // could be a delimiter is looked up among the boundaries of all open multiparts at once, so
 // that nesting costs nothing extra.
 type walker struct {
@@ -44,10 +44,9 @@ type walker struct {
 	open     map[string]int // boundary to level; an inner one hides an equal outer one
 	depth    int
 	parts    int
-	fields   []field // of the part being read, reused
-	headers  int     // bytes of headers that may still be read
-	leaf     func(*part)
-	stopped  bool // maxParts was reached
+	fields   [32]field // room for the header being read
+	headers  int       // bytes of headers that may still be read
+	stopped  bool      // maxParts was reached
 	degraded bool
 }
 
@@ -151,7 +150,7 @@ func trimLineEnd(b []byte) []byte {
 }
 
 // entity reads one part, whose header is behind us, with everything inside it.
-func (w *walker) entity(p part) delimiter {
+func (w *walker) entity(p part, leaf func(part)) delimiter {
 	if w.parts++; w.parts > maxParts {
 		w.stopped, w.degraded = true, true
 		return delimiter{level: -1}
@@ -161,7 +160,7 @@ func (w *walker) entity(p part) delimiter {
 		p.boundary, w.degraded = w.unnamedBoundary(), true
 	}
 	if isMultipart && p.boundary != "" && w.depth < maxDepth {
-		return w.multipart(p)
+		return w.multipart(p, leaf)
 	}
 	if isMultipart {
 		w.degraded = true
@@ -172,9 +171,9 @@ func (w *walker) entity(p part) delimiter {
 	body, d := w.body()
 	p.body = body
 	files := inlineFiles(&p)
-	w.leaf(&p)
+	leaf(p)
 	for _, file := range files {
-		w.leaf(file)
+		leaf(*file)
 	}
 	return d
 }
@@ -196,17 +195,17 @@ func (w *walker) unnamedBoundary() string {
 
 // multipart reads the parts of p. A missing close delimiter is forgiven: the parts before
 // it count, and the delimiter of an outer multipart ends this one too.
-func (w *walker) multipart(p part) delimiter {
+func (w *walker) multipart(p part, leaf func(part)) delimiter {
 	level := w.depth
 	outer, hidden := w.open[p.boundary]
 	w.enter(p.boundary, level)
 	m := &multipart{subtype: strings.TrimPrefix(p.mediaType, "multipart/")}
 	preamble, d := w.body()
 	if d.level != level { // no part at all: show what is there
-		w.leaf(&part{mediaType: "text/plain", body: preamble, root: p.root, parent: p.parent})
+		leaf(part{mediaType: "text/plain", body: preamble, root: p.root, parent: p.parent})
 	}
 	for d.level == level && !d.closing && !w.stopped {
-		d = w.entity(w.partHeader(m))
+		d = w.entity(w.partHeader(m), leaf)
 	}
 	w.leave(p.boundary, level, outer, hidden)
 	if d.level != level {
@@ -236,10 +235,10 @@ func (w *walker) leave(boundary string, level, outer int, hidden bool) {
 // partHeader reads the header of a part of m. Inside a digest a part without a type is a
 // message (RFC 2046 section 5.1.5).
 func (w *walker) partHeader(m *multipart) part {
-	w.fields = w.readFields(w.fields[:0])
-	p := newPart(w.fields)
+	fields := w.readFields(w.fields[:0])
+	p := newPart(fields)
 	p.parent = m
-	if m.subtype == "digest" && fieldValue(w.fields, "Content-Type") == "" {
+	if m.subtype == "digest" && fieldValue(fields, "Content-Type") == "" {
 		p.mediaType = "message/rfc822"
 	}
 	return p

@@ -10,6 +10,7 @@ import (
 type textWriter struct {
 	b     []byte
 	max   int
+	whole int  // room for all that is likely to come, where that is little; else 0
 	exact bool // keep the joiners that shape emoji and scripts
 	full  bool // max was reached, nothing is written any more
 
@@ -22,9 +23,16 @@ func newTextWriter(max, size int, exact bool) textWriter {
 	w := textWriter{max: max, exact: exact, full: max == 0}
 	if max > 0 {
 		w.b = make([]byte, 0, min(size/3+64, max))
+		if size <= shortText {
+			w.whole = min(size, max)
+		}
 	}
 	return w
 }
+
+// shortText is how many bytes of HTML may all be text without much waste: what a third was not
+// enough for gets room for the whole, and grows no more.
+const shortText = 8 << 10
 
 // newline is a br: two make an empty line.
 func (w *textWriter) newline() { w.breaks = min(w.breaks+1, 2) }
@@ -120,6 +128,9 @@ func (w *textWriter) append(s string) {
 			room--
 		}
 		s, w.full = s[:room], true
+	}
+	if len(w.b)+len(s) > cap(w.b) && cap(w.b) < w.whole {
+		w.b = append(make([]byte, 0, w.whole), w.b...)
 	}
 	w.b = append(w.b, s...)
 }

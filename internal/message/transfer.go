@@ -53,7 +53,7 @@ func (d *decoder) appendTo(b []byte, max int) []byte {
 		b, d.src = append(b, d.src[:n]...), d.src[n:]
 		return b
 	}
-	for max > 0 {
+	for max > 0 && (len(d.src) > 0 || d.from < d.to) {
 		if cap(b)-len(b) < 64 {
 			b = append(make([]byte, 0, len(b)+min(max, len(d.src))+64), b...)
 		}
@@ -64,6 +64,17 @@ func (d *decoder) appendTo(b []byte, max int) []byte {
 		b, max = b[:len(b)+n], max-n
 	}
 	return b
+}
+
+// room is how many bytes appendTo wants to find free, so that it need not make more room.
+func (d *decoder) room() int {
+	switch d.encoding {
+	case identity:
+		return len(d.src)
+	case base64Encoding:
+		return len(d.src)/4*3 + 64
+	}
+	return len(d.src) + 64
 }
 
 // size counts the decoded bytes.

@@ -95,9 +95,9 @@ func renderHTML(s string, options renderOptions) (text string, cut bool) {
 	}
 	r.endLink()
 	if options.view != nil {
-		options.view.Visible, options.view.Preview = string(r.seen.b), string(r.hidden.b)
+		options.view.Visible, options.view.Preview = asString(r.seen.b), asString(r.hidden.b)
 	}
-	return string(r.out.b), r.out.full && options.max > 0
+	return asString(r.out.b), r.out.full && options.max > 0
 }
 
 func (r *renderer) top() *element { return &r.open[r.depth] }
