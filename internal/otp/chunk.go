@@ -3,6 +3,9 @@ package otp
 // chunk reads the token that starts with the ASCII letter or digit at b[i] and returns
 // the place behind it.
 func (p *page) chunk(b []byte, i int) int {
+	if k := lettersEnd(b, i); k > i && (k == len(b) || !joins(b, k)) {
+		return p.word(b, i, k)
+	}
 	s := p.survey(b, i)
 	switch {
 	case s.ref && s.end-i < 6 && words.lookup(b, i, false, false).class == classExample: // "e.g."
@@ -36,6 +39,34 @@ func (p *page) chunk(b []byte, i int) int {
 	end := wordEnd(b, i)
 	p.put(token{start: int32(i), end: int32(end), kind: kindWord, weight: 1})
 	return end
+}
+
+// word reads a word whose ASCII letters end at b[k], where nothing joins it to more.
+func (p *page) word(b []byte, i, k int) int {
+	if f := words.lookup(b, i, false, false); f.class != classNone {
+		return p.known(b, i, f)
+	}
+	end := wordEnd(b, k)
+	p.put(token{start: int32(i), end: int32(end), kind: kindWord, weight: 1})
+	return end
+}
+
+func lettersEnd(b []byte, i int) int {
+	for i < len(b) && b[i]-'a' < 26 {
+		i++
+	}
+	return i
+}
+
+// joins tells whether b[k], behind a letter, may join it to what follows: see survey, which
+// finds out whether it does.
+func joins(b []byte, k int) bool {
+	switch c := b[k]; c {
+	case '-', '.', '@', ':':
+		return k+1 < len(b) && (isAlnum(b[k+1]) || b[k+1] == '/')
+	default:
+		return c == '_' || isDigit(c)
+	}
 }
 
 // stellig tells "6-digit" and "6stellig", whose number counts.

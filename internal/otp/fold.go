@@ -20,6 +20,8 @@ type folded struct {
 	lower []byte
 	plain []byte
 
+	digits bool // there is one
+
 	blanks   int
 	newlines int
 }
@@ -42,7 +44,7 @@ func (f *folded) fold(s string) {
 			continue
 		}
 		if c > ' ' && c < 0x7F {
-			i = f.word(s, i)
+			i = f.run(s, i)
 			continue
 		}
 		i++
@@ -59,24 +61,38 @@ func (f *folded) fold(s string) {
 	}
 }
 
-// word folds the run of visible ASCII characters that starts at s[i] and returns its end.
-func (f *folded) word(s string, i int) int {
+// run folds the visible ASCII characters from s[i] on, with what lies between them as it is
+// when folded: one blank, or one newline. It returns the end. Most mails are little else.
+func (f *folded) run(s string, i int) int {
 	f.gap()
-	low, plain := f.lower, f.plain
+	start, n := i, len(f.lower)
 	for ; i < len(s); i++ {
-		c := s[i]
-		if c <= ' ' || c >= 0x7F {
+		if c := spelling[s[i]]; c <= ' ' && (c == 0 || i+1 == len(s) || spelling[s[i+1]] <= ' ') {
 			break
 		}
-		plain = append(plain, c)
-		if 'A' <= c && c <= 'Z' {
-			c |= 0x20
-		}
-		low = append(low, c)
 	}
-	f.lower, f.plain = low, plain
+	f.plain = append(f.plain, s[start:i]...)
+	f.lower = append(f.lower, s[start:i]...)
+	low := f.lower[n:]
+	for k, c := range low {
+		low[k] = spelling[c]
+		f.digits = f.digits || isDigit(c)
+	}
 	return i
 }
+
+// spelling gives the folded form of visible ASCII characters, blank and newline, and 0 for
+// what needs a closer look.
+var spelling = func() (table [256]byte) {
+	for c := byte(' '); c < 0x7F; c++ {
+		table[c] = c
+		if 'A' <= c && c <= 'Z' {
+			table[c] = c | 0x20
+		}
+	}
+	table['\n'] = '\n'
+	return table
+}()
 
 func (f *folded) ascii(c byte) {
 	f.gap()
@@ -86,6 +102,7 @@ func (f *folded) ascii(c byte) {
 	}
 	f.lower = append(f.lower, low)
 	f.plain = append(f.plain, c)
+	f.digits = f.digits || isDigit(c)
 }
 
 // gap writes the white space that was held back until something visible follows it.

@@ -1,6 +1,7 @@
 package otp
 
 import (
+	"math/bits"
 	"sort"
 	"strings"
 )
@@ -69,8 +70,12 @@ type lexicon struct {
 	edges []lexEdge
 }
 
+// lexNode has its edges in one run: those of letters, of continuation bytes, then the rest,
+// each in order, so that counting the bits below one gives the place of its edge.
 type lexNode struct {
-	first, last int32 // range of edges
+	tails       uint64 // bit n: an edge for byte 0x80+n
+	letters     uint32 // bit n: an edge for letter 'a'+n
+	first, last int32
 	class       class
 	flags       uint8
 }
@@ -133,15 +138,39 @@ func (x *lexicon) flatten(n *lexBuild) int32 {
 	for b := range n.next {
 		keys = append(keys, b)
 	}
-	sort.Slice(keys, func(i, j int) bool { return keys[i] < keys[j] })
+	sort.Slice(keys, func(i, j int) bool { return edgeOrder(keys[i]) < edgeOrder(keys[j]) })
 	edges := make([]lexEdge, 0, len(keys))
 	for _, b := range keys {
 		edges = append(edges, lexEdge{b, x.flatten(n.next[b])})
 	}
-	x.nodes[at].first = int32(len(x.edges))
+	node := &x.nodes[at]
+	for _, b := range keys {
+		node.mark(b)
+	}
+	node.first = int32(len(x.edges))
 	x.edges = append(x.edges, edges...)
-	x.nodes[at].last = int32(len(x.edges))
+	node.last = int32(len(x.edges))
 	return at
+}
+
+// edgeOrder puts letters first and continuation bytes second.
+func edgeOrder(b byte) int {
+	switch {
+	case b >= 'a' && b <= 'z':
+		return int(b)
+	case b >= 0x80 && b < 0xC0:
+		return 0x100 + int(b)
+	}
+	return 0x200 + int(b)
+}
+
+func (n *lexNode) mark(b byte) {
+	switch {
+	case b >= 'a' && b <= 'z':
+		n.letters |= 1 << (b - 'a')
+	case b >= 0x80 && b < 0xC0:
+		n.tails |= 1 << (b - 0x80)
+	}
 }
 
 // found is the longest word of the vocabulary at some place: its end and its class.
@@ -174,13 +203,33 @@ func (x *lexicon) lookup(b []byte, at int, anywhere, tail bool) (best found) {
 }
 
 func (x *lexicon) step(n *lexNode, b byte) int32 {
-	for e := n.first; e < n.last; e++ {
+	if letter := b - 'a'; letter < 26 {
+		bit := uint32(1) << letter
+		if n.letters&bit == 0 {
+			return 0
+		}
+		return x.edges[int(n.first)+bits.OnesCount32(n.letters&(bit-1))].to
+	}
+	return x.sign(n, b)
+}
+
+// sign steps over what is no ASCII letter.
+func (x *lexicon) sign(n *lexNode, b byte) int32 {
+	rest := n.first + int32(bits.OnesCount32(n.letters))
+	if tail := b - 0x80; tail < 0x40 {
+		bit := uint64(1) << tail
+		if n.tails&bit == 0 {
+			return 0
+		}
+		return x.edges[int(rest)+bits.OnesCount64(n.tails&(bit-1))].to
+	}
+	for e := rest + int32(bits.OnesCount64(n.tails)); e < n.last; e++ {
 		if x.edges[e].b == b {
 			return x.edges[e].to
 		}
 	}
 	if b == '-' || b == '\t' {
-		return x.step(n, ' ')
+		return x.sign(n, ' ')
 	}
 	return 0
 }

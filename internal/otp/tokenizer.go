@@ -1,5 +1,7 @@
 package otp
 
+import "bytes"
+
 // kind is the shape of a token.
 type kind uint8
 
@@ -79,10 +81,10 @@ func (p *page) read(source Source, s string, forward bool) {
 }
 
 func lineEnd(b []byte, i int) int {
-	for i < len(b) && b[i] != '\n' {
-		i++
+	if n := bytes.IndexByte(b[i:], '\n'); n >= 0 {
+		return i + n
 	}
-	return i
+	return len(b)
 }
 
 func (p *page) tokenize(start, end int, paragraph bool) {
