@@ -37,9 +37,10 @@ type context struct {
 // compose gives every label its strength from the words around it, and every line its
 // summary. It reads each token once, and a few neighbours of each label.
 func (p *page) compose(ctx *context) {
+	p.footers()
 	for i := range p.lines {
 		ln := &p.lines[i]
-		p.judgeLine(ln)
+		ln.colon = p.endsWithColon(ln)
 		for k := ln.first; k < ln.last; k++ {
 			t := &p.tokens[k]
 			if t.class.label() {
@@ -48,11 +49,14 @@ func (p *page) compose(ctx *context) {
 			if k > ln.first && p.percentOff(k) {
 				t.class = classPromo
 			}
-			if !ln.footer {
+			if t.class != classNone && !ln.footer {
 				ctx.note(p, t)
 			}
+			if t.kind == kindWord || t.kind == kindRef {
+				ln.add(t, k)
+			}
 		}
-		p.summarize(ln)
+		p.conclude(ln)
 	}
 }
 
@@ -225,56 +229,69 @@ func (p *page) qualifierAfter(ln *line, k int32) (q class) {
 	return q
 }
 
-// judgeLine tells footers, addresses, headings in capitals and lines that end with a colon.
-func (p *page) judgeLine(ln *line) {
-	l := p.lower[ln.start:ln.end]
-	ln.footer = bytes.Contains(l, copyrightSign) || bytes.Contains(l, copyrightWord) || bytes.Contains(l, rightsReserved)
-	for k := ln.last - 1; k >= ln.first; k-- {
-		c := p.lower[p.tokens[k].start]
-		if p.tokens[k].kind != kindPunct || c == '.' || c == '?' || c == '!' {
-			break
-		}
-		if c == ':' {
-			ln.colon = true
-			break
-		}
-	}
-	ln.caps = true
-	for _, c := range p.plain[ln.start:ln.end] {
-		if c >= 'a' && c <= 'z' {
-			ln.caps = false
-			break
+// footers marks the lines with a notice of copyright. Few mails have more than one, so the page is
+// searched rather than each of its lines.
+func (p *page) footers() {
+	for _, notice := range footerNotices {
+		for li, at := 0, 0; ; {
+			found := bytes.Index(p.lower[at:], notice)
+			if found < 0 {
+				break
+			}
+			at += found
+			for li < len(p.lines) && int(p.lines[li].end) <= at {
+				li++
+			}
+			if li == len(p.lines) {
+				break
+			}
+			if ln := &p.lines[li]; int(ln.start) <= at {
+				ln.footer = true
+				at = int(ln.end)
+			} else {
+				at = int(ln.start) // it stands in a quoted line
+			}
 		}
 	}
 }
 
-var (
-	copyrightSign  = []byte("(c)")
-	copyrightWord  = []byte("copyright")
-	rightsReserved = []byte("rights reserved")
-	codeWord       = []byte("code")
-)
-
-// summarize notes what a line announces for the lines below it.
-func (p *page) summarize(ln *line) {
-	for k := ln.first; k < ln.last; k++ {
-		t := &p.tokens[k]
-		if t.kind != kindWord && t.kind != kindRef {
-			continue
-		}
-		ln.words += int32(t.weight)
-		switch {
-		case t.class.label():
-			if t.strength >= ln.strength || k-ln.label > 12 {
-				ln.strength, ln.label = t.strength, k
-			}
-			ln.other = false
-		case t.class.other():
-			ln.other = true
-		case t.class == classPlace:
-			ln.place = true
+// endsWithColon tells a line whose last signs hold a colon, and no end of a sentence behind it.
+func (p *page) endsWithColon(ln *line) bool {
+	for k := ln.last - 1; k >= ln.first && p.tokens[k].kind == kindPunct; k-- {
+		switch p.lower[p.tokens[k].start] {
+		case ':':
+			return true
+		case '.', '?', '!':
+			return false
 		}
 	}
+	return false
+}
+
+var (
+	footerNotices = [][]byte{[]byte("(c)"), []byte("copyright"), []byte("rights reserved")}
+	codeWord      = []byte("code")
+)
+
+// add notes what the word at k announces for the lines below.
+func (ln *line) add(t *token, k int32) {
+	ln.words += int32(t.weight)
+	switch {
+	case t.class == classNone:
+	case t.class.label():
+		if t.strength >= ln.strength || k-ln.label > 12 {
+			ln.strength, ln.label = t.strength, k
+		}
+		ln.other = false
+	case t.class.other():
+		ln.other = true
+	case t.class == classPlace:
+		ln.place = true
+	}
+}
+
+// conclude sums up a line whose words were all added.
+func (p *page) conclude(ln *line) {
 	if ln.other && ln.strength >= medium && !p.ended(ln) {
 		ln.other = false
 	}

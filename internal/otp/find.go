@@ -23,6 +23,7 @@ type search struct {
 	kept       []candidate
 	forms      bool // something has the form of a code
 	same       bool // text and HTML say the same: neither supports the other
+	forward    bool // an older mail was passed on
 }
 
 // searches keeps the working memory of past calls. Nothing of a mail is read from it
@@ -66,11 +67,15 @@ func (in *Input) link() string {
 }
 
 func (s *search) find(res *Result, in Input, visible bool) {
+	s.kept, s.forms = s.kept[:0], false
 	s.read(in, visible)
-	if !s.bound(res) {
-		s.score()
-		s.answer(res, in.Alt)
+	if s.split(); s.bound(res) {
+		return
 	}
+	if again := s.same && !visible; again || s.speaks() {
+		s.score()
+	}
+	s.answer(res, in.Alt)
 }
 
 // sameWords tells whether two texts differ in nothing but white space.
@@ -99,19 +104,33 @@ func sameWords(a, b string) bool {
 func (s *search) read(in Input, visible bool) {
 	s.n = 0
 	forward, reply := prefix(in.Subject)
-	s.page(SourceSubject, in.Subject, forward)
+	s.forward = forward
+	s.page(SourceSubject, in.Subject)
 	s.pages[0].reply = reply
-	s.page(SourceText, in.Text, forward)
+	s.page(SourceText, in.Text)
 	if visible {
-		s.page(SourceHTML, in.Visible, forward)
+		s.page(SourceHTML, in.Visible)
 	}
-	s.page(SourceHTML, in.Preview, forward)
+	s.page(SourceHTML, in.Preview)
 	s.pages[s.n-1].hidden = true
 }
 
-func (s *search) page(source Source, text string, forward bool) {
-	s.pages[s.n].read(source, text, forward)
+func (s *search) page(source Source, text string) {
+	s.pages[s.n].read(source, text)
 	s.n++
+}
+
+// split parts the pages into tokens, unless nothing in any of them can be a code: then no words
+// are wanted either.
+func (s *search) split() {
+	for i := 0; i < s.n; i++ {
+		if s.pages[i].mayHold() {
+			for i := 0; i < s.n; i++ {
+				s.pages[i].split(s.forward)
+			}
+			return
+		}
+	}
 }
 
 // prefix tells from a subject whether a mail was passed on, or is an answer.
@@ -152,7 +171,6 @@ func (s *search) score() {
 			ctx.trade = ctx.subject == 0 && s.pages[0].announcesOther()
 		}
 	}
-	s.kept, s.forms = s.kept[:0], false
 	for i := 0; i < s.n; i++ {
 		p := &s.pages[i]
 		s.candidates = p.collect(s.candidates[:0])
