@@ -61,39 +61,6 @@ func (f *folded) fold(s string) {
 	}
 }
 
-// run folds the visible ASCII characters from s[i] on, with what lies between them as it is
-// when folded: one blank, or one newline. It returns the end. Most mails are little else.
-func (f *folded) run(s string, i int) int {
-	f.gap()
-	start, n := i, len(f.lower)
-	for ; i < len(s); i++ {
-		if c := spelling[s[i]]; c <= ' ' && (c == 0 || i+1 == len(s) || spelling[s[i+1]] <= ' ') {
-			break
-		}
-	}
-	f.plain = append(f.plain, s[start:i]...)
-	f.lower = append(f.lower, s[start:i]...)
-	low := f.lower[n:]
-	for k, c := range low {
-		low[k] = spelling[c]
-		f.digits = f.digits || isDigit(c)
-	}
-	return i
-}
-
-// spelling gives the folded form of visible ASCII characters, blank and newline, and 0 for
-// what needs a closer look.
-var spelling = func() (table [256]byte) {
-	for c := byte(' '); c < 0x7F; c++ {
-		table[c] = c
-		if 'A' <= c && c <= 'Z' {
-			table[c] = c | 0x20
-		}
-	}
-	table['\n'] = '\n'
-	return table
-}()
-
 func (f *folded) ascii(c byte) {
 	f.gap()
 	low := c

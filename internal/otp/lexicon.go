@@ -65,6 +65,7 @@ const (
 
 // lexicon is a trie over the bytes of the folded words. It never changes once built.
 type lexicon struct {
+	sieve sieve
 	root  [256]int32
 	nodes []lexNode
 	edges []lexEdge
@@ -103,6 +104,9 @@ func newLexicon(table []vocabulary) *lexicon {
 	x := &lexicon{nodes: make([]lexNode, 1)}
 	for b, child := range top.next {
 		x.root[b] = x.flatten(child)
+	}
+	for c := byte('a'); c <= 'z'; c++ {
+		x.sift(x.root[c], uint64(c), 1)
 	}
 	return x
 }

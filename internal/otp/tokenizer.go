@@ -1,6 +1,9 @@
 package otp
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // kind is the shape of a token.
 type kind uint8
@@ -110,7 +113,7 @@ func (p *page) tokenize(start, end int, paragraph bool) {
 		case c >= 0x80:
 			i = p.foreignWord(b, i)
 		default:
-			p.put(token{start: int32(i), end: int32(i + 1), kind: kindPunct})
+			p.put(i, i+1, kindPunct, classNone, 0)
 			i++
 		}
 		p.tokens[n].gap, p.tokens[n].wide = gap, wide
@@ -123,7 +126,17 @@ func (p *page) tokenize(start, end int, paragraph bool) {
 		last: int32(len(p.tokens)), paragraph: paragraph, starts: starts, label: -1})
 }
 
-func (p *page) put(t token) {
-	p.tokens = append(p.tokens, t)
-	p.seen |= 1 << t.class
+// put adds a token. It writes field by field: a token that is put together elsewhere and copied
+// costs as much as the search for its end.
+func (p *page) put(start, end int, k kind, c class, weight int) {
+	n := len(p.tokens)
+	if n == cap(p.tokens) {
+		p.tokens = slices.Grow(p.tokens, 1)
+	}
+	p.tokens = p.tokens[:n+1]
+	t := &p.tokens[n]
+	t.start, t.end = int32(start), int32(end)
+	t.kind, t.class, t.weight = k, c, uint8(weight)
+	t.strength, t.gap, t.wide = 0, false, false
+	p.seen |= 1 << (c & 63)
 }
