@@ -3,7 +3,7 @@ package otp
 // chunk reads the token that starts with the ASCII letter or digit at b[i] and returns
 // the place behind it.
 func (p *page) chunk(b []byte, i int) int {
-	if head, n := letters(b, i); n > 0 {
+	if head, n := letters(p.lower, i); n > 0 {
 		if k := lettersEnd(b, i+n); k == len(b) || !joins(b, k) {
 			return p.word(b, i, k, words.sieve.passes(head, n))
 		}

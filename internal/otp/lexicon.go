@@ -68,17 +68,19 @@ type lexicon struct {
 	sieve sieve
 	root  [256]int32
 	nodes []lexNode
+	tails []uint64 // of each node, bit n: an edge for byte 0x80+n
 	edges []lexEdge
 }
 
 // lexNode has its edges in one run: those of letters, of continuation bytes, then the rest,
-// each in order, so that counting the bits below one gives the place of its edge.
+// each in order, so that counting the bits below one gives the place of its edge. The node
+// that its first edge leads to stands right behind it, so most words are read in one go.
 type lexNode struct {
-	tails       uint64 // bit n: an edge for byte 0x80+n
-	letters     uint32 // bit n: an edge for letter 'a'+n
-	first, last int32
-	class       class
-	flags       uint8
+	letters uint32 // bit n: an edge for letter 'a'+n
+	first   int32  // edge
+	class   class
+	flags   uint8
+	others  uint8 // edges that are of no letter
 }
 
 type lexEdge struct {
@@ -101,7 +103,7 @@ func newLexicon(table []vocabulary) *lexicon {
 			top.add(&f, strings.TrimSpace(word), v.class)
 		}
 	}
-	x := &lexicon{nodes: make([]lexNode, 1)}
+	x := &lexicon{nodes: make([]lexNode, 1), tails: make([]uint64, 1)}
 	for b, child := range top.next {
 		x.root[b] = x.flatten(child)
 	}
@@ -137,7 +139,7 @@ func (n *lexBuild) add(f *folded, word string, c class) {
 
 func (x *lexicon) flatten(n *lexBuild) int32 {
 	at := int32(len(x.nodes))
-	x.nodes = append(x.nodes, lexNode{class: n.class, flags: n.flags})
+	x.nodes, x.tails = append(x.nodes, lexNode{class: n.class, flags: n.flags}), append(x.tails, 0)
 	keys := make([]byte, 0, len(n.next))
 	for b := range n.next {
 		keys = append(keys, b)
@@ -149,11 +151,17 @@ func (x *lexicon) flatten(n *lexBuild) int32 {
 	}
 	node := &x.nodes[at]
 	for _, b := range keys {
-		node.mark(b)
+		switch {
+		case b >= 'a' && b <= 'z':
+			node.letters |= 1 << (b - 'a')
+			continue
+		case b >= 0x80 && b < 0xC0:
+			x.tails[at] |= 1 << (b - 0x80)
+		}
+		node.others++
 	}
 	node.first = int32(len(x.edges))
 	x.edges = append(x.edges, edges...)
-	node.last = int32(len(x.edges))
 	return at
 }
 
@@ -166,15 +174,6 @@ func edgeOrder(b byte) int {
 		return 0x100 + int(b)
 	}
 	return 0x200 + int(b)
-}
-
-func (n *lexNode) mark(b byte) {
-	switch {
-	case b >= 'a' && b <= 'z':
-		n.letters |= 1 << (b - 'a')
-	case b >= 0x80 && b < 0xC0:
-		n.tails |= 1 << (b - 0x80)
-	}
 }
 
 // found is the longest word of the vocabulary at some place: its end and its class.
@@ -201,39 +200,49 @@ func (x *lexicon) lookup(b []byte, at int, anywhere, tail bool) (best found) {
 		if i >= len(b) {
 			break
 		}
-		n = x.step(node, b[i])
+		n = x.step(n, b[i])
 	}
 	return best
 }
 
-func (x *lexicon) step(n *lexNode, b byte) int32 {
-	if letter := b - 'a'; letter < 26 {
-		bit := uint32(1) << letter
-		if n.letters&bit == 0 {
-			return 0
-		}
-		return x.edges[int(n.first)+bits.OnesCount32(n.letters&(bit-1))].to
+func (x *lexicon) step(at int32, b byte) int32 {
+	n := &x.nodes[at]
+	letter := b - 'a'
+	if letter >= 26 {
+		return x.sign(at, b)
 	}
-	return x.sign(n, b)
+	bit := uint32(1) << letter
+	if n.letters&bit == 0 {
+		return 0
+	}
+	below := n.letters & (bit - 1)
+	if below == 0 {
+		return at + 1
+	}
+	return x.edges[int(n.first)+bits.OnesCount32(below)].to
 }
 
 // sign steps over what is no ASCII letter.
-func (x *lexicon) sign(n *lexNode, b byte) int32 {
-	rest := n.first + int32(bits.OnesCount32(n.letters))
+func (x *lexicon) sign(at int32, b byte) int32 {
+	n, tails := &x.nodes[at], x.tails[at]
+	if n.others == 0 {
+		return 0
+	}
+	more := x.edges[int(n.first)+bits.OnesCount32(n.letters):][:n.others]
 	if tail := b - 0x80; tail < 0x40 {
 		bit := uint64(1) << tail
-		if n.tails&bit == 0 {
+		if tails&bit == 0 {
 			return 0
 		}
-		return x.edges[int(rest)+bits.OnesCount64(n.tails&(bit-1))].to
+		return more[bits.OnesCount64(tails&(bit-1))].to
 	}
-	for e := rest + int32(bits.OnesCount64(n.tails)); e < n.last; e++ {
-		if x.edges[e].b == b {
-			return x.edges[e].to
+	for _, e := range more[bits.OnesCount64(tails):] {
+		if e.b == b {
+			return e.to
 		}
 	}
 	if b == '-' || b == '\t' {
-		return x.sign(n, ' ')
+		return x.sign(at, ' ')
 	}
 	return 0
 }

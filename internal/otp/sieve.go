@@ -1,7 +1,5 @@
 package otp
 
-import "math/bits"
-
 // sieve tells most words that are not in the vocabulary from their first letters, without following
 // them to where they part from it. It is a set of hashes: it lets too much through, never too little.
 // It holds, up to their eighth letter, words after whose letters something listed ends or goes on,
@@ -49,14 +47,14 @@ func (s *sieve) addEndings(w uint64, n int) {
 // sift fills the sieve with what stands under a node, to which n letters lead.
 func (x *lexicon) sift(at int32, w uint64, n int) {
 	node := &x.nodes[at]
-	if node.class != classNone || int(node.last-node.first) > bits.OnesCount32(node.letters) {
+	if node.class != classNone || node.others > 0 {
 		x.sieve.add(w)
 	}
 	if node.class != classNone && node.flags&flagEnding != 0 {
 		x.sieve.addEndings(w, n)
 	}
 	for c := byte('a'); c <= 'z'; c++ {
-		next, longer := x.step(node, c), w
+		next, longer := x.step(at, c), w
 		if n < 8 {
 			longer |= uint64(c) << (8 * n)
 		}
