@@ -92,7 +92,7 @@ func fieldLine(l []byte, fields [][]byte) bool {
 	}
 	l = bytes.TrimLeft(l, "* ")
 	for _, f := range fields {
-		if len(l) > len(f) && bytes.HasPrefix(l, f) {
+		if len(l) > len(f) && l[0] == f[0] && bytes.HasPrefix(l, f) {
 			r := bytes.TrimLeft(l[len(f):], "* ")
 			if len(r) > 0 && r[0] == ':' {
 				return true
