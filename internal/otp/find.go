@@ -120,19 +120,6 @@ func (s *search) page(source Source, text string) {
 	s.n++
 }
 
-// split parts the pages into tokens, unless nothing in any of them can be a code: then no words
-// are wanted either.
-func (s *search) split() {
-	for i := 0; i < s.n; i++ {
-		if s.pages[i].mayHold() {
-			for i := 0; i < s.n; i++ {
-				s.pages[i].split(s.forward)
-			}
-			return
-		}
-	}
-}
-
 // prefix tells from a subject whether a mail was passed on, or is an answer.
 func prefix(subject string) (forward, reply bool) {
 	head, _, ok := strings.Cut(subject, ":")

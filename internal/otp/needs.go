@@ -4,6 +4,19 @@ import "bytes"
 
 // What a mail must have to hold a code at all. Most mails have not, and are spared the search.
 
+// split parts the pages into tokens, unless nothing in any of them can be a code: then no words
+// are wanted either.
+func (s *search) split() {
+	for i := 0; i < s.n; i++ {
+		if s.pages[i].mayHold() {
+			for i := 0; i < s.n; i++ {
+				s.pages[i].split(s.forward)
+			}
+			return
+		}
+	}
+}
+
 // mayHold tells whether something in a folded page may have the form of a code: a digit, capitals
 // that nobody could pronounce, or the line of a code bound to a host. It may tell too much, never
 // too little.
