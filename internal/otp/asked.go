@@ -7,7 +7,7 @@ package otp
 func asked(in *Input, anchors []Anchor) string {
 	var f folded
 	f.fold(in.Subject)
-	if !containsAny(f.lower, asking) && !startsWith(f.lower, askingFirst) {
+	if !asking.in(f.lower) && !startsWith(f.lower, askingFirst) {
 		return ""
 	}
 	saying, secret, secrets := "", "", 0
@@ -52,7 +52,7 @@ func startsWith(l []byte, list [][]byte) bool {
 
 var (
 	askingFirst = foldList("sign in to", "log in to", "login to", "anmelden bei", "connectez-vous à", "connexion à", "inicia sesión en", "iniciar sesión en", "entrar em", "accedi a", "inloggen bij", "logga in på", "log ind på", "logg inn på", "zaloguj się do", "přihlášení do")
-	asking      = foldList("verify your", "verify email", "verify this", "confirm your", "confirm email", "activate your", "validate your", "finish signing", "complete your sign", "complete your regis", "magic link", "login link", "sign-in link", "sign in link",
+	asking      = foldPhrases("verify your", "verify email", "verify this", "confirm your", "confirm email", "activate your", "validate your", "finish signing", "complete your sign", "complete your regis", "magic link", "login link", "sign-in link", "sign in link",
 		"reset your", "reset password", "set a new password", "set up a new password", "set your password",
 		"bestätige dein", "bestätigen sie", "aktiviere dein", "aktivieren sie", "confirmez votre", "vérifiez votre", "activez votre", "validez votre", "confirma tu", "verifica tu", "confirme su", "verifique su", "activa tu",
 		"confirme seu", "confirme sua", "confirme o seu", "verifique seu", "ative sua", "conferma il tuo", "conferma la tua", "verifica il tuo", "verifica la tua", "bevestig je", "bevestig uw", "verifieer je", "activeer je", "activeer uw",

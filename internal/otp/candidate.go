@@ -46,7 +46,7 @@ func (c *candidate) add(b []byte) bool {
 func (p *page) collect(out []candidate) []candidate {
 	for li := int32(0); li < int32(len(p.lines)); li++ {
 		ln := &p.lines[li]
-		if ln.footer {
+		if ln.footer || !ln.starts {
 			continue
 		}
 		if c, n := p.column(li); n > 0 {

@@ -3,22 +3,27 @@ package otp
 // chunk reads the token that starts with the ASCII letter or digit at b[i] and returns
 // the place behind it.
 func (p *page) chunk(b []byte, i int) int {
+	if head, n := letters(p.lower, i); n > 0 {
+		if k := lettersEnd(b, i+n); k == len(b) || !joins(b, k) {
+			return p.word(b, i, k, words.sieve.passes(head, n))
+		}
+	}
 	s := p.survey(b, i)
 	switch {
 	case s.ref && s.end-i < 6 && words.lookup(b, i, false, false).class == classExample: // "e.g."
-		p.put(token{start: int32(i), end: int32(s.end), kind: kindWord, class: classExample, weight: 1})
+		p.put(i, s.end, kindWord, classExample, 1)
 		return s.end
 	case s.ref:
-		p.put(token{start: int32(i), end: int32(s.end), kind: kindRef, weight: 1})
+		p.put(i, s.end, kindRef, classNone, 1)
 		return s.end
 	case s.digits && s.letters && p.stellig(b, i, s.end):
-		p.put(token{start: int32(i), end: int32(i + 1), kind: kindNumber, weight: 1})
+		p.put(i, i+1, kindNumber, classNone, 1)
 		return i + 1
 	case s.figure:
-		p.put(token{start: int32(i), end: int32(s.end), kind: kindFigure, weight: 1})
+		p.put(i, s.end, kindFigure, classNone, 1)
 		return s.end
 	case !s.letters:
-		p.put(token{start: int32(i), end: int32(s.end), kind: kindNumber, weight: 1})
+		p.put(i, s.end, kindNumber, classNone, 1)
 		return s.end
 	}
 	f := words.lookup(b, i, false, false)
@@ -27,15 +32,46 @@ func (p *page) chunk(b []byte, i int) int {
 	}
 	if s.digits {
 		if label := gluedLabel(b, i, s.end); label.class != classNone {
-			p.put(token{start: int32(i), end: int32(label.end), kind: kindWord, class: label.class, weight: 1})
+			p.put(i, label.end, kindWord, label.class, 1)
 			return label.end
 		}
-		p.put(token{start: int32(i), end: int32(s.end), kind: kindMixed, weight: 1})
+		p.put(i, s.end, kindMixed, classNone, 1)
 		return s.end
 	}
 	end := wordEnd(b, i)
-	p.put(token{start: int32(i), end: int32(end), kind: kindWord, weight: 1})
+	p.put(i, end, kindWord, classNone, 1)
 	return end
+}
+
+// word reads a word whose ASCII letters end at b[k], where nothing joins it to more. It may be
+// listed, or begin something that is, only when listed is set.
+func (p *page) word(b []byte, i, k int, listed bool) int {
+	if listed {
+		if f := words.lookup(b, i, false, false); f.class != classNone {
+			return p.known(b, i, f)
+		}
+	}
+	end := wordEnd(b, k)
+	p.put(i, end, kindWord, classNone, 1)
+	return end
+}
+
+func lettersEnd(b []byte, i int) int {
+	for i < len(b) && b[i]-'a' < 26 {
+		i++
+	}
+	return i
+}
+
+// joins tells whether b[k], behind a letter, may join it to what follows: see survey, which
+// finds out whether it does.
+func joins(b []byte, k int) bool {
+	switch c := b[k]; c {
+	case '-', '.', '@', ':':
+		return k+1 < len(b) && (isAlnum(b[k+1]) || b[k+1] == '/')
+	default:
+		return c == '_' || isDigit(c)
+	}
 }
 
 // stellig tells "6-digit" and "6stellig", whose number counts.
@@ -153,7 +189,7 @@ func (p *page) known(b []byte, i int, f found) int {
 			f.class = compound(b[:end], i+2, f.class)
 		}
 	}
-	p.put(token{start: int32(i), end: int32(end), kind: kindWord, class: f.class, weight: 1})
+	p.put(i, end, kindWord, f.class, 1)
 	return end
 }
 

@@ -37,9 +37,10 @@ type context struct {
 // compose gives every label its strength from the words around it, and every line its
 // summary. It reads each token once, and a few neighbours of each label.
 func (p *page) compose(ctx *context) {
+	p.footers()
 	for i := range p.lines {
 		ln := &p.lines[i]
-		p.judgeLine(ln)
+		ln.colon = p.endsWithColon(ln)
 		for k := ln.first; k < ln.last; k++ {
 			t := &p.tokens[k]
 			if t.class.label() {
@@ -48,11 +49,14 @@ func (p *page) compose(ctx *context) {
 			if k > ln.first && p.percentOff(k) {
 				t.class = classPromo
 			}
-			if !ln.footer {
+			if t.class != classNone && !ln.footer {
 				ctx.note(p, t)
 			}
+			if t.kind == kindWord || t.kind == kindRef {
+				ln.add(t, k)
+			}
 		}
-		p.summarize(ln)
+		p.conclude(ln)
 	}
 }
 
@@ -225,73 +229,7 @@ func (p *page) qualifierAfter(ln *line, k int32) (q class) {
 	return q
 }
 
-// judgeLine tells footers, addresses, headings in capitals and lines that end with a colon.
-func (p *page) judgeLine(ln *line) {
-	l := p.lower[ln.start:ln.end]
-	ln.footer = bytes.Contains(l, copyrightSign) || bytes.Contains(l, copyrightWord) || bytes.Contains(l, rightsReserved)
-	for k := ln.last - 1; k >= ln.first; k-- {
-		c := p.lower[p.tokens[k].start]
-		if p.tokens[k].kind != kindPunct || c == '.' || c == '?' || c == '!' {
-			break
-		}
-		if c == ':' {
-			ln.colon = true
-			break
-		}
-	}
-	ln.caps = true
-	for _, c := range p.plain[ln.start:ln.end] {
-		if c >= 'a' && c <= 'z' {
-			ln.caps = false
-			break
-		}
-	}
-}
-
-var (
-	copyrightSign  = []byte("(c)")
-	copyrightWord  = []byte("copyright")
-	rightsReserved = []byte("rights reserved")
-	codeWord       = []byte("code")
-)
-
-// summarize notes what a line announces for the lines below it.
-func (p *page) summarize(ln *line) {
-	for k := ln.first; k < ln.last; k++ {
-		t := &p.tokens[k]
-		if t.kind != kindWord && t.kind != kindRef {
-			continue
-		}
-		ln.words += int32(t.weight)
-		switch {
-		case t.class.label():
-			if t.strength >= ln.strength || k-ln.label > 12 {
-				ln.strength, ln.label = t.strength, k
-			}
-			ln.other = false
-		case t.class.other():
-			ln.other = true
-		case t.class == classPlace:
-			ln.place = true
-		}
-	}
-	if ln.other && ln.strength >= medium && !p.ended(ln) {
-		ln.other = false
-	}
-	if ln.label >= 0 {
-		ln.heading = ln.colon || ln.words <= 5
-	}
-}
-
-// ended tells whether the sentence of a line's label ends before the line does.
-func (p *page) ended(ln *line) bool {
-	for k := ln.label + 1; k+1 < ln.last; k++ {
-		if t := &p.tokens[k]; t.kind == kindPunct && p.pause(t, k, ln) >= sentence {
-			return true
-		}
-	}
-	return false
-}
+var codeWord = []byte("code")
 
 // plural tells "codes", which announces many or none.
 func (p *page) plural(k int32) bool {

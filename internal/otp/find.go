@@ -23,6 +23,7 @@ type search struct {
 	kept       []candidate
 	forms      bool // something has the form of a code
 	same       bool // text and HTML say the same: neither supports the other
+	forward    bool // an older mail was passed on
 }
 
 // searches keeps the working memory of past calls. Nothing of a mail is read from it
@@ -66,17 +67,25 @@ func (in *Input) link() string {
 }
 
 func (s *search) find(res *Result, in Input, visible bool) {
+	s.kept, s.forms = s.kept[:0], false
 	s.read(in, visible)
-	if !s.bound(res) {
-		s.score()
-		s.answer(res, in.Alt)
+	if s.split(); s.bound(res) {
+		return
 	}
+	if again := s.same && !visible; again || s.speaks() {
+		s.score()
+	}
+	s.answer(res, in.Alt)
 }
 
 // sameWords tells whether two texts differ in nothing but white space.
 func sameWords(a, b string) bool {
+	const step = 32 // most of two such texts is the same with its white space
 	i, k := 0, 0
 	for ; ; i, k = i+1, k+1 {
+		for i+step <= len(a) && k+step <= len(b) && a[i:i+step] == b[k:k+step] {
+			i, k = i+step, k+step
+		}
 		for i < len(a) && a[i] <= ' ' {
 			i++
 		}
@@ -95,18 +104,19 @@ func sameWords(a, b string) bool {
 func (s *search) read(in Input, visible bool) {
 	s.n = 0
 	forward, reply := prefix(in.Subject)
-	s.page(SourceSubject, in.Subject, forward)
+	s.forward = forward
+	s.page(SourceSubject, in.Subject)
 	s.pages[0].reply = reply
-	s.page(SourceText, in.Text, forward)
+	s.page(SourceText, in.Text)
 	if visible {
-		s.page(SourceHTML, in.Visible, forward)
+		s.page(SourceHTML, in.Visible)
 	}
-	s.page(SourceHTML, in.Preview, forward)
+	s.page(SourceHTML, in.Preview)
 	s.pages[s.n-1].hidden = true
 }
 
-func (s *search) page(source Source, text string, forward bool) {
-	s.pages[s.n].read(source, text, forward)
+func (s *search) page(source Source, text string) {
+	s.pages[s.n].read(source, text)
 	s.n++
 }
 
@@ -148,7 +158,6 @@ func (s *search) score() {
 			ctx.trade = ctx.subject == 0 && s.pages[0].announcesOther()
 		}
 	}
-	s.kept, s.forms = s.kept[:0], false
 	for i := 0; i < s.n; i++ {
 		p := &s.pages[i]
 		s.candidates = p.collect(s.candidates[:0])

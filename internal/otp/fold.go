@@ -20,6 +20,8 @@ type folded struct {
 	lower []byte
 	plain []byte
 
+	digits bool // there is one
+
 	blanks   int
 	newlines int
 }
@@ -42,7 +44,7 @@ func (f *folded) fold(s string) {
 			continue
 		}
 		if c > ' ' && c < 0x7F {
-			i = f.word(s, i)
+			i = f.run(s, i)
 			continue
 		}
 		i++
@@ -59,25 +61,6 @@ func (f *folded) fold(s string) {
 	}
 }
 
-// word folds the run of visible ASCII characters that starts at s[i] and returns its end.
-func (f *folded) word(s string, i int) int {
-	f.gap()
-	low, plain := f.lower, f.plain
-	for ; i < len(s); i++ {
-		c := s[i]
-		if c <= ' ' || c >= 0x7F {
-			break
-		}
-		plain = append(plain, c)
-		if 'A' <= c && c <= 'Z' {
-			c |= 0x20
-		}
-		low = append(low, c)
-	}
-	f.lower, f.plain = low, plain
-	return i
-}
-
 func (f *folded) ascii(c byte) {
 	f.gap()
 	low := c
@@ -86,6 +69,7 @@ func (f *folded) ascii(c byte) {
 	}
 	f.lower = append(f.lower, low)
 	f.plain = append(f.plain, c)
+	f.digits = f.digits || isDigit(c)
 }
 
 // gap writes the white space that was held back until something visible follows it.

@@ -1,6 +1,7 @@
 package otp
 
 import (
+	"math/bits"
 	"sort"
 	"strings"
 )
@@ -64,15 +65,22 @@ const (
 
 // lexicon is a trie over the bytes of the folded words. It never changes once built.
 type lexicon struct {
+	sieve sieve
 	root  [256]int32
 	nodes []lexNode
+	tails []uint64 // of each node, bit n: an edge for byte 0x80+n
 	edges []lexEdge
 }
 
+// lexNode has its edges in one run: those of letters, of continuation bytes, then the rest,
+// each in order, so that counting the bits below one gives the place of its edge. The node
+// that its first edge leads to stands right behind it, so most words are read in one go.
 type lexNode struct {
-	first, last int32 // range of edges
-	class       class
-	flags       uint8
+	letters uint32 // bit n: an edge for letter 'a'+n
+	first   int32  // edge
+	class   class
+	flags   uint8
+	others  uint8 // edges that are of no letter
 }
 
 type lexEdge struct {
@@ -95,9 +103,12 @@ func newLexicon(table []vocabulary) *lexicon {
 			top.add(&f, strings.TrimSpace(word), v.class)
 		}
 	}
-	x := &lexicon{nodes: make([]lexNode, 1)}
+	x := &lexicon{nodes: make([]lexNode, 1), tails: make([]uint64, 1)}
 	for b, child := range top.next {
 		x.root[b] = x.flatten(child)
+	}
+	for c := byte('a'); c <= 'z'; c++ {
+		x.sift(x.root[c], uint64(c), 1)
 	}
 	return x
 }
@@ -128,20 +139,41 @@ func (n *lexBuild) add(f *folded, word string, c class) {
 
 func (x *lexicon) flatten(n *lexBuild) int32 {
 	at := int32(len(x.nodes))
-	x.nodes = append(x.nodes, lexNode{class: n.class, flags: n.flags})
+	x.nodes, x.tails = append(x.nodes, lexNode{class: n.class, flags: n.flags}), append(x.tails, 0)
 	keys := make([]byte, 0, len(n.next))
 	for b := range n.next {
 		keys = append(keys, b)
 	}
-	sort.Slice(keys, func(i, j int) bool { return keys[i] < keys[j] })
+	sort.Slice(keys, func(i, j int) bool { return edgeOrder(keys[i]) < edgeOrder(keys[j]) })
 	edges := make([]lexEdge, 0, len(keys))
 	for _, b := range keys {
 		edges = append(edges, lexEdge{b, x.flatten(n.next[b])})
 	}
-	x.nodes[at].first = int32(len(x.edges))
+	node := &x.nodes[at]
+	for _, b := range keys {
+		switch {
+		case b >= 'a' && b <= 'z':
+			node.letters |= 1 << (b - 'a')
+			continue
+		case b >= 0x80 && b < 0xC0:
+			x.tails[at] |= 1 << (b - 0x80)
+		}
+		node.others++
+	}
+	node.first = int32(len(x.edges))
 	x.edges = append(x.edges, edges...)
-	x.nodes[at].last = int32(len(x.edges))
 	return at
+}
+
+// edgeOrder puts letters first and continuation bytes second.
+func edgeOrder(b byte) int {
+	switch {
+	case b >= 'a' && b <= 'z':
+		return int(b)
+	case b >= 0x80 && b < 0xC0:
+		return 0x100 + int(b)
+	}
+	return 0x200 + int(b)
 }
 
 // found is the longest word of the vocabulary at some place: its end and its class.
@@ -168,19 +200,49 @@ func (x *lexicon) lookup(b []byte, at int, anywhere, tail bool) (best found) {
 		if i >= len(b) {
 			break
 		}
-		n = x.step(node, b[i])
+		n = x.step(n, b[i])
 	}
 	return best
 }
 
-func (x *lexicon) step(n *lexNode, b byte) int32 {
-	for e := n.first; e < n.last; e++ {
-		if x.edges[e].b == b {
-			return x.edges[e].to
+func (x *lexicon) step(at int32, b byte) int32 {
+	n := &x.nodes[at]
+	letter := b - 'a'
+	if letter >= 26 {
+		return x.sign(at, b)
+	}
+	bit := uint32(1) << letter
+	if n.letters&bit == 0 {
+		return 0
+	}
+	below := n.letters & (bit - 1)
+	if below == 0 {
+		return at + 1
+	}
+	return x.edges[int(n.first)+bits.OnesCount32(below)].to
+}
+
+// sign steps over what is no ASCII letter.
+func (x *lexicon) sign(at int32, b byte) int32 {
+	n, tails := &x.nodes[at], x.tails[at]
+	if n.others == 0 {
+		return 0
+	}
+	more := x.edges[int(n.first)+bits.OnesCount32(n.letters):][:n.others]
+	if tail := b - 0x80; tail < 0x40 {
+		bit := uint64(1) << tail
+		if tails&bit == 0 {
+			return 0
+		}
+		return more[bits.OnesCount64(tails&(bit-1))].to
+	}
+	for _, e := range more[bits.OnesCount64(tails):] {
+		if e.b == b {
+			return e.to
 		}
 	}
 	if b == '-' || b == '\t' {
-		return x.step(n, ' ')
+		return x.sign(at, ' ')
 	}
 	return 0
 }

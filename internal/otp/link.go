@@ -178,36 +178,25 @@ func (j *linkWords) words(part string) {
 			n++
 		}
 	}
-	s := string(buf[:n])
-	j.confirms = j.confirms || s == "doi" // double opt-in
-	for _, w := range refusingWords {
-		if strings.Contains(s, w) {
-			j.refuses = true
-			return
-		}
+	s := buf[:n]
+	j.confirms = j.confirms || string(s) == "doi" // double opt-in
+	if refusingWords.in(s) {
+		j.refuses = true
+		return
 	}
-	j.resets = j.resets || anyIn(s, resettingWords)
-	j.confirms = j.confirms || anyIn(s, confirmingWords)
-	j.signsIn = j.signsIn || anyIn(s, signingWords)
-}
-
-func anyIn(s string, list []string) bool {
-	for _, w := range list {
-		if strings.Contains(s, w) {
-			return true
-		}
-	}
-	return false
+	j.resets = j.resets || resettingWords.in(s)
+	j.confirms = j.confirms || confirmingWords.in(s)
+	j.signsIn = j.signsIn || signingWords.in(s)
 }
 
 var (
-	confirmingWords = []string{"verif", "confirm", "activat", "validat", "magic", "passwordless", "bestatig", "bestaetig",
-		"aktivier", "conferma", "bevestig", "potwierd", "onayla", "optin", "onetime", "emaillogin", "loginlink", "signinlink", "accountactivation"}
-	signingWords   = []string{"signin", "login", "logon", "auth", "sso", "signup", "register", "session", "token", "otp", "callback", "connexion", "anmeld", "oneclick", "enroll"}
-	resettingWords = []string{"reset", "recover", "forgot", "newpassword", "changepassword", "setpassword", "passwort"}
-	refusingWords  = []string{"unsubscri", "optout", "privacy", "terms", "help", "support", "faq", "legal", "contact", "preference",
+	confirmingWords = newPhrases("verif", "confirm", "activat", "validat", "magic", "passwordless", "bestatig", "bestaetig",
+		"aktivier", "conferma", "bevestig", "potwierd", "onayla", "optin", "onetime", "emaillogin", "loginlink", "signinlink", "accountactivation")
+	signingWords   = newPhrases("signin", "login", "logon", "auth", "sso", "signup", "register", "session", "token", "otp", "callback", "connexion", "anmeld", "oneclick", "enroll")
+	resettingWords = newPhrases("reset", "recover", "forgot", "newpassword", "changepassword", "setpassword", "passwort")
+	refusingWords  = newPhrases("unsubscri", "optout", "privacy", "terms", "help", "support", "faq", "legal", "contact", "preference",
 		"settings", "abuse", "report", "deny", "reject", "decline", "cancel", "revoke", "notme", "wasntme", "disavow", "secureaccount",
-		"blog", "docs", "article", "learn", "policy", "manage", "webversion", "viewinbrowser", "viewonline", "feedback", "survey", "invoice", "receipt", "order", "track", "abmeld", "delete", "remove", "disable", "lock", "author", "store", "shop", "about", "careers", "download", "appstore", "twitter", "facebook", "linkedin", "instagram", "youtube", "static", "assets", "images", "pixel", "logo", "thank", "success", "billing", "upgrade", "pricing", "cart", "checkout", "donate", "promo", "campaign", "review", "rating", "delivery", "rsvp", "booking", "reservation", "appointment", "confirmed", "verified"}
+		"blog", "docs", "article", "learn", "policy", "manage", "webversion", "viewinbrowser", "viewonline", "feedback", "survey", "invoice", "receipt", "order", "track", "abmeld", "delete", "remove", "disable", "lock", "author", "store", "shop", "about", "careers", "download", "appstore", "twitter", "facebook", "linkedin", "instagram", "youtube", "static", "assets", "images", "pixel", "logo", "thank", "success", "billing", "upgrade", "pricing", "cart", "checkout", "donate", "promo", "campaign", "review", "rating", "delivery", "rsvp", "booking", "reservation", "appointment", "confirmed", "verified")
 )
 
 var squeezer = strings.NewReplacer("_", "", "-", "", "[", "", "]", "")

@@ -25,7 +25,7 @@ func (q *quotes) judge(p *page, start, end int) verdict {
 	switch {
 	case l[0] == '>', l[0] == '|' && len(l) > 1 && l[1] == ' ':
 		return quoted
-	case l[0] == '-' && len(l) > 6 && len(l) <= 120 && containsAny(l, forwarded):
+	case l[0] == '-' && len(l) > 6 && len(l) <= 120 && forwarded.in(l):
 		q.forward = true
 	case l[0] == '-' && separator(l) && !q.forward, from && fieldLine(l, sentFields) && !q.forward:
 		return rest
@@ -44,14 +44,14 @@ func separator(l []byte) bool {
 	if len(l) < 6 || l[1] != '-' || len(l) > 120 {
 		return false
 	}
-	return containsAny(l, originals)
+	return originals.in(l)
 }
 
 // attribution tells the line above a quotation: "On 2 March 2026, A <a@b> wrote:". It may
 // be broken in two. A date or an address must stand in it, or it is somebody's prose.
 func attribution(b []byte, start, end int) bool {
 	l := b[start:end]
-	if len(l) > 300 || !containsAny(l, wrotes) {
+	if len(l) > 300 || !wrotes.in(l) {
 		return false
 	}
 	if dated(l) {
@@ -85,15 +85,6 @@ func marked(b []byte, i int) bool {
 	return i < len(b) && b[i] == '>'
 }
 
-func containsAny(l []byte, list [][]byte) bool {
-	for _, w := range list {
-		if bytes.Contains(l, w) {
-			return true
-		}
-	}
-	return false
-}
-
 // fieldLine tells a line that starts with one of the field names and a colon.
 func fieldLine(l []byte, fields [][]byte) bool {
 	if bytes.IndexByte(l[:min(len(l), 32)], ':') < 0 {
@@ -101,7 +92,7 @@ func fieldLine(l []byte, fields [][]byte) bool {
 	}
 	l = bytes.TrimLeft(l, "* ")
 	for _, f := range fields {
-		if len(l) > len(f) && bytes.HasPrefix(l, f) {
+		if len(l) > len(f) && l[0] == f[0] && bytes.HasPrefix(l, f) {
 			r := bytes.TrimLeft(l[len(f):], "* ")
 			if len(r) > 0 && r[0] == ':' {
 				return true
@@ -122,15 +113,15 @@ func foldList(list ...string) [][]byte {
 }
 
 var (
-	originals = foldList("original message", "original appointment", "ursprüngliche nachricht", "originalnachricht",
+	originals = foldPhrases("original message", "original appointment", "ursprüngliche nachricht", "originalnachricht",
 		"message d'origine", "message original", "mensaje original", "mensagem original", "messaggio originale",
 		"oorspronkelijk bericht", "oprindelig meddelelse", "opprinnelig melding", "originalmeddelande", "ursprungligt meddelande",
 		"alkuperäinen viesti", "oryginalna wiadomość", "wiadomość oryginalna", "původní zpráva", "pôvodná správa", "eredeti üzenet",
 		"mesaj original", "orijinal mesaj", "özgün ileti", "исходное сообщение", "оригинальное сообщение", "початкове повідомлення",
 		"原始邮件", "原始郵件", "原始信件", "元のメッセージ", "원본 메시지", "원본 메일", "الرسالة الأصلية", "הודעה מקורית", "thư gốc", "pesan asli")
-	forwarded = foldList("forwarded message", "weitergeleitete nachricht", "message transféré", "mensaje reenviado",
+	forwarded = foldPhrases("forwarded message", "weitergeleitete nachricht", "message transféré", "mensaje reenviado",
 		"mensagem encaminhada", "messaggio inoltrato", "doorgestuurd bericht", "пересылаемое сообщение", "转发的邮件", "転送")
-	wrotes = foldList("wrote", "schrieb", "a écrit", "escribió", "escreveu", "ha scritto", "schreef", "skrev", "kirjoitti",
+	wrotes = foldPhrases("wrote", "schrieb", "a écrit", "escribió", "escreveu", "ha scritto", "schreef", "skrev", "kirjoitti",
 		"napisał", "napsal", "napísal", "írta", "a scris", "yazdı", "пишет", "написал", "написав", "пише", "έγραψε", "va escriure",
 		"写道", "寫道", "書きました", "のメール", "님이 작성", "작성:", "كتب", "כתב", "đã viết", "menulis", "เขียนว่า", "ने लिखा")
 	fromFields = foldList("from", "von", "de", "da", "van", "fra", "från", "lähettäjä", "od", "feladó", "de la", "kimden",

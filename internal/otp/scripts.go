@@ -18,7 +18,7 @@ func (p *page) foreignWord(b []byte, i int) int {
 			end = wordEnd(b, end)
 		}
 	}
-	p.put(token{start: int32(i), end: int32(end), kind: kindWord, class: f.class, weight: 1})
+	p.put(i, end, kindWord, f.class, 1)
 	return end
 }
 
@@ -54,7 +54,7 @@ func (p *page) unspacedRun(b []byte, i int) int {
 	plain := i
 	flush := func(end int) {
 		if end > plain {
-			p.put(token{start: int32(plain), end: int32(end), kind: kindWord, weight: uint8(min(1+(end-plain)/6, 20))})
+			p.put(plain, end, kindWord, classNone, min(1+(end-plain)/6, 20))
 		}
 	}
 	for i < len(b) && unspaced(b, i) {
@@ -64,7 +64,7 @@ func (p *page) unspacedRun(b []byte, i int) int {
 			continue
 		}
 		flush(i)
-		p.put(token{start: int32(i), end: int32(f.end), kind: kindWord, class: f.class, weight: 1})
+		p.put(i, f.end, kindWord, f.class, 1)
 		i, plain = f.end, f.end
 	}
 	i = min(i, len(b))

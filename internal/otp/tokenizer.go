@@ -1,5 +1,10 @@
 package otp
 
+import (
+	"bytes"
+	"slices"
+)
+
 // kind is the shape of a token.
 type kind uint8
 
@@ -31,7 +36,7 @@ type line struct {
 	footer      bool  // copyright and the like: no code stands here
 	place       bool  // a street address
 	colon       bool  // ends with a colon
-	caps        bool  // no lower-case letters
+	starts      bool  // a code may start in it
 	other       bool  // its last announcing word announces something else
 	claimed     bool  // its label has found its code
 	heading     bool  // its label is what it is about: a heading, or the last words before a colon
@@ -48,15 +53,20 @@ type page struct {
 	folded
 	tokens []token
 	lines  []line
+	seen   uint64 // bit n: there is a word of class n
 }
 
-// read folds and tokenizes s. The work is linear in len(s).
-// forward tells that somebody passed an older mail on: then that mail is the message.
-func (p *page) read(source Source, s string, forward bool) {
+// read folds s, for split to go on with. The work of both is linear in len(s).
+func (p *page) read(source Source, s string) {
 	p.source, p.reply, p.hidden = source, false, false
 	p.reset()
-	p.tokens, p.lines = p.tokens[:0], p.lines[:0]
+	p.tokens, p.lines, p.seen = p.tokens[:0], p.lines[:0], 0
 	p.fold(s)
+}
+
+// split cuts what is the sender's into lines, and these into tokens.
+// forward tells that somebody passed an older mail on: then that mail is the message.
+func (p *page) split(forward bool) {
 	q := quotes{forward: forward}
 	b := p.lower
 	paragraph := false
@@ -79,15 +89,15 @@ func (p *page) read(source Source, s string, forward bool) {
 }
 
 func lineEnd(b []byte, i int) int {
-	for i < len(b) && b[i] != '\n' {
-		i++
+	if n := bytes.IndexByte(b[i:], '\n'); n >= 0 {
+		return i + n
 	}
-	return i
+	return len(b)
 }
 
 func (p *page) tokenize(start, end int, paragraph bool) {
 	first := len(p.tokens)
-	gap, wide := true, false
+	gap, wide, starts := true, false, false
 	b := p.lower[:end]
 	for i := start; i < end; {
 		c := b[i]
@@ -103,14 +113,30 @@ func (p *page) tokenize(start, end int, paragraph bool) {
 		case c >= 0x80:
 			i = p.foreignWord(b, i)
 		default:
-			p.put(token{start: int32(i), end: int32(i + 1), kind: kindPunct})
+			p.put(i, i+1, kindPunct, classNone, 0)
 			i++
 		}
 		p.tokens[n].gap, p.tokens[n].wide = gap, wide
 		gap, wide = false, false
+		for ; n < len(p.tokens); n++ {
+			starts = starts || p.mayStart(int32(n))
+		}
 	}
 	p.lines = append(p.lines, line{start: int32(start), end: int32(end), first: int32(first),
-		last: int32(len(p.tokens)), paragraph: paragraph, label: -1})
+		last: int32(len(p.tokens)), paragraph: paragraph, starts: starts, label: -1})
 }
 
-func (p *page) put(t token) { p.tokens = append(p.tokens, t) }
+// put adds a token. It writes field by field: a token that is put together elsewhere and copied
+// costs as much as the search for its end.
+func (p *page) put(start, end int, k kind, c class, weight int) {
+	n := len(p.tokens)
+	if n == cap(p.tokens) {
+		p.tokens = slices.Grow(p.tokens, 1)
+	}
+	p.tokens = p.tokens[:n+1]
+	t := &p.tokens[n]
+	t.start, t.end = int32(start), int32(end)
+	t.kind, t.class, t.weight = k, c, uint8(weight)
+	t.strength, t.gap, t.wide = 0, false, false
+	p.seen |= 1 << (c & 63)
+}
