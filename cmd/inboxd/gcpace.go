@@ -27,8 +27,8 @@ const (
 	gcSpare = 16 << 20
 	gcHeap  = 80 << 20
 	gcBurst = 32 << 20 // where collecting costs much; a larger heap still has its quarter
-	gcMost  = 200 // percent
-	gcStep  = 5   // a change by less is not worth stopping everything for
+	gcMost  = 200      // percent
+	gcStep  = 5        // a change by less is not worth stopping everything for
 
 	gcDear   = 0.12 // share of all cores: above it collect less often
 	gcCheap  = 0.06 // below it more often
