@@ -1,0 +1,23 @@
+package persist
+
+import (
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// TestGather: the engine rests after a sync that many waited for, and after no other.
+func TestGather(t *testing.T) {
+	s := open(t, vfs.NewMem())
+	rest := s.engineOptions(&Options{}).WALMinSyncInterval
+	if rest == nil {
+		t.Fatal("the engine does not ask")
+	}
+	for waiting, want := range map[int64]int64{0: 0, gatherFrom - 1: 0, gatherFrom: int64(gatherFor)} {
+		s.waiting.Store(waiting)
+		if got := rest(); int64(got) != want {
+			t.Errorf("%d wait: %v", waiting, got)
+		}
+	}
+	s.waiting.Store(0)
+}
