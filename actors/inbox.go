@@ -19,10 +19,13 @@ type inboxEntity struct {
 	told func([]inbox.Public)
 	// queued receives the moves of the mail queue of a commit, after it.
 	queued func(address string, moves []inbox.Queued)
+	// atHand keeps the contents of new messages for a while.
+	atHand *atHand
 
-	state *inbox.State
-	fresh bool        // just loaded, not published yet
-	rows  *inbox.Rows // of the group being decided; nil when nothing changed
+	state  *inbox.State
+	fresh  bool          // just loaded, not published yet
+	rows   *inbox.Rows   // of the group being decided; nil when nothing changed
+	newest *inbox.Newest // that atHand knows
 }
 
 func (e *inboxEntity) load() (err error) {
@@ -73,6 +76,10 @@ func (e *inboxEntity) publish() {
 		return
 	}
 	if e.state.Live() {
+		if n := e.state.Newest; n != e.newest {
+			e.newest = n
+			e.atHand.keep(n)
+		}
 		e.slot.publish(inbox.NewView(e.state))
 	} else {
 		e.slot.publish(nil)

@@ -176,8 +176,9 @@ func Start(o Options) (_ *System, err error) {
 	if err := s.journal.takeOver(); err != nil {
 		return nil, err
 	}
+	hand := &atHand{most: s.Memory / 64}
 	s.inboxes = s.newDirectory(func(sl *slot) entity {
-		return &inboxEntity{slot: sl, store: o.Store, now: s.now, told: s.journal.tell, queued: s.mail.told}
+		return &inboxEntity{slot: sl, store: o.Store, now: s.now, told: s.journal.tell, queued: s.mail.told, atHand: hand}
 	})
 	s.accounts = s.newDirectory(func(sl *slot) entity {
 		return &accountEntity{id: account.ID([]byte(sl.key)), store: o.Store, now: s.now, plans: o.Plans, principals: s.principals, hooks: hooks}

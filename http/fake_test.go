@@ -141,7 +141,7 @@ func (f *fakeInboxes) unload(address string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	old := f.views[address]
-	f.states[address].Newest = inbox.Newest{}
+	f.states[address].Newest = nil
 	f.views[address] = inbox.NewView(f.states[address])
 	old.Supersede()
 }

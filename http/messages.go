@@ -137,8 +137,7 @@ func (s *Server) fill(r *request, e *email, set fieldSet) (bool, error) {
 	if set&contentFields == 0 || e.content != nil {
 		return true, nil
 	}
-	if newest := r.view.Newest; newest.ID == e.meta.ID && newest.Content != nil {
-		e.content = newest.Content
+	if e.content = r.view.Newest.Of(e.meta.ID); e.content != nil {
 		return true, nil
 	}
 	content, err := s.inboxes.Content(r.ctx, r.address, e.meta.ID)

@@ -18,7 +18,7 @@ type Stats struct {
 	MemTableBytes  uint64 // now
 	TableBytes     uint64 // in tables now
 	ValueBytes     uint64 // in the engine's value files now
-	L0Sublevels    int32  // now; writes stop at 24
+	L0Sublevels    int32  // now; writes stop at 48
 	CompactionDebt uint64 // estimated bytes to compact now
 	Flushes        int64
 	Compactions    int64

@@ -202,7 +202,7 @@ func (m *model) check(t *rapid.T) {
 	var due []Due
 	for addr, in := range m.inboxes {
 		want := in.state
-		want.Newest = inbox.Newest{}
+		want.Newest = nil
 		want.Messages = nilWhenEmpty(want.Messages)
 		got, err := m.s.LoadInbox(addr)
 		must(t, err)

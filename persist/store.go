@@ -199,8 +199,8 @@ func (s *Store) engineOptions(o *Options) *pebble.Options {
 		CacheSize:                   o.CacheBytes,
 		MemTableSize:                o.MemTableBytes,
 		MemTableStopWritesThreshold: 4,
-		L0CompactionThreshold:       6,
-		L0StopWritesThreshold:       24,
+		L0CompactionThreshold:       16,
+		L0StopWritesThreshold:       48,
 		LBaseMaxBytes:               int64(max(64*mib, o.MemTableBytes)),
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
 		MaxOpenFiles:                1000,
@@ -216,7 +216,7 @@ func (s *Store) engineOptions(o *Options) *pebble.Options {
 	}
 	p.Experimental.ValueSeparationPolicy = func() pebble.ValueSeparationPolicy {
 		return pebble.ValueSeparationPolicy{
-			Enabled: true, MinimumSize: 1024, MaxBlobReferenceDepth: 10,
+			Enabled: true, MinimumSize: 1024, MaxBlobReferenceDepth: 64,
 			RewriteMinimumAge: 5 * time.Minute, TargetGarbageRatio: 0.3,
 		}
 	}

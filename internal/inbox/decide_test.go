@@ -180,7 +180,7 @@ func (s *story) messages() string {
 	for _, m := range s.state.Messages {
 		fmt.Fprintln(&b, line(m))
 	}
-	fmt.Fprintf(&b, "%d bytes, newest at hand: %d\n", s.state.Bytes, s.state.Newest.ID)
+	fmt.Fprintf(&b, "%d bytes, newest at hand: %d\n", s.state.Bytes, s.state.Newest.ID())
 	return b.String()
 }
 

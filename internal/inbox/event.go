@@ -78,7 +78,7 @@ func (e received) apply(s *State) {
 	s.Messages = append(s.Messages, &m)
 	s.Bytes += m.Size
 	s.LastID, s.LastEvent = m.ID, e.Public.Number
-	s.Newest = Newest{m.ID, e.Content}
+	s.Newest = newest(&m, e.Content)
 	if m.ExpiresAt.Before(s.DueAt) || s.DueAt.IsZero() {
 		s.DueAt = m.ExpiresAt
 	}
@@ -125,8 +125,8 @@ func (e removed) apply(s *State) {
 		}
 	}
 	s.Messages = left
-	if gone[s.Newest.ID] {
-		s.Newest = Newest{}
+	if gone[s.Newest.ID()] {
+		s.Newest = nil
 	}
 	s.schedule()
 }
@@ -187,8 +187,8 @@ func (s *State) Weight() int64 {
 	if n > 0 {
 		w = w * int64(all) / int64(n)
 	}
-	if s.Newest.Content != nil {
-		w += 2 * int64(len(s.Newest.Content.Doc.Text)+len(s.Newest.Content.Doc.HTML)) // read and rendered
+	if s.Newest != nil {
+		w += s.Newest.Weight() // of its answer to polls; the content has a budget of its own
 	}
 	return w
 }

@@ -6,6 +6,7 @@ package inbox
 
 import (
 	"crypto/sha256"
+	"sync/atomic"
 	"time"
 
 	"inboxd/internal/account"
@@ -124,12 +125,40 @@ type SpamRule struct {
 }
 
 // Newest is the content of the newest received message, kept beside the state from its
-// commit on, so that the poll that follows a mail does not read the disk. A state that was
-// loaded has none.
+// commit on, so that the poll that follows a mail does not read the disk, until it is let
+// go. States and views share it; a state that was loaded has none (nil).
 type Newest struct {
-	ID      int64
-	Content *Content
+	id, size int64
+	content  atomic.Pointer[Content]
 }
+
+func newest(m *Message, c *Content) *Newest {
+	n := &Newest{id: m.ID, size: m.Size}
+	n.content.Store(c)
+	return n
+}
+
+// ID is the message's; 0 of nil.
+func (n *Newest) ID() int64 {
+	if n == nil {
+		return 0
+	}
+	return n.id
+}
+
+// Of returns the content of message id if it is at hand, else nil.
+func (n *Newest) Of(id int64) *Content {
+	if n.ID() != id {
+		return nil
+	}
+	return n.content.Load()
+}
+
+// LetGo leaves the content to the disk alone.
+func (n *Newest) LetGo() { n.content.Store(nil) }
+
+// Weight is about how many bytes of memory the content takes.
+func (n *Newest) Weight() int64 { return 1<<10 + n.size }
 
 // State is one inbox. Its actor owns it; no other goroutine may touch it. Messages ascend
 // by id; views share the slice's array, so it is only ever appended to or replaced.
@@ -137,7 +166,7 @@ type State struct {
 	Profile
 	Messages []*Message
 	Bytes    int64 // of all Messages
-	Newest   Newest
+	Newest   *Newest
 }
 
 // Rows is what a committed change writes, in storage-neutral form. Everything in it goes

@@ -101,8 +101,8 @@ func compare(t *rapid.T, memory, rebuilt *inbox.State) {
 	if !memory.DueAt.Equal(due) {
 		t.Fatalf("due at %v, the earliest expiry is %v", memory.DueAt, due)
 	}
-	if n := memory.Newest; n.ID != 0 && (!has(memory, n.ID) || n.Content == nil) {
-		t.Fatalf("newest at hand is %d, which is not there", n.ID)
+	if n := memory.Newest.ID(); n != 0 && (!has(memory, n) || memory.Newest.Of(n) == nil) {
+		t.Fatalf("newest at hand is %d, which is not there", n)
 	}
 }
 

@@ -14,7 +14,7 @@ type View struct {
 	Profile
 	Messages []*Message // ascending by id
 	Bytes    int64      // of all messages
-	Newest   Newest     // of the newest received message, when still at hand
+	Newest   *Newest    // of the newest received message, when it came while in memory
 
 	// rendered keeps the answer of the plain poll, made on first demand.
 	rendered atomic.Pointer[Rendered]

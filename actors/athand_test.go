@@ -1,0 +1,68 @@
+package actors
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"inboxd/internal/inbox"
+	"inboxd/internal/memstore"
+)
+
+// TestAtHand fills the budget with mails to several inboxes: the last are at hand, the first
+// are not, and all can be read.
+func TestAtHand(t *testing.T) {
+	var store memstore.Store
+	const fits = 3
+	s := startSystem(t, &store, func(o *Options) { o.Memory = 64 * fits * 1200 })
+	var views []*inbox.View
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		address := name + "@inbox.localhost"
+		makeInbox(t, s, address)
+		must[inbox.Answer](t)(s.Do(context.Background(), address, receive(name)))
+		views = append(views, must[*inbox.View](t)(s.View(context.Background(), address)))
+		if views[len(views)-1].Newest.Of(1) == nil {
+			t.Errorf("%s: just came and is not at hand", name)
+		}
+	}
+	for i, v := range views {
+		if got, want := v.Newest.Of(1) != nil, i >= len(views)-fits; got != want {
+			t.Errorf("%s: at hand: %t, want %t", v.Address, got, want)
+		}
+		if c := must[*inbox.Content](t)(s.Content(context.Background(), v.Address, 1)); c == nil || c.Doc.Subject != v.Messages[0].Subject {
+			t.Errorf("%s: reads %v", v.Address, c)
+		}
+	}
+}
+
+// TestAtHandKeepsNothingTooLarge lets a large content go at once, and with it all older ones.
+func TestAtHandKeepsNothingTooLarge(t *testing.T) {
+	h := &atHand{most: 10 << 10}
+	small, large := newestOf(t, 1, 100), newestOf(t, 2, 25<<20)
+	h.keep(small)
+	h.keep(nil)
+	h.keep(large)
+	if small.Of(1) != nil || large.Of(2) != nil || h.held != 0 || len(h.queue) != h.first {
+		t.Errorf("at hand: %v, %v; %d bytes, %d waiting", small.Of(1), large.Of(2), h.held, len(h.queue)-h.first)
+	}
+	for range 1000 {
+		h.keep(newestOf(t, 1, 100))
+	}
+	if cap(h.queue) > 100 {
+		t.Errorf("the queue grew to %d", cap(h.queue))
+	}
+}
+
+// newestOf is the newest content of an inbox after a mail of size bytes with this id.
+func newestOf(t *testing.T, id int64, size int) *inbox.Newest {
+	t.Helper()
+	s := &inbox.State{Profile: inbox.Profile{Address: "x@inbox.localhost", CreatedAt: time.Now(), LastID: id - 1}}
+	mail := receive("x")
+	mail.Raw = append(mail.Raw, make([]byte, size)...)
+	evs, _, err := inbox.Decide(s, mail, inbox.Env{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inbox.Change(s, evs)
+	return s.Newest
+}
