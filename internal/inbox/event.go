@@ -187,10 +187,19 @@ func (s *State) Weight() int64 {
 	if n > 0 {
 		w = w * int64(all) / int64(n)
 	}
-	if s.Newest != nil {
-		w += s.Newest.Weight() // of its answer to polls; the content has a budget of its own
+	return w + s.answer()
+}
+
+// answer is about how many bytes the finished answer to polls takes, made or to come, when
+// one of the last messages was received.
+func (s *State) answer() int64 {
+	const fields, most = 1 << 10, 256 << 10
+	for _, m := range slices.Backward(s.Messages[max(0, len(s.Messages)-weighed):]) {
+		if m.Direction == In {
+			return fields + min(m.Size, most)
+		}
 	}
-	return w
+	return 0
 }
 
 // weight is what a message, its place in the list and its strings hold: a sent one carries
