@@ -205,13 +205,13 @@ func (s *session) deliver() *reply {
 	raw := s.tx.body.take()
 	env.ReceivedAt = s.srv.now()
 	stampTrace(raw[:env.TraceLen], env.ReceivedAt)
-	size := len(raw) // raw is the callee's from here on
 	if err := s.srv.store(env, raw); err != nil {
-		return s.fail(err, slog.String("id", env.ID))
+		return s.fail(err, slog.String("id", env.ID)) // who gave up may not be the last to read raw
 	}
+	s.tx.body.giveBack(raw)
 	s.srv.stats.accepted.Add(1)
-	s.srv.stats.acceptedOctets.Add(uint64(size))
-	s.stored = stored{id: env.ID, from: env.MailFrom, rcpts: env.RcptTo, octets: size}
+	s.srv.stats.acceptedOctets.Add(uint64(len(raw)))
+	s.stored = stored{id: env.ID, from: env.MailFrom, rcpts: env.RcptTo, octets: len(raw)}
 	// go-smtp writes what Data returns with its own code, 250 included.
 	return newReply(250, 2, 0, 0, "OK, stored as "+env.ID)
 }
@@ -290,6 +290,7 @@ func (s *session) Close() error {
 	s.feed = nil
 	s.Reset()
 	s.flush() // may fail: the peer has gone
+	s.forget()
 	s.srv.release(s)
 	return s.Conn.Close()
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // Scanner judges mail by what it looks like. It answers within a few seconds: nil when it
-// has no verdict.
+// has no verdict. After that nothing of it reads raw.
 type Scanner interface {
 	Scan(ctx context.Context, env Envelope, raw []byte) *inbox.Spam
 }
