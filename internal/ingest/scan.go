@@ -36,7 +36,7 @@ func beginScan(ctx context.Context, scanner Scanner, env Envelope, raw []byte) <
 
 func readJudged(ctx context.Context, env Envelope, raw []byte) Mail {
 	if env.Judge != nil {
-		env.Verdict = env.Judge(ctx)
+		env.Verdict = env.Judge(ctx, env, raw)
 	}
 	return Read(env, raw)
 }
