@@ -39,7 +39,9 @@ func (s *System) deliverOneHere(ctx context.Context, t *task, rcpt string) Hando
 	if err == nil {
 		env := ingest.Envelope{MailFrom: from, RcptTo: []string{address}, TraceLen: len(trace)}
 		if s.Judge != nil {
-			env.Judge = func(ctx context.Context) ingest.Verdict { return s.Judge(ctx, s, from, t.raw) }
+			env.Judge = func(ctx context.Context, _ ingest.Envelope, _ []byte) ingest.Verdict {
+				return s.Judge(ctx, s, from, t.raw)
+			}
 		}
 		err = s.Deliver(ctx, env, append(trace, t.raw...))
 	}
@@ -75,8 +77,11 @@ func (s *System) readReturn(rcpt string) (returned, bool) {
 // of the form "+b<id>-<index>-<mac>". Nobody else is given such an address.
 func isForged(rcpt string) bool {
 	_, tag, ok := strings.Cut(rcpt[:max(0, strings.LastIndexByte(rcpt, '@'))], "+b")
+	if !ok {
+		return false
+	}
 	parts := strings.Split(tag, "-")
-	if !ok || len(parts) != 3 || len(parts[2]) != 12 {
+	if len(parts) != 3 || len(parts[2]) != 12 {
 		return false
 	}
 	return strings.Trim(parts[0], "0123456789abcdefghijklmnopqrstuvwxyz") == "" &&

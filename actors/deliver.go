@@ -47,7 +47,8 @@ func (s *System) acceptsMail(rcpt string) error {
 // Deliver stores one mail for all its recipients and returns nil only when all of it is on
 // disk. When some fail for now, the sender must repeat the whole: those who have the mail
 // know it again by its digest. A recipient who vanished since RCPT does not hold up the
-// others. ctx does not bound the look-ups about the mail, lookups does.
+// others. ctx does not bound the look-ups about the mail, lookups does. Once it returned nil
+// nothing reads raw any more: every owner has answered, and an owner forgets before it answers.
 func (s *System) Deliver(ctx context.Context, env ingest.Envelope, raw []byte) error {
 	mail := ingest.ReadScanned(s.lookups.current(), s.Spam, env, raw)
 	if len(env.RcptTo) == 1 {

@@ -86,7 +86,7 @@ func TestFullDiskEndsLookups(t *testing.T) {
 	s := startSystem(t, &store, nil)
 	makeInbox(t, s, "a@inbox.localhost")
 	env := ingest.Envelope{RcptTo: []string{"a@inbox.localhost"}}
-	env.Judge = func(ctx context.Context) ingest.Verdict {
+	env.Judge = func(ctx context.Context, _ ingest.Envelope, _ []byte) ingest.Verdict {
 		if err := ctx.Err(); err != nil {
 			t.Errorf("before the disk is full: %v", err)
 		}

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"inboxd/internal/account"
@@ -53,11 +54,21 @@ func (e *inboxEntity) decide(cmd any) (any, error) {
 	if err != nil || len(evs) == 0 {
 		return answer, err
 	}
-	if e.rows == nil {
-		e.rows = inbox.Begin(e.state)
-	}
+	e.begin()
 	e.rows.Apply(e.state, evs)
 	return answer, nil
+}
+
+// cleared are rows for reuse. None is put there but by publish, when the store has committed
+// it; what publish passes on is no longer of it.
+var cleared = sync.Pool{New: func() any { return new(inbox.Rows) }}
+
+// begin begins the rows of a group.
+func (e *inboxEntity) begin() {
+	if e.rows == nil {
+		e.rows = cleared.Get().(*inbox.Rows)
+		e.rows.Begin(e.state)
+	}
 }
 
 func (e *inboxEntity) commit() error {
@@ -84,12 +95,17 @@ func (e *inboxEntity) publish() {
 	} else {
 		e.slot.publish(nil)
 	}
-	if rows != nil && len(rows.Queue) > 0 {
+	if rows == nil {
+		return
+	}
+	if len(rows.Queue) > 0 {
 		e.queued(e.slot.key, rows.Queue)
 	}
-	if rows != nil && len(rows.Public) > 0 {
+	if len(rows.Public) > 0 {
 		e.told(rows.Public)
 	}
+	rows.Clear()
+	cleared.Put(rows)
 }
 
 func (e *inboxEntity) abandon() { e.state, e.rows = nil, nil }

@@ -29,6 +29,7 @@ type journal struct {
 	looks map[account.ID]time.Time // last look for old entries
 	feeds feed.Feeds               // who is told of appends
 	last  time.Time                // when the last step ended
+	lists [][]inbox.Public         // empty, of earlier steps, for reuse
 	fan   *fanOut
 	done  sync.WaitGroup
 }
@@ -102,6 +103,7 @@ func (j *journal) run() {
 		for id, events := range pending {
 			j.take(id, events)
 			delete(pending, id)
+			j.reuse(events)
 		}
 		j.last = time.Now()
 		if reached != nil {
@@ -115,13 +117,13 @@ func (j *journal) run() {
 func (j *journal) gather(pending map[account.ID][]inbox.Public, events []inbox.Public) (reached chan struct{}) {
 	over := time.NewTimer(j.delay(events))
 	defer over.Stop()
-	for n := collect(pending, events); n < journalStep; {
+	for n := j.collect(pending, events); n < journalStep; {
 		select {
 		case events, open := <-j.hints:
 			if !open {
 				return nil
 			}
-			n += collect(pending, events)
+			n += j.collect(pending, events)
 			if j.listened(events) {
 				over.Reset(j.delay(events))
 			}
@@ -138,7 +140,7 @@ func (j *journal) gather(pending map[account.ID][]inbox.Public, events []inbox.P
 // gatherTold adds what was told and not yet gathered.
 func (j *journal) gatherTold(pending map[account.ID][]inbox.Public) {
 	for n := len(j.hints); n > 0; n-- {
-		collect(pending, <-j.hints)
+		j.collect(pending, <-j.hints)
 	}
 }
 
@@ -155,11 +157,27 @@ func (j *journal) listened(events []inbox.Public) bool {
 	return len(events) > 0 && j.feeds.Listened(events[0].Account)
 }
 
-func collect(pending map[account.ID][]inbox.Public, events []inbox.Public) int {
-	for _, e := range events {
-		pending[e.Account] = append(pending[e.Account], e)
+func (j *journal) collect(pending map[account.ID][]inbox.Public, events []inbox.Public) int {
+	for i := range events {
+		id := events[i].Account
+		list, begun := pending[id]
+		if last := len(j.lists) - 1; !begun && last >= 0 {
+			list, j.lists = j.lists[last], j.lists[:last]
+		}
+		pending[id] = append(list, events[i])
 	}
 	return len(events)
+}
+
+// keepLists is how many lists of a step are kept for the next ones.
+const keepLists = 16
+
+// reuse takes a list back whose events are in their journal, or stay in the outbox.
+func (j *journal) reuse(list []inbox.Public) {
+	if len(j.lists) < keepLists && cap(list) <= 2*journalStep {
+		clear(list)
+		j.lists = append(j.lists, list[:0])
+	}
 }
 
 // take appends events to the account's journal and removes their outbox rows. What fails
@@ -213,7 +231,7 @@ func (j *journal) takeOver() error {
 			return err
 		}
 		byAccount := map[account.ID][]inbox.Public{}
-		collect(byAccount, left)
+		j.collect(byAccount, left)
 		for id, events := range byAccount {
 			if err := j.takeOverAccount(id, events); err != nil {
 				return err

@@ -65,9 +65,7 @@ func (e *inboxEntity) decideOnce(c onceCommand) (any, error) {
 		return nil, err
 	}
 	given := c.answer(got.(inbox.Answer))
-	if e.rows == nil {
-		e.rows = inbox.Begin(e.state)
-	}
+	e.begin()
 	e.rows.Once.Add(once.Record{Request: c.request, At: now, Answer: given})
 	return given, nil
 }

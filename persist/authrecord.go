@@ -35,12 +35,8 @@ func (r authResultRecord) result() inbox.AuthResult {
 func recordSignature(s inbox.AuthSignature) signatureRecord { return signatureRecord(s) }
 func (r signatureRecord) signature() inbox.AuthSignature    { return inbox.AuthSignature(r) }
 
-// recordAuth is nil for a mail that nobody asked about.
-func recordAuth(a *inbox.Auth) *authRecord {
-	if a.Server == "" {
-		return nil
-	}
-	return &authRecord{
+func (r *authRecord) from(a *inbox.Auth) {
+	*r = authRecord{
 		Server: a.Server, SPF: recordResult(a.SPF), DKIM: recordResult(a.DKIM), DMARC: recordResult(a.DMARC),
 		HELO: a.HELO, Signatures: convert(a.Signatures, recordSignature),
 	}

@@ -19,10 +19,20 @@ type writer struct {
 	batch *pebble.Batch
 	key   []byte       // reused for each key; the batch copies it
 	value bytes.Buffer // reused for each record; the batch copies it
+	rec   records      // reused, for encoding makes each escape
 	err   error        // the first one
 
 	made    []blobName // files the batch refers to, on disk already
 	dropped []blobName // files to remove once the batch is on disk
+}
+
+// records are the records that every mail writes.
+type records struct {
+	profile profileRecord
+	message messageRecord
+	content contentRecord
+	auth    authRecord // of content
+	public  publicRecord
 }
 
 var writers = sync.Pool{New: func() any { return new(writer) }}

@@ -151,7 +151,9 @@ func goldens() map[string]struct {
 	var row messageRecord
 	row.from(goldenMessage())
 	var content contentRecord
-	content.from(goldenContent())
+	content.from(goldenContent(), false, new(authRecord))
+	var auth authRecord
+	auth.from(&goldenAuth)
 	var public publicRecord
 	ev := goldenPublic()
 	public.from(&ev)
@@ -280,7 +282,7 @@ func goldens() map[string]struct {
 		"key-raw":        {appendMessage(nil, kindRaw, goldenAddress, 300), nil, nil},
 		"key-blob":       {append(appendMessage(nil, kindBlob, goldenAddress, 300), blobRaw), nil, nil},
 		"key-due":        {appendDue(nil, goldenTime, goldenAddress), func(b []byte) (any, error) { return readTime(b[1:]), nil }, goldenTime},
-		"key-outbox":     {outboxKey(&ev), nil, nil},
+		"key-outbox":     {appendOutbox(nil, &ev), nil, nil},
 		"key-account":    {appendOwner(nil, kindAccount, goldenID), nil, nil},
 		"key-key":        {keyKey(goldenID, 7), nil, nil},
 		"key-session":    {append(appendPart(nil, goldenID, partSession), goldenHash[:]...), nil, nil},
@@ -303,7 +305,7 @@ func goldens() map[string]struct {
 		"key-attached":    {appendAttached(nil, "example.org", goldenAddress), nil, nil},
 		"key-domain-list": {appendDomainListed(nil, goldenID, "example.org"), nil, nil},
 
-		"record-content-auth": {record(&contentRecord{Unread: true, Auth: recordAuth(&goldenAuth)}), func(b []byte) (any, error) {
+		"record-content-auth": {record(&contentRecord{Unread: true, Auth: &auth}), func(b []byte) (any, error) {
 			var r contentRecord
 			err := decode(b, &r)
 			return r.content(), err

@@ -81,7 +81,9 @@ func (s *Store) CommitInbox(r *inbox.Rows) error {
 	w.putSignatures(r)
 	w.dropSignatures(r)
 	w.outbox(r.Public)
-	w.once(inboxOnce(r.Address), &r.Once)
+	if len(r.Once.Put)+len(r.Once.Drop) > 0 {
+		w.once(inboxOnce(r.Address), &r.Once)
+	}
 	return s.commit(partition.Of(r.Address), w)
 }
 
@@ -115,19 +117,17 @@ func dropped(r *inbox.Rows) []int64 {
 // not written at all.
 func (s *Store) putInbox(w *writer, r *inbox.Rows, gone []int64) {
 	if r.Profile != nil {
-		var rec profileRecord
-		rec.from(r.Profile)
+		w.rec.profile.from(r.Profile)
 		w.key = appendText(w.key[:0], kindInbox, r.Address)
-		w.put(w.key, &rec)
+		w.put(w.key, &w.rec.profile)
 	}
 	for _, m := range r.Put {
 		if _, dead := slices.BinarySearch(gone, m.ID); dead {
 			continue
 		}
-		var rec messageRecord
-		rec.from(m)
+		w.rec.message.from(m)
 		w.key = appendMessage(w.key[:0], kindInbox, r.Address, m.ID)
-		w.put(w.key, &rec)
+		w.put(w.key, &w.rec.message)
 	}
 	for i := range r.Store {
 		if _, dead := slices.BinarySearch(gone, r.Store[i].ID); !dead && w.err == nil {
@@ -140,10 +140,9 @@ func (s *Store) putInbox(w *writer, r *inbox.Rows, gone []int64) {
 // file that is on disk before the batch that names it.
 func (s *Store) putBulk(w *writer, addr string, m *inbox.Stored) error {
 	if m.Content != nil {
-		var rec contentRecord
-		rec.from(m.Content)
+		w.rec.content.from(m.Content, m.Unread, &w.rec.auth)
 		w.value.Reset()
-		if err := encode(&w.value, &rec); err != nil {
+		if err := encode(&w.value, &w.rec.content); err != nil {
 			return err
 		}
 		if w.value.Len() > blobOver {

@@ -146,21 +146,31 @@ func recordAttachment(a message.Attachment) attachmentRecord {
 }
 func (r attachmentRecord) attachment() message.Attachment { return message.Attachment(r) }
 
-func (r *contentRecord) from(c *inbox.Content) {
+// noDocument stands for one that is read from the raw message.
+var noDocument message.Document
+
+// from leaves the document out when it is unread. auth is room for a record of who vouches.
+func (r *contentRecord) from(c *inbox.Content, unread bool, auth *authRecord) {
 	d := &c.Doc
+	if unread {
+		d = &noDocument
+	}
 	*r = contentRecord{
 		Subject: d.Subject, FromEmail: d.From.Email, FromName: d.From.Name,
 		To: convert(d.To, recordMailbox), Cc: convert(d.Cc, recordMailbox), ReplyTo: convert(d.ReplyTo, recordMailbox),
 		Date: stampOf(d.Date), MessageID: d.MessageID, InReplyTo: d.InReplyTo, References: d.References,
 		Headers: convert(d.Headers, recordHeader), Text: d.Text, HTML: d.HTML, HasHTML: d.HasHTML,
 		Attachments: convert(d.Attachments, recordAttachment), Links: d.Links,
-		TextFromHTML: d.TextFromHTML, TextCut: d.TextCut, Degraded: d.Degraded, Unread: c.Unread,
+		TextFromHTML: d.TextFromHTML, TextCut: d.TextCut, Degraded: d.Degraded, Unread: c.Unread || unread,
 	}
 	o := &c.OTP
 	if o.Code != "" || o.Confidence != 0 || o.Source != "" || o.Origin != "" || len(o.Candidates) > 0 || o.VerificationLink != "" {
 		r.OTP = (*otpRecord)(o)
 	}
-	r.Auth = recordAuth(&c.Auth)
+	if c.Auth.Server != "" { // somebody asked
+		auth.from(&c.Auth)
+		r.Auth = auth
+	}
 	r.Spam = recordSpam(c.Spam)
 }
 

@@ -14,16 +14,16 @@ import (
 	"inboxd/internal/webhook"
 )
 
-func outboxKey(p *inbox.Public) []byte {
-	return binary.BigEndian.AppendUint64(appendText(nil, kindOutbox, p.Address), p.Number)
+func appendOutbox(dst []byte, p *inbox.Public) []byte {
+	return binary.BigEndian.AppendUint64(appendText(dst, kindOutbox, p.Address), p.Number)
 }
 
 // outbox adds the events to the batch that makes them true.
 func (w *writer) outbox(events []inbox.Public) {
 	for i := range events {
-		var rec publicRecord
-		rec.from(&events[i])
-		w.put(outboxKey(&events[i]), &rec)
+		w.rec.public.from(&events[i])
+		w.key = appendOutbox(w.key[:0], &events[i])
+		w.put(w.key, &w.rec.public)
 	}
 }
 
@@ -59,10 +59,9 @@ func (s *Store) AppendJournal(id account.ID, from uint64, events []inbox.Public,
 	w := s.newWriter()
 	defer w.release()
 	for i := range events {
-		var rec publicRecord
-		rec.from(&events[i])
+		w.rec.public.from(&events[i])
 		w.key = appendJournal(w.key[:0], id, from+uint64(i))
-		w.put(w.key, &rec)
+		w.put(w.key, &w.rec.public)
 	}
 	for i := range deliveries {
 		w.putDelivery(&deliveries[i])
@@ -80,7 +79,8 @@ func (s *Store) DropOutbox(events []inbox.Public) error {
 	w := s.newWriter()
 	defer w.release()
 	for i := range events {
-		w.delete(outboxKey(&events[i]))
+		w.key = appendOutbox(w.key[:0], &events[i])
+		w.delete(w.key)
 	}
 	return s.commitLater(w)
 }

@@ -157,7 +157,7 @@ func (m *model) receive(t *rapid.T, in *modelInbox, r *inbox.Rows) {
 	st.Messages = append(st.Messages, msg)
 	st.Bytes += msg.Size
 	in.content[msg.ID], in.raw[msg.ID] = stored.Content, stored.Raw
-	m.outbox[string(outboxKey(&ev))] = ev
+	m.outbox[string(appendOutbox(nil, &ev))] = ev
 	r.Put, r.Store, r.Public = append(r.Put, msg), append(r.Store, stored), append(r.Public, ev)
 }
 
@@ -267,7 +267,7 @@ func (m *model) checkOutbox(t *rapid.T) {
 	must(t, err)
 	want := map[string]inbox.Public{}
 	for _, ev := range got {
-		want[string(outboxKey(&ev))] = ev
+		want[string(appendOutbox(nil, &ev))] = ev
 	}
 	if len(got) != len(want) || !reflect.DeepEqual(want, m.outbox) {
 		t.Fatalf("outbox is\n%+v\nwant\n%+v", want, m.outbox)
@@ -292,7 +292,7 @@ func TestContentRoundTrip(t *testing.T) {
 		want := genContent.Draw(t, "content")
 		var buf bytes.Buffer
 		var rec contentRecord
-		rec.from(want)
+		rec.from(want, false, new(authRecord))
 		must(t, encode(&buf, &rec))
 		var back contentRecord
 		must(t, decode(buf.Bytes(), &back))

@@ -26,6 +26,7 @@ type spareLog struct {
 	report *reporter
 	ready  atomic.Bool
 	used   chan struct{} // one place: a spare was used
+	zeros  []byte        // one piece, made for the first spare
 }
 
 const (
@@ -87,9 +88,12 @@ func (s *spareLog) write(path string, stop <-chan struct{}, pace time.Duration) 
 	if err != nil {
 		return err
 	}
-	zero := make([]byte, sparePiece)
+	if s.zeros == nil {
+		s.zeros = make([]byte, sparePiece)
+	}
 	for n := uint64(0); n < s.size && err == nil; n += sparePiece {
-		if _, err = f.Write(zero[:min(sparePiece, s.size-n)]); err == nil && pace > 0 {
+		clear(s.zeros) // whoever writes them may spoil them
+		if _, err = f.Write(s.zeros[:min(sparePiece, s.size-n)]); err == nil && pace > 0 {
 			err = f.SyncData()
 		}
 		select {

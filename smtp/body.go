@@ -1,9 +1,6 @@
 package smtp
 
-import (
-	"bytes"
-	"sync"
-)
+import "sync"
 
 const (
 	pooledBody = 64 << 10 // octets; a buffer that grew beyond is handed over, not pooled
@@ -103,19 +100,20 @@ func (b *body) finish() {
 // hopeless reports that more was thrown away than is worth reading for a polite refusal.
 func (b *body) hopeless() bool { return b.dropped > b.limit }
 
-// take returns the message, which the caller then owns. Its memory stays charged until
-// the session forgets the transaction, after Deliver.
+// take lends the message out. Its memory stays charged until the session forgets the
+// transaction, after Deliver. A buffer that was lent and not given back is never used again.
 func (b *body) take() []byte {
 	raw := b.buf
-	if cap(raw) <= pooledBody {
-		return bytes.Clone(raw)
-	}
 	b.buf = nil
 	return raw
 }
 
+// giveBack says that nobody looks at what take lent out any more.
+func (b *body) giveBack(raw []byte) { b.buf = raw }
+
 func (b *body) free() {
 	if c := cap(b.buf); b.pooled != nil && c >= firstBody && c <= pooledBody {
+		scribble(b.buf[:c])
 		*b.pooled = b.buf[:0]
 		bodyBuffers.Put(b.pooled)
 	}

@@ -2,8 +2,9 @@
 // that are hostile, slow or many. It refuses to know actors, storage and HTTP: recipients
 // and finished mails go through the Inboxes interface.
 //
-// Receiving stands on go-smtp, which parses commands and formats replies. Framing, bodies,
-// addresses, timeouts and STARTTLS are this package's own; the comment on session says why.
+// Receiving stands on go-smtp, which greets and answers the commands outside a transaction.
+// Framing, transactions, bodies, addresses, timeouts and STARTTLS are this package's own; the
+// comment on session says why.
 // Sending is the Courier's, with a client of our own (ADR 0014), MTA-STS (8461), null MX (7505)
 // and AUTH (4954) towards a smarthost.
 //

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -76,13 +77,25 @@ func (w *wire) fill() error {
 func (w *wire) makeRoom() {
 	switch {
 	case w.in == nil:
-		w.in = make([]byte, inputSize)
+		w.in = inputs.Get().(*[inputSize]byte)[:]
 	case w.r == w.w:
 		w.r, w.w = 0, 0
 	case w.w == len(w.in):
 		w.w = copy(w.in, w.unread())
 		w.r = 0
 	}
+}
+
+// inputs are for reuse: most peers send one mail and leave.
+var inputs = sync.Pool{New: func() any { return new([inputSize]byte) }}
+
+// forget gives the input up, which nothing may read afterwards.
+func (w *wire) forget() {
+	if w.in != nil {
+		scribble(w.in)
+		inputs.Put((*[inputSize]byte)(w.in))
+	}
+	w.in, w.r, w.w = nil, 0, 0
 }
 
 // line returns the next line with its LF; it is valid until the next fill.

@@ -11,7 +11,6 @@ import (
 	"inboxd/internal/inbox"
 	"inboxd/internal/ingest"
 	"inboxd/internal/mailauth"
-	"inboxd/smtp"
 )
 
 // judge is mailauth as receiving wants it: it asks who vouches for a mail, between the final
@@ -22,7 +21,7 @@ type judge struct {
 	keys   mailauth.LocalKeys // nil: none
 }
 
-func (j judge) judge(ctx context.Context, env smtp.Envelope, raw []byte) ingest.Verdict {
+func (j judge) judge(ctx context.Context, env ingest.Envelope, raw []byte) ingest.Verdict {
 	r := mailauth.Verify(ctx, mailauth.VerifyInput{
 		ClientIP: env.RemoteIP, HELO: env.Helo, MailFrom: env.MailFrom,
 		Raw: raw[env.TraceLen:], LocalKeys: j.keys, Now: time.Now(),
@@ -33,7 +32,12 @@ func (j judge) judge(ctx context.Context, env smtp.Envelope, raw []byte) ingest.
 			Word: string(s.Word), Domain: s.Domain, Selector: s.Selector, Algorithm: s.Algorithm,
 		})
 	}
-	return ingest.Verdict{Auth: auth, Aligned: r.Aligned}
+	v := ingest.Verdict{Auth: auth}
+	if len(r.Signatures) > 0 { // without one nothing is aligned
+		kept := r
+		v.Aligned = kept.Aligned
+	}
+	return v
 }
 
 func result(v mailauth.Verdict) inbox.AuthResult {

@@ -11,10 +11,10 @@ import (
 
 	godkim "github.com/emersion/go-msgauth/dkim"
 
+	"inboxd/internal/ingest"
 	"inboxd/internal/mailauth"
 	"inboxd/internal/resolve"
 	"inboxd/internal/resolve/dnstest"
-	"inboxd/smtp"
 )
 
 var signer = mailauth.Signer{Domain: "example.com", Selector: "s", Key: ed25519.NewKeyFromSeed([]byte("inboxd's tests sign with this..."))}
@@ -189,7 +189,7 @@ func TestDNSFlag(t *testing.T) {
 // and on a machine without DNS.
 func BenchmarkJudge(b *testing.B) {
 	raw := []byte("From: Shop <shop@example.com>\r\nSubject: hello\r\n\r\n" + strings.Repeat("A line of text as people write it.\r\n", 50))
-	env := smtp.Envelope{MailFrom: "bounce@example.com", Helo: "mx.example.com", RemoteIP: netip.MustParseAddr("192.0.2.1")}
+	env := ingest.Envelope{MailFrom: "bounce@example.com", Helo: "mx.example.com", RemoteIP: netip.MustParseAddr("192.0.2.1")}
 	warm := dnstest.Serve(b, `example.com. 300 IN TXT "v=spf1 ip4:192.0.2.0/24 -all"`, `_dmarc.example.com. 300 IN TXT "v=DMARC1; p=reject"`)
 	for name, dns := range map[string]*resolve.Resolver{"warm": resolve.New(warm.Addr, resolve.Options{}), "silent": resolve.New("", resolve.Options{})} {
 		b.Run(name, func(b *testing.B) {

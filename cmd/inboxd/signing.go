@@ -7,7 +7,6 @@ import (
 	"inboxd/actors"
 	"inboxd/internal/ingest"
 	"inboxd/internal/mailauth"
-	"inboxd/smtp"
 )
 
 // sign makes the signature fields of a mail, one for each key.
@@ -27,6 +26,6 @@ func sign(raw []byte, domain string, keys []actors.SigningKey, at time.Time) ([]
 // from no other host.
 func judgeLocal(server string, dns mailauth.Resolver) func(context.Context, *actors.System, string, []byte) ingest.Verdict {
 	return func(ctx context.Context, system *actors.System, mailFrom string, raw []byte) ingest.Verdict {
-		return judge{server: server, dns: dns, keys: system}.judge(ctx, smtp.Envelope{MailFrom: mailFrom, Helo: server}, raw)
+		return judge{server: server, dns: dns, keys: system}.judge(ctx, ingest.Envelope{MailFrom: mailFrom, Helo: server}, raw)
 	}
 }

@@ -46,7 +46,7 @@ func (s store) RecentJournal(id account.ID, limit int) ([]inbox.Public, error) {
 // mailroom is actors as smtp wants it, with the judge.
 type mailroom struct {
 	*actors.System
-	judge judge
+	judge func(ctx context.Context, env ingest.Envelope, raw []byte) ingest.Verdict
 }
 
 var _ smtp.Inboxes = mailroom{}
@@ -55,6 +55,6 @@ var _ smtp.Inboxes = mailroom{}
 func (m mailroom) Deliver(ctx context.Context, env smtp.Envelope, raw []byte) error {
 	return m.System.Deliver(ctx, ingest.Envelope{
 		MailFrom: env.MailFrom, RcptTo: env.RcptTo, RemoteIP: env.RemoteIP, Helo: env.Helo, TraceLen: env.TraceLen,
-		Judge: func(ctx context.Context) ingest.Verdict { return m.judge.judge(ctx, env, raw) },
+		Judge: m.judge,
 	}, raw)
 }

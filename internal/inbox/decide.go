@@ -125,16 +125,13 @@ func (c Receive) decide(s *State, env Env) ([]Event, Answer, error) {
 	if err := s.Room(size, env.Now); err != nil {
 		return nil, Answer{}, err
 	}
-	m := Message{
+	m := &Message{
 		ID: s.LastID + 1, Direction: In, ReceivedAt: env.Now,
 		ExpiresAt: env.Now.Add(time.Duration(s.RetentionHours) * time.Hour),
 		From:      c.From, EnvelopeTo: c.EnvelopeTo, Subject: c.Subject, OTP: c.Content.OTP.Code,
 		Size: size, Unsettled: c.Digest.kept(), Thread: ThreadKey(c.Content.Doc.MessageID),
 	}
-	return []Event{received{Message: m, Content: c.Content, Raw: c.Raw, Public: Public{
-		Number: s.LastEvent + 1, Name: "message.received", Account: s.Account, Address: s.Address,
-		MessageID: m.ID, At: env.Now, From: c.From.Email, Subject: c.Subject, OTP: m.OTP,
-	}}}, Answer{ID: m.ID}, nil
+	return []Event{received{Message: m, Content: c.Content, Raw: c.Raw}}, Answer{ID: m.ID}, nil
 }
 
 // Room reports whether a mail of size bytes fits the quota: nil or an InboxFull fault.

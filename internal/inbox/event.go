@@ -15,7 +15,31 @@ type Event interface {
 // Begin starts collecting the rows of a change to s, which may span several commands that
 // are committed together.
 func Begin(s *State) *Rows {
-	return &Rows{Address: s.Address, DueFrom: s.DueAt, DueTo: s.DueAt}
+	r := new(Rows)
+	r.Begin(s)
+	return r
+}
+
+// Begin is the function Begin for rows that are new or cleared.
+func (r *Rows) Begin(s *State) {
+	r.Address, r.DueFrom, r.DueTo = s.Address, s.DueAt, s.DueAt
+}
+
+// keepRows is the most places of a list that cleared rows keep.
+const keepRows = 16
+
+// Clear makes committed rows fit for another Begin. Public and Queue stay good for those whom
+// they were passed on to.
+func (r *Rows) Clear() {
+	*r = Rows{Put: cleared(r.Put), Store: cleared(r.Store)}
+}
+
+func cleared[T any](list []T) []T {
+	if cap(list) > keepRows {
+		return nil
+	}
+	clear(list)
+	return list[:0]
 }
 
 // Apply moves s over events, in order, and collects the rows they touch. The caller commits
@@ -42,10 +66,9 @@ func Change(s *State, evs []Event) *Rows {
 type (
 	created  struct{ Profile Profile }
 	received struct {
-		Message Message
+		Message *Message
 		Content *Content
 		Raw     []byte
-		Public  Public
 	}
 	marked struct {
 		ID   int64
@@ -61,8 +84,8 @@ type (
 )
 
 func (r *Rows) profile(s *State) {
-	p := s.Profile
-	r.Profile = &p
+	r.ofProfile = s.Profile
+	r.Profile = &r.ofProfile
 }
 
 // created keeps the counters of a tombstone.
@@ -75,19 +98,24 @@ func (e created) rows(s *State, r *Rows) { r.profile(s) }
 
 func (e received) apply(s *State) {
 	m := e.Message
-	s.Messages = append(s.Messages, &m)
+	s.Messages = append(s.Messages, m)
 	s.Bytes += m.Size
-	s.LastID, s.LastEvent = m.ID, e.Public.Number
-	s.Newest = newest(&m, e.Content)
+	s.LastID = m.ID
+	s.LastEvent++
+	s.Newest = newest(m, e.Content)
 	if m.ExpiresAt.Before(s.DueAt) || s.DueAt.IsZero() {
 		s.DueAt = m.ExpiresAt
 	}
 }
 func (e received) rows(s *State, r *Rows) {
 	r.profile(s)
-	r.Put = append(r.Put, s.Messages[len(s.Messages)-1])
-	r.Store = append(r.Store, Stored{e.Message.ID, e.Content.kept(len(e.Raw)), e.Raw})
-	r.Public = append(r.Public, e.Public)
+	m := e.Message
+	r.Put = append(r.Put, m)
+	r.Store = append(r.Store, store(m.ID, e.Content, e.Raw))
+	r.Public = append(r.Public, Public{
+		Number: s.LastEvent, Name: "message.received", Account: s.Account, Address: s.Address,
+		MessageID: m.ID, At: m.ReceivedAt, From: m.From.Email, Subject: m.Subject, OTP: m.OTP,
+	})
 }
 
 // replace swaps one message for a changed copy, in a new array: views keep the old one.

@@ -91,14 +91,6 @@ const rereadMax = 32 << 10
 // ReadAgain reports that of a raw message of size bytes no document is kept.
 func ReadAgain(size int) bool { return size <= rereadMax }
 
-// kept is what the store keeps of c beside a raw message of size bytes.
-func (c *Content) kept(size int) *Content {
-	if !ReadAgain(size) {
-		return c
-	}
-	return &Content{OTP: c.OTP, Auth: c.Auth, Spam: c.Spam, Unread: true}
-}
-
 // OTP is the extracted code with its evidence (decisions §3). The zero OTP means none.
 type OTP struct {
 	Code             string
@@ -183,6 +175,8 @@ type Rows struct {
 	Once    once.Records
 	Queue   []Queued // moves of the mail queue, in order
 	Sign    []Fields
+
+	ofProfile Profile // room for Profile
 }
 
 // Stored is the bulk of a new message.
@@ -190,6 +184,20 @@ type Stored struct {
 	ID      int64
 	Content *Content
 	Raw     []byte // as received
+	Unread  bool   // the store keeps Content without its Doc
+}
+
+// store is the bulk of a message; a raw one that is parsed again is kept without Doc.
+func store(id int64, c *Content, raw []byte) Stored {
+	return Stored{ID: id, Content: c, Raw: raw, Unread: ReadAgain(len(raw))}
+}
+
+// Kept is what the store keeps of the content.
+func (s *Stored) Kept() *Content {
+	if !s.Unread {
+		return s.Content
+	}
+	return &Content{OTP: s.Content.OTP, Auth: s.Content.Auth, Spam: s.Content.Spam, Unread: true}
 }
 
 // Fields are the signature fields of an outgoing message.

@@ -34,7 +34,7 @@ func (e submitted) rows(s *State, r *Rows) {
 	r.profile(s)
 	m := s.Messages[len(s.Messages)-1]
 	r.Put = append(r.Put, m)
-	r.Store = append(r.Store, Stored{m.ID, e.Content.kept(len(e.Raw)), e.Raw})
+	r.Store = append(r.Store, store(m.ID, e.Content, e.Raw))
 	r.Queue = append(r.Queue, m.entry(time.Time{}))
 }
 

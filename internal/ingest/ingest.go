@@ -28,8 +28,9 @@ type Envelope struct {
 	// differ each time the mail is offered.
 	TraceLen int
 	Verdict  Verdict
-	// Judge seeks Verdict, within a few seconds; nil when there is nothing to seek.
-	Judge func(context.Context) Verdict
+	// Judge seeks the verdict on the mail of this envelope, within a few seconds; nil when
+	// there is nothing to seek.
+	Judge func(ctx context.Context, env Envelope, raw []byte) Verdict
 }
 
 // Mail is one mail, read once for all its recipients.

@@ -9,7 +9,7 @@ import (
 )
 
 // Scanner judges mail by what it looks like. It answers within a few seconds: nil when it
-// has no verdict.
+// has no verdict. After that nothing of it reads raw.
 type Scanner interface {
 	Scan(ctx context.Context, env Envelope, raw []byte) *inbox.Spam
 }
@@ -36,7 +36,7 @@ func beginScan(ctx context.Context, scanner Scanner, env Envelope, raw []byte) <
 
 func readJudged(ctx context.Context, env Envelope, raw []byte) Mail {
 	if env.Judge != nil {
-		env.Verdict = env.Judge(ctx)
+		env.Verdict = env.Judge(ctx, env, raw)
 	}
 	return Read(env, raw)
 }

@@ -47,7 +47,7 @@ func TestReadScanned(t *testing.T) {
 func TestJudgeAndScannerSideBySide(t *testing.T) {
 	scanning, judging := make(chan struct{}), make(chan struct{})
 	env := envelope
-	env.Judge = func(context.Context) ingest.Verdict {
+	env.Judge = func(context.Context, ingest.Envelope, []byte) ingest.Verdict {
 		close(judging)
 		<-scanning
 		return ingest.Verdict{Auth: inbox.Auth{Server: "inbox.test"}}

@@ -18,8 +18,8 @@ type policy struct {
 // is one (RFC 9091 section 3.5).
 func findPolicy(domain string, lookup txtLookup) policy {
 	asked := ""
-	for _, above := range [...]func(string) string{itself, orgDomain, publicSuffix} {
-		at := above(domain)
+	suffix := publicSuffix(domain)
+	for _, at := range [...]string{domain, orgBelow(suffix, domain), suffix} {
 		if at == asked {
 			continue
 		}
@@ -28,14 +28,12 @@ func findPolicy(domain string, lookup txtLookup) policy {
 		if err != nil && isTemporary(err) {
 			return policy{word: TempError}
 		}
-		if p, psd := readPolicy(records); p.word != None && (psd || at == domain || at != publicSuffix(domain)) {
+		if p, psd := readPolicy(records); p.word != None && (psd || at == domain || at != suffix) {
 			return p
 		}
 	}
 	return policy{word: None}
 }
-
-func itself(domain string) string { return domain }
 
 func publicSuffix(domain string) string {
 	suffix, _ := publicsuffix.PublicSuffix(domain)

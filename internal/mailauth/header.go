@@ -85,7 +85,8 @@ func fromDomain(fields []field) (domain string, froms int) {
 	if first == nil {
 		return "", 0
 	}
-	boxes := message.Mailboxes(lineBreaks.Replace(string(first.value)))
+	var room [1]message.Mailbox
+	boxes := message.AppendMailboxes(room[:0], lineBreaks.Replace(string(first.value)))
 	if froms += len(boxes); froms != 1 || len(boxes) != 1 {
 		return "", froms
 	}

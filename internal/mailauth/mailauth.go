@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"golang.org/x/net/idna"
-	"golang.org/x/net/publicsuffix"
 )
 
 // Limits of one verification.
@@ -157,11 +156,15 @@ func topLabel(domain string) string { return domain[strings.LastIndexByte(domain
 
 // orgDomain is the domain directly beneath the public suffix, or domain itself when it is
 // one (RFC 7489 section 3.2).
-func orgDomain(domain string) string {
-	if org, err := publicsuffix.EffectiveTLDPlusOne(domain); err == nil {
-		return org
+func orgDomain(domain string) string { return orgBelow(publicSuffix(domain), domain) }
+
+// orgBelow is orgDomain where the public suffix is known.
+func orgBelow(suffix, domain string) string {
+	above := len(domain) - len(suffix) - 1
+	if above < 0 || domain[above] != '.' {
+		return domain
 	}
-	return domain
+	return domain[strings.LastIndexByte(domain[:above], '.')+1:]
 }
 
 // canonicalDomain is a domain in lower case and A-labels. False: it can't be one that is in

@@ -4,6 +4,7 @@
 package memstore
 
 import (
+	"bytes"
 	"cmp"
 	"maps"
 	"slices"
@@ -97,6 +98,7 @@ func (s *Store) CommitInbox(r *inbox.Rows) error {
 		rows.messages[m.ID] = *m
 	}
 	for _, st := range r.Store {
+		st.Raw, st.Content = bytes.Clone(st.Raw), st.Kept()
 		rows.stored[st.ID] = st
 	}
 	for _, m := range r.Drop {

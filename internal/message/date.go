@@ -127,13 +127,15 @@ func monthOf(word string) time.Month {
 	if len(word) < 3 {
 		return 0
 	}
-	const names = "janfebmaraprmayjunjulaugsepoctnovdec"
-	i := strings.Index(names, strings.ToLower(word[:3]))
-	if i < 0 || i%3 != 0 {
-		return 0
+	for i, name := range months {
+		if strings.EqualFold(word[:3], name) {
+			return time.Month(i + 1)
+		}
 	}
-	return time.Month(i/3 + 1)
+	return 0
 }
+
+var months = [...]string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}
 
 // zones are the named zones of RFC 5322 section 4.3; every other name means UTC there.
 var zones = map[string]time.Duration{

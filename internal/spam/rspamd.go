@@ -1,7 +1,6 @@
 package spam
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -46,10 +45,14 @@ type rspamdAnswer struct {
 }
 
 func (r rspamd) judge(ctx context.Context, env ingest.Envelope, raw []byte) (*inbox.Spam, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url, bytes.NewReader(raw))
+	mail := &lent{raw: raw}
+	defer mail.end()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url, mail.body())
 	if err != nil {
 		return nil, err
 	}
+	req.ContentLength = int64(len(raw))
+	req.GetBody = func() (io.ReadCloser, error) { return mail.body(), nil } // for a connection that was closed meanwhile
 	setEnvelope(req.Header, env)
 	resp, err := r.client.Do(req)
 	if err != nil {
