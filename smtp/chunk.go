@@ -39,9 +39,13 @@ func (s *session) chunk(arg string) {
 		s.send(replyChunk)
 	default:
 		s.tx.body.finish()
-		s.finish(s.deliver())
+		s.tx.chunking = false
+		s.mute = "354"
+		s.feed = dataCommand
 	}
 }
+
+var dataCommand = []byte("DATA\r\n")
 
 // receiveChunk reads size octets into the body; without a transaction, to nowhere.
 func (s *session) receiveChunk(size int64) error {

@@ -16,9 +16,6 @@ import (
 func (s *session) Read(p []byte) (n int, err error) {
 	defer s.contain(&err)
 	for len(s.feed) == 0 {
-		if len(s.out) > maxOutput && s.flush() != nil {
-			s.closing = true
-		}
 		if s.closing {
 			return 0, io.EOF
 		}
@@ -36,6 +33,13 @@ func (s *session) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	s.out = append(s.out, p...)
+	if s.urgent || len(s.out) > maxOutput {
+		s.urgent = false
+		if err := s.flush(); err != nil {
+			s.closing = true
+			return 0, err
+		}
+	}
 	return len(p), nil
 }
 
@@ -76,17 +80,38 @@ func (s *session) command() {
 		s.send(s.refuse(replyCommand))
 	case verb == "BDAT":
 		s.chunk(arg)
-	case s.tx.chunking && isTransaction(verb):
+	case s.tx.chunking && (verb == "MAIL" || verb == "RCPT" || verb == "DATA"):
 		s.send(s.refuse(replySequence))
 	case verb == "MAIL" && s.declaredTooLarge(arg):
 		s.send(s.refuse(replyTooLarge))
-	case isTransaction(verb) && len(text) != len("MAIL "): // which go-smtp calls mangled
-		s.transact(verb, arg)
 	default:
-		if verb == "HELO" || verb == "EHLO" {
-			s.esmtp = verb == "EHLO"
+		if verb == "RCPT" {
+			line, arg = s.complete(line, arg)
 		}
+		s.note(verb, arg)
 		s.feed = line
+	}
+}
+
+// complete gives the one recipient that needs no domain, postmaster (RFC 5321 section
+// 4.5.1), ours. Whether there is such an inbox is then asked as for any other.
+func (s *session) complete(line []byte, arg string) ([]byte, string) {
+	const bare = "postmaster"
+	to, params, found := strings.Cut(arg, ">")
+	if !found || !isASCIIFold(strings.ReplaceAll(to, " ", ""), "TO:<POSTMASTER") {
+		return line, arg
+	}
+	arg = "TO:<" + bare + "@" + s.srv.opts.Domain + ">" + params
+	return []byte("RCPT " + arg + "\r\n"), arg
+}
+
+// note keeps what go-smtp will not tell.
+func (s *session) note(verb, arg string) {
+	switch verb {
+	case "HELO", "EHLO":
+		s.esmtp = verb == "EHLO"
+	case "MAIL", "RCPT":
+		s.path = pathOf(arg)
 	}
 }
 

@@ -20,29 +20,6 @@ func appendReply(b []byte, r *reply) []byte {
 		r.Code, r.EnhancedCode[0], r.EnhancedCode[1], r.EnhancedCode[2], r.Message)
 }
 
-// Replies about the form of a transaction's commands, as go-smtp would give them. They are no
-// refusals: neither counted nor logged.
-var (
-	replyHello        = newReply(502, 5, 5, 1, "Please introduce yourself first.")
-	replyNoMail       = newReply(502, 5, 5, 1, "Missing MAIL FROM command.")
-	replyMissingRcpt  = newReply(502, 5, 5, 1, "Missing RCPT TO command.")
-	replyMailSyntax   = newReply(501, 5, 5, 2, "Was expecting MAIL arg syntax of FROM:<address>")
-	replyRcptSyntax   = newReply(501, 5, 5, 2, "Was expecting RCPT arg syntax of TO:<address>")
-	replyMailParams   = newReply(501, 5, 5, 4, "Unable to parse MAIL ESMTP parameters")
-	replyRcptParams   = newReply(501, 5, 5, 4, "Unable to parse RCPT ESMTP parameters")
-	replyMailParam    = newReply(500, 5, 5, 4, "Unknown MAIL FROM argument")
-	replyRcptParam    = newReply(500, 5, 5, 4, "Unknown RCPT TO argument")
-	replySize         = newReply(501, 5, 5, 4, "Unable to parse SIZE as an integer")
-	replyBody         = newReply(501, 5, 5, 4, "Unknown BODY value")
-	replyAuth         = newReply(500, 5, 5, 4, "Malformed AUTH parameter value")
-	replyAuthMailbox  = newReply(500, 5, 5, 4, "Malformed AUTH parameter mailbox")
-	replyDataArgument = newReply(501, 5, 5, 4, "DATA command should not have any arguments")
-)
-
-func replyNotImplemented(word string) *reply {
-	return newReply(504, 5, 5, 4, word+" is not implemented")
-}
-
 // Replies that SMTP itself calls for; those to a fault are in faultReplies.
 var (
 	replyBusy        = newReply(421, 4, 7, 0, "Too many connections, try again later")

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	gosmtp "github.com/emersion/go-smtp"
@@ -20,11 +21,12 @@ import (
 // sender needs more, an address harvester does.
 const maxRefusals = 100
 
-// session is one connection, with go-smtp above it: the net.Conn that hands over one command
-// line at a time (commands.go). Transactions never pass through go-smtp (mailing.go, chunk.go).
-// Its DATA reader takes CR CRLF.CRLF for text and works byte by byte, its BDAT takes a chunk
-// cut short by the peer's disappearance for a whole one, and its MAIL and RCPT cost more than
-// all else that is done for them. It keeps greeting, sessions and the other commands.
+// session is one connection, with go-smtp in its middle. Beneath go-smtp it is the net.Conn
+// that hands over one command line at a time (commands.go, chunk.go); above, it is the gosmtp.Session
+// that go-smtp calls (this file). Bodies never pass through go-smtp: its DATA reader takes
+// CR CRLF.CRLF for text and works byte by byte, and its BDAT takes a chunk cut short by the
+// peer's disappearance for a whole one. So Data reads the wire itself and leaves go-smtp an
+// empty body, and BDAT is collected beneath and then presented as one DATA command.
 //
 // The goroutine of go-smtp's connection owns all fields. Others may call wake and kill.
 type session struct {
@@ -35,14 +37,15 @@ type session struct {
 
 	smtp     *gosmtp.Conn // nil before HELO
 	esmtp    bool         // greeted with EHLO
-	path     string       // of the MAIL or RCPT command that is being done, as on the wire
+	path     string       // of the MAIL or RCPT command that go-smtp is at, as on the wire
 	tx       transaction
 	stored   stored // until its 250 is written
 	refusals int
 
 	heard    bool   // a command line has come
-	feed     []byte // what go-smtp may read now: the rest of a command
+	feed     []byte // what go-smtp may read now: the rest of a command, or the end of DATA
 	mute     string // go-smtp's next reply is ours to keep, if it begins so
+	urgent   bool   // the next reply may not wait
 	closing  bool   // go-smtp reads EOF
 	detached bool   // the connection is closed, or another session goes on with it under TLS
 }
@@ -53,7 +56,6 @@ type transaction struct {
 	utf8     bool
 	chunking bool // BDAT has begun: only BDAT and RSET are in order
 	size     int64
-	rcpts    int // RCPT commands taken, doubles included
 	env      Envelope
 	body     body
 }
@@ -75,6 +77,61 @@ func newSession(srv *Server, conn net.Conn, from peer) *session {
 	s.after = s.sent
 	return s
 }
+
+// Mail opens a transaction; go-smtp would allow a second MAIL inside one.
+func (s *session) Mail(_ string, opts *gosmtp.MailOptions) error {
+	switch {
+	case s.draining.Load():
+		s.closing = true
+		return replyShutdown
+	case s.tx.open:
+		return s.refuse(replySequence)
+	case !s.srv.gate.open(time.Now()), opts.Size > pooledBody && !s.srv.memory.fits(opts.Size):
+		return s.refuse(replyOverload)
+	}
+	tx := transaction{open: true, utf8: opts.UTF8, size: opts.Size}
+	if s.path != "" { // empty for a bounce, RFC 5321 section 4.5.5
+		from, err := canonicalSender(s.path, opts.UTF8)
+		if err != nil {
+			return s.refuse(replyToAddress(err, replyBadSender))
+		}
+		tx.env.MailFrom = from
+	}
+	s.tx = tx
+	return nil
+}
+
+// Rcpt asks for the recipient at once; one that was named before is taken again.
+func (s *session) Rcpt(string, *gosmtp.RcptOptions) error {
+	rcpt, err := Canonical(s.path, s.tx.utf8)
+	if err != nil {
+		return s.refuse(replyToAddress(err, replyBadRcpt))
+	}
+	if slices.Contains(s.tx.env.RcptTo, rcpt) {
+		return nil
+	}
+	if err := s.srv.inboxes.Accepts(s.srv.ctx, rcpt); err != nil {
+		return s.fail(err, slog.String("inbox", rcpt))
+	}
+	s.tx.env.RcptTo = append(s.tx.env.RcptTo, rcpt)
+	return nil
+}
+
+// Data answers for the whole message. It ignores go-smtp's reader, see session.
+func (s *session) Data(io.Reader) error {
+	if !s.tx.body.whole {
+		s.begin(true)
+		if err := s.receive(); err != nil {
+			return s.abort(err)
+		}
+	}
+	s.feed = endOfData
+	s.urgent = true // a 250 that waits for more input is a duplicate in the making
+	return s.deliver()
+}
+
+// endOfData is all that go-smtp sees of a body.
+var endOfData = []byte(".\r\n")
 
 // begin starts the body of the transaction. The recipients are final from here on.
 func (s *session) begin(dots bool) {
@@ -137,7 +194,6 @@ func (s *session) abort(err error) *reply {
 	return s.refuse(r)
 }
 
-// deliver stores the message; nil: it is stored.
 func (s *session) deliver() *reply {
 	if r := s.tx.body.refusal; r != nil {
 		return s.refuse(r)
@@ -156,7 +212,8 @@ func (s *session) deliver() *reply {
 	s.srv.stats.accepted.Add(1)
 	s.srv.stats.acceptedOctets.Add(uint64(len(raw)))
 	s.stored = stored{id: env.ID, from: env.MailFrom, rcpts: env.RcptTo, octets: len(raw)}
-	return nil
+	// go-smtp writes what Data returns with its own code, 250 included.
+	return newReply(250, 2, 0, 0, "OK, stored as "+env.ID)
 }
 
 // stored is a mail whose 250 is on its way.
@@ -181,7 +238,7 @@ func (s *session) sent() {
 	}
 }
 
-// store hands a mail over. A panic on the way is for contain.
+// store hands a mail over. A panic on the way is for go-smtp to contain.
 func (s *Server) store(env Envelope, raw []byte) error {
 	began := time.Now()
 	s.gate.begin(began)
@@ -248,7 +305,8 @@ func (s *session) kill() {
 	s.Conn.Close()
 }
 
-// contain ends the session, and no other, after a panic of ours.
+// contain ends the session, and no other, after a panic of ours outside go-smtp's own
+// recover.
 func (s *session) contain(err *error) {
 	if v := recover(); v != nil {
 		s.srv.log.Error("panic in a session", "err", v, "peer", s.peer.String(), "stack", string(debug.Stack()))
