@@ -85,8 +85,7 @@ func fromDomain(fields []field) (domain string, froms int) {
 	if first == nil {
 		return "", 0
 	}
-	var room [1]message.Mailbox
-	boxes := message.AppendMailboxes(room[:0], lineBreaks.Replace(string(first.value)))
+	boxes := message.Mailboxes(lineBreaks.Replace(string(first.value)))
 	if froms += len(boxes); froms != 1 || len(boxes) != 1 {
 		return "", froms
 	}

@@ -41,10 +41,9 @@ func (p *pieces) String() string {
 	return p.only
 }
 
-// AppendMailboxes appends the mailboxes of one address field, whose value is unfolded. Groups
-// give their members, and an element without any address gives its name alone. Whoever judges
-// a sender reads the one that is shown by it.
-func AppendMailboxes(list []Mailbox, value string) []Mailbox {
+// appendMailboxes appends the mailboxes of one field. Groups give their members, and an
+// element without any address gives its name alone.
+func appendMailboxes(list []Mailbox, value string) []Mailbox {
 	r := addressReader{list: list}
 	for value != "" && r.flushed < maxAddresses {
 		value = r.read(value)
@@ -188,3 +187,7 @@ func cleanAddress(s string) string {
 	}
 	return strings.ReplaceAll(s, " ", "")
 }
+
+// Mailboxes reads the value of one address field, unfolded, as Parse does: whoever judges a
+// sender must read the one that is shown.
+func Mailboxes(value string) []Mailbox { return appendMailboxes(nil, value) }

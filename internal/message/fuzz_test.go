@@ -70,7 +70,7 @@ func FuzzHeaders(f *testing.F) {
 					t.Errorf("parameter %q", v)
 				}
 			}
-			AppendMailboxes(nil, h.Value)
+			appendMailboxes(nil, h.Value)
 			if d, ok := parseDate(h.Value); ok && (d.Year() < 1 || d.Year() > 9999) {
 				t.Errorf("date %v", d)
 			}

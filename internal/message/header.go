@@ -127,11 +127,11 @@ func (d *Document) readHeader(fields []field) {
 		d.Headers[i] = Header{Name: f.name, Value: decodeWords(f.value)}
 		switch {
 		case strings.EqualFold(f.name, "To"):
-			d.To = AppendMailboxes(d.To, f.value)
+			d.To = appendMailboxes(d.To, f.value)
 		case strings.EqualFold(f.name, "Cc"):
-			d.Cc = AppendMailboxes(d.Cc, f.value)
+			d.Cc = appendMailboxes(d.Cc, f.value)
 		case strings.EqualFold(f.name, "Reply-To"):
-			d.ReplyTo = AppendMailboxes(d.ReplyTo, f.value)
+			d.ReplyTo = appendMailboxes(d.ReplyTo, f.value)
 		default:
 			d.readSingle(&seen, f, d.Headers[i].Value)
 		}
@@ -151,8 +151,7 @@ func (d *Document) readSingle(seen *[len(singles)]bool, f field, decoded string)
 	case "Subject":
 		d.Subject = decoded
 	case "From":
-		var room [1]Mailbox
-		if from := AppendMailboxes(room[:0], f.value); len(from) > 0 {
+		if from := appendMailboxes(nil, f.value); len(from) > 0 {
 			d.From = from[0]
 		}
 	case "Date":

@@ -117,17 +117,17 @@ func TestAddresses(t *testing.T) {
 		{"caf\xe9 <a@b.example>", list{{"a@b.example", "café"}}},     //
 		{"", nil}, {" , ;", nil}, {`"open`, list{{"open", ""}}}, {"(open", list{{"", "open"}}},
 	} {
-		if got := AppendMailboxes(nil, c.in); !reflect.DeepEqual(got, c.want) {
+		if got := appendMailboxes(nil, c.in); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%q: %+v, want %+v", c.in, got, c.want)
 		}
 	}
 }
 
 func TestAtMostSoManyAddresses(t *testing.T) {
-	if got := AppendMailboxes(nil, strings.Repeat("a@b.example,", maxAddresses+1)); len(got) != maxAddresses {
+	if got := appendMailboxes(nil, strings.Repeat("a@b.example,", maxAddresses+1)); len(got) != maxAddresses {
 		t.Errorf("%d mailboxes", len(got))
 	}
-	if got := AppendMailboxes(nil, strings.Repeat("<,", maxAddresses)+"a@b.example"); got != nil {
+	if got := appendMailboxes(nil, strings.Repeat("<,", maxAddresses)+"a@b.example"); got != nil {
 		t.Errorf("empty ones don't count: %v", got)
 	}
 }
