@@ -23,6 +23,7 @@ type journal struct {
 	now   func() time.Time
 	log   *slog.Logger
 	hints chan []inbox.Public
+	urged chan struct{}            // a step may not wait for its whole delay
 	asked chan chan struct{}       // see settle
 	ended chan struct{}            // closed when run is over
 	ends  map[account.ID]uint64    // last number given
@@ -54,11 +55,20 @@ const (
 )
 
 func newJournal(store Store, fan *fanOut, now func() time.Time, log *slog.Logger) *journal {
-	return &journal{store: store, fan: fan, now: now, log: log, hints: make(chan []inbox.Public, journalHints), asked: make(chan chan struct{}), ended: make(chan struct{}), ends: map[account.ID]uint64{}, looks: map[account.ID]time.Time{}}
+	return &journal{store: store, fan: fan, now: now, log: log, hints: make(chan []inbox.Public, journalHints), urged: make(chan struct{}, 1), asked: make(chan chan struct{}), ended: make(chan struct{}), ends: map[account.ID]uint64{}, looks: map[account.ID]time.Time{}}
 }
 
-// tell notes the events of a commit. They may not be changed afterwards.
-func (j *journal) tell(events []inbox.Public) { j.hints <- events }
+// tell notes the events of a commit. They may not be changed afterwards. While a step waits
+// for more it does not wake it: the mail that they tell of has not been answered yet.
+func (j *journal) tell(events []inbox.Public) {
+	j.hints <- events
+	if j.listened(events) || len(j.hints) >= journalStep {
+		select {
+		case j.urged <- struct{}{}:
+		default:
+		}
+	}
+}
 
 func (j *journal) start() { j.done.Go(j.run) }
 
@@ -112,29 +122,28 @@ func (j *journal) run() {
 	}
 }
 
-// gather adds events to pending, and what else is told until the delay is over, the step is
-// full, or no more will come; or until somebody asks for what was told, whom it returns.
+// gather adds events to pending, and what else is told until the delay is over or there is
+// enough for a step; or until somebody asks for what was told, whom it returns.
 func (j *journal) gather(pending map[account.ID][]inbox.Public, events []inbox.Public) (reached chan struct{}) {
-	over := time.NewTimer(j.delay(events))
+	j.collect(pending, events)
+	over := time.NewTimer(journalDelay)
 	defer over.Stop()
-	for n := j.collect(pending, events); n < journalStep; {
+	if j.listened(events) {
+		over.Reset(j.pace())
+	}
+	for {
 		select {
-		case events, open := <-j.hints:
-			if !open {
-				return nil
-			}
-			n += j.collect(pending, events)
-			if j.listened(events) {
-				over.Reset(j.delay(events))
+		case <-j.urged:
+			if len(j.hints) < journalStep {
+				over.Reset(j.pace())
+				continue
 			}
 		case reached = <-j.asked:
-			j.gatherTold(pending)
-			return reached
 		case <-over.C:
-			return nil
 		}
+		j.gatherTold(pending)
+		return reached
 	}
-	return nil
 }
 
 // gatherTold adds what was told and not yet gathered.
@@ -144,20 +153,15 @@ func (j *journal) gatherTold(pending map[account.ID][]inbox.Public) {
 	}
 }
 
-// delay is how long a step that begins with events waits for more.
-func (j *journal) delay(events []inbox.Public) time.Duration {
-	if j.listened(events) {
-		return journalPace - time.Since(j.last)
-	}
-	return journalDelay
-}
+// pace is what is left of the rest after the last step.
+func (j *journal) pace() time.Duration { return journalPace - time.Since(j.last) }
 
 // listened reports whether somebody waits for these events, which are of one account.
 func (j *journal) listened(events []inbox.Public) bool {
 	return len(events) > 0 && j.feeds.Listened(events[0].Account)
 }
 
-func (j *journal) collect(pending map[account.ID][]inbox.Public, events []inbox.Public) int {
+func (j *journal) collect(pending map[account.ID][]inbox.Public, events []inbox.Public) {
 	for i := range events {
 		id := events[i].Account
 		list, begun := pending[id]
@@ -166,7 +170,6 @@ func (j *journal) collect(pending map[account.ID][]inbox.Public, events []inbox.
 		}
 		pending[id] = append(list, events[i])
 	}
-	return len(events)
 }
 
 // keepLists is how many lists of a step are kept for the next ones.
