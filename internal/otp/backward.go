@@ -3,11 +3,12 @@ package otp
 // backward is a walk from a candidate towards the start of its sentence, in search of its
 // label.
 type backward struct {
-	p  *page
-	c  *candidate
-	li int32 // line, and where on it
-	ln *line
-	k  int32
+	p   *page
+	c   *candidate
+	ctx *context
+	li  int32 // line, and where on it
+	ln  *line
+	k   int32
 
 	dist    int  // words so far
 	limit   int  // of dist
@@ -24,8 +25,8 @@ type backward struct {
 
 // before looks for a label in front of c on its line, or on the line above when the text
 // runs on.
-func (p *page) before(c *candidate) relation {
-	w := backward{p: p, c: c, li: c.line, ln: &p.lines[c.line], limit: reach, r: relation{at: -1}}
+func (p *page) before(c *candidate, ctx *context) relation {
+	w := backward{p: p, c: c, ctx: ctx, li: c.line, ln: &p.lines[c.line], limit: reach, r: relation{at: -1}}
 	w.joined, w.k = p.joint(w.ln, c.first)
 	if w.joined {
 		w.limit = reachIs
@@ -81,7 +82,11 @@ func (w *backward) step(t *token) (done bool) {
 			return true
 		}
 		w.dist++
-	case t.class.other(), t.class == classAccount && w.dist == 0:
+	case t.class.other(), (t.class == classAccount || t.class == classPaper && !w.joined) && w.dist == 0:
+		if w.addressed() {
+			w.dist++
+			return false
+		}
 		return w.announced(t)
 	case t.class == classStale && w.dist <= 4:
 		w.r.score += staleWord
@@ -119,6 +124,10 @@ func (w *backward) number() {
 // announced meets a word for something else. Next to the number it decides, unless a
 // colon stands between them: then the label does, "verification code for order: 482913".
 func (w *backward) announced(t *token) (done bool) {
+	if w.k == w.c.first-1 && w.p.countWord(w.k) && w.p.entered(w.c, w.ctx).strength >= medium {
+		w.dist++
+		return false // "Confirm it with the number 482913"
+	}
 	near := !w.taken && w.dist <= 3 && !w.wrapped
 	if near && !w.joined {
 		w.r = relation{veto: true, at: w.li}
@@ -131,6 +140,12 @@ func (w *backward) announced(t *token) (done bool) {
 	}
 	w.dist++
 	return false
+}
+
+// addressed tells "Dear user, 482913 is": whom a mail greets has no number.
+func (w *backward) addressed() bool {
+	comma, is := w.c.first-1, w.c.last+1
+	return w.k == comma-1 && w.p.lower[w.p.tokens[comma].start] == ',' && is < w.p.lines[w.c.line].last && w.p.tokens[is].class == classIs
 }
 
 // thai tells a word of Thai after a blank: a new clause, for that language has no full stop.
@@ -151,8 +166,11 @@ func (w *backward) label(t *token) {
 	switch {
 	case w.joined:
 		w.r.score += labelIs + step*max(0, w.dist-3)*2/3
-		if w.p.told(w.ln, w.k) {
+		switch {
+		case w.p.told(w.ln, w.k):
 			w.r.score += enterLabel
+		case w.p.seen&(1<<classSecret) != 0:
+			w.r.score += enterLabel + step*min(w.dist, 3) // "Give this code to nobody: 4829"
 		}
 	case w.taken:
 		w.r.score -= 12

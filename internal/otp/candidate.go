@@ -4,7 +4,7 @@ package otp
 const (
 	minCode = 4
 	maxCode = 10
-	maxText = 16 // of a mixed code as written
+	maxText = 24 // of a code of letters as written
 )
 
 // form is what a code is made of.
@@ -14,6 +14,7 @@ const (
 	formDigits form = iota
 	formMixed       // ASCII letters and digits
 	formLetters
+	formChain // small letters in groups: "lorem-ipsu-dolor"
 )
 
 // candidate is a token, or several, that could be a code.
@@ -47,6 +48,10 @@ func (p *page) collect(out []candidate) []candidate {
 	for li := int32(0); li < int32(len(p.lines)); li++ {
 		ln := &p.lines[li]
 		if ln.footer || !ln.starts {
+			continue
+		}
+		if chained(p.plain[ln.start:ln.end]) {
+			out = append(out, p.chain(li))
 			continue
 		}
 		if c, n := p.column(li); n > 0 {

@@ -65,6 +65,12 @@ func (p *page) conclude(ln *line) {
 	if ln.other && ln.strength >= medium && !p.ended(ln) {
 		ln.other = false
 	}
+	if ln.strength > 0 && ln.other && ln.colon && p.told(ln, ln.label) {
+		ln.other = false // "Enter this code to confirm your order:"
+	}
+	if ln.label >= 0 && p.disclaimed(ln) {
+		ln.strength, ln.label = 0, -1
+	}
 	if ln.label >= 0 {
 		ln.heading = ln.colon || ln.words <= 5
 	}

@@ -21,8 +21,8 @@ func better(a, b relation) relation {
 
 // relate finds the strongest tie of c to a label. A veto found next to it is final.
 func (p *page) relate(c *candidate, ctx *context) relation {
-	best, fore := p.before(c), p.after(c)
-	if best.veto && !(fore.strength == strong && p.signed(c)) {
+	best, fore := p.before(c, ctx), p.after(c)
+	if best.veto && !(fore.strength == strong && p.signed(c)) && !p.toVerify(c) {
 		return best
 	}
 	if fore.veto && !((best.direct || best.score >= threshold) && best.strength >= medium) && !(best.direct && fore.far) {
@@ -36,6 +36,9 @@ func (p *page) relate(c *candidate, ctx *context) relation {
 	best = better(best, up)
 	best = better(best, p.below(c))
 	best = better(best, p.entered(c, ctx))
+	best = better(best, p.glossed(c))
+	best = better(best, p.verifies(c, ctx))
+	best = better(best, p.displayed(c, ctx))
 	best = better(best, p.led(c, ctx))
 	return better(best, p.lone(c, ctx))
 }

@@ -46,6 +46,57 @@ func TestRules(t *testing.T) {
 		{name: "e-things", text: "Kod e-recepty: 6501, zrealizuj do 12.12."},
 		// digits.go
 		{name: "a row of numbers", text: "Verification code 12044 71882 04471 88204"},
+		// subjects
+		{name: "a security notification", subject: "Security notification", text: "Your parcel locker is ready. Open it with PIN 4471."},
+		{name: "a security notification with a code", subject: "Security notification", text: "4471 is your code", want: "4471"},
+		{name: "first of the mail", subject: "Here is the code you asked for", visible: "70914\n\nRequested at 10:12 UTC.", want: "70914"},
+		{name: "first of the mail: of a trade", subject: "Your promo code", visible: "70914\n\nRequested at 10:12 UTC."},
+		{name: "all of the mail", subject: "Your code", text: "2048", want: "2048"},
+		// captions.go
+		{name: "disclaimed", subject: "New sign-in", visible: "Session\n583920\nIf this was you, fine. We'll never ask you for your verification code."},
+		{name: "disclaimed: this code", subject: "New sign-in", visible: "583920\nWe'll never ask you for this verification code.", want: "583920"},
+		{name: "warned", visible: "Número de socio\n583920\n\nNever share your verification code."},
+		{name: "warned: of the number above", visible: "Acme\n583920\n\nNever share this verification code.", want: "583920"},
+		// entered.go
+		{name: "asks", subject: "Welcome", visible: "Pop this into the sign-up form:\n\n208817", want: "208817"},
+		{name: "asks: mixed", subject: "Approve your TV", visible: "If that's you, go to acme.example/link and enter\n\nVK4T-9QPD", want: "VK4T-9QPD"},
+		{name: "asks: with", subject: "Verify your purchase", visible: "If you made it, verify with:\n\n327481\n\nCard ending 7714", want: "327481"},
+		{name: "asks: in a shop", subject: "Welcome", visible: "Enter this promo code to activate your discount:\n\n208817"},
+		{name: "to verify", text: "Your Acme ride: use 7719 to verify your phone", want: "7719"},
+		{name: "glossed", text: "[Acme]330192(Acme login verification), valid within 5 minutes", want: "330192"},
+		{name: "glossed: with a noun", text: "Ticket 330192 (login verification of order) was closed."},
+		{name: "verifies", text: "Acme account verification: 7730", want: "7730"},
+		{name: "verifies: counts", text: "Codes verified: 19917."},
+		{name: "displayed", subject: "Sign in to Acme", visible: "Someone wants to come in from a new machine.\n\n60418\n\nIt lasts 5 minutes.", want: "60418"},
+		{name: "displayed: an order", subject: "Sign in to Acme", visible: "Someone paid for your order from a new machine.\n\n60418\n\nIt arrives in 50 minutes."},
+		// inverse.go
+		{name: "opens the door", subject: "Acme login", text: "338420 will log you in. Keep it to yourself.", want: "338420"},
+		{name: "titled", text: "4490 - Acme login. Code valid 5 min.", want: "4490"},
+		{name: "used", text: "Acme - 771442 - Use this to verify your login.", want: "771442"},
+		{name: "a year that is a code", text: "2093 is your code", want: "2093"},
+		{name: "a year", text: "In 2093 your code will still be here."},
+		// backward.go
+		{name: "a document", subject: "Token for signing document 448210", text: "To sign it, enter token 4402 7719.", want: "44027719"},
+		{name: "its own number", text: "Staff number 44821, please sign in with the code below.\n\n117260", want: "117260"},
+		{name: "addressed", text: "Dear user, 401722 is your one-time password.", want: "401722"},
+		{name: "addressed: a user's number", text: "User 401722 has a one-time password."},
+		{name: "the number", text: "Mit der Nummer 340882 bestätigst du deine E-Mail-Adresse.", want: "340882"},
+		{name: "secret", text: "Jangan beri kode ini ke siapa pun: 8451 -Acme", want: "8451"},
+		// trades.go
+		{name: "payment", text: "Пароль: 4418. Покупка 1890р, карта *7720.", want: "4418"},
+		{name: "payment: none", text: "Пароль: 4418. Комната 7."},
+		{name: "numbered thing", text: "Locker 14, code 4482. Open until 20:00."},
+		{name: "numbered thing: its name", subject: "Acme 365 code", text: "Your code for Acme 365 is 705513", want: "705513"},
+		{name: "terminal", subject: "Payment authorised", text: "Authorisation code: 448210. Card ending 7714. Amount: £62.40. Terminal 00448217."},
+		{name: "terminal: asked to allow", text: "448210 is the authorization code for your payment of £62.40.", want: "448210"},
+		// veto.go
+		{name: "percent", subject: "Votre compte est activé", text: "Profitez de 10 % avec le code HELLO10."},
+		{name: "a word and two digits", text: "Enjoy the code HELLO10."},
+		{name: "definition", text: "New payslip codes: 4482 = overtime, 7712 = holiday pay."},
+		{name: "quoted value", text: `Alert (instance="a", code="448210")`},
+		// chain.go
+		{name: "chain", text: "Paste this login code:\nsparo-ridge-lorem", want: "sparo-ridge-lorem"},
+		{name: "chain: no label", text: "Our values:\nsafer-faster-better"},
 		// words
 		{name: "valid is no verb", subject: "Parking permit", text: "Permit valid to 30/11/2027. Display code P-614."},
 		{name: "confirmation codes of hotels", subject: "ご予約", text: "ご予約番号 44718820\n確認コード QX7L\nチェックイン 11月24日"},

@@ -63,6 +63,9 @@ func (p *page) below(c *candidate) (r relation) {
 			return relation{veto: true, at: li}
 		}
 		if down.strength > 0 && !down.claimed && !down.footer && !down.colon && !p.plural(down.label) && !p.claims(down, down.label) {
+			if p.warned(down) && p.caption(c.line-1) {
+				return r // "Session / 482913 / Never share your code"
+			}
 			r.score = belowNear - 10*int(d-1) - 5*int(strong-down.strength)
 			r.strength, r.at = down.strength, li
 			return r
@@ -92,7 +95,7 @@ func (p *page) lone(c *candidate, ctx *context) (r relation) {
 		r.score, r.strength = loneInMail, ctx.subject
 		return r
 	}
-	if !c.own || ctx.strength < strong || c.form != formDigits || c.n != 6 && !(ctx.expiry && c.n > 4 && c.n <= 8) {
+	if !c.own || ctx.strength < strong || c.form != formDigits || c.n != 6 && !((ctx.expiry || ctx.subject == strong) && c.n > 4 && c.n <= 8) {
 		return r
 	}
 	from := max(0, c.line-loneMost)
@@ -143,7 +146,10 @@ func (p *page) subjectAlone(c *candidate, ctx *context) bool {
 	if ctx.subject == 0 && ctx.subjectVerify && ctx.strength > 0 && ctx.expiry && ctx.goods < 2 && c.n == 6 && c.line > 0 && !p.caption(c.line-1) && !p.lines[c.line-1].colon {
 		return c.form == formDigits && ctx.others+ctx.promo+ctx.meeting+ctx.booking == 0 && c.line < loneMost
 	}
-	return ctx.subject > 0 && ctx.subject < strong && (ctx.expiry || ctx.verify > 0 || len(p.lines) == 1) &&
+	if ctx.subject > 0 && c.line == 0 && c.form == formDigits && c.n <= 8 && !year(c) && ctx.others+ctx.promo+ctx.meeting+ctx.booking+ctx.parcel == 0 {
+		return true // the first thing that the mail says
+	}
+	return ctx.subject > 0 && ctx.subject < strong && (ctx.expiry || ctx.verify > 0 || len(p.lines) == 1 || c.line > 0 && p.lines[c.line-1].colon) &&
 		ctx.others+ctx.promo+ctx.meeting+ctx.booking == 0 &&
-		c.form == formDigits && (c.n >= 6 || len(p.lines) == 1 && !year(c)) && c.n <= 8 && c.line < loneMost
+		c.form == formDigits && (c.n >= 6 || len(p.lines) == 1) && c.n <= 8 && c.line < loneMost
 }
