@@ -23,7 +23,7 @@ func (p *page) entered(c *candidate, ctx *context) (r relation) {
 		}
 		k = c.first
 	}
-	if c.n != 6 && ctx.goods > 0 && !ctx.subjectVerify && ctx.subject < medium && !p.labelled(ln, c) && !p.toVerify(c) {
+	if c.n != 6 && ctx.goods > 0 && !ctx.subjectVerify && ctx.subject < medium && !p.labelled(ln, c) && !p.toVerify(c) && !(p.enterBehind(ln, c) && ctx.verify+ctx.confirm > 0) {
 		return r // "Issue 7: enter 57031, press verify"
 	}
 	by := p.tokens[k].class == classBy
@@ -96,6 +96,9 @@ func (p *page) shows(k int32) bool {
 func (p *page) enterBehind(ln *line, c *candidate) bool {
 	if k := c.last + 1; k+2 < ln.last && p.lower[p.tokens[k].start] == '-' && p.tokens[k+1].class == classEnter && string(p.raw(k+2)) == "to" {
 		return true // "482913 - enter to continue"
+	}
+	if k := c.last + 2; k < ln.last && p.tokens[k].class == classVerify && string(p.raw(k-1)) == "से" {
+		return true // "482913 से लॉगिन": log in with it
 	}
 	for k := c.last + 1; k < ln.last && k <= c.last+2 && p.tokens[k].kind == kindWord; k++ {
 		if w := p.lower[p.tokens[k].start:p.tokens[k].end]; p.tokens[k].class == classEnter {

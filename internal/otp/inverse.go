@@ -164,7 +164,7 @@ func (p *page) led(c *candidate, ctx *context) (r relation) {
 			r.score, r.strength = ledBySender, medium
 			return r
 		}
-		if !ctx.expiry && !ctx.secret {
+		if !ctx.expiry && !ctx.secret && !(k+1 < ln.last && p.tokens[k+1].class.label() && p.tokens[k+1].strength >= medium) {
 			return r
 		}
 		for ; k < ln.last && k < c.last+8; k++ {

@@ -51,6 +51,7 @@ func TestRules(t *testing.T) {
 		{name: "a security notification with a code", subject: "Security notification", text: "4471 is your code", want: "4471"},
 		{name: "first of the mail", subject: "Here is the code you asked for", visible: "70914\n\nRequested at 10:12 UTC.", want: "70914"},
 		{name: "first of the mail: of a trade", subject: "Your promo code", visible: "70914\n\nRequested at 10:12 UTC."},
+		{name: "digits in the subject", subject: "Your five-digit code", visible: "We like to keep it short.\n\n20936", want: "20936"},
 		{name: "all of the mail", subject: "Your code", text: "2048", want: "2048"},
 		// captions.go
 		{name: "disclaimed", subject: "New sign-in", visible: "Session\n583920\nIf this was you, fine. We'll never ask you for your verification code."},
@@ -73,6 +74,8 @@ func TestRules(t *testing.T) {
 		{name: "opens the door", subject: "Acme login", text: "338420 will log you in. Keep it to yourself.", want: "338420"},
 		{name: "titled", text: "4490 - Acme login. Code valid 5 min.", want: "4490"},
 		{name: "used", text: "Acme - 771442 - Use this to verify your login.", want: "771442"},
+		{name: "led: its label opens the next sentence", text: "Acme: 2859. Verification code for your account", want: "2859"},
+		{name: "with it, hindi", subject: "सूचना", text: "एक्मे: 157394 से लॉगिन करें", want: "157394"},
 		{name: "a year that is a code", text: "2093 is your code", want: "2093"},
 		{name: "a year", text: "In 2093 your code will still be here."},
 		// backward.go

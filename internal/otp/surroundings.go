@@ -149,7 +149,7 @@ func (p *page) subjectAlone(c *candidate, ctx *context) bool {
 	if ctx.subject > 0 && c.line == 0 && c.form == formDigits && c.n <= 8 && !year(c) && ctx.others+ctx.promo+ctx.meeting+ctx.booking+ctx.parcel == 0 {
 		return true // the first thing that the mail says
 	}
-	return ctx.subject > 0 && ctx.subject < strong && (ctx.expiry || ctx.verify > 0 || len(p.lines) == 1 || c.line > 0 && p.lines[c.line-1].colon) &&
+	return ctx.subject > 0 && ctx.subject < strong && (ctx.expiry || ctx.verify > 0 || len(p.lines) == 1 || c.line > 0 && (p.lines[c.line-1].colon || ctx.subject == medium && !p.caption(c.line-1))) &&
 		ctx.others+ctx.promo+ctx.meeting+ctx.booking == 0 &&
-		c.form == formDigits && (c.n >= 6 || len(p.lines) == 1) && c.n <= 8 && c.line < loneMost
+		c.form == formDigits && (c.n >= 6 || c.n == 5 && ctx.subject == medium || len(p.lines) == 1) && c.n <= 8 && c.line < loneMost
 }
