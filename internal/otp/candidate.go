@@ -50,7 +50,7 @@ func (p *page) collect(out []candidate) []candidate {
 		if ln.footer || !ln.starts {
 			continue
 		}
-		if chained(p.plain[ln.start:ln.end]) {
+		if ln.last-ln.first >= chainTokens && chained(p.plain[ln.start:ln.end]) {
 			out = append(out, p.chain(li))
 			continue
 		}

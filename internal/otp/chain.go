@@ -1,5 +1,8 @@
 package otp
 
+// chainTokens is the least a chain has: three groups, and the hyphens between them.
+const chainTokens = 5
+
 // chain reads a line of groups of small letters.
 func (p *page) chain(li int32) (c candidate) {
 	ln := &p.lines[li]

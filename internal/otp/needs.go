@@ -38,8 +38,8 @@ func (f *folded) mayHold() bool {
 		}
 		i = end
 	}
-	for i := 0; i < len(b); i = lineEnd(b, i) + 1 {
-		if chained(f.plain[i:lineEnd(b, i)]) {
+	for i, end := 0, 0; i < len(b); i = end + 1 {
+		if end = lineEnd(b, i); chained(f.plain[i:end]) {
 			return true
 		}
 	}

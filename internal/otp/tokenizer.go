@@ -122,7 +122,7 @@ func (p *page) tokenize(start, end int, paragraph bool) {
 			starts = starts || p.mayStart(int32(n))
 		}
 	}
-	starts = starts || chained(p.plain[start:end])
+	starts = starts || len(p.tokens)-first >= chainTokens && chained(p.plain[start:end])
 	p.lines = append(p.lines, line{start: int32(start), end: int32(end), first: int32(first),
 		last: int32(len(p.tokens)), paragraph: paragraph, starts: starts, label: -1})
 }
