@@ -92,12 +92,12 @@ func TestRules(t *testing.T) {
 		{name: "numbered thing: its name", subject: "Acme 365 code", text: "Your code for Acme 365 is 705513", want: "705513"},
 		{name: "terminal", subject: "Payment authorised", text: "Authorisation code: 448210. Card ending 7714. Amount: £62.40. Terminal 00448217."},
 		{name: "terminal: asked to allow", text: "448210 is the authorization code for your payment of £62.40.", want: "448210"},
-		// veto.go
 		{name: "percent", subject: "Votre compte est activé", text: "Profitez de 10 % avec le code HELLO10."},
+		// veto.go
 		{name: "a word and two digits", text: "Enjoy the code HELLO10."},
 		{name: "definition", text: "New payslip codes: 4482 = overtime, 7712 = holiday pay."},
 		{name: "quoted value", text: `Alert (instance="a", code="448210")`},
-		// chain.go
+		// letters.go
 		{name: "chain", text: "Paste this login code:\nsparo-ridge-lorem", want: "sparo-ridge-lorem"},
 		{name: "chain: no label", text: "Our values:\nsafer-faster-better"},
 		// words

@@ -169,3 +169,17 @@ func (p *page) announcesOther() bool {
 func (c *context) elsewhere() int {
 	return c.others + c.goods + c.promo + c.booking + c.parcel + c.meeting
 }
+
+// percent tells "10 % with the code HELLO10": a share of a price in the same sentence.
+func (p *page) percent(ln *line, c *candidate) bool {
+	for k := c.first - 1; k > ln.first && k > c.first-14; k-- {
+		switch t := &p.tokens[k]; {
+		case t.kind != kindPunct:
+		case p.lower[t.start] == '%':
+			return true
+		case p.pause(t, k, ln) >= sentence:
+			return false
+		}
+	}
+	return false
+}

@@ -63,20 +63,6 @@ func (p *page) measured(ln *line, c *candidate) bool {
 	return t.class == classMoney || t.class == classUnit
 }
 
-// percent tells "10 % with the code HELLO10": a share of a price in the same sentence.
-func (p *page) percent(ln *line, c *candidate) bool {
-	for k := c.first - 1; k > ln.first && k > c.first-14; k-- {
-		switch t := &p.tokens[k]; {
-		case t.kind != kindPunct:
-		case p.lower[t.start] == '%':
-			return true
-		case p.pause(t, k, ln) >= sentence:
-			return false
-		}
-	}
-	return false
-}
-
 // refused tells "code 482913 does not work".
 func (p *page) refused(ln *line, c *candidate) bool {
 	k := c.last + 1
