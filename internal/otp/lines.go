@@ -49,8 +49,9 @@ func (ln *line) add(t *token, k int32) {
 	switch {
 	case t.class == classNone:
 	case t.class.label():
-		if t.strength >= ln.strength || k-ln.label > 12 {
-			ln.strength, ln.label = t.strength, k
+		password := t.class == classPassword && !ln.password && t.strength == ln.strength // "Use this code to choose a password:"
+		if t.strength >= ln.strength && !password || k-ln.label > 12 {
+			ln.strength, ln.label, ln.password = t.strength, k, t.class == classPassword
 		}
 		ln.other = false
 	case t.class.other():

@@ -62,6 +62,7 @@ func TestRules(t *testing.T) {
 		{name: "asks", subject: "Welcome", visible: "Pop this into the sign-up form:\n\n208817", want: "208817"},
 		{name: "asks: mixed", subject: "Approve your TV", visible: "If that's you, go to acme.example/link and enter\n\nVK4T-9QPD", want: "VK4T-9QPD"},
 		{name: "asks: with", subject: "Verify your purchase", visible: "If you made it, verify with:\n\n327481\n\nCard ending 7714", want: "327481"},
+		{name: "code for a password", subject: "Nie pamiętasz hasła?", visible: "Nic nie szkodzi. Użyj tego kodu, aby ustawić nowe hasło:\n\n839 271", want: "839271"},
 		{name: "asks: in a shop", subject: "Welcome", visible: "Enter this promo code to activate your discount:\n\n208817"},
 		{name: "to verify", text: "Your Acme ride: use 7719 to verify your phone", want: "7719"},
 		{name: "glossed", text: "[Acme]330192(Acme login verification), valid within 5 minutes", want: "330192"},

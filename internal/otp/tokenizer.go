@@ -42,6 +42,7 @@ type line struct {
 	heading     bool  // its label is what it is about: a heading, or the last words before a colon
 	strength    uint8 // of its best label that is not spoken for
 	label       int32 // the token of that label, or -1
+	password    bool  // ... is a word for a password
 	words       int32
 }
 
