@@ -18,7 +18,7 @@ func asked(in *Input, anchors []Anchor) string {
 		j, ok := readLink(link)
 		says := said(link, anchors)
 		switch {
-		case !ok || says == saysOther || j.refuses && says == saysNothing || len(in.Anchors) > 0 && !anchored(link, anchors):
+		case !ok || says == saysOther || j.visits || j.refuses && says == saysNothing || len(in.Anchors) > 0 && !anchored(link, anchors):
 		case says != saysNothing && saying == "":
 			saying = link
 		case (j.secret || j.named) && !sameLink(link, secret):
@@ -54,6 +54,7 @@ var (
 	askingFirst = foldList("sign in to", "log in to", "login to", "anmelden bei", "connectez-vous à", "connexion à", "inicia sesión en", "iniciar sesión en", "entrar em", "accedi a", "inloggen bij", "logga in på", "log ind på", "logg inn på", "zaloguj się do", "přihlášení do")
 	asking      = foldPhrases("verify your", "verify email", "verify this", "confirm your", "confirm email", "activate your", "validate your", "finish signing", "complete your sign", "complete your regis", "magic link", "login link", "sign-in link", "sign in link",
 		"reset your", "reset password", "set a new password", "set up a new password", "set your password",
+		"restablece tu", "restablezca su", "restablecer contraseña", "réinitialisez votre", "réinitialisation de votre mot", "passwort zurücksetzen", "kennwort zurücksetzen", "redefina sua", "redefinir senha", "reimposta la", "wachtwoord opnieuw", "återställ ditt", "nulstil din", "tilbakestill passord", "zresetuj hasło", "obnovení hesla", "resetează parola", "şifrenizi sıfırla", "şifreni sıfırla", "сброс пароля", "скидання пароля", "パスワードの再設定", "비밀번호 재설정", "重置密码", "重設密碼", "đặt lại mật khẩu", "atur ulang kata sandi", "إعادة تعيين كلمة",
 		"bestätige dein", "bestätigen sie", "aktiviere dein", "aktivieren sie", "confirmez votre", "vérifiez votre", "activez votre", "validez votre", "confirma tu", "verifica tu", "confirme su", "verifique su", "activa tu",
 		"confirme seu", "confirme sua", "confirme o seu", "verifique seu", "ative sua", "conferma il tuo", "conferma la tua", "verifica il tuo", "verifica la tua", "bevestig je", "bevestig uw", "verifieer je", "activeer je", "activeer uw",
 		"potwierdź", "zweryfikuj", "aktywuj", "potvrďte", "ověřte", "overte", "aktivujte", "подтвердите", "активируйте", "підтвердіть", "активуйте", "потвърдете", "bekräfta din", "verifiera din", "bekræft din", "bekreft din", "bekreft e-post", "vahvista",

@@ -4,7 +4,7 @@ package otp
 const (
 	minCode = 4
 	maxCode = 10
-	maxText = 16 // of a mixed code as written
+	maxText = 24 // of a code of letters as written
 )
 
 // form is what a code is made of.
@@ -14,6 +14,7 @@ const (
 	formDigits form = iota
 	formMixed       // ASCII letters and digits
 	formLetters
+	formChain // small letters in groups: "lorem-ipsu-dolor"
 )
 
 // candidate is a token, or several, that could be a code.
@@ -47,6 +48,10 @@ func (p *page) collect(out []candidate) []candidate {
 	for li := int32(0); li < int32(len(p.lines)); li++ {
 		ln := &p.lines[li]
 		if ln.footer || !ln.starts {
+			continue
+		}
+		if ln.last-ln.first >= chainTokens && chained(p.plain[ln.start:ln.end]) {
+			out = append(out, p.chain(li))
 			continue
 		}
 		if c, n := p.column(li); n > 0 {
@@ -249,56 +254,4 @@ func (p *page) mixed(k int32) (c candidate) {
 		return candidate{}
 	}
 	return c
-}
-
-// capitals reads a code of capital letters alone: "QGFDAE", "XKJ-BVT". In one piece it must
-// end its sentence, so that no word of a heading is taken for one.
-func (p *page) capitals(ln *line, k int32) (c candidate, next int32) {
-	c = candidate{page: p, first: k, last: k, form: formLetters}
-	if !p.upper(k) || !c.add(p.raw(k)) {
-		return candidate{}, k + 1
-	}
-	if n := p.length(k); k+2 < ln.last && (n == 3 || n == 4) && p.length(k+2) == n && p.upper(k+2) &&
-		p.lower[p.tokens[k+1].start] == '-' && !p.tokens[k+1].gap && !p.tokens[k+2].gap {
-		c.add([]byte{'-'})
-		c.add(p.raw(k + 2))
-		c.last, c.split = k+2, true
-	} else if n < 6 || n > 8 || !jumbled(p.raw(k)) {
-		return candidate{}, k + 1
-	}
-	if e := c.last + 1; !c.split && e < ln.last && p.tokens[e].kind != kindPunct {
-		return candidate{}, k + 1
-	}
-	return c, c.last + 1
-}
-
-func (p *page) upper(k int32) bool {
-	t := &p.tokens[k]
-	if t.kind != kindWord || t.class != classNone || t.end-t.start > maxCode || t.end-t.start < 3 {
-		return false
-	}
-	for _, b := range p.raw(k) {
-		if b < 'A' || b > 'Z' {
-			return false
-		}
-	}
-	return true
-}
-
-// jumbled tells letters that nobody could pronounce: four consonants in a row, or Q
-// without U. "PENDING" and "EXPIRED" are words.
-func jumbled(b []byte) bool {
-	run := 0
-	for i, c := range b {
-		switch c {
-		case 'A', 'E', 'I', 'O', 'U', 'Y':
-			run = 0
-		default:
-			run++
-		}
-		if run >= 4 || c == 'Q' && i+1 < len(b) && b[i+1] != 'U' {
-			return true
-		}
-	}
-	return false
 }

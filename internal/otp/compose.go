@@ -25,6 +25,8 @@ type context struct {
 	purpose   int // for a code "to confirm" something
 	entering  int // for a code that somebody is told to enter
 	approvals int // for authorization codes
+	terminal  int // ... that a card terminal may give
+	authority int // for authorization: counted by verify too
 	others    int // for codes of other trades: "stock code"
 	goods     int // for other things that have numbers
 	parcel    int
@@ -32,6 +34,7 @@ type context struct {
 	booking   int
 	meeting   int
 	papers    int // for certificates and the like
+	money     int // for amounts
 }
 
 // compose gives every label its strength from the words around it, and every line its
@@ -45,6 +48,12 @@ func (p *page) compose(ctx *context) {
 			t := &p.tokens[k]
 			if t.class.label() {
 				p.qualify(ln, k, ctx)
+			}
+			if t.kind == kindPunct {
+				if p.lower[t.start] == '$' {
+					ctx.money++
+				}
+				continue
 			}
 			if k > ln.first && p.percentOff(k) {
 				t.class = classPromo
@@ -69,7 +78,14 @@ func (p *page) percentOff(k int32) bool {
 func (c *context) note(p *page, t *token) {
 	switch t.class {
 	case classVerify, classOnce:
-		c.verify++
+		if p.source != SourceSubject || !p.guards(t) {
+			c.verify++
+		}
+		if w := p.lower[t.start:t.end]; bytes.HasPrefix(w, authori) || bytes.HasPrefix(w, autori) {
+			c.authority++
+		}
+	case classMoney:
+		c.money++
 	case classConfirm:
 		c.confirm++
 	case classPromo:
@@ -94,6 +110,9 @@ func (c *context) note(p *page, t *token) {
 	}
 	if t.class == classApproval {
 		c.approvals++
+		if !bytes.HasPrefix(p.lower[t.start:t.end], securityWord) {
+			c.terminal++
+		}
 	}
 	if t.class.label() {
 		c.strength = max(c.strength, t.strength)
@@ -107,7 +126,7 @@ func (p *page) long(t *token) bool {
 
 var longUnits = foldSet("day", "days", "week", "weeks", "month", "months", "years", "tage", "tagen", "wochen", "monate", "monaten", "jahre", "jours", "semaines", "mois", "ans",
 	"días", "dias", "semanas", "meses", "años", "anos", "giorni", "settimane", "mesi", "anni", "dagen", "weken", "dage", "dager", "dagar", "päivää", "dni", "dnů", "dní", "nap", "gün",
-	"дней", "дня", "днів", "дні", "ημέρες", "أيام", "روز", "ימים", "दिन", "วัน", "ngày", "hari", "天", "日間", "週間", "個月", "个月", "개월", "년")
+	"дней", "дня", "днів", "дні", "ημέρες", "أيام", "روز", "ימים", "दिन", "วัน", "ngày", "hari", "天", "일", "日間", "週間", "個月", "个月", "개월", "년")
 
 func foldSet(list ...string) map[string]bool {
 	set := make(map[string]bool, len(list))
@@ -229,12 +248,15 @@ func (p *page) qualifierAfter(ln *line, k int32) (q class) {
 	return q
 }
 
-var codeWord = []byte("code")
+var codeWord, securityWord, authori, autori = []byte("code"), []byte("security"), []byte("authori"), []byte("autori")
 
 // plural tells "codes", which announces many or none.
 func (p *page) plural(k int32) bool {
 	t := &p.tokens[k]
 	w := p.lower[t.start:t.end]
+	if bytes.HasPrefix(w, rastau) {
+		return false // Kazakh: the code, not codes
+	}
 	for _, s := range plurals {
 		if bytes.HasSuffix(w, s) {
 			return true
@@ -243,4 +265,14 @@ func (p *page) plural(k int32) bool {
 	return false
 }
 
+var rastau = []byte("растау")
+
 var plurals = foldList("codes", "códigos", "claves", "contraseñas", "passwords", "otps", "pins", "codici", "tokens", "коды", "kódy", "kody")
+
+// guards tells the "security" of "Security notification": as a subject it stands above mails of any
+// kind, and says nothing about signing in.
+func (p *page) guards(t *token) bool {
+	return security[string(p.lower[t.start:t.end])]
+}
+
+var security = foldSet("security", "sicherheit", "sécurité", "seguridad", "segurança", "sicurezza", "beveiliging", "säkerhet", "sikkerhed", "sikkerhet", "bezpieczeństwa", "bezpečnost", "безопасности", "безпеки", "güvenlik", "安全", "セキュリティ", "보안", "الامان", "אבטחה")

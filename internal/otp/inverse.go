@@ -73,7 +73,7 @@ func (p *page) opens(c *candidate) bool {
 // inverse rates a label at k, dist words behind the candidate and perhaps parted from it by a comma.
 func (p *page) inverse(c *candidate, r *relation, k int32, dist int, parted bool) {
 	r.strength, r.behind = p.tokens[k].strength, true
-	if !r.joined && (dist > 0 || parted) && p.called(c) {
+	if !r.joined && (dist > 0 || parted) && (p.called(c) || p.tokens[max(0, c.first-1)].class == classIs && p.owned(c)) {
 		return
 	}
 	score, step := labelScore(r.strength)
@@ -90,9 +90,26 @@ func (p *page) inverse(c *candidate, r *relation, k int32, dist int, parted bool
 	case dist == 0:
 		r.score += 2
 	}
+	if r.joined && p.titled(c) {
+		r.score, r.strength = max(r.score, ledBySender+8), max(r.strength, medium)
+	}
 	if k > 0 && p.tokens[k-1].class == classStale {
 		r.score += staleWord
 	}
+}
+
+// titled tells the start of a line "482913 - Acme login.": a title that speaks of signing in.
+func (p *page) titled(c *candidate) bool {
+	ln := &p.lines[c.line]
+	for k := c.last + 2; c.first == ln.first && k < ln.last && k < c.last+7; k++ {
+		switch t := &p.tokens[k]; {
+		case t.class == classVerify:
+			return true
+		case t.kind != kindWord:
+			return false
+		}
+	}
+	return false
 }
 
 // says tells whether the tokens from first up to last are of one sentence that speaks of confirming
@@ -130,13 +147,24 @@ func (p *page) claims(ln *line, k int32) bool {
 // what follows speaks of the code.
 func (p *page) led(c *candidate, ctx *context) (r relation) {
 	r.at = -1
+	if p.opensDoor(c, ctx) {
+		r.score, r.strength, r.at = ledBySender, medium, c.line
+		return r
+	}
 	ln := &p.lines[c.line]
-	if c.form != formDigits || c.n > 8 || year(c) || c.line > 1 || !(ctx.expiry || ctx.secret) || ctx.others+ctx.goods+ctx.promo+ctx.booking+ctx.parcel+ctx.meeting > 0 || !p.sender(ln, c.first) {
+	if c.form != formDigits || c.n > 8 || year(c) || c.line > 1 || ctx.elsewhere() > 0 || !p.sender(ln, c.first) {
 		return r
 	}
 	next := p.lineOf(c.last, c.line) + 1
 	if k := c.last + 1; k < ln.last {
 		if t := &p.tokens[k]; t.kind != kindPunct || p.lower[t.start] == ',' {
+			return r
+		}
+		if p.used(ln, k+1) {
+			r.score, r.strength = ledBySender, medium
+			return r
+		}
+		if !ctx.expiry && !ctx.secret && !(k+1 < ln.last && p.tokens[k+1].class.label() && p.tokens[k+1].strength >= medium) {
 			return r
 		}
 		for ; k < ln.last && k < c.last+8; k++ {
@@ -145,12 +173,31 @@ func (p *page) led(c *candidate, ctx *context) (r relation) {
 				return r
 			}
 		}
-	} else if int(next) < len(p.lines) {
+	} else if int(next) < len(p.lines) && (ctx.expiry || ctx.secret) {
 		if down := &p.lines[next]; down.strength > 0 && !down.other && !down.colon && !p.plural(down.label) && !p.claims(down, down.label) {
 			r.score, r.strength = ledBySender, down.strength
 		}
 	}
 	return r
+}
+
+// opensDoor tells "482913 will sign you in. Keep it to yourself."
+func (p *page) opensDoor(c *candidate, ctx *context) bool {
+	ln := &p.lines[c.line]
+	if c.first != ln.first || c.own || c.form != formDigits || c.n != 6 || !ctx.subjectVerify || !(ctx.secret || ctx.expiry) || ctx.elsewhere() > 0 {
+		return false
+	}
+	for k := c.last + 1; k < ln.last && k < c.last+5 && p.tokens[k].kind == kindWord; k++ {
+		if p.tokens[k].class == classVerify {
+			return true
+		}
+	}
+	return false
+}
+
+// used tells "Use this to verify your login" from token k on.
+func (p *page) used(ln *line, k int32) bool {
+	return k+3 < ln.last && p.tokens[k].class == classEnter && p.shows(k+1) && p.says(ln, k+2, min(k+6, ln.last))
 }
 
 // sender tells "Acme:", "[Acme]" and "Acme reset -" from the start of a line up to token end.

@@ -40,6 +40,7 @@ const (
 	classStale          // old, previous, expired
 	classSpoilt         // wrong, expired: said of a code that somebody entered
 	classSecret         // "never share it", "if this wasn't you": said of one-time codes, hardly of others
+	classNever          // "will never ask for": what follows is not announced
 	classHarmless       // begins like a word of the vocabulary, but is none
 )
 

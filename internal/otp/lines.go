@@ -49,8 +49,9 @@ func (ln *line) add(t *token, k int32) {
 	switch {
 	case t.class == classNone:
 	case t.class.label():
-		if t.strength >= ln.strength || k-ln.label > 12 {
-			ln.strength, ln.label = t.strength, k
+		password := t.class == classPassword && !ln.password && t.strength == ln.strength // "Use this code to choose a password:"
+		if t.strength >= ln.strength && !password || k-ln.label > 12 {
+			ln.strength, ln.label, ln.password = t.strength, k, t.class == classPassword
 		}
 		ln.other = false
 	case t.class.other():
@@ -64,6 +65,12 @@ func (ln *line) add(t *token, k int32) {
 func (p *page) conclude(ln *line) {
 	if ln.other && ln.strength >= medium && !p.ended(ln) {
 		ln.other = false
+	}
+	if ln.strength > 0 && ln.other && ln.colon && p.told(ln, ln.label) {
+		ln.other = false // "Enter this code to confirm your order:"
+	}
+	if ln.label >= 0 && p.disclaimed(ln) {
+		ln.strength, ln.label = 0, -1
 	}
 	if ln.label >= 0 {
 		ln.heading = ln.colon || ln.words <= 5

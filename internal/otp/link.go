@@ -87,13 +87,14 @@ type linkWords struct {
 	resets   bool
 	secret   bool // something long that nobody can guess
 	named    bool // ... under a name like "token"
+	visits   bool // an appointment, which is confirmed too
 	refuses  bool // unsubscribe, privacy, help, "this was not me"
 }
 
 func (j *linkWords) merit(says saying) int {
 	secret := j.secret || j.named
 	switch {
-	case says == saysOther:
+	case says == saysOther, j.visits:
 		return linkNone
 	case says == saysConfirm && secret:
 		return linkBoth
@@ -180,6 +181,10 @@ func (j *linkWords) words(part string) {
 	}
 	s := buf[:n]
 	j.confirms = j.confirms || string(s) == "doi" // double opt-in
+	if visitingWords.in(s) {
+		j.visits, j.refuses = true, true
+		return
+	}
 	if refusingWords.in(s) {
 		j.refuses = true
 		return
@@ -194,9 +199,10 @@ var (
 		"aktivier", "conferma", "bevestig", "potwierd", "onayla", "optin", "onetime", "emaillogin", "loginlink", "signinlink", "accountactivation")
 	signingWords   = newPhrases("signin", "login", "logon", "auth", "sso", "signup", "register", "session", "token", "otp", "callback", "connexion", "anmeld", "oneclick", "enroll")
 	resettingWords = newPhrases("reset", "recover", "forgot", "newpassword", "changepassword", "setpassword", "passwort")
+	visitingWords  = newPhrases("rsvp", "booking", "reservation", "appointment")
 	refusingWords  = newPhrases("unsubscri", "optout", "privacy", "terms", "help", "support", "faq", "legal", "contact", "preference",
 		"settings", "abuse", "report", "deny", "reject", "decline", "cancel", "revoke", "notme", "wasntme", "disavow", "secureaccount",
-		"blog", "docs", "article", "learn", "policy", "manage", "webversion", "viewinbrowser", "viewonline", "feedback", "survey", "invoice", "receipt", "order", "track", "abmeld", "delete", "remove", "disable", "lock", "author", "store", "shop", "about", "careers", "download", "appstore", "twitter", "facebook", "linkedin", "instagram", "youtube", "static", "assets", "images", "pixel", "logo", "thank", "success", "billing", "upgrade", "pricing", "cart", "checkout", "donate", "promo", "campaign", "review", "rating", "delivery", "rsvp", "booking", "reservation", "appointment", "confirmed", "verified")
+		"blog", "docs", "article", "learn", "policy", "manage", "webversion", "viewinbrowser", "viewonline", "feedback", "survey", "invoice", "receipt", "order", "track", "abmeld", "delete", "remove", "disable", "lock", "author", "store", "shop", "about", "careers", "download", "appstore", "twitter", "facebook", "linkedin", "instagram", "youtube", "static", "assets", "images", "pixel", "logo", "thank", "success", "billing", "upgrade", "pricing", "cart", "checkout", "donate", "promo", "campaign", "review", "rating", "delivery", "confirmed", "verified")
 )
 
 var squeezer = strings.NewReplacer("_", "", "-", "", "[", "", "]", "")

@@ -38,6 +38,11 @@ func (f *folded) mayHold() bool {
 		}
 		i = end
 	}
+	for i, end := 0, 0; i < len(b); i = end + 1 {
+		if end = lineEnd(b, i); chained(f.plain[i:end]) {
+			return true
+		}
+	}
 	return bytes.IndexByte(b, '@') >= 0 && bytes.IndexByte(b, '#') >= 0
 }
 
@@ -53,8 +58,8 @@ func (f *folded) unspoken(i, end int) bool {
 	return false
 }
 
-// Words without which nothing is told to be a code: what announces one, or tells to enter it. "by"
-// and "with" join a number only to what it confirms.
+// Words without which nothing is told to be a code: what announces one, tells to enter it, or speaks
+// of signing in. "by" and "with" join a number only to what it confirms.
 const (
 	announcing = 1<<classCode | 1<<classPassword | 1<<classPasscode | 1<<classOTP | 1<<classApproval | 1<<classEnter
 	confirming = 1<<classVerify | 1<<classConfirm
@@ -66,5 +71,5 @@ func (s *search) speaks() bool {
 	for i := range s.n {
 		seen |= s.pages[i].seen
 	}
-	return seen&announcing != 0 || seen&(1<<classBy) != 0 && seen&confirming != 0
+	return seen&(announcing|1<<classVerify) != 0 || seen&(1<<classBy) != 0 && seen&confirming != 0
 }

@@ -14,7 +14,7 @@ func (p *page) owned(c *candidate) bool {
 				return true
 			}
 			if p.countWord(k) {
-				return false
+				return k > p.lines[c.line].first && p.tokens[k-1].class == classNone && p.numberOf(k-1)
 			}
 			if n, b := t.end-t.start, p.lower[t.start]; n > 3 && (n > 6 || b < 0x80 || b >= 0xE0) {
 				return true // more than three letters, or any of a script without short words
@@ -31,7 +31,7 @@ func (p *page) owned(c *candidate) bool {
 func (p *page) countWord(k int32) bool {
 	t := &p.tokens[k]
 	switch string(p.lower[t.start:t.end]) {
-	case "number", "numero", "nummer", "zahl", "numer", "cislo", "numara", "номер", "число", "here", "hier", "aqui", "voici", "voila", "ecco", "eccolo", "eccola", "esta", "вот", "ось", "ето":
+	case "number", "numero", "nummer", "zahl", "numer", "cislo", "numara", "номер", "число", "here", "hier", "aqui", "voici", "voila", "ecco", "eccolo", "eccola", "esta", "вот", "ось", "ето", "αριθμο", "szamot", "numarul", "numarayi", "rakami", "rakamlari", "angka", "nomor", "so", "الرقم", "המספר", "cyfry", "cislice", "siffrorna", "tallene", "tallet", "numeron", "luku", "luvun":
 		return true
 	}
 	return false
@@ -82,12 +82,30 @@ func (p *page) called(c *candidate) bool {
 	if k > first && p.lower[p.tokens[k].start] == '(' {
 		k--
 	}
-	if k < first || p.tokens[k].kind != kindWord || p.countWord(k) {
+	if k < first || p.tokens[k].kind != kindWord {
 		return false
+	}
+	if p.countWord(k) {
+		return k > first && p.numberOf(k-1)
 	}
 	t := &p.tokens[k]
 	b := p.plain[t.start]
+	if n := c.last + 1; p.upper2(k) && p.lower[p.tokens[min(n, int32(len(p.tokens))-1)].start] == ':' {
+		return true // "PR 482913: ..."
+	}
 	return t.class == classAccount || t.class == classNone && t.end-t.start > 3 && b >= 'a' && b <= 'z'
+}
+
+// numberOf tells the "lot" of "lot number".
+func (p *page) numberOf(k int32) bool {
+	t := &p.tokens[k]
+	return t.kind == kindWord && (t.class == classNone || t.class == classAccount) && t.end-t.start > 2 && !p.countWord(k)
+}
+
+// upper2 tells "PR" and "MR".
+func (p *page) upper2(k int32) bool {
+	w := p.raw(k)
+	return len(w) == 2 && w[0] >= 'A' && w[0] <= 'Z' && w[1] >= 'A' && w[1] <= 'Z'
 }
 
 // reported tells "the code for customer 482913 was not delivered": a noun's number, of which the

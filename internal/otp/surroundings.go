@@ -1,7 +1,5 @@
 package otp
 
-import "bytes"
-
 // above looks for a label on the lines above c. Only what stands alone on its line may
 // reach further than one line.
 func (p *page) above(c *candidate) (r relation) {
@@ -40,36 +38,6 @@ func (p *page) above(c *candidate) (r relation) {
 	return r
 }
 
-// numbers tells the caption of somebody's number: "Sign-in ID", "Device no.".
-func (p *page) numbers(ln *line) bool {
-	if ln.words < 2 || ln.words > 4 {
-		return false
-	}
-	k := ln.last - 1
-	for k > ln.first && p.tokens[k].kind == kindPunct {
-		k--
-	}
-	t := &p.tokens[k]
-	return t.kind == kindWord && idWord(p.lower[t.start:t.end])
-}
-
-// entry tells "Purpose code" in a table whose entry before it is another number's.
-func (p *page) entry(li int32) bool {
-	ln := &p.lines[li]
-	k := ln.label - 1
-	return li > 1 && p.lines[li-2].other && p.lines[li-2].words <= 4 && k == ln.first && ln.last == k+2 &&
-		p.tokens[k].kind == kindWord && p.tokens[k].class == classNone && p.length(k) > 3
-}
-
-// idWord tells the words behind a noun that say it is numbered.
-func idWord(w []byte) bool {
-	switch string(w) {
-	case "id", "no", "nr", "num":
-		return true
-	}
-	return false
-}
-
 func firstSolid(p *page, ln *line) int32 {
 	for k := ln.first; k < ln.last && k < ln.first+16; k++ {
 		if p.tokens[k].kind != kindPunct {
@@ -95,6 +63,9 @@ func (p *page) below(c *candidate) (r relation) {
 			return relation{veto: true, at: li}
 		}
 		if down.strength > 0 && !down.claimed && !down.footer && !down.colon && !p.plural(down.label) && !p.claims(down, down.label) {
+			if p.warned(down) && p.caption(c.line-1) {
+				return r // "Session / 482913 / Never share your code"
+			}
 			r.score = belowNear - 10*int(d-1) - 5*int(strong-down.strength)
 			r.strength, r.at = down.strength, li
 			return r
@@ -111,78 +82,6 @@ func (p *page) lineOf(k, li int32) int32 {
 	return li
 }
 
-// entered finds "enter 482913 to sign in", which needs no word for "code".
-func (p *page) entered(c *candidate, ctx *context) (r relation) {
-	r.at = -1
-	ln := &p.lines[c.line]
-	k := c.first - 1
-	for k >= ln.first && k >= c.first-4 && p.small(k) {
-		k--
-	}
-	if k < ln.first || p.tokens[k].class != classEnter && p.tokens[k].class != classBy {
-		if !p.enterBehind(ln, c) {
-			return r
-		}
-		k = c.first
-	}
-	if c.n != 6 && ctx.goods > 0 && !ctx.subjectVerify && ctx.subject < medium && !p.labelled(ln, c) {
-		return r // "Issue 7: enter 57031, press verify"
-	}
-	by := p.tokens[k].class == classBy
-	r.score, r.at = enterVerb, c.line
-	for i := max(ln.first, c.first-12); i < ln.last && i <= c.last+9; i++ {
-		if q := p.tokens[i].class; q == classVerify || q == classConfirm {
-			r.score += 14
-			r.strength = medium
-			break
-		}
-	}
-	switch {
-	case r.strength == 0 && p.labelled(ln, c):
-		r.score, r.strength = r.score+10, weak
-		if ctx.subjectVerify {
-			r.score += 8
-		}
-	case r.strength == 0 && (by || k == c.first):
-		return relation{at: -1}
-	case r.strength == 0 && (ctx.subjectVerify || ctx.subject >= medium || c.n == 6 && (ctx.subject > 0 || ctx.secret) && ctx.goods+ctx.promo+ctx.booking+ctx.meeting == 0 || p.source == SourceSubject && c.n == 6 && !ctx.trade && !ctx.advert):
-		r.score += 8
-	}
-	if r.strength > 0 {
-		r.strength = max(r.strength, min(ctx.strength, medium))
-	}
-	return r
-}
-
-// enterBehind tells languages that put the verb behind: "482913 girin", "482913 दर्ज करें".
-func (p *page) enterBehind(ln *line, c *candidate) bool {
-	for k := c.last + 1; k < ln.last && k <= c.last+2 && p.tokens[k].kind == kindWord; k++ {
-		if w := p.lower[p.tokens[k].start:p.tokens[k].end]; p.tokens[k].class == classEnter {
-			return w[0] >= 0x80 || bytes.HasPrefix(w, girin) || bytes.HasPrefix(w, kullanin)
-		}
-	}
-	return false
-}
-
-var girin, kullanin = []byte("girin"), []byte("kullanin")
-
-// small tells quotation marks, colons, "the number" and what politeness puts behind a verb: "geben Sie bitte".
-func (p *page) small(k int32) bool {
-	t := &p.tokens[k]
-	c := p.lower[t.start]
-	return t.class == classOf || t.class == classFresh || p.countWord(k) || t.kind == kindPunct && (c == '"' || c == '\'' || c == ':')
-}
-
-// labelled tells "use 482913 as your password": a label within eight tokens behind c.
-func (p *page) labelled(ln *line, c *candidate) bool {
-	for k := c.last + 1; k < ln.last && k <= c.last+8; k++ {
-		if p.tokens[k].class.label() && !p.plural(k) {
-			return true
-		}
-	}
-	return false
-}
-
 // lone ties a candidate that stands alone to a strong label some lines further up, or in
 // the subject.
 func (p *page) lone(c *candidate, ctx *context) (r relation) {
@@ -196,7 +95,7 @@ func (p *page) lone(c *candidate, ctx *context) (r relation) {
 		r.score, r.strength = loneInMail, ctx.subject
 		return r
 	}
-	if !c.own || ctx.strength < strong || c.form != formDigits || c.n != 6 && !(ctx.expiry && c.n > 4 && c.n <= 8) {
+	if !c.own || ctx.strength < strong || c.form != formDigits || c.n != 6 && !((ctx.expiry || ctx.subject == strong) && c.n > 4 && c.n <= 8) {
 		return r
 	}
 	from := max(0, c.line-loneMost)
@@ -226,17 +125,6 @@ func (p *page) toldBelow(c *candidate) bool {
 	return false
 }
 
-// caption tells a line of one or two words that nobody knows and no sign: "Session", above its number.
-func (p *page) caption(li int32) bool {
-	ln := &p.lines[li]
-	for k := ln.first; k < ln.last; k++ {
-		if t := &p.tokens[k]; t.kind != kindWord || t.class != classNone && t.class != classAccount {
-			return false
-		}
-	}
-	return ln.words <= 2
-}
-
 // bare tells the subject "Fennel: 482913" of a mail that explains below which code that is.
 func (p *page) bare(c *candidate, ctx *context) bool {
 	ln := &p.lines[c.line]
@@ -258,7 +146,10 @@ func (p *page) subjectAlone(c *candidate, ctx *context) bool {
 	if ctx.subject == 0 && ctx.subjectVerify && ctx.strength > 0 && ctx.expiry && ctx.goods < 2 && c.n == 6 && c.line > 0 && !p.caption(c.line-1) && !p.lines[c.line-1].colon {
 		return c.form == formDigits && ctx.others+ctx.promo+ctx.meeting+ctx.booking == 0 && c.line < loneMost
 	}
-	return ctx.subject > 0 && ctx.subject < strong && (ctx.expiry || ctx.verify > 0 || len(p.lines) == 1) &&
+	if ctx.subject > 0 && c.line == 0 && c.form == formDigits && c.n <= 8 && !year(c) && ctx.others+ctx.promo+ctx.meeting+ctx.booking+ctx.parcel == 0 {
+		return true // the first thing that the mail says
+	}
+	return ctx.subject > 0 && ctx.subject < strong && (ctx.expiry || ctx.verify > 0 || len(p.lines) == 1 || c.line > 0 && (p.lines[c.line-1].colon || ctx.subject == medium && !p.caption(c.line-1))) &&
 		ctx.others+ctx.promo+ctx.meeting+ctx.booking == 0 &&
-		c.form == formDigits && (c.n >= 6 || len(p.lines) == 1 && !year(c)) && c.n <= 8 && c.line < loneMost
+		c.form == formDigits && (c.n >= 6 || c.n == 5 && ctx.subject == medium || len(p.lines) == 1) && c.n <= 8 && c.line < loneMost
 }

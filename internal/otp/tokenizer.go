@@ -42,6 +42,7 @@ type line struct {
 	heading     bool  // its label is what it is about: a heading, or the last words before a colon
 	strength    uint8 // of its best label that is not spoken for
 	label       int32 // the token of that label, or -1
+	password    bool  // ... is a word for a password
 	words       int32
 }
 
@@ -122,6 +123,7 @@ func (p *page) tokenize(start, end int, paragraph bool) {
 			starts = starts || p.mayStart(int32(n))
 		}
 	}
+	starts = starts || len(p.tokens)-first >= chainTokens && chained(p.plain[start:end])
 	p.lines = append(p.lines, line{start: int32(start), end: int32(end), first: int32(first),
 		last: int32(len(p.tokens)), paragraph: paragraph, starts: starts, label: -1})
 }

@@ -11,15 +11,16 @@ func (p *page) misused(c *candidate, ctx *context) bool {
 		return true
 	}
 	if s == strong {
-		return ctx.receipt() && p.tokens[max(0, c.first-1)].class != classIs
+		return ctx.receipt() && p.tokens[max(0, c.first-1)].class != classIs && p.tokens[max(0, c.first-2)].class != classBy && !(c.relation.behind && c.relation.joined)
 	}
 	silent := ctx.verify+ctx.purpose == 0 && !ctx.secret && ctx.subject < strong // the mail never speaks of verifying or signing in
 	switch {
-	case ctx.meeting > 0, ctx.booking > 1 && ctx.strength < strong && !(ctx.subjectVerify && ctx.verify > 1), s == medium && c.form != formDigits && ctx.trade && ctx.goods > 1 && ctx.entering == 0 && !ctx.expiry:
+	case ctx.meeting > 0, ctx.booking > 1 && ctx.strength < strong && !(ctx.subjectVerify && ctx.verify > 1) && !(ctx.entering > 0 && ctx.verify > 0), s == medium && c.form != formDigits && ctx.trade && ctx.goods > 1 && ctx.entering == 0 && !ctx.expiry:
 		return true
-	case silent && (ctx.trade && !(ctx.subjectVerify && (ctx.entering > 0 || c.first > 0 && p.tokens[c.first-1].class == classEnter)) || ctx.parcel > 0 && !ctx.subjectVerify && ctx.subject < medium || ctx.booking > 0 && ctx.booking+ctx.goods > 1):
+	case silent && (ctx.trade && !(ctx.subjectVerify && (ctx.entering > 0 || c.first > 0 && (p.tokens[c.first-1].class == classEnter || p.tokens[c.first-1].class == classBy))) || ctx.parcel > 0 && !ctx.subjectVerify && ctx.subject < medium || ctx.booking > 0 && ctx.booking+ctx.goods > 1):
 		return true
-	case silent && s == weak && (ctx.others > 0 || p.acronym(c) || ctx.subject == 0 && !ctx.expiry && p.password(c) || ctx.confirm+ctx.entering == 0 && p.tradeBetween(c)):
+	case silent && s == weak && (ctx.others > 0 || p.acronym(c) || ctx.subject < strong && !ctx.expiry && p.numberedThing(c) || ctx.subject == 0 && !ctx.expiry && p.password(c) && !p.payment(c, ctx) || ctx.confirm+ctx.entering == 0 && p.tradeBetween(c)),
+		s == weak && !c.relation.joined && ctx.subject+ctx.strength/strong == 0 && ctx.entering == 0 && !ctx.expiry && !ctx.secret && p.tradeBetween(c):
 		return true
 	case s == medium && ctx.entering == 0 && !ctx.expiry && !ctx.secret && (ctx.booking > 0 && ctx.goods > 0 || silent && ctx.goods > 1 && !c.relation.joined):
 		return true
@@ -31,6 +32,9 @@ func (p *page) misused(c *candidate, ctx *context) bool {
 
 // receipt tells a mail about goods that has an "authorization code": the card terminal's.
 func (c *context) receipt() bool {
+	if c.terminal > 0 && c.money > 0 && c.goods > 1 && c.verify-c.authority+c.entering == 0 && !c.expiry && !c.secret {
+		return true
+	}
 	least := 3
 	if c.subject == 0 && c.confirm == 0 {
 		least = 1
@@ -114,6 +118,27 @@ func (p *page) password(c *candidate) bool {
 	return false
 }
 
+// payment tells "Password: 4829. Purchase of 1 890 RUB": a message of a line or two in which a bank
+// asks to allow a payment.
+func (p *page) payment(c *candidate, ctx *context) bool {
+	return ctx.money > 0 && c.n <= 8 && len(p.lines) <= 3
+}
+
+// numberedThing tells "Locker 14, code 4829": the code of a thing that has a small number itself.
+func (p *page) numberedThing(c *candidate) bool {
+	ln, labelled := &p.lines[c.line], false
+	for k := c.first - 1; k > ln.first && k > c.first-9; k-- {
+		t := &p.tokens[k]
+		labelled = labelled || t.class.label()
+		if !labelled || t.kind != kindNumber || p.length(k) > 3 || p.tokens[k-1].kind != kindWord || !t.gap && p.lower[p.tokens[k-1].start] < 0xE0 {
+			continue
+		}
+		q := p.tokens[k-1].class
+		return (q == classNone || q.other()) && !p.countWord(k-1) && p.lower[p.tokens[k+1].start] != ':'
+	}
+	return false
+}
+
 // acronym tells "CPT code 99213".
 func (p *page) acronym(c *candidate) bool {
 	k := c.first - 2
@@ -135,6 +160,25 @@ func (p *page) announcesOther() bool {
 	for i := range p.lines {
 		if ln := &p.lines[i]; ln.other && ln.strength == 0 {
 			return true
+		}
+	}
+	return false
+}
+
+// elsewhere counts the words for things whose numbers are no one-time codes.
+func (c *context) elsewhere() int {
+	return c.others + c.goods + c.promo + c.booking + c.parcel + c.meeting
+}
+
+// percent tells "10 % with the code HELLO10": a share of a price in the same sentence.
+func (p *page) percent(ln *line, c *candidate) bool {
+	for k := c.first - 1; k > ln.first && k > c.first-14; k-- {
+		switch t := &p.tokens[k]; {
+		case t.kind != kindPunct:
+		case p.lower[t.start] == '%':
+			return true
+		case p.pause(t, k, ln) >= sentence:
+			return false
 		}
 	}
 	return false

@@ -17,12 +17,14 @@ func (p *page) vetoed(c *candidate, ctx *context) bool {
 		return true
 	case ln.place && !sure && !c.own && !(r.joined && r.strength >= medium), p.placed(ln, c):
 		return true
-	case year(c) && !(r.direct && r.joined || sure || c.own && r.direct && r.strength == strong), date(c) && !sure:
+	case year(c) && !(r.behind && r.joined && c.first == ln.first || r.direct && r.joined || sure || c.own && (r.direct && r.strength == strong || ctx.subject > 0 && len(p.lines) == 1)), date(c) && !sure:
 		return true
 	case c.form == formDigits && zeros(c) && !(r.direct && r.joined), p.example(ln, c), counting(c) && r.strength < strong && (r.behind || !r.joined && !c.own):
 		return true
-	case p.misused(c, ctx):
+	case p.misused(c, ctx), r.strength < strong && p.percent(ln, c):
 		return true
+	case c.form == formChain:
+		return r.strength < strong || !r.direct
 	case c.form == formMixed:
 		return p.mixedVeto(c, ctx)
 	case c.form == formLetters:
@@ -117,6 +119,9 @@ func (p *page) tagged(ln *line, c *candidate, sure bool) bool {
 			return k > ln.first && !p.tokens[k].gap && p.tokens[k-1].kind != kindPunct && !p.tokens[k-1].class.label()
 		}
 	}
+	if k := c.last + 1; k+1 < ln.last && p.lower[p.tokens[k].start] == '=' && p.thing(k+1) {
+		return true // "4829 = overtime"
+	}
 	if k := c.last + 1; k < ln.last && !p.tokens[k].gap && p.tokens[k].kind == kindPunct {
 		switch p.lower[p.tokens[k].start] {
 		case '@', '&', '=', '\\', '+', '#': // "482913#" is dialled
@@ -126,6 +131,12 @@ func (p *page) tagged(ln *line, c *candidate, sure bool) bool {
 		}
 	}
 	return false
+}
+
+// thing tells a word that neither announces a code nor says which one.
+func (p *page) thing(k int32) bool {
+	q := p.tokens[k].class
+	return p.tokens[k].kind == kindWord && (q == classNone || q == classHarmless || q.other())
 }
 
 // bracketed tells "[Request 482913]": a name and a number in brackets are somebody's
@@ -157,6 +168,9 @@ func (p *page) compared(ln *line, c *candidate) bool {
 			return true // {"code": "482913"}
 		}
 		k--
+	}
+	if k >= ln.first && k+1 < c.first-1 && p.lower[p.tokens[k+1].start] == '=' && !p.tokens[k+1].gap && !p.tokens[k+2].gap && !p.tokens[c.first].gap {
+		return true // code="482913"
 	}
 	if k < ln.first || p.tokens[k+1].gap || p.tokens[k].kind != kindPunct || p.lower[p.tokens[k+1].start] != '=' {
 		return false
@@ -232,16 +246,19 @@ func (p *page) mixedVeto(c *candidate, ctx *context) bool {
 			(ctx.verify+ctx.entering > 0 || r.direct && ctx.others+ctx.goods+ctx.parcel == 0 && (ctx.subject > 0 || ctx.expiry || ctx.secret || ctx.confirm > 0))
 		backed = backed || r.direct && ctx.verify > 0 && ctx.promo+ctx.booking+ctx.others+ctx.parcel+ctx.meeting == 0
 	}
+	backed = backed || r.direct && ctx.entering > 0 && (ctx.expiry || ctx.secret) && ctx.promo+ctx.booking+ctx.others+ctx.parcel+ctx.meeting == 0
 	if !backed && !(p.tokens[max(0, c.first-1)].class == classEnter && ctx.verify+ctx.confirm > 0 && ctx.promo+ctx.booking+ctx.others+ctx.meeting == 0) {
 		return true
 	}
-	letters, digits, changes, lower := 0, 0, 0, false
+	letters, digits, changes, hyphens, lower := 0, 0, 0, 0, false
 	for i := 0; i < int(c.n); i++ {
 		b := c.text[i]
 		switch {
 		case isDigit(b):
 			digits++
-		case b != '-':
+		case b == '-':
+			hyphens++
+		default:
 			letters++
 			lower = lower || b >= 'a'
 		}
@@ -251,7 +268,9 @@ func (p *page) mixedVeto(c *candidate, ctx *context) bool {
 	}
 	tied := r.joined || r.direct || c.own && r.score >= belowNear-20
 	switch {
-	case letters == 0 || digits == 0:
+	case changes == 1 && letters > 3 && digits <= 2 && hyphens == 0 && !isDigit(c.text[0]) && r.strength == weak && ctx.verify == 0 && !jumbled(c.text[:letters]):
+		return true // "HELLO10"
+	case letters == 0 || digits == 0, hyphens > 1 && r.strength == weak && ctx.verify == 0:
 		return true
 	case changes == 1 && isDigit(c.text[0]) && letters <= 3 && lower:
 		return true // "300s", "10min", "1080p"
