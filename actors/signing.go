@@ -16,8 +16,17 @@ const (
 // millisecond, three quarters of what a mail costs in all: one for each core at a time, so that
 // a request that has just come does not wait behind one for each worker. While many callers
 // wait for their 202, the queue leaves them three quarters of the cores: what it does not do
-// now it does as soon as they are gone.
-func (q *mailQueue) toSign(ctx context.Context, do func() error) error {
+// now it does as soon as they are gone. Mail for destinations that may be dead takes one turn
+// at a time, so that others find one free.
+func (q *mailQueue) toSign(ctx context.Context, trusts bool, do func() error) error {
+	if !trusts {
+		select {
+		case q.doubting <- struct{}{}:
+			defer func() { <-q.doubting }()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 	select {
 	case q.signing <- struct{}{}:
 		defer func() { <-q.signing }()
