@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -104,4 +105,48 @@ func TestTheLivingAlwaysHaveWorkers(t *testing.T) {
 		id := must[int64](t)(s.Send(t.Context(), address, letter("a@live.test")))
 		sending(t, s, address, id, final)
 	}
+}
+
+// lapsedCourier takes the first mail for each domain and hangs at the next ones until these
+// are broken off, but not at live.test.
+type lapsedCourier struct {
+	fakeCourier
+	hung atomic.Int64
+}
+
+func (f *lapsedCourier) Deliver(ctx context.Context, c Consignment) []Handover {
+	took := f.fakeCourier.Deliver(ctx, c)
+	tries := 0
+	for _, j := range f.handed() {
+		if j.Domain == c.Domain {
+			tries++
+		}
+	}
+	if tries > 1 && c.Domain != "live.test" {
+		f.hung.Add(1)
+		<-ctx.Done()
+		return allLater(c.Rcpts, "broken off")
+	}
+	return took
+}
+
+// TestThoseThatFellSilentGiveWay: every worker hangs at destinations that answered before, and
+// as many attempts beside as may.
+func TestThoseThatFellSilentGiveWay(t *testing.T) {
+	var store memstore.Store
+	courier := &lapsedCourier{}
+	s := startSystem(t, &store, func(o *Options) {
+		o.Courier, o.DeliveryWorkers, o.MostHanging, o.HangAfter = courier, 8, 4, time.Millisecond
+	})
+	_, address := openAccount(t, s)
+	for _, d := range []string{"live", "lapsed0", "lapsed1", "lapsed2", "lapsed3"} {
+		id := must[int64](t)(s.Send(t.Context(), address, letter("a@"+d+".test")))
+		sending(t, s, address, id, final)
+	}
+	for n := range 40 {
+		must[int64](t)(s.Send(t.Context(), address, letter(fmt.Sprintf("a@lapsed%d.test", n%4))))
+	}
+	until(func() bool { return courier.hung.Load() >= 12 })
+	id := must[int64](t)(s.Send(t.Context(), address, letter("a@live.test")))
+	sending(t, s, address, id, final)
 }
