@@ -44,27 +44,36 @@ var (
 	errHangs = errors.New("others wait for the place of an attempt that hangs")
 )
 
-// attempt carries a job out: begin the mail's attempt if no other job did, hand the mail
-// over, and commit what came of it.
-func (s *System) attempt(ctx context.Context, j *job) (learned answerOf) {
+// begun begins the mail's attempt if no other job did, and sorts the job's recipients.
+func (s *System) begun(ctx context.Context, j *job) error {
 	t := j.task
 	t.once.Do(func() { t.err = s.begin(ctx, t, j.trusts) })
 	if t.err != nil {
-		s.giveBack(t, t.err)
-		return answerOf{}
+		return t.err
 	}
-	rcpts := s.recipientsOn(t.message.Sending, j.lane.name)
+	if j.rcpts = s.recipientsOn(t.message.Sending, j.lane.name); j.putOff != "" {
+		return nil
+	}
+	here, away := s.sort(j.rcpts)
+	if j.here = here; len(away) > 0 {
+		j.away = s.consignment(t, j.lane.name, away)
+	}
+	return nil
+}
+
+// attempt carries out a job that is begun: hand the mail over, and commit what came of it.
+func (s *System) attempt(ctx context.Context, j *job) (learned answerOf) {
+	t := j.task
 	var reports []Handover
 	switch {
-	case len(rcpts) == 0:
+	case len(j.rcpts) == 0:
 	case j.putOff != "":
-		reports = allLater(rcpts, j.putOff)
+		reports = allLater(j.rcpts, j.putOff)
 	default:
-		here, away := s.sort(rcpts)
-		reports = s.deliverHere(ctx, t, here)
+		reports = s.deliverHere(ctx, t, j.here)
 		learned.temper = answering
-		if len(away) > 0 {
-			handed := s.handOver(ctx, j, s.consignment(t, j.lane.name, away))
+		if len(j.away.Rcpts) > 0 {
+			handed := s.handOver(ctx, j, j.away)
 			reports, learned = append(reports, handed...), learn(handed)
 		}
 	}

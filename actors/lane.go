@@ -58,6 +58,10 @@ type job struct {
 	trusts bool   // the destination answers, or may, for its mail has just come
 	putOff string // not empty: report this, without a connection
 
+	// Of one that is begun:
+	rcpts, here []string // all, and those on this node
+	away        Consignment
+
 	// Of one that a worker has:
 	patience *time.Timer // until it counts as hanging
 	hangs    int64       // bytes it holds while it does; 0: it does not
@@ -239,7 +243,15 @@ func (q *mailQueue) start(next job) {
 	j.task = j.mail.task
 	q.running++
 	j.patience = time.AfterFunc(q.sys.HangAfter, func() { q.park(j) })
-	q.work.Go(func() { q.finished(j, q.sys.attempt(q.ctx, j)) })
+	q.work.Go(func() {
+		if err := q.sys.begun(q.ctx, j); err != nil {
+			q.sys.giveBack(j.task, err)
+			q.finished(j, answerOf{})
+			return
+		}
+		// What went before needs a deep stack, which one that waits for a server would keep.
+		q.work.Go(func() { q.finished(j, q.sys.attempt(q.ctx, j)) })
+	})
 }
 
 // next takes the first job off the lane.
