@@ -31,7 +31,7 @@ const (
 	putOffGroup = 64
 	// putOffRest is how long nothing is put off after a commit, in times of what that took:
 	// neither the cores nor the log notice much of it.
-	putOffRest = 9
+	putOffRest = 19
 )
 
 // setAside takes all mails out of the lane that wait for it alone.
