@@ -35,7 +35,7 @@ type bounds struct {
 	all     int // nothing that is told is kept any more
 }
 
-var usualBounds = bounds{page: 2048, dueLow: 4096, dueMost: 16_384, share: 16, lane: 8192, room: 50_000, all: 250_000}
+var usualBounds = bounds{page: 2048, dueLow: 2048, dueMost: 8192, share: 16, lane: 8192, room: 50_000, all: 250_000}
 
 // scanCost is how long to wait for each entry that the last scan read before the next one
 // turns back: ten times what reading it costs.
