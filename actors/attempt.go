@@ -28,6 +28,8 @@ type task struct {
 	woken   bool   // the inbox is in memory because of this attempt
 	utf8    bool
 
+	probes bool // whatever is known of its destinations
+
 	size  atomic.Int64 // of raw, once the attempt began
 	jobs  int          // all of them
 	done  atomic.Int64 // jobs whose reports are on disk
@@ -42,30 +44,36 @@ var (
 	errHangs = errors.New("others wait for the place of an attempt that hangs")
 )
 
-// attempt carries a job out: begin the mail's attempt if no other job did, hand the mail
-// over, and commit what came of it.
+// begun begins the mail's attempt if no other job did, and sorts the job's recipients.
+func (s *System) begun(ctx context.Context, j *job) error {
+	t := j.task
+	t.once.Do(func() { t.err = s.begin(ctx, t, j.trusts) })
+	if t.err != nil {
+		return t.err
+	}
+	if j.rcpts = s.recipientsOn(t.message.Sending, j.lane.name); j.putOff != "" {
+		return nil
+	}
+	here, away := s.sort(j.rcpts)
+	if j.here = here; len(away) > 0 {
+		j.away = s.consignment(t, j.lane.name, away)
+	}
+	return nil
+}
+
+// attempt carries out a job that is begun: hand the mail over, and commit what came of it.
 func (s *System) attempt(ctx context.Context, j *job) (learned answerOf) {
 	t := j.task
-	if j.putOff != "" && t.jobs == 1 && s.putOff(ctx, j) {
-		return answerOf{}
-	}
-	t.once.Do(func() { t.err = s.begin(ctx, t) })
-	if t.err != nil {
-		s.giveBack(t, t.err)
-		return answerOf{}
-	}
-	rcpts := s.recipientsOn(t.message.Sending, j.lane.name)
 	var reports []Handover
 	switch {
-	case len(rcpts) == 0:
+	case len(j.rcpts) == 0:
 	case j.putOff != "":
-		reports = allLater(rcpts, j.putOff)
+		reports = allLater(j.rcpts, j.putOff)
 	default:
-		here, away := s.sort(rcpts)
-		reports = s.deliverHere(ctx, t, here)
+		reports = s.deliverHere(ctx, t, j.here)
 		learned.temper = answering
-		if len(away) > 0 {
-			handed := s.handOver(ctx, j, s.consignment(t, j.lane.name, away))
+		if len(j.away.Rcpts) > 0 {
+			handed := s.handOver(ctx, j, j.away)
 			reports, learned = append(reports, handed...), learn(handed)
 		}
 	}
@@ -75,17 +83,19 @@ func (s *System) attempt(ctx context.Context, j *job) (learned answerOf) {
 	if err := s.report(ctx, t, reports, j.putOff == ""); err != nil {
 		s.giveBack(t, err)
 	}
-	s.letSleep(t)
+	if t.woken {
+		s.letSleep(t.key.address)
+	}
 	return learned
 }
 
 // letSleep sends an inbox out of memory again that nothing but its sent mail woke, once such
 // add up: a queue after an outage must not fill memory with inboxes nobody asks for.
-func (s *System) letSleep(t *task) {
-	if !t.woken || s.inboxes.held.Load() < s.Memory/16 {
+func (s *System) letSleep(address string) {
+	if s.inboxes.held.Load() < s.Memory/16 {
 		return
 	}
-	if slot := s.inboxes.resident([]byte(t.key.address)); slot != nil {
+	if slot := s.inboxes.resident([]byte(address)); slot != nil {
 		s.inboxes.ask(slot)
 	}
 }
@@ -108,7 +118,7 @@ func (s *System) giveBack(t *task, err error) {
 
 // begin signs the mail if that was never done and leases it. From here on the bytes are
 // frozen: a crash can make a second copy but not another one.
-func (s *System) begin(ctx context.Context, t *task) error {
+func (s *System) begin(ctx context.Context, t *task, trusts bool) error {
 	if s.store.Full() {
 		return fault.New(fault.StorageFull, "The disk is full")
 	}
@@ -132,7 +142,7 @@ func (s *System) begin(ctx context.Context, t *task) error {
 		return errGone
 	}
 	order := inbox.Attempt{ID: t.key.id}
-	fields, err := s.signature(ctx, m, t.key.address, raw, &order)
+	fields, err := s.signature(ctx, t.key.address, m, raw, &order, trusts)
 	if err != nil {
 		return err
 	}
@@ -149,7 +159,7 @@ func (s *System) begin(ctx context.Context, t *task) error {
 }
 
 // signature returns the fields that the first attempt froze, or signs now.
-func (s *System) signature(ctx context.Context, m *inbox.Message, address string, raw []byte, order *inbox.Attempt) ([]byte, error) {
+func (s *System) signature(ctx context.Context, address string, m *inbox.Message, raw []byte, order *inbox.Attempt, trusts bool) ([]byte, error) {
 	if m.Sending.Signature != inbox.NotYet {
 		return s.store.Signature(address, m.ID)
 	}
@@ -158,7 +168,7 @@ func (s *System) signature(ctx context.Context, m *inbox.Message, address string
 	if err != nil || len(keys) == 0 || s.Signer == nil {
 		return nil, err
 	}
-	err = s.mail.toSign(ctx, func() (err error) {
+	err = s.mail.toSign(ctx, trusts, func() (err error) {
 		order.Fields, err = s.Signer(raw, host, keys, s.now())
 		return err
 	})

@@ -23,8 +23,11 @@ func (q *mailQueue) park(j *job) {
 		j.patience.Reset(q.sys.HangAfter)
 		return
 	case q.hanging >= q.sys.MostHanging || q.hung+size > mostHung:
-		j.patience.Reset(q.sys.HangAfter)
-		q.giveWay()
+		if q.giveWay() {
+			j.patience.Reset(q.sys.HangAfter / 10) // that one's place is free in a moment
+		} else {
+			j.patience.Reset(q.sys.HangAfter)
+		}
 		return
 	}
 	at, _ := slices.BinarySearchFunc(q.hangers, j.since, func(h *job, since time.Time) int { return h.since.Compare(since) })
@@ -37,18 +40,25 @@ func (q *mailQueue) park(j *job) {
 	q.nudge()
 }
 
-// giveWay ends the longest of the attempts that hang when new destinations wait and there is
-// no place left: a server that has not greeted by then counts as silent. One that spoke is
-// left alone, for it may have the mail already.
-func (q *mailQueue) giveWay() {
+// giveWay ends the longest of the attempts that hang when others wait and there is no place
+// left: a server that has not greeted by then counts as silent. One that spoke is left alone,
+// for it may have the mail already. It reports whether it ended one.
+func (q *mailQueue) giveWay() bool {
 	before := q.sys.now().Add(-giveWayFrom * q.sys.HangAfter)
 	for i, j := range q.hangers {
-		if len(q.fresh) > 0 && j.connecting && !j.greeted.Load() && j.since.Before(before) {
+		if q.othersWait() && j.connecting && !j.greeted.Load() && j.since.Before(before) {
 			q.hangers = slices.Delete(q.hangers, i, i+1)
 			j.end(errHangs)
-			return
+			return true
 		}
 	}
+	return false
+}
+
+// othersWait reports that destinations wait that may be living: those that never answered, and
+// those that did before all workers came to hang. With one road there are no others.
+func (q *mailQueue) othersWait() bool {
+	return len(q.fresh) > 0 || q.sys.OneRoad == "" && len(q.turns) > 0 && q.running >= q.sys.DeliveryWorkers
 }
 
 // handOver hands a consignment to the courier until the queue wants its place back.

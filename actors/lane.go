@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"container/heap"
 	"context"
 	"slices"
 	"sync/atomic"
@@ -16,18 +17,22 @@ import (
 // holds a connection open in silence costs a connection, not a worker. Their number and the
 // bytes of their mails are bounded.
 //
-// Destinations that answer must not wait for those that don't. One that never answered yet
-// gets one worker, all such together three quarters of the workers; one that did not answer
-// last time gets a probe at a time, all such together a quarter. Between two probes its mail
-// is put off with the last report, without a connection.
+// Destinations that answer must not wait for those that don't, so these never have all of
+// the workers. One that never answered yet gets one worker, all such together half of the
+// workers, and a third when they have waited for longer than an attempt that does not hang;
+// one that did not answer last time gets a probe at a time, all such together an eighth.
+// Between two probes its mail is put off with the last report, without a connection.
 type lane struct {
 	name    string
 	jobs    []*queuedMail
+	aside   int // mails that are to be put off
 	running int
-	turning bool // is in turns
+	listed  roster
 	// left is when the first mail was due that found no place here and waits in the index;
 	// zero: none. Whatever comes later waits behind it.
 	left time.Time
+	// since is when the first mail was accepted of a destination that never answered.
+	since time.Time
 
 	temper  temper
 	deafTo  time.Time // when the next probe may go
@@ -50,7 +55,12 @@ type job struct {
 	task   *task
 	lane   *lane
 	temper temper
+	trusts bool   // the destination answers, or may, for its mail has just come
 	putOff string // not empty: report this, without a connection
+
+	// Of one that is begun:
+	rcpts, here []string // all, and those on this node
+	away        Consignment
 
 	// Of one that a worker has:
 	patience *time.Timer // until it counts as hanging
@@ -88,69 +98,138 @@ func (q *mailQueue) lane(name string) *lane {
 	return l
 }
 
-// add gives the lane a job. A destination that never answered goes on a stack, not to the end
-// of the turns: a new one must not wait behind a thousand that may be dead.
+// add gives the lane a job. One that is to be tried whatever is known goes first.
 func (l *lane) add(q *mailQueue, m *queuedMail) {
-	l.jobs = append(l.jobs, m)
-	if l.turning {
-		return
+	if len(l.jobs) == 0 {
+		l.since = time.UnixMilli(m.since)
 	}
-	l.turning = true
-	if l.temper == unknown {
-		q.fresh = append(q.fresh, l)
+	if m.wanted() {
+		l.jobs = slices.Insert(l.jobs, 0, m)
 	} else {
+		l.jobs = append(l.jobs, m)
+	}
+	q.enlist(l)
+}
+
+// held is how many mails the lane has in memory that no worker has.
+func (l *lane) held() int { return len(l.jobs) + l.aside }
+
+// isQuiet reports that the destination was silent a moment ago.
+func (l *lane) isQuiet(now time.Time) bool { return l.temper == silent && now.Before(l.deafTo) }
+
+// roster is a list that dispatch takes lanes from.
+type roster uint8
+
+const (
+	unlisted roster = iota
+	inFresh         // destinations that never answered
+	inMute          // those that did not answer last time
+	inTurns         // all others
+)
+
+// standing says in which list a lane belongs. Of destinations that did not answer one worker
+// is enough, but for what an operator wants tried and for what waits for no server.
+func (q *mailQueue) standing(l *lane, now time.Time) roster {
+	quiet := l.isQuiet(now)
+	if quiet {
+		q.setAside(l)
+	}
+	switch {
+	case len(l.jobs) == 0, l.running >= q.sys.DomainWorkers:
+		return unlisted
+	case l.temper == answering, q.sys.OneRoad != "":
+		return inTurns
+	case l.running > 0 && !quiet && !l.jobs[0].wanted():
+		return unlisted // until that attempt is over
+	case l.temper == silent:
+		return inMute
+	}
+	return inFresh
+}
+
+// enlist puts a lane where dispatch finds it, if a worker may have something of it.
+func (q *mailQueue) enlist(l *lane) {
+	if l.listed != unlisted {
+		return // if not there any more, dispatch will see
+	}
+	switch l.listed = q.standing(l, q.sys.now()); l.listed {
+	case inFresh:
+		heap.Push(&q.fresh, l)
+	case inMute:
+		q.mute = append(q.mute, l)
+	case inTurns:
 		q.turns = append(q.turns, l)
 	}
 }
 
-// dispatchFresh starts a job of each new destination, the newest first. What is left of the
-// lane takes its turns.
-func (q *mailQueue) dispatchFresh(now time.Time) {
-	for len(q.fresh) > 0 && q.running < q.sys.DeliveryWorkers && q.strange < q.mostStrange() && !q.stopped {
-		l := q.fresh[len(q.fresh)-1]
-		q.fresh = q.fresh[:len(q.fresh)-1]
-		if j, ok := l.next(q, now); ok {
-			q.start(j)
-		}
-		if l.turning = len(l.jobs) > 0; l.turning {
-			q.turns = append(q.turns, l)
-		}
+// serve starts the first job of a lane that was taken out of its list, if it still belongs
+// there, and lists it anew.
+func (q *mailQueue) serve(l *lane, now time.Time) {
+	from := l.listed
+	l.listed = unlisted
+	if q.standing(l, now) == from {
+		q.start(l.next(q, now))
 	}
+	q.enlist(l)
 }
 
-// mostStrange bounds the workers at destinations that never answered.
-func (q *mailQueue) mostStrange() int { return max(1, q.sys.DeliveryWorkers*3/4) }
+// freshLanes are destinations that never answered. The one whose mail was accepted last comes
+// first: a new one must not wait behind a thousand that may be dead.
+type freshLanes []*lane
 
-// dispatch starts workers, one job per lane and turn, and returns when to come back at the
-// latest.
-func (q *mailQueue) dispatch(now time.Time) time.Duration {
-	wait := queueLook
-	q.dispatchFresh(now)
-	for blocked := 0; blocked < len(q.turns) && q.running < q.sys.DeliveryWorkers && !q.stopped; {
-		q.turn %= len(q.turns)
-		l := q.turns[q.turn]
-		j, ok := l.next(q, now)
-		if !ok {
-			blocked++
-			q.turn++
-			continue
-		}
-		blocked = 0
-		q.start(j)
-		if len(l.jobs) > 0 {
-			q.turn++
-			continue
-		}
-		l.turning = false
-		last := len(q.turns) - 1
-		q.turns[q.turn] = q.turns[last]
-		q.turns[last] = nil
-		q.turns = q.turns[:last]
+func (h freshLanes) Len() int           { return len(h) }
+func (h freshLanes) Less(i, j int) bool { return h[i].since.After(h[j].since) }
+func (h freshLanes) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+
+// Push implements heap.Interface.
+func (h *freshLanes) Push(x any) { *h = append(*h, x.(*lane)) }
+
+// Pop implements heap.Interface.
+func (h *freshLanes) Pop() any {
+	old := *h
+	l := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	return l
+}
+
+func shift(list *[]*lane) *lane {
+	l := (*list)[0]
+	(*list)[0] = nil
+	if *list = (*list)[1:]; len(*list) == 0 {
+		*list = nil
+	}
+	return l
+}
+
+// mostStrange bounds the workers at destinations that never answered. A part of them is kept
+// for those that have just come.
+func (q *mailQueue) mostStrange(l *lane, now time.Time) int {
+	if q.isNew(l, now) {
+		return max(1, q.sys.DeliveryWorkers/2)
+	}
+	return max(1, q.sys.DeliveryWorkers/3)
+}
+
+// isNew reports that the lane's mail has just been accepted.
+func (q *mailQueue) isNew(l *lane, now time.Time) bool { return now.Sub(l.since) <= q.sys.HangAfter }
+
+// dispatch starts workers: at destinations that don't answer as many as may be there, and
+// then at the others, one job per lane and turn.
+func (q *mailQueue) dispatch(now time.Time) {
+	free := func() bool { return q.running < q.sys.DeliveryWorkers && !q.stopped }
+	for free() && len(q.fresh) > 0 && q.strange < q.mostStrange(q.fresh[0], now) {
+		q.serve(heap.Pop(&q.fresh).(*lane), now)
+	}
+	for free() && len(q.mute) > 0 && q.deaf < max(1, q.sys.DeliveryWorkers/8) {
+		q.serve(shift(&q.mute), now)
+	}
+	for free() && len(q.turns) > 0 {
+		q.serve(shift(&q.turns), now)
 	}
 	if len(q.lanes) > 2*len(q.turns)+1024 {
 		q.sweepLanes(now)
 	}
-	return wait
 }
 
 // start gives a job a worker. The first job of a mail makes the task they share.
@@ -158,43 +237,42 @@ func (q *mailQueue) start(next job) {
 	j := &next
 	j.since, j.greeted = q.sys.now(), new(atomic.Bool)
 	if j.mail.task == nil {
-		j.mail.task = &task{key: j.mail.mailKey, jobs: j.mail.left}
+		j.mail.task = &task{key: j.mail.mailKey, jobs: int(j.mail.left), probes: j.mail.probes}
+		j.mail.probes = false
 	}
 	j.task = j.mail.task
 	q.running++
 	j.patience = time.AfterFunc(q.sys.HangAfter, func() { q.park(j) })
-	q.work.Go(func() { q.finished(j, q.sys.attempt(q.ctx, j)) })
+	q.work.Go(func() {
+		if err := q.sys.begun(q.ctx, j); err != nil {
+			q.sys.giveBack(j.task, err)
+			q.finished(j, answerOf{})
+			return
+		}
+		// What went before needs a deep stack, which one that waits for a server would keep.
+		q.work.Go(func() { q.finished(j, q.sys.attempt(q.ctx, j)) })
+	})
 }
 
-// next takes a job off the lane if a worker may have it now.
-func (l *lane) next(q *mailQueue, now time.Time) (job, bool) {
-	most := q.sys.DomainWorkers
-	j := job{mail: l.jobs[0], lane: l}
-	switch j.temper = l.temper; {
-	case l.temper == silent && now.Before(l.deafTo):
-		j.temper, j.putOff = answering, l.report
-	case q.sys.OneRoad != "":
-	case l.temper == silent:
-		if l.running > 0 || q.deaf >= max(1, q.sys.DeliveryWorkers/4) {
-			return job{}, false
-		}
-	case l.temper == unknown:
-		if l.running > 0 || q.strange >= q.mostStrange() {
-			return job{}, false
-		}
+// next takes the first job off the lane.
+func (l *lane) next(q *mailQueue, now time.Time) job {
+	m := l.jobs[0]
+	j := job{mail: m, lane: l, temper: l.temper}
+	if q.sys.OneRoad != "" {
+		j.temper = answering // it has all workers
 	}
-	if l.running >= most {
-		return job{}, false
+	j.trusts = j.temper == answering || j.temper == unknown && q.isNew(l, now)
+	if l.isQuiet(now) && !m.wanted() {
+		j.putOff = l.report
 	}
 	l.jobs[0] = nil
-	l.jobs = l.jobs[1:]
-	if len(l.jobs) == 0 {
+	if l.jobs = l.jobs[1:]; len(l.jobs) == 0 {
 		l.jobs = nil
 	}
 	q.hungry = q.hungry || l.hungry(q)
 	l.running++
 	q.count(j.temper, 1)
-	return j, true
+	return j
 }
 
 func (q *mailQueue) count(t temper, n int) {
@@ -220,33 +298,37 @@ func (l *lane) release(q *mailQueue, j *job, a answerOf) {
 	}
 	now := q.sys.now()
 	l.lastUse = now
-	if a.temper == unknown {
-		return
+	if a.temper != unknown {
+		l.temper, l.report = a.temper, a.report
 	}
-	l.temper, l.report = a.temper, a.report
 	if a.temper == silent {
 		l.deafTo = now.Add(q.sys.quiet())
 	}
+	q.enlist(l)
 }
 
 // probe lets a mail that is made due try a connection, however lately its destinations were
-// silent. What an attempt that just ended still has to say of them comes before.
-func (q *mailQueue) probe(key mailKey, sending *inbox.Sending) {
+// silent, and whatever is known of them when its turn comes.
+func (q *mailQueue) probe(key mailKey, since time.Time, sending *inbox.Sending) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if m := q.mails[key]; m != nil {
-		m.probes = true
-		return
+	m := q.mails[key]
+	if m == nil {
+		var domains []string
+		for d := range sending.Pending() {
+			domains = append(domains, d)
+		}
+		m = &queuedMail{mailKey: key, when: sending.Due, since: since.UnixMilli(), domains: q.shared(domains), astray: true}
+		q.mails[key] = m
+		q.await(m)
 	}
-	for d := range sending.Pending() {
-		q.lane(q.sys.road(d)).deafTo = time.Time{}
-	}
+	m.probes = true
 }
 
 // sweepLanes forgets destinations that nothing was sent to for a while.
 func (q *mailQueue) sweepLanes(now time.Time) {
 	for name, l := range q.lanes {
-		if l.running == 0 && len(l.jobs) == 0 && l.left.IsZero() && now.Sub(l.lastUse) > laneKept {
+		if l.running == 0 && l.held() == 0 && l.listed == unlisted && l.left.IsZero() && now.Sub(l.lastUse) > laneKept {
 			delete(q.lanes, name)
 		}
 	}

@@ -3,7 +3,6 @@ package actors
 import (
 	"container/heap"
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,16 +26,18 @@ type mailQueue struct {
 	work     sync.WaitGroup
 	counts   mailCounts
 	signing  chan struct{}
-	callers  atomic.Int64 // sends that wait for their answer
+	doubting chan struct{} // one signs for a destination that may be dead
+	callers  atomic.Int64  // sends that wait for their answer
 
 	mu      sync.Mutex
 	census  census
 	mails   map[mailKey]*queuedMail
 	due     mailHeap
 	lanes   map[string]*lane
-	turns   []*lane // lanes with something to do
-	turn    int     // whose turn it is
-	fresh   []*lane // of destinations that never answered, the newest last
+	turns   []*lane // those with something to do whose destinations answer
+	mute    []*lane // and those that did not answer last time
+	fresh   freshLanes
+	aside   aside
 	running int
 	strange int    // running at destinations that never answered yet
 	deaf    int    // running at destinations that did not answer last time
@@ -63,14 +64,18 @@ type mailKey struct {
 type queuedMail struct {
 	mailKey
 	when    time.Time
-	at      int // in the heap; -1 when not there
+	since   int64 // when it was accepted, in Unix milliseconds
+	at      int32 // in the heap; -1 when not there
+	left    int32 // jobs in lanes and with workers
 	domains []string
 	task    *task     // of its first worker on
-	left    int       // jobs in lanes and with workers
 	again   time.Time // when to go back to the heap; zero: not at all
-	probes  bool      // its next attempt is made although a destination was silent
+	probes  bool      // its next attempt is made although a destination was silent, see wanted
 	astray  bool      // its entry in the index is at another time: only memory knows when
 }
+
+// wanted reports that an operator wants it tried whatever is known of its destinations.
+func (m *queuedMail) wanted() bool { return m.probes || m.task != nil && m.task.probes }
 
 // mailCounts are for metrics.
 type mailCounts struct {
@@ -82,12 +87,12 @@ type mailHeap []*queuedMail
 
 func (h mailHeap) Len() int           { return len(h) }
 func (h mailHeap) Less(i, j int) bool { return h[i].when.Before(h[j].when) }
-func (h mailHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i]; h[i].at, h[j].at = i, j }
+func (h mailHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i]; h[i].at, h[j].at = int32(i), int32(j) }
 
 // Push implements heap.Interface.
 func (h *mailHeap) Push(x any) {
 	m := x.(*queuedMail)
-	m.at = len(*h)
+	m.at = int32(len(*h))
 	*h = append(*h, m)
 }
 
@@ -103,9 +108,9 @@ func (h *mailHeap) Pop() any {
 
 func newMailQueue(s *System) *mailQueue {
 	q := &mailQueue{
-		sys: s, wake: make(chan struct{}, 1), stopping: make(chan struct{}), signing: newSigning(),
+		sys: s, wake: make(chan struct{}, 1), stopping: make(chan struct{}), signing: newSigning(), doubting: make(chan struct{}, 1),
 		census: census{}, mails: map[mailKey]*queuedMail{}, lanes: map[string]*lane{},
-		queueWindow: queueWindow{bounds: usualBounds},
+		queueWindow: queueWindow{bounds: usualBounds}, aside: aside{mails: map[string][]putOff{}},
 	}
 	q.ctx, q.giveUp = context.WithCancel(context.Background())
 	return q
@@ -158,7 +163,7 @@ func (q *mailQueue) told(address string, moves []inbox.Queued) {
 		case move.To.IsZero():
 			q.forget(key)
 		case !move.Leased: // a lease is this process's own
-			q.place(key, move.To, move.Domains)
+			q.place(key, move)
 		}
 	}
 	q.nudge()
@@ -172,7 +177,7 @@ func (q *mailQueue) forget(key mailKey) {
 	case m.at < 0:
 		m.again = time.Time{}
 	default:
-		heap.Remove(&q.due, m.at)
+		heap.Remove(&q.due, int(m.at))
 		delete(q.mails, key)
 	}
 }
@@ -185,7 +190,9 @@ func (q *mailQueue) step() time.Duration {
 	for len(q.due) > 0 && !q.due[0].when.After(now) {
 		q.ready(heap.Pop(&q.due).(*queuedMail))
 	}
-	wait := min(q.dispatch(now), q.nextScan(now))
+	q.dispatch(now)
+	q.beginPutOffs()
+	wait := min(queueLook, q.nextScan(now))
 	if len(q.due) > 0 {
 		wait = min(wait, q.due[0].when.Sub(now))
 	}
@@ -194,7 +201,7 @@ func (q *mailQueue) step() time.Duration {
 
 // ready hands a mail to the lanes of its destinations.
 func (q *mailQueue) ready(m *queuedMail) {
-	if !m.astray && q.leave(m.when, m.domains) {
+	if !m.astray && !m.probes && q.leave(m.when, m.domains) {
 		delete(q.mails, m.mailKey)
 		return
 	}
@@ -205,15 +212,10 @@ func (q *mailQueue) ready(m *queuedMail) {
 	if len(roads) == 0 {
 		roads[""] = true // an entry without domains: the worker finds out
 	}
-	m.left = len(roads)
+	m.left = int32(len(roads))
 	for road := range roads {
-		l := q.lane(road)
-		if m.probes {
-			l.deafTo = time.Time{}
-		}
-		l.add(q, m)
+		q.lane(road).add(q, m)
 	}
-	m.probes = false
 }
 
 // finished takes back a worker's job and, with the last one of a mail, the mail.
@@ -231,13 +233,18 @@ func (q *mailQueue) finished(j *job, answer answerOf) {
 		m.again, m.astray = t.again, true
 	}
 	m.task = nil
+	q.settle(m)
+	q.nudge()
+}
+
+// settle has a mail that no lane and no worker has any more wait for its next time, or drops it.
+func (q *mailQueue) settle(m *queuedMail) {
 	if m.again.IsZero() {
 		delete(q.mails, m.mailKey)
-	} else {
-		m.when, m.again = m.again, time.Time{}
-		q.await(m)
+		return
 	}
-	q.nudge()
+	m.when, m.again = m.again, time.Time{}
+	q.await(m)
 }
 
 // QueueStats is a picture of the mail queue.
@@ -266,7 +273,7 @@ func (q *mailQueue) stats() QueueStats {
 	}
 	now := q.sys.now()
 	s.Depth, s.Oldest = q.census.depth(now)
-	for _, l := range slices.Concat(q.turns, q.fresh) {
+	for _, l := range q.lanes {
 		if len(l.jobs) > 0 {
 			s.Lag = max(s.Lag, now.Sub(l.jobs[0].when))
 		}

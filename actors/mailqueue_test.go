@@ -160,7 +160,7 @@ func TestDeadDestinationsDoNotHoldUpTheLiving(t *testing.T) {
 			}
 		}
 	}
-	if dead != 6 {
+	if dead != 4 {
 		t.Errorf("%d of 8 workers at dead domains", dead)
 	}
 }

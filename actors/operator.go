@@ -63,7 +63,7 @@ func (s *System) Retry(ctx context.Context, address string, id int64) error {
 		return err
 	}
 	if m := view.Message(id, s.now()); m != nil && m.Waiting() {
-		s.mail.probe(mailKey{address, id}, m.Sending)
+		s.mail.probe(mailKey{address, id}, m.ReceivedAt, m.Sending)
 	}
 	answer, err := s.Do(ctx, address, inbox.Requeue{ID: id})
 	if err == nil && answer.Count > 0 {

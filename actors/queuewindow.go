@@ -35,7 +35,7 @@ type bounds struct {
 	all     int // nothing that is told is kept any more
 }
 
-var usualBounds = bounds{page: 2048, dueLow: 4096, dueMost: 16_384, share: 16, lane: 8192, room: 50_000, all: 250_000}
+var usualBounds = bounds{page: 2048, dueLow: 2048, dueMost: 8192, share: 16, lane: 8192, room: 50_000, all: 250_000}
 
 // scanCost is how long to wait for each entry that the last scan read before the next one
 // turns back: ten times what reading it costs.
@@ -47,19 +47,19 @@ const queuePause = time.Second
 // place puts a mail where it will be found at its time. Beyond the horizon that is the index
 // alone, unless it is due: what comes in now must not wait for the end of a scan. When memory
 // is full, the horizon draws in.
-func (q *mailQueue) place(key mailKey, when time.Time, domains []string) {
-	m := q.mails[key]
+func (q *mailQueue) place(key mailKey, to inbox.Queued) {
+	m, when, domains := q.mails[key], to.To, to.Domains
 	switch {
 	case m == nil && !q.whole && !q.reading && when.After(q.horizon) && when.After(q.sys.now()):
 	case m == nil && len(q.mails) >= q.bounds.all:
 		q.drawIn(when)
 	case m == nil:
-		q.enter(&queuedMail{mailKey: key, when: when}, domains)
+		q.enter(&queuedMail{mailKey: key, when: when, since: to.Since.UnixMilli()}, domains)
 	case m.at < 0:
 		m.again, m.domains, m.astray = when, q.shared(domains), false
 	default:
 		m.when, m.domains, m.astray = when, q.shared(domains), false
-		heap.Fix(&q.due, m.at)
+		heap.Fix(&q.due, int(m.at))
 	}
 }
 
@@ -88,7 +88,7 @@ func (q *mailQueue) shed() {
 	kept := q.due[:0]
 	for _, m := range q.due {
 		if m.when.Before(cut) || m.astray {
-			m.at = len(kept)
+			m.at = int32(len(kept))
 			kept = append(kept, m)
 		} else {
 			delete(q.mails, m.mailKey)
@@ -114,14 +114,19 @@ func (q *mailQueue) leave(when time.Time, domains []string) bool {
 		return false
 	}
 	l := q.lanes[q.sys.road(domains[0])]
-	if l == nil || l.left.IsZero() && len(l.jobs) < l.most(q) {
+	if l == nil || l.left.IsZero() && l.held() < l.most(q) {
 		return false
 	}
+	q.leaveTo(l, when)
+	return true
+}
+
+// leaveTo notes that a mail of the lane is in the index alone.
+func (q *mailQueue) leaveTo(l *lane, when time.Time) {
 	if l.left.IsZero() || when.Before(l.left) {
 		l.left = when
 	}
 	q.hungry = q.hungry || l.hungry(q)
-	return true
 }
 
 // most is how many jobs the lane may have in memory. One whose destination does not answer
@@ -135,7 +140,7 @@ func (l *lane) most(q *mailQueue) int {
 
 // hungry reports that the lane has room for much of what it left in the index.
 func (l *lane) hungry(q *mailQueue) bool {
-	return !l.left.IsZero() && len(l.jobs) <= l.most(q)/4
+	return !l.left.IsZero() && l.held() <= l.most(q)/4
 }
 
 // left returns the lane that left the earliest mail in the index, nil when none did.
@@ -235,7 +240,7 @@ func (q *mailQueue) load(e inbox.QueueEntry) {
 	if e.Leased {
 		e.At = q.sys.now()
 	}
-	q.enter(&queuedMail{mailKey: key, when: e.At, astray: e.Leased}, e.Domains)
+	q.enter(&queuedMail{mailKey: key, when: e.At, since: e.Since.UnixMilli(), astray: e.Leased}, e.Domains)
 }
 
 // shared copies the names of domains, as the lanes hold them where they do.

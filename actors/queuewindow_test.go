@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"inboxd/internal/delivery"
 	"inboxd/internal/inbox"
 )
 
@@ -54,10 +55,12 @@ func (s *indexOnly) MailQueue(after inbox.QueueEntry, limit int) (queue []inbox.
 
 // windowModel drives a queue by hand: its owner, its workers and its clock.
 type windowModel struct {
-	index *indexOnly
-	q     *mailQueue
-	now   time.Time
-	last  int64
+	index  *indexOnly
+	q      *mailQueue
+	now    time.Time
+	last   int64
+	aside  []putOff
+	groups int // that they came in
 }
 
 func newWindowModel() *windowModel {
@@ -65,6 +68,7 @@ func newWindowModel() *windowModel {
 	s := &System{Options: Options{DomainWorkers: 2, Now: func() time.Time { return m.now }, Logger: slog.New(slog.DiscardHandler)}.withDefaults(), store: m.index}
 	m.q = newMailQueue(s)
 	m.q.bounds = bounds{page: 7, dueLow: 10, dueMost: 25, share: 2, lane: 8, room: 60, all: 90}
+	m.q.aside.working = true
 	return m
 }
 
@@ -91,24 +95,62 @@ func (m *windowModel) turn() (jobs []*job) {
 	m.q.sys.DeliveryWorkers = 0 // the model has its own workers
 	m.q.step()
 	m.q.sys.DeliveryWorkers = 64
-	m.q.turns, m.q.fresh = append(m.q.turns, m.q.fresh...), nil
-	for _, l := range m.q.turns {
-		for len(l.jobs) > 0 {
-			next, ok := l.next(m.q, m.now)
-			if !ok {
-				break
-			}
+	lanes := slices.Concat(m.q.turns, m.q.mute, m.q.fresh)
+	m.q.turns, m.q.mute, m.q.fresh = nil, nil, nil
+	for _, l := range lanes {
+		l.listed = unlisted
+		for m.q.standing(l, m.now) != unlisted {
+			next := l.next(m.q, m.now)
 			j := &next
 			if j.mail.task == nil {
-				j.mail.task = &task{key: j.mail.mailKey, jobs: j.mail.left}
+				j.mail.task = &task{key: j.mail.mailKey, jobs: int(j.mail.left)}
 			}
 			j.task, j.patience = j.mail.task, time.NewTimer(time.Hour)
 			m.q.running++
 			jobs = append(jobs, j)
 		}
 	}
-	m.q.turns = slices.DeleteFunc(m.q.turns, func(l *lane) bool { l.turning = len(l.jobs) > 0; return !l.turning })
-	return jobs
+	for {
+		_, group, _ := m.q.nextPutOffs()
+		if m.q.aside.working = true; group == nil { // so that nobody else puts off
+			return jobs
+		}
+		m.aside = append(m.aside, group...)
+		m.groups++
+	}
+}
+
+// retry is the operator's: the mail is in memory from there on, wherever it was.
+func (m *windowModel) retry(t *rapid.T, e inbox.QueueEntry) {
+	sending := &inbox.Sending{Due: e.At}
+	for _, d := range e.Domains {
+		sending.Recipients = append(sending.Recipients, inbox.To("x@"+d))
+	}
+	key := mailKey{e.Address, e.ID}
+	m.q.probe(key, m.now, sending)
+	m.move(e, m.now)
+	if mail := m.q.mails[key]; mail == nil || !mail.probes {
+		t.Fatalf("the retried mail is %+v", mail)
+	}
+}
+
+// putOff ends what was set aside: put off (0), unknown to be due (1), or failed (2).
+func (m *windowModel) putOff(how int) {
+	for _, p := range m.aside {
+		e, waits := m.index.entries[p.mail.mailKey]
+		var now *inbox.Message
+		var err error
+		switch {
+		case how == 2:
+			err = errors.New("no disk")
+		case waits && how == 0:
+			m.move(e, m.now.Add(time.Minute))
+		case waits:
+			now = &inbox.Message{Sending: &inbox.Sending{Status: delivery.Retrying, Due: e.At}}
+		}
+		m.q.wasPutOff(p, now, err)
+	}
+	m.aside = nil
 }
 
 // check holds that each entry of the index is where it will be found.
@@ -122,7 +164,7 @@ func (m *windowModel) check(t *rapid.T) {
 		switch {
 		case q.mails[mailKey{e.Address, e.ID}] != nil:
 		case !q.whole && (e.At.After(q.horizon) || e.At.Equal(q.resume.At) && compareEntries(e, q.resume) > 0):
-		case l != nil && !l.left.IsZero() && !e.At.Before(l.left) && (len(l.jobs) > 0 || q.hungry):
+		case l != nil && !l.left.IsZero() && !e.At.Before(l.left) && (l.held() > 0 || q.hungry):
 		default:
 			t.Fatalf("nobody will find %+v: horizon %v, whole %v, lane %+v", e, q.horizon, q.whole, l)
 		}
@@ -178,16 +220,22 @@ func TestWindowLosesNoMail(t *testing.T) {
 				m.index.err = errors.New("no disk")
 				running = append(running, m.turn()...)
 			},
-			"deliver": func(*rapid.T) { end(answering, 0) },
-			"put off": func(*rapid.T) { end(silent, 1) },
-			"fail":    func(*rapid.T) { end(unknown, 2) },
+			"deliver":   func(*rapid.T) { end(answering, 0) },
+			"be silent": func(*rapid.T) { end(silent, 1) },
+			"put off":   func(t *rapid.T) { m.putOff(rapid.IntRange(0, 2).Draw(t, "how")) },
+			"fail":      func(*rapid.T) { end(unknown, 2) },
 			"wait": func(t *rapid.T) {
 				m.now = m.now.Add(time.Duration(rapid.IntRange(1, 100_000).Draw(t, "ms")) * time.Millisecond)
 			},
 			"operator": func(t *rapid.T) {
 				if all := m.index.sorted(); len(all) > 0 {
 					e := rapid.SampledFrom(all).Draw(t, "entry")
-					m.move(e, rapid.SampledFrom([]time.Time{{}, m.now, m.now.Add(time.Minute)}).Draw(t, "to"))
+					to := rapid.SampledFrom([]time.Time{{}, m.now, m.now.Add(time.Minute)}).Draw(t, "to")
+					if to.Equal(m.now) && !e.Leased {
+						m.retry(t, e)
+					} else {
+						m.move(e, to)
+					}
 				}
 			},
 			"": m.check,
@@ -200,6 +248,7 @@ func TestWindowLosesNoMail(t *testing.T) {
 			for running = append(running, m.turn()...); len(running) > 0; running = running[1:] {
 				m.end(running[0], answering, 0)
 			}
+			m.putOff(0)
 			m.check(t)
 		}
 	})

@@ -6,18 +6,36 @@ import (
 	"time"
 )
 
-// Bounds of the rest after a signature while callers wait.
+// Bounds of the rest after a signature: while callers wait, and for what may be of no use.
 const (
-	restTimes = 3 // as long as the signature took
-	restMost  = 20 * time.Millisecond
+	restTimes    = 3 // as long as the signature took
+	restDoubting = 2
+	restMost     = 20 * time.Millisecond
 )
 
 // toSign does do, which signs, when its turn has come. An RSA signature takes a core for a
 // millisecond, three quarters of what a mail costs in all: one for each core at a time, so that
 // a request that has just come does not wait behind one for each worker. While many callers
 // wait for their 202, the queue leaves them three quarters of the cores: what it does not do
-// now it does as soon as they are gone.
-func (q *mailQueue) toSign(ctx context.Context, do func() error) error {
+// now it does as soon as they are gone. Mail for destinations that may be dead takes one turn
+// at a time, and then leaves a core to others for a while.
+func (q *mailQueue) toSign(ctx context.Context, trusts bool, do func() error) error {
+	if trusts {
+		return q.sign(ctx, do)
+	}
+	select {
+	case q.doubting <- struct{}{}:
+		defer func() { <-q.doubting }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	from := time.Now()
+	err := q.sign(ctx, do)
+	time.Sleep(min(restDoubting*time.Since(from), restMost))
+	return err
+}
+
+func (q *mailQueue) sign(ctx context.Context, do func() error) error {
 	select {
 	case q.signing <- struct{}{}:
 		defer func() { <-q.signing }()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"strings"
 	"unicode/utf8"
@@ -144,11 +145,11 @@ func (a *attempt) run(ctx context.Context, domain string) []verdict {
 	if err != nil {
 		return a.all(because(delivery.BadAddress, "The recipient's domain can't be looked up"))
 	}
-	policy := a.courier.sts.policy(ctx, domain)
+	policy, _ := apart(func() (stsPolicy, error) { return a.courier.sts.policy(ctx, domain), nil })
 	if results, ok := a.overKept(ctx, domain, policy.accepts); ok {
 		return results
 	}
-	hosts, v := a.courier.mailHosts(ctx, domain)
+	hosts, v := apart(func() ([]string, *verdict) { return a.courier.mailHosts(ctx, domain) })
 	if v != nil {
 		return a.all(*v)
 	}
@@ -176,7 +177,7 @@ func (a *attempt) host(ctx context.Context, domain, host string, policy stsPolic
 		a.fails(host, &trouble{because(delivery.TLSPolicy, "%s is not among the mail servers that the MTA-STS policy of %s allows", host, domain)})
 		return nil, false
 	}
-	addrs, why := a.courier.addresses(ctx, host)
+	addrs, why := apart(func() ([]netip.Addr, *trouble) { return a.courier.addresses(ctx, host) })
 	if why != nil {
 		a.fails(host, why)
 	}

@@ -131,7 +131,7 @@ func (c *Courier) Deliver(ctx context.Context, job Consignment) []Report {
 		a.greeted = func() {}
 	}
 	reports := make([]Report, len(job.Rcpts))
-	index := a.address(job, reports)
+	index, _ := apart(func() ([]int, error) { return a.address(job, reports), nil })
 	if len(a.rcpts) == 0 {
 		return reports
 	}

@@ -2,6 +2,7 @@ package inbox_test
 
 import (
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -107,7 +108,7 @@ func (s *story) run(t *testing.T, cmd inbox.Command) string {
 		t.Fatalf("Decide touched the state:\n%s\n%s", before, after)
 	}
 	if err != nil {
-		if evs != nil || answer != (inbox.Answer{}) {
+		if evs != nil || !reflect.DeepEqual(answer, inbox.Answer{}) {
 			t.Fatalf("%T: an answer beside %v", cmd, err)
 		}
 		return err.Error() + "\n"

@@ -18,6 +18,9 @@ type moved struct {
 	Public  *Public
 }
 
+// movedTogether are changes of different mails.
+type movedTogether []moved
+
 type submitted struct {
 	Message Message
 	Content *Content
@@ -38,18 +41,7 @@ func (e submitted) rows(s *State, r *Rows) {
 	r.Queue = append(r.Queue, m.entry(time.Time{}))
 }
 
-func (e moved) apply(s *State) {
-	sending := e.Sending
-	s.replace(e.ID, func(m *Message) {
-		m.Sending = &sending
-		if sending.Status.Final() && (m.ExpiresAt.Before(s.DueAt) || s.DueAt.IsZero()) {
-			s.DueAt = m.ExpiresAt // retention may take it from now on
-		}
-	})
-	if e.Public != nil {
-		s.LastEvent = e.Public.Number
-	}
-}
+func (e moved) apply(s *State) { movedTogether{e}.apply(s) }
 func (e moved) rows(s *State, r *Rows) {
 	r.put(s, e.ID)
 	if i, ok := s.find(e.ID); ok && (!e.From.Equal(e.Sending.Due) || e.Sending.Leased) {
@@ -61,6 +53,31 @@ func (e moved) rows(s *State, r *Rows) {
 	if e.Public != nil {
 		r.profile(s)
 		r.Public = append(r.Public, *e.Public)
+	}
+}
+
+// apply is one copy of the list for all of them: views keep the old one.
+func (es movedTogether) apply(s *State) {
+	s.Messages = slices.Clone(s.Messages)
+	for _, e := range es {
+		if e.Public != nil {
+			s.LastEvent = e.Public.Number
+		}
+		i, ok := s.find(e.ID)
+		if !ok {
+			continue
+		}
+		m := *s.Messages[i]
+		m.Sending = new(e.Sending)
+		s.Messages[i] = &m
+		if e.Sending.Status.Final() && (m.ExpiresAt.Before(s.DueAt) || s.DueAt.IsZero()) {
+			s.DueAt = m.ExpiresAt // retention may take it from now on
+		}
+	}
+}
+func (es movedTogether) rows(s *State, r *Rows) {
+	for _, e := range es {
+		e.rows(s, r)
 	}
 }
 
@@ -147,28 +164,57 @@ func (c Attempted) decide(s *State, env Env) ([]Event, Answer, error) {
 }
 
 func (c PutOff) decide(s *State, env Env) ([]Event, Answer, error) {
-	m := s.waiting(c.ID)
-	if m == nil || !m.Sending.Leased && m.Sending.Due.After(env.Now) {
-		return nil, Answer{}, nil
+	answer := Answer{Each: make([]int, len(c.Mails))}
+	var moves movedTogether
+	var gone []*Message
+	told := uint64(0)
+	for i, p := range c.Mails {
+		m := s.waiting(p.ID)
+		if m == nil || !m.Sending.Leased && m.Sending.Due.After(c.At) {
+			continue
+		}
+		ev := c.postpone(m, p, env.Now)
+		if ev.Public = s.told(m, &ev.Sending, env.Now); ev.Public != nil {
+			ev.Public.Number += told
+			told++
+		}
+		if ev.leavesNothing() {
+			gone = append(gone, m)
+		}
+		moves = append(moves, ev)
+		answer.Each[i] = ev.Sending.Attempts
+		answer.Count++
 	}
-	ev := moved{ID: c.ID, Sending: *m.Sending, From: m.Sending.Due}
+	switch {
+	case len(moves) == 0:
+		return nil, answer, nil
+	case len(gone) > 0:
+		return []Event{moves, removed{gone}}, answer, nil
+	}
+	return []Event{moves}, answer, nil
+}
+
+func (c PutOff) postpone(m *Message, p Postponed, now time.Time) moved {
+	ev := moved{ID: m.ID, Sending: *m.Sending, From: m.Sending.Due}
 	n := &ev.Sending
 	n.Attempts++
-	next, _ := c.Schedule.Next(n.Attempts, m.ReceivedAt, env.Now, c.Jitter)
+	next, _ := c.Schedule.Next(n.Attempts, m.ReceivedAt, now, p.Jitter)
 	n.Recipients = slices.Clone(n.Recipients)
 	for _, r := range n.Recipients {
-		n.report(Report{Email: r.Email, Outcome: delivery.Temporary, Error: c.Why}, env.Now)
+		n.report(Report{Email: r.Email, Outcome: delivery.Temporary, Error: p.Why}, now)
 	}
 	n.again(next.UTC().Truncate(time.Millisecond))
 	n.derive()
-	ev.Public = s.told(m, n, env.Now)
-	return s.ended(m, ev), Answer{ID: c.ID, Count: n.Attempts}, nil
+	return ev
 }
 
-// ended adds what follows a final status: a mail that nobody wrote has no reader, and may
+// leavesNothing reports a final status of a mail that nobody wrote: it has no reader, and may
 // hold a link that must not lie about.
+func (e *moved) leavesNothing() bool { return e.Sending.Auto && e.Sending.Status.Final() }
+
+// ended adds what follows a final status.
 func (s *State) ended(m *Message, ev moved) []Event {
-	if ev.Sending.Auto && ev.Sending.Status.Final() {
+	if ev.leavesNothing() {
 		return []Event{ev, removed{[]*Message{m}}}
 	}
 	return []Event{ev}

@@ -85,14 +85,13 @@ type (
 		Done    bool
 		Next    time.Time
 	}
-	// PutOff is an attempt that was not worth a connection: all who wait get the report Why,
-	// and the mail waits for its next time. Its answer counts the attempt, 0 when the mail
-	// is gone or its time has not come. Jitter is random in [0, 1).
+	// PutOff is an attempt, for each of some mails, that was not worth a connection: all who
+	// wait get the report Why, and the mail waits for its next time. One that is gone, or was
+	// not due At, stays as it is. Its answer counts the attempt of Each, 0 where there was none.
 	PutOff struct {
-		ID       int64
-		Why      string
+		Mails    []Postponed // each but once
+		At       time.Time
 		Schedule delivery.Schedule
-		Jitter   float64
 	}
 	// Bounce reports that a mail that was taken came back from a recipient.
 	Bounce struct {
@@ -108,6 +107,13 @@ type (
 		Why string
 	}
 )
+
+// Postponed is a mail that is put off. Jitter is random in [0, 1).
+type Postponed struct {
+	ID     int64
+	Why    string
+	Jitter float64
+}
 
 // Report is what an attempt brought for one recipient.
 type Report struct {

@@ -1,0 +1,152 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"inboxd/internal/delivery"
+	"inboxd/internal/inbox"
+	"inboxd/internal/memstore"
+)
+
+// TestPutOffsOfAnInboxGoTogether whatever destinations they are for.
+func TestPutOffsOfAnInboxGoTogether(t *testing.T) {
+	m := newWindowModel()
+	m.q.bounds = usualBounds
+	for n := range 200 {
+		d := fmt.Sprint("dead", n%20)
+		if n < 20 {
+			l := m.q.lane(d)
+			l.temper, l.deafTo, l.report = silent, m.now.Add(time.Second), "No route"
+		}
+		m.submit(d)
+	}
+	if jobs := m.turn(); len(jobs) != 0 {
+		t.Errorf("%d attempts at silent destinations", len(jobs))
+	}
+	if len(m.aside) != 200 || m.groups != 6 { // 66 or 67 of each of three inboxes, 64 at most at a time
+		t.Errorf("%d mails are put off in %d commits", len(m.aside), m.groups)
+	}
+}
+
+// TestRetryTriesWhateverIsKnown: a destination was silent a moment ago, and has more mail than
+// memory holds of it.
+func TestRetryTriesWhateverIsKnown(t *testing.T) {
+	var store memstore.Store
+	courier := &fakeCourier{answer: func(Consignment) Handover {
+		return Handover{Outcome: delivery.Temporary, Text: "No route to dead.test"}
+	}}
+	s := startSystem(t, &store, func(o *Options) { o.Courier = courier })
+	_, address := openAccount(t, s)
+	var ids []int64
+	for range 40 {
+		ids = append(ids, must[int64](t)(s.Send(t.Context(), address, letter("a@dead.test"))))
+	}
+	for _, id := range ids {
+		sending(t, s, address, id, func(s *inbox.Sending) bool { return s.Status == delivery.Retrying })
+	}
+	for n, id := range []int64{ids[39], ids[0], ids[20], ids[39]} {
+		before := sending(t, s, address, id, func(s *inbox.Sending) bool { return !s.Leased }).Attempts
+		if err := s.Retry(t.Context(), address, id); err != nil {
+			t.Fatal(err)
+		}
+		got := sending(t, s, address, id, func(s *inbox.Sending) bool { return s.Attempts > before && !s.Leased })
+		if tried := len(courier.handed()); tried != n+2 {
+			t.Errorf("after %d retries %d attempts were made: %+v", n+1, tried, got)
+		}
+	}
+}
+
+// TestTheLivingAlwaysHaveWorkers, though destinations that never answered hang as well as some
+// that were silent before, and no more may hang than do.
+func TestTheLivingAlwaysHaveWorkers(t *testing.T) {
+	var store memstore.Store
+	over := make(chan struct{})
+	var hung atomic.Int64
+	courier := &fakeCourier{}
+	courier.answer = func(c Consignment) Handover {
+		courier.mu.Lock()
+		first := 0
+		for _, j := range courier.jobs {
+			if j.Domain == c.Domain {
+				first++
+			}
+		}
+		courier.mu.Unlock()
+		switch {
+		case c.Domain == "live.test":
+			return Handover{Outcome: delivery.Delivered, Code: 250, MX: "mx"}
+		case first > 1 || strings.HasPrefix(c.Domain, "never"):
+			hung.Add(1)
+			<-over
+		}
+		return Handover{Outcome: delivery.Temporary, Text: "no route"}
+	}
+	s := startSystem(t, &store, func(o *Options) {
+		fast(o)
+		o.Courier, o.DeliveryWorkers, o.MostHanging, o.HangAfter = courier, 8, 1, time.Millisecond
+	})
+	defer close(over)
+	_, address := openAccount(t, s)
+	must[int64](t)(s.Send(t.Context(), address, letter("a@live.test")))
+	for n := range 20 {
+		must[int64](t)(s.Send(t.Context(), address, letter(fmt.Sprintf("a@dead%d.test", n))))
+	}
+	until(func() bool { return hung.Load() >= 2 })
+	for n := range 20 {
+		must[int64](t)(s.Send(t.Context(), address, letter(fmt.Sprintf("a@never%d.test", n))))
+	}
+	until(func() bool { return hung.Load() >= 4 })
+	for range 10 {
+		id := must[int64](t)(s.Send(t.Context(), address, letter("a@live.test")))
+		sending(t, s, address, id, final)
+	}
+}
+
+// lapsedCourier takes the first mail for each domain and hangs at the next ones until these
+// are broken off, but not at live.test.
+type lapsedCourier struct {
+	fakeCourier
+	hung atomic.Int64
+}
+
+func (f *lapsedCourier) Deliver(ctx context.Context, c Consignment) []Handover {
+	took := f.fakeCourier.Deliver(ctx, c)
+	tries := 0
+	for _, j := range f.handed() {
+		if j.Domain == c.Domain {
+			tries++
+		}
+	}
+	if tries > 1 && c.Domain != "live.test" {
+		f.hung.Add(1)
+		<-ctx.Done()
+		return allLater(c.Rcpts, "broken off")
+	}
+	return took
+}
+
+// TestThoseThatFellSilentGiveWay: every worker hangs at destinations that answered before, and
+// as many attempts beside as may.
+func TestThoseThatFellSilentGiveWay(t *testing.T) {
+	var store memstore.Store
+	courier := &lapsedCourier{}
+	s := startSystem(t, &store, func(o *Options) {
+		o.Courier, o.DeliveryWorkers, o.MostHanging, o.HangAfter = courier, 8, 4, time.Millisecond
+	})
+	_, address := openAccount(t, s)
+	for _, d := range []string{"live", "lapsed0", "lapsed1", "lapsed2", "lapsed3"} {
+		id := must[int64](t)(s.Send(t.Context(), address, letter("a@"+d+".test")))
+		sending(t, s, address, id, final)
+	}
+	for n := range 40 {
+		must[int64](t)(s.Send(t.Context(), address, letter(fmt.Sprintf("a@lapsed%d.test", n%4))))
+	}
+	until(func() bool { return courier.hung.Load() >= 12 })
+	id := must[int64](t)(s.Send(t.Context(), address, letter("a@live.test")))
+	sending(t, s, address, id, final)
+}
