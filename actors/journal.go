@@ -41,8 +41,12 @@ const (
 	journalStep = 512
 	// journalDelay is how long a step waits for more events: a step costs about as much as
 	// a commit, and would compete with the next mail for the cores. For an account that
-	// somebody listens to a step only keeps journalPace behind the last one.
+	// somebody listens to a step only keeps journalPace behind the last one. Once the delay
+	// brought journalBusy events the step waits journalMore for others: what follows a step,
+	// deliveries above all, then competes with fewer mails.
 	journalDelay = 5 * time.Millisecond
+	journalMore  = 10 * time.Millisecond
+	journalBusy  = 4
 	journalPace  = time.Millisecond
 	// journalKept is how long entries can be read (architecture: 7 days).
 	journalKept = 7 * 24 * time.Hour
@@ -115,6 +119,7 @@ func (j *journal) run() {
 func (j *journal) gather(pending map[account.ID][]inbox.Public, events []inbox.Public) (reached chan struct{}) {
 	over := time.NewTimer(j.delay(events))
 	defer over.Stop()
+	last := j.listened(events) // the step ends with the timer
 	for n := collect(pending, events); n < journalStep; {
 		select {
 		case events, open := <-j.hints:
@@ -123,13 +128,18 @@ func (j *journal) gather(pending map[account.ID][]inbox.Public, events []inbox.P
 			}
 			n += collect(pending, events)
 			if j.listened(events) {
+				last = true
 				over.Reset(j.delay(events))
 			}
 		case reached = <-j.asked:
 			j.gatherTold(pending)
 			return reached
 		case <-over.C:
-			return nil
+			if last || n < journalBusy {
+				return nil
+			}
+			last = true
+			over.Reset(journalMore)
 		}
 	}
 	return nil
