@@ -2,7 +2,6 @@ package actors
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"inboxd/internal/account"
@@ -13,8 +12,9 @@ import (
 // their leases.
 func (d *deliveries) begin(now time.Time) {
 	type turn struct {
-		due  webhook.Due
-		host *receiver
+		due     webhook.Due
+		host    *receiver
+		answers bool
 	}
 	groups := map[account.ID][]turn{}
 	for n := 0; ; n++ {
@@ -23,7 +23,7 @@ func (d *deliveries) begin(now time.Time) {
 			break
 		}
 		d.counts.active.Add(1)
-		groups[due.Account] = append(groups[due.Account], turn{due, host})
+		groups[due.Account] = append(groups[due.Account], turn{due, host, host.trust == trusted})
 	}
 	until := now.Add(deliveryLease)
 	for id, group := range groups {
@@ -32,7 +32,7 @@ func (d *deliveries) begin(now time.Time) {
 			for i, t := range group {
 				changes[i] = t.due.Move(until)
 			}
-			if err := d.store.CommitDeliveries(id, changes); err != nil {
+			if err := d.lease(id, changes); err != nil {
 				d.log.Warn("attempts of webhooks could not begin", "account", id, "attempts", len(group), "err", err)
 				time.Sleep(deliveryPause / 5)
 				for _, t := range group {
@@ -43,11 +43,25 @@ func (d *deliveries) begin(now time.Time) {
 			for _, t := range group {
 				t.due.At = until
 				if del, hook := d.ready(t.due, t.host); hook != nil {
-					d.attempts.Go(func() { d.attempt(del, hook, ended{due: t.due, host: t.host}) })
+					d.try(t.answers, func() { d.attempt(del, hook, ended{due: t.due, host: t.host}) })
 				}
 			}
 		})
 	}
+}
+
+// try begins an attempt. A host that answers gets a goroutine whose stack has grown already;
+// one that may hang gets a new one, for as small as it is it stays (ADR 0020).
+func (d *deliveries) try(answers bool, attempt func()) {
+	if !answers {
+		d.attempts.Go(attempt)
+		return
+	}
+	d.attempts.Add(1)
+	d.workers.Schedule(func() {
+		defer d.attempts.Done()
+		attempt()
+	})
 }
 
 // report tells the supervisor; not after it stopped.
@@ -88,10 +102,6 @@ func (d *deliveries) attempt(del *webhook.Delivery, hook *account.Webhook, e end
 		return
 	}
 	e.tried, e.answered = true, a.Status != 0
-	if again, err := d.store.Delivery(del.Account, del.ID); err == nil && again == nil {
-		d.tried <- result{e.due.Move(time.Time{}), e} // its account was erased meanwhile: nothing of it is written any more
-		return
-	}
 	del.Tried(hook.URL, a, d.schedule)
 	if del.State == webhook.Retrying {
 		_, _ = d.wanted(del) // its webhook may have gone meanwhile; if that can't be told, the next attempt asks
@@ -110,7 +120,7 @@ func (d *deliveries) wanted(del *webhook.Delivery) (*account.Webhook, error) {
 		del.Cancel(webhook.WebhookGone)
 		return nil, nil
 	}
-	owner, err := d.store.Owner(del.Inbox)
+	owner, err := d.owner(del.Inbox)
 	if err == nil && owner != del.Account {
 		del.Cancel(webhook.InboxGone)
 		hook = nil
@@ -139,113 +149,4 @@ func secretsOf(hook *account.Webhook, now time.Time) (out []webhook.Secret) {
 		out = append(out, webhook.Secret(s))
 	}
 	return out
-}
-
-// record commits results, those of one account that come together in one batch, until no
-// more come.
-func (d *deliveries) record() {
-	settled := map[account.ID]int{}
-	for first := range d.tried {
-		groups := map[account.ID][]result{first.ended.due.Account: {first}}
-		for n, more := 1, true; more && n < deliveryGroup; n++ {
-			select {
-			case r, open := <-d.tried:
-				if more = open; open {
-					groups[r.ended.due.Account] = append(groups[r.ended.due.Account], r)
-				}
-			default:
-				more = false
-			}
-		}
-		var all sync.WaitGroup
-		for id, group := range groups {
-			all.Go(func() { d.commit(id, group) })
-		}
-		all.Wait()
-		for id, group := range groups {
-			if settled[id] += len(group); settled[id] >= deliveryTrim {
-				delete(settled, id)
-				d.trim(id)
-			}
-		}
-		if len(settled) > deliveryWindow {
-			clear(settled)
-		}
-	}
-}
-
-func (d *deliveries) commit(id account.ID, group []result) {
-	changes := make([]webhook.Change, len(group))
-	for i := range group {
-		changes[i] = group[i].change
-	}
-	err := d.store.CommitDeliveries(id, changes)
-	if err != nil {
-		d.log.Error("results of webhooks could not be stored, they are tried again", "account", id, "attempts", len(group), "err", err)
-	}
-	for _, r := range group {
-		if err == nil {
-			d.count(r)
-			r.ended.due.At = time.Time{}
-			if r.change.Delivery != nil {
-				r.ended.due.At = r.change.Delivery.NextAt
-			}
-		}
-		d.report(r.ended)
-	}
-}
-
-func (d *deliveries) count(r result) {
-	del := r.change.Delivery
-	switch {
-	case del == nil:
-	case del.State == webhook.Delivered:
-		d.counts.delivered.Add(1)
-	case del.State == webhook.Retrying:
-		d.counts.retried.Add(1)
-	case r.change.Tried:
-		d.counts.failed.Add(1)
-	default:
-		d.counts.cancelled.Add(1)
-	}
-}
-
-const (
-	// deliveriesKept and deliveriesAge bound the records of an account that wait for nothing
-	// (decisions section 6). deliveryTrim is how many are settled between two looks.
-	deliveriesKept = 1000
-	deliveriesAge  = 7 * 24 * time.Hour
-	deliveryTrim   = 256
-	// deliveryTrimStep bounds what one commit removes.
-	deliveryTrimStep = 1024
-)
-
-func (d *deliveries) trim(id account.ID) {
-	if _, err := d.store.TrimDeliveries(id, time.Time{}, deliveriesKept, deliveryTrimStep); err != nil {
-		d.log.Error("old deliveries could not be removed", "account", id, "err", err)
-	}
-}
-
-// forgetDeliveries removes old deliveries of some accounts, and reports whether the walk over
-// them goes on. It is called while the clock is trusted.
-func (r *retention) forgetDeliveries() bool {
-	now := r.now()
-	if r.trimmed == (account.ID{}) && now.Sub(r.swept) < forgetEvery {
-		return false
-	}
-	ids, err := r.store.DeliveryAccounts(r.trimmed, dueBatch)
-	for _, id := range ids {
-		for removed := deliveryTrimStep; removed == deliveryTrimStep && err == nil; {
-			removed, err = r.store.TrimDeliveries(id, now.Add(-deliveriesAge), deliveriesKept, deliveryTrimStep)
-		}
-	}
-	if err != nil {
-		r.log.Error("old deliveries could not be removed", "err", err)
-	}
-	if len(ids) < dueBatch || err != nil {
-		r.trimmed, r.swept = account.ID{}, now
-		return false
-	}
-	r.trimmed = ids[len(ids)-1]
-	return true
 }

@@ -34,12 +34,15 @@ type deliveries struct {
 	schedule webhook.Schedule
 	now      func() time.Time
 	log      *slog.Logger
+	owner    func(address string) (account.ID, error) // the zero one: nobody's
+	workers  *workers                                 // make attempts at hosts that answer
 
 	hints  chan []webhook.Due // entries that were written
 	missed atomic.Bool        // hints found no room: the index is read again
 	ended  chan ended
 	slow   chan *receiver // has an attempt without an answer for slowAfter
-	tried  chan result    // to the recorder
+	leases chan lease     // to the recorder, as is
+	tried  chan result
 
 	ctx      context.Context // of attempts
 	cancel   context.CancelFunc
@@ -104,7 +107,8 @@ type result struct {
 func newDeliveries(o Options, subs *subscriptions) *deliveries {
 	d := &deliveries{
 		store: o.Store, poster: o.Poster, subs: subs, schedule: o.WebhookSchedule, now: o.Now, log: o.Logger,
-		hints: make(chan []webhook.Due, deliveryHints), ended: make(chan ended, deliveryGroup), slow: make(chan *receiver, deliveryGroup), tried: make(chan result, deliveryGroup),
+		owner: o.Store.Owner, workers: newWorkers(),
+		hints: make(chan []webhook.Due, deliveryHints), ended: make(chan ended, deliveryGroup), slow: make(chan *receiver, deliveryGroup), leases: make(chan lease), tried: make(chan result, deliveryGroup),
 		window: deliveryWindow, known: map[dueName]struct{}{}, receivers: newReceivers(), aside: map[*receiver][]webhook.Due{},
 	}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
@@ -157,6 +161,7 @@ func (d *deliveries) run(stop <-chan struct{}) {
 	d.settle()
 	close(d.tried)
 	recorder.Wait()
+	d.workers.end()
 }
 
 // settle lets attempts go on for a moment and then interrupts them: their leases make the

@@ -159,6 +159,14 @@ func (s *System) ViewFor(ctx context.Context, id account.ID, address string) (*i
 	return s.View(ctx, address)
 }
 
+// owner is the account whose inbox lives at an address; the zero one when none does.
+func (s *System) owner(address string) (account.ID, error) {
+	if v := s.Resident([]byte(address)); v != nil {
+		return v.Account, nil
+	}
+	return s.store.Owner(address)
+}
+
 // Resident returns the published view of an inbox in memory, else nil. It takes no lock and
 // allocates nothing.
 func (s *System) Resident(address []byte) *inbox.View {

@@ -43,8 +43,12 @@ const (
 	journalStep = 512
 	// journalDelay is how long a step waits for more events: a step costs about as much as
 	// a commit, and would compete with the next mail for the cores. For an account that
-	// somebody listens to a step only keeps journalPace behind the last one.
+	// somebody listens to a step only keeps journalPace behind the last one. Once the delay
+	// brought journalBusy events the step waits journalMore for others: what follows a step,
+	// deliveries above all, then competes with fewer mails.
 	journalDelay = 5 * time.Millisecond
+	journalMore  = 10 * time.Millisecond
+	journalBusy  = 4
 	journalPace  = time.Millisecond
 	// journalKept is how long entries can be read (architecture: 7 days).
 	journalKept = 7 * 24 * time.Hour
@@ -128,18 +132,25 @@ func (j *journal) gather(pending map[account.ID][]inbox.Public, events []inbox.P
 	j.collect(pending, events)
 	over := time.NewTimer(journalDelay)
 	defer over.Stop()
-	if j.listened(events) {
+	last := j.listened(events) // the step ends with the timer
+	if last {
 		over.Reset(j.pace())
 	}
 	for {
 		select {
 		case <-j.urged:
 			if len(j.hints) < journalStep {
+				last = true
 				over.Reset(j.pace())
 				continue
 			}
 		case reached = <-j.asked:
 		case <-over.C:
+			if !last && 1+len(j.hints) >= journalBusy {
+				last = true
+				over.Reset(journalMore)
+				continue
+			}
 		}
 		j.gatherTold(pending)
 		return reached

@@ -85,9 +85,9 @@ type Store interface {
 	// DueDeliveries returns due entries from a time on, in time order, and when the first
 	// one behind them is (zero: none).
 	DueDeliveries(from time.Time, limit int) (due []webhook.Due, next time.Time, err error)
-	// TrimDeliveries removes up to limit deliveries that wait for nothing, beyond the newest
-	// keep or from before a time. It does not wait for the disk.
-	TrimDeliveries(id account.ID, before time.Time, keep, limit int) (removed int, err error)
+	// TrimDeliveries removes up to limit deliveries with ids above after that wait for
+	// nothing, beyond the newest keep or from before a time. It does not wait for the disk.
+	TrimDeliveries(id account.ID, after int64, before time.Time, keep, limit int) (removed int, err error)
 	DeliveryAccounts(after account.ID, limit int) ([]account.ID, error)
 
 	// Full reports that the free-space gate is closed.

@@ -93,3 +93,42 @@ func checkJournal(t *testing.T, store *memstore.Store, want int) {
 		t.Errorf("%d events in the journal, want %d; %d left in the outbox", len(events), want, len(left))
 	}
 }
+
+// TestBusyStepsGatherLonger: a few events come into the journal after journalDelay, many
+// after journalMore more, and those of an account that somebody listens to at once.
+func TestBusyStepsGatherLonger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var store memstore.Store
+		j := newJournal(&store, newFanOut(&store, newSubscriptions(&store), nil, nil), time.Now, slog.Default())
+		j.start()
+		told := uint64(0)
+		tell := func(n int) {
+			var events []inbox.Public
+			for range n {
+				told++
+				events = append(events, inbox.Public{Number: told, Account: someone, Address: "a@inbox.localhost"})
+			}
+			j.tell(events)
+		}
+		must := func(want uint64, when string) {
+			t.Helper()
+			time.Sleep(time.Millisecond)
+			if end, err := store.JournalEnd(someone); end != want || err != nil {
+				t.Errorf("%d events in the journal %s, %v; want %d", end, when, err, want)
+			}
+		}
+		tell(journalBusy - 1)
+		time.Sleep(journalDelay)
+		must(told, "after the delay of a few")
+		tell(journalBusy)
+		time.Sleep(journalDelay)
+		must(told-journalBusy, "after the delay of many")
+		time.Sleep(journalMore)
+		must(told, "after more")
+		j.feeds.Listen(someone, "")
+		tell(journalBusy)
+		time.Sleep(journalPace)
+		must(told, "when somebody listens")
+		j.stop()
+	})
+}

@@ -1,18 +1,13 @@
 package http
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
-	"io"
 	"net"
-	nethttp "net/http"
 	"net/url"
 	"slices"
-	"strings"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -73,51 +68,18 @@ func (c *postConn) interrupt() { c.tcp.SetDeadline(time.Unix(1, 0)) }
 // posted is what travels. u has been checked and holds nothing that ends a line.
 func posted(u *url.URL, headers []webhook.Header, body []byte) []byte {
 	b := make([]byte, 0, 1024+len(body))
-	b = fmt.Appendf(b, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n", u.RequestURI(), u.Host, len(body))
+	b = append(append(append(b, "POST "...), u.RequestURI()...), " HTTP/1.1"...)
+	b = appendField(b, "Host", u.Host)
+	b = appendField(b, "Content-Length", strconv.Itoa(len(body)))
 	for _, h := range headers { // spelled as specified
-		b = fmt.Appendf(b, "%s: %s\r\n", h.Name, h.Value)
+		b = appendField(b, h.Name, h.Value)
 	}
-	return append(append(b, "\r\n"...), body...)
+	return append(append(b, "\r\n\r\n"...), body...)
 }
 
-var answerReaders = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 4<<10) }}
-
-// answer reads what begins with first. whole says that the connection is at the answer's end
-// and may be used again. A body that drips or never ends costs no more than the attempt's
-// time, and changes nothing about the status that came before it.
-func (c *postConn) answer(first byte, began time.Time) (a webhook.Answer, whole bool, err error) {
-	bound := &io.LimitedReader{R: c.Conn, N: postHeadBytes}
-	r := answerReaders.Get().(*bufio.Reader)
-	r.Reset(io.MultiReader(bytes.NewReader([]byte{first}), bound))
-	defer func() { r.Reset(nil); answerReaders.Put(r) }()
-	resp, err := finalHead(r)
-	if err != nil {
-		return a, false, err
-	}
-	a.Status, a.Duration = resp.StatusCode, time.Since(began)
-	bound.N = 2 * postAnswerBytes // framing included
-	head, err := io.ReadAll(io.LimitReader(resp.Body, webhook.ExcerptBytes))
-	a.Excerpt = strings.ToValidUTF8(string(head), "\uFFFD")
-	if err == nil {
-		_, err = io.CopyN(io.Discard, resp.Body, postAnswerBytes-webhook.ExcerptBytes)
-	}
-	whole = errors.Is(err, io.EOF) && !resp.Close && a.Status >= 200 && r.Buffered() == 0
-	return a, whole, nil
-}
-
-// finalHead passes over interim answers.
-func finalHead(r *bufio.Reader) (*nethttp.Response, error) {
-	for {
-		resp, err := nethttp.ReadResponse(r, &nethttp.Request{Method: nethttp.MethodPost})
-		switch {
-		case err != nil:
-			return nil, err
-		case resp.StatusCode < 100:
-			return nil, fmt.Errorf("status %d", resp.StatusCode)
-		case resp.StatusCode >= 200 || resp.StatusCode == nethttp.StatusSwitchingProtocols:
-			return resp, nil
-		}
-	}
+// appendField ends the line before.
+func appendField(b []byte, name, value string) []byte {
+	return append(append(append(append(b, "\r\n"...), name...), ": "...), value...)
 }
 
 // keptConns holds connections that wait for the next request to their hosts.

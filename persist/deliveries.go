@@ -3,6 +3,7 @@ package persist
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -28,6 +29,12 @@ type deliveryRecord struct {
 	Took     int64         `cbor:"14,keyasint,omitempty"` // milliseconds
 	Error    string        `cbor:"15,keyasint,omitempty"`
 	Excerpt  string        `cbor:"16,keyasint,omitempty"`
+}
+
+// deliveryHead is what says whether a record may go.
+type deliveryHead struct {
+	At    stamp         `cbor:"6,keyasint,omitempty"`
+	State webhook.State `cbor:"8,keyasint,omitempty"`
 }
 
 func (r *deliveryRecord) from(d *webhook.Delivery) {
@@ -159,17 +166,27 @@ func (s *Store) Delivery(id account.ID, n int64) (*webhook.Delivery, error) {
 // newest calls row for an account's deliveries below before, newest first; before 0 starts
 // at the newest of all.
 func (s *Store) newestDeliveries(id account.ID, before int64, row func(webhook.Delivery) error) error {
-	prefix := appendOwner(nil, kindDelivery, id)
-	upper := end(prefix)
-	if before > 0 {
-		upper = appendDelivery(nil, id, before)
+	if before <= 0 {
+		before = math.MaxInt64
 	}
-	return scanBack(s.db, prefix, upper, func(key, value []byte) error {
+	return s.deliveriesBetween(id, 0, before, func(n int64, value []byte) error {
 		var r deliveryRecord
 		if err := decode(value, &r); err != nil {
+			return err
+		}
+		return row(r.delivery(id, n))
+	})
+}
+
+// deliveriesBetween calls row for an account's deliveries from one id to below another,
+// newest first.
+func (s *Store) deliveriesBetween(id account.ID, from, to int64, row func(n int64, value []byte) error) error {
+	return scanBack(s.db, appendDelivery(nil, id, from), appendDelivery(nil, id, to), func(key, value []byte) error {
+		err := row(int64(binary.BigEndian.Uint64(key[len(key)-8:])), value)
+		if err != nil && err != errStop {
 			return fmt.Errorf("persist: deliveries of account %s: %w", id, err)
 		}
-		return row(r.delivery(id, int64(binary.BigEndian.Uint64(key[len(prefix):]))))
+		return err
 	})
 }
 
@@ -207,26 +224,43 @@ func (s *Store) LastDelivery(id account.ID) (last int64, err error) {
 	return last, err
 }
 
-// TrimDeliveries removes deliveries that wait for nothing: those beyond the newest keep,
-// and those from before the given time; but never the newest of all, which keeps the count.
-// One call removes at most limit, the newest of them first, and does not wait for the disk.
-func (s *Store) TrimDeliveries(id account.ID, before time.Time, keep, limit int) (removed int, err error) {
+// TrimDeliveries removes deliveries with ids above after that wait for nothing: those beyond
+// the newest keep, and those from before the given time; but never the newest of all, which
+// keeps the count. Ids are given without gaps, so those beyond the newest keep need no
+// counting. One call removes at most limit, the newest of them first, and does not wait for
+// the disk.
+func (s *Store) TrimDeliveries(id account.ID, after int64, before time.Time, keep, limit int) (removed int, err error) {
+	last, err := s.LastDelivery(id)
+	if err != nil {
+		return 0, err
+	}
 	if err := s.enter(); err != nil {
 		return 0, err
 	}
 	defer s.leave()
 	w := s.newWriter()
 	defer w.release()
-	seen := 0
-	err = s.newestDeliveries(id, 0, func(d webhook.Delivery) error {
-		if removed == limit || seen == keep+pageScan {
+	kept := last - int64(keep) // the newest id beyond keep
+	upper := last
+	if before.IsZero() {
+		upper = min(last, kept+1)
+	}
+	if upper <= after+1 {
+		return 0, nil
+	}
+	looked := 0
+	err = s.deliveriesBetween(id, after+1, upper, func(n int64, value []byte) error {
+		var r deliveryHead
+		if removed == limit || looked == keep+pageScan {
 			return errStop
 		}
-		if seen++; seen > 1 && d.State != webhook.Retrying && (seen > keep || d.At.Before(before)) {
-			w.delete(appendDelivery(nil, id, d.ID))
+		looked++
+		err := decode(value, &r)
+		if err == nil && r.State != webhook.Retrying && (n <= kept || r.At.time().Before(before)) {
+			w.delete(appendDelivery(nil, id, n))
 			removed++
 		}
-		return nil
+		return err
 	})
 	if err != nil || removed == 0 {
 		return 0, err

@@ -177,7 +177,7 @@ func TestDeliveries(t *testing.T) {
 		{at(100), 100, 1, []int64{9, 7, 5, 3, 1}}, // the newest stays
 		{at(100), 0, 0, []int64{9, 7, 5, 3, 1}},
 	} {
-		removed, err := s.TrimDeliveries(a, c.before, c.keep, 100)
+		removed, err := s.TrimDeliveries(a, 0, c.before, c.keep, 100)
 		got, _ := s.Deliveries(a, 0, 0, 100)
 		if err != nil || removed != c.removed || !reflect.DeepEqual(ids(got), c.left) {
 			t.Errorf("trimmed %d, %v, left %v; want %+v", removed, err, ids(got), c)

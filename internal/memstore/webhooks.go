@@ -126,15 +126,16 @@ func (s *Store) LastDelivery(id account.ID) (last int64, _ error) {
 	return last, nil
 }
 
-// TrimDeliveries removes settled deliveries beyond the newest keep or from before a time.
-func (s *Store) TrimDeliveries(id account.ID, before time.Time, keep, limit int) (removed int, _ error) {
+// TrimDeliveries removes settled deliveries above after, beyond the newest keep or from
+// before a time.
+func (s *Store) TrimDeliveries(id account.ID, after int64, before time.Time, keep, limit int) (removed int, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	numbers := slices.Sorted(maps.Keys(s.deliveries[id]))
 	seen := 0
 	for _, n := range slices.Backward(numbers) {
 		d := s.deliveries[id][n]
-		if seen++; removed < limit && seen > 1 && d.State != webhook.Retrying && (seen > keep || d.At.Before(before)) {
+		if seen++; removed < limit && seen > 1 && n > after && d.State != webhook.Retrying && (seen > keep || d.At.Before(before)) {
 			delete(s.deliveries[id], n)
 			removed++
 		}
