@@ -44,7 +44,7 @@ const (
 	// journalDelay is how long a step waits for more events: a step costs about as much as
 	// a commit, and would compete with the next mail for the cores. For an account that
 	// somebody listens to a step only keeps journalPace behind the last one. Once the delay
-	// brought journalBusy events the step waits journalMore for others: what follows a step,
+	// brought journalBusy commits the step waits journalMore for others: what follows a step,
 	// deliveries above all, then competes with fewer mails.
 	journalDelay = 5 * time.Millisecond
 	journalMore  = 10 * time.Millisecond

@@ -103,12 +103,10 @@ func TestBusyStepsGatherLonger(t *testing.T) {
 		j.start()
 		told := uint64(0)
 		tell := func(n int) {
-			var events []inbox.Public
 			for range n {
 				told++
-				events = append(events, inbox.Public{Number: told, Account: someone, Address: "a@inbox.localhost"})
+				j.tell([]inbox.Public{{Number: told, Account: someone, Address: "a@inbox.localhost"}})
 			}
-			j.tell(events)
 		}
 		must := func(want uint64, when string) {
 			t.Helper()
@@ -129,6 +127,10 @@ func TestBusyStepsGatherLonger(t *testing.T) {
 		tell(journalBusy)
 		time.Sleep(journalPace)
 		must(told, "when somebody listens")
+		j.tell(nil)
+		time.Sleep(journalPace)
+		tell(1)
+		must(told, "when somebody listens and a step waits")
 		j.stop()
 	})
 }
