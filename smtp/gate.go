@@ -2,6 +2,7 @@ package smtp
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -27,8 +28,8 @@ type gate struct {
 	from     time.Time // when this window began
 	ended    bool      // a delivery ended in this window
 	quickest time.Duration
-	running  int
-	lastEnd  time.Time // of a delivery, or when the first of those running began
+	running  atomic.Int32 // written under mu
+	lastEnd  time.Time    // of a delivery, or when the first of those running began
 }
 
 // open reports whether new mail is taken.
@@ -36,7 +37,7 @@ func (g *gate) open(now time.Time) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.roll(now)
-	return !g.closed || g.running < gateQueue
+	return !g.closed || g.running.Load() < gateQueue
 }
 
 // begin and end enclose a delivery.
@@ -44,7 +45,7 @@ func (g *gate) begin(now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.roll(now)
-	if g.running++; g.running == 1 {
+	if g.running.Add(1) == 1 {
 		g.lastEnd = now
 	}
 }
@@ -53,7 +54,7 @@ func (g *gate) end(began, now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.roll(now)
-	g.running--
+	g.running.Add(-1)
 	if took := now.Sub(began); !g.ended || took < g.quickest {
 		g.quickest = took
 	}
@@ -65,7 +66,7 @@ func (g *gate) roll(now time.Time) {
 	if now.Sub(g.from) < gateWindow {
 		return
 	}
-	stuck := g.running > 0 && now.Sub(g.lastEnd) >= gateTarget
+	stuck := g.running.Load() > 0 && now.Sub(g.lastEnd) >= gateTarget
 	g.closed = g.ended && g.quickest >= gateTarget || !g.ended && stuck
 	g.from, g.ended = now, false
 }

@@ -369,7 +369,7 @@ func (lastWords) Read(p []byte) (int, error)      { return copy(p, "x\r\n.\r\n")
 func (lastWords) SetReadDeadline(time.Time) error { return nil }
 
 func TestBytesWithAnErrorAreDropped(t *testing.T) {
-	w := wire{Conn: lastWords{}, draining: new(atomic.Bool), read: new(atomic.Uint64)}
+	w := wire{Conn: lastWords{}, draining: new(atomic.Bool), read: new(atomic.Uint64), deliveries: new(atomic.Int32)}
 	if line, err := w.line(); !errors.Is(err, io.EOF) {
 		t.Errorf("line %q, %v", line, err)
 	}

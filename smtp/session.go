@@ -70,7 +70,7 @@ func newSession(srv *Server, conn net.Conn, from peer) *session {
 	s := &session{
 		wire: wire{
 			Conn: conn, writeTimeout: srv.opts.ProgressTimeout,
-			draining: &srv.draining, read: &srv.stats.octets,
+			draining: &srv.draining, read: &srv.stats.octets, deliveries: &srv.gate.running,
 		},
 		srv: srv, peer: from, secure: secure,
 	}

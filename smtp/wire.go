@@ -38,9 +38,17 @@ type wire struct {
 	idle         bool // nothing would be lost by leaving now
 	draining     *atomic.Bool
 	read         *atomic.Uint64 // counts octets
+	deliveries   *atomic.Int32  // of the server, that run now
 }
 
 func (w *wire) unread() []byte { return w.in[w.r:w.w] }
+
+// crowd is how many deliveries make a session let others run before it looks for input. Its
+// peer needs a moment for the next command anyway, so that this often saves the read that
+// finds nothing, the parking and the wake-up: a third more mails a second with 32 sessions
+// on two cores. Alone it only wakes another thread, that then looks for work in vain: a
+// quarter fewer mails with one session.
+const crowd = 2
 
 // fill sends what is due and waits for more input until w.until. Bytes that come together
 // with an error are dropped.
@@ -58,10 +66,9 @@ func (w *wire) fill() error {
 		if w.idle && w.draining.Load() {
 			return errDraining
 		}
-		// The peer needs a moment for its next command anyway. Letting other sessions run
-		// first often saves the read that finds nothing, the parking and the wake-up: a
-		// third more mails a second with 32 sessions on two cores.
-		runtime.Gosched()
+		if w.deliveries.Load() >= crowd {
+			runtime.Gosched()
+		}
 		n, err := w.Conn.Read(w.in[w.w:])
 		if err == nil {
 			w.w += n
