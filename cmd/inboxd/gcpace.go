@@ -26,12 +26,12 @@ const (
 	// little of the CPU time; a small heap may fill gcHeap, a large one has a quarter of what lives.
 	gcSpare = 16 << 20
 	gcHeap  = 80 << 20
-	gcBurst = 32 << 20 // where collecting costs much; a larger heap still has its quarter
+	gcBurst = 48 << 20 // where collecting costs much; a larger heap still has its quarter
 	gcMost  = 200      // percent
 	gcStep  = 5        // a change by less is not worth stopping everything for
 
-	gcDear   = 0.12 // share of all cores: above it collect less often
-	gcCheap  = 0.06 // below it more often
+	gcDear   = 0.05 // share of all cores: above it collect less often
+	gcCheap  = 0.025 // below it more often
 	gcSmooth = 0.2  // the weight of one look in the share
 )
 
