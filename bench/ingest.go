@@ -212,6 +212,9 @@ func (r *ingestRun) compare(ctx context.Context, name string, sides []Side) erro
 		return err
 	}
 	r.bed.Report.compare(results)
+	if len(results) == 3 { // a single session: what is the most that the dialogue leaves of the disk's rate?
+		r.bed.Report.Ratios = append(r.bed.Report.Ratios, RatioOf(inTurn(results[1], results[2]), results[2]))
+	}
 	r.accepted += results[0].Count
 	stored, err := storedMails(ctx, r.bed.Server.HTTP, r.bed.Keys)
 	if err != nil {

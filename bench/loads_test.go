@@ -133,10 +133,11 @@ func TestIngestAllVariants(t *testing.T) {
 	}
 	var ratios []string
 	for _, q := range r.Ratios {
-		ratios = append(ratios, q.Name+" "+q.To)
+		ratios = append(ratios, q.Name+" "+q.Of+"/"+q.To)
 	}
-	want := "smtp-source s=1 smtp-sink, smtp-source s=1 fdatasync, smtp-source s=4 smtp-sink, smtp-source hot s=4 smtp-sink, " +
-		"pipelined s=1 smtp-sink, pipelined s=1 fdatasync, pipelined s=4 smtp-sink"
+	want := "smtp-source s=1 inboxd/smtp-sink, smtp-source s=1 inboxd/fdatasync, smtp-source s=1 smtp-sink then fdatasync/fdatasync, " +
+		"smtp-source s=4 inboxd/smtp-sink, smtp-source hot s=4 inboxd/smtp-sink, " +
+		"pipelined s=1 inboxd/smtp-sink, pipelined s=1 inboxd/fdatasync, pipelined s=1 smtp-sink then fdatasync/fdatasync, pipelined s=4 inboxd/smtp-sink"
 	if got := strings.Join(ratios, ", "); got != want {
 		t.Errorf("ratios %s", got)
 	}
