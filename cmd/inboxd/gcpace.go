@@ -30,9 +30,9 @@ const (
 	gcMost  = 200      // percent
 	gcStep  = 5        // a change by less is not worth stopping everything for
 
-	gcDear   = 0.05 // share of all cores: above it collect less often
+	gcDear   = 0.05  // share of all cores: above it collect less often
 	gcCheap  = 0.025 // below it more often
-	gcSmooth = 0.2  // the weight of one look in the share
+	gcSmooth = 0.2   // the weight of one look in the share
 )
 
 // paceCollections sets the collector's percentage anew after collections.
