@@ -3,7 +3,7 @@ package main
 import "testing"
 
 // TestGCPace: little garbage as long as collections are cheap, more once they have been dear
-// for a while, never more than 32 MB or a quarter of what lives, and little again when they are not.
+// for a while, never more than 48 MB or a quarter of what lives, and little again when they are not.
 func TestGCPace(t *testing.T) {
 	var p gcPace
 	var now collector
@@ -14,7 +14,7 @@ func TestGCPace(t *testing.T) {
 	}{
 		{1, 0, 0, 200}, {1, 8, 0, 200}, {1, 16, 0.01, 200}, {30, 32, 0.01, 150}, {30, 40, 0.01, 100}, {100, 64, 0.01, 25},
 		{1, 64, 0.2, 25}, {1, 64, 0, 25}, // one dear collection is none
-		{100, 64, 0.2, 50}, {100, 64, 0.08, 50}, {100, 64, 0, 25},
+		{100, 64, 0.2, 75}, {100, 64, 0.04, 75}, {100, 64, 0, 25},
 		{100, 1024, 0.2, 25}, {100, 1024, 0.01, 25}, {1, 12, 0.01, 200},
 	} {
 		got := 0
