@@ -84,17 +84,7 @@ func (d *deliveries) record() {
 
 // gather waits for what is to be committed next; false when nothing more will come.
 func (d *deliveries) gather(p *pages) (open bool) {
-	select {
-	case l := <-d.leases:
-		p.lease(l)
-	case r, open := <-d.tried:
-		if !open {
-			return false
-		}
-		p.result(r)
-	}
-	over := time.NewTimer(recordDelay)
-	defer over.Stop()
+	var over <-chan time.Time // from the first result on
 	for p.leases == 0 && p.results < recordFull {
 		select {
 		case l := <-d.leases:
@@ -104,8 +94,11 @@ func (d *deliveries) gather(p *pages) (open bool) {
 				return false
 			}
 			p.result(r)
-		case <-over.C:
+		case <-over:
 			return true
+		}
+		if over == nil {
+			over = time.After(recordDelay)
 		}
 	}
 	return d.gatherReady(p)
