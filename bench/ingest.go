@@ -90,7 +90,7 @@ func (o IngestOptions) check() error {
 
 func (o IngestOptions) describe(r *Report) {
 	r.Load["messages"], r.Load["bytes"], r.Load["rounds"], r.Load["rate"] = o.Messages, o.Size, o.Rounds, o.Rate
-	r.Notes = append(r.Notes, "smtp-source greets with HELO and does not pipeline; our loader sends MAIL, RCPT and DATA in one write.")
+	r.Notes = append(r.Notes, "smtp-source greets with HELO and does not pipeline; our loader sends a mail and the next one's MAIL, RCPT and DATA in one write.")
 }
 
 // prepareIngest starts the limit, creates the inboxes and opens the disk probe. The returned

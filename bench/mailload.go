@@ -8,7 +8,8 @@ import (
 )
 
 // mailLoad delivers a number of sign-in mails over reused, pipelined sessions, mail i to
-// to[i%len(to)] with a code of its own.
+// to[i%len(to)] with a code of its own. As fast as answers come, each mail takes one exchange:
+// the next one's envelope goes with it.
 type mailLoad struct {
 	addr     string
 	sessions int
@@ -60,14 +61,26 @@ func (l *mailLoad) session(c *smtpConn, template *mailTemplate, start time.Time,
 	pace := newPacer(start, start.Add(time.Hour), l.rate, k, l.sessions) // bounded by the number of mails
 	mail := make([]byte, 0, 2*l.size)
 	from, to := share(l.mails, k, l.sessions)
+	ahead := false // the envelope was sent behind the mail before
 	for i := from; i < to; i++ {
 		due, _ := pace.next()
 		id := strconv.FormatInt(start.UnixMicro(), 36) + strconv.Itoa(i)
 		mail = template.render(mail[:0], l.code(i), id)
-		dot, err := c.send(l.to[i%len(l.to)], mail)
+		open := c.opened
+		if !ahead {
+			open = func() error { return c.Envelope(bounces, l.rcpt(i)) }
+		}
+		err := open()
+		if ahead = err == nil && l.rate == 0 && i+1 < to; ahead {
+			mail = appendEnvelope(mail, bounces, l.rcpt(i+1))
+		}
+		var dot time.Time
+		if err == nil {
+			dot, err = c.Data(mail)
+		}
 		switch {
 		case isReply(err):
-			r.fail(fmt.Sprintf("mail to %s: %v", l.to[i%len(l.to)], err))
+			r.fail(fmt.Sprintf("mail to %s: %v", l.rcpt(i), err))
 			continue
 		case err != nil:
 			return err
@@ -84,9 +97,14 @@ func (l *mailLoad) session(c *smtpConn, template *mailTemplate, start time.Time,
 	return nil
 }
 
+func (l *mailLoad) rcpt(i int) string { return l.to[i%len(l.to)] }
+
+// bounces is the sender of all our mails.
+const bounces = "bounce@accounts.example.test"
+
 // send delivers one mail and returns when its final dot was sent.
 func (c *smtpConn) send(to string, mail []byte) (dot time.Time, err error) {
-	if err := c.Envelope("bounce@accounts.example.test", to); err != nil {
+	if err := c.Envelope(bounces, to); err != nil {
 		return time.Time{}, err
 	}
 	return c.Data(mail)

@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// smtpConn is one SMTP session (RFC 5321) that pipelines MAIL, RCPT and DATA in one write
-// (RFC 2920). Not safe for concurrent use.
+// smtpConn is one SMTP session (RFC 5321) that pipelines MAIL, RCPT and DATA in one write,
+// behind the mail before if the caller has the next one ready (RFC 2920 section 3.1). Not
+// safe for concurrent use.
 type smtpConn struct {
 	nc  net.Conn
 	in  *bufio.Reader
@@ -63,14 +64,21 @@ func (c *smtpConn) Close() error {
 
 // Envelope opens a mail for one recipient. A *reply as error leaves the session usable.
 func (c *smtpConn) Envelope(from, to string) error {
-	c.out = append(c.out[:0], "MAIL FROM:<"...)
-	c.out = append(c.out, from...)
-	c.out = append(c.out, ">\r\nRCPT TO:<"...)
-	c.out = append(c.out, to...)
-	c.out = append(c.out, ">\r\nDATA\r\n"...)
+	c.out = appendEnvelope(c.out[:0], from, to)
 	if _, err := c.nc.Write(c.out); err != nil {
 		return err
 	}
+	return c.opened()
+}
+
+func appendEnvelope(b []byte, from, to string) []byte {
+	b = append(append(b, "MAIL FROM:<"...), from...)
+	b = append(append(b, ">\r\nRCPT TO:<"...), to...)
+	return append(b, ">\r\nDATA\r\n"...)
+}
+
+// opened reads the answers to an envelope.
+func (c *smtpConn) opened() error {
 	var refused, last error
 	for _, want := range [...]int{250, 250, 354} { // all three come, whatever the first says
 		if _, last = c.expect(want); last != nil && !isReply(last) {
@@ -104,8 +112,9 @@ func (c *smtpConn) abandon(open bool) error {
 	return err
 }
 
-// Data sends a mail that ends with the final dot, and returns when it was handed to the
-// kernel and the answer to it.
+// Data sends a mail that ends with the final dot, with or without the next envelope behind
+// it, and returns when it was handed to the kernel and the answer to it. The answers to the
+// envelope are opened's to read.
 func (c *smtpConn) Data(mail []byte) (dot time.Time, err error) {
 	dot = time.Now() // before the write: the server may be faster than our return from it
 	if _, err = c.nc.Write(mail); err != nil {
