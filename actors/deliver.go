@@ -79,6 +79,7 @@ func (s *System) deliverTo(ctx context.Context, rcpt string, mail ingest.Mail) e
 			return err
 		}
 	}
-	_, err := s.Do(ctx, inbox.WithoutTag(rcpt), mail.For(rcpt))
+	var cmd inbox.Command = mail.For(rcpt)
+	_, err := s.inboxes.doHere(ctx, inbox.WithoutTag(rcpt), cmd, sizeOf(cmd))
 	return err
 }

@@ -40,22 +40,35 @@ const overhead = 2048
 // batch. Beyond the admission limit it answers Unavailable at once: mailboxes are
 // unbounded, so the bound stands here.
 func (d *directory) do(ctx context.Context, key string, cmd any, size int64) (any, error) {
+	return d.send(ctx, key, d.pools.request(cmd, size))
+}
+
+// doHere is do for one who has nothing else to do: a free owner runs on the caller's
+// goroutine. Then neither ctx nor a full disk ends the wait for the commit.
+func (d *directory) doHere(ctx context.Context, key string, cmd any, size int64) (any, error) {
+	r := d.pools.request(cmd, size)
+	r.turn = true
+	return d.send(ctx, key, r)
+}
+
+func (d *directory) send(ctx context.Context, key string, r *request) (any, error) {
 	if d.waiting.Add(1) > d.limit {
 		d.waiting.Add(-1)
 		return nil, fault.New(fault.Unavailable, busySentence)
 	}
 	defer d.waiting.Add(-1)
-	r := d.pools.request(cmd, size)
-	d.post(key, r)
+	if s := d.post(key, r); r.turn {
+		s.box.turn()
+	}
 	return r.await(ctx, &d.pools, d.full)
 }
 
 // post sends msg to the owner of key. Counting and sending happen under the slot's gate.
-func (d *directory) post(key string, msg any) {
+func (d *directory) post(key string, msg any) *slot {
 	for {
 		s, _ := d.slots.LoadOrCompute(key, func() (*slot, bool) { return &slot{key: key}, false })
 		if d.postTo(s, msg) {
-			return
+			return s
 		}
 	}
 }
@@ -71,7 +84,7 @@ func (d *directory) postTo(s *slot, msg any) bool {
 	if s.pid == nil {
 		s.pid = d.root.Spawn(actor.PropsFromProducer(func() actor.Actor {
 			return &owner{dir: d, slot: s, entity: d.entity(s), log: d.log}
-		}, actor.WithDispatcher(d.workers)))
+		}, actor.WithDispatcher(d.workers), actor.WithMailbox(s.mailbox)))
 	}
 	s.posted.Add(1)
 	d.root.Send(s.pid, msg)

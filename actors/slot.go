@@ -11,7 +11,7 @@ import (
 
 // slot is a directory's place for one entity that is, or is about to be, in memory.
 //
-// The gate (mu, pid, posted, gone) is how no command is ever lost between an owner's stop
+// The gate (mu, pid, box, posted, gone) is how no command is ever lost between an owner's stop
 // and the next one's start: every post counts itself under mu before it is sent, and an
 // owner leaves under mu only when it has seen every post. A poster that finds gone set
 // looks the key up again.
@@ -24,6 +24,7 @@ type slot struct {
 
 	mu     sync.Mutex
 	pid    *actor.PID
+	box    *mailbox      // of pid
 	posted atomic.Uint64 // written under mu; the owner reads it without
 	gone   bool
 }
@@ -51,4 +52,10 @@ func (s *slot) publish(v *inbox.View) {
 	if old := s.view.Swap(v); old != nil {
 		old.Supersede()
 	}
+}
+
+// mailbox makes the mailbox of the slot's owner; under the gate.
+func (s *slot) mailbox() actor.Mailbox {
+	s.box = newMailbox()
+	return s.box
 }
