@@ -16,15 +16,21 @@ import (
 // judge is mailauth as receiving wants it: it asks who vouches for a mail, between the final
 // dot and the commit.
 type judge struct {
-	server string // our authserv-id
-	dns    mailauth.Resolver
-	keys   mailauth.LocalKeys // nil: none
+	server   string // our authserv-id
+	dns      mailauth.Resolver
+	keys     mailauth.LocalKeys // nil: none
+	findings mailauth.Findings  // the zero value: each mail is judged as if it were the first
+}
+
+// newJudge makes the judge of mail from outside, of which much comes from few senders.
+func newJudge(server string, dns mailauth.Resolver, keys mailauth.LocalKeys) judge {
+	return judge{server, dns, keys, mailauth.NewFindings()}
 }
 
 func (j judge) judge(ctx context.Context, env ingest.Envelope, raw []byte) ingest.Verdict {
 	r := mailauth.Verify(ctx, mailauth.VerifyInput{
 		ClientIP: env.RemoteIP, HELO: env.Helo, MailFrom: env.MailFrom,
-		Raw: raw[env.TraceLen:], LocalKeys: j.keys, Now: time.Now(),
+		Raw: raw[env.TraceLen:], LocalKeys: j.keys, Now: time.Now(), Findings: j.findings,
 	}, j.dns)
 	auth := inbox.Auth{Server: j.server, SPF: result(r.SPF), DKIM: result(r.DKIM), DMARC: result(r.DMARC), HELO: r.HELO}
 	for _, s := range r.Signatures {

@@ -6,6 +6,7 @@ import (
 	netsmtp "net/smtp"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -185,18 +186,58 @@ func TestDNSFlag(t *testing.T) {
 	}
 }
 
-// BenchmarkJudge is what a verdict costs a mail that nobody signed: with its answers at hand,
-// and on a machine without DNS.
-func BenchmarkJudge(b *testing.B) {
-	raw := []byte("From: Shop <shop@example.com>\r\nSubject: hello\r\n\r\n" + strings.Repeat("A line of text as people write it.\r\n", 50))
+// TestVerdictsFollowTheDNS sends the same mail again and again while what the DNS says changes:
+// a verdict is that of the answers which are kept, and the next one's when their time is over.
+func TestVerdictsFollowTheDNS(t *testing.T) {
+	record := func(spf string) []string {
+		return []string{`example.com. 300 IN TXT "` + spf + `"`, `_dmarc.example.com. 300 IN TXT "v=DMARC1; p=reject"`}
+	}
+	var passed atomic.Int64
+	begin := time.Now()
+	server := dnstest.Serve(t, record("v=spf1 ip4:192.0.2.0/24 -all")...)
+	j := newJudge("inbox.test", resolve.New(server.Addr, resolve.Options{Clock: func() time.Time { return begin.Add(time.Duration(passed.Load())) }}), nil)
 	env := ingest.Envelope{MailFrom: "bounce@example.com", Helo: "mx.example.com", RemoteIP: netip.MustParseAddr("192.0.2.1")}
-	warm := dnstest.Serve(b, `example.com. 300 IN TXT "v=spf1 ip4:192.0.2.0/24 -all"`, `_dmarc.example.com. 300 IN TXT "v=DMARC1; p=reject"`)
-	for name, dns := range map[string]*resolve.Resolver{"warm": resolve.New(warm.Addr, resolve.Options{}), "silent": resolve.New("", resolve.Options{})} {
-		b.Run(name, func(b *testing.B) {
-			j := judge{server: "inbox.test", dns: dns}
+	send := func(spf, dmarc string) {
+		t.Helper()
+		for range 3 {
+			if a := j.judge(t.Context(), env, []byte("From: Shop <shop@example.com>\r\n\r\n")).Auth; a.SPF.Word != spf || a.DMARC.Word != dmarc {
+				t.Errorf("spf=%s dmarc=%s, want %s, %s", a.SPF.Word, a.DMARC.Word, spf, dmarc)
+			}
+		}
+	}
+	send("pass", "pass")
+	server.Set(t, record("v=spf1 ip4:198.51.100.0/24 ~all")...)
+	send("pass", "pass") // for its 300 s
+	passed.Add(int64(301 * time.Second))
+	send("softfail", "fail")
+	server.Set(t)
+	passed.Add(int64(301 * time.Second))
+	send("none", "none")
+}
+
+// BenchmarkJudge is what a verdict costs a mail: with its answers at hand, and on a machine
+// without DNS.
+func BenchmarkJudge(b *testing.B) {
+	raw := "From: Shop <shop@example.com>\r\nSubject: hello\r\n\r\n" + strings.Repeat("A line of text as people write it.\r\n", 50)
+	signed, err := mailauth.Sign([]byte(raw), signer)
+	if err != nil {
+		b.Fatal(err)
+	}
+	record, _ := mailauth.Record(signer.Key.Public())
+	env := ingest.Envelope{MailFrom: "bounce@example.com", Helo: "mx.example.com", RemoteIP: netip.MustParseAddr("192.0.2.1")}
+	dns := resolve.New(dnstest.Serve(b, `example.com. 300 IN TXT "v=spf1 ip4:192.0.2.0/24 -all"`, `_dmarc.example.com. 300 IN TXT "v=DMARC1; p=reject"`,
+		mailauth.RecordName(signer.Domain, signer.Selector)+`. 300 IN TXT "`+record+`"`).Addr, resolve.Options{})
+	silent := resolve.New("", resolve.Options{})
+	for _, c := range []struct {
+		name string
+		dns  *resolve.Resolver
+		raw  []byte
+	}{{"warm", dns, []byte(raw)}, {"signed", dns, signed}, {"silent", silent, []byte(raw)}} {
+		b.Run(c.name, func(b *testing.B) {
+			j := newJudge("inbox.test", c.dns, nil)
 			b.ReportAllocs()
 			for b.Loop() {
-				j.judge(b.Context(), env, raw)
+				j.judge(b.Context(), env, c.raw)
 			}
 		})
 	}

@@ -190,7 +190,7 @@ func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
 	n.mail = smtp.New(smtp.Options{
 		Domain: domain, MaxConns: mailConns, MaxConnsPerIP: c.SMTPMaxConnsIP, Logger: logger,
 		TLSConfig: secret.mail, ProxyProtocol: balancers,
-	}, mailroom{n.system, judge{server: domain, dns: n.dns, keys: n.system}.judge})
+	}, mailroom{n.system, newJudge(domain, n.dns, n.system).judge})
 	n.web = http.New(http.Options{
 		BaseURL: c.baseURL(n.httpAddr), MaxConns: webConns, TrustedProxies: proxies,
 		SignupOpen:     func() bool { return c.Signup == "open" },

@@ -3,7 +3,6 @@ package mailauth
 import (
 	"context"
 	"net"
-	"time"
 )
 
 // txtLookup asks for the TXT records of a name.
@@ -11,7 +10,8 @@ type txtLookup func(name string) ([]string, error)
 
 // knowing is a Resolver that tells what it would answer without asking anybody.
 type knowing interface {
-	// KnownTXT is LookupTXT; false: somebody must be asked.
+	// KnownTXT is LookupTXT; false: somebody must be asked. Nobody writes to the records
+	// afterwards.
 	KnownTXT(name string) ([]string, error, bool)
 }
 
@@ -22,21 +22,23 @@ type patience struct {
 	dns    Resolver
 	source knowing         // dns, nil when it knows nothing by itself
 	parent context.Context // whoever waits for the verdict
-	end    time.Time
 	ctx    context.Context // nil until somebody must be asked
 	cancel context.CancelFunc
-	missed bool // known did not know
+	heard  grounds // what the search under way was told; reset by table.find
+	missed bool    // known did not know
 }
 
 func newPatience(ctx context.Context, dns Resolver) *patience {
 	source, _ := dns.(knowing)
-	return &patience{dns: dns, source: source, parent: ctx, end: time.Now().Add(maxTime)}
+	return &patience{dns: dns, source: source, parent: ctx}
 }
 
-// asking is the context for look-ups that ask somebody.
+// asking is the context for look-ups that ask somebody. No finding rests on these: whether the
+// answers are still the same could not be told without asking again.
 func (p *patience) asking() context.Context {
+	p.heard.loose = true
 	if p.ctx == nil {
-		p.ctx, p.cancel = context.WithDeadline(p.parent, p.end)
+		p.ctx, p.cancel = context.WithTimeout(p.parent, maxTime)
 	}
 	return p.ctx
 }
@@ -54,6 +56,7 @@ func (p *patience) known(name string) ([]string, error) {
 	if !had {
 		p.missed, err = true, &net.DNSError{Err: "not known yet", Name: name, IsTemporary: true}
 	}
+	p.heard.add(name, records, err)
 	return records, err
 }
 
@@ -62,6 +65,7 @@ func (p *patience) known(name string) ([]string, error) {
 func (p *patience) LookupTXT(_ context.Context, name string) ([]string, error) {
 	if p.source != nil {
 		if records, err, had := p.source.KnownTXT(name); had {
+			p.heard.add(name, records, err)
 			return records, err
 		}
 	}
@@ -94,11 +98,11 @@ func (p pending[T]) get() T {
 }
 
 // ahead begins find and returns where its answer is to be had; broken is the answer of one
-// that panics. What the Resolver knows already is found here and now: most mail comes from
-// domains that just sent some, and a handoff to another goroutine costs it more than the
+// that panics. What the Resolver knows already is found here and now, or in t: most mail comes
+// from domains that just sent some, and a handoff to another goroutine costs it more than the
 // whole search. Otherwise find begins anew, beside the caller.
-func ahead[T any](p *patience, find func(txtLookup) T, broken T) pending[T] {
-	if answer, ok := known(p, find, broken); ok {
+func ahead[T any](p *patience, t *table[T], about subject, find func(txtLookup) T, broken T) pending[T] {
+	if answer, ok := known(p, t, about, find, broken); ok {
 		return pending[T]{answer: answer}
 	}
 	return beside(p, find, broken)
@@ -112,13 +116,13 @@ func beside[T any](p *patience, find func(txtLookup) T, broken T) pending[T] {
 }
 
 // known is what find finds without asking anybody; false: somebody must be asked.
-func known[T any](p *patience, find func(txtLookup) T, broken T) (answer T, ok bool) {
+func known[T any](p *patience, t *table[T], about subject, find func(txtLookup) T, broken T) (answer T, ok bool) {
 	if p.source == nil {
 		return answer, false
 	}
 	p.missed = false
 	guard(func() {
-		answer = find(p.known)
+		answer = t.find(about, p, func() T { return find(p.known) })
 		ok = !p.missed
 	}, func() { answer, ok = broken, true })
 	return answer, ok

@@ -40,13 +40,20 @@ func readSignatures(in VerifyInput, fields []field, whole bool, dns *patience) (
 			s.fail(PermError, "header too long")
 		}
 		if s.Word == None {
-			find := func(txt txtLookup) keyAnswer { return findKey(s.Domain, s.Selector, in.LocalKeys, txt) }
-			key := ahead(dns, find, keyAnswer{word: PermError, reason: "unreadable key"})
-			s.key = key.get
+			s.key = seekKey(s.Domain, s.Selector, in, dns).get
 		}
 		list = append(list, s)
 	}
 	return list
+}
+
+func seekKey(domain, selector string, in VerifyInput, dns *patience) pending[keyAnswer] {
+	if key, ok := localKey(domain, selector, in.LocalKeys); ok {
+		return pending[keyAnswer]{answer: key}
+	}
+	name := RecordName(domain, selector)
+	find := func(txt txtLookup) keyAnswer { return findKey(name, txt) }
+	return ahead(dns, in.Findings.keys, subject{name: name}, find, keyAnswer{word: PermError, reason: "unreadable key"})
 }
 
 // verifySignatures settles them.

@@ -31,13 +31,18 @@ type keyAnswer struct {
 // RecordName is where the key of a selector is published.
 func RecordName(domain, selector string) string { return selector + "._domainkey." + domain }
 
-func findKey(domain, selector string, local LocalKeys, lookup txtLookup) keyAnswer {
+// localKey is the key of a selector that this node holds itself; false: the DNS must be asked.
+func localKey(domain, selector string, local LocalKeys) (found keyAnswer, ok bool) {
 	if local != nil {
-		if public, ok := local.PublicKey(domain, selector); ok {
-			return keyAnswer{word: None, key: key{public: public, sha256: true, email: true}}
-		}
+		found = keyAnswer{word: None, key: key{sha256: true, email: true}}
+		guard(func() { found.key.public, ok = local.PublicKey(domain, selector) }, func() {})
 	}
-	records, err := lookup(RecordName(domain, selector))
+	return found, ok
+}
+
+// findKey asks for the record called name.
+func findKey(name string, lookup txtLookup) keyAnswer {
+	records, err := lookup(name)
 	switch {
 	case err != nil && isTemporary(err):
 		return keyAnswer{word: TempError, reason: "the key could not be asked for"}

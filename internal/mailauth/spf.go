@@ -9,17 +9,16 @@ import (
 
 // spfIdentity is who is checked: the sender, or for the null sender the HELO name.
 type spfIdentity struct {
-	address string
-	domain  string // canonical; empty when there is none to ask about
+	local  string
+	domain string // canonical; empty when there is none to ask about
 }
 
 // spfSender follows RFC 7208 section 2.4.
 func spfSender(in VerifyInput) spfIdentity {
-	address := in.MailFrom
-	if address == "" {
-		address = "postmaster@" + strings.TrimSuffix(in.HELO, ".")
+	local, domain, found := "postmaster", strings.TrimSuffix(in.HELO, "."), true
+	if in.MailFrom != "" {
+		local, domain, found = cutLast(in.MailFrom, '@')
 	}
-	local, domain, found := cutLast(address, '@')
 	domain, ok := canonicalDomain(domain)
 	if !found || !ok {
 		return spfIdentity{} // RFC 7208 section 4.3
@@ -27,7 +26,18 @@ func spfSender(in VerifyInput) spfIdentity {
 	if strings.IndexByte(local, '@') >= 0 { // quoted; the library would cut there
 		local = "postmaster"
 	}
-	return spfIdentity{local + "@" + domain, domain}
+	return spfIdentity{local, domain}
+}
+
+// findSPF is checkSPF, remembered unless there are macros: these look at the HELO name and the
+// local part as well.
+func findSPF(ctx context.Context, in VerifyInput, who spfIdentity, dns *patience) Verdict {
+	word := in.Findings.spf.find(subject{who.domain, in.ClientIP}, dns, func() Word {
+		verdict := checkSPF(ctx, in, who, dns)
+		dns.heard.loose = dns.heard.loose || dns.heard.has("%")
+		return verdict.Word
+	})
+	return Verdict{word, who.domain}
 }
 
 // checkSPF runs check_host(). The library keeps the limits of RFC 7208 section 4.6.4: ten
@@ -37,6 +47,6 @@ func checkSPF(ctx context.Context, in VerifyInput, who spfIdentity, dns Resolver
 	if who.domain == "" || !in.ClientIP.IsValid() {
 		return Verdict{None, who.domain}
 	}
-	result, _ := spf.CheckHostWithSender(in.ClientIP.AsSlice(), in.HELO, who.address, spf.WithContext(ctx), spf.WithResolver(strictSPF{dns}))
+	result, _ := spf.CheckHostWithSender(in.ClientIP.AsSlice(), in.HELO, who.local+"@"+who.domain, spf.WithContext(ctx), spf.WithResolver(strictSPF{dns}))
 	return Verdict{Word(result), who.domain}
 }

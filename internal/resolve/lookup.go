@@ -17,8 +17,16 @@ func (r *Resolver) LookupTXT(ctx context.Context, name string) ([]string, error)
 	return records(ctx, r, r.ask, name, dns.TypeTXT, textOf)
 }
 
-// KnownTXT is LookupTXT without waiting: false when the DNS must be asked first.
+// KnownTXT is LookupTXT without waiting: false when the DNS must be asked first. Whoever knows
+// an answer asks again with each mail whether it still holds, so what is kept is handed out as
+// it is, to all the same list, and nobody may write to it.
 func (r *Resolver) KnownTXT(name string) ([]string, error, bool) {
+	r.mu.Lock()
+	a, ok := r.kept.get(question{canonical(presented(name)), dns.TypeTXT}, r.opts.Clock())
+	r.mu.Unlock()
+	if ok && (a.err != nil || len(a.texts) > 0) {
+		return a.texts, a.err, true
+	}
 	list, err := records(context.Background(), r, r.askKnown, name, dns.TypeTXT, textOf)
 	return list, err, err != errUnknown
 }
@@ -92,18 +100,22 @@ func records[R dns.RR, T any](ctx context.Context, r *Resolver, ask asking, name
 	if err != nil {
 		return nil, err
 	}
-	list := make([]T, 0, len(rrs))
-	for _, rr := range rrs {
-		if typed, ok := rr.(R); ok {
-			if v, usable := take(typed); usable {
-				list = append(list, v)
-			}
-		}
-	}
+	list := usable(rrs, take)
 	if len(list) == 0 {
 		return nil, &net.DNSError{Err: "no usable record", Name: q.name}
 	}
 	return list, nil
+}
+
+func usable[R dns.RR, T any](rrs []dns.RR, take func(R) (T, bool)) (list []T) {
+	for _, rr := range rrs {
+		if typed, ok := rr.(R); ok {
+			if v, ok := take(typed); ok {
+				list = append(list, v)
+			}
+		}
+	}
+	return list
 }
 
 func isReserved(name string) bool {

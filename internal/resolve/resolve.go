@@ -60,6 +60,7 @@ type question struct {
 // answer is what is known of a question: records, or err, which is a *net.DNSError.
 type answer struct {
 	records []dns.RR
+	texts   []string // what LookupTXT makes of them
 	err     error
 	until   time.Time
 }
@@ -201,7 +202,7 @@ func (r *Resolver) follow(ctx context.Context, q question) (a answer) {
 		ttl = min(ttl, reading.ttl)
 		switch {
 		case len(reading.records) > 0:
-			return answer{records: reading.records, until: r.opts.Clock().Add(ttl)}
+			return answer{records: reading.records, texts: usable(reading.records, textOf), until: r.opts.Clock().Add(ttl)}
 		case msg.Rcode == dns.RcodeNameError:
 			return r.none(noSuchDomain(q), min(ttl, reading.negative))
 		case reading.end == "":
