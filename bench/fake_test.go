@@ -55,7 +55,7 @@ func serveConstant(ctx context.Context, args []string) error {
 func serveFake(ctx context.Context, args []string) error {
 	f := flag.NewFlagSet("serve", flag.ExitOnError)
 	data := f.String("data", "", "")
-	for _, known := range []string{"http", "smtp", "default-plan", "namespace", "signup", "smtp-max-conns-per-ip", "smarthost", "log-level", "webhook-allow", "plans"} {
+	for _, known := range []string{"http", "smtp", "default-plan", "namespace", "signup", "smtp-max-conns-per-ip", "smarthost", "log-level", "webhook-allow", "plans", "dns"} {
 		f.String(known, "", "")
 	}
 	fake := &fake{inboxes: map[string]*fakeInbox{}, sessions: map[string]string{}, changed: make(chan struct{})}

@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // ServerOptions say which server carries the load. The tags are for the command line; all
@@ -28,7 +30,8 @@ type Server struct {
 	HTTP, SMTP string // host:port on loopback
 	Data       string // data folder; empty when attached
 
-	proc   *process // nil when attached
+	proc   *process    // nil when attached
+	names  *nameServer // nil when attached, or when the arguments name another
 	binary string
 	plan   []string // arguments of serve that shape what is measured
 	log    string
@@ -46,7 +49,17 @@ func StartServer(ctx context.Context, opts ServerOptions, dir string) (*Server, 
 	s := &Server{binary: binary, Data: filepath.Join(dir, "data"), log: filepath.Join(dir, "inboxd.log")}
 	s.plan = append([]string{"--default-plan", "paid", "--namespace", "plain", "--signup", "open",
 		"--smtp-max-conns-per-ip", "1000"}, opts.ServeArgs...) // all sessions come from one address
-	return s, s.start(ctx)
+	if slices.ContainsFunc(s.plan, func(arg string) bool { return strings.HasPrefix(arg, "--dns") }) {
+		return s, s.start(ctx)
+	}
+	if s.names, err = startNameServer(); err != nil {
+		return nil, err
+	}
+	s.plan = append(s.plan, "--dns", s.names.addr)
+	if err := s.start(ctx); err != nil {
+		return nil, errors.Join(err, s.names.stop())
+	}
+	return s, nil
 }
 
 // start runs the binary on the data folder until its ready line.

@@ -75,7 +75,7 @@ var homes = map[string][]string{
 	"github.com/prometheus/client_golang":     {"cmd/inboxd"},
 	"github.com/HdrHistogram/hdrhistogram-go": {"bench"},
 	"blitiri.com.ar/go/spf":                   {"internal/mailauth"},
-	"github.com/miekg/dns":                    {"internal/resolve", "internal/resolve/dnstest"},
+	"github.com/miekg/dns":                    {"bench", "internal/resolve", "internal/resolve/dnstest"},
 	"golang.org/x/crypto":                     {"cmd/inboxd", "internal/account"}, // cmd has acme/autocert
 	"golang.org/x/net":                        {"internal/domain", "internal/inbox", "internal/mailauth", "internal/message", "internal/otp", "internal/webhook", "smtp"},
 	"golang.org/x/text":                       {"http", "internal/message", "internal/otp", "smtp"},
