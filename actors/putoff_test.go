@@ -79,6 +79,23 @@ func TestNotAllThatIsAsideIsPutOff(t *testing.T) {
 	}
 }
 
+// TestAnAttemptThatBeganIsNotPutOff: it was made at another destination.
+func TestAnAttemptThatBeganIsNotPutOff(t *testing.T) {
+	m := newWindowModel()
+	l := m.q.lane("dead")
+	l.running = m.q.sys.DomainWorkers
+	m.submit("dead", "live")
+	jobs := m.turn()
+	if len(jobs) != 1 {
+		t.Fatalf("%d attempts", len(jobs))
+	}
+	m.end(jobs[0], answering, 0)
+	l.running, l.temper, l.deafTo = 0, silent, m.now.Add(time.Second)
+	if m.q.enlist(l); l.aside != 0 || len(l.jobs) != 1 || !slices.Contains(m.q.mute, l) {
+		t.Errorf("%d mails are aside, %d wait for a worker", l.aside, len(l.jobs))
+	}
+}
+
 // TestStrangersShare: new ones get half of the workers, those that hang a third, and one at
 // least.
 func TestStrangersShare(t *testing.T) {

@@ -108,9 +108,9 @@ func TestBuffersAreUsedAgain(t *testing.T) {
 // What is refused holds nothing while its rest is read, and its buffer goes back once.
 func TestRefusedBodiesHoldNothing(t *testing.T) {
 	m := memory{limit: 1 << 20}
-	for range 50 {
+	for n := range int64(50) {
 		pooled := bodyBuffers.Get().(*[]byte)
-		b := body{buf: (*pooled)[:0], pooled: pooled, limit: 100 << 10, memory: &m}
+		b := body{buf: (*pooled)[:0], pooled: pooled, limit: (40 + n%2*60) << 10, memory: &m} // a buffer that goes back, or is too large
 		for b.refusal == nil {
 			b.add([]byte(line70))
 		}
