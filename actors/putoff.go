@@ -85,8 +85,8 @@ func (q *mailQueue) beginPutOffs() {
 	})
 }
 
-// nextPutOffs takes some mails of one inbox, and says whether it has more; none at the end. What is to be tried after all
-// goes back to its lane.
+// nextPutOffs takes some mails of one inbox, and says whether it has more; none at the end.
+// What is to be tried after all goes back to its lane.
 func (q *mailQueue) nextPutOffs() (address string, group []putOff, more bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

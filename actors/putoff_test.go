@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -30,6 +31,83 @@ func TestPutOffsOfAnInboxGoTogether(t *testing.T) {
 	}
 	if len(m.aside) != 200 || m.groups != 6 { // 66 or 67 of each of three inboxes, 64 at most at a time
 		t.Errorf("%d mails are put off in %d commits", len(m.aside), m.groups)
+	}
+}
+
+// TestNotAllThatIsAsideIsPutOff: what an operator wants tried goes back to its lane, and all of
+// it when the destination answered meanwhile.
+func TestNotAllThatIsAsideIsPutOff(t *testing.T) {
+	for name, c := range map[string]struct {
+		meanwhile func(m *windowModel, l *lane)
+		putOff    int
+		tried     []int64
+	}{
+		"nothing happens": {func(*windowModel, *lane) {}, 4, nil},
+		"a retry":         {func(m *windowModel, _ *lane) { m.retry(t, m.index.sorted()[1]) }, 3, []int64{1}},
+		"an answer":       {func(_ *windowModel, l *lane) { l.temper = answering }, 0, []int64{1, 2, 3, 4}},
+	} {
+		m := newWindowModel()
+		m.q.sys.DomainWorkers, m.q.bounds = 10, usualBounds
+		l := m.q.lane("dead")
+		l.temper, l.deafTo, l.report = silent, m.now.Add(time.Second), "No route"
+		for range 4 {
+			m.submit("dead")
+		}
+		m.q.step()
+		if l.aside != 4 {
+			t.Fatalf("%d mails are aside", l.aside)
+		}
+		c.meanwhile(m, l)
+		<-m.q.wake
+		first := m.turn()
+		if woken := len(m.q.wake) == 1; woken != (c.tried != nil) {
+			t.Errorf("%s: woken %v", name, woken)
+		}
+		var tried []int64
+		for _, j := range append(first, m.turn()...) {
+			if tried = append(tried, j.mail.id); j.putOff != "" {
+				t.Errorf("%s: mail %d is put off by a worker", name, j.mail.id)
+			}
+		}
+		slices.Sort(tried)
+		if len(m.aside) != c.putOff || !slices.Equal(tried, c.tried) || l.aside != c.putOff {
+			t.Errorf("%s: %d mails are put off, tried %v, aside %d", name, len(m.aside), tried, l.aside)
+		}
+		if m.putOff(0); l.aside != 0 {
+			t.Errorf("%s: %d mails are still aside", name, l.aside)
+		}
+	}
+}
+
+// TestAnAttemptThatBeganIsNotPutOff: it was made at another destination.
+func TestAnAttemptThatBeganIsNotPutOff(t *testing.T) {
+	m := newWindowModel()
+	l := m.q.lane("dead")
+	l.running = m.q.sys.DomainWorkers
+	m.submit("dead", "live")
+	jobs := m.turn()
+	if len(jobs) != 1 {
+		t.Fatalf("%d attempts", len(jobs))
+	}
+	m.end(jobs[0], answering, 0)
+	l.running, l.temper, l.deafTo = 0, silent, m.now.Add(time.Second)
+	if m.q.enlist(l); l.aside != 0 || len(l.jobs) != 1 || !slices.Contains(m.q.mute, l) {
+		t.Errorf("%d mails are aside, %d wait for a worker", l.aside, len(l.jobs))
+	}
+}
+
+// TestStrangersShare: new ones get half of the workers, those that hang a third, and one at
+// least.
+func TestStrangersShare(t *testing.T) {
+	for _, c := range []struct{ workers, lately, long int }{{1, 1, 1}, {2, 1, 1}, {8, 4, 2}, {64, 32, 21}} {
+		m := newWindowModel()
+		m.q.sys.DeliveryWorkers = c.workers
+		l := &lane{since: m.now}
+		for waited, want := range map[time.Duration]int{0: c.lately, m.q.sys.HangAfter: c.lately, m.q.sys.HangAfter + 1: c.long} {
+			if got := m.q.mostStrange(l, m.now.Add(waited)); got != want {
+				t.Errorf("%d of %d workers after %v, want %d", got, c.workers, waited, want)
+			}
+		}
 	}
 }
 

@@ -95,7 +95,8 @@ func checkJournal(t *testing.T, store *memstore.Store, want int) {
 }
 
 // TestBusyStepsGatherLonger: a few events come into the journal after journalDelay, many
-// after journalMore more, and those of an account that somebody listens to at once.
+// after journalMore more, and at once those that fill a step, or of an account that somebody
+// listens to.
 func TestBusyStepsGatherLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var store memstore.Store
@@ -123,6 +124,8 @@ func TestBusyStepsGatherLonger(t *testing.T) {
 		must(told-journalBusy, "after the delay of many")
 		time.Sleep(journalMore)
 		must(told, "after more")
+		tell(journalStep + 1)
+		must(told, "when there is enough for a step")
 		j.feeds.Listen(someone, "")
 		tell(journalBusy)
 		time.Sleep(journalPace)

@@ -47,6 +47,13 @@ var otherAnswers = []string{
 	"HTTP/1.1 200 OK\r\nContent-Length: +2\r\n\r\nok",
 	"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok",
 	"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTRANSFER-ENCODING: chunked\r\n\r\nok",
+	"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTrailer: a\r\n\r\nok",
+	"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nUpgrade: a\r\n\r\nok",
+	"HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551618\r\n\r\nok", // 2 in 64 bits
+	"HTTP/1.1 200 OK\r\nContent-Length: :\r\n\r\n0123456789",            // ':' follows '9'
+	"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX: a\nConnection: close\r\n\r\nok",
+	"HTTP/1.1 200 OK\nConnection: close\r\nContent-Length: 2\r\n\r\nok",
+	"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n: b\r\n\r\nok",
 	"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n a: b\r\n\r\nok",
 	"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nA : b\r\n\r\nok",
 	"HTTP/1.1 200 OK\nContent-Length: 2\n\nok",

@@ -62,6 +62,7 @@ func TestPosterKeepsConnections(t *testing.T) {
 		"chunked":          {[]string{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", ok, ok, ok}, 1},
 		"interim":          {[]string{"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nLink: x\r\n\r\n" + ok, ok, ok, ok}, 1},
 		"nothing to read":  {[]string{"HTTP/1.1 204 No Content\r\n\r\n", ok, ok, ok}, 1},
+		"long":             {[]string{"HTTP/1.1 200 OK\r\nContent-Length: 40000\r\n\r\n" + strings.Repeat("x", 40_000), ok, ok, ok}, 1},
 		"closed":           {[]string{ok}, 4},
 		"said so":          {[]string{"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok", ok}, 4},
 		"old":              {[]string{"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", ok}, 4},

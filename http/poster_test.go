@@ -115,6 +115,7 @@ func TestPosterAndBadReceivers(t *testing.T) {
 		"garbage":         {"\x00\x01 not HTTP\r\n\r\n", 0, "failed"},
 		"reset":           {"", 0, "failed"},
 		"flood of 1xx":    {strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n", 10_000), 0, "failed"},
+		"status of 99":    {"HTTP/1.1 099 Early\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 0, "failed"},
 		"endless head":    {"HTTP/1.1 200 OK\r\n" + strings.Repeat("X: "+strings.Repeat("y", 1000)+"\r\n", 1000), 0, "failed"},
 		"endless body":    {"HTTP/1.1 200 OK\r\n\r\n" + strings.Repeat("z", 1<<20), 200, ""},
 		"cut body":        {"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc", 200, ""},

@@ -1,0 +1,141 @@
+package actors
+
+import (
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/memstore"
+	"inboxd/internal/webhook"
+)
+
+// TestOldRecordsGo however late they are settled.
+func TestOldRecordsGo(t *testing.T) {
+	var store memstore.Store
+	d := newDeliveries(Options{Store: &store, Logger: slog.New(slog.DiscardHandler)}, newSubscriptions(&store))
+	looks := &trimStore{Store: &store}
+	d.store = looks
+	settled := map[account.ID]*tally{}
+	last := int64(0)
+	settle := func(id int64) {
+		del := webhook.Delivery{Account: someone, ID: id, Webhook: 1, State: webhook.Delivered}
+		if err := store.CommitDeliveries(someone, []webhook.Change{del.Put(time.Time{}, false)}); err != nil {
+			t.Fatal(err)
+		}
+		d.tally(settled, someone, []result{{change: del.Put(time.Time{}, false)}})
+	}
+	settleUntil := func(to int64) {
+		for ; last < to; last++ {
+			if last+1 != 5 {
+				settle(last + 1)
+			}
+		}
+	}
+	must := func(want int, when string) {
+		t.Helper()
+		if all, err := store.Deliveries(someone, 0, 0, 10_000); err != nil || len(all) != want {
+			t.Errorf("%d records %s, %v; want %d", len(all), when, err, want)
+		}
+	}
+	waits := webhook.Delivery{Account: someone, ID: 5, Webhook: 1, State: webhook.Retrying, NextAt: time.UnixMilli(1)}
+	if err := store.CommitDeliveries(someone, []webhook.Change{waits.Put(time.Time{}, false)}); err != nil {
+		t.Fatal(err)
+	}
+	settleUntil(8*deliveryTrim + 1)
+	must(deliveriesKept+1, "beside one that waits")
+	if want := last - 1 - deliveriesKept - deliveryTrim; looks.times != 8 || looks.after < want {
+		t.Errorf("looked %d times, the last time from %d on, want from %d", looks.times, looks.after, want)
+	}
+	settle(5)
+	settleUntil(last + deliveryTrim - 1)
+	must(deliveriesKept, "once it was settled")
+	looks.err = errors.New("no disk")
+	settleUntil(last + deliveryTrim)
+	looks.err = nil
+	var backlog []webhook.Change
+	for range deliveryTrimStep {
+		last++
+		del := webhook.Delivery{Account: someone, ID: last, Webhook: 1, State: webhook.Delivered}
+		backlog = append(backlog, del.Put(time.Time{}, false))
+	}
+	if err := store.CommitDeliveries(someone, backlog); err != nil {
+		t.Fatal(err)
+	}
+	settleUntil(last + 2*deliveryTrim)
+	must(deliveriesKept, "after an error, and when there was more than a step removes")
+	for n := range deliveryWindow {
+		settled[account.NewID(time.UnixMilli(int64(n)), [10]byte{})] = &tally{}
+	}
+	d.tally(settled, account.ID{1}, nil)
+	if len(settled) != 1 {
+		t.Errorf("%d accounts are remembered", len(settled))
+	}
+}
+
+// trimStore notes how settled deliveries are removed.
+type trimStore struct {
+	*memstore.Store
+	times int   // it was asked to
+	walks int   // over accounts
+	after int64 // of the last time
+	err   error
+}
+
+func (s *trimStore) TrimDeliveries(id account.ID, after int64, before time.Time, keep, limit int) (int, error) {
+	if s.err != nil {
+		return 0, s.err
+	}
+	s.times++
+	s.after = after
+	return s.Store.TrimDeliveries(id, after, before, keep, limit)
+}
+
+func (s *trimStore) DeliveryAccounts(after account.ID, limit int) ([]account.ID, error) {
+	s.walks++
+	return s.Store.DeliveryAccounts(after, limit)
+}
+
+// TestRecordsOfQuietAccountsGo by their age, however many accounts there are, now and then.
+func TestRecordsOfQuietAccountsGo(t *testing.T) {
+	const accounts = dueBatch + 10
+	store := &trimStore{Store: &memstore.Store{}}
+	now := time.UnixMilli(1_700_000_000_000)
+	fill := func(id account.ID, records int, at time.Time) {
+		var all []webhook.Change
+		for n := range records {
+			del := webhook.Delivery{Account: id, ID: int64(n + 1), Webhook: 1, State: webhook.Delivered, At: at}
+			all = append(all, del.Put(time.Time{}, false))
+		}
+		if err := store.CommitDeliveries(id, all); err != nil {
+			t.Fatal(err)
+		}
+	}
+	of := func(n int) account.ID { return account.NewID(time.UnixMilli(int64(n+1)), [10]byte{}) }
+	for n := range accounts {
+		fill(of(n), 3, now.Add(-deliveriesAge-time.Second))
+	}
+	fill(of(accounts-1), 2*deliveryTrimStep+100, now.Add(-deliveriesAge-time.Second))
+	fill(of(7), 3, now.Add(-deliveriesAge))
+	r := &retention{store: store, now: func() time.Time { return now }, log: slog.New(slog.DiscardHandler)}
+	for range 2 {
+		for steps := 0; r.forgetDeliveries(); steps++ {
+			if steps > accounts {
+				t.Fatal("the walk does not end")
+			}
+		}
+	}
+	for n := range accounts {
+		want := 1 // the last id is not given again
+		if n == 7 {
+			want = 3
+		}
+		if all, err := store.Deliveries(of(n), 0, 0, 10_000); err != nil || len(all) != want {
+			t.Errorf("account %d has %d records, %v; want %d", n, len(all), err, want)
+		}
+	}
+	if store.walks != 2 {
+		t.Errorf("%d pages of accounts were read", store.walks)
+	}
+}
