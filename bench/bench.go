@@ -58,7 +58,7 @@ func Prepare(ctx context.Context, tool string, opts ServerOptions) (_ *Bed, err 
 func (b *Bed) Close() error {
 	var err error
 	if b.Server != nil {
-		err = errors.Join(b.Server.Stop(), b.Server.names.stop())
+		err = b.Server.close()
 	}
 	return errors.Join(err, os.RemoveAll(b.dir))
 }

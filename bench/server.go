@@ -57,7 +57,7 @@ func StartServer(ctx context.Context, opts ServerOptions, dir string) (*Server, 
 	}
 	s.plan = append(s.plan, "--dns", s.names.addr)
 	if err := s.start(ctx); err != nil {
-		return nil, errors.Join(err, s.names.stop())
+		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
 }
@@ -83,6 +83,13 @@ func (s *Server) Stop() error {
 	}
 	err := s.proc.stop()
 	s.proc = nil
+	return err
+}
+
+// close is Stop for good.
+func (s *Server) close() error {
+	err := errors.Join(s.Stop(), s.names.stop())
+	s.names = nil
 	return err
 }
 
