@@ -79,6 +79,11 @@ func (w *writer) put(key []byte, rec any) {
 
 func (w *writer) delete(key []byte) { w.note(w.batch.Delete(key, nil)) }
 
+// dropOnce deletes a row that was set exactly once since it was last not there. The two cancel
+// each other out where they meet, mostly in memory, and leave no tombstone to be carried to
+// the bottom of the tree. Set twice, the row could come back as it was before.
+func (w *writer) dropOnce(key []byte) { w.note(w.batch.SingleDelete(key, nil)) }
+
 func (w *writer) deleteRange(from, to []byte) { w.note(w.batch.DeleteRange(from, to, nil)) }
 
 // sealedHead is the length of [version][xxh3 of the bytes], which precedes raw bytes.

@@ -70,7 +70,8 @@ func (s *Store) AppendJournal(id account.ID, from uint64, events []inbox.Public,
 }
 
 // DropOutbox removes events that are in their account's journal. It does not wait for the
-// disk: what a crash brings back is taken over once more.
+// disk: what a crash brings back is taken over once more. Only events whose rows are there
+// may be dropped, see dropOnce.
 func (s *Store) DropOutbox(events []inbox.Public) error {
 	if err := s.enter(); err != nil {
 		return err
@@ -80,7 +81,7 @@ func (s *Store) DropOutbox(events []inbox.Public) error {
 	defer w.release()
 	for i := range events {
 		w.key = appendOutbox(w.key[:0], &events[i])
-		w.delete(w.key)
+		w.dropOnce(w.key)
 	}
 	return s.commitLater(w)
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"inboxd/internal/account"
@@ -97,6 +98,45 @@ func TestOutboxGuardsTheJournal(t *testing.T) {
 	if len(out) != 1 || out[0].Address != "other@example.org" || len(journal) != 1 {
 		t.Errorf("outbox %v, journal %v", out, journal)
 	}
+}
+
+// TestADroppedEventLeavesNothing: an event that is dropped while its row is in memory is not
+// carried to disk, not even as a tombstone; one whose row is on disk is gone as well, and so
+// it stays when it is dropped again, as after a crash.
+func TestADroppedEventLeavesNothing(t *testing.T) {
+	fs := vfs.NewMem()
+	s := open(t, fs)
+	early, late := mail(victim, 1, "x"), mail(victim, 2, "x")
+	must(t, s.CommitInbox(early))
+	must(t, s.DropOutbox(early.Public))
+	must(t, s.CommitInbox(late))
+	must(t, s.db.Flush())
+	if n := tombstones(t, s); n != 0 {
+		t.Errorf("%d tombstones", n)
+	}
+	if out, err := s.Outbox(10); err != nil || !reflect.DeepEqual(out, late.Public) {
+		t.Errorf("outbox %v, %v", out, err)
+	}
+	for range 2 {
+		must(t, s.DropOutbox(late.Public))
+		must(t, s.db.Flush())
+		must(t, s.db.Compact(t.Context(), []byte{byte(kindOutbox)}, []byte{byte(kindOutbox) + 1}, false))
+		if out, err := s.Outbox(10); err != nil || len(out) > 0 {
+			t.Errorf("outbox %v, %v", out, err)
+		}
+	}
+}
+
+// tombstones counts those on disk.
+func tombstones(t *testing.T, s *Store) (n uint64) {
+	levels, err := s.db.SSTables(pebble.WithProperties())
+	must(t, err)
+	for _, level := range levels {
+		for _, table := range level {
+			n += table.Properties.NumDeletions
+		}
+	}
+	return n
 }
 
 // TestJournalPage: a page says how far it looked, what it left out, and whether the journal

@@ -34,6 +34,8 @@ type wire struct {
 	after func()
 
 	until        time.Time // when the present wait for input ends; real time, as deadlines are
+	readBy       time.Time // the deadline set for reads, see limitReads; zero: none that counts
+	writeBy      time.Time // the deadline set for writes
 	writeTimeout time.Duration
 	idle         bool // nothing would be lost by leaving now
 	draining     *atomic.Bool
@@ -57,7 +59,7 @@ func (w *wire) fill() error {
 	for {
 		// The deadline stands before the look at draining, so that the other order in
 		// wake finds either this read or the flag. A TLS handshake may run in flush.
-		if err := w.SetReadDeadline(w.until); err != nil {
+		if err := w.limitReads(); err != nil {
 			return err
 		}
 		if err := w.flush(); err != nil {
@@ -78,7 +80,18 @@ func (w *wire) fill() error {
 		if !errors.Is(err, os.ErrDeadlineExceeded) || !time.Now().Before(w.until) {
 			return err
 		}
+		w.readBy = time.Time{}
 	}
+}
+
+// limitReads makes reads end by w.until, or before: fill goes on after a deadline that came
+// too early. So a new command or part of a body rarely costs setting one.
+func (w *wire) limitReads() error {
+	if !w.readBy.IsZero() && !w.until.Before(w.readBy) {
+		return nil
+	}
+	w.readBy = w.until
+	return w.SetReadDeadline(w.until)
 }
 
 func (w *wire) makeRoom() {
@@ -131,7 +144,7 @@ func (w *wire) flush() error {
 	if len(w.out) == 0 {
 		return nil
 	}
-	if err := w.SetWriteDeadline(time.Now().Add(w.writeTimeout)); err != nil {
+	if err := w.limitWrite(time.Now()); err != nil {
 		return err
 	}
 	_, err := w.Conn.Write(w.out)
@@ -140,6 +153,16 @@ func (w *wire) flush() error {
 		w.after()
 	}
 	return err
+}
+
+// limitWrite gives a write at least writeTimeout and at most an eighth more, so that not
+// every reply costs setting a deadline.
+func (w *wire) limitWrite(now time.Time) error {
+	if w.writeBy.Sub(now) >= w.writeTimeout {
+		return nil
+	}
+	w.writeBy = now.Add(w.writeTimeout + w.writeTimeout/8)
+	return w.SetWriteDeadline(w.writeBy)
 }
 
 // pace bounds the time of a body: so many octets in every window, and the whole by end.

@@ -103,6 +103,8 @@ func (p *page) survey(b []byte, i int) (s shape) {
 			continue
 		case isLetter(c) && c < 0x80:
 			s.letters = true
+			_, n := letters(b, i)
+			i += n - 1
 			continue
 		case c == '_':
 			s.ref = true
