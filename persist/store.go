@@ -216,7 +216,7 @@ func (s *Store) engineOptions(o *Options) *pebble.Options {
 	}
 	p.Experimental.ValueSeparationPolicy = func() pebble.ValueSeparationPolicy {
 		return pebble.ValueSeparationPolicy{
-			Enabled: true, MinimumSize: 1024, MaxBlobReferenceDepth: 64,
+			Enabled: true, MinimumSize: 1024, MaxBlobReferenceDepth: 256,
 			RewriteMinimumAge: 5 * time.Minute, TargetGarbageRatio: 0.3,
 		}
 	}
