@@ -129,7 +129,7 @@ func TestAnswerWhileTheDiskIsAsked(t *testing.T) {
 		h.leave <- struct{}{}
 		peer.expect("250 ")
 
-		peer.envelope("m@inbox.test")
+		peer.envelope("late-busy@inbox.test") // when the disk is back, that is refused
 		h.asks = make(chan struct{})
 		go func() { <-h.enter }()
 		began := time.Now()
@@ -140,10 +140,11 @@ func TestAnswerWhileTheDiskIsAsked(t *testing.T) {
 		h.full.Store(true)
 		close(h.asks)
 		synctest.Wait()
+		close(h.leave)
+		synctest.Wait() // told once, counted and logged once
 		if n := s.Stats().RejectionsByReason; n["unavailable"] != 1 || n["storage_full"] != 0 {
 			t.Errorf("refusals: %v", n)
 		}
-		close(h.leave)
 	})
 }
 
