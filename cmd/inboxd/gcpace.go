@@ -9,14 +9,19 @@ import (
 	"time"
 )
 
-// tuneMemory trades memory for fewer collections as long as that is little (ADR 0019). An
-// operator's GOGC or GOMEMLIMIT wins. It goes on until ctx ends.
-func tuneMemory(ctx context.Context, budget int64) {
+// tuneMemory trades memory for fewer collections as long as that is little, and more while mail
+// pours in (ADR 0019). An operator's GOGC or GOMEMLIMIT wins. What it returns sets the
+// collector's percentage anew, by the number of mails received so far, until ctx ends.
+func tuneMemory(budget int64) (pace func(ctx context.Context, mails func() uint64)) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(2*budget + 512<<20)
 	}
-	if os.Getenv("GOGC") == "" {
-		go paceCollections(ctx)
+	if os.Getenv("GOGC") != "" {
+		return func(context.Context, func() uint64) {}
+	}
+	debug.SetGCPercent(gcMost)
+	return func(ctx context.Context, mails func() uint64) {
+		paceCollections(ctx, gcPace{flood: float64(budget) / gcFloodShare}, mails)
 	}
 }
 
@@ -33,15 +38,22 @@ const (
 	gcDear   = 0.05  // share of all cores: above it collect less often
 	gcCheap  = 0.025 // below it more often
 	gcSmooth = 0.2   // the weight of one look in the share
+
+	// gcFlood mails a second for each core are a flood. Then a gcFloodShare-th of the budget may
+	// be garbage, and for gcFloodLooks more, so that a pause for breath does not end it.
+	gcFlood      = 1500
+	gcFloodShare = 3
+	gcFloodLooks = 20
 )
 
 // paceCollections sets the collector's percentage anew after collections.
-func paceCollections(ctx context.Context) {
+func paceCollections(ctx context.Context, p gcPace, mails func() uint64) {
 	tick := time.NewTicker(gcLook)
 	defer tick.Stop()
-	var p gcPace
-	for set := 0; ; {
-		if want := p.percent(readCollector(), gcLook.Seconds()*float64(runtime.GOMAXPROCS(0))); max(want-set, set-want) >= gcStep {
+	seconds := gcLook.Seconds()
+	for set := gcMost; ; {
+		p.count(mails(), seconds*float64(runtime.NumCPU()))
+		if want := p.percent(readCollector(), seconds*float64(runtime.GOMAXPROCS(0))); max(want-set, set-want) >= gcStep {
 			debug.SetGCPercent(want)
 			set = want
 		}
@@ -69,11 +81,24 @@ func readCollector() collector {
 	return collector{m[0].Value.Uint64(), m[1].Value.Float64() - idle}
 }
 
-// gcPace is how much garbage there may be when a collection begins: little, and more only
-// while collections cost much of what the process does.
+// gcPace is how much garbage there may be when a collection begins: little, more while
+// collections cost much of what the process does, and most in a flood of mail.
 type gcPace struct {
 	spare, share float64
 	last         collector
+	flood        float64 // octets of garbage in one
+	mails        uint64
+	flooded      int // looks for which the last one counts
+}
+
+// count takes notice of the mails received so far. there is how many seconds of cores there
+// were since the last look.
+func (p *gcPace) count(mails uint64, there float64) {
+	p.flooded = max(0, p.flooded-1)
+	if float64(mails-p.mails) >= gcFlood*there {
+		p.flooded = gcFloodLooks
+	}
+	p.mails = mails
 }
 
 // percent is the percentage of the live heap that may be garbage. there is how many seconds
@@ -89,5 +114,8 @@ func (p *gcPace) percent(now collector, there float64) int {
 		p.spare *= 0.9
 	}
 	p.spare = max(gcSpare, gcHeap-live, live/4, min(p.spare, gcBurst))
+	if p.flooded > 0 && p.flood > p.spare {
+		return int(100 * p.flood / live)
+	}
 	return int(min(gcMost, 100*p.spare/live))
 }

@@ -28,3 +28,30 @@ func TestGCPace(t *testing.T) {
 		}
 	}
 }
+
+// TestGCPaceInFlood: a flood of mail may leave a third of the budget as garbage, for ten
+// seconds after its last half second; a smaller budget never means less than without it.
+func TestGCPaceInFlood(t *testing.T) {
+	const cores = 2
+	p := gcPace{flood: 170 << 20}
+	var mails uint64
+	for i, c := range []struct {
+		looks   int
+		rate    uint64 // mails a second
+		liveMB  uint64
+		percent int
+	}{
+		{1, 2990, 40, 100}, {1, 3000, 40, 425}, {1, 9000, 17, 1000}, {19, 0, 40, 425}, {1, 0, 40, 100},
+		{1, 9000, 1000, 25}, {5, 9000, 340, 50},
+	} {
+		got := 0
+		for range c.looks {
+			mails += c.rate / 2
+			p.count(mails, gcLook.Seconds()*cores)
+			got = p.percent(collector{live: c.liveMB << 20}, 1)
+		}
+		if got != c.percent {
+			t.Errorf("step %d, %d mails/s with %d MB live: %d %%, want %d", i, c.rate, c.liveMB, got, c.percent)
+		}
+	}
+}
