@@ -25,7 +25,7 @@ func fitScheduler() {
 // monitorSlack is how much later than asked the monitor's sleeps may end, in nanoseconds
 // (PR_SET_TIMERSLACK in prctl(2)). It bounds how long a second blocked system call holds up
 // others.
-const monitorSlack = 500_000
+const monitorSlack = 2_000_000
 
 // slackenMonitor sets the slack of the monitor's thread, the first that the runtime starts
 // beside the main one. Were it another, that thread's timers would be late by the slack.
