@@ -8,17 +8,17 @@ import (
 
 // Bounds of the rest after a signature: while callers wait, and for what may be of no use.
 const (
-	restTimes    = 3 // as long as the signature took
+	restTimes    = 5 // as long as the signature took
 	restDoubting = 2
 	restMost     = 20 * time.Millisecond
 )
 
 // toSign does do, which signs, when its turn has come. An RSA signature takes a core for a
-// millisecond, three quarters of what a mail costs in all: one for each core at a time, so that
-// a request that has just come does not wait behind one for each worker. While many callers
-// wait for their 202, the queue leaves them three quarters of the cores: what it does not do
-// now it does as soon as they are gone. Mail for destinations that may be dead takes one turn
-// at a time, and then leaves a core to others for a while.
+// millisecond, three quarters of what a mail costs in all: as many at a time as goroutines run,
+// so that a request that has just come does not wait behind one for each worker. While many
+// callers wait for their 202, the queue leaves them three quarters of two cores, and more of
+// more: what it does not do now it does as soon as they are gone. Mail for destinations that
+// may be dead takes one turn at a time, and then leaves a core to others for a while.
 func (q *mailQueue) toSign(ctx context.Context, trusts bool, do func() error) error {
 	if trusts {
 		return q.sign(ctx, do)
