@@ -1,6 +1,13 @@
 package main
 
-import "testing"
+import (
+	"context"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"testing"
+	"time"
+)
 
 // TestGCPace: little garbage as long as collections are cheap, more once they have been dear
 // for a while, never more than 48 MB or a quarter of what lives, and little again when they are not.
@@ -54,4 +61,44 @@ func TestGCPaceInFlood(t *testing.T) {
 			t.Errorf("step %d, %d mails/s with %d MB live: %d %%, want %d", i, c.rate, c.liveMB, got, c.percent)
 		}
 	}
+}
+
+// TestGCPaceFollowsMail: the collector's percentage is above all that it is without a flood as
+// soon as one is seen, and an operator's GOGC is left alone.
+func TestGCPaceFollowsMail(t *testing.T) {
+	before := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(before)
+	limit := debug.SetMemoryLimit(-1)
+	defer debug.SetMemoryLimit(limit)
+	t.Setenv("GOGC", "")
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	pace := tuneMemory(1 << 40)
+	if got := percentNow(); got != gcMost {
+		t.Errorf("%d %% before any mail, want %d", got, gcMost)
+	}
+	go func() {
+		pace(ctx, func() uint64 { return 1 << 40 })
+		close(done)
+	}()
+	for began := time.Now(); percentNow() <= gcMost; runtime.Gosched() {
+		if time.Since(began) > 10*time.Second {
+			t.Fatal("no flood was seen")
+		}
+	}
+	cancel()
+	<-done
+
+	t.Setenv("GOGC", "100")
+	debug.SetGCPercent(100)
+	tuneMemory(1<<40)(ctx, func() uint64 { return 1 << 40 })
+	if got := percentNow(); got != 100 {
+		t.Errorf("%d %% with an operator's GOGC of 100", got)
+	}
+}
+
+func percentNow() int {
+	m := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+	metrics.Read(m)
+	return int(m[0].Value.Uint64())
 }
