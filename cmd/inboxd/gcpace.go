@@ -39,9 +39,10 @@ const (
 	gcCheap  = 0.025 // below it more often
 	gcSmooth = 0.2   // the weight of one look in the share
 
-	// gcFlood mails a second for each core are a flood. Then a gcFloodShare-th of the budget may
-	// be garbage, and for gcFloodLooks more, so that a pause for breath does not end it.
-	gcFlood      = 1500
+	// gcFlood mails a second for each goroutine that may run at a time (GOMAXPROCS) are a flood.
+	// Then a gcFloodShare-th of the budget may be garbage, and for gcFloodLooks more, so that a
+	// pause for breath does not end it.
+	gcFlood      = 1000
 	gcFloodShare = 3
 	gcFloodLooks = 20
 )
@@ -50,10 +51,10 @@ const (
 func paceCollections(ctx context.Context, p gcPace, mails func() uint64) {
 	tick := time.NewTicker(gcLook)
 	defer tick.Stop()
-	seconds := gcLook.Seconds()
 	for set := gcMost; ; {
-		p.count(mails(), seconds*float64(runtime.NumCPU()))
-		if want := p.percent(readCollector(), seconds*float64(runtime.GOMAXPROCS(0))); max(want-set, set-want) >= gcStep {
+		there := gcLook.Seconds() * float64(runtime.GOMAXPROCS(0)) // which knows what of the machine is ours
+		p.count(mails(), there)
+		if want := p.percent(readCollector(), there); max(want-set, set-want) >= gcStep {
 			debug.SetGCPercent(want)
 			set = want
 		}
@@ -91,8 +92,7 @@ type gcPace struct {
 	flooded      int // looks for which the last one counts
 }
 
-// count takes notice of the mails received so far. there is how many seconds of cores there
-// were since the last look.
+// count takes notice of the mails received so far. there is as in percent.
 func (p *gcPace) count(mails uint64, there float64) {
 	p.flooded = max(0, p.flooded-1)
 	if float64(mails-p.mails) >= gcFlood*there {
