@@ -1,0 +1,76 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestSigningRests: a signature keeps its turn for five times as long again while more than four
+// callers for each turn wait, for 20 ms at most; mail that may be of no use rests always.
+func TestSigningRests(t *testing.T) {
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		name    string
+		callers int64
+		trusts  bool
+		signs   time.Duration
+		turn    time.Duration // in all
+	}{
+		{"nobody waits", 0, true, ms, ms},
+		{"few wait", 8, true, ms, ms},
+		{"many wait", 9, true, ms, 6 * ms},
+		{"many wait for a slow one", 9, true, 10 * ms, 30 * ms},
+		{"may be of no use", 0, false, ms, 3 * ms},
+		{"may be of no use, slow", 0, false, 30 * ms, 50 * ms},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := &mailQueue{signing: make(chan struct{}, 2), doubting: make(chan struct{}, 1)}
+				q.callers.Store(c.callers)
+				failed, began := errors.New("no key"), time.Now()
+				err := q.toSign(t.Context(), c.trusts, func() error { time.Sleep(c.signs); return failed })
+				if took := time.Since(began); took != c.turn || err != failed {
+					t.Errorf("took %v and gave %v, want %v", took, err, c.turn)
+				}
+			})
+		})
+	}
+}
+
+// TestSigningTakesTurns: no more signatures at a time than there are turns, one of mail that
+// may be of no use, and who is told to stop gives up waiting.
+func TestSigningTakesTurns(t *testing.T) {
+	for _, trusts := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			q := &mailQueue{signing: make(chan struct{}, 2), doubting: make(chan struct{}, 1)}
+			ctx, cancel := context.WithCancel(t.Context())
+			finish := make(chan struct{})
+			results := make(chan error, 5)
+			began := make(chan struct{}, 5)
+			for range 5 {
+				go func() {
+					results <- q.toSign(ctx, trusts, func() error { began <- struct{}{}; <-finish; return nil })
+				}()
+			}
+			synctest.Wait()
+			signing := len(began)
+			cancel()
+			synctest.Wait()
+			gaveUp := len(results)
+			close(finish)
+			for range 5 {
+				<-results
+			}
+			want := 2
+			if !trusts {
+				want = 1
+			}
+			if signing != want || gaveUp != 5-want {
+				t.Errorf("trusts %v: %d sign at a time and %d gave up, want %d and %d", trusts, signing, gaveUp, want, 5-want)
+			}
+		})
+	}
+}
