@@ -3,7 +3,7 @@ GO     ?= go
 FUZZ   ?= 30s
 CLONES ?= 2000
 
-.PHONY: run build test race lint fuzz bench crash deps soak
+.PHONY: run build test race lint house fuzz bench crash deps soak
 
 build: ## both programs, into bin/
 	$(GO) build -o bin/ ./cmd/...
@@ -24,6 +24,9 @@ lint: ## vet, gofmt, staticcheck, and who may import whom
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 	$(GO) test -count=1 ./internal/archtest
+
+house: ## sizes of folders, types, conditions and the whole, with their bounds
+	$(GO) run ./internal/archtest/house
 
 fuzz: ## every fuzz target for FUZZ
 	./.ci/fuzz $(FUZZ)
