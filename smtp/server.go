@@ -5,8 +5,7 @@
 // Receiving stands on go-smtp, which greets and answers the commands outside a transaction.
 // Framing, transactions, bodies, addresses, timeouts and STARTTLS are this package's own; the
 // comment on session says why.
-// Sending is the Courier's, with a client of our own (ADR 0014), MTA-STS (8461), null MX (7505)
-// and AUTH (4954) towards a smarthost.
+// Sending is the courier's (smtp/courier).
 //
 // Implemented: RFC 5321, SIZE (1870), 8BITMIME (6152), PIPELINING (2920), CHUNKING (3030),
 // ENHANCEDSTATUSCODES (2034), STARTTLS (3207), SMTPUTF8 (6531).

@@ -13,7 +13,7 @@ import (
 	"inboxd/actors"
 	"inboxd/internal/delivery"
 	"inboxd/internal/netguard"
-	"inboxd/smtp"
+	"inboxd/smtp/courier"
 )
 
 // sendingFlags say how mail leaves (decisions §10).
@@ -42,11 +42,11 @@ func (f *sendingFlags) schedule() (s delivery.Schedule, err error) {
 	return s, nil
 }
 
-var tlsModes = map[string]smtp.TLSMode{"auto": smtp.TLSAuto, "required": smtp.TLSRequired, "implicit": smtp.TLSImplicit, "none": smtp.TLSNone}
+var tlsModes = map[string]courier.TLSMode{"auto": courier.TLSAuto, "required": courier.TLSRequired, "implicit": courier.TLSImplicit, "none": courier.TLSNone}
 
 // smarthost reads the flags of the server that takes all mail.
-func (f *sendingFlags) smarthost() (smtp.Smarthost, error) {
-	s := smtp.Smarthost{Addr: f.Smarthost, Username: f.SmarthostUser, Password: f.SmarthostPassword, TLS: tlsModes[f.SmarthostTLS]}
+func (f *sendingFlags) smarthost() (courier.Smarthost, error) {
+	s := courier.Smarthost{Addr: f.Smarthost, Username: f.SmarthostUser, Password: f.SmarthostPassword, TLS: tlsModes[f.SmarthostTLS]}
 	if s.Addr == "" {
 		if s.Username != "" || s.Password != "" {
 			return s, errors.New("--smarthost-user and --smarthost-password are for a --smarthost, and there is none")
@@ -68,7 +68,7 @@ func (f *sendingFlags) smarthost() (smtp.Smarthost, error) {
 
 // courier makes the Courier of the flags. own are our listeners, which no mail is sent to
 // unless the operator allows their network.
-func (f *sendingFlags) courier(domain string, dns smtp.Resolver, own []string, logger *slog.Logger) (*smtp.Courier, error) {
+func (f *sendingFlags) courier(domain string, dns courier.Resolver, own []string, logger *slog.Logger) (*courier.Courier, error) {
 	allow, err := parseCIDRs("--delivery-allow", f.DeliveryAllow)
 	if err != nil {
 		return nil, err
@@ -86,20 +86,20 @@ func (f *sendingFlags) courier(domain string, dns smtp.Resolver, own []string, l
 			listeners = append(listeners, tcp.AddrPort())
 		}
 	}
-	return smtp.NewCourier(smtp.CourierOptions{
+	return courier.New(courier.Options{
 		Hello: domain, Resolver: dns, MXPort: f.MXPort,
 		Smarthost: smarthost, Guard: netguard.Policy{Allow: allow, Own: listeners}, Logger: logger,
 	}), nil
 }
 
 // road is the courier as actors wants it.
-type road struct{ *smtp.Courier }
+type road struct{ *courier.Courier }
 
 var _ actors.Courier = road{}
 
 // Deliver implements actors.Courier.
 func (r road) Deliver(ctx context.Context, c actors.Consignment) []actors.Handover {
-	reports := r.Courier.Deliver(ctx, smtp.Consignment(c))
+	reports := r.Courier.Deliver(ctx, courier.Consignment(c))
 	out := make([]actors.Handover, len(reports))
 	for i, report := range reports {
 		out[i] = actors.Handover(report)

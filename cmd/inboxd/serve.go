@@ -22,6 +22,7 @@ import (
 	"inboxd/internal/resolve"
 	"inboxd/persist"
 	"inboxd/smtp"
+	"inboxd/smtp/courier"
 )
 
 // serveCommand runs the server. Every flag is also INBOXD_<NAME> and a key of the config
@@ -90,7 +91,7 @@ type node struct {
 	system             *actors.System
 	web                *http.Server
 	mail               *smtp.Server
-	courier            *smtp.Courier
+	courier            *courier.Courier
 	dns                *resolve.Resolver
 	poster             *http.Poster
 	admin              *adminSocket

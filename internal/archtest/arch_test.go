@@ -48,9 +48,12 @@ var allowed = map[string][]string{
 	"persist": {"internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/feed", "internal/inbox", "internal/message", "internal/once", "internal/partition", "internal/webhook"},
 	"actors":  {"internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/feed", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/message", "internal/once", "internal/partition", "internal/webhook"},
 	"http":    {"internal/account", "internal/domain", "internal/fault", "internal/feed", "internal/inbox", "internal/message", "internal/netguard", "internal/once", "internal/webhook"},
-	"smtp":    {"internal/delivery", "internal/fault", "internal/netguard"},
+	"smtp":    {"internal/fault"},
 
-	"cmd/inboxd": {"actors", "http", "persist", "smtp",
+	// The other half of SMTP: mail that leaves.
+	"smtp/courier": {"internal/delivery", "internal/fault", "internal/netguard"},
+
+	"cmd/inboxd": {"actors", "http", "persist", "smtp", "smtp/courier",
 		"internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/inbox", "internal/ingest",
 		"internal/mailauth", "internal/netguard", "internal/resolve", "internal/spam", "internal/webhook"},
 
@@ -70,7 +73,7 @@ var homes = map[string][]string{
 	"github.com/go-json-experiment/json":      {"bench", "http", "internal/webhook"},
 	"github.com/emersion/go-smtp":             {"smtp"},
 	"github.com/zeebo/xxh3":                   {"actors", "http", "internal/partition", "persist"},
-	"github.com/puzpuzpuz/xsync/v4":           {"actors", "http", "smtp"},
+	"github.com/puzpuzpuz/xsync/v4":           {"actors", "http"},
 	"github.com/alecthomas/kong":              {"cmd/inbox-bench", "cmd/inboxd"},
 	"github.com/pelletier/go-toml/v2":         {"cmd/inboxd"},
 	"github.com/prometheus/client_golang":     {"cmd/inboxd"},
@@ -78,7 +81,7 @@ var homes = map[string][]string{
 	"blitiri.com.ar/go/spf":                   {"internal/mailauth"},
 	"github.com/miekg/dns":                    {"bench", "internal/resolve", "internal/resolve/dnstest"},
 	"golang.org/x/crypto":                     {"cmd/inboxd", "internal/account"}, // cmd has acme/autocert
-	"golang.org/x/net":                        {"internal/domain", "internal/inbox", "internal/mailauth", "internal/message", "internal/otp", "internal/webhook", "smtp"},
+	"golang.org/x/net":                        {"internal/domain", "internal/inbox", "internal/mailauth", "internal/message", "internal/otp", "internal/webhook", "smtp", "smtp/courier"},
 	"golang.org/x/text":                       {"http", "internal/message", "internal/otp", "smtp"},
 	"golang.org/x/time":                       {"smtp"},
 }

@@ -1,4 +1,4 @@
-package smtp
+package courier
 
 import (
 	"bufio"
@@ -114,7 +114,7 @@ type stsEntry struct {
 	checked time.Time
 }
 
-func newSTSCache(opts CourierOptions) *stsCache {
+func newSTSCache(opts Options) *stsCache {
 	s := &stsCache{resolver: opts.Resolver, port: opts.STSPort, entries: map[string]stsEntry{}}
 	guarded := net.Dialer{Timeout: stsFetchTime, Control: opts.Guard.Control}
 	s.client = &http.Client{

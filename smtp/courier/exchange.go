@@ -1,4 +1,4 @@
-package smtp
+package courier
 
 import (
 	"bytes"
@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	maxHosts     = 10  // MX hosts tried in one attempt
-	maxDials     = 12  // addresses tried in one attempt
+	maxHosts     = 10  // MX hosts tried in one exchange
+	maxDials     = 12  // addresses tried in one exchange
 	maxReasonLen = 500 // octets of a Report's text
 )
 
-// verdict is what an attempt brought for one recipient, or for all.
+// verdict is what an exchange brought for one recipient, or for all.
 type verdict struct {
 	outcome  delivery.Outcome
 	code     int
@@ -35,11 +35,11 @@ func because(c delivery.Cause, format string, args ...any) verdict {
 }
 
 // judge makes a verdict of a reply about the mail or a recipient.
-func judge(a answer) verdict {
+func judge(a reply) verdict {
 	return verdict{delivery.Classify(a.code, a.enhanced), a.code, a.enhanced, a.String()}
 }
 
-// trouble is an error that ends a connection but not the attempt: nothing was handed over,
+// trouble is an error that ends a connection but not the exchange: nothing was handed over,
 // and another server may take it.
 type trouble struct{ verdict }
 
@@ -47,7 +47,7 @@ func (t *trouble) Error() string { return t.text }
 
 // refusal makes trouble of a reply to the session, not to the mail. It is never final: a
 // server that wants nothing of us today says nothing about the recipient.
-func refusal(a answer) error {
+func refusal(a reply) error {
 	return &trouble{verdict{delivery.Temporary, a.code, a.enhanced, a.String()}}
 }
 
@@ -86,8 +86,9 @@ func plainReason(err error) string {
 	return err.Error()
 }
 
-// attempt is one Deliver. One goroutine owns it.
-type attempt struct {
+// exchange is one Deliver: it looks for a server and hands it the mail. Only the goroutine of
+// Deliver touches it.
+type exchange struct {
 	courier  *Courier
 	mailFrom string
 	rcpts    []string
@@ -104,7 +105,7 @@ type attempt struct {
 
 // address fills in the envelope. Recipients that can't be written are reported at once; it
 // returns where in the reports the others belong.
-func (a *attempt) address(job Consignment, reports []Report) (index []int) {
+func (a *exchange) address(job Consignment, reports []Report) (index []int) {
 	whole := verdict{}
 	if err := checkWire(job.Raw); err != "" {
 		whole = because(delivery.BadMessage, "The message holds %s and can't be sent", err)
@@ -132,12 +133,12 @@ func (a *attempt) address(job Consignment, reports []Report) (index []int) {
 	return index
 }
 
-func (a *attempt) report(rcpt string, v verdict) Report {
+func (a *exchange) report(rcpt string, v verdict) Report {
 	return Report{Rcpt: rcpt, Outcome: v.outcome, Code: v.code, Enhanced: v.enhanced, Text: printable(v.text, maxReasonLen), MX: a.mx, TLS: a.tls}
 }
 
 // run returns one verdict per recipient.
-func (a *attempt) run(ctx context.Context, domain string) []verdict {
+func (a *exchange) run(ctx context.Context, domain string) []verdict {
 	if a.courier.opts.Smarthost.Addr != "" {
 		return a.smarthost(ctx)
 	}
@@ -161,7 +162,7 @@ func (a *attempt) run(ctx context.Context, domain string) []verdict {
 	return a.exhausted(domain)
 }
 
-func (a *attempt) smarthost(ctx context.Context) []verdict {
+func (a *exchange) smarthost(ctx context.Context) []verdict {
 	if results, ok := a.overKept(ctx, "", func(*link) bool { return true }); ok {
 		return results
 	}
@@ -172,7 +173,7 @@ func (a *attempt) smarthost(ctx context.Context) []verdict {
 }
 
 // host tries the addresses of one MX host.
-func (a *attempt) host(ctx context.Context, domain, host string, policy stsPolicy) ([]verdict, bool) {
+func (a *exchange) host(ctx context.Context, domain, host string, policy stsPolicy) ([]verdict, bool) {
 	if !policy.allows(host) {
 		a.fails(host, &trouble{because(delivery.TLSPolicy, "%s is not among the mail servers that the MTA-STS policy of %s allows", host, domain)})
 		return nil, false
@@ -194,7 +195,7 @@ func (a *attempt) host(ctx context.Context, domain, host string, policy stsPolic
 
 // overKept uses a connection that an earlier mail left. Its trouble is not told: it may
 // have ended long ago.
-func (a *attempt) overKept(ctx context.Context, key string, fits func(*link) bool) ([]verdict, bool) {
+func (a *exchange) overKept(ctx context.Context, key string, fits func(*link) bool) ([]verdict, bool) {
 	l := a.courier.pool.take(key, fits)
 	if l == nil {
 		return nil, false
@@ -204,7 +205,7 @@ func (a *attempt) overKept(ctx context.Context, key string, fits func(*link) boo
 }
 
 // over connects to a target and hands the mail over.
-func (a *attempt) over(ctx context.Context, key string, t target) ([]verdict, bool) {
+func (a *exchange) over(ctx context.Context, key string, t target) ([]verdict, bool) {
 	var results []verdict
 	l, err := a.courier.connect(ctx, t)
 	if err == nil {
@@ -216,7 +217,7 @@ func (a *attempt) over(ctx context.Context, key string, t target) ([]verdict, bo
 	return results, err == nil
 }
 
-func (a *attempt) handOver(ctx context.Context, key string, l *link) ([]verdict, error) {
+func (a *exchange) handOver(ctx context.Context, key string, l *link) ([]verdict, error) {
 	a.greeted()
 	l.begin(ctx)
 	results, err := l.transact(a)
@@ -231,7 +232,7 @@ func (a *attempt) handOver(ctx context.Context, key string, l *link) ([]verdict,
 }
 
 // fails remembers why host did not take the mail, a server's words before our own.
-func (a *attempt) fails(host string, t *trouble) {
+func (a *exchange) fails(host string, t *trouble) {
 	if t.code != 0 {
 		a.mx = host
 	}
@@ -240,14 +241,14 @@ func (a *attempt) fails(host string, t *trouble) {
 	}
 }
 
-func (a *attempt) exhausted(domain string) []verdict {
+func (a *exchange) exhausted(domain string) []verdict {
 	if a.last == nil {
 		return a.all(because(delivery.NoRoute, "No mail server of %s can be reached", domain))
 	}
 	return a.all(a.last.verdict)
 }
 
-func (a *attempt) all(v verdict) []verdict {
+func (a *exchange) all(v verdict) []verdict {
 	results := make([]verdict, len(a.rcpts))
 	for i := range results {
 		results[i] = v

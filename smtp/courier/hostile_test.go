@@ -1,4 +1,4 @@
-package smtp
+package courier
 
 import (
 	"bufio"
@@ -64,7 +64,7 @@ func TestHostileServers(t *testing.T) {
 			}
 			mx := (&fakeMX{ext: ext, takeOver: takeOver}).start(t, "127.0.0.1", 0)
 			patience := 150 * time.Millisecond
-			c := courier(t, CourierOptions{Resolver: oneMX(), MXPort: mx.port, Timeouts: Timeouts{Connect: patience, Command: patience, Dot: patience, Whole: 20 * time.Second}})
+			c := courier(t, Options{Resolver: oneMX(), MXPort: mx.port, Timeouts: Timeouts{Connect: patience, Command: patience, Dot: patience, Whole: 20 * time.Second}})
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			got := c.Deliver(t.Context(), toX("a@x.example"))[0]
@@ -80,54 +80,54 @@ func TestHostileServers(t *testing.T) {
 	}
 }
 
-// The whole attempt ends even if each step is within its time.
-func TestWholeAttemptEnds(t *testing.T) {
+// The whole exchange ends even if each step is within its time.
+func TestWholeExchangeEnds(t *testing.T) {
 	dns := oneMX()
 	mx := (&fakeMX{takeOver: func(conn net.Conn, _ string) bool { io.Copy(io.Discard, conn); return true }}).start(t, "127.0.0.1", 0)
-	c := courier(t, CourierOptions{Resolver: dns, MXPort: mx.port, Timeouts: Timeouts{Whole: 200 * time.Millisecond}})
+	c := courier(t, Options{Resolver: dns, MXPort: mx.port, Timeouts: Timeouts{Whole: 200 * time.Millisecond}})
 	got := c.Deliver(t.Context(), toX("a@x.example"))[0]
 	if got.Outcome != delivery.Temporary || got.Enhanced != "4.4.2" {
 		t.Errorf("%+v", got)
 	}
 }
 
-func TestReadAnswer(t *testing.T) {
+func TestReadReply(t *testing.T) {
 	for _, c := range []struct {
 		wire string
-		want answer
+		want reply
 		ok   bool
 	}{
-		{"250 ok\r\n", answer{250, "", "ok"}, true},
-		{"250\r\n", answer{250, "", ""}, true},
-		{"250-a\r\n250-b\n250 c\r\n", answer{250, "", "a b c"}, true},
-		{"550-5.1.1 a\r\n550 5.1.1 b\r\n", answer{550, "5.1.1", "a b"}, true},
-		{"550 4.1.1 class\r\n", answer{550, "", "4.1.1 class"}, true},
-		{"550 5.1 short\r\n", answer{550, "", "5.1 short"}, true},
-		{"550 5.1.1\r\n", answer{550, "5.1.1", ""}, true},
-		{"550 \x1b[31mred\x00\xff\r\n", answer{550, "", "[31mred ?"}, true},
-		{"250-a\r\n251 b\r\n", answer{}, false},
-		{"250-a\r\n", answer{}, false},
-		{"250 a", answer{}, false},
-		{"25 a\r\n", answer{}, false}, {"\r\n", answer{}, false}, {"250xa\r\n", answer{}, false}, {"199 a\r\n", answer{}, false}, {"600 a\r\n", answer{}, false}, {"2x0 a\r\n", answer{}, false},
-		{strings.Repeat("250-x\r\n", maxReplyLines-1) + "250 x\r\n", answer{250, "", strings.TrimSpace(strings.Repeat("x ", maxReplyText/2))}, true},
-		{strings.Repeat("250-x\r\n", maxReplyLines) + "250 x\r\n", answer{}, false},
-		{strings.Repeat("250-"+strings.Repeat("y", 1000)+"\r\n", 66) + "250 x\r\n", answer{}, false},
-		{"250 " + strings.Repeat("z", maxReplyLine) + "\r\n", answer{}, false},
+		{"250 ok\r\n", reply{250, "", "ok"}, true},
+		{"250\r\n", reply{250, "", ""}, true},
+		{"250-a\r\n250-b\n250 c\r\n", reply{250, "", "a b c"}, true},
+		{"550-5.1.1 a\r\n550 5.1.1 b\r\n", reply{550, "5.1.1", "a b"}, true},
+		{"550 4.1.1 class\r\n", reply{550, "", "4.1.1 class"}, true},
+		{"550 5.1 short\r\n", reply{550, "", "5.1 short"}, true},
+		{"550 5.1.1\r\n", reply{550, "5.1.1", ""}, true},
+		{"550 \x1b[31mred\x00\xff\r\n", reply{550, "", "[31mred ?"}, true},
+		{"250-a\r\n251 b\r\n", reply{}, false},
+		{"250-a\r\n", reply{}, false},
+		{"250 a", reply{}, false},
+		{"25 a\r\n", reply{}, false}, {"\r\n", reply{}, false}, {"250xa\r\n", reply{}, false}, {"199 a\r\n", reply{}, false}, {"600 a\r\n", reply{}, false}, {"2x0 a\r\n", reply{}, false},
+		{strings.Repeat("250-x\r\n", maxReplyLines-1) + "250 x\r\n", reply{250, "", strings.TrimSpace(strings.Repeat("x ", maxReplyText/2))}, true},
+		{strings.Repeat("250-x\r\n", maxReplyLines) + "250 x\r\n", reply{}, false},
+		{strings.Repeat("250-"+strings.Repeat("y", 1000)+"\r\n", 66) + "250 x\r\n", reply{}, false},
+		{"250 " + strings.Repeat("z", maxReplyLine) + "\r\n", reply{}, false},
 	} {
-		got, err := readAnswer(bufio.NewReaderSize(strings.NewReader(c.wire), maxReplyLine), nil)
+		got, err := readReply(bufio.NewReaderSize(strings.NewReader(c.wire), maxReplyLine), nil)
 		if got != c.want || (err == nil) != c.ok {
 			t.Errorf("%.40q: %+v %v", c.wire, got, err)
 		}
 	}
 }
 
-func FuzzReadAnswer(f *testing.F) {
+func FuzzReadReply(f *testing.F) {
 	for _, wire := range []string{"250 ok\r\n", "250-a\r\n250 2.1.0 b\r\n", "550-5.1.1 a\n550 5.1.1 b\n", "421\r\n", "25", "250-\r\n251 x\r\n", "554 5.7.1 \xff\x00\r\n"} {
 		f.Add([]byte(wire))
 	}
 	f.Fuzz(func(t *testing.T, wire []byte) {
 		var ext extensions
-		a, err := readAnswer(bufio.NewReaderSize(bytes.NewReader(wire), maxReplyLine), ext.read)
+		a, err := readReply(bufio.NewReaderSize(bytes.NewReader(wire), maxReplyLine), ext.read)
 		if err != nil {
 			return
 		}
@@ -201,7 +201,7 @@ func TestSink(t *testing.T) {
 		{"hangs up at the dot", []string{"-q", "."}, delivery.Temporary},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			courier := courier(t, CourierOptions{Smarthost: Smarthost{Addr: sink(t, c.flags...)}})
+			courier := courier(t, Options{Smarthost: Smarthost{Addr: sink(t, c.flags...)}})
 			for range 3 {
 				for _, got := range courier.Deliver(t.Context(), toX("a@x.example", "b@y.example")) {
 					if got.Outcome != c.want {
@@ -215,7 +215,7 @@ func TestSink(t *testing.T) {
 
 // BenchmarkDrain empties a queue of 2 KB mails to a smarthost with 16 workers.
 func BenchmarkDrain(b *testing.B) {
-	c := courier(b, CourierOptions{Smarthost: Smarthost{Addr: sink(b)}})
+	c := courier(b, Options{Smarthost: Smarthost{Addr: sink(b)}})
 	raw := []byte("Subject: s\r\n\r\n" + strings.Repeat("A line of a mail, as people write it.\r\n", 52))
 	b.SetBytes(int64(len(raw)))
 	b.ReportAllocs()

@@ -1,4 +1,9 @@
-package smtp
+// Package courier hands mail to other servers: it finds the MX hosts of a domain or takes the
+// smarthost, connects under the guard, speaks SMTP with a client of its own (ADR 0014), and
+// says what became of each recipient. It knows MTA-STS (RFC 8461), null MX (7505) and AUTH
+// (4954) towards a smarthost. It refuses to know queues, retries, storage and actors: it
+// keeps nothing about a mail once Deliver returned.
+package courier
 
 import (
 	"cmp"
@@ -44,7 +49,7 @@ func (s Smarthost) SendsClear() bool {
 	return err == nil && s.Username != "" && s.TLS == TLSNone && !isLoopback(host)
 }
 
-// Timeouts bound an attempt; zero means the default.
+// Timeouts bound an exchange; zero means the default.
 type Timeouts struct {
 	Connect time.Duration // TCP and TLS, per address: 30 s
 	Command time.Duration // a reply, and progress of a write: 2 min
@@ -53,9 +58,9 @@ type Timeouts struct {
 	Idle    time.Duration // a connection kept for the next mail: 15 s
 }
 
-// CourierOptions configure a Courier. The zero value sends straight to public MX hosts with
+// Options configure a Courier. The zero value sends straight to public MX hosts with
 // the system's resolver.
-type CourierOptions struct {
+type Options struct {
 	Hello     string          // our name in EHLO; "localhost"
 	Resolver  Resolver        // net.DefaultResolver
 	MXPort    int             // 25
@@ -77,7 +82,7 @@ type Consignment struct {
 	Greeted  func()   // called when a server is ready for the mail, before any of it is sent; may be nil
 }
 
-// Report is what an attempt brought for one recipient.
+// Report is what an exchange brought for one recipient.
 type Report struct {
 	Rcpt     string
 	Outcome  delivery.Outcome
@@ -94,18 +99,18 @@ type Report struct {
 // Its client is our own: a hostile server must not be able to make it hold more than one
 // reply, and a mail on a kept connection costs two round trips (ADR 0014).
 type Courier struct {
-	opts CourierOptions
+	opts Options
 	pool *pool
 	sts  *stsCache
 }
 
-// NewCourier returns a Courier that runs nothing until Deliver is called.
-func NewCourier(opts CourierOptions) *Courier {
+// New returns a Courier that runs nothing until Deliver is called.
+func New(opts Options) *Courier {
 	opts = opts.withDefaults()
 	return &Courier{opts: opts, pool: newPool(opts.Timeouts.Idle), sts: newSTSCache(opts)}
 }
 
-func (o CourierOptions) withDefaults() CourierOptions {
+func (o Options) withDefaults() Options {
 	o.Hello = cmp.Or(o.Hello, "localhost")
 	if o.Resolver == nil {
 		o.Resolver = net.DefaultResolver
@@ -121,12 +126,12 @@ func (o CourierOptions) withDefaults() CourierOptions {
 	return o
 }
 
-// Deliver makes one attempt and returns one Report per recipient, in their order. It never
+// Deliver makes one exchange and returns one Report per recipient, in their order. It never
 // takes longer than Timeouts.Whole and returns soon after ctx ends.
 func (c *Courier) Deliver(ctx context.Context, job Consignment) []Report {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.Timeouts.Whole)
 	defer cancel()
-	a := attempt{courier: c, raw: job.Raw, greeted: job.Greeted}
+	a := exchange{courier: c, raw: job.Raw, greeted: job.Greeted}
 	if a.greeted == nil {
 		a.greeted = func() {}
 	}

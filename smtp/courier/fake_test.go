@@ -1,4 +1,4 @@
-package smtp
+package courier
 
 import (
 	"bufio"
@@ -134,7 +134,7 @@ func (m *fakeMX) serve(conn net.Conn) {
 		if m.takeOver != nil && m.takeOver(conn, command) {
 			return
 		}
-		reply := m.reply(command)
+		reply := m.replyTo(command)
 		if command == "STARTTLS" && strings.HasPrefix(reply, "220") {
 			io.WriteString(conn, reply+"\r\n")
 			secure := tls.Server(conn, m.tls)
@@ -153,7 +153,7 @@ func (m *fakeMX) serve(conn net.Conn) {
 	}
 }
 
-func (m *fakeMX) reply(command string) string {
+func (m *fakeMX) replyTo(command string) string {
 	for start, reply := range m.replies {
 		if strings.HasPrefix(command, start) && start != "." {
 			return reply
@@ -229,7 +229,7 @@ func oneMX() *fakeDNS {
 }
 
 // courier makes one for a test, with short patience where opts has none of its own.
-func courier(t testing.TB, opts CourierOptions) *Courier {
+func courier(t testing.TB, opts Options) *Courier {
 	t.Helper()
 	opts.Hello = "us.example"
 	if opts.Guard.Allow == nil {
@@ -238,7 +238,7 @@ func courier(t testing.TB, opts CourierOptions) *Courier {
 	if opts.Timeouts == (Timeouts{}) {
 		opts.Timeouts = Timeouts{Whole: 20 * time.Second}
 	}
-	c := NewCourier(opts)
+	c := New(opts)
 	t.Cleanup(c.Close)
 	return c
 }

@@ -1,4 +1,4 @@
-package smtp
+package courier
 
 import (
 	"slices"
@@ -14,7 +14,7 @@ const (
 )
 
 // pool keeps links that wait for another mail to the same destination. A link is in it or
-// belongs to an attempt, never both.
+// belongs to an exchange, never both.
 type pool struct {
 	idle time.Duration
 

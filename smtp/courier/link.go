@@ -1,4 +1,4 @@
-package smtp
+package courier
 
 import (
 	"bufio"
@@ -21,7 +21,7 @@ type extensions struct {
 	auth                                     []string
 }
 
-// link is one connection to another server. While an attempt has it, that one owns it;
+// link is one connection to another server. While an exchange has it, that one owns it;
 // else the pool does.
 type link struct {
 	net.Conn
@@ -36,7 +36,7 @@ type link struct {
 	mails    int
 	timeouts Timeouts
 
-	ctx    context.Context // of the present attempt
+	ctx    context.Context // of the present exchange
 	unwind func() bool     // stops watching ctx
 	expiry *time.Timer     // while it is kept
 }
@@ -45,7 +45,7 @@ func newLink(conn net.Conn, host string, timeouts Timeouts) *link {
 	return &link{Conn: conn, host: host, timeouts: timeouts, r: bufio.NewReaderSize(conn, maxReplyLine)}
 }
 
-// begin binds the link to an attempt: when its ctx ends, so does every wait.
+// begin binds the link to an exchange: when its ctx ends, so does every wait.
 func (l *link) begin(ctx context.Context) {
 	l.ctx = ctx
 	conn := l.Conn // TLS may take its place while we watch
@@ -86,11 +86,11 @@ func (l *link) flush() error {
 }
 
 // hear reads one reply, all of which must come within wait.
-func (l *link) hear(wait time.Duration, each func(string)) (answer, error) {
+func (l *link) hear(wait time.Duration, each func(string)) (reply, error) {
 	if err := l.allow(wait); err != nil {
-		return answer{}, err
+		return reply{}, err
 	}
-	a, err := readAnswer(l.r, each)
+	a, err := readReply(l.r, each)
 	if err == nil && a.code == 421 { // the server is leaving, whatever we asked
 		return a, refusal(a)
 	}
@@ -98,10 +98,10 @@ func (l *link) hear(wait time.Duration, each func(string)) (answer, error) {
 }
 
 // ask sends one command and reads its reply.
-func (l *link) ask(words ...string) (answer, error) {
+func (l *link) ask(words ...string) (reply, error) {
 	l.say(words...)
 	if err := l.flush(); err != nil {
-		return answer{}, err
+		return reply{}, err
 	}
 	return l.hear(l.timeouts.Command, nil)
 }
@@ -153,7 +153,7 @@ func (e *extensions) read(line string) {
 	}
 }
 
-// quit takes leave without waiting for the answer.
+// quit takes leave without waiting for the reply.
 func (l *link) quit() {
 	if !l.spent && l.SetDeadline(time.Now().Add(quitTime)) == nil {
 		l.Write([]byte("QUIT\r\n"))

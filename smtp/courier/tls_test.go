@@ -1,4 +1,4 @@
-package smtp
+package courier
 
 import (
 	"crypto/ecdsa"
@@ -62,7 +62,7 @@ func TestOpportunisticTLS(t *testing.T) {
 		"words before it all": {&fakeMX{ext: withTLS, takeOver: injectTLS}, false, 1},
 	} {
 		mx := c.mx.start(t, "127.0.0.1", 0)
-		got := courier(t, CourierOptions{Resolver: oneMX(), MXPort: mx.port}).Deliver(t.Context(), toX("a@x.example"))[0]
+		got := courier(t, Options{Resolver: oneMX(), MXPort: mx.port}).Deliver(t.Context(), toX("a@x.example"))[0]
 		want := delivery.Delivered
 		if name == "words before it all" {
 			want = delivery.Temporary // whoever injects may do worse without TLS
@@ -126,7 +126,7 @@ func TestSmarthost(t *testing.T) {
 			}
 		}
 		mx.start(t, "127.0.0.1", 0)
-		opts := CourierOptions{Smarthost: c.smart}
+		opts := Options{Smarthost: c.smart}
 		opts.Smarthost.Addr = "localhost:" + strconv.Itoa(mx.port)
 		if c.trusted {
 			opts.RootCAs = roots
@@ -141,7 +141,7 @@ func TestSmarthost(t *testing.T) {
 // A password is not sent where others could read it.
 func TestPasswordNeedsTLS(t *testing.T) {
 	mx := (&fakeMX{ext: []string{"AUTH PLAIN"}}).start(t, "127.0.0.1", 0)
-	c := courier(t, CourierOptions{})
+	c := courier(t, Options{})
 	target := target{host: "smart.example", addr: fmt.Sprintf("127.0.0.1:%d", mx.port), username: "u", password: "p"}
 	if _, err := c.connect(t.Context(), target); err == nil || mx.said("AUTH") > 0 {
 		t.Errorf("%v %q", err, mx.lines)
@@ -205,7 +205,7 @@ func TestMTASTS(t *testing.T) {
 			dns := oneMX()
 			dns.ip["mta-sts.x.example"] = []string{"127.0.0.1"}
 			dns.txt = map[string][]string{"_mta-sts.x.example": {"v=spf1 -all", "v=STSv1; id=1;"}}
-			courier := courier(t, CourierOptions{Resolver: dns, MXPort: mx.port, STSPort: port, RootCAs: roots})
+			courier := courier(t, Options{Resolver: dns, MXPort: mx.port, STSPort: port, RootCAs: roots})
 			for range 2 {
 				if got := courier.Deliver(t.Context(), toX("a@x.example"))[0]; got.Outcome != c.want || c.want == delivery.Temporary && got.Enhanced != "4.7.5" {
 					t.Errorf("%+v", got)
@@ -231,7 +231,7 @@ func TestMTASTSRenewal(t *testing.T) {
 	dns := oneMX()
 	dns.ip["mta-sts.x.example"] = []string{"127.0.0.1"}
 	dns.txt = map[string][]string{"_mta-sts.x.example": {"v=STSv1; id=1"}}
-	opts := CourierOptions{Resolver: dns, STSPort: port, RootCAs: roots, Guard: allowLoopback}
+	opts := Options{Resolver: dns, STSPort: port, RootCAs: roots, Guard: allowLoopback}
 	s := newSTSCache(opts)
 	first := s.policy(t.Context(), "x.example")
 	age := func(by time.Duration) {

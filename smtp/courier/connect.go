@@ -1,4 +1,4 @@
-package smtp
+package courier
 
 import (
 	"context"
@@ -167,7 +167,7 @@ func (l *link) authenticate(t target) error {
 	if !l.tls && !isLoopback(t.host) {
 		return &trouble{because(delivery.TLSPolicy, "%s offers no TLS, and without it no password is sent", l.host)}
 	}
-	var a answer
+	var a reply
 	var err error
 	switch {
 	case slices.Contains(l.ext.auth, "PLAIN"):

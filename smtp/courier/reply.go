@@ -1,4 +1,4 @@
-package smtp
+package courier
 
 import (
 	"bufio"
@@ -17,15 +17,15 @@ const (
 
 var errReply = errors.New("not an SMTP reply")
 
-// answer is one reply of another server.
-type answer struct {
+// reply is one reply of another server.
+type reply struct {
 	code     int
 	enhanced string // RFC 2034; "" when there was none
 	text     string // its lines, joined by blanks, the enhanced code taken off
 }
 
 // String is the reply as one line.
-func (a answer) String() string {
+func (a reply) String() string {
 	words := strconv.Itoa(a.code)
 	if a.enhanced != "" {
 		words += " " + a.enhanced
@@ -33,12 +33,12 @@ func (a answer) String() string {
 	return strings.TrimSpace(words + " " + a.text)
 }
 
-func (a answer) ok() bool { return a.code >= 200 && a.code < 300 }
+func (a reply) ok() bool { return a.code >= 200 && a.code < 300 }
 
-// readAnswer reads one reply (RFC 5321 section 4.2.1), whose lines it also shows to each, if
+// readReply reads one reply (RFC 5321 section 4.2.1), whose lines it also shows to each, if
 // that is not nil. Whatever comes, it holds one line and the kept text.
-func readAnswer(r *bufio.Reader, each func(line string)) (answer, error) {
-	var a answer
+func readReply(r *bufio.Reader, each func(line string)) (reply, error) {
+	var a reply
 	total := 0
 	for lines := 1; ; lines++ {
 		line, err := r.ReadSlice('\n')
@@ -46,12 +46,12 @@ func readAnswer(r *bufio.Reader, each func(line string)) (answer, error) {
 			if errors.Is(err, bufio.ErrBufferFull) {
 				err = errReply
 			}
-			return answer{}, err
+			return reply{}, err
 		}
 		code, last, text, ok := parseReplyLine(string(line))
 		total += len(line)
 		if !ok || lines > 1 && code != a.code || lines > maxReplyLines || total > maxReplyBytes {
-			return answer{}, errReply
+			return reply{}, errReply
 		}
 		if lines == 1 {
 			a.code = code
@@ -68,7 +68,7 @@ func readAnswer(r *bufio.Reader, each func(line string)) (answer, error) {
 
 // add takes one more line. Every line may repeat the enhanced code; it counts only where its
 // class is that of the reply.
-func (a *answer) add(text string) {
+func (a *reply) add(text string) {
 	if code, rest, ok := cutEnhanced(text); ok && int(code[0]-'0') == a.code/100 {
 		if a.enhanced == "" {
 			a.enhanced = code

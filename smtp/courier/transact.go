@@ -1,4 +1,4 @@
-package smtp
+package courier
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 
 // transact hands one mail over (RFC 5321 section 3.3). An error means that the link is of no
 // more use and nothing was handed over.
-func (l *link) transact(a *attempt) ([]verdict, error) {
+func (l *link) transact(a *exchange) ([]verdict, error) {
 	if v, bad := l.unable(a); bad {
 		return a.all(v), nil
 	}
@@ -31,7 +31,7 @@ func (l *link) transact(a *attempt) ([]verdict, error) {
 }
 
 // unable says what the server could not take.
-func (l *link) unable(a *attempt) (verdict, bool) {
+func (l *link) unable(a *exchange) (verdict, bool) {
 	switch {
 	case a.utf8 && !l.ext.smtpUTF8:
 		return because(delivery.NeedsSMTPUTF8, "%s can't take mail with addresses outside of ASCII (SMTPUTF8)", l.host), true
@@ -44,7 +44,7 @@ func (l *link) unable(a *attempt) (verdict, bool) {
 }
 
 // commands are those before the content, in order.
-func (l *link) commands(a *attempt) []string {
+func (l *link) commands(a *exchange) []string {
 	mail := "MAIL FROM:<" + a.mailFrom + ">"
 	if l.ext.limit > 0 {
 		mail += " SIZE=" + strconv.Itoa(len(a.raw))
@@ -64,7 +64,7 @@ func (l *link) commands(a *attempt) []string {
 
 // envelope says everything up to DATA. accepted means that the content is expected and
 // somebody gets it; their verdicts are Delivered for the time being.
-func (l *link) envelope(a *attempt) (results []verdict, accepted bool, err error) {
+func (l *link) envelope(a *exchange) (results []verdict, accepted bool, err error) {
 	next, err := l.dialogue(l.commands(a))
 	if err != nil {
 		return nil, false, err
@@ -104,7 +104,7 @@ func (l *link) envelope(a *attempt) (results []verdict, accepted bool, err error
 	case !accepted:
 		return results, false, nil
 	case data.code < 500:
-		return nil, false, refusal(data) // 2xx is no answer to DATA
+		return nil, false, refusal(data) // 2xx is no reply to DATA
 	}
 	for i := range results {
 		if results[i].outcome == delivery.Delivered {
@@ -117,7 +117,7 @@ func (l *link) envelope(a *attempt) (results []verdict, accepted bool, err error
 // dialogue returns a function that gives the reply to each command in turn. With PIPELINING
 // (RFC 2920) all are sent at once, with RSET in front after an earlier mail; without, each
 // is sent when its turn comes.
-func (l *link) dialogue(commands []string) (next func() (answer, error), err error) {
+func (l *link) dialogue(commands []string) (next func() (reply, error), err error) {
 	reset := l.used
 	l.used = true
 	if !l.ext.pipelining {
@@ -126,7 +126,7 @@ func (l *link) dialogue(commands []string) (next func() (answer, error), err err
 				return nil, errReplyOr(err)
 			}
 		}
-		return func() (answer, error) {
+		return func() (reply, error) {
 			command := commands[0]
 			commands = commands[1:]
 			return l.ask(command)
@@ -146,7 +146,7 @@ func (l *link) dialogue(commands []string) (next func() (answer, error), err err
 			return nil, errReplyOr(err)
 		}
 	}
-	return func() (answer, error) { return l.hear(l.timeouts.Command, nil) }, nil
+	return func() (reply, error) { return l.hear(l.timeouts.Command, nil) }, nil
 }
 
 func errReplyOr(err error) error {
@@ -194,7 +194,10 @@ func (l *link) content(raw []byte) (verdict, error) {
 	return judge(a), nil
 }
 
-var dotLine = []byte("\n.")
+var (
+	crlf    = []byte("\r\n")
+	dotLine = []byte("\n.")
+)
 
 // complaint looks for the words with which a server stopped to read; err is what the write
 // brought.
