@@ -307,7 +307,7 @@ func TestReservationIsRepaired(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	must[inbox.Answer](t)(s.Do(ctx, "made@inbox.localhost", inbox.Create{Address: "made@inbox.localhost", Account: in.Profile.ID, RetentionHours: 1, At: at}))
+	must[inbox.Outcome](t)(s.Do(ctx, "made@inbox.localhost", inbox.Create{Address: "made@inbox.localhost", Account: in.Profile.ID, RetentionHours: 1, At: at}))
 	ahead.Store(int64(2 * reservationAge))
 	if _, _, err := s.CreateInbox(ctx, in.Profile.ID, inbox.Order{}); err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ func TestAtHand(t *testing.T) {
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		address := name + "@inbox.localhost"
 		makeInbox(t, s, address)
-		must[inbox.Answer](t)(s.Do(context.Background(), address, receive(name)))
+		must[inbox.Outcome](t)(s.Do(context.Background(), address, receive(name)))
 		views = append(views, must[*inbox.View](t)(s.View(context.Background(), address)))
 		if views[len(views)-1].Newest.Of(1) == nil {
 			t.Errorf("%s: just came and is not at hand", name)

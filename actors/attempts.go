@@ -120,8 +120,8 @@ func (d *deliveries) wanted(del *webhook.Delivery) (*account.Webhook, error) {
 		del.Cancel(webhook.WebhookGone)
 		return nil, nil
 	}
-	owner, err := d.owner(del.Inbox)
-	if err == nil && owner != del.Account {
+	who, err := d.accountOf(del.Inbox)
+	if err == nil && who != del.Account {
 		del.Cancel(webhook.InboxGone)
 		hook = nil
 	}

@@ -23,7 +23,7 @@ func furnish(t *testing.T, s *System, id account.ID, inboxes int) (tokens []stri
 		if err != nil {
 			t.Fatal(err)
 		}
-		must[inbox.Answer](t)(s.Do(ctx, view.Address, receive("x")))
+		must[inbox.Outcome](t)(s.Do(ctx, view.Address, receive("x")))
 		tokens = append(tokens, must[account.Issued](t)(s.IssueInboxKey(ctx, id, view.Address, account.ScopeRead, nil)).Token)
 	}
 	return append(tokens, must[account.Issued](t)(s.IssueKey(ctx, id, "", account.ScopeFull, nil)).Token)
@@ -155,7 +155,7 @@ func TestADeletionWaitsForCreationsUnderWay(t *testing.T) {
 			t.Fatal(err)
 		}
 		if name == "made" {
-			must[inbox.Answer](t)(s.Do(ctx, address, inbox.Create{Address: address, Account: id, RetentionHours: 1, At: at}))
+			must[inbox.Outcome](t)(s.Do(ctx, address, inbox.Create{Address: address, Account: id, RetentionHours: 1, At: at}))
 		}
 	}
 	if err := s.DeleteAccount(ctx, "me@example.test"); !fault.Is(err, fault.Unavailable) {

@@ -28,14 +28,14 @@ type Poster interface {
 // goes into another. A crash between leaves the lease, and the next run tries again, with
 // the same id and bytes.
 type deliveries struct {
-	store    Store
-	poster   Poster
-	subs     *subscriptions
-	schedule webhook.Schedule
-	now      func() time.Time
-	log      *slog.Logger
-	owner    func(address string) (account.ID, error) // the zero one: nobody's
-	workers  *workers                                 // make attempts at hosts that answer
+	store     Store
+	poster    Poster
+	subs      *subscriptions
+	schedule  webhook.Schedule
+	now       func() time.Time
+	log       *slog.Logger
+	accountOf func(address string) (account.ID, error) // the zero one: nobody's
+	workers   *workers                                 // make attempts at hosts that answer
 
 	hints  chan []webhook.Due // entries that were written
 	missed atomic.Bool        // hints found no room: the index is read again
@@ -107,7 +107,7 @@ type result struct {
 func newDeliveries(o Options, subs *subscriptions) *deliveries {
 	d := &deliveries{
 		store: o.Store, poster: o.Poster, subs: subs, schedule: o.WebhookSchedule, now: o.Now, log: o.Logger,
-		owner: o.Store.Owner, workers: newWorkers(),
+		accountOf: o.Store.AccountOf, workers: newWorkers(),
 		hints: make(chan []webhook.Due, deliveryHints), ended: make(chan ended, deliveryGroup), slow: make(chan *receiver, deliveryGroup), leases: make(chan lease), tried: make(chan result, deliveryGroup),
 		window: deliveryWindow, known: map[dueName]struct{}{}, receivers: newReceivers(), aside: map[*receiver][]webhook.Due{},
 	}

@@ -6,20 +6,20 @@ import (
 
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
-	"inboxd/internal/feed"
+	"inboxd/internal/follow"
 )
 
 // Listen adds a reader of the account's change journal, of one inbox unless address is
 // empty. While somebody listens, events get into the journal without waiting for others.
-func (s *System) Listen(id account.ID, address string) *feed.Reader {
-	return s.journal.feeds.Listen(id, address)
+func (s *System) Listen(id account.ID, address string) *follow.Reader {
+	return s.journal.readers.Listen(id, address)
 }
 
 // Events reads up to limit entries of the account's change journal with numbers above after,
 // of one inbox unless address is empty. Entries older than 7 days are not shown, whether or
 // not they were trimmed. What it returns is on disk: after any crash a number that was seen
 // means the same event.
-func (s *System) Events(ctx context.Context, id account.ID, after uint64, address string, limit int) (feed.Page, error) {
+func (s *System) Events(ctx context.Context, id account.ID, after uint64, address string, limit int) (follow.Page, error) {
 	page, err := s.store.JournalPage(id, after, address, s.now().Add(-journalKept), limit)
 	return page, s.settled(ctx, err)
 }

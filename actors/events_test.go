@@ -11,13 +11,13 @@ import (
 
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
-	"inboxd/internal/feed"
+	"inboxd/internal/follow"
 	"inboxd/internal/inbox"
 	"inboxd/internal/memstore"
 )
 
 // follow reads as a client does, until it saw want events.
-func follow(t *testing.T, s *System, address string, want int) (events []feed.Entry) {
+func followed(t *testing.T, s *System, address string, want int) (events []follow.Entry) {
 	r := s.Listen(someone, address)
 	defer r.Close()
 	for after := uint64(0); len(events) < want; {
@@ -54,7 +54,7 @@ func TestReadersSeeEveryEventOnceAndInOrder(t *testing.T) {
 		}
 		all.Go(func() {
 			last, numbers := uint64(0), map[string]uint64{}
-			for _, e := range follow(t, s, address, want) {
+			for _, e := range followed(t, s, address, want) {
 				if e.Seq <= last || e.Number != numbers[e.Address]+1 {
 					t.Errorf("entry %d after %d: event %d of %s after %d", e.Seq, last, e.Number, e.Address, numbers[e.Address])
 				}
@@ -92,7 +92,7 @@ func TestAListenerDoesNotWaitForOthers(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 			began := time.Now()
-			must[inbox.Answer](t)(s.Do(t.Context(), "a@inbox.localhost", receive("x")))
+			must[inbox.Outcome](t)(s.Do(t.Context(), "a@inbox.localhost", receive("x")))
 			before, _ := store.JournalEnd(someone)
 			for end := before; c.most > 0 && end == before; end, _ = store.JournalEnd(someone) {
 				time.Sleep(100 * time.Microsecond)
@@ -113,7 +113,7 @@ func TestThePresentIsBehindWhatWasSeen(t *testing.T) {
 	s := startSystem(t, &memstore.Store{}, nil)
 	makeInbox(t, s, "a@inbox.localhost")
 	for want := uint64(1); want <= 100; want++ {
-		must[inbox.Answer](t)(s.Do(t.Context(), "a@inbox.localhost", receive("x")))
+		must[inbox.Outcome](t)(s.Do(t.Context(), "a@inbox.localhost", receive("x")))
 		if end := must[uint64](t)(s.Present(t.Context(), someone)); end != want {
 			t.Fatalf("the present is %d after %d mails", end, want)
 		}
@@ -150,7 +150,7 @@ func TestOldEventsAreNotShown(t *testing.T) {
 		s := startSystem(t, &store, nil)
 		makeInbox(t, s, "a@inbox.localhost")
 		receiveOne := func() {
-			must[inbox.Answer](t)(s.Do(t.Context(), "a@inbox.localhost", receive("x")))
+			must[inbox.Outcome](t)(s.Do(t.Context(), "a@inbox.localhost", receive("x")))
 			time.Sleep(time.Second)
 		}
 		receiveOne()

@@ -149,22 +149,22 @@ func (s *System) ViewFor(ctx context.Context, id account.ID, address string) (*i
 	if v := s.Resident([]byte(address)); v != nil && v.Account == id {
 		return v, nil
 	}
-	owner, err := s.store.Owner(address)
+	who, err := s.store.AccountOf(address)
 	switch {
 	case err != nil:
 		return nil, fault.Wrap(fault.Unavailable, busySentence, err)
-	case owner != id:
+	case who != id:
 		return nil, inbox.NoInbox(address)
 	}
 	return s.View(ctx, address)
 }
 
-// owner is the account whose inbox lives at an address; the zero one when none does.
-func (s *System) owner(address string) (account.ID, error) {
+// accountOf is the account whose inbox lives at an address; the zero one when none does.
+func (s *System) accountOf(address string) (account.ID, error) {
 	if v := s.Resident([]byte(address)); v != nil {
 		return v.Account, nil
 	}
-	return s.store.Owner(address)
+	return s.store.AccountOf(address)
 }
 
 // Resident returns the published view of an inbox in memory, else nil. It takes no lock and
@@ -177,9 +177,9 @@ func (s *System) Resident(address []byte) *inbox.View {
 }
 
 // Do hands cmd to the inbox at address and returns after its commit.
-func (s *System) Do(ctx context.Context, address string, cmd inbox.Command) (inbox.Answer, error) {
+func (s *System) Do(ctx context.Context, address string, cmd inbox.Command) (inbox.Outcome, error) {
 	got, err := s.inboxes.do(ctx, address, cmd, sizeOf(cmd))
-	answer, _ := got.(inbox.Answer)
+	answer, _ := got.(inbox.Outcome)
 	return answer, err
 }
 

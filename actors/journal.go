@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"inboxd/internal/account"
-	"inboxd/internal/feed"
+	"inboxd/internal/follow"
 	"inboxd/internal/inbox"
 )
 
@@ -19,20 +19,20 @@ import (
 // their own: the store's log keeps their order, so after a crash either the row is still
 // there, or its entry is. Only the last step can have both, and takeOver looks for it.
 type journal struct {
-	store Store
-	now   func() time.Time
-	log   *slog.Logger
-	hints chan []inbox.Public
-	urged chan struct{}            // a step may not wait for its whole delay
-	asked chan chan struct{}       // see settle
-	ended chan struct{}            // closed when run is over
-	ends  map[account.ID]uint64    // last number given
-	looks map[account.ID]time.Time // last look for old entries
-	feeds feed.Feeds               // who is told of appends
-	last  time.Time                // when the last step ended
-	lists [][]inbox.Public         // empty, of earlier steps, for reuse
-	fan   *fanOut
-	done  sync.WaitGroup
+	store   Store
+	now     func() time.Time
+	log     *slog.Logger
+	hints   chan []inbox.Public
+	urged   chan struct{}            // a step may not wait for its whole delay
+	asked   chan chan struct{}       // see settle
+	ended   chan struct{}            // closed when run is over
+	ends    map[account.ID]uint64    // last number given
+	looks   map[account.ID]time.Time // last look for old entries
+	readers follow.Readers           // who is told of appends
+	last    time.Time                // when the last step ended
+	lists   [][]inbox.Public         // empty, of earlier steps, for reuse
+	fan     *fanOut
+	done    sync.WaitGroup
 }
 
 const (
@@ -169,7 +169,7 @@ func (j *journal) pace() time.Duration { return journalPace - time.Since(j.last)
 
 // listened reports whether somebody waits for these events, which are of one account.
 func (j *journal) listened(events []inbox.Public) bool {
-	return len(events) > 0 && j.feeds.Listened(events[0].Account)
+	return len(events) > 0 && j.readers.Listened(events[0].Account)
 }
 
 func (j *journal) collect(pending map[account.ID][]inbox.Public, events []inbox.Public) {
@@ -227,7 +227,7 @@ func (j *journal) append(id account.ID, events []inbox.Public) error {
 	j.fan.done(id, told)
 	last := end + uint64(len(events))
 	j.ends[id] = last
-	j.feeds.Announce(id, end+1, events)
+	j.readers.Announce(id, end+1, events)
 	now := j.now()
 	if err := j.store.DropOutbox(events); err != nil || last/journalTrim == end/journalTrim && now.Sub(j.looks[id]) < journalTrimEvery {
 		return err

@@ -25,7 +25,7 @@ import (
 // DoOnce is Do for a request that may be repeated. answer makes what the client is told,
 // of nothing but what it is given; it runs in the inbox's owner and must be quick. Refused
 // requests leave no record.
-func (s *System) DoOnce(ctx context.Context, address string, cmd inbox.Command, req once.Request, answer func(inbox.Answer) once.Answer) (once.Answer, error) {
+func (s *System) DoOnce(ctx context.Context, address string, cmd inbox.Command, req once.Request, answer func(inbox.Outcome) once.Answer) (once.Answer, error) {
 	got, err := s.inboxes.do(ctx, address, onceCommand{cmd, req, answer}, sizeOf(cmd))
 	if err != nil {
 		return once.Answer{}, err
@@ -37,7 +37,7 @@ func (s *System) DoOnce(ctx context.Context, address string, cmd inbox.Command, 
 type onceCommand struct {
 	command inbox.Command
 	request once.Request
-	answer  func(inbox.Answer) once.Answer
+	answer  func(inbox.Outcome) once.Answer
 }
 
 // recallOnce asks for the answer to a request that was answered before.
@@ -64,7 +64,7 @@ func (e *inboxEntity) decideOnce(c onceCommand) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	given := c.answer(got.(inbox.Answer))
+	given := c.answer(got.(inbox.Outcome))
 	e.begin()
 	e.rows.Once.Add(once.Record{Request: c.request, At: now, Answer: given})
 	return given, nil

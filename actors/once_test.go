@@ -193,7 +193,7 @@ func TestACommandIsDoneOnce(t *testing.T) {
 	const address = "i@inbox.localhost"
 	makeInbox(t, s, address)
 	req := requestNamed(t, "k", "mail")
-	numbered := func(a inbox.Answer) once.Answer { return once.Answer{Status: 202, Body: fmt.Append(nil, a.ID)} }
+	numbered := func(a inbox.Outcome) once.Answer { return once.Answer{Status: 202, Body: fmt.Append(nil, a.ID)} }
 	fail := errors.New("the power went away")
 	store.Before = func(any) error { return fail }
 	if a, err := s.DoOnce(context.Background(), address, receive("x"), req, numbered); err == nil {
@@ -258,7 +258,7 @@ func TestASendIsDoneOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	numbered := func(a inbox.Answer) once.Answer { return once.Answer{Status: 202, Body: fmt.Append(nil, a.ID)} }
+	numbered := func(a inbox.Outcome) once.Answer { return once.Answer{Status: 202, Body: fmt.Append(nil, a.ID)} }
 	letter, req := inbox.Letter{To: "bob@far.test", Text: "hi"}, requestNamed(t, "k", "letter")
 	var callers sync.WaitGroup
 	for range 50 {

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"inboxd/internal/account"
-	"inboxd/internal/feed"
+	"inboxd/internal/follow"
 	"inboxd/internal/inbox"
 	"inboxd/internal/once"
 	"inboxd/internal/partition"
@@ -19,8 +19,8 @@ type Store interface {
 	LoadInbox(address string) (*inbox.State, error)
 	CommitInbox(*inbox.Rows) error
 	Live(address string) (bool, error)
-	// Owner finds whose inbox lives at an address; the zero ID: nobody's.
-	Owner(address string) (account.ID, error)
+	// AccountOf finds whose inbox lives at an address; the zero ID: nobody's.
+	AccountOf(address string) (account.ID, error)
 	Content(address string, id int64) (*inbox.Content, error)
 	Raw(address string, id int64) ([]byte, error)
 
@@ -68,7 +68,7 @@ type Store interface {
 	// JournalPage reads up to limit entries above after, from since on, of one inbox unless
 	// address is empty. Whatever it or JournalEnd showed is on disk once SyncJournal
 	// returned.
-	JournalPage(id account.ID, after uint64, address string, since time.Time, limit int) (feed.Page, error)
+	JournalPage(id account.ID, after uint64, address string, since time.Time, limit int) (follow.Page, error)
 	SyncJournal() error
 
 	// Webhooks reads an account's webhooks, oldest first; LastAttempts tells when each was

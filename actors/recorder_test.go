@@ -37,7 +37,7 @@ func TestLeasesAndResultsShareCommits(t *testing.T) {
 		store := &commitsStore{Store: &memstore.Store{}}
 		script := &script{took: 2 * time.Millisecond}
 		d := newDeliveries(Options{Store: store, Poster: script, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}, newSubscriptions(store))
-		d.owner = func(string) (account.ID, error) { return someone, nil }
+		d.accountOf = func(string) (account.ID, error) { return someone, nil }
 		d.subs.known[someone] = []account.Webhook{{ID: 1, URL: "https://r/", Event: "*"}}
 		stop := make(chan struct{})
 		var running sync.WaitGroup

@@ -18,17 +18,17 @@ func TestRefusalsDoTheSameWork(t *testing.T) {
 	for _, address := range []string{"cold@inbox.localhost", "deleted@inbox.localhost"} {
 		makeInbox(t, makers, address)
 	}
-	must[inbox.Answer](t)(makers.Do(context.Background(), "deleted@inbox.localhost", inbox.Delete{}))
+	must[inbox.Outcome](t)(makers.Do(context.Background(), "deleted@inbox.localhost", inbox.Delete{}))
 	s := startSystem(t, &store, nil) // has none of these in memory
 	makeInbox(t, s, "warm@inbox.localhost")
 	before := s.Stats().Inboxes
 	me := account.ID{9}
 	for _, address := range []string{"warm@inbox.localhost", "cold@inbox.localhost", "deleted@inbox.localhost", "never@inbox.localhost"} {
-		lookups := store.OwnerLookups
+		lookups := store.AccountLookups
 		if _, err := s.ViewFor(context.Background(), me, address); !fault.Is(err, fault.NoInbox) {
 			t.Errorf("%s: %v", address, err)
 		}
-		if n := store.OwnerLookups - lookups; n != 1 || s.Stats().Inboxes != before {
+		if n := store.AccountLookups - lookups; n != 1 || s.Stats().Inboxes != before {
 			t.Errorf("%s: %d look-ups, %d inboxes in memory where there were %d", address, n, s.Stats().Inboxes, before)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // when the index says so.
 type retention struct {
 	store Store
-	do    func(ctx context.Context, address string, cmd inbox.Command) (inbox.Answer, error)
+	do    func(ctx context.Context, address string, cmd inbox.Command) (inbox.Outcome, error)
 	now   func() time.Time
 	log   *slog.Logger
 

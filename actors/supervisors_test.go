@@ -18,7 +18,7 @@ func TestRetentionRemovesWhatIsOver(t *testing.T) {
 		s := startSystem(t, &store, nil)
 		for i := range 20 {
 			makeInbox(t, s, fmt.Sprintf("i%d@inbox.localhost", i))
-			must[inbox.Answer](t)(s.Do(t.Context(), fmt.Sprintf("i%d@inbox.localhost", i), receive("x")))
+			must[inbox.Outcome](t)(s.Do(t.Context(), fmt.Sprintf("i%d@inbox.localhost", i), receive("x")))
 		}
 		time.Sleep(24*time.Hour - time.Second)
 		if v := must[*inbox.View](t)(s.View(t.Context(), "i3@inbox.localhost")); v.Latest(s.now(), nil) == nil {
@@ -62,7 +62,7 @@ func TestJournalTakesEachEventOnce(t *testing.T) {
 	makeInbox(t, s, "a@inbox.localhost")
 	makeInbox(t, s, "b@inbox.localhost")
 	for i := range 50 {
-		must[inbox.Answer](t)(s.Do(context.Background(), []string{"a", "b"}[i%2]+"@inbox.localhost", receive("x")))
+		must[inbox.Outcome](t)(s.Do(context.Background(), []string{"a", "b"}[i%2]+"@inbox.localhost", receive("x")))
 	}
 	until(func() bool { left, _ := store.Outbox(1); return len(left) == 0 })
 	checkJournal(t, &store, 50)
@@ -126,7 +126,7 @@ func TestBusyStepsGatherLonger(t *testing.T) {
 		must(told, "after more")
 		tell(journalStep + 1)
 		must(told, "when there is enough for a step")
-		j.feeds.Listen(someone, "")
+		j.readers.Listen(someone, "")
 		tell(journalBusy)
 		time.Sleep(journalPace)
 		must(told, "when somebody listens")

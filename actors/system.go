@@ -172,7 +172,7 @@ func Start(o Options) (_ *System, err error) {
 	}))
 	hooks := newSubscriptions(o.Store)
 	s.deliveries, s.testing = newDeliveries(o, hooks), make(chan struct{}, testsAtOnce)
-	s.deliveries.owner = s.owner
+	s.deliveries.accountOf = s.accountOf
 	s.journal = newJournal(o.Store, newFanOut(o.Store, hooks, o.WebhookSchedule, s.deliveries.hint), s.now, o.Logger)
 	if err := s.journal.takeOver(); err != nil {
 		return nil, err

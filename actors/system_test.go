@@ -54,7 +54,7 @@ func until(done func() bool) {
 
 func makeInbox(t testing.TB, s *System, address string) {
 	t.Helper()
-	must[inbox.Answer](t)(s.Do(context.Background(), address, inbox.Create{Address: address, Account: someone, RetentionHours: 24, At: s.now()}))
+	must[inbox.Outcome](t)(s.Do(context.Background(), address, inbox.Create{Address: address, Account: someone, RetentionHours: 24, At: s.now()}))
 }
 
 func receive(text string) inbox.Receive {
@@ -146,7 +146,7 @@ func TestGroupCommit(t *testing.T) {
 	var senders sync.WaitGroup
 	ids := make(chan int64, 101)
 	send := func() {
-		ids <- must[inbox.Answer](t)(s.Do(context.Background(), "hot@inbox.localhost", receive("x"))).ID
+		ids <- must[inbox.Outcome](t)(s.Do(context.Background(), "hot@inbox.localhost", receive("x"))).ID
 	}
 	senders.Go(send)
 	<-g.in // the first commit is in flight
@@ -180,7 +180,7 @@ func TestFailedCommitShowsNothing(t *testing.T) {
 			var store memstore.Store
 			s := startSystem(t, &store, nil)
 			makeInbox(t, s, "a@inbox.localhost")
-			must[inbox.Answer](t)(s.Do(context.Background(), "a@inbox.localhost", receive("kept")))
+			must[inbox.Outcome](t)(s.Do(context.Background(), "a@inbox.localhost", receive("kept")))
 			store.Before = before
 			_, err := s.Do(context.Background(), "a@inbox.localhost", receive("lost"))
 			if !fault.Is(err, fault.Unavailable) || strings.Contains(err.(*fault.Error).Detail, "fire") {
@@ -207,7 +207,7 @@ func TestFullDiskRefusesMailOnly(t *testing.T) {
 	var store memstore.Store
 	s := startSystem(t, &store, nil)
 	makeInbox(t, s, "a@inbox.localhost")
-	must[inbox.Answer](t)(s.Do(context.Background(), "a@inbox.localhost", receive("one")))
+	must[inbox.Outcome](t)(s.Do(context.Background(), "a@inbox.localhost", receive("one")))
 	store.SetFull(true)
 	if err := s.Accepts(context.Background(), "a@inbox.localhost"); !fault.Is(err, fault.StorageFull) {
 		t.Errorf("RCPT: %v", err)
@@ -215,9 +215,9 @@ func TestFullDiskRefusesMailOnly(t *testing.T) {
 	if _, err := s.Do(context.Background(), "a@inbox.localhost", receive("two")); !fault.Is(err, fault.StorageFull) {
 		t.Errorf("mail: %v", err)
 	}
-	must[inbox.Answer](t)(s.Do(context.Background(), "a@inbox.localhost", inbox.DeleteMessage{ID: 1}))
+	must[inbox.Outcome](t)(s.Do(context.Background(), "a@inbox.localhost", inbox.DeleteMessage{ID: 1}))
 	store.SetFull(false)
-	if a := must[inbox.Answer](t)(s.Do(context.Background(), "a@inbox.localhost", receive("two"))); a.ID != 2 {
+	if a := must[inbox.Outcome](t)(s.Do(context.Background(), "a@inbox.localhost", receive("two"))); a.ID != 2 {
 		t.Errorf("id %d", a.ID)
 	}
 }
@@ -261,7 +261,7 @@ func TestWaiterWakesOnMailAndOnPassivation(t *testing.T) {
 	makeInbox(t, s, "a@inbox.localhost")
 	v := must[*inbox.View](t)(s.View(context.Background(), "a@inbox.localhost"))
 	changed := v.Superseded()
-	must[inbox.Answer](t)(s.Do(context.Background(), "a@inbox.localhost", receive("x")))
+	must[inbox.Outcome](t)(s.Do(context.Background(), "a@inbox.localhost", receive("x")))
 	<-changed
 	v = must[*inbox.View](t)(s.View(context.Background(), "a@inbox.localhost"))
 	changed = v.Superseded()

@@ -119,7 +119,7 @@ func subscribe(t testing.TB, s *System, host, event string) account.Webhook {
 
 func mailTo(t testing.TB, s *System, address, subject string) {
 	t.Helper()
-	must[inbox.Answer](t)(s.Do(t.Context(), address, receive(subject)))
+	must[inbox.Outcome](t)(s.Do(t.Context(), address, receive(subject)))
 }
 
 func deliveriesOf(t testing.TB, s *System) []webhook.Delivery {

@@ -7,7 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"inboxd/internal/account"
-	"inboxd/internal/feed"
+	"inboxd/internal/follow"
 	"inboxd/internal/webhook"
 )
 
@@ -103,7 +103,7 @@ func (s *Server) place(r *request, f *follower, name, begin string) error {
 }
 
 // write answers a poll with a page: each event is the body that a webhook gets.
-func (f *follower) write(r *request, page feed.Page) error {
+func (f *follower) write(r *request, page follow.Page) error {
 	b := append(make([]byte, 0, 64+256*len(page.Entries)), `{"events":[`...)
 	for i := range page.Entries {
 		if i > 0 {
@@ -136,7 +136,7 @@ func (p *parked) poll(f *follower) {
 }
 
 // awaitEvents returns the first page that holds something, or an empty one at the end.
-func (p *parked) awaitEvents(f *follower) (page feed.Page, err error) {
+func (p *parked) awaitEvents(f *follower) (page follow.Page, err error) {
 	s := p.server
 	s.waiters.Add(1)
 	defer s.waiters.Add(-1)
@@ -155,7 +155,7 @@ func (p *parked) awaitEvents(f *follower) (page feed.Page, err error) {
 }
 
 // read reads on and moves the follower.
-func (p *parked) read(f *follower, limit int) (page feed.Page, err error) {
+func (p *parked) read(f *follower, limit int) (page follow.Page, err error) {
 	p.aside(func() {
 		err = p.with(func(r *request) error {
 			page, err = p.server.accounts.Events(r.ctx, f.account, f.after, f.address, limit)
@@ -168,7 +168,7 @@ func (p *parked) read(f *follower, limit int) (page feed.Page, err error) {
 
 // attend waits at the journal's end until there is something to read or the time is over. A
 // follower of one inbox ends with the inbox.
-func (p *parked) attend(f *follower, reader *feed.Reader, signal *feed.Signal, until time.Time) (bool, error) {
+func (p *parked) attend(f *follower, reader *follow.Reader, signal *follow.Signal, until time.Time) (bool, error) {
 	var superseded <-chan struct{}
 	if p.view != nil {
 		superseded = p.view.Superseded()

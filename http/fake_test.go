@@ -14,7 +14,7 @@ import (
 	"inboxd/internal/account"
 	"inboxd/internal/domain"
 	"inboxd/internal/fault"
-	"inboxd/internal/feed"
+	"inboxd/internal/follow"
 	"inboxd/internal/inbox"
 	"inboxd/internal/once"
 )
@@ -63,14 +63,14 @@ func (f *fakeInboxes) ViewFor(ctx context.Context, id account.ID, address string
 	return v, err
 }
 
-func (f *fakeInboxes) Do(_ context.Context, address string, cmd inbox.Command) (inbox.Answer, error) {
+func (f *fakeInboxes) Do(_ context.Context, address string, cmd inbox.Command) (inbox.Outcome, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.broken != nil {
-		return inbox.Answer{}, f.broken
+		return inbox.Outcome{}, f.broken
 	}
 	if f.refuses != nil {
-		return inbox.Answer{}, f.refuses
+		return inbox.Outcome{}, f.refuses
 	}
 	s := f.states[address]
 	if s == nil {
@@ -463,25 +463,25 @@ func (f *fakeAccounts) DeleteInbox(ctx context.Context, id account.ID, address s
 
 // fakeJournals keeps the accounts' change journals.
 type fakeJournals struct {
-	feeds  feed.Feeds
-	lock   sync.Mutex
-	all    map[account.ID][]feed.Entry
-	broken error // what Events answers when set
-	panics bool  // what it does instead
+	readers follow.Readers
+	lock    sync.Mutex
+	all     map[account.ID][]follow.Entry
+	broken  error // what Events answers when set
+	panics  bool  // what it does instead
 }
 
 func (f *fakeJournals) append(e inbox.Public) {
 	f.lock.Lock()
 	if f.all == nil {
-		f.all = map[account.ID][]feed.Entry{}
+		f.all = map[account.ID][]follow.Entry{}
 	}
 	seq := uint64(1)
 	if n := len(f.all[e.Account]); n > 0 {
 		seq = f.all[e.Account][n-1].Seq + 1
 	}
-	f.all[e.Account] = append(f.all[e.Account], feed.Entry{Seq: seq, Public: e})
+	f.all[e.Account] = append(f.all[e.Account], follow.Entry{Seq: seq, Public: e})
 	f.lock.Unlock()
-	f.feeds.Announce(e.Account, seq, []inbox.Public{e})
+	f.readers.Announce(e.Account, seq, []inbox.Public{e})
 }
 
 // forget drops the oldest n entries, as time does.
@@ -491,13 +491,13 @@ func (f *fakeJournals) forget(id account.ID, n int) {
 	f.all[id] = f.all[id][n:]
 }
 
-func (f *fakeJournals) Events(_ context.Context, id account.ID, after uint64, address string, limit int) (feed.Page, error) {
+func (f *fakeJournals) Events(_ context.Context, id account.ID, after uint64, address string, limit int) (follow.Page, error) {
 	f.lock.Lock()
 	defer f.lock.Unlock()
 	if f.panics {
 		panic("a bug")
 	}
-	page := feed.Page{Last: after}
+	page := follow.Page{Last: after}
 	for _, e := range f.all[id] {
 		if e.Seq <= after {
 			continue
@@ -526,8 +526,8 @@ func (f *fakeJournals) JournalEnd(_ context.Context, id account.ID) (uint64, err
 	return 0, nil
 }
 
-func (f *fakeJournals) Listen(id account.ID, address string) *feed.Reader {
-	return f.feeds.Listen(id, address)
+func (f *fakeJournals) Listen(id account.ID, address string) *follow.Reader {
+	return f.readers.Listen(id, address)
 }
 
 var (

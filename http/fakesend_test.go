@@ -25,7 +25,7 @@ func (f *fakeInboxes) Send(ctx context.Context, address string, l inbox.Letter) 
 }
 
 // SendOnce keeps what it answers by the name of the request.
-func (f *fakeInboxes) SendOnce(ctx context.Context, address string, l inbox.Letter, req once.Request, answer func(inbox.Answer) once.Answer) (once.Answer, error) {
+func (f *fakeInboxes) SendOnce(ctx context.Context, address string, l inbox.Letter, req once.Request, answer func(inbox.Outcome) once.Answer) (once.Answer, error) {
 	f.mu.RLock()
 	known, again := f.requests[req.Key]
 	f.mu.RUnlock()
@@ -36,7 +36,7 @@ func (f *fakeInboxes) SendOnce(ctx context.Context, address string, l inbox.Lett
 	if err != nil {
 		return once.Answer{}, err
 	}
-	a := answer(inbox.Answer{ID: id})
+	a := answer(inbox.Outcome{ID: id})
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.requests[req.Key] = once.Record{Request: req, Answer: a}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"inboxd/internal/account"
-	"inboxd/internal/feed"
+	"inboxd/internal/follow"
 	"inboxd/internal/inbox"
 	"inboxd/internal/once"
 )
@@ -22,13 +22,13 @@ type Inboxes interface {
 	// the same work whether the inbox lives, is gone or never was.
 	ViewFor(ctx context.Context, id account.ID, address string) (*inbox.View, error)
 	// Do hands a command to the inbox and returns after its commit.
-	Do(ctx context.Context, address string, cmd inbox.Command) (inbox.Answer, error)
+	Do(ctx context.Context, address string, cmd inbox.Command) (inbox.Outcome, error)
 	// Send queues a letter and returns its message id once that is on disk. Refused names
 	// the rule of the plan that is in the way, or the addresses that mail came back from.
 	Send(ctx context.Context, address string, letter inbox.Letter) (int64, error)
 	// SendOnce is Send for a request that may be repeated; answer makes what is told, now and
 	// when it is repeated, of nothing but what it is given.
-	SendOnce(ctx context.Context, address string, letter inbox.Letter, req once.Request, answer func(inbox.Answer) once.Answer) (once.Answer, error)
+	SendOnce(ctx context.Context, address string, letter inbox.Letter, req once.Request, answer func(inbox.Outcome) once.Answer) (once.Answer, error)
 	// Content reads the document of a message; nil when it is gone.
 	Content(ctx context.Context, address string, id int64) (*inbox.Content, error)
 	// Raw reads the message as received; nil when it is gone.
@@ -90,11 +90,11 @@ type Accounts interface {
 type Journals interface {
 	// Events reads up to limit entries with numbers above after, of one inbox unless address
 	// is empty.
-	Events(ctx context.Context, id account.ID, after uint64, address string, limit int) (feed.Page, error)
+	Events(ctx context.Context, id account.ID, after uint64, address string, limit int) (follow.Page, error)
 	// JournalEnd returns the number of the newest entry, 0 when there was none yet.
 	JournalEnd(ctx context.Context, id account.ID) (uint64, error)
 	// Present is JournalEnd after every event that was committed before the call.
 	Present(ctx context.Context, id account.ID) (uint64, error)
 	// Listen adds a reader, who closes it.
-	Listen(id account.ID, address string) *feed.Reader
+	Listen(id account.ID, address string) *follow.Reader
 }

@@ -83,7 +83,7 @@ func (s *Server) send(r *request) error {
 		return err
 	}
 	if req.Repeatable() {
-		return r.give(s.inboxes.SendOnce(r.ctx, r.address, letter, req, func(a inbox.Answer) once.Answer { return queued(a.ID) }))
+		return r.give(s.inboxes.SendOnce(r.ctx, r.address, letter, req, func(a inbox.Outcome) once.Answer { return queued(a.ID) }))
 	}
 	id, err := s.inboxes.Send(r.ctx, r.address, letter)
 	if err != nil {

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"inboxd/internal/feed"
+	"inboxd/internal/follow"
 	"inboxd/internal/webhook"
 )
 
@@ -74,7 +74,7 @@ func (p *parked) greet(f *follower) error {
 }
 
 // emit sends a page, each event with the cursor behind it as its id.
-func (p *parked) emit(f *follower, page feed.Page) error {
+func (p *parked) emit(f *follower, page follow.Page) error {
 	if len(page.Entries) == 0 {
 		return nil
 	}

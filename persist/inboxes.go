@@ -265,9 +265,9 @@ func (s *Store) Live(addr string) (bool, error) {
 	return live, err
 }
 
-// Owner finds the account whose live inbox has this address, the zero ID when there is
+// AccountOf finds the account whose live inbox has this address, the zero ID when there is
 // none: one point look-up.
-func (s *Store) Owner(addr string) (account.ID, error) {
+func (s *Store) AccountOf(addr string) (account.ID, error) {
 	p, live, err := s.header(addr)
 	if !live {
 		return account.ID{}, err

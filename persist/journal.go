@@ -9,7 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"inboxd/internal/account"
-	"inboxd/internal/feed"
+	"inboxd/internal/follow"
 	"inboxd/internal/inbox"
 	"inboxd/internal/webhook"
 )
@@ -110,8 +110,8 @@ const pageScan = 10_000
 
 // JournalPage reads up to limit entries with numbers above after, from since on, of one
 // inbox unless address is empty. What it shows may be lost in a crash until SyncJournal.
-func (s *Store) JournalPage(id account.ID, after uint64, address string, since time.Time, limit int) (feed.Page, error) {
-	page := feed.Page{Last: after}
+func (s *Store) JournalPage(id account.ID, after uint64, address string, since time.Time, limit int) (follow.Page, error) {
+	page := follow.Page{Last: after}
 	if err := s.enter(); err != nil {
 		return page, err
 	}
@@ -133,7 +133,7 @@ func (s *Store) JournalPage(id account.ID, after uint64, address string, since t
 		page.Last = seq
 		scanned++
 		if !old && (address == "" || r.Address == address) {
-			page.Entries = append(page.Entries, feed.Entry{Seq: seq, Public: r.public()})
+			page.Entries = append(page.Entries, follow.Entry{Seq: seq, Public: r.public()})
 		}
 		return nil
 	})

@@ -9,7 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"inboxd/internal/account"
-	"inboxd/internal/feed"
+	"inboxd/internal/follow"
 	"inboxd/internal/inbox"
 )
 
@@ -18,7 +18,7 @@ func event(n int) inbox.Public {
 }
 
 // entries reads up to limit entries of every inbox and time.
-func entries(t *testing.T, s *Store, id account.ID, after uint64, limit int) []feed.Entry {
+func entries(t *testing.T, s *Store, id account.ID, after uint64, limit int) []follow.Entry {
 	t.Helper()
 	page, err := s.JournalPage(id, after, "", time.Time{}, limit)
 	must(t, err)
@@ -34,11 +34,11 @@ func TestJournal(t *testing.T) {
 	must(t, s.AppendJournal(id, 1, []inbox.Public{event(1), event(2)}, nil))
 	must(t, s.AppendJournal(id, 3, []inbox.Public{event(3)}, nil))
 	must(t, s.AppendJournal(accountID(2), 1, []inbox.Public{event(9)}, nil))
-	all := make([]feed.Entry, 3)
+	all := make([]follow.Entry, 3)
 	for i := range all {
-		all[i] = feed.Entry{Seq: uint64(i + 1), Public: event(i + 1)}
+		all[i] = follow.Entry{Seq: uint64(i + 1), Public: event(i + 1)}
 	}
-	for after, want := range map[uint64][]feed.Entry{0: all[:2], 1: all[1:], 2: all[2:], 3: nil, 1 << 63: nil} {
+	for after, want := range map[uint64][]follow.Entry{0: all[:2], 1: all[1:], 2: all[2:], 3: nil, 1 << 63: nil} {
 		if got := entries(t, s, id, after, 2); !reflect.DeepEqual(got, want) {
 			t.Errorf("journal after %d: %v, want %v", after, got, want)
 		}

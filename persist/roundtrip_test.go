@@ -213,7 +213,7 @@ func (m *model) check(t *rapid.T) {
 		if err != nil || live != want.Live() {
 			t.Fatalf("live %v %v, want %v", live, err, want.Live())
 		}
-		owner, err := m.s.Owner(addr)
+		owner, err := m.s.AccountOf(addr)
 		if must(t, err); live && owner != want.Account || !live && owner != (account.ID{}) {
 			t.Fatalf("owner %v of %+v", owner, want.Profile)
 		}

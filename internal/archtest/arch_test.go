@@ -37,17 +37,17 @@ var allowed = map[string][]string{
 	"internal/netguard":        {},
 
 	// Following the change journals, and what is told of an event.
-	"internal/feed":    {"internal/account", "internal/inbox"},
+	"internal/follow":  {"internal/account", "internal/inbox"},
 	"internal/webhook": {"internal/account", "internal/fault", "internal/inbox", "internal/message"},
 
-	"internal/memstore":       {"internal/account", "internal/domain", "internal/fault", "internal/feed", "internal/inbox", "internal/once", "internal/partition", "internal/webhook"},
+	"internal/memstore":       {"internal/account", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/once", "internal/partition", "internal/webhook"},
 	"internal/archtest":       {},
 	"internal/archtest/house": {},
 
 	// The adapters import the rules and never each other.
-	"persist": {"internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/feed", "internal/inbox", "internal/message", "internal/once", "internal/partition", "internal/webhook"},
-	"actors":  {"internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/feed", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/message", "internal/once", "internal/partition", "internal/webhook"},
-	"http":    {"internal/account", "internal/domain", "internal/fault", "internal/feed", "internal/inbox", "internal/message", "internal/netguard", "internal/once", "internal/webhook"},
+	"persist": {"internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/once", "internal/partition", "internal/webhook"},
+	"actors":  {"internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/message", "internal/once", "internal/partition", "internal/webhook"},
+	"http":    {"internal/account", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/netguard", "internal/once", "internal/webhook"},
 	"smtp":    {"internal/fault"},
 
 	// The other half of SMTP: mail that leaves.

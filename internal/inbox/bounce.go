@@ -5,27 +5,27 @@ import (
 	"strings"
 )
 
-func (c Bounce) decide(s *State, env Env) ([]Event, Answer, error) {
+func (c Bounce) decide(s *State, env Env) ([]Event, Outcome, error) {
 	i, ok := s.find(c.ID)
 	if !ok || s.Messages[i].Sending == nil {
-		return nil, Answer{}, nil // gone meanwhile
+		return nil, Outcome{}, nil // gone meanwhile
 	}
 	m := s.Messages[i]
 	at := m.Sending.indexOf(c.Recipient)
 	if at < 0 {
-		return nil, Answer{}, nil
+		return nil, Outcome{}, nil
 	}
 	was := m.Sending.Recipients[at]
 	now := was.Status.AfterBounce()
 	if now == was.Status {
-		return nil, Answer{}, nil // told before, or never taken
+		return nil, Outcome{}, nil // told before, or never taken
 	}
 	ev := moved{ID: c.ID, Sending: *m.Sending, From: m.Sending.Due}
 	ev.Sending.Recipients = slices.Clone(ev.Sending.Recipients)
 	r := &ev.Sending.Recipients[at]
 	r.Status, r.Error, r.At = now, c.Error, env.Now
 	ev.Public = s.sendEvent("message.bounced", m, &ev.Sending, []string{r.Email}, c.Error, env.Now)
-	return []Event{ev}, Answer{ID: c.ID, Count: 1}, nil
+	return []Event{ev}, Outcome{ID: c.ID, Count: 1}, nil
 }
 
 // indexOf finds a recipient by address; -1 when there is none.

@@ -11,14 +11,14 @@ import (
 
 // Command is an order to one inbox. The commands are the exported structs of this file.
 type Command interface {
-	decide(*State, Env) ([]Event, Answer, error)
+	decide(*State, Env) ([]Event, Outcome, error)
 }
 
 // Env is what Decide may know besides state and command.
 type Env struct{ Now time.Time }
 
-// Answer is what a committed command tells its sender.
-type Answer struct {
+// Outcome is what a committed command tells its sender.
+type Outcome struct {
 	ID        int64 // of the message received
 	Count     int   // messages deleted or changed, or the number of the attempt begun
 	Duplicate bool  // the mail was here already; ID is the first one's
@@ -86,12 +86,12 @@ type (
 
 // Decide says what cmd does to s, as events; none means that nothing changes. It does not
 // touch s. Errors are faults: NoInbox, NotFound, InboxFull, Refused.
-func Decide(s *State, cmd Command, env Env) ([]Event, Answer, error) {
+func Decide(s *State, cmd Command, env Env) ([]Event, Outcome, error) {
 	if _, creates := cmd.(Create); !creates && !s.Live() {
 		if _, sweeps := cmd.(Expire); sweeps {
-			return nil, Answer{}, nil // a due entry that outlived its inbox
+			return nil, Outcome{}, nil // a due entry that outlived its inbox
 		}
-		return nil, Answer{}, NoInbox(s.Address)
+		return nil, Outcome{}, NoInbox(s.Address)
 	}
 	return cmd.decide(s, env)
 }
@@ -106,25 +106,25 @@ func NoMessage(id int64, address string) error {
 	return fault.New(fault.NotFound, fmt.Sprintf("Message %d not found in inbox %s", id, address))
 }
 
-func (c Create) decide(s *State, env Env) ([]Event, Answer, error) {
+func (c Create) decide(s *State, env Env) ([]Event, Outcome, error) {
 	same := c.Again && s.Account == c.Account && s.CreatedAt.Equal(c.At)
 	if same && s.Live() {
-		return nil, Answer{}, nil
+		return nil, Outcome{}, nil
 	}
 	kept := !s.DeletedAt.IsZero() && s.Account != c.Account && env.Now.Sub(s.DeletedAt) < tombstoneFor
 	if s.Live() || kept || same { // same: made, and deleted since
-		return nil, Answer{}, fault.New(fault.Refused, fmt.Sprintf("The address %s is taken", c.Address))
+		return nil, Outcome{}, fault.New(fault.Refused, fmt.Sprintf("The address %s is taken", c.Address))
 	}
-	return []Event{created{Profile{Address: c.Address, Account: c.Account, Label: c.Label, RetentionHours: c.RetentionHours, CreatedAt: c.At}}}, Answer{}, nil
+	return []Event{created{Profile{Address: c.Address, Account: c.Account, Label: c.Label, RetentionHours: c.RetentionHours, CreatedAt: c.At}}}, Outcome{}, nil
 }
 
-func (c Receive) decide(s *State, env Env) ([]Event, Answer, error) {
+func (c Receive) decide(s *State, env Env) ([]Event, Outcome, error) {
 	if m := s.unsettled(c.Digest, env.Now); m != nil {
-		return nil, Answer{ID: m.ID, Duplicate: true}, nil
+		return nil, Outcome{ID: m.ID, Duplicate: true}, nil
 	}
 	size := int64(len(c.Raw))
 	if err := s.Room(size, env.Now); err != nil {
-		return nil, Answer{}, err
+		return nil, Outcome{}, err
 	}
 	m := &Message{
 		ID: s.LastID + 1, Direction: In, ReceivedAt: env.Now,
@@ -132,7 +132,7 @@ func (c Receive) decide(s *State, env Env) ([]Event, Answer, error) {
 		From:      c.From, EnvelopeTo: c.EnvelopeTo, Subject: c.Subject, OTP: c.Content.OTP.Code,
 		Size: size, Unsettled: c.Digest.kept(), Thread: ThreadKey(c.Content.Doc.MessageID),
 	}
-	return []Event{received{Message: m, Content: c.Content, Raw: c.Raw}}, Answer{ID: m.ID}, nil
+	return []Event{received{Message: m, Content: c.Content, Raw: c.Raw}}, Outcome{ID: m.ID}, nil
 }
 
 // Room reports whether a mail of size bytes fits the quota: nil or an InboxFull fault.
@@ -168,35 +168,35 @@ func (s *State) unsettled(d Digest, now time.Time) *Message {
 	return nil
 }
 
-func (c Settle) decide(s *State, env Env) ([]Event, Answer, error) {
+func (c Settle) decide(s *State, env Env) ([]Event, Outcome, error) {
 	if m := s.unsettled(c.Digest, env.Now); m != nil {
-		return []Event{settled{m.ID}}, Answer{}, nil
+		return []Event{settled{m.ID}}, Outcome{}, nil
 	}
-	return nil, Answer{}, nil
+	return nil, Outcome{}, nil
 }
 
-func (c MarkRead) decide(s *State, env Env) ([]Event, Answer, error) {
+func (c MarkRead) decide(s *State, env Env) ([]Event, Outcome, error) {
 	m := s.visible(c.ID, env.Now)
 	switch {
 	case m == nil:
-		return nil, Answer{}, NoMessage(c.ID, s.Address)
+		return nil, Outcome{}, NoMessage(c.ID, s.Address)
 	case m.Read == c.Read:
-		return nil, Answer{}, nil
+		return nil, Outcome{}, nil
 	}
-	return []Event{marked{c.ID, c.Read}}, Answer{}, nil
+	return []Event{marked{c.ID, c.Read}}, Outcome{}, nil
 }
 
-func (c DeleteMessage) decide(s *State, env Env) ([]Event, Answer, error) {
+func (c DeleteMessage) decide(s *State, env Env) ([]Event, Outcome, error) {
 	m := s.visible(c.ID, env.Now)
 	if m == nil {
-		return nil, Answer{}, NoMessage(c.ID, s.Address)
+		return nil, Outcome{}, NoMessage(c.ID, s.Address)
 	}
-	return []Event{removed{[]*Message{m}}}, Answer{Count: 1}, nil
+	return []Event{removed{[]*Message{m}}}, Outcome{Count: 1}, nil
 }
 
-func (Burn) decide(s *State, env Env) ([]Event, Answer, error) {
+func (Burn) decide(s *State, env Env) ([]Event, Outcome, error) {
 	if len(s.Messages) == 0 {
-		return nil, Answer{}, nil
+		return nil, Outcome{}, nil
 	}
 	n := 0
 	for _, m := range s.Messages {
@@ -204,15 +204,15 @@ func (Burn) decide(s *State, env Env) ([]Event, Answer, error) {
 			n++
 		}
 	}
-	return []Event{removed{s.Messages}}, Answer{Count: n}, nil
+	return []Event{removed{s.Messages}}, Outcome{Count: n}, nil
 }
 
-func (Delete) decide(s *State, env Env) ([]Event, Answer, error) {
+func (Delete) decide(s *State, env Env) ([]Event, Outcome, error) {
 	evs, a, err := Burn{}.decide(s, env)
 	return append(evs, deleted{env.Now}), a, err
 }
 
-func (c Update) decide(s *State, _ Env) ([]Event, Answer, error) {
+func (c Update) decide(s *State, _ Env) ([]Event, Outcome, error) {
 	ev := updated{s.Label, s.RetentionHours}
 	if c.Label != nil {
 		ev.Label = *c.Label
@@ -221,12 +221,12 @@ func (c Update) decide(s *State, _ Env) ([]Event, Answer, error) {
 		ev.RetentionHours = *c.RetentionHours
 	}
 	if ev == (updated{s.Label, s.RetentionHours}) {
-		return nil, Answer{}, nil
+		return nil, Outcome{}, nil
 	}
-	return []Event{ev}, Answer{}, nil
+	return []Event{ev}, Outcome{}, nil
 }
 
-func (Expire) decide(s *State, env Env) ([]Event, Answer, error) {
+func (Expire) decide(s *State, env Env) ([]Event, Outcome, error) {
 	var over []*Message
 	for _, m := range s.Messages {
 		if m.Expired(env.Now) && len(over) < expireStep {
@@ -234,9 +234,9 @@ func (Expire) decide(s *State, env Env) ([]Event, Answer, error) {
 		}
 	}
 	if len(over) == 0 {
-		return nil, Answer{}, nil
+		return nil, Outcome{}, nil
 	}
-	return []Event{removed{over}}, Answer{Count: len(over)}, nil
+	return []Event{removed{over}}, Outcome{Count: len(over)}, nil
 }
 
 // visible returns the message unless it is gone at now.

@@ -23,7 +23,7 @@ type story struct {
 	now   time.Time
 }
 
-// TestDecide runs testdata/decide: a command, then its answer and the rows it writes,
+// TestDecide runs testdata/decide: a command, then its outcome and the rows it writes,
 // "nothing", or the fault. Every command is checked to leave the state alone until Apply.
 func TestDecide(t *testing.T) {
 	datadriven.Walk(t, "testdata/decide", func(t *testing.T, path string) {
@@ -103,17 +103,17 @@ func digest(t *testing.T, d *datadriven.TestData) (of inbox.Digest) {
 // run decides cmd and applies it.
 func (s *story) run(t *testing.T, cmd inbox.Command) string {
 	before := fmt.Sprintf("%+v", *s.state)
-	evs, answer, err := inbox.Decide(s.state, cmd, inbox.Env{Now: s.now})
+	evs, outcome, err := inbox.Decide(s.state, cmd, inbox.Env{Now: s.now})
 	if after := fmt.Sprintf("%+v", *s.state); after != before {
 		t.Fatalf("Decide touched the state:\n%s\n%s", before, after)
 	}
 	if err != nil {
-		if evs != nil || !reflect.DeepEqual(answer, inbox.Answer{}) {
-			t.Fatalf("%T: an answer beside %v", cmd, err)
+		if evs != nil || !reflect.DeepEqual(outcome, inbox.Outcome{}) {
+			t.Fatalf("%T: an outcome beside %v", cmd, err)
 		}
 		return err.Error() + "\n"
 	}
-	out := tell(answer)
+	out := tell(outcome)
 	if len(evs) > 0 {
 		out += rows(inbox.Change(s.state, evs))
 	}
@@ -123,7 +123,7 @@ func (s *story) run(t *testing.T, cmd inbox.Command) string {
 	return out
 }
 
-func tell(a inbox.Answer) string {
+func tell(a inbox.Outcome) string {
 	switch {
 	case a.Duplicate:
 		return fmt.Sprintf("a duplicate of %d\n", a.ID)

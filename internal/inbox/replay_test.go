@@ -43,15 +43,15 @@ func TestReplay(t *testing.T) {
 			for range rapid.IntRange(1, 5).Draw(t, "group") {
 				now = now.Add(time.Duration(rapid.IntRange(0, 40*3600).Draw(t, "s")) * time.Second)
 				cmd := draw(t, state)
-				evs, answer, err := inbox.Decide(state, cmd, inbox.Env{Now: now})
+				evs, outcome, err := inbox.Decide(state, cmd, inbox.Env{Now: now})
 				if err != nil {
 					continue
 				}
-				if adds(cmd) && !answer.Duplicate {
-					if answer.ID <= highest {
-						t.Fatalf("id %d was given again", answer.ID)
+				if adds(cmd) && !outcome.Duplicate {
+					if outcome.ID <= highest {
+						t.Fatalf("id %d was given again", outcome.ID)
 					}
-					highest = answer.ID
+					highest = outcome.ID
 				}
 				changed = changed || len(evs) > 0
 				rows.Apply(state, evs)

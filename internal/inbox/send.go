@@ -103,10 +103,10 @@ func (r *Rows) unqueue(gone []*Message) {
 	}
 }
 
-func (c Submit) decide(s *State, env Env) ([]Event, Answer, error) {
+func (c Submit) decide(s *State, env Env) ([]Event, Outcome, error) {
 	size := int64(len(c.Raw))
 	if err := s.Room(size, env.Now); err != nil {
-		return nil, Answer{}, err
+		return nil, Outcome{}, err
 	}
 	sending := &Sending{Status: delivery.Queued, Recipients: slices.Clone(c.Recipients), Due: env.Now, Auto: c.Auto}
 	for i := range sending.Recipients {
@@ -118,7 +118,7 @@ func (c Submit) decide(s *State, env Env) ([]Event, Answer, error) {
 		From:      c.From, Subject: c.Subject, Size: size, Read: true,
 		Thread: ThreadKey(c.Content.Doc.MessageID), Sending: sending,
 	}
-	return []Event{submitted{m, c.Content, c.Raw}}, Answer{ID: m.ID}, nil
+	return []Event{submitted{m, c.Content, c.Raw}}, Outcome{ID: m.ID}, nil
 }
 
 // waiting returns the message if its delivery is not settled, else nil: a late report about
@@ -130,10 +130,10 @@ func (s *State) waiting(id int64) *Message {
 	return nil
 }
 
-func (c Attempt) decide(s *State, env Env) ([]Event, Answer, error) {
+func (c Attempt) decide(s *State, env Env) ([]Event, Outcome, error) {
 	m := s.waiting(c.ID)
 	if m == nil {
-		return nil, Answer{}, NoMessage(c.ID, s.Address)
+		return nil, Outcome{}, NoMessage(c.ID, s.Address)
 	}
 	ev := moved{ID: c.ID, Sending: *m.Sending, From: m.Sending.Due}
 	ev.Sending.Attempts++
@@ -141,13 +141,13 @@ func (c Attempt) decide(s *State, env Env) ([]Event, Answer, error) {
 	if ev.Sending.Signature == NotYet {
 		ev.Sending.Signature, ev.Fields = c.Signed, c.Fields
 	}
-	return []Event{ev}, Answer{ID: c.ID, Count: ev.Sending.Attempts}, nil
+	return []Event{ev}, Outcome{ID: c.ID, Count: ev.Sending.Attempts}, nil
 }
 
-func (c Attempted) decide(s *State, env Env) ([]Event, Answer, error) {
+func (c Attempted) decide(s *State, env Env) ([]Event, Outcome, error) {
 	m := s.waiting(c.ID)
 	if m == nil || m.Sending.Attempts != c.Attempt {
-		return nil, Answer{}, nil
+		return nil, Outcome{}, nil
 	}
 	ev := moved{ID: c.ID, Sending: *m.Sending, From: m.Sending.Due}
 	n := &ev.Sending
@@ -160,11 +160,11 @@ func (c Attempted) decide(s *State, env Env) ([]Event, Answer, error) {
 	}
 	n.derive()
 	ev.Public = s.told(m, n, env.Now)
-	return s.ended(m, ev), Answer{ID: c.ID}, nil
+	return s.ended(m, ev), Outcome{ID: c.ID}, nil
 }
 
-func (c PutOff) decide(s *State, env Env) ([]Event, Answer, error) {
-	answer := Answer{Each: make([]int, len(c.Mails))}
+func (c PutOff) decide(s *State, env Env) ([]Event, Outcome, error) {
+	outcome := Outcome{Each: make([]int, len(c.Mails))}
 	var moves movedTogether
 	var gone []*Message
 	told := uint64(0)
@@ -182,16 +182,16 @@ func (c PutOff) decide(s *State, env Env) ([]Event, Answer, error) {
 			gone = append(gone, m)
 		}
 		moves = append(moves, ev)
-		answer.Each[i] = ev.Sending.Attempts
-		answer.Count++
+		outcome.Each[i] = ev.Sending.Attempts
+		outcome.Count++
 	}
 	switch {
 	case len(moves) == 0:
-		return nil, answer, nil
+		return nil, outcome, nil
 	case len(gone) > 0:
-		return []Event{moves, removed{gone}}, answer, nil
+		return []Event{moves, removed{gone}}, outcome, nil
 	}
-	return []Event{moves}, answer, nil
+	return []Event{moves}, outcome, nil
 }
 
 func (c PutOff) postpone(m *Message, p Postponed, now time.Time) moved {
@@ -291,23 +291,23 @@ func (s *State) sendEvent(name string, m *Message, n *Sending, to []string, why 
 	}
 }
 
-func (c Requeue) decide(s *State, env Env) ([]Event, Answer, error) {
+func (c Requeue) decide(s *State, env Env) ([]Event, Outcome, error) {
 	m := s.waiting(c.ID)
 	switch {
 	case m == nil:
-		return nil, Answer{}, fault.New(fault.NotFound, fmt.Sprintf("Message %d of %s does not wait in the queue", c.ID, s.Address))
+		return nil, Outcome{}, fault.New(fault.NotFound, fmt.Sprintf("Message %d of %s does not wait in the queue", c.ID, s.Address))
 	case m.Sending.Leased:
-		return nil, Answer{}, nil // an attempt is under way
+		return nil, Outcome{}, nil // an attempt is under way
 	}
 	ev := moved{ID: c.ID, Sending: *m.Sending, From: m.Sending.Due}
 	ev.Sending.Due = env.Now
-	return []Event{ev}, Answer{ID: c.ID, Count: 1}, nil
+	return []Event{ev}, Outcome{ID: c.ID, Count: 1}, nil
 }
 
-func (c GiveUp) decide(s *State, env Env) ([]Event, Answer, error) {
+func (c GiveUp) decide(s *State, env Env) ([]Event, Outcome, error) {
 	m := s.waiting(c.ID)
 	if m == nil {
-		return nil, Answer{}, fault.New(fault.NotFound, fmt.Sprintf("Message %d of %s does not wait in the queue", c.ID, s.Address))
+		return nil, Outcome{}, fault.New(fault.NotFound, fmt.Sprintf("Message %d of %s does not wait in the queue", c.ID, s.Address))
 	}
 	ev := moved{ID: c.ID, Sending: *m.Sending, From: m.Sending.Due}
 	n := &ev.Sending
@@ -319,5 +319,5 @@ func (c GiveUp) decide(s *State, env Env) ([]Event, Answer, error) {
 	}
 	n.derive()
 	ev.Public = s.told(m, n, env.Now)
-	return s.ended(m, ev), Answer{ID: c.ID, Count: 1}, nil
+	return s.ended(m, ev), Outcome{ID: c.ID, Count: 1}, nil
 }

@@ -69,7 +69,7 @@ type (
 		Auto       bool
 	}
 	// Attempt leases a queued mail for an attempt. The first one also keeps what signing
-	// gave: the same bytes go out on every attempt, also after a crash. Its answer counts
+	// gave: the same bytes go out on every attempt, also after a crash. Its outcome counts
 	// the attempt.
 	Attempt struct {
 		ID     int64
@@ -87,7 +87,7 @@ type (
 	}
 	// PutOff is an attempt, for each of some mails, that was not worth a connection: all who
 	// wait get the report Why, and the mail waits for its next time. One that is gone, or was
-	// not due At, stays as it is. Its answer counts the attempt of Each, 0 where there was none.
+	// not due At, stays as it is. Its outcome counts the attempt of Each, 0 where there was none.
 	PutOff struct {
 		Mails    []Postponed // each but once
 		At       time.Time

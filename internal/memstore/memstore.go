@@ -13,7 +13,7 @@ import (
 
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
-	"inboxd/internal/feed"
+	"inboxd/internal/follow"
 	"inboxd/internal/inbox"
 	"inboxd/internal/once"
 	"inboxd/internal/partition"
@@ -44,8 +44,8 @@ type Store struct {
 	IsFull bool
 	// Commits counts what was committed.
 	Commits int
-	// OwnerLookups counts the calls of Owner.
-	OwnerLookups int
+	// AccountLookups counts the calls of AccountOf.
+	AccountLookups int
 	// Seen is what LastSeen answers.
 	Seen time.Time
 }
@@ -138,11 +138,11 @@ func (s *Store) Live(address string) (bool, error) {
 	return rows != nil && rows.profile.Live(), nil
 }
 
-// Owner finds whose inbox lives at address, the zero ID when nobody's does.
-func (s *Store) Owner(address string) (account.ID, error) {
+// AccountOf finds whose inbox lives at address, the zero ID when nobody's does.
+func (s *Store) AccountOf(address string) (account.ID, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.OwnerLookups++
+	s.AccountLookups++
 	if rows := s.inboxes[address]; rows != nil && rows.profile.Live() {
 		return rows.profile.Account, nil
 	}
@@ -428,10 +428,10 @@ func (s *Store) RecentJournal(id account.ID, limit int) ([]inbox.Public, error) 
 }
 
 // JournalPage reads entries above after.
-func (s *Store) JournalPage(id account.ID, after uint64, address string, since time.Time, limit int) (feed.Page, error) {
+func (s *Store) JournalPage(id account.ID, after uint64, address string, since time.Time, limit int) (follow.Page, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	page := feed.Page{Last: after}
+	page := follow.Page{Last: after}
 	for i := after; i < uint64(len(s.journals[id])); i++ {
 		if page.More = len(page.Entries) == limit; page.More {
 			break
@@ -442,7 +442,7 @@ func (s *Store) JournalPage(id account.ID, after uint64, address string, since t
 			page.Gap = page.Gap || old
 			continue
 		}
-		page.Entries = append(page.Entries, feed.Entry{Seq: page.Last, Public: e})
+		page.Entries = append(page.Entries, follow.Entry{Seq: page.Last, Public: e})
 	}
 	return page, nil
 }

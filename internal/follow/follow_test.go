@@ -1,4 +1,4 @@
-package feed
+package follow
 
 import (
 	"sync"
@@ -27,10 +27,10 @@ func fired(s *Signal) bool {
 }
 
 func TestAnnounceWakesWhomItConcerns(t *testing.T) {
-	var f Feeds
-	whole, a, b, foreign := f.Listen(me, ""), f.Listen(me, "a"), f.Listen(me, "b"), f.Listen(other, "a")
+	var all Readers
+	whole, a, b, foreign := all.Listen(me, ""), all.Listen(me, "a"), all.Listen(me, "b"), all.Listen(other, "a")
 	signals := []*Signal{whole.Next(), a.Next(), b.Next(), foreign.Next()}
-	f.Announce(me, 5, of("b", "x", "b"))
+	all.Announce(me, 5, of("b", "x", "b"))
 	for i, want := range []bool{true, false, true, false} {
 		if fired(signals[i]) != want {
 			t.Errorf("reader %d: woken %v", i, !want)
@@ -53,41 +53,41 @@ func TestAnnounceWakesWhomItConcerns(t *testing.T) {
 	if b.Next() == signals[2] || a.Next() != signals[1] {
 		t.Error("a signal serves one wait, and until it fires")
 	}
-	f.Announce(me, 8, of("x", "x", "a"))
+	all.Announce(me, 8, of("x", "x", "a"))
 	if !fired(signals[1]) || a.Passed(signals[1]) != 9 {
 		t.Errorf("an inbox's event behind others': passed %d, want 9", a.Passed(signals[1]))
 	}
 }
 
 func TestNobodyIsLeftBehind(t *testing.T) {
-	var f Feeds
-	if f.Listened(me) {
+	var all Readers
+	if all.Listened(me) {
 		t.Error("listened to by nobody")
 	}
-	readers := []*Reader{f.Listen(me, ""), f.Listen(me, "a"), f.Listen(me, "a")}
+	readers := []*Reader{all.Listen(me, ""), all.Listen(me, "a"), all.Listen(me, "a")}
 	for _, r := range readers {
-		if !f.Listened(me) {
+		if !all.Listened(me) {
 			t.Error("not listened to")
 		}
 		r.Close()
 	}
-	if f.Listened(me) || len(f.accounts) != 0 {
-		t.Errorf("left behind: %v", f.accounts)
+	if all.Listened(me) || len(all.accounts) != 0 {
+		t.Errorf("left behind: %v", all.accounts)
 	}
-	f.Announce(me, 1, of("a")) // to nobody
+	all.Announce(me, 1, of("a")) // to nobody
 }
 
 // TestNoEventIsMissed: a journal grows while readers come to its end again and again. What
 // each sees, by the rules of Reader, is everything for it, once and in order.
 func TestNoEventIsMissed(t *testing.T) {
 	const total = 3000
-	var f Feeds
+	var all Readers
 	var mu sync.Mutex
 	var journal []inbox.Public // number n at index n-1
-	var all sync.WaitGroup
+	var running sync.WaitGroup
 	for address, last := range map[string]uint64{"": total, "a": total, "b": total - 1} {
-		r := f.Listen(me, address)
-		all.Go(func() {
+		r := all.Listen(me, address)
+		running.Go(func() {
 			defer r.Close()
 			seen := 0
 			for after, newest := uint64(0), uint64(0); newest < last; {
@@ -116,7 +116,7 @@ func TestNoEventIsMissed(t *testing.T) {
 		mu.Lock()
 		journal = append(journal, e)
 		mu.Unlock()
-		f.Announce(me, n, []inbox.Public{e})
+		all.Announce(me, n, []inbox.Public{e})
 	}
-	all.Wait()
+	running.Wait()
 }

@@ -1,7 +1,7 @@
-// Package feed is how readers follow the change journals: what a page of one holds, and how
+// Package follow is how readers follow the change journals: what a page of one holds, and how
 // a reader at its end is woken by the event it waits for, and by no other. It refuses to
 // know where journals are kept and how their events travel on.
-package feed
+package follow
 
 import (
 	"sync"
@@ -27,24 +27,24 @@ type Page struct {
 	Gap bool
 }
 
-// Feeds wakes the readers of all journals. The zero value is ready.
-type Feeds struct {
-	mu       sync.Mutex
+// Readers wakes the readers of all journals. The zero value is ready.
+type Readers struct {
+	mu       sync.Mutex // guards all that hangs below, the readers too
 	accounts map[account.ID]*audience
 }
 
-// audience is who reads one account's journal. The lock of Feeds guards all of it.
+// audience is who reads one account's journal. The lock of Readers guards all of it.
 type audience struct {
 	last    uint64 // newest entry announced since there is an audience; 0: none
 	whole   map[*Reader]struct{}
 	byInbox map[string]map[*Reader]struct{}
 }
 
-// Reader follows one journal, or the events of one inbox in it. Its owner calls Next before
+// Reader follows one journal, or the events of one inbox in it. Who listens calls Next before
 // each read of the journal, and waits for the signal when the read found nothing; so no
-// event can fall between reading and waiting. Close it.
+// event can fall between reading and waiting. Close it. The lock of Readers guards it.
 type Reader struct {
-	feeds   *Feeds
+	all     *Readers
 	account account.ID
 	inbox   string
 	signal  *Signal // nil when nobody waits
@@ -57,17 +57,17 @@ type Signal struct {
 }
 
 // Listen adds a reader of the account's journal; of one inbox unless address is empty.
-func (f *Feeds) Listen(id account.ID, address string) *Reader {
-	r := &Reader{feeds: f, account: id, inbox: address}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.accounts == nil {
-		f.accounts = map[account.ID]*audience{}
+func (all *Readers) Listen(id account.ID, address string) *Reader {
+	r := &Reader{all: all, account: id, inbox: address}
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.accounts == nil {
+		all.accounts = map[account.ID]*audience{}
 	}
-	a := f.accounts[id]
+	a := all.accounts[id]
 	if a == nil {
 		a = &audience{whole: map[*Reader]struct{}{}, byInbox: map[string]map[*Reader]struct{}{}}
-		f.accounts[id] = a
+		all.accounts[id] = a
 	}
 	if address == "" {
 		a.whole[r] = struct{}{}
@@ -82,24 +82,24 @@ func (f *Feeds) Listen(id account.ID, address string) *Reader {
 
 // Close ends the reader.
 func (r *Reader) Close() {
-	f := r.feeds
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	a := f.accounts[r.account]
+	all := r.all
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	a := all.accounts[r.account]
 	delete(a.whole, r)
 	delete(a.byInbox[r.inbox], r)
 	if len(a.byInbox[r.inbox]) == 0 {
 		delete(a.byInbox, r.inbox)
 	}
 	if len(a.whole)+len(a.byInbox) == 0 {
-		delete(f.accounts, r.account)
+		delete(all.accounts, r.account)
 	}
 }
 
 // Next returns the signal of the first event that is announced from now on.
 func (r *Reader) Next() *Signal {
-	r.feeds.mu.Lock()
-	defer r.feeds.mu.Unlock()
+	r.all.mu.Lock()
+	defer r.all.mu.Unlock()
 	if r.signal == nil {
 		r.signal = &Signal{C: make(chan struct{})}
 	}
@@ -110,27 +110,27 @@ func (r *Reader) Next() *Signal {
 // after it took s, has missed nothing: what others' events do not make it look at again.
 // It may be behind where the reader is.
 func (r *Reader) Passed(s *Signal) uint64 {
-	r.feeds.mu.Lock()
-	defer r.feeds.mu.Unlock()
+	r.all.mu.Lock()
+	defer r.all.mu.Unlock()
 	if s.first > 0 {
 		return s.first - 1
 	}
-	return r.feeds.accounts[r.account].last
+	return r.all.accounts[r.account].last
 }
 
 // Listened reports whether somebody reads the account's journal.
-func (f *Feeds) Listened(id account.ID) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.accounts[id] != nil
+func (all *Readers) Listened(id account.ID) bool {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	return all.accounts[id] != nil
 }
 
 // Announce wakes whom the events concern. They are in the journal, numbered from, from+1 and
 // so on; one account's events are announced in order.
-func (f *Feeds) Announce(id account.ID, from uint64, events []inbox.Public) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	a := f.accounts[id]
+func (all *Readers) Announce(id account.ID, from uint64, events []inbox.Public) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	a := all.accounts[id]
 	if a == nil {
 		return
 	}
