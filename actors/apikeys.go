@@ -34,7 +34,7 @@ func (e *accountEntity) key(id int64) (*account.Key, error) {
 	return e.store.Key(e.id, id)
 }
 
-// keyOf returns the one key of an inbox (specification §5.2 rule 2), nil when it has none.
+// keyOf returns the one key of an inbox (specification, Keys), nil when it has none.
 func (e *accountEntity) keyOf(address string) (*account.Key, error) {
 	if e.rows != nil {
 		for _, k := range slices.Backward(e.rows.PutKeys) {

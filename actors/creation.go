@@ -67,8 +67,8 @@ func (s *System) createBy(ctx context.Context, id account.ID, order inbox.Order,
 	}
 }
 
-// claimSubdomain makes label the account's own if nobody used it before (decisions §2). A
-// creation that fails later leaves the claim.
+// claimSubdomain makes label the account's own if nobody used it before (specification,
+// Addresses). A creation that fails later leaves the claim.
 func (s *System) claimSubdomain(label string, id account.ID) error {
 	if err := inbox.CheckLabel(label); err != nil {
 		return err

@@ -106,7 +106,7 @@ func keyPurpose(name string, k domain.Key) string { return "dkim " + k.Selector 
 
 // SigningKeys returns the keys that mail from this address is signed with, and the domain
 // that they sign for (d=). None means that the mail goes out unsigned: the domain has no
-// keys of its account here, or its public records are not theirs (decisions §4). The
+// keys of its account here, or its public records are not theirs (specification, Sending). The
 // service domain always signs, for the names below it too.
 func (s *System) SigningKeys(ctx context.Context, from string) (string, []SigningKey, error) {
 	host := hostOf(from)
@@ -240,7 +240,7 @@ func (s *System) ServiceRecords(ctx context.Context) ([]domain.Record, error) {
 }
 
 // PublicKey is the public key of a selector whose private key this node holds: signatures
-// by it are verified without DNS (decisions §4).
+// by it are verified without DNS (specification, Sending).
 func (s *System) PublicKey(name, selector string) (crypto.PublicKey, bool) {
 	state, err := s.store.LoadDomain(name)
 	if err != nil || state.Claimed() && state.VerifiedAt.IsZero() {

@@ -13,10 +13,10 @@ import (
 	"inboxd/internal/fault"
 )
 
-// Own domains (decisions §7). The owner of a name decides whose it is; the account's list
-// lies in another partition, so a claim goes: list, then claim; and a release: release, then
-// list. Each step can be repeated, and an entry that leads nowhere is taken off when the
-// list is read.
+// Own domains (specification, Own domains). The owner of a name decides whose it is; the
+// account's list lies in another partition, so a claim goes: list, then claim; and a release:
+// release, then list. Each step can be repeated, and an entry that leads nowhere is taken off
+// when the list is read.
 
 // maxDomains bounds an account's domains: each costs keys and a daily check.
 const maxDomains = 100

@@ -12,8 +12,8 @@ import (
 	"inboxd/internal/once"
 )
 
-// A request that may be repeated leaves a record in the batch of what it does (decisions
-// §2, ADR 0010). The owner that decides it is serial, so a repeat finds the record, or is
+// A request that may be repeated leaves a record in the batch of what it does (specification,
+// Repeats; ADR 0010). The owner that decides it is serial, so a repeat finds the record, or is
 // decided after the first has failed and left none; and it is answered after the commit.
 //
 // For a command to one inbox that is all. Creating an inbox crosses partitions: its record,

@@ -50,8 +50,8 @@ func (p *pools) timer(d time.Duration) *time.Timer {
 	return t
 }
 
-// How long a sender waits: stallCheck finds out early that the disk is full (hardening:
-// 452 and 507 within 1 s), patience is the end of waiting for anything else.
+// How long a sender waits: stallCheck finds out early that the disk is full (specification,
+// Faults: 452 and 507 within a second), patience is the end of waiting for anything else.
 const (
 	stallCheck = 250 * time.Millisecond
 	patience   = 30 * time.Second

@@ -9,7 +9,7 @@ import (
 
 const (
 	// deliveriesKept and deliveriesAge bound the records of an account that wait for nothing
-	// (decisions section 6). deliveryTrim is how many are settled between two looks.
+	// (specification, Webhooks). deliveryTrim is how many are settled between two looks.
 	deliveriesKept = 1000
 	deliveriesAge  = 7 * 24 * time.Hour
 	deliveryTrim   = 256
