@@ -15,7 +15,8 @@ import (
 	"inboxd/http/client"
 )
 
-// maxAccounts is what the rate limit on sign-up lets through in a minute (decisions §1).
+// maxAccounts is what the rate limit on sign-up lets through in a minute (specification,
+// Sign-up and sessions).
 const maxAccounts = 10
 
 // apiTimeout bounds one call of the preparation and of the checks.
@@ -89,7 +90,8 @@ func signUpOne(ctx context.Context, host string) (session, key string, err error
 // Inbox is an address and the account key that reads it.
 type Inbox struct{ Address, Key string }
 
-// latestPath is the polling call; after and wait as in decisions §3, zero leaves them out.
+// latestPath is the polling call; after and wait as in the specification, Latest; zero leaves
+// them out.
 func latestPath(address string, after int64, wait time.Duration) string {
 	path := "/api/v1/inboxes/" + url.PathEscape(address) + "/latest"
 	sep := "?"

@@ -5,7 +5,7 @@
 // folder of mails (OTP). Each figure stands beside a limit measured in the same
 // run: a constant HTTP answer, smtp-sink, or the disk's own fdatasync.
 //
-// It knows the public surfaces only: HTTP by service-api.md and SMTP by RFC 5321, of a
+// It knows the public surfaces only: HTTP by docs/specification.md and SMTP by RFC 5321, of a
 // process it starts itself or is pointed to. It refuses to know what is inside the server,
 // and refuses to load anything that is not on loopback.
 package bench

@@ -101,8 +101,8 @@ func (p *process) awaitReady(ctx context.Context, stdout io.ReadCloser) (map[str
 	}
 }
 
-// ParseReady reads "inboxd ready http=127.0.0.1:8080 smtp=127.0.0.1:2525" (decisions §10)
-// into its addresses by surface.
+// ParseReady reads "inboxd ready http=127.0.0.1:8080 smtp=127.0.0.1:2525" (specification,
+// Operating) into its addresses by surface.
 func ParseReady(name, line string) (map[string]string, bool) {
 	rest, ok := strings.CutPrefix(strings.TrimSpace(line), name+" ready ")
 	if !ok {

@@ -21,7 +21,7 @@ const (
 	// settleFor lets the server finish what the connections and requests made it do, before
 	// its memory is looked at.
 	settleFor = 3 * time.Second
-	// longestWait is what a long poll may ask for (decisions section 3).
+	// longestWait is what a long poll may ask for (specification, Latest).
 	longestWait = 60 * time.Second
 )
 
