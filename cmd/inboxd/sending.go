@@ -16,7 +16,7 @@ import (
 	"inboxd/smtp/courier"
 )
 
-// sendingFlags say how mail leaves (decisions §10).
+// sendingFlags say how mail leaves (specification, Operating).
 type sendingFlags struct {
 	Smarthost         string `help:"Server that takes all outgoing mail instead of the recipients' own." placeholder:"HOST:PORT"`
 	SmarthostUser     string `help:"Name to log in with at the smarthost." placeholder:"NAME"`

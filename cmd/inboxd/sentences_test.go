@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestSpecifiedSentences compares the sentences that the specification gives (§5.3 and §7)
-// over the wire, word for word.
+// TestSpecifiedSentences compares the sentences that are promised (specification, Permissions;
+// specification, Errors) over the wire, word for word.
 func TestSpecifiedSentences(t *testing.T) {
 	s := launch(t, filepath.Join(t.TempDir(), "data"), "--default-plan", "free")
 	u := s.signUp(t, "me@example.test")

@@ -26,7 +26,7 @@ import (
 )
 
 // serveCommand runs the server. Every flag is also INBOXD_<NAME> and a key of the config
-// file (decisions §10).
+// file (specification, Operating).
 type serveCommand struct {
 	Data    string `help:"Data folder; made when missing." default:"./data" placeholder:"DIR"`
 	HTTP    string `help:"Address of the HTTP API; port 0 picks a free one." default:"127.0.0.1:8080" placeholder:"HOST:PORT" name:"http"`

@@ -7,7 +7,7 @@ import (
 )
 
 // byteSize is a flag such as 512MiB: a number and B, KiB, MiB or GiB (KB, MB and GB mean
-// the same, decisions §1).
+// the same, specification, Surfaces).
 type byteSize int64
 
 // UnmarshalText implements encoding.TextUnmarshaler.

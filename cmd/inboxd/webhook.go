@@ -13,7 +13,7 @@ import (
 	"inboxd/internal/webhook"
 )
 
-// webhookFlags say where webhooks may go and when (decisions §10).
+// webhookFlags say where webhooks may go and when (specification, Operating).
 type webhookFlags struct {
 	WebhookAllow    []string `help:"Networks that webhooks may call although they are no public ones." placeholder:"CIDR"`
 	WebhookSchedule string   `help:"Waits before the attempts of a webhook: the first counts from the event, each other from the attempt before it." default:"0s,30s,5m" placeholder:"LIST"`

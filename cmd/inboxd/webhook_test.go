@@ -121,8 +121,8 @@ func settled(d map[string]any) bool { return d["state"] != "retrying" }
 
 var allowLoopback = []string{"--webhook-allow", "127.0.0.0/8"}
 
-// TestWebhooks: a mail is told to a real receiver, with everything the specification says of
-// it, and the log shows it.
+// TestWebhooks: a mail is told to a real receiver, with everything that is promised
+// (specification, Webhooks) of it, and the log shows it.
 func TestWebhooks(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	s := launch(t, dir, append(allowLoopback, "--log-level", "debug")...)
