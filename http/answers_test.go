@@ -9,7 +9,7 @@ import (
 	"inboxd/internal/inbox"
 )
 
-// mailWithLargeFile carries a file above the receiving limit (specification section 8).
+// mailWithLargeFile carries a file above the receiving limit (specification, Attachments).
 func mailWithLargeFile() string {
 	return strings.Replace(mailWithFile, "<p>hi</p>", strings.Repeat(strings.Repeat("x", 70)+"\r\n", (5<<20)/72+1), 1)
 }

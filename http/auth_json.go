@@ -2,7 +2,7 @@ package http
 
 import "inboxd/internal/inbox"
 
-// appendAuth appends who vouches for a mail (decisions §3): null when nobody asked.
+// appendAuth appends who vouches for a mail (specification, Messages): null when nobody asked.
 func appendAuth(b []byte, e *email) []byte {
 	a := &e.content.Auth
 	if a.Server == "" {

@@ -18,7 +18,7 @@ func peerAddr(c *fasthttp.RequestCtx) netip.Addr {
 }
 
 // clientAddr is the peer's address, or the last address of X-Forwarded-For that no trusted
-// proxy has when the peer is one (decisions section 1): what stands further left was
+// proxy has when the peer is one (specification, Surfaces): what stands further left was
 // written by the client and proves nothing.
 func (s *Server) clientAddr(c *fasthttp.RequestCtx) netip.Addr {
 	addr := peerAddr(c)

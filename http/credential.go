@@ -31,7 +31,7 @@ func credential(h *fasthttp.RequestHeader) (token []byte, clear bool) {
 	return key, bytes.Equal(key, bearer)
 }
 
-// authenticate finds the principal of a request (specification section 5.2 rule 6).
+// authenticate finds the principal of a request (specification, Credentials).
 func (s *Server) authenticate(r *request) error {
 	token, clear := credential(&r.http.Request.Header)
 	if !clear {
@@ -67,8 +67,8 @@ var kindBits = map[account.Kind]credentials{
 	account.KindSession: sessions, account.KindAccountKey: accountKeys, account.KindInboxKey: inboxKeys,
 }
 
-// checkKind refuses a credential of a kind that the route does not take (specification
-// section 5.2 rules 1, 3 and 5).
+// checkKind refuses a credential of a kind that the route does not take (specification,
+// Credentials).
 func (rt *route) checkKind(kind account.Kind) error {
 	switch {
 	case rt.who&kindBits[kind] != 0:

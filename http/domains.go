@@ -23,7 +23,7 @@ type Domains interface {
 
 var domainShape = shape{{name: "domain", kind: line, required: true, max: maxDomain}}
 
-// domainRoutes are the calls of decisions section 7.
+// domainRoutes are the calls about own domains (specification, Own domains).
 func domainRoutes() []route {
 	const (
 		none = account.Scope(0)

@@ -94,7 +94,8 @@ func (f *fakeAccounts) ReleaseDomain(_ context.Context, id account.ID, name stri
 	return err
 }
 
-// TestDomains pins the bytes of decisions section 7 and the order of its checks.
+// TestDomains pins the bytes of own domains (specification, Own domains) and the order of its
+// checks.
 func TestDomains(t *testing.T) {
 	w := start(t)
 	w.signUp(alice)

@@ -34,7 +34,7 @@ type follower struct {
 }
 
 // events answers with what happened, to the account or to one inbox: as a stream when the
-// client asks for one, else at once or as a long poll (decisions section 3, ADR 0009).
+// client asks for one, else at once or as a long poll (specification, Events; ADR 0009).
 func (s *Server) events(r *request) error {
 	f, err := s.follower(r)
 	if err != nil {

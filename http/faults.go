@@ -16,7 +16,7 @@ import (
 )
 
 // statuses is the one table from the kind of a fault to the status of an answer
-// (specification section 7, decisions section 1).
+// (specification, Errors).
 var statuses = map[fault.Kind]int{
 	fault.Internal:        fasthttp.StatusInternalServerError,
 	fault.Unauthenticated: fasthttp.StatusUnauthorized,

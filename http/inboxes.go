@@ -15,7 +15,7 @@ import (
 type createdAnswer struct {
 	Address        string   `json:"address"`
 	RetentionHours int      `json:"retention_hours"`
-	APIKey         *string  `json:"api_key"` // always null, specification section 5.2 rule 2
+	APIKey         *string  `json:"api_key"` // always null (specification, Keys)
 	Label          string   `json:"label"`
 	CreatedAt      string   `json:"created_at"`
 	Encrypted      bool     `json:"encrypted"`
@@ -83,7 +83,7 @@ const (
 )
 
 // listInboxes pages through the account's inboxes; an inbox key sees its own only
-// (specification section 5.2 rule 4).
+// (specification, Credentials).
 func (s *Server) listInboxes(r *request) error {
 	q := r.query()
 	limit := q.number("limit", defaultInboxes, 1, maxInboxes)

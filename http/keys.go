@@ -42,7 +42,7 @@ func (r *request) grant() (account.Scope, *int, error) {
 	return scopes, days, err
 }
 
-// issueInboxKey makes the one key of the inbox (specification section 4.4).
+// issueInboxKey makes the one key of the inbox (specification, Keys).
 func (s *Server) issueInboxKey(r *request) error {
 	scopes, days, err := r.grant()
 	if err != nil {

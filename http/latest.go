@@ -51,7 +51,7 @@ func (w *wanted) match(m *inbox.Message) bool {
 }
 
 // latest answers with the newest received message that fits, waiting for one when asked to
-// (decisions section 3). The poll that wants nothing special is usually answered by poll.
+// (specification, Latest). The poll that wants nothing special is usually answered by poll.
 func (s *Server) latest(r *request) error {
 	w, err := r.wanted()
 	if err != nil {

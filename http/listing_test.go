@@ -9,7 +9,7 @@ import (
 )
 
 // TestDefaultsOfLists: 50 messages, 100 inboxes and keys, and parameters that nobody asks
-// for are ignored (decisions sections 1 to 3).
+// for are ignored (specification, Order of checks).
 func TestDefaultsOfLists(t *testing.T) {
 	w, address, key, _ := lone(t)
 	for n := range 51 {

@@ -18,8 +18,8 @@ type email struct {
 	bodyMax int            // bytes of the body; 0: all of it
 }
 
-// messageField is one member of a message object (specification section 2.2, decisions
-// section 3). The names and their order are the wire's.
+// messageField is one member of a message object (specification, Messages). The names and
+// their order are the wire's.
 type messageField struct {
 	name    string
 	content bool // needs the content

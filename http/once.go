@@ -4,7 +4,7 @@ import "inboxd/internal/once"
 
 const headerOnce = "Idempotency-Key"
 
-// once names the request by its Idempotency-Key (decisions section 2); without that header
+// once names the request by its Idempotency-Key (specification, Repeats); without that header
 // it is the zero Request. Handlers that honour the header call it, in the place of the
 // checks of shape.
 func (r *request) once() (once.Request, error) {

@@ -10,7 +10,7 @@ import (
 	"inboxd/internal/inbox"
 )
 
-// ruling is what the specification says of a route, independent of the table in route.go.
+// ruling is what is promised of a route, independent of the table in route.go.
 type ruling struct {
 	scope    account.Scope // 0: any key that is let in
 	session  bool
@@ -31,8 +31,8 @@ func insideRule(scope account.Scope) ruling {
 	return ruling{scope: scope, session: true, inboxKey: true}
 }
 
-// rulings classifies every route: sections 4.1, 4.4, 4.5, 5.2 and 5.3 of the specification,
-// sections 1 to 3 of the decisions. A new route fails until it stands here.
+// rulings classifies every route (specification, Surfaces; specification, Permissions). A new
+// route fails until it stands here.
 var rulings = map[string]ruling{
 	"POST /api/auth/signup": public, "POST /api/auth/login": public,
 	"POST /api/auth/password-reset": public, "POST /api/auth/password-reset/confirm": public, "GET /reset": public,
@@ -241,7 +241,7 @@ func (m *matrix) check(rt *route, h holder, target string) {
 	}
 }
 
-// TestRefusalsHaveTheSpecifiedSentences pins sections 5.3 and 7 of the specification.
+// TestRefusalsHaveTheSpecifiedSentences pins what a refused caller reads (specification, Errors).
 func TestRefusalsHaveTheSpecifiedSentences(t *testing.T) {
 	m := newMatrix(t)
 	read, inboxKey := m.key(alice, account.ScopeRead), m.keyFor(alice, m.own, account.ScopeFull)

@@ -69,8 +69,8 @@ type polled struct {
 	inside  bool // on the per-inbox surface
 }
 
-// takes reports whether the surface takes that kind of credential (specification section 5.2
-// rule 5).
+// takes reports whether the surface takes that kind of credential (specification,
+// Credentials).
 func (of polled) takes(p *account.Principal) bool {
 	return !of.inside || p.Kind != account.KindAccountKey
 }

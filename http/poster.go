@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	postTimeout     = 10 * time.Second // of a whole attempt (decisions section 6)
+	postTimeout     = 10 * time.Second // of a whole attempt (specification, Webhooks)
 	postAnswerBytes = 64 << 10         // read of an answer's body and dropped
 	postHeadBytes   = 16 << 10         // of an answer's head, interim answers included
 	postCheck       = 2 * time.Second  // of a look-up before a URL is taken

@@ -13,7 +13,7 @@ import (
 const maxQueryText = 1000
 
 // query reads the parameters of a request; err keeps the first bad one. Parameters that
-// nobody asks for are ignored (decisions section 1).
+// nobody asks for are ignored (specification, Order of checks).
 type query struct {
 	args *fasthttp.Args
 	err  error

@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	// maxTries in tryWindow, per client and per e-mail address (decisions section 1).
+	// maxTries in tryWindow, per client and per e-mail address (specification, Sign-up and
+	// sessions).
 	maxTries  = 10
 	tryWindow = time.Minute
 	// maxTracked bounds the memory of tries to about 8 MiB.

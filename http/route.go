@@ -35,7 +35,7 @@ const (
 	remove = fasthttp.MethodDelete
 )
 
-// table lists every route (specification sections 4.1, 4.4 and 4.5, decisions sections 1 to 3).
+// table lists every route (specification, Surfaces).
 func (s *Server) table() []route {
 	const (
 		read   = account.ScopeRead
@@ -144,8 +144,8 @@ type request struct {
 	body      values
 }
 
-// serve admits a request in the order of decisions section 1 (credential, scope, ownership,
-// shape of the body) and hands it to its handler.
+// serve admits a request in the order of checks that is promised (specification, Order of
+// checks: credential, scope, ownership, shape of the body) and hands it to its handler.
 func (s *Server) serve(rt *route, c *fasthttp.RequestCtx) {
 	ctx, cancel := context.WithTimeout(s.base, requestTimeout)
 	defer cancel()

@@ -15,7 +15,7 @@ import (
 	"inboxd/internal/once"
 )
 
-// Limits of a send (decisions section 4), in code points. Counts above a plan's are for the
+// Limits of a send (specification, Sending), in code points. Counts above a plan's are for the
 // plan to refuse; those here only bound what is read.
 const (
 	maxSubject   = 200

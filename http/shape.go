@@ -31,7 +31,7 @@ type field struct {
 // shape is what a body may hold. The empty shape, unlike nil, takes an empty object.
 type shape []field
 
-// Limits of text (decisions section 4: "Text limits"; the address: RFC 5321 section 4.5.3.1).
+// Limits of text (specification, Sending; the address: RFC 5321 section 4.5.3.1).
 const (
 	maxLabel     = 100
 	maxAddress   = 254
@@ -123,7 +123,7 @@ func (f *field) unstorable() error {
 	return invalid("'%s' can't be stored: it holds a bad escape, an unpaired surrogate or bytes that are not UTF-8", f.name)
 }
 
-// checkText checks length and characters of a string (specification section 7 rule 1).
+// checkText checks length and characters of a string (specification, Errors).
 func (f *field) checkText(s string, limit int) error {
 	if n := utf8.RuneCountInString(s); n > limit {
 		return invalid("'%s' is too long (%d characters). The limit is %d characters", f.name, n, limit)

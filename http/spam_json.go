@@ -6,7 +6,7 @@ import (
 	"inboxd/internal/inbox"
 )
 
-// appendSpam appends the scanner's verdict (specification section 2.4), null when the mail
+// appendSpam appends the scanner's verdict (specification, Spam), null when the mail
 // was never scanned.
 func appendSpam(b []byte, e *email) []byte {
 	s := e.content.Spam

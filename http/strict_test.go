@@ -127,7 +127,7 @@ func golden(t *testing.T, path, got string) {
 	}
 }
 
-// TestSpecifiedSentences pins the shapes of section 7 of the specification.
+// TestSpecifiedSentences pins the sentences that are promised (specification, Errors).
 func TestSpecifiedSentences(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"public_key":"x"}`:                           "Invalid request: 'public_key' is not a field of this request. Its fields are: prefix, subdomain, domain, label, retention_hours",

@@ -46,7 +46,7 @@ var (
 	}
 )
 
-// webhookRoutes are sessions' own (specification section 4.6, decisions section 6).
+// webhookRoutes are sessions' own (specification, Webhooks).
 func webhookRoutes() []route {
 	const (
 		all  = "/api/webhooks"

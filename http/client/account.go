@@ -96,7 +96,7 @@ func (c *Client) Account(ctx context.Context) (Account, error) {
 	return out.Account, err
 }
 
-// Permissions of an API key (specification section 5.3).
+// Permissions of an API key (specification, Permissions).
 const (
 	ScopeRead   = "inbox:read"
 	ScopeSend   = "email:send"
