@@ -9,7 +9,7 @@ import (
 	"inboxd/internal/fault"
 )
 
-// Key is one API key of the inventory; an expired key stays in it (specification §3.2).
+// Key is one API key of the inventory; an expired key stays in it (specification, Keys).
 type Key struct {
 	ID         int64
 	Hash       Hash
@@ -32,7 +32,7 @@ func (k *Key) Expired(now time.Time) bool { return !k.ExpiresAt.IsZero() && !now
 const LastUsedStep = time.Hour
 
 // Lifetime turns expires_in_days into an expiry: nil never ends; else 30, 90 or 365 days
-// (specification §5.2 rule 7; decisions §1).
+// (specification, Keys).
 func Lifetime(days *int, now time.Time) (time.Time, error) {
 	if days == nil {
 		return time.Time{}, nil

@@ -25,7 +25,7 @@ const (
 
 var hashSlots = make(chan struct{}, 2)
 
-// CheckPassword enforces 10 to 128 characters (decisions §1).
+// CheckPassword enforces 10 to 128 characters (specification, Sign-up and sessions).
 func CheckPassword(password string) error {
 	switch n := utf8.RuneCountInString(password); {
 	case n < 10:

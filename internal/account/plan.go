@@ -34,7 +34,7 @@ type Plan struct {
 // Plans holds the figures of each plan.
 type Plans map[PlanName]Plan
 
-// DefaultPlans are the figures of the specification (§8) and of decisions §2 and §4.
+// DefaultPlans are the figures that README gives (specification, Plans).
 func DefaultPlans() Plans {
 	return Plans{
 		Free: {
@@ -74,7 +74,7 @@ func (n PlanName) Title() string {
 }
 
 // Retention returns the hours in force for what was asked: nil gives the default, more
-// than the plan's maximum is capped silently (decisions §2).
+// than the plan's maximum is capped silently (specification, Retention).
 func (p Plan) Retention(asked *int) int {
 	if asked == nil {
 		return p.DefaultRetentionHours

@@ -7,7 +7,8 @@ import (
 )
 
 const (
-	// ResetLife is how long a password-reset token may wait for its use (decisions §1).
+	// ResetLife is how long a password-reset token may wait for its use (specification,
+	// Sign-up and sessions).
 	ResetLife = time.Hour
 	// maxResets bounds the tokens that wait. Further ones are refused and do not push out
 	// the older: a stranger who asks again and again must not spoil the owner's link.

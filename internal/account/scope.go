@@ -7,7 +7,7 @@ import (
 	"inboxd/internal/fault"
 )
 
-// Scope is a set of permissions, one bit each (specification §5.3). The bits are stored:
+// Scope is a set of permissions, one bit each (specification, Permissions). The bits are stored:
 // append only; never reorder.
 type Scope uint16
 

@@ -34,7 +34,7 @@ func (s Sends) On(now time.Time) int64 {
 func day(t time.Time) int64 { return t.Unix() / (24 * 60 * 60) }
 
 // CountSend checks a mail against the plan and takes its place in the day's quota
-// (specification §8, decisions §4). ReturnSend gives a place back whose mail was not
+// (specification, Plans). ReturnSend gives a place back whose mail was not
 // accepted after all; At is the time that CountSend was decided for.
 type (
 	CountSend struct {

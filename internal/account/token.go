@@ -15,7 +15,7 @@ type Hash [sha256.Size]byte
 // HashToken hashes a token as presented, whether or not it is well formed.
 func HashToken(token []byte) Hash { return sha256.Sum256(token) }
 
-// Kind is what a token opens (specification §5.1). Stored: append only; never reorder.
+// Kind is what a token opens (specification, Credentials). Stored: append only; never reorder.
 type Kind uint8
 
 const (
@@ -47,7 +47,7 @@ const (
 )
 
 // MintToken makes a token of 32 random bytes. Its first 12 bits become the partition of
-// the account, so that a look-up knows where to go without an index (decisions §1: prefix,
+// the account, so that a look-up knows where to go without an index (specification, Keys: prefix,
 // base62, then a checksum that tells a typo or a leaked string without a look-up).
 func MintToken(kind Kind, home partition.ID, random [32]byte) string {
 	random[0] = byte(home >> 4)

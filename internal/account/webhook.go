@@ -9,7 +9,7 @@ import (
 	"inboxd/internal/fault"
 )
 
-// Webhook is one subscription of an account (specification section 2.7). It never changes
+// Webhook is one subscription of an account (specification, Webhooks). It never changes
 // once it is in a published list; a change replaces it.
 type Webhook struct {
 	ID        int64

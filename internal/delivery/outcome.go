@@ -78,7 +78,7 @@ func (c Cause) Enhanced() string {
 	return ""
 }
 
-// Outcome says what the cause means for the recipient (decisions §4).
+// Outcome says what the cause means for the recipient (specification, Sending).
 func (c Cause) Outcome() Outcome {
 	if strings.HasPrefix(c.Enhanced(), "5.") {
 		return Permanent

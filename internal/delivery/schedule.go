@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// DefaultDelays are the waits after the first, second, ... attempt (decisions §4).
+// DefaultDelays are the waits after the first, second, ... attempt (specification, Sending).
 var DefaultDelays = []time.Duration{
 	time.Minute, 5 * time.Minute, 15 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour,
 }

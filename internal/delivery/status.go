@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Status is the send_status of a message and of each of its recipients (specification
-// §3.1). Stored as these numbers: append only, never reorder.
+// Status is the send_status of a message and of each of its recipients (specification,
+// Sending). Stored as these numbers: append only, never reorder.
 type Status uint8
 
 const (
@@ -65,10 +65,10 @@ type Recipient struct {
 	Error  string // the last report; empty when there is none
 }
 
-// Message derives a message's status and send_error from its recipients (decisions §4): it
-// stays queued or retrying while any of them waits, then it failed when any of them did, and
-// is unsigned when any copy was. A bounce leaves it as it was when the mail was taken:
-// unsigned says how that was.
+// Message derives a message's status and send_error from its recipients (specification,
+// Sending): it stays queued or retrying while any of them waits, then it failed when any of
+// them did, and is unsigned when any copy was. A bounce leaves it as it was when the mail was
+// taken: unsigned says how that was.
 func Message(recipients []Recipient, unsigned bool) (status Status, sendError string) {
 	var count [Bounced + 1]int
 	for _, r := range recipients {

@@ -1,8 +1,8 @@
-// Package domain holds the rules of domains that accounts bring (decisions §7): who may
-// claim a name, what must be published for it, when it counts as verified, and which
-// inboxes live under it. Decide is pure and Apply cannot fail; time, keys and what DNS
-// said arrive as arguments. It refuses to know actors, disk and how private keys are kept;
-// look.go asks DNS through a resolver that it is given.
+// Package domain holds the rules of domains that accounts bring (specification, Own domains):
+// who may claim a name, what must be published for it, when it counts as verified, and which
+// inboxes live under it. Decide is pure and Apply cannot fail; time, keys and what DNS said
+// arrive as arguments. It refuses to know actors, disk and how private keys are kept; look.go
+// asks DNS through a resolver that it is given.
 package domain
 
 import (
@@ -46,7 +46,7 @@ const (
 	DMARC       Found = 1 << 5
 )
 
-// needed are the records without which a domain is not verified (decisions §7).
+// needed are the records without which a domain is not verified (specification, Own domains).
 const needed = Ownership | MX
 
 // Algorithm of a DKIM key. Stored: append only.
@@ -97,8 +97,8 @@ type State struct {
 // Claimed reports whether some account claims the domain.
 func (s *State) Claimed() bool { return s.Account != account.ID{} }
 
-// How often a claim is looked at: daily (decisions §7), more often while its owner is
-// likely at work on it, and never again when nobody seems to be.
+// How often a claim is looked at: daily (specification, Own domains), more often while its
+// owner is likely at work on it, and never again when nobody seems to be.
 const (
 	CheckEvery   = 24 * time.Hour
 	soonEvery    = time.Hour

@@ -32,7 +32,7 @@ func Canonical(s string) (string, bool) {
 	return local + "@" + domain, true
 }
 
-// WithoutTag maps user+tag@host to user@host (decisions §1).
+// WithoutTag maps user+tag@host to user@host (specification, Surfaces).
 func WithoutTag(address string) string {
 	at := strings.LastIndexByte(address, '@')
 	plus := strings.IndexByte(address, '+')
@@ -49,8 +49,8 @@ var reserved = []string{
 	"support", "tlsrpt", "webmaster",
 }
 
-// CheckPrefix enforces decisions §2: 1–64 of a-z 0-9 . _ -, no dot at an end or doubled
-// (Invalid), and not reserved (Refused).
+// CheckPrefix enforces the specification, Addresses: 1–64 of a-z 0-9 . _ -, no dot at an end
+// or doubled (Invalid), and not reserved (Refused).
 func CheckPrefix(prefix string) error {
 	bad := func(why string) error {
 		return fault.New(fault.Invalid, "Invalid request: 'prefix' "+why)

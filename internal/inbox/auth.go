@@ -1,7 +1,7 @@
 package inbox
 
-// Auth says who vouches for a received mail, in the words of RFC 8601 section 2.7 (decisions
-// §3). The zero Auth: nobody asked.
+// Auth says who vouches for a received mail, in the words of RFC 8601 section 2.7
+// (specification, Messages). The zero Auth: nobody asked.
 type Auth struct {
 	Server     string // who asked: the authserv-id of RFC 8601 section 2.5
 	SPF        AuthResult

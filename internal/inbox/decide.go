@@ -25,7 +25,7 @@ type Outcome struct {
 	Each      []int // as Count, for each mail of a PutOff
 }
 
-// Caps of one inbox (hardening: per-inbox quota of unexpired mail).
+// Caps of one inbox (specification, Receiving).
 const (
 	MaxMessages = 10_000
 	MaxBytes    = 500 << 20
@@ -35,7 +35,7 @@ const (
 	// unsettledFor is how long a repeat of a partly failed mail is recognised: longer than
 	// senders keep trying (RFC 5321 §4.5.4.1).
 	unsettledFor = 5 * 24 * time.Hour
-	// tombstoneFor keeps a deleted address from other accounts (decisions §2).
+	// tombstoneFor keeps a deleted address from other accounts (specification, Addresses).
 	tombstoneFor = 30 * 24 * time.Hour
 )
 

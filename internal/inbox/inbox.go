@@ -70,7 +70,7 @@ type Message struct {
 }
 
 // Expired reports whether the message is gone from every read at now: never while its
-// delivery is not settled (decisions §2).
+// delivery is not settled (specification, Retention).
 func (m *Message) Expired(now time.Time) bool { return !now.Before(m.ExpiresAt) && !m.Waiting() }
 
 // Content is what is read of a message on demand: its document and what ingest found.
@@ -91,7 +91,7 @@ const rereadMax = 32 << 10
 // ReadAgain reports that of a raw message of size bytes no document is kept.
 func ReadAgain(size int) bool { return size <= rereadMax }
 
-// OTP is the extracted code with its evidence (decisions §3). The zero OTP means none.
+// OTP is the extracted code with its evidence (specification, Codes). The zero OTP means none.
 type OTP struct {
 	Code             string
 	Confidence       float64
@@ -101,7 +101,7 @@ type OTP struct {
 	VerificationLink string
 }
 
-// Spam is what a scanner found (specification §2.4). A score of 0 is a verdict too.
+// Spam is what a scanner found (specification, Spam). A score of 0 is a verdict too.
 type Spam struct {
 	Score    float64
 	Required float64 // the threshold that Score was judged against
@@ -210,7 +210,7 @@ type Fields struct {
 // its account can take it over exactly once.
 type Public struct {
 	Number    uint64
-	Name      string // wire name, specification §6.1
+	Name      string // wire name (specification, Events)
 	Account   account.ID
 	Address   string
 	MessageID int64

@@ -15,7 +15,7 @@ import (
 	"inboxd/internal/message"
 )
 
-// Letter is what a client asks to send (specification §4.2). Addresses are as CheckRecipient
+// Letter is what a client asks to send (specification, Sending). Addresses are as CheckRecipient
 // returns them, InReplyTo is without angle brackets.
 type Letter struct {
 	To        string

@@ -6,7 +6,7 @@ import (
 	"inboxd/internal/message"
 )
 
-// Meeting is a calendar event as subscribers and readers see it (specification §2.5).
+// Meeting is a calendar event as subscribers and readers see it (specification, Calendar).
 type Meeting struct {
 	ID          int64
 	UID         string

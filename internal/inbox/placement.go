@@ -8,7 +8,7 @@ import (
 	"inboxd/internal/fault"
 )
 
-// Order is what somebody asks of a new inbox (specification §4.1); nil is left out.
+// Order is what somebody asks of a new inbox (specification, Addresses); nil is left out.
 type Order struct {
 	Prefix         *string
 	Subdomain      *string
@@ -69,7 +69,7 @@ func (o Order) Place(plan account.Plan, ns Namespaces, random [3]uint64) (Placem
 	return p, nil
 }
 
-// IgnoredNote says why the named fields were not applied (specification section 7 rule 2);
+// IgnoredNote says why the named fields were not applied (specification, Plans);
 // empty when there are none.
 func IgnoredNote(plan account.Plan, ignored []string) string {
 	if len(ignored) == 0 {

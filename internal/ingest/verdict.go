@@ -110,7 +110,7 @@ func writeProperty(b *strings.Builder, before, name, value string) {
 
 // declaredCodes returns the values of header fields that declare a code: each of the two
 // only when it is there once, and a signature of the origin that it names covers it
-// (decisions §3).
+// (specification, Codes).
 func declaredCodes(doc *message.Document, v Verdict) (values []string) {
 	for _, name := range [...]string{"OTP-Token", "One-Time-Code"} {
 		if list := doc.HeaderValues(name); len(list) == 1 && v.aligned(otp.Origin(list[0]), name) {

@@ -40,7 +40,7 @@ type Resolver interface {
 }
 
 // LocalKeys knows the keys that this node holds itself: signatures by them are verified
-// without the DNS (decisions §4).
+// without the DNS (specification, Sending).
 type LocalKeys interface {
 	// PublicKey returns the *rsa.PublicKey or ed25519.PublicKey of a selector.
 	PublicKey(domain, selector string) (crypto.PublicKey, bool)

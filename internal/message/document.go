@@ -23,7 +23,7 @@ type Header struct {
 	Value string
 }
 
-// Attachment is the metadata of one file carried by a message (specification §2.3). Its
+// Attachment is the metadata of one file carried by a message (specification, Attachments). Its
 // bytes stay in the raw message and are cut out on demand by AttachmentBytes.
 type Attachment struct {
 	ID          int    // from 1, in the order of the parts

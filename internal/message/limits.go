@@ -30,7 +30,7 @@ const (
 	maxLinks   = 1000
 	maxLinkLen = 8 << 10
 
-	// Receiving limits, specification §8 (KB = 1,024).
+	// Receiving limits (specification, Attachments; KB = 1,024).
 	maxFiles     = 10       // later files are not recorded
 	maxFileSize  = 5 << 20  // bytes of one file
 	maxFilesSize = 10 << 20 // bytes of all files together

@@ -296,7 +296,7 @@ func (r *renderer) closeUpTo(a, b, wall1, wall2 tag) {
 	}
 }
 
-// startLink notes a link, hidden ones too, since every URL counts (specification §2.2).
+// startLink notes a link, hidden ones too, since every URL counts (specification, Messages).
 func (r *renderer) startLink(t *htmlToken, seen bool) {
 	if t.attr.href == "" || r.links == nil && !r.readable && r.view == nil {
 		return

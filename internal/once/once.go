@@ -1,7 +1,7 @@
 // Package once holds the rule of requests that may be repeated safely: a record of the
 // answer goes to disk in the same batch as what the request did, and for a day a repeat
-// gets that answer again (decisions §2). It knows keys, digests and answers; it refuses to
-// know what a request does and how it travels.
+// gets that answer again (specification, Repeats). It knows keys, digests and answers; it
+// refuses to know what a request does and how it travels.
 package once
 
 import (

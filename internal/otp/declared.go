@@ -5,7 +5,7 @@ import "strings"
 // A declared code has at most this many characters.
 const maxDeclared = 32
 
-// declared reads the value of a header field that declares a code (decisions, section 3):
+// declared reads the value of a header field that declares a code (specification, Codes):
 //
 //	"123456"; origin="https://example.com"
 //	code=123456; origin=https://example.com

@@ -11,8 +11,8 @@ const maxKept = 32
 // maxOthers bounds Result.Candidates.
 const maxOthers = 5
 
-// trust is how much a source is worth before anything is read, in the order of decisions
-// section 3: the subject goes before the text, the text before the HTML.
+// trust is how much a source is worth before anything is read, in the order of the
+// specification, Codes: the subject goes before the text, the text before the HTML.
 var trust = map[Source]int{SourceSubject: 2, SourceText: 1, SourceHTML: 1}
 
 // search is the working memory of one Find.

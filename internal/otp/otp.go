@@ -14,7 +14,7 @@ type Input struct {
 	Alt     []string // alternative texts of visible images; they also stand in Visible
 
 	// Declared codes: the values of OTP-Token and One-Time-Code header fields, to be
-	// filled by the caller only when it verified their origin (decisions §3).
+	// filled by the caller only when it verified their origin (specification, Codes).
 	Declared []string
 }
 
@@ -24,7 +24,7 @@ type Anchor struct{ URL, Text string }
 // Source says where a code was found.
 type Source string
 
-// The sources, in the order of trust (decisions §3). Wire names.
+// The sources, in the order of trust (specification, Codes). Wire names.
 const (
 	SourceHeader     Source = "header"
 	SourceOriginLine Source = "origin_line"

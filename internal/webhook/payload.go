@@ -11,9 +11,8 @@ import (
 )
 
 // Payload returns the body of an event: one line of JSON, the same bytes for the same facts
-// (specification section 6.2; of sent mail: decisions section 4). Text that is not UTF-8 is
-// repaired. A name without a shape here, written by a newer program, gives event, inbox and
-// at.
+// (specification, Events). Text that is not UTF-8 is repaired. A name without a shape here,
+// written by a newer program, gives event, inbox and at.
 func Payload(e inbox.Public) []byte { return Append(make([]byte, 0, 256), &e) }
 
 // Append appends the body of an event to dst.
@@ -160,7 +159,7 @@ func (o *object) attendee(a *inbox.Attendee) {
 	o.text("status", a.Status)
 }
 
-// moment is a time, or its date alone (decisions section 5).
+// moment is a time, or its date alone (specification, Calendar).
 func (o *object) moment(name string, t time.Time, dateOnly bool) {
 	if !dateOnly {
 		o.time(name, t)

@@ -6,8 +6,8 @@ import "time"
 // attempt, counted from the event, each other from the attempt before it.
 type Schedule []time.Duration
 
-// DefaultSchedule is three attempts: at once, after 30 s, after 5 min more (specification
-// section 6.4).
+// DefaultSchedule is three attempts: at once, after 30 s, after 5 min more (specification,
+// Webhooks).
 func DefaultSchedule() Schedule { return Schedule{0, 30 * time.Second, 5 * time.Minute} }
 
 // Next returns when the attempt after the given number of attempts is due; false when that
@@ -31,7 +31,7 @@ const (
 	Failed
 )
 
-// Name is the state's wire name (decisions section 6).
+// Name is the state's wire name (specification, Webhooks).
 func (s State) Name() string {
 	switch s {
 	case Delivered:

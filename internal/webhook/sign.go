@@ -35,10 +35,10 @@ func (s Secret) key() []byte {
 // Header is one field of a delivery.
 type Header struct{ Name, Value string }
 
-// UserAgent names the service and the version of its deliveries (specification section 9).
+// UserAgent names the service and the version of its deliveries (specification, Webhooks).
 const UserAgent = "Service-Webhook/1.0"
 
-// Headers are the fields of one attempt (specification section 6.3). id stays the same over
+// Headers are the fields of one attempt (specification, Webhooks). id stays the same over
 // all attempts, at is this attempt's time. With several secrets, newest first, the standard
 // signature is given for each, and the older X-Service-Signature for the newest.
 func Headers(name, id string, at time.Time, body []byte, secrets ...Secret) []Header {

@@ -15,7 +15,7 @@ import (
 
 const maxHost = 253 // octets, RFC 1035 section 2.3.4
 
-// MaxURL bounds a webhook's URL, in characters (decisions section 6).
+// MaxURL bounds a webhook's URL, in characters (specification, Webhooks).
 const MaxURL = 2048
 
 // CanonicalURL checks a webhook's URL and returns it as it will be called: host in A-labels

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Wire names of events (specification section 6.1; message.bounced: decisions section 4).
+// Wire names of events (specification, Events).
 const (
 	MessageReceived   = "message.received"
 	MessageDelivered  = "message.delivered"
