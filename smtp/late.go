@@ -13,7 +13,7 @@ import (
 // still does not come back from one.
 const (
 	lateLook = 250 * time.Millisecond // between two looks at those who wait
-	lateFull = 500 * time.Millisecond // then a full disk is told (hardening: 452 within 1 s)
+	lateFull = 500 * time.Millisecond // then a full disk is told (specification, Faults: 452 within a second)
 	lateEnd  = 40 * time.Second       // then anybody is: all look-ups about a mail take 10 s
 )
 

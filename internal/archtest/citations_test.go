@@ -1,0 +1,146 @@
+package archtest
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const root = "../.."
+
+// passage is a comment or a paragraph of a document, on one line.
+type passage struct {
+	at   string // file:line
+	file string
+	text string
+}
+
+// passages are all comments of the sources and all paragraphs of the documents.
+func passages(t *testing.T) []passage {
+	t.Helper()
+	var all []passage
+	for _, name := range files(t, ".go", ".md") {
+		if strings.HasSuffix(name, ".go") {
+			all = append(all, comments(t, name)...)
+		} else {
+			all = append(all, paragraphs(name, read(t, name))...)
+		}
+	}
+	return all
+}
+
+func files(t *testing.T, extensions ...string) []string {
+	t.Helper()
+	var names []string
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == ".git" || d.Name() == "testdata" || d.Name() == "bin"):
+			return filepath.SkipDir
+		case !d.IsDir() && slices.Contains(extensions, filepath.Ext(path)):
+			name, err := filepath.Rel(root, path)
+			names = append(names, filepath.ToSlash(name))
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(root, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func comments(t *testing.T, name string) []passage {
+	t.Helper()
+	set := token.NewFileSet()
+	f, err := parser.ParseFile(set, name, read(t, name), parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []passage
+	for _, c := range f.Comments {
+		all = append(all, passage{set.Position(c.Pos()).String(), name, oneLine(c.Text())})
+	}
+	return all
+}
+
+func paragraphs(name, text string) []passage {
+	var all []passage
+	line := 1
+	for p := range strings.SplitSeq(text, "\n\n") {
+		at := token.Position{Filename: name, Line: line, Column: 1}
+		all = append(all, passage{at.String(), name, oneLine(p)})
+		line += strings.Count(p, "\n") + 2
+	}
+	return all
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+var (
+	// Rules that were once written elsewhere and are not in this repository.
+	elsewhere = regexp.MustCompile(`(?i)service-api|\bhardening\b|\bdecisions?,? (§|section)|\(decisions\b`)
+	cited     = regexp.MustCompile(`(.{0,20})\b[Ss]pecification\b(, [A-Z][^,;:.()"]*)?(\.md)?`)
+	adr       = regexp.MustCompile(`\bADRs? (\d+)`)
+	heading   = regexp.MustCompile(`(?m)^## (.+)$`)
+)
+
+// specificationOf is the word in the name of somebody else's document.
+var specificationOf = []string{"Standard Webhooks "}
+
+func TestCitationsAreThere(t *testing.T) {
+	var sections []string
+	for _, m := range heading.FindAllStringSubmatch(read(t, "docs/specification.md"), -1) {
+		sections = append(sections, m[1])
+	}
+	adrs := map[string]bool{}
+	for _, name := range files(t, ".md") {
+		if strings.HasPrefix(name, "docs/adr/") {
+			adrs[filepath.Base(name)[:4]] = true
+		}
+	}
+	for _, p := range passages(t) {
+		if found := elsewhere.FindString(p.text); found != "" {
+			t.Errorf("%s: %q cites what is not in this repository", p.at, found)
+		}
+		for _, m := range adr.FindAllStringSubmatch(p.text, -1) {
+			if !adrs[m[1]] {
+				t.Errorf("%s: there is no ADR %s", p.at, m[1])
+			}
+		}
+		for _, m := range cited.FindAllStringSubmatch(p.text, -1) {
+			before, section, file := m[1], strings.TrimPrefix(m[2], ", "), m[3]
+			switch {
+			case file != "", endsInAny(before, specificationOf), startsWithAny(section, sections):
+			case section == "" && strings.HasSuffix(p.file, ".md"): // speaks of it, cites nothing
+			default:
+				t.Errorf("%s: %q is no section of docs/specification.md", p.at, m[0])
+			}
+		}
+	}
+}
+
+func endsInAny(s string, ends []string) bool {
+	return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(s, end) })
+}
+
+// startsWithAny reports whether s is one of names, or one of them and further words.
+func startsWithAny(s string, names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return s == name || strings.HasPrefix(s, name+" ") })
+}
