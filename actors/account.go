@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"inboxd/actors/engine"
 	"inboxd/internal/account"
 )
 
@@ -12,6 +13,7 @@ import (
 // principals true: only the owner puts one in or takes one out, so a credential that was
 // looked up while it was being revoked can never come back.
 type accountEntity struct {
+	engine.Slot
 	id         account.ID
 	store      Store
 	now        func() time.Time
@@ -45,12 +47,12 @@ type accountPicture struct {
 	sends    account.Sends
 }
 
-func (e *accountEntity) load() (err error) {
+func (e *accountEntity) Load() (err error) {
 	e.state, err = e.store.LoadAccount(e.id)
 	return err
 }
 
-func (e *accountEntity) decide(cmd any) (any, error) {
+func (e *accountEntity) Decide(cmd any) (any, error) {
 	switch cmd := cmd.(type) {
 	case present:
 		return e.present(cmd)
@@ -131,7 +133,7 @@ func (e *accountEntity) picture() accountPicture {
 	return accountPicture{profile: e.state.Profile, reserved: maps.Clone(e.state.Reserved), sends: e.state.Sends}
 }
 
-func (e *accountEntity) commit() error {
+func (e *accountEntity) Commit() error {
 	if e.rows == nil {
 		return nil
 	}
@@ -140,7 +142,7 @@ func (e *accountEntity) commit() error {
 
 // publish puts the principals that were asked for into the cache and then takes out those
 // that a committed change ended: a group may hold both.
-func (e *accountEntity) publish() {
+func (e *accountEntity) Publish() {
 	rows := e.rows
 	e.rows = nil
 	for _, p := range e.found {
@@ -164,10 +166,9 @@ func (e *accountEntity) publish() {
 	}
 }
 
-func (e *accountEntity) abandon() { e.state, e.rows, e.found = nil, nil, nil }
-func (e *accountEntity) leave()   {}
+func (e *accountEntity) Abandon() { e.state, e.rows, e.found = nil, nil, nil }
 
-func (e *accountEntity) weight() int64 {
+func (e *accountEntity) Weight() int64 {
 	if e.state == nil {
 		return 0
 	}

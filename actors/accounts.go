@@ -2,19 +2,11 @@ package actors
 
 import (
 	"context"
-	"sync"
 
-	"github.com/zeebo/xxh3"
-
+	"inboxd/actors/engine"
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
 )
-
-// stripes serialise what must be exact per name and has no actor: sign-ups by e-mail, and
-// claims of subdomains.
-type stripes [64]sync.Mutex
-
-func (m *stripes) of(name string) *sync.Mutex { return &m[xxh3.HashString(name)%uint64(len(m))] }
 
 var errCredential = fault.New(fault.Unauthenticated, "A valid API key is required")
 
@@ -31,7 +23,7 @@ func (s *System) Authenticate(ctx context.Context, token []byte) (*account.Princ
 			return nil, err
 		}
 	}
-	if sec := s.clock.unix(); p.Used.Load() != sec {
+	if sec := s.engine.Clock.Unix(); p.Used.Load() != sec {
 		p.Used.Store(sec)
 	}
 	return p, nil
@@ -44,7 +36,7 @@ func (s *System) lookUp(ctx context.Context, token []byte, h account.Hash) (*acc
 	}
 	id, key, ok, err := s.store.Credential(home, h)
 	if err != nil {
-		return nil, fault.Wrap(fault.Unavailable, busySentence, err)
+		return nil, engine.Busy(err)
 	}
 	if !ok {
 		return nil, errCredential
@@ -54,7 +46,7 @@ func (s *System) lookUp(ctx context.Context, token []byte, h account.Hash) (*acc
 		return nil, err
 	}
 	if p, _ := got.(*account.Principal); p != nil {
-		p.Used.Store(s.clock.unix())
+		p.Used.Store(s.engine.Clock.Unix())
 		return p, nil
 	}
 	return nil, errCredential
@@ -79,7 +71,7 @@ func (s *System) OpenAccount(ctx context.Context, email, password string, plan a
 	if err := account.CheckPassword(password); err != nil {
 		return account.Profile{}, err
 	}
-	mu := s.names.of(email)
+	mu := s.names.Of(email)
 	mu.Lock()
 	defer mu.Unlock()
 	if known, err := s.byEmail(ctx, email); err != nil || !known.CreatedAt.IsZero() {
@@ -106,7 +98,7 @@ func (s *System) OpenAccount(ctx context.Context, email, password string, plan a
 func (s *System) byEmail(ctx context.Context, email string) (account.Profile, error) {
 	id, ok, err := s.store.AccountByEmail(email)
 	if err != nil {
-		return account.Profile{}, fault.Wrap(fault.Unavailable, busySentence, err)
+		return account.Profile{}, engine.Busy(err)
 	}
 	if !ok {
 		return account.Profile{}, nil

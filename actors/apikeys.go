@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"inboxd/actors/engine"
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
 )
@@ -126,7 +127,7 @@ func (s *System) Keys(_ context.Context, id account.ID, cursor string, limit int
 	}
 	keys, err := s.store.Keys(id, after, limit+1)
 	if err != nil {
-		return nil, "", fault.Wrap(fault.Unavailable, busySentence, err)
+		return nil, "", engine.Busy(err)
 	}
 	next := ""
 	if len(keys) > limit {
@@ -164,7 +165,7 @@ func (s *System) HaveKeys(_ context.Context, id account.ID, addresses []string) 
 	for i, address := range addresses {
 		key, err := s.store.KeyOfInbox(id, address)
 		if err != nil {
-			return nil, fault.Wrap(fault.Unavailable, busySentence, err)
+			return nil, engine.Busy(err)
 		}
 		held[i] = key != 0
 	}

@@ -92,12 +92,10 @@ func (s *System) attempt(ctx context.Context, j *job) (learned answerOf) {
 // letSleep sends an inbox out of memory again that nothing but its sent mail woke, once such
 // add up: a queue after an outage must not fill memory with inboxes nobody asks for.
 func (s *System) letSleep(address string) {
-	if s.inboxes.held.Load() < s.Memory/16 {
+	if s.inboxes.Stats().Bytes < s.Memory/16 {
 		return
 	}
-	if slot := s.inboxes.resident([]byte(address)); slot != nil {
-		s.inboxes.ask(slot)
-	}
+	s.inboxes.Passivate(address)
 }
 
 // giveBack has a mail taken up again soon, unless it is gone.
@@ -122,7 +120,7 @@ func (s *System) begin(ctx context.Context, t *task, trusts bool) error {
 	if s.store.Full() {
 		return fault.New(fault.StorageFull, "The disk is full")
 	}
-	t.woken = s.inboxes.resident([]byte(t.key.address)) == nil
+	t.woken = s.inboxes.Resident([]byte(t.key.address)) == nil
 	view, err := s.View(ctx, t.key.address)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"inboxd/actors/engine"
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
@@ -47,7 +48,7 @@ func (s *System) finishClosing(ctx context.Context, id account.ID) error {
 			return err
 		}
 		if err := ctx.Err(); err != nil {
-			return fault.Wrap(fault.Unavailable, busySentence, err)
+			return engine.Busy(err)
 		}
 	}
 }
@@ -55,7 +56,7 @@ func (s *System) finishClosing(ctx context.Context, id account.ID) error {
 // closingStep does the next step, and reports that there is none left. The closer and an
 // operator may be at the same account; each step belongs to one of them.
 func (s *System) closingStep(ctx context.Context, id account.ID) (done bool, err error) {
-	mu := s.closing.of(id.String())
+	mu := s.closing.Of(id.String())
 	mu.Lock()
 	defer mu.Unlock()
 	picture, err := s.picture(ctx, id)
@@ -83,7 +84,7 @@ func (s *System) closingStep(ctx context.Context, id account.ID) (done bool, err
 func (s *System) releaseDomains(ctx context.Context, id account.ID) error {
 	names, err := s.store.ListedDomains(id)
 	if err != nil {
-		return fault.Wrap(fault.Unavailable, busySentence, err)
+		return engine.Busy(err)
 	}
 	for _, name := range names {
 		if err := s.ReleaseDomain(ctx, id, name); err != nil && !fault.Is(err, fault.NotFound) {
@@ -98,7 +99,7 @@ func (s *System) releaseDomains(ctx context.Context, id account.ID) error {
 func (s *System) deleteSome(ctx context.Context, id account.ID) error {
 	entries, err := s.store.Inboxes(id, account.InboxEntry{}, closeStep)
 	if err != nil {
-		return fault.Wrap(fault.Unavailable, busySentence, err)
+		return engine.Busy(err)
 	}
 	if len(entries) == 0 {
 		return fault.New(fault.Internal, "The list of inboxes is shorter than its count")
@@ -153,7 +154,7 @@ func (e *accountEntity) revokeSome() error {
 // erase removes the account and then frees its e-mail address. A crash between leaves a row
 // that leads nowhere, which the next sign-up takes over.
 func (s *System) erase(ctx context.Context, profile account.Profile) error {
-	mu := s.names.of(profile.Email)
+	mu := s.names.Of(profile.Email)
 	mu.Lock()
 	defer mu.Unlock()
 	if _, err := s.ask(ctx, profile.ID, account.Erase{}); err != nil {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"inboxd/actors/engine"
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
@@ -73,13 +74,13 @@ func (s *System) claimSubdomain(label string, id account.ID) error {
 	if err := inbox.CheckLabel(label); err != nil {
 		return err
 	}
-	mu := s.names.of(label)
+	mu := s.names.Of(label)
 	mu.Lock()
 	defer mu.Unlock()
 	owner, taken, err := s.store.SubdomainOwner(label)
 	switch {
 	case err != nil:
-		return fault.Wrap(fault.Unavailable, busySentence, err)
+		return engine.Busy(err)
 	case !taken:
 		return s.store.PutSubdomain(label, id)
 	case owner != id:
@@ -118,7 +119,7 @@ func (s *System) finish(ctx context.Context, id account.ID, create inbox.Create)
 // nobody knows whether the inbox is there: repair finds out later.
 func (s *System) release(id account.ID, address string, at time.Time, why error) {
 	if fault.Is(why, fault.Refused) || fault.Is(why, fault.StorageFull) {
-		s.accounts.tell(string(id[:]), account.ReleaseInbox{Address: address, CreatedAt: at})
+		s.accounts.Notify(string(id[:]), account.ReleaseInbox{Address: address, CreatedAt: at})
 	}
 }
 
@@ -132,7 +133,7 @@ func (s *System) repair(ctx context.Context, id account.ID, picture accountPictu
 }
 
 func (s *System) repairOne(ctx context.Context, id account.ID, address string, at time.Time) {
-	mu := s.resuming.of(id.String())
+	mu := s.resuming.Of(id.String())
 	mu.Lock()
 	defer mu.Unlock()
 	view, err := s.View(ctx, address)
@@ -153,7 +154,7 @@ func (s *System) ListInboxes(ctx context.Context, id account.ID, cursor string, 
 	}
 	entries, err := s.store.Inboxes(id, after, limit+1)
 	if err != nil {
-		return nil, "", fault.Wrap(fault.Unavailable, busySentence, err)
+		return nil, "", engine.Busy(err)
 	}
 	next := ""
 	if len(entries) > limit {
@@ -165,7 +166,7 @@ func (s *System) ListInboxes(ctx context.Context, id account.ID, cursor string, 
 		view, err := s.View(ctx, e.Address)
 		switch {
 		case fault.Is(err, fault.NoInbox):
-			s.accounts.tell(string(id[:]), account.ReleaseInbox{Address: e.Address, CreatedAt: e.CreatedAt})
+			s.accounts.Notify(string(id[:]), account.ReleaseInbox{Address: e.Address, CreatedAt: e.CreatedAt})
 		case err != nil:
 			return nil, "", err
 		default:

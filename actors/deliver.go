@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 
+	"inboxd/actors/engine"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 	"inboxd/internal/ingest"
@@ -12,7 +13,7 @@ import (
 // StorageFull, Unavailable. rcpt is canonical and may carry a tag.
 func (s *System) Accepts(_ context.Context, rcpt string) error {
 	if s.store.Full() {
-		return fault.New(fault.StorageFull, "The disk is full, try again later")
+		return engine.DiskFull()
 	}
 	if r, ok := s.readReturn(rcpt); ok {
 		rcpt = r.inbox
@@ -37,7 +38,7 @@ func (s *System) acceptsMail(rcpt string) error {
 	live, err := s.store.Live(address)
 	switch {
 	case err != nil:
-		return fault.Wrap(fault.Unavailable, busySentence, err)
+		return engine.Busy(err)
 	case !live:
 		return inbox.NoInbox(address)
 	}
@@ -68,7 +69,7 @@ func (s *System) Deliver(ctx context.Context, env ingest.Envelope, raw []byte) e
 		return worst
 	}
 	for _, rcpt := range env.RcptTo {
-		s.inboxes.tell(inbox.WithoutTag(rcpt), inbox.Settle{Digest: mail.Digest})
+		s.inboxes.Notify(inbox.WithoutTag(rcpt), inbox.Settle{Digest: mail.Digest})
 	}
 	return nil
 }
@@ -80,6 +81,6 @@ func (s *System) deliverTo(ctx context.Context, rcpt string, mail ingest.Mail) e
 		}
 	}
 	var cmd inbox.Command = mail.For(rcpt)
-	_, err := s.inboxes.doHere(ctx, inbox.WithoutTag(rcpt), cmd, sizeOf(cmd))
+	_, err := s.inboxes.DoHere(ctx, inbox.WithoutTag(rcpt), cmd, sizeOf(cmd))
 	return err
 }

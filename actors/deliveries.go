@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"inboxd/actors/engine"
 	"inboxd/internal/account"
 	"inboxd/internal/webhook"
 )
@@ -35,7 +36,7 @@ type deliveries struct {
 	now       func() time.Time
 	log       *slog.Logger
 	accountOf func(address string) (account.ID, error) // the zero one: nobody's
-	workers   *workers                                 // make attempts at hosts that answer
+	workers   *engine.Workers                          // make attempts at hosts that answer
 
 	hints  chan []webhook.Due // entries that were written
 	missed atomic.Bool        // hints found no room: the index is read again
@@ -107,7 +108,7 @@ type result struct {
 func newDeliveries(o Options, subs *subscriptions) *deliveries {
 	d := &deliveries{
 		store: o.Store, poster: o.Poster, subs: subs, schedule: o.WebhookSchedule, now: o.Now, log: o.Logger,
-		accountOf: o.Store.AccountOf, workers: newWorkers(),
+		accountOf: o.Store.AccountOf, workers: engine.NewWorkers(),
 		hints: make(chan []webhook.Due, deliveryHints), ended: make(chan ended, deliveryGroup), slow: make(chan *receiver, deliveryGroup), leases: make(chan lease), tried: make(chan result, deliveryGroup),
 		window: deliveryWindow, known: map[dueName]struct{}{}, receivers: newReceivers(), aside: map[*receiver][]webhook.Due{},
 	}
@@ -161,7 +162,7 @@ func (d *deliveries) run(stop <-chan struct{}) {
 	d.settle()
 	close(d.tried)
 	recorder.Wait()
-	d.workers.end()
+	d.workers.End()
 }
 
 // settle lets attempts go on for a moment and then interrupts them: their leases make the

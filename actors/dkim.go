@@ -10,8 +10,8 @@ import (
 
 	"github.com/puzpuzpuz/xsync/v4"
 
+	"inboxd/actors/engine"
 	"inboxd/internal/domain"
-	"inboxd/internal/fault"
 	"inboxd/internal/mailauth"
 )
 
@@ -74,7 +74,7 @@ func (s *System) makeKeys(ctx context.Context, name string) ([]domain.Key, error
 	case s.signers.making <- struct{}{}:
 		defer func() { <-s.signers.making }()
 	case <-ctx.Done():
-		return nil, fault.Wrap(fault.Unavailable, busySentence, ctx.Err())
+		return nil, engine.Busy(ctx.Err())
 	}
 	made, err := mailauth.NewKeys()
 	if err != nil {

@@ -3,6 +3,7 @@ package actors
 import (
 	"time"
 
+	"inboxd/actors/engine"
 	"inboxd/internal/account"
 	"inboxd/internal/domain"
 )
@@ -28,7 +29,7 @@ type DomainStore interface {
 // domainEntity drives internal/domain for one name. Its commands answer with the state
 // after them, a copy.
 type domainEntity struct {
-	name  string
+	engine.Slot
 	store DomainStore
 	now   func() time.Time
 	// told receives the committed state after each change.
@@ -41,12 +42,12 @@ type domainEntity struct {
 // readDomain asks for the state alone.
 type readDomain struct{}
 
-func (e *domainEntity) load() (err error) {
-	e.state, err = e.store.LoadDomain(e.name)
+func (e *domainEntity) Load() (err error) {
+	e.state, err = e.store.LoadDomain(e.Key())
 	return err
 }
 
-func (e *domainEntity) decide(cmd any) (any, error) {
+func (e *domainEntity) Decide(cmd any) (any, error) {
 	var err error
 	switch c := cmd.(type) {
 	case domain.Attach:
@@ -71,7 +72,7 @@ func (e *domainEntity) attached(address string) (bool, error) {
 			return attached, nil
 		}
 	}
-	return e.store.Attached(e.name, address)
+	return e.store.Attached(e.Key(), address)
 }
 
 func (e *domainEntity) order(cmd domain.Command) error {
@@ -86,25 +87,24 @@ func (e *domainEntity) order(cmd domain.Command) error {
 	return nil
 }
 
-func (e *domainEntity) commit() error {
+func (e *domainEntity) Commit() error {
 	if e.rows == nil {
 		return nil
 	}
 	return e.store.CommitDomain(e.rows)
 }
 
-func (e *domainEntity) publish() {
+func (e *domainEntity) Publish() {
 	if e.rows != nil {
 		e.told(*e.state)
 	}
 	e.rows = nil
 }
 
-func (e *domainEntity) abandon() { e.state, e.rows = nil, nil }
-func (e *domainEntity) leave()   {}
+func (e *domainEntity) Abandon() { e.state, e.rows = nil, nil }
 
 // weight counts the keys, which are most of a domain.
-func (e *domainEntity) weight() int64 {
+func (e *domainEntity) Weight() int64 {
 	if e.state == nil {
 		return 0
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"inboxd/actors/engine"
 	"inboxd/internal/account"
 	"inboxd/internal/domain"
 	"inboxd/internal/fault"
@@ -26,7 +27,7 @@ func (s *System) detachLeftovers(ctx context.Context, state domain.State) error 
 	}
 	addresses, err := s.store.AttachedInboxes(state.Name, "", leftoversAtOnce)
 	if err != nil {
-		return fault.Wrap(fault.Unavailable, busySentence, err)
+		return engine.Busy(err)
 	}
 	for _, address := range addresses {
 		if err := s.detachDead(ctx, state.Name, address); err != nil {
@@ -39,7 +40,7 @@ func (s *System) detachLeftovers(ctx context.Context, state domain.State) error 
 // detachDead takes address off the list of name unless an inbox lives there. The lock
 // keeps a creation at the same address from being between its steps.
 func (s *System) detachDead(ctx context.Context, name, address string) error {
-	mu := s.names.of(address)
+	mu := s.names.Of(address)
 	mu.Lock()
 	defer mu.Unlock()
 	return s.detach(ctx, name, address)
@@ -49,7 +50,7 @@ func (s *System) detachDead(ctx context.Context, name, address string) error {
 func (s *System) detach(ctx context.Context, name, address string) error {
 	live, err := s.store.Live(address)
 	if err != nil {
-		return fault.Wrap(fault.Unavailable, busySentence, err)
+		return engine.Busy(err)
 	}
 	if live {
 		return nil
@@ -81,7 +82,7 @@ func (s *System) createUnder(ctx context.Context, id account.ID, name string, pl
 	if name == "" {
 		return s.create(ctx, id, place, kept)
 	}
-	mu := s.names.of(place.Address)
+	mu := s.names.Of(place.Address)
 	mu.Lock()
 	defer mu.Unlock()
 	if _, err := s.orderDomain(ctx, name, domain.Attach{Account: id, Address: place.Address}); err != nil {
@@ -110,7 +111,7 @@ func (s *System) served(address string) error {
 	gone, err := s.forsaken(address)
 	switch {
 	case err != nil:
-		return fault.Wrap(fault.Unavailable, busySentence, err)
+		return engine.Busy(err)
 	case gone:
 		return inbox.NoInbox(address)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"inboxd/actors/engine"
 	"inboxd/internal/account"
 	"inboxd/internal/domain"
 	"inboxd/internal/fault"
@@ -38,7 +39,7 @@ func (s *System) ownState(ctx context.Context, id account.ID, given string) (dom
 }
 
 func (s *System) orderDomain(ctx context.Context, name string, cmd any) (domain.State, error) {
-	got, err := s.domains.do(ctx, name, cmd, 0)
+	got, err := s.domains.Do(ctx, name, cmd, 0)
 	state, _ := got.(domain.State)
 	return state, err
 }
@@ -54,7 +55,7 @@ func (s *System) ClaimDomain(ctx context.Context, id account.ID, given string) (
 	if err != nil {
 		return domain.View{}, err
 	}
-	mu := s.names.of(string(id[:]))
+	mu := s.names.Of(string(id[:]))
 	mu.Lock()
 	defer mu.Unlock()
 	if err := s.listDomain(id, name); err != nil {
@@ -72,7 +73,7 @@ func (s *System) listDomain(id account.ID, name string) error {
 	names, err := s.store.ListedDomains(id)
 	switch {
 	case err != nil:
-		return fault.Wrap(fault.Unavailable, busySentence, err)
+		return engine.Busy(err)
 	case slices.Contains(names, name):
 		return nil // left by a crash
 	case len(names) >= maxDomains:
@@ -119,7 +120,7 @@ func (s *System) proven(ctx context.Context, name, token string) bool {
 func (s *System) Domains(ctx context.Context, id account.ID) ([]domain.View, error) {
 	names, err := s.store.ListedDomains(id)
 	if err != nil {
-		return nil, fault.Wrap(fault.Unavailable, busySentence, err)
+		return nil, engine.Busy(err)
 	}
 	views := make([]domain.View, 0, len(names))
 	for _, name := range names {
@@ -139,7 +140,7 @@ func (s *System) Domains(ctx context.Context, id account.ID) ([]domain.View, err
 // unlistDomain takes an entry off the list that a crash, or the claim of the true owner,
 // left behind. Under the lock, so that no claim is between its steps.
 func (s *System) unlistDomain(ctx context.Context, id account.ID, name string) error {
-	mu := s.names.of(string(id[:]))
+	mu := s.names.Of(string(id[:]))
 	mu.Lock()
 	defer mu.Unlock()
 	if _, err := s.ownState(ctx, id, name); !fault.Is(err, fault.NotFound) {
@@ -198,7 +199,7 @@ func (s *System) ReleaseDomain(ctx context.Context, id account.ID, given string)
 	if err := s.detachLeftovers(ctx, state); err != nil {
 		return err
 	}
-	mu := s.names.of(string(id[:]))
+	mu := s.names.Of(string(id[:]))
 	mu.Lock()
 	defer mu.Unlock()
 	if _, err := s.orderDomain(ctx, state.Name, domain.Release{Account: id}); err != nil {

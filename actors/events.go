@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"inboxd/actors/engine"
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
 	"inboxd/internal/follow"
@@ -47,7 +48,7 @@ func (s *System) settled(ctx context.Context, err error) error {
 		err = s.unlessFull(ctx, s.store.SyncJournal)
 	}
 	if err != nil && fault.KindOf(err) == fault.Internal {
-		return fault.Wrap(fault.Unavailable, busySentence, err)
+		return engine.Busy(err)
 	}
 	return err
 }
@@ -57,7 +58,7 @@ func (s *System) settled(ctx context.Context, err error) error {
 func (s *System) unlessFull(ctx context.Context, work func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- work() }() // ends with the work
-	stalled := time.NewTicker(stallCheck)
+	stalled := time.NewTicker(engine.StallCheck)
 	defer stalled.Stop()
 	for {
 		select {
@@ -67,7 +68,7 @@ func (s *System) unlessFull(ctx context.Context, work func() error) error {
 			return ctx.Err()
 		case <-stalled.C:
 			if s.store.Full() {
-				return fault.New(fault.StorageFull, "The disk is full, try again later")
+				return engine.DiskFull()
 			}
 		}
 	}

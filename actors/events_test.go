@@ -172,15 +172,15 @@ func TestOnePrincipalPerCredential(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := &accountEntity{id: someone, store: store, now: time.Now, principals: newPrincipals(), state: must[*account.State](t)(store.LoadAccount(someone))}
-	held := func() *account.Principal { return must[any](t)(e.decide(present{token, 1})).(*account.Principal) }
+	held := func() *account.Principal { return must[any](t)(e.Decide(present{token, 1})).(*account.Principal) }
 	first, second := held(), held()
-	e.publish()
+	e.Publish()
 	third := held()
 	e.rows = &account.Rows{ID: someone, DropKeys: []*account.Key{key}}
-	if err := e.commit(); err != nil {
+	if err := e.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	e.publish()
+	e.Publish()
 	for i, p := range []*account.Principal{first, second, third} {
 		select {
 		case <-p.Ended():

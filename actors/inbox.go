@@ -3,8 +3,10 @@ package actors
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"inboxd/actors/engine"
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
@@ -13,7 +15,7 @@ import (
 
 // inboxEntity drives internal/inbox for one address.
 type inboxEntity struct {
-	slot  *slot
+	engine.Slot
 	store Store
 	now   func() time.Time
 	// told receives the public events of a commit, after it.
@@ -23,14 +25,16 @@ type inboxEntity struct {
 	// atHand keeps the contents of new messages for a while.
 	atHand *atHand
 
+	view atomic.Pointer[inbox.View] // nil until loaded, or when nobody lives there; any goroutine reads it
+
 	state  *inbox.State
 	fresh  bool          // just loaded, not published yet
 	rows   *inbox.Rows   // of the group being decided; nil when nothing changed
 	newest *inbox.Newest // that atHand knows
 }
 
-func (e *inboxEntity) load() (err error) {
-	e.state, err = e.store.LoadInbox(e.slot.key)
+func (e *inboxEntity) Load() (err error) {
+	e.state, err = e.store.LoadInbox(e.Key())
 	e.fresh = true
 	return err
 }
@@ -39,7 +43,7 @@ func (e *inboxEntity) load() (err error) {
 // good for the asker even if the inbox leaves memory at once.
 type wake struct{}
 
-func (e *inboxEntity) decide(cmd any) (any, error) {
+func (e *inboxEntity) Decide(cmd any) (any, error) {
 	if c, repeatable := cmd.(onceCommand); repeatable {
 		return e.decideOnce(c)
 	}
@@ -48,7 +52,7 @@ func (e *inboxEntity) decide(cmd any) (any, error) {
 	}
 	order, ok := cmd.(inbox.Command)
 	if !ok {
-		return e.slot.view.Load(), nil // wake
+		return e.view.Load(), nil // wake
 	}
 	evs, answer, err := inbox.Decide(e.state, order, inbox.Env{Now: e.now()})
 	if err != nil || len(evs) == 0 {
@@ -71,7 +75,7 @@ func (e *inboxEntity) begin() {
 	}
 }
 
-func (e *inboxEntity) commit() error {
+func (e *inboxEntity) Commit() error {
 	if e.rows == nil {
 		return nil
 	}
@@ -80,7 +84,7 @@ func (e *inboxEntity) commit() error {
 
 // publish shows the state when it changed or was just loaded, and then passes its public
 // events on.
-func (e *inboxEntity) publish() {
+func (e *inboxEntity) Publish() {
 	rows, fresh := e.rows, e.fresh
 	e.rows, e.fresh = nil, false
 	if rows == nil && !fresh {
@@ -91,15 +95,15 @@ func (e *inboxEntity) publish() {
 			e.newest = n
 			e.atHand.keep(n)
 		}
-		e.slot.publish(inbox.NewView(e.state))
+		e.show(inbox.NewView(e.state))
 	} else {
-		e.slot.publish(nil)
+		e.show(nil)
 	}
 	if rows == nil {
 		return
 	}
 	if len(rows.Queue) > 0 {
-		e.queued(e.slot.key, rows.Queue)
+		e.queued(e.Key(), rows.Queue)
 	}
 	if len(rows.Public) > 0 {
 		e.told(rows.Public)
@@ -108,11 +112,26 @@ func (e *inboxEntity) publish() {
 	cleared.Put(rows)
 }
 
-func (e *inboxEntity) abandon() { e.state, e.rows = nil, nil }
+// show shows v, and then ends the view before it and wakes whoever waits on it.
+func (e *inboxEntity) show(v *inbox.View) {
+	if old := e.view.Swap(v); old != nil {
+		old.Supersede()
+	}
+}
 
-func (e *inboxEntity) leave() { e.slot.publish(nil) }
+// Polled implements engine.Entity: polls are answered without asking the directory too.
+func (e *inboxEntity) Polled() int64 {
+	if v := e.view.Load(); v != nil {
+		return v.PolledAt()
+	}
+	return 0
+}
 
-func (e *inboxEntity) weight() int64 {
+func (e *inboxEntity) Abandon() { e.state, e.rows = nil, nil }
+
+func (e *inboxEntity) Leave() { e.show(nil) }
+
+func (e *inboxEntity) Weight() int64 {
 	if e.state == nil {
 		return 0
 	}
@@ -122,17 +141,16 @@ func (e *inboxEntity) weight() int64 {
 // View returns the published view of an inbox, activating it when it is not in memory. An
 // address where nobody lives is looked up in the store and costs no actor.
 func (s *System) View(ctx context.Context, address string) (*inbox.View, error) {
-	slot := s.inboxes.resident([]byte(address))
-	if slot != nil {
-		if v := slot.view.Load(); v != nil {
+	if e := s.inboxes.Resident([]byte(address)); e != nil {
+		if v := e.(*inboxEntity).view.Load(); v != nil {
 			return v, nil
 		}
 	} else if live, err := s.store.Live(address); err != nil {
-		return nil, fault.Wrap(fault.Unavailable, busySentence, err)
+		return nil, engine.Busy(err)
 	} else if !live {
 		return nil, inbox.NoInbox(address)
 	}
-	got, err := s.inboxes.do(ctx, address, wake{}, 0)
+	got, err := s.inboxes.Do(ctx, address, wake{}, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +170,7 @@ func (s *System) ViewFor(ctx context.Context, id account.ID, address string) (*i
 	who, err := s.store.AccountOf(address)
 	switch {
 	case err != nil:
-		return nil, fault.Wrap(fault.Unavailable, busySentence, err)
+		return nil, engine.Busy(err)
 	case who != id:
 		return nil, inbox.NoInbox(address)
 	}
@@ -170,15 +188,15 @@ func (s *System) accountOf(address string) (account.ID, error) {
 // Resident returns the published view of an inbox in memory, else nil. It takes no lock and
 // allocates nothing.
 func (s *System) Resident(address []byte) *inbox.View {
-	if slot := s.inboxes.resident(address); slot != nil {
-		return slot.view.Load()
+	if e := s.inboxes.Resident(address); e != nil {
+		return e.(*inboxEntity).view.Load()
 	}
 	return nil
 }
 
 // Do hands cmd to the inbox at address and returns after its commit.
 func (s *System) Do(ctx context.Context, address string, cmd inbox.Command) (inbox.Outcome, error) {
-	got, err := s.inboxes.do(ctx, address, cmd, sizeOf(cmd))
+	got, err := s.inboxes.Do(ctx, address, cmd, sizeOf(cmd))
 	answer, _ := got.(inbox.Outcome)
 	return answer, err
 }

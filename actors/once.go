@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"inboxd/actors/engine"
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
@@ -26,7 +27,7 @@ import (
 // of nothing but what it is given; it runs in the inbox's owner and must be quick. Refused
 // requests leave no record.
 func (s *System) DoOnce(ctx context.Context, address string, cmd inbox.Command, req once.Request, answer func(inbox.Outcome) once.Answer) (once.Answer, error) {
-	got, err := s.inboxes.do(ctx, address, onceCommand{cmd, req, answer}, sizeOf(cmd))
+	got, err := s.inboxes.Do(ctx, address, onceCommand{cmd, req, answer}, sizeOf(cmd))
 	if err != nil {
 		return once.Answer{}, err
 	}
@@ -60,7 +61,7 @@ func (e *inboxEntity) decideOnce(c onceCommand) (any, error) {
 	case known != nil && !known.Over(now):
 		return known.Answer, known.Check(c.request)
 	}
-	got, err := e.decide(c.command)
+	got, err := e.Decide(c.command)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +78,7 @@ func (e *inboxEntity) onceRecord(key once.Key) (*once.Record, error) {
 			return put, nil
 		}
 	}
-	return e.store.InboxOnce(e.slot.key, key)
+	return e.store.InboxOnce(e.Key(), key)
 }
 
 // CreateInboxOnce is CreateInbox for a request that may be repeated. answer is as for
@@ -107,7 +108,7 @@ func (s *System) CreateInboxOnce(ctx context.Context, id account.ID, order inbox
 		}
 		// A repeat was faster since resume: join it.
 	}
-	return once.Answer{}, fault.New(fault.Unavailable, busySentence)
+	return once.Answer{}, engine.Busy(nil)
 }
 
 // resume returns the record of a request, nil when there is none. A creation that is at
@@ -118,7 +119,7 @@ func (s *System) resume(ctx context.Context, id account.ID, req once.Request) (*
 	if err != nil || found.reservation == nil {
 		return found.record, err
 	}
-	mu := s.resuming.of(id.String())
+	mu := s.resuming.Of(id.String())
 	mu.Lock()
 	defer mu.Unlock()
 	if found, err = s.recall(ctx, id, req); err != nil {

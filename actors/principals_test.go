@@ -43,9 +43,9 @@ func TestPollsKeepAnInboxInMemory(t *testing.T) {
 		views[address].KeepRendered(inbox.Render(inbox.Parts{Address: address, Fields: []byte("\r\n")}))
 	}
 	later := time.Now().Add(time.Hour)
-	s.clock.set(later)
+	s.engine.Clock.Set(later)
 	views[polled].Rendered(later).Count(new(account.Principal), later)
-	s.inboxes.sweep(time.Minute, 1<<40)
+	s.inboxes.Sweep(time.Minute, 1<<40)
 	<-views[idle].Superseded()
 	until(func() bool { return s.Stats().Inboxes == 1 })
 	if s.Resident([]byte(polled)) != views[polled] || s.Resident([]byte(idle)) != nil {
@@ -53,12 +53,12 @@ func TestPollsKeepAnInboxInMemory(t *testing.T) {
 	}
 
 	// Beyond the budget the longest idle leaves first, polls counted.
-	s.clock.set(later)
+	s.engine.Clock.Set(later)
 	makeInbox(t, s, "new@inbox.localhost")
 	view := must[*inbox.View](t)(s.View(context.Background(), "new@inbox.localhost"))
 	later = later.Add(time.Second)
 	views[polled].Rendered(later).Count(new(account.Principal), later)
-	s.inboxes.sweep(time.Hour, s.inboxes.held.Load()*9/10)
+	s.inboxes.Sweep(time.Hour, s.inboxes.Stats().Bytes*9/10)
 	<-view.Superseded()
 	if s.Resident([]byte(polled)) == nil {
 		t.Error("the inbox that was polled last left first")

@@ -66,7 +66,7 @@ func (q *mailQueue) beginPutOffs() {
 			if group == nil {
 				return
 			}
-			woken = woken || q.sys.inboxes.resident([]byte(address)) == nil
+			woken = woken || q.sys.inboxes.Resident([]byte(address)) == nil
 			from := time.Now()
 			err := q.sys.putOff(q.ctx, address, group)
 			if woken && !more {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"inboxd/actors/engine"
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
 )
@@ -82,7 +83,7 @@ func (s *System) ResetPassword(ctx context.Context, token, password string) erro
 	id, _, found, err := s.store.Credential(home, h)
 	switch {
 	case err != nil:
-		return fault.Wrap(fault.Unavailable, busySentence, err)
+		return engine.Busy(err)
 	case !found:
 		return account.BadReset()
 	}

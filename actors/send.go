@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"inboxd/actors/engine"
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
@@ -29,7 +30,7 @@ func (s *System) Send(ctx context.Context, address string, letter inbox.Letter) 
 // the mail, in one batch. A repeat that crosses the first gives its place in the quota back.
 // answer is as for DoOnce.
 func (s *System) SendOnce(ctx context.Context, address string, letter inbox.Letter, req once.Request, answer func(inbox.Outcome) once.Answer) (given once.Answer, err error) {
-	if known, err := s.inboxes.do(ctx, address, recallOnce{req}, 0); known != nil || err != nil {
+	if known, err := s.inboxes.Do(ctx, address, recallOnce{req}, 0); known != nil || err != nil {
 		given, _ := known.(once.Answer)
 		return given, err
 	}
@@ -74,7 +75,7 @@ func (s *System) send(ctx context.Context, address string, letter inbox.Letter, 
 	}
 	id, err := submit(command)
 	if err == nil && id == 0 || fault.Is(err, fault.InboxFull) || fault.Is(err, fault.StorageFull) || fault.Is(err, fault.NoInbox) || fault.Is(err, fault.Invalid) {
-		s.accounts.tell(string(view.Account[:]), account.ReturnSend{At: at}) // after any other failure it may be queued
+		s.accounts.Notify(string(view.Account[:]), account.ReturnSend{At: at}) // after any other failure it may be queued
 	}
 	if err == nil && id != 0 {
 		s.Logger.Info("queued", "inbox", address, "message_id", id, "recipients", len(recipients), "octets", len(command.Raw))
@@ -144,7 +145,7 @@ func (s *System) checkSuppressed(id account.ID, recipients []inbox.Recipient) er
 	for _, r := range recipients {
 		_, found, err := s.store.Suppression(id, strings.ToLower(r.Email))
 		if err != nil {
-			return fault.Wrap(fault.Unavailable, busySentence, err)
+			return engine.Busy(err)
 		}
 		if found {
 			barred = append(barred, r.Email)

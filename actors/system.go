@@ -9,9 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
-	"github.com/puzpuzpuz/xsync/v4"
-
+	"inboxd/actors/engine"
 	"inboxd/internal/account"
 	"inboxd/internal/delivery"
 	"inboxd/internal/domain"
@@ -126,11 +124,10 @@ func (o Options) withDefaults() Options {
 type System struct {
 	Options
 	store      Store
-	engine     *actor.ActorSystem
-	workers    *workers
-	inboxes    *directory
-	accounts   *directory
-	domains    *directory
+	engine     *engine.Engine
+	inboxes    *engine.Directory
+	accounts   *engine.Directory
+	domains    *engine.Directory
 	principals *principals
 	journal    *journal
 	retention  *retention
@@ -138,15 +135,14 @@ type System struct {
 	secret     []byte // signs return paths
 	deliveries *deliveries
 	testing    chan struct{} // a place for each test call of a webhook
-	clock      *coarseClock
-	names      stripes
+	names      engine.Locks  // for what must be exact per name and has no owner: sign-ups by e-mail, claims of subdomains
 	rechecks   *rechecks
 	signers    *signers
 	resets     chan string // e-mail addresses that asked for a password reset
 	lookups    *lookups
 	// Locks by account: closing before resuming before names.
-	closing, resuming stripes
-	redelivering      stripes // taken alone
+	closing, resuming engine.Locks
+	redelivering      engine.Locks // taken alone
 
 	running context.Context // until Stop
 	end     context.CancelFunc
@@ -158,18 +154,15 @@ type System struct {
 // wakes no inbox.
 func Start(o Options) (_ *System, err error) {
 	o = o.withDefaults()
-	s := &System{Options: o, store: o.Store, principals: newPrincipals(), clock: &coarseClock{}, stop: make(chan struct{}), workers: newWorkers()}
+	s := &System{Options: o, store: o.Store, principals: newPrincipals(), stop: make(chan struct{})}
 	s.resets = make(chan string, resetQueue)
 	s.running, s.end = context.WithCancel(context.Background())
 	if s.secret, err = o.Store.MAC("return paths", nil); err != nil {
 		return nil, err
 	}
 	s.mail = newMailQueue(s)
-	s.clock.set(o.Now())
 	s.lookups = newLookups(s.running)
-	s.engine = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-		return slog.New(warnings{o.Logger.Handler()})
-	}))
+	s.engine = engine.New(engine.Options{Now: o.Now, Full: o.Store.Full, Admission: o.Admission, Logger: o.Logger})
 	hooks := newSubscriptions(o.Store)
 	s.deliveries, s.testing = newDeliveries(o, hooks), make(chan struct{}, testsAtOnce)
 	s.deliveries.accountOf = s.accountOf
@@ -178,15 +171,15 @@ func Start(o Options) (_ *System, err error) {
 		return nil, err
 	}
 	hand := &atHand{most: s.Memory / 64}
-	s.inboxes = s.newDirectory(func(sl *slot) entity {
-		return &inboxEntity{slot: sl, store: o.Store, now: s.now, told: s.journal.tell, queued: s.mail.told, atHand: hand}
+	s.inboxes = s.engine.Directory(func(string) engine.Entity {
+		return &inboxEntity{store: o.Store, now: s.now, told: s.journal.tell, queued: s.mail.told, atHand: hand}
 	})
-	s.accounts = s.newDirectory(func(sl *slot) entity {
-		return &accountEntity{id: account.ID([]byte(sl.key)), store: o.Store, now: s.now, plans: o.Plans, principals: s.principals, hooks: hooks}
+	s.accounts = s.engine.Directory(func(key string) engine.Entity {
+		return &accountEntity{id: account.ID([]byte(key)), store: o.Store, now: s.now, plans: o.Plans, principals: s.principals, hooks: hooks}
 	})
 	s.rechecks, s.signers = newRechecks(s), newSigners()
-	s.domains = s.newDirectory(func(sl *slot) entity {
-		return &domainEntity{name: sl.key, store: o.Store, now: s.now, told: s.domainChanged}
+	s.domains = s.engine.Directory(func(string) engine.Entity {
+		return &domainEntity{store: o.Store, now: s.now, told: s.domainChanged}
 	})
 	s.retention = newRetention(s)
 	if err := s.mail.survey(); err != nil {
@@ -214,27 +207,8 @@ func (s *System) Stop() {
 	s.end()
 	s.mail.stop(stopPatience)
 	s.stopped.Wait()
-	for _, d := range []*directory{s.inboxes, s.accounts, s.domains} {
-		for end := time.Now().Add(stopPatience); d.slots.Size() > 0 && time.Now().Before(end); {
-			d.sweep(-time.Hour, 0)
-			time.Sleep(5 * time.Millisecond)
-		}
-	}
+	s.engine.Stop(stopPatience)
 	s.journal.stop()
-	s.engine.Shutdown()
-	s.workers.end()
-}
-
-// warnings passes on what the engine says from a warning up.
-type warnings struct{ slog.Handler }
-
-func (warnings) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
-
-func (s *System) newDirectory(make func(*slot) entity) *directory {
-	return &directory{
-		root: s.engine.Root, workers: s.workers, log: s.Logger, now: s.Now, full: s.store.Full, entity: make,
-		slots: xsync.NewMap[string, *slot](), limit: s.Admission, clock: s.clock,
-	}
 }
 
 // now is the time of a change: stored times are whole milliseconds in UTC.
@@ -251,10 +225,10 @@ func (s *System) sweepUntilStopped() {
 			return
 		case <-tick.C:
 		}
-		s.clock.set(s.Now())
-		s.inboxes.sweep(s.IdleAfter, s.Memory)
-		s.accounts.sweep(s.IdleAfter, s.Memory/8)
-		s.domains.sweep(s.IdleAfter, s.Memory/64)
+		s.engine.Clock.Set(s.Now())
+		s.inboxes.Sweep(s.IdleAfter, s.Memory)
+		s.accounts.Sweep(s.IdleAfter, s.Memory/8)
+		s.domains.Sweep(s.IdleAfter, s.Memory/64)
 		if n%60 == 0 {
 			s.noteUses()
 		}
@@ -271,11 +245,11 @@ func (s *System) noteUses() {
 		switch {
 		case p.Kind == account.KindSession:
 			if now.Add(account.SessionLife).Sub(p.ExpiresAt) > account.SessionStep {
-				s.accounts.tell(key, account.TouchSession{Hash: p.Hash})
+				s.accounts.Notify(key, account.TouchSession{Hash: p.Hash})
 			}
 		case at.Sub(p.Noted()) >= account.LastUsedStep:
 			p.Note(at)
-			s.accounts.tell(key, account.TouchKey{ID: p.KeyID, At: at})
+			s.accounts.Notify(key, account.TouchKey{ID: p.KeyID, At: at})
 		}
 	})
 }
@@ -303,12 +277,13 @@ func (s *System) Stats() Stats {
 	if at := d.oldest.Load(); at != 0 {
 		overdue = max(0, s.now().Sub(time.UnixMilli(at)))
 	}
+	inboxes, accounts := s.inboxes.Stats(), s.accounts.Stats()
 	return Stats{
 		DeliveriesWaiting: d.waiting.Load(), DeliveriesActive: d.active.Load(), DeliveriesDelivered: d.delivered.Load(), DeliveriesFailed: d.failed.Load(),
 		DeliveriesRetried: d.retried.Load(), DeliveriesCancelled: d.cancelled.Load(), DeliveryOldest: overdue,
-		Inboxes: s.inboxes.slots.Size(), Accounts: s.accounts.slots.Size(), Principals: s.principals.byHash.Size(),
-		Passivated: s.inboxes.left.Load() + s.accounts.left.Load(),
-		InboxBytes: s.inboxes.held.Load(), InFlight: s.inboxes.waiting.Load() + s.accounts.waiting.Load(),
+		Inboxes: inboxes.Resident, Accounts: accounts.Resident, Principals: s.principals.byHash.Size(),
+		Passivated: inboxes.Left + accounts.Left,
+		InboxBytes: inboxes.Bytes, InFlight: inboxes.InFlight + accounts.InFlight,
 		JournalWaiting: len(s.journal.hints), Queue: s.mail.stats(),
 	}
 }
@@ -321,5 +296,5 @@ func (s *System) random64() uint64 {
 
 // ask hands cmd to an account's owner.
 func (s *System) ask(ctx context.Context, id account.ID, cmd any) (any, error) {
-	return s.accounts.do(ctx, string(id[:]), cmd, 0)
+	return s.accounts.Do(ctx, string(id[:]), cmd, 0)
 }

@@ -77,7 +77,7 @@ func TestPassivationLosesNoCommand(t *testing.T) {
 	tick := make(chan struct{}, 1)
 	sweeper.Go(func() {
 		for range tick {
-			s.inboxes.sweep(time.Hour, 1) // over budget always: everybody is asked to leave
+			s.inboxes.Sweep(time.Hour, 1) // over budget always: everybody is asked to leave
 		}
 	})
 	var got [inboxes]atomic.Int64
@@ -153,7 +153,7 @@ func TestGroupCommit(t *testing.T) {
 	for range 100 {
 		senders.Go(send)
 	}
-	until(func() bool { return s.inboxes.resident([]byte("hot@inbox.localhost")).posted.Load() >= 102 })
+	until(func() bool { return s.Stats().InFlight == 101 })
 	if v := s.Resident([]byte("hot@inbox.localhost")); len(v.Messages) != 0 {
 		t.Errorf("%d messages are seen before their commit returned", len(v.Messages))
 	}
@@ -265,7 +265,7 @@ func TestWaiterWakesOnMailAndOnPassivation(t *testing.T) {
 	<-changed
 	v = must[*inbox.View](t)(s.View(context.Background(), "a@inbox.localhost"))
 	changed = v.Superseded()
-	s.inboxes.sweep(time.Hour, 1)
+	s.inboxes.Sweep(time.Hour, 1)
 	<-changed
 	if v = must[*inbox.View](t)(s.View(context.Background(), "a@inbox.localhost")); len(v.Messages) != 1 {
 		t.Errorf("after coming back: %d messages", len(v.Messages))
@@ -284,7 +284,7 @@ func TestUnknownAddressCostsNoActor(t *testing.T) {
 	if err := s.Accepts(context.Background(), "nobody@inbox.localhost"); !fault.Is(err, fault.NoInbox) {
 		t.Error(err)
 	}
-	if n := s.inboxes.slots.Size(); n != 0 {
+	if n := s.inboxes.Stats().Resident; n != 0 {
 		t.Errorf("%d slots", n)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"inboxd/actors/engine"
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
 	"inboxd/internal/webhook"
@@ -43,7 +44,7 @@ func (s *System) ListWebhooks(ctx context.Context, id account.ID) ([]webhook.Lis
 	}
 	last, err := s.store.LastAttempts(id)
 	if err != nil {
-		return nil, fault.Wrap(fault.Unavailable, busySentence, err)
+		return nil, engine.Busy(err)
 	}
 	hooks := got.([]account.Webhook)
 	out := make([]webhook.Listed, len(hooks))
@@ -116,7 +117,7 @@ func (s *System) TestWebhook(ctx context.Context, id account.ID, hook int64) (we
 	case s.testing <- struct{}{}:
 		defer func() { <-s.testing }()
 	case <-ctx.Done():
-		return webhook.Answer{}, fault.New(fault.Unavailable, busySentence)
+		return webhook.Answer{}, engine.Busy(nil)
 	}
 	address := w.Inbox
 	if address == "" {
@@ -145,7 +146,7 @@ func (s *System) Deliveries(ctx context.Context, id account.ID, hook, before int
 		}
 	}
 	if err != nil {
-		return nil, fault.Wrap(fault.Unavailable, busySentence, err)
+		return nil, engine.Busy(err)
 	}
 	return out, nil
 }
@@ -153,13 +154,13 @@ func (s *System) Deliveries(ctx context.Context, id account.ID, hook, before int
 // Redeliver tries a settled delivery anew, with the same id and bytes, by the whole
 // schedule.
 func (s *System) Redeliver(ctx context.Context, id account.ID, delivery int64) error {
-	mu := s.redelivering.of(id.String())
+	mu := s.redelivering.Of(id.String())
 	mu.Lock()
 	defer mu.Unlock()
 	d, err := s.store.Delivery(id, delivery)
 	switch {
 	case err != nil:
-		return fault.Wrap(fault.Unavailable, busySentence, err)
+		return engine.Busy(err)
 	case d == nil:
 		return NoDelivery(fmt.Sprint(delivery))
 	}
@@ -168,7 +169,7 @@ func (s *System) Redeliver(ctx context.Context, id account.ID, delivery int64) e
 	}
 	switch hook, err := s.deliveries.wanted(d); {
 	case err != nil:
-		return fault.Wrap(fault.Unavailable, busySentence, err)
+		return engine.Busy(err)
 	case hook == nil && d.Last.Error == webhook.InboxGone:
 		return fault.New(fault.Refused, "The inbox of this delivery was deleted")
 	case hook == nil:

@@ -46,9 +46,11 @@ var allowed = map[string][]string{
 
 	// The adapters import the rules and never each other.
 	"persist": {"internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/once", "internal/partition", "internal/webhook"},
-	"actors":  {"internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/message", "internal/once", "internal/partition", "internal/webhook"},
-	"http":    {"internal/account", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/netguard", "internal/once", "internal/webhook"},
-	"smtp":    {"internal/fault"},
+	"actors":  {"actors/engine", "internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/message", "internal/once", "internal/partition", "internal/webhook"},
+	// The engine of the actors knows no product word.
+	"actors/engine": {"internal/fault"},
+	"http":          {"internal/account", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/netguard", "internal/once", "internal/webhook"},
+	"smtp":          {"internal/fault"},
 
 	// The other half of SMTP: mail that leaves.
 	"smtp/courier": {"internal/delivery", "internal/fault", "internal/netguard"},
@@ -65,15 +67,15 @@ var allowed = map[string][]string{
 
 // homes gives each third-party module the one place that may import it.
 var homes = map[string][]string{
-	"github.com/asynkron/protoactor-go":       {"actors"},
+	"github.com/asynkron/protoactor-go":       {"actors/engine"},
 	"github.com/cockroachdb/pebble/v2":        {"persist"},
 	"github.com/fxamacker/cbor/v2":            {"persist"},
 	"github.com/valyala/fasthttp":             {"bench", "cmd/inboxd", "http"}, // cmd adapts the metrics handler
 	"github.com/fasthttp/router":              {"http"},
 	"github.com/go-json-experiment/json":      {"bench", "http", "internal/webhook"},
 	"github.com/emersion/go-smtp":             {"smtp"},
-	"github.com/zeebo/xxh3":                   {"actors", "http", "internal/partition", "persist"},
-	"github.com/puzpuzpuz/xsync/v4":           {"actors", "http"},
+	"github.com/zeebo/xxh3":                   {"actors/engine", "http", "internal/partition", "persist"},
+	"github.com/puzpuzpuz/xsync/v4":           {"actors", "actors/engine", "http"},
 	"github.com/alecthomas/kong":              {"cmd/inbox-bench", "cmd/inboxd"},
 	"github.com/pelletier/go-toml/v2":         {"cmd/inboxd"},
 	"github.com/prometheus/client_golang":     {"cmd/inboxd"},

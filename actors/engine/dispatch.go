@@ -1,8 +1,8 @@
-package actors
+package engine
 
-// workers run the owners. They are goroutines that stay when their work is done: a new one
+// Workers run the owners. They are goroutines that stay when their work is done: a new one
 // starts on a small stack, which the depth of a commit makes it copy several times over.
-type workers struct {
+type Workers struct {
 	work  chan func()
 	idle  chan struct{} // a place for each goroutine that may wait for work
 	ended chan struct{} // closed: those that wait go
@@ -15,12 +15,13 @@ const (
 	ownerThroughput = 300
 )
 
-func newWorkers() *workers {
-	return &workers{work: make(chan func()), idle: make(chan struct{}, idleWorkers), ended: make(chan struct{})}
+// NewWorkers returns workers of whom none runs yet.
+func NewWorkers() *Workers {
+	return &Workers{work: make(chan func()), idle: make(chan struct{}, idleWorkers), ended: make(chan struct{})}
 }
 
 // Schedule implements actor.Dispatcher. It never waits.
-func (w *workers) Schedule(run func()) {
+func (w *Workers) Schedule(run func()) {
 	select {
 	case w.work <- run:
 	default:
@@ -29,9 +30,9 @@ func (w *workers) Schedule(run func()) {
 }
 
 // Throughput implements actor.Dispatcher.
-func (w *workers) Throughput() int { return ownerThroughput }
+func (w *Workers) Throughput() int { return ownerThroughput }
 
-func (w *workers) serve(run func()) {
+func (w *Workers) serve(run func()) {
 	for {
 		run()
 		select {
@@ -48,5 +49,5 @@ func (w *workers) serve(run func()) {
 	}
 }
 
-// end lets those go that have no work. What is scheduled later still runs.
-func (w *workers) end() { close(w.ended) }
+// End lets those go that have no work. What is scheduled later still runs.
+func (w *Workers) End() { close(w.ended) }

@@ -1,9 +1,8 @@
-package actors
+package engine
 
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"runtime/debug"
 	"time"
 
@@ -12,24 +11,28 @@ import (
 	"inboxd/internal/fault"
 )
 
-// entity is one inbox or one account as its owner drives it. Only the owner's goroutine
-// calls it.
-type entity interface {
-	// load reads the state from the store, replacing whatever was in memory.
-	load() error
-	// decide decides cmd, applies its events to the state and collects their rows. The
-	// state is private: nothing of it is seen before commit and publish.
-	decide(cmd any) (any, error)
-	// commit makes the collected rows durable; without rows it does nothing.
-	commit() error
-	// publish shows the committed state.
-	publish()
-	// abandon drops the state and the rows collected, after a failure.
-	abandon()
-	// leave takes what was published out of sight; the entity is not used again.
-	leave()
-	// weight is the approximate number of bytes held.
-	weight() int64
+// Entity is what an owner owns: its state, and the way of its state to the disk. Only its
+// owner's goroutine calls it, but for Polled.
+type Entity interface {
+	// Load reads the state from the store, replacing whatever was in memory.
+	Load() error
+	// Decide decides cmd, applies its events to the state and collects their rows. The
+	// state is private: nothing of it is seen before Commit and Publish.
+	Decide(cmd any) (any, error)
+	// Commit makes the collected rows durable; without rows it does nothing.
+	Commit() error
+	// Publish shows the committed state.
+	Publish()
+	// Abandon drops the state and the rows collected, after a failure.
+	Abandon()
+	// Leave takes what was published out of sight; the entity is not used again.
+	Leave()
+	// Weight is the approximate number of bytes held.
+	Weight() int64
+	// Polled is as Slot's, which every entity embeds.
+	Polled() int64
+
+	slot() *Slot
 }
 
 // Bounds of a group: commands that queued up while a commit was in flight are decided
@@ -44,11 +47,12 @@ const (
 // A group is decided on the private state command by command and becomes visible only
 // after its one commit. A crash before the commit returns loses the whole group, of which
 // nobody was answered; a crash after it loses answers only.
+//
+// The goroutine that runs its mailbox owns all fields below slot; no two run it at once.
 type owner struct {
-	dir    *directory
-	slot   *slot
-	entity entity
-	log    *slog.Logger
+	dir    *Directory
+	entity Entity
+	slot   *Slot // the entity's
 
 	seen   uint64 // posts received; meets slot.posted when nothing is on its way
 	loaded bool
@@ -107,7 +111,7 @@ func (o *owner) settle() {
 	}
 	clear(o.group)
 	o.group, o.bytes = o.group[:0], 0
-	o.slot.weight.Store(o.dir.weigh(o.slot, o.entity.weight()))
+	o.dir.weigh(o.slot, o.entity.Weight())
 }
 
 // run takes a group through decide, commit and publish. An error means that none of the
@@ -115,7 +119,7 @@ func (o *owner) settle() {
 func (o *owner) run(group []*request) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			o.log.Error("owner panicked", "entity", o.slot.key, "err", fmt.Sprint(p), "stack", string(debug.Stack()))
+			o.dir.Logger.Error("owner panicked", "entity", o.slot.key, "err", fmt.Sprint(p), "stack", string(debug.Stack()))
 			err = o.fail(errors.New("panic in the rules"))
 		}
 	}()
@@ -123,18 +127,18 @@ func (o *owner) run(group []*request) (err error) {
 		return err
 	}
 	for _, r := range group {
-		r.answer, r.err = o.entity.decide(r.cmd)
+		r.answer, r.err = o.entity.Decide(r.cmd)
 	}
-	if err := o.entity.commit(); err != nil {
+	if err := o.entity.Commit(); err != nil {
 		if fault.Is(err, fault.StorageFull) {
 			o.loaded = false
-			o.entity.abandon()
+			o.entity.Abandon()
 			return err
 		}
 		return o.fail(err)
 	}
 	o.failures = 0
-	o.entity.publish()
+	o.entity.Publish()
 	return nil
 }
 
@@ -143,14 +147,14 @@ func (o *owner) activate() error {
 	if o.loaded {
 		return nil
 	}
-	if o.dir.now().Before(o.resting) {
-		return fault.New(fault.Unavailable, busySentence)
+	if o.dir.Now().Before(o.resting) {
+		return Busy(nil)
 	}
-	if err := o.entity.load(); err != nil {
+	if err := o.entity.Load(); err != nil {
 		return o.fail(err)
 	}
 	o.loaded = true
-	o.entity.publish()
+	o.entity.Publish()
 	return nil
 }
 
@@ -158,11 +162,11 @@ func (o *owner) activate() error {
 // rest that doubles with each failure in a row, up to 10 s.
 func (o *owner) fail(err error) error {
 	o.loaded = false
-	o.entity.abandon()
+	o.entity.Abandon()
 	o.failures++
-	o.resting = o.dir.now().Add(min(10*time.Millisecond<<min(o.failures, 12), 10*time.Second))
-	o.log.Error("owner failed", "entity", o.slot.key, "failures", o.failures, "err", err)
-	return fault.Wrap(fault.Unavailable, busySentence, err)
+	o.resting = o.dir.Now().Add(min(10*time.Millisecond<<min(o.failures, 12), 10*time.Second))
+	o.dir.Logger.Error("owner failed", "entity", o.slot.key, "failures", o.failures, "err", err)
+	return Busy(err)
 }
 
 // tryLeave lets the owner leave memory if nothing is on its way to it. Under the gate, so
@@ -175,8 +179,16 @@ func (o *owner) tryLeave() bool {
 	}
 	o.slot.gone = true
 	o.dir.remove(o.slot)
-	o.entity.leave()
+	o.entity.Leave()
 	return true
 }
 
-const busySentence = "The service is busy, try again in a moment"
+// Busy is the fault of what may work a moment later; why may be nil.
+func Busy(why error) error {
+	return fault.Wrap(fault.Unavailable, "The service is busy, try again in a moment", why)
+}
+
+// DiskFull is the fault of what the disk has no room for.
+func DiskFull() error {
+	return fault.New(fault.StorageFull, "The disk is full, try again later")
+}

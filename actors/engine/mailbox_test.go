@@ -1,4 +1,4 @@
-package actors
+package engine
 
 import (
 	"runtime"
@@ -124,8 +124,8 @@ func TestMailboxOfSuspendedOwner(t *testing.T) {
 func TestMailboxLosesNothing(t *testing.T) {
 	const posters, each = 8, 5000
 	type numbered struct{ poster, n int }
-	m, o, w := newMailbox(), &fakeOwner{t: t}, newWorkers()
-	defer w.end()
+	m, o, w := newMailbox(), &fakeOwner{t: t}, NewWorkers()
+	defer w.End()
 	m.RegisterHandlers(o, w)
 	var all sync.WaitGroup
 	all.Add(posters * each)

@@ -1,4 +1,4 @@
-package actors
+package engine
 
 import (
 	"sync"
@@ -8,7 +8,7 @@ import (
 // TestWorkers schedules more at once than may stay, each part waiting for all others, so
 // that none can run after another; then again, onto those that stayed.
 func TestWorkers(t *testing.T) {
-	w := newWorkers()
+	w := NewWorkers()
 	for round := range 3 {
 		const parts = 2 * idleWorkers
 		var together, done sync.WaitGroup
@@ -26,7 +26,7 @@ func TestWorkers(t *testing.T) {
 			t.Errorf("round %d: %d wait", round, n)
 		}
 	}
-	w.end()
+	w.End()
 	late := make(chan struct{})
 	w.Schedule(func() { close(late) })
 	<-late
@@ -34,8 +34,8 @@ func TestWorkers(t *testing.T) {
 
 // BenchmarkSchedule hands work over and waits for it.
 func BenchmarkSchedule(b *testing.B) {
-	w := newWorkers()
-	defer w.end()
+	w := NewWorkers()
+	defer w.End()
 	done := make(chan struct{})
 	b.ReportAllocs()
 	for b.Loop() {

@@ -1,11 +1,9 @@
-package actors
+package engine
 
 import (
 	"context"
 	"sync"
 	"time"
-
-	"inboxd/internal/fault"
 )
 
 // request is a command on its way to an owner, with the place for its answer. answer and
@@ -50,17 +48,17 @@ func (p *pools) timer(d time.Duration) *time.Timer {
 	return t
 }
 
-// How long a sender waits: stallCheck finds out early that the disk is full (specification,
-// Faults: 452 and 507 within a second), patience is the end of waiting for anything else.
+// How long a sender waits: StallCheck finds out early that the disk is full (specification,
+// Faults: 452 and 507 within a second); longestWait is the end of waiting for anything else.
 const (
-	stallCheck = 250 * time.Millisecond
-	patience   = 30 * time.Second
+	StallCheck  = 250 * time.Millisecond
+	longestWait = 30 * time.Second
 )
 
-// await waits for the answer to r, for ctx, or for the patience to end. A commit whose
+// await waits for the answer to r, for ctx, or for the longest wait to end. A commit whose
 // sender gave up is unknown to that sender, never half done.
 func (r *request) await(ctx context.Context, p *pools, full func() bool) (any, error) {
-	timer := p.timer(stallCheck)
+	timer := p.timer(StallCheck)
 	defer func() {
 		timer.Stop()
 		p.timers.Put(timer)
@@ -72,14 +70,14 @@ func (r *request) await(ctx context.Context, p *pools, full func() bool) (any, e
 			p.requests.Put(r)
 			return got.answer, got.err
 		case <-ctx.Done():
-			return nil, fault.Wrap(fault.Unavailable, busySentence, ctx.Err())
+			return nil, Busy(ctx.Err())
 		case <-timer.C:
-			if waited += stallCheck; full() {
-				return nil, fault.New(fault.StorageFull, "The disk is full, try again later")
-			} else if waited >= patience {
-				return nil, fault.New(fault.Unavailable, busySentence)
+			if waited += StallCheck; full() {
+				return nil, DiskFull()
+			} else if waited >= longestWait {
+				return nil, Busy(nil)
 			}
-			timer.Reset(stallCheck)
+			timer.Reset(StallCheck)
 		}
 	}
 }

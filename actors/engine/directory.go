@@ -1,0 +1,194 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/puzpuzpuz/xsync/v4"
+)
+
+// Directory finds the owner of an entity by its key, activating it when it is not in
+// memory. The entities are in a lock-free map; the gate in a slot guards who owns it. Any
+// goroutine may use a directory.
+type Directory struct {
+	Options
+	root     *actor.RootContext
+	workers  *Workers
+	clock    *Clock
+	activate func(key string) Entity
+	entities *xsync.Map[string, Entity]
+	pools    pools
+	waiting  atomic.Int64 // commands admitted and not answered
+	held     atomic.Int64 // bytes of all slots
+	left     atomic.Int64 // owners that left memory since the start
+}
+
+// Stats is a picture of a directory.
+type Stats struct {
+	Resident int   // entities in memory
+	Bytes    int64 // what they hold
+	Left     int64 // those that left memory since the start
+	InFlight int64 // commands that wait for their answer
+}
+
+// Stats takes the picture.
+func (d *Directory) Stats() Stats {
+	return Stats{Resident: d.entities.Size(), Bytes: d.held.Load(), Left: d.left.Load(), InFlight: d.waiting.Load()}
+}
+
+// overhead is what an idle slot and its actor cost beside the entity.
+const overhead = 2048
+
+// Do hands cmd to the owner of key and waits for its answer. size is what cmd adds to a
+// batch. Beyond the admission limit it answers Unavailable at once: mailboxes are
+// unbounded, so the bound stands here.
+func (d *Directory) Do(ctx context.Context, key string, cmd any, size int64) (any, error) {
+	return d.send(ctx, key, d.pools.request(cmd, size))
+}
+
+// DoHere is Do for one who has nothing else to do: a free owner runs on the caller's
+// goroutine. Then neither ctx nor a full disk ends the wait for the commit.
+func (d *Directory) DoHere(ctx context.Context, key string, cmd any, size int64) (any, error) {
+	r := d.pools.request(cmd, size)
+	r.turn = true
+	return d.send(ctx, key, r)
+}
+
+func (d *Directory) send(ctx context.Context, key string, r *request) (any, error) {
+	if d.waiting.Add(1) > d.Admission {
+		d.waiting.Add(-1)
+		return nil, Busy(nil)
+	}
+	defer d.waiting.Add(-1)
+	if s := d.post(key, r); r.turn {
+		s.box.turn()
+	}
+	return r.await(ctx, &d.pools, d.Full)
+}
+
+// Notify posts cmd without waiting for its answer.
+func (d *Directory) Notify(key string, cmd any) {
+	d.post(key, &request{cmd: cmd, reply: make(chan reply, 1)})
+}
+
+// post sends msg to the owner of key. Counting and sending happen under the slot's gate.
+func (d *Directory) post(key string, msg any) *Slot {
+	for {
+		e, _ := d.entities.LoadOrCompute(key, func() (Entity, bool) {
+			e := d.activate(key)
+			e.slot().key = key
+			return e, false
+		})
+		if d.postTo(e, msg) {
+			return e.slot()
+		}
+	}
+}
+
+// postTo sends msg through the gate of e's slot; false when e has left the directory.
+func (d *Directory) postTo(e Entity, msg any) bool {
+	s := e.slot()
+	s.touch(d.clock.Unix())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gone {
+		return false
+	}
+	if s.pid == nil {
+		s.pid = d.root.Spawn(actor.PropsFromProducer(func() actor.Actor {
+			return &owner{dir: d, slot: s, entity: e}
+		}, actor.WithDispatcher(d.workers), actor.WithMailbox(s.mailbox)))
+	}
+	s.posted.Add(1)
+	d.root.Send(s.pid, msg)
+	return true
+}
+
+// Resident returns the entity of key if it is in memory, and counts as a use. Nothing of it
+// may be used but what it shows to any goroutine. Resident takes no lock, allocates nothing
+// and does not keep key.
+func (d *Directory) Resident(key []byte) Entity {
+	e, ok := d.entities.Load(unsafe.String(unsafe.SliceData(key), len(key)))
+	if !ok {
+		return nil
+	}
+	e.slot().touch(d.clock.Unix())
+	return e
+}
+
+// remove takes s out of the directory; its owner calls it under the gate.
+func (d *Directory) remove(s *Slot) {
+	d.entities.Delete(s.key)
+	d.held.Add(-s.weight.Swap(0))
+	d.left.Add(1)
+}
+
+// weigh accounts for the new weight of s.
+func (d *Directory) weigh(s *Slot, bytes int64) {
+	bytes += overhead
+	d.held.Add(bytes - s.weight.Swap(bytes))
+}
+
+// Sweep asks owners to leave: those idle for longer than age, and beyond the budget the
+// longest idle ones first. It only posts; each owner decides for itself.
+func (d *Directory) Sweep(age time.Duration, budget int64) {
+	oldest := d.clock.Unix() - int64(age.Seconds())
+	over := d.held.Load() - budget
+	var idle []*Slot
+	d.entities.Range(func(_ string, e Entity) bool {
+		s := e.slot()
+		switch {
+		case s.used.Load() < oldest && lastUse(e) < oldest:
+			over -= s.weight.Load()
+			d.passivate(s)
+		case over > 0:
+			lastUse(e) // the order below is by what it notes
+			idle = append(idle, s)
+		}
+		return true
+	})
+	if over <= 0 {
+		return
+	}
+	over += budget / 10 // leave some room, so that not every sweep sorts
+	slices.SortFunc(idle, func(a, b *Slot) int { return cmp.Compare(a.used.Load(), b.used.Load()) })
+	for _, s := range idle {
+		if over <= 0 {
+			return
+		}
+		over -= s.weight.Load()
+		d.passivate(s)
+	}
+}
+
+// lastUse is when the entity was used last, without the directory too.
+func lastUse(e Entity) int64 {
+	s := e.slot()
+	if at := e.Polled(); at > s.used.Load() {
+		s.used.Store(at)
+	}
+	return s.used.Load()
+}
+
+// Passivate asks one owner to leave, as Sweep does.
+func (d *Directory) Passivate(key string) {
+	if e, ok := d.entities.Load(key); ok {
+		d.passivate(e.slot())
+	}
+}
+
+// passivate does not count as a use.
+func (d *Directory) passivate(s *Slot) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gone || s.pid == nil {
+		return
+	}
+	s.posted.Add(1)
+	d.root.Send(s.pid, passivate{})
+}
