@@ -13,7 +13,7 @@ import (
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
-	"inboxd/internal/memstore"
+	"inboxd/persist/persisttest"
 )
 
 func signUp(t testing.TB, s *System) account.SignedIn {
@@ -37,8 +37,8 @@ func inventory(t testing.TB, s *System, id account.ID) (all []account.Key) {
 }
 
 func TestSignUpAndCredentials(t *testing.T) {
-	var store memstore.Store
-	s := startSystem(t, &store, nil)
+	store := persisttest.Open(t)
+	s := startSystem(t, store, nil)
 	ctx := context.Background()
 	in := signUp(t, s)
 	p := must[*account.Principal](t)(s.Authenticate(ctx, []byte(in.Token)))
@@ -65,8 +65,8 @@ func TestSignUpAndCredentials(t *testing.T) {
 }
 
 func TestSignUpTakesOverADanglingEmail(t *testing.T) {
-	var store memstore.Store
-	s := startSystem(t, &store, nil)
+	store := persisttest.Open(t)
+	s := startSystem(t, store, nil)
 	fail := true
 	store.Before = func(any) error {
 		if fail {
@@ -85,11 +85,11 @@ func TestSignUpTakesOverADanglingEmail(t *testing.T) {
 }
 
 func TestKeysComeAndGo(t *testing.T) {
-	var store memstore.Store
+	store := persisttest.Open(t)
 	now := atomic.Pointer[time.Time]{}
 	at := func(t0 time.Time) { now.Store(&t0) }
 	at(time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC))
-	s := startSystem(t, &store, func(o *Options) { o.Now = func() time.Time { return *now.Load() } })
+	s := startSystem(t, store, func(o *Options) { o.Now = func() time.Time { return *now.Load() } })
 	ctx := context.Background()
 	in := signUp(t, s)
 	days := 30
@@ -116,8 +116,8 @@ func TestKeysComeAndGo(t *testing.T) {
 }
 
 func TestAnInboxHoldsOneKey(t *testing.T) {
-	var store memstore.Store
-	s := startSystem(t, &store, nil)
+	store := persisttest.Open(t)
+	s := startSystem(t, store, nil)
 	ctx := context.Background()
 	in := signUp(t, s)
 	view, _, err := s.CreateInbox(ctx, in.Profile.ID, inbox.Order{})
@@ -160,8 +160,8 @@ func TestAnInboxHoldsOneKey(t *testing.T) {
 
 // TestRevokedKeyNeverComesBack races look-ups that fill the cache against the revocation.
 func TestRevokedKeyNeverComesBack(t *testing.T) {
-	var store memstore.Store
-	s := startSystem(t, &store, nil)
+	store := persisttest.Open(t)
+	s := startSystem(t, store, nil)
 	ctx := context.Background()
 	in := signUp(t, s)
 	for range 200 {
@@ -183,8 +183,8 @@ func TestRevokedKeyNeverComesBack(t *testing.T) {
 }
 
 func TestQuotaIsExactUnderParallelCreates(t *testing.T) {
-	var store memstore.Store
-	s := startSystem(t, &store, nil)
+	store := persisttest.Open(t)
+	s := startSystem(t, store, nil)
 	in := signUp(t, s)
 	var made, refused atomic.Int64
 	var callers sync.WaitGroup
@@ -207,8 +207,8 @@ func TestQuotaIsExactUnderParallelCreates(t *testing.T) {
 }
 
 func TestTakenAddressGivesThePlaceBack(t *testing.T) {
-	var store memstore.Store
-	s := startSystem(t, &store, func(o *Options) { o.NewPlan = account.Paid })
+	store := persisttest.Open(t)
+	s := startSystem(t, store, func(o *Options) { o.NewPlan = account.Paid })
 	ctx := context.Background()
 	in := signUp(t, s)
 	other := must[account.SignedIn](t)(s.SignUp(ctx, "you@example.test", "correct horse"))
@@ -235,8 +235,8 @@ func TestTakenAddressGivesThePlaceBack(t *testing.T) {
 }
 
 func TestSubdomainBelongsToItsFirstUser(t *testing.T) {
-	var store memstore.Store
-	s := startSystem(t, &store, func(o *Options) { o.NewPlan = account.Paid })
+	store := persisttest.Open(t)
+	s := startSystem(t, store, func(o *Options) { o.NewPlan = account.Paid })
 	ctx := context.Background()
 	in := signUp(t, s)
 	other := must[account.SignedIn](t)(s.SignUp(ctx, "you@example.test", "correct horse"))
@@ -253,10 +253,10 @@ func TestSubdomainBelongsToItsFirstUser(t *testing.T) {
 }
 
 func TestListPagesNewestFirst(t *testing.T) {
-	var store memstore.Store
+	store := persisttest.Open(t)
 	clock := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 	var mu sync.Mutex
-	s := startSystem(t, &store, func(o *Options) {
+	s := startSystem(t, store, func(o *Options) {
 		o.NewPlan = account.Paid
 		o.Now = func() time.Time {
 			mu.Lock()
@@ -294,9 +294,9 @@ func TestListPagesNewestFirst(t *testing.T) {
 
 // TestReservationIsRepaired leaves what a crash between the steps would leave.
 func TestReservationIsRepaired(t *testing.T) {
-	var store memstore.Store
+	store := persisttest.Open(t)
 	var ahead atomic.Int64
-	s := startSystem(t, &store, func(o *Options) {
+	s := startSystem(t, store, func(o *Options) {
 		o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	})
 	ctx := context.Background()

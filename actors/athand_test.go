@@ -6,15 +6,15 @@ import (
 	"time"
 
 	"inboxd/internal/inbox"
-	"inboxd/internal/memstore"
+	"inboxd/persist/persisttest"
 )
 
 // TestAtHand fills the budget with mails to several inboxes: the last are at hand, the first
 // are not, and all can be read.
 func TestAtHand(t *testing.T) {
-	var store memstore.Store
+	store := persisttest.Open(t)
 	const fits = 3
-	s := startSystem(t, &store, func(o *Options) { o.Memory = 64 * fits * 1200 })
+	s := startSystem(t, store, func(o *Options) { o.Memory = 64 * fits * 1200 })
 	var views []*inbox.View
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		address := name + "@inbox.localhost"

@@ -8,7 +8,7 @@ import (
 	"inboxd/internal/account"
 	"inboxd/internal/delivery"
 	"inboxd/internal/inbox"
-	"inboxd/internal/memstore"
+	"inboxd/persist/persisttest"
 )
 
 // TestAReportCountsForItsCopyOnly: a return path tells of the recipients who shared a copy of
@@ -33,9 +33,9 @@ func TestAReportCountsForItsCopyOnly(t *testing.T) {
 		{"xn--bcher-kva.test", "eve@xn--bcher-kva.test", "4.4.1", "eve@xn--bcher-kva.test", false},
 	} {
 		t.Run(c.status+" to "+c.to+" about "+c.about, func(t *testing.T) {
-			var store memstore.Store
+			store := persisttest.Open(t)
 			courier := &fakeCourier{}
-			s := startSystem(t, &store, func(o *Options) { o.Courier = courier })
+			s := startSystem(t, store, func(o *Options) { o.Courier = courier })
 			id, address := openAccount(t, s)
 			sent := must[int64](t)(s.Send(t.Context(), address, letter("bob@far.test", "eve@xn--bcher-kva.test", "carol@far.test")))
 			sending(t, s, address, sent, final)
@@ -69,9 +69,9 @@ func TestAReportCountsForItsCopyOnly(t *testing.T) {
 // TestAnAnswerToTheReturnPathIsMail: holiday notices go there, and whoever answers what the
 // envelope says.
 func TestAnAnswerToTheReturnPathIsMail(t *testing.T) {
-	var store memstore.Store
+	store := persisttest.Open(t)
 	courier := &fakeCourier{}
-	s := startSystem(t, &store, func(o *Options) { o.Courier = courier })
+	s := startSystem(t, store, func(o *Options) { o.Courier = courier })
 	_, address := openAccount(t, s)
 	sent := must[int64](t)(s.Send(t.Context(), address, letter("bob@far.test")))
 	sending(t, s, address, sent, final)

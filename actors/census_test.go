@@ -7,14 +7,14 @@ import (
 
 	"inboxd/internal/delivery"
 	"inboxd/internal/inbox"
-	"inboxd/internal/memstore"
+	"inboxd/persist/persisttest"
 )
 
 // TestInterruptedAttemptsAreFoundAnywhere: a lease that stands behind more of the index than
 // is kept in memory is taken up at the start all the same, and the depth is that of all.
 func TestInterruptedAttemptsAreFoundAnywhere(t *testing.T) {
-	var store memstore.Store
-	first := startSystem(t, &store, func(o *Options) {
+	store := persisttest.Open(t)
+	first := startSystem(t, store, func(o *Options) {
 		o.Schedule = delivery.Schedule{Delays: []time.Duration{time.Hour}}
 		o.Courier = &fakeCourier{answer: func(Consignment) Handover { return Handover{Outcome: delivery.Temporary, Code: 451} }}
 	})
@@ -26,7 +26,7 @@ func TestInterruptedAttemptsAreFoundAnywhere(t *testing.T) {
 		t.Fatalf("queue: %+v", queue)
 	}
 	// Two pages that are due before it, of an inbox that is not there, and its lease behind them.
-	crashed := store.Clone()
+	crashed := store.Crash(t)
 	rows := &inbox.Rows{Address: "gone@inbox.localhost"}
 	since := first.now().Add(-2 * time.Hour)
 	for n := range 2 * usualBounds.page {

@@ -12,7 +12,7 @@ import (
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
-	"inboxd/internal/memstore"
+	"inboxd/persist/persisttest"
 )
 
 // furnish gives an account inboxes with mail, and keys.
@@ -34,8 +34,8 @@ func furnish(t *testing.T, s *System, id account.ID, inboxes int) (tokens []stri
 func TestDeletingAnAccountEndsAllOfIt(t *testing.T) {
 	const email = "me@example.test"
 	for failing := 1; ; failing++ {
-		var store memstore.Store
-		s, err := Start(Options{Store: &store, NewPlan: account.Paid, Logger: slog.New(slog.DiscardHandler)})
+		store := persisttest.Open(t)
+		s, err := Start(Options{Store: store, NewPlan: account.Paid, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +57,7 @@ func TestDeletingAnAccountEndsAllOfIt(t *testing.T) {
 		closed := commits.Load() > 1 || err == nil
 		s.Stop()
 		store.Before = nil
-		again := startSystem(t, &store, nil)
+		again := startSystem(t, store, nil)
 		if !closed {
 			if err := again.DeleteAccount(ctx, email); err != nil {
 				t.Fatal(err)
@@ -92,8 +92,8 @@ func TestDeletingAnAccountEndsAllOfIt(t *testing.T) {
 
 // TestAClosedAccountIsShutAtOnce, while most of it is still there.
 func TestAClosedAccountIsShutAtOnce(t *testing.T) {
-	var store memstore.Store
-	s := startSystem(t, &store, func(o *Options) { o.NewPlan = account.Paid })
+	store := persisttest.Open(t)
+	s := startSystem(t, store, func(o *Options) { o.NewPlan = account.Paid })
 	ctx := context.Background()
 	in := signUp(t, s)
 	tokens := append(furnish(t, s, in.Profile.ID, 1), in.Token)
@@ -119,8 +119,8 @@ func TestAClosedAccountIsShutAtOnce(t *testing.T) {
 
 // TestAnAccountWithManyInboxesGoesInSteps, and one that is interrupted goes on where it was.
 func TestAnAccountWithManyInboxesGoesInSteps(t *testing.T) {
-	var store memstore.Store
-	s := startSystem(t, &store, func(o *Options) { o.NewPlan = account.Paid })
+	store := persisttest.Open(t)
+	s := startSystem(t, store, func(o *Options) { o.NewPlan = account.Paid })
 	ctx := context.Background()
 	in := signUp(t, s)
 	other := must[account.SignedIn](t)(s.SignUp(ctx, "you@example.test", "correct horse"))
@@ -142,9 +142,9 @@ func TestAnAccountWithManyInboxesGoesInSteps(t *testing.T) {
 
 // TestADeletionWaitsForCreationsUnderWay, but not for those that a crash cut off.
 func TestADeletionWaitsForCreationsUnderWay(t *testing.T) {
-	var store memstore.Store
+	store := persisttest.Open(t)
 	var ahead atomic.Int64
-	s := startSystem(t, &store, func(o *Options) {
+	s := startSystem(t, store, func(o *Options) {
 		o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	})
 	ctx := context.Background()

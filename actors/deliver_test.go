@@ -8,7 +8,7 @@ import (
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 	"inboxd/internal/ingest"
-	"inboxd/internal/memstore"
+	"inboxd/persist/persisttest"
 )
 
 // failing refuses commits that touch one address.
@@ -27,8 +27,8 @@ func count(t *testing.T, s *System, address string) int {
 }
 
 func TestPartlyFailedMailIsKnownAgain(t *testing.T) {
-	var store memstore.Store
-	s := startSystem(t, &store, nil)
+	store := persisttest.Open(t)
+	s := startSystem(t, store, nil)
 	makeInbox(t, s, "a@inbox.localhost")
 	makeInbox(t, s, "b@inbox.localhost")
 	env := ingest.Envelope{MailFrom: "s@example.test", RcptTo: []string{"a+tag@inbox.localhost", "b@inbox.localhost"}}
@@ -63,8 +63,8 @@ func TestPartlyFailedMailIsKnownAgain(t *testing.T) {
 }
 
 func TestRecipientWhoVanishedDoesNotHoldUpOthers(t *testing.T) {
-	var store memstore.Store
-	s := startSystem(t, &store, nil)
+	store := persisttest.Open(t)
+	s := startSystem(t, store, nil)
 	makeInbox(t, s, "a@inbox.localhost")
 	env := ingest.Envelope{RcptTo: []string{"gone@inbox.localhost", "a@inbox.localhost"}}
 	if err := s.Deliver(context.Background(), env, []byte("\r\nx")); err != nil {
@@ -82,8 +82,8 @@ func TestRecipientWhoVanishedDoesNotHoldUpOthers(t *testing.T) {
 // A disk that fills while DNS is asked about a mail ends the questions: whatever the answers,
 // the mail can't be kept, and its sender hears so soon.
 func TestFullDiskEndsLookups(t *testing.T) {
-	var store memstore.Store
-	s := startSystem(t, &store, nil)
+	store := persisttest.Open(t)
+	s := startSystem(t, store, nil)
 	makeInbox(t, s, "a@inbox.localhost")
 	env := ingest.Envelope{RcptTo: []string{"a@inbox.localhost"}}
 	env.Judge = func(ctx context.Context, _ ingest.Envelope, _ []byte) ingest.Verdict {

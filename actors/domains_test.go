@@ -20,7 +20,7 @@ import (
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 	"inboxd/internal/ingest"
-	"inboxd/internal/memstore"
+	"inboxd/persist/persisttest"
 )
 
 // fakeDNS publishes whole domains; what it does not have does not exist.
@@ -85,12 +85,12 @@ type domainWorld struct {
 	*System
 	t        testing.TB
 	dns      *fakeDNS
-	store    *memstore.Store
+	store    *persisttest.Store
 	ada, bob account.ID
 	stop     func()
 }
 
-func startDomains(t testing.TB, store *memstore.Store) *domainWorld {
+func startDomains(t testing.TB, store *persisttest.Store) *domainWorld {
 	t.Helper()
 	w := &domainWorld{t: t, dns: &fakeDNS{}, store: store}
 	var err error
@@ -142,7 +142,7 @@ func (w *domainWorld) expect(what string, err error, kind fault.Kind) {
 // TestTheTrueOwnerTakesOver: a claim that was never verified, and one whose records are
 // gone, give way to proof; what lived there before gets no more mail and signs nothing.
 func TestTheTrueOwnerTakesOver(t *testing.T) {
-	w := startDomains(t, &memstore.Store{})
+	w := startDomains(t, persisttest.Open(t))
 	must[domain.View](t)(w.ClaimDomain(t.Context(), w.bob, "example.org"))
 	_, err := w.ClaimDomain(t.Context(), w.ada, "example.org")
 	w.expect("a claim without proof", err, fault.Refused)
@@ -199,7 +199,7 @@ func TestTheTrueOwnerTakesOver(t *testing.T) {
 // TestCreationAndReleaseMeet: creations race a release; an inbox that was made is never
 // left without its domain.
 func TestCreationAndReleaseMeet(t *testing.T) {
-	w := startDomains(t, &memstore.Store{})
+	w := startDomains(t, persisttest.Open(t))
 	for round := range 6 {
 		name := fmt.Sprintf("r%d.example.org", round)
 		w.verified(w.ada, name)
@@ -237,7 +237,7 @@ func TestCreationAndReleaseMeet(t *testing.T) {
 
 // TestOneAddressMadeAndDeletedAtOnce: whatever the order, an inbox that lives takes mail.
 func TestOneAddressMadeAndDeletedAtOnce(t *testing.T) {
-	w := startDomains(t, &memstore.Store{})
+	w := startDomains(t, persisttest.Open(t))
 	w.verified(w.ada, "example.org")
 	for round := range 300 {
 		var working sync.WaitGroup
@@ -264,7 +264,7 @@ func TestCrashBetweenTheSteps(t *testing.T) {
 	broken := errors.New("pulled the plug")
 	const commits = 10 // list, claim, check, attach, reserve, create, confirm, delete, give back, detach
 	for fail := 1; ; fail++ {
-		store := &memstore.Store{}
+		store := persisttest.Open(t)
 		w := startDomains(t, store)
 		n := 0
 		store.Before = func(any) error {
@@ -316,7 +316,7 @@ func TestCrashBetweenTheSteps(t *testing.T) {
 // for good make it fail after the grace, and trouble does neither, also across a restart.
 func TestDomainsAreCheckedByThemselves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &memstore.Store{}
+		store := persisttest.Open(t)
 		w := startDomains(t, store)
 		is := func(want domain.Status) {
 			t.Helper()
@@ -365,7 +365,7 @@ func TestDomainsAreCheckedByThemselves(t *testing.T) {
 // only with keys whose public records are right, as DNS said last.
 func TestSigningKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &memstore.Store{}
+		store := persisttest.Open(t)
 		w := startDomains(t, store)
 		signs := func(from, want string) {
 			t.Helper()
@@ -426,7 +426,7 @@ func TestSigningKeys(t *testing.T) {
 
 // TestDomainLimits: an account holds so many and no more, also when it claims at once.
 func TestDomainLimits(t *testing.T) {
-	w := startDomains(t, &memstore.Store{})
+	w := startDomains(t, persisttest.Open(t))
 	for i := range maxDomains - 2 {
 		if err := w.store.PutDomainListed(w.ada, fmt.Sprintf("d%d.test", i)); err != nil {
 			t.Fatal(err)
@@ -456,7 +456,7 @@ func TestDomainLimits(t *testing.T) {
 // TestOrderUnderNoDomain: what can't be a domain is a wrong request, any other that is not a
 // verified one of the account breaks a rule.
 func TestOrderUnderNoDomain(t *testing.T) {
-	w := startDomains(t, &memstore.Store{})
+	w := startDomains(t, persisttest.Open(t))
 	must[domain.View](t)(w.ClaimDomain(t.Context(), w.ada, "pending.org"))
 	w.verified(w.bob, "example.org")
 	for name, kind := range map[string]fault.Kind{
@@ -470,7 +470,7 @@ func TestOrderUnderNoDomain(t *testing.T) {
 
 // TestDeliveryUnderADomain runs a mail to an inbox under a domain.
 func TestDeliveryUnderADomain(t *testing.T) {
-	w := startDomains(t, &memstore.Store{})
+	w := startDomains(t, persisttest.Open(t))
 	w.verified(w.ada, "example.org")
 	address := must[string](t)(w.under(w.ada, "me", "EXAMPLE.org."))
 	for rcpt, kind := range map[string]fault.Kind{address: fault.Internal, "me+tag@example.org": fault.Internal, "you@example.org": fault.NoInbox} {

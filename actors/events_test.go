@@ -13,7 +13,7 @@ import (
 	"inboxd/internal/fault"
 	"inboxd/internal/follow"
 	"inboxd/internal/inbox"
-	"inboxd/internal/memstore"
+	"inboxd/persist/persisttest"
 )
 
 // follow reads as a client does, until it saw want events.
@@ -41,8 +41,8 @@ func followed(t *testing.T, s *System, address string, want int) (events []follo
 // comes to several.
 func TestReadersSeeEveryEventOnceAndInOrder(t *testing.T) {
 	const inboxes, mails = 4, 50
-	var store memstore.Store
-	s := startSystem(t, &store, nil)
+	store := persisttest.Open(t)
+	s := startSystem(t, store, nil)
 	var all sync.WaitGroup
 	for i := range inboxes {
 		makeInbox(t, s, fmt.Sprintf("i%d@inbox.localhost", i))
@@ -80,8 +80,8 @@ func TestReadersSeeEveryEventOnceAndInOrder(t *testing.T) {
 // TestAListenerDoesNotWaitForOthers: without one a step waits for more events.
 func TestAListenerDoesNotWaitForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var store memstore.Store
-		s := startSystem(t, &store, nil)
+		store := persisttest.Open(t)
+		s := startSystem(t, store, nil)
 		makeInbox(t, s, "a@inbox.localhost")
 		for _, c := range []struct {
 			listens bool
@@ -110,7 +110,7 @@ func TestAListenerDoesNotWaitForOthers(t *testing.T) {
 
 // TestThePresentIsBehindWhatWasSeen, although a step waits for more events.
 func TestThePresentIsBehindWhatWasSeen(t *testing.T) {
-	s := startSystem(t, &memstore.Store{}, nil)
+	s := startSystem(t, persisttest.Open(t), nil)
 	makeInbox(t, s, "a@inbox.localhost")
 	for want := uint64(1); want <= 100; want++ {
 		must[inbox.Outcome](t)(s.Do(t.Context(), "a@inbox.localhost", receive("x")))
@@ -123,7 +123,7 @@ func TestThePresentIsBehindWhatWasSeen(t *testing.T) {
 // TestSettleTakesAllThatWasTold, more than one step, whichever the journal hears of first.
 func TestSettleTakesAllThatWasTold(t *testing.T) {
 	for range 50 {
-		store := &memstore.Store{}
+		store := persisttest.Open(t)
 		j := newJournal(store, newFanOut(store, newSubscriptions(store), nil, nil), time.Now, slog.New(slog.DiscardHandler))
 		const told = 2*journalStep + 1
 		for n := range uint64(told) {
@@ -146,8 +146,8 @@ func TestSettleTakesAllThatWasTold(t *testing.T) {
 // TestOldEventsAreNotShown, whether or not they were trimmed.
 func TestOldEventsAreNotShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var store memstore.Store
-		s := startSystem(t, &store, nil)
+		store := persisttest.Open(t)
+		s := startSystem(t, store, nil)
 		makeInbox(t, s, "a@inbox.localhost")
 		receiveOne := func() {
 			must[inbox.Outcome](t)(s.Do(t.Context(), "a@inbox.localhost", receive("x")))
@@ -167,7 +167,7 @@ func TestOldEventsAreNotShown(t *testing.T) {
 // those who asked for it at once, before the first answer was published.
 func TestOnePrincipalPerCredential(t *testing.T) {
 	token := account.HashToken([]byte("token"))
-	store, key := &memstore.Store{}, &account.Key{ID: 1, Hash: token, Kind: account.KindAccountKey}
+	store, key := persisttest.Open(t), &account.Key{ID: 1, Hash: token, Kind: account.KindAccountKey}
 	if err := store.CommitAccount(&account.Rows{ID: someone, Profile: &account.Profile{ID: someone, CreatedAt: time.Now()}, PutKeys: []*account.Key{key}}); err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestOnePrincipalPerCredential(t *testing.T) {
 
 // stuckStore never gets its journal on disk.
 type stuckStore struct {
-	memstore.Store
+	*persisttest.Store
 	release chan struct{}
 }
 
@@ -204,8 +204,8 @@ func (s *stuckStore) SyncJournal() error { <-s.release; return nil }
 // TestAFullDiskDoesNotHoldReaders: what can't be put on disk is not shown, and said so soon.
 func TestAFullDiskDoesNotHoldReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &stuckStore{release: make(chan struct{})}
-		s := startSystem(t, &store.Store, func(o *Options) { o.Store = store })
+		store := &stuckStore{persisttest.Open(t), make(chan struct{})}
+		s := startSystem(t, store.Store, func(o *Options) { o.Store = store })
 		store.SetFull(true)
 		began := time.Now()
 		if _, err := s.Events(t.Context(), someone, 0, "", 1); !fault.Is(err, fault.StorageFull) || time.Since(began) > time.Second {

@@ -14,8 +14,8 @@ import (
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 	"inboxd/internal/ingest"
-	"inboxd/internal/memstore"
 	"inboxd/internal/message"
+	"inboxd/persist/persisttest"
 )
 
 // fakeCourier answers as its script says and notes what it was handed.
@@ -97,7 +97,7 @@ func fast(o *Options) {
 }
 
 func TestRecipientsAreGroupedByDomainAndNeverTriedTwice(t *testing.T) {
-	var store memstore.Store
+	store := persisttest.Open(t)
 	tries := map[string]int{}
 	var mu sync.Mutex
 	courier := &fakeCourier{answer: func(c Consignment) Handover {
@@ -108,7 +108,7 @@ func TestRecipientsAreGroupedByDomainAndNeverTriedTwice(t *testing.T) {
 		}
 		return Handover{Outcome: delivery.Delivered, Code: 250, MX: "mx." + c.Domain}
 	}}
-	s := startSystem(t, &store, func(o *Options) { fast(o); o.Courier = courier })
+	s := startSystem(t, store, func(o *Options) { fast(o); o.Courier = courier })
 	_, address := openAccount(t, s)
 	id := must[int64](t)(s.Send(t.Context(), address, letter("a@far.test", "b@far.test", "c@slow.test")))
 	got := sending(t, s, address, id, final)
@@ -131,7 +131,7 @@ func TestRecipientsAreGroupedByDomainAndNeverTriedTwice(t *testing.T) {
 // TestDeadDestinationsDoNotHoldUpTheLiving: every connection to a dead domain hangs until
 // the test is over, and yet mail to a living one that is known goes out.
 func TestDeadDestinationsDoNotHoldUpTheLiving(t *testing.T) {
-	var store memstore.Store
+	store := persisttest.Open(t)
 	over := make(chan struct{})
 	courier := &fakeCourier{answer: func(c Consignment) Handover {
 		if strings.HasPrefix(c.Domain, "dead") {
@@ -140,7 +140,7 @@ func TestDeadDestinationsDoNotHoldUpTheLiving(t *testing.T) {
 		}
 		return Handover{Outcome: delivery.Delivered, Code: 250, MX: "mx"}
 	}}
-	s := startSystem(t, &store, func(o *Options) { o.Courier, o.DeliveryWorkers, o.HangAfter = courier, 8, time.Hour })
+	s := startSystem(t, store, func(o *Options) { o.Courier, o.DeliveryWorkers, o.HangAfter = courier, 8, time.Hour })
 	defer close(over)
 	_, address := openAccount(t, s)
 	id := must[int64](t)(s.Send(t.Context(), address, letter("a@live.test")))
@@ -168,7 +168,7 @@ func TestDeadDestinationsDoNotHoldUpTheLiving(t *testing.T) {
 // TestAStrangerDoesNotWaitForThoseThatHang: with every worker at a server that never says
 // anything, mail to a living domain that nobody knows goes out all the same.
 func TestAStrangerDoesNotWaitForThoseThatHang(t *testing.T) {
-	var store memstore.Store
+	store := persisttest.Open(t)
 	over := make(chan struct{})
 	var hanging sync.WaitGroup
 	hanging.Add(6)
@@ -180,7 +180,7 @@ func TestAStrangerDoesNotWaitForThoseThatHang(t *testing.T) {
 		}
 		return Handover{Outcome: delivery.Delivered, Code: 250, MX: "mx"}
 	}}
-	s := startSystem(t, &store, func(o *Options) {
+	s := startSystem(t, store, func(o *Options) {
 		o.Courier, o.DeliveryWorkers, o.HangAfter = courier, 8, 10*time.Millisecond
 	})
 	defer close(over)
@@ -199,7 +199,7 @@ func TestAStrangerDoesNotWaitForThoseThatHang(t *testing.T) {
 // TestSlowServersKeepTheirWorkers: where servers speak and then take their time, no more mails
 // are under way than there are workers.
 func TestSlowServersKeepTheirWorkers(t *testing.T) {
-	var store memstore.Store
+	store := persisttest.Open(t)
 	const workers, mails = 4, 12
 	courier := &fakeCourier{}
 	var now, most atomic.Int64
@@ -214,7 +214,7 @@ func TestSlowServersKeepTheirWorkers(t *testing.T) {
 		time.Sleep(200 * time.Millisecond) // the server's own time, twice HangAfter
 		return Handover{Outcome: delivery.Delivered, Code: 250, MX: "mx"}
 	}
-	s := startSystem(t, &store, func(o *Options) {
+	s := startSystem(t, store, func(o *Options) {
 		o.Courier, o.DeliveryWorkers, o.HangAfter = courier, workers, 100*time.Millisecond
 	})
 	_, address := openAccount(t, s)
@@ -252,9 +252,9 @@ func (f *deafCourier) Deliver(ctx context.Context, c Consignment) []Handover {
 // TestThoseThatHangGiveWay when as many hang as may: the longest are broken off for a
 // stranger, but none whose server has spoken.
 func TestThoseThatHangGiveWay(t *testing.T) {
-	var store memstore.Store
+	store := persisttest.Open(t)
 	courier := &deafCourier{spoke: make(chan struct{})}
-	s := startSystem(t, &store, func(o *Options) {
+	s := startSystem(t, store, func(o *Options) {
 		o.Courier, o.DeliveryWorkers, o.HangAfter, o.MostHanging = courier, 8, time.Millisecond, 20
 	})
 	_, address := openAccount(t, s)
@@ -279,11 +279,11 @@ func TestThoseThatHangGiveWay(t *testing.T) {
 // TestADestinationThatIsSilentIsLeftAlone: mail that follows is put off with its report and
 // without a connection.
 func TestADestinationThatIsSilentIsLeftAlone(t *testing.T) {
-	var store memstore.Store
+	store := persisttest.Open(t)
 	courier := &fakeCourier{answer: func(Consignment) Handover {
 		return Handover{Outcome: delivery.Temporary, Text: "No route to dead.test"}
 	}}
-	s := startSystem(t, &store, func(o *Options) { o.Courier = courier })
+	s := startSystem(t, store, func(o *Options) { o.Courier = courier })
 	_, address := openAccount(t, s)
 	retrying := func(s *inbox.Sending) bool { return s.Status == delivery.Retrying }
 	for range 20 {
@@ -298,10 +298,10 @@ func TestADestinationThatIsSilentIsLeftAlone(t *testing.T) {
 }
 
 func TestARestartTakesInterruptedAttemptsUp(t *testing.T) {
-	var store memstore.Store
+	store := persisttest.Open(t)
 	hold := make(chan struct{})
 	taken := make(chan struct{}, 10)
-	first := startSystem(t, &store, func(o *Options) {
+	first := startSystem(t, store, func(o *Options) {
 		o.Courier = &fakeCourier{answer: func(Consignment) Handover {
 			taken <- struct{}{}
 			<-hold
@@ -316,7 +316,7 @@ func TestARestartTakesInterruptedAttemptsUp(t *testing.T) {
 	if len(queue) != 1 || !queue[0].Leased || queue[0].At.Sub(first.now()) < leaseAtLeast {
 		t.Fatalf("queue: %+v", queue)
 	}
-	crashed := store.Clone()
+	crashed := store.Crash(t)
 	courier := &fakeCourier{}
 	second := startSystem(t, crashed, func(o *Options) { o.Courier = courier })
 	got := sending(t, second, address, id, final)
@@ -330,8 +330,8 @@ func TestARestartTakesInterruptedAttemptsUp(t *testing.T) {
 const leaseAtLeast = 20 * time.Minute
 
 func TestQuotaIsGivenBackWhenTheMailIsNot(t *testing.T) {
-	var store memstore.Store
-	s := startSystem(t, &store, nil)
+	store := persisttest.Open(t)
+	s := startSystem(t, store, nil)
 	id, address := openAccount(t, s)
 	store.SetFull(true)
 	if _, err := s.Send(t.Context(), address, letter("a@far.test")); !fault.Is(err, fault.StorageFull) {
@@ -346,8 +346,8 @@ func TestQuotaIsGivenBackWhenTheMailIsNot(t *testing.T) {
 }
 
 func TestPlanLimitsAreNamed(t *testing.T) {
-	var store memstore.Store
-	s := startSystem(t, &store, nil)
+	store := persisttest.Open(t)
+	s := startSystem(t, store, nil)
 	_, address := openAccount(t, s)
 	if err := s.SetPlan(t.Context(), "me@example.test", account.Free); err != nil {
 		t.Fatal(err)
@@ -373,9 +373,9 @@ const dsn = "From: mailer-daemon@far.test\r\nTo: x\r\nSubject: failed\r\nMIME-Ve
 	"Final-Recipient: rfc822; bob@far.test\r\nAction: failed\r\nStatus: 5.1.1\r\nDiagnostic-Code: smtp; 550 5.1.1 no such user\r\n\r\n--b--\r\n"
 
 func TestBounceReachesItsRecipient(t *testing.T) {
-	var store memstore.Store
+	store := persisttest.Open(t)
 	courier := &fakeCourier{}
-	s := startSystem(t, &store, func(o *Options) { o.Courier = courier })
+	s := startSystem(t, store, func(o *Options) { o.Courier = courier })
 	id, address := openAccount(t, s)
 	sent := must[int64](t)(s.Send(t.Context(), address, letter("bob@far.test", "eve@other.test")))
 	sending(t, s, address, sent, final)
@@ -408,7 +408,7 @@ func TestBounceReachesItsRecipient(t *testing.T) {
 		t.Errorf("the inbox holds %d messages", n)
 	}
 	var bounced int
-	for _, ev := range must[[]inbox.Public](t)(events(&store, s, id)) {
+	for _, ev := range must[[]inbox.Public](t)(events(store, s, id)) {
 		if ev.Name == "message.bounced" && fmt.Sprint(ev.To) == "[bob@far.test]" && ev.SendStatus == "unsigned" {
 			bounced++
 		}
@@ -426,9 +426,9 @@ func TestBounceReachesItsRecipient(t *testing.T) {
 }
 
 func TestNoticesHaveNoSenderAndLeaveNothing(t *testing.T) {
-	var store memstore.Store
+	store := persisttest.Open(t)
 	courier := &fakeCourier{}
-	s := startSystem(t, &store, func(o *Options) { o.Courier = courier })
+	s := startSystem(t, store, func(o *Options) { o.Courier = courier })
 	done := make(chan struct{})
 	courier.answer = func(Consignment) Handover { close(done); return Handover{Outcome: delivery.Delivered, Code: 250} }
 	if err := s.SendNotice(t.Context(), Notice{To: "me@far.test", Subject: "Reset", Text: "https://x/secret"}); err != nil {
@@ -451,7 +451,7 @@ func TestNoticesHaveNoSenderAndLeaveNothing(t *testing.T) {
 func envelopeTo(rcpt string) ingest.Envelope { return ingest.Envelope{RcptTo: []string{rcpt}} }
 
 // events waits for the journal and returns what the account's holds.
-func events(store *memstore.Store, _ *System, id account.ID) ([]inbox.Public, error) {
+func events(store *persisttest.Store, _ *System, id account.ID) ([]inbox.Public, error) {
 	until(func() bool {
 		left, err := store.Outbox(1)
 		return err != nil || len(left) == 0

@@ -13,8 +13,8 @@ import (
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
-	"inboxd/internal/memstore"
 	"inboxd/internal/once"
+	"inboxd/persist/persisttest"
 )
 
 func requestNamed(t testing.TB, name, body string) once.Request {
@@ -40,8 +40,8 @@ func inboxesOf(t testing.TB, s *System, id account.ID) (int64, []*inbox.View) {
 // before it does, starts anew over what is on the disk, and repeats the request.
 func TestARepeatedCreationMakesOneInbox(t *testing.T) {
 	for failing := 1; ; failing++ {
-		var store memstore.Store
-		s, err := Start(Options{Store: &store, Namespaces: inbox.Namespaces{Domain: "inbox.localhost"}, Logger: slog.New(slog.DiscardHandler)})
+		store := persisttest.Open(t)
+		s, err := Start(Options{Store: store, Namespaces: inbox.Namespaces{Domain: "inbox.localhost"}, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +57,7 @@ func TestARepeatedCreationMakesOneInbox(t *testing.T) {
 		first, err := s.CreateInboxOnce(context.Background(), id, inbox.Order{}, req, told)
 		s.Stop()
 		store.Before = nil
-		again := startSystem(t, &store, nil)
+		again := startSystem(t, store, nil)
 		second := must[once.Answer](t)(again.CreateInboxOnce(context.Background(), id, inbox.Order{}, req, told))
 		third := must[once.Answer](t)(again.CreateInboxOnce(context.Background(), id, inbox.Order{}, req, told))
 		if fmt.Sprint(third) != fmt.Sprint(second) || err == nil && fmt.Sprint(first) != fmt.Sprint(second) {
@@ -79,8 +79,8 @@ func TestARepeatedCreationMakesOneInbox(t *testing.T) {
 // TestRepeatsThatCrossEachOther all get the answer of the one that made the inbox.
 func TestRepeatsThatCrossEachOther(t *testing.T) {
 	for range 20 {
-		var store memstore.Store
-		s := startSystem(t, &store, func(o *Options) { o.Namespaces.Plain = false })
+		store := persisttest.Open(t)
+		s := startSystem(t, store, func(o *Options) { o.Namespaces.Plain = false })
 		id := signUp(t, s).Profile.ID
 		req := requestNamed(t, "k", "{}")
 		var answers sync.Map
@@ -104,9 +104,9 @@ func TestRepeatsThatCrossEachOther(t *testing.T) {
 }
 
 func TestARequestIsKeptForADay(t *testing.T) {
-	var store memstore.Store
+	store := persisttest.Open(t)
 	var ahead atomic.Int64
-	s := startSystem(t, &store, func(o *Options) {
+	s := startSystem(t, store, func(o *Options) {
 		o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	})
 	ctx := context.Background()
@@ -139,8 +139,8 @@ func TestARequestIsKeptForADay(t *testing.T) {
 
 // TestARefusalIsNotKept: what was refused may be done later under the same name.
 func TestARefusalIsNotKept(t *testing.T) {
-	var store memstore.Store
-	s := startSystem(t, &store, nil)
+	store := persisttest.Open(t)
+	s := startSystem(t, store, nil)
 	ctx := context.Background()
 	id := signUp(t, s).Profile.ID
 	var last *inbox.View
@@ -165,8 +165,8 @@ func TestARefusalIsNotKept(t *testing.T) {
 // TestAnAddressLostMeanwhile: the run that reserved it crashed, and another account was
 // faster at the address. The repeat gets another one.
 func TestAnAddressLostMeanwhile(t *testing.T) {
-	var store memstore.Store
-	s := startSystem(t, &store, nil)
+	store := persisttest.Open(t)
+	s := startSystem(t, store, nil)
 	ctx := context.Background()
 	id := signUp(t, s).Profile.ID
 	req := requestNamed(t, "k", "{}")
@@ -185,8 +185,8 @@ func TestAnAddressLostMeanwhile(t *testing.T) {
 
 // TestACommandIsDoneOnce repeats a command to an inbox in every way.
 func TestACommandIsDoneOnce(t *testing.T) {
-	var store memstore.Store
-	s, err := Start(Options{Store: &store, Logger: slog.New(slog.DiscardHandler)})
+	store := persisttest.Open(t)
+	s, err := Start(Options{Store: store, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func TestACommandIsDoneOnce(t *testing.T) {
 	}
 	s.Stop()
 	store.Before = nil
-	s = startSystem(t, &store, nil)
+	s = startSystem(t, store, nil)
 	var callers sync.WaitGroup
 	for range 50 {
 		callers.Go(func() {
@@ -228,9 +228,9 @@ func TestACommandIsDoneOnce(t *testing.T) {
 
 // TestOldRecordsOfRequestsGo by the retention's clock, in a walk that rests an hour.
 func TestOldRecordsOfRequestsGo(t *testing.T) {
-	var store memstore.Store
+	store := persisttest.Open(t)
 	now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
-	r := &retention{store: &store, now: func() time.Time { return now }}
+	r := &retention{store: store, now: func() time.Time { return now }}
 	old := once.Record{Request: once.Request{Key: once.Key{1}}, At: now.Add(-once.Life - time.Second)}
 	young := once.Record{Request: once.Request{Key: once.Key{2}}, At: now.Add(-once.Life + time.Minute)}
 	if err := store.CommitAccount(&account.Rows{ID: someone, Once: once.Records{Put: []once.Record{old, young}}}); err != nil {
@@ -251,8 +251,8 @@ func TestOldRecordsOfRequestsGo(t *testing.T) {
 // TestASendIsDoneOnce: repeats that cross each other queue one mail and take one place of
 // the day's quota.
 func TestASendIsDoneOnce(t *testing.T) {
-	var store memstore.Store
-	s := startSystem(t, &store, nil)
+	store := persisttest.Open(t)
+	s := startSystem(t, store, nil)
 	id := signUp(t, s).Profile.ID
 	view, _, err := s.CreateInbox(t.Context(), id, inbox.Order{})
 	if err != nil {

@@ -10,12 +10,12 @@ import (
 
 	"inboxd/internal/delivery"
 	"inboxd/internal/inbox"
-	"inboxd/internal/memstore"
+	"inboxd/persist/persisttest"
 )
 
 // TestARetryIsTried although its destination was silent a moment ago.
 func TestARetryIsTried(t *testing.T) {
-	var store memstore.Store
+	store := persisttest.Open(t)
 	var mended atomic.Bool
 	courier := &fakeCourier{answer: func(Consignment) Handover {
 		if mended.Load() {
@@ -23,7 +23,7 @@ func TestARetryIsTried(t *testing.T) {
 		}
 		return Handover{Outcome: delivery.Temporary, Text: "No route to dead.test"}
 	}}
-	s := startSystem(t, &store, func(o *Options) { o.Courier = courier })
+	s := startSystem(t, store, func(o *Options) { o.Courier = courier })
 	_, address := openAccount(t, s)
 	id := must[int64](t)(s.Send(t.Context(), address, letter("a@dead.test")))
 	sending(t, s, address, id, func(s *inbox.Sending) bool { return s.Status == delivery.Retrying })
@@ -41,12 +41,12 @@ func TestARetryIsTried(t *testing.T) {
 // with an attempt like those before it, at a server that answers and at one that is silent.
 func TestALogTellsTheWholeStory(t *testing.T) {
 	for _, mx := range []string{"mx.far.test", ""} {
-		var store memstore.Store
+		store := persisttest.Open(t)
 		var log logs
 		courier := &fakeCourier{answer: func(Consignment) Handover {
 			return Handover{Outcome: delivery.Temporary, MX: mx, Text: "later"}
 		}}
-		s := startSystem(t, &store, func(o *Options) {
+		s := startSystem(t, store, func(o *Options) {
 			o.Courier, o.Logger = courier, slog.New(slog.NewTextHandler(&log, nil))
 			o.Schedule = delivery.Schedule{For: time.Second}
 		})

@@ -7,7 +7,7 @@ import (
 
 	"inboxd/internal/account"
 	"inboxd/internal/inbox"
-	"inboxd/internal/memstore"
+	"inboxd/persist/persisttest"
 )
 
 // TestWhoIsForgottenIsNotCurrent: a principal that the sweep takes out of memory is beyond
@@ -33,8 +33,8 @@ func TestWhoIsForgottenIsNotCurrent(t *testing.T) {
 
 // TestPollsKeepAnInboxInMemory also where they ask for nothing but its answer.
 func TestPollsKeepAnInboxInMemory(t *testing.T) {
-	var store memstore.Store
-	s := startSystem(t, &store, func(o *Options) { o.SweepEvery = time.Hour }) // sweeps are made here
+	store := persisttest.Open(t)
+	s := startSystem(t, store, func(o *Options) { o.SweepEvery = time.Hour }) // sweeps are made here
 	polled, idle := "polled@inbox.localhost", "idle@inbox.localhost"
 	views := map[string]*inbox.View{}
 	for _, address := range []string{polled, idle} {

@@ -11,7 +11,7 @@ import (
 
 	"inboxd/internal/delivery"
 	"inboxd/internal/inbox"
-	"inboxd/internal/memstore"
+	"inboxd/persist/persisttest"
 )
 
 // TestPutOffsOfAnInboxGoTogether whatever destinations they are for.
@@ -114,11 +114,11 @@ func TestStrangersShare(t *testing.T) {
 // TestRetryTriesWhateverIsKnown: a destination was silent a moment ago, and has more mail than
 // memory holds of it.
 func TestRetryTriesWhateverIsKnown(t *testing.T) {
-	var store memstore.Store
+	store := persisttest.Open(t)
 	courier := &fakeCourier{answer: func(Consignment) Handover {
 		return Handover{Outcome: delivery.Temporary, Text: "No route to dead.test"}
 	}}
-	s := startSystem(t, &store, func(o *Options) { o.Courier = courier })
+	s := startSystem(t, store, func(o *Options) { o.Courier = courier })
 	_, address := openAccount(t, s)
 	var ids []int64
 	for range 40 {
@@ -142,7 +142,7 @@ func TestRetryTriesWhateverIsKnown(t *testing.T) {
 // TestTheLivingAlwaysHaveWorkers, though destinations that never answered hang as well as some
 // that were silent before, and no more may hang than do.
 func TestTheLivingAlwaysHaveWorkers(t *testing.T) {
-	var store memstore.Store
+	store := persisttest.Open(t)
 	over := make(chan struct{})
 	var hung atomic.Int64
 	courier := &fakeCourier{}
@@ -164,7 +164,7 @@ func TestTheLivingAlwaysHaveWorkers(t *testing.T) {
 		}
 		return Handover{Outcome: delivery.Temporary, Text: "no route"}
 	}
-	s := startSystem(t, &store, func(o *Options) {
+	s := startSystem(t, store, func(o *Options) {
 		fast(o)
 		o.Courier, o.DeliveryWorkers, o.MostHanging, o.HangAfter = courier, 8, 1, time.Millisecond
 	})
@@ -211,9 +211,9 @@ func (f *lapsedCourier) Deliver(ctx context.Context, c Consignment) []Handover {
 // TestThoseThatFellSilentGiveWay: every worker hangs at destinations that answered before, and
 // as many attempts beside as may.
 func TestThoseThatFellSilentGiveWay(t *testing.T) {
-	var store memstore.Store
+	store := persisttest.Open(t)
 	courier := &lapsedCourier{}
-	s := startSystem(t, &store, func(o *Options) {
+	s := startSystem(t, store, func(o *Options) {
 		o.Courier, o.DeliveryWorkers, o.MostHanging, o.HangAfter = courier, 8, 4, time.Millisecond
 	})
 	_, address := openAccount(t, s)

@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"inboxd/internal/account"
-	"inboxd/internal/memstore"
 	"inboxd/internal/webhook"
+	"inboxd/persist/persisttest"
 )
 
 // commitsStore counts commits of deliveries, and what they hold.
 type commitsStore struct {
-	*memstore.Store
+	*persisttest.Store
 	mu               sync.Mutex
 	commits, changes int
 }
@@ -34,7 +34,7 @@ func (c *commitsStore) CommitDeliveries(id account.ID, changes []webhook.Change)
 func TestLeasesAndResultsShareCommits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const events, step = 200, 10
-		store := &commitsStore{Store: &memstore.Store{}}
+		store := &commitsStore{Store: persisttest.Open(t)}
 		script := &script{took: 2 * time.Millisecond}
 		d := newDeliveries(Options{Store: store, Poster: script, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}, newSubscriptions(store))
 		d.accountOf = func(string) (account.ID, error) { return someone, nil }
@@ -91,7 +91,7 @@ func TestWhatAStepGathers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := newDeliveries(Options{Store: &memstore.Store{}}, nil)
+				d := newDeliveries(Options{Store: persisttest.Open(t)}, nil)
 				r := result{ended: ended{due: webhook.Due{Account: someone}}}
 				for range c.results {
 					d.tried <- r
@@ -119,7 +119,7 @@ func TestWhatAStepGathers(t *testing.T) {
 
 // unreadStore is a store that can't read some things.
 type unreadStore struct {
-	*memstore.Store
+	*persisttest.Store
 	webhooks, deliveries error
 }
 
@@ -148,7 +148,7 @@ func TestWhatIsErased(t *testing.T) {
 		"webhooks can't be read":   {false, false, broken, nil, false},
 		"the record can't be read": {false, false, nil, broken, false},
 	} {
-		store := &unreadStore{&memstore.Store{}, c.webhooks, c.deliveries}
+		store := &unreadStore{persisttest.Open(t), c.webhooks, c.deliveries}
 		del := webhook.Delivery{Account: someone, ID: 1, Webhook: 1, State: webhook.Delivered}
 		if c.record {
 			if err := store.CommitDeliveries(someone, []webhook.Change{del.Put(time.Time{}, false)}); err != nil {
@@ -170,7 +170,8 @@ func TestWhatIsErased(t *testing.T) {
 func TestNothingCountsBeforeItsCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var leases, results atomic.Bool // fail
-		store := &memstore.Store{Before: func(rows any) error {
+		store := persisttest.Open(t)
+		store.Before = func(rows any) error {
 			changes, _ := rows.([]webhook.Change)
 			for _, c := range changes {
 				if c.Delivery == nil && leases.Load() || c.Delivery != nil && results.Load() {
@@ -178,7 +179,7 @@ func TestNothingCountsBeforeItsCommit(t *testing.T) {
 				}
 			}
 			return nil
-		}}
+		}
 		p := &script{}
 		s := hookWorld(t, store, p)
 		subscribe(t, s, "r", "*")

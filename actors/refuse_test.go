@@ -7,28 +7,28 @@ import (
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
-	"inboxd/internal/memstore"
+	"inboxd/persist/persisttest"
 )
 
 // TestRefusalsDoTheSameWork: one look-up and no owner woken, for an inbox of another account
 // in memory, one that is not, a deleted and a never-existing one.
 func TestRefusalsDoTheSameWork(t *testing.T) {
-	var store memstore.Store
-	makers := startSystem(t, &store, nil)
+	store := persisttest.Open(t)
+	makers := startSystem(t, store, nil)
 	for _, address := range []string{"cold@inbox.localhost", "deleted@inbox.localhost"} {
 		makeInbox(t, makers, address)
 	}
 	must[inbox.Outcome](t)(makers.Do(context.Background(), "deleted@inbox.localhost", inbox.Delete{}))
-	s := startSystem(t, &store, nil) // has none of these in memory
+	s := startSystem(t, store, nil) // has none of these in memory
 	makeInbox(t, s, "warm@inbox.localhost")
 	before := s.Stats().Inboxes
 	me := account.ID{9}
 	for _, address := range []string{"warm@inbox.localhost", "cold@inbox.localhost", "deleted@inbox.localhost", "never@inbox.localhost"} {
-		lookups := store.AccountLookups
+		lookups := store.AccountLookups()
 		if _, err := s.ViewFor(context.Background(), me, address); !fault.Is(err, fault.NoInbox) {
 			t.Errorf("%s: %v", address, err)
 		}
-		if n := store.AccountLookups - lookups; n != 1 || s.Stats().Inboxes != before {
+		if n := store.AccountLookups() - lookups; n != 1 || s.Stats().Inboxes != before {
 			t.Errorf("%s: %d look-ups, %d inboxes in memory where there were %d", address, n, s.Stats().Inboxes, before)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
-	"inboxd/internal/memstore"
+	"inboxd/persist/persisttest"
 )
 
 type resetMail struct {
@@ -18,10 +18,10 @@ type resetMail struct {
 
 // TestPasswordReset follows a link from its request to its end.
 func TestPasswordReset(t *testing.T) {
-	var store memstore.Store
+	store := persisttest.Open(t)
 	var ahead atomic.Int64
 	mailed := make(chan resetMail, 10)
-	s := startSystem(t, &store, func(o *Options) {
+	s := startSystem(t, store, func(o *Options) {
 		o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 		o.MailReset = func(_ context.Context, email, token string, expires time.Time) error {
 			mailed <- resetMail{email, token, expires}
@@ -75,21 +75,21 @@ func TestPasswordReset(t *testing.T) {
 
 // TestWithoutAMailerNothingIsMade: no token lies around that nobody will ever get.
 func TestWithoutAMailerNothingIsMade(t *testing.T) {
-	var store memstore.Store
-	s := startSystem(t, &store, nil)
+	store := persisttest.Open(t)
+	s := startSystem(t, store, nil)
 	signUp(t, s)
-	commits := store.Commits
+	commits := store.Commits()
 	s.RequestReset("me@example.test")
-	if len(s.resets) != 0 || store.Commits != commits {
+	if len(s.resets) != 0 || store.Commits() != commits {
 		t.Error("a reset was begun")
 	}
 }
 
 // TestResetsBeyondTheQueueAreDropped: asking never waits.
 func TestResetsBeyondTheQueueAreDropped(t *testing.T) {
-	var store memstore.Store
+	store := persisttest.Open(t)
 	release, entered := make(chan struct{}), make(chan struct{}, 10)
-	s := startSystem(t, &store, func(o *Options) {
+	s := startSystem(t, store, func(o *Options) {
 		o.MailReset = func(context.Context, string, string, time.Time) error {
 			entered <- struct{}{}
 			<-release

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"inboxd/internal/inbox"
-	"inboxd/internal/memstore"
+	"inboxd/persist/persisttest"
 )
 
 func TestRetentionRemovesWhatIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var store memstore.Store
-		s := startSystem(t, &store, nil)
+		store := persisttest.Open(t)
+		s := startSystem(t, store, nil)
 		for i := range 20 {
 			makeInbox(t, s, fmt.Sprintf("i%d@inbox.localhost", i))
 			must[inbox.Outcome](t)(s.Do(t.Context(), fmt.Sprintf("i%d@inbox.localhost", i), receive("x")))
@@ -40,8 +40,7 @@ func TestRetentionRemovesWhatIsOver(t *testing.T) {
 
 func TestClockJumpDeletesNothingForAnHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := memstore.Store{Seen: time.Now().Add(-25 * time.Hour)}
-		r := &retention{store: &store, now: time.Now, log: slog.New(slog.DiscardHandler), last: store.LastSeen()}
+		r := &retention{store: persisttest.Open(t), now: time.Now, log: slog.New(slog.DiscardHandler), last: time.Now().Add(-25 * time.Hour)}
 		if r.trusted() {
 			t.Error("a clock that is a day ahead is trusted at once")
 		}
@@ -57,15 +56,15 @@ func TestClockJumpDeletesNothingForAnHour(t *testing.T) {
 }
 
 func TestJournalTakesEachEventOnce(t *testing.T) {
-	var store memstore.Store
-	s := startSystem(t, &store, nil)
+	store := persisttest.Open(t)
+	s := startSystem(t, store, nil)
 	makeInbox(t, s, "a@inbox.localhost")
 	makeInbox(t, s, "b@inbox.localhost")
 	for i := range 50 {
 		must[inbox.Outcome](t)(s.Do(context.Background(), []string{"a", "b"}[i%2]+"@inbox.localhost", receive("x")))
 	}
 	until(func() bool { left, _ := store.Outbox(1); return len(left) == 0 })
-	checkJournal(t, &store, 50)
+	checkJournal(t, store, 50)
 
 	// A crash left the rows of the last step in the outbox, beside one that was not taken.
 	recent, _ := store.RecentJournal(someone, 3)
@@ -73,13 +72,13 @@ func TestJournalTakesEachEventOnce(t *testing.T) {
 	if err := store.CommitInbox(&inbox.Rows{Address: "a@inbox.localhost", Public: rows}); err != nil {
 		t.Fatal(err)
 	}
-	if err := newJournal(&store, newFanOut(&store, newSubscriptions(&store), nil, nil), time.Now, slog.Default()).takeOver(); err != nil {
+	if err := newJournal(store, newFanOut(store, newSubscriptions(store), nil, nil), time.Now, slog.Default()).takeOver(); err != nil {
 		t.Fatal(err)
 	}
-	checkJournal(t, &store, 51)
+	checkJournal(t, store, 51)
 }
 
-func checkJournal(t *testing.T, store *memstore.Store, want int) {
+func checkJournal(t *testing.T, store *persisttest.Store, want int) {
 	t.Helper()
 	events, _ := store.RecentJournal(someone, 1000)
 	last := map[string]uint64{}
@@ -99,8 +98,8 @@ func checkJournal(t *testing.T, store *memstore.Store, want int) {
 // listens to.
 func TestBusyStepsGatherLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var store memstore.Store
-		j := newJournal(&store, newFanOut(&store, newSubscriptions(&store), nil, nil), time.Now, slog.Default())
+		store := persisttest.Open(t)
+		j := newJournal(store, newFanOut(store, newSubscriptions(store), nil, nil), time.Now, slog.Default())
 		j.start()
 		told := uint64(0)
 		tell := func(n int) {

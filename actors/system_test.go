@@ -15,13 +15,13 @@ import (
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 	"inboxd/internal/ingest"
-	"inboxd/internal/memstore"
+	"inboxd/persist/persisttest"
 )
 
 var someone = account.NewID(time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC), [10]byte{1})
 
 // startSystem runs a system over store until the test ends.
-func startSystem(t testing.TB, store *memstore.Store, change func(*Options)) *System {
+func startSystem(t testing.TB, store *persisttest.Store, change func(*Options)) *System {
 	t.Helper()
 	o := Options{Store: store, Namespaces: inbox.Namespaces{Domain: "inbox.localhost", Plain: true}, Logger: slog.New(slog.DiscardHandler)}
 	if change != nil {
@@ -67,8 +67,8 @@ func TestPassivationLosesNoCommand(t *testing.T) {
 	if testing.Short() {
 		operations = 10_000
 	}
-	var store memstore.Store
-	s := startSystem(t, &store, func(o *Options) { o.SweepEvery = time.Hour })
+	store := persisttest.Open(t)
+	s := startSystem(t, store, func(o *Options) { o.SweepEvery = time.Hour })
 	for i := range inboxes {
 		makeInbox(t, s, fmt.Sprintf("i%d@inbox.localhost", i))
 	}
@@ -137,12 +137,12 @@ func (g *gate) wait(any) error {
 }
 
 func TestGroupCommit(t *testing.T) {
-	var store memstore.Store
-	s := startSystem(t, &store, nil)
+	store := persisttest.Open(t)
+	s := startSystem(t, store, nil)
 	makeInbox(t, s, "hot@inbox.localhost")
 	g := newGate()
 	store.Before = g.wait
-	before := store.Commits
+	before := store.Commits()
 	var senders sync.WaitGroup
 	ids := make(chan int64, 101)
 	send := func() {
@@ -159,7 +159,7 @@ func TestGroupCommit(t *testing.T) {
 	}
 	close(g.open)
 	senders.Wait()
-	if n := store.Commits - before; n > 3 {
+	if n := store.Commits() - before; n > 3 {
 		t.Errorf("101 mails took %d commits; what waits is to be committed together", n)
 	}
 	seen := map[int64]bool{}
@@ -177,8 +177,8 @@ func TestFailedCommitShowsNothing(t *testing.T) {
 		"panic": func(any) error { panic("bug") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			var store memstore.Store
-			s := startSystem(t, &store, nil)
+			store := persisttest.Open(t)
+			s := startSystem(t, store, nil)
 			makeInbox(t, s, "a@inbox.localhost")
 			must[inbox.Outcome](t)(s.Do(context.Background(), "a@inbox.localhost", receive("kept")))
 			store.Before = before
@@ -204,8 +204,8 @@ func TestFailedCommitShowsNothing(t *testing.T) {
 }
 
 func TestFullDiskRefusesMailOnly(t *testing.T) {
-	var store memstore.Store
-	s := startSystem(t, &store, nil)
+	store := persisttest.Open(t)
+	s := startSystem(t, store, nil)
 	makeInbox(t, s, "a@inbox.localhost")
 	must[inbox.Outcome](t)(s.Do(context.Background(), "a@inbox.localhost", receive("one")))
 	store.SetFull(true)
@@ -223,8 +223,8 @@ func TestFullDiskRefusesMailOnly(t *testing.T) {
 }
 
 func TestHangingCommitIsAnsweredWithinASecond(t *testing.T) {
-	var store memstore.Store
-	s := startSystem(t, &store, nil)
+	store := persisttest.Open(t)
+	s := startSystem(t, store, nil)
 	makeInbox(t, s, "a@inbox.localhost")
 	g := newGate()
 	store.Before = g.wait
@@ -238,8 +238,8 @@ func TestHangingCommitIsAnsweredWithinASecond(t *testing.T) {
 }
 
 func TestAdmissionIsBounded(t *testing.T) {
-	var store memstore.Store
-	s := startSystem(t, &store, func(o *Options) { o.Admission = 8 })
+	store := persisttest.Open(t)
+	s := startSystem(t, store, func(o *Options) { o.Admission = 8 })
 	makeInbox(t, s, "a@inbox.localhost")
 	g := newGate()
 	store.Before = g.wait
@@ -256,8 +256,8 @@ func TestAdmissionIsBounded(t *testing.T) {
 }
 
 func TestWaiterWakesOnMailAndOnPassivation(t *testing.T) {
-	var store memstore.Store
-	s := startSystem(t, &store, nil)
+	store := persisttest.Open(t)
+	s := startSystem(t, store, nil)
 	makeInbox(t, s, "a@inbox.localhost")
 	v := must[*inbox.View](t)(s.View(context.Background(), "a@inbox.localhost"))
 	changed := v.Superseded()
@@ -276,8 +276,8 @@ func TestWaiterWakesOnMailAndOnPassivation(t *testing.T) {
 }
 
 func TestUnknownAddressCostsNoActor(t *testing.T) {
-	var store memstore.Store
-	s := startSystem(t, &store, nil)
+	store := persisttest.Open(t)
+	s := startSystem(t, store, nil)
 	if _, err := s.View(context.Background(), "nobody@inbox.localhost"); !fault.Is(err, fault.NoInbox) {
 		t.Error(err)
 	}

@@ -7,15 +7,15 @@ import (
 	"time"
 
 	"inboxd/internal/account"
-	"inboxd/internal/memstore"
 	"inboxd/internal/webhook"
+	"inboxd/persist/persisttest"
 )
 
 // TestOldRecordsGo however late they are settled.
 func TestOldRecordsGo(t *testing.T) {
-	var store memstore.Store
-	d := newDeliveries(Options{Store: &store, Logger: slog.New(slog.DiscardHandler)}, newSubscriptions(&store))
-	looks := &trimStore{Store: &store}
+	store := persisttest.Open(t)
+	d := newDeliveries(Options{Store: store, Logger: slog.New(slog.DiscardHandler)}, newSubscriptions(store))
+	looks := &trimStore{Store: store}
 	d.store = looks
 	settled := map[account.ID]*tally{}
 	last := int64(0)
@@ -76,7 +76,7 @@ func TestOldRecordsGo(t *testing.T) {
 
 // trimStore notes how settled deliveries are removed.
 type trimStore struct {
-	*memstore.Store
+	*persisttest.Store
 	times int   // it was asked to
 	walks int   // over accounts
 	after int64 // of the last time
@@ -100,7 +100,7 @@ func (s *trimStore) DeliveryAccounts(after account.ID, limit int) ([]account.ID,
 // TestRecordsOfQuietAccountsGo by their age, however many accounts there are, now and then.
 func TestRecordsOfQuietAccountsGo(t *testing.T) {
 	const accounts = dueBatch + 10
-	store := &trimStore{Store: &memstore.Store{}}
+	store := &trimStore{Store: persisttest.Open(t)}
 	now := time.UnixMilli(1_700_000_000_000)
 	fill := func(id account.ID, records int, at time.Time) {
 		var all []webhook.Change

@@ -15,8 +15,8 @@ import (
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
-	"inboxd/internal/memstore"
 	"inboxd/internal/webhook"
+	"inboxd/persist/persisttest"
 )
 
 // posted is one attempt that a script saw.
@@ -105,7 +105,7 @@ func openSomeone(t testing.TB, s *System) {
 }
 
 // hookWorld is a system with an account, one inbox and a script, inside of a synctest bubble.
-func hookWorld(t *testing.T, store *memstore.Store, p *script) *System {
+func hookWorld(t *testing.T, store *persisttest.Store, p *script) *System {
 	s := startSystem(t, store, func(o *Options) { o.Poster = p })
 	openSomeone(t, s)
 	makeInbox(t, s, "a@inbox.localhost")
@@ -142,9 +142,9 @@ func TestTheSchedule(t *testing.T) {
 		{[]int{0}, []time.Duration{0, 40 * time.Second, 350 * time.Second}, "failed"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			var store memstore.Store
+			store := persisttest.Open(t)
 			p := &script{answers: map[string][]int{"r": c.answers}}
-			s := hookWorld(t, &store, p)
+			s := hookWorld(t, store, p)
 			subscribe(t, s, "r", webhook.MessageReceived)
 			mailTo(t, s, "a@inbox.localhost", "x")
 			time.Sleep(journalDelay)
@@ -180,9 +180,9 @@ func TestTheSchedule(t *testing.T) {
 // TestWhoIsTold: by event, by inbox, every webhook of its own, all with the event's one id.
 func TestWhoIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var store memstore.Store
+		store := persisttest.Open(t)
 		p := &script{}
-		s := hookWorld(t, &store, p)
+		s := hookWorld(t, store, p)
 		makeInbox(t, s, "b@inbox.localhost")
 		subscribe(t, s, "all", webhook.Everything)
 		subscribe(t, s, "mail", webhook.MessageReceived)
@@ -225,9 +225,9 @@ func TestNobodyWaitsForTheDeleted(t *testing.T) {
 		for _, at := range []time.Duration{time.Second, 15 * time.Second} { // during the first attempt, and after it
 			t.Run(fmt.Sprint(name, at), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					var store memstore.Store
+					store := persisttest.Open(t)
 					p := &script{answers: map[string][]int{"r": {0}}}
-					s := hookWorld(t, &store, p)
+					s := hookWorld(t, store, p)
 					w := subscribe(t, s, "r", webhook.MessageReceived)
 					mailTo(t, s, "a@inbox.localhost", "x")
 					time.Sleep(at)
@@ -257,8 +257,8 @@ func TestNobodyWaitsForTheDeleted(t *testing.T) {
 // TestWebhooksOfADeletedInboxGo with it.
 func TestWebhooksOfADeletedInboxGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var store memstore.Store
-		s := startSystem(t, &store, nil)
+		store := persisttest.Open(t)
+		s := startSystem(t, store, nil)
 		openSomeone(t, s)
 		prefix := "mine"
 		view, _, err := s.CreateInbox(t.Context(), someone, inbox.Order{Prefix: &prefix})
@@ -281,9 +281,9 @@ func TestWebhooksOfADeletedInboxGo(t *testing.T) {
 // and bytes.
 func TestRestartsGoOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var store memstore.Store
+		store := persisttest.Open(t)
 		p := &script{answers: map[string][]int{"r": {500, 0, 200}}}
-		first, err := Start(Options{Store: &store, Namespaces: inbox.Namespaces{Domain: "inbox.localhost", Plain: true}, Poster: p})
+		first, err := Start(Options{Store: store, Namespaces: inbox.Namespaces{Domain: "inbox.localhost", Plain: true}, Poster: p})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -298,7 +298,7 @@ func TestRestartsGoOn(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		began := time.Now()
-		second := startSystem(t, &store, func(o *Options) { o.Poster = p })
+		second := startSystem(t, store, func(o *Options) { o.Poster = p })
 		time.Sleep(time.Hour)
 		seen := p.all()
 		if len(seen) != 3 || seen[2].at.Sub(began) > 30*time.Second || seen[2].id != seen[0].id || seen[2].body != seen[0].body {
@@ -313,9 +313,9 @@ func TestRestartsGoOn(t *testing.T) {
 // TestOutboxOfACrashIsDelivered: the event is committed, and its run dies before the journal.
 func TestOutboxOfACrashIsDelivered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var store memstore.Store
+		store := persisttest.Open(t)
 		p := &script{}
-		first, err := Start(Options{Store: &store, Namespaces: inbox.Namespaces{Domain: "inbox.localhost", Plain: true}, Poster: p})
+		first, err := Start(Options{Store: store, Namespaces: inbox.Namespaces{Domain: "inbox.localhost", Plain: true}, Poster: p})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -331,7 +331,7 @@ func TestOutboxOfACrashIsDelivered(t *testing.T) {
 		if err := store.CommitInbox(inbox.Change(state, evs)); err != nil {
 			t.Fatal(err)
 		}
-		startSystem(t, &store, func(o *Options) { o.Poster = p })
+		startSystem(t, store, func(o *Options) { o.Poster = p })
 		time.Sleep(time.Second)
 		if seen := p.all(); len(seen) != 1 || !strings.Contains(seen[0].body, `"subject":"x"`) {
 			t.Errorf("attempts %+v", seen)
@@ -342,9 +342,9 @@ func TestOutboxOfACrashIsDelivered(t *testing.T) {
 // TestRedelivery begins a settled delivery anew, and no other.
 func TestRedelivery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var store memstore.Store
+		store := persisttest.Open(t)
 		p := &script{answers: map[string][]int{"r": {500, 500, 500, 500, 200}}}
-		s := hookWorld(t, &store, p)
+		s := hookWorld(t, store, p)
 		w := subscribe(t, s, "r", "*")
 		mailTo(t, s, "a@inbox.localhost", "x")
 		time.Sleep(time.Second)
@@ -378,9 +378,9 @@ func TestRedelivery(t *testing.T) {
 func TestHangingReceiversDelayNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const hanging = 1000
-		var store memstore.Store
+		store := persisttest.Open(t)
 		p := &script{answers: map[string][]int{}}
-		s := startSystem(t, &store, func(o *Options) {
+		s := startSystem(t, store, func(o *Options) {
 			o.Poster = p
 			o.Plans = account.DefaultPlans()
 			plan := o.Plans[account.Paid]
@@ -486,11 +486,11 @@ func TestReceiversThatBeginToHangDelayOthersLittle(t *testing.T) {
 func TestADeadReceiverCostsLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const events = 5 * queuedDoubted
-		var store memstore.Store
+		store := persisttest.Open(t)
 		p := &script{answers: map[string][]int{"dead": {0}}}
-		s := hookWorld(t, &store, p)
+		s := hookWorld(t, store, p)
 		subscribe(t, s, "dead", "*")
-		fill(t, &store, events)
+		fill(t, store, events)
 		s.deliveries.missed.Store(true)
 		s.deliveries.hint([]webhook.Due{{Account: someone, ID: 1, At: time.Now()}})
 		time.Sleep(24 * time.Hour)
@@ -507,7 +507,7 @@ func TestADeadReceiverCostsLittle(t *testing.T) {
 }
 
 // fill writes deliveries of webhook 1 that are due now.
-func fill(t testing.TB, store *memstore.Store, n int) {
+func fill(t testing.TB, store *persisttest.Store, n int) {
 	t.Helper()
 	now := time.Now()
 	var all []webhook.Delivery
@@ -522,7 +522,7 @@ func fill(t testing.TB, store *memstore.Store, n int) {
 
 // countingStore counts what a start reads.
 type countingStore struct {
-	*memstore.Store
+	*persisttest.Store
 	mu              sync.Mutex
 	entries, bodies int
 	most            int // entries; beyond it they can't be read
@@ -549,7 +549,7 @@ func (c *countingStore) Delivery(id account.ID, n int64) (*webhook.Delivery, err
 func TestAStartReadsTheIndexOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const retries = 100_000
-		store := &countingStore{Store: &memstore.Store{}}
+		store := &countingStore{Store: persisttest.Open(t)}
 		now := time.Now()
 		all := make([]webhook.Delivery, retries)
 		for i := range all {
@@ -578,7 +578,7 @@ func TestAStartReadsTheIndexOnly(t *testing.T) {
 func TestManyOverdue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const window, overdue = 4 * deliveryPage, 9 * deliveryPage
-		store := &countingStore{Store: &memstore.Store{}, most: 20 * overdue}
+		store := &countingStore{Store: persisttest.Open(t), most: 20 * overdue}
 		now := time.Now()
 		all := make([]webhook.Delivery, overdue)
 		for i := range all {
@@ -604,9 +604,9 @@ func TestManyOverdue(t *testing.T) {
 // TestNothingIsWrittenForAnErasedAccount by an attempt that was on its way.
 func TestNothingIsWrittenForAnErasedAccount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var store memstore.Store
+		store := persisttest.Open(t)
 		p := &script{took: time.Second}
-		s := hookWorld(t, &store, p)
+		s := hookWorld(t, store, p)
 		subscribe(t, s, "r", "*")
 		mailTo(t, s, "a@inbox.localhost", "x")
 		time.Sleep(500 * time.Millisecond)

@@ -178,7 +178,7 @@ func checkWhole(s *Store, addr string, id int64, there bool) error {
 
 // checkRest checks what must agree over all inboxes: due index, outbox, blob files.
 func checkRest(s *Store, fs vfs.FS, wants []seen) error {
-	due, _, err := s.Due(at(1<<40), 100)
+	due, _, err := s.DueInboxes(at(1<<40), 100)
 	if err != nil {
 		return err
 	}

@@ -6,12 +6,6 @@ import (
 	"inboxd/internal/inbox"
 )
 
-// Due is an entry of the due index: when an inbox wants to be looked at.
-type Due struct {
-	At      time.Time
-	Address string
-}
-
 // moveDue writes the due entry of an inbox at its new time and takes the old one away.
 func (w *writer) moveDue(r *inbox.Rows) {
 	if r.DueFrom.Equal(r.DueTo) {
@@ -25,9 +19,10 @@ func (w *writer) moveDue(r *inbox.Rows) {
 	}
 }
 
-// Due returns up to limit entries not later than until, in time order, and the time of the
-// first entry behind those returned, zero when there is none.
-func (s *Store) Due(until time.Time, limit int) (due []Due, next time.Time, err error) {
+// DueInboxes returns up to limit addresses of inboxes that want to be looked at not later than
+// until, in time order, and when the first one behind those returned does, zero when there is
+// none.
+func (s *Store) DueInboxes(until time.Time, limit int) (due []string, next time.Time, err error) {
 	if err := s.enter(); err != nil {
 		return nil, next, err
 	}
@@ -38,7 +33,7 @@ func (s *Store) Due(until time.Time, limit int) (due []Due, next time.Time, err 
 			next = at
 			return errStop
 		}
-		due = append(due, Due{At: at, Address: string(key[1+8+2 : len(key)-1])})
+		due = append(due, string(key[1+8+2:len(key)-1]))
 		return nil
 	})
 	return due, next, err

@@ -140,6 +140,20 @@ func (s *Store) JournalPage(id account.ID, after uint64, address string, since t
 	return page, err
 }
 
+// RecentJournal returns the events of the account's newest limit entries, in order.
+func (s *Store) RecentJournal(id account.ID, limit int) ([]inbox.Public, error) {
+	end, err := s.JournalEnd(id)
+	if err != nil {
+		return nil, err
+	}
+	page, err := s.JournalPage(id, end-min(end, uint64(limit)), "", time.Time{}, limit)
+	events := make([]inbox.Public, len(page.Entries))
+	for i, e := range page.Entries {
+		events[i] = e.Public
+	}
+	return events, err
+}
+
 // SyncJournal returns when everything that was in a journal before the call is on disk: a
 // number that a reader has seen is given to the same event after any crash. Without entries
 // that wait for the disk it costs two locks; those who come together share one sync.

@@ -238,20 +238,20 @@ func TestDue(t *testing.T) {
 	move("b@x", none, at(10))
 	move("c@x", none, at(20))
 	move("d@x", none, at(10))
-	due, next, err := s.Due(at(20), 10)
+	due, next, err := s.DueInboxes(at(20), 10)
 	must(t, err)
-	if len(due) != 3 || !due[0].At.Equal(at(10)) || due[2] != (Due{at(20), "c@x"}) || !next.Equal(at(30)) {
+	if len(due) != 3 || due[2] != "c@x" || !next.Equal(at(30)) {
 		t.Errorf("due %v, next %v", due, next)
 	}
-	if due, next, _ := s.Due(at(20), 2); len(due) != 2 || !next.Equal(at(20)) {
+	if due, next, _ := s.DueInboxes(at(20), 2); len(due) != 2 || !next.Equal(at(20)) {
 		t.Errorf("two of them: %v, next %v", due, next)
 	}
 	move("b@x", at(10), at(40))
 	move("d@x", at(10), none)
 	move("c@x", at(20), at(20)) // not moved
-	due, next, err = s.Due(at(1000), 10)
+	due, next, err = s.DueInboxes(at(1000), 10)
 	must(t, err)
-	if want := []Due{{at(20), "c@x"}, {at(30), "a@x"}, {at(40), "b@x"}}; !reflect.DeepEqual(due, want) || !next.IsZero() {
+	if want := []string{"c@x", "a@x", "b@x"}; !reflect.DeepEqual(due, want) || !next.IsZero() {
 		t.Errorf("due %v, next %v, want %v", due, next, want)
 	}
 }

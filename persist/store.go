@@ -41,6 +41,9 @@ type Options struct {
 	// Exit ends the process when the disk failed in a way that leaves open what is on it.
 	// It must not return; nil: os.Exit. For tests.
 	Exit func(code int)
+	// Still keeps everything from running by the clock alone: the disk is measured at the
+	// start only, and compactions begin with commits only. For tests on a fake clock.
+	Still bool
 }
 
 func (o *Options) defaults(dir string) {
@@ -168,7 +171,9 @@ func (s *Store) open(o *Options) (err error) {
 	s.gate.opening.Store(false)
 	start := s.db.NewSnapshot()
 	s.tasks.Go(func() { s.sweepBlobs(start, files) })
-	s.tasks.Go(func() { s.gate.watch(s.stop) })
+	if !o.Still {
+		s.tasks.Go(func() { s.gate.watch(s.stop) })
+	}
 	s.tasks.Go(func() { s.spare.keep(s.stop) })
 	s.tasks.Go(func() { s.keepHighWater(s.stop) })
 	return nil
@@ -213,6 +218,9 @@ func (s *Store) engineOptions(o *Options) *pebble.Options {
 	}
 	for i := range p.Levels {
 		p.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+	}
+	if o.Still {
+		p.Experimental.CompactionScheduler = pebble.NewConcurrencyLimitSchedulerWithNoPeriodicGrantingForTest()
 	}
 	p.Experimental.ValueSeparationPolicy = func() pebble.ValueSeparationPolicy {
 		return pebble.ValueSeparationPolicy{

@@ -21,7 +21,7 @@ func BenchmarkDeliver(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	system, err := actors.Start(actors.Options{Store: store{st}, Namespaces: inbox.Namespaces{Domain: "x.test", Plain: true}, NewPlan: account.Paid, Logger: slog.New(slog.DiscardHandler)})
+	system, err := actors.Start(actors.Options{Store: st, Namespaces: inbox.Namespaces{Domain: "x.test", Plain: true}, NewPlan: account.Paid, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func openHouse(fs vfs.FS) (*house, error) {
 	if err != nil {
 		return nil, err
 	}
-	system, err := actors.Start(actors.Options{Store: store{st}, Namespaces: inbox.Namespaces{Domain: "x.test", Plain: true}, NewPlan: account.Paid, Logger: quiet})
+	system, err := actors.Start(actors.Options{Store: st, Namespaces: inbox.Namespaces{Domain: "x.test", Plain: true}, NewPlan: account.Paid, Logger: quiet})
 	if err != nil {
 		return nil, err
 	}

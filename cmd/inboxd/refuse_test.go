@@ -23,7 +23,7 @@ func BenchmarkRefusedInbox(b *testing.B) {
 	ctx := context.Background()
 	other, me := account.ID{1}, account.ID{2}
 	begin := func() *actors.System {
-		s, err := actors.Start(actors.Options{Store: store{disk}, Logger: slog.New(slog.DiscardHandler)})
+		s, err := actors.Start(actors.Options{Store: disk, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			b.Fatal(err)
 		}

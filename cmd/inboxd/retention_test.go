@@ -32,7 +32,7 @@ func TestRetentionAtScale(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		system, err := actors.Start(actors.Options{Store: store{st}, Namespaces: inbox.Namespaces{Domain: "x.test", Plain: true}, NewPlan: account.Paid, Logger: quiet, Now: now})
+		system, err := actors.Start(actors.Options{Store: st, Namespaces: inbox.Namespaces{Domain: "x.test", Plain: true}, NewPlan: account.Paid, Logger: quiet, Now: now})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +96,7 @@ func TestRetentionAtScale(t *testing.T) {
 	h = open()
 	defer h.close()
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		due, _, err := h.store.Due(now(), 1)
+		due, _, err := h.store.DueInboxes(now(), 1)
 		if err != nil {
 			t.Fatal(err)
 		}

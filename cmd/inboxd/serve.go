@@ -180,7 +180,7 @@ func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
 		return nil, err
 	}
 	if n.system, err = actors.Start(actors.Options{
-		Store: store{n.store}, Namespaces: inbox.Namespaces{Domain: domain, Plain: c.Namespace == "plain"},
+		Store: n.store, Namespaces: inbox.Namespaces{Domain: domain, Plain: c.Namespace == "plain"},
 		MXHost: mxHost, Resolver: freshResolver(dns),
 		NewPlan: account.PlanName(c.DefaultPlan), Plans: plans, Memory: int64(c.Memory), Logger: logger,
 		Spam: scanner, MailReset: c.mailReset(n),

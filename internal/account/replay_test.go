@@ -10,14 +10,14 @@ import (
 	"pgregory.net/rapid"
 
 	"inboxd/internal/account"
-	"inboxd/internal/memstore"
 	"inboxd/internal/once"
+	"inboxd/persist/persisttest"
 )
 
 // machine drives one account over a store as its actor does: commands are decided one
 // after the other, and their rows are committed in groups.
 type machine struct {
-	store memstore.Store
+	store *persisttest.Store
 	state *account.State
 	rows  *account.Rows // of the group being decided
 	now   time.Time
@@ -33,7 +33,7 @@ type machine struct {
 // is the length of its list.
 func TestReplay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := &machine{state: account.NewState(), rows: &account.Rows{}, now: start, keys: map[int64]bool{}}
+		m := &machine{store: persisttest.Open(t), state: account.NewState(), rows: &account.Rows{}, now: start, keys: map[int64]bool{}}
 		m.do(t, account.Open{ID: me, Email: "me@example.test", Plan: account.Free})
 		m.commit(t)
 		for range rapid.IntRange(1, 15).Draw(t, "commits") {
@@ -152,7 +152,7 @@ func (m *machine) commit(t *rapid.T) {
 // TestReleasedAndReservedAtOnce has one place given back and taken again within one commit.
 func TestReleasedAndReservedAtOnce(t *testing.T) {
 	s := account.NewState()
-	var store memstore.Store
+	store := persisttest.Open(t)
 	env := account.Env{Now: start, Plans: account.DefaultPlans()}
 	for _, group := range [][]account.Command{
 		{account.Open{ID: me}, account.ReserveInbox{Address: "a@x.test", At: start}},

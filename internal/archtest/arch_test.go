@@ -40,7 +40,6 @@ var allowed = map[string][]string{
 	"internal/follow":  {"internal/account", "internal/inbox"},
 	"internal/webhook": {"internal/account", "internal/fault", "internal/inbox", "internal/message"},
 
-	"internal/memstore":       {"internal/account", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/once", "internal/partition", "internal/webhook"},
 	"internal/archtest":       {},
 	"internal/archtest/house": {},
 
@@ -55,6 +54,9 @@ var allowed = map[string][]string{
 	// The other half of SMTP: mail that leaves.
 	"smtp/courier": {"internal/delivery", "internal/fault", "internal/netguard"},
 
+	// A store in memory, for the tests of everything above it.
+	"persist/persisttest": {"internal/account", "internal/domain", "internal/fault", "internal/inbox", "internal/webhook", "persist"},
+
 	"cmd/inboxd": {"actors", "http", "persist", "smtp", "smtp/courier",
 		"internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/inbox", "internal/ingest",
 		"internal/mailauth", "internal/netguard", "internal/resolve", "internal/spam", "internal/webhook"},
@@ -68,7 +70,7 @@ var allowed = map[string][]string{
 // homes gives each third-party module the one place that may import it.
 var homes = map[string][]string{
 	"github.com/asynkron/protoactor-go":       {"actors/engine"},
-	"github.com/cockroachdb/pebble/v2":        {"persist"},
+	"github.com/cockroachdb/pebble/v2":        {"persist", "persist/persisttest"},
 	"github.com/fxamacker/cbor/v2":            {"persist"},
 	"github.com/valyala/fasthttp":             {"bench", "cmd/inboxd", "http"}, // cmd adapts the metrics handler
 	"github.com/fasthttp/router":              {"http"},

@@ -9,8 +9,8 @@ import (
 
 	"inboxd/internal/account"
 	"inboxd/internal/inbox"
-	"inboxd/internal/memstore"
 	"inboxd/internal/message"
+	"inboxd/persist/persisttest"
 )
 
 var (
@@ -33,7 +33,7 @@ func mail(subject string) inbox.Receive {
 // the commands and however they are grouped into commits.
 func TestReplay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var store memstore.Store
+		store := persisttest.Open(t)
 		now := start
 		state := &inbox.State{Profile: inbox.Profile{Address: "a@inbox.localhost"}}
 		highest := int64(0)
@@ -63,7 +63,7 @@ func TestReplay(t *testing.T) {
 			}
 			rebuilt, _ := store.LoadInbox(state.Address)
 			compare(t, state, rebuilt)
-			compareQueue(t, state, &store)
+			compareQueue(t, state, store)
 		}
 	})
 }

@@ -9,8 +9,8 @@ import (
 
 	"inboxd/internal/delivery"
 	"inboxd/internal/inbox"
-	"inboxd/internal/memstore"
 	"inboxd/internal/message"
+	"inboxd/persist/persisttest"
 )
 
 func submit(auto bool, to ...string) inbox.Submit {
@@ -54,7 +54,7 @@ func drawSending(t *rapid.T, id int64) []inbox.Command {
 
 // compareQueue holds that the queue's index has exactly one entry for each mail that waits:
 // at its time, with the domains of the recipients that wait.
-func compareQueue(t *rapid.T, s *inbox.State, store *memstore.Store) {
+func compareQueue(t *rapid.T, s *inbox.State, store *persisttest.Store) {
 	var want []string
 	for _, m := range s.Messages {
 		if !m.Waiting() {

@@ -1,0 +1,144 @@
+// Package persisttest is a data folder in memory, for tests of everything above the store: the
+// store itself, on a file system out of which a crash can be cut, with knobs that hold, fail
+// and count its commits. It is no part of the program and knows nothing of what is in a row.
+package persisttest
+
+import (
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"inboxd/internal/account"
+	"inboxd/internal/domain"
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+	"inboxd/internal/webhook"
+	"inboxd/persist"
+)
+
+// TB is what a store needs of a test, a property or a benchmark.
+type TB interface {
+	Helper()
+	Fatal(...any)
+	Cleanup(func())
+}
+
+// Store is an open store. A test sets Before while no commit is under way; all else may be
+// used from any goroutine.
+type Store struct {
+	*persist.Store
+	fs *vfs.MemFS
+
+	// Before runs before each commit of rows: it may block it, panic, or fail it.
+	Before func(rows any) error
+
+	full                    atomic.Bool
+	commits, accountLookups atomic.Int64
+}
+
+// Open makes an empty store that lives until the test ends. Nothing in it goes by the clock
+// alone, so that it costs nothing to let days pass in a bubble.
+func Open(t TB) *Store {
+	t.Helper()
+	return open(t, vfs.NewCrashableMem())
+}
+
+// Crash opens what a power loss at this moment would leave.
+func (s *Store) Crash(t TB) *Store {
+	t.Helper()
+	return open(t, s.fs.CrashClone(vfs.CrashCloneCfg{}))
+}
+
+func open(t TB, fs *vfs.MemFS) *Store {
+	t.Helper()
+	disk, err := persist.Open("data", persist.Options{
+		FS: fs, Logger: slog.New(slog.DiscardHandler), MemTableBytes: 256 << 10, CacheBytes: 1 << 20, Still: true,
+		Exit: func(int) { panic("the store ended the process") },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := disk.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	return &Store{Store: disk, fs: fs}
+}
+
+// SetFull makes the disk full, or gives it room again.
+func (s *Store) SetFull(full bool) { s.full.Store(full) }
+
+// Full tells what SetFull said last.
+func (s *Store) Full() bool { return s.full.Load() }
+
+// Commits counts the commits that succeeded.
+func (s *Store) Commits() int { return int(s.commits.Load()) }
+
+// AccountLookups counts the calls of AccountOf.
+func (s *Store) AccountLookups() int { return int(s.accountLookups.Load()) }
+
+// OnceRecords counts the records of requests.
+func (s *Store) OnceRecords() (n int) {
+	for place := []byte(nil); ; n++ {
+		next, err := s.ForgetOnce(time.Time{}, place, 1) // nothing is as old as that
+		if err != nil {
+			panic(fmt.Sprint("counting records of requests: ", err))
+		}
+		if place = next; place == nil {
+			return n
+		}
+	}
+}
+
+// commit lets Before have its say.
+func (s *Store) commit(rows any, write func() error) error {
+	if s.Before != nil {
+		if err := s.Before(rows); err != nil {
+			return err
+		}
+	}
+	err := write()
+	if err == nil {
+		s.commits.Add(1)
+	}
+	return err
+}
+
+// CommitInbox refuses mail while the disk is full.
+func (s *Store) CommitInbox(r *inbox.Rows) error {
+	return s.commit(r, func() error {
+		if s.Full() && len(r.Store) > 0 {
+			return fault.New(fault.StorageFull, "The disk is full, try again later")
+		}
+		return s.Store.CommitInbox(r)
+	})
+}
+
+func (s *Store) CommitAccount(r *account.Rows) error {
+	return s.commit(r, func() error { return s.Store.CommitAccount(r) })
+}
+
+func (s *Store) CommitDomain(r *domain.Rows) error {
+	return s.commit(r, func() error { return s.Store.CommitDomain(r) })
+}
+
+func (s *Store) CommitDeliveries(id account.ID, changes []webhook.Change) error {
+	return s.commit(changes, func() error { return s.Store.CommitDeliveries(id, changes) })
+}
+
+func (s *Store) PutDomainListed(id account.ID, name string) error {
+	return s.commit(name, func() error { return s.Store.PutDomainListed(id, name) })
+}
+
+func (s *Store) DropDomainListed(id account.ID, name string) error {
+	return s.commit(name, func() error { return s.Store.DropDomainListed(id, name) })
+}
+
+func (s *Store) AccountOf(address string) (account.ID, error) {
+	s.accountLookups.Add(1)
+	return s.Store.AccountOf(address)
+}
