@@ -1,0 +1,112 @@
+package archtest
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// noRules are the packages in internal that are not rules: they ask somebody outside, or
+// serve tests.
+var noRules = map[string]string{
+	"internal/resolve":         "asks a DNS server, by the clock",
+	"internal/resolve/dnstest": "a server for tests",
+	"internal/spam":            "asks a scanner over HTTP or TCP, by the clock",
+	"internal/spam/spamtest":   "a scanner for tests",
+	"internal/archtest":        "tests alone",
+	"internal/archtest/house":  "a program that counts",
+}
+
+// What rules do not reach, whoever stands between: frameworks, the web, logs.
+var unreachable = []string{
+	"github.com/asynkron/protoactor-go", "github.com/cockroachdb/pebble", "github.com/valyala/fasthttp", "github.com/emersion/go-smtp",
+	"net/http", "log/slog",
+}
+
+// What no package of the project that rules reach does itself.
+var (
+	noImport = []string{"unsafe"}
+	noClock  = []string{"Now", "Since", "Until", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick", "Sleep"}
+)
+
+// exempt are the steps that do not count, as "from to", with the reason.
+var exempt = map[string]string{
+	"golang.org/x/net/publicsuffix net/http/cookiejar": "the list is offered as a cookie jar's; nothing of net/http runs",
+	"inboxd/internal/message unsafe":                   "see shared in parse.go",
+	"inboxd/internal/inbox unsafe":                     "rendered answers, on their way to http",
+	"inboxd/internal/ingest log/slog":                  "a parser's panic",
+	"inboxd/internal/mailauth log/slog":                "a judge's panic",
+}
+
+func TestRulesReachNothingOutside(t *testing.T) {
+	imports := graph(t)
+	unused, clocked := map[string]bool{}, map[string]bool{}
+	for step := range exempt {
+		unused[step] = true
+	}
+	for name := range allowed {
+		if strings.HasPrefix(name, "internal/") && noRules[name] == "" {
+			checkReach(t, imports, "inboxd/"+name, unused, clocked)
+		}
+	}
+	for name := range noRules {
+		if allowed[name] == nil {
+			t.Errorf("there is no %s", name)
+		}
+	}
+	for step := range unused {
+		t.Errorf("nobody needs the exemption: %s", step)
+	}
+}
+
+// checkReach walks over all that a package imports, directly or not.
+func checkReach(t *testing.T, imports map[string]goPackage, from string, unused, clocked map[string]bool) {
+	t.Helper()
+	seen := map[string]bool{from: true}
+	for next := []string{from}; len(next) > 0; next = next[1:] {
+		p := imports[next[0]]
+		own := strings.HasPrefix(p.ImportPath, "inboxd/")
+		if own && !clocked[p.ImportPath] {
+			clocked[p.ImportPath] = true
+			checkClock(t, p)
+		}
+		for _, to := range p.Imports {
+			switch step := p.ImportPath + " " + to; {
+			case exempt[step] != "":
+				delete(unused, step)
+				continue
+			case own && slices.Contains(noImport, to), slices.ContainsFunc(unreachable, func(u string) bool { return to == u || strings.HasPrefix(to, u+"/") }):
+				t.Errorf("%s reaches %s, by %s", from, to, p.ImportPath)
+				continue
+			}
+			if !seen[to] {
+				seen[to] = true
+				next = append(next, to)
+			}
+		}
+	}
+}
+
+// checkClock holds that a package asks no clock and sets no timer; its types may speak of time.
+func checkClock(t *testing.T, p goPackage) {
+	t.Helper()
+	for _, file := range p.GoFiles {
+		set := token.NewFileSet()
+		f, err := parser.ParseFile(set, filepath.Join(p.Dir, file), nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if s, ok := n.(*ast.SelectorExpr); ok {
+				if x, ok := s.X.(*ast.Ident); ok && x.Name == "time" && slices.Contains(noClock, s.Sel.Name) {
+					t.Errorf("%s: rules are told the time, they do not ask for it", set.Position(s.Pos()))
+				}
+			}
+			return true
+		})
+	}
+}
