@@ -27,6 +27,7 @@ var allowed = map[string][]string{
 	"internal/inbox":     {"internal/account", "internal/delivery", "internal/fault", "internal/message", "internal/once"},
 	"internal/domain":    {"internal/account", "internal/fault", "internal/mailauth"},
 	"internal/delivery":  {"internal/message"},
+	"internal/dueline":   {}, // shared by the mail queue and the webhooks
 	"internal/ingest":    {"internal/inbox", "internal/message", "internal/otp"},
 
 	// What the outside says of a mail, and how it is asked.
