@@ -21,6 +21,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
 
+	"inboxd/http/contract"
 	"inboxd/internal/account"
 )
 
@@ -42,7 +43,7 @@ type mirrorPath struct {
 
 var theMirror = sync.OnceValues(func() (*mirror, error) {
 	var tree any
-	if err := json.Unmarshal(contract, &tree); err != nil {
+	if err := json.Unmarshal(contract.OpenAPI().Body, &tree); err != nil {
 		return nil, err
 	}
 	closeObjects(tree)

@@ -101,7 +101,7 @@ func (s *Server) table() []route {
 		{get, "/healthz", nobody, none, false, nil, (*Server).healthy},
 		{get, "/readyz", nobody, none, false, nil, (*Server).ready},
 
-		{get, "/openapi.json", nobody, none, false, nil, (*Server).showContract},
+		{get, "/openapi.json", nobody, none, false, nil, (*Server).showOpenAPI},
 		{get, "/docs", nobody, none, false, nil, (*Server).showDocs},
 	}
 	routes = append(routes, domainRoutes()...)

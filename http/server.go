@@ -82,7 +82,7 @@ type Server struct {
 	shortcuts shortcuts
 	clockSet  bool         // opts.Now is not the real time
 	waiters   atomic.Int64 // long polls that wait
-	docs      func() (*page, error)
+	pages     *pages
 	streams   atomic.Int64 // event streams
 	parked    atomic.Int64 // requests outside of fasthttp, see park
 
@@ -103,7 +103,7 @@ func New(opts Options, inboxes Inboxes, accounts Accounts) *Server {
 	}
 	s.shortcuts.init()
 	s.base, s.giveUp = context.WithCancel(context.Background())
-	s.docs = sync.OnceValues(func() (*page, error) { return renderDocs(s.opts.BaseURL) })
+	s.pages = newPages(s.opts.BaseURL)
 	s.routes = s.table()
 	s.router = s.newRouter()
 	s.fast = &fasthttp.Server{

@@ -17,6 +17,7 @@ import (
 
 	"inboxd/actors"
 	"inboxd/http"
+	"inboxd/http/post"
 	"inboxd/internal/account"
 	"inboxd/internal/inbox"
 	"inboxd/internal/resolve"
@@ -93,7 +94,7 @@ type node struct {
 	mail               *smtp.Server
 	courier            *courier.Courier
 	dns                *resolve.Resolver
-	poster             *http.Poster
+	poster             *post.Caller
 	admin              *adminSocket
 	adminPath          string
 	httpAddr, smtpAddr net.Addr

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"inboxd/http"
+	"inboxd/http/post"
 	"inboxd/internal/netguard"
 	"inboxd/internal/webhook"
 )
@@ -34,9 +34,9 @@ func (f *webhookFlags) schedule() (s webhook.Schedule, err error) {
 	return s, nil
 }
 
-// poster makes the Poster of the flags. It calls none of own, our listeners, and asks dns
+// poster makes the caller of the flags. It calls none of own, our listeners, and asks dns
 // where receivers are; empty means the system's servers.
-func (f *webhookFlags) poster(dns string, own ...net.Addr) (*http.Poster, error) {
+func (f *webhookFlags) poster(dns string, own ...net.Addr) (*post.Caller, error) {
 	allow, err := parseCIDRs("--webhook-allow", f.WebhookAllow)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (f *webhookFlags) poster(dns string, own ...net.Addr) (*http.Poster, error)
 			guard.Own = append(guard.Own, at)
 		}
 	}
-	return http.NewPoster(guard, goResolver(dns)), nil
+	return post.New(guard, goResolver(dns)), nil
 }
 
 // goResolver asks one DNS server, as dnsServer gives it; without one it is nil, the system's.

@@ -1,4 +1,4 @@
-package http
+package contract
 
 import (
 	"bytes"
@@ -9,45 +9,35 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/valyala/fasthttp"
 )
 
 //go:embed docs.html
 var docsTemplate string
 
-// docsPolicy lets the page use nothing but its own style.
-const docsPolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+// Policy lets the page use nothing but its own style (CSP level 3).
+const Policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// renderDocs makes the contract a page to read; it needs no script and nothing from outside.
-func renderDocs(base string) (*page, error) {
-	doc := document{Base: base}
-	if err := json.Unmarshal(contract, &doc, json.MatchCaseInsensitiveNames(true)); err != nil {
-		return nil, fmt.Errorf("http: the contract: %w", err)
+// Docs makes the contract a page to read; it needs no script and nothing from outside. base is
+// where clients reach the service.
+func Docs(base string) (*Document, error) {
+	doc := outline{Base: base}
+	if err := json.Unmarshal(openAPI, &doc, json.MatchCaseInsensitiveNames(true)); err != nil {
+		return nil, fmt.Errorf("contract: the document: %w", err)
 	}
 	t, err := template.New("docs").Funcs(template.FuncMap{"code": inlineCode, "anchor": anchor}).Parse(docsTemplate)
 	if err != nil {
-		return nil, fmt.Errorf("http: the docs page: %w", err)
+		return nil, fmt.Errorf("contract: the page: %w", err)
 	}
 	var out bytes.Buffer
 	if err := t.Execute(&out, &doc); err != nil {
-		return nil, fmt.Errorf("http: the docs page: %w", err)
+		return nil, fmt.Errorf("contract: the page: %w", err)
 	}
-	return newPage("text/html; charset=utf-8", out.Bytes()), nil
+	return newDocument("text/html; charset=utf-8", out.Bytes()), nil
 }
 
-func (s *Server) showDocs(r *request) error {
-	p, err := s.docs()
-	if err != nil {
-		return err
-	}
-	r.http.Response.Header.Set("Content-Security-Policy", docsPolicy)
-	r.http.Response.Header.Set(fasthttp.HeaderXContentTypeOptions, "nosniff")
-	return p.serve(r)
-}
-
-// document is what the page shows of the contract, in the contract's order.
-type document struct {
-	Base string `json:"-"` // where clients reach the service
+// outline is what the page shows of the contract, in the contract's order.
+type outline struct {
+	Base string `json:"-"`
 	Info struct{ Title, Summary, Description string }
 	Tags []struct{ Name, Description string }
 
@@ -138,7 +128,7 @@ func (o *ordered[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 }
 
 // Operations returns the operations under a tag.
-func (d *document) Operations(tag string) ([]operationDoc, error) {
+func (d *outline) Operations(tag string) ([]operationDoc, error) {
 	var out []operationDoc
 	for _, path := range d.Paths {
 		var shared []parameterDoc

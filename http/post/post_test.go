@@ -1,4 +1,4 @@
-package http
+package post
 
 import (
 	"bufio"
@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
-	nethttp "net/http"
+	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"strings"
@@ -14,19 +14,20 @@ import (
 	"testing"
 	"time"
 
+	"inboxd/internal/fault"
 	"inboxd/internal/netguard"
 	"inboxd/internal/webhook"
 )
 
 var loopbackAllowed = netguard.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 
-func newTestPoster(t *testing.T, guard netguard.Policy) *Poster {
-	p := NewPoster(guard, nil)
+func newCaller(t *testing.T, guard netguard.Policy) *Caller {
+	p := New(guard, nil)
 	t.Cleanup(p.Close)
 	return p
 }
 
-func TestPosterSendsTheBytesAndFieldsAsTheyAre(t *testing.T) {
+func TestCallerSendsTheBytesAndFieldsAsTheyAre(t *testing.T) {
 	got := make(chan string, 1)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -52,7 +53,7 @@ func TestPosterSendsTheBytesAndFieldsAsTheyAre(t *testing.T) {
 		got <- head.String() + string(body)
 		io.WriteString(c, "HTTP/1.1 202 Accepted\r\nContent-Length: 5\r\n\r\ntak\xffn")
 	}()
-	p := newTestPoster(t, loopbackAllowed)
+	p := newCaller(t, loopbackAllowed)
 	secret := webhook.MintSecret([32]byte{1})
 	a := p.Post(t.Context(), "http://"+ln.Addr().String()+"/hook?x=1", webhook.Headers("message.received", "evt_1", time.Unix(5, 0), []byte(`{"a":1}`), secret), []byte(`{"a":1}`))
 	if a.Status != 202 || a.Error != "" || a.Excerpt != "tak\uFFFDn" {
@@ -69,14 +70,14 @@ func TestPosterSendsTheBytesAndFieldsAsTheyAre(t *testing.T) {
 	}
 }
 
-// TestPosterCallsNoForbiddenAddress: every spelling of this machine, with the default policy.
-func TestPosterCallsNoForbiddenAddress(t *testing.T) {
+// TestCallerCallsNoForbiddenAddress: every spelling of this machine, with the default policy.
+func TestCallerCallsNoForbiddenAddress(t *testing.T) {
 	var touched atomic.Int64
-	canary := httptest.NewServer(nethttp.HandlerFunc(func(nethttp.ResponseWriter, *nethttp.Request) { touched.Add(1) }))
+	canary := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { touched.Add(1) }))
 	defer canary.Close()
 	_, port, _ := net.SplitHostPort(canary.Listener.Addr().String())
 	t.Setenv("HTTP_PROXY", canary.URL)
-	p := newTestPoster(t, netguard.Policy{})
+	p := newCaller(t, netguard.Policy{})
 	for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "127.1.2.3", "0.0.0.0", "[::]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]", "169.254.169.254", "10.0.0.1", "100.64.0.1", "192.0.2.1", "224.0.0.1"} {
 		a := p.Post(t.Context(), "http://"+host+":"+port+"/", nil, nil)
 		if a.Status != 0 || a.Error != "The receiver's address may not be called: it is not a public one" {
@@ -88,13 +89,13 @@ func TestPosterCallsNoForbiddenAddress(t *testing.T) {
 	}
 }
 
-func TestPosterFollowsNoRedirect(t *testing.T) {
+func TestCallerFollowsNoRedirect(t *testing.T) {
 	var touched atomic.Int64
-	canary := httptest.NewServer(nethttp.HandlerFunc(func(nethttp.ResponseWriter, *nethttp.Request) { touched.Add(1) }))
+	canary := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { touched.Add(1) }))
 	defer canary.Close()
 	for _, status := range []int{301, 302, 303, 307, 308} {
-		s := httptest.NewServer(nethttp.RedirectHandler(canary.URL, status))
-		a := newTestPoster(t, loopbackAllowed).Post(t.Context(), s.URL, nil, nil)
+		s := httptest.NewServer(http.RedirectHandler(canary.URL, status))
+		a := newCaller(t, loopbackAllowed).Post(t.Context(), s.URL, nil, nil)
 		s.Close()
 		if a.Status != status || a.Error != fmt.Sprintf("The receiver answered %d", status) {
 			t.Errorf("%+v", a)
@@ -105,8 +106,8 @@ func TestPosterFollowsNoRedirect(t *testing.T) {
 	}
 }
 
-// TestPosterAndBadReceivers: what they do costs one attempt and no more.
-func TestPosterAndBadReceivers(t *testing.T) {
+// TestCallerAndBadReceivers: what they do costs one attempt and no more.
+func TestCallerAndBadReceivers(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer string
 		status int
@@ -126,7 +127,7 @@ func TestPosterAndBadReceivers(t *testing.T) {
 		"location to ftp": {"HTTP/1.1 302 F\r\nLocation: ftp://x/\r\nContent-Length: 0\r\n\r\n", 302, "answered 302"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := newTestPoster(t, loopbackAllowed).Post(t.Context(), "http://"+rawReceiver(t, c.answer), nil, []byte("{}"))
+			a := newCaller(t, loopbackAllowed).Post(t.Context(), "http://"+rawReceiver(t, c.answer), nil, []byte("{}"))
 			if a.Status != c.status || !strings.Contains(a.Error, c.says) || (c.says == "") != (a.Error == "") || len(a.Excerpt) > webhook.ExcerptBytes {
 				t.Errorf("%+v", a)
 			}
@@ -134,12 +135,28 @@ func TestPosterAndBadReceivers(t *testing.T) {
 	}
 }
 
-func TestPosterGivesUpInTime(t *testing.T) {
+// TestCheckRefusesWhatMayNotBeCalled before a webhook is made; what can't be found passes.
+func TestCheckRefusesWhatMayNotBeCalled(t *testing.T) {
+	strict, lax := newCaller(t, netguard.Policy{}), newCaller(t, loopbackAllowed)
+	for target, refused := range map[string]bool{
+		"http://127.0.0.1/": true, "http://localhost:8080/": true, "http://[::1]/": true, "http://[::ffff:10.0.0.1]/": true,
+		"https://169.254.169.254/latest/meta-data": true, "https://10.1.2.3/": true, "https://8.8.8.8/": false, "http://host.invalid/": false,
+	} {
+		if err := strict.Check(t.Context(), target); (err != nil) != refused || err != nil && !fault.Is(err, fault.Invalid) {
+			t.Errorf("%s: %v", target, err)
+		}
+	}
+	if err := lax.Check(t.Context(), "http://127.0.0.1/"); err != nil {
+		t.Errorf("what the operator allows: %v", err)
+	}
+}
+
+func TestCallerGivesUpInTime(t *testing.T) {
 	hold := make(chan struct{})
-	s := httptest.NewServer(nethttp.HandlerFunc(func(nethttp.ResponseWriter, *nethttp.Request) { <-hold }))
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hold }))
 	defer s.Close()
 	defer close(hold)
-	p := newTestPoster(t, loopbackAllowed)
+	p := newCaller(t, loopbackAllowed)
 	if p.timeout != 10*time.Second {
 		t.Errorf("an attempt may take %s", p.timeout)
 	}
@@ -148,7 +165,7 @@ func TestPosterGivesUpInTime(t *testing.T) {
 	if a := p.Post(ctx, s.URL, nil, nil); a.Status != 0 || a.Error != "The receiver did not answer within 10 s" {
 		t.Errorf("%+v", a)
 	}
-	tlsOnly := httptest.NewTLSServer(nethttp.NotFoundHandler())
+	tlsOnly := httptest.NewTLSServer(http.NotFoundHandler())
 	defer tlsOnly.Close()
 	if a := p.Post(t.Context(), tlsOnly.URL, nil, nil); a.Error != "The receiver's certificate is not valid for it" {
 		t.Errorf("%+v", a)
