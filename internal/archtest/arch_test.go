@@ -101,7 +101,8 @@ var homes = map[string]home{
 		"bench":      "the constant answer that polls are compared with",
 		"cmd/inboxd": "wraps the metrics handler, which speaks net/http",
 	}},
-	"github.com/go-json-experiment/json": {place: "http", "http/contract", also: map[string]string{
+	"github.com/go-json-experiment/json": {place: "http", also: map[string]string{
+		"http/contract":    "the page keeps the order of the document's members",
 		"internal/webhook": "bodies of events, the same bytes as on the API",
 	}},
 	"github.com/zeebo/xxh3": {place: "internal/partition", also: map[string]string{
