@@ -83,7 +83,7 @@ func (s *Store) CommitAccount(r *account.Rows) error {
 	}
 	defer s.leave()
 	if accountAdds(r) && !r.OnlyCounts() {
-		if err := s.gate.admit(1024); err != nil {
+		if err := s.folder.Space.Admit(1024); err != nil {
 			return err
 		}
 	}
@@ -236,7 +236,7 @@ func (s *Store) putOwner(p partition.ID, key []byte, id account.ID) error {
 		return err
 	}
 	defer s.leave()
-	if err := s.gate.admit(512); err != nil {
+	if err := s.folder.Space.Admit(512); err != nil {
 		return err
 	}
 	w := s.newWriter()

@@ -12,6 +12,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/zeebo/xxh3"
+
+	"inboxd/persist/disk"
 )
 
 // blobOver is the size above which bytes go to a file of their own: values of megabytes
@@ -30,18 +32,18 @@ type blobRecord struct {
 	Sum  uint64   `cbor:"3,keyasint"` // xxh3 of the file
 }
 
-func (s *Store) blobFolder() string { return s.fs.PathJoin(s.dir, nameBlobs) }
+func (s *Store) blobFolder() string { return s.folder.Path(disk.BlobsName) }
 
-func (s *Store) blobPath(n blobName) string { return s.fs.PathJoin(s.blobFolder(), n.file()) }
+func (s *Store) blobPath(n blobName) string { return s.folder.FS.PathJoin(s.blobFolder(), n.file()) }
 
 // writeBlob puts data on disk under a new name. A crash from here to the commit of the
 // registry row leaves an orphan, which the next start sweeps.
 func (s *Store) writeBlob(data []byte) (blobRecord, error) {
 	r := blobRecord{Name: blobName(rand.Uint64()), Size: len(data), Sum: xxh3.Hash(data)}
-	if err := writeFile(s.fs, s.blobFolder(), r.Name.file(), data); err != nil {
-		if isFull(err) {
-			s.gate.hit()
-			return r, fullFault(err)
+	if err := disk.WriteFile(s.folder.FS, s.blobFolder(), r.Name.file(), data); err != nil {
+		if disk.IsFull(err) {
+			s.folder.Space.Hit()
+			return r, disk.FullFault(err)
 		}
 		return r, err
 	}
@@ -53,8 +55,8 @@ func (s *Store) writeBlob(data []byte) (blobRecord, error) {
 // because of an error is an orphan for the next start.
 func (s *Store) removeBlobs(names []blobName) {
 	for _, n := range names {
-		if err := s.fs.Remove(s.blobPath(n)); err != nil {
-			s.report.seldom(slog.LevelWarn, "storage: blob file not removed", "file", n.file(), "err", err)
+		if err := s.folder.FS.Remove(s.blobPath(n)); err != nil {
+			s.folder.Log.Seldom(slog.LevelWarn, "storage: blob file not removed", "file", n.file(), "err", err)
 			continue
 		}
 		s.blobs.Add(-1)
@@ -67,7 +69,7 @@ func (s *Store) readBlob(key []byte) ([]byte, error) {
 	if found, err := s.get(key, &r); !found || err != nil {
 		return nil, err
 	}
-	data, err := readFile(s.fs, s.blobPath(r.Name))
+	data, err := disk.ReadFile(s.folder.FS, s.blobPath(r.Name))
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		// Dropped between the two reads, or lost.
@@ -104,13 +106,13 @@ func (s *Store) dropBlobs(w *writer, addr string, ids []int64) error {
 
 // listBlobs names the files that are there at the start, before any commit can add one.
 func (s *Store) listBlobs() ([]string, error) {
-	if err := s.fs.MkdirAll(s.blobFolder(), 0o700); err != nil {
+	if err := s.folder.FS.MkdirAll(s.blobFolder(), 0o700); err != nil {
 		return nil, err
 	}
-	if err := syncFolder(s.fs, s.dir); err != nil {
+	if err := disk.SyncFolder(s.folder.FS, s.folder.Dir); err != nil {
 		return nil, err
 	}
-	return s.fs.List(s.blobFolder())
+	return s.folder.FS.List(s.blobFolder())
 }
 
 // sweepBlobs removes those of files that no registry row of the start names: a crash left
@@ -127,7 +129,7 @@ func (s *Store) sweepBlobs(start *pebble.Snapshot, files []string) {
 		return err
 	})
 	if err != nil {
-		s.report.seldom(slog.LevelError, "storage: orphaned blob files not swept", "err", err)
+		s.folder.Log.Seldom(slog.LevelError, "storage: orphaned blob files not swept", "err", err)
 		return
 	}
 	slices.Sort(known)
@@ -136,8 +138,8 @@ func (s *Store) sweepBlobs(start *pebble.Snapshot, files []string) {
 		if _, found := slices.BinarySearch(known, name); found {
 			continue
 		}
-		if err := s.fs.Remove(s.fs.PathJoin(s.blobFolder(), name)); err != nil {
-			s.report.seldom(slog.LevelWarn, "storage: orphaned blob file not removed", "file", name, "err", err)
+		if err := s.folder.FS.Remove(s.folder.FS.PathJoin(s.blobFolder(), name)); err != nil {
+			s.folder.Log.Seldom(slog.LevelWarn, "storage: orphaned blob file not removed", "file", name, "err", err)
 			continue
 		}
 		if !strings.HasSuffix(name, ".tmp") {
@@ -146,7 +148,7 @@ func (s *Store) sweepBlobs(start *pebble.Snapshot, files []string) {
 		orphans++
 	}
 	if orphans > 0 {
-		s.report.log.Info("storage: orphaned blob files removed", "count", orphans)
+		s.folder.Log.Info("storage: orphaned blob files removed", "count", orphans)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"inboxd/internal/inbox"
+	"inboxd/persist/disk"
 )
 
 var bulky = strings.Repeat("0123456789abcdef", blobOver/16) + "!"
@@ -25,14 +26,17 @@ func TestBlobCrashAtEveryStep(t *testing.T) {
 	var recording atomic.Bool // the engine's own goroutines pass here too
 	stored, dropping := false, false
 	o := options(errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if recording.Load() && strings.Contains(op.Path, nameBlobs) && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+		if recording.Load() && strings.Contains(op.Path, disk.BlobsName) && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
 			crashes = append(crashes, crash{mem.CrashClone(vfs.CrashCloneCfg{}), stored, dropping})
 		}
 		return nil
 	})))
 	s, err := Open(folder, o)
 	must(t, err)
-	eventually(t, "the store is idle", func() bool { return s.db.Metrics().Snapshots.Count == 0 && s.spare.ready.Load() })
+	eventually(t, "the store is idle", func() bool {
+		_, err := mem.Stat(s.folder.Path("spare.log"))
+		return s.db.Metrics().Snapshots.Count == 0 && err == nil
+	})
 	recording.Store(true)
 	must(t, s.CommitInbox(mail(victim, 1, bulky)))
 	stored = true
@@ -69,10 +73,10 @@ func TestDamagedBlob(t *testing.T) {
 	files, err := fs.List(s.blobFolder())
 	must(t, err)
 	path := fs.PathJoin(s.blobFolder(), files[0])
-	data, err := readFile(fs, path)
+	data, err := disk.ReadFile(fs, path)
 	must(t, err)
 	for name, bad := range map[string][]byte{"cut": data[:len(data)-1], "longer": append(data[:len(data):len(data)], 0), "changed": []byte("X" + string(data[1:]))} {
-		must(t, writeSynced(fs, path, bad))
+		must(t, rewrite(fs, path, bad))
 		if raw, err := s.Raw(victim, 1); err == nil {
 			t.Errorf("a blob that was %s came back as %d bytes", name, len(raw))
 		}
@@ -89,7 +93,7 @@ func TestFailedBlobLeavesNothing(t *testing.T) {
 	writes := 0
 	var armed atomic.Bool
 	o := options(errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if armed.Load() && op.Kind == errorfs.OpFileWrite && strings.Contains(op.Path, nameBlobs) {
+		if armed.Load() && op.Kind == errorfs.OpFileWrite && strings.Contains(op.Path, disk.BlobsName) {
 			if writes++; writes == 2 {
 				return errorfs.ErrInjected
 			}

@@ -117,22 +117,22 @@ func (s *Store) apply(p partition.ID, b *pebble.Batch) {
 	// that and go on with a dead store.
 	defer func() {
 		if r := recover(); r != nil {
-			s.report.fatal("commit", r)
+			s.folder.Log.Fatal("commit", r)
 		}
 	}()
 	size := uint64(b.Len())
 	if err := s.enqueue(p, b); err != nil {
-		s.report.fatal("commit", err)
+		s.folder.Log.Fatal("commit", err)
 	}
 	if syncCommits {
 		s.waiting.Add(1)
 		err := b.SyncWait()
 		s.waiting.Add(-1)
 		if err != nil {
-			s.report.fatal("log sync", err)
+			s.folder.Log.Fatal("log sync", err)
 		}
 	}
-	s.positions.ack()
+	s.folder.Commits.Ack()
 	s.bytes.Add(size)
 }
 
@@ -155,7 +155,7 @@ func (s *Store) gather() time.Duration {
 // enqueue numbers the batch within its partition and hands it to the log in that order,
 // without waiting for the disk.
 func (s *Store) enqueue(p partition.ID, b *pebble.Batch) error {
-	part := &s.positions.parts[p]
+	part := &s.positions[p]
 	part.mu.Lock()
 	defer part.mu.Unlock()
 	op := b.SetDeferred(prefixLen, 9)
@@ -180,11 +180,11 @@ func (s *Store) commitLater(w *writer) error {
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			s.report.fatal("commit", r)
+			s.folder.Log.Fatal("commit", r)
 		}
 	}()
 	if err := s.db.Apply(w.batch, pebble.NoSync); err != nil {
-		s.report.fatal("commit", err)
+		s.folder.Log.Fatal("commit", err)
 	}
 	return nil
 }
@@ -194,7 +194,7 @@ func (s *Store) syncLog() {
 	b := s.db.NewBatch()
 	defer func() {
 		if r := recover(); r != nil {
-			s.report.fatal("log sync", r)
+			s.folder.Log.Fatal("log sync", r)
 		}
 	}()
 	opts := pebble.Sync
@@ -202,7 +202,7 @@ func (s *Store) syncLog() {
 		opts = pebble.NoSync
 	}
 	if err := errors.Join(b.LogData([]byte{recordVersion}, nil), s.db.Apply(b, opts), b.Close()); err != nil {
-		s.report.fatal("log sync", err)
+		s.folder.Log.Fatal("log sync", err)
 	}
 }
 

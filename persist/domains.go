@@ -30,7 +30,7 @@ func (s *Store) CommitDomain(r *domain.Rows) error {
 	}
 	defer s.leave()
 	if len(r.Attach) > 0 || r.Clear && !r.Drop {
-		if err := s.gate.admit(8 << 10); err != nil {
+		if err := s.folder.Space.Admit(8 << 10); err != nil {
 			return err
 		}
 	}
@@ -113,7 +113,7 @@ func (s *Store) PutDomainListed(id account.ID, name string) error {
 		return err
 	}
 	defer s.leave()
-	if err := s.gate.admit(512); err != nil {
+	if err := s.folder.Space.Admit(512); err != nil {
 		return err
 	}
 	w := s.newWriter()

@@ -19,6 +19,7 @@ import (
 
 	"inboxd/internal/account"
 	"inboxd/internal/inbox"
+	"inboxd/persist/disk"
 )
 
 // nth fails the write operation number n, and with sticky every one after it too.
@@ -242,7 +243,7 @@ func TestBitFlips(t *testing.T) {
 
 // dataFiles lists every file whose content matters.
 func dataFiles(t *testing.T, fs *vfs.MemFS) (paths []string) {
-	for _, dir := range []string{folder, fs.PathJoin(folder, nameEngine), fs.PathJoin(folder, nameBlobs)} {
+	for _, dir := range []string{folder, fs.PathJoin(folder, disk.EngineName), fs.PathJoin(folder, disk.BlobsName)} {
 		names, err := fs.List(dir)
 		must(t, err)
 		for _, name := range names {
@@ -318,7 +319,7 @@ func TestLostJournalIsRefused(t *testing.T) {
 		"cut":      func(fs *vfs.MemFS, log string) { cut(fs, log, 2) },
 		"emptied":  func(fs *vfs.MemFS, log string) { cut(fs, log, 0) },
 		"removed":  func(fs *vfs.MemFS, log string) { _ = fs.Remove(log) },
-		"no store": func(fs *vfs.MemFS, _ string) { _ = fs.RemoveAll(fs.PathJoin(folder, nameEngine)) },
+		"no store": func(fs *vfs.MemFS, _ string) { _ = fs.RemoveAll(fs.PathJoin(folder, disk.EngineName)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			fs := vfs.NewMem()
@@ -340,7 +341,7 @@ func TestLostJournalIsRefused(t *testing.T) {
 					t.Fatalf("a start without the end of its log: %v", err)
 				}
 			}
-			must(t, fs.Remove(fs.PathJoin(folder, nameHighWater)))
+			must(t, fs.Remove(fs.PathJoin(folder, disk.HighWaterName)))
 			s = open(t, fs)
 			if !s.LastSeen().IsZero() {
 				t.Errorf("last seen %v without a file", s.LastSeen())
@@ -350,19 +351,19 @@ func TestLostJournalIsRefused(t *testing.T) {
 }
 
 func newestLog(t *testing.T, fs vfs.FS) (newest string) {
-	names, err := fs.List(fs.PathJoin(folder, nameEngine))
+	names, err := fs.List(fs.PathJoin(folder, disk.EngineName))
 	must(t, err)
 	for _, name := range names {
 		if strings.HasSuffix(name, ".log") && name > newest {
 			newest = name
 		}
 	}
-	return fs.PathJoin(folder, nameEngine, newest)
+	return fs.PathJoin(folder, disk.EngineName, newest)
 }
 
 // cut keeps one part in n of a file, none when n is 0.
 func cut(fs vfs.FS, path string, n int) {
-	data, err := readFile(fs, path)
+	data, err := disk.ReadFile(fs, path)
 	if err != nil {
 		panic(err)
 	}
@@ -370,7 +371,7 @@ func cut(fs vfs.FS, path string, n int) {
 	if n > 0 {
 		keep = len(data) / n
 	}
-	if err := writeSynced(fs, path, data[:keep]); err != nil {
+	if err := rewrite(fs, path, data[:keep]); err != nil {
 		panic(err)
 	}
 }
@@ -388,13 +389,13 @@ func TestHighWaterFile(t *testing.T) {
 		t.Errorf("last seen %v, %d commits", s.LastSeen(), s.Stats().Commits)
 	}
 	closeStore(t, s)
-	path := fs.PathJoin(folder, nameHighWater)
-	data, err := readFile(fs, path)
+	path := fs.PathJoin(folder, disk.HighWaterName)
+	data, err := disk.ReadFile(fs, path)
 	must(t, err)
 	for i := range data {
 		bad := bytes.Clone(data)
 		bad[i] ^= 1
-		must(t, writeSynced(fs, path, bad))
+		must(t, rewrite(fs, path, bad))
 		if _, err := Open(folder, options(fs)); err == nil {
 			t.Fatalf("high-water file %q was believed", bad)
 		}

@@ -181,7 +181,6 @@ func goldens() map[string]struct {
 	var told deliveryRecord
 	told.from(&delivery)
 	entry := account.InboxEntry{Address: goldenAddress, CreatedAt: goldenTime, Live: true}
-	hw := highWater{12345, goldenTime}
 	return map[string]golden{
 		"record-profile": {record(&profile), func(b []byte) (any, error) {
 			var r profileRecord
@@ -335,9 +334,8 @@ func goldens() map[string]struct {
 		"key-delivery":     {appendDelivery(nil, goldenID, 300), nil, nil},
 		"key-delivery-due": {appendDeliveryDue(nil, goldenTime, goldenID, 300), func(b []byte) (any, error) { return readDeliveryDue(b, keyed(nil, 7)) },
 			webhook.Due{At: goldenTime, Account: goldenID, ID: 300, Webhook: 7}},
-		"key-journal":    {appendJournal(nil, goldenID, 42), nil, nil},
-		"key-position":   {appendPrefix(nil, kindPosition, 0xabc), nil, nil},
-		"file-highwater": {hw.encode(), nil, nil},
+		"key-journal":  {appendJournal(nil, goldenID, 42), nil, nil},
+		"key-position": {appendPrefix(nil, kindPosition, 0xabc), nil, nil},
 	}
 }
 

@@ -1,6 +1,10 @@
 package persist
 
-import "time"
+import (
+	"time"
+
+	"inboxd/persist/disk"
+)
 
 // Stats is a picture of the store for metrics. Counts are since Open unless they say what
 // is there now.
@@ -11,8 +15,8 @@ type Stats struct {
 
 	DiskFree  uint64 // bytes; 0 when the file system can't tell
 	DiskTotal uint64
-	Full      bool   // the gate is closed now
-	FullCount uint64 // times it closed
+	Full      bool   // new data are refused now
+	FullCount uint64 // times that began
 
 	WALBytes       uint64 // live bytes in the log now
 	MemTableBytes  uint64 // now
@@ -28,7 +32,7 @@ type Stats struct {
 }
 
 // Full reports whether new data are refused for want of space.
-func (s *Store) Full() bool { return s.gate.closed.Load() }
+func (s *Store) Full() bool { return s.folder.Space.Full() }
 
 // Writable returns nil when a commit that adds bytes would be tried now, else the fault it
 // would answer.
@@ -38,22 +42,22 @@ func (s *Store) Writable() error {
 	}
 	defer s.leave()
 	if s.Full() {
-		return fullFault(nil)
+		return disk.FullFault(nil)
 	}
 	return nil
 }
 
 // LastSeen is the wall time at which the previous run last noted its progress, zero when
 // there was none. A clock far from it has jumped, or the service was off.
-func (s *Store) LastSeen() time.Time { return s.previous.at }
+func (s *Store) LastSeen() time.Time { return s.folder.Commits.LastSeen() }
 
 // Stats takes the picture.
 func (s *Store) Stats() Stats {
 	st := Stats{
-		Commits: s.positions.acked.Load(), CommitBytes: s.bytes.Load(), Blobs: s.blobs.Load(),
-		Full: s.Full(), FullCount: s.gate.closures.Load(),
-		DiskTotal: s.gate.total.Load(), DiskFree: uint64(max(0, s.gate.room.Load())),
+		Commits: s.folder.Commits.Count(), CommitBytes: s.bytes.Load(), Blobs: s.blobs.Load(),
+		Full: s.Full(),
 	}
+	st.DiskFree, st.DiskTotal, st.FullCount = s.folder.Space.Measured()
 	if s.enter() != nil {
 		return st
 	}

@@ -65,7 +65,7 @@ func (s *Store) CommitInbox(r *inbox.Rows) error {
 	}
 	defer s.leave()
 	if n := inboxBytes(r); n > 0 {
-		if err := s.gate.admit(n); err != nil {
+		if err := s.folder.Space.Admit(n); err != nil {
 			return err
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"inboxd/internal/fault"
+	"inboxd/persist/disk"
 )
 
 // What must be read again but must not lie open on disk is sealed under a key file beside
@@ -61,7 +62,7 @@ func (s *Store) Unseal(purpose string, sealed []byte) ([]byte, error) {
 }
 
 func errSealed(purpose string, err error) error {
-	return fault.Wrap(fault.Internal, "A sealed secret can't be read", fmt.Errorf("persist: %s: %s does not fit it: %w", purpose, nameSecret, err))
+	return fault.Wrap(fault.Internal, "A sealed secret can't be read", fmt.Errorf("persist: %s: %s does not fit it: %w", purpose, disk.SecretName, err))
 }
 
 // MAC returns 32 bytes that only this folder can make of purpose and data.
@@ -113,7 +114,7 @@ func (k *sealing) derive(secret []byte) error {
 }
 
 func (s *Store) readSecret() ([]byte, error) {
-	data, err := readFile(s.fs, s.fs.PathJoin(s.dir, nameSecret))
+	data, err := disk.ReadFile(s.folder.FS, s.folder.Path(disk.SecretName))
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +124,7 @@ func (s *Store) readSecret() ([]byte, error) {
 			return secret, nil
 		}
 	}
-	return nil, fmt.Errorf("the file %s in the data folder %s is damaged", nameSecret, s.dir)
+	return nil, fmt.Errorf("the file %s in the data folder %s is damaged", disk.SecretName, s.folder.Dir)
 }
 
 func (s *Store) makeSecret() ([]byte, error) {
@@ -133,12 +134,12 @@ func (s *Store) makeSecret() ([]byte, error) {
 			return nil, err
 		}
 		if key != nil {
-			return nil, fmt.Errorf("the data folder %s holds sealed keys but has lost its file %s: restore it from a backup", s.dir, nameSecret)
+			return nil, fmt.Errorf("the data folder %s holds sealed keys but has lost its file %s: restore it from a backup", s.folder.Dir, disk.SecretName)
 		}
 	}
 	secret := make([]byte, 32)
 	_, _ = crand.Read(secret) // never fails since Go 1.24
-	return secret, writeFile(s.fs, s.dir, nameSecret, fmt.Appendf(nil, secretForm, secret), private)
+	return secret, disk.WriteFile(s.folder.FS, s.folder.Dir, disk.SecretName, fmt.Appendf(nil, secretForm, secret), private)
 }
 
 // private gives a file mode 0600, whatever the umask says.

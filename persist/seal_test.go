@@ -11,6 +11,7 @@ import (
 
 	"inboxd/internal/domain"
 	"inboxd/internal/fault"
+	"inboxd/persist/disk"
 )
 
 // TestSeal: what was sealed is read in the same folder for the same purpose only, also by
@@ -38,7 +39,7 @@ func TestSeal(t *testing.T) {
 		}
 		return err
 	}))
-	if info, err := os.Stat(filepath.Join(dir, nameSecret)); err != nil || info.Mode() != 0o600 {
+	if info, err := os.Stat(filepath.Join(dir, disk.SecretName)); err != nil || info.Mode() != 0o600 {
 		t.Errorf("the key file: %v, %v", info, err)
 	}
 
@@ -77,18 +78,18 @@ func TestLostKeyFile(t *testing.T) {
 	must(t, err)
 	must(t, s.CommitDomain(&domain.Rows{Name: "example.org", Put: &domain.State{Name: "example.org", Keys: []domain.Key{{Selector: "s", Sealed: sealed}}}}))
 	must(t, s.Close())
-	path := fs.PathJoin(folder, nameSecret)
-	whole, err := readFile(fs, path)
+	path := fs.PathJoin(folder, disk.SecretName)
+	whole, err := disk.ReadFile(fs, path)
 	must(t, err)
 	for name, damage := range map[string]func(){
 		"lost": func() { must(t, fs.Remove(path)) },
-		"cut":  func() { must(t, writeSynced(fs, path, whole[:30])) },
+		"cut":  func() { must(t, rewrite(fs, path, whole[:30])) },
 	} {
 		damage()
 		s, err := Open(folder, options(fs))
 		must(t, err)
 		_, err = s.Unseal("dkim", sealed)
-		if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), nameSecret) {
+		if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), disk.SecretName) {
 			t.Errorf("%s: %v", name, err)
 		}
 		must(t, s.Close())

@@ -15,68 +15,46 @@ import (
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
+	"inboxd/persist/disk"
 )
-
-func TestSizes(t *testing.T) {
-	for _, c := range []struct{ total, memtable, reserve, ballast uint64 }{
-		{0, 8, 16, 8}, {64, 4, 8, 4}, {128, 8, 16, 8}, {1024, 8, 102, 8}, {2048, 8, 204, 8}, {1 << 20, 8, 256, 8},
-	} {
-		m, r, b := sizes(c.total * mib)
-		if m/mib != c.memtable || r/mib != c.reserve || b/mib != c.ballast {
-			t.Errorf("%d MiB: memtable %d, reserve %d, ballast %d", c.total, m/mib, r/mib, b/mib)
-		}
-	}
-}
 
 // fakeDisk is a free space that the test sets.
 type fakeDisk struct{ free atomic.Uint64 }
 
 func (d *fakeDisk) space() (uint64, uint64, error) { return d.free.Load(), 1000 * mib, nil }
 
-func TestGateClosesAndOpens(t *testing.T) {
-	fs, disk := vfs.NewMem(), &fakeDisk{}
-	disk.free.Store(500 * mib)
+func TestFullStoreReadsAndRemoves(t *testing.T) {
+	fs, space := vfs.NewMem(), &fakeDisk{}
+	space.free.Store(500 * mib)
 	o := options(fs)
-	o.FreeSpace, o.ReserveBytes, o.BallastBytes = disk.space, 100*mib, 10*mib
+	o.FreeSpace, o.ReserveBytes, o.BallastBytes = space.space, 100*mib, 10*mib
 	s, err := Open(folder, o)
 	must(t, err)
 	defer closeStore(t, s)
 	must(t, s.CommitInbox(mail(victim, 1, "x")))
 	must(t, s.CommitInbox(mail(victim, 2, "x")))
-	ballast := fs.PathJoin(folder, nameBallast)
+	ballast := fs.PathJoin(folder, disk.BallastName)
 	if _, err := fs.Stat(ballast); err != nil {
 		t.Errorf("no ballast: %v", err)
 	}
-	disk.free.Store(99 * mib)
-	s.gate.look()
+	space.free.Store(99 * mib)
+	s.folder.Space.Look()
 	if !s.Full() || !fault.Is(s.Writable(), fault.StorageFull) {
-		t.Fatal("the gate is open below the reserve")
+		t.Fatal("new data are accepted below the reserve")
 	}
 	if _, err := fs.Stat(ballast); !os.IsNotExist(err) {
 		t.Errorf("the ballast was kept: %v", err)
 	}
 	checkClosed(t, s)
-	// It opens only with room for the ballast and a margin, so that it does not flutter.
-	for free, full := range map[uint64]bool{101: true, 134: true, 135: false} {
-		disk.free.Store(free * mib) // first: the gate's own ticker looks too
-		s.gate.mu.Lock()
-		s.gate.closed.Store(true)
-		s.gate.held = false
-		s.gate.mu.Unlock()
-		s.gate.look()
-		if s.Full() != full {
-			t.Errorf("%d MiB free: full %v", free, s.Full())
-		}
-	}
-	disk.free.Store(135 * mib)
-	s.gate.look()
+	space.free.Store(135 * mib)
+	s.folder.Space.Look()
 	must(t, s.CommitInbox(mail(victim, 3, "x")))
 	if st := s.Stats(); st.FullCount != 1 || st.DiskTotal != 1000*mib {
 		t.Errorf("stats %+v", st)
 	}
 }
 
-// checkClosed checks what passes a closed gate: reads and removals, nothing else.
+// checkClosed checks what passes on a full disk: reads and removals, nothing else.
 func checkClosed(t *testing.T, s *Store) {
 	id := accountID(1)
 	for name, err := range map[string]error{
@@ -102,12 +80,12 @@ func checkClosed(t *testing.T, s *Store) {
 }
 
 // TestBigMailBeforeTheReserve refuses one mail that would go through the reserve, without
-// closing the gate for small ones.
+// refusing small ones.
 func TestBigMailBeforeTheReserve(t *testing.T) {
-	disk := &fakeDisk{}
-	disk.free.Store(110 * mib)
+	space := &fakeDisk{}
+	space.free.Store(110 * mib)
 	o := options(vfs.NewMem())
-	o.FreeSpace, o.ReserveBytes, o.BallastBytes = disk.space, 80*mib, 1*mib
+	o.FreeSpace, o.ReserveBytes, o.BallastBytes = space.space, 80*mib, 1*mib
 	s, err := Open(folder, o)
 	must(t, err)
 	defer closeStore(t, s)
@@ -116,7 +94,7 @@ func TestBigMailBeforeTheReserve(t *testing.T) {
 	}
 	must(t, s.CommitInbox(mail(victim, 1, "small")))
 	if s.Full() {
-		t.Error("the gate closed")
+		t.Error("small mail is refused too")
 	}
 }
 
@@ -138,7 +116,7 @@ func TestNoSpaceWaits(t *testing.T) {
 	full.Store(true)
 	answered := make(chan error, 1)
 	go func() { answered <- s.CommitInbox(mail(victim, 1, "x")) }()
-	eventually(t, "the gate closes", s.Full)
+	eventually(t, "the store is full", s.Full)
 	eventually(t, "the write is tried again", func() bool { return refused.Load() > 2 })
 	if err := s.CommitInbox(mail("other@example.org", 1, "x")); !fault.Is(err, fault.StorageFull) {
 		t.Errorf("second mail: %v", err)
@@ -150,7 +128,7 @@ func TestNoSpaceWaits(t *testing.T) {
 	}
 	full.Store(false)
 	must(t, <-answered)
-	eventually(t, "the gate opens", func() bool { return !s.Full() })
+	eventually(t, "the store has space", func() bool { return !s.Full() })
 	must(t, s.CommitInbox(mail(victim, 2, "x")))
 	closeStore(t, s)
 	s = open(t, mem.CrashClone(vfs.CrashCloneCfg{}))

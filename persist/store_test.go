@@ -21,6 +21,7 @@ import (
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 	"inboxd/internal/message"
+	"inboxd/persist/disk"
 )
 
 const folder = "/data"
@@ -52,6 +53,11 @@ func closeStore(t testing.TB, s *Store) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// rewrite puts other bytes in the place of a file.
+func rewrite(fs vfs.FS, path string, data []byte) error {
+	return disk.WriteFile(fs, fs.PathDir(path), fs.PathBase(path), data)
 }
 
 func must(t interface {
@@ -169,14 +175,14 @@ func TestFormatFile(t *testing.T) {
 	} {
 		fs := vfs.NewMem()
 		closeStore(t, open(t, fs))
-		must(t, writeFile(fs, folder, nameFormat, []byte(content)))
+		must(t, disk.WriteFile(fs, folder, disk.FormatName, []byte(content)))
 		if _, err := Open(folder, options(fs)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("FORMAT %q: %v, want %q", content, err, want)
 		}
 	}
 	fs := vfs.NewMem()
 	closeStore(t, open(t, fs))
-	must(t, fs.Remove(fs.PathJoin(folder, nameFormat)))
+	must(t, fs.Remove(fs.PathJoin(folder, disk.FormatName)))
 	if _, err := Open(folder, options(fs)); err == nil || !strings.Contains(err.Error(), "no file FORMAT") {
 		t.Errorf("FORMAT missing: %v", err)
 	}

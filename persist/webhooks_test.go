@@ -17,6 +17,7 @@ import (
 	"inboxd/internal/account"
 	"inboxd/internal/inbox"
 	"inboxd/internal/webhook"
+	"inboxd/persist/disk"
 )
 
 func hook(n int64) *account.Webhook {
@@ -89,11 +90,11 @@ func TestSecretsOfWebhooksAreSealed(t *testing.T) {
 		}
 		return err
 	}))
-	must(t, os.Remove(filepath.Join(dir, nameSecret)))
+	must(t, os.Remove(filepath.Join(dir, disk.SecretName)))
 	s, err = Open(dir, o)
 	must(t, err)
 	defer closeStore(t, s)
-	if _, err := s.Webhooks(id); err == nil || !strings.Contains(err.Error(), nameSecret) {
+	if _, err := s.Webhooks(id); err == nil || !strings.Contains(err.Error(), disk.SecretName) {
 		t.Errorf("without the key file: %v", err)
 	}
 }

@@ -46,7 +46,7 @@ var allowed = map[string][]string{
 	"internal/archtest/house": {},
 
 	// The adapters import the rules and never each other.
-	"persist": {"internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/once", "internal/partition", "internal/webhook"},
+	"persist": {"internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/once", "internal/partition", "internal/webhook", "persist/disk"},
 	"actors":  {"actors/engine", "internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/message", "internal/once", "internal/partition", "internal/webhook"},
 	// The engine of the actors knows no product word.
 	"actors/engine": {"internal/fault"},
@@ -55,6 +55,9 @@ var allowed = map[string][]string{
 
 	// The other half of SMTP: mail that leaves.
 	"smtp/courier": {"internal/delivery", "internal/fault", "internal/netguard"},
+
+	// The data folder as files, without rows.
+	"persist/disk": {"internal/fault"},
 
 	// A store in memory, for the tests of everything above it.
 	"persist/persisttest": {"internal/account", "internal/domain", "internal/fault", "internal/inbox", "internal/webhook", "persist"},
@@ -83,6 +86,7 @@ type home struct {
 var homes = map[string]home{
 	"github.com/asynkron/protoactor-go": {place: "actors/engine"},
 	"github.com/cockroachdb/pebble/v2": {place: "persist", also: map[string]string{
+		"persist/disk":        "its file systems, under the engine",
 		"persist/persisttest": "a file system in memory that fails when told to",
 	}},
 	"github.com/fxamacker/cbor/v2":            {place: "persist"},
@@ -109,6 +113,7 @@ var homes = map[string]home{
 		"actors/engine": "spreads locks by key",
 		"http/contract": "ETag of the contract",
 		"persist":       "checksums on disk",
+		"persist/disk":  "checksums on disk",
 	}},
 	"github.com/puzpuzpuz/xsync/v4": {place: "actors/engine", also: map[string]string{
 		"actors": "principals and signers, read on every request and mail",

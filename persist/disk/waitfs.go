@@ -1,4 +1,4 @@
-package persist
+package disk
 
 import (
 	"os"
@@ -19,11 +19,11 @@ import (
 // others it repeats its work at once and for ever. So the process ends here, with one line.
 type waitFS struct {
 	vfs.FS
-	gate  *gate
+	space *SpaceGuard
 	spare *spareLog
 }
 
-// waitFile is a file or folder of waitFS.
+// waitFile is a file or folder of waitFS; the engine lets one goroutine use one at a time.
 type waitFile struct {
 	vfs.File
 	fs    *waitFS
@@ -38,15 +38,15 @@ func isTable(name string) bool {
 // verdict passes an error of name on, or ends the process. Until the store is open its
 // errors become the error of Open.
 func (fs *waitFS) verdict(name string, err error) error {
-	if err != nil && !fs.gate.opening.Load() && !(isFull(err) && isTable(name)) {
-		fs.gate.report.fatal("writing "+fs.PathBase(name), err)
+	if err != nil && !fs.space.opening.Load() && !(IsFull(err) && isTable(name)) {
+		fs.space.log.Fatal("writing "+fs.PathBase(name), err)
 	}
 	return err
 }
 
 func (fs *waitFS) file(name string, open func() (vfs.File, error)) (vfs.File, error) {
 	var f vfs.File
-	err := fs.gate.insist(!isTable(name), func() (err error) {
+	err := fs.space.wait(isTable(name), func() (err error) {
 		f, err = open()
 		return err
 	})
@@ -80,11 +80,11 @@ func (fs *waitFS) OpenDir(name string) (vfs.File, error) {
 }
 
 func (fs *waitFS) Rename(oldname, newname string) error {
-	return fs.verdict(newname, fs.gate.insist(true, func() error { return fs.FS.Rename(oldname, newname) }))
+	return fs.verdict(newname, fs.space.wait(false, func() error { return fs.FS.Rename(oldname, newname) }))
 }
 
 func (fs *waitFS) MkdirAll(dir string, perm os.FileMode) error {
-	return fs.verdict(dir, fs.gate.insist(true, func() error { return fs.FS.MkdirAll(dir, perm) }))
+	return fs.verdict(dir, fs.space.wait(false, func() error { return fs.FS.MkdirAll(dir, perm) }))
 }
 
 func (fs *waitFS) Unwrap() vfs.FS { return fs.FS }
@@ -92,8 +92,8 @@ func (fs *waitFS) Unwrap() vfs.FS { return fs.FS }
 // Write goes on behind the part that did fit.
 func (f *waitFile) Write(p []byte) (int, error) {
 	done, err := f.File.Write(p)
-	if isFull(err) {
-		err = f.fs.gate.insist(!f.table, func() error {
+	if IsFull(err) {
+		err = f.fs.space.wait(f.table, func() error {
 			n, err := f.File.Write(p[done:])
 			done += n
 			return err
@@ -104,7 +104,7 @@ func (f *waitFile) Write(p []byte) (int, error) {
 
 func (f *waitFile) WriteAt(p []byte, off int64) (int, error) {
 	done := 0
-	err := f.fs.gate.insist(!f.table, func() error {
+	err := f.fs.space.wait(f.table, func() error {
 		n, err := f.File.WriteAt(p[done:], off+int64(done))
 		done += n
 		return err

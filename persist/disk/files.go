@@ -1,4 +1,4 @@
-package persist
+package disk
 
 import (
 	"errors"
@@ -19,13 +19,13 @@ const formatHead = "inboxd store "
 
 // Names inside the data folder.
 const (
-	nameFormat    = "FORMAT"
-	nameLock      = "LOCK"
-	nameHighWater = "high-water"
-	nameBallast   = "ballast"
-	nameEngine    = "db"
-	nameBlobs     = "blobs"
-	nameSecret    = "secret.key"
+	FormatName    = "FORMAT"
+	lockName      = "LOCK"
+	HighWaterName = "high-water"
+	BallastName   = "ballast"
+	EngineName    = "db"
+	BlobsName     = "blobs"
+	SecretName    = "secret.key"
 )
 
 // lockFolder makes dir (mode 0700) and takes it for this process.
@@ -33,7 +33,7 @@ func lockFolder(fs vfs.FS, dir string) (io.Closer, error) {
 	if err := makeFolder(fs, dir); err != nil {
 		return nil, fmt.Errorf("the data folder %s can't be made: %w", dir, err)
 	}
-	lock, err := fs.Lock(fs.PathJoin(dir, nameLock))
+	lock, err := fs.Lock(fs.PathJoin(dir, lockName))
 	switch {
 	case err == nil:
 		return lock, nil
@@ -57,13 +57,13 @@ func makeFolder(fs vfs.FS, dir string) error {
 		return err
 	}
 	for _, d := range made {
-		if err := syncFolder(fs, fs.PathDir(d)); err != nil {
+		if err := SyncFolder(fs, fs.PathDir(d)); err != nil {
 			return err
 		}
 	}
 	// A run that died right here left it made but not synced. A parent that can't be read
 	// was not made by us.
-	if err := syncFolder(fs, fs.PathDir(dir)); err != nil && !errors.Is(err, os.ErrPermission) {
+	if err := SyncFolder(fs, fs.PathDir(dir)); err != nil && !errors.Is(err, os.ErrPermission) {
 		return err
 	}
 	return nil
@@ -83,21 +83,21 @@ func heldElsewhere(err error) bool {
 // checkFormat writes FORMAT into a new folder and compares it in an old one. A crash
 // before it is written leaves an empty folder, which is new.
 func checkFormat(fs vfs.FS, dir string) error {
-	data, err := readFile(fs, fs.PathJoin(dir, nameFormat))
+	data, err := ReadFile(fs, fs.PathJoin(dir, FormatName))
 	if errors.Is(err, os.ErrNotExist) {
-		if _, err := fs.Stat(fs.PathJoin(dir, nameEngine)); err == nil {
-			return fmt.Errorf("the data folder %s holds a database but no file %s: it is damaged or not a folder of inboxd", dir, nameFormat)
+		if _, err := fs.Stat(fs.PathJoin(dir, EngineName)); err == nil {
+			return fmt.Errorf("the data folder %s holds a database but no file %s: it is damaged or not a folder of inboxd", dir, FormatName)
 		}
-		return writeFile(fs, dir, nameFormat, fmt.Appendf(nil, "%s%d\n", formatHead, formatVersion))
+		return WriteFile(fs, dir, FormatName, fmt.Appendf(nil, "%s%d\n", formatHead, formatVersion))
 	}
 	if err != nil {
-		return fmt.Errorf("reading %s in the data folder %s: %w", nameFormat, dir, err)
+		return fmt.Errorf("reading %s in the data folder %s: %w", FormatName, dir, err)
 	}
 	text, ok := strings.CutPrefix(strings.TrimSpace(string(data)), formatHead)
 	version, err := strconv.Atoi(text)
 	switch {
 	case !ok || err != nil:
-		return fmt.Errorf("the file %s in the data folder %s is damaged: %q", nameFormat, dir, data)
+		return fmt.Errorf("the file %s in the data folder %s is damaged: %q", FormatName, dir, data)
 	case version > formatVersion:
 		return fmt.Errorf("the data folder %s has format %d; this inboxd reads format %d: use a newer inboxd", dir, version, formatVersion)
 	case version < formatVersion:
@@ -106,7 +106,7 @@ func checkFormat(fs vfs.FS, dir string) error {
 	return nil
 }
 
-func readFile(fs vfs.FS, path string) ([]byte, error) {
+func ReadFile(fs vfs.FS, path string) ([]byte, error) {
 	f, err := fs.Open(path)
 	if err != nil {
 		return nil, err
@@ -115,9 +115,9 @@ func readFile(fs vfs.FS, path string) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
-// writeFile replaces dir/name so that a crash leaves the old file or the new one whole:
+// WriteFile replaces dir/name so that a crash leaves the old file or the new one whole:
 // temporary file, fsync, rename, fsync of the folder. prepare gets the file while it is empty.
-func writeFile(fs vfs.FS, dir, name string, data []byte, prepare ...func(vfs.File) error) error {
+func WriteFile(fs vfs.FS, dir, name string, data []byte, prepare ...func(vfs.File) error) error {
 	path := fs.PathJoin(dir, name)
 	err := writeSynced(fs, path+".tmp", data, prepare...)
 	if err == nil {
@@ -127,7 +127,7 @@ func writeFile(fs vfs.FS, dir, name string, data []byte, prepare ...func(vfs.Fil
 		_ = fs.Remove(path + ".tmp")
 		return err
 	}
-	return syncFolder(fs, dir)
+	return SyncFolder(fs, dir)
 }
 
 func writeSynced(fs vfs.FS, path string, data []byte, prepare ...func(vfs.File) error) error {
@@ -161,7 +161,7 @@ func writePieces(f vfs.File, data []byte) error {
 	return nil
 }
 
-func syncFolder(fs vfs.FS, dir string) error {
+func SyncFolder(fs vfs.FS, dir string) error {
 	d, err := fs.OpenDir(dir)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package persist
+package disk
 
 import (
 	"errors"
@@ -19,34 +19,32 @@ import (
 // It is only ever a gain: without a spare, for want of space or by an error, logs are
 // appended to.
 type spareLog struct {
-	fs     vfs.FS
-	dir    string
+	folder *Folder
 	size   uint64
-	gate   *gate
-	report *reporter
 	ready  atomic.Bool
 	used   chan struct{} // one place: a spare was used
-	zeros  []byte        // one piece, made for the first spare
+	zeros  []byte        // one piece, made for the first spare; only keep's goroutine has it
 }
 
 const (
-	nameSpare  = "spare.log"
+	spareName  = "spare.log"
 	sparePiece = mib
 	// sparePace is the rest after each piece that is written while mail comes in.
 	sparePace = 5 * time.Millisecond
 )
 
-func (s *spareLog) path() string { return s.fs.PathJoin(s.dir, nameSpare) }
-
-// open takes over the spare of an earlier run or makes one, at once.
-func (s *spareLog) open() {
-	s.used = make(chan struct{}, 1)
-	if info, err := s.fs.Stat(s.path()); err == nil && uint64(info.Size()) == s.size {
+// newSpareLog takes over the spare of an earlier run or makes one, at once.
+func newSpareLog(f *Folder, size uint64) *spareLog {
+	s := &spareLog{folder: f, size: size, used: make(chan struct{}, 1)}
+	if info, err := f.FS.Stat(s.path()); err == nil && uint64(info.Size()) == s.size {
 		s.ready.Store(true)
-		return
+		return s
 	}
 	s.make(nil, 0)
+	return s
 }
+
+func (s *spareLog) path() string { return s.folder.Path(spareName) }
 
 // keep makes a new spare whenever one was used, until stop.
 func (s *spareLog) keep(stop <-chan struct{}) {
@@ -61,21 +59,21 @@ func (s *spareLog) keep(stop <-chan struct{}) {
 }
 
 func (s *spareLog) make(stop <-chan struct{}, pace time.Duration) {
-	if s.gate.closed.Load() || s.gate.total.Load() > 0 && uint64(max(0, s.gate.room.Load())) < s.gate.reserve+2*s.size {
+	if !s.folder.Space.hasRoom(2 * s.size) {
 		return
 	}
 	temp := s.path() + ".tmp"
 	err := s.write(temp, stop, pace)
 	if err == nil {
-		err = s.fs.Rename(temp, s.path())
+		err = s.folder.FS.Rename(temp, s.path())
 	}
 	if err == nil {
-		err = syncFolder(s.fs, s.dir)
+		err = SyncFolder(s.folder.FS, s.folder.Dir)
 	}
 	if err != nil {
-		_ = s.fs.Remove(temp)
+		_ = s.folder.FS.Remove(temp)
 		if !errors.Is(err, os.ErrClosed) {
-			s.report.seldom(slog.LevelWarn, "storage: no spare log made", "err", err)
+			s.folder.Log.Seldom(slog.LevelWarn, "storage: no spare log made", "err", err)
 		}
 		return
 	}
@@ -84,7 +82,7 @@ func (s *spareLog) make(stop <-chan struct{}, pace time.Duration) {
 
 // write syncs piece by piece, so that it never stands in a commit's way for long.
 func (s *spareLog) write(path string, stop <-chan struct{}, pace time.Duration) error {
-	f, err := s.fs.Create(path, vfs.WriteCategoryUnspecified)
+	f, err := s.folder.FS.Create(path, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return err
 	}
@@ -115,15 +113,15 @@ func (s *spareLog) become(name string, c vfs.DiskWriteCategory) (vfs.File, error
 	if !s.ready.Swap(false) {
 		return nil, nil
 	}
-	if err := s.fs.Rename(s.path(), name); err != nil {
+	if err := s.folder.FS.Rename(s.path(), name); err != nil {
 		return nil, err
 	}
 	select {
 	case s.used <- struct{}{}:
 	default:
 	}
-	if err := syncFolder(s.fs, s.dir); err != nil {
+	if err := SyncFolder(s.folder.FS, s.folder.Dir); err != nil {
 		return nil, err
 	}
-	return s.fs.OpenReadWrite(name, c)
+	return s.folder.FS.OpenReadWrite(name, c)
 }

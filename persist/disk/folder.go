@@ -1,0 +1,148 @@
+// Package disk is the data folder as files: whose it is and of which format, how far it was
+// known to be written, the space that is kept free in it, the file that becomes the next log,
+// and the file system under the engine, which waits for space instead of failing. It knows
+// files and bytes, and refuses to know rows.
+package disk
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Options of a data folder and of the engine in it. The zero value works.
+type Options struct {
+	FS     vfs.FS           // nil: the real disk
+	Logger *slog.Logger     // nil: slog.Default
+	Now    func() time.Time // nil: time.Now
+
+	CacheBytes    int64  // blocks and memtables; 0: 40 MiB
+	MemTableBytes uint64 // also the size of a log; 0: a sixteenth of the disk, 4 to 8 MiB
+	ReserveBytes  uint64 // free space below which new data are refused; 0: see sizes
+	BallastBytes  uint64 // given up when the disk is full; 0: as MemTableBytes
+
+	// FreeSpace measures the disk; nil asks FS.
+	FreeSpace func() (free, total uint64, err error)
+	// Exit ends the process when the disk failed in a way that leaves open what is on it.
+	// It must not return; nil: os.Exit. For tests.
+	Exit func(code int)
+	// Still keeps everything from running by the clock alone: the disk is measured at the
+	// start only, and compactions begin with commits only. For tests on a fake clock.
+	Still bool
+}
+
+func (o *Options) defaults(dir string) {
+	if o.FS == nil {
+		o.FS = vfs.Default
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Exit == nil {
+		o.Exit = os.Exit
+	}
+	if o.CacheBytes == 0 {
+		o.CacheBytes = 40 * mib
+	}
+	if o.FreeSpace == nil {
+		fs := o.FS
+		o.FreeSpace = func() (uint64, uint64, error) {
+			u, err := fs.GetDiskUsage(dir)
+			return u.AvailBytes, u.TotalBytes, err
+		}
+	}
+}
+
+// fit sizes what is left open to the disk.
+func (o *Options) fit() {
+	_, total, err := o.FreeSpace()
+	if err != nil {
+		total = 0
+	}
+	memtable, reserve, ballast := sizes(total)
+	if o.MemTableBytes == 0 {
+		o.MemTableBytes = memtable
+	}
+	if o.ReserveBytes == 0 {
+		o.ReserveBytes = reserve
+	}
+	if o.BallastBytes == 0 {
+		o.BallastBytes = ballast
+	}
+}
+
+// Folder is a data folder that this process has. Any goroutine may use it: its fields never
+// change after Open.
+type Folder struct {
+	Dir     string
+	FS      vfs.FS // without waiting for space
+	Log     *Logger
+	Space   *SpaceGuard
+	Commits *HighWater
+
+	spare *spareLog
+	lock  io.Closer
+	still bool
+	stop  chan struct{}  // closed by Rest
+	tasks sync.WaitGroup // what Work started; stop ends them
+}
+
+// Open takes the folder dir, makes it when it is new, and checks its format. It fills in the
+// sizes that o leaves open. Errors are sentences for the operator.
+func Open(dir string, o *Options) (*Folder, error) {
+	o.defaults(dir)
+	lock, err := lockFolder(o.FS, dir)
+	if err != nil {
+		return nil, err
+	}
+	f := &Folder{
+		Dir: dir, FS: o.FS, lock: lock, still: o.Still, stop: make(chan struct{}),
+		Log: &Logger{out: o.Logger, now: o.Now, exit: o.Exit, last: map[string]*silence{}},
+	}
+	if err := checkFormat(f.FS, f.Dir); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	if f.Commits, err = readHighWater(f, o.Now); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	o.fit()
+	f.Space = newSpaceGuard(f, o)
+	f.spare = newSpareLog(f, o.MemTableBytes)
+	return f, nil
+}
+
+// Engine is the file system under the engine.
+func (f *Folder) Engine() vfs.FS { return &waitFS{f.FS, f.Space, f.spare} }
+
+// Path is where the file of this name lies.
+func (f *Folder) Path(name string) string { return f.FS.PathJoin(f.Dir, name) }
+
+// Work is for when the engine is open: writes may wait for space from now on, and the
+// background work begins.
+func (f *Folder) Work() {
+	f.Space.opening.Store(false)
+	if !f.still {
+		f.tasks.Go(func() { f.Space.watch(f.stop) })
+	}
+	f.tasks.Go(func() { f.spare.keep(f.stop) })
+	f.tasks.Go(func() { f.Commits.keep(f.stop) })
+}
+
+// Rest ends the background work and notes how many commits there are. No commit may come
+// after it.
+func (f *Folder) Rest() {
+	close(f.stop)
+	f.tasks.Wait()
+	f.Commits.write()
+}
+
+// Close gives the folder back.
+func (f *Folder) Close() error { return f.lock.Close() }

@@ -1,0 +1,123 @@
+package disk
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/zeebo/xxh3"
+)
+
+// highWaterEvery is how old the high-water file may be while commits go on. A commit after
+// a quiet time is noted at once.
+const highWaterEvery = 750 * time.Millisecond
+
+// HighWater counts the commits that are known to be on disk, and notes in a file how many
+// they are: a start that finds fewer has lost some. The count may trail the disk, never lead.
+type HighWater struct {
+	folder   *Folder
+	now      func() time.Time
+	previous mark // of the run before
+
+	acked atomic.Uint64
+	// moved has an entry when acked moved since it was last taken out.
+	moved chan struct{}
+	// written is how many the file says. Only keep's goroutine has it, after it Rest's.
+	written uint64
+}
+
+// mark is the content of the high-water file: what a run knew to be on disk.
+type mark struct {
+	commits uint64
+	at      time.Time // wall time of writing, to the millisecond
+}
+
+const highWaterForm = "inboxd high-water 1\ncommits %d\ntime %d\n"
+
+func (m mark) encode() []byte {
+	body := fmt.Appendf(nil, highWaterForm, m.commits, m.at.UnixMilli())
+	return fmt.Appendf(body, "sum %016x\n", xxh3.Hash(body))
+}
+
+// readHighWater begins with no mark when there is no file, as on a first start and after an
+// operator took it away to go on with what is left.
+func readHighWater(f *Folder, now func() time.Time) (*HighWater, error) {
+	h := &HighWater{folder: f, now: now, moved: make(chan struct{}, 1)}
+	data, err := ReadFile(f.FS, f.Path(HighWaterName))
+	if errors.Is(err, os.ErrNotExist) {
+		return h, nil
+	}
+	var ms int64
+	if err == nil {
+		_, err = fmt.Sscanf(string(data), highWaterForm, &h.previous.commits, &ms)
+	}
+	h.previous.at = time.UnixMilli(ms).UTC()
+	if err != nil || !bytes.Equal(h.previous.encode(), data) {
+		return nil, fmt.Errorf("the file %s in the data folder %s is damaged (remove it to start without its check): %v", HighWaterName, f.Dir, err)
+	}
+	h.written = h.previous.commits
+	return h, nil
+}
+
+// Begin takes the number of commits that a start found, and refuses a journal that has lost
+// its end.
+func (h *HighWater) Begin(found uint64) error {
+	h.acked.Store(found)
+	if found >= h.previous.commits {
+		return nil
+	}
+	return fmt.Errorf("the data folder %s has lost data: its journal ends at commit %d, but commit %d was on disk at %s. "+
+		"Restore a backup, or remove the file %s to go on with what is left",
+		h.folder.Dir, found, h.previous.commits, h.previous.at.Format(time.RFC3339), HighWaterName)
+}
+
+// LastSeen is when the run before last noted its commits, zero when there was none.
+func (h *HighWater) LastSeen() time.Time { return h.previous.at }
+
+// Count is how many commits are on disk, of all runs.
+func (h *HighWater) Count() uint64 { return h.acked.Load() }
+
+// Ack counts a commit that is on disk.
+func (h *HighWater) Ack() {
+	h.acked.Add(1)
+	select {
+	case h.moved <- struct{}{}:
+	default:
+	}
+}
+
+// keep writes the file while commits come, until stop; Rest writes the last one.
+func (h *HighWater) keep(stop <-chan struct{}) {
+	for {
+		for h.acked.Load() != h.written {
+			h.write()
+			select {
+			case <-stop:
+				return
+			case <-time.After(highWaterEvery):
+			}
+		}
+		select {
+		case <-stop:
+			return
+		case <-h.moved:
+		}
+	}
+}
+
+// write only logs a failure: the file detects a loss, it does not prevent one.
+func (h *HighWater) write() {
+	acked := h.acked.Load()
+	if acked == h.written {
+		return
+	}
+	if err := WriteFile(h.folder.FS, h.folder.Dir, HighWaterName, mark{acked, h.now()}.encode()); err != nil {
+		h.folder.Log.Seldom(slog.LevelError, "storage: high-water file not written", "err", err)
+		return
+	}
+	h.written = acked
+}

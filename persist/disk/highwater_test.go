@@ -1,0 +1,55 @@
+package disk
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// TestHighWaterForm pins what a start believes.
+func TestHighWaterForm(t *testing.T) {
+	const want = "inboxd high-water 1\ncommits 12345\ntime 1795212345678\nsum dda2455ed6aa6e8b\n"
+	if got := (mark{12345, time.UnixMilli(1_795_212_345_678)}).encode(); string(got) != want {
+		t.Errorf("written as %q, want %q", got, want)
+	}
+}
+
+// A commit after a quiet time is noted at once, those that follow it together.
+func TestHighWaterIsNotedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &Folder{FS: vfs.NewMem(), Dir: "data"}
+		must(t, f.FS.MkdirAll(f.Dir, 0o700))
+		h, err := readHighWater(f, time.Now)
+		must(t, err)
+		stop := make(chan struct{})
+		go h.keep(stop)
+		defer close(stop)
+		noted := func(want uint64) {
+			t.Helper()
+			synctest.Wait()
+			if again, err := readHighWater(f, time.Now); err != nil || again.previous.commits != want {
+				t.Errorf("%+v is noted, want %d, %v", again, want, err)
+			}
+		}
+		time.Sleep(time.Hour)
+		h.Ack()
+		noted(1)
+		h.Ack()
+		h.Ack()
+		noted(1)
+		time.Sleep(highWaterEvery)
+		noted(3)
+		time.Sleep(time.Hour)
+		h.Ack()
+		noted(4)
+	})
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,257 @@
+package disk
+
+import (
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"inboxd/internal/fault"
+)
+
+const (
+	lookEvery = 50 * time.Millisecond
+	// fullRetry is the step in which a write to a full disk is tried again.
+	fullRetry = 100 * time.Millisecond
+	// fullQuiet keeps the guard closed after the last refused write, whatever the disk says
+	// of its free space: a quota is not seen there.
+	fullQuiet = time.Second
+	mib       = 1 << 20
+)
+
+// sizes gives the memtable, the space kept free and the ballast for a disk of total bytes
+// (0: unknown). The ballast, given up when the guard closes, holds what one memtable needs
+// to be flushed; the reserve holds the memtables that fill until it has closed.
+func sizes(total uint64) (memtable, reserve, ballast uint64) {
+	memtable = 8 * mib
+	if total > 0 {
+		memtable = min(max(total/16, 4*mib), 8*mib)
+	}
+	reserve = max(min(256*mib, total/10), 2*memtable)
+	return memtable, reserve, memtable
+}
+
+// SpaceGuard refuses what adds bytes while the disk is nearly full, so that reads, removals
+// and the flushes of what was acknowledged go on. It closes by measurement and by ENOSPC, and
+// opens by itself. Any goroutine may use it.
+type SpaceGuard struct {
+	free    func() (free, total uint64, err error)
+	reserve uint64
+	ballast uint64
+	fs      vfs.FS
+	path    string // of the ballast file
+	log     *Logger
+
+	stop     chan struct{} // closed to give up writes that wait for space
+	stopOnce sync.Once
+
+	// opening bounds the wait of a write while the store is not open yet: a start on a
+	// full disk must end with a sentence.
+	opening  atomic.Bool
+	closed   atomic.Bool
+	closures atomic.Uint64
+	room     atomic.Int64  // free bytes at the last look less what was admitted since
+	total    atomic.Uint64 // 0: the file system can't tell, and only ENOSPC closes
+	lastFull atomic.Int64  // Unix nanoseconds of the last ENOSPC
+
+	mu   sync.Mutex // guards held, and orders closing and opening
+	held bool       // the ballast file is there
+}
+
+// newSpaceGuard measures the disk before the engine opens: on a full one the ballast of the
+// previous run is its room to start in.
+func newSpaceGuard(f *Folder, o *Options) *SpaceGuard {
+	g := &SpaceGuard{
+		free: o.FreeSpace, reserve: o.ReserveBytes, ballast: o.BallastBytes,
+		fs: f.FS, path: f.Path(BallastName), log: f.Log, stop: make(chan struct{}),
+	}
+	g.opening.Store(true)
+	_ = g.fs.Remove(g.path)
+	g.closed.Store(true)
+	g.Look()
+	if g.closed.Load() && g.total.Load() > 0 {
+		g.closures.Add(1)
+		g.sayFull("at the start")
+	}
+	return g
+}
+
+func (g *SpaceGuard) sayFull(why string) {
+	g.log.Seldom(slog.LevelWarn, "storage full: new data are refused", "why", why, "free", g.room.Load(), "reserve", g.reserve)
+}
+
+// FullFault is what a refused write answers.
+func FullFault(err error) error {
+	return fault.Wrap(fault.StorageFull, "The storage is full. Reading and deleting still work; storing does again once space is freed", err)
+}
+
+// IsFull recognises a full disk and an exhausted quota.
+func IsFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+// Admit lets n more bytes in, or answers StorageFull at once.
+func (g *SpaceGuard) Admit(n int64) error {
+	if g.closed.Load() {
+		return FullFault(nil)
+	}
+	if g.total.Load() == 0 {
+		return nil
+	}
+	if g.room.Add(-n) < int64(g.reserve) {
+		g.room.Add(n)
+		return FullFault(nil)
+	}
+	return nil
+}
+
+// Full reports whether new data are refused.
+func (g *SpaceGuard) Full() bool { return g.closed.Load() }
+
+// Measured returns the last look at the disk, 0 when the file system can't tell, and how often
+// the guard closed.
+func (g *SpaceGuard) Measured() (free, total, closures uint64) {
+	return uint64(max(0, g.room.Load())), g.total.Load(), g.closures.Load()
+}
+
+// hasRoom reports whether n more bytes would leave the reserve alone.
+func (g *SpaceGuard) hasRoom(n uint64) bool {
+	free, total, _ := g.Measured()
+	return !g.Full() && (total == 0 || free >= g.reserve+n)
+}
+
+// Hit notes that the disk refused a write for want of space.
+func (g *SpaceGuard) Hit() {
+	g.lastFull.Store(time.Now().UnixNano())
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.close("the disk refused a write")
+}
+
+// Look measures the disk and closes or opens.
+func (g *SpaceGuard) Look() {
+	free, total, err := g.free()
+	if err != nil {
+		if !errors.Is(err, vfs.ErrUnsupported) {
+			g.log.Seldom(slog.LevelError, "storage: free space unknown", "err", err)
+		}
+		free, total = 0, 0
+	}
+	g.room.Store(int64(min(free, 1<<62)))
+	g.total.Store(total)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.closed.Load() {
+		if total > 0 && free < g.reserve {
+			g.close("free space is below the reserve")
+		}
+		return
+	}
+	if time.Since(time.Unix(0, g.lastFull.Load())) < fullQuiet {
+		return
+	}
+	need := g.reserve + g.reserve/4
+	if !g.held {
+		need += g.ballast
+	}
+	if total > 0 && free < need {
+		return
+	}
+	g.open()
+}
+
+// close gives up the ballast. The caller holds mu.
+func (g *SpaceGuard) close(why string) {
+	if !g.closed.Swap(true) {
+		g.closures.Add(1)
+		g.sayFull(why)
+	}
+	if g.held {
+		g.held = false
+		if err := g.fs.Remove(g.path); err != nil {
+			g.log.Seldom(slog.LevelError, "storage: ballast not removed", "err", err)
+		}
+	}
+}
+
+// open takes the ballast back first: with no room for it the guard stays closed. Any other
+// trouble with it must not refuse mail on a disk that has space. The caller holds mu.
+func (g *SpaceGuard) open() {
+	if !g.held {
+		err := g.fill()
+		if err != nil {
+			_ = g.fs.Remove(g.path)
+			g.log.Seldom(slog.LevelWarn, "storage: ballast not made", "err", err)
+		}
+		if IsFull(err) {
+			return
+		}
+		g.held = err == nil
+	}
+	if g.closed.Swap(false) && g.closures.Load() > 0 {
+		g.log.Seldom(slog.LevelWarn, "storage has space again: new data are accepted", "free", g.room.Load())
+	}
+}
+
+// fill makes the ballast file. Where the file system can't preallocate, it is written.
+func (g *SpaceGuard) fill() error {
+	f, err := g.fs.Create(g.path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	if err = f.Preallocate(0, int64(g.ballast)); err != nil && !IsFull(err) {
+		err = nil
+		zero := make([]byte, mib)
+		for n := uint64(0); n < g.ballast && err == nil; n += mib {
+			_, err = f.Write(zero)
+		}
+	}
+	return errors.Join(err, f.Close())
+}
+
+// watch runs until stop.
+func (g *SpaceGuard) watch(stop <-chan struct{}) {
+	t := time.NewTicker(lookEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-t.C:
+			g.Look()
+		}
+	}
+}
+
+// wait repeats op while the disk is full or descriptors have run out: until there is room, or
+// for about a second when brief. What waits here waits in silence; it has been
+// said once.
+func (g *SpaceGuard) wait(brief bool, op func() error) error {
+	begun := time.Now()
+	for {
+		err := op()
+		switch {
+		case IsFull(err):
+			g.Hit()
+		case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+			g.log.Seldom(slog.LevelError, "storage: waiting for a file descriptor", "err", err)
+		default:
+			return err
+		}
+		if (brief || g.opening.Load()) && time.Since(begun) > time.Second {
+			return err
+		}
+		select {
+		case <-g.stop:
+			return err
+		case <-time.After(fullRetry):
+		}
+	}
+}
+
+// GiveUp ends every wait for space.
+func (g *SpaceGuard) GiveUp() { g.stopOnce.Do(func() { close(g.stop) }) }

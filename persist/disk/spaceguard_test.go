@@ -1,0 +1,45 @@
+package disk
+
+import (
+	"log/slog"
+	"os"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+func TestSizes(t *testing.T) {
+	for _, c := range []struct{ total, memtable, reserve, ballast uint64 }{
+		{0, 8, 16, 8}, {64, 4, 8, 4}, {128, 8, 16, 8}, {1024, 8, 102, 8}, {2048, 8, 204, 8}, {1 << 20, 8, 256, 8},
+	} {
+		m, r, b := sizes(c.total * mib)
+		if m/mib != c.memtable || r/mib != c.reserve || b/mib != c.ballast {
+			t.Errorf("%d MiB: memtable %d, reserve %d, ballast %d", c.total, m/mib, r/mib, b/mib)
+		}
+	}
+}
+
+// TestGuardDoesNotFlutter: it closes below the reserve and gives the ballast up, and opens with
+// room for the ballast and a margin only.
+func TestGuardDoesNotFlutter(t *testing.T) {
+	free := uint64(500)
+	o := &Options{FS: vfs.NewMem(), Logger: slog.New(slog.DiscardHandler), ReserveBytes: 100 * mib, BallastBytes: 10 * mib,
+		FreeSpace: func() (uint64, uint64, error) { return free * mib, 1000 * mib, nil }}
+	f, err := Open("data", o)
+	must(t, err)
+	for _, c := range []struct {
+		free          uint64
+		full, ballast bool
+	}{{500, false, true}, {100, false, true}, {99, true, false}, {101, true, false}, {134, true, false}, {135, false, true}, {100, false, true}} {
+		free = c.free
+		f.Space.Look()
+		_, err := o.FS.Stat(f.Path(BallastName))
+		if ballast := !os.IsNotExist(err); f.Space.Full() != c.full || ballast != c.ballast {
+			t.Errorf("%d MiB free: full %v, ballast %v", c.free, f.Space.Full(), ballast)
+		}
+	}
+	if _, _, closures := f.Space.Measured(); closures != 1 {
+		t.Errorf("closed %d times", closures)
+	}
+	must(t, f.Close())
+}
