@@ -80,7 +80,6 @@ func (s *System) deliverTo(ctx context.Context, rcpt string, mail ingest.Mail) e
 			return err
 		}
 	}
-	var cmd inbox.Command = mail.For(rcpt)
-	_, err := s.inboxes.DoHere(ctx, inbox.WithoutTag(rcpt), cmd, sizeOf(cmd))
+	_, err := s.Do(ctx, inbox.WithoutTag(rcpt), mail.For(rcpt))
 	return err
 }

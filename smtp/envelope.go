@@ -14,7 +14,7 @@ type Inboxes interface {
 	Accepts(ctx context.Context, rcpt string) error
 
 	// Deliver stores the mail for every recipient; it returns nil only when all of it is
-	// on disk, for 250 is said at once. It may take as long as the disk does (late.go). After nil nothing of raw is looked at any more: its
+	// on disk, for 250 is said at once. After nil nothing of raw is looked at any more: its
 	// memory holds another mail soon. After an error it is the callee's.
 	Deliver(ctx context.Context, env Envelope, raw []byte) error
 }

@@ -66,14 +66,13 @@ func (s *Server) pause(d time.Duration) {
 	}
 }
 
-// startProtocol starts the two go-smtp servers that all sessions run in, and who looks after
-// their deliveries. Shutdown stops them by closing s.closed.
+// startProtocol starts the two go-smtp servers that all sessions run in. Shutdown stops
+// them by closing s.closed.
 func (s *Server) startProtocol() {
 	offering, under := s.protocol(), s.protocol()
 	offering.TLSConfig = s.opts.TLSConfig // for the word STARTTLS in EHLO only
 	go offering.Serve(s.plain)
 	go under.Serve(s.secure)
-	go s.lookAfter()
 }
 
 func (s *Server) protocol() *gosmtp.Server {

@@ -28,8 +28,7 @@ const maxRefusals = 100
 // peer's disappearance for a whole one. So Data reads the wire itself and leaves go-smtp an
 // empty body, and BDAT is collected beneath and then presented as one DATA command.
 //
-// The goroutine of go-smtp's connection owns all fields but wait, and while wait says that
-// there is a delivery, whoever answers for it may read out. Others may call wake and kill.
+// The goroutine of go-smtp's connection owns all fields. Others may call wake and kill.
 type session struct {
 	wire
 	srv    *Server
@@ -41,7 +40,6 @@ type session struct {
 	path     string       // of the MAIL or RCPT command that go-smtp is at, as on the wire
 	tx       transaction
 	stored   stored // until its 250 is written
-	wait     wait
 	refusals int
 
 	heard    bool   // a command line has come
@@ -207,12 +205,7 @@ func (s *session) deliver() *reply {
 	raw := s.tx.body.take()
 	env.ReceivedAt = s.srv.now()
 	stampTrace(raw[:env.TraceLen], env.ReceivedAt)
-	s.wait.begin(awaited{time.Now(), env.RcptTo[0]})
-	err := s.srv.store(env, raw)
-	if s.wait.end() && err != nil {
-		return replyTo(err) // told and logged by late; what is said now reaches nobody
-	}
-	if err != nil {
+	if err := s.srv.store(env, raw); err != nil {
 		return s.fail(err, slog.String("id", env.ID)) // who gave up may not be the last to read raw
 	}
 	s.tx.body.giveBack(raw)

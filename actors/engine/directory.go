@@ -48,26 +48,13 @@ const overhead = 2048
 // batch. Beyond the admission limit it answers Unavailable at once: mailboxes are
 // unbounded, so the bound stands here.
 func (d *Directory) Do(ctx context.Context, key string, cmd any, size int64) (any, error) {
-	return d.send(ctx, key, d.pools.request(cmd, size))
-}
-
-// DoHere is Do for one who has nothing else to do: a free owner runs on the caller's
-// goroutine. Then neither ctx nor a full disk ends the wait for the commit.
-func (d *Directory) DoHere(ctx context.Context, key string, cmd any, size int64) (any, error) {
-	r := d.pools.request(cmd, size)
-	r.turn = true
-	return d.send(ctx, key, r)
-}
-
-func (d *Directory) send(ctx context.Context, key string, r *request) (any, error) {
 	if d.waiting.Add(1) > d.Admission {
 		d.waiting.Add(-1)
 		return nil, Busy(nil)
 	}
 	defer d.waiting.Add(-1)
-	if s := d.post(key, r); r.turn {
-		s.box.turn()
-	}
+	r := d.pools.request(cmd, size)
+	d.post(key, r)
 	return r.await(ctx, &d.pools, d.Full)
 }
 
@@ -77,7 +64,7 @@ func (d *Directory) Notify(key string, cmd any) {
 }
 
 // post sends msg to the owner of key. Counting and sending happen under the slot's gate.
-func (d *Directory) post(key string, msg any) *Slot {
+func (d *Directory) post(key string, msg any) {
 	for {
 		e, _ := d.entities.LoadOrCompute(key, func() (Entity, bool) {
 			e := d.activate(key)
@@ -85,7 +72,7 @@ func (d *Directory) post(key string, msg any) *Slot {
 			return e, false
 		})
 		if d.postTo(e, msg) {
-			return e.slot()
+			return
 		}
 	}
 }
@@ -102,7 +89,7 @@ func (d *Directory) postTo(e Entity, msg any) bool {
 	if s.pid == nil {
 		s.pid = d.root.Spawn(actor.PropsFromProducer(func() actor.Actor {
 			return &owner{dir: d, slot: s, entity: e}
-		}, actor.WithDispatcher(d.workers), actor.WithMailbox(s.mailbox)))
+		}, actor.WithDispatcher(d.workers)))
 	}
 	s.posted.Add(1)
 	d.root.Send(s.pid, msg)

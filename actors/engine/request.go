@@ -11,7 +11,6 @@ import (
 type request struct {
 	cmd    any
 	size   int64 // bytes that the command adds to a batch
-	turn   bool  // who posts it takes a turn at the mailbox
 	answer any
 	err    error
 	reply  chan reply
@@ -35,7 +34,7 @@ func (p *pools) request(cmd any, size int64) *request {
 	if r == nil {
 		r = &request{reply: make(chan reply, 1)}
 	}
-	r.cmd, r.size, r.turn = cmd, size, false
+	r.cmd, r.size = cmd, size
 	return r
 }
 

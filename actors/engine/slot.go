@@ -10,7 +10,7 @@ import (
 // Slot is a directory's place for one entity that is, or is about to be, in memory. Every
 // Entity embeds one; the directory fills it.
 //
-// The gate (mu, pid, box, posted, gone) is how no command is ever lost between an owner's stop
+// The gate (mu, pid, posted, gone) is how no command is ever lost between an owner's stop
 // and the next one's start: every post counts itself under mu before it is sent, and an
 // owner leaves under mu only when it has seen every post. A poster that finds gone set
 // looks the key up again.
@@ -22,7 +22,6 @@ type Slot struct {
 
 	mu     sync.Mutex // guards all below
 	pid    *actor.PID
-	box    *mailbox      // of pid
 	posted atomic.Uint64 // written under mu; the owner reads it without
 	gone   bool
 }
@@ -44,10 +43,4 @@ func (s *Slot) touch(now int64) {
 	if s.used.Load() != now {
 		s.used.Store(now)
 	}
-}
-
-// mailbox makes the mailbox of the slot's owner; under the gate.
-func (s *Slot) mailbox() actor.Mailbox {
-	s.box = newMailbox()
-	return s.box
 }
