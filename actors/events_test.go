@@ -3,12 +3,12 @@ package actors
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"inboxd/actors/journal"
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
 	"inboxd/internal/follow"
@@ -120,29 +120,6 @@ func TestThePresentIsBehindWhatWasSeen(t *testing.T) {
 	}
 }
 
-// TestSettleTakesAllThatWasTold, more than one step, whichever the journal hears of first.
-func TestSettleTakesAllThatWasTold(t *testing.T) {
-	for range 50 {
-		store := persisttest.Open(t)
-		j := newJournal(store, newFanOut(store, newSubscriptions(store), nil, nil), time.Now, slog.New(slog.DiscardHandler))
-		const told = 2*journalStep + 1
-		for n := range uint64(told) {
-			j.tell([]inbox.Public{{Account: someone, Address: "a@inbox.localhost", Number: n + 1, Name: "message.received", At: time.Now()}})
-		}
-		j.start()
-		if err := j.settle(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if end, err := j.store.JournalEnd(someone); end != told || err != nil {
-			t.Errorf("the journal ends at %d, %v", end, err)
-		}
-		j.stop()
-		if err := j.settle(t.Context()); err != nil {
-			t.Errorf("after the end: %v", err)
-		}
-	}
-}
-
 // TestOldEventsAreNotShown, whether or not they were trimmed.
 func TestOldEventsAreNotShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -154,7 +131,7 @@ func TestOldEventsAreNotShown(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		receiveOne()
-		time.Sleep(journalKept)
+		time.Sleep(journal.Age)
 		receiveOne()
 		page, err := s.Events(t.Context(), someone, 0, "", 10)
 		if err != nil || len(page.Entries) != 1 || page.Entries[0].Seq != 2 || !page.Gap {

@@ -23,9 +23,9 @@ func newFanOut(store Store, hooks *subscriptions, schedule webhook.Schedule, hin
 	return &fanOut{store: store, hooks: hooks, schedule: schedule, lasts: map[account.ID]int64{}, hint: hint}
 }
 
-// out makes the deliveries of events; none for an account without webhooks, at the cost of
+// Out makes the deliveries of events; none for an account without webhooks, at the cost of
 // a map look-up.
-func (f *fanOut) out(id account.ID, events []inbox.Public, now time.Time) ([]webhook.Delivery, error) {
+func (f *fanOut) Out(id account.ID, events []inbox.Public, now time.Time) ([]webhook.Delivery, error) {
 	hooks, err := f.hooks.of(id)
 	if len(hooks) == 0 || err != nil {
 		return nil, err
@@ -39,8 +39,8 @@ func (f *fanOut) out(id account.ID, events []inbox.Public, now time.Time) ([]web
 	return webhook.Deliveries(id, last+1, hooks, events, f.schedule, now), nil
 }
 
-// done notes deliveries that are in the store.
-func (f *fanOut) done(id account.ID, told []webhook.Delivery) {
+// Done notes deliveries that are in the store.
+func (f *fanOut) Done(id account.ID, told []webhook.Delivery) {
 	if len(told) == 0 {
 		return
 	}
@@ -52,5 +52,5 @@ func (f *fanOut) done(id account.ID, told []webhook.Delivery) {
 	f.hint(due)
 }
 
-// forget reads the account's last id again: an append that failed may have happened.
-func (f *fanOut) forget(id account.ID) { delete(f.lasts, id) }
+// Forget reads the account's last id again: an append that failed may have happened.
+func (f *fanOut) Forget(id account.ID) { delete(f.lasts, id) }

@@ -189,28 +189,3 @@ func (e *accountEntity) onceRecord(key once.Key) (*once.Record, error) {
 	}
 	return e.store.AccountOnce(e.id, key)
 }
-
-// forgetStep bounds how many records one step looks at, forgetEvery is the rest between two
-// walks over all of them.
-const (
-	forgetStep  = 4096
-	forgetEvery = time.Hour
-	forgetRest  = 100 * time.Millisecond // between two steps
-)
-
-// forgetOnce removes one step's records that are over, and reports whether the walk goes on.
-// It is called while the clock is trusted.
-func (r *retention) forgetOnce() bool {
-	now := r.now()
-	if r.forgotten == nil && now.Sub(r.walked) < forgetEvery {
-		return false
-	}
-	next, err := r.store.ForgetOnce(now.Add(-once.Life), r.forgotten, forgetStep)
-	if err != nil {
-		r.log.Error("old records of requests could not be removed", "err", err)
-	}
-	if r.forgotten = next; next == nil {
-		r.walked = now
-	}
-	return next != nil
-}

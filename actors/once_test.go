@@ -226,28 +226,6 @@ func TestACommandIsDoneOnce(t *testing.T) {
 	}
 }
 
-// TestOldRecordsOfRequestsGo by the retention's clock, in a walk that rests an hour.
-func TestOldRecordsOfRequestsGo(t *testing.T) {
-	store := persisttest.Open(t)
-	now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
-	r := &retention{store: store, now: func() time.Time { return now }}
-	old := once.Record{Request: once.Request{Key: once.Key{1}}, At: now.Add(-once.Life - time.Second)}
-	young := once.Record{Request: once.Request{Key: once.Key{2}}, At: now.Add(-once.Life + time.Minute)}
-	if err := store.CommitAccount(&account.Rows{ID: someone, Once: once.Records{Put: []once.Record{old, young}}}); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		after time.Duration
-		left  int
-	}{{0, 1}, {30 * time.Minute, 1}, {30 * time.Minute, 0}} {
-		now = now.Add(c.after)
-		r.forgetOnce()
-		if n := store.OnceRecords(); n != c.left {
-			t.Errorf("at %v: %d records, want %d", now, n, c.left)
-		}
-	}
-}
-
 // TestASendIsDoneOnce: repeats that cross each other queue one mail and take one place of
 // the day's quota.
 func TestASendIsDoneOnce(t *testing.T) {

@@ -3,8 +3,9 @@ package actors
 import (
 	"time"
 
+	"inboxd/actors/journal"
+	"inboxd/actors/retention"
 	"inboxd/internal/account"
-	"inboxd/internal/follow"
 	"inboxd/internal/inbox"
 	"inboxd/internal/once"
 	"inboxd/internal/partition"
@@ -15,6 +16,8 @@ import (
 // when it is synced; StorageFull means that nothing was written.
 type Store interface {
 	OutStore
+	journal.Store
+	retention.Store
 
 	LoadInbox(address string) (*inbox.State, error)
 	CommitInbox(*inbox.Rows) error
@@ -37,9 +40,6 @@ type Store interface {
 	// AccountOnce and InboxOnce find the newest record of a request, nil when there is none.
 	AccountOnce(account.ID, once.Key) (*once.Record, error)
 	InboxOnce(address string, key once.Key) (*once.Record, error)
-	// ForgetOnce looks at up to limit records behind a place and removes those made
-	// before; it returns the place to go on from, nil at the end.
-	ForgetOnce(before time.Time, after []byte, limit int) (next []byte, err error)
 
 	Inboxes(id account.ID, after account.InboxEntry, limit int) ([]account.InboxEntry, error)
 	Listed(account.ID, account.InboxEntry) (bool, error)
@@ -48,28 +48,6 @@ type Store interface {
 	SubdomainOwner(label string) (account.ID, bool, error)
 	PutSubdomain(label string, id account.ID) error
 	Accounts(after account.ID, limit int) ([]account.Profile, error)
-
-	// DueInboxes returns addresses whose retention is due, in time order, and when the
-	// one after them is (zero: none).
-	DueInboxes(until time.Time, limit int) (addresses []string, next time.Time, err error)
-	// LastSeen is when the store was last written before this start.
-	LastSeen() time.Time
-
-	Outbox(limit int) ([]inbox.Public, error)
-	DropOutbox([]inbox.Public) error
-	JournalEnd(account.ID) (uint64, error)
-	// AppendJournal writes events with dense numbers from on, and what webhooks are told of
-	// them. Neither it nor DropOutbox syncs: the log keeps their order, and the outbox row
-	// guards the entry.
-	AppendJournal(id account.ID, from uint64, events []inbox.Public, deliveries []webhook.Delivery) error
-	// RecentJournal returns the events of the account's newest limit entries.
-	RecentJournal(id account.ID, limit int) ([]inbox.Public, error)
-	TrimJournal(id account.ID, before time.Time) error
-	// JournalPage reads up to limit entries above after, from since on, of one inbox unless
-	// address is empty. Whatever it or JournalEnd showed is on disk once SyncJournal
-	// returned.
-	JournalPage(id account.ID, after uint64, address string, since time.Time, limit int) (follow.Page, error)
-	SyncJournal() error
 
 	// Webhooks reads an account's webhooks, oldest first; LastAttempts tells when each was
 	// last tried, and the status it gave.
@@ -88,7 +66,6 @@ type Store interface {
 	// TrimDeliveries removes up to limit deliveries with ids above after that wait for
 	// nothing, beyond the newest keep or from before a time. It does not wait for the disk.
 	TrimDeliveries(id account.ID, after int64, before time.Time, keep, limit int) (removed int, err error)
-	DeliveryAccounts(after account.ID, limit int) ([]account.ID, error)
 
 	// Full reports that the free-space gate is closed.
 	Full() bool

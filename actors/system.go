@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"inboxd/actors/engine"
+	"inboxd/actors/journal"
+	"inboxd/actors/retention"
 	"inboxd/internal/account"
 	"inboxd/internal/delivery"
 	"inboxd/internal/domain"
@@ -123,14 +125,15 @@ func (o Options) withDefaults() Options {
 // System is all actors of one node.
 type System struct {
 	Options
+	journal.Reading
 	store      Store
 	engine     *engine.Engine
 	inboxes    *engine.Directory
 	accounts   *engine.Directory
 	domains    *engine.Directory
 	principals *principals
-	journal    *journal
-	retention  *retention
+	journal    *journal.Journal
+	retention  *retention.Retention
 	mail       *mailQueue
 	secret     []byte // signs return paths
 	deliveries *deliveries
@@ -166,13 +169,14 @@ func Start(o Options) (_ *System, err error) {
 	hooks := newSubscriptions(o.Store)
 	s.deliveries, s.testing = newDeliveries(o, hooks), make(chan struct{}, testsAtOnce)
 	s.deliveries.accountOf = s.accountOf
-	s.journal = newJournal(o.Store, newFanOut(o.Store, hooks, o.WebhookSchedule, s.deliveries.hint), s.now, o.Logger)
-	if err := s.journal.takeOver(); err != nil {
+	s.journal = journal.New(o.Store, newFanOut(o.Store, hooks, o.WebhookSchedule, s.deliveries.hint), s.now, o.Logger)
+	s.Reading = s.journal.Reading()
+	if err := s.journal.TakeOver(); err != nil {
 		return nil, err
 	}
 	hand := &atHand{most: s.Memory / 64}
 	s.inboxes = s.engine.Directory(func(string) engine.Entity {
-		return &inboxEntity{store: o.Store, now: s.now, told: s.journal.tell, queued: s.mail.told, atHand: hand}
+		return &inboxEntity{store: o.Store, now: s.now, told: s.journal.Notify, queued: s.mail.told, atHand: hand}
 	})
 	s.accounts = s.engine.Directory(func(key string) engine.Entity {
 		return &accountEntity{id: account.ID([]byte(key)), store: o.Store, now: s.now, plans: o.Plans, principals: s.principals, hooks: hooks}
@@ -181,19 +185,19 @@ func Start(o Options) (_ *System, err error) {
 	s.domains = s.engine.Directory(func(string) engine.Entity {
 		return &domainEntity{store: o.Store, now: s.now, told: s.domainChanged}
 	})
-	s.retention = newRetention(s)
+	s.retention = retention.New(o.Store, s.Do, s.now, o.Logger)
 	if err := s.mail.survey(); err != nil {
 		return nil, err
 	}
 	s.stopped.Go(s.sweepUntilStopped)
-	s.stopped.Go(func() { s.retention.run(s.stop) })
+	s.stopped.Go(func() { s.retention.Run(s.stop) })
 	s.stopped.Go(func() { s.lookups.run(s.stop, s.store.Full) })
 	s.stopped.Go(s.mail.run)
 	s.stopped.Go(func() { s.rechecks.run(s.stop) })
 	s.stopped.Go(func() { s.deliveries.run(s.stop) })
 	s.stopped.Go(s.closeUntilStopped)
 	s.stopped.Go(s.mailResetsUntilStopped)
-	s.journal.start()
+	s.journal.Start()
 	return s, nil
 }
 
@@ -208,7 +212,7 @@ func (s *System) Stop() {
 	s.mail.stop(stopPatience)
 	s.stopped.Wait()
 	s.engine.Stop(stopPatience)
-	s.journal.stop()
+	s.journal.Stop()
 }
 
 // now is the time of a change: stored times are whole milliseconds in UTC.
@@ -284,7 +288,7 @@ func (s *System) Stats() Stats {
 		Inboxes: inboxes.Resident, Accounts: accounts.Resident, Principals: s.principals.byHash.Size(),
 		Passivated: inboxes.Left + accounts.Left,
 		InboxBytes: inboxes.Bytes, InFlight: inboxes.InFlight + accounts.InFlight,
-		JournalWaiting: len(s.journal.hints), Queue: s.mail.stats(),
+		JournalWaiting: s.journal.Waiting(), Queue: s.mail.stats(),
 	}
 }
 

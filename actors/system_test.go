@@ -20,6 +20,9 @@ import (
 
 var someone = account.NewID(time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC), [10]byte{1})
 
+// journalDelay is how long the journal waits for more events.
+const journalDelay = 5 * time.Millisecond
+
 // startSystem runs a system over store until the test ends.
 func startSystem(t testing.TB, store *persisttest.Store, change func(*Options)) *System {
 	t.Helper()

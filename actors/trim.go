@@ -8,11 +8,8 @@ import (
 )
 
 const (
-	// deliveriesKept and deliveriesAge bound the records of an account that wait for nothing
-	// (specification, Webhooks). deliveryTrim is how many are settled between two looks.
-	deliveriesKept = 1000
-	deliveriesAge  = 7 * 24 * time.Hour
-	deliveryTrim   = 256
+	// deliveryTrim is how many records of an account are settled between two looks.
+	deliveryTrim = 256
 	// deliveryTrimStep bounds what one commit removes.
 	deliveryTrimStep = 1024
 )
@@ -45,35 +42,11 @@ func (d *deliveries) tally(of map[account.ID]*tally, id account.ID, results []re
 		return
 	}
 	t.settled = 0
-	removed, err := d.store.TrimDeliveries(id, t.looked, time.Time{}, deliveriesKept, deliveryTrimStep)
+	removed, err := d.store.TrimDeliveries(id, t.looked, time.Time{}, webhook.RecordsKept, deliveryTrimStep)
 	switch {
 	case err != nil:
 		d.log.Error("old deliveries could not be removed", "account", id, "err", err)
 	case removed < deliveryTrimStep:
-		t.looked = max(t.looked, t.newest-deliveriesKept)
+		t.looked = max(t.looked, t.newest-webhook.RecordsKept)
 	}
-}
-
-// forgetDeliveries removes old deliveries of some accounts, and reports whether the walk over
-// them goes on. It is called while the clock is trusted.
-func (r *retention) forgetDeliveries() bool {
-	now := r.now()
-	if r.trimmed == (account.ID{}) && now.Sub(r.swept) < forgetEvery {
-		return false
-	}
-	ids, err := r.store.DeliveryAccounts(r.trimmed, dueBatch)
-	for _, id := range ids {
-		for removed := deliveryTrimStep; removed == deliveryTrimStep && err == nil; {
-			removed, err = r.store.TrimDeliveries(id, 0, now.Add(-deliveriesAge), deliveriesKept, deliveryTrimStep)
-		}
-	}
-	if err != nil {
-		r.log.Error("old deliveries could not be removed", "err", err)
-	}
-	if len(ids) < dueBatch || err != nil {
-		r.trimmed, r.swept = account.ID{}, now
-		return false
-	}
-	r.trimmed = ids[len(ids)-1]
-	return true
 }

@@ -44,13 +44,13 @@ func TestOldRecordsGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	settleUntil(8*deliveryTrim + 1)
-	must(deliveriesKept+1, "beside one that waits")
-	if want := last - 1 - deliveriesKept - deliveryTrim; looks.times != 8 || looks.after < want {
+	must(webhook.RecordsKept+1, "beside one that waits")
+	if want := last - 1 - webhook.RecordsKept - deliveryTrim; looks.times != 8 || looks.after < want {
 		t.Errorf("looked %d times, the last time from %d on, want from %d", looks.times, looks.after, want)
 	}
 	settle(5)
 	settleUntil(last + deliveryTrim - 1)
-	must(deliveriesKept, "once it was settled")
+	must(webhook.RecordsKept, "once it was settled")
 	looks.err = errors.New("no disk")
 	settleUntil(last + deliveryTrim)
 	looks.err = nil
@@ -64,7 +64,7 @@ func TestOldRecordsGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	settleUntil(last + 2*deliveryTrim)
-	must(deliveriesKept, "after an error, and when there was more than a step removes")
+	must(webhook.RecordsKept, "after an error, and when there was more than a step removes")
 	for n := range deliveryWindow {
 		settled[account.NewID(time.UnixMilli(int64(n)), [10]byte{})] = &tally{}
 	}
@@ -78,7 +78,6 @@ func TestOldRecordsGo(t *testing.T) {
 type trimStore struct {
 	*persisttest.Store
 	times int   // it was asked to
-	walks int   // over accounts
 	after int64 // of the last time
 	err   error
 }
@@ -90,52 +89,4 @@ func (s *trimStore) TrimDeliveries(id account.ID, after int64, before time.Time,
 	s.times++
 	s.after = after
 	return s.Store.TrimDeliveries(id, after, before, keep, limit)
-}
-
-func (s *trimStore) DeliveryAccounts(after account.ID, limit int) ([]account.ID, error) {
-	s.walks++
-	return s.Store.DeliveryAccounts(after, limit)
-}
-
-// TestRecordsOfQuietAccountsGo by their age, however many accounts there are, now and then.
-func TestRecordsOfQuietAccountsGo(t *testing.T) {
-	const accounts = dueBatch + 10
-	store := &trimStore{Store: persisttest.Open(t)}
-	now := time.UnixMilli(1_700_000_000_000)
-	fill := func(id account.ID, records int, at time.Time) {
-		var all []webhook.Change
-		for n := range records {
-			del := webhook.Delivery{Account: id, ID: int64(n + 1), Webhook: 1, State: webhook.Delivered, At: at}
-			all = append(all, del.Put(time.Time{}, false))
-		}
-		if err := store.CommitDeliveries(id, all); err != nil {
-			t.Fatal(err)
-		}
-	}
-	of := func(n int) account.ID { return account.NewID(time.UnixMilli(int64(n+1)), [10]byte{}) }
-	for n := range accounts {
-		fill(of(n), 3, now.Add(-deliveriesAge-time.Second))
-	}
-	fill(of(accounts-1), 2*deliveryTrimStep+100, now.Add(-deliveriesAge-time.Second))
-	fill(of(7), 3, now.Add(-deliveriesAge))
-	r := &retention{store: store, now: func() time.Time { return now }, log: slog.New(slog.DiscardHandler)}
-	for range 2 {
-		for steps := 0; r.forgetDeliveries(); steps++ {
-			if steps > accounts {
-				t.Fatal("the walk does not end")
-			}
-		}
-	}
-	for n := range accounts {
-		want := 1 // the last id is not given again
-		if n == 7 {
-			want = 3
-		}
-		if all, err := store.Deliveries(of(n), 0, 0, 10_000); err != nil || len(all) != want {
-			t.Errorf("account %d has %d records, %v; want %d", n, len(all), err, want)
-		}
-	}
-	if store.walks != 2 {
-		t.Errorf("%d pages of accounts were read", store.walks)
-	}
 }

@@ -500,7 +500,7 @@ func TestADeadReceiverCostsLittle(t *testing.T) {
 				t.Fatalf("left: %+v", d)
 			}
 		}
-		if len(all) > deliveriesKept+deliveryTrim {
+		if len(all) > webhook.RecordsKept+deliveryTrim {
 			t.Errorf("%d records are kept", len(all))
 		}
 	})

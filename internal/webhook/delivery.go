@@ -12,6 +12,13 @@ import (
 	"inboxd/internal/message"
 )
 
+// The records of an account's deliveries that wait for nothing are kept so many and so long
+// (specification, Webhooks).
+const (
+	RecordsKept = 1000
+	RecordAge   = 7 * 24 * time.Hour
+)
+
 // Delivery is one event on its way to one webhook. Body and EventID are frozen when the
 // event enters its account's journal; all attempts send the same.
 type Delivery struct {

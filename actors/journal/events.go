@@ -1,4 +1,4 @@
-package actors
+package journal
 
 import (
 	"context"
@@ -10,42 +10,48 @@ import (
 	"inboxd/internal/follow"
 )
 
+// Reading is the journal as its readers have it.
+type Reading struct{ j *Journal }
+
+// Reading returns what readers may do.
+func (j *Journal) Reading() Reading { return Reading{j} }
+
 // Listen adds a reader of the account's change journal, of one inbox unless address is
 // empty. While somebody listens, events get into the journal without waiting for others.
-func (s *System) Listen(id account.ID, address string) *follow.Reader {
-	return s.journal.readers.Listen(id, address)
+func (r Reading) Listen(id account.ID, address string) *follow.Reader {
+	return r.j.readers.Listen(id, address)
 }
 
 // Events reads up to limit entries of the account's change journal with numbers above after,
 // of one inbox unless address is empty. Entries older than 7 days are not shown, whether or
 // not they were trimmed. What it returns is on disk: after any crash a number that was seen
 // means the same event.
-func (s *System) Events(ctx context.Context, id account.ID, after uint64, address string, limit int) (follow.Page, error) {
-	page, err := s.store.JournalPage(id, after, address, s.now().Add(-journalKept), limit)
-	return page, s.settled(ctx, err)
+func (r Reading) Events(ctx context.Context, id account.ID, after uint64, address string, limit int) (follow.Page, error) {
+	page, err := r.j.store.JournalPage(id, after, address, r.j.now().Add(-Age), limit)
+	return page, r.j.settled(ctx, err)
 }
 
 // JournalEnd returns the number of the account's newest event; 0 when it never had one.
-func (s *System) JournalEnd(ctx context.Context, id account.ID) (uint64, error) {
-	end, err := s.store.JournalEnd(id)
-	return end, s.settled(ctx, err)
+func (r Reading) JournalEnd(ctx context.Context, id account.ID) (uint64, error) {
+	end, err := r.j.store.JournalEnd(id)
+	return end, r.j.settled(ctx, err)
 }
 
 // Present is JournalEnd after every event that was committed before the call. Events come
 // into the journal a moment after their commit: who has seen a mail, and then asks for what
 // happens from now on, must not be told of that mail.
-func (s *System) Present(ctx context.Context, id account.ID) (uint64, error) {
-	if err := s.unlessFull(ctx, func() error { return s.journal.settle(ctx) }); err != nil {
-		return 0, s.settled(ctx, err)
+func (r Reading) Present(ctx context.Context, id account.ID) (uint64, error) {
+	if err := r.j.unlessFull(ctx, func() error { return r.j.settle(ctx) }); err != nil {
+		return 0, r.j.settled(ctx, err)
 	}
-	return s.JournalEnd(ctx, id)
+	return r.JournalEnd(ctx, id)
 }
 
 // settled puts what a read of a journal found on disk, before anybody outside sees it. A
 // journal is appended to without syncs; a reader is what they are for.
-func (s *System) settled(ctx context.Context, err error) error {
+func (j *Journal) settled(ctx context.Context, err error) error {
 	if err == nil {
-		err = s.unlessFull(ctx, s.store.SyncJournal)
+		err = j.unlessFull(ctx, j.store.SyncJournal)
 	}
 	if err != nil && fault.KindOf(err) == fault.Internal {
 		return engine.Busy(err)
@@ -55,7 +61,7 @@ func (s *System) settled(ctx context.Context, err error) error {
 
 // unlessFull waits for what hangs while the disk is full, a sync above all, no longer than a
 // command would be waited for.
-func (s *System) unlessFull(ctx context.Context, work func() error) error {
+func (j *Journal) unlessFull(ctx context.Context, work func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- work() }() // ends with the work
 	stalled := time.NewTicker(engine.StallCheck)
@@ -67,7 +73,7 @@ func (s *System) unlessFull(ctx context.Context, work func() error) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-stalled.C:
-			if s.store.Full() {
+			if j.store.Full() {
 				return engine.DiskFull()
 			}
 		}

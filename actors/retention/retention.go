@@ -1,4 +1,6 @@
-package actors
+// Package retention removes what is over from the disk: messages, records of requests,
+// deliveries of webhooks. It is never what hides them: readers compare with their own clock.
+package retention
 
 import (
 	"context"
@@ -10,10 +12,25 @@ import (
 	"inboxd/internal/inbox"
 )
 
-// retention removes messages whose time is over, from the due index in bounded steps. It
-// is never what hides them: readers compare with their own clock. It wakes an inbox only
-// when the index says so.
-type retention struct {
+// Store is what retention needs of the disk.
+type Store interface {
+	// DueInboxes returns addresses whose retention is due, in time order, and when the
+	// one after them is (zero: none).
+	DueInboxes(until time.Time, limit int) (addresses []string, next time.Time, err error)
+	// LastSeen is when the store was last written before this start.
+	LastSeen() time.Time
+	// ForgetOnce looks at up to limit records of requests behind a place and removes those
+	// made before; it returns the place to go on from, nil at the end.
+	ForgetOnce(before time.Time, after []byte, limit int) (next []byte, err error)
+	// TrimDeliveries removes up to limit deliveries with ids above after that wait for
+	// nothing, beyond the newest keep or from before a time. It does not wait for the disk.
+	TrimDeliveries(id account.ID, after int64, before time.Time, keep, limit int) (removed int, err error)
+	DeliveryAccounts(after account.ID, limit int) ([]account.ID, error)
+}
+
+// Retention is the supervisor that removes, from the due index in bounded steps. It wakes an
+// inbox only when the index says so. Only run's goroutine touches its fields.
+type Retention struct {
 	store Store
 	do    func(ctx context.Context, address string, cmd inbox.Command) (inbox.Outcome, error)
 	now   func() time.Time
@@ -23,11 +40,8 @@ type retention struct {
 	since time.Time // of the monotonic clock, at the last look
 	hold  time.Time // nothing is removed before; zero: no doubt about the clock
 
-	forgotten []byte    // where the walk over records of requests is; nil: not under way
-	walked    time.Time // when the last walk ended
-
-	trimmed account.ID // where the walk over accounts with deliveries is
-	swept   time.Time  // when the last such walk ended
+	requests   walk
+	deliveries walk
 }
 
 const (
@@ -38,21 +52,24 @@ const (
 	clockConfirm = time.Hour
 )
 
-func newRetention(s *System) *retention {
-	return &retention{store: s.store, do: s.Do, now: s.now, log: s.Logger, last: s.store.LastSeen()}
+// New returns a supervisor that hands Expire to inboxes by do.
+func New(store Store, do func(context.Context, string, inbox.Command) (inbox.Outcome, error), now func() time.Time, log *slog.Logger) *Retention {
+	return &Retention{
+		store: store, do: do, now: now, log: log, last: store.LastSeen(),
+		requests: walk{what: "records of requests", step: forgetRequests(store)}, deliveries: walk{what: "deliveries", step: forgetDeliveries(store)},
+	}
 }
 
-// run looks at the index until stop is closed.
-func (r *retention) run(stop <-chan struct{}) {
+// Run looks at the index until stop is closed.
+func (r *Retention) Run(stop <-chan struct{}) {
 	for {
 		wait := dueLook
 		if r.trusted() {
 			wait = r.step()
-			if r.forgetOnce() {
-				wait = min(wait, forgetRest)
-			}
-			if r.forgetDeliveries() {
-				wait = min(wait, forgetRest)
+			for _, w := range []*walk{&r.requests, &r.deliveries} {
+				if w.goOn(r.now(), r.log) {
+					wait = min(wait, walkPause)
+				}
 			}
 		}
 		select {
@@ -66,7 +83,7 @@ func (r *retention) run(stop <-chan struct{}) {
 // trusted reports whether the wall clock may remove mail. A jump forward of more than a
 // day, between two looks or since the store was last written, must still hold an hour
 // later: deleting by a wrong clock can't be undone.
-func (r *retention) trusted() bool {
+func (r *Retention) trusted() bool {
 	now, mono := r.now(), time.Now()
 	elapsed := time.Duration(0)
 	if !r.since.IsZero() {
@@ -82,7 +99,7 @@ func (r *retention) trusted() bool {
 }
 
 // step removes one batch and returns how long to wait for the next.
-func (r *retention) step() time.Duration {
+func (r *Retention) step() time.Duration {
 	due, next, err := r.store.DueInboxes(r.now(), dueBatch)
 	if err != nil {
 		r.log.Error("the due index could not be read", "err", err)
@@ -98,7 +115,7 @@ func (r *retention) step() time.Duration {
 	return 0
 }
 
-func (r *retention) until(next time.Time) time.Duration {
+func (r *Retention) until(next time.Time) time.Duration {
 	if next.IsZero() {
 		return dueLook
 	}
@@ -106,7 +123,7 @@ func (r *retention) until(next time.Time) time.Duration {
 }
 
 // expire hands Expire to each address, a few at once, and counts the failures.
-func (r *retention) expire(due []string) int {
+func (r *Retention) expire(due []string) int {
 	var workers sync.WaitGroup
 	failed := make([]int, dueWorkers)
 	for w := range dueWorkers {

@@ -1,0 +1,91 @@
+package journal
+
+import (
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/inbox"
+	"inboxd/internal/webhook"
+	"inboxd/persist/persisttest"
+)
+
+var someone = account.NewID(time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC), [10]byte{1})
+
+// noFanOut is for an account without webhooks.
+type noFanOut struct{}
+
+func (noFanOut) Out(account.ID, []inbox.Public, time.Time) ([]webhook.Delivery, error) {
+	return nil, nil
+}
+func (noFanOut) Done(account.ID, []webhook.Delivery) {}
+func (noFanOut) Forget(account.ID)                   {}
+
+// TestSettleTakesAllThatCame, more than one step, whichever the journal hears of first.
+func TestSettleTakesAllThatCame(t *testing.T) {
+	for range 50 {
+		store := persisttest.Open(t)
+		j := New(store, noFanOut{}, time.Now, slog.New(slog.DiscardHandler))
+		const all = 2*stepMost + 1
+		for n := range uint64(all) {
+			j.Notify([]inbox.Public{{Account: someone, Address: "a@inbox.localhost", Number: n + 1, Name: "message.received", At: time.Now()}})
+		}
+		j.Start()
+		if err := j.settle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if end, err := j.store.JournalEnd(someone); end != all || err != nil {
+			t.Errorf("the journal ends at %d, %v", end, err)
+		}
+		j.Stop()
+		if err := j.settle(t.Context()); err != nil {
+			t.Errorf("after the end: %v", err)
+		}
+	}
+}
+
+// TestBusyStepsGatherLonger: a few events come into the journal after stepDelay, many
+// after stepMore more, and at once those that fill a step, or of an account that somebody
+// listens to.
+func TestBusyStepsGatherLonger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := persisttest.Open(t)
+		j := New(store, noFanOut{}, time.Now, slog.Default())
+		j.Start()
+		count := uint64(0)
+		notify := func(n int) {
+			for range n {
+				count++
+				j.Notify([]inbox.Public{{Number: count, Account: someone, Address: "a@inbox.localhost"}})
+			}
+		}
+		must := func(want uint64, when string) {
+			t.Helper()
+			time.Sleep(time.Millisecond)
+			if end, err := store.JournalEnd(someone); end != want || err != nil {
+				t.Errorf("%d events in the journal %s, %v; want %d", end, when, err, want)
+			}
+		}
+		notify(stepBusy - 1)
+		time.Sleep(stepDelay)
+		must(count, "after the delay of a few")
+		notify(stepBusy)
+		time.Sleep(stepDelay)
+		must(count-stepBusy, "after the delay of many")
+		time.Sleep(stepMore)
+		must(count, "after more")
+		notify(stepMost + 1)
+		must(count, "when there is enough for a step")
+		j.readers.Listen(someone, "")
+		notify(stepBusy)
+		time.Sleep(stepPace)
+		must(count, "when somebody listens")
+		j.Notify(nil)
+		time.Sleep(stepPace)
+		notify(1)
+		must(count, "when somebody listens and a step waits")
+		j.Stop()
+	})
+}

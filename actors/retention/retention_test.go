@@ -1,0 +1,108 @@
+package retention
+
+import (
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/once"
+	"inboxd/internal/webhook"
+	"inboxd/persist/persisttest"
+)
+
+var someone = account.NewID(time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC), [10]byte{1})
+
+func TestClockJumpDeletesNothingForAnHour(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &Retention{now: time.Now, log: slog.New(slog.DiscardHandler), last: time.Now().Add(-25 * time.Hour)}
+		if r.trusted() {
+			t.Error("a clock that is a day ahead is trusted at once")
+		}
+		time.Sleep(59 * time.Minute)
+		if r.trusted() {
+			t.Error("trusted before the hour is over")
+		}
+		time.Sleep(time.Minute)
+		if !r.trusted() {
+			t.Error("not trusted after the hour")
+		}
+	})
+}
+
+// TestOldRecordsOfRequestsGo by the retention's clock, in a walk that rests an hour.
+func TestOldRecordsOfRequestsGo(t *testing.T) {
+	store := persisttest.Open(t)
+	now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	w := walk{step: forgetRequests(store)}
+	old := once.Record{Request: once.Request{Key: once.Key{1}}, At: now.Add(-once.Life - time.Second)}
+	young := once.Record{Request: once.Request{Key: once.Key{2}}, At: now.Add(-once.Life + time.Minute)}
+	if err := store.CommitAccount(&account.Rows{ID: someone, Once: once.Records{Put: []once.Record{old, young}}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		after time.Duration
+		left  int
+	}{{0, 1}, {30 * time.Minute, 1}, {30 * time.Minute, 0}} {
+		now = now.Add(c.after)
+		w.goOn(now, nil)
+		if n := store.OnceRecords(); n != c.left {
+			t.Errorf("at %v: %d records, want %d", now, n, c.left)
+		}
+	}
+}
+
+// countingStore counts the pages of accounts that are read.
+type countingStore struct {
+	*persisttest.Store
+	walks int
+}
+
+func (s *countingStore) DeliveryAccounts(after account.ID, limit int) ([]account.ID, error) {
+	s.walks++
+	return s.Store.DeliveryAccounts(after, limit)
+}
+
+// TestRecordsOfQuietAccountsGo by their age, however many accounts there are, now and then.
+func TestRecordsOfQuietAccountsGo(t *testing.T) {
+	const accounts = dueBatch + 10
+	store := &countingStore{Store: persisttest.Open(t)}
+	now := time.UnixMilli(1_700_000_000_000)
+	fill := func(id account.ID, records int, at time.Time) {
+		var all []webhook.Change
+		for n := range records {
+			del := webhook.Delivery{Account: id, ID: int64(n + 1), Webhook: 1, State: webhook.Delivered, At: at}
+			all = append(all, del.Put(time.Time{}, false))
+		}
+		if err := store.CommitDeliveries(id, all); err != nil {
+			t.Fatal(err)
+		}
+	}
+	of := func(n int) account.ID { return account.NewID(time.UnixMilli(int64(n+1)), [10]byte{}) }
+	for n := range accounts {
+		fill(of(n), 3, now.Add(-webhook.RecordAge-time.Second))
+	}
+	fill(of(accounts-1), 2*deliveryStep+100, now.Add(-webhook.RecordAge-time.Second))
+	fill(of(7), 3, now.Add(-webhook.RecordAge))
+	w := walk{step: forgetDeliveries(store)}
+	for range 2 {
+		for steps := 0; w.goOn(now, nil); steps++ {
+			if steps > accounts {
+				t.Fatal("the walk does not end")
+			}
+		}
+	}
+	for n := range accounts {
+		want := 1 // the last id is not given again
+		if n == 7 {
+			want = 3
+		}
+		if all, err := store.Deliveries(of(n), 0, 0, 10_000); err != nil || len(all) != want {
+			t.Errorf("account %d has %d records, %v; want %d", n, len(all), err, want)
+		}
+	}
+	if store.walks != 2 {
+		t.Errorf("%d pages of accounts were read", store.walks)
+	}
+}

@@ -1,0 +1,72 @@
+package retention
+
+import (
+	"log/slog"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/once"
+	"inboxd/internal/webhook"
+)
+
+// walk goes over all rows of a kind and removes the old ones, a step at a time. It is made
+// while the clock is trusted.
+type walk struct {
+	what string
+	// step removes some, and reports whether the walk goes on.
+	step  func(now time.Time) (more bool, err error)
+	going bool
+	ended time.Time
+}
+
+const (
+	walkEvery = time.Hour
+	walkPause = 100 * time.Millisecond // between two steps
+
+	requestStep  = 4096 // records that one step looks at
+	deliveryStep = 1024 // deliveries that one commit removes
+)
+
+// goOn makes the next step if it is time for it, and reports whether the walk goes on.
+func (w *walk) goOn(now time.Time, log *slog.Logger) bool {
+	if !w.going && now.Sub(w.ended) < walkEvery {
+		return false
+	}
+	more, err := w.step(now)
+	if err != nil {
+		log.Error("old "+w.what+" could not be removed", "err", err)
+	}
+	if w.going = more; !more {
+		w.ended = now
+	}
+	return more
+}
+
+// forgetRequests is the step over records of requests that may not be repeated any more.
+func forgetRequests(store Store) func(time.Time) (bool, error) {
+	var place []byte
+	return func(now time.Time) (more bool, err error) {
+		place, err = store.ForgetOnce(now.Add(-once.Life), place, requestStep)
+		return place != nil, err
+	}
+}
+
+// forgetDeliveries is the step over accounts: of those that had events lately the supervisor
+// of webhooks removes deliveries as it goes.
+func forgetDeliveries(store Store) func(time.Time) (bool, error) {
+	var last account.ID
+	return func(now time.Time) (more bool, err error) {
+		ids, err := store.DeliveryAccounts(last, dueBatch)
+		for _, id := range ids {
+			for removed := deliveryStep; removed == deliveryStep && err == nil; {
+				removed, err = store.TrimDeliveries(id, 0, now.Add(-webhook.RecordAge), webhook.RecordsKept, deliveryStep)
+			}
+		}
+		if len(ids) < dueBatch || err != nil {
+			last = account.ID{}
+			return false, err
+		}
+		last = ids[len(ids)-1]
+		return true, nil
+	}
+}
