@@ -52,7 +52,7 @@ var allowed = map[string][]string{
 
 	// The adapters import the rules and never each other.
 	"persist": {"internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/once", "internal/partition", "internal/webhook", "persist/disk"},
-	"actors":  {"actors/engine", "actors/journal", "actors/retention", "internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/message", "internal/once", "internal/partition", "internal/webhook"},
+	"actors":  {"actors/engine", "actors/journal", "actors/retention", "internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/message", "internal/once", "internal/partition", "internal/webhook"},
 	"http":    {"http/contract", "internal/account", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/once", "internal/webhook"},
 	"smtp":    {"internal/fault"},
 
