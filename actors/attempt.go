@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"inboxd/internal/address"
 	"inboxd/internal/delivery"
 	"inboxd/internal/domain"
 	"inboxd/internal/fault"
@@ -192,7 +193,7 @@ func (s *System) road(domain string) string {
 
 func (s *System) recipientsOn(sending *inbox.Sending, road string) (rcpts []string) {
 	for _, r := range sending.Recipients {
-		if !r.Status.Final() && s.road(inbox.RecipientDomain(r.Email)) == road {
+		if !r.Status.Final() && s.road(address.DomainOf(r.Email)) == road {
 			rcpts = append(rcpts, r.Email)
 		}
 	}
@@ -301,7 +302,7 @@ func (s *System) isLocal(host string) bool { return domain.Within(host, s.Namesp
 // store can't tell, an own domain's mail goes its way over the MX.
 func (s *System) sort(rcpts []string) (here, away []string) {
 	for _, rcpt := range rcpts {
-		host := inbox.RecipientDomain(rcpt)
+		host := address.DomainOf(rcpt)
 		local := s.isLocal(host)
 		if !local {
 			state, err := s.store.LoadDomain(host)

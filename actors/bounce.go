@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"inboxd/internal/account"
+	"inboxd/internal/address"
 	"inboxd/internal/delivery"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
@@ -25,19 +26,19 @@ func (s *System) deliverHere(ctx context.Context, t *task, rcpts []string) []Han
 
 func (s *System) deliverOneHere(ctx context.Context, t *task, rcpt string) Handover {
 	h := Handover{Rcpt: rcpt, MX: s.Namespaces.Domain}
-	address, ok := inbox.Canonical(rcpt)
+	to, ok := address.Inbox(rcpt)
 	if !ok {
-		address = rcpt
+		to = rcpt
 	}
 	from := ""
 	if !t.message.Sending.Auto {
 		from = t.key.address
 	}
 	trace := fmt.Appendf(nil, "Return-Path: <%s>\r\nReceived: by %s with LOCAL id %d.%d\r\n\tfor <%s>;\r\n\t%s\r\n",
-		from, s.Namespaces.Domain, t.key.id, t.number, address, s.now().Format(time.RFC1123Z))
-	err := s.acceptsMail(address)
+		from, s.Namespaces.Domain, t.key.id, t.number, to, s.now().Format(time.RFC1123Z))
+	err := s.acceptsMail(to)
 	if err == nil {
-		env := ingest.Envelope{MailFrom: from, RcptTo: []string{address}, TraceLen: len(trace)}
+		env := ingest.Envelope{MailFrom: from, RcptTo: []string{to}, TraceLen: len(trace)}
 		if s.Judge != nil {
 			env.Judge = func(ctx context.Context, _ ingest.Envelope, _ []byte) ingest.Verdict {
 				return s.Judge(ctx, s, from, t.raw)
@@ -155,7 +156,7 @@ func (s *System) meant(sending *inbox.Sending, index int, names ...string) strin
 	if index < 0 || index >= len(sending.Recipients) {
 		return ""
 	}
-	road := func(i int) string { return s.road(inbox.RecipientDomain(sending.Recipients[i].Email)) }
+	road := func(i int) string { return s.road(address.DomainOf(sending.Recipients[i].Email)) }
 	var shared []string
 	for i, r := range sending.Recipients {
 		if road(i) == road(index) {

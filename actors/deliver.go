@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"inboxd/actors/engine"
+	"inboxd/internal/address"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 	"inboxd/internal/ingest"
@@ -25,7 +26,7 @@ func (s *System) Accepts(_ context.Context, rcpt string) error {
 
 // acceptsMail is Accepts for what is no return path.
 func (s *System) acceptsMail(rcpt string) error {
-	address := inbox.WithoutTag(rcpt)
+	address := address.WithoutTag(rcpt)
 	if address == noReply+s.Namespaces.Domain {
 		return inbox.NoInbox(address)
 	}
@@ -69,7 +70,7 @@ func (s *System) Deliver(ctx context.Context, env ingest.Envelope, raw []byte) e
 		return worst
 	}
 	for _, rcpt := range env.RcptTo {
-		s.inboxes.Notify(inbox.WithoutTag(rcpt), inbox.Settle{Digest: mail.Digest})
+		s.inboxes.Notify(address.WithoutTag(rcpt), inbox.Settle{Digest: mail.Digest})
 	}
 	return nil
 }
@@ -80,6 +81,6 @@ func (s *System) deliverTo(ctx context.Context, rcpt string, mail ingest.Mail) e
 			return err
 		}
 	}
-	_, err := s.Do(ctx, inbox.WithoutTag(rcpt), mail.For(rcpt))
+	_, err := s.Do(ctx, address.WithoutTag(rcpt), mail.For(rcpt))
 	return err
 }

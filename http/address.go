@@ -7,8 +7,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"inboxd/internal/address"
 	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
 )
 
 // parameter returns a path parameter, percent-decoded once; a bad escape stays as it is.
@@ -26,11 +26,11 @@ func parameter(c *fasthttp.RequestCtx, name string) string {
 // the reason, the refusal has the same bytes.
 func (s *Server) own(r *request) error {
 	given := parameter(r.http, "addr")
-	canonical, ok := inbox.Canonical(given)
+	canonical, ok := address.Inbox(given)
 	if !ok {
 		return noInbox(strings.ToValidUTF8(given, "\ufffd"))
 	}
-	r.address = inbox.WithoutTag(canonical)
+	r.address = address.WithoutTag(canonical)
 	if !reaches(r.principal, r.address) {
 		return noInbox(r.address)
 	}

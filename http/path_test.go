@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"inboxd/internal/account"
+	"inboxd/internal/address"
 	"inboxd/internal/inbox"
 )
 
@@ -60,10 +61,10 @@ func FuzzPath(f *testing.F) {
 	})
 }
 
-// addresses reports whether the first segment of a path means the address.
-func addresses(tail, address string) bool {
+// addresses reports whether the first segment of a path means the address own.
+func addresses(tail, own string) bool {
 	segment, _, _ := strings.Cut(tail, "/")
 	decoded, err := url.PathUnescape(segment)
-	canonical, ok := inbox.Canonical(decoded)
-	return err == nil && ok && inbox.WithoutTag(canonical) == address
+	canonical, ok := address.Inbox(decoded)
+	return err == nil && ok && address.WithoutTag(canonical) == own
 }

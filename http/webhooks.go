@@ -8,8 +8,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"inboxd/internal/account"
+	"inboxd/internal/address"
 	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
 	"inboxd/internal/webhook"
 )
 
@@ -109,18 +109,18 @@ func (s *Server) addWebhook(r *request) error {
 	if err != nil {
 		return err
 	}
-	address, given := "", r.body.text("inbox")
+	only, given := "", r.body.text("inbox")
 	if given != nil {
-		canonical, ok := inbox.Canonical(*given)
+		canonical, ok := address.Inbox(*given)
 		if !ok {
 			return noInbox(*given)
 		}
-		address = inbox.WithoutTag(canonical)
+		only = address.WithoutTag(canonical)
 	}
-	w, err := s.accounts.AddWebhook(r.ctx, r.principal.Account, *url, *event, address)
+	w, err := s.accounts.AddWebhook(r.ctx, r.principal.Account, *url, *event, only)
 	switch {
 	case fault.Is(err, fault.NoInbox):
-		return noInbox(address)
+		return noInbox(only)
 	case err != nil:
 		return err
 	}

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"inboxd/internal/address"
 )
 
 // Read gives go-smtp the next command line, or what is left of one. What go-smtp would
@@ -69,7 +71,7 @@ func (s *session) command() {
 	verb, arg, _ := strings.Cut(text, " ")
 	verb = asciiUpper(verb)
 	switch {
-	case !isPlain(text), verb != "MAIL" && verb != "RCPT" && !isASCII(text):
+	case !isPlain(text), verb != "MAIL" && verb != "RCPT" && !address.IsASCII(text):
 		s.send(s.refuse(replyControl))
 	case !isWord(verb):
 		// go-smtp folds case by Unicode: a long s would make another STARTTLS.

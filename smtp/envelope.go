@@ -8,7 +8,7 @@ import (
 
 // Inboxes is what a receiving session needs of the rest of the house.
 type Inboxes interface {
-	// Accepts reports whether mail for rcpt (canonical: as Canonical returns it, tag
+	// Accepts reports whether mail for rcpt (canonical: as address.Inbox returns it, tag
 	// included) would be taken now: nil, or a fault (NoInbox, InboxFull, StorageFull,
 	// Unavailable). It is asked at RCPT and must be quick.
 	Accepts(ctx context.Context, rcpt string) error

@@ -8,6 +8,8 @@ import (
 	"net"
 	"strings"
 	"testing"
+
+	"inboxd/internal/address"
 )
 
 // sessionStates are what a client has said before the fuzzed bytes.
@@ -124,7 +126,7 @@ func checkMail(t *testing.T, m mail) {
 		t.Fatalf("trace %q", head)
 	}
 	for _, rcpt := range m.env.RcptTo {
-		if again, err := Canonical(rcpt, true); err != nil || again != rcpt || accepts[rcpt] != nil {
+		if again, ok := address.Inbox(rcpt); !ok || again != rcpt || accepts[rcpt] != nil {
 			t.Fatalf("delivered to %q", rcpt)
 		}
 	}

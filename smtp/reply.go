@@ -41,9 +41,9 @@ var (
 	replyTooLarge    = newReply(552, 5, 3, 4, "Message is larger than this server takes")
 	replyOverload    = newReply(451, 4, 3, 2, "Too much mail at once, try again later")
 	replyLoop        = newReply(554, 5, 4, 6, "Too many Received lines, this mail is going round in circles")
-	replyBadRcpt     = newReply(553, 5, 1, 3, errAddress.Detail)
-	replyBadSender   = newReply(553, 5, 1, 7, errAddress.Detail)
-	replyNonASCII    = newReply(553, 5, 6, 7, errNotASCII.Detail)
+	replyBadRcpt     = newReply(553, 5, 1, 3, "Not an address that mail can be sent to")
+	replyBadSender   = newReply(553, 5, 1, 7, "Not an address that mail can be sent to")
+	replyNonASCII    = newReply(553, 5, 6, 7, "Address is not ASCII and SMTPUTF8 was not asked for")
 	replyUnavailable = newReply(451, 4, 3, 0, "Could not be done now, try again later")
 )
 
@@ -84,12 +84,4 @@ func replyTo(err error) *reply {
 		return r
 	}
 	return replyUnavailable
-}
-
-// replyToAddress returns the reply for what Canonical refused.
-func replyToAddress(err error, other *reply) *reply {
-	if err == errNotASCII {
-		return replyNonASCII
-	}
-	return other
 }

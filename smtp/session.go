@@ -14,6 +14,7 @@ import (
 
 	gosmtp "github.com/emersion/go-smtp"
 
+	"inboxd/internal/address"
 	"inboxd/internal/fault"
 )
 
@@ -91,9 +92,9 @@ func (s *session) Mail(_ string, opts *gosmtp.MailOptions) error {
 	}
 	tx := transaction{open: true, utf8: opts.UTF8, size: opts.Size}
 	if s.path != "" { // empty for a bounce, RFC 5321 section 4.5.5
-		from, err := canonicalSender(s.path, opts.UTF8)
-		if err != nil {
-			return s.refuse(replyToAddress(err, replyBadSender))
+		from, ok := address.Sender(s.path)
+		if !ok || !opts.UTF8 && !address.IsASCII(s.path) {
+			return s.refuse(s.badAddress(opts.UTF8, replyBadSender))
 		}
 		tx.env.MailFrom = from
 	}
@@ -103,9 +104,9 @@ func (s *session) Mail(_ string, opts *gosmtp.MailOptions) error {
 
 // Rcpt asks for the recipient at once; one that was named before is taken again.
 func (s *session) Rcpt(string, *gosmtp.RcptOptions) error {
-	rcpt, err := Canonical(s.path, s.tx.utf8)
-	if err != nil {
-		return s.refuse(replyToAddress(err, replyBadRcpt))
+	rcpt, ok := address.Inbox(s.path)
+	if !ok || !s.tx.utf8 && !address.IsASCII(s.path) {
+		return s.refuse(s.badAddress(s.tx.utf8, replyBadRcpt))
 	}
 	if slices.Contains(s.tx.env.RcptTo, rcpt) {
 		return nil
@@ -115,6 +116,14 @@ func (s *session) Rcpt(string, *gosmtp.RcptOptions) error {
 	}
 	s.tx.env.RcptTo = append(s.tx.env.RcptTo, rcpt)
 	return nil
+}
+
+// badAddress is bad unless the address only wants SMTPUTF8 (RFC 6531 section 3.5).
+func (s *session) badAddress(utf8 bool, bad *reply) *reply {
+	if utf8 || len(s.path) > address.MaxLength || address.IsASCII(s.path) {
+		return bad
+	}
+	return replyNonASCII
 }
 
 // Data answers for the whole message. It ignores go-smtp's reader, see session.

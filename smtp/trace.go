@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"strings"
 	"time"
+
+	"inboxd/internal/address"
 )
 
 // maxReceived is the number of Received lines a mail may have before it is held to be in
@@ -78,7 +80,7 @@ func printableHelo(helo string) string {
 	if helo == "" {
 		return "unknown"
 	}
-	helo = helo[:min(len(helo), maxDomain)]
+	helo = helo[:min(len(helo), address.MaxName)]
 	for i := range len(helo) {
 		if !isHeloByte(helo[i]) {
 			return replaceHelo(helo)
@@ -87,7 +89,13 @@ func printableHelo(helo string) string {
 	return helo
 }
 
-func isHeloByte(c byte) bool { return isLetterDigit(c) || strings.IndexByte(".-_:[]", c) >= 0 }
+func isHeloByte(c byte) bool {
+	switch {
+	case c >= '0' && c <= '9', c|0x20 >= 'a' && c|0x20 <= 'z':
+		return true
+	}
+	return strings.IndexByte(".-_:[]", c) >= 0
+}
 
 func replaceHelo(helo string) string {
 	b := []byte(helo)

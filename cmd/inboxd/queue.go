@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"inboxd/actors"
-	"inboxd/internal/inbox"
+	"inboxd/internal/address"
 )
 
 // queueCommands look into the queue of outgoing mail.
@@ -93,11 +93,11 @@ func (a *adminSocket) dropMail(ctx context.Context, order mailOrder) (any, error
 }
 
 // canonicalOr is the address as inboxes are found by; what is none stays and is not found.
-func canonicalOr(address string) string {
-	if canonical, ok := inbox.Canonical(address); ok {
+func canonicalOr(given string) string {
+	if canonical, ok := address.Inbox(given); ok {
 		return canonical
 	}
-	return address
+	return given
 }
 
 var (

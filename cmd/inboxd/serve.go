@@ -19,6 +19,7 @@ import (
 	"inboxd/http"
 	"inboxd/http/post"
 	"inboxd/internal/account"
+	"inboxd/internal/address"
 	"inboxd/internal/inbox"
 	"inboxd/internal/resolve"
 	"inboxd/persist"
@@ -116,13 +117,13 @@ func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
 	if err != nil {
 		return nil, err
 	}
-	domain, ok := canonicalDomain(c.Domain)
+	domain, ok := address.Domain(c.Domain)
 	if !ok {
 		return nil, fmt.Errorf("--domain %q is not a domain name", c.Domain)
 	}
 	mxHost := domain
 	if c.MXHost != "" {
-		if mxHost, ok = canonicalDomain(c.MXHost); !ok {
+		if mxHost, ok = address.Domain(c.MXHost); !ok {
 			return nil, fmt.Errorf("--mx-host %q is not a host name", c.MXHost)
 		}
 	}
@@ -284,13 +285,4 @@ func parseCIDRs(flag string, list []string) ([]netip.Prefix, error) {
 		out = append(out, p)
 	}
 	return out, nil
-}
-
-// canonicalDomain is the one form of the service domain.
-func canonicalDomain(name string) (string, bool) {
-	address, ok := inbox.Canonical("x@" + name)
-	if !ok {
-		return "", false
-	}
-	return address[2:], true
 }

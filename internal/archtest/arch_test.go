@@ -20,12 +20,13 @@ import (
 var allowed = map[string][]string{
 	"internal/fault":     {},
 	"internal/partition": {},
-	"internal/message":   {},
+	"internal/address":   {}, // shared by all that meet an address or a name
+	"internal/message":   {"internal/address"},
 	"internal/otp":       {},
 	"internal/once":      {"internal/fault"}, // shared by the rules of accounts and of inboxes
-	"internal/account":   {"internal/fault", "internal/once", "internal/partition"},
-	"internal/inbox":     {"internal/account", "internal/delivery", "internal/fault", "internal/message", "internal/once"},
-	"internal/domain":    {"internal/account", "internal/fault", "internal/mailauth"},
+	"internal/account":   {"internal/address", "internal/fault", "internal/once", "internal/partition"},
+	"internal/inbox":     {"internal/account", "internal/address", "internal/delivery", "internal/fault", "internal/message", "internal/once"},
+	"internal/domain":    {"internal/account", "internal/address", "internal/fault", "internal/mailauth"},
 	"internal/delivery":  {"internal/message"},
 	"internal/dueline":   {}, // shared by the mail queue and the webhooks
 	"internal/ingest":    {"internal/inbox", "internal/message", "internal/otp"},
@@ -33,14 +34,14 @@ var allowed = map[string][]string{
 	// What the outside says of a mail, and how it is asked.
 	"internal/resolve":         {},
 	"internal/resolve/dnstest": {},
-	"internal/mailauth":        {"internal/message"},
+	"internal/mailauth":        {"internal/address", "internal/message"},
 	"internal/spam":            {"internal/inbox", "internal/ingest"},
 	"internal/spam/spamtest":   {},
 	"internal/netguard":        {},
 
 	// Following the change journals, and what is told of an event.
 	"internal/follow":  {"internal/account", "internal/inbox"},
-	"internal/webhook": {"internal/account", "internal/fault", "internal/inbox", "internal/message"},
+	"internal/webhook": {"internal/account", "internal/address", "internal/fault", "internal/inbox", "internal/message"},
 
 	"internal/archtest":       {},
 	"internal/archtest/house": {},
@@ -52,12 +53,12 @@ var allowed = map[string][]string{
 
 	// The adapters import the rules and never each other.
 	"persist": {"internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/once", "internal/partition", "internal/webhook", "persist/disk"},
-	"actors":  {"actors/engine", "actors/journal", "actors/retention", "internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/message", "internal/once", "internal/partition", "internal/webhook"},
-	"http":    {"http/contract", "internal/account", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/once", "internal/webhook"},
-	"smtp":    {"internal/fault"},
+	"actors":  {"actors/engine", "actors/journal", "actors/retention", "internal/account", "internal/address", "internal/delivery", "internal/domain", "internal/fault", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/message", "internal/once", "internal/partition", "internal/webhook"},
+	"http":    {"http/contract", "internal/account", "internal/address", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/once", "internal/webhook"},
+	"smtp":    {"internal/address", "internal/fault"},
 
 	// The other half of SMTP: mail that leaves.
-	"smtp/courier": {"internal/delivery", "internal/fault", "internal/netguard"},
+	"smtp/courier": {"internal/address", "internal/delivery", "internal/netguard"},
 
 	// The data folder as files, without rows.
 	"persist/disk": {"internal/fault"},
@@ -69,7 +70,7 @@ var allowed = map[string][]string{
 	"http/post": {"internal/fault", "internal/netguard", "internal/webhook"},
 
 	"cmd/inboxd": {"actors", "http", "http/post", "persist", "smtp", "smtp/courier",
-		"internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/inbox", "internal/ingest",
+		"internal/account", "internal/address", "internal/delivery", "internal/domain", "internal/fault", "internal/inbox", "internal/ingest",
 		"internal/mailauth", "internal/netguard", "internal/resolve", "internal/spam", "internal/webhook"},
 
 	// The public client and the bench meet the server as strangers: over its public surfaces.
@@ -102,7 +103,7 @@ var homes = map[string]home{
 	"golang.org/x/crypto/argon2":              {place: "internal/account"},
 	"golang.org/x/crypto/acme":                {place: "cmd/inboxd"},
 	"golang.org/x/text/encoding":              {place: "internal/message"},
-	"golang.org/x/text/unicode":               {place: "smtp"},
+	"golang.org/x/text/unicode":               {place: "internal/address"},
 	"golang.org/x/time":                       {place: "smtp"},
 	"github.com/valyala/fasthttp": {place: "http", also: map[string]string{
 		"bench":      "the constant answer that polls are compared with",
@@ -131,14 +132,7 @@ var homes = map[string]home{
 	"golang.org/x/net/publicsuffix": {place: "internal/mailauth", also: map[string]string{
 		"internal/domain": "a public suffix is nobody's to claim",
 	}},
-	"golang.org/x/net/idna": {place: "internal/inbox", also: map[string]string{
-		"internal/domain":   "names of own domains",
-		"internal/mailauth": "domains of signatures and records",
-		"internal/message":  "addresses as people read them",
-		"internal/webhook":  "hosts of URLs",
-		"smtp":              "addresses of envelopes",
-		"smtp/courier":      "destinations",
-	}},
+	"golang.org/x/net/idna": {place: "internal/address"},
 }
 
 type goPackage struct {

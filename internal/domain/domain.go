@@ -80,7 +80,7 @@ func FoundOf(k Key) Found {
 // State is one domain. Its owner owns it; no other goroutine may touch it. The service's
 // own domain holds keys and nothing else.
 type State struct {
-	Name    string     // canonical, see Canonical
+	Name    string     // as Fold gives it
 	Account account.ID // who claimed it; zero: nobody
 	Token   string     // what the ownership record proves
 	Status  Status

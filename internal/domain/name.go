@@ -2,38 +2,24 @@ package domain
 
 import (
 	"fmt"
-	"net/netip"
 	"strings"
 
-	"golang.org/x/net/idna"
 	"golang.org/x/net/publicsuffix"
 
+	"inboxd/internal/address"
 	"inboxd/internal/fault"
 )
 
 // maxName leaves room for a prefix of 64 and the @ in an address of 254 (RFC 5321 section
 // 4.5.3.1.3).
-const maxName = 254 - 64 - 1
+const maxName = address.MaxLength - address.MaxLocal - len("@")
 
-// Fold returns the one form a domain is stored and looked up by: lower-case A-labels
-// without a final dot. False means that it is no domain name of two labels or more.
+// Fold returns the one form a domain is stored and looked up by: address.Domain's of what
+// may end in a dot. False means that it is no domain name of two labels or more.
 func Fold(given string) (string, bool) {
-	given = strings.TrimSuffix(given, ".")
-	if _, err := netip.ParseAddr(strings.Trim(given, "[]")); err == nil {
+	name, ok := address.Domain(strings.TrimSuffix(given, "."))
+	if !ok || len(name) > maxName || !strings.Contains(name, ".") || address.EndsInNumber(name) {
 		return "", false
-	}
-	name, err := idna.Lookup.ToASCII(strings.ToLower(given))
-	dot := strings.LastIndexByte(name, '.')
-	if err != nil || dot < 1 || len(name) > maxName {
-		return "", false
-	}
-	if last := name[dot+1:]; strings.Trim(last, "0123456789") == "" {
-		return "", false // read as part of an IPv4 address by many (RFC 3696 section 2)
-	}
-	for label := range strings.SplitSeq(name, ".") {
-		if label == "" || len(label) > 63 {
-			return "", false
-		}
 	}
 	return name, true
 }

@@ -5,42 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/net/idna"
-
+	"inboxd/internal/address"
 	"inboxd/internal/fault"
 )
-
-// Canonical returns the one form an address is stored and looked up by: lower-cased, its
-// domain in A-labels. False means that it can't be an address of ours. A tag is kept; see
-// WithoutTag.
-func Canonical(s string) (string, bool) {
-	local, domain, ok := strings.Cut(s, "@")
-	if !ok || len(s) > 254 || local == "" || strings.Contains(domain, "@") {
-		return "", false
-	}
-	domain, err := idna.Lookup.ToASCII(strings.ToLower(domain))
-	if err != nil || domain == "" {
-		return "", false
-	}
-	local = strings.ToLower(local)
-	if strings.IndexFunc(local, func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`"(),:;<>[\]`, r) }) >= 0 {
-		return "", false
-	}
-	if len(local)+1+len(domain) > 254 { // A-labels are longer than what was typed
-		return "", false
-	}
-	return local + "@" + domain, true
-}
-
-// WithoutTag maps user+tag@host to user@host (specification, Surfaces).
-func WithoutTag(address string) string {
-	at := strings.LastIndexByte(address, '@')
-	plus := strings.IndexByte(address, '+')
-	if plus <= 0 || plus > at {
-		return address
-	}
-	return address[:plus] + address[at:]
-}
 
 // reserved local parts belong to the operator (RFC 2142 and common roles).
 var reserved = []string{
@@ -58,7 +25,7 @@ func CheckPrefix(prefix string) error {
 	switch {
 	case prefix == "":
 		return bad("is empty")
-	case strings.IndexFunc(prefix, notPrefixRune) >= 0:
+	case strings.Trim(prefix, prefixCharacters) != "":
 		return bad("may only hold the characters a-z, 0-9, dot, underscore and hyphen")
 	case len(prefix) > 64:
 		return bad(fmt.Sprintf("is too long (%d characters). The limit is 64 characters", len(prefix)))
@@ -70,16 +37,14 @@ func CheckPrefix(prefix string) error {
 	return nil
 }
 
-func notPrefixRune(r rune) bool {
-	return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-')
-}
+const prefixCharacters = "abcdefghijklmnopqrstuvwxyz0123456789._-"
 
 // CheckLabel enforces a DNS label for a subdomain (RFC 1035 §2.3.1) of plain ASCII: two
 // hyphens in third and fourth place belong to encoded labels (RFC 5890 §2.3.1), which
-// Canonical would refuse or read as another name.
+// read as another name.
 func CheckLabel(label string) error {
-	bad := len(label) == 0 || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' || len(label) > 3 && label[2:4] == "--"
-	if bad || strings.IndexFunc(label, func(r rune) bool { return r == '.' || r == '_' || notPrefixRune(r) }) >= 0 {
+	name, ok := address.Domain(label)
+	if !ok || name != label || strings.Contains(label, ".") || strings.HasPrefix(label, "xn--") {
 		return fault.New(fault.Invalid, "Invalid request: 'subdomain' must be one DNS label: 1 to 63 of a-z, 0-9 and hyphen, without a hyphen at an end or two as third and fourth character")
 	}
 	return nil

@@ -18,7 +18,7 @@ import (
 // message ids are never given again and its address does not pass to another account at
 // once.
 type Profile struct {
-	Address        string // canonical, see Canonical
+	Address        string // as address.Inbox gives it
 	Account        account.ID
 	Label          string
 	RetentionHours int

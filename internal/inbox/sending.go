@@ -2,9 +2,9 @@ package inbox
 
 import (
 	"hash/fnv"
-	"strings"
 	"time"
 
+	"inboxd/internal/address"
 	"inboxd/internal/delivery"
 	"inboxd/internal/message"
 )
@@ -145,21 +145,16 @@ type QueueEntry struct {
 // Waiting reports that the message was accepted and not every recipient is settled.
 func (m *Message) Waiting() bool { return m.Sending != nil && !m.Sending.Status.Final() }
 
-// Pending returns the recipients that wait, by domain as RecipientDomain gives it.
+// Pending returns the recipients that wait, by domain.
 func (s *Sending) Pending() map[string][]string {
 	pending := map[string][]string{}
 	for _, r := range s.Recipients {
 		if !r.Status.Final() {
-			d := RecipientDomain(r.Email)
+			d := address.DomainOf(r.Email)
 			pending[d] = append(pending[d], r.Email)
 		}
 	}
 	return pending
-}
-
-// RecipientDomain is the domain of a recipient in the one form that the queue groups by.
-func RecipientDomain(email string) string {
-	return strings.ToLower(email[strings.LastIndexByte(email, '@')+1:])
 }
 
 // ThreadKey recognises a Message-ID (without angle brackets) among those of an inbox. Two

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/net/idna"
+	"inboxd/internal/address"
 )
 
 // Limits of one verification.
@@ -169,41 +169,11 @@ func orgBelow(suffix, domain string) string {
 	return domain[strings.LastIndexByte(domain[:above], '.')+1:]
 }
 
-// canonicalDomain is a domain in lower case and A-labels. False: it can't be one that is in
-// the DNS.
+// canonicalDomain is a domain as address.Host gives it. False: it can't be one that a mail is
+// from, for those have two labels at least.
 func canonicalDomain(s string) (string, bool) {
-	ascii := true
-	for i := range len(s) {
-		ascii = ascii && s[i] < 0x80
-	}
-	s = strings.ToLower(s)
-	if !ascii {
-		var err error
-		if s, err = idna.Lookup.ToASCII(s); err != nil {
-			return "", false
-		}
-	}
-	return s, isDomain(s)
-}
-
-// isDomain tells a name of at least two labels of letters, digits, hyphens, underscores.
-func isDomain(s string) bool {
-	label, dots := 0, 0
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c == '.' && label > 0:
-			label = 0
-			dots++
-			continue
-		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '-', c == '_':
-		default:
-			return false
-		}
-		if label++; label > 63 {
-			return false
-		}
-	}
-	return label > 0 && dots > 0 && len(s) <= 253
+	name, ok := address.Host(s)
+	return name, ok && strings.Contains(name, ".")
 }
 
 // isTemporary tells trouble with the DNS from an answer.

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"inboxd/internal/address"
 )
 
 // Signer is one key to sign with.
@@ -104,7 +106,9 @@ func (s Signer) appendSignature(out []byte, fields []field, names []string, body
 	default:
 		return nil, fmt.Errorf("no signature with a %T", s.Key)
 	}
-	if domain, ok := canonicalDomain(s.Domain); !ok || domain != s.Domain || !isDomain(s.Selector+".x") {
+	domain, ok := canonicalDomain(s.Domain)
+	selector, named := address.Host(s.Selector)
+	if !ok || !named || domain != s.Domain || selector != s.Selector {
 		return nil, fmt.Errorf("%q, %q is no domain and selector", s.Domain, s.Selector)
 	}
 	start := len(out)

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"inboxd/internal/address"
 )
 
 // Signature is one DKIM-Signature with what was found out about it.
@@ -80,8 +82,7 @@ func (s *Signature) identify() {
 	selector, _ := s.tags.get("s")
 	var ok, named bool
 	s.Domain, ok = canonicalDomain(d)
-	s.Selector, named = canonicalDomain(selector + ".x") // one label is enough
-	s.Selector = strings.TrimSuffix(s.Selector, ".x")
+	s.Selector, named = address.Host(selector)
 	switch v, _ := s.tags.get("v"); {
 	case v != "1":
 		s.fail(PermError, "unknown version")
@@ -90,9 +91,6 @@ func (s *Signature) identify() {
 	}
 	if !ok {
 		s.Domain = ""
-	}
-	if !named {
-		s.Selector = ""
 	}
 	s.Signer = s.Domain
 	if i, given := s.tags.get("i"); given {

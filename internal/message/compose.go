@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"inboxd/internal/address"
 )
 
 // Draft is a mail to be written. Bcc has no place in it: those recipients are known to the
@@ -64,8 +66,8 @@ func (d Draft) NeedsUTF8() bool {
 
 // NeedsUTF8 reports whether a mail to this address needs SMTPUTF8 (RFC 6531): its local part
 // is not ASCII. A domain alone never does, it has A-labels.
-func NeedsUTF8(address string) bool {
-	local, _ := splitAddress(address)
+func NeedsUTF8(email string) bool {
+	local, _ := address.Split(email)
 	return !isPlainASCII(local)
 }
 

@@ -9,7 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/net/idna"
+	"inboxd/internal/address"
 )
 
 const (
@@ -112,9 +112,9 @@ func chain(references []string, answered string) []string {
 func (h *headerWriter) mailboxes(name string, list []Mailbox) error {
 	var words []string
 	for _, m := range list {
-		addr, err := addrSpec(m.Email)
-		if err != nil {
-			return err
+		addr, ok := address.Sender(m.Email) // what can stand in an envelope can stand in a header
+		if !ok {
+			return fmt.Errorf("message: %q can't be written as an address", m.Email)
 		}
 		if words != nil {
 			words[len(words)-1] += ","
@@ -129,57 +129,6 @@ func (h *headerWriter) mailboxes(name string, list []Mailbox) error {
 		h.field(name, words...)
 	}
 	return nil
-}
-
-// addrSpec returns the address as the header has it: A-labels, but for an address that
-// needs RFC 6532 anyway, and a local part that is no dot-atom in quotes.
-func addrSpec(email string) (string, error) {
-	bad := fmt.Errorf("message: %q can't be written as an address", email)
-	local, domain := splitAddress(email)
-	if local == "" || domain == "" || len(email) > 320 || !utf8.ValidString(email) || hasControl(email) {
-		return "", bad
-	}
-	if local[0] == '"' {
-		var rest string
-		if local, rest = unquote(local); rest != "" {
-			return "", bad
-		}
-	}
-	if !isDotAtom(local) {
-		local = quoteString(local)
-	}
-	if strings.HasPrefix(domain, "[") && strings.HasSuffix(domain, "]") {
-		if strings.ContainsAny(domain[1:len(domain)-1], "[]\\ ") || !isPlainASCII(domain) {
-			return "", bad
-		}
-		return local + "@" + domain, nil
-	}
-	ascii, err := idna.Lookup.ToASCII(domain)
-	switch {
-	case err != nil && !isPlainASCII(domain), !isDotAtom(domain):
-		return "", bad
-	case err == nil && isPlainASCII(local):
-		domain = ascii
-	}
-	return local + "@" + domain, nil
-}
-
-func splitAddress(email string) (local, domain string) {
-	at := strings.LastIndexByte(email, '@')
-	if at < 0 {
-		return "", ""
-	}
-	return email[:at], email[at+1:]
-}
-
-// isDotAtom allows atext, all of Unicode included (RFC 6532 section 3.2), and inner dots.
-func isDotAtom(s string) bool {
-	for atom := range strings.SplitSeq(s, ".") {
-		if atom == "" || strings.IndexFunc(atom, notAtext) >= 0 {
-			return false
-		}
-	}
-	return true
 }
 
 func notAtext(r rune) bool {

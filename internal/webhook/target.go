@@ -8,12 +8,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"golang.org/x/net/idna"
-
+	"inboxd/internal/address"
 	"inboxd/internal/fault"
 )
-
-const maxHost = 253 // octets, RFC 1035 section 2.3.4
 
 // MaxURL bounds a webhook's URL, in characters (specification, Webhooks).
 const MaxURL = 2048
@@ -66,21 +63,14 @@ func canonicalHost(host string) (string, error) {
 		}
 		return "[" + a.String() + "]", nil
 	}
-	if len(host) > maxHost { // reading A-labels takes time with the square of their length
+	name, ok := address.Domain(strings.TrimSuffix(host, "."))
+	if !ok {
 		return "", badURL("names no valid host")
 	}
-	ascii, err := idna.Lookup.ToASCII(strings.TrimSuffix(host, "."))
-	if err == nil {
-		ascii, err = idna.Lookup.ToASCII(ascii) // an A-label that stands for nothing valid fails now
-	}
-	if err != nil || ascii == "" || len(ascii) > maxHost {
-		return "", badURL("names no valid host")
-	}
-	last := ascii[strings.LastIndexByte(ascii, '.')+1:]
-	if last == "" || last[0] >= '0' && last[0] <= '9' {
+	if address.EndsInNumber(name) {
 		return "", badURL("names a host that is no name and no address")
 	}
-	return ascii, nil
+	return name, nil
 }
 
 func badURL(format string, args ...any) error {

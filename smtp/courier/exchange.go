@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"inboxd/internal/address"
 	"inboxd/internal/delivery"
 	"inboxd/internal/netguard"
 )
@@ -110,24 +111,24 @@ func (a *exchange) address(job Consignment, reports []Report) (index []int) {
 	if err := checkWire(job.Raw); err != "" {
 		whole = because(delivery.BadMessage, "The message holds %s and can't be sent", err)
 	}
-	var err error
-	if a.mailFrom = job.MailFrom; a.mailFrom != "" {
-		if a.mailFrom, err = canonicalSender(a.mailFrom, true); err != nil {
+	if job.MailFrom != "" {
+		var ok bool
+		if a.mailFrom, ok = address.Sender(job.MailFrom); !ok {
 			whole = because(delivery.BadAddress, "The sender's address can't be used in SMTP")
 		}
 	}
 	a.eightBit = !isASCII7(job.Raw)
-	a.utf8 = job.NeedUTF8 || !isASCII(a.mailFrom)
+	a.utf8 = job.NeedUTF8 || !address.IsASCII(a.mailFrom)
 	for i, rcpt := range job.Rcpts {
-		to, err := canonicalSender(rcpt, true)
+		to, ok := address.Sender(rcpt)
 		switch {
 		case whole.text != "":
 			reports[i] = a.report(rcpt, whole)
-		case err != nil:
+		case !ok:
 			reports[i] = a.report(rcpt, because(delivery.BadAddress, "This address can't be used in SMTP"))
 		default:
 			a.rcpts, index = append(a.rcpts, to), append(index, i)
-			a.utf8 = a.utf8 || !isASCII(to)
+			a.utf8 = a.utf8 || !address.IsASCII(to)
 		}
 	}
 	return index
@@ -142,8 +143,8 @@ func (a *exchange) run(ctx context.Context, domain string) []verdict {
 	if a.courier.opts.Smarthost.Addr != "" {
 		return a.smarthost(ctx)
 	}
-	domain, err := canonicalDomain(strings.TrimSuffix(domain, "."))
-	if err != nil {
+	domain, ok := address.Host(strings.TrimSuffix(domain, "."))
+	if !ok {
 		return a.all(because(delivery.BadAddress, "The recipient's domain can't be looked up"))
 	}
 	policy, _ := apart(func() (stsPolicy, error) { return a.courier.sts.policy(ctx, domain), nil })

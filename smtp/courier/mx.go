@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"inboxd/internal/address"
 	"inboxd/internal/delivery"
 )
 
@@ -72,8 +73,8 @@ func (c *Courier) ordered(list []*net.MX) (hosts []string) {
 		list = slices.DeleteFunc(list, func(mx *net.MX) bool { return mx.Pref >= ours })
 	}
 	for _, mx := range list {
-		host, err := canonicalDomain(strings.TrimSuffix(mx.Host, "."))
-		if err == nil && !slices.Contains(hosts, host) && len(hosts) < maxHosts {
+		host, ok := address.Host(strings.TrimSuffix(mx.Host, "."))
+		if ok && !slices.Contains(hosts, host) && len(hosts) < maxHosts {
 			hosts = append(hosts, host)
 		}
 	}

@@ -1,0 +1,98 @@
+package address
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/net/idna"
+)
+
+const (
+	MaxName  = 253 // octets of a name, RFC 1035 section 2.3.4; also of what it is made from
+	maxLabel = 63
+)
+
+// Host returns the one form of a name that strangers gave us and the DNS may know: lower
+// case, A-labels, no final dot. Its labels hold letters, digits, inner hyphens and, because
+// there are such names, underscores. It may be the text of an IPv4 address.
+func Host(s string) (string, bool) {
+	name, ok := toASCII(s)
+	if !ok || len(name) > MaxName {
+		return "", false
+	}
+	for label := range strings.SplitSeq(name, ".") {
+		if !isLabel(label) || strings.HasPrefix(label, "xn--") && !isALabel(label) {
+			return "", false
+		}
+	}
+	return name, true
+}
+
+// Domain returns the one form of a name that people may take for theirs and mail goes to:
+// Host without underscores, and with two hyphens in third and fourth place in A-labels only
+// (RFC 5891 section 4.2.3.1).
+func Domain(s string) (string, bool) {
+	name, ok := Host(s)
+	if !ok || strings.IndexByte(name, '_') >= 0 {
+		return "", false
+	}
+	for label := range strings.SplitSeq(name, ".") {
+		if len(label) > 3 && label[2:4] == "--" && label[:2] != "xn" {
+			return "", false
+		}
+	}
+	return name, true
+}
+
+// EndsInNumber reports a name that somebody may read as an IPv4 address, 127.1 or 0x7f.1: no
+// top-level domain begins with a digit (RFC 3696 section 2).
+func EndsInNumber(name string) bool {
+	last := name[strings.LastIndexByte(name, '.')+1:]
+	return last != "" && isDigit(last[0])
+}
+
+// toASCII bounds what it reads, for the time of IDNA grows with the square of the length.
+func toASCII(s string) (string, bool) {
+	switch {
+	case len(s) > MaxName:
+		return "", false
+	case IsASCII(s):
+		return strings.ToLower(s), true
+	case !utf8.ValidString(s):
+		return "", false // IDNA would put U+FFFD there
+	}
+	name, err := idna.Lookup.ToASCII(s)
+	return name, err == nil
+}
+
+func isLabel(s string) bool {
+	if s == "" || len(s) > maxLabel || s[0] == '-' || s[len(s)-1] == '-' {
+		return false
+	}
+	for i := range len(s) {
+		if c := s[i]; !isLetterDigit(c) && c != '-' && c != '_' {
+			return false
+		}
+	}
+	return true
+}
+
+// isALabel reports an encoded label that stands for a name, and for no shorter one: IDNA
+// takes xn--inbox- for inbox.
+func isALabel(label string) bool {
+	again, err := idna.Lookup.ToASCII(label)
+	return err == nil && again == label
+}
+
+// IsASCII reports a text without bytes above 127.
+func IsASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+func isLetterDigit(c byte) bool { return isDigit(c) || c|0x20 >= 'a' && c|0x20 <= 'z' }
+func isDigit(c byte) bool       { return c >= '0' && c <= '9' }
