@@ -58,7 +58,7 @@ func (d *deliveries) try(answers bool, attempt func()) {
 		return
 	}
 	d.attempts.Add(1)
-	d.workers.Schedule(func() {
+	d.workers.Go(func() {
 		defer d.attempts.Done()
 		attempt()
 	})

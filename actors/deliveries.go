@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"inboxd/actors/engine"
 	"inboxd/internal/account"
+	"inboxd/internal/deep"
 	"inboxd/internal/webhook"
 )
 
@@ -36,7 +36,7 @@ type deliveries struct {
 	now       func() time.Time
 	log       *slog.Logger
 	accountOf func(address string) (account.ID, error) // the zero one: nobody's
-	workers   *engine.Workers                          // make attempts at hosts that answer
+	workers   *deep.Pool                               // make attempts at hosts that answer
 
 	hints  chan []webhook.Due // entries that were written
 	missed atomic.Bool        // hints found no room: the index is read again
@@ -73,6 +73,7 @@ const (
 	deliveryPause   = 5 * time.Second // after an error of the store
 	deliveryPatient = 2 * time.Second // how long a stop lets attempts go on
 	slowAfter       = 500 * time.Millisecond
+	idlePosts       = 64  // goroutines kept for hosts that answer
 	deliveryGroup   = 256 // attempts that begin, or are recorded, together
 )
 
@@ -108,7 +109,7 @@ type result struct {
 func newDeliveries(o Options, subs *subscriptions) *deliveries {
 	d := &deliveries{
 		store: o.Store, poster: o.Poster, subs: subs, schedule: o.WebhookSchedule, now: o.Now, log: o.Logger,
-		accountOf: o.Store.AccountOf, workers: engine.NewWorkers(),
+		accountOf: o.Store.AccountOf, workers: deep.NewPool(idlePosts),
 		hints: make(chan []webhook.Due, deliveryHints), ended: make(chan ended, deliveryGroup), slow: make(chan *receiver, deliveryGroup), leases: make(chan lease), tried: make(chan result, deliveryGroup),
 		window: deliveryWindow, known: map[dueName]struct{}{}, receivers: newReceivers(), aside: map[*receiver][]webhook.Due{},
 	}

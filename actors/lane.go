@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"inboxd/internal/deep"
 	"inboxd/internal/inbox"
 )
 
@@ -244,13 +245,14 @@ func (q *mailQueue) start(next job) {
 	q.running++
 	j.patience = time.AfterFunc(q.sys.HangAfter, func() { q.park(j) })
 	q.work.Go(func() {
-		if err := q.sys.begun(q.ctx, j); err != nil {
+		var err error
+		deep.Do(func() { err = q.sys.begun(q.ctx, j) }) // who waits for a server may have to wait long
+		if err != nil {
 			q.sys.giveBack(j.task, err)
 			q.finished(j, answerOf{})
 			return
 		}
-		// What went before needs a deep stack, which one that waits for a server would keep.
-		q.work.Go(func() { q.finished(j, q.sys.attempt(q.ctx, j)) })
+		q.finished(j, q.sys.attempt(q.ctx, j))
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"inboxd/internal/account"
+	"inboxd/internal/deep"
 	"inboxd/internal/follow"
 	"inboxd/internal/webhook"
 )
@@ -156,7 +157,7 @@ func (p *parked) awaitEvents(f *follower) (page follow.Page, err error) {
 
 // read reads on and moves the follower.
 func (p *parked) read(f *follower, limit int) (page follow.Page, err error) {
-	p.aside(func() {
+	deep.Do(func() { // one that waits would keep a stack of 16 KiB
 		err = p.with(func(r *request) error {
 			page, err = p.server.accounts.Events(r.ctx, f.account, f.after, f.address, limit)
 			return err

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"runtime/debug"
@@ -134,25 +133,6 @@ func (p *parked) with(fn func(*request) error) error {
 	p.ctx = ctx
 	defer func() { p.ctx = nil }()
 	return fn(&p.request)
-}
-
-// aside runs fn on a goroutine of its own and waits for it: what goes deep into the store
-// would leave the one that waits with a stack of 16 KiB.
-func (p *parked) aside(fn func()) {
-	done := make(chan any)
-	go func() {
-		defer func() {
-			e := recover()
-			if e != nil {
-				e = fmt.Sprintf("%v\n%s", e, debug.Stack())
-			}
-			done <- e
-		}()
-		fn()
-	}()
-	if e := <-done; e != nil {
-		panic(e)
-	}
 }
 
 // contexts are for the answers of parked requests.

@@ -18,7 +18,7 @@ import (
 type Directory struct {
 	Options
 	root     *actor.RootContext
-	workers  *Workers
+	workers  dispatcher
 	clock    *Clock
 	activate func(key string) Entity
 	entities *xsync.Map[string, Entity]

@@ -7,6 +7,8 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/puzpuzpuz/xsync/v4"
+
+	"inboxd/internal/deep"
 )
 
 // Options configures an Engine; all are needed.
@@ -23,13 +25,13 @@ type Engine struct {
 	Options
 	Clock       Clock
 	actors      *actor.ActorSystem
-	workers     *Workers
+	workers     dispatcher
 	directories []*Directory
 }
 
 // New returns an engine that runs.
 func New(o Options) *Engine {
-	e := &Engine{Options: o, workers: NewWorkers()}
+	e := &Engine{Options: o, workers: dispatcher{deep.NewPool(idleOwners)}}
 	e.Clock.Set(o.Now())
 	e.actors = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 		return slog.New(warnings{o.Logger.Handler()})

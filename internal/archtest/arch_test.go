@@ -28,6 +28,7 @@ var allowed = map[string][]string{
 	"internal/inbox":     {"internal/account", "internal/address", "internal/delivery", "internal/fault", "internal/message", "internal/once"},
 	"internal/domain":    {"internal/account", "internal/address", "internal/fault", "internal/mailauth"},
 	"internal/delivery":  {"internal/message"},
+	"internal/deep":      {},
 	"internal/dueline":   {}, // shared by the mail queue and the webhooks
 	"internal/ingest":    {"internal/inbox", "internal/message", "internal/otp"},
 
@@ -47,18 +48,18 @@ var allowed = map[string][]string{
 	"internal/archtest/house": {},
 
 	// The rooms of actors; the engine knows no product word.
-	"actors/engine":    {"internal/fault"},
+	"actors/engine":    {"internal/deep", "internal/fault"},
 	"actors/journal":   {"actors/engine", "internal/account", "internal/fault", "internal/follow", "internal/inbox", "internal/webhook"},
 	"actors/retention": {"internal/account", "internal/inbox", "internal/once", "internal/webhook"},
 
 	// The adapters import the rules and never each other.
 	"persist": {"internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/once", "internal/partition", "internal/webhook", "persist/disk"},
-	"actors":  {"actors/engine", "actors/journal", "actors/retention", "internal/account", "internal/address", "internal/delivery", "internal/domain", "internal/fault", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/message", "internal/once", "internal/partition", "internal/webhook"},
-	"http":    {"http/contract", "internal/account", "internal/address", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/once", "internal/webhook"},
+	"actors":  {"actors/engine", "actors/journal", "actors/retention", "internal/account", "internal/address", "internal/deep", "internal/delivery", "internal/domain", "internal/fault", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/message", "internal/once", "internal/partition", "internal/webhook"},
+	"http":    {"http/contract", "internal/account", "internal/address", "internal/deep", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/once", "internal/webhook"},
 	"smtp":    {"internal/address", "internal/fault"},
 
 	// The other half of SMTP: mail that leaves.
-	"smtp/courier": {"internal/address", "internal/delivery", "internal/netguard"},
+	"smtp/courier": {"internal/address", "internal/deep", "internal/delivery", "internal/netguard"},
 
 	// The data folder as files, without rows.
 	"persist/disk": {"internal/fault"},

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"syscall"
 
+	"inboxd/internal/deep"
 	"inboxd/internal/delivery"
 )
 
@@ -56,21 +57,11 @@ func (c *Courier) connect(ctx context.Context, t target) (*link, error) {
 	return l, err
 }
 
-// apart does f on a goroutine that ends with it. Look-ups and connecting need a deep stack: the
-// goroutine that waits for a server to speak would carry it along.
-func apart[A, B any](f func() (A, B)) (a A, b B) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		a, b = f()
-	}()
-	<-done // f ends with its context
-	return a, b
-}
-
 func (c *Courier) dial(ctx context.Context, t target) (*link, error) {
 	d := net.Dialer{Timeout: c.opts.Timeouts.Connect, Control: t.control}
-	conn, err := apart(func() (net.Conn, error) { return d.DialContext(ctx, "tcp", t.addr) })
+	var conn net.Conn
+	var err error
+	deep.Do(func() { conn, err = d.DialContext(ctx, "tcp", t.addr) })
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"net"
 	"time"
 
+	"inboxd/internal/deep"
 	"inboxd/internal/delivery"
 	"inboxd/internal/netguard"
 )
@@ -136,7 +137,8 @@ func (c *Courier) Deliver(ctx context.Context, job Consignment) []Report {
 		a.greeted = func() {}
 	}
 	reports := make([]Report, len(job.Rcpts))
-	index, _ := apart(func() ([]int, error) { return a.address(job, reports), nil })
+	var index []int
+	deep.Do(func() { index = a.address(job, reports) })
 	if len(a.rcpts) == 0 {
 		return reports
 	}

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"inboxd/internal/address"
+	"inboxd/internal/deep"
 	"inboxd/internal/delivery"
 	"inboxd/internal/netguard"
 )
@@ -147,12 +148,14 @@ func (a *exchange) run(ctx context.Context, domain string) []verdict {
 	if !ok {
 		return a.all(because(delivery.BadAddress, "The recipient's domain can't be looked up"))
 	}
-	policy, _ := apart(func() (stsPolicy, error) { return a.courier.sts.policy(ctx, domain), nil })
+	var policy stsPolicy
+	deep.Do(func() { policy = a.courier.sts.policy(ctx, domain) })
 	if results, ok := a.overKept(ctx, domain, policy.accepts); ok {
 		return results
 	}
-	hosts, v := apart(func() ([]string, *verdict) { return a.courier.mailHosts(ctx, domain) })
-	if v != nil {
+	var hosts []string
+	var v *verdict
+	if deep.Do(func() { hosts, v = a.courier.mailHosts(ctx, domain) }); v != nil {
 		return a.all(*v)
 	}
 	for _, host := range hosts {
@@ -179,8 +182,9 @@ func (a *exchange) host(ctx context.Context, domain, host string, policy stsPoli
 		a.fails(host, &trouble{because(delivery.TLSPolicy, "%s is not among the mail servers that the MTA-STS policy of %s allows", host, domain)})
 		return nil, false
 	}
-	addrs, why := apart(func() ([]netip.Addr, *trouble) { return a.courier.addresses(ctx, host) })
-	if why != nil {
+	var addrs []netip.Addr
+	var why *trouble
+	if deep.Do(func() { addrs, why = a.courier.addresses(ctx, host) }); why != nil {
 		a.fails(host, why)
 	}
 	for _, addr := range addrs {
