@@ -1,6 +1,10 @@
 package smtp
 
-import "sync"
+import (
+	"sync"
+
+	"inboxd/smtp/lines"
+)
 
 const (
 	pooledBody = 64 << 10 // octets; a buffer that grew beyond is handed over, not pooled
@@ -15,14 +19,14 @@ var bodyBuffers = sync.Pool{New: func() any {
 
 // body is a message on its way in: our trace lines, then what the peer sent, repaired.
 type body struct {
-	lines     discipline
+	lines     lines.Discipline
 	buf       []byte
 	pooled    *[]byte // where buf came from; nil: nowhere
 	trace     int     // length of our lines on top of buf
 	limit     int64   // octets the peer may send
 	announced int64   // octets the peer said it will send; 0: it did not
-	memory    *memory
-	charged   int64  // octets taken from memory
+	budget    *budget
+	charged   int64  // octets taken from budget
 	refusal   *reply // why the rest is read and thrown away
 	dropped   int64  // octets thrown away
 	whole     bool   // the end was read
@@ -30,15 +34,15 @@ type body struct {
 
 // add takes wire bytes up to the end of DATA, if that is among them.
 func (b *body) add(src []byte) (n int, end bool) {
-	if b.refusal == nil && !b.makeRoom(2*len(src)+len(crlf)) { // a line end alone doubles
+	if b.refusal == nil && !b.makeRoom(2*len(src)+len("\r\n")) { // a line end alone doubles
 		b.refuse(replyOverload)
 	}
 	if b.refusal != nil {
-		b.buf, n, end = b.lines.append(b.buf[:0], src)
+		b.buf, n, end = b.lines.Append(b.buf[:0], src)
 		b.dropped += int64(n)
 		return n, end
 	}
-	b.buf, n, end = b.lines.append(b.buf, src)
+	b.buf, n, end = b.lines.Append(b.buf, src)
 	if over := int64(len(b.buf)-b.trace) - b.limit; over > 0 {
 		b.refuse(replyTooLarge)
 		b.dropped = over
@@ -64,11 +68,11 @@ func (b *body) makeRoom(n int) bool {
 	if size > pooledBody {
 		charge = size
 	}
-	if !b.memory.take(charge) {
+	if !b.budget.take(charge) {
 		return false
 	}
 	b.buf = append(make([]byte, 0, size), b.buf...)
-	b.memory.give(b.charged)
+	b.budget.give(b.charged)
 	b.charged = charge
 	return true
 }
@@ -93,7 +97,7 @@ func (b *body) step(need int64) int64 {
 
 func (b *body) finish() {
 	if b.whole = true; b.refusal == nil {
-		b.buf = b.lines.finish(b.buf)
+		b.buf = b.lines.Finish(b.buf)
 	}
 }
 
@@ -113,13 +117,13 @@ func (b *body) giveBack(raw []byte) { b.buf = raw }
 
 func (b *body) free() {
 	if c := cap(b.buf); b.pooled != nil && c >= firstBody && c <= pooledBody {
-		scribble(b.buf[:c])
+		lines.Spoil(b.buf[:c])
 		*b.pooled = b.buf[:0]
 		bodyBuffers.Put(b.pooled)
 	}
 	b.buf, b.pooled = nil, nil
 	if b.charged > 0 {
-		b.memory.give(b.charged)
+		b.budget.give(b.charged)
 		b.charged = 0
 	}
 }

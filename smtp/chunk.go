@@ -4,20 +4,22 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+
+	"inboxd/smtp/lines"
 )
 
 // chunk reads a BDAT command with its octets, RFC 3030 section 2. Unlike other refusals,
 // one of a size we cannot read or will not wait for ends the session: what follows is body
-// and would be taken for commands.
-func (s *session) chunk(arg string) {
+// and would be taken for commands. The last chunk becomes a DATA command for go-smtp.
+func (s *session) chunk(arg string) []byte {
 	size, last, err := parseChunk(arg)
 	switch {
 	case err != nil:
 		s.hangUp(s.refuse(replyChunkSize))
-		return
+		return nil
 	case size > 2*s.srv.opts.MaxMessageBytes:
 		s.hangUp(s.refuse(replyTooLarge))
-		return
+		return nil
 	}
 	wanted := len(s.tx.env.RcptTo) > 0
 	if wanted && !s.tx.chunking {
@@ -28,7 +30,7 @@ func (s *session) chunk(arg string) {
 	}
 	if err := s.receiveChunk(size); err != nil {
 		s.hangUp(s.abort(err))
-		return
+		return nil
 	}
 	switch {
 	case !wanted:
@@ -40,27 +42,27 @@ func (s *session) chunk(arg string) {
 	default:
 		s.tx.body.finish()
 		s.tx.chunking = false
-		s.mute = "354"
-		s.feed = dataCommand
+		return dataCommand
 	}
+	return nil
 }
 
 var dataCommand = []byte("DATA\r\n")
 
 // receiveChunk reads size octets into the body; without a transaction, to nowhere.
 func (s *session) receiveChunk(size int64) error {
-	pace := newPace(s.srv.opts.ProgressTimeout, s.srv.opts.TransferTimeout)
+	progress := lines.NewProgress(s.srv.opts.ProgressTimeout, s.srv.opts.TransferTimeout)
 	for {
-		part := s.unread()
+		part := s.Unread()
 		part = part[:min(int64(len(part)), size)]
 		if s.tx.chunking {
 			s.tx.body.add(part)
 		}
-		s.r += len(part)
+		s.Skip(len(part))
 		if size -= int64(len(part)); size == 0 {
 			return nil
 		}
-		if err := s.more(&pace); err != nil {
+		if err := s.more(&progress); err != nil {
 			return err
 		}
 	}

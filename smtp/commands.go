@@ -4,50 +4,20 @@ import (
 	"bytes"
 	"crypto/tls"
 	"errors"
-	"io"
 	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"inboxd/internal/address"
+	"inboxd/smtp/lines"
 )
-
-// Read gives go-smtp the next command line, or what is left of one. What go-smtp would
-// misread is answered here and never reaches it.
-func (s *session) Read(p []byte) (n int, err error) {
-	defer s.contain(&err)
-	for len(s.feed) == 0 {
-		if s.closing {
-			return 0, io.EOF
-		}
-		s.command()
-	}
-	n = copy(p, s.feed)
-	s.feed = s.feed[n:]
-	return n, nil
-}
-
-// Write takes a line of a reply from go-smtp.
-func (s *session) Write(p []byte) (int, error) {
-	if s.mute != "" && bytes.HasPrefix(p, []byte(s.mute)) {
-		s.mute = ""
-		return len(p), nil
-	}
-	s.out = append(s.out, p...)
-	if s.urgent || len(s.out) > maxOutput {
-		s.urgent = false
-		if err := s.flush(); err != nil {
-			s.closing = true
-			return 0, err
-		}
-	}
-	return len(p), nil
-}
 
 // send writes a reply of our own.
 func (s *session) send(r *reply) {
-	s.out = appendReply(s.out, r)
+	if _, err := s.Conn.Write(appendReply(nil, r)); err != nil {
+		s.closing = true
+	}
 }
 
 // hangUp sends a last reply and ends the session.
@@ -56,16 +26,17 @@ func (s *session) hangUp(r *reply) {
 	s.closing = true
 }
 
-// command reads one command line and either answers it or makes it go-smtp's to read.
-func (s *session) command() {
+// command reads one command line and either answers it or returns it: then it is go-smtp's to
+// read.
+func (s *session) command() []byte {
 	if s.refusals >= maxRefusals {
 		s.hangUp(replyErrors)
-		return
+		return nil
 	}
 	line, err := s.await()
 	if err != nil {
 		s.leave(err)
-		return
+		return nil
 	}
 	text := string(bytes.TrimRight(line, "\r\n"))
 	verb, arg, _ := strings.Cut(text, " ")
@@ -76,12 +47,12 @@ func (s *session) command() {
 	case !isWord(verb):
 		// go-smtp folds case by Unicode: a long s would make another STARTTLS.
 		s.send(s.refuse(replyCommand))
-	case verb == "STARTTLS" && s.srv.opts.TLSConfig != nil && !s.secure:
+	case verb == "STARTTLS" && s.offersTLS():
 		s.startTLS(arg)
 	case strings.HasPrefix(verb, "STARTTLS") && verb != "STARTTLS":
 		s.send(s.refuse(replyCommand))
 	case verb == "BDAT":
-		s.chunk(arg)
+		return s.chunk(arg)
 	case s.tx.chunking && (verb == "MAIL" || verb == "RCPT" || verb == "DATA"):
 		s.send(s.refuse(replySequence))
 	case verb == "MAIL" && s.declaredTooLarge(arg):
@@ -91,8 +62,9 @@ func (s *session) command() {
 			line, arg = s.complete(line, arg)
 		}
 		s.note(verb, arg)
-		s.feed = line
+		return line
 	}
+	return nil
 }
 
 // complete gives the one recipient that needs no domain, postmaster (RFC 5321 section
@@ -120,23 +92,21 @@ func (s *session) note(verb, arg string) {
 // await returns the next command line. A line must come whole within the time allowed for
 // silence: bytes that trickle gain nothing.
 func (s *session) await() ([]byte, error) {
-	patience := s.srv.opts.IdleTimeout
+	timeout := s.srv.opts.IdleTimeout
 	if !s.heard {
-		patience = s.srv.opts.SilentTimeout
+		timeout = s.srv.opts.SilentTimeout
 	}
-	s.until = time.Now().Add(patience)
-	s.idle = !s.tx.open
-	line, err := s.line()
-	s.heard, s.idle = true, false
+	line, err := s.Line(time.Now().Add(timeout), !s.tx.open)
+	s.heard = true
 	return line, err
 }
 
 // leave says good-bye to a peer that sends no usable line.
 func (s *session) leave(err error) {
 	switch {
-	case errors.Is(err, errLongLine):
+	case errors.Is(err, lines.ErrLong):
 		s.hangUp(s.refuse(replyLongLine))
-	case errors.Is(err, errDraining):
+	case errors.Is(err, lines.ErrDraining):
 		s.hangUp(replyShutdown)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		s.srv.stats.timeouts.Add(1)
@@ -145,6 +115,8 @@ func (s *session) leave(err error) {
 		s.closing = true
 	}
 }
+
+func (s *session) offersTLS() bool { return s.srv.opts.TLSConfig != nil && !s.secure }
 
 // startTLS hands the connection to a new session under TLS, so that nothing said in clear
 // is remembered (RFC 3207 section 4.2). Bytes that were sent behind the command without
@@ -156,12 +128,12 @@ func (s *session) startTLS(arg string) {
 	}
 	s.send(replyStartTLS)
 	s.closing = true
-	if s.SetReadDeadline(time.Now().Add(s.srv.opts.SilentTimeout)) != nil || s.flush() != nil {
+	if s.SetReadDeadline(time.Now().Add(s.srv.opts.SilentTimeout)) != nil || s.Flush() != nil {
 		return
 	}
-	next := newSession(s.srv, tls.Server(s.Conn, s.srv.opts.TLSConfig), s.peer)
-	next.mute = "220" // no second greeting
-	s.Reset()
+	next := newSession(s.srv, tls.Server(s.Conn.Conn, s.srv.opts.TLSConfig), s.peer)
+	next.resumed = true
+	s.reset()
 	s.detached = true
 	s.srv.replace(s, next)
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"inboxd/internal/address"
+	"inboxd/smtp/lines/linestest"
 )
 
 // sessionStates are what a client has said before the fuzzed bytes.
@@ -94,7 +95,7 @@ func possibleEnds(text string) int {
 
 // checkFirst compares what DATA delivered with what the plain reference reads.
 func checkFirst(t *testing.T, text string, mails []mail) {
-	body, _, end := referenceBody(text)
+	body, _, end := linestest.Body(text)
 	switch {
 	case !end && len(mails) > 0:
 		t.Fatalf("delivered without an end: %q", mails[0].raw)
@@ -111,7 +112,7 @@ func checkChunk(t *testing.T, text string, mails []mail) {
 		}
 		return
 	}
-	want := referenceChunks(text[:chunkInBDAT])
+	want := linestest.Chunks(text[:chunkInBDAT])
 	if !isLooping([]byte(want)) && (len(mails) == 0 || mails[0].body() != want) {
 		t.Fatalf("delivered %+q, want %q first", bodies(mails), want)
 	}

@@ -64,7 +64,7 @@ func (s *Server) introduce(conn net.Conn, secure bool) {
 func (s *Server) await(conn net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.draining.Load() || len(s.live)+len(s.waiting) >= s.opts.MaxConns {
+	if s.lines.Draining.Load() || len(s.live)+len(s.waiting) >= s.opts.MaxConns {
 		return false
 	}
 	s.waiting[conn] = struct{}{}

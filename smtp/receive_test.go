@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"inboxd/smtp/lines/linestest"
 )
 
 // Whatever stands around a dot, either the body ends there as the five bytes say, or all
@@ -15,9 +17,9 @@ func TestSmuggling(t *testing.T) {
 	inboxes := &house{}
 	_, addr := serve(t, Options{MaxConnsPerIP: 1000}, inboxes)
 	const smuggled = "MAIL FROM:<evil@b.test>\r\nRCPT TO:<n@inbox.test>\r\nDATA\r\nevil\r\n"
-	for _, mix := range mixes() {
+	for _, mix := range linestest.Mixes() {
 		sent := "x" + mix + smuggled + ".\r\n"
-		body, rest, _ := referenceBody(sent)
+		body, rest, _ := linestest.Body(sent)
 		c := inData(t, addr, "m@inbox.test")
 		c.write(sent + "QUIT\r\n")
 		c.expect("250 2.0.0 OK, stored")
@@ -37,8 +39,8 @@ func TestSmuggling(t *testing.T) {
 			c.expect("250 ")
 		}
 		c.expect("221 ")
-		if got := bodies(inboxes.delivered()); !slices.Equal(got, []string{referenceChunks(sent)}) {
-			t.Errorf("%q over BDAT: delivered %q, want %q alone", mix, got, referenceChunks(sent))
+		if got := bodies(inboxes.delivered()); !slices.Equal(got, []string{linestest.Chunks(sent)}) {
+			t.Errorf("%q over BDAT: delivered %q, want %q alone", mix, got, linestest.Chunks(sent))
 		}
 	}
 }
@@ -116,7 +118,7 @@ func TestBodySizes(t *testing.T) {
 	s, addr := serve(t, Options{}, inboxes)
 	c := greeted(t, addr)
 	var want []string
-	for i, size := range []int{0, 100, firstBody, inputSize, pooledBody - 600, pooledBody, 300_000, 50, 3 << 20} {
+	for i, size := range []int{0, 100, firstBody, 16 << 10, pooledBody - 600, pooledBody, 300_000, 50, 3 << 20} {
 		body := strings.Repeat(string(rune('a'+i))+strings.Repeat("x", 99)+"\r\n", size/102)
 		want = append(want, body)
 		c.ask(fmt.Sprintf("MAIL FROM:<> SIZE=%d", size*(i%2)), "250 ")

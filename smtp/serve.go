@@ -9,8 +9,6 @@ import (
 	"net"
 	"syscall"
 	"time"
-
-	gosmtp "github.com/emersion/go-smtp"
 )
 
 // Serve accepts connections until Shutdown, then returns nil; or until the listener fails
@@ -33,7 +31,7 @@ func (s *Server) serve(l net.Listener, secure bool) error {
 		case err == nil:
 			wait = 0
 			s.meet(conn, secure)
-		case s.draining.Load():
+		case s.lines.Draining.Load():
 			return nil
 		case !isPassing(err):
 			return fmt.Errorf("accept SMTP connections: %w", err)
@@ -65,54 +63,6 @@ func (s *Server) pause(d time.Duration) {
 	case <-s.stop:
 	}
 }
-
-// startProtocol starts the two go-smtp servers that all sessions run in. Shutdown stops
-// them by closing s.closed.
-func (s *Server) startProtocol() {
-	offering, under := s.protocol(), s.protocol()
-	offering.TLSConfig = s.opts.TLSConfig // for the word STARTTLS in EHLO only
-	go offering.Serve(s.plain)
-	go under.Serve(s.secure)
-}
-
-func (s *Server) protocol() *gosmtp.Server {
-	p := gosmtp.NewServer(gosmtp.BackendFunc(func(c *gosmtp.Conn) (gosmtp.Session, error) {
-		session := c.Conn().(*session)
-		session.smtp = c
-		return session, nil
-	}))
-	p.Domain = s.opts.Domain
-	p.MaxRecipients = s.opts.MaxRecipients
-	p.MaxMessageBytes = s.opts.MaxMessageBytes
-	p.MaxLineLength = 0 // no limit: wire.line has one for commands, bodies need none
-	p.EnableSMTPUTF8 = true
-	p.ErrorLog = protocolLog{s.log}
-	return p
-}
-
-// protocolLog takes go-smtp's complaints, which are panics in a session above all.
-type protocolLog struct{ log *slog.Logger }
-
-func (l protocolLog) Printf(format string, v ...any) { l.log.Error(fmt.Sprintf(format, v...)) }
-func (l protocolLog) Println(v ...any)               { l.log.Error(fmt.Sprintln(v...)) }
-
-// handoff is the listener from which go-smtp accepts the sessions we give it.
-type handoff struct {
-	conns  chan net.Conn
-	closed chan struct{}
-}
-
-func (h handoff) Accept() (net.Conn, error) {
-	select {
-	case conn := <-h.conns:
-		return conn, nil
-	case <-h.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (h handoff) Close() error   { return nil }
-func (h handoff) Addr() net.Addr { return &net.TCPAddr{} }
 
 // meet finds out whose connection it is, and admits it.
 func (s *Server) meet(conn net.Conn, secure bool) {
@@ -151,12 +101,8 @@ func turnAway(conn net.Conn) {
 }
 
 func (s *Server) hand(session *session) {
-	to := s.plain
-	if session.secure {
-		to = s.secure
-	}
 	select {
-	case to.conns <- session:
+	case s.sessions <- session:
 	case <-s.closed:
 		session.Close()
 	}
@@ -167,7 +113,7 @@ func (s *Server) enter(session *session) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	group := session.peer.group()
-	if s.draining.Load() || len(s.live) >= s.opts.MaxConns || s.byGroup[group] >= s.opts.MaxConnsPerIP {
+	if s.lines.Draining.Load() || len(s.live) >= s.opts.MaxConns || s.byGroup[group] >= s.opts.MaxConnsPerIP {
 		return false
 	}
 	s.live[session] = struct{}{}
@@ -210,7 +156,7 @@ func (s *Server) track(l net.Listener) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.listeners[l] = struct{}{}
-	return !s.draining.Load()
+	return !s.lines.Draining.Load()
 }
 
 // Shutdown stops accepting, says 421 to idle sessions and lets open transactions finish.
@@ -232,7 +178,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 func (s *Server) beginDraining() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.draining.Swap(true) {
+	if s.lines.Draining.Swap(true) {
 		return
 	}
 	close(s.stop)
@@ -240,7 +186,7 @@ func (s *Server) beginDraining() {
 		l.Close()
 	}
 	for session := range s.live {
-		session.wake()
+		session.Wake()
 	}
 	for conn := range s.waiting {
 		conn.Close()

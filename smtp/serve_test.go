@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -83,23 +82,8 @@ func TestTrickle(t *testing.T) {
 func TestTransferTimeout(t *testing.T) {
 	_, addr := serve(t, Options{TransferTimeout: 300 * time.Millisecond}, &house{})
 	c := inData(t, addr, "m@inbox.test")
-	go c.trickle(strings.Repeat("x", minProgress)+"\r\n", 5*time.Millisecond)
+	go c.trickle(strings.Repeat("x", 1<<10)+"\r\n", 5*time.Millisecond)
 	c.expect("421 4.4.2 ")
-}
-
-func TestPace(t *testing.T) {
-	p := newPace(time.Hour, 3*time.Hour)
-	first := p.until
-	if p.moved(minProgress - 1); p.until != first {
-		t.Error("a window was prolonged without progress")
-	}
-	if p.moved(1); !p.until.After(first) {
-		t.Error("a window was not prolonged by progress")
-	}
-	p.window = 4 * time.Hour
-	if p.moved(minProgress); p.until != p.end {
-		t.Error("a window ends after the transfer's time")
-	}
 }
 
 func TestConnectionLimits(t *testing.T) {
@@ -358,20 +342,6 @@ func TestSlowAndMany(t *testing.T) {
 	}
 	if n := len(inboxes.delivered()); n != 50 {
 		t.Error(n, "mails")
-	}
-}
-
-// lastWords is a connection whose only read brings bytes and its end at once, as one under
-// TLS can.
-type lastWords struct{ net.Conn }
-
-func (lastWords) Read(p []byte) (int, error)      { return copy(p, "x\r\n.\r\n"), io.EOF }
-func (lastWords) SetReadDeadline(time.Time) error { return nil }
-
-func TestBytesWithAnErrorAreDropped(t *testing.T) {
-	w := wire{Conn: lastWords{}, draining: new(atomic.Bool), read: new(atomic.Uint64), deliveries: new(atomic.Int32)}
-	if line, err := w.line(); !errors.Is(err, io.EOF) {
-		t.Errorf("line %q, %v", line, err)
 	}
 }
 

@@ -26,6 +26,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"inboxd/smtp/lines"
 )
 
 // Options configure a Server; the zero value works.
@@ -66,24 +68,23 @@ func (o Options) withDefaults() Options {
 
 // Server receives mail. Make it with New; it may serve several listeners.
 type Server struct {
-	opts    Options
-	inboxes Inboxes
-	log     *slog.Logger
-	rarely  rate.Sometimes // for complaints that a full disk or a lack of descriptors repeats
-	stats   counters
-	bootID  string // random: with the count it makes ids unique across restarts
-	mails   atomic.Uint64
-	memory  memory
-	gate    gate
+	opts     Options
+	inboxes  Inboxes
+	log      *slog.Logger
+	rarely   rate.Sometimes // for complaints that a full disk or a lack of descriptors repeats
+	stats    counters
+	lines    lines.Server
+	bootID   string // random: with the count it makes ids unique across restarts
+	mails    atomic.Uint64
+	budget   budget
+	pushback pushback
 
 	ctx      context.Context // given to Inboxes; ends when Shutdown gives up waiting
 	giveUp   context.CancelFunc
-	draining atomic.Bool
 	stop     chan struct{} // closed when Shutdown begins: nothing more is accepted
 	closed   chan struct{} // closed when Shutdown ends: go-smtp's accept loops return
 	start    sync.Once
-	plain    handoff // sessions for the go-smtp server that offers STARTTLS
-	secure   handoff // sessions for the one that does not, being under TLS
+	sessions chan *session // for go-smtp to accept
 
 	mu        sync.Mutex // guards what follows; nothing that blocks is done under it
 	listeners map[net.Listener]struct{}
@@ -101,6 +102,7 @@ func New(opts Options, inboxes Inboxes) *Server {
 		bootID:    strings.ToLower(rand.Text()[:8]),
 		stop:      make(chan struct{}),
 		closed:    make(chan struct{}),
+		sessions:  make(chan *session),
 		listeners: make(map[net.Listener]struct{}),
 		live:      make(map[*session]struct{}),
 		byGroup:   make(map[netip.Addr]int),
@@ -108,9 +110,9 @@ func New(opts Options, inboxes Inboxes) *Server {
 		gone:      make(chan struct{}, 1),
 	}
 	s.log = s.opts.Logger
-	s.memory.limit = s.opts.BodyMemory
-	s.plain = handoff{conns: make(chan net.Conn), closed: s.closed}
-	s.secure = handoff{conns: make(chan net.Conn), closed: s.closed}
+	s.budget.limit = s.opts.BodyMemory
+	s.lines.WriteTimeout = s.opts.ProgressTimeout
+	s.pushback.storing = &s.lines.Storing
 	s.ctx, s.giveUp = context.WithCancel(context.Background())
 	return s
 }

@@ -9,7 +9,6 @@ type counters struct {
 	timeouts       atomic.Uint64
 	accepted       atomic.Uint64
 	acceptedOctets atomic.Uint64
-	octets         atomic.Uint64
 	rejected       [len(reasons)]atomic.Uint64
 }
 
@@ -57,8 +56,8 @@ func (s *Server) Stats() Stats {
 	st := Stats{
 		Connections: c.connections.Load(), Refused: c.refused.Load(), Open: s.open(),
 		Timeouts: c.timeouts.Load(), MailsAccepted: c.accepted.Load(),
-		MailBytesAccepted: c.acceptedOctets.Load(), BytesReceived: c.octets.Load(),
-		BodyBytes:          s.memory.held.Load(),
+		MailBytesAccepted: c.acceptedOctets.Load(), BytesReceived: s.lines.Octets.Load(),
+		BodyBytes:          s.budget.held.Load(),
 		RejectionsByReason: make(map[string]uint64, len(reasons)),
 	}
 	for i, name := range reasons {

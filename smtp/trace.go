@@ -107,7 +107,10 @@ func replaceHelo(helo string) string {
 	return string(b)
 }
 
-var receivedName = []byte("received:")
+var (
+	crlf         = []byte("\r\n")
+	receivedName = []byte("received:")
+)
 
 // isLooping reports more than maxReceived Received fields in the header of a message whose
 // lines end in CRLF.

@@ -53,7 +53,7 @@ func TestBodyMemory(t *testing.T) {
 	half.conn.Close()
 	c.ask("QUIT", "221 ")
 	allLeft(s)
-	if n := s.memory.held.Load(); n != 0 {
+	if n := s.budget.held.Load(); n != 0 {
 		t.Errorf("%d octets held after all", n)
 	}
 	if got := inboxes.delivered(); len(got) != 2 || got[1].body() != medium {
@@ -107,10 +107,10 @@ func TestBuffersAreUsedAgain(t *testing.T) {
 
 // What is refused holds nothing while its rest is read, and its buffer goes back once.
 func TestRefusedBodiesHoldNothing(t *testing.T) {
-	m := memory{limit: 1 << 20}
+	m := budget{limit: 1 << 20}
 	for n := range int64(50) {
 		pooled := bodyBuffers.Get().(*[]byte)
-		b := body{buf: (*pooled)[:0], pooled: pooled, limit: (40 + n%2*60) << 10, memory: &m} // a buffer that goes back, or is too large
+		b := body{buf: (*pooled)[:0], pooled: pooled, limit: (40 + n%2*60) << 10, budget: &m} // a buffer that goes back, or is too large
 		for b.refusal == nil {
 			b.add([]byte(line70))
 		}
@@ -136,7 +136,7 @@ type holdsAll struct {
 func (*holdsAll) Accepts(context.Context, string) error { return nil }
 
 func (h *holdsAll) Deliver(_ context.Context, _ Envelope, raw []byte) error {
-	h.held = h.server.memory.held.Load()
+	h.held = h.server.budget.held.Load()
 	if int64(cap(raw)) > h.held {
 		return fmt.Errorf("%d octets in hand, %d held", cap(raw), h.held)
 	}
@@ -167,7 +167,7 @@ func TestLargeBodyAllocates(t *testing.T) {
 		}
 		c.ask("QUIT", "221 ")
 		allLeft(s)
-		if n := s.memory.held.Load(); n != 0 {
+		if n := s.budget.held.Load(); n != 0 {
 			t.Errorf("%d octets held", n)
 		}
 	}

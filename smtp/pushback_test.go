@@ -13,41 +13,41 @@ import (
 	"time"
 )
 
-func TestGate(t *testing.T) {
+func TestPushback(t *testing.T) {
 	start := time.Unix(1000, 0)
-	var g gate
+	p := pushback{storing: new(atomic.Int32)}
 	at := func(seconds float64) time.Time { return start.Add(time.Duration(seconds * float64(time.Second))) }
 	expect := func(seconds float64, want bool) {
 		t.Helper()
-		if got := g.open(at(seconds)); got != want {
+		if got := p.takes(at(seconds)); got != want {
 			t.Errorf("after %v s: open %v", seconds, got)
 		}
 	}
 	begin := func(n int, seconds float64) {
 		for range n {
-			g.begin(at(seconds))
+			p.begin(at(seconds))
 		}
 	}
-	begin(2*gateQueue, 0)
+	begin(2*pushbackQueue, 0)
 	begin(1, 6.5)
-	g.end(at(0), at(7)) // slow, but beside a quick one: a burst
-	g.end(at(6.5), at(7.2))
+	p.end(at(0), at(7)) // slow, but beside a quick one: a burst
+	p.end(at(6.5), at(7.2))
 	expect(8.1, true)
-	g.end(at(0), at(8.2))
+	p.end(at(0), at(8.2))
 	expect(9.2, false) // none was quick
 	expect(10.1, false)
-	g.end(at(8), at(10.2)) // quick
+	p.end(at(8), at(10.2)) // quick
 	expect(11.2, true)
 	expect(15, true)
 	expect(16.3, false) // nothing has ended for so long
-	for range 2*gateQueue - 3 {
-		g.end(at(0), at(16.4))
+	for range 2*pushbackQueue - 3 {
+		p.end(at(0), at(16.4))
 	}
 	expect(16.5, true) // what still runs is no queue
-	begin(2*gateQueue, 16.6)
+	begin(2*pushbackQueue, 16.6)
 	expect(16.7, false)
 	expect(17.5, false)
-	expect(18.6, true) // nothing slow ended in the last window
+	expect(18.6, true) // nothing slow ended in the last span
 }
 
 // slowHouse stores one mail after the other.

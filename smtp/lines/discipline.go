@@ -1,4 +1,4 @@
-package smtp
+package lines
 
 import "bytes"
 
@@ -13,8 +13,8 @@ const (
 	heldDotCR // CRLF "." CR is held back
 )
 
-// discipline turns body bytes into lines that end in CRLF and hold no CR, LF or NUL, and
-// finds the end of DATA. Its zero value reads a BDAT body; dots makes it read DATA.
+// Discipline turns body bytes into lines that end in CRLF and hold no CR, LF or NUL, and
+// finds the end of DATA. Its zero value reads a BDAT body; Dots makes it read DATA.
 //
 // Only the five bytes CRLF.CRLF end DATA (or .CRLF at its first byte); a line for the sake
 // of dots begins after CRLF only. Hence nothing that another server took for body can be
@@ -22,15 +22,17 @@ const (
 // instead of refusing, as Postfix does with smtpd_forbid_bare_newline=normalize: a bare LF
 // becomes CRLF, because scripts that send it mean a line end; a bare CR or a NUL becomes a
 // space, because the common CR CRLF would otherwise end the header at a made-up blank line.
-type discipline struct {
+//
+// Only the goroutine of the session uses it.
+type Discipline struct {
 	state lineState
-	dots  bool
+	Dots  bool
 }
 
-// append appends the body bytes found in src to dst. It stops behind the end of DATA:
+// Append appends the body bytes found in src to dst. It stops behind the end of DATA:
 // src[n:] are commands again. Every byte of src is scanned a bounded number of times,
 // whatever it holds.
-func (d *discipline) append(dst, src []byte) (_ []byte, n int, end bool) {
+func (d *Discipline) Append(dst, src []byte) (_ []byte, n int, end bool) {
 	cr, lf, nul := seek{b: '\r', at: -1}, seek{b: '\n', at: -1}, seek{b: 0, at: -1}
 	run := 0 // src[run:n] is clean and not yet copied
 	for n < len(src) && !end {
@@ -60,10 +62,10 @@ func (d *discipline) append(dst, src []byte) (_ []byte, n int, end bool) {
 	return append(dst, src[run:n]...), n, end
 }
 
-func (d *discipline) dotAt(c byte) bool { return d.dots && d.state == lineStart && c == '.' }
+func (d *Discipline) dotAt(c byte) bool { return d.Dots && d.state == lineStart && c == '.' }
 
 // step takes one byte that is special, or that follows something held back.
-func (d *discipline) step(dst []byte, c byte) (_ []byte, end bool) {
+func (d *Discipline) step(dst []byte, c byte) (_ []byte, end bool) {
 	switch d.state {
 	case lineStart:
 		if d.dotAt(c) {
@@ -102,8 +104,8 @@ func (d *discipline) step(dst []byte, c byte) (_ []byte, end bool) {
 	return dst, false
 }
 
-// finish ends a counted (BDAT) body, whose last line may lack its end.
-func (d *discipline) finish(body []byte) []byte {
+// Finish ends a counted (BDAT) body, whose last line may lack its end.
+func (d *Discipline) Finish(body []byte) []byte {
 	if d.state == heldCR {
 		body = append(body, ' ')
 	}

@@ -1,0 +1,133 @@
+package lines
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// scripted is a connection that gives a line a read, keeps the deadlines it is given and the
+// writes; its next reads come too late for their deadline as often as late says.
+type scripted struct {
+	net.Conn
+	reads, writes []time.Time
+	written       []string
+	late          int
+}
+
+func (c *scripted) Read(p []byte) (int, error) {
+	if c.late > 0 {
+		c.late--
+		return 0, os.ErrDeadlineExceeded
+	}
+	return copy(p, "NOOP\r\n"), nil
+}
+
+func (c *scripted) Write(p []byte) (int, error) {
+	c.written = append(c.written, string(p))
+	return len(p), nil
+}
+
+func (c *scripted) SetReadDeadline(t time.Time) error {
+	c.reads = append(c.reads, t)
+	return nil
+}
+
+func (c *scripted) SetWriteDeadline(t time.Time) error {
+	c.writes = append(c.writes, t)
+	return nil
+}
+
+// A read waits until its own time, though Wake interrupts it; and never longer.
+func TestReadDeadlines(t *testing.T) {
+	s, c := &Server{WriteTimeout: time.Hour}, &scripted{}
+	conn := s.NewConn(c)
+	now := time.Now()
+	for _, in := range []time.Duration{time.Hour, 2 * time.Hour, time.Minute} {
+		c.late, c.reads = 2, nil
+		if _, err := conn.Line(now.Add(in), false); err != nil {
+			t.Error(in, err)
+		}
+		if until := now.Add(in); !slices.Equal(c.reads, []time.Time{until, until, until}) {
+			t.Error(in, c.reads)
+		}
+	}
+	c.late = 1
+	if _, err := conn.Line(now, false); err != os.ErrDeadlineExceeded {
+		t.Error("too late:", err)
+	}
+}
+
+// Who is idle leaves when the server drains, who is not stays.
+func TestDraining(t *testing.T) {
+	s := &Server{}
+	s.Draining.Store(true)
+	conn := s.NewConn(&scripted{})
+	if _, err := conn.Line(time.Now().Add(time.Hour), true); err != ErrDraining {
+		t.Error(err)
+	}
+	if _, err := conn.Line(time.Now().Add(time.Hour), false); err != nil {
+		t.Error(err)
+	}
+}
+
+// Replies are one write, before the next read or when they become many, and each write has
+// its whole time.
+func TestReplies(t *testing.T) {
+	s, c := &Server{WriteTimeout: time.Hour}, &scripted{}
+	conn := s.NewConn(c)
+	io.WriteString(&conn, "250-a\r\n")
+	io.WriteString(&conn, "250 b\r\n")
+	if len(c.written) != 0 {
+		t.Error(c.written)
+	}
+	if err := conn.More(time.Now().Add(time.Hour)); err != nil {
+		t.Error(err)
+	}
+	if !slices.Equal(c.written, []string{"250-a\r\n250 b\r\n"}) {
+		t.Errorf("%q", c.written)
+	}
+	for range 100 {
+		io.WriteString(&conn, strings.Repeat("x", 99)+"\n")
+	}
+	if n := len(c.written); n != 2 {
+		t.Error(n, "writes")
+	}
+	if left := time.Until(c.writes[0]); left > time.Hour || left < 59*time.Minute {
+		t.Error(left)
+	}
+}
+
+// lastWords is a connection whose only read brings bytes and its end at once, as one under
+// TLS can.
+type lastWords struct{ net.Conn }
+
+func (lastWords) Read(p []byte) (int, error)      { return copy(p, "x\r\n.\r\n"), io.EOF }
+func (lastWords) SetReadDeadline(time.Time) error { return nil }
+
+func TestBytesWithAnErrorAreDropped(t *testing.T) {
+	conn := new(Server).NewConn(lastWords{})
+	if line, err := conn.Line(time.Time{}, false); !errors.Is(err, io.EOF) {
+		t.Errorf("line %q, %v", line, err)
+	}
+}
+
+func TestProgress(t *testing.T) {
+	p := NewProgress(time.Hour, 3*time.Hour)
+	first := p.Until
+	if p.Moved(minProgress - 1); p.Until != first {
+		t.Error("a span was prolonged without progress")
+	}
+	if p.Moved(1); !p.Until.After(first) {
+		t.Error("a span was not prolonged by progress")
+	}
+	p.span = 4 * time.Hour
+	if p.Moved(minProgress); p.Until != p.end {
+		t.Error("a span ends after the transfer's time")
+	}
+}
