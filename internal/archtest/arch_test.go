@@ -56,10 +56,12 @@ var allowed = map[string][]string{
 	"persist": {"internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/once", "internal/partition", "internal/webhook", "persist/disk"},
 	"actors":  {"actors/engine", "actors/journal", "actors/retention", "internal/account", "internal/address", "internal/deep", "internal/delivery", "internal/domain", "internal/fault", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/message", "internal/once", "internal/partition", "internal/webhook"},
 	"http":    {"http/contract", "internal/account", "internal/address", "internal/deep", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/once", "internal/webhook"},
-	"smtp":    {"internal/address", "internal/fault"},
+	"smtp":    {"internal/address", "internal/fault", "smtp/lines"},
 
-	// The other half of SMTP: mail that leaves.
-	"smtp/courier": {"internal/address", "internal/deep", "internal/delivery", "internal/netguard"},
+	// What lies between a session and the network, and mail that leaves.
+	"smtp/lines":           {},
+	"smtp/lines/linestest": {},
+	"smtp/courier":         {"internal/address", "internal/deep", "internal/delivery", "internal/netguard"},
 
 	// The data folder as files, without rows.
 	"persist/disk": {"internal/fault"},
