@@ -14,7 +14,7 @@ import (
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 	"inboxd/internal/ingest"
-	"inboxd/internal/message"
+	"inboxd/internal/message/compose"
 	"inboxd/persist/persisttest"
 )
 
@@ -352,11 +352,11 @@ func TestPlanLimitsAreNamed(t *testing.T) {
 	if err := s.SetPlan(t.Context(), "me@example.test", account.Free); err != nil {
 		t.Fatal(err)
 	}
-	file := func(n int) message.File { return message.File{Filename: "f", Bytes: make([]byte, n)} }
+	file := func(n int) compose.File { return compose.File{Filename: "f", Bytes: make([]byte, n)} }
 	many := letter("a@far.test", strings.Split(strings.Repeat(" b@far.test", 10)[1:], " ")...)
 	two, big := letter("a@far.test"), letter("a@far.test")
-	two.Files = []message.File{file(1), file(1)}
-	big.Files = []message.File{file(512<<10 + 1)}
+	two.Files = []compose.File{file(1), file(1)}
+	big.Files = []compose.File{file(512<<10 + 1)}
 	for want, l := range map[string]inbox.Letter{
 		"Free plan allows at most 10 recipients per message; this one has 11":                   many,
 		"Free plan allows at most 1 attachment per message; this one has 2":                     two,

@@ -13,6 +13,7 @@ import (
 	"inboxd/internal/inbox"
 	"inboxd/internal/ingest"
 	"inboxd/internal/message"
+	"inboxd/internal/message/compose"
 	"inboxd/internal/once"
 )
 
@@ -61,7 +62,7 @@ func (s *System) send(ctx context.Context, address string, letter inbox.Letter, 
 	if err != nil {
 		return 0, err
 	}
-	command, err := s.write(message.Draft{
+	command, err := s.write(compose.Draft{
 		From: message.Mailbox{Email: view.Address, Name: displayName(view.Label)}, To: mailboxes([]string{letter.To}), Cc: mailboxes(letter.Cc),
 		Subject: letter.Subject, Text: letter.Text, HTML: letter.HTML, Attachments: letter.Files,
 		InReplyTo: letter.InReplyTo, References: references,
@@ -84,13 +85,13 @@ func (s *System) send(ctx context.Context, address string, letter inbox.Letter, 
 }
 
 // write composes a draft into the command that queues it.
-func (s *System) write(d message.Draft, recipients []inbox.Recipient) (inbox.Submit, error) {
+func (s *System) write(d compose.Draft, recipients []inbox.Recipient) (inbox.Submit, error) {
 	var id [16]byte
 	s.Random(id[:])
 	s.Random(d.Seed[:])
 	d.MessageID = hex.EncodeToString(id[:]) + d.From.Email[strings.LastIndexByte(d.From.Email, '@'):]
 	d.Date = s.now()
-	raw, err := message.Compose(d)
+	raw, err := compose.Write(d)
 	if err != nil {
 		return inbox.Submit{}, err
 	}
@@ -134,7 +135,7 @@ func (s *System) thread(ctx context.Context, view *inbox.View, messageID string)
 		if c == nil || c.Doc.MessageID != messageID {
 			continue
 		}
-		return message.ReplyReferences(c.Doc.References, c.Doc.InReplyTo), nil
+		return compose.ReplyReferences(c.Doc.References, c.Doc.InReplyTo), nil
 	}
 	return nil, nil
 }
@@ -198,7 +199,7 @@ func (s *System) SendNotice(ctx context.Context, n Notice) error {
 	if err != nil {
 		return err
 	}
-	submit, err := s.write(message.Draft{
+	submit, err := s.write(compose.Draft{
 		From: message.Mailbox{Email: address}, To: mailboxes([]string{to}), Subject: n.Subject, Text: n.Text, Auto: true,
 	}, []inbox.Recipient{inbox.To(to)})
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 
 	"inboxd/internal/account"
 	"inboxd/internal/inbox"
-	"inboxd/internal/message"
+	"inboxd/internal/message/compose"
 	"inboxd/internal/once"
 )
 
@@ -149,7 +149,7 @@ func messageID(s string) (string, error) {
 }
 
 // file decodes strictly: the standard alphabet with padding, no line breaks, no data: prefix.
-func (v values) file() (f message.File, err error) {
+func (v values) file() (f compose.File, err error) {
 	f.Filename, _ = v["filename"].(string)
 	f.ContentType, _ = v["content_type"].(string)
 	content, _ := v["content_b64"].(string)

@@ -11,7 +11,7 @@ import (
 	"inboxd/internal/account"
 	"inboxd/internal/delivery"
 	"inboxd/internal/inbox"
-	"inboxd/internal/message"
+	"inboxd/internal/message/compose"
 )
 
 func TestSendTakesALetter(t *testing.T) {
@@ -24,7 +24,7 @@ func TestSendTakesALetter(t *testing.T) {
 	}
 	want := inbox.Letter{
 		To: "Bob@xn--exmple-cua.org", Cc: []string{"c@d.test"}, Bcc: []string{"e@f.test"}, Subject: "S", Text: "line\nline", HTML: "<p>",
-		Files: []message.File{{Filename: "a.txt", ContentType: "text/plain", Bytes: []byte("abc")}}, InReplyTo: "m@x",
+		Files: []compose.File{{Filename: "a.txt", ContentType: "text/plain", Bytes: []byte("abc")}}, InReplyTo: "m@x",
 	}
 	if got := w.inboxes.letters[0]; !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v", got)

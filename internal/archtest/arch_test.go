@@ -21,16 +21,20 @@ var allowed = map[string][]string{
 	"internal/fault":     {},
 	"internal/partition": {},
 	"internal/address":   {}, // shared by all that meet an address or a name
-	"internal/message":   {"internal/address"},
+	"internal/message":   {"internal/message/html"},
 	"internal/otp":       {},
 	"internal/once":      {"internal/fault"}, // shared by the rules of accounts and of inboxes
 	"internal/account":   {"internal/address", "internal/fault", "internal/once", "internal/partition"},
-	"internal/inbox":     {"internal/account", "internal/address", "internal/delivery", "internal/fault", "internal/message", "internal/once"},
+	"internal/inbox":     {"internal/account", "internal/address", "internal/delivery", "internal/fault", "internal/message", "internal/message/compose", "internal/once"},
 	"internal/domain":    {"internal/account", "internal/address", "internal/fault", "internal/mailauth"},
 	"internal/delivery":  {"internal/message"},
 	"internal/deep":      {},
 	"internal/dueline":   {}, // shared by the mail queue and the webhooks
-	"internal/ingest":    {"internal/inbox", "internal/message", "internal/otp"},
+	"internal/ingest":    {"internal/inbox", "internal/message", "internal/message/html", "internal/otp"},
+
+	// Rooms of package message.
+	"internal/message/html":    {},
+	"internal/message/compose": {"internal/address", "internal/message"},
 
 	// What the outside says of a mail, and how it is asked.
 	"internal/resolve":         {},
@@ -54,8 +58,8 @@ var allowed = map[string][]string{
 
 	// The adapters import the rules and never each other.
 	"persist": {"internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/once", "internal/partition", "internal/webhook", "persist/disk"},
-	"actors":  {"actors/engine", "actors/journal", "actors/retention", "internal/account", "internal/address", "internal/deep", "internal/delivery", "internal/domain", "internal/fault", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/message", "internal/once", "internal/partition", "internal/webhook"},
-	"http":    {"http/contract", "internal/account", "internal/address", "internal/deep", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/once", "internal/webhook"},
+	"actors":  {"actors/engine", "actors/journal", "actors/retention", "internal/account", "internal/address", "internal/deep", "internal/delivery", "internal/domain", "internal/fault", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/message", "internal/message/compose", "internal/once", "internal/partition", "internal/webhook"},
+	"http":    {"http/contract", "internal/account", "internal/address", "internal/deep", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/message/compose", "internal/once", "internal/webhook"},
 	"smtp":    {"internal/address", "internal/fault", "smtp/lines"},
 
 	// What lies between a session and the network, and mail that leaves.

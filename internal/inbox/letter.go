@@ -8,7 +8,7 @@ import (
 	"inboxd/internal/address"
 	"inboxd/internal/delivery"
 	"inboxd/internal/fault"
-	"inboxd/internal/message"
+	"inboxd/internal/message/compose"
 )
 
 // Letter is what a client asks to send (specification, Sending). Addresses are as CheckRecipient
@@ -19,7 +19,7 @@ type Letter struct {
 	Subject   string
 	Text      string
 	HTML      string
-	Files     []message.File
+	Files     []compose.File
 	InReplyTo string
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"inboxd/internal/inbox"
 	"inboxd/internal/message"
+	"inboxd/internal/message/html"
 	"inboxd/internal/otp"
 )
 
@@ -71,7 +72,7 @@ func (m Mail) For(rcpt string) inbox.Receive {
 
 func read(verdict Verdict, raw []byte) *inbox.Content {
 	content := &inbox.Content{Auth: verdict.Auth}
-	var view message.View
+	var view html.View
 	if !survive(raw, func() {
 		failpoint(raw)
 		view = message.ParseView(&content.Doc, raw)
@@ -111,7 +112,7 @@ func survive(raw []byte, part func()) (survived bool) {
 	return true
 }
 
-func code(doc *message.Document, view *message.View, verdict Verdict) inbox.OTP {
+func code(doc *message.Document, view *html.View, verdict Verdict) inbox.OTP {
 	in := otp.Input{
 		Subject: doc.Subject, Visible: view.Visible, Preview: view.Preview, Alt: view.Alt, Links: doc.Links,
 		Declared: declaredCodes(doc, verdict),

@@ -181,7 +181,7 @@ func splitBare(text string) (name, email string) {
 
 // cleanAddress removes what no address has. Obsolete blanks around dots go too.
 func cleanAddress(s string) string {
-	s = cleanHeader(s)
+	s = CleanHeader(s)
 	if strings.IndexByte(s, ' ') < 0 || strings.IndexByte(s, '"') >= 0 {
 		return strings.TrimSpace(s)
 	}

@@ -23,7 +23,7 @@ func (l *ledger) admit(p *part) (a Attachment, ok bool) {
 	l.count++
 	d := decoder{src: p.body, encoding: p.encoding}
 	a = Attachment{ID: l.count, ContentType: p.mediaType, Size: d.size()}
-	a.Filename = sanitizeFilename(p.filename)
+	a.Filename = CleanFilename(p.filename)
 	if a.Filename == "" {
 		a.Filename = "attachment-" + strconv.Itoa(a.ID) + extensionOf(p.mediaType)
 	}
@@ -57,10 +57,10 @@ func AttachmentBytes(raw []byte, id int) ([]byte, bool) {
 	return content, found
 }
 
-// sanitizeFilename makes a sender's file name safe to show and to save: no folder, no
+// CleanFilename makes a sender's file name safe to show and to save: no folder, no
 // control or direction-changing characters, valid UTF-8, at most maxFilename characters
 // with the extension kept. It returns "" when nothing is left.
-func sanitizeFilename(name string) string {
+func CleanFilename(name string) string {
 	name = strings.ToValidUTF8(name, "\uFFFD")
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	name = strings.Map(func(r rune) rune {

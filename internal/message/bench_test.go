@@ -1,6 +1,7 @@
 package message
 
 import (
+	"inboxd/internal/message/html"
 	"os"
 	"testing"
 )
@@ -24,10 +25,10 @@ func BenchmarkVisibleText(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	html := Parse(raw).HTML
-	b.SetBytes(int64(len(html)))
+	text := Parse(raw).HTML
+	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {
-		VisibleText(html)
+		html.ViewOf(text)
 	}
 }

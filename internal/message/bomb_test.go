@@ -32,6 +32,9 @@ func allocated() uint64 {
 	return m.TotalAlloc
 }
 
+// openElements is how many elements package html tracks.
+const openElements = 128
+
 var maxMail = 25 << 20 // what SMTP lets through
 
 // fill repeats s up to size bytes.
@@ -174,12 +177,12 @@ var bombs = []struct {
 	{"links", func() string { return htmlMail(fill("<a href=http://x>y</a>", maxMail)) }},
 	{"opened links", func() string { return htmlMail(fill("<a href=http://x>", maxMail)) }},
 	{"elements", func() string { return htmlMail(fill("<b>", maxMail)) }},
-	{"paragraphs in elements", func() string { return htmlMail(fill("<b>", 3*maxOpenElements-9) + fill("<p>", maxMail)) }},
-	{"end tags of nothing", func() string { return htmlMail(fill("<b>", 3*maxOpenElements-9) + fill("</i>", maxMail)) }},
+	{"paragraphs in elements", func() string { return htmlMail(fill("<b>", 3*openElements-9) + fill("<p>", maxMail)) }},
+	{"end tags of nothing", func() string { return htmlMail(fill("<b>", 3*openElements-9) + fill("</i>", maxMail)) }},
 	{"end tags in a cell", func() string {
-		return htmlMail("<div><td>" + fill("<b>", 3*maxOpenElements-20) + fill("</div>", maxMail))
+		return htmlMail("<div><td>" + fill("<b>", 3*openElements-20) + fill("</div>", maxMail))
 	}},
-	{"items in elements", func() string { return htmlMail(fill("<b>", 3*maxOpenElements-9) + fill("<li></li>", maxMail)) }},
+	{"items in elements", func() string { return htmlMail(fill("<b>", 3*openElements-9) + fill("<li></li>", maxMail)) }},
 	{"tables", func() string { return htmlMail(fill("<table><tr><td>", maxMail)) }},
 	{"tags", func() string { return htmlMail(fill("<", maxMail)) }},
 	{"end tags of names", func() string { return htmlMail(fill("</", maxMail)) }},

@@ -72,7 +72,13 @@ func isUTF16(b []byte) bool {
 	if len(b) < 4 || len(b)%2 != 0 {
 		return false
 	}
-	return b[0] == 0xff && b[1] == 0xfe && b[2]|b[3] != 0 || b[0] == 0xfe && b[1] == 0xff
+	switch [2]byte(b) {
+	case [2]byte{0xff, 0xfe}:
+		return b[2]|b[3] != 0
+	case [2]byte{0xfe, 0xff}:
+		return true
+	}
+	return false
 }
 
 func guessUTF8(b []byte) []byte {
@@ -129,8 +135,8 @@ func readableMeta(name string) string {
 	return name
 }
 
-// normalizeLines makes every line end one LF and drops NULs, in place.
-func normalizeLines(b []byte) []byte {
+// NormalizeLines makes every line end one LF and drops NULs, in place.
+func NormalizeLines(b []byte) []byte {
 	if bytes.IndexByte(b, '\r') < 0 && bytes.IndexByte(b, 0) < 0 {
 		return b
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"inboxd/internal/message/html"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,7 +55,7 @@ func checkDocument(t testing.TB, raw []byte, doc *Document) {
 			}
 		}
 	}
-	valid("bodies", doc.Text, doc.HTML, VisibleText(doc.HTML), ViewHTML(doc.HTML).Preview)
+	valid("bodies", doc.Text, doc.HTML, html.ViewOf(doc.HTML).Visible, html.ViewOf(doc.HTML).Preview)
 	valid("ids", doc.MessageID, doc.InReplyTo, doc.Subject)
 	valid("references", doc.References...)
 	valid("links", doc.Links...)
@@ -69,7 +70,7 @@ func checkDocument(t testing.TB, raw []byte, doc *Document) {
 			t.Errorf("header %s breaks its line: %q", h.Name, h.Value)
 		}
 	}
-	if len(doc.Text) > MaxText || len(doc.HTML) > maxHTML || len(doc.Links) > maxLinks {
+	if len(doc.Text) > MaxText || len(doc.HTML) > maxHTML || len(doc.Links) > html.MaxLinks {
 		t.Errorf("caps passed: %d text, %d html, %d links", len(doc.Text), len(doc.HTML), len(doc.Links))
 	}
 	checkAttachments(t, raw, doc)
@@ -125,7 +126,7 @@ func TestCodesOfTheCorpusAreVisible(t *testing.T) {
 			continue
 		}
 		doc := Parse(readFile(t, filepath.Join(dir, row[0])))
-		seen := digits.Replace(strings.ToUpper(strings.Join([]string{doc.Subject, doc.Text, VisibleText(doc.HTML), ViewHTML(doc.HTML).Preview}, "|")))
+		seen := digits.Replace(strings.ToUpper(strings.Join([]string{doc.Subject, doc.Text, html.ViewOf(doc.HTML).Visible, html.ViewOf(doc.HTML).Preview}, "|")))
 		found := false
 		for _, form := range strings.Split(row[2], "|") {
 			found = found || strings.Contains(seen, digits.Replace(strings.ToUpper(form)))

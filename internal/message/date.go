@@ -1,6 +1,7 @@
 package message
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -21,12 +22,21 @@ func parseDate(v string) (_ time.Time, ok bool) {
 		d.read(v[:end])
 		v = v[end:]
 	}
-	if d.day < 1 || d.day > 31 || d.month == 0 || d.year < 1900 || d.year > 9999 || d.hour < 0 {
+	if !d.complete() {
 		t, err := time.Parse(time.RFC3339, whole)
 		return inYears(t.UTC(), err == nil)
 	}
 	t := time.Date(d.year, d.month, d.day, d.hour, d.minute, d.second, 0, time.UTC)
 	return inYears(t.Add(-d.offset), true)
+}
+
+// complete reports that there is a day of some month of a year, and a time.
+func (d *dateWords) complete() bool {
+	switch {
+	case d.day < 1, d.day > 31, d.month == 0, d.year < 1900, d.year > 9999, d.hour < 0:
+		return false
+	}
+	return true
 }
 
 // inYears refuses what ISO 8601 can't write with four digits.
@@ -95,16 +105,19 @@ func (d *dateWords) readClock(word string) {
 	h, rest, _ := strings.Cut(word, ":")
 	m, s, _ := strings.Cut(rest, ":")
 	s, _, _ = strings.Cut(s, ".")
-	hour, err1 := strconv.Atoi(h)
-	minute, err2 := strconv.Atoi(m)
-	second := 0
-	var err3 error
-	if s != "" {
-		second, err3 = strconv.Atoi(s)
-	}
-	if err1 == nil && err2 == nil && err3 == nil && inRange(hour, 23) && inRange(minute, 59) && inRange(second, 60) {
+	hour, minute, second := upTo(23, h), upTo(59, m), upTo(60, cmp.Or(s, "0"))
+	if min(hour, minute, second) >= 0 {
 		d.hour, d.minute, d.second = hour, minute, second
 	}
+}
+
+// upTo reads a number from 0 to max, -1 for any other.
+func upTo(max int, word string) int {
+	n, err := strconv.Atoi(word)
+	if err != nil || n > max {
+		return -1
+	}
+	return n
 }
 
 // readOffset reads +hhmm.

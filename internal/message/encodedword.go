@@ -18,7 +18,7 @@ type encodedWord struct {
 // split words in the middle of a character.
 func decodeWords(s string) string {
 	if !strings.Contains(s, "=?") {
-		return cleanHeader(s)
+		return CleanHeader(s)
 	}
 	var (
 		out       = make([]byte, 0, len(s)+64)
@@ -46,7 +46,7 @@ func decodeWords(s string) string {
 		gap := s[from:i]
 		if adjacent := afterWord && strings.Trim(gap, " \t") == ""; !adjacent {
 			flush()
-			out = append(out, cleanHeader(gap)...)
+			out = append(out, CleanHeader(gap)...)
 			run = len(out)
 		} else if !strings.EqualFold(charset, word.charset) {
 			flush()
@@ -58,7 +58,7 @@ func decodeWords(s string) string {
 	}
 	flush()
 	out = append(out, s[from:]...)
-	return cleanHeader(asString(out))
+	return CleanHeader(asString(out))
 }
 
 // parseWord reads the word at the start of s, which begins with "=?". Blanks and question
@@ -108,9 +108,9 @@ func (w encodedWord) appendTo(b []byte) []byte {
 	return b
 }
 
-// cleanHeader makes v valid UTF-8 (8-bit values are read like a text without charset) and
+// CleanHeader makes v valid UTF-8 (8-bit values are read like a text without charset) and
 // turns control characters into spaces: no decoded CR or LF may reach a header we write.
-func cleanHeader(v string) string {
+func CleanHeader(v string) string {
 	ascii := true
 	for i := range len(v) {
 		if v[i] < ' ' || v[i] == 0x7f {

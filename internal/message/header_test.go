@@ -194,7 +194,7 @@ func TestMediaType(t *testing.T) {
 		"a/b/c":                        "text/plain",
 		"te xt/plain":                  "text/plain",
 	} {
-		if got := mediaType(in); got != want {
+		if got := MediaType(in); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
 	}

@@ -18,18 +18,6 @@ const (
 	MaxText = 1 << 20
 	maxHTML = 2 << 20
 
-	maxVisibleInput = 1 << 20
-	maxVisible      = 64 << 10
-	maxPreview      = 1 << 10
-	maxAnchors      = 64
-	maxAnchorText   = 80
-	maxAlts         = 64  // texts of images that are told apart
-	maxOpenElements = 128 // HTML elements whose hiddenness is tracked
-	maxClasses      = 64  // classes of style sheets that are remembered
-
-	maxLinks   = 1000
-	maxLinkLen = 8 << 10
-
 	// Receiving limits (specification, Attachments; KB = 1,024).
 	maxFiles     = 10       // later files are not recorded
 	maxFileSize  = 5 << 20  // bytes of one file

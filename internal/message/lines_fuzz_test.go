@@ -26,7 +26,7 @@ func FuzzNormalizeLines(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		want := slowLines(b)
-		if got := normalizeLines(bytes.Clone(b)); !bytes.Equal(got, want) {
+		if got := NormalizeLines(bytes.Clone(b)); !bytes.Equal(got, want) {
 			t.Errorf("%q became %q, want %q", b, got, want)
 		}
 	})

@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// mediaType returns the type/subtype of a Content-Type, lower-case. What can't be read is
+// MediaType returns the type/subtype of a Content-Type, lower-case. What can't be read is
 // text/plain (RFC 2045 section 5.2).
-func mediaType(v string) string {
+func MediaType(v string) string {
 	v = strings.ToLower(strings.TrimLeft(v, " \t\""))
 	if end := strings.IndexAny(v, "; \t(\""); end >= 0 {
 		v = v[:end]
 	}
 	main, sub, _ := strings.Cut(v, "/")
-	if !isToken(main) || !isToken(sub) {
+	if !IsToken(main) || !IsToken(sub) {
 		return "text/plain"
 	}
 	return v
 }
 
-// isToken reports whether s is an RFC 2045 token, short enough to be a type or a charset.
-func isToken(s string) bool {
+// IsToken reports whether s is an RFC 2045 token, short enough to be a type or a charset.
+func IsToken(s string) bool {
 	for i := range len(s) {
 		if s[i] <= ' ' || s[i] >= 0x7f || strings.IndexByte("()<>@,;:\\\"/[]?=", s[i]) >= 0 {
 			return false
@@ -91,8 +91,8 @@ func unquote(s string) (value, rest string) {
 	return b.String(), ""
 }
 
-// param returns the raw value of one plain parameter.
-func param(field, name string) string {
+// Param returns the raw value of one plain parameter.
+func Param(field, name string) string {
 	for p := newParams(field); ; {
 		n, value, ok := p.next()
 		if !ok || strings.EqualFold(n, name) {
@@ -182,7 +182,7 @@ func joinSegments(segments []segment) string {
 		}
 	}
 	text, _ := toUTF8(charset, b)
-	return cleanHeader(string(text))
+	return CleanHeader(string(text))
 }
 
 // appendUnescaped appends s with its percent-encoded bytes decoded.

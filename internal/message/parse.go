@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"unsafe"
+
+	"inboxd/internal/message/html"
 )
 
 // Parse reads one message (RFC 5322, RFC 2045–2049). It never fails: what can't be read is
@@ -17,12 +19,12 @@ func Parse(raw []byte) *Document {
 
 // ParseView is Parse into a Document that is empty yet, and gives what a person would see of
 // the HTML from the same walk over it.
-func ParseView(doc *Document, raw []byte) (view View) {
+func ParseView(doc *Document, raw []byte) (view html.View) {
 	doc.parse(raw, &view)
 	return view
 }
 
-func (d *Document) parse(raw []byte, view *View) {
+func (d *Document) parse(raw []byte, view *html.View) {
 	r := reader{doc: d}
 	d.Degraded = walkLeaves(raw, d, r.read) || d.Degraded
 	r.finish(view)
@@ -161,7 +163,7 @@ func (r *reader) decode(b *body, p *part, max int) {
 		charset = metaCharset(raw)
 	}
 	text, known := toUTF8(charset, raw)
-	text = normalizeLines(text)
+	text = NormalizeLines(text)
 	if p.flowed {
 		text = unflow(text, p.delsp)
 	}
@@ -202,23 +204,23 @@ func (b *body) String() string {
 
 // finish derives what depends on the whole: the links, and the text of a mail that has only
 // HTML. An empty text part beside HTML counts as none. view is nil when nobody asks for it.
-func (r *reader) finish(view *View) {
+func (r *reader) finish(view *html.View) {
 	doc := r.doc
 	doc.Text, doc.TextCut = r.text.String(), r.text.cut
 	doc.HTML, doc.HasHTML = r.html.String(), r.html.count > 0
 	doc.Degraded = doc.Degraded || r.html.cut
-	var links linkSet
+	var links html.Links
 	if !doc.HasHTML {
-		links.addText(doc.Text)
-		doc.Links = links.list
+		links.AddText(doc.Text)
+		doc.Links = links.List()
 		return
 	}
 	if strings.TrimSpace(doc.Text) != "" {
-		links.addText(doc.Text)
-		renderHTML(doc.HTML, renderOptions{links: &links, view: view})
+		links.AddText(doc.Text)
+		html.Render(doc.HTML, html.Options{Links: &links, View: view})
 	} else {
-		doc.Text, doc.TextCut = renderHTML(doc.HTML, renderOptions{links: &links, max: MaxText, readable: true, view: view})
+		doc.Text, doc.TextCut = html.Render(doc.HTML, html.Options{Links: &links, Max: MaxText, Readable: true, View: view})
 		doc.TextFromHTML = true
 	}
-	doc.Links = links.list
+	doc.Links = links.List()
 }

@@ -3,6 +3,7 @@ package message
 import (
 	"encoding/base64"
 	"fmt"
+	"inboxd/internal/message/html"
 	"reflect"
 	"strings"
 	"testing"
@@ -24,7 +25,7 @@ func TestOTPMail(t *testing.T) {
 	if want := "https://shop.example/verify?token=k3jd82hf&user=7"; !reflect.DeepEqual(doc.Links, []string{want}) {
 		t.Errorf("links %q", doc.Links)
 	}
-	visible := VisibleText(doc.HTML)
+	visible := html.ViewOf(doc.HTML).Visible
 	if !strings.Contains(visible, "\n482913\n") || strings.Contains(visible, "771200") {
 		t.Errorf("visible text %q", visible)
 	}
@@ -254,8 +255,26 @@ func TestSanitizeFilename(t *testing.T) {
 		long:                   strings.Repeat("ä", 255),
 		"." + long:             "." + strings.Repeat("ä", 254),
 	} {
-		if got := sanitizeFilename(in); got != want {
+		if got := CleanFilename(in); got != want {
 			t.Errorf("%.40q: %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestReadableText(t *testing.T) {
+	for _, c := range []struct{ name, in, want string }{
+		{"link", "Click <a href='https://x.example/?a=1&amp;b=2'>here</a>.", "Click here (https://x.example/?a=1&b=2)."},
+		{"shown link", "<a href=https://x.example/>https://x.example</a> <a href=https://y.example>y.example</a>", "https://x.example y.example"},
+		{"image link", "<a href=https://x.example><img src=y></a>", "(https://x.example)"},
+		{"button", "<a href=https://x.example><table><tr><td>Go</td></tr></table></a>End", "Go (https://x.example)\nEnd"},
+		{"open links", "<a href=https://x.example>a<a href=https://y.example>b", "a (https://x.example)b (https://y.example)"},
+		{"other schemes", "<a href=mailto:a@b>a</a> <a href='javascript:x'>b</a> <a href=#top>c</a>", "a b c"},
+		{"hidden link", "<a href=https://x.example style=display:none>no</a>yes", "yes"},
+		{"emoji", "👩\u200d👧", "👩\u200d👧"},
+	} {
+		doc := Parse([]byte(htmlMail(c.in)))
+		if doc.Text != c.want || !doc.TextFromHTML || !doc.HasHTML {
+			t.Errorf("%s: %q, want %q", c.name, doc.Text, c.want)
 		}
 	}
 }
@@ -282,10 +301,10 @@ func TestLinks(t *testing.T) {
 
 func TestAtMostAThousandLinks(t *testing.T) {
 	var b strings.Builder
-	for i := range 2 * maxLinks {
+	for i := range 2 * html.MaxLinks {
 		fmt.Fprintf(&b, "http://x.example/%d ", i)
 	}
-	if got := Parse([]byte("A: b\n\n" + b.String())).Links; len(got) != maxLinks || got[maxLinks-1] != "http://x.example/999" {
+	if got := Parse([]byte("A: b\n\n" + b.String())).Links; len(got) != html.MaxLinks || got[html.MaxLinks-1] != "http://x.example/999" {
 		t.Errorf("%d links", len(got))
 	}
 }

@@ -248,18 +248,18 @@ func (w *walker) partHeader(m *multipart) part {
 func newPart(fields []field) part {
 	contentType := fieldValue(fields, "Content-Type")
 	p := part{
-		mediaType: mediaType(contentType),
-		charset:   param(contentType, "charset"),
+		mediaType: MediaType(contentType),
+		charset:   Param(contentType, "charset"),
 		encoding:  parseTransfer(fieldValue(fields, "Content-Transfer-Encoding")),
 	}
 	switch {
 	case strings.HasPrefix(p.mediaType, "multipart/"):
-		if p.boundary = param(contentType, "boundary"); p.boundary == "" {
+		if p.boundary = Param(contentType, "boundary"); p.boundary == "" {
 			p.boundary = decodedParam(contentType, "boundary")
 		}
 		p.boundary = strings.TrimRight(p.boundary, " \t")
-	case p.mediaType == "text/plain" && strings.EqualFold(param(contentType, "format"), "flowed"):
-		p.flowed, p.delsp = true, strings.EqualFold(param(contentType, "delsp"), "yes")
+	case p.mediaType == "text/plain" && strings.EqualFold(Param(contentType, "format"), "flowed"):
+		p.flowed, p.delsp = true, strings.EqualFold(Param(contentType, "delsp"), "yes")
 	}
 	if disposition := fieldValue(fields, "Content-Disposition"); disposition != "" {
 		kind, _, _ := strings.Cut(disposition, ";")

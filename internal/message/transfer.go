@@ -209,7 +209,7 @@ func countBlanks(b []byte) (n int) {
 }
 
 func atLineEnd(b []byte) bool {
-	return len(b) == 0 || b[0] == '\n' || b[0] == '\r' && len(b) > 1 && b[1] == '\n'
+	return len(b) == 0 || b[0] == '\n' || bytes.HasPrefix(b, []byte("\r\n"))
 }
 
 func afterLineEnd(b []byte) []byte {
@@ -265,9 +265,7 @@ func (d *decoder) decodeUULine(line []byte) int {
 	return n
 }
 
-func isHex(c byte) bool {
-	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
-}
+func isHex(c byte) bool { return strings.IndexByte("0123456789ABCDEFabcdef", c) >= 0 }
 
 // hexByte reads two hexadecimal digits.
 func hexByte(a, b byte) (byte, bool) {

@@ -65,7 +65,10 @@ func lineOf(b []byte) []byte {
 // uuName reads "begin 644 name".
 func uuName(line []byte) (name string, ok bool) {
 	mode, name, ok := strings.Cut(strings.TrimSpace(string(line[len("begin "):min(len(line), 1024)])), " ")
-	return name, ok && (len(mode) == 3 || len(mode) == 4) && strings.Trim(mode, "01234567") == "" && name != ""
+	if len(mode) < 3 || len(mode) > 4 || strings.Trim(mode, "01234567") != "" {
+		return "", false
+	}
+	return name, name != ""
 }
 
 // uuEnd returns the length of b up to and with its "end" line, 0 when a line before it is

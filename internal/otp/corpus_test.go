@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"inboxd/internal/message"
+	"inboxd/internal/message/html"
 	"inboxd/internal/otp"
 )
 
@@ -43,7 +44,7 @@ func corpus(t testing.TB) (dir string, rows []row) {
 
 func input(raw []byte) otp.Input {
 	d := message.Parse(raw)
-	in := otp.Input{Subject: d.Subject, Visible: message.VisibleText(d.HTML), Preview: message.ViewHTML(d.HTML).Preview, Links: d.Links}
+	in := otp.Input{Subject: d.Subject, Visible: html.ViewOf(d.HTML).Visible, Preview: html.ViewOf(d.HTML).Preview, Links: d.Links}
 	if !d.TextFromHTML {
 		in.Text = d.Text
 	}

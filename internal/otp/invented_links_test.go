@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"inboxd/internal/message"
+	"inboxd/internal/message/html"
 	"inboxd/internal/otp"
 )
 
@@ -16,7 +17,7 @@ func (m tale) findAll() otp.Result {
 		raw += "\r\n--parts\r\nContent-Type: text/html; charset=utf-8\r\n\r\n" + m.html
 	}
 	d := message.Parse([]byte(raw + "\r\n--parts--\r\n"))
-	v := message.ViewHTML(d.HTML)
+	v := html.ViewOf(d.HTML)
 	in := otp.Input{Subject: m.subject, Visible: v.Visible, Preview: v.Preview, Alt: v.Alt, Links: d.Links}
 	for _, a := range v.Anchors {
 		in.Anchors = append(in.Anchors, otp.Anchor(a))

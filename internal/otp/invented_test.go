@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"inboxd/internal/message"
+	"inboxd/internal/message/html"
 	"inboxd/internal/otp"
 )
 
@@ -46,7 +46,7 @@ func tales(t testing.TB, file string) (all []tale) {
 
 func (m tale) find() otp.Result {
 	return otp.Find(otp.Input{Subject: m.subject, Text: m.text,
-		Visible: message.VisibleText(m.html), Preview: message.ViewHTML(m.html).Preview})
+		Visible: html.ViewOf(m.html).Visible, Preview: html.ViewOf(m.html).Preview})
 }
 
 // Mails that were written before the engine saw them: the rules must carry over.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"inboxd/internal/message"
+	"inboxd/internal/message/html"
 	"inboxd/internal/otp"
 )
 
@@ -74,22 +74,22 @@ func TestPhrases(t *testing.T) {
 				t.Errorf("%s, %s: %q, want %q in %q", p.lang, name, got.Code, want, in.Text+in.Visible)
 			}
 		}
-		html := func(name, want, html string) {
-			v := message.ViewHTML("<style>.x{color:#123456}</style>" + html)
+		page := func(name, want, body string) {
+			v := html.ViewOf("<style>.x{color:#123456}</style>" + body)
 			try("HTML "+name, want, otp.Input{Subject: p.subject, Visible: v.Visible, Preview: v.Preview, Alt: v.Alt})
 		}
 		try("no code", "", otp.Input{Subject: "Stork", Text: p.without})
-		html("no code", "", "<p>"+p.without+"</p>")
+		page("no code", "", "<p>"+p.without+"</p>")
 		if strings.Contains(p.lead, "{c}") {
 			try("inside", code, otp.Input{Subject: p.subject, Text: strings.ReplaceAll(p.lead, "{c}", code)})
-			html("inside", code, "<p>"+strings.ReplaceAll(p.lead, "{c}", "<b>"+code+"</b>")+"</p>")
+			page("inside", code, "<p>"+strings.ReplaceAll(p.lead, "{c}", "<b>"+code+"</b>")+"</p>")
 			continue
 		}
 		for name, write := range writings {
 			try(name, code, otp.Input{Subject: p.subject, Text: p.lead + "\n\n" + write(code) + "\n\n" + p.below})
 		}
 		for name, lay := range layouts {
-			html(name, code, "<p>"+p.lead+"</p>"+lay(code)+"<p>"+p.below+"</p>")
+			page(name, code, "<p>"+p.lead+"</p>"+lay(code)+"<p>"+p.below+"</p>")
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package message
+package html
 
 import (
 	"reflect"
@@ -6,6 +6,8 @@ import (
 	"testing"
 	"unicode/utf8"
 )
+
+func visible(in string) string { return ViewOf(in).Visible }
 
 func TestVisibleText(t *testing.T) {
 	for _, c := range []struct{ name, in, want string }{
@@ -63,47 +65,29 @@ func TestVisibleText(t *testing.T) {
 		{"inline blocks", "<div style='display:inline-block'>48</div><div style='display:inline-block'>29</div><span style='display:block'>x</span>", "48 29\nx"},
 		{"links are not shown", "<a href='https://x.example/'>here</a>", "here"},
 	} {
-		if got := VisibleText(c.in); got != c.want {
+		if got := visible(c.in); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
 }
 
 func TestVisibleTextIsBounded(t *testing.T) {
-	got := VisibleText(strings.Repeat("é", maxVisible))
+	got := visible(strings.Repeat("é", maxVisible))
 	if len(got) > maxVisible || len(got) < maxVisible-4 || !utf8.ValidString(got) {
 		t.Errorf("%d bytes", len(got))
 	}
-	if got := VisibleText(strings.Repeat("<bb>", maxVisibleInput/4) + "behind"); got != "" {
+	if got := visible(strings.Repeat("<bb>", maxInput/4) + "behind"); got != "" {
 		t.Errorf("read beyond the cap: %q", got)
 	}
-	if got := VisibleText("a\xffb"); got != "ab" {
+	if got := visible("a\xffb"); got != "ab" {
 		t.Errorf("invalid UTF-8: %q", got)
 	}
 }
 
 func TestDeeplyNestedElements(t *testing.T) {
 	deep := strings.Repeat("<div>", 500)
-	if got := VisibleText(deep + "a" + strings.Repeat("</div>", 500) + "<p hidden>no</p>b"); got != "a\nb" {
+	if got := visible(deep + "a" + strings.Repeat("</div>", 500) + "<p hidden>no</p>b"); got != "a\nb" {
 		t.Errorf("%q", got)
-	}
-}
-
-func TestReadableText(t *testing.T) {
-	for _, c := range []struct{ name, in, want string }{
-		{"link", "Click <a href='https://x.example/?a=1&amp;b=2'>here</a>.", "Click here (https://x.example/?a=1&b=2)."},
-		{"shown link", "<a href=https://x.example/>https://x.example</a> <a href=https://y.example>y.example</a>", "https://x.example y.example"},
-		{"image link", "<a href=https://x.example><img src=y></a>", "(https://x.example)"},
-		{"button", "<a href=https://x.example><table><tr><td>Go</td></tr></table></a>End", "Go (https://x.example)\nEnd"},
-		{"open links", "<a href=https://x.example>a<a href=https://y.example>b", "a (https://x.example)b (https://y.example)"},
-		{"other schemes", "<a href=mailto:a@b>a</a> <a href='javascript:x'>b</a> <a href=#top>c</a>", "a b c"},
-		{"hidden link", "<a href=https://x.example style=display:none>no</a>yes", "yes"},
-		{"emoji", "👩\u200d👧", "👩\u200d👧"},
-	} {
-		doc := Parse([]byte(htmlMail(c.in)))
-		if doc.Text != c.want || !doc.TextFromHTML || !doc.HasHTML {
-			t.Errorf("%s: %q, want %q", c.name, doc.Text, c.want)
-		}
 	}
 }
 
@@ -114,17 +98,38 @@ func TestPreview(t *testing.T) {
 		"Hello<div hidden>no</div>": "",
 		"":                          "",
 	} {
-		if got := ViewHTML(in).Preview; got != want {
+		if got := ViewOf(in).Preview; got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
 	}
 }
 
 func TestViewTellsImagesAndLinksApart(t *testing.T) {
-	v := ViewHTML(`<img alt="482 913"><img alt=""><p hidden><img alt=no><a href=http://no.example>no</a></p>
+	v := ViewOf(`<img alt="482 913"><img alt=""><p hidden><img alt=no><a href=http://no.example>no</a></p>
 		<a href="https://a.example/?x=1&amp;y=2"> Verify <b>it</b><img alt=logo></a><a href=mailto:a@b>mail</a><a href=http://b.example></a>`)
 	want := View{Visible: v.Visible, Alt: []string{"482 913", "logo"}, Anchors: []Anchor{{"https://a.example/?x=1&y=2", "Verify it logo"}}}
 	if !reflect.DeepEqual(v, want) {
 		t.Errorf("%+v", v)
 	}
+}
+
+func FuzzVisibleText(f *testing.F) {
+	for _, in := range []string{
+		"<p style='display:none'>a<b>1</b>", "<table><tr><td>a<td>b</table>", "<style>.a{font-size:0}</style><i class=a>x",
+		"<!--", "</", "<a href='http://x'>&amp;&#x41;</a", "<pre>a\nb</pre><title>", "<b\x00\xff>",
+	} {
+		f.Add(in)
+	}
+	f.Fuzz(func(t *testing.T, in string) {
+		text := visible(in)
+		if !utf8.ValidString(text) || len(text) > maxVisible {
+			t.Errorf("%d bytes: %q", len(text), text)
+		}
+		if strings.Contains(text, "\n\n\n") || text != strings.TrimSpace(text) {
+			t.Errorf("blank lines: %q", text)
+		}
+		if visible("<div hidden><table><tr><td>"+in) != "" && !strings.Contains(in, "</") {
+			t.Errorf("%q is visible inside of a hidden element", in)
+		}
+	})
 }

@@ -1,19 +1,21 @@
-package message
+// Package compose writes mail: a Draft becomes the bytes that are signed and sent, in words
+// that package message reads back as they were meant. It refuses to know who may send, what
+// signs, and the envelope, blind copies included.
+package compose
 
 import (
 	"bytes"
-	"slices"
 	"strings"
 	"time"
 
-	"inboxd/internal/address"
+	"inboxd/internal/message"
 )
 
 // Draft is a mail to be written. Bcc has no place in it: those recipients are known to the
 // envelope alone.
 type Draft struct {
-	From    Mailbox
-	To, Cc  []Mailbox
+	From    message.Mailbox
+	To, Cc  []message.Mailbox
 	Subject string
 	Text    string // line ends of any kind
 	HTML    string // empty for a mail of text alone
@@ -42,12 +44,12 @@ type CalendarPart struct {
 	Text   string // the whole iCalendar object
 }
 
-// Compose writes the mail (RFC 5322, 2045–2049, 2231; RFC 6532 only for addresses whose
+// Write returns the mail (RFC 5322, 2045–2049, 2231; RFC 6532 only for addresses whose
 // local part is not ASCII). The same Draft always gives the same bytes: CRLF line ends
 // alone, no NUL, and but for RFC 6532 nothing outside of ASCII, no line over 998 octets, none
 // over 78 where it can be folded. A body ends with a line end even if its text does not. The
 // error says which address can't be written; everything else is made fit to be.
-func Compose(d Draft) ([]byte, error) {
+func Write(d Draft) ([]byte, error) {
 	h := headerWriter{out: make([]byte, 0, d.roughSize())}
 	if err := h.top(d); err != nil {
 		return nil, err
@@ -55,20 +57,6 @@ func Compose(d Draft) ([]byte, error) {
 	b := builder{out: h.out, seed: d.Seed}
 	b.write(d.layout())
 	return b.out, nil
-}
-
-// NeedsUTF8 reports that only a server with SMTPUTF8 can take the mail, because of an
-// address in its header.
-func (d Draft) NeedsUTF8() bool {
-	needs := func(m Mailbox) bool { return NeedsUTF8(m.Email) }
-	return needs(d.From) || slices.ContainsFunc(d.To, needs) || slices.ContainsFunc(d.Cc, needs)
-}
-
-// NeedsUTF8 reports whether a mail to this address needs SMTPUTF8 (RFC 6531): its local part
-// is not ASCII. A domain alone never does, it has A-labels.
-func NeedsUTF8(email string) bool {
-	local, _ := address.Split(email)
-	return !isPlainASCII(local)
 }
 
 // ReplyReferences returns the Draft.References of an answer to a mail with these fields
@@ -100,7 +88,7 @@ func (d Draft) layout() node {
 	}
 	if c := d.Calendar; c != nil {
 		n := textNode("text/calendar", c.Text)
-		if isToken(c.Method) {
+		if message.IsToken(c.Method) {
 			n.params = append(n.params, "method="+strings.ToUpper(c.Method))
 		}
 		forms = append(forms, n)
@@ -122,8 +110,8 @@ func (d Draft) layout() node {
 // sendable makes text of any kind valid UTF-8 with LF line ends and one at its end. A byte
 // order mark at its start is no text.
 func sendable(text string) []byte {
-	text = strings.TrimLeft(text, byteOrderMark)
-	b := normalizeLines([]byte(strings.ToValidUTF8(text, "\uFFFD")))
+	text = strings.TrimLeft(text, "\ufeff")
+	b := message.NormalizeLines([]byte(strings.ToValidUTF8(text, "\uFFFD")))
 	if len(b) > 0 && !bytes.HasSuffix(b, []byte("\n")) {
 		b = append(b, '\n')
 	}

@@ -1,19 +1,19 @@
-package message
+package html
 
 import "strings"
 
-// tokenKind says what an htmlScanner found.
+// tokenKind says what an scanner found.
 type tokenKind uint8
 
 const (
-	endOfHTML tokenKind = iota
+	endOfInput tokenKind = iota
 	textToken
 	startTag
 	endTag
 )
 
-// htmlToken is one piece of HTML. Strings are slices of the input, entities undecoded.
-type htmlToken struct {
+// token is one piece of HTML. Strings are slices of the input, entities undecoded.
+type token struct {
 	kind tokenKind
 	text string // of a textToken
 	tag  tag
@@ -26,17 +26,17 @@ type attributes struct {
 	hidden                                     bool
 }
 
-// htmlScanner cuts HTML into texts and tags in one pass, by the rules of the HTML standard's
+// scanner cuts HTML into texts and tags in one pass, by the rules of the HTML standard's
 // tokenizer as far as they decide what is text: comments, quotes in attributes and the
 // contents of style, script and the like never are.
-type htmlScanner struct {
+type scanner struct {
 	s   string
 	pos int
 	raw tag // element whose text runs to its end tag
 }
 
-func (h *htmlScanner) next(t *htmlToken) {
-	*t = htmlToken{}
+func (h *scanner) next(t *token) {
+	*t = token{}
 	if h.raw.has(rawText) {
 		h.rawText(t)
 		return
@@ -77,12 +77,19 @@ func opensMarkup(s string) bool {
 	if len(s) < 2 {
 		return false
 	}
-	return isLetter(s[1]) || s[1] == '!' || s[1] == '?' || s[1] == '/' && len(s) > 2
+	switch c := s[1]; c {
+	case '!', '?':
+		return true
+	case '/':
+		return len(s) > 2
+	default:
+		return isLetter(c)
+	}
 }
 
 // rawText reads up to the end tag of h.raw. Only title and textarea have text to show; the
 // caller decides.
-func (h *htmlScanner) rawText(t *htmlToken) {
+func (h *scanner) rawText(t *token) {
 	name, rest := h.raw.name(), h.s[h.pos:]
 	h.raw = 0
 	end := 0
@@ -104,7 +111,7 @@ func (h *htmlScanner) rawText(t *htmlToken) {
 }
 
 // skipComment moves behind a comment. One that never ends hides the rest, as in a browser.
-func (h *htmlScanner) skipComment() {
+func (h *scanner) skipComment() {
 	rest := h.s[h.pos+4:]
 	switch {
 	case strings.HasPrefix(rest, ">"):
@@ -117,7 +124,7 @@ func (h *htmlScanner) skipComment() {
 }
 
 // skipPast moves behind the next mark that is at least from bytes ahead.
-func (h *htmlScanner) skipPast(mark string, from int) {
+func (h *scanner) skipPast(mark string, from int) {
 	if i := strings.Index(h.s[h.pos+from:], mark); i >= 0 {
 		h.pos += from + i + len(mark)
 		return
@@ -125,7 +132,7 @@ func (h *htmlScanner) skipPast(mark string, from int) {
 	h.pos = len(h.s)
 }
 
-func (h *htmlScanner) tagName() tag {
+func (h *scanner) tagName() tag {
 	start := h.pos
 	for h.pos < len(h.s) && !isSpace(h.s[h.pos]) && h.s[h.pos] != '>' && h.s[h.pos] != '/' {
 		h.pos++
@@ -135,7 +142,7 @@ func (h *htmlScanner) tagName() tag {
 
 // attributes reads up to the > of a tag. A tag that the input ends in is no tag; its
 // attributes don't count because nothing follows.
-func (h *htmlScanner) attributes(a *attributes) {
+func (h *scanner) attributes(a *attributes) {
 	s := h.s
 	for {
 		for h.pos < len(s) && (isSpace(s[h.pos]) || s[h.pos] == '/') {
@@ -158,7 +165,7 @@ func (h *htmlScanner) attributes(a *attributes) {
 }
 
 // attributeValue reads =value after an attribute's name, "" when there is none.
-func (h *htmlScanner) attributeValue() string {
+func (h *scanner) attributeValue() string {
 	h.skipSpace()
 	if h.pos == len(h.s) || h.s[h.pos] != '=' {
 		return ""
@@ -184,7 +191,7 @@ func (h *htmlScanner) attributeValue() string {
 	return h.s[start:h.pos]
 }
 
-func (h *htmlScanner) skipSpace() {
+func (h *scanner) skipSpace() {
 	for h.pos < len(h.s) && isSpace(h.s[h.pos]) {
 		h.pos++
 	}
@@ -223,4 +230,10 @@ func (a *attributes) set(name, value string) {
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f' }
+func isSpace(c byte) bool {
+	switch c {
+	case ' ', '\n', '\t', '\r', '\f':
+		return true
+	}
+	return false
+}

@@ -1,4 +1,4 @@
-package message
+package compose
 
 import (
 	"bytes"
@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"inboxd/internal/message"
 )
 
 const (
@@ -35,12 +37,12 @@ func textNode(mediaType, text string) node {
 // 2046 section 5.2.1), so their bytes are sent as bytes.
 func fileNode(f File) node {
 	n := node{mediaType: "application/octet-stream", encoding: "base64", content: f.Bytes}
-	if kind := mediaType(f.ContentType); kind != "text/plain" || strings.HasPrefix(strings.ToLower(f.ContentType), kind) {
+	if kind := message.MediaType(f.ContentType); kind != "text/plain" || strings.HasPrefix(strings.ToLower(f.ContentType), kind) {
 		if !strings.HasPrefix(kind, "multipart/") && !strings.HasPrefix(kind, "message/") {
 			n.mediaType = kind
 		}
 	}
-	if charset := strings.ToLower(param(f.ContentType, "charset")); isToken(charset) {
+	if charset := strings.ToLower(message.Param(f.ContentType, "charset")); message.IsToken(charset) {
 		n.params = []string{"charset=" + charset}
 	} else if strings.HasPrefix(n.mediaType, "text/") && utf8.Valid(f.Bytes) {
 		n.params = []string{"charset=utf-8"}
@@ -54,7 +56,7 @@ func fileNode(f File) node {
 // sections as its length asks for. No section ends within a character, because some readers
 // decode each by itself.
 func filenameParams(name string) []string {
-	name = oneLine(sanitizeFilename(name))
+	name = oneLine(message.CleanFilename(name))
 	if name == "" {
 		name = "attachment"
 	}
@@ -83,7 +85,7 @@ func filenameParams(name string) []string {
 
 func escapeRune(r rune) (escaped string) {
 	for _, c := range []byte(string(r)) {
-		if isLetter(c) || c >= '0' && c <= '9' || c == '.' || c == '-' || c == '_' {
+		if isAlphanumeric(c) || strings.IndexByte(".-_", c) >= 0 {
 			escaped += string(c)
 		} else {
 			escaped += string([]byte{'%', upperHex[c>>4], upperHex[c&15]})
@@ -101,7 +103,7 @@ func textEncoding(text []byte) string {
 	}
 	escaped := 0
 	for _, c := range text {
-		if c == '=' || c >= 0x7f || c < ' ' && c != '\n' && c != '\t' {
+		if c != '\n' && !isPrintable(c) {
 			escaped++
 		}
 	}
@@ -110,6 +112,11 @@ func textEncoding(text []byte) string {
 	}
 	return "quoted-printable"
 }
+
+// isPrintable reports what quoted-printable leaves as it is within a line.
+func isPrintable(c byte) bool { return c == '\t' || ' ' <= c && c < 0x7f && c != '=' }
+
+func isBlank(c byte) bool { return c == ' ' || c == '\t' }
 
 // isSafe7Bit refuses long lines, control characters, blanks at a line's end, a dot at its
 // start, what an mbox would quote, and what could look like a boundary of ours.
@@ -122,7 +129,7 @@ func isSafe7Bit(text []byte) bool {
 			return false
 		}
 		for _, c := range line {
-			if c != '\t' && (c < ' ' || c >= 0x7f) {
+			if c != '=' && !isPrintable(c) {
 				return false
 			}
 		}
@@ -201,7 +208,7 @@ func appendQuotedPrintable(out, text []byte) []byte {
 			continue
 		}
 		lineEnds := i+1 == len(text) || text[i+1] == '\n'
-		escape := c == '=' || c >= 0x7f || c < ' ' && c != '\t' || isBlank(c) && lineEnds
+		escape := !isPrintable(c) || isBlank(c) && lineEnds
 		width := 1
 		if escape {
 			width = 3
@@ -220,5 +227,3 @@ func appendQuotedPrintable(out, text []byte) []byte {
 	}
 	return out
 }
-
-const upperHex = "0123456789ABCDEF"

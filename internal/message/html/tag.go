@@ -1,4 +1,4 @@
-package message
+package html
 
 // tag is an HTML element's name: a number of knownTags, or a hash with the top bit set.
 type tag uint16

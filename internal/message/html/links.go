@@ -1,4 +1,4 @@
-package message
+package html
 
 import (
 	"html"
@@ -8,19 +8,20 @@ import (
 	"unicode/utf8"
 )
 
-// linkSet collects http(s) URLs in order of appearance, without doubles, at most maxLinks.
-type linkSet struct {
+// Links collects http(s) URLs in order of appearance, without doubles, at most MaxLinks.
+type Links struct {
 	list []string
 	seen map[string]struct{} // nil while list is short enough to be looked through
 }
 
-func (l *linkSet) full() bool { return len(l.list) >= maxLinks }
+// List is never changed again by what is added later.
+func (l *Links) List() []string { return l.list }
 
-func (l *linkSet) add(url string) {
-	if l.full() || len(url) > maxLinkLen {
-		return
-	}
-	if l.has(url) {
+// full reports that no more are wanted.
+func (l *Links) full() bool { return l == nil || len(l.list) >= MaxLinks }
+
+func (l *Links) add(url string) {
+	if l.full() || len(url) > maxLinkLen || l.has(url) {
 		return
 	}
 	url = strings.Clone(url) // a link must not keep the whole mail in memory
@@ -38,7 +39,7 @@ func (l *linkSet) add(url string) {
 // fewLinks are looked through quicker than a map of them is made.
 const fewLinks = 16
 
-func (l *linkSet) has(url string) bool {
+func (l *Links) has(url string) bool {
 	if l.seen == nil {
 		return slices.Contains(l.list, url)
 	}
@@ -46,8 +47,8 @@ func (l *linkSet) has(url string) bool {
 	return ok
 }
 
-// addText adds every URL that is written out in a text.
-func (l *linkSet) addText(text string) {
+// AddText adds every URL that is written out in a text.
+func (l *Links) AddText(text string) {
 	for !l.full() {
 		i := strings.Index(text, "://")
 		if i < 0 {
@@ -63,7 +64,7 @@ func (l *linkSet) addText(text string) {
 }
 
 // addHref adds the target of a link. It returns the URL, "" when it is not http(s).
-func (l *linkSet) addHref(href string) string {
+func (l *Links) addHref(href string) string {
 	url := hrefURL(href)
 	if url != "" && l != nil {
 		l.add(url)

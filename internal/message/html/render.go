@@ -1,48 +1,16 @@
-package message
+package html
 
 import (
 	"html"
 	"strings"
 )
 
-// View is what a person would see of HTML.
-type View struct {
-	// Visible has block elements, rows and cells on lines of their own, inline elements joined
-	// without a space, alternative texts of images, no scripts, styles, comments, titles and
-	// hidden elements. Zero-width characters are dropped, blanks collapsed, lines of a quoted
-	// mail begin with "> ". At most 64 KiB.
-	Visible string
-	// Preview is the text that a list of mails shows and an opened mail hides: the hidden text
-	// in front of everything visible, at most 1 KiB. It is a sender's own words, but weaker
-	// evidence than Visible.
-	Preview string
-	// Alt holds the alternative texts of visible images that have one, in order, at most 64.
-	Alt []string
-	// Anchors are the visible links that have a short text, in order, at most 64.
-	Anchors []Anchor
-}
-
-// Anchor is a link to an http(s) URL and its visible text, at most 80 bytes.
-type Anchor struct{ URL, Text string }
-
-// ViewHTML reads at most 1 MiB of html.
-func ViewHTML(html string) (v View) {
-	if len(html) > maxVisibleInput {
-		html = html[:maxVisibleInput]
-	}
-	renderHTML(strings.ToValidUTF8(html, ""), renderOptions{view: &v})
-	return v
-}
-
-// VisibleText returns the visible text of html; see View.
-func VisibleText(html string) string { return ViewHTML(html).Visible }
-
-// renderOptions says what a rendering is for.
-type renderOptions struct {
-	max      int      // bytes of text; 0 makes none
-	readable bool     // for reading on: links are kept as "text (URL)"
-	links    *linkSet // collects what can be followed, nil for nobody
-	view     *View    // is given what a person sees, nil for nobody
+// Options says what a rendering is for.
+type Options struct {
+	Max      int    // bytes of text; 0 makes none
+	Readable bool   // for reading on: links are kept as "text (URL)"
+	Links    *Links // collects what can be followed, nil for nobody
+	View     *View  // is given what a person sees, nil for nobody
 }
 
 // element is an open element.
@@ -52,15 +20,15 @@ type element struct {
 	quoted bool // inside a quoted mail
 }
 
-// renderer walks over HTML once. Its stack of open elements follows the HTML standard as
+// renderer walks over HTML once, in one call of Render. Its stack of open elements follows the HTML standard as
 // far as needed to know where a hidden element ends, also in sloppy mail.
 type renderer struct {
-	renderOptions
-	out        textWriter // of max bytes
-	seen       textWriter // of view.Visible
-	hidden     textWriter // of view.Preview
+	Options
+	out        writer // of max bytes
+	seen       writer // of view.Visible
+	hidden     writer // of view.Preview
 	sheet      stylesheet
-	open       [maxOpenElements]element // open[0] is the mail itself
+	open       [maxOpen]element // open[0] is the mail itself
 	depth      int
 	deeper     int    // elements inside that found no room
 	paragraphs int    // open p elements
@@ -70,17 +38,17 @@ type renderer struct {
 	inStyle    bool
 }
 
-// renderHTML returns the text of valid UTF-8, and whether it was cut.
-func renderHTML(s string, options renderOptions) (text string, cut bool) {
-	r := renderer{renderOptions: options}
-	r.out = newTextWriter(options.max, len(s), options.readable)
+// Render returns the text of valid UTF-8, and whether it was cut.
+func Render(s string, o Options) (text string, cut bool) {
+	r := renderer{Options: o}
+	r.out = newWriter(o.Max, len(s), o.Readable)
 	r.seen.full, r.hidden.full = true, true
-	if options.view != nil {
-		r.seen, r.hidden = newTextWriter(maxVisible, len(s), false), newTextWriter(maxPreview, 0, false)
+	if o.View != nil {
+		r.seen, r.hidden = newWriter(maxVisible, len(s), false), newWriter(maxPreview, 0, false)
 	}
-	scanner := htmlScanner{s: s}
-	var t htmlToken
-	for scanner.next(&t); t.kind != endOfHTML; scanner.next(&t) {
+	in := scanner{s: s}
+	var t token
+	for in.next(&t); t.kind != endOfInput; in.next(&t) {
 		switch t.kind {
 		case textToken:
 			r.text(t.text)
@@ -89,15 +57,15 @@ func renderHTML(s string, options renderOptions) (text string, cut bool) {
 		case endTag:
 			r.end(t.tag)
 		}
-		if r.out.full && r.seen.full && r.hidden.full && (r.links == nil || r.links.full()) {
+		if r.out.full && r.seen.full && r.hidden.full && r.Links.full() {
 			break
 		}
 	}
 	r.endLink()
-	if options.view != nil {
-		options.view.Visible, options.view.Preview = asString(r.seen.b), asString(r.hidden.b)
+	if o.View != nil {
+		o.View.Visible, o.View.Preview = string(r.seen.b), string(r.hidden.b)
 	}
-	return asString(r.out.b), r.out.full && options.max > 0
+	return string(r.out.b), r.out.full && o.Max > 0
 }
 
 func (r *renderer) top() *element { return &r.open[r.depth] }
@@ -113,8 +81,8 @@ func (r *renderer) text(s string) {
 	case e.looks&noContent != 0:
 	case e.looks&hiding == 0:
 		s = html.UnescapeString(s)
-		if r.links != nil && r.href == "" {
-			r.links.addText(s)
+		if r.Links != nil && r.href == "" {
+			r.Links.AddText(s)
 		}
 		r.write(s, e)
 	case !r.hidden.full:
@@ -140,7 +108,7 @@ func (r *renderer) boundary(e *element) {
 }
 
 // image adds the text that stands for an image, or a field's value.
-func (r *renderer) image(t *htmlToken, e *element) {
+func (r *renderer) image(t *token, e *element) {
 	s := html.UnescapeString(t.attr.shown(t.tag))
 	if s == "" {
 		return
@@ -148,13 +116,13 @@ func (r *renderer) image(t *htmlToken, e *element) {
 	r.out.writeApart(s, e)
 	r.seen.writeApart(s, e)
 	r.hidden.full = r.hidden.full || strings.TrimSpace(s) != ""
-	if r.view != nil && t.tag == tagImg && len(r.view.Alt) < maxAlts && !r.seen.full {
-		r.view.Alt = append(r.view.Alt, s)
+	if r.View != nil && t.tag == tagImg && len(r.View.Alt) < maxAlts && !r.seen.full {
+		r.View.Alt = append(r.View.Alt, s)
 	}
 }
 
 // start opens an element.
-func (r *renderer) start(t *htmlToken) {
+func (r *renderer) start(t *token) {
 	if t.tag == tagA {
 		r.endLink()
 	}
@@ -183,7 +151,7 @@ func (r *renderer) start(t *htmlToken) {
 }
 
 // newElement works out how an element looks inside the open ones.
-func (r *renderer) newElement(t *htmlToken) element {
+func (r *renderer) newElement(t *token) element {
 	s := r.sheet.of(t.attr.class, t.attr.style)
 	e := element{tag: t.tag, looks: s.inside(r.top().looks), quoted: r.top().quoted || t.isQuote()}
 	switch {
@@ -201,7 +169,7 @@ func (r *renderer) newElement(t *htmlToken) element {
 }
 
 // isQuote reports whether an element holds the mail that is being answered.
-func (t *htmlToken) isQuote() bool {
+func (t *token) isQuote() bool {
 	return t.tag == tagBlockquote &&
 		(t.attr.cite != "" || strings.EqualFold(t.attr.kind, "cite") || strings.Contains(t.attr.class, "quote"))
 }
@@ -297,11 +265,11 @@ func (r *renderer) closeUpTo(a, b, wall1, wall2 tag) {
 }
 
 // startLink notes a link, hidden ones too, since every URL counts (specification, Messages).
-func (r *renderer) startLink(t *htmlToken, seen bool) {
-	if t.attr.href == "" || r.links == nil && !r.readable && r.view == nil {
+func (r *renderer) startLink(t *token, seen bool) {
+	if t.attr.href == "" || r.Links == nil && !r.Readable && r.View == nil {
 		return
 	}
-	url := r.links.addHref(t.attr.href)
+	url := r.Links.addHref(t.attr.href)
 	if seen && t.tag == tagA {
 		r.href, r.linkAt, r.seenAt = url, len(r.out.b), len(r.seen.b)
 	}
@@ -309,12 +277,12 @@ func (r *renderer) startLink(t *htmlToken, seen bool) {
 
 // endLink writes the target behind the text of a link that doesn't show it.
 func (r *renderer) endLink() {
-	if r.href != "" && r.view != nil && len(r.view.Anchors) < maxAnchors {
+	if r.href != "" && r.View != nil && len(r.View.Anchors) < maxAnchors {
 		if text := strings.TrimSpace(string(r.seen.b[r.seenAt:])); text != "" && len(text) <= maxAnchorText {
-			r.view.Anchors = append(r.view.Anchors, Anchor{strings.Clone(r.href), text})
+			r.View.Anchors = append(r.View.Anchors, Anchor{strings.Clone(r.href), text})
 		}
 	}
-	if r.href != "" && r.readable {
+	if r.href != "" && r.Readable {
 		shown := strings.TrimRight(strings.TrimSpace(string(r.out.b[r.linkAt:])), "/")
 		target := strings.TrimRight(r.href, "/")
 		_, bare, _ := strings.Cut(target, "://")

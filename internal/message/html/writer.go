@@ -1,13 +1,13 @@
-package message
+package html
 
 import (
 	"unicode"
 	"unicode/utf8"
 )
 
-// textWriter lays out the text of HTML: blanks collapsed, breaks only between texts, never
+// writer lays out the text of HTML: blanks collapsed, breaks only between texts, never
 // more than one empty line.
-type textWriter struct {
+type writer struct {
 	b     []byte
 	max   int
 	whole int  // room for all that is likely to come, where that is little; else 0
@@ -18,9 +18,9 @@ type textWriter struct {
 	breaks int  // line breaks that are due, at most 2
 }
 
-// newTextWriter makes room for what size bytes of HTML usually hold. With max 0 it is full.
-func newTextWriter(max, size int, exact bool) textWriter {
-	w := textWriter{max: max, exact: exact, full: max == 0}
+// newWriter makes room for what size bytes of HTML usually hold. With max 0 it is full.
+func newWriter(max, size int, exact bool) writer {
+	w := writer{max: max, exact: exact, full: max == 0}
 	if max > 0 {
 		w.b = make([]byte, 0, min(size/3+64, max))
 		if size <= shortText {
@@ -35,11 +35,11 @@ func newTextWriter(max, size int, exact bool) textWriter {
 const shortText = 8 << 10
 
 // newline is a br: two make an empty line.
-func (w *textWriter) newline() { w.breaks = min(w.breaks+1, 2) }
+func (w *writer) newline() { w.breaks = min(w.breaks+1, 2) }
 
 // boundary is the begin or end of an element. A block that is laid out inline stands apart
 // from its neighbours without leaving the line.
-func (w *textWriter) boundary(e *element) {
+func (w *writer) boundary(e *element) {
 	switch {
 	case e.tag.has(block) && e.looks&inlineBox != 0:
 		w.space = true
@@ -51,7 +51,7 @@ func (w *textWriter) boundary(e *element) {
 }
 
 // write adds a text of element e.
-func (w *textWriter) write(s string, e *element) {
+func (w *writer) write(s string, e *element) {
 	for i := 0; i < len(s) && !w.full; {
 		if c := s[i]; c > ' ' && c < 0x7f {
 			from := i
@@ -76,7 +76,7 @@ func (w *textWriter) write(s string, e *element) {
 }
 
 // writeApart adds a text with a blank on both sides.
-func (w *textWriter) writeApart(s string, e *element) {
+func (w *writer) writeApart(s string, e *element) {
 	if s != "" {
 		w.space = true
 		w.write(s, e)
@@ -85,7 +85,7 @@ func (w *textWriter) writeApart(s string, e *element) {
 }
 
 // writeBehind adds s on the line of the last text, before the blanks and breaks that are due.
-func (w *textWriter) writeBehind(s string) {
+func (w *writer) writeBehind(s string) {
 	breaks, space := w.breaks, w.space
 	w.breaks, w.space = 0, true
 	w.emit(s, false)
@@ -94,18 +94,22 @@ func (w *textWriter) writeBehind(s string) {
 
 // isInvisible knows the characters of no width with which senders pad the preview text or
 // break up words.
-func (w *textWriter) isInvisible(r rune) bool {
+func (w *writer) isInvisible(r rune) bool {
 	switch r {
 	case '\u00ad', '\u034f', '\u061c', '\u180e', '\u200b', '\u200e', '\u200f', '\u2060', '\ufeff':
 		return true
 	case '\u200c', '\u200d':
 		return !w.exact
 	}
-	return r >= '\u2061' && r <= '\u206f' || r >= '\u202a' && r <= '\u202e' || unicode.IsControl(r)
+	switch {
+	case '\u2061' <= r && r <= '\u206f', '\u202a' <= r && r <= '\u202e':
+		return true
+	}
+	return unicode.IsControl(r)
 }
 
 // emit adds visible characters, after what is due before them.
-func (w *textWriter) emit(s string, quoted bool) {
+func (w *writer) emit(s string, quoted bool) {
 	atStart := len(w.b) == 0
 	switch {
 	case atStart:
@@ -122,7 +126,7 @@ func (w *textWriter) emit(s string, quoted bool) {
 	w.append(s)
 }
 
-func (w *textWriter) append(s string) {
+func (w *writer) append(s string) {
 	if room := w.max - len(w.b); len(s) > room {
 		for room > 0 && !utf8.RuneStart(s[room]) {
 			room--

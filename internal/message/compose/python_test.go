@@ -1,4 +1,4 @@
-package message
+package compose
 
 import (
 	"bytes"
@@ -11,6 +11,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"inboxd/internal/message"
 )
 
 // seenByPython is a line of testdata/readmail.py.
@@ -36,7 +38,7 @@ func TestComposeForPython(t *testing.T) {
 	var in bytes.Buffer
 	for range 200 {
 		d := plainDraft(r)
-		raw, err := Compose(d)
+		raw, err := Write(d)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,14 +78,14 @@ func plainDraft(r *rand.Rand) Draft {
 	}
 	bodies := []string{"Hi\n", "Grüße\n\n.\n..\nFrom me\n", strings.Repeat("word ", 300) + "\n", strings.Repeat("漢字かな交じり文\n", 40), "=C3=A9\ttab \n--=_1_x\n", strings.Repeat("z", 3000) + "\n"}
 	addresses := []string{"a@b.example", "info@bücher.example", "o'neil+tag@x.example", "very.long.local.part.of.an.address@sub.domain.of.some.example"}
-	mailbox := func() Mailbox {
-		m := Mailbox{Email: pick(addresses)}
+	mailbox := func() message.Mailbox {
+		m := message.Mailbox{Email: pick(addresses)}
 		if r.IntN(3) > 0 {
 			m.Name = pick(texts[:7])
 		}
 		return m
 	}
-	d := Draft{From: mailbox(), To: []Mailbox{mailbox(), mailbox()}, Cc: []Mailbox{mailbox()}, Subject: pick(texts), Text: pick(bodies), MessageID: "m@x.example", Date: composeDate}
+	d := Draft{From: mailbox(), To: []message.Mailbox{mailbox(), mailbox()}, Cc: []message.Mailbox{mailbox()}, Subject: pick(texts), Text: pick(bodies), MessageID: "m@x.example", Date: composeDate}
 	if r.IntN(2) == 0 {
 		d.HTML = "<p>" + pick(bodies) + "</p>\n"
 		d.InReplyTo, d.References = "p@x.example", []string{"o1@x.example", strings.Repeat("o", 70) + "@x.example"}
@@ -102,7 +104,7 @@ func plainDraft(r *rand.Rand) Draft {
 }
 
 func meantForPython(d Draft) seenByPython {
-	people := func(list ...Mailbox) (out [][2]string) {
+	people := func(list ...message.Mailbox) (out [][2]string) {
 		for _, m := range asWritten(list) {
 			out = append(out, [2]string{m.Name, m.Email})
 		}
@@ -132,14 +134,14 @@ func meantForPython(d Draft) seenByPython {
 
 func BenchmarkCompose(b *testing.B) {
 	d := Draft{
-		From: Mailbox{Email: "agent@inbox.example", Name: "Amber Falcon"}, To: []Mailbox{{Email: "bob@x.example", Name: "Bøb"}},
+		From: message.Mailbox{Email: "agent@inbox.example", Name: "Amber Falcon"}, To: []message.Mailbox{{Email: "bob@x.example", Name: "Bøb"}},
 		Subject: "Your report for November", Text: strings.Repeat("A line of a mail, as people write it — or nearly so.\n", 38),
 		MessageID: "m1@inbox.example", Date: composeDate,
 	}
 	b.SetBytes(int64(len(d.Text)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Compose(d); err != nil {
+		if _, err := Write(d); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,0 +1,48 @@
+// Package html reads the HTML of mail in one pass: the text that a person would see of it, the
+// one to read on, what is hidden in front of it, and the links. It knows HTML's tokens, and of
+// styles what hides text; it refuses to know MIME and what a code is. Nothing is fetched.
+package html
+
+import "strings"
+
+// The caps on what HTML may cost; see limits.go of package message.
+const (
+	maxInput      = 1 << 20
+	maxVisible    = 64 << 10
+	maxPreview    = 1 << 10
+	maxAnchors    = 64
+	maxAnchorText = 80
+	maxAlts       = 64  // texts of images that are told apart
+	maxOpen       = 128 // elements whose hiddenness is tracked
+	maxClasses    = 64  // classes of style sheets that are remembered
+
+	// MaxLinks is how many links of one mail are told.
+	MaxLinks   = 1000
+	maxLinkLen = 8 << 10
+)
+
+// View is what a person would see of HTML.
+type View struct {
+	// Visible has block elements, rows and cells on lines of their own, inline elements joined
+	// without a space, alternative texts of images, no scripts, styles, comments, titles and
+	// hidden elements. Zero-width characters are dropped, blanks collapsed, lines of a quoted
+	// mail begin with "> ". At most 64 KiB.
+	Visible string
+	// Preview is the text that a list of mails shows and an opened mail hides: the hidden text
+	// in front of everything visible, at most 1 KiB. It is a sender's own words, but weaker
+	// evidence than Visible.
+	Preview string
+	// Alt holds the alternative texts of visible images that have one, in order, at most 64.
+	Alt []string
+	// Anchors are the visible links that have a short text, in order, at most 64.
+	Anchors []Anchor
+}
+
+// Anchor is a link to an http(s) URL and its visible text, at most 80 bytes.
+type Anchor struct{ URL, Text string }
+
+// ViewOf reads at most 1 MiB of html.
+func ViewOf(html string) (v View) {
+	Render(strings.ToValidUTF8(html[:min(len(html), maxInput)], ""), Options{View: &v})
+	return v
+}
