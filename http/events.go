@@ -42,7 +42,7 @@ func (s *Server) events(r *request) error {
 		return err
 	}
 	if f.stream {
-		return s.park(r, func(p *parked) { p.stream(f) })
+		return s.park(r, func(p *waiting) { p.stream(f) })
 	}
 	page, err := s.accounts.Events(r.ctx, f.account, f.after, f.address, f.limit)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *Server) events(r *request) error {
 	}
 	if len(page.Entries) == 0 && !page.More && f.wait > 0 {
 		f.after = page.Last
-		return s.park(r, func(p *parked) { p.poll(f) })
+		return s.park(r, func(p *waiting) { p.poll(f) })
 	}
 	return f.write(r, page)
 }
@@ -122,22 +122,13 @@ func (f *follower) write(r *request, page follow.Page) error {
 }
 
 // poll waits for events and answers.
-func (p *parked) poll(f *follower) {
+func (p *waiting) poll(f *follower) {
 	page, err := p.awaitEvents(f)
-	if err == errHungUp {
-		p.end()
-		return
-	}
-	p.answer(func(r *request) error {
-		if err != nil {
-			return err
-		}
-		return f.write(r, page)
-	})
+	p.respond(err, func(r *request) error { return f.write(r, page) })
 }
 
 // awaitEvents returns the first page that holds something, or an empty one at the end.
-func (p *parked) awaitEvents(f *follower) (page follow.Page, err error) {
+func (p *waiting) awaitEvents(f *follower) (page follow.Page, err error) {
 	s := p.server
 	s.waiters.Add(1)
 	defer s.waiters.Add(-1)
@@ -156,7 +147,7 @@ func (p *parked) awaitEvents(f *follower) (page follow.Page, err error) {
 }
 
 // read reads on and moves the follower.
-func (p *parked) read(f *follower, limit int) (page follow.Page, err error) {
+func (p *waiting) read(f *follower, limit int) (page follow.Page, err error) {
 	deep.Do(func() { // one that waits would keep a stack of 16 KiB
 		err = p.with(func(r *request) error {
 			page, err = p.server.accounts.Events(r.ctx, f.account, f.after, f.address, limit)
@@ -169,12 +160,12 @@ func (p *parked) read(f *follower, limit int) (page follow.Page, err error) {
 
 // attend waits at the journal's end until there is something to read or the time is over. A
 // follower of one inbox ends with the inbox.
-func (p *parked) attend(f *follower, reader *follow.Reader, signal *follow.Signal, until time.Time) (bool, error) {
+func (p *waiting) attend(f *follower, reader *follow.Reader, signal *follow.Signal, until time.Time) (bool, error) {
 	var superseded <-chan struct{}
 	if p.view != nil {
 		superseded = p.view.Superseded()
 	}
-	ended, err := p.pause(until, signal.C, superseded)
+	over, err := p.pause(until, signal.C, superseded)
 	select {
 	case <-superseded:
 		if err == nil {
@@ -182,9 +173,6 @@ func (p *parked) attend(f *follower, reader *follow.Reader, signal *follow.Signa
 		}
 	default:
 	}
-	if err == nil && ended == gone {
-		err = errHungUp
-	}
 	f.after = max(f.after, reader.Passed(signal))
-	return ended == over, err
+	return over, err
 }

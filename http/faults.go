@@ -11,6 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"inboxd/http/wire"
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
 )
@@ -63,10 +64,10 @@ func (s *Server) fail(r *request, err error) {
 	switch f.Kind {
 	case fault.Internal:
 		detail = detailInternal
-		s.opts.Logger.Error("http: request failed", "request", requestID(r.http), "route", r.route.name(), "err", err)
+		s.opts.Logger.Error("http: request failed", "request", wire.RequestID(r.http), "route", r.route.name(), "err", err)
 	case fault.Unavailable, fault.StorageFull:
 		if f.Err != nil { // without a cause it is plain overload: a line each would add to it
-			s.opts.Logger.Warn("http: request put off", "request", requestID(r.http), "route", r.route.name(), "err", err)
+			s.opts.Logger.Warn("http: request put off", "request", wire.RequestID(r.http), "route", r.route.name(), "err", err)
 		}
 	case fault.NoInbox:
 		if r.address != "" {
@@ -105,7 +106,7 @@ func retryAfter(d time.Duration) string {
 // survive turns a panic of a handler into a 500; fasthttp would end the process.
 func (s *Server) survive(c *fasthttp.RequestCtx) {
 	if p := recover(); p != nil {
-		s.opts.Logger.Error("http: a handler panicked", "request", requestID(c), "err", p, "stack", string(debug.Stack()))
+		s.opts.Logger.Error("http: a handler panicked", "request", wire.RequestID(c), "err", p, "stack", string(debug.Stack()))
 		writeDetail(c, fasthttp.StatusInternalServerError, detailInternal)
 	}
 }

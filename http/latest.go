@@ -1,21 +1,16 @@
 package http
 
 import (
-	"fmt"
 	"math"
+	"strconv"
 	"time"
 
-	"github.com/valyala/fasthttp"
-
+	"inboxd/http/wire"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 )
 
-const (
-	maxWait = 60 * time.Second
-	// maxKeptBytes bounds a rendered answer that is kept beside its view.
-	maxKeptBytes = 256 << 10
-)
+const maxWait = 60 * time.Second
 
 // wanted is what a call of latest asks for.
 type wanted struct {
@@ -60,43 +55,29 @@ func (s *Server) latest(r *request) error {
 	if w.wait == 0 || r.view.Latest(r.now, w.match) != nil {
 		return s.answerLatest(r, &w)
 	}
-	return s.park(r, func(p *parked) {
-		if err := p.await(&w); err != errHungUp {
-			p.answer(func(r *request) error {
-				if err != nil {
-					return err
-				}
-				return s.answerLatest(r, &w)
-			})
-			return
-		}
-		p.end()
+	return s.park(r, func(p *waiting) {
+		p.respond(p.await(&w), func(r *request) error { return s.answerLatest(r, &w) })
 	})
 }
 
 func (s *Server) answerLatest(r *request, w *wanted) error {
-	answer, err := s.render(r, w)
+	response, err := s.render(r, w)
 	if err != nil {
 		return err
 	}
-	writeLatest(r.http, answer)
+	response.Send(r.http)
 	return nil
 }
 
 // await returns when p.view holds a match, or when waiting is over. Ownership is checked
 // again whenever something changed.
-func (p *parked) await(w *wanted) error {
+func (p *waiting) await(w *wanted) error {
 	p.server.waiters.Add(1)
 	defer p.server.waiters.Add(-1)
 	for until := time.Now().Add(w.wait); p.view.Latest(p.now, w.match) == nil; {
-		ended, err := p.pause(until, p.view.Superseded(), nil)
-		switch {
-		case err != nil:
+		over, err := p.pause(until, p.view.Superseded(), nil)
+		if over || err != nil {
 			return err
-		case ended == over:
-			return nil
-		case ended == gone:
-			return errHungUp
 		}
 		if err := p.with(p.server.look); err != nil {
 			return err
@@ -108,15 +89,15 @@ func (p *parked) await(w *wanted) error {
 // renderTries bounds how often a message may vanish between view and content.
 const renderTries = 4
 
-// render makes the answer from the present view, and keeps it there when polls share it.
-func (s *Server) render(r *request, w *wanted) (*inbox.Rendered, error) {
+// render makes the response from the present view, which carries it when polls share it.
+func (s *Server) render(r *request, w *wanted) (*wire.Response, error) {
 	for range renderTries {
-		if kept := r.view.Rendered(r.now); kept != nil && w.plain() {
-			return kept, nil
+		if ready := wire.ResponseOf(r.view, r.now); ready != nil && w.plain() {
+			return ready, nil
 		}
 		e := email{meta: r.view.Latest(r.now, w.match)}
 		if e.meta == nil {
-			return s.keep(r, w, rendered(r.address, []byte(`{"email":null}`), etagOf(nil), time.Time{})), nil
+			return w.response(r, []byte(`{"email":null}`), nil), nil
 		}
 		here, err := s.fill(r, &e, w.fields)
 		if err != nil {
@@ -124,7 +105,7 @@ func (s *Server) render(r *request, w *wanted) (*inbox.Rendered, error) {
 		}
 		if here {
 			b := appendEmail(append([]byte(nil), `{"email":`...), &e, w.fields)
-			return s.keep(r, w, rendered(r.address, append(b, '}'), etagOf(e.meta), e.meta.ExpiresAt)), nil
+			return w.response(r, append(b, '}'), e.meta), nil
 		}
 		if err := s.look(r); err != nil {
 			return nil, err
@@ -133,31 +114,27 @@ func (s *Server) render(r *request, w *wanted) (*inbox.Rendered, error) {
 	return nil, fault.New(fault.Unavailable, detailUnavailable)
 }
 
-// rendered makes the answer as wirepoll.go sends it: the rest of a head, then the body.
-func rendered(address string, body, etag []byte, expires time.Time) *inbox.Rendered {
-	return inbox.Render(inbox.Parts{
-		Address: address, ETag: etag, Body: body, ExpiresAt: expires,
-		Fields: fmt.Appendf(nil, "Cache-Control: %s\r\nETag: %s\r\n", cacheRevalidated, etag),
-		Head:   fmt.Appendf(nil, "Content-Type: application/json\r\nContent-Length: %d\r\n\r\n", len(body)),
-	})
+func (w *wanted) response(r *request, body []byte, m *inbox.Message) *wire.Response {
+	var expires time.Time
+	if m != nil {
+		expires = m.ExpiresAt
+	}
+	response := wire.NewResponse(r.address, body, etagOf(m), expires)
+	if w.plain() {
+		response.Keep(r.view)
+	}
+	return response
 }
 
-func (s *Server) keep(r *request, w *wanted, answer *inbox.Rendered) *inbox.Rendered {
-	if w.plain() && len(answer.Body()) <= maxKeptBytes {
-		r.view.KeepRendered(answer)
+// etagOf depends on what a message can change by alone, its id and its read mark, so that
+// it is the same after a restart. No message has one too.
+func etagOf(m *inbox.Message) []byte {
+	if m == nil {
+		return []byte(`"0"`)
 	}
-	return answer
-}
-
-// writeLatest answers with shared bytes, or with 304 when the client has them.
-func writeLatest(c *fasthttp.RequestCtx, answer *inbox.Rendered) {
-	h := &c.Response.Header
-	h.SetCanonical(headerETag, answer.ETag())
-	h.SetCanonical(headerCache, cacheRevalidated)
-	if matches(c.Request.Header.PeekCanonical(headerIfNoneMatch), answer.ETag()) {
-		c.SetStatusCode(fasthttp.StatusNotModified)
-		return
+	tag := strconv.AppendInt([]byte(`"`), m.ID, 10)
+	if m.Read {
+		return append(tag, `-read"`...)
 	}
-	h.SetContentTypeBytes(typeJSON)
-	c.Response.SetBodyRaw(answer.Body())
+	return append(tag, `-new"`...)
 }

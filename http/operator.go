@@ -9,10 +9,8 @@ func (s *Server) healthy(r *request) error { return r.ok() }
 
 // ready says whether work can be taken on.
 func (s *Server) ready(r *request) error {
-	select {
-	case <-s.stopping:
+	if stopped(s.wire.Stopping()) {
 		return fault.New(fault.Unavailable, "The service is stopping")
-	default:
 	}
 	if err := s.opts.Ready(); err != nil {
 		return fault.Wrap(fault.Unavailable, "The service is not ready", err)

@@ -6,6 +6,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"inboxd/http/contract"
+	"inboxd/http/wire"
 )
 
 // pages are the documents to read, for programs and for people.
@@ -38,7 +39,7 @@ func (r *request) document(d *contract.Document) error {
 	h := &r.http.Response.Header
 	h.Set("ETag", d.ETag)
 	h.SetCanonical(headerCache, []byte("public, no-cache"))
-	if matches(r.http.Request.Header.PeekCanonical(headerIfNoneMatch), []byte(d.ETag)) {
+	if wire.Matches(r.http.Request.Header.Peek("If-None-Match"), []byte(d.ETag)) {
 		r.http.SetStatusCode(fasthttp.StatusNotModified)
 		return nil
 	}

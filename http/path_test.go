@@ -2,6 +2,7 @@ package http
 
 import (
 	"bufio"
+	"net"
 	"net/url"
 	"strings"
 	"testing"
@@ -45,7 +46,7 @@ func FuzzPath(f *testing.F) {
 			return
 		}
 		var ctx fasthttp.RequestCtx
-		ctx.Init2(&conn{}, silent{}, false)
+		ctx.Init2(&net.TCPConn{}, nil, false)
 		sent := "GET /api/v1/inboxes/" + tail + " HTTP/1.1\r\nHost: x\r\nX-API-Key: " + key + "\r\n\r\n"
 		if ctx.Request.Header.Read(bufio.NewReader(strings.NewReader(sent))) != nil {
 			return

@@ -5,16 +5,20 @@
 package http
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"net"
 	"net/netip"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
+
+	"inboxd/http/wire"
+	"inboxd/internal/account"
+	"inboxd/internal/inbox"
 )
 
 // Options configures a Server; the zero value works.
@@ -57,110 +61,64 @@ func (o *Options) fillDefaults() {
 }
 
 const (
-	// idleTimeout is how long a kept-alive connection may wait for its next request.
-	idleTimeout = 3 * time.Minute
-	// readBufferBytes bounds the request line and header together: 431 above it.
-	readBufferBytes = 8 << 10
 	// requestTimeout bounds what a request may wait for: the longest long poll and the
 	// slowest commit.
 	requestTimeout = maxWait + 30*time.Second
+	// maxBodyBytes bounds every body but that of a send.
+	maxBodyBytes = 1 << 20
 )
 
-// Server answers requests. New makes it.
+// Server answers requests. New makes it; nothing of it changes but the counters, so any
+// goroutine may use it.
 type Server struct {
 	opts     Options
 	inboxes  Inboxes
 	accounts Accounts
 	routes   []route
 	router   *router.Router
-	fast     *fasthttp.Server
+	wire     *wire.Wire
 	tries    *tries
-	ids      requestIDs
-	date     dateLine
-	conns    connSet
-	// shortcuts are for plain polls, see kept.
-	shortcuts shortcuts
-	clockSet  bool         // opts.Now is not the real time
-	waiters   atomic.Int64 // long polls that wait
-	pages     *pages
-	streams   atomic.Int64 // event streams
-	parked    atomic.Int64 // requests outside of fasthttp, see park
+	pages    *pages
+	waiters  atomic.Int64 // long polls that wait
+	streams  atomic.Int64 // event streams
 
-	base     context.Context // of every request; over when Shutdown gives up waiting
-	giveUp   context.CancelFunc
-	stopping chan struct{} // closed when Shutdown begins: long polls end
-	stopOnce sync.Once
+	base   context.Context // of every request; over when Shutdown gives up waiting
+	giveUp context.CancelFunc
 }
 
 // New returns a server that is not listening yet.
 func New(opts Options, inboxes Inboxes, accounts Accounts) *Server {
-	clockSet := opts.Now != nil
+	clock := opts.Now // nil: the wire needs no second look at the real time
 	opts.fillDefaults()
-	s := &Server{
-		clockSet: clockSet,
-		opts:     opts, inboxes: inboxes, accounts: accounts,
-		tries: newTries(), ids: newRequestIDs(), conns: connSet{open: map[*conn]struct{}{}}, stopping: make(chan struct{}),
-	}
-	s.shortcuts.init()
+	s := &Server{opts: opts, inboxes: inboxes, accounts: accounts, tries: newTries(), pages: newPages(opts.BaseURL)}
 	s.base, s.giveUp = context.WithCancel(context.Background())
-	s.pages = newPages(s.opts.BaseURL)
 	s.routes = s.table()
 	s.router = s.newRouter()
-	s.fast = &fasthttp.Server{
-		Handler:        s.handle,
-		ErrorHandler:   s.unreadable,
-		HeaderReceived: s.bodyLimit,
-		Logger:         silent{},
-		// The listener refuses what is above MaxConns, with an answer of ours.
-		Concurrency:                  2*opts.MaxConns + 1, // twice: a connection may be parked and back before its old place is free
-		ReadBufferSize:               readBufferBytes,
-		IdleTimeout:                  idleTimeout, // the other deadlines are in conn
-		MaxRequestBodySize:           opts.MaxBodyBytes,
-		DisablePreParseMultipartForm: true,
-		NoDefaultServerHeader:        true,
-		NoDefaultContentType:         true,
-		SecureErrorLogMessage:        true,
-		CloseOnShutdown:              true,
-	}
+	s.wire = wire.New(wire.Options{
+		MaxConns: opts.MaxConns, MaxBody: opts.MaxBodyBytes, BodyLimit: s.bodyLimit,
+		Handler: s.handle, Refuse: writeDetail, Allow: s.allow, Logger: opts.Logger, Now: clock,
+	})
 	return s
 }
 
+var sendSuffix = []byte("/send")
+
+// bodyLimit is asked when the header has come.
+func (s *Server) bodyLimit(h *fasthttp.RequestHeader) int {
+	if h.IsPost() && bytes.HasSuffix(h.RequestURI(), sendSuffix) {
+		return s.opts.MaxBodyBytes
+	}
+	return min(maxBodyBytes, s.opts.MaxBodyBytes)
+}
+
 // Serve answers connections of ln until Shutdown, then returns nil.
-func (s *Server) Serve(ln net.Listener) error { return s.fast.Serve(s.listen(ln)) }
+func (s *Server) Serve(ln net.Listener) error { return s.wire.Serve(ln) }
 
 // Shutdown stops accepting, ends long polls with what they have, and waits for requests in
 // flight until ctx is over; then it gives up on them and returns the error of ctx.
 func (s *Server) Shutdown(ctx context.Context) error {
-	s.stopOnce.Do(func() { close(s.stopping) })
 	defer s.giveUp()
-	s.conns.hurry(time.Now().Add(streamsEnd))
-	for _, c := range s.conns.silent() {
-		c.Close()
-	}
-	if err := s.fast.ShutdownWithContext(ctx); err != nil {
-		return err
-	}
-	return s.awaitParked(ctx)
-}
-
-// streamsEnd bounds how long a stop lets a stream's last piece go out.
-const streamsEnd = time.Second
-
-// awaitParked waits for the answers of parked requests. After fasthttp has ended no request
-// is parked any more, but one may just have been.
-func (s *Server) awaitParked(ctx context.Context) error {
-	for tick := time.NewTicker(5 * time.Millisecond); s.parked.Load() > 0; {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			tick.Stop()
-			return ctx.Err()
-		}
-	}
-	for _, c := range s.conns.silent() { // given back to fasthttp meanwhile
-		c.Close()
-	}
-	return nil
+	return s.wire.Shutdown(ctx)
 }
 
 // LongPolls returns how many requests wait for mail or events now.
@@ -169,22 +127,22 @@ func (s *Server) LongPolls() int64 { return s.waiters.Load() }
 // Streams returns how many event streams are open.
 func (s *Server) Streams() int64 { return s.streams.Load() }
 
-// handle is where every request that could be read begins.
+// handle is where every request begins that is whole and unambiguous.
 func (s *Server) handle(c *fasthttp.RequestCtx) {
 	defer s.survive(c)
-	s.stamp(c)
-	if why := ambiguous(c.Request.Header.RawHeaders()); why != "" {
-		s.refuseFraming(c, why)
-		return
-	}
-	if s.poll(c) {
-		return
-	}
 	s.router.Handler(c)
 }
 
-// silent drops what fasthttp logs: protocol errors of clients, which can quote their
-// bytes. What an operator must know is logged where it happens.
-type silent struct{}
-
-func (silent) Printf(string, ...any) {}
+// allow says who may have a poll answered by the wire, when memory knows. In any doubt it
+// returns no view, and the route decides.
+func (s *Server) allow(q wire.Poll, now time.Time) (*account.Principal, *inbox.View) {
+	p, err := s.accounts.Authenticate(s.base, q.Token)
+	if err != nil || !p.Valid(now) || !q.Takes(p) || !p.Scopes.Allows(account.ScopeRead) {
+		return nil, nil
+	}
+	view := s.inboxes.Resident(q.Address)
+	if view == nil || !owns(p, view) {
+		return nil, nil
+	}
+	return p, view
+}

@@ -1,7 +1,7 @@
 package http
 
 import (
-	"errors"
+	"sync"
 	"time"
 
 	"inboxd/internal/follow"
@@ -17,25 +17,21 @@ const (
 	maxStreamWrite = 32 << 10
 )
 
-// errHungUp says that nobody is there to be answered.
-var errHungUp = errors.New("http: the client hung up")
-
 // stream sends events as they come (WHATWG HTML section 9.2, server-sent events), until
 // the client leaves or stops reading, the credential or the inbox ends, or the server
 // stops. What a slow client has not read yet stays in the journal.
-func (p *parked) stream(f *follower) {
-	defer p.end()
+func (p *waiting) stream(f *follower) {
+	defer p.End()
 	s := p.server
 	s.streams.Add(1)
 	defer s.streams.Add(-1)
 	reader := s.accounts.Listen(f.account, f.address)
 	defer reader.Close()
-	p.conn.streaming.Store(true)
 	if p.greet(f) != nil {
 		return
 	}
 	beat := time.Now().Add(heartbeat)
-	for !s.isStopping() {
+	for !stopped(s.wire.Stopping()) {
 		signal := reader.Next()
 		page, err := p.read(f, streamPage)
 		if err != nil || p.emit(f, page) != nil {
@@ -52,7 +48,7 @@ func (p *parked) stream(f *follower) {
 			return
 		}
 		if due {
-			if p.write([]byte(":\n\n")) != nil {
+			if p.Write([]byte(":\n\n")) != nil {
 				return
 			}
 			beat = time.Now().Add(heartbeat)
@@ -62,24 +58,20 @@ func (p *parked) stream(f *follower) {
 
 // greet sends the head. The first block holds no event but its id, so that a client that
 // loses the connection before the first event comes back to this very place.
-func (p *parked) greet(f *follower) error {
-	s := p.server
-	b := append(make([]byte, 0, 320), "HTTP/1.1 200 OK\r\nDate: "...)
-	b = append(b, s.date.at(p.now)...)
-	b = append(b, "\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\nX-Accel-Buffering: no\r\nConnection: close\r\nX-Request-Id: "...)
-	b = append(b, p.id...)
-	b = append(b, "\r\n\r\nretry: 1000\nid: "...)
-	b = appendCursor(b, f.account, f.after)
-	return p.write(append(b, "\n\n"...))
+func (p *waiting) greet(f *follower) error {
+	b := appendCursor([]byte("retry: 1000\nid: "), f.account, f.after)
+	return p.Stream("Content-Type: text/event-stream\r\nCache-Control: no-store\r\nX-Accel-Buffering: no\r\n", p.now, append(b, "\n\n"...))
 }
 
+var streamBuffers = sync.Pool{New: func() any { return new([]byte) }}
+
 // emit sends a page, each event with the cursor behind it as its id.
-func (p *parked) emit(f *follower, page follow.Page) error {
+func (p *waiting) emit(f *follower, page follow.Page) error {
 	if len(page.Entries) == 0 {
 		return nil
 	}
-	buf := wireBuffers.Get().(*[]byte)
-	defer wireBuffers.Put(buf)
+	buf := streamBuffers.Get().(*[]byte)
+	defer streamBuffers.Put(buf)
 	b := (*buf)[:0]
 	if page.Gap && f.asked {
 		b = append(b, ": older events are no longer kept\n"...)
@@ -90,7 +82,7 @@ func (p *parked) emit(f *follower, page follow.Page) error {
 		b = append(append(b, "\nevent: "...), e.Name...)
 		b = webhook.Append(append(b, "\ndata: "...), &e.Public)
 		if b = append(b, "\n\n"...); len(b) >= maxStreamWrite {
-			if err := p.write(b); err != nil {
+			if err := p.Write(b); err != nil {
 				return err
 			}
 			b = b[:0]
@@ -102,11 +94,14 @@ func (p *parked) emit(f *follower, page follow.Page) error {
 	if len(b) == 0 {
 		return nil
 	}
-	return p.write(b)
+	return p.Write(b)
 }
 
-// write gives up on a client that takes nothing for writeWindow.
-func (p *parked) write(b []byte) error {
-	_, err := p.conn.Write(b)
-	return err
+func stopped(stopping <-chan struct{}) bool {
+	select {
+	case <-stopping:
+		return true
+	default:
+		return false
+	}
 }

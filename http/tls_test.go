@@ -50,7 +50,7 @@ func TestOverTLS(t *testing.T) {
 	}()
 	ask("?wait=60")
 	ask("")
-	if n := w.server.ids.conns.Load(); n != 1 {
+	if n := w.server.wire.Conns(); n != 1 {
 		t.Errorf("%d connections, want 1", n)
 	}
 }

@@ -1,4 +1,4 @@
-package http
+package wire
 
 import (
 	"errors"
@@ -13,14 +13,12 @@ import (
 // Serve, and makes every connection one of ours.
 type listener struct {
 	net.Listener
-	server *Server
+	wire *Wire
 }
-
-func (s *Server) listen(ln net.Listener) *listener { return &listener{Listener: ln, server: s} }
 
 // connSet is the open connections of all listeners.
 type connSet struct {
-	mu   sync.Mutex
+	mu   sync.Mutex // guards open
 	open map[*conn]struct{}
 }
 
@@ -77,7 +75,7 @@ func (l *listener) Accept() (net.Conn, error) {
 			return nil, err
 		case err != nil:
 			if pause == 0 {
-				l.server.opts.Logger.Warn("http: connections can't be accepted for now", "err", err)
+				l.wire.opts.Logger.Warn("http: connections can't be accepted for now", "err", err)
 			}
 			pause = min(max(2*pause, 5*time.Millisecond), maxAcceptPause)
 			if !l.rest(pause) {
@@ -96,7 +94,7 @@ func (l *listener) rest(d time.Duration) bool {
 	select {
 	case <-time.After(d):
 		return true
-	case <-l.server.stopping:
+	case <-l.wire.stopping:
 		return false
 	}
 }
@@ -113,23 +111,23 @@ func passing(err error) bool {
 
 // admit returns nil when the connection was refused because too many are open.
 func (l *listener) admit(nc net.Conn) *conn {
-	s := l.server
-	c := &conn{Conn: nc, number: s.ids.conns.Add(1), release: s.conns.remove, server: s}
-	if s.conns.add(c, s.opts.MaxConns) {
+	w := l.wire
+	c := &conn{Conn: nc, number: w.ids.conns.Add(1), release: w.conns.remove, wire: w}
+	if w.conns.add(c, w.opts.MaxConns) {
 		return c
 	}
-	s.refuseConn(c)
+	w.refuseConn(c)
 	return nil
 }
 
 const crowded = `{"detail":"Too many connections are open, try again soon"}`
 
-// refuseConn answers without reading, where that can't hold up Accept: the answer fits any
-// socket buffer, but under TLS it would take a handshake.
-func (s *Server) refuseConn(c *conn) {
+// refuseConn answers without reading, where that can't hold up Accept: the response
+// fits any socket buffer, but under TLS it would take a handshake.
+func (w *Wire) refuseConn(c *conn) {
 	if _, plain := c.Conn.(*net.TCPConn); plain {
 		fmt.Fprintf(c, "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Type: application/json\r\n"+
-			"X-Request-Id: %s\r\nContent-Length: %d\r\n\r\n%s", s.ids.append(nil, c.number, 0), len(crowded), crowded)
+			"X-Request-Id: %s\r\nContent-Length: %d\r\n\r\n%s", w.ids.append(nil, c.number, 0), len(crowded), crowded)
 	}
 	c.Close()
 }

@@ -1,4 +1,4 @@
-package http
+package wire
 
 import (
 	"net"
@@ -11,13 +11,13 @@ import (
 
 const (
 	// A connection in the middle of a request must deliver minProgress bytes in each
-	// progressWindow, or the rest of the request: a peer that sends a byte now and then
+	// progressStep, or the rest of the request: a peer that sends a byte now and then
 	// holds its connection no longer than one that is silent.
-	progressWindow = 10 * time.Second
-	minProgress    = 512
-	// writeWindow bounds how long one piece of an answer may take to be accepted.
-	writeWindow = 20 * time.Second
-	writePiece  = 64 << 10
+	progressStep = 10 * time.Second
+	minProgress  = 512
+	// writeTimeout bounds how long one piece of an answer may take to be accepted.
+	writeTimeout = 20 * time.Second
+	writePiece   = 64 << 10
 	// deadlineSlack is how stale an armed deadline may be before it is set again: polls
 	// that come in quick succession touch no timer.
 	deadlineSlack = 5 * time.Second
@@ -25,8 +25,8 @@ const (
 	// answer is not lost to the reset that unread bytes cause.
 	lingerFor   = 5 * time.Second
 	lingerBytes = 32 << 20
-	// answerPatience bounds how long Close lets a poll's answer go out.
-	answerPatience = 100 * time.Millisecond
+	// responseGrace bounds how long Close lets a poll's answer go out.
+	responseGrace = 100 * time.Millisecond
 )
 
 // conn puts progress deadlines on a connection. All but Close belongs to the goroutine that
@@ -38,18 +38,18 @@ type conn struct {
 	refusing atomic.Bool // the rest of a request will never be read, see Close
 	spoke    atomic.Bool // a byte came
 	closed   atomic.Bool
-	// answering is set while Read answers a poll, see wirepoll.go: fasthttp takes the
+	// responding is set while Read answers a poll, see wirepoll.go: fasthttp takes the
 	// connection for idle then, and a shutdown would cut the answer off.
-	answering atomic.Bool
-	token     []byte       // of the last plain poll that came whole
-	hash      account.Hash // of token
-	release   func(*conn)
-	server    *Server
+	responding atomic.Bool
+	token      []byte       // of the last plain poll that came whole
+	hash       account.Hash // of token
+	release    func(*conn)
+	wire       *Wire
 
 	idle      bool      // between requests: the deadline is fasthttp's
 	readUntil time.Time // the armed read deadline
-	inWindow  bool      // a progress window is open
-	received  int       // bytes in this window
+	inStep    bool      // a progress step has begun
+	received  int       // bytes in this step
 
 	writeUntil time.Time // the armed write deadline
 
@@ -65,7 +65,7 @@ type conn struct {
 // a next request, zero once the first byte is there.
 func (c *conn) SetReadDeadline(t time.Time) error {
 	if t.IsZero() {
-		c.idle, c.inWindow = false, false
+		c.idle, c.inStep = false, false
 		return nil
 	}
 	c.idle = true
@@ -83,19 +83,19 @@ func (c *conn) armRead(t time.Time) error {
 func (c *conn) Read(p []byte) (int, error) {
 	if c.resumed {
 		c.resumed = false
-		c.server.parked.Add(-1)
+		c.wire.parked.Add(-1)
 	}
 	if c.detached {
 		return 0, errDetached
 	}
 	if len(c.ahead) > 0 && len(p) > 0 {
 		n := copy(p, c.ahead)
-		c.ahead, c.idle, c.inWindow = c.ahead[n:], false, false
+		c.ahead, c.idle, c.inStep = c.ahead[n:], false, false
 		return n, nil
 	}
-	if !c.idle && (!c.inWindow || c.received >= minProgress) {
-		c.inWindow, c.received = true, 0
-		if err := c.armRead(time.Now().Add(progressWindow)); err != nil {
+	if !c.idle && (!c.inStep || c.received >= minProgress) {
+		c.inStep, c.received = true, 0
+		if err := c.armRead(time.Now().Add(progressStep)); err != nil {
 			return 0, err
 		}
 	}
@@ -110,15 +110,15 @@ func (c *conn) Read(p []byte) (int, error) {
 		}
 		// While idle, fasthttp's buffer is empty and all answers are out: p holds the
 		// beginning of a request, and perhaps all of it.
-		c.answering.Store(true)
+		c.responding.Store(true)
 		now := time.Now()
-		answered, err := c.server.answerPoll(c, p[:n], now)
-		c.answering.Store(false)
+		answered, err := c.wire.answerPoll(c, p[:n], now)
+		c.responding.Store(false)
 		switch {
 		case err != nil:
 			return 0, err
 		case !answered:
-			c.idle, c.inWindow = false, false // also where fasthttp takes this for a first request
+			c.idle, c.inStep = false, false // also where fasthttp takes this for a first request
 			return n, nil
 		case c.closed.Load():
 			return 0, net.ErrClosed
@@ -136,8 +136,8 @@ func (c *conn) Write(p []byte) (int, error) { return c.writeAt(time.Now(), p) }
 func (c *conn) writeAt(now time.Time, p []byte) (int, error) {
 	done := 0
 	for {
-		if c.writeUntil.Sub(now) < writeWindow-deadlineSlack {
-			c.writeUntil = now.Add(writeWindow)
+		if c.writeUntil.Sub(now) < writeTimeout-deadlineSlack {
+			c.writeUntil = now.Add(writeTimeout)
 			if err := c.Conn.SetWriteDeadline(c.writeUntil); err != nil {
 				return done, err
 			}
@@ -158,7 +158,7 @@ func (c *conn) Close() error {
 		return nil
 	}
 	defer c.release(c)
-	for end := time.Now().Add(answerPatience); c.answering.Load() && time.Now().Before(end); {
+	for end := time.Now().Add(responseGrace); c.responding.Load() && time.Now().Before(end); {
 		runtime.Gosched()
 	}
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok && c.refusing.Load() && half.CloseWrite() == nil {

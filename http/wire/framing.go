@@ -1,4 +1,4 @@
-package http
+package wire
 
 import (
 	"bytes"
@@ -9,17 +9,9 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// maxBodyBytes bounds every body but that of a send.
-const maxBodyBytes = 1 << 20
-
-var sendSuffix = []byte("/send")
-
 // bodyLimit is asked when the header has arrived, before any of the body is read.
-func (s *Server) bodyLimit(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
-	if h.IsPost() && bytes.HasSuffix(h.RequestURI(), sendSuffix) {
-		return fasthttp.RequestConfig{MaxRequestBodySize: s.opts.MaxBodyBytes}
-	}
-	return fasthttp.RequestConfig{MaxRequestBodySize: min(maxBodyBytes, s.opts.MaxBodyBytes)}
+func (w *Wire) bodyLimit(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
+	return fasthttp.RequestConfig{MaxRequestBodySize: w.opts.BodyLimit(h)}
 }
 
 // ambiguous looks through a header block, as received, for what two servers could read
@@ -74,22 +66,22 @@ func named(line []byte, name string) int {
 
 // refuseFraming answers 400 and closes: where this request ends is in doubt, so nothing
 // that follows on the connection may be taken for a request.
-func (s *Server) refuseFraming(c *fasthttp.RequestCtx, why string) {
-	writeDetail(c, fasthttp.StatusBadRequest, "The request is ambiguous: "+why)
+func (w *Wire) refuseFraming(c *fasthttp.RequestCtx, why string) {
+	w.opts.Refuse(c, fasthttp.StatusBadRequest, "The request is ambiguous: "+why)
 	c.SetConnectionClose()
 }
 
 // unreadable answers a request that could not be read; fasthttp closes after it.
-func (s *Server) unreadable(c *fasthttp.RequestCtx, err error) {
-	s.stamp(c)
-	status, detail := unreadableAnswer(err)
-	writeDetail(c, status, detail)
+func (w *Wire) unreadable(c *fasthttp.RequestCtx, err error) {
+	w.stamp(c)
+	status, detail := unreadableResponse(err)
+	w.opts.Refuse(c, status, detail)
 	if own, ok := c.Conn().(*conn); ok {
 		own.refusing.Store(true)
 	}
 }
 
-func unreadableAnswer(err error) (status int, detail string) {
+func unreadableResponse(err error) (status int, detail string) {
 	var small *fasthttp.ErrSmallBuffer
 	var network net.Error
 	switch {

@@ -1,8 +1,7 @@
-package http
+package wire
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"io"
 	"net"
@@ -16,141 +15,109 @@ import (
 
 // A request that waits leaves fasthttp, which would keep 20 KiB of buffers, header maps and
 // stack for it. What stays is the connection, one goroutine with a small stack, and the few
-// facts that the answer needs. When the answer is out, fasthttp gets the connection back.
+// facts that the response needs. When the response is out, fasthttp gets the connection back.
 
 // recheckStep is how soon a parked request notices that its client hung up.
 const recheckStep = 5 * time.Second
 
-// parked is a request that waits. Its goroutine owns it and the connection. In request,
-// http and ctx are nil until there is something to answer.
-type parked struct {
-	request
-	server      *Server
+// Parked is a request that waits. Its goroutine owns it and the connection.
+type Parked struct {
+	wire        *Wire
 	conn        *conn
 	id          []byte // X-Request-Id
 	ifNoneMatch []byte
-	last        bool // the connection ends with the answer
-	ended       bool // not counted in server.parked any more, or not by this
+	last        bool // the connection ends with the response
+	ended       bool // not counted in wire.parked any more, or not by this
 	timer       *time.Timer
 }
 
-// park lets a request wait outside of fasthttp. run gets it, on a goroutine of its own, and
-// ends with p.answer or p.end.
-func (s *Server) park(r *request, run func(*parked)) error {
-	h := &r.http.Request.Header
-	own := r.http.Conn().(*conn) // every connection is made by listener
-	p := &parked{
-		request: *r, server: s, conn: own, id: []byte(requestID(r.http)),
-		last: h.ConnectionClose() || !h.IsHTTP11(),
-	}
-	p.http, p.ctx = nil, nil
+// Park lets a request wait outside of fasthttp. run gets it, on a goroutine of its own, and
+// ends with Respond or End; nothing of c may be used there.
+func (w *Wire) Park(c *fasthttp.RequestCtx, run func(*Parked)) {
+	h := &c.Request.Header
+	own := c.Conn().(*conn) // every connection is made by listener
+	p := &Parked{wire: w, conn: own, id: []byte(RequestID(c)), last: h.ConnectionClose() || !h.IsHTTP11()}
 	if tags := h.PeekCanonical(headerIfNoneMatch); len(tags) > 0 {
 		p.ifNoneMatch = append(p.ifNoneMatch, tags...)
 	}
-	s.parked.Add(1) // until the answer is out, see resume
-	r.http.HijackSetNoResponse(true)
-	r.http.Hijack(func(hijacked net.Conn) {
+	w.parked.Add(1) // until the response is out, see resume
+	c.HijackSetNoResponse(true)
+	c.Hijack(func(hijacked net.Conn) {
 		own.detach(hijacked)
 		go p.run(run)
 	})
-	return nil
 }
 
-func (p *parked) run(run func(*parked)) {
+func (p *Parked) run(run func(*Parked)) {
 	defer func() {
 		if e := recover(); e != nil {
-			p.server.opts.Logger.Error("http: a waiting request panicked", "request", string(p.id), "err", e, "stack", string(debug.Stack()))
-			p.end()
+			p.wire.opts.Logger.Error("http: a waiting request panicked", "request", string(p.id), "err", e, "stack", string(debug.Stack()))
+			p.End()
 		}
 	}()
 	run(p)
 }
 
-// end closes the connection without an answer, or after one.
-func (p *parked) end() {
+// End closes the connection without a response, or after one.
+func (p *Parked) End() {
 	p.conn.Close()
 	if !p.ended {
 		p.ended = true
-		p.server.parked.Add(-1)
+		p.wire.parked.Add(-1)
 	}
 }
 
-// patience is how a pause ended.
-type patience uint8
+// Ended is how a wait ended.
+type Ended uint8
 
 const (
-	woken patience = iota // one of the channels, or nothing: look again
-	over                  // the time is over, or the server stops
-	gone                  // the client hung up
+	Woken  Ended = iota // one of the channels, or nothing: look again
+	Over                // the time is over, or the server stops
+	HungUp              // the client did
 )
 
-// pause waits until a or b is closed (nil never is), until the time is over, or until the
-// server stops. An error says that the credential ended meanwhile.
-func (p *parked) pause(until time.Time, a, b <-chan struct{}) (patience, error) {
-	tick := p.arm(until)
-	ended := woken
+// Wait waits until one of the channels is closed (nil never is), until the time is over, or
+// until the server stops; no longer than most.
+func (p *Parked) Wait(until time.Time, most time.Duration, a, b, c <-chan struct{}) Ended {
+	most = min(most, recheckStep, time.Until(until))
+	if p.timer == nil {
+		p.timer = time.NewTimer(most)
+	} else {
+		p.timer.Reset(most)
+	}
 	select {
 	case <-a:
 	case <-b:
-	case <-p.principal.Ended():
-	case <-p.server.stopping:
-		ended = over
-	case <-tick:
+	case <-c:
+	case <-p.wire.stopping:
+		return Over
+	case <-p.timer.C:
 		switch {
 		case p.conn.hungUp():
-			ended = gone
+			return HungUp
 		case !time.Now().Before(until):
-			ended = over
+			return Over
 		}
 	}
-	p.now = p.server.opts.Now()
-	if !p.principal.Valid(p.now) {
-		return ended, errNoCredential
-	}
-	p.principal.Used.Store(p.now.Unix()) // waiting is a use: the principal stays where a revocation finds it
-	return ended, nil
+	return Woken
 }
 
-// arm sets the timer to what comes first: the end of waiting, the credential's expiry, or
-// the next look at the connection.
-func (p *parked) arm(until time.Time) <-chan time.Time {
-	d := min(recheckStep, time.Until(until))
-	if e := p.principal.ExpiresAt; !e.IsZero() {
-		d = min(d, e.Sub(p.now))
-	}
-	if p.timer == nil {
-		p.timer = time.NewTimer(d)
-	} else {
-		p.timer.Reset(d)
-	}
-	return p.timer.C
-}
-
-// with gives fn a request that has a context again.
-func (p *parked) with(fn func(*request) error) error {
-	ctx, cancel := context.WithTimeout(p.server.base, requestTimeout)
-	defer cancel()
-	p.ctx = ctx
-	defer func() { p.ctx = nil }()
-	return fn(&p.request)
-}
-
-// contexts are for the answers of parked requests.
+// contexts are for the responses of parked requests.
 var contexts = sync.Pool{New: func() any { return new(fasthttp.RequestCtx) }}
 
-// answer lets finish write the answer, sends it, and gives the connection back.
-func (p *parked) answer(finish func(*request) error) {
+// Respond lets write make the response, sends it, and gives the connection back.
+func (p *Parked) Respond(write func(*fasthttp.RequestCtx)) {
 	if p.timer != nil {
 		p.timer.Stop()
 	}
-	if err := p.send(finish); err != nil || p.last || p.server.isStopping() {
-		p.end()
+	if err := p.send(write); err != nil || p.last || p.wire.isStopping() {
+		p.End()
 		return
 	}
 	p.resume()
 }
 
-func (p *parked) send(finish func(*request) error) error {
+func (p *Parked) send(write func(*fasthttp.RequestCtx)) error {
 	c := contexts.Get().(*fasthttp.RequestCtx)
 	c.Init2(p.conn, silent{}, false)
 	defer func() {
@@ -164,8 +131,8 @@ func (p *parked) send(finish func(*request) error) error {
 	h := &c.Response.Header
 	h.SetCanonical(headerRequestID, p.id)
 	h.SetNoDefaultContentType(true)
-	p.finish(c, finish)
-	if p.last = p.last || p.server.isStopping() || h.ConnectionClose(); p.last {
+	write(c)
+	if p.last = p.last || p.wire.isStopping() || h.ConnectionClose(); p.last {
 		h.SetConnectionClose()
 	}
 	out := writers.Get().(*bufio.Writer)
@@ -176,29 +143,36 @@ func (p *parked) send(finish func(*request) error) error {
 
 var writers = sync.Pool{New: func() any { return bufio.NewWriter(nil) }}
 
-// finish is for a parked request what serve is for others.
-func (p *parked) finish(c *fasthttp.RequestCtx, finish func(*request) error) {
-	defer p.server.survive(c)
-	p.http = c
-	defer func() { p.http = nil }()
-	if err := p.with(finish); err != nil {
-		p.server.fail(&p.request, err)
-	}
-}
-
 // resume gives the connection back to fasthttp, as one between two requests.
-func (p *parked) resume() {
-	s, c := p.server, p.conn
+func (p *Parked) resume() {
+	w, c := p.wire, p.conn
 	c.spoke.Store(false) // Shutdown closes it, if it comes before the next request
-	if s.isStopping() {
-		p.end()
+	if w.isStopping() {
+		p.End()
 		return
 	}
 	c.SetReadDeadline(time.Now().Add(idleTimeout))
 	p.ended, c.resumed = true, true // the first Read ends the parking: fasthttp counts the connection then
-	if err := s.fast.ServeConn(c); errors.Is(err, fasthttp.ErrConcurrencyLimit) {
-		s.parked.Add(-1)
+	if err := w.fast.ServeConn(c); errors.Is(err, fasthttp.ErrConcurrencyLimit) {
+		w.parked.Add(-1)
 	}
+}
+
+// Stream begins a response that ends with the connection: 200 with the fields, each with its
+// CRLF, and the beginning of the body.
+func (p *Parked) Stream(fields string, now time.Time, body []byte) error {
+	p.conn.streaming.Store(true)
+	b := append(make([]byte, 0, 512), "HTTP/1.1 200 OK\r\nDate: "...)
+	b = append(b, p.wire.date.at(now)...)
+	b = append(append(append(b, "\r\n"...), fields...), "Connection: close\r\nX-Request-Id: "...)
+	b = append(append(b, p.id...), "\r\n\r\n"...)
+	return p.Write(append(b, body...))
+}
+
+// Write writes on. It gives up on a client that takes nothing for writeTimeout.
+func (p *Parked) Write(b []byte) error {
+	_, err := p.conn.Write(b)
+	return err
 }
 
 // errDetached ends the reading ahead of fasthttp.

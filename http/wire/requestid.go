@@ -1,4 +1,4 @@
-package http
+package wire
 
 import (
 	"crypto/rand"
@@ -33,18 +33,19 @@ func (ids requestIDs) append(dst []byte, conn, request uint64) []byte {
 
 var headerRequestID = []byte("X-Request-Id")
 
-// stamp puts X-Request-Id on the answer. Requests of one connection are served in turn, so
+// stamp puts X-Request-Id on the response. Requests of one connection are served in turn, so
 // counting needs no lock.
-func (s *Server) stamp(c *fasthttp.RequestCtx) {
+func (w *Wire) stamp(c *fasthttp.RequestCtx) {
 	var number, request uint64
 	if own, ok := c.Conn().(*conn); ok {
 		own.requests++
 		number, request = own.number, own.requests
 	}
 	var buf [48]byte
-	c.Response.Header.SetCanonical(headerRequestID, s.ids.append(buf[:0], number, request))
+	c.Response.Header.SetCanonical(headerRequestID, w.ids.append(buf[:0], number, request))
 }
 
-func requestID(c *fasthttp.RequestCtx) string {
+// RequestID returns the X-Request-Id of c.
+func RequestID(c *fasthttp.RequestCtx) string {
 	return string(c.Response.Header.PeekBytes(headerRequestID))
 }

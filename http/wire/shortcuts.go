@@ -1,12 +1,10 @@
-package http
+package wire
 
 import (
 	"bytes"
 	"hash/maphash"
 	"math/bits"
 	"sync/atomic"
-
-	"inboxd/internal/inbox"
 )
 
 const (
@@ -19,8 +17,9 @@ const (
 	mostShortcuts  = 1 << 16
 )
 
-// shortcuts lead from an address to its inbox's answer in one step. They are right as long
-// as the answer is: a newer view takes it out of its place before anybody hears of it.
+// shortcuts lead from an address to its inbox's response in one step. They are right as long
+// as the response is: a newer view takes it out of its place before anybody hears of it.
+// Any goroutine may use them: all that changes is atomic.
 type shortcuts struct {
 	seed  maphash.Seed
 	table atomic.Pointer[[]shortcutLine]
@@ -30,7 +29,7 @@ type shortcuts struct {
 // hash; one that is out of date costs a comparison or an ordinary look-up.
 type shortcutLine struct {
 	tags   atomic.Uint64 // one byte for each place, the highest unused
-	places [shortcutWays]inbox.Place
+	places [shortcutWays]place
 }
 
 const eachByte = 0x01010101010101
@@ -50,15 +49,15 @@ func (s *shortcuts) of(address []byte) (line *shortcutLine, tag uint64) {
 	return &table[h&uint64(len(table)-1)], h >> 56
 }
 
-// find returns the answer to polls of address if it has a place. It may be out of date: its
-// Reader tells.
-func (s *shortcuts) find(address []byte) *inbox.Rendered {
+// find returns the response to polls of address if it has a place. It may be out of date: its
+// reader tells.
+func (s *shortcuts) find(address []byte) *Response {
 	line, tag := s.of(address)
 	differ := line.tags.Load() ^ tag*eachByte
 	// A byte that is zero gets its highest bit, and so may, harmlessly, one above it.
 	for same := (differ - eachByte) & ^differ & (eachByte << 7); same != 0; same &= same - 1 {
-		r := line.places[bits.TrailingZeros64(same)/8].Get()
-		if r != nil && bytes.Equal(r.Address(), address) {
+		r := line.places[bits.TrailingZeros64(same)/8].get()
+		if r != nil && bytes.Equal(r.address(), address) {
 			return r
 		}
 	}
@@ -66,11 +65,11 @@ func (s *shortcuts) find(address []byte) *inbox.Rendered {
 }
 
 // keep gives r a place, if need be that of another, or in a bigger table.
-func (s *shortcuts) keep(r *inbox.Rendered) {
-	line, tag := s.of(r.Address())
+func (s *shortcuts) keep(r *Response) {
+	line, tag := s.of(r.address())
 	way := line.free()
 	if way < 0 && s.crowded() {
-		line, tag = s.of(r.Address())
+		line, tag = s.of(r.address())
 		way = line.free()
 	}
 	if way < 0 {
@@ -82,12 +81,12 @@ func (s *shortcuts) keep(r *inbox.Rendered) {
 			break
 		}
 	}
-	line.places[way].Put(r)
+	line.places[way].put(r)
 }
 
 func (l *shortcutLine) free() int {
 	for i := range l.places {
-		if l.places[i].Get() == nil {
+		if l.places[i].get() == nil {
 			return i
 		}
 	}
@@ -101,7 +100,7 @@ func (s *shortcuts) crowded() bool {
 	taken := 0
 	for i := range firstShortcuts {
 		for k := range table[i].places {
-			if table[i].places[k].Get() != nil {
+			if table[i].places[k].get() != nil {
 				taken++
 			}
 		}

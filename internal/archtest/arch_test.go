@@ -59,8 +59,10 @@ var allowed = map[string][]string{
 	// The adapters import the rules and never each other.
 	"persist": {"internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/once", "internal/partition", "internal/webhook", "persist/disk"},
 	"actors":  {"actors/engine", "actors/journal", "actors/retention", "internal/account", "internal/address", "internal/deep", "internal/delivery", "internal/domain", "internal/fault", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/message", "internal/message/compose", "internal/once", "internal/partition", "internal/webhook"},
-	"http":    {"http/contract", "internal/account", "internal/address", "internal/deep", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/message/compose", "internal/once", "internal/webhook"},
-	"smtp":    {"internal/address", "internal/fault", "smtp/lines"},
+	"http":    {"http/contract", "http/wire", "internal/account", "internal/address", "internal/deep", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/message/compose", "internal/once", "internal/webhook"},
+	// What goes past fasthttp.
+	"http/wire": {"internal/account", "internal/inbox"},
+	"smtp":      {"internal/address", "internal/fault", "smtp/lines"},
 
 	// What lies between a session and the network, and mail that leaves.
 	"smtp/lines":           {},
@@ -113,6 +115,7 @@ var homes = map[string]home{
 	"golang.org/x/text/unicode":               {place: "internal/address"},
 	"golang.org/x/time":                       {place: "smtp"},
 	"github.com/valyala/fasthttp": {place: "http", also: map[string]string{
+		"http/wire":  "carries connections to it, and goes past it",
 		"bench":      "the constant answer that polls are compared with",
 		"cmd/inboxd": "wraps the metrics handler, which speaks net/http",
 	}},

@@ -37,7 +37,6 @@ var (
 var exempt = map[string]string{
 	"golang.org/x/net/publicsuffix net/http/cookiejar": "the list is offered as a cookie jar's; nothing of net/http runs",
 	"inboxd/internal/message unsafe":                   "see shared in parse.go",
-	"inboxd/internal/inbox unsafe":                     "rendered answers, on their way to http",
 	"inboxd/internal/ingest log/slog":                  "a parser's panic",
 	"inboxd/internal/mailauth log/slog":                "a judge's panic",
 }

@@ -16,10 +16,9 @@ type View struct {
 	Bytes    int64      // of all messages
 	Newest   *Newest    // of the newest received message, when it came while in memory
 
-	// rendered keeps the answer of the plain poll, made on first demand.
-	rendered atomic.Pointer[Rendered]
+	rendering atomic.Pointer[Rendering] // written under mu
 
-	mu         sync.Mutex
+	mu         sync.Mutex    // guards what is below
 	superseded chan struct{} // made when somebody waits, closed by Supersede
 	closed     bool
 }
@@ -29,31 +28,38 @@ func NewView(s *State) *View {
 	return &View{Profile: s.Profile, Messages: s.Messages[:len(s.Messages):len(s.Messages)], Bytes: s.Bytes, Newest: s.Newest}
 }
 
-// Rendered returns the kept answer if it is still right at now.
-func (v *View) Rendered(now time.Time) *Rendered {
-	if r := v.rendered.Load(); r != nil && r.Alive(now) {
-		return r
+// Rendering is what an edge made of a view once, to answer all polls with. The view carries
+// and ends it, and knows nothing else of it. Any goroutine may call it.
+type Rendering interface {
+	Retire()         // the view was superseded, or carries another: it may not be used any more
+	PolledAt() int64 // Unix second of the last poll that it answered; 0: none
+}
+
+// Rendering returns what v carries, or nil.
+func (v *View) Rendering() Rendering {
+	if r := v.rendering.Load(); r != nil {
+		return *r
 	}
 	return nil
 }
 
-// KeepRendered keeps an answer for the polls to come, until v is superseded.
-func (v *View) KeepRendered(r *Rendered) {
+// Carry lets v carry r until v is superseded.
+func (v *View) Carry(r Rendering) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if old := v.rendered.Swap(r); old != nil {
-		old.retire()
+	if old := v.rendering.Swap(&r); old != nil {
+		(*old).Retire()
 	}
 	if v.closed {
-		r.retire()
+		r.Retire()
 	}
 }
 
 // PolledAt is the Unix second of the last poll that never asked for the view itself; 0 when
 // there was none.
 func (v *View) PolledAt() int64 {
-	if r := v.rendered.Load(); r != nil {
-		return r.polled.Load()
+	if r := v.Rendering(); r != nil {
+		return r.PolledAt()
 	}
 	return 0
 }
@@ -111,7 +117,7 @@ func (v *View) Superseded() <-chan struct{} {
 	return v.superseded
 }
 
-// Supersede takes v's answer away from polls and wakes whoever waits on v. The publisher
+// Supersede takes v's rendering away from polls and wakes whoever waits on v. The publisher
 // calls it once, after the newer view can be seen and before it tells anybody of the change.
 func (v *View) Supersede() {
 	v.mu.Lock()
@@ -120,8 +126,8 @@ func (v *View) Supersede() {
 		return
 	}
 	v.closed = true
-	if r := v.rendered.Load(); r != nil {
-		r.retire()
+	if r := v.Rendering(); r != nil {
+		r.Retire()
 	}
 	if v.superseded != nil {
 		close(v.superseded)

@@ -1,0 +1,140 @@
+package wire
+
+import "bytes"
+
+var (
+	agentPrefix    = []byte("/api/v1/inboxes/")
+	perInboxPrefix = []byte("/api/inboxes/")
+	pollSuffix     = []byte("/latest")
+	bearerScheme   = []byte("Bearer ")
+)
+
+// parsePoll reads one plain poll that fills b from end to end.
+func parsePoll(b []byte) (q Poll, ok bool) {
+	line, rest, ok := cutLine(b)
+	if !ok {
+		return q, false
+	}
+	uri, get := bytes.CutPrefix(line, []byte("GET "))
+	uri, current := bytes.CutSuffix(uri, []byte(" HTTP/1.1"))
+	if !get || !current || !q.path(uri) {
+		return q, false
+	}
+	hosts := 0
+	for {
+		if line, rest, ok = cutLine(rest); !ok {
+			return q, false
+		}
+		if len(line) == 0 {
+			return q, len(rest) == 0 && hosts == 1 && q.Token != nil
+		}
+		name, value, ok := bytes.Cut(line, []byte(":"))
+		if !ok || !q.take(name, bytes.Trim(value, " \t"), &hosts) {
+			return q, false
+		}
+	}
+}
+
+// cutLine cuts a line that ends in CRLF and holds no other CR; what else it may hold is for
+// its reader to check.
+func cutLine(b []byte) (line, rest []byte, ok bool) {
+	end := bytes.IndexByte(b, '\r')
+	if end < 0 || end+1 >= len(b) || b[end+1] != '\n' {
+		return nil, nil, false
+	}
+	return b[:end], b[end+2:], true
+}
+
+// path reads the path. The address must stand there in its canonical form: nothing to decode,
+// to lower or to strip.
+func (q *Poll) path(uri []byte) (ok bool) {
+	if q.Address, ok = bytes.CutPrefix(uri, agentPrefix); !ok {
+		q.PerInbox = true
+		if q.Address, ok = bytes.CutPrefix(uri, perInboxPrefix); !ok {
+			return false
+		}
+	}
+	q.Address, ok = bytes.CutSuffix(q.Address, pollSuffix)
+	return ok && all(q.Address, inAddress) && bytes.Count(q.Address, []byte("@")) == 1
+}
+
+// take notes one header field. False: it stands twice, or it can change what the request
+// means or where it ends, so it is not for here.
+func (q *Poll) take(name, value []byte, hosts *int) bool {
+	if len(name) == 0 || !all(name, inName) || !all(value, inValue) {
+		return false
+	}
+	switch {
+	case is(name, "Host"):
+		*hosts++
+		return len(value) > 0 && all(value, inHost)
+	case is(name, "X-Api-Key"):
+		return q.credential(value)
+	case is(name, "Authorization"):
+		token, bearer := bytes.CutPrefix(value, bearerScheme)
+		return bearer && q.credential(bytes.TrimLeft(token, " "))
+	case is(name, "If-None-Match"):
+		again := q.ifNoneMatch != nil
+		q.ifNoneMatch = value
+		return !again
+	case is(name, "Connection"):
+		return is(value, "keep-alive")
+	}
+	for _, other := range notPlain {
+		if is(name, other) {
+			return false
+		}
+	}
+	return true
+}
+
+// credential takes the one token of the request.
+func (q *Poll) credential(token []byte) bool {
+	again := q.Token != nil
+	q.Token = token
+	return !again && len(token) > 0
+}
+
+// What a byte of a plain poll may be part of.
+const (
+	inName byte = 1 << iota
+	inValue
+	inHost
+	inAddress
+)
+
+var parts = func() (of [256]byte) {
+	set := func(part byte, among string) {
+		for i := range len(among) {
+			of[among[i]] |= part
+		}
+	}
+	for i := ' '; i <= 0xff; i++ {
+		of[i] |= inValue
+	}
+	of['\t'], of[0x7f] = inValue, 0
+	const small, capital, digits = "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789"
+	set(inName, small+capital+digits+"-_")
+	set(inHost, small+capital+digits+"-.:[]")
+	set(inAddress, small+digits+".-_@")
+	return of
+}()
+
+func all(text []byte, part byte) bool {
+	for _, b := range text {
+		if parts[b]&part == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// notPlain are fields with a say in framing or protocol.
+var notPlain = [...]string{
+	"Content-Length", "Transfer-Encoding", "Expect", "Upgrade", "Te", "Trailer",
+	"Proxy-Connection", "Keep-Alive", "Http2-Settings",
+}
+
+func is(b []byte, s string) bool {
+	return len(b) == len(s) && b[0]|0x20 == s[0]|0x20 && bytes.EqualFold(b, []byte(s))
+}
