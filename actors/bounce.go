@@ -2,63 +2,15 @@ package actors
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"inboxd/internal/account"
 	"inboxd/internal/address"
 	"inboxd/internal/delivery"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
-	"inboxd/internal/ingest"
 )
-
-// deliverHere hands a mail to recipients on this node, by the road of incoming mail.
-func (s *System) deliverHere(ctx context.Context, t *task, rcpts []string) []Handover {
-	out := make([]Handover, len(rcpts))
-	for i, rcpt := range rcpts {
-		out[i] = s.deliverOneHere(ctx, t, rcpt)
-	}
-	return out
-}
-
-func (s *System) deliverOneHere(ctx context.Context, t *task, rcpt string) Handover {
-	h := Handover{Rcpt: rcpt, MX: s.Namespaces.Domain}
-	to, ok := address.Inbox(rcpt)
-	if !ok {
-		to = rcpt
-	}
-	from := ""
-	if !t.message.Sending.Auto {
-		from = t.key.address
-	}
-	trace := fmt.Appendf(nil, "Return-Path: <%s>\r\nReceived: by %s with LOCAL id %d.%d\r\n\tfor <%s>;\r\n\t%s\r\n",
-		from, s.Namespaces.Domain, t.key.id, t.number, to, s.now().Format(time.RFC1123Z))
-	err := s.acceptsMail(to)
-	if err == nil {
-		env := ingest.Envelope{MailFrom: from, RcptTo: []string{to}, TraceLen: len(trace)}
-		if s.Judge != nil {
-			env.Judge = func(ctx context.Context, _ ingest.Envelope, _ []byte) ingest.Verdict {
-				return s.Judge(ctx, s, from, t.raw)
-			}
-		}
-		err = s.Deliver(ctx, env, append(trace, t.raw...))
-	}
-	switch fault.KindOf(err) {
-	case fault.NoInbox:
-		h.Outcome, h.Code, h.Enhanced, h.Text = delivery.Permanent, 550, "5.1.1", "550 5.1.1 No such inbox here"
-	case fault.InboxFull:
-		h.Outcome, h.Code, h.Enhanced, h.Text = delivery.Temporary, 452, "4.2.2", "452 4.2.2 The recipient's inbox is full"
-	default:
-		h.Outcome, h.Code, h.Enhanced, h.Text = delivery.Temporary, 451, "4.3.0", "451 4.3.0 The mail could not be stored, it is tried again"
-	}
-	if err == nil {
-		h.Outcome, h.Code, h.Enhanced, h.Text = delivery.Delivered, 250, "2.0.0", "250 2.0.0 OK"
-	}
-	return h
-}
 
 // returned is the mail that a bounce's recipient names: a return path of ours. Its inbox
 // must still be there.
@@ -66,6 +18,11 @@ type returned struct {
 	inbox string
 	id    int64
 	index int
+}
+
+// returnPath is the envelope sender of a copy whose first recipient has this index.
+func (s *System) returnPath(address string, id int64, index int) string {
+	return delivery.ReturnPath(s.secret, address, id, index)
 }
 
 // readReturn tells a return path from an ordinary recipient.
@@ -142,7 +99,7 @@ func (s *System) bounce(ctx context.Context, id account.ID, r returned, m *inbox
 	}
 	answer, err := s.Do(ctx, r.inbox, inbox.Bounce{ID: r.id, Recipient: email, Error: why})
 	if err == nil && answer.Count > 0 {
-		s.mail.counts.bounced.Add(1)
+		s.Mail.NoteBounce()
 		s.Logger.Info("bounced", "inbox", r.inbox, "message_id", r.id, "to", email, "answer", why)
 	}
 	return err
@@ -156,10 +113,10 @@ func (s *System) meant(sending *inbox.Sending, index int, names ...string) strin
 	if index < 0 || index >= len(sending.Recipients) {
 		return ""
 	}
-	road := func(i int) string { return s.road(address.DomainOf(sending.Recipients[i].Email)) }
+	route := func(i int) string { return s.Mail.Route(address.DomainOf(sending.Recipients[i].Email)) }
 	var shared []string
 	for i, r := range sending.Recipients {
-		if road(i) == road(index) {
+		if route(i) == route(index) {
 			shared = append(shared, r.Email)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"inboxd/actors/mailqueue"
 	"inboxd/internal/account"
 	"inboxd/internal/delivery"
 	"inboxd/internal/fault"
@@ -20,15 +21,15 @@ import (
 
 // fakeCourier answers as its script says and notes what it was handed.
 type fakeCourier struct {
-	answer func(c Consignment) Handover // nil: everything is taken
+	answer func(c mailqueue.Consignment) mailqueue.Handover // nil: everything is taken
 
 	mu   sync.Mutex
-	jobs []Consignment
+	jobs []mailqueue.Consignment
 	now  map[string]int // attempts under way, by domain
 	most map[string]int
 }
 
-func (f *fakeCourier) Deliver(_ context.Context, c Consignment) []Handover {
+func (f *fakeCourier) Deliver(_ context.Context, c mailqueue.Consignment) []mailqueue.Handover {
 	f.mu.Lock()
 	if f.now == nil {
 		f.now, f.most = map[string]int{}, map[string]int{}
@@ -37,14 +38,14 @@ func (f *fakeCourier) Deliver(_ context.Context, c Consignment) []Handover {
 	f.now[c.Domain]++
 	f.most[c.Domain] = max(f.most[c.Domain], f.now[c.Domain])
 	f.mu.Unlock()
-	h := Handover{Outcome: delivery.Delivered, Code: 250, MX: "mx." + c.Domain}
+	h := mailqueue.Handover{Outcome: delivery.Delivered, Code: 250, MX: "mx." + c.Domain}
 	if f.answer != nil {
 		h = f.answer(c)
 	}
 	f.mu.Lock()
 	f.now[c.Domain]--
 	f.mu.Unlock()
-	out := make([]Handover, len(c.Rcpts))
+	out := make([]mailqueue.Handover, len(c.Rcpts))
 	for i, rcpt := range c.Rcpts {
 		out[i] = h
 		out[i].Rcpt = rcpt
@@ -52,10 +53,10 @@ func (f *fakeCourier) Deliver(_ context.Context, c Consignment) []Handover {
 	return out
 }
 
-func (f *fakeCourier) handed() []Consignment {
+func (f *fakeCourier) handed() []mailqueue.Consignment {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return append([]Consignment(nil), f.jobs...)
+	return append([]mailqueue.Consignment(nil), f.jobs...)
 }
 
 // openAccount makes a paid account with one inbox.
@@ -100,13 +101,13 @@ func TestRecipientsAreGroupedByDomainAndNeverTriedTwice(t *testing.T) {
 	store := persisttest.Open(t)
 	tries := map[string]int{}
 	var mu sync.Mutex
-	courier := &fakeCourier{answer: func(c Consignment) Handover {
+	courier := &fakeCourier{answer: func(c mailqueue.Consignment) mailqueue.Handover {
 		mu.Lock()
 		defer mu.Unlock()
 		if tries[c.Domain]++; c.Domain == "slow.test" && tries[c.Domain] < 3 {
-			return Handover{Outcome: delivery.Temporary, Code: 451, Text: "451 later", MX: "mx.slow.test"}
+			return mailqueue.Handover{Outcome: delivery.Temporary, Code: 451, Text: "451 later", MX: "mx.slow.test"}
 		}
-		return Handover{Outcome: delivery.Delivered, Code: 250, MX: "mx." + c.Domain}
+		return mailqueue.Handover{Outcome: delivery.Delivered, Code: 250, MX: "mx." + c.Domain}
 	}}
 	s := startSystem(t, store, func(o *Options) { fast(o); o.Courier = courier })
 	_, address := openAccount(t, s)
@@ -133,12 +134,12 @@ func TestRecipientsAreGroupedByDomainAndNeverTriedTwice(t *testing.T) {
 func TestDeadDestinationsDoNotHoldUpTheLiving(t *testing.T) {
 	store := persisttest.Open(t)
 	over := make(chan struct{})
-	courier := &fakeCourier{answer: func(c Consignment) Handover {
+	courier := &fakeCourier{answer: func(c mailqueue.Consignment) mailqueue.Handover {
 		if strings.HasPrefix(c.Domain, "dead") {
 			<-over
-			return Handover{Outcome: delivery.Temporary, Text: "no route"}
+			return mailqueue.Handover{Outcome: delivery.Temporary, Text: "no route"}
 		}
-		return Handover{Outcome: delivery.Delivered, Code: 250, MX: "mx"}
+		return mailqueue.Handover{Outcome: delivery.Delivered, Code: 250, MX: "mx"}
 	}}
 	s := startSystem(t, store, func(o *Options) { o.Courier, o.DeliveryWorkers, o.HangAfter = courier, 8, time.Hour })
 	defer close(over)
@@ -172,13 +173,13 @@ func TestAStrangerDoesNotWaitForThoseThatHang(t *testing.T) {
 	over := make(chan struct{})
 	var hanging sync.WaitGroup
 	hanging.Add(6)
-	courier := &fakeCourier{answer: func(c Consignment) Handover {
+	courier := &fakeCourier{answer: func(c mailqueue.Consignment) mailqueue.Handover {
 		if strings.HasPrefix(c.Domain, "dead") {
 			hanging.Done()
 			<-over
-			return Handover{Outcome: delivery.Temporary, Text: "no route"}
+			return mailqueue.Handover{Outcome: delivery.Temporary, Text: "no route"}
 		}
-		return Handover{Outcome: delivery.Delivered, Code: 250, MX: "mx"}
+		return mailqueue.Handover{Outcome: delivery.Delivered, Code: 250, MX: "mx"}
 	}}
 	s := startSystem(t, store, func(o *Options) {
 		o.Courier, o.DeliveryWorkers, o.HangAfter = courier, 8, 10*time.Millisecond
@@ -203,7 +204,7 @@ func TestSlowServersKeepTheirWorkers(t *testing.T) {
 	const workers, mails = 4, 12
 	courier := &fakeCourier{}
 	var now, most atomic.Int64
-	courier.answer = func(c Consignment) Handover {
+	courier.answer = func(c mailqueue.Consignment) mailqueue.Handover {
 		c.Greeted()
 		defer now.Add(-1)
 		for n := now.Add(1); ; {
@@ -212,7 +213,7 @@ func TestSlowServersKeepTheirWorkers(t *testing.T) {
 			}
 		}
 		time.Sleep(200 * time.Millisecond) // the server's own time, twice HangAfter
-		return Handover{Outcome: delivery.Delivered, Code: 250, MX: "mx"}
+		return mailqueue.Handover{Outcome: delivery.Delivered, Code: 250, MX: "mx"}
 	}
 	s := startSystem(t, store, func(o *Options) {
 		o.Courier, o.DeliveryWorkers, o.HangAfter = courier, workers, 100*time.Millisecond
@@ -236,7 +237,7 @@ type deafCourier struct {
 	spoke chan struct{} // slow.test has
 }
 
-func (f *deafCourier) Deliver(ctx context.Context, c Consignment) []Handover {
+func (f *deafCourier) Deliver(ctx context.Context, c mailqueue.Consignment) []mailqueue.Handover {
 	if c.Domain == "live.test" {
 		c.Greeted()
 		return f.fakeCourier.Deliver(ctx, c)
@@ -246,7 +247,7 @@ func (f *deafCourier) Deliver(ctx context.Context, c Consignment) []Handover {
 		close(f.spoke)
 	}
 	<-ctx.Done()
-	return []Handover{{Rcpt: c.Rcpts[0], Outcome: delivery.Temporary, Text: "broken off"}}
+	return []mailqueue.Handover{{Rcpt: c.Rcpts[0], Outcome: delivery.Temporary, Text: "broken off"}}
 }
 
 // TestThoseThatHangGiveWay when as many hang as may: the longest are broken off for a
@@ -280,8 +281,8 @@ func TestThoseThatHangGiveWay(t *testing.T) {
 // without a connection.
 func TestADestinationThatIsSilentIsLeftAlone(t *testing.T) {
 	store := persisttest.Open(t)
-	courier := &fakeCourier{answer: func(Consignment) Handover {
-		return Handover{Outcome: delivery.Temporary, Text: "No route to dead.test"}
+	courier := &fakeCourier{answer: func(mailqueue.Consignment) mailqueue.Handover {
+		return mailqueue.Handover{Outcome: delivery.Temporary, Text: "No route to dead.test"}
 	}}
 	s := startSystem(t, store, func(o *Options) { o.Courier = courier })
 	_, address := openAccount(t, s)
@@ -302,10 +303,10 @@ func TestARestartTakesInterruptedAttemptsUp(t *testing.T) {
 	hold := make(chan struct{})
 	taken := make(chan struct{}, 10)
 	first := startSystem(t, store, func(o *Options) {
-		o.Courier = &fakeCourier{answer: func(Consignment) Handover {
+		o.Courier = &fakeCourier{answer: func(mailqueue.Consignment) mailqueue.Handover {
 			taken <- struct{}{}
 			<-hold
-			return Handover{Outcome: delivery.Delivered, Code: 250}
+			return mailqueue.Handover{Outcome: delivery.Delivered, Code: 250}
 		}}
 	})
 	_, address := openAccount(t, first)
@@ -430,7 +431,10 @@ func TestNoticesHaveNoSenderAndLeaveNothing(t *testing.T) {
 	courier := &fakeCourier{}
 	s := startSystem(t, store, func(o *Options) { o.Courier = courier })
 	done := make(chan struct{})
-	courier.answer = func(Consignment) Handover { close(done); return Handover{Outcome: delivery.Delivered, Code: 250} }
+	courier.answer = func(mailqueue.Consignment) mailqueue.Handover {
+		close(done)
+		return mailqueue.Handover{Outcome: delivery.Delivered, Code: 250}
+	}
 	if err := s.SendNotice(t.Context(), Notice{To: "me@far.test", Subject: "Reset", Text: "https://x/secret"}); err != nil {
 		t.Fatal(err)
 	}

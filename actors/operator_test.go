@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"inboxd/actors/mailqueue"
 	"inboxd/internal/delivery"
 	"inboxd/internal/inbox"
 	"inboxd/persist/persisttest"
@@ -17,18 +18,18 @@ import (
 func TestARetryIsTried(t *testing.T) {
 	store := persisttest.Open(t)
 	var mended atomic.Bool
-	courier := &fakeCourier{answer: func(Consignment) Handover {
+	courier := &fakeCourier{answer: func(mailqueue.Consignment) mailqueue.Handover {
 		if mended.Load() {
-			return Handover{Outcome: delivery.Delivered, Code: 250}
+			return mailqueue.Handover{Outcome: delivery.Delivered, Code: 250}
 		}
-		return Handover{Outcome: delivery.Temporary, Text: "No route to dead.test"}
+		return mailqueue.Handover{Outcome: delivery.Temporary, Text: "No route to dead.test"}
 	}}
 	s := startSystem(t, store, func(o *Options) { o.Courier = courier })
 	_, address := openAccount(t, s)
 	id := must[int64](t)(s.Send(t.Context(), address, letter("a@dead.test")))
 	sending(t, s, address, id, func(s *inbox.Sending) bool { return s.Status == delivery.Retrying })
 	mended.Store(true)
-	if err := s.Retry(t.Context(), address, id); err != nil {
+	if err := s.Mail.Retry(t.Context(), address, id); err != nil {
 		t.Fatal(err)
 	}
 	got := sending(t, s, address, id, func(s *inbox.Sending) bool { return s.Attempts == 2 && !s.Leased })
@@ -43,8 +44,8 @@ func TestALogTellsTheWholeStory(t *testing.T) {
 	for _, mx := range []string{"mx.far.test", ""} {
 		store := persisttest.Open(t)
 		var log logs
-		courier := &fakeCourier{answer: func(Consignment) Handover {
-			return Handover{Outcome: delivery.Temporary, MX: mx, Text: "later"}
+		courier := &fakeCourier{answer: func(mailqueue.Consignment) mailqueue.Handover {
+			return mailqueue.Handover{Outcome: delivery.Temporary, MX: mx, Text: "later"}
 		}}
 		s := startSystem(t, store, func(o *Options) {
 			o.Courier, o.Logger = courier, slog.New(slog.NewTextHandler(&log, nil))

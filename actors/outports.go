@@ -4,18 +4,15 @@ import (
 	"context"
 	"time"
 
+	"inboxd/actors/mailqueue"
 	"inboxd/internal/account"
-	"inboxd/internal/delivery"
-	"inboxd/internal/inbox"
+	"inboxd/internal/domain"
+	"inboxd/internal/ingest"
 )
 
 // OutStore is what sending needs of the disk.
 type OutStore interface {
-	// MailQueue returns up to limit entries of the mail queue in time order, and whether
-	// more follow. They begin behind after; an after without address begins at its time.
-	MailQueue(after inbox.QueueEntry, limit int) (queue []inbox.QueueEntry, more bool, err error)
-	// Signature returns the signature fields that the first attempt made; nil without any.
-	Signature(address string, id int64) ([]byte, error)
+	mailqueue.Store
 
 	PutSuppression(account.ID, account.Suppression) error
 	DropSuppression(id account.ID, email string) (found bool, err error)
@@ -24,44 +21,60 @@ type OutStore interface {
 	Suppressions(id account.ID, after string, limit int) ([]account.Suppression, error)
 }
 
-// Courier hands mail over to other servers: one attempt, one report per recipient in their
-// order. It bounds its own time and returns soon after ctx ends.
-type Courier interface {
-	Deliver(ctx context.Context, c Consignment) []Handover
-}
-
-// Consignment is one mail for recipients who share a road.
-type Consignment struct {
-	Domain   string // of the recipients
-	MailFrom string // empty for the null sender
-	Rcpts    []string
-	Raw      []byte // not changed, not kept
-	NeedUTF8 bool   // the header is not ASCII
-	Greeted  func() // called when a server is ready for the mail
-}
-
-// Handover is what an attempt brought for one recipient.
-type Handover struct {
-	Rcpt     string
-	Outcome  delivery.Outcome
-	Code     int // of the SMTP reply; 0 when there was none
-	Enhanced string
-	Text     string // one sentence for the sender
-	MX       string // server that answered last; empty when none did
-	TLS      bool
-}
-
 // Signer signs a mail for a domain: one DKIM-Signature field per key, to stand above raw. It
 // is called with at least one key.
 type Signer func(raw []byte, domain string, keys []SigningKey, at time.Time) (fields []byte, err error)
 
-// nowhere is the Courier of a system that was given none.
-type nowhere struct{}
+// outgoing is a System as the mail queue needs it.
+type outgoing struct{ *System }
 
-func (nowhere) Deliver(_ context.Context, c Consignment) []Handover {
-	out := make([]Handover, len(c.Rcpts))
-	for i, rcpt := range c.Rcpts {
-		out[i] = Handover{Rcpt: rcpt, Outcome: delivery.Temporary, Text: "This server sends no mail to other servers"}
+func (s *System) newMailQueue() *mailqueue.Queue {
+	return mailqueue.New(mailqueue.Options{
+		Inboxes: outgoing{s}, Local: outgoing{s}, Store: s.store, Courier: s.Courier, Signer: outgoing{s}.sign,
+		Domain: s.Namespaces.Domain, Smarthost: s.Smarthost, ReturnPath: s.returnPath,
+		Schedule: s.Schedule, Workers: s.DeliveryWorkers, DomainWorkers: s.DomainWorkers, MostHanging: s.MostHanging, HangAfter: s.HangAfter,
+		Now: s.Now, Logger: s.Logger,
+	})
+}
+
+// IsResident implements mailqueue.Inboxes.
+func (o outgoing) IsResident(address string) bool { return o.inboxes.Resident([]byte(address)) != nil }
+
+// LetSleep implements mailqueue.Inboxes: a queue after an outage must not fill memory with
+// inboxes nobody asks for.
+func (o outgoing) LetSleep(address string) {
+	if o.inboxes.Stats().Bytes >= o.Memory/16 {
+		o.inboxes.Passivate(address)
 	}
-	return out
+}
+
+// IsVerified implements mailqueue.Local. While the store can't tell, an own domain's mail goes
+// its way over the MX.
+func (o outgoing) IsVerified(host string) bool {
+	state, err := o.store.LoadDomain(host)
+	return err == nil && state.Status == domain.Verified
+}
+
+// Receive implements mailqueue.Local: the mail is received as from outside, but that who vouches
+// for it is found out without the trace of its way.
+func (o outgoing) Receive(ctx context.Context, mailFrom, rcptTo string, raw []byte, traceLen int) error {
+	if err := o.acceptsMail(rcptTo); err != nil {
+		return err
+	}
+	env := ingest.Envelope{MailFrom: mailFrom, RcptTo: []string{rcptTo}, TraceLen: traceLen}
+	if o.Judge != nil {
+		env.Judge = func(ctx context.Context, _ ingest.Envelope, _ []byte) ingest.Verdict {
+			return o.Judge(ctx, o.System, mailFrom, raw[traceLen:])
+		}
+	}
+	return o.Deliver(ctx, env, raw)
+}
+
+// sign is the mailqueue.Signer.
+func (o outgoing) sign(ctx context.Context, from string) (func([]byte) ([]byte, error), error) {
+	host, keys, err := o.SigningKeys(ctx, from)
+	if err != nil || len(keys) == 0 || o.Signer == nil {
+		return nil, err
+	}
+	return func(raw []byte) ([]byte, error) { return o.Signer(raw, host, keys, o.now()) }, nil
 }

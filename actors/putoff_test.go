@@ -3,120 +3,23 @@ package actors
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"inboxd/actors/mailqueue"
 	"inboxd/internal/delivery"
 	"inboxd/internal/inbox"
 	"inboxd/persist/persisttest"
 )
 
-// TestPutOffsOfAnInboxGoTogether whatever destinations they are for.
-func TestPutOffsOfAnInboxGoTogether(t *testing.T) {
-	m := newWindowModel()
-	m.q.bounds = usualBounds
-	for n := range 200 {
-		d := fmt.Sprint("dead", n%20)
-		if n < 20 {
-			l := m.q.lane(d)
-			l.temper, l.deafTo, l.report = silent, m.now.Add(time.Second), "No route"
-		}
-		m.submit(d)
-	}
-	if jobs := m.turn(); len(jobs) != 0 {
-		t.Errorf("%d attempts at silent destinations", len(jobs))
-	}
-	if len(m.aside) != 200 || m.groups != 6 { // 66 or 67 of each of three inboxes, 64 at most at a time
-		t.Errorf("%d mails are put off in %d commits", len(m.aside), m.groups)
-	}
-}
-
-// TestNotAllThatIsAsideIsPutOff: what an operator wants tried goes back to its lane, and all of
-// it when the destination answered meanwhile.
-func TestNotAllThatIsAsideIsPutOff(t *testing.T) {
-	for name, c := range map[string]struct {
-		meanwhile func(m *windowModel, l *lane)
-		putOff    int
-		tried     []int64
-	}{
-		"nothing happens": {func(*windowModel, *lane) {}, 4, nil},
-		"a retry":         {func(m *windowModel, _ *lane) { m.retry(t, m.index.sorted()[1]) }, 3, []int64{1}},
-		"an answer":       {func(_ *windowModel, l *lane) { l.temper = answering }, 0, []int64{1, 2, 3, 4}},
-	} {
-		m := newWindowModel()
-		m.q.sys.DomainWorkers, m.q.bounds = 10, usualBounds
-		l := m.q.lane("dead")
-		l.temper, l.deafTo, l.report = silent, m.now.Add(time.Second), "No route"
-		for range 4 {
-			m.submit("dead")
-		}
-		m.q.step()
-		if l.aside != 4 {
-			t.Fatalf("%d mails are aside", l.aside)
-		}
-		c.meanwhile(m, l)
-		<-m.q.wake
-		first := m.turn()
-		if woken := len(m.q.wake) == 1; woken != (c.tried != nil) {
-			t.Errorf("%s: woken %v", name, woken)
-		}
-		var tried []int64
-		for _, j := range append(first, m.turn()...) {
-			if tried = append(tried, j.mail.id); j.putOff != "" {
-				t.Errorf("%s: mail %d is put off by a worker", name, j.mail.id)
-			}
-		}
-		slices.Sort(tried)
-		if len(m.aside) != c.putOff || !slices.Equal(tried, c.tried) || l.aside != c.putOff {
-			t.Errorf("%s: %d mails are put off, tried %v, aside %d", name, len(m.aside), tried, l.aside)
-		}
-		if m.putOff(0); l.aside != 0 {
-			t.Errorf("%s: %d mails are still aside", name, l.aside)
-		}
-	}
-}
-
-// TestAnAttemptThatBeganIsNotPutOff: it was made at another destination.
-func TestAnAttemptThatBeganIsNotPutOff(t *testing.T) {
-	m := newWindowModel()
-	l := m.q.lane("dead")
-	l.running = m.q.sys.DomainWorkers
-	m.submit("dead", "live")
-	jobs := m.turn()
-	if len(jobs) != 1 {
-		t.Fatalf("%d attempts", len(jobs))
-	}
-	m.end(jobs[0], answering, 0)
-	l.running, l.temper, l.deafTo = 0, silent, m.now.Add(time.Second)
-	if m.q.enlist(l); l.aside != 0 || len(l.jobs) != 1 || !slices.Contains(m.q.mute, l) {
-		t.Errorf("%d mails are aside, %d wait for a worker", l.aside, len(l.jobs))
-	}
-}
-
-// TestStrangersShare: new ones get half of the workers, those that hang a third, and one at
-// least.
-func TestStrangersShare(t *testing.T) {
-	for _, c := range []struct{ workers, lately, long int }{{1, 1, 1}, {2, 1, 1}, {8, 4, 2}, {64, 32, 21}} {
-		m := newWindowModel()
-		m.q.sys.DeliveryWorkers = c.workers
-		l := &lane{since: m.now}
-		for waited, want := range map[time.Duration]int{0: c.lately, m.q.sys.HangAfter: c.lately, m.q.sys.HangAfter + 1: c.long} {
-			if got := m.q.mostStrange(l, m.now.Add(waited)); got != want {
-				t.Errorf("%d of %d workers after %v, want %d", got, c.workers, waited, want)
-			}
-		}
-	}
-}
-
 // TestRetryTriesWhateverIsKnown: a destination was silent a moment ago, and has more mail than
 // memory holds of it.
 func TestRetryTriesWhateverIsKnown(t *testing.T) {
 	store := persisttest.Open(t)
-	courier := &fakeCourier{answer: func(Consignment) Handover {
-		return Handover{Outcome: delivery.Temporary, Text: "No route to dead.test"}
+	courier := &fakeCourier{answer: func(mailqueue.Consignment) mailqueue.Handover {
+		return mailqueue.Handover{Outcome: delivery.Temporary, Text: "No route to dead.test"}
 	}}
 	s := startSystem(t, store, func(o *Options) { o.Courier = courier })
 	_, address := openAccount(t, s)
@@ -129,7 +32,7 @@ func TestRetryTriesWhateverIsKnown(t *testing.T) {
 	}
 	for n, id := range []int64{ids[39], ids[0], ids[20], ids[39]} {
 		before := sending(t, s, address, id, func(s *inbox.Sending) bool { return !s.Leased }).Attempts
-		if err := s.Retry(t.Context(), address, id); err != nil {
+		if err := s.Mail.Retry(t.Context(), address, id); err != nil {
 			t.Fatal(err)
 		}
 		got := sending(t, s, address, id, func(s *inbox.Sending) bool { return s.Attempts > before && !s.Leased })
@@ -146,7 +49,7 @@ func TestTheLivingAlwaysHaveWorkers(t *testing.T) {
 	over := make(chan struct{})
 	var hung atomic.Int64
 	courier := &fakeCourier{}
-	courier.answer = func(c Consignment) Handover {
+	courier.answer = func(c mailqueue.Consignment) mailqueue.Handover {
 		courier.mu.Lock()
 		first := 0
 		for _, j := range courier.jobs {
@@ -157,12 +60,12 @@ func TestTheLivingAlwaysHaveWorkers(t *testing.T) {
 		courier.mu.Unlock()
 		switch {
 		case c.Domain == "live.test":
-			return Handover{Outcome: delivery.Delivered, Code: 250, MX: "mx"}
+			return mailqueue.Handover{Outcome: delivery.Delivered, Code: 250, MX: "mx"}
 		case first > 1 || strings.HasPrefix(c.Domain, "never"):
 			hung.Add(1)
 			<-over
 		}
-		return Handover{Outcome: delivery.Temporary, Text: "no route"}
+		return mailqueue.Handover{Outcome: delivery.Temporary, Text: "no route"}
 	}
 	s := startSystem(t, store, func(o *Options) {
 		fast(o)
@@ -192,7 +95,7 @@ type lapsedCourier struct {
 	hung atomic.Int64
 }
 
-func (f *lapsedCourier) Deliver(ctx context.Context, c Consignment) []Handover {
+func (f *lapsedCourier) Deliver(ctx context.Context, c mailqueue.Consignment) []mailqueue.Handover {
 	took := f.fakeCourier.Deliver(ctx, c)
 	tries := 0
 	for _, j := range f.handed() {
@@ -203,7 +106,7 @@ func (f *lapsedCourier) Deliver(ctx context.Context, c Consignment) []Handover {
 	if tries > 1 && c.Domain != "live.test" {
 		f.hung.Add(1)
 		<-ctx.Done()
-		return allLater(c.Rcpts, "broken off")
+		return []mailqueue.Handover{{Rcpt: c.Rcpts[0], Outcome: delivery.Temporary, Text: "broken off"}}
 	}
 	return took
 }

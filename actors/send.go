@@ -48,8 +48,7 @@ func (s *System) SendOnce(ctx context.Context, address string, letter inbox.Lett
 // send prepares a letter and hands it to submit, which returns the message's id, 0 when a
 // repeat found that it was queued before.
 func (s *System) send(ctx context.Context, address string, letter inbox.Letter, submit func(inbox.Submit) (id int64, err error)) (int64, error) {
-	s.mail.callers.Add(1)
-	defer s.mail.callers.Add(-1)
+	defer s.Mail.CallerWaits()()
 	view, err := s.View(ctx, address)
 	if err != nil {
 		return 0, err

@@ -11,6 +11,7 @@ import (
 
 	"inboxd/actors/engine"
 	"inboxd/actors/journal"
+	"inboxd/actors/mailqueue"
 	"inboxd/actors/retention"
 	"inboxd/internal/account"
 	"inboxd/internal/delivery"
@@ -42,16 +43,16 @@ type Options struct {
 	// goroutine, and must not keep the token. Default: no such mail, and no token is made.
 	MailReset func(ctx context.Context, email, token string, expires time.Time) error
 
-	Courier Courier // default: no mail leaves the node
+	Courier mailqueue.Courier // default: no mail leaves the node
 	// Judge says who vouches for a mail from one inbox of the node to another; nil: nobody.
 	Judge           func(ctx context.Context, s *System, mailFrom string, raw []byte) ingest.Verdict
 	Signer          Signer            // default: no mail is signed
 	Schedule        delivery.Schedule // of retries; the zero value is the default
-	DeliveryWorkers int               // attempts at once; default 64
-	DomainWorkers   int               // attempts at once at one destination; default 5
-	MostHanging     int               // attempts that hang beside the workers; default 512
-	HangAfter       time.Duration     // when an attempt no longer takes a worker's place; default 1 s
-	OneRoad         string            // with a smarthost: its name, for the one road that mail takes; it gets every worker
+	Smarthost       string            // the name of the server that takes all mail; default none
+	DeliveryWorkers int               // this and what follows: as in mailqueue.Options
+	DomainWorkers   int
+	MostHanging     int
+	HangAfter       time.Duration
 
 	Now    func() time.Time // default time.Now
 	Random func([]byte)     // default crypto/rand
@@ -79,24 +80,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.SweepEvery <= 0 {
 		o.SweepEvery = time.Second
-	}
-	if o.Courier == nil {
-		o.Courier = nowhere{}
-	}
-	if o.DeliveryWorkers <= 0 {
-		o.DeliveryWorkers = 64
-	}
-	if o.DomainWorkers <= 0 {
-		o.DomainWorkers = 5
-	}
-	if o.MostHanging <= 0 {
-		o.MostHanging = 512
-	}
-	if o.HangAfter <= 0 {
-		o.HangAfter = time.Second
-	}
-	if o.OneRoad != "" {
-		o.DomainWorkers = o.DeliveryWorkers
 	}
 	if o.Poster == nil {
 		o.Poster = noPoster{}
@@ -126,6 +109,7 @@ func (o Options) withDefaults() Options {
 type System struct {
 	Options
 	journal.Reading
+	Mail       *mailqueue.Queue // what is sent
 	store      Store
 	engine     *engine.Engine
 	inboxes    *engine.Directory
@@ -134,7 +118,6 @@ type System struct {
 	principals *principals
 	journal    *journal.Journal
 	retention  *retention.Retention
-	mail       *mailQueue
 	secret     []byte // signs return paths
 	deliveries *deliveries
 	testing    chan struct{} // a place for each test call of a webhook
@@ -163,7 +146,7 @@ func Start(o Options) (_ *System, err error) {
 	if s.secret, err = o.Store.MAC("return paths", nil); err != nil {
 		return nil, err
 	}
-	s.mail = newMailQueue(s)
+	s.Mail = s.newMailQueue()
 	s.lookups = newLookups(s.running)
 	s.engine = engine.New(engine.Options{Now: o.Now, Full: o.Store.Full, Admission: o.Admission, Logger: o.Logger})
 	hooks := newSubscriptions(o.Store)
@@ -176,7 +159,7 @@ func Start(o Options) (_ *System, err error) {
 	}
 	hand := &atHand{most: s.Memory / 64}
 	s.inboxes = s.engine.Directory(func(string) engine.Entity {
-		return &inboxEntity{store: o.Store, now: s.now, told: s.journal.Notify, queued: s.mail.told, atHand: hand}
+		return &inboxEntity{store: o.Store, now: s.now, told: s.journal.Notify, queued: s.Mail.Moved, atHand: hand}
 	})
 	s.accounts = s.engine.Directory(func(key string) engine.Entity {
 		return &accountEntity{id: account.ID([]byte(key)), store: o.Store, now: s.now, plans: o.Plans, principals: s.principals, hooks: hooks}
@@ -186,13 +169,12 @@ func Start(o Options) (_ *System, err error) {
 		return &domainEntity{store: o.Store, now: s.now, told: s.domainChanged}
 	})
 	s.retention = retention.New(o.Store, s.Do, s.now, o.Logger)
-	if err := s.mail.survey(); err != nil {
+	if err := s.Mail.Start(); err != nil {
 		return nil, err
 	}
 	s.stopped.Go(s.sweepUntilStopped)
 	s.stopped.Go(func() { s.retention.Run(s.stop) })
 	s.stopped.Go(func() { s.lookups.run(s.stop, s.store.Full) })
-	s.stopped.Go(s.mail.run)
 	s.stopped.Go(func() { s.rechecks.run(s.stop) })
 	s.stopped.Go(func() { s.deliveries.run(s.stop) })
 	s.stopped.Go(s.closeUntilStopped)
@@ -209,7 +191,7 @@ const stopPatience = 5 * time.Second
 func (s *System) Stop() {
 	close(s.stop)
 	s.end()
-	s.mail.stop(stopPatience)
+	s.Mail.Stop(stopPatience)
 	s.stopped.Wait()
 	s.engine.Stop(stopPatience)
 	s.journal.Stop()
@@ -265,7 +247,7 @@ type Stats struct {
 	Passivated                    int64 // owners that left memory since the start
 	InFlight                      int64
 	JournalWaiting                int
-	Queue                         QueueStats
+	Queue                         mailqueue.Stats
 
 	// Deliveries of webhooks: in the window of the due index (at most 65,536 entries), on
 	// their way now, and since the start.
@@ -288,7 +270,7 @@ func (s *System) Stats() Stats {
 		Inboxes: inboxes.Resident, Accounts: accounts.Resident, Principals: s.principals.byHash.Size(),
 		Passivated: inboxes.Left + accounts.Left,
 		InboxBytes: inboxes.Bytes, InFlight: inboxes.InFlight + accounts.InFlight,
-		JournalWaiting: s.journal.Waiting(), Queue: s.mail.stats(),
+		JournalWaiting: s.journal.Waiting(), Queue: s.Mail.Stats(),
 	}
 }
 

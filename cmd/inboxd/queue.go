@@ -10,7 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"inboxd/actors"
+	"inboxd/actors/mailqueue"
 	"inboxd/internal/address"
 )
 
@@ -29,7 +29,7 @@ type queueList struct {
 type (
 	queueOrder  struct{ Limit int }
 	queueAnswer struct {
-		Items []actors.QueueItem `json:"items"`
+		Items []mailqueue.Item `json:"items"`
 		More  bool               `json:"more"`
 	}
 	mailOrder struct {
@@ -80,16 +80,16 @@ func (c *queueDrop) Run(cli *commandLine) error {
 }
 
 func (a *adminSocket) listQueue(ctx context.Context, order queueOrder) (any, error) {
-	items, more, err := a.system.Queue(ctx, min(max(order.Limit, 1), 10_000))
+	items, more, err := a.system.Mail.List(ctx, min(max(order.Limit, 1), 10_000))
 	return queueAnswer{items, more}, err
 }
 
 func (a *adminSocket) retryMail(ctx context.Context, order mailOrder) (any, error) {
-	return struct{}{}, a.system.Retry(ctx, canonicalOr(order.Inbox), order.ID)
+	return struct{}{}, a.system.Mail.Retry(ctx, canonicalOr(order.Inbox), order.ID)
 }
 
 func (a *adminSocket) dropMail(ctx context.Context, order mailOrder) (any, error) {
-	return struct{}{}, a.system.GiveUp(ctx, canonicalOr(order.Inbox), order.ID)
+	return struct{}{}, a.system.Mail.Drop(ctx, canonicalOr(order.Inbox), order.ID)
 }
 
 // canonicalOr is the address as inboxes are found by; what is none stays and is not found.
@@ -112,13 +112,13 @@ var (
 )
 
 // collectQueue adds what is counted of outgoing mail.
-func collectQueue(q actors.QueueStats, gauge func(*prometheus.Desc, float64), counter func(*prometheus.Desc, float64, ...string)) {
+func collectQueue(q mailqueue.Stats, gauge func(*prometheus.Desc, float64), counter func(*prometheus.Desc, float64, ...string)) {
 	gauge(mailQueueDepth, float64(q.Depth))
 	gauge(mailQueueOldest, q.Oldest.Seconds())
 	gauge(mailQueueWaiting, float64(q.Waiting))
 	gauge(mailQueueRunning, float64(q.Running))
 	gauge(mailQueueLag, q.Lag.Seconds())
-	gauge(mailDestinations, float64(q.Destinations))
+	gauge(mailDestinations, float64(q.Lanes))
 	counter(mailAttempts, float64(q.Attempts))
 	counter(mailResults, float64(q.Delivered), "delivered")
 	counter(mailResults, float64(q.Temporary), "temporary")

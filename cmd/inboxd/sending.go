@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"time"
 
-	"inboxd/actors"
+	"inboxd/actors/mailqueue"
 	"inboxd/internal/delivery"
 	"inboxd/internal/netguard"
 	"inboxd/smtp/courier"
@@ -92,17 +92,17 @@ func (f *sendingFlags) courier(domain string, dns courier.Resolver, own []string
 	}), nil
 }
 
-// road is the courier as actors wants it.
-type road struct{ *courier.Courier }
+// route is the courier as the mail queue wants it.
+type route struct{ *courier.Courier }
 
-var _ actors.Courier = road{}
+var _ mailqueue.Courier = route{}
 
-// Deliver implements actors.Courier.
-func (r road) Deliver(ctx context.Context, c actors.Consignment) []actors.Handover {
+// Deliver implements mailqueue.Courier.
+func (r route) Deliver(ctx context.Context, c mailqueue.Consignment) []mailqueue.Handover {
 	reports := r.Courier.Deliver(ctx, courier.Consignment(c))
-	out := make([]actors.Handover, len(reports))
+	out := make([]mailqueue.Handover, len(reports))
 	for i, report := range reports {
-		out[i] = actors.Handover(report)
+		out[i] = mailqueue.Handover(report)
 	}
 	return out
 }

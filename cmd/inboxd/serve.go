@@ -186,7 +186,7 @@ func (c *serveCommand) start(logger *slog.Logger) (_ *node, err error) {
 		MXHost: mxHost, Resolver: freshResolver(dns),
 		NewPlan: account.PlanName(c.DefaultPlan), Plans: plans, Memory: int64(c.Memory), Logger: logger,
 		Spam: scanner, MailReset: c.mailReset(n),
-		Courier: road{n.courier}, Signer: sign, Judge: judgeLocal(domain, n.dns), Schedule: schedule, OneRoad: c.Sending.Smarthost,
+		Courier: route{n.courier}, Signer: sign, Judge: judgeLocal(domain, n.dns), Schedule: schedule, Smarthost: c.Sending.Smarthost,
 		MostHanging: hangingConnections(fileLimit()), Poster: n.poster, WebhookSchedule: hooks,
 	}); err != nil {
 		return nil, err

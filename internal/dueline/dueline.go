@@ -54,7 +54,9 @@ func orElse[T int | int64 | time.Duration](v *T, or T) {
 
 func (o Options[K]) withDefaults() Options[K] {
 	orElse(&o.Workers, 64)
-	orElse(&o.LaneWorkers, 5)
+	if orElse(&o.LaneWorkers, 5); o.Trusting {
+		o.LaneWorkers = o.Workers
+	}
 	orElse(&o.Doubted, 1)
 	orElse(&o.HangAfter, time.Second)
 	orElse(&o.SlowAfter, 30*o.HangAfter)

@@ -1,8 +1,9 @@
-package actors
+package mailqueue
 
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,7 +16,7 @@ func TestSigningRests(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		callers int64
-		trusts  bool
+		hopeful bool
 		signs   time.Duration
 		turn    time.Duration // in all
 	}{
@@ -28,10 +29,10 @@ func TestSigningRests(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				q := &mailQueue{signing: make(chan struct{}, 2), doubting: make(chan struct{}, 1)}
-				q.callers.Store(c.callers)
+				s := signing{make(chan struct{}, 2), make(chan struct{}, 1), new(atomic.Int64)}
+				s.callers.Store(c.callers)
 				failed, began := errors.New("no key"), time.Now()
-				err := q.toSign(t.Context(), c.trusts, func() error { time.Sleep(c.signs); return failed })
+				err := s.sign(t.Context(), c.hopeful, func() error { time.Sleep(c.signs); return failed })
 				if took := time.Since(began); took != c.turn || err != failed {
 					t.Errorf("took %v and gave %v, want %v", took, err, c.turn)
 				}
@@ -43,20 +44,20 @@ func TestSigningRests(t *testing.T) {
 // TestSigningTakesTurns: no more signatures at a time than there are turns, one of mail that
 // may be of no use, and who is told to stop gives up waiting.
 func TestSigningTakesTurns(t *testing.T) {
-	for _, trusts := range []bool{true, false} {
+	for _, hopeful := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			q := &mailQueue{signing: make(chan struct{}, 2), doubting: make(chan struct{}, 1)}
+			s := signing{make(chan struct{}, 2), make(chan struct{}, 1), new(atomic.Int64)}
 			ctx, cancel := context.WithCancel(t.Context())
 			finish := make(chan struct{})
 			results := make(chan error, 5)
 			began := make(chan struct{}, 5)
 			for range 5 {
 				go func() {
-					results <- q.toSign(ctx, trusts, func() error { began <- struct{}{}; <-finish; return nil })
+					results <- s.sign(ctx, hopeful, func() error { began <- struct{}{}; <-finish; return nil })
 				}()
 			}
 			synctest.Wait()
-			signing := len(began)
+			signed := len(began)
 			cancel()
 			synctest.Wait()
 			gaveUp := len(results)
@@ -65,11 +66,11 @@ func TestSigningTakesTurns(t *testing.T) {
 				<-results
 			}
 			want := 2
-			if !trusts {
+			if !hopeful {
 				want = 1
 			}
-			if signing != want || gaveUp != 5-want {
-				t.Errorf("trusts %v: %d sign at a time and %d gave up, want %d and %d", trusts, signing, gaveUp, want, 5-want)
+			if signed != want || gaveUp != 5-want {
+				t.Errorf("hopeful %v: %d sign at a time and %d gave up, want %d and %d", hopeful, signed, gaveUp, want, 5-want)
 			}
 		})
 	}

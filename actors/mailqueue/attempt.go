@@ -1,0 +1,256 @@
+package mailqueue
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"inboxd/internal/address"
+	"inboxd/internal/deep"
+	"inboxd/internal/dueline"
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+)
+
+// task is one attempt of one mail, shared by the workers of its destinations: once guards what
+// the first of them fills in.
+type task struct {
+	key   mailKey
+	parts int          // all jobs
+	done  atomic.Int64 // jobs whose reports are on disk
+	left  int          // jobs that are not finished; the Queue's mu guards it
+
+	once    sync.Once
+	err     error // why the attempt did not begin
+	message *inbox.Message
+	raw     []byte // signature fields and message, as they go out
+	number  int    // of the attempt
+	woken   bool   // the inbox is in memory because of this attempt
+	utf8    bool
+}
+
+// job is one mail's part at one lane. Its worker alone uses it.
+type job struct {
+	*dueline.Attempt[mailKey]
+	task *task
+
+	rcpts, here []string // all, and those on this node
+	away        Consignment
+}
+
+// errGone ends an attempt of a mail that was settled or removed meanwhile, errEarly one that
+// a scan read before its time was moved, errHangs one that others wait for.
+var (
+	errGone  = errors.New("the mail does not wait any more")
+	errEarly = errors.New("the mail waits for a later time")
+	errHangs = errors.New("others wait for the place of an attempt that hangs")
+)
+
+// start gives an attempt a worker, under mu. The first one of a mail makes the task they share.
+func (q *Queue) start(a *dueline.Attempt[mailKey]) {
+	t := q.tasks[a.Key]
+	if t == nil {
+		t = &task{key: a.Key, parts: a.Parts, left: a.Parts}
+		q.tasks[a.Key] = t
+	}
+	j := &job{Attempt: a, task: t}
+	q.work.Go(func() {
+		var err error
+		deep.Do(func() { err = q.begun(q.ctx, j) }) // who waits for a server may have to wait long
+		if err != nil {
+			q.finished(j, dueline.Result{Again: q.takeUp(t, err)})
+			return
+		}
+		q.finished(j, q.attempt(q.ctx, j))
+	})
+}
+
+// finished takes back a worker's job.
+func (q *Queue) finished(j *job, r dueline.Result) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.ends, j.Attempt)
+	if j.task.left--; j.task.left == 0 {
+		delete(q.tasks, j.Key)
+	}
+	q.line.Finished(q.now(), j.Attempt, r)
+	q.nudge()
+}
+
+// begun begins the mail's attempt if no other job did, and sorts the job's recipients.
+func (q *Queue) begun(ctx context.Context, j *job) error {
+	t := j.task
+	t.once.Do(func() { t.err = q.begin(ctx, t, j.Hopeful) })
+	if t.err != nil {
+		return t.err
+	}
+	if j.rcpts = q.recipientsOn(t.message.Sending, j.Lane); j.Report != "" {
+		return nil
+	}
+	here, away := q.sort(j.rcpts)
+	if j.here = here; len(away) > 0 {
+		j.away = q.consignment(t, j.Lane, away)
+	}
+	return nil
+}
+
+// attempt carries out a job that is begun: hand the mail over, and commit what came of it.
+func (q *Queue) attempt(ctx context.Context, j *job) (r dueline.Result) {
+	var reports []Handover
+	switch {
+	case len(j.rcpts) == 0:
+	case j.Report != "":
+		reports = allLater(j.rcpts, j.Report)
+	default:
+		reports = q.handHere(ctx, j.task, j.here)
+		r.Temper = dueline.Answering
+		if len(j.away.Rcpts) > 0 {
+			handed := q.handOver(ctx, j, j.away)
+			reports, r = append(reports, handed...), learn(handed)
+		}
+	}
+	if ctx.Err() != nil && isTemporary(reports) {
+		return dueline.Result{} // broken off by a stop: it says nothing of anybody
+	}
+	if err := q.report(ctx, j.task, reports, j.Report == ""); err != nil {
+		r.Again = q.takeUp(j.task, err)
+	}
+	if j.task.woken {
+		q.Inboxes.LetSleep(j.Key.address)
+	}
+	return r
+}
+
+// takeUp is when a mail is taken up again whose attempt failed here; zero: it is gone.
+func (q *Queue) takeUp(t *task, err error) time.Time {
+	switch {
+	case errors.Is(err, errGone), fault.Is(err, fault.NotFound), fault.Is(err, fault.NoInbox):
+		return time.Time{}
+	case errors.Is(err, errEarly):
+		return t.message.Sending.Due
+	}
+	q.Logger.Warn("an attempt could not be carried out", "inbox", t.key.address, "message_id", t.key.id, "err", err)
+	return q.now().Add(againAfter)
+}
+
+// begin signs the mail if that was never done and leases it. From here on the bytes are
+// frozen: a crash can make a second copy but not another one.
+func (q *Queue) begin(ctx context.Context, t *task, hopeful bool) error {
+	if q.Store.Full() {
+		return fault.New(fault.StorageFull, "The disk is full")
+	}
+	t.woken = !q.Inboxes.IsResident(t.key.address)
+	if err := q.find(ctx, t); err != nil {
+		return err
+	}
+	raw, err := q.Store.Raw(t.key.address, t.key.id)
+	if err != nil {
+		return err
+	}
+	if raw == nil {
+		return errGone
+	}
+	order := inbox.Attempt{ID: t.key.id}
+	fields, err := q.signature(ctx, t, raw, &order, hopeful)
+	if err != nil {
+		return err
+	}
+	outcome, err := q.Inboxes.Do(ctx, t.key.address, order)
+	if err != nil {
+		return err
+	}
+	t.number = outcome.Count
+	t.raw = append(fields[:len(fields):len(fields)], raw...)
+	t.utf8 = !isASCIIHeader(raw)
+	q.counts.attempts.Add(1)
+	return nil
+}
+
+// find reads the message of a task, if an attempt is due.
+func (q *Queue) find(ctx context.Context, t *task) error {
+	view, err := q.Inboxes.View(ctx, t.key.address)
+	if err != nil {
+		return err
+	}
+	m := view.Message(t.key.id, q.now())
+	if m == nil || !m.Waiting() {
+		return errGone
+	}
+	if t.message = m; !m.Sending.Leased && m.Sending.Due.After(q.now()) {
+		return errEarly
+	}
+	return nil
+}
+
+// signature returns the fields that the first attempt froze, or signs now.
+func (q *Queue) signature(ctx context.Context, t *task, raw []byte, order *inbox.Attempt, hopeful bool) ([]byte, error) {
+	if t.message.Sending.Signature != inbox.NotYet {
+		return q.Store.Signature(t.key.address, t.key.id)
+	}
+	order.Signed = inbox.Unsigned
+	if q.Signer == nil {
+		return nil, nil
+	}
+	sign, err := q.Signer(ctx, t.key.address)
+	if err != nil || sign == nil {
+		return nil, err
+	}
+	err = q.signing.sign(ctx, hopeful, func() (err error) {
+		order.Fields, err = sign(raw)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	order.Signed = inbox.Signed
+	return order.Fields, nil
+}
+
+func isASCIIHeader(raw []byte) bool {
+	head, _, _ := bytes.Cut(raw, []byte("\r\n\r\n"))
+	return bytes.IndexFunc(head, func(r rune) bool { return r >= 0x80 }) < 0
+}
+
+func (q *Queue) recipientsOn(sending *inbox.Sending, route string) (rcpts []string) {
+	for _, r := range sending.Recipients {
+		if !r.Status.Final() && q.Route(address.DomainOf(r.Email)) == route {
+			rcpts = append(rcpts, r.Email)
+		}
+	}
+	return rcpts
+}
+
+// consignment is a copy. Its envelope sender tells which recipient a bounce is about:
+// recipients that share a copy share the path, and the bounce itself names its recipient.
+func (q *Queue) consignment(t *task, route string, rcpts []string) Consignment {
+	c := Consignment{Domain: route, Rcpts: rcpts, Raw: t.raw, NeedUTF8: t.utf8}
+	if s := t.message.Sending; !s.Auto {
+		index := slices.IndexFunc(s.Recipients, func(r inbox.Recipient) bool { return r.Email == rcpts[0] })
+		c.MailFrom = q.ReturnPath(t.key.address, t.key.id, index)
+	}
+	return c
+}
+
+// handOver hands a consignment to the courier until the line wants its place back.
+func (q *Queue) handOver(ctx context.Context, j *job, c Consignment) []Handover {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	c.Greeted = func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.line.Greeted(j.Attempt)
+	}
+	q.mu.Lock()
+	q.ends[j.Attempt] = cancel
+	q.line.Connects(j.Attempt, int64(len(c.Raw)))
+	q.mu.Unlock()
+	out := q.Courier.Deliver(ctx, c)
+	if errors.Is(context.Cause(ctx), errHangs) && isTemporary(out) {
+		return allLater(c.Rcpts, "The mail server of "+c.Domain+" did not answer in time")
+	}
+	return out
+}

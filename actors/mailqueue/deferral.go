@@ -1,0 +1,118 @@
+package mailqueue
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"inboxd/internal/dueline"
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+)
+
+const (
+	// deferGroup bounds the mails of one commit, and so how long an inbox does nothing else.
+	deferGroup = 64
+	// deferRest is how long nothing is deferred after a commit, in times of what that took:
+	// neither the cores nor the log notice much of it.
+	deferRest = 19
+	// deferPause is the rest after a commit that failed.
+	deferPause = time.Second
+)
+
+// deferAll puts off what the line wants put off, and ends when there is no more of it: one
+// goroutine, many mails of an inbox in one commit, and no signature, lease or worker.
+func (q *Queue) deferAll() {
+	for woken := false; ; {
+		group, more := q.nextDeferrals()
+		if len(group) == 0 {
+			return
+		}
+		address := group[0].Key.address
+		woken = woken || !q.Inboxes.IsResident(address)
+		from := time.Now()
+		err := q.deferGroup(q.ctx, address, group)
+		if woken && !more {
+			q.Inboxes.LetSleep(address)
+			woken = false
+		}
+		rest := deferRest * time.Since(from)
+		if err != nil {
+			rest = deferPause
+		}
+		select {
+		case <-q.stopping:
+		case <-time.After(rest):
+		}
+	}
+}
+
+// nextDeferrals takes some mails of one inbox; none at the end.
+func (q *Queue) nextDeferrals() (group []*dueline.Deferral[mailKey], more bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.stopped {
+		group, more = q.line.Deferrals(q.now(), deferGroup)
+	}
+	q.deferring = len(group) > 0
+	q.nudge() // some may have gone back to their lanes
+	return group, more
+}
+
+// deferGroup commits an attempt that nobody made for mails of one inbox.
+func (q *Queue) deferGroup(ctx context.Context, address string, group []*dueline.Deferral[mailKey]) error {
+	order := inbox.PutOff{At: q.now(), Schedule: q.Schedule, Mails: make([]inbox.Postponed, len(group))}
+	for i, d := range group {
+		order.Mails[i] = inbox.Postponed{ID: d.Key.id, Why: d.Report, Jitter: rand.Float64()}
+	}
+	outcome, err := q.Inboxes.Do(ctx, address, order)
+	var view *inbox.View
+	if err == nil {
+		view, err = q.Inboxes.View(ctx, address)
+	}
+	switch {
+	case fault.Is(err, fault.NoInbox):
+		err = nil
+	case err != nil && !errors.Is(err, context.Canceled):
+		q.Logger.Warn("mails could not be put off", "inbox", address, "mails", len(group), "err", err)
+	}
+	for i, d := range group {
+		var m *inbox.Message
+		if view != nil {
+			m = view.Message(d.Key.id, q.now())
+		}
+		if outcome.Each != nil && outcome.Each[i] > 0 {
+			q.logDeferral(d, outcome.Each[i], m)
+		}
+		q.deferred(d, m, err)
+	}
+	return err
+}
+
+// deferred has a mail wait for its next time, which its owner told; for the one that it is
+// known by, when it was moved before; or in the index, when that failed.
+func (q *Queue) deferred(d *dueline.Deferral[mailKey], m *inbox.Message, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	defer q.nudge()
+	if err != nil {
+		q.line.NotDeferred(q.now(), d, againAfter)
+		return
+	}
+	var due time.Time
+	if m != nil && m.Waiting() {
+		due = m.Sending.Due
+	}
+	q.line.Deferred(q.now(), d, due)
+}
+
+// logDeferral writes the line of an attempt and counts it. m is nil when it left nothing.
+func (q *Queue) logDeferral(d *dueline.Deferral[mailKey], attempt int, m *inbox.Message) {
+	q.counts.temporary.Add(1)
+	verb := "attempt"
+	if m == nil || !m.Waiting() {
+		verb = "failed" // its time is over
+	}
+	q.Logger.Info(verb, "inbox", d.Key.address, "message_id", d.Key.id, "attempt", attempt, "destination", d.Lane, "tried", false, "answer", d.Report)
+}

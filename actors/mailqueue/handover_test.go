@@ -1,0 +1,64 @@
+package mailqueue
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"inboxd/internal/delivery"
+	"inboxd/internal/dueline"
+)
+
+// endedCourier answers after its attempt was ended.
+type endedCourier struct {
+	began   chan struct{}
+	outcome delivery.Outcome
+}
+
+func (c endedCourier) Deliver(ctx context.Context, o Consignment) []Handover {
+	close(c.began)
+	<-ctx.Done()
+	return []Handover{{Rcpt: o.Rcpts[0], Outcome: c.outcome, Text: "its own"}}
+}
+
+// TestWhatWasHandedOverCounts though its attempt was ended for others.
+func TestWhatWasHandedOverCounts(t *testing.T) {
+	for outcome, want := range map[delivery.Outcome]string{
+		delivery.Delivered: "its own", delivery.Temporary: "The mail server of far did not answer in time",
+	} {
+		courier := endedCourier{make(chan struct{}), outcome}
+		q := New(Options{Courier: courier, Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
+		j := &job{Attempt: &dueline.Attempt[mailKey]{Lane: "far"}}
+		done := make(chan []Handover)
+		go func() { done <- q.handOver(t.Context(), j, Consignment{Domain: "far", Rcpts: []string{"a@far"}}) }()
+		<-courier.began
+		q.mu.Lock()
+		end := q.ends[j.Attempt]
+		q.mu.Unlock()
+		end(errHangs)
+		if got := <-done; len(got) != 1 || got[0].Outcome != outcome || got[0].Text != want {
+			t.Errorf("%v: %+v", outcome, got)
+		}
+	}
+}
+
+// TestWhatReportsTeach of a destination: one is silent when no server of it spoke at all.
+func TestWhatReportsTeach(t *testing.T) {
+	later := Handover{Outcome: delivery.Temporary, Text: "No route"}
+	spoke := Handover{Outcome: delivery.Temporary, MX: "mx", Text: "busy"}
+	for name, c := range map[string]struct {
+		reports []Handover
+		want    dueline.Result
+	}{
+		"nobody":     {nil, dueline.Result{}},
+		"no server":  {[]Handover{later, later}, dueline.Result{Temper: dueline.Silent, Report: "No route"}},
+		"one server": {[]Handover{later, spoke}, dueline.Result{Temper: dueline.Answering}},
+		"a code":     {[]Handover{{Outcome: delivery.Temporary, Code: 421}}, dueline.Result{Temper: dueline.Answering}},
+		"a domain's": {[]Handover{{Outcome: delivery.Permanent, Text: "null MX"}}, dueline.Result{Temper: dueline.Answering}},
+	} {
+		if got := learn(c.reports); got != c.want {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}

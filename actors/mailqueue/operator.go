@@ -1,0 +1,96 @@
+package mailqueue
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+)
+
+// Item is a mail in the queue as the operator sees it.
+type Item struct {
+	Inbox      string    `json:"inbox"`
+	ID         int64     `json:"message_id"`
+	Due        time.Time `json:"due"`
+	Running    bool      `json:"running"`
+	Accepted   time.Time `json:"accepted"`
+	Attempts   int       `json:"attempts"`
+	Status     string    `json:"status"`
+	Recipients []string  `json:"recipients"` // those that wait
+	Error      string    `json:"error"`
+}
+
+// List lists up to limit mails of the queue, the next first, and whether more follow. It
+// loads their inboxes.
+func (q *Queue) List(ctx context.Context, limit int) ([]Item, bool, error) {
+	entries, more, err := q.Store.MailQueue(inbox.QueueEntry{}, limit)
+	if err != nil {
+		return nil, false, err
+	}
+	items := make([]Item, 0, len(entries))
+	for _, e := range entries {
+		view, err := q.Inboxes.View(ctx, e.Address)
+		if fault.Is(err, fault.NoInbox) {
+			continue
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		if m := view.Message(e.ID, q.now()); m != nil && m.Waiting() { // else settled meanwhile
+			items = append(items, itemOf(e.Address, m))
+		}
+	}
+	return items, more, nil
+}
+
+func itemOf(address string, m *inbox.Message) Item {
+	item := Item{
+		Inbox: address, ID: m.ID, Due: m.Sending.Due, Running: m.Sending.Leased, Accepted: m.ReceivedAt,
+		Attempts: m.Sending.Attempts, Status: m.Sending.Status.String(), Error: m.Sending.Reason(),
+	}
+	for _, r := range m.Sending.Recipients {
+		if !r.Status.Final() {
+			item.Recipients = append(item.Recipients, r.Email)
+		}
+	}
+	return item
+}
+
+// Retry makes a mail of the queue due now, and has it tried even where its destinations were
+// silent a moment ago: who wants that may have mended them.
+func (q *Queue) Retry(ctx context.Context, address string, id int64) error {
+	view, err := q.Inboxes.View(ctx, address)
+	if err != nil {
+		return err
+	}
+	if m := view.Message(id, q.now()); m != nil && m.Waiting() {
+		q.probe(address, m)
+	}
+	outcome, err := q.Inboxes.Do(ctx, address, inbox.Requeue{ID: id})
+	if err == nil && outcome.Count > 0 {
+		q.Logger.Info("retried", "inbox", address, "message_id", id)
+	}
+	return err
+}
+
+func (q *Queue) probe(address string, m *inbox.Message) {
+	var domains []string
+	for d := range m.Sending.Pending() {
+		domains = append(domains, d)
+	}
+	slices.Sort(domains)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.line.Probe(q.now(), q.entry(inbox.QueueEntry{At: m.Sending.Due, Address: address, ID: m.ID, Since: m.ReceivedAt, Domains: domains}))
+}
+
+// Drop ends a mail of the queue as failed.
+func (q *Queue) Drop(ctx context.Context, address string, id int64) error {
+	_, err := q.Inboxes.Do(ctx, address, inbox.GiveUp{ID: id, Why: "The operator of this service dropped the mail from the queue"})
+	if err == nil {
+		q.Logger.Info("dropped", "inbox", address, "message_id", id)
+	}
+	return err
+}

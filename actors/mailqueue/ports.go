@@ -1,0 +1,109 @@
+package mailqueue
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"inboxd/internal/delivery"
+	"inboxd/internal/inbox"
+)
+
+// Options configures a Queue.
+type Options struct {
+	Inboxes Inboxes
+	Local   Local
+	Store   Store
+	Courier Courier // default: no mail leaves the node
+	Signer  Signer
+
+	Domain    string // the service's own: it and what is below it are on this node
+	Smarthost string // its name, for the one route that mail takes then; it gets every worker
+	// ReturnPath is the envelope sender of the copy for a recipient.
+	ReturnPath func(address string, id int64, index int) string
+
+	Schedule      delivery.Schedule // of retries; the zero value is the default
+	Workers       int               // attempts at once; default 64
+	DomainWorkers int               // of them at one destination that answers; default 5
+	MostHanging   int               // attempts that hang beside the workers; default 512
+	HangAfter     time.Duration     // when an attempt no longer takes a worker's place; default 1 s
+
+	Now    func() time.Time
+	Logger *slog.Logger
+}
+
+// Inboxes is what the queue needs of those who send.
+type Inboxes interface {
+	Do(ctx context.Context, address string, cmd inbox.Command) (inbox.Outcome, error)
+	View(ctx context.Context, address string) (*inbox.View, error)
+	IsResident(address string) bool
+	// LetSleep sends an inbox out of memory again, once such add up.
+	LetSleep(address string)
+}
+
+// Local is what the queue needs of recipients on this node.
+type Local interface {
+	// IsVerified reports a verified own domain.
+	IsVerified(host string) bool
+	// Receive takes a mail in as from outside. raw begins with a trace of traceLen bytes.
+	Receive(ctx context.Context, mailFrom, rcptTo string, raw []byte, traceLen int) error
+}
+
+// Store is what the queue needs of the disk.
+type Store interface {
+	// MailQueue returns up to limit entries of the mail queue in time order, and whether
+	// more follow. They begin behind after; an after without address begins at its time.
+	MailQueue(after inbox.QueueEntry, limit int) (queue []inbox.QueueEntry, more bool, err error)
+	Raw(address string, id int64) ([]byte, error)
+	// Signature returns the signature fields that the first attempt made; nil without any.
+	Signature(address string, id int64) ([]byte, error)
+	// Full reports that the disk takes no more mail.
+	Full() bool
+}
+
+// Courier hands mail over to other servers: one attempt, one report per recipient in their
+// order. It bounds its own time and returns soon after ctx ends.
+type Courier interface {
+	Deliver(ctx context.Context, c Consignment) []Handover
+}
+
+// Signer looks for what mail from an address is signed with. The function makes the fields that
+// stand above raw; nil: the mail goes out unsigned.
+type Signer func(ctx context.Context, from string) (sign func(raw []byte) (fields []byte, err error), err error)
+
+// Consignment is one mail for recipients who share a route.
+type Consignment struct {
+	Domain   string // of the recipients
+	MailFrom string // empty for the null sender
+	Rcpts    []string
+	Raw      []byte // not changed, not kept
+	NeedUTF8 bool   // the header is not ASCII
+	Greeted  func() // called when a server is ready for the mail
+}
+
+// Handover is what an attempt brought for one recipient.
+type Handover struct {
+	Rcpt     string
+	Outcome  delivery.Outcome
+	Code     int // of the SMTP reply; 0 when there was none
+	Enhanced string
+	Text     string // one sentence for the sender
+	MX       string // server that answered last; empty when none did
+	TLS      bool
+}
+
+// sentence is the report as the sender reads it.
+func (h *Handover) sentence() string {
+	if h.Outcome == delivery.Delivered {
+		return ""
+	}
+	return h.Text
+}
+
+// nowhere is the Courier of a queue that was given none.
+type nowhere struct{}
+
+// Deliver implements Courier.
+func (nowhere) Deliver(_ context.Context, c Consignment) []Handover {
+	return allLater(c.Rcpts, "This server sends no mail to other servers")
+}

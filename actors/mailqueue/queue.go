@@ -1,0 +1,267 @@
+package mailqueue
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"inboxd/internal/delivery"
+	"inboxd/internal/domain"
+	"inboxd/internal/dueline"
+	"inboxd/internal/inbox"
+)
+
+// Queue is the supervisor of sent mail. Owners tell it of each committed move of an entry, so
+// that a scan is needed only at the start and where memory did not hold all.
+//
+// mu guards all fields below it; nothing blocks under it, and no other lock is taken there.
+type Queue struct {
+	Options
+	ctx      context.Context // of attempts; over when a stop gives up waiting
+	giveUp   context.CancelFunc
+	wake     chan struct{}
+	stopping chan struct{}
+	work     sync.WaitGroup
+	counts   counts
+	signing  signing
+
+	mu        sync.Mutex
+	line      *dueline.Line[mailKey]
+	backlog   backlog
+	tasks     map[mailKey]*task // attempts under way
+	ends      map[*dueline.Attempt[mailKey]]context.CancelCauseFunc
+	deferring bool
+	stopped   bool
+}
+
+type mailKey struct {
+	address string
+	id      int64
+}
+
+const (
+	// pageSize is how many entries of the index are read at once.
+	pageSize = 2048
+	// againAfter is when a mail is taken up again whose attempt could not even begin.
+	againAfter = 15 * time.Second
+)
+
+// counts are for metrics.
+type counts struct {
+	attempts, delivered, temporary, permanent, bounced atomic.Int64
+}
+
+// New returns a queue that does nothing yet.
+func New(o Options) *Queue {
+	if o.Courier == nil {
+		o.Courier = nowhere{}
+	}
+	q := &Queue{
+		Options: o, wake: make(chan struct{}, 1), stopping: make(chan struct{}), signing: newSigning(),
+		backlog: backlog{}, tasks: map[mailKey]*task{}, ends: map[*dueline.Attempt[mailKey]]context.CancelCauseFunc{},
+	}
+	q.line = dueline.New(dueline.Options[mailKey]{
+		Workers: o.Workers, LaneWorkers: o.DomainWorkers, MostHanging: o.MostHanging, HangAfter: o.HangAfter,
+		Quiet: quiet(o.Schedule), Trusting: o.Smarthost != "",
+		Group:  func(k mailKey) string { return k.address },
+		Window: dueline.Window{Page: pageSize},
+	})
+	q.ctx, q.giveUp = context.WithCancel(context.Background())
+	return q
+}
+
+// quiet is how long a destination that did not answer is left alone: shorter than any retry,
+// so that a mail's own attempts are probes.
+func quiet(s delivery.Schedule) time.Duration {
+	delays := s.Delays
+	if len(delays) == 0 {
+		delays = delivery.DefaultDelays
+	}
+	return min(slices.Min(delays)/2, 30*time.Second)
+}
+
+// Start counts the whole queue, before anybody moves anything in it, and takes up what an
+// earlier run was interrupted in, wherever its lease stands.
+func (q *Queue) Start() error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var from inbox.QueueEntry
+	for more := true; more; {
+		var page []inbox.QueueEntry
+		var err error
+		if page, more, err = q.Store.MailQueue(from, pageSize); err != nil {
+			return err
+		}
+		for _, e := range page {
+			if q.backlog.add(e.Since, 1); e.Leased {
+				q.line.Interrupted(q.now(), q.entry(e))
+			}
+		}
+		if more {
+			from = page[len(page)-1]
+		}
+	}
+	q.work.Go(q.run)
+	return nil
+}
+
+// run drives the queue until it stops.
+func (q *Queue) run() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-q.stopping:
+			return
+		case <-timer.C:
+		case <-q.wake:
+		}
+		read, wait := q.step()
+		if read != nil {
+			q.read(*read)
+			wait = 0
+		}
+		timer.Reset(wait)
+	}
+}
+
+// Stop lets attempts under way finish within grace and then breaks them off: they are taken
+// up at the next start.
+func (q *Queue) Stop(grace time.Duration) {
+	q.mu.Lock()
+	q.stopped = true
+	q.mu.Unlock()
+	close(q.stopping)
+	late := time.AfterFunc(grace, q.giveUp)
+	defer late.Stop()
+	q.work.Wait()
+	q.giveUp()
+}
+
+func (q *Queue) now() time.Time { return q.Now().UTC().Truncate(time.Millisecond) }
+
+func (q *Queue) nudge() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Moved takes the moves of a commit. Owners call it after the commit and before they answer.
+func (q *Queue) Moved(address string, moves []inbox.Queued) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, move := range moves {
+		if q.backlog.note(move); !move.Leased { // a lease is this process's own
+			q.line.Moved(q.now(), q.entry(inbox.QueueEntry{At: move.To, Address: address, ID: move.ID, Since: move.Since, Domains: move.Domains}))
+		}
+	}
+	q.nudge()
+}
+
+// entry is an entry of the index as the line knows it.
+func (q *Queue) entry(e inbox.QueueEntry) dueline.Entry[mailKey] {
+	return dueline.Entry[mailKey]{Key: mailKey{e.Address, e.ID}, At: e.At, Since: e.Since, Lanes: q.lanes(e.Domains), Leased: e.Leased}
+}
+
+// lanes are those of the routes to domains.
+func (q *Queue) lanes(domains []string) []string {
+	if q.Smarthost == "" {
+		return domains
+	}
+	var routes []string
+	for _, d := range domains {
+		if r := q.Route(d); !slices.Contains(routes, r) {
+			routes = append(routes, r)
+		}
+	}
+	return routes
+}
+
+// Route names the way to a destination: with a smarthost all but our own share one.
+func (q *Queue) Route(host string) string {
+	if q.Smarthost == "" || q.isOurs(host) {
+		return host
+	}
+	return q.Smarthost
+}
+
+// isOurs reports the service domain and what is below it.
+func (q *Queue) isOurs(host string) bool { return domain.Within(host, q.Domain) }
+
+// step starts and ends what the line wants, and returns which page it wants read, and how long
+// to sleep.
+func (q *Queue) step() (*dueline.Read[mailKey], time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.stopped {
+		return nil, time.Hour
+	}
+	now := q.now()
+	ready := q.line.Step(now)
+	for _, a := range ready.Start {
+		q.start(a)
+	}
+	for _, a := range ready.BreakOff {
+		if end := q.ends[a]; end != nil {
+			end(errHangs)
+		}
+	}
+	if ready.Defer && !q.deferring {
+		q.deferring = true
+		q.work.Go(q.deferAll)
+	}
+	return ready.Read, ready.Next.Sub(now)
+}
+
+// read reads a page of the index.
+func (q *Queue) read(r dueline.Read[mailKey]) {
+	after := inbox.QueueEntry{At: r.From}
+	if r.Behind {
+		after.Address, after.ID = r.Key.address, r.Key.id
+	}
+	page, more, err := q.Store.MailQueue(after, r.Limit)
+	if err != nil {
+		q.Logger.Error("the mail queue could not be read", "err", err)
+	}
+	entries := make([]dueline.Entry[mailKey], len(page))
+	for i, e := range page {
+		entries[i] = q.entry(e)
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err != nil {
+		q.line.NoPage(q.now())
+		return
+	}
+	q.line.Page(q.now(), entries, more)
+}
+
+// Stats is a picture of the mail queue.
+type Stats struct {
+	dueline.Stats               // of what is in memory
+	Depth         int           // mails that are not settled
+	Oldest        time.Duration // since the first of them was accepted, to the minute
+	Attempts      int64
+	Delivered     int64 // recipients
+	Temporary     int64
+	Permanent     int64
+	Bounced       int64
+}
+
+// Stats takes the picture.
+func (q *Queue) Stats() Stats {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	s := Stats{
+		Stats: q.line.Stats(q.now()), Attempts: q.counts.attempts.Load(), Delivered: q.counts.delivered.Load(),
+		Temporary: q.counts.temporary.Load(), Permanent: q.counts.permanent.Load(), Bounced: q.counts.bounced.Load(),
+	}
+	s.Depth, s.Oldest = q.backlog.depth(q.now())
+	return s
+}
+
+// NoteBounce counts a recipient that a mail came back from.
+func (q *Queue) NoteBounce() { q.counts.bounced.Add(1) }

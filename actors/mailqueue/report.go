@@ -1,0 +1,102 @@
+package mailqueue
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"inboxd/internal/delivery"
+	"inboxd/internal/dueline"
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+)
+
+func allLater(rcpts []string, why string) []Handover {
+	out := make([]Handover, len(rcpts))
+	for i, rcpt := range rcpts {
+		out[i] = Handover{Rcpt: rcpt, Outcome: delivery.Temporary, Text: why}
+	}
+	return out
+}
+
+// isTemporary reports that nothing but tries again can come of every report.
+func isTemporary(reports []Handover) bool {
+	for _, r := range reports {
+		if r.Outcome != delivery.Temporary {
+			return false
+		}
+	}
+	return len(reports) > 0
+}
+
+// learn says how a destination answered: it is silent when no server of it spoke at all.
+func learn(reports []Handover) dueline.Result {
+	for _, r := range reports {
+		if r.MX != "" || r.Code != 0 || r.Outcome != delivery.Temporary {
+			return dueline.Result{Temper: dueline.Answering}
+		}
+	}
+	if len(reports) == 0 {
+		return dueline.Result{}
+	}
+	return dueline.Result{Temper: dueline.Silent, Report: reports[0].Text}
+}
+
+// report commits what one job brought. The last job of the attempt also ends it.
+func (q *Queue) report(ctx context.Context, t *task, reports []Handover, tried bool) error {
+	order := inbox.Attempted{ID: t.key.id, Attempt: t.number, Reports: make([]inbox.Report, len(reports))}
+	for i, r := range reports {
+		order.Reports[i] = inbox.Report{Email: r.Rcpt, Outcome: r.Outcome, Error: r.sentence(), MX: r.MX}
+	}
+	// Until its outcome is on disk the mail may be sent twice, so neither a stop nor a busy
+	// moment ends this early.
+	ctx = context.WithoutCancel(ctx)
+	next, more := q.Schedule.Next(t.number, t.message.ReceivedAt, q.now(), rand.Float64())
+	if t.parts > 1 {
+		if err := q.insist(ctx, t.key.address, order); err != nil {
+			return err
+		}
+		order.Reports = nil
+	}
+	if int(t.done.Add(1)) == t.parts {
+		if order.Done = true; more {
+			order.Next = next.UTC().Truncate(time.Millisecond)
+		}
+		if err := q.insist(ctx, t.key.address, order); err != nil {
+			return err
+		}
+	}
+	q.logReports(t, reports, tried, !more)
+	return nil
+}
+
+// insist repeats a command while the inbox is too busy for it, for a while.
+func (q *Queue) insist(ctx context.Context, address string, order inbox.Command) (err error) {
+	for try := range 8 {
+		if _, err = q.Inboxes.Do(ctx, address, order); !fault.Is(err, fault.Unavailable) {
+			return err
+		}
+		time.Sleep(50 * time.Millisecond << try)
+	}
+	return err
+}
+
+// logReports writes one line per recipient and counts. The last attempt is the recipient's
+// failure too.
+func (q *Queue) logReports(t *task, reports []Handover, tried, last bool) {
+	for _, r := range reports {
+		verb, counter := "attempt", &q.counts.temporary
+		switch r.Outcome {
+		case delivery.Delivered:
+			verb, counter = "delivered", &q.counts.delivered
+		case delivery.Permanent:
+			verb, counter = "failed", &q.counts.permanent
+		}
+		if last && r.Outcome == delivery.Temporary {
+			verb = "failed"
+		}
+		counter.Add(1)
+		q.Logger.Info(verb, "inbox", t.key.address, "message_id", t.key.id, "attempt", t.number, "to", r.Rcpt,
+			"mx", r.MX, "code", r.Code, "tls", r.TLS, "tried", tried, "answer", r.Text)
+	}
+}
