@@ -155,7 +155,7 @@ func parseKeyCursor(cursor string) (int64, error) {
 }
 
 func badCursor() error {
-	return fault.New(fault.Invalid, "Invalid request: 'cursor' is not one that this service gave")
+	return fault.Field("cursor", "is not one that this service gave")
 }
 
 // HaveKeys tells which of some inboxes of the account hold a key, expired or not: one

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/binary"
-	"strconv"
 	"time"
 
 	"inboxd/actors/engine"
@@ -188,8 +187,8 @@ func (s *System) UpdateInbox(ctx context.Context, id account.ID, address string,
 		cmd.Label, ignored = nil, append(ignored, "label")
 	}
 	if cmd.RetentionHours != nil {
-		if *cmd.RetentionHours <= 0 {
-			return nil, "", fault.New(fault.Invalid, "Invalid request: 'retention_hours' is "+strconv.Itoa(*cmd.RetentionHours)+"; it must be at least 1")
+		if err := inbox.CheckRetention(*cmd.RetentionHours); err != nil {
+			return nil, "", err
 		}
 		hours := plan.Retention(cmd.RetentionHours)
 		cmd.RetentionHours = &hours

@@ -61,6 +61,9 @@ func (s *Server) fail(r *request, err error) {
 	f := classify(err)
 	status := statuses[f.Kind]
 	detail := f.Detail
+	if f.Field != "" {
+		detail = fmt.Sprintf("Invalid request: '%s' %s", f.Field, f.Detail)
+	}
 	switch f.Kind {
 	case fault.Internal:
 		detail = detailInternal

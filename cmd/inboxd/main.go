@@ -41,8 +41,12 @@ func sentence(err error) string {
 	if !errors.As(err, &f) {
 		return err.Error()
 	}
-	if f.Err != nil {
-		return f.Detail + ": " + f.Err.Error()
+	text := f.Detail
+	if f.Field != "" {
+		text = fmt.Sprintf("Invalid request: '%s' %s", f.Field, f.Detail)
 	}
-	return f.Detail
+	if f.Err != nil {
+		text += ": " + f.Err.Error()
+	}
+	return text
 }

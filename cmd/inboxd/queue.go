@@ -30,7 +30,7 @@ type (
 	queueOrder  struct{ Limit int }
 	queueAnswer struct {
 		Items []mailqueue.Item `json:"items"`
-		More  bool               `json:"more"`
+		More  bool             `json:"more"`
 	}
 	mailOrder struct {
 		Inbox string `json:"inbox"`

@@ -73,14 +73,14 @@ func (c *Caller) Close() { c.transport.CloseIdleConnections() }
 func (c *Caller) Check(ctx context.Context, target string) error {
 	u, err := url.Parse(target)
 	if err != nil {
-		return fault.New(fault.Invalid, "Invalid request: 'url' is not a URL")
+		return fault.Field("url", "is not a URL")
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	addrs, _ := c.resolver.LookupNetIP(ctx, "ip", u.Hostname())
 	for _, addr := range addrs {
 		if c.guard.Control("", net.JoinHostPort(addr.Unmap().String(), portOf(u)), nil) != nil {
-			return fault.New(fault.Invalid, "Invalid request: 'url' points to an address that may not be called: it is not a public one")
+			return fault.Field("url", "points to an address that may not be called: it is not a public one")
 		}
 	}
 	return nil

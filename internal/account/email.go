@@ -14,7 +14,7 @@ func CanonicalEmail(s string) (string, error) {
 	local, domain := address.Split(strings.TrimSpace(s))
 	email, err := address.Recipient(address.Fold(local) + "@" + domain)
 	if err != nil || !strings.Contains(address.DomainOf(email), ".") {
-		return "", fault.New(fault.Invalid, "Invalid request: 'email' is not a valid e-mail address")
+		return "", fault.Field("email", "is not a valid e-mail address")
 	}
 	return email, nil
 }

@@ -1,7 +1,6 @@
 package account
 
 import (
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,7 +40,7 @@ func Lifetime(days *int, now time.Time) (time.Time, error) {
 	case 30, 90, 365:
 		return now.AddDate(0, 0, *days), nil
 	}
-	return time.Time{}, fault.New(fault.Invalid, fmt.Sprintf("Invalid request: 'expires_in_days' is %d; it must be 30, 90 or 365, or be left out for a key that never expires", *days))
+	return time.Time{}, fault.Field("expires_in_days", "is %d; it must be 30, 90 or 365, or be left out for a key that never expires", *days)
 }
 
 // Principal is who a credential speaks for. It is shared by every request that presents

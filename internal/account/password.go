@@ -29,9 +29,9 @@ var hashSlots = make(chan struct{}, 2)
 func CheckPassword(password string) error {
 	switch n := utf8.RuneCountInString(password); {
 	case n < 10:
-		return fault.New(fault.Invalid, fmt.Sprintf("Invalid request: 'password' is too short (%d characters). The minimum is 10 characters", n))
+		return fault.Field("password", "is too short (%d characters). The minimum is 10 characters", n)
 	case n > 128:
-		return fault.New(fault.Invalid, fmt.Sprintf("Invalid request: 'password' is too long (%d characters). The limit is 128 characters", n))
+		return fault.Field("password", "is too long (%d characters). The limit is 128 characters", n)
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ func TestCheckPassword(t *testing.T) {
 		if c.want == "" && err != nil {
 			t.Errorf("%q: %v", c.password, err)
 		}
-		if c.want != "" && (!fault.Is(err, fault.Invalid) || !strings.HasSuffix(err.Error(), "Invalid request: 'password' "+c.want)) {
+		if c.want != "" && (!fault.Is(err, fault.Invalid) || !strings.HasSuffix(err.Error(), "'password' "+c.want)) {
 			t.Errorf("%q: %v", c.password, err)
 		}
 	}

@@ -1,7 +1,6 @@
 package account
 
 import (
-	"fmt"
 	"strings"
 
 	"inboxd/internal/fault"
@@ -50,7 +49,7 @@ func ParseScopes(names []string) (Scope, error) {
 	for _, name := range names {
 		s := scopeNamed(name)
 		if s == 0 {
-			return 0, fault.New(fault.Invalid, fmt.Sprintf("Invalid request: 'scopes' holds %q, which is not a permission", name))
+			return 0, fault.Field("scopes", "holds %q, which is not a permission", name)
 		}
 		set |= s
 	}

@@ -28,7 +28,7 @@ func Fold(given string) (string, bool) {
 func Parse(given string) (string, error) {
 	name, ok := Fold(given)
 	if !ok {
-		return "", fault.New(fault.Invalid, fmt.Sprintf("Invalid request: 'domain' must be a domain name such as example.com, at most %d characters in its ASCII form", maxName))
+		return "", fault.Field("domain", "must be a domain name such as example.com, at most %d characters in its ASCII form", maxName)
 	}
 	return name, nil
 }

@@ -5,6 +5,7 @@ package fault
 
 import (
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -41,9 +42,11 @@ func (k Kind) String() string {
 }
 
 // Error is a classified failure. Detail is a whole sentence for the person outside and
-// never names an internal; Err is the cause, for our own log only.
+// never names an internal; Err is the cause, for our own log only. With a Field it is the
+// end of a sentence that the edge begins, for each edge knows how its fields are called.
 type Error struct {
 	Kind       Kind
+	Field      string // of the request, Invalid only
 	Detail     string
 	RetryAfter time.Duration // with TooMany and Unavailable; zero lets the edge choose
 	Err        error
@@ -52,16 +55,27 @@ type Error struct {
 // New makes an Error without a cause.
 func New(kind Kind, detail string) *Error { return &Error{Kind: kind, Detail: detail} }
 
+// Field makes an Invalid Error about one field of the request. The format says what is wrong
+// with it and goes on behind the field's name: "is empty".
+func Field(name, format string, args ...any) *Error {
+	return &Error{Kind: Invalid, Field: name, Detail: fmt.Sprintf(format, args...)}
+}
+
 // Wrap makes an Error that keeps its cause for the log.
 func Wrap(kind Kind, detail string, err error) *Error {
 	return &Error{Kind: kind, Detail: detail, Err: err}
 }
 
 func (e *Error) Error() string {
-	if e.Err != nil {
-		return e.Kind.String() + ": " + e.Detail + ": " + e.Err.Error()
+	text := e.Kind.String() + ": "
+	if e.Field != "" {
+		text += "'" + e.Field + "' "
 	}
-	return e.Kind.String() + ": " + e.Detail
+	text += e.Detail
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return text
 }
 
 func (e *Error) Unwrap() error { return e.Err }

@@ -42,6 +42,9 @@ func TestError(t *testing.T) {
 	if got := plain.Error(); got != "not found: Message 7 not found" {
 		t.Error(got)
 	}
+	if got := fault.Field("prefix", "is too long (%d characters)", 65).Error(); got != "invalid: 'prefix' is too long (65 characters)" {
+		t.Error(got)
+	}
 	wrapped := fault.Wrap(fault.StorageFull, "The disk is full", io.ErrShortWrite)
 	if got := wrapped.Error(); got != "storage full: The disk is full: short write" {
 		t.Error(got)

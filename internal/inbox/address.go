@@ -19,18 +19,15 @@ var reserved = []string{
 // CheckPrefix enforces the specification, Addresses: 1–64 of a-z 0-9 . _ -, no dot at an end
 // or doubled (Invalid), and not reserved (Refused).
 func CheckPrefix(prefix string) error {
-	bad := func(why string) error {
-		return fault.New(fault.Invalid, "Invalid request: 'prefix' "+why)
-	}
 	switch {
 	case prefix == "":
-		return bad("is empty")
+		return fault.Field("prefix", "is empty")
 	case strings.Trim(prefix, prefixCharacters) != "":
-		return bad("may only hold the characters a-z, 0-9, dot, underscore and hyphen")
+		return fault.Field("prefix", "may only hold the characters a-z, 0-9, dot, underscore and hyphen")
 	case len(prefix) > 64:
-		return bad(fmt.Sprintf("is too long (%d characters). The limit is 64 characters", len(prefix)))
+		return fault.Field("prefix", "is too long (%d characters). The limit is 64 characters", len(prefix))
 	case prefix[0] == '.', prefix[len(prefix)-1] == '.', strings.Contains(prefix, ".."):
-		return bad("must not start or end with a dot or hold two dots in a row")
+		return fault.Field("prefix", "must not start or end with a dot or hold two dots in a row")
 	case slices.Contains(reserved, prefix):
 		return fault.New(fault.Refused, fmt.Sprintf("The prefix %q is reserved", prefix))
 	}
@@ -45,7 +42,7 @@ const prefixCharacters = "abcdefghijklmnopqrstuvwxyz0123456789._-"
 func CheckLabel(label string) error {
 	name, ok := address.Domain(label)
 	if !ok || name != label || strings.Contains(label, ".") || strings.HasPrefix(label, "xn--") {
-		return fault.New(fault.Invalid, "Invalid request: 'subdomain' must be one DNS label: 1 to 63 of a-z, 0-9 and hyphen, without a hyphen at an end or two as third and fourth character")
+		return fault.Field("subdomain", "must be one DNS label: 1 to 63 of a-z, 0-9 and hyphen, without a hyphen at an end or two as third and fourth character")
 	}
 	return nil
 }

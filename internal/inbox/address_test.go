@@ -37,7 +37,7 @@ func TestCheckPrefix(t *testing.T) {
 		".":                     dots,
 	} {
 		err := inbox.CheckPrefix(prefix)
-		if want == "" && err != nil || want != "" && (err == nil || err.Error() != "invalid: Invalid request: 'prefix' "+want) {
+		if want == "" && err != nil || want != "" && (err == nil || err.Error() != "invalid: 'prefix' "+want) {
 			t.Errorf("%q: %v", prefix, err)
 		}
 	}

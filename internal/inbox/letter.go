@@ -61,7 +61,7 @@ func (l *Letter) Count() account.CountSend {
 func CheckRecipient(field, email string) (string, error) {
 	to, err := address.Recipient(email)
 	if err != nil {
-		return "", fault.New(fault.Invalid, "Invalid request: '"+field+"' holds an e-mail address "+err.Error())
+		return "", fault.Field(field, "holds an e-mail address %v", err)
 	}
 	return to, nil
 }

@@ -78,12 +78,22 @@ func IgnoredNote(plan account.Plan, ignored []string) string {
 	return fmt.Sprintf("Not applied, because the %s plan does not cover it: %s. Upgrade the plan to use it", plan.Name.Title(), strings.Join(ignored, ", "))
 }
 
+// CheckRetention refuses a time of no hours.
+func CheckRetention(hours int) error {
+	if hours <= 0 {
+		return fault.Field("retention_hours", "is %d; it must be at least 1", hours)
+	}
+	return nil
+}
+
 func (o Order) check(ns Namespaces) error {
 	if o.Domain != nil && o.Subdomain != nil {
-		return fault.New(fault.Invalid, "Invalid request: 'domain' and 'subdomain' can't be given together")
+		return fault.Field("domain", "and 'subdomain' can't be given together")
 	}
-	if o.RetentionHours != nil && *o.RetentionHours <= 0 {
-		return fault.New(fault.Invalid, fmt.Sprintf("Invalid request: 'retention_hours' is %d; it must be at least 1", *o.RetentionHours))
+	if o.RetentionHours != nil {
+		if err := CheckRetention(*o.RetentionHours); err != nil {
+			return err
+		}
 	}
 	if o.Subdomain != nil {
 		if err := CheckLabel(*o.Subdomain); err != nil {

@@ -34,7 +34,7 @@ const Life = 24 * time.Hour
 // are as they came: the same name for another path is another request.
 func NewRequest(name string, method, path string, body []byte) (Request, error) {
 	if !visible(name) {
-		return Request{}, fault.New(fault.Invalid, "Invalid request: 'Idempotency-Key' must be 1 to 255 visible ASCII characters")
+		return Request{}, fault.Field("Idempotency-Key", "must be 1 to 255 visible ASCII characters")
 	}
 	h := sha256.New()
 	for _, part := range [][]byte{[]byte(method), []byte(path), body} {

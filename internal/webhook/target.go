@@ -1,7 +1,6 @@
 package webhook
 
 import (
-	"fmt"
 	"net/netip"
 	"net/url"
 	"strconv"
@@ -74,5 +73,5 @@ func canonicalHost(host string) (string, error) {
 }
 
 func badURL(format string, args ...any) error {
-	return fault.New(fault.Invalid, "Invalid request: 'url' "+fmt.Sprintf(format, args...))
+	return fault.Field("url", format, args...)
 }
