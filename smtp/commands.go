@@ -15,7 +15,7 @@ import (
 
 // send writes a reply of our own.
 func (s *session) send(r *reply) {
-	if _, err := s.Conn.Write(appendReply(nil, r)); err != nil {
+	if _, err := s.Conn.Write(r.line()); err != nil {
 		s.closing = true
 	}
 }
@@ -180,22 +180,12 @@ func pathOf(arg string) string {
 
 // isPlain reports a line without control characters.
 func isPlain(line string) bool {
-	for i := range len(line) {
-		if c := line[i]; c < ' ' || c == 0x7f {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(line, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
 // isWord reports ASCII letters only. An empty line is go-smtp's to refuse.
 func isWord(verb string) bool {
-	for i := range len(verb) {
-		if verb[i] < 'A' || verb[i] > 'Z' {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(verb, func(r rune) bool { return r < 'A' || r > 'Z' })
 }
 
 // isASCIIFold compares without the case of ASCII letters. A letter beyond ASCII that folds to
@@ -204,13 +194,6 @@ func isASCIIFold(s, t string) bool { return len(s) == len(t) && strings.EqualFol
 
 // asciiUpper folds ASCII letters and leaves the rest alone, unlike strings.ToUpper.
 func asciiUpper(s string) string {
-	lower := false
-	for i := range len(s) {
-		lower = lower || 'a' <= s[i] && s[i] <= 'z'
-	}
-	if !lower {
-		return s
-	}
 	return strings.Map(func(r rune) rune {
 		if 'a' <= r && r <= 'z' {
 			return r - 'a' + 'A'

@@ -12,8 +12,8 @@ import (
 )
 
 // inner is go-smtp in the middle of a session: beneath it the net.Conn that gives it one command
-// at a time, above it the gosmtp.Session that it calls. This file is the door to that library;
-// outside of it only reply.go names it, for its type of a reply. ADR 0037 has the figures.
+// at a time, above it the gosmtp.Session that it calls. This file is the door to that library,
+// and nothing outside of it names it. ADR 0037 has the figures.
 //
 // go-smtp greets, answers HELO, EHLO, NOOP, RSET, VRFY and QUIT, knows the order of a transaction,
 // and reads MAIL and RCPT with their parameters. It is bypassed
@@ -131,17 +131,25 @@ var chunking = []byte("250-CHUNKING\r\n")
 
 // Mail implements gosmtp.Session.
 func (in *inner) Mail(_ string, opts *gosmtp.MailOptions) error {
-	return in.mail(opts.UTF8, opts.Size)
+	return said(in.mail(opts.UTF8, opts.Size))
 }
 
 // Rcpt implements gosmtp.Session.
-func (in *inner) Rcpt(string, *gosmtp.RcptOptions) error { return in.rcpt() }
+func (in *inner) Rcpt(string, *gosmtp.RcptOptions) error { return said(in.rcpt()) }
 
 // Data answers for the whole message. go-smtp's reader finds the end of DATA and no more.
 func (in *inner) Data(io.Reader) error {
 	in.pending = endOfData
 	in.urgent = true // a 250 that waits for more input is a duplicate in the making
-	return in.data()
+	return said(in.data())
+}
+
+// said has go-smtp say r. Of what Data returns it says a 250 too; else nil is its own 250.
+func said(r *reply) error {
+	if r == nil {
+		return nil
+	}
+	return &gosmtp.SMTPError{Code: r.code, EnhancedCode: r.enhanced, Message: r.text}
 }
 
 // endOfData is all that go-smtp sees of a body.

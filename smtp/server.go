@@ -110,6 +110,7 @@ func New(opts Options, inboxes Inboxes) *Server {
 		gone:      make(chan struct{}, 1),
 	}
 	s.log = s.opts.Logger
+	s.stats.rejected = make([]atomic.Uint64, len(reasons))
 	s.budget.limit = s.opts.BodyMemory
 	s.lines.WriteTimeout = s.opts.ProgressTimeout
 	s.pushback.storing = &s.lines.Storing

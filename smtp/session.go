@@ -58,7 +58,7 @@ func newSession(srv *Server, conn net.Conn, from peer) *session {
 }
 
 // mail opens a transaction; go-smtp would allow a second MAIL inside one.
-func (s *session) mail(utf8 bool, size int64) error {
+func (s *session) mail(utf8 bool, size int64) *reply {
 	switch {
 	case s.srv.lines.Draining.Load():
 		s.closing = true
@@ -81,7 +81,7 @@ func (s *session) mail(utf8 bool, size int64) error {
 }
 
 // rcpt asks for the recipient at once; one that was named before is taken again.
-func (s *session) rcpt() error {
+func (s *session) rcpt() *reply {
 	rcpt, ok := address.Inbox(s.path)
 	if !ok || !s.tx.utf8 && !address.IsASCII(s.path) {
 		return s.refuse(s.badAddress(s.tx.utf8, replyBadRcpt))
@@ -191,8 +191,7 @@ func (s *session) deliver() *reply {
 	s.srv.stats.accepted.Add(1)
 	s.srv.stats.acceptedOctets.Add(uint64(len(raw)))
 	s.tx.stored = len(raw)
-	// go-smtp writes what Data returns with its own code, 250 included.
-	return newReply(250, 2, 0, 0, "OK, stored as "+env.ID)
+	return newReply("protocol", 250, 0, 0, "OK, stored as "+env.ID)
 }
 
 // logStored logs the mail whose 250 was just sent.
@@ -228,11 +227,11 @@ func (s *session) refuse(r *reply, about ...slog.Attr) *reply {
 	s.refusals++
 	s.srv.stats.reject(r)
 	level := slog.LevelInfo
-	if r.Temporary() {
+	if r.temporary() {
 		level = slog.LevelDebug
 	}
 	s.srv.log.LogAttrs(s.srv.ctx, level, "rejected", append(about,
-		slog.String("peer", s.peer.String()), slog.Int("code", r.Code), slog.String("reason", reasonOf(r)))...)
+		slog.String("peer", s.peer.String()), slog.Int("code", r.code), slog.String("reason", r.reason))...)
 	return r
 }
 

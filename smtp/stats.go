@@ -1,15 +1,18 @@
 package smtp
 
-import "sync/atomic"
+import (
+	"slices"
+	"sync/atomic"
+)
 
-// counters are moved by sessions and the accept loop.
+// counters are moved by sessions and the accept loop, and read by anybody.
 type counters struct {
 	connections    atomic.Uint64
 	refused        atomic.Uint64
 	timeouts       atomic.Uint64
 	accepted       atomic.Uint64
 	acceptedOctets atomic.Uint64
-	rejected       [len(reasons)]atomic.Uint64
+	rejected       []atomic.Uint64 // as reasons
 }
 
 // Stats is a reading of the server's counters; each only grows, but Open.
@@ -25,30 +28,7 @@ type Stats struct {
 	RejectionsByReason map[string]uint64 // refused commands and messages; every reason is a key
 }
 
-// reasons are the words under which refusals are counted.
-var reasons = [...]string{
-	"protocol", "address", "no_inbox", "policy", "inbox_full", "storage_full",
-	"unavailable", "too_large", "invalid", "loop", "broken", "slow", "overload",
-}
-
-// reasonIndex maps a reply to an index in reasons; what is missing is "protocol".
-var reasonIndex = func() map[*reply]int {
-	index := make(map[*reply]int)
-	for reason, replies := range repliesByReason {
-		for i, name := range reasons {
-			if name == reason {
-				for _, r := range replies {
-					index[r] = i
-				}
-			}
-		}
-	}
-	return index
-}()
-
-func reasonOf(r *reply) string { return reasons[reasonIndex[r]] }
-
-func (c *counters) reject(r *reply) { c.rejected[reasonIndex[r]].Add(1) }
+func (c *counters) reject(r *reply) { c.rejected[slices.Index(reasons, r.reason)].Add(1) }
 
 // Stats reads the counters.
 func (s *Server) Stats() Stats {

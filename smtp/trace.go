@@ -80,13 +80,13 @@ func printableHelo(helo string) string {
 	if helo == "" {
 		return "unknown"
 	}
-	helo = helo[:min(len(helo), address.MaxName)]
-	for i := range len(helo) {
-		if !isHeloByte(helo[i]) {
-			return replaceHelo(helo)
+	b := []byte(helo[:min(len(helo), address.MaxName)])
+	for i, c := range b {
+		if !isHeloByte(c) {
+			b[i] = '?'
 		}
 	}
-	return helo
+	return string(b)
 }
 
 func isHeloByte(c byte) bool {
@@ -95,16 +95,6 @@ func isHeloByte(c byte) bool {
 		return true
 	}
 	return strings.IndexByte(".-_:[]", c) >= 0
-}
-
-func replaceHelo(helo string) string {
-	b := []byte(helo)
-	for i, c := range b {
-		if !isHeloByte(c) {
-			b[i] = '?'
-		}
-	}
-	return string(b)
 }
 
 var (

@@ -96,7 +96,7 @@ func turnAway(conn net.Conn) {
 		return
 	}
 	conn.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
-	conn.Write(appendReply(nil, replyBusy))
+	conn.Write(replyBusy.line())
 	conn.Close()
 }
 
