@@ -1,7 +1,6 @@
 package smtp
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -105,104 +104,5 @@ func (s *Server) hand(session *session) {
 	case s.sessions <- session:
 	case <-s.closed:
 		session.Close()
-	}
-}
-
-// enter takes a place for a session if there is one.
-func (s *Server) enter(session *session) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	group := session.peer.group()
-	if s.lines.Draining.Load() || len(s.live) >= s.opts.MaxConns || s.byGroup[group] >= s.opts.MaxConnsPerIP {
-		return false
-	}
-	s.live[session] = struct{}{}
-	s.byGroup[group]++
-	return true
-}
-
-// release gives a session's place back.
-func (s *Server) release(session *session) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.live, session)
-	group := session.peer.group()
-	if s.byGroup[group]--; s.byGroup[group] == 0 {
-		delete(s.byGroup, group)
-	}
-	select {
-	case s.gone <- struct{}{}:
-	default:
-	}
-}
-
-// replace gives the place of a session to the one that goes on under TLS.
-func (s *Server) replace(old, next *session) {
-	s.mu.Lock()
-	delete(s.live, old)
-	s.live[next] = struct{}{}
-	s.mu.Unlock()
-	s.hand(next)
-}
-
-func (s *Server) open() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.live)
-}
-
-// track notes a listener for Shutdown to close; false when that is over already.
-func (s *Server) track(l net.Listener) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.listeners[l] = struct{}{}
-	return !s.lines.Draining.Load()
-}
-
-// Shutdown stops accepting, says 421 to idle sessions and lets open transactions finish.
-// When ctx ends first, it closes what is left, ends the context of running calls to
-// Inboxes and returns the cause.
-func (s *Server) Shutdown(ctx context.Context) error {
-	s.beginDraining()
-	defer s.finish()
-	for s.open() > 0 {
-		select {
-		case <-s.gone:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-	return nil
-}
-
-func (s *Server) beginDraining() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.lines.Draining.Swap(true) {
-		return
-	}
-	close(s.stop)
-	for l := range s.listeners {
-		l.Close()
-	}
-	for session := range s.live {
-		session.Wake()
-	}
-	for conn := range s.waiting {
-		conn.Close()
-	}
-}
-
-func (s *Server) finish() {
-	s.giveUp()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for session := range s.live {
-		session.kill()
-	}
-	select {
-	case <-s.closed:
-	default:
-		close(s.closed)
 	}
 }

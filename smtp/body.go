@@ -105,7 +105,7 @@ func (b *body) finish() {
 func (b *body) hopeless() bool { return b.dropped > b.limit }
 
 // take lends the message out. Its memory stays charged until the session forgets the
-// transaction, after Deliver. A buffer that was lent and not given back is never used again.
+// transaction, after Receive. A buffer that was lent and not given back is never used again.
 func (b *body) take() []byte {
 	raw := b.buf
 	b.buf = nil

@@ -56,7 +56,7 @@ func TestBodyMemory(t *testing.T) {
 	if n := s.budget.held.Load(); n != 0 {
 		t.Errorf("%d octets held after all", n)
 	}
-	if got := inboxes.delivered(); len(got) != 2 || got[1].body() != medium {
+	if got := inboxes.received(); len(got) != 2 || got[1].body() != medium {
 		t.Errorf("%d mails", len(got))
 	}
 	if n := s.Stats().RejectionsByReason["overload"]; n != 4 {
@@ -72,7 +72,7 @@ type addresses struct {
 
 func (*addresses) Accepts(context.Context, string) error { return nil }
 
-func (a *addresses) Deliver(_ context.Context, _ Envelope, raw []byte) error {
+func (a *addresses) Receive(_ context.Context, _ Envelope, raw []byte) error {
 	if len(raw) < firstBody {
 		a.seen[unsafe.SliceData(raw)] = true
 		a.large = max(a.large, cap(raw))
@@ -127,7 +127,7 @@ func TestRefusedBodiesHoldNothing(t *testing.T) {
 	}
 }
 
-// holdsAll asks how much is held while a mail is delivered.
+// holdsAll asks how much is held while a mail is stored.
 type holdsAll struct {
 	server *Server
 	held   int64
@@ -135,7 +135,7 @@ type holdsAll struct {
 
 func (*holdsAll) Accepts(context.Context, string) error { return nil }
 
-func (h *holdsAll) Deliver(_ context.Context, _ Envelope, raw []byte) error {
+func (h *holdsAll) Receive(_ context.Context, _ Envelope, raw []byte) error {
 	h.held = h.server.budget.held.Load()
 	if int64(cap(raw)) > h.held {
 		return fmt.Errorf("%d octets in hand, %d held", cap(raw), h.held)

@@ -20,7 +20,7 @@ func TestOwnServer(t *testing.T) {
 		if got[0].Outcome != delivery.Delivered || len(got) > 1 && (got[1].Outcome != delivery.Permanent || got[1].Enhanced != "5.1.1") {
 			t.Errorf("%+v", got)
 		}
-		if mails := inboxes.delivered(); len(mails) != 1 || mails[0].body() != text || mails[0].env.MailFrom != job.MailFrom || mails[0].env.RcptTo[0] != rcpts[0] {
+		if mails := inboxes.received(); len(mails) != 1 || mails[0].body() != text || mails[0].env.MailFrom != job.MailFrom || mails[0].env.RcptTo[0] != rcpts[0] {
 			t.Errorf("%+v", mails)
 		}
 	}

@@ -20,9 +20,9 @@ import (
 //	S: EOF          the server has closed the connection
 //	TLS             the client does a handshake
 //	CLOSE           the client goes away without a word
-//	D: from=<a@b.test> to=m@inbox.test [tls] [utf8] "body"      the next mail delivered
+//	D: from=<a@b.test> to=m@inbox.test [tls] [utf8] "body"      the next mail received
 //
-// A story in which another mail is delivered than its D lines say has failed.
+// A story in which another mail is received than its D lines say has failed.
 func TestDialogues(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -80,19 +80,19 @@ func play(t *testing.T, scene string) {
 				<-s.gone
 			}
 		case "D:":
-			if mails = append(mails, inboxes.delivered()...); len(mails) == 0 {
-				t.Fatalf("line %d: no mail was delivered", i+1)
+			if mails = append(mails, inboxes.received()...); len(mails) == 0 {
+				t.Fatalf("line %d: no mail was received", i+1)
 			}
 			if got := describe(mails[0]); got != rest {
-				t.Fatalf("line %d: delivered\n  %s\nwant\n  %s", i+1, got, rest)
+				t.Fatalf("line %d: received\n  %s\nwant\n  %s", i+1, got, rest)
 			}
 			mails = mails[1:]
 		default:
 			t.Fatalf("line %d: %q", i+1, line)
 		}
 	}
-	for _, m := range append(mails, inboxes.delivered()...) {
-		t.Errorf("delivered besides: %s", describe(m))
+	for _, m := range append(mails, inboxes.received()...) {
+		t.Errorf("received besides: %s", describe(m))
 	}
 }
 

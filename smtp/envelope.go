@@ -13,10 +13,10 @@ type Inboxes interface {
 	// Unavailable). It is asked at RCPT and must be quick.
 	Accepts(ctx context.Context, rcpt string) error
 
-	// Deliver stores the mail for every recipient; it returns nil only when all of it is
+	// Receive stores the mail for every recipient; it returns nil only when all of it is
 	// on disk, for 250 is said at once. After nil nothing of raw is looked at any more: its
 	// memory holds another mail soon. After an error it is the callee's.
-	Deliver(ctx context.Context, env Envelope, raw []byte) error
+	Receive(ctx context.Context, env Envelope, raw []byte) error
 }
 
 // Envelope is what SMTP says about a mail, as against what its header claims.

@@ -58,7 +58,7 @@ func FuzzDialogue(f *testing.F) {
 		if said := log.String(); strings.Contains(said, "panic") {
 			t.Fatal(said)
 		}
-		mails := inboxes.delivered()
+		mails := inboxes.received()
 		switch int(state) % len(sessionStates) {
 		case stateInData:
 			checkFirst(t, string(text), mails)
@@ -93,14 +93,14 @@ func possibleEnds(text string) int {
 	return strings.Count(text, ".\r\n") + strings.Count(strings.ToUpper(text), "LAST")
 }
 
-// checkFirst compares what DATA delivered with what the plain reference reads.
+// checkFirst compares what DATA stored with what the plain reference reads.
 func checkFirst(t *testing.T, text string, mails []mail) {
 	body, _, end := linestest.Body(text)
 	switch {
 	case !end && len(mails) > 0:
-		t.Fatalf("delivered without an end: %q", mails[0].raw)
+		t.Fatalf("stored without an end: %q", mails[0].raw)
 	case end && len(body) <= 4096 && !isLooping([]byte(body)) && (len(mails) == 0 || mails[0].body() != body):
-		t.Fatalf("delivered %+q, want %q first", bodies(mails), body)
+		t.Fatalf("stored %+q, want %q first", bodies(mails), body)
 	}
 }
 
@@ -108,13 +108,13 @@ func checkFirst(t *testing.T, text string, mails []mail) {
 func checkChunk(t *testing.T, text string, mails []mail) {
 	if len(text) < chunkInBDAT {
 		if len(mails) > 0 {
-			t.Fatalf("delivered half a chunk: %q", mails[0].raw)
+			t.Fatalf("stored half a chunk: %q", mails[0].raw)
 		}
 		return
 	}
 	want := linestest.Chunks(text[:chunkInBDAT])
 	if !isLooping([]byte(want)) && (len(mails) == 0 || mails[0].body() != want) {
-		t.Fatalf("delivered %+q, want %q first", bodies(mails), want)
+		t.Fatalf("stored %+q, want %q first", bodies(mails), want)
 	}
 }
 
@@ -128,7 +128,7 @@ func checkMail(t *testing.T, m mail) {
 	}
 	for _, rcpt := range m.env.RcptTo {
 		if again, ok := address.Inbox(rcpt); !ok || again != rcpt || accepts[rcpt] != nil {
-			t.Fatalf("delivered to %q", rcpt)
+			t.Fatalf("stored for %q", rcpt)
 		}
 	}
 }

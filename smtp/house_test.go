@@ -18,7 +18,7 @@ import (
 type house struct {
 	mu    sync.Mutex
 	mails []mail
-	// enter, if not nil, gets a value when Deliver begins, which then waits for leave or
+	// enter, if not nil, gets a value when Receive begins, which then waits for leave or
 	// for the end of its context.
 	enter, leave chan struct{}
 }
@@ -42,8 +42,8 @@ var accepts = map[string]error{
 	"bug@inbox.test":  errors.New("secret cause\r\n250 injected"),
 }
 
-// delivers is what Deliver answers for a first recipient; for others, nil.
-var delivers = map[string]error{
+// receives is what Receive returns for a first recipient; for others, nil.
+var receives = map[string]error{
 	"late-full@inbox.test":    fault.New(fault.InboxFull, "full"),
 	"late-gone@inbox.test":    fault.New(fault.NoInbox, "gone"),
 	"late-disk@inbox.test":    fault.New(fault.StorageFull, "disk"),
@@ -63,9 +63,9 @@ func (h *house) Accepts(_ context.Context, rcpt string) error {
 	return fault.New(fault.NoInbox, "none")
 }
 
-func (h *house) Deliver(ctx context.Context, env Envelope, raw []byte) error {
+func (h *house) Receive(ctx context.Context, env Envelope, raw []byte) error {
 	if env.RcptTo[0] == "late-panic@inbox.test" {
-		panic("Deliver panics")
+		panic("Receive panics")
 	}
 	if h.enter != nil {
 		h.enter <- struct{}{}
@@ -75,7 +75,7 @@ func (h *house) Deliver(ctx context.Context, env Envelope, raw []byte) error {
 			return ctx.Err()
 		}
 	}
-	if err := delivers[env.RcptTo[0]]; err != nil {
+	if err := receives[env.RcptTo[0]]; err != nil {
 		return err
 	}
 	h.mu.Lock()
@@ -84,8 +84,8 @@ func (h *house) Deliver(ctx context.Context, env Envelope, raw []byte) error {
 	return nil
 }
 
-// delivered returns the mails since the last call.
-func (h *house) delivered() []mail {
+// received returns the mails since the last call.
+func (h *house) received() []mail {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	mails := h.mails

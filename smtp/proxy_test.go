@@ -116,7 +116,7 @@ func TestProxyProtocol(t *testing.T) {
 	c.ask("RCPT TO:<m@inbox.test>", "250 ")
 	c.ask("DATA", "354 ")
 	c.ask("x\r\n.", "250 ")
-	mails := inboxes.delivered()
+	mails := inboxes.received()
 	if len(mails) != 1 || mails[0].env.RemoteIP != netip.MustParseAddr("192.0.2.7") || !strings.Contains(mails[0].raw, "Received: from c.test ([192.0.2.7])") {
 		t.Errorf("%+v", mails)
 	}
@@ -142,7 +142,7 @@ func TestProxyHeaderOfAStranger(t *testing.T) {
 	c.ask("RCPT TO:<m@inbox.test>", "250 ")
 	c.ask("DATA", "354 ")
 	c.ask("x\r\n.", "250 ")
-	if m := inboxes.delivered(); len(m) != 1 || !m[0].env.RemoteIP.IsLoopback() {
+	if m := inboxes.received(); len(m) != 1 || !m[0].env.RemoteIP.IsLoopback() {
 		t.Errorf("%+v", m)
 	}
 	c = behind(t, addr, headerV2(1, 0x11, ipv4))
@@ -169,7 +169,7 @@ func TestProxyProtocolUnderTLS(t *testing.T) {
 	for range 3 {
 		c.expect("250 ")
 	}
-	if m := inboxes.delivered(); len(m) != 1 || !m[0].env.TLS || m[0].env.RemoteIP != netip.MustParseAddr("2001:db8::7") {
+	if m := inboxes.received(); len(m) != 1 || !m[0].env.TLS || m[0].env.RemoteIP != netip.MustParseAddr("2001:db8::7") {
 		t.Errorf("%+v", m)
 	}
 }

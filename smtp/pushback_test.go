@@ -59,7 +59,7 @@ type slowHouse struct {
 
 func (h *slowHouse) Accepts(context.Context, string) error { return nil }
 
-func (h *slowHouse) Deliver(ctx context.Context, _ Envelope, _ []byte) error {
+func (h *slowHouse) Receive(ctx context.Context, _ Envelope, _ []byte) error {
 	h.turn <- struct{}{}
 	defer func() { <-h.turn }()
 	time.Sleep(h.each)

@@ -29,8 +29,8 @@ func TestSmuggling(t *testing.T) {
 		}
 		for c.line() != "EOF" {
 		}
-		if got := bodies(inboxes.delivered()); !slices.Equal(got, want) {
-			t.Errorf("%q: delivered %q, want %q", mix, got, want)
+		if got := bodies(inboxes.received()); !slices.Equal(got, want) {
+			t.Errorf("%q: received %q, want %q", mix, got, want)
 		}
 
 		c = greeted(t, addr)
@@ -39,8 +39,8 @@ func TestSmuggling(t *testing.T) {
 			c.expect("250 ")
 		}
 		c.expect("221 ")
-		if got := bodies(inboxes.delivered()); !slices.Equal(got, []string{linestest.Chunks(sent)}) {
-			t.Errorf("%q over BDAT: delivered %q, want %q alone", mix, got, linestest.Chunks(sent))
+		if got := bodies(inboxes.received()); !slices.Equal(got, []string{linestest.Chunks(sent)}) {
+			t.Errorf("%q over BDAT: received %q, want %q alone", mix, got, linestest.Chunks(sent))
 		}
 	}
 }
@@ -93,7 +93,7 @@ func TestEnvelope(t *testing.T) {
 	c.ask("RCPT TO:<m@inbox.test>", "250 ")
 	c.ask("DATA", "354 ")
 	answer := c.ask("Subject: x\r\n\r\ny\r\n.", "250 ")
-	mails := inboxes.delivered()
+	mails := inboxes.received()
 	if len(mails) != 1 {
 		t.Fatal(mails)
 	}
@@ -126,7 +126,7 @@ func TestBodySizes(t *testing.T) {
 		c.ask("DATA", "354 ")
 		c.ask(body+".", "250 ")
 	}
-	for i, m := range inboxes.delivered() {
+	for i, m := range inboxes.received() {
 		if m.body() != want[i] {
 			t.Errorf("mail %d: %d octets instead of %d, or other ones", i, len(m.body()), len(want[i]))
 		}

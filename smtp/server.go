@@ -2,9 +2,8 @@
 // that are hostile, slow or many. It refuses to know actors, storage and HTTP: recipients
 // and finished mails go through the Inboxes interface.
 //
-// Receiving stands on go-smtp, which greets and answers the commands outside a transaction.
-// Framing, transactions, bodies, addresses, timeouts and STARTTLS are this package's own; the
-// comment on session says why.
+// Receiving stands on go-smtp, and goes around it for lines, bodies, time, caps and STARTTLS; the
+// comment on inner says why.
 // Sending is the courier's (smtp/courier).
 //
 // Implemented: RFC 5321, SIZE (1870), 8BITMIME (6152), PIPELINING (2920), CHUNKING (3030),
@@ -66,7 +65,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Server receives mail. Make it with New; it may serve several listeners.
+// Server receives mail. Make it with New; it may serve several listeners. Any goroutine may use
+// it: what stands above mu stays as New made it, or guards itself.
 type Server struct {
 	opts     Options
 	inboxes  Inboxes
@@ -82,16 +82,16 @@ type Server struct {
 	ctx      context.Context // given to Inboxes; ends when Shutdown gives up waiting
 	giveUp   context.CancelFunc
 	stop     chan struct{} // closed when Shutdown begins: nothing more is accepted
-	closed   chan struct{} // closed when Shutdown ends: go-smtp's accept loops return
+	closed   chan struct{} // closed when Shutdown ends: go-smtp's accept loop returns
 	start    sync.Once
 	sessions chan *session // for go-smtp to accept
+	gone     chan struct{} // gets a value, if there is room, when a session ends
 
-	mu        sync.Mutex // guards what follows; nothing that blocks is done under it
+	mu        sync.Mutex // guards all below; nothing that blocks is done under it
 	listeners map[net.Listener]struct{}
 	live      map[*session]struct{}
 	byGroup   map[netip.Addr]int    // live sessions of one peer.group
 	waiting   map[net.Conn]struct{} // connections whose PROXY header has not come yet
-	gone      chan struct{}         // gets a value, if there is room, when a session ends
 }
 
 // New makes a server that is not yet listening.

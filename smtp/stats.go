@@ -21,7 +21,7 @@ type Stats struct {
 	Refused            uint64            // connections turned away at the door (421)
 	Open               int               // connections now
 	Timeouts           uint64            // sessions ended because the peer said nothing
-	MailsAccepted      uint64            // transactions answered with 250 after Deliver
+	MailsAccepted      uint64            // transactions answered with 250 after Receive
 	MailBytesAccepted  uint64            // octets of those, trace lines included
 	BytesReceived      uint64            // octets read from peers, inside TLS
 	BodyBytes          int64             // octets that bodies above 64 KiB hold now

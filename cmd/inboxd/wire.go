@@ -21,8 +21,8 @@ type mailroom struct {
 
 var _ smtp.Inboxes = mailroom{}
 
-// Deliver implements smtp.Inboxes.
-func (m mailroom) Deliver(ctx context.Context, env smtp.Envelope, raw []byte) error {
+// Receive implements smtp.Inboxes.
+func (m mailroom) Receive(ctx context.Context, env smtp.Envelope, raw []byte) error {
 	return m.System.Deliver(ctx, ingest.Envelope{
 		MailFrom: env.MailFrom, RcptTo: env.RcptTo, RemoteIP: env.RemoteIP, Helo: env.Helo, TraceLen: env.TraceLen,
 		Judge: m.judge,

@@ -20,7 +20,7 @@ type keepers struct {
 
 func (*keepers) Accepts(context.Context, string) error { return nil }
 
-func (k *keepers) Deliver(_ context.Context, _ Envelope, raw []byte) error {
+func (k *keepers) Receive(_ context.Context, _ Envelope, raw []byte) error {
 	k.raw = raw
 	if k.fails {
 		return fault.New(fault.Unavailable, "busy")
@@ -28,7 +28,7 @@ func (k *keepers) Deliver(_ context.Context, _ Envelope, raw []byte) error {
 	return nil
 }
 
-func TestDeliveredMailIsSpoiled(t *testing.T) {
+func TestReceivedMailIsSpoiled(t *testing.T) {
 	for _, fails := range []bool{false, true} {
 		k := &keepers{fails: fails}
 		s, addr := serve(t, Options{}, k)
@@ -45,7 +45,7 @@ func TestDeliveredMailIsSpoiled(t *testing.T) {
 		c.ask("QUIT", "221 ")
 		allLeft(s)
 		if spoiled := len(bytes.Trim(k.raw, "\xdb")) == 0; spoiled == fails {
-			t.Errorf("delivery fails: %v, kept %q", fails, k.raw)
+			t.Errorf("storing fails: %v, kept %q", fails, k.raw)
 		}
 		if fails && !strings.HasSuffix(string(k.raw), "Subject: mine\r\n\r\ntext\r\n") {
 			t.Errorf("kept %q", k.raw)

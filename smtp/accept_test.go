@@ -73,7 +73,7 @@ func TestTrickle(t *testing.T) {
 	c.write("BDAT 100000 LAST\r\n")
 	go c.trickle("x", 5*time.Millisecond)
 	c.expect("421 4.4.2 ")
-	if n := s.Stats().RejectionsByReason["slow"]; n != 2 || len(inboxes.delivered()) != 0 {
+	if n := s.Stats().RejectionsByReason["slow"]; n != 2 || len(inboxes.received()) != 0 {
 		t.Error("slow bodies", n)
 	}
 }
@@ -170,7 +170,7 @@ func TestImplicitTLS(t *testing.T) {
 	for range 3 {
 		c.expect("250 ")
 	}
-	if mails := inboxes.delivered(); len(mails) != 1 || !mails[0].env.TLS {
+	if mails := inboxes.received(); len(mails) != 1 || !mails[0].env.TLS {
 		t.Error(mails)
 	}
 }
@@ -197,7 +197,7 @@ func TestPanic(t *testing.T) {
 	if st := s.Stats(); st.Open != 1 {
 		t.Errorf("stats %+v", st)
 	}
-	for _, text := range []string{"Accepts panics", "Deliver panics"} {
+	for _, text := range []string{"Accepts panics", "Receive panics"} {
 		log.await(t, text) // go-smtp logs after it has hung up
 	}
 }
@@ -261,12 +261,12 @@ func TestShutdown(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	if n := len(inboxes.delivered()); n != 2 {
+	if n := len(inboxes.received()); n != 2 {
 		t.Error(n, "mails")
 	}
 }
 
-// When its time is over, Shutdown ends running deliveries by their context, and nothing is
+// When its time is over, Shutdown ends calls that run by their context, and nothing is
 // accepted that was not stored.
 func TestShutdownGivesUp(t *testing.T) {
 	inboxes := &house{enter: make(chan struct{}), leave: make(chan struct{})}
@@ -285,7 +285,7 @@ func TestShutdownGivesUp(t *testing.T) {
 	if got := c.line(); strings.HasPrefix(got, "250") {
 		t.Error(got)
 	}
-	if n := len(inboxes.delivered()); n != 0 {
+	if n := len(inboxes.received()); n != 0 {
 		t.Error(n, "mails")
 	}
 	if err := s.Shutdown(context.Background()); err != nil {
@@ -293,8 +293,8 @@ func TestShutdownGivesUp(t *testing.T) {
 	}
 }
 
-// 250 is not said before Deliver returned.
-func TestAnswerWaitsForDelivery(t *testing.T) {
+// 250 is not said before Receive returned.
+func TestReplyWaitsForStoring(t *testing.T) {
 	inboxes := &house{enter: make(chan struct{}), leave: make(chan struct{})}
 	_, addr := serve(t, Options{}, inboxes)
 	c := inData(t, addr, "m@inbox.test")
@@ -310,7 +310,7 @@ func TestAnswerWaitsForDelivery(t *testing.T) {
 }
 
 // Nor does it wait until the next mail, sent without waiting for it, is stored.
-func TestAnswerIsNotHeldBack(t *testing.T) {
+func TestReplyIsNotHeldBack(t *testing.T) {
 	inboxes := &house{enter: make(chan struct{}), leave: make(chan struct{})}
 	_, addr := serve(t, Options{}, inboxes)
 	c := inData(t, addr, "m@inbox.test")
@@ -340,7 +340,7 @@ func TestSlowAndMany(t *testing.T) {
 			t.Error("a mail took", took)
 		}
 	}
-	if n := len(inboxes.delivered()); n != 50 {
+	if n := len(inboxes.received()); n != 50 {
 		t.Error(n, "mails")
 	}
 }
@@ -365,4 +365,4 @@ func BenchmarkMail(b *testing.B) {
 type discard struct{}
 
 func (discard) Accepts(context.Context, string) error           { return nil }
-func (discard) Deliver(context.Context, Envelope, []byte) error { return nil }
+func (discard) Receive(context.Context, Envelope, []byte) error { return nil }

@@ -1,0 +1,117 @@
+package smtp
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"time"
+
+	"inboxd/smtp/lines"
+)
+
+// data reads the body, unless BDAT brought it, and answers for the whole message.
+func (s *session) data() *reply {
+	if !s.tx.body.whole {
+		s.begin(true)
+		if err := s.receive(); err != nil {
+			return s.abort(err)
+		}
+	}
+	return s.finish()
+}
+
+// begin starts the body of the transaction. The recipients are final from here on.
+func (s *session) begin(dots bool) {
+	env := &s.tx.env
+	env.ID = s.srv.newID()
+	env.Helo = printableHelo(s.helo())
+	env.RemoteIP, env.TLS, env.SMTPUTF8 = s.peer.addr, s.secure, s.tx.utf8
+	env.ReceivedAt = s.srv.now()
+	pooled := bodyBuffers.Get().(*[]byte)
+	buf := appendTrace((*pooled)[:0], env, s.srv.opts.Domain, s.esmtp)
+	env.TraceLen = len(buf)
+	s.tx.body = body{
+		lines: lines.Discipline{Dots: dots}, buf: buf, pooled: pooled, trace: len(buf), limit: s.srv.opts.MaxMessageBytes,
+		announced: s.tx.size, budget: &s.srv.budget,
+	}
+}
+
+// receive reads a DATA body to its end.
+func (s *session) receive() error {
+	progress := lines.NewProgress(s.srv.opts.ProgressTimeout, s.srv.opts.TransferTimeout)
+	for {
+		n, end := s.tx.body.add(s.Unread())
+		s.Skip(n)
+		if end {
+			s.tx.body.whole = true
+			return nil
+		}
+		if err := s.more(&progress); err != nil {
+			return err
+		}
+	}
+}
+
+// more waits for the next part of a body.
+func (s *session) more(progress *lines.Progress) error {
+	if s.tx.body.hopeless() {
+		return s.tx.body.refusal
+	}
+	before := len(s.Unread())
+	err := s.More(progress.Until)
+	progress.Moved(len(s.Unread()) - before)
+	return err
+}
+
+// abort gives up a connection in the middle of a body: what follows on the wire is no
+// command.
+func (s *session) abort(err error) *reply {
+	s.closing = true
+	var r *reply
+	switch {
+	case errors.As(err, &r):
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		r = replySlow
+	default:
+		r = replyBroken
+	}
+	return s.refuse(r)
+}
+
+// finish has a mail that is whole stored, and says what became of it.
+func (s *session) finish() *reply {
+	if r := s.tx.body.refusal; r != nil {
+		return s.refuse(r)
+	}
+	env := s.tx.env
+	if isLooping(s.tx.body.buf[env.TraceLen:]) {
+		return s.refuse(replyLoop)
+	}
+	raw := s.tx.body.take()
+	env.ReceivedAt = s.srv.now()
+	stampTrace(raw[:env.TraceLen], env.ReceivedAt)
+	if err := s.srv.store(env, raw); err != nil {
+		return s.fail(err, slog.String("id", env.ID)) // who gave up may not be the last to read raw
+	}
+	s.tx.body.giveBack(raw)
+	s.srv.stats.accepted.Add(1)
+	s.srv.stats.acceptedOctets.Add(uint64(len(raw)))
+	s.tx.stored = len(raw)
+	return newReply("protocol", 250, 0, 0, "OK, stored as "+env.ID)
+}
+
+// logStored logs the mail whose 250 was just sent.
+func (s *session) logStored() {
+	if env := &s.tx.env; s.tx.stored > 0 {
+		s.srv.log.LogAttrs(s.srv.ctx, slog.LevelInfo, "received", slog.String("id", env.ID),
+			slog.String("from", env.MailFrom), slog.Any("inbox", env.RcptTo), slog.Int("octets", s.tx.stored))
+	}
+}
+
+// store hands a mail over. A panic on the way is for go-smtp to contain.
+func (s *Server) store(env Envelope, raw []byte) error {
+	began := time.Now()
+	s.pushback.begin(began)
+	defer func() { s.pushback.end(began, time.Now()) }()
+	return s.inboxes.Receive(s.ctx, env, raw)
+}
