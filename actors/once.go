@@ -23,22 +23,22 @@ import (
 // creation, which changes nothing where it was done. When the place is given back, the
 // record goes too.
 
-// DoOnce is Do for a request that may be repeated. answer makes what the client is told,
+// DoOnce is Do for a request that may be repeated. tell makes what the client is told,
 // of nothing but what it is given; it runs in the inbox's owner and must be quick. Refused
 // requests leave no record.
-func (s *System) DoOnce(ctx context.Context, address string, cmd inbox.Command, req once.Request, answer func(inbox.Outcome) once.Answer) (once.Answer, error) {
-	got, err := s.inboxes.Do(ctx, address, onceCommand{cmd, req, answer}, sizeOf(cmd))
+func (s *System) DoOnce(ctx context.Context, address string, cmd inbox.Command, req once.Request, tell func(inbox.Outcome) []byte) (once.Result, error) {
+	got, err := s.inboxes.Do(ctx, address, onceCommand{cmd, req, tell}, sizeOf(cmd))
 	if err != nil {
-		return once.Answer{}, err
+		return once.Result{}, err
 	}
-	return got.(once.Answer), nil
+	return got.(once.Result), nil
 }
 
 // onceCommand is a command to an inbox with the request that it comes from.
 type onceCommand struct {
 	command inbox.Command
 	request once.Request
-	answer  func(inbox.Outcome) once.Answer
+	tell    func(inbox.Outcome) []byte
 }
 
 // recallOnce asks for the answer to a request that was answered before.
@@ -49,7 +49,7 @@ func (e *inboxEntity) recallOnce(c recallOnce) (any, error) {
 	if err != nil || known == nil || known.Over(e.now()) {
 		return nil, err
 	}
-	return known.Answer, known.Check(c.request)
+	return known.Result, known.Check(c.request)
 }
 
 func (e *inboxEntity) decideOnce(c onceCommand) (any, error) {
@@ -59,15 +59,15 @@ func (e *inboxEntity) decideOnce(c onceCommand) (any, error) {
 	case err != nil:
 		return nil, err
 	case known != nil && !known.Over(now):
-		return known.Answer, known.Check(c.request)
+		return known.Result, known.Check(c.request)
 	}
 	got, err := e.Decide(c.command)
 	if err != nil {
 		return nil, err
 	}
-	given := c.answer(got.(inbox.Outcome))
+	given := once.Result{Told: c.tell(got.(inbox.Outcome))}
 	e.begin()
-	e.rows.Once.Add(once.Record{Request: c.request, At: now, Answer: given})
+	e.rows.Once.Add(once.Record{Request: c.request, At: now, Result: given})
 	return given, nil
 }
 
@@ -81,12 +81,12 @@ func (e *inboxEntity) onceRecord(key once.Key) (*once.Record, error) {
 	return e.store.InboxOnce(e.Key(), key)
 }
 
-// CreateInboxOnce is CreateInbox for a request that may be repeated. answer is as for
+// CreateInboxOnce is CreateInbox for a request that may be repeated. tell is as for
 // DoOnce.
-func (s *System) CreateInboxOnce(ctx context.Context, id account.ID, order inbox.Order, req once.Request, answer func(inbox.Placement, time.Time) once.Answer) (once.Answer, error) {
+func (s *System) CreateInboxOnce(ctx context.Context, id account.ID, order inbox.Order, req once.Request, tell func(inbox.Placement, time.Time) []byte) (once.Result, error) {
 	var made *once.Record
 	kept := func(place inbox.Placement, at time.Time) *once.Record {
-		made = &once.Record{Request: req, At: at, Address: place.Address, Answer: answer(place, at)}
+		made = &once.Record{Request: req, At: at, Result: once.Result{Address: place.Address, Told: tell(place, at)}}
 		return made
 	}
 	for range placeTries {
@@ -95,20 +95,20 @@ func (s *System) CreateInboxOnce(ctx context.Context, id account.ID, order inbox
 		case fault.Is(err, fault.Refused):
 			continue // the address went to somebody else, and the place was given back
 		case err != nil:
-			return once.Answer{}, err
+			return once.Result{}, err
 		case known != nil:
-			return known.Answer, nil
+			return known.Result, nil
 		}
 		_, known, err = s.createBy(ctx, id, order, kept)
 		switch {
 		case err != nil:
-			return once.Answer{}, err
+			return once.Result{}, err
 		case known == nil:
-			return made.Answer, nil
+			return made.Result, nil
 		}
 		// A repeat was faster since resume: join it.
 	}
-	return once.Answer{}, engine.Busy(nil)
+	return once.Result{}, engine.Busy(nil)
 }
 
 // resume returns the record of a request, nil when there is none. A creation that is at

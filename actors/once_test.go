@@ -22,8 +22,8 @@ func requestNamed(t testing.TB, name, body string) once.Request {
 	return must[once.Request](t)(once.NewRequest(name, "POST", "/api/v1/inboxes", []byte(body)))
 }
 
-func told(place inbox.Placement, at time.Time) once.Answer {
-	return once.Answer{Status: 201, Location: "/" + place.Address, Body: fmt.Appendf(nil, "%s %s %d", place.Address, place.Label, at.UnixMilli())}
+func told(place inbox.Placement, at time.Time) []byte {
+	return fmt.Appendf(nil, "%s %s %d", place.Address, place.Label, at.UnixMilli())
 }
 
 // inboxesOf is what an account has: by its count, and by its list.
@@ -58,14 +58,14 @@ func TestARepeatedCreationMakesOneInbox(t *testing.T) {
 		s.Stop()
 		store.Before = nil
 		again := startSystem(t, store, nil)
-		second := must[once.Answer](t)(again.CreateInboxOnce(context.Background(), id, inbox.Order{}, req, told))
-		third := must[once.Answer](t)(again.CreateInboxOnce(context.Background(), id, inbox.Order{}, req, told))
+		second := must[once.Result](t)(again.CreateInboxOnce(context.Background(), id, inbox.Order{}, req, told))
+		third := must[once.Result](t)(again.CreateInboxOnce(context.Background(), id, inbox.Order{}, req, told))
 		if fmt.Sprint(third) != fmt.Sprint(second) || err == nil && fmt.Sprint(first) != fmt.Sprint(second) {
-			t.Errorf("commit %d: answered %s, then %s, then %s", failing, first.Body, second.Body, third.Body)
+			t.Errorf("commit %d: answered %s, then %s, then %s", failing, first.Told, second.Told, third.Told)
 		}
 		count, views := inboxesOf(t, again, id)
-		if count != 1 || len(views) != 1 || "/"+views[0].Address != second.Location {
-			t.Errorf("commit %d: %d inboxes, %d listed, answered %s", failing, count, len(views), second.Location)
+		if count != 1 || len(views) != 1 || views[0].Address != second.Address {
+			t.Errorf("commit %d: %d inboxes, %d listed, answered %s", failing, count, len(views), second.Address)
 		}
 		if err == nil {
 			if failing < 4 {
@@ -91,7 +91,7 @@ func TestRepeatsThatCrossEachOther(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-				answers.Store(string(a.Body), a)
+				answers.Store(string(a.Told), a)
 			})
 		}
 		callers.Wait()
@@ -111,25 +111,25 @@ func TestARequestIsKeptForADay(t *testing.T) {
 	})
 	ctx := context.Background()
 	id, other := signUp(t, s).Profile.ID, must[account.SignedIn](t)(s.SignUp(ctx, "you@example.test", "correct horse")).Profile.ID
-	create := func(id account.ID, name, body string) (once.Answer, error) {
+	create := func(id account.ID, name, body string) (once.Result, error) {
 		return s.CreateInboxOnce(ctx, id, inbox.Order{}, requestNamed(t, name, body), told)
 	}
-	first := must[once.Answer](t)(create(id, "k", "{}"))
+	first := must[once.Result](t)(create(id, "k", "{}"))
 	if _, err := create(id, "k", `{"prefix":"x"}`); !fault.Is(err, fault.Invalid) {
 		t.Errorf("another body: %v", err)
 	}
-	if a := must[once.Answer](t)(create(other, "k", `{"prefix":"x"}`)); a.Location == first.Location {
+	if a := must[once.Result](t)(create(other, "k", `{"prefix":"x"}`)); a.Address == first.Address {
 		t.Error("the name of another account's request was recognised")
 	}
 	// The answer stays although the inbox is gone.
-	if err := s.DeleteInbox(ctx, id, first.Location[1:]); err != nil {
+	if err := s.DeleteInbox(ctx, id, first.Address); err != nil {
 		t.Fatal(err)
 	}
-	if a := must[once.Answer](t)(create(id, "k", "{}")); string(a.Body) != string(first.Body) {
-		t.Errorf("after a delete: %s", a.Body)
+	if a := must[once.Result](t)(create(id, "k", "{}")); string(a.Told) != string(first.Told) {
+		t.Errorf("after a delete: %s", a.Told)
 	}
 	ahead.Store(int64(once.Life))
-	if a := must[once.Answer](t)(create(id, "k", "{}")); a.Location == first.Location {
+	if a := must[once.Result](t)(create(id, "k", "{}")); a.Address == first.Address {
 		t.Error("after a day it is still recognised")
 	}
 	if count, _ := inboxesOf(t, s, id); count != 1 {
@@ -153,7 +153,7 @@ func TestARefusalIsNotKept(t *testing.T) {
 	if err := s.DeleteInbox(ctx, id, last.Address); err != nil {
 		t.Fatal(err)
 	}
-	must[once.Answer](t)(s.CreateInboxOnce(ctx, id, inbox.Order{}, requestNamed(t, "k", "{}"), told))
+	must[once.Result](t)(s.CreateInboxOnce(ctx, id, inbox.Order{}, requestNamed(t, "k", "{}"), told))
 	taken := last.Address[:len(last.Address)-len("@inbox.localhost")]
 	other := must[account.SignedIn](t)(s.SignUp(ctx, "you@example.test", "correct horse")).Profile.ID
 	if _, err := s.CreateInboxOnce(ctx, other, inbox.Order{Prefix: &taken}, requestNamed(t, "k", "{}"), told); !fault.Is(err, fault.Refused) {
@@ -172,14 +172,14 @@ func TestAnAddressLostMeanwhile(t *testing.T) {
 	req := requestNamed(t, "k", "{}")
 	place := inbox.Placement{Address: "lost@inbox.localhost", Label: "l", RetentionHours: 1}
 	at := s.now()
-	if _, err := s.ask(ctx, id, account.ReserveInbox{Address: place.Address, At: at, Record: &once.Record{Request: req, At: at, Address: place.Address, Answer: told(place, at)}}); err != nil {
+	if _, err := s.ask(ctx, id, account.ReserveInbox{Address: place.Address, At: at, Record: &once.Record{Request: req, At: at, Result: once.Result{Address: place.Address, Told: told(place, at)}}}); err != nil {
 		t.Fatal(err)
 	}
 	makeInbox(t, s, place.Address) // someone's
-	a := must[once.Answer](t)(s.CreateInboxOnce(ctx, id, inbox.Order{}, req, told))
+	a := must[once.Result](t)(s.CreateInboxOnce(ctx, id, inbox.Order{}, req, told))
 	count, views := inboxesOf(t, s, id)
-	if a.Location == "/"+place.Address || count != 1 || len(views) != 1 || "/"+views[0].Address != a.Location {
-		t.Errorf("answered %s, %d inboxes", a.Location, count)
+	if a.Address == place.Address || count != 1 || len(views) != 1 || views[0].Address != a.Address {
+		t.Errorf("answered %s, %d inboxes", a.Address, count)
 	}
 }
 
@@ -193,11 +193,11 @@ func TestACommandIsDoneOnce(t *testing.T) {
 	const address = "i@inbox.localhost"
 	makeInbox(t, s, address)
 	req := requestNamed(t, "k", "mail")
-	numbered := func(a inbox.Outcome) once.Answer { return once.Answer{Status: 202, Body: fmt.Append(nil, a.ID)} }
+	numbered := func(a inbox.Outcome) []byte { return fmt.Append(nil, a.ID) }
 	fail := errors.New("the power went away")
 	store.Before = func(any) error { return fail }
 	if a, err := s.DoOnce(context.Background(), address, receive("x"), req, numbered); err == nil {
-		t.Fatalf("nothing was stored, and yet: %s", a.Body)
+		t.Fatalf("nothing was stored, and yet: %s", a.Told)
 	}
 	s.Stop()
 	store.Before = nil
@@ -205,8 +205,8 @@ func TestACommandIsDoneOnce(t *testing.T) {
 	var callers sync.WaitGroup
 	for range 50 {
 		callers.Go(func() {
-			if a, err := s.DoOnce(context.Background(), address, receive("x"), req, numbered); err != nil || string(a.Body) != "1" {
-				t.Errorf("%s, %v", a.Body, err)
+			if a, err := s.DoOnce(context.Background(), address, receive("x"), req, numbered); err != nil || string(a.Told) != "1" {
+				t.Errorf("%s, %v", a.Told, err)
 			}
 		})
 	}
@@ -214,8 +214,8 @@ func TestACommandIsDoneOnce(t *testing.T) {
 	if _, err := s.DoOnce(context.Background(), address, receive("x"), requestNamed(t, "k", "other mail"), numbered); !fault.Is(err, fault.Invalid) {
 		t.Errorf("another request: %v", err)
 	}
-	if a := must[once.Answer](t)(s.DoOnce(context.Background(), address, receive("x"), requestNamed(t, "l", "mail"), numbered)); string(a.Body) != "2" {
-		t.Errorf("another name: %s", a.Body)
+	if a := must[once.Result](t)(s.DoOnce(context.Background(), address, receive("x"), requestNamed(t, "l", "mail"), numbered)); string(a.Told) != "2" {
+		t.Errorf("another name: %s", a.Told)
 	}
 	missing := requestNamed(t, "m", "")
 	if _, err := s.DoOnce(context.Background(), address, inbox.DeleteMessage{ID: 77}, missing, numbered); !fault.Is(err, fault.NotFound) {
@@ -236,13 +236,13 @@ func TestASendIsDoneOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	numbered := func(a inbox.Outcome) once.Answer { return once.Answer{Status: 202, Body: fmt.Append(nil, a.ID)} }
+	numbered := func(a inbox.Outcome) []byte { return fmt.Append(nil, a.ID) }
 	letter, req := inbox.Letter{To: "bob@far.test", Text: "hi"}, requestNamed(t, "k", "letter")
 	var callers sync.WaitGroup
 	for range 50 {
 		callers.Go(func() {
-			if a, err := s.SendOnce(context.Background(), view.Address, letter, req, numbered); err != nil || string(a.Body) != "1" {
-				t.Errorf("%s, %v", a.Body, err)
+			if a, err := s.SendOnce(context.Background(), view.Address, letter, req, numbered); err != nil || string(a.Told) != "1" {
+				t.Errorf("%s, %v", a.Told, err)
 			}
 		})
 	}

@@ -27,18 +27,18 @@ func (s *System) Send(ctx context.Context, address string, letter inbox.Letter) 
 	})
 }
 
-// SendOnce is Send for a request that may be repeated: the record of its answer goes with
+// SendOnce is Send for a request that may be repeated: the record of its result goes with
 // the mail, in one batch. A repeat that crosses the first gives its place in the quota back.
-// answer is as for DoOnce.
-func (s *System) SendOnce(ctx context.Context, address string, letter inbox.Letter, req once.Request, answer func(inbox.Outcome) once.Answer) (given once.Answer, err error) {
+// tell is as for DoOnce.
+func (s *System) SendOnce(ctx context.Context, address string, letter inbox.Letter, req once.Request, tell func(inbox.Outcome) []byte) (given once.Result, err error) {
 	if known, err := s.inboxes.Do(ctx, address, recallOnce{req}, 0); known != nil || err != nil {
-		given, _ := known.(once.Answer)
+		given, _ := known.(once.Result)
 		return given, err
 	}
 	_, err = s.send(ctx, address, letter, func(submit inbox.Submit) (id int64, err error) {
-		given, err = s.DoOnce(ctx, address, submit, req, func(a inbox.Outcome) once.Answer {
+		given, err = s.DoOnce(ctx, address, submit, req, func(a inbox.Outcome) []byte {
 			id = a.ID
-			return answer(a)
+			return tell(a)
 		})
 		return id, err
 	})

@@ -379,21 +379,21 @@ func (f *fakeAccounts) RevokeKey(_ context.Context, id account.ID, key int64) er
 }
 
 // CreateInboxOnce keeps what it answers by the name of the request.
-func (f *fakeAccounts) CreateInboxOnce(ctx context.Context, id account.ID, order inbox.Order, req once.Request, answer func(inbox.Placement, time.Time) once.Answer) (once.Answer, error) {
+func (f *fakeAccounts) CreateInboxOnce(ctx context.Context, id account.ID, order inbox.Order, req once.Request, tell func(inbox.Placement, time.Time) []byte) (once.Result, error) {
 	f.mu.RLock()
 	known, again := f.requests[req.Key]
 	f.mu.RUnlock()
 	if again {
-		return known.Answer, known.Check(req)
+		return known.Result, known.Check(req)
 	}
 	view, place, err := f.CreateInbox(ctx, id, order)
 	if err != nil {
-		return once.Answer{}, err
+		return once.Result{}, err
 	}
-	a := answer(place, view.CreatedAt)
+	a := once.Result{Address: place.Address, Told: tell(place, view.CreatedAt)}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.requests[req.Key] = once.Record{Request: req, Answer: a}
+	f.requests[req.Key] = once.Record{Request: req, Result: a}
 	return a, nil
 }
 

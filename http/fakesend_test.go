@@ -25,21 +25,21 @@ func (f *fakeInboxes) Send(ctx context.Context, address string, l inbox.Letter) 
 }
 
 // SendOnce keeps what it answers by the name of the request.
-func (f *fakeInboxes) SendOnce(ctx context.Context, address string, l inbox.Letter, req once.Request, answer func(inbox.Outcome) once.Answer) (once.Answer, error) {
+func (f *fakeInboxes) SendOnce(ctx context.Context, address string, l inbox.Letter, req once.Request, tell func(inbox.Outcome) []byte) (once.Result, error) {
 	f.mu.RLock()
 	known, again := f.requests[req.Key]
 	f.mu.RUnlock()
 	if again {
-		return known.Answer, known.Check(req)
+		return known.Result, known.Check(req)
 	}
 	id, err := f.Send(ctx, address, l)
 	if err != nil {
-		return once.Answer{}, err
+		return once.Result{}, err
 	}
-	a := answer(inbox.Outcome{ID: id})
+	a := once.Result{Told: tell(inbox.Outcome{ID: id})}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.requests[req.Key] = once.Record{Request: req, Answer: a}
+	f.requests[req.Key] = once.Record{Request: req, Result: a}
 	return a, nil
 }
 

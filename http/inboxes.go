@@ -9,7 +9,6 @@ import (
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
-	"inboxd/internal/once"
 )
 
 type createdAnswer struct {
@@ -55,26 +54,32 @@ func (s *Server) createInbox(r *request) error {
 		Label: r.body.text("label"), RetentionHours: r.body.number("retention_hours"),
 	}
 	if req.Repeatable() {
-		answer, err := s.accounts.CreateInboxOnce(r.ctx, r.principal.Account, order, req, s.created)
-		return r.give(answer, err)
+		made, err := s.accounts.CreateInboxOnce(r.ctx, r.principal.Account, order, req, created)
+		if err != nil {
+			return err
+		}
+		return s.giveInbox(r, made.Address, made.Told)
 	}
 	view, place, err := s.accounts.CreateInbox(r.ctx, r.principal.Account, order)
 	if err != nil {
 		return err
 	}
-	return r.give(s.created(place, view.CreatedAt), nil)
+	return s.giveInbox(r, view.Address, created(place, view.CreatedAt))
+}
+
+func (s *Server) giveInbox(r *request, address string, body []byte) error {
+	r.http.Response.Header.Set("Location", s.opts.BaseURL+"/api/v1/inboxes/"+url.PathEscape(address))
+	writeJSON(r.http, fasthttp.StatusCreated, body)
+	return nil
 }
 
 // created is what is told of a new inbox.
-func (s *Server) created(place inbox.Placement, at time.Time) once.Answer {
+func created(place inbox.Placement, at time.Time) []byte {
 	body, _ := marshal(createdAnswer{ // holds nothing that has no JSON form
 		Address: place.Address, RetentionHours: place.RetentionHours, Label: place.Label,
 		CreatedAt: wireTime(at), IgnoredFields: place.Ignored, Note: place.Note,
 	})
-	return once.Answer{
-		Status: fasthttp.StatusCreated, Body: body,
-		Location: s.opts.BaseURL + "/api/v1/inboxes/" + url.PathEscape(place.Address),
-	}
+	return body
 }
 
 const (

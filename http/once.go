@@ -17,15 +17,3 @@ func (r *request) once() (once.Request, error) {
 	}
 	return once.Request{}, invalid("'%s' is given twice", headerOnce)
 }
-
-// give answers with what was told before, or with err.
-func (r *request) give(a once.Answer, err error) error {
-	if err != nil {
-		return err
-	}
-	if a.Location != "" {
-		r.http.Response.Header.Set("Location", a.Location)
-	}
-	writeJSON(r.http, a.Status, a.Body)
-	return nil
-}

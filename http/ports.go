@@ -26,9 +26,9 @@ type Inboxes interface {
 	// Send queues a letter and returns its message id once that is on disk. Refused names
 	// the rule of the plan that is in the way, or the addresses that mail came back from.
 	Send(ctx context.Context, address string, letter inbox.Letter) (int64, error)
-	// SendOnce is Send for a request that may be repeated; answer makes what is told, now and
+	// SendOnce is Send for a request that may be repeated; tell makes what is told, now and
 	// when it is repeated, of nothing but what it is given.
-	SendOnce(ctx context.Context, address string, letter inbox.Letter, req once.Request, answer func(inbox.Outcome) once.Answer) (once.Answer, error)
+	SendOnce(ctx context.Context, address string, letter inbox.Letter, req once.Request, tell func(inbox.Outcome) []byte) (once.Result, error)
 	// Content reads the document of a message; nil when it is gone.
 	Content(ctx context.Context, address string, id int64) (*inbox.Content, error)
 	// Raw reads the message as received; nil when it is gone.
@@ -67,9 +67,9 @@ type Accounts interface {
 	// CreateInbox places the order by the account's plan and creates the inbox.
 	CreateInbox(ctx context.Context, id account.ID, order inbox.Order) (*inbox.View, inbox.Placement, error)
 	// CreateInboxOnce is CreateInbox for a request that may be repeated: the first one's
-	// answer is kept with the inbox, and every repeat gets it. answer makes it, of nothing
-	// but what it is given.
-	CreateInboxOnce(ctx context.Context, id account.ID, order inbox.Order, req once.Request, answer func(inbox.Placement, time.Time) once.Answer) (once.Answer, error)
+	// result is kept with the inbox, and every repeat gets it. tell makes what is told, of
+	// nothing but what it is given.
+	CreateInboxOnce(ctx context.Context, id account.ID, order inbox.Order, req once.Request, tell func(inbox.Placement, time.Time) []byte) (once.Result, error)
 	// ListInboxes pages through the account's inboxes, newest first. An empty cursor
 	// starts; the returned one is empty at the end.
 	ListInboxes(ctx context.Context, id account.ID, cursor string, limit int) ([]*inbox.View, string, error)

@@ -12,7 +12,6 @@ import (
 	"inboxd/internal/account"
 	"inboxd/internal/inbox"
 	"inboxd/internal/message/compose"
-	"inboxd/internal/once"
 )
 
 // Limits of a send (specification, Sending), in code points. Counts above a plan's are for the
@@ -83,19 +82,24 @@ func (s *Server) send(r *request) error {
 		return err
 	}
 	if req.Repeatable() {
-		return r.give(s.inboxes.SendOnce(r.ctx, r.address, letter, req, func(a inbox.Outcome) once.Answer { return queued(a.ID) }))
+		sent, err := s.inboxes.SendOnce(r.ctx, r.address, letter, req, func(a inbox.Outcome) []byte { return queued(a.ID) })
+		if err != nil {
+			return err
+		}
+		writeJSON(r.http, fasthttp.StatusAccepted, sent.Told)
+		return nil
 	}
 	id, err := s.inboxes.Send(r.ctx, r.address, letter)
 	if err != nil {
 		return err
 	}
-	return r.give(queued(id), nil)
+	writeJSON(r.http, fasthttp.StatusAccepted, queued(id))
+	return nil
 }
 
-// queued is the answer to a send.
-func queued(id int64) once.Answer {
-	body := strconv.AppendInt([]byte(`{"ok":true,"queued":true,"message_id":`), id, 10)
-	return once.Answer{Status: fasthttp.StatusAccepted, Body: append(body, '}')}
+// queued is what is told of a mail that waits to be sent.
+func queued(id int64) []byte {
+	return append(strconv.AppendInt([]byte(`{"ok":true,"queued":true,"message_id":`), id, 10), '}')
 }
 
 // letter checks what the shape could not.

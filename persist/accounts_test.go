@@ -334,7 +334,7 @@ func TestGroupedRows(t *testing.T) {
 // TestErase removes one account and nothing of another.
 func TestErase(t *testing.T) {
 	s := open(t, vfs.NewMem())
-	request := once.Record{Request: once.Request{Key: once.Key{1}}, At: at(1), Answer: once.Answer{Status: 201}}
+	request := once.Record{Request: once.Request{Key: once.Key{1}}, At: at(1), Result: once.Result{Told: []byte("x")}}
 	for n := range byte(2) {
 		id := accountID(n)
 		must(t, s.CommitAccount(&account.Rows{

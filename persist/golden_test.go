@@ -104,8 +104,8 @@ func goldenReservation() account.Reservation {
 }
 
 func goldenRequest() *once.Record {
-	return &once.Record{Request: once.Request{Key: once.Key(goldenHash), Digest: once.Digest{1, 2, 3}}, At: goldenTime, Address: goldenAddress,
-		Answer: once.Answer{Status: 201, Location: "/x", Body: []byte("{}")}}
+	return &once.Record{Request: once.Request{Key: once.Key(goldenHash), Digest: once.Digest{1, 2, 3}}, At: goldenTime,
+		Result: once.Result{Address: goldenAddress, Told: []byte("{}")}}
 }
 
 func goldenDomain() *domain.State {
@@ -176,7 +176,7 @@ func goldens() map[string]struct {
 	reservation := goldenReservation()
 	reserved.from(&reservation)
 	request := goldenRequest()
-	kept := onceRecord{onceDigest(request.Digest), request.Address, request.Answer.Status, request.Answer.Location, request.Answer.Body}
+	kept := onceRecord{onceDigest(request.Digest), request.Address, request.Told}
 	hook, delivery := goldenWebhook(), goldenDelivery()
 	var told deliveryRecord
 	told.from(&delivery)

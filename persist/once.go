@@ -23,11 +23,9 @@ type (
 
 // onceRecord is what is kept of a request. Integer keys: append only; never reuse.
 type onceRecord struct {
-	Digest   onceDigest `cbor:"1,keyasint"`
-	Address  string     `cbor:"2,keyasint,omitempty"`
-	Status   int        `cbor:"3,keyasint,omitempty"`
-	Location string     `cbor:"4,keyasint,omitempty"`
-	Body     []byte     `cbor:"5,keyasint,omitempty"`
+	Digest  onceDigest `cbor:"1,keyasint"`
+	Address string     `cbor:"2,keyasint,omitempty"`
+	Told    []byte     `cbor:"3,keyasint,omitempty"`
 }
 
 // accountOnce begins the keys of an account's records: [kind][partition][1][id].
@@ -55,7 +53,7 @@ func (w *writer) once(owner []byte, rs *once.Records) {
 	for i := range rs.Put {
 		r := &rs.Put[i]
 		w.put(appendOnce(owner[:n:n], r.Key, r.At), &onceRecord{
-			onceDigest(r.Digest), r.Address, r.Answer.Status, r.Answer.Location, r.Answer.Body,
+			onceDigest(r.Digest), r.Address, r.Told,
 		})
 	}
 }
@@ -89,8 +87,8 @@ func (s *Store) findOnce(owner []byte, key once.Key) (found *once.Record, err er
 
 func (r *onceRecord) record(key once.Key, at time.Time) *once.Record {
 	return &once.Record{
-		Request: once.Request{Key: key, Digest: once.Digest(r.Digest)}, At: at, Address: r.Address,
-		Answer: once.Answer{Status: r.Status, Location: r.Location, Body: r.Body},
+		Request: once.Request{Key: key, Digest: once.Digest(r.Digest)}, At: at,
+		Result: once.Result{Address: r.Address, Told: r.Told},
 	}
 }
 
@@ -128,7 +126,7 @@ func (s *Store) ForgetOnce(before time.Time, after []byte, limit int) (next []by
 // onceBytes is about what records add to a batch.
 func onceBytes(rs *once.Records) (n int64) {
 	for i := range rs.Put {
-		n += 256 + int64(len(rs.Put[i].Answer.Body))
+		n += 256 + int64(len(rs.Put[i].Told))
 	}
 	return n
 }

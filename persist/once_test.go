@@ -15,7 +15,7 @@ import (
 func requestAt(key byte, moment int) once.Record {
 	return once.Record{
 		Request: once.Request{Key: once.Key{key}, Digest: once.Digest{byte(moment)}}, At: at(moment),
-		Answer: once.Answer{Status: 202, Body: fmt.Appendf(nil, `{"n":%d}`, moment)},
+		Result: once.Result{Told: fmt.Appendf(nil, `{"n":%d}`, moment)},
 	}
 }
 
@@ -26,7 +26,7 @@ func TestRecordsOfRequests(t *testing.T) {
 	s := open(t, fs)
 	id := accountID(1)
 	mine, later, other := requestAt(1, 1), requestAt(1, 2), requestAt(2, 3)
-	mine.Address, mine.Answer.Location = "i@example.org", "/there"
+	mine.Address = "i@example.org"
 	must(t, s.CommitAccount(&account.Rows{ID: id, Once: once.Records{Put: []once.Record{mine, other}}}))
 	rows := mail("i@example.org", 1, "raw")
 	rows.Once.Add(other)

@@ -56,19 +56,17 @@ func visible(name string) bool {
 // Repeatable reports whether the client named its request.
 func (r Request) Repeatable() bool { return r.Key != Key{} }
 
-// Answer is what the first request was told, and its repeats are.
-type Answer struct {
-	Status   int
-	Location string // header; empty: none
-	Body     []byte
+// Result is what the first request came to, and its repeats do.
+type Result struct {
+	Address string // of the inbox that it made, else empty
+	Told    []byte // what the sender was told, in the words of the edge that it came by
 }
 
 // Record is what is kept of a request beside what it did. Key and At name it.
 type Record struct {
 	Request
-	At      time.Time
-	Address string // of the inbox that it creates, else empty
-	Answer  Answer
+	Result
+	At time.Time
 }
 
 // Over reports whether a repeat at now is a new request.
