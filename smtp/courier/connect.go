@@ -40,8 +40,19 @@ func (c *Courier) smarthostTarget() target {
 	return target{
 		host: host, addr: net.JoinHostPort(host, port), username: s.Username, password: s.Password,
 		implicit: s.TLS == TLSImplicit, plain: s.TLS == TLSNone,
-		required: s.TLS == TLSRequired || s.TLS == TLSImplicit || s.TLS == TLSAuto && s.Username != "" && !isLoopback(host),
+		required: s.requiresTLS(host),
 	}
+}
+
+// requiresTLS reports whether mail goes over verified TLS or not at all.
+func (s Smarthost) requiresTLS(host string) bool {
+	switch s.TLS {
+	case TLSRequired, TLSImplicit:
+		return true
+	case TLSAuto:
+		return s.Username != "" && !isLoopback(host)
+	}
+	return false
 }
 
 // connect returns a link that is ready for a mail. Where TLS is a matter of chance (RFC 7435)
@@ -108,13 +119,13 @@ func (c *Courier) startTLS(l *link, t target) error {
 	case !l.ext.startTLS:
 		return nil
 	}
-	a, err := l.ask("STARTTLS")
+	r, err := l.command("STARTTLS")
 	switch {
 	case err != nil:
 		return err
-	case !a.ok() && t.required:
-		return &trouble{because(delivery.TLSPolicy, "%s refused TLS, which is required: %s", l.host, a)}
-	case !a.ok():
+	case !r.ok() && t.required:
+		return &trouble{because(delivery.TLSPolicy, "%s refused TLS, which is required: %s", l.host, r)}
+	case !r.ok():
 		return nil
 	case l.r.Buffered() > 0: // said before the handshake, by whoever sat between us
 		return errReply
@@ -158,22 +169,22 @@ func (l *link) authenticate(t target) error {
 	if !l.tls && !isLoopback(t.host) {
 		return &trouble{because(delivery.TLSPolicy, "%s offers no TLS, and without it no password is sent", l.host)}
 	}
-	var a reply
+	var r reply
 	var err error
 	switch {
 	case slices.Contains(l.ext.auth, "PLAIN"):
-		a, err = l.ask("AUTH PLAIN ", encode64("\x00"+t.username+"\x00"+t.password))
+		r, err = l.command("AUTH PLAIN ", encode64("\x00"+t.username+"\x00"+t.password))
 	case slices.Contains(l.ext.auth, "LOGIN"):
-		if a, err = l.ask("AUTH LOGIN"); err == nil && a.code == 334 {
-			if a, err = l.ask(encode64(t.username)); err == nil && a.code == 334 {
-				a, err = l.ask(encode64(t.password))
+		if r, err = l.command("AUTH LOGIN"); err == nil && r.code == 334 {
+			if r, err = l.command(encode64(t.username)); err == nil && r.code == 334 {
+				r, err = l.command(encode64(t.password))
 			}
 		}
 	default:
 		return &trouble{because(delivery.TLSPolicy, "%s offers no way to log in that we know (PLAIN, LOGIN)", l.host)}
 	}
-	if err == nil && a.code != 235 {
-		err = refusal(a)
+	if err == nil && r.code != 235 {
+		err = refusal(r)
 	}
 	return err
 }

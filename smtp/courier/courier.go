@@ -98,7 +98,7 @@ type Report struct {
 // stops what it keeps.
 //
 // Its client is our own: a hostile server must not be able to make it hold more than one
-// reply, and a mail on a kept connection costs two round trips (ADR 0014).
+// reply, and a mail on a connection used before costs two round trips (ADR 0014).
 type Courier struct {
 	opts Options
 	pool *pool
@@ -132,22 +132,22 @@ func (o Options) withDefaults() Options {
 func (c *Courier) Deliver(ctx context.Context, job Consignment) []Report {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.Timeouts.Whole)
 	defer cancel()
-	a := exchange{courier: c, raw: job.Raw, greeted: job.Greeted}
-	if a.greeted == nil {
-		a.greeted = func() {}
+	x := exchange{courier: c, raw: job.Raw, greeted: job.Greeted}
+	if x.greeted == nil {
+		x.greeted = func() {}
 	}
 	reports := make([]Report, len(job.Rcpts))
 	var index []int
-	deep.Do(func() { index = a.address(job, reports) })
-	if len(a.rcpts) == 0 {
+	deep.Do(func() { index = x.address(job, reports) })
+	if len(x.rcpts) == 0 {
 		return reports
 	}
-	results := a.run(ctx, job.Domain)
+	results := x.run(ctx, job.Domain)
 	for i, at := range index {
-		reports[at] = a.report(job.Rcpts[at], results[i])
+		reports[at] = x.report(job.Rcpts[at], results[i])
 	}
 	return reports
 }
 
-// Close hangs up every kept connection.
+// Close hangs up every idle connection.
 func (c *Courier) Close() { c.pool.close() }

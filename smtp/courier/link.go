@@ -38,7 +38,7 @@ type link struct {
 
 	ctx    context.Context // of the present exchange
 	unwind func() bool     // stops watching ctx
-	expiry *time.Timer     // while it is kept
+	expiry *time.Timer     // while it is idle
 }
 
 func newLink(conn net.Conn, host string, timeouts Timeouts) *link {
@@ -90,15 +90,15 @@ func (l *link) hear(wait time.Duration, each func(string)) (reply, error) {
 	if err := l.allow(wait); err != nil {
 		return reply{}, err
 	}
-	a, err := readReply(l.r, each)
-	if err == nil && a.code == 421 { // the server is leaving, whatever we asked
-		return a, refusal(a)
+	r, err := readReply(l.r, each)
+	if err == nil && r.code == 421 { // the server is leaving, whatever we asked
+		return r, refusal(r)
 	}
-	return a, err
+	return r, err
 }
 
-// ask sends one command and reads its reply.
-func (l *link) ask(words ...string) (reply, error) {
+// command sends one command and reads its reply.
+func (l *link) command(words ...string) (reply, error) {
 	l.say(words...)
 	if err := l.flush(); err != nil {
 		return reply{}, err
@@ -114,18 +114,18 @@ func (l *link) greet(hello string) error {
 		return err
 	}
 	first := true
-	a, err := l.hear(l.timeouts.Command, func(line string) {
+	r, err := l.hear(l.timeouts.Command, func(line string) {
 		if !first { // the first line is the server's name
 			l.ext.read(line)
 		}
 		first = false
 	})
-	if err == nil && a.code >= 500 {
+	if err == nil && r.code >= 500 {
 		l.ext = extensions{}
-		a, err = l.ask("HELO ", hello)
+		r, err = l.command("HELO ", hello)
 	}
-	if err == nil && !a.ok() {
-		err = refusal(a)
+	if err == nil && !r.ok() {
+		err = refusal(r)
 	}
 	return err
 }

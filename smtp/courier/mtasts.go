@@ -25,7 +25,7 @@ const (
 )
 
 // stsPolicy is what a domain demands of the servers its mail is handed to. The zero value
-// demands nothing.
+// demands nothing. It never changes.
 type stsPolicy struct {
 	id      string
 	enforce bool
@@ -50,7 +50,7 @@ func (p stsPolicy) allows(host string) bool {
 	return false
 }
 
-// accepts reports whether a kept link meets the policy.
+// accepts reports whether an idle link meets the policy.
 func (p stsPolicy) accepts(l *link) bool { return !p.enforce || l.verified && p.allows(l.host) }
 
 // parsePolicy reads a policy file (section 3.2).
@@ -99,7 +99,7 @@ func recordID(records []string) (id string, ok bool) {
 	return id, ok
 }
 
-// stsCache remembers policies and the lack of them.
+// stsCache remembers policies and the lack of them. All exchanges use it; mu guards all below.
 type stsCache struct {
 	resolver Resolver
 	port     int

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// What may be kept for later mails.
+// What may stay idle for later mails.
 const (
-	keptLinks    = 256  // in all
-	keptPerHost  = 64   // for one destination; its own limits are met by trouble at connect
+	idleLinks    = 256  // in all
+	idlePerHost  = 64   // for one destination; its own limits are met by trouble at connect
 	mailsPerLink = 1000 // then a fresh one, so that a server's load is spread anew
 )
 
 // pool keeps links that wait for another mail to the same destination. A link is in it or
-// belongs to an exchange, never both.
+// belongs to an exchange, never both. All exchanges use it; mu guards all below.
 type pool struct {
 	idle time.Duration
 
@@ -42,10 +42,10 @@ func (p *pool) take(key string, fits func(*link) bool) *link {
 	return nil
 }
 
-// keep takes a link over, or hangs up.
-func (p *pool) keep(key string, l *link) {
+// put takes a link over, or hangs up.
+func (p *pool) put(key string, l *link) {
 	p.mu.Lock()
-	full := p.closed || p.count >= keptLinks || len(p.links[key]) >= keptPerHost
+	full := p.closed || p.count >= idleLinks || len(p.links[key]) >= idlePerHost
 	if full || l.spent || l.mails >= mailsPerLink || l.r.Buffered() > 0 {
 		p.mu.Unlock()
 		l.quit()
@@ -76,7 +76,7 @@ func (p *pool) drop(key string, l *link) {
 	}
 }
 
-// close hangs up what is kept, and whatever is brought back later.
+// close hangs up what is idle, and whatever is brought back later.
 func (p *pool) close() {
 	p.mu.Lock()
 	p.closed = true

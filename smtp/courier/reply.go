@@ -25,58 +25,57 @@ type reply struct {
 }
 
 // String is the reply as one line.
-func (a reply) String() string {
-	words := strconv.Itoa(a.code)
-	if a.enhanced != "" {
-		words += " " + a.enhanced
+func (r reply) String() string {
+	words := strconv.Itoa(r.code)
+	if r.enhanced != "" {
+		words += " " + r.enhanced
 	}
-	return strings.TrimSpace(words + " " + a.text)
+	return strings.TrimSpace(words + " " + r.text)
 }
 
-func (a reply) ok() bool { return a.code >= 200 && a.code < 300 }
+func (r reply) ok() bool { return r.code >= 200 && r.code < 300 }
 
 // readReply reads one reply (RFC 5321 section 4.2.1), whose lines it also shows to each, if
 // that is not nil. Whatever comes, it holds one line and the kept text.
-func readReply(r *bufio.Reader, each func(line string)) (reply, error) {
-	var a reply
-	total := 0
-	for lines := 1; ; lines++ {
-		line, err := r.ReadSlice('\n')
+func readReply(in *bufio.Reader, each func(line string)) (reply, error) {
+	var r reply
+	for total, lines := 0, 1; lines <= maxReplyLines; lines++ {
+		line, err := in.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			err = errReply
+		}
 		if err != nil {
-			if errors.Is(err, bufio.ErrBufferFull) {
-				err = errReply
-			}
 			return reply{}, err
 		}
 		code, last, text, ok := parseReplyLine(string(line))
-		total += len(line)
-		if !ok || lines > 1 && code != a.code || lines > maxReplyLines || total > maxReplyBytes {
-			return reply{}, errReply
-		}
 		if lines == 1 {
-			a.code = code
+			r.code = code
 		}
-		a.add(text)
+		if total += len(line); !ok || code != r.code || total > maxReplyBytes {
+			break
+		}
+		r.add(text)
 		if each != nil {
 			each(text)
 		}
 		if last {
-			return a, nil
+			return r, nil
 		}
 	}
+	return reply{}, errReply
 }
 
 // add takes one more line. Every line may repeat the enhanced code; it counts only where its
 // class is that of the reply.
-func (a *reply) add(text string) {
-	if code, rest, ok := cutEnhanced(text); ok && int(code[0]-'0') == a.code/100 {
-		if a.enhanced == "" {
-			a.enhanced = code
+func (r *reply) add(text string) {
+	if code, rest, ok := cutEnhanced(text); ok && int(code[0]-'0') == r.code/100 {
+		if r.enhanced == "" {
+			r.enhanced = code
 		}
 		text = rest
 	}
-	if room := maxReplyText - len(a.text) - 1; room > 0 {
-		a.text = strings.TrimSpace(a.text + " " + printable(text, room))
+	if room := maxReplyText - len(r.text) - 1; room > 0 {
+		r.text = strings.TrimSpace(r.text + " " + printable(text, room))
 	}
 }
 

@@ -1,0 +1,95 @@
+package courier
+
+import (
+	"bytes"
+	"unicode/utf8"
+
+	"inboxd/internal/delivery"
+)
+
+// content sends the mail with dots doubled (RFC 5321 section 4.5.2) and reads what became of
+// it. Once the final dot may be on its way, no error can say any more that nothing was
+// handed over.
+func (l *link) content(raw []byte) (verdict, error) {
+	whole := len(raw) == 0 || bytes.HasSuffix(raw, crlf)
+	lineStarts := true
+	for len(raw) > 0 {
+		if lineStarts && raw[0] == '.' {
+			l.out = append(l.out, '.')
+		}
+		n := min(len(raw), linkOutput)
+		if i := bytes.Index(raw[:n], dotLine); i >= 0 {
+			n = i + 1 // the next round begins with the dot
+		}
+		lineStarts = raw[n-1] == '\n'
+		l.out = append(l.out, raw[:n]...)
+		if raw = raw[n:]; len(l.out) < linkOutput {
+			continue
+		}
+		if err := l.flush(); err != nil {
+			return l.complaint(err)
+		}
+	}
+	if !whole {
+		l.out = append(l.out, "\r\n"...)
+	}
+	l.out = append(l.out, ".\r\n"...)
+	if err := l.flush(); err != nil {
+		return l.unknown(), nil
+	}
+	r, err := l.hear(l.timeouts.Dot, nil)
+	if err != nil && r.code != 421 || r.code < 400 && !r.ok() {
+		return l.unknown(), nil
+	}
+	l.spent = err != nil
+	return judge(r), nil
+}
+
+var (
+	crlf    = []byte("\r\n")
+	dotLine = []byte("\n.")
+)
+
+// complaint looks for the words with which a server stopped to read; err is what the write
+// brought.
+func (l *link) complaint(err error) (verdict, error) {
+	if r, late := l.hear(quitTime, nil); late == nil && r.code >= 400 {
+		l.spent = true
+		return judge(r), nil
+	}
+	return verdict{}, err
+}
+
+func (l *link) unknown() verdict {
+	l.spent = true
+	return because(delivery.Unknown, "The connection to %s broke before it confirmed the mail; it will be sent again and could arrive twice", l.host)
+}
+
+// checkWire says what of raw no server may be sent: what one server reads as a line end and
+// the next does not can hide a second mail (SMTP smuggling).
+func checkWire(raw []byte) string {
+	if bytes.IndexByte(raw, 0) >= 0 {
+		return "a NUL"
+	}
+	for rest := raw; ; {
+		i := bytes.IndexAny(rest, "\r\n")
+		switch {
+		case i < 0:
+			return ""
+		case rest[i] == '\n':
+			return "a line feed without carriage return"
+		case i+1 == len(rest) || rest[i+1] != '\n':
+			return "a carriage return without line feed"
+		}
+		rest = rest[i+2:]
+	}
+}
+
+func isASCII7(b []byte) bool {
+	for _, c := range b {
+		if c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
