@@ -22,7 +22,7 @@ var allowed = map[string][]string{
 	"internal/partition": {},
 	"internal/address":   {}, // shared by all that meet an address or a name
 	"internal/message":   {"internal/message/html"},
-	"internal/otp":       {},
+	"internal/otp":       {"internal/otp/link", "internal/otp/text"},
 	"internal/once":      {"internal/fault"}, // shared by the rules of accounts and of inboxes
 	"internal/account":   {"internal/address", "internal/fault", "internal/once", "internal/partition"},
 	"internal/inbox":     {"internal/account", "internal/address", "internal/delivery", "internal/fault", "internal/message", "internal/message/compose", "internal/once"},
@@ -30,11 +30,15 @@ var allowed = map[string][]string{
 	"internal/delivery":  {"internal/message"},
 	"internal/deep":      {},
 	"internal/dueline":   {}, // shared by the mail queue and the webhooks
-	"internal/ingest":    {"internal/inbox", "internal/message", "internal/message/html", "internal/otp"},
+	"internal/ingest":    {"internal/inbox", "internal/message", "internal/message/html", "internal/otp", "internal/otp/link"},
 
 	// Rooms of package message.
 	"internal/message/html":    {},
 	"internal/message/compose": {"internal/address", "internal/message"},
+
+	// Rooms of package otp.
+	"internal/otp/text": {},
+	"internal/otp/link": {"internal/otp/text"},
 
 	// What the outside says of a mail, and how it is asked.
 	"internal/resolve":         {},

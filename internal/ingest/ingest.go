@@ -17,6 +17,7 @@ import (
 	"inboxd/internal/message"
 	"inboxd/internal/message/html"
 	"inboxd/internal/otp"
+	"inboxd/internal/otp/link"
 )
 
 // Envelope is who sent the mail and whom it is for (RFC 5321).
@@ -118,7 +119,7 @@ func code(doc *message.Document, view *html.View, verdict Verdict) inbox.OTP {
 		Declared: declaredCodes(doc, verdict),
 	}
 	for _, a := range view.Anchors {
-		in.Anchors = append(in.Anchors, otp.Anchor(a))
+		in.Anchors = append(in.Anchors, link.Anchor(a))
 	}
 	if !doc.TextFromHTML {
 		in.Text = doc.Text

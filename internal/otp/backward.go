@@ -1,5 +1,7 @@
 package otp
 
+import "inboxd/internal/otp/text"
+
 // backward is a walk from a candidate towards the start of its sentence, in search of its
 // label.
 type backward struct {
@@ -7,7 +9,7 @@ type backward struct {
 	c   *candidate
 	ctx *context
 	li  int32 // line, and where on it
-	ln  *line
+	ln  *text.Line
 	k   int32
 
 	dist    int  // words so far
@@ -26,19 +28,19 @@ type backward struct {
 // before looks for a label in front of c on its line, or on the line above when the text
 // runs on.
 func (p *page) before(c *candidate, ctx *context) relation {
-	w := backward{p: p, c: c, ctx: ctx, li: c.line, ln: &p.lines[c.line], limit: reach, r: relation{at: -1}}
+	w := backward{p: p, c: c, ctx: ctx, li: c.line, ln: &p.Lines[c.line], limit: reach, r: relation{at: -1}}
 	w.joined, w.k = p.joint(w.ln, c.first)
 	if w.joined {
 		w.limit = reachIs
 	}
 	for ; w.dist <= w.limit; w.k-- {
-		if w.k < w.ln.first {
+		if w.k < w.ln.First {
 			if !w.wrap() {
 				break
 			}
 			continue
 		}
-		if w.step(&p.tokens[w.k]) {
+		if w.step(&p.Tokens[w.k]) {
 			return w.r
 		}
 	}
@@ -48,53 +50,53 @@ func (p *page) before(c *candidate, ctx *context) relation {
 
 // wrap goes on with the line above, when the text may run on from there.
 func (w *backward) wrap() bool {
-	if w.wrapped || w.li == 0 || w.ln.paragraph || w.c.own || w.named || w.dist > 4 {
+	if w.wrapped || w.li == 0 || w.ln.Paragraph || w.c.own || w.named || w.dist > 4 {
 		return false
 	}
-	above := &w.p.lines[w.li-1]
-	if above.footer || above.end-above.start < fullLine && !above.colon {
+	above := &w.p.Lines[w.li-1]
+	if above.Footer || above.End-above.Start < fullLine && !above.Colon {
 		return false
 	}
 	w.li--
-	w.ln, w.wrapped, w.k = above, true, above.last
+	w.ln, w.wrapped, w.k = above, true, above.Last
 	w.dist++
 	return true
 }
 
 // step judges one token; done tells that it decides.
-func (w *backward) step(t *token) (done bool) {
+func (w *backward) step(t *text.Token) (done bool) {
 	switch {
-	case t.kind == kindPunct:
+	case t.Kind == text.KindPunct:
 		pause := w.p.pause(t, w.k, w.ln)
 		if w.sentenceOfItsOwn() {
 			pause = min(pause, 1)
 		}
 		w.dist += pause
 		w.crossed = w.crossed || pause >= sentence
-		w.parted = w.parted || w.named && w.p.lower[t.start] == ','
+		w.parted = w.parted || w.named && w.p.Lower[t.Start] == ','
 		w.r.veto = w.named && pause >= sentence
 		return w.r.veto
-	case t.kind == kindNumber || t.kind == kindMixed:
+	case t.Kind == text.KindNumber || t.Kind == text.KindMixed:
 		w.number()
-	case t.class.label():
+	case t.Class.Label():
 		if w.joined && w.dist == 0 || !w.p.plural(w.k) {
 			w.label(t)
 			return true
 		}
 		w.dist++
-	case t.class.other(), (t.class == classAccount || t.class == classPaper && !w.joined) && w.dist == 0:
+	case t.Class.Other(), (t.Class == text.ClassAccount || t.Class == text.ClassPaper && !w.joined) && w.dist == 0:
 		if w.addressed() {
 			w.dist++
 			return false
 		}
 		return w.announced(t)
-	case t.class == classStale && w.dist <= 4:
+	case t.Class == text.ClassStale && w.dist <= 4:
 		w.r.score += staleWord
 		w.dist++
-	case t.class == classIs && w.k == w.c.first-1:
+	case t.Class == text.ClassIs && w.k == w.c.first-1:
 	default:
-		w.dist += int(t.weight)
-		if t.class < classVerify || t.class > classOf {
+		w.dist += int(t.Weight)
+		if t.Class < text.ClassVerify || t.Class > text.ClassOf {
 			w.strange++
 		}
 	}
@@ -103,16 +105,16 @@ func (w *backward) step(t *token) (done bool) {
 
 // sentenceOfItsOwn tells "Enter this code. 482913", at the end of the line.
 func (w *backward) sentenceOfItsOwn() bool {
-	return w.k == w.c.first-1 && w.c.last+1 == w.p.lines[w.c.line].last
+	return w.k == w.c.first-1 && w.c.last+1 == w.p.Lines[w.c.line].Last
 }
 
 func (w *backward) number() {
 	w.dist++
-	if next := w.k + 1; next < w.ln.last && (w.p.tokens[next].class == classMoney || w.p.tokens[next].kind == kindPunct && w.p.lower[w.p.tokens[next].start] == '$') {
+	if next := w.k + 1; next < w.ln.Last && (w.p.Tokens[next].Class == text.ClassMoney || w.p.Tokens[next].Kind == text.KindPunct && w.p.Lower[w.p.Tokens[next].Start] == '$') {
 		w.taken = true // an amount
 		return
 	}
-	if w.p.length(w.k) < minCode || w.p.numbered(w.ln, w.k) {
+	if w.p.Length(w.k) < minCode || w.p.numbered(w.ln, w.k) {
 		return
 	}
 	w.taken = true
@@ -123,7 +125,7 @@ func (w *backward) number() {
 
 // announced meets a word for something else. Next to the number it decides, unless a
 // colon stands between them: then the label does, "verification code for order: 482913".
-func (w *backward) announced(t *token) (done bool) {
+func (w *backward) announced(t *text.Token) (done bool) {
 	if w.k == w.c.first-1 && w.p.countWord(w.k) && w.p.entered(w.c, w.ctx).strength >= medium {
 		w.dist++
 		return false // "Confirm it with the number 482913"
@@ -133,7 +135,7 @@ func (w *backward) announced(t *token) (done bool) {
 		w.r = relation{veto: true, at: w.li}
 		return true
 	}
-	if t.class != classAccount {
+	if t.Class != text.ClassAccount {
 		w.named = w.named || near
 		w.parted = w.parted || w.named && thai(w.p, w.k)
 		w.other = w.other || !w.taken
@@ -145,22 +147,22 @@ func (w *backward) announced(t *token) (done bool) {
 // addressed tells "Dear user, 482913 is": whom a mail greets has no number.
 func (w *backward) addressed() bool {
 	comma, is := w.c.first-1, w.c.last+1
-	return w.k == comma-1 && w.p.lower[w.p.tokens[comma].start] == ',' && is < w.p.lines[w.c.line].last && w.p.tokens[is].class == classIs
+	return w.k == comma-1 && w.p.Lower[w.p.Tokens[comma].Start] == ',' && is < w.p.Lines[w.c.line].Last && w.p.Tokens[is].Class == text.ClassIs
 }
 
 // thai tells a word of Thai after a blank: a new clause, for that language has no full stop.
 func thai(p *page, k int32) bool {
-	t := &p.tokens[k]
-	return t.gap && p.lower[t.start] == 0xE0 && (p.lower[t.start+1] == 0xB8 || p.lower[t.start+1] == 0xB9)
+	t := &p.Tokens[k]
+	return t.Gap && p.Lower[t.Start] == 0xE0 && (p.Lower[t.Start+1] == 0xB8 || p.Lower[t.Start+1] == 0xB9)
 }
 
 // label meets the label: the tie is the stronger the nearer it stands.
-func (w *backward) label(t *token) {
-	if w.named && (t.strength < strong || w.parted) || w.crossed && w.p.owned(w.c) {
+func (w *backward) label(t *text.Token) {
+	if w.named && (t.Strength < strong || w.parted) || w.crossed && w.p.owned(w.c) {
 		w.r = relation{veto: true, at: w.li}
 		return
 	}
-	score, step := labelScore(t.strength)
+	score, step := labelScore(t.Strength)
 	w.joined = w.joined || w.enclosed()
 	w.r.score += score - step*w.dist
 	switch {
@@ -169,13 +171,13 @@ func (w *backward) label(t *token) {
 		switch {
 		case w.p.told(w.ln, w.k):
 			w.r.score += enterLabel
-		case w.p.seen&(1<<classSecret) != 0:
+		case w.p.Seen&(1<<text.ClassSecret) != 0:
 			w.r.score += enterLabel + step*min(w.dist, 3) // "Give this code to nobody: 4829"
 		}
 	case w.taken:
 		w.r.score -= 12
 	}
-	if t.strength == weak && (w.other || w.p.otherNear(w.ln, w.k)) {
+	if t.Strength == weak && (w.other || w.p.otherNear(w.ln, w.k)) {
 		w.r.score += otherInLine
 		if w.dist == 0 {
 			w.r.score += otherDirect
@@ -184,13 +186,13 @@ func (w *backward) label(t *token) {
 	if w.p.staleBefore(w.ln, w.k) {
 		w.r.score += staleWord
 	}
-	w.r.strength, w.r.joined, w.r.at = t.strength, w.joined, w.li
+	w.r.strength, w.r.joined, w.r.at = t.Strength, w.joined, w.li
 	w.r.direct = (w.dist <= 1 || w.strange == 0 && !w.crossed && w.dist <= 3) && !w.taken
 }
 
 // enclosed tells "(Code 4829)".
 func (w *backward) enclosed() bool {
 	k := w.c.last + 1
-	return w.dist == 0 && w.k > w.ln.first && w.p.lower[w.p.tokens[w.k-1].start] == '(' &&
-		k < w.p.lines[w.c.line].last && w.p.lower[w.p.tokens[k].start] == ')'
+	return w.dist == 0 && w.k > w.ln.First && w.p.Lower[w.p.Tokens[w.k-1].Start] == '(' &&
+		k < w.p.Lines[w.c.line].Last && w.p.Lower[w.p.Tokens[k].Start] == ')'
 }

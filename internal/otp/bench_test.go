@@ -1,5 +1,7 @@
 package otp
 
+import "inboxd/internal/otp/link"
+
 import (
 	"strings"
 	"testing"
@@ -15,12 +17,12 @@ func newsletter() Input {
 		"You receive this email because you subscribed on our website.\nUnsubscribe\nPrivacy policy\n" +
 		"© 2026 Marlow & Finch Ltd, 410 Terry Ave. North, Seattle, WA 98109. All rights reserved.\n"
 	in := Input{Subject: "New arrivals for the cold season", Visible: visible, Preview: "Soft merino, warm boots and coats that last"}
-	for _, a := range []Anchor{
-		{"https://click.marlow.example/view?u=7f3a9c&id=81", "View this email in your browser"},
-		{"https://click.marlow.example/track?u=7f3a9c2e&id=83&to=shop", "Shop now"},
-		{"https://click.marlow.example/track?u=7f3a9c2e&id=84&to=journal", "journal"},
-		{"https://marlow.example/unsubscribe?u=7f3a9c2e5b", "Unsubscribe"},
-		{"https://marlow.example/privacy", "Privacy policy"},
+	for _, a := range []link.Anchor{
+		{URL: "https://click.marlow.example/view?u=7f3a9c&id=81", Text: "View this email in your browser"},
+		{URL: "https://click.marlow.example/track?u=7f3a9c2e&id=83&to=shop", Text: "Shop now"},
+		{URL: "https://click.marlow.example/track?u=7f3a9c2e&id=84&to=journal", Text: "journal"},
+		{URL: "https://marlow.example/unsubscribe?u=7f3a9c2e5b", Text: "Unsubscribe"},
+		{URL: "https://marlow.example/privacy", Text: "Privacy policy"},
 	} {
 		in.Anchors, in.Links = append(in.Anchors, a), append(in.Links, a.URL)
 	}

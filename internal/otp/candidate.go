@@ -1,10 +1,11 @@
 package otp
 
+import "inboxd/internal/otp/text"
+
 // Lengths of a code, in characters without blanks and hyphens.
 const (
 	minCode = 4
 	maxCode = 10
-	maxText = 24 // of a code of letters as written
 )
 
 // form is what a code is made of.
@@ -28,7 +29,7 @@ type candidate struct {
 	bare        bool // a number that a subject gives without a word for it
 	listed      bool // one of several of its kind: a list of backup codes
 	n           uint8
-	text        [maxText]byte // normal form
+	text        [text.MaxWritten]byte // normal form
 	score       int
 	relation    relation
 }
@@ -44,13 +45,13 @@ func (c *candidate) add(b []byte) bool {
 }
 
 // collect finds everything in the page that has the form of a code.
-func (p *page) collect(out []candidate) []candidate {
-	for li := int32(0); li < int32(len(p.lines)); li++ {
-		ln := &p.lines[li]
-		if ln.footer || !ln.starts {
+func (p collector) collect(out []candidate) []candidate {
+	for li := int32(0); li < int32(len(p.Lines)); li++ {
+		ln := &p.Lines[li]
+		if ln.Footer || !ln.Starts {
 			continue
 		}
-		if ln.last-ln.first >= chainTokens && chained(p.plain[ln.start:ln.end]) {
+		if ln.Last-ln.First >= text.ChainTokens && text.Chained(p.Plain[ln.Start:ln.End]) {
 			out = append(out, p.chain(li))
 			continue
 		}
@@ -59,8 +60,8 @@ func (p *page) collect(out []candidate) []candidate {
 			li += n - 1
 			continue
 		}
-		for k := ln.first; k < ln.last; {
-			if !p.mayStart(k) {
+		for k := ln.First; k < ln.Last; {
+			if !p.MayStart(k) {
 				k++
 				continue
 			}
@@ -76,22 +77,10 @@ func (p *page) collect(out []candidate) []candidate {
 	return out
 }
 
-// mayStart passes over most words quickly.
-func (p *page) mayStart(k int32) bool {
-	switch t := &p.tokens[k]; t.kind {
-	case kindNumber, kindMixed:
-		return true
-	case kindWord:
-		last := p.plain[t.end-1]
-		return t.end-t.start == 1 && isAlnum(p.lower[t.start]) || last >= 'A' && last <= 'Z' && t.class == classNone
-	}
-	return false
-}
-
 // alone tells whether a line holds nothing but the tokens first to last and signs.
-func (p *page) alone(ln *line, first, last int32) bool {
-	for k := ln.first; k < ln.last; k++ {
-		if (k < first || k > last) && p.tokens[k].kind != kindPunct {
+func (p collector) alone(ln *text.Line, first, last int32) bool {
+	for k := ln.First; k < ln.Last; k++ {
+		if (k < first || k > last) && p.Tokens[k].Kind != text.KindPunct {
 			return false
 		}
 	}
@@ -99,56 +88,51 @@ func (p *page) alone(ln *line, first, last int32) bool {
 }
 
 // at reads the candidate that starts with token k, if there is one, and tells where to go on.
-func (p *page) at(ln *line, k int32) (c candidate, next int32) {
+func (p collector) at(ln *text.Line, k int32) (c candidate, next int32) {
 	if c, next = p.singles(ln, k); c.n > 0 {
 		return c, next
 	}
-	switch t := &p.tokens[k]; t.kind {
-	case kindNumber:
+	switch t := &p.Tokens[k]; t.Kind {
+	case text.KindNumber:
 		return p.number(ln, k)
-	case kindMixed:
+	case text.KindMixed:
 		return p.mixed(k), k + 1
-	case kindWord:
+	case text.KindWord:
 		return p.capitals(ln, k)
 	}
 	return candidate{}, k + 1
 }
 
-// bytes of a token as written, save for accents.
-func (p *page) raw(k int32) []byte { t := &p.tokens[k]; return p.plain[t.start:t.end] }
-
-func (p *page) length(k int32) int { t := &p.tokens[k]; return int(t.end - t.start) }
-
 // single tells a token of one ASCII letter or digit.
-func (p *page) single(k int32) bool {
-	t := &p.tokens[k]
-	return t.end-t.start == 1 && isAlnum(p.lower[t.start]) && p.plain[t.start] != notASCII
+func (p collector) single(k int32) bool {
+	t := &p.Tokens[k]
+	return t.End-t.Start == 1 && text.IsAlnum(p.Lower[t.Start]) && p.Plain[t.Start] != text.NotASCII
 }
 
 // singles reads "4 8 2 9 1 3" and "1 u 8 k u f".
-func (p *page) singles(ln *line, k int32) (c candidate, next int32) {
-	if !p.single(k) || k > ln.first && p.single(k-1) {
+func (p collector) singles(ln *text.Line, k int32) (c candidate, next int32) {
+	if !p.single(k) || k > ln.First && p.single(k-1) {
 		return c, k + 1
 	}
-	c = candidate{page: p, first: k, last: k, split: true}
+	c = candidate{page: p.page, first: k, last: k, split: true}
 	digits, letters := 0, 0
-	for i := k; i < ln.last; i++ {
-		if p.tokens[i].kind == kindPunct && p.lower[p.tokens[i].start] == '-' && i+1 < ln.last && p.single(i+1) {
+	for i := k; i < ln.Last; i++ {
+		if p.Tokens[i].Kind == text.KindPunct && p.Lower[p.Tokens[i].Start] == '-' && i+1 < ln.Last && p.single(i+1) {
 			continue
 		}
 		if !p.single(i) || int(c.n) >= maxCode {
 			break
 		}
-		if isDigit(p.lower[p.tokens[i].start]) {
+		if text.IsDigit(p.Lower[p.Tokens[i].Start]) {
 			digits++
 		} else {
 			letters++
 		}
-		c.add(p.raw(i))
+		c.add(p.Raw(i))
 		c.last = i
 	}
 	switch {
-	case digits+letters < minCode, letters > 0 && digits == 0, c.last+1 < ln.last && p.single(c.last+1):
+	case digits+letters < minCode, letters > 0 && digits == 0, c.last+1 < ln.Last && p.single(c.last+1):
 		return candidate{}, k + 1
 	case letters > 0:
 		c.form = formMixed
@@ -161,28 +145,28 @@ func (p *page) singles(ln *line, k int32) (c candidate, next int32) {
 
 // column reads a code whose characters stand in table cells of their own, one below the
 // other in the text: single characters, or two groups of three digits.
-func (p *page) column(li int32) (c candidate, lines int32) {
-	ln := &p.lines[li]
-	size := p.length(ln.first)
-	if ln.last-ln.first != 1 || size != 1 && size != 3 {
+func (p collector) column(li int32) (c candidate, lines int32) {
+	ln := &p.Lines[li]
+	size := p.Length(ln.First)
+	if ln.Last-ln.First != 1 || size != 1 && size != 3 {
 		return c, 0
 	}
-	c = candidate{page: p, line: li, first: ln.first, last: ln.first, own: true, split: true}
+	c = candidate{page: p.page, line: li, first: ln.First, last: ln.First, own: true, split: true}
 	letters, digits := 0, 0
-	for int(li+lines) < len(p.lines) && int(c.n)+size <= maxCode {
-		l := &p.lines[li+lines]
-		dash := l.last-l.first == 1 && lines > 0 && p.tokens[l.first].kind == kindPunct && p.lower[l.start] == '-'
+	for int(li+lines) < len(p.Lines) && int(c.n)+size <= maxCode {
+		l := &p.Lines[li+lines]
+		dash := l.Last-l.First == 1 && lines > 0 && p.Tokens[l.First].Kind == text.KindPunct && p.Lower[l.Start] == '-'
 		if !dash {
-			if l.last-l.first != 1 || p.length(l.first) != size || !p.cell(l.first, size) {
+			if l.Last-l.First != 1 || p.Length(l.First) != size || !p.cell(l.First, size) {
 				break
 			}
-			if isDigit(p.lower[l.start]) {
+			if text.IsDigit(p.Lower[l.Start]) {
 				digits++
 			} else {
 				letters++
 			}
-			c.add(p.raw(l.first))
-			c.last = l.first
+			c.add(p.Raw(l.First))
+			c.last = l.First
 		}
 		lines++
 	}
@@ -196,7 +180,7 @@ func (p *page) column(li int32) (c candidate, lines int32) {
 }
 
 // counts tells 1, 2, 3, 4: the steps of an instruction, not a code.
-func (p *page) counts(c *candidate) bool {
+func (p collector) counts(c *candidate) bool {
 	for i := 1; i < int(c.n); i++ {
 		if c.text[i] != c.text[i-1]+1 {
 			return false
@@ -205,16 +189,16 @@ func (p *page) counts(c *candidate) bool {
 	return true
 }
 
-func (p *page) cell(k int32, size int) bool {
+func (p collector) cell(k int32, size int) bool {
 	if size == 1 {
 		return p.single(k)
 	}
-	t := &p.tokens[k]
-	if t.kind != kindNumber {
+	t := &p.Tokens[k]
+	if t.Kind != text.KindNumber {
 		return false
 	}
-	for _, b := range p.lower[t.start:t.end] {
-		if !isDigit(b) {
+	for _, b := range p.Lower[t.Start:t.End] {
+		if !text.IsDigit(b) {
 			return false
 		}
 	}
@@ -223,12 +207,12 @@ func (p *page) cell(k int32, size int) bool {
 
 // mixed reads a token of letters and digits. One or two letters and a hyphen before
 // digits are a prefix, not part of the code: "G-482913".
-func (p *page) mixed(k int32) (c candidate) {
-	raw := p.raw(k)
+func (p collector) mixed(k int32) (c candidate) {
+	raw := p.Raw(k)
 	letters, digits, hyphens := 0, 0, 0
-	for _, b := range p.lower[p.tokens[k].start:p.tokens[k].end] {
+	for _, b := range p.Lower[p.Tokens[k].Start:p.Tokens[k].End] {
 		switch {
-		case isDigit(b):
+		case text.IsDigit(b):
 			digits++
 		case b == '-':
 			hyphens++
@@ -236,8 +220,8 @@ func (p *page) mixed(k int32) (c candidate) {
 			letters++
 		}
 	}
-	c = candidate{page: p, first: k, last: k, form: formMixed}
-	if letters <= 2 && hyphens > 0 && raw[0] <= 'Z' && raw[letters] == '-' && digits >= minCode && !isDigit(raw[0]) {
+	c = candidate{page: p.page, first: k, last: k, form: formMixed}
+	if letters <= 2 && hyphens > 0 && raw[0] <= 'Z' && raw[letters] == '-' && digits >= minCode && !text.IsDigit(raw[0]) {
 		var g groups
 		g.add(raw[letters+1:])
 		if g.even() && digits <= 8 {

@@ -1,29 +1,31 @@
 package otp
 
+import "inboxd/internal/otp/text"
+
 import "bytes"
 
 // Lines that say of the number under them that it is something else, and those that speak of a code
 // without giving one.
 
 // numbers tells the caption of somebody's number: "Sign-in ID", "Device no.".
-func (p *page) numbers(ln *line) bool {
-	if ln.words < 2 || ln.words > 4 {
+func (p *page) numbers(ln *text.Line) bool {
+	if ln.Words < 2 || ln.Words > 4 {
 		return false
 	}
-	k := ln.last - 1
-	for k > ln.first && p.tokens[k].kind == kindPunct {
+	k := ln.Last - 1
+	for k > ln.First && p.Tokens[k].Kind == text.KindPunct {
 		k--
 	}
-	t := &p.tokens[k]
-	return t.kind == kindWord && idWord(p.lower[t.start:t.end])
+	t := &p.Tokens[k]
+	return t.Kind == text.KindWord && idWord(p.Lower[t.Start:t.End])
 }
 
 // entry tells "Purpose code" in a table whose entry before it is another number's.
 func (p *page) entry(li int32) bool {
-	ln := &p.lines[li]
-	k := ln.label - 1
-	return li > 1 && p.lines[li-2].other && p.lines[li-2].words <= 4 && k == ln.first && ln.last == k+2 &&
-		p.tokens[k].kind == kindWord && p.tokens[k].class == classNone && p.length(k) > 3
+	ln := &p.Lines[li]
+	k := ln.Label - 1
+	return li > 1 && p.Lines[li-2].Other && p.Lines[li-2].Words <= 4 && k == ln.First && ln.Last == k+2 &&
+		p.Tokens[k].Kind == text.KindWord && p.Tokens[k].Class == text.ClassNone && p.Length(k) > 3
 }
 
 // idWord tells the words behind a noun that say it is numbered.
@@ -41,24 +43,24 @@ func (p *page) caption(li int32) bool {
 	if li < 0 {
 		return false
 	}
-	ln, nouns := &p.lines[li], 0
-	for k := ln.first; k < ln.last; k++ {
-		switch t := &p.tokens[k]; {
-		case t.kind == kindPunct && k+1 == ln.last && p.lower[t.start] == ':', t.kind == kindPunct && p.lower[t.start] == '\'', t.class == classOf && k > ln.first:
-		case t.kind == kindWord && (t.class == classNone || t.class == classAccount || t.class == classHarmless):
+	ln, nouns := &p.Lines[li], 0
+	for k := ln.First; k < ln.Last; k++ {
+		switch t := &p.Tokens[k]; {
+		case t.Kind == text.KindPunct && k+1 == ln.Last && p.Lower[t.Start] == ':', t.Kind == text.KindPunct && p.Lower[t.Start] == '\'', t.Class == text.ClassOf && k > ln.First:
+		case t.Kind == text.KindWord && (t.Class == text.ClassNone || t.Class == text.ClassAccount || t.Class == text.ClassHarmless):
 			nouns++
 		default:
 			return false
 		}
 	}
-	return nouns > 0 && nouns <= 2 && ln.words <= 4
+	return nouns > 0 && nouns <= 2 && ln.Words <= 4
 }
 
 // warned tells "Never share your code", which says nothing of the number above it.
-func (p *page) warned(ln *line) bool {
-	for k := ln.first; k < ln.label; k++ {
-		if q := p.tokens[k].class; q == classSecret || q == classNever {
-			return !p.pointed(ln.label - 1)
+func (p *page) warned(ln *text.Line) bool {
+	for k := ln.First; k < ln.Label; k++ {
+		if q := p.Tokens[k].Class; q == text.ClassSecret || q == text.ClassNever {
+			return !p.pointed(ln.Label - 1)
 		}
 	}
 	return false
@@ -66,20 +68,20 @@ func (p *page) warned(ln *line) bool {
 
 // pointed tells "this" and its kin before a label: it speaks of a code that the mail has.
 func (p *page) pointed(k int32) bool {
-	return p.tokens[k].class == classFresh || p.shows(k)
+	return p.Tokens[k].Class == text.ClassFresh || p.shows(k)
 }
 
 // disclaimed tells "we will never ask you for your code", which announces none; "this code" is one
 // that the mail has.
-func (p *page) disclaimed(ln *line) bool {
-	if p.seen&(1<<classNever|1<<classSecret) == 0 {
+func (p labels) disclaimed(ln *text.Line) bool {
+	if p.Seen&(1<<text.ClassNever|1<<text.ClassSecret) == 0 {
 		return false
 	}
-	for k := ln.label - 1; k >= ln.first && k > ln.label-14; k-- {
-		switch t := &p.tokens[k]; {
-		case t.class == classNever, t.class == classSecret && bytes.Contains(p.lower[t.start:t.end], never):
-			return !p.pointed(ln.label - 1)
-		case t.kind == kindPunct && p.pause(t, k, ln) >= sentence:
+	for k := ln.Label - 1; k >= ln.First && k > ln.Label-14; k-- {
+		switch t := &p.Tokens[k]; {
+		case t.Class == text.ClassNever, t.Class == text.ClassSecret && bytes.Contains(p.Lower[t.Start:t.End], never):
+			return !p.pointed(ln.Label - 1)
+		case t.Kind == text.KindPunct && p.pause(t, k, ln) >= sentence:
 			return false
 		}
 	}

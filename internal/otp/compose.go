@@ -1,5 +1,7 @@
 package otp
 
+import "inboxd/internal/otp/text"
+
 import "bytes"
 
 // Strengths of a label.
@@ -39,30 +41,30 @@ type context struct {
 
 // compose gives every label its strength from the words around it, and every line its
 // summary. It reads each token once, and a few neighbours of each label.
-func (p *page) compose(ctx *context) {
-	p.footers()
-	for i := range p.lines {
-		ln := &p.lines[i]
-		ln.colon = p.endsWithColon(ln)
-		for k := ln.first; k < ln.last; k++ {
-			t := &p.tokens[k]
-			if t.class.label() {
+func (p labels) compose(ctx *context) {
+	p.Footers()
+	for i := range p.Lines {
+		ln := &p.Lines[i]
+		ln.Colon = p.EndsWithColon(ln)
+		for k := ln.First; k < ln.Last; k++ {
+			t := &p.Tokens[k]
+			if t.Class.Label() {
 				p.qualify(ln, k, ctx)
 			}
-			if t.kind == kindPunct {
-				if p.lower[t.start] == '$' {
+			if t.Kind == text.KindPunct {
+				if p.Lower[t.Start] == '$' {
 					ctx.money++
 				}
 				continue
 			}
-			if k > ln.first && p.percentOff(k) {
-				t.class = classPromo
+			if k > ln.First && p.percentOff(k) {
+				t.Class = text.ClassPromo
 			}
-			if t.class != classNone && !ln.footer {
+			if t.Class != text.ClassNone && !ln.Footer {
 				ctx.note(p, t)
 			}
-			if t.kind == kindWord || t.kind == kindRef {
-				ln.add(t, k)
+			if t.Kind == text.KindWord || t.Kind == text.KindRef {
+				announce(ln, t, k)
 			}
 		}
 		p.conclude(ln)
@@ -70,180 +72,172 @@ func (p *page) compose(ctx *context) {
 }
 
 // percentOff tells the "off" of "20% off".
-func (p *page) percentOff(k int32) bool {
-	t, sign := &p.tokens[k], &p.tokens[k-1]
-	return t.end-t.start == 3 && string(p.lower[t.start:t.end]) == "off" && sign.kind == kindPunct && p.lower[sign.start] == '%'
+func (p labels) percentOff(k int32) bool {
+	t, sign := &p.Tokens[k], &p.Tokens[k-1]
+	return t.End-t.Start == 3 && string(p.Lower[t.Start:t.End]) == "off" && sign.Kind == text.KindPunct && p.Lower[sign.Start] == '%'
 }
 
-func (c *context) note(p *page, t *token) {
-	switch t.class {
-	case classVerify, classOnce:
+func (c *context) note(p labels, t *text.Token) {
+	switch t.Class {
+	case text.ClassVerify, text.ClassOnce:
 		if p.source != SourceSubject || !p.guards(t) {
 			c.verify++
 		}
-		if w := p.lower[t.start:t.end]; bytes.HasPrefix(w, authori) || bytes.HasPrefix(w, autori) {
+		if w := p.Lower[t.Start:t.End]; bytes.HasPrefix(w, authori) || bytes.HasPrefix(w, autori) {
 			c.authority++
 		}
-	case classMoney:
+	case text.ClassMoney:
 		c.money++
-	case classConfirm:
+	case text.ClassConfirm:
 		c.confirm++
-	case classPromo:
+	case text.ClassPromo:
 		c.promo++
-	case classBooking:
+	case text.ClassBooking:
 		c.booking++
-	case classOther:
+	case text.ClassOther:
 		c.goods++
-		if w := p.lower[t.start:t.end]; bytes.HasSuffix(w, codeWord) {
+		if w := p.Lower[t.Start:t.End]; bytes.HasSuffix(w, codeWord) {
 			c.others++
 		}
-	case classParcel:
+	case text.ClassParcel:
 		c.parcel++
-	case classMeeting:
+	case text.ClassMeeting:
 		c.meeting++
-	case classPaper:
+	case text.ClassPaper:
 		c.papers++
-	case classTimeUnit:
+	case text.ClassTimeUnit:
 		c.expiry = c.expiry || !p.long(t)
-	case classSecret:
+	case text.ClassSecret:
 		c.secret = true
 	}
-	if t.class == classApproval {
+	if t.Class == text.ClassApproval {
 		c.approvals++
-		if !bytes.HasPrefix(p.lower[t.start:t.end], securityWord) {
+		if !bytes.HasPrefix(p.Lower[t.Start:t.End], securityWord) {
 			c.terminal++
 		}
 	}
-	if t.class.label() {
-		c.strength = max(c.strength, t.strength)
+	if t.Class.Label() {
+		c.strength = max(c.strength, t.Strength)
 	}
 }
 
 // long tells days and more: a code does not last that long, a refund takes it.
-func (p *page) long(t *token) bool {
-	return longUnits[string(p.lower[t.start:t.end])]
+func (p labels) long(t *text.Token) bool {
+	return longUnits[string(p.Lower[t.Start:t.End])]
 }
 
-var longUnits = foldSet("day", "days", "week", "weeks", "month", "months", "years", "tage", "tagen", "wochen", "monate", "monaten", "jahre", "jours", "semaines", "mois", "ans",
+var longUnits = text.FoldSet("day", "days", "week", "weeks", "month", "months", "years", "tage", "tagen", "wochen", "monate", "monaten", "jahre", "jours", "semaines", "mois", "ans",
 	"días", "dias", "semanas", "meses", "años", "anos", "giorni", "settimane", "mesi", "anni", "dagen", "weken", "dage", "dager", "dagar", "päivää", "dni", "dnů", "dní", "nap", "gün",
 	"дней", "дня", "днів", "дні", "ημέρες", "أيام", "روز", "ימים", "दिन", "วัน", "ngày", "hari", "天", "일", "日間", "週間", "個月", "个月", "개월", "년")
 
-func foldSet(list ...string) map[string]bool {
-	set := make(map[string]bool, len(list))
-	for _, w := range foldList(list...) {
-		set[string(w)] = true
-	}
-	return set
-}
-
 // qualify sets the strength of the label at k, or turns it into the announcement of
 // something else: "promo code", "code postal".
-func (p *page) qualify(ln *line, k int32, ctx *context) {
-	t := &p.tokens[k]
+func (p labels) qualify(ln *text.Line, k int32, ctx *context) {
+	t := &p.Tokens[k]
 	if p.told(ln, k) {
 		ctx.entering++
 	}
 	before, promo := p.qualifierBefore(ln, k)
 	after := p.qualifierAfter(ln, k)
-	if after == classConfirm {
+	if after == text.ClassConfirm {
 		ctx.purpose++
 	}
 	switch {
-	case t.class == classOTP, t.class == classApproval, t.class == classPasscode && p.abbreviated(t):
-		t.strength = strong
+	case t.Class == text.ClassOTP, t.Class == text.ClassApproval, t.Class == text.ClassPasscode && p.abbreviated(t):
+		t.Strength = strong
 		return
-	case promo == classPromo || after == classPromo:
-		t.class = classPromo
+	case promo == text.ClassPromo || after == text.ClassPromo:
+		t.Class = text.ClassPromo
 		return
-	case before.other() || after.other():
-		t.class = classOther
+	case before.Other() || after.Other():
+		t.Class = text.ClassOther
 		ctx.others++
 		return
-	case before == classNone && p.trade(ln, k):
+	case before == text.ClassNone && p.trade(ln, k):
 		ctx.others++
 	}
-	t.strength = weak
-	if t.class == classPasscode {
-		t.strength = medium
+	t.Strength = weak
+	if t.Class == text.ClassPasscode {
+		t.Strength = medium
 	}
-	for _, q := range [2]class{before, after} {
+	for _, q := range [2]text.Class{before, after} {
 		switch {
-		case q == classOnce, q == classVerify && t.class != classPassword:
-			t.strength = strong
-		case (q == classConfirm || q == classDigits) && t.class != classPassword:
-			t.strength = max(t.strength, medium)
+		case q == text.ClassOnce, q == text.ClassVerify && t.Class != text.ClassPassword:
+			t.Strength = strong
+		case (q == text.ClassConfirm || q == text.ClassDigits) && t.Class != text.ClassPassword:
+			t.Strength = max(t.Strength, medium)
 		}
 	}
 }
 
 // abbreviated tells "TAN" and "TAC", which in small letters are words.
-func (p *page) abbreviated(t *token) bool {
-	w := string(p.plain[t.start:t.end])
+func (p labels) abbreviated(t *text.Token) bool {
+	w := string(p.Plain[t.Start:t.End])
 	return w == "TAN" || w == "TAC"
 }
 
 // qualifierBefore looks at up to three words before a label. A word for something else
 // counts only when it stands directly before it, or before "confirmation".
-func (p *page) qualifierBefore(ln *line, k int32) (q, promo class) {
+func (p labels) qualifierBefore(ln *text.Line, k int32) (q, promo text.Class) {
 	words := 0
-	for i := k - 1; i >= ln.first && words < 3; i-- {
-		t := &p.tokens[i]
+	for i := k - 1; i >= ln.First && words < 3; i-- {
+		t := &p.Tokens[i]
 		switch {
-		case t.kind == kindPunct:
-			if c := p.lower[t.start]; c != '-' && c != '"' && c != '\'' && c != '/' {
+		case t.Kind == text.KindPunct:
+			if c := p.Lower[t.Start]; c != '-' && c != '"' && c != '\'' && c != '/' {
 				return q, promo
 			}
 			continue
-		case t.kind != kindWord:
+		case t.Kind != text.KindWord:
 			return q, promo
-		case t.class.other():
-			if q == classNone && words == 0 || q == classConfirm && words == 1 {
-				q = t.class
-				promo = t.class
+		case t.Class.Other():
+			if q == text.ClassNone && words == 0 || q == text.ClassConfirm && words == 1 {
+				q = t.Class
+				promo = t.Class
 			}
 			return q, promo
-		case t.class == classVerify || t.class == classOnce:
-			return t.class, promo
-		case t.class == classOTP && words == 0:
-			return classOnce, promo // "OTP password"
-		case t.class == classConfirm, t.class == classDigits && q == classNone:
-			q = t.class
-		case t.class == classIs, t.class == classEnter, t.class.label() && words > 0:
+		case t.Class == text.ClassVerify || t.Class == text.ClassOnce:
+			return t.Class, promo
+		case t.Class == text.ClassOTP && words == 0:
+			return text.ClassOnce, promo // "OTP password"
+		case t.Class == text.ClassConfirm, t.Class == text.ClassDigits && q == text.ClassNone:
+			q = t.Class
+		case t.Class == text.ClassIs, t.Class == text.ClassEnter, t.Class.Label() && words > 0:
 			return q, promo
 		}
-		words += int(max(t.weight, 1))
+		words += int(max(t.Weight, 1))
 	}
 	return q, promo
 }
 
 // qualifierAfter looks at up to five words behind a label, over its code if it stands
 // there: "code 482913 to log in", "code de la commande".
-func (p *page) qualifierAfter(ln *line, k int32) (q class) {
+func (p labels) qualifierAfter(ln *text.Line, k int32) (q text.Class) {
 	words, fillers := 0, true
-	for i := k + 1; i < ln.last && words < 6; i++ {
-		t := &p.tokens[i]
+	for i := k + 1; i < ln.Last && words < 6; i++ {
+		t := &p.Tokens[i]
 		switch {
-		case t.kind == kindPunct:
-			if c := p.lower[t.start]; c != '-' && c != '"' && c != '\'' && c != '(' {
+		case t.Kind == text.KindPunct:
+			if c := p.Lower[t.Start]; c != '-' && c != '"' && c != '\'' && c != '(' {
 				return q
 			}
 			continue
-		case t.class.other():
-			if fillers && q == classNone {
-				return t.class
+		case t.Class.Other():
+			if fillers && q == text.ClassNone {
+				return t.Class
 			}
 			return q
-		case t.class == classVerify || t.class == classOnce:
-			return t.class
-		case t.class == classOTP && words == 0:
-			return classOnce
-		case t.class == classConfirm, t.class == classDigits && q == classNone:
-			q = t.class
-		case t.class.label() || t.class == classIs && words > 2:
+		case t.Class == text.ClassVerify || t.Class == text.ClassOnce:
+			return t.Class
+		case t.Class == text.ClassOTP && words == 0:
+			return text.ClassOnce
+		case t.Class == text.ClassConfirm, t.Class == text.ClassDigits && q == text.ClassNone:
+			q = t.Class
+		case t.Class.Label() || t.Class == text.ClassIs && words > 2:
 			return q
 		}
-		fillers = fillers && t.class == classOf
-		words += int(max(t.weight, 1))
+		fillers = fillers && t.Class == text.ClassOf
+		words += int(max(t.Weight, 1))
 	}
 	return q
 }
@@ -252,8 +246,8 @@ var codeWord, securityWord, authori, autori = []byte("code"), []byte("security")
 
 // plural tells "codes", which announces many or none.
 func (p *page) plural(k int32) bool {
-	t := &p.tokens[k]
-	w := p.lower[t.start:t.end]
+	t := &p.Tokens[k]
+	w := p.Lower[t.Start:t.End]
 	if bytes.HasPrefix(w, rastau) {
 		return false // Kazakh: the code, not codes
 	}
@@ -267,12 +261,12 @@ func (p *page) plural(k int32) bool {
 
 var rastau = []byte("растау")
 
-var plurals = foldList("codes", "códigos", "claves", "contraseñas", "passwords", "otps", "pins", "codici", "tokens", "коды", "kódy", "kody")
+var plurals = text.FoldList("codes", "códigos", "claves", "contraseñas", "passwords", "otps", "pins", "codici", "tokens", "коды", "kódy", "kody")
 
 // guards tells the "security" of "Security notification": as a subject it stands above mails of any
 // kind, and says nothing about signing in.
-func (p *page) guards(t *token) bool {
-	return security[string(p.lower[t.start:t.end])]
+func (p labels) guards(t *text.Token) bool {
+	return security[string(p.Lower[t.Start:t.End])]
 }
 
-var security = foldSet("security", "sicherheit", "sécurité", "seguridad", "segurança", "sicurezza", "beveiliging", "säkerhet", "sikkerhed", "sikkerhet", "bezpieczeństwa", "bezpečnost", "безопасности", "безпеки", "güvenlik", "安全", "セキュリティ", "보안", "الامان", "אבטחה")
+var security = text.FoldSet("security", "sicherheit", "sécurité", "seguridad", "segurança", "sicurezza", "beveiliging", "säkerhet", "sikkerhed", "sikkerhet", "bezpieczeństwa", "bezpečnost", "безопасности", "безпеки", "güvenlik", "安全", "セキュリティ", "보안", "الامان", "אבטחה")

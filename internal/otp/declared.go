@@ -1,5 +1,7 @@
 package otp
 
+import "inboxd/internal/otp/text"
+
 import "strings"
 
 // A declared code has at most this many characters.
@@ -89,7 +91,7 @@ func validHost(h string) bool {
 			return false
 		}
 		for i := 0; i < len(label); i++ {
-			if c := label[i]; !isAlnum(c) && c != '-' {
+			if c := label[i]; !text.IsAlnum(c) && c != '-' {
 				return false
 			}
 		}
@@ -100,21 +102,21 @@ func validHost(h string) bool {
 // normalForm gives a declared code as it is to be typed in: digits without what parts
 // them, anything else as written. It gives "" for what cannot be a code.
 func normalForm(code string) string {
-	var f folded
-	f.fold(code)
-	digits := make([]byte, 0, len(f.plain))
-	for i, b := range f.plain {
-		switch low := f.lower[i]; {
-		case isDigit(b):
+	var f text.Folded
+	f.Fold(code)
+	digits := make([]byte, 0, len(f.Plain))
+	for i, b := range f.Plain {
+		switch low := f.Lower[i]; {
+		case text.IsDigit(b):
 			digits = append(digits, b)
-		case b == notASCII || !isAlnum(low) && b != '-' && b != ' ':
+		case b == text.NotASCII || !text.IsAlnum(low) && b != '-' && b != ' ':
 			return ""
-		case isAlnum(low) && !isDigit(b):
+		case text.IsAlnum(low) && !text.IsDigit(b):
 			digits = nil
-			if n := len(f.plain); n < minCode || n > maxDeclared || strings.Contains(string(f.plain), " ") {
+			if n := len(f.Plain); n < minCode || n > maxDeclared || strings.Contains(string(f.Plain), " ") {
 				return ""
 			}
-			return string(f.plain)
+			return string(f.Plain)
 		}
 	}
 	if len(digits) < minCode || len(digits) > maxDeclared {
@@ -127,10 +129,10 @@ func normalForm(code string) string {
 // the signature, is "@example.com #123456". The host of the frame that asks for the code
 // may follow it.
 func (p *page) originLine() (code, host string, ok bool) {
-	last := len(p.lines) - 1
+	last := len(p.Lines) - 1
 	for i := last; i >= 0 && i > last-16; i-- {
-		if (i == last || p.signature(i+1)) && p.lower[p.lines[i].start] == '@' {
-			if code, host, ok = boundLine(string(p.plain[p.lines[i].start:p.lines[i].end])); ok {
+		if (i == last || p.signature(i+1)) && p.Lower[p.Lines[i].Start] == '@' {
+			if code, host, ok = boundLine(string(p.Plain[p.Lines[i].Start:p.Lines[i].End])); ok {
 				return code, host, ok
 			}
 		}
@@ -140,13 +142,13 @@ func (p *page) originLine() (code, host string, ok bool) {
 
 // signature tells whether line i is the "-- " above a signature, or a rule.
 func (p *page) signature(i int) bool {
-	ln := &p.lines[i]
-	for k := ln.first; k < ln.last; k++ {
-		if c := p.lower[p.tokens[k].start]; p.tokens[k].kind != kindPunct || c != '-' {
+	ln := &p.Lines[i]
+	for k := ln.First; k < ln.Last; k++ {
+		if c := p.Lower[p.Tokens[k].Start]; p.Tokens[k].Kind != text.KindPunct || c != '-' {
 			return false
 		}
 	}
-	return ln.last-ln.first >= 2
+	return ln.Last-ln.First >= 2
 }
 
 // boundLine reads a line of the form that WICG's "origin-bound one-time codes" gives.

@@ -1,5 +1,7 @@
 package otp
 
+import "inboxd/internal/otp/text"
+
 // groups are the runs of digits of a number, which may go over several tokens.
 type groups struct {
 	n, total    int
@@ -35,9 +37,9 @@ func (g *groups) even() bool {
 
 // number reads digits, in groups or not. What has the form of a telephone or card number
 // is passed over as a whole.
-func (p *page) number(ln *line, k int32) (c candidate, next int32) {
+func (p collector) number(ln *text.Line, k int32) (c candidate, next int32) {
 	var all, g groups
-	g.add(p.raw(k))
+	g.add(p.Raw(k))
 	last := k
 	all = g
 	for i := k; ; {
@@ -45,14 +47,14 @@ func (p *page) number(ln *line, k int32) (c candidate, next int32) {
 		if j < 0 || all.total > 24 {
 			break
 		}
-		if j+1 < ln.last && p.tokens[j+1].class >= classMoney && p.tokens[j+1].class <= classTimeUnit {
+		if j+1 < ln.Last && p.Tokens[j+1].Class >= text.ClassMoney && p.Tokens[j+1].Class <= text.ClassTimeUnit {
 			break // "482 913 10 minutes"
 		}
-		all.add(p.raw(j))
+		all.add(p.Raw(j))
 		last, i = j, j
 	}
 	switch {
-	case p.length(k) > 24, p.phonePrefix(ln, k), all.n > 2 && all.total > maxCode && all.size > 1:
+	case p.Length(k) > 24, p.phonePrefix(ln, k), all.n > 2 && all.total > maxCode && all.size > 1:
 		return c, last + 1
 	case all.even(), all.n == 2 && p.uneven(ln, k, last, &all):
 	case g.n == 1 && g.total >= 5 && g.total <= maxCode || last == k && g.even():
@@ -70,10 +72,10 @@ func (p *page) number(ln *line, k int32) (c candidate, next int32) {
 			return c, k + 1
 		}
 	}
-	c = candidate{page: p, first: k, last: last, split: last > k || g.n > 1}
+	c = candidate{page: p.page, first: k, last: last, split: last > k || g.n > 1}
 	for i := k; i <= last; i++ {
-		for _, b := range p.raw(i) {
-			if isDigit(b) && !c.add([]byte{b}) {
+		for _, b := range p.Raw(i) {
+			if text.IsDigit(b) && !c.add([]byte{b}) {
 				return candidate{}, last + 1
 			}
 		}
@@ -82,21 +84,21 @@ func (p *page) number(ln *line, k int32) (c candidate, next int32) {
 }
 
 // uneven tells "4829 13." at the end of a sentence or a line: one code in two groups of different length.
-func (p *page) uneven(ln *line, k, last int32, all *groups) bool {
-	if all.total != 6 && all.total != 8 || p.length(k) < 2 || p.length(last) < 2 || last != k+1 {
+func (p collector) uneven(ln *text.Line, k, last int32, all *groups) bool {
+	if all.total != 6 && all.total != 8 || p.Length(k) < 2 || p.Length(last) < 2 || last != k+1 {
 		return false
 	}
-	return last+1 >= ln.last || p.tokens[last+1].kind == kindPunct && p.pause(&p.tokens[last+1], last+1, ln) >= sentence
+	return last+1 >= ln.Last || p.Tokens[last+1].Kind == text.KindPunct && p.pause(&p.Tokens[last+1], last+1, ln) >= sentence
 }
 
 // local tells "555 0142": a telephone number without its area.
-func (p *page) local(k int32, all *groups) bool {
-	return all.n == 2 && all.total == 7 && p.length(k) == 3
+func (p collector) local(k int32, all *groups) bool {
+	return all.n == 2 && all.total == 7 && p.Length(k) == 3
 }
 
 // pair gives the token behind k when both have three digits.
-func (p *page) pair(k int32) int32 {
-	if int(k+1) < len(p.tokens) && p.tokens[k+1].kind == kindNumber && p.length(k) == 3 && p.length(k+1) == 3 {
+func (p collector) pair(k int32) int32 {
+	if int(k+1) < len(p.Tokens) && p.Tokens[k+1].Kind == text.KindNumber && p.Length(k) == 3 && p.Length(k+1) == 3 {
 		return k + 1
 	}
 	return k
@@ -104,31 +106,31 @@ func (p *page) pair(k int32) int32 {
 
 // nextGroup gives the number behind token i that may belong to it: after one blank, or
 // after a hyphen between blanks. -1 when there is none.
-func (p *page) nextGroup(ln *line, i int32) int32 {
+func (p collector) nextGroup(ln *text.Line, i int32) int32 {
 	j := i + 1
-	if j < ln.last && p.tokens[j].kind == kindPunct && p.lower[p.tokens[j].start] == '-' && p.tokens[j].gap {
+	if j < ln.Last && p.Tokens[j].Kind == text.KindPunct && p.Lower[p.Tokens[j].Start] == '-' && p.Tokens[j].Gap {
 		j++
 	}
-	if j < ln.last && p.tokens[j].kind == kindNumber && p.tokens[j].gap && !p.tokens[j].wide {
+	if j < ln.Last && p.Tokens[j].Kind == text.KindNumber && p.Tokens[j].Gap && !p.Tokens[j].Wide {
 		return j
 	}
 	return -1
 }
 
 // phonePrefix tells "+49 30 ...", "(030) ...".
-func (p *page) phonePrefix(ln *line, k int32) bool {
-	if k == ln.first {
+func (p collector) phonePrefix(ln *text.Line, k int32) bool {
+	if k == ln.First {
 		return false
 	}
-	prev := &p.tokens[k-1]
-	if prev.kind != kindPunct {
+	prev := &p.Tokens[k-1]
+	if prev.Kind != text.KindPunct {
 		return false
 	}
-	switch p.lower[prev.start] {
+	switch p.Lower[prev.Start] {
 	case '+':
-		return !p.tokens[k].gap
+		return !p.Tokens[k].Gap
 	case ')':
-		return k-2 >= ln.first && p.tokens[k-2].kind == kindNumber && p.length(k-2) <= 5
+		return k-2 >= ln.First && p.Tokens[k-2].Kind == text.KindNumber && p.Length(k-2) <= 5
 	}
 	return false
 }

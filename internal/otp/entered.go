@@ -1,5 +1,7 @@
 package otp
 
+import "inboxd/internal/otp/text"
+
 import "bytes"
 
 // Numbers that somebody is told to enter, or that speak for themselves: no word for "code" needed.
@@ -7,17 +9,17 @@ import "bytes"
 // entered finds "enter 482913 to sign in", which needs no word for "code".
 func (p *page) entered(c *candidate, ctx *context) (r relation) {
 	r.at = -1
-	ln := &p.lines[c.line]
+	ln := &p.Lines[c.line]
 	if p.asks(c, ctx) {
 		r.at, r.score, r.strength = c.line-1, enterVerb+14, medium
-		r.direct, r.joined = true, p.lines[c.line-1].colon
+		r.direct, r.joined = true, p.Lines[c.line-1].Colon
 		return r
 	}
 	k := c.first - 1
-	for k >= ln.first && k >= c.first-4 && p.small(k) {
+	for k >= ln.First && k >= c.first-4 && p.small(k) {
 		k--
 	}
-	if k < ln.first || p.tokens[k].class != classEnter && p.tokens[k].class != classBy {
+	if k < ln.First || p.Tokens[k].Class != text.ClassEnter && p.Tokens[k].Class != text.ClassBy {
 		if !p.enterBehind(ln, c) {
 			return r
 		}
@@ -26,16 +28,16 @@ func (p *page) entered(c *candidate, ctx *context) (r relation) {
 	if c.n != 6 && ctx.goods > 0 && !ctx.subjectVerify && ctx.subject < medium && !p.labelled(ln, c) && !p.toVerify(c) && !(p.enterBehind(ln, c) && ctx.verify+ctx.confirm > 0) {
 		return r // "Issue 7: enter 57031, press verify"
 	}
-	by := p.tokens[k].class == classBy
+	by := p.Tokens[k].Class == text.ClassBy
 	r.score, r.at = enterVerb, c.line
-	for i := max(ln.first, c.first-12); i < ln.last && i <= c.last+14; i++ {
-		t := &p.tokens[i]
-		if t.class == classVerify || t.class == classConfirm {
+	for i := max(ln.First, c.first-12); i < ln.Last && i <= c.last+14; i++ {
+		t := &p.Tokens[i]
+		if t.Class == text.ClassVerify || t.Class == text.ClassConfirm {
 			r.score += 14
 			r.strength = medium
 			break
 		}
-		if i > c.last+9 && t.kind == kindPunct && p.pause(t, i, ln) >= sentence {
+		if i > c.last+9 && t.Kind == text.KindPunct && p.pause(t, i, ln) >= sentence {
 			break
 		}
 	}
@@ -58,34 +60,34 @@ func (p *page) entered(c *candidate, ctx *context) (r relation) {
 
 // toVerify tells "use 4829 to verify your phone".
 func (p *page) toVerify(c *candidate) bool {
-	ln, k := &p.lines[c.line], c.last+2
-	return k < ln.last && c.first > ln.first && p.tokens[c.first-1].class == classEnter && p.tokens[k-1].kind == kindWord && (p.tokens[k].class == classVerify || p.tokens[k].class == classConfirm)
+	ln, k := &p.Lines[c.line], c.last+2
+	return k < ln.Last && c.first > ln.First && p.Tokens[c.first-1].Class == text.ClassEnter && p.Tokens[k-1].Kind == text.KindWord && (p.Tokens[k].Class == text.ClassVerify || p.Tokens[k].Class == text.ClassConfirm)
 }
 
 // asks tells "Pop this into the sign-up form:" and "Go to acme.example and enter" above a code that
 // stands alone: a line that asks to enter what follows, and speaks of signing in or confirming.
 func (p *page) asks(c *candidate, ctx *context) bool {
-	if !c.own || c.line == 0 || p.lines[c.line-1].other {
+	if !c.own || c.line == 0 || p.Lines[c.line-1].Other {
 		return false
 	}
-	up := &p.lines[c.line-1]
+	up := &p.Lines[c.line-1]
 	says, asked := ctx.subjectVerify, int32(-1)
-	for k := up.first; k < up.last; k++ {
-		switch t := &p.tokens[k]; {
-		case t.class == classVerify, t.class == classConfirm, t.class == classAccount:
+	for k := up.First; k < up.Last; k++ {
+		switch t := &p.Tokens[k]; {
+		case t.Class == text.ClassVerify, t.Class == text.ClassConfirm, t.Class == text.ClassAccount:
 			says = true
-		case t.class == classPromo:
+		case t.Class == text.ClassPromo:
 			return false
-		case t.class == classEnter, t.class == classBy && up.colon && k+2 == up.last:
+		case t.Class == text.ClassEnter, t.Class == text.ClassBy && up.Colon && k+2 == up.Last:
 			asked = k
 		}
 	}
-	return asked >= 0 && says && (up.colon || asked+1 == up.last || p.shows(asked+1))
+	return asked >= 0 && says && (up.Colon || asked+1 == up.Last || p.shows(asked+1))
 }
 
 // shows tells "this" and "these".
 func (p *page) shows(k int32) bool {
-	switch t := &p.tokens[k]; string(p.lower[t.start:t.end]) {
+	switch t := &p.Tokens[k]; string(p.Lower[t.Start:t.End]) {
 	case "this", "these":
 		return true
 	}
@@ -93,15 +95,15 @@ func (p *page) shows(k int32) bool {
 }
 
 // enterBehind tells languages that put the verb behind: "482913 girin", "482913 दर्ज करें".
-func (p *page) enterBehind(ln *line, c *candidate) bool {
-	if k := c.last + 1; k+2 < ln.last && p.lower[p.tokens[k].start] == '-' && p.tokens[k+1].class == classEnter && string(p.raw(k+2)) == "to" {
+func (p *page) enterBehind(ln *text.Line, c *candidate) bool {
+	if k := c.last + 1; k+2 < ln.Last && p.Lower[p.Tokens[k].Start] == '-' && p.Tokens[k+1].Class == text.ClassEnter && string(p.Raw(k+2)) == "to" {
 		return true // "482913 - enter to continue"
 	}
-	if k := c.last + 2; k < ln.last && p.tokens[k].class == classVerify && string(p.raw(k-1)) == "से" {
+	if k := c.last + 2; k < ln.Last && p.Tokens[k].Class == text.ClassVerify && string(p.Raw(k-1)) == "से" {
 		return true // "482913 से लॉगिन": log in with it
 	}
-	for k := c.last + 1; k < ln.last && k <= c.last+2 && p.tokens[k].kind == kindWord; k++ {
-		if w := p.lower[p.tokens[k].start:p.tokens[k].end]; p.tokens[k].class == classEnter {
+	for k := c.last + 1; k < ln.Last && k <= c.last+2 && p.Tokens[k].Kind == text.KindWord; k++ {
+		if w := p.Lower[p.Tokens[k].Start:p.Tokens[k].End]; p.Tokens[k].Class == text.ClassEnter {
 			return w[0] >= 0x80 || bytes.HasPrefix(w, girin) || bytes.HasPrefix(w, kullanin)
 		}
 	}
@@ -112,15 +114,15 @@ var girin, kullanin = []byte("girin"), []byte("kullanin")
 
 // small tells quotation marks, colons, "the number" and what politeness puts behind a verb: "geben Sie bitte".
 func (p *page) small(k int32) bool {
-	t := &p.tokens[k]
-	c := p.lower[t.start]
-	return t.class == classOf || t.class == classFresh || p.countWord(k) || t.kind == kindPunct && (c == '"' || c == '\'' || c == ':')
+	t := &p.Tokens[k]
+	c := p.Lower[t.Start]
+	return t.Class == text.ClassOf || t.Class == text.ClassFresh || p.countWord(k) || t.Kind == text.KindPunct && (c == '"' || c == '\'' || c == ':')
 }
 
 // labelled tells "use 482913 as your password": a label within eight tokens behind c.
-func (p *page) labelled(ln *line, c *candidate) bool {
-	for k := c.last + 1; k < ln.last && k <= c.last+8; k++ {
-		if p.tokens[k].class.label() && !p.plural(k) {
+func (p *page) labelled(ln *text.Line, c *candidate) bool {
+	for k := c.last + 1; k < ln.Last && k <= c.last+8; k++ {
+		if p.Tokens[k].Class.Label() && !p.plural(k) {
 			return true
 		}
 	}
@@ -130,18 +132,18 @@ func (p *page) labelled(ln *line, c *candidate) bool {
 // glossed tells "482913 (Acme login verification)".
 func (p *page) glossed(c *candidate) (r relation) {
 	r.at = -1
-	ln := &p.lines[c.line]
+	ln := &p.Lines[c.line]
 	k := c.last + 1
-	if k >= ln.last || p.lower[p.tokens[k].start] != '(' || c.form != formDigits {
+	if k >= ln.Last || p.Lower[p.Tokens[k].Start] != '(' || c.form != formDigits {
 		return r
 	}
-	for k++; k < ln.last && k < c.last+9; k++ {
-		switch t := &p.tokens[k]; {
-		case t.class.other():
+	for k++; k < ln.Last && k < c.last+9; k++ {
+		switch t := &p.Tokens[k]; {
+		case t.Class.Other():
 			return r
-		case t.class == classVerify:
+		case t.Class == text.ClassVerify:
 			r.strength = medium
-		case t.kind == kindPunct && p.lower[t.start] == ')':
+		case t.Kind == text.KindPunct && p.Lower[t.Start] == ')':
 			if r.strength > 0 {
 				r.score = enterVerb + 14
 			}
@@ -154,31 +156,31 @@ func (p *page) glossed(c *candidate) (r relation) {
 // verifies tells "Acme account verification: 4829", all that a short message says.
 func (p *page) verifies(c *candidate, ctx *context) (r relation) {
 	r.at = -1
-	ln, k := &p.lines[c.line], c.first-2
-	if len(p.lines) > 2 || k < ln.first || c.form != formDigits || c.n > 8 || year(c) || p.lower[p.tokens[k+1].start] != ':' || p.tokens[k].class != classVerify ||
+	ln, k := &p.Lines[c.line], c.first-2
+	if len(p.Lines) > 2 || k < ln.First || c.form != formDigits || c.n > 8 || year(c) || p.Lower[p.Tokens[k+1].Start] != ':' || p.Tokens[k].Class != text.ClassVerify ||
 		ctx.elsewhere()+ctx.papers > 0 {
 		return r
 	}
-	if verifications[string(p.lower[p.tokens[k].start:p.tokens[k].end])] {
+	if verifications[string(p.Lower[p.Tokens[k].Start:p.Tokens[k].End])] {
 		r.score, r.strength, r.joined, r.direct = enterVerb+14, medium, true, true
 	}
 	return r
 }
 
-var verifications = foldSet("verification", "authentication", "vérification", "verificación", "verificação", "verifica", "verificatie", "verifizierung", "bestätigung", "verifiering", "verificering", "weryfikacja", "ověření", "overenie", "verificare", "doğrulama", "верификация", "проверка", "verifikasi")
+var verifications = text.FoldSet("verification", "authentication", "vérification", "verificación", "verificação", "verifica", "verificatie", "verifizierung", "bestätigung", "verifiering", "verificering", "weryfikacja", "ověření", "overenie", "verificare", "doğrulama", "верификация", "проверка", "verifikasi")
 
 // displayed tells a number that a mail about signing in or confirming shows in a paragraph of its own
 // under a whole sentence, whatever that calls it: captions of other numbers are shorter.
 func (p *page) displayed(c *candidate, ctx *context) (r relation) {
 	r.at = -1
-	ln := &p.lines[c.line]
-	if !c.own || c.form != formDigits || c.n < 5 || c.n > 8 || c.line == 0 || !ln.paragraph ||
+	ln := &p.Lines[c.line]
+	if !c.own || c.form != formDigits || c.n < 5 || c.n > 8 || c.line == 0 || !ln.Paragraph ||
 		ctx.verify+ctx.confirm == 0 || !(ctx.subjectVerify || ctx.subject > 0) || !(ctx.expiry || ctx.secret || ctx.entering > 0) ||
 		ctx.elsewhere() > 0 {
 		return r
 	}
-	up := &p.lines[c.line-1]
-	if up.words < 5 || up.other || up.place || up.footer {
+	up := &p.Lines[c.line-1]
+	if up.Words < 5 || up.Other || up.Place || up.Footer {
 		return r
 	}
 	r.score, r.strength = enterVerb, medium

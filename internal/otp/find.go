@@ -1,5 +1,9 @@
 package otp
 
+import "inboxd/internal/otp/link"
+
+import "inboxd/internal/otp/text"
+
 import (
 	"strings"
 	"sync"
@@ -33,7 +37,7 @@ var searches = sync.Pool{New: func() any { return new(search) }}
 // Find gives the one-time code of a mail, or none, and the link that confirms or signs
 // in. It never fails; its work is linear in the input and bounded by maxScan a source.
 func Find(in Input) Result {
-	res := Result{VerificationLink: in.link()}
+	res := Result{VerificationLink: link.Find(link.Mail{Subject: in.Subject, Text: in.Text, Links: in.Links, Anchors: in.Anchors})}
 	for _, value := range in.Declared {
 		if code, host, ok := declared(value); ok {
 			res.Code, res.Origin, res.Source, res.Confidence = code, host, SourceHeader, 1
@@ -47,23 +51,6 @@ func Find(in Input) Result {
 		s.find(&res, in, true) // its lines may say more than its words
 	}
 	return res
-}
-
-// link gives the verification link. Where no HTML says what the links do, the text before them does.
-func (in *Input) link() string {
-	anchors := in.Anchors
-	if len(anchors) == 0 {
-		spoken := spoken(in.Text, in.Links)
-		anchors = denied(spoken)
-		if link := verificationLink(in.Links, anchors); link != "" {
-			return link
-		}
-		anchors = append(anchors, spoken...)
-	}
-	if link := verificationLink(in.Links, anchors); link != "" {
-		return link
-	}
-	return asked(in, anchors)
 }
 
 func (s *search) find(res *Result, in Input, visible bool) {
@@ -151,7 +138,7 @@ func (s *search) bound(res *Result) bool {
 func (s *search) score() {
 	var ctx context
 	for i := 0; i < s.n; i++ {
-		s.pages[i].compose(&ctx)
+		labels{&s.pages[i]}.compose(&ctx)
 		if i == 0 {
 			ctx.subject, ctx.advert = ctx.strength, ctx.promo > 0
 			ctx.subjectVerify = ctx.verify+ctx.confirm > 0
@@ -160,7 +147,7 @@ func (s *search) score() {
 	}
 	for i := 0; i < s.n; i++ {
 		p := &s.pages[i]
-		s.candidates = p.collect(s.candidates[:0])
+		s.candidates = collector{p}.collect(s.candidates[:0])
 		lists(s.candidates)
 		s.forms = s.forms || len(s.candidates) > 0
 		for k := range s.candidates {
@@ -194,7 +181,7 @@ func follows(a, b *candidate) bool {
 		return false
 	}
 	for k := a.last + 1; k < b.first; k++ {
-		if a.page.tokens[k].kind != kindPunct {
+		if a.page.Tokens[k].Kind != text.KindPunct {
 			return false
 		}
 	}
@@ -281,9 +268,9 @@ func confidence(score int) float64 {
 
 func inAlt(alt []string, code string) bool {
 	for _, a := range alt {
-		var f folded
-		f.fold(a)
-		if strings.Contains(strings.NewReplacer(" ", "", "-", "").Replace(string(f.plain)), strings.ReplaceAll(code, "-", "")) {
+		var f text.Folded
+		f.Fold(a)
+		if strings.Contains(strings.NewReplacer(" ", "", "-", "").Replace(string(f.Plain)), strings.ReplaceAll(code, "-", "")) {
 			return true
 		}
 	}

@@ -1,5 +1,9 @@
 package otp
 
+import "inboxd/internal/otp/link"
+
+import "inboxd/internal/otp/text"
+
 import (
 	"strings"
 	"sync"
@@ -72,7 +76,7 @@ func TestResultsAreCopies(t *testing.T) {
 
 // bombs are inputs of 64 KB that make a careless search take long.
 func bombs() map[string]string {
-	fill := func(s string) string { return strings.Repeat(s, maxScan/len(s)+1)[:maxScan] }
+	fill := func(s string) string { return strings.Repeat(s, text.MaxScan/len(s)+1)[:text.MaxScan] }
 	return map[string]string{
 		"digits":        fill("7"),
 		"codes":         fill("482913 "),
@@ -86,7 +90,7 @@ func bombs() map[string]string {
 		"hosts":         fill("a.b."),
 		"at signs":      fill("a@"),
 		"colons":        fill("1:"),
-		"signs":         strings.Repeat(".", maxScan/2) + fill(" 4829")[:maxScan/2],
+		"signs":         strings.Repeat(".", text.MaxScan/2) + fill(" 4829")[:text.MaxScan/2],
 		"stars":         fill("*482913"),
 		"quotes":        fill("enter \"\"\"\"\"\"482913 "),
 		"empty lines":   fill("\n"),
@@ -104,7 +108,7 @@ func bombs() map[string]string {
 		"origin":        fill("--\n@a.b #\n"),
 		"numbered":      fill("no.........482913 "),
 		"spoilt":        fill("code 4829 wrong "),
-		"sender":        strings.Repeat("a ", maxScan/4) + fill("482913 code ")[:maxScan/2],
+		"sender":        strings.Repeat("a ", text.MaxScan/4) + fill("482913 code ")[:text.MaxScan/2],
 	}
 }
 
@@ -136,7 +140,7 @@ func best(s string) time.Duration {
 	shortest := time.Hour
 	for range 3 {
 		start := cpuTime()
-		Find(Input{Subject: s, Text: s, Visible: s, Links: []string{s}, Anchors: []Anchor{{s, s}}, Declared: []string{s}, Alt: []string{s}})
+		Find(Input{Subject: s, Text: s, Visible: s, Links: []string{s}, Anchors: []link.Anchor{{URL: s, Text: s}}, Declared: []string{s}, Alt: []string{s}})
 		shortest = min(shortest, cpuTime()-start)
 	}
 	return shortest
@@ -182,10 +186,10 @@ func FuzzFind(f *testing.F) {
 func squeeze(texts ...string) string {
 	var b strings.Builder
 	for _, s := range texts {
-		var f folded
-		f.fold(s)
-		for _, c := range f.plain {
-			if isDigit(c) || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' {
+		var f text.Folded
+		f.Fold(s)
+		for _, c := range f.Plain {
+			if text.IsDigit(c) || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' {
 				b.WriteByte(c)
 			}
 		}

@@ -1,10 +1,12 @@
 package otp
 
+import "inboxd/internal/otp/text"
+
 // sentTo tells "text CODE 4829 to 77192": what is sent, and where.
-func (p *page) sentTo(ln *line, c *candidate) bool {
+func (p vetoer) sentTo(ln *text.Line, c *candidate) bool {
 	k := c.last + 2
-	if k >= ln.last || p.tokens[k].kind != kindNumber || p.length(k) < minCode {
-		if k = c.first; k-2 < ln.first || p.tokens[k-2].kind != kindNumber || p.length(k-2) < minCode {
+	if k >= ln.Last || p.Tokens[k].Kind != text.KindNumber || p.Length(k) < minCode {
+		if k = c.first; k-2 < ln.First || p.Tokens[k-2].Kind != text.KindNumber || p.Length(k-2) < minCode {
 			return false
 		}
 	}
@@ -12,8 +14,8 @@ func (p *page) sentTo(ln *line, c *candidate) bool {
 }
 
 // towards tells words that name a receiver.
-func (p *page) towards(k int32) bool {
-	switch t := &p.tokens[k]; string(p.lower[t.start:t.end]) {
+func (p vetoer) towards(k int32) bool {
+	switch t := &p.Tokens[k]; string(p.Lower[t.Start:t.End]) {
 	case "to", "an", "au", "al", "para", "naar", "til", "на":
 		return true
 	}
@@ -21,13 +23,13 @@ func (p *page) towards(k int32) bool {
 }
 
 // dialled tells "send VERIFY to 48291".
-func (p *page) dialled(ln *line, c *candidate) bool {
+func (p vetoer) dialled(ln *text.Line, c *candidate) bool {
 	k := c.first - 1
-	if k < ln.first || !p.towards(k) {
+	if k < ln.First || !p.towards(k) {
 		return false
 	}
-	for k--; k >= ln.first && k > c.first-6; k-- {
-		switch t := &p.tokens[k]; string(p.lower[t.start:t.end]) {
+	for k--; k >= ln.First && k > c.first-6; k-- {
+		switch t := &p.Tokens[k]; string(p.Lower[t.Start:t.End]) {
 		case "send", "text", "sms", "reply", "sende", "envoyez", "envia":
 			return true
 		}
@@ -36,16 +38,16 @@ func (p *page) dialled(ln *line, c *candidate) bool {
 }
 
 // handed tells "share the code 4829 with our driver": it is told to somebody, not typed in.
-func (p *page) handed(ln *line, c *candidate) bool {
+func (p vetoer) handed(ln *text.Line, c *candidate) bool {
 	k := c.last + 1
-	if k+1 >= ln.last || p.tokens[k+1].class != classOf {
+	if k+1 >= ln.Last || p.Tokens[k+1].Class != text.ClassOf {
 		return false
 	}
-	if w := string(p.lower[p.tokens[k].start:p.tokens[k].end]); w != "with" && w != "to" {
+	if w := string(p.Lower[p.Tokens[k].Start:p.Tokens[k].End]); w != "with" && w != "to" {
 		return false
 	}
-	for k = c.first - 1; k >= ln.first && k > c.first-5; k-- {
-		switch t := &p.tokens[k]; string(p.lower[t.start:t.end]) {
+	for k = c.first - 1; k >= ln.First && k > c.first-5; k-- {
+		switch t := &p.Tokens[k]; string(p.Lower[t.Start:t.End]) {
 		case "share", "give", "tell", "show":
 			return true
 		}

@@ -7,6 +7,7 @@ import (
 	"inboxd/internal/message"
 	"inboxd/internal/message/html"
 	"inboxd/internal/otp"
+	"inboxd/internal/otp/link"
 )
 
 // findAll reads a tale as a mail of text and HTML, with its links.
@@ -20,7 +21,7 @@ func (m tale) findAll() otp.Result {
 	v := html.ViewOf(d.HTML)
 	in := otp.Input{Subject: m.subject, Visible: v.Visible, Preview: v.Preview, Alt: v.Alt, Links: d.Links}
 	for _, a := range v.Anchors {
-		in.Anchors = append(in.Anchors, otp.Anchor(a))
+		in.Anchors = append(in.Anchors, link.Anchor(a))
 	}
 	if !d.TextFromHTML {
 		in.Text = d.Text

@@ -3,6 +3,8 @@
 // network, no list of senders. A wrong code is worse than none.
 package otp
 
+import "inboxd/internal/otp/link"
+
 // Input is what a person would see of a mail, plus the headers that can declare a code.
 type Input struct {
 	Subject string
@@ -10,16 +12,13 @@ type Input struct {
 	Visible string // visible text of the HTML part, block elements and table cells on lines of their own; empty when there is none
 	Preview string // hidden text at the top of the HTML, which a list of mails shows; counts only when nothing else has a code
 	Links   []string
-	Anchors []Anchor // visible links with a short text; their URLs stand in Links too
-	Alt     []string // alternative texts of visible images; they also stand in Visible
+	Anchors []link.Anchor // visible links with a short text; their URLs stand in Links too
+	Alt     []string      // alternative texts of visible images; they also stand in Visible
 
 	// Declared codes: the values of OTP-Token and One-Time-Code header fields, to be
 	// filled by the caller only when it verified their origin (specification, Codes).
 	Declared []string
 }
-
-// Anchor is a link and what it says.
-type Anchor struct{ URL, Text string }
 
 // Source says where a code was found.
 type Source string

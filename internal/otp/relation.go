@@ -1,5 +1,7 @@
 package otp
 
+import "inboxd/internal/otp/text"
+
 // relation is the tie between a candidate and a label.
 type relation struct {
 	score    int
@@ -54,21 +56,21 @@ func labelScore(strength uint8) (score, step int) {
 }
 
 // joint tells what stands directly before a candidate: a colon or the like.
-func (p *page) joint(ln *line, k int32) (joined bool, from int32) {
+func (p *page) joint(ln *text.Line, k int32) (joined bool, from int32) {
 	c0 := k
-	for k--; k >= ln.first; k-- {
-		t := &p.tokens[k]
-		if t.class == classIs || t.class == classOf && (k > ln.first && p.tokens[k-1].class == classIs || k == c0-1 && p.copula(t)) {
+	for k--; k >= ln.First; k-- {
+		t := &p.Tokens[k]
+		if t.Class == text.ClassIs || t.Class == text.ClassOf && (k > ln.First && p.Tokens[k-1].Class == text.ClassIs || k == c0-1 && p.copula(t)) {
 			return true, k // "is", "é o", "est le"
 		}
-		if t.kind != kindPunct {
+		if t.Kind != text.KindPunct {
 			return false, k
 		}
-		switch p.lower[t.start] {
+		switch p.Lower[t.Start] {
 		case ':', '=':
 			return true, k
 		case '-':
-			if t.gap {
+			if t.Gap {
 				return true, k
 			}
 		case '.', '?', '!', ';':
@@ -79,25 +81,25 @@ func (p *page) joint(ln *line, k int32) (joined bool, from int32) {
 }
 
 // copula tells words that mean "is" in one language and "your" or "the" in another.
-func (p *page) copula(t *token) bool {
-	w := string(p.lower[t.start:t.end])
+func (p *page) copula(t *text.Token) bool {
+	w := string(p.Lower[t.Start:t.End])
 	return w == "je" || w == "la"
 }
 
 // pause gives the distance that a sign adds: the end of a sentence counts as words.
-func (p *page) pause(t *token, k int32, ln *line) int {
-	switch p.lower[t.start] {
+func (p *page) pause(t *text.Token, k int32, ln *text.Line) int {
+	switch p.Lower[t.Start] {
 	case '.', '!', '?':
-		if k+1 < ln.last && p.tokens[k+1].gap {
-			if k > ln.first && p.tokens[k-1].class == classOther && p.length(k-1) <= 4 && p.tokens[k+1].kind == kindNumber {
+		if k+1 < ln.Last && p.Tokens[k+1].Gap {
+			if k > ln.First && p.Tokens[k-1].Class == text.ClassOther && p.Length(k-1) <= 4 && p.Tokens[k+1].Kind == text.KindNumber {
 				return 1 // "ext. 4829"
 			}
-			if c := p.plain[p.tokens[k+1].start]; c >= 'a' && c <= 'z' && p.lower[t.start] == '.' {
+			if c := p.Plain[p.Tokens[k+1].Start]; c >= 'a' && c <= 'z' && p.Lower[t.Start] == '.' {
 				return 1 // an abbreviation
 			}
 			return sentence
 		}
-		if k+1 >= ln.last {
+		if k+1 >= ln.Last {
 			return sentence
 		}
 	case ';', '*', '|':
@@ -108,15 +110,15 @@ func (p *page) pause(t *token, k int32, ln *line) int {
 
 // otherNear tells whether a word for something else stands within five tokens before k. "Case 4471"
 // has its number and wants no other.
-func (p *page) otherNear(ln *line, k int32) bool {
-	for i := k - 1; i >= ln.first && i >= k-5 && p.tokens[i].kind != kindNumber; i-- {
-		if c := p.tokens[i].class; c.other() && c != classMeeting {
+func (p *page) otherNear(ln *text.Line, k int32) bool {
+	for i := k - 1; i >= ln.First && i >= k-5 && p.Tokens[i].Kind != text.KindNumber; i-- {
+		if c := p.Tokens[i].Class; c.Other() && c != text.ClassMeeting {
 			return true
 		}
 	}
 	return false
 }
 
-func (p *page) staleBefore(ln *line, k int32) bool {
-	return k > ln.first && p.tokens[k-1].class == classStale || k-1 > ln.first && p.tokens[k-2].class == classStale
+func (p *page) staleBefore(ln *text.Line, k int32) bool {
+	return k > ln.First && p.Tokens[k-1].Class == text.ClassStale || k-1 > ln.First && p.Tokens[k-2].Class == text.ClassStale
 }

@@ -1,5 +1,7 @@
 package otp
 
+import "inboxd/internal/otp/link"
+
 import "testing"
 
 // One row or two for each rule that has a name, with a mail that it must leave alone.
@@ -115,14 +117,14 @@ func TestAskedLinks(t *testing.T) {
 	const open, bare = "https://x.example/e/9f8e7d6c5b4a", "https://x.example/"
 	for _, c := range []struct {
 		subject, want string
-		anchors       []Anchor
+		anchors       []link.Anchor
 	}{
-		{"Verify your email", open, []Anchor{{open, "Open"}, {bare, "Fern"}}},
-		{"Your invoice", "", []Anchor{{open, "Open"}, {bare, "Fern"}}},
-		{"Sign in to Fern", bare, []Anchor{{bare, "Click here to sign in"}}},
-		{"New sign in to Fern", "", []Anchor{{bare, "Click here to sign in"}}},
-		{"Verify your email", "", []Anchor{{open, "Open"}, {open + "2", "Go on"}}},
-		{"Reset your password", open, []Anchor{{open, "Choose a new password"}, {open + "2", "This wasn't me"}}},
+		{"Verify your email", open, []link.Anchor{{URL: open, Text: "Open"}, {URL: bare, Text: "Fern"}}},
+		{"Your invoice", "", []link.Anchor{{URL: open, Text: "Open"}, {URL: bare, Text: "Fern"}}},
+		{"Sign in to Fern", bare, []link.Anchor{{URL: bare, Text: "Click here to sign in"}}},
+		{"New sign in to Fern", "", []link.Anchor{{URL: bare, Text: "Click here to sign in"}}},
+		{"Verify your email", "", []link.Anchor{{URL: open, Text: "Open"}, {URL: open + "2", Text: "Go on"}}},
+		{"Reset your password", open, []link.Anchor{{URL: open, Text: "Choose a new password"}, {URL: open + "2", Text: "This wasn't me"}}},
 	} {
 		in := Input{Subject: c.subject, Anchors: c.anchors}
 		for _, a := range c.anchors {

@@ -48,7 +48,7 @@ const (
 func (p *page) rate(c *candidate, ctx *context) {
 	r := p.relate(c, ctx)
 	c.relation = r
-	if r.veto || r.score <= 0 || p.vetoed(c, ctx) {
+	if r.veto || r.score <= 0 || (vetoer{p}).vetoed(c, ctx) {
 		c.score = 0
 		return
 	}
@@ -63,7 +63,7 @@ func (p *page) rate(c *candidate, ctx *context) {
 		c.score += mailSpeaks
 	}
 	if c.score >= threshold && r.at >= 0 {
-		p.lines[r.at].claimed = true
+		p.Lines[r.at].Claimed = true
 	}
 }
 

@@ -1,30 +1,32 @@
 package otp
 
+import "inboxd/internal/otp/text"
+
 // Codes of other trades than signing in: whose a code is, is said by the noun beside the
 // word for "code", or by what the whole mail is about.
 
 // misused tells codes of other trades: a shop's, a hotel's, a conference's. A word like
 // "code" alone does not save them, "verification code" does.
-func (p *page) misused(c *candidate, ctx *context) bool {
+func (p vetoer) misused(c *candidate, ctx *context) bool {
 	s := c.relation.strength
-	if ctx.paper() || c.form != formDigits && ctx.promo > 0 && ctx.entering == 0 && !ctx.secret && p.near(c, classPromo) {
+	if ctx.paper() || c.form != formDigits && ctx.promo > 0 && ctx.entering == 0 && !ctx.secret && p.near(c, text.ClassPromo) {
 		return true
 	}
 	if s == strong {
-		return ctx.receipt() && p.tokens[max(0, c.first-1)].class != classIs && p.tokens[max(0, c.first-2)].class != classBy && !(c.relation.behind && c.relation.joined)
+		return ctx.receipt() && p.Tokens[max(0, c.first-1)].Class != text.ClassIs && p.Tokens[max(0, c.first-2)].Class != text.ClassBy && !(c.relation.behind && c.relation.joined)
 	}
 	silent := ctx.verify+ctx.purpose == 0 && !ctx.secret && ctx.subject < strong // the mail never speaks of verifying or signing in
 	switch {
 	case ctx.meeting > 0, ctx.booking > 1 && ctx.strength < strong && !(ctx.subjectVerify && ctx.verify > 1) && !(ctx.entering > 0 && ctx.verify > 0), s == medium && c.form != formDigits && ctx.trade && ctx.goods > 1 && ctx.entering == 0 && !ctx.expiry:
 		return true
-	case silent && (ctx.trade && !(ctx.subjectVerify && (ctx.entering > 0 || c.first > 0 && (p.tokens[c.first-1].class == classEnter || p.tokens[c.first-1].class == classBy))) || ctx.parcel > 0 && !ctx.subjectVerify && ctx.subject < medium || ctx.booking > 0 && ctx.booking+ctx.goods > 1):
+	case silent && (ctx.trade && !(ctx.subjectVerify && (ctx.entering > 0 || c.first > 0 && (p.Tokens[c.first-1].Class == text.ClassEnter || p.Tokens[c.first-1].Class == text.ClassBy))) || ctx.parcel > 0 && !ctx.subjectVerify && ctx.subject < medium || ctx.booking > 0 && ctx.booking+ctx.goods > 1):
 		return true
 	case silent && s == weak && (ctx.others > 0 || p.acronym(c) || ctx.subject < strong && !ctx.expiry && p.numberedThing(c) || ctx.subject == 0 && !ctx.expiry && p.password(c) && !p.payment(c, ctx) || ctx.confirm+ctx.entering == 0 && p.tradeBetween(c)),
 		s == weak && !c.relation.joined && ctx.subject+ctx.strength/strong == 0 && ctx.entering == 0 && !ctx.expiry && !ctx.secret && p.tradeBetween(c):
 		return true
 	case s == medium && ctx.entering == 0 && !ctx.expiry && !ctx.secret && (ctx.booking > 0 && ctx.goods > 0 || silent && ctx.goods > 1 && !c.relation.joined):
 		return true
-	case ctx.promo > 0 && (c.form != formDigits || p.near(c, classPromo)):
+	case ctx.promo > 0 && (c.form != formDigits || p.near(c, text.ClassPromo)):
 		return true
 	}
 	return silent && s == weak && (ctx.promo > 1 || ctx.advert)
@@ -49,11 +51,11 @@ func (c *context) paper() bool {
 }
 
 // near tells whether a word of class q stands on the line of c or next to it.
-func (p *page) near(c *candidate, q class) bool {
-	for li := max(0, c.line-1); li <= c.line+1 && int(li) < len(p.lines); li++ {
-		ln := &p.lines[li]
-		for k := max(ln.first, c.first-40); k < ln.last && k < c.last+40; k++ {
-			if p.tokens[k].class == q {
+func (p vetoer) near(c *candidate, q text.Class) bool {
+	for li := max(0, c.line-1); li <= c.line+1 && int(li) < len(p.Lines); li++ {
+		ln := &p.Lines[li]
+		for k := max(ln.First, c.first-40); k < ln.Last && k < c.last+40; k++ {
+			if p.Tokens[k].Class == q {
 				return true
 			}
 		}
@@ -63,25 +65,25 @@ func (p *page) near(c *candidate, q class) bool {
 
 // trade tells "survey code": a noun nobody knows says in which trade the code is used. A
 // name, which has a capital letter, does not.
-func (p *page) trade(ln *line, k int32) bool {
-	if k == ln.first || p.tokens[k].class != classCode {
+func (p *page) trade(ln *text.Line, k int32) bool {
+	if k == ln.First || p.Tokens[k].Class != text.ClassCode {
 		return false
 	}
-	t := &p.tokens[k-1]
-	if t.kind != kindWord || t.class != classNone || t.end-t.start < 4 {
+	t := &p.Tokens[k-1]
+	if t.Kind != text.KindWord || t.Class != text.ClassNone || t.End-t.Start < 4 {
 		return false
 	}
-	for _, c := range p.plain[t.start:t.end] {
+	for _, c := range p.Plain[t.Start:t.End] {
 		if c < 'a' || c > 'z' {
 			return false
 		}
 	}
-	return k-2 >= ln.first && (p.english(k-2) || p.tokens[k-2].class == classEnter)
+	return k-2 >= ln.First && (p.english(k-2) || p.Tokens[k-2].Class == text.ClassEnter)
 }
 
 // english tells the articles of the language in which the trade goes before "code".
 func (p *page) english(k int32) bool {
-	switch t := &p.tokens[k]; string(p.lower[t.start:t.end]) {
+	switch t := &p.Tokens[k]; string(p.Lower[t.Start:t.End]) {
 	case "your", "the", "a", "an", "our", "its", "my", "their", "with":
 		return true
 	}
@@ -90,16 +92,16 @@ func (p *page) english(k int32) bool {
 
 // tradeBetween tells "código de cita 482913" and "kod kursu: 4829": between the label and the
 // number stands a noun that nobody knows, not a name.
-func (p *page) tradeBetween(c *candidate) bool {
-	ln := &p.lines[c.line]
+func (p vetoer) tradeBetween(c *candidate) bool {
+	ln := &p.Lines[c.line]
 	noun := int32(-1)
-	for k := c.first - 1; k >= ln.first && k >= c.first-5; k-- {
-		switch t := &p.tokens[k]; {
-		case t.class.label():
+	for k := c.first - 1; k >= ln.First && k >= c.first-5; k-- {
+		switch t := &p.Tokens[k]; {
+		case t.Class.Label():
 			return noun > 0
-		case noun > 0 && (t.kind == kindPunct && p.lower[t.start] == '-' || p.length(k) == 1): // "e-"
-		case t.kind == kindPunct && noun < 0 && p.lower[t.start] == ':', t.class == classOf, noun > 0 && p.english(noun-1) && string(p.lower[t.start:t.end]) == "for", t.class == classIs && noun < 0:
-		case t.kind == kindWord && t.class == classNone && noun < 0 && t.end-t.start >= 4 && p.plain[t.start] >= 'a' && p.plain[t.start] <= 'z':
+		case noun > 0 && (t.Kind == text.KindPunct && p.Lower[t.Start] == '-' || p.Length(k) == 1): // "e-"
+		case t.Kind == text.KindPunct && noun < 0 && p.Lower[t.Start] == ':', t.Class == text.ClassOf, noun > 0 && p.english(noun-1) && string(p.Lower[t.Start:t.End]) == "for", t.Class == text.ClassIs && noun < 0:
+		case t.Kind == text.KindWord && t.Class == text.ClassNone && noun < 0 && t.End-t.Start >= 4 && p.Plain[t.Start] >= 'a' && p.Plain[t.Start] <= 'z':
 			noun = k
 		default:
 			return false
@@ -109,10 +111,10 @@ func (p *page) tradeBetween(c *candidate) bool {
 }
 
 // password tells "Password: 48291377", which may be anything's.
-func (p *page) password(c *candidate) bool {
-	for k := c.first - 1; k >= p.lines[c.line].first && k > c.first-5; k-- {
-		if t := &p.tokens[k]; t.kind != kindPunct && t.class != classIs {
-			return t.class == classPassword
+func (p vetoer) password(c *candidate) bool {
+	for k := c.first - 1; k >= p.Lines[c.line].First && k > c.first-5; k-- {
+		if t := &p.Tokens[k]; t.Kind != text.KindPunct && t.Class != text.ClassIs {
+			return t.Class == text.ClassPassword
 		}
 	}
 	return false
@@ -120,35 +122,35 @@ func (p *page) password(c *candidate) bool {
 
 // payment tells "Password: 4829. Purchase of 1 890 RUB": a message of a line or two in which a bank
 // asks to allow a payment.
-func (p *page) payment(c *candidate, ctx *context) bool {
-	return ctx.money > 0 && c.n <= 8 && len(p.lines) <= 3
+func (p vetoer) payment(c *candidate, ctx *context) bool {
+	return ctx.money > 0 && c.n <= 8 && len(p.Lines) <= 3
 }
 
 // numberedThing tells "Locker 14, code 4829": the code of a thing that has a small number itself.
-func (p *page) numberedThing(c *candidate) bool {
-	ln, labelled := &p.lines[c.line], false
-	for k := c.first - 1; k > ln.first && k > c.first-9; k-- {
-		t := &p.tokens[k]
-		labelled = labelled || t.class.label()
-		if !labelled || t.kind != kindNumber || p.length(k) > 3 || p.tokens[k-1].kind != kindWord || !t.gap && p.lower[p.tokens[k-1].start] < 0xE0 {
+func (p vetoer) numberedThing(c *candidate) bool {
+	ln, labelled := &p.Lines[c.line], false
+	for k := c.first - 1; k > ln.First && k > c.first-9; k-- {
+		t := &p.Tokens[k]
+		labelled = labelled || t.Class.Label()
+		if !labelled || t.Kind != text.KindNumber || p.Length(k) > 3 || p.Tokens[k-1].Kind != text.KindWord || !t.Gap && p.Lower[p.Tokens[k-1].Start] < 0xE0 {
 			continue
 		}
-		q := p.tokens[k-1].class
-		return (q == classNone || q.other()) && !p.countWord(k-1) && p.lower[p.tokens[k+1].start] != ':'
+		q := p.Tokens[k-1].Class
+		return (q == text.ClassNone || q.Other()) && !p.countWord(k-1) && p.Lower[p.Tokens[k+1].Start] != ':'
 	}
 	return false
 }
 
 // acronym tells "CPT code 99213".
-func (p *page) acronym(c *candidate) bool {
+func (p vetoer) acronym(c *candidate) bool {
 	k := c.first - 2
-	return k >= p.lines[c.line].first && p.tokens[k+1].class == classCode && p.upper(k) && p.length(k) <= 4
+	return k >= p.Lines[c.line].First && p.Tokens[k+1].Class == text.ClassCode && p.upper(k) && p.Length(k) <= 4
 }
 
 // told tells "enter the following code".
-func (p *page) told(ln *line, k int32) bool {
-	for i := k - 1; i >= ln.first && i >= k-6; i-- {
-		if p.tokens[i].class == classEnter {
+func (p *page) told(ln *text.Line, k int32) bool {
+	for i := k - 1; i >= ln.First && i >= k-6; i-- {
+		if p.Tokens[i].Class == text.ClassEnter {
 			return true
 		}
 	}
@@ -157,8 +159,8 @@ func (p *page) told(ln *line, k int32) bool {
 
 // announcesOther tells a page that has a word for something else and no label.
 func (p *page) announcesOther() bool {
-	for i := range p.lines {
-		if ln := &p.lines[i]; ln.other && ln.strength == 0 {
+	for i := range p.Lines {
+		if ln := &p.Lines[i]; ln.Other && ln.Strength == 0 {
 			return true
 		}
 	}
@@ -171,11 +173,11 @@ func (c *context) elsewhere() int {
 }
 
 // percent tells "10 % with the code HELLO10": a share of a price in the same sentence.
-func (p *page) percent(ln *line, c *candidate) bool {
-	for k := c.first - 1; k > ln.first && k > c.first-14; k-- {
-		switch t := &p.tokens[k]; {
-		case t.kind != kindPunct:
-		case p.lower[t.start] == '%':
+func (p vetoer) percent(ln *text.Line, c *candidate) bool {
+	for k := c.first - 1; k > ln.First && k > c.first-14; k-- {
+		switch t := &p.Tokens[k]; {
+		case t.Kind != text.KindPunct:
+		case p.Lower[t.Start] == '%':
 			return true
 		case p.pause(t, k, ln) >= sentence:
 			return false

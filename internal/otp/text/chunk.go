@@ -1,58 +1,58 @@
-package otp
+package text
 
 // chunk reads the token that starts with the ASCII letter or digit at b[i] and returns
 // the place behind it.
-func (p *page) chunk(b []byte, i int) int {
-	if head, n := letters(p.lower, i); n > 0 {
+func (p *Page) chunk(b []byte, i int) int {
+	if head, n := letters(p.Lower, i); n > 0 {
 		if k := lettersEnd(b, i+n); k == len(b) || !joins(b, k) {
 			return p.word(b, i, k, words.sieve.passes(head, n))
 		}
 	}
 	s := p.survey(b, i)
 	switch {
-	case s.ref && s.end-i < 6 && words.lookup(b, i, false, false).class == classExample: // "e.g."
-		p.put(i, s.end, kindWord, classExample, 1)
+	case s.ref && s.end-i < 6 && words.lookup(b, i, false, false).class == ClassExample: // "e.g."
+		p.put(i, s.end, KindWord, ClassExample, 1)
 		return s.end
 	case s.ref:
-		p.put(i, s.end, kindRef, classNone, 1)
+		p.put(i, s.end, KindRef, ClassNone, 1)
 		return s.end
 	case s.digits && s.letters && p.stellig(b, i, s.end):
-		p.put(i, i+1, kindNumber, classNone, 1)
+		p.put(i, i+1, KindNumber, ClassNone, 1)
 		return i + 1
 	case s.figure:
-		p.put(i, s.end, kindFigure, classNone, 1)
+		p.put(i, s.end, KindFigure, ClassNone, 1)
 		return s.end
 	case !s.letters:
-		p.put(i, s.end, kindNumber, classNone, 1)
+		p.put(i, s.end, KindNumber, ClassNone, 1)
 		return s.end
 	}
 	f := words.lookup(b, i, false, false)
-	if f.class != classNone && !(s.digits && f.end-i == 1) { // "K-482913" is no Slovak
+	if f.class != ClassNone && !(s.digits && f.end-i == 1) { // "K-482913" is no Slovak
 		return p.known(b, i, f)
 	}
 	if s.digits {
-		if label := gluedLabel(b, i, s.end); label.class != classNone {
-			p.put(i, label.end, kindWord, label.class, 1)
+		if label := gluedLabel(b, i, s.end); label.class != ClassNone {
+			p.put(i, label.end, KindWord, label.class, 1)
 			return label.end
 		}
-		p.put(i, s.end, kindMixed, classNone, 1)
+		p.put(i, s.end, KindMixed, ClassNone, 1)
 		return s.end
 	}
 	end := wordEnd(b, i)
-	p.put(i, end, kindWord, classNone, 1)
+	p.put(i, end, KindWord, ClassNone, 1)
 	return end
 }
 
 // word reads a word whose ASCII letters end at b[k], where nothing joins it to more. It may be
 // listed, or begin something that is, only when listed is set.
-func (p *page) word(b []byte, i, k int, listed bool) int {
+func (p *Page) word(b []byte, i, k int, listed bool) int {
 	if listed {
-		if f := words.lookup(b, i, false, false); f.class != classNone {
+		if f := words.lookup(b, i, false, false); f.class != ClassNone {
 			return p.known(b, i, f)
 		}
 	}
 	end := wordEnd(b, k)
-	p.put(i, end, kindWord, classNone, 1)
+	p.put(i, end, KindWord, ClassNone, 1)
 	return end
 }
 
@@ -68,19 +68,19 @@ func lettersEnd(b []byte, i int) int {
 func joins(b []byte, k int) bool {
 	switch c := b[k]; c {
 	case '-', '.', '@', ':':
-		return k+1 < len(b) && (isAlnum(b[k+1]) || b[k+1] == '/')
+		return k+1 < len(b) && (IsAlnum(b[k+1]) || b[k+1] == '/')
 	default:
-		return c == '_' || isDigit(c)
+		return c == '_' || IsDigit(c)
 	}
 }
 
 // stellig tells "6-digit" and "6stellig", whose number counts.
-func (p *page) stellig(b []byte, i, end int) bool {
+func (p *Page) stellig(b []byte, i, end int) bool {
 	k := i + 1
 	if k < end && b[k] == '-' {
 		k++
 	}
-	return isDigit(b[i]) && k < end && words.lookup(b, k, false, false).class == classDigits
+	return IsDigit(b[i]) && k < end && words.lookup(b, k, false, false).class == ClassDigits
 }
 
 // shape is what survey finds about a run of characters without white space.
@@ -93,12 +93,12 @@ type shape struct {
 const maxChain = 48
 
 // survey looks ahead over letters, digits and the signs that join them.
-func (p *page) survey(b []byte, i int) (s shape) {
+func (p *Page) survey(b []byte, i int) (s shape) {
 	start := i
 	for ; i < len(b); i++ {
 		c := b[i]
 		switch {
-		case isDigit(c):
+		case IsDigit(c):
 			s.digits = true
 			continue
 		case isLetter(c) && c < 0x80:
@@ -110,7 +110,7 @@ func (p *page) survey(b []byte, i int) (s shape) {
 			s.ref = true
 			continue
 		}
-		if i+1 >= len(b) || !isAlnum(b[i+1]) && !(c == ':' && b[i+1] == '/') {
+		if i+1 >= len(b) || !IsAlnum(b[i+1]) && !(c == ':' && b[i+1] == '/') {
 			break
 		}
 		joined := false
@@ -123,13 +123,13 @@ func (p *page) survey(b []byte, i int) (s shape) {
 		case ':':
 			if after == '/' {
 				s.ref, joined = i+2 < len(b) && b[i+2] == '/', i+2 < len(b) && b[i+2] == '/'
-			} else if isDigit(before) && isDigit(after) {
+			} else if IsDigit(before) && IsDigit(after) {
 				s.figure, joined = true, true
 			}
 		case '.':
 			joined = p.point(&s, i, before, after)
 		case ',', '/':
-			if isDigit(before) && isDigit(after) {
+			if IsDigit(before) && IsDigit(after) {
 				s.figure, joined = true, true
 			}
 		}
@@ -150,12 +150,12 @@ func (p *page) survey(b []byte, i int) (s shape) {
 
 // point judges a full stop inside a run: decimals and versions, hosts and files, or the
 // end of a sentence without a blank behind it.
-func (p *page) point(s *shape, i int, before, after byte) (joined bool) {
+func (p *Page) point(s *shape, i int, before, after byte) (joined bool) {
 	switch {
-	case isDigit(before) && isDigit(after):
+	case IsDigit(before) && IsDigit(after):
 		s.figure = true
 		return true
-	case s.letters && p.plain[i+1] == after: // "example.com", not "code.Enter"
+	case s.letters && p.Plain[i+1] == after: // "example.com", not "code.Enter"
 		s.ref = true
 		return true
 	}
@@ -183,27 +183,27 @@ func wordEnd(b []byte, i int) int {
 
 // known puts the word of the vocabulary f, found at b[i]. A word that takes endings
 // reaches to its end, and may be the first part of a compound: "login|code".
-func (p *page) known(b []byte, i int, f found) int {
+func (p *Page) known(b []byte, i int, f found) int {
 	end := f.end
 	if f.flags&flagEnding != 0 {
 		end = wordEnd(b, end)
-		if end > f.end && (f.class == classVerify || f.class == classConfirm || f.class == classOnce) {
+		if end > f.end && (f.class == ClassVerify || f.class == ClassConfirm || f.class == ClassOnce) {
 			f.class = compound(b[:end], i+2, f.class)
 		}
 	}
-	p.put(i, end, kindWord, f.class, 1)
+	p.put(i, end, KindWord, f.class, 1)
 	return end
 }
 
 // compound gives the class of a word whose first part has class c: that of a code when
 // its last part is one.
-func compound(b []byte, from int, c class) class {
+func compound(b []byte, from int, c Class) Class {
 	for k := from; k < len(b); k++ {
-		if f := words.lookup(b, k, false, true); f.class.label() {
-			if c == classConfirm {
-				return classPasscode
+		if f := words.lookup(b, k, false, true); f.class.Label() {
+			if c == ClassConfirm {
+				return ClassPasscode
 			}
-			return classOTP
+			return ClassOTP
 		}
 	}
 	return c
@@ -219,7 +219,7 @@ func gluedLabel(b []byte, i, end int) found {
 		return found{}
 	}
 	f := words.lookup(b[:k], i, false, false)
-	if !f.class.label() || f.end != k {
+	if !f.class.Label() || f.end != k {
 		return found{}
 	}
 	if b[k] == '-' {
@@ -229,7 +229,7 @@ func gluedLabel(b []byte, i, end int) found {
 		return found{}
 	}
 	for ; k < end; k++ {
-		if !isDigit(b[k]) {
+		if !IsDigit(b[k]) {
 			return found{}
 		}
 	}

@@ -1,4 +1,4 @@
-package otp
+package link
 
 import "testing"
 
@@ -20,7 +20,7 @@ func TestVerificationLinkByItsText(t *testing.T) {
 		{"no secret", []Anchor{{bare, "Log in"}}, ""},
 		{"newsletter", []Anchor{{a, "Read more"}, {b, "View in browser"}}, ""},
 	} {
-		if got := Find(Input{Links: []string{bare, a, b}, Anchors: c.anchors}).VerificationLink; got != c.want {
+		if got := Find(Mail{Links: []string{bare, a, b}, Anchors: c.anchors}); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}

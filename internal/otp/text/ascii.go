@@ -1,4 +1,4 @@
-package otp
+package text
 
 import (
 	"encoding/binary"
@@ -16,13 +16,13 @@ const (
 
 // run folds the visible ASCII characters from s[i] on, with what lies between them as it is
 // when folded: one blank, or one newline. It returns the end.
-func (f *folded) run(s string, i int) int {
+func (f *Folded) run(s string, i int) int {
 	f.gap()
-	n := len(f.lower)
+	n := len(f.Lower)
 	end := runEnd(s, i)
-	f.plain = append(f.plain, s[i:end]...)
-	f.lower = append(f.lower, s[i:end]...)
-	f.digits = lowered(f.lower[n:]) || f.digits
+	f.Plain = append(f.Plain, s[i:end]...)
+	f.Lower = append(f.Lower, s[i:end]...)
+	f.digits = lowered(f.Lower[n:]) || f.digits
 	return end
 }
 
@@ -85,7 +85,7 @@ func lowered(b []byte) (digits bool) {
 	}
 	for i, c := range b {
 		b[i] = spelling[c]
-		digits = digits || isDigit(c)
+		digits = digits || IsDigit(c)
 	}
 	return digits || found != 0
 }

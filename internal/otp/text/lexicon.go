@@ -1,4 +1,4 @@
-package otp
+package text
 
 import (
 	"math/bits"
@@ -6,49 +6,49 @@ import (
 	"strings"
 )
 
-// class is what a word of the vocabulary means for the search.
-type class uint8
+// Class is what a word of the vocabulary means for the search.
+type Class uint8
 
 const (
-	classNone     class = iota
-	classCode           // "code": says little unless the words around it say which code
-	classPassword       // "password": a one-time one only with a classOnce word
-	classPasscode       // "passcode", "access code": may also belong to a meeting or a door
-	classOTP            // cannot mean anything else
-	classApproval       // "authorization code": in a receipt it is the card terminal's
-	classVerify         // verification, login, security
-	classConfirm        // confirmation, access, activation: orders and bookings have them too
-	classOnce           // one-time, temporary, dynamic
-	classEnter          // enter, use, type
-	classIs             // is, ist, es
-	classOf             // de, of, der: joins "code" with the word that says which
-	classOther          // order, invoice, phone, error: names a number that is no code
-	classPromo          // coupon, discount, checkout
-	classBooking        // reservation, flight
-	classParcel         // parcel, courier: handed over against a code
-	classMeeting        // meeting id, webinar
-	classAccount        // account: may have a number, but codes are for it too
-	classPlace          // street, suite: the line is an address
-	classMoney          // currency, before or after its amount
-	classUnit           // minutes, points: after a number
-	classTimeUnit       // minutes, hours, days; a unit that also tells an expiry
-	classPaper          // certificate, diploma: checked by a code of its own
-	classBy             // with, by: joins "confirm" with the code
-	classDigits         // digits, "-stellig": "the 6-digit code" is hardly a shop's
-	classFresh          // new, following, unique: says nothing about the code behind it
-	classExample        // "such as", "e.g."
-	classStale          // old, previous, expired
-	classSpoilt         // wrong, expired: said of a code that somebody entered
-	classSecret         // "never share it", "if this wasn't you": said of one-time codes, hardly of others
-	classNever          // "will never ask for": what follows is not announced
-	classHarmless       // begins like a word of the vocabulary, but is none
+	ClassNone     Class = iota
+	ClassCode           // "code": says little unless the words around it say which code
+	ClassPassword       // "password": a one-time one only with a classOnce word
+	ClassPasscode       // "passcode", "access code": may also belong to a meeting or a door
+	ClassOTP            // cannot mean anything else
+	ClassApproval       // "authorization code": in a receipt it is the card terminal's
+	ClassVerify         // verification, login, security
+	ClassConfirm        // confirmation, access, activation: orders and bookings have them too
+	ClassOnce           // one-time, temporary, dynamic
+	ClassEnter          // enter, use, type
+	ClassIs             // is, ist, es
+	ClassOf             // de, of, der: joins "code" with the word that says which
+	ClassOther          // order, invoice, phone, error: names a number that is no code
+	ClassPromo          // coupon, discount, checkout
+	ClassBooking        // reservation, flight
+	ClassParcel         // parcel, courier: handed over against a code
+	ClassMeeting        // meeting id, webinar
+	ClassAccount        // account: may have a number, but codes are for it too
+	ClassPlace          // street, suite: the line is an address
+	ClassMoney          // currency, before or after its amount
+	ClassUnit           // minutes, points: after a number
+	ClassTimeUnit       // minutes, hours, days; a unit that also tells an expiry
+	ClassPaper          // certificate, diploma: checked by a code of its own
+	ClassBy             // with, by: joins "confirm" with the code
+	ClassDigits         // digits, "-stellig": "the 6-digit code" is hardly a shop's
+	ClassFresh          // new, following, unique: says nothing about the code behind it
+	ClassExample        // "such as", "e.g."
+	ClassStale          // old, previous, expired
+	ClassSpoilt         // wrong, expired: said of a code that somebody entered
+	ClassSecret         // "never share it", "if this wasn't you": said of one-time codes, hardly of others
+	ClassNever          // "will never ask for": what follows is not announced
+	ClassHarmless       // begins like a word of the vocabulary, but is none
 )
 
-// label tells whether a word of class c can announce a code.
-func (c class) label() bool { return c >= classCode && c <= classApproval }
+// Label tells whether a word of class c can announce a code.
+func (c Class) Label() bool { return c >= ClassCode && c <= ClassApproval }
 
-// other tells whether a word of class c announces a number that is no code.
-func (c class) other() bool { return c >= classOther && c <= classMeeting }
+// Other tells whether a word of class c announces a number that is no code.
+func (c Class) Other() bool { return c >= ClassOther && c <= ClassMeeting }
 
 // Patterns of the vocabulary, after folding:
 //
@@ -79,7 +79,7 @@ type lexicon struct {
 type lexNode struct {
 	letters uint32 // bit n: an edge for letter 'a'+n
 	first   int32  // edge
-	class   class
+	class   Class
 	flags   uint8
 	others  uint8 // edges that are of no letter
 }
@@ -91,14 +91,14 @@ type lexEdge struct {
 
 type lexBuild struct {
 	next  map[byte]*lexBuild
-	class class
+	class Class
 	flags uint8
 }
 
 // newLexicon compiles the vocabulary. A word listed twice keeps its first meaning.
 func newLexicon(table []vocabulary) *lexicon {
 	top := &lexBuild{next: map[byte]*lexBuild{}}
-	var f folded
+	var f Folded
 	for _, v := range table {
 		for _, word := range strings.Split(v.words, ",") {
 			top.add(&f, strings.TrimSpace(word), v.class)
@@ -114,7 +114,7 @@ func newLexicon(table []vocabulary) *lexicon {
 	return x
 }
 
-func (n *lexBuild) add(f *folded, word string, c class) {
+func (n *lexBuild) add(f *Folded, word string, c Class) {
 	flags := uint8(flagWhole)
 	if strings.HasPrefix(word, "~") {
 		flags |= flagTail
@@ -125,14 +125,14 @@ func (n *lexBuild) add(f *folded, word string, c class) {
 		word = word[:len(word)-1]
 	}
 	f.reset()
-	f.fold(word)
-	for _, b := range f.lower {
+	f.Fold(word)
+	for _, b := range f.Lower {
 		if n.next[b] == nil {
 			n.next[b] = &lexBuild{next: map[byte]*lexBuild{}}
 		}
 		n = n.next[b]
 	}
-	if n.class == classNone {
+	if n.class == ClassNone {
 		n.class = c
 	}
 	n.flags |= flags
@@ -180,7 +180,7 @@ func edgeOrder(b byte) int {
 // found is the longest word of the vocabulary at some place: its end and its class.
 type found struct {
 	end   int
-	class class
+	class Class
 	flags uint8
 }
 
@@ -193,7 +193,7 @@ func (x *lexicon) lookup(b []byte, at int, anywhere, tail bool) (best found) {
 	n := x.root[b[at]]
 	for i := at + 1; n != 0; i++ {
 		node := &x.nodes[n]
-		if node.class != classNone && (!tail || node.flags&flagTail != 0) {
+		if node.class != ClassNone && (!tail || node.flags&flagTail != 0) {
 			if anywhere || node.flags&flagEnding != 0 || i >= len(b) || !inWord(b[i]) || unspaced(b, i) {
 				best = found{i, node.class, node.flags}
 			}
@@ -254,7 +254,7 @@ func inWord(b byte) bool {
 }
 
 func isLetter(b byte) bool { return b >= 'a' && b <= 'z' || b >= 0x80 }
-func isDigit(b byte) bool  { return b >= '0' && b <= '9' }
+func IsDigit(b byte) bool  { return b >= '0' && b <= '9' }
 
-// isAlnum tells the bytes of which codes are made.
-func isAlnum(b byte) bool { return b >= 'a' && b <= 'z' || isDigit(b) }
+// IsAlnum tells the bytes of which codes are made.
+func IsAlnum(b byte) bool { return b >= 'a' && b <= 'z' || IsDigit(b) }

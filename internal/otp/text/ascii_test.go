@@ -1,4 +1,4 @@
-package otp
+package text
 
 import (
 	"math/rand"
@@ -8,7 +8,7 @@ import (
 
 // slowly folds ASCII text by the rules alone, one character after the other.
 func slowly(s string) (low, plain string) {
-	var f folded
+	var f Folded
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
 		case c > ' ' && c < 0x7F:
@@ -21,7 +21,7 @@ func slowly(s string) (low, plain string) {
 			f.blanks++
 		}
 	}
-	return string(f.lower), string(f.plain)
+	return string(f.Lower), string(f.Plain)
 }
 
 // Eight bytes at once come to the same as one at a time.
@@ -35,15 +35,15 @@ func TestFoldASCII(t *testing.T) {
 				b[i] = signs[r.Intn(len(signs))]
 			}
 		}
-		var f folded
-		f.fold(string(b))
+		var f Folded
+		f.Fold(string(b))
 		low, plain := slowly(string(b))
-		if string(f.lower) != low || string(f.plain) != plain || f.digits != strings.ContainsAny(low, "0123456789") {
-			t.Fatalf("%q: %q, %q, digits %v; want %q, %q", b, f.lower, f.plain, f.digits, low, plain)
+		if string(f.Lower) != low || string(f.Plain) != plain || f.digits != strings.ContainsAny(low, "0123456789") {
+			t.Fatalf("%q: %q, %q, digits %v; want %q, %q", b, f.Lower, f.Plain, f.digits, low, plain)
 		}
-		w, n := letters(f.lower, 0)
-		if want := min(8, lettersEnd(f.lower, 0)); n != want || n < 8 && w>>(8*n) != 0 {
-			t.Fatalf("%q: %d letters, want %d; %x", f.lower, n, want, w)
+		w, n := letters(f.Lower, 0)
+		if want := min(8, lettersEnd(f.Lower, 0)); n != want || n < 8 && w>>(8*n) != 0 {
+			t.Fatalf("%q: %d letters, want %d; %x", f.Lower, n, want, w)
 		}
 	}
 }
@@ -59,7 +59,7 @@ func TestSieve(t *testing.T) {
 			for _, word := range strings.Split(v.words, ",") {
 				word = strings.TrimPrefix(strings.TrimSpace(word), "~")
 				stem, takes := strings.CutSuffix(word, "*")
-				folded := string(foldList(stem)[0])
+				folded := string(FoldList(stem)[0])
 				if !passes(folded) || takes && !passes(folded+"nelle") {
 					t.Errorf("%q does not pass", word)
 				}
@@ -96,18 +96,18 @@ func TestMayHold(t *testing.T) {
 		"验证码QGFDAE":                          true,
 		"@acme.example #abcdef":              true,
 	} {
-		var f folded
-		f.fold(text)
-		if got := f.mayHold(); got != want {
+		var f Folded
+		f.Fold(text)
+		if got := f.MayHold(); got != want {
 			t.Errorf("%q: %v", text, got)
 		}
 	}
 }
 
 func TestPhrases(t *testing.T) {
-	p := foldPhrases("Sign in", "vérif", "确认")
+	p := FoldPhrases("Sign in", "vérif", "确认")
 	for text, want := range map[string]bool{"": false, "s": false, "please sign in": true, "sign i": false, "verify": true, "请确认": true, "确": false} {
-		if p.in([]byte(text)) != want {
+		if p.In([]byte(text)) != want {
 			t.Errorf("%q: not %v", text, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package otp
+package text
 
 import (
 	"unicode"
@@ -6,7 +6,7 @@ import (
 )
 
 // script folds a letter or digit of a script that has case, marks or digits of its own.
-func (f *folded) script(r rune) {
+func (f *Folded) script(r rune) {
 	switch {
 	case r >= 0x0370 && r < 0x0530:
 		f.foreign(foldGreekCyrillic(r))
@@ -29,16 +29,16 @@ func (f *folded) script(r rune) {
 	}
 }
 
-func (f *folded) foreign(r rune) {
+func (f *Folded) foreign(r rune) {
 	f.gap()
-	n := len(f.lower)
-	f.lower = utf8.AppendRune(f.lower, r)
-	f.plain = append(f.plain, f.lower[n:]...)
+	n := len(f.Lower)
+	f.Lower = utf8.AppendRune(f.Lower, r)
+	f.Plain = append(f.Plain, f.Lower[n:]...)
 }
 
 // semitic folds Hebrew and Arabic: no vowel points, one form for the letters that
 // Arabic and Persian keyboards write differently.
-func (f *folded) semitic(r rune) {
+func (f *Folded) semitic(r rune) {
 	switch {
 	case r >= 0x0591 && r <= 0x05C7 && r != 0x05BE, r >= 0x064B && r <= 0x065F, r == 0x0670, r == 0x0640, r >= 0x0610 && r <= 0x061A:
 	case r == 0x0622 || r == 0x0623 || r == 0x0625:

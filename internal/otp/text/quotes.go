@@ -1,4 +1,4 @@
-package otp
+package text
 
 import "bytes"
 
@@ -18,19 +18,19 @@ type quotes struct {
 	from    bool // the line before named a sender, as the head of a quoted mail does
 }
 
-func (q *quotes) judge(p *page, start, end int) verdict {
-	l := p.lower[start:end]
+func (q *quotes) judge(p *Page, start, end int) verdict {
+	l := p.Lower[start:end]
 	from := q.from
 	q.from = false
 	switch {
 	case l[0] == '>', l[0] == '|' && len(l) > 1 && l[1] == ' ':
 		return quoted
-	case l[0] == '-' && len(l) > 6 && len(l) <= 120 && forwarded.in(l):
+	case l[0] == '-' && len(l) > 6 && len(l) <= 120 && forwarded.In(l):
 		q.forward = true
 	case l[0] == '-' && separator(l) && !q.forward, from && fieldLine(l, sentFields) && !q.forward:
 		return rest
-	case l[len(l)-1] == ':' && attribution(p.lower, start, end):
-		if marked(p.lower, end) {
+	case l[len(l)-1] == ':' && attribution(p.Lower, start, end):
+		if marked(p.Lower, end) {
 			return quoted // the marks say how far it goes
 		}
 		return rest
@@ -44,14 +44,14 @@ func separator(l []byte) bool {
 	if len(l) < 6 || l[1] != '-' || len(l) > 120 {
 		return false
 	}
-	return originals.in(l)
+	return originals.In(l)
 }
 
 // attribution tells the line above a quotation: "On 2 March 2026, A <a@b> wrote:". It may
 // be broken in two. A date or an address must stand in it, or it is somebody's prose.
 func attribution(b []byte, start, end int) bool {
 	l := b[start:end]
-	if len(l) > 300 || !wrotes.in(l) {
+	if len(l) > 300 || !wrotes.In(l) {
 		return false
 	}
 	if dated(l) {
@@ -70,7 +70,7 @@ func dated(l []byte) bool {
 		if c == '@' {
 			return true
 		}
-		if isDigit(c) {
+		if IsDigit(c) {
 			digits++
 		}
 	}
@@ -102,31 +102,21 @@ func fieldLine(l []byte, fields [][]byte) bool {
 	return false
 }
 
-func foldList(list ...string) [][]byte {
-	out := make([][]byte, len(list))
-	for i, s := range list {
-		var f folded
-		f.fold(s)
-		out[i] = f.lower
-	}
-	return out
-}
-
 var (
-	originals = foldPhrases("original message", "original appointment", "ursprüngliche nachricht", "originalnachricht",
+	originals = FoldPhrases("original message", "original appointment", "ursprüngliche nachricht", "originalnachricht",
 		"message d'origine", "message original", "mensaje original", "mensagem original", "messaggio originale",
 		"oorspronkelijk bericht", "oprindelig meddelelse", "opprinnelig melding", "originalmeddelande", "ursprungligt meddelande",
 		"alkuperäinen viesti", "oryginalna wiadomość", "wiadomość oryginalna", "původní zpráva", "pôvodná správa", "eredeti üzenet",
 		"mesaj original", "orijinal mesaj", "özgün ileti", "исходное сообщение", "оригинальное сообщение", "початкове повідомлення",
 		"原始邮件", "原始郵件", "原始信件", "元のメッセージ", "원본 메시지", "원본 메일", "الرسالة الأصلية", "הודעה מקורית", "thư gốc", "pesan asli")
-	forwarded = foldPhrases("forwarded message", "weitergeleitete nachricht", "message transféré", "mensaje reenviado",
+	forwarded = FoldPhrases("forwarded message", "weitergeleitete nachricht", "message transféré", "mensaje reenviado",
 		"mensagem encaminhada", "messaggio inoltrato", "doorgestuurd bericht", "пересылаемое сообщение", "转发的邮件", "転送")
-	wrotes = foldPhrases("wrote", "schrieb", "a écrit", "escribió", "escreveu", "ha scritto", "schreef", "skrev", "kirjoitti",
+	wrotes = FoldPhrases("wrote", "schrieb", "a écrit", "escribió", "escreveu", "ha scritto", "schreef", "skrev", "kirjoitti",
 		"napisał", "napsal", "napísal", "írta", "a scris", "yazdı", "пишет", "написал", "написав", "пише", "έγραψε", "va escriure",
 		"写道", "寫道", "書きました", "のメール", "님이 작성", "작성:", "كتب", "כתב", "đã viết", "menulis", "เขียนว่า", "ने लिखा")
-	fromFields = foldList("from", "von", "de", "da", "van", "fra", "från", "lähettäjä", "od", "feladó", "de la", "kimden",
+	fromFields = FoldList("from", "von", "de", "da", "van", "fra", "från", "lähettäjä", "od", "feladó", "de la", "kimden",
 		"gönderen", "от", "від", "από", "发件人", "寄件者", "差出人", "보낸 사람", "من", "מאת", "từ", "dari")
-	sentFields = foldList("sent", "date", "gesendet", "datum", "envoyé", "enviado", "enviada el", "fecha", "data", "inviato",
+	sentFields = FoldList("sent", "date", "gesendet", "datum", "envoyé", "enviado", "enviada el", "fecha", "data", "inviato",
 		"verzonden", "sendt", "dato", "skickat", "lähetetty", "wysłano", "odesláno", "odoslané", "elküldve", "trimis", "gönderildi",
 		"tarih", "отправлено", "дата", "надіслано", "στάλθηκε", "发送时间", "日期", "寄件日期", "送信日時", "日時", "보낸 날짜", "날짜",
 		"تاريخ", "נשלח", "ngày", "dikirim", "to", "an", "to", "subject", "betreff")

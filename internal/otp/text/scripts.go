@@ -1,24 +1,24 @@
-package otp
+package text
 
 // foreignWord reads a word of another script than Latin.
-func (p *page) foreignWord(b []byte, i int) int {
+func (p *Page) foreignWord(b []byte, i int) int {
 	if unspaced(b, i) {
 		return p.unspacedRun(b, i)
 	}
 	f := words.lookup(b, i, false, false)
-	if f.class == classNone {
+	if f.class == ClassNone {
 		if k := articleEnd(b, i); k > i {
 			f = words.lookup(b, k, false, false)
 		}
 	}
 	end := wordEnd(b, i)
-	if f.class != classNone {
+	if f.class != ClassNone {
 		end = f.end
 		if f.flags&flagEnding != 0 {
 			end = wordEnd(b, end)
 		}
 	}
-	p.put(i, end, kindWord, f.class, 1)
+	p.put(i, end, KindWord, f.class, 1)
 	return end
 }
 
@@ -50,21 +50,21 @@ func articleEnd(b []byte, i int) int {
 
 // unspacedRun cuts a run of a script without blanks into words of the vocabulary and
 // what lies between them.
-func (p *page) unspacedRun(b []byte, i int) int {
+func (p *Page) unspacedRun(b []byte, i int) int {
 	plain := i
 	flush := func(end int) {
 		if end > plain {
-			p.put(plain, end, kindWord, classNone, min(1+(end-plain)/6, 20))
+			p.put(plain, end, KindWord, ClassNone, min(1+(end-plain)/6, 20))
 		}
 	}
 	for i < len(b) && unspaced(b, i) {
 		f := words.lookup(b, i, true, false)
-		if f.class == classNone {
+		if f.class == ClassNone {
 			i += 3 // every letter of these scripts takes three bytes
 			continue
 		}
 		flush(i)
-		p.put(i, f.end, kindWord, f.class, 1)
+		p.put(i, f.end, KindWord, f.class, 1)
 		i, plain = f.end, f.end
 	}
 	i = min(i, len(b))

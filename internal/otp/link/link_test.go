@@ -1,4 +1,4 @@
-package otp
+package link
 
 import (
 	"strings"
@@ -36,7 +36,7 @@ func TestVerificationLink(t *testing.T) {
 		{"click tracker", []string{"https://click.example.com/ls/click?upn=u001.9f8e7d6c5b4a39281706abcdef"}, ""},
 		{"no web link", []string{"mailto:verify@example.com", "ftp://example.com/verify?token=abc123def456", "x", ""}, ""},
 	} {
-		if got := Find(Input{Links: c.links}).VerificationLink; got != c.want {
+		if got := Find(Mail{Links: c.links}); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
@@ -59,7 +59,7 @@ func TestSpokenLinks(t *testing.T) {
 		if strings.HasSuffix(text, "/login") {
 			url = "https://tern.example/login"
 		}
-		if got := Find(Input{Text: text, Links: []string{url}}).VerificationLink; got != want {
+		if got := Find(Mail{Text: text, Links: []string{url}}); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}

@@ -1,4 +1,6 @@
-package otp
+package link
+
+import "inboxd/internal/otp/text"
 
 import "strings"
 
@@ -17,10 +19,10 @@ const (
 	maxLink  = 4096
 )
 
-// verificationLink gives the one link that confirms or signs in, or "" when there is none
+// foremost gives the one link that confirms or signs in, or "" when there is none
 // or when several could be meant. It judges by the words of path and query, and by what a
 // link says.
-func verificationLink(links []string, anchors []Anchor) string {
+func foremost(links []string, anchors []Anchor) string {
 	best, answer := linkNone, ""
 	for i, link := range links {
 		if i == maxLinks {
@@ -181,26 +183,26 @@ func (j *linkWords) words(part string) {
 	}
 	s := buf[:n]
 	j.confirms = j.confirms || string(s) == "doi" // double opt-in
-	if visitingWords.in(s) {
+	if visitingWords.In(s) {
 		j.visits, j.refuses = true, true
 		return
 	}
-	if refusingWords.in(s) {
+	if refusingWords.In(s) {
 		j.refuses = true
 		return
 	}
-	j.resets = j.resets || resettingWords.in(s)
-	j.confirms = j.confirms || confirmingWords.in(s)
-	j.signsIn = j.signsIn || signingWords.in(s)
+	j.resets = j.resets || resettingWords.In(s)
+	j.confirms = j.confirms || confirmingWords.In(s)
+	j.signsIn = j.signsIn || signingWords.In(s)
 }
 
 var (
-	confirmingWords = newPhrases("verif", "confirm", "activat", "validat", "magic", "passwordless", "bestatig", "bestaetig",
+	confirmingWords = text.NewPhrases("verif", "confirm", "activat", "validat", "magic", "passwordless", "bestatig", "bestaetig",
 		"aktivier", "conferma", "bevestig", "potwierd", "onayla", "optin", "onetime", "emaillogin", "loginlink", "signinlink", "accountactivation")
-	signingWords   = newPhrases("signin", "login", "logon", "auth", "sso", "signup", "register", "session", "token", "otp", "callback", "connexion", "anmeld", "oneclick", "enroll")
-	resettingWords = newPhrases("reset", "recover", "forgot", "newpassword", "changepassword", "setpassword", "passwort")
-	visitingWords  = newPhrases("rsvp", "booking", "reservation", "appointment")
-	refusingWords  = newPhrases("unsubscri", "optout", "privacy", "terms", "help", "support", "faq", "legal", "contact", "preference",
+	signingWords   = text.NewPhrases("signin", "login", "logon", "auth", "sso", "signup", "register", "session", "token", "otp", "callback", "connexion", "anmeld", "oneclick", "enroll")
+	resettingWords = text.NewPhrases("reset", "recover", "forgot", "newpassword", "changepassword", "setpassword", "passwort")
+	visitingWords  = text.NewPhrases("rsvp", "booking", "reservation", "appointment")
+	refusingWords  = text.NewPhrases("unsubscri", "optout", "privacy", "terms", "help", "support", "faq", "legal", "contact", "preference",
 		"settings", "abuse", "report", "deny", "reject", "decline", "cancel", "revoke", "notme", "wasntme", "disavow", "secureaccount",
 		"blog", "docs", "article", "learn", "policy", "manage", "webversion", "viewinbrowser", "viewonline", "feedback", "survey", "invoice", "receipt", "order", "track", "abmeld", "delete", "remove", "disable", "lock", "author", "store", "shop", "about", "careers", "download", "appstore", "twitter", "facebook", "linkedin", "instagram", "youtube", "static", "assets", "images", "pixel", "logo", "thank", "success", "billing", "upgrade", "pricing", "cart", "checkout", "donate", "promo", "campaign", "review", "rating", "delivery", "confirmed", "verified")
 )
@@ -235,7 +237,7 @@ func opaque(s string) bool {
 	letters, digits, upper, dots := 0, 0, 0, 0
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
-		case isDigit(c):
+		case text.IsDigit(c):
 			digits++
 		case c >= 'a' && c <= 'z':
 			letters++

@@ -1,24 +1,24 @@
-package otp
+package text
 
 import (
 	"unicode"
 	"unicode/utf8"
 )
 
-// maxScan bounds what is read of one source, in bytes. Codes stand at the top of a mail;
+// MaxScan bounds what is read of one source, in bytes. Codes stand at the top of a mail;
 // what lies beyond is the sender's business, not our processor time.
-const maxScan = 64 << 10
+const MaxScan = 64 << 10
 
-// folded is a text in the one spelling that the vocabulary knows: lower case, without
+// Folded is a text in the one spelling that the vocabulary knows: lower case, without
 // accents, ASCII digits and punctuation, single blanks, no invisible characters. A tab is
 // a gap of several blanks, a newline ends a line, two end a paragraph. Bytes from 0x80 up
 // are letters of other scripts, nothing else.
 //
 // plain has the same length and keeps the case of ASCII letters; where a letter was not
 // ASCII in the mail it holds notASCII, so that no code is read out of "café1".
-type folded struct {
-	lower []byte
-	plain []byte
+type Folded struct {
+	Lower []byte
+	Plain []byte
 
 	digits bool // there is one
 
@@ -26,14 +26,14 @@ type folded struct {
 	newlines int
 }
 
-const notASCII = 0x01
+const NotASCII = 0x01
 
-func (f *folded) reset() { *f = folded{lower: f.lower[:0], plain: f.plain[:0]} }
+func (f *Folded) reset() { *f = Folded{Lower: f.Lower[:0], Plain: f.Plain[:0]} }
 
-// fold appends s to f, at most maxScan bytes of it.
-func (f *folded) fold(s string) {
-	if len(s) > maxScan {
-		s = s[:maxScan]
+// Fold appends s to f, at most maxScan bytes of it.
+func (f *Folded) Fold(s string) {
+	if len(s) > MaxScan {
+		s = s[:MaxScan]
 	}
 	for i := 0; i < len(s); {
 		c := s[i]
@@ -61,24 +61,24 @@ func (f *folded) fold(s string) {
 	}
 }
 
-func (f *folded) ascii(c byte) {
+func (f *Folded) ascii(c byte) {
 	f.gap()
 	low := c
 	if 'A' <= c && c <= 'Z' {
 		low = c | 0x20
 	}
-	f.lower = append(f.lower, low)
-	f.plain = append(f.plain, c)
-	f.digits = f.digits || isDigit(c)
+	f.Lower = append(f.Lower, low)
+	f.Plain = append(f.Plain, c)
+	f.digits = f.digits || IsDigit(c)
 }
 
 // gap writes the white space that was held back until something visible follows it.
-func (f *folded) gap() {
+func (f *Folded) gap() {
 	if f.blanks == 0 && f.newlines == 0 {
 		return
 	}
 	switch {
-	case len(f.lower) == 0:
+	case len(f.Lower) == 0:
 	case f.newlines > 1:
 		f.both('\n')
 		f.both('\n')
@@ -92,19 +92,19 @@ func (f *folded) gap() {
 	f.blanks, f.newlines = 0, 0
 }
 
-func (f *folded) both(c byte) {
-	f.lower = append(f.lower, c)
-	f.plain = append(f.plain, c)
+func (f *Folded) both(c byte) {
+	f.Lower = append(f.Lower, c)
+	f.Plain = append(f.Plain, c)
 }
 
 // letter writes a Latin letter that lost its accent.
-func (f *folded) letter(c byte) {
+func (f *Folded) letter(c byte) {
 	f.gap()
-	f.lower = append(f.lower, c)
-	f.plain = append(f.plain, notASCII)
+	f.Lower = append(f.Lower, c)
+	f.Plain = append(f.Plain, NotASCII)
 }
 
-func (f *folded) rune(r rune) {
+func (f *Folded) rune(r rune) {
 	switch {
 	case r >= 0xC0 && r < 0x250:
 		if c := latinExtended[r-0xC0]; c != '?' {
@@ -129,7 +129,7 @@ func (f *folded) rune(r rune) {
 }
 
 // symbol folds punctuation, blanks and full-width forms.
-func (f *folded) symbol(r rune) {
+func (f *Folded) symbol(r rune) {
 	switch {
 	case r == 0xFF0C: // no blank follows it, but it parts numbers
 		f.ascii(',')
@@ -151,7 +151,7 @@ func (f *folded) symbol(r rune) {
 	}
 }
 
-func (f *folded) mark(r rune) {
+func (f *Folded) mark(r rune) {
 	switch r {
 	case 0x3002, 0xFF61: // ideographic full stop
 		f.ascii('.')

@@ -1,4 +1,4 @@
-package otp
+package text
 
 // sieve tells most words that are not in the vocabulary from their first letters, without following
 // them to where they part from it. It is a set of hashes: it lets too much through, never too little.
@@ -47,10 +47,10 @@ func (s *sieve) addEndings(w uint64, n int) {
 // sift fills the sieve with what stands under a node, to which n letters lead.
 func (x *lexicon) sift(at int32, w uint64, n int) {
 	node := &x.nodes[at]
-	if node.class != classNone || node.others > 0 {
+	if node.class != ClassNone || node.others > 0 {
 		x.sieve.add(w)
 	}
-	if node.class != classNone && node.flags&flagEnding != 0 {
+	if node.class != ClassNone && node.flags&flagEnding != 0 {
 		x.sieve.addEndings(w, n)
 	}
 	for c := byte('a'); c <= 'z'; c++ {

@@ -1,0 +1,160 @@
+// Package text reads a text the way the rules of codes want it: folded to one spelling,
+// without the older mail that it quotes, cut into lines and tokens, each word with what it
+// means in any language that we know. It refuses to know what a code is.
+package text
+
+import (
+	"bytes"
+	"slices"
+)
+
+// Kind is the shape of a token.
+type Kind uint8
+
+const (
+	KindWord   Kind = iota
+	KindNumber      // digits, perhaps in groups parted by hyphens
+	KindMixed       // ASCII letters and digits, perhaps with hyphens
+	KindFigure      // digits with points, commas, colons or slashes: price, date, time, IP
+	KindRef         // URL, mail address, host, file name, identifier
+	KindPunct       // one sign
+)
+
+// Token is a piece of a line. start and end are byte offsets into the folded text.
+type Token struct {
+	Start, End int32
+	Kind       Kind
+	Class      Class
+	Strength   uint8 // of a label, 0 to 3; see compose
+	Weight     uint8 // how many words it counts for in distances
+	Gap        bool  // white space, or the start of the line, before it
+	Wide       bool  // several blanks before it
+}
+
+// Line is a visible line that is not empty and not quoted.
+type Line struct {
+	Start, End  int32 // bytes
+	First, Last int32 // tokens
+	Paragraph   bool  // an empty line stands above it
+	Footer      bool  // copyright and the like: no code stands here
+	Place       bool  // a street address
+	Colon       bool  // ends with a colon
+	Starts      bool  // a code may start in it
+	Other       bool  // its last announcing word announces something else
+	Claimed     bool  // its label has found its code
+	Heading     bool  // its label is what it is about: a heading, or the last words before a colon
+	Strength    uint8 // of its best label that is not spoken for
+	Label       int32 // the token of that label, or -1
+	Password    bool  // ... is a word for a password
+	Words       int32
+}
+
+// Page is one text, read. Its owner reads it in one call after the other.
+type Page struct {
+	Folded
+	Tokens []Token
+	Lines  []Line
+	Seen   uint64 // bit n: there is a word of class n
+}
+
+// Read folds s, for Split to go on with. The work of both is linear in len(s).
+func (p *Page) Read(s string) {
+	p.reset()
+	p.Tokens, p.Lines, p.Seen = p.Tokens[:0], p.Lines[:0], 0
+	p.Fold(s)
+}
+
+// Split cuts what is the sender's into lines, and these into tokens.
+// forward tells that somebody passed an older mail on: then that mail is the message.
+func (p *Page) Split(forward bool) {
+	q := quotes{forward: forward}
+	b := p.Lower
+	paragraph := false
+	for i := 0; i < len(b); {
+		if b[i] == '\n' {
+			paragraph = true
+			i++
+			continue
+		}
+		end := lineEnd(b, i)
+		switch q.judge(p, i, end) {
+		case own:
+			p.tokenize(i, end, paragraph)
+		case rest:
+			return
+		}
+		paragraph = false
+		i = end + 1
+	}
+}
+
+func lineEnd(b []byte, i int) int {
+	if n := bytes.IndexByte(b[i:], '\n'); n >= 0 {
+		return i + n
+	}
+	return len(b)
+}
+
+func (p *Page) tokenize(start, end int, paragraph bool) {
+	first := len(p.Tokens)
+	gap, wide, starts := true, false, false
+	b := p.Lower[:end]
+	for i := start; i < end; {
+		c := b[i]
+		if c == ' ' || c == '\t' {
+			gap, wide = true, c == '\t'
+			i++
+			continue
+		}
+		n := len(p.Tokens)
+		switch {
+		case IsAlnum(c):
+			i = p.chunk(b, i)
+		case c >= 0x80:
+			i = p.foreignWord(b, i)
+		default:
+			p.put(i, i+1, KindPunct, ClassNone, 0)
+			i++
+		}
+		p.Tokens[n].Gap, p.Tokens[n].Wide = gap, wide
+		gap, wide = false, false
+		for ; n < len(p.Tokens); n++ {
+			starts = starts || p.MayStart(int32(n))
+		}
+	}
+	starts = starts || len(p.Tokens)-first >= ChainTokens && Chained(p.Plain[start:end])
+	p.Lines = append(p.Lines, Line{Start: int32(start), End: int32(end), First: int32(first),
+		Last: int32(len(p.Tokens)), Paragraph: paragraph, Starts: starts, Label: -1})
+}
+
+// put adds a token. It writes field by field: a token that is put together elsewhere and copied
+// costs as much as the search for its end.
+func (p *Page) put(start, end int, k Kind, c Class, weight int) {
+	n := len(p.Tokens)
+	if n == cap(p.Tokens) {
+		p.Tokens = slices.Grow(p.Tokens, 1)
+	}
+	p.Tokens = p.Tokens[:n+1]
+	t := &p.Tokens[n]
+	t.Start, t.End = int32(start), int32(end)
+	t.Kind, t.Class, t.Weight = k, c, uint8(weight)
+	t.Strength, t.Gap, t.Wide = 0, false, false
+	p.Seen |= 1 << (c & 63)
+}
+
+// MayStart passes over most words quickly.
+func (p *Page) MayStart(k int32) bool {
+	switch t := &p.Tokens[k]; t.Kind {
+	case KindNumber, KindMixed:
+		return true
+	case KindWord:
+		last := p.Plain[t.End-1]
+		return t.End-t.Start == 1 && IsAlnum(p.Lower[t.Start]) || last >= 'A' && last <= 'Z' && t.Class == ClassNone
+	}
+	return false
+}
+
+// Raw gives the bytes of a token as written, save for accents.
+func (p *Page) Raw(k int32) []byte { t := &p.Tokens[k]; return p.Plain[t.Start:t.End] }
+
+func (p *Page) Length(k int32) int { t := &p.Tokens[k]; return int(t.End - t.Start) }
