@@ -15,7 +15,7 @@ import (
 type accountEntity struct {
 	engine.Slot
 	id         account.ID
-	store      Store
+	store      AccountStore
 	now        func() time.Time
 	plans      account.Plans
 	principals *principals

@@ -2,68 +2,64 @@ package actors
 
 import (
 	"context"
+	"time"
 
 	"inboxd/actors/engine"
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
+	"inboxd/internal/once"
 )
 
-var errCredential = fault.New(fault.Unauthenticated, "A valid API key is required")
+// AccountStore is what accounts need of the disk. A commit is one atomic batch and returns
+// only when it is synced; StorageFull means that nothing was written.
+type AccountStore interface {
+	LoadAccount(account.ID) (*account.State, error)
+	CommitAccount(*account.Rows) error
+	Key(id account.ID, key int64) (*account.Key, error)
+	KeyOfInbox(id account.ID, address string) (int64, error)
+	Keys(id account.ID, after int64, limit int) ([]account.Key, error)
+	Listed(account.ID, account.InboxEntry) (bool, error)
+	// AccountOnce finds the newest record of a request, nil when there is none.
+	AccountOnce(account.ID, once.Key) (*once.Record, error)
 
-// Authenticate resolves a session token or an API key. One that is in memory costs a hash
-// and a map look-up, without lock or allocation; a malformed one never reaches the store,
-// an unknown one never reaches an actor.
-func (s *System) Authenticate(ctx context.Context, token []byte) (*account.Principal, error) {
-	h := account.HashToken(token)
-	now := s.Now()
-	p := s.principals.get(h)
-	if p == nil || !p.Valid(now) {
-		var err error
-		if p, err = s.lookUp(ctx, token, h); err != nil {
-			return nil, err
-		}
-	}
-	if sec := s.engine.Clock.Unix(); p.Used.Load() != sec {
-		p.Used.Store(sec)
-	}
-	return p, nil
+	AccountByEmail(email string) (account.ID, bool, error)
+	PutEmail(email string, id account.ID) error
+	DropEmail(email string) error
+	Accounts(after account.ID, limit int) ([]account.Profile, error)
 }
 
-func (s *System) lookUp(ctx context.Context, token []byte, h account.Hash) (*account.Principal, error) {
-	_, home, ok := account.ParseToken(string(token))
-	if !ok {
-		return nil, errCredential
-	}
-	id, key, ok, err := s.store.Credential(home, h)
-	if err != nil {
-		return nil, engine.Busy(err)
-	}
-	if !ok {
-		return nil, errCredential
-	}
-	got, err := s.ask(ctx, id, present{h, key})
-	if err != nil {
-		return nil, err
-	}
-	if p, _ := got.(*account.Principal); p != nil {
-		p.Used.Store(s.engine.Clock.Unix())
-		return p, nil
-	}
-	return nil, errCredential
+// accountOwners hands commands to the owners of accounts.
+type accountOwners struct{ *engine.Directory }
+
+// order returns after the command's commit.
+func (o accountOwners) order(ctx context.Context, id account.ID, cmd any) (any, error) {
+	return o.Do(ctx, string(id[:]), cmd, 0)
 }
 
-// SignUp makes an account and its first session. The password must have been checked.
-func (s *System) SignUp(ctx context.Context, email, password string) (account.SignedIn, error) {
-	profile, err := s.OpenAccount(ctx, email, password, s.NewPlan)
-	if err != nil {
-		return account.SignedIn{}, err
-	}
-	return s.startSession(ctx, profile)
+// notify does not wait for the command's answer.
+func (o accountOwners) notify(id account.ID, cmd any) { o.Notify(string(id[:]), cmd) }
+
+// picture reads an account; a zero one when there is none.
+func (o accountOwners) picture(ctx context.Context, id account.ID) (accountPicture, error) {
+	got, err := o.order(ctx, id, readAccount{})
+	picture, _ := got.(accountPicture)
+	return picture, err
+}
+
+// Accounts opens accounts, finds them by e-mail address, and shows them. Only its locks
+// change; any goroutine may use it.
+type Accounts struct {
+	owners accountOwners
+	store  AccountStore
+	plans  account.Plans
+	now    func() time.Time
+	random func([]byte)
+	emails engine.Locks // by address: it opens one account
 }
 
 // OpenAccount makes an account. The e-mail's row is written first: a crash before the
 // account's own row leaves a row that leads nowhere, and the next sign-up takes it over.
-func (s *System) OpenAccount(ctx context.Context, email, password string, plan account.PlanName) (account.Profile, error) {
+func (a *Accounts) OpenAccount(ctx context.Context, email, password string, plan account.PlanName) (account.Profile, error) {
 	email, err := account.CanonicalEmail(email)
 	if err != nil {
 		return account.Profile{}, err
@@ -71,10 +67,10 @@ func (s *System) OpenAccount(ctx context.Context, email, password string, plan a
 	if err := account.CheckPassword(password); err != nil {
 		return account.Profile{}, err
 	}
-	mu := s.names.Of(email)
+	mu := a.emails.Of(email)
 	mu.Lock()
 	defer mu.Unlock()
-	if known, err := s.byEmail(ctx, email); err != nil || !known.CreatedAt.IsZero() {
+	if known, err := a.byEmail(ctx, email); err != nil || !known.CreatedAt.IsZero() {
 		if err == nil {
 			err = fault.New(fault.Refused, "An account with this e-mail address exists already")
 		}
@@ -82,115 +78,85 @@ func (s *System) OpenAccount(ctx context.Context, email, password string, plan a
 	}
 	var salt [16]byte
 	var tail [10]byte
-	s.Random(salt[:])
-	s.Random(tail[:])
-	open := account.Open{ID: account.NewID(s.now(), tail), Email: email, PasswordHash: account.HashPassword(password, salt), Plan: plan}
-	if err := s.store.PutEmail(email, open.ID); err != nil {
+	a.random(salt[:])
+	a.random(tail[:])
+	open := account.Open{ID: account.NewID(a.now(), tail), Email: email, PasswordHash: account.HashPassword(password, salt), Plan: plan}
+	if err := a.store.PutEmail(email, open.ID); err != nil {
 		return account.Profile{}, err
 	}
-	if _, err := s.ask(ctx, open.ID, open); err != nil {
+	if _, err := a.owners.order(ctx, open.ID, open); err != nil {
 		return account.Profile{}, err
 	}
-	return s.byEmail(ctx, email)
+	return a.byEmail(ctx, email)
 }
 
 // byEmail returns the profile of an e-mail address; a zero one when nobody has it.
-func (s *System) byEmail(ctx context.Context, email string) (account.Profile, error) {
-	id, ok, err := s.store.AccountByEmail(email)
+func (a *Accounts) byEmail(ctx context.Context, email string) (account.Profile, error) {
+	id, ok, err := a.store.AccountByEmail(email)
 	if err != nil {
 		return account.Profile{}, engine.Busy(err)
 	}
 	if !ok {
 		return account.Profile{}, nil
 	}
-	picture, err := s.picture(ctx, id)
+	picture, err := a.owners.picture(ctx, id)
 	return picture.profile, err
 }
 
 // named is byEmail for the operator: NotFound when nobody has the address.
-func (s *System) named(ctx context.Context, email string) (account.Profile, error) {
+func (a *Accounts) named(ctx context.Context, email string) (account.Profile, error) {
 	email, err := account.CanonicalEmail(email)
 	if err != nil {
 		return account.Profile{}, err
 	}
-	profile, err := s.byEmail(ctx, email)
+	profile, err := a.byEmail(ctx, email)
 	if err == nil && profile.CreatedAt.IsZero() {
 		err = fault.New(fault.NotFound, "There is no account with this e-mail address")
 	}
 	return profile, err
 }
 
-func (s *System) picture(ctx context.Context, id account.ID) (accountPicture, error) {
-	got, err := s.ask(ctx, id, readAccount{})
-	if err != nil {
-		return accountPicture{}, err
+// erase removes an account and then frees its e-mail address. A crash between leaves a row
+// that leads nowhere, which the next sign-up takes over.
+func (a *Accounts) erase(ctx context.Context, profile account.Profile) error {
+	mu := a.emails.Of(profile.Email)
+	mu.Lock()
+	defer mu.Unlock()
+	if _, err := a.owners.order(ctx, profile.ID, account.Erase{}); err != nil {
+		return err
 	}
-	return got.(accountPicture), nil
-}
-
-// LogIn opens a session. A wrong password and an unknown address take the same time and
-// get the same sentence.
-func (s *System) LogIn(ctx context.Context, email, password string) (account.SignedIn, error) {
-	var profile account.Profile
-	if canonical, err := account.CanonicalEmail(email); err == nil {
-		if profile, err = s.byEmail(ctx, canonical); err != nil {
-			return account.SignedIn{}, err
-		}
+	holder, found, err := a.store.AccountByEmail(profile.Email)
+	if err != nil || !found || holder != profile.ID {
+		return err
 	}
-	if !profile.ClosingAt.IsZero() {
-		profile = account.Profile{}
-	}
-	if !account.PasswordMatches(profile.PasswordHash, password) {
-		return account.SignedIn{}, fault.New(fault.Unauthenticated, "The e-mail address or the password is wrong")
-	}
-	return s.startSession(ctx, profile)
-}
-
-func (s *System) startSession(ctx context.Context, profile account.Profile) (account.SignedIn, error) {
-	token := s.mint(account.KindSession, profile.ID)
-	if _, err := s.ask(ctx, profile.ID, account.StartSession{Hash: account.HashToken([]byte(token))}); err != nil {
-		return account.SignedIn{}, err
-	}
-	return account.SignedIn{Token: token, ExpiresAt: s.now().Add(account.SessionLife), Profile: profile}, nil
-}
-
-func (s *System) mint(kind account.Kind, id account.ID) string {
-	var random [32]byte
-	s.Random(random[:])
-	return account.MintToken(kind, id.Partition(), random)
-}
-
-// LogOut ends the session of p at once.
-func (s *System) LogOut(ctx context.Context, p *account.Principal) error {
-	_, err := s.ask(ctx, p.Account, account.EndSession{Hash: p.Hash})
-	return err
+	return a.store.DropEmail(profile.Email)
 }
 
 // Usage returns an account beside what its plan allows.
-func (s *System) Usage(ctx context.Context, id account.ID) (account.Usage, error) {
-	picture, err := s.picture(ctx, id)
+func (a *Accounts) Usage(ctx context.Context, id account.ID) (account.Usage, error) {
+	picture, err := a.owners.picture(ctx, id)
 	if err != nil {
 		return account.Usage{}, err
 	}
 	return account.Usage{
-		Profile: picture.profile, Plan: s.Plans.Of(picture.profile.Plan),
+		Profile: picture.profile, Plan: a.plans.Of(picture.profile.Plan),
 		Inboxes: picture.profile.Inboxes + int64(len(picture.reserved)),
 		Keys:    picture.profile.AccountKeys + picture.profile.InboxKeys,
-		Sends:   picture.sends.On(s.now()),
+		Sends:   picture.sends.On(a.now()),
 	}, nil
 }
 
 // SetPlan moves the account with this e-mail address to another plan.
-func (s *System) SetPlan(ctx context.Context, email string, plan account.PlanName) error {
-	profile, err := s.named(ctx, email)
+func (a *Accounts) SetPlan(ctx context.Context, email string, plan account.PlanName) error {
+	profile, err := a.named(ctx, email)
 	if err != nil {
 		return err
 	}
-	_, err = s.ask(ctx, profile.ID, account.SetPlan{Plan: plan})
+	_, err = a.owners.order(ctx, profile.ID, account.SetPlan{Plan: plan})
 	return err
 }
 
 // Profiles pages through all accounts by id, for the operator.
-func (s *System) Profiles(after account.ID, limit int) ([]account.Profile, error) {
-	return s.store.Accounts(after, limit)
+func (a *Accounts) Profiles(after account.ID, limit int) ([]account.Profile, error) {
+	return a.store.Accounts(after, limit)
 }

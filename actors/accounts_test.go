@@ -303,7 +303,7 @@ func TestReservationIsRepaired(t *testing.T) {
 	in := signUp(t, s)
 	at := s.now()
 	for _, address := range []string{"made@inbox.localhost", "notmade@inbox.localhost"} {
-		if _, err := s.ask(ctx, in.Profile.ID, account.ReserveInbox{Address: address, At: at}); err != nil {
+		if _, err := s.accounts.order(ctx, in.Profile.ID, account.ReserveInbox{Address: address, At: at}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -312,7 +312,7 @@ func TestReservationIsRepaired(t *testing.T) {
 	if _, _, err := s.CreateInbox(ctx, in.Profile.ID, inbox.Order{}); err != nil {
 		t.Fatal(err)
 	}
-	picture := must[accountPicture](t)(s.picture(ctx, in.Profile.ID))
+	picture := must[accountPicture](t)(s.accounts.picture(ctx, in.Profile.ID))
 	if len(picture.reserved) != 0 || picture.profile.Inboxes != 2 {
 		t.Errorf("reserved %v, %d inboxes", picture.reserved, picture.profile.Inboxes)
 	}

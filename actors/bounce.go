@@ -2,8 +2,10 @@ package actors
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
 	"inboxd/internal/account"
 	"inboxd/internal/address"
@@ -11,6 +13,23 @@ import (
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 )
+
+// BounceStore is what bounces need of the disk.
+type BounceStore interface {
+	PutSuppression(account.ID, account.Suppression) error
+}
+
+// Bounces reads mail that comes back to the return paths of sent mail. It never changes; any
+// goroutine may use it.
+type Bounces struct {
+	inboxes *Inboxes
+	store   BounceStore
+	secret  []byte                     // signs return paths
+	route   func(domain string) string // of a recipient's domain: those who share it shared a copy
+	now     func() time.Time
+	log     *slog.Logger
+	noted   func() // is called for each bounce
+}
 
 // returned is the mail that a bounce's recipient names: a return path of ours. Its inbox
 // must still be there.
@@ -21,13 +40,13 @@ type returned struct {
 }
 
 // returnPath is the envelope sender of a copy whose first recipient has this index.
-func (s *System) returnPath(address string, id int64, index int) string {
-	return delivery.ReturnPath(s.secret, address, id, index)
+func (b *Bounces) returnPath(address string, id int64, index int) string {
+	return delivery.ReturnPath(b.secret, address, id, index)
 }
 
 // readReturn tells a return path from an ordinary recipient.
-func (s *System) readReturn(rcpt string) (returned, bool) {
-	address, id, index, ok := delivery.ReadReturnPath(s.secret, rcpt)
+func (b *Bounces) readReturn(rcpt string) (returned, bool) {
+	address, id, index, ok := delivery.ReadReturnPath(b.secret, rcpt)
 	return returned{address, id, index}, ok
 }
 
@@ -47,27 +66,27 @@ func isForged(rcpt string) bool {
 		strings.Trim(parts[2], "abcdefghijklmnopqrstuvwxyz234567") == ""
 }
 
-// takeBounce notes what a mail to a return path reports, which is then no mail of the inbox.
+// take notes what a mail to a return path reports, which is then no mail of the inbox.
 // False: it is no report but an answer, of a person or of a machine (RFC 3834 section 4 sends
 // those to the return path), and mail like any other.
-func (s *System) takeBounce(ctx context.Context, r returned, raw []byte) (bool, error) {
+func (b *Bounces) take(ctx context.Context, r returned, raw []byte) (bool, error) {
 	report, ok := delivery.ReadReport(raw)
 	if !ok {
 		return false, nil
 	}
-	return true, s.takeReport(ctx, r, report)
+	return true, b.takeReport(ctx, r, report)
 }
 
 // takeReport notes the failures of a report.
-func (s *System) takeReport(ctx context.Context, r returned, report delivery.Report) error {
-	view, err := s.View(ctx, r.inbox)
+func (b *Bounces) takeReport(ctx context.Context, r returned, report delivery.Report) error {
+	view, err := b.inboxes.View(ctx, r.inbox)
 	if fault.Is(err, fault.NoInbox) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	m := view.Message(r.id, s.now())
+	m := view.Message(r.id, b.now())
 	if m == nil || m.Sending == nil {
 		return nil
 	}
@@ -75,7 +94,7 @@ func (s *System) takeReport(ctx context.Context, r returned, report delivery.Rep
 		if about.Action != delivery.ActionFailed {
 			continue
 		}
-		if err := s.bounce(ctx, view.Account, r, m, about); err != nil {
+		if err := b.bounce(ctx, view.Account, r, m, about); err != nil {
 			return err
 		}
 	}
@@ -84,23 +103,23 @@ func (s *System) takeReport(ctx context.Context, r returned, report delivery.Rep
 
 // bounce suppresses the address first: a crash between leaves a suppression that the repeat
 // of the bounce completes.
-func (s *System) bounce(ctx context.Context, id account.ID, r returned, m *inbox.Message, about delivery.RecipientReport) error {
-	email := s.meant(m.Sending, r.index, about.Recipient, about.Final)
+func (b *Bounces) bounce(ctx context.Context, id account.ID, r returned, m *inbox.Message, about delivery.RecipientReport) error {
+	email := b.meant(m.Sending, r.index, about.Recipient, about.Final)
 	if email == "" {
-		s.Logger.Info("bounce of nobody", "inbox", r.inbox, "message_id", r.id, "about", about.Recipient)
+		b.log.Info("bounce of nobody", "inbox", r.inbox, "message_id", r.id, "about", about.Recipient)
 		return nil
 	}
 	why := about.Reason()
 	if about.IsHard() {
-		err := s.store.PutSuppression(id, account.Suppression{Email: strings.ToLower(email), Inbox: r.inbox, Message: r.id, Reason: why, At: s.now()})
+		err := b.store.PutSuppression(id, account.Suppression{Email: strings.ToLower(email), Inbox: r.inbox, Message: r.id, Reason: why, At: b.now()})
 		if err != nil {
 			return err
 		}
 	}
-	answer, err := s.Do(ctx, r.inbox, inbox.Bounce{ID: r.id, Recipient: email, Error: why})
+	answer, err := b.inboxes.Do(ctx, r.inbox, inbox.Bounce{ID: r.id, Recipient: email, Error: why})
 	if err == nil && answer.Count > 0 {
-		s.Mail.NoteBounce()
-		s.Logger.Info("bounced", "inbox", r.inbox, "message_id", r.id, "to", email, "answer", why)
+		b.noted()
+		b.log.Info("bounced", "inbox", r.inbox, "message_id", r.id, "to", email, "answer", why)
 	}
 	return err
 }
@@ -109,14 +128,14 @@ func (s *System) bounce(ctx context.Context, id account.ID, r returned, m *inbox
 // count who shared the copy whose return path it came to: whoever got a copy could make a
 // report about the others too. A copy of one recipient is about that one whatever it names,
 // for the mail may have been forwarded.
-func (s *System) meant(sending *inbox.Sending, index int, names ...string) string {
+func (b *Bounces) meant(sending *inbox.Sending, index int, names ...string) string {
 	if index < 0 || index >= len(sending.Recipients) {
 		return ""
 	}
-	route := func(i int) string { return s.Mail.Route(address.DomainOf(sending.Recipients[i].Email)) }
+	copyOf := func(i int) string { return b.route(address.DomainOf(sending.Recipients[i].Email)) }
 	var shared []string
 	for i, r := range sending.Recipients {
-		if route(i) == route(index) {
+		if copyOf(i) == copyOf(index) {
 			shared = append(shared, r.Email)
 		}
 	}

@@ -46,7 +46,7 @@ func TestAReportCountsForItsCopyOnly(t *testing.T) {
 				}
 			}
 			report := strings.NewReplacer("bob@far.test", c.about, "Status: 5.1.1", "Status: "+c.status, "550 5.1.1", "550 "+c.status).Replace(dsn)
-			if err := s.Deliver(t.Context(), envelopeTo(back), []byte(report)); err != nil {
+			if err := s.Receive(t.Context(), envelopeTo(back), []byte(report)); err != nil {
 				t.Fatal(err)
 			}
 			bounced, why := "", ""
@@ -77,7 +77,7 @@ func TestAnAnswerToTheReturnPathIsMail(t *testing.T) {
 	sending(t, s, address, sent, final)
 	back := courier.handed()[0].MailFrom
 	away := "From: bob@far.test\r\nSubject: Out of office: Hello\r\nAuto-Submitted: auto-replied\r\n\r\n550 5.1.1 is not my number.\r\n"
-	if err := s.Deliver(t.Context(), envelopeTo(back), []byte(away)); err != nil {
+	if err := s.Receive(t.Context(), envelopeTo(back), []byte(away)); err != nil {
 		t.Fatal(err)
 	}
 	got := must[*inbox.View](t)(s.View(t.Context(), address)).Latest(s.now(), nil)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -23,27 +24,40 @@ const (
 	closeAgain   = 30 * time.Second
 )
 
-// revokeSome ends some keys of a closing account.
-type revokeSome struct{}
+// ClosingStore is what deleting accounts needs of the disk.
+type ClosingStore interface {
+	// Closing names accounts whose deletion has begun.
+	Closing(limit int) ([]account.ID, error)
+}
+
+// Closing deletes accounts. Only its locks change; any goroutine may use it.
+type Closing struct {
+	accounts *Accounts
+	registry *Registry
+	domains  *OwnDomains
+	store    ClosingStore
+	log      *slog.Logger
+	locks    engine.Locks // by account: its steps; taken before the registry's and the domains' own
+}
 
 // DeleteAccount removes the account with this e-mail address and all it has, and then the
 // address is free. When ctx ends before, the rest is removed in the background; a repeat
 // waits for it.
-func (s *System) DeleteAccount(ctx context.Context, email string) error {
-	profile, err := s.named(ctx, email)
+func (c *Closing) DeleteAccount(ctx context.Context, email string) error {
+	profile, err := c.accounts.named(ctx, email)
 	if err != nil {
 		return err
 	}
-	if _, err := s.ask(ctx, profile.ID, account.Close{}); err != nil {
+	if _, err := c.accounts.owners.order(ctx, profile.ID, account.Close{}); err != nil {
 		return err
 	}
-	return s.finishClosing(ctx, profile.ID)
+	return c.finish(ctx, profile.ID)
 }
 
-// finishClosing takes a closing account to its end.
-func (s *System) finishClosing(ctx context.Context, id account.ID) error {
+// finish takes a closing account to its end.
+func (c *Closing) finish(ctx context.Context, id account.ID) error {
 	for {
-		done, err := s.closingStep(ctx, id)
+		done, err := c.step(ctx, id)
 		if done || err != nil {
 			return err
 		}
@@ -55,11 +69,11 @@ func (s *System) finishClosing(ctx context.Context, id account.ID) error {
 
 // closingStep does the next step, and reports that there is none left. The closer and an
 // operator may be at the same account; each step belongs to one of them.
-func (s *System) closingStep(ctx context.Context, id account.ID) (done bool, err error) {
-	mu := s.closing.Of(id.String())
+func (c *Closing) step(ctx context.Context, id account.ID) (done bool, err error) {
+	mu := c.locks.Of(id.String())
 	mu.Lock()
 	defer mu.Unlock()
-	picture, err := s.picture(ctx, id)
+	picture, err := c.accounts.owners.picture(ctx, id)
 	profile := picture.profile
 	switch {
 	case err != nil:
@@ -67,27 +81,27 @@ func (s *System) closingStep(ctx context.Context, id account.ID) (done bool, err
 	case profile.CreatedAt.IsZero():
 		return true, nil
 	case profile.Inboxes > 0:
-		return false, s.deleteSome(ctx, id)
+		return false, c.deleteSome(ctx, id)
 	case len(picture.reserved) > 0:
-		return false, s.settleReserved(ctx, id, picture)
+		return false, c.settleReserved(ctx, id, picture)
 	case profile.AccountKeys+profile.InboxKeys > 0:
-		_, err = s.ask(ctx, id, revokeSome{})
+		_, err = c.accounts.owners.order(ctx, id, revokeSome{})
 		return false, err
 	}
-	if err := s.releaseDomains(ctx, id); err != nil {
+	if err := c.releaseDomains(ctx, id); err != nil {
 		return false, err
 	}
-	return true, s.erase(ctx, profile)
+	return true, c.accounts.erase(ctx, profile)
 }
 
 // releaseDomains gives the account's own domains back; its inboxes are gone already.
-func (s *System) releaseDomains(ctx context.Context, id account.ID) error {
-	names, err := s.store.ListedDomains(id)
+func (c *Closing) releaseDomains(ctx context.Context, id account.ID) error {
+	names, err := c.domains.store.ListedDomains(id)
 	if err != nil {
 		return engine.Busy(err)
 	}
 	for _, name := range names {
-		if err := s.ReleaseDomain(ctx, id, name); err != nil && !fault.Is(err, fault.NotFound) {
+		if err := c.domains.ReleaseDomain(ctx, id, name); err != nil && !fault.Is(err, fault.NotFound) {
 			return err
 		}
 	}
@@ -96,8 +110,8 @@ func (s *System) releaseDomains(ctx context.Context, id account.ID) error {
 
 // deleteSome deletes the newest inboxes of the list, several at a time, so that their
 // commits are synced together.
-func (s *System) deleteSome(ctx context.Context, id account.ID) error {
-	entries, err := s.store.Inboxes(id, account.InboxEntry{}, closeStep)
+func (c *Closing) deleteSome(ctx context.Context, id account.ID) error {
+	entries, err := c.registry.store.Inboxes(id, account.InboxEntry{}, closeStep)
 	if err != nil {
 		return engine.Busy(err)
 	}
@@ -109,7 +123,7 @@ func (s *System) deleteSome(ctx context.Context, id account.ID) error {
 	for w := range closeWorkers {
 		workers.Go(func() {
 			for i := w; i < len(entries) && errs[w] == nil; i += closeWorkers {
-				errs[w] = s.deleteListed(ctx, id, entries[i])
+				errs[w] = c.deleteListed(ctx, id, entries[i])
 			}
 		})
 	}
@@ -117,77 +131,53 @@ func (s *System) deleteSome(ctx context.Context, id account.ID) error {
 	return cmp.Or(errs...)
 }
 
-func (s *System) deleteListed(ctx context.Context, id account.ID, e account.InboxEntry) error {
-	view, err := s.View(ctx, e.Address)
+func (c *Closing) deleteListed(ctx context.Context, id account.ID, e account.InboxEntry) error {
+	view, err := c.registry.inboxes.View(ctx, e.Address)
 	if err == nil && view.Account == id && view.CreatedAt.Equal(e.CreatedAt) {
-		_, err = s.Do(ctx, e.Address, inbox.Delete{})
+		_, err = c.registry.inboxes.Do(ctx, e.Address, inbox.Delete{})
 	}
 	if err != nil && !fault.Is(err, fault.NoInbox) {
 		return err
 	}
-	if _, err = s.ask(ctx, id, account.ReleaseInbox{Address: e.Address, CreatedAt: e.CreatedAt}); err != nil {
+	if _, err = c.accounts.owners.order(ctx, id, account.ReleaseInbox{Address: e.Address, CreatedAt: e.CreatedAt}); err != nil {
 		return err
 	}
-	return s.leaveDomain(ctx, e.Address)
+	return c.domains.leave(ctx, e.Address)
 }
 
 // settleReserved ends creations that a crash cut off. Younger ones may still be at work:
 // they end by themselves, and the closer comes again.
-func (s *System) settleReserved(ctx context.Context, id account.ID, picture accountPicture) error {
-	s.repair(ctx, id, picture)
+func (c *Closing) settleReserved(ctx context.Context, id account.ID, picture accountPicture) error {
+	c.registry.repair(ctx, id, picture)
 	for _, r := range picture.reserved {
-		if s.now().Sub(r.At) < reservationAge {
+		if c.accounts.now().Sub(r.At) < reservationAge {
 			return fault.New(fault.Unavailable, "An inbox of this account is being created. The account is closed, and the rest of it goes within two minutes")
 		}
 	}
 	return nil
 }
 
-func (e *accountEntity) revokeSome() error {
-	keys, err := e.store.Keys(e.id, 0, closeStep)
-	if err != nil || e.rows != nil { // behind other changes of this group: the next round
-		return err
-	}
-	return e.order(account.RevokeKeys{Keys: keys})
-}
-
-// erase removes the account and then frees its e-mail address. A crash between leaves a row
-// that leads nowhere, which the next sign-up takes over.
-func (s *System) erase(ctx context.Context, profile account.Profile) error {
-	mu := s.names.Of(profile.Email)
-	mu.Lock()
-	defer mu.Unlock()
-	if _, err := s.ask(ctx, profile.ID, account.Erase{}); err != nil {
-		return err
-	}
-	owner, found, err := s.store.AccountByEmail(profile.Email)
-	if err != nil || !found || owner != profile.ID {
-		return err
-	}
-	return s.store.DropEmail(profile.Email)
-}
-
-// closeUntilStopped goes on with deletions that were cut off: at the start, and now and then.
-func (s *System) closeUntilStopped() {
+// run goes on with deletions that were cut off: at the start, and now and then.
+func (c *Closing) run(ctx context.Context) {
 	for {
-		s.closeLeft(s.running)
+		c.goOn(ctx)
 		select {
-		case <-s.stop:
+		case <-ctx.Done():
 			return
 		case <-time.After(closeAgain):
 		}
 	}
 }
 
-func (s *System) closeLeft(ctx context.Context) {
-	ids, err := s.store.Closing(closeStep)
+func (c *Closing) goOn(ctx context.Context) {
+	ids, err := c.store.Closing(closeStep)
 	if err != nil {
-		s.Logger.Error("accounts to delete could not be read", "err", err)
+		c.log.Error("accounts to delete could not be read", "err", err)
 		return
 	}
 	for _, id := range ids {
-		if err := s.finishClosing(ctx, id); err != nil && ctx.Err() == nil {
-			s.Logger.Warn("an account could not be deleted yet", "account", fmt.Sprint(id), "err", err)
+		if err := c.finish(ctx, id); err != nil && ctx.Err() == nil {
+			c.log.Warn("an account could not be deleted yet", "account", fmt.Sprint(id), "err", err)
 		}
 	}
 }

@@ -101,7 +101,7 @@ func TestAClosedAccountIsShutAtOnce(t *testing.T) {
 	for _, token := range tokens {
 		held = append(held, must[*account.Principal](t)(s.Authenticate(ctx, []byte(token))))
 	}
-	if _, err := s.ask(ctx, in.Profile.ID, account.Close{}); err != nil {
+	if _, err := s.accounts.order(ctx, in.Profile.ID, account.Close{}); err != nil {
 		t.Fatal(err)
 	}
 	for i, token := range tokens {
@@ -151,7 +151,7 @@ func TestADeletionWaitsForCreationsUnderWay(t *testing.T) {
 	id := signUp(t, s).Profile.ID
 	for _, name := range []string{"made", "notmade"} {
 		address, at := fmt.Sprint(name, "@inbox.localhost"), s.now()
-		if _, err := s.ask(ctx, id, account.ReserveInbox{Address: address, At: at}); err != nil {
+		if _, err := s.accounts.order(ctx, id, account.ReserveInbox{Address: address, At: at}); err != nil {
 			t.Fatal(err)
 		}
 		if name == "made" {

@@ -5,6 +5,7 @@ import (
 	"crypto"
 	"crypto/x509"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"inboxd/actors/engine"
 	"inboxd/internal/domain"
+	"inboxd/internal/inbox"
 	"inboxd/internal/mailauth"
 )
 
@@ -27,11 +29,18 @@ type SigningKey struct {
 // breaks shows soon.
 const usableFor = time.Minute
 
-// signers keeps opened keys and what DNS last said of them.
-type signers struct {
-	byName *xsync.Map[string, *signer]
-	making chan struct{} // bounds the making of keys, 0.1 s of a core and more each
-	first  sync.Mutex    // the service domain's keys are made once
+// Keyring holds the keys that sign sent mail: opened ones, and what DNS last said of them. Any
+// goroutine may use it.
+type Keyring struct {
+	owners     domainOwners
+	store      DomainStore
+	namespaces inbox.Namespaces
+	resolver   domain.Resolver
+	now        func() time.Time
+	log        *slog.Logger
+	byName     *xsync.Map[string, *signer]
+	making     chan struct{} // bounds the making of keys, 0.1 s of a core and more each
+	first      sync.Mutex    // the service domain's keys are made once
 }
 
 // signer is what is held of one domain. It belongs to the claim with this token and never
@@ -43,20 +52,23 @@ type signer struct {
 	until  time.Time    // when to look again
 }
 
-func newSigners() *signers {
-	return &signers{byName: xsync.NewMap[string, *signer](), making: make(chan struct{}, 2)}
+func newKeyring(owners domainOwners, o Options, now func() time.Time) *Keyring {
+	return &Keyring{
+		owners: owners, store: o.Store, namespaces: o.Namespaces, resolver: o.Resolver, now: now, log: o.Logger,
+		byName: xsync.NewMap[string, *signer](), making: make(chan struct{}, 2),
+	}
 }
 
 // forget drops the opened keys when the domain has others now.
-func (g *signers) forget(state domain.State) {
-	if held, ok := g.byName.Load(state.Name); ok && (held.token != state.Token || len(held.keys) != len(state.Keys)) {
-		g.byName.Delete(state.Name)
+func (r *Keyring) forget(state domain.State) {
+	if held, ok := r.byName.Load(state.Name); ok && (held.token != state.Token || len(held.keys) != len(state.Keys)) {
+		r.byName.Delete(state.Name)
 	}
 }
 
 // lookAgain has the records of a domain looked up at the next signature.
-func (g *signers) lookAgain(name string) {
-	g.byName.Compute(name, func(held *signer, loaded bool) (*signer, xsync.ComputeOp) {
+func (r *Keyring) lookAgain(name string) {
+	r.byName.Compute(name, func(held *signer, loaded bool) (*signer, xsync.ComputeOp) {
 		if !loaded {
 			return nil, xsync.CancelOp
 		}
@@ -66,13 +78,13 @@ func (g *signers) lookAgain(name string) {
 	})
 }
 
-// makeKeys makes the two keys of a domain, with private parts sealed. The selectors carry
+// make makes the two keys of a domain, with private parts sealed. The selectors carry
 // the day, so that keys of different times have different records. It takes the caller's
-// time, never an actor's.
-func (s *System) makeKeys(ctx context.Context, name string) ([]domain.Key, error) {
+// time, never an actor'k.
+func (r *Keyring) make(ctx context.Context, name string) ([]domain.Key, error) {
 	select {
-	case s.signers.making <- struct{}{}:
-		defer func() { <-s.signers.making }()
+	case r.making <- struct{}{}:
+		defer func() { <-r.making }()
 	case <-ctx.Done():
 		return nil, engine.Busy(ctx.Err())
 	}
@@ -80,16 +92,16 @@ func (s *System) makeKeys(ctx context.Context, name string) ([]domain.Key, error
 	if err != nil {
 		return nil, err
 	}
-	day := s.now().Format("20060102")
-	rsa, err := s.sealedKey(name, domain.Key{Selector: "r" + day, Algorithm: domain.RSA}, made.RSA)
+	day := r.now().Format("20060102")
+	rsa, err := r.sealedKey(name, domain.Key{Selector: "r" + day, Algorithm: domain.RSA}, made.RSA)
 	if err != nil {
 		return nil, err
 	}
-	ed, err := s.sealedKey(name, domain.Key{Selector: "e" + day, Algorithm: domain.Ed25519}, made.Ed25519)
+	ed, err := r.sealedKey(name, domain.Key{Selector: "e" + day, Algorithm: domain.Ed25519}, made.Ed25519)
 	return []domain.Key{rsa, ed}, err
 }
 
-func (s *System) sealedKey(name string, k domain.Key, private crypto.Signer) (_ domain.Key, err error) {
+func (r *Keyring) sealedKey(name string, k domain.Key, private crypto.Signer) (_ domain.Key, err error) {
 	if k.Public, err = x509.MarshalPKIXPublicKey(private.Public()); err != nil {
 		return k, err
 	}
@@ -97,7 +109,7 @@ func (s *System) sealedKey(name string, k domain.Key, private crypto.Signer) (_ 
 	if err != nil {
 		return k, err
 	}
-	k.Sealed, err = s.store.Seal(keyPurpose(name, k), plain)
+	k.Sealed, err = r.store.Seal(keyPurpose(name, k), plain)
 	return k, err
 }
 
@@ -108,45 +120,45 @@ func keyPurpose(name string, k domain.Key) string { return "dkim " + k.Selector 
 // that they sign for (d=). None means that the mail goes out unsigned: the domain has no
 // keys of its account here, or its public records are not theirs (specification, Sending). The
 // service domain always signs, for the names below it too.
-func (s *System) SigningKeys(ctx context.Context, from string) (string, []SigningKey, error) {
+func (r *Keyring) SigningKeys(ctx context.Context, from string) (string, []SigningKey, error) {
 	host := hostOf(from)
-	if domain.Within(host, s.Namespaces.Domain) {
-		state, err := s.serviceDomain(ctx)
+	if domain.Within(host, r.namespaces.Domain) {
+		state, err := r.serviceDomain(ctx)
 		if err != nil {
 			return "", nil, err
 		}
-		held, err := s.opened(state)
+		held, err := r.opened(state)
 		if err != nil {
 			return "", nil, err
 		}
 		return state.Name, held.keys, nil
 	}
-	if gone, err := s.forsaken(from); err != nil || gone {
+	if gone, err := forsaken(r.store, r.namespaces.Domain, from); err != nil || gone {
 		return "", nil, err
 	}
-	state, err := s.store.LoadDomain(host)
+	state, err := r.store.LoadDomain(host)
 	if err != nil || state.VerifiedAt.IsZero() {
 		return "", nil, err
 	}
-	keys, err := s.usableKeys(ctx, *state)
+	keys, err := r.usableKeys(ctx, *state)
 	return state.Name, keys, err
 }
 
 // Usable reports whether mail from this address would be signed.
-func (s *System) Usable(ctx context.Context, from string) bool {
-	_, keys, err := s.SigningKeys(ctx, from)
+func (r *Keyring) Usable(ctx context.Context, from string) bool {
+	_, keys, err := r.SigningKeys(ctx, from)
 	return err == nil && len(keys) > 0
 }
 
 // usableKeys are those whose public record is what it should be. While DNS is in trouble,
 // what it said last counts.
-func (s *System) usableKeys(ctx context.Context, state domain.State) ([]SigningKey, error) {
-	held, err := s.opened(state)
+func (r *Keyring) usableKeys(ctx context.Context, state domain.State) ([]SigningKey, error) {
+	held, err := r.opened(state)
 	if err != nil {
 		return nil, err
 	}
-	if !s.now().Before(held.until) {
-		held = s.lookAtKeys(ctx, state, held)
+	if !r.now().Before(held.until) {
+		held = r.lookAtKeys(ctx, state, held)
 	}
 	var keys []SigningKey
 	for i, k := range state.Keys {
@@ -157,26 +169,26 @@ func (s *System) usableKeys(ctx context.Context, state domain.State) ([]SigningK
 	return keys, nil
 }
 
-func (s *System) lookAtKeys(ctx context.Context, state domain.State, held *signer) *signer {
-	look, cancel := context.WithTimeout(ctx, lookPatience)
+func (r *Keyring) lookAtKeys(ctx context.Context, state domain.State, held *signer) *signer {
+	look, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	fresh := *held
 	if fresh.until.IsZero() {
 		fresh.usable = state.Found
 	}
-	fresh.until = s.now().Add(usableFor)
+	fresh.until = r.now().Add(usableFor)
 	for _, k := range state.Keys {
-		ok, err := domain.KeyPublished(look, s.Resolver, state.Name, k)
+		ok, err := domain.KeyPublished(look, r.resolver, state.Name, k)
 		switch bit := domain.FoundOf(k); {
 		case err != nil:
-			s.Logger.Info("a DKIM record could not be looked up", "domain", state.Name, "selector", k.Selector, "err", err)
+			r.log.Info("a DKIM record could not be looked up", "domain", state.Name, "selector", k.Selector, "err", err)
 		case ok:
 			fresh.usable |= bit
 		default:
 			fresh.usable &^= bit
 		}
 	}
-	s.signers.byName.Compute(state.Name, func(now *signer, loaded bool) (*signer, xsync.ComputeOp) {
+	r.byName.Compute(state.Name, func(now *signer, loaded bool) (*signer, xsync.ComputeOp) {
 		if !loaded || now.token != state.Token {
 			return nil, xsync.CancelOp // released meanwhile
 		}
@@ -186,13 +198,13 @@ func (s *System) lookAtKeys(ctx context.Context, state domain.State, held *signe
 }
 
 // opened returns the private keys of a domain, unsealing them at the first use.
-func (s *System) opened(state domain.State) (*signer, error) {
-	if held, ok := s.signers.byName.Load(state.Name); ok && held.token == state.Token && len(held.keys) == len(state.Keys) {
+func (r *Keyring) opened(state domain.State) (*signer, error) {
+	if held, ok := r.byName.Load(state.Name); ok && held.token == state.Token && len(held.keys) == len(state.Keys) {
 		return held, nil
 	}
 	held := &signer{token: state.Token}
 	for _, k := range state.Keys {
-		plain, err := s.store.Unseal(keyPurpose(state.Name, k), k.Sealed)
+		plain, err := r.store.Unseal(keyPurpose(state.Name, k), k.Sealed)
 		if err != nil {
 			return nil, err
 		}
@@ -206,32 +218,32 @@ func (s *System) opened(state domain.State) (*signer, error) {
 		}
 		held.keys = append(held.keys, SigningKey{k.Selector, k.Algorithm, signer})
 	}
-	s.signers.byName.Store(state.Name, held)
+	r.byName.Store(state.Name, held)
 	return held, nil
 }
 
 // serviceDomain returns the service's own domain, whose keys are made at the first use.
-func (s *System) serviceDomain(ctx context.Context) (domain.State, error) {
-	name := s.Namespaces.Domain
-	state, err := s.orderDomain(ctx, name, readDomain{})
+func (r *Keyring) serviceDomain(ctx context.Context) (domain.State, error) {
+	name := r.namespaces.Domain
+	state, err := r.owners.order(ctx, name, readDomain{})
 	if err != nil || len(state.Keys) > 0 {
 		return state, err
 	}
-	s.signers.first.Lock()
-	defer s.signers.first.Unlock()
-	if state, err = s.orderDomain(ctx, name, readDomain{}); err != nil || len(state.Keys) > 0 {
+	r.first.Lock()
+	defer r.first.Unlock()
+	if state, err = r.owners.order(ctx, name, readDomain{}); err != nil || len(state.Keys) > 0 {
 		return state, err
 	}
-	keys, err := s.makeKeys(ctx, name)
+	keys, err := r.make(ctx, name)
 	if err != nil {
 		return state, err
 	}
-	return s.orderDomain(ctx, name, domain.KeepKeys{Keys: keys})
+	return r.owners.order(ctx, name, domain.KeepKeys{Keys: keys})
 }
 
 // ServiceRecords lists the DKIM records of the service domain, for the operator.
-func (s *System) ServiceRecords(ctx context.Context) ([]domain.Record, error) {
-	state, err := s.serviceDomain(ctx)
+func (r *Keyring) ServiceRecords(ctx context.Context) ([]domain.Record, error) {
+	state, err := r.serviceDomain(ctx)
 	records := make([]domain.Record, len(state.Keys))
 	for i, k := range state.Keys {
 		records[i] = domain.KeyRecord(state.Name, k)
@@ -241,8 +253,8 @@ func (s *System) ServiceRecords(ctx context.Context) ([]domain.Record, error) {
 
 // PublicKey is the public key of a selector whose private key this node holds: signatures
 // by it are verified without DNS (specification, Sending).
-func (s *System) PublicKey(name, selector string) (crypto.PublicKey, bool) {
-	state, err := s.store.LoadDomain(name)
+func (r *Keyring) PublicKey(name, selector string) (crypto.PublicKey, bool) {
+	state, err := r.store.LoadDomain(name)
 	if err != nil || state.Claimed() && state.VerifiedAt.IsZero() {
 		return nil, false // a claim alone proves nothing
 	}

@@ -16,6 +16,8 @@ type DomainStore interface {
 	// Domains pages through all domains that have a record.
 	Domains(after string, limit int) ([]*domain.State, error)
 	Attached(name, address string) (bool, error)
+	// Live reports that an inbox lives at an address.
+	Live(address string) (bool, error)
 	AttachedInboxes(name, after string, limit int) ([]string, error)
 	PutDomainListed(id account.ID, name string) error
 	DropDomainListed(id account.ID, name string) error
@@ -32,8 +34,8 @@ type domainEntity struct {
 	engine.Slot
 	store DomainStore
 	now   func() time.Time
-	// told receives the committed state after each change.
-	told func(domain.State)
+	// changed receives the committed state after each change.
+	changed func(domain.State)
 
 	state *domain.State
 	rows  *domain.Rows // of the group being decided; nil when nothing changed
@@ -96,7 +98,7 @@ func (e *domainEntity) Commit() error {
 
 func (e *domainEntity) Publish() {
 	if e.rows != nil {
-		e.told(*e.state)
+		e.changed(*e.state)
 	}
 	e.rows = nil
 }

@@ -1,25 +1,21 @@
 package actors
 
 import (
-	"context"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"inboxd/actors/engine"
-	"inboxd/internal/account"
-	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
-	"inboxd/internal/ingest"
 )
 
 // inboxEntity drives internal/inbox for one address.
 type inboxEntity struct {
 	engine.Slot
-	store Store
+	store InboxStore
 	now   func() time.Time
-	// told receives the public events of a commit, after it.
-	told func([]inbox.Public)
+	// notify receives the public events of a commit, after it.
+	notify func([]inbox.Public)
 	// queued receives the moves of the mail queue of a commit, after it.
 	queued func(address string, moves []inbox.Queued)
 	// atHand keeps the contents of new messages for a while.
@@ -106,7 +102,7 @@ func (e *inboxEntity) Publish() {
 		e.queued(e.Key(), rows.Queue)
 	}
 	if len(rows.Public) > 0 {
-		e.told(rows.Public)
+		e.notify(rows.Public)
 	}
 	rows.Clear()
 	cleared.Put(rows)
@@ -136,104 +132,4 @@ func (e *inboxEntity) Weight() int64 {
 		return 0
 	}
 	return e.state.Weight()
-}
-
-// View returns the published view of an inbox, activating it when it is not in memory. An
-// address where nobody lives is looked up in the store and costs no actor.
-func (s *System) View(ctx context.Context, address string) (*inbox.View, error) {
-	if e := s.inboxes.Resident([]byte(address)); e != nil {
-		if v := e.(*inboxEntity).view.Load(); v != nil {
-			return v, nil
-		}
-	} else if live, err := s.store.Live(address); err != nil {
-		return nil, engine.Busy(err)
-	} else if !live {
-		return nil, inbox.NoInbox(address)
-	}
-	got, err := s.inboxes.Do(ctx, address, wake{}, 0)
-	if err != nil {
-		return nil, err
-	}
-	if v, _ := got.(*inbox.View); v != nil {
-		return v, nil
-	}
-	return nil, inbox.NoInbox(address)
-}
-
-// ViewFor is View for the account that owns the inbox; NoInbox for any other. To refuse, it
-// makes one look-up, whether the inbox lives, in memory or not, is gone, or never was: the
-// time must not tell, and a stranger must not wake an inbox.
-func (s *System) ViewFor(ctx context.Context, id account.ID, address string) (*inbox.View, error) {
-	if v := s.Resident([]byte(address)); v != nil && v.Account == id {
-		return v, nil
-	}
-	who, err := s.store.AccountOf(address)
-	switch {
-	case err != nil:
-		return nil, engine.Busy(err)
-	case who != id:
-		return nil, inbox.NoInbox(address)
-	}
-	return s.View(ctx, address)
-}
-
-// accountOf is the account whose inbox lives at an address; the zero one when none does.
-func (s *System) accountOf(address string) (account.ID, error) {
-	if v := s.Resident([]byte(address)); v != nil {
-		return v.Account, nil
-	}
-	return s.store.AccountOf(address)
-}
-
-// Resident returns the published view of an inbox in memory, else nil. It takes no lock and
-// allocates nothing.
-func (s *System) Resident(address []byte) *inbox.View {
-	if e := s.inboxes.Resident(address); e != nil {
-		return e.(*inboxEntity).view.Load()
-	}
-	return nil
-}
-
-// Do hands cmd to the inbox at address and returns after its commit.
-func (s *System) Do(ctx context.Context, address string, cmd inbox.Command) (inbox.Outcome, error) {
-	got, err := s.inboxes.Do(ctx, address, cmd, sizeOf(cmd))
-	answer, _ := got.(inbox.Outcome)
-	return answer, err
-}
-
-// sizeOf is what cmd adds to a batch.
-func sizeOf(cmd inbox.Command) int64 {
-	switch cmd := cmd.(type) {
-	case inbox.Receive:
-		return int64(len(cmd.Raw))
-	case inbox.Submit:
-		return int64(len(cmd.Raw))
-	}
-	return 0
-}
-
-// Content reads the document of a message, parsing a small one again; nil when it is gone.
-func (s *System) Content(_ context.Context, address string, id int64) (*inbox.Content, error) {
-	c, err := s.store.Content(address, id)
-	if err != nil || c == nil || !c.Unread {
-		return c, unreadable(err)
-	}
-	raw, err := s.store.Raw(address, id)
-	if err != nil || raw == nil {
-		return nil, unreadable(err)
-	}
-	return ingest.Reread(c, raw), nil
-}
-
-// Raw reads a message as received; nil when it is gone.
-func (s *System) Raw(_ context.Context, address string, id int64) ([]byte, error) {
-	raw, err := s.store.Raw(address, id)
-	return raw, unreadable(err)
-}
-
-func unreadable(err error) error {
-	if err == nil {
-		return nil
-	}
-	return fault.Wrap(fault.Internal, "The message could not be read", err)
 }

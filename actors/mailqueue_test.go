@@ -396,7 +396,7 @@ func TestBounceReachesItsRecipient(t *testing.T) {
 		}
 	}
 	for range 2 { // a repeat changes nothing
-		if err := s.Deliver(t.Context(), envelopeTo(back), []byte(dsn)); err != nil {
+		if err := s.Receive(t.Context(), envelopeTo(back), []byte(dsn)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -2,11 +2,8 @@ package actors
 
 import (
 	"cmp"
-	"context"
 	"fmt"
-	"time"
 
-	"inboxd/actors/engine"
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
@@ -22,17 +19,6 @@ import (
 // for it the request is at work, or a crash cut it off: a repeat goes on with the very same
 // creation, which changes nothing where it was done. When the place is given back, the
 // record goes too.
-
-// DoOnce is Do for a request that may be repeated. tell makes what the client is told,
-// of nothing but what it is given; it runs in the inbox's owner and must be quick. Refused
-// requests leave no record.
-func (s *System) DoOnce(ctx context.Context, address string, cmd inbox.Command, req once.Request, tell func(inbox.Outcome) []byte) (once.Result, error) {
-	got, err := s.inboxes.Do(ctx, address, onceCommand{cmd, req, tell}, sizeOf(cmd))
-	if err != nil {
-		return once.Result{}, err
-	}
-	return got.(once.Result), nil
-}
 
 // onceCommand is a command to an inbox with the request that it comes from.
 type onceCommand struct {
@@ -79,64 +65,6 @@ func (e *inboxEntity) onceRecord(key once.Key) (*once.Record, error) {
 		}
 	}
 	return e.store.InboxOnce(e.Key(), key)
-}
-
-// CreateInboxOnce is CreateInbox for a request that may be repeated. tell is as for
-// DoOnce.
-func (s *System) CreateInboxOnce(ctx context.Context, id account.ID, order inbox.Order, req once.Request, tell func(inbox.Placement, time.Time) []byte) (once.Result, error) {
-	var made *once.Record
-	kept := func(place inbox.Placement, at time.Time) *once.Record {
-		made = &once.Record{Request: req, At: at, Result: once.Result{Address: place.Address, Told: tell(place, at)}}
-		return made
-	}
-	for range placeTries {
-		known, err := s.resume(ctx, id, req)
-		switch {
-		case fault.Is(err, fault.Refused):
-			continue // the address went to somebody else, and the place was given back
-		case err != nil:
-			return once.Result{}, err
-		case known != nil:
-			return known.Result, nil
-		}
-		_, known, err = s.createBy(ctx, id, order, kept)
-		switch {
-		case err != nil:
-			return once.Result{}, err
-		case known == nil:
-			return made.Result, nil
-		}
-		// A repeat was faster since resume: join it.
-	}
-	return once.Result{}, engine.Busy(nil)
-}
-
-// resume returns the record of a request, nil when there is none. A creation that is at
-// work, or was cut off, is finished first: under the lock that keeps repair from giving the
-// place back meanwhile.
-func (s *System) resume(ctx context.Context, id account.ID, req once.Request) (*once.Record, error) {
-	found, err := s.recall(ctx, id, req)
-	if err != nil || found.reservation == nil {
-		return found.record, err
-	}
-	mu := s.resuming.Of(id.String())
-	mu.Lock()
-	defer mu.Unlock()
-	if found, err = s.recall(ctx, id, req); err != nil {
-		return nil, err
-	}
-	if r := found.reservation; r != nil {
-		err = s.finish(ctx, id, inbox.Create{
-			Address: found.record.Address, Account: id, Label: r.Label, RetentionHours: r.RetentionHours, At: r.At, Again: true,
-		})
-	}
-	return found.record, err
-}
-
-func (s *System) recall(ctx context.Context, id account.ID, req once.Request) (recalled, error) {
-	got, err := s.ask(ctx, id, recall{req})
-	found, _ := got.(recalled)
-	return found, err
 }
 
 type (

@@ -172,7 +172,7 @@ func TestAnAddressLostMeanwhile(t *testing.T) {
 	req := requestNamed(t, "k", "{}")
 	place := inbox.Placement{Address: "lost@inbox.localhost", Label: "l", RetentionHours: 1}
 	at := s.now()
-	if _, err := s.ask(ctx, id, account.ReserveInbox{Address: place.Address, At: at, Record: &once.Record{Request: req, At: at, Result: once.Result{Address: place.Address, Told: told(place, at)}}}); err != nil {
+	if _, err := s.accounts.order(ctx, id, account.ReserveInbox{Address: place.Address, At: at, Record: &once.Record{Request: req, At: at, Result: once.Result{Address: place.Address, Told: told(place, at)}}}); err != nil {
 		t.Fatal(err)
 	}
 	makeInbox(t, s, place.Address) // someone's

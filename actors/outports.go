@@ -5,21 +5,11 @@ import (
 	"time"
 
 	"inboxd/actors/mailqueue"
-	"inboxd/internal/account"
+	"inboxd/internal/delivery"
 	"inboxd/internal/domain"
+	"inboxd/internal/fault"
 	"inboxd/internal/ingest"
 )
-
-// OutStore is what sending needs of the disk.
-type OutStore interface {
-	mailqueue.Store
-
-	PutSuppression(account.ID, account.Suppression) error
-	DropSuppression(id account.ID, email string) (found bool, err error)
-	Suppression(id account.ID, email string) (account.Suppression, bool, error)
-	// Suppressions pages in the order of the addresses, behind after.
-	Suppressions(id account.ID, after string, limit int) ([]account.Suppression, error)
-}
 
 // Signer signs a mail for a domain: one DKIM-Signature field per key, to stand above raw. It
 // is called with at least one key.
@@ -28,6 +18,7 @@ type Signer func(raw []byte, domain string, keys []SigningKey, at time.Time) (fi
 // outgoing is a System as the mail queue needs it.
 type outgoing struct{ *System }
 
+// newMailQueue makes the queue of what is sent.
 func (s *System) newMailQueue() *mailqueue.Queue {
 	return mailqueue.New(mailqueue.Options{
 		Inboxes: outgoing{s}, Local: outgoing{s}, Store: s.store, Courier: s.Courier, Signer: outgoing{s}.sign,
@@ -57,17 +48,26 @@ func (o outgoing) IsVerified(host string) bool {
 
 // Receive implements mailqueue.Local: the mail is received as from outside, but that who vouches
 // for it is found out without the trace of its way.
-func (o outgoing) Receive(ctx context.Context, mailFrom, rcptTo string, raw []byte, traceLen int) error {
-	if err := o.acceptsMail(rcptTo); err != nil {
-		return err
-	}
-	env := ingest.Envelope{MailFrom: mailFrom, RcptTo: []string{rcptTo}, TraceLen: traceLen}
-	if o.Judge != nil {
-		env.Judge = func(ctx context.Context, _ ingest.Envelope, _ []byte) ingest.Verdict {
-			return o.Judge(ctx, o.System, mailFrom, raw[traceLen:])
+func (o outgoing) Receive(ctx context.Context, mailFrom, rcptTo string, raw []byte, traceLen int) delivery.Receipt {
+	err := o.acceptsMail(rcptTo)
+	if err == nil {
+		env := ingest.Envelope{MailFrom: mailFrom, RcptTo: []string{rcptTo}, TraceLen: traceLen}
+		if o.Judge != nil {
+			env.Judge = func(ctx context.Context, _ ingest.Envelope, _ []byte) ingest.Verdict {
+				return o.Judge(ctx, o.Keyring, mailFrom, raw[traceLen:])
+			}
 		}
+		err = o.Receiving.Receive(ctx, env, raw)
 	}
-	return o.Deliver(ctx, env, raw)
+	switch {
+	case err == nil:
+		return delivery.Received
+	case fault.Is(err, fault.NoInbox):
+		return delivery.NoSuchInbox
+	case fault.Is(err, fault.InboxFull):
+		return delivery.InboxFull
+	}
+	return delivery.NotStored
 }
 
 // sign is the mailqueue.Signer.

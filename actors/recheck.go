@@ -10,14 +10,13 @@ import (
 )
 
 // rechecks is the supervisor that looks at claimed domains when they are due. A start reads
-// all of them once; afterwards their owners tell it what changed.
+// all of them once; afterwards their owners notify it of what changed.
 type rechecks struct {
-	check func(context.Context, string) error
-	all   func(after string, limit int) ([]*domain.State, error)
-	now   func() time.Time
-	log   *slog.Logger
+	all func(after string, limit int) ([]*domain.State, error)
+	now func() time.Time
+	log *slog.Logger
 
-	mu  sync.Mutex
+	mu  sync.Mutex // guards due
 	due map[string]time.Time
 }
 
@@ -29,8 +28,8 @@ const (
 	recheckRest = 10 * time.Minute
 )
 
-func newRechecks(s *System) *rechecks {
-	return &rechecks{check: s.recheckDomain, all: s.store.Domains, now: s.now, log: s.Logger, due: map[string]time.Time{}}
+func newRechecks(store DomainStore, now func() time.Time, log *slog.Logger) *rechecks {
+	return &rechecks{all: store.Domains, now: now, log: log, due: map[string]time.Time{}}
 }
 
 // set notes when a domain is due; the zero time: never.
@@ -44,24 +43,15 @@ func (r *rechecks) set(name string, at time.Time) {
 	}
 }
 
-// run checks what is due until stop is closed; a check under way is given up then.
-func (r *rechecks) run(stop <-chan struct{}) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go func() {
-		select {
-		case <-stop:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
+// run checks what is due until ctx is over; a check under way is given up then.
+func (r *rechecks) run(ctx context.Context, check func(context.Context, string) error) {
 	r.load()
 	tick := time.NewTicker(recheckLook)
 	defer tick.Stop()
 	for {
-		r.step(ctx)
+		r.step(ctx, check)
 		select {
-		case <-stop:
+		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
@@ -86,13 +76,13 @@ func (r *rechecks) load() {
 }
 
 // step checks all that is due, a few at once.
-func (r *rechecks) step(ctx context.Context) {
+func (r *rechecks) step(ctx context.Context, check func(context.Context, string) error) {
 	names := make(chan string)
 	var workers sync.WaitGroup
 	for range recheckWorkers {
 		workers.Go(func() {
 			for name := range names {
-				if err := r.check(ctx, name); err != nil && ctx.Err() == nil {
+				if err := check(ctx, name); err != nil && ctx.Err() == nil {
 					r.log.Warn("a domain could not be checked", "domain", name, "err", err)
 				}
 			}
@@ -123,12 +113,12 @@ func (r *rechecks) take() (names []string) {
 	return names
 }
 
-// recheckDomain is the daily look at a domain.
-func (s *System) recheckDomain(ctx context.Context, name string) error {
-	state, err := s.orderDomain(ctx, name, readDomain{})
+// recheck is the daily look at a domain.
+func (d *OwnDomains) recheck(ctx context.Context, name string) error {
+	state, err := d.owners.order(ctx, name, readDomain{})
 	if err != nil || !state.Claimed() {
 		return err
 	}
-	_, err = s.checkDomain(ctx, state, false)
+	_, err = d.check(ctx, state, false)
 	return err
 }

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"inboxd/actors/engine"
@@ -13,74 +14,85 @@ import (
 // the person asks again.
 const resetQueue = 1024
 
+// Resets sets passwords anew by a token. It never changes; any goroutine may use it.
+type Resets struct {
+	accounts *Accounts
+	store    CredentialStore
+	minter   minter
+	log      *slog.Logger
+	// mail mails a token to its account's address; nil: no such mail, and no token is made.
+	mail  func(ctx context.Context, email, token string, expires time.Time) error
+	asked chan string // e-mail addresses, for run
+}
+
 // RequestReset has a password-reset token mailed to the address if an account has it. It
 // returns at once in every case, so that nobody learns by the time it takes who has an
 // account.
-func (s *System) RequestReset(email string) {
-	if s.MailReset == nil {
+func (r *Resets) RequestReset(email string) {
+	if r.mail == nil {
 		return
 	}
 	select {
-	case s.resets <- email:
+	case r.asked <- email:
 	default:
-		s.Logger.Warn("too many password resets are asked for; one was dropped")
+		r.log.Warn("too many password resets are asked for; one was dropped")
 	}
 }
 
-// mailResetsUntilStopped works on the requests, one by one.
-func (s *System) mailResetsUntilStopped() {
+// run works on the requests, one by one, until ctx is over.
+func (r *Resets) run(ctx context.Context) {
 	for {
 		select {
-		case <-s.stop:
+		case <-ctx.Done():
 			return
-		case email := <-s.resets:
-			if err := s.mailReset(email); err != nil {
-				s.Logger.Warn("a password reset could not be mailed", "err", err)
+		case email := <-r.asked:
+			if err := r.send(ctx, email); err != nil {
+				r.log.Warn("a password reset could not be mailed", "err", err)
 			}
 		}
 	}
 }
 
-func (s *System) mailReset(email string) error {
-	profile, err := s.byEmail(s.running, email)
+func (r *Resets) send(ctx context.Context, email string) error {
+	profile, err := r.accounts.byEmail(ctx, email)
 	if err != nil || profile.CreatedAt.IsZero() {
 		return err
 	}
-	token, expires, err := s.startReset(s.running, profile.ID, false)
+	token, expires, err := r.start(ctx, profile.ID, false)
 	if fault.Is(err, fault.Refused) {
 		return nil // enough of them wait already
 	}
 	if err != nil {
 		return err
 	}
-	return s.MailReset(s.running, profile.Email, token, expires)
+	return r.mail(ctx, profile.Email, token, expires)
 }
 
-func (s *System) startReset(ctx context.Context, id account.ID, operator bool) (token string, expires time.Time, err error) {
-	token = s.mint(account.KindReset, id)
-	expires = s.now().Add(account.ResetLife)
-	_, err = s.ask(ctx, id, account.StartReset{Hash: account.HashToken([]byte(token)), Operator: operator})
+func (r *Resets) start(ctx context.Context, id account.ID, operator bool) (token string, expires time.Time, err error) {
+	token = r.minter.mint(account.KindReset, id)
+	expires = r.accounts.now().Add(account.ResetLife)
+	_, err = r.accounts.owners.order(ctx, id, account.StartReset{Hash: account.HashToken([]byte(token)), Operator: operator})
 	return token, expires, err
 }
 
 // ResetToken makes a password-reset token for the operator to hand over.
-func (s *System) ResetToken(ctx context.Context, email string) (token string, expires time.Time, err error) {
-	profile, err := s.named(ctx, email)
+func (r *Resets) ResetToken(ctx context.Context, email string) (token string, expires time.Time, err error) {
+	profile, err := r.accounts.named(ctx, email)
 	if err != nil {
 		return "", time.Time{}, err
 	}
-	return s.startReset(ctx, profile.ID, true)
+	return r.start(ctx, profile.ID, true)
 }
 
 // ResetPassword sets the password by a reset token, which ends by that, and ends every
 // session of the account. The password must have been checked.
-func (s *System) ResetPassword(ctx context.Context, token, password string) error {
+func (r *Resets) ResetPassword(ctx context.Context, token, password string) error {
 	kind, home, ok := account.ParseToken(token)
 	if !ok || kind != account.KindReset {
 		return account.BadReset()
 	}
 	h := account.HashToken([]byte(token))
-	id, _, found, err := s.store.Credential(home, h)
+	id, _, found, err := r.store.Credential(home, h)
 	switch {
 	case err != nil:
 		return engine.Busy(err)
@@ -88,7 +100,7 @@ func (s *System) ResetPassword(ctx context.Context, token, password string) erro
 		return account.BadReset()
 	}
 	var salt [16]byte
-	s.Random(salt[:])
-	_, err = s.ask(ctx, id, account.ResetPassword{Hash: h, PasswordHash: account.HashPassword(password, salt)})
+	r.accounts.random(salt[:])
+	_, err = r.accounts.owners.order(ctx, id, account.ResetPassword{Hash: h, PasswordHash: account.HashPassword(password, salt)})
 	return err
 }

@@ -41,7 +41,7 @@ func TestPasswordReset(t *testing.T) {
 	if _, err := s.Authenticate(ctx, []byte(mail.token)); !fault.Is(err, fault.Unauthenticated) {
 		t.Errorf("a reset token opens the account: %v", err)
 	}
-	for _, wrong := range []string{"", "svc_reset_x", in.Token, key.Token, s.mint(account.KindReset, in.Profile.ID)} {
+	for _, wrong := range []string{"", "svc_reset_x", in.Token, key.Token, s.Resets.minter.mint(account.KindReset, in.Profile.ID)} {
 		if err := s.ResetPassword(ctx, wrong, "another horse"); !fault.Is(err, fault.Refused) {
 			t.Errorf("%q: %v", wrong, err)
 		}
@@ -80,7 +80,7 @@ func TestWithoutAMailerNothingIsMade(t *testing.T) {
 	signUp(t, s)
 	commits := store.Commits()
 	s.RequestReset("me@example.test")
-	if len(s.resets) != 0 || store.Commits() != commits {
+	if len(s.Resets.asked) != 0 || store.Commits() != commits {
 		t.Error("a reset was begun")
 	}
 }
@@ -102,9 +102,9 @@ func TestResetsBeyondTheQueueAreDropped(t *testing.T) {
 	for range 2 * resetQueue {
 		s.RequestReset("nobody@example.test")
 	}
-	if len(s.resets) != resetQueue {
-		t.Errorf("%d wait", len(s.resets))
+	if len(s.Resets.asked) != resetQueue {
+		t.Errorf("%d wait", len(s.Resets.asked))
 	}
 	close(release)
-	until(func() bool { return len(s.resets) == 0 })
+	until(func() bool { return len(s.Resets.asked) == 0 })
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
 	"inboxd/actors/engine"
 	"inboxd/internal/account"
@@ -17,12 +19,33 @@ import (
 	"inboxd/internal/once"
 )
 
+// SendingStore is what sending needs of the disk, beside the inbox.
+type SendingStore interface {
+	DropSuppression(id account.ID, email string) (found bool, err error)
+	Suppression(id account.ID, email string) (account.Suppression, bool, error)
+	// Suppressions pages in the order of the addresses, behind after.
+	Suppressions(id account.ID, after string, limit int) ([]account.Suppression, error)
+}
+
+// Sending takes mail that is to go out, for the mail queue. It never changes; any goroutine
+// may use it.
+type Sending struct {
+	inboxes *Inboxes
+	owners  accountOwners
+	store   SendingStore
+	domain  string // the service's
+	now     func() time.Time
+	random  func([]byte)
+	log     *slog.Logger
+	waits   func() (done func()) // notes a send that waits for its answer
+}
+
 // Send composes a letter, takes its place in the day's quota, and queues it. It returns when
 // the queue entry is on disk: the mail was accepted, not delivered. The count of the quota
 // is written before the mail to the same log, so both cost one sync (ADR 0015).
-func (s *System) Send(ctx context.Context, address string, letter inbox.Letter) (int64, error) {
+func (s *Sending) Send(ctx context.Context, address string, letter inbox.Letter) (int64, error) {
 	return s.send(ctx, address, letter, func(submit inbox.Submit) (int64, error) {
-		answer, err := s.Do(ctx, address, submit)
+		answer, err := s.inboxes.Do(ctx, address, submit)
 		return answer.ID, err
 	})
 }
@@ -30,13 +53,12 @@ func (s *System) Send(ctx context.Context, address string, letter inbox.Letter) 
 // SendOnce is Send for a request that may be repeated: the record of its result goes with
 // the mail, in one batch. A repeat that crosses the first gives its place in the quota back.
 // tell is as for DoOnce.
-func (s *System) SendOnce(ctx context.Context, address string, letter inbox.Letter, req once.Request, tell func(inbox.Outcome) []byte) (given once.Result, err error) {
-	if known, err := s.inboxes.Do(ctx, address, recallOnce{req}, 0); known != nil || err != nil {
-		given, _ := known.(once.Result)
+func (s *Sending) SendOnce(ctx context.Context, address string, letter inbox.Letter, req once.Request, tell func(inbox.Outcome) []byte) (given once.Result, err error) {
+	if given, known, err := s.inboxes.Recall(ctx, address, req); known || err != nil {
 		return given, err
 	}
 	_, err = s.send(ctx, address, letter, func(submit inbox.Submit) (id int64, err error) {
-		given, err = s.DoOnce(ctx, address, submit, req, func(a inbox.Outcome) []byte {
+		given, err = s.inboxes.DoOnce(ctx, address, submit, req, func(a inbox.Outcome) []byte {
 			id = a.ID
 			return tell(a)
 		})
@@ -47,9 +69,9 @@ func (s *System) SendOnce(ctx context.Context, address string, letter inbox.Lett
 
 // send prepares a letter and hands it to submit, which returns the message's id, 0 when a
 // repeat found that it was queued before.
-func (s *System) send(ctx context.Context, address string, letter inbox.Letter, submit func(inbox.Submit) (id int64, err error)) (int64, error) {
-	defer s.Mail.CallerWaits()()
-	view, err := s.View(ctx, address)
+func (s *Sending) send(ctx context.Context, address string, letter inbox.Letter, submit func(inbox.Submit) (id int64, err error)) (int64, error) {
+	defer s.waits()()
+	view, err := s.inboxes.View(ctx, address)
 	if err != nil {
 		return 0, err
 	}
@@ -70,24 +92,24 @@ func (s *System) send(ctx context.Context, address string, letter inbox.Letter, 
 		return 0, err
 	}
 	at := s.now()
-	if _, err := s.ask(ctx, view.Account, letter.Count()); err != nil {
+	if _, err := s.owners.order(ctx, view.Account, letter.Count()); err != nil {
 		return 0, err
 	}
 	id, err := submit(command)
 	if err == nil && id == 0 || fault.Is(err, fault.InboxFull) || fault.Is(err, fault.StorageFull) || fault.Is(err, fault.NoInbox) || fault.Is(err, fault.Invalid) {
-		s.accounts.Notify(string(view.Account[:]), account.ReturnSend{At: at}) // after any other failure it may be queued
+		s.owners.notify(view.Account, account.ReturnSend{At: at}) // after any other failure it may be queued
 	}
 	if err == nil && id != 0 {
-		s.Logger.Info("queued", "inbox", address, "message_id", id, "recipients", len(recipients), "octets", len(command.Raw))
+		s.log.Info("queued", "inbox", address, "message_id", id, "recipients", len(recipients), "octets", len(command.Raw))
 	}
 	return id, err
 }
 
 // write composes a draft into the command that queues it.
-func (s *System) write(d compose.Draft, recipients []inbox.Recipient) (inbox.Submit, error) {
+func (s *Sending) write(d compose.Draft, recipients []inbox.Recipient) (inbox.Submit, error) {
 	var id [16]byte
-	s.Random(id[:])
-	s.Random(d.Seed[:])
+	s.random(id[:])
+	s.random(d.Seed[:])
 	d.MessageID = hex.EncodeToString(id[:]) + d.From.Email[strings.LastIndexByte(d.From.Email, '@'):]
 	d.Date = s.now()
 	raw, err := compose.Write(d)
@@ -118,7 +140,7 @@ func mailboxes(addresses []string) []message.Mailbox {
 }
 
 // thread returns the references of the mail with this Message-ID, when it is in the inbox.
-func (s *System) thread(ctx context.Context, view *inbox.View, messageID string) ([]string, error) {
+func (s *Sending) thread(ctx context.Context, view *inbox.View, messageID string) ([]string, error) {
 	if messageID == "" {
 		return nil, nil
 	}
@@ -127,7 +149,7 @@ func (s *System) thread(ctx context.Context, view *inbox.View, messageID string)
 		if m.Thread != key || m.Expired(s.now()) {
 			continue
 		}
-		c, err := s.Content(ctx, view.Address, m.ID)
+		c, err := s.inboxes.Content(ctx, view.Address, m.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -140,7 +162,7 @@ func (s *System) thread(ctx context.Context, view *inbox.View, messageID string)
 }
 
 // checkSuppressed refuses a letter to addresses that mail came back from.
-func (s *System) checkSuppressed(id account.ID, recipients []inbox.Recipient) error {
+func (s *Sending) checkSuppressed(id account.ID, recipients []inbox.Recipient) error {
 	var barred []string
 	for _, r := range recipients {
 		_, found, err := s.store.Suppression(id, strings.ToLower(r.Email))
@@ -158,12 +180,12 @@ func (s *System) checkSuppressed(id account.ID, recipients []inbox.Recipient) er
 }
 
 // Suppressions pages through the addresses that an account sends no mail to.
-func (s *System) Suppressions(_ context.Context, id account.ID, after string, limit int) ([]account.Suppression, error) {
+func (s *Sending) Suppressions(_ context.Context, id account.ID, after string, limit int) ([]account.Suppression, error) {
 	return s.store.Suppressions(id, after, limit)
 }
 
 // DropSuppression allows mail to an address again; NotFound when it was allowed.
-func (s *System) DropSuppression(_ context.Context, id account.ID, email string) error {
+func (s *Sending) DropSuppression(_ context.Context, id account.ID, email string) error {
 	if canonical, err := inbox.CheckRecipient("email", email); err == nil {
 		email = canonical
 	}
@@ -192,8 +214,8 @@ type Notice struct {
 // SendNotice queues a mail of the service itself: from noreply at the service domain, with
 // the null sender and Auto-Submitted, by the same road as every other. It returns when the
 // queue entry is on disk.
-func (s *System) SendNotice(ctx context.Context, n Notice) error {
-	address := noReply + s.Namespaces.Domain
+func (s *Sending) SendNotice(ctx context.Context, n Notice) error {
+	address := noReply + s.domain
 	to, err := inbox.CheckRecipient("to", n.To)
 	if err != nil {
 		return err
@@ -204,11 +226,11 @@ func (s *System) SendNotice(ctx context.Context, n Notice) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.Do(ctx, address, submit)
+	_, err = s.inboxes.Do(ctx, address, submit)
 	if fault.Is(err, fault.NoInbox) { // the first one ever
-		_, err = s.Do(ctx, address, inbox.Create{Address: address, Account: systemAccount, RetentionHours: 24, At: s.now()})
+		_, err = s.inboxes.Do(ctx, address, inbox.Create{Address: address, Account: systemAccount, RetentionHours: 24, At: s.now()})
 		if err == nil || fault.Is(err, fault.Refused) {
-			_, err = s.Do(ctx, address, submit)
+			_, err = s.inboxes.Do(ctx, address, submit)
 		}
 	}
 	return err

@@ -12,54 +12,82 @@ import (
 	"inboxd/internal/webhook"
 )
 
+// WebhookStore is what webhooks need of the disk, beside the account.
+type WebhookStore interface {
+	// LastAttempts tells when each of an account's webhooks was last tried, and the status
+	// it gave.
+	LastAttempts(account.ID) (map[int64]webhook.Attempt, error)
+	Delivery(id account.ID, delivery int64) (*webhook.Delivery, error) // nil: none
+	// Deliveries returns deliveries below before (0: all), newest first, to one webhook
+	// unless hook is 0.
+	Deliveries(id account.ID, hook, before int64, limit int) ([]webhook.Delivery, error)
+	// CommitDeliveries is synced, as other commits are.
+	CommitDeliveries(account.ID, []webhook.Change) error
+}
+
+// Webhooks are the subscriptions of accounts, and what became of their deliveries. Only its
+// locks change; any goroutine may use it.
+type Webhooks struct {
+	inboxes      *Inboxes
+	owners       accountOwners
+	store        WebhookStore
+	poster       Poster
+	calls        *deliveries
+	domain       string // the service's
+	now          func() time.Time
+	random       func([]byte)
+	testing      chan struct{} // a place for each test call
+	redelivering engine.Locks  // by account; taken alone
+}
+
 // AddWebhook subscribes a URL to events of an account, or of one of its inboxes. The answer
 // holds the secret; nothing else ever does. URL and event have been checked in form.
-func (s *System) AddWebhook(ctx context.Context, id account.ID, url, event, inbox string) (account.Webhook, error) {
+func (w *Webhooks) AddWebhook(ctx context.Context, id account.ID, url, event, inbox string) (account.Webhook, error) {
 	if inbox != "" {
-		if _, err := s.ViewFor(ctx, id, inbox); err != nil {
+		if _, err := w.inboxes.ViewFor(ctx, id, inbox); err != nil {
 			return account.Webhook{}, err
 		}
 	}
-	if err := s.Poster.Check(ctx, url); err != nil {
+	if err := w.poster.Check(ctx, url); err != nil {
 		return account.Webhook{}, err
 	}
-	got, err := s.ask(ctx, id, account.AddWebhook{Webhook: account.Webhook{URL: url, Event: event, Inbox: inbox, Secret: string(s.mintSecret())}})
+	got, err := w.owners.order(ctx, id, account.AddWebhook{Webhook: account.Webhook{URL: url, Event: event, Inbox: inbox, Secret: string(w.mintSecret())}})
 	if err != nil {
 		return account.Webhook{}, err
 	}
 	return got.(account.Webhook), nil
 }
 
-func (s *System) mintSecret() webhook.Secret {
+func (w *Webhooks) mintSecret() webhook.Secret {
 	var random [32]byte
-	s.Random(random[:])
+	w.random(random[:])
 	return webhook.MintSecret(random)
 }
 
 // ListWebhooks returns the account's webhooks, oldest first, with their last attempts.
-func (s *System) ListWebhooks(ctx context.Context, id account.ID) ([]webhook.Listed, error) {
-	got, err := s.ask(ctx, id, readWebhooks{})
+func (w *Webhooks) ListWebhooks(ctx context.Context, id account.ID) ([]webhook.Listed, error) {
+	got, err := w.owners.order(ctx, id, readWebhooks{})
 	if err != nil {
 		return nil, err
 	}
-	last, err := s.store.LastAttempts(id)
+	last, err := w.store.LastAttempts(id)
 	if err != nil {
 		return nil, engine.Busy(err)
 	}
 	hooks := got.([]account.Webhook)
 	out := make([]webhook.Listed, len(hooks))
-	for i, w := range hooks {
-		out[i] = webhook.Listed{Webhook: w, LastAt: last[w.ID].At, LastStatus: last[w.ID].Status}
+	for i, hook := range hooks {
+		out[i] = webhook.Listed{Webhook: hook, LastAt: last[hook.ID].At, LastStatus: last[hook.ID].Status}
 	}
 	return out, nil
 }
 
 // Webhook returns one of them: NotFound when there is none.
-func (s *System) Webhook(ctx context.Context, id account.ID, hook int64) (webhook.Listed, error) {
-	all, err := s.ListWebhooks(ctx, id)
-	for _, w := range all {
-		if w.ID == hook {
-			return w, nil
+func (w *Webhooks) Webhook(ctx context.Context, id account.ID, hook int64) (webhook.Listed, error) {
+	all, err := w.ListWebhooks(ctx, id)
+	for _, one := range all {
+		if one.ID == hook {
+			return one, nil
 		}
 	}
 	if err == nil {
@@ -69,26 +97,26 @@ func (s *System) Webhook(ctx context.Context, id account.ID, hook int64) (webhoo
 }
 
 // ChangeWebhook changes URL, event, or both. Deliveries that wait go to the new URL.
-func (s *System) ChangeWebhook(ctx context.Context, id account.ID, hook int64, url, event *string) error {
+func (w *Webhooks) ChangeWebhook(ctx context.Context, id account.ID, hook int64, url, event *string) error {
 	if url != nil {
-		if err := s.Poster.Check(ctx, *url); err != nil {
+		if err := w.poster.Check(ctx, *url); err != nil {
 			return err
 		}
 	}
-	_, err := s.ask(ctx, id, account.ChangeWebhook{ID: hook, URL: url, Event: event})
+	_, err := w.owners.order(ctx, id, account.ChangeWebhook{ID: hook, URL: url, Event: event})
 	return err
 }
 
 // RotateSecret gives a webhook a new secret; the old one signs beside it for a day.
-func (s *System) RotateSecret(ctx context.Context, id account.ID, hook int64) (string, error) {
-	secret := string(s.mintSecret())
-	_, err := s.ask(ctx, id, account.RotateSecret{ID: hook, Secret: secret, Overlap: webhook.SecretOverlap})
+func (w *Webhooks) RotateSecret(ctx context.Context, id account.ID, hook int64) (string, error) {
+	secret := string(w.mintSecret())
+	_, err := w.owners.order(ctx, id, account.RotateSecret{ID: hook, Secret: secret, Overlap: webhook.SecretOverlap})
 	return secret, err
 }
 
 // DropWebhook ends a subscription: what waits to be delivered to it is not tried any more.
-func (s *System) DropWebhook(ctx context.Context, id account.ID, hook int64) error {
-	_, err := s.ask(ctx, id, account.DropWebhook{ID: hook})
+func (w *Webhooks) DropWebhook(ctx context.Context, id account.ID, hook int64) error {
+	_, err := w.owners.order(ctx, id, account.DropWebhook{ID: hook})
 	return err
 }
 
@@ -108,41 +136,41 @@ const testsAtOnce = 64
 
 // TestWebhook posts a sample of the webhook's event and says what the receiver answered. No
 // record is kept of it.
-func (s *System) TestWebhook(ctx context.Context, id account.ID, hook int64) (webhook.Answer, error) {
-	w, err := s.Webhook(ctx, id, hook)
+func (w *Webhooks) TestWebhook(ctx context.Context, id account.ID, hook int64) (webhook.Answer, error) {
+	to, err := w.Webhook(ctx, id, hook)
 	if err != nil {
 		return webhook.Answer{}, err
 	}
 	select {
-	case s.testing <- struct{}{}:
-		defer func() { <-s.testing }()
+	case w.testing <- struct{}{}:
+		defer func() { <-w.testing }()
 	case <-ctx.Done():
 		return webhook.Answer{}, engine.Busy(nil)
 	}
-	address := w.Inbox
+	address := to.Inbox
 	if address == "" {
-		address = "test@" + s.Namespaces.Domain
+		address = "test@" + w.domain
 	}
-	now := s.now()
-	e := webhook.Sample(w.Event, address, now)
+	now := w.now()
+	e := webhook.Sample(to.Event, address, now)
 	body := webhook.Payload(e)
-	return s.Poster.Post(ctx, w.URL, webhook.Headers(e.Name, s.testID(), now, body, secretsOf(&w.Webhook, now)...), body), nil
+	return w.poster.Post(ctx, to.URL, webhook.Headers(e.Name, w.testID(), now, body, secretsOf(&to.Webhook, now)...), body), nil
 }
 
-func (s *System) testID() string {
+func (w *Webhooks) testID() string {
 	var random [12]byte
-	s.Random(random[:])
+	w.random(random[:])
 	return "evt_test_" + hex.EncodeToString(random[:])
 }
 
 // Deliveries returns up to limit deliveries of the account with ids below before (0: all),
 // newest first, to one webhook unless hook is 0. One that waits although its webhook or its
 // inbox is gone is shown as what it is about to become.
-func (s *System) Deliveries(ctx context.Context, id account.ID, hook, before int64, limit int) ([]webhook.Delivery, error) {
-	out, err := s.store.Deliveries(id, hook, before, limit)
+func (w *Webhooks) Deliveries(ctx context.Context, id account.ID, hook, before int64, limit int) ([]webhook.Delivery, error) {
+	out, err := w.store.Deliveries(id, hook, before, limit)
 	for i := 0; err == nil && i < len(out); i++ {
 		if out[i].State == webhook.Retrying {
-			_, err = s.deliveries.wanted(&out[i])
+			_, err = w.calls.wanted(&out[i])
 		}
 	}
 	if err != nil {
@@ -153,11 +181,11 @@ func (s *System) Deliveries(ctx context.Context, id account.ID, hook, before int
 
 // Redeliver tries a settled delivery anew, with the same id and bytes, by the whole
 // schedule.
-func (s *System) Redeliver(ctx context.Context, id account.ID, delivery int64) error {
-	mu := s.redelivering.Of(id.String())
+func (w *Webhooks) Redeliver(ctx context.Context, id account.ID, delivery int64) error {
+	mu := w.redelivering.Of(id.String())
 	mu.Lock()
 	defer mu.Unlock()
-	d, err := s.store.Delivery(id, delivery)
+	d, err := w.store.Delivery(id, delivery)
 	switch {
 	case err != nil:
 		return engine.Busy(err)
@@ -167,7 +195,7 @@ func (s *System) Redeliver(ctx context.Context, id account.ID, delivery int64) e
 	if d.State == webhook.Retrying {
 		return fault.New(fault.Refused, fmt.Sprintf("Delivery %d is still being tried", delivery))
 	}
-	switch hook, err := s.deliveries.wanted(d); {
+	switch hook, err := w.calls.wanted(d); {
 	case err != nil:
 		return engine.Busy(err)
 	case hook == nil && d.Last.Error == webhook.InboxGone:
@@ -175,11 +203,11 @@ func (s *System) Redeliver(ctx context.Context, id account.ID, delivery int64) e
 	case hook == nil:
 		return fault.New(fault.Refused, "The webhook of this delivery was deleted")
 	}
-	d.Again(s.now())
-	if err := s.store.CommitDeliveries(id, []webhook.Change{d.Put(time.Time{}, false)}); err != nil {
+	d.Again(w.now())
+	if err := w.store.CommitDeliveries(id, []webhook.Change{d.Put(time.Time{}, false)}); err != nil {
 		return err
 	}
-	s.deliveries.hint([]webhook.Due{d.Due()})
+	w.calls.hint([]webhook.Due{d.Due()})
 	return nil
 }
 

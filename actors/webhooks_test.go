@@ -101,7 +101,7 @@ func (p *script) to(host string) (out []posted) {
 // openSomeone makes the account that owns the tests' inboxes.
 func openSomeone(t testing.TB, s *System) {
 	t.Helper()
-	must[any](t)(s.ask(t.Context(), someone, account.Open{ID: someone, Email: "a@b.test", Plan: account.Paid}))
+	must[any](t)(s.accounts.order(t.Context(), someone, account.Open{ID: someone, Email: "a@b.test", Plan: account.Paid}))
 }
 
 // hookWorld is a system with an account, one inbox and a script, inside of a synctest bubble.

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"inboxd/internal/address"
-	"inboxd/internal/delivery"
-	"inboxd/internal/fault"
 )
 
 // sort tells recipients on this node, of verified own domains too, from all others.
@@ -42,21 +40,8 @@ func (q *Queue) handToOne(ctx context.Context, t *task, rcpt string) Handover {
 	}
 	trace := fmt.Appendf(nil, "Return-Path: <%s>\r\nReceived: by %s with LOCAL id %d.%d\r\n\tfor <%s>;\r\n\t%s\r\n",
 		from, q.Domain, t.key.id, t.number, to, q.now().Format(time.RFC1123Z))
-	h := localReply(q.Local.Receive(ctx, from, to, append(trace, t.raw...), len(trace)))
-	h.Rcpt, h.MX = rcpt, q.Domain
+	receipt := q.Local.Receive(ctx, from, to, append(trace, t.raw...), len(trace))
+	h := Handover{Rcpt: rcpt, Outcome: receipt.Outcome(), MX: q.Domain}
+	h.Code, h.Enhanced, h.Text = receipt.Reply()
 	return h
-}
-
-// localReply is what became of a mail in the words that a server would have for it.
-func localReply(err error) Handover {
-	if err == nil {
-		return Handover{Outcome: delivery.Delivered, Code: 250, Enhanced: "2.0.0", Text: "250 2.0.0 OK"}
-	}
-	switch fault.KindOf(err) {
-	case fault.NoInbox:
-		return Handover{Outcome: delivery.Permanent, Code: 550, Enhanced: "5.1.1", Text: "550 5.1.1 No such inbox here"}
-	case fault.InboxFull:
-		return Handover{Outcome: delivery.Temporary, Code: 452, Enhanced: "4.2.2", Text: "452 4.2.2 The recipient's inbox is full"}
-	}
-	return Handover{Outcome: delivery.Temporary, Code: 451, Enhanced: "4.3.0", Text: "451 4.3.0 The mail could not be stored, it is tried again"}
 }

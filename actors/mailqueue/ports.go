@@ -46,7 +46,7 @@ type Local interface {
 	// IsVerified reports a verified own domain.
 	IsVerified(host string) bool
 	// Receive takes a mail in as from outside. raw begins with a trace of traceLen bytes.
-	Receive(ctx context.Context, mailFrom, rcptTo string, raw []byte, traceLen int) error
+	Receive(ctx context.Context, mailFrom, rcptTo string, raw []byte, traceLen int) delivery.Receipt
 }
 
 // Store is what the queue needs of the disk.

@@ -51,7 +51,7 @@ func BenchmarkDeliver(b *testing.B) {
 	for b.Loop() {
 		n++
 		env := ingest.Envelope{MailFrom: "a@b.test", RcptTo: addresses[n%len(addresses) : n%len(addresses)+1]}
-		if err := system.Deliver(ctx, env, []byte(raw)); err != nil {
+		if err := system.Receive(ctx, env, []byte(raw)); err != nil {
 			b.Fatal(err)
 		}
 	}

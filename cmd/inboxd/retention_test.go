@@ -53,7 +53,7 @@ func TestRetentionAtScale(t *testing.T) {
 			raw = large
 		}
 		if err == nil {
-			err = h.system.Deliver(t.Context(), ingest.Envelope{RcptTo: []string{address(i)}}, raw)
+			err = h.system.Receive(t.Context(), ingest.Envelope{RcptTo: []string{address(i)}}, raw)
 		}
 		if err != nil {
 			t.Error(err)

@@ -24,8 +24,8 @@ func sign(raw []byte, domain string, keys []actors.SigningKey, at time.Time) ([]
 
 // judgeLocal judges mail that never leaves the node: by its signature alone, for it comes
 // from no other host.
-func judgeLocal(server string, dns mailauth.Resolver) func(context.Context, *actors.System, string, []byte) ingest.Verdict {
-	return func(ctx context.Context, system *actors.System, mailFrom string, raw []byte) ingest.Verdict {
-		return judge{server: server, dns: dns, keys: system}.judge(ctx, ingest.Envelope{MailFrom: mailFrom, Helo: server}, raw)
+func judgeLocal(server string, dns mailauth.Resolver) func(context.Context, mailauth.LocalKeys, string, []byte) ingest.Verdict {
+	return func(ctx context.Context, keys mailauth.LocalKeys, mailFrom string, raw []byte) ingest.Verdict {
+		return judge{server: server, dns: dns, keys: keys}.judge(ctx, ingest.Envelope{MailFrom: mailFrom, Helo: server}, raw)
 	}
 }

@@ -23,7 +23,7 @@ var _ smtp.Inboxes = mailroom{}
 
 // Receive implements smtp.Inboxes.
 func (m mailroom) Receive(ctx context.Context, env smtp.Envelope, raw []byte) error {
-	return m.System.Deliver(ctx, ingest.Envelope{
+	return m.System.Receive(ctx, ingest.Envelope{
 		MailFrom: env.MailFrom, RcptTo: env.RcptTo, RemoteIP: env.RemoteIP, Helo: env.Helo, TraceLen: env.TraceLen,
 		Judge: m.judge,
 	}, raw)

@@ -37,11 +37,11 @@ func TestPartlyFailedMailIsKnownAgain(t *testing.T) {
 	env.TraceLen = len("Received: id 1\r\n")
 
 	store.Before = failing("b@inbox.localhost")
-	if err := s.Deliver(context.Background(), env, first); !fault.Is(err, fault.Unavailable) {
+	if err := s.Receive(context.Background(), env, first); !fault.Is(err, fault.Unavailable) {
 		t.Fatalf("one recipient fails for now: %v", err)
 	}
 	store.Before = nil
-	until(func() bool { return s.Deliver(context.Background(), env, again) == nil })
+	until(func() bool { return s.Receive(context.Background(), env, again) == nil })
 	if a, b := count(t, s, "a@inbox.localhost"), count(t, s, "b@inbox.localhost"); a != 1 || b != 1 {
 		t.Errorf("after the repeat a has %d and b %d", a, b)
 	}
@@ -54,7 +54,7 @@ func TestPartlyFailedMailIsKnownAgain(t *testing.T) {
 		return s.Resident([]byte("a@inbox.localhost")).Messages[0].Unsettled == nil &&
 			s.Resident([]byte("b@inbox.localhost")).Messages[0].Unsettled == nil
 	})
-	if err := s.Deliver(context.Background(), env, first); err != nil {
+	if err := s.Receive(context.Background(), env, first); err != nil {
 		t.Fatal(err)
 	}
 	if a, b := count(t, s, "a@inbox.localhost"), count(t, s, "b@inbox.localhost"); a != 2 || b != 2 {
@@ -67,14 +67,14 @@ func TestRecipientWhoVanishedDoesNotHoldUpOthers(t *testing.T) {
 	s := startSystem(t, store, nil)
 	makeInbox(t, s, "a@inbox.localhost")
 	env := ingest.Envelope{RcptTo: []string{"gone@inbox.localhost", "a@inbox.localhost"}}
-	if err := s.Deliver(context.Background(), env, []byte("\r\nx")); err != nil {
+	if err := s.Receive(context.Background(), env, []byte("\r\nx")); err != nil {
 		t.Fatal(err)
 	}
 	if n := count(t, s, "a@inbox.localhost"); n != 1 {
 		t.Errorf("%d messages", n)
 	}
 	env.RcptTo = env.RcptTo[:1]
-	if err := s.Deliver(context.Background(), env, []byte("\r\nx")); !fault.Is(err, fault.NoInbox) {
+	if err := s.Receive(context.Background(), env, []byte("\r\nx")); !fault.Is(err, fault.NoInbox) {
 		t.Errorf("nobody is left: %v", err)
 	}
 }
@@ -94,13 +94,13 @@ func TestFullDiskEndsLookups(t *testing.T) {
 		<-ctx.Done()
 		return ingest.Verdict{}
 	}
-	if err := s.Deliver(context.Background(), env, []byte("\r\nx")); !fault.Is(err, fault.StorageFull) {
+	if err := s.Receive(context.Background(), env, []byte("\r\nx")); !fault.Is(err, fault.StorageFull) {
 		t.Errorf("on a full disk: %v", err)
 	}
 	store.SetFull(false)
-	until(func() bool { return s.lookups.current().Err() == nil })
+	until(func() bool { return s.untilFull.current().Err() == nil })
 	env.Judge = nil
-	if err := s.Deliver(context.Background(), env, []byte("\r\nx")); err != nil {
+	if err := s.Receive(context.Background(), env, []byte("\r\nx")); err != nil {
 		t.Errorf("with space again: %v", err)
 	}
 }

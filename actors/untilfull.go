@@ -6,41 +6,41 @@ import (
 	"time"
 )
 
-// lookupsTick is how soon a full disk ends the waits for what others say of a mail.
-const lookupsTick = 100 * time.Millisecond
+// fullTick is how soon a full disk ends the waits for what others say of a mail.
+const fullTick = 100 * time.Millisecond
 
-// lookups bounds how long mail waits for what others say of it. On a full disk it is not
+// untilFull bounds how long mail waits for what others say of it. On a full disk it is not
 // kept, whatever they say, and its sender must hear so within a second: so all look-ups end
 // when the disk fills, and when the system stops. One context for all mails, because one of
 // their own with two ends would cost each of them.
-type lookups struct {
+type untilFull struct {
 	parent context.Context
-	now    atomic.Pointer[lookupsSpan]
+	now    atomic.Pointer[untilFullSpan]
 }
 
-// lookupsSpan is from one full disk to the next.
-type lookupsSpan struct {
+// untilFullSpan is from one full disk to the next.
+type untilFullSpan struct {
 	context.Context
 	end context.CancelFunc
 }
 
-func newLookups(parent context.Context) *lookups {
-	l := &lookups{parent: parent}
+func newUntilFull(parent context.Context) *untilFull {
+	l := &untilFull{parent: parent}
 	l.begin()
 	return l
 }
 
-func (l *lookups) begin() {
+func (l *untilFull) begin() {
 	ctx, cancel := context.WithCancel(l.parent)
-	l.now.Store(&lookupsSpan{ctx, cancel})
+	l.now.Store(&untilFullSpan{ctx, cancel})
 }
 
 // current is what look-ups wait under now.
-func (l *lookups) current() context.Context { return l.now.Load().Context }
+func (l *untilFull) current() context.Context { return l.now.Load().Context }
 
 // run follows the disk until stop.
-func (l *lookups) run(stop <-chan struct{}, full func() bool) {
-	tick := time.NewTicker(lookupsTick)
+func (l *untilFull) run(stop <-chan struct{}, full func() bool) {
+	tick := time.NewTicker(fullTick)
 	defer tick.Stop()
 	for {
 		select {
@@ -53,7 +53,7 @@ func (l *lookups) run(stop <-chan struct{}, full func() bool) {
 }
 
 // follow ends the span when the disk is full, and begins one when there is space again.
-func (l *lookups) follow(full bool) {
+func (l *untilFull) follow(full bool) {
 	switch span := l.now.Load(); {
 	case full:
 		span.end()

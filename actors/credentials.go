@@ -1,0 +1,200 @@
+package actors
+
+import (
+	"context"
+	"math"
+	"strconv"
+	"time"
+
+	"inboxd/actors/engine"
+	"inboxd/internal/account"
+	"inboxd/internal/fault"
+	"inboxd/internal/partition"
+)
+
+// CredentialStore is what credentials need of the disk.
+type CredentialStore interface {
+	// Credential also tells which key has the hash, 0 for a token that is no key.
+	Credential(partition.ID, account.Hash) (id account.ID, key int64, found bool, err error)
+	KeyOfInbox(id account.ID, address string) (int64, error)
+	Keys(id account.ID, after int64, limit int) ([]account.Key, error)
+}
+
+// Credentials tells who presents a token, and issues and revokes keys. It never changes but
+// for the principals, which guard themselves; any goroutine may use it.
+type Credentials struct {
+	owners     accountOwners
+	store      CredentialStore
+	principals *principals
+	minter     minter
+	clock      *engine.Clock
+	now        func() time.Time
+}
+
+var errCredential = fault.New(fault.Unauthenticated, "A valid API key is required")
+
+// Authenticate resolves a session token or an API key. One that is in memory costs a hash
+// and a map look-up, without lock or allocation; a malformed one never reaches the store,
+// an unknown one never reaches an actor.
+func (c *Credentials) Authenticate(ctx context.Context, token []byte) (*account.Principal, error) {
+	h := account.HashToken(token)
+	p := c.principals.get(h)
+	if p == nil || !p.Valid(c.now()) {
+		var err error
+		if p, err = c.lookUp(ctx, token, h); err != nil {
+			return nil, err
+		}
+	}
+	if sec := c.clock.Unix(); p.Used.Load() != sec {
+		p.Used.Store(sec)
+	}
+	return p, nil
+}
+
+func (c *Credentials) lookUp(ctx context.Context, token []byte, h account.Hash) (*account.Principal, error) {
+	_, home, ok := account.ParseToken(string(token))
+	if !ok {
+		return nil, errCredential
+	}
+	id, key, ok, err := c.store.Credential(home, h)
+	if err != nil {
+		return nil, engine.Busy(err)
+	}
+	if !ok {
+		return nil, errCredential
+	}
+	got, err := c.owners.order(ctx, id, present{h, key})
+	if err != nil {
+		return nil, err
+	}
+	if p, _ := got.(*account.Principal); p != nil {
+		p.Used.Store(c.clock.Unix())
+		return p, nil
+	}
+	return nil, errCredential
+}
+
+// noteUses writes down when credentials were last used, as far as that moved enough. A stop
+// does not: like a crash it forgets at most LastUsedStep.
+func (c *Credentials) noteUses() {
+	now := c.now()
+	c.principals.sweep(now, func(p *account.Principal) {
+		at := time.Unix(p.Used.Load(), 0).UTC()
+		switch {
+		case p.Kind == account.KindSession:
+			if now.Add(account.SessionLife).Sub(p.ExpiresAt) > account.SessionStep {
+				c.owners.notify(p.Account, account.TouchSession{Hash: p.Hash})
+			}
+		case at.Sub(p.Noted()) >= account.LastUsedStep:
+			p.Note(at)
+			c.owners.notify(p.Account, account.TouchKey{ID: p.KeyID, At: at})
+		}
+	})
+}
+
+// IssueKey makes an account key; its token is in the answer and nowhere else.
+func (c *Credentials) IssueKey(ctx context.Context, id account.ID, label string, scopes account.Scope, days *int) (account.Issued, error) {
+	return c.issue(ctx, id, account.Key{Kind: account.KindAccountKey, Label: label, Scopes: scopes}, days)
+}
+
+// IssueInboxKey makes the one key of an inbox; Refused while it holds one.
+func (c *Credentials) IssueInboxKey(ctx context.Context, id account.ID, address string, scopes account.Scope, days *int) (account.Issued, error) {
+	return c.issue(ctx, id, account.Key{Kind: account.KindInboxKey, Inbox: address, Scopes: scopes}, days)
+}
+
+func (c *Credentials) issue(ctx context.Context, id account.ID, k account.Key, days *int) (account.Issued, error) {
+	expires, err := account.Lifetime(days, c.now())
+	if err != nil {
+		return account.Issued{}, err
+	}
+	token := c.minter.mint(k.Kind, id)
+	k.Hash, k.Prefix, k.ExpiresAt = account.HashToken([]byte(token)), account.KeyPrefix(token), expires
+	got, err := c.owners.order(ctx, id, account.IssueKey{Key: k})
+	if err != nil {
+		return account.Issued{}, err
+	}
+	return account.Issued{Token: token, Key: got.(account.Key)}, nil
+}
+
+// RevokeKey ends a key at once, for requests that are waiting too.
+func (c *Credentials) RevokeKey(ctx context.Context, id account.ID, key int64) error {
+	_, err := c.owners.order(ctx, id, account.RevokeKey{ID: key})
+	return err
+}
+
+// RevokeInboxKey ends the key of an inbox at once; NotFound when it holds none.
+func (c *Credentials) RevokeInboxKey(ctx context.Context, id account.ID, address string) error {
+	_, err := c.owners.order(ctx, id, account.RevokeInboxKey{Inbox: address})
+	return err
+}
+
+// Keys pages through the account's inventory, oldest first: expired keys too, with uses
+// that are not written down yet. An empty cursor starts; the returned one is empty at the
+// end.
+func (c *Credentials) Keys(_ context.Context, id account.ID, cursor string, limit int) ([]account.Key, string, error) {
+	after, err := parseKeyCursor(cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	keys, err := c.store.Keys(id, after, limit+1)
+	if err != nil {
+		return nil, "", engine.Busy(err)
+	}
+	next := ""
+	if len(keys) > limit {
+		keys = keys[:limit]
+		next = strconv.FormatInt(keys[limit-1].ID, 36)
+	}
+	for i := range keys {
+		if p := c.principals.get(keys[i].Hash); p != nil {
+			keys[i].LastUsedAt = latest(keys[i].LastUsedAt, unixTime(p.Used.Load()))
+		}
+	}
+	return keys, next, nil
+}
+
+// HaveKeys tells which of some inboxes of the account hold a key, expired or not: one
+// look-up each.
+func (c *Credentials) HaveKeys(_ context.Context, id account.ID, addresses []string) ([]bool, error) {
+	held := make([]bool, len(addresses))
+	for i, address := range addresses {
+		key, err := c.store.KeyOfInbox(id, address)
+		if err != nil {
+			return nil, engine.Busy(err)
+		}
+		held[i] = key != 0
+	}
+	return held, nil
+}
+
+// parseKeyCursor reads the id of the last key shown.
+func parseKeyCursor(cursor string) (int64, error) {
+	if cursor == "" {
+		return 0, nil
+	}
+	after, err := strconv.ParseInt(cursor, 36, 64)
+	if err != nil || after < 1 || after == math.MaxInt64 {
+		return 0, badCursor()
+	}
+	return after, nil
+}
+
+func badCursor() error {
+	return fault.Field("cursor", "is not one that this service gave")
+}
+
+// latest is the later of both.
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// unixTime is the zero time for a second of 0: never.
+func unixTime(sec int64) time.Time {
+	if sec == 0 {
+		return time.Time{}
+	}
+	return time.Unix(sec, 0).UTC()
+}

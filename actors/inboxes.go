@@ -1,0 +1,149 @@
+package actors
+
+import (
+	"context"
+
+	"inboxd/actors/engine"
+	"inboxd/internal/account"
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+	"inboxd/internal/ingest"
+	"inboxd/internal/once"
+)
+
+// InboxStore is what inboxes need of the disk. A commit is one atomic batch and returns only
+// when it is synced; StorageFull means that nothing was written.
+type InboxStore interface {
+	LoadInbox(address string) (*inbox.State, error)
+	CommitInbox(*inbox.Rows) error
+	// InboxOnce finds the newest record of a request, nil when there is none.
+	InboxOnce(address string, key once.Key) (*once.Record, error)
+	Live(address string) (bool, error)
+	// AccountOf finds whose inbox lives at an address; the zero ID: nobody's.
+	AccountOf(address string) (account.ID, error)
+	Content(address string, id int64) (*inbox.Content, error)
+	Raw(address string, id int64) ([]byte, error)
+}
+
+// Inboxes reads inboxes and hands commands to their owners. It never changes, and any
+// goroutine may use it.
+type Inboxes struct {
+	owners *engine.Directory
+	store  InboxStore
+}
+
+// View returns the published view of an inbox, activating it when it is not in memory. An
+// address where nobody lives is looked up in the store and costs no actor.
+func (i *Inboxes) View(ctx context.Context, address string) (*inbox.View, error) {
+	if e := i.owners.Resident([]byte(address)); e != nil {
+		if v := e.(*inboxEntity).view.Load(); v != nil {
+			return v, nil
+		}
+	} else if live, err := i.store.Live(address); err != nil {
+		return nil, engine.Busy(err)
+	} else if !live {
+		return nil, inbox.NoInbox(address)
+	}
+	got, err := i.owners.Do(ctx, address, wake{}, 0)
+	if err != nil {
+		return nil, err
+	}
+	if v, _ := got.(*inbox.View); v != nil {
+		return v, nil
+	}
+	return nil, inbox.NoInbox(address)
+}
+
+// ViewFor is View for the account that owns the inbox; NoInbox for any other. To refuse, it
+// makes one look-up, whether the inbox lives, in memory or not, is gone, or never was: the
+// time must not tell, and a stranger must not wake an inbox.
+func (i *Inboxes) ViewFor(ctx context.Context, id account.ID, address string) (*inbox.View, error) {
+	if v := i.Resident([]byte(address)); v != nil && v.Account == id {
+		return v, nil
+	}
+	who, err := i.store.AccountOf(address)
+	switch {
+	case err != nil:
+		return nil, engine.Busy(err)
+	case who != id:
+		return nil, inbox.NoInbox(address)
+	}
+	return i.View(ctx, address)
+}
+
+// AccountOf is the account whose inbox lives at an address; the zero one when none does.
+func (i *Inboxes) AccountOf(address string) (account.ID, error) {
+	if v := i.Resident([]byte(address)); v != nil {
+		return v.Account, nil
+	}
+	return i.store.AccountOf(address)
+}
+
+// Resident returns the published view of an inbox in memory, else nil. It takes no lock and
+// allocates nothing.
+func (i *Inboxes) Resident(address []byte) *inbox.View {
+	if e := i.owners.Resident(address); e != nil {
+		return e.(*inboxEntity).view.Load()
+	}
+	return nil
+}
+
+// Do hands cmd to the inbox at address and returns after its commit.
+func (i *Inboxes) Do(ctx context.Context, address string, cmd inbox.Command) (inbox.Outcome, error) {
+	got, err := i.owners.Do(ctx, address, cmd, sizeOf(cmd))
+	outcome, _ := got.(inbox.Outcome)
+	return outcome, err
+}
+
+// DoOnce is Do for a request that may be repeated. tell makes what the client is told,
+// of nothing but what it is given; it runs in the inbox's owner and must be quick. Refused
+// requests leave no record.
+func (i *Inboxes) DoOnce(ctx context.Context, address string, cmd inbox.Command, req once.Request, tell func(inbox.Outcome) []byte) (once.Result, error) {
+	got, err := i.owners.Do(ctx, address, onceCommand{cmd, req, tell}, sizeOf(cmd))
+	result, _ := got.(once.Result)
+	return result, err
+}
+
+// Recall finds the result of a request that was made before.
+func (i *Inboxes) Recall(ctx context.Context, address string, req once.Request) (result once.Result, known bool, err error) {
+	got, err := i.owners.Do(ctx, address, recallOnce{req}, 0)
+	result, known = got.(once.Result)
+	return result, known, err
+}
+
+// sizeOf is what cmd adds to a batch.
+func sizeOf(cmd inbox.Command) int64 {
+	switch cmd := cmd.(type) {
+	case inbox.Receive:
+		return int64(len(cmd.Raw))
+	case inbox.Submit:
+		return int64(len(cmd.Raw))
+	}
+	return 0
+}
+
+// Content reads the document of a message, parsing a small one again; nil when it is gone.
+func (i *Inboxes) Content(_ context.Context, address string, id int64) (*inbox.Content, error) {
+	c, err := i.store.Content(address, id)
+	if err != nil || c == nil || !c.Unread {
+		return c, unreadable(err)
+	}
+	raw, err := i.store.Raw(address, id)
+	if err != nil || raw == nil {
+		return nil, unreadable(err)
+	}
+	return ingest.Reread(c, raw), nil
+}
+
+// Raw reads a message as received; nil when it is gone.
+func (i *Inboxes) Raw(_ context.Context, address string, id int64) ([]byte, error) {
+	raw, err := i.store.Raw(address, id)
+	return raw, unreadable(err)
+}
+
+func unreadable(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fault.Wrap(fault.Internal, "The message could not be read", err)
+}

@@ -1,0 +1,102 @@
+package actors
+
+import (
+	"context"
+	crand "crypto/rand"
+	"log/slog"
+	"net"
+	"time"
+
+	"inboxd/actors/mailqueue"
+	"inboxd/internal/account"
+	"inboxd/internal/delivery"
+	"inboxd/internal/domain"
+	"inboxd/internal/inbox"
+	"inboxd/internal/ingest"
+	"inboxd/internal/mailauth"
+	"inboxd/internal/webhook"
+)
+
+// Options configures a System; the zero value works but for Store and Namespaces.
+type Options struct {
+	Store      Store
+	Namespaces inbox.Namespaces
+	Plans      account.Plans    // default account.DefaultPlans
+	NewPlan    account.PlanName // of a sign-up; default free
+	Memory     int64            // bytes of resident inboxes before the longest idle leave; default 512 MiB
+	IdleAfter  time.Duration    // an inbox unused for so long leaves memory; default 15 min
+	Admission  int64            // commands in flight before others are refused; default 20,000
+	SweepEvery time.Duration    // default 1 s
+	Spam       ingest.Scanner   // judges received mail; default none
+
+	// Poster makes the attempts of webhooks; default: every attempt fails.
+	Poster Poster
+	// WebhookSchedule holds the waits before the attempts of a delivery; default
+	// webhook.DefaultSchedule.
+	WebhookSchedule webhook.Schedule
+
+	// MailReset mails a password-reset token to its account's address; called by one
+	// goroutine, and must not keep the token. Default: no such mail, and no token is made.
+	MailReset func(ctx context.Context, email, token string, expires time.Time) error
+
+	Courier mailqueue.Courier // default: no mail leaves the node
+	// Judge says who vouches for a mail from one inbox of the node to another; nil: nobody.
+	Judge           func(ctx context.Context, keys mailauth.LocalKeys, mailFrom string, raw []byte) ingest.Verdict
+	Signer          Signer            // default: no mail is signed
+	Schedule        delivery.Schedule // of retries; the zero value is the default
+	Smarthost       string            // the name of the server that takes all mail; default none
+	DeliveryWorkers int               // this and what follows: as in mailqueue.Options
+	DomainWorkers   int
+	MostHanging     int
+	HangAfter       time.Duration
+
+	Now    func() time.Time // default time.Now
+	Random func([]byte)     // default crypto/rand
+	Logger *slog.Logger     // default slog.Default
+
+	MXHost   string          // where the mail of own domains goes; default the service domain
+	Resolver domain.Resolver // asks DNS anew each time; default net.DefaultResolver
+}
+
+func (o Options) withDefaults() Options {
+	if o.Plans == nil {
+		o.Plans = account.DefaultPlans()
+	}
+	if o.NewPlan == "" {
+		o.NewPlan = account.Free
+	}
+	if o.Memory <= 0 {
+		o.Memory = 512 << 20
+	}
+	if o.IdleAfter <= 0 {
+		o.IdleAfter = 15 * time.Minute
+	}
+	if o.Admission <= 0 {
+		o.Admission = 20_000
+	}
+	if o.SweepEvery <= 0 {
+		o.SweepEvery = time.Second
+	}
+	if o.Poster == nil {
+		o.Poster = noPoster{}
+	}
+	if len(o.WebhookSchedule) == 0 {
+		o.WebhookSchedule = webhook.DefaultSchedule()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Random == nil {
+		o.Random = func(b []byte) { _, _ = crand.Read(b) } // never fails since Go 1.24
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.MXHost == "" {
+		o.MXHost = o.Namespaces.Domain
+	}
+	if o.Resolver == nil {
+		o.Resolver = net.DefaultResolver
+	}
+	return o
+}

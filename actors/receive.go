@@ -1,0 +1,100 @@
+package actors
+
+import (
+	"context"
+	"time"
+
+	"inboxd/actors/engine"
+	"inboxd/internal/address"
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+	"inboxd/internal/ingest"
+)
+
+// Receiving takes mail in for the inboxes of this node. It never changes but for untilFull,
+// which guards itself; any goroutine may use it.
+type Receiving struct {
+	inboxes   *Inboxes
+	domains   *OwnDomains
+	bounces   *Bounces
+	full      func() bool
+	domain    string // the service's
+	spam      ingest.Scanner
+	untilFull *untilFull
+	now       func() time.Time
+}
+
+// Accepts reports whether mail for rcpt would be taken now: nil, or NoInbox, InboxFull,
+// StorageFull, Unavailable. rcpt is canonical and may carry a tag.
+func (r *Receiving) Accepts(_ context.Context, rcpt string) error {
+	if r.full() {
+		return engine.DiskFull()
+	}
+	if back, ok := r.bounces.readReturn(rcpt); ok {
+		rcpt = back.inbox
+	} else if isForged(rcpt) {
+		return inbox.NoInbox(rcpt)
+	}
+	return r.acceptsMail(rcpt)
+}
+
+// acceptsMail is Accepts for what is no return path.
+func (r *Receiving) acceptsMail(rcpt string) error {
+	address := address.WithoutTag(rcpt)
+	if address == noReply+r.domain {
+		return inbox.NoInbox(address)
+	}
+	if view := r.inboxes.Resident([]byte(address)); view != nil {
+		if err := view.Room(0, r.now()); err != nil {
+			return err
+		}
+		return r.domains.served(address)
+	}
+	live, err := r.inboxes.store.Live(address)
+	switch {
+	case err != nil:
+		return engine.Busy(err)
+	case !live:
+		return inbox.NoInbox(address)
+	}
+	return r.domains.served(address)
+}
+
+// Receive stores one mail for all its recipients and returns nil only when all of it is on
+// disk. When some fail for now, the sender must repeat the whole: those who have the mail
+// know it again by its digest. A recipient who vanished since RCPT does not hold up the
+// others. ctx does not bound the look-ups about the mail, untilFull does. Once it returned nil
+// nothing reads raw any more: every owner has answered, and an owner forgets before it answers.
+func (r *Receiving) Receive(ctx context.Context, env ingest.Envelope, raw []byte) error {
+	mail := ingest.ReadScanned(r.untilFull.current(), r.spam, env, raw)
+	if len(env.RcptTo) == 1 {
+		return r.receiveFor(ctx, env.RcptTo[0], mail)
+	}
+	var worst error
+	stored := 0
+	for _, rcpt := range env.RcptTo {
+		switch err := r.receiveFor(ctx, rcpt, mail); {
+		case err == nil:
+			stored++
+		case worst == nil, fault.Is(worst, fault.NoInbox):
+			worst = err
+		}
+	}
+	if worst != nil && (stored == 0 || !fault.Is(worst, fault.NoInbox)) {
+		return worst
+	}
+	for _, rcpt := range env.RcptTo {
+		r.inboxes.owners.Notify(address.WithoutTag(rcpt), inbox.Settle{Digest: mail.Digest})
+	}
+	return nil
+}
+
+func (r *Receiving) receiveFor(ctx context.Context, rcpt string, mail ingest.Mail) error {
+	if back, ok := r.bounces.readReturn(rcpt); ok {
+		if taken, err := r.bounces.take(ctx, back, mail.Raw); taken {
+			return err
+		}
+	}
+	_, err := r.inboxes.Do(ctx, address.WithoutTag(rcpt), mail.For(rcpt))
+	return err
+}

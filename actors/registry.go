@@ -1,0 +1,127 @@
+package actors
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"time"
+
+	"inboxd/actors/engine"
+	"inboxd/internal/account"
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+)
+
+// RegistryStore is what the list of an account's inboxes needs of the disk.
+type RegistryStore interface {
+	Inboxes(id account.ID, after account.InboxEntry, limit int) ([]account.InboxEntry, error)
+	SubdomainOwner(label string) (account.ID, bool, error)
+	PutSubdomain(label string, id account.ID) error
+}
+
+// Registry creates, lists, changes and deletes the inboxes of accounts. Only its locks
+// change; any goroutine may use it.
+type Registry struct {
+	inboxes     *Inboxes
+	owners      accountOwners
+	credentials *Credentials
+	domains     *OwnDomains
+	store       RegistryStore
+	plans       account.Plans
+	namespaces  inbox.Namespaces
+	now         func() time.Time
+	random      func([]byte)
+	subdomains  engine.Locks // by label: it is claimed once
+	resuming    engine.Locks // by account: a creation is finished, or its place given back
+}
+
+// ListInboxes pages through the account's inboxes, newest first. An inbox that was deleted
+// by a run that crashed before it left the list is taken off now.
+func (r *Registry) ListInboxes(ctx context.Context, id account.ID, cursor string, limit int) ([]*inbox.View, string, error) {
+	after, err := parseCursor(cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	entries, err := r.store.Inboxes(id, after, limit+1)
+	if err != nil {
+		return nil, "", engine.Busy(err)
+	}
+	next := ""
+	if len(entries) > limit {
+		entries = entries[:limit]
+		next = formatCursor(entries[limit-1])
+	}
+	views := make([]*inbox.View, 0, len(entries))
+	for _, e := range entries {
+		view, err := r.inboxes.View(ctx, e.Address)
+		switch {
+		case fault.Is(err, fault.NoInbox):
+			r.owners.notify(id, account.ReleaseInbox{Address: e.Address, CreatedAt: e.CreatedAt})
+		case err != nil:
+			return nil, "", err
+		default:
+			views = append(views, view)
+		}
+	}
+	return views, next, nil
+}
+
+// UpdateInbox changes label and retention within the account's plan. It names the fields
+// that the plan does not cover, and says so.
+func (r *Registry) UpdateInbox(ctx context.Context, id account.ID, address string, cmd inbox.Update) (ignored []string, note string, err error) {
+	picture, err := r.owners.picture(ctx, id)
+	if err != nil {
+		return nil, "", err
+	}
+	plan := r.plans.Of(picture.profile.Plan)
+	if cmd.Label != nil && !plan.Labels {
+		cmd.Label, ignored = nil, append(ignored, "label")
+	}
+	if cmd.RetentionHours != nil {
+		if err := inbox.CheckRetention(*cmd.RetentionHours); err != nil {
+			return nil, "", err
+		}
+		hours := plan.Retention(cmd.RetentionHours)
+		cmd.RetentionHours = &hours
+	}
+	_, err = r.inboxes.Do(ctx, address, cmd)
+	return ignored, inbox.IgnoredNote(plan, ignored), err
+}
+
+// DeleteInbox removes the inbox at its address, ends its key, and takes it off the account's
+// list. A crash between the steps leaves a key that opens nothing but this address, and only
+// for its own account.
+func (r *Registry) DeleteInbox(ctx context.Context, id account.ID, address string) error {
+	view, err := r.inboxes.View(ctx, address)
+	if err != nil {
+		return err
+	}
+	if _, err := r.inboxes.Do(ctx, address, inbox.Delete{}); err != nil {
+		return err
+	}
+	if err := r.credentials.RevokeInboxKey(ctx, id, address); err != nil && !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	if _, err = r.owners.order(ctx, id, account.ReleaseInbox{Address: address, CreatedAt: view.CreatedAt}); err != nil {
+		return err
+	}
+	return r.domains.leave(ctx, address)
+}
+
+// A cursor is the last entry shown: eight bytes of creation time, then the address.
+func formatCursor(e account.InboxEntry) string {
+	b := binary.BigEndian.AppendUint64(nil, uint64(e.CreatedAt.UnixMilli()))
+	return base64.RawURLEncoding.EncodeToString(append(b, e.Address...))
+}
+
+func parseCursor(cursor string) (account.InboxEntry, error) {
+	if cursor == "" {
+		return account.InboxEntry{}, nil
+	}
+	b, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil || len(b) < 9 {
+		return account.InboxEntry{}, badCursor()
+	}
+	at := time.UnixMilli(int64(binary.BigEndian.Uint64(b))).UTC()
+	return account.InboxEntry{Address: string(b[8:]), CreatedAt: at, Live: true}, nil
+}

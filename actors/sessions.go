@@ -1,0 +1,65 @@
+package actors
+
+import (
+	"context"
+
+	"inboxd/internal/account"
+	"inboxd/internal/fault"
+)
+
+// Sessions signs people up, in and out. It never changes; any goroutine may use it.
+type Sessions struct {
+	accounts *Accounts
+	minter   minter
+	plan     account.PlanName // of a sign-up
+}
+
+// SignUp makes an account and its first session. The password must have been checked.
+func (s *Sessions) SignUp(ctx context.Context, email, password string) (account.SignedIn, error) {
+	profile, err := s.accounts.OpenAccount(ctx, email, password, s.plan)
+	if err != nil {
+		return account.SignedIn{}, err
+	}
+	return s.start(ctx, profile)
+}
+
+// LogIn opens a session. A wrong password and an unknown address take the same time and
+// get the same sentence.
+func (s *Sessions) LogIn(ctx context.Context, email, password string) (account.SignedIn, error) {
+	var profile account.Profile
+	if canonical, err := account.CanonicalEmail(email); err == nil {
+		if profile, err = s.accounts.byEmail(ctx, canonical); err != nil {
+			return account.SignedIn{}, err
+		}
+	}
+	if !profile.ClosingAt.IsZero() {
+		profile = account.Profile{}
+	}
+	if !account.PasswordMatches(profile.PasswordHash, password) {
+		return account.SignedIn{}, fault.New(fault.Unauthenticated, "The e-mail address or the password is wrong")
+	}
+	return s.start(ctx, profile)
+}
+
+func (s *Sessions) start(ctx context.Context, profile account.Profile) (account.SignedIn, error) {
+	token := s.minter.mint(account.KindSession, profile.ID)
+	if _, err := s.accounts.owners.order(ctx, profile.ID, account.StartSession{Hash: account.HashToken([]byte(token))}); err != nil {
+		return account.SignedIn{}, err
+	}
+	return account.SignedIn{Token: token, ExpiresAt: s.accounts.now().Add(account.SessionLife), Profile: profile}, nil
+}
+
+// LogOut ends the session of p at once.
+func (s *Sessions) LogOut(ctx context.Context, p *account.Principal) error {
+	_, err := s.accounts.owners.order(ctx, p.Account, account.EndSession{Hash: p.Hash})
+	return err
+}
+
+// minter draws tokens.
+type minter func([]byte)
+
+func (random minter) mint(kind account.Kind, id account.ID) string {
+	var bytes [32]byte
+	random(bytes[:])
+	return account.MintToken(kind, id.Partition(), bytes)
+}
