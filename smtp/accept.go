@@ -102,7 +102,7 @@ func turnAway(conn net.Conn) {
 func (s *Server) hand(session *session) {
 	select {
 	case s.sessions <- session:
-	case <-s.closed:
+	case <-s.ctx.Done():
 		session.Close()
 	}
 }

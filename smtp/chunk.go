@@ -4,8 +4,6 @@ import (
 	"errors"
 	"strconv"
 	"strings"
-
-	"inboxd/smtp/lines"
 )
 
 // chunk reads a BDAT command with its octets, RFC 3030 section 2. Unlike other refusals,
@@ -28,7 +26,14 @@ func (s *session) chunk(arg string) []byte {
 		}
 		s.tx.chunking = true
 	}
-	if err := s.receiveChunk(size); err != nil {
+	err = s.receive(func(part []byte) (int, bool) {
+		part = part[:min(int64(len(part)), size)]
+		if size -= int64(len(part)); s.tx.chunking { // else to nowhere
+			s.tx.body.add(part)
+		}
+		return len(part), size == 0
+	})
+	if err != nil {
 		s.hangUp(s.abort(err))
 		return nil
 	}
@@ -48,25 +53,6 @@ func (s *session) chunk(arg string) []byte {
 }
 
 var dataCommand = []byte("DATA\r\n")
-
-// receiveChunk reads size octets into the body; without a transaction, to nowhere.
-func (s *session) receiveChunk(size int64) error {
-	progress := lines.NewProgress(s.srv.opts.ProgressTimeout, s.srv.opts.TransferTimeout)
-	for {
-		part := s.Unread()
-		part = part[:min(int64(len(part)), size)]
-		if s.tx.chunking {
-			s.tx.body.add(part)
-		}
-		s.Skip(len(part))
-		if size -= int64(len(part)); size == 0 {
-			return nil
-		}
-		if err := s.more(&progress); err != nil {
-			return err
-		}
-	}
-}
 
 // parseChunk reads the argument of BDAT: a decimal size and perhaps LAST.
 func parseChunk(arg string) (size int64, last bool, err error) {

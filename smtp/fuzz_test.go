@@ -48,7 +48,7 @@ func FuzzDialogue(f *testing.F) {
 	complaints := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelError}))
 	s := New(Options{MaxMessageBytes: 4096, Logger: complaints}, inboxes)
 	s.start.Do(s.startProtocol)
-	f.Cleanup(func() { close(s.closed) })
+	f.Cleanup(s.giveUp)
 	f.Fuzz(func(t *testing.T, state uint8, text []byte) {
 		if bytes.Contains(bytes.ToLower(text), []byte("panic@")) {
 			t.Skip("an address that is meant to panic")

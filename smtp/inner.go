@@ -2,7 +2,6 @@ package smtp
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -40,8 +39,7 @@ var (
 	_ gosmtp.Session = (*inner)(nil)
 )
 
-// startProtocol starts the go-smtp server that all sessions run in. Shutdown stops it by closing
-// s.closed.
+// startProtocol starts the go-smtp server that all sessions run in. It ends with s.ctx.
 func (s *Server) startProtocol() {
 	p := gosmtp.NewServer(gosmtp.BackendFunc(func(c *gosmtp.Conn) (gosmtp.Session, error) {
 		in := c.Conn().(*inner)
@@ -53,20 +51,14 @@ func (s *Server) startProtocol() {
 	p.MaxMessageBytes = s.opts.MaxMessageBytes
 	p.MaxLineLength = 0 // no limit: lines.Conn has one for commands, bodies need none
 	p.EnableSMTPUTF8 = true
-	p.ErrorLog = protocolLog{s.log}
-	go p.Serve(handoff{s.sessions, s.closed})
+	p.ErrorLog = slog.NewLogLogger(s.log.Handler(), slog.LevelError) // panics in a session, above all
+	go p.Serve(handoff{s.sessions, s.ctx.Done()})
 }
-
-// protocolLog takes go-smtp's complaints, which are panics in a session above all.
-type protocolLog struct{ log *slog.Logger }
-
-func (l protocolLog) Printf(format string, v ...any) { l.log.Error(fmt.Sprintf(format, v...)) }
-func (l protocolLog) Println(v ...any)               { l.log.Error(fmt.Sprintln(v...)) }
 
 // handoff is the listener from which go-smtp accepts the sessions we give it.
 type handoff struct {
 	sessions chan *session
-	closed   chan struct{}
+	closed   <-chan struct{}
 }
 
 func (h handoff) Accept() (net.Conn, error) {

@@ -13,9 +13,10 @@ import (
 func (s *session) data() *reply {
 	if !s.tx.body.whole {
 		s.begin(true)
-		if err := s.receive(); err != nil {
+		if err := s.receive(s.tx.body.add); err != nil {
 			return s.abort(err)
 		}
+		s.tx.body.whole = true
 	}
 	return s.finish()
 }
@@ -36,31 +37,24 @@ func (s *session) begin(dots bool) {
 	}
 }
 
-// receive reads a DATA body to its end.
-func (s *session) receive() error {
+// receive has take look at what came until it is done with it, or the peer takes too long.
+func (s *session) receive(take func(part []byte) (n int, done bool)) error {
 	progress := lines.NewProgress(s.srv.opts.ProgressTimeout, s.srv.opts.TransferTimeout)
 	for {
-		n, end := s.tx.body.add(s.Unread())
+		n, done := take(s.Unread())
 		s.Skip(n)
-		if end {
-			s.tx.body.whole = true
+		switch {
+		case done:
 			return nil
+		case s.tx.body.hopeless():
+			return s.tx.body.refusal
 		}
-		if err := s.more(&progress); err != nil {
+		before := len(s.Unread())
+		if err := s.More(progress.Until); err != nil {
 			return err
 		}
+		progress.Moved(len(s.Unread()) - before)
 	}
-}
-
-// more waits for the next part of a body.
-func (s *session) more(progress *lines.Progress) error {
-	if s.tx.body.hopeless() {
-		return s.tx.body.refusal
-	}
-	before := len(s.Unread())
-	err := s.More(progress.Until)
-	progress.Moved(len(s.Unread()) - before)
-	return err
 }
 
 // abort gives up a connection in the middle of a body: what follows on the wire is no

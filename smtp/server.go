@@ -79,10 +79,9 @@ type Server struct {
 	budget   budget
 	pushback pushback
 
-	ctx      context.Context // given to Inboxes; ends when Shutdown gives up waiting
+	ctx      context.Context // given to Inboxes; ends with Shutdown, and go-smtp's accept loop with it
 	giveUp   context.CancelFunc
 	stop     chan struct{} // closed when Shutdown begins: nothing more is accepted
-	closed   chan struct{} // closed when Shutdown ends: go-smtp's accept loop returns
 	start    sync.Once
 	sessions chan *session // for go-smtp to accept
 	gone     chan struct{} // gets a value, if there is room, when a session ends
@@ -101,7 +100,6 @@ func New(opts Options, inboxes Inboxes) *Server {
 		rarely:    rate.Sometimes{First: 10, Interval: time.Second},
 		bootID:    strings.ToLower(rand.Text()[:8]),
 		stop:      make(chan struct{}),
-		closed:    make(chan struct{}),
 		sessions:  make(chan *session),
 		listeners: make(map[net.Listener]struct{}),
 		live:      make(map[*session]struct{}),

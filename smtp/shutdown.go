@@ -45,9 +45,4 @@ func (s *Server) finish() {
 	for session := range s.live {
 		session.kill()
 	}
-	select {
-	case <-s.closed:
-	default:
-		close(s.closed)
-	}
 }

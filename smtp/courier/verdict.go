@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"strings"
 
 	"inboxd/internal/delivery"
@@ -51,7 +50,7 @@ func broken(host string, err error) *trouble {
 		return already
 	case errors.As(err, &refused):
 		return &trouble{because(delivery.NoRoute, "%s can't be used: %s", host, refused)}
-	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded), isTimeout(err):
+	case isTimeout(err):
 		return &trouble{because(delivery.TimedOut, "%s did not answer in time", host)}
 	case errors.Is(err, context.Canceled):
 		return &trouble{because(delivery.TimedOut, "The attempt was broken off")}
