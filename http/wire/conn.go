@@ -38,7 +38,7 @@ type conn struct {
 	refusing atomic.Bool // the rest of a request will never be read, see Close
 	spoke    atomic.Bool // a byte came
 	closed   atomic.Bool
-	// responding is set while Read answers a poll, see wirepoll.go: fasthttp takes the
+	// responding is set while Read answers a poll, see poll.go: fasthttp takes the
 	// connection for idle then, and a shutdown would cut the answer off.
 	responding atomic.Bool
 	token      []byte       // of the last plain poll that came whole

@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -35,21 +36,29 @@ func passages(t *testing.T) []passage {
 	return all
 }
 
+// files are those with one of the extensions, test data apart.
 func files(t *testing.T, extensions ...string) []string {
+	t.Helper()
+	return slices.DeleteFunc(everything(t), func(name string) bool {
+		return strings.Contains(name, "testdata/") || !slices.Contains(extensions, path.Ext(name))
+	})
+}
+
+func everything(t *testing.T) []string {
 	t.Helper()
 	var names []string
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && (d.Name() == ".git" || d.Name() == "testdata" || d.Name() == "bin"):
+		case d.IsDir() && (d.Name() == ".git" || d.Name() == "bin"):
 			return filepath.SkipDir
-		case !d.IsDir() && slices.Contains(extensions, filepath.Ext(path)):
-			name, err := filepath.Rel(root, path)
-			names = append(names, filepath.ToSlash(name))
-			return err
+		case d.IsDir():
+			return nil
 		}
-		return nil
+		name, err := filepath.Rel(root, path)
+		names = append(names, filepath.ToSlash(name))
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -143,4 +152,47 @@ func endsInAny(s string, ends []string) bool {
 // startsWithAny reports whether s is one of names, or one of them and further words.
 func startsWithAny(s string, names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return s == name || strings.HasPrefix(s, name+" ") })
+}
+
+var (
+	quoted   = regexp.MustCompile("`([^`]+)`")
+	fileName = regexp.MustCompile(`^[\w-]+(?:[./][\w-]+)*\.(?:go|md|json|tsv|py)$`)
+	folder   = regexp.MustCompile(`^(?:actors|bench|cmd|docs|http|internal|persist|smtp)(?:/[a-z-]+)+/?$`)
+	testName = regexp.MustCompile(`^(?:Test|Fuzz|Benchmark)[A-Z]\w+$`)
+	goFile   = regexp.MustCompile(`\b[\w/]+\.go\b`)
+	testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w+)\(`)
+)
+
+// TestNamedFilesAndTestsAreThere looks up files and folders that comments and documents name,
+// and tests that documents do. What a superseded ADR names may be gone.
+func TestNamedFilesAndTestsAreThere(t *testing.T) {
+	there := map[string]bool{}
+	for _, name := range everything(t) {
+		there[name], there[path.Base(name)] = true, true
+		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+			there[dir] = true
+		}
+		if strings.HasSuffix(name, "_test.go") {
+			for _, m := range testFunc.FindAllStringSubmatch(read(t, name), -1) {
+				there[m[1]] = true
+			}
+		}
+	}
+	for _, p := range passages(t) {
+		var named []string
+		if strings.HasSuffix(p.file, ".go") {
+			named = goFile.FindAllString(p.text, -1)
+		} else if !strings.Contains(read(t, p.file), "**Status.** Superseded") {
+			for _, m := range quoted.FindAllStringSubmatch(p.text, -1) {
+				if fileName.MatchString(m[1]) || folder.MatchString(m[1]) || testName.MatchString(m[1]) {
+					named = append(named, m[1])
+				}
+			}
+		}
+		for _, name := range named {
+			if !there[strings.TrimSuffix(name, "/")] {
+				t.Errorf("%s names %s, which is not there", p.at, name)
+			}
+		}
+	}
 }

@@ -4,7 +4,8 @@ import "strings"
 
 // addressReader reads an address list as mail really has them (RFC 5322 sections 3.4 and
 // 4.4, and everything beside): one pass, nothing is an error. The value is raw, encoded
-// words are decoded only inside a name, so that a decoded comma or bracket stays text.
+// words are decoded only inside a name, so that a decoded comma or bracket stays text. It
+// belongs to one reading.
 type addressReader struct {
 	list    []Mailbox
 	text    pieces // outside brackets and comments; quotes kept around a local part
@@ -16,7 +17,7 @@ type addressReader struct {
 	half    string // "Bell" of Bell, Anna <a@b.example>: a name that should have been quoted
 }
 
-// pieces joins strings; a single one, as most often, costs nothing.
+// pieces joins strings; a single one, as most often, costs nothing. Its reader owns it.
 type pieces struct {
 	only string
 	all  strings.Builder

@@ -8,7 +8,7 @@ import (
 )
 
 // ledger numbers the attachments of a message and applies the receiving limits
-// (specification, Attachments).
+// (specification, Attachments). One walk owns it.
 type ledger struct {
 	count int
 	total int64 // decoded bytes of the files that are kept

@@ -47,7 +47,7 @@ func inYears(t time.Time, ok bool) (time.Time, bool) {
 	return t, true
 }
 
-// dateWords is what was understood of a date so far; -1 is missing.
+// dateWords is what was understood of a date so far; -1 is missing. One parseDate owns it.
 type dateWords struct {
 	day, year            int
 	month                time.Month

@@ -30,7 +30,8 @@ func IsToken(s string) bool {
 	return s != "" && len(s) < 128
 }
 
-// params walks over the parameters of a structured field, value; name=value; ...
+// params walks over the parameters of a structured field, value; name=value; ... Whoever
+// made it walks alone.
 type params struct {
 	rest  string
 	count int

@@ -59,7 +59,7 @@ const (
 	attached
 )
 
-// sorter decides the role of each leaf, in order, from the headers alone.
+// sorter decides the role of each leaf, in order, from the headers alone. One walk owns it.
 type sorter struct {
 	leaves int // seen before
 }
@@ -103,7 +103,8 @@ func (p *part) once(r role, alternative bool) role {
 	return r
 }
 
-// reader collects the bodies and the attachments of a message.
+// reader collects the bodies and the attachments of a message. One Parse owns it, and what
+// it holds, until the Document is given away.
 type reader struct {
 	doc    *Document
 	sorter sorter

@@ -37,7 +37,7 @@ type delimiter struct {
 
 // walker reads a message once, front to back, and shows each leaf to a function. Every line that
 // could be a delimiter is looked up among the boundaries of all open multiparts at once, so
-// that nesting costs nothing extra.
+// that nesting costs nothing extra. One call of walkLeaves owns it.
 type walker struct {
 	raw      []byte
 	pos      int

@@ -34,6 +34,7 @@ func parseTransfer(v string) transfer {
 // decoder undoes a transfer encoding in one pass over src. It accepts what mail really
 // holds: bytes that don't belong to the encoding are skipped (base64) or kept (quoted-
 // printable). Counting and decoding run the same code, so that sizes always agree.
+// Whoever made it reads alone.
 type decoder struct {
 	src      []byte
 	encoding transfer

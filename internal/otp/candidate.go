@@ -21,7 +21,7 @@ const (
 // candidate is a token, or several, that could be a code.
 type candidate struct {
 	page        *page
-	line        int32 // index into page.lines
+	line        int32 // index into page.Lines
 	first, last int32 // tokens, inclusive
 	form        form
 	own         bool // it stands alone on its line, or in its element

@@ -11,7 +11,7 @@ const (
 	strong = 3 // "verification code", "OTP"
 )
 
-// context is what the whole mail says about itself.
+// context is what the whole mail says about itself. The search fills it, then only reads.
 type context struct {
 	strength      uint8 // of the best label anywhere
 	subject       uint8 // of the best label of the subject

@@ -19,7 +19,7 @@ const maxOthers = 5
 // specification, Codes: the subject goes before the text, the text before the HTML.
 var trust = map[Source]int{SourceSubject: 2, SourceText: 1, SourceHTML: 1}
 
-// search is the working memory of one Find.
+// search is the working memory of one Find, which owns it until it goes back to searches.
 type search struct {
 	pages      [4]page
 	n          int

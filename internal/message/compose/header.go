@@ -15,7 +15,7 @@ const (
 	maxMessageID  = 995 // octets of one message id, which with brackets and a blank is a line of its own
 )
 
-// headerWriter appends header fields, folded (RFC 5322 section 2.2.3).
+// headerWriter appends header fields, folded (RFC 5322 section 2.2.3). One Write owns it.
 type headerWriter struct {
 	out    []byte
 	column int

@@ -137,7 +137,7 @@ func isSafe7Bit(text []byte) bool {
 	return true
 }
 
-// builder appends parts to a mail.
+// builder appends parts to a mail. One Write owns it.
 type builder struct {
 	out        []byte
 	seed       [16]byte

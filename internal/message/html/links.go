@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// Links collects http(s) URLs in order of appearance, without doubles, at most MaxLinks.
+// Links collects http(s) URLs in order of appearance, without doubles, at most MaxLinks. One
+// goroutine at a time adds to it: whoever reads the mail.
 type Links struct {
 	list []string
 	seen map[string]struct{} // nil while list is short enough to be looked through

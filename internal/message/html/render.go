@@ -20,8 +20,9 @@ type element struct {
 	quoted bool // inside a quoted mail
 }
 
-// renderer walks over HTML once, in one call of Render. Its stack of open elements follows the HTML standard as
-// far as needed to know where a hidden element ends, also in sloppy mail.
+// renderer walks over HTML once; one call of Render owns it. Its stack of open elements
+// follows the HTML standard as far as needed to know where a hidden element ends, also in
+// sloppy mail.
 type renderer struct {
 	Options
 	out        writer // of max bytes

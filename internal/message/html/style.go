@@ -143,7 +143,7 @@ func isZero(value string) bool {
 
 // stylesheet is what the style elements of a mail say about classes. Only rules for one
 // class alone (.preheader, td.preheader) outside @media count: they are how templates hide
-// the text that is meant for the preview in a list.
+// the text that is meant for the preview in a list. A renderer owns it.
 type stylesheet map[string]style
 
 func (sheet *stylesheet) read(css string) {

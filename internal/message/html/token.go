@@ -28,7 +28,7 @@ type attributes struct {
 
 // scanner cuts HTML into texts and tags in one pass, by the rules of the HTML standard's
 // tokenizer as far as they decide what is text: comments, quotes in attributes and the
-// contents of style, script and the like never are.
+// contents of style, script and the like never are. A renderer owns it.
 type scanner struct {
 	s   string
 	pos int

@@ -6,7 +6,7 @@ import (
 )
 
 // writer lays out the text of HTML: blanks collapsed, breaks only between texts, never
-// more than one empty line.
+// more than one empty line. A renderer owns it.
 type writer struct {
 	b     []byte
 	max   int

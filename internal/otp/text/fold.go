@@ -14,8 +14,8 @@ const MaxScan = 64 << 10
 // a gap of several blanks, a newline ends a line, two end a paragraph. Bytes from 0x80 up
 // are letters of other scripts, nothing else.
 //
-// plain has the same length and keeps the case of ASCII letters; where a letter was not
-// ASCII in the mail it holds notASCII, so that no code is read out of "café1".
+// Plain has the same length and keeps the case of ASCII letters; where a letter was not
+// ASCII in the mail it holds NotASCII, so that no code is read out of "café1".
 type Folded struct {
 	Lower []byte
 	Plain []byte

@@ -34,7 +34,7 @@ func (f *Folded) MayHold() bool {
 	return bytes.IndexByte(b, '@') >= 0 && bytes.IndexByte(b, '#') >= 0
 }
 
-// unspoken tells whether page.capitals may take the word from i to end for a code, or for the first
+// unspoken tells whether otp may take the word from i to end for a code, or for the first
 // half of one.
 func (f *Folded) unspoken(i, end int) bool {
 	switch end - i {

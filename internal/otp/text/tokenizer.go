@@ -20,7 +20,7 @@ const (
 	KindPunct       // one sign
 )
 
-// Token is a piece of a line. start and end are byte offsets into the folded text.
+// Token is a piece of a line. Start and End are byte offsets into the folded text.
 type Token struct {
 	Start, End int32
 	Kind       Kind
@@ -49,7 +49,8 @@ type Line struct {
 	Words       int32
 }
 
-// Page is one text, read. Its owner reads it in one call after the other.
+// Page is one text, read. Whoever made it owns it: it is read by one goroutine, and used
+// again for the next text.
 type Page struct {
 	Folded
 	Tokens []Token
