@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/valyala/fasthttp"
+
+	"inboxd/bench/peer"
 )
 
 // TestConstantAnswersHaveTheirSize asks the server itself: what fasthttp adds counts.
@@ -16,7 +18,7 @@ func TestConstantAnswersHaveTheirSize(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		r, w := io.Pipe()
 		ended := make(chan error, 1)
-		go func() { ended <- Constant(ctx, "127.0.0.1:0", c.status, c.size, w) }()
+		go func() { ended <- peer.Constant(ctx, "127.0.0.1:0", c.status, c.size, w) }()
 		line := make([]byte, 100)
 		n, err := r.Read(line)
 		addrs, ready := ParseReady("constant", string(line[:n]))
@@ -46,10 +48,10 @@ func TestConstantAnswersHaveTheirSize(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := Constant(t.Context(), "127.0.0.1:0", 500, 1, io.Discard); err == nil {
+	if err := peer.Constant(t.Context(), "127.0.0.1:0", 500, 1, io.Discard); err == nil {
 		t.Error("status 500 is taken")
 	}
-	if err := Constant(t.Context(), "192.0.2.1:0", 200, 1, io.Discard); err == nil {
+	if err := peer.Constant(t.Context(), "192.0.2.1:0", 200, 1, io.Discard); err == nil {
 		t.Error("an address that is not on loopback is taken")
 	}
 }

@@ -22,6 +22,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"inboxd/bench/peer"
 )
 
 // TestMain lets the test binary stand in for the two programs that the loads start: called
@@ -47,7 +49,7 @@ func serveConstant(ctx context.Context, args []string) error {
 	f := flag.NewFlagSet("constant", flag.ExitOnError)
 	addr, status, size := f.String("http", "", ""), f.Int("status", 0, ""), f.Int("size", 0, "")
 	_ = f.Parse(args)
-	return Constant(ctx, *addr, *status, *size, os.Stdout)
+	return peer.Constant(ctx, *addr, *status, *size, os.Stdout)
 }
 
 // serveFake runs the fake with the flags of inboxd serve, and some of its own that make it

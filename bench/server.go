@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"inboxd/bench/peer"
 )
 
 // ServerOptions say which server carries the load. The tags are for the command line; all
@@ -30,8 +31,8 @@ type Server struct {
 	HTTP, SMTP string // host:port on loopback
 	Data       string // data folder; empty when attached
 
-	proc   *process    // nil when attached
-	names  *nameServer // nil when attached, or when the arguments name another
+	proc   *process         // nil when attached
+	names  *peer.NameServer // nil when attached, or when the arguments name another
 	binary string
 	plan   []string // arguments of serve that shape what is measured
 	log    string
@@ -52,10 +53,10 @@ func StartServer(ctx context.Context, opts ServerOptions, dir string) (*Server, 
 	if slices.ContainsFunc(s.plan, func(arg string) bool { return strings.HasPrefix(arg, "--dns") }) {
 		return s, s.start(ctx)
 	}
-	if s.names, err = startNameServer(); err != nil {
+	if s.names, err = peer.StartNameServer(); err != nil {
 		return nil, err
 	}
-	s.plan = append(s.plan, "--dns", s.names.addr)
+	s.plan = append(s.plan, "--dns", s.names.Addr)
 	if err := s.start(ctx); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
@@ -70,7 +71,7 @@ func (s *Server) start(ctx context.Context) error {
 		return err
 	}
 	s.proc, s.HTTP, s.SMTP = proc, ready["http"], ready["smtp"]
-	if err := errors.Join(onLoopback(s.HTTP), onLoopback(s.SMTP)); err != nil {
+	if err := errors.Join(peer.OnLoopback(s.HTTP), peer.OnLoopback(s.SMTP)); err != nil {
 		return errors.Join(err, s.Stop())
 	}
 	return nil
@@ -88,7 +89,7 @@ func (s *Server) Stop() error {
 
 // close is Stop for good.
 func (s *Server) close() error {
-	err := errors.Join(s.Stop(), s.names.stop())
+	err := errors.Join(s.Stop(), s.names.Stop())
 	s.names = nil
 	return err
 }
@@ -119,19 +120,7 @@ func attach(opts ServerOptions) (*Server, error) {
 		return nil, fmt.Errorf("--base-url %s: only http is measured", opts.BaseURL)
 	}
 	s := &Server{HTTP: u.Host, SMTP: opts.SMTP}
-	return s, errors.Join(onLoopback(s.HTTP), onLoopback(s.SMTP))
-}
-
-// onLoopback refuses to load anybody else's machine.
-func onLoopback(hostport string) error {
-	host, _, err := net.SplitHostPort(hostport)
-	if err != nil {
-		return fmt.Errorf("address %q: %w", hostport, err)
-	}
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return fmt.Errorf("%s is not on loopback; this tool loads its own machine only", hostport)
-	}
-	return nil
+	return s, errors.Join(peer.OnLoopback(s.HTTP), peer.OnLoopback(s.SMTP))
 }
 
 // findInboxd looks where the build puts the binary, and builds it when it is not there.

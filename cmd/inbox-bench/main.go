@@ -14,6 +14,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"inboxd/bench"
+	"inboxd/bench/peer"
 )
 
 // cli is the command line. The loads' own flags are declared with their options in bench.
@@ -144,7 +145,7 @@ func (cmd *sendCmd) Run(ctx context.Context, c *cli) error {
 }
 
 func (cmd *constantCmd) Run(ctx context.Context) error {
-	return bench.Constant(ctx, cmd.HTTP, cmd.Status, cmd.Size, os.Stdout)
+	return peer.Constant(ctx, cmd.HTTP, cmd.Status, cmd.Size, os.Stdout)
 }
 
 // measure prepares the bed, runs one load on it, reports, and fails when what was measured

@@ -1,4 +1,7 @@
-package bench
+// Package peer holds the servers that a load starts beside the one it measures: a constant
+// answer that polls are compared with, and the DNS that the server asks. It knows nothing of
+// loads and of what is measured, and listens on loopback only.
+package peer
 
 import (
 	"bytes"
@@ -16,10 +19,10 @@ import (
 // meant to run as a process of its own, so that it shares the cores with the client just as
 // the measured server does.
 func Constant(ctx context.Context, addr string, status, size int, w io.Writer) error {
-	if err := onLoopback(addr); err != nil {
+	if err := OnLoopback(addr); err != nil {
 		return err
 	}
-	handler, err := constantAnswer(status, size)
+	handler, err := handle(status, size)
 	if err != nil {
 		return err
 	}
@@ -41,16 +44,16 @@ func Constant(ctx context.Context, addr string, status, size int, w io.Writer) e
 	return nil
 }
 
-func constantAnswer(status, size int) (fasthttp.RequestHandler, error) {
+func handle(status, size int) (fasthttp.RequestHandler, error) {
 	switch status {
 	case fasthttp.StatusOK:
-		body := constantBody(size)
+		body := bodyOf(size)
 		return func(ctx *fasthttp.RequestCtx) {
 			ctx.SetContentType("application/json")
 			ctx.Response.SetBodyRaw(body)
 		}, nil
 	case fasthttp.StatusNotModified:
-		tag := constantTag(size)
+		tag := tagOf(size)
 		return func(ctx *fasthttp.RequestCtx) {
 			ctx.SetStatusCode(fasthttp.StatusNotModified)
 			ctx.Response.Header.SetBytesV(fasthttp.HeaderETag, tag)
@@ -59,8 +62,8 @@ func constantAnswer(status, size int) (fasthttp.RequestHandler, error) {
 	return nil, fmt.Errorf("--status: 200 or 304, not %d", status)
 }
 
-// constantTag is the ETag that makes the head of a 304 size bytes long, at least the shortest.
-func constantTag(size int) []byte {
+// tagOf is the ETag that makes the head of a 304 size bytes long, at least the shortest.
+func tagOf(size int) []byte {
 	var h fasthttp.ResponseHeader
 	h.SetStatusCode(fasthttp.StatusNotModified)
 	h.SetServer("fasthttp") // as the server does
@@ -69,8 +72,8 @@ func constantTag(size int) []byte {
 	return fmt.Appendf(nil, `"%s"`, bytes.Repeat([]byte("x"), max(size-len(h.Header()), 0)))
 }
 
-// constantBody is JSON of exactly size bytes, at least 9.
-func constantBody(size int) []byte {
+// bodyOf is JSON of exactly size bytes, at least 9.
+func bodyOf(size int) []byte {
 	const head, tail = `{"c":"`, `"}`
 	return append(append([]byte(head), bytes.Repeat([]byte("x"), max(size-len(head)-len(tail), 1))...), tail...)
 }

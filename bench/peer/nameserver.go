@@ -1,4 +1,4 @@
-package bench
+package peer
 
 import (
 	"errors"
@@ -8,21 +8,22 @@ import (
 	"github.com/miekg/dns"
 )
 
-// nameServer is the DNS of a server under load, so that each mail is judged in full and the
+// NameServer is the DNS of a server under load, so that each mail is judged in full and the
 // same on every machine: whatever the domain, mail from this machine is its own, and the rest
 // is to be rejected. Of other records there are none.
-type nameServer struct {
-	addr string // host:port, UDP
+type NameServer struct {
+	Addr string // host:port, UDP
 	*dns.Server
 }
 
-func startNameServer() (*nameServer, error) {
+// StartNameServer starts one on a free port.
+func StartNameServer() (*NameServer, error) {
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
 	started := make(chan struct{})
-	s := &nameServer{conn.LocalAddr().String(), &dns.Server{
+	s := &NameServer{conn.LocalAddr().String(), &dns.Server{
 		PacketConn: conn, Handler: dns.HandlerFunc(answerDNS), NotifyStartedFunc: func() { close(started) },
 	}}
 	ended := make(chan error, 1)
@@ -35,8 +36,8 @@ func startNameServer() (*nameServer, error) {
 	}
 }
 
-// stop ends a server that was started.
-func (s *nameServer) stop() error {
+// Stop ends a server that was started; nil: none was.
+func (s *NameServer) Stop() error {
 	if s == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package bench
+package peer
 
 import (
 	"context"
@@ -8,12 +8,12 @@ import (
 )
 
 func TestNameServerVouchesForThisMachine(t *testing.T) {
-	s, err := startNameServer()
+	s, err := StartNameServer()
 	if err != nil {
 		t.Fatal(err)
 	}
 	ask := net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "udp", s.addr)
+		return new(net.Dialer).DialContext(ctx, "udp", s.Addr)
 	}}
 	for name, want := range map[string]string{
 		"Accounts.example.test.":        "v=spf1 ip4:127.0.0.0/8 ip6:::1 -all",
@@ -26,7 +26,7 @@ func TestNameServerVouchesForThisMachine(t *testing.T) {
 	if mx, err := ask.LookupMX(t.Context(), "example.test."); len(mx) > 0 {
 		t.Errorf("MX: %v, %v", mx, err)
 	}
-	if err := s.stop(); err != nil {
+	if err := s.Stop(); err != nil {
 		t.Error(err)
 	}
 }
