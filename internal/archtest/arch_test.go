@@ -122,7 +122,7 @@ var homes = map[string]home{
 	"golang.org/x/time":                       {place: "smtp"},
 	"github.com/valyala/fasthttp": {place: "http", also: map[string]string{
 		"http/wire":  "carries connections to it, and goes past it",
-		"bench":      "the head that a constant answer must match",
+		"bench":      "a receiver of webhooks as quick as can be",
 		"bench/peer": "the constant answer that polls are compared with",
 		"cmd/inboxd": "wraps the metrics handler, which speaks net/http",
 	}},
