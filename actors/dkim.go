@@ -78,9 +78,9 @@ func (r *Keyring) lookAgain(name string) {
 	})
 }
 
-// make makes the two keys of a domain, with private parts sealed. The selectors carry
+// make makes the two keys of a domain, with private parts encrypted. The selectors carry
 // the day, so that keys of different times have different records. It takes the caller's
-// time, never an actor'k.
+// time, never an actor's.
 func (r *Keyring) make(ctx context.Context, name string) ([]domain.Key, error) {
 	select {
 	case r.making <- struct{}{}:
@@ -93,15 +93,15 @@ func (r *Keyring) make(ctx context.Context, name string) ([]domain.Key, error) {
 		return nil, err
 	}
 	day := r.now().Format("20060102")
-	rsa, err := r.sealedKey(name, domain.Key{Selector: "r" + day, Algorithm: domain.RSA}, made.RSA)
+	rsa, err := r.encryptedKey(name, domain.Key{Selector: "r" + day, Algorithm: domain.RSA}, made.RSA)
 	if err != nil {
 		return nil, err
 	}
-	ed, err := r.sealedKey(name, domain.Key{Selector: "e" + day, Algorithm: domain.Ed25519}, made.Ed25519)
+	ed, err := r.encryptedKey(name, domain.Key{Selector: "e" + day, Algorithm: domain.Ed25519}, made.Ed25519)
 	return []domain.Key{rsa, ed}, err
 }
 
-func (r *Keyring) sealedKey(name string, k domain.Key, private crypto.Signer) (_ domain.Key, err error) {
+func (r *Keyring) encryptedKey(name string, k domain.Key, private crypto.Signer) (_ domain.Key, err error) {
 	if k.Public, err = x509.MarshalPKIXPublicKey(private.Public()); err != nil {
 		return k, err
 	}
@@ -109,11 +109,11 @@ func (r *Keyring) sealedKey(name string, k domain.Key, private crypto.Signer) (_
 	if err != nil {
 		return k, err
 	}
-	k.Sealed, err = r.store.Seal(keyPurpose(name, k), plain)
+	k.Encrypted, err = r.store.Encrypt(keyPurpose(name, k), plain)
 	return k, err
 }
 
-// keyPurpose ties a sealed key to its place: a row copied to another domain is refused.
+// keyPurpose ties an encrypted key to its place: a row copied to another domain is refused.
 func keyPurpose(name string, k domain.Key) string { return "dkim " + k.Selector + " " + name }
 
 // SigningKeys returns the keys that mail from this address is signed with, and the domain
@@ -197,14 +197,14 @@ func (r *Keyring) lookAtKeys(ctx context.Context, state domain.State, held *sign
 	return &fresh
 }
 
-// opened returns the private keys of a domain, unsealing them at the first use.
+// opened returns the private keys of a domain, decrypting them at the first use.
 func (r *Keyring) opened(state domain.State) (*signer, error) {
 	if held, ok := r.byName.Load(state.Name); ok && held.token == state.Token && len(held.keys) == len(state.Keys) {
 		return held, nil
 	}
 	held := &signer{token: state.Token}
 	for _, k := range state.Keys {
-		plain, err := r.store.Unseal(keyPurpose(state.Name, k), k.Sealed)
+		plain, err := r.store.Decrypt(keyPurpose(state.Name, k), k.Encrypted)
 		if err != nil {
 			return nil, err
 		}

@@ -8,7 +8,7 @@ import (
 	"inboxd/internal/domain"
 )
 
-// DomainStore is what the domains need of the disk. What is sealed can be read with this
+// DomainStore is what the domains need of the disk. What is encrypted can be read with this
 // data folder only.
 type DomainStore interface {
 	LoadDomain(name string) (*domain.State, error)
@@ -23,8 +23,8 @@ type DomainStore interface {
 	DropDomainListed(id account.ID, name string) error
 	ListedDomains(id account.ID) ([]string, error)
 
-	Seal(purpose string, secret []byte) ([]byte, error)
-	Unseal(purpose string, sealed []byte) ([]byte, error)
+	Encrypt(purpose string, secret []byte) ([]byte, error)
+	Decrypt(purpose string, encrypted []byte) ([]byte, error)
 	MAC(purpose string, data []byte) ([]byte, error)
 }
 

@@ -13,7 +13,7 @@ import (
 // TestInterruptedAttemptsAreFoundAnywhere: a lease that stands behind more of the index than
 // is kept in memory is taken up at the start all the same, and the depth is that of all.
 func TestInterruptedAttemptsAreFoundAnywhere(t *testing.T) {
-	store := persisttest.Open(t)
+	store := persisttest.OpenCrashable(t)
 	first := startSystem(t, store, func(o *Options) {
 		o.Schedule = delivery.Schedule{Delays: []time.Duration{time.Hour}}
 		o.Courier = &fakeCourier{answer: func(mailqueue.Consignment) mailqueue.Handover {

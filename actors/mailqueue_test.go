@@ -299,7 +299,7 @@ func TestADestinationThatIsSilentIsLeftAlone(t *testing.T) {
 }
 
 func TestARestartTakesInterruptedAttemptsUp(t *testing.T) {
-	store := persisttest.Open(t)
+	store := persisttest.OpenCrashable(t)
 	hold := make(chan struct{})
 	taken := make(chan struct{}, 10)
 	first := startSystem(t, store, func(o *Options) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/cockroachdb/pebble/v2"
 
 	"inboxd/internal/inbox"
 	"inboxd/internal/message"
@@ -86,11 +87,12 @@ func BenchmarkEncodeReceive(b *testing.B) {
 	r := receive("bench@example.org", 1, make([]byte, 2048))
 	b.ReportAllocs()
 	for b.Loop() {
-		w := s.newWriter()
-		s.putInbox(w, r, nil)
-		w.moveDue(r)
-		w.outbox(r.Public)
-		w.release()
+		err := s.fill(func(w *writer) {
+			s.putInbox(w, r, nil, nil)
+			w.moveDue(r)
+			w.outbox(r.Public)
+		}, func(*pebble.Batch) error { return nil })
+		must(b, err)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"sync"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/zeebo/xxh3"
@@ -14,19 +13,16 @@ import (
 	"inboxd/internal/partition"
 )
 
-// writer gathers one atomic batch. Writers are pooled; one goroutine uses one at a time.
+// writer gathers one atomic batch. Writers are pooled; one goroutine has one at a time.
 type writer struct {
 	batch *pebble.Batch
 	key   []byte       // reused for each key; the batch copies it
 	value bytes.Buffer // reused for each record; the batch copies it
 	rec   records      // reused, for encoding makes each escape
 	err   error        // the first one
-
-	made    []blobName // files the batch refers to, on disk already
-	dropped []blobName // files to remove once the batch is on disk
 }
 
-// records are the records that every mail writes.
+// records are the records that every mail writes. The writer's goroutine has them.
 type records struct {
 	profile profileRecord
 	message messageRecord
@@ -39,12 +35,6 @@ var writers = sync.Pool{New: func() any { return new(writer) }}
 
 // keepBuffer is the largest buffer a pooled writer keeps.
 const keepBuffer = 64 << 10
-
-func (s *Store) newWriter() *writer {
-	w := writers.Get().(*writer)
-	w.batch = s.db.NewBatch()
-	return w
-}
 
 func (w *writer) release() {
 	if err := w.batch.Close(); err != nil {
@@ -70,6 +60,9 @@ func (w *writer) set(key, value []byte) {
 	w.note(w.batch.Set(key, value, nil))
 }
 
+// mark stores a row that says all by its key.
+func (w *writer) mark(key []byte) { w.set(key, []byte{recordVersion}) }
+
 // put encodes a record, a pointer to a record struct.
 func (w *writer) put(key []byte, rec any) {
 	w.value.Reset()
@@ -84,78 +77,112 @@ func (w *writer) delete(key []byte) { w.note(w.batch.Delete(key, nil)) }
 // the bottom of the tree. Set twice, the row could come back as it was before.
 func (w *writer) dropOnce(key []byte) { w.note(w.batch.SingleDelete(key, nil)) }
 
-func (w *writer) deleteRange(from, to []byte) { w.note(w.batch.DeleteRange(from, to, nil)) }
+func (w *writer) deleteRange(keys span) { w.note(w.batch.DeleteRange(keys.from, keys.to, nil)) }
 
-// sealedHead is the length of [version][xxh3 of the bytes], which precedes raw bytes.
-const sealedHead = 1 + 8
+// checksumHead is the length of [version][xxh3 of the bytes], which precedes raw bytes.
+const checksumHead = 1 + 8
 
-// setSealed stores raw bytes with their checksum.
-func (w *writer) setSealed(key, data []byte) {
-	op := w.batch.SetDeferred(len(key), sealedHead+len(data))
+// setRaw stores raw bytes with their checksum.
+func (w *writer) setRaw(key, data []byte) {
+	op := w.batch.SetDeferred(len(key), checksumHead+len(data))
 	copy(op.Key, key)
 	op.Value[0] = recordVersion
 	binary.BigEndian.PutUint64(op.Value[1:], xxh3.Hash(data))
-	copy(op.Value[sealedHead:], data)
+	copy(op.Value[checksumHead:], data)
 	w.note(op.Finish())
 }
 
-// commit puts the batch of partition p on disk as one. On return it is there whole, or an
-// error says that it is not there at all; when the disk leaves that unknown, the process
-// ends. The partition's position goes with it.
-func (s *Store) commit(p partition.ID, w *writer) error {
-	if w.err != nil {
-		s.removeBlobs(w.made)
+// readRaw copies bytes that setRaw wrote.
+func readRaw(value []byte) ([]byte, error) {
+	if err := checkVersion(value); err != nil {
+		return nil, err
+	}
+	if len(value) < checksumHead || xxh3.Hash(value[checksumHead:]) != binary.BigEndian.Uint64(value[1:]) {
+		return nil, errors.New("the bytes are damaged")
+	}
+	return append([]byte{}, value[checksumHead:]...), nil
+}
+
+// update puts what fill writes on disk as one batch of partition p, if there is room for the
+// bytes that it adds: about so many; 0 for what must not be refused. On return it is there
+// whole, or an error says that it is not there at all; when the disk leaves that unknown, the
+// process ends. The partition's position goes with it.
+func (e *engine) update(p partition.ID, adds int64, fill func(*writer)) error {
+	return e.during(func() error { return e.updateInside(p, adds, fill) })
+}
+
+// updateInside is update within a call.
+func (e *engine) updateInside(p partition.ID, adds int64, fill func(*writer)) error {
+	if adds > 0 {
+		if err := e.folder.Space.Admit(adds); err != nil {
+			return err
+		}
+	}
+	return e.fill(fill, func(b *pebble.Batch) error {
+		size := uint64(b.Len())
+		if err := e.enqueue(p, b); err != nil {
+			return err
+		}
+		if syncCommits {
+			e.waiting.Add(1)
+			err := b.SyncWait()
+			e.waiting.Add(-1)
+			if err != nil {
+				return err
+			}
+		}
+		e.folder.Commits.Ack()
+		e.bytes.Add(size)
+		return nil
+	})
+}
+
+// updateLater puts a batch in order behind all commits so far but does not wait for the disk: a
+// crash may take it back, never one before it.
+func (e *engine) updateLater(fill func(*writer)) error {
+	return e.during(func() error {
+		return e.fill(fill, func(b *pebble.Batch) error { return e.db.Apply(b, pebble.NoSync) })
+	})
+}
+
+// syncLog puts everything that is in the log on disk.
+func (e *engine) syncLog() error {
+	opts := pebble.Sync
+	if !syncCommits {
+		opts = pebble.NoSync
+	}
+	return e.during(func() error {
+		return e.fill(func(w *writer) { w.note(w.batch.LogData([]byte{recordVersion}, nil)) },
+			func(b *pebble.Batch) error { return e.db.Apply(b, opts) })
+	})
+}
+
+// fill has a batch filled and applied. What fails while it is applied leaves open what is on
+// disk.
+func (e *engine) fill(fill func(*writer), apply func(*pebble.Batch) error) error {
+	w := writers.Get().(*writer)
+	w.batch = e.db.NewBatch()
+	defer w.release()
+	if fill(w); w.err != nil {
 		return unavailable(w.err)
 	}
-	s.apply(p, w.batch)
-	s.removeBlobs(w.dropped)
-	return nil
-}
-
-func (s *Store) apply(p partition.ID, b *pebble.Batch) {
-	// The engine panics when its log has failed already; an actor's supervisor would catch
-	// that and go on with a dead store.
+	// Pebble panics when its log has failed already; an actor's supervisor would catch that
+	// and go on with a dead store.
 	defer func() {
 		if r := recover(); r != nil {
-			s.folder.Log.Fatal("commit", r)
+			e.folder.Log.Fatal("commit", r)
 		}
 	}()
-	size := uint64(b.Len())
-	if err := s.enqueue(p, b); err != nil {
-		s.folder.Log.Fatal("commit", err)
+	if err := apply(w.batch); err != nil {
+		e.folder.Log.Fatal("commit", err)
 	}
-	if syncCommits {
-		s.waiting.Add(1)
-		err := b.SyncWait()
-		s.waiting.Add(-1)
-		if err != nil {
-			s.folder.Log.Fatal("log sync", err)
-		}
-	}
-	s.folder.Commits.Ack()
-	s.bytes.Add(size)
-}
-
-// A sync costs the cores as much as a commit does. While more than gatherFrom commits wait
-// for one together, those that come within gatherFor share the next: it makes each of them
-// a little later and all of them done sooner. One writer, or a few, never wait for others.
-const (
-	gatherFrom = 16
-	gatherFor  = time.Millisecond
-)
-
-// gather is how long the engine rests after a sync.
-func (s *Store) gather() time.Duration {
-	if s.waiting.Load() < gatherFrom {
-		return 0
-	}
-	return gatherFor
+	return nil
 }
 
 // enqueue numbers the batch within its partition and hands it to the log in that order,
 // without waiting for the disk.
-func (s *Store) enqueue(p partition.ID, b *pebble.Batch) error {
-	part := &s.positions[p]
+func (e *engine) enqueue(p partition.ID, b *pebble.Batch) error {
+	part := &e.positions[p]
 	part.mu.Lock()
 	defer part.mu.Unlock()
 	op := b.SetDeferred(prefixLen, 9)
@@ -167,43 +194,9 @@ func (s *Store) enqueue(p partition.ID, b *pebble.Batch) error {
 	}
 	part.n++
 	if syncCommits {
-		return s.db.ApplyNoSyncWait(b, pebble.Sync)
+		return e.db.ApplyNoSyncWait(b, pebble.Sync)
 	}
-	return s.db.Apply(b, pebble.NoSync)
-}
-
-// commitLater puts a batch in order behind all commits so far but does not wait for the
-// disk: a crash may take it back, never one before it.
-func (s *Store) commitLater(w *writer) error {
-	if w.err != nil {
-		return unavailable(w.err)
-	}
-	defer func() {
-		if r := recover(); r != nil {
-			s.folder.Log.Fatal("commit", r)
-		}
-	}()
-	if err := s.db.Apply(w.batch, pebble.NoSync); err != nil {
-		s.folder.Log.Fatal("commit", err)
-	}
-	return nil
-}
-
-// syncLog puts everything that is in the log on disk.
-func (s *Store) syncLog() {
-	b := s.db.NewBatch()
-	defer func() {
-		if r := recover(); r != nil {
-			s.folder.Log.Fatal("log sync", r)
-		}
-	}()
-	opts := pebble.Sync
-	if !syncCommits {
-		opts = pebble.NoSync
-	}
-	if err := errors.Join(b.LogData([]byte{recordVersion}, nil), s.db.Apply(b, opts), b.Close()); err != nil {
-		s.folder.Log.Fatal("log sync", err)
-	}
+	return e.db.Apply(b, pebble.NoSync)
 }
 
 // unavailable classifies an error of a write, unless it is classified already.

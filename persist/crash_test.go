@@ -208,7 +208,7 @@ func checkRest(s *Store, fs vfs.FS, wants []seen) error {
 	if err := s.Close(); err != nil { // the sweep is over
 		return err
 	}
-	files, err := fs.List(s.blobFolder())
+	files, err := fs.List(s.blobs.dir())
 	if err != nil || int64(len(files)) != blobs {
 		return fmt.Errorf("%d blob files, %d registered: %v", len(files), blobs, err)
 	}

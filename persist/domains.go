@@ -8,15 +8,64 @@ import (
 	"inboxd/internal/partition"
 )
 
+// domainTable keeps own domains, the inboxes under each, and the lists of accounts.
+type domainTable struct{ *engine }
+
+// The integer keys of these records are on disk: append only; never reorder or reuse.
+
+type domainRecord struct {
+	Account      []byte          `cbor:"1,keyasint,omitempty"` // absent: nobody
+	Token        string          `cbor:"2,keyasint,omitempty"`
+	Status       domain.Status   `cbor:"3,keyasint,omitempty"`
+	Found        domain.Found    `cbor:"4,keyasint,omitempty"`
+	Keys         []domainKeyPart `cbor:"5,keyasint,omitempty"`
+	ClaimedAt    stamp           `cbor:"6,keyasint,omitempty"`
+	VerifiedAt   stamp           `cbor:"7,keyasint,omitempty"`
+	CheckedAt    stamp           `cbor:"8,keyasint,omitempty"`
+	MissingSince stamp           `cbor:"9,keyasint,omitempty"`
+	Inboxes      int64           `cbor:"10,keyasint,omitempty"`
+}
+
+type domainKeyPart struct {
+	Selector  string           `cbor:"1,keyasint"`
+	Algorithm domain.Algorithm `cbor:"2,keyasint"`
+	Public    []byte           `cbor:"3,keyasint"`
+	Encrypted []byte           `cbor:"4,keyasint"`
+}
+
+func (r *domainRecord) from(s *domain.State) {
+	*r = domainRecord{
+		Token: s.Token, Status: s.Status, Found: s.Found, Inboxes: s.Inboxes,
+		Keys:      convert(s.Keys, func(k domain.Key) domainKeyPart { return domainKeyPart(k) }),
+		ClaimedAt: stampOf(s.ClaimedAt), VerifiedAt: stampOf(s.VerifiedAt), CheckedAt: stampOf(s.CheckedAt), MissingSince: stampOf(s.MissingSince),
+	}
+	if s.Claimed() {
+		r.Account = s.Account[:]
+	}
+}
+
+func (r *domainRecord) state(name string) *domain.State {
+	s := &domain.State{
+		Name: name, Token: r.Token, Status: r.Status, Found: r.Found, Inboxes: r.Inboxes,
+		Keys:      convert(r.Keys, func(k domainKeyPart) domain.Key { return domain.Key(k) }),
+		ClaimedAt: r.ClaimedAt.time(), VerifiedAt: r.VerifiedAt.time(), CheckedAt: r.CheckedAt.time(), MissingSince: r.MissingSince.time(),
+	}
+	if len(r.Account) == len(account.ID{}) {
+		s.Account = account.ID(r.Account)
+	}
+	return s
+}
+
+// attachedKey names an inbox under a domain: [kind][partition][domain 0x00][address].
+func attachedKey(name, address string) []byte {
+	return append(appendText(nil, kindDomain, name), address...)
+}
+
 // LoadDomain reads a domain; one that nobody ever claimed gives a State with its name only.
 // The list of its inboxes is not loaded.
-func (s *Store) LoadDomain(name string) (*domain.State, error) {
-	if err := s.enter(); err != nil {
-		return nil, err
-	}
-	defer s.leave()
+func (t *domainTable) LoadDomain(name string) (*domain.State, error) {
 	var r domainRecord
-	if _, err := s.get(appendText(nil, kindDomain, name), &r); err != nil {
+	if _, err := t.get(appendText(nil, kindDomain, name), &r); err != nil {
 		return nil, fmt.Errorf("persist: loading domain %s: %w", name, err)
 	}
 	return r.state(name), nil
@@ -24,135 +73,84 @@ func (s *Store) LoadDomain(name string) (*domain.State, error) {
 
 // CommitDomain writes the rows as one atomic batch and returns once it is on disk. Errors
 // are faults, as for CommitInbox.
-func (s *Store) CommitDomain(r *domain.Rows) error {
-	if err := s.enter(); err != nil {
-		return err
-	}
-	defer s.leave()
+func (t *domainTable) CommitDomain(r *domain.Rows) error {
+	adds := int64(0)
 	if len(r.Attach) > 0 || r.Clear && !r.Drop {
-		if err := s.folder.Space.Admit(8 << 10); err != nil {
-			return err
+		adds = 8 << 10
+	}
+	return t.update(partition.Of(r.Name), adds, func(w *writer) {
+		all := under(appendText(nil, kindDomain, r.Name))
+		if r.Clear {
+			w.deleteRange(all.behind(all.from))
 		}
-	}
-	w := s.newWriter()
-	defer w.release()
-	prefix := appendText(nil, kindDomain, r.Name)
-	if r.Clear {
-		w.deleteRange(append(prefix[:len(prefix):len(prefix)], 0), end(prefix))
-	}
-	if r.Drop {
-		w.delete(prefix)
-	}
-	if r.Put != nil {
-		var rec domainRecord
-		rec.from(r.Put)
-		w.put(prefix, &rec)
-	}
-	for _, address := range r.Attach {
-		w.set(appendAttached(nil, r.Name, address), []byte{recordVersion})
-	}
-	for _, address := range r.Detach {
-		w.delete(appendAttached(nil, r.Name, address))
-	}
-	return s.commit(partition.Of(r.Name), w)
-}
-
-// appendAttached names an inbox under a domain: [kind][partition][domain 0x00][address].
-func appendAttached(dst []byte, name, address string) []byte {
-	return append(appendText(dst, kindDomain, name), address...)
+		if r.Drop {
+			w.delete(all.from)
+		}
+		if r.Put != nil {
+			var rec domainRecord
+			rec.from(r.Put)
+			w.put(all.from, &rec)
+		}
+		for _, address := range r.Attach {
+			w.mark(attachedKey(r.Name, address))
+		}
+		for _, address := range r.Detach {
+			w.delete(attachedKey(r.Name, address))
+		}
+	})
 }
 
 // Attached reports whether the domain's list has the inbox.
-func (s *Store) Attached(name, address string) (bool, error) {
-	return s.has(appendAttached(nil, name, address))
+func (t *domainTable) Attached(name, address string) (bool, error) {
+	return t.has(attachedKey(name, address))
 }
 
 // AttachedInboxes returns up to limit addresses of the domain's list behind after.
-func (s *Store) AttachedInboxes(name, after string, limit int) ([]string, error) {
-	prefix := appendText(nil, kindDomain, name)
-	return s.names(prefix, append(prefix[:len(prefix):len(prefix)], after+"\x00"...), limit)
+func (t *domainTable) AttachedInboxes(name, after string, limit int) ([]string, error) {
+	all := under(appendText(nil, kindDomain, name))
+	return t.listNames(all.from, all.behind(attachedKey(name, after)), limit)
 }
 
 // Domains returns up to limit domains that have a record, behind after in the order of
 // their partitions; the empty name starts.
-func (s *Store) Domains(after string, limit int) ([]*domain.State, error) {
-	if err := s.enter(); err != nil {
-		return nil, err
-	}
-	defer s.leave()
-	from := []byte{byte(kindDomain)}
+func (t *domainTable) Domains(after string, limit int) (out []*domain.State, err error) {
+	keys := ofKind(kindDomain)
 	if after != "" {
-		from = end(appendText(nil, kindDomain, after))
+		keys.from = end(appendText(nil, kindDomain, after))
 	}
-	var out []*domain.State
-	for len(out) < limit {
-		key, value, err := s.first(from, []byte{byte(kindDomain) + 1})
-		if key == nil || err != nil {
-			return out, err
+	err = t.heads(keys, func(key, value []byte) ([]byte, error) {
+		if len(out) == limit {
+			return nil, errStop
 		}
 		// Each domain's first row is its record; the next domain is behind all its inboxes.
 		name := string(key[prefixLen : len(key)-1])
-		from = end(appendText(nil, kindDomain, name))
 		var r domainRecord
 		if err := decode(value, &r); err != nil {
-			return out, fmt.Errorf("persist: domain %s: %w", name, err)
+			return nil, fmt.Errorf("persist: domain %s: %w", name, err)
 		}
 		out = append(out, r.state(name))
-	}
-	return out, nil
+		return key, nil
+	})
+	return out, err
 }
 
-// appendDomainListed names an entry of an account's list: [kind][partition][id][domain].
-func appendDomainListed(dst []byte, id account.ID, name string) []byte {
-	return append(appendOwner(dst, kindDomainList, id), name...)
+// domainListKey names an entry of an account's list: [kind][partition][id][domain].
+func domainListKey(id account.ID, name string) []byte {
+	return append(appendOwner(nil, kindDomainList, id), name...)
 }
 
 // PutDomainListed puts a domain into an account's list and returns once that is on disk.
-func (s *Store) PutDomainListed(id account.ID, name string) error {
-	if err := s.enter(); err != nil {
-		return err
-	}
-	defer s.leave()
-	if err := s.folder.Space.Admit(512); err != nil {
-		return err
-	}
-	w := s.newWriter()
-	defer w.release()
-	w.set(appendDomainListed(nil, id, name), []byte{recordVersion})
-	return s.commit(id.Partition(), w)
+func (t *domainTable) PutDomainListed(id account.ID, name string) error {
+	return t.update(id.Partition(), 512, func(w *writer) { w.mark(domainListKey(id, name)) })
 }
 
 // DropDomainListed takes a domain off an account's list.
-func (s *Store) DropDomainListed(id account.ID, name string) error {
-	if err := s.enter(); err != nil {
-		return err
-	}
-	defer s.leave()
-	w := s.newWriter()
-	defer w.release()
-	w.delete(appendDomainListed(nil, id, name))
-	return s.commit(id.Partition(), w)
+func (t *domainTable) DropDomainListed(id account.ID, name string) error {
+	return t.update(id.Partition(), 0, func(w *writer) { w.delete(domainListKey(id, name)) })
 }
 
 // ListedDomains returns the names on an account's list, in alphabetical order.
-func (s *Store) ListedDomains(id account.ID) ([]string, error) {
-	prefix := appendOwner(nil, kindDomainList, id)
-	return s.names(prefix, prefix, -1)
-}
-
-// names returns what follows prefix in up to limit keys (-1: all) from from on.
-func (s *Store) names(prefix, from []byte, limit int) ([]string, error) {
-	if err := s.enter(); err != nil {
-		return nil, err
-	}
-	defer s.leave()
-	var out []string
-	err := scan(s.db, from, end(prefix), func(key, _ []byte) error {
-		if len(out) == limit {
-			return errStop
-		}
-		out = append(out, string(key[len(prefix):]))
-		return nil
-	})
-	return out, err
+func (t *domainTable) ListedDomains(id account.ID) ([]string, error) {
+	all := under(appendOwner(nil, kindDomainList, id))
+	return t.listNames(all.from, all, -1)
 }

@@ -63,7 +63,7 @@ func (m *domainModel) commit(t *rapid.T) {
 		ClaimedAt: genTime.Draw(t, "claimed"), VerifiedAt: genTime.Draw(t, "verified"), CheckedAt: genTime.Draw(t, "checked"), MissingSince: genTime.Draw(t, "missing"),
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "keys") {
-		r.Put.Keys = append(r.Put.Keys, domain.Key{Selector: genText.Draw(t, "selector"), Algorithm: domain.Ed25519, Public: genBytes.Draw(t, "public"), Sealed: genBytes.Draw(t, "sealed")})
+		r.Put.Keys = append(r.Put.Keys, domain.Key{Selector: genText.Draw(t, "selector"), Algorithm: domain.Ed25519, Public: genBytes.Draw(t, "public"), Encrypted: genBytes.Draw(t, "encrypted")})
 	}
 	if r.Clear = rapid.IntRange(0, 4).Draw(t, "clear") == 0; r.Clear {
 		m.attached[name] = nil
@@ -154,7 +154,7 @@ func TestDomainSurvivesPowerLoss(t *testing.T) {
 	must(t, err)
 	d := goldenDomain()
 	must(t, s.PutDomainListed(goldenID, d.Name))
-	d.Keys[0].Sealed, err = s.Seal("dkim", []byte("private"))
+	d.Keys[0].Encrypted, err = s.Encrypt("dkim", []byte("private"))
 	must(t, err)
 	must(t, s.CommitDomain(&domain.Rows{Name: d.Name, Put: d, Attach: []string{goldenAddress}}))
 	crashed, err := Open(folder, options(fs.CrashClone(vfs.CrashCloneCfg{})))
@@ -168,9 +168,9 @@ func TestDomainSurvivesPowerLoss(t *testing.T) {
 	}
 	names, err := crashed.ListedDomains(goldenID)
 	must(t, err)
-	private, err := crashed.Unseal("dkim", got.Keys[0].Sealed)
+	private, err := crashed.Decrypt("dkim", got.Keys[0].Encrypted)
 	must(t, err)
 	if !slices.Equal(names, []string{d.Name}) || string(private) != "private" {
-		t.Errorf("listed %v, unsealed %q", names, private)
+		t.Errorf("listed %v, decrypted %q", names, private)
 	}
 }

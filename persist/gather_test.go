@@ -9,7 +9,7 @@ import (
 // TestGather: the engine rests after a sync that many waited for, and after no other.
 func TestGather(t *testing.T) {
 	s := open(t, vfs.NewMem())
-	rest := s.engineOptions(&Options{}).WALMinSyncInterval
+	rest := s.engine.options(&Options{}).WALMinSyncInterval
 	if rest == nil {
 		t.Fatal("the engine does not ask")
 	}

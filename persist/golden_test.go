@@ -110,7 +110,7 @@ func goldenRequest() *once.Record {
 
 func goldenDomain() *domain.State {
 	return &domain.State{Name: "example.org", Account: goldenID, Token: "token", Status: domain.Failing, Found: domain.MX | domain.DMARC,
-		Keys:      []domain.Key{{Selector: "r20261121", Algorithm: domain.RSA, Public: []byte{1, 2}, Sealed: []byte{3, 4}}, {Selector: "e20261121", Algorithm: domain.Ed25519}},
+		Keys:      []domain.Key{{Selector: "r20261121", Algorithm: domain.RSA, Public: []byte{1, 2}, Encrypted: []byte{3, 4}}, {Selector: "e20261121", Algorithm: domain.Ed25519}},
 		ClaimedAt: goldenTime, VerifiedAt: goldenTime.Add(time.Second), CheckedAt: goldenTime.Add(time.Hour), MissingSince: goldenTime.Add(time.Minute), Inboxes: 7}
 }
 
@@ -122,7 +122,7 @@ func goldenDelivery() webhook.Delivery {
 	}
 }
 
-// goldenWebhook has stand-ins for its secrets: a seal is never the same twice.
+// goldenWebhook has stand-ins for its secrets: nothing is encrypted to the same twice.
 func goldenWebhook() webhookRecord {
 	return webhookRecord{"https://example.com/hook", "*", goldenAddress, []byte{1, 2, 3}, stampOf(goldenTime), []byte{4, 5, 6}, stampOf(goldenTime.Add(time.Hour))}
 }
@@ -176,7 +176,7 @@ func goldens() map[string]struct {
 	reservation := goldenReservation()
 	reserved.from(&reservation)
 	request := goldenRequest()
-	kept := onceRecord{onceDigest(request.Digest), request.Address, request.Told}
+	kept := requestRecord{requestDigest(request.Digest), request.Address, request.Told}
 	hook, delivery := goldenWebhook(), goldenDelivery()
 	var told deliveryRecord
 	told.from(&delivery)
@@ -234,13 +234,13 @@ func goldens() map[string]struct {
 		}, reservation},
 		"record-reset": {record(&resetRecord{stampOf(goldenTime)}), nil, nil},
 		"record-once": {record(&kept), func(b []byte) (any, error) {
-			var r onceRecord
+			var r requestRecord
 			err := decode(b, &r)
 			return r.record(request.Key, goldenTime), err
 		}, request},
 		"key-reset":        {append(appendPart(nil, goldenID, partReset), goldenHash[:]...), nil, nil},
-		"key-once-account": {appendOnce(accountOnce(goldenID), request.Key, goldenTime), nil, nil},
-		"key-once-inbox":   {appendOnce(inboxOnce(goldenAddress), request.Key, goldenTime), nil, nil},
+		"key-once-account": {requestKey(accountRequests(goldenID), request.Key, goldenTime), nil, nil},
+		"key-once-inbox":   {requestKey(inboxRequests(goldenAddress), request.Key, goldenTime), nil, nil},
 		"key-inboxkey":     {inboxKeyKey(goldenID, goldenAddress), nil, nil},
 		"key-closing":      {appendOwner(nil, kindClosing, goldenID), nil, nil},
 		"value-key":        {keyed(goldenID[:], 7), nil, nil},
@@ -266,10 +266,10 @@ func goldens() map[string]struct {
 		}, account.Suppression{Email: "bob@example.net", Inbox: goldenAddress, Message: 301, Reason: "5.1.1 no such user", At: goldenTime}},
 		"record-usage": {record(&usageRecord{20413, 99}), func(b []byte) (any, error) {
 			st := account.NewState()
-			err := loadUsage(st, []byte{partUsage}, b)
+			err := loadAccountRow(st, goldenID, []byte{partUsage}, b)
 			return st.Sends, err
 		}, account.Sends{Day: 20413, Count: 99}},
-		"key-mail-due": {appendMailDue(nil, goldenTime, goldenAddress, 301), func(b []byte) (any, error) { return readMailDue(b) },
+		"key-mail-due": {mailDueKey(goldenTime, goldenAddress, 301), func(b []byte) (any, error) { return readMailDue(b, []byte{recordVersion, 0xa0}) },
 			inbox.QueueEntry{At: goldenTime, Address: goldenAddress, ID: 301}},
 		"key-suppression": {suppressionKey(goldenID, "bob@example.net"), nil, nil},
 		"key-usage":       {appendPart(nil, goldenID, partUsage), nil, nil},
@@ -280,14 +280,14 @@ func goldens() map[string]struct {
 		"key-content":    {appendMessage(nil, kindContent, goldenAddress, 300), nil, nil},
 		"key-raw":        {appendMessage(nil, kindRaw, goldenAddress, 300), nil, nil},
 		"key-blob":       {append(appendMessage(nil, kindBlob, goldenAddress, 300), blobRaw), nil, nil},
-		"key-due":        {appendDue(nil, goldenTime, goldenAddress), func(b []byte) (any, error) { return readTime(b[1:]), nil }, goldenTime},
-		"key-outbox":     {appendOutbox(nil, &ev), nil, nil},
+		"key-due":        {inboxDueKey(goldenTime, goldenAddress), func(b []byte) (any, error) { return readTime(b[1:]), nil }, goldenTime},
+		"key-outbox":     {outboxKey(nil, &ev), nil, nil},
 		"key-account":    {appendOwner(nil, kindAccount, goldenID), nil, nil},
 		"key-key":        {keyKey(goldenID, 7), nil, nil},
 		"key-session":    {append(appendPart(nil, goldenID, partSession), goldenHash[:]...), nil, nil},
 		"key-reserved":   {append(appendPart(nil, goldenID, partReserved), goldenAddress...), nil, nil},
-		"key-list":       {appendListed(nil, goldenID, entry), func(b []byte) (any, error) { return readListed(b[prefixLen+idLen:]), nil }, entry},
-		"key-credential": {appendCredential(nil, goldenID.Partition(), goldenHash), nil, nil},
+		"key-list":       {listKey(goldenID, entry), func(b []byte) (any, error) { return readListed(b[prefixLen+idLen:]), nil }, entry},
+		"key-credential": {credentialKey(goldenID.Partition(), goldenHash), nil, nil},
 		"key-email":      {appendText(nil, kindEmail, "ada@example.com"), nil, nil},
 		"key-subdomain":  {appendText(nil, kindSubdomain, "fleet"), nil, nil},
 		"record-content-unread": {record(&contentRecord{OTP: &otpRecord{Code: "482913"}, Unread: true}), func(b []byte) (any, error) {
@@ -301,8 +301,8 @@ func goldens() map[string]struct {
 			return r.state("example.org"), err
 		}, goldenDomain()},
 		"key-domain":      {appendText(nil, kindDomain, "example.org"), nil, nil},
-		"key-attached":    {appendAttached(nil, "example.org", goldenAddress), nil, nil},
-		"key-domain-list": {appendDomainListed(nil, goldenID, "example.org"), nil, nil},
+		"key-attached":    {attachedKey("example.org", goldenAddress), nil, nil},
+		"key-domain-list": {domainListKey(goldenID, "example.org"), nil, nil},
 
 		"record-content-auth": {record(&contentRecord{Unread: true, Auth: &auth}), func(b []byte) (any, error) {
 			var r contentRecord
@@ -319,22 +319,22 @@ func goldens() map[string]struct {
 			err := decode(b, &r)
 			return r, err
 		}, goldenWebhook()},
-		"record-webhook-last": {record(&lastRecord{stampOf(goldenTime), 204}), func(b []byte) (any, error) {
-			var r lastRecord
+		"record-webhook-last": {record(&lastCallRecord{stampOf(goldenTime), 204}), func(b []byte) (any, error) {
+			var r lastCallRecord
 			err := decode(b, &r)
 			return r, err
-		}, lastRecord{stampOf(goldenTime), 204}},
+		}, lastCallRecord{stampOf(goldenTime), 204}},
 		"record-delivery": {record(&told), func(b []byte) (any, error) {
 			var r deliveryRecord
 			err := decode(b, &r)
 			return r.delivery(goldenID, 300), err
 		}, delivery},
 		"key-webhook":      {webhookKey(goldenID, 7), nil, nil},
-		"key-webhook-last": {lastKey(goldenID, 7), nil, nil},
-		"key-delivery":     {appendDelivery(nil, goldenID, 300), nil, nil},
-		"key-delivery-due": {appendDeliveryDue(nil, goldenTime, goldenID, 300), func(b []byte) (any, error) { return readDeliveryDue(b, keyed(nil, 7)) },
+		"key-webhook-last": {lastCallKey(goldenID, 7), nil, nil},
+		"key-delivery":     {deliveryKey(nil, goldenID, 300), nil, nil},
+		"key-delivery-due": {deliveryDueKey(nil, goldenTime, goldenID, 300), func(b []byte) (any, error) { return readDeliveryDue(b, keyed(nil, 7)) },
 			webhook.Due{At: goldenTime, Account: goldenID, ID: 300, Webhook: 7}},
-		"key-journal":  {appendJournal(nil, goldenID, 42), nil, nil},
+		"key-journal":  {journalKey(nil, goldenID, 42), nil, nil},
 		"key-position": {appendPrefix(nil, kindPosition, 0xabc), nil, nil},
 	}
 }

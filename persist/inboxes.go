@@ -1,33 +1,56 @@
 package persist
 
 import (
-	"encoding/binary"
 	"fmt"
 	"slices"
-
-	"github.com/zeebo/xxh3"
 
 	"inboxd/internal/account"
 	"inboxd/internal/inbox"
 	"inboxd/internal/partition"
 )
 
-const (
-	// rangeOver is the number of consecutive messages from which one range tombstone is
-	// cheaper than a tombstone for each.
-	rangeOver = 16
-)
+// inboxTable keeps inboxes: the profile and the messages of each lie together, what is large
+// of a message apart.
+type inboxTable struct {
+	*engine
+	blobs *blobFiles
+}
 
-// LoadInbox reads an inbox in one range scan over its header and message rows. An address
-// that never existed gives a State that holds nothing but the address.
-func (s *Store) LoadInbox(addr string) (*inbox.State, error) {
-	if err := s.enter(); err != nil {
-		return nil, err
+// The integer keys of this record are on disk: append only; never reorder or reuse.
+
+type profileRecord struct {
+	Account        account.ID `cbor:"1,keyasint"`
+	Label          string     `cbor:"2,keyasint,omitempty"`
+	RetentionHours int        `cbor:"3,keyasint,omitempty"`
+	CreatedAt      stamp      `cbor:"4,keyasint,omitempty"`
+	DeletedAt      stamp      `cbor:"5,keyasint,omitempty"`
+	LastID         int64      `cbor:"6,keyasint,omitempty"`
+	LastEvent      uint64     `cbor:"7,keyasint,omitempty"`
+	DueAt          stamp      `cbor:"8,keyasint,omitempty"`
+}
+
+func (r *profileRecord) from(p *inbox.Profile) {
+	*r = profileRecord{
+		Account: p.Account, Label: p.Label, RetentionHours: p.RetentionHours,
+		CreatedAt: stampOf(p.CreatedAt), DeletedAt: stampOf(p.DeletedAt),
+		LastID: p.LastID, LastEvent: p.LastEvent, DueAt: stampOf(p.DueAt),
 	}
-	defer s.leave()
+}
+
+func (r *profileRecord) profile(addr string) inbox.Profile {
+	return inbox.Profile{
+		Address: addr, Account: r.Account, Label: r.Label, RetentionHours: r.RetentionHours,
+		CreatedAt: r.CreatedAt.time(), DeletedAt: r.DeletedAt.time(),
+		LastID: r.LastID, LastEvent: r.LastEvent, DueAt: r.DueAt.time(),
+	}
+}
+
+// LoadInbox reads an inbox in one range scan over its profile and messages. An address that
+// never existed gives a State that holds nothing but the address.
+func (t *inboxTable) LoadInbox(addr string) (*inbox.State, error) {
 	st := &inbox.State{Profile: inbox.Profile{Address: addr}}
 	prefix := appendText(nil, kindInbox, addr)
-	err := scan(s.db, prefix, end(prefix), func(key, value []byte) error {
+	err := t.scan(under(prefix), func(key, value []byte) error {
 		switch len(key) - len(prefix) {
 		case 0:
 			var r profileRecord
@@ -37,7 +60,7 @@ func (s *Store) LoadInbox(addr string) (*inbox.State, error) {
 		case 8:
 			var r messageRecord
 			err := decode(value, &r)
-			m := r.message(int64(binary.BigEndian.Uint64(key[len(prefix):])))
+			m := r.message(readNumber(key))
 			if m.From.Email == addr {
 				m.From.Email = addr // one string for all that it sent
 			}
@@ -48,7 +71,7 @@ func (s *Store) LoadInbox(addr string) (*inbox.State, error) {
 		return fmt.Errorf("unknown row %x", key)
 	})
 	if err == nil && len(st.Messages) > 0 && st.Account == (inbox.Profile{}).Account {
-		err = fmt.Errorf("messages without a header")
+		err = fmt.Errorf("messages without a profile")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("persist: loading %s: %w", addr, err)
@@ -56,44 +79,65 @@ func (s *Store) LoadInbox(addr string) (*inbox.State, error) {
 	return st, nil
 }
 
+// Live reports whether a live inbox has this address: one point look-up.
+func (t *inboxTable) Live(addr string) (bool, error) {
+	p, err := t.profile(addr)
+	return p.Live(), err
+}
+
+// AccountOf finds the account whose live inbox has this address, the zero ID when there is
+// none: one point look-up.
+func (t *inboxTable) AccountOf(addr string) (account.ID, error) {
+	p, err := t.profile(addr)
+	if !p.Live() {
+		return account.ID{}, err
+	}
+	return p.Account, nil
+}
+
+func (t *inboxTable) profile(addr string) (p inbox.Profile, err error) {
+	var r profileRecord
+	if found, err := t.get(appendText(nil, kindInbox, addr), &r); !found || err != nil {
+		return p, err
+	}
+	return r.profile(addr), nil
+}
+
 // CommitInbox writes the rows as one atomic batch and returns once it is on disk. Errors
 // are faults: StorageFull when rows would add bytes to a nearly full disk, Unavailable
 // otherwise; after either nothing was changed.
-func (s *Store) CommitInbox(r *inbox.Rows) error {
-	if err := s.enter(); err != nil {
-		return err
-	}
-	defer s.leave()
-	if n := inboxBytes(r); n > 0 {
-		if err := s.folder.Space.Admit(n); err != nil {
-			return err
+func (t *inboxTable) CommitInbox(r *inbox.Rows) error {
+	return t.during(func() error {
+		gone := dropped(r)
+		var files blobMoves
+		err := t.updateInside(partition.Of(r.Address), inboxBytes(r), func(w *writer) {
+			t.putInbox(w, r, gone, &files)
+			t.dropMessages(w, r.Address, gone, &files)
+			w.moveDue(r)
+			w.moveQueued(r)
+			w.signatures(r)
+			w.outbox(r.Public)
+			if len(r.Once.Put)+len(r.Once.Drop) > 0 {
+				w.requests(inboxRequests(r.Address), &r.Once)
+			}
+		})
+		if err != nil {
+			t.blobs.remove(files.made)
+		} else {
+			t.blobs.remove(files.dropped)
 		}
-	}
-	w := s.newWriter()
-	defer w.release()
-	gone := dropped(r)
-	s.putInbox(w, r, gone)
-	if len(gone) > 0 {
-		w.note(s.dropMessages(w, r.Address, gone))
-	}
-	w.moveDue(r)
-	w.moveQueued(r)
-	w.putSignatures(r)
-	w.dropSignatures(r)
-	w.outbox(r.Public)
-	if len(r.Once.Put)+len(r.Once.Drop) > 0 {
-		w.once(inboxOnce(r.Address), &r.Once)
-	}
-	return s.commit(partition.Of(r.Address), w)
+		return err
+	})
 }
 
 // inboxBytes is what rows add to the disk, 0 when they remove, or tell the outcome of an
-// attempt, which must not be lost: then they pass a closed gate.
+// attempt, which must not be lost: then they pass on a full disk.
 func inboxBytes(r *inbox.Rows) int64 {
-	if len(r.Store) == 0 && (len(r.Drop) > 0 || len(r.Queue) > 0 || r.Profile != nil && !r.Profile.DeletedAt.IsZero()) {
+	ends := len(r.Drop) > 0 || len(r.Queue) > 0 || r.Profile != nil && !r.Profile.DeletedAt.IsZero()
+	if ends && len(r.Store) == 0 {
 		return 0
 	}
-	n := int64(512*(1+len(r.Put)+len(r.Public))) + onceBytes(&r.Once)
+	n := int64(512*(1+len(r.Put)+len(r.Public))) + requestBytes(&r.Once)
 	for i := range r.Store {
 		n += 2 * int64(len(r.Store[i].Raw)) // the bytes, and about as much of content
 	}
@@ -113,9 +157,9 @@ func dropped(r *inbox.Rows) []int64 {
 	return slices.Compact(ids)
 }
 
-// putInbox writes header, messages and bulk. A message that the same rows drop again is
-// not written at all.
-func (s *Store) putInbox(w *writer, r *inbox.Rows, gone []int64) {
+// putInbox writes profile, messages and what is large of them. A message that the same rows
+// drop again is not written at all.
+func (t *inboxTable) putInbox(w *writer, r *inbox.Rows, gone []int64, files *blobMoves) {
 	if r.Profile != nil {
 		w.rec.profile.from(r.Profile)
 		w.key = appendText(w.key[:0], kindInbox, r.Address)
@@ -131,51 +175,19 @@ func (s *Store) putInbox(w *writer, r *inbox.Rows, gone []int64) {
 	}
 	for i := range r.Store {
 		if _, dead := slices.BinarySearch(gone, r.Store[i].ID); !dead && w.err == nil {
-			w.note(s.putBulk(w, r.Address, &r.Store[i]))
+			t.putContent(w, r.Address, &r.Store[i], files)
+			t.putRaw(w, r.Address, &r.Store[i], files)
 		}
 	}
 }
 
-// putBulk writes content and bytes of one message, each as a row or, when large, as a blob
-// file that is on disk before the batch that names it.
-func (s *Store) putBulk(w *writer, addr string, m *inbox.Stored) error {
-	if m.Content != nil {
-		w.rec.content.from(m.Content, m.Unread, &w.rec.auth)
-		w.value.Reset()
-		if err := encode(&w.value, &w.rec.content); err != nil {
-			return err
-		}
-		if w.value.Len() > blobOver {
-			if err := s.putBlob(w, addr, m.ID, blobContent, w.value.Bytes()); err != nil {
-				return err
-			}
-		} else {
-			w.key = appendMessage(w.key[:0], kindContent, addr, m.ID)
-			w.set(w.key, w.value.Bytes())
-		}
-	}
-	if len(m.Raw) > blobOver {
-		return s.putBlob(w, addr, m.ID, blobRaw, m.Raw)
-	}
-	w.key = appendMessage(w.key[:0], kindRaw, addr, m.ID)
-	w.setSealed(w.key, m.Raw)
-	return nil
-}
-
-func (s *Store) putBlob(w *writer, addr string, id int64, what byte, data []byte) error {
-	rec, err := s.writeBlob(data)
-	if err != nil {
-		return err
-	}
-	w.made = append(w.made, rec.Name)
-	w.key = append(appendMessage(w.key[:0], kindBlob, addr, id), what)
-	w.put(w.key, &rec)
-	return nil
-}
+// rangeOver is the number of consecutive messages from which one range tombstone is cheaper
+// than a tombstone for each.
+const rangeOver = 16
 
 // dropMessages removes everything of the messages, ascending by id: runs of consecutive
 // ids by range, others one by one. Nothing of an id between two others is touched.
-func (s *Store) dropMessages(w *writer, addr string, ids []int64) error {
+func (t *inboxTable) dropMessages(w *writer, addr string, ids []int64, files *blobMoves) {
 	for len(ids) > 0 {
 		run := 1
 		for run < len(ids) && ids[run] == ids[run-1]+1 {
@@ -184,107 +196,18 @@ func (s *Store) dropMessages(w *writer, addr string, ids []int64) error {
 		for _, k := range [...]kind{kindInbox, kindContent, kindRaw} {
 			w.dropRun(k, addr, ids[:run])
 		}
-		if err := s.dropBlobs(w, addr, ids[:run]); err != nil {
-			return err
-		}
+		t.blobs.drop(w, addr, ids[:run], files)
 		ids = ids[run:]
 	}
-	return nil
 }
 
 func (w *writer) dropRun(k kind, addr string, run []int64) {
 	if len(run) >= rangeOver {
-		w.deleteRange(appendMessage(nil, k, addr, run[0]), appendMessage(nil, k, addr, run[len(run)-1]+1))
+		w.deleteRange(span{appendMessage(nil, k, addr, run[0]), appendMessage(nil, k, addr, run[len(run)-1]+1)})
 		return
 	}
 	for _, id := range run {
 		w.key = appendMessage(w.key[:0], k, addr, id)
 		w.delete(w.key)
 	}
-}
-
-// Content returns what is read of a message, nil when it is not there.
-func (s *Store) Content(addr string, id int64) (*inbox.Content, error) {
-	if err := s.enter(); err != nil {
-		return nil, err
-	}
-	defer s.leave()
-	var r contentRecord
-	found, err := s.get(appendMessage(nil, kindContent, addr, id), &r)
-	if err != nil {
-		return nil, fmt.Errorf("persist: content %d of %s: %w", id, addr, err)
-	}
-	if found {
-		return r.content(), nil
-	}
-	data, err := s.readBlob(append(appendMessage(nil, kindBlob, addr, id), blobContent))
-	if data == nil || err != nil {
-		return nil, err
-	}
-	if err := decode(data, &r); err != nil {
-		return nil, fmt.Errorf("persist: content %d of %s: %w", id, addr, err)
-	}
-	return r.content(), nil
-}
-
-// Raw returns a message as received, nil when it is not there. The slice is the caller's.
-func (s *Store) Raw(addr string, id int64) ([]byte, error) {
-	if err := s.enter(); err != nil {
-		return nil, err
-	}
-	defer s.leave()
-	raw, err := s.sealed(appendMessage(nil, kindRaw, addr, id), addr, id)
-	if raw != nil || err != nil {
-		return raw, err
-	}
-	return s.readBlob(append(appendMessage(nil, kindBlob, addr, id), blobRaw))
-}
-
-// sealed reads bytes that setSealed wrote, nil when there are none.
-func (s *Store) sealed(key []byte, addr string, id int64) ([]byte, error) {
-	value, done, err := s.lookup(key)
-	if err != nil {
-		return nil, fmt.Errorf("persist: bytes %d of %s: %w", id, addr, err)
-	}
-	if value == nil {
-		return nil, nil
-	}
-	defer done()
-	if err := checkVersion(value); err != nil {
-		return nil, fmt.Errorf("persist: bytes %d of %s: %w", id, addr, err)
-	}
-	if len(value) < sealedHead || xxh3.Hash(value[sealedHead:]) != binary.BigEndian.Uint64(value[1:]) {
-		return nil, fmt.Errorf("persist: bytes %d of %s are damaged", id, addr)
-	}
-	return append([]byte{}, value[sealedHead:]...), nil
-}
-
-// Live reports whether a live inbox has this address: one point look-up.
-func (s *Store) Live(addr string) (bool, error) {
-	_, live, err := s.header(addr)
-	return live, err
-}
-
-// AccountOf finds the account whose live inbox has this address, the zero ID when there is
-// none: one point look-up.
-func (s *Store) AccountOf(addr string) (account.ID, error) {
-	p, live, err := s.header(addr)
-	if !live {
-		return account.ID{}, err
-	}
-	return p.Account, nil
-}
-
-func (s *Store) header(addr string) (p inbox.Profile, live bool, err error) {
-	if err := s.enter(); err != nil {
-		return p, false, err
-	}
-	defer s.leave()
-	var r profileRecord
-	found, err := s.get(appendText(nil, kindInbox, addr), &r)
-	if err != nil || !found {
-		return p, false, err
-	}
-	p = r.profile(addr)
-	return p, p.Live(), nil
 }

@@ -12,38 +12,29 @@ import (
 type kind byte
 
 const (
-	kindInbox      kind = 1  // address → header; address, message id → message row
-	kindContent    kind = 2  // address, message id → what is read of a message
-	kindRaw        kind = 3  // address, message id → bytes as received
-	kindDue        kind = 4  // time, address → nothing
-	kindOutbox     kind = 5  // address, event number → public event
-	kindAccount    kind = 6  // account → profile; account, part, … → see below
-	kindList       kind = 7  // account, newest first, address → nothing
-	kindCredential kind = 8  // token hash → account
-	kindEmail      kind = 9  // e-mail address → account
-	kindJournal    kind = 10 // account, sequence number → public event
-	kindBlob       kind = 11 // address, message id, what → blob file
-	kindPosition   kind = 12 // partition → number of its synced commits
-	kindSubdomain  kind = 13 // label below the service domain → account
-
-	kindMailDue     kind = 15 // time, address, message id → what waits for delivery
+	kindInbox       kind = 1  // address → profile; address, message id → message
+	kindContent     kind = 2  // address, message id → what is read of a message
+	kindRaw         kind = 3  // address, message id → bytes as received; the same, 1 → fields of a signature
+	kindDue         kind = 4  // time, address → nothing
+	kindOutbox      kind = 5  // address, event number → public event
+	kindAccount     kind = 6  // account → profile; account, part, … → see below
+	kindList        kind = 7  // account, newest first, address → nothing
+	kindCredential  kind = 8  // token hash → account, and which key
+	kindEmail       kind = 9  // e-mail address → account
+	kindJournal     kind = 10 // account, sequence number → public event
+	kindBlob        kind = 11 // address, message id, what → blob file
+	kindPosition    kind = 12 // partition → number of its synced commits
+	kindSubdomain   kind = 13 // label below the service domain → account
+	kindRequest     kind = 14 // account or address, request name, time → answer
+	kindMailDue     kind = 15 // time, address, message id → mail that waits to be sent
 	kindSuppression kind = 16 // account, e-mail address → why mail is not sent there
 	kindDomain      kind = 17 // domain → record; domain, address → an inbox under it
 	kindDomainList  kind = 18 // account, domain → nothing
-)
-
-// Kinds of webhooks. Stored, as above.
-const (
-	kindWebhook     kind = 19 // account, webhook id → its last attempt
+	kindLastCall    kind = 19 // account, webhook id → its last call
 	kindDelivery    kind = 20 // account, delivery id → delivery
 	kindDeliveryDue kind = 21 // time, account, delivery id → webhook id
-)
-
-// More kinds, of repeatable requests, keys and closing accounts. Stored, as above.
-const (
-	kindOnce     kind = 14 // owner, request name, time → answer
-	kindInboxKey kind = 22 // account, address → key id
-	kindClosing  kind = 23 // account → nothing
+	kindInboxKey    kind = 22 // account, address → key id
+	kindClosing     kind = 23 // account → nothing
 )
 
 // Parts of an account's rows under kindAccount. Stored: append only; never reorder.
@@ -52,15 +43,8 @@ const (
 	partSession  byte = 2 // token hash
 	partReserved byte = 3 // address of a reserved inbox
 	partReset    byte = 4 // hash of a password-reset token
-
-	partUsage   byte = 5 // what is counted by the day
-	partWebhook byte = 7 // webhook id
-)
-
-// What a blob file holds, last byte of its registry key. Stored: append only.
-const (
-	blobContent byte = 1
-	blobRaw     byte = 2
+	partUsage    byte = 5 // what is counted by the day
+	partWebhook  byte = 7 // webhook id
 )
 
 // prefixLen is the length of [kind][partition].
@@ -68,6 +52,14 @@ const prefixLen = 3
 
 // idLen is the length of an account id inside a key; it needs no terminator.
 const idLen = len(account.ID{})
+
+// appendNumber ends a key with an id or a sequence number.
+func appendNumber[N int64 | uint64](dst []byte, n N) []byte {
+	return binary.BigEndian.AppendUint64(dst, uint64(n))
+}
+
+// readNumber reads what appendNumber wrote last.
+func readNumber(key []byte) int64 { return int64(binary.BigEndian.Uint64(key[len(key)-8:])) }
 
 func appendPrefix(dst []byte, k kind, p partition.ID) []byte {
 	return append(dst, byte(k), byte(p>>8), byte(p))
@@ -87,7 +79,7 @@ func appendOwner(dst []byte, k kind, id account.ID) []byte {
 
 // appendMessage names a row of one message: [kind][partition][address 0x00][id].
 func appendMessage(dst []byte, k kind, addr string, id int64) []byte {
-	return binary.BigEndian.AppendUint64(appendText(dst, k, addr), uint64(id))
+	return appendNumber(appendText(dst, k, addr), id)
 }
 
 // appendTime writes t so that bytes order as time does, negative milliseconds included.
@@ -99,37 +91,26 @@ func readTime(key []byte) time.Time {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(key) ^ 1<<63)).UTC()
 }
 
-// appendDue names a due entry: [kind][time][partition][address 0x00], time first, so that
-// one scan finds what comes next over all partitions.
-func appendDue(dst []byte, at time.Time, addr string) []byte {
-	dst = appendTime(append(dst, byte(kindDue)), at)
-	p := partition.Of(addr)
-	return append(append(append(dst, byte(p>>8), byte(p)), addr...), 0)
+// appendDue begins the key of a due index: [kind][time][partition], time first, so that one
+// scan finds what comes next over all partitions.
+func appendDue(dst []byte, k kind, at time.Time, p partition.ID) []byte {
+	return append(appendTime(append(dst, byte(k)), at), byte(p>>8), byte(p))
 }
 
-// appendListed names an entry of an account's list: [kind][partition][id][^time][address].
-// The inverted time makes a forward scan run from the newest.
-func appendListed(dst []byte, id account.ID, e account.InboxEntry) []byte {
-	dst = appendOwner(dst, kindList, id)
-	dst = binary.BigEndian.AppendUint64(dst, ^(uint64(e.CreatedAt.UnixMilli()) ^ 1<<63))
-	return append(dst, e.Address...)
-}
+// dueHead is the length of what appendDue writes.
+const dueHead = 1 + 8 + 2
 
-func readListed(suffix []byte) account.InboxEntry {
-	ms := int64(^binary.BigEndian.Uint64(suffix) ^ 1<<63)
-	return account.InboxEntry{Address: string(suffix[8:]), CreatedAt: time.UnixMilli(ms).UTC(), Live: true}
+// dueFrom are the keys of a due index from a time on; all from the zero time.
+func dueFrom(k kind, at time.Time) span {
+	keys := ofKind(k)
+	if !at.IsZero() {
+		keys.from = appendTime(keys.from, at)
+	}
+	return keys
 }
 
 func appendPart(dst []byte, id account.ID, part byte) []byte {
 	return append(appendOwner(dst, kindAccount, id), part)
-}
-
-func appendJournal(dst []byte, id account.ID, seq uint64) []byte {
-	return binary.BigEndian.AppendUint64(appendOwner(dst, kindJournal, id), seq)
-}
-
-func appendCredential(dst []byte, p partition.ID, h account.Hash) []byte {
-	return append(appendPrefix(dst, kindCredential, p), h[:]...)
 }
 
 // end returns the first key behind all keys that begin with prefix.

@@ -24,7 +24,7 @@ type positions [partition.Count]struct {
 // load reads the positions and returns their sum.
 func (p *positions) load(db *pebble.DB) (uint64, error) {
 	sum := uint64(0)
-	err := scan(db, []byte{byte(kindPosition)}, []byte{byte(kindPosition) + 1}, func(key, value []byte) error {
+	err := scan(db, ofKind(kindPosition), func(key, value []byte) error {
 		if len(key) != prefixLen || len(value) != 9 || value[0] != recordVersion {
 			return fmt.Errorf("damaged position %x", key)
 		}

@@ -6,16 +6,33 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
+// span is the keys from one on and below another.
+type span struct{ from, to []byte }
+
+// ofKind are all keys of a kind.
+func ofKind(k kind) span { return span{[]byte{byte(k)}, []byte{byte(k) + 1}} }
+
+// under are all keys that begin with prefix, itself among them.
+func under(prefix []byte) span { return span{prefix, end(prefix)} }
+
+// behind leaves out the keys up to key.
+func (s span) behind(key []byte) span { return span{append(key[:len(key):len(key)], 0), s.to} }
+
 // errStop ends a scan early and without an error.
 var errStop = errors.New("stop")
 
-// scan calls row for every key in [from, to). Key and value are valid during the call only.
-func scan(db pebble.Reader, from, to []byte, row func(key, value []byte) error) error {
-	return walk(db, from, to, (*pebble.Iterator).First, (*pebble.Iterator).Next, row)
+// scan calls row for every key. Key and value are valid during the call only.
+func scan(db pebble.Reader, keys span, row func(key, value []byte) error) error {
+	return walk(db, keys, (*pebble.Iterator).First, (*pebble.Iterator).Next, row)
 }
 
-func walk(db pebble.Reader, from, to []byte, begin, step func(*pebble.Iterator) bool, row func(key, value []byte) error) error {
-	it, err := db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
+// scanBack is scan from the last key to the first.
+func scanBack(db pebble.Reader, keys span, row func(key, value []byte) error) error {
+	return walk(db, keys, (*pebble.Iterator).Last, (*pebble.Iterator).Prev, row)
+}
+
+func walk(db pebble.Reader, keys span, begin, step func(*pebble.Iterator) bool, row func(key, value []byte) error) error {
+	it, err := db.NewIter(&pebble.IterOptions{LowerBound: keys.from, UpperBound: keys.to})
 	if err != nil {
 		return err
 	}
@@ -34,53 +51,76 @@ func walk(db pebble.Reader, from, to []byte, begin, step func(*pebble.Iterator) 
 	return it.Close() // reports what ended the iteration
 }
 
-// scanBack is scan from the last key to the first.
-func scanBack(db pebble.Reader, from, to []byte, row func(key, value []byte) error) error {
-	return walk(db, from, to, (*pebble.Iterator).Last, (*pebble.Iterator).Prev, row)
+func (e *engine) scan(keys span, row func(key, value []byte) error) error {
+	return e.during(func() error { return scan(e.db, keys, row) })
 }
 
-// first returns copies of the first row in [from, to), nil when there is none.
-func (s *Store) first(from, to []byte) (key, value []byte, err error) {
-	err = scan(s.db, from, to, func(k, v []byte) error {
-		key, value = append([]byte{}, k...), append([]byte{}, v...)
-		return errStop
+func (e *engine) scanBack(keys span, row func(key, value []byte) error) error {
+	return e.during(func() error { return scanBack(e.db, keys, row) })
+}
+
+// heads calls row for the first row of each entity: row returns what all keys of the entity
+// begin with, and the next call is for what is behind them.
+func (e *engine) heads(keys span, row func(key, value []byte) (entity []byte, err error)) error {
+	var next []byte
+	seek := func(it *pebble.Iterator) bool { return it.SeekGE(next) }
+	return e.during(func() error {
+		return walk(e.db, keys, (*pebble.Iterator).First, seek, func(key, value []byte) error {
+			entity, err := row(key, value)
+			if err == nil {
+				next = end(entity)
+			}
+			return err
+		})
 	})
-	return key, value, err
 }
 
-// lookup returns the value of key, nil when there is none. A value that is not nil is
-// valid until done is called.
-func (s *Store) lookup(key []byte) (value []byte, done func(), err error) {
-	value, closer, err := s.db.Get(key)
-	switch {
-	case errors.Is(err, pebble.ErrNotFound):
-		return nil, nil, nil
-	case err != nil:
-		return nil, nil, err
+// list reads up to limit rows in the order of their keys, all when limit is negative.
+func list[T any](e *engine, keys span, limit int, item func(key, value []byte) (T, error)) (out []T, err error) {
+	err = e.scan(keys, func(key, value []byte) error {
+		if len(out) == limit {
+			return errStop
+		}
+		one, err := item(key, value)
+		out = append(out, one)
+		return err
+	})
+	return out, err
+}
+
+// listNames reads what follows prefix in the keys.
+func (e *engine) listNames(prefix []byte, keys span, limit int) ([]string, error) {
+	return list(e, keys, limit, func(key, _ []byte) (string, error) { return string(key[len(prefix):]), nil })
+}
+
+// read calls row with the value of key, when there is one.
+func (e *engine) read(key []byte, row func(value []byte) error) (found bool, err error) {
+	err = e.during(func() error {
+		found, err = e.readInside(key, row)
+		return err
+	})
+	return found, err
+}
+
+// readInside is read within a call.
+func (e *engine) readInside(key []byte, row func(value []byte) error) (found bool, err error) {
+	value, closer, err := e.db.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return false, nil
 	}
-	return value, func() { _ = closer.Close() }, nil
+	if err != nil {
+		return false, err
+	}
+	defer closer.Close()
+	return true, row(value)
 }
 
 // get decodes the record of key into rec.
-func (s *Store) get(key []byte, rec any) (found bool, err error) {
-	value, done, err := s.lookup(key)
-	if value == nil || err != nil {
-		return false, err
-	}
-	defer done()
-	return true, decode(value, rec)
+func (e *engine) get(key []byte, rec any) (found bool, err error) {
+	return e.read(key, func(value []byte) error { return decode(value, rec) })
 }
 
 // has reports whether there is a row under key.
-func (s *Store) has(key []byte) (bool, error) {
-	if err := s.enter(); err != nil {
-		return false, err
-	}
-	defer s.leave()
-	value, done, err := s.lookup(key)
-	if value == nil || err != nil {
-		return false, err
-	}
-	done()
-	return true, nil
+func (e *engine) has(key []byte) (bool, error) {
+	return e.read(key, func([]byte) error { return nil })
 }

@@ -157,7 +157,7 @@ func (m *model) receive(t *rapid.T, in *modelInbox, r *inbox.Rows) {
 	st.Messages = append(st.Messages, msg)
 	st.Bytes += msg.Size
 	in.content[msg.ID], in.raw[msg.ID] = stored.Content, stored.Raw
-	m.outbox[string(appendOutbox(nil, &ev))] = ev
+	m.outbox[string(outboxKey(nil, &ev))] = ev
 	r.Put, r.Store, r.Public = append(r.Put, msg), append(r.Store, stored), append(r.Public, ev)
 }
 
@@ -221,10 +221,10 @@ func (m *model) check(t *rapid.T) {
 			blobs += checkBulk(t, m.s, in, id)
 		}
 		if !want.DueAt.IsZero() {
-			due = append(due, string(appendDue(nil, want.DueAt, addr)))
+			due = append(due, string(inboxDueKey(want.DueAt, addr)))
 		}
 	}
-	if files, err := m.fs.List(m.s.blobFolder()); err != nil || int64(len(files)) != blobs || m.s.Stats().Blobs != blobs {
+	if files, err := m.fs.List(m.s.blobs.dir()); err != nil || int64(len(files)) != blobs || m.s.Stats().Blobs != blobs {
 		t.Fatalf("%d blob files (%d counted), want %d: %v", len(files), m.s.Stats().Blobs, blobs, err)
 	}
 	checkDue(t, m.s, due)
@@ -256,7 +256,7 @@ func checkBulk(t *rapid.T, s *Store, in *modelInbox, id int64) (blobs int64) {
 func checkDue(t *rapid.T, s *Store, want []string) {
 	var got []string
 	slices.Sort(want)
-	must(t, scan(s.db, []byte{byte(kindDue)}, []byte{byte(kindDue) + 1}, func(key, _ []byte) error {
+	must(t, scan(s.db, ofKind(kindDue), func(key, _ []byte) error {
 		got = append(got, string(key))
 		return nil
 	}))
@@ -273,7 +273,7 @@ func (m *model) checkOutbox(t *rapid.T) {
 	must(t, err)
 	want := map[string]inbox.Public{}
 	for _, ev := range got {
-		want[string(appendOutbox(nil, &ev))] = ev
+		want[string(outboxKey(nil, &ev))] = ev
 	}
 	if len(got) != len(want) || !reflect.DeepEqual(want, m.outbox) {
 		t.Fatalf("outbox is\n%+v\nwant\n%+v", want, m.outbox)

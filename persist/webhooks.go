@@ -1,102 +1,116 @@
 package persist
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"inboxd/internal/account"
 	"inboxd/internal/webhook"
 )
 
-// A webhook's row is among the rows of its account; its secrets are sealed. What its last
-// attempt gave has a row of its own, which deliveries write.
+// webhookTable keeps webhooks. A webhook's row is among the rows of its account; its secrets
+// are encrypted. What its last call gave has a row of its own, which deliveries write.
+type webhookTable struct {
+	*engine
+	secrets *secrets
+}
+
+// The integer keys of these records are on disk: append only; never reorder or reuse.
 
 type webhookRecord struct {
 	URL           string `cbor:"1,keyasint,omitempty"`
 	Event         string `cbor:"2,keyasint,omitempty"`
 	Inbox         string `cbor:"3,keyasint,omitempty"`
-	Secret        []byte `cbor:"4,keyasint,omitempty"` // sealed
+	Secret        []byte `cbor:"4,keyasint,omitempty"` // encrypted
 	CreatedAt     stamp  `cbor:"5,keyasint,omitempty"`
-	Previous      []byte `cbor:"6,keyasint,omitempty"` // sealed
+	Previous      []byte `cbor:"6,keyasint,omitempty"` // encrypted
 	PreviousUntil stamp  `cbor:"7,keyasint,omitempty"`
 }
 
-type lastRecord struct {
+type lastCallRecord struct {
 	At     stamp `cbor:"1,keyasint,omitempty"`
 	Status int   `cbor:"2,keyasint,omitempty"`
 }
 
 func webhookKey(id account.ID, hook int64) []byte {
-	return binary.BigEndian.AppendUint64(appendPart(nil, id, partWebhook), uint64(hook))
+	return appendNumber(appendPart(nil, id, partWebhook), hook)
 }
 
-func lastKey(id account.ID, hook int64) []byte {
-	return binary.BigEndian.AppendUint64(appendOwner(nil, kindWebhook, id), uint64(hook))
+func lastCallKey(id account.ID, hook int64) []byte {
+	return appendNumber(appendOwner(nil, kindLastCall, id), hook)
 }
 
-// webhookPurpose binds a sealed secret to its row: it is of no use in another.
+// webhookPurpose binds an encrypted secret to its row: it is of no use in another.
 func webhookPurpose(id account.ID, hook int64) string { return fmt.Sprintf("webhook %s %d", id, hook) }
 
-// sealedWebhook is a row on its way to the disk.
-type sealedWebhook struct {
+// webhookRow is a row with its secrets encrypted.
+type webhookRow struct {
 	id     int64
 	record webhookRecord
 }
 
-// sealWebhooks is called outside of enter, which Seal does itself.
-func (s *Store) sealWebhooks(r *account.Rows) (out []sealedWebhook, err error) {
+// encrypt makes the rows of those that r puts.
+func (t *webhookTable) encrypt(r *account.Rows) (out []webhookRow, err error) {
 	for _, w := range r.PutWebhooks {
 		rec := webhookRecord{URL: w.URL, Event: w.Event, Inbox: w.Inbox, CreatedAt: stampOf(w.CreatedAt), PreviousUntil: stampOf(w.PreviousUntil)}
-		if rec.Secret, err = s.sealText(r.ID, w.ID, w.Secret); err == nil {
-			rec.Previous, err = s.sealText(r.ID, w.ID, w.Previous)
+		if rec.Secret, err = t.encryptText(r.ID, w.ID, w.Secret); err == nil {
+			rec.Previous, err = t.encryptText(r.ID, w.ID, w.Previous)
 		}
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, sealedWebhook{w.ID, rec})
+		out = append(out, webhookRow{w.ID, rec})
 	}
 	return out, nil
 }
 
-func (s *Store) sealText(id account.ID, hook int64, text string) ([]byte, error) {
+func (t *webhookTable) encryptText(id account.ID, hook int64, text string) ([]byte, error) {
 	if text == "" {
 		return nil, nil
 	}
-	return s.Seal(webhookPurpose(id, hook), []byte(text))
+	return t.secrets.Encrypt(webhookPurpose(id, hook), []byte(text))
 }
 
-func (s *Store) unsealText(id account.ID, hook int64, sealed []byte) (string, error) {
-	if len(sealed) == 0 {
+func (t *webhookTable) decryptText(id account.ID, hook int64, encrypted []byte) (string, error) {
+	if len(encrypted) == 0 {
 		return "", nil
 	}
-	text, err := s.Unseal(webhookPurpose(id, hook), sealed)
+	text, err := t.secrets.Decrypt(webhookPurpose(id, hook), encrypted)
 	return string(text), err
 }
 
-// webhooks writes an account's changes of webhooks. A new one gets the row of its last
-// attempt at once: that row also tells that something is sealed in this folder.
-func (w *writer) webhooks(r *account.Rows, sealed []sealedWebhook) {
-	for i := range sealed {
-		w.put(webhookKey(r.ID, sealed[i].id), &sealed[i].record)
+func (t *webhookTable) decrypt(id account.ID, row webhookRow) (account.Webhook, error) {
+	r := &row.record
+	w := account.Webhook{ID: row.id, URL: r.URL, Event: r.Event, Inbox: r.Inbox, CreatedAt: r.CreatedAt.time(), PreviousUntil: r.PreviousUntil.time()}
+	var err error
+	if w.Secret, err = t.decryptText(id, row.id, r.Secret); err == nil {
+		w.Previous, err = t.decryptText(id, row.id, r.Previous)
+	}
+	return w, err
+}
+
+// webhooks writes an account's changes of webhooks. A new one gets the row of its last call at
+// once: that row also tells that something is encrypted in this folder.
+func (w *writer) webhooks(r *account.Rows, rows []webhookRow) {
+	for i := range rows {
+		w.put(webhookKey(r.ID, rows[i].id), &rows[i].record)
 	}
 	for _, hook := range r.NewWebhooks {
-		w.put(lastKey(r.ID, hook), &lastRecord{})
+		w.put(lastCallKey(r.ID, hook), &lastCallRecord{})
 	}
 	for _, hook := range r.DropWebhooks {
 		w.delete(webhookKey(r.ID, hook))
-		w.delete(lastKey(r.ID, hook))
+		w.delete(lastCallKey(r.ID, hook))
 	}
 }
 
 // Webhooks reads an account's webhooks, oldest first.
-func (s *Store) Webhooks(id account.ID) ([]account.Webhook, error) {
-	sealed, err := s.sealedWebhooks(id)
+func (t *webhookTable) Webhooks(id account.ID) (out []account.Webhook, err error) {
+	rows, err := t.rows(id)
 	if err != nil {
 		return nil, fmt.Errorf("persist: webhooks of account %s: %w", id, err)
 	}
-	var out []account.Webhook
-	for _, row := range sealed {
-		hook, err := s.unsealWebhook(id, row)
+	for _, row := range rows {
+		hook, err := t.decrypt(id, row)
 		if err != nil {
 			return nil, err
 		}
@@ -105,48 +119,25 @@ func (s *Store) Webhooks(id account.ID) ([]account.Webhook, error) {
 	return out, nil
 }
 
-func (s *Store) sealedWebhooks(id account.ID) (out []sealedWebhook, err error) {
-	if err := s.enter(); err != nil {
-		return nil, err
-	}
-	defer s.leave()
-	prefix := appendPart(nil, id, partWebhook)
-	err = scan(s.db, prefix, end(prefix), func(key, value []byte) error {
-		var row sealedWebhook
-		if len(key) != len(prefix)+8 {
-			return fmt.Errorf("unknown row %x", key)
+func (t *webhookTable) rows(id account.ID) ([]webhookRow, error) {
+	keys := under(appendPart(nil, id, partWebhook))
+	return list(t.engine, keys, -1, func(key, value []byte) (row webhookRow, err error) {
+		if len(key) != len(keys.from)+8 {
+			return row, fmt.Errorf("unknown row %x", key)
 		}
-		row.id = int64(binary.BigEndian.Uint64(key[len(prefix):]))
-		err := decode(value, &row.record)
-		out = append(out, row)
-		return err
+		row.id = readNumber(key)
+		return row, decode(value, &row.record)
 	})
-	return out, err
 }
 
-func (s *Store) unsealWebhook(id account.ID, row sealedWebhook) (account.Webhook, error) {
-	r := &row.record
-	w := account.Webhook{ID: row.id, URL: r.URL, Event: r.Event, Inbox: r.Inbox, CreatedAt: r.CreatedAt.time(), PreviousUntil: r.PreviousUntil.time()}
-	var err error
-	if w.Secret, err = s.unsealText(id, row.id, r.Secret); err == nil {
-		w.Previous, err = s.unsealText(id, row.id, r.Previous)
-	}
-	return w, err
-}
-
-// LastAttempts tells when each of an account's webhooks was last tried, and the status of
+// LastAttempts tells when each of an account's webhooks was last called, and the status of
 // the answer. Nothing else of an Attempt is known here.
-func (s *Store) LastAttempts(id account.ID) (map[int64]webhook.Attempt, error) {
-	if err := s.enter(); err != nil {
-		return nil, err
-	}
-	defer s.leave()
+func (t *webhookTable) LastAttempts(id account.ID) (map[int64]webhook.Attempt, error) {
 	out := map[int64]webhook.Attempt{}
-	prefix := appendOwner(nil, kindWebhook, id)
-	err := scan(s.db, prefix, end(prefix), func(key, value []byte) error {
-		var r lastRecord
+	err := t.scan(under(appendOwner(nil, kindLastCall, id)), func(key, value []byte) error {
+		var r lastCallRecord
 		err := decode(value, &r)
-		out[int64(binary.BigEndian.Uint64(key[len(prefix):]))] = webhook.Attempt{At: r.At.time(), Answer: webhook.Answer{Status: r.Status}}
+		out[readNumber(key)] = webhook.Attempt{At: r.At.time(), Answer: webhook.Answer{Status: r.Status}}
 		return err
 	})
 	return out, err

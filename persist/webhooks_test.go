@@ -66,21 +66,21 @@ func TestWebhooksComeBack(t *testing.T) {
 	}
 }
 
-// TestSecretsOfWebhooksAreSealed: no file but the key's helps to read them, a row is of no
+// TestSecretsOfWebhooksAreEncrypted: no file but the key's helps to read them, a row is of no
 // use in the place of another, and a lost key file is told.
-func TestSecretsOfWebhooksAreSealed(t *testing.T) {
+func TestSecretsOfWebhooksAreEncrypted(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	o := Options{MemTableBytes: 4 * mib, BallastBytes: 1, ReserveBytes: 1, Logger: quiet}
 	s, err := Open(dir, o)
 	must(t, err)
 	id := accountID(1)
 	must(t, s.CommitAccount(&account.Rows{ID: id, PutWebhooks: []*account.Webhook{hook(1), hook(2)}, NewWebhooks: []int64{1, 2}}))
-	rows, err := s.sealedWebhooks(id)
+	rows, err := s.rows(id)
 	must(t, err)
-	if _, err := s.unsealWebhook(id, sealedWebhook{1, rows[1].record}); err == nil {
+	if _, err := s.decrypt(id, webhookRow{1, rows[1].record}); err == nil {
 		t.Error("the secret of one webhook serves another")
 	}
-	if _, err := s.unsealWebhook(accountID(2), rows[0]); err == nil {
+	if _, err := s.decrypt(accountID(2), rows[0]); err == nil {
 		t.Error("the secret of one account serves another")
 	}
 	must(t, s.Close())

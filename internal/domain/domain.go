@@ -63,7 +63,7 @@ type Key struct {
 	Selector  string
 	Algorithm Algorithm
 	Public    []byte // PKIX
-	Sealed    []byte // the private key in PKCS #8, sealed by the store
+	Encrypted []byte // the private key in PKCS #8, by the store
 }
 
 // PublicKey is the *rsa.PublicKey or ed25519.PublicKey.

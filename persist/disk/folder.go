@@ -32,7 +32,8 @@ type Options struct {
 	// It must not return; nil: os.Exit. For tests.
 	Exit func(code int)
 	// Still keeps everything from running by the clock alone: the disk is measured at the
-	// start only, and compactions begin with commits only. For tests on a fake clock.
+	// start only, compactions begin with commits only, and there is no spare log. For tests on
+	// a fake clock.
 	Still bool
 }
 
@@ -115,7 +116,9 @@ func Open(dir string, o *Options) (*Folder, error) {
 	}
 	o.fit()
 	f.Space = newSpaceGuard(f, o)
-	f.spare = newSpareLog(f, o.MemTableBytes)
+	if f.spare = newSpareLog(f, o.MemTableBytes); !o.Still {
+		f.spare.open()
+	}
 	return f, nil
 }
 
@@ -131,8 +134,8 @@ func (f *Folder) Work() {
 	f.Space.opening.Store(false)
 	if !f.still {
 		f.tasks.Go(func() { f.Space.watch(f.stop) })
+		f.tasks.Go(func() { f.spare.keep(f.stop) })
 	}
-	f.tasks.Go(func() { f.spare.keep(f.stop) })
 	f.tasks.Go(func() { f.Commits.keep(f.stop) })
 }
 

@@ -33,15 +33,17 @@ const (
 	sparePace = 5 * time.Millisecond
 )
 
-// newSpareLog takes over the spare of an earlier run or makes one, at once.
 func newSpareLog(f *Folder, size uint64) *spareLog {
-	s := &spareLog{folder: f, size: size, used: make(chan struct{}, 1)}
-	if info, err := f.FS.Stat(s.path()); err == nil && uint64(info.Size()) == s.size {
+	return &spareLog{folder: f, size: size, used: make(chan struct{}, 1)}
+}
+
+// open takes over the spare of an earlier run or makes one, at once.
+func (s *spareLog) open() {
+	if info, err := s.folder.FS.Stat(s.path()); err == nil && uint64(info.Size()) == s.size {
 		s.ready.Store(true)
-		return s
+		return
 	}
 	s.make(nil, 0)
-	return s
 }
 
 func (s *spareLog) path() string { return s.folder.Path(spareName) }

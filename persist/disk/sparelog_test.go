@@ -15,6 +15,7 @@ func TestUsedSpareDoesNotComeBack(t *testing.T) {
 	must(t, makeFolder(fs, "data"))
 	f := &Folder{FS: fs, Dir: "data", Space: &SpaceGuard{}}
 	s := newSpareLog(f, 64<<10)
+	s.open()
 	log, err := s.become(f.Path("000001.log"), vfs.WriteCategoryUnspecified)
 	must(t, err)
 	if log == nil {

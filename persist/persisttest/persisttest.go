@@ -1,5 +1,5 @@
 // Package persisttest is a data folder in memory, for tests of everything above the store: the
-// store itself, on a file system out of which a crash can be cut, with knobs that hold, fail
+// store itself, on a file system that can lose what was not synced, with knobs that hold, fail
 // and count its commits. It is no part of the program and knows nothing of what is in a row.
 package persisttest
 
@@ -43,6 +43,12 @@ type Store struct {
 // alone, so that it costs nothing to let days pass in a bubble.
 func Open(t TB) *Store {
 	t.Helper()
+	return open(t, vfs.NewMem())
+}
+
+// OpenCrashable is Open for a test that calls Crash. Every sync copies the log then.
+func OpenCrashable(t TB) *Store {
+	t.Helper()
 	return open(t, vfs.NewCrashableMem())
 }
 
@@ -55,7 +61,9 @@ func (s *Store) Crash(t TB) *Store {
 func open(t TB, fs *vfs.MemFS) *Store {
 	t.Helper()
 	disk, err := persist.Open("data", persist.Options{
-		FS: fs, Logger: slog.New(slog.DiscardHandler), MemTableBytes: 256 << 10, CacheBytes: 1 << 20, Still: true,
+		FS: fs, Logger: slog.New(slog.DiscardHandler), Still: true,
+		// Rows stay in memtables: tables are dear while the race detector looks on.
+		MemTableBytes: 64 << 20, CacheBytes: 8 << 20,
 		Exit: func(int) { panic("the store ended the process") },
 	})
 	if err != nil {

@@ -32,41 +32,35 @@ type Stats struct {
 }
 
 // Full reports whether new data are refused for want of space.
-func (s *Store) Full() bool { return s.folder.Space.Full() }
+func (e *engine) Full() bool { return e.folder.Space.Full() }
 
 // Writable returns nil when a commit that adds bytes would be tried now, else the fault it
 // would answer.
-func (s *Store) Writable() error {
-	if err := s.enter(); err != nil {
-		return err
-	}
-	defer s.leave()
-	if s.Full() {
-		return disk.FullFault(nil)
-	}
-	return nil
+func (e *engine) Writable() error {
+	return e.during(func() error {
+		if e.Full() {
+			return disk.FullFault(nil)
+		}
+		return nil
+	})
 }
 
 // LastSeen is the wall time at which the previous run last noted its progress, zero when
 // there was none. A clock far from it has jumped, or the service was off.
-func (s *Store) LastSeen() time.Time { return s.folder.Commits.LastSeen() }
+func (e *engine) LastSeen() time.Time { return e.folder.Commits.LastSeen() }
 
-// Stats takes the picture.
+// Stats takes the picture; after Close it knows less.
 func (s *Store) Stats() Stats {
-	st := Stats{
-		Commits: s.folder.Commits.Count(), CommitBytes: s.bytes.Load(), Blobs: s.blobs.Load(),
-		Full: s.Full(),
-	}
+	st := Stats{Commits: s.folder.Commits.Count(), CommitBytes: s.bytes.Load(), Blobs: s.blobs.count.Load(), Full: s.Full()}
 	st.DiskFree, st.DiskTotal, st.FullCount = s.folder.Space.Measured()
-	if s.enter() != nil {
-		return st
-	}
-	defer s.leave()
-	m := s.db.Metrics()
-	st.WALBytes, st.MemTableBytes = m.WAL.Size, m.MemTable.Size
-	st.TableBytes, st.ValueBytes = m.Table.Local.LiveSize, m.BlobFiles.LiveSize
-	st.L0Sublevels, st.CompactionDebt = m.Levels[0].Sublevels, m.Compact.EstimatedDebt
-	st.Flushes, st.Compactions, st.FailedCompacts = m.Flush.Count, m.Compact.Count, m.Compact.FailedCount
-	st.CacheHits, st.CacheMisses = m.BlockCache.Hits, m.BlockCache.Misses
+	_ = s.during(func() error {
+		m := s.db.Metrics()
+		st.WALBytes, st.MemTableBytes = m.WAL.Size, m.MemTable.Size
+		st.TableBytes, st.ValueBytes = m.Table.Local.LiveSize, m.BlobFiles.LiveSize
+		st.L0Sublevels, st.CompactionDebt = m.Levels[0].Sublevels, m.Compact.EstimatedDebt
+		st.Flushes, st.Compactions, st.FailedCompacts = m.Flush.Count, m.Compact.Count, m.Compact.FailedCount
+		st.CacheHits, st.CacheMisses = m.BlockCache.Hits, m.BlockCache.Misses
+		return nil
+	})
 	return st
 }

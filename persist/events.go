@@ -1,9 +1,50 @@
 package persist
 
 import (
+	"inboxd/internal/account"
 	"inboxd/internal/inbox"
 	"inboxd/internal/message"
 )
+
+// The integer keys of these records are on disk: append only; never reorder or reuse.
+
+type publicRecord struct {
+	Number    uint64     `cbor:"1,keyasint"`
+	Name      string     `cbor:"2,keyasint"`
+	Account   account.ID `cbor:"3,keyasint"`
+	Address   string     `cbor:"4,keyasint"`
+	MessageID int64      `cbor:"5,keyasint,omitempty"`
+	At        stamp      `cbor:"6,keyasint,omitempty"`
+	From      string     `cbor:"7,keyasint,omitempty"`
+	Subject   string     `cbor:"8,keyasint,omitempty"`
+	OTP       string     `cbor:"9,keyasint,omitempty"`
+
+	To         []string `cbor:"10,keyasint,omitempty"`
+	SendStatus string   `cbor:"11,keyasint,omitempty"`
+	SendError  string   `cbor:"12,keyasint,omitempty"`
+
+	Encrypted bool            `cbor:"13,keyasint,omitempty"`
+	Meeting   *meetingRecord  `cbor:"14,keyasint,omitempty"`
+	Attendee  *attendeeRecord `cbor:"15,keyasint,omitempty"`
+}
+
+func (r *publicRecord) from(p *inbox.Public) {
+	*r = publicRecord{
+		Number: p.Number, Name: p.Name, Account: p.Account, Address: p.Address, MessageID: p.MessageID,
+		At: stampOf(p.At), From: p.From, Subject: p.Subject, OTP: p.OTP,
+		To: p.To, SendStatus: p.SendStatus, SendError: p.SendError,
+		Encrypted: p.Encrypted, Meeting: optional(p.Meeting, recordMeeting), Attendee: optional(p.Attendee, recordAttendee),
+	}
+}
+
+func (r *publicRecord) public() inbox.Public {
+	return inbox.Public{
+		Number: r.Number, Name: r.Name, Account: r.Account, Address: r.Address, MessageID: r.MessageID,
+		At: r.At.time(), From: r.From, Subject: r.Subject, OTP: r.OTP,
+		To: r.To, SendStatus: r.SendStatus, SendError: r.SendError,
+		Encrypted: r.Encrypted, Meeting: optional(r.Meeting, meetingRecord.meeting), Attendee: optional(r.Attendee, attendeeRecord.attendee),
+	}
+}
 
 // meetingRecord is a meeting inside a public record.
 type meetingRecord struct {

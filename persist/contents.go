@@ -1,81 +1,14 @@
 package persist
 
 import (
-	"inboxd/internal/account"
+	"fmt"
+	"reflect"
+
 	"inboxd/internal/inbox"
 	"inboxd/internal/message"
 )
 
 // The integer keys of these records are on disk: append only; never reorder or reuse.
-
-type profileRecord struct {
-	Account        account.ID `cbor:"1,keyasint"`
-	Label          string     `cbor:"2,keyasint,omitempty"`
-	RetentionHours int        `cbor:"3,keyasint,omitempty"`
-	CreatedAt      stamp      `cbor:"4,keyasint,omitempty"`
-	DeletedAt      stamp      `cbor:"5,keyasint,omitempty"`
-	LastID         int64      `cbor:"6,keyasint,omitempty"`
-	LastEvent      uint64     `cbor:"7,keyasint,omitempty"`
-	DueAt          stamp      `cbor:"8,keyasint,omitempty"`
-}
-
-func (r *profileRecord) from(p *inbox.Profile) {
-	*r = profileRecord{
-		Account: p.Account, Label: p.Label, RetentionHours: p.RetentionHours,
-		CreatedAt: stampOf(p.CreatedAt), DeletedAt: stampOf(p.DeletedAt),
-		LastID: p.LastID, LastEvent: p.LastEvent, DueAt: stampOf(p.DueAt),
-	}
-}
-
-func (r *profileRecord) profile(addr string) inbox.Profile {
-	return inbox.Profile{
-		Address: addr, Account: r.Account, Label: r.Label, RetentionHours: r.RetentionHours,
-		CreatedAt: r.CreatedAt.time(), DeletedAt: r.DeletedAt.time(),
-		LastID: r.LastID, LastEvent: r.LastEvent, DueAt: r.DueAt.time(),
-	}
-}
-
-type messageRecord struct {
-	Direction  inbox.Direction `cbor:"1,keyasint,omitempty"`
-	ReceivedAt stamp           `cbor:"2,keyasint,omitempty"`
-	ExpiresAt  stamp           `cbor:"3,keyasint,omitempty"`
-	FromEmail  string          `cbor:"4,keyasint,omitempty"`
-	FromName   string          `cbor:"5,keyasint,omitempty"`
-	EnvelopeTo string          `cbor:"6,keyasint,omitempty"`
-	Subject    string          `cbor:"7,keyasint,omitempty"`
-	OTP        string          `cbor:"8,keyasint,omitempty"`
-	Size       int64           `cbor:"9,keyasint,omitempty"`
-	Read       bool            `cbor:"10,keyasint,omitempty"`
-	Unsettled  []byte          `cbor:"11,keyasint,omitempty"`
-
-	Thread  uint64         `cbor:"20,keyasint,omitempty"`
-	Sending *sendingRecord `cbor:"21,keyasint,omitempty"`
-}
-
-func (r *messageRecord) from(m *inbox.Message) {
-	*r = messageRecord{
-		Direction: m.Direction, ReceivedAt: stampOf(m.ReceivedAt), ExpiresAt: stampOf(m.ExpiresAt),
-		FromEmail: m.From.Email, FromName: m.From.Name, EnvelopeTo: m.EnvelopeTo,
-		Subject: m.Subject, OTP: m.OTP, Size: m.Size, Read: m.Read,
-		Thread: m.Thread, Sending: recordSending(m.Sending),
-	}
-	if m.Unsettled != nil {
-		r.Unsettled = m.Unsettled[:]
-	}
-}
-
-func (r *messageRecord) message(id int64) *inbox.Message {
-	m := &inbox.Message{
-		ID: id, Direction: r.Direction, ReceivedAt: r.ReceivedAt.time(), ExpiresAt: r.ExpiresAt.time(),
-		From: message.Mailbox{Email: r.FromEmail, Name: r.FromName}, EnvelopeTo: r.EnvelopeTo,
-		Subject: r.Subject, OTP: r.OTP, Size: r.Size, Read: r.Read,
-		Thread: r.Thread, Sending: r.Sending.sending(),
-	}
-	if len(r.Unsettled) == len(inbox.Digest{}) {
-		m.Unsettled = (*inbox.Digest)(r.Unsettled)
-	}
-	return m
-}
 
 type contentRecord struct {
 	Subject      string             `cbor:"1,keyasint,omitempty"`
@@ -163,9 +96,8 @@ func (r *contentRecord) from(c *inbox.Content, unread bool, auth *authRecord) {
 		Attachments: convert(d.Attachments, recordAttachment), Links: d.Links,
 		TextFromHTML: d.TextFromHTML, TextCut: d.TextCut, Degraded: d.Degraded, Unread: c.Unread || unread,
 	}
-	o := &c.OTP
-	if o.Code != "" || o.Confidence != 0 || o.Source != "" || o.Origin != "" || len(o.Candidates) > 0 || o.VerificationLink != "" {
-		r.OTP = (*otpRecord)(o)
+	if !reflect.ValueOf(&c.OTP).Elem().IsZero() {
+		r.OTP = (*otpRecord)(&c.OTP)
 	}
 	if c.Auth.Server != "" { // somebody asked
 		auth.from(&c.Auth)
@@ -193,40 +125,70 @@ func (r *contentRecord) content() *inbox.Content {
 	return c
 }
 
-type publicRecord struct {
-	Number    uint64     `cbor:"1,keyasint"`
-	Name      string     `cbor:"2,keyasint"`
-	Account   account.ID `cbor:"3,keyasint"`
-	Address   string     `cbor:"4,keyasint"`
-	MessageID int64      `cbor:"5,keyasint,omitempty"`
-	At        stamp      `cbor:"6,keyasint,omitempty"`
-	From      string     `cbor:"7,keyasint,omitempty"`
-	Subject   string     `cbor:"8,keyasint,omitempty"`
-	OTP       string     `cbor:"9,keyasint,omitempty"`
-
-	To         []string `cbor:"10,keyasint,omitempty"`
-	SendStatus string   `cbor:"11,keyasint,omitempty"`
-	SendError  string   `cbor:"12,keyasint,omitempty"`
-
-	Encrypted bool            `cbor:"13,keyasint,omitempty"`
-	Meeting   *meetingRecord  `cbor:"14,keyasint,omitempty"`
-	Attendee  *attendeeRecord `cbor:"15,keyasint,omitempty"`
+// putContent writes what was read of a message, as a row or, when large, as a blob file that
+// is on disk before the batch that names it.
+func (t *inboxTable) putContent(w *writer, addr string, m *inbox.Stored, files *blobMoves) {
+	if m.Content == nil {
+		return
+	}
+	w.rec.content.from(m.Content, m.Unread, &w.rec.auth)
+	w.value.Reset()
+	w.note(encode(&w.value, &w.rec.content))
+	if w.value.Len() > blobOver {
+		t.blobs.put(w, addr, m.ID, blobContent, w.value.Bytes(), files)
+		return
+	}
+	w.key = appendMessage(w.key[:0], kindContent, addr, m.ID)
+	w.set(w.key, w.value.Bytes())
 }
 
-func (r *publicRecord) from(p *inbox.Public) {
-	*r = publicRecord{
-		Number: p.Number, Name: p.Name, Account: p.Account, Address: p.Address, MessageID: p.MessageID,
-		At: stampOf(p.At), From: p.From, Subject: p.Subject, OTP: p.OTP,
-		To: p.To, SendStatus: p.SendStatus, SendError: p.SendError,
-		Encrypted: p.Encrypted, Meeting: optional(p.Meeting, recordMeeting), Attendee: optional(p.Attendee, recordAttendee),
+// putRaw writes a message as received, as putContent does.
+func (t *inboxTable) putRaw(w *writer, addr string, m *inbox.Stored, files *blobMoves) {
+	if len(m.Raw) > blobOver {
+		t.blobs.put(w, addr, m.ID, blobRaw, m.Raw, files)
+		return
 	}
+	w.key = appendMessage(w.key[:0], kindRaw, addr, m.ID)
+	w.setRaw(w.key, m.Raw)
 }
 
-func (r *publicRecord) public() inbox.Public {
-	return inbox.Public{
-		Number: r.Number, Name: r.Name, Account: r.Account, Address: r.Address, MessageID: r.MessageID,
-		At: r.At.time(), From: r.From, Subject: r.Subject, OTP: r.OTP,
-		To: r.To, SendStatus: r.SendStatus, SendError: r.SendError,
-		Encrypted: r.Encrypted, Meeting: optional(r.Meeting, meetingRecord.meeting), Attendee: optional(r.Attendee, attendeeRecord.attendee),
+// Content returns what is read of a message, nil when it is not there.
+func (t *inboxTable) Content(addr string, id int64) (*inbox.Content, error) {
+	var r contentRecord
+	read := func(data []byte) error { return decode(data, &r) }
+	found, err := t.large(kindContent, blobContent, addr, id, read, read)
+	if !found || err != nil {
+		return nil, err
 	}
+	return r.content(), nil
+}
+
+// Raw returns a message as received, nil when it is not there. The slice is the caller's.
+func (t *inboxTable) Raw(addr string, id int64) (raw []byte, err error) {
+	_, err = t.large(kindRaw, blobRaw, addr, id, func(value []byte) (err error) {
+		raw, err = readRaw(value)
+		return err
+	}, func(file []byte) error {
+		raw = file
+		return nil
+	})
+	return raw, err
+}
+
+// large reads what lies in a row of this kind or else in a blob file.
+func (t *inboxTable) large(k kind, what byte, addr string, id int64, row, file func([]byte) error) (found bool, err error) {
+	err = t.during(func() error {
+		if found, err = t.readInside(appendMessage(nil, k, addr, id), row); found || err != nil {
+			return err
+		}
+		data, err := t.blobs.read(blobKey(nil, addr, id, what))
+		if found = data != nil; !found || err != nil {
+			return err
+		}
+		return file(data)
+	})
+	if err != nil {
+		err = fmt.Errorf("persist: message %d of %s: %w", id, addr, err)
+	}
+	return found, err
 }

@@ -58,7 +58,7 @@ func TestBlobCrashAtEveryStep(t *testing.T) {
 			t.Errorf("step %d (stored %v, dropped %v): %d bytes", i, c.stored, c.dropped, len(raw))
 		}
 		closeStore(t, after)
-		files, err := c.fs.List(after.blobFolder())
+		files, err := c.fs.List(after.blobs.dir())
 		must(t, err)
 		if want := map[bool]int{true: 1}[raw != nil]; len(files) != want {
 			t.Errorf("step %d: files %v are left, want %d", i, files, want)
@@ -70,9 +70,9 @@ func TestDamagedBlob(t *testing.T) {
 	fs := vfs.NewMem()
 	s := open(t, fs)
 	must(t, s.CommitInbox(mail(victim, 1, bulky)))
-	files, err := fs.List(s.blobFolder())
+	files, err := fs.List(s.blobs.dir())
 	must(t, err)
-	path := fs.PathJoin(s.blobFolder(), files[0])
+	path := fs.PathJoin(s.blobs.dir(), files[0])
 	data, err := disk.ReadFile(fs, path)
 	must(t, err)
 	for name, bad := range map[string][]byte{"cut": data[:len(data)-1], "longer": append(data[:len(data):len(data)], 0), "changed": []byte("X" + string(data[1:]))} {
@@ -109,7 +109,7 @@ func TestFailedBlobLeavesNothing(t *testing.T) {
 	if err := s.CommitInbox(r); err == nil {
 		t.Fatal("the commit succeeded without its blob")
 	}
-	files, err := mem.List(s.blobFolder())
+	files, err := mem.List(s.blobs.dir())
 	if err != nil || len(files) != 0 || s.Stats().Blobs != 0 {
 		t.Errorf("files %v, %d counted, %v", files, s.Stats().Blobs, err)
 	}

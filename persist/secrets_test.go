@@ -14,24 +14,24 @@ import (
 	"inboxd/persist/disk"
 )
 
-// TestSeal: what was sealed is read in the same folder for the same purpose only, also by
+// TestEncrypt: what was encrypted is read in the same folder for the same purpose only, also by
 // the next run, and does not lie open anywhere.
-func TestSeal(t *testing.T) {
+func TestEncrypt(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	o := Options{MemTableBytes: 4 * mib, BallastBytes: 1, ReserveBytes: 1}
 	s, err := Open(dir, o)
 	must(t, err)
 	secret := []byte("the private key of example.org")
-	sealed, err := s.Seal("dkim", secret)
+	encrypted, err := s.Encrypt("dkim", secret)
 	must(t, err)
-	other, err := s.Seal("dkim", secret)
+	other, err := s.Encrypt("dkim", secret)
 	must(t, err)
 	mac, err := s.MAC("ownership", []byte("x"))
 	must(t, err)
-	must(t, s.CommitDomain(&domain.Rows{Name: "example.org", Put: &domain.State{Name: "example.org", Keys: []domain.Key{{Selector: "s", Sealed: sealed}}}}))
+	must(t, s.CommitDomain(&domain.Rows{Name: "example.org", Put: &domain.State{Name: "example.org", Keys: []domain.Key{{Selector: "s", Encrypted: encrypted}}}}))
 	must(t, s.Close())
-	if bytes.Contains(sealed, secret[:8]) || bytes.Equal(sealed, other) {
-		t.Error("a sealed secret can be read, or told to be the same as another")
+	if bytes.Contains(encrypted, secret[:8]) || bytes.Equal(encrypted, other) {
+		t.Error("an encrypted secret can be read, or told to be the same as another")
 	}
 	must(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if data, _ := os.ReadFile(path); err != nil || bytes.Contains(data, secret[:8]) {
@@ -46,7 +46,7 @@ func TestSeal(t *testing.T) {
 	s, err = Open(dir, o)
 	must(t, err)
 	defer func() { must(t, s.Close()) }()
-	if got, err := s.Unseal("dkim", sealed); err != nil || !bytes.Equal(got, secret) {
+	if got, err := s.Decrypt("dkim", encrypted); err != nil || !bytes.Equal(got, secret) {
 		t.Errorf("the next run reads %q, %v", got, err)
 	}
 	if again, err := s.MAC("ownership", []byte("x")); err != nil || !bytes.Equal(again, mac) {
@@ -55,28 +55,28 @@ func TestSeal(t *testing.T) {
 	if another, err := s.MAC("ownershi", []byte("px")); err != nil || bytes.Equal(another, mac) {
 		t.Errorf("purpose and data run together, %v", err)
 	}
-	flipped := append([]byte(nil), sealed...)
+	flipped := append([]byte(nil), encrypted...)
 	flipped[len(flipped)-1] ^= 1
 	for name, err := range map[string]error{
-		"another purpose": second(s.Unseal("webhook", sealed)), "a flipped bit": second(s.Unseal("dkim", flipped)),
-		"a cut": second(s.Unseal("dkim", sealed[:5])), "nothing": second(s.Unseal("dkim", nil)),
+		"another purpose": second(s.Decrypt("webhook", encrypted)), "a flipped bit": second(s.Decrypt("dkim", flipped)),
+		"a cut": second(s.Decrypt("dkim", encrypted[:5])), "nothing": second(s.Decrypt("dkim", nil)),
 	} {
 		if err == nil {
-			t.Errorf("%s is unsealed", name)
+			t.Errorf("%s is decrypted", name)
 		}
 	}
 }
 
 func second[T any](_ T, err error) error { return err }
 
-// TestLostKeyFile: sealed keys are never silently given up for new ones.
+// TestLostKeyFile: encrypted keys are never silently given up for new ones.
 func TestLostKeyFile(t *testing.T) {
 	fs := vfs.NewMem()
 	s, err := Open(folder, options(fs))
 	must(t, err)
-	sealed, err := s.Seal("dkim", []byte("private"))
+	encrypted, err := s.Encrypt("dkim", []byte("private"))
 	must(t, err)
-	must(t, s.CommitDomain(&domain.Rows{Name: "example.org", Put: &domain.State{Name: "example.org", Keys: []domain.Key{{Selector: "s", Sealed: sealed}}}}))
+	must(t, s.CommitDomain(&domain.Rows{Name: "example.org", Put: &domain.State{Name: "example.org", Keys: []domain.Key{{Selector: "s", Encrypted: encrypted}}}}))
 	must(t, s.Close())
 	path := fs.PathJoin(folder, disk.SecretName)
 	whole, err := disk.ReadFile(fs, path)
@@ -88,7 +88,7 @@ func TestLostKeyFile(t *testing.T) {
 		damage()
 		s, err := Open(folder, options(fs))
 		must(t, err)
-		_, err = s.Unseal("dkim", sealed)
+		_, err = s.Decrypt("dkim", encrypted)
 		if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), disk.SecretName) {
 			t.Errorf("%s: %v", name, err)
 		}

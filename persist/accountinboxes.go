@@ -1,0 +1,90 @@
+package persist
+
+import (
+	"encoding/binary"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/once"
+)
+
+// The integer keys of this record are on disk: append only; never reorder or reuse.
+
+type reservedRecord struct {
+	At             stamp        `cbor:"1,keyasint,omitempty"`
+	Label          string       `cbor:"2,keyasint,omitempty"`
+	RetentionHours int          `cbor:"3,keyasint,omitempty"`
+	Once           *requestName `cbor:"4,keyasint,omitempty"`
+}
+
+func (r *reservedRecord) from(v *account.Reservation) {
+	*r = reservedRecord{At: stampOf(v.At), Label: v.Label, RetentionHours: v.RetentionHours}
+	if v.Once != (once.Key{}) {
+		r.Once = (*requestName)(&v.Once)
+	}
+}
+
+func (r *reservedRecord) reservation() account.Reservation {
+	v := account.Reservation{At: r.At.time(), Label: r.Label, RetentionHours: r.RetentionHours}
+	if r.Once != nil {
+		v.Once = once.Key(*r.Once)
+	}
+	return v
+}
+
+// listKey names an entry of an account's list: [kind][partition][id][^time][address].
+// The inverted time makes a forward scan run from the newest.
+func listKey(id account.ID, e account.InboxEntry) []byte {
+	key := appendOwner(nil, kindList, id)
+	key = binary.BigEndian.AppendUint64(key, ^(uint64(e.CreatedAt.UnixMilli()) ^ 1<<63))
+	return append(key, e.Address...)
+}
+
+func readListed(suffix []byte) account.InboxEntry {
+	ms := int64(^binary.BigEndian.Uint64(suffix) ^ 1<<63)
+	return account.InboxEntry{Address: string(suffix[8:]), CreatedAt: time.UnixMilli(ms).UTC(), Live: true}
+}
+
+func reservedKey(id account.ID, address string) []byte {
+	return append(appendPart(nil, id, partReserved), address...)
+}
+
+// list writes the changes of the account's inboxes: a reservation has its row among the
+// account's own, a live inbox has it in the list.
+func (w *writer) list(r *account.Rows) {
+	for _, e := range r.PutInboxes {
+		if e.Live {
+			w.delete(reservedKey(r.ID, e.Address))
+			w.mark(listKey(r.ID, e))
+			continue
+		}
+		var rec reservedRecord
+		rec.from(&e.Reservation)
+		rec.At = stampOf(e.CreatedAt)
+		w.put(reservedKey(r.ID, e.Address), &rec)
+	}
+	for _, e := range r.DropInboxes {
+		if e.Live {
+			w.delete(listKey(r.ID, e))
+		} else {
+			w.delete(reservedKey(r.ID, e.Address))
+		}
+	}
+}
+
+// Inboxes returns up to limit live inboxes of an account, newest first, behind the entry
+// after; the zero entry starts at the newest.
+func (t *accountTable) Inboxes(id account.ID, after account.InboxEntry, limit int) ([]account.InboxEntry, error) {
+	keys := under(appendOwner(nil, kindList, id))
+	if after.Address != "" {
+		keys = keys.behind(listKey(id, after))
+	}
+	return list(t.engine, keys, limit, func(key, _ []byte) (account.InboxEntry, error) {
+		return readListed(key[prefixLen+idLen:]), nil
+	})
+}
+
+// Listed reports whether the account's list shows the inbox. Address and CreatedAt count.
+func (t *accountTable) Listed(id account.ID, e account.InboxEntry) (bool, error) {
+	return t.has(listKey(id, e))
+}

@@ -1,0 +1,200 @@
+package persist
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/zeebo/xxh3"
+
+	"inboxd/persist/disk"
+)
+
+// blobOver is the size above which bytes go to a file of their own: values of megabytes
+// in the log stall every other commit.
+const blobOver = 256 << 10
+
+// What a blob file holds, last byte of its registry key. Stored: append only.
+const (
+	blobContent byte = 1
+	blobRaw     byte = 2
+)
+
+// blobName is a random number that is never given twice; its file bears it in hex.
+type blobName uint64
+
+func (n blobName) file() string { return fmt.Sprintf("%016x", uint64(n)) }
+
+// blobRecord is the registry row of a blob file. Integer keys: append only; never reorder.
+type blobRecord struct {
+	Name blobName `cbor:"1,keyasint"`
+	Size int      `cbor:"2,keyasint"`
+	Sum  uint64   `cbor:"3,keyasint"` // xxh3 of the file
+}
+
+func blobKey(dst []byte, addr string, id int64, what byte) []byte {
+	return append(appendMessage(dst, kindBlob, addr, id), what)
+}
+
+// blobFiles are the files beside the database, and the rows that register them. Any goroutine
+// may use them.
+type blobFiles struct {
+	*engine
+	count atomic.Int64
+	sweep sync.WaitGroup // of what a crash left; Close waits for it
+}
+
+// blobMoves are the files of one batch. The goroutine that commits it has them.
+type blobMoves struct {
+	made    []blobName // on disk already; to remove when the batch is not
+	dropped []blobName // to remove once the batch is on disk
+}
+
+func (b *blobFiles) dir() string { return b.folder.Path(disk.BlobsName) }
+
+func (b *blobFiles) path(file string) string { return b.folder.FS.PathJoin(b.dir(), file) }
+
+// put writes data under a new name and registers it in w's batch. A crash from here to the
+// commit leaves an orphan, which the next start sweeps.
+func (b *blobFiles) put(w *writer, addr string, id int64, what byte, data []byte, files *blobMoves) {
+	r := blobRecord{Name: blobName(rand.Uint64()), Size: len(data), Sum: xxh3.Hash(data)}
+	if err := disk.WriteFile(b.folder.FS, b.dir(), r.Name.file(), data); err != nil {
+		if disk.IsFull(err) {
+			b.folder.Space.Hit()
+			err = disk.FullFault(err)
+		}
+		w.note(err)
+		return
+	}
+	b.count.Add(1)
+	files.made = append(files.made, r.Name)
+	w.key = blobKey(w.key[:0], addr, id, what)
+	w.put(w.key, &r)
+}
+
+// remove removes files whose registry rows are gone, or never came. What stays because of an
+// error is an orphan for the next start.
+func (b *blobFiles) remove(names []blobName) {
+	for _, n := range names {
+		if err := b.folder.FS.Remove(b.path(n.file())); err != nil {
+			b.folder.Log.Seldom(slog.LevelWarn, "storage: blob file not removed", "file", n.file(), "err", err)
+			continue
+		}
+		b.count.Add(-1)
+	}
+}
+
+// read reads the blob registered under key during a call; nil when there is none.
+func (b *blobFiles) read(key []byte) ([]byte, error) {
+	var r blobRecord
+	registered := func() (bool, error) {
+		return b.readInside(key, func(value []byte) error { return decode(value, &r) })
+	}
+	if found, err := registered(); !found || err != nil {
+		return nil, err
+	}
+	data, err := disk.ReadFile(b.folder.FS, b.path(r.Name.file()))
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		// Dropped between the two reads, or lost.
+		if found, err := registered(); !found || err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("blob file %s is missing", r.Name.file())
+	case err != nil:
+		return nil, fmt.Errorf("blob file %s: %w", r.Name.file(), err)
+	case len(data) != r.Size || xxh3.Hash(data) != r.Sum:
+		return nil, fmt.Errorf("blob file %s is damaged", r.Name.file())
+	}
+	return data, nil
+}
+
+// drop adds to w the removal of the blobs of these messages, ascending by id.
+func (b *blobFiles) drop(w *writer, addr string, ids []int64, files *blobMoves) {
+	of := span{appendMessage(nil, kindBlob, addr, ids[0]), end(appendMessage(nil, kindBlob, addr, ids[len(ids)-1]))}
+	w.note(scan(b.db, of, func(key, value []byte) error {
+		id := int64(binary.BigEndian.Uint64(key[len(key)-9:]))
+		if _, found := slices.BinarySearch(ids, id); !found {
+			return nil
+		}
+		var r blobRecord
+		if err := decode(value, &r); err != nil {
+			return err
+		}
+		w.delete(key)
+		files.dropped = append(files.dropped, r.Name)
+		return nil
+	}))
+}
+
+// open counts the files that are there at the start, before any commit can add one, and begins
+// to sweep them.
+func (b *blobFiles) open() error {
+	f := b.folder
+	if err := f.FS.MkdirAll(b.dir(), 0o700); err != nil {
+		return err
+	}
+	if err := disk.SyncFolder(f.FS, f.Dir); err != nil {
+		return err
+	}
+	files, err := f.FS.List(b.dir())
+	if err != nil {
+		return err
+	}
+	for _, name := range files {
+		if finished(name) {
+			b.count.Add(1)
+		}
+	}
+	start := b.db.NewSnapshot()
+	b.sweep.Go(func() { b.sweepOrphans(start, files) })
+	return nil
+}
+
+func finished(file string) bool { return !strings.HasSuffix(file, ".tmp") }
+
+// sweepOrphans removes those of files that no registry row of the start names: a crash left
+// them between writing and commit, or between commit and removal. It reads a snapshot of
+// the start, because a row that goes missing now may come back if this process dies before
+// its removal is synced.
+func (b *blobFiles) sweepOrphans(start *pebble.Snapshot, files []string) {
+	defer start.Close()
+	log := b.folder.Log
+	var known []string
+	err := scan(start, ofKind(kindBlob), func(_, value []byte) error {
+		var r blobRecord
+		err := decode(value, &r)
+		known = append(known, r.Name.file())
+		return err
+	})
+	if err != nil {
+		log.Seldom(slog.LevelError, "storage: orphaned blob files not swept", "err", err)
+		return
+	}
+	slices.Sort(known)
+	orphans := 0
+	for _, name := range files {
+		if _, found := slices.BinarySearch(known, name); found {
+			continue
+		}
+		if err := b.folder.FS.Remove(b.path(name)); err != nil {
+			log.Seldom(slog.LevelWarn, "storage: orphaned blob file not removed", "file", name, "err", err)
+			continue
+		}
+		if finished(name) {
+			b.count.Add(-1)
+		}
+		orphans++
+	}
+	if orphans > 0 {
+		log.Info("storage: orphaned blob files removed", "count", orphans)
+	}
+}

@@ -1,0 +1,149 @@
+package persist
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+
+	"inboxd/internal/fault"
+	"inboxd/persist/disk"
+)
+
+// engine is the open database and the folder it lies in; all tables share one. Any goroutine
+// may use it; db does not change once it is open.
+type engine struct {
+	folder    *disk.Folder
+	db        *pebble.DB
+	positions positions
+	bytes     atomic.Uint64 // in synced batches
+	waiting   atomic.Int64  // commits that wait for a sync
+
+	// users is read-locked by every call and locked by Close. It guards closed.
+	users  sync.RWMutex
+	closed bool
+}
+
+// errClosed answers calls after Close.
+var errClosed = fault.New(fault.Unavailable, "The storage is shutting down, try again")
+
+// during makes a call that Close waits for. Calls don't nest: one inside of another would wait
+// for a Close that waits for the other.
+func (e *engine) during(call func() error) error {
+	e.users.RLock()
+	defer e.users.RUnlock()
+	if e.closed {
+		return errClosed
+	}
+	return call()
+}
+
+// open opens the database and checks how far its journal goes.
+func (e *engine) open(o *Options) (err error) {
+	f := e.folder
+	if e.db, err = openPebble(f.Path(disk.EngineName), e.options(o)); err != nil {
+		return fmt.Errorf("the data folder %s can't be opened: %w", f.Dir, err)
+	}
+	found, err := e.positions.load(e.db)
+	if err != nil {
+		return fmt.Errorf("the data folder %s can't be read: %w", f.Dir, err)
+	}
+	return f.Commits.Begin(found)
+}
+
+// abandon undoes an Open that failed.
+func (e *engine) abandon() (err error) {
+	if e.db != nil {
+		err = e.db.Close()
+	}
+	return errors.Join(err, e.folder.Close())
+}
+
+// openPebble turns a panic of Pebble, which some failed writes and damaged files cause, into
+// an error.
+func openPebble(dir string, o *pebble.Options) (db *pebble.DB, err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case error:
+			db, err = nil, r
+		default:
+			db, err = nil, fmt.Errorf("%v", r)
+		}
+	}()
+	return pebble.Open(dir, o)
+}
+
+const mib = 1 << 20
+
+// options sets Pebble up. Its newest format marks in the log how far it was synced, so that a
+// damaged log is told from one that merely ends; older formats open silently with lost records.
+func (e *engine) options(o *Options) *pebble.Options {
+	p := &pebble.Options{
+		FS:                          e.folder.Engine(),
+		FormatMajorVersion:          pebble.FormatNewest,
+		CacheSize:                   o.CacheBytes,
+		MemTableSize:                o.MemTableBytes,
+		MemTableStopWritesThreshold: 4,
+		L0CompactionThreshold:       32,
+		L0StopWritesThreshold:       64,
+		LBaseMaxBytes:               int64(max(64*mib, o.MemTableBytes)),
+		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
+		MaxOpenFiles:                1000,
+		// Deleted mail must leave the disk without more writes to push it out.
+		FlushDelayDeleteRange: 10 * time.Second,
+		WALBytesPerSync:       mib / 2,
+		WALMinSyncInterval:    e.gather,
+		Logger:                e.folder.Log,
+		EventListener:         events(e.folder.Log),
+	}
+	for i := range p.Levels {
+		p.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+	}
+	if o.Still {
+		p.Experimental.CompactionScheduler = pebble.NewConcurrencyLimitSchedulerWithNoPeriodicGrantingForTest()
+	}
+	p.Experimental.ValueSeparationPolicy = func() pebble.ValueSeparationPolicy {
+		return pebble.ValueSeparationPolicy{
+			Enabled: true, MinimumSize: 1024, MaxBlobReferenceDepth: 256,
+			RewriteMinimumAge: 5 * time.Minute, TargetGarbageRatio: 0.3,
+		}
+	}
+	return p
+}
+
+// events reports what Pebble does in the background.
+func events(log *disk.Logger) *pebble.EventListener {
+	return &pebble.EventListener{
+		BackgroundError: func(err error) {
+			log.Seldom(slog.LevelError, "storage: background work failed, it will be tried again", "err", err)
+		},
+		DataCorruption: func(info pebble.DataCorruptionInfo) {
+			log.Seldom(slog.LevelError, "storage: corrupt data", "file", info.Path, "err", info.Details)
+		},
+		WriteStallBegin: func(info pebble.WriteStallBeginInfo) {
+			log.Seldom(slog.LevelWarn, "storage: writes wait for background work", "reason", info.Reason)
+		},
+	}
+}
+
+// A sync costs the cores as much as a commit does. While more than gatherFrom commits wait
+// for one together, those that come within gatherFor share the next: it makes each of them
+// a little later and all of them done sooner. One writer, or a few, never wait for others.
+const (
+	gatherFrom = 16
+	gatherFor  = time.Millisecond
+)
+
+// gather is how long Pebble rests after a sync.
+func (e *engine) gather() time.Duration {
+	if e.waiting.Load() < gatherFrom {
+		return 0
+	}
+	return gatherFor
+}

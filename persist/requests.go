@@ -1,0 +1,124 @@
+package persist
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/once"
+	"inboxd/internal/partition"
+)
+
+// requestTable keeps requests that are done once, and what was answered.
+type requestTable struct{ *engine }
+
+// Owners of records of requests, first byte behind the partition. Stored: append only.
+const (
+	requestOfAccount byte = 1 // account id
+	requestOfInbox   byte = 2 // address, 0x00
+)
+
+// requestName and requestDigest are kept as byte strings.
+type (
+	requestName   [32]byte
+	requestDigest [32]byte
+)
+
+// requestRecord is what is kept of a request. Integer keys: append only; never reuse.
+type requestRecord struct {
+	Digest  requestDigest `cbor:"1,keyasint"`
+	Address string        `cbor:"2,keyasint,omitempty"`
+	Told    []byte        `cbor:"3,keyasint,omitempty"`
+}
+
+// accountRequests begins the keys of an account's records: [kind][partition][1][id].
+func accountRequests(id account.ID) []byte {
+	return append(append(appendPrefix(nil, kindRequest, id.Partition()), requestOfAccount), id[:]...)
+}
+
+// inboxRequests begins the keys of an inbox's records: [kind][partition][2][address 0x00].
+func inboxRequests(address string) []byte {
+	return append(append(append(appendPrefix(nil, kindRequest, partition.Of(address)), requestOfInbox), address...), 0)
+}
+
+// requestKey ends the key of a record: [name 32][time 8]. The time is in it so that whoever
+// removes old records can never remove one that was made meanwhile.
+func requestKey(owner []byte, key once.Key, at time.Time) []byte {
+	return appendTime(append(owner[:len(owner):len(owner)], key[:]...), at)
+}
+
+// requests writes the changes of an owner's records, drops before puts.
+func (w *writer) requests(owner []byte, rs *once.Records) {
+	for i := range rs.Drop {
+		w.delete(requestKey(owner, rs.Drop[i].Key, rs.Drop[i].At))
+	}
+	for i := range rs.Put {
+		r := &rs.Put[i]
+		w.put(requestKey(owner, r.Key, r.At), &requestRecord{requestDigest(r.Digest), r.Address, r.Told})
+	}
+}
+
+// AccountOnce finds the newest record of a request to an account, nil when there is none.
+func (t *requestTable) AccountOnce(id account.ID, key once.Key) (*once.Record, error) {
+	return t.find(accountRequests(id), key)
+}
+
+// InboxOnce finds the newest record of a request to an inbox, nil when there is none.
+func (t *requestTable) InboxOnce(address string, key once.Key) (*once.Record, error) {
+	return t.find(inboxRequests(address), key)
+}
+
+func (t *requestTable) find(owner []byte, key once.Key) (found *once.Record, err error) {
+	err = t.scan(under(append(owner, key[:]...)), func(row, value []byte) error {
+		var r requestRecord
+		if err := decode(value, &r); err != nil {
+			return fmt.Errorf("persist: record of a request %x: %w", row, err)
+		}
+		found = r.record(key, readTime(row[len(row)-8:]))
+		return nil
+	})
+	return found, err
+}
+
+func (r *requestRecord) record(key once.Key, at time.Time) *once.Record {
+	return &once.Record{
+		Request: once.Request{Key: key, Digest: once.Digest(r.Digest)}, At: at,
+		Result: once.Result{Address: r.Address, Told: r.Told},
+	}
+}
+
+// ForgetOnce looks at up to limit records behind the place after (nil: from the first) and
+// removes those made before. It returns the place to go on from, nil at the end. The removal
+// is not synced: one that a crash takes back is made again.
+func (t *requestTable) ForgetOnce(before time.Time, after []byte, limit int) (next []byte, err error) {
+	keys := ofKind(kindRequest)
+	if after != nil {
+		keys = keys.behind(after)
+	}
+	rows, err := list(t.engine, keys, limit, func(row, _ []byte) ([]byte, error) { return bytes.Clone(row), nil })
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	if len(rows) == limit {
+		next = rows[limit-1]
+	}
+	young := func(row []byte) bool { return !readTime(row[len(row)-8:]).Before(before) }
+	if rows = slices.DeleteFunc(rows, young); len(rows) == 0 {
+		return next, nil
+	}
+	return next, t.updateLater(func(w *writer) {
+		for _, row := range rows {
+			w.delete(row)
+		}
+	})
+}
+
+// requestBytes is about what records add to a batch.
+func requestBytes(rs *once.Records) (n int64) {
+	for i := range rs.Put {
+		n += 256 + int64(len(rs.Put[i].Told))
+	}
+	return n
+}

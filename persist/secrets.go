@@ -1,0 +1,147 @@
+package persist
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/hmac"
+	crand "crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"inboxd/internal/fault"
+	"inboxd/persist/disk"
+)
+
+const secretForm = "inboxd secret 1\n%x\n"
+
+// secrets encrypts what must be read again but must not lie open on disk: private keys, and
+// whatever else is secret and not only compared. Its key is in a file beside the database, so
+// that a copy of db/ alone gives none of it away. The file is made at the first use; when it is
+// lost, what was encrypted is lost too, and is told by an error, never by another value.
+//
+// mu guards the keys derived from the file, nil until the first use; they never change after.
+type secrets struct {
+	*engine
+	mu     sync.Mutex
+	aesGCM cipher.AEAD
+	mac    []byte
+}
+
+// Encrypt encrypts secret for one purpose; Decrypt with another one refuses it.
+func (s *secrets) Encrypt(purpose string, secret []byte) ([]byte, error) {
+	if err := s.unlock(); err != nil {
+		return nil, err
+	}
+	nonce := make([]byte, s.aesGCM.NonceSize(), s.aesGCM.NonceSize()+len(secret)+s.aesGCM.Overhead())
+	_, _ = crand.Read(nonce) // never fails since Go 1.24
+	return s.aesGCM.Seal(nonce, nonce, secret, []byte(purpose)), nil
+}
+
+// Decrypt gives back what was encrypted for this purpose.
+func (s *secrets) Decrypt(purpose string, encrypted []byte) ([]byte, error) {
+	if err := s.unlock(); err != nil {
+		return nil, err
+	}
+	n, err := s.aesGCM.NonceSize(), errors.New("too short")
+	var secret []byte
+	if len(encrypted) >= n {
+		secret, err = s.aesGCM.Open(nil, encrypted[:n], encrypted[n:], []byte(purpose))
+	}
+	if err != nil {
+		err = fmt.Errorf("persist: %s: %s does not fit it: %w", purpose, disk.SecretName, err)
+		return nil, fault.Wrap(fault.Internal, "An encrypted secret can't be read", err)
+	}
+	return secret, nil
+}
+
+// MAC returns 32 bytes that only this folder can make of purpose and data.
+func (s *secrets) MAC(purpose string, data []byte) ([]byte, error) {
+	if err := s.unlock(); err != nil {
+		return nil, err
+	}
+	h := hmac.New(sha256.New, s.mac)
+	h.Write(append([]byte(purpose), 0))
+	h.Write(data)
+	return h.Sum(nil), nil
+}
+
+// unlock reads the key file, or makes it in a folder that holds nothing encrypted.
+func (s *secrets) unlock() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.aesGCM != nil {
+		return nil
+	}
+	return s.during(func() error {
+		secret, err := s.readSecret()
+		if errors.Is(err, os.ErrNotExist) {
+			secret, err = s.makeSecret()
+		}
+		if err != nil {
+			return fault.Wrap(fault.Unavailable, "The service can't read its secrets, try again later", err)
+		}
+		return s.derive(secret)
+	})
+}
+
+func (s *secrets) derive(secret []byte) error {
+	// The labels are in every folder: never change them.
+	key, err := hkdf.Key(sha256.New, secret, nil, "seal", 32)
+	if err != nil {
+		return err
+	}
+	if s.mac, err = hkdf.Key(sha256.New, secret, nil, "mac", 32); err != nil {
+		return err
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return err
+	}
+	s.aesGCM, err = cipher.NewGCM(block)
+	return err
+}
+
+func (s *secrets) readSecret() ([]byte, error) {
+	data, err := disk.ReadFile(s.folder.FS, s.folder.Path(disk.SecretName))
+	if err != nil {
+		return nil, err
+	}
+	lines := strings.SplitN(string(data), "\n", 3)
+	if len(lines) == 3 {
+		if secret, err := hex.DecodeString(lines[1]); err == nil && fmt.Sprintf(secretForm, secret) == string(data) && len(secret) == 32 {
+			return secret, nil
+		}
+	}
+	return nil, fmt.Errorf("the file %s in the data folder %s is damaged", disk.SecretName, s.folder.Dir)
+}
+
+func (s *secrets) makeSecret() ([]byte, error) {
+	for _, k := range [...]kind{kindDomain, kindLastCall} {
+		err := scan(s.db, ofKind(k), func([]byte, []byte) error {
+			return fmt.Errorf("the data folder %s holds encrypted keys but has lost its file %s: restore it from a backup", s.folder.Dir, disk.SecretName)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	secret := make([]byte, 32)
+	_, _ = crand.Read(secret) // never fails since Go 1.24
+	return secret, disk.WriteFile(s.folder.FS, s.folder.Dir, disk.SecretName, fmt.Appendf(nil, secretForm, secret), private)
+}
+
+// private gives a file mode 0600, whatever the umask says.
+func private(f vfs.File) error {
+	if f.Fd() == vfs.InvalidFd {
+		return nil // in memory, for tests
+	}
+	return syscall.Fchmod(int(f.Fd()), 0o600)
+}
