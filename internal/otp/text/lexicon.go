@@ -100,8 +100,8 @@ func newLexicon(table []vocabulary) *lexicon {
 	top := &lexBuild{next: map[byte]*lexBuild{}}
 	var f Folded
 	for _, v := range table {
-		for _, word := range strings.Split(v.words, ",") {
-			top.add(&f, strings.TrimSpace(word), v.class)
+		for _, word := range v.words {
+			top.add(&f, word, v.class)
 		}
 	}
 	x := &lexicon{nodes: make([]lexNode, 1), tails: make([]uint64, 1)}
