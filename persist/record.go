@@ -34,12 +34,6 @@ var decoding = func() cbor.DecMode {
 // encode appends the record to buf. rec is a pointer to a record struct.
 func encode(buf *bytes.Buffer, rec any) error {
 	buf.WriteByte(recordVersion)
-	if r, ok := rec.(ordinary); ok {
-		if b, ok := r.append(buf.AvailableBuffer()); ok {
-			buf.Write(b)
-			return nil
-		}
-	}
 	return encoding.MarshalToBuffer(rec, buf)
 }
 
