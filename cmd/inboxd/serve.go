@@ -71,12 +71,12 @@ func (c *serveCommand) Run() error {
 	slog.SetDefault(logger)
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer cancel()
-	pace := tuneMemory(int64(c.Memory))
+	followMail := tuneMemory(int64(c.Memory))
 	n, err := c.start(logger)
 	if err != nil {
 		return err
 	}
-	go pace(ctx, func() uint64 { return n.mail.Stats().MailsAccepted })
+	go followMail(ctx, func() uint64 { return n.mail.Stats().MailsAccepted })
 	fmt.Println(n.readyLine())
 	var failed error
 	select {
