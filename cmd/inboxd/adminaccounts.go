@@ -50,11 +50,11 @@ func (c *accountResetLink) Run(cli *commandLine) error {
 	return nil
 }
 
-// deletePatience is well within what the command waits for an answer.
-const deletePatience = 10 * time.Second
+// deleteTimeout is well within what the command waits for an answer.
+const deleteTimeout = 10 * time.Second
 
 func (a *adminSocket) deleteAccount(ctx context.Context, order emailOrder) (any, error) {
-	ctx, cancel := context.WithTimeout(ctx, deletePatience)
+	ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
 	defer cancel()
 	err := a.system.DeleteAccount(ctx, order.Email)
 	if err != nil && ctx.Err() != nil {

@@ -41,8 +41,9 @@ func adminAccountOf(p account.Profile) adminAccount {
 	return adminAccount{p.ID.String(), p.Email, string(p.Plan), p.Inboxes, p.CreatedAt}
 }
 
-// adminSocket serves the operator.
+// adminSocket serves the operator. It does not change once it is open.
 type adminSocket struct {
+	path    string
 	system  *actors.System
 	stats   func() any
 	baseURL string
@@ -59,18 +60,18 @@ func openAdminSocket(path string, system *actors.System, stats func() any, baseU
 	if err != nil {
 		return nil, fmt.Errorf("the admin socket %s can't be opened: %w", path, err)
 	}
-	a := &adminSocket{system: system, stats: stats, baseURL: baseURL}
+	a := &adminSocket{path: path, system: system, stats: stats, baseURL: baseURL}
 	mux := http.NewServeMux()
-	mux.HandleFunc("/account/create", answer(a.createAccount))
-	mux.HandleFunc("/account/list", answer(a.listAccounts))
-	mux.HandleFunc("/account/set-plan", answer(a.setPlan))
-	mux.HandleFunc("/dkim/show", answer(a.showDKIM))
-	mux.HandleFunc("/account/delete", answer(a.deleteAccount))
-	mux.HandleFunc("/account/reset-link", answer(a.resetLink))
-	mux.HandleFunc("/queue/list", answer(a.listQueue))
-	mux.HandleFunc("/queue/retry", answer(a.retryMail))
-	mux.HandleFunc("/queue/drop", answer(a.dropMail))
-	mux.HandleFunc("/stats", answer(func(context.Context, struct{}) (any, error) { return a.stats(), nil }))
+	mux.HandleFunc("/account/create", handle(a.createAccount))
+	mux.HandleFunc("/account/list", handle(a.listAccounts))
+	mux.HandleFunc("/account/set-plan", handle(a.setPlan))
+	mux.HandleFunc("/dkim/show", handle(a.showDKIM))
+	mux.HandleFunc("/account/delete", handle(a.deleteAccount))
+	mux.HandleFunc("/account/reset-link", handle(a.resetLink))
+	mux.HandleFunc("/queue/list", handle(a.listQueue))
+	mux.HandleFunc("/queue/retry", handle(a.retryMail))
+	mux.HandleFunc("/queue/drop", handle(a.dropMail))
+	mux.HandleFunc("/stats", handle(func(context.Context, struct{}) (any, error) { return a.stats(), nil }))
 	mux.HandleFunc("/debug/pprof/", pprof.Index) // curl --unix-socket; never on the public port
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
@@ -97,13 +98,13 @@ func listenPrivate(path string) (net.Listener, error) {
 	return ln, os.Rename(temp, path)
 }
 
-func (a *adminSocket) close(path string) {
+func (a *adminSocket) close() {
 	_ = a.server.Close()
-	_ = os.Remove(path)
+	_ = os.Remove(a.path)
 }
 
-// answer adapts an order to HTTP: a failed one is 400 with the operator's sentence.
-func answer[T any](do func(context.Context, T) (any, error)) http.HandlerFunc {
+// handle adapts an order to HTTP: a failed one is 400 with the operator's sentence.
+func handle[T any](do func(context.Context, T) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var order T
 		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 64<<10)).Decode(&order); err != nil {

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"log/slog"
-	"net"
 
 	"inboxd/internal/ingest"
 	"inboxd/internal/spam"
@@ -34,52 +33,4 @@ func (f *edgeFlags) scanner(logger *slog.Logger) (ingest.Scanner, error) {
 		return nil, fmt.Errorf("--spam %w", err)
 	}
 	return s, nil
-}
-
-// openListeners opens one listener per address that is set; a failure closes the others.
-func openListeners(flags []string, addrs []string) (_ []net.Listener, err error) {
-	open := make([]net.Listener, len(addrs))
-	defer func() {
-		if err != nil {
-			closeAll(open)
-		}
-	}()
-	for i, addr := range addrs {
-		if addr == "" {
-			continue
-		}
-		if open[i], err = listen(flags[i], addr); err != nil {
-			open[i] = nil
-			return nil, err
-		}
-	}
-	return open, nil
-}
-
-func closeAll(listeners []net.Listener) {
-	for _, l := range listeners {
-		if l != nil {
-			l.Close()
-		}
-	}
-}
-
-func (n *node) noteAddresses(listeners []net.Listener) {
-	for i, addr := range []*net.Addr{&n.httpAddr, &n.smtpAddr, &n.httpsAddr, &n.smtpsAddr} {
-		if listeners[i] != nil {
-			*addr = listeners[i].Addr()
-		}
-	}
-}
-
-// readyLine tells where the node listens. What is not configured is not in it.
-func (n *node) readyLine() string {
-	line := fmt.Sprintf("inboxd ready http=%s smtp=%s", n.httpAddr, n.smtpAddr)
-	if n.httpsAddr != nil {
-		line += " https=" + n.httpsAddr.String()
-	}
-	if n.smtpsAddr != nil {
-		line += " smtps=" + n.smtpsAddr.String()
-	}
-	return line
 }

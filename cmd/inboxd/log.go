@@ -23,7 +23,8 @@ func newLogger(w io.Writer, format string, level slog.Level) (*slog.Logger, func
 
 const logDelay = 200 * time.Millisecond
 
-// lineBuffer gathers lines; a timer, started by the first line that waits, writes them.
+// lineBuffer gathers lines; a timer, started by the first line that waits, writes them. mu
+// guards all of it.
 type lineBuffer struct {
 	mu      sync.Mutex
 	w       *bufio.Writer

@@ -27,8 +27,8 @@ func (n *node) stats() any {
 }
 
 // metricsHandler answers /metrics in the Prometheus text form; nil when it is off.
-func (c *serveCommand) metricsHandler(n *node) fasthttp.RequestHandler {
-	if c.Metrics == "off" {
+func (n *node) metricsHandler() fasthttp.RequestHandler {
+	if n.flags.Metrics == "off" {
 		return nil
 	}
 	registry := prometheus.NewRegistry()
@@ -36,7 +36,7 @@ func (c *serveCommand) metricsHandler(n *node) fasthttp.RequestHandler {
 	return fasthttpadaptor.NewFastHTTPHandler(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 }
 
-// nodeCollector reads the packages' counters when somebody asks.
+// nodeCollector reads the packages' counters when somebody asks. Any goroutine may use it.
 type nodeCollector struct{ n *node }
 
 func describe(name, help string, labels ...string) *prometheus.Desc {

@@ -27,8 +27,8 @@ type queueList struct {
 
 // Orders and answers of the queue on the admin socket.
 type (
-	queueOrder  struct{ Limit int }
-	queueAnswer struct {
+	queueOrder struct{ Limit int }
+	queuePage  struct {
 		Items []mailqueue.Item `json:"items"`
 		More  bool             `json:"more"`
 	}
@@ -40,7 +40,7 @@ type (
 
 // Run implements the command.
 func (c *queueList) Run(cli *commandLine) error {
-	var queue queueAnswer
+	var queue queuePage
 	if err := cli.Admin.call("/queue/list", queueOrder{c.Limit}, &queue); err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (c *queueDrop) Run(cli *commandLine) error {
 
 func (a *adminSocket) listQueue(ctx context.Context, order queueOrder) (any, error) {
 	items, more, err := a.system.Mail.List(ctx, min(max(order.Limit, 1), 10_000))
-	return queueAnswer{items, more}, err
+	return queuePage{items, more}, err
 }
 
 func (a *adminSocket) retryMail(ctx context.Context, order mailOrder) (any, error) {

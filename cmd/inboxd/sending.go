@@ -4,15 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
-	"net/netip"
 	"strconv"
 	"time"
 
 	"inboxd/actors/mailqueue"
 	"inboxd/internal/delivery"
-	"inboxd/internal/netguard"
 	"inboxd/smtp/courier"
 )
 
@@ -44,8 +41,11 @@ func (f *sendingFlags) schedule() (s delivery.Schedule, err error) {
 
 var tlsModes = map[string]courier.TLSMode{"auto": courier.TLSAuto, "required": courier.TLSRequired, "implicit": courier.TLSImplicit, "none": courier.TLSNone}
 
-// smarthost reads the flags of the server that takes all mail.
+// smarthost reads the flags of the servers that take mail.
 func (f *sendingFlags) smarthost() (courier.Smarthost, error) {
+	if f.MXPort < 1 || f.MXPort > 65535 {
+		return courier.Smarthost{}, fmt.Errorf("--mx-port %d is no port, which is 1 to 65535", f.MXPort)
+	}
 	s := courier.Smarthost{Addr: f.Smarthost, Username: f.SmarthostUser, Password: f.SmarthostPassword, TLS: tlsModes[f.SmarthostTLS]}
 	if s.Addr == "" {
 		if s.Username != "" || s.Password != "" {
@@ -64,32 +64,6 @@ func (f *sendingFlags) smarthost() (courier.Smarthost, error) {
 		return s, errors.New("--smarthost-tls none would send the password in clear; only a smarthost on this machine may have that")
 	}
 	return s, nil
-}
-
-// courier makes the Courier of the flags. own are our listeners, which no mail is sent to
-// unless the operator allows their network.
-func (f *sendingFlags) courier(domain string, dns courier.Resolver, own []string, logger *slog.Logger) (*courier.Courier, error) {
-	allow, err := parseCIDRs("--delivery-allow", f.DeliveryAllow)
-	if err != nil {
-		return nil, err
-	}
-	if f.MXPort < 1 || f.MXPort > 65535 {
-		return nil, fmt.Errorf("--mx-port %d is no port, which is 1 to 65535", f.MXPort)
-	}
-	smarthost, err := f.smarthost()
-	if err != nil {
-		return nil, err
-	}
-	var listeners []netip.AddrPort
-	for _, addr := range own {
-		if tcp, err := net.ResolveTCPAddr("tcp", addr); err == nil && tcp.Port != 0 {
-			listeners = append(listeners, tcp.AddrPort())
-		}
-	}
-	return courier.New(courier.Options{
-		Hello: domain, Resolver: dns, MXPort: f.MXPort,
-		Smarthost: smarthost, Guard: netguard.Policy{Allow: allow, Own: listeners}, Logger: logger,
-	}), nil
 }
 
 // route is the courier as the mail queue wants it.

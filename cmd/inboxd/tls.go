@@ -130,7 +130,8 @@ func readRoots(file string) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// keyPair is a certificate in two files, read again when they change.
+// keyPair is a certificate in two files, read again when they change. mu guards what stands
+// below it, once newKeyPair is done.
 type keyPair struct {
 	certFile, keyFile string
 	log               *slog.Logger

@@ -4,12 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"net/netip"
 	"strings"
 	"time"
 
-	"inboxd/http/post"
-	"inboxd/internal/netguard"
 	"inboxd/internal/webhook"
 )
 
@@ -32,25 +29,6 @@ func (f *webhookFlags) schedule() (s webhook.Schedule, err error) {
 		s = append(s, wait)
 	}
 	return s, nil
-}
-
-// poster makes the caller of the flags. It calls none of own, our listeners, and asks dns
-// where receivers are; empty means the system's servers.
-func (f *webhookFlags) poster(dns string, own ...net.Addr) (*post.Caller, error) {
-	allow, err := parseCIDRs("--webhook-allow", f.WebhookAllow)
-	if err != nil {
-		return nil, err
-	}
-	guard := netguard.Policy{Allow: allow}
-	for _, addr := range own {
-		if addr == nil {
-			continue // not configured
-		}
-		if at, err := netip.ParseAddrPort(addr.String()); err == nil {
-			guard.Own = append(guard.Own, at)
-		}
-	}
-	return post.New(guard, goResolver(dns)), nil
 }
 
 // goResolver asks one DNS server, as dnsServer gives it; without one it is nil, the system's.

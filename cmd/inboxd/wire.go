@@ -13,18 +13,18 @@ import (
 
 var _ actors.Store = (*persist.Store)(nil)
 
-// mailroom is actors as smtp wants it, with the judge.
-type mailroom struct {
+// inboxes are actors as smtp wants them, with the judge of mail from outside.
+type inboxes struct {
 	*actors.System
 	judge func(ctx context.Context, env ingest.Envelope, raw []byte) ingest.Verdict
 }
 
-var _ smtp.Inboxes = mailroom{}
+var _ smtp.Inboxes = inboxes{}
 
 // Receive implements smtp.Inboxes.
-func (m mailroom) Receive(ctx context.Context, env smtp.Envelope, raw []byte) error {
-	return m.System.Receive(ctx, ingest.Envelope{
+func (i inboxes) Receive(ctx context.Context, env smtp.Envelope, raw []byte) error {
+	return i.System.Receive(ctx, ingest.Envelope{
 		MailFrom: env.MailFrom, RcptTo: env.RcptTo, RemoteIP: env.RemoteIP, Helo: env.Helo, TraceLen: env.TraceLen,
-		Judge: m.judge,
+		Judge: i.judge,
 	}, raw)
 }

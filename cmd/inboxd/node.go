@@ -1,0 +1,209 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"inboxd/actors"
+	"inboxd/http"
+	"inboxd/http/post"
+	"inboxd/internal/account"
+	"inboxd/internal/inbox"
+	"inboxd/internal/netguard"
+	"inboxd/internal/resolve"
+	"inboxd/persist"
+	"inboxd/smtp"
+	"inboxd/smtp/courier"
+)
+
+// node is a running server. It is started from the disk outwards and stopped from the
+// edges inwards, so that nothing is accepted that could not be kept. start fills it before
+// anybody else sees it; it does not change then.
+type node struct {
+	flags *serveCommand
+	settings
+	logger    *slog.Logger
+	store     *persist.Store
+	listeners map[string]net.Listener // by edge
+	dns       *resolve.Resolver
+	courier   *courier.Courier
+	poster    *post.Caller
+	system    *actors.System
+	mail      *smtp.Server
+	web       *http.Server
+	admin     *adminSocket
+	failed    chan error // has room for every edge
+}
+
+// edges are what the node listens on, by the names of their flags.
+var edges = []string{"http", "smtp", "https", "smtps"}
+
+// start starts a node, or nothing.
+func (c *serveCommand) start(logger *slog.Logger) (*node, error) {
+	s, err := c.settings(logger)
+	if err != nil {
+		return nil, err
+	}
+	n := &node{flags: c, settings: s, logger: logger, listeners: map[string]net.Listener{}, failed: make(chan error, len(edges))}
+	// Listeners come before what calls out, which must know them.
+	for _, step := range []func() error{n.openStore, n.listen, n.startSystem, n.openEdges} {
+		if err := step(); err != nil {
+			return nil, errors.Join(err, n.closeInner())
+		}
+	}
+	n.serve()
+	return n, nil
+}
+
+func (n *node) openStore() (err error) {
+	n.store, err = persist.Open(n.flags.Data, persist.Options{Logger: n.logger})
+	return err
+}
+
+// listen opens the edges that are configured.
+func (n *node) listen() error {
+	c := n.flags
+	for i, addr := range []string{c.HTTP, c.SMTP, c.HTTPS, c.SMTPS} {
+		if addr == "" {
+			continue
+		}
+		ln, err := net.Listen("tcp", addr)
+		if err != nil {
+			return fmt.Errorf("--%s %s can't be opened: %w", edges[i], addr, err)
+		}
+		n.listeners[edges[i]] = ln
+	}
+	return nil
+}
+
+// guard lets out to public addresses and to allow, never to our own listeners.
+func (n *node) guard(allow []netip.Prefix) netguard.Policy {
+	p := netguard.Policy{Allow: allow}
+	for _, ln := range n.listeners {
+		p.Own = append(p.Own, ln.Addr().(*net.TCPAddr).AddrPort())
+	}
+	return p
+}
+
+func (n *node) startSystem() (err error) {
+	c := n.flags
+	n.dns = resolve.New(n.dnsServer, resolve.Options{})
+	n.courier = courier.New(courier.Options{
+		Hello: n.domain, Resolver: n.dns, MXPort: c.Sending.MXPort, Smarthost: n.smarthost, Guard: n.guard(n.mayMail), Logger: n.logger,
+	})
+	n.poster = post.New(n.guard(n.mayCall), goResolver(n.dnsServer))
+	n.system, err = actors.Start(actors.Options{
+		Store: n.store, Namespaces: inbox.Namespaces{Domain: n.domain, Plain: c.Namespace == "plain"},
+		MXHost: n.mxHost, Resolver: freshResolver(n.dnsServer),
+		NewPlan: account.PlanName(c.DefaultPlan), Plans: n.plans, Memory: int64(c.Memory), Logger: n.logger,
+		Spam: n.scanner, MailReset: n.mailReset,
+		Courier: route{n.courier}, Signer: sign, Judge: judgeLocal(n.domain, n.dns), Schedule: n.retries, Smarthost: c.Sending.Smarthost,
+		MostHanging: hangingConnections(fileLimit()), Poster: n.poster, WebhookSchedule: n.calls,
+	})
+	return err
+}
+
+// openEdges makes the servers of the edges and the admin socket.
+func (n *node) openEdges() (err error) {
+	c := n.flags
+	mailConns, webConns := c.connections(fileLimit())
+	if mailConns < c.SMTPMaxConns {
+		n.logger.Warn("the limit of open files allows fewer SMTP connections than asked for", "connections", mailConns)
+	}
+	n.mail = smtp.New(smtp.Options{
+		Domain: n.domain, MaxConns: mailConns, MaxConnsPerIP: c.SMTPMaxConnsIP, Logger: n.logger,
+		TLSConfig: n.tls.mail, ProxyProtocol: n.balancers,
+	}, inboxes{n.system, newJudge(n.domain, n.dns, n.system).judge})
+	n.web = http.New(http.Options{
+		BaseURL: n.baseURL(), MaxConns: webConns, TrustedProxies: n.proxies,
+		SignupOpen:     func() bool { return c.Signup == "open" },
+		MetricsHandler: n.metricsHandler(), MetricsPublic: c.Metrics == "public",
+		Ready: n.store.Writable, Logger: n.logger,
+		ChallengeHandler: n.tls.challenge,
+	}, n.system, n.system)
+	n.admin, err = openAdminSocket(cmp.Or(c.AdminSocket, filepath.Join(c.Data, "admin.sock")), n.system, n.stats, n.baseURL())
+	return err
+}
+
+// serve serves the edges; one that ends by itself ends the server.
+func (n *node) serve() {
+	for edge, serve := range map[string]func(net.Listener) error{
+		"http": n.web.Serve, "smtp": n.mail.Serve, "smtps": n.mail.ServeTLS,
+		"https": func(ln net.Listener) error { return n.web.Serve(tls.NewListener(ln, n.tls.web)) },
+	} {
+		ln := n.listeners[edge]
+		if ln == nil {
+			continue
+		}
+		go func() {
+			if err := serve(ln); err != nil {
+				n.failed <- fmt.Errorf("the %s server failed: %w", edge, err)
+			}
+		}()
+	}
+}
+
+// readyLine tells where the node listens. What is not configured is not in it.
+func (n *node) readyLine() string {
+	line := "inboxd ready"
+	for _, edge := range edges {
+		if ln := n.listeners[edge]; ln != nil {
+			line += fmt.Sprintf(" %s=%s", edge, ln.Addr())
+		}
+	}
+	return line
+}
+
+func (n *node) baseURL() string {
+	if n.flags.BaseURL != "" {
+		return n.flags.BaseURL
+	}
+	return "http://" + n.listeners["http"].Addr().String()
+}
+
+// stop stops accepting, lets what is in flight finish within drain, and closes the disk.
+func (n *node) stop(drain time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), drain)
+	defer cancel()
+	n.logger.Info("stopping", "drain", drain)
+	var servers sync.WaitGroup
+	servers.Go(func() { n.logStop("smtp", n.mail.Shutdown(ctx)) })
+	servers.Go(func() { n.logStop("http", n.web.Shutdown(ctx)) })
+	servers.Wait()
+	n.admin.close()
+	return n.closeInner()
+}
+
+// logStop notes an edge that could not finish in time: its clients were not acknowledged.
+func (n *node) logStop(edge string, err error) {
+	if err != nil {
+		n.logger.Warn("connections were cut at the end of the drain", "edge", edge, "err", err)
+	}
+}
+
+// closeInner closes what is there of all but the edges' servers.
+func (n *node) closeInner() error {
+	for _, ln := range n.listeners {
+		_ = ln.Close() // a server that ran has closed it
+	}
+	if n.system != nil {
+		n.system.Stop()
+	}
+	if n.courier != nil {
+		n.courier.Close()
+		n.poster.Close()
+	}
+	if n.store != nil {
+		return n.store.Close()
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"inboxd/internal/account"
+	"inboxd/internal/address"
+	"inboxd/internal/delivery"
+	"inboxd/internal/ingest"
+	"inboxd/internal/webhook"
+	"inboxd/smtp/courier"
+)
+
+// settings are what the flags say, as the packages want it. They do not change.
+type settings struct {
+	domain, mxHost     string
+	dnsServer          string // empty: the system's
+	proxies, balancers []netip.Prefix
+	plans              account.Plans
+	scanner            ingest.Scanner // nil: none
+	tls                *encryption
+	mayMail, mayCall   []netip.Prefix // beside public networks: mail that leaves, webhooks
+	smarthost          courier.Smarthost
+	retries            delivery.Schedule
+	calls              webhook.Schedule
+}
+
+// settings refuses the first flag that can't be.
+func (c *serveCommand) settings(logger *slog.Logger) (s settings, _ error) {
+	var errs [13]error
+	errs[0] = c.check()
+	s.proxies, errs[1] = parseCIDRs("--trusted-proxies", c.TrustedProxies)
+	s.dnsServer, errs[2] = dnsServer(c.DNS)
+	s.domain, s.mxHost, errs[3] = c.names()
+	s.plans, errs[4] = account.DefaultPlans().With(c.Plans)
+	s.balancers, errs[5] = parseCIDRs("--smtp-proxy-protocol", c.ProxyProtocol)
+	s.scanner, errs[6] = c.scanner(logger)
+	s.tls, errs[7] = c.encryption(s.domain, logger)
+	s.retries, errs[8] = c.Sending.schedule()
+	s.calls, errs[9] = c.Webhooks.schedule()
+	s.mayMail, errs[10] = parseCIDRs("--delivery-allow", c.Sending.DeliveryAllow)
+	s.smarthost, errs[11] = c.Sending.smarthost()
+	s.mayCall, errs[12] = parseCIDRs("--webhook-allow", c.Webhooks.WebhookAllow)
+	if errs[4] != nil {
+		errs[4] = fmt.Errorf("the config file: %w", errs[4])
+	}
+	return s, cmp.Or(errs[:]...)
+}
+
+// names are the service domain and the host of its mail.
+func (c *serveCommand) names() (domain, mxHost string, err error) {
+	domain, ok := address.Domain(c.Domain)
+	if !ok {
+		return "", "", fmt.Errorf("--domain %q is not a domain name", c.Domain)
+	}
+	if c.MXHost == "" {
+		return domain, domain, nil
+	}
+	if mxHost, ok = address.Domain(c.MXHost); !ok {
+		return "", "", fmt.Errorf("--mx-host %q is not a host name", c.MXHost)
+	}
+	return domain, mxHost, nil
+}
+
+// check refuses values that the flags' types let through.
+func (c *serveCommand) check() error {
+	for flag, n := range map[string]int{"--smtp-max-conns": c.SMTPMaxConns, "--smtp-max-conns-per-ip": c.SMTPMaxConnsIP} {
+		if n < 1 {
+			return fmt.Errorf("%s %d must be at least 1", flag, n)
+		}
+	}
+	if c.HTTPMaxConns < 0 {
+		return fmt.Errorf("--http-max-conns %d must be at least 1, or left out", c.HTTPMaxConns)
+	}
+	if c.Drain < 0 {
+		return fmt.Errorf("--drain %s must not be negative", c.Drain)
+	}
+	return c.checkBaseURL()
+}
+
+// checkBaseURL also drops a final slash: paths are put behind the URL.
+func (c *serveCommand) checkBaseURL() error {
+	if c.BaseURL == "" {
+		return nil
+	}
+	u, err := url.Parse(c.BaseURL)
+	switch {
+	case err != nil:
+	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
+	case u.RawQuery != "", u.Fragment != "", u.User != nil:
+	default:
+		c.BaseURL = strings.TrimRight(c.BaseURL, "/")
+		return nil
+	}
+	return fmt.Errorf("--base-url %q is not a URL such as https://mail.example.com", c.BaseURL)
+}
+
+func parseCIDRs(flag string, list []string) ([]netip.Prefix, error) {
+	var out []netip.Prefix
+	for _, s := range list {
+		p, err := netip.ParsePrefix(s)
+		if err != nil {
+			return nil, fmt.Errorf("%s %q is not a network such as 10.0.0.0/8", flag, s)
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
