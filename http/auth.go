@@ -1,29 +1,62 @@
 package http
 
 import (
+	"context"
+
 	"github.com/valyala/fasthttp"
 
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
 )
 
-type signedInAnswer struct {
-	SessionToken string        `json:"session_token"`
-	ExpiresAt    string        `json:"expires_at"`
-	Account      accountAnswer `json:"account"`
+// Auth is what the handlers of accounts and sessions need.
+type Auth interface {
+	SignUp(ctx context.Context, email, password string) (account.SignedIn, error)
+	LogIn(ctx context.Context, email, password string) (account.SignedIn, error)
+	LogOut(ctx context.Context, p *account.Principal) error
+	// RequestReset mails a password-reset token if an account has the address, and returns
+	// at once in every case.
+	RequestReset(email string)
+	// ResetPassword uses such a token: Refused when it opens nothing.
+	ResetPassword(ctx context.Context, token, password string) error
+	Usage(ctx context.Context, id account.ID) (account.Usage, error)
 }
 
-type accountAnswer struct {
-	ID         string           `json:"id"`
-	Email      string           `json:"email"`
-	Plan       account.PlanName `json:"plan"`
-	Limits     limitsAnswer     `json:"limits"`
-	Usage      usageAnswer      `json:"usage"`
-	Encryption encryptionAnswer `json:"encryption"`
-	CreatedAt  string           `json:"created_at"`
+// auth makes accounts and sessions.
+type auth struct {
+	accounts   Auth
+	tries      *tries
+	signupOpen func() bool
 }
 
-type limitsAnswer struct {
+func (a *auth) routes() []route {
+	return []route{
+		{post, "/api/auth/signup", nobody, none, true, signInShape, a.signUp},
+		{post, "/api/auth/login", nobody, none, true, signInShape, a.logIn},
+		{post, "/api/auth/password-reset", nobody, none, true, resetShape, a.requestReset},
+		{post, "/api/auth/password-reset/confirm", nobody, none, true, confirmShape, a.confirmReset},
+		{post, "/api/auth/logout", sessions, none, false, emptyShape, a.logOut},
+		{get, "/api/account", sessions, none, false, nil, a.showAccount},
+	}
+}
+
+type signedInResponse struct {
+	SessionToken string          `json:"session_token"`
+	ExpiresAt    string          `json:"expires_at"`
+	Account      accountResponse `json:"account"`
+}
+
+type accountResponse struct {
+	ID         string             `json:"id"`
+	Email      string             `json:"email"`
+	Plan       account.PlanName   `json:"plan"`
+	Limits     limitsResponse     `json:"limits"`
+	Usage      usageResponse      `json:"usage"`
+	Encryption encryptionResponse `json:"encryption"`
+	CreatedAt  string             `json:"created_at"`
+}
+
+type limitsResponse struct {
 	Inboxes               int64 `json:"inboxes"`
 	DefaultRetentionHours int   `json:"default_retention_hours"`
 	MaxRetentionHours     int   `json:"max_retention_hours"`
@@ -37,96 +70,103 @@ type limitsAnswer struct {
 	Webhooks              int   `json:"webhooks"`
 }
 
-type usageAnswer struct {
+type usageResponse struct {
 	Inboxes int64 `json:"inboxes"`
 	Keys    int64 `json:"keys"`
 	Sends   int64 `json:"sends_today"`
 }
 
-// encryptionAnswer says whether the account gave a public key.
-type encryptionAnswer struct {
+// encryptionResponse says whether the account gave a public key.
+type encryptionResponse struct {
 	Enabled bool `json:"enabled"`
 }
 
-func accountOf(u account.Usage) accountAnswer {
-	return accountAnswer{
+func accountOf(u account.Usage) accountResponse {
+	return accountResponse{
 		ID: u.Profile.ID.String(), Email: u.Profile.Email, Plan: u.Profile.Plan,
-		Limits: limitsAnswer{
+		Limits: limitsResponse{
 			Inboxes: u.Plan.MaxInboxes, DefaultRetentionHours: u.Plan.DefaultRetentionHours,
 			MaxRetentionHours: u.Plan.MaxRetentionHours, Labels: u.Plan.Labels, Subdomains: u.Plan.Subdomains,
 			AccountKeys: u.Plan.MaxKeys, SendsPerDay: u.Plan.SendsPerDay, Recipients: u.Plan.MaxRecipients,
 			Attachments: u.Plan.MaxAttachments, AttachmentBytes: u.Plan.MaxAttachmentBytes, Webhooks: u.Plan.MaxWebhooks,
 		},
-		Usage:     usageAnswer{Inboxes: u.Inboxes, Keys: u.Keys, Sends: u.Sends},
+		Usage:     usageResponse{Inboxes: u.Inboxes, Keys: u.Keys, Sends: u.Sends},
 		CreatedAt: wireTime(u.Profile.CreatedAt),
 	}
 }
 
-func (s *Server) signUp(r *request) error {
-	if !s.opts.SignupOpen() {
+func (a *auth) signUp(r *request) error {
+	if !a.signupOpen() {
 		return fault.New(fault.Forbidden, "Sign-up is closed on this service. Ask its operator for an account")
 	}
-	email, password, err := s.signInForm(r)
+	email, password, err := a.signInForm(r)
 	if err != nil {
 		return err
 	}
 	if err := account.CheckPassword(password); err != nil {
 		return err
 	}
-	in, err := s.accounts.SignUp(r.ctx, email, password)
-	if err != nil {
-		return err
-	}
-	return s.signedIn(r, fasthttp.StatusCreated, in)
+	in, err := a.accounts.SignUp(r.ctx, email, password)
+	return a.signedIn(r, fasthttp.StatusCreated, in, err)
 }
 
-func (s *Server) logIn(r *request) error {
-	email, password, err := s.signInForm(r)
+func (a *auth) logIn(r *request) error {
+	email, password, err := a.signInForm(r)
 	if err != nil {
 		return err
 	}
-	in, err := s.accounts.LogIn(r.ctx, email, password)
-	if err != nil {
-		return err
-	}
-	return s.signedIn(r, fasthttp.StatusOK, in)
+	in, err := a.accounts.LogIn(r.ctx, email, password)
+	return a.signedIn(r, fasthttp.StatusOK, in, err)
 }
 
 // signInForm returns a canonical e-mail address, whose tries are counted, and a password.
-func (s *Server) signInForm(r *request) (email, password string, err error) {
-	email, err = s.countedEmail(r)
+func (a *auth) signInForm(r *request) (email, password string, err error) {
+	email, err = a.countedEmail(r)
 	return email, *r.body.text("password"), err
 }
 
-func (s *Server) countedEmail(r *request) (string, error) {
+func (a *auth) countedEmail(r *request) (string, error) {
 	email, err := account.CanonicalEmail(*r.body.text("email"))
 	if err != nil {
 		return "", err
 	}
-	return email, s.tries.count("email "+email, r.now)
+	return email, a.tries.count("email "+email, r.now)
 }
 
-func (s *Server) signedIn(r *request, status int, in account.SignedIn) error {
-	usage, err := s.accounts.Usage(r.ctx, in.Profile.ID)
+func (a *auth) signedIn(r *request, status int, in account.SignedIn, err error) error {
 	if err != nil {
 		return err
 	}
-	return r.json(status, signedInAnswer{in.Token, wireTime(in.ExpiresAt), accountOf(usage)})
+	usage, err := a.accounts.Usage(r.ctx, in.Profile.ID)
+	return r.json(status, signedInResponse{in.Token, wireTime(in.ExpiresAt), accountOf(usage)}, err)
 }
 
-func (s *Server) logOut(r *request) error {
-	if err := s.accounts.LogOut(r.ctx, r.principal); err != nil {
-		return err
-	}
-	return r.ok()
+func (a *auth) logOut(r *request) error {
+	return r.ok(a.accounts.LogOut(r.ctx, r.principal))
 }
 
-func (s *Server) account(r *request) error {
-	usage, err := s.accounts.Usage(r.ctx, r.principal.Account)
-	if err != nil {
-		return err
-	}
+func (a *auth) showAccount(r *request) error {
+	usage, err := a.accounts.Usage(r.ctx, r.principal.Account)
 	return r.json(fasthttp.StatusOK, struct {
-		Account accountAnswer `json:"account"`
-	}{accountOf(usage)})
+		Account accountResponse `json:"account"`
+	}{accountOf(usage)}, err)
+}
+
+// requestReset answers alike, and as fast, whether or not an account has the address.
+func (a *auth) requestReset(r *request) error {
+	email, err := a.countedEmail(r)
+	if err != nil {
+		return err
+	}
+	a.accounts.RequestReset(email)
+	return r.json(fasthttp.StatusAccepted, okResponse{true}, nil)
+}
+
+// confirmReset sets the password and ends every session of the account.
+func (a *auth) confirmReset(r *request) error {
+	password := *r.body.text("password")
+	if err := account.CheckPassword(password); err != nil {
+		return err
+	}
+	return r.ok(a.accounts.ResetPassword(r.ctx, *r.body.text("token"), password))
 }

@@ -20,9 +20,9 @@ func peerAddr(c *fasthttp.RequestCtx) netip.Addr {
 // clientAddr is the peer's address, or the last address of X-Forwarded-For that no trusted
 // proxy has when the peer is one (specification, Surfaces): what stands further left was
 // written by the client and proves nothing.
-func (s *Server) clientAddr(c *fasthttp.RequestCtx) netip.Addr {
+func (a *admission) clientAddr(c *fasthttp.RequestCtx) netip.Addr {
 	addr := peerAddr(c)
-	if !s.trusted(addr) {
+	if !a.trusted(addr) {
 		return addr
 	}
 	for _, line := range slices.Backward(c.Request.Header.PeekAll("X-Forwarded-For")) {
@@ -31,7 +31,7 @@ func (s *Server) clientAddr(c *fasthttp.RequestCtx) netip.Addr {
 			if err != nil {
 				return addr
 			}
-			if addr = next.Unmap(); !s.trusted(addr) {
+			if addr = next.Unmap(); !a.trusted(addr) {
 				return addr
 			}
 		}
@@ -39,6 +39,6 @@ func (s *Server) clientAddr(c *fasthttp.RequestCtx) netip.Addr {
 	return addr
 }
 
-func (s *Server) trusted(a netip.Addr) bool {
-	return slices.ContainsFunc(s.opts.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(a) })
+func (a *admission) trusted(addr netip.Addr) bool {
+	return slices.ContainsFunc(a.proxies, func(p netip.Prefix) bool { return p.Contains(addr) })
 }

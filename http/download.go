@@ -12,8 +12,8 @@ import (
 )
 
 // rawMessage answers with the message as received.
-func (s *Server) rawMessage(r *request) error {
-	e, raw, err := s.raw(r, 0)
+func (m *messages) rawMessage(r *request) error {
+	e, raw, err := m.raw(r, 0)
 	if err != nil {
 		return err
 	}
@@ -21,12 +21,12 @@ func (s *Server) rawMessage(r *request) error {
 	return nil
 }
 
-func (s *Server) raw(r *request, set fieldSet) (email, []byte, error) {
-	e, err := s.message(r, set)
+func (m *messages) raw(r *request, set fieldSet) (email, []byte, error) {
+	e, err := m.message(r, set)
 	if err != nil {
 		return e, nil, err
 	}
-	raw, err := s.inboxes.Raw(r.ctx, r.address, e.meta.ID)
+	raw, err := m.port.Raw(r.ctx, r.address, e.meta.ID)
 	if err == nil && raw == nil {
 		err = inbox.NoMessage(e.meta.ID, r.address)
 	}
@@ -34,8 +34,8 @@ func (s *Server) raw(r *request, set fieldSet) (email, []byte, error) {
 }
 
 // attachment answers with the file itself, cut out of the message as received.
-func (s *Server) attachment(r *request) error {
-	e, err := s.message(r, fieldsNamed("attachments"))
+func (m *messages) attachment(r *request) error {
+	e, err := m.message(r, fieldsNamed("attachments"))
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (s *Server) attachment(r *request) error {
 	case a.Truncated:
 		return fault.New(fault.Refused, "Attachment was too large to store. Only its name, type and size were kept")
 	}
-	_, raw, err := s.raw(r, 0)
+	_, raw, err := m.raw(r, 0)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package http
 
 import (
 	"bytes"
+	"context"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -23,6 +24,34 @@ var (
 	typeEventStream   = []byte("text/event-stream")
 )
 
+// Events is what the handlers of events need: the accounts' change journals. What they show is
+// on disk: after any crash a number means the same event.
+type Events interface {
+	// Events reads up to limit entries with numbers above after, of one inbox unless address
+	// is empty.
+	Events(ctx context.Context, id account.ID, after uint64, address string, limit int) (follow.Page, error)
+	// JournalEnd returns the number of the newest entry, 0 when there was none yet.
+	JournalEnd(ctx context.Context, id account.ID) (uint64, error)
+	// Present is JournalEnd after every event that was committed before the call.
+	Present(ctx context.Context, id account.ID) (uint64, error)
+	// Listen adds a reader, who closes it.
+	Listen(id account.ID, address string) *follow.Reader
+}
+
+// events lets clients follow what happens.
+type events struct {
+	port   Events
+	server *Server
+}
+
+func (e *events) routes() []route {
+	return []route{
+		{get, "/api/v1/events", anyone, read, false, nil, e.show},
+		{get, agentInbox + "/events", anyone, read, false, nil, e.show},
+		{get, perInbox + "/events", insiders, read, false, nil, e.show},
+	}
+}
+
 // follower is a reader of a change journal: of the account, or of the one inbox in address.
 type follower struct {
 	account account.ID
@@ -34,32 +63,35 @@ type follower struct {
 	limit   int
 }
 
-// events answers with what happened, to the account or to one inbox: as a stream when the
+// show answers with what happened, to the account or to one inbox: as a stream when the
 // client asks for one, else at once or as a long poll (specification, Events; ADR 0009).
-func (s *Server) events(r *request) error {
-	f, err := s.follower(r)
+func (e *events) show(r *request) error {
+	f, err := e.follower(r)
 	if err != nil {
 		return err
 	}
 	if f.stream {
-		return s.park(r, func(p *waiting) { p.stream(f) })
+		return e.server.park(r, func(p *waiting) {
+			e.stream(p, f)
+			p.End()
+		})
 	}
-	page, err := s.accounts.Events(r.ctx, f.account, f.after, f.address, f.limit)
+	page, err := e.port.Events(r.ctx, f.account, f.after, f.address, f.limit)
 	if err != nil {
 		return err
 	}
 	if len(page.Entries) == 0 && !page.More && f.wait > 0 {
 		f.after = page.Last
-		return s.park(r, func(p *waiting) { p.poll(f) })
+		return e.server.park(r, func(p *waiting) { e.poll(p, f) })
 	}
 	return f.write(r, page)
 }
 
 // follower reads what a request asks for. An inbox key follows its own inbox only.
-func (s *Server) follower(r *request) (*follower, error) {
+func (e *events) follower(r *request) (*follower, error) {
 	if r.principal.Kind == account.KindInboxKey && r.address == "" {
 		r.address = r.principal.Inbox
-		if err := s.look(r); err != nil {
+		if err := r.look(); err != nil {
 			return nil, err
 		}
 	}
@@ -79,18 +111,18 @@ func (s *Server) follower(r *request) (*follower, error) {
 	if q.err != nil {
 		return nil, q.err
 	}
-	return f, s.place(r, f, name, begin)
+	return f, e.place(r, f, name, begin)
 }
 
 // place sets where a follower begins: at a cursor, at the end, or at the oldest event that
 // is kept. A cursor beyond the end, which only a restored backup leaves behind, means the end.
-func (s *Server) place(r *request, f *follower, name, begin string) error {
+func (e *events) place(r *request, f *follower, name, begin string) error {
 	if begin == "" {
 		return nil
 	}
 	if begin == "now" {
 		var err error
-		f.after, err = s.accounts.Present(r.ctx, f.account)
+		f.after, err = e.port.Present(r.ctx, f.account)
 		return err
 	}
 	var ok bool
@@ -98,7 +130,7 @@ func (s *Server) place(r *request, f *follower, name, begin string) error {
 		return invalid("'%s' is not a cursor that this service gave to this account. Take one from 'next' or from the id of an event, or begin with after=now", name)
 	}
 	f.asked = true
-	end, err := s.accounts.JournalEnd(r.ctx, f.account)
+	end, err := e.port.JournalEnd(r.ctx, f.account)
 	f.after = min(f.after, end)
 	return err
 }
@@ -122,21 +154,20 @@ func (f *follower) write(r *request, page follow.Page) error {
 }
 
 // poll waits for events and answers.
-func (p *waiting) poll(f *follower) {
-	page, err := p.awaitEvents(f)
+func (e *events) poll(p *waiting, f *follower) {
+	page, err := e.await(p, f)
 	p.respond(err, func(r *request) error { return f.write(r, page) })
 }
 
-// awaitEvents returns the first page that holds something, or an empty one at the end.
-func (p *waiting) awaitEvents(f *follower) (page follow.Page, err error) {
-	s := p.server
-	s.waiters.Add(1)
-	defer s.waiters.Add(-1)
-	reader := s.accounts.Listen(f.account, f.address)
+// await returns the first page that holds something, or an empty one at the end.
+func (e *events) await(p *waiting, f *follower) (page follow.Page, err error) {
+	p.server.waiters.Add(1)
+	defer p.server.waiters.Add(-1)
+	reader := e.port.Listen(f.account, f.address)
 	defer reader.Close()
 	for until := time.Now().Add(f.wait); ; {
 		signal := reader.Next()
-		if page, err = p.read(f, f.limit); err != nil || len(page.Entries) > 0 || page.More {
+		if page, err = e.read(p, f, f.limit); err != nil || len(page.Entries) > 0 || page.More {
 			return page, err
 		}
 		over, err := p.attend(f, reader, signal, until)
@@ -147,10 +178,10 @@ func (p *waiting) awaitEvents(f *follower) (page follow.Page, err error) {
 }
 
 // read reads on and moves the follower.
-func (p *waiting) read(f *follower, limit int) (page follow.Page, err error) {
+func (e *events) read(p *waiting, f *follower, limit int) (page follow.Page, err error) {
 	deep.Do(func() { // one that waits would keep a stack of 16 KiB
 		err = p.with(func(r *request) error {
-			page, err = p.server.accounts.Events(r.ctx, f.account, f.after, f.address, limit)
+			page, err = e.port.Events(r.ctx, f.account, f.after, f.address, limit)
 			return err
 		})
 	})
@@ -169,7 +200,7 @@ func (p *waiting) attend(f *follower, reader *follow.Reader, signal *follow.Sign
 	select {
 	case <-superseded:
 		if err == nil {
-			err = p.with(p.server.look)
+			err = p.with((*request).look)
 		}
 	default:
 	}

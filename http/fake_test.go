@@ -529,8 +529,3 @@ func (f *fakeJournals) JournalEnd(_ context.Context, id account.ID) (uint64, err
 func (f *fakeJournals) Listen(id account.ID, address string) *follow.Reader {
 	return f.readers.Listen(id, address)
 }
-
-var (
-	_ Inboxes  = (*fakeInboxes)(nil)
-	_ Accounts = (*fakeAccounts)(nil)
-)

@@ -141,7 +141,7 @@ func TestTooLarge(t *testing.T) {
 }
 
 func TestBodyLimitIsRaisedForASendOnly(t *testing.T) {
-	s := New(Options{}, nil, nil)
+	s := New(Options{}, Ports{})
 	for uri, want := range map[string]int{
 		"/api/v1/inboxes/a@b.test/send": 32 << 20, "/api/v1/inboxes": 1 << 20, "/api/v1/inboxes/a@b.test/send/x": 1 << 20,
 	} {

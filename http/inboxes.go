@@ -1,6 +1,7 @@
 package http
 
 import (
+	"context"
 	"net/url"
 	"time"
 
@@ -9,9 +10,50 @@ import (
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
+	"inboxd/internal/once"
 )
 
-type createdAnswer struct {
+// Inboxes is what the handlers of inboxes need.
+type Inboxes interface {
+	// CreateInbox places the order by the account's plan and creates the inbox.
+	CreateInbox(ctx context.Context, id account.ID, order inbox.Order) (*inbox.View, inbox.Placement, error)
+	// CreateInboxOnce is CreateInbox for a request that may be repeated: the first one's
+	// result is kept with the inbox, and every repeat gets it. tell makes what is told, of
+	// nothing but what it is given.
+	CreateInboxOnce(ctx context.Context, id account.ID, order inbox.Order, req once.Request, tell func(inbox.Placement, time.Time) []byte) (once.Result, error)
+	// ListInboxes pages through the account's inboxes, newest first. An empty cursor
+	// starts; the returned one is empty at the end.
+	ListInboxes(ctx context.Context, id account.ID, cursor string, limit int) ([]*inbox.View, string, error)
+	// HaveKeys tells which of the inboxes hold a key, expired or not.
+	HaveKeys(ctx context.Context, id account.ID, addresses []string) ([]bool, error)
+	// UpdateInbox changes label and retention within the account's plan; ignored names
+	// the fields that the plan does not cover, and note says why.
+	UpdateInbox(ctx context.Context, id account.ID, address string, cmd inbox.Update) (ignored []string, note string, err error)
+	DeleteInbox(ctx context.Context, id account.ID, address string) error
+	// Do hands a command to the inbox and returns after its commit.
+	Do(ctx context.Context, address string, cmd inbox.Command) (inbox.Outcome, error)
+}
+
+// inboxes makes, shows and ends inboxes.
+type inboxes struct {
+	port    Inboxes
+	baseURL string
+}
+
+func (in *inboxes) routes() []route {
+	return []route{
+		{post, "/api/inboxes", sessions, none, false, sessionOrderShape, in.createInbox},
+		{get, "/api/inboxes", sessions, none, false, nil, in.listInboxes},
+		{post, agentInboxes, creators, manage, false, orderShape, in.createInbox},
+		{get, agentInboxes, anyone, read, false, nil, in.listInboxes},
+		{get, agentInbox, anyone, read, false, nil, in.showInbox},
+		{patch, agentInbox, anyone, manage, false, updateShape, in.updateInbox},
+		{remove, agentInbox, anyone, manage, false, nil, in.deleteInbox},
+		{post, agentInbox + "/burn", anyone, manage, false, emptyShape, in.burn},
+	}
+}
+
+type createdResponse struct {
 	Address        string   `json:"address"`
 	RetentionHours int      `json:"retention_hours"`
 	APIKey         *string  `json:"api_key"` // always null (specification, Keys)
@@ -22,7 +64,7 @@ type createdAnswer struct {
 	Note           string   `json:"note,omitempty"`
 }
 
-type inboxAnswer struct {
+type inboxResponse struct {
 	Address        string  `json:"address"`
 	Label          string  `json:"label"`
 	RetentionHours int     `json:"retention_hours"`
@@ -34,14 +76,14 @@ type inboxAnswer struct {
 	LastMessageAt  *string `json:"last_message_at"`
 }
 
-type shownAnswer struct {
-	Inbox         inboxAnswer `json:"inbox"`
-	IgnoredFields []string    `json:"ignored_fields,omitempty"`
-	Note          string      `json:"note,omitempty"`
+type shownResponse struct {
+	Inbox         inboxResponse `json:"inbox"`
+	IgnoredFields []string      `json:"ignored_fields,omitempty"`
+	Note          string        `json:"note,omitempty"`
 }
 
 // createInbox serves both surfaces; the session surface also takes encrypted.
-func (s *Server) createInbox(r *request) error {
+func (in *inboxes) createInbox(r *request) error {
 	req, err := r.once()
 	if err != nil {
 		return err
@@ -54,28 +96,28 @@ func (s *Server) createInbox(r *request) error {
 		Label: r.body.text("label"), RetentionHours: r.body.number("retention_hours"),
 	}
 	if req.Repeatable() {
-		made, err := s.accounts.CreateInboxOnce(r.ctx, r.principal.Account, order, req, created)
+		made, err := in.port.CreateInboxOnce(r.ctx, r.principal.Account, order, req, created)
 		if err != nil {
 			return err
 		}
-		return s.giveInbox(r, made.Address, made.Told)
+		return in.giveInbox(r, made.Address, made.Told)
 	}
-	view, place, err := s.accounts.CreateInbox(r.ctx, r.principal.Account, order)
+	view, place, err := in.port.CreateInbox(r.ctx, r.principal.Account, order)
 	if err != nil {
 		return err
 	}
-	return s.giveInbox(r, view.Address, created(place, view.CreatedAt))
+	return in.giveInbox(r, view.Address, created(place, view.CreatedAt))
 }
 
-func (s *Server) giveInbox(r *request, address string, body []byte) error {
-	r.http.Response.Header.Set("Location", s.opts.BaseURL+"/api/v1/inboxes/"+url.PathEscape(address))
+func (in *inboxes) giveInbox(r *request, address string, body []byte) error {
+	r.http.Response.Header.Set("Location", in.baseURL+"/api/v1/inboxes/"+url.PathEscape(address))
 	writeJSON(r.http, fasthttp.StatusCreated, body)
 	return nil
 }
 
 // created is what is told of a new inbox.
 func created(place inbox.Placement, at time.Time) []byte {
-	body, _ := marshal(createdAnswer{ // holds nothing that has no JSON form
+	body, _ := marshal(createdResponse{ // holds nothing that has no JSON form
 		Address: place.Address, RetentionHours: place.RetentionHours, Label: place.Label,
 		CreatedAt: wireTime(at), IgnoredFields: place.Ignored, Note: place.Note,
 	})
@@ -89,98 +131,92 @@ const (
 
 // listInboxes pages through the account's inboxes; an inbox key sees its own only
 // (specification, Credentials).
-func (s *Server) listInboxes(r *request) error {
+func (in *inboxes) listInboxes(r *request) error {
 	q := r.query()
 	limit := q.number("limit", defaultInboxes, 1, maxInboxes)
 	cursor := q.raw("cursor")
 	if q.err != nil {
 		return q.err
 	}
-	views, next, err := s.visibleInboxes(r, cursor, int(limit))
+	views, next, err := in.visibleInboxes(r, cursor, int(limit))
 	if err != nil {
 		return err
 	}
-	keyed, err := s.keyed(r, views...)
+	keyed, err := in.keyed(r, views...)
 	if err != nil {
 		return err
 	}
-	items := make([]inboxAnswer, len(views))
+	items := make([]inboxResponse, len(views))
 	for i, v := range views {
 		items[i] = describe(v, keyed[i], r.now)
 	}
 	return r.json(fasthttp.StatusOK, struct {
-		Inboxes    []inboxAnswer `json:"inboxes"`
-		NextCursor *string       `json:"next_cursor"`
-	}{items, stringOrNull(next)})
+		Inboxes    []inboxResponse `json:"inboxes"`
+		NextCursor *string         `json:"next_cursor"`
+	}{items, stringOrNull(next)}, nil)
 }
 
-func (s *Server) visibleInboxes(r *request, cursor string, limit int) ([]*inbox.View, string, error) {
+func (in *inboxes) visibleInboxes(r *request, cursor string, limit int) ([]*inbox.View, string, error) {
 	if r.principal.Kind != account.KindInboxKey {
-		return s.accounts.ListInboxes(r.ctx, r.principal.Account, cursor, limit)
+		return in.port.ListInboxes(r.ctx, r.principal.Account, cursor, limit)
 	}
 	r.address = r.principal.Inbox
-	if err := s.look(r); err != nil {
+	if err := r.look(); err != nil {
 		return nil, "", err
 	}
 	return []*inbox.View{r.view}, "", nil
 }
 
 // keyed tells which inboxes hold a key, expired or not.
-func (s *Server) keyed(r *request, views ...*inbox.View) ([]bool, error) {
+func (in *inboxes) keyed(r *request, views ...*inbox.View) ([]bool, error) {
 	addresses := make([]string, len(views))
 	for i, v := range views {
 		addresses[i] = v.Address
 	}
-	return s.accounts.HaveKeys(r.ctx, r.principal.Account, addresses)
+	return in.port.HaveKeys(r.ctx, r.principal.Account, addresses)
 }
 
-func describe(v *inbox.View, keyed bool, now time.Time) inboxAnswer {
+func describe(v *inbox.View, keyed bool, now time.Time) inboxResponse {
 	messages, unread, last := v.Counts(now)
-	return inboxAnswer{
+	return inboxResponse{
 		Address: v.Address, Label: v.Label, RetentionHours: v.RetentionHours, CreatedAt: wireTime(v.CreatedAt),
 		HasKey: keyed, MessageCount: messages, UnreadCount: unread, LastMessageAt: wireTimeOrNull(last),
 	}
 }
 
-func (s *Server) showInbox(r *request) error { return s.shown(r, nil, "") }
+func (in *inboxes) showInbox(r *request) error { return in.shown(r, nil, "") }
 
 // shown answers with the inbox as r.view has it.
-func (s *Server) shown(r *request, ignored []string, note string) error {
-	keyed, err := s.keyed(r, r.view)
+func (in *inboxes) shown(r *request, ignored []string, note string) error {
+	keyed, err := in.keyed(r, r.view)
 	if err != nil {
 		return err
 	}
-	return r.json(fasthttp.StatusOK, shownAnswer{describe(r.view, keyed[0], r.now), ignored, note})
+	return r.json(fasthttp.StatusOK, shownResponse{describe(r.view, keyed[0], r.now), ignored, note}, nil)
 }
 
-func (s *Server) updateInbox(r *request) error {
-	ignored, note, err := s.accounts.UpdateInbox(r.ctx, r.principal.Account, r.address, inbox.Update{
+func (in *inboxes) updateInbox(r *request) error {
+	ignored, note, err := in.port.UpdateInbox(r.ctx, r.principal.Account, r.address, inbox.Update{
 		Label: r.body.text("label"), RetentionHours: r.body.number("retention_hours"),
 	})
 	if err != nil {
 		return err
 	}
-	if err := s.look(r); err != nil {
+	if err := r.look(); err != nil {
 		return err
 	}
-	return s.shown(r, ignored, note)
+	return in.shown(r, ignored, note)
 }
 
-func (s *Server) deleteInbox(r *request) error {
-	if err := s.accounts.DeleteInbox(r.ctx, r.principal.Account, r.address); err != nil {
-		return err
-	}
-	return r.ok()
+func (in *inboxes) deleteInbox(r *request) error {
+	return r.ok(in.port.DeleteInbox(r.ctx, r.principal.Account, r.address))
 }
 
 // burn deletes every message and keeps the address.
-func (s *Server) burn(r *request) error {
-	answer, err := s.inboxes.Do(r.ctx, r.address, inbox.Burn{})
-	if err != nil {
-		return err
-	}
+func (in *inboxes) burn(r *request) error {
+	burned, err := in.port.Do(r.ctx, r.address, inbox.Burn{})
 	return r.json(fasthttp.StatusOK, struct {
 		OK      bool `json:"ok"`
 		Deleted int  `json:"deleted"`
-	}{true, answer.Count})
+	}{true, burned.Count}, err)
 }

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/valyala/fasthttp"
@@ -9,8 +10,33 @@ import (
 	"inboxd/internal/fault"
 )
 
-// issuedAnswer holds the key itself; no other answer ever does.
-type issuedAnswer struct {
+// Keys is what the handlers of keys need.
+type Keys interface {
+	IssueKey(ctx context.Context, id account.ID, label string, scopes account.Scope, days *int) (account.Issued, error)
+	// IssueInboxKey makes the one key of an inbox: Refused while it holds one.
+	IssueInboxKey(ctx context.Context, id account.ID, address string, scopes account.Scope, days *int) (account.Issued, error)
+	// RevokeInboxKey ends that key: NotFound when there is none.
+	RevokeInboxKey(ctx context.Context, id account.ID, address string) error
+	// Keys pages through the inventory, oldest first; cursors are as for ListInboxes.
+	Keys(ctx context.Context, id account.ID, cursor string, limit int) ([]account.Key, string, error)
+	RevokeKey(ctx context.Context, id account.ID, key int64) error
+}
+
+// keys issues and revokes API keys.
+type keys struct{ port Keys }
+
+func (k *keys) routes() []route {
+	return []route{
+		{post, "/api/keys", sessions, none, false, keyShape, k.issueKey},
+		{get, "/api/keys", sessions, none, false, nil, k.listKeys},
+		{remove, "/api/keys/{id}", sessions, none, false, nil, k.revokeKey},
+		{post, perInbox + "/key", sessions, none, false, inboxKeyShape, k.issueInboxKey},
+		{remove, perInbox + "/key", sessions, none, false, nil, k.revokeInboxKey},
+	}
+}
+
+// issuedResponse holds the key itself; no other answer ever does.
+type issuedResponse struct {
 	Key       string  `json:"key"`
 	ID        int64   `json:"id"`
 	Label     string  `json:"label"`
@@ -18,7 +44,7 @@ type issuedAnswer struct {
 	ExpiresAt *string `json:"expires_at"`
 }
 
-type keyAnswer struct {
+type keyResponse struct {
 	ID         int64   `json:"id"`
 	Kind       string  `json:"kind"`
 	Label      string  `json:"label"`
@@ -43,12 +69,12 @@ func (r *request) grant() (account.Scope, *int, error) {
 }
 
 // issueInboxKey makes the one key of the inbox (specification, Keys).
-func (s *Server) issueInboxKey(r *request) error {
+func (k *keys) issueInboxKey(r *request) error {
 	scopes, days, err := r.grant()
 	if err != nil {
 		return err
 	}
-	issued, err := s.accounts.IssueInboxKey(r.ctx, r.principal.Account, r.address, scopes, days)
+	issued, err := k.port.IssueInboxKey(r.ctx, r.principal.Account, r.address, scopes, days)
 	if err != nil {
 		return err
 	}
@@ -57,18 +83,15 @@ func (s *Server) issueInboxKey(r *request) error {
 		ID        int64   `json:"id"`
 		Scopes    string  `json:"scopes"`
 		ExpiresAt *string `json:"expires_at"`
-	}{issued.Token, issued.Key.ID, issued.Key.Scopes.String(), wireTimeOrNull(issued.Key.ExpiresAt)})
+	}{issued.Token, issued.Key.ID, issued.Key.Scopes.String(), wireTimeOrNull(issued.Key.ExpiresAt)}, nil)
 }
 
 // revokeInboxKey frees the place for another key.
-func (s *Server) revokeInboxKey(r *request) error {
-	if err := s.accounts.RevokeInboxKey(r.ctx, r.principal.Account, r.address); err != nil {
-		return err
-	}
-	return r.ok()
+func (k *keys) revokeInboxKey(r *request) error {
+	return r.ok(k.port.RevokeInboxKey(r.ctx, r.principal.Account, r.address))
 }
 
-func (s *Server) issueKey(r *request) error {
+func (k *keys) issueKey(r *request) error {
 	scopes, days, err := r.grant()
 	if err != nil {
 		return err
@@ -77,12 +100,12 @@ func (s *Server) issueKey(r *request) error {
 	if given := r.body.text("label"); given != nil {
 		label = *given
 	}
-	issued, err := s.accounts.IssueKey(r.ctx, r.principal.Account, label, scopes, days)
+	issued, err := k.port.IssueKey(r.ctx, r.principal.Account, label, scopes, days)
 	if err != nil {
 		return err
 	}
-	k := issued.Key
-	return r.json(fasthttp.StatusCreated, issuedAnswer{issued.Token, k.ID, k.Label, k.Scopes.String(), wireTimeOrNull(k.ExpiresAt)})
+	made := issued.Key
+	return r.json(fasthttp.StatusCreated, issuedResponse{issued.Token, made.ID, made.Label, made.Scopes.String(), wireTimeOrNull(made.ExpiresAt)}, nil)
 }
 
 const (
@@ -91,38 +114,35 @@ const (
 )
 
 // listKeys pages through the inventory, inboxes' own keys too.
-func (s *Server) listKeys(r *request) error {
+func (k *keys) listKeys(r *request) error {
 	q := r.query()
 	limit, cursor := q.number("limit", defaultKeys, 1, maxKeys), q.raw("cursor")
 	if q.err != nil {
 		return q.err
 	}
-	keys, next, err := s.accounts.Keys(r.ctx, r.principal.Account, cursor, int(limit))
+	held, next, err := k.port.Keys(r.ctx, r.principal.Account, cursor, int(limit))
 	if err != nil {
 		return err
 	}
-	out := make([]keyAnswer, len(keys))
-	for i, k := range keys {
-		out[i] = keyAnswer{
+	out := make([]keyResponse, len(held))
+	for i, k := range held {
+		out[i] = keyResponse{
 			ID: k.ID, Kind: k.Kind.Name(), Label: k.Label, Scopes: k.Scopes.String(), Prefix: k.Prefix,
 			Inbox: stringOrNull(k.Inbox), CreatedAt: wireTime(k.CreatedAt), ExpiresAt: wireTimeOrNull(k.ExpiresAt),
 			Expired: k.Expired(r.now), LastUsedAt: wireTimeOrNull(k.LastUsedAt),
 		}
 	}
 	return r.json(fasthttp.StatusOK, struct {
-		Keys       []keyAnswer `json:"keys"`
-		NextCursor *string     `json:"next_cursor"`
-	}{out, stringOrNull(next)})
+		Keys       []keyResponse `json:"keys"`
+		NextCursor *string       `json:"next_cursor"`
+	}{out, stringOrNull(next)}, nil)
 }
 
-func (s *Server) revokeKey(r *request) error {
+func (k *keys) revokeKey(r *request) error {
 	given := parameter(r.http, "id")
 	id, ok := number(given)
 	if !ok {
 		return fault.New(fault.NotFound, fmt.Sprintf("API key %s not found", given))
 	}
-	if err := s.accounts.RevokeKey(r.ctx, r.principal.Account, id); err != nil {
-		return err
-	}
-	return r.ok()
+	return r.ok(k.port.RevokeKey(r.ctx, r.principal.Account, id))
 }

@@ -12,6 +12,19 @@ import (
 
 const maxWait = 60 * time.Second
 
+// latest shows the newest message, now or when it comes.
+type latest struct {
+	*messages
+	server *Server
+}
+
+func (l *latest) routes() []route {
+	return []route{
+		{get, agentInbox + "/latest", anyone, read, false, nil, l.show},
+		{get, perInbox + "/latest", insiders, read, false, nil, l.show},
+	}
+}
+
 // wanted is what a call of latest asks for.
 type wanted struct {
 	after   int64
@@ -47,21 +60,21 @@ func (w *wanted) match(m *inbox.Message) bool {
 
 // latest answers with the newest received message that fits, waiting for one when asked to
 // (specification, Latest). The poll that wants nothing special is usually answered by poll.
-func (s *Server) latest(r *request) error {
+func (l *latest) show(r *request) error {
 	w, err := r.wanted()
 	if err != nil {
 		return err
 	}
 	if w.wait == 0 || r.view.Latest(r.now, w.match) != nil {
-		return s.answerLatest(r, &w)
+		return l.respond(r, &w)
 	}
-	return s.park(r, func(p *waiting) {
-		p.respond(p.await(&w), func(r *request) error { return s.answerLatest(r, &w) })
+	return l.server.park(r, func(p *waiting) {
+		p.respond(p.await(&w), func(r *request) error { return l.respond(r, &w) })
 	})
 }
 
-func (s *Server) answerLatest(r *request, w *wanted) error {
-	response, err := s.render(r, w)
+func (l *latest) respond(r *request, w *wanted) error {
+	response, err := l.render(r, w)
 	if err != nil {
 		return err
 	}
@@ -79,7 +92,7 @@ func (p *waiting) await(w *wanted) error {
 		if over || err != nil {
 			return err
 		}
-		if err := p.with(p.server.look); err != nil {
+		if err := p.with((*request).look); err != nil {
 			return err
 		}
 	}
@@ -90,7 +103,7 @@ func (p *waiting) await(w *wanted) error {
 const renderTries = 4
 
 // render makes the response from the present view, which carries it when polls share it.
-func (s *Server) render(r *request, w *wanted) (*wire.Response, error) {
+func (l *latest) render(r *request, w *wanted) (*wire.Response, error) {
 	for range renderTries {
 		if ready := wire.ResponseOf(r.view, r.now); ready != nil && w.plain() {
 			return ready, nil
@@ -99,7 +112,7 @@ func (s *Server) render(r *request, w *wanted) (*wire.Response, error) {
 		if e.meta == nil {
 			return w.response(r, []byte(`{"email":null}`), nil), nil
 		}
-		here, err := s.fill(r, &e, w.fields)
+		here, err := l.fill(r, &e, w.fields)
 		if err != nil {
 			return nil, err
 		}
@@ -107,7 +120,7 @@ func (s *Server) render(r *request, w *wanted) (*wire.Response, error) {
 			b := appendEmail(append([]byte(nil), `{"email":`...), &e, w.fields)
 			return w.response(r, append(b, '}'), e.meta), nil
 		}
-		if err := s.look(r); err != nil {
+		if err := r.look(); err != nil {
 			return nil, err
 		}
 	}

@@ -12,7 +12,7 @@ var textLimits = map[string]int{
 
 // TestEveryTextHasItsLimit walks the route table: a new text fails until it stands above.
 func TestEveryTextHasItsLimit(t *testing.T) {
-	s := New(Options{}, nil, nil)
+	s := New(Options{}, Ports{})
 	texts := 0
 	for i := range s.routes {
 		for _, f := range s.routes[i].body {

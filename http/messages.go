@@ -1,6 +1,7 @@
 package http
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -11,6 +12,37 @@ import (
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 )
+
+// Messages is what the handlers of messages need.
+type Messages interface {
+	// Do hands a command to the inbox and returns after its commit.
+	Do(ctx context.Context, address string, cmd inbox.Command) (inbox.Outcome, error)
+	// Content reads the document of a message; nil when it is gone.
+	Content(ctx context.Context, address string, id int64) (*inbox.Content, error)
+	// Raw reads the message as received; nil when it is gone.
+	Raw(ctx context.Context, address string, id int64) ([]byte, error)
+}
+
+// messages shows mail and changes its marks.
+type messages struct{ port Messages }
+
+func (m *messages) routes() (all []route) {
+	for _, on := range []struct {
+		messages string
+		who      credentials
+	}{{agentInbox + "/messages", anyone}, {perInbox + "/emails", insiders}} {
+		one := on.messages + "/{id}"
+		all = append(all,
+			route{get, on.messages, on.who, read, false, nil, m.listMessages},
+			route{get, one, on.who, read, false, nil, m.showMessage},
+			route{remove, one, on.who, write, false, nil, m.deleteMessage},
+			route{get, one + "/raw", on.who, read, false, nil, m.rawMessage},
+			route{post, one + "/read", on.who, read, false, readShape, m.markRead},
+			route{get, one + "/attachments/{aid}", on.who, read, false, nil, m.attachment},
+		)
+	}
+	return all
+}
 
 const (
 	defaultMessages = 50
@@ -74,12 +106,12 @@ func (l *listing) takes(m *inbox.Message) bool {
 	return true
 }
 
-func (s *Server) listMessages(r *request) error {
+func (m *messages) listMessages(r *request) error {
 	l, err := r.listing()
 	if err != nil {
 		return err
 	}
-	page, more, err := s.page(r, &l)
+	page, more, err := m.page(r, &l)
 	if err != nil {
 		return err
 	}
@@ -97,13 +129,13 @@ func (s *Server) listMessages(r *request) error {
 
 // page collects the messages of the listing, newest first, and whether more would follow.
 // One that is deleted meanwhile is left out.
-func (s *Server) page(r *request, l *listing) (page []email, more bool, err error) {
-	for _, m := range slices.Backward(r.view.Messages) {
-		if m.Expired(r.now) || !l.takes(m) {
+func (m *messages) page(r *request, l *listing) (page []email, more bool, err error) {
+	for _, meta := range slices.Backward(r.view.Messages) {
+		if meta.Expired(r.now) || !l.takes(meta) {
 			continue
 		}
-		e := email{meta: m, bodyMax: listBodyBytes}
-		found, err := s.search(r, &e, l.search)
+		e := email{meta: meta, bodyMax: listBodyBytes}
+		found, err := m.search(r, &e, l.search)
 		switch {
 		case err != nil:
 			return nil, false, err
@@ -112,7 +144,7 @@ func (s *Server) page(r *request, l *listing) (page []email, more bool, err erro
 		case len(page) == l.limit:
 			return page, true, nil
 		}
-		if here, err := s.fill(r, &e, l.fields); err != nil {
+		if here, err := m.fill(r, &e, l.fields); err != nil {
 			return nil, false, err
 		} else if here {
 			page = append(page, e)
@@ -122,31 +154,30 @@ func (s *Server) page(r *request, l *listing) (page []email, more bool, err erro
 }
 
 // search looks in subject and sender first, then in the body, which it has to read.
-func (s *Server) search(r *request, e *email, folded string) (bool, error) {
-	m := e.meta
-	if contains(m.Subject, folded) || contains(m.From.Email, folded) || contains(m.From.Name, folded) {
+func (m *messages) search(r *request, e *email, folded string) (bool, error) {
+	if meta := e.meta; contains(meta.Subject, folded) || contains(meta.From.Email, folded) || contains(meta.From.Name, folded) {
 		return true, nil
 	}
-	here, err := s.fill(r, e, contentFields)
+	here, err := m.fill(r, e, contentFields)
 	return here && contains(e.content.Doc.Text, folded), err
 }
 
 // fill reads the content of e when a selected field needs it. False means that the message
 // is gone.
-func (s *Server) fill(r *request, e *email, set fieldSet) (bool, error) {
+func (m *messages) fill(r *request, e *email, set fieldSet) (bool, error) {
 	if set&contentFields == 0 || e.content != nil {
 		return true, nil
 	}
 	if e.content = r.view.Newest.Of(e.meta.ID); e.content != nil {
 		return true, nil
 	}
-	content, err := s.inboxes.Content(r.ctx, r.address, e.meta.ID)
+	content, err := m.port.Content(r.ctx, r.address, e.meta.ID)
 	e.content = content
 	return content != nil, err
 }
 
 // message finds the message of the path in the view, with the content that set needs.
-func (s *Server) message(r *request, set fieldSet) (email, error) {
+func (m *messages) message(r *request, set fieldSet) (email, error) {
 	given := parameter(r.http, "id")
 	id, ok := number(given)
 	if !ok {
@@ -156,20 +187,20 @@ func (s *Server) message(r *request, set fieldSet) (email, error) {
 	if e.meta == nil {
 		return e, inbox.NoMessage(id, r.address)
 	}
-	here, err := s.fill(r, &e, set)
+	here, err := m.fill(r, &e, set)
 	if err == nil && !here {
 		err = inbox.NoMessage(id, r.address)
 	}
 	return e, err
 }
 
-func (s *Server) showMessage(r *request) error {
+func (m *messages) showMessage(r *request) error {
 	q := r.query()
 	set := q.selection(allFields)
 	if q.err != nil {
 		return q.err
 	}
-	e, err := s.message(r, set)
+	e, err := m.message(r, set)
 	if err != nil {
 		return err
 	}
@@ -178,25 +209,21 @@ func (s *Server) showMessage(r *request) error {
 	return nil
 }
 
-func (s *Server) markRead(r *request) error {
-	e, err := s.message(r, 0)
+func (m *messages) markRead(r *request) error {
+	e, err := m.message(r, 0)
 	if err != nil {
 		return err
 	}
 	read := r.body.flag("read", true)
-	if _, err := s.inboxes.Do(r.ctx, r.address, inbox.MarkRead{ID: e.meta.ID, Read: read}); err != nil {
-		return err
-	}
-	return r.ok()
+	_, err = m.port.Do(r.ctx, r.address, inbox.MarkRead{ID: e.meta.ID, Read: read})
+	return r.ok(err)
 }
 
-func (s *Server) deleteMessage(r *request) error {
-	e, err := s.message(r, 0)
+func (m *messages) deleteMessage(r *request) error {
+	e, err := m.message(r, 0)
 	if err != nil {
 		return err
 	}
-	if _, err := s.inboxes.Do(r.ctx, r.address, inbox.DeleteMessage{ID: e.meta.ID}); err != nil {
-		return err
-	}
-	return r.ok()
+	_, err = m.port.Do(r.ctx, r.address, inbox.DeleteMessage{ID: e.meta.ID})
+	return r.ok(err)
 }

@@ -96,8 +96,8 @@ func TestAPanicCostsOneRequest(t *testing.T) {
 }
 
 func TestClientAddress(t *testing.T) {
-	s := New(Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.0.0.0/8")}}, nil, nil)
-	direct := New(Options{}, nil, nil)
+	s := New(Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.0.0.0/8")}}, Ports{})
+	direct := New(Options{}, Ports{})
 	for _, c := range []struct{ forwarded, want string }{
 		{"", "127.0.0.1"},
 		{"203.0.113.9", "203.0.113.9"},
@@ -114,10 +114,10 @@ func TestClientAddress(t *testing.T) {
 			req.Header.Set("X-Forwarded-For", c.forwarded)
 		}
 		ctx.Init(&req, loopbackPeer, nil)
-		if got := s.clientAddr(&ctx).String(); got != c.want {
+		if got := s.admission.clientAddr(&ctx).String(); got != c.want {
 			t.Errorf("%q: %s, want %s", c.forwarded, got, c.want)
 		}
-		if got := direct.clientAddr(&ctx).String(); got != "127.0.0.1" {
+		if got := direct.admission.clientAddr(&ctx).String(); got != "127.0.0.1" {
 			t.Errorf("%q without trusted proxies: %s", c.forwarded, got)
 		}
 	}

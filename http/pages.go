@@ -1,6 +1,10 @@
 package http
 
 import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
 	"sync"
 
 	"github.com/valyala/fasthttp"
@@ -9,7 +13,7 @@ import (
 	"inboxd/http/wire"
 )
 
-// pages are the documents to read, for programs and for people.
+// pages are the documents to read, for programs and for people, and the page of a reset.
 type pages struct {
 	openAPI func() *contract.Document
 	docs    func() (*contract.Document, error)
@@ -19,6 +23,14 @@ func newPages(baseURL string) *pages {
 	return &pages{
 		openAPI: sync.OnceValue(contract.OpenAPI),
 		docs:    sync.OnceValues(func() (*contract.Document, error) { return contract.Docs(baseURL) }),
+	}
+}
+
+func (p *pages) routes() []route {
+	return []route{
+		{get, "/openapi.json", nobody, none, false, nil, p.showOpenAPI},
+		{get, "/docs", nobody, none, false, nil, p.showDocs},
+		{get, "/reset", nobody, none, false, nil, p.showReset},
 	}
 }
 
@@ -48,6 +60,32 @@ func (r *request) document(d *contract.Document) error {
 	return nil
 }
 
-func (s *Server) showOpenAPI(r *request) error { return s.pages.showOpenAPI(r) }
+// resetPage is where the link of a password reset leads. The token stands behind the # of
+// the address: the page alone reads it, and hands it to the confirmation.
+//
+//go:embed resetpage.html
+var resetPage []byte
 
-func (s *Server) showDocs(r *request) error { return s.pages.showDocs(r) }
+// resetPolicy lets the page run its own script and style and call its own service, no more.
+var resetPolicy = "default-src 'none'; connect-src 'self'; script-src " + inlineHash("script") + "; style-src " + inlineHash("style") +
+	"; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// inlineHash is the source expression of the one inline element (CSP level 3, section 2.3.1).
+func inlineHash(element string) string {
+	_, rest, _ := bytes.Cut(resetPage, []byte("<"+element+">"))
+	text, _, _ := bytes.Cut(rest, []byte("</"+element+">"))
+	sum := sha256.Sum256(text)
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+func (*pages) showReset(r *request) error {
+	h := &r.http.Response.Header
+	h.SetContentType("text/html; charset=utf-8")
+	h.Set("Content-Security-Policy", resetPolicy)
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.SetCanonical(headerCache, cacheNever)
+	r.http.SetStatusCode(fasthttp.StatusOK)
+	r.http.Response.SetBodyRaw(resetPage)
+	return nil
+}

@@ -2,6 +2,7 @@ package http
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,7 +21,7 @@ type route struct {
 	scope   account.Scope // what an API key must be allowed
 	limited bool          // anonymous tries are counted per client
 	body    shape         // nil: a body is not looked at
-	handler func(*Server, *request) error
+	handler func(*request) error
 }
 
 func (rt *route) name() string { return rt.method + " " + rt.path }
@@ -35,84 +36,34 @@ const (
 	remove = fasthttp.MethodDelete
 )
 
+// What routes are made of.
+const (
+	read   = account.ScopeRead
+	write  = account.ScopeWrite
+	manage = account.ScopeManage
+	none   = account.Scope(0)
+
+	agentInboxes = "/api/v1/inboxes" // the agent surface
+	agentInbox   = agentInboxes + "/{addr}"
+	perInbox     = "/api/inboxes/{addr}" // the per-inbox surface
+)
+
 // table lists every route (specification, Surfaces).
-func (s *Server) table() []route {
-	const (
-		read   = account.ScopeRead
-		write  = account.ScopeWrite
-		manage = account.ScopeManage
-		none   = account.Scope(0)
-
-		agent    = "/api/v1/inboxes"
-		one      = agent + "/{addr}"
-		messages = one + "/messages"
-		message  = messages + "/{id}"
-
-		inside = "/api/inboxes/{addr}"
-		emails = inside + "/emails"
-		email  = emails + "/{id}"
+func (s *Server) table(p Ports) []route {
+	mails := &messages{p.Messages}
+	return slices.Concat(
+		(&auth{p.Auth, s.admission.tries, s.opts.SignupOpen}).routes(),
+		(&keys{p.Keys}).routes(),
+		(&inboxes{p.Inboxes, s.opts.BaseURL}).routes(),
+		mails.routes(),
+		(&latest{mails, s}).routes(),
+		(&events{p.Events, s}).routes(),
+		(&sending{p.Sending}).routes(),
+		(&webhooks{p.Webhooks}).routes(),
+		(&domains{p.Domains}).routes(),
+		newPages(s.opts.BaseURL).routes(),
+		(&operator{&s.opts, s.wire.Stopping()}).routes(),
 	)
-	routes := []route{
-		{post, "/api/auth/signup", nobody, none, true, signInShape, (*Server).signUp},
-		{post, "/api/auth/login", nobody, none, true, signInShape, (*Server).logIn},
-		{post, "/api/auth/password-reset", nobody, none, true, resetShape, (*Server).requestReset},
-		{post, "/api/auth/password-reset/confirm", nobody, none, true, confirmShape, (*Server).confirmReset},
-		{get, "/reset", nobody, none, false, nil, (*Server).showResetPage},
-		{post, "/api/auth/logout", sessions, none, false, emptyShape, (*Server).logOut},
-		{get, "/api/account", sessions, none, false, nil, (*Server).account},
-		{post, "/api/keys", sessions, none, false, keyShape, (*Server).issueKey},
-		{get, "/api/keys", sessions, none, false, nil, (*Server).listKeys},
-		{remove, "/api/keys/{id}", sessions, none, false, nil, (*Server).revokeKey},
-		{post, "/api/inboxes", sessions, none, false, sessionOrderShape, (*Server).createInbox},
-		{get, "/api/inboxes", sessions, none, false, nil, (*Server).listInboxes},
-
-		{post, agent, creators, manage, false, orderShape, (*Server).createInbox},
-		{get, agent, anyone, read, false, nil, (*Server).listInboxes},
-		{get, one, anyone, read, false, nil, (*Server).showInbox},
-		{patch, one, anyone, manage, false, updateShape, (*Server).updateInbox},
-		{remove, one, anyone, manage, false, nil, (*Server).deleteInbox},
-		{post, one + "/burn", anyone, manage, false, emptyShape, (*Server).burn},
-		{get, one + "/latest", anyone, read, false, nil, (*Server).latest},
-		{get, messages, anyone, read, false, nil, (*Server).listMessages},
-		{get, message, anyone, read, false, nil, (*Server).showMessage},
-		{remove, message, anyone, write, false, nil, (*Server).deleteMessage},
-		{get, message + "/raw", anyone, read, false, nil, (*Server).rawMessage},
-		{post, message + "/read", anyone, read, false, readShape, (*Server).markRead},
-		{get, message + "/attachments/{aid}", anyone, read, false, nil, (*Server).attachment},
-
-		{post, inside + "/key", sessions, none, false, inboxKeyShape, (*Server).issueInboxKey},
-		{remove, inside + "/key", sessions, none, false, nil, (*Server).revokeInboxKey},
-		{get, inside + "/latest", insiders, read, false, nil, (*Server).latest},
-		{get, emails, insiders, read, false, nil, (*Server).listMessages},
-		{get, email, insiders, read, false, nil, (*Server).showMessage},
-		{remove, email, insiders, write, false, nil, (*Server).deleteMessage},
-		{get, email + "/raw", insiders, read, false, nil, (*Server).rawMessage},
-		{post, email + "/read", insiders, read, false, readShape, (*Server).markRead},
-		{get, email + "/attachments/{aid}", insiders, read, false, nil, (*Server).attachment},
-
-		{get, "/api/v1/events", anyone, read, false, nil, (*Server).events},
-		{get, one + "/events", anyone, read, false, nil, (*Server).events},
-		{get, inside + "/events", insiders, read, false, nil, (*Server).events},
-		{post, one + "/send", anyone, account.ScopeSend, false, sendShape, (*Server).send},
-		{post, inside + "/send", insiders, account.ScopeSend, false, sendShape, (*Server).send},
-		{get, "/api/suppressions", sessions, none, false, nil, (*Server).listSuppressions},
-		{remove, "/api/suppressions/{email}", sessions, none, false, nil, (*Server).dropSuppression},
-
-		{get, "/healthz", nobody, none, false, nil, (*Server).healthy},
-		{get, "/readyz", nobody, none, false, nil, (*Server).ready},
-
-		{get, "/openapi.json", nobody, none, false, nil, (*Server).showOpenAPI},
-		{get, "/docs", nobody, none, false, nil, (*Server).showDocs},
-	}
-	routes = append(routes, domainRoutes()...)
-	routes = append(routes, webhookRoutes()...)
-	if s.opts.MetricsHandler != nil {
-		routes = append(routes, route{get, "/metrics", nobody, none, false, nil, (*Server).metrics})
-	}
-	if s.opts.ChallengeHandler != nil {
-		routes = append(routes, route{get, "/.well-known/acme-challenge/{token}", nobody, none, false, nil, (*Server).challenge})
-	}
-	return routes
 }
 
 func (s *Server) newRouter() *router.Router {
@@ -134,6 +85,7 @@ func (s *Server) newRouter() *router.Router {
 // request is one call on its way through admission to its handler. It ends with the
 // handler: nothing may keep it.
 type request struct {
+	server    *Server
 	http      *fasthttp.RequestCtx
 	route     *route
 	ctx       context.Context // bounded by requestTimeout
@@ -149,42 +101,12 @@ type request struct {
 func (s *Server) serve(rt *route, c *fasthttp.RequestCtx) {
 	ctx, cancel := context.WithTimeout(s.base, requestTimeout)
 	defer cancel()
-	r := &request{http: c, route: rt, ctx: ctx, now: s.opts.Now()}
-	err := s.admit(r)
+	r := &request{server: s, http: c, route: rt, ctx: ctx, now: s.opts.Now()}
+	err := s.admission.admit(r)
 	if err == nil {
-		err = rt.handler(s, r)
+		err = rt.handler(r)
 	}
 	if err != nil {
 		s.fail(r, err)
 	}
-}
-
-func (s *Server) admit(r *request) (err error) {
-	if r.route.limited {
-		err = s.tries.count("ip "+clientGroup(s.clientAddr(r.http)), r.now)
-	} else if r.route.who != nobody {
-		err = s.authorise(r)
-	}
-	if err != nil || r.route.body == nil {
-		return err
-	}
-	r.body, err = decode(r.http.PostBody(), r.route.body)
-	return err
-}
-
-// authorise checks credential, kind, scope and ownership.
-func (s *Server) authorise(r *request) error {
-	if err := s.authenticate(r); err != nil {
-		return err
-	}
-	if err := r.route.checkKind(r.principal.Kind); err != nil {
-		return err
-	}
-	if !r.principal.Scopes.Allows(r.route.scope) {
-		return missingScope(r.route.scope)
-	}
-	if r.route.onInbox() {
-		return s.own(r)
-	}
-	return nil
 }

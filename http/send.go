@@ -1,6 +1,7 @@
 package http
 
 import (
+	"context"
 	"encoding/base64"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"inboxd/internal/account"
 	"inboxd/internal/inbox"
 	"inboxd/internal/message/compose"
+	"inboxd/internal/once"
 )
 
 // Limits of a send (specification, Sending), in code points. Counts above a plan's are for the
@@ -71,8 +73,34 @@ func (d decoder) files(f *field) ([]values, error) {
 	return out, malformed(f, err)
 }
 
+// Sending is what the handlers of sending need.
+type Sending interface {
+	// Send queues a letter and returns its message id once that is on disk. Refused names
+	// the rule of the plan that is in the way, or the addresses that mail came back from.
+	Send(ctx context.Context, address string, letter inbox.Letter) (int64, error)
+	// SendOnce is Send for a request that may be repeated; tell makes what is told, now and
+	// when it is repeated, of nothing but what it is given.
+	SendOnce(ctx context.Context, address string, letter inbox.Letter, req once.Request, tell func(inbox.Outcome) []byte) (once.Result, error)
+	// Suppressions pages through the addresses that mail came back from, behind after.
+	Suppressions(ctx context.Context, id account.ID, after string, limit int) ([]account.Suppression, error)
+	// DropSuppression allows mail to one again: NotFound when it is allowed.
+	DropSuppression(ctx context.Context, id account.ID, email string) error
+}
+
+// sending queues mail, and shows to whom none may be sent.
+type sending struct{ port Sending }
+
+func (s *sending) routes() []route {
+	return []route{
+		{post, agentInbox + "/send", anyone, account.ScopeSend, false, sendShape, s.send},
+		{post, perInbox + "/send", insiders, account.ScopeSend, false, sendShape, s.send},
+		{get, "/api/suppressions", sessions, none, false, nil, s.listSuppressions},
+		{remove, "/api/suppressions/{email}", sessions, none, false, nil, s.dropSuppression},
+	}
+}
+
 // send queues a mail. 202 means that the queue entry is on disk.
-func (s *Server) send(r *request) error {
+func (s *sending) send(r *request) error {
 	letter, err := r.body.letter()
 	if err != nil {
 		return err
@@ -82,14 +110,14 @@ func (s *Server) send(r *request) error {
 		return err
 	}
 	if req.Repeatable() {
-		sent, err := s.inboxes.SendOnce(r.ctx, r.address, letter, req, func(a inbox.Outcome) []byte { return queued(a.ID) })
+		sent, err := s.port.SendOnce(r.ctx, r.address, letter, req, func(a inbox.Outcome) []byte { return queued(a.ID) })
 		if err != nil {
 			return err
 		}
 		writeJSON(r.http, fasthttp.StatusAccepted, sent.Told)
 		return nil
 	}
-	id, err := s.inboxes.Send(r.ctx, r.address, letter)
+	id, err := s.port.Send(r.ctx, r.address, letter)
 	if err != nil {
 		return err
 	}
@@ -174,7 +202,7 @@ const (
 	maxSuppressions     = 1000
 )
 
-type suppressionAnswer struct {
+type suppressionResponse struct {
 	Email     string `json:"email"`
 	Inbox     string `json:"inbox"`
 	MessageID int64  `json:"message_id"`
@@ -184,14 +212,14 @@ type suppressionAnswer struct {
 
 // listSuppressions pages through the addresses that mail came back from; the cursor is the
 // last address shown.
-func (s *Server) listSuppressions(r *request) error {
+func (s *sending) listSuppressions(r *request) error {
 	q := r.query()
 	limit := int(q.number("limit", defaultSuppressions, 1, maxSuppressions))
 	cursor := q.raw("cursor")
 	if q.err != nil {
 		return q.err
 	}
-	list, err := s.accounts.Suppressions(r.ctx, r.principal.Account, cursor, limit+1)
+	list, err := s.port.Suppressions(r.ctx, r.principal.Account, cursor, limit+1)
 	if err != nil {
 		return err
 	}
@@ -200,23 +228,20 @@ func (s *Server) listSuppressions(r *request) error {
 		list = list[:limit]
 		next = list[limit-1].Email
 	}
-	items := make([]suppressionAnswer, len(list))
+	items := make([]suppressionResponse, len(list))
 	for i, sup := range list {
 		items[i] = suppressionOf(sup)
 	}
 	return r.json(fasthttp.StatusOK, struct {
-		Suppressions []suppressionAnswer `json:"suppressions"`
-		NextCursor   *string             `json:"next_cursor"`
-	}{items, stringOrNull(next)})
+		Suppressions []suppressionResponse `json:"suppressions"`
+		NextCursor   *string               `json:"next_cursor"`
+	}{items, stringOrNull(next)}, nil)
 }
 
-func suppressionOf(s account.Suppression) suppressionAnswer {
-	return suppressionAnswer{s.Email, s.Inbox, s.Message, s.Reason, wireTime(s.At)}
+func suppressionOf(s account.Suppression) suppressionResponse {
+	return suppressionResponse{s.Email, s.Inbox, s.Message, s.Reason, wireTime(s.At)}
 }
 
-func (s *Server) dropSuppression(r *request) error {
-	if err := s.accounts.DropSuppression(r.ctx, r.principal.Account, parameter(r.http, "email")); err != nil {
-		return err
-	}
-	return r.ok()
+func (s *sending) dropSuppression(r *request) error {
+	return r.ok(s.port.DropSuppression(r.ctx, r.principal.Account, parameter(r.http, "email")))
 }

@@ -17,8 +17,6 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"inboxd/http/wire"
-	"inboxd/internal/account"
-	"inboxd/internal/inbox"
 )
 
 // Options configures a Server; the zero value works.
@@ -68,36 +66,49 @@ const (
 	maxBodyBytes = 1 << 20
 )
 
+// Ports are what the server needs of the service, by subject. Errors are faults; NoInbox when
+// nobody lives at an address. Addresses are canonical and without tag.
+type Ports struct {
+	Credentials Credentials
+	Views       Views
+	Auth        Auth
+	Keys        Keys
+	Inboxes     Inboxes
+	Messages    Messages
+	Events      Events
+	Sending     Sending
+	Webhooks    Webhooks
+	Domains     Domains
+}
+
 // Server answers requests. New makes it; nothing of it changes but the counters, so any
 // goroutine may use it.
 type Server struct {
-	opts     Options
-	inboxes  Inboxes
-	accounts Accounts
-	routes   []route
-	router   *router.Router
-	wire     *wire.Wire
-	tries    *tries
-	pages    *pages
-	waiters  atomic.Int64 // long polls that wait
-	streams  atomic.Int64 // event streams
+	opts      Options
+	admission *admission
+	routes    []route
+	router    *router.Router
+	wire      *wire.Wire
+	waiters   atomic.Int64 // long polls that wait
+	streams   atomic.Int64 // event streams
 
 	base   context.Context // of every request; over when Shutdown gives up waiting
 	giveUp context.CancelFunc
 }
 
 // New returns a server that is not listening yet.
-func New(opts Options, inboxes Inboxes, accounts Accounts) *Server {
+func New(opts Options, ports Ports) *Server {
 	clock := opts.Now // nil: the wire needs no second look at the real time
 	opts.fillDefaults()
-	s := &Server{opts: opts, inboxes: inboxes, accounts: accounts, tries: newTries(), pages: newPages(opts.BaseURL)}
+	s := &Server{opts: opts}
 	s.base, s.giveUp = context.WithCancel(context.Background())
-	s.routes = s.table()
-	s.router = s.newRouter()
+	s.admission = &admission{s.base, ports.Credentials, ports.Views, newTries(), opts.TrustedProxies}
 	s.wire = wire.New(wire.Options{
 		MaxConns: opts.MaxConns, MaxBody: opts.MaxBodyBytes, BodyLimit: s.bodyLimit,
-		Handler: s.handle, Refuse: writeDetail, Allow: s.allow, Logger: opts.Logger, Now: clock,
+		Handler: s.handle, Refuse: writeDetail, Allow: s.admission.poll, Logger: opts.Logger, Now: clock,
 	})
+	s.routes = s.table(ports)
+	s.router = s.newRouter()
 	return s
 }
 
@@ -131,18 +142,4 @@ func (s *Server) Streams() int64 { return s.streams.Load() }
 func (s *Server) handle(c *fasthttp.RequestCtx) {
 	defer s.survive(c)
 	s.router.Handler(c)
-}
-
-// allow says who may have a poll answered by the wire, when memory knows. In any doubt it
-// returns no view, and the route decides.
-func (s *Server) allow(q wire.Poll, now time.Time) (*account.Principal, *inbox.View) {
-	p, err := s.accounts.Authenticate(s.base, q.Token)
-	if err != nil || !p.Valid(now) || !q.Takes(p) || !p.Scopes.Allows(account.ScopeRead) {
-		return nil, nil
-	}
-	view := s.inboxes.Resident(q.Address)
-	if view == nil || !owns(p, view) {
-		return nil, nil
-	}
-	return p, view
 }

@@ -20,12 +20,11 @@ const (
 // stream sends events as they come (WHATWG HTML section 9.2, server-sent events), until
 // the client leaves or stops reading, the credential or the inbox ends, or the server
 // stops. What a slow client has not read yet stays in the journal.
-func (p *waiting) stream(f *follower) {
-	defer p.End()
+func (e *events) stream(p *waiting, f *follower) {
 	s := p.server
 	s.streams.Add(1)
 	defer s.streams.Add(-1)
-	reader := s.accounts.Listen(f.account, f.address)
+	reader := e.port.Listen(f.account, f.address)
 	defer reader.Close()
 	if p.greet(f) != nil {
 		return
@@ -33,7 +32,7 @@ func (p *waiting) stream(f *follower) {
 	beat := time.Now().Add(heartbeat)
 	for !stopped(s.wire.Stopping()) {
 		signal := reader.Next()
-		page, err := p.read(f, streamPage)
+		page, err := e.read(p, f, streamPage)
 		if err != nil || p.emit(f, page) != nil {
 			return
 		}

@@ -68,7 +68,7 @@ func shorten(s string) string {
 // compares with the golden file.
 func TestSentencesOfRefusedBodies(t *testing.T) {
 	var out strings.Builder
-	s := New(Options{}, nil, nil)
+	s := New(Options{}, Ports{})
 	for i := range s.routes {
 		rt := &s.routes[i]
 		if rt.body == nil {

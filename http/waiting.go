@@ -16,13 +16,12 @@ import (
 type waiting struct {
 	request
 	*wire.Parked
-	server *Server
 }
 
 // park lets a request wait. run gets it, on a goroutine of its own, and ends with p.respond
 // or p.End.
 func (s *Server) park(r *request, run func(*waiting)) error {
-	p := &waiting{request: *r, server: s}
+	p := &waiting{request: *r}
 	p.http, p.ctx = nil, nil
 	s.wire.Park(r.http, func(at *wire.Parked) {
 		p.Parked = at

@@ -13,7 +13,7 @@ import (
 	"inboxd/internal/webhook"
 )
 
-// Webhooks is what the HTTP surface needs of an account's webhooks. URLs and events that
+// Webhooks is what the handlers of an account's webhooks need. URLs and events that
 // come in are checked in form. NotFound when there is no such webhook or delivery.
 type Webhooks interface {
 	// AddWebhook subscribes; its answer alone holds the secret. inbox may be empty; NoInbox
@@ -46,29 +46,30 @@ var (
 	}
 )
 
-// webhookRoutes are sessions' own (specification, Webhooks).
-func webhookRoutes() []route {
+// webhooks keeps subscriptions, and shows what became of their calls.
+type webhooks struct{ port Webhooks }
+
+func (h *webhooks) routes() []route {
 	const (
-		all  = "/api/webhooks"
-		one  = all + "/{id}"
-		log  = all + "/deliveries"
-		none = account.Scope(0)
+		all = "/api/webhooks"
+		one = all + "/{id}"
+		log = all + "/deliveries"
 	)
 	return []route{
-		{post, all, sessions, none, false, webhookShape, (*Server).addWebhook},
-		{get, all, sessions, none, false, nil, (*Server).listWebhooks},
-		{get, one, sessions, none, false, nil, (*Server).showWebhook},
-		{patch, one, sessions, none, false, webhookChangeShape, (*Server).changeWebhook},
-		{remove, one, sessions, none, false, nil, (*Server).dropWebhook},
-		{post, one + "/rotate-secret", sessions, none, false, emptyShape, (*Server).rotateSecret},
-		{post, one + "/test", sessions, none, false, emptyShape, (*Server).testWebhook},
-		{get, log, sessions, none, false, nil, (*Server).listDeliveries},
-		{post, log + "/{id}/redeliver", sessions, none, false, emptyShape, (*Server).redeliver},
+		{post, all, sessions, none, false, webhookShape, h.addWebhook},
+		{get, all, sessions, none, false, nil, h.listWebhooks},
+		{get, one, sessions, none, false, nil, h.showWebhook},
+		{patch, one, sessions, none, false, webhookChangeShape, h.changeWebhook},
+		{remove, one, sessions, none, false, nil, h.dropWebhook},
+		{post, one + "/rotate-secret", sessions, none, false, emptyShape, h.rotateSecret},
+		{post, one + "/test", sessions, none, false, emptyShape, h.testWebhook},
+		{get, log, sessions, none, false, nil, h.listDeliveries},
+		{post, log + "/{id}/redeliver", sessions, none, false, emptyShape, h.redeliver},
 	}
 }
 
-// webhookAnswer never holds a secret.
-type webhookAnswer struct {
+// webhookResponse never holds a secret.
+type webhookResponse struct {
 	ID         int64   `json:"id"`
 	URL        string  `json:"url"`
 	Event      string  `json:"event"`
@@ -78,8 +79,8 @@ type webhookAnswer struct {
 	LastStatus *int    `json:"last_status_code"` // null: never tried, or no answer
 }
 
-func shownWebhook(w *webhook.Listed) webhookAnswer {
-	return webhookAnswer{w.ID, w.URL, w.Event, stringOrNull(w.Inbox), wireTime(w.CreatedAt), wireTimeOrNull(w.LastAt), numberOrNull(w.LastStatus)}
+func shownWebhook(w *webhook.Listed) webhookResponse {
+	return webhookResponse{w.ID, w.URL, w.Event, stringOrNull(w.Inbox), wireTime(w.CreatedAt), wireTimeOrNull(w.LastAt), numberOrNull(w.LastStatus)}
 }
 
 func numberOrNull(n int) *int {
@@ -104,7 +105,7 @@ func (r *request) subscription() (url, event *string, err error) {
 	return url, event, nil
 }
 
-func (s *Server) addWebhook(r *request) error {
+func (h *webhooks) addWebhook(r *request) error {
 	url, event, err := r.subscription()
 	if err != nil {
 		return err
@@ -117,7 +118,7 @@ func (s *Server) addWebhook(r *request) error {
 		}
 		only = address.WithoutTag(canonical)
 	}
-	w, err := s.accounts.AddWebhook(r.ctx, r.principal.Account, *url, *event, only)
+	w, err := h.port.AddWebhook(r.ctx, r.principal.Account, *url, *event, only)
 	switch {
 	case fault.Is(err, fault.NoInbox):
 		return noInbox(only)
@@ -125,23 +126,20 @@ func (s *Server) addWebhook(r *request) error {
 		return err
 	}
 	return r.json(fasthttp.StatusCreated, struct {
-		Webhook webhookAnswer `json:"webhook"`
-		Secret  string        `json:"secret"`
-	}{shownWebhook(&webhook.Listed{Webhook: w}), w.Secret})
+		Webhook webhookResponse `json:"webhook"`
+		Secret  string          `json:"secret"`
+	}{shownWebhook(&webhook.Listed{Webhook: w}), w.Secret}, nil)
 }
 
-func (s *Server) listWebhooks(r *request) error {
-	all, err := s.accounts.ListWebhooks(r.ctx, r.principal.Account)
-	if err != nil {
-		return err
-	}
-	out := make([]webhookAnswer, len(all))
+func (h *webhooks) listWebhooks(r *request) error {
+	all, err := h.port.ListWebhooks(r.ctx, r.principal.Account)
+	out := make([]webhookResponse, len(all))
 	for i := range all {
 		out[i] = shownWebhook(&all[i])
 	}
 	return r.json(fasthttp.StatusOK, struct {
-		Webhooks []webhookAnswer `json:"webhooks"`
-	}{out})
+		Webhooks []webhookResponse `json:"webhooks"`
+	}{out}, err)
 }
 
 // webhookID is the id of the path.
@@ -154,84 +152,72 @@ func (r *request) webhookID() (int64, error) {
 	return id, nil
 }
 
-func (s *Server) showWebhook(r *request) error {
+func (h *webhooks) showWebhook(r *request) error {
 	id, err := r.webhookID()
 	if err != nil {
 		return err
 	}
-	return s.answerWebhook(r, id)
+	return h.respond(r, id)
 }
 
-func (s *Server) answerWebhook(r *request, id int64) error {
-	w, err := s.accounts.Webhook(r.ctx, r.principal.Account, id)
-	if err != nil {
-		return err
-	}
+func (h *webhooks) respond(r *request, id int64) error {
+	w, err := h.port.Webhook(r.ctx, r.principal.Account, id)
 	return r.json(fasthttp.StatusOK, struct {
-		Webhook webhookAnswer `json:"webhook"`
-	}{shownWebhook(&w)})
+		Webhook webhookResponse `json:"webhook"`
+	}{shownWebhook(&w)}, err)
 }
 
-func (s *Server) changeWebhook(r *request) error {
+func (h *webhooks) changeWebhook(r *request) error {
 	url, event, err := r.subscription()
 	if err != nil {
 		return err
 	}
 	id, err := r.webhookID()
 	if err == nil {
-		err = s.accounts.ChangeWebhook(r.ctx, r.principal.Account, id, url, event)
+		err = h.port.ChangeWebhook(r.ctx, r.principal.Account, id, url, event)
 	}
 	if err != nil {
 		return err
 	}
-	return s.answerWebhook(r, id)
+	return h.respond(r, id)
 }
 
-func (s *Server) dropWebhook(r *request) error {
+func (h *webhooks) dropWebhook(r *request) error {
 	id, err := r.webhookID()
 	if err == nil {
-		err = s.accounts.DropWebhook(r.ctx, r.principal.Account, id)
+		err = h.port.DropWebhook(r.ctx, r.principal.Account, id)
 	}
-	if err != nil {
-		return err
-	}
-	return r.ok()
+	return r.ok(err)
 }
 
-func (s *Server) rotateSecret(r *request) error {
+func (h *webhooks) rotateSecret(r *request) error {
 	id, err := r.webhookID()
 	if err != nil {
 		return err
 	}
-	secret, err := s.accounts.RotateSecret(r.ctx, r.principal.Account, id)
-	if err != nil {
-		return err
-	}
+	secret, err := h.port.RotateSecret(r.ctx, r.principal.Account, id)
 	return r.json(fasthttp.StatusOK, struct {
 		Secret string `json:"secret"`
-	}{secret})
+	}{secret}, err)
 }
 
-func (s *Server) testWebhook(r *request) error {
+func (h *webhooks) testWebhook(r *request) error {
 	id, err := r.webhookID()
 	if err != nil {
 		return err
 	}
-	a, err := s.accounts.TestWebhook(r.ctx, r.principal.Account, id)
-	if err != nil {
-		return err
-	}
+	a, err := h.port.TestWebhook(r.ctx, r.principal.Account, id)
 	return r.json(fasthttp.StatusOK, struct {
 		OK       bool    `json:"ok"`
 		Status   *int    `json:"status_code"`
 		Duration int64   `json:"duration_ms"`
 		Error    *string `json:"error"`
-	}{webhook.Succeeded(a.Status), numberOrNull(a.Status), a.Duration.Milliseconds(), stringOrNull(a.Error)})
+	}{webhook.Succeeded(a.Status), numberOrNull(a.Status), a.Duration.Milliseconds(), stringOrNull(a.Error)}, err)
 }
 
-// deliveryAnswer is one event on its way to one webhook; of several attempts it shows the
+// deliveryResponse is one event on its way to one webhook; of several attempts it shows the
 // last.
-type deliveryAnswer struct {
+type deliveryResponse struct {
 	ID       int64   `json:"id"`
 	Webhook  int64   `json:"webhook_id"`
 	EventID  string  `json:"event_id"`
@@ -248,8 +234,8 @@ type deliveryAnswer struct {
 	Response *string `json:"response"` // first KiB of the answer's body
 }
 
-func shownDelivery(d *webhook.Delivery) deliveryAnswer {
-	a := deliveryAnswer{
+func shownDelivery(d *webhook.Delivery) deliveryResponse {
+	a := deliveryResponse{
 		ID: d.ID, Webhook: d.Webhook, EventID: d.EventID, Event: d.Event, Inbox: d.Inbox, URL: d.URL, Attempt: d.Attempts,
 		Status: numberOrNull(d.Last.Status), Error: stringOrNull(d.Last.Error), At: wireTime(d.At),
 		NextAt: wireTimeOrNull(d.NextAt), State: d.State.Name(), Response: stringOrNull(d.Last.Excerpt),
@@ -267,33 +253,27 @@ const (
 	maxID             = 1 << 53
 )
 
-func (s *Server) listDeliveries(r *request) error {
+func (h *webhooks) listDeliveries(r *request) error {
 	q := r.query()
 	limit, hook, before := q.number("limit", defaultDeliveries, 1, maxDeliveries), q.number("webhook_id", 0, 1, maxID), q.number("before", 0, 1, maxID)
 	if q.err != nil {
 		return q.err
 	}
-	all, err := s.accounts.Deliveries(r.ctx, r.principal.Account, hook, before, int(limit))
-	if err != nil {
-		return err
-	}
-	out := make([]deliveryAnswer, len(all))
+	all, err := h.port.Deliveries(r.ctx, r.principal.Account, hook, before, int(limit))
+	out := make([]deliveryResponse, len(all))
 	for i := range all {
 		out[i] = shownDelivery(&all[i])
 	}
 	return r.json(fasthttp.StatusOK, struct {
-		Deliveries []deliveryAnswer `json:"deliveries"`
-	}{out})
+		Deliveries []deliveryResponse `json:"deliveries"`
+	}{out}, err)
 }
 
-func (s *Server) redeliver(r *request) error {
+func (h *webhooks) redeliver(r *request) error {
 	given := parameter(r.http, "id")
 	id, ok := number(given)
 	if !ok {
 		return fault.New(fault.NotFound, fmt.Sprintf("Delivery %s not found", given))
 	}
-	if err := s.accounts.Redeliver(r.ctx, r.principal.Account, id); err != nil {
-		return err
-	}
-	return r.json(fasthttp.StatusAccepted, okAnswer{true})
+	return r.json(fasthttp.StatusAccepted, okResponse{true}, h.port.Redeliver(r.ctx, r.principal.Account, id))
 }

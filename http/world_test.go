@@ -17,6 +17,7 @@ import (
 	"inboxd/internal/account"
 	"inboxd/internal/inbox"
 	"inboxd/internal/message"
+	"inboxd/internal/once"
 )
 
 // world is a server on a loopback port, with the fakes behind it and a clock to move.
@@ -54,6 +55,30 @@ var begin = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 func (w *world) now() time.Time          { return time.UnixMilli(w.clock.Load()) }
 func (w *world) advance(d time.Duration) { w.clock.Add(d.Milliseconds()) }
 
+// Some subjects are served by both fakes.
+type (
+	theInboxes struct {
+		*fakeAccounts
+		mail *fakeInboxes
+	}
+	theSending struct {
+		*fakeAccounts
+		mail *fakeInboxes
+	}
+)
+
+func (f theInboxes) Do(ctx context.Context, address string, cmd inbox.Command) (inbox.Outcome, error) {
+	return f.mail.Do(ctx, address, cmd)
+}
+
+func (f theSending) Send(ctx context.Context, address string, l inbox.Letter) (int64, error) {
+	return f.mail.Send(ctx, address, l)
+}
+
+func (f theSending) SendOnce(ctx context.Context, address string, l inbox.Letter, req once.Request, tell func(inbox.Outcome) []byte) (once.Result, error) {
+	return f.mail.SendOnce(ctx, address, l, req, tell)
+}
+
 // prepare makes a world that does not listen.
 func prepare(t testing.TB, change ...func(*Options)) *world {
 	w := &world{t: t, log: &syncBuffer{}}
@@ -64,7 +89,10 @@ func prepare(t testing.TB, change ...func(*Options)) *world {
 	for _, c := range change {
 		c(&opts)
 	}
-	w.server = New(opts, w.inboxes, w.accounts)
+	w.server = New(opts, Ports{
+		Credentials: w.accounts, Views: w.inboxes, Auth: w.accounts, Keys: w.accounts, Inboxes: theInboxes{w.accounts, w.inboxes},
+		Messages: w.inboxes, Events: w.accounts, Sending: theSending{w.accounts, w.inboxes}, Webhooks: w.accounts, Domains: w.accounts,
+	})
 	return w
 }
 

@@ -129,7 +129,10 @@ func (n *node) openEdges() (err error) {
 		MetricsHandler: n.metricsHandler(), MetricsPublic: c.Metrics == "public",
 		Ready: n.store.Writable, Logger: n.logger,
 		ChallengeHandler: n.tls.challenge,
-	}, n.system, n.system)
+	}, http.Ports{
+		Credentials: n.system, Views: n.system, Auth: n.system, Keys: n.system, Inboxes: n.system, Messages: n.system,
+		Events: n.system, Sending: n.system, Webhooks: n.system, Domains: n.system,
+	})
 	n.admin, err = openAdminSocket(cmp.Or(c.AdminSocket, filepath.Join(c.Data, "admin.sock")), n.system, n.stats, n.baseURL())
 	return err
 }

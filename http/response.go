@@ -37,8 +37,12 @@ func stringOrNull(s string) *string {
 	return &s
 }
 
-// json answers with v. Text that is not UTF-8 is repaired rather than failing the answer.
-func (r *request) json(status int, v any) error {
+// json answers with v, or with err when there is one. Text that is not UTF-8 is repaired
+// rather than failing the response.
+func (r *request) json(status int, v any, err error) error {
+	if err != nil {
+		return err
+	}
 	body, err := marshal(v)
 	if err != nil {
 		return err
@@ -49,11 +53,12 @@ func (r *request) json(status int, v any) error {
 
 func marshal(v any) ([]byte, error) { return json.Marshal(v, jsontext.AllowInvalidUTF8(true)) }
 
-type okAnswer struct {
+type okResponse struct {
 	OK bool `json:"ok"`
 }
 
-func (r *request) ok() error { return r.json(fasthttp.StatusOK, okAnswer{true}) }
+// ok says that it is done, unless err says that it is not.
+func (r *request) ok(err error) error { return r.json(fasthttp.StatusOK, okResponse{true}, err) }
 
 // writeJSON answers with a body that nobody will change.
 func writeJSON(c *fasthttp.RequestCtx, status int, body []byte) {

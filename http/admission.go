@@ -1,0 +1,202 @@
+package http
+
+import (
+	"bytes"
+	"context"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"inboxd/http/wire"
+	"inboxd/internal/account"
+	"inboxd/internal/address"
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+)
+
+// Credentials knows whom a token speaks for.
+type Credentials interface {
+	// Authenticate resolves a session token or an API key: Unauthenticated when it is
+	// unknown, revoked or expired. For a known one in memory it allocates nothing; token
+	// is not kept.
+	Authenticate(ctx context.Context, token []byte) (*account.Principal, error)
+}
+
+// Views shows inboxes. Addresses are canonical and without tag.
+type Views interface {
+	// Resident returns the published view if the inbox lives and is in memory, else nil.
+	// It takes no lock and allocates nothing; address is not kept.
+	Resident(address []byte) *inbox.View
+	// ViewFor returns the published view to the account that owns the inbox, loading it when
+	// it is not in memory. For any other it is NoInbox, by the same work whether the inbox
+	// lives, is gone or never was.
+	ViewFor(ctx context.Context, id account.ID, address string) (*inbox.View, error)
+}
+
+// admission decides who gets to a handler. Nothing of it changes; tries guards itself.
+type admission struct {
+	base        context.Context // of all requests
+	credentials Credentials
+	views       Views
+	tries       *tries
+	proxies     []netip.Prefix
+}
+
+// poll says who may have a poll answered by the wire, when memory knows. In any doubt it
+// returns no view, and the route decides.
+func (a *admission) poll(q wire.Poll, now time.Time) (*account.Principal, *inbox.View) {
+	p, err := a.credentials.Authenticate(a.base, q.Token)
+	if err != nil || !p.Valid(now) || !q.Takes(p) || !p.Scopes.Allows(account.ScopeRead) {
+		return nil, nil
+	}
+	view := a.views.Resident(q.Address)
+	if view == nil || !owns(p, view) {
+		return nil, nil
+	}
+	return p, view
+}
+
+// admit lets a request through to its handler (specification, Surfaces): first the credential,
+// then scope, ownership and the shape of the body.
+func (a *admission) admit(r *request) (err error) {
+	if r.route.limited {
+		err = a.tries.count("ip "+clientGroup(a.clientAddr(r.http)), r.now)
+	} else if r.route.who != nobody {
+		err = a.authorise(r)
+	}
+	if err != nil || r.route.body == nil {
+		return err
+	}
+	r.body, err = decode(r.http.PostBody(), r.route.body)
+	return err
+}
+
+// authorise checks credential, kind, scope and ownership.
+func (a *admission) authorise(r *request) error {
+	if err := a.authenticate(r); err != nil {
+		return err
+	}
+	if err := r.route.checkKind(r.principal.Kind); err != nil {
+		return err
+	}
+	if !r.principal.Scopes.Allows(r.route.scope) {
+		return missingScope(r.route.scope)
+	}
+	if r.route.onInbox() {
+		return r.own()
+	}
+	return nil
+}
+
+var (
+	headerAPIKey        = []byte("X-Api-Key")
+	headerAuthorization = []byte("Authorization")
+	bearerScheme        = []byte("bearer ")
+)
+
+// credential returns the token of a request, in the request's own bytes; nil when there is
+// none. False means that two different ones are given.
+func credential(h *fasthttp.RequestHeader) (token []byte, clear bool) {
+	key := h.PeekCanonical(headerAPIKey)
+	bearer := h.PeekCanonical(headerAuthorization)
+	if len(bearer) < len(bearerScheme) || !bytes.EqualFold(bearer[:len(bearerScheme)], bearerScheme) {
+		return key, true // another scheme is not for us: a proxy's own, perhaps
+	}
+	bearer = bytes.TrimLeft(bearer[len(bearerScheme):], " ")
+	if len(key) == 0 {
+		return bearer, true
+	}
+	return key, bytes.Equal(key, bearer)
+}
+
+// authenticate finds the principal of a request (specification, Credentials).
+func (a *admission) authenticate(r *request) error {
+	token, clear := credential(&r.http.Request.Header)
+	if !clear {
+		r.http.SetConnectionClose()
+		return fault.New(fault.Refused, "The request is ambiguous: two credentials are given")
+	}
+	if len(token) == 0 {
+		return errNoCredential
+	}
+	p, err := a.credentials.Authenticate(r.ctx, token)
+	if fault.Is(err, fault.Unauthenticated) || err == nil && !p.Valid(r.now) {
+		return errNoCredential
+	}
+	r.principal = p
+	return err
+}
+
+// credentials is a set of kinds of credential.
+type credentials uint8
+
+const (
+	sessions credentials = 1 << iota
+	accountKeys
+	inboxKeys
+
+	nobody   credentials = 0 // no credential is asked for
+	anyone               = sessions | accountKeys | inboxKeys
+	creators             = sessions | accountKeys
+	insiders             = sessions | inboxKeys
+)
+
+var kindBits = map[account.Kind]credentials{
+	account.KindSession: sessions, account.KindAccountKey: accountKeys, account.KindInboxKey: inboxKeys,
+}
+
+// checkKind refuses a credential of a kind that the route does not take (specification,
+// Credentials).
+func (rt *route) checkKind(kind account.Kind) error {
+	switch {
+	case rt.who&kindBits[kind] != 0:
+		return nil
+	case rt.who == sessions:
+		return fault.New(fault.Forbidden, "A session is needed here: an API key can't make this call")
+	case kind == account.KindInboxKey:
+		return fault.New(fault.Forbidden, "An inbox key can't make this call. Use an account key or a session")
+	}
+	return fault.New(fault.Forbidden, "An account key can't make this call. Use a session or this inbox's own key")
+}
+
+// owns reports whether the credential reaches the inbox.
+func owns(p *account.Principal, v *inbox.View) bool {
+	return v.Account == p.Account && reaches(p, v.Address)
+}
+
+// reaches reports whether the credential is not bound to another inbox.
+func reaches(p *account.Principal, address string) bool {
+	return p.Kind != account.KindInboxKey || p.Inbox == address
+}
+
+// own finds the inbox of the path and refuses it unless the credential owns it. Whatever
+// the reason, the refusal has the same bytes.
+func (r *request) own() error {
+	given := parameter(r.http, "addr")
+	canonical, ok := address.Inbox(given)
+	if !ok {
+		return noInbox(strings.ToValidUTF8(given, "\ufffd"))
+	}
+	r.address = address.WithoutTag(canonical)
+	if !reaches(r.principal, r.address) {
+		return noInbox(r.address)
+	}
+	return r.look()
+}
+
+// look takes the present view of the inbox into r.view, or finds that it is gone.
+func (r *request) look() error {
+	view, err := r.server.admission.views.ViewFor(r.ctx, r.principal.Account, r.address)
+	switch {
+	case fault.Is(err, fault.NoInbox):
+		return noInbox(r.address)
+	case err != nil:
+		return err
+	case view == nil || !owns(r.principal, view):
+		return noInbox(r.address)
+	}
+	r.view = view
+	return nil
+}
