@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"inboxd/actors/engine"
+	"inboxd/actors/hooks"
 	"inboxd/internal/account"
 )
 
@@ -19,7 +20,7 @@ type accountEntity struct {
 	now        func() time.Time
 	plans      account.Plans
 	principals *principals
-	hooks      *subscriptions
+	hooks      *hooks.Subscriptions
 
 	state *account.State
 	rows  *account.Rows // of the group being decided; nil when nothing changed
@@ -153,7 +154,7 @@ func (e *accountEntity) Publish() {
 		return
 	}
 	if rows.Erase || len(rows.PutWebhooks)+len(rows.DropWebhooks) > 0 {
-		e.hooks.forget(e.id)
+		e.hooks.Forget(e.id)
 	}
 	for _, ses := range rows.DropSessions {
 		e.principals.revoke(ses.Hash)

@@ -7,6 +7,7 @@ import (
 	"net"
 	"time"
 
+	"inboxd/actors/hooks"
 	"inboxd/actors/mailqueue"
 	"inboxd/internal/account"
 	"inboxd/internal/delivery"
@@ -30,7 +31,7 @@ type Options struct {
 	Spam       ingest.Scanner   // judges received mail; default none
 
 	// Poster makes the attempts of webhooks; default: every attempt fails.
-	Poster Poster
+	Poster hooks.Poster
 	// WebhookSchedule holds the waits before the attempts of a delivery; default
 	// webhook.DefaultSchedule.
 	WebhookSchedule webhook.Schedule

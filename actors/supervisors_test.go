@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"inboxd/actors/hooks"
 	"inboxd/actors/journal"
 	"inboxd/internal/inbox"
 	"inboxd/persist/persisttest"
@@ -56,7 +57,7 @@ func TestJournalTakesEachEventOnce(t *testing.T) {
 	if err := store.CommitInbox(&inbox.Rows{Address: "a@inbox.localhost", Public: rows}); err != nil {
 		t.Fatal(err)
 	}
-	if err := journal.New(store, newFanOut(store, newSubscriptions(store), nil, nil), time.Now, slog.Default()).TakeOver(); err != nil {
+	if err := journal.New(store, hooks.New(hooks.Options{Store: store, Now: time.Now}).FanOut(), time.Now, slog.Default()).TakeOver(); err != nil {
 		t.Fatal(err)
 	}
 	checkJournal(t, store, 51)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"inboxd/actors/engine"
+	"inboxd/actors/hooks"
 	"inboxd/actors/journal"
 	"inboxd/actors/mailqueue"
 	"inboxd/actors/retention"
@@ -24,7 +25,6 @@ type Store interface {
 	BounceStore
 	SendingStore
 	WebhookStore
-	CallStore
 	mailqueue.Store
 	journal.Store
 	retention.Store
@@ -48,15 +48,16 @@ type System struct {
 	*Sending
 	*Webhooks
 	journal.Reading
+	*hooks.Records
 	Mail *mailqueue.Queue // what is sent
 
-	store      Store
-	engine     *engine.Engine
-	inboxes    *engine.Directory
-	accounts   accountOwners
-	domains    domainOwners
-	journal    *journal.Journal
-	deliveries *deliveries
+	store    Store
+	engine   *engine.Engine
+	inboxes  *engine.Directory
+	accounts accountOwners
+	domains  domainOwners
+	journal  *journal.Journal
+	hooks    *hooks.Supervisor
 
 	running context.Context // until Stop
 	end     context.CancelFunc
@@ -74,22 +75,24 @@ func Start(o Options) (_ *System, err error) {
 	}
 	s.running, s.end = context.WithCancel(context.Background())
 	s.engine = engine.New(engine.Options{Now: o.Now, Full: o.Store.Full, Admission: o.Admission, Logger: o.Logger})
-	hooks := newSubscriptions(o.Store)
-	s.deliveries = newDeliveries(o, hooks)
-	s.journal = journal.New(o.Store, newFanOut(o.Store, hooks, o.WebhookSchedule, s.deliveries.hint), s.now, o.Logger)
+	s.hooks = hooks.New(hooks.Options{
+		Store: o.Store, Poster: o.Poster, Schedule: o.WebhookSchedule, Now: o.Now, Logger: o.Logger,
+		AccountOf: func(address string) (account.ID, error) { return s.AccountOf(address) },
+	})
+	s.Records = s.hooks.Records()
+	s.journal = journal.New(o.Store, s.hooks.FanOut(), s.now, o.Logger)
 	s.Reading = s.journal.Reading()
 	if err := s.journal.TakeOver(); err != nil {
 		return nil, err
 	}
-	s.makeDirectories(hooks)
+	s.makeDirectories()
 	s.makeAccounts()
 	s.makeDomains()
 	s.makeMail(secret)
 	s.Webhooks = &Webhooks{
-		inboxes: s.Inboxes, owners: s.accounts, store: o.Store, poster: o.Poster, calls: s.deliveries, domain: o.Namespaces.Domain,
+		inboxes: s.Inboxes, owners: s.accounts, store: o.Store, poster: o.Poster, domain: o.Namespaces.Domain,
 		now: s.now, random: o.Random, testing: make(chan struct{}, testsAtOnce),
 	}
-	s.deliveries.accountOf = s.AccountOf
 	if err := s.Mail.Start(); err != nil {
 		return nil, err
 	}
@@ -98,14 +101,14 @@ func Start(o Options) (_ *System, err error) {
 }
 
 // makeDirectories makes the owners and what reaches them.
-func (s *System) makeDirectories(hooks *subscriptions) {
+func (s *System) makeDirectories() {
 	o := s.Options
 	principals, newest := newPrincipals(), &atHand{most: o.Memory / 64}
 	s.inboxes = s.engine.Directory(func(string) engine.Entity {
 		return &inboxEntity{store: o.Store, now: s.now, notify: s.journal.Notify, queued: s.Mail.Moved, atHand: newest}
 	})
 	s.accounts = accountOwners{s.engine.Directory(func(key string) engine.Entity {
-		return &accountEntity{id: account.ID([]byte(key)), store: o.Store, now: s.now, plans: o.Plans, principals: principals, hooks: hooks}
+		return &accountEntity{id: account.ID([]byte(key)), store: o.Store, now: s.now, plans: o.Plans, principals: principals, hooks: s.hooks.Subscriptions}
 	})}
 	s.domains = domainOwners{s.engine.Directory(func(string) engine.Entity {
 		return &domainEntity{store: o.Store, now: s.now, changed: s.changed}
@@ -160,7 +163,7 @@ func (s *System) supervise() {
 		func() { retain.Run(stop) },
 		func() { s.untilFull.run(stop, s.store.Full) },
 		func() { s.rechecks.run(s.running, s.recheck) },
-		func() { s.deliveries.run(stop) },
+		func() { s.hooks.Run(stop) },
 		func() { s.Closing.run(s.running) },
 		func() { s.Resets.run(s.running) },
 	} {
@@ -214,28 +217,16 @@ type Stats struct {
 	InFlight                      int64
 	JournalWaiting                int
 	Queue                         mailqueue.Stats
-
-	// Deliveries of webhooks: in the window of the due index (at most 65,536 entries), on
-	// their way now, and since the start.
-	DeliveriesWaiting, DeliveriesActive                                           int64
-	DeliveriesDelivered, DeliveriesFailed, DeliveriesRetried, DeliveriesCancelled int64
-	DeliveryOldest                                                                time.Duration // how long the earliest is overdue
+	Hooks                         hooks.Stats
 }
 
 // Stats takes the picture.
 func (s *System) Stats() Stats {
-	d := &s.deliveries.counts
-	overdue := time.Duration(0)
-	if at := d.oldest.Load(); at != 0 {
-		overdue = max(0, s.now().Sub(time.UnixMilli(at)))
-	}
 	inboxes, accounts := s.inboxes.Stats(), s.accounts.Stats()
 	return Stats{
-		DeliveriesWaiting: d.waiting.Load(), DeliveriesActive: d.active.Load(), DeliveriesDelivered: d.delivered.Load(), DeliveriesFailed: d.failed.Load(),
-		DeliveriesRetried: d.retried.Load(), DeliveriesCancelled: d.cancelled.Load(), DeliveryOldest: overdue,
 		Inboxes: inboxes.Resident, Accounts: accounts.Resident, Principals: s.Credentials.principals.byHash.Size(),
 		Passivated: inboxes.Left + accounts.Left,
 		InboxBytes: inboxes.Bytes, InFlight: inboxes.InFlight + accounts.InFlight,
-		JournalWaiting: s.journal.Waiting(), Queue: s.Mail.Stats(),
+		JournalWaiting: s.journal.Waiting(), Queue: s.Mail.Stats(), Hooks: s.hooks.Stats(),
 	}
 }

@@ -7,37 +7,29 @@ import (
 	"time"
 
 	"inboxd/actors/engine"
+	"inboxd/actors/hooks"
 	"inboxd/internal/account"
-	"inboxd/internal/fault"
 	"inboxd/internal/webhook"
 )
 
-// WebhookStore is what webhooks need of the disk, beside the account.
+// WebhookStore is what webhooks need of the disk.
 type WebhookStore interface {
-	// LastAttempts tells when each of an account's webhooks was last tried, and the status
+	hooks.Store
+	// LastAttempts tells when each of an account's webhooks was last called, and the status
 	// it gave.
 	LastAttempts(account.ID) (map[int64]webhook.Attempt, error)
-	Delivery(id account.ID, delivery int64) (*webhook.Delivery, error) // nil: none
-	// Deliveries returns deliveries below before (0: all), newest first, to one webhook
-	// unless hook is 0.
-	Deliveries(id account.ID, hook, before int64, limit int) ([]webhook.Delivery, error)
-	// CommitDeliveries is synced, as other commits are.
-	CommitDeliveries(account.ID, []webhook.Change) error
 }
 
-// Webhooks are the subscriptions of accounts, and what became of their deliveries. Only its
-// locks change; any goroutine may use it.
+// Webhooks are the subscriptions of accounts. They don't change; any goroutine may use them.
 type Webhooks struct {
-	inboxes      *Inboxes
-	owners       accountOwners
-	store        WebhookStore
-	poster       Poster
-	calls        *deliveries
-	domain       string // the service's
-	now          func() time.Time
-	random       func([]byte)
-	testing      chan struct{} // a place for each test call
-	redelivering engine.Locks  // by account; taken alone
+	inboxes *Inboxes
+	owners  accountOwners
+	store   WebhookStore
+	poster  hooks.Poster
+	domain  string // the service's
+	now     func() time.Time
+	random  func([]byte)
+	testing chan struct{} // a place for each test call
 }
 
 // AddWebhook subscribes a URL to events of an account, or of one of its inboxes. The answer
@@ -154,64 +146,11 @@ func (w *Webhooks) TestWebhook(ctx context.Context, id account.ID, hook int64) (
 	now := w.now()
 	e := webhook.Sample(to.Event, address, now)
 	body := webhook.Payload(e)
-	return w.poster.Post(ctx, to.URL, webhook.Headers(e.Name, w.testID(), now, body, secretsOf(&to.Webhook, now)...), body), nil
+	return w.poster.Post(ctx, to.URL, webhook.Headers(e.Name, w.testID(), now, body, hooks.SecretsOf(&to.Webhook, now)...), body), nil
 }
 
 func (w *Webhooks) testID() string {
 	var random [12]byte
 	w.random(random[:])
 	return "evt_test_" + hex.EncodeToString(random[:])
-}
-
-// Deliveries returns up to limit deliveries of the account with ids below before (0: all),
-// newest first, to one webhook unless hook is 0. One that waits although its webhook or its
-// inbox is gone is shown as what it is about to become.
-func (w *Webhooks) Deliveries(ctx context.Context, id account.ID, hook, before int64, limit int) ([]webhook.Delivery, error) {
-	out, err := w.store.Deliveries(id, hook, before, limit)
-	for i := 0; err == nil && i < len(out); i++ {
-		if out[i].State == webhook.Retrying {
-			_, err = w.calls.wanted(&out[i])
-		}
-	}
-	if err != nil {
-		return nil, engine.Busy(err)
-	}
-	return out, nil
-}
-
-// Redeliver tries a settled delivery anew, with the same id and bytes, by the whole
-// schedule.
-func (w *Webhooks) Redeliver(ctx context.Context, id account.ID, delivery int64) error {
-	mu := w.redelivering.Of(id.String())
-	mu.Lock()
-	defer mu.Unlock()
-	d, err := w.store.Delivery(id, delivery)
-	switch {
-	case err != nil:
-		return engine.Busy(err)
-	case d == nil:
-		return NoDelivery(fmt.Sprint(delivery))
-	}
-	if d.State == webhook.Retrying {
-		return fault.New(fault.Refused, fmt.Sprintf("Delivery %d is still being tried", delivery))
-	}
-	switch hook, err := w.calls.wanted(d); {
-	case err != nil:
-		return engine.Busy(err)
-	case hook == nil && d.Last.Error == webhook.InboxGone:
-		return fault.New(fault.Refused, "The inbox of this delivery was deleted")
-	case hook == nil:
-		return fault.New(fault.Refused, "The webhook of this delivery was deleted")
-	}
-	d.Again(w.now())
-	if err := w.store.CommitDeliveries(id, []webhook.Change{d.Put(time.Time{}, false)}); err != nil {
-		return err
-	}
-	w.calls.hint([]webhook.Due{d.Due()})
-	return nil
-}
-
-// NoDelivery is the fault for an id that the account has no delivery under.
-func NoDelivery(id string) error {
-	return fault.New(fault.NotFound, fmt.Sprintf("Delivery %s not found", id))
 }

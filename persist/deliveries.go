@@ -116,14 +116,19 @@ func (w *writer) changeDelivery(id account.ID, c *webhook.Change) {
 	}
 }
 
-// DueDeliveries returns up to limit due entries from the given time on, in time order, and
-// the time of the first entry behind those returned, zero when there is none.
-func (t *deliveryTable) DueDeliveries(from time.Time, limit int) (due []webhook.Due, next time.Time, err error) {
-	due, err = list(t.engine, dueFrom(kindDeliveryDue, from), limit+1, readDeliveryDue)
-	if len(due) > limit {
-		due, next = due[:limit], due[limit].At
+// DueDeliveries returns up to limit due entries in time order, and whether more follow. They
+// begin behind the entry after, of which time, account and id count; one without account begins
+// at its time.
+func (t *deliveryTable) DueDeliveries(after webhook.Due, limit int) (due []webhook.Due, more bool, err error) {
+	keys := dueFrom(kindDeliveryDue, after.At)
+	if after.Account != (account.ID{}) {
+		keys = keys.behind(deliveryDueKey(nil, after.At, after.Account, after.ID))
 	}
-	return due, next, err
+	due, err = list(t.engine, keys, limit+1, readDeliveryDue)
+	if more = len(due) > limit; more {
+		due = due[:limit]
+	}
+	return due, more, err
 }
 
 // Delivery reads one delivery, nil when there is none.

@@ -144,18 +144,21 @@ func TestDeliveries(t *testing.T) {
 	if last, err := s.LastDelivery(a); last != 9 || err != nil {
 		t.Errorf("last %d, %v", last, err)
 	}
-	due, next, err := s.DueDeliveries(at(993), 3)
-	if err != nil || len(due) != 3 || due[0].ID != 7 || due[0].Account != a || due[0].Webhook != 2 || !due[0].At.Equal(at(993)) || due[1].ID != 5 || due[2].ID != 3 || !next.Equal(at(997)) {
-		t.Errorf("due %v, next %v, %v", due, next, err)
+	due, more, err := s.DueDeliveries(webhook.Due{At: at(993)}, 3)
+	if err != nil || len(due) != 3 || due[0].ID != 7 || due[0].Account != a || due[0].Webhook != 2 || !due[0].At.Equal(at(993)) || due[1].ID != 5 || due[2].ID != 3 || !more {
+		t.Errorf("due %v, more %v, %v", due, more, err)
+	}
+	if rest, more, err := s.DueDeliveries(due[0], 10); err != nil || more || len(rest) < 2 || rest[0].ID != 5 {
+		t.Errorf("behind the first: %v, more %v, %v", rest, more, err)
 	}
 	d, err := s.Delivery(a, 9)
 	must(t, err)
 	moved := due[0].Move(at(2000))
 	d.Cancel(webhook.WebhookGone)
 	must(t, s.CommitDeliveries(a, []webhook.Change{d.Put(at(991), false), moved}))
-	due, next, err = s.DueDeliveries(time.Time{}, 10)
-	if err != nil || len(due) != 5 || !next.IsZero() || due[0].ID != 5 || due[4].ID != 7 || !due[4].At.Equal(at(2000)) {
-		t.Errorf("after the changes: due %v, next %v, %v", due, next, err)
+	due, more, err = s.DueDeliveries(webhook.Due{}, 10)
+	if err != nil || len(due) != 5 || more || due[0].ID != 5 || due[4].ID != 7 || !due[4].At.Equal(at(2000)) {
+		t.Errorf("after the changes: due %v, more %v, %v", due, more, err)
 	}
 	if d, err := s.Delivery(a, 9); err != nil || d.State != webhook.Failed || string(d.Body) != "body 9" {
 		t.Errorf("cancelled: %+v, %v", d, err)
@@ -264,7 +267,7 @@ func checkDeliveries(s *Store, id account.ID, events, leased, ended int) error {
 	if err != nil {
 		return err
 	}
-	due, _, err := s.DueDeliveries(time.Time{}, 100)
+	due, _, err := s.DueDeliveries(webhook.Due{}, 100)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ type Options[K comparable] struct {
 	Workers     int // attempts at once that do not hang; default 64
 	LaneWorkers int // of them at one destination that answers; default 5
 	// Doubted bounds the attempts at once at one destination that does not answer. All such
-	// share half of MostHanging evenly, or have one each. Default 1.
+	// share half of Workers evenly, or have one each. Default 1.
 	Doubted int
 
 	HangAfter    time.Duration // when an attempt that is not heard of gives its place away; default 1 s

@@ -150,7 +150,7 @@ func (q *Line[K]) limit(l *lane[K], quiet bool) int {
 	if quiet || q.trusts(l) || l.jobs[0].wanted() {
 		return q.LaneWorkers
 	}
-	return max(1, min(q.Doubted, q.MostHanging/2/max(1, q.lanes.doubted)))
+	return max(1, min(q.Doubted, q.Workers/2/max(1, q.lanes.doubted)))
 }
 
 // enlist puts a lane where dispatch finds it, if a worker may have something of it.

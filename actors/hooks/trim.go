@@ -1,4 +1,4 @@
-package actors
+package hooks
 
 import (
 	"time"
@@ -8,10 +8,10 @@ import (
 )
 
 const (
-	// deliveryTrim is how many records of an account are settled between two looks.
-	deliveryTrim = 256
-	// deliveryTrimStep bounds what one commit removes.
-	deliveryTrimStep = 1024
+	// trimEvery is how many records of an account are settled between two looks.
+	trimEvery = 256
+	// trimStep bounds what one commit removes.
+	trimStep = 1024
 )
 
 // tally is what the recorder knows of an account's records since it last looked at them, so
@@ -23,10 +23,10 @@ type tally struct {
 }
 
 // tally counts results and, now and then, removes the oldest records.
-func (d *deliveries) tally(of map[account.ID]*tally, id account.ID, results []result) {
+func (s *Supervisor) tally(of map[account.ID]*tally, id account.ID, results []result) {
 	t := of[id]
 	if t == nil {
-		if len(of) >= deliveryWindow {
+		if len(of) >= entriesAll {
 			clear(of)
 		}
 		t = &tally{}
@@ -38,15 +38,15 @@ func (d *deliveries) tally(of map[account.ID]*tally, id account.ID, results []re
 			t.newest, t.looked = max(t.newest, del.ID), min(t.looked, del.ID-1)
 		}
 	}
-	if t.settled < deliveryTrim {
+	if t.settled < trimEvery {
 		return
 	}
 	t.settled = 0
-	removed, err := d.store.TrimDeliveries(id, t.looked, time.Time{}, webhook.RecordsKept, deliveryTrimStep)
+	removed, err := s.Store.TrimDeliveries(id, t.looked, time.Time{}, webhook.RecordsKept, trimStep)
 	switch {
 	case err != nil:
-		d.log.Error("old deliveries could not be removed", "account", id, "err", err)
-	case removed < deliveryTrimStep:
+		s.Logger.Error("old deliveries could not be removed", "account", id, "err", err)
+	case removed < trimStep:
 		t.looked = max(t.looked, t.newest-webhook.RecordsKept)
 	}
 }

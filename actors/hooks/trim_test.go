@@ -1,8 +1,7 @@
-package actors
+package hooks
 
 import (
 	"errors"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -14,9 +13,9 @@ import (
 // TestOldRecordsGo however late they are settled.
 func TestOldRecordsGo(t *testing.T) {
 	store := persisttest.Open(t)
-	d := newDeliveries(Options{Store: store, Logger: slog.New(slog.DiscardHandler)}, newSubscriptions(store))
+	s := newSupervisor(store, nil)
 	looks := &trimStore{Store: store}
-	d.store = looks
+	s.Store = looks
 	settled := map[account.ID]*tally{}
 	last := int64(0)
 	settle := func(id int64) {
@@ -24,7 +23,7 @@ func TestOldRecordsGo(t *testing.T) {
 		if err := store.CommitDeliveries(someone, []webhook.Change{del.Put(time.Time{}, false)}); err != nil {
 			t.Fatal(err)
 		}
-		d.tally(settled, someone, []result{{change: del.Put(time.Time{}, false)}})
+		s.tally(settled, someone, []result{{account: someone, change: del.Put(time.Time{}, false)}})
 	}
 	settleUntil := func(to int64) {
 		for ; last < to; last++ {
@@ -43,19 +42,19 @@ func TestOldRecordsGo(t *testing.T) {
 	if err := store.CommitDeliveries(someone, []webhook.Change{waits.Put(time.Time{}, false)}); err != nil {
 		t.Fatal(err)
 	}
-	settleUntil(8*deliveryTrim + 1)
+	settleUntil(8*trimEvery + 1)
 	must(webhook.RecordsKept+1, "beside one that waits")
-	if want := last - 1 - webhook.RecordsKept - deliveryTrim; looks.times != 8 || looks.after < want {
+	if want := last - 1 - webhook.RecordsKept - trimEvery; looks.times != 8 || looks.after < want {
 		t.Errorf("looked %d times, the last time from %d on, want from %d", looks.times, looks.after, want)
 	}
 	settle(5)
-	settleUntil(last + deliveryTrim - 1)
+	settleUntil(last + trimEvery - 1)
 	must(webhook.RecordsKept, "once it was settled")
 	looks.err = errors.New("no disk")
-	settleUntil(last + deliveryTrim)
+	settleUntil(last + trimEvery)
 	looks.err = nil
 	var backlog []webhook.Change
-	for range deliveryTrimStep {
+	for range trimStep {
 		last++
 		del := webhook.Delivery{Account: someone, ID: last, Webhook: 1, State: webhook.Delivered}
 		backlog = append(backlog, del.Put(time.Time{}, false))
@@ -63,12 +62,12 @@ func TestOldRecordsGo(t *testing.T) {
 	if err := store.CommitDeliveries(someone, backlog); err != nil {
 		t.Fatal(err)
 	}
-	settleUntil(last + 2*deliveryTrim)
+	settleUntil(last + 2*trimEvery)
 	must(webhook.RecordsKept, "after an error, and when there was more than a step removes")
-	for n := range deliveryWindow {
+	for n := range entriesAll {
 		settled[account.NewID(time.UnixMilli(int64(n)), [10]byte{})] = &tally{}
 	}
-	d.tally(settled, account.ID{1}, nil)
+	s.tally(settled, account.ID{1}, nil)
 	if len(settled) != 1 {
 		t.Errorf("%d accounts are remembered", len(settled))
 	}

@@ -1,4 +1,4 @@
-package actors
+package hooks
 
 import (
 	"time"
@@ -8,24 +8,25 @@ import (
 	"inboxd/internal/webhook"
 )
 
-// fanOut makes the deliveries of events for the batch that takes them into their account's
+// FanOut makes the deliveries of events for the batch that takes them into their account's
 // journal: an event that is in the journal has all its deliveries, or none was due. Only the
 // journal's goroutine uses it, so it alone gives delivery ids.
-type fanOut struct {
+type FanOut struct {
 	store    Store
-	hooks    *subscriptions
+	hooks    *Subscriptions
 	schedule webhook.Schedule
 	lasts    map[account.ID]int64 // last id given
-	hint     func([]webhook.Due)
+	notify   func([]webhook.Delivery)
 }
 
-func newFanOut(store Store, hooks *subscriptions, schedule webhook.Schedule, hint func([]webhook.Due)) *fanOut {
-	return &fanOut{store: store, hooks: hooks, schedule: schedule, lasts: map[account.ID]int64{}, hint: hint}
+// FanOut makes the deliveries that s calls receivers for.
+func (s *Supervisor) FanOut() *FanOut {
+	return &FanOut{store: s.Store, hooks: s.Subscriptions, schedule: s.Schedule, lasts: map[account.ID]int64{}, notify: s.Notify}
 }
 
 // Out makes the deliveries of events; none for an account without webhooks, at the cost of
 // a map look-up.
-func (f *fanOut) Out(id account.ID, events []inbox.Public, now time.Time) ([]webhook.Delivery, error) {
+func (f *FanOut) Out(id account.ID, events []inbox.Public, now time.Time) ([]webhook.Delivery, error) {
 	hooks, err := f.hooks.of(id)
 	if len(hooks) == 0 || err != nil {
 		return nil, err
@@ -40,17 +41,13 @@ func (f *fanOut) Out(id account.ID, events []inbox.Public, now time.Time) ([]web
 }
 
 // Done notes deliveries that are in the store.
-func (f *fanOut) Done(id account.ID, told []webhook.Delivery) {
+func (f *FanOut) Done(id account.ID, told []webhook.Delivery) {
 	if len(told) == 0 {
 		return
 	}
 	f.lasts[id] = told[len(told)-1].ID
-	due := make([]webhook.Due, len(told))
-	for i := range told {
-		due[i] = told[i].Due()
-	}
-	f.hint(due)
+	f.notify(told)
 }
 
 // Forget reads the account's last id again: an append that failed may have happened.
-func (f *fanOut) Forget(id account.ID) { delete(f.lasts, id) }
+func (f *FanOut) Forget(id account.ID) { delete(f.lasts, id) }

@@ -1,10 +1,8 @@
-package actors
+package hooks
 
 import (
 	"errors"
-	"log/slog"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -35,34 +33,30 @@ func TestLeasesAndResultsShareCommits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const events, step = 200, 10
 		store := &commitsStore{Store: persisttest.Open(t)}
-		script := &script{took: 2 * time.Millisecond}
-		d := newDeliveries(Options{Store: store, Poster: script, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}, newSubscriptions(store))
-		d.accountOf = func(string) (account.ID, error) { return someone, nil }
-		d.subs.known[someone] = []account.Webhook{{ID: 1, URL: "https://r/", Event: "*"}}
+		poster := &quick{}
+		s := newSupervisor(store, poster)
 		stop := make(chan struct{})
 		var running sync.WaitGroup
-		running.Go(func() { d.run(stop) })
+		running.Go(func() { s.Run(stop) })
 		for first := 1; first <= events; first += step {
 			var told []webhook.Delivery
-			var due []webhook.Due
 			for i := range step {
-				told = append(told, webhook.Delivery{Account: someone, ID: int64(first + i), Webhook: 1, State: webhook.Retrying, NextAt: time.Now()})
-				due = append(due, told[i].Due())
+				told = append(told, webhook.Delivery{Account: someone, ID: int64(first + i), Webhook: 1, URL: "https://r/", State: webhook.Retrying, NextAt: time.Now()})
 			}
 			if err := store.AppendJournal(someone, 1, nil, told); err != nil {
 				t.Fatal(err)
 			}
-			d.hint(due)
-			if synctest.Wait(); first == 1 && len(script.all()) == 0 {
+			s.Notify(told)
+			if synctest.Wait(); first == 1 && poster.calls.Load() == 0 {
 				t.Error("leases wait for results")
 			}
-			time.Sleep(journalDelay)
+			time.Sleep(recordDelay)
 		}
 		time.Sleep(time.Second)
 		close(stop)
 		running.Wait()
-		if store.changes != 2*events || d.counts.delivered.Load() != events {
-			t.Errorf("%d changes, %d delivered", store.changes, d.counts.delivered.Load())
+		if store.changes != 2*events || s.counts.delivered.Load() != events {
+			t.Errorf("%d changes, %d delivered", store.changes, s.counts.delivered.Load())
 		}
 		if store.commits > events/step*2 {
 			t.Errorf("%d events took %d commits", events, store.commits)
@@ -87,29 +81,29 @@ func TestWhatAStepGathers(t *testing.T) {
 		"many more":           {0, 5 * recordFull, 0, 0, 5 * recordFull},
 		"a lease":             {1, 0, 0, 0, 1},
 		"a lease and results": {1, 3, 0, 0, 4},
-		"too many":            {9, deliveryGroup, 0, 0, deliveryGroup},
+		"too many":            {9, groupMost, 0, 0, groupMost},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := newDeliveries(Options{Store: persisttest.Open(t)}, nil)
-				r := result{ended: ended{due: webhook.Due{Account: someone}}}
+				s := newSupervisor(persisttest.Open(t), nil)
+				r := result{account: someone}
 				for range c.results {
-					d.tried <- r
+					s.results <- r
 				}
 				for range c.leases {
-					go func() { d.leases <- lease{account: someone} }()
+					go func() { s.leases <- lease{account: someone} }()
 				}
 				if c.later > 0 {
-					time.AfterFunc(c.later, func() { d.tried <- r })
+					time.AfterFunc(c.later, func() { s.results <- r })
 				}
 				synctest.Wait()
-				began, p := time.Now(), pages{of: map[account.ID]*page{}}
-				open := d.gather(&p)
-				if took, n := time.Since(began), p.leases+p.results; took != c.took || n != c.gathered || !open {
+				began, b := time.Now(), batches{of: map[account.ID]*batch{}}
+				open := s.gather(&b)
+				if took, n := time.Since(began), b.leases+b.results; took != c.took || n != c.gathered || !open {
 					t.Errorf("%d after %v, want %d after %v; open %v", n, took, c.gathered, c.took, open)
 				}
-				for p.leases < c.leases {
-					d.gather(&p) // what is left
+				for b.leases < c.leases {
+					s.gather(&b) // what is left
 				}
 				time.Sleep(c.later)
 			})
@@ -155,48 +149,13 @@ func TestWhatIsErased(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		d := newDeliveries(Options{Store: store}, newSubscriptions(store))
+		s := newSupervisor(store, nil)
+		s.Subscriptions = NewSubscriptions(store)
 		if c.hook {
-			d.subs.known[someone] = []account.Webhook{{ID: 1}}
+			s.Subscriptions.known[someone] = []account.Webhook{{ID: 1}}
 		}
-		if got := d.erased(&del); got != c.erased {
+		if got := s.erased(&del); got != c.erased {
 			t.Errorf("gone is %s: erased %v", name, got)
 		}
 	}
-}
-
-// TestNothingCountsBeforeItsCommit: no attempt is made without its lease, and one whose result
-// was not stored is made again.
-func TestNothingCountsBeforeItsCommit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var leases, results atomic.Bool // fail
-		store := persisttest.Open(t)
-		store.Before = func(rows any) error {
-			changes, _ := rows.([]webhook.Change)
-			for _, c := range changes {
-				if c.Delivery == nil && leases.Load() || c.Delivery != nil && results.Load() {
-					return errors.New("no disk")
-				}
-			}
-			return nil
-		}
-		p := &script{}
-		s := hookWorld(t, store, p)
-		subscribe(t, s, "r", "*")
-		leases.Store(true)
-		mailTo(t, s, "a@inbox.localhost", "x")
-		time.Sleep(time.Minute)
-		if n := len(p.all()); n != 0 {
-			t.Fatalf("%d attempts without a lease", n)
-		}
-		results.Store(true)
-		leases.Store(false)
-		time.Sleep(deliveryLease)
-		results.Store(false)
-		time.Sleep(time.Minute)
-		seen := p.all()
-		if n := s.deliveries.counts.delivered.Load(); len(seen) != 2 || seen[0].id != seen[1].id || n != 1 {
-			t.Errorf("%d attempts, %d delivered: %+v", len(seen), n, seen)
-		}
-	})
 }

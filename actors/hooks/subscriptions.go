@@ -1,4 +1,4 @@
-package actors
+package hooks
 
 import (
 	"sync"
@@ -6,25 +6,25 @@ import (
 	"inboxd/internal/account"
 )
 
-// subscriptions remembers the webhooks of accounts that had events lately, so that an event
+// Subscriptions remembers the webhooks of accounts that had events lately, so that an event
 // costs a map look-up. A committed change of an account's webhooks makes it forget them.
-type subscriptions struct {
+type Subscriptions struct {
 	store Store
 
 	mu      sync.Mutex
-	changes uint64 // counts forget: what was read before one is not remembered after it
+	changes uint64 // counts Forget: what was read before one is not remembered after it
 	known   map[account.ID][]account.Webhook
 }
 
 // subscriptionsKept bounds how many accounts are remembered; beyond it some are read again.
 const subscriptionsKept = 65_536
 
-func newSubscriptions(store Store) *subscriptions {
-	return &subscriptions{store: store, known: map[account.ID][]account.Webhook{}}
+func NewSubscriptions(store Store) *Subscriptions {
+	return &Subscriptions{store: store, known: map[account.ID][]account.Webhook{}}
 }
 
 // of returns the account's webhooks, oldest first. Nobody may change them.
-func (s *subscriptions) of(id account.ID) ([]account.Webhook, error) {
+func (s *Subscriptions) of(id account.ID) ([]account.Webhook, error) {
 	s.mu.Lock()
 	hooks, known := s.known[id]
 	changes := s.changes
@@ -45,7 +45,7 @@ func (s *subscriptions) of(id account.ID) ([]account.Webhook, error) {
 	return hooks, nil
 }
 
-func (s *subscriptions) makeRoom() {
+func (s *Subscriptions) makeRoom() {
 	for id := range s.known {
 		if len(s.known) < subscriptionsKept {
 			return
@@ -55,7 +55,7 @@ func (s *subscriptions) makeRoom() {
 }
 
 // find returns one webhook, nil when it is gone.
-func (s *subscriptions) find(id account.ID, hook int64) (*account.Webhook, error) {
+func (s *Subscriptions) find(id account.ID, hook int64) (*account.Webhook, error) {
 	hooks, err := s.of(id)
 	for i := range hooks {
 		if hooks[i].ID == hook {
@@ -65,9 +65,9 @@ func (s *subscriptions) find(id account.ID, hook int64) (*account.Webhook, error
 	return nil, err
 }
 
-// forget is called after each commit that changed the account's webhooks, and before
+// Forget is called after each commit that changed the account's webhooks, and before
 // anybody is told of it.
-func (s *subscriptions) forget(id account.ID) {
+func (s *Subscriptions) Forget(id account.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.changes++

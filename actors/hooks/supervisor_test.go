@@ -1,0 +1,206 @@
+package hooks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/dueline"
+	"inboxd/internal/webhook"
+	"inboxd/persist/persisttest"
+)
+
+var someone = account.NewID(time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC), [10]byte{1})
+
+// quick is a Poster that answers after 2 ms; dead ones give no answer for 10 s.
+type quick struct {
+	calls atomic.Int64
+	dead  bool
+}
+
+func (p *quick) Check(context.Context, string) error { return nil }
+
+func (p *quick) Post(ctx context.Context, _ string, _ []webhook.Header, _ []byte) webhook.Answer {
+	p.calls.Add(1)
+	took, answer := 2*time.Millisecond, webhook.Answer{Status: 200}
+	if p.dead {
+		took, answer = 10*time.Second, webhook.Answer{Error: "no answer", Duration: 10 * time.Second}
+	}
+	select {
+	case <-time.After(took):
+	case <-ctx.Done():
+	}
+	return answer
+}
+
+// newSupervisor calls webhook 1 of someone, to whom every inbox belongs.
+func newSupervisor(store Store, poster Poster) *Supervisor {
+	s := New(Options{
+		Store: store, Poster: poster, Schedule: webhook.DefaultSchedule(), Now: time.Now, Logger: slog.New(slog.DiscardHandler),
+		AccountOf: func(string) (account.ID, error) { return someone, nil },
+	})
+	s.Subscriptions.known[someone] = []account.Webhook{{ID: 1, URL: "https://r/", Event: "*"}}
+	return s
+}
+
+// runFor runs a supervisor, and stops it.
+func runFor(s *Supervisor, long time.Duration) {
+	stop := make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() { s.Run(stop) })
+	time.Sleep(long)
+	close(stop)
+	running.Wait()
+}
+
+// TestReceiversThatBeginToHangDelayOthersLittle: they all answered before.
+func TestReceiversThatBeginToHangDelayOthersLittle(t *testing.T) {
+	q, now := dueline.New(rules), time.Now()
+	id := int64(0)
+	start := func(host string) (started []*dueline.Attempt[key]) {
+		id++
+		q.Moved(now, entryOf(webhook.Due{At: now, Account: someone, ID: id}, host))
+		return q.Step(now).Start
+	}
+	answer := func(calls []*dueline.Attempt[key]) {
+		for _, c := range calls {
+			q.Finished(now, c, dueline.Result{Temper: dueline.Answering})
+		}
+	}
+	for i := range working + 100 {
+		answer(start(fmt.Sprint("h", i)))
+	}
+	answer(start("good"))
+	var hung []*dueline.Attempt[key]
+	for i := range working + 100 {
+		hung = append(hung, start(fmt.Sprint("h", i))...)
+	}
+	if len(hung) != working || len(start("good")) != 0 {
+		t.Fatalf("%d calls of hosts that answered", len(hung))
+	}
+	for _, c := range hung {
+		q.Connects(c, 0)
+	}
+	now = now.Add(slowAfter)
+	next := q.Step(now).Start
+	if !slices.ContainsFunc(next, func(c *dueline.Attempt[key]) bool { return c.Lane == "good" }) {
+		t.Errorf("who answers waits for those that hang: %d other calls began", len(next))
+	}
+	for _, c := range append(hung, next...) {
+		q.Finished(now, c, dueline.Result{Temper: dueline.Silent})
+	}
+	if s := q.Stats(now); s.Running != 0 || s.Waiting != 0 {
+		t.Errorf("left over: %+v", s)
+	}
+}
+
+// TestADeadReceiverCostsLittle: however many events wait for it.
+func TestADeadReceiverCostsLittle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const events = 5 * entriesShare
+		store := persisttest.Open(t)
+		now := time.Now()
+		var all []webhook.Delivery
+		for i := range events {
+			all = append(all, webhook.Delivery{Account: someone, ID: int64(i + 1), Webhook: 1, EventID: fmt.Sprint("evt_", i), Event: webhook.MessageReceived, Inbox: "a@inbox.localhost",
+				Body: []byte("{}"), At: now, URL: "https://r/", State: webhook.Retrying, NextAt: now})
+		}
+		if err := store.AppendJournal(someone, 1, nil, all); err != nil {
+			t.Fatal(err)
+		}
+		poster := &quick{dead: true}
+		runFor(newSupervisor(store, poster), 24*time.Hour)
+		left, err := store.Deliveries(someone, 0, 0, 2*events)
+		for _, d := range left {
+			if d.State != webhook.Failed || d.Attempts != 3 {
+				t.Fatalf("left: %+v", d)
+			}
+		}
+		if len(left) > webhook.RecordsKept+trimEvery || err != nil {
+			t.Errorf("%d records are kept, %v", len(left), err)
+		}
+		if n := poster.calls.Load(); n < entriesShare || n > 3*events {
+			t.Errorf("%d calls", n)
+		}
+	})
+}
+
+// countingStore counts what a start reads.
+type countingStore struct {
+	*persisttest.Store
+	mu              sync.Mutex
+	entries, bodies int
+	most            int // entries; beyond it they can't be read
+}
+
+func (c *countingStore) DueDeliveries(after webhook.Due, limit int) ([]webhook.Due, bool, error) {
+	due, more, err := c.Store.DueDeliveries(after, limit)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.entries += len(due); c.most > 0 && c.entries > c.most {
+		return nil, false, errors.New("the index is read over and over")
+	}
+	return due, more, err
+}
+
+func (c *countingStore) Delivery(id account.ID, n int64) (*webhook.Delivery, error) {
+	c.mu.Lock()
+	c.bodies++
+	c.mu.Unlock()
+	return c.Store.Delivery(id, n)
+}
+
+// fill writes deliveries that are due at some times.
+func (c *countingStore) fill(t testing.TB, n int, at func(i int) time.Time) {
+	t.Helper()
+	all := make([]webhook.Delivery, n)
+	for i := range all {
+		all[i] = webhook.Delivery{Account: someone, ID: int64(i + 1), Webhook: 1, State: webhook.Retrying, NextAt: at(i)}
+	}
+	if err := c.AppendJournal(someone, 1, nil, all); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAStartReadsTheIndexOnly, and of 100,000 retries no more than a page of it.
+func TestAStartReadsTheIndexOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, now := &countingStore{Store: persisttest.Open(t)}, time.Now()
+		store.fill(t, 100_000, func(i int) time.Time { return now.Add(time.Minute + time.Duration(i)*time.Millisecond) })
+		runFor(newSupervisor(store, &quick{}), time.Second)
+		if store.bodies != 0 || store.entries > pageSize {
+			t.Errorf("a start read %d deliveries and %d entries of the index", store.bodies, store.entries)
+		}
+	})
+}
+
+// TestManyOverdue: more than memory holds, a thousand of each moment, are all taken up,
+// and the index is not read over and over.
+func TestManyOverdue(t *testing.T) {
+	for name, hooks := range map[string][]account.Webhook{"gone": nil, "there": {{ID: 1, URL: "https://r/"}}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const overdue = 9 * pageSize
+				store, now := &countingStore{Store: persisttest.Open(t), most: 20 * overdue}, time.Now()
+				store.fill(t, overdue, func(i int) time.Time { return now.Add(time.Duration(i/1000)*time.Millisecond - time.Hour) })
+				s := newSupervisor(store, &quick{})
+				s.Subscriptions.known[someone] = hooks
+				few := rules
+				few.Window.All, few.Window.Room = 4*pageSize, 2*pageSize
+				s.line = dueline.New(few)
+				runFor(s, time.Hour)
+				if due, _, _ := store.Store.DueDeliveries(webhook.Due{}, 10); len(due) != 0 || store.entries > store.most {
+					t.Errorf("%d entries read, left in the index: %v", store.entries, due)
+				}
+			})
+		})
+	}
+}
