@@ -58,7 +58,7 @@ func decodeWords(s string) string {
 	}
 	flush()
 	out = append(out, s[from:]...)
-	return CleanHeader(asString(out))
+	return CleanHeader(string(out))
 }
 
 // parseWord reads the word at the start of s, which begins with "=?". Blanks and question

@@ -3,7 +3,6 @@ package message
 import (
 	"bytes"
 	"strings"
-	"unsafe"
 
 	"inboxd/internal/message/html"
 )
@@ -171,17 +170,8 @@ func (r *reader) decode(b *body, p *part, max int) {
 	text, cut := cutText(text, max)
 	b.cut = b.cut || cut || len(d.src) > 0
 	b.size += len(text)
-	b.add(asString(text))
+	b.add(string(text))
 	r.doc.Degraded = r.doc.Degraded || !known
-}
-
-// asString is text as a string; text is not used afterwards. Where that holds on to much
-// more memory than the text needs, it is a copy.
-func asString(text []byte) string {
-	if len(text) < cap(text)/2 {
-		return string(text)
-	}
-	return unsafe.String(unsafe.SliceData(text), len(text))
 }
 
 // String joins the parts, each on lines of its own.
