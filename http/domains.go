@@ -56,18 +56,18 @@ type recordResponse struct {
 	Found   bool   `json:"found"`
 }
 
-func describeDomain(v domain.View) domainResponse {
-	a := domainResponse{Domain: v.Name, Status: v.Status.String(), Records: make([]recordResponse, len(v.Records)), CheckedAt: wireTimeOrNull(v.CheckedAt)}
-	for i, r := range v.Records {
-		a.Records[i] = recordResponse{r.Type, r.Name, r.Value, r.Purpose, r.Found}
-	}
-	return a
+func describeDomain(v *domain.View) domainResponse {
+	return domainResponse{v.Name, v.Status.String(), each(v.Records, describeRecord), wireTimeOrNull(v.CheckedAt)}
+}
+
+func describeRecord(r *domain.Record) recordResponse {
+	return recordResponse{r.Type, r.Name, r.Value, r.Purpose, r.Found}
 }
 
 func (r *request) domain(status int, v domain.View, err error) error {
 	return r.json(status, struct {
 		Domain domainResponse `json:"domain"`
-	}{describeDomain(v)}, err)
+	}{describeDomain(&v)}, err)
 }
 
 func (d *domains) claimDomain(r *request) error {
@@ -77,13 +77,9 @@ func (d *domains) claimDomain(r *request) error {
 
 func (d *domains) listDomains(r *request) error {
 	views, err := d.port.Domains(r.ctx, r.principal.Account)
-	out := make([]domainResponse, len(views))
-	for i, v := range views {
-		out[i] = describeDomain(v)
-	}
 	return r.json(fasthttp.StatusOK, struct {
 		Domains []domainResponse `json:"domains"`
-	}{out}, err)
+	}{each(views, describeDomain)}, err)
 }
 
 func (d *domains) showDomain(r *request) error {

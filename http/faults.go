@@ -16,7 +16,7 @@ import (
 	"inboxd/internal/fault"
 )
 
-// statuses is the one table from the kind of a fault to the status of an answer
+// statuses is the one table from the kind of a fault to the status of a response
 // (specification, Errors).
 var statuses = map[fault.Kind]int{
 	fault.Internal:        fasthttp.StatusInternalServerError,

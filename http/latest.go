@@ -48,9 +48,9 @@ func (r *request) wanted() (wanted, error) {
 	return w, q.err
 }
 
-// plain reports whether the answer is the one that polls share.
+// plain reports whether the response is the one that polls share.
 func (w *wanted) plain() bool {
-	return w.after == 0 && !w.otp && w.from == "" && w.subject == "" && w.fields == allFields
+	return *w == wanted{wait: w.wait, fields: allFields}
 }
 
 func (w *wanted) match(m *inbox.Message) bool {
@@ -58,8 +58,8 @@ func (w *wanted) match(m *inbox.Message) bool {
 		(contains(m.From.Email, w.from) || contains(m.From.Name, w.from))
 }
 
-// latest answers with the newest received message that fits, waiting for one when asked to
-// (specification, Latest). The poll that wants nothing special is usually answered by poll.
+// show answers with the newest received message that fits, waiting for one when asked to
+// (specification, Latest). The poll that wants nothing special is usually answered by the wire.
 func (l *latest) show(r *request) error {
 	w, err := r.wanted()
 	if err != nil {

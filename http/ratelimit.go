@@ -10,30 +10,30 @@ import (
 )
 
 const (
-	// maxTries in tryWindow, per client and per e-mail address (specification, Sign-up and
+	// maxTries in tryTime, per client and per e-mail address (specification, Sign-up and
 	// sessions).
-	maxTries  = 10
-	tryWindow = time.Minute
+	maxTries = 10
+	tryTime  = time.Minute
 	// maxTracked bounds the memory of tries to about 8 MiB.
 	maxTracked = 1 << 16
 )
 
-// tries counts anonymous tries in a sliding window. A refused try does not count, so that
+// tries counts anonymous tries over the last minute. A refused try does not count, so that
 // Retry-After holds what it says.
 type tries struct {
 	seed maphash.Seed
 
-	mu     sync.Mutex
-	recent map[uint64]*window
+	mu     sync.Mutex // guards recent and all in it
+	recent map[uint64]*lately
 }
 
-// window holds the Unix milliseconds of the latest tries, the oldest at next.
-type window struct {
+// lately holds the Unix milliseconds of the latest tries, the oldest at next.
+type lately struct {
 	at   [maxTries]int64
 	next uint8
 }
 
-func newTries() *tries { return &tries{seed: maphash.MakeSeed(), recent: map[uint64]*window{}} }
+func newTries() *tries { return &tries{seed: maphash.MakeSeed(), recent: map[uint64]*lately{}} }
 
 // count notes a try of who, or refuses it with TooMany.
 func (t *tries) count(who string, now time.Time) error {
@@ -43,10 +43,10 @@ func (t *tries) count(who string, now time.Time) error {
 	w := t.recent[key]
 	if w == nil {
 		t.makeRoom(ms)
-		w = &window{}
+		w = &lately{}
 		t.recent[key] = w
 	}
-	if wait := w.at[w.next] + tryWindow.Milliseconds() - ms; wait > 0 {
+	if wait := w.at[w.next] + tryTime.Milliseconds() - ms; wait > 0 {
 		return &fault.Error{
 			Kind: fault.TooMany, Detail: "Too many tries. Wait before you try again",
 			RetryAfter: time.Duration(wait) * time.Millisecond,
@@ -57,13 +57,13 @@ func (t *tries) count(who string, now time.Time) error {
 	return nil
 }
 
-// makeRoom drops windows that are over; when every one is in use, some one of them goes.
+// makeRoom drops who has not tried lately; when every one is in use, some one of them goes.
 func (t *tries) makeRoom(ms int64) {
 	if len(t.recent) < maxTracked {
 		return
 	}
 	for key, w := range t.recent {
-		if w.at[(w.next+maxTries-1)%maxTries]+tryWindow.Milliseconds() <= ms {
+		if w.at[(w.next+maxTries-1)%maxTries]+tryTime.Milliseconds() <= ms {
 			delete(t.recent, key)
 		}
 	}

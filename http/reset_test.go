@@ -33,7 +33,7 @@ func TestPasswordReset(t *testing.T) {
 		t.Fatal(err)
 	}
 	confirm := func(token, password string) reply {
-		w.advance(tryWindow) // these tries are counted elsewhere
+		w.advance(tryTime) // these tries are counted elsewhere
 		return w.call(post, "/api/auth/password-reset/confirm", "", fmt.Sprintf(`{"token":%q,"password":%q}`, token, password))
 	}
 	w.expect(422, confirm(token, "short"))
@@ -47,7 +47,7 @@ func TestPasswordReset(t *testing.T) {
 		t.Errorf("used: %s", r.detail())
 	}
 	w.expect(200, w.call(post, "/api/auth/login", "", `{"email":"alice@example.com","password":"another horse"}`))
-	w.advance(tryWindow)
+	w.advance(tryTime)
 	for range maxTries {
 		w.expect(202, ask(bob))
 	}

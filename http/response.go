@@ -9,11 +9,9 @@ import (
 )
 
 var (
-	typeJSON         = []byte("application/json")
-	headerCache      = []byte("Cache-Control")
-	cacheNever       = []byte("no-store")
-	cacheRevalidated = []byte("private, no-cache")
-	headerETag       = []byte("ETag")
+	typeJSON    = []byte("application/json")
+	headerCache = []byte("Cache-Control")
+	cacheNever  = []byte("no-store")
 )
 
 // timeFormat is the wire form of every time: ISO 8601, UTC, milliseconds.
@@ -55,6 +53,15 @@ func marshal(v any) ([]byte, error) { return json.Marshal(v, jsontext.AllowInval
 
 type okResponse struct {
 	OK bool `json:"ok"`
+}
+
+// each makes the items of a list.
+func each[T, U any](list []T, one func(*T) U) []U {
+	out := make([]U, len(list))
+	for i := range list {
+		out[i] = one(&list[i])
+	}
+	return out
 }
 
 // ok says that it is done, unless err says that it is not.

@@ -228,17 +228,13 @@ func (s *sending) listSuppressions(r *request) error {
 		list = list[:limit]
 		next = list[limit-1].Email
 	}
-	items := make([]suppressionResponse, len(list))
-	for i, sup := range list {
-		items[i] = suppressionOf(sup)
-	}
 	return r.json(fasthttp.StatusOK, struct {
 		Suppressions []suppressionResponse `json:"suppressions"`
 		NextCursor   *string               `json:"next_cursor"`
-	}{items, stringOrNull(next)}, nil)
+	}{each(list, suppressionOf), stringOrNull(next)}, nil)
 }
 
-func suppressionOf(s account.Suppression) suppressionResponse {
+func suppressionOf(s *account.Suppression) suppressionResponse {
 	return suppressionResponse{s.Email, s.Inbox, s.Message, s.Reason, wireTime(s.At)}
 }
 

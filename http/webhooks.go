@@ -16,7 +16,7 @@ import (
 // Webhooks is what the handlers of an account's webhooks need. URLs and events that
 // come in are checked in form. NotFound when there is no such webhook or delivery.
 type Webhooks interface {
-	// AddWebhook subscribes; its answer alone holds the secret. inbox may be empty; NoInbox
+	// AddWebhook subscribes; its result alone holds the secret. inbox may be empty; NoInbox
 	// when it is not one of the account's. Refused at the plan's maximum.
 	AddWebhook(ctx context.Context, id account.ID, url, event, inbox string) (account.Webhook, error)
 	ListWebhooks(ctx context.Context, id account.ID) ([]webhook.Listed, error)
@@ -25,7 +25,7 @@ type Webhooks interface {
 	ChangeWebhook(ctx context.Context, id account.ID, hook int64, url, event *string) error
 	RotateSecret(ctx context.Context, id account.ID, hook int64) (string, error)
 	DropWebhook(ctx context.Context, id account.ID, hook int64) error
-	// TestWebhook posts a sample and waits for the answer.
+	// TestWebhook posts a sample and waits for the response.
 	TestWebhook(ctx context.Context, id account.ID, hook int64) (webhook.Answer, error)
 	// Deliveries returns up to limit deliveries below before (0: all), newest first, to one
 	// webhook unless hook is 0.
@@ -58,11 +58,11 @@ func (h *webhooks) routes() []route {
 	return []route{
 		{post, all, sessions, none, false, webhookShape, h.addWebhook},
 		{get, all, sessions, none, false, nil, h.listWebhooks},
-		{get, one, sessions, none, false, nil, h.showWebhook},
+		{get, one, sessions, none, false, nil, onWebhook(h.respond)},
 		{patch, one, sessions, none, false, webhookChangeShape, h.changeWebhook},
-		{remove, one, sessions, none, false, nil, h.dropWebhook},
-		{post, one + "/rotate-secret", sessions, none, false, emptyShape, h.rotateSecret},
-		{post, one + "/test", sessions, none, false, emptyShape, h.testWebhook},
+		{remove, one, sessions, none, false, nil, onWebhook(h.dropWebhook)},
+		{post, one + "/rotate-secret", sessions, none, false, emptyShape, onWebhook(h.rotateSecret)},
+		{post, one + "/test", sessions, none, false, emptyShape, onWebhook(h.testWebhook)},
 		{get, log, sessions, none, false, nil, h.listDeliveries},
 		{post, log + "/{id}/redeliver", sessions, none, false, emptyShape, h.redeliver},
 	}
@@ -76,7 +76,7 @@ type webhookResponse struct {
 	Inbox      *string `json:"inbox"` // null: every inbox
 	CreatedAt  string  `json:"created_at"`
 	LastAt     *string `json:"last_delivery_at"`
-	LastStatus *int    `json:"last_status_code"` // null: never tried, or no answer
+	LastStatus *int    `json:"last_status_code"` // null: never called, or no response
 }
 
 func shownWebhook(w *webhook.Listed) webhookResponse {
@@ -133,13 +133,9 @@ func (h *webhooks) addWebhook(r *request) error {
 
 func (h *webhooks) listWebhooks(r *request) error {
 	all, err := h.port.ListWebhooks(r.ctx, r.principal.Account)
-	out := make([]webhookResponse, len(all))
-	for i := range all {
-		out[i] = shownWebhook(&all[i])
-	}
 	return r.json(fasthttp.StatusOK, struct {
 		Webhooks []webhookResponse `json:"webhooks"`
-	}{out}, err)
+	}{each(all, shownWebhook)}, err)
 }
 
 // webhookID is the id of the path.
@@ -152,12 +148,15 @@ func (r *request) webhookID() (int64, error) {
 	return id, nil
 }
 
-func (h *webhooks) showWebhook(r *request) error {
-	id, err := r.webhookID()
-	if err != nil {
-		return err
+// onWebhook hands the id of the path to a handler.
+func onWebhook(handle func(*request, int64) error) func(*request) error {
+	return func(r *request) error {
+		id, err := r.webhookID()
+		if err != nil {
+			return err
+		}
+		return handle(r, id)
 	}
-	return h.respond(r, id)
 }
 
 func (h *webhooks) respond(r *request, id int64) error {
@@ -182,30 +181,18 @@ func (h *webhooks) changeWebhook(r *request) error {
 	return h.respond(r, id)
 }
 
-func (h *webhooks) dropWebhook(r *request) error {
-	id, err := r.webhookID()
-	if err == nil {
-		err = h.port.DropWebhook(r.ctx, r.principal.Account, id)
-	}
-	return r.ok(err)
+func (h *webhooks) dropWebhook(r *request, id int64) error {
+	return r.ok(h.port.DropWebhook(r.ctx, r.principal.Account, id))
 }
 
-func (h *webhooks) rotateSecret(r *request) error {
-	id, err := r.webhookID()
-	if err != nil {
-		return err
-	}
+func (h *webhooks) rotateSecret(r *request, id int64) error {
 	secret, err := h.port.RotateSecret(r.ctx, r.principal.Account, id)
 	return r.json(fasthttp.StatusOK, struct {
 		Secret string `json:"secret"`
 	}{secret}, err)
 }
 
-func (h *webhooks) testWebhook(r *request) error {
-	id, err := r.webhookID()
-	if err != nil {
-		return err
-	}
+func (h *webhooks) testWebhook(r *request, id int64) error {
 	a, err := h.port.TestWebhook(r.ctx, r.principal.Account, id)
 	return r.json(fasthttp.StatusOK, struct {
 		OK       bool    `json:"ok"`
@@ -231,7 +218,7 @@ type deliveryResponse struct {
 	At       string  `json:"at"` // of the last attempt, or else of the event's entry
 	NextAt   *string `json:"next_attempt_at"`
 	State    string  `json:"state"`
-	Response *string `json:"response"` // first KiB of the answer's body
+	Response *string `json:"response"` // first KiB of the response's body
 }
 
 func shownDelivery(d *webhook.Delivery) deliveryResponse {
@@ -260,13 +247,9 @@ func (h *webhooks) listDeliveries(r *request) error {
 		return q.err
 	}
 	all, err := h.port.Deliveries(r.ctx, r.principal.Account, hook, before, int(limit))
-	out := make([]deliveryResponse, len(all))
-	for i := range all {
-		out[i] = shownDelivery(&all[i])
-	}
 	return r.json(fasthttp.StatusOK, struct {
 		Deliveries []deliveryResponse `json:"deliveries"`
-	}{out}, err)
+	}{each(all, shownDelivery)}, err)
 }
 
 func (h *webhooks) redeliver(r *request) error {

@@ -211,7 +211,7 @@ func (o operationDoc) Curl() string {
 	return b + ` "$BASE` + path + `"`
 }
 
-// Success returns the first answer that carries an example.
+// Success returns the first response that carries an example.
 func (o operationDoc) Success() string {
 	for _, r := range o.Responses {
 		for _, m := range r.Value.Content {

@@ -15,17 +15,17 @@ const (
 	// holds its connection no longer than one that is silent.
 	progressStep = 10 * time.Second
 	minProgress  = 512
-	// writeTimeout bounds how long one piece of an answer may take to be accepted.
+	// writeTimeout bounds how long one piece of a response may take to be accepted.
 	writeTimeout = 20 * time.Second
 	writePiece   = 64 << 10
 	// deadlineSlack is how stale an armed deadline may be before it is set again: polls
 	// that come in quick succession touch no timer.
 	deadlineSlack = 5 * time.Second
 	// lingerFor and lingerBytes bound how much of a refused body is read away, so that the
-	// answer is not lost to the reset that unread bytes cause.
+	// response is not lost to the reset that unread bytes cause.
 	lingerFor   = 5 * time.Second
 	lingerBytes = 32 << 20
-	// responseGrace bounds how long Close lets a poll's answer go out.
+	// responseGrace bounds how long Close lets a poll's response go out.
 	responseGrace = 100 * time.Millisecond
 )
 
@@ -39,7 +39,7 @@ type conn struct {
 	spoke    atomic.Bool // a byte came
 	closed   atomic.Bool
 	// responding is set while Read answers a poll, see poll.go: fasthttp takes the
-	// connection for idle then, and a shutdown would cut the answer off.
+	// connection for idle then, and a shutdown would cut the response off.
 	responding atomic.Bool
 	token      []byte       // of the last plain poll that came whole
 	hash       account.Hash // of token
@@ -108,7 +108,7 @@ func (c *conn) Read(p []byte) (int, error) {
 		if n == 0 || err != nil || !c.idle {
 			return n, err
 		}
-		// While idle, fasthttp's buffer is empty and all answers are out: p holds the
+		// While idle, fasthttp's buffer is empty and all responses are out: p holds the
 		// beginning of a request, and perhaps all of it.
 		c.responding.Store(true)
 		now := time.Now()
@@ -129,7 +129,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	}
 }
 
-// Write hands an answer over in pieces, each with its own deadline, so that a big download
+// Write hands a response over in pieces, each with its own deadline, so that a big download
 // may take long and a peer that stops reading may not.
 func (c *conn) Write(p []byte) (int, error) { return c.writeAt(time.Now(), p) }
 
