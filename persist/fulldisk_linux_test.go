@@ -59,7 +59,7 @@ func fullDisk(t *testing.T, disk string) {
 	freed, before := time.Now(), w.stored.Load()
 	eventually(t, "mail is stored again", func() bool { return w.stored.Load() > before+8 })
 	if d := time.Since(freed); d > 2*time.Second {
-		t.Errorf("the gate took %v to open", d)
+		t.Errorf("mail was refused for %v more", d)
 	}
 	w.end(t)
 	closeStore(t, s)
@@ -162,6 +162,6 @@ func TestStartOnFullDisk(t *testing.T) {
 	}
 	must(t, s.CommitInbox(&inbox.Rows{Address: victim, Drop: mail(victim, 500, "").Put}))
 	must(t, os.Remove(filler))
-	eventually(t, "the gate opens", func() bool { return !s.Full() })
+	eventually(t, "the store has space", func() bool { return !s.Full() })
 	must(t, s.CommitInbox(mail(victim, 501, "x")))
 }

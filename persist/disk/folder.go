@@ -5,6 +5,7 @@
 package disk
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"log/slog"
@@ -41,17 +42,11 @@ func (o *Options) defaults(dir string) {
 	if o.FS == nil {
 		o.FS = vfs.Default
 	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	if o.Exit == nil {
 		o.Exit = os.Exit
-	}
-	if o.CacheBytes == 0 {
-		o.CacheBytes = 40 * mib
 	}
 	if o.FreeSpace == nil {
 		fs := o.FS
@@ -60,6 +55,8 @@ func (o *Options) defaults(dir string) {
 			return u.AvailBytes, u.TotalBytes, err
 		}
 	}
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	o.CacheBytes = cmp.Or(o.CacheBytes, 40*mib)
 }
 
 // fit sizes what is left open to the disk.
@@ -69,15 +66,9 @@ func (o *Options) fit() {
 		total = 0
 	}
 	memtable, reserve, ballast := sizes(total)
-	if o.MemTableBytes == 0 {
-		o.MemTableBytes = memtable
-	}
-	if o.ReserveBytes == 0 {
-		o.ReserveBytes = reserve
-	}
-	if o.BallastBytes == 0 {
-		o.BallastBytes = ballast
-	}
+	o.MemTableBytes = cmp.Or(o.MemTableBytes, memtable)
+	o.ReserveBytes = cmp.Or(o.ReserveBytes, reserve)
+	o.BallastBytes = cmp.Or(o.BallastBytes, ballast)
 }
 
 // Folder is a data folder that this process has. Any goroutine may use it: its fields never
@@ -108,10 +99,10 @@ func Open(dir string, o *Options) (*Folder, error) {
 		Dir: dir, FS: o.FS, lock: lock, still: o.Still, stop: make(chan struct{}),
 		Log: &Logger{out: o.Logger, now: o.Now, exit: o.Exit, last: map[string]*silence{}},
 	}
-	if err := checkFormat(f.FS, f.Dir); err != nil {
-		return nil, errors.Join(err, lock.Close())
+	if err = checkFormat(f.FS, f.Dir); err == nil {
+		f.Commits, err = readHighWater(f, o.Now)
 	}
-	if f.Commits, err = readHighWater(f, o.Now); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
 	o.fit()

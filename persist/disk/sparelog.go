@@ -23,7 +23,7 @@ type spareLog struct {
 	size   uint64
 	ready  atomic.Bool
 	used   chan struct{} // one place: a spare was used
-	zeros  []byte        // one piece, made for the first spare; only keep's goroutine has it
+	zeros  []byte        // one piece, made for the first spare; open has it, then keep's goroutine
 }
 
 const (
