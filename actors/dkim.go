@@ -13,6 +13,7 @@ import (
 
 	"inboxd/actors/engine"
 	"inboxd/internal/domain"
+	"inboxd/internal/domain/lookup"
 	"inboxd/internal/inbox"
 	"inboxd/internal/mailauth"
 )
@@ -35,7 +36,7 @@ type Keyring struct {
 	owners     domainOwners
 	store      DomainStore
 	namespaces inbox.Namespaces
-	resolver   domain.Resolver
+	resolver   lookup.Resolver
 	now        func() time.Time
 	log        *slog.Logger
 	byName     *xsync.Map[string, *signer]
@@ -178,7 +179,7 @@ func (r *Keyring) lookAtKeys(ctx context.Context, state domain.State, held *sign
 	}
 	fresh.until = r.now().Add(usableFor)
 	for _, k := range state.Keys {
-		ok, err := domain.KeyPublished(look, r.resolver, state.Name, k)
+		ok, err := lookup.Published(look, r.resolver, domain.KeyRecord(state.Name, k))
 		switch bit := domain.FoundOf(k); {
 		case err != nil:
 			r.log.Info("a DKIM record could not be looked up", "domain", state.Name, "selector", k.Selector, "err", err)

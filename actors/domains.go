@@ -12,6 +12,7 @@ import (
 	"inboxd/actors/engine"
 	"inboxd/internal/account"
 	"inboxd/internal/domain"
+	"inboxd/internal/domain/lookup"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 )
@@ -36,7 +37,7 @@ type OwnDomains struct {
 	rechecks   *rechecks
 	namespaces inbox.Namespaces
 	mxHost     string // where the mail of own domains goes
-	resolver   domain.Resolver
+	resolver   lookup.Resolver
 	now        func() time.Time
 	log        *slog.Logger
 	lists      engine.Locks // by account: its list of domains
@@ -131,7 +132,7 @@ func (d *OwnDomains) prepareClaim(ctx context.Context, id account.ID, name strin
 func (d *OwnDomains) proven(ctx context.Context, name, token string) bool {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	ok, err := domain.Proven(ctx, d.resolver, name, token)
+	ok, err := lookup.Published(ctx, d.resolver, domain.OwnershipRecord(name, token))
 	if err != nil {
 		d.log.Info("a claimed domain could not be looked up", "domain", name, "err", err)
 	}
@@ -199,7 +200,7 @@ func (d *OwnDomains) VerifyDomain(ctx context.Context, id account.ID, given stri
 func (d *OwnDomains) check(ctx context.Context, state domain.State, asked bool) (domain.State, error) {
 	look, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	known, found := domain.Look(look, d.resolver, &state, d.mxHost)
+	known, found := lookup.All(look, d.resolver, state.Records(d.mxHost))
 	if known == 0 {
 		d.log.Warn("DNS said nothing about a domain", "domain", state.Name)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"inboxd/internal/account"
 	"inboxd/internal/domain"
+	"inboxd/internal/domain/lookup"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 	"inboxd/internal/ingest"
@@ -25,7 +26,7 @@ import (
 
 // fakeDNS publishes whole domains; what it does not have does not exist.
 type fakeDNS struct {
-	domain.Resolver
+	lookup.Resolver
 	mu      sync.Mutex
 	records []domain.Record
 	trouble bool

@@ -11,10 +11,9 @@ import (
 	"inboxd/actors/mailqueue"
 	"inboxd/internal/account"
 	"inboxd/internal/delivery"
-	"inboxd/internal/domain"
+	"inboxd/internal/domain/lookup"
 	"inboxd/internal/inbox"
 	"inboxd/internal/ingest"
-	"inboxd/internal/mailauth"
 	"inboxd/internal/webhook"
 )
 
@@ -41,8 +40,9 @@ type Options struct {
 	MailReset func(ctx context.Context, email, token string, expires time.Time) error
 
 	Courier mailqueue.Courier // default: no mail leaves the node
-	// Judge says who vouches for a mail from one inbox of the node to another; nil: nobody.
-	Judge           func(ctx context.Context, keys mailauth.LocalKeys, mailFrom string, raw []byte) ingest.Verdict
+	// Judge says who vouches for a mail from one inbox of the node to another, by its signature
+	// alone, for it comes from no other host; the zero one: nobody.
+	Judge           ingest.Judge
 	Signer          Signer            // default: no mail is signed
 	Schedule        delivery.Schedule // of retries; the zero value is the default
 	Smarthost       string            // the name of the server that takes all mail; default none
@@ -56,7 +56,7 @@ type Options struct {
 	Logger *slog.Logger     // default slog.Default
 
 	MXHost   string          // where the mail of own domains goes; default the service domain
-	Resolver domain.Resolver // asks DNS anew each time; default net.DefaultResolver
+	Resolver lookup.Resolver // asks DNS anew each time; default net.DefaultResolver
 }
 
 func (o Options) withDefaults() Options {

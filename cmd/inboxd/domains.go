@@ -3,16 +3,34 @@ package main
 import (
 	"context"
 	"fmt"
+	"net"
+	"net/netip"
+	"strings"
 	"time"
 
 	"inboxd/internal/domain"
+	"inboxd/internal/domain/lookup"
 	"inboxd/internal/resolve"
 )
 
 // freshResolver keeps no answers: somebody who has just published a record and asks again
 // must not be told what was true before. An answer is still shared by all who wait for it.
-func freshResolver(server string) domain.Resolver {
+func freshResolver(server string) lookup.Resolver {
 	return resolve.New(server, resolve.Options{MaxTTL: time.Nanosecond, MaxNegative: time.Nanosecond})
+}
+
+// dnsServer checks --dns. Without a port it is DNS's own.
+func dnsServer(flag string) (string, error) {
+	if flag == "" {
+		return "", nil
+	}
+	if _, err := netip.ParseAddr(flag); err == nil || !strings.Contains(flag, ":") {
+		return net.JoinHostPort(flag, "53"), nil
+	}
+	if host, port, err := net.SplitHostPort(flag); err != nil || host == "" || port == "" {
+		return "", fmt.Errorf("--dns %q is not a server such as 127.0.0.1:53", flag)
+	}
+	return flag, nil
 }
 
 type dkimShow struct{}

@@ -195,12 +195,13 @@ func TestVerdictsFollowTheDNS(t *testing.T) {
 	var passed atomic.Int64
 	begin := time.Now()
 	server := dnstest.Serve(t, record("v=spf1 ip4:192.0.2.0/24 -all")...)
-	j := newJudge("inbox.test", resolve.New(server.Addr, resolve.Options{Clock: func() time.Time { return begin.Add(time.Duration(passed.Load())) }}), nil)
+	j := ingest.Judge{Server: "inbox.test", Findings: mailauth.NewFindings(), Now: time.Now}
+	j.DNS = resolve.New(server.Addr, resolve.Options{Clock: func() time.Time { return begin.Add(time.Duration(passed.Load())) }})
 	env := ingest.Envelope{MailFrom: "bounce@example.com", Helo: "mx.example.com", RemoteIP: netip.MustParseAddr("192.0.2.1")}
 	send := func(spf, dmarc string) {
 		t.Helper()
 		for range 3 {
-			if a := j.judge(t.Context(), env, []byte("From: Shop <shop@example.com>\r\n\r\n")).Auth; a.SPF.Word != spf || a.DMARC.Word != dmarc {
+			if a := j.Verdict(t.Context(), env, []byte("From: Shop <shop@example.com>\r\n\r\n")).Auth; a.SPF.Word != spf || a.DMARC.Word != dmarc {
 				t.Errorf("spf=%s dmarc=%s, want %s, %s", a.SPF.Word, a.DMARC.Word, spf, dmarc)
 			}
 		}
@@ -234,10 +235,10 @@ func BenchmarkJudge(b *testing.B) {
 		raw  []byte
 	}{{"warm", dns, []byte(raw)}, {"signed", dns, signed}, {"silent", silent, []byte(raw)}} {
 		b.Run(c.name, func(b *testing.B) {
-			j := newJudge("inbox.test", c.dns, nil)
+			j := ingest.Judge{Server: "inbox.test", DNS: c.dns, Findings: mailauth.NewFindings(), Now: time.Now}
 			b.ReportAllocs()
 			for b.Loop() {
-				j.judge(b.Context(), env, c.raw)
+				j.Verdict(b.Context(), env, c.raw)
 			}
 		})
 	}

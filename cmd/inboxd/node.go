@@ -18,6 +18,8 @@ import (
 	"inboxd/http/post"
 	"inboxd/internal/account"
 	"inboxd/internal/inbox"
+	"inboxd/internal/ingest"
+	"inboxd/internal/mailauth"
 	"inboxd/internal/netguard"
 	"inboxd/internal/resolve"
 	"inboxd/persist"
@@ -106,7 +108,7 @@ func (n *node) startSystem() (err error) {
 		MXHost: n.mxHost, Resolver: freshResolver(n.dnsServer),
 		NewPlan: account.PlanName(c.DefaultPlan), Plans: n.plans, Memory: int64(c.Memory), Logger: n.logger,
 		Spam: n.scanner, MailReset: n.mailReset,
-		Courier: route{n.courier}, Signer: sign, Judge: judgeLocal(n.domain, n.dns), Schedule: n.retries, Smarthost: c.Sending.Smarthost,
+		Courier: route{n.courier}, Signer: sign, Judge: ingest.Judge{Server: n.domain, DNS: n.dns, Now: time.Now}, Schedule: n.retries, Smarthost: c.Sending.Smarthost,
 		MostHanging: hangingConnections(fileLimit()), Poster: n.poster, WebhookSchedule: n.calls,
 	})
 	return err
@@ -122,7 +124,7 @@ func (n *node) openEdges() (err error) {
 	n.mail = smtp.New(smtp.Options{
 		Domain: n.domain, MaxConns: mailConns, MaxConnsPerIP: c.SMTPMaxConnsIP, Logger: n.logger,
 		TLSConfig: n.tls.mail, ProxyProtocol: n.balancers,
-	}, inboxes{n.system, newJudge(n.domain, n.dns, n.system).judge})
+	}, inboxes{n.system, ingest.Judge{Server: n.domain, DNS: n.dns, Keys: n.system, Findings: mailauth.NewFindings(), Now: time.Now}})
 	n.web = http.New(http.Options{
 		BaseURL: n.baseURL(), MaxConns: webConns, TrustedProxies: n.proxies,
 		SignupOpen:     func() bool { return c.Signup == "open" },

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"context"
 	"time"
 
 	"inboxd/actors"
-	"inboxd/internal/ingest"
 	"inboxd/internal/mailauth"
 )
 
@@ -20,12 +18,4 @@ func sign(raw []byte, domain string, keys []actors.SigningKey, at time.Time) ([]
 		return nil, err
 	}
 	return signed[: len(signed)-len(raw) : len(signed)-len(raw)], nil
-}
-
-// judgeLocal judges mail that never leaves the node: by its signature alone, for it comes
-// from no other host.
-func judgeLocal(server string, dns mailauth.Resolver) func(context.Context, mailauth.LocalKeys, string, []byte) ingest.Verdict {
-	return func(ctx context.Context, keys mailauth.LocalKeys, mailFrom string, raw []byte) ingest.Verdict {
-		return judge{server: server, dns: dns, keys: keys}.judge(ctx, ingest.Envelope{MailFrom: mailFrom, Helo: server}, raw)
-	}
 }

@@ -16,7 +16,7 @@ var _ actors.Store = (*persist.Store)(nil)
 // inboxes are actors as smtp wants them, with the judge of mail from outside.
 type inboxes struct {
 	*actors.System
-	judge func(ctx context.Context, env ingest.Envelope, raw []byte) ingest.Verdict
+	judge ingest.Judge
 }
 
 var _ smtp.Inboxes = inboxes{}
@@ -25,6 +25,6 @@ var _ smtp.Inboxes = inboxes{}
 func (i inboxes) Receive(ctx context.Context, env smtp.Envelope, raw []byte) error {
 	return i.System.Receive(ctx, ingest.Envelope{
 		MailFrom: env.MailFrom, RcptTo: env.RcptTo, RemoteIP: env.RemoteIP, Helo: env.Helo, TraceLen: env.TraceLen,
-		Judge: i.judge,
+		Judge: i.judge.Verdict,
 	}, raw)
 }

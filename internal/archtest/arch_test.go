@@ -30,7 +30,7 @@ var allowed = map[string][]string{
 	"internal/delivery":  {"internal/message"},
 	"internal/deep":      {},
 	"internal/dueline":   {}, // shared by the mail queue and the webhooks
-	"internal/ingest":    {"internal/inbox", "internal/message", "internal/message/html", "internal/otp", "internal/otp/link"},
+	"internal/ingest":    {"internal/inbox", "internal/mailauth", "internal/message", "internal/message/html", "internal/otp", "internal/otp/link"},
 
 	// Rooms of package message.
 	"internal/message/html":    {},
@@ -40,7 +40,8 @@ var allowed = map[string][]string{
 	"internal/otp/text": {},
 	"internal/otp/link": {"internal/otp/text"},
 
-	// What the outside says of a mail, and how it is asked.
+	// What the outside says of a mail and of a domain, and how it is asked.
+	"internal/domain/lookup":   {"internal/domain"},
 	"internal/resolve":         {},
 	"internal/resolve/dnstest": {},
 	"internal/mailauth":        {"internal/address", "internal/message"},
@@ -64,7 +65,7 @@ var allowed = map[string][]string{
 
 	// The adapters import the rules and never each other.
 	"persist": {"internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/once", "internal/partition", "internal/webhook", "persist/disk"},
-	"actors":  {"actors/engine", "actors/hooks", "actors/journal", "actors/mailqueue", "actors/retention", "internal/account", "internal/address", "internal/delivery", "internal/domain", "internal/fault", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/message", "internal/message/compose", "internal/once", "internal/partition", "internal/webhook"},
+	"actors":  {"actors/engine", "actors/hooks", "actors/journal", "actors/mailqueue", "actors/retention", "internal/account", "internal/address", "internal/delivery", "internal/domain", "internal/domain/lookup", "internal/fault", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/message", "internal/message/compose", "internal/once", "internal/partition", "internal/webhook"},
 	"http":    {"http/contract", "http/wire", "internal/account", "internal/address", "internal/deep", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/message/compose", "internal/once", "internal/webhook"},
 	// What goes past fasthttp.
 	"http/wire": {"internal/account", "internal/inbox"},
@@ -85,7 +86,7 @@ var allowed = map[string][]string{
 	"http/post": {"internal/fault", "internal/netguard", "internal/webhook"},
 
 	"cmd/inboxd": {"actors", "actors/mailqueue", "http", "http/post", "persist", "smtp", "smtp/courier",
-		"internal/account", "internal/address", "internal/delivery", "internal/domain", "internal/fault", "internal/inbox", "internal/ingest",
+		"internal/account", "internal/address", "internal/delivery", "internal/domain", "internal/domain/lookup", "internal/fault", "internal/inbox", "internal/ingest",
 		"internal/mailauth", "internal/netguard", "internal/resolve", "internal/spam", "internal/webhook"},
 
 	// The public client and the bench meet the server as strangers: over its public surfaces.

@@ -66,9 +66,10 @@ func (c Claim) decide(s *State, env Env) ([]Event, error) {
 	case s.Status == Verified:
 		return nil, fault.New(fault.Refused, fmt.Sprintf("The domain %s belongs to another account", s.Name))
 	case s.Claimed() && !c.Proven:
+		proof := OwnershipRecord(s.Name, c.Token)
 		return nil, fault.New(fault.Refused, fmt.Sprintf(
 			"The domain %s is claimed by another account. If it is yours, publish the TXT record %s with the value %s and claim it again",
-			s.Name, ownershipName(s.Name), ownershipValue(c.Token)))
+			s.Name, proof.Name, proof.Value))
 	}
 	return []Event{claimed{Account: c.Account, Token: c.Token, Keys: c.Keys, At: env.Now}}, nil
 }

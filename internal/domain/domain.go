@@ -1,8 +1,8 @@
 // Package domain holds the rules of domains that accounts bring (specification, Own domains):
 // who may claim a name, what must be published for it, when it counts as verified, and which
 // inboxes live under it. Decide is pure and Apply cannot fail; time, keys and what DNS said
-// arrive as arguments. It refuses to know actors, disk and how private keys are kept; look.go
-// asks DNS through a resolver that it is given.
+// arrive as arguments. It refuses to know actors, disk, how private keys are kept and how DNS is
+// asked, which is for package lookup.
 package domain
 
 import (

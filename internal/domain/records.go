@@ -2,6 +2,7 @@ package domain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,7 +17,7 @@ type Record struct {
 	Value   string
 	Purpose string // ownership, mx, spf, dkim or dmarc
 	Found   bool
-	bit     Found
+	Bit     Found
 }
 
 // View is a picture of a domain for its owner.
@@ -27,32 +28,60 @@ type View struct {
 	CheckedAt time.Time
 }
 
-func ownershipName(name string) string   { return "_inboxd." + name }
-func ownershipValue(token string) string { return "inboxd-verification=" + token }
+// OwnershipRecord proves that whoever was told token has a say in name.
+func OwnershipRecord(name, token string) Record {
+	return Record{Type: "TXT", Name: "_inboxd." + name, Value: "inboxd-verification=" + token, Purpose: "ownership", Bit: Ownership}
+}
 
 // KeyRecord is the record of a DKIM key. That of a damaged key has no value.
 func KeyRecord(name string, k Key) Record {
-	r := Record{Type: "TXT", Name: mailauth.RecordName(name, k.Selector), Purpose: "dkim", bit: FoundOf(k)}
+	r := Record{Type: "TXT", Name: mailauth.RecordName(name, k.Selector), Purpose: "dkim", Bit: FoundOf(k)}
 	if public, err := k.PublicKey(); err == nil {
 		r.Value, _ = mailauth.Record(public)
 	}
 	return r
 }
 
+// Published judges what DNS has of the record's type at its name: hosts of MX, texts of TXT.
+func (r Record) Published(answers []string) bool {
+	if r.Bit == DKIMRSA || r.Bit == DKIMEd25519 {
+		return mailauth.Publishes(answers, r.Value)
+	}
+	return slices.ContainsFunc(answers, r.matches)
+}
+
+// matches reports whether an answer does what r asks for, though it may say more. The
+// preference of an MX is the claimant's affair.
+func (r Record) matches(text string) bool {
+	text = strings.TrimSpace(text)
+	switch r.Bit {
+	case MX:
+		_, want, _ := strings.Cut(r.Value, " ")
+		return strings.EqualFold(strings.TrimSuffix(text, "."), want)
+	case SPF:
+		terms := strings.Fields(strings.ToLower(text))
+		return len(terms) > 0 && terms[0] == "v=spf1" && (slices.Contains(terms, "mx") || slices.Contains(terms, "+mx"))
+	case DMARC:
+		version, _, _ := strings.Cut(text, ";")
+		return strings.Join(strings.Fields(version), "") == "v=DMARC1"
+	}
+	return text == r.Value
+}
+
 // Records lists what must and should be published for s when mail goes to mxHost. The SPF
 // record names the hosts that receive: they send, too.
 func (s *State) Records(mxHost string) []Record {
 	all := []Record{
-		{Type: "TXT", Name: ownershipName(s.Name), Value: ownershipValue(s.Token), Purpose: "ownership", bit: Ownership},
-		{Type: "MX", Name: s.Name, Value: "10 " + mxHost, Purpose: "mx", bit: MX},
-		{Type: "TXT", Name: s.Name, Value: "v=spf1 mx ~all", Purpose: "spf", bit: SPF},
+		OwnershipRecord(s.Name, s.Token),
+		{Type: "MX", Name: s.Name, Value: "10 " + mxHost, Purpose: "mx", Bit: MX},
+		{Type: "TXT", Name: s.Name, Value: "v=spf1 mx ~all", Purpose: "spf", Bit: SPF},
 	}
 	for _, k := range s.Keys {
 		all = append(all, KeyRecord(s.Name, k))
 	}
-	all = append(all, Record{Type: "TXT", Name: "_dmarc." + s.Name, Value: "v=DMARC1; p=none", Purpose: "dmarc", bit: DMARC})
+	all = append(all, Record{Type: "TXT", Name: "_dmarc." + s.Name, Value: "v=DMARC1; p=none", Purpose: "dmarc", Bit: DMARC})
 	for i := range all {
-		all[i].Found = s.Found&all[i].bit != 0
+		all[i].Found = s.Found&all[i].Bit != 0
 	}
 	return all
 }

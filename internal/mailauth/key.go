@@ -1,7 +1,6 @@
 package mailauth
 
 import (
-	"context"
 	"crypto"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -142,20 +141,17 @@ func Record(public crypto.PublicKey) (string, error) {
 	return "", fmt.Errorf("no record for a %T", public)
 }
 
-// Published reports whether the DNS shows public under the selector, fit for use: one record,
-// of this key, not in testing mode. The error is that of a DNS that could not be asked.
-func Published(ctx context.Context, domain, selector string, public crypto.PublicKey, dns Resolver) (bool, error) {
-	records, err := dns.LookupTXT(ctx, RecordName(domain, selector))
-	if err != nil && isTemporary(err) {
-		return false, err
-	}
-	if err != nil || len(records) != 1 {
-		return false, nil
+// Publishes reports whether the records at a key's name are one that says the same key as
+// wanted, a Record, for all who verify: one of two, or one in testing, counts for nothing.
+func Publishes(records []string, wanted string) bool {
+	if len(records) != 1 {
+		return false
 	}
 	k, reason := parseKey(records[0])
 	if reason != "" || k.testing || !k.sha256 || !k.email {
-		return false, nil
+		return false
 	}
+	want, _ := parseKey(wanted)
 	same, ok := k.public.(interface{ Equal(crypto.PublicKey) bool })
-	return ok && same.Equal(public), nil
+	return ok && same.Equal(want.public)
 }

@@ -1,13 +1,10 @@
 package domain_test
 
 import (
-	"context"
 	"crypto/ed25519"
 	"crypto/x509"
 	"encoding/base64"
-	"errors"
 	"flag"
-	"net"
 	"os"
 	"strings"
 	"testing"
@@ -16,34 +13,6 @@ import (
 )
 
 var update = flag.Bool("update", false, "write testdata/example.org.zone anew")
-
-// fakeDNS has TXT and MX records; a name with none does not exist, unless it is in trouble.
-type fakeDNS struct {
-	domain.Resolver
-	txt     map[string][]string
-	mx      map[string][]*net.MX
-	trouble map[string]bool
-}
-
-var errNone = &net.DNSError{Err: "no such host", IsNotFound: true}
-
-func (f fakeDNS) LookupTXT(_ context.Context, name string) ([]string, error) {
-	return answerOf(f, name, f.txt[name])
-}
-
-func (f fakeDNS) LookupMX(_ context.Context, name string) ([]*net.MX, error) {
-	return answerOf(f, name, f.mx[name])
-}
-
-func answerOf[T any](f fakeDNS, name string, records []T) ([]T, error) {
-	switch {
-	case f.trouble[name]:
-		return nil, &net.DNSError{Err: "server misbehaving", IsTemporary: true}
-	case len(records) == 0:
-		return nil, errNone
-	}
-	return records, nil
-}
 
 // A public key in PKIX form, as it is in the record of a real one.
 const rsaPublic = "MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAmd4jDRRcZfgmuRxUhrWdG4nZyrzI7msQeQ3XdI4p2mqPD15rJEEGsNkTI3pJj7+GxPeqqhkuGzZ8" +
@@ -65,7 +34,8 @@ func looked() *domain.State {
 	}}
 }
 
-func TestLook(t *testing.T) {
+// TestPublished holds what of a name's answers counts as which record.
+func TestPublished(t *testing.T) {
 	s := looked()
 	records := s.Records("mx.inbox.test")
 	rsa, ed := records[3].Value, records[4].Value
@@ -98,29 +68,19 @@ func TestLook(t *testing.T) {
 		{"two keys at one selector", map[string][]string{"r1._domainkey.example.org": {rsa, rsa}}, nil, 0},
 		{"dmarc of one's own", map[string][]string{"_dmarc.example.org": {"v=DMARC1; p=reject"}}, nil, domain.DMARC},
 	} {
-		dns := fakeDNS{txt: c.txt, mx: map[string][]*net.MX{}}
-		for _, host := range c.mx {
-			dns.mx["example.org"] = append(dns.mx["example.org"], &net.MX{Host: host})
+		var found domain.Found
+		for _, rec := range records {
+			answers := c.txt[rec.Name]
+			if rec.Type == "MX" {
+				answers = c.mx
+			}
+			if rec.Published(answers) {
+				found |= rec.Bit
+			}
 		}
-		known, found := domain.Look(t.Context(), dns, s, "mx.inbox.test")
-		if found != c.want || known != 1<<6-1 {
-			t.Errorf("%s: found %b of %b, want %b", c.name, found, known, c.want)
+		if found != c.want {
+			t.Errorf("%s: found %b, want %b", c.name, found, c.want)
 		}
-	}
-}
-
-// TestTroubleIsNoAnswer: only what DNS answered is known.
-func TestTroubleIsNoAnswer(t *testing.T) {
-	dns := fakeDNS{txt: map[string][]string{"_inboxd.example.org": {"inboxd-verification=tok"}}, trouble: map[string]bool{"example.org": true, "r1._domainkey.example.org": true}}
-	known, found := domain.Look(t.Context(), dns, looked(), "mx.inbox.test")
-	if known != domain.Ownership|domain.DKIMEd25519|domain.DMARC || found != domain.Ownership {
-		t.Errorf("known %b, found %b", known, found)
-	}
-	if _, err := domain.Proven(t.Context(), fakeDNS{trouble: map[string]bool{"_inboxd.example.org": true}}, "example.org", "tok"); err == nil {
-		t.Error("trouble gave an answer")
-	}
-	if ok, err := domain.KeyPublished(t.Context(), dns, "example.org", looked().Keys[1]); ok || err != nil || errors.Is(err, errNone) {
-		t.Errorf("a key that is not there: %v, %v", ok, err)
 	}
 }
 

@@ -1,0 +1,42 @@
+package ingest
+
+import (
+	"context"
+	"time"
+
+	"inboxd/internal/inbox"
+	"inboxd/internal/mailauth"
+)
+
+// Judge asks who vouches for a mail, between the final dot and the commit. Sessions share it
+// and never change it.
+type Judge struct {
+	Server   string             // our authserv-id
+	DNS      mailauth.Resolver  // nil: nobody is asked
+	Keys     mailauth.LocalKeys // nil: none
+	Findings mailauth.Findings  // the zero value: each mail is judged as if it were the first
+	Now      func() time.Time
+}
+
+// Verdict is an Envelope.Judge.
+func (j Judge) Verdict(ctx context.Context, env Envelope, raw []byte) Verdict {
+	r := mailauth.Verify(ctx, mailauth.VerifyInput{
+		ClientIP: env.RemoteIP, HELO: env.Helo, MailFrom: env.MailFrom,
+		Raw: raw[env.TraceLen:], LocalKeys: j.Keys, Now: j.Now(), Findings: j.Findings,
+	}, j.DNS)
+	v := Verdict{Auth: inbox.Auth{Server: j.Server, SPF: result(r.SPF), DKIM: result(r.DKIM), DMARC: result(r.DMARC), HELO: r.HELO}}
+	for _, s := range r.Signatures {
+		v.Auth.Signatures = append(v.Auth.Signatures, inbox.AuthSignature{
+			Word: string(s.Word), Domain: s.Domain, Selector: s.Selector, Algorithm: s.Algorithm,
+		})
+	}
+	if len(r.Signatures) > 0 { // without one nothing is aligned
+		kept := r
+		v.Aligned = kept.Aligned
+	}
+	return v
+}
+
+func result(v mailauth.Verdict) inbox.AuthResult {
+	return inbox.AuthResult{Word: string(v.Word), Domain: v.Domain}
+}
