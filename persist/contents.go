@@ -37,17 +37,10 @@ type contentRecord struct {
 }
 
 // Mailboxes and headers are pairs without keys: a mail has many, and they won't grow.
-type mailboxRecord struct {
-	_     struct{} `cbor:",toarray"`
-	Email string
-	Name  string
-}
-
-type headerRecord struct {
-	_     struct{} `cbor:",toarray"`
-	Name  string
-	Value string
-}
+type (
+	mailboxRecord [2]string // e-mail address, name
+	headerRecord  [2]string // name, value
+)
 
 type attachmentRecord struct {
 	ID          int    `cbor:"1,keyasint,omitempty"`
@@ -66,14 +59,10 @@ type otpRecord struct {
 	VerificationLink string   `cbor:"6,keyasint,omitempty"`
 }
 
-func recordMailbox(m message.Mailbox) mailboxRecord {
-	return mailboxRecord{Email: m.Email, Name: m.Name}
-}
-func (r mailboxRecord) mailbox() message.Mailbox {
-	return message.Mailbox{Email: r.Email, Name: r.Name}
-}
-func recordHeader(h message.Header) headerRecord { return headerRecord{Name: h.Name, Value: h.Value} }
-func (r headerRecord) header() message.Header    { return message.Header{Name: r.Name, Value: r.Value} }
+func recordMailbox(m message.Mailbox) mailboxRecord { return mailboxRecord{m.Email, m.Name} }
+func (r mailboxRecord) mailbox() message.Mailbox    { return message.Mailbox{Email: r[0], Name: r[1]} }
+func recordHeader(h message.Header) headerRecord    { return headerRecord{h.Name, h.Value} }
+func (r headerRecord) header() message.Header       { return message.Header{Name: r[0], Value: r[1]} }
 func recordAttachment(a message.Attachment) attachmentRecord {
 	return attachmentRecord(a)
 }
@@ -103,7 +92,7 @@ func (r *contentRecord) from(c *inbox.Content, unread bool, auth *authRecord) {
 		auth.from(&c.Auth)
 		r.Auth = auth
 	}
-	r.Spam = recordSpam(c.Spam)
+	r.Spam = optional(c.Spam, recordSpam)
 }
 
 func (r *contentRecord) content() *inbox.Content {
@@ -121,7 +110,7 @@ func (r *contentRecord) content() *inbox.Content {
 	if r.Auth != nil {
 		c.Auth = r.Auth.auth()
 	}
-	c.Spam = r.Spam.spam()
+	c.Spam = optional(r.Spam, spamRecord.spam)
 	return c
 }
 

@@ -99,12 +99,3 @@ func (r meetingRecord) meeting() inbox.Meeting {
 		CreatedAt: r.CreatedAt.time(), UpdatedAt: r.UpdatedAt.time(),
 	}
 }
-
-// optional converts what is there.
-func optional[A, B any](a *A, to func(A) B) *B {
-	if a == nil {
-		return nil
-	}
-	b := to(*a)
-	return &b
-}

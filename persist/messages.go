@@ -22,7 +22,7 @@ type messageRecord struct {
 	Unsettled  []byte          `cbor:"11,keyasint,omitempty"`
 
 	Thread  uint64         `cbor:"20,keyasint,omitempty"`
-	Sending *sendingRecord `cbor:"21,keyasint,omitempty"`
+	Sending *sendingRecord `cbor:"21,keyasint,omitempty"` // nil for a received message
 }
 
 func (r *messageRecord) from(m *inbox.Message) {
@@ -30,7 +30,7 @@ func (r *messageRecord) from(m *inbox.Message) {
 		Direction: m.Direction, ReceivedAt: stampOf(m.ReceivedAt), ExpiresAt: stampOf(m.ExpiresAt),
 		FromEmail: m.From.Email, FromName: m.From.Name, EnvelopeTo: m.EnvelopeTo,
 		Subject: m.Subject, OTP: m.OTP, Size: m.Size, Read: m.Read,
-		Thread: m.Thread, Sending: recordSending(m.Sending),
+		Thread: m.Thread, Sending: optional(m.Sending, recordSending),
 	}
 	if m.Unsettled != nil {
 		r.Unsettled = m.Unsettled[:]
@@ -42,7 +42,7 @@ func (r *messageRecord) message(id int64) *inbox.Message {
 		ID: id, Direction: r.Direction, ReceivedAt: r.ReceivedAt.time(), ExpiresAt: r.ExpiresAt.time(),
 		From: message.Mailbox{Email: r.FromEmail, Name: r.FromName}, EnvelopeTo: r.EnvelopeTo,
 		Subject: r.Subject, OTP: r.OTP, Size: r.Size, Read: r.Read,
-		Thread: r.Thread, Sending: r.Sending.sending(),
+		Thread: r.Thread, Sending: optional(r.Sending, sendingRecord.sending),
 	}
 	if len(r.Unsettled) == len(inbox.Digest{}) {
 		m.Unsettled = (*inbox.Digest)(r.Unsettled)
@@ -70,22 +70,15 @@ type recipientRecord struct {
 	At     stamp           `cbor:"6,keyasint,omitempty"`
 }
 
-// recordSending is nil for a received message.
-func recordSending(s *inbox.Sending) *sendingRecord {
-	if s == nil {
-		return nil
-	}
-	return &sendingRecord{
+func recordSending(s inbox.Sending) sendingRecord {
+	return sendingRecord{
 		Status: s.Status, Recipients: convert(s.Recipients, recordRecipient), Attempts: s.Attempts,
 		Due: stampOf(s.Due), Leased: s.Leased, Signature: s.Signature, Auto: s.Auto,
 	}
 }
 
-func (r *sendingRecord) sending() *inbox.Sending {
-	if r == nil {
-		return nil
-	}
-	return &inbox.Sending{
+func (r sendingRecord) sending() inbox.Sending {
+	return inbox.Sending{
 		Status: r.Status, Recipients: convert(r.Recipients, recipientRecord.recipient), Attempts: r.Attempts,
 		Due: r.Due.time(), Leased: r.Leased, Signature: r.Signature, Auto: r.Auto,
 	}

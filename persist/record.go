@@ -92,3 +92,12 @@ func convert[A, B any](in []A, one func(A) B) []B {
 	}
 	return out
 }
+
+// optional converts what is there.
+func optional[A, B any](a *A, to func(A) B) *B {
+	if a == nil {
+		return nil
+	}
+	b := to(*a)
+	return &b
+}

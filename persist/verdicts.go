@@ -13,11 +13,8 @@ type authRecord struct {
 	Signatures []signatureRecord `cbor:"6,keyasint,omitempty"`
 }
 
-type authResultRecord struct {
-	_      struct{} `cbor:",toarray"`
-	Word   string
-	Domain string
-}
+// authResultRecord is a word and a domain, a pair without keys.
+type authResultRecord [2]string
 
 type signatureRecord struct {
 	Word      string `cbor:"1,keyasint"`
@@ -27,10 +24,10 @@ type signatureRecord struct {
 }
 
 func recordResult(r inbox.AuthResult) authResultRecord {
-	return authResultRecord{Word: r.Word, Domain: r.Domain}
+	return authResultRecord{r.Word, r.Domain}
 }
 func (r authResultRecord) result() inbox.AuthResult {
-	return inbox.AuthResult{Word: r.Word, Domain: r.Domain}
+	return inbox.AuthResult{Word: r[0], Domain: r[1]}
 }
 func recordSignature(s inbox.AuthSignature) signatureRecord { return signatureRecord(s) }
 func (r signatureRecord) signature() inbox.AuthSignature    { return inbox.AuthSignature(r) }
@@ -65,18 +62,12 @@ type spamRuleRecord struct {
 	Description string
 }
 
-func recordSpam(s *inbox.Spam) *spamRecord {
-	if s == nil {
-		return nil
-	}
-	return &spamRecord{Score: s.Score, Required: s.Required, IsSpam: s.IsSpam, Rules: convert(s.Rules, recordSpamRule)}
+func recordSpam(s inbox.Spam) spamRecord {
+	return spamRecord{Score: s.Score, Required: s.Required, IsSpam: s.IsSpam, Rules: convert(s.Rules, recordSpamRule)}
 }
 
-func (r *spamRecord) spam() *inbox.Spam {
-	if r == nil {
-		return nil
-	}
-	return &inbox.Spam{Score: r.Score, Required: r.Required, IsSpam: r.IsSpam, Rules: convert(r.Rules, spamRuleRecord.rule)}
+func (r spamRecord) spam() inbox.Spam {
+	return inbox.Spam{Score: r.Score, Required: r.Required, IsSpam: r.IsSpam, Rules: convert(r.Rules, spamRuleRecord.rule)}
 }
 
 func recordSpamRule(r inbox.SpamRule) spamRuleRecord {
