@@ -8,8 +8,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"inboxd/actors/mailqueue"
 	"inboxd/internal/address"
 )
@@ -98,30 +96,4 @@ func canonicalOr(given string) string {
 		return canonical
 	}
 	return given
-}
-
-var (
-	mailQueueDepth   = describe("mail_queue_mails", "Mails that are not settled, in memory or not.")
-	mailQueueOldest  = describe("mail_queue_oldest_seconds", "How long ago the oldest of them was accepted, to the minute.")
-	mailQueueWaiting = describe("mail_queue_memory_mails", "Mails of the queue in memory.")
-	mailQueueRunning = describe("mail_queue_attempts_running", "Attempts to deliver under way.")
-	mailQueueLag     = describe("mail_queue_lag_seconds", "How long the oldest due mail has waited for a worker.")
-	mailDestinations = describe("mail_queue_destinations", "Destinations with mail waiting or tried lately.")
-	mailAttempts     = describe("mail_attempts_total", "Attempts to deliver a mail begun.")
-	mailResults      = describe("mail_results_total", "What attempts brought, by recipient.", "result")
-)
-
-// collectQueue adds what is counted of outgoing mail.
-func collectQueue(q mailqueue.Stats, gauge func(*prometheus.Desc, float64), counter func(*prometheus.Desc, float64, ...string)) {
-	gauge(mailQueueDepth, float64(q.Depth))
-	gauge(mailQueueOldest, q.Oldest.Seconds())
-	gauge(mailQueueWaiting, float64(q.Waiting))
-	gauge(mailQueueRunning, float64(q.Running))
-	gauge(mailQueueLag, q.Lag.Seconds())
-	gauge(mailDestinations, float64(q.Lanes))
-	counter(mailAttempts, float64(q.Attempts))
-	counter(mailResults, float64(q.Delivered), "delivered")
-	counter(mailResults, float64(q.Temporary), "temporary")
-	counter(mailResults, float64(q.Permanent), "permanent")
-	counter(mailResults, float64(q.Bounced), "bounced")
 }
