@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -42,15 +43,12 @@ func (s *Server) serve(l net.Listener, secure bool) error {
 	}
 }
 
-// isPassing reports an error of Accept that the next call may not have: lack of
-// descriptors or memory, or a peer that gave up in the queue.
+// passing are the errors of Accept that the next call may not have: lack of descriptors or
+// memory, or a peer that gave up in the queue.
+var passing = []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED, syscall.EINTR}
+
 func isPassing(err error) bool {
-	for _, e := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED, syscall.EINTR} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(passing, func(e error) bool { return errors.Is(err, e) })
 }
 
 // pause waits, but not beyond the start of Shutdown.
@@ -99,6 +97,7 @@ func turnAway(conn net.Conn) {
 	conn.Close()
 }
 
+// hand gives a session to go-smtp.
 func (s *Server) hand(session *session) {
 	select {
 	case s.sessions <- session:

@@ -17,7 +17,8 @@ var bodyBuffers = sync.Pool{New: func() any {
 	return &b
 }}
 
-// body is a message on its way in: our trace lines, then what the peer sent, repaired.
+// body is a message on its way in: our trace lines, then what the peer sent, repaired. Its
+// session owns it, but for what take lent out.
 type body struct {
 	lines     lines.Discipline
 	buf       []byte

@@ -22,7 +22,7 @@ import (
 //   - for bodies: its reader of DATA takes CR CRLF.CRLF for text and works byte by byte, its BDAT
 //     takes a chunk cut short by the peer's disappearance for a whole one, and what follows a
 //     refused BDAT for commands. So Data reads the wire and leaves it an empty body; BDAT is
-//     collected beneath (chunk.go) and then shown as one DATA, whose 354 is kept back.
+//     collected beneath (chunk.go) and then shown as one DATA, whose 354 is held back.
 //   - for paths: its parser strips source routes and quotes before anyone can object.
 //   - for accepting, limits, STARTTLS and shutdown: it has no caps, no PROXY header, and leaves
 //     nobody a word when it stops. It serves what is handed to it and knows of no TLS.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 )
@@ -24,12 +25,7 @@ var errProxyHeader = errors.New("smtp: malformed PROXY header")
 
 // trusts reports whether connections of this peer begin with a PROXY header.
 func (s *Server) trusts(p peer) bool {
-	for _, network := range s.opts.ProxyProtocol {
-		if network.Contains(p.addr) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.opts.ProxyProtocol, func(n netip.Prefix) bool { return n.Contains(p.addr) })
 }
 
 // introduce reads the header in front of a load balancer's connection and admits it under

@@ -56,7 +56,7 @@ type Timeouts struct {
 	Command time.Duration // a reply, and progress of a write: 2 min
 	Dot     time.Duration // the reply to the final dot: 5 min
 	Whole   time.Duration // everything: 10 min
-	Idle    time.Duration // a connection kept for the next mail: 15 s
+	Idle    time.Duration // a connection that waits for the next mail: 15 s
 }
 
 // Options configure a Courier. The zero value sends straight to public MX hosts with
@@ -78,7 +78,7 @@ type Consignment struct {
 	Domain   string   // of the recipients; decides the MX. Unused with a smarthost
 	MailFrom string   // empty for the null sender
 	Rcpts    []string // at most 100
-	Raw      []byte   // CRLF line ends alone; not changed, not kept
+	Raw      []byte   // CRLF line ends alone; not changed, nor held on to
 	NeedUTF8 bool     // the header is not ASCII: only a server with SMTPUTF8 can take it
 	Greeted  func()   // called when a server is ready for the mail, before any of it is sent; may be nil
 }

@@ -12,7 +12,7 @@ const (
 	maxReplyLine  = 4 << 10
 	maxReplyBytes = 64 << 10
 	maxReplyLines = 1000
-	maxReplyText  = 1 << 10 // octets that are kept
+	maxReplyText  = 1 << 10 // octets that are remembered
 )
 
 var errReply = errors.New("not an SMTP reply")
@@ -36,7 +36,7 @@ func (r reply) String() string {
 func (r reply) ok() bool { return r.code >= 200 && r.code < 300 }
 
 // readReply reads one reply (RFC 5321 section 4.2.1), whose lines it also shows to each, if
-// that is not nil. Whatever comes, it holds one line and the kept text.
+// that is not nil. Whatever comes, it holds one line and that much text.
 func readReply(in *bufio.Reader, each func(line string)) (reply, error) {
 	var r reply
 	for total, lines := 0, 1; lines <= maxReplyLines; lines++ {
