@@ -52,7 +52,7 @@ func (s *Supervisor) beginGroup(id account.ID, group []*call) {
 }
 
 // atTheirHosts keeps the calls that take their turn where their webhooks point to. What is for
-// another host by now goes to that one's lane; what nobody wants any more is settled.
+// another host by now goes to that one's lane.
 func (s *Supervisor) atTheirHosts(id account.ID, group []*call) (kept []*call) {
 	var unread []*call
 	for _, c := range group {
@@ -61,9 +61,7 @@ func (s *Supervisor) atTheirHosts(id account.ID, group []*call) (kept []*call) {
 		case err != nil:
 			s.Logger.Error("a webhook could not be read", "account", id, "err", err)
 			unread = append(unread, c)
-		case hook == nil:
-			s.settle(c)
-		case hostOfURL(hook.URL) != c.Lane:
+		case hook != nil && hostOfURL(hook.URL) != c.Lane:
 			s.mu.Lock()
 			s.line.Moved(s.Now(), entryOf(dueOf(c.Key, c.at), hostOfURL(hook.URL)))
 			s.line.Finished(s.Now(), c.Attempt, dueline.Result{})
@@ -90,20 +88,7 @@ func (s *Supervisor) handBack(group []*call, after time.Duration) {
 	}
 }
 
-// settle ends a delivery whose webhook is gone.
-func (s *Supervisor) settle(c *call) {
-	del, err := s.Store.Delivery(c.Key.account, c.Key.id)
-	switch {
-	case err != nil:
-		s.unread(c, err)
-	case del == nil || del.State != webhook.Retrying:
-		s.results <- s.result(c, dueOf(c.Key, c.at).Move(time.Time{}), dueline.Result{})
-	default:
-		del.Cancel(webhook.WebhookGone)
-		s.results <- s.result(c, del.Put(c.at, false), dueline.Result{})
-	}
-}
-
+// unread has a call made later whose delivery can't be read.
 func (s *Supervisor) unread(c *call, err error) {
 	s.Logger.Error("a delivery could not be read", "account", c.Key.account, "delivery", c.Key.id, "err", err)
 	s.calls.Go(func() { s.handBack([]*call{c}, storePause) })
