@@ -15,28 +15,25 @@ type knowing interface {
 	KnownTXT(name string) ([]string, error, bool)
 }
 
-// patience is the Resolver of one verification. Its look-ups end when the patience does, and
-// only the first that has to ask somebody starts a timer for that: most mail needs none. It
-// belongs to the goroutine of Verify.
-type patience struct {
+// bounded is the Resolver of one verification, which bounds the time of all its look-ups
+// together: only the first that has to ask somebody starts a timer for that, and most mail
+// needs none. Only the goroutine of Verify touches it.
+type bounded struct {
 	dns    Resolver
 	source knowing         // dns, nil when it knows nothing by itself
 	parent context.Context // whoever waits for the verdict
 	ctx    context.Context // nil until somebody must be asked
 	cancel context.CancelFunc
-	heard  grounds // what the search under way was told; reset by table.find
-	missed bool    // known did not know
+	missed bool // known did not know
 }
 
-func newPatience(ctx context.Context, dns Resolver) *patience {
+func newBounded(ctx context.Context, dns Resolver) *bounded {
 	source, _ := dns.(knowing)
-	return &patience{dns: dns, source: source, parent: ctx}
+	return &bounded{dns: dns, source: source, parent: ctx}
 }
 
-// asking is the context for look-ups that ask somebody. No finding rests on these: whether the
-// answers are still the same could not be told without asking again.
-func (p *patience) asking() context.Context {
-	p.heard.loose = true
+// asking is the context for look-ups that ask somebody.
+func (p *bounded) asking() context.Context {
 	if p.ctx == nil {
 		p.ctx, p.cancel = context.WithTimeout(p.parent, maxTime)
 	}
@@ -44,43 +41,41 @@ func (p *patience) asking() context.Context {
 }
 
 // over breaks off what is still asked.
-func (p *patience) over() {
+func (p *bounded) over() {
 	if p.cancel != nil {
 		p.cancel()
 	}
 }
 
 // known is a txtLookup that asks nobody. It notes when it should have.
-func (p *patience) known(name string) ([]string, error) {
+func (p *bounded) known(name string) ([]string, error) {
 	records, err, had := p.source.KnownTXT(name)
 	if !had {
 		p.missed, err = true, &net.DNSError{Err: "not known yet", Name: name, IsTemporary: true}
 	}
-	p.heard.add(name, records, err)
 	return records, err
 }
 
 // The Resolver for SPF. It has its own idea of how long to wait, and not that of its callers.
 
-func (p *patience) LookupTXT(_ context.Context, name string) ([]string, error) {
+func (p *bounded) LookupTXT(_ context.Context, name string) ([]string, error) {
 	if p.source != nil {
 		if records, err, had := p.source.KnownTXT(name); had {
-			p.heard.add(name, records, err)
 			return records, err
 		}
 	}
 	return p.dns.LookupTXT(p.asking(), name)
 }
 
-func (p *patience) LookupMX(_ context.Context, name string) ([]*net.MX, error) {
+func (p *bounded) LookupMX(_ context.Context, name string) ([]*net.MX, error) {
 	return p.dns.LookupMX(p.asking(), name)
 }
 
-func (p *patience) LookupIPAddr(_ context.Context, host string) ([]net.IPAddr, error) {
+func (p *bounded) LookupIPAddr(_ context.Context, host string) ([]net.IPAddr, error) {
 	return p.dns.LookupIPAddr(p.asking(), host)
 }
 
-func (p *patience) LookupAddr(_ context.Context, ip string) ([]string, error) {
+func (p *bounded) LookupAddr(_ context.Context, ip string) ([]string, error) {
 	return p.dns.LookupAddr(p.asking(), ip)
 }
 
@@ -98,32 +93,20 @@ func (p pending[T]) get() T {
 }
 
 // ahead begins find and returns where its answer is to be had; broken is the answer of one
-// that panics. What the Resolver knows already is found here and now, or in t: most mail comes
-// from domains that just sent some, and a handoff to another goroutine costs it more than the
-// whole search. Otherwise find begins anew, beside the caller.
-func ahead[T any](p *patience, t *table[T], about subject, find func(txtLookup) T, broken T) pending[T] {
-	if answer, ok := known(p, t, about, find, broken); ok {
-		return pending[T]{answer: answer}
+// that panics. What the Resolver knows already is found here and now: most mail comes from
+// domains that just sent some, and a handoff to another goroutine costs it more than the whole
+// search. Otherwise find begins anew, beside the caller.
+func ahead[T any](p *bounded, find func(txtLookup) T, broken T) pending[T] {
+	if p.source != nil {
+		p.missed = false
+		var answer T
+		guard(func() { answer = find(p.known) }, func() { answer, p.missed = broken, false })
+		if !p.missed {
+			return pending[T]{answer: answer}
+		}
 	}
-	return beside(p, find, broken)
-}
-
-func beside[T any](p *patience, find func(txtLookup) T, broken T) pending[T] {
 	answers, dns, ctx := make(chan T, 1), p.dns, p.asking()
 	lookup := func(name string) ([]string, error) { return dns.LookupTXT(ctx, name) }
 	go guard(func() { answers <- find(lookup) }, func() { answers <- broken })
 	return pending[T]{later: answers}
-}
-
-// known is what find finds without asking anybody; false: somebody must be asked.
-func known[T any](p *patience, t *table[T], about subject, find func(txtLookup) T, broken T) (answer T, ok bool) {
-	if p.source == nil {
-		return answer, false
-	}
-	p.missed = false
-	guard(func() {
-		answer = t.find(about, p, func() T { return find(p.known) })
-		ok = !p.missed
-	}, func() { answer, ok = broken, true })
-	return answer, ok
 }

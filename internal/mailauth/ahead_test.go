@@ -25,7 +25,7 @@ func (p partly) KnownTXT(name string) ([]string, error, bool) {
 func TestDeadlineOnDemand(t *testing.T) {
 	z := partly{zone{"known.example": {"v=spf1 -all"}, "asked.example": {"v=spf1 -all"}}, "asked.example"}
 	began := time.Now()
-	p := newPatience(t.Context(), z)
+	p := newBounded(t.Context(), z)
 	if records, err := p.LookupTXT(t.Context(), "known.example"); err != nil || len(records) != 1 || p.ctx != nil {
 		t.Fatalf("%q, %v, with a deadline: %t", records, err, p.ctx != nil)
 	}
@@ -54,6 +54,33 @@ func TestKnownAndAsked(t *testing.T) {
 	for _, asked := range []string{"", "example.com", "_spf.example.com", "_dmarc.example.com"} {
 		if got := verify(plain, partly{z, asked}); got.SPF != want.SPF || got.DMARC != want.DMARC {
 			t.Errorf("asked for %q: %+v, want %+v", asked, got, want)
+		}
+	}
+}
+
+// breaking panics when one name is asked for.
+type breaking struct {
+	partly
+	name string
+}
+
+func (b breaking) KnownTXT(name string) ([]string, error, bool) {
+	if name == b.name {
+		panic("failpoint")
+	}
+	return b.partly.KnownTXT(name)
+}
+
+// TestPanicsAreContained holds that a search that panics costs its own word only.
+func TestPanicsAreContained(t *testing.T) {
+	z := partly{zone: zone{"example.com": {"v=spf1 include:a.example -all"}, "a.example": {"v=spf1 +all"}, "_dmarc.example.com": {"v=DMARC1; p=reject"}}}
+	for panics, want := range map[string][2]Word{
+		"":                   {Pass, Pass},
+		"a.example":          {PermError, Fail},
+		"_dmarc.example.com": {Pass, PermError},
+	} {
+		if r := verify(plain, breaking{z, panics}); r.SPF.Word != want[0] || r.DMARC.Word != want[1] {
+			t.Errorf("panic at %q: spf=%s dmarc=%s", panics, r.SPF.Word, r.DMARC.Word)
 		}
 	}
 }

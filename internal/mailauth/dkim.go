@@ -30,7 +30,7 @@ func (b *bodies) hash(relaxed bool) []byte {
 
 // readSignatures reads the first signatures of a mail, in their order, and asks for their
 // keys.
-func readSignatures(in VerifyInput, fields []field, whole bool, dns *patience) (list []Signature) {
+func readSignatures(in VerifyInput, fields []field, whole bool, dns *bounded) (list []Signature) {
 	for i := range fields {
 		if !fields[i].is("DKIM-Signature") || len(list) == maxSignatures {
 			continue
@@ -47,13 +47,13 @@ func readSignatures(in VerifyInput, fields []field, whole bool, dns *patience) (
 	return list
 }
 
-func seekKey(domain, selector string, in VerifyInput, dns *patience) pending[keyAnswer] {
+func seekKey(domain, selector string, in VerifyInput, dns *bounded) pending[keyAnswer] {
 	if key, ok := localKey(domain, selector, in.LocalKeys); ok {
 		return pending[keyAnswer]{answer: key}
 	}
 	name := RecordName(domain, selector)
 	find := func(txt txtLookup) keyAnswer { return findKey(name, txt) }
-	return ahead(dns, in.Findings.keys, subject{name: name}, find, keyAnswer{word: PermError, reason: "unreadable key"})
+	return ahead(dns, find, keyAnswer{word: PermError, reason: "unreadable key"})
 }
 
 // verifySignatures settles them.
