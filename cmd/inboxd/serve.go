@@ -49,7 +49,7 @@ type serveCommand struct {
 
 // Run implements the command.
 func (c *serveCommand) Run() error {
-	fitScheduler()
+	fitThreads()
 	logger, flush := newLogger(os.Stderr, c.LogFormat, c.LogLevel)
 	defer flush()
 	slog.SetDefault(logger)
