@@ -139,10 +139,7 @@ func (c *Closing) deleteListed(ctx context.Context, id account.ID, e account.Inb
 	if err != nil && !fault.Is(err, fault.NoInbox) {
 		return err
 	}
-	if _, err = c.accounts.owners.order(ctx, id, account.ReleaseInbox{Address: e.Address, CreatedAt: e.CreatedAt}); err != nil {
-		return err
-	}
-	return c.domains.leave(ctx, e.Address)
+	return c.registry.unlist(ctx, id, e.Address, e.CreatedAt)
 }
 
 // settleReserved ends creations that a crash cut off. Younger ones may still be at work:

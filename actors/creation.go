@@ -34,9 +34,9 @@ func (r *Registry) CreateInbox(ctx context.Context, id account.ID, order inbox.O
 	return view, place, err
 }
 
-// createBy creates an inbox. kept, when it is not nil, makes the record of a request that
+// createBy creates an inbox. record, when it is not nil, makes the record of a request that
 // may be repeated; if a record is there already, that is the answer, and nothing is done.
-func (r *Registry) createBy(ctx context.Context, id account.ID, order inbox.Order, kept func(inbox.Placement, time.Time) *once.Record) (inbox.Placement, *once.Record, error) {
+func (r *Registry) createBy(ctx context.Context, id account.ID, order inbox.Order, record func(inbox.Placement, time.Time) *once.Record) (inbox.Placement, *once.Record, error) {
 	picture, err := r.owners.picture(ctx, id)
 	if err != nil {
 		return inbox.Placement{}, nil, err
@@ -57,7 +57,7 @@ func (r *Registry) createBy(ctx context.Context, id account.ID, order inbox.Orde
 		if err != nil {
 			return inbox.Placement{}, nil, err
 		}
-		known, err := r.createUnder(ctx, id, ns.Own, place, kept)
+		known, err := r.createUnder(ctx, id, ns.Own, place, record)
 		if err == nil {
 			return place, known, nil
 		}
@@ -90,9 +90,9 @@ func (r *Registry) claimSubdomain(label string, id account.ID) error {
 
 // createUnder creates an inbox under an own domain, if there is a name: it stands on the
 // domain's list before it lives, so that no release can miss it.
-func (r *Registry) createUnder(ctx context.Context, id account.ID, name string, place inbox.Placement, kept func(inbox.Placement, time.Time) *once.Record) (*once.Record, error) {
+func (r *Registry) createUnder(ctx context.Context, id account.ID, name string, place inbox.Placement, record func(inbox.Placement, time.Time) *once.Record) (*once.Record, error) {
 	if name == "" {
-		return r.create(ctx, id, place, kept)
+		return r.create(ctx, id, place, record)
 	}
 	mu := r.domains.addresses.Of(place.Address)
 	mu.Lock()
@@ -100,7 +100,7 @@ func (r *Registry) createUnder(ctx context.Context, id account.ID, name string, 
 	if _, err := r.domains.owners.order(ctx, name, domain.Attach{Account: id, Address: place.Address}); err != nil {
 		return nil, err
 	}
-	known, err := r.create(ctx, id, place, kept)
+	known, err := r.create(ctx, id, place, record)
 	if fault.Is(err, fault.Refused) || fault.Is(err, fault.StorageFull) {
 		_ = r.domains.detach(ctx, name, place.Address) // what stays is taken off before a release
 	}
@@ -108,10 +108,10 @@ func (r *Registry) createUnder(ctx context.Context, id account.ID, name string, 
 }
 
 // create runs the three steps for one address, but none when the request is known already.
-func (r *Registry) create(ctx context.Context, id account.ID, place inbox.Placement, kept func(inbox.Placement, time.Time) *once.Record) (known *once.Record, err error) {
+func (r *Registry) create(ctx context.Context, id account.ID, place inbox.Placement, record func(inbox.Placement, time.Time) *once.Record) (known *once.Record, err error) {
 	reserve := account.ReserveInbox{Address: place.Address, At: r.now(), Label: place.Label, RetentionHours: place.RetentionHours}
-	if kept != nil {
-		reserve.Record = kept(place, reserve.At)
+	if record != nil {
+		reserve.Record = record(place, reserve.At)
 	}
 	got, err := r.owners.order(ctx, id, reserve)
 	if known, _ := got.(*once.Record); known != nil || err != nil {
@@ -119,7 +119,7 @@ func (r *Registry) create(ctx context.Context, id account.ID, place inbox.Placem
 	}
 	return nil, r.finish(ctx, id, inbox.Create{
 		Address: place.Address, Account: id, Label: place.Label, RetentionHours: place.RetentionHours, At: reserve.At,
-		Again: kept != nil, // a repeat may be at the same work
+		Again: record != nil, // a repeat may be at the same work
 	})
 }
 

@@ -34,7 +34,6 @@ type OwnDomains struct {
 	owners     domainOwners
 	store      DomainStore
 	keys       *Keyring
-	rechecks   *rechecks
 	namespaces inbox.Namespaces
 	mxHost     string // where the mail of own domains goes
 	resolver   lookup.Resolver
@@ -229,10 +228,4 @@ func (d *OwnDomains) ReleaseDomain(ctx context.Context, id account.ID, given str
 		return err
 	}
 	return d.store.DropDomainListed(id, state.Name)
-}
-
-// changed keeps what is derived of domains true. Their owners call it.
-func (d *OwnDomains) changed(state domain.State) {
-	d.rechecks.set(state.Name, state.DueAt())
-	d.keys.forget(state)
 }

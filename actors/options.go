@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	crand "crypto/rand"
 	"log/slog"
@@ -63,24 +64,6 @@ func (o Options) withDefaults() Options {
 	if o.Plans == nil {
 		o.Plans = account.DefaultPlans()
 	}
-	if o.NewPlan == "" {
-		o.NewPlan = account.Free
-	}
-	if o.Memory <= 0 {
-		o.Memory = 512 << 20
-	}
-	if o.IdleAfter <= 0 {
-		o.IdleAfter = 15 * time.Minute
-	}
-	if o.Admission <= 0 {
-		o.Admission = 20_000
-	}
-	if o.SweepEvery <= 0 {
-		o.SweepEvery = time.Second
-	}
-	if o.Poster == nil {
-		o.Poster = noPoster{}
-	}
 	if len(o.WebhookSchedule) == 0 {
 		o.WebhookSchedule = webhook.DefaultSchedule()
 	}
@@ -90,14 +73,14 @@ func (o Options) withDefaults() Options {
 	if o.Random == nil {
 		o.Random = func(b []byte) { _, _ = crand.Read(b) } // never fails since Go 1.24
 	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
-	if o.MXHost == "" {
-		o.MXHost = o.Namespaces.Domain
-	}
-	if o.Resolver == nil {
-		o.Resolver = net.DefaultResolver
-	}
+	o.NewPlan = cmp.Or(o.NewPlan, account.Free)
+	o.Memory = cmp.Or(o.Memory, 512<<20)
+	o.IdleAfter = cmp.Or(o.IdleAfter, 15*time.Minute)
+	o.Admission = cmp.Or(o.Admission, 20_000)
+	o.SweepEvery = cmp.Or(o.SweepEvery, time.Second)
+	o.Poster = cmp.Or[hooks.Poster](o.Poster, noPoster{})
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	o.MXHost = cmp.Or(o.MXHost, o.Namespaces.Domain)
+	o.Resolver = cmp.Or[lookup.Resolver](o.Resolver, net.DefaultResolver)
 	return o
 }

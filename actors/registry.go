@@ -102,7 +102,12 @@ func (r *Registry) DeleteInbox(ctx context.Context, id account.ID, address strin
 	if err := r.credentials.RevokeInboxKey(ctx, id, address); err != nil && !fault.Is(err, fault.NotFound) {
 		return err
 	}
-	if _, err = r.owners.order(ctx, id, account.ReleaseInbox{Address: address, CreatedAt: view.CreatedAt}); err != nil {
+	return r.unlist(ctx, id, address, view.CreatedAt)
+}
+
+// unlist takes a deleted inbox off its account's list, and its domain's.
+func (r *Registry) unlist(ctx context.Context, id account.ID, address string, created time.Time) error {
+	if _, err := r.owners.order(ctx, id, account.ReleaseInbox{Address: address, CreatedAt: created}); err != nil {
 		return err
 	}
 	return r.domains.leave(ctx, address)

@@ -75,19 +75,7 @@ func (s *Sending) send(ctx context.Context, address string, letter inbox.Letter,
 	if err != nil {
 		return 0, err
 	}
-	recipients := letter.Recipients()
-	if err := s.checkSuppressed(view.Account, recipients); err != nil {
-		return 0, err
-	}
-	references, err := s.thread(ctx, view, letter.InReplyTo)
-	if err != nil {
-		return 0, err
-	}
-	command, err := s.write(compose.Draft{
-		From: message.Mailbox{Email: view.Address, Name: displayName(view.Label)}, To: mailboxes([]string{letter.To}), Cc: mailboxes(letter.Cc),
-		Subject: letter.Subject, Text: letter.Text, HTML: letter.HTML, Attachments: letter.Files,
-		InReplyTo: letter.InReplyTo, References: references,
-	}, recipients)
+	command, err := s.prepare(ctx, view, letter)
 	if err != nil {
 		return 0, err
 	}
@@ -96,13 +84,39 @@ func (s *Sending) send(ctx context.Context, address string, letter inbox.Letter,
 		return 0, err
 	}
 	id, err := submit(command)
-	if err == nil && id == 0 || fault.Is(err, fault.InboxFull) || fault.Is(err, fault.StorageFull) || fault.Is(err, fault.NoInbox) || fault.Is(err, fault.Invalid) {
-		s.owners.notify(view.Account, account.ReturnSend{At: at}) // after any other failure it may be queued
-	}
-	if err == nil && id != 0 {
-		s.log.Info("queued", "inbox", address, "message_id", id, "recipients", len(recipients), "octets", len(command.Raw))
+	switch {
+	case err == nil && id != 0:
+		s.log.Info("queued", "inbox", address, "message_id", id, "recipients", len(command.Recipients), "octets", len(command.Raw))
+	case err == nil, isNotQueued(err):
+		s.owners.notify(view.Account, account.ReturnSend{At: at})
 	}
 	return id, err
+}
+
+// isNotQueued reports a failure after which the mail is surely not queued.
+func isNotQueued(err error) bool {
+	switch fault.KindOf(err) {
+	case fault.InboxFull, fault.StorageFull, fault.NoInbox, fault.Invalid:
+		return true
+	}
+	return false
+}
+
+// prepare writes a letter of an inbox.
+func (s *Sending) prepare(ctx context.Context, view *inbox.View, letter inbox.Letter) (inbox.Submit, error) {
+	recipients := letter.Recipients()
+	if err := s.checkSuppressed(view.Account, recipients); err != nil {
+		return inbox.Submit{}, err
+	}
+	references, err := s.thread(ctx, view, letter.InReplyTo)
+	if err != nil {
+		return inbox.Submit{}, err
+	}
+	return s.write(compose.Draft{
+		From: message.Mailbox{Email: view.Address, Name: displayName(view.Label)}, To: mailboxes([]string{letter.To}), Cc: mailboxes(letter.Cc),
+		Subject: letter.Subject, Text: letter.Text, HTML: letter.HTML, Attachments: letter.Files,
+		InReplyTo: letter.InReplyTo, References: references,
+	}, recipients)
 }
 
 // write composes a draft into the command that queues it.
@@ -212,7 +226,7 @@ type Notice struct {
 }
 
 // SendNotice queues a mail of the service itself: from noreply at the service domain, with
-// the null sender and Auto-Submitted, by the same road as every other. It returns when the
+// the null sender and Auto-Submitted, by the same way as every other. It returns when the
 // queue entry is on disk.
 func (s *Sending) SendNotice(ctx context.Context, n Notice) error {
 	address := noReply + s.domain

@@ -111,7 +111,7 @@ func (s *System) makeDirectories() {
 		return &accountEntity{id: account.ID([]byte(key)), store: o.Store, now: s.now, plans: o.Plans, principals: principals, hooks: s.hooks.Subscriptions}
 	})}
 	s.domains = domainOwners{s.engine.Directory(func(string) engine.Entity {
-		return &domainEntity{store: o.Store, now: s.now, changed: s.changed}
+		return &domainEntity{store: o.Store, now: s.now, changed: s.forget}
 	})}
 	s.Inboxes = &Inboxes{owners: s.inboxes, store: o.Store}
 	s.Credentials = &Credentials{owners: s.accounts, store: o.Store, principals: principals, minter: o.Random, clock: &s.engine.Clock, now: s.now}
@@ -129,7 +129,7 @@ func (s *System) makeDomains() {
 	o := s.Options
 	s.Keyring = newKeyring(s.domains, o, s.now)
 	s.OwnDomains = &OwnDomains{
-		owners: s.domains, store: o.Store, keys: s.Keyring, rechecks: newRechecks(o.Store, s.now, o.Logger),
+		owners: s.domains, store: o.Store, keys: s.Keyring,
 		namespaces: o.Namespaces, mxHost: o.MXHost, resolver: o.Resolver, now: s.now, log: o.Logger,
 	}
 	s.Registry = &Registry{
@@ -162,7 +162,7 @@ func (s *System) supervise() {
 		s.sweep,
 		func() { retain.Run(stop) },
 		func() { s.untilFull.run(stop, s.store.Full) },
-		func() { s.rechecks.run(s.running, s.recheck) },
+		func() { s.OwnDomains.run(s.running) },
 		func() { s.hooks.Run(stop) },
 		func() { s.Closing.run(s.running) },
 		func() { s.Resets.run(s.running) },

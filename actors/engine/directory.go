@@ -22,7 +22,6 @@ type Directory struct {
 	clock    *Clock
 	activate func(key string) Entity
 	entities *xsync.Map[string, Entity]
-	pools    pools
 	waiting  atomic.Int64 // commands admitted and not answered
 	held     atomic.Int64 // bytes of all slots
 	left     atomic.Int64 // owners that left memory since the start
@@ -53,14 +52,17 @@ func (d *Directory) Do(ctx context.Context, key string, cmd any, size int64) (an
 		return nil, Busy(nil)
 	}
 	defer d.waiting.Add(-1)
-	r := d.pools.request(cmd, size)
+	r := newRequest(cmd, size)
 	d.post(key, r)
-	return r.await(ctx, &d.pools, d.Full)
+	if err := Wait(ctx, r.done, d.Full); err != nil {
+		return nil, err
+	}
+	return r.answer, r.err
 }
 
 // Notify posts cmd without waiting for its answer.
 func (d *Directory) Notify(key string, cmd any) {
-	d.post(key, &request{cmd: cmd, reply: make(chan reply, 1)})
+	d.post(key, newRequest(cmd, 0))
 }
 
 // post sends msg to the owner of key. Counting and sending happen under the slot's gate.

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"time"
@@ -107,7 +106,7 @@ func (o *owner) settle() {
 		if err != nil {
 			r.answer, r.err = nil, err
 		}
-		r.reply <- reply{r.answer, r.err}
+		close(r.done)
 	}
 	clear(o.group)
 	o.group, o.bytes = o.group[:0], 0
@@ -119,8 +118,7 @@ func (o *owner) settle() {
 func (o *owner) run(group []*request) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			o.dir.Logger.Error("owner panicked", "entity", o.slot.key, "err", fmt.Sprint(p), "stack", string(debug.Stack()))
-			err = o.fail(errors.New("panic in the rules"))
+			err = o.fail(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
 		}
 	}()
 	if err := o.activate(); err != nil {
@@ -159,14 +157,15 @@ func (o *owner) activate() error {
 }
 
 // fail drops the state: whatever the disk holds is the truth, and it is read again after a
-// rest that doubles with each failure in a row, up to 10 s.
+// rest that doubles with each failure in a row, up to 10 s. This is where a failure is
+// logged: those who sent the commands only hear that they may try again.
 func (o *owner) fail(err error) error {
 	o.loaded = false
 	o.entity.Abandon()
 	o.failures++
 	o.resting = o.dir.Now().Add(min(10*time.Millisecond<<min(o.failures, 12), 10*time.Second))
 	o.dir.Logger.Error("owner failed", "entity", o.slot.key, "failures", o.failures, "err", err)
-	return Busy(err)
+	return Busy(nil)
 }
 
 // tryLeave lets the owner leave memory if nothing is on its way to it. Under the gate, so
@@ -181,14 +180,4 @@ func (o *owner) tryLeave() bool {
 	o.dir.remove(o.slot)
 	o.entity.Leave()
 	return true
-}
-
-// Busy is the fault of what may work a moment later; why may be nil.
-func Busy(why error) error {
-	return fault.Wrap(fault.Unavailable, "The service is busy, try again in a moment", why)
-}
-
-// DiskFull is the fault of what the disk has no room for.
-func DiskFull() error {
-	return fault.New(fault.StorageFull, "The disk is full, try again later")
 }

@@ -2,81 +2,62 @@ package engine
 
 import (
 	"context"
-	"sync"
 	"time"
+
+	"inboxd/internal/fault"
 )
 
 // request is a command on its way to an owner, with the place for its answer. answer and
-// err belong to the owner until it sends the reply.
+// err belong to the owner until it closes done; a sender that gave up reads neither.
 type request struct {
 	cmd    any
 	size   int64 // bytes that the command adds to a batch
 	answer any
 	err    error
-	reply  chan reply
+	done   chan struct{}
 }
 
-type reply struct {
-	answer any
-	err    error
+func newRequest(cmd any, size int64) *request {
+	return &request{cmd: cmd, size: size, done: make(chan struct{})}
 }
 
 // passivate asks an owner to leave memory if nothing else is on its way to it.
 type passivate struct{}
 
-// pools keep what every command needs, for reuse. A request goes back only after its answer
-// was received; one whose sender gave up is left to the garbage collector, because the
-// owner may still write to it.
-type pools struct{ requests, timers sync.Pool }
-
-func (p *pools) request(cmd any, size int64) *request {
-	r, _ := p.requests.Get().(*request)
-	if r == nil {
-		r = &request{reply: make(chan reply, 1)}
-	}
-	r.cmd, r.size = cmd, size
-	return r
-}
-
-func (p *pools) timer(d time.Duration) *time.Timer {
-	t, _ := p.timers.Get().(*time.Timer)
-	if t == nil {
-		return time.NewTimer(d)
-	}
-	t.Reset(d)
-	return t
-}
-
-// How long a sender waits: StallCheck finds out early that the disk is full (specification,
+// How long Wait waits: stallCheck finds out early that the disk is full (specification,
 // Faults: 452 and 507 within a second); longestWait is the end of waiting for anything else.
 const (
-	StallCheck  = 250 * time.Millisecond
+	stallCheck  = 250 * time.Millisecond
 	longestWait = 30 * time.Second
 )
 
-// await waits for the answer to r, for ctx, or for the longest wait to end. A commit whose
-// sender gave up is unknown to that sender, never half done.
-func (r *request) await(ctx context.Context, p *pools, full func() bool) (any, error) {
-	timer := p.timer(StallCheck)
-	defer func() {
-		timer.Stop()
-		p.timers.Put(timer)
-	}()
+// Wait waits for done, for ctx, or for the longest wait to end, or until the disk is found
+// full. A commit whose sender gave up is unknown to that sender, never half done.
+func Wait(ctx context.Context, done <-chan struct{}, full func() bool) error {
+	stalled := time.NewTicker(stallCheck)
+	defer stalled.Stop()
 	for waited := time.Duration(0); ; {
 		select {
-		case got := <-r.reply:
-			r.cmd, r.answer, r.err = nil, nil, nil
-			p.requests.Put(r)
-			return got.answer, got.err
+		case <-done:
+			return nil
 		case <-ctx.Done():
-			return nil, Busy(ctx.Err())
-		case <-timer.C:
-			if waited += StallCheck; full() {
-				return nil, DiskFull()
+			return Busy(ctx.Err())
+		case <-stalled.C:
+			if waited += stallCheck; full() {
+				return DiskFull()
 			} else if waited >= longestWait {
-				return nil, Busy(nil)
+				return Busy(nil)
 			}
-			timer.Reset(StallCheck)
 		}
 	}
+}
+
+// Busy is the fault of what may work a moment later; why may be nil.
+func Busy(why error) error {
+	return fault.Wrap(fault.Unavailable, "The service is busy, try again in a moment", why)
+}
+
+// DiskFull is the fault of what the disk has no room for.
+func DiskFull() error {
+	return fault.New(fault.StorageFull, "The disk is full, try again later")
 }

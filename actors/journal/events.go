@@ -2,7 +2,6 @@ package journal
 
 import (
 	"context"
-	"time"
 
 	"inboxd/actors/engine"
 	"inboxd/internal/account"
@@ -62,20 +61,14 @@ func (j *Journal) settled(ctx context.Context, err error) error {
 // unlessFull waits for what hangs while the disk is full, a sync above all, no longer than a
 // command would be waited for.
 func (j *Journal) unlessFull(ctx context.Context, work func() error) error {
-	done := make(chan error, 1)
-	go func() { done <- work() }() // ends with the work
-	stalled := time.NewTicker(engine.StallCheck)
-	defer stalled.Stop()
-	for {
-		select {
-		case err := <-done:
-			return err
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-stalled.C:
-			if j.store.Full() {
-				return engine.DiskFull()
-			}
-		}
+	done := make(chan struct{})
+	var worked error
+	go func() { // ends with the work
+		defer close(done)
+		worked = work()
+	}()
+	if err := engine.Wait(ctx, done, j.store.Full); err != nil {
+		return err
 	}
+	return worked
 }
