@@ -59,9 +59,8 @@ type Principal struct {
 	KeyID   int64  // 0 for a session
 	Inbox   string // of an inbox key
 
-	// ended is made when somebody waits for the revocation.
 	mu    sync.Mutex
-	ended chan struct{}
+	ended chan struct{} // made when somebody waits for the revocation; mu guards it
 	// noted is the Unix second of the use last written down.
 	noted atomic.Int64
 }

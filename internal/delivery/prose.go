@@ -91,7 +91,11 @@ func subjectAction(subject string) Action {
 
 func isDaemon(from string) bool {
 	local, _, _ := strings.Cut(strings.ToLower(from), "@")
-	return local == "" || local == "mailer-daemon" || local == "postmaster" || local == "mail-daemon" || local == "mailerdaemon"
+	switch local {
+	case "", "mailer-daemon", "postmaster", "mail-daemon", "mailerdaemon":
+		return true
+	}
+	return false
 }
 
 // proseRecipients finds who is meant, without doubles.

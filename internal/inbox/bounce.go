@@ -18,7 +18,7 @@ func (c Bounce) decide(s *State, env Env) ([]Event, Outcome, error) {
 	was := m.Sending.Recipients[at]
 	now := was.Status.AfterBounce()
 	if now == was.Status {
-		return nil, Outcome{}, nil // told before, or never taken
+		return nil, Outcome{}, nil // notice before, or never taken
 	}
 	ev := moved{ID: c.ID, Sending: *m.Sending, From: m.Sending.Due}
 	ev.Sending.Recipients = slices.Clone(ev.Sending.Recipients)

@@ -130,7 +130,7 @@ func (c Receive) decide(s *State, env Env) ([]Event, Outcome, error) {
 		ID: s.LastID + 1, Direction: In, ReceivedAt: env.Now,
 		ExpiresAt: env.Now.Add(time.Duration(s.RetentionHours) * time.Hour),
 		From:      c.From, EnvelopeTo: c.EnvelopeTo, Subject: c.Subject, OTP: c.Content.OTP.Code,
-		Size: size, Unsettled: c.Digest.kept(), Thread: ThreadKey(c.Content.Doc.MessageID),
+		Size: size, Unsettled: c.Digest.orNil(), Thread: ThreadKey(c.Content.Doc.MessageID),
 	}
 	return []Event{received{Message: m, Content: c.Content, Raw: c.Raw}}, Outcome{ID: m.ID}, nil
 }

@@ -35,8 +35,8 @@ func (p *Profile) Live() bool { return !p.CreatedAt.IsZero() && p.DeletedAt.IsZe
 // Digest recognises a mail that is offered again (SHA-256 over envelope and bytes).
 type Digest [sha256.Size]byte
 
-// kept is what a message holds of d: most mails have none.
-func (d Digest) kept() *Digest {
+// orNil is what a message holds of d: most mails have none.
+func (d Digest) orNil() *Digest {
 	if d == (Digest{}) {
 		return nil
 	}
@@ -119,6 +119,7 @@ type SpamRule struct {
 // Newest is the content of the newest received message, kept beside the state from its
 // commit on, so that the poll that follows a mail does not read the disk, until it is let
 // go. States and views share it; a state that was loaded has none (nil).
+// Any goroutine may use it: only content changes, swapped whole.
 type Newest struct {
 	id, size int64
 	content  atomic.Pointer[Content]
@@ -161,7 +162,8 @@ type State struct {
 	Newest   *Newest
 }
 
-// Rows is what a committed change writes, in storage-neutral form. Everything in it goes
+// Rows is what a committed change writes, in storage-neutral form. Whoever decided it owns it
+// until the commit. Everything in it goes
 // into one atomic batch.
 type Rows struct {
 	Address string

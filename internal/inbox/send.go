@@ -159,7 +159,7 @@ func (c Attempted) decide(s *State, env Env) ([]Event, Outcome, error) {
 		n.again(c.Next)
 	}
 	n.derive()
-	ev.Public = s.told(m, n, env.Now)
+	ev.Public = s.notice(m, n, env.Now)
 	return s.ended(m, ev), Outcome{ID: c.ID}, nil
 }
 
@@ -167,16 +167,16 @@ func (c PutOff) decide(s *State, env Env) ([]Event, Outcome, error) {
 	outcome := Outcome{Each: make([]int, len(c.Mails))}
 	var moves movedTogether
 	var gone []*Message
-	told := uint64(0)
+	notices := uint64(0)
 	for i, p := range c.Mails {
 		m := s.waiting(p.ID)
 		if m == nil || !m.Sending.Leased && m.Sending.Due.After(c.At) {
 			continue
 		}
 		ev := c.postpone(m, p, env.Now)
-		if ev.Public = s.told(m, &ev.Sending, env.Now); ev.Public != nil {
-			ev.Public.Number += told
-			told++
+		if ev.Public = s.notice(m, &ev.Sending, env.Now); ev.Public != nil {
+			ev.Public.Number += notices
+			notices++
 		}
 		if ev.leavesNothing() {
 			gone = append(gone, m)
@@ -261,9 +261,9 @@ func (s *Sending) derive() {
 	}
 }
 
-// told is the public event of a status that became final, nil before, and nil for mail that
+// notice is the public event of a status that became final, nil before, and nil for mail that
 // nobody wrote.
-func (s *State) told(m *Message, n *Sending, now time.Time) *Public {
+func (s *State) notice(m *Message, n *Sending, now time.Time) *Public {
 	if !n.Status.Final() || n.Auto {
 		return nil
 	}
@@ -318,6 +318,6 @@ func (c GiveUp) decide(s *State, env Env) ([]Event, Outcome, error) {
 		}
 	}
 	n.derive()
-	ev.Public = s.told(m, n, env.Now)
+	ev.Public = s.notice(m, n, env.Now)
 	return s.ended(m, ev), Outcome{ID: c.ID, Count: 1}, nil
 }

@@ -56,8 +56,12 @@ func readPolicy(records []string) (p policy, psd bool) {
 		}
 		p = policy{word: PermError}
 		// Without a policy that can be read, one that asks for reports is taken for none.
-		asks := list.lower("p", "")
-		if _, reports := list.get("rua"); ok && (asks == "none" || asks == "quarantine" || asks == "reject" || reports) {
+		_, usable := list.get("rua")
+		switch list.lower("p", "") {
+		case "none", "quarantine", "reject":
+			usable = true
+		}
+		if ok && usable {
 			p = policy{Pass, list.lower("adkim", "r") == "s", list.lower("aspf", "r") == "s"}
 			psd = list.lower("psd", "n") == "y"
 		}

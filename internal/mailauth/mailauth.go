@@ -149,7 +149,13 @@ func (r *Result) Aligned(domain string, covered ...string) bool {
 
 // aligned compares two canonical domains, RFC 7489 section 3.1.
 func aligned(a, b string, strict bool) bool {
-	return a == b || !strict && a != "" && b != "" && topLabel(a) == topLabel(b) && orgDomain(a) == orgDomain(b)
+	switch {
+	case a == b:
+		return true
+	case strict, a == "", b == "":
+		return false
+	}
+	return topLabel(a) == topLabel(b) && orgDomain(a) == orgDomain(b)
 }
 
 // topLabel is the last label of a domain. It spares most comparisons the list of suffixes.

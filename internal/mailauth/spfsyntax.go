@@ -113,7 +113,10 @@ func isDirective(term string) bool {
 func isNetwork(s string, family func(netip.Addr) bool, bits int) bool {
 	addr, length, found := strings.Cut(s, "/")
 	ip, err := netip.ParseAddr(addr)
-	return err == nil && family(ip) && ip.Zone() == "" && (!found || isCIDR(length, bits))
+	if err != nil || !family(ip) || ip.Zone() != "" {
+		return false
+	}
+	return !found || isCIDR(length, bits)
 }
 
 // isDualCIDR reads nothing, /24, //64 or /24//64.

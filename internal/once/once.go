@@ -80,7 +80,8 @@ func (r *Record) Check(req Request) error {
 	return nil
 }
 
-// Records are the changes of one batch: a record is put or dropped, never both.
+// Records are the changes of one batch: a record is put or dropped, never both. Whoever makes
+// the batch owns them.
 type Records struct {
 	Put  []Record
 	Drop []Record // Key and At count

@@ -21,10 +21,10 @@ const (
 	maxStray = 64
 )
 
-// patience is how long each try waits. The next one goes to the next server, if there is
+// tryTimeouts are how long each try waits. The next one goes to the next server, if there is
 // one. The first waits are short, for a lost datagram is more likely than a slow answer, and
 // asking again does not disturb a server that is still at work. Options.Timeout bounds them all.
-var patience = [...]time.Duration{400 * time.Millisecond, 800 * time.Millisecond, 1200 * time.Millisecond, 2100 * time.Millisecond}
+var tryTimeouts = [...]time.Duration{400 * time.Millisecond, 800 * time.Millisecond, 1200 * time.Millisecond, 2100 * time.Millisecond}
 
 // errBad is an answer that is none: not readable, too long, or to another question.
 var errBad = errors.New("the DNS server's answer makes no sense")
@@ -33,9 +33,9 @@ var errBad = errors.New("the DNS server's answer makes no sense")
 // *net.DNSError and temporary.
 func (r *Resolver) exchange(ctx context.Context, q question) (*dns.Msg, error) {
 	why, answered := "no DNS server is known", false
-	for try := 0; try < len(patience) && len(r.servers) > 0 && ctx.Err() == nil; try++ {
+	for try := 0; try < len(tryTimeouts) && len(r.servers) > 0 && ctx.Err() == nil; try++ {
 		server := r.servers[try%len(r.servers)]
-		msg, err := r.try(ctx, server, q, patience[try])
+		msg, err := r.try(ctx, server, q, tryTimeouts[try])
 		answered = answered || err == nil || errors.Is(err, errBad)
 		switch {
 		case err != nil:
@@ -63,29 +63,29 @@ func (r *Resolver) exchange(ctx context.Context, q question) (*dns.Msg, error) {
 func (r *Resolver) try(ctx context.Context, server string, q question, wait time.Duration) (*dns.Msg, error) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	ask := new(dns.Msg)
-	ask.SetQuestion(dns.Fqdn(q.name), q.qtype)
-	ask.SetEdns0(ednsSize, false)
-	msg, err := overUDP(ctx, server, ask)
+	query := new(dns.Msg)
+	query.SetQuestion(dns.Fqdn(q.name), q.qtype)
+	query.SetEdns0(ednsSize, false)
+	msg, err := overUDP(ctx, server, query)
 	if err == nil && msg.Rcode == dns.RcodeFormatError {
-		ask.Extra = nil // an old server that does not know EDNS, RFC 6891 section 6.2.2
-		msg, err = overUDP(ctx, server, ask)
+		query.Extra = nil // an old server that does not know EDNS, RFC 6891 section 6.2.2
+		msg, err = overUDP(ctx, server, query)
 	}
 	if err == nil && msg.Truncated {
-		ask.Id = dns.Id()
-		msg, err = overTCP(ctx, server, ask)
+		query.Id = dns.Id()
+		msg, err = overTCP(ctx, server, query)
 	}
 	return msg, err
 }
 
 // overUDP asks from a fresh port with a fresh id, and reads until the answer comes.
-func overUDP(ctx context.Context, server string, ask *dns.Msg) (*dns.Msg, error) {
+func overUDP(ctx context.Context, server string, query *dns.Msg) (*dns.Msg, error) {
 	conn, err := dial(ctx, "udp", server)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close()
-	wire, err := ask.Pack()
+	wire, err := query.Pack()
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func overUDP(ctx context.Context, server string, ask *dns.Msg) (*dns.Msg, error)
 		if err != nil {
 			return nil, err
 		}
-		if msg, ok := answers(buf[:n], ask); ok {
+		if msg, ok := answers(buf[:n], query); ok {
 			return msg, nil
 		}
 	}
@@ -106,13 +106,13 @@ func overUDP(ctx context.Context, server string, ask *dns.Msg) (*dns.Msg, error)
 }
 
 // overTCP asks over a connection of its own, RFC 7766.
-func overTCP(ctx context.Context, server string, ask *dns.Msg) (*dns.Msg, error) {
+func overTCP(ctx context.Context, server string, query *dns.Msg) (*dns.Msg, error) {
 	conn, err := dial(ctx, "tcp", server)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close()
-	wire, err := ask.Pack()
+	wire, err := query.Pack()
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func overTCP(ctx context.Context, server string, ask *dns.Msg) (*dns.Msg, error)
 	if _, err := io.ReadFull(conn, buf); err != nil {
 		return nil, err
 	}
-	msg, ok := answers(buf, ask)
+	msg, ok := answers(buf, query)
 	if !ok || msg.Truncated {
 		return nil, errBad
 	}
@@ -153,8 +153,8 @@ func dial(ctx context.Context, network, server string) (net.Conn, error) {
 
 // answers reads wire if it is an answer to ask: its id, and its question. A server that
 // refuses may leave out the question.
-func answers(wire []byte, ask *dns.Msg) (*dns.Msg, bool) {
-	if len(wire) < 12 || binary.BigEndian.Uint16(wire) != ask.Id {
+func answers(wire []byte, query *dns.Msg) (*dns.Msg, bool) {
+	if len(wire) < 12 || binary.BigEndian.Uint16(wire) != query.Id {
 		return nil, false
 	}
 	msg := new(dns.Msg)
@@ -169,7 +169,7 @@ func answers(wire []byte, ask *dns.Msg) (*dns.Msg, bool) {
 	if len(msg.Question) == 0 {
 		return msg, msg.Rcode != dns.RcodeSuccess && msg.Rcode != dns.RcodeNameError
 	}
-	got, want := msg.Question[0], ask.Question[0]
+	got, want := msg.Question[0], query.Question[0]
 	return msg, len(msg.Question) == 1 && got.Qtype == want.Qtype && got.Qclass == want.Qclass &&
 		strings.EqualFold(got.Name, want.Name)
 }

@@ -127,9 +127,9 @@ func TestSecondServer(t *testing.T) {
 // FuzzAnswer reads what a server sends: never a panic, never an error of another type, and
 // never a record that was not asked for.
 func FuzzAnswer(f *testing.F) {
-	ask := new(dns.Msg).SetQuestion("a.test.", dns.TypeTXT)
-	ask.Id = 7
-	whole, err := answerTXT(ask, "x").Pack()
+	query := new(dns.Msg).SetQuestion("a.test.", dns.TypeTXT)
+	query.Id = 7
+	whole, err := answerTXT(query, "x").Pack()
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Add(whole[:len(whole)-3])
 	f.Add([]byte{0, 7, 0x81, 0x80})
 	f.Fuzz(func(t *testing.T, wire []byte) {
-		msg, ok := answers(wire, ask)
+		msg, ok := answers(wire, query)
 		if !ok {
 			return
 		}

@@ -18,7 +18,7 @@ const (
 
 // health says whether the servers answer at all. An answer of any kind counts, for a
 // stranger's domain that times out must not silence the resolver for all others: the probe
-// asks for the root, which a server that works has at hand.
+// asks for the root, which a server that works has at hand. Any goroutine may use it.
 type health struct {
 	unanswered atomic.Int32 // look-ups since the last answer
 	probed     atomic.Int64 // when, in Unix nanoseconds

@@ -14,7 +14,7 @@ import (
 
 // LookupTXT returns the TXT records of name, each with its strings joined.
 func (r *Resolver) LookupTXT(ctx context.Context, name string) ([]string, error) {
-	return records(ctx, r, r.ask, name, dns.TypeTXT, textOf)
+	return records(ctx, r, r.query, name, dns.TypeTXT, textOf)
 }
 
 // KnownTXT is LookupTXT without waiting: false when the DNS must be asked first. Whoever knows
@@ -22,7 +22,7 @@ func (r *Resolver) LookupTXT(ctx context.Context, name string) ([]string, error)
 // it is, to all the same list, and nobody may write to it.
 func (r *Resolver) KnownTXT(name string) ([]string, error, bool) {
 	r.mu.Lock()
-	a, ok := r.kept.get(question{canonical(presented(name)), dns.TypeTXT}, r.opts.Clock())
+	a, ok := r.cache.get(question{canonical(presented(name)), dns.TypeTXT}, r.opts.Clock())
 	r.mu.Unlock()
 	if ok && (a.err != nil || len(a.texts) > 0) {
 		return a.texts, a.err, true
@@ -36,7 +36,7 @@ func textOf(rr *dns.TXT) (string, bool) { return unescape(strings.Join(rr.Txt, "
 // LookupMX returns the MX records of name, the preferred first, equal ones shuffled. Hosts
 // end in a dot; a null MX (RFC 7505) is the host ".".
 func (r *Resolver) LookupMX(ctx context.Context, name string) ([]*net.MX, error) {
-	list, err := records(ctx, r, r.ask, name, dns.TypeMX, func(rr *dns.MX) (*net.MX, bool) {
+	list, err := records(ctx, r, r.query, name, dns.TypeMX, func(rr *dns.MX) (*net.MX, bool) {
 		return &net.MX{Host: rr.Mx, Pref: rr.Preference}, rr.Mx == "." || isHost(rr.Mx)
 	})
 	rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
@@ -55,12 +55,12 @@ func (r *Resolver) LookupIPAddr(ctx context.Context, host string) ([]net.IPAddr,
 	}
 	six := make(chan found, 1)
 	go func() {
-		addrs, err := records(ctx, r, r.ask, host, dns.TypeAAAA, func(rr *dns.AAAA) (net.IPAddr, bool) {
+		addrs, err := records(ctx, r, r.query, host, dns.TypeAAAA, func(rr *dns.AAAA) (net.IPAddr, bool) {
 			return net.IPAddr{IP: rr.AAAA}, true
 		})
 		six <- found{addrs, err}
 	}()
-	addrs, err := records(ctx, r, r.ask, host, dns.TypeA, func(rr *dns.A) (net.IPAddr, bool) {
+	addrs, err := records(ctx, r, r.query, host, dns.TypeA, func(rr *dns.A) (net.IPAddr, bool) {
 		return net.IPAddr{IP: rr.A}, true
 	})
 	other := <-six
@@ -79,7 +79,7 @@ func (r *Resolver) LookupAddr(ctx context.Context, ip string) ([]string, error) 
 	if err != nil {
 		return nil, &net.DNSError{Err: "unrecognized address", Name: ip}
 	}
-	return records(ctx, r, r.ask, name, dns.TypePTR, func(rr *dns.PTR) (string, bool) {
+	return records(ctx, r, r.query, name, dns.TypePTR, func(rr *dns.PTR) (string, bool) {
 		return rr.Ptr, isHost(rr.Ptr)
 	})
 }
@@ -88,15 +88,15 @@ func (r *Resolver) LookupAddr(ctx context.Context, ip string) ([]string, error) 
 type asking func(context.Context, question) ([]dns.RR, error)
 
 // records asks for name and turns each record that is usable into what the caller wants.
-func records[R dns.RR, T any](ctx context.Context, r *Resolver, ask asking, name string, qtype uint16, take func(R) (T, bool)) ([]T, error) {
+func records[R dns.RR, T any](ctx context.Context, r *Resolver, query asking, name string, qtype uint16, take func(R) (T, bool)) ([]T, error) {
 	q := question{canonical(presented(name)), qtype}
 	if _, ok := dns.IsDomainName(q.name); !ok || q.name == "" {
 		return nil, noSuchDomain(q)
 	}
 	if r.system && isReserved(q.name) {
-		ask = reserved
+		query = reserved
 	}
-	rrs, err := ask(ctx, q)
+	rrs, err := query(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -166,13 +166,7 @@ func canonical(name string) string {
 // isHost tells a name made of letters, digits, hyphens and underscores from what could
 // mean something elsewhere.
 func isHost(name string) bool {
-	for i := range len(name) {
-		c := name[i]
-		if c != '.' && c != '-' && c != '_' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') {
-			return false
-		}
-	}
-	return len(name) > 1
+	return len(name) > 1 && strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789-_.") == ""
 }
 
 // unescape turns the presentation form that the library gives, with \DDD and \X, back into

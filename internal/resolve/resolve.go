@@ -37,7 +37,7 @@ const (
 	maxRecords = 256
 )
 
-// Resolver answers look-ups. Its methods may be called by any goroutine.
+// Resolver answers look-ups. Any goroutine may call its methods.
 type Resolver struct {
 	opts    Options
 	fresh   bool     // nothing that is kept is believed
@@ -47,7 +47,7 @@ type Resolver struct {
 	places  chan struct{} // one for each question under way
 
 	mu      sync.Mutex // guards what follows; nothing that blocks is done under it
-	kept    cache
+	cache   cache
 	flights map[question]*flight
 }
 
@@ -65,7 +65,8 @@ type answer struct {
 	until   time.Time
 }
 
-// flight is one question under way. answer is there once done is closed.
+// flight is one question under way. Its own goroutine alone writes answer, before it closes
+// done.
 type flight struct {
 	done   chan struct{}
 	answer answer
@@ -87,7 +88,7 @@ func New(server string, opts Options) *Resolver {
 		opts: opts, system: server == "", servers: []string{server},
 		health:  &health{},
 		places:  make(chan struct{}, opts.MaxFlights),
-		kept:    cache{max: opts.MaxEntries},
+		cache:   cache{max: opts.MaxEntries},
 		flights: make(map[question]*flight),
 	}
 	if r.system {
@@ -121,7 +122,7 @@ func systemServers(path string) []string {
 
 // ask answers q from what is kept, or waits for a flight, its own or another's. Every error
 // is a *net.DNSError.
-func (r *Resolver) ask(ctx context.Context, q question) ([]dns.RR, error) {
+func (r *Resolver) query(ctx context.Context, q question) ([]dns.RR, error) {
 	r.mu.Lock()
 	if a, ok := r.known(q); ok {
 		r.mu.Unlock()
@@ -144,7 +145,7 @@ func (r *Resolver) ask(ctx context.Context, q question) ([]dns.RR, error) {
 
 // known answers q if that takes no waiting. The lock is held.
 func (r *Resolver) known(q question) (answer, bool) {
-	a, ok := r.kept.get(q, r.opts.Clock())
+	a, ok := r.cache.get(q, r.opts.Clock())
 	if !ok && r.flights[q] == nil && r.silent() {
 		a, ok = answer{err: timedOut(q, "the DNS server does not answer")}, true
 	}
@@ -175,7 +176,7 @@ func (r *Resolver) fly(q question, f *flight) {
 	}
 	r.mu.Lock()
 	if !r.fresh && f.answer.until.After(r.opts.Clock()) {
-		r.kept.put(q, f.answer)
+		r.cache.put(q, f.answer)
 	}
 	delete(r.flights, q)
 	r.mu.Unlock()
@@ -224,7 +225,7 @@ func (r *Resolver) none(err error, ttl time.Duration) answer {
 	return answer{err: err, until: r.opts.Clock().Add(min(ttl, r.opts.MaxNegative))}
 }
 
-// reading is what an answer says about a name.
+// reading is what an answer says about a name; only the goroutine that reads it touches it.
 type reading struct {
 	records  []dns.RR
 	end      string        // where its chain of CNAMEs ends; empty when it is too long

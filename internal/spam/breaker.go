@@ -12,10 +12,10 @@ type breaker struct {
 	log *slog.Logger
 	now func() time.Time
 
-	mu       sync.Mutex
-	failures int       // in a row
-	until    time.Time // nobody asks before; meaningful from tripAfter failures on
-	trying   bool      // one mail is trying whether the scanner is back
+	mu       sync.Mutex // guards what follows
+	failures int        // in a row
+	until    time.Time  // nobody asks before; meaningful from tripAfter failures on
+	trying   bool       // one mail is trying whether the scanner is back
 }
 
 const (

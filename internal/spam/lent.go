@@ -9,7 +9,7 @@ import (
 // lent is a mail that nobody reads beyond end: net/http may still be sending a body when its
 // answer is there, or when nobody waits for one any more.
 type lent struct {
-	mu   sync.Mutex
+	mu   sync.Mutex // guards what follows
 	raw  []byte
 	over bool
 }
@@ -25,6 +25,7 @@ func (l *lent) end() {
 // body is the mail from its beginning.
 func (l *lent) body() io.ReadCloser { return io.NopCloser(&lentReader{mail: l}) }
 
+// lentReader is read by one goroutine, that which sends the request.
 type lentReader struct {
 	mail *lent
 	at   int

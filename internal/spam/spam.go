@@ -32,11 +32,12 @@ const (
 	maxDescription = 300 // bytes of a rule's description
 )
 
-// Scanner is one scanner and its state of health. Any number of goroutines may use it.
+// Scanner is one scanner and its state of health. Any goroutine may use it: only breaker
+// changes, under a lock of its own.
 type Scanner struct {
 	judge   judge
-	limit   int64 // size of the largest mail it is asked about, in bytes
-	turns   chan struct{}
+	limit   int64         // size of the largest mail it is asked about, in bytes
+	places  chan struct{} // one for each mail that it is asked about
 	breaker breaker
 	timeout time.Duration
 }
@@ -49,14 +50,22 @@ type judge interface {
 	judge(ctx context.Context, env ingest.Envelope, raw []byte) (*inbox.Spam, error)
 }
 
+// isServer reports a URL of host and port and nothing more.
+func isServer(u *url.URL) bool {
+	if u.Port() == "" || u.Hostname() == "" {
+		return false
+	}
+	return strings.Trim(u.Path, "/") == "" && u.User == nil && u.RawQuery == ""
+}
+
 // New makes a Scanner from its address: rspamd+http://host:port or spamd://host:port. It
 // does not connect yet.
 func New(address string, logger *slog.Logger) (*Scanner, error) {
 	u, err := url.Parse(address)
-	if err != nil || u.Port() == "" || u.Hostname() == "" || strings.Trim(u.Path, "/") != "" || u.User != nil || u.RawQuery != "" {
+	if err != nil || !isServer(u) {
 		return nil, fmt.Errorf("%q is no scanner's address such as rspamd+http://127.0.0.1:11333 or spamd://127.0.0.1:783", address)
 	}
-	s := &Scanner{turns: make(chan struct{}, atOnce), timeout: timeout, breaker: breaker{log: logger, now: time.Now}}
+	s := &Scanner{places: make(chan struct{}, atOnce), timeout: timeout, breaker: breaker{log: logger, now: time.Now}}
 	switch u.Scheme {
 	case "rspamd+http":
 		s.judge, s.limit = newRspamd(u.Host), 32<<20
@@ -77,8 +86,8 @@ func (s *Scanner) Scan(ctx context.Context, env ingest.Envelope, raw []byte) *in
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	select {
-	case s.turns <- struct{}{}:
-		defer func() { <-s.turns }()
+	case s.places <- struct{}{}:
+		defer func() { <-s.places }()
 	case <-ctx.Done():
 		s.breaker.untried()
 		return nil

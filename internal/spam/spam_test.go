@@ -269,7 +269,7 @@ func TestBreaker(t *testing.T) {
 // count as a failure.
 func TestTurns(t *testing.T) {
 	held := &holding{enter: make(chan struct{}), leave: make(chan struct{})}
-	s := &Scanner{judge: held, limit: 10, turns: make(chan struct{}, 1), timeout: time.Minute, breaker: breaker{log: slog.New(slog.DiscardHandler), now: time.Now}}
+	s := &Scanner{judge: held, limit: 10, places: make(chan struct{}, 1), timeout: time.Minute, breaker: breaker{log: slog.New(slog.DiscardHandler), now: time.Now}}
 	var done sync.WaitGroup
 	done.Go(func() { s.Scan(t.Context(), envelope, nil) })
 	<-held.enter

@@ -20,7 +20,7 @@ const (
 )
 
 // Delivery is one event on its way to one webhook. Body and EventID are frozen when the
-// event enters its account's journal; all attempts send the same.
+// event enters its account's journal; all calls send the same. Whoever works on it owns it.
 type Delivery struct {
 	Account account.ID
 	ID      int64 // counts up per account

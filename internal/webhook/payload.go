@@ -89,7 +89,7 @@ func AppendMeeting(dst []byte, m *inbox.Meeting) []byte {
 	return append(o.b, '}')
 }
 
-// object is a JSON object that is being written.
+// object is a JSON object that is being written, by one goroutine.
 type object struct{ b []byte }
 
 // name begins the next member.

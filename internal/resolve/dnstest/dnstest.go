@@ -94,20 +94,20 @@ func (s *Server) Asked() []string {
 }
 
 // ServeDNS implements dns.Handler.
-func (s *Server) ServeDNS(w dns.ResponseWriter, ask *dns.Msg) {
-	q := ask.Question[0]
+func (s *Server) ServeDNS(w dns.ResponseWriter, query *dns.Msg) {
+	q := query.Question[0]
 	s.mu.Lock()
 	s.asked = append(s.asked, strings.ToLower(strings.TrimSuffix(q.Name, "."))+" "+dns.TypeToString[q.Qtype])
 	h, records := s.handler, s.records
 	s.mu.Unlock()
 	if h != nil {
-		h(w, ask)
+		h(w, query)
 		return
 	}
-	reply := answer(ask, records)
+	reply := answer(query, records)
 	if _, udp := w.RemoteAddr().(*net.UDPAddr); udp {
 		size := dns.MinMsgSize
-		if opt := ask.IsEdns0(); opt != nil {
+		if opt := query.IsEdns0(); opt != nil {
 			size = int(opt.UDPSize())
 		}
 		reply.Truncate(size)
@@ -115,10 +115,10 @@ func (s *Server) ServeDNS(w dns.ResponseWriter, ask *dns.Msg) {
 	w.WriteMsg(reply) // may fail: the resolver has gone
 }
 
-func answer(ask *dns.Msg, records []dns.RR) *dns.Msg {
+func answer(query *dns.Msg, records []dns.RR) *dns.Msg {
 	reply := new(dns.Msg)
-	reply.SetReply(ask)
-	q := ask.Question[0]
+	reply.SetReply(query)
+	q := query.Question[0]
 	name := strings.ToLower(q.Name)
 	exists := name == "."
 	for hop := true; hop; {
