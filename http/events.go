@@ -53,6 +53,7 @@ func (e *events) routes() []route {
 }
 
 // follower is a reader of a change journal: of the account, or of the one inbox in address.
+// The goroutine of its request owns it.
 type follower struct {
 	account account.ID
 	address string

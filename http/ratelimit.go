@@ -27,7 +27,8 @@ type tries struct {
 	recent map[uint64]*lately
 }
 
-// lately holds the Unix milliseconds of the latest tries, the oldest at next.
+// lately holds the Unix milliseconds of the latest tries, the oldest at next. The lock of
+// tries guards it.
 type lately struct {
 	at   [maxTries]int64
 	next uint8

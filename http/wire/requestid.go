@@ -10,7 +10,7 @@ import (
 )
 
 // requestIDs makes ids that are unique without a shared counter per request: the process,
-// the connection, and the request's number on the connection.
+// the connection, and the request's number on the connection. Any goroutine may use them.
 type requestIDs struct {
 	process string
 	conns   *atomic.Uint64

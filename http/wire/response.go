@@ -146,7 +146,8 @@ func (r *Response) Retire() {
 	}
 }
 
-// place holds a response for those who look by address, until its view is superseded.
+// place holds a response for those who look by address, until its view is superseded. Any
+// goroutine may use it.
 type place struct{ held atomic.Pointer[Response] }
 
 // get returns what the place holds, or nil.
