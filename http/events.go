@@ -9,6 +9,7 @@ import (
 
 	"inboxd/internal/account"
 	"inboxd/internal/deep"
+	"inboxd/internal/fault"
 	"inboxd/internal/follow"
 	"inboxd/internal/webhook"
 )
@@ -128,7 +129,7 @@ func (e *events) place(r *request, f *follower, name, begin string) error {
 	}
 	var ok bool
 	if f.after, ok = parseCursor(f.account, begin); !ok {
-		return invalid("'%s' is not a cursor that this service gave to this account. Take one from 'next' or from the id of an event, or begin with after=now", name)
+		return fault.Field(name, "is not a cursor that this service gave to this account. Take one from 'next' or from the id of an event, or begin with after=now")
 	}
 	f.asked = true
 	end, err := e.port.JournalEnd(r.ctx, f.account)

@@ -51,8 +51,17 @@ func noInbox(address string) *fault.Error {
 	return fault.New(fault.NoInbox, fmt.Sprintf("No inbox %s for this API key", address))
 }
 
+// invalid is for what concerns no field that is known.
 func invalid(format string, args ...any) error {
 	return fault.New(fault.Invalid, "Invalid request: "+fmt.Sprintf(format, args...))
+}
+
+// worded is what a fault tells the client.
+func worded(f *fault.Error) string {
+	if f.Field != "" {
+		return fmt.Sprintf("Invalid request: '%s' %s", f.Field, f.Detail)
+	}
+	return f.Detail
 }
 
 // fail answers err. What is our fault is logged, once and here; it carries no request text
@@ -60,10 +69,7 @@ func invalid(format string, args ...any) error {
 func (s *Server) fail(r *request, err error) {
 	f := classify(err)
 	status := statuses[f.Kind]
-	detail := f.Detail
-	if f.Field != "" {
-		detail = fmt.Sprintf("Invalid request: '%s' %s", f.Field, f.Detail)
-	}
+	detail := worded(f)
 	switch f.Kind {
 	case fault.Internal:
 		detail = detailInternal

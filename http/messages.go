@@ -57,14 +57,14 @@ func (q *query) selection(absent fieldSet) fieldSet {
 		set = 0
 		for _, name := range names {
 			if fieldNamed(name) == 0 {
-				q.bad("'fields' holds '%s', which is not a field of a message", name)
+				q.bad("fields", "holds '%s', which is not a field of a message", name)
 			}
 			set |= fieldNamed(name)
 		}
 	}
 	for _, name := range q.list("include") {
 		if fieldNamed(name)&heavyFields == 0 {
-			q.bad("'include' takes html and headers, not '%s'", name)
+			q.bad("include", "takes html and headers, not '%s'", name)
 		}
 		set |= fieldNamed(name)
 	}

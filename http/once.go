@@ -1,6 +1,9 @@
 package http
 
-import "inboxd/internal/once"
+import (
+	"inboxd/internal/fault"
+	"inboxd/internal/once"
+)
 
 const headerOnce = "Idempotency-Key"
 
@@ -15,5 +18,5 @@ func (r *request) once() (once.Request, error) {
 	case 1:
 		return once.NewRequest(string(given[0]), r.route.method, string(r.http.Path()), r.http.PostBody())
 	}
-	return once.Request{}, invalid("'%s' is given twice", headerOnce)
+	return once.Request{}, fault.Field(headerOnce, "is given twice")
 }

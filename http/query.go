@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/valyala/fasthttp"
+
+	"inboxd/internal/fault"
 )
 
 // maxQueryText bounds a text parameter, in code points.
@@ -24,9 +26,9 @@ func (r *request) query() *query { return &query{args: r.http.QueryArgs()} }
 // raw returns a copy of the parameter; absent and empty are the same.
 func (q *query) raw(name string) string { return string(q.args.Peek(name)) }
 
-func (q *query) bad(format string, args ...any) {
+func (q *query) bad(name, format string, args ...any) {
 	if q.err == nil {
-		q.err = invalid(format, args...)
+		q.err = fault.Field(name, format, args...)
 	}
 }
 
@@ -39,9 +41,9 @@ func (q *query) number(name string, absent, least, most int64) int64 {
 	n, err := strconv.ParseInt(s, 10, 64)
 	switch {
 	case err != nil:
-		q.bad("'%s' must be a whole number", name)
+		q.bad(name, "must be a whole number")
 	case n < least || n > most:
-		q.bad("'%s' must be between %d and %d", name, least, most)
+		q.bad(name, "must be between %d and %d", least, most)
 	}
 	return n
 }
@@ -53,7 +55,7 @@ func (q *query) flag(name string) bool {
 	case "true", "1":
 		return true
 	}
-	q.bad("'%s' must be true or false", name)
+	q.bad(name, "must be true or false")
 	return false
 }
 
@@ -62,9 +64,9 @@ func (q *query) text(name string) string {
 	s := q.raw(name)
 	switch {
 	case !utf8.ValidString(s):
-		q.bad("'%s' is not UTF-8", name)
+		q.bad(name, "is not UTF-8")
 	case utf8.RuneCountInString(s) > maxQueryText:
-		q.bad("'%s' is too long (%d characters). The limit is %d characters", name, utf8.RuneCountInString(s), maxQueryText)
+		q.bad(name, "is too long (%d characters). The limit is %d characters", utf8.RuneCountInString(s), maxQueryText)
 	}
 	return fold(s)
 }
@@ -88,7 +90,7 @@ func (q *query) choice(name, absent string, among ...string) string {
 			return s
 		}
 	}
-	q.bad("'%s' must be one of %s", name, strings.Join(among, ", "))
+	q.bad(name, "must be one of %s", strings.Join(among, ", "))
 	return absent
 }
 

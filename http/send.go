@@ -11,6 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"inboxd/internal/account"
+	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 	"inboxd/internal/message/compose"
 	"inboxd/internal/once"
@@ -175,7 +176,7 @@ func messageID(s string) (string, error) {
 		s = strings.TrimSuffix(inner, ">")
 	}
 	if strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r == '<' || r == '>' || r == ',' }) {
-		return "", invalid("'in_reply_to' must be one Message-ID")
+		return "", fault.Field("in_reply_to", "must be one Message-ID")
 	}
 	return s, nil
 }
@@ -186,13 +187,13 @@ func (v values) file() (f compose.File, err error) {
 	f.ContentType, _ = v["content_type"].(string)
 	content, _ := v["content_b64"].(string)
 	if f.Filename == "" {
-		return f, invalid("'filename' is empty")
+		return f, fault.Field("filename", "is empty")
 	}
 	if strings.ContainsAny(content, "\r\n") { // which the decoder would skip
-		return f, invalid("'content_b64' must be standard base64 with padding, without line breaks or a data: prefix")
+		return f, fault.Field("content_b64", "must be standard base64 with padding, without line breaks or a data: prefix")
 	}
 	if f.Bytes, err = base64.StdEncoding.Strict().DecodeString(content); err != nil {
-		return f, invalid("'content_b64' must be standard base64 with padding, without line breaks or a data: prefix")
+		return f, fault.Field("content_b64", "must be standard base64 with padding, without line breaks or a data: prefix")
 	}
 	return f, nil
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"inboxd/internal/fault"
 )
 
 // fieldKind is what a member of a request body may hold.
@@ -115,41 +117,41 @@ var kindNouns = map[fieldKind]string{
 	line: "a string", text: "a string", integer: "a whole number", boolean: "true or false", names: "an array of strings", files: "an array of objects",
 }
 
-func (f *field) missing() error   { return invalid("'%s' is required", f.name) }
-func (f *field) mistyped() error  { return invalid("'%s' must be %s", f.name, kindNouns[f.kind]) }
-func (f *field) twice() error     { return invalid("'%s' is given twice", f.name) }
-func (f *field) malformed() error { return invalid("'%s' is not valid JSON text", f.name) }
+func (f *field) missing() error   { return fault.Field(f.name, "is required") }
+func (f *field) mistyped() error  { return fault.Field(f.name, "must be %s", kindNouns[f.kind]) }
+func (f *field) twice() error     { return fault.Field(f.name, "is given twice") }
+func (f *field) malformed() error { return fault.Field(f.name, "is not valid JSON text") }
 func (f *field) unstorable() error {
-	return invalid("'%s' can't be stored: it holds a bad escape, an unpaired surrogate or bytes that are not UTF-8", f.name)
+	return fault.Field(f.name, "can't be stored: it holds a bad escape, an unpaired surrogate or bytes that are not UTF-8")
 }
 
 // checkText checks length and characters of a string (specification, Errors).
 func (f *field) checkText(s string, limit int) error {
 	if n := utf8.RuneCountInString(s); n > limit {
-		return invalid("'%s' is too long (%d characters). The limit is %d characters", f.name, n, limit)
+		return fault.Field(f.name, "is too long (%d characters). The limit is %d characters", n, limit)
 	}
 	if strings.IndexByte(s, 0) >= 0 {
-		return invalid("'%s' holds a NUL character, which can't be stored", f.name)
+		return fault.Field(f.name, "holds a NUL character, which can't be stored")
 	}
 	if f.kind != text && strings.ContainsAny(s, "\r\n\v\f\u0085\u2028\u2029") {
-		return invalid("'%s' holds a line break, which a header field can't have", f.name)
+		return fault.Field(f.name, "holds a line break, which a header field can't have")
 	}
 	if f.kind != text && strings.ContainsFunc(s, unicode.IsControl) {
-		return invalid("'%s' holds a control character, which a header field can't have", f.name)
+		return fault.Field(f.name, "holds a control character, which a header field can't have")
 	}
 	return nil
 }
 
 func (f *field) checkNumber(n int64) error {
 	if n < int64(f.min) {
-		return invalid("'%s' is %d; it must be at least %d", f.name, n, f.min)
+		return fault.Field(f.name, "is %d; it must be at least %d", n, f.min)
 	}
 	return nil
 }
 
 func (f *field) checkCount(n int) error {
 	if n > f.max {
-		return invalid("'%s' has too many entries (%d). The limit is %d", f.name, n, f.max)
+		return fault.Field(f.name, "has too many entries (%d). The limit is %d", n, f.max)
 	}
 	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"inboxd/internal/fault"
 )
 
 // values are the members of a decoded body, by name, in their Go types: string, int64,
@@ -182,7 +184,7 @@ func (d decoder) number(f *field) (int64, error) {
 	n, err := strconv.ParseInt(token.String(), 10, 64)
 	switch {
 	case errors.Is(err, strconv.ErrRange):
-		return 0, invalid("'%s' is out of range", f.name)
+		return 0, fault.Field(f.name, "is out of range")
 	case err != nil:
 		return 0, f.mistyped()
 	}

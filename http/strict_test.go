@@ -81,10 +81,10 @@ func TestSentencesOfRefusedBodies(t *testing.T) {
 				t.Errorf("%s takes %s as %v", rt.name(), body, v)
 				return
 			}
-			if !fault.Is(err, fault.Invalid) || !strings.HasPrefix(err.(*fault.Error).Detail, "Invalid request: ") {
+			if !fault.Is(err, fault.Invalid) || !strings.HasPrefix(worded(err.(*fault.Error)), "Invalid request: ") {
 				t.Errorf("%s: %v", body, err)
 			}
-			fmt.Fprintf(&out, "  %-50s %s\n", strconv.QuoteToASCII(shorten(body)), err.(*fault.Error).Detail)
+			fmt.Fprintf(&out, "  %-50s %s\n", strconv.QuoteToASCII(shorten(body)), worded(err.(*fault.Error)))
 		}
 		for j := range rt.body {
 			f := &rt.body[j]
@@ -134,7 +134,7 @@ func TestSpecifiedSentences(t *testing.T) {
 		`{"label":"` + strings.Repeat("é", 101) + `"}`: "Invalid request: 'label' is too long (101 characters). The limit is 100 characters",
 		`{"retention_hours":0}`:                        "Invalid request: 'retention_hours' is 0; it must be at least 1",
 	} {
-		if _, err := decode([]byte(body), orderShape); err == nil || err.(*fault.Error).Detail != want {
+		if _, err := decode([]byte(body), orderShape); err == nil || worded(err.(*fault.Error)) != want {
 			t.Errorf("%.40s: %v", body, err)
 		}
 	}
@@ -188,7 +188,7 @@ func FuzzStrictJSON(f *testing.F) {
 		for _, s := range shapes {
 			v, err := decode(body, s)
 			if err != nil {
-				if detail := err.(*fault.Error).Detail; !fault.Is(err, fault.Invalid) || !strings.HasPrefix(detail, "Invalid request: ") || !utf8.ValidString(detail) {
+				if detail := worded(err.(*fault.Error)); !fault.Is(err, fault.Invalid) || !strings.HasPrefix(detail, "Invalid request: ") || !utf8.ValidString(detail) {
 					t.Fatalf("%q: %v", body, err)
 				}
 				continue

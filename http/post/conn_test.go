@@ -92,6 +92,9 @@ func TestCallerKeepsConnections(t *testing.T) {
 
 // TestHangingCallsAreSmall: what one holds while it waits for its response (ADR 0034).
 func TestHangingCallsAreSmall(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector holds memory of its own")
+	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
