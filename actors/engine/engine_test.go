@@ -1,0 +1,205 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"inboxd/internal/fault"
+)
+
+// counter is an entity that adds up what it is sent. Its disk is the world's map.
+type counter struct {
+	Slot
+	world *world
+	sum   int
+	dirty bool
+}
+
+// world is the store of all counters and what goes wrong with it.
+type world struct {
+	mu      sync.Mutex
+	disk    map[string]int
+	commits int
+	before  func() error
+	full    atomic.Bool
+	polled  atomic.Int64
+}
+
+func (c *counter) Load() error {
+	c.world.mu.Lock()
+	defer c.world.mu.Unlock()
+	c.sum = c.world.disk[c.Key()]
+	return nil
+}
+
+func (c *counter) Decide(cmd any) (any, error) {
+	if n, ok := cmd.(int); ok {
+		c.sum += n
+		c.dirty = true
+	}
+	return c.sum, nil
+}
+
+func (c *counter) Commit() error {
+	if !c.dirty {
+		return nil
+	}
+	if before := c.world.before; before != nil {
+		if err := before(); err != nil {
+			return err
+		}
+	}
+	c.world.mu.Lock()
+	defer c.world.mu.Unlock()
+	c.dirty = false
+	c.world.disk[c.Key()] = c.sum
+	c.world.commits++
+	return nil
+}
+
+func (c *counter) Publish()      {}
+func (c *counter) Abandon()      { c.sum, c.dirty = 0, false }
+func (c *counter) Weight() int64 { return 1000 }
+func (c *counter) Polled() int64 { return c.world.polled.Load() }
+
+func start(t *testing.T, log *slog.Logger) (*Engine, *Directory, *world) {
+	w := &world{disk: map[string]int{}}
+	e := New(Options{Now: time.Now, Full: w.full.Load, Admission: 1000, Logger: log})
+	t.Cleanup(func() { e.Stop(time.Second) })
+	return e, e.Directory(func(string) Entity { return &counter{world: w} }), w
+}
+
+func add(t *testing.T, d *Directory, key string, n int) int {
+	t.Helper()
+	sum, err := d.Do(t.Context(), key, n, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sum.(int)
+}
+
+// TestWhatWaitsIsCommittedTogether, and each command has its own answer.
+func TestWhatWaitsIsCommittedTogether(t *testing.T) {
+	_, d, w := start(t, slog.New(slog.DiscardHandler))
+	in, open := make(chan struct{}, 10), make(chan struct{})
+	w.before = func() error {
+		in <- struct{}{}
+		<-open
+		return nil
+	}
+	var senders sync.WaitGroup
+	sums := make(chan int, 101)
+	send := func() { sums <- add(t, d, "k", 1) }
+	senders.Go(send)
+	<-in
+	for range 100 {
+		senders.Go(send)
+	}
+	for d.Resident([]byte("k")).slot().posted.Load() < 101 {
+		time.Sleep(time.Millisecond)
+	}
+	close(open)
+	senders.Wait()
+	seen := map[int]bool{}
+	for range 101 {
+		seen[<-sums] = true
+	}
+	if len(seen) != 101 || w.disk["k"] != 101 || w.commits != 2 {
+		t.Errorf("%d different answers, %d on disk, %d commits", len(seen), w.disk["k"], w.commits)
+	}
+}
+
+// TestAFailureIsLoggedOnce, by the owner and with its cause; who sent the command is told no
+// more than to try again, and finds what the disk has.
+func TestAFailureIsLoggedOnce(t *testing.T) {
+	for name, before := range map[string]func() error{
+		"error": func() error { return errors.New("disk on fire") },
+		"panic": func() error { panic("disk on fire") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			_, d, w := start(t, slog.New(slog.NewTextHandler(&out, nil)))
+			add(t, d, "k", 1)
+			w.before = before
+			_, err := d.Do(t.Context(), "k", 1, 0)
+			if !fault.Is(err, fault.Unavailable) || strings.Contains(fmt.Sprint(err), "fire") {
+				t.Errorf("answered %v", err)
+			}
+			if n := strings.Count(out.String(), "disk on fire"); n != 1 {
+				t.Errorf("logged %d times: %s", n, out.String())
+			}
+			w.before = nil
+			for { // the owner rests for some milliseconds
+				if sum, err := d.Do(t.Context(), "k", 1, 0); err == nil {
+					if sum != 2 {
+						t.Errorf("%v after one that was stored and one that was not", sum)
+					}
+					return
+				}
+			}
+		})
+	}
+}
+
+// TestSweep: those that are idle leave, but not those that are polled past the directory;
+// beyond the budget the longest idle ones go first, and who comes back is loaded.
+func TestSweep(t *testing.T) {
+	e, d, w := start(t, slog.New(slog.DiscardHandler))
+	now := time.Now()
+	for n := range 10 {
+		e.Clock.Set(now.Add(time.Duration(n) * time.Minute))
+		add(t, d, fmt.Sprint(n), n)
+	}
+	leaves := func(want int) {
+		t.Helper()
+		for end := time.Now().Add(5 * time.Second); d.Stats().Resident != want && time.Now().Before(end); {
+			time.Sleep(time.Millisecond)
+		}
+		if s := d.Stats(); s.Resident != want || s.Bytes != int64(want)*(1000+overhead) || s.Left != int64(10-want) {
+			t.Errorf("%+v, want %d in memory", s, want)
+		}
+	}
+	d.Sweep(24*time.Hour, 8*(1000+overhead)*10/9)
+	leaves(8)
+	if d.entities.Size() != 8 || d.Resident([]byte("0")) != nil || d.Resident([]byte("1")) != nil {
+		t.Error("others than the longest idle ones left")
+	}
+	w.polled.Store(now.Add(9 * time.Minute).Unix())
+	d.Sweep(time.Minute, 1<<40)
+	leaves(8)
+	d.Passivate("9")
+	leaves(7)
+	if sum := add(t, d, "9", 1); sum != 10 {
+		t.Errorf("came back with %d", sum)
+	}
+}
+
+// TestWait: what comes first ends it.
+func TestWait(t *testing.T) {
+	never, done, full, room := make(chan struct{}), make(chan struct{}), func() bool { return true }, func() bool { return false }
+	close(done)
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, c := range map[string]struct {
+		ctx  context.Context
+		done chan struct{}
+		full func() bool
+		want func(error) bool
+	}{
+		"done":    {t.Context(), done, room, func(err error) bool { return err == nil }},
+		"context": {over, never, room, func(err error) bool { return fault.Is(err, fault.Unavailable) }},
+		"full":    {t.Context(), never, full, func(err error) bool { return fault.Is(err, fault.StorageFull) }},
+	} {
+		if err := Wait(c.ctx, c.done, c.full); !c.want(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
