@@ -12,7 +12,8 @@ import (
 
 // accountEntity drives internal/account for one account, and keeps the cache of its
 // principals true: only the owner puts one in or takes one out, so a credential that was
-// looked up while it was being revoked can never come back.
+// looked up while it was being revoked can never come back. Only its owner touches state,
+// rows and found.
 type accountEntity struct {
 	engine.Slot
 	id         account.ID

@@ -13,7 +13,7 @@ import (
 type atHand struct {
 	most int64 // bytes
 
-	mu    sync.Mutex
+	mu    sync.Mutex // guards all below
 	held  int64
 	queue []*inbox.Newest // from first on, in order of commit
 	first int

@@ -30,8 +30,8 @@ type SigningKey struct {
 // breaks shows soon.
 const usableFor = time.Minute
 
-// Keyring holds the keys that sign sent mail: opened ones, and what DNS last said of them. Any
-// goroutine may use it.
+// Keyring holds the keys that sign sent mail: opened ones, and what DNS last said of them. Its
+// map guards itself and what is in it never changes, so any goroutine may use it.
 type Keyring struct {
 	owners     domainOwners
 	store      DomainStore

@@ -29,7 +29,7 @@ type DomainStore interface {
 }
 
 // domainEntity drives internal/domain for one name. Its commands answer with the state
-// after them, a copy.
+// after them, a copy. Only its owner touches state and rows.
 type domainEntity struct {
 	engine.Slot
 	store DomainStore

@@ -9,7 +9,8 @@ import (
 	"inboxd/internal/inbox"
 )
 
-// inboxEntity drives internal/inbox for one address.
+// inboxEntity drives internal/inbox for one address. Only its owner touches what is below
+// view.
 type inboxEntity struct {
 	engine.Slot
 	store InboxStore
