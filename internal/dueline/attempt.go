@@ -180,7 +180,7 @@ func (q *Line[K]) giveWay() bool {
 }
 
 // othersWait reports that destinations wait that may be living: those that never answered, and
-// those that did before all workers came to hang. With one road there are no others.
+// those that did before all workers came to hang. With one route there are no others.
 func (q *Line[K]) othersWait() bool {
 	full := q.lanes.running() >= q.Workers
 	return q.lanes.unproven.Len() > 0 || !q.Trusting && full && len(q.lanes.answering) > 0

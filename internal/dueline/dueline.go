@@ -28,7 +28,7 @@ type Options[K comparable] struct {
 
 	Quiet     time.Duration // how long entries of a silent destination are deferred before the next is tried; default: they are not
 	DeferFull bool          // what finds no place in a silent lane is deferred; otherwise it stays in the index
-	Trusting  bool          // every lane counts as answering: there is one road, and it gets every worker
+	Trusting  bool          // every lane counts as answering: there is one route, and it gets every worker
 
 	Group  func(K) string // entries of one group are deferred together; default: all
 	Window Window
