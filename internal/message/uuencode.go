@@ -64,7 +64,7 @@ func lineOf(b []byte) []byte {
 
 // uuName reads "begin 644 name".
 func uuName(line []byte) (name string, ok bool) {
-	mode, name, ok := strings.Cut(strings.TrimSpace(string(line[len("begin "):min(len(line), 1024)])), " ")
+	mode, name, _ := strings.Cut(strings.TrimSpace(string(line[len("begin "):min(len(line), 1024)])), " ")
 	if len(mode) < 3 || len(mode) > 4 || strings.Trim(mode, "01234567") != "" {
 		return "", false
 	}
