@@ -11,8 +11,8 @@ import (
 // parts of every ADR, in this order; others may stand behind the second.
 var adrParts = []string{"Status", "Context", "Choice", "What we gave up", "How we would notice that we were wrong"}
 
-// indexed is the last number that the index must explain; later ones are being written.
-const indexed = "0031"
+// indexed is the last number that the index must explain; a later one may be under way.
+const indexed = "0039"
 
 var (
 	adrTitle  = regexp.MustCompile(`^# (\d{4}): (.+)\n\n\*\*Status\.\*\* (.+)\n`)
