@@ -51,7 +51,7 @@ func (o outgoing) IsVerified(host string) bool {
 func (o outgoing) Receive(ctx context.Context, mailFrom, rcptTo string, raw []byte, traceLen int) delivery.Receipt {
 	err := o.acceptsMail(rcptTo)
 	if err == nil {
-		env := ingest.Envelope{MailFrom: mailFrom, Helo: o.Judge.Server, RcptTo: []string{rcptTo}, TraceLen: traceLen}
+		env := ingest.Envelope{MailFrom: mailFrom, RcptTo: []string{rcptTo}, TraceLen: traceLen}
 		if o.Judge.DNS != nil {
 			judge := o.Judge
 			judge.Keys = o.Keyring

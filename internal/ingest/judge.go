@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -17,10 +18,10 @@ type Judge struct {
 	Now    func() time.Time
 }
 
-// Verdict is an Envelope.Judge.
+// Verdict is an Envelope.Judge. A mail without a HELO never left this node.
 func (j Judge) Verdict(ctx context.Context, env Envelope, raw []byte) Verdict {
 	r := mailauth.Verify(ctx, mailauth.VerifyInput{
-		ClientIP: env.RemoteIP, HELO: env.Helo, MailFrom: env.MailFrom,
+		ClientIP: env.RemoteIP, HELO: cmp.Or(env.Helo, j.Server), MailFrom: env.MailFrom,
 		Raw: raw[env.TraceLen:], LocalKeys: j.Keys, Now: j.Now(),
 	}, j.DNS)
 	v := Verdict{Auth: inbox.Auth{Server: j.Server, SPF: result(r.SPF), DKIM: result(r.DKIM), DMARC: result(r.DMARC), HELO: r.HELO}}
