@@ -157,10 +157,3 @@ func (w *Wire) Conns() uint64 { return w.ids.conns.Load() }
 
 // Parked returns how many requests wait outside of fasthttp.
 func (w *Wire) Parked() int64 { return w.parked.Load() }
-
-func (w *Wire) now() time.Time {
-	if w.opts.Now == nil {
-		return time.Now()
-	}
-	return w.opts.Now()
-}

@@ -1,5 +1,0 @@
-//go:build race
-
-package http
-
-const raceEnabled = true
