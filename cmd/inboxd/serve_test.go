@@ -167,6 +167,11 @@ func TestDrainFinishesWhatIsInFlight(t *testing.T) {
 	address := u.inbox(t, "agent")
 	polled := make(chan map[string]any)
 	go func() { polled <- u.latest(t, address, "?wait=60") }()
+	for end := time.Now().Add(20 * time.Second); s.metric(t, "inboxd_http_long_polls") == 0; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the long poll does not wait")
+		}
+	}
 	conn, err := net.Dial("tcp", s.smtp)
 	if err != nil {
 		t.Fatal(err)
