@@ -19,11 +19,12 @@ test: deps lint build ## everything that must hold before a change is merged
 race: ## the tests once more, all of their operations, without the cache
 	$(GO) test -race -shuffle=on -count=1 ./...
 
-lint: ## vet, gofmt, staticcheck, and who may import whom
+lint: ## vet, gofmt, staticcheck, who may import whom, and the bounds of make house
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "gofmt would change these files"; exit 1; }
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 	$(GO) test -count=1 ./internal/archtest
+	@$(GO) run ./internal/archtest/house -check > /dev/null || { $(MAKE) -s house; exit 1; }
 
 house: ## sizes of folders, types, conditions and the whole, with their bounds
 	$(GO) run ./internal/archtest/house

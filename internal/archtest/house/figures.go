@@ -41,6 +41,9 @@ func (f figure) String() string {
 	return b.String()
 }
 
+// productionLines is a goal, which -check does not hold: what is built next adds to it.
+const productionLines = "production Go lines without the bench"
+
 func (t tree) figures() []figure {
 	files, methods := map[string]int{}, map[string]int{}
 	documented, lines := map[string]bool{}, map[string]int{}
@@ -71,7 +74,7 @@ func (t tree) figures() []figure {
 		{"lines with four or more && and ||, outside of internal/otp", len(operators), maxOperators, operators},
 		{"the same in internal/otp", len(inOTP), -1, nil},
 		{"packages without their sentence", len(silent), 0, descending(silent)},
-		{"production Go lines without the bench", total(production), maxLines, nil},
+		{productionLines, total(production), maxLines, nil},
 		{"test support, not among them", total(support), -1, support},
 	}
 }
