@@ -249,7 +249,8 @@ func (u *user) named(name, body string) (status int, answer string, err error) {
 func TestCreationsAreRepeatedAcrossKills(t *testing.T) {
 	const kills, names = 4, 40
 	dir := filepath.Join(t.TempDir(), "data")
-	s := launch(t, dir)
+	base := []string{"--base-url", "https://inbox.example.test"} // part of each answer: the port is another one each time
+	s := launch(t, dir, base...)
 	u := s.signUp(t, "me@example.test")
 	answers := map[string]string{}
 	for round := range kills {
@@ -275,7 +276,7 @@ func TestCreationsAreRepeatedAcrossKills(t *testing.T) {
 		<-half
 		s.kill()
 		callers.Wait()
-		s = launch(t, dir)
+		s = launch(t, dir, base...)
 		u.server = s
 		for n := range names {
 			name := fmt.Sprintf("r%d-%d", round, n)
