@@ -195,7 +195,7 @@ func TestVerdictsFollowTheDNS(t *testing.T) {
 	var passed atomic.Int64
 	begin := time.Now()
 	server := dnstest.Serve(t, record("v=spf1 ip4:192.0.2.0/24 -all")...)
-	j := ingest.Judge{Server: "inbox.test", Now: time.Now}
+	j := ingest.Judge{Server: "inbox.test", Findings: mailauth.NewFindings(), Now: time.Now}
 	j.DNS = resolve.New(server.Addr, resolve.Options{Clock: func() time.Time { return begin.Add(time.Duration(passed.Load())) }})
 	env := ingest.Envelope{MailFrom: "bounce@example.com", Helo: "mx.example.com", RemoteIP: netip.MustParseAddr("192.0.2.1")}
 	send := func(spf, dmarc string) {
@@ -235,7 +235,7 @@ func BenchmarkJudge(b *testing.B) {
 		raw  []byte
 	}{{"warm", dns, []byte(raw)}, {"signed", dns, signed}, {"silent", silent, []byte(raw)}} {
 		b.Run(c.name, func(b *testing.B) {
-			j := ingest.Judge{Server: "inbox.test", DNS: c.dns, Now: time.Now}
+			j := ingest.Judge{Server: "inbox.test", DNS: c.dns, Findings: mailauth.NewFindings(), Now: time.Now}
 			b.ReportAllocs()
 			for b.Loop() {
 				j.Verdict(b.Context(), env, c.raw)

@@ -19,6 +19,7 @@ import (
 	"inboxd/internal/account"
 	"inboxd/internal/inbox"
 	"inboxd/internal/ingest"
+	"inboxd/internal/mailauth"
 	"inboxd/internal/netguard"
 	"inboxd/internal/resolve"
 	"inboxd/persist"
@@ -123,7 +124,7 @@ func (n *node) openEdges() (err error) {
 	n.mail = smtp.New(smtp.Options{
 		Domain: n.domain, MaxConns: mailConns, MaxConnsPerIP: c.SMTPMaxConnsIP, Logger: n.logger,
 		TLSConfig: n.tls.mail, ProxyProtocol: n.balancers,
-	}, inboxes{n.system, ingest.Judge{Server: n.domain, DNS: n.dns, Keys: n.system, Now: time.Now}})
+	}, inboxes{n.system, ingest.Judge{Server: n.domain, DNS: n.dns, Keys: n.system, Findings: mailauth.NewFindings(), Now: time.Now}})
 	n.web = http.New(http.Options{
 		BaseURL: n.baseURL(), MaxConns: webConns, TrustedProxies: n.proxies,
 		SignupOpen:     func() bool { return c.Signup == "open" },

@@ -12,17 +12,18 @@ import (
 // Judge asks who vouches for a mail, between the final dot and the commit. Sessions share it
 // and never change it.
 type Judge struct {
-	Server string             // our authserv-id
-	DNS    mailauth.Resolver  // nil: nobody is asked
-	Keys   mailauth.LocalKeys // nil: none
-	Now    func() time.Time
+	Server   string             // our authserv-id
+	DNS      mailauth.Resolver  // nil: nobody is asked
+	Keys     mailauth.LocalKeys // nil: none
+	Findings mailauth.Findings  // the zero value: each mail is judged as if it were the first
+	Now      func() time.Time
 }
 
 // Verdict is an Envelope.Judge. A mail without a HELO never left this node.
 func (j Judge) Verdict(ctx context.Context, env Envelope, raw []byte) Verdict {
 	r := mailauth.Verify(ctx, mailauth.VerifyInput{
 		ClientIP: env.RemoteIP, HELO: cmp.Or(env.Helo, j.Server), MailFrom: env.MailFrom,
-		Raw: raw[env.TraceLen:], LocalKeys: j.Keys, Now: j.Now(),
+		Raw: raw[env.TraceLen:], LocalKeys: j.Keys, Now: j.Now(), Findings: j.Findings,
 	}, j.DNS)
 	v := Verdict{Auth: inbox.Auth{Server: j.Server, SPF: result(r.SPF), DKIM: result(r.DKIM), DMARC: result(r.DMARC), HELO: r.HELO}}
 	for _, s := range r.Signatures {

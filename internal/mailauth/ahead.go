@@ -15,16 +15,17 @@ type knowing interface {
 	KnownTXT(name string) ([]string, error, bool)
 }
 
-// bounded is the Resolver of one verification, which bounds the time of all its look-ups
-// together: only the first that has to ask somebody starts a timer for that, and most mail
-// needs none. Only the goroutine of Verify touches it.
+// bounded is the Resolver of one verification. Its look-ups end when the bounded does, and
+// only the first that has to ask somebody starts a timer for that: most mail needs none. It
+// belongs to the goroutine of Verify.
 type bounded struct {
 	dns    Resolver
 	source knowing         // dns, nil when it knows nothing by itself
 	parent context.Context // whoever waits for the verdict
 	ctx    context.Context // nil until somebody must be asked
 	cancel context.CancelFunc
-	missed bool // known did not know
+	heard  grounds // what the search under way was told; reset by table.find
+	missed bool    // known did not know
 }
 
 func newBounded(ctx context.Context, dns Resolver) *bounded {
@@ -32,8 +33,10 @@ func newBounded(ctx context.Context, dns Resolver) *bounded {
 	return &bounded{dns: dns, source: source, parent: ctx}
 }
 
-// asking is the context for look-ups that ask somebody.
+// asking is the context for look-ups that ask somebody. No finding rests on these: whether the
+// answers are still the same could not be told without asking again.
 func (p *bounded) asking() context.Context {
+	p.heard.loose = true
 	if p.ctx == nil {
 		p.ctx, p.cancel = context.WithTimeout(p.parent, maxTime)
 	}
@@ -53,6 +56,7 @@ func (p *bounded) known(name string) ([]string, error) {
 	if !had {
 		p.missed, err = true, &net.DNSError{Err: "not known yet", Name: name, IsTemporary: true}
 	}
+	p.heard.add(name, records, err)
 	return records, err
 }
 
@@ -61,6 +65,7 @@ func (p *bounded) known(name string) ([]string, error) {
 func (p *bounded) LookupTXT(_ context.Context, name string) ([]string, error) {
 	if p.source != nil {
 		if records, err, had := p.source.KnownTXT(name); had {
+			p.heard.add(name, records, err)
 			return records, err
 		}
 	}
@@ -93,20 +98,32 @@ func (p pending[T]) get() T {
 }
 
 // ahead begins find and returns where its answer is to be had; broken is the answer of one
-// that panics. What the Resolver knows already is found here and now: most mail comes from
-// domains that just sent some, and a handoff to another goroutine costs it more than the whole
-// search. Otherwise find begins anew, beside the caller.
-func ahead[T any](p *bounded, find func(txtLookup) T, broken T) pending[T] {
-	if p.source != nil {
-		p.missed = false
-		var answer T
-		guard(func() { answer = find(p.known) }, func() { answer, p.missed = broken, false })
-		if !p.missed {
-			return pending[T]{answer: answer}
-		}
+// that panics. What the Resolver knows already is found here and now, or in t: most mail comes
+// from domains that just sent some, and a handoff to another goroutine costs it more than the
+// whole search. Otherwise find begins anew, beside the caller.
+func ahead[T any](p *bounded, t *table[T], about subject, find func(txtLookup) T, broken T) pending[T] {
+	if answer, ok := known(p, t, about, find, broken); ok {
+		return pending[T]{answer: answer}
 	}
+	return beside(p, find, broken)
+}
+
+func beside[T any](p *bounded, find func(txtLookup) T, broken T) pending[T] {
 	answers, dns, ctx := make(chan T, 1), p.dns, p.asking()
 	lookup := func(name string) ([]string, error) { return dns.LookupTXT(ctx, name) }
 	go guard(func() { answers <- find(lookup) }, func() { answers <- broken })
 	return pending[T]{later: answers}
+}
+
+// known is what find finds without asking anybody; false: somebody must be asked.
+func known[T any](p *bounded, t *table[T], about subject, find func(txtLookup) T, broken T) (answer T, ok bool) {
+	if p.source == nil {
+		return answer, false
+	}
+	p.missed = false
+	guard(func() {
+		answer = t.find(about, p, func() T { return find(p.known) })
+		ok = !p.missed
+	}, func() { answer, ok = broken, true })
+	return answer, ok
 }

@@ -57,30 +57,3 @@ func TestKnownAndAsked(t *testing.T) {
 		}
 	}
 }
-
-// breaking panics when one name is asked for.
-type breaking struct {
-	partly
-	name string
-}
-
-func (b breaking) KnownTXT(name string) ([]string, error, bool) {
-	if name == b.name {
-		panic("failpoint")
-	}
-	return b.partly.KnownTXT(name)
-}
-
-// TestPanicsAreContained holds that a search that panics costs its own word only.
-func TestPanicsAreContained(t *testing.T) {
-	z := partly{zone: zone{"example.com": {"v=spf1 include:a.example -all"}, "a.example": {"v=spf1 +all"}, "_dmarc.example.com": {"v=DMARC1; p=reject"}}}
-	for panics, want := range map[string][2]Word{
-		"":                   {Pass, Pass},
-		"a.example":          {PermError, Fail},
-		"_dmarc.example.com": {Pass, PermError},
-	} {
-		if r := verify(plain, breaking{z, panics}); r.SPF.Word != want[0] || r.DMARC.Word != want[1] {
-			t.Errorf("panic at %q: spf=%s dmarc=%s", panics, r.SPF.Word, r.DMARC.Word)
-		}
-	}
-}

@@ -53,7 +53,7 @@ func seekKey(domain, selector string, in VerifyInput, dns *bounded) pending[keyA
 	}
 	name := RecordName(domain, selector)
 	find := func(txt txtLookup) keyAnswer { return findKey(name, txt) }
-	return ahead(dns, find, keyAnswer{word: PermError, reason: "unreadable key"})
+	return ahead(dns, in.Findings.keys, subject{name: name}, find, keyAnswer{word: PermError, reason: "unreadable key"})
 }
 
 // verifySignatures settles them.

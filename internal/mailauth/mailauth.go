@@ -69,6 +69,7 @@ type VerifyInput struct {
 	Raw       []byte // as the peer sent it: without this node's own lines; CRLF
 	LocalKeys LocalKeys
 	Now       time.Time // for the expiry of signatures
+	Findings  Findings  // from mails before; the zero value remembers nothing
 }
 
 // Verdict is one method's result, and the domain that it is about (empty: none).
@@ -101,11 +102,11 @@ func Verify(ctx context.Context, in VerifyInput, resolver Resolver) Result {
 	var dmarc pending[policy]
 	if from != "" {
 		find := func(txt txtLookup) policy { return findPolicy(from, txt) }
-		dmarc = ahead(dns, find, policy{word: PermError})
+		dmarc = ahead(dns, in.Findings.policies, subject{name: from}, find, policy{word: PermError})
 	}
 	r.Signatures = readSignatures(in, fields, whole, dns)
 	sender := spfSender(in)
-	guard(func() { r.SPF = checkSPF(ctx, in, sender, dns) }, func() { r.SPF = Verdict{PermError, sender.domain} })
+	guard(func() { r.SPF = findSPF(ctx, in, sender, dns) }, func() { r.SPF = Verdict{PermError, sender.domain} })
 	guard(func() { verifySignatures(r.Signatures, fields, body) }, func() { r.Signatures = nil })
 	rank(r.Signatures, from)
 	if len(r.Signatures) > 0 {

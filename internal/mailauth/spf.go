@@ -29,6 +29,17 @@ func spfSender(in VerifyInput) spfIdentity {
 	return spfIdentity{local, domain}
 }
 
+// findSPF is checkSPF, remembered unless there are macros: these look at the HELO name and the
+// local part as well.
+func findSPF(ctx context.Context, in VerifyInput, who spfIdentity, dns *bounded) Verdict {
+	word := in.Findings.spf.find(subject{who.domain, in.ClientIP}, dns, func() Word {
+		verdict := checkSPF(ctx, in, who, dns)
+		dns.heard.loose = dns.heard.loose || dns.heard.has("%")
+		return verdict.Word
+	})
+	return Verdict{word, who.domain}
+}
+
 // checkSPF runs check_host(). The library keeps the limits of RFC 7208 section 4.6.4: ten
 // terms that ask, two that find nothing, ten names of each MX and PTR. strictSPF keeps the
 // grammar.
