@@ -15,7 +15,7 @@ type knowing interface {
 	KnownTXT(name string) ([]string, error, bool)
 }
 
-// bounded is the Resolver of one verification. Its look-ups end when the bounded does, and
+// bounded is the Resolver of one verification. All its look-ups together get maxTime, and
 // only the first that has to ask somebody starts a timer for that: most mail needs none. It
 // belongs to the goroutine of Verify.
 type bounded struct {
