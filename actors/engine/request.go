@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"inboxd/internal/fault"
@@ -31,11 +32,18 @@ const (
 	longestWait = 30 * time.Second
 )
 
+// tickers that nobody waits on: each mail waits several times, and a new one costs more than the rest.
+var tickers = sync.Pool{New: func() any { return time.NewTicker(stallCheck) }}
+
 // Wait waits for done, for ctx, or for the longest wait to end, or until the disk is found
 // full. A commit whose sender gave up is unknown to that sender, never half done.
 func Wait(ctx context.Context, done <-chan struct{}, full func() bool) error {
-	stalled := time.NewTicker(stallCheck)
-	defer stalled.Stop()
+	stalled := tickers.Get().(*time.Ticker)
+	stalled.Reset(stallCheck)
+	defer func() {
+		stalled.Stop()
+		tickers.Put(stalled)
+	}()
 	for waited := time.Duration(0); ; {
 		select {
 		case <-done:

@@ -21,7 +21,7 @@ const (
 	// gcFlood mails a second for each goroutine that may run at a time (GOMAXPROCS) are a flood.
 	// Then a gcFloodShare-th of the budget may be garbage, and for gcFloodLooks more, so that a
 	// pause for breath does not end it.
-	gcFlood      = 1000
+	gcFlood      = 300
 	gcFloodShare = 3
 	gcFloodLooks = 20
 )
