@@ -277,7 +277,7 @@ func TestThoseThatHangGiveWay(t *testing.T) {
 	}
 }
 
-// TestADestinationThatIsSilentIsLeftAlone: mail that follows is put off with its report and
+// TestADestinationThatIsSilentIsLeftAlone: mail that follows is deferred with its report and
 // without a connection.
 func TestADestinationThatIsSilentIsLeftAlone(t *testing.T) {
 	store := persisttest.Open(t)

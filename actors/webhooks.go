@@ -15,9 +15,9 @@ import (
 // WebhookStore is what webhooks need of the disk.
 type WebhookStore interface {
 	hooks.Store
-	// LastAttempts tells when each of an account's webhooks was last called, and the status
+	// LastCalls tells when each of an account's webhooks was last called, and the status
 	// it gave.
-	LastAttempts(account.ID) (map[int64]webhook.Attempt, error)
+	LastCalls(account.ID) (map[int64]webhook.Call, error)
 }
 
 // Webhooks are the subscriptions of accounts. They don't change; any goroutine may use them.
@@ -62,7 +62,7 @@ func (w *Webhooks) ListWebhooks(ctx context.Context, id account.ID) ([]webhook.L
 	if err != nil {
 		return nil, err
 	}
-	last, err := w.store.LastAttempts(id)
+	last, err := w.store.LastCalls(id)
 	if err != nil {
 		return nil, engine.Busy(err)
 	}

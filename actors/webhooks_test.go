@@ -162,7 +162,7 @@ func TestTheSchedule(t *testing.T) {
 				}
 			}
 			d := deliveriesOf(t, s)
-			if len(d) != 1 || d[0].State.Name() != c.state || d[0].Attempts != len(c.after) || !d[0].NextAt.IsZero() {
+			if len(d) != 1 || d[0].State.Name() != c.state || d[0].Calls != len(c.after) || !d[0].NextAt.IsZero() {
 				t.Errorf("%v: recorded as %+v", c.answers, d)
 			}
 			list := must[[]webhook.Listed](t)(s.ListWebhooks(t.Context(), someone))
@@ -357,7 +357,7 @@ func TestRedelivery(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		seen := p.all()
-		if d := deliveriesOf(t, s)[0]; len(seen) != 5 || seen[4].id != seen[0].id || d.State != webhook.Delivered || d.Attempts != 5 {
+		if d := deliveriesOf(t, s)[0]; len(seen) != 5 || seen[4].id != seen[0].id || d.State != webhook.Delivered || d.Calls != 5 {
 			t.Errorf("%d attempts, recorded as %+v", len(seen), d)
 		}
 		if err := s.Redeliver(t.Context(), someone, 99); !fault.Is(err, fault.NotFound) {

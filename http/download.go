@@ -21,7 +21,7 @@ func (m *messages) rawMessage(r *request) error {
 	return nil
 }
 
-func (m *messages) raw(r *request, set fieldSet) (email, []byte, error) {
+func (m *messages) raw(r *request, set fieldSet) (messageJSON, []byte, error) {
 	e, err := m.message(r, set)
 	if err != nil {
 		return e, nil, err

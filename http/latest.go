@@ -108,7 +108,7 @@ func (l *latest) render(r *request, w *wanted) (*wire.Response, error) {
 		if ready := wire.ResponseOf(r.view, r.now); ready != nil && w.plain() {
 			return ready, nil
 		}
-		e := email{meta: r.view.Latest(r.now, w.match)}
+		e := messageJSON{meta: r.view.Latest(r.now, w.match)}
 		if e.meta == nil {
 			return w.response(r, []byte(`{"email":null}`), nil), nil
 		}
@@ -117,7 +117,7 @@ func (l *latest) render(r *request, w *wanted) (*wire.Response, error) {
 			return nil, err
 		}
 		if here {
-			b := appendEmail(append([]byte(nil), `{"email":`...), &e, w.fields)
+			b := appendMessage(append([]byte(nil), `{"email":`...), &e, w.fields)
 			return w.response(r, append(b, '}'), e.meta), nil
 		}
 		if err := r.look(); err != nil {

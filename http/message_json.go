@@ -11,8 +11,8 @@ import (
 	"inboxd/internal/message"
 )
 
-// email is a message as the one encoder below needs it.
-type email struct {
+// messageJSON is a message as the one encoder below needs it.
+type messageJSON struct {
 	meta    *inbox.Message
 	content *inbox.Content // may be nil when no selected field needs it
 	bodyMax int            // bytes of the body; 0: all of it
@@ -23,45 +23,45 @@ type email struct {
 type messageField struct {
 	name    string
 	content bool // needs the content
-	value   func([]byte, *email) []byte
+	value   func([]byte, *messageJSON) []byte
 }
 
 var messageFields = []messageField{
-	{"id", false, func(b []byte, e *email) []byte { return strconv.AppendInt(b, e.meta.ID, 10) }},
+	{"id", false, func(b []byte, e *messageJSON) []byte { return strconv.AppendInt(b, e.meta.ID, 10) }},
 	{"direction", false, appendDirection},
-	{"subject", false, func(b []byte, e *email) []byte { return appendString(b, e.meta.Subject) }},
-	{"from", false, func(b []byte, e *email) []byte { return appendMailbox(b, e.meta.From) }},
-	{"to", true, func(b []byte, e *email) []byte { return appendMailboxes(b, e.content.Doc.To) }},
+	{"subject", false, func(b []byte, e *messageJSON) []byte { return appendString(b, e.meta.Subject) }},
+	{"from", false, func(b []byte, e *messageJSON) []byte { return appendMailbox(b, e.meta.From) }},
+	{"to", true, func(b []byte, e *messageJSON) []byte { return appendMailboxes(b, e.content.Doc.To) }},
 	{"bcc", false, appendBcc},
-	{"cc", true, func(b []byte, e *email) []byte { return appendMailboxes(b, e.content.Doc.Cc) }},
-	{"reply_to", true, func(b []byte, e *email) []byte { return appendMailboxes(b, e.content.Doc.ReplyTo) }},
-	{"date", true, func(b []byte, e *email) []byte { return appendTimeOrNull(b, e.content.Doc.Date) }},
-	{"received_at", false, func(b []byte, e *email) []byte { return appendTimeOrNull(b, e.meta.ReceivedAt) }},
-	{"expires_at", false, func(b []byte, e *email) []byte { return appendTimeOrNull(b, e.meta.ExpiresAt) }},
-	{"envelope_to", false, func(b []byte, e *email) []byte { return appendString(b, e.meta.EnvelopeTo) }},
-	{"internet_message_id", true, func(b []byte, e *email) []byte { return appendStringOrNull(b, e.content.Doc.MessageID) }},
-	{"in_reply_to", true, func(b []byte, e *email) []byte { return appendStringOrNull(b, e.content.Doc.InReplyTo) }},
-	{"references", true, func(b []byte, e *email) []byte { return appendStrings(b, e.content.Doc.References) }},
-	{"otp_code", false, func(b []byte, e *email) []byte { return appendStringOrNull(b, e.meta.OTP) }},
+	{"cc", true, func(b []byte, e *messageJSON) []byte { return appendMailboxes(b, e.content.Doc.Cc) }},
+	{"reply_to", true, func(b []byte, e *messageJSON) []byte { return appendMailboxes(b, e.content.Doc.ReplyTo) }},
+	{"date", true, func(b []byte, e *messageJSON) []byte { return appendTimeOrNull(b, e.content.Doc.Date) }},
+	{"received_at", false, func(b []byte, e *messageJSON) []byte { return appendTimeOrNull(b, e.meta.ReceivedAt) }},
+	{"expires_at", false, func(b []byte, e *messageJSON) []byte { return appendTimeOrNull(b, e.meta.ExpiresAt) }},
+	{"envelope_to", false, func(b []byte, e *messageJSON) []byte { return appendString(b, e.meta.EnvelopeTo) }},
+	{"internet_message_id", true, func(b []byte, e *messageJSON) []byte { return appendStringOrNull(b, e.content.Doc.MessageID) }},
+	{"in_reply_to", true, func(b []byte, e *messageJSON) []byte { return appendStringOrNull(b, e.content.Doc.InReplyTo) }},
+	{"references", true, func(b []byte, e *messageJSON) []byte { return appendStrings(b, e.content.Doc.References) }},
+	{"otp_code", false, func(b []byte, e *messageJSON) []byte { return appendStringOrNull(b, e.meta.OTP) }},
 	{"otp", true, appendOTP},
-	{"verification_link", true, func(b []byte, e *email) []byte { return appendStringOrNull(b, e.content.OTP.VerificationLink) }},
-	{"body", true, func(b []byte, e *email) []byte { return appendString(b, e.body()) }},
-	{"body_from_html", true, func(b []byte, e *email) []byte { return strconv.AppendBool(b, e.content.Doc.TextFromHTML) }},
-	{"truncated_body", true, func(b []byte, e *email) []byte { return strconv.AppendBool(b, e.truncated()) }},
-	{"degraded", true, func(b []byte, e *email) []byte { return strconv.AppendBool(b, e.content.Doc.Degraded) }},
+	{"verification_link", true, func(b []byte, e *messageJSON) []byte { return appendStringOrNull(b, e.content.OTP.VerificationLink) }},
+	{"body", true, func(b []byte, e *messageJSON) []byte { return appendString(b, e.body()) }},
+	{"body_from_html", true, func(b []byte, e *messageJSON) []byte { return strconv.AppendBool(b, e.content.Doc.TextFromHTML) }},
+	{"truncated_body", true, func(b []byte, e *messageJSON) []byte { return strconv.AppendBool(b, e.truncated()) }},
+	{"degraded", true, func(b []byte, e *messageJSON) []byte { return strconv.AppendBool(b, e.content.Doc.Degraded) }},
 	{"html", true, appendHTML},
-	{"headers", true, func(b []byte, e *email) []byte { return appendHeaders(b, e.content.Doc.Headers) }},
-	{"links", true, func(b []byte, e *email) []byte { return appendStrings(b, e.content.Doc.Links) }},
-	{"attachments", true, func(b []byte, e *email) []byte { return appendAttachments(b, e.content.Doc.Attachments) }},
+	{"headers", true, func(b []byte, e *messageJSON) []byte { return appendHeaders(b, e.content.Doc.Headers) }},
+	{"links", true, func(b []byte, e *messageJSON) []byte { return appendStrings(b, e.content.Doc.Links) }},
+	{"attachments", true, func(b []byte, e *messageJSON) []byte { return appendAttachments(b, e.content.Doc.Attachments) }},
 	{"calendar_event", false, appendNull},
 	{"spam", true, appendSpam},
 	{"auth", true, appendAuth},
 	{"send_status", false, appendSendStatus},
 	{"send_error", false, appendSendError},
 	{"recipients", false, appendRecipients},
-	{"is_read", false, func(b []byte, e *email) []byte { return strconv.AppendBool(b, e.meta.Read) }},
-	{"size_bytes", false, func(b []byte, e *email) []byte { return strconv.AppendInt(b, e.meta.Size, 10) }},
-	{"encrypted", false, func(b []byte, _ *email) []byte { return append(b, "false"...) }},
+	{"is_read", false, func(b []byte, e *messageJSON) []byte { return strconv.AppendBool(b, e.meta.Read) }},
+	{"size_bytes", false, func(b []byte, e *messageJSON) []byte { return strconv.AppendInt(b, e.meta.Size, 10) }},
+	{"encrypted", false, func(b []byte, _ *messageJSON) []byte { return append(b, "false"...) }},
 }
 
 // fieldSet selects message fields, one bit each in the order of messageFields.
@@ -99,8 +99,8 @@ var (
 	}()
 )
 
-// appendEmail appends the message object with the selected fields.
-func appendEmail(b []byte, e *email, set fieldSet) []byte {
+// appendMessage appends the message object with the selected fields.
+func appendMessage(b []byte, e *messageJSON, set fieldSet) []byte {
 	b = append(b, '{')
 	for i := range messageFields {
 		if set&(1<<i) == 0 {
@@ -120,7 +120,7 @@ func appendEmail(b []byte, e *email, set fieldSet) []byte {
 }
 
 // body is the text, cut between two characters.
-func (e *email) body() string {
+func (e *messageJSON) body() string {
 	text := e.content.Doc.Text
 	if e.bodyMax == 0 || len(text) <= e.bodyMax {
 		return text
@@ -132,27 +132,27 @@ func (e *email) body() string {
 	return text[:end]
 }
 
-func (e *email) truncated() bool {
+func (e *messageJSON) truncated() bool {
 	return e.content.Doc.TextCut || len(e.body()) < len(e.content.Doc.Text)
 }
 
-func appendNull(b []byte, _ *email) []byte { return append(b, "null"...) }
+func appendNull(b []byte, _ *messageJSON) []byte { return append(b, "null"...) }
 
-func appendDirection(b []byte, e *email) []byte {
+func appendDirection(b []byte, e *messageJSON) []byte {
 	if e.meta.Direction == inbox.Out {
 		return append(b, `"out"`...)
 	}
 	return append(b, `"in"`...)
 }
 
-func appendHTML(b []byte, e *email) []byte {
+func appendHTML(b []byte, e *messageJSON) []byte {
 	if !e.content.Doc.HasHTML {
 		return append(b, "null"...)
 	}
 	return appendString(b, e.content.Doc.HTML)
 }
 
-func appendOTP(b []byte, e *email) []byte {
+func appendOTP(b []byte, e *messageJSON) []byte {
 	o := &e.content.OTP
 	if o.Code == "" {
 		return append(b, "null"...)

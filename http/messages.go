@@ -120,7 +120,7 @@ func (m *messages) listMessages(r *request) error {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendEmail(b, &page[i], l.fields)
+		b = appendMessage(b, &page[i], l.fields)
 	}
 	b = strconv.AppendBool(append(b, `],"has_more":`...), more)
 	writeJSON(r.http, fasthttp.StatusOK, append(b, '}'))
@@ -129,12 +129,12 @@ func (m *messages) listMessages(r *request) error {
 
 // page collects the messages of the listing, newest first, and whether more would follow.
 // One that is deleted meanwhile is left out.
-func (m *messages) page(r *request, l *listing) (page []email, more bool, err error) {
+func (m *messages) page(r *request, l *listing) (page []messageJSON, more bool, err error) {
 	for _, meta := range slices.Backward(r.view.Messages) {
 		if meta.Expired(r.now) || !l.takes(meta) {
 			continue
 		}
-		e := email{meta: meta, bodyMax: listBodyBytes}
+		e := messageJSON{meta: meta, bodyMax: listBodyBytes}
 		found, err := m.search(r, &e, l.search)
 		switch {
 		case err != nil:
@@ -154,7 +154,7 @@ func (m *messages) page(r *request, l *listing) (page []email, more bool, err er
 }
 
 // search looks in subject and sender first, then in the body, which it has to read.
-func (m *messages) search(r *request, e *email, folded string) (bool, error) {
+func (m *messages) search(r *request, e *messageJSON, folded string) (bool, error) {
 	if meta := e.meta; contains(meta.Subject, folded) || contains(meta.From.Email, folded) || contains(meta.From.Name, folded) {
 		return true, nil
 	}
@@ -164,7 +164,7 @@ func (m *messages) search(r *request, e *email, folded string) (bool, error) {
 
 // fill reads the content of e when a selected field needs it. False means that the message
 // is gone.
-func (m *messages) fill(r *request, e *email, set fieldSet) (bool, error) {
+func (m *messages) fill(r *request, e *messageJSON, set fieldSet) (bool, error) {
 	if set&contentFields == 0 || e.content != nil {
 		return true, nil
 	}
@@ -177,13 +177,13 @@ func (m *messages) fill(r *request, e *email, set fieldSet) (bool, error) {
 }
 
 // message finds the message of the path in the view, with the content that set needs.
-func (m *messages) message(r *request, set fieldSet) (email, error) {
+func (m *messages) message(r *request, set fieldSet) (messageJSON, error) {
 	given := parameter(r.http, "id")
 	id, ok := number(given)
 	if !ok {
-		return email{}, fault.New(fault.NotFound, fmt.Sprintf("Message %s not found in inbox %s", given, r.address))
+		return messageJSON{}, fault.New(fault.NotFound, fmt.Sprintf("Message %s not found in inbox %s", given, r.address))
 	}
-	e := email{meta: r.view.Message(id, r.now)}
+	e := messageJSON{meta: r.view.Message(id, r.now)}
 	if e.meta == nil {
 		return e, inbox.NoMessage(id, r.address)
 	}
@@ -204,7 +204,7 @@ func (m *messages) showMessage(r *request) error {
 	if err != nil {
 		return err
 	}
-	b := appendEmail(append([]byte(nil), `{"email":`...), &e, set)
+	b := appendMessage(append([]byte(nil), `{"email":`...), &e, set)
 	writeJSON(r.http, fasthttp.StatusOK, append(b, '}'))
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 // These members are on sent messages only: what they append on others is nothing, which
 // leaves the member out.
 
-func appendBcc(b []byte, e *email) []byte {
+func appendBcc(b []byte, e *messageJSON) []byte {
 	if e.meta.Sending == nil {
 		return b
 	}
@@ -21,14 +21,14 @@ func appendBcc(b []byte, e *email) []byte {
 	return appendMailboxes(b, blind)
 }
 
-func appendSendStatus(b []byte, e *email) []byte {
+func appendSendStatus(b []byte, e *messageJSON) []byte {
 	if e.meta.Sending == nil {
 		return b
 	}
 	return appendString(b, e.meta.Sending.Status.String())
 }
 
-func appendSendError(b []byte, e *email) []byte {
+func appendSendError(b []byte, e *messageJSON) []byte {
 	if e.meta.Sending == nil {
 		return b
 	}
@@ -39,7 +39,7 @@ func appendSendError(b []byte, e *email) []byte {
 	return appendString(b, why)
 }
 
-func appendRecipients(b []byte, e *email) []byte {
+func appendRecipients(b []byte, e *messageJSON) []byte {
 	if e.meta.Sending == nil {
 		return b
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // appendAuth appends who vouches for a mail (specification, Messages): null when nobody asked.
-func appendAuth(b []byte, e *email) []byte {
+func appendAuth(b []byte, e *messageJSON) []byte {
 	a := &e.content.Auth
 	if a.Server == "" {
 		return append(b, "null"...)
@@ -33,7 +33,7 @@ func appendAuthResult(b []byte, r inbox.AuthResult) []byte {
 
 // appendSpam appends the scanner's verdict (specification, Spam), null when the mail
 // was never scanned.
-func appendSpam(b []byte, e *email) []byte {
+func appendSpam(b []byte, e *messageJSON) []byte {
 	s := e.content.Spam
 	if s == nil {
 		return append(b, "null"...)

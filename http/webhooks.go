@@ -223,7 +223,7 @@ type deliveryResponse struct {
 
 func shownDelivery(d *webhook.Delivery) deliveryResponse {
 	a := deliveryResponse{
-		ID: d.ID, Webhook: d.Webhook, EventID: d.EventID, Event: d.Event, Inbox: d.Inbox, URL: d.URL, Attempt: d.Attempts,
+		ID: d.ID, Webhook: d.Webhook, EventID: d.EventID, Event: d.Event, Inbox: d.Inbox, URL: d.URL, Attempt: d.Calls,
 		Status: numberOrNull(d.Last.Status), Error: stringOrNull(d.Last.Error), At: wireTime(d.At),
 		NextAt: wireTimeOrNull(d.NextAt), State: d.State.Name(), Response: stringOrNull(d.Last.Excerpt),
 	}

@@ -19,7 +19,7 @@ import (
 type fakeWebhooks struct {
 	log    []webhook.Delivery
 	answer webhook.Answer // of every test call
-	last   map[int64]webhook.Attempt
+	last   map[int64]webhook.Call
 	checks error // what a check of a URL says
 }
 
@@ -125,7 +125,7 @@ func TestWebhooksAreManaged(t *testing.T) {
 	if !strings.HasPrefix(secret, "whsec_") {
 		t.Errorf("the secret is %q", secret)
 	}
-	w.accounts.last = map[int64]webhook.Attempt{1: {At: begin.Add(time.Second), Answer: webhook.Answer{Status: 204}}}
+	w.accounts.last = map[int64]webhook.Call{1: {At: begin.Add(time.Second), Answer: webhook.Answer{Status: 204}}}
 	const first = `{"id":1,"url":"https://example.com/hook","event":"message.received","inbox":null,"created_at":"2026-11-21T12:00:00.000Z","last_delivery_at":"2026-11-21T12:00:01.000Z","last_status_code":204}`
 	if r := w.expect(200, w.call(get, "/api/webhooks", session, "")); r.body != `{"webhooks":[`+first+`]}` {
 		t.Errorf("listed as %s", r.body)
@@ -236,8 +236,8 @@ func TestDeliveriesAreListed(t *testing.T) {
 	id := w.idOf(alice)
 	w.accounts.log = []webhook.Delivery{
 		{Account: id, ID: 1, Webhook: 1, EventID: "evt_a", Event: "message.received", Inbox: "own@inbox.test", URL: "https://example.com/hook", At: begin, State: webhook.Retrying, NextAt: begin},
-		{Account: id, ID: 2, Webhook: 2, EventID: "evt_b", Event: "message.received", Inbox: "own@inbox.test", URL: "https://example.com/hook", At: begin, State: webhook.Retrying, NextAt: begin.Add(time.Minute), Attempts: 1,
-			Last: webhook.Attempt{At: begin.Add(time.Second), Answer: webhook.Answer{Status: 503, Duration: 7 * time.Millisecond, Error: "The receiver answered 503", Excerpt: "busy"}}},
+		{Account: id, ID: 2, Webhook: 2, EventID: "evt_b", Event: "message.received", Inbox: "own@inbox.test", URL: "https://example.com/hook", At: begin, State: webhook.Retrying, NextAt: begin.Add(time.Minute), Calls: 1,
+			Last: webhook.Call{At: begin.Add(time.Second), Answer: webhook.Answer{Status: 503, Duration: 7 * time.Millisecond, Error: "The receiver answered 503", Excerpt: "busy"}}},
 		{Account: id, ID: 3, Webhook: 1, State: webhook.Delivered},
 	}
 	const first = `{"id":1,"webhook_id":1,"event_id":"evt_a","event":"message.received","inbox":"own@inbox.test","url":"https://example.com/hook","attempt":0,"status_code":null,"error":null,"duration_ms":null,"at":"2026-11-21T12:00:00.000Z","next_attempt_at":"2026-11-21T12:00:00.000Z","state":"retrying","response":null}`

@@ -41,7 +41,7 @@ type deliveryHead struct {
 
 func (r *deliveryRecord) from(d *webhook.Delivery) {
 	*r = deliveryRecord{
-		d.Webhook, d.EventID, d.Event, d.Inbox, d.Body, stampOf(d.At), d.URL, d.State, d.Attempts, d.Base, stampOf(d.NextAt),
+		d.Webhook, d.EventID, d.Event, d.Inbox, d.Body, stampOf(d.At), d.URL, d.State, d.Calls, d.Base, stampOf(d.NextAt),
 		stampOf(d.Last.At), d.Last.Status, d.Last.Duration.Milliseconds(), d.Last.Error, d.Last.Excerpt,
 	}
 }
@@ -49,8 +49,8 @@ func (r *deliveryRecord) from(d *webhook.Delivery) {
 func (r *deliveryRecord) delivery(id account.ID, n int64) webhook.Delivery {
 	return webhook.Delivery{
 		Account: id, ID: n, Webhook: r.Webhook, EventID: r.EventID, Event: r.Event, Inbox: r.Inbox, Body: r.Body, At: r.At.time(),
-		URL: r.URL, State: r.State, Attempts: r.Attempts, Base: r.Base, NextAt: r.NextAt.time(),
-		Last: webhook.Attempt{At: r.LastAt.time(), Answer: webhook.Answer{
+		URL: r.URL, State: r.State, Calls: r.Attempts, Base: r.Base, NextAt: r.NextAt.time(),
+		Last: webhook.Call{At: r.LastAt.time(), Answer: webhook.Answer{
 			Status: r.Status, Duration: time.Duration(r.Took) * time.Millisecond, Error: r.Error, Excerpt: r.Excerpt,
 		}},
 	}

@@ -117,8 +117,8 @@ func goldenDomain() *domain.State {
 func goldenDelivery() webhook.Delivery {
 	return webhook.Delivery{
 		Account: goldenID, ID: 300, Webhook: 7, EventID: "evt_x", Event: webhook.MessageReceived, Inbox: goldenAddress, Body: []byte("{}"), At: goldenTime,
-		URL: "https://example.com/hook", State: webhook.Retrying, Attempts: 4, Base: 3, NextAt: goldenTime.Add(time.Minute),
-		Last: webhook.Attempt{At: goldenTime.Add(time.Second), Answer: webhook.Answer{Status: 500, Duration: 12 * time.Millisecond, Error: "The receiver answered 500", Excerpt: "oops"}},
+		URL: "https://example.com/hook", State: webhook.Retrying, Calls: 4, Base: 3, NextAt: goldenTime.Add(time.Minute),
+		Last: webhook.Call{At: goldenTime.Add(time.Second), Answer: webhook.Answer{Status: 500, Duration: 12 * time.Millisecond, Error: "The receiver answered 500", Excerpt: "oops"}},
 	}
 }
 

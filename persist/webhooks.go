@@ -130,14 +130,14 @@ func (t *webhookTable) rows(id account.ID) ([]webhookRow, error) {
 	})
 }
 
-// LastAttempts tells when each of an account's webhooks was last called, and the status of
+// LastCalls tells when each of an account's webhooks was last called, and the status of
 // the answer. Nothing else of an Attempt is known here.
-func (t *webhookTable) LastAttempts(id account.ID) (map[int64]webhook.Attempt, error) {
-	out := map[int64]webhook.Attempt{}
+func (t *webhookTable) LastCalls(id account.ID) (map[int64]webhook.Call, error) {
+	out := map[int64]webhook.Call{}
 	err := t.scan(under(appendOwner(nil, kindLastCall, id)), func(key, value []byte) error {
 		var r lastCallRecord
 		err := decode(value, &r)
-		out[readNumber(key)] = webhook.Attempt{At: r.At.time(), Answer: webhook.Answer{Status: r.Status}}
+		out[readNumber(key)] = webhook.Call{At: r.At.time(), Answer: webhook.Answer{Status: r.Status}}
 		return err
 	})
 	return out, err

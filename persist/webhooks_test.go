@@ -37,7 +37,7 @@ func TestWebhooksComeBack(t *testing.T) {
 	must(t, s.CommitAccount(&account.Rows{ID: accountID(2), PutWebhooks: []*account.Webhook{hook(1)}, NewWebhooks: []int64{1}}))
 	must(t, s.CommitAccount(&account.Rows{ID: id, DropWebhooks: []int64{3}}))
 	must(t, s.CommitDeliveries(id, []webhook.Change{(&webhook.Delivery{
-		Account: id, ID: 1, Webhook: 2, State: webhook.Failed, Last: webhook.Attempt{At: at(5), Answer: webhook.Answer{Status: 500, Error: "x"}},
+		Account: id, ID: 1, Webhook: 2, State: webhook.Failed, Last: webhook.Call{At: at(5), Answer: webhook.Answer{Status: 500, Error: "x"}},
 	}).Put(time.Time{}, true)}))
 	must(t, s.Close())
 	s = open(t, fs)
@@ -50,8 +50,8 @@ func TestWebhooksComeBack(t *testing.T) {
 	if err != nil || len(st.Webhooks) != 2 || !reflect.DeepEqual(*st.Webhooks[2], *rotated) || st.LastWebhook != 3 {
 		t.Errorf("with the account: %+v, %v", st.Webhooks, err)
 	}
-	last, err := s.LastAttempts(id)
-	if want := map[int64]webhook.Attempt{1: {}, 2: {At: at(5), Answer: webhook.Answer{Status: 500}}}; err != nil || !reflect.DeepEqual(last, want) {
+	last, err := s.LastCalls(id)
+	if want := map[int64]webhook.Call{1: {}, 2: {At: at(5), Answer: webhook.Answer{Status: 500}}}; err != nil || !reflect.DeepEqual(last, want) {
 		t.Errorf("last attempts %+v, %v; want %+v", last, err, want)
 	}
 	must(t, s.CommitAccount(&account.Rows{ID: id, Erase: true}))
@@ -196,8 +196,8 @@ func TestDeliveryRoundTrip(t *testing.T) {
 		want := webhook.Delivery{
 			Account: accountID(1), ID: rapid.Int64Range(1, 99).Draw(t, "id"), Webhook: rapid.Int64Min(0).Draw(t, "webhook"), EventID: genText.Draw(t, "event id"),
 			Event: genText.Draw(t, "event"), Inbox: genText.Draw(t, "inbox"), Body: []byte(genText.Draw(t, "body") + "x"), At: genTime.Draw(t, "at"), URL: genText.Draw(t, "url"),
-			State: webhook.State(rapid.IntRange(1, 3).Draw(t, "state")), Attempts: rapid.Int().Draw(t, "attempts"), Base: rapid.Int().Draw(t, "base"), NextAt: genTime.Draw(t, "next"),
-			Last: webhook.Attempt{At: genTime.Draw(t, "last"), Answer: webhook.Answer{Status: rapid.Int().Draw(t, "status"),
+			State: webhook.State(rapid.IntRange(1, 3).Draw(t, "state")), Calls: rapid.Int().Draw(t, "calls"), Base: rapid.Int().Draw(t, "base"), NextAt: genTime.Draw(t, "next"),
+			Last: webhook.Call{At: genTime.Draw(t, "last"), Answer: webhook.Answer{Status: rapid.Int().Draw(t, "status"),
 				Duration: time.Duration(rapid.Int64Range(0, 1<<40).Draw(t, "took")) * time.Millisecond, Error: genText.Draw(t, "error"), Excerpt: genText.Draw(t, "excerpt")}},
 		}
 		must(t, s.CommitDeliveries(want.Account, []webhook.Change{want.Put(time.Time{}, true)}))
@@ -238,7 +238,7 @@ func TestCrashesKeepDeliveries(t *testing.T) {
 			case 3:
 				due := d.Due()
 				due.At = at(n + 20_000)
-				d.Tried(d.URL, webhook.Attempt{At: at(n), Answer: webhook.Answer{Status: 200}}, webhook.DefaultSchedule())
+				d.Tried(d.URL, webhook.Call{At: at(n), Answer: webhook.Answer{Status: 200}}, webhook.DefaultSchedule())
 				must(t, s.CommitDeliveries(id, []webhook.Change{d.Put(due.At, true)}))
 				ended = n
 			}

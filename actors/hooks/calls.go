@@ -176,7 +176,7 @@ func (s *Supervisor) wanted(del *webhook.Delivery) (*account.Webhook, error) {
 }
 
 // post tells the line that a receiver has to be waited for.
-func (s *Supervisor) post(c *call) webhook.Attempt {
+func (s *Supervisor) post(c *call) webhook.Call {
 	s.mu.Lock()
 	s.line.Connects(c.Attempt, 0)
 	s.mu.Unlock()
@@ -184,7 +184,7 @@ func (s *Supervisor) post(c *call) webhook.Attempt {
 	defer cancel()
 	now := s.Now()
 	headers := webhook.Headers(c.del.Event, c.del.EventID, now, c.del.Body, SecretsOf(c.hook, now)...)
-	return webhook.Attempt{At: now, Answer: s.Poster.Post(ctx, c.hook.URL, headers, c.del.Body)}
+	return webhook.Call{At: now, Answer: s.Poster.Post(ctx, c.hook.URL, headers, c.del.Body)}
 }
 
 // SecretsOf are the secrets that a webhook's calls are signed with.

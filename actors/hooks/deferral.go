@@ -59,7 +59,7 @@ func (s *Supervisor) deferGroup(group []*dueline.Deferral[key]) bool {
 		case del == nil || del.State != webhook.Retrying:
 			s.results <- result{d.Key.account, dueOf(d.Key, d.At).Move(time.Time{}), done}
 		default:
-			del.Tried(del.URL, webhook.Attempt{At: s.Now(), Answer: webhook.Answer{Error: errNotTried}}, s.Schedule)
+			del.Tried(del.URL, webhook.Call{At: s.Now(), Answer: webhook.Answer{Error: errNotTried}}, s.Schedule)
 			s.results <- result{d.Key.account, del.Put(d.At, false), done}
 		}
 	}

@@ -120,7 +120,7 @@ func TestADeadReceiverCostsLittle(t *testing.T) {
 		runFor(newSupervisor(store, poster), 24*time.Hour)
 		left, err := store.Deliveries(someone, 0, 0, 2*events)
 		for _, d := range left {
-			if d.State != webhook.Failed || d.Attempts != 3 {
+			if d.State != webhook.Failed || d.Calls != 3 {
 				t.Fatalf("left: %+v", d)
 			}
 		}

@@ -21,7 +21,7 @@ const (
 	deferPause = time.Second
 )
 
-// deferAll puts off what the line wants put off, and ends when there is no more of it: one
+// deferAll defers what the line wants deferred, and ends when there is no more of it: one
 // goroutine, many mails of an inbox in one commit, and no signature, lease or worker.
 func (q *Queue) deferAll() {
 	for woken := false; ; {
@@ -62,9 +62,9 @@ func (q *Queue) nextDeferrals() (group []*dueline.Deferral[mailKey], more bool) 
 
 // deferGroup commits an attempt that nobody made for mails of one inbox.
 func (q *Queue) deferGroup(ctx context.Context, address string, group []*dueline.Deferral[mailKey]) error {
-	order := inbox.PutOff{At: q.now(), Schedule: q.Schedule, Mails: make([]inbox.Postponed, len(group))}
+	order := inbox.Defer{At: q.now(), Schedule: q.Schedule, Mails: make([]inbox.Deferral, len(group))}
 	for i, d := range group {
-		order.Mails[i] = inbox.Postponed{ID: d.Key.id, Why: d.Report, Jitter: rand.Float64()}
+		order.Mails[i] = inbox.Deferral{ID: d.Key.id, Why: d.Report, Jitter: rand.Float64()}
 	}
 	outcome, err := q.Inboxes.Do(ctx, address, order)
 	var view *inbox.View
@@ -75,7 +75,7 @@ func (q *Queue) deferGroup(ctx context.Context, address string, group []*dueline
 	case fault.Is(err, fault.NoInbox):
 		err = nil
 	case err != nil && !errors.Is(err, context.Canceled):
-		q.Logger.Warn("mails could not be put off", "inbox", address, "mails", len(group), "err", err)
+		q.Logger.Warn("mails could not be deferred", "inbox", address, "mails", len(group), "err", err)
 	}
 	for i, d := range group {
 		var m *inbox.Message

@@ -2,7 +2,7 @@ package dueline
 
 import "time"
 
-// Deferral is an entry of a silent lane that is put off without an attempt: most of what an
+// Deferral is an entry of a silent lane that is deferred without an attempt: most of what an
 // index full of entries for dead destinations needs. That is no work for workers.
 type Deferral[K comparable] struct {
 	Key    K

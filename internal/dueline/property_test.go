@@ -82,7 +82,7 @@ func TestNothingIsLost(t *testing.T) {
 			"fails": func(*rapid.T) {
 				some(func(a *Attempt[string]) { w.end(a, Result{Again: w.now.Add(15 * time.Second)}, time.Time{}) })
 			},
-			"defer": func(t *rapid.T) { w.postpone(rapid.IntRange(0, 2).Draw(t, "how")) },
+			"defer": func(t *rapid.T) { w.deferred(rapid.IntRange(0, 2).Draw(t, "how")) },
 			"wait": func(t *rapid.T) {
 				w.now = w.now.Add(time.Duration(rapid.IntRange(1, 100_000).Draw(t, "ms")) * time.Millisecond)
 			},
@@ -110,7 +110,7 @@ func TestNothingIsLost(t *testing.T) {
 			for len(w.running) > 0 {
 				w.end(w.running[0], Result{Temper: Answering}, time.Time{})
 			}
-			w.postpone(0)
+			w.deferred(0)
 			w.check(t)
 		}
 	})
@@ -122,8 +122,8 @@ func (w *world) check(t *rapid.T) {
 	}
 }
 
-// postpone ends all deferrals: put off (0), known to be in the index (1), or failed (2).
-func (w *world) postpone(how int) {
+// deferred ends all deferrals: committed (0), known to be in the index (1), or failed (2).
+func (w *world) deferred(how int) {
 	w.takeDeferrals(64)
 	for _, d := range w.deferrals {
 		e, waits := w.index[d.Key]
@@ -175,7 +175,7 @@ func TestTheLivingAlwaysGetTheirTurn(t *testing.T) {
 				if slices.ContainsFunc(w.running, func(a *Attempt[string]) bool { return a.Lane == lane }) {
 					return true
 				}
-				w.postpone(0)
+				w.deferred(0)
 				w.check(t)
 				w.now = w.now.Add(time.Second)
 			}

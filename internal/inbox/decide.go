@@ -22,7 +22,7 @@ type Outcome struct {
 	ID        int64 // of the message received
 	Count     int   // messages deleted or changed, or the number of the attempt begun
 	Duplicate bool  // the mail was here already; ID is the first one's
-	Each      []int // as Count, for each mail of a PutOff
+	Each      []int // as Count, for each mail of a Defer
 }
 
 // Caps of one inbox (specification, Receiving).

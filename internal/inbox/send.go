@@ -163,17 +163,17 @@ func (c Attempted) decide(s *State, env Env) ([]Event, Outcome, error) {
 	return s.ended(m, ev), Outcome{ID: c.ID}, nil
 }
 
-func (c PutOff) decide(s *State, env Env) ([]Event, Outcome, error) {
+func (c Defer) decide(s *State, env Env) ([]Event, Outcome, error) {
 	outcome := Outcome{Each: make([]int, len(c.Mails))}
 	var moves movedTogether
 	var gone []*Message
 	notices := uint64(0)
-	for i, p := range c.Mails {
-		m := s.waiting(p.ID)
+	for i, d := range c.Mails {
+		m := s.waiting(d.ID)
 		if m == nil || !m.Sending.Leased && m.Sending.Due.After(c.At) {
 			continue
 		}
-		ev := c.postpone(m, p, env.Now)
+		ev := c.one(m, d, env.Now)
 		if ev.Public = s.notice(m, &ev.Sending, env.Now); ev.Public != nil {
 			ev.Public.Number += notices
 			notices++
@@ -194,14 +194,14 @@ func (c PutOff) decide(s *State, env Env) ([]Event, Outcome, error) {
 	return []Event{moves}, outcome, nil
 }
 
-func (c PutOff) postpone(m *Message, p Postponed, now time.Time) moved {
+func (c Defer) one(m *Message, d Deferral, now time.Time) moved {
 	ev := moved{ID: m.ID, Sending: *m.Sending, From: m.Sending.Due}
 	n := &ev.Sending
 	n.Attempts++
-	next, _ := c.Schedule.Next(n.Attempts, m.ReceivedAt, now, p.Jitter)
+	next, _ := c.Schedule.Next(n.Attempts, m.ReceivedAt, now, d.Jitter)
 	n.Recipients = slices.Clone(n.Recipients)
 	for _, r := range n.Recipients {
-		n.report(Report{Email: r.Email, Outcome: delivery.Temporary, Error: p.Why}, now)
+		n.report(Report{Email: r.Email, Outcome: delivery.Temporary, Error: d.Why}, now)
 	}
 	n.again(next.UTC().Truncate(time.Millisecond))
 	n.derive()

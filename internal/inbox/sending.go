@@ -85,11 +85,11 @@ type (
 		Done    bool
 		Next    time.Time
 	}
-	// PutOff is an attempt, for each of some mails, that was not worth a connection: all who
+	// Defer is an attempt, for each of some mails, that was not worth a connection: all who
 	// wait get the report Why, and the mail waits for its next time. One that is gone, or was
 	// not due At, stays as it is. Its outcome counts the attempt of Each, 0 where there was none.
-	PutOff struct {
-		Mails    []Postponed // each but once
+	Defer struct {
+		Mails    []Deferral // each but once
 		At       time.Time
 		Schedule delivery.Schedule
 	}
@@ -108,8 +108,8 @@ type (
 	}
 )
 
-// Postponed is a mail that is put off. Jitter is random in [0, 1).
-type Postponed struct {
+// Deferral is a mail that waits without an attempt. Jitter is random in [0, 1).
+type Deferral struct {
 	ID     int64
 	Why    string
 	Jitter float64

@@ -46,7 +46,7 @@ func drawSending(t *rapid.T, id int64) []inbox.Command {
 			{Email: "x@far.test", Outcome: outcome("x"), Error: "451 later", MX: "mx.far.test"}, {Email: "y@other.test", Outcome: outcome("y"), Error: "550 no"},
 		}},
 		inbox.Bounce{ID: id, Recipient: "x@far.test", Error: "5.1.1 gone"}, inbox.Requeue{ID: id}, inbox.GiveUp{ID: id, Why: "dropped"},
-		inbox.PutOff{At: start.Add(time.Duration(rapid.IntRange(0, 100).Draw(t, "at")) * time.Hour), Mails: []inbox.Postponed{
+		inbox.Defer{At: start.Add(time.Duration(rapid.IntRange(0, 100).Draw(t, "at")) * time.Hour), Mails: []inbox.Deferral{
 			{ID: id, Why: "silent", Jitter: rapid.Float64Range(0, 0.99).Draw(t, "jitter")}, {ID: id + 1, Why: "silent"}, {ID: id + 3, Why: "silent"},
 		}},
 	}

@@ -40,7 +40,7 @@ func (s *delivering) order(line string) {
 	case "report":
 		s.do(s.report(rest))
 	case "putoff":
-		s.do(inbox.PutOff{Mails: []inbox.Postponed{{ID: 1, Why: "No route to far.test", Jitter: 0.5}}, At: s.now})
+		s.do(inbox.Defer{Mails: []inbox.Deferral{{ID: 1, Why: "No route to far.test", Jitter: 0.5}}, At: s.now})
 	case "bounce":
 		s.do(inbox.Bounce{ID: 1, Recipient: rest[0], Error: "5.1.1 gone"})
 	case "requeue":

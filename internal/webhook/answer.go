@@ -2,7 +2,7 @@ package webhook
 
 import "time"
 
-// Answer is what a receiver did with one attempt.
+// Answer is what a receiver did with one call.
 type Answer struct {
 	Status   int           // HTTP status; 0: there was no answer
 	Duration time.Duration // until the end of the answer's head, or until it failed

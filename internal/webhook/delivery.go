@@ -32,21 +32,21 @@ type Delivery struct {
 	At      time.Time // when it entered the journal
 
 	// What became of it so far.
-	URL      string // of the last attempt, or where the first will go
-	State    State
-	Attempts int
-	Base     int // attempts before the schedule began, or began anew
-	NextAt   time.Time
-	Last     Attempt // the zero Attempt: none yet
+	URL    string // of the last call, or where the first will go
+	State  State
+	Calls  int
+	Base   int // calls before the schedule began, or began anew
+	NextAt time.Time
+	Last   Call // the zero Call: none yet
 }
 
-// Attempt is one try and what came of it.
-type Attempt struct {
+// Call is one call of the receiver and what came of it.
+type Call struct {
 	At time.Time // when it began
 	Answer
 }
 
-// Due names a delivery that waits for an attempt.
+// Due names a delivery that waits for a call.
 type Due struct {
 	At      time.Time
 	Account account.ID
@@ -57,14 +57,14 @@ type Due struct {
 // Due is where the due index has the delivery.
 func (d *Delivery) Due() Due { return Due{d.NextAt, d.Account, d.ID, d.Webhook} }
 
-// Listed is a webhook as its owner sees it: with what its last attempt gave.
+// Listed is a webhook as its owner sees it: with what its last call gave.
 type Listed struct {
 	account.Webhook
 	LastAt     time.Time // zero: never tried
 	LastStatus int       // 0: no answer
 }
 
-// EventID names an event for receivers: the same for every webhook, attempt and run, since
+// EventID names an event for receivers: the same for every webhook, call and run, since
 // an inbox never gives an event number twice.
 func EventID(e *inbox.Public) string {
 	h := sha256.New()
@@ -103,20 +103,20 @@ func Deliveries(id account.ID, first int64, webhooks []account.Webhook, events [
 	return out
 }
 
-// Tried notes an attempt: the first 2xx ends the schedule, and so does its last attempt.
-func (d *Delivery) Tried(url string, a Attempt, schedule Schedule) {
-	d.URL, d.Last, d.NextAt, d.State = url, a, time.Time{}, Delivered
-	d.Attempts++
-	if Succeeded(a.Status) {
+// Tried notes a call: the first 2xx ends the schedule, and so does its last call.
+func (d *Delivery) Tried(url string, c Call, schedule Schedule) {
+	d.URL, d.Last, d.NextAt, d.State = url, c, time.Time{}, Delivered
+	d.Calls++
+	if Succeeded(c.Status) {
 		return
 	}
 	d.State = Failed
-	if next, more := schedule.Next(d.Attempts-d.Base, a.At.Add(a.Duration)); more {
+	if next, more := schedule.Next(d.Calls-d.Base, c.At.Add(c.Duration)); more {
 		d.State, d.NextAt = Retrying, next
 	}
 }
 
-// Reasons why a delivery ends without an attempt that says so.
+// Reasons why a delivery ends without a call that says so.
 const (
 	WebhookGone = "The webhook was deleted"
 	InboxGone   = "The inbox was deleted"
@@ -130,7 +130,7 @@ func (d *Delivery) Cancel(why string) {
 
 // Again begins the schedule anew, with the same id and bytes.
 func (d *Delivery) Again(now time.Time) {
-	d.State, d.Base, d.NextAt = Retrying, d.Attempts, now
+	d.State, d.Base, d.NextAt = Retrying, d.Calls, now
 }
 
 // Sample is an event of the subscription's kind that never happened, for a test call.
@@ -182,7 +182,7 @@ type Change struct {
 	Webhook  int64
 	From     time.Time // where the due index has it; zero: nowhere
 	To       time.Time // without Delivery: where it goes; zero: nowhere
-	Tried    bool      // Delivery.Last is a new attempt, and its webhook's last one
+	Tried    bool      // Delivery.Last is a new call, and its webhook's last one
 }
 
 // Put is the Change that writes d.

@@ -36,7 +36,7 @@ func TestDeliveriesOfEvents(t *testing.T) {
 	}
 }
 
-// TestTheLifeOfADelivery tells stories: what each attempt got, and what is shown afterwards.
+// TestTheLifeOfADelivery tells stories: what each call got, and what is shown afterwards.
 func TestTheLifeOfADelivery(t *testing.T) {
 	for story, want := range map[string]string{
 		"200":                 "1 succeeded",
@@ -62,10 +62,10 @@ func TestTheLifeOfADelivery(t *testing.T) {
 				d.Cancel(WebhookGone)
 			default:
 				status := map[string]int{"200": 200, "204": 204, "299": 299, "301": 301, "404": 404, "500": 500}[step]
-				d.Tried("https://a/", Attempt{At: noon.Add(-time.Second), Answer: Answer{Status: status, Duration: time.Second}}, DefaultSchedule())
+				d.Tried("https://a/", Call{At: noon.Add(-time.Second), Answer: Answer{Status: status, Duration: time.Second}}, DefaultSchedule())
 			}
 		}
-		got := strings.TrimSpace(strings.Join([]string{string(rune('0' + d.Attempts)), d.State.Name()}, " "))
+		got := strings.TrimSpace(strings.Join([]string{string(rune('0' + d.Calls)), d.State.Name()}, " "))
 		if !d.NextAt.IsZero() {
 			got += " " + d.NextAt.Sub(noon).String()
 		}

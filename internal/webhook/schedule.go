@@ -2,21 +2,21 @@ package webhook
 
 import "time"
 
-// Schedule holds the waits before the attempts of a delivery: the first before the first
-// attempt, counted from the event, each other from the attempt before it.
+// Schedule holds the waits before the calls of a delivery: the first before the first
+// call, counted from the event, each other from the call before it.
 type Schedule []time.Duration
 
-// DefaultSchedule is three attempts: at once, after 30 s, after 5 min more (specification,
+// DefaultSchedule is three calls: at once, after 30 s, after 5 min more (specification,
 // Webhooks).
 func DefaultSchedule() Schedule { return Schedule{0, 30 * time.Second, 5 * time.Minute} }
 
-// Next returns when the attempt after the given number of attempts is due; false when that
+// Next returns when the call after the given number of calls is due; false when that
 // many were all.
-func (s Schedule) Next(attempts int, last time.Time) (time.Time, bool) {
-	if attempts >= len(s) {
+func (s Schedule) Next(calls int, last time.Time) (time.Time, bool) {
+	if calls >= len(s) {
 		return time.Time{}, false
 	}
-	return last.Add(s[attempts]), true
+	return last.Add(s[calls]), true
 }
 
 // Succeeded reports whether an answer's status ends a delivery well.
@@ -26,7 +26,7 @@ func Succeeded(status int) bool { return status/100 == 2 }
 type State uint8
 
 const (
-	Retrying State = iota + 1 // or waiting for its first attempt
+	Retrying State = iota + 1 // or waiting for its first call
 	Delivered
 	Failed
 )

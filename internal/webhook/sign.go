@@ -38,8 +38,8 @@ type Header struct{ Name, Value string }
 // UserAgent names the service and the version of its deliveries (specification, Webhooks).
 const UserAgent = "Service-Webhook/1.0"
 
-// Headers are the fields of one attempt (specification, Webhooks). id stays the same over
-// all attempts, at is this attempt's time. With several secrets, newest first, the standard
+// Headers are the fields of one call (specification, Webhooks). id stays the same over
+// all calls, at is this call's time. With several secrets, newest first, the standard
 // signature is given for each, and the older X-Service-Signature for the newest.
 func Headers(name, id string, at time.Time, body []byte, secrets ...Secret) []Header {
 	stamp := strconv.FormatInt(at.Unix(), 10)
