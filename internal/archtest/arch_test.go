@@ -22,7 +22,7 @@ var allowed = map[string][]string{
 	"internal/partition": {},
 	"internal/address":   {}, // shared by all that meet an address or a name
 	"internal/message":   {"internal/message/html"},
-	"internal/otp":       {"internal/otp/link", "internal/otp/text"},
+	"internal/otp":       {"internal/address", "internal/otp/link", "internal/otp/text"},
 	"internal/once":      {"internal/fault"}, // shared by the rules of accounts and of inboxes
 	"internal/account":   {"internal/address", "internal/fault", "internal/once", "internal/partition"},
 	"internal/inbox":     {"internal/account", "internal/address", "internal/delivery", "internal/fault", "internal/message", "internal/message/compose", "internal/once"},
@@ -42,7 +42,7 @@ var allowed = map[string][]string{
 
 	// What the outside says of a mail and of a domain, and how it is asked.
 	"internal/domain/lookup":   {"internal/domain"},
-	"internal/resolve":         {},
+	"internal/resolve":         {"internal/address"},
 	"internal/resolve/dnstest": {},
 	"internal/mailauth":        {"internal/address", "internal/message"},
 	"internal/spam":            {"internal/inbox", "internal/ingest"},

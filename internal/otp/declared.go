@@ -1,8 +1,11 @@
 package otp
 
-import "inboxd/internal/otp/text"
+import (
+	"strings"
 
-import "strings"
+	"inboxd/internal/address"
+	"inboxd/internal/otp/text"
+)
 
 // A declared code has at most this many characters.
 const maxDeclared = 32
@@ -75,28 +78,17 @@ func originHost(origin string) string {
 		}
 		host = h
 	}
-	if !validHost(host) {
+	return boundHost(host)
+}
+
+// boundHost is the canonical form of a host of at least two labels that a code may be bound
+// to, or "".
+func boundHost(name string) string {
+	host, ok := address.Domain(name)
+	if !ok || !strings.Contains(host, ".") {
 		return ""
 	}
 	return host
-}
-
-// validHost tells a host name of at least two labels.
-func validHost(h string) bool {
-	if len(h) > 253 || !strings.Contains(h, ".") {
-		return false
-	}
-	for _, label := range strings.Split(h, ".") {
-		if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' {
-			return false
-		}
-		for i := 0; i < len(label); i++ {
-			if c := label[i]; !text.IsAlnum(c) && c != '-' {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // normalForm gives a declared code as it is to be typed in: digits without what parts
@@ -160,7 +152,6 @@ func boundLine(s string) (code, host string, ok bool) {
 	if len(fields) == 3 && fields[2][0] != '@' && fields[2][0] != '%' {
 		return "", "", false
 	}
-	host = strings.ToLower(fields[0][1:])
-	code = normalForm(fields[1][1:])
-	return code, host, code != "" && validHost(host)
+	host, code = boundHost(fields[0][1:]), normalForm(fields[1][1:])
+	return code, host, code != "" && host != ""
 }

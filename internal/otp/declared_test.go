@@ -13,6 +13,7 @@ func TestDeclared(t *testing.T) {
 		`"123456"`:                                                         {},
 		`"123456"; origin="http://example.com"`:                            {},
 		`"123456"; origin="https://localhost"`:                             {},
+		`"123456"; origin="https://xn--zzzzzz99999.test"`:                  {}, // stands for no name
 		`"123456"; origin="https://exa mple.com"`:                          {},
 		`"123456"; origin="https://a.example@b.example"`:                   {},
 		`"123456"; origin="https://a.example"; origin="https://b.example"`: {},

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/miekg/dns"
+
+	"inboxd/internal/address"
 )
 
 // LookupTXT returns the TXT records of name, each with its strings joined.
@@ -163,10 +165,11 @@ func canonical(name string) string {
 	return strings.ToLower(strings.TrimSuffix(name, "."))
 }
 
-// isHost tells a name made of letters, digits, hyphens and underscores from what could
-// mean something elsewhere.
+// isHost tells a host's name, with or without the final dot, from what could mean something
+// elsewhere.
 func isHost(name string) bool {
-	return len(name) > 1 && strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789-_.") == ""
+	_, ok := address.Host(strings.TrimSuffix(name, "."))
+	return ok
 }
 
 // unescape turns the presentation form that the library gives, with \DDD and \X, back into

@@ -29,6 +29,7 @@ var zone = []string{
 	`loop.example.com. 300 IN CNAME loop2.example.com.`,
 	`loop2.example.com. 300 IN CNAME loop.example.com.`,
 	`odd.example.com. 300 IN MX 10 a\032b.example.com.`,
+	`dashed.example.com. 300 IN MX 10 -a.example.com.`,
 	`1.2.0.192.in-addr.arpa. 300 IN PTR a.example.com.`,
 }
 
@@ -62,6 +63,7 @@ func TestLookups(t *testing.T) {
 		{"MX by preference", mx, "example.com", "10 a.example.com.,20 b.example.com.,", ""},
 		{"null MX", mx, "null.example.com", "0 .,", ""},
 		{"MX that is no host name", mx, "odd.example.com", "", "other"},
+		{"MX with a label that no host has", mx, "dashed.example.com", "", "other"},
 		{"MX of a name that has none", mx, "a.example.com", "", "none"},
 		{"both kinds of address", ip, "a.example.com", "[{192.0.2.1 } {2001:db8::1 }]", ""},
 		{"one kind", ip, "four.example.com", "[{192.0.2.4 }]", ""},
