@@ -24,6 +24,9 @@ type Request struct {
 	Digest Digest
 }
 
+// field is what faults call the name of a request.
+const field = "Idempotency-Key"
+
 // MaxName is the longest name of a request, in bytes.
 const MaxName = 255
 
@@ -34,7 +37,7 @@ const Life = 24 * time.Hour
 // are as they came: the same name for another path is another request.
 func NewRequest(name string, method, path string, body []byte) (Request, error) {
 	if !visible(name) {
-		return Request{}, fault.Field("Idempotency-Key", "must be 1 to 255 visible ASCII characters")
+		return Request{}, fault.Field(field, "must be 1 to 255 visible ASCII characters")
 	}
 	h := sha256.New()
 	for _, part := range [][]byte{[]byte(method), []byte(path), body} {
@@ -75,7 +78,7 @@ func (r *Record) Over(now time.Time) bool { return now.Sub(r.At) >= Life }
 // Check refuses another request under the same name.
 func (r *Record) Check(req Request) error {
 	if r.Digest != req.Digest {
-		return fault.New(fault.Invalid, "Invalid request: this 'Idempotency-Key' was used before, with another request")
+		return fault.Field(field, "was used before, with another request")
 	}
 	return nil
 }
