@@ -53,6 +53,14 @@ func TestAtHandKeepsNothingTooLarge(t *testing.T) {
 	}
 }
 
+// change applies the events of one command and returns their rows.
+func change(s *inbox.State, evs []inbox.Event) *inbox.Rows {
+	r := new(inbox.Rows)
+	r.Begin(s)
+	r.Apply(s, evs)
+	return r
+}
+
 // newestOf is the newest content of an inbox after a mail of size bytes with this id.
 func newestOf(t *testing.T, id int64, size int) *inbox.Newest {
 	t.Helper()
@@ -63,6 +71,6 @@ func newestOf(t *testing.T, id int64, size int) *inbox.Newest {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inbox.Change(s, evs)
+	change(s, evs)
 	return s.Newest
 }

@@ -42,7 +42,7 @@ func TestInterruptedAttemptsAreFoundAnywhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := crashed.CommitInbox(inbox.Change(state, evs)); err != nil {
+	if err := crashed.CommitInbox(change(state, evs)); err != nil {
 		t.Fatal(err)
 	}
 	second := startSystem(t, crashed, func(o *Options) { o.Courier = &fakeCourier{} })

@@ -145,12 +145,6 @@ func (r *Keyring) SigningKeys(ctx context.Context, from string) (string, []Signi
 	return state.Name, keys, err
 }
 
-// Usable reports whether mail from this address would be signed.
-func (r *Keyring) Usable(ctx context.Context, from string) bool {
-	_, keys, err := r.SigningKeys(ctx, from)
-	return err == nil && len(keys) > 0
-}
-
 // usableKeys are those whose public record is what it should be. While DNS is in trouble,
 // what it said last counts.
 func (r *Keyring) usableKeys(ctx context.Context, state domain.State) ([]SigningKey, error) {

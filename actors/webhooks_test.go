@@ -327,7 +327,7 @@ func TestOutboxOfACrashIsDelivered(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := store.CommitInbox(inbox.Change(state, evs)); err != nil {
+		if err := store.CommitInbox(change(state, evs)); err != nil {
 			t.Fatal(err)
 		}
 		startSystem(t, store, func(o *Options) { o.Poster = p })

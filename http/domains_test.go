@@ -37,7 +37,7 @@ func (f *fakeAccounts) orderDomain(id account.ID, name string, cmd func(*domain.
 	if err != nil {
 		return domain.View{}, err
 	}
-	domain.Change(s, evs)
+	new(domain.Rows).Apply(s, evs)
 	return s.View("inbox.test"), nil
 }
 
@@ -63,7 +63,7 @@ func (f *fakeAccounts) ClaimDomain(_ context.Context, id account.ID, given strin
 	if err != nil {
 		return domain.View{}, err
 	}
-	domain.Change(s, evs)
+	new(domain.Rows).Apply(s, evs)
 	return s.View("inbox.test"), nil
 }
 

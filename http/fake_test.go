@@ -81,7 +81,9 @@ func (f *fakeInboxes) Do(_ context.Context, address string, cmd inbox.Command) (
 	if err != nil {
 		return answer, err
 	}
-	rows := inbox.Change(s, evs)
+	rows := new(inbox.Rows)
+	rows.Begin(s)
+	rows.Apply(s, evs)
 	switch c := cmd.(type) { // the mails here were never parsed, so they can't be again
 	case inbox.Receive:
 		if len(rows.Store) == 1 {
@@ -201,7 +203,8 @@ func (f *fakeAccounts) decide(id account.ID, cmd account.Command) error {
 	if err != nil {
 		return err
 	}
-	rows := account.Change(s, evs)
+	rows := new(account.Rows)
+	rows.Apply(s, evs)
 	for _, k := range rows.DropKeys {
 		delete(f.keys[id], k.ID)
 		for _, p := range f.principals {

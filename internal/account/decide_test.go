@@ -123,7 +123,8 @@ func (s *story) run(t *testing.T, cmd account.Command) string {
 	case len(evs) == 0:
 		return "nothing\n"
 	}
-	r := account.Change(s.state, evs)
+	r := new(account.Rows)
+	r.Apply(s.state, evs)
 	for _, k := range r.DropKeys {
 		delete(s.keys, k.ID)
 	}

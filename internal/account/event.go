@@ -25,13 +25,6 @@ func (r *Rows) Apply(s *State, evs []Event) {
 	r.ID = s.ID
 }
 
-// Change is Apply for the events of one command.
-func Change(s *State, evs []Event) *Rows {
-	r := &Rows{}
-	r.Apply(s, evs)
-	return r
-}
-
 type (
 	opened         struct{ Profile Profile }
 	sessionStarted struct{ Session Session }

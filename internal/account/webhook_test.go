@@ -14,7 +14,9 @@ func tell(t *testing.T, s *State, now time.Time, cmd Command) *Rows {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Change(s, evs)
+	r := new(Rows)
+	r.Apply(s, evs)
+	return r
 }
 
 func TestWebhooksComeAndGo(t *testing.T) {

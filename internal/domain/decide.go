@@ -157,13 +157,6 @@ func (r *Rows) Apply(s *State, evs []Event) {
 	}
 }
 
-// Change is Apply for the events of one command.
-func Change(s *State, evs []Event) *Rows {
-	r := &Rows{}
-	r.Apply(s, evs)
-	return r
-}
-
 type (
 	claimed struct {
 		Account account.ID

@@ -37,7 +37,8 @@ func (s *story) do(cmd domain.Command, kind fault.Kind) {
 		s.t.Fatalf("%+v: %v, want %v", cmd, err, kind)
 	}
 	if err == nil {
-		s.rows = domain.Change(s.state, evs)
+		s.rows = new(domain.Rows)
+		s.rows.Apply(s.state, evs)
 	}
 }
 

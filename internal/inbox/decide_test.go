@@ -115,7 +115,7 @@ func (s *story) run(t *testing.T, cmd inbox.Command) string {
 	}
 	out := tell(outcome)
 	if len(evs) > 0 {
-		out += rows(inbox.Change(s.state, evs))
+		out += rows(change(s.state, evs))
 	}
 	if out == "" {
 		return "nothing\n"
@@ -268,7 +268,7 @@ func TestRoom(t *testing.T) {
 // TestGroupedRows commits several commands as one change: its rows show where it ended.
 func TestGroupedRows(t *testing.T) {
 	s := &inbox.State{Profile: inbox.Profile{Address: "a@inbox.localhost"}}
-	r := inbox.Begin(s)
+	r := begin(s)
 	for _, cmd := range []inbox.Command{create(), mail("one"), inbox.MarkRead{ID: 1, Read: true}, mail("two"), inbox.DeleteMessage{ID: 1}} {
 		evs, _, err := inbox.Decide(s, cmd, inbox.Env{Now: start.Add(time.Duration(s.LastID) * time.Hour)})
 		if err != nil {

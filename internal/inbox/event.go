@@ -13,14 +13,7 @@ type Event interface {
 }
 
 // Begin starts collecting the rows of a change to s, which may span several commands that
-// are committed together.
-func Begin(s *State) *Rows {
-	r := new(Rows)
-	r.Begin(s)
-	return r
-}
-
-// Begin is the function Begin for rows that are new or cleared.
+// are committed together. They are new or cleared.
 func (r *Rows) Begin(s *State) {
 	r.Address, r.DueFrom, r.DueTo = s.Address, s.DueAt, s.DueAt
 }
@@ -54,13 +47,6 @@ func (r *Rows) Apply(s *State, evs []Event) {
 		r.DueTo = s.DueAt
 		r.profile(s)
 	}
-}
-
-// Change is Begin and Apply for the events of one command.
-func Change(s *State, evs []Event) *Rows {
-	r := Begin(s)
-	r.Apply(s, evs)
-	return r
 }
 
 type (

@@ -194,14 +194,6 @@ func store(id int64, c *Content, raw []byte) Stored {
 	return Stored{ID: id, Content: c, Raw: raw, Unread: ReadAgain(len(raw))}
 }
 
-// Kept is what the store keeps of the content.
-func (s *Stored) Kept() *Content {
-	if !s.Unread {
-		return s.Content
-	}
-	return &Content{OTP: s.Content.OTP, Auth: s.Content.Auth, Spam: s.Content.Spam, Unread: true}
-}
-
 // Fields are the signature fields of an outgoing message.
 type Fields struct {
 	ID    int64

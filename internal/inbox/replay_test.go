@@ -29,6 +29,20 @@ func mail(subject string) inbox.Receive {
 	}
 }
 
+// begin begins the rows of a change to s.
+func begin(s *inbox.State) *inbox.Rows {
+	r := new(inbox.Rows)
+	r.Begin(s)
+	return r
+}
+
+// change applies the events of one command and returns their rows.
+func change(s *inbox.State, evs []inbox.Event) *inbox.Rows {
+	r := begin(s)
+	r.Apply(s, evs)
+	return r
+}
+
 // TestReplay holds that a state rebuilt from its rows equals the state in memory, whatever
 // the commands and however they are grouped into commits.
 func TestReplay(t *testing.T) {
@@ -38,7 +52,7 @@ func TestReplay(t *testing.T) {
 		state := &inbox.State{Profile: inbox.Profile{Address: "a@inbox.localhost"}}
 		highest := int64(0)
 		for range rapid.IntRange(1, 12).Draw(t, "commits") {
-			rows := inbox.Begin(state)
+			rows := begin(state)
 			changed := false
 			for range rapid.IntRange(1, 5).Draw(t, "group") {
 				now = now.Add(time.Duration(rapid.IntRange(0, 40*3600).Draw(t, "s")) * time.Second)

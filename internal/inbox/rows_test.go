@@ -21,7 +21,7 @@ func TestClearedRows(t *testing.T) {
 			r.Apply(s, evs)
 		}
 	}
-	r := inbox.Begin(s)
+	r := begin(s)
 	apply(r, create(), mail("one"), submit(false, "x@far.test"), inbox.Attempt{ID: 2, Signed: inbox.Signed, Fields: []byte("x")}, mail("two"), inbox.DeleteMessage{ID: 1})
 	public, queue, put, store := r.Public, r.Queue, r.Put, r.Store
 	told := fmt.Sprint(public, queue)

@@ -26,7 +26,7 @@ func (s *delivering) do(cmd inbox.Command) {
 	if err != nil {
 		return // late orders are refused or change nothing: what follows tells
 	}
-	s.log = append(s.log, inbox.Change(s.state, evs).Public...)
+	s.log = append(s.log, change(s.state, evs).Public...)
 }
 
 func (s *delivering) order(line string) {

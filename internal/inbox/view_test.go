@@ -98,7 +98,7 @@ func TestViewsNeverChange(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		inbox.Change(s, evs)
+		change(s, evs)
 		now := shot{view: inbox.NewView(s), profile: s.Profile}
 		for _, m := range s.Messages {
 			now.messages = append(now.messages, *m)

@@ -1,7 +1,6 @@
 package message
 
 import (
-	"inboxd/internal/message/html"
 	"os"
 	"testing"
 )
@@ -29,6 +28,6 @@ func BenchmarkVisibleText(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {
-		html.ViewOf(text)
+		viewOf(text)
 	}
 }

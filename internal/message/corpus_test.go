@@ -55,7 +55,7 @@ func checkDocument(t testing.TB, raw []byte, doc *Document) {
 			}
 		}
 	}
-	valid("bodies", doc.Text, doc.HTML, html.ViewOf(doc.HTML).Visible, html.ViewOf(doc.HTML).Preview)
+	valid("bodies", doc.Text, doc.HTML, viewOf(doc.HTML).Visible, viewOf(doc.HTML).Preview)
 	valid("ids", doc.MessageID, doc.InReplyTo, doc.Subject)
 	valid("references", doc.References...)
 	valid("links", doc.Links...)
@@ -126,7 +126,7 @@ func TestCodesOfTheCorpusAreVisible(t *testing.T) {
 			continue
 		}
 		doc := Parse(readFile(t, filepath.Join(dir, row[0])))
-		seen := digits.Replace(strings.ToUpper(strings.Join([]string{doc.Subject, doc.Text, html.ViewOf(doc.HTML).Visible, html.ViewOf(doc.HTML).Preview}, "|")))
+		seen := digits.Replace(strings.ToUpper(strings.Join([]string{doc.Subject, doc.Text, viewOf(doc.HTML).Visible, viewOf(doc.HTML).Preview}, "|")))
 		found := false
 		for _, form := range strings.Split(row[2], "|") {
 			found = found || strings.Contains(seen, digits.Replace(strings.ToUpper(form)))

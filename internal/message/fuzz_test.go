@@ -1,7 +1,6 @@
 package message
 
 import (
-	"inboxd/internal/message/html"
 	"reflect"
 	"strings"
 	"testing"
@@ -24,7 +23,7 @@ func FuzzParse(f *testing.F) {
 		doc := new(Document)
 		view := ParseView(doc, raw)
 		checkDocument(t, raw, doc)
-		if !reflect.DeepEqual(doc, Parse(raw)) || !reflect.DeepEqual(view, html.ViewOf(doc.HTML)) {
+		if !reflect.DeepEqual(doc, Parse(raw)) || !reflect.DeepEqual(view, viewOf(doc.HTML)) {
 			t.Errorf("one walk and two differ: %+v, %+v", doc, view)
 		}
 	})

@@ -25,6 +25,12 @@ type row struct {
 	doubtful             bool
 }
 
+// viewOf is what a person would see of HTML.
+func viewOf(in string) (v html.View) {
+	html.Render(strings.ToValidUTF8(in, ""), html.Options{View: &v})
+	return v
+}
+
 func corpus(t testing.TB) (dir string, rows []row) {
 	dir = os.Getenv("INBOX_CORPORA")
 	if dir == "" {
@@ -44,7 +50,7 @@ func corpus(t testing.TB) (dir string, rows []row) {
 
 func input(raw []byte) otp.Input {
 	d := message.Parse(raw)
-	in := otp.Input{Subject: d.Subject, Visible: html.ViewOf(d.HTML).Visible, Preview: html.ViewOf(d.HTML).Preview, Links: d.Links}
+	in := otp.Input{Subject: d.Subject, Visible: viewOf(d.HTML).Visible, Preview: viewOf(d.HTML).Preview, Links: d.Links}
 	if !d.TextFromHTML {
 		in.Text = d.Text
 	}

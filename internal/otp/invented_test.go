@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"inboxd/internal/message/html"
 	"inboxd/internal/otp"
 )
 
@@ -46,7 +45,7 @@ func tales(t testing.TB, file string) (all []tale) {
 
 func (m tale) find() otp.Result {
 	return otp.Find(otp.Input{Subject: m.subject, Text: m.text,
-		Visible: html.ViewOf(m.html).Visible, Preview: html.ViewOf(m.html).Preview})
+		Visible: viewOf(m.html).Visible, Preview: viewOf(m.html).Preview})
 }
 
 // Mails that were written before the engine saw them: the rules must carry over.

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"inboxd/internal/message/html"
 	"inboxd/internal/otp"
 )
 
@@ -75,7 +74,7 @@ func TestPhrases(t *testing.T) {
 			}
 		}
 		page := func(name, want, body string) {
-			v := html.ViewOf("<style>.x{color:#123456}</style>" + body)
+			v := viewOf("<style>.x{color:#123456}</style>" + body)
 			try("HTML "+name, want, otp.Input{Subject: p.subject, Visible: v.Visible, Preview: v.Preview, Alt: v.Alt})
 		}
 		try("no code", "", otp.Input{Subject: "Stork", Text: p.without})

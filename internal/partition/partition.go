@@ -1,6 +1,5 @@
-// Package partition says which of the 4,096 fixed partitions an entity lives in, and who
-// owns a partition. It knows no storage and no network: on one node the owner is always
-// this process, and everything that must be ordered per entity already asks here.
+// Package partition says which of the 4,096 fixed partitions an entity lives in. It knows no
+// storage and no network.
 package partition
 
 import "github.com/zeebo/xxh3"
@@ -15,12 +14,3 @@ type ID uint16
 // id of an account, the lower-cased e-mail address of a sign-up. Never change the hash:
 // stored keys and issued tokens depend on it.
 func Of(routeKey string) ID { return ID(xxh3.HashString(routeKey) >> 52) }
-
-// Node names a process that owns partitions.
-type Node string
-
-// Self is this process.
-const Self Node = "self"
-
-// Owner returns the node that may write partition p.
-func Owner(ID) Node { return Self }

@@ -35,11 +35,3 @@ func TestSpread(t *testing.T) {
 		}
 	}
 }
-
-func TestOwnerIsThisNode(t *testing.T) {
-	for p := range partition.ID(partition.Count) {
-		if partition.Owner(p) != partition.Self {
-			t.Fatalf("partition %d is owned by %q", p, partition.Owner(p))
-		}
-	}
-}

@@ -49,7 +49,4 @@ func TestKnownTXT(t *testing.T) {
 	if list, err, known := r.KnownTXT("example.com"); known {
 		t.Errorf("still known when its time is over: %q, %v", list, err)
 	}
-	if _, err, known := r.Fresh().KnownTXT("example.com"); known {
-		t.Errorf("known to one that keeps nothing: %v", err)
-	}
 }

@@ -40,7 +40,6 @@ const (
 // Resolver answers look-ups. Any goroutine may call its methods.
 type Resolver struct {
 	opts    Options
-	fresh   bool     // nothing that is kept is believed
 	system  bool     // the servers are those of this machine, and not named by an operator
 	servers []string // host:port
 	health  *health
@@ -97,15 +96,6 @@ func New(server string, opts Options) *Resolver {
 		r.probe()
 	}
 	return r
-}
-
-// Fresh returns a resolver over the same servers that asks each time anew: for who waits on
-// a change that somebody says to have made.
-func (r *Resolver) Fresh() *Resolver {
-	return &Resolver{
-		opts: r.opts, fresh: true, system: r.system, servers: r.servers, health: r.health, places: r.places,
-		flights: make(map[question]*flight),
-	}
 }
 
 func systemServers(path string) []string {
@@ -175,7 +165,7 @@ func (r *Resolver) fly(q question, f *flight) {
 		f.answer = answer{err: temporary(q, "too many DNS questions at once")}
 	}
 	r.mu.Lock()
-	if !r.fresh && f.answer.until.After(r.opts.Clock()) {
+	if f.answer.until.After(r.opts.Clock()) {
 		r.cache.put(q, f.answer)
 	}
 	delete(r.flights, q)

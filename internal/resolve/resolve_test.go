@@ -164,28 +164,6 @@ func TestKept(t *testing.T) {
 	ask("terse.test", keepFailure, 1)
 }
 
-// TestFresh believes nothing that is kept, and keeps nothing.
-func TestFresh(t *testing.T) {
-	server := dnstest.Serve(t)
-	r := New(server.Addr, Options{})
-	fresh := r.Fresh()
-	for _, each := range []*Resolver{r, fresh} {
-		if _, err := each.LookupTXT(t.Context(), "a.test"); !NoSuchDomain(err) {
-			t.Error(err)
-		}
-	}
-	server.Set(t, `a.test. 60 IN TXT "1"`)
-	if _, err := r.LookupTXT(t.Context(), "a.test"); !NoSuchDomain(err) {
-		t.Errorf("what is kept is not believed: %v", err)
-	}
-	for _, want := range []string{"1", "2"} {
-		server.Set(t, `a.test. 60 IN TXT "`+want+`"`)
-		if v, err := fresh.LookupTXT(t.Context(), "a.test"); err != nil || v[0] != want {
-			t.Errorf("%q, %v", v, err)
-		}
-	}
-}
-
 // TestBounded holds that what is kept stays within its bound, and what is in use stays.
 func TestBounded(t *testing.T) {
 	c, now := cache{max: 100}, time.Now()

@@ -3,11 +3,8 @@
 // styles what hides text; it refuses to know MIME and what a code is. Nothing is fetched.
 package html
 
-import "strings"
-
 // The caps on what HTML may cost; see limits.go of package message.
 const (
-	maxInput      = 1 << 20
 	maxVisible    = 64 << 10
 	maxPreview    = 1 << 10
 	maxAnchors    = 64
@@ -40,9 +37,3 @@ type View struct {
 
 // Anchor is a link to an http(s) URL and its visible text, at most 80 bytes.
 type Anchor struct{ URL, Text string }
-
-// ViewOf reads at most 1 MiB of html.
-func ViewOf(html string) (v View) {
-	Render(strings.ToValidUTF8(html[:min(len(html), maxInput)], ""), Options{View: &v})
-	return v
-}
