@@ -66,10 +66,7 @@ func receive(text string) inbox.Receive {
 
 func TestPassivationLosesNoCommand(t *testing.T) {
 	const inboxes, workers = 200, 16
-	operations := 100_000
-	if testing.Short() {
-		operations = 10_000
-	}
+	const operations = 5_000
 	store := persisttest.Open(t)
 	s := startSystem(t, store, func(o *Options) { o.SweepEvery = time.Hour })
 	for i := range inboxes {
@@ -89,7 +86,7 @@ func TestPassivationLosesNoCommand(t *testing.T) {
 			for n := range operations / workers {
 				i := (n*7 + w*13) % inboxes
 				address := fmt.Sprintf("i%d@inbox.localhost", i)
-				if done.Add(1)%500 == 0 {
+				if done.Add(1)%200 == 0 {
 					select {
 					case tick <- struct{}{}:
 					default:
