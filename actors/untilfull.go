@@ -15,13 +15,8 @@ const fullTick = 100 * time.Millisecond
 // their own with two ends would cost each of them.
 type untilFull struct {
 	parent context.Context
-	now    atomic.Pointer[untilFullSpan]
-}
-
-// untilFullSpan is from one full disk to the next.
-type untilFullSpan struct {
-	context.Context
-	end context.CancelFunc
+	ctx    atomic.Pointer[context.Context] // from one full disk to the next
+	end    context.CancelFunc              // of ctx; only run's goroutine uses it
 }
 
 func newUntilFull(parent context.Context) *untilFull {
@@ -31,12 +26,13 @@ func newUntilFull(parent context.Context) *untilFull {
 }
 
 func (l *untilFull) begin() {
-	ctx, cancel := context.WithCancel(l.parent)
-	l.now.Store(&untilFullSpan{ctx, cancel})
+	ctx, end := context.WithCancel(l.parent)
+	l.ctx.Store(&ctx)
+	l.end = end
 }
 
 // current is what look-ups wait under now.
-func (l *untilFull) current() context.Context { return l.now.Load().Context }
+func (l *untilFull) current() context.Context { return *l.ctx.Load() }
 
 // run follows the disk until stop.
 func (l *untilFull) run(stop <-chan struct{}, full func() bool) {
@@ -52,12 +48,11 @@ func (l *untilFull) run(stop <-chan struct{}, full func() bool) {
 	}
 }
 
-// follow ends the span when the disk is full, and begins one when there is space again.
+// follow ends the wait when the disk is full, and begins anew when there is space again.
 func (l *untilFull) follow(full bool) {
-	switch span := l.now.Load(); {
-	case full:
-		span.end()
-	case span.Err() != nil:
+	if full {
+		l.end()
+	} else if l.current().Err() != nil {
 		l.begin()
 	}
 }
