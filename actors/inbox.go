@@ -126,6 +126,9 @@ func (e *inboxEntity) Polled() int64 {
 
 func (e *inboxEntity) Abandon() { e.state, e.rows = nil, nil }
 
+// Vacant implements engine.Entity. A deleted inbox may still have mail to be tried to its end.
+func (e *inboxEntity) Vacant() bool { return !e.state.Live() && len(e.state.Messages) == 0 }
+
 func (e *inboxEntity) Leave() { e.show(nil) }
 
 func (e *inboxEntity) Weight() int64 {

@@ -64,6 +64,32 @@ func receive(text string) inbox.Receive {
 	return ingest.Read(ingest.Envelope{MailFrom: "s@example.test", RcptTo: []string{"x"}}, []byte("Subject: "+text+"\r\n\r\n"+text+"\r\n")).For("x")
 }
 
+// TestWhatIsDeletedTakesNoMemory, nor does an address where nobody ever lived; who makes the inbox
+// again finds its tombstone on the disk.
+func TestWhatIsDeletedTakesNoMemory(t *testing.T) {
+	s := startSystem(t, persisttest.Open(t), func(o *Options) { o.SweepEvery = time.Hour })
+	makeInbox(t, s, "stays@inbox.localhost")
+	before := s.inboxes.Stats()
+	for i := range 50 {
+		address := fmt.Sprintf("i%d@inbox.localhost", i)
+		makeInbox(t, s, address)
+		must[inbox.Outcome](t)(s.Do(t.Context(), address, receive("x")))
+		must[inbox.Outcome](t)(s.Do(t.Context(), address, inbox.Delete{}))
+		if _, err := s.Do(t.Context(), "nobody@inbox.localhost", receive("x")); !fault.Is(err, fault.NoInbox) {
+			t.Fatal(err)
+		}
+	}
+	end := time.Now().Add(5 * time.Second)
+	until(func() bool { return s.inboxes.Stats().Resident == before.Resident || time.Now().After(end) })
+	if got := s.inboxes.Stats(); got.Resident != before.Resident || got.Bytes != before.Bytes {
+		t.Errorf("%+v, before %+v", got, before)
+	}
+	makeInbox(t, s, "i0@inbox.localhost")
+	if got := must[inbox.Outcome](t)(s.Do(t.Context(), "i0@inbox.localhost", receive("x"))); got.ID != 2 {
+		t.Errorf("id %d is given again", got.ID)
+	}
+}
+
 func TestPassivationLosesNoCommand(t *testing.T) {
 	const inboxes, workers = 200, 16
 	const operations = 5_000

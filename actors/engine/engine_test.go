@@ -67,6 +67,7 @@ func (c *counter) Commit() error {
 
 func (c *counter) Publish()      {}
 func (c *counter) Abandon()      { c.sum, c.dirty = 0, false }
+func (c *counter) Vacant() bool  { return c.sum == 0 }
 func (c *counter) Weight() int64 { return 1000 }
 func (c *counter) Polled() int64 { return c.world.polled.Load() }
 
@@ -178,6 +179,31 @@ func TestSweep(t *testing.T) {
 	d.Passivate("9")
 	leaves(7)
 	if sum := add(t, d, "9", 1); sum != 10 {
+		t.Errorf("came back with %d", sum)
+	}
+}
+
+// TestWhatIsVacantLeaves at once, without losing a command that is on its way to it.
+func TestWhatIsVacantLeaves(t *testing.T) {
+	_, d, w := start(t, slog.New(slog.DiscardHandler))
+	add(t, d, "stays", 1)
+	var senders sync.WaitGroup
+	for range 8 {
+		senders.Go(func() {
+			for range 200 {
+				add(t, d, "k", 1)
+				add(t, d, "k", -1)
+			}
+		})
+	}
+	senders.Wait()
+	for end := time.Now().Add(5 * time.Second); d.Stats().Resident != 1 && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	if s := d.Stats(); s.Resident != 1 || s.Bytes != 1000+overhead || w.disk["k"] != 0 {
+		t.Errorf("%+v, %d on disk", s, w.disk["k"])
+	}
+	if sum := add(t, d, "k", 5); sum != 5 {
 		t.Errorf("came back with %d", sum)
 	}
 }

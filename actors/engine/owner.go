@@ -24,6 +24,9 @@ type Entity interface {
 	Publish()
 	// Abandon drops the state and the rows collected, after a failure.
 	Abandon()
+	// Vacant reports that nothing is there any more, or ever was: the owner leaves memory at
+	// once, so that what is deleted takes none.
+	Vacant() bool
 	// Leave takes what was published out of sight; the entity is not used again.
 	Leave()
 	// Weight is the approximate number of bytes held.
@@ -68,6 +71,10 @@ func (o *owner) Receive(ctx actor.Context) {
 	case *request:
 		o.seen++
 		o.take(msg)
+		// One that failed stays: its rest would be forgotten.
+		if len(o.group) == 0 && o.loaded && o.entity.Vacant() && o.tryLeave() {
+			ctx.Stop(ctx.Self())
+		}
 	case passivate:
 		o.seen++
 		if o.settle(); o.tryLeave() {

@@ -33,6 +33,9 @@ func (s *Slot) Key() string { return s.key }
 // second of the last such use, 0 for none. Any goroutine may call it.
 func (s *Slot) Polled() int64 { return 0 }
 
+// Vacant is for an entity that may come to nothing.
+func (s *Slot) Vacant() bool { return false }
+
 // Leave is for an entity that shows something.
 func (s *Slot) Leave() {}
 
