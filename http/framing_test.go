@@ -57,6 +57,11 @@ func TestAmbiguousFramingIsRefused(t *testing.T) {
 		"two codings":              head + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
 		"chunked under HTTP/1.0":   strings.Replace(head, "HTTP/1.1", "HTTP/1.0", 1) + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
 		"space before colon":       head + "Content-Length : 2\r\n\r\n{}",
+		"blank in a name":          head + "X A: b\r\nContent-Length: 2\r\n\r\n{}",
+		"bracket in a name":        head + "X(A): b\r\nContent-Length: 2\r\n\r\n{}",
+		"control byte in a name":   head + "X\x01A: b\r\nContent-Length: 2\r\n\r\n{}",
+		"empty name":               head + ": b\r\nContent-Length: 2\r\n\r\n{}",
+		"host is a port":           strings.Replace(head, "Host: x", "Host: :x", 1) + "Content-Length: 2\r\n\r\n{}",
 		"folded header":            head + "X-Note: a\r\n b\r\nContent-Length: 2\r\n\r\n{}",
 		"folded length":            head + "Content-Length:\r\n 2\r\n\r\n{}",
 		"folded first header":      "POST /api/v1/inboxes HTTP/1.1\r\n Host: x\r\n\r\n",
@@ -92,6 +97,43 @@ func TestAmbiguousFramingIsRefused(t *testing.T) {
 	// The canary itself is sound.
 	if got := w.raw(canary); !strings.HasPrefix(got, "HTTP/1.1 201 ") {
 		t.Fatalf("the canary does not work:\n%s", got)
+	}
+}
+
+// TestTrailersAreDropped: what stands behind a chunked body is no credential, no name of a request
+// and no condition (RFC 9110 section 6.5.1), and the connection goes on behind it.
+func TestTrailersAreDropped(t *testing.T) {
+	w, _, key, latest := lone(t)
+	w.accounts.plans[account.Free] = account.DefaultPlans()[account.Paid]
+	etag := w.expect(200, w.call(get, latest, key, "")).header.Get("ETag")
+	chunked := func(start, fields, chunks, trailer string) string {
+		return start + " HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n" + fields + "\r\n" + chunks + "0\r\n" + trailer + "\r\n"
+	}
+	create, mine := "POST /api/v1/inboxes", "X-API-Key: "+key+"\r\n"
+	for _, c := range []struct {
+		request string
+		status  int
+	}{
+		{chunked(create, "", "2\r\n{}\r\n", mine), 401},
+		{chunked(create, "", "", mine), 401},
+		{chunked("GET /api/v1/inboxes", "", "", mine), 401},
+		{chunked(create, "Trailer: X-API-Key\r\n", "2\r\n{}\r\n", mine), 401},
+		{chunked(create, mine, "2\r\n{}\r\n", "X-API-Key: other\r\nX-A: b\r\n"), 201},
+		{chunked(create, mine, "2\r\n{}\r\n", "Idempotency-Key: one\r\n"), 201},
+		{chunked("GET "+latest, mine, "", "If-None-Match: "+etag+"\r\n"), 200},
+		{chunked("GET "+latest, mine+"If-None-Match: "+etag+"\r\n", "", ""), 304},
+	} {
+		conn, bodies := w.speak(t), map[string]bool{}
+		for range 2 { // an Idempotency-Key would make the second answer the first
+			resp, body := conn.ask(c.request)
+			if resp.StatusCode != c.status || resp.Close {
+				t.Errorf("%d, want %d, close %v: %s\n%s", resp.StatusCode, c.status, resp.Close, c.request, body)
+			}
+			bodies[body] = true
+		}
+		if c.status == 201 && len(bodies) != 2 {
+			t.Errorf("a name in the trailer counts: %s", c.request)
+		}
 	}
 }
 

@@ -71,6 +71,7 @@ func TestWirePollAnswersAsTheRouterDoes(t *testing.T) {
 	session := w.signUp(bob)
 	edit := func(old, new string) string { return strings.Replace(poll, old, new, 1) }
 	head := func(field string) string { return edit("\r\n\r\n", "\r\n"+field+"\r\n\r\n") }
+	_, field, _ := strings.Cut(strings.TrimSpace(poll), "Host: x\r\n")
 	second := w.newInbox(alice, "second")
 	key := func(of string) string { return w.keyFor(alice, of, account.ScopeRead) }
 	inside := func(key string) string { return strings.Replace(keyed(poll, key), "/v1", "", 1) }
@@ -101,6 +102,25 @@ func TestWirePollAnswersAsTheRouterDoes(t *testing.T) {
 		"a chunked body":       head("Transfer-Encoding: chunked") + "0\r\n\r\n",
 		"folded field":         head("X-A: b\r\n c"),
 		"space before colon":   head("X-A : b"),
+		"blank in a name":      head("X A: b"),
+		"tab in a name":        head("X\tA: b"),
+		"bracket in a name":    head("X(A): b"),
+		"control in a name":    head("X\x01A: b"),
+		"DEL in a name":        head("X\x7fA: b"),
+		"empty name":           head(": b"),
+		"odd but good name":    head("X.A!~: b"),
+		"host with a port":     edit("Host: x", "Host: x.test:8080"),
+		"host, empty port":     edit("Host: x", "Host: x:"),
+		"host, port alone":     edit("Host: x", "Host: :x"),
+		"host, number alone":   edit("Host: x", "Host: :80"),
+		"host, letters a port": edit("Host: x", "Host: x:y"),
+		"host, two ports":      edit("Host: x", "Host: x:1:2"),
+		"host of IPv6":         edit("Host: x", "Host: [::1]:8080"),
+		"host, open bracket":   edit("Host: x", "Host: [::1"),
+		"host, bracket within": edit("Host: x", "Host: x]"),
+		"empty host":           edit("Host: x", "Host:"),
+		"trailer":              head("Transfer-Encoding: chunked") + "0\r\nX-API-Key: other\r\n\r\n",
+		"key in the trailer":   strings.Replace(edit("X-API-Key: ", "Transfer-Encoding: chunked\r\nX-Not: "), "\r\n\r\n", "\r\n\r\n0\r\n"+field+"\r\n\r\n", 1),
 		"line without colon":   head("nonsense"),
 		"bare LF":              edit("Host: x\r\n", "Host: x\n"),
 		"CR in a value":        head("X-A: b\rc"),

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"io"
@@ -14,31 +15,44 @@ func (w *Wire) bodyLimit(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	return fasthttp.RequestConfig{MaxRequestBodySize: w.opts.BodyLimit(h)}
 }
 
+// dropTrailers makes h again of the header block as received, after a chunked body: fasthttp
+// adds the fields of a trailer to those of the header, and a trailer must never be taken for a
+// header (RFC 9110 section 6.5.1).
+func dropTrailers(h *fasthttp.RequestHeader) error {
+	head := append(append(append(make([]byte, 0, readBufferBytes), h.Method()...), ' '), h.RequestURI()...)
+	head = append(append(head, " HTTP/1.1\r\n"...), h.RawHeaders()...)
+	return h.Read(bufio.NewReaderSize(bytes.NewReader(head), len(head)))
+}
+
 // ambiguous looks through a header block, as received, for what two servers could read
 // differently (RFC 9112 sections 5.2, 6.3 and 11.2), and for credentials given twice. It
-// returns what is wrong, empty when nothing is.
-func ambiguous(raw []byte) string {
+// returns what is wrong, empty when nothing is, and whether the body comes in chunks.
+func ambiguous(raw []byte) (why string, chunked bool) {
 	var lengths, codings, keys, bearers int
 	for len(raw) > 0 {
 		end := bytes.IndexByte(raw, '\n')
 		if end < 1 || raw[end-1] != '\r' {
-			return "a header line does not end in CRLF"
+			return "a header line does not end in CRLF", false
 		}
 		line := raw[:end-1]
 		raw = raw[end+1:]
 		if len(line) == 0 {
 			break
 		}
+		if line[0] == ' ' || line[0] == '\t' {
+			return "a header line is folded", false
+		}
+		if name, _, _ := bytes.Cut(line, []byte(":")); len(name) == 0 || !all(name, inToken) {
+			return "the name of a header field is empty or holds a blank or another byte that no name has", false
+		}
 		switch line[0] {
-		case ' ', '\t':
-			return "a header line is folded"
 		case 'c', 'C':
 			lengths += named(line, "Content-Length")
 		case 't', 'T':
 			if named(line, "Transfer-Encoding") == 1 {
 				codings++
 				if !bytes.EqualFold(bytes.TrimSpace(line[len("Transfer-Encoding:"):]), []byte("chunked")) {
-					return "Transfer-Encoding is not chunked"
+					return "Transfer-Encoding is not chunked", false
 				}
 			}
 		case 'x', 'X':
@@ -49,11 +63,11 @@ func ambiguous(raw []byte) string {
 	}
 	switch {
 	case lengths+codings > 1:
-		return "the length of the body is given twice"
+		return "the length of the body is given twice", false
 	case keys > 1, bearers > 1:
-		return "a credential is given twice"
+		return "a credential is given twice", false
 	}
-	return ""
+	return "", codings > 0
 }
 
 // named returns 1 when the line is a field of this name.

@@ -67,7 +67,7 @@ func (q *Poll) take(name, value []byte, hosts *int) bool {
 	switch {
 	case is(name, "Host"):
 		*hosts++
-		return len(value) > 0 && all(value, inHost)
+		return plainHost(value)
 	case is(name, "X-Api-Key"):
 		return q.credential(value)
 	case is(name, "Authorization"):
@@ -88,6 +88,12 @@ func (q *Poll) take(name, value []byte, hosts *int) bool {
 	return true
 }
 
+// plainHost takes a name or an IPv4 address, with or without a port. fasthttp judges all else.
+func plainHost(value []byte) bool {
+	host, port, ported := bytes.Cut(value, []byte(":"))
+	return len(host) > 0 && all(host, inHost) && (!ported || len(port) > 0 && all(port, inPort))
+}
+
 // credential takes the one token of the request.
 func (q *Poll) credential(token []byte) bool {
 	again := q.Token != nil
@@ -100,7 +106,9 @@ const (
 	inName byte = 1 << iota
 	inValue
 	inHost
+	inPort
 	inAddress
+	inToken // RFC 9110 section 5.6.2: what a field's name may hold at all
 )
 
 var parts = func() (of [256]byte) {
@@ -115,7 +123,9 @@ var parts = func() (of [256]byte) {
 	of['\t'], of[0x7f] = inValue, 0
 	const small, capital, digits = "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789"
 	set(inName, small+capital+digits+"-_")
-	set(inHost, small+capital+digits+"-.:[]")
+	set(inToken, small+capital+digits+"!#$%&'*+-.^_`|~")
+	set(inHost, small+capital+digits+"-.")
+	set(inPort, digits)
 	set(inAddress, small+digits+".-_@")
 	return of
 }()

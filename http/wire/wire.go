@@ -102,7 +102,11 @@ func (w *Wire) Serve(ln net.Listener) error { return w.fast.Serve(&listener{List
 // handle is where every request begins that could be read.
 func (w *Wire) handle(c *fasthttp.RequestCtx) {
 	w.stamp(c)
-	if why := ambiguous(c.Request.Header.RawHeaders()); why != "" {
+	why, chunked := ambiguous(c.Request.Header.RawHeaders())
+	if chunked && why == "" && dropTrailers(&c.Request.Header) != nil {
+		why = "its header can't be read again"
+	}
+	if why != "" {
 		w.refuseFraming(c, why)
 		return
 	}
