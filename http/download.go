@@ -76,7 +76,6 @@ func download(c *fasthttp.RequestCtx, contentType, filename string, body []byte)
 	h := &c.Response.Header
 	h.SetContentType(contentType)
 	h.Set("Content-Disposition", disposition(filename))
-	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
 	h.SetCanonical(headerCache, cacheNever)
 	c.SetStatusCode(fasthttp.StatusOK)

@@ -215,7 +215,7 @@ func TestABodyIsNotReadToItsEnd(t *testing.T) {
 func TestMethodsBeyondTheTable(t *testing.T) {
 	w := start(t)
 	r := w.expect(204, w.call("OPTIONS", "/api/keys", "", ""))
-	if r.header.Get("Allow") != "GET, OPTIONS, POST" {
+	if r.header.Get("Allow") != "GET, HEAD, OPTIONS, POST" {
 		t.Errorf("Allow %q", r.header.Get("Allow"))
 	}
 	w.expect(404, w.call("OPTIONS", "/api/nothing", "", ""))

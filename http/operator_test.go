@@ -11,6 +11,7 @@ import (
 
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
 )
 
 func withMetrics(o *Options) {
@@ -133,14 +134,30 @@ func TestChallenge(t *testing.T) {
 	start(t, withMetrics).expect(404, w.call(get, path+"/more", "", ""))
 }
 
-// TestHead: the pages and checks that need no credential answer HEAD as GET, without a body.
+// TestHead: HEAD is answered as GET, without a body, by whoever answers, and at once where a stream
+// would follow. What the route table answers is in TestEveryRouteForEveryCredential.
 func TestHead(t *testing.T) {
-	w := start(t, withMetrics)
-	for path, status := range map[string]string{"/healthz": "200 OK", "/readyz": "200 OK", "/docs": "200 OK", "/openapi.json": "200 OK", "/metrics": "200 OK", "/api/account": "405 Method Not Allowed"} {
-		got := w.raw("HEAD " + path + " HTTP/1.1\r\nHost: x\r\n\r\nGET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+	w, address, key, latest := lone(t, withMetrics)
+	w.deliver(address, inbox.Receive{Subject: "here"})
+	after := " HTTP/1.1\r\nHost: x\r\nX-API-Key: " + key + "\r\n"
+	next := "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+	for request, status := range map[string]string{
+		"/healthz" + after: "200 OK", "/readyz" + after: "200 OK", "/docs" + after: "200 OK", "/openapi.json" + after: "200 OK", "/metrics" + after: "200 OK",
+		latest + after: "200 OK", latest + "?wait=9" + after: "200 OK",
+		latest + after + "If-None-Match: *\r\n": "304 Not Modified", "/api/nothing" + after: "404 Not Found", "/api/auth/login" + after: "405 Method Not Allowed",
+	} {
+		got := w.raw("HEAD " + request + "\r\n" + next)
 		first, second, _ := strings.Cut(got, "\r\n\r\n")
-		if !strings.HasPrefix(first, "HTTP/1.1 "+status+"\r\n") || !strings.Contains(first, "Content-Length: ") || strings.Contains(first, "Content-Length: 0") || !strings.HasPrefix(second, "HTTP/1.1 200 OK\r\n") {
-			t.Errorf("%s: %s", path, got)
+		measured := strings.HasPrefix(status, "304") || strings.Contains(first, "Content-Length: ") && !strings.Contains(first, "Content-Length: 0")
+		if !strings.HasPrefix(first, "HTTP/1.1 "+status+"\r\n") || !measured || !strings.HasPrefix(second, "HTTP/1.1 200 OK\r\n") {
+			t.Errorf("%s: %s", request, got)
 		}
+	}
+	if waited, at := w.call("HEAD", latest+"?after=1&wait=1", key, ""), w.call(get, latest+"?after=1", key, ""); waited.status != 200 || waited.header.Get("Content-Length") != at.header.Get("Content-Length") {
+		t.Errorf("after a wait: %d %v", waited.status, waited.header)
+	}
+	stream := w.raw("HEAD /api/v1/events" + after + "Accept: text/event-stream\r\n\r\n" + next)
+	if !strings.Contains(stream, "\r\nContent-Type: text/event-stream\r\n") || !strings.Contains(stream, "Connection: close") || !strings.HasSuffix(stream, "\r\n\r\n") {
+		t.Errorf("a stream: %q", stream)
 	}
 }

@@ -42,7 +42,6 @@ func (p *pages) showDocs(r *request) error {
 		return err
 	}
 	r.http.Response.Header.Set("Content-Security-Policy", contract.Policy)
-	r.http.Response.Header.Set(fasthttp.HeaderXContentTypeOptions, "nosniff")
 	return r.document(d)
 }
 
@@ -83,7 +82,6 @@ func (*pages) showReset(r *request) error {
 	h.SetContentType("text/html; charset=utf-8")
 	h.Set("Content-Security-Policy", resetPolicy)
 	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("X-Content-Type-Options", "nosniff")
 	h.SetCanonical(headerCache, cacheNever)
 	r.http.SetStatusCode(fasthttp.StatusOK)
 	r.http.Response.SetBodyRaw(resetPage)

@@ -2,6 +2,7 @@ package http
 
 import (
 	"fmt"
+	nethttp "net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -227,17 +228,32 @@ func (m *matrix) check(rt *route, h holder, target string) {
 		h.token = m.signUpSession(alice)
 	}
 	r := m.call(rt.method, path, h.token, body)
-	if want := m.want(rt, h, target); !slices.Contains(want, r.status) {
-		m.t.Errorf("%s as %s on %s: status %d (%s), want one of %v", rt.name(), h.name, target, r.status, r.body, want)
-	}
-	if rt.method != get && r.status < 300 {
-		m.restore()
-	}
 	if r.header.Get("X-Request-Id") == "" {
 		m.t.Errorf("%s as %s: no X-Request-Id", rt.name(), h.name)
 	}
+	if want := m.want(rt, h, target); !slices.Contains(want, r.status) {
+		m.t.Errorf("%s as %s on %s: status %d (%s), want one of %v", rt.name(), h.name, target, r.status, r.body, want)
+	}
+	if rt.method == get {
+		m.checkHead(path, h.token, r)
+	} else if r.status < 300 {
+		m.restore()
+	}
 	if r.status >= 400 && r.detail() == "" {
 		m.t.Errorf("%s as %s: no detail in %q", rt.name(), h.name, r.body)
+	}
+}
+
+// checkHead asks by HEAD for what GET answered: all is the same but the body.
+func (m *matrix) checkHead(path, token string, got reply) {
+	m.t.Helper()
+	r := m.call("HEAD", path, token, "")
+	for _, h := range []nethttp.Header{got.header, r.header} {
+		h.Del("Date")
+		h.Del("X-Request-Id")
+	}
+	if r.status != got.status || r.body != "" || headerText(r.header) != headerText(got.header) {
+		m.t.Errorf("HEAD %s: %d %q\n%sinstead of %d\n%s", path, r.status, r.body, headerText(r.header), got.status, headerText(got.header))
 	}
 }
 
@@ -272,7 +288,7 @@ func TestRefusalsHaveTheSpecifiedSentences(t *testing.T) {
 			t.Errorf("%s %s: %d %q, want %d %q", c.method, c.path, r.status, r.detail(), c.status, c.detail)
 		}
 	}
-	if allow := m.call("PUT", own, read, "").header.Get("Allow"); allow != "DELETE, GET, OPTIONS, PATCH" {
+	if allow := m.call("PUT", own, read, "").header.Get("Allow"); allow != "DELETE, GET, HEAD, OPTIONS, PATCH" {
 		t.Errorf("Allow is %q", allow)
 	}
 }

@@ -75,7 +75,7 @@ func (s *Server) newRouter() *router.Router {
 		rt := &s.routes[i]
 		serve := func(c *fasthttp.RequestCtx) { s.serve(rt, c) }
 		r.Handle(rt.method, rt.path, serve)
-		if rt.method == get && rt.who == nobody { // what monitors ask with; fasthttp leaves the body out
+		if rt.method == get { // fasthttp leaves the body out, and so does what goes past it
 			r.HEAD(rt.path, serve)
 		}
 	}

@@ -185,6 +185,9 @@ func (w *world) try(method, path, token, body string, header ...string) (reply, 
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
 	got := reply{resp.StatusCode, resp.Header, string(b)}
+	if resp.Header.Get("X-Content-Type-Options") != "nosniff" {
+		w.t.Errorf("%s %s: %d lets browsers guess: %v", method, path, resp.StatusCode, resp.Header)
+	}
 	if err == nil {
 		w.mirror(req, body, got)
 	}

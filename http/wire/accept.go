@@ -127,7 +127,7 @@ const crowded = `{"detail":"Too many connections are open, try again soon"}`
 func (w *Wire) refuseConn(c *conn) {
 	if _, plain := c.Conn.(*net.TCPConn); plain {
 		fmt.Fprintf(c, "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Type: application/json\r\n"+
-			"X-Request-Id: %s\r\nContent-Length: %d\r\n\r\n%s", w.ids.append(nil, c.number, 0), len(crowded), crowded)
+			"X-Content-Type-Options: nosniff\r\nX-Request-Id: %s\r\nContent-Length: %d\r\n\r\n%s", w.ids.append(nil, c.number, 0), len(crowded), crowded)
 	}
 	c.Close()
 }

@@ -26,6 +26,7 @@ type Parked struct {
 	conn        *conn
 	id          []byte // X-Request-Id
 	ifNoneMatch []byte
+	head        bool // no body is to be sent
 	last        bool // the connection ends with the response
 	ended       bool // not counted in wire.parked any more, or not by this
 	timer       *time.Timer
@@ -36,7 +37,7 @@ type Parked struct {
 func (w *Wire) Park(c *fasthttp.RequestCtx, run func(*Parked)) {
 	h := &c.Request.Header
 	own := c.Conn().(*conn) // every connection is made by listener
-	p := &Parked{wire: w, conn: own, id: []byte(RequestID(c)), last: h.ConnectionClose() || !h.IsHTTP11()}
+	p := &Parked{wire: w, conn: own, id: []byte(RequestID(c)), head: c.IsHead(), last: h.ConnectionClose() || !h.IsHTTP11()}
 	if tags := h.PeekCanonical(headerIfNoneMatch); len(tags) > 0 {
 		p.ifNoneMatch = append(p.ifNoneMatch, tags...)
 	}
@@ -129,9 +130,10 @@ func (p *Parked) send(write func(*fasthttp.RequestCtx)) error {
 		c.Request.Header.SetCanonical(headerIfNoneMatch, p.ifNoneMatch)
 	}
 	h := &c.Response.Header
-	h.SetCanonical(headerRequestID, p.id)
+	stampWith(h, p.id)
 	h.SetNoDefaultContentType(true)
 	write(c)
+	c.Response.SkipBody = p.head
 	if p.last = p.last || p.wire.isStopping() || h.ConnectionClose(); p.last {
 		h.SetConnectionClose()
 	}
@@ -159,15 +161,21 @@ func (p *Parked) resume() {
 }
 
 // Stream begins a response that ends with the connection: 200 with the fields, each with its
-// CRLF, and the beginning of the body.
+// CRLF, and the beginning of the body. To HEAD that is all.
 func (p *Parked) Stream(fields string, now time.Time, body []byte) error {
 	p.conn.streaming.Store(true)
-	b := append(make([]byte, 0, 512), "HTTP/1.1 200 OK\r\nDate: "...)
+	b := append(make([]byte, 0, 512), status200...)
 	b = append(b, p.wire.date.at(now)...)
 	b = append(append(append(b, "\r\n"...), fields...), "Connection: close\r\nX-Request-Id: "...)
 	b = append(append(b, p.id...), "\r\n\r\n"...)
+	if p.head {
+		return errors.Join(p.Write(b), errHead)
+	}
 	return p.Write(append(b, body...))
 }
+
+// errHead ends a stream that nobody wants to see the body of.
+var errHead = errors.New("http: the method is HEAD")
 
 // Write writes on. It gives up on a client that takes nothing for writeTimeout.
 func (p *Parked) Write(b []byte) error {

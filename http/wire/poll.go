@@ -88,13 +88,19 @@ func (w *Wire) ready(q Poll, hash account.Hash, now time.Time) *Response {
 	return r
 }
 
+// How responses begin that are written here. What all have stands here and not in each Response.
+const (
+	status200 = "HTTP/1.1 200 OK\r\nX-Content-Type-Options: nosniff\r\nDate: "
+	status304 = "HTTP/1.1 304 Not Modified\r\nX-Content-Type-Options: nosniff\r\nDate: "
+)
+
 func (w *Wire) appendPoll(b []byte, c *conn, r *Response, ifNoneMatch []byte, now time.Time) []byte {
 	rest, unchanged := r.wire(), Matches(ifNoneMatch, r.etag())
 	if unchanged {
 		rest = r.fields()
-		b = append(b, "HTTP/1.1 304 Not Modified\r\nDate: "...)
+		b = append(b, status304...)
 	} else {
-		b = append(b, "HTTP/1.1 200 OK\r\nDate: "...)
+		b = append(b, status200...)
 	}
 	b = append(b, w.date.at(now)...)
 	b = append(b, "\r\nX-Request-Id: "...)

@@ -31,9 +31,14 @@ func (ids requestIDs) append(dst []byte, conn, request uint64) []byte {
 	return strconv.AppendUint(dst, request, 32)
 }
 
-var headerRequestID = []byte("X-Request-Id")
+var (
+	headerRequestID   = []byte("X-Request-Id")
+	headerTypeOptions = []byte("X-Content-Type-Options")
+	nosniff           = []byte("nosniff")
+)
 
-// stamp puts X-Request-Id on the response. Requests of one connection are served in turn, so
+// stamp puts on the response what every response has: an id, and the word that a browser takes
+// it for nothing but what it says. Requests of one connection are served in turn, so
 // counting needs no lock.
 func (w *Wire) stamp(c *fasthttp.RequestCtx) {
 	var number, request uint64
@@ -42,7 +47,12 @@ func (w *Wire) stamp(c *fasthttp.RequestCtx) {
 		number, request = own.number, own.requests
 	}
 	var buf [48]byte
-	c.Response.Header.SetCanonical(headerRequestID, w.ids.append(buf[:0], number, request))
+	stampWith(&c.Response.Header, w.ids.append(buf[:0], number, request))
+}
+
+func stampWith(h *fasthttp.ResponseHeader, id []byte) {
+	h.SetCanonical(headerRequestID, id)
+	h.SetCanonical(headerTypeOptions, nosniff)
 }
 
 // RequestID returns the X-Request-Id of c.
