@@ -27,9 +27,10 @@ type fakeInboxes struct {
 	states  map[string]*inbox.State
 	views   map[string]*inbox.View
 	stored  map[string]map[int64]inbox.Stored
-	broken  error // what every call answers when set
-	refuses error // what Do alone answers when set
-	reads   int   // of Content
+	broken  error         // what every call answers when set
+	refuses error         // what Do alone answers when set
+	reads   int           // of Content
+	held    chan struct{} // when set, every read of Content waits until it is closed
 
 	journals fakeJournals
 	letters  []inbox.Letter
@@ -119,6 +120,9 @@ func (f *fakeInboxes) keep(address string, rows *inbox.Rows) {
 }
 
 func (f *fakeInboxes) Content(_ context.Context, address string, id int64) (*inbox.Content, error) {
+	if f.held != nil {
+		<-f.held
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.reads++

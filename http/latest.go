@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"inboxd/http/search"
 	"inboxd/http/wire"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
@@ -54,8 +55,8 @@ func (w *wanted) plain() bool {
 }
 
 func (w *wanted) match(m *inbox.Message) bool {
-	return m.ID > w.after && (!w.otp || m.OTP != "") && contains(m.Subject, w.subject) &&
-		(contains(m.From.Email, w.from) || contains(m.From.Name, w.from))
+	return m.ID > w.after && (!w.otp || m.OTP != "") && search.Contains(m.Subject, w.subject) &&
+		(search.Contains(m.From.Email, w.from) || search.Contains(m.From.Name, w.from))
 }
 
 // show answers with the newest received message that fits, waiting for one when asked to

@@ -3,9 +3,11 @@ package http
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"inboxd/internal/account"
 	"inboxd/internal/inbox"
+	"inboxd/internal/message"
 )
 
 // TestDefaultsOfLists: 50 messages, 100 inboxes and keys, and parameters that nobody asks
@@ -37,5 +39,66 @@ func TestDefaultsOfLists(t *testing.T) {
 		if n := len(r.object(t, member).([]any)); n != 101 || r.object(t, "next_cursor") != nil {
 			t.Errorf("%s: %d in all, next %v", path, n, r.object(t, "next_cursor"))
 		}
+	}
+}
+
+// TestASearchReadsAMailOnce: those that come later search what the first one folded.
+func TestASearchReadsAMailOnce(t *testing.T) {
+	w, address, key, _ := lone(t)
+	for n := range 20 {
+		w.deliver(address, inbox.Receive{Subject: fmt.Sprint(n), Content: &inbox.Content{Doc: message.Document{Text: fmt.Sprintf("Straße %d.", n)}}})
+	}
+	list := "/api/v1/inboxes/" + address + "/messages?fields=id&q="
+	for i, query := range []string{"nowhere", "strasse", "stra%C3%9Fe+7.", "STRA%C3%9FE+7."} {
+		if got := ids(t, w.expect(200, w.call(get, list+query, key, ""))); len(got) != i/2 {
+			t.Errorf("%s: %v", query, got)
+		}
+	}
+	if w.inboxes.reads > 20 {
+		t.Errorf("four searches in 20 mails read %d", w.inboxes.reads)
+	}
+	// A mail of the same number that is not the same mail is read.
+	w.expect(200, w.call(remove, "/api/v1/inboxes/"+address, key, ""))
+	delete(w.inboxes.states, address) // nor is there a tombstone
+	w.advance(time.Millisecond)
+	w.newInbox(alice, "own")
+	w.deliver(address, inbox.Receive{Content: &inbox.Content{Doc: message.Document{Text: "another"}}})
+	if got := ids(t, w.expect(200, w.call(get, list+"stra%C3%9Fe", key, ""))); len(got) != 0 {
+		t.Errorf("what was there before is found: %v", got)
+	}
+}
+
+// TestSearchesTakeTurns: an account has few under way, and is told to come again; whatever does
+// not search goes on.
+func TestSearchesTakeTurns(t *testing.T) {
+	w, address, key, latest := lone(t)
+	w.deliver(address, inbox.Receive{Subject: "a"})
+	w.deliver(address, inbox.Receive{Subject: "b"}) // the first is not at hand any more
+	w.inboxes.held = make(chan struct{})
+	const all = 12
+	answers := make(chan reply, all)
+	for range all {
+		go func() {
+			r, err := w.try(get, "/api/v1/inboxes/"+address+"/messages?fields=id&q=nowhere", key, "")
+			if err != nil {
+				t.Error(err)
+			}
+			answers <- r
+		}()
+	}
+	statuses := map[int]int{}
+	for n := range all {
+		if n == all-4 { // those that are under way
+			w.expect(200, w.call(get, latest+"?fields=id", key, ""))
+			w.expect(200, w.call(get, "/api/v1/inboxes/"+address+"/messages?fields=id", key, ""))
+			close(w.inboxes.held)
+		}
+		r := <-answers
+		if statuses[r.status]++; r.status == 503 && r.header.Get("Retry-After") != "1" {
+			t.Errorf("Retry-After: %q", r.header.Get("Retry-After"))
+		}
+	}
+	if statuses[200] != 4 || statuses[503] != all-4 {
+		t.Errorf("answers %v", statuses)
 	}
 }

@@ -4,11 +4,14 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/valyala/fasthttp"
 
+	"inboxd/http/search"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 )
@@ -24,7 +27,11 @@ type Messages interface {
 }
 
 // messages shows mail and changes its marks.
-type messages struct{ port Messages }
+type messages struct {
+	port  Messages
+	texts *search.Texts
+	turns *search.Turns
+}
 
 func (m *messages) routes() (all []route) {
 	for _, on := range []struct {
@@ -111,6 +118,13 @@ func (m *messages) listMessages(r *request) error {
 	if err != nil {
 		return err
 	}
+	if l.search != "" {
+		done, err := m.turns.Take(r.ctx, r.principal.Account)
+		if err != nil {
+			return err
+		}
+		defer done()
+	}
 	page, more, err := m.page(r, &l)
 	if err != nil {
 		return err
@@ -135,7 +149,7 @@ func (m *messages) page(r *request, l *listing) (page []messageJSON, more bool, 
 			continue
 		}
 		e := messageJSON{meta: meta, bodyMax: listBodyBytes}
-		found, err := m.search(r, &e, l.search)
+		found, err := m.found(r, &e, l.search)
 		switch {
 		case err != nil:
 			return nil, false, err
@@ -153,13 +167,28 @@ func (m *messages) page(r *request, l *listing) (page []messageJSON, more bool, 
 	return page, false, nil
 }
 
-// search looks in subject and sender first, then in the body, which it has to read.
-func (m *messages) search(r *request, e *messageJSON, folded string) (bool, error) {
-	if meta := e.meta; contains(meta.Subject, folded) || contains(meta.From.Email, folded) || contains(meta.From.Name, folded) {
+// found reports whether e holds folded: in subject or sender, or in the body, which it may have
+// to read once.
+func (m *messages) found(r *request, e *messageJSON, folded string) (bool, error) {
+	if folded == "" {
 		return true, nil
 	}
-	here, err := m.fill(r, e, contentFields)
-	return here && contains(e.content.Doc.Text, folded), err
+	meta := e.meta
+	at := search.Mail{Address: r.view.Address, ID: meta.ID, At: meta.ReceivedAt.UnixMilli()}
+	text, kept := m.texts.Of(at)
+	if !kept {
+		text = search.Join(search.Fold(meta.Subject), search.Fold(meta.From.Email), search.Fold(meta.From.Name))
+		if strings.Contains(text, folded) {
+			return true, nil
+		}
+		runtime.Gosched() // a mail that is read takes long enough for somebody's poll
+		if here, err := m.fill(r, e, contentFields); err != nil || !here {
+			return false, err
+		}
+		text = search.Join(text, search.Fold(e.content.Doc.Text))
+		m.texts.Keep(at, text)
+	}
+	return strings.Contains(text, folded), nil
 }
 
 // fill reads the content of e when a selected field needs it. False means that the message

@@ -4,11 +4,11 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/valyala/fasthttp"
 
+	"inboxd/http/search"
 	"inboxd/internal/fault"
 )
 
@@ -60,7 +60,7 @@ func (q *query) flag(name string) bool {
 	return false
 }
 
-// text is folded, ready for contains.
+// text is folded, ready for search.Contains.
 func (q *query) text(name string) string {
 	s := q.raw(name)
 	switch {
@@ -69,7 +69,7 @@ func (q *query) text(name string) string {
 	case utf8.RuneCountInString(s) > maxQueryText:
 		q.bad(name, "is too long (%d characters). The limit is %d characters", utf8.RuneCountInString(s), maxQueryText)
 	}
-	return fold(s)
+	return search.Fold(s)
 }
 
 // list splits a comma-separated parameter.
@@ -93,26 +93,6 @@ func (q *query) choice(name, absent string, among ...string) string {
 	}
 	q.bad(name, "must be one of %s", strings.Join(among, ", "))
 	return absent
-}
-
-// contains reports whether s holds folded, letters of either case being equal.
-func contains(s, folded string) bool { return folded == "" || strings.Contains(fold(s), folded) }
-
-// fold maps each letter to the smallest of its case variants (Unicode simple folding).
-func fold(s string) string { return strings.Map(foldRune, s) }
-
-func foldRune(r rune) rune {
-	if r < utf8.RuneSelf { // capitals come first, whatever variants lie beyond ASCII
-		if 'a' <= r && r <= 'z' {
-			r -= 'a' - 'A'
-		}
-		return r
-	}
-	least := r
-	for v := unicode.SimpleFold(r); v != r; v = unicode.SimpleFold(v) {
-		least = min(least, v)
-	}
-	return least
 }
 
 // parameter returns a path parameter, percent-decoded once; a bad escape stays as it is.

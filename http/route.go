@@ -9,6 +9,7 @@ import (
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
 
+	"inboxd/http/search"
 	"inboxd/internal/account"
 	"inboxd/internal/inbox"
 )
@@ -50,7 +51,7 @@ const (
 
 // table lists every route (specification, Surfaces).
 func (s *Server) table(p Ports) []route {
-	mails := &messages{p.Messages}
+	mails := &messages{p.Messages, search.NewTexts(), search.NewTurns()}
 	return slices.Concat(
 		(&auth{p.Auth, s.admission.tries, s.opts.SignupOpen}).routes(),
 		(&keys{p.Keys}).routes(),

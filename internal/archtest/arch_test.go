@@ -66,10 +66,12 @@ var allowed = map[string][]string{
 	// The adapters import the rules and never each other.
 	"persist": {"internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/once", "internal/partition", "internal/webhook", "persist/disk"},
 	"actors":  {"actors/engine", "actors/hooks", "actors/journal", "actors/mailqueue", "actors/retention", "internal/account", "internal/address", "internal/delivery", "internal/domain", "internal/domain/lookup", "internal/fault", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/message", "internal/message/compose", "internal/once", "internal/partition", "internal/webhook"},
-	"http":    {"http/contract", "http/wire", "internal/account", "internal/address", "internal/deep", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/message/compose", "internal/once", "internal/webhook"},
+	"http":    {"http/contract", "http/search", "http/wire", "internal/account", "internal/address", "internal/deep", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/message/compose", "internal/once", "internal/webhook"},
 	// What goes past fasthttp.
 	"http/wire": {"internal/account", "internal/inbox"},
-	"smtp":      {"internal/address", "internal/fault", "smtp/lines"},
+	// What a search needs beside the mails.
+	"http/search": {"internal/account", "internal/fault"},
+	"smtp":        {"internal/address", "internal/fault", "smtp/lines"},
 
 	// What lies between a session and the network, and mail that leaves.
 	"smtp/lines":           {},

@@ -1,0 +1,118 @@
+package search
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/fault"
+)
+
+func TestFold(t *testing.T) {
+	for _, pair := range [][2]string{{"Straße K", "sTRASSE k"}, {"Kelvin", "\u212aELVIN"}, {"ſ", "S"}, {"ΣΊΣΥΦΟΣ", "σίσυφος"}, {"plain", "PLAIN"}} {
+		if same := Fold(pair[0]) == Fold(pair[1]); same == strings.Contains(pair[0], "ß") {
+			t.Errorf("%q and %q: %v", pair[0], pair[1], same)
+		}
+	}
+	if !Contains("anything", "") || !Contains("Anything", Fold("THING")) || Contains("any", Fold("anything")) {
+		t.Error("Contains")
+	}
+}
+
+// FuzzFold holds the short way of ASCII to the long one.
+func FuzzFold(f *testing.F) {
+	f.Add("aZ{`@[")
+	f.Add("\u212a \xff")
+	f.Fuzz(func(t *testing.T, s string) {
+		if got, want := Fold(s), strings.Map(foldRune, s); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	})
+}
+
+// TestNothingIsFoundAcrossParts: what a client can ask for holds no separator.
+func TestNothingIsFoundAcrossParts(t *testing.T) {
+	if joined := Join("AB", "CD"); strings.Contains(joined, "BC") || !strings.Contains(joined, "CD") {
+		t.Errorf("%q", joined)
+	}
+}
+
+// TestTextsAreBounded: what is asked for stays, what is not goes, and the whole never takes more
+// than was said.
+func TestTextsAreBounded(t *testing.T) {
+	texts := NewTexts()
+	texts.half = 100 * (1000 + besideText)
+	text, used := strings.Repeat("x", 1000), Mail{"a@b.c", 1, 7}
+	texts.Keep(used, text)
+	for id := range int64(1000) {
+		texts.Keep(Mail{"a@b.c", id + 2, 7}, text)
+		if _, kept := texts.Of(used); !kept {
+			t.Fatalf("what is used is gone after %d others", id+1)
+		}
+		if n := len(texts.newer) + len(texts.older); n > 200 {
+			t.Fatalf("%d texts are kept, of at most 200", n)
+		}
+	}
+	if _, kept := texts.Of(Mail{"a@b.c", 2, 7}); kept {
+		t.Error("what nobody uses stays")
+	}
+	if _, kept := texts.Of(Mail{"a@b.c", 1, 8}); kept {
+		t.Error("a mail of another time at the same address has its text")
+	}
+	texts.Keep(Mail{"a@b.c", 5000, 7}, strings.Repeat("x", int(texts.half)))
+	if _, kept := texts.Of(Mail{"a@b.c", 5000, 7}); kept {
+		t.Error("a text that fills it all is kept")
+	}
+}
+
+// TestTurns: few run at once, few of one account are under way, and a wait ends.
+func TestTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := NewTurns()
+		turns.running = make(chan struct{}, 1)
+		alice, bob := account.ID{1}, account.ID{2}
+		done, err := turns.Take(t.Context(), alice)
+		if err != nil {
+			t.Fatal(err)
+		}
+		taken := make(chan error, mostOfAccount)
+		for range mostOfAccount - 1 {
+			go func() {
+				done, err := turns.Take(t.Context(), alice)
+				if err == nil {
+					done()
+				}
+				taken <- err
+			}()
+		}
+		synctest.Wait()
+		if _, err := turns.Take(t.Context(), alice); !fault.Is(err, fault.Unavailable) {
+			t.Errorf("one too many of an account: %v", err)
+		}
+		began := time.Now()
+		if _, err := turns.Take(t.Context(), bob); !fault.Is(err, fault.Unavailable) || time.Since(began) != patience {
+			t.Errorf("a wait without end: %v after %v", err, time.Since(began))
+		}
+		over, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := turns.Take(over, bob); !fault.Is(err, fault.Unavailable) {
+			t.Errorf("a request that is over: %v", err)
+		}
+		for range mostOfAccount - 1 { // they came before bob, and their wait is over too
+			if err := <-taken; !fault.Is(err, fault.Unavailable) {
+				t.Errorf("a wait without end: %v", err)
+			}
+		}
+		done()
+		if done, err = turns.Take(t.Context(), bob); err != nil {
+			t.Fatal(err)
+		}
+		done()
+		if len(turns.underway) != 0 || len(turns.running) != 0 {
+			t.Errorf("%d accounts, %d turns are left", len(turns.underway), len(turns.running))
+		}
+	})
+}
