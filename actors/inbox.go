@@ -60,6 +60,14 @@ func (e *inboxEntity) Decide(cmd any) (any, error) {
 	return answer, nil
 }
 
+// Unheard has a mail remembered whose sender was told to try again, for it will.
+func (e *inboxEntity) Unheard(cmd, answer any) any {
+	if mail, ok := cmd.(inbox.Receive); ok {
+		return inbox.Doubt{ID: answer.(inbox.Outcome).ID, Digest: mail.Repeat()}
+	}
+	return nil
+}
+
 // cleared are rows for reuse. None is put there but by publish, when the store has committed
 // it; what publish passes on is no longer of it.
 var cleared = sync.Pool{New: func() any { return new(inbox.Rows) }}

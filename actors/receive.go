@@ -62,7 +62,8 @@ func (r *Receiving) acceptsMail(rcpt string) error {
 
 // Receive stores one mail for all its recipients and returns nil only when all of it is on
 // disk. When some fail for now, the sender must repeat the whole: those who have the mail
-// know it again by its digest. A recipient who vanished since RCPT does not hold up the
+// know it again by its digest, as does the only recipient who got it after the sender was
+// told to try again (ADR 0044). A recipient who vanished since RCPT does not hold up the
 // others. ctx does not bound the look-ups about the mail, untilFull does. Once it returned nil
 // nothing reads raw any more: every owner has answered, and an owner forgets before it answers.
 func (r *Receiving) Receive(ctx context.Context, env ingest.Envelope, raw []byte) error {
@@ -95,6 +96,10 @@ func (r *Receiving) receiveFor(ctx context.Context, rcpt string, mail ingest.Mai
 			return err
 		}
 	}
-	_, err := r.inboxes.Do(ctx, address.WithoutTag(rcpt), mail.For(rcpt))
+	to, cmd := address.WithoutTag(rcpt), mail.For(rcpt)
+	got, err := r.inboxes.Do(ctx, to, cmd)
+	if got.Duplicate && cmd.Digest == (inbox.Digest{}) { // with more, Receive settles it for all
+		r.inboxes.owners.Notify(to, inbox.Settle{Digest: cmd.Repeat()})
+	}
 	return err
 }

@@ -3,6 +3,8 @@ package actors
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"inboxd/internal/fault"
@@ -103,4 +105,73 @@ func TestFullDiskEndsLookups(t *testing.T) {
 	if err := s.Receive(context.Background(), env, []byte("\r\nx")); err != nil {
 		t.Errorf("with space again: %v", err)
 	}
+}
+
+// frozen holds the store's commits from now on until thaw; held gets a value for each.
+func frozen(store *persisttest.Store) (held chan struct{}, thaw func()) {
+	held, gate := make(chan struct{}, 100), make(chan struct{})
+	store.Before = func(any) error {
+		held <- struct{}{}
+		<-gate
+		return nil
+	}
+	return held, func() { close(gate) }
+}
+
+// TestMailWhoseSenderHeard451 is stored once, though the disk froze and took it late: the one
+// that was being written, the one that waited, and the one whose repeat waited too.
+func TestMailWhoseSenderHeard451(t *testing.T) {
+	store := persisttest.OpenCrashable(t)
+	s := startSystem(t, store, nil)
+	makeInbox(t, s, "a@inbox.localhost")
+	var offers atomic.Int64
+	offer := func(ctx context.Context, text string) error {
+		trace := fmt.Sprintf("Received: id %d\r\n", offers.Add(1))
+		env := ingest.Envelope{MailFrom: "s@example.test", RcptTo: []string{"a+tag@inbox.localhost"}, TraceLen: len(trace)}
+		return s.Receive(ctx, env, []byte(trace+"Subject: "+text+"\r\n\r\nbody\r\n"))
+	}
+	held, thaw := frozen(store)
+	short, giveUp := context.WithCancel(t.Context())
+	answers := make(chan error)
+	later := func(ctx context.Context, text string) { go func() { answers <- offer(ctx, text) }() }
+	later(short, "written")
+	<-held
+	later(short, "waits")
+	until(func() bool { return s.inboxes.Stats().InFlight == 2 })
+	giveUp()
+	for range 2 {
+		if err := <-answers; !fault.Is(err, fault.Unavailable) {
+			t.Fatalf("on a frozen disk: %v", err)
+		}
+	}
+	later(t.Context(), "written")
+	until(func() bool { return s.inboxes.Stats().InFlight == 1 })
+	thaw()
+	if err := <-answers; err != nil {
+		t.Fatal(err)
+	}
+	expect := func(s *System, want int, when string) {
+		t.Helper()
+		if n := count(t, s, "a@inbox.localhost"); n != want {
+			t.Errorf("%s: %d messages, want %d", when, n, want)
+		}
+	}
+	again := func(text string, want int) {
+		t.Helper()
+		if err := offer(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+		expect(s, want, text+" again")
+	}
+	expect(s, 2, "repeated while it was being written")
+	after := store.Crash(t) // of "waits" nobody said 250 yet
+	again("waits", 2)
+	// Both were answered 250 now: whoever sends the same once more means it.
+	again("waits", 3)
+	again("written", 4)
+	again("other", 5)
+
+	s = startSystem(t, after, nil)
+	expect(s, 2, "after a power loss")
+	again("waits", 2)
 }

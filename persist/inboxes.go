@@ -64,8 +64,7 @@ func (t *inboxTable) LoadInbox(addr string) (*inbox.State, error) {
 			if m.From.Email == addr {
 				m.From.Email = addr // one string for all that it sent
 			}
-			st.Messages = append(st.Messages, m)
-			st.Bytes += m.Size
+			st.Add(m)
 			return err
 		}
 		return fmt.Errorf("unknown row %x", key)

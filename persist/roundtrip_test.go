@@ -203,7 +203,12 @@ func (m *model) check(t *rapid.T) {
 	for addr, in := range m.inboxes {
 		want := in.state
 		want.Newest = nil
-		want.Messages = nilWhenEmpty(want.Messages)
+		want.Messages, want.Unsettled = nilWhenEmpty(want.Messages), 0
+		for _, msg := range want.Messages {
+			if msg.Unsettled != nil {
+				want.Unsettled++
+			}
+		}
 		got, err := m.s.LoadInbox(addr)
 		must(t, err)
 		if !reflect.DeepEqual(*got, want) {

@@ -55,7 +55,7 @@ func (d *Directory) Do(ctx context.Context, key string, cmd any, size int64) (an
 	r := newRequest(cmd, size)
 	d.post(key, r)
 	if err := Wait(ctx, r.done, d.Full); err != nil {
-		return nil, err
+		return r.giveUp(err)
 	}
 	return r.answer, r.err
 }

@@ -29,6 +29,7 @@ type world struct {
 	disk    map[string]int
 	commits int
 	before  func() error
+	missed  int // the owner's
 	full    atomic.Bool
 	polled  atomic.Int64
 }
@@ -41,12 +42,20 @@ func (c *counter) Load() error {
 }
 
 func (c *counter) Decide(cmd any) (any, error) {
-	if n, ok := cmd.(int); ok {
+	switch n := cmd.(type) {
+	case int:
 		c.sum += n
 		c.dirty = true
+	case missed:
+		c.world.missed += int(n)
 	}
 	return c.sum, nil
 }
+
+// missed is what an answer that nobody heard comes to.
+type missed int
+
+func (c *counter) Unheard(cmd, _ any) any { return missed(cmd.(int)) }
 
 func (c *counter) Commit() error {
 	if !c.dirty {
@@ -115,6 +124,35 @@ func TestWhatWaitsIsCommittedTogether(t *testing.T) {
 	}
 	if len(seen) != 101 || w.disk["k"] != 101 || w.commits != 2 {
 		t.Errorf("%d different answers, %d on disk, %d commits", len(seen), w.disk["k"], w.commits)
+	}
+}
+
+// TestEachAnswerIsHeardOrFollowed, never both and never neither, whenever senders give up; and what
+// follows is decided before what comes later.
+func TestEachAnswerIsHeardOrFollowed(t *testing.T) {
+	_, d, w := start(t, slog.New(slog.DiscardHandler))
+	var heard, gaveUp atomic.Int64
+	var senders sync.WaitGroup
+	for n := range 500 {
+		ctx, cancel := context.WithCancel(t.Context())
+		senders.Go(func() {
+			if _, err := d.Do(ctx, "k", 1, 0); err == nil {
+				heard.Add(1)
+			} else {
+				gaveUp.Add(1)
+			}
+		})
+		if n%2 == 0 {
+			senders.Go(cancel)
+		} else {
+			defer cancel()
+		}
+	}
+	senders.Wait()
+	add(t, d, "k", 0) // all before it is decided
+	add(t, d, "k", 0) // and what followed
+	if w.disk["k"] != 500 || w.missed != int(gaveUp.Load()) {
+		t.Errorf("%d done, %d heard, %d gave up, %d followed", w.disk["k"], heard.Load(), gaveUp.Load(), w.missed)
 	}
 }
 

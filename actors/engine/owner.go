@@ -18,6 +18,9 @@ type Entity interface {
 	// Decide decides cmd, applies its events to the state and collects their rows. The
 	// state is private: nothing of it is seen before Commit and Publish.
 	Decide(cmd any) (any, error)
+	// Unheard is the command that follows cmd, whose sender gave up before it heard answer;
+	// nil: none. It is in the same commit, or in one before any other command is decided.
+	Unheard(cmd, answer any) any
 	// Commit makes the collected rows durable; without rows it does nothing.
 	Commit() error
 	// Publish shows the committed state.
@@ -109,15 +112,34 @@ func (o *owner) settle() {
 		}
 		err = nil
 	}
+	var unheard []*request
 	for _, r := range group {
 		if err != nil {
 			r.answer, r.err = nil, err
 		}
-		close(r.done)
+		if !r.tell() && r.err == nil && !r.followed {
+			unheard = append(unheard, r)
+		}
 	}
+	o.followUp(unheard)
 	clear(o.group)
 	o.group, o.bytes = o.group[:0], 0
 	o.dir.weigh(o.slot, o.entity.Weight())
+}
+
+// followUp commits what follows from answers that came too late. A crash before its commit
+// returns leaves commands of which neither sender nor disk says how they ended; so does any
+// crash between a commit and its answer.
+func (o *owner) followUp(unheard []*request) {
+	var group []*request
+	for _, r := range unheard {
+		if cmd := o.entity.Unheard(r.cmd, r.answer); cmd != nil {
+			group = append(group, newRequest(cmd, 0))
+		}
+	}
+	if len(group) > 0 {
+		o.run(group) // which logs what fails
+	}
 }
 
 // run takes a group through decide, commit and publish. An error means that none of the
@@ -132,7 +154,7 @@ func (o *owner) run(group []*request) (err error) {
 		return err
 	}
 	for _, r := range group {
-		r.answer, r.err = o.entity.Decide(r.cmd)
+		o.decide(r)
 	}
 	if err := o.entity.Commit(); err != nil {
 		if fault.Is(err, fault.StorageFull) {
@@ -145,6 +167,17 @@ func (o *owner) run(group []*request) (err error) {
 	o.failures = 0
 	o.entity.Publish()
 	return nil
+}
+
+// decide decides a command, and what follows from it when its sender has given up already.
+func (o *owner) decide(r *request) {
+	r.answer, r.err = o.entity.Decide(r.cmd)
+	if r.followed = r.over.Load() && r.err == nil; !r.followed {
+		return
+	}
+	if next := o.entity.Unheard(r.cmd, r.answer); next != nil {
+		o.entity.Decide(next)
+	}
 }
 
 // activate loads the state if it is not in memory, unless the last failure is too fresh.

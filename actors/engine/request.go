@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"inboxd/internal/fault"
@@ -16,6 +17,28 @@ type request struct {
 	answer any
 	err    error
 	done   chan struct{}
+	// over is swapped once, by the owner when it answers or by the sender when it gives up:
+	// who comes second knows what the other one did.
+	over     atomic.Bool
+	followed bool // what follows from that is decided; the owner's
+}
+
+// tell hands the answer over; false when the sender has given up.
+func (r *request) tell() bool {
+	if r.over.Swap(true) {
+		return false
+	}
+	close(r.done)
+	return true
+}
+
+// giveUp ends the sender's wait because of err, unless the answer is there.
+func (r *request) giveUp(err error) (any, error) {
+	if !r.over.Swap(true) {
+		return nil, err
+	}
+	<-r.done
+	return r.answer, r.err
 }
 
 func newRequest(cmd any, size int64) *request {

@@ -39,6 +39,9 @@ func (s *Slot) Vacant() bool { return false }
 // Leave is for an entity that shows something.
 func (s *Slot) Leave() {}
 
+// Unheard is for an entity to which it is all the same who hears its answers.
+func (s *Slot) Unheard(_, _ any) any { return nil }
+
 func (s *Slot) slot() *Slot { return s }
 
 // touch notes a use. The load spares the shared cache line a store per poll.

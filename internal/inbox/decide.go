@@ -32,7 +32,7 @@ const (
 	// expireStep bounds how many messages one Expire removes, so that a big inbox never
 	// makes one big batch; what is left stays due.
 	expireStep = 500
-	// unsettledFor is how long a repeat of a partly failed mail is recognised: longer than
+	// unsettledFor is how long a repeat of an unsettled mail is recognised: as long as
 	// senders keep trying (RFC 5321 §4.5.4.1).
 	unsettledFor = 5 * 24 * time.Hour
 	// tombstoneFor keeps a deleted address from other accounts (specification, Addresses).
@@ -53,17 +53,26 @@ type (
 	}
 	// Receive stores one mail. Mail to several recipients carries a Digest: when one of
 	// them fails and the sender repeats the whole, those who have it already know it by
-	// the digest, until Settle says that the sender was answered 250.
+	// the digest, until Settle says that the sender was answered 250. Mail to one recipient
+	// is known again only after a Doubt; see Repeat.
 	Receive struct {
 		From       message.Mailbox
 		EnvelopeTo string
 		Subject    string
 		Content    *Content
 		Raw        []byte
+		TraceLen   int    // octets on top of Raw that a repeat does not have
+		MailFrom   string // of the envelope
 		Digest     Digest
 	}
 	// Settle ends the watch for a repeat.
 	Settle struct{ Digest Digest }
+	// Doubt says that message ID was stored after its sender had been told to try again: it
+	// begins the watch for a repeat.
+	Doubt struct {
+		ID     int64
+		Digest Digest
+	}
 	// MarkRead sets or clears the read mark.
 	MarkRead struct {
 		ID   int64
@@ -119,8 +128,10 @@ func (c Create) decide(s *State, env Env) ([]Event, Outcome, error) {
 }
 
 func (c Receive) decide(s *State, env Env) ([]Event, Outcome, error) {
-	if m := s.unsettled(c.Digest, env.Now); m != nil {
-		return nil, Outcome{ID: m.ID, Duplicate: true}, nil
+	if s.Unsettled > 0 { // else nothing is looked for, nor a digest made
+		if m := s.unsettled(c.Repeat(), env.Now); m != nil {
+			return nil, Outcome{ID: m.ID, Duplicate: true}, nil
+		}
 	}
 	size := int64(len(c.Raw))
 	if err := s.Room(size, env.Now); err != nil {
@@ -133,6 +144,14 @@ func (c Receive) decide(s *State, env Env) ([]Event, Outcome, error) {
 		Size: size, Unsettled: c.Digest.orNil(), Thread: ThreadKey(c.Content.Doc.MessageID),
 	}
 	return []Event{received{Message: m, Content: c.Content, Raw: c.Raw}}, Outcome{ID: m.ID}, nil
+}
+
+// Repeat is the digest by which a repeat of the mail is known.
+func (c *Receive) Repeat() Digest {
+	if c.Digest != (Digest{}) {
+		return c.Digest
+	}
+	return DigestOf(c.MailFrom, []string{c.EnvelopeTo}, c.Raw[c.TraceLen:])
 }
 
 // Room reports whether a mail of size bytes fits the quota: nil or an InboxFull fault.
@@ -173,6 +192,13 @@ func (c Settle) decide(s *State, env Env) ([]Event, Outcome, error) {
 		return []Event{settled{m.ID}}, Outcome{}, nil
 	}
 	return nil, Outcome{}, nil
+}
+
+func (c Doubt) decide(s *State, env Env) ([]Event, Outcome, error) {
+	if m := s.visible(c.ID, env.Now); m == nil || m.Unsettled != nil {
+		return nil, Outcome{}, nil
+	}
+	return []Event{doubted{c.ID, c.Digest}}, Outcome{}, nil
 }
 
 func (c MarkRead) decide(s *State, env Env) ([]Event, Outcome, error) {

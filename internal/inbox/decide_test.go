@@ -65,6 +65,12 @@ func command(t *testing.T, s *story, d *datadriven.TestData) inbox.Command {
 		return c
 	case "settle":
 		return inbox.Settle{Digest: digest(t, d)}
+	case "doubt": // id subject
+		of := mail(word(t, d, 1))
+		return inbox.Doubt{ID: int64(number(t, d, 0)), Digest: of.Repeat()}
+	case "settle-alone": // subject
+		of := mail(word(t, d, 0))
+		return inbox.Settle{Digest: of.Repeat()}
 	case "mark-read":
 		return inbox.MarkRead{ID: int64(number(t, d, 0)), Read: true}
 	case "mark-unread":

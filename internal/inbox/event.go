@@ -61,6 +61,10 @@ type (
 		Read bool
 	}
 	settled struct{ ID int64 }
+	doubted struct {
+		ID     int64
+		Digest Digest
+	}
 	removed struct{ Messages []*Message } // one deleted, a burn, or what expired
 	deleted struct{ At time.Time }
 	updated struct {
@@ -84,8 +88,7 @@ func (e created) rows(s *State, r *Rows) { r.profile(s) }
 
 func (e received) apply(s *State) {
 	m := e.Message
-	s.Messages = append(s.Messages, m)
-	s.Bytes += m.Size
+	s.Add(m)
 	s.LastID = m.ID
 	s.LastEvent++
 	s.Newest = newest(m, e.Content)
@@ -111,7 +114,9 @@ func (s *State) replace(id int64, change func(*Message)) {
 		return
 	}
 	m := *s.Messages[i]
+	s.count(&m, -1)
 	change(&m)
+	s.count(&m, 1)
 	s.Messages = slices.Clone(s.Messages)
 	s.Messages[i] = &m
 }
@@ -125,12 +130,14 @@ func (e marked) apply(s *State)          { s.replace(e.ID, func(m *Message) { m.
 func (e marked) rows(s *State, r *Rows)  { r.put(s, e.ID) }
 func (e settled) apply(s *State)         { s.replace(e.ID, func(m *Message) { m.Unsettled = nil }) }
 func (e settled) rows(s *State, r *Rows) { r.put(s, e.ID) }
+func (e doubted) apply(s *State)         { s.replace(e.ID, func(m *Message) { m.Unsettled = &e.Digest }) }
+func (e doubted) rows(s *State, r *Rows) { r.put(s, e.ID) }
 
 func (e removed) apply(s *State) {
 	gone := make(map[int64]bool, len(e.Messages))
 	for _, m := range e.Messages {
 		gone[m.ID] = true
-		s.Bytes -= m.Size
+		s.count(m, -1)
 	}
 	left := make([]*Message, 0, len(s.Messages))
 	for _, m := range s.Messages {

@@ -6,6 +6,8 @@ package inbox
 
 import (
 	"crypto/sha256"
+	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -32,8 +34,17 @@ type Profile struct {
 // Live reports whether the inbox exists for anybody outside.
 func (p *Profile) Live() bool { return !p.CreatedAt.IsZero() && p.DeletedAt.IsZero() }
 
-// Digest recognises a mail that is offered again (SHA-256 over envelope and bytes).
+// Digest recognises a mail that is offered again.
 type Digest [sha256.Size]byte
+
+// DigestOf is the SHA-256 over sender and recipients of the envelope and the bytes that the
+// sender gave.
+func DigestOf(mailFrom string, rcptTo []string, sent []byte) Digest {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %q\n", mailFrom, slices.Sorted(slices.Values(rcptTo)))
+	h.Write(sent)
+	return Digest(h.Sum(nil))
+}
 
 // orNil is what a message holds of d: most mails have none.
 func (d Digest) orNil() *Digest {
@@ -157,9 +168,24 @@ func (n *Newest) Weight() int64 { return 1<<10 + n.size }
 // by id; views share the slice's array, so it is only ever appended to or replaced.
 type State struct {
 	Profile
-	Messages []*Message
-	Bytes    int64 // of all Messages
-	Newest   *Newest
+	Messages  []*Message
+	Bytes     int64 // of all Messages
+	Unsettled int   // those of Messages that may be repeated
+	Newest    *Newest
+}
+
+// count adds n times m, 1 or -1, to what is known of all Messages.
+func (s *State) count(m *Message, n int) {
+	s.Bytes += int64(n) * m.Size
+	if m.Unsettled != nil {
+		s.Unsettled += n
+	}
+}
+
+// Add appends the message with the highest id.
+func (s *State) Add(m *Message) {
+	s.Messages = append(s.Messages, m)
+	s.count(m, 1)
 }
 
 // Rows is what a committed change writes, in storage-neutral form. Whoever decided it owns it

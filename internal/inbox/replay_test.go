@@ -85,13 +85,14 @@ func TestReplay(t *testing.T) {
 func draw(t *rapid.T, s *inbox.State) inbox.Command {
 	id := rapid.Int64Range(1, s.LastID+1).Draw(t, "id")
 	digest := inbox.Digest{byte(rapid.IntRange(1, 2).Draw(t, "digest"))}
-	several := mail("several")
+	several, one := mail("several"), mail("one")
 	several.Digest = digest
 	label := "named"
 	again := create()
 	again.At = start.Add(time.Duration(s.LastID+1) * time.Hour)
 	return rapid.SampledFrom(append(drawSending(t, id), []inbox.Command{
-		again, mail("one"), mail("two"), several, inbox.Settle{Digest: digest}, inbox.MarkRead{ID: id, Read: true},
+		again, one, mail("two"), several, inbox.Settle{Digest: digest},
+		inbox.Doubt{ID: id, Digest: one.Repeat()}, inbox.Settle{Digest: one.Repeat()}, inbox.MarkRead{ID: id, Read: true},
 		inbox.MarkRead{ID: id}, inbox.DeleteMessage{ID: id}, inbox.Burn{}, inbox.Delete{}, inbox.Expire{}, inbox.Update{Label: &label},
 	}...)).Draw(t, "command")
 }
@@ -99,6 +100,9 @@ func draw(t *rapid.T, s *inbox.State) inbox.Command {
 func compare(t *rapid.T, memory, rebuilt *inbox.State) {
 	if memory.Profile != rebuilt.Profile {
 		t.Fatalf("profile in memory %+v\nfrom rows %+v", memory.Profile, rebuilt.Profile)
+	}
+	if memory.Unsettled != rebuilt.Unsettled {
+		t.Fatalf("%d unsettled in memory, %d from rows", memory.Unsettled, rebuilt.Unsettled)
 	}
 	if memory.Bytes != rebuilt.Bytes || len(memory.Messages) != len(rebuilt.Messages) {
 		t.Fatalf("%d messages of %d bytes in memory, %d of %d from rows", len(memory.Messages), memory.Bytes, len(rebuilt.Messages), rebuilt.Bytes)

@@ -29,8 +29,7 @@ type submitted struct {
 
 func (e submitted) apply(s *State) {
 	m := e.Message
-	s.Messages = append(s.Messages, &m)
-	s.Bytes += m.Size
+	s.Add(&m)
 	s.LastID = m.ID
 }
 func (e submitted) rows(s *State, r *Rows) {

@@ -6,11 +6,9 @@ package ingest
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"slices"
 	"strings"
 
 	"inboxd/internal/inbox"
@@ -42,19 +40,22 @@ type Mail struct {
 	Content *inbox.Content
 	Raw     []byte
 	Digest  inbox.Digest // zero for a single recipient
+
+	mailFrom string
+	traceLen int
 }
 
 // Read parses raw. It always succeeds: what can't be read is marked as degraded.
 func Read(env Envelope, raw []byte) Mail {
 	content := read(env.Verdict, raw)
-	m := Mail{Content: content, Raw: raw}
+	m := Mail{Content: content, Raw: raw, mailFrom: env.MailFrom, traceLen: env.TraceLen}
 	// Lists keep these long after the document, whose header strings share one block.
 	m.Subject, m.From = own(content.Doc.Subject, content.Doc.From)
 	if m.From.Email == "" {
 		m.From.Email = strings.ToValidUTF8(env.MailFrom, "\uFFFD")
 	}
 	if len(env.RcptTo) > 1 {
-		m.Digest = digest(env, raw)
+		m.Digest = inbox.DigestOf(env.MailFrom, env.RcptTo, raw[env.TraceLen:])
 	}
 	return m
 }
@@ -68,7 +69,10 @@ func own(subject string, from message.Mailbox) (string, message.Mailbox) {
 
 // For is the command that delivers the mail to one recipient.
 func (m Mail) For(rcpt string) inbox.Receive {
-	return inbox.Receive{From: m.From, EnvelopeTo: rcpt, Subject: m.Subject, Content: m.Content, Raw: m.Raw, Digest: m.Digest}
+	return inbox.Receive{
+		From: m.From, EnvelopeTo: rcpt, Subject: m.Subject, Content: m.Content,
+		Raw: m.Raw, TraceLen: m.traceLen, MailFrom: m.mailFrom, Digest: m.Digest,
+	}
 }
 
 func read(verdict Verdict, raw []byte) *inbox.Content {
@@ -129,14 +133,4 @@ func code(doc *message.Document, view *html.View, verdict Verdict) inbox.OTP {
 		Code: r.Code, Confidence: r.Confidence, Source: string(r.Source), Origin: r.Origin,
 		Candidates: r.Candidates, VerificationLink: r.VerificationLink,
 	}
-}
-
-// digest recognises the same mail offered again: same sender, same recipients, same bytes
-// from the sender.
-func digest(env Envelope, raw []byte) inbox.Digest {
-	h := sha256.New()
-	rcpts := slices.Sorted(slices.Values(env.RcptTo))
-	fmt.Fprintf(h, "%q %q\n", env.MailFrom, rcpts)
-	h.Write(raw[env.TraceLen:])
-	return inbox.Digest(h.Sum(nil))
 }
