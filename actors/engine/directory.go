@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -22,9 +23,12 @@ type Directory struct {
 	clock    *Clock
 	activate func(key string) Entity
 	entities *xsync.Map[string, Entity]
-	waiting  atomic.Int64 // commands admitted and not answered
-	held     atomic.Int64 // bytes of all slots
-	left     atomic.Int64 // owners that left memory since the start
+	// tickers that nobody waits on: each mail waits several times, and a new one costs more than
+	// the rest. The directory's own, for a ticker of one synctest bubble is no good in another.
+	tickers sync.Pool
+	waiting atomic.Int64 // commands admitted and not answered
+	held    atomic.Int64 // bytes of all slots
+	left    atomic.Int64 // owners that left memory since the start
 }
 
 // Stats is a picture of a directory.
@@ -54,10 +58,25 @@ func (d *Directory) Do(ctx context.Context, key string, cmd any, size int64) (an
 	defer d.waiting.Add(-1)
 	r := newRequest(cmd, size)
 	d.post(key, r)
-	if err := Wait(ctx, r.done, d.Full); err != nil {
+	if err := d.wait(ctx, r); err != nil {
 		return r.giveUp(err)
 	}
 	return r.answer, r.err
+}
+
+// wait is Wait with a ticker that is kept.
+func (d *Directory) wait(ctx context.Context, r *request) error {
+	stalled, kept := d.tickers.Get().(*time.Ticker)
+	if kept {
+		stalled.Reset(stallCheck)
+	} else {
+		stalled = time.NewTicker(stallCheck)
+	}
+	defer func() {
+		stalled.Stop()
+		d.tickers.Put(stalled)
+	}()
+	return wait(ctx, r.done, d.Full, stalled)
 }
 
 // Notify posts cmd without waiting for its answer.

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -55,18 +54,16 @@ const (
 	longestWait = 30 * time.Second
 )
 
-// tickers that nobody waits on: each mail waits several times, and a new one costs more than the rest.
-var tickers = sync.Pool{New: func() any { return time.NewTicker(stallCheck) }}
-
 // Wait waits for done, for ctx, or for the longest wait to end, or until the disk is found
 // full. A commit whose sender gave up is unknown to that sender, never half done.
 func Wait(ctx context.Context, done <-chan struct{}, full func() bool) error {
-	stalled := tickers.Get().(*time.Ticker)
-	stalled.Reset(stallCheck)
-	defer func() {
-		stalled.Stop()
-		tickers.Put(stalled)
-	}()
+	stalled := time.NewTicker(stallCheck)
+	defer stalled.Stop()
+	return wait(ctx, done, full, stalled)
+}
+
+// wait is Wait with a ticker of stallCheck.
+func wait(ctx context.Context, done <-chan struct{}, full func() bool, stalled *time.Ticker) error {
 	for waited := time.Duration(0); ; {
 		select {
 		case <-done:
