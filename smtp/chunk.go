@@ -9,8 +9,8 @@ import (
 // chunk reads a BDAT command with its octets, RFC 3030 section 2. Unlike other refusals,
 // one of a size we cannot read or will not wait for ends the session: what follows is body
 // and would be taken for commands. The last chunk becomes a DATA command for go-smtp.
-func (s *session) chunk(arg string) []byte {
-	size, last, err := parseChunk(arg)
+func (s *session) chunk(line string) []byte {
+	size, last, err := parseChunk(line)
 	switch {
 	case err != nil:
 		s.hangUp(s.refuse(replyChunkSize))
@@ -54,11 +54,14 @@ func (s *session) chunk(arg string) []byte {
 
 var dataCommand = []byte("DATA\r\n")
 
-// parseChunk reads the argument of BDAT: a decimal size and perhaps LAST.
-func parseChunk(arg string) (size int64, last bool, err error) {
+// parseChunk reads a BDAT command: a decimal size and perhaps LAST, with nothing but blanks
+// between them. Others may read more out of a line than we do, and send a chunk behind it.
+func parseChunk(line string) (size int64, last bool, err error) {
+	verb, arg, _ := strings.Cut(line, " ")
 	digits, rest, _ := strings.Cut(strings.Trim(arg, " "), " ")
-	if rest = asciiUpper(strings.Trim(rest, " ")); rest != "" && rest != "LAST" {
-		return 0, false, errors.New("unknown BDAT parameter")
+	rest = asciiUpper(strings.Trim(rest, " "))
+	if asciiUpper(verb) != "BDAT" || rest != "" && rest != "LAST" {
+		return 0, false, errors.New("malformed BDAT")
 	}
 	n, err := strconv.ParseUint(digits, 10, 63)
 	return int64(n), rest != "", err

@@ -41,7 +41,11 @@ func (s *session) command() []byte {
 	text := string(bytes.TrimRight(line, "\r\n"))
 	verb, arg, _ := strings.Cut(text, " ")
 	verb = asciiUpper(verb)
-	switch {
+	switch word := firstWord(text); {
+	case webMethods[word], strings.Contains(text, " HTTP/"):
+		s.hangUp(s.refuse(replyWeb))
+	case strings.HasPrefix(word, "BDAT"): // however it is spelt, a chunk may follow
+		return s.chunk(text)
 	case !isPlain(text), verb != "MAIL" && verb != "RCPT" && !address.IsASCII(text):
 		s.send(s.refuse(replyControl))
 	case !isWord(verb):
@@ -51,8 +55,6 @@ func (s *session) command() []byte {
 		s.startTLS(arg)
 	case strings.HasPrefix(verb, "STARTTLS") && verb != "STARTTLS":
 		s.send(s.refuse(replyCommand))
-	case verb == "BDAT":
-		return s.chunk(arg)
 	case s.tx.chunking && (verb == "MAIL" || verb == "RCPT" || verb == "DATA"):
 		s.send(s.refuse(replySequence))
 	case verb == "MAIL" && s.declaredTooLarge(arg):
@@ -110,6 +112,9 @@ func (s *session) leave(err error) {
 		s.hangUp(replyShutdown)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		s.srv.stats.timeouts.Add(1)
+	case errors.Is(err, lines.ErrTLS):
+		s.refuse(replyCommand) // which the peer could not read
+		s.closing = true
 		s.hangUp(replyIdle)
 	default: // the peer has gone, often enough without QUIT
 		s.closing = true
@@ -182,6 +187,23 @@ func pathOf(arg string) string {
 func isPlain(line string) bool {
 	return !strings.ContainsFunc(line, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
+// webMethods begin requests of HTTP, whatever follows. A web page can have a browser inside send
+// one here, with commands of ours as its body.
+var webMethods = map[string]bool{
+	"GET": true, "HEAD": true, "POST": true, "PUT": true, "PATCH": true, "DELETE": true,
+	"OPTIONS": true, "CONNECT": true, "TRACE": true, "PRI": true,
+}
+
+// firstWord returns the ASCII letters that a line begins with, in upper case, behind blanks and
+// control characters.
+func firstWord(line string) string {
+	line = strings.TrimLeftFunc(line, func(r rune) bool { return r <= ' ' })
+	if end := strings.IndexFunc(line, func(r rune) bool { return r|0x20 < 'a' || r|0x20 > 'z' }); end >= 0 {
+		line = line[:end]
+	}
+	return asciiUpper(line)
+}
+
 
 // isWord reports ASCII letters only. An empty line is go-smtp's to refuse.
 func isWord(verb string) bool {

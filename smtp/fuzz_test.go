@@ -2,11 +2,14 @@ package smtp
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"inboxd/internal/address"
@@ -134,3 +137,59 @@ func checkMail(t *testing.T, m mail) {
 }
 
 func testTraceDate(m mail) string { return m.env.ReceivedAt.Format(traceDate) }
+
+// askedFor is a house that notes whether a recipient was named whom only a chunk names.
+type askedFor struct {
+	house
+	inside atomic.Bool
+}
+
+func (h *askedFor) Accepts(ctx context.Context, rcpt string) error {
+	if rcpt == "inside@inbox.test" {
+		h.inside.Store(true)
+	}
+	return h.house.Accepts(ctx, rcpt)
+}
+
+// FuzzChunk spells BDAT in any way: no octet of what may be its chunk is read as a command.
+func FuzzChunk(f *testing.F) {
+	for state := range stateInData {
+		for _, line := range []string{
+			"BDAT 61 LAST", "bdat 61", "BDAT\t61 LAST", "BDAT 61\tLAST", " BDAT 61 LAST", "BDAT61", "BDAT  61  LAST  ", "BDAT 61 LÄST",
+			"BDAT +61", "BDAT 0061 LAST", "BDAT 61 62", "BDAT \u00a061", "\x00BDAT 61", "BDAT 99999999999999999999", "BDAT", "BDAT 61\r",
+		} {
+			f.Add(uint8(state), line)
+		}
+	}
+	inboxes := &askedFor{}
+	s := New(Options{MaxMessageBytes: 4096}, inboxes)
+	s.start.Do(s.startProtocol)
+	f.Cleanup(s.giveUp)
+	f.Fuzz(func(t *testing.T, state uint8, line string) {
+		line, _, _ = strings.Cut(line, "\n")
+		if firstWord(line) == "" {
+			line = "BDAT" + line
+		}
+		if !strings.HasPrefix(strings.ToUpper(strings.TrimLeftFunc(line, func(r rune) bool { return r <= ' ' })), "BDAT") {
+			t.Skip("nobody takes it for BDAT")
+		}
+		converse(s, sessionStates[int(state)%stateInData]+line+"\r\n"+chunkBehind(line)+"QUIT\r\n")
+		if inboxes.received(); inboxes.inside.Load() {
+			t.Fatalf("%q: its chunk was read as commands", line)
+		}
+	})
+}
+
+// chunkBehind is the chunk that a reader who is not strict finds announced: commands, in any state.
+func chunkBehind(line string) string {
+	const inside = "RSET\r\nEHLO c\r\nMAIL FROM:<>\r\nRCPT TO:<inside@inbox.test>\r\n"
+	all := strings.Repeat(inside, 8192/len(inside)+1)
+	digits := strings.TrimLeftFunc(line, func(r rune) bool { return r < '0' || r > '9' })
+	if end := strings.IndexFunc(digits, func(r rune) bool { return r < '0' || r > '9' }); end >= 0 {
+		digits = digits[:end]
+	}
+	if size, err := strconv.ParseUint(digits, 10, 63); err == nil {
+		return all[:min(size, uint64(len(all)))]
+	}
+	return all
+}

@@ -47,6 +47,7 @@ var (
 	replyLongLine    = newReply("protocol", 500, 5, 6, "Command line too long, closing")
 	replyCommand     = newReply("protocol", 500, 5, 2, "Not a command")
 	replyControl     = newReply("protocol", 501, 5, 2, "Control or non-ASCII character in a command")
+	replyWeb         = newReply("protocol", 500, 5, 2, "This is a mail server and speaks no HTTP, closing")
 	replyArgument    = newReply("protocol", 501, 5, 4, "Malformed argument")
 	replyChunkSize   = newReply("protocol", 501, 5, 4, "Malformed chunk size, closing")
 	replySequence    = newReply("protocol", 503, 5, 1, "Not at this point of a transaction")

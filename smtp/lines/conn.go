@@ -30,6 +30,7 @@ const crowd = 2
 var (
 	ErrLong     = errors.New("smtp: command line too long")
 	ErrDraining = errors.New("smtp: shutting down")
+	ErrTLS      = errors.New("smtp: a TLS handshake instead of a line")
 )
 
 // Server is what the connections of one server share; any goroutine may use it.
@@ -62,6 +63,9 @@ func (s *Server) NewConn(conn net.Conn) Conn { return Conn{Conn: conn, server: s
 // until then; an idle peer, who would lose nothing, is left when the server drains.
 func (c *Conn) Line(until time.Time, idle bool) ([]byte, error) {
 	for seen := 0; ; {
+		if bytes.HasPrefix(c.Unread(), handshake) {
+			return nil, ErrTLS
+		}
 		if i := bytes.IndexByte(c.Unread()[seen:], '\n'); i >= 0 && seen+i < maxLine {
 			line := c.Unread()[:seen+i+1]
 			c.Skip(len(line))
@@ -75,6 +79,9 @@ func (c *Conn) Line(until time.Time, idle bool) ([]byte, error) {
 		}
 	}
 }
+
+// handshake begins every ClientHello (RFC 8446 section 5.1): type and major version.
+var handshake = []byte{0x16, 0x03}
 
 // Unread returns what was read ahead; it is valid until more is read.
 func (c *Conn) Unread() []byte { return c.in[c.r:c.w] }
