@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -76,6 +77,37 @@ func TestTrickle(t *testing.T) {
 	if n := s.Stats().RejectionsByReason["slow"]; n != 2 || len(inboxes.received()) != 0 {
 		t.Error("slow bodies", n)
 	}
+}
+
+// What holds memory must go on in proportion, and between chunks too; what holds little has time.
+func TestTrickleOfALargeBody(t *testing.T) {
+	_, addr := serve(t, Options{ProgressTimeout: 300 * time.Millisecond}, &house{})
+	large := strings.Repeat(line70, 3<<20/2/72) // has a buffer of 4 MiB
+	c := inData(t, addr, "m@inbox.test")
+	c.write(large)
+	go c.trickle(strings.Repeat(line70, 2<<10/72), 20*time.Millisecond)
+	c.expect("421 4.4.2 ")
+
+	chunked := func(first string) *client {
+		c := greeted(t, addr)
+		c.write(fmt.Sprintf("MAIL FROM:<>\r\nRCPT TO:<m@inbox.test>\r\nBDAT %d\r\n%s", len(first), first))
+		for range 3 {
+			c.expect("250 ")
+		}
+		return c
+	}
+	small := chunked("x\r\n")
+	c = chunked(large)
+	go c.trickle("BDAT 3\r\nx\r\n", 5*time.Millisecond)
+	for line := ""; !strings.HasPrefix(line, "421 4.4.2 "); {
+		if line = c.line(); line == "EOF" {
+			t.Fatal("closed without a word")
+		}
+	}
+	c = chunked(large)
+	c.expect("421 4.4.2 ") // and when it says nothing
+	small.write("BDAT 0 LAST\r\n")
+	small.expect("250 ")
 }
 
 // A peer that makes progress is bounded by the whole transfer's time.

@@ -26,11 +26,12 @@ type body struct {
 	trace     int     // length of our lines on top of buf
 	limit     int64   // octets the peer may send
 	announced int64   // octets the peer said it will send; 0: it did not
-	budget    *budget
-	charged   int64  // octets taken from budget
-	refusal   *reply // why the rest is read and thrown away
-	dropped   int64  // octets thrown away
-	whole     bool   // the end was read
+	share     share
+	charged   int64          // octets taken from share
+	progress  lines.Progress // how fast it must come, over all chunks
+	refusal   *reply         // why the rest is read and thrown away
+	dropped   int64          // octets thrown away
+	whole     bool           // the end was read
 }
 
 // add takes wire bytes up to the end of DATA, if that is among them.
@@ -69,11 +70,11 @@ func (b *body) makeRoom(n int) bool {
 	if size > pooledBody {
 		charge = size
 	}
-	if !b.budget.take(charge) {
+	if !b.share.take(charge) {
 		return false
 	}
 	b.buf = append(make([]byte, 0, size), b.buf...)
-	b.budget.give(b.charged)
+	b.share.give(b.charged)
 	b.charged = charge
 	return true
 }
@@ -124,7 +125,7 @@ func (b *body) free() {
 	}
 	b.buf, b.pooled = nil, nil
 	if b.charged > 0 {
-		b.budget.give(b.charged)
+		b.share.give(b.charged)
 		b.charged = 0
 	}
 }

@@ -1,8 +1,11 @@
 package smtp
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"net"
+	"net/netip"
 	"runtime"
 	"strings"
 	"testing"
@@ -22,7 +25,7 @@ const line70 = "0123456789012345678901234567890123456789012345678901234567890123
 // however a body ends.
 func TestBodyMemory(t *testing.T) {
 	inboxes := &house{}
-	s, addr := serve(t, Options{BodyMemory: 3 << 20}, inboxes)
+	s, addr := serve(t, Options{BodyMemory: 6 << 20}, inboxes)
 	large := strings.Repeat(line70, 5<<20/72)
 	c := inData(t, addr, "m@inbox.test")
 	c.write(large + ".\r\n")
@@ -37,7 +40,7 @@ func TestBodyMemory(t *testing.T) {
 	c.expect("451 4.3.2 ")
 	c.ask("BDAT 0 LAST", "451 4.3.2 ")
 
-	medium := strings.Repeat(line70, 700<<10/72) // takes a third of the memory
+	medium := strings.Repeat(line70, 700<<10/72) // takes a sixth of the memory
 	half := inData(t, addr, "m@inbox.test")
 	half.write(medium)
 	c.ask("MAIL FROM:<>", "250 ")
@@ -53,7 +56,7 @@ func TestBodyMemory(t *testing.T) {
 	half.conn.Close()
 	c.ask("QUIT", "221 ")
 	allLeft(s)
-	if n := s.budget.held.Load(); n != 0 {
+	if n := s.budget.total(); n != 0 {
 		t.Errorf("%d octets held after all", n)
 	}
 	if got := inboxes.received(); len(got) != 2 || got[1].body() != medium {
@@ -61,6 +64,58 @@ func TestBodyMemory(t *testing.T) {
 	}
 	if n := s.Stats().RejectionsByReason["overload"]; n != 4 {
 		t.Errorf("%d put off", n)
+	}
+}
+
+// Whoever holds a lot leaves room for others: one address the half, three at least a quarter for a
+// fourth. What is given back is anybody's.
+func TestShares(t *testing.T) {
+	b := budget{limit: 100, of: map[netip.Addr]int64{}}
+	of := func(n byte) share { return share{&b, netip.AddrFrom4([4]byte{192, 0, 2, n})} }
+	for i, c := range []struct {
+		who  byte
+		n    int64
+		want bool
+	}{
+		{1, 50, true}, {1, 1, false}, {2, 26, false}, {2, 25, true}, {2, 1, false}, {1, 0, true},
+		{3, 20, true}, {3, 6, false}, {4, 6, false}, {4, 5, true}, {5, 1, false},
+	} {
+		if s := of(c.who); s.fits(c.n) != c.want || s.take(c.n) != c.want {
+			t.Errorf("step %d: %+v", i, c)
+		}
+	}
+	of(1).give(50)
+	if s := of(5); !s.take(25) || s.take(1) || b.total() != 75 || len(b.of) != 4 {
+		t.Errorf("of a part given back: %d in all, %v", b.total(), b.of)
+	}
+}
+
+// One address that fills bodies does not keep another from its mail.
+func TestOneAddressLeavesRoom(t *testing.T) {
+	inboxes := &house{}
+	s, addr := serve(t, Options{BodyMemory: 20 << 20}, inboxes)
+	part := strings.Repeat(line70, 3<<20/2/72) // has a buffer of 4 MiB
+	for range 6 {
+		inData(t, addr, "m@inbox.test").write(part)
+	}
+	for s.Stats().BytesReceived < uint64(6*len(part)) {
+		runtime.Gosched()
+	}
+	other, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}).Dial("tcp", addr)
+	if err != nil {
+		t.Skip("no second address: ", err)
+	}
+	defer other.Close()
+	c := &client{t: t, conn: other, in: bufio.NewReader(other)}
+	c.expect("220 ")
+	c.ask("HELO c.test", "250 ")
+	c.ask("MAIL FROM:<>", "250 ")
+	c.ask("RCPT TO:<n@inbox.test>", "250 ")
+	c.ask("DATA", "354 ")
+	c.write(part)
+	c.ask(".", "250 ")
+	if got := inboxes.received(); len(got) != 1 || got[0].body() != part {
+		t.Errorf("%d mails", len(got))
 	}
 }
 
@@ -107,15 +162,15 @@ func TestBuffersAreUsedAgain(t *testing.T) {
 
 // What is refused holds nothing while its rest is read, and its buffer goes back once.
 func TestRefusedBodiesHoldNothing(t *testing.T) {
-	m := budget{limit: 1 << 20}
+	m := budget{limit: 1 << 20, of: map[netip.Addr]int64{}}
 	for n := range int64(50) {
 		pooled := bodyBuffers.Get().(*[]byte)
-		b := body{buf: (*pooled)[:0], pooled: pooled, limit: (40 + n%2*60) << 10, budget: &m} // a buffer that goes back, or is too large
+		b := body{buf: (*pooled)[:0], pooled: pooled, limit: (40 + n%2*60) << 10, share: share{budget: &m}} // a buffer that goes back, or is too large
 		for b.refusal == nil {
 			b.add([]byte(line70))
 		}
-		if m.held.Load() != 0 || b.buf != nil || b.refusal != replyTooLarge {
-			t.Fatalf("%d octets are held, %d in the buffer", m.held.Load(), cap(b.buf))
+		if m.total() != 0 || b.buf != nil || b.refusal != replyTooLarge {
+			t.Fatalf("%d octets are held, %d in the buffer", m.total(), cap(b.buf))
 		}
 		b.add([]byte(strings.Repeat(line70, 200)))
 		b.free()
@@ -136,7 +191,7 @@ type holdsAll struct {
 func (*holdsAll) Accepts(context.Context, string) error { return nil }
 
 func (h *holdsAll) Receive(_ context.Context, _ Envelope, raw []byte) error {
-	h.held = h.server.budget.held.Load()
+	h.held = h.server.budget.total()
 	if int64(cap(raw)) > h.held {
 		return fmt.Errorf("%d octets in hand, %d held", cap(raw), h.held)
 	}
@@ -167,7 +222,7 @@ func TestLargeBodyAllocates(t *testing.T) {
 		}
 		c.ask("QUIT", "221 ")
 		allLeft(s)
-		if n := s.budget.held.Load(); n != 0 {
+		if n := s.budget.total(); n != 0 {
 			t.Errorf("%d octets held", n)
 		}
 	}

@@ -26,6 +26,7 @@ func (s *session) chunk(line string) []byte {
 		}
 		s.tx.chunking = true
 	}
+	s.startChunk()
 	err = s.receive(func(part []byte) (int, bool) {
 		part = part[:min(int64(len(part)), size)]
 		if size -= int64(len(part)); s.tx.chunking { // else to nowhere
@@ -50,6 +51,16 @@ func (s *session) chunk(line string) []byte {
 		return dataCommand
 	}
 	return nil
+}
+
+// startChunk gives a chunk time. What holds memory had to go on sending since the chunk before.
+func (s *session) startChunk() {
+	switch body := &s.tx.body; {
+	case !s.tx.chunking: // to nowhere
+		body.progress = s.progress()
+	case body.charged == 0:
+		body.progress.Restart()
+	}
 }
 
 var dataCommand = []byte("DATA\r\n")

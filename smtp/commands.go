@@ -98,7 +98,11 @@ func (s *session) await() ([]byte, error) {
 	if !s.heard {
 		timeout = s.srv.opts.SilentTimeout
 	}
-	line, err := s.Line(time.Now().Add(timeout), !s.tx.open)
+	until := time.Now().Add(timeout)
+	if body := &s.tx.body; body.charged > 0 && body.progress.Until.Before(until) {
+		until = body.progress.Until // between chunks too, memory is held by sending alone
+	}
+	line, err := s.Line(until, !s.tx.open)
 	s.heard = true
 	return line, err
 }
@@ -108,13 +112,13 @@ func (s *session) leave(err error) {
 	switch {
 	case errors.Is(err, lines.ErrLong):
 		s.hangUp(s.refuse(replyLongLine))
+	case errors.Is(err, lines.ErrTLS):
+		s.refuse(replyCommand) // which the peer could not read
+		s.closing = true
 	case errors.Is(err, lines.ErrDraining):
 		s.hangUp(replyShutdown)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		s.srv.stats.timeouts.Add(1)
-	case errors.Is(err, lines.ErrTLS):
-		s.refuse(replyCommand) // which the peer could not read
-		s.closing = true
 		s.hangUp(replyIdle)
 	default: // the peer has gone, often enough without QUIT
 		s.closing = true
@@ -183,10 +187,6 @@ func pathOf(arg string) string {
 	return path[1:]
 }
 
-// isPlain reports a line without control characters.
-func isPlain(line string) bool {
-	return !strings.ContainsFunc(line, func(r rune) bool { return r < ' ' || r == 0x7f })
-}
 // webMethods begin requests of HTTP, whatever follows. A web page can have a browser inside send
 // one here, with commands of ours as its body.
 var webMethods = map[string]bool{
@@ -204,6 +204,10 @@ func firstWord(line string) string {
 	return asciiUpper(line)
 }
 
+// isPlain reports a line without control characters.
+func isPlain(line string) bool {
+	return !strings.ContainsFunc(line, func(r rune) bool { return r < ' ' || r == 0x7f })
+}
 
 // isWord reports ASCII letters only. An empty line is go-smtp's to refuse.
 func isWord(verb string) bool {

@@ -33,27 +33,31 @@ func (s *session) begin(dots bool) {
 	env.TraceLen = len(buf)
 	s.tx.body = body{
 		lines: lines.Discipline{Dots: dots}, buf: buf, pooled: pooled, trace: len(buf), limit: s.srv.opts.MaxMessageBytes,
-		announced: s.tx.size, budget: &s.srv.budget,
+		announced: s.tx.size, share: s.share(), progress: s.progress(),
 	}
+}
+
+func (s *session) progress() lines.Progress {
+	return lines.NewProgress(s.srv.opts.ProgressTimeout, s.srv.opts.TransferTimeout)
 }
 
 // receive has take look at what came until it is done with it, or the peer takes too long.
 func (s *session) receive(take func(part []byte) (n int, done bool)) error {
-	progress := lines.NewProgress(s.srv.opts.ProgressTimeout, s.srv.opts.TransferTimeout)
+	body := &s.tx.body
 	for {
 		n, done := take(s.Unread())
 		s.Skip(n)
 		switch {
 		case done:
 			return nil
-		case s.tx.body.hopeless():
-			return s.tx.body.refusal
+		case body.hopeless():
+			return body.refusal
 		}
 		before := len(s.Unread())
-		if err := s.More(progress.Until); err != nil {
+		if err := s.More(body.progress.Until); err != nil {
 			return err
 		}
-		progress.Moved(len(s.Unread()) - before)
+		body.progress.Moved(len(s.Unread())-before, body.charged)
 	}
 }
 

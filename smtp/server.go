@@ -38,11 +38,11 @@ type Options struct {
 	MaxConnsPerIP   int              // open connections of one IPv4 address or IPv6 /64; default 50
 	TLSConfig       *tls.Config      // for STARTTLS; default nil, STARTTLS is not offered
 	ProxyProtocol   []netip.Prefix   // peers whose connections begin with a PROXY header; default none
-	BodyMemory      int64            // octets that bodies above 64 KiB may hold in all; default 256 MiB
+	BodyMemory      int64            // octets that bodies above 64 KiB may hold in all, those of one IPv4 address or IPv6 /64 a share; default 256 MiB
 	SilentTimeout   time.Duration    // from connection, or STARTTLS, to the first command; default 30 s
 	IdleTimeout     time.Duration    // for each later command; default 5 min, RFC 5321 section 4.5.3.2.7
-	ProgressTimeout time.Duration    // in which a body must bring 1 KiB or its end, and a reply be taken; default 30 s
-	TransferTimeout time.Duration    // for one whole DATA or BDAT; default 15 min
+	ProgressTimeout time.Duration    // in which a body must bring 1 KiB, 1/32 of the memory it holds, or its end, and a reply be taken; default 30 s
+	TransferTimeout time.Duration    // for the whole of a body, all chunks of BDAT together; default 15 min
 	Logger          *slog.Logger     // default: nothing is logged
 	Clock           func() time.Time // for ReceivedAt; default time.Now. Deadlines are real time
 }
@@ -109,7 +109,7 @@ func New(opts Options, inboxes Inboxes) *Server {
 	}
 	s.log = s.opts.Logger
 	s.stats.rejected = make([]atomic.Uint64, len(reasons))
-	s.budget.limit = s.opts.BodyMemory
+	s.budget = budget{limit: s.opts.BodyMemory, of: make(map[netip.Addr]int64)}
 	s.lines.WriteTimeout = s.opts.ProgressTimeout
 	s.pushback.storing = &s.lines.Storing
 	s.ctx, s.giveUp = context.WithCancel(context.Background())

@@ -62,7 +62,7 @@ func (s *session) mail(utf8 bool, size int64) *reply {
 		return replyShutdown
 	case s.tx.open:
 		return s.refuse(replySequence)
-	case !s.srv.pushback.takes(time.Now()), size > pooledBody && !s.srv.budget.fits(size):
+	case !s.srv.pushback.takes(time.Now()), size > pooledBody && !s.share().fits(size):
 		return s.refuse(replyOverload)
 	}
 	tx := transaction{open: true, utf8: utf8, size: size}
@@ -76,6 +76,9 @@ func (s *session) mail(utf8 bool, size int64) *reply {
 	s.tx = tx
 	return nil
 }
+
+// share is what the session may take of the memory for bodies.
+func (s *session) share() share { return share{&s.srv.budget, s.peer.group()} }
 
 // rcpt asks for the recipient at once; one that was named before is taken again.
 func (s *session) rcpt() *reply {

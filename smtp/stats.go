@@ -37,7 +37,7 @@ func (s *Server) Stats() Stats {
 		Connections: c.connections.Load(), Refused: c.refused.Load(), Open: s.open(),
 		Timeouts: c.timeouts.Load(), MailsAccepted: c.accepted.Load(),
 		MailBytesAccepted: c.acceptedOctets.Load(), BytesReceived: s.lines.Octets.Load(),
-		BodyBytes:          s.budget.held.Load(),
+		BodyBytes:          s.budget.total(),
 		RejectionsByReason: make(map[string]uint64, len(reasons)),
 	}
 	for i, name := range reasons {

@@ -147,14 +147,21 @@ func TestBytesWithAnErrorAreDropped(t *testing.T) {
 func TestProgress(t *testing.T) {
 	p := NewProgress(time.Hour, 3*time.Hour)
 	first := p.Until
-	if p.Moved(minProgress - 1); p.Until != first {
+	if p.Moved(minProgress-1, 0); p.Until != first {
 		t.Error("a span was prolonged without progress")
 	}
-	if p.Moved(1); !p.Until.After(first) {
+	if p.Moved(1, 0); !p.Until.After(first) {
 		t.Error("a span was not prolonged by progress")
 	}
+	first = p.Until
+	if p.Moved(minProgress, 1<<20); p.Until != first {
+		t.Error("a span was prolonged by too little for what the body holds")
+	}
+	if p.Moved(1<<20/heldProgress-minProgress, 1<<20); !p.Until.After(first) {
+		t.Error("a span was not prolonged by progress in proportion")
+	}
 	p.span = 4 * time.Hour
-	if p.Moved(minProgress); p.Until != p.end {
+	if p.Moved(minProgress, 0); p.Until != p.end {
 		t.Error("a span ends after the transfer's time")
 	}
 }

@@ -2,17 +2,23 @@ package lines
 
 import "time"
 
-// minProgress is what a span must bring, in octets. A peer slower than that is not sending
-// mail.
-const minProgress = 1 << 10
+const (
+	// minProgress is what a span must bring, in octets. A peer slower than that is not
+	// sending mail.
+	minProgress = 1 << 10
+	// heldProgress is the part of the memory it holds that a body must bring in a span: at 30 s
+	// the pace at which 15 minutes are just enough, so that memory is held by sending alone.
+	heldProgress = 32
+)
 
-// Progress bounds the time of a body: so many octets in every span, and the whole by end.
+// Progress bounds the time of a body: so many octets in every span, more when it holds much
+// memory, and the whole by end.
 // Only the session's goroutine uses it.
 type Progress struct {
 	Until  time.Time // the next octets must come by then
 	span   time.Duration
 	end    time.Time
-	octets int
+	octets int64
 }
 
 // NewProgress begins a body now.
@@ -23,12 +29,15 @@ func NewProgress(span, whole time.Duration) Progress {
 	return p
 }
 
-// Moved counts octets that came.
-func (p *Progress) Moved(n int) {
-	if p.octets += n; p.octets >= minProgress {
-		p.restart(time.Now())
+// Moved counts octets that came for a body that holds so many.
+func (p *Progress) Moved(n int, held int64) {
+	if p.octets += int64(n); p.octets >= max(minProgress, held/heldProgress) {
+		p.Restart()
 	}
 }
+
+// Restart begins a span now; the end of the whole stays.
+func (p *Progress) Restart() { p.restart(time.Now()) }
 
 func (p *Progress) restart(now time.Time) {
 	p.octets = 0
