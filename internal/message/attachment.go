@@ -1,6 +1,8 @@
 package message
 
 import (
+	"bytes"
+	"io"
 	"strconv"
 	"strings"
 	"unicode"
@@ -37,11 +39,23 @@ func (l *ledger) admit(p *part) (a Attachment, ok bool) {
 // AttachmentBytes decodes the attachment that Parse gave this id out of the same raw
 // message. It is false when there is none, or when a receiving limit cost it its bytes.
 func AttachmentBytes(raw []byte, id int) ([]byte, bool) {
+	p, size, found := findAttachment(raw, id)
+	if !found {
+		return nil, false
+	}
+	return p.decoded(size), true
+}
+
+func (p *part) decoded(size int64) []byte {
+	d := decoder{src: p.body, encoding: p.encoding}
+	return d.appendTo(make([]byte, 0, size), int(size))
+}
+
+// findAttachment also returns how many bytes the file has, decoded.
+func findAttachment(raw []byte, id int) (at part, size int64, found bool) {
 	var (
-		content []byte
-		found   bool
-		sort    sorter
-		files   ledger
+		sort  sorter
+		files ledger
 	)
 	walkLeaves(raw, nil, func(p part) {
 		if found || sort.role(&p) != attached {
@@ -51,10 +65,65 @@ func AttachmentBytes(raw []byte, id int) ([]byte, bool) {
 		if !ok || a.ID != id || a.Truncated {
 			return
 		}
-		d := decoder{src: p.body, encoding: p.encoding}
-		content, found = d.appendTo(make([]byte, 0, a.Size), int(a.Size)), true
+		at, size, found = p, a.Size, true
 	})
-	return content, found
+	return at, size, found
+}
+
+// File is an attachment to be read in pieces.
+type File struct {
+	Size  int64
+	Bytes []byte // the file itself where that can't be done; else nil
+
+	base64  bool
+	at, end int64 // where it lies in the message, encoded
+}
+
+// FindAttachment is AttachmentBytes for who reads in pieces.
+func FindAttachment(raw []byte, id int) (*File, bool) {
+	p, size, found := findAttachment(raw, id)
+	if !found {
+		return nil, false
+	}
+	f := &File{Size: size, base64: p.encoding == base64Encoding}
+	at := cap(raw) - cap(p.body)
+	inPlace := at >= 0 && at < len(raw) && len(p.body) > 0 && &raw[at] == &p.body[0] // else it was rewritten to be read
+	if !inPlace || !f.base64 && p.encoding != identity {
+		f.Bytes = p.decoded(size)
+		return f, true
+	}
+	f.at, f.end = int64(at), int64(at+len(p.body))
+	return f, true
+}
+
+// Reader reads the file out of the message that it was found in.
+func (f *File) Reader(raw io.ReaderAt) io.Reader {
+	if f.Bytes != nil {
+		return bytes.NewReader(f.Bytes)
+	}
+	encoded := io.NewSectionReader(raw, f.at, f.end-f.at)
+	if !f.base64 {
+		return encoded
+	}
+	// The size is where the padding ended it.
+	return io.LimitReader(&base64Reader{src: encoded, decoder: decoder{encoding: base64Encoding}}, f.Size)
+}
+
+// base64Reader decodes piece by piece, in place: what is decoded is no longer than what it
+// was decoded from.
+type base64Reader struct {
+	src io.Reader
+	decoder
+}
+
+func (r *base64Reader) Read(p []byte) (int, error) {
+	for {
+		n, err := r.src.Read(p)
+		r.decoder.src = p[:n]
+		if n = r.readBase64(p[:n]); n > 0 || err != nil {
+			return n, err
+		}
+	}
 }
 
 // CleanFilename makes a sender's file name safe to show and to save: no folder, no

@@ -2,6 +2,7 @@ package message
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"inboxd/internal/message/html"
@@ -89,9 +90,35 @@ func checkAttachments(t testing.TB, raw []byte, doc *Document) {
 		if ok == a.Truncated || ok && int64(len(content)) != a.Size {
 			t.Errorf("attachment %d: %d bytes, %t, of %+v", i, len(content), ok, a)
 		}
+		checkPieces(t, raw, a.ID, content, ok)
 	}
 	if _, ok := AttachmentBytes(raw, len(doc.Attachments)+1); ok {
 		t.Error("there are bytes of an attachment that was not listed")
+	}
+}
+
+// checkPieces holds that an attachment read in pieces of any size is the same.
+func checkPieces(t testing.TB, raw []byte, id int, content []byte, ok bool) {
+	t.Helper()
+	file, found := FindAttachment(raw, id)
+	if found != ok {
+		t.Fatalf("attachment %d: found %t in pieces, %t whole", id, found, ok)
+	}
+	for _, size := range []int{1, 3, 7, 64, 4096} {
+		if !ok || len(content) > 4096*size {
+			continue
+		}
+		var got []byte
+		r, piece := file.Reader(bytes.NewReader(raw)), make([]byte, size)
+		for {
+			n, err := r.Read(piece)
+			if got = append(got, piece[:n]...); err != nil {
+				break
+			}
+		}
+		if !bytes.Equal(got, content) || file.Size != int64(len(content)) {
+			t.Errorf("attachment %d: %d of %d bytes in pieces of %d, or others", id, len(got), len(content), size)
+		}
 	}
 }
 

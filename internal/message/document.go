@@ -24,7 +24,7 @@ type Header struct {
 }
 
 // Attachment is the metadata of one file carried by a message (specification, Attachments). Its
-// bytes stay in the raw message and are cut out on demand by AttachmentBytes.
+// bytes stay in the raw message and are cut out on demand by AttachmentBytes or FindAttachment.
 type Attachment struct {
 	ID          int    // from 1, in the order of the parts
 	Filename    string // base name only, never a path
