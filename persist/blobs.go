@@ -1,9 +1,11 @@
 package persist
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"os"
@@ -92,29 +94,75 @@ func (b *blobFiles) remove(names []blobName) {
 	}
 }
 
-// read reads the blob registered under key during a call; nil when there is none.
-func (b *blobFiles) read(key []byte) ([]byte, error) {
+// find reads the registry row under key during a call; nil when there is none.
+func (b *blobFiles) find(key []byte) (*blobRecord, error) {
 	var r blobRecord
-	registered := func() (bool, error) {
-		return b.readInside(key, func(value []byte) error { return decode(value, &r) })
-	}
-	if found, err := registered(); !found || err != nil {
+	found, err := b.readInside(key, func(value []byte) error { return decode(value, &r) })
+	if !found || err != nil {
 		return nil, err
 	}
-	data, err := disk.ReadFile(b.folder.FS, b.path(r.Name.file()))
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		// Dropped between the two reads, or lost.
-		if found, err := registered(); !found || err != nil {
-			return nil, err
-		}
-		return nil, fmt.Errorf("blob file %s is missing", r.Name.file())
-	case err != nil:
-		return nil, fmt.Errorf("blob file %s: %w", r.Name.file(), err)
-	case len(data) != r.Size || xxh3.Hash(data) != r.Sum:
-		return nil, fmt.Errorf("blob file %s is damaged", r.Name.file())
+	return &r, nil
+}
+
+// read hands the blob registered under key to fn during a call; false when there is none.
+func (b *blobFiles) read(key []byte, fn func(*blobRecord, io.Reader) error) (found bool, err error) {
+	r, err := b.find(key)
+	if r == nil || err != nil {
+		return false, err
 	}
-	return data, nil
+	f, err := b.folder.FS.Open(b.path(r.Name.file()))
+	if errors.Is(err, os.ErrNotExist) {
+		// Dropped between the two reads, or lost.
+		if r, err := b.find(key); r == nil || err != nil {
+			return false, err
+		}
+		return false, fmt.Errorf("blob file %s is missing", r.Name.file())
+	}
+	if err == nil {
+		err = errors.Join(fn(r, f), f.Close())
+	}
+	if err != nil {
+		return false, fmt.Errorf("blob file %s: %w", r.Name.file(), err)
+	}
+	return true, nil
+}
+
+// readAt reads a part of a file, if it is still there. Its name is never another's.
+func (b *blobFiles) readAt(r *blobRecord, p []byte, off int64) (n int, err error) {
+	err = b.during(func() error {
+		f, err := b.folder.FS.Open(b.path(r.Name.file()))
+		if err != nil {
+			return err
+		}
+		n, err = f.ReadAt(p, off)
+		f.Close() // nothing was written
+		return err
+	})
+	return n, err
+}
+
+var errBlobDamaged = errors.New("it is damaged")
+
+// check reads the file to its end and compares it with what was written.
+func (r *blobRecord) check(f io.Reader) error {
+	sum := xxh3.New()
+	n, err := io.Copy(sum, f)
+	if err == nil && (n != int64(r.Size) || sum.Sum64() != r.Sum) {
+		err = errBlobDamaged
+	}
+	return err
+}
+
+// all makes the reader of a file of one that wants it whole.
+func all(fn func(data []byte) error) func(*blobRecord, io.Reader) error {
+	return func(r *blobRecord, f io.Reader) error {
+		var data bytes.Buffer
+		data.Grow(r.Size + bytes.MinRead)
+		if err := r.check(io.TeeReader(f, &data)); err != nil {
+			return err
+		}
+		return fn(data.Bytes())
+	}
 }
 
 // drop adds to w the removal of the blobs of these messages, ascending by id.

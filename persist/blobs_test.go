@@ -1,9 +1,13 @@
 package persist
 
 import (
+	"errors"
+	"io"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -13,6 +17,40 @@ import (
 )
 
 var bulky = strings.Repeat("0123456789abcdef", blobOver/16) + "!"
+
+// TestRawInPieces: a row and a file are read in pieces as whole; one that is dropped meanwhile
+// can't be read on, and one that is damaged can't be begun.
+func TestRawInPieces(t *testing.T) {
+	mem := vfs.NewMem()
+	s, err := Open(folder, options(mem))
+	must(t, err)
+	defer closeStore(t, s)
+	for id, text := range map[int64]string{1: bulky, 2: bulky[:100<<10]} {
+		must(t, s.CommitInbox(mail(victim, id, text)))
+		raw, err := s.OpenRaw(victim, id)
+		must(t, err)
+		if raw.Size() != int64(len(text)) {
+			t.Errorf("%d bytes of %d", raw.Size(), len(text))
+		}
+		must(t, iotest.TestReader(io.NewSectionReader(raw, 0, raw.Size()), []byte(text)))
+		must(t, s.CommitInbox(&inbox.Rows{Address: victim, Drop: mail(victim, id, "").Put}))
+		if _, err := raw.ReadAt(make([]byte, 10), 10); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("dropped: %v", err)
+		}
+		if raw, err := s.OpenRaw(victim, id); raw != nil || err != nil {
+			t.Errorf("dropped: %v, %v", raw, err)
+		}
+	}
+	must(t, s.CommitInbox(mail(victim, 3, bulky)))
+	files, err := mem.List(s.blobs.dir())
+	must(t, err)
+	for _, name := range files {
+		must(t, disk.WriteFile(mem, s.blobs.dir(), name, []byte(strings.Replace(bulky, "!", "?", 1))))
+	}
+	if _, err := s.OpenRaw(victim, 3); !errors.Is(err, errBlobDamaged) {
+		t.Errorf("damaged: %v", err)
+	}
+}
 
 // TestBlobCrashAtEveryStep takes a crash before each file operation of storing and
 // dropping a big mail. Afterwards it is there whole or not at all, and no file is left over.

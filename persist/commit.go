@@ -95,13 +95,22 @@ func (w *writer) setRaw(key, data []byte) {
 
 // readRaw copies bytes that setRaw wrote.
 func readRaw(value []byte) ([]byte, error) {
+	raw, err := rawOf(value)
+	if err != nil {
+		return nil, err
+	}
+	return append([]byte{}, raw...), nil
+}
+
+// rawOf finds them in the row.
+func rawOf(value []byte) ([]byte, error) {
 	if err := checkVersion(value); err != nil {
 		return nil, err
 	}
 	if len(value) < checksumHead || xxh3.Hash(value[checksumHead:]) != binary.BigEndian.Uint64(value[1:]) {
 		return nil, errors.New("the bytes are damaged")
 	}
-	return append([]byte{}, value[checksumHead:]...), nil
+	return value[checksumHead:], nil
 }
 
 // update puts what fill writes on disk as one batch of partition p, if there is room for the

@@ -1,7 +1,10 @@
 package persist
 
 import (
+	"bytes"
 	"fmt"
+	"io"
+	"os"
 	"reflect"
 
 	"inboxd/internal/inbox"
@@ -145,7 +148,7 @@ func (t *inboxTable) putRaw(w *writer, addr string, m *inbox.Stored, files *blob
 func (t *inboxTable) Content(addr string, id int64) (*inbox.Content, error) {
 	var r contentRecord
 	read := func(data []byte) error { return decode(data, &r) }
-	found, err := t.large(kindContent, blobContent, addr, id, read, read)
+	found, err := t.large(kindContent, blobContent, addr, id, read, all(read))
 	if !found || err != nil {
 		return nil, err
 	}
@@ -157,24 +160,63 @@ func (t *inboxTable) Raw(addr string, id int64) (raw []byte, err error) {
 	_, err = t.large(kindRaw, blobRaw, addr, id, func(value []byte) (err error) {
 		raw, err = readRaw(value)
 		return err
-	}, func(file []byte) error {
+	}, all(func(file []byte) error {
 		raw = file
 		return nil
-	})
+	}))
 	return raw, err
 }
 
+// OpenRaw opens a message as received, to be read in pieces; nil when it is not there. It has
+// been read once and is undamaged. Nothing is held between two reads: one that comes when the
+// message is gone fails with os.ErrNotExist.
+func (t *inboxTable) OpenRaw(addr string, id int64) (*io.SectionReader, error) {
+	r, size := &rawReader{table: t, addr: addr, id: id}, 0
+	found, err := t.large(kindRaw, blobRaw, addr, id, func(value []byte) error {
+		raw, err := rawOf(value)
+		size = len(raw)
+		return err
+	}, func(blob *blobRecord, f io.Reader) error {
+		r.blob, size = blob, blob.Size
+		return blob.check(f)
+	})
+	if !found || err != nil {
+		return nil, err
+	}
+	return io.NewSectionReader(r, 0, int64(size)), nil
+}
+
+// rawReader reads a message as received where it lies. It never changes once it is made.
+type rawReader struct {
+	table *inboxTable
+	addr  string
+	id    int64
+	blob  *blobRecord // nil: it is a row
+}
+
+// ReadAt implements io.ReaderAt.
+func (r *rawReader) ReadAt(p []byte, off int64) (n int, err error) {
+	if r.blob != nil {
+		return r.table.blobs.readAt(r.blob, p, off)
+	}
+	found, err := r.table.read(appendMessage(nil, kindRaw, r.addr, r.id), func(value []byte) error {
+		n, err = bytes.NewReader(value[min(len(value), checksumHead):]).ReadAt(p, off)
+		return err
+	})
+	if !found && err == nil {
+		err = os.ErrNotExist
+	}
+	return n, err
+}
+
 // large reads what lies in a row of this kind or else in a blob file.
-func (t *inboxTable) large(k kind, what byte, addr string, id int64, row, file func([]byte) error) (found bool, err error) {
+func (t *inboxTable) large(k kind, what byte, addr string, id int64, row func([]byte) error, file func(*blobRecord, io.Reader) error) (found bool, err error) {
 	err = t.during(func() error {
 		if found, err = t.readInside(appendMessage(nil, k, addr, id), row); found || err != nil {
 			return err
 		}
-		data, err := t.blobs.read(blobKey(nil, addr, id, what))
-		if found = data != nil; !found || err != nil {
-			return err
-		}
-		return file(data)
+		found, err = t.blobs.read(blobKey(nil, addr, id, what), file)
+		return err
 	})
 	if err != nil {
 		err = fmt.Errorf("persist: message %d of %s: %w", id, addr, err)
