@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"io"
 
 	"inboxd/actors/engine"
 	"inboxd/internal/account"
@@ -23,6 +24,8 @@ type InboxStore interface {
 	AccountOf(address string) (account.ID, error)
 	Content(address string, id int64) (*inbox.Content, error)
 	Raw(address string, id int64) ([]byte, error)
+	// OpenRaw is Raw for who reads in pieces.
+	OpenRaw(address string, id int64) (*io.SectionReader, error)
 }
 
 // Inboxes reads inboxes and hands commands to their owners. It never changes, and any
@@ -135,9 +138,10 @@ func (i *Inboxes) Content(_ context.Context, address string, id int64) (*inbox.C
 	return ingest.Reread(c, raw), nil
 }
 
-// Raw reads a message as received; nil when it is gone.
-func (i *Inboxes) Raw(_ context.Context, address string, id int64) ([]byte, error) {
-	raw, err := i.store.Raw(address, id)
+// Raw opens a message as received; nil when it is gone. A read fails with fs.ErrNotExist when
+// it has gone meanwhile.
+func (i *Inboxes) Raw(_ context.Context, address string, id int64) (*io.SectionReader, error) {
+	raw, err := i.store.OpenRaw(address, id)
 	return raw, unreadable(err)
 }
 

@@ -61,13 +61,19 @@ func (a *admission) poll(q wire.Poll, now time.Time) (*account.Principal, *inbox
 // admit lets a request through to its handler (specification, Surfaces): first the credential,
 // then scope, ownership and the shape of the body.
 func (a *admission) admit(r *request) (err error) {
-	if r.route.limited {
-		err = a.tries.count("ip "+clientGroup(a.clientAddr(r.http)), r.now)
-	} else if r.route.who != nobody {
+	left := r.http.UserValue(bodyLeft) != nil
+	if r.route.who != nobody {
 		err = a.authorise(r)
+	} else if r.route.limited && !left {
+		err = a.tries.count("ip "+clientGroup(a.clientAddr(r.http)), r.now)
 	}
-	if err != nil || r.route.body == nil {
+	switch {
+	case err != nil:
 		return err
+	case left:
+		return errBodyTooLarge
+	case r.route.body == nil:
+		return nil
 	}
 	r.body, err = decode(r.http.PostBody(), r.route.body)
 	return err
@@ -112,21 +118,27 @@ func credential(h *fasthttp.RequestHeader) (token []byte, clear bool) {
 }
 
 // authenticate finds the principal of a request (specification, Credentials).
-func (a *admission) authenticate(r *request) error {
-	token, clear := credential(&r.http.Request.Header)
-	if !clear {
+func (a *admission) authenticate(r *request) (err error) {
+	if r.principal, err = a.principal(r.ctx, &r.http.Request.Header, r.now); err == errTwoCredentials {
 		r.http.SetConnectionClose()
-		return fault.New(fault.Refused, "The request is ambiguous: two credentials are given")
 	}
-	if len(token) == 0 {
-		return errNoCredential
-	}
-	p, err := a.credentials.Authenticate(r.ctx, token)
-	if fault.Is(err, fault.Unauthenticated) || err == nil && !p.Valid(r.now) {
-		return errNoCredential
-	}
-	r.principal = p
 	return err
+}
+
+// principal finds whom the credential of a header speaks for.
+func (a *admission) principal(ctx context.Context, h *fasthttp.RequestHeader, now time.Time) (*account.Principal, error) {
+	token, clear := credential(h)
+	switch {
+	case !clear:
+		return nil, errTwoCredentials
+	case len(token) == 0:
+		return nil, errNoCredential
+	}
+	p, err := a.credentials.Authenticate(ctx, token)
+	if fault.Is(err, fault.Unauthenticated) || err == nil && !p.Valid(now) {
+		return nil, errNoCredential
+	}
+	return p, err
 }
 
 // credentials is a set of kinds of credential.

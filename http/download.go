@@ -1,11 +1,16 @@
 package http
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"strings"
+	"sync"
 
 	"github.com/valyala/fasthttp"
 
+	"inboxd/http/wire"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 	"inboxd/internal/message"
@@ -13,24 +18,25 @@ import (
 
 // rawMessage answers with the message as received.
 func (m *messages) rawMessage(r *request) error {
-	e, raw, err := m.raw(r, 0)
+	e, err := m.message(r, 0)
 	if err != nil {
 		return err
 	}
-	download(r.http, "message/rfc822", fmt.Sprintf("message-%d.eml", e.meta.ID), raw)
+	raw, err := m.raw(r, e.meta.ID)
+	if err != nil {
+		return err
+	}
+	r.download("message/rfc822", fmt.Sprintf("message-%d.eml", e.meta.ID))
+	r.inPieces(raw, raw.Size())
 	return nil
 }
 
-func (m *messages) raw(r *request, set fieldSet) (messageJSON, []byte, error) {
-	e, err := m.message(r, set)
-	if err != nil {
-		return e, nil, err
-	}
-	raw, err := m.port.Raw(r.ctx, r.address, e.meta.ID)
+func (m *messages) raw(r *request, id int64) (*io.SectionReader, error) {
+	raw, err := m.port.Raw(r.ctx, r.address, id)
 	if err == nil && raw == nil {
-		err = inbox.NoMessage(e.meta.ID, r.address)
+		err = inbox.NoMessage(id, r.address)
 	}
-	return e, raw, err
+	return raw, err
 }
 
 // attachment answers with the file itself, cut out of the message as received.
@@ -48,16 +54,42 @@ func (m *messages) attachment(r *request) error {
 	case a.Truncated:
 		return fault.New(fault.Refused, "Attachment was too large to store. Only its name, type and size were kept")
 	}
-	_, raw, err := m.raw(r, 0)
+	raw, err := m.raw(r, e.meta.ID)
 	if err != nil {
 		return err
 	}
-	file, ok := message.AttachmentBytes(raw, a.ID)
-	if !ok {
+	file, err := r.find(a.ID, raw)
+	if err != nil {
+		return err
+	}
+	if file == nil {
 		return missing
 	}
-	download(r.http, inertType(a.ContentType), a.Filename, file)
+	r.download(inertType(a.ContentType), a.Filename)
+	if file.Bytes != nil {
+		r.http.Response.SetBodyRaw(file.Bytes)
+	} else {
+		r.inPieces(file.Reader(raw), file.Size)
+	}
 	return nil
+}
+
+// find looks through the whole message for an attachment; nil when it is not there.
+func (r *request) find(id int, raw *io.SectionReader) (*message.File, error) {
+	r.release() // the document is done with
+	if err := r.reserve(raw.Size()); err != nil {
+		return nil, err
+	}
+	all := make([]byte, raw.Size())
+	_, err := io.ReadFull(raw, all)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // gone meanwhile
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	file, _ := message.FindAttachment(all, id)
+	return file, nil
 }
 
 func attachmentOf(d *message.Document, given string) *message.Attachment {
@@ -72,14 +104,49 @@ func attachmentOf(d *message.Document, given string) *message.Attachment {
 
 // download answers with bytes of a stranger: to be saved, never to be shown or sniffed by a
 // browser in the name of this service.
-func download(c *fasthttp.RequestCtx, contentType, filename string, body []byte) {
-	h := &c.Response.Header
+func (r *request) download(contentType, filename string) {
+	h := &r.http.Response.Header
 	h.SetContentType(contentType)
 	h.Set("Content-Disposition", disposition(filename))
 	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
 	h.SetCanonical(headerCache, cacheNever)
-	c.SetStatusCode(fasthttp.StatusOK)
-	c.Response.SetBodyRaw(body)
+	r.http.SetStatusCode(fasthttp.StatusOK)
+}
+
+// inPieces lets the body be read while it is written: a peer that does not read holds one
+// piece. What can't be read to its end, the message being deleted meanwhile, is cut off with
+// the connection, short of the length that was said.
+func (r *request) inPieces(from io.Reader, size int64) {
+	log, id, name := r.server.opts.Logger, wire.RequestID(r.http), r.route.name()
+	body := &pieces{from: from, failed: func(err error) {
+		log.Error("http: an answer was cut off", "request", id, "route", name, "err", err)
+	}}
+	r.http.Response.SetBodyStream(body, int(size))
+}
+
+// pieces is a body that lies in the store.
+type pieces struct {
+	from   io.Reader
+	failed func(error)
+}
+
+const pieceBytes = 16 << 10
+
+var pieceBuffers = sync.Pool{New: func() any { return new([pieceBytes]byte) }}
+
+func (p *pieces) Read(b []byte) (int, error) {
+	n, err := p.from.Read(b)
+	if err != nil && err != io.EOF && !errors.Is(err, fs.ErrNotExist) {
+		p.failed(err)
+	}
+	return n, err
+}
+
+// WriteTo is how fasthttp lets a body be read.
+func (p *pieces) WriteTo(w io.Writer) (int64, error) {
+	b := pieceBuffers.Get().(*[pieceBytes]byte)
+	defer pieceBuffers.Put(b)
+	return io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{p}, b[:])
 }
 
 // inertTypes run nothing in a browser; any other type is called application/octet-stream.

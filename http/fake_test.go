@@ -1,8 +1,11 @@
 package http
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
+	"io"
+	"io/fs"
 	"maps"
 	"slices"
 	"strconv"
@@ -31,6 +34,7 @@ type fakeInboxes struct {
 	refuses error         // what Do alone answers when set
 	reads   int           // of Content
 	held    chan struct{} // when set, every read of Content waits until it is closed
+	rawRead atomic.Int64  // bytes
 
 	journals fakeJournals
 	letters  []inbox.Letter
@@ -129,10 +133,36 @@ func (f *fakeInboxes) Content(_ context.Context, address string, id int64) (*inb
 	return f.stored[address][id].Content, f.broken
 }
 
-func (f *fakeInboxes) Raw(_ context.Context, address string, id int64) ([]byte, error) {
+func (f *fakeInboxes) Raw(_ context.Context, address string, id int64) (*io.SectionReader, error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	return f.stored[address][id].Raw, f.broken
+	raw := f.stored[address][id].Raw
+	if raw == nil || f.broken != nil {
+		return nil, f.broken
+	}
+	return io.NewSectionReader(fakeRaw{f, address, id}, 0, int64(len(raw))), nil
+}
+
+// fakeRaw reads a message where it is kept.
+type fakeRaw struct {
+	f       *fakeInboxes
+	address string
+	id      int64
+}
+
+func (r fakeRaw) ReadAt(p []byte, off int64) (int, error) {
+	r.f.mu.RLock()
+	defer r.f.mu.RUnlock()
+	raw := r.f.stored[r.address][r.id].Raw
+	switch {
+	case r.f.broken != nil:
+		return 0, r.f.broken
+	case raw == nil:
+		return 0, fs.ErrNotExist
+	}
+	n, err := bytes.NewReader(raw).ReadAt(p, off)
+	r.f.rawRead.Add(int64(n))
+	return n, err
 }
 
 // breakWith makes every call fail; nil repairs.

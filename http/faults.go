@@ -40,7 +40,12 @@ const (
 	retryAfterDefault = time.Second
 )
 
-var errNoCredential = fault.New(fault.Unauthenticated, "A valid API key is required")
+var (
+	errNoCredential   error = fault.New(fault.Unauthenticated, "A valid API key is required")
+	errTwoCredentials error = fault.New(fault.Refused, "The request is ambiguous: two credentials are given")
+	errCrowded        error = fault.New(fault.Unavailable, detailUnavailable)
+	errBodyTooLarge   error = fault.New(fault.TooLarge, "The request body is too large")
+)
 
 func missingScope(need account.Scope) error {
 	return fault.New(fault.Forbidden, "This API key is missing the required scope: "+need.String())

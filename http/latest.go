@@ -113,6 +113,9 @@ func (l *latest) render(r *request, w *wanted) (*wire.Response, error) {
 		if e.meta == nil {
 			return w.response(r, []byte(`{"email":null}`), nil), nil
 		}
+		if err := r.reserve(e.weight(w.fields)); err != nil {
+			return nil, err
+		}
 		here, err := l.fill(r, &e, w.fields)
 		if err != nil {
 			return nil, err

@@ -119,6 +119,14 @@ func appendMessage(b []byte, e *messageJSON, set fieldSet) []byte {
 	return append(b, '}')
 }
 
+// weight is about what it takes to read the message and to show it.
+func (e *messageJSON) weight(set fieldSet) int64 {
+	if set&contentFields == 0 {
+		return 0
+	}
+	return 2 * min(e.meta.Size, maxContentBytes)
+}
+
 // body is the text, cut between two characters.
 func (e *messageJSON) body() string {
 	text := e.content.Doc.Text

@@ -3,6 +3,7 @@ package http
 import (
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"runtime"
 	"slices"
@@ -22,8 +23,9 @@ type Messages interface {
 	Do(ctx context.Context, address string, cmd inbox.Command) (inbox.Outcome, error)
 	// Content reads the document of a message; nil when it is gone.
 	Content(ctx context.Context, address string, id int64) (*inbox.Content, error)
-	// Raw reads the message as received; nil when it is gone.
-	Raw(ctx context.Context, address string, id int64) ([]byte, error)
+	// Raw opens the message as received, whole and undamaged; nil when it is gone. What is
+	// not read yet when it goes is an error of a later read: fs.ErrNotExist.
+	Raw(ctx context.Context, address string, id int64) (*io.SectionReader, error)
 }
 
 // messages shows mail and changes its marks.
@@ -55,6 +57,11 @@ const (
 	defaultMessages = 50
 	maxMessages     = 200
 	listBodyBytes   = 16 << 10
+	// maxListBytes ends a list early: the message that passes it is the last.
+	maxListBytes = 8 << 20
+	// maxContentBytes is about the most that is read of one message: text, HTML and headers
+	// have their limits in internal/message.
+	maxContentBytes = 4 << 20
 )
 
 // selection reads fields= and include=; absent is what the call carries by itself.
@@ -125,25 +132,22 @@ func (m *messages) listMessages(r *request) error {
 		}
 		defer done()
 	}
-	page, more, err := m.page(r, &l)
-	if err != nil {
+	if err := r.reserve(l.weight(r)); err != nil {
 		return err
 	}
-	b := append([]byte(nil), `{"emails":[`...)
-	for i := range page {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = appendMessage(b, &page[i], l.fields)
+	b, more, err := m.appendPage(append([]byte(nil), `{"emails":[`...), r, &l)
+	if err != nil {
+		return err
 	}
 	b = strconv.AppendBool(append(b, `],"has_more":`...), more)
 	writeJSON(r.http, fasthttp.StatusOK, append(b, '}'))
 	return nil
 }
 
-// page collects the messages of the listing, newest first, and whether more would follow.
-// One that is deleted meanwhile is left out.
-func (m *messages) page(r *request, l *listing) (page []messageJSON, more bool, err error) {
+// appendPage appends the messages of the listing, newest first, and tells whether more would
+// follow. One that is deleted meanwhile is left out. Of what is read no more than one is held.
+func (m *messages) appendPage(b []byte, r *request, l *listing) (page []byte, more bool, err error) {
+	shown := 0
 	for _, meta := range slices.Backward(r.view.Messages) {
 		if meta.Expired(r.now) || !l.takes(meta) {
 			continue
@@ -155,16 +159,47 @@ func (m *messages) page(r *request, l *listing) (page []messageJSON, more bool, 
 			return nil, false, err
 		case !found:
 			continue
-		case len(page) == l.limit:
-			return page, true, nil
+		case shown == l.limit, len(b) >= maxListBytes:
+			return b, true, nil
 		}
-		if here, err := m.fill(r, &e, l.fields); err != nil {
+		here, err := m.fill(r, &e, l.fields)
+		if err != nil {
 			return nil, false, err
-		} else if here {
-			page = append(page, e)
 		}
+		if !here {
+			continue
+		}
+		if shown++; shown > 1 {
+			b = append(b, ',')
+		}
+		b = appendMessage(b, &e, l.fields)
 	}
-	return page, false, nil
+	return b, false, nil
+}
+
+// weight is about what the listing holds while it is made: the page, and the largest message
+// that is read for it.
+func (l *listing) weight(r *request) int64 {
+	if l.fields&contentFields == 0 && l.search == "" {
+		return 0
+	}
+	var page, largest int64
+	left := l.limit
+	for _, meta := range slices.Backward(r.view.Messages) {
+		if left == 0 {
+			break
+		}
+		if meta.Expired(r.now) || !l.takes(meta) {
+			continue
+		}
+		left--
+		size := min(meta.Size, maxContentBytes)
+		if largest = max(largest, size); l.fields&heavyFields == 0 {
+			size = min(size, listBodyBytes)
+		}
+		page += size
+	}
+	return min(page, maxListBytes) + largest
 }
 
 // found reports whether e holds folded: in subject or sender, or in the body, which it may have
@@ -215,6 +250,9 @@ func (m *messages) message(r *request, set fieldSet) (messageJSON, error) {
 	e := messageJSON{meta: r.view.Message(id, r.now)}
 	if e.meta == nil {
 		return e, inbox.NoMessage(id, r.address)
+	}
+	if err := r.reserve(e.weight(set)); err != nil {
+		return e, err
 	}
 	here, err := m.fill(r, &e, set)
 	if err == nil && !here {

@@ -75,6 +75,53 @@ func writeJSON(c *fasthttp.RequestCtx, status int, body []byte) {
 	c.Response.SetBodyRaw(body)
 }
 
+const (
+	// answersHeld bounds what all answers above smallAnswer hold together until they are
+	// written (ADR 0040); what is smaller is bounded by the number of connections.
+	answersHeld = 32 << 20
+	smallAnswer = 16 << 10
+	// answerPatience is how long an answer waits to be made while others hold too much.
+	answerPatience = 2 * time.Second
+)
+
+// reserve waits until an answer that will hold about n bytes may be made.
+func (r *request) reserve(n int64) error {
+	if n <= smallAnswer || r.charge != nil {
+		return nil
+	}
+	if r.charge = r.server.answers.Charge(r.principal.Account); !r.charge.Await(n, r.server.patience) {
+		return errCrowded
+	}
+	return nil
+}
+
+// settle charges what the answer really holds, until it is written; without room for it, it
+// is put off. What nobody is asked a credential for is the same bytes for all.
+func (r *request) settle() error {
+	out := &r.http.Response
+	if r.principal == nil || out.IsBodyStream() || len(out.Body()) <= smallAnswer {
+		return nil
+	}
+	if r.charge == nil {
+		r.charge = r.server.answers.Charge(r.principal.Account)
+	}
+	if !r.charge.Set(int64(len(out.Body()))) {
+		out.Header.Del(fasthttp.HeaderETag)
+		return errCrowded
+	}
+	r.charge.Hold(r.http)
+	r.charge = nil
+	return nil
+}
+
+// release gives back what no answer holds.
+func (r *request) release() {
+	if r.charge != nil {
+		r.charge.Set(0)
+		r.charge = nil
+	}
+}
+
 // writeDetail answers with the one form of every refusal.
 func writeDetail(c *fasthttp.RequestCtx, status int, detail string) {
 	body := append(make([]byte, 0, len(detail)+16), `{"detail":`...)

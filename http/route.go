@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"inboxd/http/search"
+	"inboxd/http/wire"
 	"inboxd/internal/account"
 	"inboxd/internal/inbox"
 )
@@ -95,6 +96,7 @@ type request struct {
 	address   string      // canonical, without tag, when the route is about one inbox
 	view      *inbox.View // of that inbox
 	body      values
+	charge    *wire.Charge // what the answer holds while it is made; nil: little
 }
 
 // serve admits a request in the order of checks that is promised (specification, Order of
@@ -103,9 +105,20 @@ func (s *Server) serve(rt *route, c *fasthttp.RequestCtx) {
 	ctx, cancel := context.WithTimeout(s.base, requestTimeout)
 	defer cancel()
 	r := &request{server: s, http: c, route: rt, ctx: ctx, now: s.opts.Now()}
-	err := s.admission.admit(r)
+	s.answer(r, func(r *request) error {
+		if err := s.admission.admit(r); err != nil {
+			return err
+		}
+		return rt.handler(r)
+	})
+}
+
+// answer answers by fn, or with its error.
+func (s *Server) answer(r *request, fn func(*request) error) {
+	defer r.release()
+	err := fn(r)
 	if err == nil {
-		err = rt.handler(r)
+		err = r.settle()
 	}
 	if err != nil {
 		s.fail(r, err)

@@ -89,6 +89,8 @@ type Server struct {
 	routes    []route
 	router    *router.Router
 	wire      *wire.Wire
+	answers   *wire.Budget // of answers above smallAnswer
+	patience  time.Duration
 	waiters   atomic.Int64 // long polls that wait
 	streams   atomic.Int64 // event streams
 
@@ -100,11 +102,11 @@ type Server struct {
 func New(opts Options, ports Ports) *Server {
 	clock := opts.Now // nil: the wire needs no second look at the real time
 	opts.fillDefaults()
-	s := &Server{opts: opts}
+	s := &Server{opts: opts, answers: wire.NewBudget(answersHeld), patience: answerPatience}
 	s.base, s.giveUp = context.WithCancel(context.Background())
 	s.admission = &admission{s.base, ports.Credentials, ports.Views, newTries(), opts.TrustedProxies}
 	s.wire = wire.New(wire.Options{
-		MaxConns: opts.MaxConns, MaxBody: opts.MaxBodyBytes, BodyLimit: s.bodyLimit,
+		MaxConns: opts.MaxConns, MaxBody: opts.MaxBodyBytes, Body: s.allowance, LeaveBody: s.leaveBody,
 		Handler: s.handle, Refuse: writeDetail, Allow: s.admission.poll, Logger: opts.Logger, Now: clock,
 	})
 	s.routes = s.table(ports)
@@ -114,7 +116,18 @@ func New(opts Options, ports Ports) *Server {
 
 var sendSuffix = []byte("/send")
 
-// bodyLimit is asked when the header has come.
+// allowance is asked when the header of a large body has come. Without a valid credential no
+// body is large.
+func (s *Server) allowance(h *fasthttp.RequestHeader) wire.Allowance {
+	ctx, cancel := context.WithTimeout(s.base, requestTimeout)
+	defer cancel()
+	p, err := s.admission.principal(ctx, h, s.opts.Now())
+	if err != nil {
+		return wire.Allowance{Bytes: min(wire.SmallBody, s.opts.MaxBodyBytes)}
+	}
+	return wire.Allowance{Bytes: s.bodyLimit(h), Account: p.Account}
+}
+
 func (s *Server) bodyLimit(h *fasthttp.RequestHeader) int {
 	if h.IsPost() && bytes.HasSuffix(h.RequestURI(), sendSuffix) {
 		return s.opts.MaxBodyBytes
@@ -137,6 +150,18 @@ func (s *Server) LongPolls() int64 { return s.waiters.Load() }
 
 // Streams returns how many event streams are open.
 func (s *Server) Streams() int64 { return s.streams.Load() }
+
+// bodyLeft marks a request whose body is too large to be read.
+const bodyLeft = "body left"
+
+// leaveBody refuses such a request, in the order of all checks.
+func (s *Server) leaveBody(c *fasthttp.RequestCtx) {
+	c.SetUserValue(bodyLeft, true)
+	s.handle(c)
+}
+
+// Held returns how many octets large bodies and large answers hold now.
+func (s *Server) Held() (bodies, answers int64) { return s.wire.Bodies(), s.answers.Held() }
 
 // handle is where every request begins that is whole and unambiguous.
 func (s *Server) handle(c *fasthttp.RequestCtx) {

@@ -71,11 +71,11 @@ func (p *waiting) respond(err error, fn func(*request) error) {
 		defer p.server.survive(c)
 		p.http = c
 		defer func() { p.http = nil }()
-		if err == nil {
-			err = p.with(fn)
-		}
-		if err != nil {
-			p.server.fail(&p.request, err)
-		}
+		p.server.answer(&p.request, func(*request) error {
+			if err != nil {
+				return err
+			}
+			return p.with(fn)
+		})
 	})
 }

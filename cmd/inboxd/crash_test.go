@@ -323,7 +323,7 @@ func checkWhole(t *testing.T, h *house, address string, m *inbox.Message) {
 	if err != nil || content == nil || content.Doc.Subject != m.Subject {
 		t.Errorf("%s: mail %d is half there: %v, %v", address, m.ID, content, err)
 	}
-	if raw, err := h.system.Raw(context.Background(), address, m.ID); err != nil || int64(len(raw)) != m.Size {
-		t.Errorf("%s: mail %d has %d bytes, want %d: %v", address, m.ID, len(raw), m.Size, err)
+	if raw, err := h.system.Raw(context.Background(), address, m.ID); err != nil || raw == nil || raw.Size() != m.Size {
+		t.Errorf("%s: mail %d is not its %d bytes: %v, %v", address, m.ID, m.Size, raw, err)
 	}
 }

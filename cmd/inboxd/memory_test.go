@@ -4,11 +4,13 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -57,6 +59,43 @@ func TestLargeMailCosts(t *testing.T) {
 		}
 		if got := u.latest(t, inbox, "?fields=size_bytes"); got["size_bytes"].(float64) < float64(len(mail)) {
 			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// TestHostileConnectionsHoldLittle: who sends a large body without a key, and who asks for a
+// large mail and does not read it.
+func TestHostileConnectionsHoldLittle(t *testing.T) {
+	s := launch(t, filepath.Join(t.TempDir(), "data"))
+	u := s.signUp(t, "me@example.test")
+	inbox := u.inbox(t, "agent")
+	converse(t, s.smtp, inbox, "Subject: large\r\n\r\n"+strings.Repeat(strings.Repeat("text ", 14)+"\r\n", 5<<20/72))
+	part := strings.Repeat("x", 4<<20)
+	for name, request := range map[string]string{
+		"bodies":  fmt.Sprintf("POST /api/v1/inboxes/%s/send HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", inbox, 32<<20, part),
+		"answers": fmt.Sprintf("GET /api/v1/inboxes/%s/messages/1/raw HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\n\r\n", inbox, u.key),
+	} {
+		before := s.metric(t, "process_resident_memory_bytes")
+		var all sync.WaitGroup
+		for range 40 {
+			c, err := net.Dial("tcp", s.http)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			c.(*net.TCPConn).SetReadBuffer(4 << 10)
+			all.Go(func() {
+				io.WriteString(c, request) // a refusal may cut it short
+				if name == "answers" {
+					io.ReadFull(c, make([]byte, 16))
+				}
+			})
+		}
+		all.Wait()
+		held := s.metric(t, "process_resident_memory_bytes") - before
+		said := fmt.Sprintf("%s: %.1f MB more are resident", name, held/(1<<20))
+		if t.Log(said); held > 64<<20 {
+			t.Error(said)
 		}
 	}
 }

@@ -108,7 +108,7 @@ func TestRetentionAtScale(t *testing.T) {
 		}
 	}
 	if raw, err := h.system.Raw(t.Context(), address(0), 1); err == nil && raw != nil {
-		t.Errorf("%d bytes of an expired mail are left", len(raw))
+		t.Errorf("%d bytes of an expired mail are left", raw.Size())
 	}
 	if got := readable(); !slices.Equal(got, []int{inboxes}) {
 		t.Errorf("after the sweep: %d inboxes have mail", len(got))

@@ -12,12 +12,16 @@ import (
 const (
 	// A connection in the middle of a request must deliver minProgress bytes in each
 	// progressStep, or the rest of the request: a peer that sends a byte now and then
-	// holds its connection no longer than one that is silent.
+	// holds its connection no longer than one that is silent. Of a body the heldSteps-th part
+	// of what it holds must come in each.
 	progressStep = 10 * time.Second
 	minProgress  = 512
+	heldSteps    = 64
 	// writeTimeout bounds how long one piece of a response may take to be accepted.
 	writeTimeout = 20 * time.Second
 	writePiece   = 64 << 10
+	// heldPieces is how many pieces a large body in memory has at most.
+	heldPieces = 16
 	// deadlineSlack is how stale an armed deadline may be before it is set again: polls
 	// that come in quick succession touch no timer.
 	deadlineSlack = 5 * time.Second
@@ -50,6 +54,8 @@ type conn struct {
 	readUntil time.Time // the armed read deadline
 	inStep    bool      // a progress step has begun
 	received  int       // bytes in this step
+	owed      int       // bytes that a step must bring, if more than minProgress
+	piece     int       // bytes of a piece to write, if more than writePiece
 
 	writeUntil time.Time // the armed write deadline
 
@@ -93,7 +99,7 @@ func (c *conn) Read(p []byte) (int, error) {
 		c.ahead, c.idle, c.inStep = c.ahead[n:], false, false
 		return n, nil
 	}
-	if !c.idle && (!c.inStep || c.received >= minProgress) {
+	if !c.idle && (!c.inStep || c.received >= max(c.owed, minProgress)) {
 		c.inStep, c.received = true, 0
 		if err := c.armRead(time.Now().Add(progressStep)); err != nil {
 			return 0, err
@@ -131,9 +137,11 @@ func (c *conn) Read(p []byte) (int, error) {
 
 // Write hands a response over in pieces, each with its own deadline, so that a big download
 // may take long and a peer that stops reading may not.
-func (c *conn) Write(p []byte) (int, error) { return c.writeAt(time.Now(), p) }
+func (c *conn) Write(p []byte) (int, error) {
+	return c.writeAt(time.Now(), p, max(c.piece, writePiece))
+}
 
-func (c *conn) writeAt(now time.Time, p []byte) (int, error) {
+func (c *conn) writeAt(now time.Time, p []byte, piece int) (int, error) {
 	done := 0
 	for {
 		if c.writeUntil.Sub(now) < writeTimeout-deadlineSlack {
@@ -142,7 +150,7 @@ func (c *conn) writeAt(now time.Time, p []byte) (int, error) {
 				return done, err
 			}
 		}
-		n, err := c.Conn.Write(p[done:min(done+writePiece, len(p))])
+		n, err := c.Conn.Write(p[done:min(done+piece, len(p))])
 		done += n
 		if err != nil || done == len(p) {
 			return done, err

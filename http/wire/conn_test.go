@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"inboxd/internal/account"
 )
 
 // paced makes a conn over a pipe, in a bubble with its own clock.
@@ -72,6 +74,34 @@ func TestASlowBodyMayTakeItsTime(t *testing.T) {
 			t.Errorf("%d bytes in %v: %v", n, took, err)
 		}
 	})
+}
+
+// TestWhoHoldsMuchMustBringMuch: a body that drips is cut off however much of it has come,
+// one that comes at a pace in proportion to it is not.
+func TestWhoHoldsMuchMustBringMuch(t *testing.T) {
+	for name, c := range map[string]struct {
+		bytes int // each progressStep
+		whole bool
+	}{"a drip": {minProgress, false}, "in proportion": {4<<20/heldSteps + 1, true}} {
+		paced(t, func(t *testing.T, own *conn, peer net.Conn) {
+			const size, sent = 4 << 20, 3 << 20
+			b := body{conn: own, allowed: Allowance{Bytes: size}, charge: NewBudget(2 * size).Charge(account.ID{})}
+			go func() {
+				peer.Write(make([]byte, sent))
+				for left := size - sent; left > 0; left -= c.bytes {
+					time.Sleep(progressStep - time.Millisecond)
+					if _, err := peer.Write(make([]byte, min(left, c.bytes))); err != nil {
+						return
+					}
+				}
+			}()
+			began := time.Now()
+			err := b.read(io.LimitReader(own, size), size)
+			if c.whole != (err == nil) || !c.whole && (!errors.Is(err, os.ErrDeadlineExceeded) || time.Since(began) > 3*progressStep) {
+				t.Errorf("%s: %d bytes after %v: %v", name, len(b.buf), time.Since(began), err)
+			}
+		})
+	}
 }
 
 // TestIdleAndProgressTakeTurns follows the deadlines as fasthttp sets them.

@@ -10,11 +10,6 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// bodyLimit is asked when the header has arrived, before any of the body is read.
-func (w *Wire) bodyLimit(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
-	return fasthttp.RequestConfig{MaxRequestBodySize: w.opts.BodyLimit(h)}
-}
-
 // dropTrailers makes h again of the header block as received, after a chunked body: fasthttp
 // adds the fields of a trailer to those of the header, and a trailer must never be taken for a
 // header (RFC 9110 section 6.5.1).
@@ -82,7 +77,7 @@ func named(line []byte, name string) int {
 // that follows on the connection may be taken for a request.
 func (w *Wire) refuseFraming(c *fasthttp.RequestCtx, why string) {
 	w.opts.Refuse(c, fasthttp.StatusBadRequest, "The request is ambiguous: "+why)
-	c.SetConnectionClose()
+	endRefused(c)
 }
 
 // unreadable answers a request that could not be read; fasthttp closes after it.
@@ -90,17 +85,15 @@ func (w *Wire) unreadable(c *fasthttp.RequestCtx, err error) {
 	w.stamp(c)
 	status, detail := unreadableResponse(err)
 	w.opts.Refuse(c, status, detail)
-	if own, ok := c.Conn().(*conn); ok {
-		own.refusing.Store(true)
-	}
+	endRefused(c)
 }
 
 func unreadableResponse(err error) (status int, detail string) {
 	var small *fasthttp.ErrSmallBuffer
 	var network net.Error
 	switch {
-	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		return fasthttp.StatusRequestEntityTooLarge, "The request body is too large"
+	case errors.Is(err, errCrowded):
+		return fasthttp.StatusServiceUnavailable, "The service is busy, try again soon"
 	case errors.As(err, &small):
 		return fasthttp.StatusRequestHeaderFieldsTooLarge, "The request header is too large"
 	case errors.As(err, &network) && network.Timeout():

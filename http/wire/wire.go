@@ -13,6 +13,8 @@
 //	                                      descriptors, and refuses in plain text      in the service's own form
 //	framing: framing.go                   it reads what two servers could read        nothing is smuggled through a proxy
 //	                                      differently
+//	large bodies: body.go                 it takes in what is announced before        nobody holds memory without a
+//	                                      anybody looked at who sends it              credential, nor beyond a budget (ADR 0040)
 //
 // It refuses to know routes, permissions and what a response says.
 package wire
@@ -34,8 +36,9 @@ import (
 // Options configures a Wire.
 type Options struct {
 	MaxConns  int                                                     // open connections, 503 above it
-	BodyLimit func(h *fasthttp.RequestHeader) (bytes int)             // asked when the header has come; at most MaxBody
-	MaxBody   int                                                     // the largest of all BodyLimits
+	Body      func(h *fasthttp.RequestHeader) Allowance               // asked when the header of a large body has come
+	MaxBody   int                                                     // the most that Body allows
+	LeaveBody fasthttp.RequestHandler                                 // answers a request whose body is larger than allowed
 	Handler   fasthttp.RequestHandler                                 // gets whole and unambiguous requests, stamped with an id
 	Refuse    func(*fasthttp.RequestCtx, int, string)                 // words a refusal: status and detail
 	Allow     func(Poll, time.Time) (*account.Principal, *inbox.View) // see Poll
@@ -61,6 +64,7 @@ type Wire struct {
 	date      dateLine
 	conns     connSet
 	shortcuts shortcuts
+	bodies    *Budget      // of large bodies
 	parked    atomic.Int64 // requests outside of fasthttp, see Park
 
 	stopping chan struct{} // closed when Shutdown begins: whoever waits ends
@@ -70,17 +74,20 @@ type Wire struct {
 // New returns a Wire that is not listening yet.
 func New(opts Options) *Wire {
 	w := &Wire{opts: opts, ids: newRequestIDs(), conns: connSet{open: map[*conn]struct{}{}}, stopping: make(chan struct{})}
+	w.bodies = NewBudget(2 * int64(opts.MaxBody)) // one account's largest keeps no other's away
 	w.shortcuts.init()
 	w.fast = &fasthttp.Server{
 		Handler:        w.handle,
 		ErrorHandler:   w.unreadable,
-		HeaderReceived: w.bodyLimit,
+		HeaderReceived: w.headerReceived,
+		ExpectHandler:  w.expected,
 		Logger:         silent{},
 		// The listener refuses what is above MaxConns, with a response of ours.
 		Concurrency:                  2*opts.MaxConns + 1, // twice: a connection may be parked and back before its old place is free
 		ReadBufferSize:               readBufferBytes,
 		IdleTimeout:                  idleTimeout, // the other deadlines are in conn
 		MaxRequestBodySize:           opts.MaxBody,
+		StreamRequestBody:            true, // see body.go
 		DisablePreParseMultipartForm: true,
 		NoDefaultServerHeader:        true,
 		NoDefaultContentType:         true,
@@ -103,11 +110,12 @@ func (w *Wire) Serve(ln net.Listener) error { return w.fast.Serve(&listener{List
 func (w *Wire) handle(c *fasthttp.RequestCtx) {
 	w.stamp(c)
 	why, chunked := ambiguous(c.Request.Header.RawHeaders())
-	if chunked && why == "" && dropTrailers(&c.Request.Header) != nil {
-		why = "its header can't be read again"
-	}
 	if why != "" {
 		w.refuseFraming(c, why)
+		return
+	}
+	if (chunked || c.Request.Header.ContentLength() > SmallBody) && c.Request.IsBodyStream() {
+		w.handleLarge(c)
 		return
 	}
 	w.opts.Handler(c)
@@ -158,6 +166,9 @@ func (w *Wire) isStopping() bool {
 
 // Conns returns how many connections were taken.
 func (w *Wire) Conns() uint64 { return w.ids.conns.Load() }
+
+// Bodies is how many octets large bodies hold now.
+func (w *Wire) Bodies() int64 { return w.bodies.Held() }
 
 // Parked returns how many requests wait outside of fasthttp.
 func (w *Wire) Parked() int64 { return w.parked.Load() }

@@ -1,0 +1,52 @@
+package wire
+
+import (
+	"testing"
+	"time"
+
+	"inboxd/internal/account"
+)
+
+// TestABudgetIsShared: an account may hold half of it, small charges a little more, and what
+// is larger than a share counts as one.
+func TestABudgetIsShared(t *testing.T) {
+	const all = 8 << 20
+	b := NewBudget(all)
+	a, other, third := b.Charge(account.ID{1}), b.Charge(account.ID{2}), b.Charge(account.ID{3})
+	if !a.Set(2*all) || b.Held() != all/2 {
+		t.Fatalf("what is larger than a share: %d held", b.Held())
+	}
+	if b.Charge(account.ID{1}).Set(smallCharge + 1) {
+		t.Error("an account holds more than its share")
+	}
+	small := b.Charge(account.ID{1})
+	if !small.Set(smallCharge) {
+		t.Error("a large charge keeps a small one away")
+	}
+	if !other.Set(all/2 - smallCharge) {
+		t.Error("an account is kept from its share")
+	}
+	if third.Set(smallCharge + 1) {
+		t.Error("more than all is held")
+	}
+	freed := make(chan bool)
+	go func() { freed <- third.Await(1<<20, time.Minute) }()
+	for waits := false; !waits; time.Sleep(time.Millisecond) {
+		b.mu.Lock()
+		waits = b.freed != nil
+		b.mu.Unlock()
+	}
+	if a.Set(0); !<-freed {
+		t.Error("who waits is not told of room")
+	}
+	if b.Charge(account.ID{2}).Await(1<<20, time.Millisecond) {
+		t.Error("waiting lets one beyond its share")
+	}
+	for _, c := range []*Charge{small, other, third} {
+		c.Set(0)
+		c.Set(0)
+	}
+	if b.Held() != 0 || len(b.of) != 0 {
+		t.Errorf("%d held at the end, by %d accounts", b.Held(), len(b.of))
+	}
+}
