@@ -1,10 +1,12 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"time"
 
 	"inboxd/actors/engine"
+	"inboxd/actors/names"
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
 	"inboxd/internal/once"
@@ -23,8 +25,7 @@ type AccountStore interface {
 	AccountOnce(account.ID, once.Key) (*once.Record, error)
 
 	AccountByEmail(email string) (account.ID, bool, error)
-	PutEmail(email string, id account.ID) error
-	DropEmail(email string) error
+	SetEmail(email string, id account.ID) error // the zero ID: nobody's
 	Accounts(after account.ID, limit int) ([]account.Profile, error)
 }
 
@@ -46,19 +47,19 @@ func (o accountOwners) picture(ctx context.Context, id account.ID) (accountPictu
 	return picture, err
 }
 
-// Accounts opens accounts, finds them by e-mail address, and shows them. Only its locks
-// change; any goroutine may use it.
+// Accounts opens accounts, finds them by e-mail address, and shows them. It never changes; any
+// goroutine may use it.
 type Accounts struct {
 	owners accountOwners
+	emails names.Names // an address opens one account
 	store  AccountStore
 	plans  account.Plans
 	now    func() time.Time
 	random func([]byte)
-	emails engine.Locks // by address: it opens one account
 }
 
-// OpenAccount makes an account. The e-mail's row is written first: a crash before the
-// account's own row leaves a row that leads nowhere, and the next sign-up takes it over.
+// OpenAccount makes an account. First the e-mail address becomes its own: a crash before it is
+// opened leaves an address that leads nowhere, and the next sign-up takes it over.
 func (a *Accounts) OpenAccount(ctx context.Context, email, password string, plan account.PlanName) (account.Profile, error) {
 	email, err := account.CanonicalEmail(email)
 	if err != nil {
@@ -67,27 +68,51 @@ func (a *Accounts) OpenAccount(ctx context.Context, email, password string, plan
 	if err := account.CheckPassword(password); err != nil {
 		return account.Profile{}, err
 	}
-	mu := a.emails.Of(email)
-	mu.Lock()
-	defer mu.Unlock()
 	if known, err := a.byEmail(ctx, email); err != nil || !known.CreatedAt.IsZero() {
-		if err == nil {
-			err = fault.New(fault.Refused, "An account with this e-mail address exists already")
-		}
-		return account.Profile{}, err
+		return account.Profile{}, cmp.Or(err, emailTaken()) // and no password was hashed for it
 	}
 	var salt [16]byte
 	var tail [10]byte
 	a.random(salt[:])
 	a.random(tail[:])
 	open := account.Open{ID: account.NewID(a.now(), tail), Email: email, PasswordHash: account.HashPassword(password, salt), Plan: plan}
-	if err := a.store.PutEmail(email, open.ID); err != nil {
+	if err := a.claim(ctx, email, open.ID); err != nil {
 		return account.Profile{}, err
 	}
 	if _, err := a.owners.order(ctx, open.ID, open); err != nil {
-		return account.Profile{}, err
+		return account.Profile{}, takenIf(err)
 	}
-	return a.byEmail(ctx, email)
+	picture, err := a.owners.picture(ctx, open.ID)
+	return picture.profile, err
+}
+
+// claim makes the e-mail address that of an account which is about to be opened. Whoever holds it
+// and was not opened yet, because its sign-up was cut off or is behind this one, never will be:
+// that is decided by its owner, before the address passes on. So of those who sign up at once one
+// is left, and an address never leads to two accounts.
+func (a *Accounts) claim(ctx context.Context, email string, id account.ID) error {
+	for claim := (account.ClaimName{By: id}); ; {
+		holder, err := a.emails.Order(ctx, email, claim)
+		if err != nil || holder == id {
+			return err
+		}
+		if _, err := a.owners.order(ctx, holder, account.Void{ID: holder}); err != nil {
+			return takenIf(err)
+		}
+		claim.Instead = holder
+	}
+}
+
+func emailTaken() error {
+	return fault.New(fault.Refused, "An account with this e-mail address exists already")
+}
+
+// takenIf is the sentence for the person when an account was refused for another one.
+func takenIf(err error) error {
+	if fault.Is(err, fault.Refused) {
+		return emailTaken()
+	}
+	return err
 }
 
 // byEmail returns the profile of an e-mail address; a zero one when nobody has it.
@@ -116,20 +141,14 @@ func (a *Accounts) named(ctx context.Context, email string) (account.Profile, er
 	return profile, err
 }
 
-// erase removes an account and then frees its e-mail address. A crash between leaves a row
-// that leads nowhere, which the next sign-up takes over.
+// erase frees an account's e-mail address, and then removes what is left of the account: the
+// address never leads to one that was. A crash between leaves an account that is closing.
 func (a *Accounts) erase(ctx context.Context, profile account.Profile) error {
-	mu := a.emails.Of(profile.Email)
-	mu.Lock()
-	defer mu.Unlock()
-	if _, err := a.owners.order(ctx, profile.ID, account.Erase{}); err != nil {
+	if _, err := a.emails.Order(ctx, profile.Email, account.FreeName{Of: profile.ID}); err != nil {
 		return err
 	}
-	holder, found, err := a.store.AccountByEmail(profile.Email)
-	if err != nil || !found || holder != profile.ID {
-		return err
-	}
-	return a.store.DropEmail(profile.Email)
+	_, err := a.owners.order(ctx, profile.ID, account.Erase{})
+	return err
 }
 
 // Usage returns an account beside what its plan allows.

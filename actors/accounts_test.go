@@ -64,12 +64,103 @@ func TestSignUpAndCredentials(t *testing.T) {
 	must[*account.Principal](t)(s.Authenticate(ctx, []byte(second.Token)))
 }
 
+// opened lists all accounts.
+func opened(t testing.TB, s *System) []account.Profile {
+	t.Helper()
+	return must[[]account.Profile](t)(s.Profiles(account.ID{}, 100))
+}
+
+// TestAnAddressOpensOneAccount when two sign-ups meet between their steps: the one that is behind
+// opens nothing, however late it comes, and across crashes.
+func TestAnAddressOpensOneAccount(t *testing.T) {
+	const email = "me@example.test"
+	ctx := t.Context()
+	store := persisttest.OpenCrashable(t)
+	s := startSystem(t, store, nil)
+	slow := account.Open{ID: account.NewID(s.now(), [10]byte{1}), Email: email, PasswordHash: "x"}
+	if err := s.claim(ctx, email, slow.ID); err != nil {
+		t.Fatal(err)
+	}
+	store = store.Crash(t) // the address leads nowhere
+	s = startSystem(t, store, nil)
+	if _, err := s.LogIn(ctx, email, "correct horse"); !fault.Is(err, fault.Unauthenticated) {
+		t.Errorf("a log-in before the sign-up: %v", err)
+	}
+	in := signUp(t, s)
+	for range 2 {
+		if _, err := s.accounts.order(ctx, slow.ID, slow); !fault.Is(err, fault.Refused) {
+			t.Errorf("the slow one: %v", err)
+		}
+		store = store.Crash(t)
+		s = startSystem(t, store, nil)
+	}
+	if all, left := opened(t, s), must[[]account.ID](t)(store.Closing(9)); len(all) != 1 || all[0].ID != in.Profile.ID || len(left) != 0 {
+		t.Errorf("accounts %+v, closing %v", all, left)
+	}
+	if again := must[account.SignedIn](t)(s.LogIn(ctx, email, "correct horse")); again.Profile.ID != in.Profile.ID {
+		t.Errorf("the address leads to %v", again.Profile.ID)
+	}
+
+	// One that is opened already, though its sign-up was not answered yet, keeps its address.
+	if err := s.claim(ctx, "you@example.test", slow.ID); err != nil {
+		t.Fatal(err)
+	}
+	open := account.Open{ID: account.NewID(s.now(), [10]byte{2}), Email: "you@example.test", PasswordHash: "x"}
+	if err := s.claim(ctx, open.Email, open.ID); err != nil {
+		t.Fatal(err)
+	}
+	must[any](t)(s.accounts.order(ctx, open.ID, open))
+	if err := s.claim(ctx, open.Email, account.ID{9}); !fault.Is(err, fault.Refused) {
+		t.Errorf("an address with an account: %v", err)
+	}
+}
+
+// TestManySignUpsAtOnce: one wins.
+func TestManySignUpsAtOnce(t *testing.T) {
+	s := startSystem(t, persisttest.Open(t), nil)
+	var won atomic.Int64
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			_, err := s.SignUp(context.Background(), "me@example.test", "correct horse")
+			if err == nil {
+				won.Add(1)
+			} else if !fault.Is(err, fault.Refused) {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if n := len(opened(t, s)); n != 1 || won.Load() != 1 {
+		t.Errorf("%d won, %d accounts", won.Load(), n)
+	}
+}
+
+// TestALateErasureLeavesTheAddress to whoever signed up meanwhile: two workers end one account, and
+// one of them is late.
+func TestALateErasureLeavesTheAddress(t *testing.T) {
+	s := startSystem(t, persisttest.Open(t), nil)
+	ctx := t.Context()
+	old := signUp(t, s).Profile
+	if err := s.DeleteAccount(ctx, old.Email); err != nil {
+		t.Fatal(err)
+	}
+	in := signUp(t, s)
+	if err := s.erase(ctx, old); !fault.Is(err, fault.NotFound) {
+		t.Errorf("the late one: %v", err)
+	}
+	if again := must[account.SignedIn](t)(s.LogIn(ctx, old.Email, "correct horse")); again.Profile.ID != in.Profile.ID {
+		t.Errorf("the address leads to %v", again.Profile.ID)
+	}
+}
+
+// TestSignUpTakesOverADanglingEmail at once, in the very run whose store failed between the steps.
 func TestSignUpTakesOverADanglingEmail(t *testing.T) {
 	store := persisttest.Open(t)
 	s := startSystem(t, store, nil)
 	fail := true
-	store.Before = func(any) error {
-		if fail {
+	store.Before = func(rows any) error {
+		if _, opens := rows.(*account.Rows); opens && fail {
 			return errors.New("crash between the steps")
 		}
 		return nil

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"time"
 
-	"inboxd/actors/engine"
 	"inboxd/internal/account"
 	"inboxd/internal/domain"
 	"inboxd/internal/fault"
@@ -48,7 +47,7 @@ func (r *Registry) createBy(ctx context.Context, id account.ID, order inbox.Orde
 			return inbox.Placement{}, nil, err
 		}
 	} else if order.Subdomain != nil && plan.Subdomains {
-		if err := r.claimSubdomain(*order.Subdomain, id); err != nil {
+		if err := r.claimSubdomain(ctx, *order.Subdomain, id); err != nil {
 			return inbox.Placement{}, nil, err
 		}
 	}
@@ -69,23 +68,15 @@ func (r *Registry) createBy(ctx context.Context, id account.ID, order inbox.Orde
 
 // claimSubdomain makes label the account's own if nobody used it before (specification,
 // Addresses). A creation that fails later leaves the claim.
-func (r *Registry) claimSubdomain(label string, id account.ID) error {
+func (r *Registry) claimSubdomain(ctx context.Context, label string, id account.ID) error {
 	if err := inbox.CheckLabel(label); err != nil {
 		return err
 	}
-	mu := r.subdomains.Of(label)
-	mu.Lock()
-	defer mu.Unlock()
-	owner, taken, err := r.store.SubdomainOwner(label)
-	switch {
-	case err != nil:
-		return engine.Busy(err)
-	case !taken:
-		return r.store.PutSubdomain(label, id)
-	case owner != id:
-		return fault.New(fault.Refused, "The subdomain "+label+" is taken")
+	holder, err := r.subdomains.Order(ctx, label, account.ClaimName{By: id})
+	if err == nil && holder != id {
+		err = fault.New(fault.Refused, "The subdomain "+label+" is taken")
 	}
-	return nil
+	return err
 }
 
 // createUnder creates an inbox under an own domain, if there is a name: it stands on the

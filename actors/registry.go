@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"inboxd/actors/engine"
+	"inboxd/actors/names"
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
@@ -16,7 +17,7 @@ import (
 type RegistryStore interface {
 	Inboxes(id account.ID, after account.InboxEntry, limit int) ([]account.InboxEntry, error)
 	SubdomainOwner(label string) (account.ID, bool, error)
-	PutSubdomain(label string, id account.ID) error
+	SetSubdomain(label string, id account.ID) error
 }
 
 // Registry creates, lists, changes and deletes the inboxes of accounts. Only its locks
@@ -24,6 +25,7 @@ type RegistryStore interface {
 type Registry struct {
 	inboxes     *Inboxes
 	owners      accountOwners
+	subdomains  names.Names // a label is claimed once
 	credentials *Credentials
 	domains     *OwnDomains
 	store       RegistryStore
@@ -31,7 +33,6 @@ type Registry struct {
 	namespaces  inbox.Namespaces
 	now         func() time.Time
 	random      func([]byte)
-	subdomains  engine.Locks // by label: it is claimed once
 	resuming    engine.Locks // by account: a creation is finished, or its place given back
 }
 

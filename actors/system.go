@@ -9,6 +9,7 @@ import (
 	"inboxd/actors/hooks"
 	"inboxd/actors/journal"
 	"inboxd/actors/mailqueue"
+	"inboxd/actors/names"
 	"inboxd/actors/retention"
 	"inboxd/internal/account"
 )
@@ -51,13 +52,14 @@ type System struct {
 	*hooks.Records
 	Mail *mailqueue.Queue // what is sent
 
-	store    Store
-	engine   *engine.Engine
-	inboxes  *engine.Directory
-	accounts accountOwners
-	domains  domainOwners
-	journal  *journal.Journal
-	hooks    *hooks.Supervisor
+	store              Store
+	engine             *engine.Engine
+	inboxes            *engine.Directory
+	accounts           accountOwners
+	domains            domainOwners
+	emails, subdomains names.Names
+	journal            *journal.Journal
+	hooks              *hooks.Supervisor
 
 	running context.Context // until Stop
 	end     context.CancelFunc
@@ -113,13 +115,15 @@ func (s *System) makeDirectories() {
 	s.domains = domainOwners{s.engine.Directory(func(string) engine.Entity {
 		return &domainEntity{store: o.Store, now: s.now, changed: s.forget}
 	})}
+	s.emails = names.New(s.engine, o.Store.AccountByEmail, o.Store.SetEmail)
+	s.subdomains = names.New(s.engine, o.Store.SubdomainOwner, o.Store.SetSubdomain)
 	s.Inboxes = &Inboxes{owners: s.inboxes, store: o.Store}
 	s.Credentials = &Credentials{owners: s.accounts, store: o.Store, principals: principals, minter: o.Random, clock: &s.engine.Clock, now: s.now}
 }
 
 func (s *System) makeAccounts() {
 	o := s.Options
-	s.Accounts = &Accounts{owners: s.accounts, store: o.Store, plans: o.Plans, now: s.now, random: o.Random}
+	s.Accounts = &Accounts{owners: s.accounts, emails: s.emails, store: o.Store, plans: o.Plans, now: s.now, random: o.Random}
 	s.Sessions = &Sessions{accounts: s.Accounts, minter: o.Random, plan: o.NewPlan}
 	s.Resets = &Resets{accounts: s.Accounts, store: o.Store, minter: o.Random, log: o.Logger, mail: o.MailReset, asked: make(chan string, resetQueue)}
 }
@@ -133,7 +137,7 @@ func (s *System) makeDomains() {
 		namespaces: o.Namespaces, mxHost: o.MXHost, resolver: o.Resolver, now: s.now, log: o.Logger,
 	}
 	s.Registry = &Registry{
-		inboxes: s.Inboxes, owners: s.accounts, credentials: s.Credentials, domains: s.OwnDomains, store: o.Store,
+		inboxes: s.Inboxes, owners: s.accounts, subdomains: s.subdomains, credentials: s.Credentials, domains: s.OwnDomains, store: o.Store,
 		plans: o.Plans, namespaces: o.Namespaces, now: s.now, random: o.Random,
 	}
 	s.Closing = &Closing{accounts: s.Accounts, registry: s.Registry, domains: s.OwnDomains, store: o.Store, log: o.Logger}
@@ -202,7 +206,9 @@ func (s *System) sweep() {
 		s.engine.Clock.Set(s.Now())
 		s.inboxes.Sweep(s.IdleAfter, s.Memory)
 		s.accounts.Sweep(s.IdleAfter, s.Memory/8)
-		s.domains.Sweep(s.IdleAfter, s.Memory/64)
+		for _, few := range []*engine.Directory{s.domains.Directory, s.emails.Directory, s.subdomains.Directory} {
+			few.Sweep(s.IdleAfter, s.Memory/64)
+		}
 		if n%60 == 0 {
 			s.noteUses()
 		}

@@ -161,7 +161,7 @@ func (w *writer) profile(r *account.Rows) {
 	var rec accountRecord
 	rec.from(r.Profile)
 	w.put(appendOwner(nil, kindAccount, r.ID), &rec)
-	if !r.Profile.ClosingAt.IsZero() {
+	if !r.Profile.ClosingAt.IsZero() && !r.Profile.CreatedAt.IsZero() {
 		w.mark(appendOwner(nil, kindClosing, r.ID))
 	}
 }
@@ -196,7 +196,8 @@ func (t *accountTable) Accounts(after account.ID, limit int) (out []account.Prof
 		if len(key) < prefixLen+idLen {
 			return nil, fmt.Errorf("persist: damaged key %x", key)
 		}
-		// Each account's first row is its profile, but for one that was never opened.
+		// Each account's first row is its profile, but for one that was never opened. One that
+		// never can be has a profile without a time.
 		owner := key[:prefixLen+idLen]
 		if len(key) > len(owner) {
 			return owner, nil
@@ -205,7 +206,9 @@ func (t *accountTable) Accounts(after account.ID, limit int) (out []account.Prof
 		if err := decode(value, &r); err != nil {
 			return nil, fmt.Errorf("persist: account %x: %w", owner[prefixLen:], err)
 		}
-		out = append(out, r.profile(account.ID(owner[prefixLen:])))
+		if r.CreatedAt != 0 {
+			out = append(out, r.profile(account.ID(owner[prefixLen:])))
+		}
 		return owner, nil
 	})
 	return out, err

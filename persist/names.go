@@ -26,22 +26,18 @@ func (t *nameTable) AccountByEmail(email string) (account.ID, bool, error) {
 	return t.find(kindEmail, email)
 }
 
-// PutEmail gives an e-mail address to an account and returns once that is on disk.
-func (t *nameTable) PutEmail(email string, id account.ID) error { return t.put(kindEmail, email, id) }
-
-// DropEmail frees an e-mail address and returns once that is on disk.
-func (t *nameTable) DropEmail(email string) error {
-	return t.update(partition.Of(email), 0, func(w *writer) { w.delete(appendText(nil, kindEmail, email)) })
-}
+// SetEmail gives an e-mail address to an account, to nobody with the zero ID, and returns once
+// that is on disk.
+func (t *nameTable) SetEmail(email string, id account.ID) error { return t.give(kindEmail, email, id) }
 
 // SubdomainOwner finds the account that a subdomain of the service belongs to.
 func (t *nameTable) SubdomainOwner(label string) (account.ID, bool, error) {
 	return t.find(kindSubdomain, label)
 }
 
-// PutSubdomain gives a subdomain to an account and returns once that is on disk.
-func (t *nameTable) PutSubdomain(label string, id account.ID) error {
-	return t.put(kindSubdomain, label, id)
+// SetSubdomain is SetEmail for a subdomain of the service.
+func (t *nameTable) SetSubdomain(label string, id account.ID) error {
+	return t.give(kindSubdomain, label, id)
 }
 
 func (t *nameTable) find(k kind, name string) (id account.ID, found bool, err error) {
@@ -52,6 +48,10 @@ func (t *nameTable) find(k kind, name string) (id account.ID, found bool, err er
 	return id, found && err == nil, err
 }
 
-func (t *nameTable) put(k kind, name string, id account.ID) error {
-	return t.update(partition.Of(name), 512, func(w *writer) { w.set(appendText(nil, k, name), accountValue(id)) })
+func (t *nameTable) give(k kind, name string, id account.ID) error {
+	key, p := appendText(nil, k, name), partition.Of(name)
+	if id == (account.ID{}) {
+		return t.update(p, 0, func(w *writer) { w.delete(key) })
+	}
+	return t.update(p, 512, func(w *writer) { w.set(key, accountValue(id)) })
 }

@@ -93,7 +93,11 @@ type (
 // Decide says what cmd does to s, as events; none means that nothing changes. It does not
 // touch s.
 func Decide(s *State, cmd Command, env Env) ([]Event, error) {
-	if _, opens := cmd.(Open); !opens && s.CreatedAt.IsZero() {
+	switch cmd.(type) {
+	case Open, Void:
+		return cmd.decide(s, env)
+	}
+	if s.CreatedAt.IsZero() {
 		return nil, fault.New(fault.NotFound, "This account does not exist")
 	}
 	if !s.ClosingAt.IsZero() && grows(cmd) {
@@ -103,7 +107,7 @@ func Decide(s *State, cmd Command, env Env) ([]Event, error) {
 }
 
 func (c Open) decide(s *State, env Env) ([]Event, error) {
-	if !s.CreatedAt.IsZero() {
+	if !s.CreatedAt.IsZero() || !s.ClosingAt.IsZero() { // or it was voided
 		return nil, fault.New(fault.Refused, "This account exists already")
 	}
 	return []Event{opened{Profile{ID: c.ID, Email: c.Email, PasswordHash: c.PasswordHash, Plan: c.Plan, CreatedAt: env.Now}}}, nil

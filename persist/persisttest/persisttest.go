@@ -146,6 +146,14 @@ func (s *Store) DropDomainListed(id account.ID, name string) error {
 	return s.commit(name, func() error { return s.Store.DropDomainListed(id, name) })
 }
 
+func (s *Store) SetEmail(email string, id account.ID) error {
+	return s.commit(email, func() error { return s.Store.SetEmail(email, id) })
+}
+
+func (s *Store) SetSubdomain(label string, id account.ID) error {
+	return s.commit(label, func() error { return s.Store.SetSubdomain(label, id) })
+}
+
 func (s *Store) AccountOf(address string) (account.ID, error) {
 	s.accountLookups.Add(1)
 	return s.Store.AccountOf(address)

@@ -1,0 +1,113 @@
+package names_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"inboxd/actors/engine"
+	"inboxd/actors/names"
+	"inboxd/internal/account"
+)
+
+// disk is a store of names; mu guards all.
+type disk struct {
+	mu      sync.Mutex
+	holders map[string]account.ID
+	broken  bool
+	writes  int
+}
+
+func (d *disk) find(name string) (account.ID, bool, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	id, found := d.holders[name]
+	return id, found, nil
+}
+
+func (d *disk) set(name string, id account.ID) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.broken {
+		return errors.New("no disk")
+	}
+	d.writes++
+	d.holders[name] = id
+	return nil
+}
+
+func start(t *testing.T) (names.Names, *disk) {
+	e := engine.New(engine.Options{Now: time.Now, Full: func() bool { return false }, Admission: 1 << 20, Logger: slog.New(slog.DiscardHandler)})
+	t.Cleanup(func() { e.Stop(time.Second) })
+	d := &disk{holders: map[string]account.ID{}}
+	return names.New(e, d.find, d.set), d
+}
+
+var ada, bob, eve = account.ID{1}, account.ID{2}, account.ID{3}
+
+func TestTheLifeOfAName(t *testing.T) {
+	n, d := start(t)
+	for i, c := range []struct {
+		cmd    account.NameCommand
+		want   account.ID
+		writes int
+	}{
+		{account.FreeName{Of: ada}, account.ID{}, 0},
+		{account.ClaimName{By: ada}, ada, 1},
+		{account.ClaimName{By: ada}, ada, 1},               // again
+		{account.ClaimName{By: bob}, ada, 1},               // taken
+		{account.ClaimName{By: bob, Instead: eve}, ada, 1}, // of somebody who had it before
+		{account.FreeName{Of: bob}, ada, 1},                // not his
+		{account.ClaimName{By: bob, Instead: ada}, bob, 2}, // she gives way
+		{account.FreeName{Of: ada}, bob, 2},                // too late
+		{account.FreeName{Of: bob}, account.ID{}, 3},
+		{account.ClaimName{By: eve, Instead: bob}, eve, 4}, // free meanwhile
+	} {
+		got, err := n.Order(t.Context(), "name", c.cmd)
+		if on, _, _ := d.find("name"); got != c.want || err != nil || on != c.want || d.writes != c.writes {
+			t.Errorf("%d: %+v gave %v %v, on the disk %v after %d writes; want %v, %d", i, c.cmd, got, err, on, d.writes, c.want, c.writes)
+		}
+	}
+}
+
+// TestOneOfManyWins, and all hear of it.
+func TestOneOfManyWins(t *testing.T) {
+	n, _ := start(t)
+	heard := make([]account.ID, 50)
+	var all sync.WaitGroup
+	for i := range heard {
+		all.Go(func() {
+			heard[i], _ = n.Order(context.Background(), "name", account.ClaimName{By: account.ID{byte(i + 1)}})
+		})
+	}
+	all.Wait()
+	for _, h := range heard {
+		if h != heard[0] || h == (account.ID{}) {
+			t.Fatalf("different winners: %v", heard)
+		}
+	}
+}
+
+// TestAClaimThatWasNotStoredIsNone.
+func TestAClaimThatWasNotStoredIsNone(t *testing.T) {
+	n, d := start(t)
+	d.broken = true
+	if got, err := n.Order(t.Context(), "name", account.ClaimName{By: ada}); err == nil {
+		t.Fatalf("stored nowhere, answered %v", got)
+	}
+	d.mu.Lock()
+	d.broken = false
+	d.mu.Unlock()
+	for { // the owner rests for some milliseconds
+		if got, err := n.Order(t.Context(), "name", account.ClaimName{By: bob}); err == nil {
+			if got != bob {
+				t.Errorf("held by %v", got)
+			}
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
