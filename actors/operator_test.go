@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"inboxd/actors/mailqueue"
@@ -42,22 +43,24 @@ func TestARetryIsTried(t *testing.T) {
 // with an attempt like those before it, at a server that answers and at one that is silent.
 func TestALogTellsTheWholeStory(t *testing.T) {
 	for _, mx := range []string{"mx.far.test", ""} {
-		store := persisttest.Open(t)
-		var log logs
-		courier := &fakeCourier{answer: func(mailqueue.Consignment) mailqueue.Handover {
-			return mailqueue.Handover{Outcome: delivery.Temporary, MX: mx, Text: "later"}
-		}}
-		s := startSystem(t, store, func(o *Options) {
-			o.Courier, o.Logger = courier, slog.New(slog.NewTextHandler(&log, nil))
-			o.Schedule = delivery.Schedule{For: time.Second}
+		synctest.Test(t, func(t *testing.T) {
+			store := persisttest.Open(t)
+			var log logs
+			courier := &fakeCourier{answer: func(mailqueue.Consignment) mailqueue.Handover {
+				return mailqueue.Handover{Outcome: delivery.Temporary, MX: mx, Text: "later"}
+			}}
+			s := startSystem(t, store, func(o *Options) {
+				o.Courier, o.Logger = courier, slog.New(slog.NewTextHandler(&log, nil))
+				o.Schedule = delivery.Schedule{For: time.Second}
+			})
+			_, address := openAccount(t, s)
+			id := must[int64](t)(s.Send(t.Context(), address, letter("a@far.test")))
+			sending(t, s, address, id, final)
+			until(func() bool { return strings.HasSuffix(log.verbs(), "failed") })
+			if got, want := log.verbs(), "queued attempt failed"; got != want {
+				t.Errorf("%q: %s, want %s", mx, got, want)
+			}
 		})
-		_, address := openAccount(t, s)
-		id := must[int64](t)(s.Send(t.Context(), address, letter("a@far.test")))
-		sending(t, s, address, id, final)
-		until(func() bool { return strings.HasSuffix(log.verbs(), "failed") })
-		if got, want := log.verbs(), "queued attempt failed"; got != want {
-			t.Errorf("%q: %s, want %s", mx, got, want)
-		}
 	}
 }
 
