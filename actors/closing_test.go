@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -138,6 +139,31 @@ func TestAnAccountWithManyInboxesGoesInSteps(t *testing.T) {
 	if page, _, _ := s.Keys(ctx, in.Profile.ID, "", 10); len(page) != 0 {
 		t.Errorf("keys are left: %v", page)
 	}
+}
+
+// TestManyDeleteOneAccount: operators and the closer at once, and each hears that it is gone.
+func TestManyDeleteOneAccount(t *testing.T) {
+	store := persisttest.Open(t)
+	s := startSystem(t, store, func(o *Options) { o.NewPlan = account.Paid })
+	ctx := t.Context()
+	in := signUp(t, s)
+	furnish(t, s, in.Profile.ID, closeStep+10)
+	if _, err := s.accounts.order(ctx, in.Profile.ID, account.Close{}); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			if err := s.Closing.finish(ctx, in.Profile.ID); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if left := must[[]account.ID](t)(store.Closing(9)); len(left) != 0 || len(opened(t, s)) != 0 {
+		t.Errorf("left: %v, %v", left, opened(t, s))
+	}
+	signUp(t, s)
 }
 
 // TestADeletionWaitsForCreationsUnderWay, but not for those that a crash cut off.

@@ -352,10 +352,23 @@ func TestRedelivery(t *testing.T) {
 			t.Errorf("while it is tried: %v", err)
 		}
 		time.Sleep(time.Hour)
-		if err := s.Redeliver(t.Context(), someone, d.ID); err != nil {
-			t.Fatal(err)
+		store.Before = func(any) error { time.Sleep(time.Second); return nil } // long enough for each to be there
+		var taken, refused atomic.Int64
+		for range 3 {
+			go func() {
+				switch err := s.Redeliver(t.Context(), someone, d.ID); {
+				case err == nil:
+					taken.Add(1)
+				case fault.Is(err, fault.Refused):
+					refused.Add(1)
+				}
+			}()
 		}
 		time.Sleep(time.Hour)
+		if taken.Load() != 1 || refused.Load() != 2 {
+			t.Errorf("asked for thrice at once: %d taken, %d refused", taken.Load(), refused.Load())
+		}
+		store.Before = nil
 		seen := p.all()
 		if d := deliveriesOf(t, s)[0]; len(seen) != 5 || seen[4].id != seen[0].id || d.State != webhook.Delivered || d.Calls != 5 {
 			t.Errorf("%d attempts, recorded as %+v", len(seen), d)

@@ -1,14 +1,18 @@
 package hooks
 
 import (
+	"context"
+	"slices"
 	"sync"
 	"time"
 
+	"inboxd/actors/engine"
 	"inboxd/internal/account"
 	"inboxd/internal/webhook"
 )
 
-// The recorder is the one goroutine that commits leases and results. Mail commits to the same
+// The recorder is the one goroutine that commits leases and results, and decides redeliveries: an
+// account's own are decided one after the other, each by what the one before left on the disk. Mail commits to the same
 // log, so there are to be few of these: leases do not wait, for a call waits for them,
 // and take the results along that have gathered; without any, results gather for a moment.
 // A crash meanwhile makes the next run call again, as at any time between lease and result.
@@ -19,11 +23,12 @@ const (
 	recordFull = atOnce / 2
 )
 
-// lease is leases of one account on their way to the disk.
+// lease is leases of one account on their way to the disk, or an order that is committed alone.
 type lease struct {
 	account account.ID
 	changes []webhook.Change
-	done    chan error // has room
+	alone   func() error // in place of changes
+	done    chan error   // has room
 }
 
 // result is a change on its way to the disk. done is told, by the recorder's goroutine, where the
@@ -36,9 +41,27 @@ type result struct {
 
 // lease returns when leases are on disk.
 func (s *Supervisor) lease(id account.ID, changes []webhook.Change) error {
-	l := lease{id, changes, make(chan error, 1)}
+	l := lease{account: id, changes: changes, done: make(chan error, 1)}
 	s.leases <- l
 	return <-l.done
+}
+
+// decide has the recorder carry out an order to an account's deliveries.
+func (s *Supervisor) decide(ctx context.Context, id account.ID, order func() error) error {
+	l := lease{account: id, alone: order, done: make(chan error, 1)}
+	select {
+	case s.leases <- l:
+	case <-ctx.Done():
+		return engine.Busy(ctx.Err())
+	case <-s.ctx.Done(): // the recorder is about to end
+		return engine.Busy(nil)
+	}
+	select {
+	case err := <-l.done:
+		return err
+	case <-ctx.Done():
+		return engine.Busy(ctx.Err())
+	}
 }
 
 // batch is what the recorder commits together for one account.
@@ -155,6 +178,15 @@ func (s *Supervisor) erased(del *webhook.Delivery) bool {
 }
 
 func (s *Supervisor) commit(id account.ID, b *batch) {
+	b.leases = slices.DeleteFunc(b.leases, func(l lease) bool {
+		if l.alone != nil {
+			l.done <- l.alone()
+		}
+		return l.alone != nil
+	})
+	if len(b.leases)+len(b.results) == 0 {
+		return
+	}
 	err := s.Store.CommitDeliveries(id, s.changes(b))
 	for _, l := range b.leases {
 		l.done <- err

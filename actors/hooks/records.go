@@ -12,10 +12,7 @@ import (
 )
 
 // Records are the deliveries of an account as its owner reads them. Any goroutine may use them.
-type Records struct {
-	s            *Supervisor
-	redelivering engine.Locks // by account; taken alone
-}
+type Records struct{ s *Supervisor }
 
 // Records shows the deliveries that s makes calls for.
 func (s *Supervisor) Records() *Records { return &Records{s: s} }
@@ -38,10 +35,12 @@ func (r *Records) Deliveries(_ context.Context, id account.ID, hook, before int6
 
 // Redeliver tries a settled delivery anew, with the same id and bytes, by the whole
 // schedule.
-func (r *Records) Redeliver(_ context.Context, id account.ID, delivery int64) error {
-	mu := r.redelivering.Of(id.String())
-	mu.Lock()
-	defer mu.Unlock()
+func (r *Records) Redeliver(ctx context.Context, id account.ID, delivery int64) error {
+	return r.s.decide(ctx, id, func() error { return r.redeliver(id, delivery) })
+}
+
+// redeliver decides and commits; the recorder calls it.
+func (r *Records) redeliver(id account.ID, delivery int64) error {
 	d, err := r.s.Store.Delivery(id, delivery)
 	switch {
 	case err != nil:
