@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/valyala/fasthttp"
@@ -20,13 +19,12 @@ import (
 // Limits of a send (specification, Sending), in code points. Counts above a plan's are for the
 // plan to refuse; those here only bound what is read.
 const (
-	maxSubject   = 200
-	maxBody      = 1_000_000
-	maxHTML      = 2_000_000
-	maxFilename  = 255
-	maxMessageID = 998
-	maxCopies    = 1000
-	maxFiles     = 1000
+	maxSubject  = 200
+	maxBody     = 1_000_000
+	maxHTML     = 2_000_000
+	maxFilename = 255
+	maxCopies   = 1000
+	maxFiles    = 1000
 )
 
 var (
@@ -38,7 +36,7 @@ var (
 		{name: "cc", kind: names, max: maxCopies, each: maxAddress},
 		{name: "bcc", kind: names, max: maxCopies, each: maxAddress},
 		{name: "attachments", kind: files, max: maxFiles},
-		{name: "in_reply_to", kind: line, max: maxMessageID},
+		{name: "in_reply_to", kind: line, max: compose.MaxMessageID},
 	}
 	// fileShape is one attachment. Its bytes are bounded by the body.
 	fileShape = shape{
@@ -169,16 +167,14 @@ func recipients(name string, list []string) ([]string, error) {
 	return out, nil
 }
 
-// messageID takes a Message-ID with or without its brackets (RFC 5322 section 3.6.4).
+// messageID reads what is answered; an empty text is nothing.
 func messageID(s string) (string, error) {
 	s = strings.TrimSpace(s)
-	if inner, ok := strings.CutPrefix(s, "<"); ok {
-		s = strings.TrimSuffix(inner, ">")
+	id, ok := compose.ReadMessageID(s)
+	if s != "" && !ok {
+		return "", fault.Field("in_reply_to", "must be one Message-ID: <left@right> in ASCII, of at most %d octets", compose.MaxMessageID)
 	}
-	if strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r == '<' || r == '>' || r == ',' }) {
-		return "", fault.Field("in_reply_to", "must be one Message-ID")
-	}
-	return s, nil
+	return id, nil
 }
 
 // file decodes strictly: the standard alphabet with padding, no line breaks, no data: prefix.

@@ -63,6 +63,7 @@ func TestSentMembersAreOnSentMailOnly(t *testing.T) {
 func TestSendRefusesWhatCantBeSent(t *testing.T) {
 	w, address, key, _ := lone(t)
 	path := "/api/v1/inboxes/" + address + "/send"
+	const notMessageID = "Invalid request: 'in_reply_to' must be one Message-ID: <left@right> in ASCII, of at most 250 octets"
 	for body, detail := range map[string]string{
 		`{"to":""}`:                                       "Invalid request: 'to' holds an e-mail address that is not of the form name@domain",
 		`{"to":"a"}`:                                      "Invalid request: 'to' holds an e-mail address that is not of the form name@domain",
@@ -74,12 +75,17 @@ func TestSendRefusesWhatCantBeSent(t *testing.T) {
 		`{"to":"a@b..test"}`:                              "Invalid request: 'to' holds an e-mail address without a valid domain",
 		`{"to":"a@b.test","cc":["x"]}`:                    "Invalid request: 'cc' holds an e-mail address that is not of the form name@domain",
 		`{"to":"a@b.test","bcc":["x@-"]}`:                 "Invalid request: 'bcc' holds an e-mail address without a valid domain",
-		`{"to":"a@b.test","in_reply_to":"a b"}`:           "Invalid request: 'in_reply_to' must be one Message-ID",
-		`{"to":"a@b.test","in_reply_to":"<a> <b>"}`:       "Invalid request: 'in_reply_to' must be one Message-ID",
+		`{"to":"a@b.test","in_reply_to":"a b"}`:           notMessageID,
+		`{"to":"a@b.test","in_reply_to":"<a> <b>"}`:       notMessageID,
 		`{"to":"` + strings.Repeat("a", 65) + `@b.test"}`: "Invalid request: 'to' holds an e-mail address that is not of the form name@domain",
 	} {
 		if r := w.call(post, path, key, body); r.status != 422 || r.detail() != detail {
 			t.Errorf("%s: %d %s", body, r.status, r.detail())
+		}
+	}
+	for _, id := range []string{"<>", "x", "<x>", "<@x>", "<x@>", "<ü@x>", "<a@b", "a@b>", "<a@b> <c@d>", "<a@b>,", "<=?x@b>", "<a@b\u007f>", strings.Repeat("a", 247) + "@b", "<" + strings.Repeat("a", 247) + "@b>"} {
+		if r := w.call(post, path, key, fmt.Sprintf(`{"to":"a@b.test","in_reply_to":"%s"}`, id)); r.status != 422 || !strings.HasPrefix(r.detail(), "Invalid request: 'in_reply_to' ") {
+			t.Errorf("%s: %d %s", id, r.status, r.detail())
 		}
 	}
 	for _, content := range []string{"YQ", "YQ=", "YR==", "Y Q==", "YQ==\\n", "data:;base64,YQ==", "YQ-_", "YQ==YQ=="} {
@@ -93,6 +99,18 @@ func TestSendRefusesWhatCantBeSent(t *testing.T) {
 	}
 	if r := w.call(post, path, key, `{"to":"a@b.test","attachments":[{"filename":"f","content_b64":"`+base64.StdEncoding.EncodeToString(make([]byte, 25<<20))+`"}]}`); r.status != 413 {
 		t.Errorf("above 32 MB: %d %s", r.status, r.detail())
+	}
+}
+
+// TestSendAnswersByMessageID with and without brackets, up to the longest.
+func TestSendAnswersByMessageID(t *testing.T) {
+	w, address, key, _ := lone(t)
+	longest := strings.Repeat("a", 246) + "@b"
+	for given, kept := range map[string]string{"": "", "a@b": "a@b", "<a@b>": "a@b", longest: longest, "<" + longest + ">": longest} {
+		w.expect(202, w.call(post, "/api/v1/inboxes/"+address+"/send", key, `{"to":"a@b.test","in_reply_to":"`+given+`"}`))
+		if got := w.inboxes.letters[len(w.inboxes.letters)-1].InReplyTo; got != kept {
+			t.Errorf("%s is kept as %s", given, got)
+		}
 	}
 }
 

@@ -123,7 +123,7 @@ func anyLetter(r *rand.Rand, i int) map[string]any {
 		letter["cc"], letter["bcc"] = []string{"carol@far.test"}, []string{"hidden@far.test"}
 	}
 	if r.IntN(4) == 0 {
-		letter["in_reply_to"] = "<" + strings.Repeat("i", 1+r.IntN(300)) + "@far.test>"
+		letter["in_reply_to"] = "<" + strings.Repeat("i", 1+r.IntN(239)) + "@far.test>"
 	}
 	var files []any
 	for range r.IntN(3) {

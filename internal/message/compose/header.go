@@ -90,6 +90,23 @@ func isMessageID(id string) bool {
 	return true
 }
 
+// MaxMessageID is the longest Message-ID that somebody may answer by name, in octets with its
+// brackets.
+const MaxMessageID = 250
+
+// ReadMessageID returns what is between the brackets of <left@right>, which may be left out.
+// False means that it can't stand in a header.
+func ReadMessageID(s string) (id string, ok bool) {
+	if strings.HasPrefix(s, "<") && strings.HasSuffix(s, ">") {
+		s = s[1 : len(s)-1]
+	}
+	if len(s) > MaxMessageID-len("<>") || strings.Contains(s, ",") || !isMessageID(s) {
+		return "", false
+	}
+	left, right := address.Split(s)
+	return s, left != "" && right != ""
+}
+
 // chain is the thread up to the mail that is answered (RFC 5322 section 3.6.4): its
 // References and then itself. Of a long thread the first and the last ids are kept.
 func chain(references []string, answered string) []string {
