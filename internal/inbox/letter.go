@@ -1,9 +1,6 @@
 package inbox
 
 import (
-	"slices"
-	"strings"
-
 	"inboxd/internal/account"
 	"inboxd/internal/address"
 	"inboxd/internal/delivery"
@@ -26,12 +23,14 @@ type Letter struct {
 // To is a recipient that nothing was tried for.
 func To(email string) Recipient { return Recipient{Recipient: delivery.Recipient{Email: email}} }
 
-// Recipients lists everybody who gets the letter, each once; who is named in the header is
-// no blind copy.
+// Recipients lists everybody who gets the letter, each once however spelt; who is named in
+// the header is no blind copy.
 func (l *Letter) Recipients() []Recipient {
 	var out []Recipient
+	named := map[string]bool{}
 	add := func(email string, bcc bool) {
-		if !slices.ContainsFunc(out, func(r Recipient) bool { return strings.EqualFold(r.Email, email) }) {
+		if one := address.Fold(email); !named[one] {
+			named[one] = true
 			r := To(email)
 			r.Bcc = bcc
 			out = append(out, r)
@@ -49,7 +48,7 @@ func (l *Letter) Recipients() []Recipient {
 
 // Count is what the letter's account must allow.
 func (l *Letter) Count() account.CountSend {
-	c := account.CountSend{Recipients: 1 + len(l.Cc) + len(l.Bcc), Files: len(l.Files)}
+	c := account.CountSend{Recipients: len(l.Recipients()), Files: len(l.Files)}
 	for _, f := range l.Files {
 		c.FileBytes += int64(len(f.Bytes))
 	}
