@@ -56,7 +56,7 @@ func (s SendStatus) Delivered() bool { return s == StatusSent || s == StatusUnsi
 // SentState is what a sent message carries beside the rest.
 type SentState struct {
 	SendStatus SendStatus  `json:"send_status"` // empty on a received message
-	SendError  string      `json:"send_error"`  // what the last failed attempt reported
+	SendError  string      `json:"send_error"`  // what the last failed attempt, and a bounce, reported
 	Recipients []Recipient `json:"recipients"`
 	Bcc        []Mailbox   `json:"bcc"`
 }

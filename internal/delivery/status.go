@@ -67,8 +67,8 @@ type Recipient struct {
 
 // Message derives a message's status and send_error from its recipients (specification,
 // Sending): it stays queued or retrying while any of them waits, then it failed when any of
-// them did, and is unsigned when any copy was. A bounce leaves it as it was when the mail was
-// taken: unsigned says how that was.
+// them did, and is unsigned when any copy was. A bounce leaves the status as it was when the
+// mail was taken: unsigned says how that was.
 func Message(recipients []Recipient, unsigned bool) (status Status, sendError string) {
 	var count [Bounced + 1]int
 	for _, r := range recipients {
@@ -79,27 +79,31 @@ func Message(recipients []Recipient, unsigned bool) (status Status, sendError st
 	case waiting && count[Retrying]+count[Failed] > 0:
 		status = Retrying
 	case waiting || len(recipients) == 0:
-		return Queued, ""
+		status = Queued
 	case count[Failed] > 0:
 		status = Failed
 	case count[Unsigned] > 0, count[Bounced] > 0 && unsigned:
-		return Unsigned, ""
+		status = Unsigned
 	default:
-		return Sent, ""
+		status = Sent
 	}
-	return status, lastError(recipients, count[Failed])
+	why := cmp.Or(lastError(recipients, Failed, count[Failed]), lastError(recipients, Retrying, min(count[Retrying], 1)))
+	back := lastError(recipients, Bounced, count[Bounced])
+	if why != "" && back != "" {
+		why += "; "
+	}
+	return status, why + back
 }
 
-// lastError names the first recipient that failed, or else the first that is retried.
-func lastError(recipients []Recipient, failed int) string {
-	about := Retrying
-	if failed > 0 {
-		about = Failed
+// lastError names the first of the many recipients with a status; empty when there is none.
+func lastError(recipients []Recipient, about Status, many int) string {
+	if many == 0 {
+		return ""
 	}
 	i := slices.IndexFunc(recipients, func(r Recipient) bool { return r.Status == about })
 	text := recipients[i].Email + ": " + cmp.Or(recipients[i].Error, "the mail could not be delivered")
-	if failed > 1 {
-		text += fmt.Sprintf(" (and %d more recipients)", failed-1)
+	if many > 1 {
+		text += fmt.Sprintf(" (and %d more recipients)", many-1)
 	}
 	return text
 }

@@ -46,7 +46,9 @@ func (s *story) play(t *testing.T, d *datadriven.TestData) string {
 		}
 		r.Status = r.Status.After(o, slices.Contains(args, "expired"), !s.unsigned)
 	case "bounce":
-		r.Status = r.Status.AfterBounce()
+		if now := r.Status.AfterBounce(); now != r.Status {
+			r.Status, r.Error = now, d.Input
+		}
 	default:
 		t.Fatalf("%s: unknown command %s", d.Pos, d.Cmd)
 	}
