@@ -77,7 +77,12 @@ func (e *accountEntity) Decide(cmd any) (any, error) {
 			return nil, err
 		}
 		return nil, e.order(cmd)
-	case account.IssueKey, account.TouchKey, account.RevokeKey, account.RevokeInboxKey:
+	case account.ResetPassword:
+		if err := e.order(account.EndExpired{Hash: cmd.Hash}); err != nil {
+			return nil, err
+		}
+		return nil, e.order(cmd)
+	case account.IssueKey, account.EndExpired, account.TouchKey, account.RevokeKey, account.RevokeInboxKey:
 		return e.orderKey(cmd)
 	case account.ReserveInbox:
 		return e.reserve(cmd)
@@ -100,11 +105,14 @@ func (e *accountEntity) present(cmd present) (*account.Principal, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := account.PrincipalOf(e.state, cmd.hash, key, now)
-	if p != nil {
+	if p := account.PrincipalOf(e.state, cmd.hash, key, now); p != nil {
 		e.found = append(e.found, p)
+		return p, nil
 	}
-	return p, nil
+	if e.state.CreatedAt.IsZero() {
+		return nil, nil
+	}
+	return nil, e.order(account.EndExpired{Hash: cmd.hash, Found: key})
 }
 
 // listed reports whether the account's list shows the entry once the group being decided
@@ -162,6 +170,11 @@ func (e *accountEntity) Publish() {
 	}
 	for _, k := range rows.DropKeys {
 		e.principals.revoke(k.Hash)
+	}
+	for _, k := range rows.PutKeys {
+		if k.Ended {
+			e.principals.revoke(k.Hash)
+		}
 	}
 	if rows.Profile != nil && !rows.Profile.ClosingAt.IsZero() {
 		e.principals.revokeAll(e.id) // its keys are still in the store, and open nothing

@@ -51,6 +51,10 @@ func (e *accountEntity) orderKey(cmd any) (_ any, err error) {
 	switch cmd := cmd.(type) {
 	case account.IssueKey:
 		return e.issueKey(cmd)
+	case account.EndExpired:
+		if cmd.Found, err = e.key(cmd.KeyID); err == nil {
+			err = e.order(cmd)
+		}
 	case account.TouchKey:
 		if cmd.Found, err = e.key(cmd.ID); err == nil {
 			err = e.order(cmd)

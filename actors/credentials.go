@@ -145,7 +145,11 @@ func (c *Credentials) Keys(_ context.Context, id account.ID, cursor string, limi
 		keys = keys[:limit]
 		next = strconv.FormatInt(keys[limit-1].ID, 36)
 	}
+	now := c.now()
 	for i := range keys {
+		if k := &keys[i]; k.Expired(now) && !k.Ended {
+			c.owners.notify(id, account.EndExpired{KeyID: k.ID}) // who reads the list has seen it
+		}
 		if p := c.principals.get(keys[i].Hash); p != nil {
 			keys[i].LastUsedAt = latest(keys[i].LastUsedAt, unixTime(p.Used.Load()))
 		}

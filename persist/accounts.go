@@ -144,8 +144,15 @@ func accountBytes(r *account.Rows) int64 {
 	if r.Erase || r.Profile != nil && !r.Profile.ClosingAt.IsZero() {
 		return 0
 	}
-	begins := len(r.PutKeys) + len(r.PutSessions) + len(r.PutResets) + len(r.PutWebhooks)
-	ends := len(r.DropKeys) + len(r.DropSessions) + len(r.DropInboxes) + len(r.PutInboxes) + len(r.DropWebhooks)
+	begins := len(r.PutSessions) + len(r.PutResets) + len(r.PutWebhooks)
+	ends := len(r.DropResets) + len(r.DropKeys) + len(r.DropSessions) + len(r.DropInboxes) + len(r.PutInboxes) + len(r.DropWebhooks)
+	for _, k := range r.PutKeys {
+		if k.Ended {
+			ends++
+		} else {
+			begins++
+		}
+	}
 	if begins == 0 && ends > 0 {
 		return 0
 	}

@@ -24,19 +24,20 @@ type keyRecord struct {
 	CreatedAt  stamp         `cbor:"7,keyasint,omitempty"`
 	ExpiresAt  stamp         `cbor:"8,keyasint,omitempty"`
 	LastUsedAt stamp         `cbor:"9,keyasint,omitempty"`
+	Ended      bool          `cbor:"10,keyasint,omitempty"`
 }
 
 func (r *keyRecord) from(k *account.Key) {
 	*r = keyRecord{
 		k.Hash, k.Kind, k.Label, k.Scopes, k.Prefix, k.Inbox,
-		stampOf(k.CreatedAt), stampOf(k.ExpiresAt), stampOf(k.LastUsedAt),
+		stampOf(k.CreatedAt), stampOf(k.ExpiresAt), stampOf(k.LastUsedAt), k.Ended,
 	}
 }
 
 func (r *keyRecord) key(id int64) *account.Key {
 	return &account.Key{
 		ID: id, Hash: r.Hash, Kind: r.Kind, Label: r.Label, Scopes: r.Scopes, Prefix: r.Prefix, Inbox: r.Inbox,
-		CreatedAt: r.CreatedAt.time(), ExpiresAt: r.ExpiresAt.time(), LastUsedAt: r.LastUsedAt.time(),
+		CreatedAt: r.CreatedAt.time(), ExpiresAt: r.ExpiresAt.time(), LastUsedAt: r.LastUsedAt.time(), Ended: r.Ended,
 	}
 }
 

@@ -167,6 +167,10 @@ func goldens() map[string]struct {
 	sentRow.from(goldenSentMessage())
 	var key keyRecord
 	key.from(goldenKey())
+	endedKey := goldenKey()
+	endedKey.Ended = true
+	var ended keyRecord
+	ended.from(endedKey)
 	var acc accountRecord
 	a := goldenAccount()
 	acc.from(&a)
@@ -212,6 +216,11 @@ func goldens() map[string]struct {
 			err := decode(b, &r)
 			return r.public(), err
 		}, metEv},
+		"record-key-ended": {record(&ended), func(b []byte) (any, error) {
+			var r keyRecord
+			err := decode(b, &r)
+			return r.key(7), err
+		}, endedKey},
 		"record-key": {record(&key), func(b []byte) (any, error) {
 			var r keyRecord
 			err := decode(b, &r)

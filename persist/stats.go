@@ -1,10 +1,6 @@
 package persist
 
-import (
-	"time"
-
-	"inboxd/persist/disk"
-)
+import "inboxd/persist/disk"
 
 // Stats is a picture of the store for metrics. Counts are since Open unless they say what
 // is there now.
@@ -45,9 +41,8 @@ func (e *engine) Writable() error {
 	})
 }
 
-// LastSeen is the wall time at which the previous run last noted its progress, zero when
-// there was none. A clock far from it has jumped, or the service was off.
-func (e *engine) LastSeen() time.Time { return e.folder.Commits.LastSeen() }
+// ClockTrusted reports whether the wall clock may remove mail (ADR 0043).
+func (e *engine) ClockTrusted() bool { return e.folder.Commits.Clock().Trusted() }
 
 // Stats takes the picture; after Close it knows less.
 func (s *Store) Stats() Stats {

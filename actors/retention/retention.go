@@ -17,8 +17,8 @@ type Store interface {
 	// DueInboxes returns addresses whose retention is due, in time order, and when the
 	// one after them is (zero: none).
 	DueInboxes(until time.Time, limit int) (addresses []string, next time.Time, err error)
-	// LastSeen is when the store was last written before this start.
-	LastSeen() time.Time
+	// ClockTrusted reports whether the wall clock may remove anything.
+	ClockTrusted() bool
 	// ForgetOnce looks at up to limit records of requests behind a place and removes those
 	// made before; it returns the place to go on from, nil at the end.
 	ForgetOnce(before time.Time, after []byte, limit int) (next []byte, err error)
@@ -36,26 +36,20 @@ type Retention struct {
 	now   func() time.Time
 	log   *slog.Logger
 
-	last  time.Time // of the wall clock, at the last look
-	since time.Time // of the monotonic clock, at the last look
-	hold  time.Time // nothing is removed before; zero: no doubt about the clock
-
 	requests   walk
 	deliveries walk
 }
 
 const (
-	dueBatch     = 256
-	dueWorkers   = 8
-	dueLook      = 30 * time.Second // new entries are at least an hour ahead
-	clockJump    = 24 * time.Hour
-	clockConfirm = time.Hour
+	dueBatch   = 256
+	dueWorkers = 8
+	dueLook    = 30 * time.Second // new entries are at least an hour ahead
 )
 
 // New returns a supervisor that hands Expire to inboxes by do.
 func New(store Store, do func(context.Context, string, inbox.Command) (inbox.Outcome, error), now func() time.Time, log *slog.Logger) *Retention {
 	return &Retention{
-		store: store, do: do, now: now, log: log, last: store.LastSeen(),
+		store: store, do: do, now: now, log: log,
 		requests: walk{what: "records of requests", step: forgetRequests(store)}, deliveries: walk{what: "deliveries", step: forgetDeliveries(store)},
 	}
 }
@@ -64,7 +58,7 @@ func New(store Store, do func(context.Context, string, inbox.Command) (inbox.Out
 func (r *Retention) Run(stop <-chan struct{}) {
 	for {
 		wait := dueLook
-		if r.trusted() {
+		if r.store.ClockTrusted() {
 			wait = r.step()
 			for _, w := range []*walk{&r.requests, &r.deliveries} {
 				if w.goOn(r.now(), r.log) {
@@ -78,24 +72,6 @@ func (r *Retention) Run(stop <-chan struct{}) {
 		case <-time.After(wait):
 		}
 	}
-}
-
-// trusted reports whether the wall clock may remove mail. A jump forward of more than a
-// day, between two looks or since the store was last written, must still hold an hour
-// later: deleting by a wrong clock can't be undone.
-func (r *Retention) trusted() bool {
-	now, mono := r.now(), time.Now()
-	elapsed := time.Duration(0)
-	if !r.since.IsZero() {
-		elapsed = mono.Sub(r.since)
-	}
-	jumped := !r.last.IsZero() && now.Sub(r.last)-elapsed > clockJump
-	r.last, r.since = now, mono
-	if jumped {
-		r.hold = mono.Add(clockConfirm)
-		r.log.Warn("the clock is more than a day ahead of the last reading; nothing expires from disk for an hour")
-	}
-	return !mono.Before(r.hold)
 }
 
 // step removes one batch and returns how long to wait for the next.

@@ -1,12 +1,15 @@
 package retention
 
 import (
+	"context"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"inboxd/internal/account"
+	"inboxd/internal/inbox"
 	"inboxd/internal/once"
 	"inboxd/internal/webhook"
 	"inboxd/persist/persisttest"
@@ -14,19 +17,42 @@ import (
 
 var someone = account.NewID(time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC), [10]byte{1})
 
-func TestClockJumpDeletesNothingForAnHour(t *testing.T) {
+// TestDoubtOutlivesCrashes: the service was off while the clock went 35 days ahead. Mail comes
+// in, and it crashes again and again; what is due goes only after an hour in one run.
+func TestDoubtOutlivesCrashes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &Retention{now: time.Now, log: slog.New(slog.DiscardHandler), last: time.Now().Add(-25 * time.Hour)}
-		if r.trusted() {
-			t.Error("a clock that is a day ahead is trusted at once")
+		const address = "old@x.test"
+		store := persisttest.OpenCrashable(t)
+		due := time.Now().Add(7 * 24 * time.Hour)
+		if err := store.CommitInbox(&inbox.Rows{Address: address, Profile: &inbox.Profile{Address: address}, DueTo: due}); err != nil {
+			t.Fatal(err)
 		}
-		time.Sleep(59 * time.Minute)
-		if r.trusted() {
-			t.Error("trusted before the hour is over")
+		time.Sleep(time.Second) // until it is noted
+		var expired atomic.Int64
+		run := func(d time.Duration) {
+			store = store.Crash(t)
+			stop := make(chan struct{})
+			r := New(store, func(context.Context, string, inbox.Command) (inbox.Outcome, error) {
+				expired.Add(1)
+				return inbox.Outcome{}, nil
+			}, time.Now, slog.New(slog.DiscardHandler))
+			go r.Run(stop)
+			mail := &inbox.Rows{Address: "new@x.test", Profile: &inbox.Profile{Address: "new@x.test"}}
+			if err := store.CommitInbox(mail); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(d)
+			close(stop)
+			synctest.Wait()
 		}
-		time.Sleep(time.Minute)
-		if !r.trusted() {
-			t.Error("not trusted after the hour")
+		time.Sleep(35 * 24 * time.Hour)
+		for range 5 {
+			if run(50 * time.Minute); expired.Load() > 0 {
+				t.Fatal("mail was removed by a clock in doubt")
+			}
+		}
+		if run(61 * time.Minute); expired.Load() == 0 {
+			t.Error("the doubt does not end")
 		}
 	})
 }

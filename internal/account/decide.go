@@ -48,6 +48,13 @@ type (
 		Key  Key
 		Held bool
 	}
+	// EndExpired writes down that the credential with this hash was seen as expired: a
+	// session, a reset token, or the key KeyID. Found is as for TouchKey.
+	EndExpired struct {
+		Hash  Hash
+		KeyID int64
+		Found *Key
+	}
 	// TouchKey notes a use of a key. Found is the key as it stands, nil when it is gone.
 	TouchKey struct {
 		ID    int64
@@ -145,6 +152,21 @@ func (c EndSession) decide(s *State, _ Env) ([]Event, error) {
 	return []Event{sessionEnded{c.Hash}}, nil
 }
 
+func (c EndExpired) decide(s *State, env Env) ([]Event, error) {
+	if ses := s.Sessions[c.Hash]; ses != nil && !env.Now.Before(ses.ExpiresAt) {
+		return []Event{sessionEnded{c.Hash}}, nil
+	}
+	if until, reset := s.Resets[c.Hash]; reset && !env.Now.Before(until) {
+		return []Event{resetEnded{c.Hash}}, nil
+	}
+	if c.Found == nil || c.Found.Ended || !c.Found.Expired(env.Now) {
+		return nil, nil
+	}
+	k := *c.Found
+	k.Ended = true
+	return []Event{keyNoted{k}}, nil
+}
+
 func (c IssueKey) decide(s *State, env Env) ([]Event, error) {
 	switch {
 	case c.Key.Kind == KindAccountKey && s.AccountKeys >= env.Plans.Of(s.Plan).MaxKeys:
@@ -163,7 +185,7 @@ func (c TouchKey) decide(_ *State, _ Env) ([]Event, error) {
 	}
 	k := *c.Found
 	k.LastUsedAt = c.At
-	return []Event{keyUsed{k}}, nil
+	return []Event{keyNoted{k}}, nil
 }
 
 func (c RevokeKey) decide(_ *State, _ Env) ([]Event, error) {

@@ -66,9 +66,22 @@ func (s *story) command(t *testing.T, d *datadriven.TestData) account.Command {
 		return account.TouchSession{Hash: s.token(word(t, d, 0))}
 	case "end-session":
 		return account.EndSession{Hash: s.token(word(t, d, 0))}
-	case "issue-key":
+	case "end-expired": // token
+		c := account.EndExpired{Hash: hash(word(t, d, 0))}
+		for _, k := range s.keys {
+			if k.Hash == c.Hash {
+				c.Found = k
+			}
+		}
+		return c
+	case "issue-key": // token [days]
+		var expires time.Time
+		if len(d.CmdArgs) > 1 {
+			expires = s.now.AddDate(0, 0, number(t, d, 1))
+		}
 		return account.IssueKey{Key: account.Key{
-			ID: 77, CreatedAt: start.AddDate(-1, 0, 0), // Decide gives its own
+			ExpiresAt: expires,
+			ID:        77, CreatedAt: start.AddDate(-1, 0, 0), // Decide gives its own
 			Hash: s.token(word(t, d, 0)), Kind: account.KindAccountKey, Scopes: account.ScopeRead, Prefix: "svc_live_head",
 		}}
 	case "issue-inbox-key": // token inbox
@@ -179,7 +192,11 @@ func (s *story) describe(r *account.Rows) string {
 		}
 	}
 	for _, k := range r.PutKeys {
-		fmt.Fprintf(&b, "put key %d %s %s, created %s, used %s\n", k.ID, s.names[k.Hash], k.Scopes, stamp(k.CreatedAt), stamp(k.LastUsedAt))
+		fmt.Fprintf(&b, "put key %d %s %s, created %s, used %s", k.ID, s.names[k.Hash], k.Scopes, stamp(k.CreatedAt), stamp(k.LastUsedAt))
+		if k.Ended {
+			b.WriteString(", ended")
+		}
+		b.WriteString("\n")
 	}
 	for _, k := range r.DropKeys {
 		fmt.Fprintf(&b, "drop key %d %s\n", k.ID, s.names[k.Hash])

@@ -31,7 +31,7 @@ type (
 	sessionEnded   struct{ Hash Hash }
 	keyIssued      struct{ Key Key }
 	keyRevoked     struct{ Key Key }
-	keyUsed        struct{ Key Key }
+	keyNoted       struct{ Key Key }
 	inboxReserved  struct {
 		Address     string
 		Reservation Reservation
@@ -89,8 +89,8 @@ func (e keyIssued) rows(s *State, r *Rows) {
 	r.profile(s)
 }
 
-func (e keyUsed) apply(*State) {}
-func (e keyUsed) rows(_ *State, r *Rows) {
+func (e keyNoted) apply(*State) {}
+func (e keyNoted) rows(_ *State, r *Rows) {
 	k := e.Key
 	r.PutKeys = append(r.PutKeys, &k)
 }

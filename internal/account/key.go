@@ -20,10 +20,14 @@ type Key struct {
 	CreatedAt  time.Time
 	ExpiresAt  time.Time // zero: never
 	LastUsedAt time.Time // zero: never; may trail the truth by LastUsedStep
+	Ended      bool      // was seen as expired
 }
 
-// Expired reports whether the key is refused at now.
-func (k *Key) Expired(now time.Time) bool { return !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt) }
+// Expired reports whether the key is refused at now. One that was seen as expired stays so,
+// whatever the clock says later (ADR 0043).
+func (k *Key) Expired(now time.Time) bool {
+	return k.Ended || !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt)
+}
 
 // LastUsedStep is how much newer a use must be before it is written down: a fleet of
 // 100,000 keys that poll all day costs 28 small writes a second. The inventory shows newer

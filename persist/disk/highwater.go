@@ -20,7 +20,7 @@ const highWaterEvery = 750 * time.Millisecond
 // they are: a start that finds fewer has lost some. The count may trail the disk, never lead.
 type HighWater struct {
 	folder   *Folder
-	now      func() time.Time
+	clock    *Clock
 	previous mark // of the run before
 
 	acked atomic.Uint64
@@ -33,7 +33,7 @@ type HighWater struct {
 // mark is the content of the high-water file: what a run knew to be on disk.
 type mark struct {
 	commits uint64
-	at      time.Time // wall time of writing, to the millisecond
+	at      time.Time // wall time of writing, to the millisecond, or the last that was trusted
 }
 
 const highWaterForm = "inboxd high-water 1\ncommits %d\ntime %d\n"
@@ -46,7 +46,7 @@ func (m mark) encode() []byte {
 // readHighWater begins with no mark when there is no file, as on a first start and after an
 // operator took it away to go on with what is left.
 func readHighWater(f *Folder, now func() time.Time) (*HighWater, error) {
-	h := &HighWater{folder: f, now: now, moved: make(chan struct{}, 1)}
+	h := &HighWater{folder: f, clock: &Clock{now: now, log: f.Log}, moved: make(chan struct{}, 1)}
 	data, err := ReadFile(f.FS, f.Path(HighWaterName))
 	if errors.Is(err, os.ErrNotExist) {
 		return h, nil
@@ -60,6 +60,7 @@ func readHighWater(f *Folder, now func() time.Time) (*HighWater, error) {
 		return nil, fmt.Errorf("the file %s in the data folder %s is damaged (remove it to start without its check): %v", HighWaterName, f.Dir, err)
 	}
 	h.written = h.previous.commits
+	h.clock.trusted = reading{h.previous.at, time.Now()}
 	return h, nil
 }
 
@@ -75,8 +76,8 @@ func (h *HighWater) Begin(found uint64) error {
 		h.folder.Dir, found, h.previous.commits, h.previous.at.Format(time.RFC3339), HighWaterName)
 }
 
-// LastSeen is when the run before last noted its commits, zero when there was none.
-func (h *HighWater) LastSeen() time.Time { return h.previous.at }
+// Clock tells whether the wall clock may be believed.
+func (h *HighWater) Clock() *Clock { return h.clock }
 
 // Count is how many commits are on disk, of all runs.
 func (h *HighWater) Count() uint64 { return h.acked.Load() }
@@ -112,10 +113,8 @@ func (h *HighWater) keep(stop <-chan struct{}) {
 // write only logs a failure: the file detects a loss, it does not prevent one.
 func (h *HighWater) write() {
 	acked := h.acked.Load()
-	if acked == h.written {
-		return
-	}
-	if err := WriteFile(h.folder.FS, h.folder.Dir, HighWaterName, mark{acked, h.now()}.encode()); err != nil {
+	at, _ := h.clock.read()
+	if err := WriteFile(h.folder.FS, h.folder.Dir, HighWaterName, mark{acked, at}.encode()); err != nil {
 		h.folder.Log.Seldom(slog.LevelError, "storage: high-water file not written", "err", err)
 		return
 	}
