@@ -128,6 +128,11 @@ func (e *engine) updateInside(p partition.ID, adds int64, fill func(*writer)) er
 			return err
 		}
 	}
+	if err := e.folder.Ours(); err != nil {
+		return err
+	}
+	e.busy.Add(1)
+	defer e.busy.Add(-1)
 	return e.fill(fill, func(b *pebble.Batch) error {
 		size := uint64(b.Len())
 		if err := e.enqueue(p, b); err != nil {
@@ -142,6 +147,7 @@ func (e *engine) updateInside(p partition.ID, adds int64, fill func(*writer)) er
 			}
 		}
 		e.folder.Commits.Ack()
+		e.folder.Pulse.Beat()
 		e.bytes.Add(size)
 		return nil
 	})

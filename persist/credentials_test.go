@@ -3,6 +3,7 @@ package persist
 import (
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"testing"
 
 	"inboxd/internal/account"
@@ -12,7 +13,7 @@ import (
 // activation, and what the calls about keys look up.
 func BenchmarkAccountOfManyKeys(b *testing.B) {
 	const many = 100_000
-	s, err := Open(b.TempDir(), Options{Logger: slog.New(slog.DiscardHandler)})
+	s, err := Open(filepath.Join(b.TempDir(), "data"), Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -23,6 +23,7 @@ type engine struct {
 	positions positions
 	bytes     atomic.Uint64 // in synced batches
 	waiting   atomic.Int64  // commits that wait for a sync
+	busy      atomic.Int64  // synced commits under way
 
 	// users is read-locked by every call and locked by Close. It guards closed.
 	users  sync.RWMutex

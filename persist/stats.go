@@ -27,18 +27,23 @@ type Stats struct {
 	CacheMisses    int64
 }
 
-// Full reports whether new data are refused for want of space.
-func (e *engine) Full() bool { return e.folder.Space.Full() }
+// Full reports whether new data are refused now: for want of space, by a disk that does not
+// answer, or because the folder is gone from its path (ADR 0042).
+func (e *engine) Full() bool { return e.folder.Refuses() }
 
-// Writable returns nil when a commit that adds bytes would be tried now, else the fault it
-// would answer.
+// Writable returns nil when a commit that adds bytes was made lately or could be made now, else
+// the fault it would answer. It may take two seconds.
 func (e *engine) Writable() error {
-	return e.during(func() error {
-		if e.Full() {
-			return disk.FullFault(nil)
-		}
-		return nil
-	})
+	if err := e.during(func() error { return nil }); err != nil {
+		return err
+	}
+	if e.folder.Space.Full() {
+		return disk.FullFault(nil)
+	}
+	if err := e.folder.Ours(); err != nil {
+		return err
+	}
+	return e.folder.Pulse.Ready()
 }
 
 // ClockTrusted reports whether the wall clock may remove mail (ADR 0043).
@@ -46,7 +51,7 @@ func (e *engine) ClockTrusted() bool { return e.folder.Commits.Clock().Trusted()
 
 // Stats takes the picture; after Close it knows less.
 func (s *Store) Stats() Stats {
-	st := Stats{Commits: s.folder.Commits.Count(), CommitBytes: s.bytes.Load(), Blobs: s.blobs.count.Load(), Full: s.Full()}
+	st := Stats{Commits: s.folder.Commits.Count(), CommitBytes: s.bytes.Load(), Blobs: s.blobs.count.Load(), Full: s.folder.Space.Full()}
 	st.DiskFree, st.DiskTotal, st.FullCount = s.folder.Space.Measured()
 	_ = s.during(func() error {
 		m := s.db.Metrics()

@@ -65,7 +65,7 @@ func (s *Store) open(o *Options) error {
 	if err := s.blobs.open(); err != nil {
 		return fmt.Errorf("the blob folder in %s can't be read: %w", s.folder.Dir, err)
 	}
-	s.folder.Work()
+	s.folder.Work(s.syncLog, func() bool { return s.busy.Load() > 0 })
 	return nil
 }
 

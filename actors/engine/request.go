@@ -85,7 +85,7 @@ func Busy(why error) error {
 	return fault.Wrap(fault.Unavailable, "The service is busy, try again in a moment", why)
 }
 
-// DiskFull is the fault of what the disk has no room for.
+// DiskFull is the fault of what the disk does not take.
 func DiskFull() error {
-	return fault.New(fault.StorageFull, "The disk is full, try again later")
+	return fault.New(fault.StorageFull, "Nothing can be stored now, try again later")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -17,7 +18,7 @@ import (
 // BenchmarkDeliver is the road of a mail behind SMTP, one after the other: read, decided,
 // on disk, seen.
 func BenchmarkDeliver(b *testing.B) {
-	st, err := persist.Open(b.TempDir(), persist.Options{})
+	st, err := persist.Open(filepath.Join(b.TempDir(), "data"), persist.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

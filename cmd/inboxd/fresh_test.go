@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"sync"
 	"testing"
 )
@@ -12,7 +13,7 @@ import (
 // change was acknowledged, in all ways that polls have and more than once, so that the short
 // road is taken too. The budget is so small that inboxes come and go meanwhile.
 func TestPollsAreNeverStale(t *testing.T) {
-	s := launch(t, t.TempDir(), "--memory", "64KiB")
+	s := launch(t, filepath.Join(t.TempDir(), "data"), "--memory", "64KiB")
 	u := s.signUp(t, "fresh@example.test")
 	const workers, each, changes = 4, 10, 60
 	var all sync.WaitGroup

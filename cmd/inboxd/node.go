@@ -175,17 +175,33 @@ func (n *node) baseURL() string {
 	return "http://" + n.listeners["http"].Addr().String()
 }
 
-// stop stops accepting, lets what is in flight finish within drain, and closes the disk.
+// closeShare is the part of the drain that is left to owners and disk when the edges took all
+// of theirs.
+const closeShare = 5
+
+// stop stops accepting, lets what is in flight finish, and closes the disk, all within drain.
+// What a disk that hangs keeps open then is given up: a start finds all that was acknowledged.
 func (n *node) stop(drain time.Duration) error {
-	ctx, cancel := context.WithTimeout(context.Background(), drain)
+	end := time.After(drain)
+	ctx, cancel := context.WithTimeout(context.Background(), drain-drain/closeShare)
 	defer cancel()
 	n.logger.Info("stopping", "drain", drain)
 	var servers sync.WaitGroup
 	servers.Go(func() { n.logStop("smtp", n.mail.Shutdown(ctx)) })
 	servers.Go(func() { n.logStop("http", n.web.Shutdown(ctx)) })
 	servers.Wait()
-	n.admin.close()
-	return n.closeInner()
+	closed := make(chan error, 1)
+	go func() {
+		n.admin.close()
+		closed <- n.closeInner()
+	}()
+	select {
+	case err := <-closed:
+		return err
+	case <-end:
+		n.logger.Error("the drain is over: owners and data folder are left as they are, not closed", "drain", drain, "folder", n.flags.Data)
+		return errors.New("the data folder was not closed within --drain; the next start finds what was acknowledged")
+	}
 }
 
 // logStop notes an edge that could not finish in time: its clients were not acknowledged.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"testing"
 
 	"inboxd/actors"
@@ -15,7 +16,7 @@ import (
 // BenchmarkRefusedInbox compares how long the refusal of an inbox takes by what is there.
 // The figures of the four must stay close together: none may be a multiple of another.
 func BenchmarkRefusedInbox(b *testing.B) {
-	disk, err := persist.Open(b.TempDir(), persist.Options{Logger: slog.New(slog.DiscardHandler)})
+	disk, err := persist.Open(filepath.Join(b.TempDir(), "data"), persist.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -25,7 +26,7 @@ func TestRetentionAtScale(t *testing.T) {
 	var clock atomic.Int64
 	clock.Store(time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC).UnixMilli())
 	now := func() time.Time { return time.UnixMilli(clock.Load()) }
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "data")
 	open := func() *house {
 		quiet := slog.New(slog.DiscardHandler)
 		st, err := persist.Open(dir, persist.Options{Logger: quiet, Now: now})

@@ -49,6 +49,7 @@ type serveCommand struct {
 
 // Run implements the command.
 func (c *serveCommand) Run() error {
+	syscall.Umask(0o077) // all that is written is the service's own
 	fitThreads()
 	logger, flush := newLogger(os.Stderr, c.LogFormat, c.LogLevel)
 	defer flush()

@@ -35,6 +35,7 @@ func TestClockInDoubt(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := &Folder{FS: vfs.NewMem(), Dir: "data", Log: &Logger{out: slog.New(slog.DiscardHandler)}}
 				must(t, f.FS.MkdirAll(f.Dir, 0o700))
+				must(t, WriteFile(f.FS, f.Dir, lockName, nil))
 				off := 0
 				now := func() time.Time { return time.Now().Add(time.Duration(off) * time.Hour) }
 				start := func() *HighWater {

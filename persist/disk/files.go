@@ -30,6 +30,9 @@ const (
 
 // lockFolder makes dir (mode 0700) and takes it for this process.
 func lockFolder(fs vfs.FS, dir string) (io.Closer, error) {
+	if err := checkPrivate(fs, dir); err != nil {
+		return nil, err
+	}
 	if err := makeFolder(fs, dir); err != nil {
 		return nil, fmt.Errorf("the data folder %s can't be made: %w", dir, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -71,20 +72,23 @@ func (o *Options) fit() {
 	o.BallastBytes = cmp.Or(o.BallastBytes, ballast)
 }
 
-// Folder is a data folder that this process has. Any goroutine may use it: its fields never
-// change after Open.
+// Folder is a data folder that this process has. Any goroutine may use it: only away
+// changes after Open.
 type Folder struct {
 	Dir     string
 	FS      vfs.FS // without waiting for space
 	Log     *Logger
 	Space   *SpaceGuard
 	Commits *HighWater
+	Pulse   *Pulse
 
-	spare *spareLog
-	lock  io.Closer
-	still bool
-	stop  chan struct{}  // closed by Rest
-	tasks sync.WaitGroup // what Work started; stop ends them
+	locked identity    // of the lock file
+	away   atomic.Bool // the folder is not on its path; Ours sets it
+	spare  *spareLog
+	lock   io.Closer
+	still  bool
+	stop   chan struct{}  // closed by Rest
+	tasks  sync.WaitGroup // what Work started; stop ends them
 }
 
 // Open takes the folder dir, makes it when it is new, and checks its format. It fills in the
@@ -99,7 +103,13 @@ func Open(dir string, o *Options) (*Folder, error) {
 		Dir: dir, FS: o.FS, lock: lock, still: o.Still, stop: make(chan struct{}),
 		Log: &Logger{out: o.Logger, now: o.Now, exit: o.Exit, last: map[string]*silence{}},
 	}
-	if err = checkFormat(f.FS, f.Dir); err == nil {
+	f.Pulse = &Pulse{log: f.Log, begun: time.Now()}
+	info, err := f.FS.Stat(f.Path(lockName))
+	if err == nil {
+		f.locked = identityOf(info)
+		err = checkFormat(f.FS, f.Dir)
+	}
+	if err == nil {
 		f.Commits, err = readHighWater(f, o.Now)
 	}
 	if err != nil {
@@ -114,21 +124,27 @@ func Open(dir string, o *Options) (*Folder, error) {
 }
 
 // Engine is the file system under the engine.
-func (f *Folder) Engine() vfs.FS { return &waitFS{f.FS, f.Space, f.spare} }
+func (f *Folder) Engine() vfs.FS { return &waitFS{f.FS, f, f.Space, f.spare} }
 
 // Path is where the file of this name lies.
 func (f *Folder) Path(name string) string { return f.FS.PathJoin(f.Dir, name) }
 
 // Work is for when the engine is open: writes may wait for space from now on, and the
-// background work begins.
-func (f *Folder) Work() {
+// background work begins. sync makes a synced write; busy tells whether commits are under way.
+func (f *Folder) Work(sync func() error, busy func() bool) {
+	f.Pulse.sync = sync
 	f.Space.opening.Store(false)
 	if !f.still {
 		f.tasks.Go(func() { f.Space.watch(f.stop) })
 		f.tasks.Go(func() { f.spare.keep(f.stop) })
+		f.tasks.Go(func() { f.watch(f.stop, busy) })
 	}
 	f.tasks.Go(func() { f.Commits.keep(f.stop) })
 }
+
+// Refuses reports whether new data are refused now: for want of space, because the disk does
+// not answer, or because the folder is not on its path.
+func (f *Folder) Refuses() bool { return f.Space.Full() || f.Pulse.Stalled() || f.away.Load() }
 
 // Rest ends the background work and notes how many commits there are. No commit may come
 // after it.

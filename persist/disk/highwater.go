@@ -110,8 +110,12 @@ func (h *HighWater) keep(stop <-chan struct{}) {
 	}
 }
 
-// write only logs a failure: the file detects a loss, it does not prevent one.
+// write only logs a failure: the file detects a loss, it does not prevent one. Another's folder
+// on the path is left alone.
 func (h *HighWater) write() {
+	if h.folder.Ours() != nil {
+		return
+	}
 	acked := h.acked.Load()
 	at, _ := h.clock.read()
 	if err := WriteFile(h.folder.FS, h.folder.Dir, HighWaterName, mark{acked, at}.encode()); err != nil {

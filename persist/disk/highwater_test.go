@@ -21,6 +21,7 @@ func TestHighWaterIsNotedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &Folder{FS: vfs.NewMem(), Dir: "data"}
 		must(t, f.FS.MkdirAll(f.Dir, 0o700))
+		must(t, WriteFile(f.FS, f.Dir, lockName, nil))
 		h, err := readHighWater(f, time.Now)
 		must(t, err)
 		stop := make(chan struct{})

@@ -227,8 +227,8 @@ func (g *SpaceGuard) watch(stop <-chan struct{}) {
 	}
 }
 
-// wait repeats op while the disk is full or descriptors have run out: until there is room, or
-// for about a second when brief. What waits here waits in silence; it has been
+// wait repeats op while the disk is full, the folder is away or descriptors have run out: until
+// there is room, or for about a second when brief. What waits here waits in silence; it has been
 // said once.
 func (g *SpaceGuard) wait(brief bool, op func() error) error {
 	begun := time.Now()
@@ -237,6 +237,7 @@ func (g *SpaceGuard) wait(brief bool, op func() error) error {
 		switch {
 		case IsFull(err):
 			g.Hit()
+		case errors.Is(err, errAway):
 		case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
 			g.log.Seldom(slog.LevelError, "storage: waiting for a file descriptor", "err", err)
 		default:

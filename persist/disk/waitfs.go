@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"errors"
 	"os"
 	"strings"
 
@@ -13,14 +14,15 @@ import (
 // A full disk. A failed log write would end the process, a failed flush is repeated at once
 // and for ever. So a write that finds the disk full waits for space instead of failing. A
 // table's write waits about a second only, so that a compaction that does not fit gives its
-// half-written output back.
+// half-written output back. A folder that is gone from its path is waited for in the same way.
 //
 // Any other failed write. The engine panics in some of these cases with its locks held, in
 // others it repeats its work at once and for ever. So the process ends here, with one line.
 type waitFS struct {
 	vfs.FS
-	space *SpaceGuard
-	spare *spareLog
+	folder *Folder
+	space  *SpaceGuard
+	spare  *spareLog
 }
 
 // waitFile is a file or folder of waitFS; the engine lets one goroutine use one at a time.
@@ -38,7 +40,8 @@ func isTable(name string) bool {
 // verdict passes an error of name on, or ends the process. Until the store is open its
 // errors become the error of Open.
 func (fs *waitFS) verdict(name string, err error) error {
-	if err != nil && !fs.space.opening.Load() && !(IsFull(err) && isTable(name)) {
+	again := isTable(name) && (IsFull(err) || errors.Is(err, errAway))
+	if err != nil && !fs.space.opening.Load() && !again {
 		fs.space.log.Fatal("writing "+fs.PathBase(name), err)
 	}
 	return err
@@ -47,6 +50,9 @@ func (fs *waitFS) verdict(name string, err error) error {
 func (fs *waitFS) file(name string, open func() (vfs.File, error)) (vfs.File, error) {
 	var f vfs.File
 	err := fs.space.wait(isTable(name), func() (err error) {
+		if err = fs.folder.Ours(); err != nil {
+			return err // another's folder may lie on the path
+		}
 		f, err = open()
 		return err
 	})

@@ -1,0 +1,57 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"inboxd/internal/fault"
+)
+
+// identity tells a file from every other one, whatever its name: its device and inode. Zero in
+// a file system that has none.
+type identity struct{ device, inode uint64 }
+
+func identityOf(info os.FileInfo) (id identity) {
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		id = identity{uint64(s.Dev), s.Ino}
+	}
+	return id
+}
+
+// checkPrivate refuses a folder that others can enter: they would read mail in it.
+func checkPrivate(fs vfs.FS, dir string) error {
+	info, err := fs.Stat(dir)
+	if err != nil || !info.IsDir() || identityOf(info) == (identity{}) {
+		return nil // making it, or opening it, tells what is the matter
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		return fmt.Errorf("the data folder %s can be entered by others (mode %04o): run chmod 700 %s", dir, mode, dir)
+	}
+	return nil
+}
+
+// errAway is in every fault of Ours.
+var errAway = errors.New("the data folder is gone from its path")
+
+// Ours reports whether the path of the folder still leads to the folder that this process
+// locked: nil, or the fault of what can't be stored. A folder that was moved away or removed
+// goes on taking writes, in files that no start finds.
+func (f *Folder) Ours() error {
+	info, err := f.FS.Stat(f.Path(lockName))
+	if err == nil && identityOf(info) == f.locked {
+		f.away.Store(false)
+		return nil
+	}
+	if err == nil {
+		err = fmt.Errorf("%s in %s is another file", lockName, f.Dir)
+	}
+	err = fmt.Errorf("%w: %v", errAway, err) // without the engine's stack
+	if !f.away.Swap(true) {
+		f.Log.out.Error("storage: nothing is stored until the data folder is back", "err", err)
+	}
+	return fault.Wrap(fault.StorageFull, "The storage is not where it was. Reading still works; storing does again once it is back", err)
+}

@@ -1,0 +1,165 @@
+package persist
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"inboxd/internal/fault"
+)
+
+// freezer holds every write to a disk while it is frozen.
+type freezer struct {
+	thaw  atomic.Pointer[chan struct{}] // nil: not frozen
+	syncs atomic.Int64                  // of logs
+}
+
+func (f *freezer) String() string { return "freezer" }
+
+func (f *freezer) MaybeError(op errorfs.Op) error {
+	if op.Kind.ReadOrWrite() != errorfs.OpIsWrite {
+		return nil
+	}
+	if thaw := f.thaw.Load(); thaw != nil {
+		<-*thaw
+	}
+	if strings.HasSuffix(op.Path, ".log") && (op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData) {
+		f.syncs.Add(1)
+	}
+	return nil
+}
+
+func (f *freezer) freeze() { thaw := make(chan struct{}); f.thaw.Store(&thaw) }
+func (f *freezer) melt()   { close(*f.thaw.Swap(nil)) }
+
+// TestReadyMeansThatAWriteLands: the disk freezes and thaws, idle and with a commit under way,
+// which alone is enough to find out; many ask, and one write is made for them.
+func TestReadyMeansThatAWriteLands(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var disk freezer
+		o := options(errorfs.Wrap(vfs.NewMem(), &disk))
+		o.Still = false
+		o.FreeSpace = func() (uint64, uint64, error) { return 1 << 40, 1 << 40, nil }
+		s, err := Open(folder, o)
+		must(t, err)
+		defer closeStore(t, s)
+		ask := func(want bool, within time.Duration) {
+			t.Helper()
+			began := time.Now()
+			if err := s.Writable(); (err == nil) != want || err != nil && !fault.Is(err, fault.StorageFull) {
+				t.Errorf("writable: %v, want %v", err, want)
+			}
+			if took := time.Since(began); took > within {
+				t.Errorf("it took %v", took)
+			}
+		}
+		must(t, s.CommitInbox(mail(victim, 1, "x")))
+		ask(true, 0)
+		time.Sleep(time.Hour)
+		before := disk.syncs.Load()
+		for range 100 {
+			ask(true, 0) // a write lands at once
+		}
+		if n := disk.syncs.Load() - before; n != 1 {
+			t.Errorf("%d writes for 100 who ask at once", n)
+		}
+
+		time.Sleep(time.Hour)
+		disk.freeze()
+		for range 100 {
+			go s.Writable()
+		}
+		ask(false, 2*time.Second)
+		synctest.Wait()
+		ask(false, 0)
+		if !s.Full() {
+			t.Error("new data are not refused")
+		}
+		disk.melt()
+		synctest.Wait()
+		ask(true, 0)
+
+		time.Sleep(time.Hour)
+		disk.freeze()
+		stored := make(chan error, 1)
+		go func() { stored <- s.CommitInbox(mail(victim, 2, "x")) }()
+		for began := time.Now(); !s.Full(); time.Sleep(100 * time.Millisecond) {
+			if time.Since(began) > 4*time.Second {
+				t.Fatal("nobody found out that the disk is frozen")
+			}
+		}
+		disk.melt()
+		must(t, <-stored)
+		synctest.Wait()
+		if s.Full() {
+			t.Error("new data are refused after the thaw")
+		}
+		ask(true, 0)
+	})
+}
+
+// TestMovedFolder: nothing is stored while the path does not lead to the folder, whatever lies
+// there, and all goes on when it is back.
+func TestMovedFolder(t *testing.T) {
+	parent := t.TempDir()
+	dir, elsewhere := filepath.Join(parent, "data"), filepath.Join(parent, "elsewhere")
+	o := options(vfs.Default)
+	s, err := Open(dir, o)
+	must(t, err)
+	must(t, s.CommitInbox(mail(victim, 1, "x")))
+	refused := func(what string) {
+		t.Helper()
+		if err := s.CommitInbox(mail(victim, 2, "x")); !fault.Is(err, fault.StorageFull) {
+			t.Errorf("%s: a commit answers %v", what, err)
+		}
+		if err := s.Writable(); !fault.Is(err, fault.StorageFull) || !s.Full() {
+			t.Errorf("%s: writable: %v, full %v", what, err, s.Full())
+		}
+		if raw, err := s.Raw(victim, 1); err != nil || string(raw) != "x" {
+			t.Errorf("%s: reading: %q, %v", what, raw, err)
+		}
+	}
+	must(t, os.Rename(dir, elsewhere))
+	refused("moved away")
+	flushed := make(chan error, 1)
+	go func() { flushed <- s.db.Flush() }() // wants a new log, and waits
+	must(t, os.Mkdir(dir, 0o700))
+	must(t, os.WriteFile(filepath.Join(dir, "LOCK"), nil, 0o600))
+	refused("another's on the path")
+	must(t, os.RemoveAll(dir))
+	must(t, os.Rename(elsewhere, dir))
+	must(t, <-flushed)
+	must(t, s.CommitInbox(mail(victim, 2, body(victim, 2))))
+	must(t, s.Writable())
+	closeStore(t, s)
+	s, err = Open(dir, options(vfs.Default))
+	must(t, err)
+	must(t, checkWhole(s, victim, 2, true))
+	closeStore(t, s)
+}
+
+// TestOpenFolderIsRefused, empty or not; what the service makes is private.
+func TestOpenFolderIsRefused(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	must(t, os.Mkdir(dir, 0o700))
+	for _, mode := range []os.FileMode{0o755, 0o750, 0o701, 0o722} {
+		must(t, os.Chmod(dir, mode))
+		_, err := Open(dir, options(vfs.Default))
+		if err == nil || !strings.HasSuffix(err.Error(), "run chmod 700 "+dir) {
+			t.Errorf("mode %v: %v", mode, err)
+		}
+	}
+	must(t, os.Chmod(dir, 0o700))
+	for range 2 {
+		s, err := Open(dir, options(vfs.Default))
+		must(t, err)
+		closeStore(t, s)
+	}
+}
