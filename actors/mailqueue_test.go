@@ -447,5 +447,10 @@ func events(store *persisttest.Store, _ *System, id account.ID) ([]inbox.Public,
 		left, err := store.Outbox(1)
 		return err != nil || len(left) == 0
 	})
-	return store.RecentJournal(id, 100)
+	page, err := store.JournalPage(id, 0, "", time.Time{}, 1000)
+	out := make([]inbox.Public, len(page.Entries))
+	for i, e := range page.Entries {
+		out[i] = e.Public
+	}
+	return out, err
 }

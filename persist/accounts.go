@@ -114,7 +114,7 @@ func (t *accountTable) CommitAccount(r *account.Rows) error {
 		return err
 	}
 	if r.OnlyCounts() {
-		return t.updateLater(func(w *writer) { w.usage(r) })
+		return t.updateLater(r.ID.Partition(), func(w *writer) { w.usage(r) })
 	}
 	return t.update(r.ID.Partition(), accountBytes(r), func(w *writer) {
 		if r.Erase {
@@ -181,12 +181,12 @@ func (w *writer) usage(r *account.Rows) {
 	}
 }
 
-// erase removes what is left of a closed account: its own rows, its list, its journal, its
+// erase removes what is left of a closed account: its own rows, its list, its journal and what that notes of inboxes, its
 // suppressions, its deliveries (their due entries lead nowhere then), its records of
 // requests, and the mark that it is closing. Its credential rows went with the keys, sessions
 // and reset tokens they belong to.
 func (w *writer) erase(id account.ID) {
-	for _, k := range [...]kind{kindAccount, kindList, kindJournal, kindInboxKey, kindSuppression, kindLastCall, kindDelivery} {
+	for _, k := range [...]kind{kindAccount, kindList, kindJournal, kindInboxKey, kindSuppression, kindLastCall, kindDelivery, kindTaken} {
 		w.deleteRange(under(appendOwner(nil, k, id)))
 	}
 	w.deleteRange(under(accountRequests(id)))

@@ -111,3 +111,70 @@ func BenchmarkLoadInbox(b *testing.B) {
 		}
 	}
 }
+
+// queued fills a folder with n mails to be sent, one an inbox, all over time.
+func queued(b *testing.B, s *Store, n int) {
+	var group sync.WaitGroup
+	for w := range 64 {
+		group.Go(func() {
+			for i := w; i < n; i += 64 {
+				addr := fmt.Sprintf("bench%d@example.org", i)
+				r := sent(addr, 1, at(i*7919%n))
+				r.DueTo = at(i * 104_729 % n)
+				r.Store = nil
+				if err := s.CommitInbox(r); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	must(b, s.db.Flush())
+}
+
+// BenchmarkDueIndexes reads what a start reads with 100,000 mails that wait, the same in the pages
+// of a window, and what a look of retention reads when nothing, and when much is due.
+func BenchmarkDueIndexes(b *testing.B) {
+	const n = 100_000
+	s, err := Open(filepath.Join(b.TempDir(), "data"), Options{Logger: quiet})
+	must(b, err)
+	defer closeStore(b, s)
+	queued(b, s, n)
+	b.Run("start", func(b *testing.B) {
+		for b.Loop() {
+			seen := 0
+			must(b, s.EachQueued(func(inbox.QueueEntry) { seen++ }))
+			if seen != n {
+				b.Fatal(seen)
+			}
+		}
+	})
+	b.Run("pages", func(b *testing.B) {
+		for b.Loop() {
+			var from inbox.QueueEntry
+			seen := 0
+			for more := true; more; {
+				var page []inbox.QueueEntry
+				page, more, err = s.MailQueue(from, 2048)
+				must(b, err)
+				from = page[len(page)-1]
+				seen += len(page)
+			}
+			if seen != n {
+				b.Fatal(seen)
+			}
+		}
+	})
+	for _, c := range []struct {
+		name  string
+		until int
+	}{{"nothing due", -1}, {"much due", n}} {
+		b.Run(c.name, func(b *testing.B) {
+			for b.Loop() {
+				if _, _, err := s.DueInboxes(at(c.until), 256); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -134,6 +134,7 @@ func (e *engine) updateInside(p partition.ID, adds int64, fill func(*writer)) er
 	e.busy.Add(1)
 	defer e.busy.Add(-1)
 	return e.fill(fill, func(b *pebble.Batch) error {
+		watchBatch(p, b)
 		size := uint64(b.Len())
 		if err := e.enqueue(p, b); err != nil {
 			return err
@@ -153,13 +154,40 @@ func (e *engine) updateInside(p partition.ID, adds int64, fill func(*writer)) er
 	})
 }
 
-// updateLater puts a batch in order behind all commits so far but does not wait for the disk: a
-// crash may take it back, never one before it.
-func (e *engine) updateLater(fill func(*writer)) error {
+// updateLater puts a batch of partition p in order behind all commits so far but does not wait
+// for the disk: a crash may take it back, never one before it.
+func (e *engine) updateLater(p partition.ID, fill func(*writer)) error {
 	return e.during(func() error {
-		return e.fill(fill, func(b *pebble.Batch) error { return e.db.Apply(b, pebble.NoSync) })
+		return e.fill(fill, func(b *pebble.Batch) error {
+			watchBatch(p, b)
+			return e.db.Apply(b, pebble.NoSync)
+		})
 	})
 }
+
+// updateEachLater is updateLater for changes in many partitions: a batch for each run of
+// neighbours that lie in one.
+func updateEachLater[T any](e *engine, items []T, of func(*T) partition.ID, change func(*writer, *T)) error {
+	for len(items) > 0 {
+		p, n := of(&items[0]), 1
+		for n < len(items) && of(&items[n]) == p {
+			n++
+		}
+		err := e.updateLater(p, func(w *writer) {
+			for i := range items[:n] {
+				change(w, &items[i])
+			}
+		})
+		if err != nil {
+			return err
+		}
+		items = items[n:]
+	}
+	return nil
+}
+
+// watchBatch sees each batch of rows and the partition that it names. Tests compare the two.
+var watchBatch = func(partition.ID, *pebble.Batch) {}
 
 // syncLog puts everything that is in the log on disk.
 func (e *engine) syncLog() error {

@@ -60,7 +60,7 @@ func deliveryKey(dst []byte, id account.ID, n int64) []byte {
 	return appendNumber(appendOwner(dst, kindDelivery, id), n)
 }
 
-// deliveryDueKey names a due entry: [kind][time][partition][account][delivery id].
+// deliveryDueKey names a due entry: [kind][group][time][partition][account][delivery id].
 func deliveryDueKey(dst []byte, at time.Time, id account.ID, n int64) []byte {
 	return appendNumber(append(appendDue(dst, kindDeliveryDue, at, id.Partition()), id[:]...), n)
 }
@@ -70,7 +70,7 @@ func readDeliveryDue(key, value []byte) (webhook.Due, error) {
 		return webhook.Due{}, fmt.Errorf("persist: damaged row %x: %v", key, err)
 	}
 	return webhook.Due{
-		At: readTime(key[1:]), Account: account.ID(key[dueHead:]), ID: readNumber(key), Webhook: readNumber(value),
+		At: dueTime(key), Account: account.ID(key[dueHead:]), ID: readNumber(key), Webhook: readNumber(value),
 	}, nil
 }
 
@@ -120,15 +120,11 @@ func (w *writer) changeDelivery(id account.ID, c *webhook.Change) {
 // begin behind the entry after, of which time, account and id count; one without account begins
 // at its time.
 func (t *deliveryTable) DueDeliveries(after webhook.Due, limit int) (due []webhook.Due, more bool, err error) {
-	keys := dueFrom(kindDeliveryDue, after.At)
+	from := dueFrom(after.At)
 	if after.Account != (account.ID{}) {
-		keys = keys.behind(deliveryDueKey(nil, after.At, after.Account, after.ID))
+		from = dueBehind(deliveryDueKey(nil, after.At, after.Account, after.ID))
 	}
-	due, err = list(t.engine, keys, limit+1, readDeliveryDue)
-	if more = len(due) > limit; more {
-		due = due[:limit]
-	}
-	return due, more, err
+	return listDue(t.engine, kindDeliveryDue, from, limit, readDeliveryDue)
 }
 
 // Delivery reads one delivery, nil when there is none.
@@ -218,7 +214,7 @@ func (t *deliveryTable) TrimDeliveries(id account.ID, after int64, before time.T
 	if err != nil || len(gone) == 0 {
 		return 0, err
 	}
-	return len(gone), t.updateLater(func(w *writer) {
+	return len(gone), t.updateLater(id.Partition(), func(w *writer) {
 		for _, n := range gone {
 			w.delete(deliveryKey(nil, id, n))
 		}

@@ -289,7 +289,7 @@ func goldens() map[string]struct {
 		"key-content":    {appendMessage(nil, kindContent, goldenAddress, 300), nil, nil},
 		"key-raw":        {appendMessage(nil, kindRaw, goldenAddress, 300), nil, nil},
 		"key-blob":       {append(appendMessage(nil, kindBlob, goldenAddress, 300), blobRaw), nil, nil},
-		"key-due":        {inboxDueKey(goldenTime, goldenAddress), func(b []byte) (any, error) { return readTime(b[1:]), nil }, goldenTime},
+		"key-due":        {inboxDueKey(goldenTime, goldenAddress), func(b []byte) (any, error) { return dueTime(b), nil }, goldenTime},
 		"key-outbox":     {outboxKey(nil, &ev), nil, nil},
 		"key-account":    {appendOwner(nil, kindAccount, goldenID), nil, nil},
 		"key-key":        {keyKey(goldenID, 7), nil, nil},
@@ -343,6 +343,7 @@ func goldens() map[string]struct {
 		"key-delivery":     {deliveryKey(nil, goldenID, 300), nil, nil},
 		"key-delivery-due": {deliveryDueKey(nil, goldenTime, goldenID, 300), func(b []byte) (any, error) { return readDeliveryDue(b, keyed(nil, 7)) },
 			webhook.Due{At: goldenTime, Account: goldenID, ID: 300, Webhook: 7}},
+		"key-taken":    {takenKey(nil, goldenID, goldenAddress), nil, nil},
 		"key-journal":  {journalKey(nil, goldenID, 42), nil, nil},
 		"key-position": {appendPrefix(nil, kindPosition, 0xabc), nil, nil},
 	}

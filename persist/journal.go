@@ -8,6 +8,7 @@ import (
 	"inboxd/internal/account"
 	"inboxd/internal/follow"
 	"inboxd/internal/inbox"
+	"inboxd/internal/partition"
 	"inboxd/internal/webhook"
 )
 
@@ -44,10 +45,19 @@ func (w *writer) putPublic(key []byte, p *inbox.Public) {
 }
 
 // Outbox returns up to limit events that no DropOutbox has removed yet, in order within
-// each inbox. After a crash it may hold events that the journal has already: the newest
-// entries of the account's journal tell.
+// each inbox. After a crash it may hold events that the journal has already: Taken tells.
 func (j *journal) Outbox(limit int) ([]inbox.Public, error) {
-	return list(j.engine, ofKind(kindOutbox), limit, func(_, value []byte) (inbox.Public, error) {
+	return j.untaken(ofKind(kindOutbox), limit)
+}
+
+// OutboxOf is Outbox for the events of one inbox with numbers above after and below another.
+func (j *journal) OutboxOf(addr string, after, below uint64, limit int) ([]inbox.Public, error) {
+	from, to := inbox.Public{Address: addr, Number: after + 1}, inbox.Public{Address: addr, Number: below}
+	return j.untaken(span{outboxKey(nil, &from), outboxKey(nil, &to)}, limit)
+}
+
+func (j *journal) untaken(keys span, limit int) ([]inbox.Public, error) {
+	return list(j.engine, keys, limit, func(_, value []byte) (inbox.Public, error) {
 		var r publicRecord
 		err := decode(value, &r)
 		return r.public(), err
@@ -58,11 +68,10 @@ func (j *journal) Outbox(limit int) ([]inbox.Public, error) {
 // disk: what a crash brings back is taken over once more. Only events whose rows are there
 // may be dropped, see dropOnce.
 func (j *journal) DropOutbox(events []inbox.Public) error {
-	return j.updateLater(func(w *writer) {
-		for i := range events {
-			w.key = outboxKey(w.key[:0], &events[i])
-			w.dropOnce(w.key)
-		}
+	of := func(p *inbox.Public) partition.ID { return partition.Of(p.Address) }
+	return updateEachLater(j.engine, events, of, func(w *writer, p *inbox.Public) {
+		w.key = outboxKey(w.key[:0], p)
+		w.dropOnce(w.key)
 	})
 }
 
@@ -70,18 +79,49 @@ func journalKey(dst []byte, id account.ID, seq uint64) []byte {
 	return appendNumber(appendOwner(dst, kindJournal, id), seq)
 }
 
-// AppendJournal adds events to the account's journal, numbered from, from+1 and so on, and
-// with them what its webhooks are told of them. It does not wait for the disk: the synced
-// outbox rows guard the events until DropOutbox, which the log holds behind this append.
+// takenKey names the last event taken of an inbox: [kind][partition][id][address].
+func takenKey(dst []byte, id account.ID, addr string) []byte {
+	return append(appendOwner(dst, kindTaken, id), addr...)
+}
+
+// taken notes the last event of each inbox; events of one inbox ascend, so the last one wins.
+func (w *writer) taken(id account.ID, events []inbox.Public) {
+	for i := range events {
+		if i+1 < len(events) && events[i+1].Address == events[i].Address {
+			continue
+		}
+		w.key = takenKey(w.key[:0], id, events[i].Address)
+		w.set(w.key, keyed(nil, int64(events[i].Number)))
+	}
+}
+
+// Taken returns the number of the last event of an inbox that is in the account's journal; 0
+// when there is none, or it was trimmed.
+func (j *journal) Taken(id account.ID, addr string) (number uint64, err error) {
+	_, err = j.read(takenKey(nil, id, addr), func(value []byte) error {
+		if err := checkVersion(value); err != nil || len(value) != 1+8 {
+			return fmt.Errorf("persist: damaged number of the last event of %s: %v", addr, err)
+		}
+		number = uint64(readNumber(value))
+		return nil
+	})
+	return number, err
+}
+
+// AppendJournal adds events to the account's journal, numbered from, from+1 and so on. The batch
+// holds with them what its webhooks are told of them, and which event of each inbox was the last.
+// It does not wait for the disk: the synced outbox rows guard the events until DropOutbox, which
+// the log holds behind this append.
 func (j *journal) AppendJournal(id account.ID, from uint64, events []inbox.Public, deliveries []webhook.Delivery) error {
 	j.appending.Lock()
 	defer j.appending.Unlock()
 	j.appended++
-	return j.updateLater(func(w *writer) {
+	return j.updateLater(id.Partition(), func(w *writer) {
 		for i := range events {
 			w.key = journalKey(w.key[:0], id, from+uint64(i))
 			w.putPublic(w.key, &events[i])
 		}
+		w.taken(id, events)
 		for i := range deliveries {
 			w.putDelivery(&deliveries[i])
 		}
@@ -128,20 +168,6 @@ func (j *journal) JournalPage(id account.ID, after uint64, address string, since
 	return page, err
 }
 
-// RecentJournal returns the events of the account's newest limit entries, in order.
-func (j *journal) RecentJournal(id account.ID, limit int) ([]inbox.Public, error) {
-	end, err := j.JournalEnd(id)
-	if err != nil {
-		return nil, err
-	}
-	page, err := j.JournalPage(id, end-min(end, uint64(limit)), "", time.Time{}, limit)
-	events := make([]inbox.Public, len(page.Entries))
-	for i, e := range page.Entries {
-		events[i] = e.Public
-	}
-	return events, err
-}
-
 // SyncJournal returns when everything that was in a journal before the call is on disk: a
 // number that a reader has seen is given to the same event after any crash. Without entries
 // that wait for the disk it costs two locks; those who come together share one sync.
@@ -167,12 +193,18 @@ func (j *journal) count() uint64 {
 }
 
 // TrimJournal removes the oldest entries from before the given time, but never the newest
-// entry of all: it keeps the count, so that no number is given twice. It does not wait for
-// the disk.
+// entry of all: it keeps the count, so that no number is given twice. The number of an inbox's
+// last event goes with the entry of that event. It does not wait for the disk. Whoever appends
+// may not do so meanwhile.
 func (j *journal) TrimJournal(id account.ID, before time.Time) error {
 	all := under(appendOwner(nil, kindJournal, id))
-	old := span{all.from, nil} // up to the first key that stays
+	old := span{all.from, nil}  // up to the first key that stays
+	last := map[string]uint64{} // event of each inbox that goes
+	var looked eventName
 	err := j.scan(all, func(key, value []byte) error {
+		if old.to != nil {
+			last[looked.address] = looked.number
+		}
 		old.to = append(old.to[:0], key...)
 		var r publicRecord
 		if err := decode(value, &r); err != nil {
@@ -181,10 +213,25 @@ func (j *journal) TrimJournal(id account.ID, before time.Time) error {
 		if !r.At.time().Before(before) {
 			return errStop
 		}
+		looked = eventName{r.Address, r.Number}
 		return nil
 	})
 	if old.to == nil || err != nil {
 		return err
 	}
-	return j.updateLater(func(w *writer) { w.deleteRange(old) })
+	for addr, number := range last {
+		noted, err := j.Taken(id, addr)
+		if err != nil {
+			return err
+		}
+		if noted != number {
+			delete(last, addr) // there are newer ones
+		}
+	}
+	return j.updateLater(id.Partition(), func(w *writer) {
+		w.deleteRange(old)
+		for addr := range last {
+			w.delete(takenKey(nil, id, addr))
+		}
+	})
 }

@@ -255,3 +255,35 @@ func TestDue(t *testing.T) {
 		t.Errorf("due %v, next %v, want %v", due, next, want)
 	}
 }
+
+// TestLastEventIsNoted for each inbox of an account, in order and out of it, as long as its entry
+// is there.
+func TestLastEventIsNoted(t *testing.T) {
+	s := open(t, vfs.NewMem())
+	id := accountID(1)
+	of := func(n, second int, addr string) inbox.Public {
+		e := event(second)
+		e.Number, e.Address = uint64(n), addr
+		return e
+	}
+	check := func(when string, a, b, c uint64) {
+		t.Helper()
+		for addr, want := range map[string]uint64{"a@x": a, "b@x": b, "c@x": c} {
+			if got, err := s.Taken(id, addr); got != want || err != nil {
+				t.Errorf("%s the last event of %s is %d, %v; want %d", when, addr, got, err, want)
+			}
+		}
+	}
+	check("at first", 0, 0, 0)
+	must(t, s.AppendJournal(id, 1, []inbox.Public{of(1, 1, "a@x"), of(2, 2, "a@x"), of(7, 3, "b@x"), of(3, 4, "a@x")}, nil))
+	must(t, s.AppendJournal(id, 5, []inbox.Public{of(8, 5, "b@x"), of(1, 6, "c@x")}, nil))
+	check("noted", 3, 8, 1)
+	must(t, s.TrimJournal(id, at(4)))
+	check("trimmed before it", 3, 8, 1)
+	must(t, s.TrimJournal(id, at(5)))
+	check("trimmed with the entry", 0, 8, 1)
+	must(t, s.TrimJournal(id, at(100)))
+	check("but for the newest", 0, 0, 1)
+	must(t, s.CommitAccount(&account.Rows{ID: id, Erase: true}))
+	check("with the account", 0, 0, 0)
+}

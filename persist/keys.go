@@ -12,29 +12,33 @@ import (
 type kind byte
 
 const (
-	kindInbox       kind = 1  // address → profile; address, message id → message
-	kindContent     kind = 2  // address, message id → what is read of a message
-	kindRaw         kind = 3  // address, message id → bytes as received; the same, 1 → fields of a signature
-	kindDue         kind = 4  // time, address → nothing
-	kindOutbox      kind = 5  // address, event number → public event
-	kindAccount     kind = 6  // account → profile; account, part, … → see below
-	kindList        kind = 7  // account, newest first, address → nothing
-	kindCredential  kind = 8  // token hash → account, and which key
-	kindEmail       kind = 9  // e-mail address → account
-	kindJournal     kind = 10 // account, sequence number → public event
-	kindBlob        kind = 11 // address, message id, what → blob file
-	kindPosition    kind = 12 // partition → number of its synced commits
-	kindSubdomain   kind = 13 // label below the service domain → account
-	kindRequest     kind = 14 // account or address, request name, time → answer
-	kindMailDue     kind = 15 // time, address, message id → mail that waits to be sent
-	kindSuppression kind = 16 // account, e-mail address → why mail is not sent there
-	kindDomain      kind = 17 // domain → record; domain, address → an inbox under it
-	kindDomainList  kind = 18 // account, domain → nothing
-	kindLastCall    kind = 19 // account, webhook id → its last call
-	kindDelivery    kind = 20 // account, delivery id → delivery
-	kindDeliveryDue kind = 21 // time, account, delivery id → webhook id
-	kindInboxKey    kind = 22 // account, address → key id
-	kindClosing     kind = 23 // account → nothing
+	kindInbox             kind = 1  // address → profile; address, message id → message
+	kindContent           kind = 2  // address, message id → what is read of a message
+	kindRaw               kind = 3  // address, message id → bytes as received; the same, 1 → fields of a signature
+	kindUngrouped         kind = 4  // kindDue until format 1
+	kindOutbox            kind = 5  // address, event number → public event
+	kindAccount           kind = 6  // account → profile; account, part, … → see below
+	kindList              kind = 7  // account, newest first, address → nothing
+	kindCredential        kind = 8  // token hash → account, and which key
+	kindEmail             kind = 9  // e-mail address → account
+	kindJournal           kind = 10 // account, sequence number → public event
+	kindBlob              kind = 11 // address, message id, what → blob file
+	kindPosition          kind = 12 // partition → number of its synced commits
+	kindSubdomain         kind = 13 // label below the service domain → account
+	kindRequest           kind = 14 // account or address, request name, time → answer
+	kindMailUngrouped     kind = 15 // kindMailDue until format 1
+	kindSuppression       kind = 16 // account, e-mail address → why mail is not sent there
+	kindDomain            kind = 17 // domain → record; domain, address → an inbox under it
+	kindDomainList        kind = 18 // account, domain → nothing
+	kindLastCall          kind = 19 // account, webhook id → its last call
+	kindDelivery          kind = 20 // account, delivery id → delivery
+	kindDeliveryUngrouped kind = 21 // kindDeliveryDue until format 1
+	kindInboxKey          kind = 22 // account, address → key id
+	kindClosing           kind = 23 // account → nothing
+	kindDue               kind = 24 // group, time, address → nothing
+	kindMailDue           kind = 25 // group, time, address, message id → mail that waits to be sent
+	kindDeliveryDue       kind = 26 // group, time, account, delivery id → webhook id
+	kindTaken             kind = 27 // account, address → event number
 )
 
 // Parts of an account's rows under kindAccount. Stored: append only; never reorder.
@@ -65,6 +69,11 @@ func appendPrefix(dst []byte, k kind, p partition.ID) []byte {
 	return append(dst, byte(k), byte(p>>8), byte(p))
 }
 
+// partitionOfKey reads the partition of a row that is in no due index.
+func partitionOfKey(key *[]byte) partition.ID {
+	return partition.ID(binary.BigEndian.Uint16((*key)[1:]))
+}
+
 // appendText begins the key of an entity named by text: [kind][partition][text 0x00].
 // Addresses and e-mail addresses never hold 0x00, so no entity's keys lie inside another's.
 func appendText(dst []byte, k kind, text string) []byte {
@@ -91,23 +100,27 @@ func readTime(key []byte) time.Time {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(key) ^ 1<<63)).UTC()
 }
 
-// appendDue begins the key of a due index: [kind][time][partition], time first, so that one
-// scan finds what comes next over all partitions.
+// appendDue begins the key of a due index: [kind][group][time][partition]. What is due in a
+// group lies together, and in it the time is first, so that a scan of each group finds what
+// comes next over all partitions.
 func appendDue(dst []byte, k kind, at time.Time, p partition.ID) []byte {
-	return append(appendTime(append(dst, byte(k)), at), byte(p>>8), byte(p))
+	dst = append(dst, byte(k), byte(p.Group()))
+	return append(appendTime(dst, at), byte(p>>8), byte(p))
 }
 
-// dueHead is the length of what appendDue writes.
-const dueHead = 1 + 8 + 2
+// groupLen is the length of [kind][group], dueHead of what appendDue writes.
+const (
+	groupLen = 1 + 1
+	dueHead  = groupLen + 8 + 2
+)
 
-// dueFrom are the keys of a due index from a time on; all from the zero time.
-func dueFrom(k kind, at time.Time) span {
-	keys := ofKind(k)
-	if !at.IsZero() {
-		keys.from = appendTime(keys.from, at)
-	}
-	return keys
+// ofGroup are all keys of a group in a due index.
+func ofGroup(k kind, g partition.Group) span {
+	return span{[]byte{byte(k), byte(g)}, []byte{byte(k), byte(g) + 1}}
 }
+
+// dueTime reads the time of a key of a due index.
+func dueTime(key []byte) time.Time { return readTime(key[groupLen:]) }
 
 func appendPart(dst []byte, id account.ID, part byte) []byte {
 	return append(appendOwner(dst, kindAccount, id), part)

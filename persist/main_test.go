@@ -9,6 +9,7 @@ import (
 // TestMain makes the properties fit a test run: each draws whole histories of commits.
 // -rapid.checks on the command line wins.
 func TestMain(m *testing.M) {
+	watchAll()
 	flag.Parse()
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })

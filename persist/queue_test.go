@@ -2,6 +2,7 @@ package persist
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"inboxd/internal/delivery"
 	"inboxd/internal/inbox"
 	"inboxd/internal/message"
+	"inboxd/internal/partition"
 )
 
 // sent is a batch as a submission makes it.
@@ -159,5 +161,43 @@ func TestSentMailComesBackWhole(t *testing.T) {
 	}
 	if st.Messages[0].From != (message.Mailbox{Email: goldenAddress, Name: "Ada"}) {
 		t.Error(st.Messages[0].From)
+	}
+}
+
+// TestGroupsAreMerged: pages of any size are in the order of time, partition and entity over all
+// groups, and together whole; and so is a scan without order.
+func TestGroupsAreMerged(t *testing.T) {
+	s := open(t, vfs.NewMem())
+	var want []inbox.QueueEntry
+	for n := range 400 {
+		addr, due := fmt.Sprintf("i%d@example.org", n), at(n*7919%61)
+		must(t, s.CommitInbox(&inbox.Rows{Address: addr, Queue: []inbox.Queued{{ID: 1, To: due}}}))
+		want = append(want, inbox.QueueEntry{At: due, Address: addr, ID: 1})
+	}
+	slices.SortFunc(want, func(a, b inbox.QueueEntry) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(partition.Of(a.Address), partition.Of(b.Address)), cmp.Compare(a.Address, b.Address))
+	})
+	for _, limit := range []int{1, 7, 399, 400, 1000} {
+		var got []inbox.QueueEntry
+		var after inbox.QueueEntry
+		for more := true; more; {
+			var page []inbox.QueueEntry
+			var err error
+			page, more, err = s.MailQueue(after, limit)
+			must(t, err)
+			if len(page) > limit || more && len(page) < limit {
+				t.Fatalf("a page of %d has %d", limit, len(page))
+			}
+			got = append(got, page...)
+			after = page[len(page)-1]
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("in pages of %d: %d entries in another order", limit, len(got))
+		}
+	}
+	seen := map[string]bool{}
+	must(t, s.EachQueued(func(q inbox.QueueEntry) { seen[q.Address] = true }))
+	if len(seen) != len(want) {
+		t.Errorf("%d of %d entries without order", len(seen), len(want))
 	}
 }

@@ -108,11 +108,7 @@ func (t *requestTable) ForgetOnce(before time.Time, after []byte, limit int) (ne
 	if rows = slices.DeleteFunc(rows, young); len(rows) == 0 {
 		return next, nil
 	}
-	return next, t.updateLater(func(w *writer) {
-		for _, row := range rows {
-			w.delete(row)
-		}
-	})
+	return next, updateEachLater(t.engine, rows, partitionOfKey, func(w *writer, row *[]byte) { w.delete(*row) })
 }
 
 // requestBytes is about what records add to a batch.

@@ -21,7 +21,8 @@ import (
 //
 // Each step is an append and then the removal of the outbox rows, both without a sync of
 // their own: the store's log keeps their order, so after a crash either the row is still
-// there, or its entry is. Only the last step can have both, and TakeOver looks for it.
+// there, or its entry is, or both. The append notes the last event of each inbox, so that an
+// event is known again wherever it comes from a second time.
 type Journal struct {
 	store   Store
 	now     func() time.Time
@@ -45,7 +46,7 @@ const (
 	// hintsHeld bounds what waits: an inbox that finds it full waits with its next
 	// commit, after this one's view is published.
 	hintsHeld = 8192
-	// stepMost bounds one append, and so how many entries TakeOver must look at.
+	// stepMost bounds one append.
 	stepMost = 512
 	// stepDelay is how long a step waits for more events: a step costs about as much as
 	// a commit, and would compete with the next mail for the cores. For an account that
@@ -67,14 +68,16 @@ const (
 // Store is what the journal needs of the disk.
 type Store interface {
 	Outbox(limit int) ([]inbox.Public, error)
+	// OutboxOf is Outbox for events of one inbox above one number and below another.
+	OutboxOf(address string, after, below uint64, limit int) ([]inbox.Public, error)
 	DropOutbox([]inbox.Public) error
 	JournalEnd(account.ID) (uint64, error)
-	// AppendJournal writes events with dense numbers from on, and what webhooks are told of
-	// them. Neither it nor DropOutbox syncs: the log keeps their order, and the outbox row
-	// guards the entry.
+	// AppendJournal writes events with dense numbers from on, what webhooks are told of them,
+	// and which event of each inbox was the last. Neither it nor DropOutbox syncs: the log
+	// keeps their order, and the outbox row guards the entry.
 	AppendJournal(id account.ID, from uint64, events []inbox.Public, deliveries []webhook.Delivery) error
-	// RecentJournal returns the events of the account's newest limit entries.
-	RecentJournal(id account.ID, limit int) ([]inbox.Public, error)
+	// Taken returns the number of the inbox's last event in the account's journal, 0 for none.
+	Taken(id account.ID, address string) (uint64, error)
 	TrimJournal(id account.ID, before time.Time) error
 	// JournalPage reads up to limit entries above after, from since on, of one inbox unless
 	// address is empty. Whatever it or JournalEnd showed is on disk once SyncJournal
@@ -241,8 +244,8 @@ func (j *Journal) reuse(list []inbox.Public) {
 	}
 }
 
-// take appends events to the account's journal and removes their outbox rows. What fails
-// stays in the outbox and is taken over at the next start.
+// take brings events into the account's journal. What fails stays in the outbox until a later
+// event of its inbox comes, or the next start.
 func (j *Journal) take(id account.ID, events []inbox.Public) {
 	for len(events) > 0 {
 		step := events[:min(len(events), stepMost)]
@@ -256,7 +259,21 @@ func (j *Journal) take(id account.ID, events []inbox.Public) {
 	}
 }
 
+// append brings those of the events that are not there yet into the journal.
 func (j *Journal) append(id account.ID, events []inbox.Public) error {
+	missing, err := j.missing(id, events)
+	switch {
+	case err != nil:
+		return err
+	case len(missing) == 0:
+		return j.store.DropOutbox(events)
+	}
+	return j.write(id, missing, events)
+}
+
+// write appends missing events to the journal, and removes the outbox rows of all that are in it
+// then.
+func (j *Journal) write(id account.ID, missing, taken []inbox.Public) error {
 	end, known := j.ends[id]
 	if !known {
 		var err error
@@ -264,19 +281,19 @@ func (j *Journal) append(id account.ID, events []inbox.Public) error {
 			return err
 		}
 	}
-	also, err := j.fan.Out(id, events, j.now())
+	also, err := j.fan.Out(id, missing, j.now())
 	if err != nil {
 		return err
 	}
-	if err := j.store.AppendJournal(id, end+1, events, also); err != nil {
+	if err := j.store.AppendJournal(id, end+1, missing, also); err != nil {
 		return err
 	}
 	j.fan.Done(id, also)
-	last := end + uint64(len(events))
+	last := end + uint64(len(missing))
 	j.ends[id] = last
-	j.readers.Announce(id, end+1, events)
+	j.readers.Announce(id, end+1, missing)
 	now := j.now()
-	if err := j.store.DropOutbox(events); err != nil || last/trimAfter == end/trimAfter && now.Sub(j.looks[id]) < trimEvery {
+	if err := j.store.DropOutbox(taken); err != nil || last/trimAfter == end/trimAfter && now.Sub(j.looks[id]) < trimEvery {
 		return err
 	}
 	j.looks[id] = now

@@ -1,12 +1,13 @@
 package journal
 
 import (
+	"slices"
+
 	"inboxd/internal/account"
 	"inboxd/internal/inbox"
 )
 
-// TakeOver moves what an earlier run left in the outbox, leaving out what its last step
-// had appended already.
+// TakeOver moves what an earlier run left in the outbox.
 func (j *Journal) TakeOver() error {
 	for {
 		left, err := j.store.Outbox(stepMost)
@@ -16,36 +17,56 @@ func (j *Journal) TakeOver() error {
 		byAccount := map[account.ID][]inbox.Public{}
 		j.collect(byAccount, left)
 		for id, events := range byAccount {
-			if err := j.takeOverOne(id, events); err != nil {
+			if err := j.append(id, events); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-func (j *Journal) takeOverOne(id account.ID, events []inbox.Public) error {
-	type name struct {
-		address string
-		number  uint64
-	}
-	recent, err := j.store.RecentJournal(id, stepMost)
-	if err != nil {
-		return err
-	}
-	there := map[name]bool{}
-	for _, e := range recent {
-		there[name{e.Address, e.Number}] = true
-	}
-	var missing, twice []inbox.Public
-	for _, e := range events {
-		if there[name{e.Address, e.Number}] {
-			twice = append(twice, e)
-		} else {
-			missing = append(missing, e)
+// missing leaves out the events that the journal has already. Events of an inbox come in the order
+// of their numbers, so the last one taken tells; once that was trimmed nothing does, and an event
+// that comes again after Age is taken twice, too old to be shown. Numbers that were passed
+// over are of events that could not be taken in their turn: they are taken first.
+func (j *Journal) missing(id account.ID, events []inbox.Public) ([]inbox.Public, error) {
+	last, missing, repeats := map[string]uint64{}, events, false
+	for i := range events {
+		e := &events[i]
+		taken, known := last[e.Address]
+		if !known {
+			var err error
+			if taken, err = j.store.Taken(id, e.Address); err == nil {
+				err = j.catchUp(id, e.Address, taken, e.Number)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		switch last[e.Address] = max(taken, e.Number); {
+		case e.Number > taken && repeats:
+			missing = append(missing, *e)
+		case e.Number <= taken && !repeats:
+			missing, repeats = slices.Clone(events[:i]), true
 		}
 	}
-	if err := j.store.DropOutbox(twice); err != nil || len(missing) == 0 {
-		return err
+	return missing, nil
+}
+
+// catchUp takes an inbox's events above one number and below another that are in the outbox.
+func (j *Journal) catchUp(id account.ID, address string, after, below uint64) error {
+	for after+1 < below {
+		passed, err := j.store.OutboxOf(address, after, below, stepMost)
+		if err != nil || len(passed) == 0 {
+			return err
+		}
+		after = passed[len(passed)-1].Number
+		others := func(e inbox.Public) bool { return e.Account != id } // whose the address was or is
+		if passed = slices.DeleteFunc(passed, others); len(passed) == 0 {
+			continue
+		}
+		if err := j.write(id, passed, passed); err != nil {
+			return err
+		}
 	}
-	return j.append(id, missing)
+	return nil
 }

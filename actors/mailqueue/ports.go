@@ -54,6 +54,8 @@ type Store interface {
 	// MailQueue returns up to limit entries of the mail queue in time order, and whether
 	// more follow. They begin behind after; an after without address begins at its time.
 	MailQueue(after inbox.QueueEntry, limit int) (queue []inbox.QueueEntry, more bool, err error)
+	// EachQueued calls entry for the whole mail queue, in no order.
+	EachQueued(entry func(inbox.QueueEntry)) error
 	Raw(address string, id int64) ([]byte, error)
 	// Signature returns the signature fields that the first attempt made; nil without any.
 	Signature(address string, id int64) ([]byte, error)

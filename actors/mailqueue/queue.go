@@ -87,21 +87,13 @@ func quiet(s delivery.Schedule) time.Duration {
 func (q *Queue) Start() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	var from inbox.QueueEntry
-	for more := true; more; {
-		var page []inbox.QueueEntry
-		var err error
-		if page, more, err = q.Store.MailQueue(from, pageSize); err != nil {
-			return err
+	err := q.Store.EachQueued(func(e inbox.QueueEntry) {
+		if q.backlog.add(e.Since, 1); e.Leased {
+			q.line.Interrupted(q.now(), q.entry(e))
 		}
-		for _, e := range page {
-			if q.backlog.add(e.Since, 1); e.Leased {
-				q.line.Interrupted(q.now(), q.entry(e))
-			}
-		}
-		if more {
-			from = page[len(page)-1]
-		}
+	})
+	if err != nil {
+		return err
 	}
 	q.work.Go(q.run)
 	return nil

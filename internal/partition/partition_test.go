@@ -35,3 +35,16 @@ func TestSpread(t *testing.T) {
 		}
 	}
 }
+
+// TestGroupsAreForEver: 64 neighbours each, in the order of the partitions.
+func TestGroupsAreForEver(t *testing.T) {
+	for p, want := range map[partition.ID]partition.Group{0: 0, 63: 0, 64: 1, 2946: 46, 4031: 62, 4032: 63, 4095: 63} {
+		if got := p.Group(); got != want {
+			t.Errorf("partition %d lies in group %d, was in %d", p, got, want)
+		}
+	}
+	own := partition.Owned()
+	if len(own) != partition.Groups || own[0] != 0 || own[63] != 63 {
+		t.Errorf("this node owns %v", own)
+	}
+}

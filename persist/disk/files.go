@@ -12,8 +12,12 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// formatVersion is the layout of the data folder: keys, files and their meaning.
-const formatVersion = 1
+// formatVersion is the layout of the data folder: keys, files and their meaning. An older one,
+// down to oldestFormat, is carried over by whoever knows its rows (Folder.IsOlder).
+const (
+	formatVersion = 2
+	oldestFormat  = 1
+)
 
 const formatHead = "inboxd store "
 
@@ -83,30 +87,34 @@ func heldElsewhere(err error) bool {
 		strings.Contains(err.Error(), "held by current process")
 }
 
-// checkFormat writes FORMAT into a new folder and compares it in an old one. A crash
-// before it is written leaves an empty folder, which is new.
-func checkFormat(fs vfs.FS, dir string) error {
+// checkFormat writes FORMAT into a new folder and reads it in an old one. A crash before it is
+// written leaves an empty folder, which is new.
+func checkFormat(fs vfs.FS, dir string) (version int, err error) {
 	data, err := ReadFile(fs, fs.PathJoin(dir, FormatName))
 	if errors.Is(err, os.ErrNotExist) {
 		if _, err := fs.Stat(fs.PathJoin(dir, EngineName)); err == nil {
-			return fmt.Errorf("the data folder %s holds a database but no file %s: it is damaged or not a folder of inboxd", dir, FormatName)
+			return 0, fmt.Errorf("the data folder %s holds a database but no file %s: it is damaged or not a folder of inboxd", dir, FormatName)
 		}
-		return WriteFile(fs, dir, FormatName, fmt.Appendf(nil, "%s%d\n", formatHead, formatVersion))
+		return formatVersion, writeFormat(fs, dir)
 	}
 	if err != nil {
-		return fmt.Errorf("reading %s in the data folder %s: %w", FormatName, dir, err)
+		return 0, fmt.Errorf("reading %s in the data folder %s: %w", FormatName, dir, err)
 	}
 	text, ok := strings.CutPrefix(strings.TrimSpace(string(data)), formatHead)
-	version, err := strconv.Atoi(text)
+	version, err = strconv.Atoi(text)
 	switch {
 	case !ok || err != nil:
-		return fmt.Errorf("the file %s in the data folder %s is damaged: %q", FormatName, dir, data)
+		return 0, fmt.Errorf("the file %s in the data folder %s is damaged: %q", FormatName, dir, data)
 	case version > formatVersion:
-		return fmt.Errorf("the data folder %s has format %d; this inboxd reads format %d: use a newer inboxd", dir, version, formatVersion)
-	case version < formatVersion:
-		return fmt.Errorf("the data folder %s has format %d; this inboxd reads format %d: use an older inboxd, or export and import", dir, version, formatVersion)
+		return 0, fmt.Errorf("the data folder %s has format %d; this inboxd reads format %d: use a newer inboxd", dir, version, formatVersion)
+	case version < oldestFormat:
+		return 0, fmt.Errorf("the data folder %s has format %d; this inboxd reads format %d: use an older inboxd, or export and import", dir, version, formatVersion)
 	}
-	return nil
+	return version, nil
+}
+
+func writeFormat(fs vfs.FS, dir string) error {
+	return WriteFile(fs, dir, FormatName, fmt.Appendf(nil, "%s%d\n", formatHead, formatVersion))
 }
 
 func ReadFile(fs vfs.FS, path string) ([]byte, error) {

@@ -87,6 +87,7 @@ type Folder struct {
 	spare  *spareLog
 	lock   io.Closer
 	still  bool
+	format int            // as Open found it
 	stop   chan struct{}  // closed by Rest
 	tasks  sync.WaitGroup // what Work started; stop ends them
 }
@@ -107,7 +108,7 @@ func Open(dir string, o *Options) (*Folder, error) {
 	info, err := f.FS.Stat(f.Path(lockName))
 	if err == nil {
 		f.locked = identityOf(info)
-		err = checkFormat(f.FS, f.Dir)
+		f.format, err = checkFormat(f.FS, f.Dir)
 	}
 	if err == nil {
 		f.Commits, err = readHighWater(f, o.Now)
@@ -125,6 +126,13 @@ func Open(dir string, o *Options) (*Folder, error) {
 
 // Engine is the file system under the engine.
 func (f *Folder) Engine() vfs.FS { return &waitFS{f.FS, f, f.Space, f.spare} }
+
+// IsOlder reports that the folder was of an older format when it was opened. Whoever has
+// carried its rows over calls Renew.
+func (f *Folder) IsOlder() bool { return f.format < formatVersion }
+
+// Renew writes down that the folder is of the present format by now.
+func (f *Folder) Renew() error { return writeFormat(f.FS, f.Dir) }
 
 // Path is where the file of this name lies.
 func (f *Folder) Path(name string) string { return f.FS.PathJoin(f.Dir, name) }

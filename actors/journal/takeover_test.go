@@ -1,0 +1,156 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/inbox"
+	"inboxd/internal/webhook"
+	"inboxd/persist/persisttest"
+)
+
+// shaky fails steps of the journal.
+type shaky struct {
+	*persisttest.Store
+	append, drop bool
+}
+
+func (s *shaky) AppendJournal(id account.ID, from uint64, events []inbox.Public, deliveries []webhook.Delivery) error {
+	if s.append {
+		return errors.New("injected")
+	}
+	return s.Store.AppendJournal(id, from, events, deliveries)
+}
+
+func (s *shaky) DropOutbox(events []inbox.Public) error {
+	if s.drop {
+		return errors.New("injected")
+	}
+	return s.Store.DropOutbox(events)
+}
+
+func eventOf(address string, n uint64) inbox.Public {
+	return inbox.Public{Account: someone, Address: address, Number: n, Name: "message.received", At: time.Now()}
+}
+
+// commit puts an event into the outbox.
+func commit(t *testing.T, s *persisttest.Store, e inbox.Public) {
+	t.Helper()
+	if err := s.CommitInbox(&inbox.Rows{Address: e.Address, Public: []inbox.Public{e}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkWhole holds that the journal has the events 1 to the last of each inbox, once and in order,
+// and that the outbox is empty.
+func checkWhole(t *testing.T, s *persisttest.Store, when string, last map[string]uint64) {
+	t.Helper()
+	page, err := s.JournalPage(someone, 0, "", time.Time{}, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]uint64{}
+	for _, e := range page.Entries {
+		if got[e.Address]++; e.Number != got[e.Address] {
+			t.Fatalf("%s: %s has event %d at place %d", when, e.Address, e.Number, got[e.Address])
+		}
+	}
+	for address, n := range last {
+		if got[address] != n {
+			t.Fatalf("%s: %d events of %s in the journal, of %d", when, got[address], address, n)
+		}
+	}
+	if left, err := s.Outbox(1); len(left) > 0 || err != nil {
+		t.Fatalf("%s: left in the outbox: %v, %v", when, left, err)
+	}
+}
+
+// TestARepeatIsKnown, however many events came after it, in the same run and in the next.
+func TestARepeatIsKnown(t *testing.T) {
+	store := persisttest.Open(t)
+	j := New(store, noFanOut{}, time.Now, slog.New(slog.DiscardHandler))
+	last := map[string]uint64{}
+	const many = 2*stepMost + 10
+	for n := range uint64(many) {
+		e := eventOf([]string{"a@x", "b@x"}[n%2], n/2+1)
+		last[e.Address] = e.Number
+		commit(t, store, e)
+		j.take(someone, []inbox.Public{e})
+	}
+	checkWhole(t, store, "at first", last)
+	j.take(someone, []inbox.Public{eventOf("a@x", 1), eventOf("b@x", 7), eventOf("a@x", 2)})
+	checkWhole(t, store, "notified again", last)
+	for n := range uint64(3) {
+		commit(t, store, eventOf("a@x", n+1))
+	}
+	if err := New(store, noFanOut{}, time.Now, slog.Default()).TakeOver(); err != nil {
+		t.Fatal(err)
+	}
+	checkWhole(t, store, "committed again", last)
+}
+
+// TestPassedOverEventsAreTaken: events that could not be taken in their turn, more than a step of
+// them, come before the next one of their inbox; those of the account that had the address
+// before are left for its journal.
+func TestPassedOverEventsAreTaken(t *testing.T) {
+	store := &shaky{Store: persisttest.Open(t)}
+	j := New(store, noFanOut{}, time.Now, slog.New(slog.DiscardHandler))
+	foreign := eventOf("b@x", 1)
+	foreign.Account = account.NewID(time.Now(), [10]byte{9})
+	commit(t, store.Store, foreign)
+	store.append = true
+	const passed = stepMost + 5
+	for n := range uint64(passed) {
+		commit(t, store.Store, eventOf("a@x", n+1))
+		j.take(someone, []inbox.Public{eventOf("a@x", n+1)})
+	}
+	store.append = false
+	j.take(someone, []inbox.Public{eventOf("b@x", 2)})
+	commit(t, store.Store, eventOf("a@x", passed+1))
+	j.take(someone, []inbox.Public{eventOf("a@x", passed+1)})
+	if left, err := store.Outbox(10); len(left) != 1 || left[0].Account != foreign.Account || err != nil {
+		t.Errorf("left in the outbox: %v, %v", left, err)
+	}
+	if err := store.Store.DropOutbox([]inbox.Public{foreign}); err != nil {
+		t.Fatal(err)
+	}
+	page, err := store.JournalPage(someone, 0, "a@x", time.Time{}, 1<<20)
+	if err != nil || len(page.Entries) != passed+1 || page.Entries[passed].Number != passed+1 {
+		t.Errorf("%d entries, %v", len(page.Entries), err)
+	}
+}
+
+// TestEveryEventOnce: whatever fails, is lost, comes twice or is cut off by a power loss, each
+// event is in the journal once, in the order of its inbox.
+func TestEveryEventOnce(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	rng := rand.New(rand.NewPCG(seed, 4))
+	for round := range 12 {
+		store := &shaky{Store: persisttest.OpenCrashable(t)}
+		j := New(store, noFanOut{}, time.Now, slog.New(slog.DiscardHandler))
+		last := map[string]uint64{}
+		for range 60 {
+			address := fmt.Sprintf("%c@x", 'a'+rng.IntN(3))
+			last[address]++
+			e := eventOf(address, last[address])
+			commit(t, store.Store, e)
+			store.append, store.drop = rng.IntN(5) == 0, rng.IntN(5) == 0
+			if rng.IntN(6) > 0 { // else the hint is lost
+				j.take(someone, []inbox.Public{e})
+			}
+			if rng.IntN(6) == 0 {
+				j.take(someone, []inbox.Public{eventOf(address, 1+rng.Uint64N(last[address]))})
+			}
+		}
+		after := store.Crash(t)
+		if err := New(after, noFanOut{}, time.Now, slog.Default()).TakeOver(); err != nil {
+			t.Fatal(err)
+		}
+		checkWhole(t, after, fmt.Sprintf("seed %d, round %d", seed, round), last)
+	}
+}

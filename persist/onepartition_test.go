@@ -1,0 +1,206 @@
+package persist
+
+import (
+	"encoding/binary"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"inboxd/internal/account"
+	"inboxd/internal/domain"
+	"inboxd/internal/inbox"
+	"inboxd/internal/once"
+	"inboxd/internal/partition"
+	"inboxd/internal/webhook"
+)
+
+// batches is what all tests of this package commit. TestMain begins to watch.
+var batches struct {
+	mu      sync.Mutex
+	callers map[string]bool // functions that had a batch made, while that is noted
+}
+
+// watchAll panics at a batch that has a key of another partition than the one that it names.
+func watchAll() {
+	watchBatch = func(p partition.ID, b *pebble.Batch) {
+		if err := checkBatch(p, b); err != nil {
+			panic(err)
+		}
+		batches.mu.Lock()
+		defer batches.mu.Unlock()
+		if batches.callers == nil {
+			return
+		}
+		var stack [16]uintptr
+		frames := runtime.CallersFrames(stack[:runtime.Callers(2, stack[:])])
+		for more := true; more; {
+			var f runtime.Frame
+			f, more = frames.Next()
+			name, _, _ := strings.Cut(f.Function[strings.LastIndexByte(f.Function, '/')+1:], ".func")
+			name, _, _ = strings.Cut(name, "[")
+			batches.callers[name[strings.LastIndexByte(name, '.')+1:]] = true
+		}
+	}
+}
+
+// checkBatch decodes every key of a batch.
+func checkBatch(p partition.ID, b *pebble.Batch) error {
+	for r := b.Reader(); len(r) > 0; {
+		op, key, value, ok, err := r.Next()
+		if err != nil || !ok {
+			return fmt.Errorf("a batch can't be decoded: %v", err)
+		}
+		if err := lies(key, p); err != nil {
+			return fmt.Errorf("%v in a batch of partition %d: %w", op, p, err)
+		}
+		if op == pebble.InternalKeyKindRangeDelete {
+			if err := endsIn(value, p); err != nil {
+				return fmt.Errorf("a range in a batch of partition %d: %w", p, err)
+			}
+		}
+	}
+	return nil
+}
+
+// lies says what is wrong with a key of partition p. There is no kind whose keys have none.
+func lies(key []byte, p partition.ID) error {
+	got := partition.ID(0)
+	switch kind(key[0]) {
+	case kindUngrouped, kindMailUngrouped, kindDeliveryUngrouped:
+		return fmt.Errorf("key %x is not written any more", key)
+	case kindDue, kindMailDue, kindDeliveryDue:
+		got = partition.ID(binary.BigEndian.Uint16(key[groupLen+8:]))
+		if partition.Group(key[1]) != got.Group() {
+			return fmt.Errorf("key %x of partition %d lies in group %d", key, got, key[1])
+		}
+	default:
+		got = partitionOfKey(&key)
+	}
+	if got != p {
+		return fmt.Errorf("key %x is of partition %d", key, got)
+	}
+	return nil
+}
+
+// endsIn is lies for the key behind a range, which may be the first of the next partition.
+func endsIn(key []byte, p partition.ID) error {
+	if next := appendPrefix(nil, kind(key[0]), p+1); slices.Equal(key, next) {
+		return nil
+	}
+	return lies(key, p)
+}
+
+// TestNoBatchHasTwoPartitions makes every call that writes, over many entities where it takes
+// many. That each batch is of the one partition that it names is checked in all tests.
+func TestNoBatchHasTwoPartitions(t *testing.T) {
+	batches.mu.Lock()
+	batches.callers = map[string]bool{}
+	batches.mu.Unlock()
+	s := open(t, vfs.NewMem())
+	id := accountID(1)
+	var events []inbox.Public
+	var many once.Records
+	for n := range 40 {
+		addr := fmt.Sprintf("i%d@example.org", n)
+		r := sent(addr, 1, at(n))
+		r.DueTo = at(n)
+		r.Once.Put = []once.Record{{Request: once.Request{Key: once.Key{byte(n)}}, At: at(n)}}
+		must(t, s.CommitInbox(r))
+		events = append(events, r.Public...)
+		many.Put = append(many.Put, once.Record{Request: once.Request{Key: once.Key{byte(n)}}, At: at(n)})
+	}
+	hook := account.Webhook{ID: 1, URL: "https://example.com", Secret: "s"}
+	must(t, s.CommitAccount(&account.Rows{ID: id, Profile: &account.Profile{ID: id, Email: "e"}, PutKeys: []*account.Key{{ID: 1, Kind: account.KindInboxKey, Inbox: victim}},
+		PutSessions: []*account.Session{{Hash: account.Hash{1}}}, PutWebhooks: []*account.Webhook{&hook}, NewWebhooks: []int64{1},
+		PutInboxes: []account.InboxEntry{{Address: victim, Live: true}, {Address: "r@x"}}, Once: many}))
+	must(t, s.CommitAccount(&account.Rows{ID: id, Sends: &account.Sends{Day: 1, Count: 1}}))
+	must(t, s.AppendJournal(id, 1, events, deliveriesOf(id, 1, 9)))
+	must(t, s.DropOutbox(events))
+	must(t, s.TrimJournal(id, at(1000)))
+	must(t, s.SyncJournal())
+	must(t, s.CommitDeliveries(id, []webhook.Change{deliveriesOf(id, 1, 1)[0].Due().Move(at(5))}))
+	if n, err := s.TrimDeliveries(id, 0, at(100), 100, 100); n == 0 || err != nil {
+		t.Errorf("%d deliveries trimmed, %v", n, err)
+	}
+	if _, err := s.ForgetOnce(at(1000), nil, 1000); err != nil || forgotten(t, s) != 0 {
+		t.Errorf("%d records of requests are left, %v", forgotten(t, s), err)
+	}
+	must(t, s.SetEmail("e@example.org", id))
+	must(t, s.SetSubdomain("fleet", id))
+	must(t, s.PutSuppression(id, account.Suppression{Email: "x@y"}))
+	if dropped, err := s.DropSuppression(id, "x@y"); !dropped || err != nil {
+		t.Error(dropped, err)
+	}
+	must(t, s.CommitDomain(&domain.Rows{Name: "example.org", Put: &domain.State{Name: "example.org"}, Attach: []string{victim}, Clear: true}))
+	must(t, s.PutDomainListed(id, "example.org"))
+	must(t, s.DropDomainListed(id, "example.org"))
+	must(t, s.CommitAccount(&account.Rows{ID: id, Erase: true}))
+	writers, doors := callsOf(t, "update", "updateInside", "updateLater", "updateEachLater"), callsOf(t, "Apply", "ApplyNoSyncWait", "Commit", "NewBatch", "Set", "SetDeferred", "Delete", "SingleDelete", "DeleteRange", "LogData")
+	batches.mu.Lock()
+	defer batches.mu.Unlock()
+	defer func() { batches.callers = nil }()
+	for _, name := range writers {
+		if !batches.callers[name] {
+			t.Errorf("%s writes, and this test does not call it", name)
+		}
+	}
+	// syncLog writes no key. carry changes how this folder lies on this disk, before anybody
+	// reads it: FORMAT and high-water, the other things that are of no partition, are files.
+	if want := []string{"carry", "delete", "deleteRange", "dropOnce", "enqueue", "fill", "set", "setRaw", "syncLog", "updateLater"}; !slices.Equal(doors, want) {
+		t.Errorf("batches are made and applied in %v, not in %v", doors, want)
+	}
+}
+
+func forgotten(t *testing.T, s *Store) int {
+	rows, err := list(s.engine, ofKind(kindRequest), -1, func(_, _ []byte) (time.Time, error) { return time.Time{}, nil })
+	must(t, err)
+	return len(rows)
+}
+
+// callsOf lists the functions of this package that call one of these, which are not among them.
+func callsOf(t *testing.T, names ...string) (callers []string) {
+	files, err := filepath.Glob("*.go")
+	must(t, err)
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		must(t, err)
+		for _, d := range file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || slices.Contains(names, f.Name.Name) && names[0] == "update" {
+				continue
+			}
+			ast.Inspect(f, func(n ast.Node) bool {
+				if call, ok := n.(*ast.CallExpr); ok && slices.Contains(names, calledName(call)) && !slices.Contains(callers, f.Name.Name) {
+					callers = append(callers, f.Name.Name)
+				}
+				return true
+			})
+		}
+	}
+	slices.Sort(callers)
+	return callers
+}
+
+func calledName(call *ast.CallExpr) string {
+	switch f := call.Fun.(type) {
+	case *ast.SelectorExpr:
+		return f.Sel.Name
+	case *ast.Ident:
+		return f.Name
+	}
+	return ""
+}
