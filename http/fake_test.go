@@ -7,12 +7,14 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+	"weak"
 
 	"inboxd/internal/account"
 	"inboxd/internal/domain"
@@ -503,8 +505,9 @@ type fakeJournals struct {
 	readers follow.Readers
 	lock    sync.Mutex
 	all     map[account.ID][]follow.Entry
-	broken  error // what Events answers when set
-	panics  bool  // what it does instead
+	broken  error                        // what Events answers when set
+	panics  bool                         // what it does instead
+	pages   []weak.Pointer[follow.Entry] // what was given to readers, while that is held
 }
 
 func (f *fakeJournals) append(e inbox.Public) {
@@ -547,7 +550,23 @@ func (f *fakeJournals) Events(_ context.Context, id account.ID, after uint64, ad
 			page.Entries = append(page.Entries, e)
 		}
 	}
+	if len(page.Entries) > 0 {
+		f.pages = append(f.pages, weak.Make(&page.Entries[0]))
+	}
 	return page, f.broken
+}
+
+// inHand is how many pages of events are still held by their readers.
+func (f *fakeJournals) inHand() (n int) {
+	runtime.GC()
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	for _, p := range f.pages {
+		if p.Value() != nil {
+			n++
+		}
+	}
+	return n
 }
 
 func (f *fakeJournals) Present(ctx context.Context, id account.ID) (uint64, error) {

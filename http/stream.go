@@ -11,10 +11,10 @@ import (
 const (
 	// heartbeat is how often a stream shows that it lives; proxies close silent ones.
 	heartbeat = 15 * time.Second
-	// streamPage is how many events a stream reads at once, and maxStreamWrite how many
-	// bytes it gathers before it writes: all that it ever holds.
-	streamPage     = 100
-	maxStreamWrite = 32 << 10
+	// streamPage is how many events a stream reads at once. Of them it gathers maxStreamWrite
+	// bytes, or one event more, and holds nothing else while it writes; the others it reads again.
+	streamPage     = 50
+	maxStreamWrite = 16 << 10
 )
 
 // stream sends events as they come (WHATWG HTML section 9.2, server-sent events), until
@@ -32,11 +32,11 @@ func (e *events) stream(p *waiting, f *follower) {
 	beat := time.Now().Add(heartbeat)
 	for !stopped(s.wire.Stopping()) {
 		signal := reader.Next()
-		page, err := e.read(p, f, streamPage)
-		if err != nil || p.emit(f, page) != nil {
+		progress, err := e.emit(p, f)
+		if err != nil {
 			return
 		}
-		if len(page.Entries) > 0 || page.More {
+		if progress {
 			if p.now = s.opts.Now(); !p.principal.Valid(p.now) {
 				return
 			}
@@ -62,38 +62,44 @@ func (p *waiting) greet(f *follower) error {
 	return p.Stream("Content-Type: text/event-stream\r\nCache-Control: no-store\r\nX-Accel-Buffering: no\r\n", p.now, append(b, "\n\n"...))
 }
 
-var streamBuffers = sync.Pool{New: func() any { return new([]byte) }}
+var streamBuffers = sync.Pool{New: func() any { b := make([]byte, 0, maxStreamWrite*5/4); return &b }}
 
-// emit sends a page, each event with the cursor behind it as its id.
-func (p *waiting) emit(f *follower, page follow.Page) error {
-	if len(page.Entries) == 0 {
-		return nil
-	}
+// emit reads on and sends what there is, each event with the cursor behind it as its id. It
+// reports whether there was anything.
+func (e *events) emit(p *waiting, f *follower) (progress bool, err error) {
 	buf := streamBuffers.Get().(*[]byte)
 	defer streamBuffers.Put(buf)
-	b := (*buf)[:0]
-	if page.Gap && f.asked {
-		b = append(b, ": older events are no longer kept\n"...)
-	}
-	for i := range page.Entries {
-		e := &page.Entries[i]
-		b = appendCursor(append(b, "id: "...), f.account, e.Seq)
-		b = append(append(b, "\nevent: "...), e.Name...)
-		b = webhook.Append(append(b, "\ndata: "...), &e.Public)
-		if b = append(b, "\n\n"...); len(b) >= maxStreamWrite {
-			if err := p.Write(b); err != nil {
-				return err
-			}
-			b = b[:0]
-		}
+	b, more, err := e.gather(p, f, (*buf)[:0])
+	if err == nil && len(b) > 0 {
+		err = p.Write(b)
 	}
 	if cap(b) <= 2*maxStreamWrite {
 		*buf = b
 	}
-	if len(b) == 0 {
-		return nil
+	return more || len(b) > 0, err
+}
+
+// gather appends the events that come next, and moves f behind them. The page that it read
+// does not outlive it.
+func (e *events) gather(p *waiting, f *follower, b []byte) (_ []byte, more bool, err error) {
+	page, err := e.read(p, f, streamPage)
+	if page.Gap && f.asked {
+		b = append(b, ": older events are no longer kept\n"...)
 	}
-	return p.Write(b)
+	for i := range page.Entries {
+		if len(b) >= maxStreamWrite {
+			f.after = page.Entries[i-1].Seq
+			return b, true, err
+		}
+		b = f.appendEvent(b, &page.Entries[i])
+	}
+	return b, page.More, err
+}
+
+func (f *follower) appendEvent(b []byte, e *follow.Entry) []byte {
+	b = appendCursor(append(b, "id: "...), f.account, e.Seq)
+	b = append(append(b, "\nevent: "...), e.Name...)
+	return append(webhook.Append(append(b, "\ndata: "...), &e.Public), "\n\n"...)
 }
 
 func stopped(stopping <-chan struct{}) bool {

@@ -313,6 +313,33 @@ func TestASlowReaderIsCutOff(t *testing.T) {
 	})
 }
 
+// TestAStreamThatIsNotReadHoldsLittle: a write of bounded size, and not the events it is of.
+func TestAStreamThatIsNotReadHoldsLittle(t *testing.T) {
+	w, p, address, key := overPipes(t)
+	for n := range streamPage {
+		w.deliver(address, inbox.Receive{Subject: strings.Repeat("s", 1000) + fmt.Sprint(n)})
+	}
+	start := appendCursor(nil, w.idOf(alice), 0)
+	a := w.askOn(p.dial(), fmt.Sprintf("GET %s HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nX-API-Key: %s\r\nLast-Event-ID: %s\r\n\r\n", eventsPath, key, start))
+	io.ReadFull(a, make([]byte, 512)) // the head, and the beginning of the first events
+	journals := &w.inboxes.journals
+	eventually(t, "a page was read", func() bool {
+		journals.lock.Lock()
+		defer journals.lock.Unlock()
+		return len(journals.pages) > 0
+	})
+	eventually(t, "the page is let go of", func() bool { return journals.inHand() == 0 })
+	seen := bufio.NewScanner(a)
+	for n := 0; n < streamPage && seen.Scan(); {
+		if line := seen.Text(); strings.Contains(line, "sss") {
+			if !strings.Contains(line, fmt.Sprintf(`s%d"`, n)) {
+				t.Fatalf("event %d is %s", n, line)
+			}
+			n++
+		}
+	}
+}
+
 // TestAQuietStreamShowsThatItLives and ends when nobody is there any more.
 func TestAQuietStreamShowsThatItLives(t *testing.T) {
 	piped(t, func(w *world, peer net.Conn, ended func()) {

@@ -24,10 +24,22 @@ func (r Reading) Listen(id account.ID, address string) *follow.Reader {
 // Events reads up to limit entries of the account's change journal with numbers above after,
 // of one inbox unless address is empty. Entries older than 7 days are not shown, whether or
 // not they were trimmed. What it returns is on disk: after any crash a number that was seen
-// means the same event.
+// means the same event. Pages are read by turns, on half of the processors at most: readers
+// may be thousands, and who asks for something else finds one free. Syncs are shared, so
+// nobody has a turn while waiting for one.
 func (r Reading) Events(ctx context.Context, id account.ID, after uint64, address string, limit int) (follow.Page, error) {
-	page, err := r.j.store.JournalPage(id, after, address, r.j.now().Add(-Age), limit)
+	page, err := r.j.page(ctx, id, after, address, limit)
 	return page, r.j.settled(ctx, err)
+}
+
+func (j *Journal) page(ctx context.Context, id account.ID, after uint64, address string, limit int) (follow.Page, error) {
+	select {
+	case j.turns <- struct{}{}:
+	case <-ctx.Done():
+		return follow.Page{}, ctx.Err()
+	}
+	defer func() { <-j.turns }()
+	return j.store.JournalPage(id, after, address, j.now().Add(-Age), limit)
 }
 
 // JournalEnd returns the number of the account's newest event; 0 when it never had one.

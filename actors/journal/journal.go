@@ -6,6 +6,7 @@ package journal
 import (
 	"context"
 	"log/slog"
+	"runtime"
 	"sync"
 	"time"
 
@@ -32,6 +33,7 @@ type Journal struct {
 	asked   chan chan struct{} // see settle
 	ended   chan struct{}      // closed when run is over
 	readers follow.Readers     // who is notified of appends; guards itself
+	turns   chan struct{}      // holds one for each page that is read now, see Events
 	done    sync.WaitGroup
 
 	// Of run's goroutine alone, and of TakeOver before it:
@@ -104,7 +106,8 @@ func New(store Store, fan FanOut, now func() time.Time, log *slog.Logger) *Journ
 	return &Journal{
 		store: store, fan: fan, now: now, log: log,
 		hints: make(chan []inbox.Public, hintsHeld), urged: make(chan struct{}, 1), asked: make(chan chan struct{}), ended: make(chan struct{}),
-		ends: map[account.ID]uint64{}, looks: map[account.ID]time.Time{},
+		turns: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
+		ends:  map[account.ID]uint64{}, looks: map[account.ID]time.Time{},
 	}
 }
 

@@ -1,12 +1,16 @@
 package journal
 
 import (
+	"context"
 	"log/slog"
+	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"inboxd/internal/account"
+	"inboxd/internal/follow"
 	"inboxd/internal/inbox"
 	"inboxd/internal/webhook"
 	"inboxd/persist/persisttest"
@@ -87,5 +91,61 @@ func TestBusyStepsGatherLonger(t *testing.T) {
 		notify(1)
 		must(count, "when somebody listens and a step waits")
 		j.Stop()
+	})
+}
+
+// stopped is a store whose pages and syncs wait.
+type stopped struct {
+	Store
+	page, sync chan struct{}
+	pages      atomic.Int32 // being read
+	syncs      atomic.Int32 // begun
+}
+
+func (s *stopped) JournalPage(account.ID, uint64, string, time.Time, int) (follow.Page, error) {
+	s.pages.Add(1)
+	defer s.pages.Add(-1)
+	<-s.page
+	return follow.Page{}, nil
+}
+
+func (s *stopped) SyncJournal() error { s.syncs.Add(1); <-s.sync; return nil }
+func (s *stopped) Full() bool         { return false }
+
+// TestPagesAreReadByTurns: a thousand readers leave a processor to others; those that wait for
+// a sync keep nobody from reading.
+func TestPagesAreReadByTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &stopped{page: make(chan struct{}), sync: make(chan struct{})}
+		reading := New(store, noFanOut{}, time.Now, slog.Default()).Reading()
+		most := max(1, runtime.GOMAXPROCS(0)/2)
+		const all = 20
+		answers := make(chan error, all)
+		for range all {
+			go func() {
+				_, err := reading.Events(t.Context(), someone, 0, "", 10)
+				answers <- err
+			}()
+		}
+		synctest.Wait()
+		if n := int(store.pages.Load()); n != most {
+			t.Errorf("%d read at once, want %d", n, most)
+		}
+		over, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := reading.Events(over, someone, 0, "", 10); err == nil {
+			t.Error("a read outlives its request")
+		}
+		close(store.page)
+		synctest.Wait()
+		if n := store.syncs.Load(); n != all {
+			t.Errorf("%d wait for a sync, want %d", n, all)
+		}
+		close(store.sync)
+		for range all {
+			if err := <-answers; err != nil {
+				t.Error(err)
+			}
+		}
 	})
 }

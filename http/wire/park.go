@@ -164,6 +164,7 @@ func (p *Parked) resume() {
 // CRLF, and the beginning of the body. To HEAD that is all.
 func (p *Parked) Stream(fields string, now time.Time, body []byte) error {
 	p.conn.streaming.Store(true)
+	p.conn.narrow()
 	b := append(make([]byte, 0, 512), status200...)
 	b = append(b, p.wire.date.at(now)...)
 	b = append(append(append(b, "\r\n"...), fields...), "Connection: close\r\nX-Request-Id: "...)
@@ -213,14 +214,29 @@ func (c *conn) SetDeadline(t time.Time) error {
 	return nil
 }
 
+// streamWindow is what the kernel may keep of a stream for a peer that does not read: not the
+// megabytes that it would give a download.
+const streamWindow = 64 << 10
+
+// narrow is for a connection that carries little, for long.
+func (c *conn) narrow() {
+	if tcp, ok := c.transport().(interface{ SetWriteBuffer(int) error }); ok {
+		tcp.SetWriteBuffer(streamWindow) // an error shows again with the next use
+	}
+}
+
+// transport is the connection under TLS, or without.
+func (c *conn) transport() net.Conn {
+	if outer, ok := c.Conn.(interface{ NetConn() net.Conn }); ok {
+		return outer.NetConn()
+	}
+	return c.Conn
+}
+
 // hungUp reports whether the client closed the connection. It reads nothing: a next request
 // stays where it is. A connection under TLS shows it when the transport is closed.
 func (c *conn) hungUp() bool {
-	raw := c.Conn
-	if inner, ok := raw.(interface{ NetConn() net.Conn }); ok {
-		raw = inner.NetConn()
-	}
-	sys, ok := raw.(syscall.Conn)
+	sys, ok := c.transport().(syscall.Conn)
 	if !ok {
 		return false
 	}
