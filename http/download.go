@@ -22,7 +22,7 @@ func (m *messages) rawMessage(r *request) error {
 	if err != nil {
 		return err
 	}
-	raw, err := m.raw(r, e.meta.ID)
+	raw, err := m.raw(r, e.meta)
 	if err != nil {
 		return err
 	}
@@ -31,10 +31,14 @@ func (m *messages) rawMessage(r *request) error {
 	return nil
 }
 
-func (m *messages) raw(r *request, id int64) (*io.SectionReader, error) {
-	raw, err := m.port.Raw(r.ctx, r.address, id)
+// raw opens a mail, which goes through the whole of it.
+func (m *messages) raw(r *request, meta *inbox.Message) (*io.SectionReader, error) {
+	if err := r.costly(meta.Size); err != nil {
+		return nil, err
+	}
+	raw, err := m.port.Raw(r.ctx, r.address, meta.ID)
 	if err == nil && raw == nil {
-		err = inbox.NoMessage(id, r.address)
+		err = inbox.NoMessage(meta.ID, r.address)
 	}
 	return raw, err
 }
@@ -54,7 +58,7 @@ func (m *messages) attachment(r *request) error {
 	case a.Truncated:
 		return fault.New(fault.Refused, "Attachment was too large to store. Only its name, type and size were kept")
 	}
-	raw, err := m.raw(r, e.meta.ID)
+	raw, err := m.raw(r, e.meta)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package http
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -258,6 +259,50 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 			a.Close()
 		}
 		eventually(t, "all is given back", func() bool { return w.server.answers.Held() == 0 })
+	}
+}
+
+// TestWhatIsLargeIsReadByTurns: while nobody gets one, what is small goes on.
+func TestWhatIsLargeIsReadByTurns(t *testing.T) {
+	file := mailOf(strings.Replace(mailWithFile, "<p>hi</p>", strings.Repeat("0123456789abcde\n", 1<<16), 1), inbox.OTP{})
+	w := start(t)
+	w.signUp(alice)
+	address, key := w.newInbox(alice, "own"), w.key(alice, account.ScopeFull)
+	w.deliver(address, file)
+	w.deliver(address, inbox.Receive{Subject: "small", Content: &inbox.Content{}})
+	full, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	var taken []func()
+	for {
+		done, err := w.server.turns.Wait(full)
+		if err != nil {
+			break
+		}
+		taken = append(taken, done)
+	}
+	messages := "/api/v1/inboxes/" + address + "/messages"
+	paths := []string{messages + "/1", messages + "/1/raw", messages + "/1/attachments/1", messages + "?include=html"}
+	answers := make(chan reply, len(paths))
+	for _, path := range paths {
+		go func() {
+			r, err := w.try(get, path, key, "")
+			if err != nil {
+				t.Error(err)
+			}
+			answers <- r
+		}()
+	}
+	eventually(t, "three wait", func() bool { return w.server.answers.Held() > 3<<20 })
+	w.expect(200, w.call(get, messages+"/2", key, ""))
+	w.expect(200, w.call(get, messages+"?fields=id", key, ""))
+	if n := w.inboxes.rawRead.Load(); n > 0 || len(answers) > 0 {
+		t.Errorf("%d bytes were read and %d answered out of turn", n, len(answers))
+	}
+	for _, done := range taken {
+		done()
+	}
+	for range paths {
+		w.expect(200, <-answers)
 	}
 }
 

@@ -32,7 +32,6 @@ type Messages interface {
 type messages struct {
 	port  Messages
 	texts *search.Texts
-	turns *search.Turns
 }
 
 func (m *messages) routes() (all []route) {
@@ -125,14 +124,7 @@ func (m *messages) listMessages(r *request) error {
 	if err != nil {
 		return err
 	}
-	if l.search != "" {
-		done, err := m.turns.Take(r.ctx, r.principal.Account)
-		if err != nil {
-			return err
-		}
-		defer done()
-	}
-	if err := r.reserve(l.weight(r)); err != nil {
+	if err := l.reserve(r); err != nil {
 		return err
 	}
 	b, more, err := m.appendPage(append([]byte(nil), `{"emails":[`...), r, &l)
@@ -175,6 +167,17 @@ func (m *messages) appendPage(b []byte, r *request, l *listing) (page []byte, mo
 		b = appendMessage(b, &e, l.fields)
 	}
 	return b, false, nil
+}
+
+// reserve waits until the listing may be made. A search has its own turn.
+func (l *listing) reserve(r *request) (err error) {
+	if l.search == "" {
+		return r.reserve(l.weight(r))
+	}
+	if err = r.charged(l.weight(r)); err == nil {
+		r.done, err = r.server.turns.Take(r.ctx, r.principal.Account)
+	}
+	return err
 }
 
 // weight is about what the listing holds while it is made: the page, and the largest message

@@ -80,12 +80,23 @@ const (
 	// written (ADR 0040); what is smaller is bounded by the number of connections.
 	answersHeld = 32 << 20
 	smallAnswer = 16 << 10
+	// costlyAnswer takes so long to read and make that few are made at once.
+	costlyAnswer = 512 << 10
 	// answerPatience is how long an answer waits to be made while others hold too much.
 	answerPatience = 2 * time.Second
 )
 
-// reserve waits until an answer that will hold about n bytes may be made.
+// reserve waits until an answer that will hold about n bytes may be made: for memory, then for
+// a turn, so that nobody who waits for memory has one.
 func (r *request) reserve(n int64) error {
+	if err := r.charged(n); err != nil {
+		return err
+	}
+	return r.costly(n)
+}
+
+// charged waits for the memory.
+func (r *request) charged(n int64) error {
 	if n <= smallAnswer || r.charge != nil {
 		return nil
 	}
@@ -93,6 +104,14 @@ func (r *request) reserve(n int64) error {
 		return errCrowded
 	}
 	return nil
+}
+
+// costly waits for a turn, if it takes one to go through n bytes and r has none yet.
+func (r *request) costly(n int64) (err error) {
+	if n > costlyAnswer && r.done == nil {
+		r.done, err = r.server.turns.Wait(r.ctx)
+	}
+	return err
 }
 
 // settle charges what the answer really holds, until it is written; without room for it, it
@@ -114,8 +133,12 @@ func (r *request) settle() error {
 	return nil
 }
 
-// release gives back what no answer holds.
+// release gives back the turn, and what no answer holds.
 func (r *request) release() {
+	if r.done != nil {
+		r.done()
+		r.done = nil
+	}
 	if r.charge != nil {
 		r.charge.Set(0)
 		r.charge = nil

@@ -52,7 +52,7 @@ const (
 
 // table lists every route (specification, Surfaces).
 func (s *Server) table(p Ports) []route {
-	mails := &messages{p.Messages, search.NewTexts(), search.NewTurns()}
+	mails := &messages{p.Messages, search.NewTexts()}
 	return slices.Concat(
 		(&auth{p.Auth, s.admission.tries, s.opts.SignupOpen}).routes(),
 		(&keys{p.Keys}).routes(),
@@ -97,6 +97,7 @@ type request struct {
 	view      *inbox.View // of that inbox
 	body      values
 	charge    *wire.Charge // what the answer holds while it is made; nil: little
+	done      func()       // ends its turn; nil: it has none
 }
 
 // serve admits a request in the order of checks that is promised (specification, Order of

@@ -16,6 +16,7 @@ import (
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
 
+	"inboxd/http/search"
 	"inboxd/http/wire"
 )
 
@@ -90,6 +91,7 @@ type Server struct {
 	router    *router.Router
 	wire      *wire.Wire
 	answers   *wire.Budget // of answers above smallAnswer
+	turns     *search.Turns
 	patience  time.Duration
 	waiters   atomic.Int64 // long polls that wait
 	streams   atomic.Int64 // event streams
@@ -102,7 +104,7 @@ type Server struct {
 func New(opts Options, ports Ports) *Server {
 	clock := opts.Now // nil: the wire needs no second look at the real time
 	opts.fillDefaults()
-	s := &Server{opts: opts, answers: wire.NewBudget(answersHeld), patience: answerPatience}
+	s := &Server{opts: opts, answers: wire.NewBudget(answersHeld), turns: search.NewTurns(), patience: answerPatience}
 	s.base, s.giveUp = context.WithCancel(context.Background())
 	s.admission = &admission{s.base, ports.Credentials, ports.Views, newTries(), opts.TrustedProxies}
 	s.wire = wire.New(wire.Options{

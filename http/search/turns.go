@@ -17,8 +17,9 @@ const (
 	patience = 5 * time.Second
 )
 
-// Turns lets searches run on half of the processors at most, so that polls find one free, and
-// few of one account, so that others' searches find a turn. Any goroutine may use it.
+// Turns lets searches, and reads of what is large, run on half of the processors at most, so
+// that polls find one free, and few searches of one account, so that others' find a turn. Any
+// goroutine may use it.
 type Turns struct {
 	running chan struct{} // holds one for each
 
@@ -31,22 +32,31 @@ func NewTurns() *Turns {
 	return &Turns{running: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), underway: map[account.ID]int{}}
 }
 
-// Take waits for a turn, which ends with done. Unavailable: the account has too many under
-// way, or the wait was too long.
+// Take waits for a search's turn, which ends with done. Unavailable: the account has too many
+// under way, or the wait was too long.
 func (t *Turns) Take(ctx context.Context, id account.ID) (done func(), err error) {
 	if !t.enter(id) {
 		return nil, fault.New(fault.Unavailable, "Too many searches of this account are under way, try again soon")
 	}
+	end, err := t.Wait(ctx)
+	if err != nil {
+		t.leave(id)
+		return nil, err
+	}
+	return func() { end(); t.leave(id) }, nil
+}
+
+// Wait is Take for what is bounded for each account by the memory it takes.
+func (t *Turns) Wait(ctx context.Context) (done func(), err error) {
 	wait := time.NewTimer(patience)
 	defer wait.Stop()
 	select {
 	case t.running <- struct{}{}:
-		return func() { <-t.running; t.leave(id) }, nil
+		return func() { <-t.running }, nil
 	case <-ctx.Done():
 	case <-wait.C:
 	}
-	t.leave(id)
-	return nil, fault.New(fault.Unavailable, "Too many searches are under way, try again soon")
+	return nil, fault.New(fault.Unavailable, "Too much is searched and read now, try again soon")
 }
 
 func (t *Turns) enter(id account.ID) bool {
