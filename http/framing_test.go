@@ -214,6 +214,26 @@ func TestABodyIsNotReadToItsEnd(t *testing.T) {
 	}
 }
 
+// TestARefusedBodyIsReadALittleOn: the answer is there to be read, and who goes on sending is cut
+// off long before the end of what was announced.
+func TestARefusedBodyIsReadALittleOn(t *testing.T) {
+	w := start(t)
+	const announced = 64 << 20
+	a := w.ask(fmt.Sprintf("POST /api/v1/inboxes HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", announced))
+	if r := a.answer(); r.StatusCode != 401 {
+		t.Errorf("%d", r.StatusCode)
+	}
+	sent, part := 0, make([]byte, 1<<20)
+	for err := error(nil); err == nil && sent < announced; {
+		var n int
+		n, err = a.Write(part)
+		sent += n
+	}
+	if sent > 24<<20 { // what the kernel takes in either direction, and more
+		t.Errorf("%d bytes were taken", sent)
+	}
+}
+
 func TestMethodsBeyondTheTable(t *testing.T) {
 	w := start(t)
 	r := w.expect(204, w.call("OPTIONS", "/api/keys", "", ""))

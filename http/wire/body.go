@@ -61,15 +61,23 @@ func (w *Wire) expected(c *fasthttp.RequestCtx) int {
 
 // leaveBody answers a request whose body stays unread.
 func (w *Wire) leaveBody(c *fasthttp.RequestCtx) {
+	l := w.opts.Body(&c.Request.Header).linger()
 	w.opts.LeaveBody(c)
-	endRefused(c)
+	endRefused(c, l)
+}
+
+func (a Allowance) linger() *linger {
+	if a.Bytes > SmallBody {
+		return lingerKnown
+	}
+	return lingerStranger
 }
 
 // endRefused ends the connection with the response: the rest of the request is never read.
-func endRefused(c *fasthttp.RequestCtx) {
+func endRefused(c *fasthttp.RequestCtx, l *linger) {
 	c.SetConnectionClose()
 	if own, ok := c.Conn().(*conn); ok {
-		own.refusing.Store(true)
+		own.refusing.Store(l)
 	}
 }
 
@@ -93,7 +101,7 @@ func (w *Wire) handleLarge(c *fasthttp.RequestCtx) {
 			c.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")
 		}
 		w.opts.Refuse(c, status, detail)
-		endRefused(c)
+		endRefused(c, b.allowed.linger())
 	}
 }
 

@@ -20,27 +20,38 @@ const (
 	// writeTimeout bounds how long one piece of a response may take to be accepted.
 	writeTimeout = 20 * time.Second
 	writePiece   = 64 << 10
-	// heldPieces is how many pieces a large body in memory has at most.
-	heldPieces = 16
+	// heldPieces is how many pieces a large body in memory has at most, and heldTimeout how
+	// long each may take.
+	heldPieces  = 16
+	heldTimeout = 10 * time.Second
 	// deadlineSlack is how stale an armed deadline may be before it is set again: polls
 	// that come in quick succession touch no timer.
 	deadlineSlack = 5 * time.Second
-	// lingerFor and lingerBytes bound how much of a refused body is read away, so that the
-	// response is not lost to the reset that unread bytes cause.
-	lingerFor   = 5 * time.Second
-	lingerBytes = 32 << 20
 	// responseGrace bounds how long Close lets a poll's response go out.
 	responseGrace = 100 * time.Millisecond
+)
+
+// linger is how much of a refused body is read away, and how long the connection stays, so
+// that the response is not lost to the reset that unread bytes cause.
+type linger struct {
+	bytes int
+	stay  time.Duration
+}
+
+// A stranger who sends more, and looks for no answer while it sends, may see that reset only.
+var (
+	lingerKnown    = &linger{32 << 20, 5 * time.Second}
+	lingerStranger = &linger{256 << 10, time.Second}
 )
 
 // conn puts progress deadlines on a connection. All but Close belongs to the goroutine that
 // serves the connection; Close may also come from Shutdown, and looks at atomics only.
 type conn struct {
 	net.Conn
-	number   uint64      // of the connection, see requestIDs
-	requests uint64      // stamped so far
-	refusing atomic.Bool // the rest of a request will never be read, see Close
-	spoke    atomic.Bool // a byte came
+	number   uint64                 // of the connection, see requestIDs
+	requests uint64                 // stamped so far
+	refusing atomic.Pointer[linger] // set: the rest of a request will never be read, see Close
+	spoke    atomic.Bool            // a byte came
 	closed   atomic.Bool
 	// responding is set while Read answers a poll, see poll.go: fasthttp takes the
 	// connection for idle then, and a shutdown would cut the response off.
@@ -55,7 +66,7 @@ type conn struct {
 	inStep    bool      // a progress step has begun
 	received  int       // bytes in this step
 	owed      int       // bytes that a step must bring, if more than minProgress
-	piece     int       // bytes of a piece to write, if more than writePiece
+	piece     int       // bytes of a piece to write of a large body in memory; 0: it is none
 
 	writeUntil time.Time // the armed write deadline
 
@@ -138,14 +149,17 @@ func (c *conn) Read(p []byte) (int, error) {
 // Write hands a response over in pieces, each with its own deadline, so that a big download
 // may take long and a peer that stops reading may not.
 func (c *conn) Write(p []byte) (int, error) {
-	return c.writeAt(time.Now(), p, max(c.piece, writePiece))
+	if c.piece > 0 {
+		return c.writeAt(time.Now(), p, max(c.piece, writePiece), heldTimeout)
+	}
+	return c.writeAt(time.Now(), p, writePiece, writeTimeout)
 }
 
-func (c *conn) writeAt(now time.Time, p []byte, piece int) (int, error) {
+func (c *conn) writeAt(now time.Time, p []byte, piece int, timeout time.Duration) (int, error) {
 	done := 0
 	for {
-		if c.writeUntil.Sub(now) < writeTimeout-deadlineSlack {
-			c.writeUntil = now.Add(writeTimeout)
+		if left := c.writeUntil.Sub(now); left > timeout || left < timeout-deadlineSlack {
+			c.writeUntil = now.Add(timeout)
 			if err := c.Conn.SetWriteDeadline(c.writeUntil); err != nil {
 				return done, err
 			}
@@ -169,20 +183,24 @@ func (c *conn) Close() error {
 	for end := time.Now().Add(responseGrace); c.responding.Load() && time.Now().Before(end); {
 		runtime.Gosched()
 	}
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok && c.refusing.Load() && half.CloseWrite() == nil {
-		c.drain()
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		if l := c.refusing.Load(); l != nil && half.CloseWrite() == nil {
+			c.drain(l)
+		}
 	}
 	return c.Conn.Close()
 }
 
-func (c *conn) drain() {
-	c.Conn.SetReadDeadline(time.Now().Add(lingerFor))
+func (c *conn) drain(l *linger) {
+	until := time.Now().Add(l.stay)
+	c.Conn.SetReadDeadline(until)
 	var sink [4096]byte
-	for total := 0; total < lingerBytes; {
+	for total := 0; total < l.bytes; {
 		n, err := c.Conn.Read(sink[:])
 		if err != nil {
 			return
 		}
 		total += n
 	}
+	time.Sleep(time.Until(until)) // the peer may stop sending, and read
 }

@@ -153,3 +153,18 @@ func TestAPeerThatStopsReadingIsLeft(t *testing.T) {
 		}
 	})
 }
+
+// TestALargeAnswerMustGoOn: one that is held in memory has less time, and comes with what was
+// armed for another.
+func TestALargeAnswerMustGoOn(t *testing.T) {
+	paced(t, func(t *testing.T, c *conn, peer net.Conn) {
+		go io.ReadFull(peer, make([]byte, 10+2*writePiece))
+		c.Write(make([]byte, 10))
+		c.piece = 1
+		began := time.Now()
+		n, err := c.Write(make([]byte, 12*writePiece))
+		if !errors.Is(err, os.ErrDeadlineExceeded) || n != 2*writePiece || time.Since(began) > writeTimeout/2 {
+			t.Errorf("%d bytes in %v: %v", n, time.Since(began), err)
+		}
+	})
+}

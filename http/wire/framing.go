@@ -77,7 +77,7 @@ func named(line []byte, name string) int {
 // that follows on the connection may be taken for a request.
 func (w *Wire) refuseFraming(c *fasthttp.RequestCtx, why string) {
 	w.opts.Refuse(c, fasthttp.StatusBadRequest, "The request is ambiguous: "+why)
-	endRefused(c)
+	endRefused(c, lingerStranger)
 }
 
 // unreadable answers a request that could not be read; fasthttp closes after it.
@@ -85,7 +85,7 @@ func (w *Wire) unreadable(c *fasthttp.RequestCtx, err error) {
 	w.stamp(c)
 	status, detail := unreadableResponse(err)
 	w.opts.Refuse(c, status, detail)
-	endRefused(c)
+	endRefused(c, lingerStranger)
 }
 
 func unreadableResponse(err error) (status int, detail string) {

@@ -55,7 +55,7 @@ func (w *Wire) answerPoll(c *conn, b []byte, at time.Time) (bool, error) {
 	defer wireBuffers.Put(buf)
 	c.requests++
 	*buf = w.appendPoll((*buf)[:0], c, r, q.ifNoneMatch, now)
-	_, err := c.writeAt(at, *buf, writePiece)
+	_, err := c.writeAt(at, *buf, writePiece, writeTimeout)
 	return true, err
 }
 
