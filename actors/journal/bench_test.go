@@ -1,0 +1,28 @@
+package journal
+
+import (
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"inboxd/internal/inbox"
+	"inboxd/persist/persisttest"
+)
+
+// BenchmarkStep takes twenty events of as many inboxes into a journal, as a step does while
+// mail pours in.
+func BenchmarkStep(b *testing.B) {
+	store := persisttest.Open(b)
+	j := New(store, noFanOut{}, time.Now, slog.New(slog.DiscardHandler))
+	events := make([]inbox.Public, 20)
+	for i := range events {
+		events[i] = inbox.Public{Account: someone, Address: fmt.Sprintf("i%d@inbox.localhost", i), Name: "message.received", At: time.Now(), From: "a@example.org", Subject: "Your code"}
+	}
+	for b.Loop() {
+		for i := range events {
+			events[i].Number++
+		}
+		j.take(someone, events)
+	}
+}
