@@ -403,8 +403,18 @@ func TestReservationIsRepaired(t *testing.T) {
 	if _, _, err := s.CreateInbox(ctx, in.Profile.ID, inbox.Order{}); err != nil {
 		t.Fatal(err)
 	}
+	// Whoever was at work on it is too late, for however long it was.
+	late := inbox.Create{Address: "notmade@inbox.localhost", Account: in.Profile.ID, RetentionHours: 1, At: at}
+	for range 2 {
+		if _, err := s.Do(ctx, late.Address, late); !fault.Is(err, fault.Refused) {
+			t.Errorf("a creation whose place was given back: %v", err)
+		}
+		late.Again = true
+	}
 	picture := must[accountPicture](t)(s.accounts.picture(ctx, in.Profile.ID))
 	if len(picture.reserved) != 0 || picture.profile.Inboxes != 2 {
 		t.Errorf("reserved %v, %d inboxes", picture.reserved, picture.profile.Inboxes)
 	}
+	late.At, late.Again = s.now(), false
+	must[inbox.Outcome](t)(s.Do(ctx, late.Address, late)) // a newer one of the same account
 }

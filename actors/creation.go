@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"inboxd/internal/account"
-	"inboxd/internal/domain"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 	"inboxd/internal/once"
@@ -14,8 +13,9 @@ import (
 
 // Creating an inbox crosses two partitions, so it goes in small idempotent steps: reserve
 // a place at the account (the quota counts live and reserved), create at the address (its
-// own serial owner decides who is first), then confirm or release the place. A crash
-// between the steps leaves a reservation, which repair settles by what the address says.
+// own serial owner decides who is first), then confirm or release the place. Under an own
+// domain the creation is noted there before it is made. A crash between the steps leaves a
+// reservation, which repair settles by what the address says.
 
 // reservationAge is when a reservation is taken for the leftover of a crash.
 const reservationAge = time.Minute
@@ -56,7 +56,7 @@ func (r *Registry) createBy(ctx context.Context, id account.ID, order inbox.Orde
 		if err != nil {
 			return inbox.Placement{}, nil, err
 		}
-		known, err := r.createUnder(ctx, id, ns.Own, place, record)
+		known, err := r.create(ctx, id, place, record)
 		if err == nil {
 			return place, known, nil
 		}
@@ -79,25 +79,6 @@ func (r *Registry) claimSubdomain(ctx context.Context, label string, id account.
 	return err
 }
 
-// createUnder creates an inbox under an own domain, if there is a name: it stands on the
-// domain's list before it lives, so that no release can miss it.
-func (r *Registry) createUnder(ctx context.Context, id account.ID, name string, place inbox.Placement, record func(inbox.Placement, time.Time) *once.Record) (*once.Record, error) {
-	if name == "" {
-		return r.create(ctx, id, place, record)
-	}
-	mu := r.domains.addresses.Of(place.Address)
-	mu.Lock()
-	defer mu.Unlock()
-	if _, err := r.domains.owners.order(ctx, name, domain.Attach{Account: id, Address: place.Address}); err != nil {
-		return nil, err
-	}
-	known, err := r.create(ctx, id, place, record)
-	if fault.Is(err, fault.Refused) || fault.Is(err, fault.StorageFull) {
-		_ = r.domains.detach(ctx, name, place.Address) // what stays is taken off before a release
-	}
-	return known, err
-}
-
 // create runs the three steps for one address, but none when the request is known already.
 func (r *Registry) create(ctx context.Context, id account.ID, place inbox.Placement, record func(inbox.Placement, time.Time) *once.Record) (known *once.Record, err error) {
 	reserve := account.ReserveInbox{Address: place.Address, At: r.now(), Label: place.Label, RetentionHours: place.RetentionHours}
@@ -114,20 +95,25 @@ func (r *Registry) create(ctx context.Context, id account.ID, place inbox.Placem
 	})
 }
 
-// finish takes a reserved place through the other two steps.
+// finish takes a reserved place through the other steps.
 func (r *Registry) finish(ctx context.Context, id account.ID, create inbox.Create) error {
-	if _, err := r.inboxes.Do(ctx, create.Address, create); err != nil {
-		r.release(id, create.Address, create.At, err)
+	err := r.domains.join(ctx, id, create.Address, create.At)
+	if err == nil {
+		_, err = r.inboxes.Do(ctx, create.Address, create)
+	}
+	if err != nil {
+		r.release(ctx, id, create.Address, create.At, err)
 		return err
 	}
-	_, err := r.owners.order(ctx, id, account.ConfirmInbox{Address: create.Address})
+	_, err = r.owners.order(ctx, id, account.ConfirmInbox{Address: create.Address})
 	return err
 }
 
-// release gives a reservation back when the creation was refused. After any other failure
-// nobody knows whether the inbox is there: repair finds out later.
-func (r *Registry) release(id account.ID, address string, at time.Time, why error) {
-	if fault.Is(why, fault.Refused) || fault.Is(why, fault.StorageFull) {
+// release gives a reservation back when the creation was refused, behind its place under a domain:
+// the reservation is what a repair finds. After any other failure nobody knows whether the inbox is
+// there: repair finds out later.
+func (r *Registry) release(ctx context.Context, id account.ID, address string, at time.Time, why error) {
+	if (fault.Is(why, fault.Refused) || fault.Is(why, fault.StorageFull)) && r.domains.leave(ctx, address, at) == nil {
 		r.owners.notify(id, account.ReleaseInbox{Address: address, CreatedAt: at})
 	}
 }
@@ -141,16 +127,16 @@ func (r *Registry) repair(ctx context.Context, id account.ID, picture accountPic
 	}
 }
 
+// repairOne asks the address's owner what became of the creation; whoever may still be at work on
+// it can't change the answer. What fails is left to the next repair.
 func (r *Registry) repairOne(ctx context.Context, id account.ID, address string, at time.Time) {
-	mu := r.resuming.Of(id.String())
-	mu.Lock()
-	defer mu.Unlock()
-	view, err := r.inboxes.View(ctx, address)
+	made, err := r.inboxes.made(ctx, id, address, at)
 	switch {
-	case err == nil && view.Account == id && view.CreatedAt.Equal(at):
+	case err != nil:
+	case made:
 		_, _ = r.owners.order(ctx, id, account.ConfirmInbox{Address: address})
-	case err == nil, fault.Is(err, fault.NoInbox):
-		_, _ = r.owners.order(ctx, id, account.ReleaseInbox{Address: address, CreatedAt: at})
+	default:
+		_ = r.unlist(ctx, id, address, at)
 	}
 }
 

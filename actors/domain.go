@@ -15,10 +15,11 @@ type DomainStore interface {
 	CommitDomain(*domain.Rows) error
 	// Domains pages through all domains that have a record.
 	Domains(after string, limit int) ([]*domain.State, error)
-	Attached(name, address string) (bool, error)
+	// Attached are the times of the creations on a domain's list at an address.
+	Attached(name, address string) ([]time.Time, error)
 	// Live reports that an inbox lives at an address.
 	Live(address string) (bool, error)
-	AttachedInboxes(name, after string, limit int) ([]string, error)
+	AttachedInboxes(name, after string, limit int) ([]domain.Attached, error)
 	PutDomainListed(id account.ID, name string) error
 	DropDomainListed(id account.ID, name string) error
 	ListedDomains(id account.ID) ([]string, error)
@@ -53,11 +54,11 @@ func (e *domainEntity) Decide(cmd any) (any, error) {
 	var err error
 	switch c := cmd.(type) {
 	case domain.Attach:
-		if c.Attached, err = e.attached(c.Address); err == nil {
+		if c.Noted, err = e.noted(c.Address); err == nil {
 			err = e.order(c)
 		}
 	case domain.Detach:
-		if c.Attached, err = e.attached(c.Address); err == nil {
+		if c.Noted, err = e.noted(c.Address); err == nil {
 			err = e.order(c)
 		}
 	case domain.Command:
@@ -66,12 +67,12 @@ func (e *domainEntity) Decide(cmd any) (any, error) {
 	return *e.state, err
 }
 
-// attached reports whether the domain's list has address once the group being decided is
-// committed: what the group says goes before what the store shows.
-func (e *domainEntity) attached(address string) (bool, error) {
+// noted is what the domain's list has of address once the group being decided is committed:
+// what the group says goes before what the store shows.
+func (e *domainEntity) noted(address string) ([]time.Time, error) {
 	if e.rows != nil {
-		if attached, known := e.rows.Attached(address); known {
-			return attached, nil
+		if times, known := e.rows.Noted(address); known {
+			return times, nil
 		}
 	}
 	return e.store.Attached(e.Key(), address)

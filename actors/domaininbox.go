@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"strings"
+	"time"
 
 	"inboxd/actors/engine"
 	"inboxd/internal/account"
@@ -17,44 +18,54 @@ import (
 // leftoversAtOnce bounds the repair before a release: what a crash leaves is little.
 const leftoversAtOnce = 1000
 
-// detachLeftovers takes inboxes off the domain's list that a crash between two steps left
-// there: nobody lives at their address.
-func (d *OwnDomains) detachLeftovers(ctx context.Context, state domain.State) error {
-	if state.Inboxes == 0 {
+// join puts a creation on the list of its domain, if it has one of its own: before the inbox lives,
+// so that no release misses it.
+func (d *OwnDomains) join(ctx context.Context, id account.ID, address string, at time.Time) error {
+	host := hostOf(address)
+	if domain.Within(host, d.namespaces.Domain) {
 		return nil
 	}
-	addresses, err := d.store.AttachedInboxes(state.Name, "", leftoversAtOnce)
-	if err != nil {
-		return engine.Busy(err)
-	}
-	for _, address := range addresses {
-		if err := d.detachDead(ctx, state.Name, address); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := d.owners.order(ctx, host, domain.Attach{Account: id, Address: address, At: at})
+	return err
 }
 
-// detachDead takes address off the list of name unless an inbox lives there. The lock
-// keeps a creation at the same address from being between its steps.
-func (d *OwnDomains) detachDead(ctx context.Context, name, address string) error {
-	mu := d.addresses.Of(address)
-	mu.Lock()
-	defer mu.Unlock()
-	return d.detach(ctx, name, address)
-}
-
-// detach is detachDead for who holds the lock.
-func (d *OwnDomains) detach(ctx context.Context, name, address string) error {
+// leave takes an inbox that is gone, or a creation that never can be made any more, off its
+// domain's list. It may be repeated, and come late.
+func (d *OwnDomains) leave(ctx context.Context, address string, at time.Time) error {
+	host := hostOf(address)
+	if domain.Within(host, d.namespaces.Domain) {
+		return nil
+	}
 	live, err := d.store.Live(address)
 	if err != nil {
 		return engine.Busy(err)
 	}
-	if live {
+	_, err = d.owners.order(ctx, host, domain.Detach{Address: address, At: at, Dead: !live})
+	return err
+}
+
+// detachLeftovers takes off the domain's list what a crash between two steps left there. A
+// creation that is under way is ended for it, or keeps its place.
+func (d *OwnDomains) detachLeftovers(ctx context.Context, state domain.State) error {
+	if state.Inboxes == 0 {
 		return nil
 	}
-	_, err = d.owners.order(ctx, name, domain.Detach{Address: address})
-	return err
+	entries, err := d.store.AttachedInboxes(state.Name, "", leftoversAtOnce)
+	if err != nil {
+		return engine.Busy(err)
+	}
+	for _, e := range entries {
+		for _, at := range e.Times {
+			made, err := d.inboxes.made(ctx, state.Account, e.Address, at)
+			if err == nil && !made {
+				err = d.leave(ctx, e.Address, at)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // namespaceFor narrows where addresses may live to the domain of an order; no domain at
@@ -72,14 +83,6 @@ func (d *OwnDomains) namespaceFor(ctx context.Context, id account.ID, given stri
 		ns.Own = state.Name
 	}
 	return ns, err
-}
-
-// leave takes a deleted inbox off its domain's list.
-func (d *OwnDomains) leave(ctx context.Context, address string) error {
-	if host := hostOf(address); !domain.Within(host, d.namespaces.Domain) {
-		return d.detachDead(ctx, host, address)
-	}
-	return nil
 }
 
 // hostOf is the part behind the @.
@@ -108,6 +111,6 @@ func forsaken(store DomainStore, service, address string) (bool, error) {
 	if err != nil || state.VerifiedAt.IsZero() {
 		return false, err
 	}
-	attached, err := store.Attached(host, address)
-	return !attached, err
+	noted, err := store.Attached(host, address)
+	return len(noted) == 0, err
 }

@@ -32,6 +32,7 @@ const lookTimeout = 10 * time.Second
 // use it.
 type OwnDomains struct {
 	owners     domainOwners
+	inboxes    *Inboxes
 	store      DomainStore
 	keys       *Keyring
 	namespaces inbox.Namespaces
@@ -40,7 +41,6 @@ type OwnDomains struct {
 	now        func() time.Time
 	log        *slog.Logger
 	lists      engine.Locks // by account: its list of domains
-	addresses  engine.Locks // by address: its place on the list of a domain
 }
 
 // domainOwners hands commands to the owners of domains.

@@ -259,11 +259,66 @@ func TestOneAddressMadeAndDeletedAtOnce(t *testing.T) {
 	}
 }
 
+// TestALateDetachLeavesTheNewer: an inbox is deleted, its address made anew, and then the domain's
+// list hears of the deletion; twice.
+func TestALateDetachLeavesTheNewer(t *testing.T) {
+	store := persisttest.OpenCrashable(t)
+	w := startDomains(t, store)
+	ctx := t.Context()
+	w.verified(w.ada, "example.org")
+	address := must[string](t)(w.under(w.ada, "me", "example.org"))
+	old := must[*inbox.View](t)(w.View(ctx, address)).CreatedAt
+	must[inbox.Outcome](t)(w.Do(ctx, address, inbox.Delete{}))
+	until(func() bool { return w.now().After(old) })
+	must[string](t)(w.under(w.ada, "me", "example.org"))
+	for range 2 {
+		if err := w.Registry.unlist(ctx, w.ada, address, old); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Accepts(ctx, address); err != nil {
+			t.Errorf("the newer inbox: %v", err)
+		}
+		w.expect("a release", w.ReleaseDomain(ctx, w.ada, "example.org"), fault.Refused)
+	}
+	w = startDomains(t, store.Crash(t))
+	if err := w.DeleteInbox(ctx, w.ada, address); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.ReleaseDomain(ctx, w.ada, "example.org"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAnInboxFromBeforeNotesHadTimes stays on its domain's list while it lives, whoever tries to
+// make its address meanwhile, and leaves it when it is deleted.
+func TestAnInboxFromBeforeNotesHadTimes(t *testing.T) {
+	store := persisttest.Open(t)
+	w := startDomains(t, store)
+	ctx := t.Context()
+	w.verified(w.ada, "example.org")
+	address := must[string](t)(w.under(w.ada, "me", "example.org"))
+	if err := store.CommitDomain(&domain.Rows{Name: "example.org", Attach: []domain.Attached{{Address: address, Times: []time.Time{{}}}}}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := w.under(w.ada, "me", "example.org")
+	w.expect("a second one", err, fault.Refused)
+	if err := w.Accepts(ctx, address); err != nil {
+		t.Error(err)
+	}
+	w.expect("a release", w.ReleaseDomain(ctx, w.ada, "example.org"), fault.Refused)
+	if err := w.DeleteInbox(ctx, w.ada, address); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.ReleaseDomain(ctx, w.ada, "example.org"); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestCrashBetweenTheSteps: a store that fails at any one commit leaves nothing that the
 // next try, or a release, does not put right.
 func TestCrashBetweenTheSteps(t *testing.T) {
 	broken := errors.New("pulled the plug")
-	const commits = 10 // list, claim, check, attach, reserve, create, confirm, delete, give back, detach
+	const commits = 10 // list, claim, check, reserve, attach, create, confirm, delete, detach, give back
 	for fail := 1; ; fail++ {
 		store := persisttest.Open(t)
 		w := startDomains(t, store)

@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"io"
+	"time"
 
 	"inboxd/actors/engine"
 	"inboxd/internal/account"
@@ -96,6 +97,17 @@ func (i *Inboxes) Do(ctx context.Context, address string, cmd inbox.Command) (in
 	got, err := i.owners.Do(ctx, address, cmd, sizeOf(cmd))
 	outcome, _ := got.(inbox.Outcome)
 	return outcome, err
+}
+
+// made tells whether the creation of an account's inbox at that time was made and lives. If not, it
+// never will be.
+func (i *Inboxes) made(ctx context.Context, id account.ID, address string, at time.Time) (bool, error) {
+	if at.IsZero() { // of an earlier release: it can't be under way
+		live, err := i.store.Live(address)
+		return live, err
+	}
+	found, err := i.Do(ctx, address, inbox.Forgo{Address: address, Account: id, At: at})
+	return found.Count > 0, err
 }
 
 // DoOnce is Do for a request that may be repeated. tell makes what the client is told,

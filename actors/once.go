@@ -103,11 +103,11 @@ func (e *accountEntity) reserve(cmd account.ReserveInbox) (any, error) {
 		if err != nil || known != nil && !known.Over(cmd.At) {
 			return known, err
 		}
-		// An inbox of this very moment would pass for the one to be made, see Create.Again.
-		listed, err := e.listed(account.InboxEntry{Address: cmd.Address, CreatedAt: cmd.At, Live: true})
-		if err != nil || listed {
-			return nil, cmp.Or(err, error(fault.New(fault.Refused, fmt.Sprintf("The address %s is taken", cmd.Address))))
-		}
+	}
+	// An inbox of this very moment would pass for the one to be made: a creation is known by its time.
+	listed, err := e.listed(account.InboxEntry{Address: cmd.Address, CreatedAt: cmd.At, Live: true})
+	if err != nil || listed {
+		return nil, cmp.Or(err, error(fault.New(fault.Refused, fmt.Sprintf("The address %s is taken", cmd.Address))))
 	}
 	return nil, e.order(cmd)
 }
@@ -151,26 +151,17 @@ func (r *Registry) CreateInboxOnce(ctx context.Context, id account.ID, order inb
 	return once.Result{}, engine.Busy(nil)
 }
 
-// resume returns the record of a request, nil when there is none. A creation that is at
-// work, or was cut off, is finished first: under the lock that keeps repair from giving the
-// place back meanwhile.
+// resume returns the record of a request, nil when there is none. A creation that is at work,
+// or was cut off, is finished first; one that a repair gave up meanwhile is refused.
 func (r *Registry) resume(ctx context.Context, id account.ID, req once.Request) (*once.Record, error) {
 	found, err := r.recall(ctx, id, req)
 	if err != nil || found.reservation == nil {
 		return found.record, err
 	}
-	mu := r.resuming.Of(id.String())
-	mu.Lock()
-	defer mu.Unlock()
-	if found, err = r.recall(ctx, id, req); err != nil {
-		return nil, err
-	}
-	if place := found.reservation; place != nil {
-		err = r.finish(ctx, id, inbox.Create{
-			Address: found.record.Address, Account: id, Label: place.Label, RetentionHours: place.RetentionHours, At: place.At, Again: true,
-		})
-	}
-	return found.record, err
+	place := found.reservation
+	return found.record, r.finish(ctx, id, inbox.Create{
+		Address: found.record.Address, Account: id, Label: place.Label, RetentionHours: place.RetentionHours, At: place.At, Again: true,
+	})
 }
 
 func (r *Registry) recall(ctx context.Context, id account.ID, req once.Request) (recalled, error) {

@@ -20,8 +20,8 @@ type RegistryStore interface {
 	SetSubdomain(label string, id account.ID) error
 }
 
-// Registry creates, lists, changes and deletes the inboxes of accounts. Only its locks
-// change; any goroutine may use it.
+// Registry creates, lists, changes and deletes the inboxes of accounts. It never changes; any
+// goroutine may use it.
 type Registry struct {
 	inboxes     *Inboxes
 	owners      accountOwners
@@ -33,7 +33,6 @@ type Registry struct {
 	namespaces  inbox.Namespaces
 	now         func() time.Time
 	random      func([]byte)
-	resuming    engine.Locks // by account: a creation is finished, or its place given back
 }
 
 // ListInboxes pages through the account's inboxes, newest first. An inbox that was deleted
@@ -57,7 +56,7 @@ func (r *Registry) ListInboxes(ctx context.Context, id account.ID, cursor string
 		view, err := r.inboxes.View(ctx, e.Address)
 		switch {
 		case fault.Is(err, fault.NoInbox):
-			r.owners.notify(id, account.ReleaseInbox{Address: e.Address, CreatedAt: e.CreatedAt})
+			_ = r.unlist(ctx, id, e.Address, e.CreatedAt) // or by the next who reads
 		case err != nil:
 			return nil, "", err
 		default:
@@ -106,12 +105,14 @@ func (r *Registry) DeleteInbox(ctx context.Context, id account.ID, address strin
 	return r.unlist(ctx, id, address, view.CreatedAt)
 }
 
-// unlist takes a deleted inbox off its account's list, and its domain's.
+// unlist takes an inbox that is gone off its domain's list, and then off its account's, by which
+// it is found again after a crash between.
 func (r *Registry) unlist(ctx context.Context, id account.ID, address string, created time.Time) error {
-	if _, err := r.owners.order(ctx, id, account.ReleaseInbox{Address: address, CreatedAt: created}); err != nil {
+	if err := r.domains.leave(ctx, address, created); err != nil {
 		return err
 	}
-	return r.domains.leave(ctx, address)
+	_, err := r.owners.order(ctx, id, account.ReleaseInbox{Address: address, CreatedAt: created})
+	return err
 }
 
 // A cursor is the last entry shown: eight bytes of creation time, then the address.

@@ -2,6 +2,7 @@ package persist
 
 import (
 	"fmt"
+	"time"
 
 	"inboxd/internal/account"
 	"inboxd/internal/domain"
@@ -91,8 +92,8 @@ func (t *domainTable) CommitDomain(r *domain.Rows) error {
 			rec.from(r.Put)
 			w.put(all.from, &rec)
 		}
-		for _, address := range r.Attach {
-			w.mark(attachedKey(r.Name, address))
+		for _, a := range r.Attach {
+			w.set(attachedKey(r.Name, a.Address), attachedValue(a.Times))
 		}
 		for _, address := range r.Detach {
 			w.delete(attachedKey(r.Name, address))
@@ -100,15 +101,46 @@ func (t *domainTable) CommitDomain(r *domain.Rows) error {
 	})
 }
 
-// Attached reports whether the domain's list has the inbox.
-func (t *domainTable) Attached(name, address string) (bool, error) {
-	return t.has(attachedKey(name, address))
+// attachedValue is the version and the times, 8 bytes each.
+func attachedValue(times []time.Time) []byte {
+	value := []byte{recordVersion}
+	for _, at := range times {
+		value = appendTime(value, at)
+	}
+	return value
 }
 
-// AttachedInboxes returns up to limit addresses of the domain's list behind after.
-func (t *domainTable) AttachedInboxes(name, after string, limit int) ([]string, error) {
+// readAttached reads what attachedValue wrote. No time at all is from before there were any.
+func readAttached(value []byte) ([]time.Time, error) {
+	if err := checkVersion(value); err != nil || len(value)%8 != 1 {
+		return nil, fmt.Errorf("persist: damaged inbox of a domain %x: %v", value, err)
+	}
+	times := make([]time.Time, 0, 1)
+	for rest := value[1:]; len(rest) > 0; rest = rest[8:] {
+		times = append(times, readTime(rest))
+	}
+	if len(times) == 0 {
+		times = append(times, time.Time{})
+	}
+	return times, nil
+}
+
+// Attached returns the times of what the domain's list has of an address; none: nothing.
+func (t *domainTable) Attached(name, address string) (times []time.Time, err error) {
+	_, err = t.read(attachedKey(name, address), func(value []byte) error {
+		times, err = readAttached(value)
+		return err
+	})
+	return times, err
+}
+
+// AttachedInboxes returns up to limit entries of the domain's list behind an address.
+func (t *domainTable) AttachedInboxes(name, after string, limit int) ([]domain.Attached, error) {
 	all := under(appendText(nil, kindDomain, name))
-	return t.listNames(all.from, all.behind(attachedKey(name, after)), limit)
+	return list(t.engine, all.behind(attachedKey(name, after)), limit, func(key, value []byte) (domain.Attached, error) {
+		times, err := readAttached(value)
+		return domain.Attached{Address: string(key[len(all.from):]), Times: times}, err
+	})
 }
 
 // Domains returns up to limit domains that have a record, behind after in the order of

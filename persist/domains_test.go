@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"pgregory.net/rapid"
@@ -21,7 +23,7 @@ func TestDomainRoundTrip(t *testing.T) {
 		s, err := Open(folder, options(fs))
 		must(t, err)
 		defer func() { must(t, s.Close()) }()
-		m := &domainModel{s: s, states: map[string]*domain.State{}, attached: map[string][]string{}, listed: map[account.ID][]string{}}
+		m := &domainModel{s: s, states: map[string]*domain.State{}, attached: map[string][]domain.Attached{}, listed: map[account.ID][]string{}}
 		t.Repeat(map[string]func(*rapid.T){
 			"commit": m.commit,
 			"list":   m.list,
@@ -39,7 +41,7 @@ func TestDomainRoundTrip(t *testing.T) {
 type domainModel struct {
 	s        *Store
 	states   map[string]*domain.State
-	attached map[string][]string
+	attached map[string][]domain.Attached
 	listed   map[account.ID][]string
 }
 
@@ -69,11 +71,12 @@ func (m *domainModel) commit(t *rapid.T) {
 		m.attached[name] = nil
 	}
 	address := fmt.Sprintf("u%d@%s", rapid.IntRange(0, 3).Draw(t, "user"), name)
-	m.attached[name] = slices.DeleteFunc(m.attached[name], func(a string) bool { return a == address })
+	m.attached[name] = slices.DeleteFunc(m.attached[name], func(a domain.Attached) bool { return a.Address == address })
 	if rapid.Bool().Draw(t, "attach") {
-		r.Attach = []string{address}
-		m.attached[name] = append(m.attached[name], address)
-		slices.Sort(m.attached[name])
+		a := domain.Attached{Address: address, Times: rapid.SliceOfN(genTime, 1, 3).Draw(t, "times")}
+		r.Attach = []domain.Attached{a}
+		m.attached[name] = append(m.attached[name], a)
+		slices.SortFunc(m.attached[name], func(a, b domain.Attached) int { return strings.Compare(a.Address, b.Address) })
 	} else {
 		r.Detach = []string{address}
 	}
@@ -106,19 +109,19 @@ func (m *domainModel) check(t *rapid.T) {
 		}
 		attached, err := m.s.AttachedInboxes(name, "", 100)
 		must(t, err)
-		if !slices.Equal(attached, m.attached[name]) {
+		if len(attached)+len(m.attached[name]) > 0 && !reflect.DeepEqual(attached, m.attached[name]) {
 			t.Fatalf("%s has the inboxes %v, want %v", name, attached, m.attached[name])
 		}
 		there, err := m.s.Attached(name, "u1@"+name)
 		must(t, err)
-		if there != slices.Contains(attached, "u1@"+name) {
+		if i := slices.IndexFunc(attached, func(a domain.Attached) bool { return a.Address == "u1@"+name }); i < 0 != (len(there) == 0) || i >= 0 && !reflect.DeepEqual(there, attached[i].Times) {
 			t.Fatalf("u1@%s is attached: %v", name, there)
 		}
 		if len(attached) > 1 {
-			rest, err := m.s.AttachedInboxes(name, attached[0], 1)
+			rest, err := m.s.AttachedInboxes(name, attached[0].Address, 1)
 			must(t, err)
-			if !slices.Equal(rest, attached[1:2]) {
-				t.Fatalf("behind %s: %v of %v", attached[0], rest, attached)
+			if !reflect.DeepEqual(rest, attached[1:2]) {
+				t.Fatalf("behind %v: %v of %v", attached[0], rest, attached)
 			}
 		}
 	}
@@ -156,7 +159,7 @@ func TestDomainSurvivesPowerLoss(t *testing.T) {
 	must(t, s.PutDomainListed(goldenID, d.Name))
 	d.Keys[0].Encrypted, err = s.Encrypt("dkim", []byte("private"))
 	must(t, err)
-	must(t, s.CommitDomain(&domain.Rows{Name: d.Name, Put: d, Attach: []string{goldenAddress}}))
+	must(t, s.CommitDomain(&domain.Rows{Name: d.Name, Put: d, Attach: []domain.Attached{{Address: goldenAddress, Times: []time.Time{goldenTime}}}}))
 	crashed, err := Open(folder, options(fs.CrashClone(vfs.CrashCloneCfg{})))
 	must(t, err)
 	defer func() { must(t, crashed.Close()) }()

@@ -252,6 +252,8 @@ func goldens() map[string]struct {
 		"key-once-inbox":   {requestKey(inboxRequests(goldenAddress), request.Key, goldenTime), nil, nil},
 		"key-inboxkey":     {inboxKeyKey(goldenID, goldenAddress), nil, nil},
 		"key-closing":      {appendOwner(nil, kindClosing, goldenID), nil, nil},
+		"value-attached":   {attachedValue([]time.Time{goldenTime}), decodeAttached, []time.Time{goldenTime}},
+		"value-attached-1": {[]byte{recordVersion}, decodeAttached, []time.Time{{}}}, // before it had a time
 		"value-key":        {keyed(goldenID[:], 7), nil, nil},
 		"record-blob": {record(&blobRecord{0x0123456789abcdef, 300_000, 0xfedcba9876543210}), func(b []byte) (any, error) {
 			var r blobRecord
@@ -384,3 +386,5 @@ func TestUnknownRecordVersion(t *testing.T) {
 		}
 	}
 }
+
+func decodeAttached(b []byte) (any, error) { return readAttached(b) }

@@ -142,7 +142,7 @@ func TestNoBatchHasTwoPartitions(t *testing.T) {
 	if dropped, err := s.DropSuppression(id, "x@y"); !dropped || err != nil {
 		t.Error(dropped, err)
 	}
-	must(t, s.CommitDomain(&domain.Rows{Name: "example.org", Put: &domain.State{Name: "example.org"}, Attach: []string{victim}, Clear: true}))
+	must(t, s.CommitDomain(&domain.Rows{Name: "example.org", Put: &domain.State{Name: "example.org"}, Attach: []domain.Attached{{Address: victim, Times: []time.Time{at(1)}}}, Clear: true}))
 	must(t, s.PutDomainListed(id, "example.org"))
 	must(t, s.DropDomainListed(id, "example.org"))
 	must(t, s.CommitAccount(&account.Rows{ID: id, Erase: true}))

@@ -38,18 +38,23 @@ type (
 	}
 	// Release gives the domain back; Refused while inboxes live under it.
 	Release struct{ Account account.ID }
-	// Attach notes an inbox under the domain before it is created; Refused unless the
-	// domain is verified for the account. Attached says whether it is noted already: the
-	// list is not held in memory.
+	// Attach notes a creation under the domain, by its time, before it is made; Refused unless
+	// the domain is verified for the account. Noted is what the list has of the address
+	// already: it is not held in memory.
 	Attach struct {
-		Account  account.ID
-		Address  string
-		Attached bool
+		Account account.ID
+		Address string
+		At      time.Time
+		Noted   []time.Time
 	}
-	// Detach takes the note away, after a deletion or a creation that failed.
+	// Detach takes the note away, after a deletion or a creation that failed; that of another
+	// creation at the address stays, however late this comes. Dead says that nobody lives
+	// there: a note without a time, from before notes had any, goes too.
 	Detach struct {
-		Address  string
-		Attached bool
+		Address string
+		At      time.Time
+		Dead    bool
+		Noted   []time.Time
 	}
 	// KeepKeys gives the domain its first keys; keys that are there stay.
 	KeepKeys struct{ Keys []Key }
@@ -108,17 +113,26 @@ func (c Attach) decide(s *State, _ Env) ([]Event, error) {
 	switch {
 	case s.Account != c.Account || s.Status != Verified:
 		return nil, NotVerified(s.Name)
-	case c.Attached:
+	case slices.ContainsFunc(c.Noted, c.At.Equal):
 		return nil, nil
 	}
-	return []Event{attached{c.Address}}, nil
+	return []Event{noted{c.Address, len(c.Noted) == 0, append(slices.Clone(c.Noted), c.At)}}, nil
 }
 
 func (c Detach) decide(_ *State, _ Env) ([]Event, error) {
-	if !c.Attached {
+	left := slices.DeleteFunc(slices.Clone(c.Noted), func(at time.Time) bool {
+		if at.IsZero() {
+			return c.Dead
+		}
+		return at.Equal(c.At)
+	})
+	switch len(left) {
+	case len(c.Noted):
 		return nil, nil
+	case 0:
+		return []Event{detached{c.Address}}, nil
 	}
-	return []Event{detached{c.Address}}, nil
+	return []Event{noted{c.Address, false, left}}, nil
 }
 
 func (c KeepKeys) decide(s *State, _ Env) ([]Event, error) {
@@ -171,7 +185,11 @@ type (
 		MissingSince time.Time
 	}
 	released struct{}
-	attached struct{ Address string }
+	noted    struct {
+		Address string
+		First   bool // of the address
+		Times   []time.Time
+	}
 	detached struct{ Address string }
 	keysKept struct{ Keys []Key }
 )
@@ -206,16 +224,22 @@ func (released) rows(_ *State, r *Rows) {
 	r.Put, r.Drop = nil, true
 }
 
-func (e attached) apply(s *State) { s.Inboxes++ }
-func (e attached) rows(s *State, r *Rows) {
-	r.Detach = without(r.Detach, e.Address)
-	r.Attach = append(r.Attach, e.Address)
-	r.put(s)
+func (e noted) apply(s *State) {
+	if e.First {
+		s.Inboxes++
+	}
+}
+func (e noted) rows(s *State, r *Rows) {
+	r.forget(e.Address)
+	r.Attach = append(r.Attach, Attached{e.Address, e.Times})
+	if e.First {
+		r.put(s)
+	}
 }
 
 func (e detached) apply(s *State) { s.Inboxes-- }
 func (e detached) rows(s *State, r *Rows) {
-	r.Attach = without(r.Attach, e.Address)
+	r.forget(e.Address)
 	r.Detach = append(r.Detach, e.Address)
 	r.put(s)
 }
@@ -223,17 +247,18 @@ func (e detached) rows(s *State, r *Rows) {
 func (e keysKept) apply(s *State)         { s.Keys = e.Keys }
 func (e keysKept) rows(s *State, r *Rows) { r.put(s) }
 
-func without(list []string, s string) []string {
-	return slices.DeleteFunc(list, func(in string) bool { return in == s })
+// forget leaves out what r says of an address.
+func (r *Rows) forget(address string) {
+	r.Attach = slices.DeleteFunc(r.Attach, func(a Attached) bool { return a.Address == address })
+	r.Detach = slices.DeleteFunc(r.Detach, func(a string) bool { return a == address })
 }
 
-// Attached says whether address is attached once r is committed, as far as r knows.
-func (r *Rows) Attached(address string) (attached, known bool) {
-	switch {
-	case slices.Contains(r.Attach, address):
-		return true, true
-	case slices.Contains(r.Detach, address), r.Clear:
-		return false, true
+// Noted says which creations the list has of address once r is committed, as far as r knows.
+func (r *Rows) Noted(address string) (times []time.Time, known bool) {
+	for _, a := range r.Attach {
+		if a.Address == address {
+			return a.Times, true
+		}
 	}
-	return false, false
+	return nil, r.Clear || slices.Contains(r.Detach, address)
 }

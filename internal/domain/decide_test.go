@@ -1,6 +1,7 @@
 package domain_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -152,26 +153,46 @@ func TestTroubleKeepsWhatWasFound(t *testing.T) {
 
 func TestInboxesUnderADomain(t *testing.T) {
 	s := newStory(t)
-	attach := domain.Attach{Account: ada, Address: "x@example.org"}
+	t1, t2, t3 := start.Add(1), start.Add(2), start.Add(3)
+	attach := domain.Attach{Account: ada, Address: "x@example.org", At: t1}
 	s.do(attach, fault.Refused)
 	s.do(claim(ada, "a"), ok)
 	s.do(attach, fault.Refused) // pending
 	s.do(seen("a", both), ok)
 	s.do(domain.Attach{Account: bob, Address: "x@example.org"}, fault.Refused)
 	s.do(attach, ok)
-	attach.Attached = true
+	attach.Noted = []time.Time{t1}
 	s.do(attach, ok) // again: changes nothing
-	s.do(domain.Attach{Account: ada, Address: "y@example.org"}, ok)
+	s.do(domain.Attach{Account: ada, Address: "y@example.org", At: t1}, ok)
 	_, err := domain.Decide(s.state, domain.Release{Account: ada}, domain.Env{})
 	if err == nil || err.Error() != "refused: 2 inboxes live under example.org. Delete them first" {
 		t.Errorf("release: %v", err)
 	}
 	s.do(domain.Checked{Token: "a", Known: both, Asked: true}, ok)
 	s.do(domain.Attach{Account: ada, Address: "z@example.org"}, fault.Refused) // failing
-	s.do(domain.Detach{Address: "x@example.org", Attached: true}, ok)
-	s.do(domain.Detach{Address: "x@example.org"}, ok) // again
+	y := []time.Time{t1}
+	detach := func(address string, noted []time.Time, at time.Time, dead bool, want ...time.Time) {
+		t.Helper()
+		s.do(domain.Detach{Address: address, At: at, Dead: dead, Noted: noted}, ok)
+		left, said := s.rows.Noted(address)
+		if !said {
+			left = noted
+		}
+		if !slices.EqualFunc(left, want, time.Time.Equal) {
+			t.Errorf("without %v, dead %v: %v became %v", at, dead, noted, left)
+		}
+	}
+	detach("x@example.org", []time.Time{t1}, t1, true)
+	detach("x@example.org", nil, t1, true)                                   // again
+	detach("y@example.org", y, t2, true, t1)                                 // of another creation
+	detach("y@example.org", []time.Time{t1, t2}, t1, false, t2)              // a newer one lives there
+	detach("y@example.org", []time.Time{{}, t3}, t2, false, time.Time{}, t3) // the first has no time: it may live
+	detach("y@example.org", []time.Time{{}, t3}, t3, false, time.Time{})
+	if s.state.Inboxes != 1 {
+		t.Errorf("%d inboxes are counted", s.state.Inboxes)
+	}
 	s.do(domain.Release{Account: ada}, fault.Refused)
-	s.do(domain.Detach{Address: "y@example.org", Attached: true}, ok)
+	detach("y@example.org", []time.Time{{}}, t2, true)
 	s.do(domain.Release{Account: ada}, ok)
 }
 
@@ -209,10 +230,11 @@ func TestRowsOfAGroup(t *testing.T) {
 	s.do(claim(ada, "a"), ok)
 	s.do(seen("a", both), ok)
 	var rows domain.Rows
+	one := []time.Time{start}
 	for _, cmd := range []domain.Command{
-		domain.Attach{Account: ada, Address: "x@example.org"}, domain.Detach{Address: "x@example.org", Attached: true},
-		domain.Attach{Account: ada, Address: "y@example.org"}, domain.Detach{Address: "y@example.org", Attached: true},
-		domain.Attach{Account: ada, Address: "y@example.org"},
+		domain.Attach{Account: ada, Address: "x@example.org", At: start}, domain.Detach{Address: "x@example.org", At: start, Noted: one},
+		domain.Attach{Account: ada, Address: "y@example.org", At: start}, domain.Detach{Address: "y@example.org", At: start, Noted: one},
+		domain.Attach{Account: ada, Address: "y@example.org", At: start},
 	} {
 		evs, err := domain.Decide(s.state, cmd, domain.Env{Now: s.now})
 		if err != nil {
@@ -221,7 +243,7 @@ func TestRowsOfAGroup(t *testing.T) {
 		rows.Apply(s.state, evs)
 	}
 	for address, want := range map[string]bool{"x@example.org": false, "y@example.org": true} {
-		if got, known := rows.Attached(address); got != want || !known {
+		if got, known := rows.Noted(address); len(got) > 0 != want || !known {
 			t.Errorf("%s: attached %v, known %v", address, got, known)
 		}
 	}

@@ -129,6 +129,14 @@ type Rows struct {
 	Put    *State // a copy; nil: the record stays as it is
 	Drop   bool
 	Clear  bool
-	Attach []string
+	Attach []Attached
 	Detach []string
+}
+
+// Attached is an entry of the list: an address, and the times of the creations there that are not
+// over. There is more than one only while they meet. The zero time is an inbox from before entries
+// had times.
+type Attached struct {
+	Address string
+	Times   []time.Time
 }

@@ -51,6 +51,13 @@ type (
 		At             time.Time
 		Again          bool
 	}
+	// Forgo makes sure that a creation which was not made never will be: its reservation is
+	// given back. Outcome.Count is 1 when it was made and lives; then nothing changes.
+	Forgo struct {
+		Address string
+		Account account.ID
+		At      time.Time
+	}
 	// Receive stores one mail. Mail to several recipients carries a Digest: when one of
 	// them fails and the sender repeats the whole, those who have it already know it by
 	// the digest, until Settle says that the sender was answered 250. Mail to one recipient
@@ -96,7 +103,11 @@ type (
 // Decide says what cmd does to s, as events; none means that nothing changes. It does not
 // touch s. Errors are faults: NoInbox, NotFound, InboxFull, Refused.
 func Decide(s *State, cmd Command, env Env) ([]Event, Outcome, error) {
-	if _, creates := cmd.(Create); !creates && !s.Live() {
+	switch cmd.(type) {
+	case Create, Forgo:
+		return cmd.decide(s, env)
+	}
+	if !s.Live() {
 		if _, sweeps := cmd.(Expire); sweeps {
 			return nil, Outcome{}, nil // a due entry that outlived its inbox
 		}
@@ -116,15 +127,34 @@ func NoMessage(id int64, address string) error {
 }
 
 func (c Create) decide(s *State, env Env) ([]Event, Outcome, error) {
-	same := c.Again && s.Account == c.Account && s.CreatedAt.Equal(c.At)
-	if same && s.Live() {
+	if c.Again && s.Live() && s.Account == c.Account && s.CreatedAt.Equal(c.At) {
 		return nil, Outcome{}, nil
 	}
-	kept := !s.DeletedAt.IsZero() && s.Account != c.Account && env.Now.Sub(s.DeletedAt) < tombstoneFor
-	if s.Live() || kept || same { // same: made, and deleted since
+	if s.Live() || s.kept(c.Account, env.Now) || s.over(c.Account, c.At) {
 		return nil, Outcome{}, fault.New(fault.Refused, fmt.Sprintf("The address %s is taken", c.Address))
 	}
 	return []Event{created{Profile{Address: c.Address, Account: c.Account, Label: c.Label, RetentionHours: c.RetentionHours, CreatedAt: c.At}}}, Outcome{}, nil
+}
+
+// kept reports that the address stays closed to an account, for it was another one's.
+func (s *State) kept(id account.ID, now time.Time) bool {
+	return !s.DeletedAt.IsZero() && s.Account != id && now.Sub(s.DeletedAt) < tombstoneFor
+}
+
+// over reports that an account's creation of that time was made and deleted since, or given up, or
+// is behind one that was.
+func (s *State) over(id account.ID, at time.Time) bool {
+	return !s.DeletedAt.IsZero() && s.Account == id && !s.CreatedAt.Before(at)
+}
+
+func (c Forgo) decide(s *State, env Env) ([]Event, Outcome, error) {
+	switch {
+	case s.Live() && s.Account == c.Account && s.CreatedAt.Equal(c.At):
+		return nil, Outcome{Count: 1}, nil
+	case s.Live(), s.kept(c.Account, env.Now), s.over(c.Account, c.At):
+		return nil, Outcome{}, nil // Create is refused already
+	}
+	return []Event{created{Profile{Address: c.Address, Account: c.Account, CreatedAt: c.At, DeletedAt: env.Now}}}, Outcome{}, nil
 }
 
 func (c Receive) decide(s *State, env Env) ([]Event, Outcome, error) {
