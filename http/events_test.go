@@ -78,7 +78,7 @@ func TestEventsAreTheBodiesOfWebhooks(t *testing.T) {
 	w, one, _, key := fleet(t)
 	mail := mailOf("From: Shop <shop@example.com>\r\nSubject: Your <code>\r\n\r\nhi", inbox.OTP{Code: "482913"})
 	w.deliver(one, mail)
-	want := `{"events":[{"event":"message.received","inbox":"own@inbox.test","from":"shop@example.com","received_at":"2026-11-21T12:00:00.000Z","subject":"Your <code>","otp":"482913"}],"next":"`
+	want := `{"events":[{"event":"message.received","inbox":"own@inbox.test","message_id":1,"from":"shop@example.com","received_at":"2026-11-21T12:00:00.000Z","subject":"Your <code>","otp":"482913"}],"next":"`
 	r := w.expect(200, w.call(get, eventsPath, key, ""))
 	if !strings.HasPrefix(r.body, want) || r.header.Get("Content-Type") != "application/json" || r.header.Get("Cache-Control") != "no-store" {
 		t.Errorf("%s %v", r.body, r.header)

@@ -2,6 +2,7 @@ package persist
 
 import (
 	"inboxd/internal/account"
+	"inboxd/internal/delivery"
 	"inboxd/internal/inbox"
 	"inboxd/internal/message"
 )
@@ -26,13 +27,15 @@ type publicRecord struct {
 	Encrypted bool            `cbor:"13,keyasint,omitempty"`
 	Meeting   *meetingRecord  `cbor:"14,keyasint,omitempty"`
 	Attendee  *attendeeRecord `cbor:"15,keyasint,omitempty"`
+
+	Recipients []recipientRecord `cbor:"16,keyasint,omitempty"` // email and status of each
 }
 
 func (r *publicRecord) from(p *inbox.Public) {
 	*r = publicRecord{
 		Number: p.Number, Name: p.Name, Account: p.Account, Address: p.Address, MessageID: p.MessageID,
 		At: stampOf(p.At), From: p.From, Subject: p.Subject, OTP: p.OTP,
-		To: p.To, SendStatus: p.SendStatus, SendError: p.SendError,
+		To: p.To, SendStatus: p.SendStatus, SendError: p.SendError, Recipients: convert(p.Recipients, recordOutcome),
 		Encrypted: p.Encrypted, Meeting: optional(p.Meeting, recordMeeting), Attendee: optional(p.Attendee, recordAttendee),
 	}
 }
@@ -41,9 +44,17 @@ func (r *publicRecord) public() inbox.Public {
 	return inbox.Public{
 		Number: r.Number, Name: r.Name, Account: r.Account, Address: r.Address, MessageID: r.MessageID,
 		At: r.At.time(), From: r.From, Subject: r.Subject, OTP: r.OTP,
-		To: r.To, SendStatus: r.SendStatus, SendError: r.SendError,
+		To: r.To, SendStatus: r.SendStatus, SendError: r.SendError, Recipients: convert(r.Recipients, recipientRecord.outcome),
 		Encrypted: r.Encrypted, Meeting: optional(r.Meeting, meetingRecord.meeting), Attendee: optional(r.Attendee, attendeeRecord.attendee),
 	}
+}
+
+func recordOutcome(r delivery.Recipient) recipientRecord {
+	return recipientRecord{Email: r.Email, Status: r.Status}
+}
+
+func (r recipientRecord) outcome() delivery.Recipient {
+	return delivery.Recipient{Email: r.Email, Status: r.Status}
 }
 
 // meetingRecord is a meeting inside a public record.

@@ -69,6 +69,12 @@ func goldenSent() inbox.Public {
 		To: []string{"bob@example.net", "eve@example.net"}, SendStatus: "failed", SendError: "550 no such user"}
 }
 
+func goldenOutcomes() inbox.Public {
+	p := goldenSent()
+	p.Recipients = []delivery.Recipient{{Email: "bob@example.net", Status: delivery.Failed}, {Email: "eve@example.net", Status: delivery.Sent}}
+	return p
+}
+
 func goldenMeeting() inbox.Public {
 	guest := inbox.Attendee{Mailbox: message.Mailbox{Email: "eve@example.net", Name: "Eve"}, Role: "opt-participant", Status: "accepted"}
 	return inbox.Public{Number: 303, Name: "calendar.attendee.responded", Account: goldenID, Address: goldenAddress, MessageID: 302, At: goldenTime, Encrypted: true,
@@ -160,6 +166,9 @@ func goldens() map[string]struct {
 	var sent publicRecord
 	sentEv := goldenSent()
 	sent.from(&sentEv)
+	var outcomes publicRecord
+	outcomesEv := goldenOutcomes()
+	outcomes.from(&outcomesEv)
 	var met publicRecord
 	metEv := goldenMeeting()
 	met.from(&metEv)
@@ -211,6 +220,11 @@ func goldens() map[string]struct {
 			err := decode(b, &r)
 			return r.public(), err
 		}, sentEv},
+		"record-public-outcomes": {record(&outcomes), func(b []byte) (any, error) {
+			var r publicRecord
+			err := decode(b, &r)
+			return r.public(), err
+		}, outcomesEv},
 		"record-public-meeting": {record(&met), func(b []byte) (any, error) {
 			var r publicRecord
 			err := decode(b, &r)

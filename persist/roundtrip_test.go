@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"inboxd/internal/account"
+	"inboxd/internal/delivery"
 	"inboxd/internal/inbox"
 	"inboxd/internal/message"
 )
@@ -154,6 +155,9 @@ func (m *model) receive(t *rapid.T, in *modelInbox, r *inbox.Rows) {
 	ev := inbox.Public{Number: st.LastEvent, Name: genText.Draw(t, "name"), Account: st.Account, Address: st.Address, MessageID: msg.ID,
 		At: genTime.Draw(t, "at"), From: genText.Draw(t, "from"), Subject: genText.Draw(t, "subject"), OTP: genText.Draw(t, "code"),
 		To: nilWhenEmpty(rapid.SliceOfN(genText, 0, 3).Draw(t, "to")), SendStatus: genText.Draw(t, "status"), SendError: genText.Draw(t, "error")}
+	for _, email := range ev.To {
+		ev.Recipients = append(ev.Recipients, delivery.Recipient{Email: email, Status: delivery.Sent})
+	}
 	st.Messages = append(st.Messages, msg)
 	st.Bytes += msg.Size
 	in.content[msg.ID], in.raw[msg.ID] = stored.Content, stored.Raw

@@ -24,6 +24,8 @@ type Event struct {
 	SendStatus string    `json:"send_status"`
 	SendError  string    `json:"send_error"`
 	At         time.Time `json:"at"`
+	// Recipients says of each what became of it: of message.delivered and message.failed.
+	Recipients []Recipient `json:"recipients"`
 
 	Raw json.RawMessage `json:"-"`
 	// Cursor is where to go on after this event, kept by who must miss none. Of a stream it

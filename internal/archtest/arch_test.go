@@ -51,7 +51,7 @@ var allowed = map[string][]string{
 
 	// Following the change journals, and what is told of an event.
 	"internal/follow":  {"internal/account", "internal/inbox"},
-	"internal/webhook": {"internal/account", "internal/address", "internal/fault", "internal/inbox", "internal/message"},
+	"internal/webhook": {"internal/account", "internal/address", "internal/delivery", "internal/fault", "internal/inbox", "internal/message"},
 
 	"internal/archtest":       {},
 	"internal/archtest/house": {},

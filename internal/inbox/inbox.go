@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"inboxd/internal/account"
+	"inboxd/internal/delivery"
 	"inboxd/internal/message"
 	"inboxd/internal/once"
 )
@@ -244,6 +245,7 @@ type Public struct {
 	To         []string
 	SendStatus string
 	SendError  string
+	Recipients []delivery.Recipient // what became of each, without their errors
 
 	// Of a meeting: how it is now, and who answered it.
 	Meeting  *Meeting

@@ -270,7 +270,11 @@ func (s *State) notice(m *Message, n *Sending, now time.Time) *Public {
 	if n.Status == delivery.Failed {
 		name = "message.failed"
 	}
-	return s.sendEvent(name, m, n, n.addressed(), n.Reason(), now)
+	ev := s.sendEvent(name, m, n, n.addressed(), n.Reason(), now)
+	for _, r := range n.Recipients {
+		ev.Recipients = append(ev.Recipients, delivery.Recipient{Email: r.Email, Status: r.Status})
+	}
+	return ev
 }
 
 // addressed lists who is named in the message: everybody but the blind copies.

@@ -120,6 +120,9 @@ func (s *delivering) tell() string {
 	}
 	for _, ev := range s.log[s.told:] {
 		b = append(b, fmt.Sprintf("| %s to=%v %s", ev.Name, ev.To, ev.SendStatus))
+		for _, r := range ev.Recipients {
+			b = append(b, fmt.Sprintf("%c=%s", r.Email[0], r.Status))
+		}
 	}
 	s.told = len(s.log)
 	return strings.Join(b, " ")

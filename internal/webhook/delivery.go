@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"inboxd/internal/account"
+	"inboxd/internal/delivery"
 	"inboxd/internal/inbox"
 	"inboxd/internal/message"
 )
@@ -157,8 +158,9 @@ func Sample(subscription, address string, now time.Time) inbox.Public {
 	case MessageDelivered, MessageFailed, MessageBounced:
 		e.From, e.Subject, e.OTP, e.To = "", "", "", []string{"recipient@example.com"}
 		e.SendStatus = map[string]string{MessageDelivered: "sent", MessageFailed: "failed", MessageBounced: "sent"}[subscription]
+		e.Recipients = []delivery.Recipient{{Email: e.To[0], Status: delivery.Sent}}
 		if subscription != MessageDelivered {
-			e.SendError = "550 5.1.1 No such user"
+			e.SendError, e.Recipients[0].Status = "550 5.1.1 No such user", delivery.Failed
 		}
 	}
 	return e

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"inboxd/internal/delivery"
 	"inboxd/internal/inbox"
 	"inboxd/internal/message"
 )
@@ -22,6 +23,7 @@ func Append(dst []byte, e *inbox.Public) []byte {
 	o.text("inbox", e.Address)
 	switch e.Name {
 	case MessageReceived:
+		o.number("message_id", e.MessageID)
 		o.text("from", e.From)
 		o.time("received_at", e.At)
 		if e.Encrypted {
@@ -35,6 +37,9 @@ func Append(dst []byte, e *inbox.Public) []byte {
 		o.texts("to", e.To)
 		o.text("send_status", e.SendStatus)
 		o.textOrNull("send_error", e.SendError)
+		if e.Name != MessageBounced { // to says of whom that is
+			o.recipients(e.Recipients)
+		}
 		o.time("at", e.At)
 	case CalendarCreated, CalendarUpdated, CalendarCancelled, CalendarResponded:
 		o.number("message_id", e.MessageID)
@@ -152,6 +157,21 @@ func (o *object) object(name string, fill func()) {
 func (o *object) person(m message.Mailbox) {
 	o.text("email", m.Email)
 	o.textOrNull("name", m.Name)
+}
+
+func (o *object) recipients(all []delivery.Recipient) {
+	o.name("recipients")
+	o.b = append(o.b, '[')
+	for i, r := range all {
+		if i > 0 {
+			o.b = append(o.b, ',')
+		}
+		o.b = append(o.b, '{')
+		o.text("email", r.Email)
+		o.text("status", r.Status.String())
+		o.b = append(o.b, '}')
+	}
+	o.b = append(o.b, ']')
 }
 
 func (o *object) attendee(a *inbox.Attendee) {

@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"inboxd/internal/delivery"
 	"inboxd/internal/inbox"
 	"inboxd/internal/message"
 )
@@ -66,8 +67,10 @@ func facts() map[string]inbox.Public {
 	sent := inbox.Public{
 		Number: 8, Name: MessageDelivered, Address: "agent@inbox.test", MessageID: 13, At: at,
 		To: []string{"a@example.com", "b@example.com"}, SendStatus: "sent",
+		Recipients: []delivery.Recipient{{Email: "a@example.com", Status: delivery.Sent}, {Email: "b@example.com", Status: delivery.Bounced}},
 	}
 	failed, bounced := sent, sent
+	failed.Recipients = []delivery.Recipient{{Email: "a@example.com", Status: delivery.Failed}}
 	failed.Name, failed.SendStatus, failed.SendError = MessageFailed, "failed", "a@example.com: 550 5.1.1 no such user"
 	bounced.Name, bounced.To, bounced.SendError = MessageBounced, []string{"b@example.com"}, "5.2.2 mailbox full"
 	secret := inbox.Public{Number: 9, Name: MessageReceived, Address: received.Address, MessageID: 14, At: at, From: received.From, Subject: "Secret", OTP: "999999", Encrypted: true}
