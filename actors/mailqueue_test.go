@@ -407,7 +407,7 @@ func TestBounceReachesItsRecipient(t *testing.T) {
 	if _, err := s.Send(t.Context(), address, letter("Bob@far.test")); !fault.Is(err, fault.Refused) || !strings.Contains(err.Error(), "Bob@far.test") {
 		t.Errorf("to a suppressed address: %v", err)
 	}
-	if err := s.DropSuppression(t.Context(), id, "BOB@far.test"); err != nil {
+	if err := s.DropSuppression(t.Context(), id, "", "BOB@far.test"); err != nil {
 		t.Fatal(err)
 	}
 	must[int64](t)(s.Send(t.Context(), address, letter("Bob@far.test")))

@@ -190,7 +190,7 @@ func (s *Sending) checkSuppressed(id account.ID, recipients []inbox.Recipient) e
 	if len(barred) == 0 {
 		return nil
 	}
-	return fault.New(fault.Refused, fmt.Sprintf("Mail to %s came back before, so it is not sent there. Remove the address from the suppressions to try again", strings.Join(barred, ", ")))
+	return fault.New(fault.Refused, fmt.Sprintf("Mail to %s came back before, so it is not sent there. DELETE /api/v1/suppressions/{email} (email:send) lifts that", strings.Join(barred, ", ")))
 }
 
 // Suppressions pages through the addresses that an account sends no mail to.
@@ -198,15 +198,20 @@ func (s *Sending) Suppressions(_ context.Context, id account.ID, after string, l
 	return s.store.Suppressions(id, after, limit)
 }
 
-// DropSuppression allows mail to an address again; NotFound when it was allowed.
-func (s *Sending) DropSuppression(_ context.Context, id account.ID, email string) error {
+// DropSuppression allows mail to an address again; NotFound when it was allowed, or came back
+// to another inbox than the named one, if one is.
+func (s *Sending) DropSuppression(_ context.Context, id account.ID, inboxOnly, email string) error {
 	if canonical, err := inbox.CheckRecipient("email", email); err == nil {
 		email = canonical
 	}
-	found, err := s.store.DropSuppression(id, strings.ToLower(email))
-	if err == nil && !found {
-		err = fault.New(fault.NotFound, fmt.Sprintf("The address %s is not among the suppressions", email))
+	kept, found, err := s.store.Suppression(id, strings.ToLower(email))
+	switch {
+	case err != nil:
+		return engine.Busy(err)
+	case !found, inboxOnly != "" && kept.Inbox != inboxOnly:
+		return fault.New(fault.NotFound, fmt.Sprintf("The address %s is not among the suppressions", email))
 	}
+	_, err = s.store.DropSuppression(id, strings.ToLower(email))
 	return err
 }
 

@@ -54,11 +54,11 @@ func (f *fakeAccounts) Suppressions(_ context.Context, id account.ID, after stri
 	return out, nil
 }
 
-func (f *fakeAccounts) DropSuppression(_ context.Context, id account.ID, email string) error {
+func (f *fakeAccounts) DropSuppression(_ context.Context, id account.ID, inbox, email string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	n := len(f.suppressed[id])
-	f.suppressed[id] = slices.DeleteFunc(f.suppressed[id], func(s account.Suppression) bool { return s.Email == email })
+	f.suppressed[id] = slices.DeleteFunc(f.suppressed[id], func(s account.Suppression) bool { return s.Email == email && (inbox == "" || s.Inbox == inbox) })
 	if len(f.suppressed[id]) == n {
 		return fault.New(fault.NotFound, "The address "+email+" is not among the suppressions")
 	}

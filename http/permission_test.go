@@ -60,7 +60,8 @@ var rulings = map[string]ruling{
 	"GET /api/v1/events":                agentRule(account.ScopeRead),
 	"GET /api/v1/inboxes/{addr}/events": agentRule(account.ScopeRead),
 	"GET /api/inboxes/{addr}/events":    insideRule(account.ScopeRead),
-	"POST /api/v1/inboxes/{addr}/send":  agentRule(account.ScopeSend), "POST /api/inboxes/{addr}/send": insideRule(account.ScopeSend),
+	"GET /api/v1/suppressions":          agentRule(account.ScopeSend), "DELETE /api/v1/suppressions/{email}": agentRule(account.ScopeSend),
+	"POST /api/v1/inboxes/{addr}/send": agentRule(account.ScopeSend), "POST /api/inboxes/{addr}/send": insideRule(account.ScopeSend),
 	"GET /api/suppressions": sessionOnly, "DELETE /api/suppressions/{email}": sessionOnly,
 
 	"POST /api/webhooks": sessionOnly, "GET /api/webhooks": sessionOnly, "GET /api/webhooks/{id}": sessionOnly,

@@ -3,6 +3,7 @@ package http
 import (
 	"context"
 	"encoding/base64"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -82,8 +83,9 @@ type Sending interface {
 	SendOnce(ctx context.Context, address string, letter inbox.Letter, req once.Request, tell func(inbox.Outcome) []byte) (once.Result, error)
 	// Suppressions pages through the addresses that mail came back from, behind after.
 	Suppressions(ctx context.Context, id account.ID, after string, limit int) ([]account.Suppression, error)
-	// DropSuppression allows mail to one again: NotFound when it is allowed.
-	DropSuppression(ctx context.Context, id account.ID, email string) error
+	// DropSuppression allows mail to one again: NotFound when it is allowed, or its mail came
+	// back to another inbox than the named one, if one is.
+	DropSuppression(ctx context.Context, id account.ID, inboxOnly, email string) error
 }
 
 // sending queues mail, and shows to whom none may be sent.
@@ -95,6 +97,8 @@ func (s *sending) routes() []route {
 		{post, perInbox + "/send", insiders, account.ScopeSend, false, sendShape, s.send},
 		{get, "/api/suppressions", sessions, none, false, nil, s.listSuppressions},
 		{remove, "/api/suppressions/{email}", sessions, none, false, nil, s.dropSuppression},
+		{get, "/api/v1/suppressions", anyone, account.ScopeSend, false, nil, s.listSuppressions},
+		{remove, "/api/v1/suppressions/{email}", anyone, account.ScopeSend, false, nil, s.dropSuppression},
 	}
 }
 
@@ -208,7 +212,7 @@ type suppressionResponse struct {
 }
 
 // listSuppressions pages through the addresses that mail came back from; the cursor is the
-// last address shown.
+// last address shown. The key of an inbox is shown those that its own mail came back from.
 func (s *sending) listSuppressions(r *request) error {
 	q := r.query()
 	limit := int(q.number("limit", defaultSuppressions, 1, maxSuppressions))
@@ -225,6 +229,8 @@ func (s *sending) listSuppressions(r *request) error {
 		list = list[:limit]
 		next = list[limit-1].Email
 	}
+	own := r.principal.Inbox
+	list = slices.DeleteFunc(list, func(s account.Suppression) bool { return own != "" && s.Inbox != own })
 	return r.json(fasthttp.StatusOK, struct {
 		Suppressions []suppressionResponse `json:"suppressions"`
 		NextCursor   *string               `json:"next_cursor"`
@@ -236,5 +242,5 @@ func suppressionOf(s *account.Suppression) suppressionResponse {
 }
 
 func (s *sending) dropSuppression(r *request) error {
-	return r.ok(s.port.DropSuppression(r.ctx, r.principal.Account, parameter(r.http, "email")))
+	return r.ok(s.port.DropSuppression(r.ctx, r.principal.Account, r.principal.Inbox, parameter(r.http, "email")))
 }

@@ -114,20 +114,36 @@ func TestSendAnswersByMessageID(t *testing.T) {
 	}
 }
 
+// TestSuppressions on the account's surface and on that of agents.
 func TestSuppressions(t *testing.T) {
-	w, _, _, _ := lone(t)
-	session := w.signUpSession(alice)
-	for _, email := range []string{"a@b.test", "c+d@e.test"} {
-		w.accounts.suppressed[w.idOf(alice)] = append(w.accounts.suppressed[w.idOf(alice)],
-			account.Suppression{Email: email, Inbox: "own@inbox.test", Message: 7, Reason: "5.1.1 gone", At: begin})
+	w, own, _, _ := lone(t)
+	session, sender := w.signUpSession(alice), w.key(alice, account.ScopeSend)
+	for prefix, token := range map[string]string{"/api": session, "/api/v1": sender} {
+		w.accounts.suppressed[w.idOf(alice)] = []account.Suppression{
+			{Email: "a@b.test", Inbox: own, Message: 7, Reason: "5.1.1 gone", At: begin}, {Email: "c+d@e.test", Inbox: own, Message: 8, At: begin},
+		}
+		testSuppressions(t, w, prefix, token)
 	}
-	r := w.expect(200, w.call(get, "/api/suppressions?limit=1", session, ""))
+	// The key of an inbox sees and lifts what came back to that inbox.
+	w.accounts.suppressed[w.idOf(alice)] = []account.Suppression{{Email: "a@b.test", Inbox: own, At: begin}, {Email: "c@d.test", Inbox: "other@inbox.test", At: begin}}
+	inner := w.keyFor(alice, own, account.ScopeSend)
+	if r := w.expect(200, w.call(get, "/api/v1/suppressions", inner, "")); !strings.Contains(r.body, "a@b.test") || strings.Contains(r.body, "c@d.test") {
+		t.Error(r.body)
+	}
+	w.expect(404, w.call(remove, "/api/v1/suppressions/c@d.test", inner, ""))
+	w.expect(200, w.call(remove, "/api/v1/suppressions/a@b.test", inner, ""))
+	w.expect(403, w.call(get, "/api/v1/suppressions", w.key(alice, account.ScopeRead), ""))
+}
+
+func testSuppressions(t *testing.T, w *world, prefix, session string) {
+	t.Helper()
+	r := w.expect(200, w.call(get, prefix+"/suppressions?limit=1", session, ""))
 	if r.body != `{"suppressions":[{"email":"a@b.test","inbox":"own@inbox.test","message_id":7,"reason":"5.1.1 gone","at":"2026-11-21T12:00:00.000Z"}],"next_cursor":"a@b.test"}` {
 		t.Error(r.body)
 	}
-	if r := w.call(get, "/api/suppressions?cursor=a@b.test", session, ""); !strings.Contains(r.body, "c+d@e.test") || !strings.Contains(r.body, `"next_cursor":null`) {
+	if r := w.call(get, prefix+"/suppressions?cursor=a@b.test", session, ""); !strings.Contains(r.body, "c+d@e.test") || !strings.Contains(r.body, `"next_cursor":null`) {
 		t.Error(r.body)
 	}
-	w.expect(200, w.call(remove, "/api/suppressions/"+url.PathEscape("c+d@e.test"), session, ""))
-	w.expect(404, w.call(remove, "/api/suppressions/"+url.PathEscape("c+d@e.test"), session, ""))
+	w.expect(200, w.call(remove, prefix+"/suppressions/"+url.PathEscape("c+d@e.test"), session, ""))
+	w.expect(404, w.call(remove, prefix+"/suppressions/"+url.PathEscape("c+d@e.test"), session, ""))
 }

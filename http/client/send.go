@@ -118,13 +118,13 @@ type Suppression struct {
 	At        time.Time `json:"at"`
 }
 
-// Suppressions goes through them in the order of the addresses; it needs a session. It ends
-// after an error.
+// Suppressions goes through them in the order of the addresses; it needs email:send, and the
+// key of an inbox gets those of that inbox. It ends after an error.
 func (c *Client) Suppressions(ctx context.Context) iter.Seq2[Suppression, error] {
-	return listing[Suppression](ctx, c, "/api/suppressions", "suppressions")
+	return listing[Suppression](ctx, c, "/api/v1/suppressions", "suppressions")
 }
 
-// DropSuppression allows mail to an address again; it needs a session.
+// DropSuppression allows mail to an address again; it needs email:send.
 func (c *Client) DropSuppression(ctx context.Context, email string) error {
-	return c.do(ctx, call{method: "DELETE", path: "/api/suppressions/" + url.PathEscape(email)}, nil)
+	return c.do(ctx, call{method: "DELETE", path: "/api/v1/suppressions/" + url.PathEscape(email)}, nil)
 }
