@@ -74,8 +74,8 @@ func (c *Credentials) lookUp(ctx context.Context, token []byte, h account.Hash) 
 	return nil, errCredential
 }
 
-// noteUses writes down when credentials were last used, as far as that moved enough. A stop
-// does not: like a crash it forgets at most LastUsedStep.
+// noteUses writes down when credentials were last used, as far as that moved enough. A crash
+// forgets what a minute brought, and of the rest at most LastUsedStep.
 func (c *Credentials) noteUses() {
 	now := c.now()
 	c.principals.sweep(now, func(p *account.Principal) {

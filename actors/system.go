@@ -185,6 +185,7 @@ func (s *System) Stop() {
 	s.end()
 	s.Mail.Stop(stopGrace)
 	s.stopped.Wait()
+	s.noteUses()
 	s.engine.Stop(stopGrace)
 	s.journal.Stop()
 }

@@ -23,7 +23,7 @@ type Env struct {
 // when the expiry would move by at least SessionStep.
 const (
 	SessionLife = 30 * 24 * time.Hour
-	SessionStep = 24 * time.Hour
+	SessionStep = LastUsedStep
 	maxSessions = 100
 )
 
@@ -38,7 +38,7 @@ type (
 	}
 	// StartSession keeps the hash of a new session token.
 	StartSession struct{ Hash Hash }
-	// TouchSession slides a session's expiry, at most once a day.
+	// TouchSession slides a session's expiry, at most once an hour.
 	TouchSession struct{ Hash Hash }
 	// EndSession stops a token at once.
 	EndSession struct{ Hash Hash }
