@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"inboxd/actors/engine"
@@ -58,6 +59,32 @@ func (e *inboxEntity) decideOnce(c onceCommand) (any, error) {
 	e.begin()
 	e.rows.Once.Add(once.Record{Request: c.request, At: now, Result: given})
 	return given, nil
+}
+
+// repeats are the named requests that are at work; any goroutine may use them. The values are
+// channels that close at their end.
+type repeats struct{ at sync.Map }
+
+// repeated is a request by its name.
+type repeated struct {
+	address string
+	key     once.Key
+}
+
+// turn waits until no request of this name is at work, and counts as one until done is called.
+func (rs *repeats) turn(ctx context.Context, name repeated) (done func(), err error) {
+	ended := make(chan struct{})
+	for {
+		before, busy := rs.at.LoadOrStore(name, ended)
+		if !busy {
+			return func() { rs.at.Delete(name); close(ended) }, nil
+		}
+		select {
+		case <-before.(chan struct{}):
+		case <-ctx.Done():
+			return nil, engine.Busy(ctx.Err())
+		}
+	}
 }
 
 // onceRecord looks into the group being decided, then into the store.

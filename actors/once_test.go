@@ -19,7 +19,7 @@ import (
 
 func requestNamed(t testing.TB, name, body string) once.Request {
 	t.Helper()
-	return must[once.Request](t)(once.NewRequest(name, "POST", "/api/v1/inboxes", []byte(body)))
+	return must[once.Request](t)(once.NewRequest(name, "POST /inboxes", []byte(body)))
 }
 
 func told(place inbox.Placement, at time.Time) []byte {
@@ -227,10 +227,16 @@ func TestACommandIsDoneOnce(t *testing.T) {
 }
 
 // TestASendIsDoneOnce: repeats that cross each other queue one mail and take one place of
-// the day's quota.
+// the day's quota, its last one too.
 func TestASendIsDoneOnce(t *testing.T) {
 	store := persisttest.Open(t)
-	s := startSystem(t, store, nil)
+	s := startSystem(t, store, func(o *Options) {
+		o.Plans = account.DefaultPlans()
+		for name, plan := range o.Plans {
+			plan.SendsPerDay = 1
+			o.Plans[name] = plan
+		}
+	})
 	id := signUp(t, s).Profile.ID
 	view, _, err := s.CreateInbox(t.Context(), id, inbox.Order{})
 	if err != nil {

@@ -27,8 +27,8 @@ type SendingStore interface {
 	Suppressions(id account.ID, after string, limit int) ([]account.Suppression, error)
 }
 
-// Sending takes mail that is to go out, for the mail queue. It never changes; any goroutine
-// may use it.
+// Sending takes mail that is to go out, for the mail queue. It never changes but for the
+// repeats, which guard themselves; any goroutine may use it.
 type Sending struct {
 	inboxes *Inboxes
 	owners  accountOwners
@@ -38,6 +38,7 @@ type Sending struct {
 	random  func([]byte)
 	log     *slog.Logger
 	waits   func() (done func()) // notes a send that waits for its answer
+	repeats repeats
 }
 
 // Send composes a letter, takes its place in the day's quota, and queues it. It returns when
@@ -51,9 +52,14 @@ func (s *Sending) Send(ctx context.Context, address string, letter inbox.Letter)
 }
 
 // SendOnce is Send for a request that may be repeated: the record of its result goes with
-// the mail, in one batch. A repeat that crosses the first gives its place in the quota back.
-// tell is as for DoOnce.
+// the mail, in one batch. A repeat waits for the first, which may have taken the last place in
+// the quota. tell is as for DoOnce.
 func (s *Sending) SendOnce(ctx context.Context, address string, letter inbox.Letter, req once.Request, tell func(inbox.Outcome) []byte) (given once.Result, err error) {
+	done, err := s.repeats.turn(ctx, repeated{address, req.Key})
+	if err != nil {
+		return once.Result{}, err
+	}
+	defer done()
 	if given, known, err := s.inboxes.Recall(ctx, address, req); known || err != nil {
 		return given, err
 	}

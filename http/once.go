@@ -1,6 +1,8 @@
 package http
 
 import (
+	"strings"
+
 	"inboxd/internal/fault"
 	"inboxd/internal/once"
 )
@@ -16,7 +18,13 @@ func (r *request) once() (once.Request, error) {
 	case 0:
 		return once.Request{}, nil
 	case 1:
-		return once.NewRequest(string(given[0]), r.route.method, string(r.http.Path()), r.http.PostBody())
+		return once.NewRequest(string(given[0]), r.route.operation(), r.http.PostBody())
 	}
 	return once.Request{}, fault.Field(headerOnce, "is given twice")
+}
+
+// operation is the route's name without its surface: a repeat may come by another one. Which
+// inbox it is about is told by where the record is kept.
+func (rt *route) operation() string {
+	return rt.method + " " + strings.TrimPrefix(strings.TrimPrefix(rt.path, "/api"), "/v1")
 }

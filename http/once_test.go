@@ -27,8 +27,36 @@ func TestIdempotencyKeyOfASend(t *testing.T) {
 			t.Errorf("%s %s: %d %s", c.name, c.body, r.status, r.body)
 		}
 	}
+	tagged, _, _ := strings.Cut(address, "@")
+	for _, other := range []string{"/api/inboxes/" + address + "/send", "/api/v1/inboxes/" + strings.ToUpper(address) + "/send", "/api/v1/inboxes/" + tagged + "%2Btag%40inbox.test/send"} {
+		token := key
+		if strings.HasPrefix(other, "/api/inboxes") {
+			token = w.signUpSession(alice)
+		}
+		if r := w.call(post, other, token, letter, "Idempotency-Key", "order-1"); r.status != 202 || !strings.Contains(r.body, `"message_id":1}`) {
+			t.Errorf("by %s: %d %s", other, r.status, r.body)
+		}
+	}
 	if n := len(w.inboxes.letters); n != 2 {
 		t.Errorf("%d letters", n)
+	}
+}
+
+// TestAnOperationIsTheSameOnEverySurface, and no other is.
+func TestAnOperationIsTheSameOnEverySurface(t *testing.T) {
+	s := New(Options{}, Ports{})
+	seen := map[string]string{}
+	for i := range s.routes {
+		rt := &s.routes[i]
+		seen[rt.path+" "+rt.method] = rt.operation()
+	}
+	for _, c := range [][2]string{{"/api/v1/inboxes POST", "/api/inboxes POST"}, {"/api/v1/inboxes/{addr}/send POST", "/api/inboxes/{addr}/send POST"}} {
+		if a, b := seen[c[0]], seen[c[1]]; a == "" || a != b {
+			t.Errorf("%s is %q, %s is %q", c[0], a, c[1], b)
+		}
+	}
+	if seen["/api/v1/inboxes POST"] == seen["/api/v1/inboxes/{addr}/send POST"] {
+		t.Error("a creation is a send")
 	}
 }
 
@@ -51,7 +79,7 @@ func TestIdempotencyKey(t *testing.T) {
 		detail                  string
 	}{
 		{agent, key, `{"label": "x"}`, "order-1", 422, used},
-		{own, session, `{"label":"x"}`, "order-1", 422, used},
+		{own, session, `{"label":"x"}`, "order-1", 201, ""},
 		{own, session, `{"prefix":"second"}`, "order-2", 201, ""},
 		{own, session, `{"prefix":"second"}`, "order-2", 201, ""},
 		{agent, key, `{"prefix":"second"}`, "order-3", 400, "The address second@inbox.test is taken"},

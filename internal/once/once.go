@@ -6,16 +6,16 @@ package once
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"time"
 
 	"inboxd/internal/fault"
 )
 
-// Key is the SHA-256 of what the client calls its request; zero when it gave no name.
+// Key is the SHA-256 of the operation and what the client calls its request; zero when it gave
+// no name.
 type Key [sha256.Size]byte
 
-// Digest is the SHA-256 of the request itself.
+// Digest is the SHA-256 of the request's body.
 type Digest [sha256.Size]byte
 
 // Request is what makes a request recognisable. The zero Request is done each time it comes.
@@ -33,18 +33,14 @@ const MaxName = 255
 // Life is how long a repeat is recognised.
 const Life = 24 * time.Hour
 
-// NewRequest names a request by 1 to MaxName visible ASCII characters. method, path and body
-// are as they came: the same name for another path is another request.
-func NewRequest(name string, method, path string, body []byte) (Request, error) {
+// NewRequest names a request by 1 to MaxName visible ASCII characters. operation is what is
+// asked for, the same by whatever way it is: the same name for another operation is another
+// request. The body is as it came.
+func NewRequest(name, operation string, body []byte) (Request, error) {
 	if !visible(name) {
 		return Request{}, fault.Field(field, "must be 1 to 255 visible ASCII characters")
 	}
-	h := sha256.New()
-	for _, part := range [][]byte{[]byte(method), []byte(path), body} {
-		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
-		h.Write(part)
-	}
-	return Request{Key: sha256.Sum256([]byte(name)), Digest: Digest(h.Sum(nil))}, nil
+	return Request{Key: sha256.Sum256([]byte(operation + "\x00" + name)), Digest: sha256.Sum256(body)}, nil
 }
 
 func visible(name string) bool {

@@ -13,24 +13,32 @@ func TestNamesOfRequests(t *testing.T) {
 		"a": true, "!~": true, strings.Repeat("k", 255): true,
 		"": false, strings.Repeat("k", 256): false, "a b": false, "a\t": false, "a\x7f": false, "é": false, "\x00": false,
 	} {
-		r, err := NewRequest(name, "POST", "/x", nil)
+		r, err := NewRequest(name, "POST /x", nil)
 		if (err == nil) != good || r.Repeatable() != good || err != nil && !fault.Is(err, fault.Invalid) {
 			t.Errorf("%q: %v, %v", name, r.Repeatable(), err)
 		}
 	}
 }
 
-// TestDigestsTellRequestsApart also where the parts run into each other.
-func TestDigestsTellRequestsApart(t *testing.T) {
-	seen := map[Digest]string{}
-	for _, c := range [][3]string{{"POST", "/a", "{}"}, {"POST", "/a{", "}"}, {"POST", "/a", ""}, {"PUT", "/a", "{}"}, {"POST/", "a", "{}"}, {"POST", "/a", "{} "}} {
-		r, _ := NewRequest("k", c[0], c[1], []byte(c[2]))
-		if other, twice := seen[r.Digest]; twice {
-			t.Errorf("%v and %s are the same", c, other)
-		}
-		seen[r.Digest] = strings.Join(c[:], " ")
-		if again, _ := NewRequest("k", c[0], c[1], []byte(c[2])); again != r {
-			t.Errorf("%v is not itself", c)
+// TestRequestsAreToldApart: by operation and name where they are kept, by their bodies there.
+func TestRequestsAreToldApart(t *testing.T) {
+	of := func(name, operation, body string) Request {
+		r, _ := NewRequest(name, operation, []byte(body))
+		return r
+	}
+	one := of("k", "POST /a", "{}")
+	for _, c := range []struct {
+		other          Request
+		place, request bool // the same
+	}{
+		{of("k", "POST /a", "{}"), true, true},
+		{of("k", "POST /a", "{} "), true, false},
+		{of("l", "POST /a", "{}"), false, true},
+		{of("k", "POST /b", "{}"), false, true},
+		{of("ak", "POST /", "{}"), false, true},
+	} {
+		if (c.other.Key == one.Key) != c.place || (c.other.Digest == one.Digest) != c.request {
+			t.Errorf("%+v", c)
 		}
 	}
 }
