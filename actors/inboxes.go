@@ -158,8 +158,8 @@ func (i *Inboxes) Raw(_ context.Context, address string, id int64) (*io.SectionR
 }
 
 func unreadable(err error) error {
-	if err == nil {
-		return nil
+	if err == nil || fault.KindOf(err) != fault.Internal {
+		return err
 	}
 	return fault.Wrap(fault.Internal, "The message could not be read", err)
 }

@@ -454,3 +454,23 @@ func events(store *persisttest.Store, _ *System, id account.ID) ([]inbox.Public,
 	}
 	return out, err
 }
+
+// lossyStore has lost the bytes of every message.
+type lossyStore struct{ *persisttest.Store }
+
+func (s lossyStore) Raw(address string, id int64) ([]byte, error) {
+	return nil, inbox.DamagedMessage(id, address, nil)
+}
+
+// TestDamagedMailIsGivenUp: no attempt can bring the bytes back, and its sender hears of it.
+func TestDamagedMailIsGivenUp(t *testing.T) {
+	store := persisttest.Open(t)
+	courier := &fakeCourier{}
+	s := startSystem(t, store, func(o *Options) { o.Store, o.Courier = lossyStore{store}, courier })
+	_, address := openAccount(t, s)
+	m := must[int64](t)(s.Send(t.Context(), address, letter("b@slow.test", "c@other.test")))
+	got := sending(t, s, address, m, final)
+	if got.Status != delivery.Failed || !strings.Contains(got.Reason(), "The mail is damaged on the disk of this service") || len(courier.handed()) != 0 {
+		t.Errorf("ended as %+v, %q", got, got.Reason())
+	}
+}

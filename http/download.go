@@ -16,10 +16,10 @@ import (
 	"inboxd/internal/message"
 )
 
-// rawMessage answers with the message as received.
+// rawMessage answers with the message as received, which may be whole where its row is damaged.
 func (m *messages) rawMessage(r *request) error {
 	e, err := m.message(r, 0)
-	if err != nil {
+	if err != nil && !fault.Is(err, fault.Damaged) {
 		return err
 	}
 	raw, err := m.raw(r, e.meta)

@@ -32,11 +32,12 @@ type fakeInboxes struct {
 	states  map[string]*inbox.State
 	views   map[string]*inbox.View
 	stored  map[string]map[int64]inbox.Stored
-	broken  error         // what every call answers when set
-	refuses error         // what Do alone answers when set
-	reads   int           // of Content
-	held    chan struct{} // when set, every read of Content waits until it is closed
-	rawRead atomic.Int64  // bytes
+	broken  error          // what every call answers when set
+	refuses error          // what Do alone answers when set
+	reads   int            // of Content
+	held    chan struct{}  // when set, every read of Content waits until it is closed
+	rawRead atomic.Int64   // bytes
+	damaged map[int64]bool // messages whose content can't be read
 
 	journals fakeJournals
 	letters  []inbox.Letter
@@ -44,7 +45,7 @@ type fakeInboxes struct {
 }
 
 func newFakeInboxes(now func() time.Time) *fakeInboxes {
-	return &fakeInboxes{now: now, requests: map[once.Key]once.Record{}, states: map[string]*inbox.State{}, views: map[string]*inbox.View{}, stored: map[string]map[int64]inbox.Stored{}}
+	return &fakeInboxes{now: now, damaged: map[int64]bool{}, requests: map[once.Key]once.Record{}, states: map[string]*inbox.State{}, views: map[string]*inbox.View{}, stored: map[string]map[int64]inbox.Stored{}}
 }
 
 func (f *fakeInboxes) Resident(address []byte) *inbox.View {
@@ -132,7 +133,15 @@ func (f *fakeInboxes) Content(_ context.Context, address string, id int64) (*inb
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.reads++
-	return f.stored[address][id].Content, f.broken
+	return f.stored[address][id].Content, f.damage(address, id)
+}
+
+// damage is the error of reading a message.
+func (f *fakeInboxes) damage(address string, id int64) error {
+	if f.damaged[id] {
+		return inbox.DamagedMessage(id, address, nil)
+	}
+	return f.broken
 }
 
 func (f *fakeInboxes) Raw(_ context.Context, address string, id int64) (*io.SectionReader, error) {
@@ -172,6 +181,20 @@ func (f *fakeInboxes) breakWith(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.broken = err
+}
+
+// spoil damages a message: its row, or its content.
+func (f *fakeInboxes) spoil(address string, id int64, row bool) {
+	f.mu.Lock()
+	s := f.states[address]
+	if i := slices.IndexFunc(s.Messages, func(m *inbox.Message) bool { return m.ID == id }); row {
+		s.Messages = slices.Clone(s.Messages)
+		s.Messages[i] = &inbox.Message{ID: id, Damaged: true, ReceivedAt: s.Messages[i].ReceivedAt, ExpiresAt: s.Messages[i].ExpiresAt}
+	} else {
+		f.damaged[id] = true
+	}
+	f.mu.Unlock()
+	f.unload(address)
 }
 
 // unload forgets the rendered answer and the newest content, as passivation does.

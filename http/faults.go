@@ -31,6 +31,7 @@ var statuses = map[fault.Kind]int{
 	fault.InboxFull:       fasthttp.StatusBadRequest,
 	fault.StorageFull:     fasthttp.StatusInsufficientStorage,
 	fault.Unavailable:     fasthttp.StatusServiceUnavailable,
+	fault.Damaged:         fasthttp.StatusInternalServerError,
 }
 
 const (

@@ -55,7 +55,11 @@ func (w *wanted) plain() bool {
 }
 
 func (w *wanted) match(m *inbox.Message) bool {
-	return m.ID > w.after && (!w.otp || m.OTP != "") && search.Contains(m.Subject, w.subject) &&
+	return m.ID > w.after && (m.Damaged || w.fits(m))
+}
+
+func (w *wanted) fits(m *inbox.Message) bool {
+	return (!w.otp || m.OTP != "") && search.Contains(m.Subject, w.subject) &&
 		(search.Contains(m.From.Email, w.from) || search.Contains(m.From.Name, w.from))
 }
 

@@ -110,8 +110,11 @@ func (r *request) listing() (listing, error) {
 // takes looks at what is in memory of a message; the search is apart.
 func (l *listing) takes(m *inbox.Message) bool {
 	switch {
-	case m.ID >= l.before,
-		l.direction == "in" && m.Direction != inbox.In,
+	case m.ID >= l.before:
+		return false
+	case m.Damaged:
+		return true
+	case l.direction == "in" && m.Direction != inbox.In,
 		l.direction == "out" && m.Direction != inbox.Out,
 		l.unread && (m.Read || m.Direction != inbox.In):
 		return false
@@ -127,46 +130,64 @@ func (m *messages) listMessages(r *request) error {
 	if err := l.reserve(r); err != nil {
 		return err
 	}
-	b, more, err := m.appendPage(append([]byte(nil), `{"emails":[`...), r, &l)
+	page, err := m.appendPage(append([]byte(nil), `{"emails":[`...), r, &l)
 	if err != nil {
 		return err
 	}
-	b = strconv.AppendBool(append(b, `],"has_more":`...), more)
+	b := strconv.AppendBool(append(page.body, `],"has_more":`...), page.more)
+	if len(page.damaged) > 0 {
+		b = appendList(append(b, `,"damaged":`...), page.damaged, func(b []byte, id int64) []byte { return strconv.AppendInt(b, id, 10) })
+	}
 	writeJSON(r.http, fasthttp.StatusOK, append(b, '}'))
 	return nil
 }
 
-// appendPage appends the messages of the listing, newest first, and tells whether more would
-// follow. One that is deleted meanwhile is left out. Of what is read no more than one is held.
-func (m *messages) appendPage(b []byte, r *request, l *listing) (page []byte, more bool, err error) {
-	shown := 0
+// messagePage is what a list shows.
+type messagePage struct {
+	body    []byte  // the messages that can be read
+	shown   int     // how many they are
+	more    bool    // others would follow
+	damaged []int64 // ids of those among them that can't be read
+}
+
+// appendPage appends the messages of the listing, newest first. One that is deleted meanwhile is
+// left out; a damaged one is named whether or not it would have been taken, for nobody knows. Of
+// what is read no more than one is held.
+func (m *messages) appendPage(b []byte, r *request, l *listing) (page messagePage, err error) {
+	page.body = b
 	for _, meta := range slices.Backward(r.view.Messages) {
 		if meta.Expired(r.now) || !l.takes(meta) {
 			continue
 		}
 		e := messageJSON{meta: meta, bodyMax: listBodyBytes}
 		found, err := m.found(r, &e, l.search)
+		if err == nil && !found {
+			continue
+		}
+		if page.shown == l.limit || len(page.body) >= maxListBytes {
+			page.more = true
+			return page, nil
+		}
+		if err == nil {
+			found, err = m.fill(r, &e, l.fields)
+		}
 		switch {
+		case fault.Is(err, fault.Damaged):
+			page.damaged = append(page.damaged, meta.ID)
 		case err != nil:
-			return nil, false, err
-		case !found:
-			continue
-		case shown == l.limit, len(b) >= maxListBytes:
-			return b, true, nil
+			return page, err
+		case found:
+			page.add(&e, l.fields)
 		}
-		here, err := m.fill(r, &e, l.fields)
-		if err != nil {
-			return nil, false, err
-		}
-		if !here {
-			continue
-		}
-		if shown++; shown > 1 {
-			b = append(b, ',')
-		}
-		b = appendMessage(b, &e, l.fields)
 	}
-	return b, false, nil
+	return page, nil
+}
+
+func (p *messagePage) add(e *messageJSON, fields fieldSet) {
+	if p.shown++; p.shown > 1 {
+		p.body = append(p.body, ',')
+	}
+	p.body = appendMessage(p.body, e, fields)
 }
 
 // reserve waits until the listing may be made. A search has its own turn.
@@ -212,6 +233,9 @@ func (m *messages) found(r *request, e *messageJSON, folded string) (bool, error
 		return true, nil
 	}
 	meta := e.meta
+	if meta.Damaged {
+		return m.fill(r, e, 0)
+	}
 	at := search.Mail{Address: r.view.Address, ID: meta.ID, At: meta.ReceivedAt.UnixMilli()}
 	text, kept := m.texts.Of(at)
 	if !kept {
@@ -232,6 +256,9 @@ func (m *messages) found(r *request, e *messageJSON, folded string) (bool, error
 // fill reads the content of e when a selected field needs it. False means that the message
 // is gone.
 func (m *messages) fill(r *request, e *messageJSON, set fieldSet) (bool, error) {
+	if e.meta.Damaged {
+		return false, inbox.DamagedMessage(e.meta.ID, r.address, nil)
+	}
 	if set&contentFields == 0 || e.content != nil {
 		return true, nil
 	}
@@ -291,7 +318,7 @@ func (m *messages) markRead(r *request) error {
 
 func (m *messages) deleteMessage(r *request) error {
 	e, err := m.message(r, 0)
-	if err != nil {
+	if err != nil && !fault.Is(err, fault.Damaged) {
 		return err
 	}
 	_, err = m.port.Do(r.ctx, r.address, inbox.DeleteMessage{ID: e.meta.ID})

@@ -133,6 +133,58 @@ func TestListOfMessages(t *testing.T) {
 	}
 }
 
+// TestDamagedMessages: what can be read is shown, the rest is named; one of its own is an error with
+// its sentence, which is logged where the damage is found and not at each request.
+func TestDamagedMessages(t *testing.T) {
+	w, address, key, latest := lone(t)
+	for n := range 6 {
+		w.deliver(address, inbox.Receive{Subject: fmt.Sprint("Mail ", n+1), Raw: []byte("Subject: x\r\n\r\nhello")})
+	}
+	w.inboxes.spoil(address, 2, true)
+	w.inboxes.spoil(address, 5, false)
+	list := "/api/v1/inboxes/" + address + "/messages"
+	for query, want := range map[string]string{
+		"fields=id":                  `{"emails":[{"id":6},{"id":5},{"id":4},{"id":3},{"id":1}],"has_more":false,"damaged":[2]}`,
+		"fields=id,body&limit=2":     `{"emails":[{"id":6,"body":"hello"},{"id":4,"body":"hello"}],"has_more":true,"damaged":[5]}`,
+		"fields=id&before=4&limit=1": `{"emails":[{"id":3}],"has_more":true}`,
+		"fields=id&before=3":         `{"emails":[{"id":1}],"has_more":false,"damaged":[2]}`,
+		"fields=id&direction=out":    `{"emails":[],"has_more":false,"damaged":[2]}`,
+		"fields=id&unread=true&q=4":  `{"emails":[{"id":4}],"has_more":false,"damaged":[5,2]}`,
+	} {
+		if r := w.expect(200, w.call(get, list+"?"+query, key, "")); r.body != want {
+			t.Errorf("%s: %s, want %s", query, r.body, want)
+		}
+	}
+	const sentence = "Message %d in inbox own@inbox.test is damaged on the disk of this service and can't be read"
+	damaged := func(method, path string, id int) {
+		t.Helper()
+		if r := w.expect(500, w.call(method, path, key, "")); r.detail() != fmt.Sprintf(sentence, id) {
+			t.Errorf("%s %s: %s", method, path, r.detail())
+		}
+	}
+	damaged(get, list+"/5", 5)
+	damaged(get, list+"/2", 2)
+	damaged(get, list+"/2?fields=id", 2)
+	damaged(post, list+"/2/read", 2)
+	w.expect(200, w.call(get, list+"/2/raw", key, ""))
+	w.expect(200, w.call(get, list+"/5?fields=subject", key, ""))
+	w.expect(200, w.call(get, latest, key, ""))
+	w.expect(200, w.call(get, latest+"?after=1&subject=mail+6", key, ""))
+	damaged(get, latest+"?subject=nowhere", 2)
+	w.inboxes.spoil(address, 6, false)
+	damaged(get, latest, 6)
+	damaged(get, latest+"?after=5&wait=60", 6)
+	if strings.Contains(w.log.String(), "damaged") {
+		t.Errorf("logged at each request: %s", w.log)
+	}
+	for _, id := range []int{2, 5, 6} {
+		w.expect(200, w.call(remove, fmt.Sprint(list, "/", id), key, ""))
+	}
+	if r := w.call(get, list+"?fields=id", key, ""); r.body != `{"emails":[{"id":4},{"id":3},{"id":1}],"has_more":false}` {
+		t.Errorf("after their deletion: %s", r.body)
+	}
+}
+
 // TestListFields: html and headers on demand only, bodies cut, and no disk for what is in
 // memory.
 func TestListFields(t *testing.T) {

@@ -116,10 +116,13 @@ func (b *blobFiles) read(key []byte, fn func(*blobRecord, io.Reader) error) (fou
 		if r, err := b.find(key); r == nil || err != nil {
 			return false, err
 		}
-		return false, fmt.Errorf("blob file %s is missing", r.Name.file())
+		return false, b.folder.Damage.Found(b.path(r.Name.file()), "it is missing")
 	}
 	if err == nil {
 		err = errors.Join(fn(r, f), f.Close())
+	}
+	if errors.Is(err, errBlobDamaged) {
+		return false, b.folder.Damage.Found(b.path(r.Name.file()), "its checksum differs")
 	}
 	if err != nil {
 		return false, fmt.Errorf("blob file %s: %w", r.Name.file(), err)

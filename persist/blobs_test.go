@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 	"inboxd/persist/disk"
 )
@@ -47,7 +48,7 @@ func TestRawInPieces(t *testing.T) {
 	for _, name := range files {
 		must(t, disk.WriteFile(mem, s.blobs.dir(), name, []byte(strings.Replace(bulky, "!", "?", 1))))
 	}
-	if _, err := s.OpenRaw(victim, 3); !errors.Is(err, errBlobDamaged) {
+	if _, err := s.OpenRaw(victim, 3); !fault.Is(err, fault.Damaged) {
 		t.Errorf("damaged: %v", err)
 	}
 }

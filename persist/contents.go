@@ -2,7 +2,6 @@ package persist
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"os"
 	"reflect"
@@ -219,7 +218,7 @@ func (t *inboxTable) large(k kind, what byte, addr string, id int64, row func([]
 		return err
 	})
 	if err != nil {
-		err = fmt.Errorf("persist: message %d of %s: %w", id, addr, err)
+		err = t.damaged(addr, id, err)
 	}
 	return found, err
 }

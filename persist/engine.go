@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,6 +22,8 @@ type engine struct {
 	folder    *disk.Folder
 	db        *pebble.DB
 	positions positions
+	damage    damagedMessages
+	now       func() time.Time
 	bytes     atomic.Uint64 // in synced batches
 	waiting   atomic.Int64  // commits that wait for a sync
 	busy      atomic.Int64  // synced commits under way
@@ -47,14 +50,40 @@ func (e *engine) during(call func() error) error {
 // open opens the database and checks how far its journal goes.
 func (e *engine) open(o *Options) (err error) {
 	f := e.folder
+	e.now = o.Now
+	if err := e.checkManifest(); err != nil {
+		return e.refused("opened", err)
+	}
 	if e.db, err = openPebble(f.Path(disk.EngineName), e.options(o)); err != nil {
-		return fmt.Errorf("the data folder %s can't be opened: %w", f.Dir, err)
+		return e.refused("opened", err)
 	}
 	found, err := e.positions.load(e.db)
 	if err != nil {
-		return fmt.Errorf("the data folder %s can't be read: %w", f.Dir, err)
+		return e.refused("read", err)
 	}
 	return f.Commits.Begin(found)
+}
+
+// checkManifest looks at the manifest that the database goes by, if there is one.
+func (e *engine) checkManifest() error {
+	dir := e.folder.Path(disk.EngineName)
+	if _, err := e.folder.FS.Stat(dir); err != nil {
+		return nil // a new folder, or one that opening tells of
+	}
+	db, err := pebble.Peek(dir, e.folder.FS)
+	if err != nil || !db.Exists {
+		return err
+	}
+	return e.folder.CheckManifest(db.ManifestFilename)
+}
+
+// refused is the sentence of a start that can't go on.
+func (e *engine) refused(what string, err error) error {
+	advice := ""
+	if e.folder.Damage.Files() > 0 || pebble.IsCorruptionError(err) || errors.Is(err, os.ErrNotExist) {
+		advice = ". Restore a backup of the folder"
+	}
+	return fmt.Errorf("the data folder %s can't be %s: %w%s", e.folder.Dir, what, named(err), advice)
 }
 
 // abandon undoes an Open that failed.
@@ -101,7 +130,7 @@ func (e *engine) options(o *Options) *pebble.Options {
 		WALBytesPerSync:       mib / 2,
 		WALMinSyncInterval:    e.gather,
 		Logger:                e.folder.Log,
-		EventListener:         events(e.folder.Log),
+		EventListener:         events(e.folder),
 	}
 	for i := range p.Levels {
 		p.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
@@ -109,23 +138,35 @@ func (e *engine) options(o *Options) *pebble.Options {
 	if o.Still {
 		p.Experimental.CompactionScheduler = pebble.NewConcurrencyLimitSchedulerWithNoPeriodicGrantingForTest()
 	}
-	p.Experimental.ValueSeparationPolicy = func() pebble.ValueSeparationPolicy {
-		return pebble.ValueSeparationPolicy{
-			Enabled: true, MinimumSize: 1024, MaxBlobReferenceDepth: 256,
-			RewriteMinimumAge: 5 * time.Minute, TargetGarbageRatio: 0.3,
-		}
-	}
+	p.Experimental.ValueSeparationPolicy = e.separation
 	return p
 }
 
+// separation is how large values lie apart. A rewrite of a damaged value file fails and would be
+// begun again at once and for ever: none is begun while there is one.
+func (e *engine) separation() pebble.ValueSeparationPolicy {
+	garbage := 0.3
+	if e.folder.Damage.Files() > 0 {
+		garbage = 1 // never
+	}
+	return pebble.ValueSeparationPolicy{
+		Enabled: true, MinimumSize: 1024, MaxBlobReferenceDepth: 256,
+		RewriteMinimumAge: 5 * time.Minute, TargetGarbageRatio: garbage,
+	}
+}
+
 // events reports what Pebble does in the background.
-func events(log *disk.Logger) *pebble.EventListener {
+func events(f *disk.Folder) *pebble.EventListener {
+	log := f.Log
 	return &pebble.EventListener{
 		BackgroundError: func(err error) {
 			log.Seldom(slog.LevelError, "storage: background work failed, it will be tried again", "err", err)
 		},
 		DataCorruption: func(info pebble.DataCorruptionInfo) {
-			log.Seldom(slog.LevelError, "storage: corrupt data", "file", info.Path, "err", info.Details)
+			f.Damage.File(info.Path, errors.New(info.Details.Error()))
+		},
+		BlobFileRewriteBegin: func(info pebble.BlobFileRewriteInfo) {
+			f.Rewrites(f.FS.PathJoin(f.Path(disk.EngineName), info.Input.DiskFileNum.String()+".blob"))
 		},
 		WriteStallBegin: func(info pebble.WriteStallBeginInfo) {
 			log.Seldom(slog.LevelWarn, "storage: writes wait for background work", "reason", info.Reason)

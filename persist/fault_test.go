@@ -306,6 +306,8 @@ func compareAll(s *Store) (outcome string, silent error) {
 			outcome = "error"
 		case !reflect.DeepEqual(c, want.Store[0].Content) || string(raw) != string(want.Store[0].Raw):
 			return "", fmt.Errorf("message %d differs", id)
+		case st != nil && st.Messages[id-1].ID == id && st.Messages[id-1].Damaged:
+			outcome = "error"
 		case st != nil && !reflect.DeepEqual(st.Messages[id-1], want.Put[0]):
 			return "", fmt.Errorf("row %d differs", id)
 		}

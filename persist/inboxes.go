@@ -1,6 +1,7 @@
 package persist
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -48,6 +49,23 @@ func (r *profileRecord) profile(addr string) inbox.Profile {
 // LoadInbox reads an inbox in one range scan over its profile and messages. An address that
 // never existed gives a State that holds nothing but the address.
 func (t *inboxTable) LoadInbox(addr string) (*inbox.State, error) {
+	st, err := t.scanInbox(addr)
+	if damages(err) && !errors.Is(err, errUnknownRow) {
+		st, err = t.salvage(addr)
+	}
+	if err == nil && len(st.Messages) > 0 && st.Account == (inbox.Profile{}).Account {
+		err = fmt.Errorf("messages without a profile")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("persist: loading %s: %w", addr, err)
+	}
+	return st, nil
+}
+
+// errUnknownRow is a row that a newer program wrote: it is whole, and not ours to pass over.
+var errUnknownRow = errors.New("unknown row")
+
+func (t *inboxTable) scanInbox(addr string) (*inbox.State, error) {
 	st := &inbox.State{Profile: inbox.Profile{Address: addr}}
 	prefix := appendText(nil, kindInbox, addr)
 	err := t.scan(under(prefix), func(key, value []byte) error {
@@ -58,24 +76,25 @@ func (t *inboxTable) LoadInbox(addr string) (*inbox.State, error) {
 			st.Profile = r.profile(addr)
 			return err
 		case 8:
-			var r messageRecord
-			err := decode(value, &r)
-			m := r.message(readNumber(key))
-			if m.From.Email == addr {
-				m.From.Email = addr // one string for all that it sent
-			}
-			st.Add(m)
-			return err
+			return addMessage(st, readNumber(key), value)
 		}
-		return fmt.Errorf("unknown row %x", key)
+		return fmt.Errorf("%w %x", errUnknownRow, key)
 	})
-	if err == nil && len(st.Messages) > 0 && st.Account == (inbox.Profile{}).Account {
-		err = fmt.Errorf("messages without a profile")
+	return st, err
+}
+
+// addMessage reads a message's row into st.
+func addMessage(st *inbox.State, id int64, value []byte) error {
+	var r messageRecord
+	if err := decode(value, &r); err != nil {
+		return err
 	}
-	if err != nil {
-		return nil, fmt.Errorf("persist: loading %s: %w", addr, err)
+	m := r.message(id)
+	if m.From.Email == st.Address {
+		m.From.Email = st.Address // one string for all that it sent
 	}
-	return st, nil
+	st.Add(m)
+	return nil
 }
 
 // Live reports whether a live inbox has this address: one point look-up.
@@ -97,7 +116,7 @@ func (t *inboxTable) AccountOf(addr string) (account.ID, error) {
 func (t *inboxTable) profile(addr string) (p inbox.Profile, err error) {
 	var r profileRecord
 	if found, err := t.get(appendText(nil, kindInbox, addr), &r); !found || err != nil {
-		return p, err
+		return p, t.damaged(addr, wholeInbox, err)
 	}
 	return r.profile(addr), nil
 }

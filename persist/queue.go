@@ -216,7 +216,7 @@ func (w *writer) signatures(r *inbox.Rows) {
 		w.setRaw(signatureKey(r.Address, f.ID), f.Bytes)
 	}
 	for _, m := range r.Drop {
-		if m.Direction == inbox.Out {
+		if m.Direction != inbox.In { // of a damaged one nobody knows
 			w.delete(signatureKey(r.Address, m.ID))
 		}
 	}
@@ -229,7 +229,7 @@ func (t *queueTable) Signature(addr string, id int64) (fields []byte, err error)
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("persist: signature of message %d of %s: %w", id, addr, err)
+		return nil, t.damaged(addr, id, err)
 	}
 	return fields, nil
 }

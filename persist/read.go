@@ -45,10 +45,11 @@ func walk(db pebble.Reader, keys span, begin, step func(*pebble.Iterator) bool, 
 			break
 		}
 		if err != nil {
-			return errors.Join(err, it.Close())
+			_ = it.Close() // has nothing to add
+			return named(err)
 		}
 	}
-	return it.Close() // reports what ended the iteration
+	return named(it.Close()) // reports what ended the iteration
 }
 
 func (e *engine) scan(keys span, row func(key, value []byte) error) error {
@@ -102,18 +103,28 @@ func (e *engine) read(key []byte, row func(value []byte) error) (found bool, err
 	return found, err
 }
 
-// readInside is read within a call.
+// readInside is read within a call. It is the one door to single rows: Get drops the error of a
+// value that lies in a value file and can't be read, and gives nil; what closes it knows the
+// error. No row of ours is empty.
 func (e *engine) readInside(key []byte, row func(value []byte) error) (found bool, err error) {
 	value, closer, err := e.db.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return false, nil
 	}
 	if err != nil {
-		return false, err
+		return false, named(err)
 	}
-	defer closer.Close()
-	return true, row(value)
+	if err = errNoValue; len(value) > 0 {
+		err = row(value)
+	}
+	if closed := closer.Close(); closed != nil {
+		err = named(closed)
+	}
+	return true, err
 }
+
+// errNoValue is a row without a value, which is never written.
+var errNoValue = errors.New("the row has lost its value")
 
 // get decodes the record of key into rec.
 func (e *engine) get(key []byte, rec any) (found bool, err error) {

@@ -16,12 +16,23 @@ import (
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/zeebo/xxh3"
 
 	"inboxd/internal/fault"
 	"inboxd/persist/disk"
 )
 
-const secretForm = "inboxd secret 1\n%x\n"
+// secretForm and what follows it: a sum, which the first folders lack, because another digit makes
+// another key.
+const (
+	secretForm = "inboxd secret 1\n%x\n"
+	secretSum  = "sum %016x\n"
+)
+
+func secretFile(secret []byte) []byte {
+	body := fmt.Appendf(nil, secretForm, secret)
+	return fmt.Appendf(body, secretSum, xxh3.Hash(body))
+}
 
 // secrets encrypts what must be read again but must not lie open on disk: private keys, and
 // whatever else is secret and not only compared. Its key is in a file beside the database, so
@@ -117,11 +128,13 @@ func (s *secrets) readSecret() ([]byte, error) {
 	}
 	lines := strings.SplitN(string(data), "\n", 3)
 	if len(lines) == 3 {
-		if secret, err := hex.DecodeString(lines[1]); err == nil && fmt.Sprintf(secretForm, secret) == string(data) && len(secret) == 32 {
+		secret, err := hex.DecodeString(lines[1])
+		whole := string(secretFile(secret)) == string(data) || fmt.Sprintf(secretForm, secret) == string(data)
+		if err == nil && whole && len(secret) == 32 {
 			return secret, nil
 		}
 	}
-	return nil, fmt.Errorf("the file %s in the data folder %s is damaged", disk.SecretName, s.folder.Dir)
+	return nil, s.folder.Damage.Found(s.folder.Path(disk.SecretName), "it is not as it was written. Restore a backup of it")
 }
 
 func (s *secrets) makeSecret() ([]byte, error) {
@@ -135,7 +148,7 @@ func (s *secrets) makeSecret() ([]byte, error) {
 	}
 	secret := make([]byte, 32)
 	_, _ = crand.Read(secret) // never fails since Go 1.24
-	return secret, disk.WriteFile(s.folder.FS, s.folder.Dir, disk.SecretName, fmt.Appendf(nil, secretForm, secret), private)
+	return secret, disk.WriteFile(s.folder.FS, s.folder.Dir, disk.SecretName, secretFile(secret), private)
 }
 
 // private gives a file mode 0600, whatever the umask says.

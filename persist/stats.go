@@ -9,6 +9,9 @@ type Stats struct {
 	CommitBytes uint64 // bytes in synced batches
 	Blobs       int64  // blob files now
 
+	DamagedItems int // messages and inboxes, found since the start
+	DamagedFiles int // found since the start
+
 	DiskFree  uint64 // bytes; 0 when the file system can't tell
 	DiskTotal uint64
 	Full      bool   // new data are refused now
@@ -51,7 +54,8 @@ func (e *engine) ClockTrusted() bool { return e.folder.Commits.Clock().Trusted()
 
 // Stats takes the picture; after Close it knows less.
 func (s *Store) Stats() Stats {
-	st := Stats{Commits: s.folder.Commits.Count(), CommitBytes: s.bytes.Load(), Blobs: s.blobs.count.Load(), Full: s.folder.Space.Full()}
+	st := Stats{Commits: s.folder.Commits.Count(), CommitBytes: s.bytes.Load(), Blobs: s.blobs.count.Load(), Full: s.folder.Space.Full(),
+		DamagedItems: s.damage.count(), DamagedFiles: s.folder.Damage.Files()}
 	st.DiskFree, st.DiskTotal, st.FullCount = s.folder.Space.Measured()
 	_ = s.during(func() error {
 		m := s.db.Metrics()

@@ -205,6 +205,9 @@ func (o *owner) fail(err error) error {
 	o.failures++
 	o.resting = o.dir.Now().Add(min(10*time.Millisecond<<min(o.failures, 12), 10*time.Second))
 	o.dir.Logger.Error("owner failed", "entity", o.slot.key, "failures", o.failures, "err", err)
+	if fault.Is(err, fault.Damaged) {
+		return err
+	}
 	return Busy(nil)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"inboxd/internal/address"
 	"inboxd/internal/deep"
+	"inboxd/internal/delivery"
 	"inboxd/internal/dueline"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
@@ -148,6 +149,9 @@ func (q *Queue) begin(ctx context.Context, t *task, hopeful bool) error {
 		return err
 	}
 	raw, err := q.Store.Raw(t.key.address, t.key.id)
+	if fault.Is(err, fault.Damaged) {
+		return q.writeOff(ctx, t)
+	}
 	if err != nil {
 		return err
 	}
@@ -168,6 +172,26 @@ func (q *Queue) begin(ctx context.Context, t *task, hopeful bool) error {
 	t.utf8 = !isASCIIHeader(raw)
 	q.counts.attempts.Add(1)
 	return nil
+}
+
+// writeOff ends the delivery of a mail whose bytes the disk has lost: no attempt can bring them
+// back.
+func (q *Queue) writeOff(ctx context.Context, t *task) error {
+	outcome, err := q.Inboxes.Do(ctx, t.key.address, inbox.Attempt{ID: t.key.id, Signed: inbox.Unsigned})
+	if err != nil {
+		return err
+	}
+	t.number, t.parts = outcome.Count, 1
+	var reports []Handover
+	for _, r := range t.message.Sending.Recipients {
+		if !r.Status.Final() {
+			reports = append(reports, Handover{Rcpt: r.Email, Outcome: delivery.Permanent, Text: "The mail is damaged on the disk of this service"})
+		}
+	}
+	if err := q.report(ctx, t, reports, false); err != nil {
+		return err
+	}
+	return errGone
 }
 
 // find reads the message of a task, if an attempt is due.

@@ -63,8 +63,8 @@ func readMail(t *testing.T, s *server, agent *client.Client, address string) {
 	if err := <-sent; err != nil {
 		t.Fatal(err)
 	}
-	if page, more, err := agent.Messages(ctx, address, client.MessageQuery{Unread: true, Search: "SIGN-IN", Fields: []string{"id", "subject"}}); err != nil || more || len(page) != 1 || page[0].Body != "" {
-		t.Errorf("list: %+v %v %v", page, more, err)
+	if page, err := agent.Messages(ctx, address, client.MessageQuery{Unread: true, Search: "SIGN-IN", Fields: []string{"id", "subject"}}); err != nil || page.HasMore || len(page.Emails) != 1 || page.Emails[0].Body != "" {
+		t.Errorf("list: %+v %v", page, err)
 	}
 	if err := agent.MarkRead(ctx, address, m.ID, true); err != nil {
 		t.Error(err)

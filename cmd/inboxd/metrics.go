@@ -125,6 +125,8 @@ func (f figures) store(st persist.Stats) {
 	f.gauge("store_disk_free_bytes", "Free space of the data folder's disk.", float64(st.DiskFree))
 	f.gauge("store_full", "1 while new mail is refused for want of space.", full)
 	f.counter("store_full_total", "Times that new mail was refused for want of space.", float64(st.FullCount))
+	f.counter("store_damaged_items_total", "Messages and inboxes found damaged on disk, each counted once.", float64(st.DamagedItems))
+	f.counter("store_damaged_files_total", "Files found damaged on disk, each counted once.", float64(st.DamagedFiles))
 	f.gauge("store_wal_bytes", "Live bytes of the write-ahead log.", float64(st.WALBytes))
 	f.gauge("store_table_bytes", "Bytes in tables and value files.", float64(st.TableBytes+st.ValueBytes))
 	f.gauge("store_compaction_debt_bytes", "Estimated bytes to compact.", float64(st.CompactionDebt))

@@ -167,14 +167,16 @@ func (q MessageQuery) values() url.Values {
 	return v
 }
 
-// Messages returns one page, newest first, and whether more follow.
-func (c *Client) Messages(ctx context.Context, address string, q MessageQuery) (page []Message, more bool, err error) {
-	var out struct {
-		Emails  []Message
-		HasMore bool `json:"has_more"`
-	}
-	err = c.do(ctx, call{method: "GET", path: inboxPath(address, "messages"), query: q.values()}, &out)
-	return out.Emails, out.HasMore, err
+// MessagePage is one page of a list, newest first.
+type MessagePage struct {
+	Emails  []Message `json:"emails"`
+	HasMore bool      `json:"has_more"`
+	Damaged []int64   `json:"damaged"` // ids of messages of this page that the service's disk has lost
+}
+
+// Messages returns one page.
+func (c *Client) Messages(ctx context.Context, address string, q MessageQuery) (MessagePage, error) {
+	return fetch[MessagePage](ctx, c, call{method: "GET", path: inboxPath(address, "messages"), query: q.values()})
 }
 
 // Message reads one message.

@@ -27,11 +27,12 @@ const (
 	InboxFull                   // this one inbox is over its quota
 	StorageFull                 // the disk is full: later, not soon
 	Unavailable                 // try again soon
+	Damaged                     // what was stored can't be read any more
 )
 
 var kindNames = [...]string{
 	"internal", "unauthenticated", "forbidden", "no inbox", "not found", "invalid",
-	"refused", "too large", "too many", "inbox full", "storage full", "unavailable",
+	"refused", "too large", "too many", "inbox full", "storage full", "unavailable", "damaged",
 }
 
 func (k Kind) String() string {

@@ -126,6 +126,11 @@ func NoMessage(id int64, address string) error {
 	return fault.New(fault.NotFound, fmt.Sprintf("Message %d not found in inbox %s", id, address))
 }
 
+// DamagedMessage is the fault for a message that the disk does not give as it was stored.
+func DamagedMessage(id int64, address string, why error) error {
+	return fault.Wrap(fault.Damaged, fmt.Sprintf("Message %d in inbox %s is damaged on the disk of this service and can't be read", id, address), why)
+}
+
 func (c Create) decide(s *State, env Env) ([]Event, Outcome, error) {
 	if c.Again && s.Live() && s.Account == c.Account && s.CreatedAt.Equal(c.At) {
 		return nil, Outcome{}, nil
@@ -236,6 +241,8 @@ func (c MarkRead) decide(s *State, env Env) ([]Event, Outcome, error) {
 	switch {
 	case m == nil:
 		return nil, Outcome{}, NoMessage(c.ID, s.Address)
+	case m.Damaged:
+		return nil, Outcome{}, DamagedMessage(c.ID, s.Address, nil)
 	case m.Read == c.Read:
 		return nil, Outcome{}, nil
 	}
@@ -289,9 +296,10 @@ func (Expire) decide(s *State, env Env) ([]Event, Outcome, error) {
 			over = append(over, m)
 		}
 	}
-	if len(over) == 0 {
+	if len(over) == 0 && (s.DueAt.IsZero() || s.DueAt.After(env.Now)) {
 		return nil, Outcome{}, nil
 	}
+	// With none over, the due entry was that of a message whose own time is lost: it moves.
 	return []Event{removed{over}}, Outcome{Count: len(over)}, nil
 }
 

@@ -69,6 +69,7 @@ type Message struct {
 	ID         int64
 	Direction  Direction
 	Read       bool
+	Damaged    bool // its row can't be read: known are the id, and times that are no earlier than the true ones
 	ReceivedAt time.Time
 	ExpiresAt  time.Time
 	From       message.Mailbox

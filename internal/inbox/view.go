@@ -77,10 +77,10 @@ func (v *View) Room(size int64, now time.Time) error {
 }
 
 // Latest returns the newest received message that is alive at now and that match accepts
-// (nil accepts all), or nil.
+// (nil accepts all), or nil. A damaged one may have been received.
 func (v *View) Latest(now time.Time, match func(*Message) bool) *Message {
 	for _, m := range slices.Backward(v.Messages) {
-		if m.Direction == In && !m.Expired(now) && (match == nil || match(m)) {
+		if (m.Direction == In || m.Damaged) && !m.Expired(now) && (match == nil || match(m)) {
 			return m
 		}
 	}

@@ -81,10 +81,15 @@ type Folder struct {
 	Space   *SpaceGuard
 	Commits *HighWater
 	Pulse   *Pulse
+	Damage  *Damage
 
 	locked identity    // of the lock file
 	away   atomic.Bool // the folder is not on its path; Ours sets it
 	spare  *spareLog
+	late   removals
+	// rewriting is the value file that is being rewritten, or was last.
+	rewriting atomic.Pointer[string]
+
 	lock   io.Closer
 	still  bool
 	format int            // as Open found it
@@ -104,6 +109,7 @@ func Open(dir string, o *Options) (*Folder, error) {
 		Dir: dir, FS: o.FS, lock: lock, still: o.Still, stop: make(chan struct{}),
 		Log: &Logger{out: o.Logger, now: o.Now, exit: o.Exit, last: map[string]*silence{}},
 	}
+	f.Damage = &Damage{log: f.Log, files: map[string]struct{}{}}
 	f.Pulse = &Pulse{log: f.Log, begun: time.Now()}
 	info, err := f.FS.Stat(f.Path(lockName))
 	if err == nil {
@@ -142,6 +148,7 @@ func (f *Folder) Path(name string) string { return f.FS.PathJoin(f.Dir, name) }
 func (f *Folder) Work(sync func() error, busy func() bool) {
 	f.Pulse.sync = sync
 	f.Space.opening.Store(false)
+	f.late.carryOut(f.FS, f.Log)
 	if !f.still {
 		f.tasks.Go(func() { f.Space.watch(f.stop) })
 		f.tasks.Go(func() { f.spare.keep(f.stop) })

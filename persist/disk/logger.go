@@ -65,6 +65,9 @@ func (l *Logger) Fatal(what string, err any) {
 	select {}
 }
 
+// Error logs a line, for what comes seldom by itself.
+func (l *Logger) Error(text string, args ...any) { l.out.Error(text, args...) }
+
 // Info logs a line.
 func (l *Logger) Info(text string, args ...any) { l.out.Info(text, args...) }
 

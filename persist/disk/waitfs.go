@@ -34,7 +34,7 @@ type waitFile struct {
 }
 
 func isTable(name string) bool {
-	return strings.HasSuffix(name, ".sst") || strings.HasSuffix(name, ".blob")
+	return strings.HasSuffix(name, ".sst") || isValueFile(name)
 }
 
 // verdict passes an error of name on, or ends the process. Until the store is open its
@@ -63,6 +63,11 @@ func (fs *waitFS) file(name string, open func() (vfs.File, error)) (vfs.File, er
 }
 
 func (fs *waitFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	if c == rewriteCategory {
+		if err := fs.fitToRewrite(); err != nil {
+			return nil, err
+		}
+	}
 	return fs.file(name, func() (vfs.File, error) {
 		if strings.HasSuffix(name, ".log") {
 			if f, err := fs.spare.become(name, c); f != nil || err != nil {
@@ -73,12 +78,28 @@ func (fs *waitFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error)
 	})
 }
 
+// Open reads value files with a check of its own.
+func (fs *waitFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	f, err := fs.FS.Open(name, opts...)
+	if err != nil || !isValueFile(name) {
+		return f, err
+	}
+	return openValueFile(f, name, fs.folder.Damage)
+}
+
 func (fs *waitFS) OpenReadWrite(name string, c vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
 	return fs.file(name, func() (vfs.File, error) { return fs.FS.OpenReadWrite(name, c, opts...) })
 }
 
 func (fs *waitFS) ReuseForWrite(oldname, newname string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	return fs.file(newname, func() (vfs.File, error) { return fs.FS.ReuseForWrite(oldname, newname, c) })
+}
+
+func (fs *waitFS) Remove(name string) error {
+	if fs.folder.late.wait(name) {
+		return nil
+	}
+	return fs.FS.Remove(name)
 }
 
 func (fs *waitFS) OpenDir(name string) (vfs.File, error) {

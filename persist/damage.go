@@ -1,0 +1,184 @@
+package persist
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+)
+
+// damagedMessages keeps which messages were found damaged, so that each is told once and
+// counted, however often somebody asks for it. mu guards all.
+type damagedMessages struct {
+	mu    sync.Mutex
+	known map[messageName]struct{}
+}
+
+type messageName struct {
+	address string
+	id      int64
+}
+
+// note reports whether nobody noted it before.
+func (d *damagedMessages) note(name messageName) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.known == nil {
+		d.known = map[messageName]struct{}{}
+	}
+	before := len(d.known)
+	d.known[name] = struct{}{}
+	return len(d.known) > before
+}
+
+func (d *damagedMessages) count() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.known)
+}
+
+// named tells an error about a file of the engine in one line with that file's name, which Pebble
+// carries beside it in an error without words.
+func named(err error) error {
+	info := pebble.ExtractDataCorruptionInfo(err)
+	if info == nil {
+		return err
+	}
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	return fmt.Errorf("the file %s is damaged: %s", info.Path, text)
+}
+
+// damages reports whether an error of reading says that what was stored is not there any more. A
+// shutdown and a want of descriptors or memory pass.
+func damages(err error) bool {
+	passes := errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM)
+	return err != nil && fault.KindOf(err) == fault.Internal && !passes
+}
+
+// damaged is the error for whoever wanted to read of a message what err says can't be read.
+func (e *engine) damaged(addr string, id int64, err error) error {
+	if !damages(err) {
+		return err
+	}
+	first := e.damage.note(messageName{addr, id})
+	if id == wholeInbox {
+		if first {
+			e.folder.Log.Error("storage: an inbox is damaged", "inbox", addr, "err", err)
+		}
+		return fault.Wrap(fault.Damaged, "This inbox is damaged on the disk of this service and can't be read", err)
+	}
+	if first {
+		e.folder.Log.Error("storage: a message is damaged", "inbox", addr, "message_id", id, "err", err)
+	}
+	return inbox.DamagedMessage(id, addr, err)
+}
+
+// wholeInbox stands for an id where the inbox's own row is damaged.
+const wholeInbox = 0
+
+// salvage reads an inbox row by row, where a scan of its rows hit damage: what can't be read is
+// marked as damaged. Without its profile there is no inbox.
+func (t *inboxTable) salvage(addr string) (*inbox.State, error) {
+	profile, err := t.profile(addr)
+	if err != nil {
+		return nil, err
+	}
+	st := &inbox.State{Profile: profile}
+	err = t.during(func() error {
+		found, err := t.salvageable(addr, profile.LastID)
+		for _, s := range found {
+			if err == nil {
+				err = t.salvageMessage(st, s)
+			}
+		}
+		return err
+	})
+	t.dateDamaged(st)
+	return st, err
+}
+
+// salvaged is a message whose row may be read. One of which only a gap tells must have left a
+// trace elsewhere: most ids of a gap may have been given to mail that is gone.
+type salvaged struct {
+	id  int64
+	gap bool
+}
+
+// salvageMessage adds a message to st, or its mark.
+func (t *inboxTable) salvageMessage(st *inbox.State, s salvaged) error {
+	addr, id := st.Address, s.id
+	_, err := t.readInside(appendMessage(nil, kindInbox, addr, id), func(value []byte) error { return addMessage(st, id, value) })
+	if !damages(err) {
+		return err
+	}
+	if s.gap && !t.trace(appendMessage(nil, kindContent, addr, id)) && !t.trace(blobKey(nil, addr, id, blobContent)) {
+		return nil
+	}
+	_ = t.damaged(addr, id, err)
+	st.Add(&inbox.Message{ID: id, Damaged: true})
+	return nil
+}
+
+// trace reports whether there is a row under key, readable or not.
+func (e *engine) trace(key []byte) bool {
+	found, err := e.readInside(key, func([]byte) error { return nil })
+	return found || err != nil
+}
+
+// mostGap is how many ids of a gap are looked at: those that may be missing lie close together.
+const mostGap = 1 << 16
+
+// salvageable reads the ids of an inbox's messages around damaged blocks, and adds the ids that may
+// have been in those, all ascending.
+func (t *inboxTable) salvageable(addr string, last int64) (found []salvaged, err error) {
+	keys := under(appendText(nil, kindInbox, addr))
+	it, err := t.db.NewIter(&pebble.IterOptions{LowerBound: keys.from, UpperBound: keys.to})
+	if err != nil {
+		return nil, named(err)
+	}
+	defer func() { _ = it.Close() }() // errors are what it is here for
+	seek := func(id int64) (good bool) {
+		it.SeekGE(appendMessage(nil, kindInbox, addr, id))
+		return it.Error() == nil
+	}
+	for next := int64(1); next <= last; {
+		for good := seek(next); good && it.Valid(); good = it.Next() {
+			next = readNumber(it.Key()) + 1
+			found = append(found, salvaged{id: next - 1})
+		}
+		if it.Error() == nil {
+			break
+		}
+		gap := int64(sort.Search(int(last-next+1), func(n int) bool { return seek(next + int64(n)) }))
+		if gap > mostGap {
+			t.folder.Log.Error("storage: an inbox may have more damaged messages than are named", "inbox", addr, "from", next, "ids", gap-mostGap)
+		}
+		for id := max(next, next+gap-mostGap); id < next+gap; id++ {
+			found = append(found, salvaged{id, true})
+		}
+		next += gap
+	}
+	return found, nil
+}
+
+// dateDamaged gives damaged messages times: they came no later than the next one, or than now.
+// So they expire, a little late.
+func (t *inboxTable) dateDamaged(st *inbox.State) {
+	by := t.now().UTC().Truncate(time.Millisecond)
+	for _, m := range slices.Backward(st.Messages) {
+		if m.Damaged {
+			m.ReceivedAt = by
+			m.ExpiresAt = by.Add(time.Duration(st.RetentionHours) * time.Hour)
+		}
+		by = m.ReceivedAt
+	}
+}

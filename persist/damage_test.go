@@ -1,0 +1,293 @@
+package persist
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+	"inboxd/persist/disk"
+)
+
+// inTables is a store of mails of which the bytes lie in a value file and the rows in tables, the
+// last ones in the log, and one in a blob file.
+func inTables(t *testing.T, mails int64) *vfs.MemFS {
+	t.Helper()
+	fs := vfs.NewCrashableMem()
+	s := open(t, fs)
+	for id := int64(1); id <= mails; id++ {
+		must(t, s.CommitInbox(mail(victim, id, large(id))))
+		if id == mails*3/4 {
+			must(t, s.db.Flush())
+		}
+	}
+	_, err := s.MAC("", nil) // makes the key file
+	must(t, err)
+	closeStore(t, s)
+	return fs
+}
+
+// large is more than lies beside its row, and differs all over, so that it does not compress.
+func large(id int64) string {
+	if id == 5 {
+		return bulky
+	}
+	var b strings.Builder
+	for n := uint64(id); b.Len() < 3000; n = n*6364136223846793005 + 1442695040888963407 {
+		fmt.Fprintf(&b, "%x", n)
+	}
+	return b.String()
+}
+
+// flip flips one bit.
+func flip(t *testing.T, fs *vfs.MemFS, path string, at int) {
+	t.Helper()
+	data, err := fs.UnsafeGetFileDataBuffer(path)
+	must(t, err)
+	data[at] ^= 8
+}
+
+// filesOf are the files whose names end, or begin, like this.
+func filesOf(t *testing.T, fs vfs.FS, like string) (paths []string) {
+	t.Helper()
+	for _, dir := range []string{folder, fs.PathJoin(folder, disk.EngineName), fs.PathJoin(folder, disk.BlobsName)} {
+		names, err := fs.List(dir)
+		must(t, err)
+		for _, name := range names {
+			path := fs.PathJoin(dir, name)
+			fi, err := fs.Stat(path)
+			must(t, err)
+			if !fi.IsDir() && fi.Size() > 0 && (strings.HasSuffix(name, like) || strings.HasPrefix(name, like)) {
+				paths = append(paths, path)
+			}
+		}
+	}
+	return paths
+}
+
+// TestDamageIsNamed flips bits at aimed places in every kind of file. A start is refused with a
+// sentence that names a file and says what to do, or every mail is whole or named: in the log,
+// and counted. Nothing panics, and closing is clean.
+func TestDamageIsNamed(t *testing.T) {
+	const mails = 24
+	mem := inTables(t, mails)
+	blobFile := must1(mem.List(mem.PathJoin(folder, disk.BlobsName)))(t)[0]
+	for kind, places := range map[string][]float64{
+		".blob": {0.01, 0.5, 0.9}, ".sst": {0.01, 0.3, 0.6}, ".log": {0.0001, 0.001}, "MANIFEST": {0.1, 0.5, 0.95}, "OPTIONS": {0.5},
+		disk.FormatName: {0, 0.5}, disk.HighWaterName: {0.2, 0.5}, disk.SecretName: {0, 0.5, 0.9}, "spare": {0.5}, blobFile: {0.5},
+	} {
+		paths := filesOf(t, mem, kind)
+		for _, path := range paths[max(0, len(paths)-2):] {
+			size := must1(mem.Stat(path))(t).Size()
+			offsets := []int{int(size) - 3, int(size) - 60}
+			for _, p := range places {
+				offsets = append(offsets, int(p*float64(size)))
+			}
+			for _, at := range offsets {
+				if at >= 0 {
+					fs := mem.CrashClone(vfs.CrashCloneCfg{})
+					flip(t, fs, path, at)
+					if err := damagedRun(fs, mails); err != nil {
+						t.Errorf("bit flipped at %d of %s (%d bytes): %v", at, path, size, err)
+					}
+				}
+			}
+		}
+	}
+}
+
+func must1[T any](v T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		must(t, err)
+		return v
+	}
+}
+
+// damagedRun opens a damaged store and reads all of it; an error says what was silent.
+func damagedRun(fs vfs.FS, mails int64) (silent error) {
+	var log bytes.Buffer
+	o := options(fs)
+	o.Logger = slog.New(slog.NewTextHandler(&lockedWriter{w: &log}, nil))
+	s, err := Open(folder, o)
+	if err != nil {
+		text := err.Error()
+		if strings.Contains(text, "carrier") || strings.Contains(text, "\n") || !strings.Contains(text, folder) ||
+			!strings.Contains(text, "estore a backup") && !strings.Contains(text, "emove") {
+			return fmt.Errorf("refused with %q", text)
+		}
+		return nil
+	}
+	defer func() {
+		if err := s.Close(); err != nil && silent == nil {
+			silent = fmt.Errorf("closing: %w", err)
+		}
+	}()
+	damaged, silent := readMails(s, mails)
+	if _, err := s.MAC("", nil); err != nil {
+		damaged++
+	}
+	if logged := strings.Count(log.String(), "is damaged\""); silent == nil && logged < s.Stats().DamagedItems || s.Stats().DamagedItems < min(damaged, 1) && log.Len() == 0 && damaged > 0 {
+		return fmt.Errorf("%d damaged, %d counted, %d logged", damaged, s.Stats().DamagedItems, logged)
+	}
+	return silent
+}
+
+// readMails reads every mail twice, so that what is told once would be told twice.
+func readMails(s *Store, mails int64) (damaged int, silent error) {
+	st, err := s.LoadInbox(victim)
+	if err != nil {
+		return 1, nil // told by its error
+	}
+	for id := int64(1); id <= mails; id++ {
+		i := slices.IndexFunc(st.Messages, func(m *inbox.Message) bool { return m.ID == id })
+		if i < 0 {
+			return damaged, fmt.Errorf("message %d is missing", id)
+		}
+		raw, err := s.Raw(victim, id)
+		_, again := s.Raw(victim, id)
+		content, err2 := s.Content(victim, id)
+		switch {
+		case st.Messages[i].Damaged, err != nil && fault.Is(err, fault.Damaged) && fault.Is(again, fault.Damaged), fault.Is(err2, fault.Damaged):
+			damaged++
+		case err != nil, err2 != nil, string(raw) != large(id), content == nil:
+			return damaged, fmt.Errorf("message %d: %d bytes, %v, %v", id, len(raw), err, err2)
+		}
+	}
+	return damaged, nil
+}
+
+// TestDamagedRowsAreMarked: an inbox goes on with what is readable, and what is not expires,
+// and can be dropped.
+func TestDamagedRowsAreMarked(t *testing.T) {
+	fs := inTables(t, 400)
+	table := filesOf(t, fs, ".sst")[0]
+	flip(t, fs, table, 300) // the first block of the first table: rows of the inbox
+	o := options(fs)
+	o.Now = func() time.Time { return at(500) }
+	s, err := Open(folder, o)
+	must(t, err)
+	defer closeStore(t, s)
+	st, err := s.LoadInbox(victim)
+	must(t, err)
+	var damaged []*inbox.Message
+	for i, m := range st.Messages {
+		if m.ID != int64(i+1) {
+			t.Fatalf("message %d stands at %d", m.ID, i)
+		}
+		if m.Damaged {
+			damaged = append(damaged, m)
+		}
+	}
+	if n := len(damaged); n == 0 || n > 300 || len(st.Messages) != 400 {
+		t.Fatalf("%d of %d messages are damaged", n, len(st.Messages))
+	}
+	next := st.Messages[damaged[len(damaged)-1].ID] // ids begin with 1
+	if m := damaged[len(damaged)-1]; !m.ReceivedAt.Equal(next.ReceivedAt) || !m.ExpiresAt.Equal(next.ReceivedAt.Add(time.Hour)) {
+		t.Errorf("received %v, expires %v; the next one came %v", m.ReceivedAt, m.ExpiresAt, next.ReceivedAt)
+	}
+	if s.Stats().DamagedItems != len(damaged) || s.Stats().DamagedFiles != 1 {
+		t.Errorf("counted %+v, want %d of one file", s.Stats(), len(damaged))
+	}
+	must(t, s.CommitInbox(&inbox.Rows{Address: victim, Drop: damaged}))
+	st, err = s.LoadInbox(victim)
+	must(t, err)
+	if len(st.Messages) != 400-len(damaged) || slices.ContainsFunc(st.Messages, func(m *inbox.Message) bool { return m.Damaged }) {
+		t.Errorf("%d messages are left after the damaged ones were dropped", len(st.Messages))
+	}
+}
+
+// TestRefusedStartLeavesFiles: a manifest that ends too early makes the engine take the tables for
+// leavings. The start is refused, and they are there for whoever repairs it.
+func TestRefusedStartLeavesFiles(t *testing.T) {
+	for _, part := range []float64{0.4, 0.98} { // before its end, which the engine can't tell; and in its last record
+		fs := inTables(t, 24)
+		tables := append(filesOf(t, fs, ".sst"), filesOf(t, fs, ".blob")...)
+		manifests := filesOf(t, fs, "MANIFEST")
+		manifest := manifests[len(manifests)-1]
+		flip(t, fs, manifest, int(part*float64(must1(fs.Stat(manifest))(t).Size())))
+		_, err := Open(folder, options(fs))
+		if err == nil {
+			continue // the last record said nothing of tables
+		}
+		if part < 0.5 && !strings.Contains(err.Error(), manifest) {
+			t.Errorf("refused with %v", err)
+		}
+		for _, path := range tables {
+			if _, err := fs.Stat(path); err != nil {
+				t.Errorf("at %v: %v", part, err)
+			}
+		}
+	}
+}
+
+// TestDamagedFileIsNotRewritten: Pebble would end the process within a rewrite.
+func TestDamagedFileIsNotRewritten(t *testing.T) {
+	for _, harm := range []bool{false, true} {
+		fs := inTables(t, 24)
+		path := filesOf(t, fs, ".blob")[0]
+		if harm {
+			flip(t, fs, path, 100)
+		}
+		ended := make(chan error, 100)
+		s := &Store{}
+		o := options(fs)
+		f, err := disk.Open(folder, &o)
+		must(t, err)
+		s.engine = &engine{folder: f}
+		p := s.options(&o)
+		p.Experimental.ValueSeparationPolicy = func() pebble.ValueSeparationPolicy {
+			policy := s.separation()
+			policy.RewriteMinimumAge = 0
+			return policy
+		}
+		p.EventListener.BlobFileRewriteEnd = func(info pebble.BlobFileRewriteInfo) { ended <- info.Err }
+		s.db, err = openPebble(f.Path(disk.EngineName), p)
+		must(t, err)
+		f.Work(func() error { return nil }, func() bool { return false })
+		for id := int64(2); id < 24; id++ {
+			must(t, s.db.Delete(appendMessage(nil, kindRaw, victim, id), pebble.Sync))
+		}
+		must(t, s.db.Flush())
+		must(t, s.db.Compact(t.Context(), []byte{byte(kindInbox)}, []byte{byte(kindRaw) + 1}, false))
+		if err := <-ended; (err != nil) != harm {
+			t.Errorf("damaged %v: the rewrite ended with %v", harm, err)
+		}
+		must(t, s.db.Close())
+		f.Rest()
+		must(t, f.Close())
+	}
+}
+
+// BenchmarkLookup reads single rows: a small one, and one whose value lies in a value file.
+func BenchmarkLookup(b *testing.B) {
+	s, err := Open(folder, options(vfs.NewMem()))
+	must(b, err)
+	defer closeStore(b, s)
+	for id := range int64(1000) {
+		must(b, s.CommitInbox(mail(victim, id+1, large(id+1))))
+	}
+	must(b, s.db.Flush())
+	b.Run("live", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			_, err := s.Live(victim)
+			must(b, err)
+		}
+	})
+	b.Run("raw", func(b *testing.B) {
+		b.ReportAllocs()
+		for id := int64(0); b.Loop(); id++ {
+			_, err := s.Raw(victim, id%1000+1)
+			must(b, err)
+		}
+	})
+}

@@ -1,0 +1,52 @@
+package disk
+
+import (
+	"fmt"
+	"hash/crc32"
+	"sync"
+)
+
+// Damage keeps which files were found damaged, so that each is told once and counted, however
+// often it is read. Any goroutine may use it: mu guards files.
+type Damage struct {
+	log *Logger
+
+	mu    sync.Mutex
+	files map[string]struct{}
+}
+
+// File notes that the file of this path does not hold what was written.
+func (d *Damage) File(path string, why error) {
+	d.mu.Lock()
+	_, known := d.files[path]
+	d.files[path] = struct{}{}
+	d.mu.Unlock()
+	if !known {
+		d.log.Error("storage: a file is damaged; what lies in the damaged part can't be read", "file", path, "err", why)
+	}
+}
+
+// Files is how many files were found damaged.
+func (d *Damage) Files() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.files)
+}
+
+// Found notes a damaged file and is the error of whoever wanted to read it.
+func (d *Damage) Found(path, how string) error {
+	err := fmt.Errorf("the file %s is damaged: %s", path, how)
+	d.File(path, err)
+	return err
+}
+
+// sumLen is the length of a checksum in the engine's files.
+const sumLen = 4
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// engineSum is the engine's checksum: CRC-32C, rotated, and a constant added.
+func engineSum(data []byte) uint32 {
+	c := crc32.Checksum(data, castagnoli)
+	return (c>>15 | c<<17) + 0xa282ead8
+}
