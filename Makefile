@@ -3,7 +3,7 @@ GO     ?= go
 FUZZ   ?= 30s
 CLONES ?= 2000
 
-.PHONY: run build test race lint house fuzz bench crash deps soak
+.PHONY: run build test race lint house otp-train fuzz bench crash deps soak
 
 build: ## both programs, into bin/
 	$(GO) build -o bin/ ./cmd/...
@@ -31,6 +31,9 @@ house: ## sizes of folders, types, conditions and the whole, with their bounds
 
 fuzz: ## every fuzz target for FUZZ
 	./.ci/fuzz $(FUZZ)
+
+otp-train: ## weights of the search for codes from its testdata, and its figures on what was left out
+	$(GO) test ./internal/otp -count=1 -run '^TestWeights$$' -train -v
 
 bench: build ## the loads users care about, with their ratios
 	./bin/inbox-bench poll

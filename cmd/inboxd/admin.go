@@ -35,6 +35,8 @@ type adminCommand struct {
 	} `cmd:"" help:"Signing of outgoing mail." name:"dkim"`
 	Queue queueCommands `cmd:"" help:"Outgoing mail that waits."`
 	Stats statsCommand  `cmd:"" help:"Print the server's figures."`
+
+	ExplainOTP explainOTP `cmd:"" name:"explain-otp" help:"Print each candidate for the code of a mail in a file, and what weighed for and against it."`
 }
 
 type accountCreate struct {

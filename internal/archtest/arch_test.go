@@ -22,7 +22,7 @@ var allowed = map[string][]string{
 	"internal/partition": {},
 	"internal/address":   {}, // shared by all that meet an address or a name
 	"internal/message":   {"internal/message/html"},
-	"internal/otp":       {"internal/address", "internal/otp/link", "internal/otp/text"},
+	"internal/otp":       {"internal/address", "internal/otp/link", "internal/otp/model", "internal/otp/text"},
 	"internal/once":      {"internal/fault"}, // shared by the rules of accounts and of inboxes
 	"internal/account":   {"internal/address", "internal/fault", "internal/once", "internal/partition"},
 	"internal/inbox":     {"internal/account", "internal/address", "internal/delivery", "internal/fault", "internal/message", "internal/message/compose", "internal/once"},
@@ -37,8 +37,10 @@ var allowed = map[string][]string{
 	"internal/message/compose": {"internal/address", "internal/message"},
 
 	// Rooms of package otp.
-	"internal/otp/text": {},
-	"internal/otp/link": {"internal/otp/text"},
+	"internal/otp/text":        {},
+	"internal/otp/link":        {"internal/otp/text"},
+	"internal/otp/model":       {},
+	"internal/otp/model/train": {"internal/otp/model"},
 
 	// What the outside says of a mail and of a domain, and how it is asked.
 	"internal/domain/lookup":   {"internal/domain"},

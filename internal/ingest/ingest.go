@@ -118,19 +118,33 @@ func survive(raw []byte, part func()) (survived bool) {
 }
 
 func code(doc *message.Document, view *html.View, verdict Verdict) inbox.OTP {
-	in := otp.Input{
-		Subject: doc.Subject, Visible: view.Visible, Preview: view.Preview, Alt: view.Alt, Links: doc.Links,
-		Declared: declaredCodes(doc, verdict),
+	in := shown(doc, view)
+	in.Declared = declaredCodes(doc, verdict)
+	r := otp.Find(in)
+	return inbox.OTP{
+		Code: r.Code, Confidence: r.Confidence, Source: string(r.Source), Origin: r.Origin,
+		Candidates: r.Candidates, VerificationLink: r.VerificationLink,
 	}
+}
+
+// Explain tells what was weighed in the search for the code of a mail, and the least share of an answer.
+func Explain(raw []byte) (all []otp.Explained, threshold float64) {
+	survive(raw, func() {
+		var doc message.Document
+		view := message.ParseView(&doc, raw)
+		all, threshold = otp.Explain(shown(&doc, &view))
+	})
+	return all, threshold
+}
+
+// shown is what a person would see of a mail, as the search for its code reads it.
+func shown(doc *message.Document, view *html.View) otp.Input {
+	in := otp.Input{Subject: doc.Subject, Visible: view.Visible, Preview: view.Preview, Alt: view.Alt, Links: doc.Links}
 	for _, a := range view.Anchors {
 		in.Anchors = append(in.Anchors, link.Anchor(a))
 	}
 	if !doc.TextFromHTML {
 		in.Text = doc.Text
 	}
-	r := otp.Find(in)
-	return inbox.OTP{
-		Code: r.Code, Confidence: r.Confidence, Source: string(r.Source), Origin: r.Origin,
-		Candidates: r.Candidates, VerificationLink: r.VerificationLink,
-	}
+	return in
 }

@@ -26,12 +26,9 @@ type candidate struct {
 	form        form
 	own         bool // it stands alone on its line, or in its element
 	split       bool // written in groups or single characters
-	bare        bool // a number that a subject gives without a word for it
 	listed      bool // one of several of its kind: a list of backup codes
 	n           uint8
 	text        [text.MaxWritten]byte // normal form
-	score       int
-	relation    relation
 }
 
 func (c *candidate) code() string { return string(c.text[:c.n]) }
@@ -44,9 +41,9 @@ func (c *candidate) add(b []byte) bool {
 	return true
 }
 
-// collect finds everything in the page that has the form of a code.
-func (p collector) collect(out []candidate) []candidate {
-	for li := int32(0); li < int32(len(p.Lines)); li++ {
+// collect finds what in the page has the form of a code, until out has most.
+func (p collector) collect(out []candidate, most int) []candidate {
+	for li := int32(0); li < int32(len(p.Lines)) && len(out) < most; li++ {
 		ln := &p.Lines[li]
 		if ln.Footer || !ln.Starts {
 			continue
@@ -60,7 +57,7 @@ func (p collector) collect(out []candidate) []candidate {
 			li += n - 1
 			continue
 		}
-		for k := ln.First; k < ln.Last; {
+		for k := ln.First; k < ln.Last && len(out) < most; {
 			if !p.MayStart(k) {
 				k++
 				continue
@@ -233,6 +230,9 @@ func (p collector) mixed(k int32) (c candidate) {
 			}
 			return c
 		}
+	}
+	if i := digits + hyphens; hyphens == 1 && i < 4 && raw[digits] == '-' && raw[i] >= 'a' {
+		return candidate{} // "8-character"
 	}
 	if n := letters + digits; n < minCode || n > 12 && !(hyphens > 1 && n < 15) || hyphens > 3 || !c.add(raw) {
 		return candidate{}

@@ -4,6 +4,14 @@ import "inboxd/internal/otp/text"
 
 import "bytes"
 
+// announce takes from the subject, the first page, what it says about the whole mail.
+func (c *context) announce(subject *page) {
+	c.subject, c.advert = c.strength, c.promo > 0
+	c.subjectVerify = c.verify+c.confirm > 0
+	c.subjectSeen = subject.Seen
+	c.trade = c.subject == 0 && subject.announcesOther()
+}
+
 // Strengths of a label.
 const (
 	weak   = 1 // "code", "password", "PIN"
@@ -37,6 +45,11 @@ type context struct {
 	meeting   int
 	papers    int // for certificates and the like
 	money     int // for amounts
+	stale     int // for what is over
+	example   int
+	never     int // for what nobody will ask
+
+	subjectSeen uint64 // classes of the subject
 }
 
 // compose gives every label its strength from the words around it, and every line its
@@ -105,6 +118,12 @@ func (c *context) note(p labels, t *text.Token) {
 		c.meeting++
 	case text.ClassPaper:
 		c.papers++
+	case text.ClassStale:
+		c.stale++
+	case text.ClassExample:
+		c.example++
+	case text.ClassNever:
+		c.never++
 	case text.ClassTimeUnit:
 		c.expiry = c.expiry || !p.long(t)
 	case text.ClassSecret:

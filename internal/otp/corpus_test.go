@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"inboxd/internal/message"
-	"inboxd/internal/message/html"
 	"inboxd/internal/otp"
 )
 
@@ -23,12 +22,6 @@ type row struct {
 	file, code, category string
 	accept               []string
 	doubtful             bool
-}
-
-// viewOf is what a person would see of HTML.
-func viewOf(in string) (v html.View) {
-	html.Render(strings.ToValidUTF8(in, ""), html.Options{View: &v})
-	return v
 }
 
 func corpus(t testing.TB) (dir string, rows []row) {
@@ -50,7 +43,7 @@ func corpus(t testing.TB) (dir string, rows []row) {
 
 func input(raw []byte) otp.Input {
 	d := message.Parse(raw)
-	in := otp.Input{Subject: d.Subject, Visible: viewOf(d.HTML).Visible, Preview: viewOf(d.HTML).Preview, Links: d.Links}
+	in := otp.Input{Subject: d.Subject, Visible: otp.ViewOf(d.HTML).Visible, Preview: otp.ViewOf(d.HTML).Preview, Links: d.Links}
 	if !d.TextFromHTML {
 		in.Text = d.Text
 	}

@@ -1,33 +1,46 @@
 package otp
 
-import "inboxd/internal/otp/link"
-
-import "inboxd/internal/otp/text"
-
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"sync"
+
+	"inboxd/internal/otp/link"
+	"inboxd/internal/otp/model"
+	"inboxd/internal/otp/text"
 )
 
-// maxKept bounds how many different codes of one mail are compared with each other.
-const maxKept = 32
+// maxRated bounds the candidates of one page, maxKept the different codes of one mail, and maxOthers
+// Result.Candidates. Codes stand near the top of a mail: what has more is a table.
+const (
+	maxRated  = 128
+	maxKept   = 32
+	maxOthers = 5
+)
 
-// maxOthers bounds Result.Candidates.
-const maxOthers = 5
-
-// trust is how much a source is worth before anything is read, in the order of the
-// specification, Codes: the subject goes before the text, the text before the HTML.
-var trust = map[Source]int{SourceSubject: 2, SourceText: 1, SourceHTML: 1}
+// plausible is the score from which a candidate that is not the answer is worth telling.
+const plausible = -1.5
 
 // search is the working memory of one Find, which owns it until it goes back to searches.
 type search struct {
 	pages      [4]page
 	n          int
-	candidates []candidate
-	kept       []candidate
-	forms      bool // something has the form of a code
+	ctx        context
+	candidates []candidate // of all pages
+	scores     []float64   // of each candidate
+	shares     []float64   // of them, as far as looked at
+	kept       []kept
 	same       bool // text and HTML say the same: neither supports the other
 	forward    bool // an older mail was passed on
+}
+
+// kept is a code with all places where it stands.
+type kept struct {
+	code  string
+	share float64 // of all of them
+	best  float64 // score
+	at    int     // the first place that counts
 }
 
 // searches keeps the working memory of past calls. Nothing of a mail is read from it
@@ -47,22 +60,100 @@ func Find(in Input) Result {
 	s := searches.Get().(*search)
 	defer searches.Put(s)
 	s.same = sameWords(in.Text, in.Visible)
-	if s.find(&res, in, !s.same); s.same && res.Code == "" && s.forms {
+	if s.find(&res, in, !s.same); s.same && res.Code == "" && len(s.candidates) > 0 {
 		s.find(&res, in, true) // its lines may say more than its words
 	}
 	return res
 }
 
 func (s *search) find(res *Result, in Input, visible bool) {
-	s.kept, s.forms = s.kept[:0], false
+	s.candidates, s.scores, s.kept = s.candidates[:0], s.scores[:0], s.kept[:0]
 	s.read(in, visible)
 	if s.split(); s.bound(res) {
 		return
 	}
-	if again := s.same && !visible; again || s.speaks() {
-		s.score()
+	if again := s.same && visible; again || s.speaks() {
+		s.each(func(v *view) { s.scores = append(s.scores, codes.Score(v)) })
+		s.answer(res, in.Alt)
 	}
-	s.answer(res, in.Alt)
+}
+
+// each shows every candidate with what stands around it, page by page.
+func (s *search) each(use func(*view)) {
+	s.ctx = context{}
+	for i := range s.n {
+		p := &s.pages[i]
+		labels{p}.compose(&s.ctx)
+		p.readSigns()
+		if i == 0 {
+			s.ctx.announce(p)
+		}
+	}
+	var v view
+	for i := range s.n {
+		p, n := &s.pages[i], len(s.candidates)
+		s.candidates = collector{p}.collect(s.candidates, n+maxRated)
+		found := s.candidates[n:]
+		lists(found)
+		for k := range found {
+			v.fill(p, &found[k], &s.ctx)
+			v.order, v.rivals = k, len(found)
+			use(&v)
+		}
+	}
+}
+
+// answer takes the best code if its share is large enough, and tells the others.
+func (s *search) answer(res *Result, alt []string) {
+	res.Candidates = nil
+	s.merge(0, len(s.candidates))
+	for first := 0; len(s.kept) > 1 && s.kept[0].share < codes.Threshold && first < len(s.candidates); {
+		last := first // they contradict each other: the first source that is sure of itself wins
+		for last < len(s.candidates) && s.candidates[last].page == s.candidates[first].page {
+			last++
+		}
+		s.merge(first, last)
+		first = last
+	}
+	for i, k := range s.kept {
+		if i == 0 && k.share >= codes.Threshold {
+			res.Code, res.Source, res.Confidence = k.code, s.candidates[k.at].page.source, codes.Right(k.share)
+			if res.Source == SourceHTML && inAlt(alt, res.Code) {
+				res.Source = SourceAlt
+			}
+		} else if k.best > plausible && len(res.Candidates) < maxOthers {
+			res.Candidates = append(res.Candidates, k.code)
+		}
+	}
+}
+
+// merge adds up the shares that codes have of the candidates from first to last, and puts the code with
+// the greatest first. Codes that were kept before stay behind them. The place of a code is the first that
+// counts: subject, text, HTML, as they were read.
+func (s *search) merge(first, last int) {
+	s.shares = append(s.shares[:0], s.scores[first:last]...)
+	model.Shares(s.shares)
+	for i := range s.kept {
+		s.kept[i].share = 0
+	}
+	for i := first; i < last; i++ {
+		c := &s.candidates[i]
+		if s.scores[i] <= plausible {
+			continue
+		}
+		k := slices.IndexFunc(s.kept, func(k kept) bool { return k.code == string(c.text[:c.n]) })
+		if k < 0 {
+			if len(s.kept) == maxKept {
+				continue
+			}
+			k, s.kept = len(s.kept), append(s.kept, kept{code: c.code(), best: s.scores[i], at: i})
+		}
+		s.kept[k].share += s.shares[i-first]
+		s.kept[k].best = max(s.kept[k].best, s.scores[i])
+	}
+	slices.SortStableFunc(s.kept, func(a, b kept) int {
+		return cmp.Or(cmp.Compare(b.share, a.share), cmp.Compare(b.best, a.best))
+	})
 }
 
 // sameWords tells whether two texts differ in nothing but white space.
@@ -133,32 +224,6 @@ func (s *search) bound(res *Result) bool {
 	return false
 }
 
-// score rates every candidate of every page and keeps those that are worth something,
-// one for each code.
-func (s *search) score() {
-	var ctx context
-	for i := 0; i < s.n; i++ {
-		labels{&s.pages[i]}.compose(&ctx)
-		if i == 0 {
-			ctx.subject, ctx.advert = ctx.strength, ctx.promo > 0
-			ctx.subjectVerify = ctx.verify+ctx.confirm > 0
-			ctx.trade = ctx.subject == 0 && s.pages[0].announcesOther()
-		}
-	}
-	for i := 0; i < s.n; i++ {
-		p := &s.pages[i]
-		s.candidates = collector{p}.collect(s.candidates[:0])
-		lists(s.candidates)
-		s.forms = s.forms || len(s.candidates) > 0
-		for k := range s.candidates {
-			c := &s.candidates[k]
-			if p.rate(c, &ctx); c.score > 0 {
-				s.keep(c)
-			}
-		}
-	}
-}
-
 // lists marks three or more candidates of one form in a row, with no word between them:
 // backup codes, or a table.
 func lists(all []candidate) {
@@ -186,84 +251,6 @@ func follows(a, b *candidate) bool {
 		}
 	}
 	return true
-}
-
-// keep adds c, or lets it support the same code found elsewhere.
-func (s *search) keep(c *candidate) {
-	for i := range s.kept {
-		if k := &s.kept[i]; k.n == c.n && k.text == c.text {
-			if k.page != c.page && c.score >= threshold/2 && !(s.same && k.page.body() && c.page.body()) {
-				k.score = max(k.score, c.score) + repeated
-			} else {
-				k.score = max(k.score, c.score)
-			}
-			if k.trust() <= 0 && c.trust() > 0 {
-				k.page, k.bare = c.page, false
-			}
-			return
-		}
-	}
-	if len(s.kept) < maxKept {
-		s.kept = append(s.kept, *c)
-	}
-}
-
-// body tells the pages of what is seen of an opened mail.
-func (p *page) body() bool { return p.source != SourceSubject && !p.hidden }
-
-// answer picks the best: by trust of its source among those that reach the threshold,
-// then by score, then the one that came first.
-func (s *search) answer(res *Result, alt []string) {
-	best := -1
-	res.Candidates = nil
-	for i := range s.kept {
-		c := &s.kept[i]
-		if c.score >= threshold && (best < 0 || c.beats(&s.kept[best])) {
-			best = i
-		}
-	}
-	if best >= 0 {
-		c := &s.kept[best]
-		res.Code, res.Source, res.Confidence = c.code(), c.page.source, confidence(c.score)
-		if res.Source == SourceHTML && inAlt(alt, res.Code) {
-			res.Source = SourceAlt
-		}
-	}
-	for len(res.Candidates) < maxOthers {
-		next := -1
-		for i := range s.kept {
-			if i != best && s.kept[i].score > 0 && (next < 0 || s.kept[i].score > s.kept[next].score) {
-				next = i
-			}
-		}
-		if next < 0 {
-			return
-		}
-		res.Candidates = append(res.Candidates, s.kept[next].code())
-		s.kept[next].score = 0
-	}
-}
-
-func (c *candidate) beats(d *candidate) bool {
-	if a, b := c.trust(), d.trust(); a != b {
-		return a > b
-	}
-	return c.score > d.score
-}
-
-func (c *candidate) trust() int {
-	switch {
-	case c.page.reply, c.bare:
-		return 0
-	case c.page.hidden:
-		return -1
-	}
-	return trust[c.page.source]
-}
-
-// confidence maps a score to 0.5 (just enough) up to 0.98.
-func confidence(score int) float64 {
-	return min(0.98, 0.5+float64(score-threshold)/100)
 }
 
 func inAlt(alt []string, code string) bool {

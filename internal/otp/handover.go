@@ -1,6 +1,12 @@
 package otp
 
-import "inboxd/internal/otp/text"
+import (
+	"bytes"
+
+	"inboxd/internal/otp/text"
+)
+
+// Numbers that are shown, sent, handed over or belong to another trade.
 
 // sentTo tells "text CODE 4829 to 77192": what is sent, and where.
 func (p vetoer) sentTo(ln *text.Line, c *candidate) bool {
@@ -53,4 +59,133 @@ func (p vetoer) handed(ln *text.Line, c *candidate) bool {
 		}
 	}
 	return false
+}
+
+// tradeBetween tells "código de cita 482913" and "kod kursu: 4829": between the label and the
+// number stands a noun that nobody knows, not a name.
+func (p vetoer) tradeBetween(c *candidate) bool {
+	ln := &p.Lines[c.line]
+	noun := int32(-1)
+	for k := c.first - 1; k >= ln.First && k >= c.first-5; k-- {
+		switch t := &p.Tokens[k]; {
+		case t.Class.Label():
+			return noun > 0
+		case noun > 0 && (t.Kind == text.KindPunct && p.Lower[t.Start] == '-' || p.Length(k) == 1): // "e-"
+		case t.Kind == text.KindPunct && noun < 0 && p.Lower[t.Start] == ':', t.Class == text.ClassOf, noun > 0 && p.english(noun-1) && string(p.Lower[t.Start:t.End]) == "for", t.Class == text.ClassIs && noun < 0:
+		case t.Kind == text.KindWord && t.Class == text.ClassNone && noun < 0 && t.End-t.Start >= 4 && p.Plain[t.Start] >= 'a' && p.Plain[t.Start] <= 'z':
+			noun = k
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// numberedThing tells "Locker 14, code 4829": the code of a thing that has a small number itself.
+func (p vetoer) numberedThing(c *candidate) bool {
+	ln, labelled := &p.Lines[c.line], false
+	for k := c.first - 1; k > ln.First && k > c.first-9; k-- {
+		t := &p.Tokens[k]
+		labelled = labelled || t.Class.Label()
+		if !labelled || t.Kind != text.KindNumber || p.Length(k) > 3 || p.Tokens[k-1].Kind != text.KindWord || !t.Gap && p.Lower[p.Tokens[k-1].Start] < 0xE0 {
+			continue
+		}
+		q := p.Tokens[k-1].Class
+		return (q == text.ClassNone || q.Other()) && !p.countWord(k-1) && p.Lower[p.Tokens[k+1].Start] != ':'
+	}
+	return false
+}
+
+// acronym tells "CPT code 99213".
+func (p vetoer) acronym(c *candidate) bool {
+	k := c.first - 2
+	return k >= p.Lines[c.line].First && p.Tokens[k+1].Class == text.ClassCode && p.upper(k) && p.Length(k) <= 4
+}
+
+// percent tells "10 % with the code HELLO10": a share of a price in the same sentence.
+func (p vetoer) percent(ln *text.Line, c *candidate) bool {
+	for k := c.first - 1; k > ln.First && k > c.first-14; k-- {
+		switch t := &p.Tokens[k]; {
+		case t.Kind != text.KindPunct:
+		case p.Lower[t.Start] == '%':
+			return true
+		case p.pause(t, k, ln) >= sentence:
+			return false
+		}
+	}
+	return false
+}
+
+// masked tells the visible end of a hidden number: "****1234", ".... 7461", "xxxx1234".
+func (p vetoer) masked(ln *text.Line, c *candidate) bool {
+	marks := 0
+	for k := c.first - 1; k >= ln.First && p.Tokens[k].Kind == text.KindPunct; k-- {
+		b := p.Lower[p.Tokens[k].Start]
+		if b == '-' || b == ')' || b == '(' {
+			continue // "***-***-4213"
+		}
+		if b != '*' && b != '.' && b != '#' && b != 'x' {
+			break
+		}
+		if b == '*' && k+1 == c.first && p.Tokens[c.first].Gap {
+			continue // "** ABC123 **" is emphasis
+		}
+		marks++
+	}
+	if marks >= 2 && (c.n <= 5 || !p.Tokens[c.first].Gap) {
+		return !p.emphasized(ln, c, marks)
+	}
+	if k := c.last + 1; k < ln.Last && !p.Tokens[k].Gap && p.Tokens[k].Kind == text.KindPunct && p.Lower[p.Tokens[k].Start] == '*' {
+		return k+1 < ln.Last && !p.Tokens[k+1].Gap && !p.emphasized(ln, c, marks)
+	}
+	return false
+}
+
+// emphasized tells "**482913**": as many asterisks behind as before.
+func (p vetoer) emphasized(ln *text.Line, c *candidate, marks int) bool {
+	behind := 0
+	for k := c.last + 1; k < ln.Last && p.Tokens[k].Kind == text.KindPunct && p.Lower[p.Tokens[k].Start] == '*'; k++ {
+		behind++
+	}
+	return behind > 0 && behind == marks
+}
+
+// bracketed tells "[Request 482913]": a name and a number in brackets are somebody's
+// filing, unless the name is the label.
+func (p vetoer) bracketed(ln *text.Line, c *candidate) bool {
+	k := c.last + 1
+	if k >= ln.Last || p.Lower[p.Tokens[k].Start] != ']' {
+		return false
+	}
+	words := 0
+	for k = c.first - 1; k >= ln.First && words < 4; k-- {
+		switch t := &p.Tokens[k]; {
+		case t.Kind == text.KindPunct && p.Lower[t.Start] == '[':
+			return words > 0
+		case t.Class.Label():
+			return false
+		case t.Kind == text.KindWord:
+			words++
+		}
+	}
+	return false
+}
+
+// compared tells "code == 482913": a piece of a program.
+func (p vetoer) compared(ln *text.Line, c *candidate) bool {
+	k := c.first - 2
+	if k >= ln.First && p.Lower[p.Tokens[k+1].Start] == '"' {
+		if p.Lower[p.Tokens[k].Start] == ':' && bytes.IndexByte(p.Lower[max(ln.Start, p.Tokens[k].Start-64):p.Tokens[k].Start], '{') >= 0 {
+			return true // {"code": "482913"}
+		}
+		k--
+	}
+	if k >= ln.First && k+1 < c.first-1 && p.Lower[p.Tokens[k+1].Start] == '=' && !p.Tokens[k+1].Gap && !p.Tokens[k+2].Gap && !p.Tokens[c.first].Gap {
+		return true // code="482913"
+	}
+	if k < ln.First || p.Tokens[k+1].Gap || p.Tokens[k].Kind != text.KindPunct || p.Lower[p.Tokens[k+1].Start] != '=' {
+		return false
+	}
+	b := p.Lower[p.Tokens[k].Start]
+	return b == '=' || b == '!'
 }

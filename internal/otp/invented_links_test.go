@@ -17,7 +17,7 @@ func (m tale) findAll() otp.Result {
 		raw += "\r\n--parts\r\nContent-Type: text/html; charset=utf-8\r\n\r\n" + m.html
 	}
 	d := message.Parse([]byte(raw + "\r\n--parts--\r\n"))
-	v := viewOf(d.HTML)
+	v := otp.ViewOf(d.HTML)
 	in := otp.Input{Subject: m.subject, Visible: v.Visible, Preview: v.Preview, Alt: v.Alt, Links: d.Links}
 	for _, a := range v.Anchors {
 		in.Anchors = append(in.Anchors, link.Anchor(a))

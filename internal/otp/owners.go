@@ -39,42 +39,11 @@ func (p *page) countWord(k int32) bool {
 	return false
 }
 
-// signed tells "[Acme Card] 482913": a line that begins with its sender.
-func (p *page) signed(c *candidate) bool {
-	return c.first > 0 && p.Lower[p.Tokens[c.first-1].Start] == ']' && p.Lower[p.Lines[c.line].Start] == '['
-}
-
-// named tells "Event 482913.": a sentence that is only a noun nobody knows and a number
-// gives that noun's number, though the sentence before it spoke of a code.
-func (p vetoer) named(ln *text.Line, c *candidate) bool {
-	k := c.first - 1
-	if k < ln.First || !p.noun(k) || c.relation.at < 0 || c.relation.joined || c.relation.direct {
-		return false
-	}
-	if n := c.last + 1; n < ln.Last && (p.Tokens[n].Kind != text.KindPunct || p.pause(&p.Tokens[n], n, ln) < sentence) {
-		return false
-	}
-	return k == ln.First || p.Tokens[k-1].Kind == text.KindPunct && p.pause(&p.Tokens[k-1], k-1, ln) >= sentence
-}
-
 // noun tells a word without a meaning here that is written in Latin letters, the first a capital.
 func (p vetoer) noun(k int32) bool {
 	t := &p.Tokens[k]
 	b := p.Plain[t.Start]
 	return t.Kind == text.KindWord && t.Class == text.ClassNone && t.End-t.Start > 2 && b >= 'A' && b <= 'Z'
-}
-
-// placed tells "code for 2041 Elm Street": a house number, unless "is" or a colon stands before it.
-func (p vetoer) placed(ln *text.Line, c *candidate) bool {
-	if c.relation.joined && c.relation.direct || !ln.Place {
-		return false
-	}
-	for k := c.last + 1; k < ln.Last && k <= c.last+3 && p.Tokens[k].Kind == text.KindWord; k++ {
-		if p.Tokens[k].Class == text.ClassPlace {
-			return true
-		}
-	}
-	return false
 }
 
 // called tells "the request 482913 for a code" and "device (482913) used a code": a noun nobody knows
@@ -110,20 +79,6 @@ func (p *page) upper2(k int32) bool {
 	return len(w) == 2 && w[0] >= 'A' && w[0] <= 'Z' && w[1] >= 'A' && w[1] <= 'Z'
 }
 
-// reported tells "the code for customer 482913 was not delivered": a noun's number, of which the
-// sentence goes on to tell.
-func (p vetoer) reported(ln *text.Line, c *candidate) bool {
-	k := c.last + 1
-	if k >= ln.Last || c.relation.joined || !p.called(c) {
-		return false
-	}
-	switch t := &p.Tokens[k]; string(p.Lower[t.Start:t.End]) {
-	case "was", "has", "had", "were", "did", "could", "wurde", "konnte", "hat", "fue", "foi", "werd", "blev", "ble":
-		return true
-	}
-	return false
-}
-
 // numbered tells "contract no. 482913": the number at k is that of a noun, unless the noun is a label.
 func (p *page) numbered(ln *text.Line, k int32) bool {
 	dot := false
@@ -149,28 +104,6 @@ func (p *page) numbered(ln *text.Line, k int32) bool {
 	default:
 		return idWord(w)
 	}
-}
-
-// spoilt tells "a wrong code was entered for request 482913": the sentence is about a code that failed.
-func (p vetoer) spoilt(ln *text.Line, c *candidate) bool {
-	if c.own || c.relation.joined {
-		return false
-	}
-	for k := c.first - 1; k >= ln.First && k > c.first-16; k-- {
-		if t := &p.Tokens[k]; t.Class == text.ClassSpoilt {
-			return true
-		} else if t.Kind == text.KindPunct && p.pause(t, k, ln) >= sentence {
-			break
-		}
-	}
-	for k := c.last + 1; k < ln.Last && k < c.last+16; k++ {
-		if t := &p.Tokens[k]; t.Class == text.ClassSpoilt {
-			return true
-		} else if t.Kind == text.KindPunct && p.pause(t, k, ln) >= sentence {
-			break
-		}
-	}
-	return false
 }
 
 // branded tells "Auth0" and "Web3": a name of small letters that ends in a digit or two.
@@ -199,4 +132,26 @@ func (p vetoer) aside(ln *text.Line, c *candidate) bool {
 	}
 	q := p.Tokens[k].Class
 	return q == text.ClassAccount || q == text.ClassNone
+}
+
+// numbers tells the caption of somebody's number: "Sign-in ID", "Device no.".
+func (p *page) numbers(ln *text.Line) bool {
+	if ln.Words < 2 || ln.Words > 4 {
+		return false
+	}
+	k := ln.Last - 1
+	for k > ln.First && p.Tokens[k].Kind == text.KindPunct {
+		k--
+	}
+	t := &p.Tokens[k]
+	return t.Kind == text.KindWord && idWord(p.Lower[t.Start:t.End])
+}
+
+// idWord tells the words behind a noun that say it is numbered.
+func idWord(w []byte) bool {
+	switch string(w) {
+	case "id", "no", "nr", "num":
+		return true
+	}
+	return false
 }

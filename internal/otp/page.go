@@ -6,8 +6,9 @@ import "inboxd/internal/otp/text"
 type page struct {
 	text.Page
 	source Source
-	reply  bool // an answer: what looks like a code may be an old one
-	hidden bool // nobody sees it in the opened mail
+	reply  bool   // an answer: what looks like a code may be an old one
+	hidden bool   // nobody sees it in the opened mail
+	signs  []sign // of each token
 }
 
 func (p *page) read(source Source, s string) {

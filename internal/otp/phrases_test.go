@@ -1,30 +1,12 @@
-package otp_test
+package otp
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
-
-	"inboxd/internal/otp"
 )
-
-// phrase is one row of testdata/phrases.tsv.
-type phrase struct{ lang, subject, lead, below, without string }
-
-func phrases(t testing.TB) (all []phrase) {
-	raw, err := os.ReadFile(filepath.Join("testdata", "phrases.tsv"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(raw)) {
-		if f := strings.Split(strings.TrimSuffix(line, "\n"), "\t"); len(f) == 5 && line[0] != '#' {
-			all = append(all, phrase{f[0], f[1], f[2], f[3], f[4]})
-		}
-	}
-	return all
-}
 
 // The ways to write a code that must not matter.
 var writings = map[string]func(code string) string{
@@ -60,35 +42,37 @@ var layouts = map[string]func(code string) string{
 	"disabled": func(c string) string { return "<input readonly value=" + c + ">" },
 }
 
+// mails calls use with the mails that the phrase makes, and what is to be found in each.
+func (p phrase) mails(i int, use func(name, want string, in Input)) {
+	code := fmt.Sprintf("%06d", (i*77_773+104_729)%1_000_000)
+	page := func(name, want, body string) {
+		v := ViewOf("<style>.x{color:#123456}</style>" + body)
+		use("HTML "+name, want, Input{Subject: p.subject, Visible: v.Visible, Preview: v.Preview, Alt: v.Alt})
+	}
+	use("no code", "", Input{Subject: "Stork", Text: p.without})
+	page("no code", "", "<p>"+p.without+"</p>")
+	if strings.Contains(p.lead, "{c}") {
+		use("inside", code, Input{Subject: p.subject, Text: strings.ReplaceAll(p.lead, "{c}", code)})
+		page("inside", code, "<p>"+strings.ReplaceAll(p.lead, "{c}", "<b>"+code+"</b>")+"</p>")
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(writings)) {
+		use(name, code, Input{Subject: p.subject, Text: p.lead + "\n\n" + writings[name](code) + "\n\n" + p.below})
+	}
+	for _, name := range slices.Sorted(maps.Keys(layouts)) {
+		page(name, code, "<p>"+p.lead+"</p>"+layouts[name](code)+"<p>"+p.below+"</p>")
+	}
+}
+
 // Every language finds a code however it is written and laid out, and none where there is none.
 func TestPhrases(t *testing.T) {
-	all := phrases(t)
+	all := readPhrases(t)
 	if len(all) < 90 {
 		t.Fatalf("only %d phrases", len(all))
 	}
+	var none misses
 	for i, p := range all {
-		code := fmt.Sprintf("%06d", (i*77_773+104_729)%1_000_000)
-		try := func(name, want string, in otp.Input) {
-			if got := otp.Find(in); got.Code != want {
-				t.Errorf("%s, %s: %q, want %q in %q", p.lang, name, got.Code, want, in.Text+in.Visible)
-			}
-		}
-		page := func(name, want, body string) {
-			v := viewOf("<style>.x{color:#123456}</style>" + body)
-			try("HTML "+name, want, otp.Input{Subject: p.subject, Visible: v.Visible, Preview: v.Preview, Alt: v.Alt})
-		}
-		try("no code", "", otp.Input{Subject: "Stork", Text: p.without})
-		page("no code", "", "<p>"+p.without+"</p>")
-		if strings.Contains(p.lead, "{c}") {
-			try("inside", code, otp.Input{Subject: p.subject, Text: strings.ReplaceAll(p.lead, "{c}", code)})
-			page("inside", code, "<p>"+strings.ReplaceAll(p.lead, "{c}", "<b>"+code+"</b>")+"</p>")
-			continue
-		}
-		for name, write := range writings {
-			try(name, code, otp.Input{Subject: p.subject, Text: p.lead + "\n\n" + write(code) + "\n\n" + p.below})
-		}
-		for name, lay := range layouts {
-			page(name, code, "<p>"+p.lead+"</p>"+lay(code)+"<p>"+p.below+"</p>")
-		}
+		p.mails(i, func(name, want string, in Input) { none.count(t, p.lang+", "+name, in, want) })
 	}
+	none.judge(t)
 }

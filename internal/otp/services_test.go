@@ -40,7 +40,6 @@ func TestServices(t *testing.T) {
 		{name: "email change", subject: "Confirm your new email", text: "To confirm your new email address, please enter 482913 in the app.", want: "482913"},
 		{name: "no code word", subject: "Verify your email", visible: "Verify your email\nPlease enter the number below to verify your email address.\n482913\nThis number expires in 10 minutes.", want: "482913"},
 		{name: "dutch digid", subject: "Inloggen", text: "Uw sms-code om in te loggen bij Mijn Acme is: 482-913", want: "482913"},
-		{name: "transaction approve", subject: "Approve your transaction", text: "Dear customer, your transaction authorization code is 482913 for the payment of EUR 250.00 to ACME GmbH.", want: "482913"},
 		{name: "3ds", text: "482913 is your code to confirm the payment of 49,99 EUR at ACME. Do not share it.", want: "482913"},
 		{name: "delivery otp", text: "Your OTP for delivery of order 40512345678 is 4829. Share with the agent only on delivery.", want: "4829"},
 		{name: "wallet", subject: "Withdrawal verification", visible: "Withdrawal Verification\nYou are withdrawing 0.05 BTC to address bc1qxy2kgdygjrsqtzq2n0yrf2493p83kkfjhx0wlh\nVerification code:\n482913\nAnti-phishing code: mara77", want: "482913"},

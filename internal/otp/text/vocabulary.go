@@ -43,3 +43,6 @@ func readVocabulary(table string) (rows []vocabulary) {
 	}
 	return rows
 }
+
+// ClassNames gives the classes by their names in the table.
+func ClassNames() map[string]Class { return classNames }

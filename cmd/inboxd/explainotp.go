@@ -1,0 +1,35 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"inboxd/internal/ingest"
+)
+
+// explainOTP needs no server: it reads the file itself.
+type explainOTP struct {
+	File string `arg:"" help:"The mail as it was sent." type:"existingfile"`
+}
+
+// Run implements the command.
+func (c *explainOTP) Run() error {
+	raw, err := os.ReadFile(c.File)
+	if err != nil {
+		return err
+	}
+	return explain(os.Stdout, raw)
+}
+
+func explain(out io.Writer, raw []byte) error {
+	all, threshold := ingest.Explain(raw)
+	_, err := fmt.Fprintf(out, "candidates: %d; the answer needs a share of %.3f\n", len(all), threshold)
+	for _, e := range all {
+		fmt.Fprintf(out, "\n%s in %s: share %.3f, score %.2f\n", e.Code, e.Source, e.Share, e.Score)
+		for _, w := range e.Counts {
+			_, err = fmt.Fprintf(out, "  %+6.2f  %s\n", w.Weight, w.Name)
+		}
+	}
+	return err
+}

@@ -1,0 +1,20 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// The operator sees each candidate, and what its features weighed.
+func TestExplainOTP(t *testing.T) {
+	var out strings.Builder
+	mail := "Subject: Sign in\r\nContent-Type: text/plain\r\n\r\nYour verification code is 482913.\r\nOrder 771204\r\n"
+	if err := explain(&out, []byte(mail)); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"candidates: 2", "482913 in text: share 0.9", "771204 in text: share 0.0", "left2=code-strong"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in:\n%s", want, out.String())
+		}
+	}
+}

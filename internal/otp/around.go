@@ -1,0 +1,149 @@
+package otp
+
+import "inboxd/internal/otp/text"
+
+// What stands around a candidate: asked by its features. Nothing here is about a sender.
+
+// joint tells what stands directly before a candidate: a colon or the like.
+func (p *page) joint(ln *text.Line, k int32) (joined bool, from int32) {
+	c0 := k
+	for k--; k >= ln.First; k-- {
+		t := &p.Tokens[k]
+		if t.Class == text.ClassIs || t.Class == text.ClassOf && (k > ln.First && p.Tokens[k-1].Class == text.ClassIs || k == c0-1 && p.copula(t)) {
+			return true, k // "is", "é o", "est le"
+		}
+		if t.Kind != text.KindPunct {
+			return false, k
+		}
+		switch p.Lower[t.Start] {
+		case ':', '=':
+			return true, k
+		case '-':
+			if t.Gap {
+				return true, k
+			}
+		case '.', '?', '!', ';':
+			return false, k
+		}
+	}
+	return false, k
+}
+
+// copula tells words that mean "is" in one language and "your" or "the" in another.
+func (p *page) copula(t *text.Token) bool {
+	w := string(p.Lower[t.Start:t.End])
+	return w == "je" || w == "la"
+}
+
+// pause gives the distance that a sign adds: the end of a sentence counts as words.
+func (p *page) pause(t *text.Token, k int32, ln *text.Line) int {
+	switch p.Lower[t.Start] {
+	case '.', '!', '?':
+		if k+1 < ln.Last && p.Tokens[k+1].Gap {
+			if k > ln.First && p.Tokens[k-1].Class == text.ClassOther && p.Length(k-1) <= 4 && p.Tokens[k+1].Kind == text.KindNumber {
+				return 1 // "ext. 4829"
+			}
+			if c := p.Plain[p.Tokens[k+1].Start]; c >= 'a' && c <= 'z' && p.Lower[t.Start] == '.' {
+				return 1 // an abbreviation
+			}
+			return sentence
+		}
+		if k+1 >= ln.Last {
+			return sentence
+		}
+	case ';', '*', '|':
+		return 1
+	}
+	return 0
+}
+
+// caption tells a line of a few words that nobody knows and no sign but a colon: "Session", "Número de
+// socio", above its number.
+func (p *page) caption(li int32) bool {
+	if li < 0 {
+		return false
+	}
+	ln, nouns := &p.Lines[li], 0
+	for k := ln.First; k < ln.Last; k++ {
+		switch t := &p.Tokens[k]; {
+		case t.Kind == text.KindPunct && k+1 == ln.Last && p.Lower[t.Start] == ':', t.Kind == text.KindPunct && p.Lower[t.Start] == '\'', t.Class == text.ClassOf && k > ln.First:
+		case t.Kind == text.KindWord && (t.Class == text.ClassNone || t.Class == text.ClassAccount || t.Class == text.ClassHarmless):
+			nouns++
+		default:
+			return false
+		}
+	}
+	return nouns > 0 && nouns <= 2 && ln.Words <= 4
+}
+
+// warned tells "Never share your code", which says nothing of the number above it.
+func (p *page) warned(ln *text.Line) bool {
+	for k := ln.First; k < ln.Label; k++ {
+		if q := p.Tokens[k].Class; q == text.ClassSecret || q == text.ClassNever {
+			return !p.pointed(ln.Label - 1)
+		}
+	}
+	return false
+}
+
+// pointed tells "this" and its kin before a label: it speaks of a code that the mail has.
+func (p *page) pointed(k int32) bool {
+	return p.Tokens[k].Class == text.ClassFresh || p.shows(k)
+}
+
+// claims tells whether the label at k announces a code that follows it.
+func (p *page) claims(ln *text.Line, k int32) bool {
+	for i := k + 1; i < ln.Last && i <= k+3; i++ {
+		switch t := &p.Tokens[i]; {
+		case t.Kind == text.KindNumber:
+			return p.Length(i) >= minCode
+		case t.Kind == text.KindMixed:
+			return !p.branded(i)
+		case t.Kind == text.KindPunct && p.Lower[t.Start] != '.', t.Class == text.ClassIs:
+			continue
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// opens tells whether c is the first word of its sentence: many languages put the noun at the end.
+func (p *page) opens(c *candidate) bool {
+	k := c.first - 1
+	return k < p.Lines[c.line].First || p.Tokens[k].Kind == text.KindPunct
+}
+
+// sender tells "Acme:", "[Acme]" and "Acme reset -" from the start of a line up to token end.
+func (p *page) sender(ln *text.Line, end int32) bool {
+	words := 0
+	for k := ln.First; k < end; k++ {
+		switch t := &p.Tokens[k]; {
+		case k > ln.First+8:
+			return false
+		case t.Kind == text.KindPunct && p.Lower[t.Start] != '#':
+		case t.Kind == text.KindWord && (t.Class == text.ClassNone || t.Class == text.ClassVerify):
+			words++
+		default:
+			return false
+		}
+	}
+	return words > 0 && words <= 3 && p.Tokens[end-1].Kind == text.KindPunct
+}
+
+// lineOf gives the line that token k is on, which is not before line li.
+func (p *page) lineOf(k, li int32) int32 {
+	for p.Lines[li].Last <= k {
+		li++
+	}
+	return li
+}
+
+// shows tells "this" and "these".
+func (p *page) shows(k int32) bool {
+	switch t := &p.Tokens[k]; string(p.Lower[t.Start:t.End]) {
+	case "this", "these":
+		return true
+	}
+	return false
+}

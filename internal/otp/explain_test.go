@@ -1,0 +1,25 @@
+package otp
+
+import "testing"
+
+// What is explained is what decided.
+func TestExplain(t *testing.T) {
+	in := typical()
+	all, threshold := Explain(in)
+	share := 0.0
+	for _, e := range all {
+		sum := 0.0
+		for _, c := range e.Counts {
+			sum += c.Weight
+		}
+		if d := sum - e.Score; d > 1e-3 || d < -1e-3 {
+			t.Errorf("%s: weights add up to %.4f, want %.4f", e.Code, sum, e.Score)
+		}
+		if e.Code == Find(in).Code {
+			share += e.Share
+		}
+	}
+	if share < threshold {
+		t.Errorf("the answer has a share of %.3f", share)
+	}
+}

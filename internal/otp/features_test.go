@@ -1,0 +1,120 @@
+package otp
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A mail for each feature, in which it says something of the candidate 482913 or K7Q2MX, and what.
+func TestFeatures(t *testing.T) {
+	said := map[string]bool{}
+	for _, c := range []struct{ want, subject, text string }{
+		{"bias=yes", "", "code 482913"},
+		{"form=digits6", "", "code 482913"},
+		{"form=mixed6", "", "code K7Q2MX"},
+		{"mix=jumble", "", "code K7Q2MX"},
+		{"own=yes", "", "code\n482913"},
+		{"split=yes", "", "code 482 913"},
+		{"listed=yes", "", "codes 482913, 551204, 662045"},
+		{"numbered=yes", "", "code, contract no. 482913"},
+		{"called=yes", "", "the code and device 482913"},
+		{"owned=yes", "", "A code. Device 482913"},
+		{"aside=yes", "", "The code of iPhone (482913)"},
+		{"bracketed=yes", "", "code [Request 482913]"},
+		{"compared=yes", "", "code == 482913"},
+		{"sentto=yes", "", "send code to 482913"},
+		{"handed=yes", "", "code: give 482913 to the driver"},
+		{"sender=yes", "", "Acme: 482913. This code expires"},
+		{"opens=yes", "", "482913 is your code"},
+		{"ends=yes", "", "Your code is 482913."},
+		{"masked=yes", "", "code for card ****482913"},
+		{"thing=yes", "", "Locker 14, code 482913"},
+		{"tradebetween=yes", "", "kod kursu: 482913"},
+		{"percent=yes", "", "10 % off with code 482913"},
+		{"named=yes", "", "A code was sent. Event 482913."},
+		{"left1=colon", "", "code: 482913"},
+		{"left2=code-weak", "", "code: 482913"},
+		{"left3=of", "", "your code: 482913"},
+		{"right1=is", "", "482913 is your code"},
+		{"right2=of", "", "482913 is your code"},
+		{"wordleft=code-strong", "", "Your verification code is 482913"},
+		{"wordright=code-strong", "", "482913 is your verification code"},
+		{"tight=left", "", "code #482913"},
+		{"before=strong,0,joined", "", "Verification code: 482913"},
+		{"before-joined=yes", "", "Verification code: 482913"},
+		{"before-is=yes", "", "Your code for today is 482913"},
+		{"before-class=otp", "", "Verification code: 482913"},
+		{"before-ahead=of", "", "your code: 482913"},
+		{"before-other=yes", "", "code for order 482913"},
+		{"before-taken=yes", "", "code 77120 and 482913"},
+		{"after=weak,0,joined", "", "482913 is code"},
+		{"after-is=yes", "", "482913 is your code"},
+		{"after-of=yes", "", "482913 is your code"},
+		{"after-class=otp", "", "482913 is your verification code"},
+		{"above=strong,1,colon,heading,own", "", "Verification code:\n482913"},
+		{"lineup=label", "", "Verification code:\n482913"},
+		{"lineup=other", "", "code\nOrder number\n482913"},
+		{"lineup=id", "", "Your code was used\nSign-in ID\n482913"},
+		{"below=strong,1,own", "", "482913\nand that is, as we have told you, your verification code for today"},
+		{"linedown=label", "", "482913\nis your verification code"},
+		{"enter=0", "", "enter 482913 as the code"},
+		{"source=subject", "Your code is 482913", ""},
+		{"row=1", "", "Your code is 482913"},
+		{"lines=1", "", "Your code is 482913"},
+		{"rivals=1", "", "Your code is 482913"},
+		{"near=strong", "", "Verification code: 482913"},
+		{"nearform=other-strong", "", "Verification code: K7Q2MX"},
+		{"m-strength=3", "", "Verification code: 482913"},
+		{"m-subject=1", "Your code", "482913"},
+		{"m-subjectverify=yes", "Confirm your login", "code 482913"},
+		{"m-expiry=yes", "", "code 482913, valid for 5 minutes"},
+		{"m-goods=1", "", "order 771204, code 482913"},
+		{"m-parcel=1", "", "Your parcel, code 482913"},
+		{"m-promo=1", "", "A discount, code 482913"},
+		{"m-papers=1", "", "Your certificate, code 482913"},
+		{"m-money=1", "", "$5, code 482913"},
+		{"s-other=yes", "Your order", "code 482913"},
+		{"s-verify=yes", "Your login", "code 482913"},
+		{"sentence-left-other=yes", "", "Your order: 482913"},
+		{"sentence-right-verify=yes", "", "482913 to verify your phone"},
+		{"near=strong source=text", "", "Verification code: 482913"},
+	} {
+		var names []string
+		all, _ := explained(Input{Subject: c.subject, Text: c.text})
+		for _, e := range all {
+			if e.code == "482913" || e.code == "K7Q2MX" {
+				names = e.names
+				break
+			}
+		}
+		said[strings.Split(c.want, "=")[0]] = true
+		if !slices.Contains(names, c.want) && !strings.Contains(c.want, " ") {
+			t.Errorf("%q, %q: no %s in %q", c.subject, c.text, c.want, names)
+		}
+	}
+	for _, f := range base {
+		if !strings.HasSuffix(f.Says, ".") || len(f.Values) < 2 {
+			t.Errorf("%s: %q, values %q", f.Name, f.Says, f.Values)
+		}
+	}
+}
+
+type known struct {
+	code  string
+	names []string
+}
+
+// explained gives the names of all that is known of each candidate, whatever it weighs.
+func explained(in Input) (all []known, names []string) {
+	names = codes.Names()
+	s := new(search)
+	s.read(in, false)
+	s.split()
+	s.each(func(v *view) {
+		k := known{code: v.c.code()}
+		codes.Places(v, func(place int) { k.names = append(k.names, names[place]) })
+		all = append(all, k)
+	})
+	return all, names
+}

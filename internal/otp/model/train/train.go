@@ -1,0 +1,250 @@
+// Package train finds the weights of a model: those with which the answers of its data are the most
+// probable. The same data give the same weights to the byte.
+package train
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand"
+	"slices"
+	"strings"
+
+	"inboxd/internal/otp/model"
+)
+
+// Example is a mail: its candidates with the places of their weights, and which of them are the answer.
+type Example struct {
+	Family  string // one template of one kind of sender
+	Group   string // what is left out together with it in the second kind of fold: its language
+	Weight  float64
+	Answers []string // of each candidate
+	Places  [][]int
+	Want    string // "" for none
+}
+
+// Settings of the descent.
+const (
+	epochs = 12
+	rate   = 0.3
+	decay  = 0.15
+	pull   = 0.003 // of every weight towards nothing
+	rare   = 2     // a place that fewer families have weighs nothing
+	Folds  = 10
+)
+
+// Weights learns from those examples that are used. Sums are parted from products (float64(a*b)), so that
+// no machine may join them and round otherwise.
+func Weights(all []*Example, size int, use func(*Example) bool) []float64 {
+	w, total := make([]float64, size), make([]float64, size)
+	squares := make([]float64, size)
+	set := usable(all, use)
+	known := common(set, size)
+	r := rand.New(rand.NewSource(1))
+	for epoch := range epochs {
+		step := rate / (1 + decay*float64(epoch))
+		r.Shuffle(len(set), func(i, k int) { set[i], set[k] = set[k], set[i] })
+		for _, e := range set {
+			shares := e.shares(w)
+			right := e.right(shares)
+			for i, share := range shares {
+				target := 0.0
+				if e.Answers[i] == e.Want && e.Want != "" {
+					target = share / right
+				}
+				slope := float64((share - target) * e.Weight)
+				if math.Abs(slope) < 1e-4 {
+					continue
+				}
+				for _, p := range e.Places[i] {
+					if known[p] {
+						g := slope + float64(pull*w[p])
+						squares[p] += float64(g * g)
+						w[p] -= float64(step*g) / math.Sqrt(squares[p]+1e-3)
+					}
+				}
+			}
+		}
+		if epoch >= epochs/2 {
+			for i := range w {
+				total[i] += w[i] / float64(epochs-epochs/2)
+			}
+		}
+	}
+	for i := range total {
+		total[i] = math.Round(total[i]*100) / 100
+	}
+	return total
+}
+
+// usable gives the examples that have candidates, and their answer among these.
+func usable(all []*Example, use func(*Example) bool) (set []*Example) {
+	for _, e := range all {
+		if use(e) && len(e.Places) > 0 && (e.Want == "" || slices.Contains(e.Answers, e.Want)) {
+			set = append(set, e)
+		}
+	}
+	return set
+}
+
+// common tells the places that enough families have.
+func common(set []*Example, size int) []bool {
+	families, last := make([]int, size), make([]string, size)
+	for _, e := range set {
+		for _, places := range e.Places {
+			for _, p := range places {
+				if last[p] != e.Family {
+					last[p] = e.Family
+					families[p]++
+				}
+			}
+		}
+	}
+	known := make([]bool, size)
+	for p, n := range families {
+		known[p] = n >= rare
+	}
+	return known
+}
+
+func (e *Example) shares(w []float64) []float64 {
+	scores := make([]float64, len(e.Places))
+	for i, places := range e.Places {
+		for _, p := range places {
+			scores[i] += w[p]
+		}
+	}
+	model.Shares(scores)
+	return scores
+}
+
+// right gives the share of the answer.
+func (e *Example) right(shares []float64) (sum float64) {
+	rest := 1.0
+	for i, share := range shares {
+		rest -= share
+		if e.Answers[i] == e.Want {
+			sum += share
+		}
+	}
+	if e.Want == "" {
+		return rest
+	}
+	return sum
+}
+
+// Outcome is what weights answered that did not learn from the example.
+type Outcome struct {
+	*Example
+	Answer string // the best, whatever its share
+	Share  float64
+}
+
+// Answer gives the best candidate and its share.
+func (e *Example) Answer(w []float64) Outcome {
+	o, sums := Outcome{Example: e}, map[string]float64{}
+	for i, share := range e.shares(w) {
+		if sums[e.Answers[i]] += share; sums[e.Answers[i]] > o.Share {
+			o.Answer, o.Share = e.Answers[i], sums[e.Answers[i]]
+		}
+	}
+	return o
+}
+
+// LeaveOut answers every example with weights that have not learned from its part.
+func LeaveOut(all []*Example, size int, part func(*Example) string) (outcomes []Outcome) {
+	fold := func(e *Example) uint32 { return hash(part(e)) % Folds }
+	for f := range uint32(Folds) {
+		w := Weights(all, size, func(e *Example) bool { return fold(e) != f })
+		for _, e := range all {
+			if fold(e) == f {
+				outcomes = append(outcomes, e.Answer(w))
+			}
+		}
+	}
+	return outcomes
+}
+
+func hash(s string) (h uint32) {
+	for i := range len(s) {
+		h = h*16777619 ^ uint32(s[i])
+	}
+	return h ^ h>>13
+}
+
+// Figures of answers given from a share on, in parts of 1.
+type Figures struct {
+	Mails        int
+	Right, Wrong float64
+}
+
+// Count judges outcomes as if answers below the threshold were none.
+func Count(outcomes []Outcome, threshold float64) (f Figures) {
+	for _, o := range outcomes {
+		f.Mails++
+		switch {
+		case o.Share < threshold:
+			f.Right += bit(o.Want == "")
+		case o.Answer == o.Want:
+			f.Right++
+		default:
+			f.Wrong++
+		}
+	}
+	f.Right, f.Wrong = f.Right/float64(f.Mails), f.Wrong/float64(f.Mails)
+	return f
+}
+
+func bit(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Threshold gives the least share with which no more than a part of the answers are wrong.
+func Threshold(outcomes []Outcome, wrong float64) float64 {
+	for t := 0.5; t < 0.995; t += 0.005 {
+		if Count(outcomes, t).Wrong <= wrong {
+			return math.Round(t*1000) / 1000
+		}
+	}
+	return 0.995
+}
+
+// Curve gives, for shares in ascending order, how many of the answers around each were right.
+func Curve(outcomes []Outcome) (knots [][2]float64) {
+	answers := slices.Clone(outcomes)
+	slices.SortStableFunc(answers, func(a, b Outcome) int { return cmp.Compare(a.Share, b.Share) })
+	for _, edge := range []float64{0.05, 0.15, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.997, 1.01} {
+		n, right, share := 0.0, 0.0, 0.0
+		for len(answers) > 0 && answers[0].Share < edge {
+			n, share, right = n+1, share+answers[0].Share, right+bit(answers[0].Answer == answers[0].Want && answers[0].Want != "")
+			answers = answers[1:]
+		}
+		if n < 10 {
+			continue
+		}
+		knots = append(knots, [2]float64{share / n, right / n})
+	}
+	for i := 1; i < len(knots); i++ {
+		knots[i][1] = max(knots[i][1], knots[i-1][1]) // never less sure with a greater share
+	}
+	return knots
+}
+
+// File writes a model: see model.New.
+func File(digest string, names []string, weights []float64, threshold float64, curve [][2]float64) []byte {
+	var b strings.Builder
+	b.WriteString("# Weights, made from testdata by make otp-train. A number, then the feature and its value, or two of them.\n")
+	fmt.Fprintf(&b, "data %s\nthreshold %g\n", digest, threshold)
+	for _, k := range curve {
+		fmt.Fprintf(&b, "right %.4f %.4f\n", k[0], k[1])
+	}
+	for i, w := range weights {
+		if w != 0 {
+			fmt.Fprintf(&b, "%.2f %s\n", w, names[i])
+		}
+	}
+	return []byte(b.String())
+}

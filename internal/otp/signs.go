@@ -1,0 +1,154 @@
+package otp
+
+import "inboxd/internal/otp/text"
+
+// sign is what a token is to a candidate beside it: what its word means, or what it looks like.
+type sign uint8
+
+// Signs below signWeak are the classes of the vocabulary, of words that announce no code.
+const (
+	signEdge sign = 0 // the line ends
+	signWeak sign = sign(text.ClassHarmless) + 1 + iota
+	signMedium
+	signStrong
+	signPlural // "codes"
+	signLower  // a word nobody knows, in small letters
+	signCapital
+	signUpper
+	signShort // ... of three letters at most
+	signForeign
+	signIDWord // "no.", "id"
+	signCount  // "number"
+	signTo
+	signFew // a number of one to three digits
+	signNumber
+	signMixed
+	signFigure
+	signRef
+	signColon
+	signPeriod
+	signComma
+	signDash
+	signOpen
+	signClose
+	signQuote
+	signMoney
+	signPercent
+	signHash
+	signSlash
+	signStar
+	signPunct
+	signs
+)
+
+var signNames = func() (names [signs]string) {
+	for name, class := range text.ClassNames() {
+		names[class] = name
+	}
+	copy(names[signWeak:], []string{"code-weak", "code-medium", "code-strong", "codes", "lower", "capital", "upper", "short", "foreign", "id-word", "number-word", "to",
+		"few-digits", "number", "mixed", "figure", "ref", "colon", "period", "comma", "dash", "open", "close", "quote", "currency", "percent", "hash", "slash", "star", "punct"})
+	names[signEdge] = "edge"
+	return names
+}()
+
+// read signs writes the signs of all tokens of the page. compose must have run.
+func (p *page) readSigns() {
+	p.signs = p.signs[:0]
+	for i := range p.Lines {
+		ln := &p.Lines[i]
+		for k := ln.First; k < ln.Last; k++ {
+			p.signs = append(p.signs, p.signOf(ln, k))
+		}
+	}
+}
+
+func (p *page) signOf(ln *text.Line, k int32) sign {
+	t := &p.Tokens[k]
+	switch t.Kind {
+	case text.KindPunct:
+		return p.punctuation(ln, k)
+	case text.KindNumber:
+		if p.Length(k) < minCode {
+			return signFew
+		}
+		return signNumber
+	case text.KindMixed:
+		if p.branded(k) {
+			return signLower
+		}
+		return signMixed
+	case text.KindFigure:
+		return signFigure
+	case text.KindRef:
+		return signRef
+	}
+	switch {
+	case t.Strength > 0 && p.plural(k):
+		return signPlural
+	case t.Strength > 0:
+		return signWeak + sign(t.Strength) - 1
+	case t.Class.Label():
+		return signWeak
+	case t.Class != text.ClassNone:
+		return sign(t.Class)
+	}
+	return p.unknown(k)
+}
+
+func (p *page) unknown(k int32) sign {
+	t := &p.Tokens[k]
+	switch b := p.Lower[t.Start]; {
+	case idWord(p.Lower[t.Start:t.End]):
+		return signIDWord
+	case p.countWord(k):
+		return signCount
+	case (vetoer{p}).towards(k):
+		return signTo
+	case b >= 0x80:
+		return signForeign
+	case t.End-t.Start <= 3 && !p.upper2(k):
+		return signShort
+	}
+	b := p.Plain[t.Start:t.End]
+	switch {
+	case b[0] >= 'A' && b[0] <= 'Z' && b[len(b)-1] >= 'A' && b[len(b)-1] <= 'Z':
+		return signUpper
+	case b[0] >= 'A' && b[0] <= 'Z':
+		return signCapital
+	}
+	return signLower
+}
+
+func (p *page) punctuation(ln *text.Line, k int32) sign {
+	t := &p.Tokens[k]
+	switch p.Lower[t.Start] {
+	case ':', '=':
+		return signColon
+	case '.', '!', '?':
+		if p.pause(t, k, ln) >= sentence {
+			return signPeriod
+		}
+		return signPunct
+	case ',', ';':
+		return signComma
+	case '-':
+		return signDash
+	case '(', '[', '{', '<':
+		return signOpen
+	case ')', ']', '}', '>':
+		return signClose
+	case '"', '\'', '`':
+		return signQuote
+	case '$':
+		return signMoney
+	case '%':
+		return signPercent
+	case '#':
+		return signHash
+	case '/', '\\', '|':
+		return signSlash
+	case '*', '_', '~':
+		return signStar
+	}
+	return signPunct
+}

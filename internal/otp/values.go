@@ -1,0 +1,189 @@
+package otp
+
+import (
+	"fmt"
+
+	"inboxd/internal/otp/model"
+	"inboxd/internal/otp/text"
+)
+
+// Values of features, and how features are written down.
+
+type feature = model.Feature[view]
+
+func of(name, says string, values []string, value func(*view) int) feature {
+	return feature{Name: name, Says: says, Values: values, Of: value}
+}
+
+func yes(name, says string, holds func(*view) bool) feature {
+	return of(name, says, []string{"", "yes"}, func(v *view) int { return bit(holds(v)) })
+}
+
+func count(name, says string, most int, n func(*view) int) feature {
+	values := []string{""}
+	for i := 1; i <= most; i++ {
+		values = append(values, fmt.Sprint(i))
+	}
+	return of(name, says, values, func(v *view) int { return min(n(v), most) })
+}
+
+func ofSign(name, says string, which func(*view) sign) feature {
+	values := append([]string{""}, signNames[:]...)
+	return of(name, says, values, func(v *view) int { return 1 + int(which(v)) })
+}
+
+func step(n int, steps ...int) int {
+	for i, s := range steps {
+		if n <= s {
+			return i
+		}
+	}
+	return len(steps)
+}
+
+func bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+var strengths = []string{"none", "weak", "medium", "strong"}
+
+func tieValues(dists []string) []string {
+	values := []string{"", "none"}
+	for _, s := range strengths[1:] {
+		for _, d := range dists {
+			for _, j := range []string{"", ",joined"} {
+				for _, x := range []string{"", ",crossed"} {
+					values = append(values, s+","+d+j+x)
+				}
+			}
+		}
+	}
+	return values
+}
+
+func tieValue(t *tie, dists int, dist int) int {
+	if t.strength == 0 {
+		return 1
+	}
+	return 2 + ((int(t.strength)-1)*dists+dist)*4 + 2*bit(t.joined) + bit(t.crossed)
+}
+
+var leftDists = []string{"0", "1", "2-3", "4-6", "7-12", "far"}
+var rightDists = []string{"0", "1-2", "3-5", "6-9", "far"}
+
+// near is the strength of the labels that are beside the candidate
+func (v *view) near() int {
+	s := uint8(0)
+	if v.before.dist < 7 && !v.before.crossed {
+		s = v.before.strength
+	}
+	if v.after.dist < 7 && !v.after.crossed {
+		s = max(s, v.after.strength)
+	}
+	if v.c.own && v.above.dist < 3 {
+		s = max(s, v.above.strength)
+	}
+	return int(s)
+}
+
+var formNames = func() (names []string) {
+	names = append(names, "")
+	for _, f := range []string{"digits", "mixed", "letters", "chain"} {
+		for _, n := range []string{"4", "5", "6", "7", "8", "9", "more"} {
+			names = append(names, f+n)
+		}
+	}
+	return names
+}()
+
+func seen(set uint64, classes ...text.Class) bool {
+	for _, c := range classes {
+		if set&(1<<c) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+var seenClasses = []text.Class{text.ClassVerify, text.ClassConfirm, text.ClassOnce, text.ClassEnter, text.ClassOther, text.ClassPromo, text.ClassBooking,
+	text.ClassParcel, text.ClassMeeting, text.ClassAccount, text.ClassPlace, text.ClassMoney, text.ClassUnit, text.ClassTimeUnit, text.ClassPaper, text.ClassBy,
+	text.ClassExample, text.ClassStale, text.ClassSpoilt, text.ClassSecret, text.ClassNever, text.ClassFresh}
+
+func mix(v *view) int {
+	c := v.c
+	if c.form != formMixed {
+		return 0
+	}
+	letters, digits, changes, hyphens, lower := 0, 0, 0, 0, false
+	for i := 0; i < int(c.n); i++ {
+		b := c.text[i]
+		switch {
+		case text.IsDigit(b):
+			digits++
+		case b == '-':
+			hyphens++
+		default:
+			letters++
+			lower = lower || b >= 'a'
+		}
+		if i > 0 && text.IsDigit(b) != text.IsDigit(c.text[i-1]) {
+			changes++
+		}
+	}
+	switch {
+	case changes == 1 && text.IsDigit(c.text[0]) && letters <= 3 && lower:
+		return 2
+	case changes == 1 && letters > 2 && digits <= 3 && hyphens == 0 && !text.IsDigit(c.text[0]):
+		return 1
+	case lower:
+		return 3
+	case hyphens > 0:
+		return 5
+	case changes > 2:
+		return 4
+	}
+	return 6
+}
+
+func aboveValues() []string {
+	values := []string{"", "none"}
+	for _, s := range strengths[1:] {
+		for _, d := range []string{"1", "2", "3", "far"} {
+			for _, j := range []string{"", ",colon"} {
+				for _, h := range []string{"", ",heading"} {
+					for _, o := range []string{"", ",own"} {
+						values = append(values, s+","+d+j+h+o)
+					}
+				}
+			}
+		}
+	}
+	return append(values, "plural", "taken", "taken,own")
+}
+
+func aboveValue(v *view, t *tie) int {
+	switch {
+	case t.strength == 0:
+		return 1
+	case t.plural:
+		return 98
+	case t.taken:
+		return 99 + bit(v.c.own)
+	}
+	return 2 + ((int(t.strength)-1)*4+step(t.dist, 1, 2, 3))*8 + 4*bit(t.joined) + 2*bit(t.noun) + bit(v.c.own)
+}
+
+var labelNames = []string{"", "code", "password", "passcode", "otp", "approval", "other"}
+
+func namedSentence(v *view) bool {
+	k := v.c.first - 1
+	if k < v.ln.First || !(vetoer{v.page}).noun(k) || v.right[0] != signEdge && v.right[0] != signPeriod {
+		return false
+	}
+	return v.left[1] == signEdge || v.left[1] == signPeriod
+}
+
+var lineNames = []string{"", "label", "other", "caption", "number", "asks", "verifies", "plain", "place", "short", "id"}
