@@ -341,7 +341,7 @@ func TestPlanLimitsAreNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := func(n int) compose.File { return compose.File{Filename: "f", Bytes: make([]byte, n)} }
-	many := letter("a@far.test", strings.Split(strings.Repeat(" b@far.test", 10)[1:], " ")...)
+	many := letter("a@far.test", strings.Fields("b@far.test c@far.test d@far.test e@far.test f@far.test g@far.test h@far.test i@far.test j@far.test k@far.test")...)
 	two, big := letter("a@far.test"), letter("a@far.test")
 	two.Files = []compose.File{file(1), file(1)}
 	big.Files = []compose.File{file(512<<10 + 1)}
