@@ -135,7 +135,7 @@ func (c Create) decide(s *State, env Env) ([]Event, Outcome, error) {
 	if c.Again && s.Live() && s.Account == c.Account && s.CreatedAt.Equal(c.At) {
 		return nil, Outcome{}, nil
 	}
-	if s.Live() || s.kept(c.Account, env.Now) || s.over(c.Account, c.At) {
+	if s.Live() || s.kept(c.Account, env.Now) || s.over(c.Account, c.At, c.Again) {
 		return nil, Outcome{}, fault.New(fault.Refused, fmt.Sprintf("The address %s is taken", c.Address))
 	}
 	return []Event{created{Profile{Address: c.Address, Account: c.Account, Label: c.Label, RetentionHours: c.RetentionHours, CreatedAt: c.At}}}, Outcome{}, nil
@@ -146,17 +146,23 @@ func (s *State) kept(id account.ID, now time.Time) bool {
 	return !s.DeletedAt.IsZero() && s.Account != id && now.Sub(s.DeletedAt) < tombstoneFor
 }
 
-// over reports that an account's creation of that time was made and deleted since, or given up, or
-// is behind one that was.
-func (s *State) over(id account.ID, at time.Time) bool {
-	return !s.DeletedAt.IsZero() && s.Account == id && !s.CreatedAt.Before(at)
+// over reports that an account's creation of that time was given up, or is behind one that was
+// made; or that it was begun before, made, and deleted since.
+func (s *State) over(id account.ID, at time.Time, again bool) bool {
+	if s.DeletedAt.IsZero() || s.Account != id {
+		return false
+	}
+	return s.CreatedAt.After(at) || s.CreatedAt.Equal(at) && (again || s.forgone())
 }
+
+// forgone reports that the inbox was deleted without having lived: only then it has no retention.
+func (s *State) forgone() bool { return s.RetentionHours == 0 }
 
 func (c Forgo) decide(s *State, env Env) ([]Event, Outcome, error) {
 	switch {
 	case s.Live() && s.Account == c.Account && s.CreatedAt.Equal(c.At):
 		return nil, Outcome{Count: 1}, nil
-	case s.Live(), s.kept(c.Account, env.Now), s.over(c.Account, c.At):
+	case s.Live(), s.kept(c.Account, env.Now), s.over(c.Account, c.At, false):
 		return nil, Outcome{}, nil // Create is refused already
 	}
 	return []Event{created{Profile{Address: c.Address, Account: c.Account, CreatedAt: c.At, DeletedAt: env.Now}}}, Outcome{}, nil
