@@ -75,7 +75,7 @@ func (a *Accounts) OpenAccount(ctx context.Context, email, password string, plan
 	var tail [10]byte
 	a.random(salt[:])
 	a.random(tail[:])
-	open := account.Open{ID: account.NewID(a.now(), tail), Email: email, PasswordHash: account.HashPassword(password, salt), Plan: plan}
+	open := account.Open{ID: account.NewIDBeside(email, a.now(), tail), Email: email, PasswordHash: account.HashPassword(password, salt), Plan: plan}
 	if err := a.claim(ctx, email, open.ID); err != nil {
 		return account.Profile{}, err
 	}

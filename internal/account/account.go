@@ -5,6 +5,7 @@
 package account
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"time"
 
@@ -25,6 +26,18 @@ func NewID(now time.Time, random [10]byte) ID {
 	}
 	copy(id[6:], random[:])
 	return id
+}
+
+// NewIDBeside is NewID, but in the group of its e-mail address, so that a sign-up stays within one
+// group: of the ids that follow the random bytes' the first that lies there, about the 64th.
+func NewIDBeside(email string, now time.Time, random [10]byte) ID {
+	group := partition.Of(email).Group()
+	for n := binary.BigEndian.Uint64(random[2:]); ; n++ {
+		binary.BigEndian.PutUint64(random[2:], n)
+		if id := NewID(now, random); id.Partition().Group() == group {
+			return id
+		}
+	}
 }
 
 func (id ID) String() string { return hex.EncodeToString(id[:]) }

@@ -1,6 +1,8 @@
 package account_test
 
 import (
+	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -36,6 +38,29 @@ func TestTokenOfEveryPartition(t *testing.T) {
 				t.Fatalf("%q of partition %d is read as kind %d of partition %d, %v", token, home, k, p, ok)
 			}
 		}
+	}
+}
+
+// TestAnAccountLiesBesideItsAddress, whatever was drawn, and keeps its time.
+func TestAnAccountLiesBesideItsAddress(t *testing.T) {
+	ids := map[account.ID]bool{}
+	for i := range 200 {
+		email := fmt.Sprintf("u%d@example.test", i)
+		random := [10]byte{byte(i)}
+		if i%2 == 0 {
+			random = [10]byte{9, byte(i), 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
+		}
+		id := account.NewIDBeside(email, start, random)
+		if plain := account.NewID(start, random); ids[id] || id.Partition().Group() != partition.Of(email).Group() || !bytes.Equal(id[:8], plain[:8]) {
+			t.Errorf("%s: %v of %v", email, id, plain)
+		}
+		ids[id] = true
+	}
+}
+
+func BenchmarkNewIDBeside(b *testing.B) {
+	for n := 0; b.Loop(); n++ {
+		account.NewIDBeside("ada@example.test", start, [10]byte{2: byte(n), 3: byte(n >> 8)})
 	}
 }
 
