@@ -7,8 +7,9 @@ import (
 	"unicode/utf8"
 )
 
+// viewOf gives Render what a message does: valid UTF-8.
 func viewOf(in string) (v View) {
-	Render(in, Options{View: &v})
+	Render(strings.ToValidUTF8(in, ""), Options{View: &v})
 	return v
 }
 
