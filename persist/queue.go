@@ -34,49 +34,66 @@ func dueFrom(at time.Time) duePlace {
 func dueBehind(key []byte) duePlace { return append(key[groupLen:len(key):len(key)], 0) }
 
 // scanDue calls row for the entries of a due index from a place on, in the order of their times
-// over all groups that this node owns. It holds an iterator for each that has some, which one
-// that goes over all finds: mostly nothing is due, and a look at 64 costs ten times as much.
+// over all groups that this node owns.
 func (e *engine) scanDue(k kind, from duePlace, row func(key, value []byte) error) error {
 	return e.during(func() (err error) {
-		var all, heads []*pebble.Iterator
-		defer func() {
-			for _, it := range all {
-				err = errors.Join(err, it.Close()) // reports what ended the iteration
-			}
-		}()
-		open := func(bounds span) (*pebble.Iterator, error) {
-			it, err := e.db.NewIter(&pebble.IterOptions{LowerBound: bounds.from, UpperBound: bounds.to})
-			if err == nil {
-				all = append(all, it)
-			}
-			return it, err
-		}
-		probe, err := open(ofKind(k))
+		var all iterators
+		defer func() { err = errors.Join(err, all.close()) }()
+		heads, err := all.heads(e.db, k, from)
 		if err != nil {
 			return err
 		}
-		for i, g := range partition.Owned() {
-			group := ofGroup(k, g)
-			group.from = append(group.from, from...)
-			if i == 0 || probe.Valid() && bytes.Compare(probe.Key(), group.from) < 0 {
-				probe.SeekGE(group.from)
-			}
-			if !probe.Valid() {
-				break
-			}
-			if bytes.Compare(probe.Key(), group.to) >= 0 {
-				continue
-			}
-			it, err := open(group)
-			if err != nil {
-				return err
-			}
-			if it.First() {
-				heads = append(heads, it)
-			}
-		}
 		return mergeDue(heads, row)
 	})
+}
+
+// iterators are those of one scan. Its goroutine owns them.
+type iterators []*pebble.Iterator
+
+// heads opens the groups that have entries from a place on, each at its first. One iterator over
+// all groups finds them: mostly nothing is due, and a look at 64 costs ten times as much.
+func (i *iterators) heads(db *pebble.DB, k kind, from duePlace) (heads []*pebble.Iterator, err error) {
+	probe, err := i.open(db, ofKind(k))
+	if err != nil {
+		return nil, err
+	}
+	for n, g := range partition.Owned() {
+		group := ofGroup(k, g)
+		group.from = append(group.from, from...)
+		if n == 0 || bytes.Compare(probe.Key(), group.from) < 0 {
+			probe.SeekGE(group.from)
+		}
+		if !probe.Valid() {
+			break // close reports why, if there is a reason
+		}
+		if bytes.Compare(probe.Key(), group.to) >= 0 {
+			continue
+		}
+		it, err := i.open(db, group)
+		if err != nil {
+			return nil, err
+		}
+		if it.First() {
+			heads = append(heads, it)
+		}
+	}
+	return heads, nil
+}
+
+func (i *iterators) open(db *pebble.DB, bounds span) (*pebble.Iterator, error) {
+	it, err := db.NewIter(&pebble.IterOptions{LowerBound: bounds.from, UpperBound: bounds.to})
+	if err == nil {
+		*i = append(*i, it)
+	}
+	return it, err
+}
+
+// close reports what ended an iteration.
+func (i iterators) close() (err error) {
+	for _, it := range i {
+		err = errors.Join(err, it.Close())
+	}
+	return err
 }
 
 // mergeDue calls row for the entries of all groups in order. heads stand at the first of each.

@@ -109,13 +109,7 @@ func (v *view) walkLeft() {
 			continue
 		}
 		s := p.signs[k]
-		if !filler(s) {
-			if v.wordL == signEdge {
-				v.wordL = s
-			} else if v.wordL2 == signEdge {
-				v.wordL2 = s
-			}
-		}
+		nearest(s, &v.wordL, &v.wordL2)
 		if !crossed && s < signWeak {
 			v.seenL |= 1 << s
 		}
@@ -156,6 +150,17 @@ func (v *view) walkLeft() {
 	}
 }
 
+// nearest takes note of a sign among the two nearest words of a side; fillers are none.
+func nearest(s sign, first, second *sign) {
+	switch {
+	case filler(s):
+	case *first == signEdge:
+		*first = s
+	case *second == signEdge:
+		*second = s
+	}
+}
+
 func (v *view) walkRight() {
 	p, li := v.page, v.lineOf(v.c.last, v.c.line)
 	ln := &p.Lines[li]
@@ -172,13 +177,7 @@ func (v *view) walkRight() {
 			continue
 		}
 		s := p.signs[k]
-		if !filler(s) {
-			if v.wordR == signEdge {
-				v.wordR = s
-			} else if v.wordR2 == signEdge {
-				v.wordR2 = s
-			}
-		}
+		nearest(s, &v.wordR, &v.wordR2)
 		if !crossed && s < signWeak {
 			v.seenR |= 1 << s
 		}
