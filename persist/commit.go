@@ -128,7 +128,7 @@ func (e *engine) updateInside(p partition.ID, adds int64, fill func(*writer)) er
 			return err
 		}
 	}
-	if err := e.folder.Ours(); err != nil {
+	if err := e.folder.OursLately(); err != nil {
 		return err
 	}
 	e.busy.Add(1)

@@ -39,6 +39,7 @@ type Journal struct {
 	// Of run's goroutine alone, and of TakeOver before it:
 	fan   FanOut
 	ends  map[account.ID]uint64    // last number given
+	doubt map[account.ID]bool      // a step failed: its events are in the outbox, or were taken
 	looks map[account.ID]time.Time // last look for old entries
 	last  time.Time                // when the last step ended
 	lists [][]inbox.Public         // empty, of earlier steps, for reuse
@@ -107,7 +108,7 @@ func New(store Store, fan FanOut, now func() time.Time, log *slog.Logger) *Journ
 		store: store, fan: fan, now: now, log: log,
 		hints: make(chan []inbox.Public, hintsHeld), urged: make(chan struct{}, 1), asked: make(chan chan struct{}), ended: make(chan struct{}),
 		turns: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
-		ends:  map[account.ID]uint64{}, looks: map[account.ID]time.Time{},
+		ends:  map[account.ID]uint64{}, doubt: map[account.ID]bool{}, looks: map[account.ID]time.Time{},
 	}
 }
 
@@ -247,19 +248,28 @@ func (j *Journal) reuse(list []inbox.Public) {
 	}
 }
 
-// take brings events into the account's journal. What fails stays in the outbox until a later
-// event of its inbox comes, or the next start.
+// take brings events into the account's journal that their commits notified it of, each once and
+// in its turn, so that no look tells more about them. What fails stays in the outbox until a
+// later event of its inbox comes, or the next start.
 func (j *Journal) take(id account.ID, events []inbox.Public) {
 	for len(events) > 0 {
 		step := events[:min(len(events), stepMost)]
 		events = events[len(step):]
-		if err := j.append(id, step); err != nil {
+		if err := j.step(id, step); err != nil {
 			j.log.Error("events stay in the outbox", "account", id, "events", len(step), "err", err)
 			delete(j.ends, id) // read again: the append may have happened
+			j.doubt[id] = true
 			j.fan.Forget(id)
 			return
 		}
 	}
+}
+
+func (j *Journal) step(id account.ID, events []inbox.Public) error {
+	if j.doubt[id] {
+		return j.append(id, events)
+	}
+	return j.write(id, events, events)
 }
 
 // append brings those of the events that are not there yet into the journal.

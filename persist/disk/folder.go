@@ -72,8 +72,8 @@ func (o *Options) fit() {
 	o.BallastBytes = cmp.Or(o.BallastBytes, ballast)
 }
 
-// Folder is a data folder that this process has. Any goroutine may use it: only away
-// changes after Open.
+// Folder is a data folder that this process has. Any goroutine may use it: only away and
+// ours change after Open.
 type Folder struct {
 	Dir     string
 	FS      vfs.FS // without waiting for space
@@ -83,8 +83,10 @@ type Folder struct {
 	Pulse   *Pulse
 	Damage  *Damage
 
-	locked identity    // of the lock file
-	away   atomic.Bool // the folder is not on its path; Ours sets it
+	opened time.Time
+	locked identity     // of the lock file
+	away   atomic.Bool  // the folder is not on its path; Ours sets it
+	ours   atomic.Int64 // nanoseconds after opened: when it was last seen on its path
 	spare  *spareLog
 	late   removals
 	// rewriting is the value file that is being rewritten, or was last.
@@ -106,11 +108,12 @@ func Open(dir string, o *Options) (*Folder, error) {
 		return nil, err
 	}
 	f := &Folder{
-		Dir: dir, FS: o.FS, lock: lock, still: o.Still, stop: make(chan struct{}),
+		Dir: dir, FS: o.FS, lock: lock, still: o.Still, stop: make(chan struct{}), opened: time.Now(),
 		Log: &Logger{out: o.Logger, now: o.Now, exit: o.Exit, last: map[string]*silence{}},
 	}
 	f.Damage = &Damage{log: f.Log, files: map[string]struct{}{}}
 	f.Pulse = &Pulse{log: f.Log, begun: time.Now()}
+	f.ours.Store(never)
 	info, err := f.FS.Stat(f.Path(lockName))
 	if err == nil {
 		f.locked = identityOf(info)

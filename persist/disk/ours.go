@@ -3,8 +3,10 @@ package disk
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"syscall"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -41,11 +43,14 @@ var errAway = errors.New("the data folder is gone from its path")
 // locked: nil, or the fault of what can't be stored. A folder that was moved away or removed
 // goes on taking writes, in files that no start finds.
 func (f *Folder) Ours() error {
+	began := time.Now()
 	info, err := f.FS.Stat(f.Path(lockName))
 	if err == nil && identityOf(info) == f.locked {
 		f.away.Store(false)
+		f.ours.Store(int64(began.Sub(f.opened)))
 		return nil
 	}
+	f.ours.Store(never)
 	if err == nil {
 		err = fmt.Errorf("%s in %s is another file", lockName, f.Dir)
 	}
@@ -54,4 +59,20 @@ func (f *Folder) Ours() error {
 		f.Log.out.Error("storage: nothing is stored until the data folder is back", "err", err)
 	}
 	return fault.Wrap(fault.StorageFull, "The storage is not where it was. Reading still works; storing does again once it is back", err)
+}
+
+// oursFresh is how long an answer of Ours holds for commits. A look costs as much as a tenth of
+// a commit that shares its sync with others; a sync alone takes a good part of this time, in
+// which the folder can leave as well.
+const oursFresh = time.Millisecond
+
+// never is before all times of Folder.ours.
+const never = math.MinInt64 / 2
+
+// OursLately is Ours for those who come many in a millisecond.
+func (f *Folder) OursLately() error {
+	if int64(time.Since(f.opened))-f.ours.Load() < int64(oursFresh) {
+		return nil
+	}
+	return f.Ours()
 }
