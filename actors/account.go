@@ -95,9 +95,9 @@ func (e *accountEntity) Decide(cmd any) (any, error) {
 // present finds a principal. All who present one credential share one principal, so that
 // its revocation reaches each of them, also those who asked while it was looked up.
 func (e *accountEntity) present(cmd present) (*account.Principal, error) {
-	now := e.now()
+	env := e.env()
 	for _, p := range append(e.found, e.principals.get(cmd.hash)) {
-		if p != nil && p.Hash == cmd.hash && p.Valid(now) {
+		if p != nil && p.Hash == cmd.hash && p.Valid(env.Now) && !p.Over(env) {
 			return p, nil
 		}
 	}
@@ -105,7 +105,7 @@ func (e *accountEntity) present(cmd present) (*account.Principal, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p := account.PrincipalOf(e.state, cmd.hash, key, now); p != nil {
+	if p := account.PrincipalOf(e.state, cmd.hash, key, env); p != nil {
 		e.found = append(e.found, p)
 		return p, nil
 	}
@@ -127,8 +127,12 @@ func (e *accountEntity) listed(entry account.InboxEntry) (bool, error) {
 	return e.store.Listed(e.id, entry)
 }
 
+func (e *accountEntity) env() account.Env {
+	return account.Env{Now: e.now(), Seen: e.store.ClockSeen(), Plans: e.plans}
+}
+
 func (e *accountEntity) order(cmd account.Command) error {
-	evs, err := account.Decide(e.state, cmd, account.Env{Now: e.now(), Plans: e.plans})
+	evs, err := account.Decide(e.state, cmd, e.env())
 	if err != nil || len(evs) == 0 {
 		return err
 	}

@@ -21,6 +21,8 @@ type AccountStore interface {
 	KeyOfInbox(id account.ID, address string) (int64, error)
 	Keys(id account.ID, after int64, limit int) ([]account.Key, error)
 	Listed(account.ID, account.InboxEntry) (bool, error)
+	// ClockSeen reads the clock and returns the latest reading that was ever trusted.
+	ClockSeen() time.Time
 	// AccountOnce finds the newest record of a request, nil when there is none.
 	AccountOnce(account.ID, once.Key) (*once.Record, error)
 

@@ -195,7 +195,7 @@ func TestKeysComeAndGo(t *testing.T) {
 	}
 	forever := must[account.Issued](t)(s.IssueKey(ctx, in.Profile.ID, "", account.ScopeFull, nil))
 	p = must[*account.Principal](t)(s.Authenticate(ctx, []byte(forever.Token)))
-	if list := inventory(t, s, in.Profile.ID); len(list) != 2 || !list[0].Expired(s.now()) || list[1].LastUsedAt.IsZero() {
+	if list := inventory(t, s, in.Profile.ID); len(list) != 2 || !list[0].Ended || list[1].LastUsedAt.IsZero() {
 		t.Errorf("inventory %+v", list)
 	}
 	if err := s.RevokeKey(ctx, in.Profile.ID, forever.Key.ID); err != nil || p.Valid(s.Now()) {

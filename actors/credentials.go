@@ -18,6 +18,8 @@ type CredentialStore interface {
 	Credential(partition.ID, account.Hash) (id account.ID, key int64, found bool, err error)
 	KeyOfInbox(id account.ID, address string) (int64, error)
 	Keys(id account.ID, after int64, limit int) ([]account.Key, error)
+	// ClockSeen is as of AccountStore.
+	ClockSeen() time.Time
 }
 
 // Credentials tells who presents a token, and issues and revokes keys. It never changes but
@@ -78,7 +80,7 @@ func (c *Credentials) lookUp(ctx context.Context, token []byte, h account.Hash) 
 // forgets what a minute brought, and of the rest at most LastUsedStep.
 func (c *Credentials) noteUses() {
 	now := c.now()
-	c.principals.sweep(now, func(p *account.Principal) {
+	c.principals.sweep(c.env(now), func(p *account.Principal) {
 		at := time.Unix(p.Used.Load(), 0).UTC()
 		switch {
 		case p.Kind == account.KindSession:
@@ -90,6 +92,10 @@ func (c *Credentials) noteUses() {
 			c.owners.notify(p.Account, account.TouchKey{ID: p.KeyID, At: at})
 		}
 	})
+}
+
+func (c *Credentials) env(now time.Time) account.Env {
+	return account.Env{Now: now, Seen: c.store.ClockSeen()}
 }
 
 // IssueKey makes an account key; its token is in the answer and nowhere else.
@@ -129,7 +135,7 @@ func (c *Credentials) RevokeInboxKey(ctx context.Context, id account.ID, address
 }
 
 // Keys pages through the account's inventory, oldest first: expired keys too, with uses
-// that are not written down yet. An empty cursor starts; the returned one is empty at the
+// that are not written down yet; Ended in each that is over. An empty cursor starts; the returned one is empty at the
 // end.
 func (c *Credentials) Keys(_ context.Context, id account.ID, cursor string, limit int) ([]account.Key, string, error) {
 	after, err := parseKeyCursor(cursor)
@@ -145,9 +151,10 @@ func (c *Credentials) Keys(_ context.Context, id account.ID, cursor string, limi
 		keys = keys[:limit]
 		next = strconv.FormatInt(keys[limit-1].ID, 36)
 	}
-	now := c.now()
+	env := c.env(c.now())
 	for i := range keys {
-		if k := &keys[i]; k.Expired(now) && !k.Ended {
+		if k := &keys[i]; k.Expired(env) && !k.Ended {
+			k.Ended = true
 			c.owners.notify(id, account.EndExpired{KeyID: k.ID}) // who reads the list has seen it
 		}
 		if p := c.principals.get(keys[i].Hash); p != nil {

@@ -47,7 +47,7 @@ func TestExpiredStaysSo(t *testing.T) {
 	if opens(in.Token) || opens(presented.Token) || s.ResetPassword(ctx, reset, "another horse") == nil {
 		t.Error("open a day after its end")
 	}
-	if keys, _, err := s.Keys(ctx, me, "", 10); err != nil || !keys[1].Expired(s.now()) {
+	if keys, _, err := s.Keys(ctx, me, "", 10); err != nil || !keys[1].Ended {
 		t.Errorf("listed as %+v, %v", keys, err)
 	}
 	must[account.Usage](t)(s.Usage(ctx, me)) // behind what the list left to do
@@ -62,7 +62,7 @@ func TestExpiredStaysSo(t *testing.T) {
 			t.Errorf("the reset token: %v", err)
 		}
 		keys, _, err := s.Keys(ctx, me, "", 10)
-		if err != nil || len(keys) != 3 || !keys[0].Expired(s.now()) || !keys[1].Expired(s.now()) || keys[2].Expired(s.now()) {
+		if err != nil || len(keys) != 3 || !keys[0].Ended || !keys[1].Ended || keys[2].Ended {
 			t.Errorf("listed as %+v, %v", keys, err)
 		}
 		if !opens(young.Token) {
@@ -70,5 +70,108 @@ func TestExpiredStaysSo(t *testing.T) {
 		}
 		store = store.Crash(t)
 		s = begin()
+	}
+}
+
+// TestWhatTheClockPassedIsOver: nobody shows or lists what ends while the clock goes on, in steps
+// that are believed. When it goes back by a month that is over all the same, before and after a
+// power loss; what is made then is good. A jump that is not believed ends nothing.
+func TestWhatTheClockPassedIsOver(t *testing.T) {
+	for name, crash := range map[string]bool{"in one run": false, "over a power loss": true} {
+		t.Run(name, func(t *testing.T) {
+			c := newClockStory(t)
+			old, young, reset := []string{c.in.Token, c.key(30)}, []string{c.key(90), c.key(90)}, c.reset()
+			c.check("at first", true, old...) // they are in memory now
+			c.set(400 * 24 * time.Hour)       // a jump
+			c.set(0)
+			c.check("after a jump", true, old...)
+			for d := time.Duration(0); d <= 31*24*time.Hour; d += 20 * time.Hour {
+				c.set(d)
+			}
+			c.set(0)
+			if crash {
+				c.key(30) // a commit takes the clock along
+				c.crash()
+			}
+			c.sys.noteUses() // as each minute
+			c.check("the clock is back", false, old...)
+			c.check("the clock is back", true, young...)
+			if err := c.sys.ResetPassword(c.ctx, reset, "another horse"); !fault.Is(err, fault.Refused) {
+				t.Errorf("the old reset token: %v", err)
+			}
+			fresh, reset := []string{c.key(30)}, c.reset()
+			if err := c.sys.ResetPassword(c.ctx, reset, "another horse"); err != nil {
+				t.Errorf("the new reset token: %v", err)
+			}
+			fresh = append(fresh, must[account.SignedIn](t)(c.sys.LogIn(c.ctx, "me@example.test", "another horse")).Token)
+			c.check("made since", true, fresh...)
+			c.crash()
+			c.check("after another crash", false, old...)
+			c.check("after another crash", true, append(fresh, young...)...)
+		})
+	}
+}
+
+// clockStory is a system on a store whose clock is set with its own.
+type clockStory struct {
+	*testing.T
+	ctx   context.Context
+	store *persisttest.Store
+	sys   *System
+	in    account.SignedIn
+	ahead *atomic.Int64
+}
+
+func newClockStory(t *testing.T) *clockStory {
+	c := &clockStory{T: t, ctx: context.Background(), store: persisttest.OpenCrashable(t), ahead: new(atomic.Int64)}
+	c.begin()
+	c.in = signUp(t, c.sys)
+	return c
+}
+
+func (c *clockStory) begin() {
+	c.sys = startSystem(c.T, c.store, func(o *Options) {
+		o.Now = func() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
+	})
+}
+
+// crash goes on with what a power loss leaves once what the clock has seen is on disk.
+func (c *clockStory) crash() {
+	seen := c.store.ClockSeen()
+	for left := c.store; ; time.Sleep(10 * time.Millisecond) {
+		if c.store = left.Crash(c.T); !c.store.ClockSeen().Before(seen) {
+			break
+		}
+	}
+	c.begin()
+}
+
+// set has the store look at its clock, as it does each half minute.
+func (c *clockStory) set(ahead time.Duration) {
+	c.ahead.Store(int64(ahead))
+	c.store.SetAhead(ahead)
+	c.store.ClockSeen()
+}
+
+func (c *clockStory) key(days int) string {
+	return must[account.Issued](c.T)(c.sys.IssueKey(c.ctx, c.in.Profile.ID, "", account.ScopeRead, &days)).Token
+}
+
+func (c *clockStory) reset() string {
+	c.Helper()
+	token, _, err := c.sys.ResetToken(c.ctx, "me@example.test")
+	if err != nil {
+		c.Fatal(err)
+	}
+	return token
+}
+
+func (c *clockStory) check(when string, opens bool, tokens ...string) {
+	c.Helper()
+	for i, token := range tokens {
+		_, err := c.sys.Authenticate(c.ctx, []byte(token))
+		if err != nil && !fault.Is(err, fault.Unauthenticated) || (err == nil) != opens {
+			c.Errorf("%s, number %d: %v", when, i, err)
+		}
 	}
 }

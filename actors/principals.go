@@ -45,12 +45,12 @@ func (ps *principals) revokeAll(id account.ID) {
 	})
 }
 
-// sweep drops principals that were not used since idle before now, and calls used for each
-// of the others.
-func (ps *principals) sweep(now time.Time, used func(*account.Principal)) {
-	edge := now.Add(-principalIdle).Unix()
+// sweep drops principals that were not used since idle before now or are over, and calls used
+// for each of the others.
+func (ps *principals) sweep(env account.Env, used func(*account.Principal)) {
+	edge := env.Now.Add(-principalIdle).Unix()
 	ps.byHash.DeleteMatching(func(_ account.Hash, p *account.Principal) (bool, bool) {
-		if p.Used.Load() < edge {
+		if p.Used.Load() < edge || p.Over(env) {
 			p.Drop()
 			return true, false
 		}

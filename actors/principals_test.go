@@ -22,7 +22,7 @@ func TestWhoIsForgottenIsNotCurrent(t *testing.T) {
 	}
 	busy.Used.Store(now.Unix())
 	var used []*account.Principal
-	ps.sweep(now, func(p *account.Principal) { used = append(used, p) })
+	ps.sweep(account.Env{Now: now}, func(p *account.Principal) { used = append(used, p) })
 	if idle.Current(now) || ps.get(idle.Hash) != nil {
 		t.Error("the idle one is still current, or still found")
 	}

@@ -129,7 +129,7 @@ func (k *keys) listKeys(r *request) error {
 		out[i] = keyResponse{
 			ID: k.ID, Kind: k.Kind.Name(), Label: k.Label, Scopes: k.Scopes.String(), Prefix: k.Prefix,
 			Inbox: stringOrNull(k.Inbox), CreatedAt: wireTime(k.CreatedAt), ExpiresAt: wireTimeOrNull(k.ExpiresAt),
-			Expired: k.Expired(r.now), LastUsedAt: wireTimeOrNull(k.LastUsedAt),
+			Expired: k.Expired(account.Env{Now: r.now}), LastUsedAt: wireTimeOrNull(k.LastUsedAt),
 		}
 	}
 	return r.json(fasthttp.StatusOK, struct {

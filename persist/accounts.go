@@ -92,7 +92,7 @@ func loadAccountRow(st *account.State, id account.ID, suffix, value []byte) erro
 	case part == partReset && len(rest) == len(account.Hash{}):
 		var r resetRecord
 		err := decode(value, &r)
-		st.Resets[account.Hash(rest)] = r.ExpiresAt.time()
+		st.Resets[account.Hash(rest)] = account.Reset{Hash: account.Hash(rest), ExpiresAt: r.ExpiresAt.time(), ClockSeen: r.ClockSeen.time()}
 		return err
 	case part == partUsage && len(rest) == 0:
 		var r usageRecord

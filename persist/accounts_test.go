@@ -84,7 +84,7 @@ func (m *accountModel) keys(t *rapid.T, id account.ID, r *account.Rows) {
 	n := m.lastKey
 	k := &account.Key{ID: n, Hash: account.HashToken([]byte(fmt.Sprint(id, n))), Kind: account.KindAccountKey, Label: genText.Draw(t, "label"),
 		Scopes: account.ScopeFull, Prefix: genText.Draw(t, "prefix"), CreatedAt: genTime.Draw(t, "created"),
-		ExpiresAt: genTime.Draw(t, "expires"), LastUsedAt: genTime.Draw(t, "used")}
+		ExpiresAt: genTime.Draw(t, "expires"), LastUsedAt: genTime.Draw(t, "used"), ClockSeen: genTime.Draw(t, "clock seen")}
 	if inbox := rapid.SampledFrom([]string{"", "a@example.org", "ab@example.org"}).Draw(t, "inbox"); inbox != "" && !held[inbox] {
 		k.Kind, k.Inbox = account.KindInboxKey, inbox
 	}
@@ -101,8 +101,8 @@ func (m *accountModel) resets(t *rapid.T, st *account.State, r *account.Rows) {
 		clear(st.Resets)
 		return
 	}
-	reset := account.Reset{Hash: account.HashToken([]byte(fmt.Sprint("reset", rapid.Byte().Draw(t, "reset")))), ExpiresAt: genTime.Draw(t, "until")}
-	st.Resets[reset.Hash] = reset.ExpiresAt
+	reset := account.Reset{Hash: account.HashToken([]byte(fmt.Sprint("reset", rapid.Byte().Draw(t, "reset")))), ExpiresAt: genTime.Draw(t, "until"), ClockSeen: genTime.Draw(t, "seen")}
+	st.Resets[reset.Hash] = reset
 	r.PutResets = append(r.PutResets, reset)
 }
 

@@ -25,33 +25,36 @@ type keyRecord struct {
 	ExpiresAt  stamp         `cbor:"8,keyasint,omitempty"`
 	LastUsedAt stamp         `cbor:"9,keyasint,omitempty"`
 	Ended      bool          `cbor:"10,keyasint,omitempty"`
+	ClockSeen  stamp         `cbor:"11,keyasint,omitempty"`
 }
 
 func (r *keyRecord) from(k *account.Key) {
 	*r = keyRecord{
 		k.Hash, k.Kind, k.Label, k.Scopes, k.Prefix, k.Inbox,
-		stampOf(k.CreatedAt), stampOf(k.ExpiresAt), stampOf(k.LastUsedAt), k.Ended,
+		stampOf(k.CreatedAt), stampOf(k.ExpiresAt), stampOf(k.LastUsedAt), k.Ended, stampOf(k.ClockSeen),
 	}
 }
 
 func (r *keyRecord) key(id int64) *account.Key {
 	return &account.Key{
 		ID: id, Hash: r.Hash, Kind: r.Kind, Label: r.Label, Scopes: r.Scopes, Prefix: r.Prefix, Inbox: r.Inbox,
-		CreatedAt: r.CreatedAt.time(), ExpiresAt: r.ExpiresAt.time(), LastUsedAt: r.LastUsedAt.time(), Ended: r.Ended,
+		CreatedAt: r.CreatedAt.time(), ExpiresAt: r.ExpiresAt.time(), LastUsedAt: r.LastUsedAt.time(), Ended: r.Ended, ClockSeen: r.ClockSeen.time(),
 	}
 }
 
 type sessionRecord struct {
 	CreatedAt stamp `cbor:"1,keyasint,omitempty"`
 	ExpiresAt stamp `cbor:"2,keyasint,omitempty"`
+	ClockSeen stamp `cbor:"3,keyasint,omitempty"`
 }
 
 func (r *sessionRecord) session(h account.Hash) *account.Session {
-	return &account.Session{Hash: h, CreatedAt: r.CreatedAt.time(), ExpiresAt: r.ExpiresAt.time()}
+	return &account.Session{Hash: h, CreatedAt: r.CreatedAt.time(), ExpiresAt: r.ExpiresAt.time(), ClockSeen: r.ClockSeen.time()}
 }
 
 type resetRecord struct {
 	ExpiresAt stamp `cbor:"1,keyasint,omitempty"`
+	ClockSeen stamp `cbor:"2,keyasint,omitempty"`
 }
 
 func credentialKey(p partition.ID, h account.Hash) []byte {
@@ -94,7 +97,7 @@ func (w *writer) keys(r *account.Rows) {
 
 func (w *writer) sessions(r *account.Rows) {
 	for _, ses := range r.PutSessions {
-		w.putHash(r.ID, partSession, ses.Hash, &sessionRecord{stampOf(ses.CreatedAt), stampOf(ses.ExpiresAt)})
+		w.putHash(r.ID, partSession, ses.Hash, &sessionRecord{stampOf(ses.CreatedAt), stampOf(ses.ExpiresAt), stampOf(ses.ClockSeen)})
 	}
 	for _, ses := range r.DropSessions {
 		w.dropHash(r.ID, partSession, ses.Hash)
@@ -103,7 +106,7 @@ func (w *writer) sessions(r *account.Rows) {
 
 func (w *writer) resets(r *account.Rows) {
 	for _, reset := range r.PutResets {
-		w.putHash(r.ID, partReset, reset.Hash, &resetRecord{stampOf(reset.ExpiresAt)})
+		w.putHash(r.ID, partReset, reset.Hash, &resetRecord{stampOf(reset.ExpiresAt), stampOf(reset.ClockSeen)})
 	}
 	for _, reset := range r.DropResets {
 		w.dropHash(r.ID, partReset, reset.Hash)

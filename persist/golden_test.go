@@ -180,6 +180,8 @@ func goldens() map[string]struct {
 	endedKey.Ended = true
 	var ended keyRecord
 	ended.from(endedKey)
+	clocked := ended
+	clocked.ClockSeen = stampOf(goldenTime)
 	var acc accountRecord
 	a := goldenAccount()
 	acc.from(&a)
@@ -245,7 +247,7 @@ func goldens() map[string]struct {
 			err := decode(b, &r)
 			return r.profile(goldenID), err
 		}, a},
-		"record-session": {record(&sessionRecord{stampOf(goldenTime), epoch}), func(b []byte) (any, error) {
+		"record-session": {record(&sessionRecord{stampOf(goldenTime), epoch, 0}), func(b []byte) (any, error) {
 			var r sessionRecord
 			err := decode(b, &r)
 			return [2]time.Time{r.CreatedAt.time(), r.ExpiresAt.time()}, err
@@ -255,7 +257,10 @@ func goldens() map[string]struct {
 			err := decode(b, &r)
 			return r.reservation(), err
 		}, reservation},
-		"record-reset": {record(&resetRecord{stampOf(goldenTime)}), nil, nil},
+		"record-key-clock":     {record(&clocked), nil, nil},
+		"record-session-clock": {record(&sessionRecord{stampOf(goldenTime), epoch, stampOf(goldenTime)}), nil, nil},
+		"record-reset-clock":   {record(&resetRecord{stampOf(goldenTime), stampOf(goldenTime)}), nil, nil},
+		"record-reset":         {record(&resetRecord{stampOf(goldenTime), 0}), nil, nil},
 		"record-once": {record(&kept), func(b []byte) (any, error) {
 			var r requestRecord
 			err := decode(b, &r)

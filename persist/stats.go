@@ -1,6 +1,10 @@
 package persist
 
-import "inboxd/persist/disk"
+import (
+	"time"
+
+	"inboxd/persist/disk"
+)
 
 // Stats is a picture of the store for metrics. Counts are since Open unless they say what
 // is there now.
@@ -51,6 +55,9 @@ func (e *engine) Writable() error {
 
 // ClockTrusted reports whether the wall clock may remove mail (ADR 0043).
 func (e *engine) ClockTrusted() bool { return e.folder.Commits.Clock().Trusted() }
+
+// ClockSeen reads the clock and returns the latest reading that was ever trusted (ADR 0057).
+func (e *engine) ClockSeen() time.Time { return e.folder.Commits.Clock().Seen() }
 
 // Stats takes the picture; after Close it knows less.
 func (s *Store) Stats() Stats {

@@ -66,7 +66,7 @@ type Profile struct {
 type State struct {
 	Profile
 	Sessions map[Hash]*Session
-	Resets   map[Hash]time.Time     // password-reset token → its expiry
+	Resets   map[Hash]Reset
 	Reserved map[string]Reservation // by address; live once confirmed
 	Sends    Sends
 	Webhooks map[int64]*Webhook
@@ -74,7 +74,7 @@ type State struct {
 
 // NewState returns the state of an account that does not exist yet.
 func NewState() *State {
-	return &State{Sessions: map[Hash]*Session{}, Resets: map[Hash]time.Time{}, Reserved: map[string]Reservation{}, Webhooks: map[int64]*Webhook{}}
+	return &State{Sessions: map[Hash]*Session{}, Resets: map[Hash]Reset{}, Reserved: map[string]Reservation{}, Webhooks: map[int64]*Webhook{}}
 }
 
 // Reservation is a place in the quota for an inbox that is being created. It holds what a
@@ -91,7 +91,10 @@ type Session struct {
 	Hash      Hash
 	CreatedAt time.Time
 	ExpiresAt time.Time // slides with use, see SessionLife
+	ClockSeen time.Time // as of Env.clockSeen when it was made or slid
 }
+
+func (s *Session) over(env Env) bool { return env.over(s.ExpiresAt, s.ClockSeen) }
 
 // InboxEntry is a row of the account's list of inboxes.
 type InboxEntry struct {
@@ -132,4 +135,7 @@ type Rows struct {
 type Reset struct {
 	Hash      Hash
 	ExpiresAt time.Time
+	ClockSeen time.Time // as of Env.clockSeen when it was made
 }
+
+func (r Reset) over(env Env) bool { return env.over(r.ExpiresAt, r.ClockSeen) }

@@ -16,7 +16,24 @@ type Command interface {
 // Env is what Decide may know besides state and command.
 type Env struct {
 	Now   time.Time
+	Seen  time.Time // the latest that the clock was ever trusted at: it may have gone back since
 	Plans Plans
+}
+
+// over reports whether a credential that ends at until (zero: never) is over. What the clock passed
+// once stays over when it goes back. That is no matter of a credential that was made since then:
+// seen is how far the clock had been by that time.
+func (e Env) over(until, seen time.Time) bool {
+	return !until.IsZero() && (!e.Now.Before(until) || !e.Seen.Before(until) && e.Seen.After(seen))
+}
+
+// clockSeen is what a credential that is made now keeps of the clock: how far it had been, zero
+// when that is no later than now.
+func (e Env) clockSeen() time.Time {
+	if e.Seen.After(e.Now) {
+		return e.Seen
+	}
+	return time.Time{}
 }
 
 // SessionLife is how long a session lasts after its last use; a use is written down only
@@ -121,10 +138,10 @@ func (c Open) decide(s *State, env Env) ([]Event, error) {
 }
 
 func (c StartSession) decide(s *State, env Env) ([]Event, error) {
-	evs := []Event{sessionStarted{Session{Hash: c.Hash, CreatedAt: env.Now, ExpiresAt: env.Now.Add(SessionLife)}}}
+	evs := []Event{sessionStarted{Session{Hash: c.Hash, CreatedAt: env.Now, ExpiresAt: env.Now.Add(SessionLife), ClockSeen: env.clockSeen()}}}
 	var oldest *Session
 	for _, ses := range s.Sessions {
-		if !env.Now.Before(ses.ExpiresAt) {
+		if ses.over(env) {
 			evs = append(evs, sessionEnded{ses.Hash})
 		} else if oldest == nil || ses.ExpiresAt.Before(oldest.ExpiresAt) {
 			oldest = ses
@@ -139,10 +156,10 @@ func (c StartSession) decide(s *State, env Env) ([]Event, error) {
 func (c TouchSession) decide(s *State, env Env) ([]Event, error) {
 	ses := s.Sessions[c.Hash]
 	until := env.Now.Add(SessionLife)
-	if ses == nil || !env.Now.Before(ses.ExpiresAt) || until.Sub(ses.ExpiresAt) < SessionStep {
+	if ses == nil || ses.over(env) || until.Sub(ses.ExpiresAt) < SessionStep {
 		return nil, nil // unknown, over, or written down lately
 	}
-	return []Event{sessionStarted{Session{Hash: c.Hash, CreatedAt: ses.CreatedAt, ExpiresAt: until}}}, nil
+	return []Event{sessionStarted{Session{Hash: c.Hash, CreatedAt: ses.CreatedAt, ExpiresAt: until, ClockSeen: env.clockSeen()}}}, nil
 }
 
 func (c EndSession) decide(s *State, _ Env) ([]Event, error) {
@@ -153,13 +170,13 @@ func (c EndSession) decide(s *State, _ Env) ([]Event, error) {
 }
 
 func (c EndExpired) decide(s *State, env Env) ([]Event, error) {
-	if ses := s.Sessions[c.Hash]; ses != nil && !env.Now.Before(ses.ExpiresAt) {
+	if ses := s.Sessions[c.Hash]; ses != nil && ses.over(env) {
 		return []Event{sessionEnded{c.Hash}}, nil
 	}
-	if until, reset := s.Resets[c.Hash]; reset && !env.Now.Before(until) {
+	if r, reset := s.Resets[c.Hash]; reset && r.over(env) {
 		return []Event{resetEnded{c.Hash}}, nil
 	}
-	if c.Found == nil || c.Found.Ended || !c.Found.Expired(env.Now) {
+	if c.Found == nil || c.Found.Ended || !c.Found.Expired(env) {
 		return nil, nil
 	}
 	k := *c.Found
@@ -175,7 +192,7 @@ func (c IssueKey) decide(s *State, env Env) ([]Event, error) {
 		return nil, fault.New(fault.Refused, fmt.Sprintf("The inbox %s holds a key already. Delete that key first", c.Key.Inbox))
 	}
 	k := c.Key
-	k.ID, k.CreatedAt = s.LastKey+1, env.Now
+	k.ID, k.CreatedAt, k.ClockSeen = s.LastKey+1, env.Now, env.clockSeen()
 	return []Event{keyIssued{k}}, nil
 }
 

@@ -21,13 +21,12 @@ type Key struct {
 	ExpiresAt  time.Time // zero: never
 	LastUsedAt time.Time // zero: never; may trail the truth by LastUsedStep
 	Ended      bool      // was seen as expired
+	ClockSeen  time.Time // as of Env.clockSeen when it was made
 }
 
-// Expired reports whether the key is refused at now. One that was seen as expired stays so,
+// Expired reports whether the key is refused in env. One that was seen as expired stays so,
 // whatever the clock says later (ADR 0043).
-func (k *Key) Expired(now time.Time) bool {
-	return k.Ended || !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt)
-}
+func (k *Key) Expired(env Env) bool { return k.Ended || env.over(k.ExpiresAt, k.ClockSeen) }
 
 // LastUsedStep is how much newer a use must be before it is written down: a fleet of
 // 100,000 keys that poll all day costs 28 small writes a second. The inventory shows newer
@@ -59,9 +58,10 @@ type Principal struct {
 	// Used is the Unix second of the last use; the account's actor writes it down lazily.
 	Used atomic.Int64
 
-	Account ID
-	KeyID   int64  // 0 for a session
-	Inbox   string // of an inbox key
+	Account   ID
+	KeyID     int64     // 0 for a session
+	Inbox     string    // of an inbox key
+	clockSeen time.Time // of the credential
 
 	mu    sync.Mutex
 	ended chan struct{} // made when somebody waits for the revocation; mu guards it
@@ -89,6 +89,9 @@ func (p *Principal) Valid(now time.Time) bool {
 // up again, because a revocation would not find it any more.
 func (p *Principal) Current(now time.Time) bool { return p.state.Load() == present && p.Valid(now) }
 
+// Over reports whether the credential is over in env: by a clock that went back since, too.
+func (p *Principal) Over(env Env) bool { return env.over(p.ExpiresAt, p.clockSeen) }
+
 // Drop says that p leaves memory and that no revocation will find it.
 func (p *Principal) Drop() { p.state.CompareAndSwap(present, dropped) }
 
@@ -115,18 +118,18 @@ func (p *Principal) Ended() <-chan struct{} {
 }
 
 // PrincipalOf returns who the credential with this hash speaks for, nil when it is unknown
-// or over at now. key is the account's key with this hash, nil when none has it.
-func PrincipalOf(s *State, h Hash, key *Key, now time.Time) *Principal {
+// or over in env. key is the account's key with this hash, nil when none has it.
+func PrincipalOf(s *State, h Hash, key *Key, env Env) *Principal {
 	if !s.ClosingAt.IsZero() {
 		return nil
 	}
-	if ses := s.Sessions[h]; ses != nil && now.Before(ses.ExpiresAt) {
-		return &Principal{Account: s.ID, Kind: KindSession, Hash: h, Scopes: ScopeFull, ExpiresAt: ses.ExpiresAt}
+	if ses := s.Sessions[h]; ses != nil && !ses.over(env) {
+		return &Principal{Account: s.ID, Kind: KindSession, Hash: h, Scopes: ScopeFull, ExpiresAt: ses.ExpiresAt, clockSeen: ses.ClockSeen}
 	}
-	if key == nil || key.Hash != h || key.Expired(now) {
+	if key == nil || key.Hash != h || key.Expired(env) {
 		return nil
 	}
-	p := &Principal{Account: s.ID, Kind: key.Kind, KeyID: key.ID, Hash: h, Scopes: key.Scopes, Inbox: key.Inbox, ExpiresAt: key.ExpiresAt}
+	p := &Principal{Account: s.ID, Kind: key.Kind, KeyID: key.ID, Hash: h, Scopes: key.Scopes, Inbox: key.Inbox, ExpiresAt: key.ExpiresAt, clockSeen: key.ClockSeen}
 	p.Note(key.LastUsedAt)
 	return p
 }

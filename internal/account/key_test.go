@@ -56,7 +56,7 @@ func TestPrincipal(t *testing.T) {
 		{token: "ends", now: end},
 		{token: "unknown", now: start},
 	} {
-		p := account.PrincipalOf(s, hash(c.token), keys[c.token], c.now)
+		p := account.PrincipalOf(s, hash(c.token), keys[c.token], account.Env{Now: c.now})
 		if c.kind == 0 {
 			if p != nil {
 				t.Errorf("%s at %v: %+v", c.token, c.now, p)
@@ -81,11 +81,11 @@ func TestNobodySpeaksForAClosingAccount(t *testing.T) {
 	s := account.NewState()
 	s.Sessions[hash("session")] = &account.Session{Hash: hash("session"), ExpiresAt: start.Add(time.Hour)}
 	key := &account.Key{ID: 1, Hash: hash("key"), Kind: account.KindAccountKey}
-	if account.PrincipalOf(s, hash("session"), nil, start) == nil || account.PrincipalOf(s, hash("key"), key, start) == nil {
+	if account.PrincipalOf(s, hash("session"), nil, account.Env{Now: start}) == nil || account.PrincipalOf(s, hash("key"), key, account.Env{Now: start}) == nil {
 		t.Fatal("an open account is shut")
 	}
 	s.ClosingAt = start
-	if account.PrincipalOf(s, hash("session"), nil, start) != nil || account.PrincipalOf(s, hash("key"), key, start) != nil {
+	if account.PrincipalOf(s, hash("session"), nil, account.Env{Now: start}) != nil || account.PrincipalOf(s, hash("key"), key, account.Env{Now: start}) != nil {
 		t.Error("a closing account is open")
 	}
 }

@@ -40,12 +40,12 @@ func (c StartReset) decide(s *State, env Env) ([]Event, error) {
 	var evs []Event
 	var first Hash // the one that ends first
 	waiting := 0
-	for h, until := range s.Resets {
-		if !env.Now.Before(until) {
+	for h, r := range s.Resets {
+		if r.over(env) {
 			evs = append(evs, resetEnded{h})
 			continue
 		}
-		if waiting == 0 || until.Before(s.Resets[first]) {
+		if waiting == 0 || r.ExpiresAt.Before(s.Resets[first].ExpiresAt) {
 			first = h
 		}
 		waiting++
@@ -56,7 +56,7 @@ func (c StartReset) decide(s *State, env Env) ([]Event, error) {
 		}
 		evs = append(evs, resetEnded{first})
 	}
-	return append(evs, resetStarted{Reset{c.Hash, env.Now.Add(ResetLife)}}), nil
+	return append(evs, resetStarted{Reset{c.Hash, env.Now.Add(ResetLife), env.clockSeen()}}), nil
 }
 
 // BadReset is the fault for a reset token that opens nothing, whatever the reason.
@@ -65,7 +65,7 @@ func BadReset() error {
 }
 
 func (c ResetPassword) decide(s *State, env Env) ([]Event, error) {
-	if until, known := s.Resets[c.Hash]; !known || !env.Now.Before(until) {
+	if r, known := s.Resets[c.Hash]; !known || r.over(env) {
 		return nil, BadReset()
 	}
 	return append(s.endTokens(), passwordSet{c.PasswordHash}), nil
@@ -82,7 +82,7 @@ func (s *State) endTokens() (evs []Event) {
 	return evs
 }
 
-func (e resetStarted) apply(s *State) { s.Resets[e.Reset.Hash] = e.Reset.ExpiresAt }
+func (e resetStarted) apply(s *State) { s.Resets[e.Reset.Hash] = e.Reset }
 func (e resetStarted) rows(_ *State, r *Rows) {
 	r.PutResets = append(r.PutResets, e.Reset)
 }

@@ -23,8 +23,9 @@ type Clock struct {
 	log *Logger
 
 	mu      sync.Mutex
-	trusted reading // zero: none yet
-	doubted reading // the first of the doubt; zero: no doubt
+	trusted reading   // zero: none yet
+	seen    time.Time // the latest that was ever trusted, to the millisecond; never goes back
+	doubted reading   // the first of the doubt; zero: no doubt
 }
 
 // reading is the wall clock at a moment of the monotonic clock.
@@ -37,19 +38,34 @@ func (r reading) drift(later reading) time.Duration {
 
 // Trusted reads the clock, and reports whether it may remove mail.
 func (c *Clock) Trusted() bool {
-	_, trusted := c.read()
+	_, _, trusted := c.read()
 	return trusted
 }
 
-// read reads the clock, and returns the last reading that is trusted.
-func (c *Clock) read() (last time.Time, trusted bool) {
+// Seen reads the clock, and returns the latest reading that was ever trusted: a clock that went
+// back does not take it along, and one in doubt does not move it.
+func (c *Clock) Seen() time.Time {
+	_, seen, _ := c.read()
+	return seen
+}
+
+// read reads the clock, and returns the last reading that is trusted and the latest that ever was.
+func (c *Clock) read() (last, seen time.Time, trusted bool) {
 	now := reading{c.now().Round(0), time.Now()}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if trusted = c.believe(now); trusted {
 		c.trusted, c.doubted = now, reading{}
+		c.observe(now.wall)
 	}
-	return c.trusted.wall, trusted
+	return c.trusted.wall, c.seen, trusted
+}
+
+// observe notes a trusted reading. The caller holds mu, or has c alone.
+func (c *Clock) observe(wall time.Time) {
+	if wall = wall.UTC().Truncate(time.Millisecond); wall.After(c.seen) {
+		c.seen = wall
+	}
 }
 
 // believe judges a reading. The caller holds mu.

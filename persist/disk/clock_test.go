@@ -10,7 +10,8 @@ import (
 )
 
 // TestClockInDoubt lets the clock be off by hours, over restarts, and names when it may remove
-// mail. Each step first lets time pass, so many minutes.
+// mail. Each step first lets time pass, so many minutes. What it has seen is the latest of what it
+// was trusted at, whatever comes after.
 func TestClockInDoubt(t *testing.T) {
 	const day = 24
 	type step struct {
@@ -20,8 +21,8 @@ func TestClockInDoubt(t *testing.T) {
 	}
 	for name, steps := range map[string][]step{
 		"a year passes in one run":    {{365 * day * 60, 0, false, true}},
-		"a day is no jump":            {{0, day, true, true}, {1, 2 * day, false, true}},
-		"backwards is no jump":        {{0, -40 * day, true, true}},
+		"a day is no jump":            {{0, day, true, true}, {1, 2 * day, false, true}, {1, 0, true, true}},
+		"backwards is no jump":        {{0, -40 * day, true, true}, {60, -40 * day, false, true}, {0, -40 * day, true, true}},
 		"back and forth is one":       {{0, -40 * day, false, true}, {1, 0, false, false}},
 		"ahead within a run":          {{1, day + 1, false, false}, {59, day + 1, false, false}, {1, day + 1, false, true}},
 		"ahead since the run before":  {{0, 35 * day, true, false}, {59, 35 * day, false, false}, {1, 35 * day, false, true}, {0, 35 * day, true, true}},
@@ -45,6 +46,7 @@ func TestClockInDoubt(t *testing.T) {
 				}
 				h := start()
 				h.write()
+				seen := now().UTC()
 				for i, s := range steps {
 					time.Sleep(time.Duration(s.minutes) * time.Minute)
 					if off = s.off; s.restart {
@@ -53,6 +55,12 @@ func TestClockInDoubt(t *testing.T) {
 					h.write() // as for a mail, before anybody asks
 					if got := h.Clock().Trusted(); got != s.trusted {
 						t.Errorf("step %d: trusted %v", i+1, got)
+					}
+					if s.trusted && now().After(seen) {
+						seen = now().UTC()
+					}
+					if got := h.Clock().Seen(); !got.Equal(seen) {
+						t.Errorf("step %d: seen %v, want %v", i+1, got, seen)
 					}
 				}
 			})

@@ -12,9 +12,14 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// highWaterEvery is how old the high-water file may be while commits go on. A commit after
-// a quiet time is noted at once.
-const highWaterEvery = 750 * time.Millisecond
+const (
+	// highWaterEvery is how old the high-water file may be while commits go on. A commit after
+	// a quiet time is noted at once.
+	highWaterEvery = 750 * time.Millisecond
+	// highWaterIdle is how old it may be in a quiet time: a crash forgets so much of what the
+	// clock has seen.
+	highWaterIdle = time.Minute
+)
 
 // HighWater counts the commits that are known to be on disk, and notes in a file how many
 // they are: a start that finds fewer has lost some. The count may trail the disk, never lead.
@@ -34,13 +39,32 @@ type HighWater struct {
 type mark struct {
 	commits uint64
 	at      time.Time // wall time of writing, to the millisecond, or the last that was trusted
+	seen    time.Time // the latest that was ever trusted; zero: as at, in a file of form 1
 }
 
-const highWaterForm = "inboxd high-water 1\ncommits %d\ntime %d\n"
+const (
+	highWaterForm  = "inboxd high-water 2\ncommits %d\ntime %d\nseen %d\n"
+	highWaterForm1 = "inboxd high-water 1\ncommits %d\ntime %d\n"
+)
 
 func (m mark) encode() []byte {
-	body := fmt.Appendf(nil, highWaterForm, m.commits, m.at.UnixMilli())
+	body := fmt.Appendf(nil, highWaterForm1, m.commits, m.at.UnixMilli())
+	if !m.seen.IsZero() {
+		body = fmt.Appendf(nil, highWaterForm, m.commits, m.at.UnixMilli(), m.seen.UnixMilli())
+	}
 	return fmt.Appendf(body, "sum %016x\n", xxh3.Hash(body))
+}
+
+// readMark is true for what encode wrote, to the byte.
+func readMark(data []byte) (m mark, ok bool) {
+	var at, seen int64
+	if _, err := fmt.Sscanf(string(data), highWaterForm, &m.commits, &at, &seen); err == nil {
+		m.seen = time.UnixMilli(seen).UTC()
+	} else if _, err := fmt.Sscanf(string(data), highWaterForm1, &m.commits, &at); err != nil {
+		return m, false
+	}
+	m.at = time.UnixMilli(at).UTC()
+	return m, bytes.Equal(m.encode(), data)
 }
 
 // readHighWater begins with no mark when there is no file, as on a first start and after an
@@ -51,16 +75,14 @@ func readHighWater(f *Folder, now func() time.Time) (*HighWater, error) {
 	if errors.Is(err, os.ErrNotExist) {
 		return h, nil
 	}
-	var ms int64
-	if err == nil {
-		_, err = fmt.Sscanf(string(data), highWaterForm, &h.previous.commits, &ms)
-	}
-	h.previous.at = time.UnixMilli(ms).UTC()
-	if err != nil || !bytes.Equal(h.previous.encode(), data) {
+	previous, ok := readMark(data)
+	if err != nil || !ok {
 		return nil, fmt.Errorf("the file %s in the data folder %s is damaged (remove it to start without its check): %v", HighWaterName, f.Dir, err)
 	}
-	h.written = h.previous.commits
-	h.clock.trusted = reading{h.previous.at, time.Now()}
+	h.previous, h.written = previous, previous.commits
+	h.clock.trusted = reading{previous.at, time.Now()}
+	h.clock.observe(previous.at)
+	h.clock.observe(previous.seen)
 	return h, nil
 }
 
@@ -91,7 +113,8 @@ func (h *HighWater) Ack() {
 	}
 }
 
-// keep writes the file while commits come, until stop; Rest writes the last one.
+// keep writes the file while commits come, and now and then while none do, until stop; Rest
+// writes the last one.
 func (h *HighWater) keep(stop <-chan struct{}) {
 	for {
 		for h.acked.Load() != h.written {
@@ -106,6 +129,8 @@ func (h *HighWater) keep(stop <-chan struct{}) {
 		case <-stop:
 			return
 		case <-h.moved:
+		case <-time.After(highWaterIdle):
+			h.write()
 		}
 	}
 }
@@ -117,8 +142,8 @@ func (h *HighWater) write() {
 		return
 	}
 	acked := h.acked.Load()
-	at, _ := h.clock.read()
-	if err := WriteFile(h.folder.FS, h.folder.Dir, HighWaterName, mark{acked, at}.encode()); err != nil {
+	at, seen, _ := h.clock.read()
+	if err := WriteFile(h.folder.FS, h.folder.Dir, HighWaterName, mark{acked, at, seen}.encode()); err != nil {
 		h.folder.Log.Seldom(slog.LevelError, "storage: high-water file not written", "err", err)
 		return
 	}

@@ -10,9 +10,17 @@ import (
 
 // TestHighWaterForm pins what a start believes.
 func TestHighWaterForm(t *testing.T) {
-	const want = "inboxd high-water 1\ncommits 12345\ntime 1795212345678\nsum dda2455ed6aa6e8b\n"
-	if got := (mark{12345, time.UnixMilli(1_795_212_345_678)}).encode(); string(got) != want {
-		t.Errorf("written as %q, want %q", got, want)
+	at, seen := time.UnixMilli(1_795_212_345_678).UTC(), time.UnixMilli(1_795_300_000_000).UTC()
+	for want, m := range map[string]mark{
+		"inboxd high-water 2\ncommits 12345\ntime 1795212345678\nseen 1795300000000\nsum c8f333b14681cafd\n": {12345, at, seen},
+		"inboxd high-water 1\ncommits 12345\ntime 1795212345678\nsum dda2455ed6aa6e8b\n":                     {12345, at, time.Time{}}, // until ADR 0057
+	} {
+		if got := m.encode(); string(got) != want {
+			t.Errorf("written as %q, want %q", got, want)
+		}
+		if got, ok := readMark([]byte(want)); !ok || got != m {
+			t.Errorf("%q is read as %+v, %v", want, got, ok)
+		}
 	}
 }
 

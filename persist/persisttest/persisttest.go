@@ -36,6 +36,7 @@ type Store struct {
 	Before func(rows any) error
 
 	full                    atomic.Bool
+	ahead                   *atomic.Int64 // nanoseconds
 	commits, accountLookups atomic.Int64
 }
 
@@ -43,27 +44,28 @@ type Store struct {
 // alone, so that it costs nothing to let days pass in a bubble.
 func Open(t TB) *Store {
 	t.Helper()
-	return open(t, vfs.NewMem())
+	return open(t, vfs.NewMem(), new(atomic.Int64))
 }
 
 // OpenCrashable is Open for a test that calls Crash. Every sync copies the log then.
 func OpenCrashable(t TB) *Store {
 	t.Helper()
-	return open(t, vfs.NewCrashableMem())
+	return open(t, vfs.NewCrashableMem(), new(atomic.Int64))
 }
 
 // Crash opens what a power loss at this moment would leave.
 func (s *Store) Crash(t TB) *Store {
 	t.Helper()
-	return open(t, s.fs.CrashClone(vfs.CrashCloneCfg{}))
+	return open(t, s.fs.CrashClone(vfs.CrashCloneCfg{}), s.ahead)
 }
 
-func open(t TB, fs *vfs.MemFS) *Store {
+func open(t TB, fs *vfs.MemFS, ahead *atomic.Int64) *Store {
 	t.Helper()
 	disk, err := persist.Open("data", persist.Options{
 		FS: fs, Logger: slog.New(slog.DiscardHandler), Still: true,
 		// Rows stay in memtables: tables are dear while the race detector looks on.
 		MemTableBytes: 64 << 20, CacheBytes: 8 << 20,
+		Now:  func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) },
 		Exit: func(int) { panic("the store ended the process") },
 	})
 	if err != nil {
@@ -74,8 +76,12 @@ func open(t TB, fs *vfs.MemFS) *Store {
 			t.Fatal(err)
 		}
 	})
-	return &Store{Store: disk, fs: fs}
+	return &Store{Store: disk, fs: fs, ahead: ahead}
 }
+
+// SetAhead makes the store's clock so much ahead of the true one, until it is set again, over
+// crashes.
+func (s *Store) SetAhead(d time.Duration) { s.ahead.Store(int64(d)) }
 
 // SetFull makes the disk full, or gives it room again.
 func (s *Store) SetFull(full bool) { s.full.Store(full) }
