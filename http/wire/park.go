@@ -191,7 +191,9 @@ var errDetached = errors.New("http: the connection is parked")
 // that it does when the hijacker returned.
 func (c *conn) detach(hijacked io.Reader) {
 	c.detached = true
-	c.ahead, _ = io.ReadAll(hijacked)
+	if c.ahead, _ = io.ReadAll(hijacked); len(c.ahead) == 0 {
+		c.ahead = nil // not half a KiB for each that waits
+	}
 	c.detached = false
 	c.handedOver.Add(1)
 }
