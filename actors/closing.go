@@ -15,7 +15,7 @@ import (
 )
 
 // Deleting an account: close it, remove its inboxes and keys some at a time, give own
-// domains back, erase the rest, free the e-mail address. Every step may be repeated. What a crash or an impatient operator
+// domains back, end what deleted inboxes left in the mail queue, erase the rest, free the e-mail address. Every step may be repeated. What a crash or an impatient operator
 // leaves is marked in the store, and the closer goes on with it.
 
 const (
@@ -28,6 +28,8 @@ const (
 type ClosingStore interface {
 	// Closing names accounts whose deletion has begun.
 	Closing(limit int) ([]account.ID, error)
+	// LeftQueued names the deleted inboxes of an account whose mail is still queued.
+	LeftQueued(account.ID) ([]string, error)
 }
 
 // Closing deletes accounts. It never changes; any goroutine may use it.
@@ -90,6 +92,9 @@ func (c *Closing) step(ctx context.Context, id account.ID) (done bool, err error
 	if err := c.releaseDomains(ctx, id); err != nil {
 		return false, err
 	}
+	if err := c.dropQueued(ctx, id); err != nil {
+		return false, err
+	}
 	return true, c.accounts.erase(ctx, profile)
 }
 
@@ -101,6 +106,20 @@ func (c *Closing) releaseDomains(ctx context.Context, id account.ID) error {
 	}
 	for _, name := range names {
 		if err := c.domains.ReleaseDomain(ctx, id, name); err != nil && !fault.Is(err, fault.NotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropQueued ends what the account's inboxes had queued when they were deleted.
+func (c *Closing) dropQueued(ctx context.Context, id account.ID) error {
+	addresses, err := c.store.LeftQueued(id)
+	if err != nil {
+		return engine.Busy(err)
+	}
+	for _, address := range addresses {
+		if _, err := c.registry.inboxes.Do(ctx, address, inbox.Erase{Account: id}); err != nil {
 			return err
 		}
 	}
@@ -137,7 +156,7 @@ func (c *Closing) deleteSome(ctx context.Context, id account.ID) error {
 func (c *Closing) deleteListed(ctx context.Context, id account.ID, e account.InboxEntry) error {
 	view, err := c.registry.inboxes.View(ctx, e.Address)
 	if err == nil && view.Account == id && view.CreatedAt.Equal(e.CreatedAt) {
-		_, err = c.registry.inboxes.Do(ctx, e.Address, inbox.Delete{})
+		_, err = c.registry.inboxes.Do(ctx, e.Address, inbox.Erase{Account: id})
 	}
 	if err != nil && !fault.Is(err, fault.NoInbox) {
 		return err

@@ -40,12 +40,18 @@ func (e *inboxEntity) Load() (err error) {
 // good for the asker even if the inbox leaves memory at once.
 type wake struct{}
 
+// findQueued answers with a message that waits in the mail queue, nil when it does not.
+type findQueued struct{ id int64 }
+
 func (e *inboxEntity) Decide(cmd any) (any, error) {
 	if c, repeatable := cmd.(onceCommand); repeatable {
 		return e.decideOnce(c)
 	}
 	if c, asked := cmd.(recallOnce); asked {
 		return e.recallOnce(c)
+	}
+	if q, asked := cmd.(findQueued); asked {
+		return e.state.Queued(q.id), nil
 	}
 	order, ok := cmd.(inbox.Command)
 	if !ok {

@@ -92,6 +92,17 @@ func (i *Inboxes) Resident(address []byte) *inbox.View {
 	return nil
 }
 
+// Queued returns a message that waits in the mail queue, also one that its readers don't see any more,
+// or whose inbox was deleted; nil when it does not wait.
+func (i *Inboxes) Queued(ctx context.Context, address string, id int64) (*inbox.Message, error) {
+	if v := i.Resident([]byte(address)); v != nil {
+		return v.Queued(id), nil
+	}
+	got, err := i.owners.Do(ctx, address, findQueued{id}, 0)
+	m, _ := got.(*inbox.Message)
+	return m, err
+}
+
 // Do hands cmd to the inbox at address and returns after its commit.
 func (i *Inboxes) Do(ctx context.Context, address string, cmd inbox.Command) (inbox.Outcome, error) {
 	got, err := i.owners.Do(ctx, address, cmd, sizeOf(cmd))

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -472,5 +473,66 @@ func TestDamagedMailIsGivenUp(t *testing.T) {
 	got := sending(t, s, address, m, final)
 	if got.Status != delivery.Failed || !strings.Contains(got.Reason(), "The mail is damaged on the disk of this service") || len(courier.handed()) != 0 {
 		t.Errorf("ended as %+v, %q", got, got.Reason())
+	}
+}
+
+// TestAcceptedMailOutlivesItsInbox: burnt, or deleted with its inbox, it goes out and then nothing of
+// it is left; with its account it ends.
+func TestAcceptedMailOutlivesItsInbox(t *testing.T) {
+	end := map[string]func(*System, account.ID, string) error{
+		"burn": func(s *System, _ account.ID, address string) error {
+			_, err := s.Do(context.Background(), address, inbox.Burn{})
+			return err
+		},
+		"delete": func(s *System, id account.ID, address string) error {
+			return s.DeleteInbox(context.Background(), id, address)
+		},
+		"delete the inbox, and then the account": func(s *System, id account.ID, address string) error {
+			return cmp.Or(s.DeleteInbox(context.Background(), id, address), s.DeleteAccount(context.Background(), "me@example.test"))
+		},
+		"delete the account": func(s *System, _ account.ID, _ string) error {
+			return s.DeleteAccount(context.Background(), "me@example.test")
+		},
+	}
+	for name, end := range end {
+		t.Run(name, func(t *testing.T) {
+			store := persisttest.Open(t)
+			var open atomic.Bool
+			courier := &fakeCourier{answer: func(mailqueue.Consignment) mailqueue.Handover {
+				if !open.Load() {
+					return mailqueue.Handover{Outcome: delivery.Temporary, Code: 451, Text: "451 later"}
+				}
+				return mailqueue.Handover{Outcome: delivery.Delivered, Code: 250}
+			}}
+			s := startSystem(t, store, func(o *Options) { fast(o); o.Courier = courier })
+			id, address := openAccount(t, s)
+			m := must[int64](t)(s.Send(t.Context(), address, letter("b@far.test")))
+			until(func() bool { return len(courier.handed()) > 0 })
+			if err := end(s, id, address); err != nil {
+				t.Fatal(err)
+			}
+			if view, err := s.View(t.Context(), address); err == nil && view.Message(m, s.now()) != nil {
+				t.Error("it can still be read")
+			}
+			lives := !strings.Contains(name, "account")
+			if items, _, err := s.Mail.List(t.Context(), 10); (len(items) == 1) != lives || err != nil {
+				t.Errorf("in the queue: %v, %v", items, err)
+			}
+			open.Store(true)
+			until(func() bool {
+				left := must[*inbox.State](t)(store.LoadInbox(address))
+				return len(left.Messages) == 0
+			})
+			if raw, err := store.Raw(address, m); raw != nil || err != nil {
+				t.Errorf("its bytes are left: %q, %v", raw, err)
+			}
+			if queue, _, err := store.MailQueue(inbox.QueueEntry{}, 10); len(queue) > 0 || err != nil {
+				t.Errorf("left in the queue: %v, %v", queue, err)
+			}
+			all := must[[]inbox.Public](t)(events(store, s, id))
+			if told := len(all) == 1 && all[0].Gone && all[0].Name == "message.delivered"; told != lives {
+				t.Errorf("events: %+v", all)
+			}
+		})
 	}
 }

@@ -29,6 +29,7 @@ type publicRecord struct {
 	Attendee  *attendeeRecord `cbor:"15,keyasint,omitempty"`
 
 	Recipients []recipientRecord `cbor:"16,keyasint,omitempty"` // email and status of each
+	Gone       bool              `cbor:"17,keyasint,omitempty"`
 }
 
 func (r *publicRecord) from(p *inbox.Public) {
@@ -36,7 +37,7 @@ func (r *publicRecord) from(p *inbox.Public) {
 		Number: p.Number, Name: p.Name, Account: p.Account, Address: p.Address, MessageID: p.MessageID,
 		At: stampOf(p.At), From: p.From, Subject: p.Subject, OTP: p.OTP,
 		To: p.To, SendStatus: p.SendStatus, SendError: p.SendError, Recipients: convert(p.Recipients, recordOutcome),
-		Encrypted: p.Encrypted, Meeting: optional(p.Meeting, recordMeeting), Attendee: optional(p.Attendee, recordAttendee),
+		Encrypted: p.Encrypted, Gone: p.Gone, Meeting: optional(p.Meeting, recordMeeting), Attendee: optional(p.Attendee, recordAttendee),
 	}
 }
 
@@ -45,7 +46,7 @@ func (r *publicRecord) public() inbox.Public {
 		Number: r.Number, Name: r.Name, Account: r.Account, Address: r.Address, MessageID: r.MessageID,
 		At: r.At.time(), From: r.From, Subject: r.Subject, OTP: r.OTP,
 		To: r.To, SendStatus: r.SendStatus, SendError: r.SendError, Recipients: convert(r.Recipients, recipientRecord.outcome),
-		Encrypted: r.Encrypted, Meeting: optional(r.Meeting, meetingRecord.meeting), Attendee: optional(r.Attendee, attendeeRecord.attendee),
+		Encrypted: r.Encrypted, Gone: r.Gone, Meeting: optional(r.Meeting, meetingRecord.meeting), Attendee: optional(r.Attendee, attendeeRecord.attendee),
 	}
 }
 

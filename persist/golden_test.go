@@ -95,6 +95,12 @@ func goldenSentMessage() *inbox.Message {
 			}}}
 }
 
+func goldenHiddenMessage() *inbox.Message {
+	m := goldenSentMessage()
+	m.Hidden = true
+	return m
+}
+
 func goldenKey() *account.Key {
 	return &account.Key{ID: 7, Hash: goldenHash, Kind: account.KindInboxKey, Label: "ci", Scopes: account.ScopeRead | account.ScopeSend, Prefix: "svc_sk_abc",
 		Inbox: goldenAddress, CreatedAt: goldenTime, ExpiresAt: goldenTime.Add(time.Hour), LastUsedAt: goldenTime.Add(time.Minute)}
@@ -169,11 +175,17 @@ func goldens() map[string]struct {
 	var outcomes publicRecord
 	outcomesEv := goldenOutcomes()
 	outcomes.from(&outcomesEv)
+	var gone publicRecord
+	goneEv := goldenOutcomes()
+	goneEv.Forget()
+	gone.from(&goneEv)
 	var met publicRecord
 	metEv := goldenMeeting()
 	met.from(&metEv)
 	var sentRow messageRecord
 	sentRow.from(goldenSentMessage())
+	var hiddenRow messageRecord
+	hiddenRow.from(goldenHiddenMessage())
 	var key keyRecord
 	key.from(goldenKey())
 	endedKey := goldenKey()
@@ -227,6 +239,11 @@ func goldens() map[string]struct {
 			err := decode(b, &r)
 			return r.public(), err
 		}, outcomesEv},
+		"record-public-gone": {record(&gone), func(b []byte) (any, error) {
+			var r publicRecord
+			err := decode(b, &r)
+			return r.public(), err
+		}, goneEv},
 		"record-public-meeting": {record(&met), func(b []byte) (any, error) {
 			var r publicRecord
 			err := decode(b, &r)
@@ -284,6 +301,11 @@ func goldens() map[string]struct {
 			err := decode(b, &r)
 			return r.message(301), err
 		}, goldenSentMessage()},
+		"record-message-hidden": {record(&hiddenRow), func(b []byte) (any, error) {
+			var r messageRecord
+			err := decode(b, &r)
+			return r.message(301), err
+		}, goldenHiddenMessage()},
 		"record-mail-due": {record(&mailDueRecord{[]string{"far.test", "other.test"}, true, stampOf(goldenTime)}), func(b []byte) (any, error) {
 			var r mailDueRecord
 			err := decode(b, &r)

@@ -23,6 +23,7 @@ type messageRecord struct {
 
 	Thread  uint64         `cbor:"20,keyasint,omitempty"`
 	Sending *sendingRecord `cbor:"21,keyasint,omitempty"` // nil for a received message
+	Hidden  bool           `cbor:"22,keyasint,omitempty"`
 }
 
 func (r *messageRecord) from(m *inbox.Message) {
@@ -30,7 +31,7 @@ func (r *messageRecord) from(m *inbox.Message) {
 		Direction: m.Direction, ReceivedAt: stampOf(m.ReceivedAt), ExpiresAt: stampOf(m.ExpiresAt),
 		FromEmail: m.From.Email, FromName: m.From.Name, EnvelopeTo: m.EnvelopeTo,
 		Subject: m.Subject, OTP: m.OTP, Size: m.Size, Read: m.Read,
-		Thread: m.Thread, Sending: optional(m.Sending, recordSending),
+		Thread: m.Thread, Sending: optional(m.Sending, recordSending), Hidden: m.Hidden,
 	}
 	if m.Unsettled != nil {
 		r.Unsettled = m.Unsettled[:]
@@ -42,7 +43,7 @@ func (r *messageRecord) message(id int64) *inbox.Message {
 		ID: id, Direction: r.Direction, ReceivedAt: r.ReceivedAt.time(), ExpiresAt: r.ExpiresAt.time(),
 		From: message.Mailbox{Email: r.FromEmail, Name: r.FromName}, EnvelopeTo: r.EnvelopeTo,
 		Subject: r.Subject, OTP: r.OTP, Size: r.Size, Read: r.Read,
-		Thread: r.Thread, Sending: optional(r.Sending, sendingRecord.sending),
+		Thread: r.Thread, Sending: optional(r.Sending, sendingRecord.sending), Hidden: r.Hidden,
 	}
 	if len(r.Unsettled) == len(inbox.Digest{}) {
 		m.Unsettled = (*inbox.Digest)(r.Unsettled)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"inboxd/internal/account"
 	"inboxd/internal/inbox"
 	"inboxd/internal/partition"
 )
@@ -239,6 +240,21 @@ func (t *queueTable) EachQueued(entry func(inbox.QueueEntry)) error {
 		}
 	}
 	return nil
+}
+
+// LeftQueued returns the addresses of an account's deleted inboxes whose mail is still in the queue.
+// It reads the whole queue: for the end of an account.
+func (t *queueTable) LeftQueued(id account.ID) (left []string, err error) {
+	queued := map[string]bool{}
+	err = t.EachQueued(func(q inbox.QueueEntry) { queued[q.Address] = true })
+	for addr := range queued {
+		var r profileRecord
+		found, err := t.get(appendText(nil, kindInbox, addr), &r)
+		if found && err == nil && r.Account == id && !r.DeletedAt.time().IsZero() { // of a damaged one nobody knows whose it was
+			left = append(left, addr)
+		}
+	}
+	return left, err
 }
 
 // signatureKey names the fields that stand above the raw bytes of an outgoing message.

@@ -196,12 +196,11 @@ func (q *Queue) writeOff(ctx context.Context, t *task) error {
 
 // find reads the message of a task, if an attempt is due.
 func (q *Queue) find(ctx context.Context, t *task) error {
-	view, err := q.Inboxes.View(ctx, t.key.address)
+	m, err := q.Inboxes.Queued(ctx, t.key.address, t.key.id)
 	if err != nil {
 		return err
 	}
-	m := view.Message(t.key.id, q.now())
-	if m == nil || !m.Waiting() {
+	if m == nil {
 		return errGone
 	}
 	if t.message = m; !m.Sending.Leased && m.Sending.Due.After(q.now()) {

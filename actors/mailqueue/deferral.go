@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"inboxd/internal/dueline"
-	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 )
 
@@ -67,25 +66,18 @@ func (q *Queue) deferGroup(ctx context.Context, address string, group []*dueline
 		order.Mails[i] = inbox.Deferral{ID: d.Key.id, Why: d.Report, Jitter: rand.Float64()}
 	}
 	outcome, err := q.Inboxes.Do(ctx, address, order)
-	var view *inbox.View
-	if err == nil {
-		view, err = q.Inboxes.View(ctx, address)
+	left := make([]*inbox.Message, len(group)) // those that wait on
+	for i := 0; i < len(group) && err == nil; i++ {
+		left[i], err = q.Inboxes.Queued(ctx, address, group[i].Key.id)
 	}
-	switch {
-	case fault.Is(err, fault.NoInbox):
-		err = nil
-	case err != nil && !errors.Is(err, context.Canceled):
+	if err != nil && !errors.Is(err, context.Canceled) {
 		q.Logger.Warn("mails could not be deferred", "inbox", address, "mails", len(group), "err", err)
 	}
 	for i, d := range group {
-		var m *inbox.Message
-		if view != nil {
-			m = view.Message(d.Key.id, q.now())
-		}
 		if outcome.Each != nil && outcome.Each[i] > 0 {
-			q.logDeferral(d, outcome.Each[i], m)
+			q.logDeferral(d, outcome.Each[i], left[i])
 		}
-		q.deferred(d, m, err)
+		q.deferred(d, left[i], err)
 	}
 	return err
 }
@@ -101,17 +93,17 @@ func (q *Queue) deferred(d *dueline.Deferral[mailKey], m *inbox.Message, err err
 		return
 	}
 	var due time.Time
-	if m != nil && m.Waiting() {
+	if m != nil {
 		due = m.Sending.Due
 	}
 	q.line.Deferred(q.now(), d, due)
 }
 
-// logDeferral writes the line of an attempt and counts it. m is nil when it left nothing.
+// logDeferral writes the line of an attempt and counts it. m is nil when it was the last.
 func (q *Queue) logDeferral(d *dueline.Deferral[mailKey], attempt int, m *inbox.Message) {
 	q.counts.temporary.Add(1)
 	verb := "attempt"
-	if m == nil || !m.Waiting() {
+	if m == nil {
 		verb = "failed" // its time is over
 	}
 	q.Logger.Info(verb, "inbox", d.Key.address, "message_id", d.Key.id, "attempt", attempt, "destination", d.Lane, "tried", false, "answer", d.Report)

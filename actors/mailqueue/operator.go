@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 )
 
@@ -31,14 +30,11 @@ func (q *Queue) List(ctx context.Context, limit int) ([]Item, bool, error) {
 	}
 	items := make([]Item, 0, len(entries))
 	for _, e := range entries {
-		view, err := q.Inboxes.View(ctx, e.Address)
-		if fault.Is(err, fault.NoInbox) {
-			continue
-		}
+		m, err := q.Inboxes.Queued(ctx, e.Address, e.ID)
 		if err != nil {
 			return nil, false, err
 		}
-		if m := view.Message(e.ID, q.now()); m != nil && m.Waiting() { // else settled meanwhile
+		if m != nil { // else settled meanwhile
 			items = append(items, itemOf(e.Address, m))
 		}
 	}
@@ -61,11 +57,11 @@ func itemOf(address string, m *inbox.Message) Item {
 // Retry makes a mail of the queue due now, and has it tried even where its destinations were
 // silent a moment ago: who wants that may have mended them.
 func (q *Queue) Retry(ctx context.Context, address string, id int64) error {
-	view, err := q.Inboxes.View(ctx, address)
+	m, err := q.Inboxes.Queued(ctx, address, id)
 	if err != nil {
 		return err
 	}
-	if m := view.Message(id, q.now()); m != nil && m.Waiting() {
+	if m != nil {
 		q.probe(address, m)
 	}
 	outcome, err := q.Inboxes.Do(ctx, address, inbox.Requeue{ID: id})

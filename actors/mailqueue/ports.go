@@ -35,7 +35,8 @@ type Options struct {
 // Inboxes is what the queue needs of those who send.
 type Inboxes interface {
 	Do(ctx context.Context, address string, cmd inbox.Command) (inbox.Outcome, error)
-	View(ctx context.Context, address string) (*inbox.View, error)
+	// Queued returns a message that is not settled, whoever may still read it; nil: it is.
+	Queued(ctx context.Context, address string, id int64) (*inbox.Message, error)
 	IsResident(address string) bool
 	// LetSleep sends an inbox out of memory again, once such add up.
 	LetSleep(address string)

@@ -85,12 +85,17 @@ type (
 		ID   int64
 		Read bool
 	}
-	// DeleteMessage removes one message.
+	// DeleteMessage removes one message. One that is queued is taken back: what was not handed
+	// over yet never will be.
 	DeleteMessage struct{ ID int64 }
-	// Burn removes every message and keeps the address.
+	// Burn removes every message and keeps the address. What is queued was accepted and goes
+	// out: it is hidden, and removed when its delivery is settled.
 	Burn struct{}
-	// Delete removes the inbox and its messages, leaving a tombstone.
+	// Delete removes the inbox and its messages as Burn does, leaving a tombstone.
 	Delete struct{}
+	// Erase is Delete for an account that is being deleted: with it goes what is queued, of an
+	// inbox that was deleted before too.
+	Erase struct{ Account account.ID }
 	// Update changes what its owner may change; nil leaves a field as it is.
 	Update struct {
 		Label          *string
@@ -107,13 +112,16 @@ func Decide(s *State, cmd Command, env Env) ([]Event, Outcome, error) {
 	case Create, Forgo:
 		return cmd.decide(s, env)
 	}
-	if !s.Live() {
-		if _, sweeps := cmd.(Expire); sweeps {
-			return nil, Outcome{}, nil // a due entry that outlived its inbox
-		}
-		return nil, Outcome{}, NoInbox(s.Address)
+	if s.Live() {
+		return cmd.decide(s, env)
 	}
-	return cmd.decide(s, env)
+	switch cmd.(type) {
+	case Expire:
+		return nil, Outcome{}, nil // a due entry that outlived its inbox
+	case Attempt, Attempted, Defer, Requeue, GiveUp, Erase:
+		return cmd.decide(s, env) // what it sent is tried to its end
+	}
+	return nil, Outcome{}, NoInbox(s.Address)
 }
 
 // NoInbox is the fault for an address where no inbox lives.
@@ -260,20 +268,47 @@ func (c DeleteMessage) decide(s *State, env Env) ([]Event, Outcome, error) {
 	if m == nil {
 		return nil, Outcome{}, NoMessage(c.ID, s.Address)
 	}
+	if m.Waiting() {
+		return s.takeBack(m, env.Now), Outcome{Count: 1}, nil
+	}
 	return []Event{removed{[]*Message{m}}}, Outcome{Count: 1}, nil
 }
 
 func (Burn) decide(s *State, env Env) ([]Event, Outcome, error) {
-	if len(s.Messages) == 0 {
-		return nil, Outcome{}, nil
-	}
 	n := 0
+	var gone, queued []*Message
 	for _, m := range s.Messages {
 		if !m.Expired(env.Now) {
 			n++
 		}
+		switch {
+		case !m.Waiting():
+			gone = append(gone, m)
+		case !m.Hidden:
+			queued = append(queued, m)
+		}
 	}
-	return []Event{removed{s.Messages}}, Outcome{Count: n}, nil
+	var evs []Event
+	if len(gone) > 0 {
+		evs = append(evs, removed{gone})
+	}
+	if len(queued) > 0 {
+		evs = append(evs, hidden(queued))
+	}
+	return evs, Outcome{Count: n}, nil
+}
+
+func (c Erase) decide(s *State, env Env) (evs []Event, _ Outcome, _ error) {
+	if s.Account != c.Account {
+		return nil, Outcome{}, nil
+	}
+	if len(s.Messages) > 0 {
+		evs = append(evs, removed{s.Messages})
+	}
+	if s.Live() {
+		evs = append(evs, deleted{env.Now})
+	}
+	return evs, Outcome{}, nil
 }
 
 func (Delete) decide(s *State, env Env) ([]Event, Outcome, error) {
@@ -298,7 +333,7 @@ func (c Update) decide(s *State, _ Env) ([]Event, Outcome, error) {
 func (Expire) decide(s *State, env Env) ([]Event, Outcome, error) {
 	var over []*Message
 	for _, m := range s.Messages {
-		if m.Expired(env.Now) && len(over) < expireStep {
+		if m.over(env.Now) && len(over) < expireStep {
 			over = append(over, m)
 		}
 	}

@@ -43,7 +43,8 @@ func (r *Rows) Apply(s *State, evs []Event) {
 		ev.apply(s)
 		ev.rows(s, r)
 	}
-	if r.Address = s.Address; !s.DueAt.Equal(r.DueTo) {
+	r.Address = s.Address
+	if r.Profile != nil || !s.DueAt.Equal(r.DueTo) { // a later event may have moved what an earlier one wrote
 		r.DueTo = s.DueAt
 		r.profile(s)
 	}

@@ -70,6 +70,7 @@ type Message struct {
 	Direction  Direction
 	Read       bool
 	Damaged    bool // its row can't be read: known are the id, and times that are no earlier than the true ones
+	Hidden     bool // burnt, or deleted with its inbox, while it was queued: it goes when its delivery is settled
 	ReceivedAt time.Time
 	ExpiresAt  time.Time
 	From       message.Mailbox
@@ -82,9 +83,12 @@ type Message struct {
 	Sending    *Sending // of an outgoing message; nil on a received one
 }
 
-// Expired reports whether the message is gone from every read at now: never while its
-// delivery is not settled (specification, Retention).
-func (m *Message) Expired(now time.Time) bool { return !now.Before(m.ExpiresAt) && !m.Waiting() }
+// Expired reports whether the message is gone from every read at now: by its time never while
+// its delivery is not settled (specification, Retention).
+func (m *Message) Expired(now time.Time) bool { return m.Hidden || m.over(now) }
+
+// over reports that retention may take the message.
+func (m *Message) over(now time.Time) bool { return !now.Before(m.ExpiresAt) && !m.Waiting() }
 
 // Content is what is read of a message on demand: its document and what ingest found.
 type Content struct {
@@ -241,6 +245,7 @@ type Public struct {
 	Subject   string
 	OTP       string
 	Encrypted bool // subject and code are withheld
+	Gone      bool // so is the message: see Forget
 
 	// Of sent mail.
 	To         []string
@@ -251,4 +256,14 @@ type Public struct {
 	// Of a meeting: how it is now, and who answered it.
 	Meeting  *Meeting
 	Attendee *Attendee
+}
+
+// Forget leaves of an event what may be told once its message is gone: nothing that was in the
+// mail, and nobody's address.
+func (p *Public) Forget() {
+	p.Gone, p.From, p.Subject, p.OTP, p.To, p.Meeting, p.Attendee = true, "", "", "", nil, nil, nil
+	p.Recipients = slices.Clone(p.Recipients)
+	for i := range p.Recipients {
+		p.Recipients[i].Email = ""
+	}
 }

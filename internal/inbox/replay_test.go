@@ -93,7 +93,7 @@ func draw(t *rapid.T, s *inbox.State) inbox.Command {
 	return rapid.SampledFrom(append(drawSending(t, id), []inbox.Command{
 		again, one, mail("two"), several, inbox.Settle{Digest: digest},
 		inbox.Doubt{ID: id, Digest: one.Repeat()}, inbox.Settle{Digest: one.Repeat()}, inbox.MarkRead{ID: id, Read: true},
-		inbox.MarkRead{ID: id}, inbox.DeleteMessage{ID: id}, inbox.Burn{}, inbox.Delete{}, inbox.Expire{}, inbox.Update{Label: &label},
+		inbox.MarkRead{ID: id}, inbox.DeleteMessage{ID: id}, inbox.Burn{}, inbox.Delete{}, inbox.Erase{Account: owner}, inbox.Expire{}, inbox.Update{Label: &label},
 	}...)).Draw(t, "command")
 }
 

@@ -21,6 +21,25 @@ type moved struct {
 // movedTogether are changes of different mails.
 type movedTogether []moved
 
+// hidden are queued messages that nobody reads any more.
+type hidden []*Message
+
+func (e hidden) apply(s *State) {
+	s.Messages = slices.Clone(s.Messages)
+	for _, m := range e {
+		if i, ok := s.find(m.ID); ok {
+			m := *m
+			m.Hidden = true
+			s.Messages[i] = &m
+		}
+	}
+}
+func (e hidden) rows(s *State, r *Rows) {
+	for _, m := range e {
+		r.put(s, m.ID)
+	}
+}
+
 type submitted struct {
 	Message Message
 	Content *Content
@@ -120,9 +139,9 @@ func (c Submit) decide(s *State, env Env) ([]Event, Outcome, error) {
 	return []Event{submitted{m, c.Content, c.Raw}}, Outcome{ID: m.ID}, nil
 }
 
-// waiting returns the message if its delivery is not settled, else nil: a late report about
-// mail that is gone or settled changes nothing.
-func (s *State) waiting(id int64) *Message {
+// Queued returns the message if its delivery is not settled, a hidden one too, else nil: a late
+// report about mail that is gone or settled changes nothing.
+func (s *State) Queued(id int64) *Message {
 	if i, ok := s.find(id); ok && s.Messages[i].Waiting() {
 		return s.Messages[i]
 	}
@@ -130,7 +149,7 @@ func (s *State) waiting(id int64) *Message {
 }
 
 func (c Attempt) decide(s *State, env Env) ([]Event, Outcome, error) {
-	m := s.waiting(c.ID)
+	m := s.Queued(c.ID)
 	if m == nil {
 		return nil, Outcome{}, NoMessage(c.ID, s.Address)
 	}
@@ -144,7 +163,7 @@ func (c Attempt) decide(s *State, env Env) ([]Event, Outcome, error) {
 }
 
 func (c Attempted) decide(s *State, env Env) ([]Event, Outcome, error) {
-	m := s.waiting(c.ID)
+	m := s.Queued(c.ID)
 	if m == nil || m.Sending.Attempts != c.Attempt {
 		return nil, Outcome{}, nil
 	}
@@ -168,7 +187,7 @@ func (c Defer) decide(s *State, env Env) ([]Event, Outcome, error) {
 	var gone []*Message
 	notices := uint64(0)
 	for i, d := range c.Mails {
-		m := s.waiting(d.ID)
+		m := s.Queued(d.ID)
 		if m == nil || !m.Sending.Leased && m.Sending.Due.After(c.At) {
 			continue
 		}
@@ -177,7 +196,7 @@ func (c Defer) decide(s *State, env Env) ([]Event, Outcome, error) {
 			ev.Public.Number += notices
 			notices++
 		}
-		if ev.leavesNothing() {
+		if ev.leavesNothing(m) {
 			gone = append(gone, m)
 		}
 		moves = append(moves, ev)
@@ -207,13 +226,15 @@ func (c Defer) one(m *Message, d Deferral, now time.Time) moved {
 	return ev
 }
 
-// leavesNothing reports a final status of a mail that nobody wrote: it has no reader, and may
-// hold a link that must not lie about.
-func (e *moved) leavesNothing() bool { return e.Sending.Auto && e.Sending.Status.Final() }
+// leavesNothing reports a final status of a mail that has no reader: one that was hidden, or that
+// nobody wrote, which may hold a link that must not lie about.
+func (e *moved) leavesNothing(m *Message) bool {
+	return (e.Sending.Auto || m.Hidden) && e.Sending.Status.Final()
+}
 
 // ended adds what follows a final status.
 func (s *State) ended(m *Message, ev moved) []Event {
-	if ev.leavesNothing() {
+	if ev.leavesNothing(m) {
 		return []Event{ev, removed{[]*Message{m}}}
 	}
 	return []Event{ev}
@@ -274,6 +295,9 @@ func (s *State) notice(m *Message, n *Sending, now time.Time) *Public {
 	for _, r := range n.Recipients {
 		ev.Recipients = append(ev.Recipients, delivery.Recipient{Email: r.Email, Status: r.Status})
 	}
+	if m.Hidden {
+		ev.Forget()
+	}
 	return ev
 }
 
@@ -295,7 +319,7 @@ func (s *State) sendEvent(name string, m *Message, n *Sending, to []string, why 
 }
 
 func (c Requeue) decide(s *State, env Env) ([]Event, Outcome, error) {
-	m := s.waiting(c.ID)
+	m := s.Queued(c.ID)
 	switch {
 	case m == nil:
 		return nil, Outcome{}, fault.New(fault.NotFound, fmt.Sprintf("Message %d of %s does not wait in the queue", c.ID, s.Address))
@@ -308,19 +332,35 @@ func (c Requeue) decide(s *State, env Env) ([]Event, Outcome, error) {
 }
 
 func (c GiveUp) decide(s *State, env Env) ([]Event, Outcome, error) {
-	m := s.waiting(c.ID)
+	m := s.Queued(c.ID)
 	if m == nil {
 		return nil, Outcome{}, fault.New(fault.NotFound, fmt.Sprintf("Message %d of %s does not wait in the queue", c.ID, s.Address))
 	}
-	ev := moved{ID: c.ID, Sending: *m.Sending, From: m.Sending.Due}
+	return s.ended(m, s.giveUp(m, c.Why, env.Now)), Outcome{ID: c.ID, Count: 1}, nil
+}
+
+// giveUp fails the recipients that wait.
+func (s *State) giveUp(m *Message, why string, now time.Time) moved {
+	ev := moved{ID: m.ID, Sending: *m.Sending, From: m.Sending.Due}
 	n := &ev.Sending
 	n.Recipients = slices.Clone(n.Recipients)
 	for i := range n.Recipients {
 		if r := &n.Recipients[i]; !r.Status.Final() {
-			r.Status, r.Error, r.At = delivery.Failed, c.Why, env.Now
+			r.Status, r.Error, r.At = delivery.Failed, why, now
 		}
 	}
 	n.derive()
-	ev.Public = s.notice(m, n, env.Now)
-	return s.ended(m, ev), Outcome{ID: c.ID, Count: 1}, nil
+	ev.Public = s.notice(m, n, now)
+	return ev
+}
+
+// takeBack removes a queued message. An attempt that is under way may still hand it over.
+func (s *State) takeBack(m *Message, now time.Time) []Event {
+	const why = "Deleted before it was delivered"
+	ev := s.giveUp(m, why, now)
+	if ev.Public != nil {
+		ev.Public.Forget()
+		ev.Public.SendError = why
+	}
+	return []Event{ev, removed{[]*Message{m}}}
 }

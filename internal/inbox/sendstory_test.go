@@ -51,6 +51,12 @@ func (s *delivering) order(line string) {
 		s.do(inbox.Expire{})
 	case "delete":
 		s.do(inbox.DeleteMessage{ID: 1})
+	case "burn":
+		s.do(inbox.Burn{})
+	case "delete-inbox":
+		s.do(inbox.Delete{})
+	case "erase":
+		s.do(inbox.Erase{Account: owner})
 	default:
 		s.t.Fatalf("order %q", line)
 	}
@@ -101,11 +107,29 @@ func (s *delivering) report(words []string) inbox.Attempted {
 
 // tell writes what is to be seen of the message, and the events since the last time.
 func (s *delivering) tell() string {
-	if len(s.state.Messages) == 0 {
-		return "gone"
+	b := []string{"gone"}
+	if len(s.state.Messages) > 0 {
+		b = status(s.state.Messages[0])
 	}
-	m := s.state.Messages[0].Sending
-	b := []string{m.Status.String()}
+	for _, ev := range s.log[s.told:] {
+		b = append(b, fmt.Sprintf("| %s to=%v %s", ev.Name, ev.To, ev.SendStatus))
+		if ev.Gone {
+			b = append(b, "gone "+strconv.Quote(ev.From+ev.Subject+ev.SendError))
+		}
+		for _, r := range ev.Recipients {
+			b = append(b, fmt.Sprintf("%.1s=%s", r.Email, r.Status))
+		}
+	}
+	s.told = len(s.log)
+	return strings.Join(b, " ")
+}
+
+func status(message *inbox.Message) (b []string) {
+	m := message.Sending
+	if message.Expired(start) {
+		b = append(b, "hidden")
+	}
+	b = append(b, m.Status.String())
 	if m.Reason() != "" {
 		b = append(b, strconv.Quote(m.Reason()))
 	}
@@ -118,14 +142,7 @@ func (s *delivering) tell() string {
 	for _, r := range m.Recipients {
 		b = append(b, fmt.Sprintf("%c=%s", r.Email[0], r.Status))
 	}
-	for _, ev := range s.log[s.told:] {
-		b = append(b, fmt.Sprintf("| %s to=%v %s", ev.Name, ev.To, ev.SendStatus))
-		for _, r := range ev.Recipients {
-			b = append(b, fmt.Sprintf("%c=%s", r.Email[0], r.Status))
-		}
-	}
-	s.told = len(s.log)
-	return strings.Join(b, " ")
+	return b
 }
 
 func TestDeliveryStories(t *testing.T) {

@@ -70,6 +70,9 @@ func (v *View) Message(id int64, now time.Time) *Message {
 	return s.visible(id, now)
 }
 
+// Queued returns a message whose delivery is not settled, hidden or not; nil when there is none.
+func (v *View) Queued(id int64) *Message { return (&State{Messages: v.Messages}).Queued(id) }
+
 // Room reports whether a mail of size bytes fits the quota: nil or an InboxFull fault.
 func (v *View) Room(size int64, now time.Time) error {
 	s := State{Messages: v.Messages, Bytes: v.Bytes}

@@ -24,21 +24,25 @@ func Append(dst []byte, e *inbox.Public) []byte {
 	switch e.Name {
 	case MessageReceived:
 		o.number("message_id", e.MessageID)
-		o.text("from", e.From)
+		o.textUnless(e.Gone, "from", e.From)
 		o.time("received_at", e.At)
 		if e.Encrypted {
 			o.flag("encrypted", true)
 			break
 		}
-		o.text("subject", e.Subject)
+		o.textUnless(e.Gone, "subject", e.Subject)
 		o.textOrNull("otp", e.OTP)
 	case MessageDelivered, MessageFailed, MessageBounced:
 		o.number("message_id", e.MessageID)
-		o.texts("to", e.To)
+		if e.Gone {
+			o.null("to")
+		} else {
+			o.texts("to", e.To)
+		}
 		o.text("send_status", e.SendStatus)
 		o.textOrNull("send_error", e.SendError)
 		if e.Name != MessageBounced { // to says of whom that is
-			o.recipients(e.Recipients)
+			o.recipients(e.Recipients, e.Gone)
 		}
 		o.time("at", e.At)
 	case CalendarCreated, CalendarUpdated, CalendarCancelled, CalendarResponded:
@@ -46,11 +50,17 @@ func Append(dst []byte, e *inbox.Public) []byte {
 		o.time("received_at", e.At)
 		o.name("calendar_event")
 		o.b = AppendMeeting(o.b, e.Meeting)
-		if e.Attendee != nil {
+		switch {
+		case e.Attendee != nil:
 			o.object("attendee", func() { o.attendee(e.Attendee) })
+		case e.Gone && e.Name == CalendarResponded:
+			o.null("attendee")
 		}
 	default:
 		o.time("at", e.At)
+	}
+	if e.Gone {
+		o.flag("gone", true)
 	}
 	return append(o.b, '}')
 }
@@ -117,11 +127,21 @@ func (o *object) text(name, s string) {
 
 // textOrNull writes null for no text.
 func (o *object) textOrNull(name, s string) {
-	if o.name(name); s == "" {
-		o.b = append(o.b, "null"...)
+	o.textUnless(s == "", name, s)
+}
+
+// textUnless writes null for text that is not to be told.
+func (o *object) textUnless(none bool, name, s string) {
+	if none {
+		o.null(name)
 		return
 	}
-	o.quote(s)
+	o.text(name, s)
+}
+
+func (o *object) null(name string) {
+	o.name(name)
+	o.b = append(o.b, "null"...)
 }
 
 func (o *object) texts(name string, all []string) {
@@ -159,7 +179,7 @@ func (o *object) person(m message.Mailbox) {
 	o.textOrNull("name", m.Name)
 }
 
-func (o *object) recipients(all []delivery.Recipient) {
+func (o *object) recipients(all []delivery.Recipient, gone bool) {
 	o.name("recipients")
 	o.b = append(o.b, '[')
 	for i, r := range all {
@@ -167,7 +187,7 @@ func (o *object) recipients(all []delivery.Recipient) {
 			o.b = append(o.b, ',')
 		}
 		o.b = append(o.b, '{')
-		o.text("email", r.Email)
+		o.textUnless(gone, "email", r.Email)
 		o.text("status", r.Status.String())
 		o.b = append(o.b, '}')
 	}

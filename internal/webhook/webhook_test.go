@@ -94,13 +94,19 @@ func facts() map[string]inbox.Public {
 	mine := gone
 	mine.Status, mine.Source, mine.MyStatus, mine.Attendees = "confirmed", "outbound", "", invited.Meeting.Attendees[1:]
 	responded.Meeting, responded.Attendee = &mine, &mine.Attendees[0]
-	return map[string]inbox.Public{
+	all := map[string]inbox.Public{
 		"message.received-encrypted": secret, "calendar.event.created": invited, "calendar.event.updated": moved,
 		"calendar.event.cancelled": cancelled, "calendar.attendee.responded": responded,
 		"message.received": received, "message.received-bare": bare, "message.received-hostile": hostile,
 		"message.delivered": sent, "message.failed": failed, "message.bounced": bounced,
 		"unknown": {Name: "something.new", Address: "agent@inbox.test", At: at},
 	}
+	for _, name := range []string{"message.received", "message.received-encrypted", "message.failed", "message.bounced", "calendar.event.created", "calendar.attendee.responded"} {
+		e := all[name]
+		e.Forget()
+		all[name+"-gone"] = e
+	}
+	return all
 }
 
 // TestGolden pins the bytes of bodies: they are signed, and promised for ever.
