@@ -3,6 +3,7 @@ package http
 import (
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"inboxd/http/search"
@@ -54,13 +55,40 @@ func (w *wanted) plain() bool {
 	return *w == wanted{wait: w.wait, fields: allFields}
 }
 
-func (w *wanted) match(m *inbox.Message) bool {
-	return m.ID > w.after && (m.Damaged || w.fits(m))
+// mostUnasked is how many messages a poll may look into without a turn.
+const mostUnasked = 256
+
+// find is the newest message that is wanted, nil when there is none. What looks into the texts of
+// many takes a turn, as a search does, and no message is looked into twice: what does not fit
+// now never will.
+func (w *wanted) find(r *request) (*inbox.Message, error) {
+	looks := w.from != "" || w.subject != ""
+	if looks && r.view.Behind(w.after) > mostUnasked {
+		done, err := r.server.turns.Take(r.ctx, r.principal.Account)
+		if err != nil {
+			return nil, err
+		}
+		defer done()
+	}
+	found := r.view.Latest(r.now, func(m *inbox.Message) bool {
+		return m.ID > w.after && (m.Damaged || (!w.otp || m.OTP != "") && (!looks || w.fits(r, m)))
+	})
+	if looks && found == nil && len(r.view.Messages) > 0 {
+		w.after = max(w.after, r.view.Messages[len(r.view.Messages)-1].ID)
+	}
+	return found, nil
 }
 
-func (w *wanted) fits(m *inbox.Message) bool {
-	return (!w.otp || m.OTP != "") && search.Contains(m.Subject, w.subject) &&
-		(search.Contains(m.From.Email, w.from) || search.Contains(m.From.Name, w.from))
+// fits looks into subject and sender.
+func (w *wanted) fits(r *request, m *inbox.Message) bool {
+	at := search.Mail{Address: r.view.Address, ID: m.ID, At: m.ReceivedAt.UnixMilli(), Head: true}
+	head, kept := r.server.texts.Of(at)
+	if !kept {
+		head = search.Join(search.Fold(m.Subject), search.Fold(m.From.Email), search.Fold(m.From.Name))
+		r.server.texts.Keep(at, head)
+	}
+	subject, sender, _ := strings.Cut(head, search.Between)
+	return strings.Contains(subject, w.subject) && strings.Contains(sender, w.from)
 }
 
 // show answers with the newest received message that fits, waiting for one when asked to
@@ -70,7 +98,11 @@ func (l *latest) show(r *request) error {
 	if err != nil {
 		return err
 	}
-	if w.wait == 0 || r.view.Latest(r.now, w.match) != nil {
+	found, err := w.find(r)
+	if err != nil {
+		return err
+	}
+	if w.wait == 0 || found != nil {
 		return l.respond(r, &w)
 	}
 	return l.server.park(r, func(p *waiting) {
@@ -92,16 +124,22 @@ func (l *latest) respond(r *request, w *wanted) error {
 func (p *waiting) await(w *wanted) error {
 	p.server.waiters.Add(1)
 	defer p.server.waiters.Add(-1)
-	for until := time.Now().Add(w.wait); p.view.Latest(p.now, w.match) == nil; {
+	for until := time.Now().Add(w.wait); ; {
 		over, err := p.pause(until, p.view.Superseded(), nil)
 		if over || err != nil {
 			return err
 		}
-		if err := p.with((*request).look); err != nil {
+		var found *inbox.Message
+		err = p.with(func(r *request) (err error) {
+			if err = r.look(); err == nil {
+				found, err = w.find(r)
+			}
+			return err
+		})
+		if found != nil || err != nil {
 			return err
 		}
 	}
-	return nil
 }
 
 // renderTries bounds how often a message may vanish between view and content.
@@ -113,7 +151,11 @@ func (l *latest) render(r *request, w *wanted) (*wire.Response, error) {
 		if ready := wire.ResponseOf(r.view, r.now); ready != nil && w.plain() {
 			return ready, nil
 		}
-		e := messageJSON{meta: r.view.Latest(r.now, w.match)}
+		meta, err := w.find(r)
+		if err != nil {
+			return nil, err
+		}
+		e := messageJSON{meta: meta}
 		if e.meta == nil {
 			return w.response(r, []byte(`{"email":null}`), nil), nil
 		}

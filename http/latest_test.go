@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"inboxd/http/search"
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
@@ -346,5 +348,46 @@ func TestBigResponsesAreNotKept(t *testing.T) {
 		if got := w.inboxes.Resident([]byte(address)).Rendering() != nil; got != kept {
 			t.Errorf("%d bytes: kept %v", size, got)
 		}
+	}
+}
+
+// TestALookIntoManyMailsTakesATurn: what from= and subject= look into is folded once, and where it is
+// much, only when the searches leave room. Small inboxes don't wait.
+func TestALookIntoManyMailsTakesATurn(t *testing.T) {
+	w, address, key, latest := lone(t)
+	w.deliver(address, inbox.Receive{Subject: "Straße", From: message.Mailbox{Email: "a@shop.test", Name: "Shop"}})
+	busy := func() {
+		for n := range max(1, runtime.GOMAXPROCS(0)/2) {
+			done, err := w.server.turns.Take(t.Context(), account.ID{byte(n + 1)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(done)
+		}
+	}
+	few := func(t *testing.T) {
+		for query, subject := range map[string]any{
+			"?from=SHOP": "Straße", "?from=shop.test": "Straße", "?subject=STRA%C3%9FE": "Straße", "?from=shop&subject=e": "Straße",
+			"?subject=shop": nil, "?from=e%C3%9F": nil, "?from=testshop": nil, "?from=shop&subject=x": nil,
+		} {
+			r := w.expect(200, w.call(get, latest+query, key, ""))
+			if subject == nil && r.body != `{"email":null}` || subject != nil && r.object(t, "email", "subject") != subject {
+				t.Errorf("%s: %s", query, r.body)
+			}
+		}
+	}
+	few(t)
+	if head, kept := w.server.texts.Of(search.Mail{Address: address, ID: 1, At: begin.UnixMilli(), Head: true}); !kept || !strings.Contains(head, "STRAß") {
+		t.Errorf("kept: %q", head)
+	}
+	busy()
+	few(t)
+	for range mostUnasked {
+		w.deliver(address, inbox.Receive{Subject: "x"})
+	}
+	w.expect(200, w.call(get, latest, key, ""))
+	w.expect(200, w.call(get, latest+"?after=200&from=nobody", key, ""))
+	if r := w.expect(503, w.call(get, latest+"?from=nobody", key, "")); r.header.Get("Retry-After") == "" {
+		t.Errorf("no Retry-After: %v", r.header)
 	}
 }

@@ -60,7 +60,7 @@ func (q *query) flag(name string) bool {
 	return false
 }
 
-// text is folded, ready for search.Contains.
+// text is folded, ready to be looked for in what is.
 func (q *query) text(name string) string {
 	s := q.raw(name)
 	switch {

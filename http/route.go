@@ -9,7 +9,6 @@ import (
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
 
-	"inboxd/http/search"
 	"inboxd/http/wire"
 	"inboxd/internal/account"
 	"inboxd/internal/inbox"
@@ -52,7 +51,7 @@ const (
 
 // table lists every route (specification, Surfaces).
 func (s *Server) table(p Ports) []route {
-	mails := &messages{p.Messages, search.NewTexts()}
+	mails := &messages{p.Messages, s.texts}
 	return slices.Concat(
 		(&auth{p.Auth, s.admission.tries, s.opts.SignupOpen}).routes(),
 		(&keys{p.Keys}).routes(),

@@ -92,6 +92,7 @@ type Server struct {
 	wire      *wire.Wire
 	answers   *wire.Budget // of answers above smallAnswer
 	turns     *search.Turns
+	texts     *search.Texts
 	patience  time.Duration
 	waiters   atomic.Int64 // long polls that wait
 	streams   atomic.Int64 // event streams
@@ -104,7 +105,7 @@ type Server struct {
 func New(opts Options, ports Ports) *Server {
 	clock := opts.Now // nil: the wire needs no second look at the real time
 	opts.fillDefaults()
-	s := &Server{opts: opts, answers: wire.NewBudget(answersHeld), turns: search.NewTurns(), patience: answerPatience}
+	s := &Server{opts: opts, answers: wire.NewBudget(answersHeld), turns: search.NewTurns(), texts: search.NewTexts(), patience: answerPatience}
 	s.base, s.giveUp = context.WithCancel(context.Background())
 	s.admission = &admission{s.base, ports.Credentials, ports.Views, newTries(), opts.TrustedProxies}
 	s.wire = wire.New(wire.Options{

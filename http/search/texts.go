@@ -16,8 +16,8 @@ const (
 	// besideText is about what a kept text takes beside its bytes: its key and its places in
 	// two maps.
 	besideText = 128
-	// between stands between the parts of a text. No valid UTF-8 holds it, so no query does.
-	between = "\xff"
+	// Between stands between the parts of a text. No valid UTF-8 holds it, so no query does.
+	Between = "\xff"
 )
 
 // Mail names a mail. An address never gives an id twice while its account is there; the time,
@@ -25,6 +25,7 @@ const (
 type Mail struct {
 	Address string
 	ID, At  int64
+	Head    bool // its subject and sender alone
 }
 
 // Texts keeps what mails are searched in. It has two halves: when the newer is full the older
@@ -72,10 +73,7 @@ func (t *Texts) keep(m Mail, text string) {
 }
 
 // Join makes one text of several, so that nothing is found across two of them.
-func Join(folded ...string) string { return strings.Join(folded, between) }
-
-// Contains reports whether s holds folded, letters of either case being equal.
-func Contains(s, folded string) bool { return folded == "" || strings.Contains(Fold(s), folded) }
+func Join(folded ...string) string { return strings.Join(folded, Between) }
 
 // Fold maps each letter to the smallest of its case variants (Unicode simple folding).
 func Fold(s string) string {

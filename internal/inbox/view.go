@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -88,6 +89,12 @@ func (v *View) Latest(now time.Time, match func(*Message) bool) *Message {
 		}
 	}
 	return nil
+}
+
+// Behind returns how many messages have ids above after.
+func (v *View) Behind(after int64) int {
+	n, _ := slices.BinarySearchFunc(v.Messages, after+1, func(m *Message, id int64) int { return cmp.Compare(m.ID, id) })
+	return len(v.Messages) - n
 }
 
 // Counts returns how many messages are alive at now, how many of the received ones are
