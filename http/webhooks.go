@@ -202,8 +202,7 @@ func (h *webhooks) testWebhook(r *request, id int64) error {
 	}{webhook.Succeeded(a.Status), numberOrNull(a.Status), a.Duration.Milliseconds(), stringOrNull(a.Error)}, err)
 }
 
-// deliveryResponse is one event on its way to one webhook; of several attempts it shows the
-// last.
+// deliveryResponse is one attempt to bring one event to one webhook.
 type deliveryResponse struct {
 	ID       int64   `json:"id"`
 	Webhook  int64   `json:"webhook_id"`
@@ -211,7 +210,7 @@ type deliveryResponse struct {
 	Event    string  `json:"event"`
 	Inbox    string  `json:"inbox"`
 	URL      string  `json:"url"`
-	Attempt  int     `json:"attempt"` // attempts made
+	Attempt  int     `json:"attempt"` // 0: the one to come
 	Status   *int    `json:"status_code"`
 	Error    *string `json:"error"`
 	Duration *int64  `json:"duration_ms"`
@@ -221,15 +220,16 @@ type deliveryResponse struct {
 	Response *string `json:"response"` // first KiB of the response's body
 }
 
-func shownDelivery(d *webhook.Delivery) deliveryResponse {
+func shownDelivery(r *webhook.Record) deliveryResponse {
+	d := r.Delivery
 	a := deliveryResponse{
-		ID: d.ID, Webhook: d.Webhook, EventID: d.EventID, Event: d.Event, Inbox: d.Inbox, URL: d.URL, Attempt: d.Calls,
-		Status: numberOrNull(d.Last.Status), Error: stringOrNull(d.Last.Error), At: wireTime(d.At),
-		NextAt: wireTimeOrNull(d.NextAt), State: d.State.Name(), Response: stringOrNull(d.Last.Excerpt),
+		ID: r.ID, Webhook: d.Webhook, EventID: d.EventID, Event: d.Event, Inbox: d.Inbox, URL: r.URL, Attempt: r.Attempt,
+		Status: numberOrNull(r.Status), Error: stringOrNull(r.Error), At: wireTime(d.At),
+		NextAt: wireTimeOrNull(r.NextAt), State: r.State.Name(), Response: stringOrNull(r.Excerpt),
 	}
-	if !d.Last.At.IsZero() {
-		took := d.Last.Duration.Milliseconds()
-		a.At, a.Duration = wireTime(d.Last.At), &took
+	if !r.At.IsZero() {
+		took := r.Duration.Milliseconds()
+		a.At, a.Duration = wireTime(r.At), &took
 	}
 	return a
 }
@@ -246,10 +246,10 @@ func (h *webhooks) listDeliveries(r *request) error {
 	if q.err != nil {
 		return q.err
 	}
-	all, err := h.port.Deliveries(r.ctx, r.principal.Account, hook, before, int(limit))
+	all, err := h.port.Deliveries(r.ctx, r.principal.Account, hook, webhook.BehindRecord(before), int(limit)+1) // the first one's records may be shown already
 	return r.json(fasthttp.StatusOK, struct {
 		Deliveries []deliveryResponse `json:"deliveries"`
-	}{each(all, shownDelivery)}, err)
+	}{each(webhook.Records(all, before, int(limit)), shownDelivery)}, err)
 }
 
 func (h *webhooks) redeliver(r *request) error {
@@ -258,5 +258,5 @@ func (h *webhooks) redeliver(r *request) error {
 	if !ok {
 		return fault.New(fault.NotFound, fmt.Sprintf("Delivery %s not found", given))
 	}
-	return r.json(fasthttp.StatusAccepted, okResponse{true}, h.port.Redeliver(r.ctx, r.principal.Account, id))
+	return r.json(fasthttp.StatusAccepted, okResponse{true}, h.port.Redeliver(r.ctx, r.principal.Account, webhook.OfRecord(id)))
 }

@@ -236,13 +236,18 @@ func TestDeliveriesAreListed(t *testing.T) {
 	id := w.idOf(alice)
 	w.accounts.log = []webhook.Delivery{
 		{Account: id, ID: 1, Webhook: 1, EventID: "evt_a", Event: "message.received", Inbox: "own@inbox.test", URL: "https://example.com/hook", At: begin, State: webhook.Retrying, NextAt: begin},
-		{Account: id, ID: 2, Webhook: 2, EventID: "evt_b", Event: "message.received", Inbox: "own@inbox.test", URL: "https://example.com/hook", At: begin, State: webhook.Retrying, NextAt: begin.Add(time.Minute), Calls: 1,
+		{Account: id, ID: 2, Webhook: 2, EventID: "evt_b", Event: "message.received", Inbox: "own@inbox.test", URL: "https://example.com/hook", At: begin, State: webhook.Retrying, NextAt: begin.Add(time.Minute), Calls: 2,
+			Past: []webhook.Try{{Call: webhook.Call{At: begin, Answer: webhook.Answer{Status: 500}}, URL: "https://example.com/old", State: webhook.Retrying, NextAt: begin.Add(time.Second)}},
 			Last: webhook.Call{At: begin.Add(time.Second), Answer: webhook.Answer{Status: 503, Duration: 7 * time.Millisecond, Error: "The receiver answered 503", Excerpt: "busy"}}},
 		{Account: id, ID: 3, Webhook: 1, State: webhook.Delivered},
 	}
-	const first = `{"id":1,"webhook_id":1,"event_id":"evt_a","event":"message.received","inbox":"own@inbox.test","url":"https://example.com/hook","attempt":0,"status_code":null,"error":null,"duration_ms":null,"at":"2026-11-21T12:00:00.000Z","next_attempt_at":"2026-11-21T12:00:00.000Z","state":"retrying","response":null}`
-	const second = `{"id":2,"webhook_id":2,"event_id":"evt_b","event":"message.received","inbox":"own@inbox.test","url":"https://example.com/hook","attempt":1,"status_code":503,"error":"The receiver answered 503","duration_ms":7,"at":"2026-11-21T12:00:01.000Z","next_attempt_at":"2026-11-21T12:01:00.000Z","state":"retrying","response":"busy"}`
-	for query, want := range map[string]string{"?before=3": second + "," + first, "?before=3&limit=1": second, "?webhook_id=1&before=3": first, "?webhook_id=9": ""} {
+	const first = `{"id":1001,"webhook_id":1,"event_id":"evt_a","event":"message.received","inbox":"own@inbox.test","url":"https://example.com/hook","attempt":0,"status_code":null,"error":null,"duration_ms":null,"at":"2026-11-21T12:00:00.000Z","next_attempt_at":"2026-11-21T12:00:00.000Z","state":"retrying","response":null}`
+	const second = `{"id":2002,"webhook_id":2,"event_id":"evt_b","event":"message.received","inbox":"own@inbox.test","url":"https://example.com/hook","attempt":2,"status_code":503,"error":"The receiver answered 503","duration_ms":7,"at":"2026-11-21T12:00:01.000Z","next_attempt_at":"2026-11-21T12:01:00.000Z","state":"retrying","response":"busy"}`
+	const before = `{"id":2001,"webhook_id":2,"event_id":"evt_b","event":"message.received","inbox":"own@inbox.test","url":"https://example.com/old","attempt":1,"status_code":500,"error":null,"duration_ms":0,"at":"2026-11-21T12:00:00.000Z","next_attempt_at":"2026-11-21T12:00:01.000Z","state":"retrying","response":null}`
+	for query, want := range map[string]string{
+		"?before=3000": second + "," + before + "," + first, "?before=3000&limit=1": second, "?before=2002&limit=2": before + "," + first,
+		"?before=2001": first, "?webhook_id=1&before=3000": first, "?webhook_id=9": "",
+	} {
 		if r := w.expect(200, w.call(get, "/api/webhooks/deliveries"+query, session, "")); r.body != `{"deliveries":[`+want+`]}` {
 			t.Errorf("%s: %s", query, r.body)
 		}
@@ -250,11 +255,11 @@ func TestDeliveriesAreListed(t *testing.T) {
 	for _, query := range []string{"?limit=0", "?limit=201", "?before=x", "?webhook_id=-1"} {
 		w.expect(422, w.call(get, "/api/webhooks/deliveries"+query, session, ""))
 	}
-	if r := w.expect(202, w.call(post, "/api/webhooks/deliveries/3/redeliver", session, "")); r.body != `{"ok":true}` {
+	if r := w.expect(202, w.call(post, "/api/webhooks/deliveries/3001/redeliver", session, "")); r.body != `{"ok":true}` {
 		t.Errorf("redelivered: %s", r.body)
 	}
-	w.expect(400, w.call(post, "/api/webhooks/deliveries/1/redeliver", session, ""))
-	w.expect(404, w.call(post, "/api/webhooks/deliveries/9/redeliver", session, ""))
+	w.expect(400, w.call(post, "/api/webhooks/deliveries/1001/redeliver", session, ""))
+	w.expect(404, w.call(post, "/api/webhooks/deliveries/9001/redeliver", session, ""))
 	w.expect(404, w.call(post, "/api/webhooks/deliveries/x/redeliver", session, ""))
 }
 

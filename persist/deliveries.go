@@ -31,6 +31,23 @@ type deliveryRecord struct {
 	Took     int64         `cbor:"14,keyasint,omitempty"` // milliseconds
 	Error    string        `cbor:"15,keyasint,omitempty"`
 	Excerpt  string        `cbor:"16,keyasint,omitempty"`
+	Began    stamp         `cbor:"17,keyasint,omitempty"`
+	Past     []tryRecord   `cbor:"18,keyasint,omitempty"`
+}
+
+type tryRecord struct {
+	At      stamp         `cbor:"1,keyasint,omitempty"`
+	Status  int           `cbor:"2,keyasint,omitempty"`
+	Took    int64         `cbor:"3,keyasint,omitempty"` // milliseconds
+	Error   string        `cbor:"4,keyasint,omitempty"`
+	Excerpt string        `cbor:"5,keyasint,omitempty"`
+	URL     string        `cbor:"6,keyasint,omitempty"`
+	State   webhook.State `cbor:"7,keyasint,omitempty"`
+	NextAt  stamp         `cbor:"8,keyasint,omitempty"`
+}
+
+func callOf(at stamp, status int, took int64, problem, excerpt string) webhook.Call {
+	return webhook.Call{At: at.time(), Answer: webhook.Answer{Status: status, Duration: time.Duration(took) * time.Millisecond, Error: problem, Excerpt: excerpt}}
 }
 
 // deliveryHead is what says whether a record may go.
@@ -42,18 +59,25 @@ type deliveryHead struct {
 func (r *deliveryRecord) from(d *webhook.Delivery) {
 	*r = deliveryRecord{
 		d.Webhook, d.EventID, d.Event, d.Inbox, d.Body, stampOf(d.At), d.URL, d.State, d.Calls, d.Base, stampOf(d.NextAt),
-		stampOf(d.Last.At), d.Last.Status, d.Last.Duration.Milliseconds(), d.Last.Error, d.Last.Excerpt,
+		stampOf(d.Last.At), d.Last.Status, d.Last.Duration.Milliseconds(), d.Last.Error, d.Last.Excerpt, stampOf(d.Began), nil,
+	}
+	for _, t := range d.Past {
+		r.Past = append(r.Past, tryRecord{
+			stampOf(t.At), t.Status, t.Duration.Milliseconds(), t.Error, t.Excerpt, t.URL, t.State, stampOf(t.NextAt),
+		})
 	}
 }
 
 func (r *deliveryRecord) delivery(id account.ID, n int64) webhook.Delivery {
-	return webhook.Delivery{
+	d := webhook.Delivery{
 		Account: id, ID: n, Webhook: r.Webhook, EventID: r.EventID, Event: r.Event, Inbox: r.Inbox, Body: r.Body, At: r.At.time(),
 		URL: r.URL, State: r.State, Calls: r.Attempts, Base: r.Base, NextAt: r.NextAt.time(),
-		Last: webhook.Call{At: r.LastAt.time(), Answer: webhook.Answer{
-			Status: r.Status, Duration: time.Duration(r.Took) * time.Millisecond, Error: r.Error, Excerpt: r.Excerpt,
-		}},
+		Began: r.Began.time(), Last: callOf(r.LastAt, r.Status, r.Took, r.Error, r.Excerpt),
 	}
+	for _, t := range r.Past {
+		d.Past = append(d.Past, webhook.Try{Call: callOf(t.At, t.Status, t.Took, t.Error, t.Excerpt), URL: t.URL, State: t.State, NextAt: t.NextAt.time()})
+	}
+	return d
 }
 
 func deliveryKey(dst []byte, id account.ID, n int64) []byte {

@@ -21,7 +21,7 @@ var formatRecords = map[string]any{
 	"auth (in content)": authRecord{}, "signature (in auth)": signatureRecord{}, "public": publicRecord{}, "meeting (in public)": meetingRecord{},
 	"attendee (in public, meeting)": attendeeRecord{}, "account": accountRecord{}, "key": keyRecord{}, "session": sessionRecord{},
 	"reserved": reservedRecord{}, "domain": domainRecord{}, "key (in domain)": domainKeyPart{}, "reset": resetRecord{}, "request": requestRecord{},
-	"webhook": webhookRecord{}, "last call": lastCallRecord{}, "delivery": deliveryRecord{}, "blob": blobRecord{},
+	"webhook": webhookRecord{}, "last call": lastCallRecord{}, "delivery": deliveryRecord{}, "attempt (in delivery)": tryRecord{}, "blob": blobRecord{},
 }
 
 // TestStorageFormat compares the tables of the document with the code: every kind, every part

@@ -207,6 +207,11 @@ func goldens() map[string]struct {
 	hook, delivery := goldenWebhook(), goldenDelivery()
 	var told deliveryRecord
 	told.from(&delivery)
+	tried := goldenDelivery()
+	tried.Began = goldenTime.Add(-time.Minute)
+	tried.Past = []webhook.Try{{Call: tried.Last, URL: "https://example.com/old", State: webhook.Failed}, {Call: webhook.Call{At: goldenTime}, State: webhook.Retrying, NextAt: goldenTime.Add(time.Second)}}
+	var triedRecord deliveryRecord
+	triedRecord.from(&tried)
 	entry := account.InboxEntry{Address: goldenAddress, CreatedAt: goldenTime, Live: true}
 	return map[string]golden{
 		"record-profile": {record(&profile), func(b []byte) (any, error) {
@@ -376,6 +381,11 @@ func goldens() map[string]struct {
 			err := decode(b, &r)
 			return r, err
 		}, lastCallRecord{stampOf(goldenTime), 204}},
+		"record-delivery-tried": {record(&triedRecord), func(b []byte) (any, error) {
+			var r deliveryRecord
+			err := decode(b, &r)
+			return r.delivery(goldenID, 300), err
+		}, tried},
 		"record-delivery": {record(&told), func(b []byte) (any, error) {
 			var r deliveryRecord
 			err := decode(b, &r)

@@ -199,6 +199,10 @@ func TestDeliveryRoundTrip(t *testing.T) {
 			State: webhook.State(rapid.IntRange(1, 3).Draw(t, "state")), Calls: rapid.Int().Draw(t, "calls"), Base: rapid.Int().Draw(t, "base"), NextAt: genTime.Draw(t, "next"),
 			Last: webhook.Call{At: genTime.Draw(t, "last"), Answer: webhook.Answer{Status: rapid.Int().Draw(t, "status"),
 				Duration: time.Duration(rapid.Int64Range(0, 1<<40).Draw(t, "took")) * time.Millisecond, Error: genText.Draw(t, "error"), Excerpt: genText.Draw(t, "excerpt")}},
+			Began: genTime.Draw(t, "began"),
+		}
+		for range rapid.IntRange(0, 3).Draw(t, "past") {
+			want.Past = append(want.Past, webhook.Try{Call: want.Last, URL: genText.Draw(t, "past url"), State: webhook.State(rapid.IntRange(1, 3).Draw(t, "past state")), NextAt: genTime.Draw(t, "past next")})
 		}
 		must(t, s.CommitDeliveries(want.Account, []webhook.Change{want.Put(time.Time{}, true)}))
 		if got, err := s.Delivery(want.Account, want.ID); err != nil || !reflect.DeepEqual(*got, want) {

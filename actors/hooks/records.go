@@ -57,6 +57,8 @@ func (r *Records) redeliver(id account.ID, delivery int64) error {
 		return fault.New(fault.Refused, "The inbox of this delivery was deleted")
 	case hook == nil:
 		return fault.New(fault.Refused, "The webhook of this delivery was deleted")
+	case d.Spent(r.s.Schedule):
+		return fault.New(fault.Refused, fmt.Sprintf("Delivery %d was tried %d times already", delivery, d.Calls))
 	}
 	d.Again(r.s.Now().UTC().Truncate(time.Millisecond))
 	if err := r.s.Store.CommitDeliveries(id, []webhook.Change{d.Put(time.Time{}, false)}); err != nil {

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -371,4 +372,41 @@ func TestFlagsOfWebhooksAreChecked(t *testing.T) {
 			t.Errorf("%s %s: %v", c[0], c[1], err)
 		}
 	}
+}
+
+// TestFailedAttemptsAreListed: the 500 and the 503 before a 200 each have a record, in pages too, and
+// any of them begins the delivery again.
+func TestFailedAttemptsAreListed(t *testing.T) {
+	s := launch(t, filepath.Join(t.TempDir(), "data"), append(allowLoopback, "--webhook-schedule", "0s,100ms,200ms")...)
+	u := s.signUp(t, "me@example.test")
+	address := u.inbox(t, "told")
+	r := receiveHooks(t, "127.0.0.1:0", func(n int, w http.ResponseWriter) { w.WriteHeader([]int{500, 503, 200, 204}[n-1]) })
+	u.subscribe(t, r.URL, "message.received")
+	if err := s.mail(address, "482913"); err != nil {
+		t.Fatal(err)
+	}
+	last := u.delivery(t, settled)
+	check := func(want ...float64) {
+		t.Helper()
+		var got []float64
+		for before := ""; ; {
+			page := u.account(t, 200, "GET", "/webhooks/deliveries?limit=1"+before, nil)["deliveries"].([]any)
+			if len(page) == 0 {
+				break
+			}
+			one := page[0].(map[string]any)
+			if (one["state"] == "retrying") != (one["status_code"].(float64) >= 500) || one["event_id"] != last["event_id"] || one["attempt"] != float64(len(want)-len(got)) {
+				t.Errorf("record %v", one)
+			}
+			got = append(got, one["status_code"].(float64))
+			before = fmt.Sprintf("&before=%.0f", one["id"])
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("statuses %v, want %v", got, want)
+		}
+	}
+	check(200, 503, 500)
+	u.account(t, 202, "POST", fmt.Sprintf("/webhooks/deliveries/%.0f/redeliver", last["id"].(float64)-1), nil)
+	u.delivery(t, func(d map[string]any) bool { return d["status_code"] == 204.0 })
+	check(204, 200, 503, 500)
 }

@@ -36,9 +36,11 @@ type Delivery struct {
 	URL    string // of the last call, or where the first will go
 	State  State
 	Calls  int
-	Base   int // calls before the schedule began, or began anew
+	Base   int       // calls before the schedule began, or began anew
+	Began  time.Time // when it began anew; zero: with the event
 	NextAt time.Time
-	Last   Call // the zero Call: none yet
+	Last   Call  // the zero Call: none since it began
+	Past   []Try // the calls before Last, as far as they are kept
 }
 
 // Call is one call of the receiver and what came of it.
@@ -94,7 +96,7 @@ func Deliveries(id account.ID, first int64, webhooks []account.Webhook, events [
 			if body == nil {
 				body, name = Payload(*e), EventID(e)
 			}
-			next, _ := schedule.Next(0, now)
+			next, _ := schedule.Next(0, now, now)
 			out = append(out, Delivery{
 				Account: id, ID: first + int64(len(out)), Webhook: webhooks[w].ID, EventID: name, Event: e.Name, Inbox: e.Address,
 				Body: body, At: now, URL: webhooks[w].URL, State: Retrying, NextAt: next,
@@ -106,13 +108,18 @@ func Deliveries(id account.ID, first int64, webhooks []account.Webhook, events [
 
 // Tried notes a call: the first 2xx ends the schedule, and so does its last call.
 func (d *Delivery) Tried(url string, c Call, schedule Schedule) {
+	d.pass()
 	d.URL, d.Last, d.NextAt, d.State = url, c, time.Time{}, Delivered
 	d.Calls++
 	if Succeeded(c.Status) {
 		return
 	}
 	d.State = Failed
-	if next, more := schedule.Next(d.Calls-d.Base, c.At.Add(c.Duration)); more {
+	began := d.Began
+	if began.IsZero() {
+		began = d.At
+	}
+	if next, more := schedule.Next(d.Calls-d.Base, began, c.At.Add(c.Duration)); more {
 		d.State, d.NextAt = Retrying, next
 	}
 }
@@ -131,7 +138,8 @@ func (d *Delivery) Cancel(why string) {
 
 // Again begins the schedule anew, with the same id and bytes.
 func (d *Delivery) Again(now time.Time) {
-	d.State, d.Base, d.NextAt = Retrying, d.Calls, now
+	d.pass()
+	d.State, d.Base, d.Began, d.NextAt = Retrying, d.Calls, now, now
 }
 
 // Sample is an event of the subscription's kind that never happened, for a test call.

@@ -53,7 +53,7 @@ func TestTheLifeOfADelivery(t *testing.T) {
 		"200 again 500 0 404": "4 failed",
 		"500 gone":            "1 failed",
 	} {
-		d := Delivery{State: Retrying, NextAt: noon}
+		d := Delivery{At: noon, State: Retrying, NextAt: noon}
 		for _, step := range strings.Fields(story) {
 			switch step {
 			case "again":

@@ -2,21 +2,23 @@ package webhook
 
 import "time"
 
-// Schedule holds the waits before the calls of a delivery: the first before the first
-// call, counted from the event, each other from the call before it.
+// Schedule holds when the calls of a delivery begin, as times after its event, or after its
+// redelivery. None begins before the one before it has ended.
 type Schedule []time.Duration
 
-// DefaultSchedule is three calls: at once, after 30 s, after 5 min more (specification,
-// Webhooks).
+// DefaultSchedule is three calls: at once, after 30 s, after 5 min (specification, Webhooks).
 func DefaultSchedule() Schedule { return Schedule{0, 30 * time.Second, 5 * time.Minute} }
 
-// Next returns when the call after the given number of calls is due; false when that
-// many were all.
-func (s Schedule) Next(calls int, last time.Time) (time.Time, bool) {
+// Next returns when the call after the given number of calls is due, of which the last ended at
+// ended; false when that many were all.
+func (s Schedule) Next(calls int, began, ended time.Time) (time.Time, bool) {
 	if calls >= len(s) {
 		return time.Time{}, false
 	}
-	return last.Add(s[calls]), true
+	if next := began.Add(s[calls]); next.After(ended) {
+		return next, true
+	}
+	return ended, true
 }
 
 // Succeeded reports whether an answer's status ends a delivery well.

@@ -60,18 +60,23 @@ func TestSecretsAreWhole(t *testing.T) {
 
 func TestSchedule(t *testing.T) {
 	begin := time.Unix(1000, 0)
-	at, waits := begin, []time.Duration{}
-	s := DefaultSchedule()
-	for n := 0; ; n++ {
-		next, more := s.Next(n, at)
-		if !more {
-			break
+	for _, c := range []struct{ takes, second, third time.Duration }{
+		{0, 30 * time.Second, 5 * time.Minute},
+		{10 * time.Second, 30 * time.Second, 5 * time.Minute},
+		{time.Minute, time.Minute, 5 * time.Minute},
+		{time.Hour, time.Hour, 2 * time.Hour},
+	} {
+		ended, s := begin, DefaultSchedule()
+		for n, want := range []time.Duration{0, c.second, c.third} {
+			next, more := s.Next(n, begin, ended)
+			if !more || next.Sub(begin) != want {
+				t.Errorf("each takes %v: attempt %d at %v, %v", c.takes, n+1, next.Sub(begin), more)
+			}
+			ended = next.Add(c.takes)
 		}
-		waits = append(waits, next.Sub(begin))
-		at = next
-	}
-	if want := [...]time.Duration{0, 30 * time.Second, 330 * time.Second}; len(waits) != 3 || [3]time.Duration(waits) != want {
-		t.Errorf("attempts at %v", waits)
+		if _, more := s.Next(3, begin, ended); more {
+			t.Error("there is a fourth attempt")
+		}
 	}
 }
 
