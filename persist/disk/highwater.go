@@ -125,11 +125,15 @@ func (h *HighWater) keep(stop <-chan struct{}) {
 			case <-time.After(highWaterEvery):
 			}
 		}
+		var idle <-chan time.Time
+		if !h.folder.still {
+			idle = time.After(highWaterIdle)
+		}
 		select {
 		case <-stop:
 			return
 		case <-h.moved:
-		case <-time.After(highWaterIdle):
+		case <-idle:
 			h.write()
 		}
 	}

@@ -27,7 +27,7 @@ func TestHighWaterForm(t *testing.T) {
 // A commit after a quiet time is noted at once, those that follow it together.
 func TestHighWaterIsNotedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &Folder{FS: vfs.NewMem(), Dir: "data"}
+		f := &Folder{FS: vfs.NewMem(), Dir: "data", still: true}
 		must(t, f.FS.MkdirAll(f.Dir, 0o700))
 		must(t, WriteFile(f.FS, f.Dir, lockName, nil))
 		h, err := readHighWater(f, time.Now)
