@@ -9,7 +9,6 @@ import (
 
 	"inboxd/internal/account"
 	"inboxd/internal/inbox"
-	"inboxd/internal/partition"
 )
 
 // carryStep is how many entries one batch of a carry-over moves. A test makes it small.
@@ -20,15 +19,10 @@ var carryStep = 1024
 // the next start goes on; FORMAT is written when all are on disk. It changes how this folder lies
 // on this disk, not what it says: that is why its batches are of no one partition.
 func (s *Store) carryOver() error {
-	for _, index := range [...]struct {
-		from, to kind
-		entity   func(rest []byte) (partition.ID, bool)
-	}{
-		{kindUngrouped, kindDue, func(rest []byte) (partition.ID, bool) { return partitionOfText(rest, 0) }},
-		{kindMailUngrouped, kindMailDue, func(rest []byte) (partition.ID, bool) { return partitionOfText(rest, 8) }},
-		{kindDeliveryUngrouped, kindDeliveryDue, partitionOfDelivery},
+	for _, index := range [...]struct{ from, to kind }{
+		{kindUngrouped, kindDue}, {kindMailUngrouped, kindMailDue}, {kindDeliveryUngrouped, kindDeliveryDue},
 	} {
-		if err := s.regroup(index.from, index.to, index.entity); err != nil {
+		if err := s.regroup(index.from, index.to); err != nil {
 			return err
 		}
 	}
@@ -41,25 +35,9 @@ func (s *Store) carryOver() error {
 	return s.folder.Renew()
 }
 
-// partitionOfText reads the entity of a due entry: an address, its 0x00, and a tail.
-func partitionOfText(rest []byte, tail int) (partition.ID, bool) {
-	n := len(rest) - tail - 1
-	if n < 1 || rest[n] != 0 {
-		return 0, false
-	}
-	return partition.Of(string(rest[:n])), true
-}
-
-func partitionOfDelivery(rest []byte) (partition.ID, bool) {
-	if len(rest) != idLen+8 {
-		return 0, false
-	}
-	return account.ID(rest[:idLen]).Partition(), true
-}
-
 // regroup moves the entries of a due index, [kind][time][partition][entity] until format 1. One
 // that lay in a partition that is not its entity's comes into the right one.
-func (s *Store) regroup(from, to kind, entity func(rest []byte) (partition.ID, bool)) error {
+func (s *Store) regroup(from, to kind) error {
 	keys := ofKind(from)
 	for more := true; more; {
 		err := s.carry(func(w *writer) (err error) {
@@ -71,7 +49,7 @@ func (s *Store) regroup(from, to kind, entity func(rest []byte) (partition.ID, b
 				}
 				n++
 				left = keys.behind(key)
-				return w.regroup(key, value, to, entity)
+				return w.regroup(key, value, to)
 			})
 			if n > 0 {
 				w.deleteRange(span{keys.from, left.from})
@@ -87,10 +65,10 @@ func (s *Store) regroup(from, to kind, entity func(rest []byte) (partition.ID, b
 }
 
 // regroup writes an entry under its new key.
-func (w *writer) regroup(key, value []byte, to kind, entity func(rest []byte) (partition.ID, bool)) error {
+func (w *writer) regroup(key, value []byte, to kind) error {
 	const head = 1 + 8 + 2
 	if len(key) > head {
-		if p, ok := entity(key[head:]); ok {
+		if p, ok := partitionOfDue(to, key[head:]); ok {
 			w.key = append(appendDue(w.key[:0], to, readTime(key[1:]), p), key[head:]...)
 			w.set(w.key, value)
 			return nil

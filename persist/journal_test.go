@@ -240,7 +240,7 @@ func TestDue(t *testing.T) {
 	move("d@x", none, at(10))
 	due, next, err := s.DueInboxes(at(20), 10)
 	must(t, err)
-	if len(due) != 3 || due[2] != "c@x" || !next.Equal(at(30)) {
+	if len(due) != 3 || due[2].Address != "c@x" || !next.Equal(at(30)) {
 		t.Errorf("due %v, next %v", due, next)
 	}
 	if due, next, _ := s.DueInboxes(at(20), 2); len(due) != 2 || !next.Equal(at(20)) {
@@ -251,7 +251,7 @@ func TestDue(t *testing.T) {
 	move("c@x", at(20), at(20)) // not moved
 	due, next, err = s.DueInboxes(at(1000), 10)
 	must(t, err)
-	if want := []string{"c@x", "a@x", "b@x"}; !reflect.DeepEqual(due, want) || !next.IsZero() {
+	if want := []string{"c@x", "a@x", "b@x"}; !reflect.DeepEqual(addressesOf(due), want) || !next.IsZero() {
 		t.Errorf("due %v, next %v, want %v", due, next, want)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"inboxd/internal/inbox"
 	"inboxd/internal/message"
 	"inboxd/internal/partition"
+	"inboxd/internal/webhook"
 )
 
 // sent is a batch as a submission makes it.
@@ -39,6 +40,14 @@ func queueOf(t *testing.T, s *Store, after inbox.QueueEntry, limit int) (out []s
 		out = append(out, "more")
 	}
 	return out
+}
+
+// addressesOf are those that retention is due at.
+func addressesOf(due []inbox.Due) (addresses []string) {
+	for _, d := range due {
+		addresses = append(addresses, d.Address)
+	}
+	return addresses
 }
 
 func TestMailQueueIsInTimeOrderOverAllInboxes(t *testing.T) {
@@ -161,6 +170,38 @@ func TestSentMailComesBackWhole(t *testing.T) {
 	}
 	if st.Messages[0].From != (message.Mailbox{Email: goldenAddress, Name: "Ada"}) {
 		t.Error(st.Messages[0].From)
+	}
+}
+
+// TestMisplacedEntriesArePassedOver: those in another group or partition than their entity's, and
+// those of no entity at all. The others are found in their order.
+func TestMisplacedEntriesArePassedOver(t *testing.T) {
+	s := open(t, vfs.NewMem())
+	id := accountID(1)
+	must(t, s.CommitInbox(&inbox.Rows{Address: victim, DueTo: at(5), Queue: []inbox.Queued{{ID: 1, To: at(5)}}}))
+	must(t, s.CommitDeliveries(id, []webhook.Change{{ID: 1, Webhook: 1, To: at(5)}}))
+	for _, right := range [][]byte{inboxDueKey(at(4), victim), mailDueKey(at(4), victim, 1), deliveryDueKey(nil, at(4), id, 1)} {
+		group, partition := bytes.Clone(right), bytes.Clone(right)
+		group[1] ^= 1
+		partition[groupLen+8+1] ^= 1
+		for _, key := range [][]byte{group, partition, right[:dueHead], append(right[:dueHead:dueHead], 'x')} {
+			must(t, s.db.Set(key, keyed(nil, 1), nil))
+		}
+	}
+	due, next, err := s.DueInboxes(at(9), 9)
+	if err != nil || len(due) != 1 || due[0] != (inbox.Due{At: at(5), Address: victim}) || !next.IsZero() {
+		t.Errorf("due are %v, then %v, %v", due, next, err)
+	}
+	if got := queueOf(t, s, inbox.QueueEntry{}, 9); len(got) != 1 {
+		t.Errorf("the queue has %v", got)
+	}
+	must(t, s.EachQueued(func(q inbox.QueueEntry) {
+		if !q.At.Equal(at(5)) {
+			t.Errorf("without order %v", q)
+		}
+	}))
+	if calls, more, err := s.DueDeliveries(webhook.Due{}, 9); err != nil || more || len(calls) != 1 || !calls[0].At.Equal(at(5)) {
+		t.Errorf("calls %v, %v, %v", calls, more, err)
 	}
 }
 

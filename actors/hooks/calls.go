@@ -94,16 +94,17 @@ func (s *Supervisor) unread(c *call, err error) {
 	s.calls.Go(func() { s.handBack([]*call{c}, storePause) })
 }
 
-// ready reads a delivery whose lease is committed; without a webhook there is nothing to
-// post. It is not for the goroutine that posts: reading leaves it a large stack, which a
+// ready reads a delivery whose lease is committed; without a webhook, or before its time, there is
+// nothing to post. It is not for the goroutine that posts: reading leaves it a large stack, which a
 // thousand that wait for an answer would hold.
 func (s *Supervisor) ready(c *call) bool {
 	del, err := s.Store.Delivery(c.Key.account, c.Key.id)
 	change := dueOf(c.Key, c.at).Move(time.Time{})
 	if err == nil && del != nil && del.State == webhook.Retrying {
 		c.del = del
-		c.hook, err = s.wanted(del)
-		change = del.Put(c.at, false)
+		if change = del.Put(c.at, false); !s.isEarly(del) {
+			c.hook, err = s.wanted(del)
+		}
 	}
 	switch {
 	case err != nil:
@@ -113,6 +114,9 @@ func (s *Supervisor) ready(c *call) bool {
 	}
 	return err == nil && c.hook != nil
 }
+
+// isEarly reports that an entry which is due is not the delivery's own: that one waits.
+func (s *Supervisor) isEarly(del *webhook.Delivery) bool { return del.NextAt.After(s.Now()) }
 
 // try makes a call. A host that answers gets a goroutine whose stack has grown already; one
 // that may hang gets a new one, for as small as it is it stays (ADR 0020).

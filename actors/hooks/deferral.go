@@ -58,6 +58,8 @@ func (s *Supervisor) deferGroup(group []*dueline.Deferral[key]) bool {
 			done(time.Time{}, err)
 		case del == nil || del.State != webhook.Retrying:
 			s.results <- result{d.Key.account, dueOf(d.Key, d.At).Move(time.Time{}), done}
+		case s.isEarly(del):
+			s.results <- result{d.Key.account, del.Put(d.At, false), done}
 		default:
 			del.Tried(del.URL, webhook.Call{At: s.Now(), Answer: webhook.Answer{Error: errNotTried}}, s.Schedule)
 			s.results <- result{d.Key.account, del.Put(d.At, false), done}

@@ -85,7 +85,7 @@ func (q *Queue) finished(j *job, r dueline.Result) {
 // begun begins the mail's attempt if no other job did, and sorts the job's recipients.
 func (q *Queue) begun(ctx context.Context, j *job) error {
 	t := j.task
-	t.once.Do(func() { t.err = q.begin(ctx, t, j.Hopeful) })
+	t.once.Do(func() { t.err = q.begin(ctx, t, j.Attempt) })
 	if t.err != nil {
 		return t.err
 	}
@@ -140,12 +140,12 @@ func (q *Queue) takeUp(t *task, err error) time.Time {
 
 // begin signs the mail if that was never done and leases it. From here on the bytes are
 // frozen: a crash can make a second copy but not another one.
-func (q *Queue) begin(ctx context.Context, t *task, hopeful bool) error {
+func (q *Queue) begin(ctx context.Context, t *task, a *dueline.Attempt[mailKey]) error {
 	if q.Store.Full() {
 		return fault.New(fault.StorageFull, "The disk is full")
 	}
 	t.woken = !q.Inboxes.IsResident(t.key.address)
-	if err := q.find(ctx, t); err != nil {
+	if err := q.find(ctx, t, a.At); err != nil {
 		return err
 	}
 	raw, err := q.Store.Raw(t.key.address, t.key.id)
@@ -159,7 +159,7 @@ func (q *Queue) begin(ctx context.Context, t *task, hopeful bool) error {
 		return errGone
 	}
 	order := inbox.Attempt{ID: t.key.id}
-	fields, err := q.signature(ctx, t, raw, &order, hopeful)
+	fields, err := q.signature(ctx, t, raw, &order, a.Hopeful)
 	if err != nil {
 		return err
 	}
@@ -194,10 +194,14 @@ func (q *Queue) writeOff(ctx context.Context, t *task) error {
 	return errGone
 }
 
-// find reads the message of a task, if an attempt is due.
-func (q *Queue) find(ctx context.Context, t *task) error {
+// find reads the message of a task, if an attempt is due. at is where the index has it, or memory
+// says so.
+func (q *Queue) find(ctx context.Context, t *task, at time.Time) error {
 	m, err := q.Inboxes.Queued(ctx, t.key.address, t.key.id)
 	if err != nil {
+		return err
+	}
+	if err := q.mend(ctx, t.key, at, m); err != nil {
 		return err
 	}
 	if m == nil {
@@ -207,6 +211,32 @@ func (q *Queue) find(ctx context.Context, t *task) error {
 		return errEarly
 	}
 	return nil
+}
+
+// mend has its owner put an entry right that the index has where the mail's own is not. m is the
+// mail, nil for one that does not wait. A mail that an attempt is known to have moved, or that
+// memory has for another time, has no such entry: that costs a look.
+func (q *Queue) mend(ctx context.Context, key mailKey, at time.Time, m *inbox.Message) error {
+	order := inbox.MendEntry{ID: key.id, At: at}
+	if m != nil && m.Sending.Due.Equal(at) {
+		return nil
+	}
+	stray, found, err := q.Store.QueuedAt(key.address, key.id, at)
+	if err != nil || !found {
+		return err
+	}
+	if m != nil {
+		if _, found, err = q.Store.QueuedAt(key.address, key.id, m.Sending.Due); err != nil {
+			return err
+		}
+		if !found {
+			order.Missing = m.Sending.Due
+		}
+	}
+	order.Since = stray.Since
+	q.Logger.Warn("an entry of the mail queue was put right", "inbox", key.address, "message_id", key.id, "due", at)
+	_, err = q.Inboxes.Do(ctx, key.address, order)
+	return err
 }
 
 // signature returns the fields that the first attempt froze, or signs now.

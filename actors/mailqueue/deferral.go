@@ -74,10 +74,14 @@ func (q *Queue) deferGroup(ctx context.Context, address string, group []*dueline
 		q.Logger.Warn("mails could not be deferred", "inbox", address, "mails", len(group), "err", err)
 	}
 	for i, d := range group {
-		if outcome.Each != nil && outcome.Each[i] > 0 {
+		failed := err
+		switch {
+		case outcome.Each != nil && outcome.Each[i] > 0:
 			q.logDeferral(d, outcome.Each[i], left[i])
+		case err == nil:
+			failed = q.mend(ctx, d.Key, d.At, left[i])
 		}
-		q.deferred(d, left[i], err)
+		q.deferred(d, left[i], failed)
 	}
 	return err
 }

@@ -57,6 +57,8 @@ type Store interface {
 	MailQueue(after inbox.QueueEntry, limit int) (queue []inbox.QueueEntry, more bool, err error)
 	// EachQueued calls entry for the whole mail queue, in no order.
 	EachQueued(entry func(inbox.QueueEntry)) error
+	// QueuedAt reads the entry of a mail at a time, if there is one.
+	QueuedAt(address string, id int64, at time.Time) (e inbox.QueueEntry, found bool, err error)
 	Raw(address string, id int64) ([]byte, error)
 	// Signature returns the signature fields that the first attempt made; nil without any.
 	Signature(address string, id int64) ([]byte, error)

@@ -14,9 +14,9 @@ import (
 
 // Store is what retention needs of the disk.
 type Store interface {
-	// DueInboxes returns addresses whose retention is due, in time order, and when the
+	// DueInboxes returns inboxes whose retention is due, in time order, and when the
 	// one after them is (zero: none).
-	DueInboxes(until time.Time, limit int) (addresses []string, next time.Time, err error)
+	DueInboxes(until time.Time, limit int) (due []inbox.Due, next time.Time, err error)
 	// ClockTrusted reports whether the wall clock may remove anything.
 	ClockTrusted() bool
 	// ForgetOnce looks at up to limit records of requests behind a place and removes those
@@ -98,14 +98,14 @@ func (r *Retention) until(next time.Time) time.Duration {
 	return next.Sub(r.now())
 }
 
-// expire hands Expire to each address, a few at once, and counts the failures.
-func (r *Retention) expire(due []string) int {
+// expire hands Expire to the inbox of each entry, a few at once, and counts the failures.
+func (r *Retention) expire(due []inbox.Due) int {
 	var workers sync.WaitGroup
 	failed := make([]int, dueWorkers)
 	for w := range dueWorkers {
 		workers.Go(func() {
 			for i := w; i < len(due); i += dueWorkers {
-				if answer, err := r.do(context.Background(), due[i], inbox.Expire{}); err != nil || answer.Count == 0 {
+				if answer, err := r.do(context.Background(), due[i].Address, inbox.Expire{At: due[i].At}); err != nil || answer.Count == 0 {
 					failed[w]++ // also an entry that nothing expired for: it would come back at once
 				}
 			}

@@ -20,7 +20,7 @@ type Env struct{ Now time.Time }
 // Outcome is what a committed command tells its sender.
 type Outcome struct {
 	ID        int64 // of the message received
-	Count     int   // messages deleted or changed, or the number of the attempt begun
+	Count     int   // messages deleted or changed, and entries put right; or the number of the attempt begun
 	Duplicate bool  // the mail was here already; ID is the first one's
 	Each      []int // as Count, for each mail of a Defer
 }
@@ -101,23 +101,23 @@ type (
 		Label          *string
 		RetentionHours *int
 	}
-	// Expire removes messages whose time is over, at most expireStep at once.
-	Expire struct{}
+	// Expire removes messages whose time is over, at most expireStep at once. At is where the
+	// due index has the inbox, zero for unknown: an entry that is not the inbox's own goes, and
+	// its own is written again.
+	Expire struct{ At time.Time }
 )
 
 // Decide says what cmd does to s, as events; none means that nothing changes. It does not
 // touch s. Errors are faults: NoInbox, NotFound, InboxFull, Refused.
 func Decide(s *State, cmd Command, env Env) ([]Event, Outcome, error) {
 	switch cmd.(type) {
-	case Create, Forgo:
+	case Create, Forgo, Expire, MendEntry: // an entry may outlive its inbox
 		return cmd.decide(s, env)
 	}
 	if s.Live() {
 		return cmd.decide(s, env)
 	}
 	switch cmd.(type) {
-	case Expire:
-		return nil, Outcome{}, nil // a due entry that outlived its inbox
 	case Attempt, Attempted, Defer, Requeue, GiveUp, Erase:
 		return cmd.decide(s, env) // what it sent is tried to its end
 	}
@@ -330,18 +330,22 @@ func (c Update) decide(s *State, _ Env) ([]Event, Outcome, error) {
 	return []Event{ev}, Outcome{}, nil
 }
 
-func (Expire) decide(s *State, env Env) ([]Event, Outcome, error) {
+func (c Expire) decide(s *State, env Env) (evs []Event, outcome Outcome, _ error) {
 	var over []*Message
 	for _, m := range s.Messages {
 		if m.over(env.Now) && len(over) < expireStep {
 			over = append(over, m)
 		}
 	}
-	if len(over) == 0 && (s.DueAt.IsZero() || s.DueAt.After(env.Now)) {
-		return nil, Outcome{}, nil
+	if outcome.Count = len(over); outcome.Count > 0 || !s.DueAt.IsZero() && !s.DueAt.After(env.Now) {
+		// With none over, the due entry was that of a message whose own time is lost: it moves.
+		evs = append(evs, removed{over})
 	}
-	// With none over, the due entry was that of a message whose own time is lost: it moves.
-	return []Event{removed{over}}, Outcome{Count: len(over)}, nil
+	if !c.At.IsZero() && !c.At.Equal(s.DueAt) {
+		evs = append(evs, dueMended{c.At})
+		outcome.Count++
+	}
+	return evs, outcome, nil
 }
 
 // visible returns the message unless it is gone at now.

@@ -72,6 +72,8 @@ type (
 		Label          string
 		RetentionHours int
 	}
+	// dueMended is an entry of the due index that was found where the inbox's own is not.
+	dueMended struct{ At time.Time }
 )
 
 func (r *Rows) profile(s *State) {
@@ -159,6 +161,9 @@ func (e removed) rows(_ *State, r *Rows) {
 
 func (e deleted) apply(s *State)         { s.DeletedAt = e.At }
 func (e deleted) rows(s *State, r *Rows) { r.profile(s) }
+
+func (dueMended) apply(*State)             {}
+func (e dueMended) rows(_ *State, r *Rows) { r.DueStray = append(r.DueStray, e.At) }
 
 func (e updated) apply(s *State)         { s.Label, s.RetentionHours = e.Label, e.RetentionHours }
 func (e updated) rows(s *State, r *Rows) { r.profile(s) }

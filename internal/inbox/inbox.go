@@ -202,13 +202,15 @@ type Rows struct {
 	Profile *Profile
 	DueFrom time.Time // with DueTo, when they differ: the due entry moves; zero: none
 	DueTo   time.Time
-	Put     []*Message
-	Store   []Stored
-	Drop    []*Message // rows, content and bytes of these go
-	Public  []Public
-	Once    once.Records
-	Queue   []Queued // moves of the mail queue, in order
-	Sign    []Fields
+	// DueStray are entries that the due index should not have; the one at DueTo stays, or comes back.
+	DueStray []time.Time
+	Put      []*Message
+	Store    []Stored
+	Drop     []*Message // rows, content and bytes of these go
+	Public   []Public
+	Once     once.Records
+	Queue    []Queued // moves of the mail queue, in order
+	Sign     []Fields
 
 	ofProfile Profile // room for Profile
 }

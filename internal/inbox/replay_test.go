@@ -76,7 +76,7 @@ func TestReplay(t *testing.T) {
 				}
 			}
 			rebuilt, _ := store.LoadInbox(state.Address)
-			compare(t, state, rebuilt)
+			compare(t, state, rebuilt, store)
 			compareQueue(t, state, store)
 		}
 	})
@@ -88,16 +88,19 @@ func draw(t *rapid.T, s *inbox.State) inbox.Command {
 	several, one := mail("several"), mail("one")
 	several.Digest = digest
 	label := "named"
+	hour := func(name string) time.Time {
+		return start.Add(time.Duration(rapid.IntRange(0, 400).Draw(t, name)) * time.Hour)
+	}
 	again := create()
 	again.At = start.Add(time.Duration(s.LastID+1) * time.Hour)
 	return rapid.SampledFrom(append(drawSending(t, id), []inbox.Command{
 		again, one, mail("two"), several, inbox.Settle{Digest: digest},
 		inbox.Doubt{ID: id, Digest: one.Repeat()}, inbox.Settle{Digest: one.Repeat()}, inbox.MarkRead{ID: id, Read: true},
-		inbox.MarkRead{ID: id}, inbox.DeleteMessage{ID: id}, inbox.Burn{}, inbox.Delete{}, inbox.Erase{Account: owner}, inbox.Expire{}, inbox.Update{Label: &label},
+		inbox.MarkRead{ID: id}, inbox.DeleteMessage{ID: id}, inbox.Burn{}, inbox.Delete{}, inbox.Erase{Account: owner}, inbox.Expire{}, inbox.Expire{At: hour("due")}, inbox.Update{Label: &label},
 	}...)).Draw(t, "command")
 }
 
-func compare(t *rapid.T, memory, rebuilt *inbox.State) {
+func compare(t *rapid.T, memory, rebuilt *inbox.State, store *persisttest.Store) {
 	if memory.Profile != rebuilt.Profile {
 		t.Fatalf("profile in memory %+v\nfrom rows %+v", memory.Profile, rebuilt.Profile)
 	}
@@ -118,6 +121,9 @@ func compare(t *rapid.T, memory, rebuilt *inbox.State) {
 	}
 	if !memory.DueAt.Equal(due) {
 		t.Fatalf("due at %v, the earliest expiry is %v", memory.DueAt, due)
+	}
+	if index, _, err := store.DueInboxes(start.Add(10_000*time.Hour), 10); err != nil || len(index) > 1 || len(index) == 0 != due.IsZero() || len(index) == 1 && !index[0].At.Equal(due) {
+		t.Fatalf("due at %v, the index has %v (%v)", due, index, err)
 	}
 	if n := memory.Newest.ID(); n != 0 && (!has(memory, n) || memory.Newest.Of(n) == nil) {
 		t.Fatalf("newest at hand is %d, which is not there", n)

@@ -18,6 +18,13 @@ type moved struct {
 	Public  *Public
 }
 
+// entryMended is an entry of the queue that was found where the message's own is not. Own is where
+// the index has that one, zero for nowhere.
+type entryMended struct {
+	ID             int64
+	At, Since, Own time.Time
+}
+
 // movedTogether are changes of different mails.
 type movedTogether []moved
 
@@ -96,6 +103,14 @@ func (es movedTogether) apply(s *State) {
 func (es movedTogether) rows(s *State, r *Rows) {
 	for _, e := range es {
 		e.rows(s, r)
+	}
+}
+
+func (entryMended) apply(*State) {}
+func (e entryMended) rows(s *State, r *Rows) {
+	r.Queue = append(r.Queue, Queued{ID: e.ID, From: e.At, Since: e.Since})
+	if m := s.Queued(e.ID); m != nil {
+		r.Queue = append(r.Queue, m.entry(e.Own))
 	}
 }
 
@@ -316,6 +331,22 @@ func (s *State) sendEvent(name string, m *Message, n *Sending, to []string, why 
 		Number: s.LastEvent + 1, Name: name, Account: s.Account, Address: s.Address, MessageID: m.ID, At: now,
 		Subject: m.Subject, To: to, SendStatus: n.Status.String(), SendError: why,
 	}
+}
+
+func (c MendEntry) decide(s *State, _ Env) ([]Event, Outcome, error) {
+	if i, ok := s.find(c.ID); ok && s.Messages[i].Damaged {
+		return nil, Outcome{}, nil // it may be whole again one day
+	}
+	ev := entryMended{ID: c.ID, At: c.At, Since: c.Since}
+	if m := s.Queued(c.ID); m != nil {
+		if m.Sending.Due.Equal(c.At) {
+			return nil, Outcome{}, nil
+		}
+		if !m.Sending.Due.Equal(c.Missing) {
+			ev.Own = m.Sending.Due
+		}
+	}
+	return []Event{ev}, Outcome{ID: c.ID, Count: 1}, nil
 }
 
 func (c Requeue) decide(s *State, env Env) ([]Event, Outcome, error) {

@@ -99,6 +99,13 @@ type (
 		Recipient string
 		Error     string
 	}
+	// MendEntry says that the queue has an entry at a time that is not the message's, accepted
+	// Since: it goes, and the message's own is written again. Missing is the message's own time,
+	// if the queue has nothing there.
+	MendEntry struct {
+		ID                 int64
+		At, Since, Missing time.Time
+	}
 	// Requeue makes a waiting mail due now; the operator's order.
 	Requeue struct{ ID int64 }
 	// GiveUp ends a waiting mail as failed; the operator's order.
@@ -130,6 +137,12 @@ type Queued struct {
 	Since    time.Time // when the mail was accepted
 	Domains  []string  // of the recipients that wait
 	Leased   bool
+}
+
+// Due is an entry of retention's index: an inbox that wants to be looked at.
+type Due struct {
+	At      time.Time
+	Address string
 }
 
 // QueueEntry is an entry of the mail queue as the store lists it, by time, address and id.

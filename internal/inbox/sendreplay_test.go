@@ -45,7 +45,7 @@ func drawSending(t *rapid.T, id int64) []inbox.Command {
 		inbox.Attempted{ID: id, Attempt: rapid.IntRange(1, 2).Draw(t, "attempt"), Done: rapid.Bool().Draw(t, "done"), Next: next, Reports: []inbox.Report{
 			{Email: "x@far.test", Outcome: outcome("x"), Error: "451 later", MX: "mx.far.test"}, {Email: "y@other.test", Outcome: outcome("y"), Error: "550 no"},
 		}},
-		inbox.Bounce{ID: id, Recipient: "x@far.test", Error: "5.1.1 gone"}, inbox.Requeue{ID: id}, inbox.GiveUp{ID: id, Why: "dropped"},
+		inbox.Bounce{ID: id, Recipient: "x@far.test", Error: "5.1.1 gone"}, inbox.Requeue{ID: id}, inbox.MendEntry{ID: id, At: start.Add(time.Duration(rapid.IntRange(0, 400).Draw(t, "astray")) * time.Hour)}, inbox.GiveUp{ID: id, Why: "dropped"},
 		inbox.Defer{At: start.Add(time.Duration(rapid.IntRange(0, 100).Draw(t, "at")) * time.Hour), Mails: []inbox.Deferral{
 			{ID: id, Why: "silent", Jitter: rapid.Float64Range(0, 0.99).Draw(t, "jitter")}, {ID: id + 1, Why: "silent"}, {ID: id + 3, Why: "silent"},
 		}},
