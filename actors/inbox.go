@@ -126,7 +126,7 @@ func (e *inboxEntity) Publish() {
 // show shows v, and then ends the view before it and wakes whoever waits on it.
 func (e *inboxEntity) show(v *inbox.View) {
 	if old := e.view.Swap(v); old != nil {
-		old.Supersede()
+		old.SupersedeBy(v)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -17,7 +18,7 @@ type PollOptions struct {
 	Duration    time.Duration `help:"Measured time per target, over all rounds." default:"10s"`
 	Rounds      int           `help:"Turns each target gets." default:"5"`
 	Rate        float64       `help:"Requests a second instead of as many as possible; latency then counts from when each was due."`
-	Variants    []string      `help:"Ways to ask: account-key and inbox-key on the agent surface, per-inbox (its own surface and key), 304 (account key and a known ETag)." default:"account-key,inbox-key,per-inbox,304"`
+	Variants    []string      `help:"Ways to ask: account-key and inbox-key on the agent surface, per-inbox (its own surface and key), 304 (account key and a known ETag), tag (account key, by the tag that the mail came to)." default:"account-key,inbox-key,per-inbox,304,tag"`
 	Wrk         bool          `help:"Drive both targets with wrk as well, as a cross-check of our own client."`
 }
 
@@ -95,6 +96,9 @@ type mailedInbox struct {
 	own, etag string // its own key and the ETag of its newest mail, where a load needs them
 }
 
+// lane is the tagged address that the mail came to.
+func (m mailedInbox) lane() string { return strings.Replace(m.Address, "@", "+lane@", 1) }
+
 // mailedInboxes creates n inboxes and sends each one mail.
 func mailedInboxes(ctx context.Context, bed *Bed, n int) ([]mailedInbox, error) {
 	token := runToken()
@@ -115,7 +119,7 @@ func mailEach(ctx context.Context, addr string, mailed []mailedInbox, first int)
 	load := mailLoad{addr: addr, sessions: min(setUpConns, len(mailed)), mails: len(mailed), size: mailSize, first: first}
 	for i := range mailed {
 		mailed[i].code = load.code(i)
-		load.to = append(load.to, mailed[i].Address)
+		load.to = append(load.to, mailed[i].lane())
 	}
 	sent, err := load.run(ctx)
 	if err == nil && sent.Count != int64(len(mailed)) {

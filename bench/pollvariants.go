@@ -19,6 +19,7 @@ type pollVariant struct {
 	path  func(address string) string
 	own   bool // with the inbox's own key, else with the account's
 	known bool // with the ETag of the answer, so that 304 comes
+	tag   bool // by the tag that the mail came to
 }
 
 var pollVariants = []pollVariant{
@@ -26,6 +27,7 @@ var pollVariants = []pollVariant{
 	{name: "inbox-key", path: agentLatest, own: true},
 	{name: "per-inbox", path: insideLatest, own: true},
 	{name: "304", path: agentLatest, known: true},
+	{name: "tag", path: agentLatest, tag: true},
 }
 
 func agentLatest(address string) string { return latestPath(address, 0, 0) }
@@ -76,7 +78,11 @@ func (v pollVariant) request(host string, m mailedInbox) []byte {
 	if v.known {
 		fields += "\r\nIf-None-Match: " + values[1]
 	}
-	return buildRequest("GET", v.path(m.Address), host, fields, nil)
+	address := m.Address
+	if v.tag {
+		address = m.lane()
+	}
+	return buildRequest("GET", v.path(address), host, fields, nil)
 }
 
 // check judges one answer that had the right status.

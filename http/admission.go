@@ -51,7 +51,8 @@ func (a *admission) poll(q wire.Poll, now time.Time) (*account.Principal, *inbox
 	if err != nil || !p.Valid(now) || !q.Takes(p) || !p.Scopes.Allows(account.ScopeRead) {
 		return nil, nil
 	}
-	view := a.views.Resident(q.Address)
+	var room [address.MaxLength]byte
+	view := a.views.Resident(q.Inbox(&room))
 	if view == nil || !owns(p, view) {
 		return nil, nil
 	}
@@ -191,7 +192,9 @@ func (r *request) own() error {
 	if !ok {
 		return noInbox(strings.ToValidUTF8(given, "\ufffd"))
 	}
-	r.address = address.WithoutTag(canonical)
+	if r.address = address.WithoutTag(canonical); r.address != canonical {
+		r.tagged = canonical
+	}
 	if !reaches(r.principal, r.address) {
 		return noInbox(r.address)
 	}

@@ -3,6 +3,7 @@ package http
 import (
 	"bytes"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -58,6 +59,7 @@ func (e *events) routes() []route {
 type follower struct {
 	account account.ID
 	address string
+	to      string // envelope recipient of the mails that events are about; empty: all events
 	after   uint64 // read so far
 	asked   bool   // the client said where to begin
 	stream  bool
@@ -78,7 +80,7 @@ func (e *events) show(r *request) error {
 			p.End()
 		})
 	}
-	page, err := e.port.Events(r.ctx, f.account, f.after, f.address, f.limit)
+	page, err := e.page(r, f, f.limit)
 	if err != nil {
 		return err
 	}
@@ -99,7 +101,7 @@ func (e *events) follower(r *request) (*follower, error) {
 	}
 	q := r.query()
 	f := &follower{
-		account: r.principal.Account, address: r.address,
+		account: r.principal.Account, address: r.address, to: q.recipient(r),
 		wait:   time.Duration(q.number("wait", 0, 0, int64(maxWait/time.Second))) * time.Second,
 		limit:  int(q.number("limit", defaultEvents, 1, maxEvents)),
 		stream: bytes.Contains(r.http.Request.Header.PeekCanonical(headerAccept), typeEventStream),
@@ -135,6 +137,15 @@ func (e *events) place(r *request, f *follower, name, begin string) error {
 	end, err := e.port.JournalEnd(r.ctx, f.account)
 	f.after = min(f.after, end)
 	return err
+}
+
+// page reads up to limit events of those that f looks through, and leaves those that it is about.
+func (e *events) page(r *request, f *follower, limit int) (follow.Page, error) {
+	page, err := e.port.Events(r.ctx, f.account, f.after, f.address, limit)
+	if f.to != "" {
+		page.Entries = slices.DeleteFunc(page.Entries, func(e follow.Entry) bool { return e.EnvelopeTo != f.to })
+	}
+	return page, err
 }
 
 // write answers a poll with a page: each event is the body that a webhook gets.
@@ -183,7 +194,7 @@ func (e *events) await(p *waiting, f *follower) (page follow.Page, err error) {
 func (e *events) read(p *waiting, f *follower, limit int) (page follow.Page, err error) {
 	deep.Do(func() { // one that waits would keep a stack of 16 KiB
 		err = p.with(func(r *request) error {
-			page, err = e.port.Events(r.ctx, f.account, f.after, f.address, limit)
+			page, err = e.page(r, f, limit)
 			return err
 		})
 	})

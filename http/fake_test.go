@@ -106,7 +106,7 @@ func (f *fakeInboxes) Do(_ context.Context, address string, cmd inbox.Command) (
 		f.views[address] = inbox.NewView(s)
 	}
 	if old != nil {
-		old.Supersede()
+		old.SupersedeBy(f.views[address])
 	}
 	for _, e := range rows.Public {
 		f.journals.append(e)

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"inboxd/http/search"
 	"inboxd/http/wire"
+	"inboxd/internal/address"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 )
@@ -30,6 +32,9 @@ func (l *latest) routes() []route {
 // wanted is what a call of latest asks for.
 type wanted struct {
 	after   int64
+	to      string // envelope recipient; empty: any
+	since   time.Time
+	known   string // If-None-Match
 	wait    time.Duration
 	otp     bool
 	from    string // folded
@@ -40,7 +45,10 @@ type wanted struct {
 func (r *request) wanted() (wanted, error) {
 	q := r.query()
 	w := wanted{
-		after:   q.number("after", 0, 0, math.MaxInt64),
+		after:   q.after(r.view),
+		to:      q.recipient(r),
+		since:   q.moment("since"),
+		known:   string(r.http.Request.Header.PeekCanonical(headerIfNoneMatch)),
 		wait:    time.Duration(q.number("wait", 0, 0, int64(maxWait/time.Second))) * time.Second,
 		otp:     q.flag("otp"),
 		from:    q.text("from"),
@@ -50,9 +58,19 @@ func (r *request) wanted() (wanted, error) {
 	return w, q.err
 }
 
-// plain reports whether the response is the one that polls share.
+var headerIfNoneMatch = []byte("If-None-Match")
+
+// after is an id, or now: the highest that was given to a message of the inbox as the request came.
+func (q *query) after(v *inbox.View) int64 {
+	if q.raw("after") == "now" {
+		return v.LastID
+	}
+	return q.number("after", 0, 0, math.MaxInt64)
+}
+
+// plain reports whether the response is one that polls share: of the inbox or, with to, of a tag.
 func (w *wanted) plain() bool {
-	return *w == wanted{wait: w.wait, fields: allFields}
+	return *w == wanted{wait: w.wait, known: w.known, to: w.to, fields: allFields}
 }
 
 // mostUnasked is how many messages a poll may look into without a turn.
@@ -71,12 +89,17 @@ func (w *wanted) find(r *request) (*inbox.Message, error) {
 		defer done()
 	}
 	found := r.view.Latest(r.now, func(m *inbox.Message) bool {
-		return m.ID > w.after && (m.Damaged || (!w.otp || m.OTP != "") && (!looks || w.fits(r, m)))
+		return m.ID > w.after && (m.Damaged || w.is(m) && (!looks || w.fits(r, m)))
 	})
 	if looks && found == nil && len(r.view.Messages) > 0 {
 		w.after = max(w.after, r.view.Messages[len(r.view.Messages)-1].ID)
 	}
 	return found, nil
+}
+
+// is tells what needs no look into the texts.
+func (w *wanted) is(m *inbox.Message) bool {
+	return m.IsTo(w.to) && m.IsSince(w.since) && (!w.otp || m.OTP != "")
 }
 
 // fits looks into subject and sender.
@@ -98,11 +121,13 @@ func (l *latest) show(r *request) error {
 	if err != nil {
 		return err
 	}
-	found, err := w.find(r)
-	if err != nil {
-		return err
+	answered := w.wait == 0
+	if !answered {
+		if answered, err = w.answered(r); err != nil {
+			return err
+		}
 	}
-	if w.wait == 0 || found != nil {
+	if answered {
 		return l.respond(r, &w)
 	}
 	return l.server.park(r, func(p *waiting) {
@@ -119,24 +144,38 @@ func (l *latest) respond(r *request, w *wanted) error {
 	return nil
 }
 
-// await returns when p.view holds a match, or when waiting is over. Ownership is checked
-// again whenever something changed.
+// answered reports whether the view holds what a wait is for: a match, or for who knows an answer
+// another one.
+func (w *wanted) answered(r *request) (bool, error) {
+	m, err := w.find(r)
+	if w.known == "" || err != nil {
+		return m != nil, err
+	}
+	return !wire.Matches([]byte(w.known), etagOf(m)), nil
+}
+
+// await returns when p.view holds the answer, which it does not yet, or when waiting is over.
+// Ownership is checked again whenever something changed.
 func (p *waiting) await(w *wanted) error {
 	p.server.waiters.Add(1)
 	defer p.server.waiters.Add(-1)
+	unseen := *w
 	for until := time.Now().Add(w.wait); ; {
+		if w.known == "" { // a thousand tags may wait: what did not fit never will
+			unseen.after = max(unseen.after, p.view.LastID)
+		}
 		over, err := p.pause(until, p.view.Superseded(), nil)
 		if over || err != nil {
 			return err
 		}
-		var found *inbox.Message
+		answered := false
 		err = p.with(func(r *request) (err error) {
 			if err = r.look(); err == nil {
-				found, err = w.find(r)
+				answered, err = unseen.answered(r)
 			}
 			return err
 		})
-		if found != nil || err != nil {
+		if answered || err != nil {
 			return err
 		}
 	}
@@ -148,7 +187,7 @@ const renderTries = 4
 // render makes the response from the present view, which carries it when polls share it.
 func (l *latest) render(r *request, w *wanted) (*wire.Response, error) {
 	for range renderTries {
-		if ready := wire.ResponseOf(r.view, r.now); ready != nil && w.plain() {
+		if ready := w.ready(r); ready != nil {
 			return ready, nil
 		}
 		meta, err := w.find(r)
@@ -157,7 +196,7 @@ func (l *latest) render(r *request, w *wanted) (*wire.Response, error) {
 		}
 		e := messageJSON{meta: meta}
 		if e.meta == nil {
-			return w.response(r, []byte(`{"email":null}`), nil), nil
+			return l.keep(r, w, []byte(`{"email":null}`), nil), nil
 		}
 		if err := r.reserve(e.weight(w.fields)); err != nil {
 			return nil, err
@@ -168,7 +207,7 @@ func (l *latest) render(r *request, w *wanted) (*wire.Response, error) {
 		}
 		if here {
 			b := appendMessage(append([]byte(nil), `{"email":`...), &e, w.fields)
-			return w.response(r, append(b, '}'), e.meta), nil
+			return l.keep(r, w, append(b, '}'), e.meta), nil
 		}
 		if err := r.look(); err != nil {
 			return nil, err
@@ -177,14 +216,31 @@ func (l *latest) render(r *request, w *wanted) (*wire.Response, error) {
 	return nil, fault.New(fault.Unavailable, detailUnavailable)
 }
 
-func (w *wanted) response(r *request, body []byte, m *inbox.Message) *wire.Response {
+// ready is the response that the view carries, nil when there is none.
+func (w *wanted) ready(r *request) *wire.Response {
+	switch {
+	case !w.plain():
+		return nil
+	case w.to == "":
+		return wire.ResponseOf(r.view, r.now)
+	}
+	return wire.LaneOf(r.view, w.to, r.now)
+}
+
+// keep makes the response, and lets the view carry it when polls share it.
+func (l *latest) keep(r *request, w *wanted, body []byte, m *inbox.Message) *wire.Response {
 	var expires time.Time
 	if m != nil {
 		expires = m.ExpiresAt
 	}
-	response := wire.NewResponse(r.address, body, etagOf(m), expires)
-	if w.plain() {
+	polled := cmp.Or(w.to, r.address)
+	response := wire.NewResponse(polled, body, etagOf(m), expires)
+	switch {
+	case !w.plain():
+	case w.to == "":
 		response.Keep(r.view)
+	case w.to != r.address && address.WithoutTag(w.to) == r.address:
+		l.server.wire.KeepLane(r.view, w.to, response)
 	}
 	return response
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -88,6 +89,8 @@ func (q *query) selection(absent fieldSet) fieldSet {
 type listing struct {
 	limit     int
 	before    int64
+	to        string // envelope recipient; empty: any
+	since     time.Time
 	direction string
 	unread    bool
 	search    string // folded
@@ -99,6 +102,8 @@ func (r *request) listing() (listing, error) {
 	l := listing{
 		limit:     int(q.number("limit", defaultMessages, 1, maxMessages)),
 		before:    q.number("before", math.MaxInt64, 1, math.MaxInt64),
+		to:        q.recipient(r),
+		since:     q.moment("since"),
 		direction: q.choice("direction", "in", "in", "out", "all"),
 		unread:    q.flag("unread"),
 		search:    q.text("q"),
@@ -114,7 +119,8 @@ func (l *listing) takes(m *inbox.Message) bool {
 		return false
 	case m.Damaged:
 		return true
-	case l.direction == "in" && m.Direction != inbox.In,
+	case !m.IsTo(l.to), !m.IsSince(l.since),
+		l.direction == "in" && m.Direction != inbox.In,
 		l.direction == "out" && m.Direction != inbox.Out,
 		l.unread && (m.Read || m.Direction != inbox.In):
 		return false

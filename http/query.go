@@ -4,11 +4,13 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/valyala/fasthttp"
 
 	"inboxd/http/search"
+	"inboxd/internal/address"
 	"inboxd/internal/fault"
 )
 
@@ -47,6 +49,39 @@ func (q *query) number(name string, absent, least, most int64) int64 {
 		q.bad(name, "must be between %d and %d", least, most)
 	}
 	return n
+}
+
+// recipient is the envelope recipient that reads are narrowed to, by to= or by a tag in the path
+// (specification, Messages); empty: none. One that can't be a recipient, or two that differ, is
+// noRecipient.
+func (q *query) recipient(r *request) string {
+	given := q.raw("to")
+	if given == "" {
+		return r.tagged
+	}
+	to, ok := address.Inbox(given)
+	if !ok || r.tagged != "" && r.tagged != to {
+		return noRecipient
+	}
+	return to
+}
+
+// noRecipient is nobody's address.
+const noRecipient = "@"
+
+// moment is an ISO 8601 instant with an offset, or a date, which begins in UTC; zero: absent.
+func (q *query) moment(name string) time.Time {
+	s := strings.ReplaceAll(q.raw(name), " ", "+") // a plus that nobody escaped
+	if s == "" {
+		return time.Time{}
+	}
+	for _, form := range []string{time.RFC3339, time.DateOnly} {
+		if at, err := time.Parse(form, s); err == nil {
+			return at
+		}
+	}
+	q.bad(name, "must be an ISO 8601 time with an offset, like 2026-11-22T09:30:00Z, or a date")
+	return time.Time{}
 }
 
 func (q *query) flag(name string) bool {

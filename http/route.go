@@ -93,6 +93,7 @@ type request struct {
 	now       time.Time
 	principal *account.Principal
 	address   string      // canonical, without tag, when the route is about one inbox
+	tagged    string      // the same with the tag that the path has; empty: it has none
 	view      *inbox.View // of that inbox
 	body      values
 	charge    *wire.Charge // what the answer holds while it is made; nil: little

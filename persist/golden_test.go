@@ -69,6 +69,12 @@ func goldenSent() inbox.Public {
 		To: []string{"bob@example.net", "eve@example.net"}, SendStatus: "failed", SendError: "550 no such user"}
 }
 
+func goldenTagged() inbox.Public {
+	p := goldenPublic()
+	p.EnvelopeTo = "ada+shop@example.org"
+	return p
+}
+
 func goldenOutcomes() inbox.Public {
 	p := goldenSent()
 	p.Recipients = []delivery.Recipient{{Email: "bob@example.net", Status: delivery.Failed}, {Email: "eve@example.net", Status: delivery.Sent}}
@@ -179,6 +185,9 @@ func goldens() map[string]struct {
 	goneEv := goldenOutcomes()
 	goneEv.Forget()
 	gone.from(&goneEv)
+	var tagged publicRecord
+	taggedEv := goldenTagged()
+	tagged.from(&taggedEv)
 	var met publicRecord
 	metEv := goldenMeeting()
 	met.from(&metEv)
@@ -239,6 +248,11 @@ func goldens() map[string]struct {
 			err := decode(b, &r)
 			return r.public(), err
 		}, sentEv},
+		"record-public-tagged": {record(&tagged), func(b []byte) (any, error) {
+			var r publicRecord
+			err := decode(b, &r)
+			return r.public(), err
+		}, taggedEv},
 		"record-public-outcomes": {record(&outcomes), func(b []byte) (any, error) {
 			var r publicRecord
 			err := decode(b, &r)

@@ -50,7 +50,8 @@ const Now = "now"
 // EventQuery says which events; its zero value is the oldest 100 that are kept, of all
 // inboxes that the credential reaches.
 type EventQuery struct {
-	Inbox string        // only of this one
+	Inbox string        // only of this one; with a tag only of mail to that tag
+	To    string        // only of mail that came to this envelope recipient
 	After string        // a cursor, or Now; empty: from the oldest that is kept
 	Wait  time.Duration // up to 60 s, in whole seconds: wait for an event
 	Limit int           // at most 500; 0: 100
@@ -65,6 +66,7 @@ func (q EventQuery) path() string {
 
 func (q EventQuery) values() url.Values {
 	v := url.Values{}
+	set(v, "to", q.To)
 	set(v, "after", q.After)
 	if q.Wait > 0 {
 		v.Set("wait", strconv.Itoa(int(q.Wait.Seconds())))

@@ -88,6 +88,9 @@ func (v *Values) UnmarshalJSON(b []byte) error {
 // LatestQuery narrows Latest; its zero value takes the newest received message.
 type LatestQuery struct {
 	After   int64         // only a message with a higher id
+	New     bool          // only a message newer than what is there as the request comes; After is not looked at
+	To      string        // only what came to this envelope recipient; a tag in the address means the same
+	Since   time.Time     // only what was received then or after
 	Wait    time.Duration // up to 60 s, in whole seconds: wait for a message that fits
 	OTP     bool          // only a message with a code
 	From    string        // substring of sender's address or name
@@ -100,6 +103,11 @@ func (q LatestQuery) values() url.Values {
 	if q.After > 0 {
 		v.Set("after", number(q.After))
 	}
+	if q.New {
+		v.Set("after", Now)
+	}
+	set(v, "to", q.To)
+	setTime(v, "since", q.Since)
 	if q.Wait > 0 {
 		v.Set("wait", strconv.Itoa(int(q.Wait.Seconds())))
 	}
@@ -115,6 +123,12 @@ func (q LatestQuery) values() url.Values {
 func set(v url.Values, name, value string) {
 	if value != "" {
 		v.Set(name, value)
+	}
+}
+
+func setTime(v url.Values, name string, at time.Time) {
+	if !at.IsZero() {
+		v.Set(name, at.UTC().Format(time.RFC3339Nano))
 	}
 }
 
@@ -142,6 +156,8 @@ func (c *Client) WaitForOTP(ctx context.Context, address string, after int64) (*
 type MessageQuery struct {
 	Limit     int    // at most 200; 0: 50
 	Before    int64  // only lower ids: the last id of the page before
+	To        string // only what came to this envelope recipient; a tag in the address means the same
+	Since     time.Time
 	Direction string // in, out, all; empty: in
 	Unread    bool
 	Search    string   // substring of subject, sender or body
@@ -160,6 +176,8 @@ func (q MessageQuery) values() url.Values {
 	if q.Unread {
 		v.Set("unread", "true")
 	}
+	set(v, "to", q.To)
+	setTime(v, "since", q.Since)
 	set(v, "direction", q.Direction)
 	set(v, "q", q.Search)
 	set(v, "include", strings.Join(q.Include, ","))

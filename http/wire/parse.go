@@ -45,8 +45,8 @@ func cutLine(b []byte) (line, rest []byte, ok bool) {
 	return b[:end], b[end+2:], true
 }
 
-// path reads the path. The address must stand there in its canonical form: nothing to decode,
-// to lower or to strip.
+// path reads the path. The address must stand there in its canonical form, with or without a tag:
+// nothing to decode or to lower.
 func (q *Poll) path(uri []byte) (ok bool) {
 	if q.Address, ok = bytes.CutPrefix(uri, agentPrefix); !ok {
 		q.PerInbox = true
@@ -126,7 +126,7 @@ var parts = func() (of [256]byte) {
 	set(inToken, small+capital+digits+"!#$%&'*+-.^_`|~")
 	set(inHost, small+capital+digits+"-.")
 	set(inPort, digits)
-	set(inAddress, small+digits+".-_@")
+	set(inAddress, small+digits+".-_+@")
 	return of
 }()
 

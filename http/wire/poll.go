@@ -81,7 +81,7 @@ func (w *Wire) ready(q Poll, hash account.Hash, now time.Time) *Response {
 	if view == nil {
 		return nil
 	}
-	r := ResponseOf(view, now)
+	r := responseTo(q, view, now)
 	if r != nil && r.allow(p) {
 		w.shortcuts.keep(r)
 	}

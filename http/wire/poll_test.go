@@ -16,22 +16,26 @@ import (
 	"inboxd/internal/inbox"
 )
 
-const address = "own@inbox.test"
+const (
+	own    = "own@inbox.test"
+	tagged = "own+tag@inbox.test"
+)
 
 // polls are plain polls of an inbox with a rendered response, whose key is k.
 func polls() (w *Wire, c *conn, polls map[string][]byte) {
 	p := &account.Principal{Hash: account.HashToken([]byte("k")), Kind: account.KindInboxKey}
 	view := inbox.NewView(&inbox.State{})
-	NewResponse(address, bytes.Repeat([]byte("x"), 2000), []byte(`"1-new"`), time.Time{}).Keep(view)
+	NewResponse(own, bytes.Repeat([]byte("x"), 2000), []byte(`"1-new"`), time.Time{}).Keep(view)
 	w = New(Options{MaxConns: 1, Allow: func(Poll, time.Time) (*account.Principal, *inbox.View) { return p, view }})
-	polls = map[string][]byte{}
+	w.KeepLane(view, tagged, NewResponse(tagged, bytes.Repeat([]byte("t"), 2000), []byte(`"1-new"`), time.Time{}))
+	polls = map[string][]byte{"tag": []byte("GET /api/v1/inboxes/" + tagged + "/latest HTTP/1.1\r\nHost: x\r\nX-API-Key: k\r\n\r\n")}
 	for name, p := range map[string][2]string{
 		"agent":     {"/api/v1/inboxes/", "X-API-Key: k"},
 		"per-inbox": {"/api/inboxes/", "X-API-Key: k"},
 		"bearer":    {"/api/v1/inboxes/", "Authorization: Bearer k"},
 		"304":       {"/api/v1/inboxes/", "X-API-Key: k\r\nIf-None-Match: \"1-new\""},
 	} {
-		polls[name] = []byte("GET " + p[0] + address + "/latest HTTP/1.1\r\nHost: x\r\n" + p[1] + "\r\n\r\n")
+		polls[name] = []byte("GET " + p[0] + own + "/latest HTTP/1.1\r\nHost: x\r\n" + p[1] + "\r\n\r\n")
 	}
 	return w, &conn{Conn: discard{}, number: 7, wire: w}, polls
 }
@@ -79,7 +83,7 @@ func (discard) SetWriteDeadline(time.Time) error { return nil }
 func FuzzParsePoll(f *testing.F) {
 	poll := "GET /api/v1/inboxes/a@b.c/latest HTTP/1.1\r\nHost: x\r\nX-API-Key: k\r\n\r\n"
 	for _, seed := range []string{
-		poll, strings.Replace(poll, "/v1", "", 1), strings.Replace(poll, "X-API-Key: ", "Authorization: Bearer ", 1), strings.Replace(poll, "Host", "If-None-Match: \"1\"\r\nHost", 1), strings.Replace(poll, ": k", ":k\t", 1),
+		poll, strings.Replace(poll, "a@b", "a+t@b", 1), strings.Replace(poll, "/v1", "", 1), strings.Replace(poll, "X-API-Key: ", "Authorization: Bearer ", 1), strings.Replace(poll, "Host", "If-None-Match: \"1\"\r\nHost", 1), strings.Replace(poll, ": k", ":k\t", 1),
 		poll + "x", strings.Replace(poll, "Host: x", "Host: x\r\nContent-Length: 1", 1), strings.Replace(poll, "\r\n", "\n", 1),
 		strings.Replace(poll, "Host: x", "Host: :x", 1), strings.Replace(poll, "Host: x", "Host: x:80", 1), strings.Replace(poll, "Host: x", "Host: [::1]:80", 1),
 	} {

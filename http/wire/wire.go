@@ -66,6 +66,7 @@ type Wire struct {
 	shortcuts shortcuts
 	bodies    *Budget      // of large bodies
 	parked    atomic.Int64 // requests outside of fasthttp, see Park
+	lanes     atomic.Int64 // octets that lanes hold, see KeepLane
 
 	stopping chan struct{} // closed when Shutdown begins: whoever waits ends
 	stopOnce sync.Once

@@ -106,7 +106,7 @@ func (e received) rows(s *State, r *Rows) {
 	r.Store = append(r.Store, store(m.ID, e.Content, e.Raw))
 	r.Public = append(r.Public, Public{
 		Number: s.LastEvent, Name: "message.received", Account: s.Account, Address: s.Address,
-		MessageID: m.ID, At: m.ReceivedAt, From: m.From.Email, Subject: m.Subject, OTP: m.OTP,
+		MessageID: m.ID, At: m.ReceivedAt, From: m.From.Email, EnvelopeTo: m.EnvelopeTo, Subject: m.Subject, OTP: m.OTP,
 	})
 }
 

@@ -237,17 +237,18 @@ type Fields struct {
 // Public is an event that subscribers may see, as facts; it is numbered per inbox so that
 // its account can take it over exactly once.
 type Public struct {
-	Number    uint64
-	Name      string // wire name (specification, Events)
-	Account   account.ID
-	Address   string
-	MessageID int64
-	At        time.Time
-	From      string
-	Subject   string
-	OTP       string
-	Encrypted bool // subject and code are withheld
-	Gone      bool // so is the message: see Forget
+	Number     uint64
+	Name       string // wire name (specification, Events)
+	Account    account.ID
+	Address    string
+	MessageID  int64
+	At         time.Time
+	From       string
+	Subject    string
+	EnvelopeTo string // of received mail
+	OTP        string
+	Encrypted  bool // subject and code are withheld
+	Gone       bool // so is the message: see Forget
 
 	// Of sent mail.
 	To         []string

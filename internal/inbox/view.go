@@ -18,6 +18,7 @@ type View struct {
 	Newest   *Newest    // of the newest received message, when it came while in memory
 
 	rendering atomic.Pointer[Rendering] // written under mu
+	lanes     atomic.Pointer[lanes]     // written under mu; nil: none
 
 	mu         sync.Mutex    // guards what is below
 	superseded chan struct{} // made when somebody waits, closed by Supersede
@@ -59,10 +60,11 @@ func (v *View) Carry(r Rendering) {
 // PolledAt is the Unix second of the last poll that never asked for the view itself; 0 when
 // there was none.
 func (v *View) PolledAt() int64 {
+	last := v.lanes.Load().polledAt()
 	if r := v.Rendering(); r != nil {
-		return r.PolledAt()
+		return max(last, r.PolledAt())
 	}
-	return 0
+	return last
 }
 
 // Message returns one message, nil when it is not there or expired at now.
@@ -127,9 +129,13 @@ func (v *View) Superseded() <-chan struct{} {
 	return v.superseded
 }
 
-// Supersede takes v's rendering away from polls and wakes whoever waits on v. The publisher
-// calls it once, after the newer view can be seen and before it tells anybody of the change.
-func (v *View) Supersede() {
+// Supersede is SupersedeBy when no newer view comes.
+func (v *View) Supersede() { v.SupersedeBy(nil) }
+
+// SupersedeBy takes v's renderings away from polls, but for those that are right of next too, and
+// wakes whoever waits on v. The publisher calls it once, after the newer view can be seen and
+// before it tells anybody of the change.
+func (v *View) SupersedeBy(next *View) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.closed {
@@ -139,6 +145,7 @@ func (v *View) Supersede() {
 	if r := v.Rendering(); r != nil {
 		r.Retire()
 	}
+	v.passLanes(next)
 	if v.superseded != nil {
 		close(v.superseded)
 	}

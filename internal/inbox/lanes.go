@@ -1,0 +1,117 @@
+package inbox
+
+import (
+	"sync"
+	"time"
+)
+
+// MaxLanes is how many recipients of one inbox have renderings of their own.
+const MaxLanes = 1000
+
+// lanes are what an edge made of a view for single recipients, user+tag@host: one for each that
+// is polled. They pass from view to view, so that a mail to one tag leaves the others' as they
+// are. Who holds the lock of the view that they hang on writes; any goroutine reads.
+type lanes struct {
+	byRecipient sync.Map // string to Rendering
+	count       int
+}
+
+// Lane returns what v carries for mail to recipient, or nil. It takes no lock.
+func (v *View) Lane(recipient string) Rendering {
+	l := v.lanes.Load()
+	if l == nil {
+		return nil
+	}
+	found, _ := l.byRecipient.Load(recipient)
+	r, _ := found.(Rendering)
+	return r
+}
+
+// CarryLane lets v, and the views after it, carry r until what there is for recipient changes.
+// r was made of v. False: it has no place, for v was superseded or has lanes enough.
+func (v *View) CarryLane(recipient string, r Rendering) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.closed {
+		return false
+	}
+	l := v.lanes.Load()
+	if l == nil {
+		l = new(lanes)
+		v.lanes.Store(l)
+	}
+	l.drop(recipient)
+	if l.count == MaxLanes {
+		return false
+	}
+	l.byRecipient.Store(recipient, r)
+	l.count++
+	return true
+}
+
+func (l *lanes) drop(recipient string) {
+	if old, found := l.byRecipient.LoadAndDelete(recipient); found {
+		old.(Rendering).Retire()
+		l.count--
+	}
+}
+
+func (l *lanes) each(fn func(Rendering)) {
+	l.byRecipient.Range(func(_, r any) bool {
+		fn(r.(Rendering))
+		return true
+	})
+}
+
+// polledAt is the Unix second of the last poll that a lane answered.
+func (l *lanes) polledAt() (last int64) {
+	if l != nil {
+		l.each(func(r Rendering) { last = max(last, r.PolledAt()) })
+	}
+	return last
+}
+
+// passLanes hands v's lanes over to next (nil: nobody comes) but for those whose mail is not the
+// same there. The lock of v is held; that of the newer view nests in it, never the other way.
+func (v *View) passLanes(next *View) {
+	l := v.lanes.Swap(nil)
+	if l == nil {
+		return
+	}
+	if next != nil {
+		next.mu.Lock()
+		defer next.mu.Unlock()
+		if !next.closed && next.lanes.Load() == nil {
+			changedRecipients(v.Messages, next.Messages, l.drop)
+			next.lanes.Store(l)
+			return
+		}
+	}
+	l.each(Rendering.Retire)
+}
+
+// changedRecipients calls fn with the recipient of each message that is not the same in both
+// lists, which ascend by id.
+func changedRecipients(before, now []*Message, fn func(string)) {
+	for len(before) > 0 || len(now) > 0 {
+		switch {
+		case len(before) > 0 && len(now) > 0 && before[0] == now[0]:
+			before, now = before[1:], now[1:]
+		case len(now) == 0 || len(before) > 0 && before[0].ID < now[0].ID:
+			fn(before[0].EnvelopeTo)
+			before = before[1:]
+		default: // the same id comes again as before[0], changed
+			fn(now[0].EnvelopeTo)
+			now = now[1:]
+		}
+	}
+}
+
+// IsTo reports whether m came to that envelope recipient; empty: any. Of a damaged message nobody
+// knows.
+func (m *Message) IsTo(recipient string) bool {
+	return recipient == "" || m.EnvelopeTo == recipient || m.Damaged
+}
+
+// IsSince reports whether m was received at t or after, by the millisecond that is shown.
+func (m *Message) IsSince(t time.Time) bool { return m.ReceivedAt.UnixMilli() >= t.UnixMilli() }
