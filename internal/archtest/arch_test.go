@@ -71,7 +71,7 @@ var allowed = map[string][]string{
 	"actors":  {"actors/engine", "actors/hooks", "actors/journal", "actors/mailqueue", "actors/names", "actors/retention", "internal/account", "internal/address", "internal/delivery", "internal/domain", "internal/domain/lookup", "internal/fault", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/message", "internal/message/compose", "internal/once", "internal/partition", "internal/webhook"},
 	"http":    {"http/contract", "http/search", "http/wire", "internal/account", "internal/address", "internal/deep", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/message/compose", "internal/once", "internal/webhook"},
 	// What goes past fasthttp.
-	"http/wire": {"internal/account", "internal/inbox"},
+	"http/wire": {"internal/account", "internal/address", "internal/inbox"},
 	// What a search needs beside the mails.
 	"http/search": {"internal/account", "internal/fault"},
 	"smtp":        {"internal/address", "internal/fault", "smtp/lines"},
