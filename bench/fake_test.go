@@ -196,7 +196,7 @@ func (f *fake) serveHTTP(ctx *fasthttp.RequestCtx) {
 		address, agents := strings.CutPrefix(strings.TrimSuffix(path, "/latest"), "/api/v1/inboxes/")
 		after, _ := ctx.QueryArgs().GetUint("after")
 		wait, _ := ctx.QueryArgs().GetUint("wait")
-		address = strings.TrimPrefix(address, "/api/inboxes/")
+		address = strings.Replace(strings.TrimPrefix(address, "/api/inboxes/"), "+lane@", "@", 1)
 		answer(f.latest(address, key, agents, max(after, 0), time.Duration(max(wait, 0))*time.Second))
 		f.tag(ctx)
 	default:
@@ -379,7 +379,7 @@ func (f *fake) serveSMTP(c net.Conn) {
 		case "EHLO":
 			say("250-fake\r\n250-PIPELINING\r\n250 8BITMIME")
 		case "RCPT":
-			to = strings.Trim(strings.TrimPrefix(rest, "TO:"), "<>")
+			to = strings.Replace(strings.Trim(strings.TrimPrefix(rest, "TO:"), "<>"), "+lane@", "@", 1)
 			if !f.knows(to) {
 				to = ""
 				say("550 5.1.1 no such inbox")

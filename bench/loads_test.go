@@ -27,7 +27,7 @@ func TestPollComparesWithTheConstantAnswer(t *testing.T) {
 			t.Errorf("%+v", q)
 		}
 	}
-	if got := strings.Join(ratios, ", "); got != "GET /latest account-key, GET /latest inbox-key, GET /latest per-inbox, GET /latest 304" {
+	if got := strings.Join(ratios, ", "); got != "GET /latest account-key, GET /latest inbox-key, GET /latest per-inbox, GET /latest 304, GET /latest tag" {
 		t.Errorf("ratios %s", got)
 	}
 	for i, res := range r.Results {
