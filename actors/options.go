@@ -15,6 +15,7 @@ import (
 	"inboxd/internal/domain/lookup"
 	"inboxd/internal/inbox"
 	"inboxd/internal/ingest"
+	"inboxd/internal/partition"
 	"inboxd/internal/webhook"
 )
 
@@ -22,6 +23,7 @@ import (
 type Options struct {
 	Store      Store
 	Namespaces inbox.Namespaces
+	Owner      *partition.Owner // what is this node's, for Store too; default everything
 	Plans      account.Plans    // default account.DefaultPlans
 	NewPlan    account.PlanName // of a sign-up; default free
 	Memory     int64            // bytes of resident inboxes before the longest idle leave; default 512 MiB

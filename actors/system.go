@@ -76,7 +76,7 @@ func Start(o Options) (_ *System, err error) {
 		return nil, err
 	}
 	s.running, s.end = context.WithCancel(context.Background())
-	s.engine = engine.New(engine.Options{Now: o.Now, Full: o.Store.Full, Admission: o.Admission, Logger: o.Logger})
+	s.engine = engine.New(engine.Options{Now: o.Now, Full: o.Store.Full, Admission: o.Admission, Owner: o.Owner, Logger: o.Logger})
 	s.hooks = hooks.New(hooks.Options{
 		Store: o.Store, Poster: o.Poster, Schedule: o.WebhookSchedule, Now: o.Now, Logger: o.Logger,
 		AccountOf: func(address string) (account.ID, error) { return s.AccountOf(address) },

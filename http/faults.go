@@ -32,6 +32,7 @@ var statuses = map[fault.Kind]int{
 	fault.StorageFull:     fasthttp.StatusInsufficientStorage,
 	fault.Unavailable:     fasthttp.StatusServiceUnavailable,
 	fault.Damaged:         fasthttp.StatusInternalServerError,
+	fault.Moved:           fasthttp.StatusServiceUnavailable,
 }
 
 const (
@@ -91,7 +92,8 @@ func (s *Server) fail(r *request, err error) {
 	case fault.Unauthenticated:
 		r.http.Response.Header.Set("WWW-Authenticate", "Bearer")
 	}
-	if f.Kind == fault.TooMany || f.Kind == fault.Unavailable {
+	switch f.Kind {
+	case fault.TooMany, fault.Unavailable, fault.Moved:
 		r.http.Response.Header.Set("Retry-After", retryAfter(f.RetryAfter))
 	}
 	writeDetail(r.http, status, detail)

@@ -18,6 +18,7 @@ import (
 
 	"inboxd/http/search"
 	"inboxd/http/wire"
+	"inboxd/internal/partition"
 )
 
 // Options configures a Server; the zero value works.
@@ -33,6 +34,7 @@ type Options struct {
 
 	ChallengeHandler fasthttp.RequestHandler // answers ACME's HTTP-01 challenges (RFC 8555 section 8.3); nil: no such path
 
+	Owner  *partition.Owner // default: every group is this node's
 	Ready  func() error     // nil error: /readyz answers 200; default: always ready
 	Logger *slog.Logger     // default slog.Default()
 	Now    func() time.Time // default time.Now
@@ -110,7 +112,7 @@ func New(opts Options, ports Ports) *Server {
 	s.admission = &admission{s.base, ports.Credentials, ports.Views, newTries(), opts.TrustedProxies}
 	s.wire = wire.New(wire.Options{
 		MaxConns: opts.MaxConns, MaxBody: opts.MaxBodyBytes, Body: s.allowance, LeaveBody: s.leaveBody,
-		Handler: s.handle, Refuse: writeDetail, Allow: s.admission.poll, Logger: opts.Logger, Now: clock,
+		Handler: s.handle, Refuse: writeDetail, Allow: s.admission.poll, Owner: opts.Owner, Logger: opts.Logger, Now: clock,
 	})
 	s.routes = s.table(ports)
 	s.router = s.newRouter()

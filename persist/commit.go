@@ -121,8 +121,33 @@ func (e *engine) update(p partition.ID, adds int64, fill func(*writer)) error {
 	return e.during(func() error { return e.updateInside(p, adds, fill) })
 }
 
+// batchOf makes a call that commits a batch of partition p, if that is this node's. Once a group
+// was given away Drain waits for those that were asked before.
+func (e *engine) batchOf(p partition.ID, commit func() error) error {
+	gate := &e.gates[p.Group()]
+	gate.RLock()
+	defer gate.RUnlock()
+	if err := e.owner.Check(p); err != nil {
+		return err
+	}
+	return commit()
+}
+
+// Drain returns when every batch of a group is on disk that was accepted before the call. Whoever
+// gives a group away changes the owner first: then there is no other.
+func (e *engine) Drain(g partition.Group) error {
+	e.gates[g].Lock()
+	defer e.gates[g].Unlock()
+	return e.syncLog()
+}
+
 // updateInside is update within a call.
 func (e *engine) updateInside(p partition.ID, adds int64, fill func(*writer)) error {
+	return e.batchOf(p, func() error { return e.updateOwn(p, adds, fill) })
+}
+
+// updateOwn is updateInside for a partition of this node.
+func (e *engine) updateOwn(p partition.ID, adds int64, fill func(*writer)) error {
 	if adds > 0 {
 		if err := e.folder.Space.Admit(adds); err != nil {
 			return err
@@ -158,9 +183,11 @@ func (e *engine) updateInside(p partition.ID, adds int64, fill func(*writer)) er
 // for the disk: a crash may take it back, never one before it.
 func (e *engine) updateLater(p partition.ID, fill func(*writer)) error {
 	return e.during(func() error {
-		return e.fill(fill, func(b *pebble.Batch) error {
-			watchBatch(p, b)
-			return e.db.Apply(b, pebble.NoSync)
+		return e.batchOf(p, func() error {
+			return e.fill(fill, func(b *pebble.Batch) error {
+				watchBatch(p, b)
+				return e.db.Apply(b, pebble.NoSync)
+			})
 		})
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/bloom"
 
 	"inboxd/internal/fault"
+	"inboxd/internal/partition"
 	"inboxd/persist/disk"
 )
 
@@ -23,6 +24,8 @@ type engine struct {
 	db        *pebble.DB
 	positions positions
 	damage    damagedMessages
+	owner     *partition.Owner
+	gates     [partition.Groups]sync.RWMutex // read-locked by each batch of the group, locked by Drain
 	now       func() time.Time
 	bytes     atomic.Uint64 // in synced batches
 	waiting   atomic.Int64  // commits that wait for a sync
@@ -50,7 +53,7 @@ func (e *engine) during(call func() error) error {
 // open opens the database and checks how far its journal goes.
 func (e *engine) open(o *Options) (err error) {
 	f := e.folder
-	e.now = o.Now
+	e.now, e.owner = o.Now, o.Owner
 	if err := e.checkManifest(); err != nil {
 		return e.refused("opened", err)
 	}

@@ -43,7 +43,7 @@ func (e *engine) scanDue(k kind, from duePlace, row func(key, value []byte) erro
 	return e.during(func() (err error) {
 		var all iterators
 		defer func() { err = errors.Join(err, all.close()) }()
-		heads, err := all.heads(e.db, k, from)
+		heads, err := all.heads(e, k, from)
 		if err != nil {
 			return err
 		}
@@ -90,12 +90,12 @@ type iterators []*pebble.Iterator
 
 // heads opens the groups that have entries from a place on, each at its first. One iterator over
 // all groups finds them: mostly nothing is due, and a look at 64 costs ten times as much.
-func (i *iterators) heads(db *pebble.DB, k kind, from duePlace) (heads []*pebble.Iterator, err error) {
-	probe, err := i.open(db, ofKind(k))
+func (i *iterators) heads(e *engine, k kind, from duePlace) (heads []*pebble.Iterator, err error) {
+	probe, err := i.open(e.db, ofKind(k))
 	if err != nil {
 		return nil, err
 	}
-	for n, g := range partition.Owned() {
+	for n, g := range e.owner.Owned() {
 		group := ofGroup(k, g)
 		group.from = append(group.from, from...)
 		if n == 0 || bytes.Compare(probe.Key(), group.from) < 0 {
@@ -107,7 +107,7 @@ func (i *iterators) heads(db *pebble.DB, k kind, from duePlace) (heads []*pebble
 		if bytes.Compare(probe.Key(), group.to) >= 0 {
 			continue
 		}
-		it, err := i.open(db, group)
+		it, err := i.open(e.db, group)
 		if err != nil {
 			return nil, err
 		}
@@ -275,7 +275,7 @@ func (t *queueTable) QueuedAt(addr string, id int64, at time.Time) (q inbox.Queu
 // EachQueued calls entry for the whole mail queue of this node, group by group: a start needs no
 // order, which would cost it twice the time.
 func (t *queueTable) EachQueued(entry func(inbox.QueueEntry)) error {
-	for _, g := range partition.Owned() {
+	for _, g := range t.owner.Owned() {
 		err := t.scan(ofGroup(kindMailDue, g), t.inPlace(func(key, value []byte) error {
 			q, err := readMailDue(key, value)
 			if err == nil {

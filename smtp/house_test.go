@@ -35,11 +35,12 @@ var accepts = map[string]error{
 	"ü@inbox.test":               nil, "m@xn--bcher-kva.test": nil,
 	"late-full@inbox.test": nil, "late-gone@inbox.test": nil, "late-disk@inbox.test": nil,
 	"late-bug@inbox.test": nil, "late-panic@inbox.test": nil, "late-invalid@inbox.test": nil,
-	"late-busy@inbox.test": nil, "late-large@inbox.test": nil,
-	"full@inbox.test": fault.New(fault.InboxFull, "full"),
-	"disk@inbox.test": fault.New(fault.StorageFull, "disk"),
-	"busy@inbox.test": fault.New(fault.Unavailable, "busy"),
-	"bug@inbox.test":  errors.New("secret cause\r\n250 injected"),
+	"late-busy@inbox.test": nil, "late-moved@inbox.test": nil, "late-large@inbox.test": nil,
+	"full@inbox.test":  fault.New(fault.InboxFull, "full"),
+	"disk@inbox.test":  fault.New(fault.StorageFull, "disk"),
+	"busy@inbox.test":  fault.New(fault.Unavailable, "busy"),
+	"moved@inbox.test": fault.New(fault.Moved, "moved"),
+	"bug@inbox.test":   errors.New("secret cause\r\n250 injected"),
 }
 
 // receives is what Receive returns for a first recipient; for others, nil.
@@ -48,6 +49,7 @@ var receives = map[string]error{
 	"late-gone@inbox.test":    fault.New(fault.NoInbox, "gone"),
 	"late-disk@inbox.test":    fault.New(fault.StorageFull, "disk"),
 	"late-busy@inbox.test":    fault.New(fault.Unavailable, "busy"),
+	"late-moved@inbox.test":   fault.New(fault.Moved, "moved"),
 	"late-large@inbox.test":   fault.New(fault.TooLarge, "large"),
 	"late-invalid@inbox.test": fault.New(fault.Invalid, "invalid"),
 	"late-bug@inbox.test":     errors.New("secret cause"),

@@ -76,6 +76,7 @@ var faultReplies = map[fault.Kind]*reply{
 	fault.InboxFull:   newReply("inbox_full", 452, 2, 2, "Inbox is full"),
 	fault.StorageFull: newReply("storage_full", 452, 3, 1, "No room left here, try again later"),
 	fault.Unavailable: replyUnavailable,
+	fault.Moved:       replyUnavailable,
 }
 
 // replyTo returns the reply for err. Its text is fixed: no error's own words go out.

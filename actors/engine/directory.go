@@ -11,6 +11,8 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/puzpuzpuz/xsync/v4"
+
+	"inboxd/internal/partition"
 )
 
 // Directory finds the owner of an entity by its key, activating it when it is not in
@@ -57,7 +59,9 @@ func (d *Directory) Do(ctx context.Context, key string, cmd any, size int64) (an
 	}
 	defer d.waiting.Add(-1)
 	r := newRequest(cmd, size)
-	d.post(key, r)
+	if err := d.post(key, r); err != nil {
+		return nil, err
+	}
 	if err := d.wait(ctx, r); err != nil {
 		return r.giveUp(err)
 	}
@@ -79,33 +83,50 @@ func (d *Directory) wait(ctx context.Context, r *request) error {
 	return wait(ctx, r.done, d.Full, stalled)
 }
 
-// Notify posts cmd without waiting for its answer.
+// Notify posts cmd without waiting for its answer. What is not this node's hears nothing of it.
 func (d *Directory) Notify(key string, cmd any) {
-	d.post(key, newRequest(cmd, 0))
+	_ = d.post(key, newRequest(cmd, 0))
 }
 
-// post sends msg to the owner of key. Counting and sending happen under the slot's gate.
-func (d *Directory) post(key string, msg any) {
+// post sends msg to the owner of key. Counting and sending happen under the slot's gate. A key
+// of a group that is not this node's is refused, and takes no place.
+func (d *Directory) post(key string, msg any) error {
 	for {
-		e, _ := d.entities.LoadOrCompute(key, func() (Entity, bool) {
-			e := d.activate(key)
-			e.slot().key = key
-			return e, false
-		})
-		if d.postTo(e, msg) {
-			return
+		e, found := d.entities.Load(key)
+		if !found {
+			group := partition.Of(key).Group()
+			if err := d.Owner.CheckGroup(group); err != nil {
+				return err
+			}
+			e, _ = d.entities.LoadOrCompute(key, func() (Entity, bool) {
+				e := d.activate(key)
+				e.slot().key, e.slot().group = key, group
+				return e, false
+			})
+		}
+		if sent, err := d.postTo(e, msg); sent || err != nil {
+			return err
 		}
 	}
 }
 
-// postTo sends msg through the gate of e's slot; false when e has left the directory.
-func (d *Directory) postTo(e Entity, msg any) bool {
+// postTo sends msg through the gate of e's slot; not when e has left the directory. That the group
+// is this node's is asked under the gate: who takes the group away finds what was sent before,
+// and nothing is sent after.
+func (d *Directory) postTo(e Entity, msg any) (sent bool, err error) {
 	s := e.slot()
 	s.touch(d.clock.Unix())
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.gone {
-		return false
+		return false, nil
+	}
+	if err := d.Owner.CheckGroup(s.group); err != nil {
+		if s.pid == nil { // nobody else would take it out
+			s.gone = true
+			d.entities.Delete(s.key)
+		}
+		return false, err
 	}
 	if s.pid == nil {
 		s.pid = d.root.Spawn(actor.PropsFromProducer(func() actor.Actor {
@@ -114,15 +135,15 @@ func (d *Directory) postTo(e Entity, msg any) bool {
 	}
 	s.posted.Add(1)
 	d.root.Send(s.pid, msg)
-	return true
+	return true, nil
 }
 
-// Resident returns the entity of key if it is in memory, and counts as a use. Nothing of it
+// Resident returns the entity of key if it is in memory and this node's, and counts as a use. Nothing of it
 // may be used but what it shows to any goroutine. Resident takes no lock, allocates nothing
 // and does not keep key.
 func (d *Directory) Resident(key []byte) Entity {
 	e, ok := d.entities.Load(unsafe.String(unsafe.SliceData(key), len(key)))
-	if !ok {
+	if !ok || !d.Owner.Owns(e.slot().group) {
 		return nil
 	}
 	e.slot().touch(d.clock.Unix())

@@ -9,13 +9,15 @@ import (
 	"github.com/puzpuzpuz/xsync/v4"
 
 	"inboxd/internal/deep"
+	"inboxd/internal/partition"
 )
 
-// Options configures an Engine; all are needed.
+// Options configures an Engine; all but Owner are needed.
 type Options struct {
 	Now       func() time.Time
-	Full      func() bool // the disk is full: who waits for a commit is told so
-	Admission int64       // commands in flight at one directory before others are refused
+	Full      func() bool      // the disk is full: who waits for a commit is told so
+	Admission int64            // commands in flight at one directory before others are refused
+	Owner     *partition.Owner // whose entities may be in memory
 	Logger    *slog.Logger
 }
 

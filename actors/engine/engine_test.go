@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"inboxd/internal/fault"
+	"inboxd/internal/partition"
 )
 
 // counter is an entity that adds up what it is sent. Its disk is the world's map.
@@ -265,5 +266,63 @@ func TestWait(t *testing.T) {
 		if err := Wait(c.ctx, c.done, c.full); !c.want(err) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestWhatIsMovedIsRefused: once a group is another node's, what comes is refused and takes no
+// place, what waits is told so, and nothing is committed; what was being committed is there. When
+// the group comes back the state is that of the disk.
+func TestWhatIsMovedIsRefused(t *testing.T) {
+	own, key := partition.NewOwner(partition.All()), "k"
+	group := partition.Of(key).Group()
+	w := &world{disk: map[string]int{}}
+	e := New(Options{Now: time.Now, Full: w.full.Load, Admission: 1000, Owner: own, Logger: slog.New(slog.DiscardHandler)})
+	t.Cleanup(func() { e.Stop(time.Second) })
+	d := e.Directory(func(string) Entity { return &counter{world: w} })
+	in, open := make(chan struct{}, 10), make(chan struct{})
+	w.before = func() error {
+		in <- struct{}{}
+		<-open
+		return nil
+	}
+	var senders sync.WaitGroup
+	send := func(want func(error) bool) {
+		senders.Go(func() {
+			if sum, err := d.Do(t.Context(), key, 1, 0); !want(err) {
+				t.Errorf("%v, %v", sum, err)
+			}
+		})
+	}
+	moved := func(err error) bool { return fault.Is(err, fault.Moved) }
+	send(func(err error) bool { return err == nil })
+	<-in
+	for range 10 {
+		send(moved)
+	}
+	posted := &d.Resident([]byte(key)).slot().posted
+	for posted.Load() < 11 {
+		time.Sleep(time.Millisecond)
+	}
+	own.Set(group, false)
+	if d.Resident([]byte(key)) != nil {
+		t.Error("what is another node's is shown")
+	}
+	close(open)
+	senders.Wait()
+	w.before = nil
+	if _, err := d.Do(t.Context(), key, 1, 0); !moved(err) || w.disk[key] != 1 || w.commits != 1 {
+		t.Errorf("%v, %d on disk, %d commits", err, w.disk[key], w.commits)
+	}
+	d.Passivate(key)
+	for end := time.Now().Add(5 * time.Second); d.Stats().Resident > 0 && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	if _, err := d.Do(t.Context(), key, 1, 0); !moved(err) || d.entities.Size() != 0 {
+		t.Errorf("%v, %d in memory", err, d.entities.Size())
+	}
+	w.disk[key] = 7 // another node was at it
+	own.Set(group, true)
+	if sum := add(t, d, key, 1); sum != 8 {
+		t.Errorf("%d after the group came back", sum)
 	}
 }

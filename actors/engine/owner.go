@@ -150,6 +150,9 @@ func (o *owner) run(group []*request) (err error) {
 			err = o.fail(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
 		}
 	}()
+	if err := o.dir.Owner.CheckGroup(o.slot.group); err != nil {
+		return o.drop(err)
+	}
 	if err := o.activate(); err != nil {
 		return err
 	}
@@ -157,10 +160,8 @@ func (o *owner) run(group []*request) (err error) {
 		o.decide(r)
 	}
 	if err := o.entity.Commit(); err != nil {
-		if fault.Is(err, fault.StorageFull) {
-			o.loaded = false
-			o.entity.Abandon()
-			return err
+		if fault.Is(err, fault.StorageFull) || fault.Is(err, fault.Moved) {
+			return o.drop(err)
 		}
 		return o.fail(err)
 	}
@@ -196,12 +197,18 @@ func (o *owner) activate() error {
 	return nil
 }
 
+// drop drops the state after a refusal, which is nobody's failure.
+func (o *owner) drop(err error) error {
+	o.loaded = false
+	o.entity.Abandon()
+	return err
+}
+
 // fail drops the state: whatever the disk holds is the truth, and it is read again after a
 // rest that doubles with each failure in a row, up to 10 s. This is where a failure is
 // logged: those who sent the commands only hear that they may try again.
 func (o *owner) fail(err error) error {
-	o.loaded = false
-	o.entity.Abandon()
+	o.drop(err)
 	o.failures++
 	o.resting = o.dir.Now().Add(min(10*time.Millisecond<<min(o.failures, 12), 10*time.Second))
 	o.dir.Logger.Error("owner failed", "entity", o.slot.key, "failures", o.failures, "err", err)

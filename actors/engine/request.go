@@ -80,9 +80,10 @@ func wait(ctx context.Context, done <-chan struct{}, full func() bool, stalled *
 	}
 }
 
-// Busy is the fault of what may work a moment later; why may be nil. What is damaged stays so.
+// Busy is the fault of what may work a moment later; why may be nil. What is damaged, or another
+// node's, stays so.
 func Busy(why error) error {
-	if fault.Is(why, fault.Damaged) {
+	if fault.Is(why, fault.Damaged) || fault.Is(why, fault.Moved) {
 		return why
 	}
 	return fault.Wrap(fault.Unavailable, "The service is busy, try again in a moment", why)

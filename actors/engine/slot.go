@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
+
+	"inboxd/internal/partition"
 )
 
 // Slot is a directory's place for one entity that is, or is about to be, in memory. Every
@@ -15,7 +17,8 @@ import (
 // owner leaves under mu only when it has seen every post. A poster that finds gone set
 // looks the key up again.
 type Slot struct {
-	key string
+	key   string
+	group partition.Group // of key
 
 	used   atomic.Int64 // Unix second of the last use
 	weight atomic.Int64 // approximate bytes held

@@ -21,6 +21,7 @@ import (
 	"inboxd/internal/ingest"
 	"inboxd/internal/mailauth"
 	"inboxd/internal/netguard"
+	"inboxd/internal/partition"
 	"inboxd/internal/resolve"
 	"inboxd/persist"
 	"inboxd/smtp"
@@ -34,6 +35,7 @@ type node struct {
 	flags *serveCommand
 	settings
 	logger    *slog.Logger
+	owner     *partition.Owner // owns everything: the node is alone
 	store     *persist.Store
 	listeners map[string]net.Listener // by edge
 	dns       *resolve.Resolver
@@ -55,7 +57,7 @@ func (c *serveCommand) start(logger *slog.Logger) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &node{flags: c, settings: s, logger: logger, listeners: map[string]net.Listener{}, failed: make(chan error, len(edges))}
+	n := &node{flags: c, settings: s, logger: logger, owner: partition.NewOwner(partition.All()), listeners: map[string]net.Listener{}, failed: make(chan error, len(edges))}
 	// Listeners come before what calls out, which must know them.
 	for _, step := range []func() error{n.openStore, n.listen, n.startSystem, n.openEdges} {
 		if err := step(); err != nil {
@@ -67,7 +69,7 @@ func (c *serveCommand) start(logger *slog.Logger) (*node, error) {
 }
 
 func (n *node) openStore() (err error) {
-	n.store, err = persist.Open(n.flags.Data, persist.Options{Logger: n.logger})
+	n.store, err = persist.Open(n.flags.Data, persist.Options{Owner: n.owner, Logger: n.logger})
 	return err
 }
 
@@ -104,7 +106,7 @@ func (n *node) startSystem() (err error) {
 	})
 	n.poster = post.New(n.guard(n.mayCall), goResolver(n.dnsServer))
 	n.system, err = actors.Start(actors.Options{
-		Store: n.store, Namespaces: inbox.Namespaces{Domain: n.domain, Plain: c.Namespace == "plain"},
+		Store: n.store, Owner: n.owner, Namespaces: inbox.Namespaces{Domain: n.domain, Plain: c.Namespace == "plain"},
 		MXHost: n.mxHost, Resolver: freshResolver(n.dnsServer),
 		NewPlan: account.PlanName(c.DefaultPlan), Plans: n.plans, Memory: int64(c.Memory), Logger: n.logger,
 		Spam: n.scanner, MailReset: n.mailReset,
@@ -129,7 +131,7 @@ func (n *node) openEdges() (err error) {
 		BaseURL: n.baseURL(), MaxConns: webConns, TrustedProxies: n.proxies,
 		SignupOpen:     func() bool { return c.Signup == "open" },
 		MetricsHandler: n.metricsHandler(), MetricsPublic: c.Metrics == "public",
-		Ready: n.store.Writable, Logger: n.logger,
+		Owner: n.owner, Ready: n.store.Writable, Logger: n.logger,
 		ChallengeHandler: n.tls.challenge,
 	}, http.Ports{
 		Credentials: n.system, Views: n.system, Auth: n.system, Keys: n.system, Inboxes: n.system, Messages: n.system,

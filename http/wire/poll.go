@@ -71,7 +71,7 @@ func (c *conn) hashOf(token []byte) account.Hash {
 // memory does not hold all it takes, or when anything speaks against it. Who was allowed this
 // response by all rules is asked nothing but what can have changed since.
 func (w *Wire) ready(q Poll, hash account.Hash, now time.Time) *Response {
-	if r := w.shortcuts.find(q.Address); r != nil {
+	if r := w.shortcuts.find(q.Address); r != nil && w.opts.Owner.Owns(r.cuts.group) {
 		if p := r.readerNow(now); p != nil && p.Hash == hash && q.Takes(p) && r.alive(now) {
 			r.count(p, now)
 			return r

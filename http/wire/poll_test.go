@@ -14,6 +14,7 @@ import (
 
 	"inboxd/internal/account"
 	"inboxd/internal/inbox"
+	"inboxd/internal/partition"
 )
 
 const (
@@ -26,7 +27,7 @@ func polls() (w *Wire, c *conn, polls map[string][]byte) {
 	p := &account.Principal{Hash: account.HashToken([]byte("k")), Kind: account.KindInboxKey}
 	view := inbox.NewView(&inbox.State{})
 	NewResponse(own, bytes.Repeat([]byte("x"), 2000), []byte(`"1-new"`), time.Time{}).Keep(view)
-	w = New(Options{MaxConns: 1, Allow: func(Poll, time.Time) (*account.Principal, *inbox.View) { return p, view }})
+	w = New(Options{MaxConns: 1, Owner: partition.NewOwner(partition.All()), Allow: func(Poll, time.Time) (*account.Principal, *inbox.View) { return p, view }})
 	w.KeepLane(view, tagged, NewResponse(tagged, bytes.Repeat([]byte("t"), 2000), []byte(`"1-new"`), time.Time{}))
 	polls = map[string][]byte{"tag": []byte("GET /api/v1/inboxes/" + tagged + "/latest HTTP/1.1\r\nHost: x\r\nX-API-Key: k\r\n\r\n")}
 	for name, p := range map[string][2]string{
@@ -121,4 +122,26 @@ func FuzzParsePoll(f *testing.F) {
 			t.Errorf("If-None-Match %q and %q", h.PeekCanonical(headerIfNoneMatch), q.ifNoneMatch)
 		}
 	})
+}
+
+// TestAPollOfAMovedInboxIsNotAnswered from memory: others decide, until its group comes back.
+func TestAPollOfAMovedInboxIsNotAnswered(t *testing.T) {
+	w, c, polls := polls()
+	allow, asked := w.opts.Allow, 0
+	group := partition.Of(own).Group()
+	w.opts.Allow = func(q Poll, now time.Time) (*account.Principal, *inbox.View) {
+		if asked++; !w.opts.Owner.Owns(group) {
+			return nil, nil
+		}
+		return allow(q, now)
+	}
+	for step, want := range []struct {
+		owns, answered bool
+		asked          int
+	}{{true, true, 1}, {true, true, 1}, {false, false, 2}, {false, false, 3}, {true, true, 3}} {
+		w.opts.Owner.Set(group, want.owns)
+		if ok, err := w.answerPoll(c, polls["agent"], time.Now()); ok != want.answered || err != nil || asked != want.asked {
+			t.Errorf("step %d: answered %v, %v, after %d questions, want %+v", step, ok, err, asked, want)
+		}
+	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"inboxd/internal/account"
 	"inboxd/internal/inbox"
+	"inboxd/internal/partition"
 )
 
 // Response is the finished response to the plain poll of one inbox. All requests share its
@@ -24,8 +25,13 @@ type Response struct {
 	place   atomic.Pointer[place]             // where it is held, or was
 }
 
-// cuts are offsets in text.
-type cuts struct{ address, tag, fields, body uint16 }
+// cuts are offsets in text, the length of the entity tag, and, in the byte that is left, the group
+// of the address.
+type cuts struct {
+	address, fields, body uint16
+	tag                   uint8
+	group                 partition.Group
+}
 
 // cacheControl lets clients keep the response and ask with its ETag.
 const cacheControl = "private, no-cache"
@@ -39,7 +45,8 @@ func NewResponse(address string, body, etag []byte, expires time.Time) *Response
 	r.text = append(append(append(append(r.text, address...), fields...), head...), body...)
 	r.cuts.address = uint16(len(address))
 	r.cuts.fields = r.cuts.address + uint16(len(fields))
-	r.cuts.tag = r.cuts.fields - uint16(len(etag)+len("\r\n"))
+	r.cuts.tag = uint8(len(etag))
+	r.cuts.group = partition.Of(address).Group()
 	r.cuts.body = r.cuts.fields + uint16(len(head))
 	if !expires.IsZero() {
 		r.expires = expires.UnixNano()
@@ -87,7 +94,10 @@ func (r *Response) wire() []byte { return r.text[r.cuts.address:] }
 func (r *Response) fields() []byte { return r.text[r.cuts.address:r.cuts.fields] }
 
 // etag is the entity tag, with its quotes.
-func (r *Response) etag() []byte { return r.text[r.cuts.tag : r.cuts.fields-uint16(len("\r\n"))] }
+func (r *Response) etag() []byte {
+	end := r.cuts.fields - uint16(len("\r\n"))
+	return r.text[end-uint16(r.cuts.tag) : end]
+}
 
 func (r *Response) body() []byte { return r.text[r.cuts.body:] }
 

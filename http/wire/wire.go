@@ -31,6 +31,7 @@ import (
 
 	"inboxd/internal/account"
 	"inboxd/internal/inbox"
+	"inboxd/internal/partition"
 )
 
 // Options configures a Wire.
@@ -42,6 +43,7 @@ type Options struct {
 	Handler   fasthttp.RequestHandler                                 // gets whole and unambiguous requests, stamped with an id
 	Refuse    func(*fasthttp.RequestCtx, int, string)                 // words a refusal: status and detail
 	Allow     func(Poll, time.Time) (*account.Principal, *inbox.View) // see Poll
+	Owner     *partition.Owner                                        // whose inboxes the wire answers for
 	Logger    *slog.Logger
 	Now       func() time.Time // nil: the real time
 }

@@ -19,7 +19,7 @@ import (
 // allowed lists, for each package, which packages of the project it may import.
 var allowed = map[string][]string{
 	"internal/fault":     {},
-	"internal/partition": {},
+	"internal/partition": {"internal/fault"},
 	"internal/address":   {}, // shared by all that meet an address or a name
 	"internal/message":   {"internal/message/html"},
 	"internal/otp":       {"internal/address", "internal/otp/link", "internal/otp/model", "internal/otp/text"},
@@ -59,7 +59,7 @@ var allowed = map[string][]string{
 	"internal/archtest/house": {},
 
 	// The rooms of actors; the engine knows no product word.
-	"actors/engine":    {"internal/deep", "internal/fault"},
+	"actors/engine":    {"internal/deep", "internal/fault", "internal/partition"},
 	"actors/hooks":     {"actors/engine", "internal/account", "internal/deep", "internal/dueline", "internal/fault", "internal/inbox", "internal/webhook"},
 	"actors/journal":   {"actors/engine", "internal/account", "internal/fault", "internal/follow", "internal/inbox", "internal/webhook"},
 	"actors/mailqueue": {"internal/address", "internal/deep", "internal/delivery", "internal/domain", "internal/dueline", "internal/fault", "internal/inbox"},
@@ -69,9 +69,9 @@ var allowed = map[string][]string{
 	// The adapters import the rules and never each other.
 	"persist": {"internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/once", "internal/partition", "internal/webhook", "persist/disk"},
 	"actors":  {"actors/engine", "actors/hooks", "actors/journal", "actors/mailqueue", "actors/names", "actors/retention", "internal/account", "internal/address", "internal/delivery", "internal/domain", "internal/domain/lookup", "internal/fault", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/message", "internal/message/compose", "internal/once", "internal/partition", "internal/webhook"},
-	"http":    {"http/contract", "http/search", "http/wire", "internal/account", "internal/address", "internal/deep", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/message/compose", "internal/once", "internal/webhook"},
+	"http":    {"http/contract", "http/search", "http/wire", "internal/account", "internal/address", "internal/deep", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/message/compose", "internal/once", "internal/partition", "internal/webhook"},
 	// What goes past fasthttp.
-	"http/wire": {"internal/account", "internal/address", "internal/inbox"},
+	"http/wire": {"internal/account", "internal/address", "internal/inbox", "internal/partition"},
 	// What a search needs beside the mails.
 	"http/search": {"internal/account", "internal/fault"},
 	"smtp":        {"internal/address", "internal/fault", "smtp/lines"},
@@ -82,7 +82,7 @@ var allowed = map[string][]string{
 	"smtp/courier":         {"internal/address", "internal/deep", "internal/delivery", "internal/netguard"},
 
 	// The data folder as files, without rows.
-	"persist/disk": {"internal/fault"},
+	"persist/disk": {"internal/fault", "internal/partition"},
 
 	// A store in memory, for the tests of everything above it.
 	"persist/persisttest": {"internal/account", "internal/domain", "internal/fault", "internal/inbox", "internal/webhook", "persist"},
@@ -92,7 +92,7 @@ var allowed = map[string][]string{
 
 	"cmd/inboxd": {"actors", "actors/mailqueue", "http", "http/post", "persist", "smtp", "smtp/courier",
 		"internal/account", "internal/address", "internal/delivery", "internal/domain", "internal/domain/lookup", "internal/fault", "internal/inbox", "internal/ingest",
-		"internal/mailauth", "internal/netguard", "internal/resolve", "internal/spam", "internal/webhook"},
+		"internal/mailauth", "internal/netguard", "internal/partition", "internal/resolve", "internal/spam", "internal/webhook"},
 
 	// The public client and the bench meet the server as strangers: over its public surfaces.
 	"http/client":     {},

@@ -28,11 +28,12 @@ const (
 	StorageFull                 // the disk is full: later, not soon
 	Unavailable                 // try again soon
 	Damaged                     // what was stored can't be read any more
+	Moved                       // another node has it: try again soon
 )
 
 var kindNames = [...]string{
 	"internal", "unauthenticated", "forbidden", "no inbox", "not found", "invalid",
-	"refused", "too large", "too many", "inbox full", "storage full", "unavailable", "damaged",
+	"refused", "too large", "too many", "inbox full", "storage full", "unavailable", "damaged", "moved",
 }
 
 func (k Kind) String() string {

@@ -1,5 +1,6 @@
 // Package partition says which of the 4,096 fixed partitions an entity lives in, and in which
-// group of partitions that lies. It knows no storage and no network.
+// group of partitions that lies, and knows which groups are a node's. It knows no storage and no
+// network.
 package partition
 
 import "github.com/zeebo/xxh3"
@@ -25,12 +26,3 @@ type Group uint8
 // Group returns the group of the partition: its upper bits, so that groups order as their
 // partitions do.
 func (p ID) Group() Group { return Group(p >> 6) }
-
-// Owned returns the groups that this node owns, in order: on one node all.
-func Owned() []Group {
-	own := make([]Group, Groups)
-	for g := range own {
-		own[g] = Group(g)
-	}
-	return own
-}

@@ -43,8 +43,4 @@ func TestGroupsAreForEver(t *testing.T) {
 			t.Errorf("partition %d lies in group %d, was in %d", p, got, want)
 		}
 	}
-	own := partition.Owned()
-	if len(own) != partition.Groups || own[0] != 0 || own[63] != 63 {
-		t.Errorf("this node owns %v", own)
-	}
 }

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"inboxd/internal/partition"
 )
 
 // Options of a data folder and of the engine in it. The zero value works.
@@ -22,6 +24,7 @@ type Options struct {
 	FS     vfs.FS           // nil: the real disk
 	Logger *slog.Logger     // nil: slog.Default
 	Now    func() time.Time // nil: time.Now
+	Owner  *partition.Owner // whose rows the engine keeps; nil: everybody's
 
 	CacheBytes    int64  // blocks and memtables; 0: 40 MiB
 	MemTableBytes uint64 // also the size of a log; 0: a sixteenth of the disk, 4 to 8 MiB

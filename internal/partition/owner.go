@@ -1,0 +1,71 @@
+package partition
+
+import (
+	"sync/atomic"
+
+	"inboxd/internal/fault"
+)
+
+// Map says which groups a node owns. It never changes.
+type Map [Groups]bool
+
+// All is the map of a node that is alone.
+func All() (m Map) {
+	for g := range m {
+		m[g] = true
+	}
+	return m
+}
+
+// Owner is what a node knows of whose the groups are. It is asked where a command is posted, a
+// view is read and a batch is committed, which costs one atomic load (ADR 0051). Any goroutine
+// may use it. A nil one owns everything.
+type Owner struct{ now atomic.Pointer[Map] }
+
+// NewOwner owns the groups of m.
+func NewOwner(m Map) *Owner {
+	o := &Owner{}
+	o.now.Store(&m)
+	return o
+}
+
+// Owns reports whether the group is this node's.
+func (o *Owner) Owns(g Group) bool { return o == nil || o.now.Load()[g] }
+
+// Check refuses a partition that is not this node's.
+func (o *Owner) Check(p ID) error { return o.CheckGroup(p.Group()) }
+
+// CheckGroup is Check for a group.
+func (o *Owner) CheckGroup(g Group) error {
+	if o.Owns(g) {
+		return nil
+	}
+	return errMoved
+}
+
+// errMoved says the same whatever is there.
+var errMoved error = fault.New(fault.Moved, "This is on the move to another server, try again in a moment")
+
+// Owned returns the groups that are this node's, in order.
+func (o *Owner) Owned() []Group {
+	own := make([]Group, 0, Groups)
+	for g := range Group(Groups) {
+		if o.Owns(g) {
+			own = append(own, g)
+		}
+	}
+	return own
+}
+
+// Set makes the group this node's, or another's. Who is in the middle of something may still go by
+// what was before.
+func (o *Owner) Set(g Group, owns bool) {
+	for {
+		before := o.now.Load()
+		after := *before
+		after[g] = owns
+		if o.now.CompareAndSwap(before, &after) {
+			return
+		}
+	}
+}
