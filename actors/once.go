@@ -191,6 +191,12 @@ func (r *Registry) resume(ctx context.Context, id account.ID, req once.Request) 
 	})
 }
 
+// CheckRequest refuses the name of a creation that was used with another request.
+func (r *Registry) CheckRequest(ctx context.Context, id account.ID, req once.Request) error {
+	_, err := r.recall(ctx, id, req)
+	return err
+}
+
 func (r *Registry) recall(ctx context.Context, id account.ID, req once.Request) (recalled, error) {
 	got, err := r.owners.order(ctx, id, recall{req})
 	found, _ := got.(recalled)

@@ -440,6 +440,15 @@ func (f *fakeAccounts) RevokeKey(_ context.Context, id account.ID, key int64) er
 	return f.decide(id, account.RevokeKey{ID: key, Found: f.keys[id][key]})
 }
 
+func (f *fakeAccounts) CheckRequest(_ context.Context, _ account.ID, req once.Request) error {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if known, again := f.requests[req.Key]; again {
+		return known.Check(req)
+	}
+	return nil
+}
+
 // CreateInboxOnce keeps what it answers by the name of the request.
 func (f *fakeAccounts) CreateInboxOnce(ctx context.Context, id account.ID, order inbox.Order, req once.Request, tell func(inbox.Placement, time.Time) []byte) (once.Result, error) {
 	f.mu.RLock()

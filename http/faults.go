@@ -71,12 +71,24 @@ func worded(f *fault.Error) string {
 	return f.Detail
 }
 
-// fail answers err. What is our fault is logged, once and here; it carries no request text
-// but the route.
+// fail answers err.
 func (s *Server) fail(r *request, err error) {
+	status, detail := s.judge(r, err)
 	f := classify(err)
-	status := statuses[f.Kind]
-	detail := worded(f)
+	switch f.Kind {
+	case fault.Unauthenticated:
+		r.http.Response.Header.Set("WWW-Authenticate", "Bearer")
+	case fault.TooMany, fault.Unavailable, fault.Moved:
+		r.http.Response.Header.Set("Retry-After", retryAfter(f.RetryAfter))
+	}
+	writeDetail(r.http, status, detail)
+}
+
+// judge gives status and sentence of err. What is our fault is logged, once and here; it carries no
+// request text but the route.
+func (s *Server) judge(r *request, err error) (status int, detail string) {
+	f := classify(err)
+	status, detail = statuses[f.Kind], worded(f)
 	switch f.Kind {
 	case fault.Internal:
 		detail = detailInternal
@@ -89,14 +101,8 @@ func (s *Server) fail(r *request, err error) {
 		if r.address != "" {
 			detail = noInbox(r.address).Detail // gone since it was admitted
 		}
-	case fault.Unauthenticated:
-		r.http.Response.Header.Set("WWW-Authenticate", "Bearer")
 	}
-	switch f.Kind {
-	case fault.TooMany, fault.Unavailable, fault.Moved:
-		r.http.Response.Header.Set("Retry-After", retryAfter(f.RetryAfter))
-	}
-	writeDetail(r.http, status, detail)
+	return status, detail
 }
 
 // classify finds the fault in err; a context that ended means that the work took too long,

@@ -3,10 +3,12 @@ package http
 import (
 	"context"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"inboxd/http/search"
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
@@ -21,6 +23,8 @@ type Inboxes interface {
 	// result is kept with the inbox, and every repeat gets it. tell makes what is told, of
 	// nothing but what it is given.
 	CreateInboxOnce(ctx context.Context, id account.ID, order inbox.Order, req once.Request, tell func(inbox.Placement, time.Time) []byte) (once.Result, error)
+	// CheckRequest refuses a creation's name that was used with another request. Nothing changes.
+	CheckRequest(ctx context.Context, id account.ID, req once.Request) error
 	// ListInboxes pages through the account's inboxes, newest first. An empty cursor
 	// starts; the returned one is empty at the end.
 	ListInboxes(ctx context.Context, id account.ID, cursor string, limit int) ([]*inbox.View, string, error)
@@ -91,10 +95,7 @@ func (in *inboxes) createInbox(r *request) error {
 	if r.body.flag("encrypted", false) {
 		return fault.New(fault.Refused, "This account has no encryption key yet. Set up encryption in the dashboard first")
 	}
-	order := inbox.Order{
-		Prefix: r.body.text("prefix"), Subdomain: r.body.text("subdomain"), Domain: r.body.text("domain"),
-		Label: r.body.text("label"), RetentionHours: r.body.number("retention_hours"),
-	}
+	order := r.body.order()
 	if req.Repeatable() {
 		made, err := in.port.CreateInboxOnce(r.ctx, r.principal.Account, order, req, created)
 		if err != nil {
@@ -107,6 +108,14 @@ func (in *inboxes) createInbox(r *request) error {
 		return err
 	}
 	return in.giveInbox(r, view.Address, created(place, view.CreatedAt))
+}
+
+// order is what a creation asks for.
+func (v values) order() inbox.Order {
+	return inbox.Order{
+		Prefix: v.text("prefix"), Subdomain: v.text("subdomain"), Domain: v.text("domain"),
+		Label: v.text("label"), RetentionHours: v.number("retention_hours"),
+	}
 }
 
 func (in *inboxes) giveInbox(r *request, address string, body []byte) error {
@@ -134,11 +143,11 @@ const (
 func (in *inboxes) listInboxes(r *request) error {
 	q := r.query()
 	limit := q.number("limit", defaultInboxes, 1, maxInboxes)
-	cursor := q.raw("cursor")
+	cursor, which := q.raw("cursor"), q.boxes()
 	if q.err != nil {
 		return q.err
 	}
-	views, next, err := in.visibleInboxes(r, cursor, int(limit))
+	views, next, err := in.chosenInboxes(r, cursor, int(limit), which)
 	if err != nil {
 		return err
 	}
@@ -154,6 +163,47 @@ func (in *inboxes) listInboxes(r *request) error {
 		Inboxes    []inboxResponse `json:"inboxes"`
 		NextCursor *string         `json:"next_cursor"`
 	}{items, stringOrNull(next)}, nil)
+}
+
+// boxes narrow a list to some inboxes.
+type boxes struct{ label, prefix string } // folded; in lower case
+
+func (q *query) boxes() boxes {
+	return boxes{label: q.text("label"), prefix: strings.ToLower(q.raw("prefix"))}
+}
+
+func (b boxes) take(v *inbox.View) bool {
+	return search.Contains(v.Label, b.label) && strings.HasPrefix(v.Address, b.prefix)
+}
+
+// chosenInboxes is a page of those that fit. What is read to find them is more than what is shown, so
+// where a page would end within what was read, as much is read again as is shown.
+func (in *inboxes) chosenInboxes(r *request, cursor string, limit int, which boxes) (found []*inbox.View, next string, err error) {
+	if which == (boxes{}) {
+		return in.visibleInboxes(r, cursor, limit)
+	}
+	for size := maxInboxes; ; {
+		views, next, err := in.visibleInboxes(r, cursor, size)
+		if err != nil {
+			return nil, "", err
+		}
+		fitting, end := found, len(views)
+		for i, v := range views {
+			if !which.take(v) {
+				continue
+			}
+			if fitting = append(fitting, v); len(fitting) == limit {
+				end = min(end, i+1)
+			}
+		}
+		if len(fitting) > limit || len(fitting) == limit && end < len(views) {
+			size = end
+			continue
+		}
+		if found, cursor = fitting, next; len(found) == limit || next == "" {
+			return found, next, nil
+		}
+	}
 }
 
 func (in *inboxes) visibleInboxes(r *request, cursor string, limit int) ([]*inbox.View, string, error) {

@@ -32,6 +32,7 @@ func (l *latest) routes() []route {
 // wanted is what a call of latest asks for.
 type wanted struct {
 	after   int64
+	seen    int64  // messages up to this id were looked into: none of them fits
 	to      string // envelope recipient; empty: any
 	since   time.Time
 	known   string // If-None-Match
@@ -70,7 +71,7 @@ func (q *query) after(v *inbox.View) int64 {
 
 // plain reports whether the response is one that polls share: of the inbox or, with to, of a tag.
 func (w *wanted) plain() bool {
-	return *w == wanted{wait: w.wait, known: w.known, to: w.to, fields: allFields}
+	return *w == wanted{wait: w.wait, known: w.known, to: w.to, seen: w.seen, fields: allFields}
 }
 
 // mostUnasked is how many messages a poll may look into without a turn.
@@ -80,8 +81,8 @@ const mostUnasked = 256
 // many takes a turn, as a search does, and no message is looked into twice: what does not fit
 // now never will.
 func (w *wanted) find(r *request) (*inbox.Message, error) {
-	looks := w.from != "" || w.subject != ""
-	if looks && r.view.Behind(w.after) > mostUnasked {
+	after := max(w.after, w.seen)
+	if w.looks() && r.view.Behind(after) > mostUnasked {
 		done, err := r.server.turns.Take(r.ctx, r.principal.Account)
 		if err != nil {
 			return nil, err
@@ -89,17 +90,25 @@ func (w *wanted) find(r *request) (*inbox.Message, error) {
 		defer done()
 	}
 	found := r.view.Latest(r.now, func(m *inbox.Message) bool {
-		return m.ID > w.after && (m.Damaged || w.is(m) && (!looks || w.fits(r, m)))
+		return m.ID > after && (m.Damaged || w.all(r, m))
 	})
-	if looks && found == nil && len(r.view.Messages) > 0 {
-		w.after = max(w.after, r.view.Messages[len(r.view.Messages)-1].ID)
+	if found == nil && len(r.view.Messages) > 0 {
+		w.seen = max(w.seen, r.view.Messages[len(r.view.Messages)-1].ID)
 	}
 	return found, nil
 }
 
-// is tells what needs no look into the texts.
-func (w *wanted) is(m *inbox.Message) bool {
+// passes looks at what is in memory of a message, but for its texts.
+func (w *wanted) passes(m *inbox.Message) bool {
 	return m.IsTo(w.to) && m.IsSince(w.since) && (!w.otp || m.OTP != "")
+}
+
+// looks reports whether texts must be looked into.
+func (w *wanted) looks() bool { return w.from != "" || w.subject != "" }
+
+// all is passes, and fits where that is asked for.
+func (w *wanted) all(r *request, m *inbox.Message) bool {
+	return w.passes(m) && (!w.looks() || w.fits(r, m))
 }
 
 // fits looks into subject and sender.
@@ -121,13 +130,11 @@ func (l *latest) show(r *request) error {
 	if err != nil {
 		return err
 	}
-	answered := w.wait == 0
-	if !answered {
-		if answered, err = w.answered(r); err != nil {
-			return err
-		}
+	found, err := w.find(r)
+	if err != nil {
+		return err
 	}
-	if answered {
+	if w.wait == 0 || w.answeredBy(found) {
 		return l.respond(r, &w)
 	}
 	return l.server.park(r, func(p *waiting) {
@@ -144,35 +151,32 @@ func (l *latest) respond(r *request, w *wanted) error {
 	return nil
 }
 
-// answered reports whether the view holds what a wait is for: a match, or for who knows an answer
-// another one.
-func (w *wanted) answered(r *request) (bool, error) {
-	m, err := w.find(r)
-	if w.known == "" || err != nil {
-		return m != nil, err
+// answeredBy reports whether found is what a wait is for: a match, or for who knows an answer another
+// one.
+func (w *wanted) answeredBy(found *inbox.Message) bool {
+	if w.known == "" {
+		return found != nil
 	}
-	return !wire.Matches([]byte(w.known), etagOf(m)), nil
+	return !wire.Matches([]byte(w.known), etagOf(found))
 }
 
-// await returns when p.view holds the answer, which it does not yet, or when waiting is over.
-// Ownership is checked again whenever something changed.
+// await returns when p.view holds the answer, or when waiting is over. Ownership is checked
+// again whenever something changed.
 func (p *waiting) await(w *wanted) error {
 	p.server.waiters.Add(1)
 	defer p.server.waiters.Add(-1)
-	unseen := *w
 	for until := time.Now().Add(w.wait); ; {
-		if w.known == "" { // a thousand tags may wait: what did not fit never will
-			unseen.after = max(unseen.after, p.view.LastID)
-		}
 		over, err := p.pause(until, p.view.Superseded(), nil)
 		if over || err != nil {
 			return err
 		}
 		answered := false
-		err = p.with(func(r *request) (err error) {
-			if err = r.look(); err == nil {
-				answered, err = unseen.answered(r)
+		err = p.with(func(r *request) error {
+			if err := r.look(); err != nil {
+				return err
 			}
+			found, err := w.find(r)
+			answered = w.answeredBy(found)
 			return err
 		})
 		if answered || err != nil {

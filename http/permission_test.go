@@ -70,6 +70,9 @@ var rulings = map[string]ruling{
 	"GET /api/webhooks/deliveries": sessionOnly, "POST /api/webhooks/deliveries/{id}/redeliver": sessionOnly,
 
 	"POST /api/v1/inboxes":                                       {scope: account.ScopeManage, session: true, account: true},
+	"POST /api/v1/inboxes/batch":                                 {scope: account.ScopeManage, session: true, account: true},
+	"GET /api/v1/messages":                                       {scope: account.ScopeRead, session: true, account: true},
+	"DELETE /api/v1/inboxes/{addr}/messages":                     agentRule(account.ScopeWrite),
 	"GET /api/v1/inboxes":                                        agentRule(account.ScopeRead),
 	"GET /api/v1/inboxes/{addr}":                                 agentRule(account.ScopeRead),
 	"PATCH /api/v1/inboxes/{addr}":                               agentRule(account.ScopeManage),
@@ -224,6 +227,12 @@ func (m *matrix) check(rt *route, h holder, target string) {
 	}
 	if rt.name() == "POST /api/webhooks" {
 		body = `{"url":"https://example.com/","event":"*"}`
+	}
+	switch rt.name() {
+	case "POST /api/v1/inboxes/batch":
+		body = `{"inboxes":[{}]}`
+	case "DELETE /api/v1/inboxes/{addr}/messages":
+		path += "?before=1"
 	}
 	if rt.path == "/api/auth/logout" && h.kind == account.KindSession {
 		h.token = m.signUpSession(alice)

@@ -11,7 +11,9 @@ import (
 
 	"inboxd/http/wire"
 	"inboxd/internal/account"
+	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
+	"inboxd/internal/once"
 )
 
 // route is one call of the interface: what it asks for is all here.
@@ -51,12 +53,13 @@ const (
 
 // table lists every route (specification, Surfaces).
 func (s *Server) table(p Ports) []route {
-	mails := &messages{p.Messages, s.texts}
+	mails, boxes := &messages{p.Messages, s.texts}, &inboxes{p.Inboxes, s.opts.BaseURL}
 	return slices.Concat(
 		(&auth{p.Auth, s.admission.tries, s.opts.SignupOpen}).routes(),
 		(&keys{p.Keys}).routes(),
-		(&inboxes{p.Inboxes, s.opts.BaseURL}).routes(),
+		boxes.routes(),
 		mails.routes(),
+		(&fleets{boxes, mails, p.Auth}).routes(),
 		(&latest{mails, s}).routes(),
 		(&events{p.Events, s}).routes(),
 		(&sending{p.Sending}).routes(),
@@ -124,4 +127,26 @@ func (s *Server) answer(r *request, fn func(*request) error) {
 	if err != nil {
 		s.fail(r, err)
 	}
+}
+
+const headerOnce = "Idempotency-Key"
+
+// once names the request by its Idempotency-Key (specification, Repeats); without that header
+// it is the zero Request. Handlers that honour the header call it, in the place of the
+// checks of shape.
+func (r *request) once() (once.Request, error) {
+	h := &r.http.Request.Header
+	switch given := h.PeekAll(headerOnce); len(given) {
+	case 0:
+		return once.Request{}, nil
+	case 1:
+		return once.NewRequest(string(given[0]), r.route.operation(), r.http.PostBody())
+	}
+	return once.Request{}, fault.Field(headerOnce, "is given twice")
+}
+
+// operation is the route's name without its surface: a repeat may come by another one. Which
+// inbox it is about is told by where the record is kept.
+func (rt *route) operation() string {
+	return rt.method + " " + strings.TrimPrefix(strings.TrimPrefix(rt.path, "/api"), "/v1")
 }

@@ -18,6 +18,7 @@ const (
 	boolean                      // true or false
 	names                        // an array of line
 	files                        // an array of fileShape
+	bodies                       // an array of anything, each entry a body that is judged by itself
 )
 
 // field is the rule of one member of a request body; every sentence about it is made here.
@@ -77,6 +78,7 @@ var (
 		{name: "label", kind: line, max: maxLabel},
 		{name: "retention_hours", kind: integer, min: 1},
 	}
+	batchShape = shape{{name: "inboxes", kind: bodies, required: true, max: maxBatch}}
 	readShape  = shape{{name: "read", kind: boolean}}
 	emptyShape = shape{}
 )
@@ -114,7 +116,7 @@ func printable(r rune) rune {
 }
 
 var kindNouns = map[fieldKind]string{
-	line: "a string", text: "a string", integer: "a whole number", boolean: "true or false", names: "an array of strings", files: "an array of objects",
+	line: "a string", text: "a string", integer: "a whole number", boolean: "true or false", names: "an array of strings", files: "an array of objects", bodies: "an array of objects",
 }
 
 func (f *field) missing() error   { return fault.Field(f.name, "is required") }

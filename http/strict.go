@@ -156,6 +156,8 @@ func (d decoder) member(f *field, v values) (err error) {
 		v[f.name], err = d.list(f)
 	case files:
 		v[f.name], err = d.files(f)
+	case bodies:
+		v[f.name], err = d.bodies(f)
 	}
 	return err
 }
@@ -208,6 +210,29 @@ func (d decoder) list(f *field) ([]string, error) {
 	}
 	_, err := d.ReadToken()
 	return out, malformed(f, err)
+}
+
+// bodies reads the entries as they stand, at least one.
+func (d decoder) bodies(f *field) ([]jsontext.Value, error) {
+	if kind := d.PeekKind(); kind != jsontext.KindBeginArray {
+		return nil, d.other(f, kind)
+	}
+	d.ReadToken()
+	var out []jsontext.Value
+	for d.PeekKind() != jsontext.KindEndArray {
+		one, err := d.ReadValue()
+		if err != nil {
+			return nil, f.malformed()
+		}
+		if out = append(out, one.Clone()); len(out) > f.max {
+			return nil, f.checkCount(len(out))
+		}
+	}
+	d.ReadToken()
+	if len(out) == 0 {
+		return nil, fault.Field(f.name, "must have at least one entry")
+	}
+	return out, nil
 }
 
 // other is the error for a value of another type, or for no value at all.

@@ -45,6 +45,27 @@ func (c *Client) CreateInbox(ctx context.Context, order InboxOrder) (Inbox, erro
 	return fetch[Inbox](ctx, c, k)
 }
 
+// Creation is what became of one order of a batch.
+type Creation struct {
+	Status int    `json:"status"` // 201, or that of the refusal
+	Inbox  Inbox  `json:"inbox"`  // when Status is 201
+	Detail string `json:"detail"` // of a refusal
+}
+
+// CreateInboxes makes up to 1,000 inboxes in one call; the results are in the order of orders. name
+// makes a repeated call give the same inboxes again, for 24 hours; empty: none.
+func (c *Client) CreateInboxes(ctx context.Context, orders []InboxOrder, name string) ([]Creation, error) {
+	in := struct {
+		Inboxes []InboxOrder `json:"inboxes"`
+	}{orders}
+	k := call{method: "POST", path: "/api/v1/inboxes/batch", in: in}
+	if name != "" {
+		k.header = http.Header{"Idempotency-Key": {name}}
+	}
+	out, err := fetch[struct{ Results []Creation }](ctx, c, k)
+	return out.Results, err
+}
+
 // Inboxes goes through every inbox that the credential reaches, newest first. It ends after
 // an error.
 func (c *Client) Inboxes(ctx context.Context) iter.Seq2[Inbox, error] {

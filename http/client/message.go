@@ -197,6 +197,64 @@ func (c *Client) Messages(ctx context.Context, address string, q MessageQuery) (
 	return fetch[MessagePage](ctx, c, call{method: "GET", path: inboxPath(address, "messages"), query: q.values()})
 }
 
+// AllQuery narrows AllMessages; its zero value takes the newest 100 received ones.
+type AllQuery struct {
+	To, From, Subject string
+	Search            string // substring of subject, sender or body
+	Label             string // substring of the inbox's label
+	Since             time.Time
+	Unread, OTP       bool
+	Direction         string // in, out, all; empty: in
+	Limit             int    // at most 1000; 0: 100
+	Cursor            string // NextCursor of the page before
+	Fields            []string
+}
+
+func (q AllQuery) values() url.Values {
+	v := MessageQuery{Limit: q.Limit, To: q.To, Since: q.Since, Direction: q.Direction, Unread: q.Unread, Search: q.Search, Fields: q.Fields}.values()
+	if q.OTP {
+		v.Set("otp", "true")
+	}
+	set(v, "from", q.From)
+	set(v, "subject", q.Subject)
+	set(v, "label", q.Label)
+	set(v, "cursor", q.Cursor)
+	return v
+}
+
+// AllPage is one page of the messages of all inboxes, newest first.
+type AllPage struct {
+	Emails     []InboxMessage `json:"emails"`
+	NextCursor string         `json:"next_cursor"` // empty at the end
+}
+
+// InboxMessage is a message and where it is.
+type InboxMessage struct {
+	Inbox string `json:"inbox"`
+	Message
+}
+
+// AllMessages returns one page of the messages of all inboxes of the account.
+func (c *Client) AllMessages(ctx context.Context, q AllQuery) (AllPage, error) {
+	return fetch[AllPage](ctx, c, call{method: "GET", path: "/api/v1/messages", query: q.values()})
+}
+
+// ClearBefore deletes the messages with a lower id, those of one tag when address has one, and
+// returns how many went.
+func (c *Client) ClearBefore(ctx context.Context, address string, id int64) (deleted int, err error) {
+	return c.clear(ctx, address, "before", id)
+}
+
+// ClearOlder is ClearBefore for those received more than so many hours ago.
+func (c *Client) ClearOlder(ctx context.Context, address string, hours int) (deleted int, err error) {
+	return c.clear(ctx, address, "older_than", int64(hours))
+}
+
+func (c *Client) clear(ctx context.Context, address, by string, n int64) (int, error) {
+	out, err := fetch[struct{ Deleted int }](ctx, c, call{method: "DELETE", path: inboxPath(address, "messages"), query: url.Values{by: {number(n)}}})
+	return out.Deleted, err
+}
+
 // Message reads one message.
 func (c *Client) Message(ctx context.Context, address string, id int64) (*Message, error) {
 	out, err := fetch[struct{ Email *Message }](ctx, c, call{method: "GET", path: inboxPath(address, "messages", number(id))})

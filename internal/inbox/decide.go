@@ -88,6 +88,14 @@ type (
 	// DeleteMessage removes one message. One that is queued is taken back: what was not handed
 	// over yet never will be.
 	DeleteMessage struct{ ID int64 }
+	// DeleteOlder removes the messages, received and sent, with an id below Before or received
+	// before Until (one of them is zero), of one envelope recipient unless To is empty. Mail that
+	// waits to be delivered stays.
+	DeleteOlder struct {
+		Before int64
+		Until  time.Time
+		To     string
+	}
 	// Burn removes every message and keeps the address. What is queued was accepted and goes
 	// out: it is hidden, and removed when its delivery is settled.
 	Burn struct{}
@@ -272,6 +280,23 @@ func (c DeleteMessage) decide(s *State, env Env) ([]Event, Outcome, error) {
 		return s.takeBack(m, env.Now), Outcome{Count: 1}, nil
 	}
 	return []Event{removed{[]*Message{m}}}, Outcome{Count: 1}, nil
+}
+
+func (c DeleteOlder) decide(s *State, env Env) ([]Event, Outcome, error) {
+	var gone []*Message
+	for _, m := range s.Messages {
+		if !m.Expired(env.Now) && !m.Waiting() && c.takes(m) {
+			gone = append(gone, m)
+		}
+	}
+	if len(gone) == 0 {
+		return nil, Outcome{}, nil
+	}
+	return []Event{removed{gone}}, Outcome{Count: len(gone)}, nil
+}
+
+func (c DeleteOlder) takes(m *Message) bool {
+	return (m.ID < c.Before || m.ReceivedAt.Before(c.Until)) && (c.To == "" || c.To == m.EnvelopeTo)
 }
 
 func (Burn) decide(s *State, env Env) ([]Event, Outcome, error) {

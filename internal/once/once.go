@@ -6,6 +6,7 @@ package once
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"time"
 
 	"inboxd/internal/fault"
@@ -54,6 +55,15 @@ func visible(name string) bool {
 
 // Repeatable reports whether the client named its request.
 func (r Request) Repeatable() bool { return r.Key != Key{} }
+
+// Part is the name of one of several things that a request asks for. Its digest is that of the whole
+// request: the same name with another request is refused for each part that was done.
+func (r Request) Part(n int) Request {
+	if !r.Repeatable() {
+		return r
+	}
+	return Request{Key: sha256.Sum256(binary.BigEndian.AppendUint64(r.Key[:len(r.Key):len(r.Key)], uint64(n))), Digest: r.Digest}
+}
 
 // Result is what the first request came to, and its repeats do.
 type Result struct {

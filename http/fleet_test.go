@@ -1,0 +1,227 @@
+package http
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/inbox"
+	"inboxd/internal/message"
+)
+
+const batchPath, allPath = "/api/v1/inboxes/batch", "/api/v1/messages"
+
+// results are those of a batch, as "201 address" or "400 detail".
+func (r reply) results(t testing.TB) (out []string) {
+	t.Helper()
+	var got struct {
+		Results []struct {
+			Status int
+			Inbox  struct{ Address string }
+			Detail string
+		}
+	}
+	r.into(t, &got)
+	for _, one := range got.Results {
+		out = append(out, fmt.Sprint(one.Status, " ", one.Inbox.Address, one.Detail))
+	}
+	return out
+}
+
+// TestABatchGivesEachItsOwnResult: what a single creation would answer, in order, and the first ones
+// get the places that there are.
+func TestABatchGivesEachItsOwnResult(t *testing.T) {
+	w := start(t)
+	w.signUp(alice)
+	key := w.key(alice, account.ScopeManage)
+	body := `{"inboxes":[{"prefix":"a"},{"prefix":"A b"},{"nope":1},{"prefix":"a"},{"retention_hours":0},7,{"prefix":"b"},{"prefix":"c"},{"prefix":"d"}]}`
+	got := w.expect(200, w.call(post, batchPath, key, body)).results(t)
+	for i, want := range []string{
+		"201 a@", "422 ", "422 Invalid request: 'nope' is not a field", "400 The address a@", "422 Invalid request: 'retention_hours' is 0", "422 Invalid request: the body must be a JSON object",
+		"201 b@", "201 c@", "400 Free plan allows at most 3 agent inboxes",
+	} {
+		if len(got) != 9 || !strings.HasPrefix(got[i], want) {
+			t.Fatalf("entry %d of %v, want %s", i, got, want)
+		}
+	}
+	for body, detail := range map[string]string{
+		`{}`: "'inboxes' is required", `{"inboxes":null}`: "'inboxes' is required", `{"inboxes":{}}`: "'inboxes' must be an array of objects",
+		`{"inboxes":[]}`: "'inboxes' must have at least one entry", `{"inboxes":[{}],"x":1}`: "'x' is not a field of this request",
+		`{"inboxes":[` + strings.Repeat("{},", 1000) + `{}]}`: "'inboxes' has too many entries (1001). The limit is 1000",
+	} {
+		if r := w.expect(422, w.call(post, batchPath, key, body)); !strings.HasPrefix(r.detail(), "Invalid request: "+detail) {
+			t.Errorf("%.40s: %s", body, r.detail())
+		}
+	}
+}
+
+// TestABatchIsDoneOnce under its name, and its name is refused to another batch.
+func TestABatchIsDoneOnce(t *testing.T) {
+	w := start(t)
+	w.signUp(alice)
+	w.accounts.plans[account.Free] = account.DefaultPlans()[account.Paid]
+	key := w.key(alice, account.ScopeManage)
+	body := `{"inboxes":[` + strings.Repeat("{},", 299) + `{"prefix":"last"}]}`
+	call := func(body string) reply { return w.call(post, batchPath, key, body, "Idempotency-Key", "fleet-1") }
+	first := w.expect(200, call(body)).results(t)
+	if again := w.expect(200, call(body)).results(t); !slices.Equal(first, again) || !strings.HasPrefix(first[299], "201 last@") {
+		t.Errorf("again: %v", again)
+	}
+	seen := map[string]bool{}
+	for _, one := range first {
+		seen[one] = true
+	}
+	if len(seen) != 300 {
+		t.Errorf("%d of 300 inboxes", len(seen))
+	}
+	if r := w.expect(422, call(`{"inboxes":[{}]}`)); !strings.Contains(r.detail(), "was used before, with another request") {
+		t.Error(r.detail())
+	}
+}
+
+// TestMessagesOfAllInboxes pages through them, newest first, and narrows.
+func TestMessagesOfAllInboxes(t *testing.T) {
+	w, one, two, key := fleet(t)
+	w.inboxes.Do(context.Background(), two, inbox.Update{Label: new("Second Box")})
+	for i := range 6 {
+		address := []string{one, two}[i%2]
+		w.deliver(address, inbox.Receive{
+			Subject: fmt.Sprint("subject ", i), From: message.Mailbox{Email: fmt.Sprintf("s%d@shop.test", i)},
+			EnvelopeTo: strings.Replace(address, "@", fmt.Sprintf("+t%d@", i), 1),
+			Content:    &inbox.Content{Doc: message.Document{Text: fmt.Sprint("body number ", i)}, OTP: inbox.OTP{Code: strings.Repeat("1", i%3)}},
+		})
+		if i%2 == 1 {
+			w.advance(time.Minute) // two at a time come at the same moment
+		}
+	}
+	w.inboxes.Do(context.Background(), one, inbox.MarkRead{ID: 1, Read: true})
+	list := func(query string) (subjects []string, next string) {
+		t.Helper()
+		var got struct {
+			Emails []struct{ Inbox, Subject string }
+			Next   *string `json:"next_cursor"`
+		}
+		w.expect(200, w.call(get, allPath+"?"+query, key, "")).into(t, &got)
+		for _, e := range got.Emails {
+			n := strings.TrimPrefix(e.Subject, "subject ")
+			if want := []string{one, two}[(n[0]-'0')%2]; e.Inbox != want {
+				t.Errorf("%s is in %s", e.Subject, e.Inbox)
+			}
+			subjects = append(subjects, n)
+		}
+		if got.Next != nil {
+			next = *got.Next
+		}
+		return subjects, next
+	}
+	all, next := list("")
+	if next != "" || !slices.Equal(all, []string{"4", "5", "2", "3", "0", "1"}) {
+		t.Errorf("all: %v, then %q", all, next)
+	}
+	for _, size := range []int{1, 2, 4} {
+		var paged []string
+		for cursor := ""; ; {
+			got, next := list(fmt.Sprint("limit=", size, "&cursor=", cursor))
+			if paged = append(paged, got...); next == "" {
+				break
+			}
+			cursor = next
+		}
+		if !slices.Equal(paged, all) {
+			t.Errorf("by %d: %v", size, paged)
+		}
+	}
+	since := begin.Add(time.Minute).Format(time.RFC3339)
+	for query, want := range map[string][]string{
+		"otp=true": {"4", "5", "2", "1"}, "from=S3@": {"3"}, "subject=SUBJECT 2": {"2"}, "q=number 5": {"5"}, "label=second": {"5", "3", "1"}, "since=" + since: {"4", "5", "2", "3"},
+		"unread=true": {"4", "5", "2", "3", "1"}, "direction=out": nil, "q=number&limit=2": {"4", "5"}, "fields=subject": all,
+		"to=" + url.QueryEscape(strings.Replace(two, "@", "+t3@", 1)): {"3"}, "to=" + url.QueryEscape(two): nil, "label=none": nil,
+	} {
+		if got, _ := list(strings.ReplaceAll(query, " ", "%20")); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", query, got, want)
+		}
+	}
+	for query, detail := range map[string]string{
+		"limit=1001": "'limit' must be between 1 and 1000", "cursor=x": "'cursor' is not a cursor of this list", "direction=up": "'direction' must be one of in, out, all",
+	} {
+		if r := w.expect(422, w.call(get, allPath+"?"+query, key, "")); !strings.HasPrefix(r.detail(), "Invalid request: "+detail) {
+			t.Errorf("%s: %s", query, r.detail())
+		}
+	}
+	w.inboxes.spoil(one, 3, false)
+	r := w.expect(200, w.call(get, allPath+"?limit=2", key, ""))
+	if !strings.Contains(r.body, `"damaged":[{"inbox":"`+one+`","id":3}]`) || !strings.Contains(r.body, `"subject 5"`) {
+		t.Errorf("with damage: %s", r.body)
+	}
+}
+
+func TestOldMessagesAreCleared(t *testing.T) {
+	for _, c := range []struct {
+		tag, query string
+		left       []int64
+	}{
+		{"", "before=3", []int64{4, 3}}, {"+a", "before=4", []int64{4, 2}}, {"", "older_than=1", []int64{4, 3}}, {"+a", "older_than=1", []int64{4, 3, 2}},
+		{"", "before=1", []int64{4, 3, 2, 1}}, {"+none", "before=9", []int64{4, 3, 2, 1}}, {"", "before=9", nil},
+	} {
+		w, address, key, _ := lone(t)
+		for i, tag := range []string{"+a", "+b", "+a", ""} {
+			if i == 2 {
+				w.advance(time.Hour + time.Second)
+			}
+			w.deliver(address, inbox.Receive{Subject: "s", EnvelopeTo: strings.Replace(address, "@", tag+"@", 1)})
+		}
+		r := w.expect(200, w.call(remove, inboxAt(address, c.tag)+"/messages?"+c.query, key, ""))
+		left := w.expect(200, w.call(get, inboxAt(address, "")+"/messages", key, "")).ids(t)
+		if !slices.Equal(left, c.left) && len(left)+len(c.left) > 0 || r.body != fmt.Sprintf(`{"ok":true,"deleted":%d}`, 4-len(c.left)) {
+			t.Errorf("%s %s: %v left, %s", c.tag, c.query, left, r.body)
+		}
+	}
+	w, address, key, _ := lone(t)
+	for _, query := range []string{"", "before=1&older_than=1", "before=x", "before=0", "older_than=0"} {
+		w.expect(422, w.call(remove, inboxAt(address, "")+"/messages?"+query, key, ""))
+	}
+}
+
+// TestListsOfSomeInboxes by label and prefix, whatever the pages.
+func TestListsOfSomeInboxes(t *testing.T) {
+	w, _, key, _ := lone(t)
+	w.accounts.plans[account.Free] = account.DefaultPlans()[account.Paid]
+	for i := range 9 {
+		address := w.newInbox(alice, fmt.Sprintf("%s-%d", []string{"red", "blue", "green"}[i%3], i))
+		w.inboxes.Do(context.Background(), address, inbox.Update{Label: new(fmt.Sprint("Lane ", i%2))})
+	}
+	list := func(query string) (names []string) {
+		t.Helper()
+		for cursor := ""; ; {
+			var got struct {
+				Inboxes []struct{ Address string }
+				Next    *string `json:"next_cursor"`
+			}
+			w.expect(200, w.call(get, "/api/v1/inboxes?"+query+"&cursor="+url.QueryEscape(cursor), key, "")).into(t, &got)
+			for _, in := range got.Inboxes {
+				name, _, _ := strings.Cut(in.Address, "@")
+				names = append(names, name)
+			}
+			if got.Next == nil {
+				slices.Sort(names)
+				return names
+			}
+			cursor = *got.Next
+		}
+	}
+	for query, want := range map[string][]string{
+		"prefix=red": {"red-0", "red-3", "red-6"}, "prefix=BLUE-": {"blue-1", "blue-4", "blue-7"}, "label=lane%201": {"blue-1", "blue-7", "green-5", "red-3"},
+		"label=lane%201&prefix=b": {"blue-1", "blue-7"}, "prefix=none": nil, "label=none": nil,
+	} {
+		for _, limit := range []string{"", "&limit=1", "&limit=2", "&limit=3"} {
+			if got := list(query + limit); !slices.Equal(got, want) {
+				t.Errorf("%s%s: %v, want %v", query, limit, got, want)
+			}
+		}
+	}
+}
