@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"inboxd/actors/engine"
+	"inboxd/internal/account"
 	"inboxd/internal/inbox"
 )
 
@@ -17,6 +18,8 @@ type inboxEntity struct {
 	now   func() time.Time
 	// notify receives the public events of a commit, after it.
 	notify func([]inbox.Public)
+	// lost is told whose messages are gone from the disk, after the commit.
+	lost func(account.ID)
 	// queued receives the moves of the mail queue of a commit, after it.
 	queued func(address string, moves []inbox.Queued)
 	// atHand keeps the contents of new messages for a while.
@@ -118,6 +121,9 @@ func (e *inboxEntity) Publish() {
 	}
 	if len(rows.Public) > 0 {
 		e.notify(rows.Public)
+	}
+	if len(rows.Drop) > 0 {
+		e.lost(e.state.Account)
 	}
 	rows.Clear()
 	cleared.Put(rows)

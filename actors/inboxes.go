@@ -23,6 +23,8 @@ type InboxStore interface {
 	Live(address string) (bool, error)
 	// AccountOf finds whose inbox lives at an address; the zero ID: nobody's.
 	AccountOf(address string) (account.ID, error)
+	// Message reads what is known of one message; nil when there is none.
+	Message(address string, id int64) (*inbox.Message, error)
 	Content(address string, id int64) (*inbox.Content, error)
 	Raw(address string, id int64) ([]byte, error)
 	// OpenRaw is Raw for who reads in pieces.
@@ -101,6 +103,16 @@ func (i *Inboxes) Queued(ctx context.Context, address string, id int64) (*inbox.
 	got, err := i.owners.Do(ctx, address, findQueued{id}, 0)
 	m, _ := got.(*inbox.Message)
 	return m, err
+}
+
+// gone reports that a message can't be read any more: a look at the view of an inbox in memory, else
+// one look-up. What can't be told is not told of.
+func (i *Inboxes) gone(address string, id int64, now time.Time) bool {
+	if v := i.Resident([]byte(address)); v != nil {
+		return v.Message(id, now) == nil
+	}
+	m, err := i.store.Message(address, id)
+	return err != nil || m == nil || m.Expired(now)
 }
 
 // Do hands cmd to the inbox at address and returns after its commit.

@@ -29,6 +29,7 @@ type Store interface {
 	mailqueue.Store
 	journal.Store
 	retention.Store
+	JournalAccounts(after account.ID, limit int) ([]account.ID, error)
 }
 
 // System is all actors of one node. Its parts are made by Start, never change afterwards, and
@@ -60,6 +61,7 @@ type System struct {
 	emails, subdomains names.Names
 	journal            *journal.Journal
 	hooks              *hooks.Supervisor
+	tidy               *retention.Tidy
 
 	running context.Context // until Stop
 	end     context.CancelFunc
@@ -79,11 +81,12 @@ func Start(o Options) (_ *System, err error) {
 	s.engine = engine.New(engine.Options{Now: o.Now, Full: o.Store.Full, Admission: o.Admission, Owner: o.Owner, Logger: o.Logger})
 	s.hooks = hooks.New(hooks.Options{
 		Store: o.Store, Poster: o.Poster, Schedule: o.WebhookSchedule, Now: o.Now, Logger: o.Logger,
-		AccountOf: func(address string) (account.ID, error) { return s.AccountOf(address) },
+		AccountOf: func(address string) (account.ID, error) { return s.AccountOf(address) }, Gone: s.gone,
 	})
 	s.Records = s.hooks.Records()
 	s.journal = journal.New(o.Store, s.hooks.FanOut(), s.now, o.Logger)
-	s.Reading = s.journal.Reading()
+	s.Reading = s.journal.Reading(s.gone)
+	s.tidy = retention.NewTidy(o.Store.JournalAccounts, o.Logger, s.Reading.Forget, s.Records.ForgetDeliveries)
 	if err := s.journal.TakeOver(); err != nil {
 		return nil, err
 	}
@@ -107,7 +110,7 @@ func (s *System) makeDirectories() {
 	o := s.Options
 	principals, newest := newPrincipals(), &atHand{most: o.Memory / 64}
 	s.inboxes = s.engine.Directory(func(string) engine.Entity {
-		return &inboxEntity{store: o.Store, now: s.now, notify: s.journal.Notify, queued: s.Mail.Moved, atHand: newest}
+		return &inboxEntity{store: o.Store, now: s.now, notify: s.journal.Notify, lost: s.tidy.Note, queued: s.Mail.Moved, atHand: newest}
 	})
 	s.accounts = accountOwners{s.engine.Directory(func(key string) engine.Entity {
 		return &accountEntity{id: account.ID([]byte(key)), store: o.Store, now: s.now, plans: o.Plans, principals: principals, hooks: s.hooks.Subscriptions}
@@ -169,6 +172,7 @@ func (s *System) supervise() {
 		func() { s.OwnDomains.run(s.running) },
 		func() { s.hooks.Run(stop) },
 		func() { s.Closing.run(s.running) },
+		func() { s.tidy.Run(s.running) },
 		func() { s.Resets.run(s.running) },
 	} {
 		s.stopped.Go(run)
@@ -189,6 +193,9 @@ func (s *System) Stop() {
 	s.engine.Stop(stopGrace)
 	s.journal.Stop()
 }
+
+// gone reports that a message can't be read any more, whoever asks.
+func (s *System) gone(address string, id int64) bool { return s.Inboxes.gone(address, id, s.now()) }
 
 // now is the time of a change: stored times are whole milliseconds in UTC.
 func (s *System) now() time.Time { return s.Now().UTC().Truncate(time.Millisecond) }

@@ -13,6 +13,7 @@ import (
 
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
+	"inboxd/internal/follow"
 	"inboxd/internal/inbox"
 	"inboxd/internal/webhook"
 	"inboxd/persist/persisttest"
@@ -241,7 +242,7 @@ func TestNobodyWaitsForTheDeleted(t *testing.T) {
 					if d := deliveriesOf(t, s); d[0].State != webhook.Failed || d[0].Last.Error != why {
 						t.Errorf("recorded as %+v", d[0])
 					}
-					if err := s.Redeliver(t.Context(), someone, 1); !fault.Is(err, fault.Refused) || !strings.Contains(err.Error(), "The "+name+" of this delivery was deleted") {
+					if err := s.Redeliver(t.Context(), someone, 1); !fault.Is(err, map[string]fault.Kind{"webhook": fault.Refused, "inbox": fault.NotFound}[name]) || !strings.Contains(err.Error(), "The "+name+" of this delivery was deleted") {
 						t.Errorf("redelivered: %v", err)
 					}
 					if due, _, _ := store.DueDeliveries(webhook.Due{}, 10); len(due) != 0 {
@@ -500,4 +501,91 @@ func TestNothingCountsBeforeItsCommit(t *testing.T) {
 			t.Errorf("%d attempts, %d delivered: %+v", len(seen), n, seen)
 		}
 	})
+}
+
+// TestGoneIsGone: from the moment of a burn, a deletion or an expiry nothing tells what was in the mail:
+// no event, no record, no attempt that was due, and after the next round no row.
+func TestGoneIsGone(t *testing.T) {
+	for name, end := range map[string]func(*testing.T, *System){
+		"burnt": func(t *testing.T, s *System) {
+			must[inbox.Outcome](t)(s.Do(t.Context(), "a@inbox.localhost", inbox.Burn{}))
+		},
+		"deleted": func(t *testing.T, s *System) {
+			must[inbox.Outcome](t)(s.Do(t.Context(), "a@inbox.localhost", inbox.DeleteMessage{ID: 1}))
+		},
+		"expired": func(*testing.T, *System) { time.Sleep(time.Hour) },
+		"burnt during a call": func(t *testing.T, s *System) {
+			time.Sleep(29 * time.Second) // the second call has begun, and takes a while
+			must[inbox.Outcome](t)(s.Do(t.Context(), "a@inbox.localhost", inbox.Burn{}))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const secret = "482913"
+				store := persisttest.Open(t)
+				p := &script{answers: map[string][]int{"r": {500, 500, 200}}, took: 5 * time.Second}
+				s := hookWorld(t, store, p)
+				hours := 1
+				must[inbox.Outcome](t)(s.Do(t.Context(), "a@inbox.localhost", inbox.Update{RetentionHours: &hours}))
+				subscribe(t, s, "r", "*")
+				mailTo(t, s, "a@inbox.localhost", secret)
+				time.Sleep(7 * time.Second) // the first call is over
+				holds := func() bool {
+					page := must[follow.Page](t)(s.Events(t.Context(), someone, 0, "", 10))
+					d := deliveriesOf(t, s)[0]
+					return strings.Contains(string(webhook.Payload(page.Entries[0].Public)), secret) || page.Entries[0].Subject == secret ||
+						strings.Contains(string(d.Body), secret)
+				}
+				if !holds() {
+					t.Fatal("nothing is told of a mail that is there")
+				}
+				end(t, s)
+				calls := len(p.all())
+				if holds() {
+					t.Error("told on")
+				}
+				time.Sleep(10 * time.Minute)
+				for _, a := range p.all()[calls:] {
+					if strings.Contains(a.body, secret) || !strings.Contains(a.body, `"from":null`) || !strings.Contains(a.body, `"gone":true`) {
+						t.Errorf("called with %s", a.body)
+					}
+				}
+				page := must[follow.Page](t)(store.JournalPage(someone, 0, "", time.Time{}, 10))
+				if e := page.Entries[0]; e.Subject != "" || e.From != "" || e.OTP != "" || !e.Gone {
+					t.Errorf("row of the event: %+v", e)
+				}
+				d := must[[]webhook.Delivery](t)(store.Deliveries(someone, 0, 0, 10))[0]
+				if _, gone := d.About(); strings.Contains(string(d.Body), secret) || d.Last.Excerpt != "" || !gone {
+					t.Errorf("row of the delivery: %+v, %s", d, d.Body)
+				}
+				calls = len(p.all())
+				if err := s.Redeliver(t.Context(), someone, d.ID); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Minute)
+				if again := p.all()[calls:]; len(again) == 0 || strings.Contains(again[0].body, secret) {
+					t.Errorf("redelivered: %+v", again)
+				}
+			})
+		})
+	}
+}
+
+// TestGoneCountsFromTheMoment: by the clock, not by the sweep, whether or not the inbox is in memory.
+func TestGoneCountsFromTheMoment(t *testing.T) {
+	store := persisttest.Open(t)
+	s := startSystem(t, store, nil)
+	makeInbox(t, s, "a@inbox.localhost")
+	mailTo(t, s, "a@inbox.localhost", "x")
+	over := must[*inbox.View](t)(s.View(t.Context(), "a@inbox.localhost")).Messages[0].ExpiresAt
+	check := func(where string) {
+		t.Helper()
+		if s.Inboxes.gone("a@inbox.localhost", 1, over.Add(-time.Millisecond)) || !s.Inboxes.gone("a@inbox.localhost", 1, over) || !s.Inboxes.gone("a@inbox.localhost", 2, over.Add(-time.Hour)) {
+			t.Errorf("%s it does not count from the moment", where)
+		}
+	}
+	check("in memory")
+	s.inboxes.Passivate("a@inbox.localhost")
+	until(func() bool { return s.Resident([]byte("a@inbox.localhost")) == nil })
+	check("on the disk")
 }

@@ -173,7 +173,7 @@ func (q *query) boxes() boxes {
 }
 
 func (b boxes) take(v *inbox.View) bool {
-	return search.Contains(v.Label, b.label) && strings.HasPrefix(v.Address, b.prefix)
+	return strings.Contains(search.Fold(v.Label), b.label) && strings.HasPrefix(v.Address, b.prefix)
 }
 
 // chosenInboxes is a page of those that fit. What is read to find them is more than what is shown, so

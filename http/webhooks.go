@@ -218,6 +218,7 @@ type deliveryResponse struct {
 	NextAt   *string `json:"next_attempt_at"`
 	State    string  `json:"state"`
 	Response *string `json:"response"` // first KiB of the response's body
+	Gone     bool    `json:"gone,omitzero"`
 }
 
 func shownDelivery(r *webhook.Record) deliveryResponse {
@@ -227,6 +228,7 @@ func shownDelivery(r *webhook.Record) deliveryResponse {
 		Status: numberOrNull(r.Status), Error: stringOrNull(r.Error), At: wireTime(d.At),
 		NextAt: wireTimeOrNull(r.NextAt), State: r.State.Name(), Response: stringOrNull(r.Excerpt),
 	}
+	_, a.Gone = d.About()
 	if !r.At.IsZero() {
 		took := r.Duration.Milliseconds()
 		a.At, a.Duration = wireTime(r.At), &took

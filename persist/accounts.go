@@ -230,6 +230,19 @@ func accountsBehind(k kind, after account.ID) span {
 	return keys
 }
 
+// owners returns up to limit accounts that have rows of a kind, behind after.
+func (e *engine) owners(k kind, after account.ID, limit int) (out []account.ID, err error) {
+	err = e.heads(accountsBehind(k, after), func(key, _ []byte) ([]byte, error) {
+		if len(out) == limit {
+			return nil, errStop
+		}
+		owner := key[:prefixLen+idLen]
+		out = append(out, account.ID(owner[prefixLen:]))
+		return owner, nil
+	})
+	return out, err
+}
+
 // Closing returns accounts whose deletion has begun and not ended, at most limit.
 func (t *accountTable) Closing(limit int) ([]account.ID, error) {
 	return list(t.engine, ofKind(kindClosing), limit, func(key, _ []byte) (account.ID, error) {

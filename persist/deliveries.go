@@ -100,11 +100,15 @@ func readDeliveryDue(key, value []byte) (webhook.Due, error) {
 
 // putDelivery writes a delivery and its due entry, if it waits for a call.
 func (w *writer) putDelivery(d *webhook.Delivery) {
+	w.putDeliveryRow(d)
+	w.putDeliveryDue(d.Due())
+}
+
+func (w *writer) putDeliveryRow(d *webhook.Delivery) {
 	var rec deliveryRecord
 	rec.from(d)
 	w.key = deliveryKey(w.key[:0], d.Account, d.ID)
 	w.put(w.key, &rec)
-	w.putDeliveryDue(d.Due())
 }
 
 func (w *writer) putDeliveryDue(d webhook.Due) {
@@ -126,6 +130,10 @@ func (t *deliveryTable) CommitDeliveries(id account.ID, changes []webhook.Change
 }
 
 func (w *writer) changeDelivery(id account.ID, c *webhook.Change) {
+	if c.RowOnly {
+		w.putDeliveryRow(c.Delivery)
+		return
+	}
 	if !c.From.IsZero() {
 		w.delete(deliveryDueKey(nil, c.From, id, c.ID))
 	}
@@ -247,14 +255,6 @@ func (t *deliveryTable) TrimDeliveries(id account.ID, after int64, before time.T
 
 // DeliveryAccounts returns up to limit accounts that have deliveries, behind after, in the
 // order of their partitions; the zero id starts.
-func (t *deliveryTable) DeliveryAccounts(after account.ID, limit int) (out []account.ID, err error) {
-	err = t.heads(accountsBehind(kindDelivery, after), func(key, _ []byte) ([]byte, error) {
-		if len(out) == limit {
-			return nil, errStop
-		}
-		owner := key[:prefixLen+idLen]
-		out = append(out, account.ID(owner[prefixLen:]))
-		return owner, nil
-	})
-	return out, err
+func (t *deliveryTable) DeliveryAccounts(after account.ID, limit int) ([]account.ID, error) {
+	return t.owners(kindDelivery, after, limit)
 }

@@ -192,6 +192,36 @@ func (j *journal) count() uint64 {
 	return j.appended
 }
 
+// ForgetEvents takes out of entries of the account's journal what was in messages that are gone. It does
+// not wait for the disk. Whoever appends or trims may not do so meanwhile.
+func (j *journal) ForgetEvents(id account.ID, numbers []uint64) error {
+	forgotten := map[uint64]inbox.Public{}
+	for _, n := range numbers {
+		var r publicRecord
+		found, err := j.get(journalKey(nil, id, n), &r)
+		if err != nil {
+			return fmt.Errorf("persist: journal of %s: %w", id, err)
+		}
+		if found {
+			e := r.public()
+			e.Forget()
+			forgotten[n] = e
+		}
+	}
+	return j.updateLater(id.Partition(), func(w *writer) {
+		for n, e := range forgotten {
+			w.key = journalKey(w.key[:0], id, n)
+			w.putPublic(w.key, &e)
+		}
+	})
+}
+
+// JournalAccounts returns up to limit accounts that have had events, behind after, in the order of
+// their partitions; the zero id starts.
+func (j *journal) JournalAccounts(after account.ID, limit int) ([]account.ID, error) {
+	return j.owners(kindJournal, after, limit)
+}
+
 // TrimJournal removes the oldest entries from before the given time, but never the newest
 // entry of all: it keeps the count, so that no number is given twice. The number of an inbox's
 // last event goes with the entry of that event. It does not wait for the disk. Whoever appends

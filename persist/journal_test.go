@@ -2,6 +2,7 @@ package persist
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"inboxd/internal/account"
 	"inboxd/internal/follow"
 	"inboxd/internal/inbox"
+	"inboxd/internal/webhook"
 )
 
 func event(n int) inbox.Public {
@@ -286,4 +288,53 @@ func TestLastEventIsNoted(t *testing.T) {
 	check("but for the newest", 0, 0, 1)
 	must(t, s.CommitAccount(&account.Rows{ID: id, Erase: true}))
 	check("with the account", 0, 0, 0)
+}
+
+// TestForgottenRowsAreNowhere: once events and deliveries of mail that is gone are forgotten, and the disk was
+// tidied up by the engine, no row of the store holds what was in the mail; the due entries stay.
+func TestForgottenRowsAreNowhere(t *testing.T) {
+	const secret = "zz-secret-482913"
+	s := open(t, vfs.NewMem())
+	id := accountID(1)
+	e := event(1)
+	e.Account, e.MessageID, e.From, e.Subject, e.OTP = id, 7, secret+"@shop.test", "Code "+secret, secret
+	other := e
+	other.Number, other.MessageID, other.From, other.Subject, other.OTP = e.Number+1, 8, "kept@shop.test", "", ""
+	d := webhook.Delivery{Account: id, ID: 1, Webhook: 2, Event: e.Name, Inbox: e.Address, Body: webhook.Payload(e), At: at(1), State: webhook.Retrying, NextAt: at(9),
+		Last: webhook.Call{At: at(2), Answer: webhook.Answer{Status: 500, Excerpt: secret}}}
+	must(t, s.AppendJournal(id, 1, []inbox.Public{e, other}, []webhook.Delivery{d}))
+	must(t, s.CommitDeliveries(id, []webhook.Change{d.Due().Move(at(20))})) // leased
+	if holding(t, s, secret) != 2 {
+		t.Fatal("the secret is in no row")
+	}
+	must(t, s.ForgetEvents(id, []uint64{1, 99}))
+	d.Forget()
+	must(t, s.CommitDeliveries(id, []webhook.Change{{Delivery: &d, ID: 1, Webhook: 2, RowOnly: true}}))
+	must(t, s.db.Compact(t.Context(), []byte{0}, []byte{0xff}, false))
+	if n := holding(t, s, secret); n != 0 {
+		t.Errorf("%d rows hold the secret", n)
+	}
+	page, err := s.JournalPage(id, 0, "", time.Time{}, 10)
+	if err != nil || len(page.Entries) != 2 || !page.Entries[0].Gone || page.Entries[1].From != "kept@shop.test" || page.Gap {
+		t.Errorf("the journal: %+v, %v", page, err)
+	}
+	due, _, err := s.DueDeliveries(webhook.Due{}, 10)
+	if err != nil || len(due) != 1 || !due[0].At.Equal(at(20)) {
+		t.Errorf("due: %v, %v", due, err)
+	}
+	if ids, err := s.JournalAccounts(account.ID{}, 10); len(ids) != 1 || ids[0] != id || err != nil {
+		t.Errorf("accounts with events: %v, %v", ids, err)
+	}
+}
+
+// holding counts the rows whose value holds text.
+func holding(t *testing.T, s *Store, text string) (n int) {
+	t.Helper()
+	must(t, s.scan(span{[]byte{0}, []byte{0xff}}, func(_, value []byte) error {
+		if strings.Contains(string(value), text) {
+			n++
+		}
+		return nil
+	}))
+	return n
 }

@@ -168,3 +168,13 @@ func recordSpamRule(r inbox.SpamRule) spamRuleRecord {
 func (r spamRuleRecord) rule() inbox.SpamRule {
 	return inbox.SpamRule{Name: r.Name, Weight: r.Weight, Description: r.Description}
 }
+
+// Message reads one message's row; nil when there is none.
+func (t *inboxTable) Message(addr string, id int64) (*inbox.Message, error) {
+	var r messageRecord
+	found, err := t.get(appendMessage(nil, kindInbox, addr, id), &r)
+	if !found || err != nil {
+		return nil, t.damaged(addr, id, err)
+	}
+	return r.message(id), nil
+}

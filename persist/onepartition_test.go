@@ -127,6 +127,7 @@ func TestNoBatchHasTwoPartitions(t *testing.T) {
 	must(t, s.CommitAccount(&account.Rows{ID: id, Sends: &account.Sends{Day: 1, Count: 1}}))
 	must(t, s.AppendJournal(id, 1, events, deliveriesOf(id, 1, 9)))
 	must(t, s.DropOutbox(events))
+	must(t, s.ForgetEvents(id, []uint64{1}))
 	must(t, s.TrimJournal(id, at(1000)))
 	must(t, s.SyncJournal())
 	must(t, s.CommitDeliveries(id, []webhook.Change{deliveriesOf(id, 1, 1)[0].Due().Move(at(5))}))

@@ -102,6 +102,7 @@ func (s *Supervisor) ready(c *call) bool {
 	change := dueOf(c.Key, c.at).Move(time.Time{})
 	if err == nil && del != nil && del.State == webhook.Retrying {
 		c.del = del
+		s.forget(del)
 		if change = del.Put(c.at, false); !s.isEarly(del) {
 			c.hook, err = s.wanted(del)
 		}
@@ -144,6 +145,7 @@ func (s *Supervisor) make(c *call) {
 		r.Temper = dueline.Answering
 	}
 	c.del.Tried(c.hook.URL, a, s.Schedule)
+	s.forget(c.del) // it may have gone during the call
 	if c.del.State == webhook.Retrying {
 		_, _ = s.wanted(c.del) // its webhook may have gone meanwhile; if that can't be told, the next call asks
 	}
@@ -158,6 +160,18 @@ func (s *Supervisor) result(c *call, change webhook.Change, r dueline.Result) re
 		}
 		s.finished(c.Attempt, at, r)
 	}}
+}
+
+// forget takes out of a delivery what was in its message, if that is gone, and reports whether there was
+// anything.
+func (s *Supervisor) forget(del *webhook.Delivery) bool {
+	message, gone := del.About()
+	if lost := !gone && message != 0 && s.Gone(del.Inbox, message); !lost && !gone {
+		return false
+	}
+	found := !gone || del.Echoes()
+	del.Forget()
+	return found
 }
 
 // wanted returns the webhook that a delivery is for; when nobody wants it any more there is

@@ -62,6 +62,7 @@ func (s *Supervisor) deferGroup(group []*dueline.Deferral[key]) bool {
 			s.results <- result{d.Key.account, del.Put(d.At, false), done}
 		default:
 			del.Tried(del.URL, webhook.Call{At: s.Now(), Answer: webhook.Answer{Error: errNotTried}}, s.Schedule)
+			s.forget(del)
 			s.results <- result{d.Key.account, del.Put(d.At, false), done}
 		}
 	}

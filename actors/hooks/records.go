@@ -19,10 +19,11 @@ func (s *Supervisor) Records() *Records { return &Records{s: s} }
 
 // Deliveries returns up to limit deliveries of the account with ids below before (0: all),
 // newest first, to one webhook unless hook is 0. One that waits although its webhook or its
-// inbox is gone is shown as what it is about to become.
+// inbox is gone is shown as what it is about to become; of a message that is gone nothing is.
 func (r *Records) Deliveries(_ context.Context, id account.ID, hook, before int64, limit int) ([]webhook.Delivery, error) {
 	out, err := r.s.Store.Deliveries(id, hook, before, limit)
 	for i := 0; err == nil && i < len(out); i++ {
+		r.s.forget(&out[i])
 		if out[i].State == webhook.Retrying {
 			_, err = r.s.wanted(&out[i])
 		}
@@ -47,25 +48,80 @@ func (r *Records) redeliver(id account.ID, delivery int64) error {
 		return engine.Busy(err)
 	case d == nil:
 		return NoDelivery(fmt.Sprint(delivery))
-	case d.State == webhook.Retrying:
-		return fault.New(fault.Refused, fmt.Sprintf("Delivery %d is still being tried", delivery))
 	}
+	tried := d.State == webhook.Retrying
 	switch hook, err := r.s.wanted(d); {
 	case err != nil:
 		return engine.Busy(err)
 	case hook == nil && d.Last.Error == webhook.InboxGone:
-		return fault.New(fault.Refused, "The inbox of this delivery was deleted")
+		return fault.New(fault.NotFound, "The inbox of this delivery was deleted")
+	case tried:
+		return fault.New(fault.Refused, fmt.Sprintf("Delivery %d is still being tried", delivery))
 	case hook == nil:
 		return fault.New(fault.Refused, "The webhook of this delivery was deleted")
 	case d.Spent(r.s.Schedule):
 		return fault.New(fault.Refused, fmt.Sprintf("Delivery %d was tried %d times already", delivery, d.Calls))
 	}
+	r.s.forget(d)
 	d.Again(r.s.Now().UTC().Truncate(time.Millisecond))
 	if err := r.s.Store.CommitDeliveries(id, []webhook.Change{d.Put(time.Time{}, false)}); err != nil {
 		return err
 	}
 	r.s.Notify([]webhook.Delivery{*d})
 	return nil
+}
+
+const (
+	forgetStep  = 256 // deliveries that one step of Forget looks at
+	forgetPause = 10 * time.Millisecond
+)
+
+// ForgetDeliveries takes out of an account's deliveries what was in messages that are gone. Rows are
+// written by the recorder, so that the result of a call under way does not bring it back.
+func (r *Records) ForgetDeliveries(ctx context.Context, id account.ID) error {
+	for before, more := int64(0), true; more; {
+		page, err := r.s.Store.Deliveries(id, 0, before, forgetStep)
+		if err != nil {
+			return err
+		}
+		var lost []int64
+		for i := range page {
+			if before = page[i].ID; r.s.forget(&page[i]) {
+				lost = append(lost, before)
+			}
+		}
+		if len(lost) > 0 {
+			err = r.s.decide(ctx, id, func() error { return r.forgetSome(id, lost) })
+		}
+		if err != nil {
+			return err
+		}
+		more = len(page) == forgetStep
+		select {
+		case <-time.After(forgetPause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// forgetSome reads and commits; the recorder calls it.
+func (r *Records) forgetSome(id account.ID, lost []int64) error {
+	var changes []webhook.Change
+	for _, n := range lost {
+		d, err := r.s.Store.Delivery(id, n)
+		if err != nil {
+			return err
+		}
+		if d != nil && r.s.forget(d) {
+			changes = append(changes, webhook.Change{Delivery: d, ID: n, Webhook: d.Webhook, RowOnly: true})
+		}
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	return r.s.Store.CommitDeliveries(id, changes)
 }
 
 // NoDelivery is the fault for an id that the account has no delivery under.

@@ -20,6 +20,7 @@ type Options struct {
 	Poster    Poster
 	Schedule  webhook.Schedule
 	AccountOf func(address string) (account.ID, error) // the zero one: nobody's
+	Gone      func(address string, message int64) bool // nobody can read the message any more
 	Now       func() time.Time
 	Logger    *slog.Logger
 }

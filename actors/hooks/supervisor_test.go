@@ -45,7 +45,7 @@ func (p *quick) Post(ctx context.Context, _ string, _ []webhook.Header, _ []byte
 func newSupervisor(store Store, poster Poster) *Supervisor {
 	s := New(Options{
 		Store: store, Poster: poster, Schedule: webhook.DefaultSchedule(), Now: time.Now, Logger: slog.New(slog.DiscardHandler),
-		AccountOf: func(string) (account.ID, error) { return someone, nil },
+		AccountOf: func(string) (account.ID, error) { return someone, nil }, Gone: func(string, int64) bool { return false },
 	})
 	s.Subscriptions.known[someone] = []account.Webhook{{ID: 1, URL: "https://r/", Event: "*"}}
 	return s

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"time"
 
 	"inboxd/actors/engine"
 	"inboxd/internal/account"
@@ -10,10 +11,17 @@ import (
 )
 
 // Reading is the journal as its readers have it.
-type Reading struct{ j *Journal }
+type Reading struct {
+	j    *Journal
+	gone Gone
+}
+
+// Gone reports that nobody can read a message any more. It is asked for each event that is read, and
+// costs a look at memory for the inboxes that are there.
+type Gone func(address string, message int64) bool
 
 // Reading returns what readers may do.
-func (j *Journal) Reading() Reading { return Reading{j} }
+func (j *Journal) Reading(gone Gone) Reading { return Reading{j, gone} }
 
 // Listen adds a reader of the account's change journal, of one inbox unless address is
 // empty. While somebody listens, events get into the journal without waiting for others.
@@ -24,22 +32,80 @@ func (r Reading) Listen(id account.ID, address string) *follow.Reader {
 // Events reads up to limit entries of the account's change journal with numbers above after,
 // of one inbox unless address is empty. Entries older than 7 days are not shown, whether or
 // not they were trimmed. What it returns is on disk: after any crash a number that was seen
-// means the same event. Pages are read by turns, on half of the processors at most: readers
+// means the same event; what was in a message that is gone is not shown. Pages are read by turns, on half of the processors at most: readers
 // may be thousands, and who asks for something else finds one free. Syncs are shared, so
 // nobody has a turn while waiting for one.
 func (r Reading) Events(ctx context.Context, id account.ID, after uint64, address string, limit int) (follow.Page, error) {
-	page, err := r.j.page(ctx, id, after, address, limit)
+	page, err := r.page(ctx, id, after, address, limit)
 	return page, r.j.settled(ctx, err)
 }
 
-func (j *Journal) page(ctx context.Context, id account.ID, after uint64, address string, limit int) (follow.Page, error) {
+func (r Reading) page(ctx context.Context, id account.ID, after uint64, address string, limit int) (follow.Page, error) {
+	j := r.j
 	select {
 	case j.turns <- struct{}{}:
 	case <-ctx.Done():
 		return follow.Page{}, ctx.Err()
 	}
 	defer func() { <-j.turns }()
-	return j.store.JournalPage(id, after, address, j.now().Add(-Age), limit)
+	page, err := j.store.JournalPage(id, after, address, j.now().Add(-Age), limit)
+	for i := range page.Entries {
+		if r.lost(&page.Entries[i]) {
+			page.Entries[i].Forget()
+		}
+	}
+	return page, err
+}
+
+// lost reports that an entry still has what was in a message that is gone.
+func (r Reading) lost(e *follow.Entry) bool { return !e.Gone && r.gone(e.Address, e.MessageID) }
+
+const (
+	forgetStep  = 256 // entries that one step of Forget looks at
+	forgetPause = 10 * time.Millisecond
+)
+
+// Forget takes out of the rows of an account's journal what was in messages that are gone. Rows are
+// written by the one goroutine that appends and trims, a few at a time.
+func (r Reading) Forget(ctx context.Context, id account.ID) error {
+	for after, more := uint64(0), true; more; {
+		page, err := r.j.store.JournalPage(id, after, "", time.Time{}, forgetStep)
+		if err != nil {
+			return err
+		}
+		var lost []uint64
+		for i := range page.Entries {
+			if r.lost(&page.Entries[i]) {
+				lost = append(lost, page.Entries[i].Seq)
+			}
+		}
+		if len(lost) > 0 {
+			err = r.j.do(ctx, func() error { return r.j.store.ForgetEvents(id, lost) })
+		}
+		if err != nil {
+			return err
+		}
+		after, more = page.Last, page.More
+		select {
+		case <-time.After(forgetPause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// do has the journal's goroutine carry out an order.
+func (j *Journal) do(ctx context.Context, order func() error) error {
+	done := make(chan error, 1)
+	select {
+	case j.orders <- func() { done <- order() }:
+		return <-done
+	case <-j.ended:
+		return engine.Busy(nil)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // JournalEnd returns the number of the account's newest event; 0 when it never had one.

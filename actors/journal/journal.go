@@ -31,6 +31,7 @@ type Journal struct {
 	hints   chan []inbox.Public
 	urged   chan struct{}      // a step may not wait for its whole delay
 	asked   chan chan struct{} // see settle
+	orders  chan func()        // for run's goroutine
 	ended   chan struct{}      // closed when run is over
 	readers follow.Readers     // who is notified of appends; guards itself
 	turns   chan struct{}      // holds one for each page that is read now, see Events
@@ -82,6 +83,8 @@ type Store interface {
 	// Taken returns the number of the inbox's last event in the account's journal, 0 for none.
 	Taken(id account.ID, address string) (uint64, error)
 	TrimJournal(id account.ID, before time.Time) error
+	// ForgetEvents takes out of entries what was in messages that are gone.
+	ForgetEvents(id account.ID, numbers []uint64) error
 	// JournalPage reads up to limit entries above after, from since on, of one inbox unless
 	// address is empty. Whatever it or JournalEnd showed is on disk once SyncJournal
 	// returned.
@@ -106,7 +109,7 @@ type FanOut interface {
 func New(store Store, fan FanOut, now func() time.Time, log *slog.Logger) *Journal {
 	return &Journal{
 		store: store, fan: fan, now: now, log: log,
-		hints: make(chan []inbox.Public, hintsHeld), urged: make(chan struct{}, 1), asked: make(chan chan struct{}), ended: make(chan struct{}),
+		hints: make(chan []inbox.Public, hintsHeld), urged: make(chan struct{}, 1), asked: make(chan chan struct{}), orders: make(chan func()), ended: make(chan struct{}),
 		turns: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
 		ends:  map[account.ID]uint64{}, doubt: map[account.ID]bool{}, looks: map[account.ID]time.Time{},
 	}
@@ -167,6 +170,9 @@ func (j *Journal) run() {
 			reached = j.gather(pending, events)
 		case reached = <-j.asked:
 			j.gatherWaiting(pending)
+		case order := <-j.orders:
+			order()
+			continue
 		}
 		for id, events := range pending {
 			j.take(id, events)

@@ -2,11 +2,16 @@ package main
 
 import (
 	"fmt"
+	"log/slog"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"inboxd/internal/account"
+	"inboxd/persist"
 )
 
 // TestWhatWasAcceptedGoesOut: of sends answered with 202 each reaches its server, although the
@@ -76,4 +81,85 @@ func TestWhatWasAcceptedGoesOut(t *testing.T) {
 	if left := admin(t, dir, "queue", "list"); strings.Contains(left, "far.test") {
 		t.Errorf("left in the queue: %s", left)
 	}
+}
+
+// TestGoneIsGoneForReaders: from a burn on no event, stream, record or call tells what was in the mail,
+// and after the next start nothing in the rows of the folder does.
+func TestGoneIsGoneForReaders(t *testing.T) {
+	const secret = "482913"
+	r := receiveHooks(t, "127.0.0.1:0", func(n int, w http.ResponseWriter) {
+		if n == 1 {
+			w.WriteHeader(500)
+		}
+		fmt.Fprint(w, "thanks for ", secret)
+	})
+	dir := filepath.Join(t.TempDir(), "data")
+	s := launch(t, dir, append(allowLoopback, "--webhook-schedule", "0s,2s,2s")...)
+	u := s.signUp(t, "me@example.test")
+	address := u.inbox(t, "agent")
+	u.subscribe(t, r.URL+"/hook", "*")
+	if err := s.mail(address, secret); err != nil {
+		t.Fatal(err)
+	}
+	if call := r.wait(t, 1)[0]; !strings.Contains(call.body, secret) {
+		t.Fatalf("called with %s", call.body)
+	}
+	u.do(t, 200, "POST", "/inboxes/"+address+"/burn", nil)
+	read := func(when string) {
+		t.Helper()
+		for _, path := range []string{"/events", "/inboxes/" + address + "/events"} {
+			e := u.do(t, 200, "GET", path, nil)["events"].([]any)[0].(map[string]any)
+			if e["gone"] != true || e["from"] != nil || e["subject"] != nil || e["otp"] != nil || e["message_id"] != 1.0 {
+				t.Errorf("%s %s tells %v", when, path, e)
+			}
+		}
+		d := u.account(t, 200, "GET", "/webhooks/deliveries", nil)["deliveries"].([]any)[0].(map[string]any)
+		if d["gone"] != true || d["response"] != nil {
+			t.Errorf("%s the record is %v", when, d)
+		}
+	}
+	read("at once")
+	if call := r.wait(t, 2)[1]; strings.Contains(call.body, secret) || !strings.Contains(call.body, `"gone":true`) {
+		t.Errorf("called again with %s", call.body)
+	}
+	s.kill()
+	for end := time.Now().Add(60 * time.Second); ; {
+		s = launch(t, dir, allowLoopback...)
+		u.server = s
+		read("after a kill")
+		s.terminate(t)
+		if !rowsTell(t, dir, secret) {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("rows of the folder still tell it")
+		}
+	}
+	s = launch(t, dir, allowLoopback...)
+	u.server = s
+	u.do(t, 200, "DELETE", "/inboxes/"+address, nil)
+	u.account(t, 404, "POST", "/webhooks/deliveries/1/redeliver", nil)
+}
+
+// rowsTell reports whether events or deliveries in a closed folder hold text.
+func rowsTell(t *testing.T, dir, text string) bool {
+	t.Helper()
+	store, err := persist.Open(dir, persist.Options{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	ids, err := store.JournalAccounts(account.ID{}, 10)
+	if len(ids) != 1 || err != nil {
+		t.Fatalf("accounts with events: %v, %v", ids, err)
+	}
+	page, err := store.JournalPage(ids[0], 0, "", time.Time{}, 10)
+	if len(page.Entries) != 1 || err != nil {
+		t.Fatalf("events: %v, %v", page, err)
+	}
+	all, err := store.Deliveries(ids[0], 0, 0, 10)
+	if len(all) != 1 || err != nil {
+		t.Fatalf("deliveries: %v, %v", all, err)
+	}
+	return strings.Contains(fmt.Sprintf("%+v %+v %s", page.Entries[0], all[0], all[0].Body), text)
 }

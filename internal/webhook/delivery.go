@@ -21,7 +21,8 @@ const (
 )
 
 // Delivery is one event on its way to one webhook. Body and EventID are frozen when the
-// event enters its account's journal; all calls send the same. Whoever works on it owns it.
+// event enters its account's journal; all calls send the same, until the message is gone: see
+// Forget. Whoever works on it owns it.
 type Delivery struct {
 	Account account.ID
 	ID      int64 // counts up per account
@@ -192,6 +193,7 @@ type Change struct {
 	Webhook  int64
 	From     time.Time // where the due index has it; zero: nowhere
 	To       time.Time // without Delivery: where it goes; zero: nowhere
+	RowOnly  bool      // the due index keeps what it has
 	Tried    bool      // Delivery.Last is a new call, and its webhook's last one
 }
 

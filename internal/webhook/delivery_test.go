@@ -91,3 +91,27 @@ func TestSamplesHaveTheShapeOfTheirEvent(t *testing.T) {
 		}
 	}
 }
+
+// TestForget: a delivery whose message is gone has the body that its event has then, once and for all.
+func TestForget(t *testing.T) {
+	for name, e := range facts() {
+		if name == "unknown" {
+			continue
+		}
+		d := Delivery{Event: e.Name, Inbox: e.Address, Body: Payload(e), Last: Call{Answer: Answer{Status: 200, Excerpt: "thanks for 482913"}}}
+		d.Past = []Try{{}, {Call: d.Last}}
+		if id, gone := d.About(); id != e.MessageID || gone != e.Gone {
+			t.Errorf("%s: about %d, gone %v", name, id, gone)
+		}
+		e.Forget()
+		for range 2 {
+			if d.Forget(); string(d.Body) != string(Payload(e)) || d.Echoes() {
+				t.Errorf("%s:\n got %s %q\nwant %s", name, d.Body, d.Last.Excerpt, Payload(e))
+			}
+		}
+	}
+	d := Delivery{Event: "x", Inbox: "a@x", Body: []byte(`{"from":"secret`)}
+	if d.Forget(); string(d.Body) != `{"event":"x","inbox":"a@x","gone":true}` {
+		t.Errorf("of a damaged body %s is left", d.Body)
+	}
+}

@@ -1,0 +1,96 @@
+package retention
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"inboxd/internal/account"
+)
+
+// Tidy takes what was in mail that is gone out of the rows that told of it: events and deliveries.
+// Readers never wait for it: they ask whether the message is there. Any goroutine may call Note;
+// the rest is Run's.
+type Tidy struct {
+	accounts func(after account.ID, limit int) ([]account.ID, error) // that have had events
+	forget   []func(context.Context, account.ID) error
+	log      *slog.Logger
+
+	mu    sync.Mutex // guards noted
+	noted map[account.ID]bool
+
+	ripe map[account.ID]bool // noted before the last round: what was on its way then has arrived
+}
+
+const (
+	tidyEvery = time.Minute
+	tidyRest  = 20 // at least so many times as long as a round took
+)
+
+// NewTidy returns one that has each account of accounts forgotten by all of forget.
+func NewTidy(accounts func(account.ID, int) ([]account.ID, error), log *slog.Logger, forget ...func(context.Context, account.ID) error) *Tidy {
+	return &Tidy{accounts: accounts, forget: forget, log: log, noted: map[account.ID]bool{}}
+}
+
+// Note says that mail of an account went.
+func (t *Tidy) Note(id account.ID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.noted[id] = true
+}
+
+// Run goes over all accounts, for nobody knows what an earlier run left, and then over those that
+// are noted, until ctx ends.
+func (t *Tidy) Run(ctx context.Context) {
+	round := t.all
+	for {
+		from := time.Now()
+		round(ctx)
+		round = t.next
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(max(tidyEvery, tidyRest*time.Since(from))):
+		}
+	}
+}
+
+func (t *Tidy) all(ctx context.Context) {
+	for last := (account.ID{}); ctx.Err() == nil; {
+		ids, err := t.accounts(last, dueBatch)
+		if err != nil {
+			t.log.Error("accounts with events could not be listed", "err", err)
+		}
+		for _, id := range ids {
+			t.one(ctx, id)
+			last = id
+		}
+		if len(ids) < dueBatch {
+			return
+		}
+	}
+}
+
+// next is the round over those noted before the last one.
+func (t *Tidy) next(ctx context.Context) {
+	ripe := t.ripe
+	t.mu.Lock()
+	t.ripe, t.noted = t.noted, map[account.ID]bool{}
+	t.mu.Unlock()
+	for id := range ripe {
+		t.one(ctx, id)
+	}
+}
+
+// one that fails is noted again.
+func (t *Tidy) one(ctx context.Context, id account.ID) {
+	for _, forget := range t.forget {
+		if err := forget(ctx, id); err != nil {
+			if ctx.Err() == nil {
+				t.log.Error("what was in mail that is gone is still in rows of events", "account", id, "err", err)
+			}
+			t.Note(id)
+		}
+	}
+}
