@@ -38,6 +38,8 @@ type (
 	}
 	// readAccount answers a copy of the state.
 	readAccount struct{}
+	// readDomains answers the list of own domains, a copy.
+	readDomains struct{}
 	// readWebhooks answers the webhooks, oldest first.
 	readWebhooks struct{}
 )
@@ -64,6 +66,8 @@ func (e *accountEntity) Decide(cmd any) (any, error) {
 		return nil, e.revokeSome()
 	case readAccount:
 		return e.picture(), nil
+	case readDomains:
+		return maps.Clone(e.state.Domains), nil
 	case readWebhooks:
 		return e.state.WebhookList(), nil
 	case account.AddWebhook:
@@ -191,5 +195,5 @@ func (e *accountEntity) Weight() int64 {
 	if e.state == nil {
 		return 0
 	}
-	return int64(120*len(e.state.Sessions) + 60*len(e.state.Resets) + 160*len(e.state.Reserved) + 400*len(e.state.Webhooks))
+	return int64(120*len(e.state.Sessions) + 60*len(e.state.Resets) + 160*len(e.state.Reserved) + 400*len(e.state.Webhooks) + 120*len(e.state.Domains))
 }

@@ -49,6 +49,13 @@ func (o accountOwners) picture(ctx context.Context, id account.ID) (accountPictu
 	return picture, err
 }
 
+// domains reads an account's list of own domains: their marks, by name.
+func (o accountOwners) domains(ctx context.Context, id account.ID) (map[string]time.Time, error) {
+	got, err := o.order(ctx, id, readDomains{})
+	listed, _ := got.(map[string]time.Time)
+	return listed, err
+}
+
 // Accounts opens accounts, finds them by e-mail address, and shows them. It never changes; any
 // goroutine may use it.
 type Accounts struct {

@@ -98,13 +98,14 @@ func (c *Closing) step(ctx context.Context, id account.ID) (done bool, err error
 	return true, c.accounts.erase(ctx, profile)
 }
 
-// releaseDomains gives the account's own domains back; its inboxes are gone already.
+// releaseDomains gives the account's own domains back; its inboxes are gone already. A claim that
+// is under way gives its domain back itself.
 func (c *Closing) releaseDomains(ctx context.Context, id account.ID) error {
-	names, err := c.domains.store.ListedDomains(id)
+	listed, err := c.accounts.owners.domains(ctx, id)
 	if err != nil {
-		return engine.Busy(err)
+		return err
 	}
-	for _, name := range names {
+	for name := range listed {
 		if err := c.domains.ReleaseDomain(ctx, id, name); err != nil && !fault.Is(err, fault.NotFound) {
 			return err
 		}

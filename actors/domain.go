@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"inboxd/actors/engine"
-	"inboxd/internal/account"
 	"inboxd/internal/domain"
 )
 
@@ -20,9 +19,6 @@ type DomainStore interface {
 	// Live reports that an inbox lives at an address.
 	Live(address string) (bool, error)
 	AttachedInboxes(name, after string, limit int) ([]domain.Attached, error)
-	PutDomainListed(id account.ID, name string) error
-	DropDomainListed(id account.ID, name string) error
-	ListedDomains(id account.ID) ([]string, error)
 
 	Encrypt(purpose string, secret []byte) ([]byte, error)
 	Decrypt(purpose string, encrypted []byte) ([]byte, error)

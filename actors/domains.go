@@ -1,10 +1,11 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"encoding/base32"
-	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -18,20 +19,18 @@ import (
 )
 
 // Own domains (specification, Own domains). The owner of a name decides whose it is; the
-// account's list lies in another partition, so a claim goes: list, then claim; and a release:
-// release, then list. Each step can be repeated, and an entry that leads nowhere is taken off
-// when the list is read.
-
-// mostDomains bounds an account's domains: each costs keys and a daily check.
-const mostDomains = 100
+// account's list lies in another partition, so a claim goes: list, claim, list again; and a
+// release: release, then list. Each step can be repeated. An entry that leads nowhere is taken off
+// when the list is read, by its mark: a claim that was under way has another then. A claim that is
+// on no list, after a crash, is put there when the domain is checked (ADR 0048).
 
 // lookTimeout bounds all questions about one domain together.
 const lookTimeout = 10 * time.Second
 
-// OwnDomains are the domains that accounts bring. Only its locks change; any goroutine may
-// use it.
+// OwnDomains are the domains that accounts bring. It never changes; any goroutine may use it.
 type OwnDomains struct {
 	owners     domainOwners
+	accounts   accountOwners
 	inboxes    *Inboxes
 	store      DomainStore
 	keys       *Keyring
@@ -40,7 +39,6 @@ type OwnDomains struct {
 	resolver   lookup.Resolver
 	now        func() time.Time
 	log        *slog.Logger
-	lists      engine.Locks // by account: its list of domains
 }
 
 // domainOwners hands commands to the owners of domains.
@@ -67,7 +65,7 @@ func (d *OwnDomains) ownState(ctx context.Context, id account.ID, given string) 
 }
 
 // ClaimDomain makes a domain the account's own, pending until its records are found. What
-// takes time, DNS and keys, is done before the account's list is locked.
+// takes time, DNS and keys, is done first.
 func (d *OwnDomains) ClaimDomain(ctx context.Context, id account.ID, given string) (domain.View, error) {
 	name, err := domain.Claimable(given, d.namespaces.Domain)
 	if err != nil {
@@ -77,31 +75,24 @@ func (d *OwnDomains) ClaimDomain(ctx context.Context, id account.ID, given strin
 	if err != nil {
 		return domain.View{}, err
 	}
-	mu := d.lists.Of(string(id[:]))
-	mu.Lock()
-	defer mu.Unlock()
-	if err := d.list(id, name); err != nil {
+	if _, err := d.accounts.order(ctx, id, account.ListDomain{Name: name}); err != nil {
 		return domain.View{}, err
 	}
 	state, err := d.owners.order(ctx, name, claim)
 	if err != nil {
 		return domain.View{}, err
 	}
-	return state.View(d.mxHost), nil
+	return state.View(d.mxHost), d.keep(ctx, state)
 }
 
-// list puts name on the account's list. The caller holds the account's lock.
-func (d *OwnDomains) list(id account.ID, name string) error {
-	names, err := d.store.ListedDomains(id)
-	switch {
-	case err != nil:
-		return engine.Busy(err)
-	case slices.Contains(names, name):
-		return nil // left by a crash
-	case len(names) >= mostDomains:
-		return fault.New(fault.Refused, fmt.Sprintf("An account holds at most %d domains. Delete one first", mostDomains))
+// keep has a domain that was claimed on its account's list, whoever found it not claimed before.
+// An account that is being deleted, or was, holds none: it is given back.
+func (d *OwnDomains) keep(ctx context.Context, state domain.State) error {
+	_, err := d.accounts.order(ctx, state.Account, account.ListDomain{Name: state.Name, Claimed: true})
+	if fault.Is(err, fault.NotFound) {
+		return cmp.Or(d.release(ctx, state), err)
 	}
-	return d.store.PutDomainListed(id, name)
+	return err
 }
 
 // prepareClaim refuses vain claims before keys are made, and asks DNS when somebody else
@@ -138,17 +129,18 @@ func (d *OwnDomains) proven(ctx context.Context, name, token string) bool {
 	return ok
 }
 
-// Domains lists the account's domains in alphabetical order.
+// Domains lists the account's domains in alphabetical order. Entries that a crash, or the claim
+// of the true owner, left behind are taken off.
 func (d *OwnDomains) Domains(ctx context.Context, id account.ID) ([]domain.View, error) {
-	names, err := d.store.ListedDomains(id)
+	listed, err := d.accounts.domains(ctx, id)
 	if err != nil {
-		return nil, engine.Busy(err)
+		return nil, err
 	}
-	views := make([]domain.View, 0, len(names))
-	for _, name := range names {
+	views := make([]domain.View, 0, len(listed))
+	for _, name := range slices.Sorted(maps.Keys(listed)) {
 		state, err := d.ownState(ctx, id, name)
 		if fault.Is(err, fault.NotFound) {
-			err = d.unlist(ctx, id, name)
+			_, err = d.accounts.order(ctx, id, account.UnlistDomain{Name: name, Mark: listed[name]})
 		} else if err == nil {
 			views = append(views, state.View(d.mxHost))
 		}
@@ -157,18 +149,6 @@ func (d *OwnDomains) Domains(ctx context.Context, id account.ID) ([]domain.View,
 		}
 	}
 	return views, nil
-}
-
-// unlist takes an entry off the list that a crash, or the claim of the true owner,
-// left behind. Under the lock, so that no claim is between its steps.
-func (d *OwnDomains) unlist(ctx context.Context, id account.ID, name string) error {
-	mu := d.lists.Of(string(id[:]))
-	mu.Lock()
-	defer mu.Unlock()
-	if _, err := d.ownState(ctx, id, name); !fault.Is(err, fault.NotFound) {
-		return err
-	}
-	return d.store.DropDomainListed(id, name)
 }
 
 // Domain shows one domain of the account.
@@ -212,20 +192,29 @@ func (d *OwnDomains) check(ctx context.Context, state domain.State, asked bool) 
 	return state, err
 }
 
-// ReleaseDomain gives a domain back; Refused while inboxes live under it.
+// ReleaseDomain gives a domain back; Refused while inboxes live under it. The list is read first:
+// a claim behind the release has another mark.
 func (d *OwnDomains) ReleaseDomain(ctx context.Context, id account.ID, given string) error {
 	state, err := d.ownState(ctx, id, given)
 	if err != nil {
 		return err
 	}
+	listed, err := d.accounts.domains(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := d.release(ctx, state); err != nil {
+		return err
+	}
+	_, err = d.accounts.order(ctx, id, account.UnlistDomain{Name: state.Name, Mark: listed[state.Name]})
+	return err
+}
+
+// release ends a claim.
+func (d *OwnDomains) release(ctx context.Context, state domain.State) error {
 	if err := d.detachLeftovers(ctx, state); err != nil {
 		return err
 	}
-	mu := d.lists.Of(string(id[:]))
-	mu.Lock()
-	defer mu.Unlock()
-	if _, err := d.owners.order(ctx, state.Name, domain.Release{Account: id}); err != nil {
-		return err
-	}
-	return d.store.DropDomainListed(id, state.Name)
+	_, err := d.owners.order(ctx, state.Name, domain.Release{Account: state.Account})
+	return err
 }

@@ -318,7 +318,7 @@ func TestAnInboxFromBeforeNotesHadTimes(t *testing.T) {
 // next try, or a release, does not put right.
 func TestCrashBetweenTheSteps(t *testing.T) {
 	broken := errors.New("pulled the plug")
-	const commits = 10 // list, claim, check, reserve, attach, create, confirm, delete, detach, give back
+	const commits = 11 // list, claim, list again, check, reserve, attach, create, confirm, delete, detach, give back
 	for fail := 1; ; fail++ {
 		store := persisttest.Open(t)
 		w := startDomains(t, store)
@@ -365,6 +365,85 @@ func TestCrashBetweenTheSteps(t *testing.T) {
 			t.Errorf("failure at commit %d: %v", fail, err)
 		}
 		must[domain.View](t)(w.ClaimDomain(t.Context(), w.bob, "example.org"))
+	}
+}
+
+// held has the next claim wait for its commit; it returns when the claim is there, and what lets it
+// go on and tells what came of it.
+func (w *domainWorld) held(id account.ID, name string) (goOn func() error) {
+	there, on, answer := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	w.store.Before = func(rows any) error {
+		if r, ok := rows.(*domain.Rows); ok && r.Put != nil && r.Put.Status == domain.Pending {
+			close(there)
+			<-on
+		}
+		return nil
+	}
+	go func() {
+		_, err := w.ClaimDomain(context.Background(), id, name)
+		answer <- err
+	}()
+	<-there
+	return func() error {
+		close(on)
+		return <-answer
+	}
+}
+
+// TestAClaimIsFoundNotMadeYet by who reads the list: it takes the name off, and it comes back.
+func TestAClaimIsFoundNotMadeYet(t *testing.T) {
+	store := persisttest.OpenCrashable(t)
+	w := startDomains(t, store)
+	// The domain's owner is busy with the claim: what asks it waits. So the list is read by hand.
+	goOn := w.held(w.ada, "example.org")
+	listed := must[map[string]time.Time](t)(w.accounts.domains(t.Context(), w.ada))
+	must[any](t)(w.accounts.order(t.Context(), w.ada, account.UnlistDomain{Name: "example.org", Mark: listed["example.org"]}))
+	if err := goOn(); err != nil {
+		t.Fatal(err)
+	}
+	must[any](t)(w.accounts.order(t.Context(), w.ada, account.UnlistDomain{Name: "example.org", Mark: listed["example.org"]})) // and once more
+	if got := must[[]domain.View](t)(w.Domains(t.Context(), w.ada)); len(got) != 1 {
+		t.Errorf("listed are %v", got)
+	}
+	w = startDomains(t, store.Crash(t))
+	if got := must[[]domain.View](t)(w.Domains(t.Context(), w.ada)); len(got) != 1 {
+		t.Errorf("after a crash listed are %v", got)
+	}
+}
+
+// TestAClaimOfADeletedAccount ends with it, however late it is made.
+func TestAClaimOfADeletedAccount(t *testing.T) {
+	w := startDomains(t, persisttest.Open(t))
+	goOn := w.held(w.ada, "example.org")
+	deleted := make(chan error, 1)
+	go func() { deleted <- w.DeleteAccount(context.Background(), "ada@example.test") }()
+	until(func() bool { // the closer waits for the domain's owner behind the claim
+		picture, err := w.accounts.picture(t.Context(), w.ada)
+		return err != nil || !picture.profile.ClosingAt.IsZero() || picture.profile.CreatedAt.IsZero()
+	})
+	w.expect("the claim", goOn(), fault.NotFound)
+	if err := <-deleted; err != nil {
+		t.Fatal(err)
+	}
+	if state := must[*domain.State](t)(w.store.LoadDomain("example.org")); state.Claimed() {
+		t.Errorf("%s still claims it", state.Account)
+	}
+}
+
+// TestAClaimOnNoList is put there when it is checked, or given back when its account is gone.
+func TestAClaimOnNoList(t *testing.T) {
+	store := persisttest.Open(t)
+	w := startDomains(t, store)
+	for name, id := range map[string]account.ID{"lost.example.org": w.ada, "orphan.example.org": {7}} {
+		claim := domain.Claim{Account: id, Token: "token"}
+		must[domain.State](t)(w.domains.order(t.Context(), name, claim))
+		_ = w.recheck(t.Context(), name)
+	}
+	if got := must[[]domain.View](t)(w.Domains(t.Context(), w.ada)); len(got) != 1 || got[0].Name != "lost.example.org" {
+		t.Errorf("listed are %v", got)
+	}
+	if state := must[*domain.State](t)(store.LoadDomain("orphan.example.org")); state.Claimed() {
+		t.Error("a domain of nobody stays claimed")
 	}
 }
 
@@ -483,10 +562,8 @@ func TestSigningKeys(t *testing.T) {
 // TestDomainLimits: an account holds so many and no more, also when it claims at once.
 func TestDomainLimits(t *testing.T) {
 	w := startDomains(t, persisttest.Open(t))
-	for i := range mostDomains - 2 {
-		if err := w.store.PutDomainListed(w.ada, fmt.Sprintf("d%d.test", i)); err != nil {
-			t.Fatal(err)
-		}
+	for i := range account.MaxDomains - 2 {
+		must[any](t)(w.accounts.order(t.Context(), w.ada, account.ListDomain{Name: fmt.Sprintf("d%d.test", i)}))
 	}
 	var claims sync.WaitGroup
 	results := make([]error, 6)
@@ -505,7 +582,7 @@ func TestDomainLimits(t *testing.T) {
 		}
 	}
 	if made != 2 {
-		t.Errorf("%d claims beside %d", made, mostDomains-2)
+		t.Errorf("%d claims beside %d", made, account.MaxDomains-2)
 	}
 }
 

@@ -64,6 +64,13 @@ func (d *OwnDomains) recheck(ctx context.Context, name string) error {
 	if err != nil || !state.Claimed() {
 		return err
 	}
+	listed, err := d.accounts.domains(ctx, state.Account)
+	if _, known := listed[name]; !known && err == nil {
+		err = d.keep(ctx, state) // a crash left it on no list
+	}
+	if err != nil {
+		return err
+	}
 	_, err = d.check(ctx, state, false)
 	return err
 }

@@ -136,7 +136,7 @@ func (s *System) makeDomains() {
 	o := s.Options
 	s.Keyring = newKeyring(s.domains, o, s.now)
 	s.OwnDomains = &OwnDomains{
-		owners: s.domains, inboxes: s.Inboxes, store: o.Store, keys: s.Keyring,
+		owners: s.domains, accounts: s.accounts, inboxes: s.Inboxes, store: o.Store, keys: s.Keyring,
 		namespaces: o.Namespaces, mxHost: o.MXHost, resolver: o.Resolver, now: s.now, log: o.Logger,
 	}
 	s.Registry = &Registry{

@@ -48,7 +48,7 @@ type usageRecord struct {
 }
 
 // LoadAccount reads an account in short range scans: its profile, what lies behind its keys
-// (sessions, reserved inboxes and resets), and its webhooks. Live inboxes and keys are not
+// (sessions, reserved inboxes and resets), its webhooks, and its list of own domains. Live inboxes and keys are not
 // loaded, they may be a million each. An id that never existed gives an empty State.
 func (t *accountTable) LoadAccount(id account.ID) (*account.State, error) {
 	st := account.NewState()
@@ -66,6 +66,9 @@ func (t *accountTable) LoadAccount(id account.ID) (*account.State, error) {
 	hooks, err := t.hooks.Webhooks(id)
 	for i := range hooks {
 		st.Webhooks[hooks[i].ID] = &hooks[i]
+	}
+	if err == nil {
+		st.Domains, err = t.loadDomains(id)
 	}
 	return st, err
 }
@@ -128,6 +131,7 @@ func (t *accountTable) CommitAccount(r *account.Rows) error {
 		w.resets(r)
 		w.list(r)
 		w.webhooks(r, hooks)
+		w.domains(r)
 		w.requests(accountRequests(r.ID), &r.Once)
 	})
 }
@@ -144,8 +148,8 @@ func accountBytes(r *account.Rows) int64 {
 	if r.Erase || r.Profile != nil && !r.Profile.ClosingAt.IsZero() {
 		return 0
 	}
-	begins := len(r.PutSessions) + len(r.PutResets) + len(r.PutWebhooks)
-	ends := len(r.DropResets) + len(r.DropKeys) + len(r.DropSessions) + len(r.DropInboxes) + len(r.PutInboxes) + len(r.DropWebhooks)
+	begins := len(r.PutSessions) + len(r.PutResets) + len(r.PutWebhooks) + len(r.PutDomains)
+	ends := len(r.DropResets) + len(r.DropKeys) + len(r.DropSessions) + len(r.DropInboxes) + len(r.PutInboxes) + len(r.DropWebhooks) + len(r.DropDomains)
 	for _, k := range r.PutKeys {
 		if k.Ended {
 			ends++
@@ -181,12 +185,12 @@ func (w *writer) usage(r *account.Rows) {
 	}
 }
 
-// erase removes what is left of a closed account: its own rows, its list, its journal and what that notes of inboxes, its
+// erase removes what is left of a closed account: its own rows, its lists, its journal and what that notes of inboxes, its
 // suppressions, its deliveries (their due entries lead nowhere then), its records of
 // requests, and the mark that it is closing. Its credential rows went with the keys, sessions
 // and reset tokens they belong to.
 func (w *writer) erase(id account.ID) {
-	for _, k := range [...]kind{kindAccount, kindList, kindJournal, kindInboxKey, kindSuppression, kindLastCall, kindDelivery, kindTaken} {
+	for _, k := range [...]kind{kindAccount, kindList, kindJournal, kindInboxKey, kindSuppression, kindLastCall, kindDelivery, kindTaken, kindDomainList} {
 		w.deleteRange(under(appendOwner(nil, k, id)))
 	}
 	w.deleteRange(under(accountRequests(id)))

@@ -9,7 +9,7 @@ import (
 	"inboxd/internal/partition"
 )
 
-// domainTable keeps own domains, the inboxes under each, and the lists of accounts.
+// domainTable keeps own domains and the inboxes under each.
 type domainTable struct{ *engine }
 
 // The integer keys of these records are on disk: append only; never reorder or reuse.
@@ -171,18 +171,35 @@ func domainListKey(id account.ID, name string) []byte {
 	return append(appendOwner(nil, kindDomainList, id), name...)
 }
 
-// PutDomainListed puts a domain into an account's list and returns once that is on disk.
-func (t *domainTable) PutDomainListed(id account.ID, name string) error {
-	return t.update(id.Partition(), 512, func(w *writer) { w.mark(domainListKey(id, name)) })
+// listedValue is the version and the mark.
+func listedValue(mark time.Time) []byte { return appendTime([]byte{recordVersion}, mark) }
+
+// readListedMark reads what listedValue wrote. No mark is from before there were any.
+func readListedMark(value []byte) (time.Time, error) {
+	switch err := checkVersion(value); {
+	case err == nil && len(value) == 1:
+		return time.Time{}, nil
+	case err != nil || len(value) != 1+8:
+		return time.Time{}, fmt.Errorf("persist: damaged entry of a list of domains %x: %v", value, err)
+	}
+	return readTime(value[1:]), nil
 }
 
-// DropDomainListed takes a domain off an account's list.
-func (t *domainTable) DropDomainListed(id account.ID, name string) error {
-	return t.update(id.Partition(), 0, func(w *writer) { w.delete(domainListKey(id, name)) })
+// domains writes the changes of the account's list of own domains.
+func (w *writer) domains(r *account.Rows) {
+	for _, l := range r.PutDomains {
+		w.set(domainListKey(r.ID, l.Name), listedValue(l.Mark))
+	}
+	for _, name := range r.DropDomains {
+		w.delete(domainListKey(r.ID, name))
+	}
 }
 
-// ListedDomains returns the names on an account's list, in alphabetical order.
-func (t *domainTable) ListedDomains(id account.ID) ([]string, error) {
-	all := under(appendOwner(nil, kindDomainList, id))
-	return t.listNames(all.from, all, -1)
+// loadDomains reads the list of an account's own domains.
+func (t *accountTable) loadDomains(id account.ID) (map[string]time.Time, error) {
+	all, marks := under(appendOwner(nil, kindDomainList, id)), map[string]time.Time{}
+	return marks, t.scan(all, func(key, value []byte) (err error) {
+		marks[string(key[len(all.from):])], err = readListedMark(value)
+		return err
+	})
 }

@@ -2,6 +2,7 @@ package persist
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -23,7 +24,7 @@ func TestDomainRoundTrip(t *testing.T) {
 		s, err := Open(folder, options(fs))
 		must(t, err)
 		defer func() { must(t, s.Close()) }()
-		m := &domainModel{s: s, states: map[string]*domain.State{}, attached: map[string][]domain.Attached{}, listed: map[account.ID][]string{}}
+		m := &domainModel{s: s, states: map[string]*domain.State{}, attached: map[string][]domain.Attached{}, listed: map[account.ID]map[string]time.Time{}}
 		t.Repeat(map[string]func(*rapid.T){
 			"commit": m.commit,
 			"list":   m.list,
@@ -42,7 +43,7 @@ type domainModel struct {
 	s        *Store
 	states   map[string]*domain.State
 	attached map[string][]domain.Attached
-	listed   map[account.ID][]string
+	listed   map[account.ID]map[string]time.Time
 }
 
 // Names of which one begins like the other, to find keys that lie inside another's.
@@ -86,14 +87,19 @@ func (m *domainModel) commit(t *rapid.T) {
 
 func (m *domainModel) list(t *rapid.T) {
 	id, name := accountID(rapid.ByteRange(0, 3).Draw(t, "account")), genDomain.Draw(t, "domain")
-	m.listed[id] = slices.DeleteFunc(m.listed[id], func(n string) bool { return n == name })
-	if rapid.Bool().Draw(t, "put") {
-		m.listed[id] = append(m.listed[id], name)
-		slices.Sort(m.listed[id])
-		must(t, m.s.PutDomainListed(id, name))
-	} else {
-		must(t, m.s.DropDomainListed(id, name))
+	if m.listed[id] == nil {
+		m.listed[id] = map[string]time.Time{}
 	}
+	rows := &account.Rows{ID: id}
+	if rapid.Bool().Draw(t, "put") {
+		l := account.Listed{Name: name, Mark: genTime.Draw(t, "mark")}
+		m.listed[id][name] = l.Mark
+		rows.PutDomains = []account.Listed{l}
+	} else {
+		delete(m.listed[id], name)
+		rows.DropDomains = []string{name}
+	}
+	must(t, m.s.CommitAccount(rows))
 }
 
 func (m *domainModel) check(t *rapid.T) {
@@ -142,10 +148,10 @@ func (m *domainModel) check(t *rapid.T) {
 		t.Fatalf("paging shows %v of %d domains", seen, len(m.states))
 	}
 	for b := range byte(4) {
-		names, err := m.s.ListedDomains(accountID(b))
+		st, err := m.s.LoadAccount(accountID(b))
 		must(t, err)
-		if !slices.Equal(names, m.listed[accountID(b)]) {
-			t.Fatalf("account %d lists %v, want %v", b, names, m.listed[accountID(b)])
+		if !maps.EqualFunc(st.Domains, m.listed[accountID(b)], time.Time.Equal) {
+			t.Fatalf("account %d lists %v, want %v", b, st.Domains, m.listed[accountID(b)])
 		}
 	}
 }
@@ -156,7 +162,7 @@ func TestDomainSurvivesPowerLoss(t *testing.T) {
 	s, err := Open(folder, options(fs))
 	must(t, err)
 	d := goldenDomain()
-	must(t, s.PutDomainListed(goldenID, d.Name))
+	must(t, s.CommitAccount(&account.Rows{ID: goldenID, PutDomains: []account.Listed{{Name: d.Name, Mark: goldenTime}}}))
 	d.Keys[0].Encrypted, err = s.Encrypt("dkim", []byte("private"))
 	must(t, err)
 	must(t, s.CommitDomain(&domain.Rows{Name: d.Name, Put: d, Attach: []domain.Attached{{Address: goldenAddress, Times: []time.Time{goldenTime}}}}))
@@ -169,11 +175,23 @@ func TestDomainSurvivesPowerLoss(t *testing.T) {
 	if !reflect.DeepEqual(got, d) {
 		t.Errorf("after the crash %+v, want %+v", got, d)
 	}
-	names, err := crashed.ListedDomains(goldenID)
+	st, err := crashed.LoadAccount(goldenID)
 	must(t, err)
 	private, err := crashed.Decrypt("dkim", got.Keys[0].Encrypted)
 	must(t, err)
-	if !slices.Equal(names, []string{d.Name}) || string(private) != "private" {
-		t.Errorf("listed %v, decrypted %q", names, private)
+	if mark := st.Domains[d.Name]; !mark.Equal(goldenTime) || string(private) != "private" {
+		t.Errorf("listed %v, decrypted %q", st.Domains, private)
+	}
+}
+
+// TestAnErasedAccountListsNoDomains.
+func TestAnErasedAccountListsNoDomains(t *testing.T) {
+	s := open(t, vfs.NewMem())
+	must(t, s.CommitAccount(&account.Rows{ID: goldenID, PutDomains: []account.Listed{{Name: "example.org", Mark: goldenTime}}}))
+	must(t, s.CommitAccount(&account.Rows{ID: goldenID, Erase: true}))
+	st, err := s.LoadAccount(goldenID)
+	must(t, err)
+	if len(st.Domains) != 0 {
+		t.Errorf("listed are %v", st.Domains)
 	}
 }

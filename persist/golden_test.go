@@ -222,6 +222,7 @@ func goldens() map[string]struct {
 	var triedRecord deliveryRecord
 	triedRecord.from(&tried)
 	entry := account.InboxEntry{Address: goldenAddress, CreatedAt: goldenTime, Live: true}
+	decodeListed := func(b []byte) (any, error) { return readListedMark(b) }
 	return map[string]golden{
 		"record-profile": {record(&profile), func(b []byte) (any, error) {
 			var r profileRecord
@@ -302,14 +303,16 @@ func goldens() map[string]struct {
 			err := decode(b, &r)
 			return r.record(request.Key, goldenTime), err
 		}, request},
-		"key-reset":        {append(appendPart(nil, goldenID, partReset), goldenHash[:]...), nil, nil},
-		"key-once-account": {requestKey(accountRequests(goldenID), request.Key, goldenTime), nil, nil},
-		"key-once-inbox":   {requestKey(inboxRequests(goldenAddress), request.Key, goldenTime), nil, nil},
-		"key-inboxkey":     {inboxKeyKey(goldenID, goldenAddress), nil, nil},
-		"key-closing":      {appendOwner(nil, kindClosing, goldenID), nil, nil},
-		"value-attached":   {attachedValue([]time.Time{goldenTime}), decodeAttached, []time.Time{goldenTime}},
-		"value-attached-1": {[]byte{recordVersion}, decodeAttached, []time.Time{{}}}, // before it had a time
-		"value-key":        {keyed(goldenID[:], 7), nil, nil},
+		"key-reset":           {append(appendPart(nil, goldenID, partReset), goldenHash[:]...), nil, nil},
+		"key-once-account":    {requestKey(accountRequests(goldenID), request.Key, goldenTime), nil, nil},
+		"key-once-inbox":      {requestKey(inboxRequests(goldenAddress), request.Key, goldenTime), nil, nil},
+		"key-inboxkey":        {inboxKeyKey(goldenID, goldenAddress), nil, nil},
+		"key-closing":         {appendOwner(nil, kindClosing, goldenID), nil, nil},
+		"value-domain-list":   {listedValue(goldenTime), decodeListed, goldenTime},
+		"value-domain-list-1": {[]byte{recordVersion}, decodeListed, time.Time{}}, // before it had a mark
+		"value-attached":      {attachedValue([]time.Time{goldenTime}), decodeAttached, []time.Time{goldenTime}},
+		"value-attached-1":    {[]byte{recordVersion}, decodeAttached, []time.Time{{}}}, // before it had a time
+		"value-key":           {keyed(goldenID[:], 7), nil, nil},
 		"record-blob": {record(&blobRecord{0x0123456789abcdef, 300_000, 0xfedcba9876543210}), func(b []byte) (any, error) {
 			var r blobRecord
 			err := decode(b, &r)

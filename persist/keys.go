@@ -29,7 +29,7 @@ const (
 	kindMailUngrouped     kind = 15 // kindMailDue until format 1
 	kindSuppression       kind = 16 // account, e-mail address → why mail is not sent there
 	kindDomain            kind = 17 // domain → record; domain, address → an inbox under it
-	kindDomainList        kind = 18 // account, domain → nothing
+	kindDomainList        kind = 18 // account, domain → mark
 	kindLastCall          kind = 19 // account, webhook id → its last call
 	kindDelivery          kind = 20 // account, delivery id → delivery
 	kindDeliveryUngrouped kind = 21 // kindDeliveryDue until format 1

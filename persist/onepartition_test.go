@@ -144,8 +144,7 @@ func TestNoBatchHasTwoPartitions(t *testing.T) {
 		t.Error(dropped, err)
 	}
 	must(t, s.CommitDomain(&domain.Rows{Name: "example.org", Put: &domain.State{Name: "example.org"}, Attach: []domain.Attached{{Address: victim, Times: []time.Time{at(1)}}}, Clear: true}))
-	must(t, s.PutDomainListed(id, "example.org"))
-	must(t, s.DropDomainListed(id, "example.org"))
+	must(t, s.CommitAccount(&account.Rows{ID: id, PutDomains: []account.Listed{{Name: "example.org", Mark: at(1)}}}))
 	must(t, s.CommitAccount(&account.Rows{ID: id, Erase: true}))
 	writers, doors := callsOf(t, "update", "updateInside", "updateLater", "updateEachLater"), callsOf(t, "Apply", "ApplyNoSyncWait", "Commit", "NewBatch", "Set", "SetDeferred", "Delete", "SingleDelete", "DeleteRange", "LogData")
 	batches.mu.Lock()

@@ -70,11 +70,15 @@ type State struct {
 	Reserved map[string]Reservation // by address; live once confirmed
 	Sends    Sends
 	Webhooks map[int64]*Webhook
+	Domains  map[string]time.Time // own ones: where to look, see ListDomain; by name, their marks
 }
 
 // NewState returns the state of an account that does not exist yet.
 func NewState() *State {
-	return &State{Sessions: map[Hash]*Session{}, Resets: map[Hash]Reset{}, Reserved: map[string]Reservation{}, Webhooks: map[int64]*Webhook{}}
+	return &State{
+		Sessions: map[Hash]*Session{}, Resets: map[Hash]Reset{}, Reserved: map[string]Reservation{}, Webhooks: map[int64]*Webhook{},
+		Domains: map[string]time.Time{},
+	}
 }
 
 // Reservation is a place in the quota for an inbox that is being created. It holds what a
@@ -126,6 +130,8 @@ type Rows struct {
 	PutWebhooks  []*Webhook
 	NewWebhooks  []int64 // those of PutWebhooks that were added
 	DropWebhooks []int64 // by id, after the puts
+	PutDomains   []Listed
+	DropDomains  []string // others than those put
 
 	// Erase removes all that is left of a closed account; nothing else is in the rows.
 	Erase bool

@@ -52,7 +52,13 @@ func (m *machine) draw(t *rapid.T) account.Command {
 	key := rapid.Int64Range(1, m.state.LastKey+1).Draw(t, "key")
 	m.tokens++
 	fresh := hash(fmt.Sprint("session ", m.tokens))
+	name := rapid.SampledFrom([]string{"a.test", "b.test"}).Draw(t, "domain")
+	mark := m.state.Domains[name]
+	if rapid.Bool().Draw(t, "late") {
+		mark = mark.Add(-time.Millisecond)
+	}
 	return rapid.SampledFrom([]account.Command{
+		account.ListDomain{Name: name}, account.ListDomain{Name: name, Claimed: true}, account.UnlistDomain{Name: name, Mark: mark},
 		account.ReserveInbox{Address: address, At: m.now},
 		account.ReserveInbox{Address: address, At: m.now, Label: "x", RetentionHours: 1, Record: &once.Record{Request: once.Request{Key: once.Key(fresh)}, At: m.now}}, account.ConfirmInbox{Address: address}, m.release(t, address),
 		account.StartSession{Hash: fresh}, account.TouchSession{Hash: session}, account.EndSession{Hash: session},

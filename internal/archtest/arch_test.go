@@ -138,7 +138,6 @@ var homes = map[string]home{
 		"internal/webhook": "bodies of events, the same bytes as on the API",
 	}},
 	"github.com/zeebo/xxh3": {place: "internal/partition", also: map[string]string{
-		"actors/engine": "spreads locks by key",
 		"http/contract": "ETag of the contract",
 		"persist":       "checksums on disk",
 		"persist/disk":  "checksums on disk",

@@ -144,14 +144,6 @@ func (s *Store) CommitDeliveries(id account.ID, changes []webhook.Change) error 
 	return s.commit(changes, func() error { return s.Store.CommitDeliveries(id, changes) })
 }
 
-func (s *Store) PutDomainListed(id account.ID, name string) error {
-	return s.commit(name, func() error { return s.Store.PutDomainListed(id, name) })
-}
-
-func (s *Store) DropDomainListed(id account.ID, name string) error {
-	return s.commit(name, func() error { return s.Store.DropDomainListed(id, name) })
-}
-
 func (s *Store) SetEmail(email string, id account.ID) error {
 	return s.commit(email, func() error { return s.Store.SetEmail(email, id) })
 }
