@@ -89,11 +89,6 @@ func list[T any](e *engine, keys span, limit int, item func(key, value []byte) (
 	return out, err
 }
 
-// listNames reads what follows prefix in the keys.
-func (e *engine) listNames(prefix []byte, keys span, limit int) ([]string, error) {
-	return list(e, keys, limit, func(key, _ []byte) (string, error) { return string(key[len(prefix):]), nil })
-}
-
 // read calls row with the value of key, when there is one.
 func (e *engine) read(key []byte, row func(value []byte) error) (found bool, err error) {
 	err = e.during(func() error {
