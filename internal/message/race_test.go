@@ -4,6 +4,6 @@ package message
 
 // The race detector makes loops over bytes some twenty times slower.
 func init() {
-	timeCap *= 4
+	timeCap *= 8
 	maxMail /= 10
 }
