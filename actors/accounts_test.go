@@ -358,28 +358,37 @@ func TestListPagesNewestFirst(t *testing.T) {
 	})
 	ctx := context.Background()
 	in := signUp(t, s)
-	for i := range 7 {
+	for i := range 300 { // more than are read at once
 		prefix := fmt.Sprintf("box%d", i)
 		if _, _, err := s.CreateInbox(ctx, in.Profile.ID, inbox.Order{Prefix: &prefix}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	var got []string
-	cursor := ""
-	for page := 1; ; page++ {
-		views, next, err := s.ListInboxes(ctx, in.Profile.ID, cursor, 3)
-		if err != nil {
-			t.Fatal(err)
+	pages := func(limit int, take func(*inbox.View) bool) (pages []string) {
+		for cursor, more := "", true; more; more = cursor != "" {
+			var views []*inbox.View
+			var err error
+			if views, cursor, err = s.ListInboxes(ctx, in.Profile.ID, cursor, limit, take); err != nil {
+				t.Fatal(err)
+			}
+			page := ""
+			for _, v := range views {
+				page += v.Address[3:strings.IndexByte(v.Address, '@')] + " "
+			}
+			pages = append(pages, page)
 		}
-		for _, v := range views {
-			got = append(got, v.Address[:4])
-		}
-		if cursor = next; cursor == "" {
-			break
-		}
+		return pages
 	}
-	if fmt.Sprint(got) != "[box6 box5 box4 box3 box2 box1 box0]" {
-		t.Error(got)
+	if got := pages(150, every); len(got) != 2 || !strings.HasPrefix(got[0], "299 298 ") || !strings.HasSuffix(got[1], " 1 0 ") {
+		t.Errorf("all: %q", got)
+	}
+	hundreds := func(v *inbox.View) bool {
+		return strings.Contains(v.Address, "00@") || strings.HasPrefix(v.Address, "box0@")
+	}
+	for limit, want := range map[int]string{1: `["200 " "100 " "0 "]`, 2: `["200 100 " "0 "]`, 3: `["200 100 0 "]`} {
+		if got := fmt.Sprintf("%q", pages(limit, hundreds)); got != want {
+			t.Errorf("hundreds, %d a page: %s", limit, got)
+		}
 	}
 }
 
@@ -418,3 +427,6 @@ func TestReservationIsRepaired(t *testing.T) {
 	late.At, late.Again = s.now(), false
 	must[inbox.Outcome](t)(s.Do(ctx, late.Address, late)) // a newer one of the same account
 }
+
+// every is a filter of lists that lets all inboxes pass.
+func every(*inbox.View) bool { return true }

@@ -29,7 +29,7 @@ func told(place inbox.Placement, at time.Time) []byte {
 // inboxesOf is what an account has: by its count, and by its list.
 func inboxesOf(t testing.TB, s *System, id account.ID) (int64, []*inbox.View) {
 	t.Helper()
-	views, _, err := s.ListInboxes(context.Background(), id, "", 1000)
+	views, _, err := s.ListInboxes(context.Background(), id, "", 1000, every)
 	if err != nil {
 		t.Fatal(err)
 	}

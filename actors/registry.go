@@ -35,35 +35,48 @@ type Registry struct {
 	random      func([]byte)
 }
 
-// ListInboxes pages through the account's inboxes, newest first. An inbox that was deleted
-// by a run that crashed before it left the list is taken off now.
-func (r *Registry) ListInboxes(ctx context.Context, id account.ID, cursor string, limit int) ([]*inbox.View, string, error) {
+// inboxStep is how many entries of an account's list are read at once, at least.
+const inboxStep = 256
+
+// ListInboxes pages through those of the account's inboxes that take lets pass, newest first. An
+// inbox that was deleted by a run that crashed before it left the list is taken off now.
+func (r *Registry) ListInboxes(ctx context.Context, id account.ID, cursor string, limit int, take func(*inbox.View) bool) (views []*inbox.View, next string, err error) {
 	after, err := parseCursor(cursor)
 	if err != nil {
 		return nil, "", err
 	}
-	entries, err := r.store.Inboxes(id, after, limit+1)
-	if err != nil {
-		return nil, "", engine.Busy(err)
-	}
-	next := ""
-	if len(entries) > limit {
-		entries = entries[:limit]
-		next = formatCursor(entries[limit-1])
-	}
-	views := make([]*inbox.View, 0, len(entries))
-	for _, e := range entries {
-		view, err := r.inboxes.View(ctx, e.Address)
-		switch {
-		case fault.Is(err, fault.NoInbox):
-			_ = r.unlist(ctx, id, e.Address, e.CreatedAt) // or by the next who reads
-		case err != nil:
-			return nil, "", err
-		default:
-			views = append(views, view)
+	var last account.InboxEntry
+	for step := max(limit+1, inboxStep); ; {
+		entries, err := r.store.Inboxes(id, after, step)
+		if err != nil {
+			return nil, "", engine.Busy(err)
 		}
+		for _, e := range entries {
+			switch view, err := r.listed(ctx, id, e); {
+			case err != nil:
+				return nil, "", err
+			case view == nil || !take(view):
+			case len(views) == limit:
+				return views, formatCursor(last), nil
+			default:
+				views, last = append(views, view), e
+			}
+		}
+		if len(entries) < step {
+			return views, "", nil
+		}
+		after = entries[step-1]
 	}
-	return views, next, nil
+}
+
+// listed is the inbox of an entry; nil when it is gone.
+func (r *Registry) listed(ctx context.Context, id account.ID, e account.InboxEntry) (*inbox.View, error) {
+	view, err := r.inboxes.View(ctx, e.Address)
+	if fault.Is(err, fault.NoInbox) {
+		_ = r.unlist(ctx, id, e.Address, e.CreatedAt) // or by the next who reads
+		return nil, nil
+	}
+	return view, err
 }
 
 // UpdateInbox changes label and retention within the account's plan. It names the fields

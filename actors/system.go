@@ -86,7 +86,7 @@ func Start(o Options) (_ *System, err error) {
 	s.Records = s.hooks.Records()
 	s.journal = journal.New(o.Store, s.hooks.FanOut(), s.now, o.Logger)
 	s.Reading = s.journal.Reading(s.gone)
-	s.tidy = retention.NewTidy(o.Store.JournalAccounts, o.Logger, s.Reading.Forget, s.Records.ForgetDeliveries)
+	s.tidy = retention.NewTidy(o.Store.JournalAccounts, o.Logger, s.Reading.Forget, s.Records.Forget)
 	if err := s.journal.TakeOver(); err != nil {
 		return nil, err
 	}

@@ -491,12 +491,12 @@ func (f *fakeAccounts) CreateInbox(ctx context.Context, id account.ID, order inb
 	return view, place, err
 }
 
-func (f *fakeAccounts) ListInboxes(_ context.Context, id account.ID, cursor string, limit int) ([]*inbox.View, string, error) {
+func (f *fakeAccounts) ListInboxes(_ context.Context, id account.ID, cursor string, limit int, take func(*inbox.View) bool) ([]*inbox.View, string, error) {
 	f.inboxes.mu.RLock()
 	defer f.inboxes.mu.RUnlock()
 	var all []*inbox.View
 	for _, v := range f.inboxes.views {
-		if v.Live() && v.Account == id {
+		if v.Live() && v.Account == id && take(v) {
 			all = append(all, v)
 		}
 	}

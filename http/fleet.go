@@ -1,21 +1,15 @@
 package http
 
 import (
-	"cmp"
-	"encoding/base64"
-	"encoding/binary"
 	"math"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/valyala/fasthttp"
 
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
-	"inboxd/internal/once"
 )
 
 // fleets serves accounts of many inboxes: many creations in one call, the mail of all inboxes in one
@@ -34,173 +28,12 @@ func (f *fleets) routes() []route {
 	}
 }
 
-const (
-	maxBatch = 1000
-	// batchAtOnce is how many creations of a batch are under way at once: their commits share syncs.
-	batchAtOnce = 256
-)
-
-// creation is one entry of a batch, and what became of it.
-type creation struct {
-	body  jsontext.Value
-	req   once.Request
-	order inbox.Order
-	told  []byte
-	err   error
-}
-
-// createInboxes makes up to a thousand inboxes. Each has its own result, in order.
-func (f *fleets) createInboxes(r *request) error {
-	all, err := f.creations(r)
-	if err != nil {
-		return err
-	}
-	together, after, err := f.plan(r, all)
-	if err != nil {
-		return err
-	}
-	var makers sync.WaitGroup
-	work := make(chan *creation)
-	for range min(batchAtOnce, len(together)) {
-		makers.Go(func() {
-			for c := range work {
-				f.create(r, c)
-			}
-		})
-	}
-	for _, c := range together {
-		work <- c
-	}
-	close(work)
-	makers.Wait()
-	for _, c := range after {
-		f.create(r, c)
-	}
-	b := []byte(`{"results":[`)
-	for i, c := range all {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = r.appendResult(b, c)
-	}
-	writeJSON(r.http, fasthttp.StatusOK, append(b, "]}"...))
-	return nil
-}
-
-// creations reads the batch. A named one is refused when its name was used for another: entries that
-// were made then have records under names of their own.
-func (f *fleets) creations(r *request) ([]*creation, error) {
-	named, err := r.once()
-	if err != nil {
-		return nil, err
-	}
-	list, _ := r.body["inboxes"].([]jsontext.Value)
-	all := make([]*creation, len(list))
-	for i, body := range list {
-		c := &creation{body: body, req: named.Part(i)}
-		if v, err := decode(body, orderShape); err != nil {
-			c.err = err
-		} else {
-			c.order = v.order()
-		}
-		if c.req.Repeatable() {
-			if err := f.inboxes.port.CheckRequest(r.ctx, r.principal.Account, c.req); err != nil {
-				return nil, err
-			}
-		}
-		all[i] = c
-	}
-	return all, nil
-}
-
-// plan says which creations may be under way at once, and which come one after the other behind them:
-// all of them when there may not be places for all, so that the first ones get them, and those whose
-// prefix stands before in the batch, so that the first one has it.
-func (f *fleets) plan(r *request, all []*creation) (together, after []*creation, err error) {
-	usage, err := f.accounts.Usage(r.ctx, r.principal.Account)
-	if err != nil {
-		return nil, nil, err
-	}
-	scarce := usage.Inboxes+int64(len(all)) > usage.Plan.MaxInboxes
-	prefixes := map[string]bool{}
-	for _, c := range all {
-		prefix := ""
-		if c.order.Prefix != nil {
-			prefix = *c.order.Prefix
-		}
-		switch {
-		case c.err != nil:
-		case scarce, prefix != "" && prefixes[prefix]:
-			after = append(after, c)
-		default:
-			together = append(together, c)
-		}
-		prefixes[prefix] = true
-	}
-	return together, after, nil
-}
-
-func (f *fleets) create(r *request, c *creation) {
-	if c.req.Repeatable() {
-		var made once.Result
-		made, c.err = f.inboxes.port.CreateInboxOnce(r.ctx, r.principal.Account, c.order, c.req, created)
-		c.told = made.Told
-		return
-	}
-	view, place, err := f.inboxes.port.CreateInbox(r.ctx, r.principal.Account, c.order)
-	if c.err = err; err == nil {
-		c.told = created(place, view.CreatedAt)
-	}
-}
-
-// appendResult appends what a single creation would have answered.
-func (r *request) appendResult(b []byte, c *creation) []byte {
-	if c.err == nil {
-		return append(append(append(b, `{"status":201,"inbox":`...), c.told...), '}')
-	}
-	status, detail := r.server.judge(r, c.err)
-	b = strconv.AppendInt(append(b, `{"status":`...), int64(status), 10)
-	return append(appendString(append(b, `,"detail":`...), detail), '}')
-}
-
 // across is what a list over all inboxes of an account was asked for.
 type across struct {
 	listing
 	match  wanted // otp, from and subject
 	boxes  boxes
 	behind place
-}
-
-// place is where a message stands among those of all inboxes: newest first.
-type place struct {
-	at      int64 // Unix milliseconds
-	address string
-	id      int64
-}
-
-// compare orders places as they are shown.
-func (p place) compare(q place) int {
-	return cmp.Or(cmp.Compare(q.at, p.at), cmp.Compare(p.address, q.address), cmp.Compare(q.id, p.id))
-}
-
-func (p place) cursor() string {
-	b := binary.BigEndian.AppendUint64(nil, uint64(p.at))
-	b = binary.BigEndian.AppendUint64(b, uint64(p.id))
-	return base64.RawURLEncoding.EncodeToString(append(b, p.address...))
-}
-
-// place reads a cursor; absent, it is before everything.
-func (q *query) place(name string) place {
-	given := q.raw(name)
-	if given == "" {
-		return place{at: math.MaxInt64}
-	}
-	b, err := base64.RawURLEncoding.DecodeString(given)
-	if err != nil || len(b) < 17 {
-		q.bad(name, "is not a cursor of this list. Take it from 'next_cursor'")
-		return place{}
-	}
-	return place{int64(binary.BigEndian.Uint64(b)), string(b[16:]), int64(binary.BigEndian.Uint64(b[8:]))}
 }
 
 func (r *request) across() (across, error) {
@@ -269,30 +102,33 @@ func (f *fleets) candidates(r *request, a *across) (found []candidate, err error
 	if a.search != "" {
 		most = math.MaxInt
 	}
-	for cursor := ""; ; {
-		views, next, err := f.inboxes.port.ListInboxes(r.ctx, r.principal.Account, cursor, maxInboxes)
+	for cursor, more := "", true; more; more = cursor != "" {
+		var views []*inbox.View
+		views, cursor, err = f.inboxes.port.ListInboxes(r.ctx, r.principal.Account, cursor, maxInboxes, a.boxes.take)
 		if err != nil {
 			return nil, err
 		}
 		for _, v := range views {
-			if !a.boxes.take(v) {
-				continue
-			}
-			r.view = v
-			for _, m := range v.Messages {
-				at := place{m.ReceivedAt.UnixMilli(), v.Address, m.ID}
-				if !m.Expired(r.now) && a.takes(m) && a.behind.compare(at) < 0 && (m.Damaged || a.match.all(r, m)) {
-					found = append(found, candidate{at, m, v})
-				}
-			}
-			if len(found) > most {
+			if found = a.appendOf(found, r, v); len(found) > most {
 				found = newestOf(found, a.limit+1)
 			}
 		}
-		if cursor = next; next == "" {
-			return newestOf(found, len(found)), nil
+	}
+	return newestOf(found, len(found)), nil
+}
+
+func (a *across) appendOf(found []candidate, r *request, v *inbox.View) []candidate {
+	r.view = v
+	for _, m := range v.Messages {
+		at := place{m.ReceivedAt.UnixMilli(), v.Address, m.ID}
+		if m.Expired(r.now) || a.behind.compare(at) >= 0 || !a.takes(m) {
+			continue
+		}
+		if m.Damaged || a.match.all(r, m) {
+			found = append(found, candidate{at, m, v})
 		}
 	}
+	return found
 }
 
 func newestOf(found []candidate, n int) []candidate {

@@ -25,9 +25,9 @@ type Inboxes interface {
 	CreateInboxOnce(ctx context.Context, id account.ID, order inbox.Order, req once.Request, tell func(inbox.Placement, time.Time) []byte) (once.Result, error)
 	// CheckRequest refuses a creation's name that was used with another request. Nothing changes.
 	CheckRequest(ctx context.Context, id account.ID, req once.Request) error
-	// ListInboxes pages through the account's inboxes, newest first. An empty cursor
-	// starts; the returned one is empty at the end.
-	ListInboxes(ctx context.Context, id account.ID, cursor string, limit int) ([]*inbox.View, string, error)
+	// ListInboxes pages through those of the account's inboxes that take lets pass, newest
+	// first. An empty cursor starts; the returned one is empty at the end.
+	ListInboxes(ctx context.Context, id account.ID, cursor string, limit int, take func(*inbox.View) bool) ([]*inbox.View, string, error)
 	// HaveKeys tells which of the inboxes hold a key, expired or not.
 	HaveKeys(ctx context.Context, id account.ID, addresses []string) ([]bool, error)
 	// UpdateInbox changes label and retention within the account's plan; ignored names
@@ -176,42 +176,12 @@ func (b boxes) take(v *inbox.View) bool {
 	return strings.Contains(search.Fold(v.Label), b.label) && strings.HasPrefix(v.Address, b.prefix)
 }
 
-// chosenInboxes is a page of those that fit. What is read to find them is more than what is shown, so
-// where a page would end within what was read, as much is read again as is shown.
-func (in *inboxes) chosenInboxes(r *request, cursor string, limit int, which boxes) (found []*inbox.View, next string, err error) {
-	if which == (boxes{}) {
-		return in.visibleInboxes(r, cursor, limit)
-	}
-	for size := maxInboxes; ; {
-		views, next, err := in.visibleInboxes(r, cursor, size)
-		if err != nil {
-			return nil, "", err
-		}
-		fitting, end := found, len(views)
-		for i, v := range views {
-			if !which.take(v) {
-				continue
-			}
-			if fitting = append(fitting, v); len(fitting) == limit {
-				end = min(end, i+1)
-			}
-		}
-		if len(fitting) > limit || len(fitting) == limit && end < len(views) {
-			size = end
-			continue
-		}
-		if found, cursor = fitting, next; len(found) == limit || next == "" {
-			return found, next, nil
-		}
-	}
-}
-
-func (in *inboxes) visibleInboxes(r *request, cursor string, limit int) ([]*inbox.View, string, error) {
+func (in *inboxes) chosenInboxes(r *request, cursor string, limit int, which boxes) ([]*inbox.View, string, error) {
 	if r.principal.Kind != account.KindInboxKey {
-		return in.port.ListInboxes(r.ctx, r.principal.Account, cursor, limit)
+		return in.port.ListInboxes(r.ctx, r.principal.Account, cursor, limit, which.take)
 	}
 	r.address = r.principal.Inbox
-	if err := r.look(); err != nil {
+	if err := r.look(); err != nil || !which.take(r.view) {
 		return nil, "", err
 	}
 	return []*inbox.View{r.view}, "", nil

@@ -71,39 +71,24 @@ func (r *Records) redeliver(id account.ID, delivery int64) error {
 	return nil
 }
 
-const (
-	forgetStep  = 256 // deliveries that one step of Forget looks at
-	forgetPause = 10 * time.Millisecond
-)
-
-// ForgetDeliveries takes out of an account's deliveries what was in messages that are gone. Rows are
-// written by the recorder, so that the result of a call under way does not bring it back.
-func (r *Records) ForgetDeliveries(ctx context.Context, id account.ID) error {
-	for before, more := int64(0), true; more; {
-		page, err := r.s.Store.Deliveries(id, 0, before, forgetStep)
-		if err != nil {
-			return err
-		}
-		var lost []int64
-		for i := range page {
-			if before = page[i].ID; r.s.forget(&page[i]) {
-				lost = append(lost, before)
-			}
-		}
-		if len(lost) > 0 {
-			err = r.s.decide(ctx, id, func() error { return r.forgetSome(id, lost) })
-		}
-		if err != nil {
-			return err
-		}
-		more = len(page) == forgetStep
-		select {
-		case <-time.After(forgetPause):
-		case <-ctx.Done():
-			return ctx.Err()
+// Forget takes out of an account's deliveries what was in messages that are gone: of the newest limit
+// below an id (0: of all). Rows are written by the recorder, so that the result of a call under way
+// does not bring it back.
+func (r *Records) Forget(ctx context.Context, id account.ID, below uint64, limit int) (last uint64, more bool, err error) {
+	page, err := r.s.Store.Deliveries(id, 0, int64(below), limit)
+	if err != nil {
+		return 0, false, err
+	}
+	var lost []int64
+	for i := range page {
+		if last = uint64(page[i].ID); r.s.forget(&page[i]) {
+			lost = append(lost, page[i].ID)
 		}
 	}
-	return nil
+	if len(lost) > 0 {
+		err = r.s.decide(ctx, id, func() error { return r.forgetSome(id, lost) })
+	}
+	return last, len(page) == limit, err
 }
 
 // forgetSome reads and commits; the recorder calls it.

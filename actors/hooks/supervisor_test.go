@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -203,4 +204,39 @@ func TestManyOverdue(t *testing.T) {
 			})
 		})
 	}
+}
+
+// echo is a Poster whose receiver sends back what it was told, and whose message goes meanwhile.
+type echo struct {
+	quick
+	gone atomic.Bool
+}
+
+func (p *echo) Post(ctx context.Context, url string, h []webhook.Header, body []byte) webhook.Answer {
+	a := p.quick.Post(ctx, url, h, body)
+	p.gone.Store(true)
+	a.Excerpt = string(body)
+	return a
+}
+
+// TestGoneDuringTheCall: what the call leaves on disk has nothing of a message that went while it was
+// made.
+func TestGoneDuringTheCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, poster := persisttest.Open(t), &echo{}
+		s := newSupervisor(store, poster)
+		s.Gone = func(string, int64) bool { return poster.gone.Load() }
+		told := []webhook.Delivery{{
+			Account: someone, ID: 1, Webhook: 1, Inbox: "a@x.test", State: webhook.Retrying, NextAt: time.Now(),
+			Body: []byte(`{"event":"message.received","message_id":7,"subject":"Your code is 482913"}`),
+		}}
+		if err := store.AppendJournal(someone, 1, nil, told); err != nil {
+			t.Fatal(err)
+		}
+		runFor(s, time.Second)
+		d, err := store.Delivery(someone, 1)
+		if err != nil || d.State == webhook.Retrying || d.Last.Status != 200 || d.Last.Excerpt != "" || strings.Contains(string(d.Body), "482913") {
+			t.Errorf("%v: %v, %q answered %q", err, d.State, d.Body, d.Last.Excerpt)
+		}
+	})
 }

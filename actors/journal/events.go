@@ -32,9 +32,9 @@ func (r Reading) Listen(id account.ID, address string) *follow.Reader {
 // Events reads up to limit entries of the account's change journal with numbers above after,
 // of one inbox unless address is empty. Entries older than 7 days are not shown, whether or
 // not they were trimmed. What it returns is on disk: after any crash a number that was seen
-// means the same event; what was in a message that is gone is not shown. Pages are read by turns, on half of the processors at most: readers
-// may be thousands, and who asks for something else finds one free. Syncs are shared, so
-// nobody has a turn while waiting for one.
+// means the same event; what was in a message that is gone is not shown. Pages are read by
+// turns, on half of the processors at most: readers may be thousands, and who asks for
+// something else finds one free. Syncs are shared, so nobody has a turn while waiting for one.
 func (r Reading) Events(ctx context.Context, id account.ID, after uint64, address string, limit int) (follow.Page, error) {
 	page, err := r.page(ctx, id, after, address, limit)
 	return page, r.j.settled(ctx, err)
@@ -60,39 +60,23 @@ func (r Reading) page(ctx context.Context, id account.ID, after uint64, address 
 // lost reports that an entry still has what was in a message that is gone.
 func (r Reading) lost(e *follow.Entry) bool { return !e.Gone && r.gone(e.Address, e.MessageID) }
 
-const (
-	forgetStep  = 256 // entries that one step of Forget looks at
-	forgetPause = 10 * time.Millisecond
-)
-
-// Forget takes out of the rows of an account's journal what was in messages that are gone. Rows are
-// written by the one goroutine that appends and trims, a few at a time.
-func (r Reading) Forget(ctx context.Context, id account.ID) error {
-	for after, more := uint64(0), true; more; {
-		page, err := r.j.store.JournalPage(id, after, "", time.Time{}, forgetStep)
-		if err != nil {
-			return err
-		}
-		var lost []uint64
-		for i := range page.Entries {
-			if r.lost(&page.Entries[i]) {
-				lost = append(lost, page.Entries[i].Seq)
-			}
-		}
-		if len(lost) > 0 {
-			err = r.j.do(ctx, func() error { return r.j.store.ForgetEvents(id, lost) })
-		}
-		if err != nil {
-			return err
-		}
-		after, more = page.Last, page.More
-		select {
-		case <-time.After(forgetPause):
-		case <-ctx.Done():
-			return ctx.Err()
+// Forget takes out of the rows of an account's journal what was in messages that are gone: of the
+// first limit entries after a number. Rows are written by the one goroutine that appends and trims.
+func (r Reading) Forget(ctx context.Context, id account.ID, after uint64, limit int) (last uint64, more bool, err error) {
+	page, err := r.j.store.JournalPage(id, after, "", time.Time{}, limit)
+	if err != nil {
+		return 0, false, err
+	}
+	var lost []uint64
+	for i := range page.Entries {
+		if r.lost(&page.Entries[i]) {
+			lost = append(lost, page.Entries[i].Seq)
 		}
 	}
-	return nil
+	if len(lost) > 0 {
+		err = r.j.do(ctx, func() error { return r.j.store.ForgetEvents(id, lost) })
+	}
+	return page.Last, page.More, err
 }
 
 // do has the journal's goroutine carry out an order.

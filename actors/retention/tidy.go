@@ -14,7 +14,7 @@ import (
 // the rest is Run's.
 type Tidy struct {
 	accounts func(after account.ID, limit int) ([]account.ID, error) // that have had events
-	forget   []func(context.Context, account.ID) error
+	forget   []Forget
 	log      *slog.Logger
 
 	mu    sync.Mutex // guards noted
@@ -23,13 +23,19 @@ type Tidy struct {
 	ripe map[account.ID]bool // noted before the last round: what was on its way then has arrived
 }
 
+// Forget takes what was in mail that is gone out of up to limit rows of an account, those behind from
+// (0: from the first). It returns the last one that it looked at, and whether more follow.
+type Forget func(ctx context.Context, id account.ID, from uint64, limit int) (last uint64, more bool, err error)
+
 const (
 	tidyEvery = time.Minute
 	tidyRest  = 20 // at least so many times as long as a round took
+	tidyStep  = 256
+	tidyPause = 10 * time.Millisecond // after each step
 )
 
 // NewTidy returns one that has each account of accounts forgotten by all of forget.
-func NewTidy(accounts func(account.ID, int) ([]account.ID, error), log *slog.Logger, forget ...func(context.Context, account.ID) error) *Tidy {
+func NewTidy(accounts func(account.ID, int) ([]account.ID, error), log *slog.Logger, forget ...Forget) *Tidy {
 	return &Tidy{accounts: accounts, forget: forget, log: log, noted: map[account.ID]bool{}}
 }
 
@@ -86,11 +92,26 @@ func (t *Tidy) next(ctx context.Context) {
 // one that fails is noted again.
 func (t *Tidy) one(ctx context.Context, id account.ID) {
 	for _, forget := range t.forget {
-		if err := forget(ctx, id); err != nil {
+		if err := inSteps(ctx, id, forget); err != nil {
 			if ctx.Err() == nil {
 				t.log.Error("what was in mail that is gone is still in rows of events", "account", id, "err", err)
 			}
 			t.Note(id)
 		}
 	}
+}
+
+func inSteps(ctx context.Context, id account.ID, forget Forget) error {
+	for last, more := uint64(0), true; more; {
+		var err error
+		if last, more, err = forget(ctx, id, last, tidyStep); err != nil {
+			return err
+		}
+		select {
+		case <-time.After(tidyPause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
 }
