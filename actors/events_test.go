@@ -176,7 +176,7 @@ type stuckStore struct {
 	release chan struct{}
 }
 
-func (s *stuckStore) SyncJournal() error { <-s.release; return nil }
+func (s *stuckStore) SyncJournal(account.ID) error { <-s.release; return nil }
 
 // TestAFullDiskDoesNotHoldReaders: what can't be put on disk is not shown, and said so soon.
 func TestAFullDiskDoesNotHoldReaders(t *testing.T) {

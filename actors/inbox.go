@@ -8,6 +8,7 @@ import (
 	"inboxd/actors/engine"
 	"inboxd/internal/account"
 	"inboxd/internal/inbox"
+	"inboxd/internal/partition"
 )
 
 // inboxEntity drives internal/inbox for one address. Only its owner touches what is below
@@ -28,9 +29,10 @@ type inboxEntity struct {
 	view atomic.Pointer[inbox.View] // nil until loaded, or when nobody lives there; any goroutine reads it
 
 	state  *inbox.State
-	fresh  bool          // just loaded, not published yet
-	rows   *inbox.Rows   // of the group being decided; nil when nothing changed
-	newest *inbox.Newest // that atHand knows
+	fresh  bool                 // just loaded, not published yet
+	rows   *inbox.Rows          // of the group being decided; nil when nothing changed
+	rests  []partition.Position // that the rows rest on
+	newest *inbox.Newest        // that atHand knows
 }
 
 func (e *inboxEntity) Load() (err error) {
@@ -66,6 +68,9 @@ func (e *inboxEntity) Decide(cmd any) (any, error) {
 	}
 	e.begin()
 	e.rows.Apply(e.state, evs)
+	if submit, ok := order.(inbox.Submit); ok {
+		e.rests = append(e.rests, submit.After)
+	}
 	return answer, nil
 }
 
@@ -93,6 +98,12 @@ func (e *inboxEntity) Commit() error {
 	if e.rows == nil {
 		return nil
 	}
+	for _, at := range e.rests {
+		if err := e.store.Reached(at); err != nil {
+			return err
+		}
+	}
+	e.rests = e.rests[:0]
 	return e.store.CommitInbox(e.rows)
 }
 
@@ -144,7 +155,7 @@ func (e *inboxEntity) Polled() int64 {
 	return 0
 }
 
-func (e *inboxEntity) Abandon() { e.state, e.rows = nil, nil }
+func (e *inboxEntity) Abandon() { e.state, e.rows, e.rests = nil, nil, nil }
 
 // Vacant implements engine.Entity. A deleted inbox may still have mail to be tried to its end.
 func (e *inboxEntity) Vacant() bool { return !e.state.Live() && len(e.state.Messages) == 0 }

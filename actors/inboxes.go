@@ -11,6 +11,7 @@ import (
 	"inboxd/internal/inbox"
 	"inboxd/internal/ingest"
 	"inboxd/internal/once"
+	"inboxd/internal/partition"
 )
 
 // InboxStore is what inboxes need of the disk. A commit is one atomic batch and returns only
@@ -18,6 +19,9 @@ import (
 type InboxStore interface {
 	LoadInbox(address string) (*inbox.State, error)
 	CommitInbox(*inbox.Rows) error
+	// Reached returns once no crash can keep what is written after it without what is before
+	// the position.
+	Reached(partition.Position) error
 	// InboxOnce finds the newest record of a request, nil when there is none.
 	InboxOnce(address string, key once.Key) (*once.Record, error)
 	Live(address string) (bool, error)

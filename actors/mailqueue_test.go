@@ -120,6 +120,27 @@ func TestRecipientsAreGroupedByDomainAndNeverTriedTwice(t *testing.T) {
 	}
 }
 
+// TestAMailWaitsForItsCount: nothing of a mail is on disk, or with a courier, before the position of the
+// day's count is reached.
+func TestAMailWaitsForItsCount(t *testing.T) {
+	store := persisttest.Open(t)
+	courier := &fakeCourier{answer: func(mailqueue.Consignment) mailqueue.Handover {
+		return mailqueue.Handover{Outcome: delivery.Delivered, Code: 250, MX: "mx"}
+	}}
+	s := startSystem(t, store, func(o *Options) { o.Courier = courier })
+	id, address := openAccount(t, s)
+	release := store.Hold(id.Partition())
+	sent := make(chan int64, 1)
+	go func() { sent <- must[int64](t)(s.Send(t.Context(), address, letter("a@far.test"))) }()
+	until(func() bool { return store.Awaited(id.Partition())+int64(len(sent)) > 0 })
+	queue, _, _ := store.MailQueue(inbox.QueueEntry{}, 10)
+	if state := must[*inbox.State](t)(store.LoadInbox(address)); len(queue)+len(state.Messages)+len(sent)+len(courier.handed()) != 0 {
+		t.Errorf("queued before its count: %v, %v", queue, state.Messages)
+	}
+	release()
+	sending(t, s, address, <-sent, final)
+}
+
 // TestDeadDestinationsDoNotHoldUpTheLiving: every connection to a dead domain hangs until
 // the test is over, and yet mail to a living one that is known goes out: dead ones hold half
 // of the workers, one each.

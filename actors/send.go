@@ -17,10 +17,13 @@ import (
 	"inboxd/internal/message"
 	"inboxd/internal/message/compose"
 	"inboxd/internal/once"
+	"inboxd/internal/partition"
 )
 
 // SendingStore is what sending needs of the disk, beside the inbox.
 type SendingStore interface {
+	// Position is behind everything that was written to the partition before.
+	Position(partition.ID) partition.Position
 	DropSuppression(id account.ID, email string) (found bool, err error)
 	Suppression(id account.ID, email string) (account.Suppression, bool, error)
 	// Suppressions pages in the order of the addresses, behind after.
@@ -43,7 +46,8 @@ type Sending struct {
 
 // Send composes a letter, takes its place in the day's quota, and queues it. It returns when
 // the queue entry is on disk: the mail was accepted, not delivered. The count of the quota
-// is written before the mail to the same log, so both cost one sync (ADR 0015).
+// is written before the mail, which waits for the count's position but for no sync of its own
+// (ADR 0015, 0061).
 func (s *Sending) Send(ctx context.Context, address string, letter inbox.Letter) (int64, error) {
 	return s.send(ctx, address, letter, func(submit inbox.Submit) (int64, error) {
 		answer, err := s.inboxes.Do(ctx, address, submit)
@@ -89,6 +93,7 @@ func (s *Sending) send(ctx context.Context, address string, letter inbox.Letter,
 	if _, err := s.owners.order(ctx, view.Account, letter.Count()); err != nil {
 		return 0, err
 	}
+	command.After = s.store.Position(view.Account.Partition())
 	id, err := submit(command)
 	switch {
 	case err == nil && id != 0:

@@ -37,7 +37,7 @@ func fillFolder(t testing.TB, s *Store) {
 	}
 	must(t, s.CommitAccount(&account.Rows{ID: accountID(1), Profile: &account.Profile{ID: accountID(1), Email: "ada@example.com", CreatedAt: at(0)}}))
 	must(t, s.AppendJournal(accountID(2), 1, nil, deliveriesOf(accountID(2), 1, 9)))
-	must(t, s.SyncJournal())
+	must(t, s.SyncJournal(accountID(2)))
 }
 
 var folderInboxes = []string{"a@example.org", "b@example.org", "c@example.org", "d@example.org"}

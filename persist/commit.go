@@ -180,12 +180,17 @@ func (e *engine) updateOwn(p partition.ID, adds int64, fill func(*writer)) error
 }
 
 // updateLater puts a batch of partition p in order behind all commits so far but does not wait
-// for the disk: a crash may take it back, never one before it.
+// for the disk: a crash may take it back, never one before it. What rests on it waits until its
+// position is Reached.
 func (e *engine) updateLater(p partition.ID, fill func(*writer)) error {
 	return e.during(func() error {
 		return e.batchOf(p, func() error {
 			return e.fill(fill, func(b *pebble.Batch) error {
 				watchBatch(p, b)
+				part := &e.positions[p]
+				part.mu.Lock()
+				defer part.mu.Unlock()
+				part.given++
 				return e.db.Apply(b, pebble.NoSync)
 			})
 		})
@@ -255,10 +260,12 @@ func (e *engine) fill(fill func(*writer), apply func(*pebble.Batch) error) error
 // number of commits that are really there: the engine's own sequence number can't say
 // that, because a flush records it in the manifest ahead of the synced log.
 type positions [partition.Count]struct {
-	// mu guards n, and orders the positions of a partition as their batches are ordered in
-	// the log.
+	// mu guards n and given, and orders the positions of a partition as their batches are
+	// ordered in the log.
 	mu sync.Mutex
 	n  uint64
+
+	given uint64 // batches of this run, those that nobody waits for too
 }
 
 // load reads the positions and returns their sum.
@@ -290,10 +297,28 @@ func (e *engine) enqueue(p partition.ID, b *pebble.Batch) error {
 		return err
 	}
 	part.n++
+	part.given++
 	if syncCommits {
 		return e.db.ApplyNoSyncWait(b, pebble.Sync)
 	}
 	return e.db.Apply(b, pebble.NoSync)
+}
+
+// Position is behind everything that was written to the partition before the call.
+func (e *engine) Position(p partition.ID) partition.Position {
+	part := &e.positions[p]
+	part.mu.Lock()
+	defer part.mu.Unlock()
+	return partition.Position{Partition: p, N: part.given}
+}
+
+// Reached returns once no crash can keep what is written after it without what is before the
+// position. All partitions of a node share one log, so what is in it has been reached.
+func (e *engine) Reached(at partition.Position) error {
+	if e.Position(at.Partition).N < at.N {
+		return fault.New(fault.Unavailable, "This rests on something that is not stored here yet, try again")
+	}
+	return nil
 }
 
 // unavailable classifies an error of a write, unless it is classified already.

@@ -19,9 +19,10 @@ type journal struct {
 	*engine
 
 	// appending is held while an append goes into the log, so that whoever saw an entry
-	// finds it counted. It guards appended. Taken inside syncing where both are.
+	// finds it counted. It guards appended and last. Taken inside syncing where both are.
 	appending sync.Mutex
 	appended  uint64
+	last      [partition.Count]uint64 // of each partition's appends
 
 	syncing sync.Mutex // guards synced
 	synced  uint64
@@ -111,11 +112,12 @@ func (j *journal) Taken(id account.ID, addr string) (number uint64, err error) {
 // AppendJournal adds events to the account's journal, numbered from, from+1 and so on. The batch
 // holds with them what its webhooks are told of them, and which event of each inbox was the last.
 // It does not wait for the disk: the synced outbox rows guard the events until DropOutbox, which
-// the log holds behind this append.
+// comes when this append's position is Reached.
 func (j *journal) AppendJournal(id account.ID, from uint64, events []inbox.Public, deliveries []webhook.Delivery) error {
 	j.appending.Lock()
 	defer j.appending.Unlock()
 	j.appended++
+	j.last[id.Partition()] = j.appended
 	return j.updateLater(id.Partition(), func(w *writer) {
 		for i := range events {
 			w.key = journalKey(w.key[:0], id, from+uint64(i))
@@ -168,17 +170,17 @@ func (j *journal) JournalPage(id account.ID, after uint64, address string, since
 	return page, err
 }
 
-// SyncJournal returns when everything that was in a journal before the call is on disk: a
-// number that a reader has seen is given to the same event after any crash. Without entries
-// that wait for the disk it costs two locks; those who come together share one sync.
-func (j *journal) SyncJournal() error {
-	need := j.count()
+// SyncJournal returns when everything that was in the account's journal before the call is on
+// disk: a number that a reader has seen is given to the same event after any crash. Without
+// entries that wait for the disk it costs two locks; those who come together share one sync.
+func (j *journal) SyncJournal(id account.ID) error {
+	_, need := j.count(id)
 	j.syncing.Lock()
 	defer j.syncing.Unlock()
 	if j.synced >= need {
 		return nil
 	}
-	covered := j.count()
+	covered, _ := j.count(id)
 	if err := j.syncLog(); err != nil {
 		return err
 	}
@@ -186,10 +188,11 @@ func (j *journal) SyncJournal() error {
 	return nil
 }
 
-func (j *journal) count() uint64 {
+// count returns how many appends there were, and how many with the last one to the account's partition.
+func (j *journal) count(id account.ID) (all, here uint64) {
 	j.appending.Lock()
 	defer j.appending.Unlock()
-	return j.appended
+	return j.appended, j.last[id.Partition()]
 }
 
 // ForgetEvents takes out of entries of the account's journal what was in messages that are gone. It does

@@ -10,8 +10,10 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"inboxd/internal/account"
+	"inboxd/internal/fault"
 	"inboxd/internal/follow"
 	"inboxd/internal/inbox"
+	"inboxd/internal/partition"
 	"inboxd/internal/webhook"
 )
 
@@ -221,12 +223,51 @@ func TestSyncedJournalSurvives(t *testing.T) {
 	id := accountID(1)
 	for n := uint64(1); n <= 3; n++ {
 		must(t, s.AppendJournal(id, n, []inbox.Public{event(int(n))}, nil))
-		must(t, s.SyncJournal())
-		must(t, s.SyncJournal()) // has nothing to do
+		must(t, s.SyncJournal(id))
+		must(t, s.SyncJournal(id)) // has nothing to do
 		after := open(t, fs.CrashClone(vfs.CrashCloneCfg{}))
 		if got := entries(t, after, id, 0, 10); uint64(len(got)) != n {
 			t.Fatalf("%d of %d entries after a power loss", len(got), n)
 		}
+	}
+}
+
+// TestSyncsAreAnAccounts: who reads the journal of one account waits for no sync of another's appends.
+func TestSyncsAreAnAccounts(t *testing.T) {
+	fs := vfs.NewCrashableMem()
+	s := open(t, fs)
+	quiet, busy := accountID(1), accountID(2)
+	must(t, s.AppendJournal(quiet, 1, []inbox.Public{event(1)}, nil))
+	must(t, s.SyncJournal(quiet))
+	must(t, s.AppendJournal(busy, 1, []inbox.Public{event(2)}, nil))
+	must(t, s.SyncJournal(quiet))
+	if got := entries(t, open(t, fs.CrashClone(vfs.CrashCloneCfg{})), busy, 0, 10); len(got) != 0 {
+		t.Errorf("%d entries were synced that nobody read", len(got))
+	}
+	must(t, s.SyncJournal(busy))
+	if got := entries(t, open(t, fs.CrashClone(vfs.CrashCloneCfg{})), busy, 0, 10); len(got) != 1 {
+		t.Error("an entry was lost that was read")
+	}
+}
+
+// TestPositions: each batch takes its partition on, whether or not anybody waits for the disk, and what
+// was not written was not reached.
+func TestPositions(t *testing.T) {
+	s := open(t, vfs.NewMem())
+	id := accountID(1)
+	p, before := id.Partition(), s.Position(id.Partition())
+	must(t, s.AppendJournal(id, 1, []inbox.Public{event(1)}, nil))
+	later := s.Position(p)
+	must(t, s.CommitAccount(&account.Rows{ID: id, Profile: &account.Profile{ID: id, CreatedAt: at(0)}}))
+	if end := s.Position(p); later.N <= before.N || end.N <= later.N || end.Partition != p {
+		t.Errorf("%v, %v behind an append, %v behind a commit", before, later, end)
+	}
+	if other := s.Position(p + 1); other.N != 0 {
+		t.Errorf("the neighbour is at %v", other)
+	}
+	must(t, s.Reached(s.Position(p)))
+	if err := s.Reached(partition.Position{Partition: p, N: s.Position(p).N + 1}); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("what is not there yet: %v", err)
 	}
 }
 

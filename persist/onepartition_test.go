@@ -129,7 +129,7 @@ func TestNoBatchHasTwoPartitions(t *testing.T) {
 	must(t, s.DropOutbox(events))
 	must(t, s.ForgetEvents(id, []uint64{1}))
 	must(t, s.TrimJournal(id, at(1000)))
-	must(t, s.SyncJournal())
+	must(t, s.SyncJournal(id))
 	must(t, s.CommitDeliveries(id, []webhook.Change{deliveriesOf(id, 1, 1)[0].Due().Move(at(5))}))
 	if n, err := s.TrimDeliveries(id, 0, at(100), 100, 100); n == 0 || err != nil {
 		t.Errorf("%d deliveries trimmed, %v", n, err)

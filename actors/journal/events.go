@@ -37,7 +37,7 @@ func (r Reading) Listen(id account.ID, address string) *follow.Reader {
 // something else finds one free. Syncs are shared, so nobody has a turn while waiting for one.
 func (r Reading) Events(ctx context.Context, id account.ID, after uint64, address string, limit int) (follow.Page, error) {
 	page, err := r.page(ctx, id, after, address, limit)
-	return page, r.j.settled(ctx, err)
+	return page, r.j.settled(ctx, id, err)
 }
 
 func (r Reading) page(ctx context.Context, id account.ID, after uint64, address string, limit int) (follow.Page, error) {
@@ -95,7 +95,7 @@ func (j *Journal) do(ctx context.Context, order func() error) error {
 // JournalEnd returns the number of the account's newest event; 0 when it never had one.
 func (r Reading) JournalEnd(ctx context.Context, id account.ID) (uint64, error) {
 	end, err := r.j.store.JournalEnd(id)
-	return end, r.j.settled(ctx, err)
+	return end, r.j.settled(ctx, id, err)
 }
 
 // Present is JournalEnd after every event that was committed before the call. Events come
@@ -103,16 +103,16 @@ func (r Reading) JournalEnd(ctx context.Context, id account.ID) (uint64, error) 
 // happens from now on, must not be told of that mail.
 func (r Reading) Present(ctx context.Context, id account.ID) (uint64, error) {
 	if err := r.j.unlessFull(ctx, func() error { return r.j.settle(ctx) }); err != nil {
-		return 0, r.j.settled(ctx, err)
+		return 0, r.j.settled(ctx, id, err)
 	}
 	return r.JournalEnd(ctx, id)
 }
 
 // settled puts what a read of a journal found on disk, before anybody outside sees it. A
 // journal is appended to without syncs; a reader is what they are for.
-func (j *Journal) settled(ctx context.Context, err error) error {
+func (j *Journal) settled(ctx context.Context, id account.ID, err error) error {
 	if err == nil {
-		err = j.unlessFull(ctx, j.store.SyncJournal)
+		err = j.unlessFull(ctx, func() error { return j.store.SyncJournal(id) })
 	}
 	if err != nil && fault.KindOf(err) == fault.Internal {
 		return engine.Busy(err)

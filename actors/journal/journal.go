@@ -13,6 +13,7 @@ import (
 	"inboxd/internal/account"
 	"inboxd/internal/follow"
 	"inboxd/internal/inbox"
+	"inboxd/internal/partition"
 	"inboxd/internal/webhook"
 )
 
@@ -77,8 +78,8 @@ type Store interface {
 	DropOutbox([]inbox.Public) error
 	JournalEnd(account.ID) (uint64, error)
 	// AppendJournal writes events with dense numbers from on, what webhooks are told of them,
-	// and which event of each inbox was the last. Neither it nor DropOutbox syncs: the log
-	// keeps their order, and the outbox row guards the entry.
+	// and which event of each inbox was the last. Neither it nor DropOutbox syncs: the outbox
+	// row guards the entry until the entry's position is reached.
 	AppendJournal(id account.ID, from uint64, events []inbox.Public, deliveries []webhook.Delivery) error
 	// Taken returns the number of the inbox's last event in the account's journal, 0 for none.
 	Taken(id account.ID, address string) (uint64, error)
@@ -86,10 +87,15 @@ type Store interface {
 	// ForgetEvents takes out of entries what was in messages that are gone.
 	ForgetEvents(id account.ID, numbers []uint64) error
 	// JournalPage reads up to limit entries above after, from since on, of one inbox unless
-	// address is empty. Whatever it or JournalEnd showed is on disk once SyncJournal
-	// returned.
+	// address is empty. Whatever it or JournalEnd showed is on disk once the account's
+	// SyncJournal returned.
 	JournalPage(id account.ID, after uint64, address string, since time.Time, limit int) (follow.Page, error)
-	SyncJournal() error
+	SyncJournal(account.ID) error
+	// Position is behind everything that was written to the partition before.
+	Position(partition.ID) partition.Position
+	// Reached returns once no crash can keep what is written after it without what is before
+	// the position.
+	Reached(partition.Position) error
 	// Full reports that there is no room for mail.
 	Full() bool
 }
@@ -285,7 +291,7 @@ func (j *Journal) append(id account.ID, events []inbox.Public) error {
 	case err != nil:
 		return err
 	case len(missing) == 0:
-		return j.store.DropOutbox(events)
+		return j.drop(id, events)
 	}
 	return j.write(id, missing, events)
 }
@@ -312,9 +318,18 @@ func (j *Journal) write(id account.ID, missing, taken []inbox.Public) error {
 	j.ends[id] = last
 	j.readers.Announce(id, end+1, missing)
 	now := j.now()
-	if err := j.store.DropOutbox(taken); err != nil || last/trimAfter == end/trimAfter && now.Sub(j.looks[id]) < trimEvery {
+	if err := j.drop(id, taken); err != nil || last/trimAfter == end/trimAfter && now.Sub(j.looks[id]) < trimEvery {
 		return err
 	}
 	j.looks[id] = now
 	return j.store.TrimJournal(id, now.Add(-Age))
+}
+
+// drop removes the outbox rows of events that are in the account's journal, behind the batches that
+// hold them there: a crash may bring the rows back, and never loses both.
+func (j *Journal) drop(id account.ID, events []inbox.Public) error {
+	if err := j.store.Reached(j.store.Position(id.Partition())); err != nil {
+		return err
+	}
+	return j.store.DropOutbox(events)
 }

@@ -109,8 +109,8 @@ func (s *stopped) JournalPage(account.ID, uint64, string, time.Time, int) (follo
 	return follow.Page{}, nil
 }
 
-func (s *stopped) SyncJournal() error { s.syncs.Add(1); <-s.sync; return nil }
-func (s *stopped) Full() bool         { return false }
+func (s *stopped) SyncJournal(account.ID) error { s.syncs.Add(1); <-s.sync; return nil }
+func (s *stopped) Full() bool                   { return false }
 
 // TestPagesAreReadByTurns: a thousand readers leave a processor to others; those that wait for
 // a sync keep nobody from reading.

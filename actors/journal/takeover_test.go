@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 	"time"
 
@@ -153,4 +154,25 @@ func TestEveryEventOnce(t *testing.T) {
 		}
 		checkWhole(t, after, fmt.Sprintf("seed %d, round %d", seed, round), last)
 	}
+}
+
+// TestTheOutboxWaitsForTheJournal: its rows stay until the position of the entries is reached.
+func TestTheOutboxWaitsForTheJournal(t *testing.T) {
+	store := persisttest.Open(t)
+	j := New(store, noFanOut{}, time.Now, slog.New(slog.DiscardHandler))
+	e := eventOf("a@x", 1)
+	commit(t, store, e)
+	release := store.Hold(someone.Partition())
+	taken := make(chan struct{}, 1)
+	go func() { j.take(someone, []inbox.Public{e}); taken <- struct{}{} }()
+	for store.Awaited(someone.Partition())+int64(len(taken)) == 0 {
+		runtime.Gosched()
+	}
+	page, err := store.JournalPage(someone, 0, "", time.Time{}, 10)
+	if left, _ := store.Outbox(10); len(left) != 1 || len(page.Entries) != 1 || err != nil {
+		t.Errorf("%d in the outbox, %d in the journal, %v", len(left), len(page.Entries), err)
+	}
+	release()
+	<-taken
+	checkWhole(t, store, "released", map[string]uint64{"a@x": 1})
 }

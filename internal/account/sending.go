@@ -97,7 +97,7 @@ func (e sendsCounted) apply(s *State)         { s.Sends = e.Sends }
 func (e sendsCounted) rows(s *State, r *Rows) { r.Sends = &e.Sends }
 
 // OnlyCounts reports that the rows hold nothing but the day's count. They need no sync of
-// their own: the mail they count is committed behind them, to the same log.
+// their own: the mail they count is committed behind their position.
 func (r *Rows) OnlyCounts() bool {
 	rest := *r
 	rest.ID, rest.Sends = ID{}, nil

@@ -25,7 +25,7 @@ var allowed = map[string][]string{
 	"internal/otp":       {"internal/address", "internal/otp/link", "internal/otp/model", "internal/otp/text"},
 	"internal/once":      {"internal/fault"}, // shared by the rules of accounts and of inboxes
 	"internal/account":   {"internal/address", "internal/fault", "internal/once", "internal/partition"},
-	"internal/inbox":     {"internal/account", "internal/address", "internal/delivery", "internal/fault", "internal/message", "internal/message/compose", "internal/once"},
+	"internal/inbox":     {"internal/account", "internal/address", "internal/delivery", "internal/fault", "internal/message", "internal/message/compose", "internal/once", "internal/partition"},
 	"internal/domain":    {"internal/account", "internal/address", "internal/fault", "internal/mailauth"},
 	"internal/delivery":  {"internal/message"},
 	"internal/deep":      {},
@@ -61,7 +61,7 @@ var allowed = map[string][]string{
 	// The rooms of actors; the engine knows no product word.
 	"actors/engine":    {"internal/deep", "internal/fault", "internal/partition"},
 	"actors/hooks":     {"actors/engine", "internal/account", "internal/deep", "internal/dueline", "internal/fault", "internal/inbox", "internal/webhook"},
-	"actors/journal":   {"actors/engine", "internal/account", "internal/fault", "internal/follow", "internal/inbox", "internal/webhook"},
+	"actors/journal":   {"actors/engine", "internal/account", "internal/fault", "internal/follow", "internal/inbox", "internal/partition", "internal/webhook"},
 	"actors/mailqueue": {"internal/address", "internal/deep", "internal/delivery", "internal/domain", "internal/dueline", "internal/fault", "internal/inbox"},
 	"actors/names":     {"actors/engine", "internal/account"},
 	"actors/retention": {"internal/account", "internal/inbox", "internal/once", "internal/webhook"},
@@ -85,7 +85,7 @@ var allowed = map[string][]string{
 	"persist/disk": {"internal/fault", "internal/partition"},
 
 	// A store in memory, for the tests of everything above it.
-	"persist/persisttest": {"internal/account", "internal/domain", "internal/fault", "internal/inbox", "internal/webhook", "persist"},
+	"persist/persisttest": {"internal/account", "internal/domain", "internal/fault", "internal/inbox", "internal/partition", "internal/webhook", "persist"},
 
 	// The caller of webhooks: an outgoing edge of its own.
 	"http/post": {"internal/fault", "internal/netguard", "internal/webhook"},

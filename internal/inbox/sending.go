@@ -7,6 +7,7 @@ import (
 	"inboxd/internal/address"
 	"inboxd/internal/delivery"
 	"inboxd/internal/message"
+	"inboxd/internal/partition"
 )
 
 // Sending is the delivery of an outgoing message. Like the message it never changes once it
@@ -59,7 +60,8 @@ const leaseFor = 30 * time.Minute
 
 // Commands of sending.
 type (
-	// Submit queues one composed mail. Recipients carry address and Bcc only.
+	// Submit queues one composed mail. Recipients carry address and Bcc only. After is where the
+	// day's count of it stands: no crash keeps the mail without its count.
 	Submit struct {
 		From       message.Mailbox
 		Subject    string
@@ -67,6 +69,7 @@ type (
 		Raw        []byte
 		Recipients []Recipient
 		Auto       bool
+		After      partition.Position
 	}
 	// Attempt leases a queued mail for an attempt. The first one also keeps what signing
 	// gave: the same bytes go out on every attempt, also after a crash. Its outcome counts

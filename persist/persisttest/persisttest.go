@@ -6,6 +6,7 @@ package persisttest
 import (
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"inboxd/internal/domain"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
+	"inboxd/internal/partition"
 	"inboxd/internal/webhook"
 	"inboxd/persist"
 )
@@ -35,6 +37,7 @@ type Store struct {
 	// Before runs before each commit of rows: it may block it, panic, or fail it.
 	Before func(rows any) error
 
+	held                    sync.Map // partition.ID → *held
 	full                    atomic.Bool
 	ahead                   *atomic.Int64 // nanoseconds
 	commits, accountLookups atomic.Int64
@@ -82,6 +85,35 @@ func open(t TB, fs *vfs.MemFS, ahead *atomic.Int64) *Store {
 // SetAhead makes the store's clock so much ahead of the true one, until it is set again, over
 // crashes.
 func (s *Store) SetAhead(d time.Duration) { s.ahead.Store(int64(d)) }
+
+// held is a partition whose positions are not reached yet.
+type held struct {
+	over    chan struct{} // closed when it is let go
+	waiting atomic.Int64
+}
+
+// Hold keeps positions of the partition from being reached until release is called.
+func (s *Store) Hold(p partition.ID) (release func()) {
+	h := &held{over: make(chan struct{})}
+	s.held.Store(p, h)
+	return func() { s.held.Delete(p); close(h.over) }
+}
+
+// Awaited tells how many wait for positions of the partition, which is held.
+func (s *Store) Awaited(p partition.ID) int64 {
+	h, _ := s.held.Load(p)
+	return h.(*held).waiting.Load()
+}
+
+// Reached waits while the partition is held.
+func (s *Store) Reached(at partition.Position) error {
+	if h, ok := s.held.Load(at.Partition); ok {
+		h := h.(*held)
+		h.waiting.Add(1)
+		<-h.over
+	}
+	return s.Store.Reached(at)
+}
 
 // SetFull makes the disk full, or gives it room again.
 func (s *Store) SetFull(full bool) { s.full.Store(full) }
