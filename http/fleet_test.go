@@ -60,6 +60,23 @@ func TestABatchGivesEachItsOwnResult(t *testing.T) {
 	}
 }
 
+// TestTheFirstOfABatchHasItsPrefix, however many are made at once.
+func TestTheFirstOfABatchHasItsPrefix(t *testing.T) {
+	w := start(t)
+	w.signUp(alice)
+	w.accounts.plans[account.Free] = account.DefaultPlans()[account.Paid]
+	var body strings.Builder
+	for i := range 400 {
+		fmt.Fprintf(&body, `,{"prefix":"box%d"}`, i/2)
+	}
+	got := w.expect(200, w.call(post, batchPath, w.key(alice, account.ScopeManage), `{"inboxes":[`+body.String()[1:]+`]}`)).results(t)
+	for i, one := range got {
+		if want := []string{"201 ", "400 "}[i%2]; !strings.HasPrefix(one, want) {
+			t.Errorf("entry %d: %s, want %s", i, one, want)
+		}
+	}
+}
+
 // TestABatchIsDoneOnce under its name, and its name is refused to another batch.
 func TestABatchIsDoneOnce(t *testing.T) {
 	w := start(t)
