@@ -3,7 +3,7 @@ GO     ?= go
 FUZZ   ?= 30s
 CLONES ?= 2000
 
-.PHONY: run build test race lint house otp-train fuzz bench crash deps soak
+.PHONY: run build test race ownercheck lint house otp-train fuzz bench crash deps soak
 
 build: ## both programs, into bin/
 	$(GO) build -o bin/ ./cmd/...
@@ -18,6 +18,9 @@ test: deps lint build ## everything that must hold before a change is merged
 
 race: ## the tests once more, all of their operations, without the cache
 	$(GO) test -race -shuffle=on -count=1 ./...
+
+ownercheck: ## the tests on a node that owns every other group, where a read past the owner ends the process
+	$(GO) test -count=1 -tags ownercheck -skip Golden ./internal/... ./persist/... ./actors/... ./http/... ./smtp/... ./cmd/...
 
 lint: ## vet, gofmt, staticcheck, who may import whom, and the bounds of make house
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "gofmt would change these files"; exit 1; }

@@ -54,12 +54,10 @@ func (t *accountTable) LoadAccount(id account.ID) (*account.State, error) {
 	st := account.NewState()
 	all, keys := under(appendOwner(nil, kindAccount, id)), under(appendPart(nil, id, partKey))
 	row := func(key, value []byte) error { return loadAccountRow(st, id, key[len(all.from):], value) }
-	err := t.during(func() error {
-		if err := scan(t.db, span{all.from, keys.from}, row); err != nil {
-			return err
-		}
-		return scan(t.db, span{keys.to, all.to}, row)
-	})
+	err := t.scan(span{all.from, keys.from}, row)
+	if err == nil {
+		err = t.scan(span{keys.to, all.to}, row)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("persist: loading account %s: %w", id, err)
 	}

@@ -195,10 +195,14 @@ type rawReader struct {
 
 // ReadAt implements io.ReaderAt.
 func (r *rawReader) ReadAt(p []byte, off int64) (n int, err error) {
+	key := appendMessage(nil, kindRaw, r.addr, r.id)
 	if r.blob != nil {
+		if err := r.table.own(key); err != nil {
+			return 0, err
+		}
 		return r.table.blobs.readAt(r.blob, p, off)
 	}
-	found, err := r.table.read(appendMessage(nil, kindRaw, r.addr, r.id), func(value []byte) error {
+	found, err := r.table.read(key, func(value []byte) error {
 		n, err = bytes.NewReader(value[min(len(value), checksumHead):]).ReadAt(p, off)
 		return err
 	})

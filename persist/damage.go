@@ -141,6 +141,9 @@ const mostGap = 1 << 16
 // have been in those, all ascending.
 func (t *inboxTable) salvageable(addr string, last int64) (found []salvaged, err error) {
 	keys := under(appendText(nil, kindInbox, addr))
+	if err := t.own(keys.from); err != nil {
+		return nil, err
+	}
 	it, err := t.db.NewIter(&pebble.IterOptions{LowerBound: keys.from, UpperBound: keys.to})
 	if err != nil {
 		return nil, named(err)

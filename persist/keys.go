@@ -74,6 +74,15 @@ func partitionOfKey(key *[]byte) partition.ID {
 	return partition.ID(binary.BigEndian.Uint16((*key)[1:]))
 }
 
+// groupOfKey reads the group of any row.
+func groupOfKey(key []byte) partition.Group {
+	switch kind(key[0]) {
+	case kindDue, kindMailDue, kindDeliveryDue:
+		return partition.Group(key[1])
+	}
+	return partitionOfKey(&key).Group()
+}
+
 // appendText begins the key of an entity named by text: [kind][partition][text 0x00].
 // Addresses and e-mail addresses never hold 0x00, so no entity's keys lie inside another's.
 func appendText(dst []byte, k kind, text string) []byte {

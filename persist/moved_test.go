@@ -121,6 +121,7 @@ func TestDrainWaitsForBatches(t *testing.T) {
 	close(out)
 	must(t, <-drained)
 	must(t, <-committed)
+	s.owner.Set(slow.Group(), true)
 	if live, err := s.Live("a@example.org"); !live || err != nil {
 		t.Error(live, err)
 	}

@@ -2,8 +2,12 @@ package persist
 
 import (
 	"errors"
+	"fmt"
+	"runtime/debug"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"inboxd/internal/partition"
 )
 
 // span is the keys from one on and below another.
@@ -52,22 +56,74 @@ func walk(db pebble.Reader, keys span, begin, step func(*pebble.Iterator) bool, 
 	return named(it.Close()) // reports what ended the iteration
 }
 
+// own refuses a key of a group that is not this node's. It is asked wherever rows are read for
+// somebody, as batchOf is where they are written: behind it the answer is that of a moment at which
+// the group was this node's.
+func (e *engine) own(key []byte) error {
+	err := e.owner.CheckGroup(groupOfKey(key))
+	if err != nil {
+		pastOwner(key)
+	}
+	return err
+}
+
+// pastOwner hears of a read that is refused. With the build tag ownercheck such a read should not
+// have been tried, and nobody may recover from that.
+var pastOwner = func(key []byte) {
+	if partition.Checked {
+		seen := fmt.Sprintf("a read past the owner: %x\n%s", key, debug.Stack())
+		go panic(seen)
+		select {}
+	}
+}
+
+// ofOne reports that the keys are of one entity.
+func (s span) ofOne() bool { return len(s.to) > prefixLen }
+
+// ours is row for a scan by this node: of one entity that is another node's it is refused, of
+// many those are passed over.
+func (e *engine) ours(keys span, row func(key, value []byte) error) (func(key, value []byte) error, error) {
+	if keys.ofOne() {
+		return row, e.own(keys.from)
+	}
+	return func(key, value []byte) error {
+		if !e.owner.Owns(groupOfKey(key)) {
+			return nil
+		}
+		return row(key, value)
+	}, nil
+}
+
 func (e *engine) scan(keys span, row func(key, value []byte) error) error {
-	return e.during(func() error { return scan(e.db, keys, row) })
+	return e.scanBy(scan, keys, row)
 }
 
 func (e *engine) scanBack(keys span, row func(key, value []byte) error) error {
-	return e.during(func() error { return scanBack(e.db, keys, row) })
+	return e.scanBy(scanBack, keys, row)
+}
+
+func (e *engine) scanBy(way func(pebble.Reader, span, func(key, value []byte) error) error, keys span, row func(key, value []byte) error) error {
+	return e.during(func() error {
+		row, err := e.ours(keys, row)
+		if err != nil {
+			return err
+		}
+		return way(e.db, keys, row)
+	})
 }
 
 // heads calls row for the first row of each entity: row returns what all keys of the entity
-// begin with, and the next call is for what is behind them.
+// begin with, and the next call is for what is behind them. Partitions of other nodes are passed
+// over.
 func (e *engine) heads(keys span, row func(key, value []byte) (entity []byte, err error)) error {
 	var next []byte
 	seek := func(it *pebble.Iterator) bool { return it.SeekGE(next) }
 	return e.during(func() error {
 		return walk(e.db, keys, (*pebble.Iterator).First, seek, func(key, value []byte) error {
-			entity, err := row(key, value)
+			entity, err := key[:prefixLen], error(nil)
+			if e.owner.Owns(groupOfKey(key)) {
+				entity, err = row(key, value)
+			}
 			if err == nil {
 				next = end(entity)
 			}
@@ -102,6 +158,9 @@ func (e *engine) read(key []byte, row func(value []byte) error) (found bool, err
 // value that lies in a value file and can't be read, and gives nil; what closes it knows the
 // error. No row of ours is empty.
 func (e *engine) readInside(key []byte, row func(value []byte) error) (found bool, err error) {
+	if err := e.own(key); err != nil {
+		return false, err
+	}
 	value, closer, err := e.db.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return false, nil

@@ -11,15 +11,15 @@ type Map [Groups]bool
 
 // All is the map of a node that is alone.
 func All() (m Map) {
-	for g := range m {
+	for g := 0; g < Groups; g += every {
 		m[g] = true
 	}
 	return m
 }
 
 // Owner is what a node knows of whose the groups are. It is asked where a command is posted, a
-// view is read and a batch is committed, which costs one atomic load (ADR 0051). Any goroutine
-// may use it. A nil one owns everything.
+// view or a row is read and a batch is committed, which costs one atomic load (ADR 0051). Any
+// goroutine may use it. A nil one is of a node that is alone.
 type Owner struct{ now atomic.Pointer[Map] }
 
 // NewOwner owns the groups of m.
@@ -30,7 +30,12 @@ func NewOwner(m Map) *Owner {
 }
 
 // Owns reports whether the group is this node's.
-func (o *Owner) Owns(g Group) bool { return o == nil || o.now.Load()[g] }
+func (o *Owner) Owns(g Group) bool {
+	if o == nil {
+		return g%every == 0
+	}
+	return o.now.Load()[g]
+}
 
 // Check refuses a partition that is not this node's.
 func (o *Owner) Check(p ID) error { return o.CheckGroup(p.Group()) }

@@ -14,7 +14,7 @@ type ID uint16
 // Of returns the partition of a route key: the lower-cased address of an inbox, the raw
 // id of an account, the lower-cased e-mail address of a sign-up. Never change the hash:
 // stored keys and issued tokens depend on it.
-func Of(routeKey string) ID { return ID(xxh3.HashString(routeKey) >> 52) }
+func Of(routeKey string) ID { return ID(xxh3.HashString(routeKey)>>52) &^ apart }
 
 // Groups is the number of groups, fixed for ever: it is in the keys of what is due.
 const Groups = 64

@@ -1,3 +1,5 @@
+//go:build !ownercheck
+
 package partition_test
 
 import (

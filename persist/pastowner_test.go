@@ -1,0 +1,169 @@
+package persist
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"inboxd/internal/account"
+	"inboxd/internal/domain"
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+	"inboxd/internal/once"
+	"inboxd/internal/partition"
+	"inboxd/internal/webhook"
+)
+
+// ofNoPartition are the methods of a Store that say nothing of any row.
+var ofNoPartition = []string{
+	"ClockSeen", "ClockTrusted", "Close", "Decrypt", "Drain", "Encrypt", "Full", "MAC", "Position", "Reached", "Stats", "SyncJournal", "Writable",
+}
+
+// overMany are those that look at many partitions, and pass over what is another node's.
+var overMany = []string{
+	"Accounts", "Closing", "DeliveryAccounts", "Domains", "DueDeliveries", "DueInboxes", "EachQueued", "ForgetOnce", "JournalAccounts",
+	"LeftQueued", "MailQueue", "Outbox",
+}
+
+// TestNothingIsReadOrWrittenPastTheOwner calls every method of a store: over many partitions while
+// all is owned, where there is something to see, and all while nothing is. Those about one entity
+// are refused then, and the others give nothing.
+func TestNothingIsReadOrWrittenPastTheOwner(t *testing.T) {
+	refused := 0
+	defer func(before func([]byte)) { pastOwner = before }(pastOwner)
+	pastOwner = func([]byte) { refused++ }
+	o := options(vfs.NewMem())
+	o.Owner = partition.NewOwner(partition.All())
+	s, err := Open(folder, o)
+	must(t, err)
+	defer closeStore(t, s)
+	fillEveryTable(t, s)
+	for _, name := range overMany {
+		if results, err := callAnyhow(t, s, name); err != nil || !slices.ContainsFunc(results, isSomething) {
+			t.Errorf("%s gives %v, %v while all is owned", name, results, err)
+		}
+	}
+	before := everyRow(t, s)
+	for g := range partition.Group(partition.Groups) {
+		o.Owner.Set(g, false)
+	}
+	for m := range reflect.TypeOf(s).Methods() {
+		if slices.Contains(ofNoPartition, m.Name) {
+			continue
+		}
+		results, err := callAnyhow(t, s, m.Name)
+		if many := slices.Contains(overMany, m.Name); many && err != nil || !many && !fault.Is(err, fault.Moved) {
+			t.Errorf("%s: %v", m.Name, err)
+		}
+		if err == nil && slices.ContainsFunc(results, isSomething) {
+			t.Errorf("%s gives %v of what is another node's", m.Name, results)
+		}
+	}
+	if after := everyRow(t, s); !maps.Equal(before, after) {
+		t.Errorf("%d rows, %d before", len(after), len(before))
+	}
+	if refused == 0 {
+		t.Error("nobody would hear of a read past the owner")
+	}
+}
+
+// TestAReadInPiecesEnds when the inbox becomes another node's between two.
+func TestAReadInPiecesEnds(t *testing.T) {
+	defer func(before func([]byte)) { pastOwner = before }(pastOwner)
+	pastOwner = func([]byte) {}
+	for name, size := range map[string]int{"row": 100, "file": blobOver + 1} {
+		o := options(vfs.NewMem())
+		o.Owner = partition.NewOwner(partition.All())
+		s, err := Open(folder, o)
+		must(t, err)
+		must(t, s.CommitInbox(&inbox.Rows{Address: victim, Profile: &inbox.Profile{Address: victim}, Put: []*inbox.Message{{ID: 1}}, Store: []inbox.Stored{{ID: 1, Raw: make([]byte, size)}}}))
+		raw, err := s.OpenRaw(victim, 1)
+		must(t, err)
+		if n, err := raw.ReadAt(make([]byte, 10), 0); n != 10 || err != nil {
+			t.Errorf("%s: %d bytes, %v", name, n, err)
+		}
+		o.Owner.Set(partition.Of(victim).Group(), false)
+		if n, err := raw.ReadAt(make([]byte, 10), 10); n != 0 || !fault.Is(err, fault.Moved) {
+			t.Errorf("%s: %d bytes, %v", name, n, err)
+		}
+		closeStore(t, s)
+	}
+}
+
+// fillEveryTable writes something that each method over many partitions shows.
+func fillEveryTable(t *testing.T, s *Store) {
+	id := accountID(1)
+	r := sent(victim, 1, at(10))
+	r.Profile = &inbox.Profile{Address: victim, Account: id, CreatedAt: at(1), DeletedAt: at(2)}
+	r.DueTo = at(10)
+	r.Public = []inbox.Public{{Account: id, Address: victim, Number: 1, At: at(1)}}
+	r.Once.Put = []once.Record{{Request: once.Request{Key: once.Key{1}}, At: at(1)}, {Request: once.Request{Key: once.Key{2}}, At: at(1)}}
+	must(t, s.CommitInbox(r))
+	must(t, s.CommitAccount(&account.Rows{ID: id, Profile: &account.Profile{ID: id, Email: "e", CreatedAt: at(1), ClosingAt: at(2)}}))
+	must(t, s.AppendJournal(id, 1, r.Public, deliveriesOf(id, 1, 3)))
+	must(t, s.CommitDomain(&domain.Rows{Name: victim, Put: &domain.State{Name: victim}}))
+}
+
+// everyRow is what is on the disk, but for positions.
+func everyRow(t *testing.T, s *Store) map[string]string {
+	rows := map[string]string{}
+	must(t, scan(s.db, span{[]byte{0}, []byte{0xff}}, func(key, value []byte) error {
+		rows[string(key)] = string(value)
+		return nil
+	}))
+	return rows
+}
+
+// callAnyhow calls a method by its name, with something for each argument, and returns its results
+// without the error.
+func callAnyhow(t *testing.T, s *Store, name string) (results []reflect.Value, err error) {
+	id, public := accountID(1), []inbox.Public{{Account: accountID(1), Address: victim, Number: 1, At: at(1)}}
+	rows := sent(victim, 2, at(20))
+	arguments := map[reflect.Type]any{}
+	for _, v := range []any{
+		victim, id, id.Partition(), 1, int64(1), uint64(3), at(2000), public, []uint64{1}, deliveriesOf(id, 4, 5), rows, []byte(nil),
+		&account.Rows{ID: id, Profile: &account.Profile{ID: id}}, &domain.Rows{Name: victim, Put: &domain.State{Name: victim}},
+		[]webhook.Change{deliveriesOf(id, 1, 1)[0].Due().Move(at(5))}, account.Suppression{Email: victim},
+	} {
+		arguments[reflect.TypeOf(v)] = v
+	}
+	called := 0
+	arguments[reflect.TypeFor[func(inbox.QueueEntry)]()] = func(inbox.QueueEntry) { called++ }
+	switch name { // pages begin at the first, and nothing is removed while all is owned
+	case "Accounts", "DeliveryAccounts", "JournalAccounts":
+		arguments[reflect.TypeOf(id)] = account.ID{}
+	case "Domains":
+		arguments[reflect.TypeOf("")] = ""
+	case "ForgetOnce":
+		arguments[reflect.TypeOf(time.Time{})] = time.Time{}
+	}
+	method := reflect.ValueOf(s).MethodByName(name)
+	in := make([]reflect.Value, method.Type().NumIn())
+	for i := range in {
+		of := method.Type().In(i)
+		if in[i] = reflect.Zero(of); arguments[of] != nil {
+			in[i] = reflect.ValueOf(arguments[of])
+		}
+	}
+	for _, out := range method.Call(in) {
+		if out.Type() == reflect.TypeFor[error]() {
+			err, _ = out.Interface().(error)
+			continue
+		}
+		results = append(results, out)
+	}
+	return append(results, reflect.ValueOf(called)), err
+}
+
+// isSomething reports a result that tells of a row.
+func isSomething(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Slice, reflect.Map:
+		return v.Len() > 0
+	}
+	return !v.IsZero()
+}
