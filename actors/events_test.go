@@ -124,7 +124,7 @@ func TestThePresentIsBehindWhatWasSeen(t *testing.T) {
 func TestOldEventsAreNotShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := persisttest.Open(t)
-		s := startSystem(t, store, nil)
+		s := startSystem(t, store, func(o *Options) { o.SweepEvery = time.Hour }) // a week goes by
 		makeInbox(t, s, "a@inbox.localhost")
 		receiveOne := func() {
 			must[inbox.Outcome](t)(s.Do(t.Context(), "a@inbox.localhost", receive("x")))

@@ -29,7 +29,7 @@ type Options struct {
 	Memory     int64            // bytes of resident inboxes before the longest idle leave; default 512 MiB
 	IdleAfter  time.Duration    // an inbox unused for so long leaves memory; default 15 min
 	Admission  int64            // commands in flight before others are refused; default 20,000
-	SweepEvery time.Duration    // default 1 s
+	SweepEvery time.Duration    // default 1 s; a full disk is noticed within a tenth of it
 	Spam       ingest.Scanner   // judges received mail; default none
 
 	// Poster makes the attempts of webhooks; default: every attempt fails.

@@ -168,7 +168,7 @@ func (s *System) supervise() {
 	for _, run := range []func(){
 		s.sweep,
 		func() { retain.Run(stop) },
-		func() { s.untilFull.run(stop, s.store.Full) },
+		func() { s.untilFull.run(stop, s.SweepEvery/10, s.store.Full) },
 		func() { s.OwnDomains.run(s.running) },
 		func() { s.hooks.Run(stop) },
 		func() { s.Closing.run(s.running) },

@@ -6,9 +6,6 @@ import (
 	"time"
 )
 
-// fullTick is how soon a full disk ends the waits for what others say of a mail.
-const fullTick = 100 * time.Millisecond
-
 // untilFull bounds how long mail waits for what others say of it. On a full disk it is not
 // kept, whatever they say, and its sender must hear so within a second: so all look-ups end
 // when the disk fills, and when the system stops. One context for all mails, because one of
@@ -34,9 +31,9 @@ func (l *untilFull) begin() {
 // current is what look-ups wait under now.
 func (l *untilFull) current() context.Context { return *l.ctx.Load() }
 
-// run follows the disk until stop.
-func (l *untilFull) run(stop <-chan struct{}, full func() bool) {
-	tick := time.NewTicker(fullTick)
+// run follows the disk, looking at it every so often, until stop.
+func (l *untilFull) run(stop <-chan struct{}, every time.Duration, full func() bool) {
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
 		select {

@@ -35,10 +35,19 @@ func TestListOfDomains(t *testing.T) {
 	_ = do(account.ListDomain{Name: "a.test"})
 	marked("listed again", first)
 	_ = do(account.ListDomain{Name: "a.test", Claimed: true})
-	marked("claimed", now)
+	claimed := now.Add(time.Millisecond)
+	marked("claimed", claimed)
 	_ = do(account.UnlistDomain{Name: "a.test", Mark: first})
-	marked("found not claimed before", now)
-	claimed := now
+	marked("found not claimed before", claimed)
+	_ = do(account.ListDomain{Name: "b.test"})
+	for range 2 { // who saw it before, and found it not claimed
+		_ = do(account.UnlistDomain{Name: "b.test", Mark: now})
+		_ = do(account.ListDomain{Name: "b.test", Claimed: true})
+	}
+	if mark := s.Domains["b.test"]; !mark.After(now) {
+		t.Errorf("claimed at once: marked %v", mark)
+	}
+	_ = do(account.UnlistDomain{Name: "b.test", Mark: s.Domains["b.test"]})
 	now = first
 	_ = do(account.ListDomain{Name: "a.test", Claimed: true})
 	marked("claimed by a clock that went back", claimed.Add(time.Millisecond))
