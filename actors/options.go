@@ -26,6 +26,7 @@ type Options struct {
 	Owner      *partition.Owner // what is this node's, for Store too; default everything
 	Plans      account.Plans    // default account.DefaultPlans
 	NewPlan    account.PlanName // of a sign-up; default free
+	Postmaster string           // inbox that gets mail for postmaster and abuse at the service domain; default none
 	Memory     int64            // bytes of resident inboxes before the longest idle leave; default 512 MiB
 	IdleAfter  time.Duration    // an inbox unused for so long leaves memory; default 15 min
 	Admission  int64            // commands in flight before others are refused; default 20,000

@@ -14,14 +14,25 @@ import (
 // Receiving takes mail in for the inboxes of this node. It never changes but for untilFull,
 // which guards itself; any goroutine may use it.
 type Receiving struct {
-	inboxes   *Inboxes
-	domains   *OwnDomains
-	bounces   *Bounces
-	full      func() bool
-	domain    string // the service's
-	spam      ingest.Scanner
-	untilFull *untilFull
-	now       func() time.Time
+	inboxes    *Inboxes
+	domains    *OwnDomains
+	bounces    *Bounces
+	full       func() bool
+	domain     string // the service's
+	postmaster string // inbox of who answers for that; empty: none
+	spam       ingest.Scanner
+	untilFull  *untilFull
+	now        func() time.Time
+}
+
+// home is the address of the inbox that mail for rcpt goes to. Mail for those who answer for the
+// service goes to the inbox that the operator named (RFC 5321 section 4.5.1, RFC 2142 section 4).
+func (r *Receiving) home(rcpt string) string {
+	to := address.WithoutTag(rcpt)
+	if local, host := address.Split(to); r.postmaster != "" && host == r.domain && (local == "postmaster" || local == "abuse") {
+		return r.postmaster
+	}
+	return to
 }
 
 // Accepts reports whether mail for rcpt would be taken now: nil, or NoInbox, InboxFull,
@@ -40,7 +51,7 @@ func (r *Receiving) Accepts(_ context.Context, rcpt string) error {
 
 // acceptsMail is Accepts for what is no return path.
 func (r *Receiving) acceptsMail(rcpt string) error {
-	address := address.WithoutTag(rcpt)
+	address := r.home(rcpt)
 	if address == noReply+r.domain {
 		return inbox.NoInbox(address)
 	}
@@ -85,7 +96,7 @@ func (r *Receiving) Receive(ctx context.Context, env ingest.Envelope, raw []byte
 		return worst
 	}
 	for _, rcpt := range env.RcptTo {
-		r.inboxes.owners.Notify(address.WithoutTag(rcpt), inbox.Settle{Digest: mail.Digest})
+		r.inboxes.owners.Notify(r.home(rcpt), inbox.Settle{Digest: mail.Digest})
 	}
 	return nil
 }
@@ -96,7 +107,7 @@ func (r *Receiving) receiveFor(ctx context.Context, rcpt string, mail ingest.Mai
 			return err
 		}
 	}
-	to, cmd := address.WithoutTag(rcpt), mail.For(rcpt)
+	to, cmd := r.home(rcpt), mail.For(rcpt)
 	got, err := r.inboxes.Do(ctx, to, cmd)
 	if got.Duplicate && cmd.Digest == (inbox.Digest{}) { // with more, Receive settles it for all
 		r.inboxes.owners.Notify(to, inbox.Settle{Digest: cmd.Repeat()})

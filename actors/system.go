@@ -151,7 +151,7 @@ func (s *System) makeMail(secret []byte) {
 	o := s.Options
 	s.Bounces = &Bounces{inboxes: s.Inboxes, store: o.Store, secret: secret, now: s.now, log: o.Logger}
 	s.Receiving = &Receiving{
-		inboxes: s.Inboxes, domains: s.OwnDomains, bounces: s.Bounces, full: o.Store.Full, domain: o.Namespaces.Domain,
+		inboxes: s.Inboxes, domains: s.OwnDomains, bounces: s.Bounces, full: o.Store.Full, domain: o.Namespaces.Domain, postmaster: o.Postmaster,
 		spam: o.Spam, untilFull: newUntilFull(s.running), now: s.now,
 	}
 	s.Sending = &Sending{

@@ -107,7 +107,7 @@ func (n *node) startSystem() (err error) {
 	n.poster = post.New(n.guard(n.mayCall), goResolver(n.dnsServer))
 	n.system, err = actors.Start(actors.Options{
 		Store: n.store, Owner: n.owner, Namespaces: inbox.Namespaces{Domain: n.domain, Plain: c.Namespace == "plain"},
-		MXHost: n.mxHost, Resolver: freshResolver(n.dnsServer),
+		MXHost: n.mxHost, Postmaster: n.postmaster, Resolver: freshResolver(n.dnsServer),
 		NewPlan: account.PlanName(c.DefaultPlan), Plans: n.plans, Memory: int64(c.Memory), Logger: n.logger,
 		Spam: n.scanner, MailReset: n.mailReset,
 		Courier: route{n.courier}, Signer: sign, Judge: ingest.Judge{Server: n.domain, DNS: n.dns, Now: time.Now}, Schedule: n.retries, Smarthost: c.Sending.Smarthost,

@@ -20,6 +20,7 @@ type serveCommand struct {
 	BaseURL string `help:"URL under which clients reach the API (default: http:// and the HTTP address)." placeholder:"URL"`
 
 	Domain      string `help:"Service domain: addresses are made under it." default:"inbox.localhost" placeholder:"NAME"`
+	Postmaster  string `help:"Inbox that gets mail for postmaster and abuse at the service domain (default: none, such mail is refused)." placeholder:"ADDR"`
 	Namespace   string `help:"Where addresses without a chosen subdomain live: under a random one, or (plain) on the service domain itself." enum:"random,plain" default:"random"`
 	DefaultPlan string `help:"Plan of a new account." enum:"free,paid" default:"free"`
 	Signup      string `help:"Whether strangers may sign up." enum:"open,closed" default:"open"`

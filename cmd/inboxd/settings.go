@@ -19,6 +19,7 @@ import (
 // settings are what the flags say, as the packages want it. They do not change.
 type settings struct {
 	domain, mxHost     string
+	postmaster         string // inbox; empty: none
 	dnsServer          string // empty: the system's
 	proxies, balancers []netip.Prefix
 	plans              account.Plans
@@ -32,7 +33,7 @@ type settings struct {
 
 // settings refuses the first flag that can't be.
 func (c *serveCommand) settings(logger *slog.Logger) (s settings, _ error) {
-	var errs [13]error
+	var errs [14]error
 	errs[0] = c.check()
 	s.proxies, errs[1] = parseCIDRs("--trusted-proxies", c.TrustedProxies)
 	s.dnsServer, errs[2] = dnsServer(c.DNS)
@@ -46,6 +47,7 @@ func (c *serveCommand) settings(logger *slog.Logger) (s settings, _ error) {
 	s.mayMail, errs[10] = parseCIDRs("--delivery-allow", c.Sending.DeliveryAllow)
 	s.smarthost, errs[11] = c.Sending.smarthost()
 	s.mayCall, errs[12] = parseCIDRs("--webhook-allow", c.Webhooks.WebhookAllow)
+	s.postmaster, errs[13] = c.postmaster()
 	if errs[4] != nil {
 		errs[4] = fmt.Errorf("the config file: %w", errs[4])
 	}
@@ -65,6 +67,18 @@ func (c *serveCommand) names() (domain, mxHost string, err error) {
 		return "", "", fmt.Errorf("--mx-host %q is not a host name", c.MXHost)
 	}
 	return domain, mxHost, nil
+}
+
+// postmaster is the inbox of who answers for the service.
+func (c *serveCommand) postmaster() (string, error) {
+	if c.Postmaster == "" {
+		return "", nil
+	}
+	inbox, ok := address.Inbox(c.Postmaster)
+	if !ok || address.WithoutTag(inbox) != inbox {
+		return "", fmt.Errorf("--postmaster %q is not the address of an inbox, such as me@example.org", c.Postmaster)
+	}
+	return inbox, nil
 }
 
 // check refuses values that the flags' types let through.
