@@ -8,6 +8,7 @@ import (
 	"inboxd/actors/engine"
 	"inboxd/actors/hooks"
 	"inboxd/internal/account"
+	"inboxd/internal/inbox"
 )
 
 // accountEntity drives internal/account for one account, and keeps the cache of its
@@ -20,6 +21,7 @@ type accountEntity struct {
 	store      AccountStore
 	now        func() time.Time
 	plans      account.Plans
+	namespaces inbox.Namespaces
 	principals *principals
 	hooks      *hooks.Subscriptions
 
@@ -78,6 +80,15 @@ func (e *accountEntity) Decide(cmd any) (any, error) {
 	case account.ReleaseInbox:
 		var err error
 		if cmd.Listed, err = e.listed(account.InboxEntry{Address: cmd.Address, CreatedAt: cmd.CreatedAt, Live: true}); err != nil {
+			return nil, err
+		}
+		if cmd.Claim, err = e.claim(e.namespaces.Subdomain(cmd.Address)); err != nil {
+			return nil, err
+		}
+		return nil, e.order(cmd)
+	case account.YieldClaim:
+		var err error
+		if cmd.Claim, err = e.claim(cmd.Claim.Label); err != nil {
 			return nil, err
 		}
 		return nil, e.order(cmd)

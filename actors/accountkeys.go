@@ -95,3 +95,50 @@ func (e *accountEntity) revokeSome() error {
 	}
 	return e.order(account.RevokeKeys{Keys: keys})
 }
+
+// claim returns what the account has in a subdomain, as the group leaves it.
+func (e *accountEntity) claim(label string) (account.Claim, error) {
+	if label == "" {
+		return account.Claim{}, nil
+	}
+	if e.rows != nil {
+		if c, known := e.rows.Claim(label); known {
+			return c, nil
+		}
+	}
+	return e.store.Claim(e.id, label)
+}
+
+// orderClaim decides a reservation once it carries what the account has in its subdomain, and, when it
+// needs a new claim and the plan leaves no room for it, those that are over.
+func (e *accountEntity) orderClaim(cmd *account.ReserveInbox) error {
+	if cmd.Claim == nil {
+		return e.order(*cmd)
+	}
+	found, err := e.claim(cmd.Claim.Label)
+	switch {
+	case err != nil:
+		return err
+	case found.Number != 0:
+		cmd.Claim = &found
+	case !cmd.Claim.Random && e.state.Subdomains >= e.plans.Of(e.state.Plan).MaxSubdomains:
+		if cmd.Over, err = e.claimsOver(); err != nil {
+			return err
+		}
+	}
+	return e.order(*cmd)
+}
+
+// claimsOver finds the chosen subdomains that the account has no use for any more.
+func (e *accountEntity) claimsOver() (over []account.Claim, err error) {
+	listed, err := e.store.Claims(e.id, account.Claim{}, int(e.state.Subdomains))
+	for _, c := range listed {
+		if c.Random || err != nil {
+			break
+		}
+		if c, err = e.claim(c.Label); err == nil && c.Number != 0 && c.Over(e.now()) {
+			over = append(over, c)
+		}
+	}
+	return over, err
+}

@@ -26,8 +26,12 @@ type AccountStore interface {
 	// AccountOnce finds the newest record of a request, nil when there is none.
 	AccountOnce(account.ID, once.Key) (*once.Record, error)
 
-	AccountByEmail(email string) (account.ID, bool, error)
-	SetEmail(email string, id account.ID) error // the zero ID: nobody's
+	AccountByEmail(email string) (account.Holding, error)
+	SetEmail(email string, holder account.Holding) error
+	// Claim is what an account has in a subdomain; without a number: nothing.
+	Claim(id account.ID, label string) (account.Claim, error)
+	// Claims pages through an account's claims behind after, those that were chosen first.
+	Claims(id account.ID, after account.Claim, limit int) ([]account.Claim, error)
 	Accounts(after account.ID, limit int) ([]account.Profile, error)
 }
 
@@ -97,19 +101,13 @@ func (a *Accounts) OpenAccount(ctx context.Context, email, password string, plan
 
 // claim makes the e-mail address that of an account which is about to be opened. Whoever holds it
 // and was not opened yet, because its sign-up was cut off or is behind this one, never will be:
-// that is decided by its owner, before the address passes on. So of those who sign up at once one
-// is left, and an address never leads to two accounts.
+// that is decided by its owner, before the address passes on. So an address never leads to two
+// accounts.
 func (a *Accounts) claim(ctx context.Context, email string, id account.ID) error {
-	for claim := (account.ClaimName{By: id}); ; {
-		holder, err := a.emails.Order(ctx, email, claim)
-		if err != nil || holder == id {
-			return err
-		}
-		if _, err := a.owners.order(ctx, holder, account.Void{ID: holder}); err != nil {
-			return takenIf(err)
-		}
-		claim.Instead = holder
-	}
+	return a.emails.Claim(ctx, email, account.Holding{Account: id}, func(holder account.Holding) error {
+		_, err := a.owners.order(ctx, holder.Account, account.Void{ID: holder.Account})
+		return takenIf(err)
+	})
 }
 
 func emailTaken() error {
@@ -126,14 +124,14 @@ func takenIf(err error) error {
 
 // byEmail returns the profile of an e-mail address; a zero one when nobody has it.
 func (a *Accounts) byEmail(ctx context.Context, email string) (account.Profile, error) {
-	id, ok, err := a.store.AccountByEmail(email)
+	holder, err := a.store.AccountByEmail(email)
 	if err != nil {
 		return account.Profile{}, engine.Busy(err)
 	}
-	if !ok {
+	if holder == (account.Holding{}) {
 		return account.Profile{}, nil
 	}
-	picture, err := a.owners.picture(ctx, id)
+	picture, err := a.owners.picture(ctx, holder.Account)
 	return picture.profile, err
 }
 

@@ -78,7 +78,7 @@ func TestAnAddressOpensOneAccount(t *testing.T) {
 	store := persisttest.OpenCrashable(t)
 	s := startSystem(t, store, nil)
 	slow := account.Open{ID: account.NewID(s.now(), [10]byte{1}), Email: email, PasswordHash: "x"}
-	if err := s.claim(ctx, email, slow.ID); err != nil {
+	if err := s.Accounts.claim(ctx, email, slow.ID); err != nil {
 		t.Fatal(err)
 	}
 	store = store.Crash(t) // the address leads nowhere
@@ -102,15 +102,15 @@ func TestAnAddressOpensOneAccount(t *testing.T) {
 	}
 
 	// One that is opened already, though its sign-up was not answered yet, keeps its address.
-	if err := s.claim(ctx, "you@example.test", slow.ID); err != nil {
+	if err := s.Accounts.claim(ctx, "you@example.test", slow.ID); err != nil {
 		t.Fatal(err)
 	}
 	open := account.Open{ID: account.NewID(s.now(), [10]byte{2}), Email: "you@example.test", PasswordHash: "x"}
-	if err := s.claim(ctx, open.Email, open.ID); err != nil {
+	if err := s.Accounts.claim(ctx, open.Email, open.ID); err != nil {
 		t.Fatal(err)
 	}
 	must[any](t)(s.accounts.order(ctx, open.ID, open))
-	if err := s.claim(ctx, open.Email, account.ID{9}); !fault.Is(err, fault.Refused) {
+	if err := s.Accounts.claim(ctx, open.Email, account.ID{9}); !fault.Is(err, fault.Refused) {
 		t.Errorf("an address with an account: %v", err)
 	}
 }

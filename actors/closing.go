@@ -15,7 +15,7 @@ import (
 )
 
 // Deleting an account: close it, remove its inboxes and keys some at a time, give own
-// domains back, end what deleted inboxes left in the mail queue, erase the rest, free the e-mail address. Every step may be repeated. What a crash or an impatient operator
+// domains and subdomains back, end what deleted inboxes left in the mail queue, erase the rest, free the e-mail address. Every step may be repeated. What a crash or an impatient operator
 // leaves is marked in the store, and the closer goes on with it.
 
 const (
@@ -92,6 +92,9 @@ func (c *Closing) step(ctx context.Context, id account.ID) (done bool, err error
 	if err := c.releaseDomains(ctx, id); err != nil {
 		return false, err
 	}
+	if err := c.freeSubdomains(ctx, id); err != nil {
+		return false, err
+	}
 	if err := c.dropQueued(ctx, id); err != nil {
 		return false, err
 	}
@@ -113,6 +116,27 @@ func (c *Closing) releaseDomains(ctx context.Context, id account.ID) error {
 	return nil
 }
 
+// freeSubdomains gives back the subdomains that the account had inboxes in; the rows that name them go
+// with the account. A claim that comes later, of a creation that was given up, is a claim of nobody.
+func (c *Closing) freeSubdomains(ctx context.Context, id account.ID) error {
+	for after := (account.Claim{}); ; {
+		claims, err := c.accounts.store.Claims(id, after, closeStep)
+		if err != nil {
+			return engine.Busy(err)
+		}
+		if len(claims) == 0 {
+			return nil
+		}
+		if err := several(len(claims), func(i int) error {
+			_, err := c.registry.subdomains.Order(ctx, claims[i].Label, account.FreeName{Of: id})
+			return err
+		}); err != nil {
+			return err
+		}
+		after = claims[len(claims)-1]
+	}
+}
+
 // dropQueued ends what the account's inboxes had queued when they were deleted.
 func (c *Closing) dropQueued(ctx context.Context, id account.ID) error {
 	addresses, err := c.store.LeftQueued(id)
@@ -127,8 +151,7 @@ func (c *Closing) dropQueued(ctx context.Context, id account.ID) error {
 	return nil
 }
 
-// deleteSome deletes the newest inboxes of the list, several at a time, so that their
-// commits are synced together.
+// deleteSome deletes the newest inboxes of the list.
 func (c *Closing) deleteSome(ctx context.Context, id account.ID) error {
 	entries, err := c.registry.store.Inboxes(id, account.InboxEntry{}, closeStep)
 	if err != nil {
@@ -141,12 +164,17 @@ func (c *Closing) deleteSome(ctx context.Context, id account.ID) error {
 		}
 		return err
 	}
+	return several(len(entries), func(i int) error { return c.deleteListed(ctx, id, entries[i]) })
+}
+
+// several does n things, some at a time, so that their commits are synced together.
+func several(n int, do func(i int) error) error {
 	var workers sync.WaitGroup
 	errs := make([]error, closeWorkers)
 	for w := range closeWorkers {
 		workers.Go(func() {
-			for i := w; i < len(entries) && errs[w] == nil; i += closeWorkers {
-				errs[w] = c.deleteListed(ctx, id, entries[i])
+			for i := w; i < n && errs[w] == nil; i += closeWorkers {
+				errs[w] = do(i)
 			}
 		})
 	}

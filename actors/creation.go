@@ -5,17 +5,22 @@ import (
 	"encoding/binary"
 	"time"
 
+	"inboxd/actors/engine"
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 	"inboxd/internal/once"
 )
 
-// Creating an inbox crosses two partitions, so it goes in small idempotent steps: reserve
-// a place at the account (the quota counts live and reserved), create at the address (its
-// own serial owner decides who is first), then confirm or release the place. Under an own
-// domain the creation is noted there before it is made. A crash between the steps leaves a
-// reservation, which repair settles by what the address says.
+// Creating an inbox crosses partitions, so it goes in small idempotent steps: reserve a place at the
+// account (the quota counts live and reserved), create at the address (its own serial owner decides
+// who is first), then confirm or release the place. In a subdomain of the service the label becomes
+// the account's before the inbox is made; under an own domain the creation is noted there. A crash
+// between the steps leaves a reservation, which repair settles by what the address says.
+//
+// The reservation also counts the inbox in the account's claim of the subdomain (ADR 0054). Giving it
+// back takes the claim back: what the label's owner has written by then leads to an account that has
+// no use for the label.
 
 // reservationAge is when a reservation is taken for the leftover of a crash.
 const reservationAge = time.Minute
@@ -46,13 +51,12 @@ func (r *Registry) createBy(ctx context.Context, id account.ID, order inbox.Orde
 		if ns, err = r.domains.namespaceFor(ctx, id, *order.Domain); err != nil {
 			return inbox.Placement{}, nil, err
 		}
-	} else if order.Subdomain != nil && plan.Subdomains {
-		if err := r.claimSubdomain(ctx, *order.Subdomain, id); err != nil {
-			return inbox.Placement{}, nil, err
-		}
 	}
 	for try := 1; ; try++ {
 		place, err := order.Place(plan, ns, [3]uint64{r.random64(), r.random64(), r.random64()})
+		if err == nil {
+			err = r.free(ctx, id, place)
+		}
 		if err != nil {
 			return inbox.Placement{}, nil, err
 		}
@@ -66,15 +70,39 @@ func (r *Registry) createBy(ctx context.Context, id account.ID, order inbox.Orde
 	}
 }
 
-// claimSubdomain makes label the account's own if nobody used it before (specification,
-// Addresses). A creation that fails later leaves the claim.
-func (r *Registry) claimSubdomain(ctx context.Context, label string, id account.ID) error {
-	if err := inbox.CheckLabel(label); err != nil {
-		return err
+// free refuses a chosen subdomain that another account has a use for, before anything is written. It
+// is a look: claimSubdomain decides.
+func (r *Registry) free(ctx context.Context, id account.ID, place inbox.Placement) error {
+	if place.Subdomain == "" || place.Random {
+		return nil
 	}
-	holder, err := r.subdomains.Order(ctx, label, account.ClaimName{By: id})
-	if err == nil && holder != id {
-		err = fault.New(fault.Refused, "The subdomain "+label+" is taken")
+	holder, err := r.store.SubdomainHolder(place.Subdomain)
+	switch {
+	case err != nil:
+		return engine.Busy(err)
+	case holder == account.Holding{}, holder.Account == id:
+		return nil
+	}
+	return r.yield(ctx, place.Subdomain, holder)
+}
+
+// claimSubdomain makes the subdomain of an address the account's, by the number that the reservation counts
+// under.
+func (r *Registry) claimSubdomain(ctx context.Context, id account.ID, address string, number int64) error {
+	if number == 0 {
+		return nil
+	}
+	label := r.namespaces.Subdomain(address)
+	return r.subdomains.Claim(ctx, label, account.Holding{Account: id, Claim: number}, func(holder account.Holding) error {
+		return r.yield(ctx, label, holder)
+	})
+}
+
+// yield asks the account that holds a label for it: nil when it has no use for it, or is gone.
+func (r *Registry) yield(ctx context.Context, label string, holder account.Holding) error {
+	_, err := r.owners.order(ctx, holder.Account, account.YieldClaim{Claim: account.Claim{Label: label}})
+	if fault.Is(err, fault.NotFound) {
+		return nil
 	}
 	return err
 }
@@ -85,27 +113,34 @@ func (r *Registry) create(ctx context.Context, id account.ID, place inbox.Placem
 	if record != nil {
 		reserve.Record = record(place, reserve.At)
 	}
+	if place.Subdomain != "" {
+		reserve.Claim = &account.Claim{Label: place.Subdomain, Random: place.Random}
+	}
 	got, err := r.owners.order(ctx, id, reserve)
 	if known, _ := got.(*once.Record); known != nil || err != nil {
 		return known, err
 	}
-	return nil, r.finish(ctx, id, inbox.Create{
-		Address: place.Address, Account: id, Label: place.Label, RetentionHours: place.RetentionHours, At: reserve.At,
-		Again: record != nil, // a repeat may be at the same work
-	})
+	reserved, _ := got.(account.Reservation)
+	return nil, r.finish(ctx, id, place.Address, reserved, record != nil)
 }
 
-// finish takes a reserved place through the other steps.
-func (r *Registry) finish(ctx context.Context, id account.ID, create inbox.Create) error {
-	err := r.domains.join(ctx, id, create.Address, create.At)
+// finish takes a reserved place through the other steps. again says that a repeat may be at the same
+// work.
+func (r *Registry) finish(ctx context.Context, id account.ID, address string, place account.Reservation, again bool) error {
+	err := r.claimSubdomain(ctx, id, address, place.Claim)
 	if err == nil {
-		_, err = r.inboxes.Do(ctx, create.Address, create)
+		err = r.domains.join(ctx, id, address, place.At)
+	}
+	if err == nil {
+		_, err = r.inboxes.Do(ctx, address, inbox.Create{
+			Address: address, Account: id, Label: place.Label, RetentionHours: place.RetentionHours, At: place.At, Again: again,
+		})
 	}
 	if err != nil {
-		r.release(ctx, id, create.Address, create.At, err)
+		r.release(ctx, id, address, place.At, err)
 		return err
 	}
-	_, err = r.owners.order(ctx, id, account.ConfirmInbox{Address: create.Address})
+	_, err = r.owners.order(ctx, id, account.ConfirmInbox{Address: address})
 	return err
 }
 

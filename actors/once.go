@@ -122,8 +122,8 @@ func (e *accountEntity) recall(req once.Request) (any, error) {
 	return recalled{known, &r}, nil
 }
 
-// reserve answers with the record when the request is known already, and then reserves
-// nothing.
+// reserve answers with the reservation; with the record when the request is known already, and then
+// reserves nothing.
 func (e *accountEntity) reserve(cmd account.ReserveInbox) (any, error) {
 	if cmd.Record != nil {
 		known, err := e.onceRecord(cmd.Record.Key)
@@ -136,7 +136,10 @@ func (e *accountEntity) reserve(cmd account.ReserveInbox) (any, error) {
 	if err != nil || listed {
 		return nil, cmp.Or(err, error(fault.New(fault.Refused, fmt.Sprintf("The address %s is taken", cmd.Address))))
 	}
-	return nil, e.order(cmd)
+	if err := e.orderClaim(&cmd); err != nil {
+		return nil, err
+	}
+	return e.state.Reserved[cmd.Address], nil
 }
 
 func (e *accountEntity) onceRecord(key once.Key) (*once.Record, error) {
@@ -185,10 +188,7 @@ func (r *Registry) resume(ctx context.Context, id account.ID, req once.Request) 
 	if err != nil || found.reservation == nil {
 		return found.record, err
 	}
-	place := found.reservation
-	return found.record, r.finish(ctx, id, inbox.Create{
-		Address: found.record.Address, Account: id, Label: place.Label, RetentionHours: place.RetentionHours, At: place.At, Again: true,
-	})
+	return found.record, r.finish(ctx, id, found.record.Address, *found.reservation, true)
 }
 
 // CheckRequest refuses the name of a creation that was used with another request.

@@ -16,8 +16,8 @@ import (
 // RegistryStore is what the list of an account's inboxes needs of the disk.
 type RegistryStore interface {
 	Inboxes(id account.ID, after account.InboxEntry, limit int) ([]account.InboxEntry, error)
-	SubdomainOwner(label string) (account.ID, bool, error)
-	SetSubdomain(label string, id account.ID) error
+	SubdomainHolder(label string) (account.Holding, error)
+	SetSubdomain(label string, holder account.Holding) error
 }
 
 // Registry creates, lists, changes and deletes the inboxes of accounts. It never changes; any
@@ -25,7 +25,7 @@ type RegistryStore interface {
 type Registry struct {
 	inboxes     *Inboxes
 	owners      accountOwners
-	subdomains  names.Names // a label is claimed once
+	subdomains  names.Names // a label belongs to one account
 	credentials *Credentials
 	domains     *OwnDomains
 	store       RegistryStore

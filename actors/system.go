@@ -113,13 +113,15 @@ func (s *System) makeDirectories() {
 		return &inboxEntity{store: o.Store, now: s.now, notify: s.journal.Notify, lost: s.tidy.Note, queued: s.Mail.Moved, atHand: newest}
 	})
 	s.accounts = accountOwners{s.engine.Directory(func(key string) engine.Entity {
-		return &accountEntity{id: account.ID([]byte(key)), store: o.Store, now: s.now, plans: o.Plans, principals: principals, hooks: s.hooks.Subscriptions}
+		return &accountEntity{
+			id: account.ID([]byte(key)), store: o.Store, now: s.now, plans: o.Plans, namespaces: o.Namespaces, principals: principals, hooks: s.hooks.Subscriptions,
+		}
 	})}
 	s.domains = domainOwners{s.engine.Directory(func(string) engine.Entity {
 		return &domainEntity{store: o.Store, now: s.now, changed: s.forget}
 	})}
 	s.emails = names.New(s.engine, o.Store.AccountByEmail, o.Store.SetEmail)
-	s.subdomains = names.New(s.engine, o.Store.SubdomainOwner, o.Store.SetSubdomain)
+	s.subdomains = names.New(s.engine, o.Store.SubdomainHolder, o.Store.SetSubdomain)
 	s.Inboxes = &Inboxes{owners: s.inboxes, store: o.Store}
 	s.Credentials = &Credentials{owners: s.accounts, store: o.Store, principals: principals, minter: o.Random, clock: &s.engine.Clock, now: s.now}
 }

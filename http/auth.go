@@ -62,6 +62,7 @@ type limitsResponse struct {
 	MaxRetentionHours     int   `json:"max_retention_hours"`
 	Labels                bool  `json:"labels"`
 	Subdomains            bool  `json:"subdomains"`
+	MaxSubdomains         int64 `json:"max_subdomains"`
 	AccountKeys           int64 `json:"account_keys"`
 	SendsPerDay           int64 `json:"sends_per_day"`
 	Recipients            int   `json:"recipients_per_message"`
@@ -86,7 +87,7 @@ func accountOf(u account.Usage) accountResponse {
 		ID: u.Profile.ID.String(), Email: u.Profile.Email, Plan: u.Profile.Plan,
 		Limits: limitsResponse{
 			Inboxes: u.Plan.MaxInboxes, DefaultRetentionHours: u.Plan.DefaultRetentionHours,
-			MaxRetentionHours: u.Plan.MaxRetentionHours, Labels: u.Plan.Labels, Subdomains: u.Plan.Subdomains,
+			MaxRetentionHours: u.Plan.MaxRetentionHours, Labels: u.Plan.Labels, Subdomains: u.Plan.Subdomains, MaxSubdomains: u.Plan.MaxSubdomains,
 			AccountKeys: u.Plan.MaxKeys, SendsPerDay: u.Plan.SendsPerDay, Recipients: u.Plan.MaxRecipients,
 			Attachments: u.Plan.MaxAttachments, AttachmentBytes: u.Plan.MaxAttachmentBytes, Webhooks: u.Plan.MaxWebhooks,
 		},

@@ -15,17 +15,18 @@ type reservedRecord struct {
 	Label          string       `cbor:"2,keyasint,omitempty"`
 	RetentionHours int          `cbor:"3,keyasint,omitempty"`
 	Once           *requestName `cbor:"4,keyasint,omitempty"`
+	Claim          int64        `cbor:"5,keyasint,omitempty"`
 }
 
 func (r *reservedRecord) from(v *account.Reservation) {
-	*r = reservedRecord{At: stampOf(v.At), Label: v.Label, RetentionHours: v.RetentionHours}
+	*r = reservedRecord{At: stampOf(v.At), Label: v.Label, RetentionHours: v.RetentionHours, Claim: v.Claim}
 	if v.Once != (once.Key{}) {
 		r.Once = (*requestName)(&v.Once)
 	}
 }
 
 func (r *reservedRecord) reservation() account.Reservation {
-	v := account.Reservation{At: r.At.time(), Label: r.Label, RetentionHours: r.RetentionHours}
+	v := account.Reservation{At: r.At.time(), Label: r.Label, RetentionHours: r.RetentionHours, Claim: r.Claim}
 	if r.Once != nil {
 		v.Once = once.Key(*r.Once)
 	}

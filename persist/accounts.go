@@ -25,12 +25,14 @@ type accountRecord struct {
 	InboxKeys    int64            `cbor:"8,keyasint,omitempty"`
 	ClosingAt    stamp            `cbor:"9,keyasint,omitempty"`
 	LastWebhook  int64            `cbor:"20,keyasint,omitempty"`
+	LastClaim    int64            `cbor:"21,keyasint,omitempty"`
+	Subdomains   int64            `cbor:"22,keyasint,omitempty"`
 }
 
 func (r *accountRecord) from(p *account.Profile) {
 	*r = accountRecord{
 		p.Email, p.PasswordHash, p.Plan, stampOf(p.CreatedAt), p.Inboxes, p.LastKey,
-		p.AccountKeys, p.InboxKeys, stampOf(p.ClosingAt), p.LastWebhook,
+		p.AccountKeys, p.InboxKeys, stampOf(p.ClosingAt), p.LastWebhook, p.LastClaim, p.Subdomains,
 	}
 }
 
@@ -39,6 +41,7 @@ func (r *accountRecord) profile(id account.ID) account.Profile {
 		ID: id, Email: r.Email, PasswordHash: r.PasswordHash, Plan: r.Plan,
 		CreatedAt: r.CreatedAt.time(), Inboxes: r.Inboxes, LastKey: r.LastKey,
 		AccountKeys: r.AccountKeys, InboxKeys: r.InboxKeys, ClosingAt: r.ClosingAt.time(), LastWebhook: r.LastWebhook,
+		LastClaim: r.LastClaim, Subdomains: r.Subdomains,
 	}
 }
 
@@ -130,6 +133,7 @@ func (t *accountTable) CommitAccount(r *account.Rows) error {
 		w.list(r)
 		w.webhooks(r, hooks)
 		w.domains(r)
+		w.claims(r)
 		w.requests(accountRequests(r.ID), &r.Once)
 	})
 }
@@ -147,7 +151,7 @@ func accountBytes(r *account.Rows) int64 {
 		return 0
 	}
 	begins := len(r.PutSessions) + len(r.PutResets) + len(r.PutWebhooks) + len(r.PutDomains)
-	ends := len(r.DropResets) + len(r.DropKeys) + len(r.DropSessions) + len(r.DropInboxes) + len(r.PutInboxes) + len(r.DropWebhooks) + len(r.DropDomains)
+	ends := len(r.DropResets) + len(r.DropKeys) + len(r.DropSessions) + len(r.DropInboxes) + len(r.PutInboxes) + len(r.DropWebhooks) + len(r.DropDomains) + len(r.Claims)
 	for _, k := range r.PutKeys {
 		if k.Ended {
 			ends++
@@ -188,7 +192,7 @@ func (w *writer) usage(r *account.Rows) {
 // requests, and the mark that it is closing. Its credential rows went with the keys, sessions
 // and reset tokens they belong to.
 func (w *writer) erase(id account.ID) {
-	for _, k := range [...]kind{kindAccount, kindList, kindJournal, kindInboxKey, kindSuppression, kindLastCall, kindDelivery, kindTaken, kindDomainList} {
+	for _, k := range [...]kind{kindAccount, kindList, kindJournal, kindInboxKey, kindSuppression, kindLastCall, kindDelivery, kindTaken, kindDomainList, kindClaim} {
 		w.deleteRange(under(appendOwner(nil, k, id)))
 	}
 	w.deleteRange(under(accountRequests(id)))

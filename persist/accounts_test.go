@@ -284,13 +284,13 @@ func (m *accountModel) checkAccounts(t *rapid.T) {
 
 func TestEmail(t *testing.T) {
 	s := open(t, vfs.NewMem())
-	must(t, s.SetEmail("a@example.org", accountID(1)))
-	must(t, s.SetEmail("ab@example.org", accountID(2)))
-	id, found, err := s.AccountByEmail("a@example.org")
-	if id != accountID(1) || !found || err != nil {
-		t.Errorf("got %v %v %v", id, found, err)
+	must(t, s.SetEmail("a@example.org", account.Holding{Account: accountID(1)}))
+	must(t, s.SetEmail("ab@example.org", account.Holding{Account: accountID(2)}))
+	got, err := s.AccountByEmail("a@example.org")
+	if got.Account != accountID(1) || err != nil {
+		t.Errorf("got %v %v", got, err)
 	}
-	if _, found, _ := s.AccountByEmail("a@example.or"); found {
+	if got, _ := s.AccountByEmail("a@example.or"); got != (account.Holding{}) {
 		t.Error("a prefix was found")
 	}
 }
@@ -368,9 +368,44 @@ func TestErase(t *testing.T) {
 	if left(accountID(0)) != 0 || left(accountID(1)) != 5 || err != nil || len(closing) != 1 || closing[0] != accountID(1) {
 		t.Errorf("left of the erased: %d, of the other: %d; closing %v %v", left(accountID(0)), left(accountID(1)), closing, err)
 	}
-	must(t, s.SetEmail("a@example.org", accountID(0)))
-	must(t, s.SetEmail("a@example.org", account.ID{}))
-	if _, found, err := s.AccountByEmail("a@example.org"); found || err != nil {
+	must(t, s.SetEmail("a@example.org", account.Holding{Account: accountID(0)}))
+	must(t, s.SetEmail("a@example.org", account.Holding{}))
+	if got, err := s.AccountByEmail("a@example.org"); got != (account.Holding{}) || err != nil {
 		t.Errorf("the address is still taken: %v", err)
+	}
+}
+
+// TestClaims are found by their label, and paged through, those that were chosen first; another
+// account's, and those of a longer label, are others.
+func TestClaims(t *testing.T) {
+	s := open(t, vfs.NewMem())
+	id := accountID(1)
+	drawn := account.Claim{Label: "abc", Random: true, Number: 1, Inboxes: 1}
+	fleet, fleets := account.Claim{Label: "fleet", Number: 2, EndedAt: at(5)}, account.Claim{Label: "fleets", Number: 3, Inboxes: 7}
+	must(t, s.CommitAccount(&account.Rows{ID: id, Claims: []account.Claim{drawn, fleets, {Label: "gone", Number: 9}, fleet, {Label: "gone"}}}))
+	must(t, s.CommitAccount(&account.Rows{ID: accountID(2), Claims: []account.Claim{{Label: "other", Number: 1}}}))
+	for label, want := range map[string]account.Claim{"abc": drawn, "fleet": fleet, "fleets": fleets, "gone": {Label: "gone"}, "other": {Label: "other"}, "flee": {Label: "flee"}} {
+		if got, err := s.Claim(id, label); got != want || err != nil {
+			t.Errorf("%s: %+v %v", label, got, err)
+		}
+	}
+	var all []account.Claim
+	for after := (account.Claim{}); ; {
+		page, err := s.Claims(id, after, 2)
+		must(t, err)
+		if len(page) == 0 {
+			break
+		}
+		all, after = append(all, page...), page[len(page)-1]
+	}
+	if want := []account.Claim{fleet, fleets, drawn}; !reflect.DeepEqual(all, want) {
+		t.Errorf("%+v", all)
+	}
+	must(t, s.CommitAccount(&account.Rows{ID: id, Erase: true}))
+	if left, err := s.Claims(id, account.Claim{}, 9); len(left) != 0 || err != nil {
+		t.Errorf("left of an erased account: %+v %v", left, err)
+	}
+	if others, _ := s.Claims(accountID(2), account.Claim{}, 9); len(others) != 1 {
+		t.Errorf("of another account: %+v", others)
 	}
 }

@@ -20,7 +20,7 @@ var formatRecords = map[string]any{
 	"attachment (in content)": attachmentRecord{}, "spam verdict (in content)": spamRecord{}, "code (in content)": otpRecord{},
 	"auth (in content)": authRecord{}, "signature (in auth)": signatureRecord{}, "public": publicRecord{}, "meeting (in public)": meetingRecord{},
 	"attendee (in public, meeting)": attendeeRecord{}, "account": accountRecord{}, "key": keyRecord{}, "session": sessionRecord{},
-	"reserved": reservedRecord{}, "domain": domainRecord{}, "key (in domain)": domainKeyPart{}, "reset": resetRecord{}, "request": requestRecord{},
+	"reserved": reservedRecord{}, "claim": claimRecord{}, "domain": domainRecord{}, "key (in domain)": domainKeyPart{}, "reset": resetRecord{}, "request": requestRecord{},
 	"webhook": webhookRecord{}, "last call": lastCallRecord{}, "delivery": deliveryRecord{}, "attempt (in delivery)": tryRecord{}, "blob": blobRecord{},
 }
 

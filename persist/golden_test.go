@@ -211,6 +211,13 @@ func goldens() map[string]struct {
 	var reserved reservedRecord
 	reservation := goldenReservation()
 	reserved.from(&reservation)
+	claiming, counted, claim := goldenAccount(), goldenReservation(), account.Claim{Label: "fleet", Random: true, Number: 42, Inboxes: 3, EndedAt: goldenTime}
+	claiming.LastClaim, claiming.Subdomains, counted.Claim = 42, 5, 42
+	var accClaims accountRecord
+	accClaims.from(&claiming)
+	var reservedClaim reservedRecord
+	reservedClaim.from(&counted)
+	holding := account.Holding{Account: goldenID, Claim: 42}
 	request := goldenRequest()
 	kept := requestRecord{requestDigest(request.Digest), request.Address, request.Told}
 	hook, delivery := goldenWebhook(), goldenDelivery()
@@ -284,6 +291,21 @@ func goldens() map[string]struct {
 			err := decode(b, &r)
 			return r.profile(goldenID), err
 		}, a},
+		"record-account-claims": {record(&accClaims), func(b []byte) (any, error) {
+			var r accountRecord
+			err := decode(b, &r)
+			return r.profile(goldenID), err
+		}, claiming},
+		"record-reserved-claim": {record(&reservedClaim), func(b []byte) (any, error) {
+			var r reservedRecord
+			err := decode(b, &r)
+			return r.reservation(), err
+		}, counted},
+		"record-claim":    {record(&claimRecord{42, 3, stampOf(goldenTime)}), func(b []byte) (any, error) { return readClaim([]byte("\x01fleet"), b) }, claim},
+		"key-claim":       {claimKey(goldenID, account.Claim{Label: "fleet"}), nil, nil},
+		"key-claim-drawn": {claimKey(goldenID, claim), nil, nil},
+		"value-holding":   {holdingValue(holding), func(b []byte) (any, error) { return readHolding(b) }, holding},
+		"value-holding-1": {accountValue(goldenID), func(b []byte) (any, error) { return readHolding(b) }, account.Holding{Account: goldenID}}, // of an e-mail address, or before claims
 		"record-session": {record(&sessionRecord{stampOf(goldenTime), epoch, 0}), func(b []byte) (any, error) {
 			var r sessionRecord
 			err := decode(b, &r)

@@ -24,7 +24,7 @@ const (
 	kindJournal           kind = 10 // account, sequence number → public event
 	kindBlob              kind = 11 // address, message id, what → blob file
 	kindPosition          kind = 12 // partition → number of its synced commits
-	kindSubdomain         kind = 13 // label below the service domain → account
+	kindSubdomain         kind = 13 // label below the service domain → account and number of its claim
 	kindRequest           kind = 14 // account or address, request name, time → answer
 	kindMailUngrouped     kind = 15 // kindMailDue until format 1
 	kindSuppression       kind = 16 // account, e-mail address → why mail is not sent there
@@ -39,6 +39,7 @@ const (
 	kindMailDue           kind = 25 // group, time, address, message id → mail that waits to be sent
 	kindDeliveryDue       kind = 26 // group, time, account, delivery id → webhook id
 	kindTaken             kind = 27 // account, address → event number
+	kindClaim             kind = 28 // account, whether it was drawn, label → what the account has in a subdomain
 )
 
 // Parts of an account's rows under kindAccount. Stored: append only; never reorder.

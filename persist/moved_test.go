@@ -40,7 +40,7 @@ func TestBatchesOfMovedGroupsAreRefused(t *testing.T) {
 	for name, err := range map[string]error{
 		"commit": s.CommitInbox(sent(goes, 2, at(20))),
 		"drop":   s.DropOutbox(events(goes)),
-		"name":   s.SetSubdomain(nameIn(group), id),
+		"name":   s.SetSubdomain(nameIn(group), account.Holding{Account: id}),
 		"later":  s.AppendJournal(accountIn(group), 1, events(goes), nil),
 	} {
 		if !fault.Is(err, fault.Moved) {

@@ -8,7 +8,7 @@ import (
 )
 
 // nameTable keeps what belongs to one account alone: the e-mail addresses that sign in, and
-// subdomains of the service.
+// subdomains of the service. What an account has in a subdomain is a row of its own.
 type nameTable struct{ *engine }
 
 // accountValue is the value of a row that leads to an account.
@@ -21,37 +21,120 @@ func readAccount(value []byte) (account.ID, error) {
 	return account.ID(value[1:]), nil
 }
 
+// holdingValue is the value of a row that says who holds a name.
+func holdingValue(h account.Holding) []byte {
+	value := accountValue(h.Account)
+	if h.Claim != 0 {
+		value = appendNumber(value, h.Claim)
+	}
+	return value
+}
+
+// readHolding reads what holdingValue wrote. A subdomain without the number of a claim is from
+// before there were any.
+func readHolding(value []byte) (h account.Holding, err error) {
+	if len(value) == 1+idLen+8 {
+		h.Claim, value = readNumber(value), value[:1+idLen]
+	}
+	h.Account, err = readAccount(value)
+	return h, err
+}
+
 // AccountByEmail finds the account of a canonical e-mail address.
-func (t *nameTable) AccountByEmail(email string) (account.ID, bool, error) {
+func (t *nameTable) AccountByEmail(email string) (account.Holding, error) {
 	return t.find(kindEmail, email)
 }
 
-// SetEmail gives an e-mail address to an account, to nobody with the zero ID, and returns once
+// SetEmail gives an e-mail address to an account, to nobody with the zero one, and returns once
 // that is on disk.
-func (t *nameTable) SetEmail(email string, id account.ID) error { return t.give(kindEmail, email, id) }
+func (t *nameTable) SetEmail(email string, holder account.Holding) error {
+	return t.give(kindEmail, email, holder)
+}
 
-// SubdomainOwner finds the account that a subdomain of the service belongs to.
-func (t *nameTable) SubdomainOwner(label string) (account.ID, bool, error) {
+// SubdomainHolder finds the account that a subdomain of the service belongs to.
+func (t *nameTable) SubdomainHolder(label string) (account.Holding, error) {
 	return t.find(kindSubdomain, label)
 }
 
 // SetSubdomain is SetEmail for a subdomain of the service.
-func (t *nameTable) SetSubdomain(label string, id account.ID) error {
-	return t.give(kindSubdomain, label, id)
+func (t *nameTable) SetSubdomain(label string, holder account.Holding) error {
+	return t.give(kindSubdomain, label, holder)
 }
 
-func (t *nameTable) find(k kind, name string) (id account.ID, found bool, err error) {
-	found, err = t.read(appendText(nil, k, name), func(value []byte) error {
-		id, err = readAccount(value)
+func (t *nameTable) find(k kind, name string) (h account.Holding, err error) {
+	_, err = t.read(appendText(nil, k, name), func(value []byte) (err error) {
+		h, err = readHolding(value)
 		return err
 	})
-	return id, found && err == nil, err
+	return h, err
 }
 
-func (t *nameTable) give(k kind, name string, id account.ID) error {
+func (t *nameTable) give(k kind, name string, holder account.Holding) error {
 	key, p := appendText(nil, k, name), partition.Of(name)
-	if id == (account.ID{}) {
+	if holder == (account.Holding{}) {
 		return t.update(p, 0, func(w *writer) { w.delete(key) })
 	}
-	return t.update(p, 512, func(w *writer) { w.set(key, accountValue(id)) })
+	return t.update(p, 512, func(w *writer) { w.set(key, holdingValue(holder)) })
+}
+
+// The integer keys of this record are on disk: append only; never reorder or reuse.
+
+type claimRecord struct {
+	Number  int64 `cbor:"1,keyasint"`
+	Inboxes int64 `cbor:"2,keyasint,omitempty"`
+	EndedAt stamp `cbor:"3,keyasint,omitempty"`
+}
+
+// claimKey names an account's claim of a subdomain: [kind][partition][id][random][label]. Those that
+// were chosen come first.
+func claimKey(id account.ID, c account.Claim) []byte {
+	random := byte(0)
+	if c.Random {
+		random = 1
+	}
+	return append(append(appendOwner(nil, kindClaim, id), random), c.Label...)
+}
+
+// readClaim reads a row of a claim; suffix is what its key has behind the account's.
+func readClaim(suffix, value []byte) (account.Claim, error) {
+	var r claimRecord
+	if err := decode(value, &r); err != nil || len(suffix) == 0 {
+		return account.Claim{}, fmt.Errorf("persist: damaged claim %x: %v", suffix, err)
+	}
+	return account.Claim{Label: string(suffix[1:]), Random: suffix[0] == 1, Number: r.Number, Inboxes: r.Inboxes, EndedAt: r.EndedAt.time()}, nil
+}
+
+// claims writes the changes of the account's claims.
+func (w *writer) claims(r *account.Rows) {
+	for _, c := range r.Claims {
+		if c.Number == 0 {
+			w.delete(claimKey(r.ID, c))
+		} else {
+			w.put(claimKey(r.ID, c), &claimRecord{c.Number, c.Inboxes, stampOf(c.EndedAt)})
+		}
+	}
+}
+
+// Claim is what an account has in a subdomain; without a number: nothing.
+func (t *accountTable) Claim(id account.ID, label string) (c account.Claim, err error) {
+	for _, random := range []bool{false, true} {
+		key := claimKey(id, account.Claim{Label: label, Random: random})
+		found, err := t.read(key, func(value []byte) (err error) {
+			c, err = readClaim(key[prefixLen+idLen:], value)
+			return err
+		})
+		if found || err != nil {
+			return c, err
+		}
+	}
+	return account.Claim{Label: label}, nil
+}
+
+// Claims returns up to limit claims of an account behind after, those that were chosen first; the
+// zero one starts.
+func (t *accountTable) Claims(id account.ID, after account.Claim, limit int) ([]account.Claim, error) {
+	all := under(appendOwner(nil, kindClaim, id))
+	return list(t.engine, all.behind(claimKey(id, after)), limit, func(key, value []byte) (account.Claim, error) {
+		return readClaim(key[prefixLen+idLen:], value)
+	})
 }

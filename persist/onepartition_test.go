@@ -137,14 +137,15 @@ func TestNoBatchHasTwoPartitions(t *testing.T) {
 	if _, err := s.ForgetOnce(at(1000), nil, 1000); err != nil || forgotten(t, s) != 0 {
 		t.Errorf("%d records of requests are left, %v", forgotten(t, s), err)
 	}
-	must(t, s.SetEmail("e@example.org", id))
-	must(t, s.SetSubdomain("fleet", id))
+	must(t, s.SetEmail("e@example.org", account.Holding{Account: id}))
+	must(t, s.SetSubdomain("fleet", account.Holding{Account: id, Claim: 1}))
 	must(t, s.PutSuppression(id, account.Suppression{Email: "x@y"}))
 	if dropped, err := s.DropSuppression(id, "x@y"); !dropped || err != nil {
 		t.Error(dropped, err)
 	}
 	must(t, s.CommitDomain(&domain.Rows{Name: "example.org", Put: &domain.State{Name: "example.org"}, Attach: []domain.Attached{{Address: victim, Times: []time.Time{at(1)}}}, Clear: true}))
 	must(t, s.CommitAccount(&account.Rows{ID: id, PutDomains: []account.Listed{{Name: "example.org", Mark: at(1)}}}))
+	must(t, s.CommitAccount(&account.Rows{ID: id, Claims: []account.Claim{{Label: "fleet", Number: 1}, {Label: "a", Random: true}}}))
 	must(t, s.CommitAccount(&account.Rows{ID: id, Erase: true}))
 	writers, doors := callsOf(t, "update", "updateInside", "updateLater", "updateEachLater"), callsOf(t, "Apply", "ApplyNoSyncWait", "Commit", "NewBatch", "Set", "SetDeferred", "Delete", "SingleDelete", "DeleteRange", "LogData")
 	batches.mu.Lock()

@@ -64,7 +64,7 @@ func checkClosed(t *testing.T, s *Store) {
 		"account":  s.CommitAccount(&account.Rows{ID: id, Profile: &account.Profile{ID: id}}),
 		"key":      s.CommitAccount(&account.Rows{ID: id, PutKeys: []*account.Key{{ID: 1}}}),
 		"reserve":  s.CommitAccount(&account.Rows{ID: id, PutInboxes: []account.InboxEntry{{Address: "x"}}}),
-		"e-mail":   s.SetEmail("e@example.org", id),
+		"e-mail":   s.SetEmail("e@example.org", account.Holding{Account: id}),
 	} {
 		if !fault.Is(err, fault.StorageFull) {
 			t.Errorf("%s on a full disk: %v", name, err)

@@ -108,8 +108,8 @@ func TestEmptyStoreKnowsNothing(t *testing.T) {
 	if acc.Resets == nil || !acc.CreatedAt.IsZero() {
 		t.Errorf("an unknown account loads as %+v", acc)
 	}
-	if _, found, err := s.AccountByEmail("x@example.org"); found || err != nil {
-		t.Errorf("unknown e-mail: %v %v", found, err)
+	if got, err := s.AccountByEmail("x@example.org"); got != (account.Holding{}) || err != nil {
+		t.Errorf("unknown e-mail: %v %v", got, err)
 	}
 	if !s.ClockTrusted() || s.Full() || s.Writable() != nil {
 		t.Errorf("first start: clock trusted %v, full %v, writable %v", s.ClockTrusted(), s.Full(), s.Writable())

@@ -10,11 +10,11 @@ import (
 	"inboxd/internal/account"
 )
 
-// Find reads who holds a name; false: nobody.
-type Find func(name string) (account.ID, bool, error)
+// Find reads who holds a name.
+type Find func(name string) (account.Holding, error)
 
-// Set writes who holds a name, the zero ID for nobody, and returns once that is on disk.
-type Set func(name string, holder account.ID) error
+// Set writes who holds a name and returns once that is on disk.
+type Set func(name string, holder account.Holding) error
 
 // Names hands orders to the owners of one kind of names. Any goroutine may use it.
 type Names struct{ *engine.Directory }
@@ -25,10 +25,26 @@ func New(e *engine.Engine, find Find, set Set) Names {
 }
 
 // Order returns who holds the name after the command's commit.
-func (n Names) Order(ctx context.Context, name string, cmd account.NameCommand) (account.ID, error) {
+func (n Names) Order(ctx context.Context, name string, cmd account.NameCommand) (account.Holding, error) {
 	got, err := n.Do(ctx, name, cmd, 0)
-	holder, _ := got.(account.ID)
+	holder, _ := got.(account.Holding)
 	return holder, err
+}
+
+// Claim makes the name by's. Of another account that holds it yield says whether it gives way, as the
+// owner of that account decided: nil, and it never has a use for the name as that holder again. So of
+// those who claim a name at once one is left.
+func (n Names) Claim(ctx context.Context, name string, by account.Holding, yield func(account.Holding) error) error {
+	for claim := (account.ClaimName{By: by}); ; {
+		holder, err := n.Order(ctx, name, claim)
+		if err != nil || holder.Account == by.Account {
+			return err
+		}
+		if err := yield(holder); err != nil {
+			return err
+		}
+		claim.Instead = holder
+	}
 }
 
 // entity drives the rules of one name. Only its owner touches what is below set.
@@ -37,12 +53,12 @@ type entity struct {
 	find Find
 	set  Set
 
-	holder  account.ID
+	holder  account.Holding
 	changed bool // by the group being decided
 }
 
 func (e *entity) Load() (err error) {
-	e.holder, _, err = e.find(e.Key())
+	e.holder, err = e.find(e.Key())
 	return err
 }
 
@@ -62,9 +78,9 @@ func (e *entity) Commit() error {
 
 func (e *entity) Publish() { e.changed = false }
 
-func (e *entity) Abandon() { e.holder, e.changed = account.ID{}, false }
+func (e *entity) Abandon() { e.holder, e.changed = account.Holding{}, false }
 
 // Vacant implements engine.Entity.
-func (e *entity) Vacant() bool { return e.holder == (account.ID{}) }
+func (e *entity) Vacant() bool { return e.holder == (account.Holding{}) }
 
 func (e *entity) Weight() int64 { return 0 }

@@ -16,58 +16,63 @@ import (
 // disk is a store of names; mu guards all.
 type disk struct {
 	mu      sync.Mutex
-	holders map[string]account.ID
+	holders map[string]account.Holding
 	broken  bool
 	writes  int
 }
 
-func (d *disk) find(name string) (account.ID, bool, error) {
+func (d *disk) find(name string) (account.Holding, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	id, found := d.holders[name]
-	return id, found, nil
+	return d.holders[name], nil
 }
 
-func (d *disk) set(name string, id account.ID) error {
+func (d *disk) set(name string, holder account.Holding) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.broken {
 		return errors.New("no disk")
 	}
 	d.writes++
-	d.holders[name] = id
+	d.holders[name] = holder
 	return nil
 }
 
 func start(t *testing.T) (names.Names, *disk) {
 	e := engine.New(engine.Options{Now: time.Now, Full: func() bool { return false }, Admission: 1 << 20, Logger: slog.New(slog.DiscardHandler)})
 	t.Cleanup(func() { e.Stop(time.Second) })
-	d := &disk{holders: map[string]account.ID{}}
+	d := &disk{holders: map[string]account.Holding{}}
 	return names.New(e, d.find, d.set), d
 }
 
-var ada, bob, eve = account.ID{1}, account.ID{2}, account.ID{3}
+var nobody, ada, bob, eve = account.Holding{}, account.Holding{Account: account.ID{1}, Claim: 7}, account.Holding{Account: account.ID{2}, Claim: 1}, account.Holding{Account: account.ID{3}}
 
 func TestTheLifeOfAName(t *testing.T) {
 	n, d := start(t)
+	later := account.Holding{Account: ada.Account, Claim: 8}
 	for i, c := range []struct {
 		cmd    account.NameCommand
-		want   account.ID
+		want   account.Holding
 		writes int
 	}{
-		{account.FreeName{Of: ada}, account.ID{}, 0},
+		{account.FreeName{Of: ada.Account}, nobody, 0},
 		{account.ClaimName{By: ada}, ada, 1},
-		{account.ClaimName{By: ada}, ada, 1},               // again
-		{account.ClaimName{By: bob}, ada, 1},               // taken
-		{account.ClaimName{By: bob, Instead: eve}, ada, 1}, // of somebody who had it before
-		{account.FreeName{Of: bob}, ada, 1},                // not his
-		{account.ClaimName{By: bob, Instead: ada}, bob, 2}, // she gives way
-		{account.FreeName{Of: ada}, bob, 2},                // too late
-		{account.FreeName{Of: bob}, account.ID{}, 3},
-		{account.ClaimName{By: eve, Instead: bob}, eve, 4}, // free meanwhile
+		{account.ClaimName{By: ada}, ada, 1},                                             // again
+		{account.ClaimName{By: bob}, ada, 1},                                             // taken
+		{account.ClaimName{By: bob, Instead: eve}, ada, 1},                               // of somebody who had it before
+		{account.FreeName{Of: bob.Account}, ada, 1},                                      // not his
+		{account.ClaimName{By: account.Holding{Account: ada.Account, Claim: 6}}, ada, 1}, // late, of a claim that is over
+		{account.ClaimName{By: later}, later, 2},                                         // a claim of hers behind that
+		{account.ClaimName{By: ada}, later, 2},                                           // late
+		{account.ClaimName{By: bob, Instead: ada}, later, 2},                             // she gave way, and came back
+		{account.ClaimName{By: bob, Instead: later}, bob, 3},                             // she gives way
+		{account.FreeName{Of: ada.Account}, bob, 3},                                      // too late
+		{account.ClaimName{By: later}, bob, 3},
+		{account.FreeName{Of: bob.Account}, nobody, 4},
+		{account.ClaimName{By: eve, Instead: bob}, eve, 5}, // free meanwhile
 	} {
 		got, err := n.Order(t.Context(), "name", c.cmd)
-		if on, _, _ := d.find("name"); got != c.want || err != nil || on != c.want || d.writes != c.writes {
+		if on, _ := d.find("name"); got != c.want || err != nil || on != c.want || d.writes != c.writes {
 			t.Errorf("%d: %+v gave %v %v, on the disk %v after %d writes; want %v, %d", i, c.cmd, got, err, on, d.writes, c.want, c.writes)
 		}
 	}
@@ -76,16 +81,16 @@ func TestTheLifeOfAName(t *testing.T) {
 // TestOneOfManyWins, and all hear of it.
 func TestOneOfManyWins(t *testing.T) {
 	n, _ := start(t)
-	heard := make([]account.ID, 50)
+	heard := make([]account.Holding, 50)
 	var all sync.WaitGroup
 	for i := range heard {
 		all.Go(func() {
-			heard[i], _ = n.Order(context.Background(), "name", account.ClaimName{By: account.ID{byte(i + 1)}})
+			heard[i], _ = n.Order(context.Background(), "name", account.ClaimName{By: account.Holding{Account: account.ID{byte(i + 1)}}})
 		})
 	}
 	all.Wait()
 	for _, h := range heard {
-		if h != heard[0] || h == (account.ID{}) {
+		if h != heard[0] || h == nobody {
 			t.Fatalf("different winners: %v", heard)
 		}
 	}

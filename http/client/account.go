@@ -25,6 +25,7 @@ type Limits struct {
 	MaxRetentionHours     int   `json:"max_retention_hours"`
 	Labels                bool  `json:"labels"`     // inboxes may have a label of your own
 	Subdomains            bool  `json:"subdomains"` // a subdomain may be chosen
+	MaxSubdomains         int64 `json:"max_subdomains"`
 	AccountKeys           int64 `json:"account_keys"`
 	SendsPerDay           int64 `json:"sends_per_day"`
 	Recipients            int   `json:"recipients_per_message"` // to, cc and bcc together

@@ -58,6 +58,8 @@ type Profile struct {
 	InboxKeys    int64     // inboxes' own keys in it
 	ClosingAt    time.Time // when its deletion began; zero while it is open
 	LastWebhook  int64     // highest webhook id ever given
+	LastClaim    int64     // highest number of a claim ever given
+	Subdomains   int64     // claims of subdomains that were chosen
 }
 
 // State is one account. Its actor owns it; no other goroutine may touch it. Keys are not
@@ -88,6 +90,7 @@ type Reservation struct {
 	Label          string
 	RetentionHours int
 	Once           once.Key // of the request, zero when it may not be repeated
+	Claim          int64    // number of the claim that it counts in; zero: it lives in no subdomain
 }
 
 // Session is one signed-in person. Only the hash of its token is kept.
@@ -132,6 +135,7 @@ type Rows struct {
 	DropWebhooks []int64 // by id, after the puts
 	PutDomains   []Listed
 	DropDomains  []string // others than those put
+	Claims       []Claim  // as they are after each change, in its order; without a number: gone
 
 	// Erase removes all that is left of a closed account; nothing else is in the rows.
 	Erase bool

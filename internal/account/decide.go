@@ -92,23 +92,30 @@ type (
 	// ReserveInbox takes a place in the quota before the address is created.
 	// At becomes the inbox's time of creation, and its place in the account's list.
 	// Record, when it is not nil, is kept with it and goes when the place is given back.
+	// Claim is what the account has in the subdomain that the inbox will live in, nil when it is
+	// none; Over are claims on others that it chose and that are over, which a new one may
+	// need the place of.
 	ReserveInbox struct {
 		Address        string
 		At             time.Time
 		Label          string
 		RetentionHours int
 		Record         *once.Record
+		Claim          *Claim
+		Over           []Claim
 	}
 	// ConfirmInbox turns a reservation into a live inbox. Repeating it changes nothing.
 	ConfirmInbox struct{ Address string }
 	// ReleaseInbox gives the place back: of a reservation that failed (CreatedAt may be
 	// zero), or of a deleted inbox. Then CreatedAt is the inbox's own, since its address may
 	// be reserved anew already, and Listed says whether the account's list still shows it:
-	// the list is not held in memory. Repeating it changes nothing.
+	// the list is not held in memory. Claim is what the account has in the inbox's subdomain.
+	// Repeating it changes nothing.
 	ReleaseInbox struct {
 		Address   string
 		CreatedAt time.Time
 		Listed    bool
+		Claim     Claim
 	}
 	// SetPlan moves the account to another plan.
 	SetPlan struct{ Plan PlanName }
@@ -230,7 +237,15 @@ func (c ReserveInbox) decide(s *State, env Env) ([]Event, error) {
 	if c.Record != nil {
 		r.Once = c.Record.Key
 	}
-	return []Event{inboxReserved{c.Address, r, c.Record}}, nil
+	var evs []Event
+	if c.Claim != nil {
+		claim, entered, err := c.Claim.enter(s, env, c.Over)
+		if err != nil {
+			return nil, err
+		}
+		r.Claim, evs = claim.Number, entered
+	}
+	return append(evs, inboxReserved{c.Address, r, c.Record}), nil
 }
 
 func (c ConfirmInbox) decide(s *State, _ Env) ([]Event, error) {
@@ -241,14 +256,20 @@ func (c ConfirmInbox) decide(s *State, _ Env) ([]Event, error) {
 	return []Event{inboxConfirmed{c.Address, r.At}}, nil
 }
 
-func (c ReleaseInbox) decide(s *State, _ Env) ([]Event, error) {
+func (c ReleaseInbox) decide(s *State, env Env) ([]Event, error) {
 	if r, reserved := s.Reserved[c.Address]; reserved && (c.CreatedAt.IsZero() || c.CreatedAt.Equal(r.At)) {
-		return []Event{reservationReleased{c.Address, r}}, nil
+		evs := []Event{reservationReleased{c.Address, r}}
+		if r.Claim == c.Claim.Number {
+			evs = append(evs, c.Claim.exit()...)
+		}
+		return evs, nil
 	}
 	if !c.Listed {
 		return nil, nil
 	}
-	return append([]Event{inboxReleased{c.Address, c.CreatedAt}}, s.dropWebhooksOf(c.Address)...), nil
+	c.Claim.EndedAt = env.Now
+	evs := append(c.Claim.exit(), inboxReleased{c.Address, c.CreatedAt})
+	return append(evs, s.dropWebhooksOf(c.Address)...), nil
 }
 
 func (c SetPlan) decide(s *State, _ Env) ([]Event, error) {

@@ -24,6 +24,7 @@ var figures = []figure{
 	{name: "max_retention_hours", least: 1, most: 87_600, set: func(p *Plan, n int64) { p.MaxRetentionHours = int(n) }},
 	{name: "labels", allow: func(p *Plan, on bool) { p.Labels = on }},
 	{name: "subdomains", allow: func(p *Plan, on bool) { p.Subdomains = on }},
+	{name: "max_subdomains", least: 0, most: 10_000, set: func(p *Plan, n int64) { p.MaxSubdomains = n }},
 	{name: "max_keys", least: 1, most: 100_000, set: func(p *Plan, n int64) { p.MaxKeys = n }},
 	{name: "sends_per_day", least: 0, most: 100_000_000, set: func(p *Plan, n int64) { p.SendsPerDay = n }},
 	{name: "max_recipients", least: 1, most: 1000, set: func(p *Plan, n int64) { p.MaxRecipients = int(n) }},

@@ -8,35 +8,46 @@ import (
 
 // Names that belong to one account alone, e-mail addresses that sign in and subdomains of the
 // service, are decided by an owner each, in the partition of the name (ADR 0048). All there is to
-// such a name is who holds it; the zero ID: nobody.
+// such a name is who holds it.
+
+// Holding says who holds a name; the zero one: nobody.
+type Holding struct {
+	Account ID
+	Claim   int64 // number of the account's claim; 0 of an e-mail address, which is claimed once
+}
 
 // NameCommand is an order to one name.
 type NameCommand interface {
-	holder(ID) ID
+	holder(Holding) Holding
 }
 
 // Commands of a name. Each may be repeated.
 type (
-	// ClaimName gives the name to By, unless somebody else holds it. Instead, if it is not zero,
-	// gives way: an account that never was opened, and never can be, see Void.
-	ClaimName struct{ By, Instead ID }
+	// ClaimName gives the name to By, unless another account holds it. Instead, if it is not zero,
+	// gives way: an account that never was opened, and never can be, see Void; or a claim that was
+	// yielded, see YieldClaim. The holder's own claims only replace those with a lower number, so
+	// that one that comes late does not bring back what was yielded.
+	ClaimName struct{ By, Instead Holding }
 	// FreeName ends what Of holds. What has become somebody else's stays.
 	FreeName struct{ Of ID }
 )
 
 // Holder says who holds a name after cmd.
-func Holder(holder ID, cmd NameCommand) ID { return cmd.holder(holder) }
+func Holder(holder Holding, cmd NameCommand) Holding { return cmd.holder(holder) }
 
-func (c ClaimName) holder(now ID) ID {
-	if now == (ID{}) || now == c.Instead {
+func (c ClaimName) holder(now Holding) Holding {
+	switch {
+	case now == Holding{}, now == c.Instead:
+		return c.By
+	case now.Account == c.By.Account && now.Claim < c.By.Claim:
 		return c.By
 	}
 	return now
 }
 
-func (c FreeName) holder(now ID) ID {
-	if now == c.Of {
-		return ID{}
+func (c FreeName) holder(now Holding) Holding {
+	if now.Account == c.Of {
+		return Holding{}
 	}
 	return now
 }

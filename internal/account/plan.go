@@ -22,6 +22,7 @@ type Plan struct {
 	MaxRetentionHours     int
 	Labels                bool // a label set by a person is kept
 	Subdomains            bool // a subdomain may be chosen
+	MaxSubdomains         int64
 
 	MaxKeys            int64 // account keys; each inbox may hold its own besides
 	SendsPerDay        int64
@@ -38,11 +39,11 @@ type Plans map[PlanName]Plan
 func DefaultPlans() Plans {
 	return Plans{
 		Free: {
-			Name: Free, MaxInboxes: 3, DefaultRetentionHours: 24, MaxRetentionHours: 72,
+			Name: Free, MaxInboxes: 3, DefaultRetentionHours: 24, MaxRetentionHours: 72, MaxSubdomains: 100,
 			MaxKeys: 1000, SendsPerDay: 100, MaxRecipients: 10, MaxAttachments: 1, MaxAttachmentBytes: 512 << 10, MaxWebhooks: 10,
 		},
 		Paid: {
-			Name: Paid, MaxInboxes: 1_000_000, DefaultRetentionHours: 168, MaxRetentionHours: 8760, Labels: true, Subdomains: true,
+			Name: Paid, MaxInboxes: 1_000_000, DefaultRetentionHours: 168, MaxRetentionHours: 8760, Labels: true, Subdomains: true, MaxSubdomains: 100,
 			MaxKeys: 1000, SendsPerDay: 10_000, MaxRecipients: 100, MaxAttachments: 10, MaxAttachmentBytes: 10 << 20, MaxWebhooks: 10,
 		},
 	}

@@ -10,11 +10,11 @@ import (
 func TestDefaultPlans(t *testing.T) {
 	plans := account.DefaultPlans()
 	free := account.Plan{
-		Name: account.Free, MaxInboxes: 3, DefaultRetentionHours: 24, MaxRetentionHours: 72,
+		Name: account.Free, MaxInboxes: 3, DefaultRetentionHours: 24, MaxRetentionHours: 72, MaxSubdomains: 100,
 		MaxKeys: 1000, SendsPerDay: 100, MaxRecipients: 10, MaxAttachments: 1, MaxAttachmentBytes: 524_288, MaxWebhooks: 10,
 	}
 	paid := account.Plan{
-		Name: account.Paid, MaxInboxes: 1_000_000, DefaultRetentionHours: 168, MaxRetentionHours: 8760, Labels: true, Subdomains: true,
+		Name: account.Paid, MaxInboxes: 1_000_000, DefaultRetentionHours: 168, MaxRetentionHours: 8760, Labels: true, Subdomains: true, MaxSubdomains: 100,
 		MaxKeys: 1000, SendsPerDay: 10_000, MaxRecipients: 100, MaxAttachments: 10, MaxAttachmentBytes: 10_485_760, MaxWebhooks: 10,
 	}
 	if plans.Of(account.Free) != free || plans.Of(account.Paid) != paid || plans.Of("gold") != free {
@@ -68,7 +68,7 @@ func TestFiguresOfTheOperator(t *testing.T) {
 		"[plans.free] max_inboxes = 2.5 must be a whole number from 0 to 10000000":     {"free": {"max_inboxes": 2.5}},
 		"[plans.paid] labels = 1 must be true or false":                                {"paid": {"labels": int64(1)}},
 		"[plans.free] default_retention_hours = 100 is above max_retention_hours = 72": {"free": {"default_retention_hours": int64(100)}},
-		"[plans.free] has no figure inboxes; the figures are max_inboxes, default_retention_hours, max_retention_hours, labels, subdomains, max_keys, sends_per_day, max_recipients, max_attachments, max_attachment_bytes, max_webhooks": {"free": {"inboxes": int64(3)}},
+		"[plans.free] has no figure inboxes; the figures are max_inboxes, default_retention_hours, max_retention_hours, labels, subdomains, max_subdomains, max_keys, sends_per_day, max_recipients, max_attachments, max_attachment_bytes, max_webhooks": {"free": {"inboxes": int64(3)}},
 	} {
 		if _, err := account.DefaultPlans().With(changes); err == nil || err.Error() != sentence {
 			t.Errorf("%v\nwant %s", err, sentence)

@@ -2,6 +2,7 @@ package account_test
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"testing"
@@ -23,6 +24,7 @@ type machine struct {
 	now   time.Time
 
 	made    []account.InboxEntry // every reservation ever made
+	uses    map[string]int64     // inboxes that live or are reserved, by label
 	keys    map[int64]bool       // every key id ever given
 	tokens  int
 	changed bool
@@ -33,7 +35,7 @@ type machine struct {
 // is the length of its list.
 func TestReplay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := &machine{store: persisttest.Open(t), state: account.NewState(), rows: &account.Rows{}, now: start, keys: map[int64]bool{}}
+		m := &machine{store: persisttest.Open(t), state: account.NewState(), rows: &account.Rows{}, now: start, keys: map[int64]bool{}, uses: map[string]int64{}}
 		m.do(t, account.Open{ID: me, Email: "me@example.test", Plan: account.Free})
 		m.commit(t)
 		for range rapid.IntRange(1, 15).Draw(t, "commits") {
@@ -47,7 +49,7 @@ func TestReplay(t *testing.T) {
 }
 
 func (m *machine) draw(t *rapid.T) account.Command {
-	address := rapid.SampledFrom([]string{"a@x.test", "b@x.test", "c@x.test"}).Draw(t, "address")
+	address := rapid.SampledFrom([]string{"a@x.test", "b@x.test", "c@y.test"}).Draw(t, "address")
 	session := hash(fmt.Sprint("session ", rapid.IntRange(0, m.tokens).Draw(t, "session")))
 	key := rapid.Int64Range(1, m.state.LastKey+1).Draw(t, "key")
 	m.tokens++
@@ -59,8 +61,9 @@ func (m *machine) draw(t *rapid.T) account.Command {
 	}
 	return rapid.SampledFrom([]account.Command{
 		account.ListDomain{Name: name}, account.ListDomain{Name: name, Claimed: true}, account.UnlistDomain{Name: name, Mark: mark},
-		account.ReserveInbox{Address: address, At: m.now},
-		account.ReserveInbox{Address: address, At: m.now, Label: "x", RetentionHours: 1, Record: &once.Record{Request: once.Request{Key: once.Key(fresh)}, At: m.now}}, account.ConfirmInbox{Address: address}, m.release(t, address),
+		account.ReserveInbox{Address: address, At: m.now, Claim: m.claim(label(address))},
+		account.YieldClaim{Claim: *m.claim("x")},
+		account.ReserveInbox{Address: address, At: m.now, Label: "x", RetentionHours: 1, Claim: m.claim(label(address)), Record: &once.Record{Request: once.Request{Key: once.Key(fresh)}, At: m.now}}, account.ConfirmInbox{Address: address}, m.release(t, address),
 		account.StartSession{Hash: fresh}, account.TouchSession{Hash: session}, account.EndSession{Hash: session},
 		account.IssueKey{Key: account.Key{Hash: fresh, Kind: account.KindAccountKey, Scopes: account.ScopeRead}},
 		account.TouchKey{ID: key, At: m.now, Found: m.key(key)}, account.RevokeKey{ID: key, Found: m.key(key)},
@@ -97,11 +100,26 @@ func (m *machine) reset() account.Hash {
 // it fills in Listed as the actor does, from the store and the group.
 func (m *machine) release(t *rapid.T, address string) account.ReleaseInbox {
 	if len(m.made) == 0 || rapid.Bool().Draw(t, "reservation") {
-		return account.ReleaseInbox{Address: address}
+		return account.ReleaseInbox{Address: address, Claim: *m.claim(label(address))}
 	}
 	e := rapid.SampledFrom(m.made).Draw(t, "made")
 	listed, _ := m.store.Listed(me, e)
-	return account.ReleaseInbox{Address: e.Address, CreatedAt: e.CreatedAt, Listed: listed && !slices.Contains(m.rows.DropInboxes, e)}
+	return account.ReleaseInbox{Address: e.Address, CreatedAt: e.CreatedAt, Claim: *m.claim(label(e.Address)), Listed: listed && !slices.Contains(m.rows.DropInboxes, e)}
+}
+
+// label is the subdomain of an address: x was drawn, y chosen.
+func label(address string) string { return address[2:3] }
+
+// claim is a claim as the actor finds it: in the group, else in the store.
+func (m *machine) claim(label string) *account.Claim {
+	c, known := m.rows.Claim(label)
+	if !known {
+		c, _ = m.store.Claim(me, label)
+	}
+	if c.Number == 0 {
+		c = account.Claim{Label: label, Random: label == "x"}
+	}
+	return &c
 }
 
 func (m *machine) do(t *rapid.T, cmd account.Command) {
@@ -109,10 +127,17 @@ func (m *machine) do(t *rapid.T, cmd account.Command) {
 	if err != nil || len(evs) == 0 {
 		return
 	}
+	before := *m.state
+	before.Reserved = maps.Clone(before.Reserved)
 	m.rows.Apply(m.state, evs)
 	m.changed = true
 	switch cmd := cmd.(type) {
+	case account.ReleaseInbox:
+		if r, reserved := before.Reserved[cmd.Address]; len(before.Reserved) == len(m.state.Reserved) || reserved && r.Claim != 0 {
+			m.uses[label(cmd.Address)]--
+		}
 	case account.ReserveInbox:
+		m.uses[cmd.Claim.Label]++
 		m.made = append(m.made, account.InboxEntry{Address: cmd.Address, CreatedAt: cmd.At, Live: true})
 	case account.IssueKey:
 		if m.keys[m.state.LastKey] {
@@ -143,6 +168,17 @@ func (m *machine) commit(t *rapid.T) {
 	keys, err := m.store.Keys(me, 0, 1000)
 	if err != nil || int64(len(keys)) != m.state.AccountKeys+m.state.InboxKeys {
 		t.Fatalf("%d keys are counted, the inventory shows %v (%v)", m.state.AccountKeys, keys, err)
+	}
+	claims, err := m.store.Claims(me, account.Claim{}, 1000)
+	chosen, counted := int64(0), map[string]int64{"x": 0, "y": 0}
+	for _, c := range claims {
+		counted[c.Label] = c.Inboxes
+		if !c.Random {
+			chosen++
+		}
+	}
+	if err != nil || chosen != m.state.Subdomains || counted["x"] != m.uses["x"] || counted["y"] != m.uses["y"] {
+		t.Fatalf("%d chosen subdomains are counted, the claims are %+v, of inboxes %v (%v)", m.state.Subdomains, claims, m.uses, err)
 	}
 	named := 0
 	for _, r := range m.state.Reserved {

@@ -9,15 +9,30 @@ import (
 	"inboxd/internal/fault"
 )
 
-// reserved local parts belong to the operator (RFC 2142 and common roles).
-var reserved = []string{
+// reservedPrefixes belong to the operator below the service domain (RFC 2142 and common roles).
+var reservedPrefixes = []string{
 	"abuse", "admin", "administrator", "bounce", "bounces", "daemon", "dmarc", "hostmaster", "info",
 	"mailer-daemon", "no-reply", "nobody", "noc", "noreply", "postmaster", "root", "security",
 	"support", "tlsrpt", "webmaster",
 }
 
+// reservedLabels are names that servers have and that clients try by themselves: mail and web, set-up
+// of mail programs (RFC 6186, RFC 8461), name servers, proxies, and names of records.
+var reservedLabels = strings.Fields(`_acme-challenge _dmarc _domainkey _mta-sts _report _smtp _tls _tcp _udp
+	admin api autoconfig autodiscover caldav carddav cpanel dns ftp hostmaster imap imaps isatap ldap localhost login mail mailer-daemon
+	mailhost mta mta-sts mx ns ntp openpgpkey pop pop3 pop3s postmaster root sftp smtp smtps ssh ssl sso submission tls vpn
+	webdisk webmail webmaster whm wpad www`)
+
+// numberedLabels are reserved with a number behind them too.
+var numberedLabels = strings.Fields("dns imap mail mta mx ns pop smtp www")
+
+func isReservedLabel(label string) bool {
+	bare := strings.TrimRight(label, "0123456789")
+	return slices.Contains(reservedLabels, label) || slices.Contains(numberedLabels, bare)
+}
+
 // CheckPrefix enforces the specification, Addresses: 1–64 of a-z 0-9 . _ -, no dot at an end
-// or doubled (Invalid), and not reserved (Refused).
+// or doubled.
 func CheckPrefix(prefix string) error {
 	switch {
 	case prefix == "":
@@ -28,8 +43,6 @@ func CheckPrefix(prefix string) error {
 		return fault.Field("prefix", "is too long (%d characters). The limit is 64 characters", len(prefix))
 	case prefix[0] == '.', prefix[len(prefix)-1] == '.', strings.Contains(prefix, ".."):
 		return fault.Field("prefix", "must not start or end with a dot or hold two dots in a row")
-	case slices.Contains(reserved, prefix):
-		return fault.New(fault.Refused, fmt.Sprintf("The prefix %q is reserved", prefix))
 	}
 	return nil
 }
@@ -38,8 +51,11 @@ const prefixCharacters = "abcdefghijklmnopqrstuvwxyz0123456789._-"
 
 // CheckLabel enforces a DNS label for a subdomain (RFC 1035 §2.3.1) of plain ASCII: two
 // hyphens in third and fourth place belong to encoded labels (RFC 5890 §2.3.1), which
-// read as another name.
+// read as another name. It lets reserved labels pass, with an underscore or not: a rule refuses them.
 func CheckLabel(label string) error {
+	if isReservedLabel(label) {
+		return nil
+	}
 	name, ok := address.Domain(label)
 	if !ok || name != label || strings.Contains(label, ".") || strings.HasPrefix(label, "xn--") {
 		return fault.Field("subdomain", "must be one DNS label: 1 to 63 of a-z, 0-9 and hyphen, without a hyphen at an end or two as third and fourth character")

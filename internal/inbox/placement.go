@@ -2,9 +2,11 @@ package inbox
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"inboxd/internal/account"
+	"inboxd/internal/address"
 	"inboxd/internal/fault"
 )
 
@@ -24,10 +26,21 @@ type Namespaces struct {
 	Own    string // the verified domain that an order names, canonical; empty: none is
 }
 
+// Subdomain is the label of the service's subdomain that an address lives in; empty: in none.
+func (ns Namespaces) Subdomain(addr string) string {
+	label, ok := strings.CutSuffix(address.DomainOf(addr), "."+ns.Domain)
+	if !ok || strings.Contains(label, ".") {
+		return ""
+	}
+	return label
+}
+
 // Placement is an order after the plan's rules: what will be created, and which known
 // fields were not applied.
 type Placement struct {
 	Address        string
+	Subdomain      string // label of the service's subdomain that it lives in; empty: in none
+	Random         bool   // the subdomain was drawn
 	Label          string
 	RetentionHours int
 	Ignored        []string
@@ -37,7 +50,10 @@ type Placement struct {
 // Place applies plan to order. The random bits name what the order leaves open. Errors:
 // Invalid for a value that can't be, Refused for a rule.
 func (o Order) Place(plan account.Plan, ns Namespaces, random [3]uint64) (Placement, error) {
-	if err := o.check(ns); err != nil {
+	if err := o.check(); err != nil {
+		return Placement{}, err
+	}
+	if err := o.allowed(plan, ns); err != nil {
 		return Placement{}, err
 	}
 	p := Placement{RetentionHours: plan.Retention(o.RetentionHours), Label: GeneratedLabel(random[0])}
@@ -57,9 +73,12 @@ func (o Order) Place(plan account.Plan, ns Namespaces, random [3]uint64) (Placem
 	case o.Domain != nil:
 		host = ns.Own
 	case o.Subdomain != nil && plan.Subdomains:
-		host = *o.Subdomain + "." + host
+		p.Subdomain = *o.Subdomain
 	case !ns.Plain:
-		host = GeneratedSubdomain(random[1]) + "." + host
+		p.Subdomain, p.Random = GeneratedSubdomain(random[1]), true
+	}
+	if p.Subdomain != "" {
+		host = p.Subdomain + "." + host
 	}
 	if o.Subdomain != nil && !plan.Subdomains {
 		p.Ignored = append(p.Ignored, "subdomain")
@@ -86,7 +105,8 @@ func CheckRetention(hours int) error {
 	return nil
 }
 
-func (o Order) check(ns Namespaces) error {
+// check refuses values that can't be.
+func (o Order) check() error {
 	if o.Domain != nil && o.Subdomain != nil {
 		return fault.Field("domain", "and 'subdomain' can't be given together")
 	}
@@ -101,12 +121,21 @@ func (o Order) check(ns Namespaces) error {
 		}
 	}
 	if o.Prefix != nil {
-		if err := CheckPrefix(*o.Prefix); err != nil {
-			return err
-		}
+		return CheckPrefix(*o.Prefix)
 	}
-	if o.Domain != nil && ns.Own == "" {
+	return nil
+}
+
+// allowed refuses names that are somebody else's, or the operator's. On an own domain no prefix is:
+// its owner answers for it.
+func (o Order) allowed(plan account.Plan, ns Namespaces) error {
+	switch {
+	case o.Domain != nil && ns.Own == "":
 		return fault.New(fault.Refused, fmt.Sprintf("The domain %s is not a verified domain of this account", *o.Domain))
+	case o.Domain == nil && o.Prefix != nil && slices.Contains(reservedPrefixes, *o.Prefix):
+		return fault.New(fault.Refused, fmt.Sprintf("The prefix %q is reserved", *o.Prefix))
+	case o.Subdomain != nil && plan.Subdomains && isReservedLabel(*o.Subdomain):
+		return fault.New(fault.Refused, fmt.Sprintf("The subdomain %q is reserved", *o.Subdomain))
 	}
 	return nil
 }

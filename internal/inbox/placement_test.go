@@ -64,6 +64,56 @@ func TestPlace(t *testing.T) {
 	}
 }
 
+// TestWhoseNamesAreWhose: names of the operator's are refused below the service domain, and are the
+// owner's on a verified domain. A subdomain that a plan leaves out is not looked at.
+func TestWhoseNamesAreWhose(t *testing.T) {
+	domain := given("example.org")
+	for _, prefix := range []string{"postmaster", "abuse", "mailer-daemon", "hostmaster", "noreply", "support", "info"} {
+		for _, o := range []inbox.Order{{Prefix: &prefix}, {Prefix: &prefix, Subdomain: given("acme")}} {
+			if _, err := o.Place(paid, many, bits); !fault.Is(err, fault.Refused) {
+				t.Errorf("%s: %v", prefix, err)
+			}
+		}
+		if p, err := (inbox.Order{Prefix: &prefix, Domain: domain}).Place(free, own, bits); err != nil || p.Address != prefix+"@example.org" {
+			t.Errorf("%s on an own domain: %+v %v", prefix, p, err)
+		}
+	}
+	for _, label := range strings.Fields("www www2 mail mail1 mx mx1 mx10 smtp imap pop pop3 api admin autoconfig autodiscover mta-sts ns ns1 ns12 webmail localhost _dmarc _domainkey") {
+		if _, err := (inbox.Order{Subdomain: &label}).Place(paid, plain, bits); !fault.Is(err, fault.Refused) {
+			t.Errorf("%s: %v", label, err)
+		}
+		if p, err := (inbox.Order{Subdomain: &label}).Place(free, plain, bits); err != nil || p.Subdomain != "" {
+			t.Errorf("%s on Free: %+v %v", label, p, err)
+		}
+	}
+	for _, label := range strings.Fields("wwww mails 1mx api2 a1 support fleet") {
+		if p, err := (inbox.Order{Subdomain: &label}).Place(paid, plain, bits); err != nil || p.Subdomain != label || p.Random {
+			t.Errorf("%s: %+v %v", label, p, err)
+		}
+	}
+}
+
+// TestSubdomainOfAnAddress is the one that it was placed in.
+func TestSubdomainOfAnAddress(t *testing.T) {
+	for _, c := range []struct {
+		order inbox.Order
+		ns    inbox.Namespaces
+		label string
+	}{
+		{inbox.Order{}, plain, ""}, {inbox.Order{}, many, "baaaaaaaaa"}, {inbox.Order{Subdomain: given("acme")}, many, "acme"}, {inbox.Order{Domain: given("example.org")}, own, ""},
+	} {
+		p, err := c.order.Place(paid, c.ns, bits)
+		if err != nil || p.Subdomain != c.label || p.Random != (c.label == "baaaaaaaaa") || c.ns.Subdomain(p.Address) != c.label {
+			t.Errorf("%+v: %+v %v, of its address %q", c.order, p, err, c.ns.Subdomain(p.Address))
+		}
+	}
+	for _, address := range []string{"a@xinbox.localhost", "a@b.c.inbox.localhost", "a@example.org"} {
+		if label := plain.Subdomain(address); label != "" {
+			t.Errorf("%s: %q", address, label)
+		}
+	}
+}
+
 // TestPlaceGolden pins the sentences that people read.
 func TestPlaceGolden(t *testing.T) {
 	var b strings.Builder
@@ -84,8 +134,13 @@ func TestPlaceGolden(t *testing.T) {
 		{"bad prefix", inbox.Order{Prefix: given("a b")}},
 		{"dots in prefix", inbox.Order{Prefix: given("a..b")}},
 		{"reserved prefix", inbox.Order{Prefix: given("postmaster")}},
+		{"reserved subdomain", inbox.Order{Subdomain: given("www")}},
 	} {
-		p, err := c.order.Place(free, plain, bits)
+		plan := free
+		if c.name == "reserved subdomain" {
+			plan = paid
+		}
+		p, err := c.order.Place(plan, plain, bits)
 		if err == nil {
 			fmt.Fprintf(&b, "%s: %s: %s\n", c.name, strings.Join(p.Ignored, ","), p.Note)
 		} else {

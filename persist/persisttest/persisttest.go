@@ -176,12 +176,12 @@ func (s *Store) CommitDeliveries(id account.ID, changes []webhook.Change) error 
 	return s.commit(changes, func() error { return s.Store.CommitDeliveries(id, changes) })
 }
 
-func (s *Store) SetEmail(email string, id account.ID) error {
-	return s.commit(email, func() error { return s.Store.SetEmail(email, id) })
+func (s *Store) SetEmail(email string, holder account.Holding) error {
+	return s.commit(email, func() error { return s.Store.SetEmail(email, holder) })
 }
 
-func (s *Store) SetSubdomain(label string, id account.ID) error {
-	return s.commit(label, func() error { return s.Store.SetSubdomain(label, id) })
+func (s *Store) SetSubdomain(label string, holder account.Holding) error {
+	return s.commit(label, func() error { return s.Store.SetSubdomain(label, holder) })
 }
 
 func (s *Store) AccountOf(address string) (account.ID, error) {

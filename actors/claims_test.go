@@ -1,0 +1,467 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+	"inboxd/internal/once"
+	"inboxd/persist/persisttest"
+)
+
+// claimWorld is a system with random namespaces, two paid accounts and a clock of its own.
+type claimWorld struct {
+	*System
+	t        testing.TB
+	store    *persisttest.Store
+	clock    *atomic.Int64
+	ada, bob account.ID
+	stop     func()
+}
+
+func startClaims(t testing.TB, store *persisttest.Store, plans account.Plans) *claimWorld {
+	t.Helper()
+	w := &claimWorld{t: t, store: store, clock: &atomic.Int64{}}
+	w.clock.Store(time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC).UnixMilli())
+	w.start(plans)
+	return w
+}
+
+// start begins a run over the store, the first or another one.
+func (w *claimWorld) start(plans account.Plans) {
+	w.t.Helper()
+	w.System = must[*System](w.t)(Start(Options{
+		Store: w.store, Namespaces: inbox.Namespaces{Domain: "inbox.localhost"}, Logger: slog.New(slog.DiscardHandler), NewPlan: account.Paid, Plans: plans,
+		SweepEvery: 24 * time.Hour, Now: func() time.Time { return time.UnixMilli(w.clock.Load()) },
+	}))
+	w.stop = sync.OnceFunc(w.System.Stop)
+	w.t.Cleanup(w.stop)
+	for email, id := range map[string]*account.ID{"ada@example.test": &w.ada, "bob@example.test": &w.bob} {
+		known := must[account.Profile](w.t)(w.byEmail(context.Background(), email))
+		if known.CreatedAt.IsZero() {
+			known = must[account.Profile](w.t)(w.OpenAccount(context.Background(), email, "correct horse", account.Paid))
+		}
+		*id = known.ID
+	}
+}
+
+func (w *claimWorld) wait(d time.Duration) { w.clock.Add(d.Milliseconds()) }
+
+// create makes an inbox; empty texts are left out of the order.
+func (w *claimWorld) create(id account.ID, prefix, subdomain string) (string, error) {
+	var order inbox.Order
+	if prefix != "" {
+		order.Prefix = &prefix
+	}
+	if subdomain != "" {
+		order.Subdomain = &subdomain
+	}
+	_, place, err := w.CreateInbox(context.Background(), id, order)
+	return place.Address, err
+}
+
+func (w *claimWorld) expect(what string, err error, kind fault.Kind) {
+	w.t.Helper()
+	if !fault.Is(err, kind) {
+		w.t.Errorf("%s: %v", what, err)
+	}
+}
+
+// claim is what an account has in a subdomain.
+func (w *claimWorld) claim(id account.ID, label string) account.Claim {
+	w.t.Helper()
+	return must[account.Claim](w.t)(w.store.Claim(id, label))
+}
+
+// labelOf is the subdomain of an address.
+func (w *claimWorld) labelOf(address string) string { return w.Namespaces.Subdomain(address) }
+
+// TestANamespaceBelongsToItsAccount: a chosen one and a drawn one, for which a stranger may ask
+// then; its own account may.
+func TestANamespaceBelongsToItsAccount(t *testing.T) {
+	w := startClaims(t, persisttest.Open(t), nil)
+	drawn := w.labelOf(must[string](t)(w.create(w.ada, "agent", "")))
+	must[string](t)(w.create(w.ada, "agent", "fleet"))
+	for _, label := range []string{drawn, "fleet"} {
+		_, err := w.create(w.bob, "support2", label)
+		if err == nil || err.Error() != "refused: The subdomain "+label+" is taken" {
+			t.Errorf("a stranger in %s: %v", label, err)
+		}
+		if c := w.claim(w.bob, label); c.Number != 0 {
+			t.Errorf("a refused creation claimed: %+v", c)
+		}
+		address := must[string](t)(w.create(w.ada, "second", label))
+		if c := w.claim(w.ada, label); c.Inboxes != 2 || c.Random != (label == drawn) || address != "second@"+label+".inbox.localhost" {
+			t.Errorf("%s: %+v", address, c)
+		}
+	}
+	profile := must[accountPicture](t)(w.accounts.picture(t.Context(), w.ada)).profile
+	if profile.Subdomains != 1 {
+		t.Errorf("%d chosen subdomains", profile.Subdomains)
+	}
+}
+
+// TestARefusedCreationTakesNothing, whatever it was refused for, not even when its label was
+// written down already.
+func TestARefusedCreationTakesNothing(t *testing.T) {
+	plans := account.DefaultPlans()
+	few := plans[account.Paid]
+	few.MaxInboxes = 1
+	plans[account.Paid] = few
+	w := startClaims(t, persisttest.Open(t), plans)
+	for name, c := range map[string]struct {
+		prefix, label string
+		kind          fault.Kind
+	}{
+		"prefix": {"A b", "one", fault.Invalid}, "reserved": {"abuse", "two", fault.Refused}, "label": {"me", "a.b", fault.Invalid}, "operator's": {"me", "www", fault.Refused},
+	} {
+		_, err := w.create(w.ada, c.prefix, c.label)
+		w.expect(name, err, c.kind)
+	}
+	w.store.Before = func(what any) error {
+		if rows, is := what.(*inbox.Rows); is && strings.HasSuffix(rows.Address, "@four.inbox.localhost") {
+			return fault.New(fault.StorageFull, "full")
+		}
+		return nil
+	}
+	_, err := w.create(w.ada, "me", "four")
+	w.expect("a full disk", err, fault.StorageFull)
+	w.store.Before = nil
+	if holder := must[account.Holding](t)(w.store.SubdomainHolder("four")); holder.Account != w.ada {
+		t.Errorf("the label is %v's; this test wants one that was claimed", holder)
+	}
+	until(func() bool { return w.claim(w.ada, "four").Number == 0 }) // the release is on its way
+	must[string](t)(w.create(w.ada, "me", "five"))
+	_, err = w.create(w.ada, "me", "three")
+	w.expect("over the quota", err, fault.Refused)
+
+	claims := must[[]account.Claim](t)(w.store.Claims(w.ada, account.Claim{}, 99))
+	if len(claims) != 1 || claims[0].Label != "five" {
+		t.Errorf("claims %+v", claims)
+	}
+	must[string](t)(w.create(w.bob, "me", "four"))
+	if c := w.claim(w.bob, "four"); c.Inboxes != 1 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestAClaimPassesOn thirty days after the last inbox in it, at the next creation there; its own
+// account may come back to it until then.
+func TestAClaimPassesOn(t *testing.T) {
+	w := startClaims(t, persisttest.Open(t), nil)
+	drawn := must[string](t)(w.create(w.ada, "a", ""))
+	for _, label := range []string{"fleet", w.labelOf(drawn)} {
+		a := drawn
+		if label == "fleet" {
+			a = must[string](t)(w.create(w.ada, "a", label))
+		}
+		b := must[string](t)(w.create(w.ada, "b", label))
+		for _, address := range []string{a, b} {
+			w.wait(20 * 24 * time.Hour)
+			if err := w.DeleteInbox(t.Context(), w.ada, address); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.wait(account.ClaimKept - time.Millisecond)
+		_, err := w.create(w.bob, "c", label)
+		w.expect("a day before the end", err, fault.Refused)
+		again := must[string](t)(w.create(w.ada, "c", label))
+		w.wait(time.Hour)
+		_, err = w.create(w.bob, "d", label)
+		w.expect("in use again", err, fault.Refused)
+		if err := w.DeleteInbox(t.Context(), w.ada, again); err != nil {
+			t.Fatal(err)
+		}
+		w.wait(account.ClaimKept)
+		must[string](t)(w.create(w.bob, "d", label))
+		_, err = w.create(w.ada, "e", label)
+		w.expect("it is another account's now", err, fault.Refused)
+		if c := w.claim(w.ada, label); c.Number != 0 {
+			t.Errorf("she has %+v", c)
+		}
+	}
+}
+
+// TestAClaimEndsWithItsAccount, and leaves no row.
+func TestAClaimEndsWithItsAccount(t *testing.T) {
+	w := startClaims(t, persisttest.Open(t), nil)
+	drawn, gone := must[string](t)(w.create(w.ada, "a", "")), must[string](t)(w.create(w.ada, "a", ""))
+	must[string](t)(w.create(w.ada, "a", "fleet"))
+	if err := w.DeleteInbox(t.Context(), w.ada, gone); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.DeleteAccount(t.Context(), "ada@example.test"); err != nil {
+		t.Fatal(err)
+	}
+	for _, label := range []string{w.labelOf(drawn), w.labelOf(gone), "fleet"} {
+		if holder := must[account.Holding](t)(w.store.SubdomainHolder(label)); holder != (account.Holding{}) {
+			t.Errorf("%s is still %v's", label, holder)
+		}
+		if c := w.claim(w.ada, label); c.Number != 0 {
+			t.Errorf("it still has %+v", c)
+		}
+	}
+	must[string](t)(w.create(w.bob, "b", "fleet"))
+
+	// A creation of hers that comes later than her end holds nothing.
+	if _, err := w.subdomains.Order(t.Context(), "late", account.ClaimName{By: account.Holding{Account: w.ada, Claim: 99}}); err != nil {
+		t.Fatal(err)
+	}
+	must[string](t)(w.create(w.bob, "b", "late"))
+}
+
+// TestALateClaimTakesNothingBack of a creation that was given up while it hung.
+func TestALateClaimTakesNothingBack(t *testing.T) {
+	w := startClaims(t, persisttest.Open(t), nil)
+	hung := must[any](t)(w.accounts.order(t.Context(), w.ada, account.ReserveInbox{Address: "a@fleet.inbox.localhost", At: w.now(), Claim: &account.Claim{Label: "fleet"}})).(account.Reservation)
+	w.wait(reservationAge)
+	must[string](t)(w.create(w.ada, "other", "")) // repairs
+	if c := w.claim(w.ada, "fleet"); c.Number != 0 {
+		t.Fatalf("left of what was given up: %+v", c)
+	}
+	// It goes on before anybody else comes: the label leads to her, who has no use for it.
+	w.expect("the hung one", w.Registry.finish(t.Context(), w.ada, "a@fleet.inbox.localhost", hung, false), fault.Refused)
+	must[string](t)(w.create(w.bob, "b", "fleet"))
+	w.expect("once more", w.Registry.finish(t.Context(), w.ada, "a@fleet.inbox.localhost", hung, false), fault.Refused)
+	if holder := must[account.Holding](t)(w.store.SubdomainHolder("fleet")); holder.Account != w.bob {
+		t.Errorf("it is %v's", holder)
+	}
+}
+
+// TestWhoAskedBeforeTheHolderCameBack does not get the subdomain: between the holder's word and
+// the claim lies another claim of the holder.
+func TestWhoAskedBeforeTheHolderCameBack(t *testing.T) {
+	w := startClaims(t, persisttest.Open(t), nil)
+	first := must[string](t)(w.create(w.ada, "a", "fleet"))
+	if err := w.DeleteInbox(t.Context(), w.ada, first); err != nil {
+		t.Fatal(err)
+	}
+	w.wait(account.ClaimKept)
+	asked := must[account.Holding](t)(w.store.SubdomainHolder("fleet"))
+	if err := w.yield(t.Context(), "fleet", asked); err != nil {
+		t.Fatal(err)
+	}
+	must[string](t)(w.create(w.ada, "b", "fleet"))
+	holder, err := w.subdomains.Order(t.Context(), "fleet", account.ClaimName{By: account.Holding{Account: w.bob, Claim: 1}, Instead: asked})
+	if err != nil || holder.Account != w.ada || holder.Claim <= asked.Claim {
+		t.Errorf("asked of %v, now it is %v's (%v)", asked, holder, err)
+	}
+}
+
+// TestManyClaimOneLabelAtOnce: one account has it, and those who were refused nothing.
+func TestManyClaimOneLabelAtOnce(t *testing.T) {
+	w := startClaims(t, persisttest.Open(t), nil)
+	ids := []account.ID{w.ada, w.bob}
+	for i := range 4 {
+		ids = append(ids, must[account.Profile](t)(w.OpenAccount(t.Context(), fmt.Sprintf("u%d@example.test", i), "correct horse", account.Paid)).ID)
+	}
+	for round := range 20 {
+		label := fmt.Sprintf("fleet-%d", round)
+		made := make([]int, len(ids))
+		var all sync.WaitGroup
+		for i, id := range ids {
+			all.Go(func() {
+				for n := range 3 {
+					switch _, err := w.create(id, fmt.Sprintf("i%d-%d", i, n), label); {
+					case err == nil:
+						made[i]++
+					case !fault.Is(err, fault.Refused):
+						t.Error(err)
+					}
+				}
+			})
+		}
+		all.Wait()
+		winners := 0
+		for i, id := range ids {
+			if made[i] > 0 {
+				winners++
+			}
+			until(func() bool { return w.claim(id, label).Inboxes == int64(made[i]) }) // releases may be on their way
+			if c := w.claim(id, label); made[i] == 0 && c.Number != 0 {
+				t.Errorf("a loser has %+v", c)
+			}
+		}
+		if winners != 1 {
+			t.Fatalf("%s: made %v", label, made)
+		}
+	}
+}
+
+// TestSubdomainsOfAnAccountAreBounded, also when they are claimed at once; random ones are not,
+// and what is over makes room.
+func TestSubdomainsOfAnAccountAreBounded(t *testing.T) {
+	plans := account.DefaultPlans()
+	paid := plans[account.Paid]
+	paid.MaxSubdomains = 5
+	plans[account.Paid] = paid
+	w := startClaims(t, persisttest.Open(t), plans)
+	var made atomic.Int64
+	var all sync.WaitGroup
+	for i := range 12 {
+		all.Go(func() {
+			if _, err := w.create(w.ada, "a", fmt.Sprintf("fleet-%d", i)); err == nil {
+				made.Add(1)
+			} else if !strings.Contains(err.Error(), "at most 5 subdomains") {
+				t.Error(err)
+			}
+			must[string](t)(w.create(w.ada, "", ""))
+		})
+	}
+	all.Wait()
+	chosen := must[[]account.Claim](t)(w.store.Claims(w.ada, account.Claim{}, 5))
+	if made.Load() != 5 || chosen[4].Random {
+		t.Errorf("%d were made, claims %+v", made.Load(), chosen)
+	}
+	must[string](t)(w.create(w.ada, "b", chosen[0].Label))
+	for _, prefix := range []string{"a", "b"} {
+		if err := w.DeleteInbox(t.Context(), w.ada, prefix+"@"+chosen[0].Label+".inbox.localhost"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := w.create(w.ada, "a", "sixth")
+	w.expect("before the thirty days", err, fault.Refused)
+	w.wait(account.ClaimKept)
+	must[string](t)(w.create(w.ada, "a", "sixth"))
+	_, err = w.create(w.ada, "a", "seventh")
+	w.expect("beyond it", err, fault.Refused)
+	if c := w.claim(w.ada, chosen[0].Label); c.Number != 0 {
+		t.Errorf("what made room: %+v", c)
+	}
+}
+
+// TestACrashBetweenTheStepsOfAClaim: a store that fails at any one commit leaves what the next run
+// puts right. The subdomain is hers if the inbox is, else anybody's.
+func TestACrashBetweenTheStepsOfAClaim(t *testing.T) {
+	broken := errors.New("pulled the plug")
+	const commits = 6 // reserve, claim, create, confirm, delete, give back
+	for _, subdomain := range []string{"fleet", ""} {
+		for fail := 1; ; fail++ {
+			w := startClaims(t, persisttest.Open(t), nil)
+			n, label := 0, "fleet"
+			w.store.Before = func(what any) error {
+				if rows, is := what.(*inbox.Rows); is {
+					label = w.labelOf(rows.Address)
+				} else if text, is := what.(string); is {
+					label = text
+				}
+				if n++; n >= fail {
+					return broken
+				}
+				return nil
+			}
+			address, err := w.create(w.ada, "me", subdomain)
+			if err == nil {
+				err = w.DeleteInbox(t.Context(), w.ada, address)
+			}
+			w.store.Before = nil
+			if err == nil {
+				if n != commits {
+					t.Errorf("the whole takes %d commits, %d were expected", n, commits)
+				}
+				break
+			}
+			w.stop()
+			w.start(nil)
+			w.wait(reservationAge)
+			must[string](t)(w.create(w.ada, "repairs", ""))
+			inboxesOf(t, w.System, w.ada) // what is gone goes off the list
+			live := w.Accepts(t.Context(), "me@"+label+".inbox.localhost") == nil
+			c := w.claim(w.ada, label)
+			if live != (c.Inboxes == 1) || c.Inboxes > 1 || (fail <= 3) != (c.Number == 0) {
+				t.Errorf("failure at commit %d: the inbox lives %v, %+v", fail, live, c)
+			}
+			if _, err = w.create(w.bob, "b", label); (err == nil) != (c.Number == 0) {
+				t.Errorf("failure at commit %d: a stranger: %v", fail, err)
+			}
+			w.stop()
+		}
+	}
+}
+
+// TestARepeatGoesOnWithItsClaim when the first was cut off behind its reservation.
+func TestARepeatGoesOnWithItsClaim(t *testing.T) {
+	w := startClaims(t, persisttest.Open(t), nil)
+	label, req := "fleet", once.Request{Key: once.Key{1}, Digest: once.Digest{1}}
+	make := func() error {
+		_, err := w.CreateInboxOnce(t.Context(), w.ada, inbox.Order{Subdomain: &label}, req, func(inbox.Placement, time.Time) []byte { return []byte("{}") })
+		return err
+	}
+	w.store.Before = func(what any) error {
+		if what == any("fleet") {
+			return errors.New("pulled the plug")
+		}
+		return nil
+	}
+	if err := make(); err == nil {
+		t.Fatal("it was made")
+	}
+	w.store.Before = nil
+	w.stop()
+	w.start(nil)
+	_, err := w.create(w.bob, "b", "fleet") // nothing says that it is hers but her reservation
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.expect("the repeat", make(), fault.Refused)
+	label = "other"
+	req.Key[0]++
+	for range 2 {
+		if err := make(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c := w.claim(w.ada, "other"); c.Inboxes != 1 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestAFleetOfClaims: a thousand creations at once, in one subdomain, which is written down once, and in
+// random ones, each of which is the account's.
+func TestAFleetOfClaims(t *testing.T) {
+	w := startClaims(t, persisttest.Open(t), nil)
+	var labels atomic.Int64
+	w.store.Before = func(what any) error {
+		if _, is := what.(string); is {
+			labels.Add(1)
+		}
+		return nil
+	}
+	const many = 1000
+	for _, subdomain := range []string{"fleet", ""} {
+		var all sync.WaitGroup
+		work, addresses := make(chan int), make([]string, many)
+		for range 256 {
+			all.Go(func() {
+				for i := range work {
+					addresses[i] = must[string](t)(w.create(w.ada, fmt.Sprintf("i%d", i), subdomain))
+				}
+			})
+		}
+		for i := range many {
+			work <- i
+		}
+		close(work)
+		all.Wait()
+		if subdomain != "" {
+			if c := w.claim(w.ada, subdomain); c.Inboxes != many || labels.Load() != 1 {
+				t.Errorf("%+v, %d commits of the label", c, labels.Load())
+			}
+			continue
+		}
+		for _, address := range addresses {
+			if c := w.claim(w.ada, w.labelOf(address)); c.Inboxes != 1 || !c.Random {
+				t.Fatalf("%s: %+v", address, c)
+			}
+		}
+	}
+}
