@@ -36,6 +36,11 @@ var allowed = map[string][]string{
 	"internal/message/html":    {},
 	"internal/message/compose": {"internal/address", "internal/message"},
 
+	// Calendar files of strangers.
+	"internal/icalendar":      {"internal/icalendar/zone"},
+	"internal/icalendar/rule": {},
+	"internal/icalendar/zone": {"internal/icalendar/rule"},
+
 	// Rooms of package otp.
 	"internal/otp/text":        {},
 	"internal/otp/link":        {"internal/otp/text"},
@@ -118,6 +123,7 @@ var homes = map[string]home{
 	"github.com/fxamacker/cbor/v2":            {place: "persist"},
 	"github.com/fasthttp/router":              {place: "http"},
 	"github.com/emersion/go-smtp":             {place: "smtp"},
+	"github.com/emersion/go-ical":             {place: "internal/icalendar"},
 	"github.com/pelletier/go-toml/v2":         {place: "cmd/inboxd"},
 	"github.com/prometheus/client_golang":     {place: "cmd/inboxd"},
 	"github.com/HdrHistogram/hdrhistogram-go": {place: "bench"},

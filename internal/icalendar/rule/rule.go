@@ -1,0 +1,247 @@
+// Package rule reads recurrence rules (RFC 5545, section 3.3.10) and walks the days that they
+// name. It knows local days and clock times, which it carries as times in UTC; it knows no
+// zones, no instants and no events.
+package rule
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Freq is how long a period of a rule is.
+type Freq uint8
+
+const (
+	Daily Freq = iota + 1
+	Weekly
+	Monthly
+	Yearly
+)
+
+// What a rule may ask for. One that asks for more is kept as text by its readers and never walked.
+const (
+	maxText     = 2000
+	maxInterval = 1000
+	maxCount    = 10_000
+)
+
+var errNotWalked = errors.New("rule: outside what is walked")
+
+// Rule is a rule that was read. Its zero value names no day.
+type Rule struct {
+	Freq     Freq
+	Interval int       // 1 or more
+	Count    int       // 0: the rule does not end by count
+	Until    time.Time // zero: it does not end by time
+	UntilUTC bool      // Until is an instant; else it is a local time, a day's last second for a date
+
+	months     uint16 // bit n is month n
+	monthDays  places
+	yearDays   places
+	weeks      places
+	weekdays   [7]places // place 0 is every such day
+	byWeekday  bool
+	set        places // BYSETPOS
+	weekStart  time.Weekday
+	hour       int // -1: as of the first occurrence
+	min, sec   int
+	everyClock bool // no BYHOUR, BYMINUTE or BYSECOND
+}
+
+// places are positions counted from the front and from the back, 1 to 366.
+type places struct {
+	front, back [6]uint64
+	any         bool
+}
+
+func (p *places) add(n int) {
+	p.any = true
+	if n < 0 {
+		p.back[-n/64] |= 1 << (-n % 64)
+		return
+	}
+	p.front[n/64] |= 1 << (n % 64)
+}
+
+func (p *places) has(front, back int) bool {
+	return p.front[front/64]&(1<<(front%64)) != 0 || p.back[back/64]&(1<<(back%64)) != 0
+}
+
+// Parse reads the value of an RRULE. It fails for what is no rule and for rules outside the
+// caps: more often than daily, several clock times a day, INTERVAL over 1,000, COUNT over 10,000,
+// other calendars.
+func Parse(text string) (Rule, error) {
+	if len(text) > maxText {
+		return Rule{}, errNotWalked
+	}
+	r := Rule{Interval: 1, weekStart: time.Monday, hour: -1, min: -1, sec: -1}
+	seen := map[string]bool{}
+	for part := range strings.SplitSeq(strings.ToUpper(strings.TrimSpace(text)), ";") {
+		key, value, ok := strings.Cut(strings.TrimSpace(part), "=")
+		if part == "" {
+			continue
+		}
+		if !ok || seen[key] {
+			return Rule{}, fmt.Errorf("rule: bad part %.40q", part)
+		}
+		seen[key] = true
+		if err := r.take(key, value); err != nil {
+			return Rule{}, err
+		}
+	}
+	if r.Freq == 0 {
+		return Rule{}, errors.New("rule: no FREQ")
+	}
+	r.everyClock = r.hour < 0 && r.min < 0 && r.sec < 0
+	return r, r.ordinalsFit()
+}
+
+func (r *Rule) take(key, value string) (err error) {
+	switch key {
+	case "FREQ":
+		r.Freq, err = freqOf(value)
+	case "INTERVAL":
+		r.Interval, err = number(value, 1, maxInterval)
+	case "COUNT":
+		r.Count, err = number(value, 1, maxCount)
+	case "UNTIL":
+		err = r.takeUntil(value)
+	case "BYMONTH":
+		err = numbers(value, 1, 12, func(n int) { r.months |= 1 << n })
+	case "BYMONTHDAY":
+		err = signed(value, 31, r.monthDays.add)
+	case "BYYEARDAY":
+		err = signed(value, 366, r.yearDays.add)
+	case "BYWEEKNO":
+		err = signed(value, 53, r.weeks.add)
+	case "BYSETPOS":
+		err = signed(value, 366, r.set.add)
+	case "BYDAY":
+		err = r.takeDays(value)
+	case "BYHOUR":
+		r.hour, err = number(value, 0, 23)
+	case "BYMINUTE":
+		r.min, err = number(value, 0, 59)
+	case "BYSECOND":
+		r.sec, err = number(value, 0, 59)
+	case "WKST":
+		r.weekStart, err = weekdayOf(value)
+	default:
+		err = errNotWalked
+	}
+	return err
+}
+
+// ordinalsFit refuses the third Monday of anything but a month or a year.
+func (r *Rule) ordinalsFit() error {
+	if r.Freq == Monthly || r.Freq == Yearly && !r.weeks.any {
+		return nil
+	}
+	for _, p := range r.weekdays {
+		p.front[0] &^= 1
+		if p.front != [6]uint64{} || p.back != [6]uint64{} {
+			return errNotWalked
+		}
+	}
+	return nil
+}
+
+func freqOf(s string) (Freq, error) {
+	switch s {
+	case "DAILY":
+		return Daily, nil
+	case "WEEKLY":
+		return Weekly, nil
+	case "MONTHLY":
+		return Monthly, nil
+	case "YEARLY":
+		return Yearly, nil
+	}
+	return 0, errNotWalked
+}
+
+func (r *Rule) takeUntil(s string) (err error) {
+	switch len(s) {
+	case len("20060102"):
+		r.Until, err = time.Parse("20060102", s)
+		r.Until = r.Until.Add(24*time.Hour - time.Second)
+	case len("20060102T150405Z"):
+		r.UntilUTC = true
+		r.Until, err = time.Parse("20060102T150405Z", s)
+	default:
+		r.Until, err = time.Parse("20060102T150405", s)
+	}
+	return err
+}
+
+// takeDays reads BYDAY: weekdays, each with an ordinal or without.
+func (r *Rule) takeDays(list string) error {
+	for item := range strings.SplitSeq(list, ",") {
+		item = strings.TrimSpace(item)
+		if len(item) < 2 {
+			return fmt.Errorf("rule: bad day %q", item)
+		}
+		day, err := weekdayOf(item[len(item)-2:])
+		if err != nil {
+			return err
+		}
+		n := 0
+		if ordinal := item[:len(item)-2]; ordinal != "" {
+			if n, err = signedNumber(ordinal, 53); err != nil {
+				return err
+			}
+		}
+		r.byWeekday = true
+		r.weekdays[day].add(n)
+	}
+	return nil
+}
+
+func weekdayOf(s string) (time.Weekday, error) {
+	i := strings.Index("SUMOTUWETHFRSA", s)
+	if len(s) != 2 || i < 0 || i%2 != 0 {
+		return 0, fmt.Errorf("rule: bad weekday %.10q", s)
+	}
+	return time.Weekday(i / 2), nil
+}
+
+func number(s string, low, high int) (int, error) {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < low || n > high {
+		return 0, fmt.Errorf("rule: %.40q is not one number from %d to %d", s, low, high)
+	}
+	return n, nil
+}
+
+func signedNumber(s string, high int) (int, error) {
+	n, err := number(s, -high, high)
+	if err == nil && n == 0 {
+		err = errors.New("rule: place 0")
+	}
+	return n, err
+}
+
+func numbers(list string, low, high int, add func(int)) error {
+	for item := range strings.SplitSeq(list, ",") {
+		n, err := number(strings.TrimSpace(item), low, high)
+		if err != nil {
+			return err
+		}
+		add(n)
+	}
+	return nil
+}
+
+func signed(list string, high int, add func(int)) error {
+	for item := range strings.SplitSeq(list, ",") {
+		n, err := signedNumber(strings.TrimSpace(item), high)
+		if err != nil {
+			return err
+		}
+		add(n)
+	}
+	return nil
+}

@@ -1,0 +1,139 @@
+package icalendar
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/emersion/go-ical"
+)
+
+// Caps of a file. One beyond them is no invitation, and whoever reads it says that it was cut.
+const (
+	MaxBytes      = 1 << 20
+	maxDepth      = 4
+	maxComponents = 200
+)
+
+// ErrOverCaps is what Read answers for a file beyond the caps.
+var ErrOverCaps = errors.New("icalendar: over 1 MiB, 200 components or 4 levels")
+
+const (
+	maxAttendees = 500 // of an event
+	maxDates     = 100 // EXDATE and RDATE each
+)
+
+// keptProps are the properties that a reader asks for, by component, each with how many lines of
+// it count. Nothing else of a file is ever held.
+var keptProps = map[string]map[string]int{
+	ical.CompCalendar: {ical.PropMethod: 2},
+	ical.CompEvent: {
+		ical.PropUID: 1, ical.PropDateTimeStamp: 1, ical.PropSequence: 1, ical.PropStatus: 1, ical.PropRecurrenceID: 1,
+		ical.PropDateTimeStart: 1, ical.PropDateTimeEnd: 1, ical.PropDuration: 1,
+		ical.PropSummary: 1, ical.PropLocation: 1, ical.PropDescription: 1, ical.PropComment: 1,
+		ical.PropRecurrenceRule: 1, ical.PropRecurrenceDates: maxDates, ical.PropExceptionDates: maxDates,
+		ical.PropOrganizer: 1, ical.PropAttendee: maxAttendees,
+	},
+	ical.CompTimezone:         {ical.PropTimezoneID: 1, "X-LIC-LOCATION": 1},
+	ical.CompTimezoneStandard: observanceProps,
+	ical.CompTimezoneDaylight: observanceProps,
+}
+
+var observanceProps = map[string]int{
+	ical.PropDateTimeStart: 1, ical.PropTimezoneOffsetFrom: 1, ical.PropTimezoneOffsetTo: 1, ical.PropRecurrenceRule: 1, ical.PropRecurrenceDates: maxDates,
+}
+
+// builder makes the tree of a file. One call of parse owns it.
+//
+// go-ical's Decoder does the same and is passed by: it appends each octet of a parameter to a
+// string (a megabyte in parameters of 800 octets: 0.5 s and 430 MB; in one of 256 KiB: 120 s and
+// 140 GB), panics where a line ends inside one, descends by recursion, and gives up at the first
+// bad line. So do its readers of values: DateTime hands a stranger's TZID to
+// time.LoadLocation, a file path; Text fails at an unknown escape; Duration overflows.
+type builder struct {
+	own   func(string) bool
+	open  []*ical.Component
+	roots []*ical.Component
+	count int
+}
+
+// parse reads a file into the components that it is made of, with the properties that are
+// kept. A bad line costs that line; what is open at the end is closed.
+func parse(text []byte, own func(address string) bool) ([]*ical.Component, error) {
+	if len(text) > MaxBytes {
+		return nil, ErrOverCaps
+	}
+	b := builder{own: own}
+	in := lines{rest: bytes.TrimPrefix(text, []byte(byteOrderMark))}
+	for line, ok := in.next(); ok; line, ok = in.next() {
+		if err := b.line(line); err != nil {
+			return nil, err
+		}
+	}
+	return b.roots, nil
+}
+
+func (b *builder) line(line []byte) error {
+	name, rest, ok := contentLine(line)
+	switch {
+	case !ok:
+		return nil
+	case name == "BEGIN":
+		return b.begin(componentName(rest))
+	case name == "END":
+		b.end(componentName(rest))
+	case len(b.open) > 0:
+		b.keep(b.open[len(b.open)-1], name, rest)
+	}
+	return nil
+}
+
+func componentName(rest []byte) string {
+	rest = bytes.TrimSpace(rest[1:])
+	return strings.ToUpper(string(rest[:min(len(rest), maxName)]))
+}
+
+func (b *builder) begin(name string) error {
+	c := &ical.Component{Name: name, Props: ical.Props{}}
+	if b.count++; b.count > maxComponents || len(b.open) == maxDepth {
+		return ErrOverCaps
+	}
+	if len(b.open) == 0 {
+		b.roots = append(b.roots, c)
+	} else {
+		parent := b.open[len(b.open)-1]
+		parent.Children = append(parent.Children, c)
+	}
+	b.open = append(b.open, c)
+	return nil
+}
+
+// end closes the component of that name, and those left open inside it.
+func (b *builder) end(name string) {
+	for i, c := range slices.Backward(b.open) {
+		if c.Name == name {
+			b.open = b.open[:i]
+			return
+		}
+	}
+}
+
+func (b *builder) keep(c *ical.Component, name string, rest []byte) {
+	limit := keptProps[c.Name][name]
+	if limit == 0 {
+		return
+	}
+	have := len(c.Props[name])
+	if have >= limit && (name != ical.PropAttendee || have > limit) {
+		return
+	}
+	p, ok := property(name, rest)
+	if !ok {
+		return
+	}
+	if have == limit && (b.own == nil || !b.own(mailboxOf(&p))) {
+		return // the place beyond the last is for this inbox's own line
+	}
+	c.Props[name] = append(c.Props[name], p)
+}

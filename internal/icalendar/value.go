@@ -1,0 +1,193 @@
+package icalendar
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// textOf undoes the escapes of RFC 5545, section 3.3.11, and cleans what comes out. A backslash
+// before anything else is itself.
+func textOf(value string, most int) string {
+	if strings.IndexByte(value, '\\') >= 0 {
+		value = unescaper.Replace(value)
+	}
+	return clean(value, most)
+}
+
+var unescaper = strings.NewReplacer(`\n`, "\n", `\N`, "\n", `\\`, `\`, `\,`, ",", `\;`, ";")
+
+// clean drops control characters but line feed and tab, and what is beyond most code points.
+func clean(s string, most int) string {
+	s = strings.ReplaceAll(s, "\r\n", "\n")
+	s = strings.Map(func(r rune) rune {
+		if isControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, s)
+	if len(s) <= most {
+		return s
+	}
+	return cut(s, most)
+}
+
+// cut leaves the first code points.
+func cut(s string, most int) string {
+	for i := range s {
+		if most == 0 {
+			return s[:i]
+		}
+		most--
+	}
+	return s
+}
+
+func isControl(r rune) bool {
+	return r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == '\u2028' || r == '\u2029'
+}
+
+// lineOf is a clean text on one line, for names and identifiers; most counts octets.
+func lineOf(s string, most int) string {
+	s = strings.TrimSpace(strings.Map(func(r rune) rune {
+		if isControl(r) {
+			return ' '
+		}
+		return r
+	}, s))
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most]
+}
+
+// sequenceOf reads SEQUENCE, 0 to 2^31-1.
+func sequenceOf(value string) (int, error) {
+	n, err := strconv.ParseUint(strings.TrimSpace(value), 10, 31)
+	if err != nil {
+		return 0, errNumber // the error of strconv repeats the value
+	}
+	return int(n), nil
+}
+
+var (
+	errNumber   = errors.New("not 0 to 2^31-1")
+	errTime     = errors.New("not a date or time")
+	errDuration = errors.New("icalendar: bad duration")
+)
+
+// span is a duration: days follow the clocks of the place, the rest is exact.
+type span struct {
+	days int
+	rest time.Duration
+}
+
+// durationOf reads a DURATION (RFC 5545, section 3.3.6).
+func durationOf(value string) (d span, err error) {
+	s := strings.ToUpper(strings.TrimSpace(value))
+	negative := strings.HasPrefix(s, "-")
+	s, ok := strings.CutPrefix(strings.TrimLeft(s, "+-"), "P")
+	if !ok || s == "" {
+		return d, errDuration
+	}
+	for inTime := false; s != ""; {
+		if s[0] == 'T' && !inTime {
+			inTime, s = true, s[1:]
+		}
+		if s == "" {
+			break // "P1DT" is written by some
+		}
+		i := strings.IndexFunc(s, func(r rune) bool { return r < '0' || r > '9' })
+		if i <= 0 || i > 8 { // under a hundred million of anything
+			return d, errDuration
+		}
+		n, _ := strconv.Atoi(s[:i])
+		if !d.add(n, s[i], inTime) {
+			return d, errDuration
+		}
+		s = s[i+1:]
+	}
+	if negative {
+		d.days, d.rest = -d.days, -d.rest
+	}
+	return d, nil
+}
+
+func (d *span) add(n int, unit byte, inTime bool) bool {
+	switch {
+	case !inTime && unit == 'W':
+		d.days += 7 * n
+	case !inTime && unit == 'D':
+		d.days += n
+	case inTime && unit == 'H':
+		d.rest += time.Duration(n) * time.Hour
+	case inTime && unit == 'M':
+		d.rest += time.Duration(n) * time.Minute
+	case inTime && unit == 'S':
+		d.rest += time.Duration(n) * time.Second
+	default:
+		return false
+	}
+	return true
+}
+
+// moment is a date or a local time, carried in UTC, or an instant.
+type moment struct {
+	at   time.Time
+	date bool
+	utc  bool
+}
+
+// momentOf reads a DATE or DATE-TIME; asDate makes a date of either. A PERIOD is its start, a leap
+// second the one before it.
+func momentOf(value string, asDate bool) (m moment, err error) {
+	s, _, _ := strings.Cut(strings.ToUpper(strings.TrimSpace(value)), "/")
+	if asDate && len(s) > 8 && s[8] == 'T' {
+		s = s[:8]
+	}
+	if len(s) == 8 {
+		m.date = true
+		m.at, err = parseTime("20060102", s)
+		return m, err
+	}
+	s, m.utc = strings.CutSuffix(s, "Z")
+	if len(s) == 13 || len(s) == 14 {
+		s = s[:13] + "00" // seconds that are missing or lost a digit
+	}
+	if len(s) == 15 && strings.HasSuffix(s, "60") {
+		s = s[:13] + "59"
+	}
+	m.at, err = parseTime("20060102T150405", s)
+	return m, err
+}
+
+func parseTime(layout, s string) (time.Time, error) {
+	t, err := time.Parse(layout, s)
+	if err != nil {
+		return t, errTime // the error of time repeats the value
+	}
+	return t, nil
+}
+
+// offsetOf reads a UTC offset in seconds: +HHMM or +HHMMSS.
+func offsetOf(value string) (int, error) {
+	s := strings.TrimSpace(value)
+	sign := 1
+	if strings.HasPrefix(s, "-") {
+		sign = -1
+	}
+	s = strings.TrimLeft(s, "+-")
+	if len(s) == 4 {
+		s += "00"
+	}
+	t, err := time.Parse("150405", s)
+	if err != nil {
+		return 0, err
+	}
+	return sign * int(t.Sub(t.Truncate(24*time.Hour)).Seconds()), nil
+}

@@ -1,0 +1,162 @@
+package zone
+
+import (
+	"archive/zip"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func local(s string) time.Time {
+	t, err := time.Parse("2006-01-02 15:04:05", s+":00"[:3*(2-strings.Count(s, ":"))])
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+func TestExplain(t *testing.T) {
+	berlin := []Observance{{Start: local("1601-01-01 00:00"), From: 3600, To: 3600}}
+	for _, row := range []struct {
+		tzid string
+		def  *Definition
+		want Zone
+	}{
+		{"Europe/Berlin", nil, Zone{Name: "Europe/Berlin"}},
+		{" Europe/Berlin ", nil, Zone{Name: "Europe/Berlin"}},
+		{"europe/berlin", nil, Zone{Name: "Europe/Berlin"}},
+		{"US/Eastern", nil, Zone{Name: "US/Eastern"}},
+		{"UTC", nil, UTC},
+		{"/freeassociation.sourceforge.net/Asia/Tokyo", nil, Zone{Name: "Asia/Tokyo"}},
+		{"/mozilla.org/20050126_1/America/Argentina/Ushuaia", nil, Zone{Name: "America/Argentina/Ushuaia"}},
+		{"/" + strings.Repeat("a/", 5000) + "GB", nil, Zone{Name: "GB"}},
+		{"prefix/Europe/Berlin", nil, UTC},
+		{"W. Europe Standard Time", nil, Zone{Name: "Europe/Berlin"}},
+		{"pacific standard time", nil, Zone{Name: "America/Los_Angeles"}},
+		{"W. Europe Standard Time", &Definition{Location: "Europe/Paris"}, Zone{Name: "Europe/Berlin"}},
+		{"Mine", &Definition{Location: "Europe/Paris", Observances: berlin}, Zone{Name: "Europe/Paris"}},
+		{"Mine", &Definition{Location: "Europe/Atlantis", Observances: berlin}, Zone{Observances: berlin}},
+		{"Mine", &Definition{}, UTC},
+		{"Factory", nil, UTC},
+		{"", nil, UTC},
+		{"/etc/localtime", nil, UTC},
+		{"../zoneinfo/Europe/Berlin", nil, UTC},
+		{"Local", nil, UTC},
+	} {
+		if got := Explain(row.tzid, row.def); !reflect.DeepEqual(got, row.want) {
+			t.Errorf("%.60q is %v, want %v", row.tzid, got, row.want)
+		}
+	}
+}
+
+func TestEveryNameLoads(t *testing.T) {
+	for _, name := range lists().iana {
+		if loc := location(name); loc == time.UTC && !slices.Contains([]string{"UTC"}, name) && loc.String() != name {
+			t.Errorf("%s does not load", name)
+		}
+	}
+	for windows, name := range lists().windows {
+		if _, ok := Find(name); !ok {
+			t.Errorf("%s is %s, which is not in the list", windows, name)
+		}
+	}
+	if n, w := len(lists().iana), len(lists().windows); n < 590 || w < 130 {
+		t.Errorf("%d names, %d of Windows", n, w)
+	}
+}
+
+// The list is that of this Go; a newer one wants generate.sh to be run again.
+func TestListIsThatOfGo(t *testing.T) {
+	r, err := zip.OpenReader(filepath.Join(runtime.GOROOT(), "lib", "time", "zoneinfo.zip"))
+	if err != nil {
+		t.Skipf("no zoneinfo.zip beside this Go: %v", err)
+	}
+	defer r.Close()
+	var names []string
+	for _, f := range r.File {
+		if !strings.HasSuffix(f.Name, "/") && f.Name != "Factory" {
+			names = append(names, f.Name)
+		}
+	}
+	slices.Sort(names)
+	if got := strings.Fields(nameList); !slices.Equal(got, names) {
+		t.Errorf("%d names in the list, %d in Go", len(got), len(names))
+	}
+}
+
+func europe() []Observance {
+	return []Observance{
+		{Start: local("1601-01-01 03:00"), From: 7200, To: 3600, Rule: "FREQ=YEARLY;BYDAY=-1SU;BYMONTH=10"},
+		{Start: local("1601-01-01 02:00"), From: 3600, To: 7200, Rule: "FREQ=YEARLY;BYDAY=-1SU;BYMONTH=3"},
+	}
+}
+
+func TestClocks(t *testing.T) {
+	named, observed := Zone{Name: "Europe/Berlin"}.Clock(), Zone{Observances: europe()}.Clock()
+	for _, row := range []struct{ what, local, utc string }{
+		{"winter", "2026-01-15 12:00", "2026-01-15 11:00"},
+		{"summer", "2026-07-15 12:00", "2026-07-15 10:00"},
+		{"before the gap", "2026-03-29 01:59", "2026-03-29 00:59"},
+		{"in the gap", "2026-03-29 02:30", "2026-03-29 01:30"},
+		{"behind the gap", "2026-03-29 03:00", "2026-03-29 01:00"},
+		{"before what comes twice", "2026-10-25 01:59", "2026-10-24 23:59"},
+		{"what comes twice, first", "2026-10-25 02:30", "2026-10-25 00:30"},
+		{"behind it", "2026-10-25 03:00", "2026-10-25 02:00"},
+		{"at the year's end", "2026-12-31 23:59", "2026-12-31 22:59"},
+	} {
+		for name, c := range map[string]Clock{"named": named, "observed": observed} {
+			if got := c.Instant(local(row.local)); !got.Equal(local(row.utc)) {
+				t.Errorf("%s, %s: %v is %v, want %s", name, row.what, row.local, got, row.utc)
+			}
+			back := c.Local(local(row.utc))
+			if row.what != "in the gap" && !back.Equal(local(row.local)) {
+				t.Errorf("%s, %s: %v UTC shows %v, want %s", name, row.what, row.utc, back, row.local)
+			}
+		}
+	}
+}
+
+// Every hour of three years is the same by the name and by its VTIMEZONE.
+func TestObservancesAgreeWithTheName(t *testing.T) {
+	named, observed := Zone{Name: "Europe/Berlin"}.Clock(), Zone{Observances: europe()}.Clock()
+	for at := local("2024-01-01 00:00"); at.Year() < 2027; at = at.Add(30 * time.Minute) {
+		if a, b := named.Instant(at), observed.Instant(at); !a.Equal(b) {
+			t.Fatalf("%v is %v by name, %v by observances", at, a, b)
+		}
+		if a, b := named.Local(at), observed.Local(at); !a.Equal(b) {
+			t.Fatalf("%v UTC shows %v by name, %v by observances", at, a, b)
+		}
+	}
+}
+
+func TestObservances(t *testing.T) {
+	dst := func(rule string, dates ...time.Time) []Observance {
+		return []Observance{
+			{Start: local("2000-01-01 00:00"), From: 0, To: 0},
+			{Start: local("2000-06-01 00:00"), From: 0, To: 3600, Rule: rule, Dates: dates},
+		}
+	}
+	for _, row := range []struct {
+		what  string
+		zone  []Observance
+		local string
+		want  int // seconds east
+	}{
+		{"before the first, by its offset before", []Observance{{Start: local("2000-01-01 00:00"), From: -3600, To: 3600}}, "1999-01-01 00:00", -3600},
+		{"by DTSTART", dst(""), "2000-07-01 00:00", 3600},
+		{"by RDATE", dst("", local("2010-06-01 00:00")), "2010-07-01 00:00", 3600},
+		{"a rule that ended by UNTIL", append(dst("FREQ=YEARLY;UNTIL=20050601T000000Z"), Observance{Start: local("2005-12-01 00:00"), From: 3600, To: 0}), "2020-07-01 00:00", 0},
+		{"a rule that ended by COUNT", append(dst("FREQ=YEARLY;COUNT=3"), Observance{Start: local("2001-12-01 00:00"), From: 3600, To: 0}), "2020-07-01 00:00", 3600},
+		{"sub-daily rules are none", dst("FREQ=SECONDLY"), "2020-07-01 00:00", 3600},
+		{"no such day", dst("FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30"), "2020-07-01 00:00", 3600},
+	} {
+		at := local(row.local)
+		if got := int(at.Sub(Zone{Observances: row.zone}.Clock().Instant(at)).Seconds()); got != row.want {
+			t.Errorf("%s: %d s, want %d", row.what, got, row.want)
+		}
+	}
+}
