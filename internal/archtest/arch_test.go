@@ -37,7 +37,7 @@ var allowed = map[string][]string{
 	"internal/message/compose": {"internal/address", "internal/message"},
 
 	// Calendar files of strangers.
-	"internal/icalendar":      {"internal/icalendar/zone"},
+	"internal/icalendar":      {"internal/icalendar/rule", "internal/icalendar/zone"},
 	"internal/icalendar/rule": {},
 	"internal/icalendar/zone": {"internal/icalendar/rule"},
 

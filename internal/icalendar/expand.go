@@ -1,0 +1,172 @@
+package icalendar
+
+import (
+	"slices"
+	"time"
+
+	"inboxd/internal/icalendar/rule"
+	"inboxd/internal/icalendar/zone"
+)
+
+// MaxOccurrences is how many times of a rule are looked at for one answer.
+const MaxOccurrences = 10_000
+
+// Occurrence is one time at which an event takes place.
+type Occurrence struct {
+	ID         time.Time // its RECURRENCE-ID: where it would be
+	Start, End time.Time
+	Override   *Override // what differs; nil: nothing
+}
+
+// Occurrences are those that overlap [from, to), by start; one without length overlaps where it
+// begins. DTSTART is the first, and counts, whatever the rule says of it. whole is false when they are
+// not all: the rule is one that is never expanded, of which only DTSTART and RDATE are known, or
+// goes beyond MaxOccurrences or rule.MaxDays. The work is bounded: 20 ms at most.
+func (e *Event) Occurrences(from, to time.Time) (list []Occurrence, whole bool) {
+	x := e.expander(from, to)
+	whole = x.rule()
+	if e.Recurrence != nil {
+		for _, at := range e.Recurrence.Also {
+			x.add(at, at, x.clock.Local(at))
+		}
+		x.overrides()
+	}
+	slices.SortFunc(x.list, func(a, b Occurrence) int {
+		if c := a.Start.Compare(b.Start); c != 0 {
+			return c
+		}
+		return a.ID.Compare(b.ID)
+	})
+	return slices.CompactFunc(x.list, func(a, b Occurrence) bool { return a.ID.Equal(b.ID) && a.Start.Equal(b.Start) }), whole
+}
+
+// Last is the end of the last occurrence; false for an event whose rule has no end. Of a rule that is
+// never expanded only DTSTART and RDATE are known.
+func (e *Event) Last() (end time.Time, ends bool) {
+	r, err := e.ruleOf()
+	if err == nil && r.Count == 0 && r.Until.IsZero() {
+		return time.Time{}, false
+	}
+	list, whole := e.Occurrences(e.Start, lastEnd)
+	end = e.End
+	for _, o := range list {
+		end = later(end, o.End)
+	}
+	if err == nil && !whole {
+		end = later(end, r.Until.Add(e.End.Sub(e.Start)))
+	}
+	return end, true
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+func (e *Event) ruleOf() (rule.Rule, error) {
+	if e.Recurrence == nil || e.Recurrence.Rule == "" {
+		return rule.Parse("FREQ=DAILY;COUNT=1")
+	}
+	return rule.Parse(e.Recurrence.Rule)
+}
+
+// expander looks for the occurrences within a window. One call of Occurrences owns it.
+type expander struct {
+	*Event
+	from, to time.Time
+	length   time.Duration
+	clock    zone.Clock
+	except   map[time.Time]bool // EXDATE
+	days     map[time.Time]bool // the local days of those that are at midnight, which a date is read to
+	moved    map[time.Time]bool // the RECURRENCE-ID of overrides
+	list     []Occurrence
+}
+
+func (e *Event) expander(from, to time.Time) *expander {
+	x := &expander{Event: e, length: e.End.Sub(e.Start), clock: e.Zone.Clock(), except: map[time.Time]bool{}, days: map[time.Time]bool{}, moved: map[time.Time]bool{}}
+	if x.from = from.UTC(); from.Year() < firstYear {
+		x.from = time.Date(firstYear-1, 1, 1, 0, 0, 0, 0, time.UTC)
+	}
+	if x.to = to.UTC(); to.After(lastEnd) {
+		x.to = lastEnd
+	}
+	if e.Recurrence == nil {
+		return x
+	}
+	for _, at := range e.Recurrence.Except {
+		x.except[at.UTC()] = true
+		if local := x.clock.Local(at); local.Equal(local.Truncate(24 * time.Hour)) {
+			x.days[local] = true
+		}
+	}
+	for _, o := range e.Recurrence.Overrides {
+		x.moved[o.RecurrenceID.UTC()] = true
+	}
+	return x
+}
+
+// rule adds what DTSTART and RRULE give, and reports whether that is all.
+func (x *expander) rule() (whole bool) {
+	id := x.Start
+	if !x.RecurrenceID.IsZero() {
+		id = x.RecurrenceID // the event is that occurrence
+	}
+	first, seen := x.clock.Local(x.Start), 1
+	x.add(id, x.Start, first)
+	r, err := x.ruleOf()
+	if err != nil {
+		return false
+	}
+	whole = true
+	near := x.clock.Local(x.from.Add(-x.length)).AddDate(0, 0, -2)
+	return r.Walk(first, near, x.clock.Local(x.to).AddDate(0, 0, 1), func(at time.Time) bool {
+		if at.Equal(first) {
+			return true
+		}
+		start := x.clock.Instant(at)
+		if seen++; r.Count > 0 && seen > r.Count || ended(&r, at, start) {
+			return false
+		}
+		if seen > MaxOccurrences {
+			whole = false
+			return false
+		}
+		x.add(start, start, at)
+		return start.Before(x.to)
+	}) && whole
+}
+
+// ended reports a time behind the rule's UNTIL.
+func ended(r *rule.Rule, local, instant time.Time) bool {
+	if r.UntilUTC {
+		local = instant
+	}
+	return !r.Until.IsZero() && local.After(r.Until)
+}
+
+// add adds an occurrence that is within the window, and neither excepted nor one that differs.
+func (x *expander) add(id, start, local time.Time) {
+	end := start.Add(x.length)
+	if x.except[start.UTC()] || x.moved[id.UTC()] || x.days[local.Truncate(24*time.Hour)] {
+		return
+	}
+	if x.within(start, end) {
+		x.list = append(x.list, Occurrence{ID: id, Start: start, End: end})
+	}
+}
+
+func (x *expander) within(start, end time.Time) bool {
+	return start.Before(x.to) && (end.After(x.from) || start.Equal(end) && !start.Before(x.from))
+}
+
+// overrides adds the occurrences that differ and were not cancelled.
+func (x *expander) overrides() {
+	for i := range x.Recurrence.Overrides {
+		o := &x.Recurrence.Overrides[i]
+		if o.Status != Cancelled && x.within(o.Start, o.End) {
+			x.list = append(x.list, Occurrence{o.RecurrenceID, o.Start, o.End, o})
+		}
+	}
+}
