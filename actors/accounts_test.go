@@ -366,13 +366,10 @@ func TestListPagesNewestFirst(t *testing.T) {
 	}
 	pages := func(limit int, take func(*inbox.View) bool) (pages []string) {
 		for cursor, more := "", true; more; more = cursor != "" {
-			var views []*inbox.View
-			var err error
-			if views, cursor, err = s.ListInboxes(ctx, in.Profile.ID, cursor, limit, take); err != nil {
-				t.Fatal(err)
-			}
+			found := must[inbox.Page](t)(s.ListInboxes(ctx, in.Profile.ID, cursor, limit, take))
+			cursor = found.Next
 			page := ""
-			for _, v := range views {
+			for _, v := range found.Views {
 				page += v.Address[3:strings.IndexByte(v.Address, '@')] + " "
 			}
 			pages = append(pages, page)

@@ -29,11 +29,8 @@ func told(place inbox.Placement, at time.Time) []byte {
 // inboxesOf is what an account has: by its count, and by its list.
 func inboxesOf(t testing.TB, s *System, id account.ID) (int64, []*inbox.View) {
 	t.Helper()
-	views, _, err := s.ListInboxes(context.Background(), id, "", 1000, every)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return must[account.Usage](t)(s.Usage(context.Background(), id)).Inboxes, views
+	page := must[inbox.Page](t)(s.ListInboxes(context.Background(), id, "", 1000, every))
+	return must[account.Usage](t)(s.Usage(context.Background(), id)).Inboxes, page.Views
 }
 
 // TestARepeatedCreationMakesOneInbox lets each commit of a creation fail in turn, as a crash

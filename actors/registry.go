@@ -38,32 +38,37 @@ type Registry struct {
 // inboxStep is how many entries of an account's list are read at once, at least.
 const inboxStep = 256
 
-// ListInboxes pages through those of the account's inboxes that take lets pass, newest first. An
-// inbox that was deleted by a run that crashed before it left the list is taken off now.
-func (r *Registry) ListInboxes(ctx context.Context, id account.ID, cursor string, limit int, take func(*inbox.View) bool) (views []*inbox.View, next string, err error) {
+// ListInboxes pages through those of the account's inboxes that take lets pass, newest first; of a
+// damaged one there is nothing to take. An inbox that was deleted by a run that crashed before it
+// left the list is taken off now.
+func (r *Registry) ListInboxes(ctx context.Context, id account.ID, cursor string, limit int, take func(*inbox.View) bool) (page inbox.Page, err error) {
 	after, err := parseCursor(cursor)
 	if err != nil {
-		return nil, "", err
+		return page, err
 	}
 	var last account.InboxEntry
+	named := 0 // of the damaged ones, before last
 	for step := max(limit+1, inboxStep); ; {
 		entries, err := r.store.Inboxes(id, after, step)
 		if err != nil {
-			return nil, "", engine.Busy(err)
+			return inbox.Page{}, engine.Busy(err)
 		}
 		for _, e := range entries {
 			switch view, err := r.listed(ctx, id, e); {
+			case fault.Is(err, fault.Damaged):
+				page.Damaged = append(page.Damaged, e.Address)
 			case err != nil:
-				return nil, "", err
+				return inbox.Page{}, err
 			case view == nil || !take(view):
-			case len(views) == limit:
-				return views, formatCursor(last), nil
+			case len(page.Views) == limit:
+				page.Damaged, page.Next = page.Damaged[:named], formatCursor(last)
+				return page, nil
 			default:
-				views, last = append(views, view), e
+				page.Views, last, named = append(page.Views, view), e, len(page.Damaged)
 			}
 		}
 		if len(entries) < step {
-			return views, "", nil
+			return page, nil
 		}
 		after = entries[step-1]
 	}

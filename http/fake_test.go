@@ -38,6 +38,7 @@ type fakeInboxes struct {
 	held    chan struct{}  // when set, every read of Content waits until it is closed
 	rawRead atomic.Int64   // bytes
 	damaged map[int64]bool // messages whose content can't be read
+	lost    string         // the inbox that can't be read
 
 	journals fakeJournals
 	letters  []inbox.Letter
@@ -491,25 +492,28 @@ func (f *fakeAccounts) CreateInbox(ctx context.Context, id account.ID, order inb
 	return view, place, err
 }
 
-func (f *fakeAccounts) ListInboxes(_ context.Context, id account.ID, cursor string, limit int, take func(*inbox.View) bool) ([]*inbox.View, string, error) {
+func (f *fakeAccounts) ListInboxes(_ context.Context, id account.ID, cursor string, limit int, take func(*inbox.View) bool) (inbox.Page, error) {
 	f.inboxes.mu.RLock()
 	defer f.inboxes.mu.RUnlock()
 	var all []*inbox.View
 	for _, v := range f.inboxes.views {
-		if v.Live() && v.Account == id && take(v) {
+		if v.Live() && v.Account == id && v.Address != f.inboxes.lost && take(v) {
 			all = append(all, v)
 		}
 	}
 	slices.SortFunc(all, func(a, b *inbox.View) int { return strings.Compare(a.Address, b.Address) })
 	from, err := strconv.Atoi("0" + cursor)
 	if err != nil {
-		return nil, "", fault.New(fault.Invalid, "Invalid request: 'cursor' is not one of ours")
+		return inbox.Page{}, fault.New(fault.Invalid, "Invalid request: 'cursor' is not one of ours")
 	}
-	page := all[min(from, len(all)):min(from+limit, len(all))]
+	page := inbox.Page{Views: all[min(from, len(all)):min(from+limit, len(all))]}
 	if from+limit < len(all) {
-		return page, strconv.Itoa(from + limit), nil
+		page.Next = strconv.Itoa(from + limit)
 	}
-	return page, "", nil
+	if f.inboxes.lost != "" {
+		page.Damaged = []string{f.inboxes.lost}
+	}
+	return page, nil
 }
 
 func (f *fakeAccounts) UpdateInbox(ctx context.Context, id account.ID, address string, cmd inbox.Update) (ignored []string, note string, err error) {

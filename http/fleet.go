@@ -71,7 +71,7 @@ func (f *fleets) listMessages(r *request) error {
 	if r.done, err = r.server.turns.Take(r.ctx, r.principal.Account); err != nil {
 		return err
 	}
-	found, err := f.candidates(r, &a)
+	found, lost, err := f.candidates(r, &a)
 	if err != nil {
 		return err
 	}
@@ -85,36 +85,45 @@ func (f *fleets) listMessages(r *request) error {
 	} else {
 		b = appendString(b, next)
 	}
+	for _, address := range lost {
+		damaged = append(damaged, candidate{place: place{address: address}})
+	}
 	if len(damaged) > 0 {
-		b = appendList(append(b, `,"damaged":`...), damaged, func(b []byte, c candidate) []byte {
-			b = appendString(append(b, `{"inbox":`...), c.address)
-			return append(strconv.AppendInt(append(b, `,"id":`...), c.id, 10), '}')
-		})
+		b = appendList(append(b, `,"damaged":`...), damaged, appendDamaged)
 	}
 	writeJSON(r.http, fasthttp.StatusOK, append(b, '}'))
 	return nil
 }
 
+// appendDamaged names a message, or with no id the whole of an inbox.
+func appendDamaged(b []byte, c candidate) []byte {
+	b = appendString(append(b, `{"inbox":`...), c.address)
+	if c.id != 0 {
+		b = strconv.AppendInt(append(b, `,"id":`...), c.id, 10)
+	}
+	return append(b, '}')
+}
+
 // candidates are the messages that what is in memory of them lets pass, newest first: at least as
-// many as are shown, all of them where texts are searched.
-func (f *fleets) candidates(r *request, a *across) (found []candidate, err error) {
+// many as are shown, all of them where texts are searched. lost are inboxes that can't be read.
+func (f *fleets) candidates(r *request, a *across) (found []candidate, lost []string, err error) {
 	most := 4 * maxInboxes
 	if a.search != "" {
 		most = math.MaxInt
 	}
 	for cursor, more := "", true; more; more = cursor != "" {
-		var views []*inbox.View
-		views, cursor, err = f.inboxes.port.ListInboxes(r.ctx, r.principal.Account, cursor, maxInboxes, a.boxes.take)
+		page, err := f.inboxes.port.ListInboxes(r.ctx, r.principal.Account, cursor, maxInboxes, a.boxes.take)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		for _, v := range views {
+		cursor, lost = page.Next, append(lost, page.Damaged...)
+		for _, v := range page.Views {
 			if found = a.appendOf(found, r, v); len(found) > most {
 				found = newestOf(found, a.limit+1)
 			}
 		}
 	}
-	return newestOf(found, len(found)), nil
+	return newestOf(found, len(found)), lost, nil
 }
 
 func (a *across) appendOf(found []candidate, r *request, v *inbox.View) []candidate {

@@ -175,6 +175,11 @@ func TestMessagesOfAllInboxes(t *testing.T) {
 	if !strings.Contains(r.body, `"damaged":[{"inbox":"`+one+`","id":3}]`) || !strings.Contains(r.body, `"subject 5"`) {
 		t.Errorf("with damage: %s", r.body)
 	}
+	w.inboxes.lost = two
+	r = w.expect(200, w.call(get, allPath, key, ""))
+	if !strings.HasSuffix(r.body, `"damaged":[{"inbox":"`+one+`","id":3},{"inbox":"`+two+`"}]}`) || !strings.Contains(r.body, `"subject 2"`) {
+		t.Errorf("with an inbox that is damaged: %s", r.body)
+	}
 }
 
 func TestOldMessagesAreCleared(t *testing.T) {
@@ -239,6 +244,16 @@ func TestListsOfSomeInboxes(t *testing.T) {
 			if got := list(query + limit); !slices.Equal(got, want) {
 				t.Errorf("%s%s: %v, want %v", query, limit, got, want)
 			}
+		}
+	}
+	w.inboxes.lost = "red-3@inbox.test"
+	if got := list("prefix=red"); !slices.Equal(got, []string{"red-0", "red-6"}) {
+		t.Errorf("where one is damaged: %v", got)
+	}
+	for query, named := range map[string]bool{"": true, "prefix=red": true, "prefix=blue": false} {
+		r := w.expect(200, w.call(get, "/api/v1/inboxes?"+query, key, ""))
+		if strings.HasSuffix(r.body, `,"damaged":["red-3@inbox.test"]}`) != named {
+			t.Errorf("%q: %s", query, r.body)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package http
 import (
 	"context"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,7 +28,7 @@ type Inboxes interface {
 	CheckRequest(ctx context.Context, id account.ID, req once.Request) error
 	// ListInboxes pages through those of the account's inboxes that take lets pass, newest
 	// first. An empty cursor starts; the returned one is empty at the end.
-	ListInboxes(ctx context.Context, id account.ID, cursor string, limit int, take func(*inbox.View) bool) ([]*inbox.View, string, error)
+	ListInboxes(ctx context.Context, id account.ID, cursor string, limit int, take func(*inbox.View) bool) (inbox.Page, error)
 	// HaveKeys tells which of the inboxes hold a key, expired or not.
 	HaveKeys(ctx context.Context, id account.ID, addresses []string) ([]bool, error)
 	// UpdateInbox changes label and retention within the account's plan; ignored names
@@ -147,22 +148,23 @@ func (in *inboxes) listInboxes(r *request) error {
 	if q.err != nil {
 		return q.err
 	}
-	views, next, err := in.chosenInboxes(r, cursor, int(limit), which)
+	page, err := in.chosenInboxes(r, cursor, int(limit), which)
 	if err != nil {
 		return err
 	}
-	keyed, err := in.keyed(r, views...)
+	keyed, err := in.keyed(r, page.Views...)
 	if err != nil {
 		return err
 	}
-	items := make([]inboxResponse, len(views))
-	for i, v := range views {
+	items := make([]inboxResponse, len(page.Views))
+	for i, v := range page.Views {
 		items[i] = describe(v, keyed[i], r.now)
 	}
 	return r.json(fasthttp.StatusOK, struct {
 		Inboxes    []inboxResponse `json:"inboxes"`
 		NextCursor *string         `json:"next_cursor"`
-	}{items, stringOrNull(next)}, nil)
+		Damaged    []string        `json:"damaged,omitempty"`
+	}{items, stringOrNull(page.Next), page.Damaged}, nil)
 }
 
 // boxes narrow a list to some inboxes.
@@ -173,18 +175,23 @@ func (q *query) boxes() boxes {
 }
 
 func (b boxes) take(v *inbox.View) bool {
-	return strings.Contains(search.Fold(v.Label), b.label) && strings.HasPrefix(v.Address, b.prefix)
+	return strings.Contains(search.Fold(v.Label), b.label) && !b.passes(v.Address)
 }
 
-func (in *inboxes) chosenInboxes(r *request, cursor string, limit int, which boxes) ([]*inbox.View, string, error) {
+// passes reports that an address is not looked for. Of a damaged inbox nobody knows more.
+func (b boxes) passes(address string) bool { return !strings.HasPrefix(address, b.prefix) }
+
+func (in *inboxes) chosenInboxes(r *request, cursor string, limit int, which boxes) (inbox.Page, error) {
 	if r.principal.Kind != account.KindInboxKey {
-		return in.port.ListInboxes(r.ctx, r.principal.Account, cursor, limit, which.take)
+		page, err := in.port.ListInboxes(r.ctx, r.principal.Account, cursor, limit, which.take)
+		page.Damaged = slices.DeleteFunc(page.Damaged, which.passes)
+		return page, err
 	}
 	r.address = r.principal.Inbox
 	if err := r.look(); err != nil || !which.take(r.view) {
-		return nil, "", err
+		return inbox.Page{}, err
 	}
-	return []*inbox.View{r.view}, "", nil
+	return inbox.Page{Views: []*inbox.View{r.view}}, nil
 }
 
 // keyed tells which inboxes hold a key, expired or not.

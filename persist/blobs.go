@@ -116,7 +116,7 @@ func (b *blobFiles) read(key []byte, fn func(*blobRecord, io.Reader) error) (fou
 		if r, err := b.find(key); r == nil || err != nil {
 			return false, err
 		}
-		return false, b.folder.Damage.Found(b.path(r.Name.file()), "it is missing")
+		return false, b.folder.Missing(b.path(r.Name.file()), err)
 	}
 	if err == nil {
 		err = errors.Join(fn(r, f), f.Close())

@@ -1,8 +1,10 @@
 package persist
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sort"
 	"strings"
@@ -14,6 +16,7 @@ import (
 
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
+	"inboxd/persist/disk"
 )
 
 // damagedMessages keeps which messages were found damaged, so that each is told once and
@@ -57,11 +60,20 @@ func named(err error) error {
 	return fmt.Errorf("the file %s is damaged: %s", info.Path, text)
 }
 
+// lost is an error of reading for whoever asked: where the engine, or what lies beneath it, found a
+// file damaged, trying again is of no use.
+func lost(err error) error {
+	if err == nil || !pebble.IsCorruptionError(err) && !errors.Is(err, disk.ErrDamaged) {
+		return err
+	}
+	return fault.Wrap(fault.Damaged, "A part of this is damaged on the disk of this service and can't be read", named(err))
+}
+
 // damages reports whether an error of reading says that what was stored is not there any more. A
 // shutdown and a want of descriptors or memory pass.
 func damages(err error) bool {
 	passes := errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM)
-	return err != nil && fault.KindOf(err) == fault.Internal && !passes
+	return fault.Is(err, fault.Damaged) || fault.Is(err, fault.Internal) && !passes
 }
 
 // damaged is the error for whoever wanted to read of a message what err says can't be read.
@@ -184,4 +196,55 @@ func (t *inboxTable) dateDamaged(st *inbox.State) {
 		}
 		by = m.ReceivedAt
 	}
+}
+
+// pastIterator goes over rows of many entities and past those in damaged blocks: what can be read
+// does not wait for what can't. Its scan's goroutine owns it.
+type pastIterator struct {
+	*pebble.Iterator
+	log  *disk.Logger
+	from []byte // where the last row stood, or the scan begins
+	head int    // how many octets its keys have in common
+}
+
+// First and Next shadow those of the engine.
+
+func (p *pastIterator) First() bool { return p.past(p.Iterator.First()) }
+func (p *pastIterator) Next() bool  { return p.past(p.Iterator.Next()) }
+
+// past goes on behind damage.
+func (p *pastIterator) past(valid bool) bool {
+	if !valid && damages(p.Error()) {
+		p.tell(p.Error())
+		valid = p.skip()
+	}
+	if valid {
+		p.from = append(p.from[:0:0], p.Key()...)
+	}
+	return valid
+}
+
+func (p *pastIterator) tell(err error) {
+	p.log.Seldom(slog.LevelError, "storage: rows that wait for work are damaged and passed over", "err", named(err))
+}
+
+// skip goes to the first row that can be read behind the damage: in the eight octets behind the
+// head by steps that double, then by halves of the last one. What shares these with that row may
+// be passed over with it.
+func (p *pastIterator) skip() (valid bool) {
+	head := append(make([]byte, 0, p.head+8), p.from[:p.head]...)
+	at := binary.BigEndian.Uint64(append(p.from[p.head:len(p.from):len(p.from)], 0, 0, 0, 0, 0, 0, 0, 0))
+	seek := func(by uint64) bool {
+		valid = p.SeekGE(appendNumber(head, at+by))
+		return p.Error() == nil
+	}
+	step := uint64(1)
+	for !seek(step) {
+		if step *= 2; step == 0 || at+step < at {
+			return false // to the end
+		}
+	}
+	half := step / 2
+	seek(half + 1 + uint64(sort.Search(int(step-half-1), func(n int) bool { return seek(half + 1 + uint64(n)) })))
+	return valid
 }

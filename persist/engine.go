@@ -30,6 +30,7 @@ type engine struct {
 	bytes     atomic.Uint64 // in synced batches
 	waiting   atomic.Int64  // commits that wait for a sync
 	busy      atomic.Int64  // synced commits under way
+	patience  *disk.Patience
 
 	// users is read-locked by every call and locked by Close. It guards closed.
 	users  sync.RWMutex
@@ -86,6 +87,9 @@ func (e *engine) refused(what string, err error) error {
 	if e.folder.Damage.Files() > 0 || pebble.IsCorruptionError(err) || errors.Is(err, os.ErrNotExist) {
 		advice = ". Restore a backup of the folder"
 	}
+	if f := (*fault.Error)(nil); errors.As(err, &f) && f.Err != nil {
+		err = f.Err // what it says is for readers
+	}
 	return fmt.Errorf("the data folder %s can't be %s: %w%s", e.folder.Dir, what, named(err), advice)
 }
 
@@ -133,16 +137,23 @@ func (e *engine) options(o *Options) *pebble.Options {
 		WALBytesPerSync:       mib / 2,
 		WALMinSyncInterval:    e.gather,
 		Logger:                e.folder.Log,
-		EventListener:         events(e.folder),
+		EventListener:         e.events(),
 	}
 	for i := range p.Levels {
 		p.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
-	if o.Still {
-		p.Experimental.CompactionScheduler = pebble.NewConcurrencyLimitSchedulerWithNoPeriodicGrantingForTest()
-	}
+	e.patience = disk.NewPatience(o.Still)
+	p.Experimental.CompactionScheduler = e.patience
 	p.Experimental.ValueSeparationPolicy = e.separation
 	return p
+}
+
+// failed notes that background work failed.
+func (e *engine) failed(err error) {
+	e.folder.Log.Seldom(slog.LevelError, "storage: background work failed, it will be tried again", "err", named(err))
+	if e.folder.Damage.Files() > 0 {
+		e.patience.Rest()
+	}
 }
 
 // separation is how large values lie apart. A rewrite of a damaged value file fails and would be
@@ -159,12 +170,10 @@ func (e *engine) separation() pebble.ValueSeparationPolicy {
 }
 
 // events reports what Pebble does in the background.
-func events(f *disk.Folder) *pebble.EventListener {
-	log := f.Log
+func (e *engine) events() *pebble.EventListener {
+	f, log := e.folder, e.folder.Log
 	return &pebble.EventListener{
-		BackgroundError: func(err error) {
-			log.Seldom(slog.LevelError, "storage: background work failed, it will be tried again", "err", err)
-		},
+		BackgroundError: e.failed,
 		DataCorruption: func(info pebble.DataCorruptionInfo) {
 			f.Damage.File(info.Path, errors.New(info.Details.Error()))
 		},

@@ -48,21 +48,19 @@ func (w *writer) putPublic(key []byte, p *inbox.Public) {
 // Outbox returns up to limit events that no DropOutbox has removed yet, in order within
 // each inbox. After a crash it may hold events that the journal has already: Taken tells.
 func (j *journal) Outbox(limit int) ([]inbox.Public, error) {
-	return j.untaken(ofKind(kindOutbox), limit)
+	return listed(limit, readPublic, func(row func(key, value []byte) error) error { return j.scanPast(ofKind(kindOutbox), 1, row) })
 }
 
 // OutboxOf is Outbox for the events of one inbox with numbers above after and below another.
 func (j *journal) OutboxOf(addr string, after, below uint64, limit int) ([]inbox.Public, error) {
 	from, to := inbox.Public{Address: addr, Number: after + 1}, inbox.Public{Address: addr, Number: below}
-	return j.untaken(span{outboxKey(nil, &from), outboxKey(nil, &to)}, limit)
+	return list(j.engine, span{outboxKey(nil, &from), outboxKey(nil, &to)}, limit, readPublic)
 }
 
-func (j *journal) untaken(keys span, limit int) ([]inbox.Public, error) {
-	return list(j.engine, keys, limit, func(_, value []byte) (inbox.Public, error) {
-		var r publicRecord
-		err := decode(value, &r)
-		return r.public(), err
-	})
+func readPublic(_, value []byte) (inbox.Public, error) {
+	var r publicRecord
+	err := decode(value, &r)
+	return r.public(), err
 }
 
 // DropOutbox removes events that are in their account's journal. It does not wait for the

@@ -51,6 +51,24 @@ func (e *engine) scanDue(k kind, from duePlace, row func(key, value []byte) erro
 	})
 }
 
+// scanPast calls row for rows in the order of their keys, past those that are damaged. Work that is
+// spread over many keys has head octets in common: what follows is where a scan goes on.
+func (e *engine) scanPast(keys span, head int, row func(key, value []byte) error) error {
+	return e.during(func() (err error) {
+		var all iterators
+		defer func() { err = errors.Join(err, all.close()) }()
+		row, err := e.ours(keys, row)
+		if err != nil {
+			return err
+		}
+		it, err := all.open(e, keys, head)
+		if err != nil || !it.First() {
+			return err
+		}
+		return mergeDue([]*pastIterator{it}, row)
+	})
+}
+
 // partitionOfDue is that of the entity which an entry of a due index is about. rest is what its
 // key has behind the partition.
 func partitionOfDue(k kind, rest []byte) (partition.ID, bool) {
@@ -86,28 +104,27 @@ func (e *engine) inPlace(row func(key, value []byte) error) func(key, value []by
 }
 
 // iterators are those of one scan. Its goroutine owns them.
-type iterators []*pebble.Iterator
+type iterators []*pastIterator
 
 // heads opens the groups that have entries from a place on, each at its first. One iterator over
 // all groups finds them: mostly nothing is due, and a look at 64 costs ten times as much.
-func (i *iterators) heads(e *engine, k kind, from duePlace) (heads []*pebble.Iterator, err error) {
-	probe, err := i.open(e.db, ofKind(k))
+func (i *iterators) heads(e *engine, k kind, from duePlace) (heads []*pastIterator, err error) {
+	probe, err := i.open(e, ofKind(k), groupLen)
 	if err != nil {
 		return nil, err
 	}
 	for n, g := range e.owner.Owned() {
 		group := ofGroup(k, g)
 		group.from = append(group.from, from...)
-		if n == 0 || bytes.Compare(probe.Key(), group.from) < 0 {
+		if n == 0 || !probe.Valid() || bytes.Compare(probe.Key(), group.from) < 0 {
 			probe.SeekGE(group.from)
 		}
-		if !probe.Valid() {
+		if lost := damages(probe.Error()); !lost && !probe.Valid() {
 			break // close reports why, if there is a reason
-		}
-		if bytes.Compare(probe.Key(), group.to) >= 0 {
+		} else if !lost && bytes.Compare(probe.Key(), group.to) >= 0 {
 			continue
 		}
-		it, err := i.open(e.db, group)
+		it, err := i.open(e, group, groupLen)
 		if err != nil {
 			return nil, err
 		}
@@ -118,37 +135,43 @@ func (i *iterators) heads(e *engine, k kind, from duePlace) (heads []*pebble.Ite
 	return heads, nil
 }
 
-func (i *iterators) open(db *pebble.DB, bounds span) (*pebble.Iterator, error) {
-	it, err := db.NewIter(&pebble.IterOptions{LowerBound: bounds.from, UpperBound: bounds.to})
-	if err == nil {
-		*i = append(*i, it)
+func (i *iterators) open(e *engine, bounds span, head int) (*pastIterator, error) {
+	it, err := e.db.NewIter(&pebble.IterOptions{LowerBound: bounds.from, UpperBound: bounds.to})
+	if err != nil {
+		return nil, err
 	}
-	return it, err
+	past := &pastIterator{Iterator: it, log: e.folder.Log, from: bounds.from, head: head}
+	*i = append(*i, past)
+	return past, nil
 }
 
-// close reports what ended an iteration.
+// close reports what ended an iteration. Damage was told of, and ends none.
 func (i iterators) close() (err error) {
 	for _, it := range i {
-		err = errors.Join(err, it.Close())
+		if e := it.Close(); !damages(e) {
+			err = errors.Join(err, e)
+		}
 	}
 	return err
 }
 
 // mergeDue calls row for the entries of all groups in order. heads stand at the first of each.
-func mergeDue(heads []*pebble.Iterator, row func(key, value []byte) error) error {
-	order := func(a, b *pebble.Iterator) int { return bytes.Compare(a.Key()[groupLen:], b.Key()[groupLen:]) }
+func mergeDue(heads []*pastIterator, row func(key, value []byte) error) error {
+	order := func(a, b *pastIterator) int { return bytes.Compare(a.Key()[groupLen:], b.Key()[groupLen:]) }
 	slices.SortFunc(heads, order)
 	for len(heads) > 0 {
 		it, others := heads[0], heads[1:]
 		value, err := it.ValueAndErr()
-		if err == nil {
+		if damages(err) {
+			it.tell(err)
+		} else if err == nil {
 			err = row(it.Key(), value)
-		}
-		if errors.Is(err, errStop) {
-			return nil
-		}
-		if err != nil {
-			return err
+			if errors.Is(err, errStop) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
 		}
 		if !it.Next() {
 			heads = others
@@ -276,7 +299,7 @@ func (t *queueTable) QueuedAt(addr string, id int64, at time.Time) (q inbox.Queu
 // order, which would cost it twice the time.
 func (t *queueTable) EachQueued(entry func(inbox.QueueEntry)) error {
 	for _, g := range t.owner.Owned() {
-		err := t.scan(ofGroup(kindMailDue, g), t.inPlace(func(key, value []byte) error {
+		err := t.scanPast(ofGroup(kindMailDue, g), groupLen, t.inPlace(func(key, value []byte) error {
 			q, err := readMailDue(key, value)
 			if err == nil {
 				entry(q)

@@ -50,10 +50,10 @@ func walk(db pebble.Reader, keys span, begin, step func(*pebble.Iterator) bool, 
 		}
 		if err != nil {
 			_ = it.Close() // has nothing to add
-			return named(err)
+			return lost(err)
 		}
 	}
-	return named(it.Close()) // reports what ended the iteration
+	return lost(it.Close()) // reports what ended the iteration
 }
 
 // own refuses a key of a group that is not this node's. It is asked wherever rows are read for
@@ -133,8 +133,13 @@ func (e *engine) heads(keys span, row func(key, value []byte) (entity []byte, er
 }
 
 // list reads up to limit rows in the order of their keys, all when limit is negative.
-func list[T any](e *engine, keys span, limit int, item func(key, value []byte) (T, error)) (out []T, err error) {
-	err = e.scan(keys, func(key, value []byte) error {
+func list[T any](e *engine, keys span, limit int, item func(key, value []byte) (T, error)) ([]T, error) {
+	return listed(limit, item, func(row func(key, value []byte) error) error { return e.scan(keys, row) })
+}
+
+// listed is list of what a scan finds.
+func listed[T any](limit int, item func(key, value []byte) (T, error), scan func(row func(key, value []byte) error) error) (out []T, err error) {
+	err = scan(func(key, value []byte) error {
 		if len(out) == limit {
 			return errStop
 		}
@@ -157,6 +162,9 @@ func (e *engine) read(key []byte, row func(value []byte) error) (found bool, err
 // readInside is read within a call. It is the one door to single rows: Get drops the error of a
 // value that lies in a value file and can't be read, and gives nil; what closes it knows the
 // error. No row of ours is empty.
+//
+// Get looks into a table's filter first. Where a damaged one is all that is in the way, a scan of
+// the one key finds what is there.
 func (e *engine) readInside(key []byte, row func(value []byte) error) (found bool, err error) {
 	if err := e.own(key); err != nil {
 		return false, err
@@ -166,13 +174,17 @@ func (e *engine) readInside(key []byte, row func(value []byte) error) (found boo
 		return false, nil
 	}
 	if err != nil {
-		return false, named(err)
+		whole := scan(e.db, span{key, append(key[:len(key):len(key)], 0)}, func(_, value []byte) error {
+			found = true
+			return row(value)
+		})
+		return found, whole
 	}
 	if err = errNoValue; len(value) > 0 {
 		err = row(value)
 	}
 	if closed := closer.Close(); closed != nil {
-		err = named(closed)
+		err = lost(closed)
 	}
 	return true, err
 }

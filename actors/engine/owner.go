@@ -66,6 +66,7 @@ type owner struct {
 
 	failures int       // loads and panics in a row
 	resting  time.Time // until then every command is refused
+	refusal  error     // with it
 }
 
 // Receive implements actor.Actor.
@@ -187,7 +188,7 @@ func (o *owner) activate() error {
 		return nil
 	}
 	if o.dir.Now().Before(o.resting) {
-		return Busy(nil)
+		return o.refusal
 	}
 	if err := o.entity.Load(); err != nil {
 		return o.fail(err)
@@ -206,16 +207,17 @@ func (o *owner) drop(err error) error {
 
 // fail drops the state: whatever the disk holds is the truth, and it is read again after a
 // rest that doubles with each failure in a row, up to 10 s. This is where a failure is
-// logged: those who sent the commands only hear that they may try again.
+// logged: those who sent the commands only hear that they may try again. Damage is told by the
+// store, once, and those who send hear of it: trying again is of no use.
 func (o *owner) fail(err error) error {
 	o.drop(err)
 	o.failures++
 	o.resting = o.dir.Now().Add(min(10*time.Millisecond<<min(o.failures, 12), 10*time.Second))
-	o.dir.Logger.Error("owner failed", "entity", o.slot.key, "failures", o.failures, "err", err)
-	if fault.Is(err, fault.Damaged) {
-		return err
+	if o.refusal = err; !fault.Is(err, fault.Damaged) {
+		o.refusal = Busy(nil)
+		o.dir.Logger.Error("owner failed", "entity", o.slot.key, "failures", o.failures, "err", err)
 	}
-	return Busy(nil)
+	return o.refusal
 }
 
 // tryLeave lets the owner leave memory if nothing is on its way to it. Under the gate, so

@@ -34,6 +34,8 @@ type Inbox struct {
 	// Ignored names the fields of an order that the plan does not cover; Note says why.
 	Ignored []string `json:"ignored_fields"`
 	Note    string   `json:"note"`
+
+	Damaged bool `json:"-"` // the service's disk has lost it: nothing but its address is known
 }
 
 // CreateInbox makes an inbox.
@@ -66,10 +68,12 @@ func (c *Client) CreateInboxes(ctx context.Context, orders []InboxOrder, name st
 	return out.Results, err
 }
 
-// Inboxes goes through every inbox that the credential reaches, newest first. It ends after
-// an error.
+// Inboxes goes through every inbox that the credential reaches, newest first; those of a page
+// that are damaged come last. It ends after an error.
 func (c *Client) Inboxes(ctx context.Context) iter.Seq2[Inbox, error] {
-	return listing[Inbox](ctx, c, "/api/v1/inboxes", "inboxes")
+	return listing(ctx, c, "/api/v1/inboxes", "inboxes", func(address string) Inbox {
+		return Inbox{Address: address, Damaged: true}
+	})
 }
 
 // Inbox reads one inbox.

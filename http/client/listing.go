@@ -8,12 +8,12 @@ import (
 )
 
 // listing goes through the pages of a list that stands under name in each answer. It ends
-// after an error.
-func listing[T any](ctx context.Context, c *Client, path, name string) iter.Seq2[T, error] {
+// after an error. lost makes an item of the name of a damaged one; nil: there are none.
+func listing[T any](ctx context.Context, c *Client, path, name string, lost func(string) T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		query := url.Values{"limit": {"1000"}}
 		for {
-			items, next, err := page[T](ctx, c, call{method: "GET", path: path, query: query}, name)
+			items, next, err := page[T](ctx, c, call{method: "GET", path: path, query: query}, name, lost)
 			if err != nil {
 				yield(*new(T), err)
 				return
@@ -31,7 +31,7 @@ func listing[T any](ctx context.Context, c *Client, path, name string) iter.Seq2
 	}
 }
 
-func page[T any](ctx context.Context, c *Client, k call, name string) (items []T, next string, err error) {
+func page[T any](ctx context.Context, c *Client, k call, name string, lost func(string) T) (items []T, next string, err error) {
 	fields, err := fetch[map[string]json.RawMessage](ctx, c, k)
 	if err != nil {
 		return nil, "", err
@@ -41,6 +41,13 @@ func page[T any](ctx context.Context, c *Client, k call, name string) (items []T
 	}
 	if cursor := fields["next_cursor"]; cursor != nil {
 		err = json.Unmarshal(cursor, &next)
+	}
+	if damaged := fields["damaged"]; damaged != nil && lost != nil && err == nil {
+		var names []string
+		err = json.Unmarshal(damaged, &names)
+		for _, name := range names {
+			items = append(items, lost(name))
+		}
 	}
 	return items, next, err
 }

@@ -226,6 +226,13 @@ func (q AllQuery) values() url.Values {
 type AllPage struct {
 	Emails     []InboxMessage `json:"emails"`
 	NextCursor string         `json:"next_cursor"` // empty at the end
+	Damaged    []Lost         `json:"damaged"`     // what the service's disk has lost
+}
+
+// Lost is a message that the service's disk has lost; without an id it is all of an inbox.
+type Lost struct {
+	Inbox string `json:"inbox"`
+	ID    int64  `json:"id"`
 }
 
 // InboxMessage is a message and where it is.

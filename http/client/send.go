@@ -121,7 +121,7 @@ type Suppression struct {
 // Suppressions goes through them in the order of the addresses; it needs email:send, and the
 // key of an inbox gets those of that inbox. It ends after an error.
 func (c *Client) Suppressions(ctx context.Context) iter.Seq2[Suppression, error] {
-	return listing[Suppression](ctx, c, "/api/v1/suppressions", "suppressions")
+	return listing[Suppression](ctx, c, "/api/v1/suppressions", "suppressions", nil)
 }
 
 // DropSuppression allows mail to an address again; it needs email:send.

@@ -71,3 +71,21 @@ func TestSuppressionsPage(t *testing.T) {
 		t.Errorf("%v", seen)
 	}
 }
+
+// TestDamagedInboxesAreNamed: whoever goes through all inboxes meets those that are lost.
+func TestDamagedInboxesAreNamed(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Write([]byte(`{"inboxes":[{"address":"a@b.test"}],"next_cursor":null,"damaged":["lost@b.test"]}`))
+	}))
+	defer s.Close()
+	var seen []Inbox
+	for in, err := range New(s.URL, "").Inboxes(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen = append(seen, in)
+	}
+	if len(seen) != 2 || seen[0].Damaged || seen[1].Address != "lost@b.test" || !seen[1].Damaged {
+		t.Errorf("%+v", seen)
+	}
+}

@@ -25,6 +25,13 @@ type View struct {
 	closed     bool
 }
 
+// Page is a page of an account's inboxes. It never changes.
+type Page struct {
+	Views   []*View  // newest first
+	Damaged []string // addresses of those of the page that the disk has lost
+	Next    string   // cursor behind the page; empty at the end
+}
+
 // NewView takes a picture of s.
 func NewView(s *State) *View {
 	return &View{Profile: s.Profile, Messages: s.Messages[:len(s.Messages):len(s.Messages)], Bytes: s.Bytes, Newest: s.Newest}

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"sync"
@@ -33,9 +34,12 @@ func (d *Damage) Files() int {
 	return len(d.files)
 }
 
+// ErrDamaged is in every error of Found.
+var ErrDamaged = errors.New("is damaged")
+
 // Found notes a damaged file and is the error of whoever wanted to read it.
 func (d *Damage) Found(path, how string) error {
-	err := fmt.Errorf("the file %s is damaged: %s", path, how)
+	err := fmt.Errorf("the file %s %w: %s", path, ErrDamaged, how)
 	d.File(path, err)
 	return err
 }

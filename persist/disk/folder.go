@@ -76,7 +76,7 @@ func (o *Options) fit() {
 }
 
 // Folder is a data folder that this process has. Any goroutine may use it: only away and
-// ours change after Open.
+// ours change once the engine is open.
 type Folder struct {
 	Dir     string
 	FS      vfs.FS // without waiting for space
@@ -92,6 +92,8 @@ type Folder struct {
 	ours   atomic.Int64 // nanoseconds after opened: when it was last seen on its path
 	spare  *spareLog
 	late   removals
+	// missing are the paths of value files that a start did not find. It does not change then.
+	missing []string
 	// rewriting is the value file that is being rewritten, or was last.
 	rewriting atomic.Pointer[string]
 

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 )
@@ -14,9 +15,10 @@ const (
 	lastChunkKind = 4
 )
 
-// CheckManifest refuses a manifest of the engine that is damaged before its end. The engine would
-// take the damage for the end of what a crash left, and what comes behind it for unwritten: it
-// would remove files with mail in them, and count the loss only afterwards.
+// CheckManifest refuses a manifest of the engine that is damaged. The engine would take the damage
+// for the end of what a crash left, and what comes behind it for unwritten: it would remove files
+// with mail in them, and count the loss only afterwards. It notes the value files of which the
+// manifest tells and that are missing.
 func (f *Folder) CheckManifest(path string) error {
 	data, err := ReadFile(f.FS, path)
 	if err != nil {
@@ -31,14 +33,41 @@ func (f *Folder) CheckManifest(path string) error {
 			return f.Damage.Found(path, fmt.Sprintf("from byte %d on it can't be read, but it goes on at %d", at, behind))
 		}
 	}
+	if !isTorn(data, at) {
+		return f.Damage.Found(path, fmt.Sprintf("its last record, at byte %d, can't be read", at))
+	}
+	f.noteMissing(f.FS.PathDir(path), liveValueFiles(data))
 	return nil
+}
+
+// sector is what a disk writes whole or not at all.
+const sector = 512
+
+// isTorn reports whether what is behind the last whole chunk of a manifest may be what a crash left of
+// one that was being written: nothing, less than it says, or zeros in a sector's place. A chunk
+// that is all there was written, and something else changed it.
+func isTorn(data []byte, at int) bool {
+	at = chunkBegin(at)
+	if at+chunkHead > len(data) {
+		return true
+	}
+	head := data[at : at+chunkHead]
+	end := at + chunkHead + int(binary.LittleEndian.Uint16(head[sumLen:]))
+	if end > len(data) { // or its length is what changed
+		return engineSum(data[at+chunkHead-1:]) != binary.LittleEndian.Uint32(head)
+	}
+	for from, to := at, 0; from < end; from = to {
+		to = min(end, from-from%sector+sector)
+		if len(bytes.Trim(data[from:to], "\x00")) == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // chunkEnd is where the chunk at a place ends, -1 when there is no whole one.
 func chunkEnd(data []byte, at int) int {
-	if left := manifestBlock - at%manifestBlock; left < chunkHead {
-		at += left // too short for a chunk: filled up
-	}
+	at = chunkBegin(at)
 	if at+chunkHead > len(data) {
 		return -1
 	}
@@ -50,4 +79,12 @@ func chunkEnd(data []byte, at int) int {
 		return -1
 	}
 	return end
+}
+
+// chunkBegin is where the chunk at a place begins.
+func chunkBegin(at int) int {
+	if left := manifestBlock - at%manifestBlock; left < chunkHead {
+		at += left // too short for a chunk: filled up
+	}
+	return at
 }

@@ -81,10 +81,37 @@ func (fs *waitFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error)
 // Open reads value files with a check of its own.
 func (fs *waitFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	f, err := fs.FS.Open(name, opts...)
+	if isTable(name) && errors.Is(err, os.ErrNotExist) {
+		return nil, fs.folder.Missing(name, err)
+	}
 	if err != nil || !isValueFile(name) {
 		return f, err
 	}
 	return openValueFile(f, name, fs.folder.Damage)
+}
+
+// Missing is what it means that a file of the folder is not there: the folder is away, or the file
+// is lost. The engine takes its own error of a lost value file for a damage of which it has to
+// know more, and panics; this one it passes on.
+func (f *Folder) Missing(path string, err error) error {
+	if away := f.Ours(); away != nil {
+		return away
+	}
+	if isTable(path) && !isValueFile(path) {
+		return err // the engine tells of tables itself
+	}
+	return f.Damage.Found(path, "it is missing")
+}
+
+// List shows the engine the value files that are missing too.
+func (fs *waitFS) List(dir string) ([]string, error) {
+	names, err := fs.FS.List(dir)
+	for _, path := range fs.folder.missing {
+		if fs.PathDir(path) == dir {
+			names = append(names, fs.PathBase(path))
+		}
+	}
+	return names, err
 }
 
 func (fs *waitFS) OpenReadWrite(name string, c vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"inboxd/internal/account"
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+	"inboxd/internal/ingest"
+)
+
+const (
+	damagedInboxes = 30
+	damagedMails   = 3 // in each
+)
+
+// houseOnDisk leaves a closed store of many small inboxes, all of it in tables and value files.
+func houseOnDisk(t *testing.T) (*vfs.MemFS, account.ID) {
+	t.Helper()
+	fs := vfs.NewCrashableMem()
+	h, err := openHouse(fs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	in, err := h.system.SignUp(ctx, "me@example.test", "correct horse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range damagedInboxes {
+		prefix := fmt.Sprintf("box%d", i)
+		if _, _, err := h.system.CreateInbox(ctx, in.Profile.ID, inbox.Order{Prefix: &prefix}); err != nil {
+			t.Fatal(err)
+		}
+		for n := range damagedMails {
+			mail := ingest.Read(ingest.Envelope{MailFrom: "s@x.test", RcptTo: []string{crashAddress(i)}}, fmt.Appendf(nil, "Subject: mail %d\r\n\r\n%s\r\n", n+1, strings.Repeat("words ", 300)))
+			if _, err := h.system.Do(ctx, crashAddress(i), mail.For(crashAddress(i))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for range 2 { // a start makes tables of the log
+		if err := h.close(); err != nil {
+			t.Fatal(err)
+		}
+		if h, err = openHouse(fs); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := h.close(); err != nil {
+		t.Fatal(err)
+	}
+	return fs, in.Profile.ID
+}
+
+// TestDamageCostsWhatItHit flips a bit all over the tables and value files: the list of inboxes
+// shows what can be read and names the rest, or says in a sentence that it is damaged itself;
+// nobody is told to try again, and due mail is found past the damage.
+func TestDamageCostsWhatItHit(t *testing.T) {
+	whole, id := houseOnDisk(t)
+	names, err := whole.List("data/db")
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcomes := map[string]int{}
+	for _, name := range names {
+		if !strings.HasSuffix(name, ".sst") && !strings.HasSuffix(name, ".blob") {
+			continue
+		}
+		info, err := whole.Stat("data/db/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const flips = 40
+		for n := range flips {
+			fs := whole.CrashClone(vfs.CrashCloneCfg{})
+			at := int(info.Size()) * n / flips
+			if n == flips-1 {
+				at = int(info.Size()) - 3
+			}
+			data, err := fs.UnsafeGetFileDataBuffer("data/db/" + name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data[at] ^= 4
+			outcome, err := lookAround(fs, id)
+			if err != nil {
+				t.Errorf("a bit at %d of %s (%d bytes): %v", at, name, info.Size(), err)
+			}
+			outcomes[outcome]++
+		}
+	}
+	t.Log(outcomes)
+	if outcomes["inboxes named"] == 0 || outcomes["whole"] == 0 {
+		t.Error("the flips do not reach what they are for")
+	}
+}
+
+// lookAround reads all there is, twice; an error says what was silent, or blamed on load.
+func lookAround(fs vfs.FS, id account.ID) (outcome string, silent error) {
+	h, err := openHouse(fs)
+	if err != nil {
+		if text := err.Error(); !strings.Contains(text, ".sst is damaged: ") && !strings.Contains(text, ".blob is damaged: ") || !strings.HasSuffix(text, ". Restore a backup of the folder") {
+			return "", fmt.Errorf("refused with %q", text)
+		}
+		return "refused", nil
+	}
+	defer func() { silent = errors.Join(silent, h.close()) }()
+	for range 2 {
+		if outcome, silent = lookOnce(h, id); silent != nil {
+			return outcome, silent
+		}
+	}
+	return outcome, nil
+}
+
+func lookOnce(h *house, id account.ID) (outcome string, silent error) {
+	page, err := h.system.ListInboxes(context.Background(), id, "", 1000, func(*inbox.View) bool { return true })
+	if fault.Is(err, fault.Damaged) {
+		return "list damaged", nil
+	}
+	if err != nil || len(page.Views)+len(page.Damaged) != damagedInboxes {
+		return "", fmt.Errorf("%d inboxes and %d damaged ones: %v", len(page.Views), len(page.Damaged), err)
+	}
+	for _, address := range page.Damaged {
+		if _, err := h.system.View(context.Background(), address); !fault.Is(err, fault.Damaged) {
+			return "", fmt.Errorf("the damaged inbox %s: %v", address, err)
+		}
+		for range 2 { // at once, and while its owner rests
+			if _, err := h.system.Do(context.Background(), address, inbox.Burn{}); !fault.Is(err, fault.Damaged) {
+				return "", fmt.Errorf("a command to the damaged inbox %s: %v", address, err)
+			}
+		}
+	}
+	lost := 0
+	for _, v := range page.Views {
+		for n := range damagedMails {
+			i := slices.IndexFunc(v.Messages, func(m *inbox.Message) bool { return m.ID == int64(n+1) })
+			if i < 0 {
+				return "", fmt.Errorf("%s: mail %d is missing", v.Address, n+1)
+			}
+			content, err := h.system.Content(context.Background(), v.Address, int64(n+1))
+			switch {
+			case v.Messages[i].Damaged, fault.Is(err, fault.Damaged):
+				lost++
+			case err != nil || content == nil || content.Doc.Subject != fmt.Sprint("mail ", n+1):
+				return "", fmt.Errorf("%s: mail %d: %v, %v", v.Address, n+1, content, err)
+			}
+		}
+	}
+	switch {
+	case len(page.Damaged) > 0:
+		return "inboxes named", nil
+	case lost > 0:
+		return "mails named", nil
+	}
+	return "whole", nil
+}

@@ -1,0 +1,227 @@
+package persist
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/sstable"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+	"inboxd/persist/disk"
+)
+
+// TestLastRecordOfTheManifest: every bit of it that flips is a start that is refused, with the
+// manifest's name and no tables gone; what a crash leaves of it is none.
+func TestLastRecordOfTheManifest(t *testing.T) {
+	whole := inTables(t, 24)
+	names := filesOf(t, whole, "MANIFEST")
+	path := names[len(names)-1]
+	data := must1(disk.ReadFile(whole, path))(t)
+	last := lastChunk(t, data)
+	tables := append(filesOf(t, whole, ".sst"), filesOf(t, whole, ".blob")...)
+	for at := last; at < len(data); at++ {
+		fs := whole.CrashClone(vfs.CrashCloneCfg{})
+		flip(t, fs, path, at)
+		_, err := Open(folder, options(fs))
+		if err == nil || !strings.Contains(err.Error(), "the file "+path+" is damaged: its last record, at byte ") || !strings.HasSuffix(err.Error(), "Restore a backup of the folder") {
+			t.Fatalf("a bit at %d of %d to %d: %v", at, last, len(data), err)
+		}
+		for _, path := range tables {
+			must1(fs.Stat(path))(t)
+		}
+	}
+	for left := last; left < len(data); left++ {
+		for name, torn := range map[string][]byte{"cut": data[:left], "zeros": append(bytes.Clone(data[:left]), make([]byte, len(data)-left)...)} {
+			if name == "zeros" && left%512 != 0 && left > last {
+				continue // a sector is written whole
+			}
+			fs := whole.CrashClone(vfs.CrashCloneCfg{})
+			must(t, rewrite(fs, path, torn))
+			if s, err := Open(folder, options(fs)); err == nil {
+				closeStore(t, s)
+			} else if strings.Contains(err.Error(), "last record") {
+				t.Fatalf("%s at %d: %v", name, left, err)
+			}
+		}
+	}
+}
+
+// lastChunk is where the last record begins: the manifest is short, so none has two chunks.
+func lastChunk(t *testing.T, data []byte) (last int) {
+	t.Helper()
+	for at := 0; at < len(data); at += 7 + int(data[at+4]) + int(data[at+5])<<8 {
+		last = at
+	}
+	return last
+}
+
+// TestMissingValueFile: the start goes on and says which file is missing, its mails are named, and
+// nothing panics, not even when the file goes in a run.
+func TestMissingValueFile(t *testing.T) {
+	for _, running := range []bool{false, true} {
+		var log bytes.Buffer
+		fs := inTables(t, 24)
+		path := filesOf(t, fs, ".blob")[0]
+		if !running {
+			must(t, fs.Remove(path))
+		}
+		o := options(fs)
+		o.Logger = slog.New(slog.NewTextHandler(&lockedWriter{w: &log}, nil))
+		s, err := Open(folder, o)
+		must(t, err)
+		if running {
+			must(t, fs.Remove(path))
+		}
+		damaged, silent := readMails(s, 24)
+		if silent != nil || damaged == 0 || damaged == 24 {
+			t.Errorf("running %v: %d mails of 24 are damaged: %v", running, damaged, silent)
+		}
+		if n := strings.Count(log.String(), "it is missing"); s.Stats().DamagedFiles != 1 || s.Stats().DamagedItems != damaged || n == 0 {
+			t.Errorf("running %v: counted %d files, %d items of %d", running, s.Stats().DamagedFiles, s.Stats().DamagedItems, damaged)
+		}
+		must(t, s.CommitInbox(mail(victim, 25, large(25))))
+		must(t, s.db.Flush())
+		must(t, s.Close())
+	}
+}
+
+// TestFolderAwayIsNoDamage: what can't be opened while the folder is elsewhere is whole.
+func TestFolderAwayIsNoDamage(t *testing.T) {
+	dir := t.TempDir() + "/data"
+	s, err := Open(dir, options(vfs.Default))
+	must(t, err)
+	for id := int64(1); id <= 8; id++ {
+		must(t, s.CommitInbox(mail(victim, id, large(id))))
+	}
+	must(t, s.db.Flush())
+	must(t, os.Rename(dir, dir+"2"))
+	for id := int64(1); id <= 8; id++ {
+		if _, err := s.Raw(victim, id); err != nil && !fault.Is(err, fault.StorageFull) {
+			t.Errorf("mail %d: %v", id, err)
+		}
+	}
+	must(t, os.Rename(dir+"2", dir))
+	if damaged, err := readMails(s, 8); damaged > 0 || err != nil || s.Stats().DamagedFiles+s.Stats().DamagedItems > 0 {
+		t.Errorf("%d damaged, %+v, %v", damaged, s.Stats(), err)
+	}
+	closeStore(t, s)
+}
+
+// TestDamagedFilterCostsNothing: rows are found without it.
+func TestDamagedFilterCostsNothing(t *testing.T) {
+	fs := inTables(t, 24)
+	for _, path := range filesOf(t, fs, ".sst") {
+		for _, filter := range layout(t, fs, path).Filter {
+			flip(t, fs, path, int(filter.Offset)+3)
+		}
+	}
+	s := open(t, fs)
+	damaged, silent := readMails(s, 24)
+	if damaged > 0 || silent != nil || s.Stats().DamagedItems > 0 || s.Stats().DamagedFiles == 0 {
+		t.Errorf("%d damaged, %v, %+v", damaged, silent, s.Stats())
+	}
+	if live, err := s.Live(victim); !live || err != nil {
+		t.Errorf("%v, %v", live, err)
+	}
+	if live, err := s.Live("nobody@example.org"); live || err != nil {
+		t.Errorf("nobody: %v, %v", live, err)
+	}
+	closeStore(t, s)
+}
+
+func layout(t *testing.T, fs vfs.FS, path string) *sstable.Layout {
+	t.Helper()
+	file := must1(fs.Open(path))(t)
+	readable := must1(sstable.NewSimpleReadable(file))(t)
+	r := must1(sstable.NewReader(t.Context(), readable, sstable.ReaderOptions{Filters: (&engine{folder: &disk.Folder{}}).options(new(Options)).MakeReaderOptions().Filters}))(t)
+	defer r.Close()
+	return must1(r.Layout())(t)
+}
+
+// TestDueWorkIsFoundPastDamage: an index of which any one block is damaged gives all other entries.
+func TestDueWorkIsFoundPastDamage(t *testing.T) {
+	const entries = 2000
+	mem := vfs.NewCrashableMem()
+	s := open(t, mem)
+	for from := 0; from < entries; from += 100 {
+		rows := &inbox.Rows{Address: victim}
+		for n := from; n < from+100; n++ {
+			rows.Queue = append(rows.Queue, inbox.Queued{ID: int64(n), To: at(n), Since: at(0), Domains: []string{fmt.Sprint(large(int64(n))[:20], ".test")}})
+		}
+		must(t, s.CommitInbox(rows))
+	}
+	must(t, s.db.Flush())
+	closeStore(t, s)
+	path := filesOf(t, mem, ".sst")[0]
+	blocks := layout(t, mem, path).Data
+	short := 0
+	for _, block := range blocks {
+		fs := mem.CrashClone(vfs.CrashCloneCfg{})
+		flip(t, fs, path, int(block.Offset)+3)
+		s, err := Open(folder, options(fs))
+		if err != nil {
+			continue // the positions
+		}
+		found := 0
+		must(t, s.EachQueued(func(inbox.QueueEntry) { found++ }))
+		due, more, err := s.MailQueue(inbox.QueueEntry{}, entries+1)
+		if err != nil || more || len(due) != found || found < entries-entries*3/len(blocks) {
+			t.Errorf("block at %d of %d: %d and %d of %d entries, more %v, %v", block.Offset, len(blocks), found, len(due), entries, more, err)
+		}
+		if found < entries {
+			short++
+		}
+		closeStore(t, s)
+	}
+	if short < len(blocks)/2 {
+		t.Errorf("%d of %d blocks held entries", short, len(blocks))
+	}
+}
+
+// TestCompactionsRestOverDamage: one that meets a damaged table in level 0 is tried again now and
+// then, and not at once for ever.
+func TestCompactionsRestOverDamage(t *testing.T) {
+	fs := vfs.NewCrashableMem()
+	s := open(t, fs)
+	for id := int64(1); id <= 4; id++ {
+		must(t, s.CommitInbox(mail(victim, id, large(id))))
+		must(t, s.db.Flush())
+	}
+	closeStore(t, s)
+	path := filesOf(t, fs, ".sst")[0]
+	flip(t, fs, path, int(layout(t, fs, path).Data[0].Offset)+3)
+	synctest.Test(t, func(t *testing.T) {
+		o := options(fs)
+		o.Still = false
+		f := must1(disk.Open(folder, &o))(t)
+		e := &engine{folder: f}
+		p := e.options(&o)
+		p.L0CompactionThreshold = 2
+		var tries atomic.Int64
+		p.EventListener.CompactionEnd = func(info pebble.CompactionInfo) {
+			if tries.Add(1); info.Err == nil {
+				t.Error("the compaction went well")
+			} else if tries.Load() > 100 {
+				panic(errors.Join(errors.New("compactions are tried without a rest"), info.Err))
+			}
+		}
+		db := must1(openPebble(f.Path(disk.EngineName), p))(t)
+		time.Sleep(time.Minute)
+		if n := tries.Load(); n < 2 || n > 8 {
+			t.Errorf("%d tries in a minute", n)
+		}
+		must(t, db.Close())
+		must(t, f.Close())
+	})
+}
