@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"inboxd/actors/engine"
 	"inboxd/internal/account"
 	"inboxd/internal/inbox"
+	"inboxd/internal/ingest"
 	"inboxd/internal/partition"
 )
 
@@ -38,7 +40,31 @@ type inboxEntity struct {
 func (e *inboxEntity) Load() (err error) {
 	e.state, err = e.store.LoadInbox(e.Key())
 	e.fresh = true
+	if err == nil {
+		e.doubtUnheard()
+	}
 	return err
+}
+
+// doubtUnheard watches for repeats of the mails of which a crash left open whether their senders
+// heard 250. The digest comes from the bytes; nothing is written, for it is so in every run until
+// the next start, and senders repeat within minutes.
+func (e *inboxEntity) doubtUnheard() {
+	from, to := e.store.Unheard()
+	for _, m := range slices.Backward(e.state.Messages) {
+		if from.IsZero() || m.ReceivedAt.Before(from) {
+			break
+		}
+		if m.Direction != inbox.In || !m.ReceivedAt.Before(to) {
+			continue
+		}
+		raw, _ := e.store.Raw(e.Key(), m.ID) // what is damaged is told by the store
+		if mailFrom, sent, ok := ingest.Untraced(raw); ok {
+			doubt := inbox.Doubt{ID: m.ID, Digest: inbox.DigestOf(mailFrom, []string{m.EnvelopeTo}, sent)}
+			evs, _, _ := inbox.Decide(e.state, doubt, inbox.Env{Now: e.now()}) // has nothing to refuse
+			new(inbox.Rows).Apply(e.state, evs)
+		}
+	}
 }
 
 // wake is the command that only activates an inbox; its answer is the view, which stays

@@ -31,6 +31,9 @@ type InboxStore interface {
 	Message(address string, id int64) (*inbox.Message, error)
 	Content(address string, id int64) (*inbox.Content, error)
 	Raw(address string, id int64) ([]byte, error)
+	// Unheard is when mails were received that a crash kept, though their senders may not have
+	// heard of it; zero times when there are none.
+	Unheard() (from, to time.Time)
 	// OpenRaw is Raw for who reads in pieces.
 	OpenRaw(address string, id int64) (*io.SectionReader, error)
 }

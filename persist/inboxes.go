@@ -148,10 +148,10 @@ func (t *inboxTable) CommitInbox(r *inbox.Rows) error {
 	})
 }
 
-// inboxBytes is what rows add to the disk, 0 when they remove, or tell the outcome of an
-// attempt, which must not be lost: then they pass on a full disk.
+// inboxBytes is what rows add to the disk, 0 when they remove, tell the outcome of an attempt, or that
+// a mail is in doubt, which must not be lost: then they pass on a full disk.
 func inboxBytes(r *inbox.Rows) int64 {
-	ends := len(r.Drop)+len(r.Queue)+len(r.DueStray) > 0 || r.Profile != nil && !r.Profile.DeletedAt.IsZero()
+	ends := r.Doubted || len(r.Drop)+len(r.Queue)+len(r.DueStray) > 0 || r.Profile != nil && !r.Profile.DeletedAt.IsZero()
 	if ends && len(r.Store) == 0 {
 		return 0
 	}

@@ -20,7 +20,7 @@ import (
 
 // ofNoPartition are the methods of a Store that say nothing of any row.
 var ofNoPartition = []string{
-	"ClockSeen", "ClockTrusted", "Close", "Decrypt", "Drain", "Encrypt", "Full", "MAC", "Position", "Reached", "Stats", "SyncJournal", "Writable",
+	"ClockSeen", "ClockTrusted", "Close", "Decrypt", "Drain", "Encrypt", "Full", "MAC", "Position", "Reached", "Stats", "SyncJournal", "Unheard", "Writable",
 }
 
 // overMany are those that look at many partitions, and pass over what is another node's.

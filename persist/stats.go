@@ -56,6 +56,10 @@ func (e *engine) Writable() error {
 // ClockTrusted reports whether the wall clock may remove mail (ADR 0043).
 func (e *engine) ClockTrusted() bool { return e.folder.Commits.Clock().Trusted() }
 
+// Unheard is when changes were decided that a crash kept, though nobody may have heard of them;
+// zero times when there are none (ADR 0044).
+func (e *engine) Unheard() (from, to time.Time) { return e.folder.Commits.Unheard() }
+
 // ClockSeen reads the clock and returns the latest reading that was ever trusted (ADR 0057).
 func (e *engine) ClockSeen() time.Time { return e.folder.Commits.Clock().Seen() }
 

@@ -134,7 +134,7 @@ func (e marked) rows(s *State, r *Rows)  { r.put(s, e.ID) }
 func (e settled) apply(s *State)         { s.replace(e.ID, func(m *Message) { m.Unsettled = nil }) }
 func (e settled) rows(s *State, r *Rows) { r.put(s, e.ID) }
 func (e doubted) apply(s *State)         { s.replace(e.ID, func(m *Message) { m.Unsettled = &e.Digest }) }
-func (e doubted) rows(s *State, r *Rows) { r.put(s, e.ID) }
+func (e doubted) rows(s *State, r *Rows) { r.put(s, e.ID); r.Doubted = true }
 
 func (e removed) apply(s *State) {
 	gone := make(map[int64]bool, len(e.Messages))

@@ -211,6 +211,7 @@ type Rows struct {
 	Once     once.Records
 	Queue    []Queued // moves of the mail queue, in order
 	Sign     []Fields
+	Doubted  bool // a mail of Put is in doubt that its sender heard of too late: that must not be lost
 
 	ofProfile Profile // room for Profile
 }

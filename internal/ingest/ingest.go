@@ -5,6 +5,7 @@
 package ingest
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -58,6 +59,22 @@ func Read(env Envelope, raw []byte) Mail {
 		m.Digest = inbox.DigestOf(env.MailFrom, env.RcptTo, raw[env.TraceLen:])
 	}
 	return m
+}
+
+// Untraced takes this node's own trace fields, a Return-Path and a Received, off a mail that was stored
+// with them: what the sender gave remains, and the envelope's sender. False: it has none.
+func Untraced(raw []byte) (mailFrom string, sent []byte, ok bool) {
+	const path, by = "Return-Path: <", "Received: "
+	line, rest, ok := bytes.Cut(raw, []byte(">\r\n"))
+	if !ok || !bytes.HasPrefix(line, []byte(path)) || !bytes.HasPrefix(rest, []byte(by)) {
+		return "", nil, false
+	}
+	for mailFrom = string(line[len(path):]); ok; ok = len(rest) > 0 && rest[0] == '\t' {
+		if _, rest, ok = bytes.Cut(rest, []byte("\r\n")); !ok {
+			return "", nil, false
+		}
+	}
+	return mailFrom, rest, true
 }
 
 // own gives subject and from memory of their own, one piece for all.

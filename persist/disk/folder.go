@@ -162,7 +162,7 @@ func (f *Folder) Work(sync func() error, busy func() bool) {
 		f.tasks.Go(func() { f.spare.keep(f.stop) })
 		f.tasks.Go(func() { f.watch(f.stop, busy) })
 	}
-	f.tasks.Go(func() { f.Commits.keep(f.stop) })
+	f.tasks.Go(func() { f.Commits.keep(f.stop, busy) })
 }
 
 // Refuses reports whether new data are refused now: for want of space, because the disk does

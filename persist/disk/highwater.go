@@ -19,6 +19,8 @@ const (
 	// highWaterIdle is how old it may be in a quiet time: a crash forgets so much of what the
 	// clock has seen.
 	highWaterIdle = time.Minute
+	// unheardBefore is how long a change may wait for its sync while others are noted.
+	unheardBefore = time.Second
 )
 
 // HighWater counts the commits that are known to be on disk, and notes in a file how many
@@ -27,6 +29,9 @@ type HighWater struct {
 	folder   *Folder
 	clock    *Clock
 	previous mark // of the run before
+	// unheard is when mails came of which the run before had not noted that they were on disk;
+	// zero: there are none. It does not change after Begin.
+	unheard struct{ from, to time.Time }
 
 	acked atomic.Uint64
 	// moved has an entry when acked moved since it was last taken out.
@@ -90,6 +95,9 @@ func readHighWater(f *Folder, now func() time.Time) (*HighWater, error) {
 // its end.
 func (h *HighWater) Begin(found uint64) error {
 	h.acked.Store(found)
+	if found > h.previous.commits && h.previous.commits > 0 {
+		h.unheard.from, h.unheard.to = h.previous.at.Add(-unheardBefore), h.clock.now()
+	}
 	if found >= h.previous.commits {
 		return nil
 	}
@@ -97,6 +105,10 @@ func (h *HighWater) Begin(found uint64) error {
 		"Restore a backup, or remove the file %s to go on with what is left",
 		h.folder.Dir, found, h.previous.commits, h.previous.at.Format(time.RFC3339), HighWaterName)
 }
+
+// Unheard is when changes were decided that a crash kept, though nobody may have heard of them;
+// zero times when there are none.
+func (h *HighWater) Unheard() (from, to time.Time) { return h.unheard.from, h.unheard.to }
 
 // Clock tells whether the wall clock may be believed.
 func (h *HighWater) Clock() *Clock { return h.clock }
@@ -114,8 +126,9 @@ func (h *HighWater) Ack() {
 }
 
 // keep writes the file while commits come, and now and then while none do, until stop; Rest
-// writes the last one.
-func (h *HighWater) keep(stop <-chan struct{}) {
+// writes the last one. While commits are under way that don't get on, the file keeps saying when
+// the last one did: what came since may be on disk without anybody having heard of it.
+func (h *HighWater) keep(stop <-chan struct{}, busy func() bool) {
 	for {
 		for h.acked.Load() != h.written {
 			h.write()
@@ -134,7 +147,9 @@ func (h *HighWater) keep(stop <-chan struct{}) {
 			return
 		case <-h.moved:
 		case <-idle:
-			h.write()
+			if !busy() {
+				h.write()
+			}
 		}
 	}
 }

@@ -33,7 +33,7 @@ func TestHighWaterIsNotedAtOnce(t *testing.T) {
 		h, err := readHighWater(f, time.Now)
 		must(t, err)
 		stop := make(chan struct{})
-		go h.keep(stop)
+		go h.keep(stop, func() bool { return false })
 		defer close(stop)
 		noted := func(want uint64) {
 			t.Helper()
