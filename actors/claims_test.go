@@ -54,6 +54,15 @@ func (w *claimWorld) start(plans account.Plans) {
 	}
 }
 
+// crash goes on with what a power loss leaves.
+func (w *claimWorld) crash() {
+	w.t.Helper()
+	clone := w.store.Crash(w.t)
+	w.stop()
+	w.store = clone
+	w.start(nil)
+}
+
 func (w *claimWorld) wait(d time.Duration) { w.clock.Add(d.Milliseconds()) }
 
 // create makes an inbox; empty texts are left out of the order.
@@ -339,14 +348,14 @@ func TestSubdomainsOfAnAccountAreBounded(t *testing.T) {
 	}
 }
 
-// TestACrashBetweenTheStepsOfAClaim: a store that fails at any one commit leaves what the next run
+// TestACrashBetweenTheStepsOfAClaim: a power loss before any one commit leaves what the next run
 // puts right. The subdomain is hers if the inbox is, else anybody's.
 func TestACrashBetweenTheStepsOfAClaim(t *testing.T) {
 	broken := errors.New("pulled the plug")
 	const commits = 6 // reserve, claim, create, confirm, delete, give back
 	for _, subdomain := range []string{"fleet", ""} {
 		for fail := 1; ; fail++ {
-			w := startClaims(t, persisttest.Open(t), nil)
+			w := startClaims(t, persisttest.OpenCrashable(t), nil)
 			n, label := 0, "fleet"
 			w.store.Before = func(what any) error {
 				if rows, is := what.(*inbox.Rows); is {
@@ -363,15 +372,13 @@ func TestACrashBetweenTheStepsOfAClaim(t *testing.T) {
 			if err == nil {
 				err = w.DeleteInbox(t.Context(), w.ada, address)
 			}
-			w.store.Before = nil
 			if err == nil {
 				if n != commits {
 					t.Errorf("the whole takes %d commits, %d were expected", n, commits)
 				}
 				break
 			}
-			w.stop()
-			w.start(nil)
+			w.crash()
 			w.wait(reservationAge)
 			must[string](t)(w.create(w.ada, "repairs", ""))
 			inboxesOf(t, w.System, w.ada) // what is gone goes off the list
@@ -390,7 +397,7 @@ func TestACrashBetweenTheStepsOfAClaim(t *testing.T) {
 
 // TestARepeatGoesOnWithItsClaim when the first was cut off behind its reservation.
 func TestARepeatGoesOnWithItsClaim(t *testing.T) {
-	w := startClaims(t, persisttest.Open(t), nil)
+	w := startClaims(t, persisttest.OpenCrashable(t), nil)
 	label, req := "fleet", once.Request{Key: once.Key{1}, Digest: once.Digest{1}}
 	make := func() error {
 		_, err := w.CreateInboxOnce(t.Context(), w.ada, inbox.Order{Subdomain: &label}, req, func(inbox.Placement, time.Time) []byte { return []byte("{}") })
@@ -405,9 +412,7 @@ func TestARepeatGoesOnWithItsClaim(t *testing.T) {
 	if err := make(); err == nil {
 		t.Fatal("it was made")
 	}
-	w.store.Before = nil
-	w.stop()
-	w.start(nil)
+	w.crash()
 	_, err := w.create(w.bob, "b", "fleet") // nothing says that it is hers but her reservation
 	if err != nil {
 		t.Fatal(err)

@@ -64,7 +64,7 @@ func (m *accountModel) commit(t *rapid.T) {
 	r := &account.Rows{ID: id}
 	if st.ID != id || rapid.Bool().Draw(t, "profile") {
 		st.Profile = account.Profile{ID: id, Email: genText.Draw(t, "email"), PasswordHash: genText.Draw(t, "hash"), Plan: account.Paid,
-			CreatedAt: genTime.Draw(t, "created"), Inboxes: rapid.Int64().Draw(t, "inboxes"), LastKey: rapid.Int64().Draw(t, "last"),
+			CreatedAt: genTime.Draw(t, "created"), Inboxes: rapid.Int64().Draw(t, "inboxes"), LastKey: rapid.Int64().Draw(t, "last"), LastClaim: rapid.Int64().Draw(t, "claim"), Subdomains: rapid.Int64().Draw(t, "subdomains"),
 			AccountKeys: rapid.Int64().Draw(t, "account keys"), InboxKeys: rapid.Int64().Draw(t, "inbox keys"), ClosingAt: genTime.Draw(t, "closing")}
 		p := st.Profile
 		r.Profile = &p
@@ -183,7 +183,7 @@ func (m *accountModel) inboxes(t *rapid.T, id account.ID, st *account.State, r *
 		delete(st.Reserved, addr)
 		r.DropInboxes = append(r.DropInboxes, account.InboxEntry{Address: addr, CreatedAt: moment})
 	default:
-		v := account.Reservation{At: at(rapid.IntRange(-3, 3).Draw(t, "moment")), Label: genText.Draw(t, "label"), RetentionHours: rapid.IntRange(0, 9).Draw(t, "hours")}
+		v := account.Reservation{At: at(rapid.IntRange(-3, 3).Draw(t, "moment")), Label: genText.Draw(t, "label"), RetentionHours: rapid.IntRange(0, 9).Draw(t, "hours"), Claim: rapid.Int64().Draw(t, "number")}
 		copy(v.Once[:], rapid.SliceOfN(rapid.Byte(), 0, 32).Draw(t, "request"))
 		st.Reserved[addr] = v
 		r.PutInboxes = append(r.PutInboxes, account.InboxEntry{Address: addr, CreatedAt: v.At, Reservation: v})

@@ -116,6 +116,11 @@ func TestOwnDomain(t *testing.T) {
 	if address != "agent@example.org" {
 		t.Fatalf("made %s", address)
 	}
+	for _, prefix := range []string{"support", "info", "postmaster"} { // reserved at the service's own alone
+		own := u.do(t, 201, "POST", "/inboxes", map[string]any{"prefix": prefix, "domain": "example.org"})["address"].(string)
+		u.do(t, 200, "DELETE", "/inboxes/"+own, nil)
+		u.do(t, 400, "POST", "/inboxes", map[string]any{"prefix": prefix, "subdomain": "fleet"})
+	}
 	again()
 	if err := s.mail(address, "482913"); err != nil {
 		t.Fatal(err)
