@@ -10,6 +10,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"inboxd/http/search"
 	"inboxd/http/wire"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
@@ -122,7 +123,8 @@ func (r *request) download(contentType, filename string) {
 // the connection, short of the length that was said.
 func (r *request) inPieces(from io.Reader, size int64) {
 	log, id, name := r.server.opts.Logger, wire.RequestID(r.http), r.route.name()
-	body := &pieces{from: from, failed: func(err error) {
+	wire.Narrow(r.http)
+	body := &pieces{from: from, turns: r.server.turns, failed: func(err error) {
 		log.Error("http: an answer was cut off", "request", id, "route", name, "err", err)
 	}}
 	r.http.Response.SetBodyStream(body, int(size))
@@ -131,6 +133,7 @@ func (r *request) inPieces(from io.Reader, size int64) {
 // pieces is a body that lies in the store.
 type pieces struct {
 	from   io.Reader
+	turns  *search.Turns
 	failed func(error)
 }
 
@@ -138,8 +141,10 @@ const pieceBytes = 16 << 10
 
 var pieceBuffers = sync.Pool{New: func() any { return new([pieceBytes]byte) }}
 
-func (p *pieces) Read(b []byte) (int, error) {
-	n, err := p.from.Read(b)
+// Read waits for its turn: of a thousand who begin at once all but a few stand here, and not before
+// somebody's poll in the line of what may run.
+func (p *pieces) Read(b []byte) (n int, err error) {
+	p.turns.Piece(func() { n, err = p.from.Read(b) })
 	if err != nil && err != io.EOF && !errors.Is(err, fs.ErrNotExist) {
 		p.failed(err)
 	}

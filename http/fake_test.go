@@ -32,11 +32,14 @@ type fakeInboxes struct {
 	states  map[string]*inbox.State
 	views   map[string]*inbox.View
 	stored  map[string]map[int64]inbox.Stored
-	broken  error          // what every call answers when set
-	refuses error          // what Do alone answers when set
-	reads   int            // of Content
-	held    chan struct{}  // when set, every read of Content waits until it is closed
-	rawRead atomic.Int64   // bytes
+	broken  error         // what every call answers when set
+	refuses error         // what Do alone answers when set
+	reads   int           // of Content
+	held    chan struct{} // when set, every read of Content waits until it is closed
+	rawRead atomic.Int64  // bytes
+
+	rawReading, rawAtOnce atomic.Int64 // reads under way now, and about the most there were
+
 	damaged map[int64]bool // messages whose content can't be read
 	lost    string         // the inbox that can't be read
 
@@ -163,6 +166,11 @@ type fakeRaw struct {
 }
 
 func (r fakeRaw) ReadAt(p []byte, off int64) (int, error) {
+	defer r.f.rawReading.Add(-1)
+	if now := r.f.rawReading.Add(1); now > r.f.rawAtOnce.Load() {
+		r.f.rawAtOnce.Store(now)
+	}
+	runtime.Gosched() // others come in, if they may
 	r.f.mu.RLock()
 	defer r.f.mu.RUnlock()
 	raw := r.f.stored[r.address][r.id].Raw

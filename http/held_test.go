@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	nethttp "net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -259,6 +260,25 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 			a.Close()
 		}
 		eventually(t, "all is given back", func() bool { return w.server.answers.Held() == 0 })
+	}
+}
+
+// TestDownloadsAreReadByTurns: of many that begin at once few are read at a time, so that polls do
+// not stand behind all of them.
+func TestDownloadsAreReadByTurns(t *testing.T) {
+	w, p, address, key := overPipes(t, htmlMail(1<<20))
+	var downloads sync.WaitGroup
+	for range 30 {
+		a := w.askOn(p.dial(), getting("/api/v1/inboxes/"+address+"/messages/1/raw", key))
+		downloads.Go(func() {
+			if n, err := io.Copy(io.Discard, a.answer().Body); n != 1<<20 || err != nil {
+				t.Errorf("%d bytes, %v", n, err)
+			}
+		})
+	}
+	downloads.Wait()
+	if most := w.inboxes.rawAtOnce.Load(); most > int64(max(1, runtime.GOMAXPROCS(0)/2)) {
+		t.Errorf("%d were read at once", most)
 	}
 }
 

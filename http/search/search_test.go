@@ -3,6 +3,8 @@ package search
 import (
 	"context"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -110,6 +112,54 @@ func TestTurns(t *testing.T) {
 		done()
 		if len(turns.underway) != 0 || len(turns.running) != 0 {
 			t.Errorf("%d accounts, %d turns are left", len(turns.underway), len(turns.running))
+		}
+	})
+}
+
+// TestPiecesTakeTurns: they wait for each other and for what takes long, but for that no longer than
+// a moment.
+func TestPiecesTakeTurns(t *testing.T) {
+	const pieces, long = 100, 50 * time.Microsecond
+	synctest.Test(t, func(t *testing.T) {
+		turns := NewTurns()
+		half := cap(turns.running)
+		all := func() time.Duration {
+			began := time.Now()
+			var done sync.WaitGroup
+			var now atomic.Int64
+			for range pieces {
+				done.Go(func() {
+					turns.Piece(func() {
+						if n := now.Add(1); n > int64(half) {
+							t.Errorf("%d at once", n)
+						}
+						time.Sleep(long)
+						now.Add(-1)
+					})
+				})
+			}
+			done.Wait()
+			return time.Since(began)
+		}
+		if took := all(); took > pieces*long {
+			t.Errorf("alone they took %v", took)
+		}
+		var ends []func()
+		for range half {
+			end, err := turns.Wait(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			ends = append(ends, end)
+		}
+		if took := all(); took < pieces/time.Duration(half)*moment || took > pieces*(moment+long) {
+			t.Errorf("beside what takes long they took %v", took)
+		}
+		for _, end := range ends {
+			end()
+		}
+		if took := all(); took > pieces*long {
+			t.Errorf("alone again they took %v", took)
 		}
 	})
 }

@@ -15,6 +15,8 @@ const (
 	mostOfAccount = 4
 	// patience is how long a search waits for its turn.
 	patience = 5 * time.Second
+	// moment is how long a piece of a download waits for its turn.
+	moment = time.Millisecond
 )
 
 // Turns lets searches, and reads of what is large, run on half of the processors at most, so
@@ -22,6 +24,7 @@ const (
 // goroutine may use it.
 type Turns struct {
 	running chan struct{} // holds one for each
+	pieces  chan struct{} // holds one for each piece of a download
 
 	mu       sync.Mutex         // guards underway
 	underway map[account.ID]int // run or wait; no zeros
@@ -29,7 +32,30 @@ type Turns struct {
 
 // NewTurns returns Turns that nobody has.
 func NewTurns() *Turns {
-	return &Turns{running: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), underway: map[account.ID]int{}}
+	half := max(1, runtime.GOMAXPROCS(0)/2)
+	return &Turns{running: make(chan struct{}, half), pieces: make(chan struct{}, half), underway: map[account.ID]int{}}
+}
+
+// Piece makes a call that takes less than a tenth of a millisecond, of those that come by the thousand
+// at once. They wait for each other, and each for a turn among what takes long; but no longer than a
+// moment, so that a search does not hold up a download. Without that both kinds together would
+// keep every processor busy, and Go looks for what came over the network where one is not.
+func (t *Turns) Piece(call func()) {
+	t.pieces <- struct{}{}
+	defer func() { <-t.pieces }()
+	select {
+	case t.running <- struct{}{}:
+		defer func() { <-t.running }()
+	default:
+		wait := time.NewTimer(moment)
+		defer wait.Stop()
+		select {
+		case t.running <- struct{}{}:
+			defer func() { <-t.running }()
+		case <-wait.C:
+		}
+	}
+	call()
 }
 
 // Take waits for a search's turn, which ends with done. Unavailable: the account has too many
