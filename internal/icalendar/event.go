@@ -13,8 +13,9 @@ import (
 const firstYear, lastYear = 1970, 2100
 
 // event reads a VEVENT. It fails where UID, DTSTART, DTEND, DURATION, SEQUENCE or RECURRENCE-ID is
-// bad, or UID or DTSTART is missing.
-func (r *reader) event(c *ical.Component) (*Event, error) {
+// bad, or UID or DTSTART is missing. master is the meeting that the event is an override of, whose times
+// RECURRENCE-ID is one of; nil for the described event.
+func (r *reader) event(c *ical.Component, master *Event) (*Event, error) {
 	e := &Event{Status: statusOf(c)}
 	if err := e.identify(c); err != nil {
 		return nil, err
@@ -24,7 +25,7 @@ func (r *reader) event(c *ical.Component) (*Event, error) {
 		return nil, err
 	}
 	if p := first(c, ical.PropRecurrenceID); p != nil {
-		if e.RecurrenceID, err = r.instantOf(p, p.Value, start, e.AllDay); err != nil {
+		if e.RecurrenceID, err = r.occurrenceOf(p, e, master); err != nil {
 			return nil, fmt.Errorf("icalendar: RECURRENCE-ID: %w", err)
 		}
 	}
@@ -33,8 +34,22 @@ func (r *reader) event(c *ical.Component) (*Event, error) {
 	e.Description = textProp(c, ical.PropDescription, MaxDescription)
 	e.Comment = textProp(c, ical.PropComment, MaxDescription)
 	e.Organizer, e.Attendees = organizerOf(c), attendeesOf(c)
-	e.Recurrence = r.recurrence(c, start, e.AllDay)
+	if master == nil {
+		e.Recurrence = r.recurrence(c, start, e.AllDay)
+	}
 	return e, nil
+}
+
+// occurrenceOf reads RECURRENCE-ID as a time of the meeting.
+func (r *reader) occurrenceOf(p *ical.Prop, e, master *Event) (time.Time, error) {
+	if master != nil {
+		e = master
+	}
+	at, err := r.instantOf(p, p.Value, place{e.Zone, e.Zone.Clock()}, e.AllDay)
+	if err == nil && !inYears(at) {
+		err = errTime
+	}
+	return at, err
 }
 
 // identify reads what tells one event, and one state of it, from another.

@@ -70,10 +70,10 @@ func address(uri string) string {
 
 func addressOf(uri string) (a string, mailbox bool) {
 	uri = lineOf(uri, maxUID)
-	if scheme := "mailto:"; len(uri) >= len(scheme) && strings.EqualFold(uri[:len(scheme)], scheme) {
-		return strings.TrimSpace(uri[len(scheme):]), true
+	for scheme := "mailto:"; len(uri) >= len(scheme) && strings.EqualFold(uri[:len(scheme)], scheme); {
+		uri, mailbox = strings.TrimSpace(uri[len(scheme):]), true
 	}
-	return uri, false
+	return uri, mailbox
 }
 
 // mailboxOf is an attendee's mailbox: by its URI, else by EMAIL=, else the URI.

@@ -51,7 +51,7 @@ func calendarOf(c *ical.Component) (*Calendar, error) {
 	}
 	described, others := events(c)
 	r := reader{zones: zonesOf(c)}
-	e, err := r.event(described)
+	e, err := r.event(described, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func (r *reader) overrides(e *Event, described *ical.Component, others []*ical.C
 		if id, _ := value(c, ical.PropUID); id != uid {
 			continue
 		}
-		if o, err := r.event(c); err == nil {
+		if o, err := r.event(c, e); err == nil {
 			list = append(list, Override{o.RecurrenceID, o.Start, o.End, o.AllDay, o.Title, o.Location, o.Status})
 		}
 	}

@@ -90,7 +90,9 @@ func observance(c *ical.Component) (o zone.Observance, ok bool) {
 			if m.utc {
 				m.at = m.at.Add(time.Duration(o.From) * time.Second)
 			}
-			o.Dates = append(o.Dates, m.at)
+			if m.at.Year() > 0 && m.at.Year() < 10_000 {
+				o.Dates = append(o.Dates, m.at)
+			}
 		}
 	}
 	return o, true

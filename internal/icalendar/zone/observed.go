@@ -2,6 +2,7 @@ package zone
 
 import (
 	"slices"
+	"sort"
 	"time"
 
 	"inboxd/internal/icalendar/rule"
@@ -35,7 +36,6 @@ type observed struct {
 	years map[int][]onset // what the rules say of a year
 	asked int
 	first time.Duration // the offset before everything
-	shown time.Duration // the offset of the last local time that was shown
 }
 
 // ruled is an observance that comes back.
@@ -140,61 +140,46 @@ func sortOnsets(list []onset) {
 	slices.SortStableFunc(list, func(a, b onset) int { return a.at.Compare(b.at) })
 }
 
-// latest is the last onset of a sorted list at or before the time.
-func latest(list []onset, local time.Time) (onset, bool) {
-	i, _ := slices.BinarySearchFunc(list, local, func(o onset, t time.Time) int {
-		if o.at.After(t) {
-			return 1
-		}
-		return -1
-	})
+// latest is the last onset of a sorted list whose moment is at or before the time.
+func latest(list []onset, t time.Time, moment func(*onset) time.Time) *onset {
+	i := sort.Search(len(list), func(i int) bool { return moment(&list[i]).After(t) })
 	if i == 0 {
-		return onset{}, false
+		return nil
 	}
-	return list[i-1], true
+	return &list[i-1]
+}
+
+func (o *onset) local() time.Time   { return o.at }
+func (o *onset) instant() time.Time { return o.at.Add(-o.from) }
+
+// inForce is the last onset at or before a time, of DTSTART and RDATE and of what the rules say of its year
+// and the one before; nil before everything.
+func (c *observed) inForce(t time.Time, moment func(*onset) time.Time) *onset {
+	best := latest(c.fixed, t, moment)
+	last := t.Add(24 * time.Hour).Year() // of an instant, clocks may show the next year
+	for year := last; year >= last-1; year-- {
+		if o := latest(c.of(year), t, moment); o != nil && (best == nil || o.at.After(best.at)) {
+			best = o
+		}
+	}
+	return best
 }
 
 func (c *observed) Instant(local time.Time) time.Time {
-	t, _ := c.instant(local)
-	return t
+	switch o := c.inForce(local, (*onset).local); {
+	case o == nil:
+		return local.Add(-c.first)
+	case local.Sub(o.at) < o.to-o.from: // skipped: by the offset before
+		return local.Add(-o.from)
+	default:
+		return local.Add(-o.to)
+	}
 }
 
-// instant takes the offset of the last onset before the local time, and reports whether
-// clocks skip it.
-func (c *observed) instant(local time.Time) (t time.Time, skipped bool) {
-	best, ok := latest(c.fixed, local)
-	for year := local.Year(); year >= local.Year()-1; year-- {
-		if o, found := latest(c.of(year), local); found && (!ok || o.at.After(best.at)) {
-			best, ok = o, true
-		}
-	}
-	switch {
-	case !ok:
-		return local.Add(-c.first), false
-	case local.Sub(best.at) < best.to-best.from: // by the offset before
-		return local.Add(-best.from), true
-	}
-	return local.Add(-best.to), false
-}
-
-// Local tries the offsets that the zone ever had, first that of the time before.
 func (c *observed) Local(instant time.Time) time.Time {
 	instant = instant.UTC()
-	if c.shows(c.shown, instant) {
-		return instant.Add(c.shown)
-	}
-	for _, o := range c.fixed {
-		for _, offset := range [2]time.Duration{o.to, o.from} {
-			if c.shows(offset, instant) {
-				c.shown = offset
-				return instant.Add(offset)
-			}
-		}
+	if o := c.inForce(instant, (*onset).instant); o != nil {
+		return instant.Add(o.to)
 	}
 	return instant.Add(c.first)
-}
-
-func (c *observed) shows(offset time.Duration, instant time.Time) bool {
-	t, skipped := c.instant(instant.Add(offset))
-	return !skipped && t.Equal(instant)
 }

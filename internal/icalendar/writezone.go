@@ -1,0 +1,106 @@
+package icalendar
+
+import (
+	"fmt"
+	"reflect"
+	"time"
+
+	"inboxd/internal/icalendar/zone"
+)
+
+// yearsBeyond is how long a VTIMEZONE goes on behind the last use of its zone, and yearsEndless
+// behind the first of a meeting that has no end: clients know the names, and a feed is read again.
+const yearsBeyond, yearsEndless = 5, 10
+
+// zones writes a VTIMEZONE for each zone that the events are local in.
+func (w *writer) zones(events []Event) {
+	for i := range events {
+		e := &events[i]
+		switch {
+		case e.AllDay:
+		case len(e.Zone.Observances) > 0:
+			w.custom(e.Zone)
+		case e.Zone.Name != "" && e.Zone.Name != zone.UTC.Name && w.places[e.Zone.Name].clock == nil:
+			w.places[e.Zone.Name] = place{e.Zone, e.Zone.Clock()}
+			first, last := uses(events, e.Zone.Name)
+			w.named(e.Zone, first, last+yearsBeyond)
+		}
+	}
+}
+
+// uses are the first and the last year in which events are local in a zone.
+func uses(events []Event, name string) (first, last int) {
+	first = lastYear
+	for i := range events {
+		e := &events[i]
+		if e.AllDay || e.Zone.Name != name {
+			continue
+		}
+		end, ends := e.Last()
+		if !ends {
+			end = e.Start.AddDate(yearsEndless, 0, 0)
+		}
+		first, last = min(first, e.Start.Year()), max(last, end.Year())
+	}
+	return first, last
+}
+
+func (w *writer) named(z zone.Zone, first, last int) {
+	w.line("BEGIN", "VTIMEZONE")
+	w.line("TZID", z.Name)
+	for _, p := range z.Periods(first, last) {
+		w.observance(p.Observance, p.Daylight, p.Abbreviation)
+	}
+	w.line("END", "VTIMEZONE")
+}
+
+// custom writes a zone that only a file explains, under a name that nobody else explains.
+func (w *writer) custom(z zone.Zone) {
+	if w.tzid(z) != "" {
+		return
+	}
+	id := fmt.Sprintf("Local-%d", len(w.places)+1)
+	w.places[id] = place{z, z.Clock()}
+	w.line("BEGIN", "VTIMEZONE")
+	w.line("TZID", id)
+	for _, o := range z.Observances {
+		w.observance(o, o.To > o.From, "")
+	}
+	w.line("END", "VTIMEZONE")
+}
+
+func sameObservances(a, b []zone.Observance) bool { return reflect.DeepEqual(a, b) }
+
+func (w *writer) observance(o zone.Observance, daylight bool, name string) {
+	kind := "STANDARD"
+	if daylight {
+		kind = "DAYLIGHT"
+	}
+	w.line("BEGIN", kind)
+	w.line("DTSTART", local(o.Start))
+	w.line("TZOFFSETFROM", offset(o.From))
+	w.line("TZOFFSETTO", offset(o.To))
+	w.text("TZNAME", name)
+	if rule := ruleText(o.Rule); rule != "" {
+		w.line("RRULE", rule)
+	}
+	for _, at := range o.Dates {
+		w.line("RDATE", local(at))
+	}
+	w.line("END", kind)
+}
+
+func local(t time.Time) string { return t.Format("20060102T150405") }
+
+// offset is a UTC offset as RFC 5545, section 3.3.14, writes it.
+func offset(seconds int) string {
+	sign := '+'
+	if seconds < 0 {
+		sign, seconds = '-', -seconds
+	}
+	s := fmt.Sprintf("%c%02d%02d", sign, seconds/3600, seconds/60%60)
+	if seconds%60 != 0 {
+		s += fmt.Sprintf("%02d", seconds%60)
+	}
+	return s
+}

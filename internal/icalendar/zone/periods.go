@@ -1,0 +1,64 @@
+package zone
+
+import "time"
+
+// Period is an observance of a named zone: it begins at Start and again at each of Dates.
+type Period struct {
+	Observance
+	Daylight     bool
+	Abbreviation string // CET
+}
+
+// Periods are what a VTIMEZONE of a named zone says of the years first to last: its offset as they
+// begin, and each change, those that are alike together.
+func (z Zone) Periods(first, last int) (list []Period) {
+	loc := location(z.Name)
+	t := time.Date(first, 1, 1, 0, 0, 0, 0, loc)
+	name, offset := t.Zone()
+	list = append(list, Period{Observance{Start: shown(t, offset), From: offset, To: offset}, t.IsDST(), name})
+	for next := change(t); !next.IsZero() && next.Year() <= last; next = change(next) {
+		was := offset
+		name, offset = next.Zone()
+		p := Period{Observance{Start: shown(next, was), From: was, To: offset}, next.IsDST(), name}
+		if !again(list[1:], &p) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// change is the next time at which the offset or its name is another; zero when there is none. Go ends
+// a period on the last day of each leap year, and there with the time that was asked for.
+func change(t time.Time) time.Time {
+	name, offset := t.Zone()
+	for {
+		_, next := t.ZoneBounds()
+		if next.IsZero() {
+			return next
+		}
+		if n, o := next.Zone(); n != name || o != offset {
+			return next
+		}
+		if !next.After(t) {
+			next = t.Add(48 * time.Hour)
+		}
+		t = next
+	}
+}
+
+// shown is what clocks show by an offset.
+func shown(t time.Time, offset int) time.Time {
+	return t.UTC().Add(time.Duration(offset) * time.Second)
+}
+
+// again adds a change to the period that it begins again.
+func again(list []Period, p *Period) bool {
+	for i := range list {
+		o := &list[i]
+		if o.From == p.From && o.To == p.To && o.Daylight == p.Daylight && o.Abbreviation == p.Abbreviation {
+			o.Dates = append(o.Dates, p.Start)
+			return true
+		}
+	}
+	return false
+}
