@@ -140,7 +140,7 @@ func (r *Registry) finish(ctx context.Context, id account.ID, address string, pl
 		r.release(ctx, id, address, place.At, err)
 		return err
 	}
-	_, err = r.owners.order(ctx, id, account.ConfirmInbox{Address: address})
+	_, err = r.owners.order(ctx, id, account.ConfirmInbox{Address: address, At: place.At})
 	return err
 }
 
@@ -169,7 +169,7 @@ func (r *Registry) repairOne(ctx context.Context, id account.ID, address string,
 	switch {
 	case err != nil:
 	case made:
-		_, _ = r.owners.order(ctx, id, account.ConfirmInbox{Address: address})
+		_, _ = r.owners.order(ctx, id, account.ConfirmInbox{Address: address, At: at})
 	default:
 		_ = r.unlist(ctx, id, address, at)
 	}

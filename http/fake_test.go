@@ -495,7 +495,7 @@ func (f *fakeAccounts) CreateInbox(ctx context.Context, id account.ID, order inb
 		f.decide(id, account.ReleaseInbox{Address: place.Address})
 		return nil, place, err
 	}
-	f.decide(id, account.ConfirmInbox{Address: place.Address})
+	f.decide(id, account.ConfirmInbox{Address: place.Address, At: at})
 	view, err := f.inboxes.View(ctx, place.Address)
 	return view, place, err
 }

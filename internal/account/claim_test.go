@@ -59,7 +59,7 @@ func (u *uses) command(what, address, label string) account.Command {
 		}
 		return cmd
 	case "confirm":
-		return account.ConfirmInbox{Address: address}
+		return account.ConfirmInbox{Address: address, At: start}
 	case "release":
 		return account.ReleaseInbox{Address: address, CreatedAt: start, Claim: claim}
 	case "delete":

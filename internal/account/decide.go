@@ -104,8 +104,12 @@ type (
 		Claim          *Claim
 		Over           []Claim
 	}
-	// ConfirmInbox turns a reservation into a live inbox. Repeating it changes nothing.
-	ConfirmInbox struct{ Address string }
+	// ConfirmInbox turns the reservation of a time into a live inbox. Repeating it changes nothing,
+	// and one that comes late does nothing to a newer reservation.
+	ConfirmInbox struct {
+		Address string
+		At      time.Time
+	}
 	// ReleaseInbox gives the place back: of a reservation that failed (CreatedAt may be
 	// zero), or of a deleted inbox. Then CreatedAt is the inbox's own, since its address may
 	// be reserved anew already, and Listed says whether the account's list still shows it:
@@ -250,7 +254,7 @@ func (c ReserveInbox) decide(s *State, env Env) ([]Event, error) {
 
 func (c ConfirmInbox) decide(s *State, _ Env) ([]Event, error) {
 	r, reserved := s.Reserved[c.Address]
-	if !reserved {
+	if !reserved || !r.At.Equal(c.At) {
 		return nil, nil
 	}
 	return []Event{inboxConfirmed{c.Address, r.At}}, nil

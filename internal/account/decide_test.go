@@ -94,8 +94,12 @@ func (s *story) command(t *testing.T, d *datadriven.TestData) account.Command {
 		return account.RevokeKey{ID: int64(number(t, d, 0)), Found: s.keys[int64(number(t, d, 0))]}
 	case "reserve":
 		return account.ReserveInbox{Address: word(t, d, 0), At: s.now}
-	case "confirm":
-		return account.ConfirmInbox{Address: word(t, d, 0)}
+	case "confirm": // address [age of the reservation]
+		c := account.ConfirmInbox{Address: word(t, d, 0), At: s.state.Reserved[word(t, d, 0)].At}
+		if len(d.CmdArgs) > 1 {
+			c.At = s.now.Add(-duration(t, d, 1))
+		}
+		return c
 	case "release": // address [age of the inbox] [listed]
 		c := account.ReleaseInbox{Address: word(t, d, 0), Listed: d.HasArg("listed")}
 		if len(d.CmdArgs) > 1 {
