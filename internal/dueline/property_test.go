@@ -99,8 +99,13 @@ func TestNothingIsLost(t *testing.T) {
 				}
 				w.move(e, to)
 			},
-			"": func(t *rapid.T) { w.check(t) },
+			"part moves away": func(t *rapid.T) {
+				w.moveAway(rapid.SampledFrom([]string{"a", "b", "c", "l"}).Draw(t, "part"), rapid.Bool().Draw(t, "and its attempts fail"))
+			},
+			"part comes back": func(*rapid.T) { w.comeBack() },
+			"":                func(t *rapid.T) { w.check(t) },
 		})
+		w.comeBack()
 		for steps := 0; len(w.index) > 0; steps++ {
 			if steps > 5000 {
 				t.Fatalf("%d entries are left: %+v", len(w.index), w.sorted()[0])

@@ -1,9 +1,6 @@
 package dueline
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // window ties the entries in memory to the index by one promise: every entry up to horizon is
 // in memory, but for those of lanes that have left some in the index. So an index of any length
@@ -42,20 +39,9 @@ func (q *Line[K]) isBeyond(when time.Time) bool {
 
 // shed leaves the later half of what waits for its time to the index.
 func (q *Line[K]) shed() {
-	all := q.due.items
-	slices.SortFunc(all, func(a, b *entry[K]) int { return a.when.Compare(b.when) }) // sorted is a heap too
+	all := q.sortedDue()
 	cut := all[len(all)/2].when
-	kept := all[:0]
-	for _, m := range all {
-		if m.when.Before(cut) || m.astray {
-			m.at = int32(len(kept))
-			kept = append(kept, m)
-		} else {
-			delete(q.entries, m.key)
-		}
-	}
-	clear(all[len(kept):])
-	q.due.items = kept
+	q.keepDue(func(m *entry[K]) bool { return m.when.Before(cut) || m.astray })
 	q.drawIn(cut)
 }
 

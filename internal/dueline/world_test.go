@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -18,11 +19,50 @@ type world struct {
 	groups    int    // that these came in
 	during    func() // happens while a page is being read
 	broken    bool   // the next page can't be read
+	elsewhere map[string]Entry[string]
+}
+
+// moveAway takes the entries whose keys begin with part out of the index, as they are.
+func (w *world) moveAway(part string, fails bool) {
+	of := func(key string) bool { return strings.HasPrefix(key, part) }
+	for _, a := range slices.Clone(w.running) {
+		if of(a.Key) {
+			w.running = slices.DeleteFunc(w.running, func(b *Attempt[string]) bool { return a == b })
+			r := Result{}
+			if fails {
+				r.Again = w.now.Add(time.Minute)
+			}
+			w.q.Finished(w.now, a, r)
+		}
+	}
+	w.q.Drop(w.now, of)
+	for key, e := range w.index {
+		if of(key) {
+			w.elsewhere[key] = e
+			delete(w.index, key)
+		}
+	}
+	for key := range w.q.entries {
+		if of(key) {
+			panic(key + " is remembered")
+		}
+	}
+}
+
+// comeBack brings back what was taken away. What was leased is taken up.
+func (w *world) comeBack() {
+	w.q.Anew(w.now)
+	for key, e := range w.elsewhere {
+		if w.index[key] = e; e.Leased {
+			w.q.Interrupted(w.now, e)
+		}
+	}
+	clear(w.elsewhere)
 }
 
 func newWorld(o Options[string]) *world {
 	start := time.UnixMilli(1_700_000_000_000).UTC()
-	return &world{q: New(o), start: start, now: start, index: map[string]Entry[string]{}}
+	return &world{q: New(o), start: start, now: start, index: map[string]Entry[string]{}, elsewhere: map[string]Entry[string]{}}
 }
 
 func byPlace(a, b Entry[string]) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Key, b.Key)) }
@@ -148,7 +188,19 @@ func (w *world) unsound() string {
 			at[a.Temper]++
 		}
 	}
+	deferred := map[*lane[string]]int{}
+	for _, d := range w.deferrals {
+		deferred[d.lane]++
+	}
+	for _, group := range q.aside.groups {
+		for _, d := range group {
+			deferred[d.lane]++
+		}
+	}
 	for _, l := range q.lanes.byName {
+		if l.deferred != deferred[l] {
+			return fmt.Sprintf("%d entries of %s are to be deferred, counted %d", deferred[l], l.name, l.deferred)
+		}
 		if l.isBusy {
 			busy++
 		}
