@@ -48,9 +48,10 @@ bench: build ## the loads users care about, with their ratios
 	./bin/inbox-bench send
 	./bin/inbox-bench start
 
-crash: ## CLONES crash clones, and 20 kills of the real process under load
+crash: ## CLONES crash clones, 20 kills of the real process under load, and 1,000 moves of groups
 	CRASH_CLONES=$(CLONES) $(GO) test -count=1 -timeout 30m -run 'Crash' ./persist ./cmd/inboxd
 	KILLS=20 $(GO) test -count=1 -timeout 30m -run 'Kill' ./cmd/inboxd
+	MOVES=1000 $(GO) test -count=1 -timeout 30m -run 'GroupsComeAndGo' ./actors
 
 soak: ## ten times what make crash and make fuzz do
 	$(MAKE) crash CLONES=20000

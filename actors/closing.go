@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"inboxd/actors/engine"
+	"inboxd/actors/tenure"
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
@@ -39,6 +40,7 @@ type Closing struct {
 	domains  *OwnDomains
 	store    ClosingStore
 	log      *slog.Logger
+	gained   tenure.Bell
 }
 
 // DeleteAccount removes the account with this e-mail address and all it has, and then the
@@ -212,6 +214,7 @@ func (c *Closing) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
+		case <-c.gained:
 		case <-time.After(closeAgain):
 		}
 	}
@@ -224,7 +227,7 @@ func (c *Closing) goOn(ctx context.Context) {
 		return
 	}
 	for _, id := range ids {
-		if err := c.finish(ctx, id); err != nil && ctx.Err() == nil {
+		if err := c.finish(ctx, id); err != nil && ctx.Err() == nil && !fault.Is(err, fault.Moved) {
 			c.log.Warn("an account could not be deleted yet", "account", fmt.Sprint(id), "err", err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"inboxd/actors/engine"
+	"inboxd/actors/tenure"
 	"inboxd/internal/account"
 	"inboxd/internal/domain"
 	"inboxd/internal/domain/lookup"
@@ -39,6 +40,7 @@ type OwnDomains struct {
 	resolver   lookup.Resolver
 	now        func() time.Time
 	log        *slog.Logger
+	gained     tenure.Bell
 }
 
 // domainOwners hands commands to the owners of domains.

@@ -113,13 +113,16 @@ func (i *Inboxes) Queued(ctx context.Context, address string, id int64) (*inbox.
 }
 
 // gone reports that a message can't be read any more: a look at the view of an inbox in memory, else
-// one look-up. What can't be told is not told of.
-func (i *Inboxes) gone(address string, id int64, now time.Time) bool {
+// one look-up. What can't be told is not told of; of an inbox of another node an error says so.
+func (i *Inboxes) gone(address string, id int64, now time.Time) (bool, error) {
 	if v := i.Resident([]byte(address)); v != nil {
-		return v.Message(id, now) == nil
+		return v.Message(id, now) == nil, nil
 	}
 	m, err := i.store.Message(address, id)
-	return err != nil || m == nil || m.Expired(now)
+	if fault.Is(err, fault.Moved) {
+		return true, err
+	}
+	return err != nil || m == nil || m.Expired(now), nil
 }
 
 // Do hands cmd to the inbox at address and returns after its commit.

@@ -16,6 +16,7 @@ import (
 	"inboxd/internal/domain/lookup"
 	"inboxd/internal/inbox"
 	"inboxd/internal/mailauth"
+	"inboxd/internal/partition"
 )
 
 // SigningKey is a DKIM key ready to sign (RFC 6376, RFC 8463).
@@ -65,6 +66,12 @@ func (r *Keyring) forget(state domain.State) {
 	if held, ok := r.byName.Load(state.Name); ok && (held.token != state.Token || len(held.keys) != len(state.Keys)) {
 		r.byName.Delete(state.Name)
 	}
+}
+
+// Lose drops the opened keys of a group's domains.
+func (r *Keyring) Lose(g partition.Group) error {
+	r.byName.DeleteMatching(func(name string, _ *signer) (bool, bool) { return partition.Of(name).Group() == g, false })
+	return nil
 }
 
 // lookAgain has the records of a domain looked up at the next signature.

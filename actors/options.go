@@ -23,7 +23,8 @@ import (
 type Options struct {
 	Store      Store
 	Namespaces inbox.Namespaces
-	Owner      *partition.Owner // what is this node's, for Store too; default everything
+	Owner      *partition.Owner // who may be asked here; default everything
+	Rows       *partition.Owner // what Store may read and write; another than Owner where Gain and Lose are called
 	Plans      account.Plans    // default account.DefaultPlans
 	NewPlan    account.PlanName // of a sign-up; default free
 	Postmaster string           // inbox that gets mail for postmaster and abuse at the service domain; default none

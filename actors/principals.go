@@ -6,6 +6,7 @@ import (
 	"github.com/puzpuzpuz/xsync/v4"
 
 	"inboxd/internal/account"
+	"inboxd/internal/partition"
 )
 
 // principals maps the hash of a credential to who it speaks for. Account owners write it;
@@ -43,6 +44,18 @@ func (ps *principals) revokeAll(id account.ID) {
 		}
 		return p.Account == id, false
 	})
+}
+
+// Lose takes out those of a group's accounts, whose owners have left: none is put in any more.
+func (ps *principals) Lose(g partition.Group) error {
+	ps.byHash.DeleteMatching(func(_ account.Hash, p *account.Principal) (bool, bool) {
+		of := p.Account.Partition().Group() == g
+		if of {
+			p.Move()
+		}
+		return of, false
+	})
+	return nil
 }
 
 // sweep drops principals that were not used since idle before now or are over, and calls used

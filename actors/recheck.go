@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"inboxd/internal/fault"
 )
 
 const (
@@ -25,6 +27,7 @@ func (d *OwnDomains) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
+		case <-d.gained:
 		case <-tick.C:
 		}
 	}
@@ -39,7 +42,7 @@ func (d *OwnDomains) recheckDue(ctx context.Context) error {
 	for range recheckWorkers {
 		workers.Go(func() {
 			for name := range names {
-				if err := d.recheck(ctx, name); err != nil && ctx.Err() == nil {
+				if err := d.recheck(ctx, name); err != nil && ctx.Err() == nil && !fault.Is(err, fault.Moved) {
 					d.log.Warn("a domain could not be checked", "domain", name, "err", err)
 				}
 			}

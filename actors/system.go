@@ -11,7 +11,9 @@ import (
 	"inboxd/actors/mailqueue"
 	"inboxd/actors/names"
 	"inboxd/actors/retention"
+	"inboxd/actors/tenure"
 	"inboxd/internal/account"
+	"inboxd/internal/partition"
 )
 
 // Store is what the actors need of the disk, by subject: each part's need is declared beside
@@ -30,6 +32,8 @@ type Store interface {
 	journal.Store
 	retention.Store
 	JournalAccounts(after account.ID, limit int) ([]account.ID, error)
+	// Drain returns when all that was being written of a group is on disk.
+	Drain(partition.Group) error
 }
 
 // System is all actors of one node. Its parts are made by Start, never change afterwards, and
@@ -61,7 +65,9 @@ type System struct {
 	emails, subdomains names.Names
 	journal            *journal.Journal
 	hooks              *hooks.Supervisor
+	retain             *retention.Retention
 	tidy               *retention.Tidy
+	tenure             *tenure.Tenure
 
 	running context.Context // until Stop
 	end     context.CancelFunc
@@ -81,7 +87,7 @@ func Start(o Options) (_ *System, err error) {
 	s.engine = engine.New(engine.Options{Now: o.Now, Full: o.Store.Full, Admission: o.Admission, Owner: o.Owner, Logger: o.Logger})
 	s.hooks = hooks.New(hooks.Options{
 		Store: o.Store, Poster: o.Poster, Schedule: o.WebhookSchedule, Now: o.Now, Logger: o.Logger,
-		AccountOf: func(address string) (account.ID, error) { return s.AccountOf(address) }, Gone: s.gone,
+		AccountOf: func(address string) (account.ID, error) { return s.AccountOf(address) }, Gone: s.surelyGone,
 	})
 	s.Records = s.hooks.Records()
 	s.journal = journal.New(o.Store, s.hooks.FanOut(), s.now, o.Logger)
@@ -98,12 +104,41 @@ func Start(o Options) (_ *System, err error) {
 		inboxes: s.Inboxes, owners: s.accounts, store: o.Store, poster: o.Poster, domain: o.Namespaces.Domain,
 		now: s.now, random: o.Random, testing: make(chan struct{}, testsAtOnce),
 	}
-	if err := s.Mail.Start(); err != nil {
+	if err := s.hold(); err != nil {
 		return nil, err
 	}
+	s.Mail.Start()
 	s.supervise()
 	return s, nil
 }
+
+// hold gains all groups that are this node's at the start. The order is told at Holder.
+func (s *System) hold() error {
+	o := s.Options
+	s.retain = retention.New(s.store, s.Do, s.now, s.Logger)
+	// Timers and attempts stop first: what they brought can still be told to owners. Then these
+	// leave, then the rows are closed, and what was known of them is forgotten.
+	started := []tenure.Holder{s.Mail.Counted(), s.engine, s.Mail, s.hooks, s.retain, s.OwnDomains.gained, s.Closing.gained, s.tidy}
+	s.tenure = tenure.New(append([]tenure.Holder{
+		tenure.OnLoss(s.journal.Lose), tenure.OnLoss(s.hooks.Subscriptions.Lose), tenure.OnLoss(s.Keyring.Lose), tenure.OnLoss(s.Credentials.principals.Lose),
+		tenure.Rows{Owner: o.Rows, Drain: o.Store.Drain}, tenure.OnGain(s.journal.Gain),
+	}, started...)...)
+	for _, g := range o.Owner.Owned() {
+		for _, h := range started {
+			if err := h.Gain(g); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Gain has this node begin to serve a group, whose rows are in the store.
+func (s *System) Gain(g partition.Group) error { return s.tenure.Gain(g) }
+
+// Lose ends all that this node does for a group. When it returns nothing of it is written, shown or
+// remembered here any more; what waited was told to try again.
+func (s *System) Lose(g partition.Group) error { return s.tenure.Lose(g) }
 
 // makeDirectories makes the owners and what reaches them.
 func (s *System) makeDirectories() {
@@ -140,12 +175,13 @@ func (s *System) makeDomains() {
 	s.OwnDomains = &OwnDomains{
 		owners: s.domains, accounts: s.accounts, inboxes: s.Inboxes, store: o.Store, keys: s.Keyring,
 		namespaces: o.Namespaces, mxHost: o.MXHost, resolver: o.Resolver, now: s.now, log: o.Logger,
+		gained: tenure.NewBell(),
 	}
 	s.Registry = &Registry{
 		inboxes: s.Inboxes, owners: s.accounts, subdomains: s.subdomains, credentials: s.Credentials, domains: s.OwnDomains, store: o.Store,
 		plans: o.Plans, namespaces: o.Namespaces, now: s.now, random: o.Random,
 	}
-	s.Closing = &Closing{accounts: s.Accounts, registry: s.Registry, domains: s.OwnDomains, store: o.Store, log: o.Logger}
+	s.Closing = &Closing{accounts: s.Accounts, registry: s.Registry, domains: s.OwnDomains, store: o.Store, log: o.Logger, gained: tenure.NewBell()}
 }
 
 // makeMail makes what takes mail in and what sends it. secret signs return paths.
@@ -166,10 +202,10 @@ func (s *System) makeMail(secret []byte) {
 
 // supervise starts the supervisors.
 func (s *System) supervise() {
-	retain, stop := retention.New(s.store, s.Do, s.now, s.Logger), s.running.Done()
+	stop := s.running.Done()
 	for _, run := range []func(){
 		s.sweep,
-		func() { retain.Run(stop) },
+		func() { s.retain.Run(stop) },
 		func() { s.untilFull.run(stop, s.SweepEvery/10, s.store.Full) },
 		func() { s.OwnDomains.run(s.running) },
 		func() { s.hooks.Run(stop) },
@@ -197,7 +233,15 @@ func (s *System) Stop() {
 }
 
 // gone reports that a message can't be read any more, whoever asks.
-func (s *System) gone(address string, id int64) bool { return s.Inboxes.gone(address, id, s.now()) }
+func (s *System) gone(address string, id int64) (bool, error) {
+	return s.Inboxes.gone(address, id, s.now())
+}
+
+// surelyGone is gone for who forgets it for good.
+func (s *System) surelyGone(address string, id int64) bool {
+	gone, err := s.gone(address, id)
+	return gone && err == nil
+}
 
 // now is the time of a change: stored times are whole milliseconds in UTC.
 func (s *System) now() time.Time { return s.Now().UTC().Truncate(time.Millisecond) }

@@ -206,7 +206,19 @@ func TestEndsOfCredentialsEndWaits(t *testing.T) {
 			},
 			func(string) { w.advance(300 * time.Millisecond) },
 		},
+		"account moved": {
+			func() string { return w.key(alice, account.ScopeRead) },
+			func(token string) {
+				w.accounts.mu.RLock()
+				defer w.accounts.mu.RUnlock()
+				w.accounts.principals[token].Move()
+			},
+		},
 	} {
+		status, detail := 401, "A valid API key is required"
+		if name == "account moved" {
+			status, detail = 503, "This is on the move to another server, try again in a moment"
+		}
 		token := c.token()
 		var answers []<-chan reply
 		for _, p := range paths {
@@ -217,7 +229,7 @@ func TestEndsOfCredentialsEndWaits(t *testing.T) {
 		began := time.Now()
 		c.end(token)
 		for i, got := range answers {
-			if r := w.answer(got); r.status != 401 || r.detail() != "A valid API key is required" {
+			if r := w.answer(got); r.status != status || r.detail() != detail || (status == 503) != (r.header.Get("Retry-After") != "") {
 				t.Errorf("%s: %s: %d %s", name, paths[i], r.status, r.body)
 			}
 		}

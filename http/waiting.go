@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"inboxd/http/wire"
+	"inboxd/internal/partition"
 )
 
 // waiting is a request that waits outside of fasthttp. Its goroutine owns it. In request,
@@ -45,6 +46,8 @@ func (p *waiting) pause(until time.Time, a, b <-chan struct{}) (over bool, err e
 	switch {
 	case !p.principal.Valid(p.now):
 		return false, errNoCredential
+	case p.principal.Moved():
+		return false, partition.ErrMoved
 	case ended == wire.HungUp:
 		return false, errHungUp
 	}

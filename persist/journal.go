@@ -48,7 +48,16 @@ func (w *writer) putPublic(key []byte, p *inbox.Public) {
 // Outbox returns up to limit events that no DropOutbox has removed yet, in order within
 // each inbox. After a crash it may hold events that the journal has already: Taken tells.
 func (j *journal) Outbox(limit int) ([]inbox.Public, error) {
-	return listed(limit, readPublic, func(row func(key, value []byte) error) error { return j.scanPast(ofKind(kindOutbox), 1, row) })
+	return j.inOutbox(ofKind(kindOutbox), limit)
+}
+
+// OutboxBehind is Outbox for what is behind an event that it returned.
+func (j *journal) OutboxBehind(after *inbox.Public, limit int) ([]inbox.Public, error) {
+	return j.inOutbox(ofKind(kindOutbox).behind(outboxKey(nil, after)), limit)
+}
+
+func (j *journal) inOutbox(keys span, limit int) ([]inbox.Public, error) {
+	return listed(limit, readPublic, func(row func(key, value []byte) error) error { return j.scanPast(keys, 1, row) })
 }
 
 // OutboxOf is Outbox for the events of one inbox with numbers above after and below another.

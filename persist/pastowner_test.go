@@ -26,7 +26,7 @@ var ofNoPartition = []string{
 // overMany are those that look at many partitions, and pass over what is another node's.
 var overMany = []string{
 	"Accounts", "Closing", "DeliveryAccounts", "Domains", "DueDeliveries", "DueInboxes", "EachQueued", "ForgetOnce", "JournalAccounts",
-	"LeftQueued", "MailQueue", "Outbox",
+	"LeftQueued", "MailQueue", "Outbox", "OutboxBehind", "QueuedIn",
 }
 
 // TestNothingIsReadOrWrittenPastTheOwner calls every method of a store: over many partitions while
@@ -128,6 +128,7 @@ func callAnyhow(t *testing.T, s *Store, name string) (results []reflect.Value, e
 		victim, id, id.Partition(), 1, int64(1), uint64(3), at(2000), public, []uint64{1}, deliveriesOf(id, 4, 5), rows, []byte(nil),
 		&account.Rows{ID: id, Profile: &account.Profile{ID: id}}, &domain.Rows{Name: victim, Put: &domain.State{Name: victim}},
 		[]webhook.Change{deliveriesOf(id, 1, 1)[0].Due().Move(at(5))}, account.Suppression{Email: victim},
+		&inbox.Public{Address: victim}, partition.Of(victim).Group(),
 	} {
 		arguments[reflect.TypeOf(v)] = v
 	}

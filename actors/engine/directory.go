@@ -122,10 +122,7 @@ func (d *Directory) postTo(e Entity, msg any) (sent bool, err error) {
 		return false, nil
 	}
 	if err := d.Owner.CheckGroup(s.group); err != nil {
-		if s.pid == nil { // nobody else would take it out
-			s.gone = true
-			d.entities.Delete(s.key)
-		}
+		d.vacateInside(s)
 		return false, err
 	}
 	if s.pid == nil {
@@ -136,6 +133,21 @@ func (d *Directory) postTo(e Entity, msg any) (sent bool, err error) {
 	s.posted.Add(1)
 	d.root.Send(s.pid, msg)
 	return true, nil
+}
+
+// vacate takes out a slot that no owner was started for; nobody else would.
+func (d *Directory) vacate(s *Slot) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d.vacateInside(s)
+}
+
+// vacateInside is vacate under the gate.
+func (d *Directory) vacateInside(s *Slot) {
+	if s.pid == nil && !s.gone {
+		s.gone = true
+		d.entities.Delete(s.key)
+	}
 }
 
 // Resident returns the entity of key if it is in memory and this node's, and counts as a use. Nothing of it
@@ -174,7 +186,7 @@ func (d *Directory) Sweep(age time.Duration, budget int64) {
 		switch {
 		case s.used.Load() < oldest && lastUse(e) < oldest:
 			over -= s.weight.Load()
-			d.passivate(s)
+			d.passivate(s, nil)
 		case over > 0:
 			lastUse(e) // the order below is by what it notes
 			idle = append(idle, s)
@@ -191,7 +203,7 @@ func (d *Directory) Sweep(age time.Duration, budget int64) {
 			return
 		}
 		over -= s.weight.Load()
-		d.passivate(s)
+		d.passivate(s, nil)
 	}
 }
 
@@ -207,17 +219,41 @@ func lastUse(e Entity) int64 {
 // Passivate asks one owner to leave, as Sweep does.
 func (d *Directory) Passivate(key string) {
 	if e, ok := d.entities.Load(key); ok {
-		d.passivate(e.slot())
+		d.passivate(e.slot(), nil)
 	}
 }
 
-// passivate does not count as a use.
-func (d *Directory) passivate(s *Slot) {
+// Evict returns when no entity of a group is in memory, that is not this node's any more: nothing
+// new is posted to them, so each leaves once it has answered what was.
+func (d *Directory) Evict(g partition.Group) {
+	for left := true; left; {
+		left = false
+		var asked []chan struct{}
+		d.entities.Range(func(_ string, e Entity) bool {
+			if s := e.slot(); s.group == g {
+				left = true
+				if seen := make(chan struct{}); d.passivate(s, seen) {
+					asked = append(asked, seen)
+				} else {
+					d.vacate(s)
+				}
+			}
+			return true
+		})
+		for _, seen := range asked {
+			<-seen
+		}
+	}
+}
+
+// passivate does not count as a use. It reports whether there is an owner to see it.
+func (d *Directory) passivate(s *Slot, seen chan struct{}) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.gone || s.pid == nil {
-		return
+		return false
 	}
 	s.posted.Add(1)
-	d.root.Send(s.pid, passivate{})
+	d.root.Send(s.pid, passivate{seen})
+	return true
 }

@@ -48,6 +48,23 @@ func (e *Engine) Directory(activate func(key string) Entity) *Directory {
 	return d
 }
 
+// Gain has the entities of a group asked for; it is the last thing that a node learns of a group.
+func (e *Engine) Gain(g partition.Group) error {
+	if !e.Owner.Owns(g) {
+		e.Owner.Set(g, true)
+	}
+	return nil
+}
+
+// Lose has no entity of a group asked for any more, and returns when none is in memory.
+func (e *Engine) Lose(g partition.Group) error {
+	e.Owner.Set(g, false)
+	for _, d := range e.directories {
+		d.Evict(g)
+	}
+	return nil
+}
+
 // Stop lets every owner finish what was posted to it, within grace for each directory.
 func (e *Engine) Stop(grace time.Duration) {
 	for _, d := range e.directories {

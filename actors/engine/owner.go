@@ -81,6 +81,7 @@ func (o *owner) Receive(ctx actor.Context) {
 		}
 	case passivate:
 		o.seen++
+		defer msg.done()
 		if o.settle(); o.tryLeave() {
 			ctx.Stop(ctx.Self())
 		}
@@ -191,6 +192,9 @@ func (o *owner) activate() error {
 		return o.refusal
 	}
 	if err := o.entity.Load(); err != nil {
+		if fault.Is(err, fault.Moved) {
+			return o.drop(err)
+		}
 		return o.fail(err)
 	}
 	o.loaded = true

@@ -45,7 +45,15 @@ func newRequest(cmd any, size int64) *request {
 }
 
 // passivate asks an owner to leave memory if nothing else is on its way to it.
-type passivate struct{}
+type passivate struct {
+	seen chan struct{} // closed when it did, or did not; nil: nobody waits
+}
+
+func (p passivate) done() {
+	if p.seen != nil {
+		close(p.seen)
+	}
+}
 
 // How long Wait waits: stallCheck finds out early that the disk is full (specification,
 // Faults: 452 and 507 within a second); longestWait is the end of waiting for anything else.

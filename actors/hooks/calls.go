@@ -6,12 +6,14 @@ import (
 
 	"inboxd/internal/account"
 	"inboxd/internal/dueline"
+	"inboxd/internal/fault"
 	"inboxd/internal/webhook"
 )
 
 // call is one call. Its goroutine alone uses it.
 type call struct {
 	*dueline.Attempt[key]
+	ctx  context.Context
 	at   time.Time // where the index has its entry
 	del  *webhook.Delivery
 	hook *account.Webhook
@@ -22,7 +24,14 @@ type call struct {
 func (s *Supervisor) begin(starts []*dueline.Attempt[key]) {
 	groups := map[account.ID][]*call{}
 	for _, a := range starts {
-		groups[a.Key.account] = append(groups[a.Key.account], &call{Attempt: a, at: a.At})
+		ctx, held := s.terms.Begin(a.Key.group())
+		if !held {
+			s.mu.Lock()
+			s.line.Finished(s.Now(), a, dueline.Result{})
+			s.mu.Unlock()
+			continue
+		}
+		groups[a.Key.account] = append(groups[a.Key.account], &call{Attempt: a, ctx: ctx, at: a.At})
 	}
 	for id, group := range groups {
 		s.calls.Go(func() { s.beginGroup(id, group) })
@@ -66,6 +75,7 @@ func (s *Supervisor) atTheirHosts(id account.ID, group []*call) (kept []*call) {
 			s.line.Moved(s.Now(), entryOf(dueOf(c.Key, c.at), hostOfURL(hook.URL)))
 			s.line.Finished(s.Now(), c.Attempt, dueline.Result{})
 			s.mu.Unlock()
+			s.terms.End(c.Key.group())
 			s.nudge()
 		default:
 			kept = append(kept, c)
@@ -77,10 +87,11 @@ func (s *Supervisor) atTheirHosts(id account.ID, group []*call) (kept []*call) {
 	return kept
 }
 
-// handBack has calls made after a while that could not begin.
+// handBack has calls of one account made after a while that could not begin.
 func (s *Supervisor) handBack(group []*call, after time.Duration) {
 	select {
 	case <-time.After(after):
+	case <-s.terms.Stopping(group[0].Key.group()):
 	case <-s.ctx.Done():
 	}
 	for _, c := range group {
@@ -90,7 +101,9 @@ func (s *Supervisor) handBack(group []*call, after time.Duration) {
 
 // unread has a call made later whose delivery can't be read.
 func (s *Supervisor) unread(c *call, err error) {
-	s.Logger.Error("a delivery could not be read", "account", c.Key.account, "delivery", c.Key.id, "err", err)
+	if !fault.Is(err, fault.Moved) {
+		s.Logger.Error("a delivery could not be read", "account", c.Key.account, "delivery", c.Key.id, "err", err)
+	}
 	s.calls.Go(func() { s.handBack([]*call{c}, storePause) })
 }
 
@@ -136,7 +149,7 @@ func (s *Supervisor) try(c *call) {
 // make makes a call and hands its result to the recorder.
 func (s *Supervisor) make(c *call) {
 	a := s.post(c)
-	if s.ctx.Err() != nil {
+	if c.ctx.Err() != nil {
 		s.finished(c.Attempt, c.at, dueline.Result{}) // interrupted: the lease stays
 		return
 	}
@@ -198,7 +211,7 @@ func (s *Supervisor) post(c *call) webhook.Call {
 	s.mu.Lock()
 	s.line.Connects(c.Attempt, 0)
 	s.mu.Unlock()
-	ctx, cancel := context.WithTimeout(s.ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(c.ctx, callTimeout)
 	defer cancel()
 	now := s.Now()
 	headers := webhook.Headers(c.del.Event, c.del.EventID, now, c.del.Body, SecretsOf(c.hook, now)...)

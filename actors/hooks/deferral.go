@@ -39,9 +39,16 @@ func (s *Supervisor) deferGroup(group []*dueline.Deferral[key]) bool {
 	var failed atomic.Bool
 	var left sync.WaitGroup
 	for _, d := range group {
+		if _, held := s.terms.Begin(d.Key.group()); !held {
+			s.mu.Lock()
+			s.line.Deferred(s.Now(), d, time.Time{}) // the line was told to forget it
+			s.mu.Unlock()
+			continue
+		}
 		left.Add(1)
 		done := func(at time.Time, err error) {
 			defer left.Done()
+			defer s.terms.End(d.Key.group())
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			if err != nil {

@@ -1,9 +1,11 @@
 package hooks
 
 import (
+	"maps"
 	"sync"
 
 	"inboxd/internal/account"
+	"inboxd/internal/partition"
 )
 
 // Subscriptions remembers the webhooks of accounts that had events lately, so that an event
@@ -72,4 +74,14 @@ func (s *Subscriptions) Forget(id account.ID) {
 	defer s.mu.Unlock()
 	s.changes++
 	delete(s.known, id)
+}
+
+// Lose forgets the accounts of a group that is not this node's any more: a look-up under way fails,
+// or is not remembered.
+func (s *Subscriptions) Lose(g partition.Group) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.changes++
+	maps.DeleteFunc(s.known, func(id account.ID, _ []account.Webhook) bool { return id.Partition().Group() == g })
+	return nil
 }

@@ -8,9 +8,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"inboxd/actors/tenure"
 	"inboxd/internal/account"
 	"inboxd/internal/deep"
 	"inboxd/internal/dueline"
+	"inboxd/internal/partition"
 	"inboxd/internal/webhook"
 )
 
@@ -70,6 +72,7 @@ type Supervisor struct {
 	cancel        context.CancelFunc
 	calls         sync.WaitGroup
 	counts        counts
+	terms         tenure.Work // calls and deferrals under way
 
 	mu        sync.Mutex
 	line      *dueline.Line[key]
@@ -82,6 +85,8 @@ type key struct {
 	id      int64
 	webhook int64
 }
+
+func (k key) group() partition.Group { return k.account.Partition().Group() }
 
 const (
 	callLease    = 13 * time.Second // longer than a call
@@ -183,12 +188,18 @@ func (s *Supervisor) read(r dueline.Read[key]) {
 	if err != nil {
 		s.Logger.Error("the due index of webhooks could not be read", "err", err)
 	}
-	entries := make([]dueline.Entry[key], len(page))
+	hosts := make([]string, len(page))
 	for i, due := range page {
-		entries[i] = entryOf(due, s.hostOf(due))
+		hosts[i] = s.hostOf(due)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	entries := make([]dueline.Entry[key], 0, len(page))
+	for i, due := range page {
+		if entry := entryOf(due, hosts[i]); s.terms.Holds(entry.Key.group()) {
+			entries = append(entries, entry)
+		}
+	}
 	if err != nil {
 		s.line.NoPage(s.Now())
 		return
@@ -227,7 +238,9 @@ func (s *Supervisor) Notify(made []webhook.Delivery) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range made {
-		s.line.Moved(s.Now(), entryOf(made[i].Due(), hostOfURL(made[i].URL)))
+		if e := entryOf(made[i].Due(), hostOfURL(made[i].URL)); s.terms.Holds(e.Key.group()) {
+			s.line.Moved(s.Now(), e)
+		}
 	}
 	s.nudge()
 }
@@ -239,6 +252,27 @@ func (s *Supervisor) finished(a *dueline.Attempt[key], at time.Time, r dueline.R
 	s.line.Moved(s.Now(), entryOf(dueOf(a.Key, at), a.Lane))
 	s.line.Finished(s.Now(), a, r)
 	s.nudge()
+	s.terms.End(a.Key.group())
+}
+
+// Gain implements tenure.Holder.
+func (s *Supervisor) Gain(g partition.Group) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.terms.Gain(s.ctx, g)
+	s.line.Anew(s.Now())
+	s.nudge()
+	return nil
+}
+
+// Lose ends the calls for a group's accounts. Their results can be committed until it returns; the
+// leases of those that are broken off make the next owner call again.
+func (s *Supervisor) Lose(g partition.Group) error {
+	s.terms.Lose(g, grace)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.line.Drop(s.Now(), func(k key) bool { return k.group() == g })
+	return nil
 }
 
 // Stats is a picture of the deliveries: those in memory, on their way, and since the start.

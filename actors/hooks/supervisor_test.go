@@ -15,6 +15,7 @@ import (
 
 	"inboxd/internal/account"
 	"inboxd/internal/dueline"
+	"inboxd/internal/partition"
 	"inboxd/internal/webhook"
 	"inboxd/persist/persisttest"
 )
@@ -49,6 +50,9 @@ func newSupervisor(store Store, poster Poster) *Supervisor {
 		AccountOf: func(string) (account.ID, error) { return someone, nil }, Gone: func(string, int64) bool { return false },
 	})
 	s.Subscriptions.known[someone] = []account.Webhook{{ID: 1, URL: "https://r/", Event: "*"}}
+	for g := range partition.Group(partition.Groups) {
+		_ = s.Gain(g)
+	}
 	return s
 }
 

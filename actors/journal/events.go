@@ -17,8 +17,9 @@ type Reading struct {
 }
 
 // Gone reports that nobody can read a message any more. It is asked for each event that is read, and
-// costs a look at memory for the inboxes that are there.
-type Gone func(address string, message int64) bool
+// costs a look at memory for the inboxes that are there. With an error it is not told of now, and
+// nothing is known for good.
+type Gone func(address string, message int64) (bool, error)
 
 // Reading returns what readers may do.
 func (j *Journal) Reading(gone Gone) Reading { return Reading{j, gone} }
@@ -50,7 +51,7 @@ func (r Reading) page(ctx context.Context, id account.ID, after uint64, address 
 	defer func() { <-j.turns }()
 	page, err := j.store.JournalPage(id, after, address, j.now().Add(-Age), limit)
 	for i := range page.Entries {
-		if r.lost(&page.Entries[i]) {
+		if lost, _ := r.lost(&page.Entries[i]); lost {
 			page.Entries[i].Forget()
 		}
 	}
@@ -58,7 +59,12 @@ func (r Reading) page(ctx context.Context, id account.ID, after uint64, address 
 }
 
 // lost reports that an entry still has what was in a message that is gone.
-func (r Reading) lost(e *follow.Entry) bool { return !e.Gone && r.gone(e.Address, e.MessageID) }
+func (r Reading) lost(e *follow.Entry) (bool, error) {
+	if e.Gone {
+		return false, nil
+	}
+	return r.gone(e.Address, e.MessageID)
+}
 
 // Forget takes out of the rows of an account's journal what was in messages that are gone: of the
 // first limit entries after a number. Rows are written by the one goroutine that appends and trims.
@@ -69,7 +75,7 @@ func (r Reading) Forget(ctx context.Context, id account.ID, after uint64, limit 
 	}
 	var lost []uint64
 	for i := range page.Entries {
-		if r.lost(&page.Entries[i]) {
+		if gone, err := r.lost(&page.Entries[i]); gone && err == nil {
 			lost = append(lost, page.Entries[i].Seq)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"inboxd/internal/account"
+	"inboxd/internal/fault"
 	"inboxd/internal/follow"
 	"inboxd/internal/inbox"
 	"inboxd/internal/partition"
@@ -73,6 +74,8 @@ const (
 // Store is what the journal needs of the disk.
 type Store interface {
 	Outbox(limit int) ([]inbox.Public, error)
+	// OutboxBehind is Outbox for what is behind an event that it returned.
+	OutboxBehind(after *inbox.Public, limit int) ([]inbox.Public, error)
 	// OutboxOf is Outbox for events of one inbox above one number and below another.
 	OutboxOf(address string, after, below uint64, limit int) ([]inbox.Public, error)
 	DropOutbox([]inbox.Public) error
@@ -268,7 +271,9 @@ func (j *Journal) take(id account.ID, events []inbox.Public) {
 		step := events[:min(len(events), stepMost)]
 		events = events[len(step):]
 		if err := j.step(id, step); err != nil {
-			j.log.Error("events stay in the outbox", "account", id, "events", len(step), "err", err)
+			if !fault.Is(err, fault.Moved) {
+				j.log.Error("events stay in the outbox", "account", id, "events", len(step), "err", err)
+			}
 			delete(j.ends, id) // read again: the append may have happened
 			j.doubt[id] = true
 			j.fan.Forget(id)

@@ -117,7 +117,7 @@ func (s *stopped) Full() bool                   { return false }
 func TestPagesAreReadByTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &stopped{page: make(chan struct{}), sync: make(chan struct{})}
-		reading := New(store, noFanOut{}, time.Now, slog.Default()).Reading(func(string, int64) bool { return false })
+		reading := New(store, noFanOut{}, time.Now, slog.Default()).Reading(func(string, int64) (bool, error) { return false, nil })
 		most := max(1, runtime.GOMAXPROCS(0)/2)
 		const all = 20
 		answers := make(chan error, all)

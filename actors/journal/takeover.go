@@ -1,27 +1,59 @@
 package journal
 
 import (
+	"context"
 	"slices"
 
 	"inboxd/internal/account"
+	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
+	"inboxd/internal/partition"
 )
 
-// TakeOver moves what an earlier run left in the outbox.
+// TakeOver moves what an earlier run left in the outbox, or another node. Events of accounts that
+// are another node's stay there. Of what it came across it tells the steps that follow: an event
+// may be on its way to them too, or one before it may have stayed.
 func (j *Journal) TakeOver() error {
-	for {
-		left, err := j.store.Outbox(stepMost)
-		if err != nil || len(left) == 0 {
-			return err
-		}
+	left, err := j.store.Outbox(stepMost)
+	for err == nil && len(left) > 0 {
 		byAccount := map[account.ID][]inbox.Public{}
 		j.collect(byAccount, left)
 		for id, events := range byAccount {
-			if err := j.append(id, events); err != nil {
+			j.doubt[id] = true
+			if err := j.append(id, events); err != nil && !fault.Is(err, fault.Moved) {
 				return err
 			}
 		}
+		left, err = j.store.OutboxBehind(&left[len(left)-1], stepMost)
 	}
+	return err
+}
+
+// Gain takes over what is in the outbox for the accounts of a group, and in the outbox of its inboxes.
+// Nobody may change these yet.
+func (j *Journal) Gain(partition.Group) error { return j.do(context.Background(), j.TakeOver) }
+
+// Lose forgets what was known of a group that is not this node's any more, and then has its readers
+// look again. What is on its way to the journal stays in the outbox, also that of accounts which are
+// still here: that is doubted from now on.
+func (j *Journal) Lose(g partition.Group) error {
+	err := j.do(context.Background(), func() error {
+		pending := map[account.ID][]inbox.Public{}
+		j.gatherWaiting(pending)
+		for id, events := range pending {
+			j.take(id, events)
+		}
+		for id := range j.ends {
+			if id.Partition().Group() == g {
+				delete(j.ends, id)
+				delete(j.looks, id)
+				j.fan.Forget(id)
+			}
+		}
+		return nil
+	})
+	j.readers.Wake(func(id account.ID) bool { return id.Partition().Group() == g })
+	return err
 }
 
 // missing leaves out the events that the journal has already. Events of an inbox come in the order

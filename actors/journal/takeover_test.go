@@ -11,6 +11,7 @@ import (
 
 	"inboxd/internal/account"
 	"inboxd/internal/inbox"
+	"inboxd/internal/partition"
 	"inboxd/internal/webhook"
 	"inboxd/persist/persisttest"
 )
@@ -175,4 +176,45 @@ func TestTheOutboxWaitsForTheJournal(t *testing.T) {
 	release()
 	<-taken
 	checkWhole(t, store, "released", map[string]uint64{"a@x": 1})
+}
+
+// TestAJournalThatWasElsewhere goes on where another node left it, with what that one had not taken.
+func TestAJournalThatWasElsewhere(t *testing.T) {
+	own := partition.NewOwner(partition.All())
+	store, g := persisttest.OpenOwned(t, own), someone.Partition().Group()
+	here := New(store, noFanOut{}, time.Now, slog.New(slog.DiscardHandler))
+	there := New(store, noFanOut{}, time.Now, slog.New(slog.DiscardHandler))
+	for _, j := range []*Journal{here, there} {
+		j.Start()
+		defer j.Stop()
+	}
+	n := uint64(0)
+	takes := func(j *Journal) {
+		for range 3 {
+			n++
+			commit(t, store, eventOf("a@x", n))
+			j.Notify([]inbox.Public{eventOf("a@x", n)})
+		}
+		if err := j.settle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for round, j := range []*Journal{here, there, here, there, here} {
+		takes(j)
+		n++
+		commit(t, store, eventOf("a@x", n)) // nobody is told of it before the loss
+		own.Set(g, false)
+		if round%2 == 1 {
+			j.Notify([]inbox.Public{eventOf("a@x", n)})
+		}
+		if err := j.Lose(g); err != nil {
+			t.Fatal(err)
+		}
+		own.Set(g, true)
+		next := map[*Journal]*Journal{here: there, there: here}[j]
+		if err := next.Gain(g); err != nil {
+			t.Fatal(err)
+		}
+	}
+	checkWhole(t, store, "at last", map[string]uint64{"a@x": n})
 }

@@ -53,6 +53,11 @@ var (
 
 // start gives an attempt a worker, under mu. The first one of a mail makes the task they share.
 func (q *Queue) start(a *dueline.Attempt[mailKey]) {
+	ctx, held := q.terms.Begin(a.Key.group())
+	if !held {
+		q.line.Finished(q.now(), a, dueline.Result{})
+		return
+	}
 	t := q.tasks[a.Key]
 	if t == nil {
 		t = &task{key: a.Key, parts: a.Parts, left: a.Parts}
@@ -60,13 +65,14 @@ func (q *Queue) start(a *dueline.Attempt[mailKey]) {
 	}
 	j := &job{Attempt: a, task: t}
 	q.work.Go(func() {
+		defer q.terms.End(a.Key.group())
 		var err error
-		deep.Do(func() { err = q.begun(q.ctx, j) }) // who waits for a server may have to wait long
+		deep.Do(func() { err = q.begun(ctx, j) }) // who waits for a server may have to wait long
 		if err != nil {
 			q.finished(j, dueline.Result{Again: q.takeUp(t, err)})
 			return
 		}
-		q.finished(j, q.attempt(q.ctx, j))
+		q.finished(j, q.attempt(ctx, j))
 	})
 }
 

@@ -6,13 +6,14 @@ import (
 	"inboxd/internal/inbox"
 )
 
-// backlog counts the mails of the whole queue by the minute in which they were accepted: at
+// backlog counts the mails that a group has in the queue by the minute in which they were accepted: at
 // most as many minutes as a mail is tried for. The Queue's mu guards it.
 type backlog map[int64]int
 
-// note takes a move of the index in.
+// note takes a move of the index in; one of a group that is not counted yet, or any more, is not.
 func (b backlog) note(move inbox.Queued) {
 	switch {
+	case b == nil:
 	case move.From.IsZero() && !move.To.IsZero():
 		b.add(move.Since, 1)
 	case !move.From.IsZero() && move.To.IsZero():

@@ -8,6 +8,7 @@ import (
 
 	"inboxd/internal/dueline"
 	"inboxd/internal/inbox"
+	"inboxd/internal/partition"
 )
 
 const (
@@ -31,7 +32,7 @@ func (q *Queue) deferAll() {
 		address := group[0].Key.address
 		woken = woken || !q.Inboxes.IsResident(address)
 		from := time.Now()
-		err := q.deferGroup(q.ctx, address, group)
+		err := q.deferHeld(address, group)
 		if woken && !more {
 			q.Inboxes.LetSleep(address)
 			woken = false
@@ -57,6 +58,19 @@ func (q *Queue) nextDeferrals() (group []*dueline.Deferral[mailKey], more bool) 
 	q.deferring = len(group) > 0
 	q.nudge() // some may have gone back to their lanes
 	return group, more
+}
+
+// deferHeld defers mails of one inbox, if its group is held.
+func (q *Queue) deferHeld(address string, group []*dueline.Deferral[mailKey]) error {
+	of := partition.Of(address).Group()
+	if ctx, held := q.terms.Begin(of); held {
+		defer q.terms.End(of)
+		return q.deferGroup(ctx, address, group)
+	}
+	for _, d := range group {
+		q.deferred(d, nil, nil) // the line was told to forget them
+	}
+	return nil
 }
 
 // deferGroup commits an attempt that nobody made for mails of one inbox.

@@ -7,6 +7,7 @@ import (
 
 	"inboxd/internal/delivery"
 	"inboxd/internal/inbox"
+	"inboxd/internal/partition"
 )
 
 // Options configures a Queue.
@@ -55,8 +56,8 @@ type Store interface {
 	// MailQueue returns up to limit entries of the mail queue in time order, and whether
 	// more follow. They begin behind after; an after without address begins at its time.
 	MailQueue(after inbox.QueueEntry, limit int) (queue []inbox.QueueEntry, more bool, err error)
-	// EachQueued calls entry for the whole mail queue, in no order.
-	EachQueued(entry func(inbox.QueueEntry)) error
+	// QueuedIn calls entry for all that a group has in the mail queue.
+	QueuedIn(g partition.Group, entry func(inbox.QueueEntry)) error
 	// QueuedAt reads the entry of a mail at a time, if there is one.
 	QueuedAt(address string, id int64, at time.Time) (e inbox.QueueEntry, found bool, err error)
 	Raw(address string, id int64) ([]byte, error)

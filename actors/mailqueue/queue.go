@@ -7,10 +7,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"inboxd/actors/tenure"
 	"inboxd/internal/delivery"
 	"inboxd/internal/domain"
 	"inboxd/internal/dueline"
 	"inboxd/internal/inbox"
+	"inboxd/internal/partition"
 )
 
 // Queue is the supervisor of sent mail. Owners tell it of each committed move of an entry, so
@@ -26,11 +28,13 @@ type Queue struct {
 	work     sync.WaitGroup
 	counts   counts
 	signing  signing
+	terms    tenure.Work // attempts and deferrals under way
 
 	mu        sync.Mutex
 	line      *dueline.Line[mailKey]
-	backlog   backlog
-	tasks     map[mailKey]*task // attempts under way
+	backlog   [partition.Groups]backlog // nil: of a group that is not held
+	leased    []dueline.Entry[mailKey]  // of a group that is counted and not held yet
+	tasks     map[mailKey]*task         // attempts under way
 	ends      map[*dueline.Attempt[mailKey]]context.CancelCauseFunc
 	deferring bool
 	stopped   bool
@@ -40,6 +44,8 @@ type mailKey struct {
 	address string
 	id      int64
 }
+
+func (k mailKey) group() partition.Group { return partition.Of(k.address).Group() }
 
 const (
 	// pageSize is how many entries of the index are read at once.
@@ -60,7 +66,7 @@ func New(o Options) *Queue {
 	}
 	q := &Queue{
 		Options: o, wake: make(chan struct{}, 1), stopping: make(chan struct{}), signing: newSigning(),
-		backlog: backlog{}, tasks: map[mailKey]*task{}, ends: map[*dueline.Attempt[mailKey]]context.CancelCauseFunc{},
+		tasks: map[mailKey]*task{}, ends: map[*dueline.Attempt[mailKey]]context.CancelCauseFunc{},
 	}
 	q.line = dueline.New(dueline.Options[mailKey]{
 		Workers: o.Workers, LaneWorkers: o.DomainWorkers, MostHanging: o.MostHanging, HangAfter: o.HangAfter,
@@ -82,22 +88,8 @@ func quiet(s delivery.Schedule) time.Duration {
 	return min(slices.Min(delays)/2, 30*time.Second)
 }
 
-// Start counts the whole queue, before anybody moves anything in it, and takes up what an
-// earlier run was interrupted in, wherever its lease stands.
-func (q *Queue) Start() error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	err := q.Store.EachQueued(func(e inbox.QueueEntry) {
-		if q.backlog.add(e.Since, 1); e.Leased {
-			q.line.Interrupted(q.now(), q.entry(e))
-		}
-	})
-	if err != nil {
-		return err
-	}
-	q.work.Go(q.run)
-	return nil
-}
+// Start begins to work on what the queue gains.
+func (q *Queue) Start() { q.work.Go(q.run) }
 
 // run drives the queue until it stops.
 func (q *Queue) run() {
@@ -145,8 +137,10 @@ func (q *Queue) nudge() {
 func (q *Queue) Moved(address string, moves []inbox.Queued) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	group := partition.Of(address).Group()
+	held := q.terms.Holds(group)
 	for _, move := range moves {
-		if q.backlog.note(move); !move.Leased { // a lease is this process's own
+		if q.backlog[group].note(move); held && !move.Leased { // a lease is this process's own
 			q.line.Moved(q.now(), q.entry(inbox.QueueEntry{At: move.To, Address: address, ID: move.ID, Since: move.Since, Domains: move.Domains}))
 		}
 	}
@@ -218,12 +212,14 @@ func (q *Queue) read(r dueline.Read[mailKey]) {
 	if err != nil {
 		q.Logger.Error("the mail queue could not be read", "err", err)
 	}
-	entries := make([]dueline.Entry[mailKey], len(page))
-	for i, e := range page {
-		entries[i] = q.entry(e)
-	}
+	entries := make([]dueline.Entry[mailKey], 0, len(page))
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	for _, e := range page {
+		if entry := q.entry(e); q.terms.Holds(entry.Key.group()) {
+			entries = append(entries, entry)
+		}
+	}
 	if err != nil {
 		q.line.NoPage(q.now())
 		return
@@ -251,7 +247,10 @@ func (q *Queue) Stats() Stats {
 		Stats: q.line.Stats(q.now()), Attempts: q.counts.attempts.Load(), Delivered: q.counts.delivered.Load(),
 		Temporary: q.counts.temporary.Load(), Permanent: q.counts.permanent.Load(), Bounced: q.counts.bounced.Load(),
 	}
-	s.Depth, s.Oldest = q.backlog.depth(q.now())
+	for _, b := range q.backlog {
+		mails, oldest := b.depth(q.now())
+		s.Depth, s.Oldest = s.Depth+mails, max(s.Oldest, oldest)
+	}
 	return s
 }
 

@@ -6,9 +6,12 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"inboxd/actors/tenure"
 	"inboxd/internal/account"
+	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 )
 
@@ -31,6 +34,7 @@ type Store interface {
 // Retention is the supervisor that removes, from the due index in bounded steps. It wakes an
 // inbox only when the index says so. Only run's goroutine touches its fields.
 type Retention struct {
+	tenure.Bell
 	store Store
 	do    func(ctx context.Context, address string, cmd inbox.Command) (inbox.Outcome, error)
 	now   func() time.Time
@@ -49,7 +53,7 @@ const (
 // New returns a supervisor that hands Expire to inboxes by do.
 func New(store Store, do func(context.Context, string, inbox.Command) (inbox.Outcome, error), now func() time.Time, log *slog.Logger) *Retention {
 	return &Retention{
-		store: store, do: do, now: now, log: log,
+		Bell: tenure.NewBell(), store: store, do: do, now: now, log: log,
 		requests: walk{what: "records of requests", step: forgetRequests(store)}, deliveries: walk{what: "deliveries", step: forgetDeliveries(store)},
 	}
 }
@@ -69,6 +73,7 @@ func (r *Retention) Run(stop <-chan struct{}) {
 		select {
 		case <-stop:
 			return
+		case <-r.Bell:
 		case <-time.After(wait):
 		}
 	}
@@ -84,9 +89,12 @@ func (r *Retention) step() time.Duration {
 	if len(due) == 0 {
 		return min(dueLook, max(time.Second, r.until(next)))
 	}
-	if failed := r.expire(due); failed > 0 {
+	switch failed, moved := r.expire(due); {
+	case failed > 0:
 		r.log.Warn("some inboxes could not be swept", "failed", failed, "of", len(due))
 		return dueLook
+	case moved > 0:
+		return walkPause // the index is about to lose them too
 	}
 	return 0
 }
@@ -98,23 +106,23 @@ func (r *Retention) until(next time.Time) time.Duration {
 	return next.Sub(r.now())
 }
 
-// expire hands Expire to the inbox of each entry, a few at once, and counts the failures.
-func (r *Retention) expire(due []inbox.Due) int {
+// expire hands Expire to the inbox of each entry, a few at once, and counts the failures, and those
+// that are another node's by now.
+func (r *Retention) expire(due []inbox.Due) (failed, moved int64) {
 	var workers sync.WaitGroup
-	failed := make([]int, dueWorkers)
+	var fails, moves atomic.Int64
 	for w := range dueWorkers {
 		workers.Go(func() {
 			for i := w; i < len(due); i += dueWorkers {
-				if answer, err := r.do(context.Background(), due[i].Address, inbox.Expire{At: due[i].At}); err != nil || answer.Count == 0 {
-					failed[w]++ // also an entry that nothing expired for: it would come back at once
+				switch answer, err := r.do(context.Background(), due[i].Address, inbox.Expire{At: due[i].At}); {
+				case fault.Is(err, fault.Moved):
+					moves.Add(1)
+				case err != nil || answer.Count == 0: // also an entry that nothing expired for: it would come back at once
+					fails.Add(1)
 				}
 			}
 		})
 	}
 	workers.Wait()
-	sum := 0
-	for _, n := range failed {
-		sum += n
-	}
-	return sum
+	return fails.Load(), moves.Load()
 }

@@ -3,10 +3,13 @@ package retention
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
 	"inboxd/internal/account"
+	"inboxd/internal/fault"
+	"inboxd/internal/partition"
 )
 
 // Tidy takes what was in mail that is gone out of the rows that told of it: events and deliveries.
@@ -17,10 +20,10 @@ type Tidy struct {
 	forget   []Forget
 	log      *slog.Logger
 
-	mu    sync.Mutex // guards noted
-	noted map[account.ID]bool
-
-	ripe map[account.ID]bool // noted before the last round: what was on its way then has arrived
+	mu     sync.Mutex // guards all below
+	noted  map[account.ID]bool
+	ripe   map[account.ID]bool    // noted before the last round: what was on its way then has arrived
+	gained [partition.Groups]bool // since the last round: nobody knows what an earlier owner left
 }
 
 // Forget takes what was in mail that is gone out of up to limit rows of an account, those behind from
@@ -46,14 +49,31 @@ func (t *Tidy) Note(id account.ID) {
 	t.noted[id] = true
 }
 
-// Run goes over all accounts, for nobody knows what an earlier run left, and then over those that
-// are noted, until ctx ends.
+// Gain has the next round go over the accounts of a group.
+func (t *Tidy) Gain(g partition.Group) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.gained[g] = true
+	return nil
+}
+
+// Lose forgets a group's accounts.
+func (t *Tidy) Lose(g partition.Group) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.gained[g] = false
+	for _, noted := range []map[account.ID]bool{t.noted, t.ripe} {
+		maps.DeleteFunc(noted, func(id account.ID, _ bool) bool { return id.Partition().Group() == g })
+	}
+	return nil
+}
+
+// Run goes over the accounts of the groups that were gained, and then over those that are noted,
+// until ctx ends.
 func (t *Tidy) Run(ctx context.Context) {
-	round := t.all
 	for {
 		from := time.Now()
-		round(ctx)
-		round = t.next
+		t.round(ctx)
 		select {
 		case <-ctx.Done():
 			return
@@ -62,15 +82,31 @@ func (t *Tidy) Run(ctx context.Context) {
 	}
 }
 
-func (t *Tidy) all(ctx context.Context) {
+// round is one over what was gained, and those noted before the last one.
+func (t *Tidy) round(ctx context.Context) {
+	t.mu.Lock()
+	ripe, gained := t.ripe, t.gained
+	t.ripe, t.noted, t.gained = t.noted, map[account.ID]bool{}, [partition.Groups]bool{}
+	t.mu.Unlock()
+	if gained != [partition.Groups]bool{} {
+		t.all(ctx, gained)
+	}
+	for id := range ripe {
+		t.one(ctx, id)
+	}
+}
+
+// all goes over the accounts of some groups.
+func (t *Tidy) all(ctx context.Context, of [partition.Groups]bool) {
 	for last := (account.ID{}); ctx.Err() == nil; {
 		ids, err := t.accounts(last, dueBatch)
 		if err != nil {
 			t.log.Error("accounts with events could not be listed", "err", err)
 		}
 		for _, id := range ids {
-			t.one(ctx, id)
-			last = id
+			if last = id; of[id.Partition().Group()] {
+				t.one(ctx, id)
+			}
 		}
 		if len(ids) < dueBatch {
 			return
@@ -78,21 +114,10 @@ func (t *Tidy) all(ctx context.Context) {
 	}
 }
 
-// next is the round over those noted before the last one.
-func (t *Tidy) next(ctx context.Context) {
-	ripe := t.ripe
-	t.mu.Lock()
-	t.ripe, t.noted = t.noted, map[account.ID]bool{}
-	t.mu.Unlock()
-	for id := range ripe {
-		t.one(ctx, id)
-	}
-}
-
-// one that fails is noted again.
+// one that fails is noted again, unless it is another node's.
 func (t *Tidy) one(ctx context.Context, id account.ID) {
 	for _, forget := range t.forget {
-		if err := inSteps(ctx, id, forget); err != nil {
+		if err := inSteps(ctx, id, forget); err != nil && !fault.Is(err, fault.Moved) {
 			if ctx.Err() == nil {
 				t.log.Error("what was in mail that is gone is still in rows of events", "account", id, "err", err)
 			}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"inboxd/internal/account"
+	"inboxd/internal/fault"
 	"inboxd/internal/once"
 	"inboxd/internal/webhook"
 )
@@ -33,7 +34,7 @@ func (w *walk) goOn(now time.Time, log *slog.Logger) bool {
 		return false
 	}
 	more, err := w.step(now)
-	if err != nil {
+	if err != nil && !fault.Is(err, fault.Moved) {
 		log.Error("old "+w.what+" could not be removed", "err", err)
 	}
 	if w.going = more; !more {

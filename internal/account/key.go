@@ -77,6 +77,7 @@ func (p *Principal) Note(at time.Time) { p.noted.Store(at.Unix()) }
 const (
 	present uint32 = iota
 	dropped        // left memory unused: a revocation would not find it any more
+	moved          // its account is another node's
 	revoked        // the revocation is on disk
 )
 
@@ -96,21 +97,32 @@ func (p *Principal) Over(env Env) bool { return env.over(p.ExpiresAt, p.clockSee
 func (p *Principal) Drop() { p.state.CompareAndSwap(present, dropped) }
 
 // Revoke makes every holder of p see it end, and wakes those who wait.
-func (p *Principal) Revoke() {
+func (p *Principal) Revoke() { p.end(revoked) }
+
+// Move says that the account is another node's, and wakes those who wait.
+func (p *Principal) Move() { p.end(moved) }
+
+// Moved reports that only the node that has the account now can say whether p is still good.
+func (p *Principal) Moved() bool { return p.state.Load() == moved }
+
+func (p *Principal) end(state uint32) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.state.Swap(revoked) != revoked && p.ended != nil {
+	before := p.state.Load()
+	p.state.Store(max(before, state))
+	if before < moved && p.ended != nil {
 		close(p.ended)
 	}
 }
 
-// Ended returns a channel that is closed when p is revoked. It says nothing of the expiry.
+// Ended returns a channel that is closed when p is revoked, or its account moves. It says nothing of
+// the expiry.
 func (p *Principal) Ended() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ended == nil {
 		p.ended = make(chan struct{})
-		if p.state.Load() == revoked {
+		if p.state.Load() >= moved {
 			close(p.ended)
 		}
 	}

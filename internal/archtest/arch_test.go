@@ -65,15 +65,16 @@ var allowed = map[string][]string{
 
 	// The rooms of actors; the engine knows no product word.
 	"actors/engine":    {"internal/deep", "internal/fault", "internal/partition"},
-	"actors/hooks":     {"actors/engine", "internal/account", "internal/deep", "internal/dueline", "internal/fault", "internal/inbox", "internal/webhook"},
+	"actors/hooks":     {"actors/engine", "actors/tenure", "internal/account", "internal/deep", "internal/dueline", "internal/fault", "internal/inbox", "internal/partition", "internal/webhook"},
 	"actors/journal":   {"actors/engine", "internal/account", "internal/fault", "internal/follow", "internal/inbox", "internal/partition", "internal/webhook"},
-	"actors/mailqueue": {"internal/address", "internal/deep", "internal/delivery", "internal/domain", "internal/dueline", "internal/fault", "internal/inbox"},
+	"actors/mailqueue": {"actors/tenure", "internal/address", "internal/deep", "internal/delivery", "internal/domain", "internal/dueline", "internal/fault", "internal/inbox", "internal/partition"},
 	"actors/names":     {"actors/engine", "internal/account"},
-	"actors/retention": {"internal/account", "internal/inbox", "internal/once", "internal/webhook"},
+	"actors/tenure":    {"internal/partition"},
+	"actors/retention": {"actors/tenure", "internal/account", "internal/fault", "internal/inbox", "internal/once", "internal/partition", "internal/webhook"},
 
 	// The adapters import the rules and never each other.
 	"persist": {"internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/once", "internal/partition", "internal/webhook", "persist/disk"},
-	"actors":  {"actors/engine", "actors/hooks", "actors/journal", "actors/mailqueue", "actors/names", "actors/retention", "internal/account", "internal/address", "internal/delivery", "internal/domain", "internal/domain/lookup", "internal/fault", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/message", "internal/message/compose", "internal/once", "internal/partition", "internal/webhook"},
+	"actors":  {"actors/engine", "actors/hooks", "actors/journal", "actors/mailqueue", "actors/names", "actors/retention", "actors/tenure", "internal/account", "internal/address", "internal/delivery", "internal/domain", "internal/domain/lookup", "internal/fault", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/message", "internal/message/compose", "internal/once", "internal/partition", "internal/webhook"},
 	"http":    {"http/contract", "http/search", "http/wire", "internal/account", "internal/address", "internal/deep", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/message/compose", "internal/once", "internal/partition", "internal/webhook"},
 	// What goes past fasthttp.
 	"http/wire": {"internal/account", "internal/address", "internal/inbox", "internal/partition"},

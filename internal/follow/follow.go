@@ -143,6 +143,21 @@ func (all *Readers) Announce(id account.ID, from uint64, events []inbox.Public) 
 	}
 }
 
+// Wake has the readers of some accounts' journals look again although there is no event.
+func (all *Readers) Wake(of func(account.ID) bool) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	for id, a := range all.accounts {
+		if !of(id) {
+			continue
+		}
+		wake(a.whole, 0)
+		for _, readers := range a.byInbox {
+			wake(readers, 0)
+		}
+	}
+}
+
 func wake(readers map[*Reader]struct{}, first uint64) {
 	for r := range readers {
 		if r.signal != nil {

@@ -45,11 +45,11 @@ func (o *Owner) CheckGroup(g Group) error {
 	if o.Owns(g) {
 		return nil
 	}
-	return errMoved
+	return ErrMoved
 }
 
-// errMoved says the same whatever is there.
-var errMoved error = fault.New(fault.Moved, "This is on the move to another server, try again in a moment")
+// ErrMoved refuses what is another node's. It says the same whatever is there.
+var ErrMoved error = fault.New(fault.Moved, "This is on the move to another server, try again in a moment")
 
 // Owned returns the groups that are this node's, in order.
 func (o *Owner) Owned() []Group {

@@ -47,25 +47,31 @@ type Store struct {
 // alone, so that it costs nothing to let days pass in a bubble.
 func Open(t TB) *Store {
 	t.Helper()
-	return open(t, vfs.NewMem(), new(atomic.Int64))
+	return open(t, vfs.NewMem(), new(atomic.Int64), nil)
+}
+
+// OpenOwned is Open on a node with this owner.
+func OpenOwned(t TB, owner *partition.Owner) *Store {
+	t.Helper()
+	return open(t, vfs.NewMem(), new(atomic.Int64), owner)
 }
 
 // OpenCrashable is Open for a test that calls Crash. Every sync copies the log then.
 func OpenCrashable(t TB) *Store {
 	t.Helper()
-	return open(t, vfs.NewCrashableMem(), new(atomic.Int64))
+	return open(t, vfs.NewCrashableMem(), new(atomic.Int64), nil)
 }
 
 // Crash opens what a power loss at this moment would leave.
 func (s *Store) Crash(t TB) *Store {
 	t.Helper()
-	return open(t, s.fs.CrashClone(vfs.CrashCloneCfg{}), s.ahead)
+	return open(t, s.fs.CrashClone(vfs.CrashCloneCfg{}), s.ahead, nil)
 }
 
-func open(t TB, fs *vfs.MemFS, ahead *atomic.Int64) *Store {
+func open(t TB, fs *vfs.MemFS, ahead *atomic.Int64, owner *partition.Owner) *Store {
 	t.Helper()
 	disk, err := persist.Open("data", persist.Options{
-		FS: fs, Logger: slog.New(slog.DiscardHandler), Still: true,
+		Owner: owner, FS: fs, Logger: slog.New(slog.DiscardHandler), Still: true,
 		// Rows stay in memtables: tables are dear while the race detector looks on.
 		MemTableBytes: 64 << 20, CacheBytes: 8 << 20,
 		Now:  func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) },

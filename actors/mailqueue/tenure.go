@@ -1,0 +1,69 @@
+package mailqueue
+
+import (
+	"time"
+
+	"inboxd/actors/tenure"
+	"inboxd/internal/inbox"
+	"inboxd/internal/partition"
+)
+
+// loseGrace is how long attempts of a group that is lost go on: what they brought can still be
+// told. Those that are broken off are taken up by whoever gets the group.
+const loseGrace = 5 * time.Second
+
+// Counted holds what the queue knows of a group by its index. It gains a group before anybody moves
+// anything in it, and loses it when nobody does any more.
+func (q *Queue) Counted() tenure.Holder { return counted{q} }
+
+type counted struct{ q *Queue }
+
+// Gain counts the group's part of the queue, and notes what an earlier run was interrupted in,
+// wherever its lease stands.
+func (c counted) Gain(g partition.Group) error {
+	q := c.q
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.backlog[g], q.leased = backlog{}, nil
+	return q.Store.QueuedIn(g, func(e inbox.QueueEntry) {
+		if q.backlog[g].add(e.Since, 1); e.Leased {
+			q.leased = append(q.leased, q.entry(e))
+		}
+	})
+}
+
+// Lose implements tenure.Holder.
+func (c counted) Lose(g partition.Group) error {
+	c.q.mu.Lock()
+	defer c.q.mu.Unlock()
+	c.q.backlog[g], c.q.leased = nil, nil
+	return nil
+}
+
+// Gain begins to work on a group that was counted.
+func (q *Queue) Gain(g partition.Group) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.terms.Gain(q.ctx, g)
+	q.line.Anew(q.now())
+	for _, e := range q.leased {
+		q.line.Interrupted(q.now(), e)
+	}
+	q.leased = nil
+	q.nudge()
+	return nil
+}
+
+// Lose ends the attempts of a group. Their outcomes can be committed until it returns.
+func (q *Queue) Lose(g partition.Group) error {
+	q.terms.Lose(g, loseGrace)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.line.Drop(q.now(), func(k mailKey) bool { return k.group() == g })
+	for k := range q.tasks {
+		if k.group() == g { // a part of it will never begin
+			delete(q.tasks, k)
+		}
+	}
+	return nil
+}

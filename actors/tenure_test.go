@@ -1,0 +1,462 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/fault"
+	"inboxd/internal/follow"
+	"inboxd/internal/inbox"
+	"inboxd/internal/partition"
+	"inboxd/internal/webhook"
+	"inboxd/persist/persisttest"
+)
+
+// comingAndGoing is a node that gains and loses groups under load, and what its clients were told.
+type comingAndGoing struct {
+	*System
+	t     *testing.T
+	store *persisttest.Store
+	rows  *partition.Owner // the store's
+	boxes []*box
+	homes []account.ID // by group
+	of    []partition.Group
+
+	courier *fakeCourier
+	hooks   *calls
+	counter atomic.Int64
+	moved   atomic.Int64 // what was refused
+}
+
+// box is the ledger of one inbox. mu guards all below it.
+type box struct {
+	address string
+	account account.ID
+	group   partition.Group
+	hooked  bool // each mail received is told to a webhook
+
+	mu      sync.Mutex
+	told    map[string]int64 // ids of what was acknowledged, by subject
+	ids     map[int64]string
+	refused map[string]bool
+	sent    map[string]bool // of told: mails of the inbox's own
+	highest int64
+}
+
+// tell notes how a command about a subject ended.
+func (c *comingAndGoing) tell(b *box, subject string, id int64, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch was, twice := b.ids[id]; {
+	case fault.Is(err, fault.Moved):
+		c.moved.Add(1)
+		b.refused[subject] = true
+	case err != nil:
+		c.t.Errorf("%s: %v", b.address, err)
+	case twice:
+		c.t.Errorf("%s: id %d means %q and %q", b.address, id, was, subject)
+	default:
+		b.told[subject], b.ids[id], b.highest = id, subject, max(b.highest, id)
+	}
+}
+
+// calls is a Poster that counts calls by event.
+type calls struct {
+	mu sync.Mutex
+	of map[string]int
+}
+
+func (p *calls) Check(context.Context, string) error { return nil }
+
+func (p *calls) Post(_ context.Context, _ string, headers []webhook.Header, _ []byte) webhook.Answer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, h := range headers {
+		if h.Name == "webhook-id" {
+			p.of[h.Value]++
+		}
+	}
+	return webhook.Answer{Status: 200}
+}
+
+// drawn returns the first name of a form that lies in a group.
+func drawn(g partition.Group, form string) string {
+	for n := 0; ; n++ {
+		if name := fmt.Sprintf(form, n); partition.Of(name).Group() == g {
+			return name
+		}
+	}
+}
+
+// TestGroupsComeAndGo: groups are lost and gained while mail comes in and goes out, events are read
+// and webhooks called, and another node changes them in between. Nothing that was acknowledged is
+// lost, nothing that was refused is there, nothing is there twice or stale, and no goroutine is
+// left. MOVES sets how often.
+func TestGroupsComeAndGo(t *testing.T) {
+	moves := 25
+	if n, err := strconv.Atoi(os.Getenv("MOVES")); err == nil {
+		moves = n
+	}
+	before := runtime.NumGoroutine()
+	c := newComingAndGoing(t)
+	ctx, stop := context.WithCancel(t.Context())
+	var load sync.WaitGroup
+	for range 3 {
+		load.Go(func() { c.again(ctx, c.receive) })
+		load.Go(func() { c.again(ctx, c.read) })
+	}
+	load.Go(func() { c.again(ctx, c.send) })
+	load.Go(func() { c.again(ctx, c.wait) })
+	for i := range c.homes {
+		load.Go(func() { c.follow(ctx, i) })
+	}
+	for n := range moves {
+		c.move(c.of[rand.IntN(len(c.of))])
+		if t.Failed() {
+			t.Errorf("after %d moves", n+1)
+			break
+		}
+	}
+	stop()
+	load.Wait()
+	c.check()
+	c.Stop()
+	end := time.Now().Add(10 * time.Second)
+	until(func() bool { return runtime.NumGoroutine() <= before+storeGoroutines || time.Now().After(end) })
+	if n := runtime.NumGoroutine(); n > before+storeGoroutines {
+		all := make([]byte, 1<<20)
+		t.Errorf("%d goroutines, %d before\n%s", n, before, all[:runtime.Stack(all, true)])
+	}
+	told := 0
+	for _, b := range c.boxes {
+		told += len(b.told)
+	}
+	t.Logf("%d moves, %d commands acknowledged, %d refused", moves, told, c.moved.Load())
+	if told == 0 || c.moved.Load() == 0 {
+		t.Error("there was no load")
+	}
+}
+
+// storeGoroutines are those of the store, which is open until the test ends.
+const storeGoroutines = 12
+
+func newComingAndGoing(t *testing.T) *comingAndGoing {
+	owner, rows := partition.NewOwner(partition.All()), partition.NewOwner(partition.All())
+	c := &comingAndGoing{
+		t: t, store: persisttest.OpenOwned(t, rows), rows: rows, of: []partition.Group{0, 2, 30, 62},
+		courier: &fakeCourier{}, hooks: &calls{of: map[string]int{}},
+	}
+	s, err := Start(Options{
+		Store: c.store, Owner: owner, Rows: rows, Courier: c.courier, Poster: c.hooks, SweepEvery: 5 * time.Millisecond,
+		Namespaces: inbox.Namespaces{Domain: "inbox.localhost", Plain: true}, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.System = s
+	for _, g := range c.of {
+		profile := must[account.Profile](t)(s.OpenAccount(t.Context(), drawn(g, "me%d@example.test"), "correct horse", account.Paid))
+		c.homes = append(c.homes, profile.ID)
+	}
+	for i, g := range c.of {
+		for n, id := range []account.ID{c.homes[i], c.homes[i], c.homes[(i+1)%len(c.of)]} {
+			b := &box{address: drawn(g, fmt.Sprint("b", n, "-%d@inbox.localhost")), account: id, group: g,
+				told: map[string]int64{}, ids: map[int64]string{}, refused: map[string]bool{}, sent: map[string]bool{}}
+			must[inbox.Outcome](t)(s.Do(t.Context(), b.address, inbox.Create{Address: b.address, Account: id, RetentionHours: 24, At: s.now()}))
+			c.boxes = append(c.boxes, b)
+			// A call about an inbox that is elsewhere is made when its lease is over: only many moves
+			// are worth that wait.
+			if b.hooked = n < 2 || os.Getenv("MOVES") != ""; b.hooked {
+				must[account.Webhook](t)(s.AddWebhook(t.Context(), id, "https://hook/", "message.received", b.address))
+			}
+		}
+	}
+	return c
+}
+
+// again does something with some inbox until ctx is over.
+func (c *comingAndGoing) again(ctx context.Context, do func(*box)) {
+	for ctx.Err() == nil {
+		do(c.boxes[rand.IntN(len(c.boxes))])
+		time.Sleep(time.Millisecond) // a bounded load
+	}
+}
+
+func (c *comingAndGoing) subject() string { return fmt.Sprint("subject ", c.counter.Add(1)) }
+
+func (c *comingAndGoing) receive(b *box) {
+	subject := c.subject()
+	got, err := c.Do(context.Background(), b.address, receive(subject))
+	c.tell(b, subject, got.ID, err)
+}
+
+func (c *comingAndGoing) send(b *box) {
+	subject := c.subject()
+	id, err := c.Send(context.Background(), b.address, inbox.Letter{To: "bob@far.test", Subject: subject, Text: "x"})
+	b.mu.Lock()
+	b.sent[subject] = true
+	b.mu.Unlock()
+	c.tell(b, subject, id, err)
+}
+
+// read holds what is shown against what was acknowledged before.
+func (c *comingAndGoing) read(b *box) {
+	b.mu.Lock()
+	highest := b.highest
+	b.mu.Unlock()
+	view, err := c.ViewFor(context.Background(), b.account, b.address)
+	switch {
+	case fault.Is(err, fault.Moved):
+	case err != nil:
+		c.t.Errorf("%s: %v", b.address, err)
+	case view.LastID < highest:
+		c.t.Errorf("%s: shown up to %d, acknowledged up to %d", b.address, view.LastID, highest)
+	}
+}
+
+// wait waits for something new, or for the loss.
+func (c *comingAndGoing) wait(b *box) {
+	view, err := c.View(context.Background(), b.address)
+	if err != nil {
+		return
+	}
+	select {
+	case <-view.Superseded():
+	case <-time.After(100 * time.Millisecond):
+	}
+}
+
+// follow reads an account's events in order: a number never means another event.
+func (c *comingAndGoing) follow(ctx context.Context, of int) {
+	id, last := c.homes[of], uint64(0)
+	numbers := map[string]uint64{}
+	for ctx.Err() == nil {
+		page, err := c.Events(ctx, id, last, "", 100)
+		if err != nil && !fault.Is(err, fault.Moved) && ctx.Err() == nil {
+			c.t.Error(err)
+		}
+		for _, e := range page.Entries {
+			if e.Seq != last+1 || e.Number != numbers[e.Address]+1 {
+				c.t.Errorf("account %d: event %d of %s at %d behind event %d at %d", of, e.Number, e.Address, e.Seq, numbers[e.Address], last)
+			}
+			last, numbers[e.Address] = e.Seq, e.Number
+		}
+		if len(page.Entries) == 0 {
+			time.Sleep(time.Millisecond) // nothing is waited for
+		}
+	}
+}
+
+// move loses a group, has another node change it, and gains it.
+func (c *comingAndGoing) move(g partition.Group) {
+	if err := c.Lose(g); err != nil {
+		c.t.Error(err)
+	}
+	for _, b := range c.boxes {
+		if b.group != g {
+			continue
+		}
+		if v := c.Resident([]byte(b.address)); v != nil {
+			c.t.Errorf("%s is shown", b.address)
+		}
+		if _, err := c.View(context.Background(), b.address); !fault.Is(err, fault.Moved) {
+			c.t.Errorf("%s: %v", b.address, err)
+		}
+	}
+	c.elsewhere(g)
+	if err := c.Gain(g); err != nil {
+		c.t.Error(err)
+	}
+}
+
+// elsewhere is another node that takes a mail in.
+func (c *comingAndGoing) elsewhere(g partition.Group) {
+	c.rows.Set(g, true)
+	defer c.rows.Set(g, false)
+	for _, b := range c.boxes {
+		if b.group != g {
+			continue
+		}
+		state := must[*inbox.State](c.t)(c.store.LoadInbox(b.address))
+		subject, rows := c.subject(), &inbox.Rows{}
+		evs, answer, err := inbox.Decide(state, receive(subject), inbox.Env{Now: c.now()})
+		if err == nil {
+			rows.Begin(state)
+			rows.Apply(state, evs)
+			err = c.store.CommitInbox(rows)
+		}
+		c.tell(b, subject, answer.ID, err)
+	}
+}
+
+// check holds everything against the ledgers, once all has come to rest.
+func (c *comingAndGoing) check() {
+	end := time.Now().Add(30 * time.Second)
+	var rest string
+	until(func() bool {
+		rest = c.unfinished()
+		return rest == "" || time.Now().After(end)
+	})
+	if rest != "" {
+		c.t.Errorf("left: %s", rest)
+	}
+	handed := map[string]int{}
+	for _, job := range c.courier.handed() {
+		head, _, _ := strings.Cut(string(job.Raw), "\r\n\r\n")
+		_, subject, _ := strings.Cut(head, "Subject: ")
+		subject, _, _ = strings.Cut(subject, "\r\n")
+		handed[subject]++
+	}
+	taken := map[string]uint64{} // into the journals, by inbox
+	for _, id := range c.homes {
+		for _, e := range c.events(id) {
+			if taken[e.Address]++; e.Number != taken[e.Address] {
+				c.t.Errorf("%s: event %d at place %d", e.Address, e.Number, taken[e.Address])
+			}
+		}
+	}
+	for _, b := range c.boxes {
+		c.checkBox(b, handed, taken[b.address])
+	}
+	c.hooks.mu.Lock()
+	defer c.hooks.mu.Unlock()
+	for event, n := range c.hooks.of {
+		if n != 1 {
+			c.t.Errorf("%d calls for %s", n, event)
+		}
+	}
+	received := 0
+	for _, b := range c.boxes {
+		if b.hooked {
+			received += len(b.told) - len(b.handed())
+		}
+	}
+	if len(c.hooks.of) != received {
+		c.t.Errorf("calls for %d events, of %d mails received", len(c.hooks.of), received)
+	}
+}
+
+// events reads an account's whole journal from the disk.
+func (c *comingAndGoing) events(id account.ID) (all []follow.Entry) {
+	for more := true; more; {
+		page := must[follow.Page](c.t)(c.store.JournalPage(id, uint64(len(all)), "", time.Time{}, 1000))
+		all, more = append(all, page.Entries...), page.More
+	}
+	return all
+}
+
+// handed are the subjects of acknowledged mails of the inbox's own.
+func (b *box) handed() (own []string) {
+	for subject := range b.told {
+		if b.sent[subject] {
+			own = append(own, subject)
+		}
+	}
+	return own
+}
+
+// unfinished names what is still on its way.
+func (c *comingAndGoing) unfinished() string {
+	queue, _, err := c.store.MailQueue(inbox.QueueEntry{}, 1) // what this ends has an event, which may have a call
+	outbox := must[[]inbox.Public](c.t)(c.store.Outbox(1))
+	due, _, err2 := c.store.DueDeliveries(webhook.Due{}, 1)
+	if len(outbox)+len(queue)+len(due) > 0 || err != nil || err2 != nil || c.Mail.Stats().Depth != 0 {
+		return fmt.Sprint(outbox, queue, due, err, err2, c.Mail.Stats().Depth)
+	}
+	return ""
+}
+
+func (c *comingAndGoing) checkBox(b *box, handed map[string]int, events uint64) {
+	state := must[*inbox.State](c.t)(c.store.LoadInbox(b.address))
+	found := map[string]int64{}
+	for _, m := range state.Messages {
+		if _, twice := found[m.Subject]; twice {
+			c.t.Errorf("%s: %s is there twice", b.address, m.Subject)
+		}
+		found[m.Subject] = m.ID
+	}
+	for subject, id := range b.told {
+		if found[subject] != id {
+			c.t.Errorf("%s: %s was acknowledged as %d and is %d", b.address, subject, id, found[subject])
+		}
+		if b.sent[subject] && handed[subject] != 1 {
+			c.t.Errorf("%s: %s was handed over %d times", b.address, subject, handed[subject])
+		}
+	}
+	for subject := range b.refused {
+		if found[subject] != 0 || handed[subject] != 0 {
+			c.t.Errorf("%s: %s was refused and is there", b.address, subject)
+		}
+	}
+	if events != state.LastEvent {
+		c.t.Errorf("%s: %d events in the journal, of %d", b.address, events, state.LastEvent)
+	}
+}
+
+// TestWhatALossEnds: credentials of a group's accounts are not known any more, which those who wait
+// with one hear, readers of their events look again, the mail that its inboxes have queued is no
+// longer counted; and all is back with the group.
+func TestWhatALossEnds(t *testing.T) {
+	c := &comingAndGoing{t: t, rows: partition.NewOwner(partition.All())}
+	c.store = persisttest.OpenOwned(t, c.rows)
+	c.System = startSystem(t, c.store, func(o *Options) { o.Owner, o.Rows = partition.NewOwner(partition.All()), c.rows })
+	const g = 30
+	in := must[account.SignedIn](t)(c.SignUp(t.Context(), drawn(g, "me%d@example.test"), "correct horse"))
+	if err := c.SetPlan(t.Context(), in.Profile.Email, account.Paid); err != nil {
+		t.Fatal(err)
+	}
+	address := drawn(g, "b%d@inbox.localhost")
+	must[inbox.Outcome](t)(c.Do(t.Context(), address, inbox.Create{Address: address, Account: in.Profile.ID, RetentionHours: 24, At: c.now()}))
+	must[int64](t)(c.Send(t.Context(), address, letter("bob@far.test")))
+	p := must[*account.Principal](t)(c.Authenticate(t.Context(), []byte(in.Token)))
+	reader := c.Listen(in.Profile.ID, "")
+	defer reader.Close()
+	must[follow.Page](t)(c.Events(t.Context(), in.Profile.ID, 0, "", 10))
+	signal := reader.Next()
+	if n := c.Mail.Stats().Depth; n != 1 {
+		t.Errorf("%d mails are counted", n)
+	}
+	if err := c.Lose(g); err != nil {
+		t.Fatal(err)
+	}
+	<-p.Ended()
+	<-signal.C
+	if !p.Moved() || p.Current(c.now()) || !p.Valid(c.now()) {
+		t.Error("the credential is known still, or revoked")
+	}
+	moved := map[string]error{"lost": c.Gain(g)}
+	if err := c.Lose(g); err != nil {
+		t.Fatal(err)
+	}
+	_, moved["credential"] = c.Authenticate(t.Context(), []byte(in.Token))
+	_, moved["login"] = c.LogIn(t.Context(), in.Profile.Email, "correct horse")
+	_, moved["events"] = c.Events(t.Context(), in.Profile.ID, 0, "", 10)
+	_, moved["mail"] = c.Do(t.Context(), address, receive("x"))
+	moved["recipient"] = c.Accepts(t.Context(), address)
+	for what, err := range moved {
+		if (what == "lost") != (err == nil) || err != nil && !fault.Is(err, fault.Moved) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if s := c.Stats(); s.Queue.Depth != 0 || s.Principals != 0 || s.Inboxes != 0 || s.Accounts != 0 {
+		t.Errorf("%+v is left", s)
+	}
+	if err := c.Gain(g); err != nil {
+		t.Fatal(err)
+	}
+	must[*account.Principal](t)(c.Authenticate(t.Context(), []byte(in.Token)))
+	if n := c.Mail.Stats().Depth; n != 1 {
+		t.Errorf("%d mails are counted again", n)
+	}
+}
