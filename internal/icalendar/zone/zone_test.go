@@ -164,3 +164,11 @@ func TestObservances(t *testing.T) {
 		}
 	}
 }
+
+// Behind its table Go ends a period on the last day of each leap year, without a change.
+func TestPeriodsGoOnBehindTheTable(t *testing.T) {
+	list := Zone{Name: "Europe/Berlin"}.Periods(2035, 2050)
+	if len(list) != 3 || len(list[1].Dates) != 15 || len(list[2].Dates) != 15 {
+		t.Errorf("%d periods: %+v", len(list), list)
+	}
+}
