@@ -71,22 +71,32 @@ func (c *Credentials) lookUp(ctx context.Context, token []byte, h account.Hash) 
 	}
 	if p, _ := got.(*account.Principal); p != nil {
 		p.Used.Store(c.clock.Unix())
+		if slides(p, c.now()) {
+			// Not used for long, and perhaps never again before a crash: noteUses would come too late. On a disk
+			// that is full the session is good for as long as it was.
+			_, _ = c.owners.order(ctx, id, account.TouchSession{Hash: h})
+		}
 		return p, nil
 	}
 	return nil, errCredential
 }
 
+// slides reports whether a use at now moves the expiry of p, a session, enough to be written down.
+func slides(p *account.Principal, now time.Time) bool {
+	return p.Kind == account.KindSession && now.Add(account.SessionLife).Sub(p.ExpiresAt) > account.SessionStep
+}
+
 // noteUses writes down when credentials were last used, as far as that moved enough. A crash
-// forgets what a minute brought, and of the rest at most LastUsedStep.
+// forgets what a minute brought, and of the rest at most LastUsedStep; a session slides when it
+// is looked up too.
 func (c *Credentials) noteUses() {
 	now := c.now()
 	c.principals.sweep(c.env(now), func(p *account.Principal) {
 		at := time.Unix(p.Used.Load(), 0).UTC()
 		switch {
+		case slides(p, now):
+			c.owners.notify(p.Account, account.TouchSession{Hash: p.Hash})
 		case p.Kind == account.KindSession:
-			if now.Add(account.SessionLife).Sub(p.ExpiresAt) > account.SessionStep {
-				c.owners.notify(p.Account, account.TouchSession{Hash: p.Hash})
-			}
 		case at.Sub(p.Noted()) >= account.LastUsedStep:
 			p.Note(at)
 			c.owners.notify(p.Account, account.TouchKey{ID: p.KeyID, At: at})

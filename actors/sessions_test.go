@@ -6,9 +6,46 @@ import (
 	"testing"
 	"time"
 
+	"inboxd/internal/account"
+	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 	"inboxd/persist/persisttest"
 )
+
+// TestASessionSlidesAcrossACrash right after its use, and opens things although it can't slide on a
+// full disk.
+func TestASessionSlidesAcrossACrash(t *testing.T) {
+	store := persisttest.OpenCrashable(t)
+	var passed atomic.Int64
+	start := func() *System {
+		return startSystem(t, store, func(o *Options) {
+			o.Now, o.SweepEvery = func() time.Time { return time.Now().Add(time.Duration(passed.Load())) }, time.Hour
+		})
+	}
+	s := start()
+	token := []byte(signUp(t, s).Token)
+	const month = 30 * 24 * time.Hour
+	for use, after := range []time.Duration{month - 2*time.Hour, month - 2*time.Hour, 3 * time.Hour, month - 2*time.Hour} {
+		store = store.Crash(t)
+		passed.Add(int64(after))
+		s = start()
+		if _, err := s.Authenticate(t.Context(), token); err != nil {
+			t.Fatalf("use %d, %s after the one before: %v", use, after, err)
+		}
+	}
+	store = store.Crash(t)
+	passed.Add(int64(month - 2*time.Hour))
+	s = start()
+	store.Before = func(any) error { return fault.New(fault.StorageFull, "full") }
+	must[*account.Principal](t)(s.Authenticate(t.Context(), token))
+	store.Before = nil
+	store = store.Crash(t)
+	passed.Add(int64(3 * time.Hour))
+	s = start()
+	if _, err := s.Authenticate(t.Context(), token); err == nil {
+		t.Error("it slid on a full disk")
+	}
+}
 
 // TestASessionSlidesAcrossAStop: its last use moves its end, though the node stopped before it
 // next looked through the credentials in memory.
