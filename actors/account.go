@@ -23,11 +23,13 @@ type accountEntity struct {
 	plans      account.Plans
 	namespaces inbox.Namespaces
 	principals *principals
+	capacities *capacities
 	hooks      *hooks.Subscriptions
 
 	state *account.State
 	rows  *account.Rows // of the group being decided; nil when nothing changed
 	found []*account.Principal
+	moved bool // the group changes the plan
 }
 
 // Commands that read an account, beside those of internal/account.
@@ -101,6 +103,9 @@ func (e *accountEntity) Decide(cmd any) (any, error) {
 		return e.orderKey(cmd)
 	case account.ReserveInbox:
 		return e.reserve(cmd)
+	case account.SetPlan:
+		e.moved = true
+		return nil, e.order(cmd)
 	case account.Command:
 		return nil, e.order(cmd)
 	}
@@ -172,6 +177,7 @@ func (e *accountEntity) Commit() error {
 // publish puts the principals that were asked for into the cache and then takes out those
 // that a committed change ended: a group may hold both.
 func (e *accountEntity) Publish() {
+	e.tellMoved()
 	rows := e.rows
 	e.rows = nil
 	for _, p := range e.found {
@@ -200,7 +206,19 @@ func (e *accountEntity) Publish() {
 	}
 }
 
-func (e *accountEntity) Abandon() { e.state, e.rows, e.found = nil, nil, nil }
+// tellMoved has inboxes ask again what they may hold.
+func (e *accountEntity) tellMoved() {
+	if e.moved {
+		e.moved = false
+		e.capacities.changes.Add(1)
+	}
+}
+
+// Abandon implements engine.Entity. What the disk has of a commit that failed is anybody's guess.
+func (e *accountEntity) Abandon() {
+	e.tellMoved()
+	e.state, e.rows, e.found = nil, nil, nil
+}
 
 func (e *accountEntity) Weight() int64 {
 	if e.state == nil {

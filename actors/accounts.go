@@ -26,6 +26,7 @@ type AccountStore interface {
 	// AccountOnce finds the newest record of a request, nil when there is none.
 	AccountOnce(account.ID, once.Key) (*once.Record, error)
 
+	PlanOf(account.ID) (account.PlanName, error)
 	AccountByEmail(email string) (account.Holding, error)
 	SetEmail(email string, holder account.Holding) error
 	// Claim is what an account has in a subdomain; without a number: nothing.

@@ -67,7 +67,7 @@ func newestOf(t *testing.T, id int64, size int) *inbox.Newest {
 	s := &inbox.State{Profile: inbox.Profile{Address: "x@inbox.localhost", CreatedAt: time.Now(), LastID: id - 1}}
 	mail := receive("x")
 	mail.Raw = append(mail.Raw, make([]byte, size)...)
-	evs, _, err := inbox.Decide(s, mail, inbox.Env{})
+	evs, _, err := inbox.Decide(s, mail, inbox.Env{Capacity: roomy})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,11 +24,13 @@ type inboxEntity struct {
 	// lost is told whose messages are gone from the disk, after the commit.
 	lost func(account.ID)
 	// queued receives the moves of the mail queue of a commit, after it.
-	queued func(address string, moves []inbox.Queued)
+	queued     func(address string, moves []inbox.Queued)
+	capacities *capacities
 	// atHand keeps the contents of new messages for a while.
 	atHand *atHand
 
-	view atomic.Pointer[inbox.View] // nil until loaded, or when nobody lives there; any goroutine reads it
+	view  atomic.Pointer[inbox.View]    // nil until loaded, or when nobody lives there; any goroutine reads it
+	holds atomic.Pointer[knownCapacity] // nil until asked for; any goroutine reads and writes it
 
 	state  *inbox.State
 	fresh  bool                 // just loaded, not published yet
@@ -88,7 +90,11 @@ func (e *inboxEntity) Decide(cmd any) (any, error) {
 	if !ok {
 		return e.view.Load(), nil // wake
 	}
-	evs, answer, err := inbox.Decide(e.state, order, inbox.Env{Now: e.now()})
+	env, err := e.env(order)
+	if err != nil {
+		return inbox.Outcome{}, err
+	}
+	evs, answer, err := inbox.Decide(e.state, order, env)
 	if err != nil || len(evs) == 0 {
 		return answer, err
 	}
@@ -98,6 +104,71 @@ func (e *inboxEntity) Decide(cmd any) (any, error) {
 		e.rests = append(e.rests, submit.After)
 	}
 	return answer, nil
+}
+
+// env is what a command may know; the plan is asked for by those alone that add mail.
+func (e *inboxEntity) env(cmd inbox.Command) (env inbox.Env, err error) {
+	env.Now = e.now()
+	switch cmd.(type) {
+	case inbox.Receive, inbox.Submit:
+		env.Capacity, err = e.capacityFor(e.state.Account)
+	}
+	return env, err
+}
+
+// capacities says how much mail the inboxes of an account may hold. An inbox keeps what it was
+// told until any account's plan changed: so a mail costs one atomic read, nothing has to be kept by
+// account, and an operator who changes a plan costs each inbox one look-up. Any goroutine may use it.
+type capacities struct {
+	store interface {
+		PlanOf(account.ID) (account.PlanName, error)
+	}
+	plans   account.Plans
+	changes atomic.Int64 // of plans; counted after the commit, before the operator is answered
+}
+
+// knownCapacity is what an account's inboxes may hold, read when so many plans had changed. It never
+// changes.
+type knownCapacity struct {
+	inbox.Capacity
+	account account.ID
+	changes int64
+}
+
+// of reads the account's plan. The service's own inbox, which answers to no plan, has the figures
+// that plans have by default.
+func (c *capacities) of(id account.ID) (inbox.Capacity, error) {
+	if id == systemAccount {
+		return inbox.CapacityOf(account.DefaultPlans().Of(account.Paid)), nil
+	}
+	name, err := c.store.PlanOf(id)
+	if err != nil {
+		return inbox.Capacity{}, engine.Busy(err)
+	}
+	return inbox.CapacityOf(c.plans.Of(name)), nil
+}
+
+// capacityFor is capacities.of for the account whose inbox this is. The changes are read before the
+// plan: what is kept is never older than it says.
+func (e *inboxEntity) capacityFor(id account.ID) (inbox.Capacity, error) {
+	changes := e.capacities.changes.Load()
+	if known := e.holds.Load(); known != nil && known.changes == changes && known.account == id {
+		return known.Capacity, nil
+	}
+	c, err := e.capacities.of(id)
+	if err == nil {
+		e.holds.Store(&knownCapacity{c, id, changes})
+	}
+	return c, err
+}
+
+// hasRoom is nil when mail for the inbox as v has it would be taken, else InboxFull or Unavailable.
+func (e *inboxEntity) hasRoom(v *inbox.View, now time.Time) error {
+	c, err := e.capacityFor(v.Account)
+	if err != nil {
+		return err
+	}
+	return v.Room(1, c, now)
 }
 
 // Unheard has a mail remembered whose sender was told to try again, for it will.

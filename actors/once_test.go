@@ -180,6 +180,31 @@ func TestAnAddressLostMeanwhile(t *testing.T) {
 	}
 }
 
+// TestACreationGoesOnAsItWasOrdered: the run that reserved the address crashed; the repeat makes the
+// inbox of the reservation alone.
+func TestACreationGoesOnAsItWasOrdered(t *testing.T) {
+	store := persisttest.OpenCrashable(t)
+	s := startSystem(t, store, nil)
+	ctx := context.Background()
+	id := signUp(t, s).Profile.ID
+	req := requestNamed(t, "k", "{}")
+	store.Before = func(rows any) error {
+		if _, inboxes := rows.(*inbox.Rows); inboxes {
+			return errors.New("the power went away")
+		}
+		return nil
+	}
+	if _, err := s.CreateInboxOnce(ctx, id, inbox.Order{KeepNewest: true}, req, told); err == nil {
+		t.Fatal("made, and yet nothing was stored")
+	}
+	store = store.Crash(t)
+	s = startSystem(t, store, nil)
+	made := must[once.Result](t)(s.CreateInboxOnce(ctx, id, inbox.Order{KeepNewest: true}, req, told))
+	if view := must[*inbox.View](t)(s.View(ctx, made.Address)); !view.KeepNewest {
+		t.Errorf("made was %+v", view.Profile)
+	}
+}
+
 // TestACommandIsDoneOnce repeats a command to an inbox in every way.
 func TestACommandIsDoneOnce(t *testing.T) {
 	store := persisttest.Open(t)

@@ -55,11 +55,13 @@ func (r *Receiving) acceptsMail(rcpt string) error {
 	if address == noReply+r.domain {
 		return inbox.NoInbox(address)
 	}
-	if view := r.inboxes.Resident([]byte(address)); view != nil {
-		if err := view.Room(0, r.now()); err != nil {
-			return err
+	if e, resident := r.inboxes.owners.Resident([]byte(address)).(*inboxEntity); resident {
+		if view := e.view.Load(); view != nil {
+			if err := e.hasRoom(view, r.now()); err != nil {
+				return err
+			}
+			return r.domains.served(address)
 		}
-		return r.domains.served(address)
 	}
 	live, err := r.inboxes.store.Live(address)
 	switch {

@@ -30,6 +30,7 @@ type Registry struct {
 	domains     *OwnDomains
 	store       RegistryStore
 	plans       account.Plans
+	capacities  *capacities
 	namespaces  inbox.Namespaces
 	now         func() time.Time
 	random      func([]byte)
@@ -104,6 +105,11 @@ func (r *Registry) UpdateInbox(ctx context.Context, id account.ID, address strin
 	}
 	_, err = r.inboxes.Do(ctx, address, cmd)
 	return ignored, inbox.IgnoredNote(plan, ignored), err
+}
+
+// Capacity is how much mail each inbox of an account may hold.
+func (r *Registry) Capacity(_ context.Context, id account.ID) (inbox.Capacity, error) {
+	return r.capacities.of(id)
 }
 
 // DeleteInbox removes the inbox at its address, ends its key, and takes it off the account's

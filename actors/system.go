@@ -63,6 +63,7 @@ type System struct {
 	accounts           accountOwners
 	domains            domainOwners
 	emails, subdomains names.Names
+	capacities         *capacities
 	journal            *journal.Journal
 	hooks              *hooks.Supervisor
 	retain             *retention.Retention
@@ -144,12 +145,14 @@ func (s *System) Lose(g partition.Group) error { return s.tenure.Lose(g) }
 func (s *System) makeDirectories() {
 	o := s.Options
 	principals, newest := newPrincipals(), &atHand{most: o.Memory / 64}
+	s.capacities = &capacities{store: o.Store, plans: o.Plans}
 	s.inboxes = s.engine.Directory(func(string) engine.Entity {
-		return &inboxEntity{store: o.Store, now: s.now, notify: s.journal.Notify, lost: s.tidy.Note, queued: s.Mail.Moved, atHand: newest}
+		return &inboxEntity{store: o.Store, now: s.now, notify: s.journal.Notify, lost: s.tidy.Note, queued: s.Mail.Moved, capacities: s.capacities, atHand: newest}
 	})
 	s.accounts = accountOwners{s.engine.Directory(func(key string) engine.Entity {
 		return &accountEntity{
-			id: account.ID([]byte(key)), store: o.Store, now: s.now, plans: o.Plans, namespaces: o.Namespaces, principals: principals, hooks: s.hooks.Subscriptions,
+			id: account.ID([]byte(key)), store: o.Store, now: s.now, plans: o.Plans, namespaces: o.Namespaces, principals: principals,
+			capacities: s.capacities, hooks: s.hooks.Subscriptions,
 		}
 	})}
 	s.domains = domainOwners{s.engine.Directory(func(string) engine.Entity {
@@ -179,7 +182,7 @@ func (s *System) makeDomains() {
 	}
 	s.Registry = &Registry{
 		inboxes: s.Inboxes, owners: s.accounts, subdomains: s.subdomains, credentials: s.Credentials, domains: s.OwnDomains, store: o.Store,
-		plans: o.Plans, namespaces: o.Namespaces, now: s.now, random: o.Random,
+		plans: o.Plans, capacities: s.capacities, namespaces: o.Namespaces, now: s.now, random: o.Random,
 	}
 	s.Closing = &Closing{accounts: s.Accounts, registry: s.Registry, domains: s.OwnDomains, store: o.Store, log: o.Logger, gained: tenure.NewBell()}
 }

@@ -48,6 +48,9 @@ func must[T any](t testing.TB) func(T, error) T {
 	}
 }
 
+// roomy is what plans give by default.
+var roomy = inbox.CapacityOf(account.DefaultPlans().Of(account.Free))
+
 // until waits for what other goroutines bring about.
 func until(done func() bool) {
 	for !done() {

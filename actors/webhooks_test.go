@@ -324,7 +324,7 @@ func TestOutboxOfACrashIsDelivered(t *testing.T) {
 		subscribe(t, first, "r", "*")
 		first.Stop()
 		state := must[*inbox.State](t)(store.LoadInbox("a@inbox.localhost"))
-		evs, _, err := inbox.Decide(state, receive("x"), inbox.Env{Now: time.Now()})
+		evs, _, err := inbox.Decide(state, receive("x"), inbox.Env{Now: time.Now(), Capacity: roomy})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,7 @@ func TestSignUpLogInLogOut(t *testing.T) {
 	r := w.expect(201, w.call(post, "/api/auth/signup", "", form("Alice@Example.com ", "correct horse")))
 	want := `,"expires_at":"2026-12-21T12:00:00.000Z","account":{"id":"00000001000000000000000000000000","email":"alice@example.com","plan":"free",` +
 		`"limits":{"inboxes":3,"default_retention_hours":24,"max_retention_hours":72,"labels":false,"subdomains":false,"max_subdomains":100,"account_keys":1000,"sends_per_day":100,"recipients_per_message":10,` +
-		`"attachments_per_message":1,"attachment_bytes_per_message":524288,"webhooks":10},"usage":{"inboxes":0,"keys":0,"sends_today":0},"encryption":{"enabled":false},"created_at":"2026-11-21T12:00:00.000Z"}}`
+		`"attachments_per_message":1,"attachment_bytes_per_message":524288,"webhooks":10,"max_messages":10000,"max_bytes":524288000},"usage":{"inboxes":0,"keys":0,"sends_today":0},"encryption":{"enabled":false},"created_at":"2026-11-21T12:00:00.000Z"}}`
 	if !strings.HasPrefix(r.body, `{"session_token":"svc_sess_`) || !strings.HasSuffix(r.body, want) {
 		t.Errorf("sign-up: %s", r.body)
 	}
@@ -161,7 +161,7 @@ func TestInboxes(t *testing.T) {
 	session := w.signUp(alice)
 	key := w.key(alice, account.ScopeFull)
 	r := w.expect(201, w.call(post, "/api/v1/inboxes", key, `{"prefix":"own","label":"Mine","subdomain":"team","retention_hours":9999}`))
-	want := `{"address":"own@inbox.test","retention_hours":72,"api_key":null,"label":"` + r.object(t, "label").(string) + `","created_at":"2026-11-21T12:00:00.000Z","encrypted":false,` +
+	want := `{"address":"own@inbox.test","retention_hours":72,"api_key":null,"label":"` + r.object(t, "label").(string) + `","created_at":"2026-11-21T12:00:00.000Z","encrypted":false,"keep_newest":false,"full":false,` +
 		`"ignored_fields":["label","subdomain"],"note":"Not applied, because the Free plan does not cover it: label, subdomain. Upgrade the plan to use it"}`
 	if r.body != want || r.header.Get("Location") != "/api/v1/inboxes/own@inbox.test" {
 		t.Errorf("created: %s %s", r.header.Get("Location"), r.body)
@@ -186,7 +186,7 @@ func TestInboxes(t *testing.T) {
 	w.deliver("own@inbox.test", inbox.Receive{Subject: "b"})
 	w.expect(200, w.call(post, "/api/v1/inboxes/own@inbox.test/messages/1/read", key, ""))
 	inboxKey := w.keyFor(alice, "own@inbox.test", account.ScopeRead)
-	item := `"retention_hours":72,"created_at":"2026-11-21T12:00:00.000Z","encrypted":false,"has_key":true,"message_count":2,"unread_count":1,"last_message_at":"2026-11-21T12:00:01.000Z"}`
+	item := `"retention_hours":72,"created_at":"2026-11-21T12:00:00.000Z","encrypted":false,"has_key":true,"message_count":2,"unread_count":1,"last_message_at":"2026-11-21T12:00:01.000Z","keep_newest":false,"full":false}`
 	if r := w.expect(200, w.call(get, "/api/v1/inboxes", inboxKey, "")); !strings.HasPrefix(r.body, `{"inboxes":[{"address":"own@inbox.test"`) || !strings.HasSuffix(r.body, item+`],"next_cursor":null}`) {
 		t.Errorf("list of an inbox key: %s", r.body)
 	}
@@ -211,6 +211,74 @@ func TestInboxes(t *testing.T) {
 	}
 	for _, q := range []string{"limit=0", "limit=1001", "limit=x", "cursor=nonsense"} {
 		w.expect(422, w.call(get, "/api/v1/inboxes?"+q, key, ""))
+	}
+}
+
+// TestAFullInbox is shown as such on each surface until something goes, or it keeps the newest. What
+// shall become of it is said at the creation, single or in a batch, or later.
+func TestAFullInbox(t *testing.T) {
+	w := start(t)
+	session := w.signUp(alice)
+	key := w.key(alice, account.ScopeFull)
+	w.inboxes.plan = account.Plan{MaxMessages: 2, MaxBytes: 1 << 20}
+	made := w.expect(201, w.call(post, "/api/v1/inboxes", key, `{"prefix":"keeps","keep_newest":true}`))
+	batch := w.expect(200, w.call(post, batchPath, key, `{"inboxes":[{"prefix":"refuses"},{"prefix":"x","keep_newest":"yes"}]}`))
+	other := w.expect(201, w.call(post, "/api/inboxes", session, `{"prefix":"session","keep_newest":true,"encrypted":false}`))
+	for _, want := range []struct {
+		body, part string
+	}{
+		{made.body, `"keep_newest":true,"full":false}`}, {other.body, `"keep_newest":true,"full":false}`},
+		{batch.body, `"keep_newest":false,"full":false}},{"status":422,"detail":"Invalid request: 'keep_newest' must be true or false"}]}`},
+	} {
+		if !strings.HasSuffix(want.body, want.part) {
+			t.Errorf("%s\nwant %s", want.body, want.part)
+		}
+	}
+	for i := range 2 {
+		for _, prefix := range []string{"keeps", "refuses", "session"} {
+			w.deliver(prefix+"@inbox.test", inbox.Receive{Subject: fmt.Sprint(i)})
+		}
+	}
+	shown := func() (full []string) {
+		t.Helper()
+		for _, list := range []reply{w.call(get, "/api/v1/inboxes", key, ""), w.call(get, "/api/inboxes", session, "")} {
+			for _, i := range w.expect(200, list).object(t, "inboxes").([]any) {
+				i := i.(map[string]any)
+				one := w.expect(200, w.call(get, "/api/v1/inboxes/"+i["address"].(string), key, ""))
+				if one.object(t, "inbox", "full") != i["full"] || one.object(t, "inbox", "keep_newest") != i["keep_newest"] {
+					t.Errorf("alone %s, in a list %v", one.body, i)
+				}
+				if i["full"] == true {
+					full = append(full, i["address"].(string))
+				}
+			}
+		}
+		return full
+	}
+	if full := shown(); fmt.Sprint(full) != "[refuses@inbox.test refuses@inbox.test]" {
+		t.Errorf("full: %v", full)
+	}
+	const refuses = "/api/v1/inboxes/refuses@inbox.test"
+	if r := w.expect(200, w.call(patch, refuses, key, `{"keep_newest":true}`)); !strings.HasSuffix(r.body, `"keep_newest":true,"full":false}}`) {
+		t.Errorf("changed: %s", r.body)
+	}
+	if id := w.deliver("refuses@inbox.test", inbox.Receive{Subject: "new"}); id != 3 {
+		t.Errorf("id %d", id)
+	}
+	w.expect(404, w.call(get, refuses+"/messages/1", key, ""))
+	if r := w.expect(200, w.call(patch, refuses, session, `{"keep_newest":false,"retention_hours":12}`)); !strings.HasSuffix(r.body, `"keep_newest":false,"full":true}}`) {
+		t.Errorf("changed back: %s", r.body)
+	}
+	if r := w.expect(200, w.call(patch, refuses, key, `{}`)); !strings.HasSuffix(r.body, `"keep_newest":false,"full":true}}`) {
+		t.Errorf("not changed: %s", r.body)
+	}
+	for _, body := range []string{`{"keep_newest":1}`, `{"keep_newest":"true"}`, `{"keep_newest":[]}`} {
+		w.expect(422, w.call(patch, refuses, key, body))
+		w.expect(422, w.call(post, "/api/inboxes", session, body))
+	}
+	w.expect(200, w.call(remove, refuses+"/messages/2", key, ""))
+	if full := shown(); full != nil {
+		t.Errorf("after one was deleted: %v", full)
 	}
 }
 

@@ -69,6 +69,8 @@ type limitsResponse struct {
 	Attachments           int   `json:"attachments_per_message"`
 	AttachmentBytes       int64 `json:"attachment_bytes_per_message"`
 	Webhooks              int   `json:"webhooks"`
+	MaxMessages           int   `json:"max_messages"` // of one inbox, as max_bytes
+	MaxBytes              int64 `json:"max_bytes"`
 }
 
 type usageResponse struct {
@@ -90,6 +92,7 @@ func accountOf(u account.Usage) accountResponse {
 			MaxRetentionHours: u.Plan.MaxRetentionHours, Labels: u.Plan.Labels, Subdomains: u.Plan.Subdomains, MaxSubdomains: u.Plan.MaxSubdomains,
 			AccountKeys: u.Plan.MaxKeys, SendsPerDay: u.Plan.SendsPerDay, Recipients: u.Plan.MaxRecipients,
 			Attachments: u.Plan.MaxAttachments, AttachmentBytes: u.Plan.MaxAttachmentBytes, Webhooks: u.Plan.MaxWebhooks,
+			MaxMessages: u.Plan.MaxMessages, MaxBytes: u.Plan.MaxBytes,
 		},
 		Usage:     usageResponse{Inboxes: u.Inboxes, Keys: u.Keys, Sends: u.Sends},
 		CreatedAt: wireTime(u.Profile.CreatedAt),

@@ -26,7 +26,8 @@ import (
 
 // fakeInboxes keeps inboxes in memory by the real rules of internal/inbox.
 type fakeInboxes struct {
-	now func() time.Time
+	now  func() time.Time
+	plan account.Plan // of all accounts, as far as it is about what an inbox holds
 
 	mu      sync.RWMutex
 	states  map[string]*inbox.State
@@ -49,7 +50,7 @@ type fakeInboxes struct {
 }
 
 func newFakeInboxes(now func() time.Time) *fakeInboxes {
-	return &fakeInboxes{now: now, damaged: map[int64]bool{}, requests: map[once.Key]once.Record{}, states: map[string]*inbox.State{}, views: map[string]*inbox.View{}, stored: map[string]map[int64]inbox.Stored{}}
+	return &fakeInboxes{now: now, plan: account.DefaultPlans().Of(account.Free), damaged: map[int64]bool{}, requests: map[once.Key]once.Record{}, states: map[string]*inbox.State{}, views: map[string]*inbox.View{}, stored: map[string]map[int64]inbox.Stored{}}
 }
 
 func (f *fakeInboxes) Resident(address []byte) *inbox.View {
@@ -89,7 +90,7 @@ func (f *fakeInboxes) Do(_ context.Context, address string, cmd inbox.Command) (
 		s = &inbox.State{Profile: inbox.Profile{Address: address}}
 		f.states[address] = s
 	}
-	evs, answer, err := inbox.Decide(s, cmd, inbox.Env{Now: f.now()})
+	evs, answer, err := inbox.Decide(s, cmd, inbox.Env{Now: f.now(), Capacity: inbox.CapacityOf(f.plan)})
 	if err != nil {
 		return answer, err
 	}
@@ -425,6 +426,10 @@ func (f *fakeAccounts) HaveKeys(_ context.Context, id account.ID, addresses []st
 	return held, nil
 }
 
+func (f *fakeAccounts) Capacity(context.Context, account.ID) (inbox.Capacity, error) {
+	return inbox.CapacityOf(f.inboxes.plan), nil
+}
+
 func (f *fakeAccounts) RequestReset(email string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -490,7 +495,7 @@ func (f *fakeAccounts) CreateInbox(ctx context.Context, id account.ID, order inb
 	if err := f.decide(id, account.ReserveInbox{Address: place.Address, At: at}); err != nil {
 		return nil, place, err
 	}
-	create := inbox.Create{Address: place.Address, Account: id, Label: place.Label, RetentionHours: place.RetentionHours, At: at}
+	create := inbox.Create{Address: place.Address, Account: id, Label: place.Label, RetentionHours: place.RetentionHours, KeepNewest: place.KeepNewest, At: at}
 	if _, err := f.inboxes.Do(ctx, place.Address, create); err != nil {
 		f.decide(id, account.ReleaseInbox{Address: place.Address})
 		return nil, place, err

@@ -31,7 +31,9 @@ type Inboxes interface {
 	ListInboxes(ctx context.Context, id account.ID, cursor string, limit int, take func(*inbox.View) bool) (inbox.Page, error)
 	// HaveKeys tells which of the inboxes hold a key, expired or not.
 	HaveKeys(ctx context.Context, id account.ID, addresses []string) ([]bool, error)
-	// UpdateInbox changes label and retention within the account's plan; ignored names
+	// Capacity is how much mail each inbox of the account may hold.
+	Capacity(ctx context.Context, id account.ID) (inbox.Capacity, error)
+	// UpdateInbox changes what its owner may change, within the account's plan; ignored names
 	// the fields that the plan does not cover, and note says why.
 	UpdateInbox(ctx context.Context, id account.ID, address string, cmd inbox.Update) (ignored []string, note string, err error)
 	DeleteInbox(ctx context.Context, id account.ID, address string) error
@@ -65,6 +67,8 @@ type createdResponse struct {
 	Label          string   `json:"label"`
 	CreatedAt      string   `json:"created_at"`
 	Encrypted      bool     `json:"encrypted"`
+	KeepNewest     bool     `json:"keep_newest"`
+	Full           bool     `json:"full"` // never: a plan holds one mail at least
 	IgnoredFields  []string `json:"ignored_fields,omitempty"`
 	Note           string   `json:"note,omitempty"`
 }
@@ -79,6 +83,8 @@ type inboxResponse struct {
 	MessageCount   int     `json:"message_count"`
 	UnreadCount    int     `json:"unread_count"`
 	LastMessageAt  *string `json:"last_message_at"`
+	KeepNewest     bool    `json:"keep_newest"`
+	Full           bool    `json:"full"`
 }
 
 type shownResponse struct {
@@ -115,7 +121,7 @@ func (in *inboxes) createInbox(r *request) error {
 func (v values) order() inbox.Order {
 	return inbox.Order{
 		Prefix: v.text("prefix"), Subdomain: v.text("subdomain"), Domain: v.text("domain"),
-		Label: v.text("label"), RetentionHours: v.number("retention_hours"),
+		Label: v.text("label"), RetentionHours: v.number("retention_hours"), KeepNewest: v.flag("keep_newest", false),
 	}
 }
 
@@ -129,7 +135,7 @@ func (in *inboxes) giveInbox(r *request, address string, body []byte) error {
 func created(place inbox.Placement, at time.Time) []byte {
 	body, _ := marshal(createdResponse{ // holds nothing that has no JSON form
 		Address: place.Address, RetentionHours: place.RetentionHours, Label: place.Label,
-		CreatedAt: wireTime(at), IgnoredFields: place.Ignored, Note: place.Note,
+		CreatedAt: wireTime(at), KeepNewest: place.KeepNewest, IgnoredFields: place.Ignored, Note: place.Note,
 	})
 	return body
 }
@@ -152,13 +158,9 @@ func (in *inboxes) listInboxes(r *request) error {
 	if err != nil {
 		return err
 	}
-	keyed, err := in.keyed(r, page.Views...)
+	items, err := in.describe(r, page.Views...)
 	if err != nil {
 		return err
-	}
-	items := make([]inboxResponse, len(page.Views))
-	for i, v := range page.Views {
-		items[i] = describe(v, keyed[i], r.now)
 	}
 	return r.json(fasthttp.StatusOK, struct {
 		Inboxes    []inboxResponse `json:"inboxes"`
@@ -194,37 +196,43 @@ func (in *inboxes) chosenInboxes(r *request, cursor string, limit int, which box
 	return inbox.Page{Views: []*inbox.View{r.view}}, nil
 }
 
-// keyed tells which inboxes hold a key, expired or not.
-func (in *inboxes) keyed(r *request, views ...*inbox.View) ([]bool, error) {
+// describe says what is shown of inboxes of the account.
+func (in *inboxes) describe(r *request, views ...*inbox.View) ([]inboxResponse, error) {
 	addresses := make([]string, len(views))
 	for i, v := range views {
 		addresses[i] = v.Address
 	}
-	return in.port.HaveKeys(r.ctx, r.principal.Account, addresses)
-}
-
-func describe(v *inbox.View, keyed bool, now time.Time) inboxResponse {
-	messages, unread, last := v.Counts(now)
-	return inboxResponse{
-		Address: v.Address, Label: v.Label, RetentionHours: v.RetentionHours, CreatedAt: wireTime(v.CreatedAt),
-		HasKey: keyed, MessageCount: messages, UnreadCount: unread, LastMessageAt: wireTimeOrNull(last),
+	keyed, err := in.port.HaveKeys(r.ctx, r.principal.Account, addresses)
+	if err != nil {
+		return nil, err
 	}
+	capacity, err := in.port.Capacity(r.ctx, r.principal.Account)
+	items := make([]inboxResponse, len(views))
+	for i, v := range views {
+		messages, unread, last := v.Counts(r.now)
+		items[i] = inboxResponse{
+			Address: v.Address, Label: v.Label, RetentionHours: v.RetentionHours, CreatedAt: wireTime(v.CreatedAt),
+			HasKey: keyed[i], MessageCount: messages, UnreadCount: unread, LastMessageAt: wireTimeOrNull(last),
+			KeepNewest: v.KeepNewest, Full: v.Full(capacity, r.now),
+		}
+	}
+	return items, err
 }
 
 func (in *inboxes) showInbox(r *request) error { return in.shown(r, nil, "") }
 
 // shown answers with the inbox as r.view has it.
 func (in *inboxes) shown(r *request, ignored []string, note string) error {
-	keyed, err := in.keyed(r, r.view)
+	items, err := in.describe(r, r.view)
 	if err != nil {
 		return err
 	}
-	return r.json(fasthttp.StatusOK, shownResponse{describe(r.view, keyed[0], r.now), ignored, note}, nil)
+	return r.json(fasthttp.StatusOK, shownResponse{items[0], ignored, note}, nil)
 }
 
 func (in *inboxes) updateInbox(r *request) error {
 	ignored, note, err := in.port.UpdateInbox(r.ctx, r.principal.Account, r.address, inbox.Update{
-		Label: r.body.text("label"), RetentionHours: r.body.number("retention_hours"),
+		Label: r.body.text("label"), RetentionHours: r.body.number("retention_hours"), KeepNewest: r.body.truth("keep_newest"),
 	})
 	if err != nil {
 		return err

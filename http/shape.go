@@ -72,11 +72,13 @@ var (
 		{name: "domain", kind: line, max: maxDomain},
 		{name: "label", kind: line, max: maxLabel},
 		{name: "retention_hours", kind: integer, min: 1},
+		{name: "keep_newest", kind: boolean},
 	}
 	sessionOrderShape = append(orderShape[:len(orderShape):len(orderShape)], field{name: "encrypted", kind: boolean})
 	updateShape       = shape{
 		{name: "label", kind: line, max: maxLabel},
 		{name: "retention_hours", kind: integer, min: 1},
+		{name: "keep_newest", kind: boolean},
 	}
 	batchShape = shape{{name: "inboxes", kind: bodies, required: true, max: maxBatch}}
 	readShape  = shape{{name: "read", kind: boolean}}

@@ -34,11 +34,18 @@ func (v values) number(name string) *int {
 }
 
 func (v values) flag(name string, absent bool) bool {
+	if b := v.truth(name); b != nil {
+		return *b
+	}
+	return absent
+}
+
+func (v values) truth(name string) *bool {
 	b, given := v[name].(bool)
 	if !given {
-		return absent
+		return nil
 	}
-	return b
+	return &b
 }
 
 func (v values) list(name string) []string {

@@ -130,7 +130,7 @@ func golden(t *testing.T, path, got string) {
 // TestSpecifiedSentences pins the sentences that are promised (specification, Errors).
 func TestSpecifiedSentences(t *testing.T) {
 	for body, want := range map[string]string{
-		`{"public_key":"x"}`:                           "Invalid request: 'public_key' is not a field of this request. Its fields are: prefix, subdomain, domain, label, retention_hours",
+		`{"public_key":"x"}`:                           "Invalid request: 'public_key' is not a field of this request. Its fields are: prefix, subdomain, domain, label, retention_hours, keep_newest",
 		`{"label":"` + strings.Repeat("é", 101) + `"}`: "Invalid request: 'label' is too long (101 characters). The limit is 100 characters",
 		`{"retention_hours":0}`:                        "Invalid request: 'retention_hours' is 0; it must be at least 1",
 	} {

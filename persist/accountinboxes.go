@@ -16,17 +16,18 @@ type reservedRecord struct {
 	RetentionHours int          `cbor:"3,keyasint,omitempty"`
 	Once           *requestName `cbor:"4,keyasint,omitempty"`
 	Claim          int64        `cbor:"5,keyasint,omitempty"`
+	KeepNewest     bool         `cbor:"6,keyasint,omitempty"`
 }
 
 func (r *reservedRecord) from(v *account.Reservation) {
-	*r = reservedRecord{At: stampOf(v.At), Label: v.Label, RetentionHours: v.RetentionHours, Claim: v.Claim}
+	*r = reservedRecord{At: stampOf(v.At), Label: v.Label, RetentionHours: v.RetentionHours, Claim: v.Claim, KeepNewest: v.KeepNewest}
 	if v.Once != (once.Key{}) {
 		r.Once = (*requestName)(&v.Once)
 	}
 }
 
 func (r *reservedRecord) reservation() account.Reservation {
-	v := account.Reservation{At: r.At.time(), Label: r.Label, RetentionHours: r.RetentionHours, Claim: r.Claim}
+	v := account.Reservation{At: r.At.time(), Label: r.Label, RetentionHours: r.RetentionHours, Claim: r.Claim, KeepNewest: r.KeepNewest}
 	if r.Once != nil {
 		v.Once = once.Key(*r.Once)
 	}

@@ -249,6 +249,13 @@ func (e *engine) owners(k kind, after account.ID, limit int) (out []account.ID, 
 	return out, err
 }
 
+// PlanOf finds an account's plan, empty when there is none: one point look-up.
+func (t *accountTable) PlanOf(id account.ID) (account.PlanName, error) {
+	var r accountRecord
+	_, err := t.get(appendOwner(nil, kindAccount, id), &r)
+	return r.Plan, err
+}
+
 // Closing returns accounts whose deletion has begun and not ended, at most limit.
 func (t *accountTable) Closing(limit int) ([]account.ID, error) {
 	return list(t.engine, ofKind(kindClosing), limit, func(key, _ []byte) (account.ID, error) {

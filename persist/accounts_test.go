@@ -183,7 +183,7 @@ func (m *accountModel) inboxes(t *rapid.T, id account.ID, st *account.State, r *
 		delete(st.Reserved, addr)
 		r.DropInboxes = append(r.DropInboxes, account.InboxEntry{Address: addr, CreatedAt: moment})
 	default:
-		v := account.Reservation{At: at(rapid.IntRange(-3, 3).Draw(t, "moment")), Label: genText.Draw(t, "label"), RetentionHours: rapid.IntRange(0, 9).Draw(t, "hours"), Claim: rapid.Int64().Draw(t, "number")}
+		v := account.Reservation{At: at(rapid.IntRange(-3, 3).Draw(t, "moment")), Label: genText.Draw(t, "label"), RetentionHours: rapid.IntRange(0, 9).Draw(t, "hours"), Claim: rapid.Int64().Draw(t, "number"), KeepNewest: rapid.Bool().Draw(t, "keeps")}
 		copy(v.Once[:], rapid.SliceOfN(rapid.Byte(), 0, 32).Draw(t, "request"))
 		st.Reserved[addr] = v
 		r.PutInboxes = append(r.PutInboxes, account.InboxEntry{Address: addr, CreatedAt: v.At, Reservation: v})

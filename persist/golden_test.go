@@ -35,6 +35,13 @@ func goldenProfile() inbox.Profile {
 		DeletedAt: goldenTime.Add(time.Hour), LastID: 300, LastEvent: 301, DueAt: goldenTime.Add(time.Minute)}
 }
 
+// goldenKeeps is an inbox that lets the oldest mail go.
+func goldenKeeps() inbox.Profile {
+	p := goldenProfile()
+	p.KeepNewest = true
+	return p
+}
+
 func goldenMessage() *inbox.Message {
 	return &inbox.Message{ID: 300, Direction: inbox.In, ReceivedAt: goldenTime, ExpiresAt: goldenTime.Add(24 * time.Hour),
 		From: message.Mailbox{Email: "bob@example.net", Name: "Bob"}, EnvelopeTo: "ada+x@example.org", Subject: "Your code", OTP: "123456",
@@ -166,6 +173,9 @@ func goldens() map[string]struct {
 	var profile profileRecord
 	p := goldenProfile()
 	profile.from(&p)
+	var keeps profileRecord
+	k := goldenKeeps()
+	keeps.from(&k)
 	var row messageRecord
 	row.from(goldenMessage())
 	var content contentRecord
@@ -218,6 +228,10 @@ func goldens() map[string]struct {
 	var reservedClaim reservedRecord
 	reservedClaim.from(&counted)
 	holding := account.Holding{Account: goldenID, Claim: 42}
+	var reservedKeeps reservedRecord
+	keeping := goldenReservation()
+	keeping.KeepNewest = true
+	reservedKeeps.from(&keeping)
 	request := goldenRequest()
 	kept := requestRecord{requestDigest(request.Digest), request.Address, request.Told}
 	hook, delivery := goldenWebhook(), goldenDelivery()
@@ -236,6 +250,11 @@ func goldens() map[string]struct {
 			err := decode(b, &r)
 			return r.profile(goldenAddress), err
 		}, p},
+		"record-profile-keeps": {record(&keeps), func(b []byte) (any, error) {
+			var r profileRecord
+			err := decode(b, &r)
+			return r.profile(goldenAddress), err
+		}, k},
 		"record-message": {record(&row), func(b []byte) (any, error) {
 			var r messageRecord
 			err := decode(b, &r)
@@ -316,6 +335,11 @@ func goldens() map[string]struct {
 			err := decode(b, &r)
 			return r.reservation(), err
 		}, reservation},
+		"record-reserved-keeps": {record(&reservedKeeps), func(b []byte) (any, error) {
+			var r reservedRecord
+			err := decode(b, &r)
+			return r.reservation(), err
+		}, keeping},
 		"record-key-clock":     {record(&clocked), nil, nil},
 		"record-session-clock": {record(&sessionRecord{stampOf(goldenTime), epoch, stampOf(goldenTime)}), nil, nil},
 		"record-reset-clock":   {record(&resetRecord{stampOf(goldenTime), stampOf(goldenTime)}), nil, nil},

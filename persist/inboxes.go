@@ -28,13 +28,14 @@ type profileRecord struct {
 	LastID         int64      `cbor:"6,keyasint,omitempty"`
 	LastEvent      uint64     `cbor:"7,keyasint,omitempty"`
 	DueAt          stamp      `cbor:"8,keyasint,omitempty"`
+	KeepNewest     bool       `cbor:"9,keyasint,omitempty"`
 }
 
 func (r *profileRecord) from(p *inbox.Profile) {
 	*r = profileRecord{
 		Account: p.Account, Label: p.Label, RetentionHours: p.RetentionHours,
 		CreatedAt: stampOf(p.CreatedAt), DeletedAt: stampOf(p.DeletedAt),
-		LastID: p.LastID, LastEvent: p.LastEvent, DueAt: stampOf(p.DueAt),
+		LastID: p.LastID, LastEvent: p.LastEvent, DueAt: stampOf(p.DueAt), KeepNewest: p.KeepNewest,
 	}
 }
 
@@ -42,7 +43,7 @@ func (r *profileRecord) profile(addr string) inbox.Profile {
 	return inbox.Profile{
 		Address: addr, Account: r.Account, Label: r.Label, RetentionHours: r.RetentionHours,
 		CreatedAt: r.CreatedAt.time(), DeletedAt: r.DeletedAt.time(),
-		LastID: r.LastID, LastEvent: r.LastEvent, DueAt: r.DueAt.time(),
+		LastID: r.LastID, LastEvent: r.LastEvent, DueAt: r.DueAt.time(), KeepNewest: r.KeepNewest,
 	}
 }
 

@@ -112,6 +112,7 @@ func (m *model) commit(t *rapid.T) {
 	r := &inbox.Rows{Address: st.Address}
 	if st.Account == (account.ID{}) || rapid.Bool().Draw(t, "profile") {
 		st.Account, st.Label, st.RetentionHours = accountID(1), genText.Draw(t, "label"), rapid.IntRange(0, 9999).Draw(t, "hours")
+		st.KeepNewest = rapid.Bool().Draw(t, "keeps")
 		st.CreatedAt, st.DeletedAt = genTime.Draw(t, "created"), genTime.Draw(t, "deleted")
 	}
 	for range rapid.SampledFrom([]int{0, 1, 1, 2, 20}).Draw(t, "mails") {

@@ -31,7 +31,7 @@ func TestGoClientAccount(t *testing.T) {
 		t.Errorf("the inventory is %+v", list)
 	}
 	a, err := owner.Account(ctx)
-	if err != nil || a.Limits.Inboxes != 3 || a.Limits.MaxRetentionHours != 72 || a.Limits.Subdomains || a.Usage != (client.Usage{Inboxes: 1, Keys: 2}) || a.Encryption.Enabled {
+	if err != nil || a.Limits.Inboxes != 3 || a.Limits.MaxRetentionHours != 72 || a.Limits.MaxMessages != 10_000 || a.Limits.MaxBytes != 500<<20 || a.Limits.Subdomains || a.Usage != (client.Usage{Inboxes: 1, Keys: 2}) || a.Encryption.Enabled {
 		t.Errorf("account: %+v %v", a, err)
 	}
 

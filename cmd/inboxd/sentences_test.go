@@ -36,7 +36,7 @@ func TestSpecifiedSentences(t *testing.T) {
 		{"DELETE", agent + "/" + own + "/messages/1", read, nil, 403, "This API key is missing the required scope: message:write"},
 		{"GET", "/api/inboxes/" + own + "/emails", u.key, nil, 403, "An account key can't make this call. Use a session or this inbox's own key"},
 		{"GET", agent + "/" + own + "/messages/77", u.key, nil, 404, "Message 77 not found in inbox " + own},
-		{"POST", agent, u.key, map[string]any{"public_key": "age1"}, 422, "Invalid request: 'public_key' is not a field of this request. Its fields are: prefix, subdomain, domain, label, retention_hours"},
+		{"POST", agent, u.key, map[string]any{"public_key": "age1"}, 422, "Invalid request: 'public_key' is not a field of this request. Its fields are: prefix, subdomain, domain, label, retention_hours, keep_newest"},
 		{"POST", agent, u.key, map[string]any{"label": strings.Repeat("é", 101)}, 422, "Invalid request: 'label' is too long (101 characters). The limit is 100 characters"},
 		{"POST", agent, u.key, map[string]any{"retention_hours": 0}, 422, "Invalid request: 'retention_hours' is 0; it must be at least 1"},
 		{"PATCH", agent + "/" + own, u.key, map[string]any{"label": "a\nb"}, 422, "Invalid request: 'label' holds a line break, which a header field can't have"},

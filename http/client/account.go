@@ -32,6 +32,8 @@ type Limits struct {
 	Attachments           int   `json:"attachments_per_message"`
 	AttachmentBytes       int64 `json:"attachment_bytes_per_message"` // all files together, raw
 	Webhooks              int   `json:"webhooks"`
+	MaxMessages           int   `json:"max_messages"` // that one inbox holds
+	MaxBytes              int64 `json:"max_bytes"`    // of all messages of one inbox
 }
 
 // Usage is what counts against the limits.

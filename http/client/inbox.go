@@ -14,6 +14,7 @@ type InboxOrder struct {
 	Domain         string `json:"domain,omitempty"`    // a verified own domain
 	Label          string `json:"label,omitempty"`     // paid plans
 	RetentionHours int    `json:"retention_hours,omitempty"`
+	KeepNewest     bool   `json:"keep_newest,omitempty"` // when full, let the oldest received mail go
 
 	// IdempotencyKey makes a repeated order give the first answer again, for 24 hours.
 	IdempotencyKey string `json:"-"`
@@ -30,6 +31,8 @@ type Inbox struct {
 	MessageCount   int        `json:"message_count"`
 	UnreadCount    int        `json:"unread_count"`
 	LastMessageAt  *time.Time `json:"last_message_at"`
+	KeepNewest     bool       `json:"keep_newest"`
+	Full           bool       `json:"full"` // the next mail would be refused
 
 	// Ignored names the fields of an order that the plan does not cover; Note says why.
 	Ignored []string `json:"ignored_fields"`
@@ -86,6 +89,7 @@ func (c *Client) Inbox(ctx context.Context, address string) (Inbox, error) {
 type InboxChange struct {
 	Label          *string `json:"label,omitempty"`
 	RetentionHours *int    `json:"retention_hours,omitempty"`
+	KeepNewest     *bool   `json:"keep_newest,omitempty"`
 }
 
 // UpdateInbox changes an inbox and returns it.

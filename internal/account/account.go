@@ -89,6 +89,7 @@ type Reservation struct {
 	At             time.Time
 	Label          string
 	RetentionHours int
+	KeepNewest     bool
 	Once           once.Key // of the request, zero when it may not be repeated
 	Claim          int64    // number of the claim that it counts in; zero: it lives in no subdomain
 }

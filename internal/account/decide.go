@@ -100,6 +100,7 @@ type (
 		At             time.Time
 		Label          string
 		RetentionHours int
+		KeepNewest     bool
 		Record         *once.Record
 		Claim          *Claim
 		Over           []Claim
@@ -237,7 +238,7 @@ func (c ReserveInbox) decide(s *State, env Env) ([]Event, error) {
 	if limit := env.Plans.Of(s.Plan).MaxInboxes; s.Inboxes+int64(len(s.Reserved)) >= limit {
 		return nil, fault.New(fault.Refused, fmt.Sprintf("%s plan allows at most %d agent inboxes. Delete an inbox or upgrade the plan", s.Plan.Title(), limit))
 	}
-	r := Reservation{At: c.At, Label: c.Label, RetentionHours: c.RetentionHours}
+	r := Reservation{At: c.At, Label: c.Label, RetentionHours: c.RetentionHours, KeepNewest: c.KeepNewest}
 	if c.Record != nil {
 		r.Once = c.Record.Key
 	}

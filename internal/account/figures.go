@@ -31,6 +31,8 @@ var figures = []figure{
 	{name: "max_attachments", least: 0, most: 100, set: func(p *Plan, n int64) { p.MaxAttachments = int(n) }},
 	{name: "max_attachment_bytes", least: 0, most: 23 << 20, set: func(p *Plan, n int64) { p.MaxAttachmentBytes = n }}, // what fits a body of 32 MB in base64
 	{name: "max_webhooks", least: 0, most: 1000, set: func(p *Plan, n int64) { p.MaxWebhooks = int(n) }},
+	{name: "max_messages", least: 1, most: 100_000, set: func(p *Plan, n int64) { p.MaxMessages = int(n) }}, // a mark copies a list of so many
+	{name: "max_bytes", least: 1 << 10, most: 1 << 40, set: func(p *Plan, n int64) { p.MaxBytes = n }},
 }
 
 // With returns the plans with the operator's figures in place: plan → figure → int64 or

@@ -30,6 +30,9 @@ type Plan struct {
 	MaxAttachments     int   // files of one message sent
 	MaxAttachmentBytes int64 // of all files of one message sent, raw
 	MaxWebhooks        int
+
+	MaxMessages int   // mails that an inbox holds
+	MaxBytes    int64 // of all mails of an inbox, as received and sent
 }
 
 // Plans holds the figures of each plan.
@@ -41,10 +44,12 @@ func DefaultPlans() Plans {
 		Free: {
 			Name: Free, MaxInboxes: 3, DefaultRetentionHours: 24, MaxRetentionHours: 72, MaxSubdomains: 100,
 			MaxKeys: 1000, SendsPerDay: 100, MaxRecipients: 10, MaxAttachments: 1, MaxAttachmentBytes: 512 << 10, MaxWebhooks: 10,
+			MaxMessages: 10_000, MaxBytes: 500 << 20,
 		},
 		Paid: {
 			Name: Paid, MaxInboxes: 1_000_000, DefaultRetentionHours: 168, MaxRetentionHours: 8760, Labels: true, Subdomains: true, MaxSubdomains: 100,
 			MaxKeys: 1000, SendsPerDay: 10_000, MaxRecipients: 100, MaxAttachments: 10, MaxAttachmentBytes: 10 << 20, MaxWebhooks: 10,
+			MaxMessages: 10_000, MaxBytes: 500 << 20,
 		},
 	}
 }

@@ -63,7 +63,7 @@ func (m *machine) draw(t *rapid.T) account.Command {
 		account.ListDomain{Name: name}, account.ListDomain{Name: name, Claimed: true}, account.UnlistDomain{Name: name, Mark: mark},
 		account.ReserveInbox{Address: address, At: m.now, Claim: m.claim(label(address))},
 		account.YieldClaim{Claim: *m.claim("x")},
-		account.ReserveInbox{Address: address, At: m.now, Label: "x", RetentionHours: 1, Claim: m.claim(label(address)), Record: &once.Record{Request: once.Request{Key: once.Key(fresh)}, At: m.now}}, account.ConfirmInbox{Address: address, At: m.state.Reserved[address].At}, account.ConfirmInbox{Address: address, At: m.now}, m.release(t, address),
+		account.ReserveInbox{Address: address, At: m.now, Label: "x", RetentionHours: 1, KeepNewest: true, Claim: m.claim(label(address)), Record: &once.Record{Request: once.Request{Key: once.Key(fresh)}, At: m.now}}, account.ConfirmInbox{Address: address, At: m.state.Reserved[address].At}, account.ConfirmInbox{Address: address, At: m.now}, m.release(t, address),
 		account.StartSession{Hash: fresh}, account.TouchSession{Hash: session}, account.EndSession{Hash: session},
 		account.IssueKey{Key: account.Key{Hash: fresh, Kind: account.KindAccountKey, Scopes: account.ScopeRead}},
 		account.TouchKey{ID: key, At: m.now, Found: m.key(key)}, account.RevokeKey{ID: key, Found: m.key(key)},

@@ -15,7 +15,10 @@ type Command interface {
 }
 
 // Env is what Decide may know besides state and command.
-type Env struct{ Now time.Time }
+type Env struct {
+	Now      time.Time
+	Capacity Capacity // of the inbox; asked for by Receive and Submit alone
+}
 
 // Outcome is what a committed command tells its sender.
 type Outcome struct {
@@ -25,10 +28,7 @@ type Outcome struct {
 	Each      []int // as Count, for each mail of a Defer
 }
 
-// Caps of one inbox (specification, Receiving).
 const (
-	MaxMessages = 10_000
-	MaxBytes    = 500 << 20
 	// expireStep bounds how many messages one Expire removes, so that a big inbox never
 	// makes one big batch; what is left stays due.
 	expireStep = 500
@@ -48,6 +48,7 @@ type (
 		Account        account.ID
 		Label          string
 		RetentionHours int
+		KeepNewest     bool
 		At             time.Time
 		Again          bool
 	}
@@ -108,6 +109,7 @@ type (
 	Update struct {
 		Label          *string
 		RetentionHours *int
+		KeepNewest     *bool
 	}
 	// Expire removes messages whose time is over, at most expireStep at once. At is where the
 	// due index has the inbox, zero for unknown: an entry that is not the inbox's own goes, and
@@ -154,7 +156,7 @@ func (c Create) decide(s *State, env Env) ([]Event, Outcome, error) {
 	if s.Live() || s.kept(c.Account, env.Now) || s.over(c.Account, c.At, c.Again) {
 		return nil, Outcome{}, fault.New(fault.Refused, fmt.Sprintf("The address %s is taken", c.Address))
 	}
-	return []Event{created{Profile{Address: c.Address, Account: c.Account, Label: c.Label, RetentionHours: c.RetentionHours, CreatedAt: c.At}}}, Outcome{}, nil
+	return []Event{created{Profile{Address: c.Address, Account: c.Account, Label: c.Label, RetentionHours: c.RetentionHours, KeepNewest: c.KeepNewest, CreatedAt: c.At}}}, Outcome{}, nil
 }
 
 // kept reports that the address stays closed to an account, for it was another one's.
@@ -191,7 +193,8 @@ func (c Receive) decide(s *State, env Env) ([]Event, Outcome, error) {
 		}
 	}
 	size := int64(len(c.Raw))
-	if err := s.Room(size, env.Now); err != nil {
+	gone, err := s.makeRoom(size, env.Capacity, env.Now)
+	if err != nil {
 		return nil, Outcome{}, err
 	}
 	m := &Message{
@@ -200,7 +203,7 @@ func (c Receive) decide(s *State, env Env) ([]Event, Outcome, error) {
 		From:      c.From, EnvelopeTo: c.EnvelopeTo, Subject: c.Subject, OTP: c.Content.OTP.Code,
 		Size: size, Unsettled: c.Digest.orNil(), Thread: ThreadKey(c.Content.Doc.MessageID),
 	}
-	return []Event{received{Message: m, Content: c.Content, Raw: c.Raw}}, Outcome{ID: m.ID}, nil
+	return instead(gone, received{Message: m, Content: c.Content, Raw: c.Raw}), Outcome{ID: m.ID}, nil
 }
 
 // Repeat is the digest by which a repeat of the mail is known.
@@ -209,25 +212,6 @@ func (c *Receive) Repeat() Digest {
 		return c.Digest
 	}
 	return DigestOf(c.MailFrom, []string{c.EnvelopeTo}, c.Raw[c.TraceLen:])
-}
-
-// Room reports whether a mail of size bytes fits the quota: nil or an InboxFull fault.
-// Expired messages that retention has not reached yet do not count.
-func (s *State) Room(size int64, now time.Time) error {
-	if len(s.Messages) < MaxMessages && s.Bytes+size <= MaxBytes {
-		return nil
-	}
-	n, bytes := 0, int64(0)
-	for _, m := range s.Messages {
-		if !m.Expired(now) {
-			n++
-			bytes += m.Size
-		}
-	}
-	if n >= MaxMessages || bytes+size > MaxBytes {
-		return fault.New(fault.InboxFull, "This inbox is full")
-	}
-	return nil
 }
 
 // unsettled looks for the mail with this digest among the newest messages, back to the end
@@ -342,14 +326,18 @@ func (Delete) decide(s *State, env Env) ([]Event, Outcome, error) {
 }
 
 func (c Update) decide(s *State, _ Env) ([]Event, Outcome, error) {
-	ev := updated{s.Label, s.RetentionHours}
+	ev := updated{s.Label, s.RetentionHours, s.KeepNewest}
+	was := ev
 	if c.Label != nil {
 		ev.Label = *c.Label
 	}
 	if c.RetentionHours != nil {
 		ev.RetentionHours = *c.RetentionHours
 	}
-	if ev == (updated{s.Label, s.RetentionHours}) {
+	if c.KeepNewest != nil {
+		ev.KeepNewest = *c.KeepNewest
+	}
+	if ev == was {
 		return nil, Outcome{}, nil
 	}
 	return []Event{ev}, Outcome{}, nil

@@ -21,13 +21,14 @@ var stranger = account.NewID(start, [10]byte{2})
 type story struct {
 	state *inbox.State
 	now   time.Time
+	holds inbox.Capacity
 }
 
 // TestDecide runs testdata/decide: a command, then its outcome and the rows it writes,
 // "nothing", or the fault. Every command is checked to leave the state alone until Apply.
 func TestDecide(t *testing.T) {
 	datadriven.Walk(t, "testdata/decide", func(t *testing.T, path string) {
-		s := &story{state: &inbox.State{Profile: inbox.Profile{Address: "a@inbox.localhost"}}, now: start}
+		s := &story{state: &inbox.State{Profile: inbox.Profile{Address: "a@inbox.localhost"}}, now: start, holds: roomy}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			switch d.Cmd {
 			case "advance":
@@ -37,6 +38,9 @@ func TestDecide(t *testing.T) {
 				}
 				s.now = s.now.Add(span)
 				return stamp(s.now) + "\n"
+			case "capacity": // messages bytes
+				s.holds = inbox.Capacity{Messages: number(t, d, 0), Bytes: int64(number(t, d, 1))}
+				return fmt.Sprintf("full: %t\n", inbox.NewView(s.state).Full(s.holds, s.now))
 			case "receive-many":
 				for range number(t, d, 0) {
 					s.run(t, mail("one of many"))
@@ -52,9 +56,10 @@ func TestDecide(t *testing.T) {
 
 func command(t *testing.T, s *story, d *datadriven.TestData) inbox.Command {
 	switch d.Cmd {
-	case "create": // [stranger]
+	case "create": // [stranger] [keep-newest]
 		c := create()
 		c.At = s.now
+		c.KeepNewest = d.HasArg("keep-newest")
 		if d.HasArg("stranger") {
 			c.Account = stranger
 		}
@@ -63,6 +68,10 @@ func command(t *testing.T, s *story, d *datadriven.TestData) inbox.Command {
 		c := mail(word(t, d, 0))
 		c.Digest = digest(t, d)
 		return c
+	case "submit":
+		return submit(false, "x@far.test")
+	case "sent": // id
+		return inbox.GiveUp{ID: int64(number(t, d, 0)), Why: "dropped"}
 	case "settle":
 		return inbox.Settle{Digest: digest(t, d)}
 	case "doubt": // id subject
@@ -83,7 +92,7 @@ func command(t *testing.T, s *story, d *datadriven.TestData) inbox.Command {
 		return inbox.Delete{}
 	case "expire":
 		return inbox.Expire{}
-	case "update": // [label=] [hours=]
+	case "update": // [label=] [hours=] [keep-newest=]
 		var c inbox.Update
 		if arg, ok := d.Arg("label"); ok {
 			c.Label = &arg.Vals[0]
@@ -91,6 +100,9 @@ func command(t *testing.T, s *story, d *datadriven.TestData) inbox.Command {
 		var hours int
 		if d.MaybeScanArgs(t, "hours", &hours) {
 			c.RetentionHours = &hours
+		}
+		if arg, ok := d.Arg("keep-newest"); ok {
+			c.KeepNewest = new(arg.Vals[0] == "true")
 		}
 		return c
 	}
@@ -109,7 +121,7 @@ func digest(t *testing.T, d *datadriven.TestData) (of inbox.Digest) {
 // run decides cmd and applies it.
 func (s *story) run(t *testing.T, cmd inbox.Command) string {
 	before := fmt.Sprintf("%+v", *s.state)
-	evs, outcome, err := inbox.Decide(s.state, cmd, inbox.Env{Now: s.now})
+	evs, outcome, err := inbox.Decide(s.state, cmd, inbox.Env{Now: s.now, Capacity: s.holds})
 	if after := fmt.Sprintf("%+v", *s.state); after != before {
 		t.Fatalf("Decide touched the state:\n%s\n%s", before, after)
 	}
@@ -144,7 +156,7 @@ func tell(a inbox.Outcome) string {
 func rows(r *inbox.Rows) string {
 	var b strings.Builder
 	if p := r.Profile; p != nil {
-		fmt.Fprintf(&b, "profile %q for %d h, created %s, deleted %s, last id %d\n", p.Label, p.RetentionHours, stamp(p.CreatedAt), stamp(p.DeletedAt), p.LastID)
+		fmt.Fprintf(&b, "profile %q for %d h, created %s, deleted %s, last id %d%s\n", p.Label, p.RetentionHours, stamp(p.CreatedAt), stamp(p.DeletedAt), p.LastID, keeps(p))
 		if !p.DueAt.Equal(r.DueTo) {
 			fmt.Fprintf(&b, "BUT the profile is due %s\n", stamp(p.DueAt))
 		}
@@ -169,6 +181,13 @@ func rows(r *inbox.Rows) string {
 		fmt.Fprintf(&b, "public %d %s of %d, from %s, %q, code %s\n", e.Number, e.Name, e.MessageID, e.From, e.Subject, e.OTP)
 	}
 	return b.String()
+}
+
+func keeps(p *inbox.Profile) string {
+	if p.KeepNewest {
+		return ", keeps the newest"
+	}
+	return ""
 }
 
 func line(m *inbox.Message) string {
@@ -243,12 +262,12 @@ func TestRoom(t *testing.T) {
 		before, full bool // before: one nanosecond before the expired ones are over
 	}{
 		{name: "empty", offered: 25 * mb},
-		{name: "one short of the count", n: inbox.MaxMessages - 1},
-		{name: "at the count", n: inbox.MaxMessages, full: true},
-		{name: "at the count, one over", n: inbox.MaxMessages, expired: 1},
-		{name: "at the count, one not yet over", n: inbox.MaxMessages, expired: 1, before: true, full: true},
-		{name: "beyond the count, one too few over", n: inbox.MaxMessages + 5, expired: 5, full: true},
-		{name: "beyond the count, enough over", n: inbox.MaxMessages + 5, expired: 6},
+		{name: "one short of the count", n: roomy.Messages - 1},
+		{name: "at the count", n: roomy.Messages, full: true},
+		{name: "at the count, one over", n: roomy.Messages, expired: 1},
+		{name: "at the count, one not yet over", n: roomy.Messages, expired: 1, before: true, full: true},
+		{name: "beyond the count, one too few over", n: roomy.Messages + 5, expired: 5, full: true},
+		{name: "beyond the count, enough over", n: roomy.Messages + 5, expired: 6},
 		{name: "to the last byte", n: 499, size: mb, offered: mb},
 		{name: "past the last byte", n: 499, size: mb, offered: mb + 1, full: true},
 		{name: "bytes of one over", n: 500, size: mb, expired: 1, offered: mb},
@@ -261,11 +280,11 @@ func TestRoom(t *testing.T) {
 		}
 		receive := mail(c.name)
 		receive.Raw = make([]byte, c.offered)
-		_, _, err := inbox.Decide(s, receive, inbox.Env{Now: now})
+		_, _, err := inbox.Decide(s, receive, env(now))
 		if fault.Is(err, fault.InboxFull) != c.full || (err != nil) != c.full {
 			t.Errorf("%s: %v", c.name, err)
 		}
-		if viewed := inbox.NewView(s).Room(c.offered, now); fmt.Sprint(viewed) != fmt.Sprint(err) {
+		if viewed := inbox.NewView(s).Room(c.offered, roomy, now); fmt.Sprint(viewed) != fmt.Sprint(err) {
 			t.Errorf("%s: its view says %v, the inbox %v", c.name, viewed, err)
 		}
 	}
@@ -276,7 +295,7 @@ func TestGroupedRows(t *testing.T) {
 	s := &inbox.State{Profile: inbox.Profile{Address: "a@inbox.localhost"}}
 	r := begin(s)
 	for _, cmd := range []inbox.Command{create(), mail("one"), inbox.MarkRead{ID: 1, Read: true}, mail("two"), inbox.DeleteMessage{ID: 1}} {
-		evs, _, err := inbox.Decide(s, cmd, inbox.Env{Now: start.Add(time.Duration(s.LastID) * time.Hour)})
+		evs, _, err := inbox.Decide(s, cmd, env(start.Add(time.Duration(s.LastID)*time.Hour)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -66,11 +66,12 @@ type (
 		ID     int64
 		Digest Digest
 	}
-	removed struct{ Messages []*Message } // one deleted, a burn, or what expired
+	removed struct{ Messages []*Message } // deleted, burnt, expired, or let go for newer mail
 	deleted struct{ At time.Time }
 	updated struct {
 		Label          string
 		RetentionHours int
+		KeepNewest     bool
 	}
 	// dueMended is an entry of the due index that was found where the inbox's own is not.
 	dueMended struct{ At time.Time }
@@ -165,7 +166,9 @@ func (e deleted) rows(s *State, r *Rows) { r.profile(s) }
 func (dueMended) apply(*State)             {}
 func (e dueMended) rows(_ *State, r *Rows) { r.DueStray = append(r.DueStray, e.At) }
 
-func (e updated) apply(s *State)         { s.Label, s.RetentionHours = e.Label, e.RetentionHours }
+func (e updated) apply(s *State) {
+	s.Label, s.RetentionHours, s.KeepNewest = e.Label, e.RetentionHours, e.KeepNewest
+}
 func (e updated) rows(s *State, r *Rows) { r.profile(s) }
 
 // schedule moves DueAt to the earliest expiry left when that of a removed message was it; no

@@ -25,6 +25,7 @@ type Profile struct {
 	Account        account.ID
 	Label          string
 	RetentionHours int
+	KeepNewest     bool // mail that is too much lets the oldest received go, see State.Room
 	CreatedAt      time.Time
 	DeletedAt      time.Time // zero while the inbox lives
 	LastID         int64     // highest message id ever given

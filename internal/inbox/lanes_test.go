@@ -46,7 +46,7 @@ func to(tag string) inbox.Receive {
 
 func decided(t *testing.T, s *inbox.State, cmd inbox.Command) {
 	t.Helper()
-	evs, _, err := inbox.Decide(s, cmd, inbox.Env{Now: start})
+	evs, _, err := inbox.Decide(s, cmd, env(start))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ type Order struct {
 	Domain         *string
 	Label          *string
 	RetentionHours *int
+	KeepNewest     bool
 }
 
 // Namespaces says where the addresses of a service may live.
@@ -43,6 +44,7 @@ type Placement struct {
 	Random         bool   // the subdomain was drawn
 	Label          string
 	RetentionHours int
+	KeepNewest     bool
 	Ignored        []string
 	Note           string
 }
@@ -56,7 +58,7 @@ func (o Order) Place(plan account.Plan, ns Namespaces, random [3]uint64) (Placem
 	if err := o.allowed(plan, ns); err != nil {
 		return Placement{}, err
 	}
-	p := Placement{RetentionHours: plan.Retention(o.RetentionHours), Label: GeneratedLabel(random[0])}
+	p := Placement{RetentionHours: plan.Retention(o.RetentionHours), Label: GeneratedLabel(random[0]), KeepNewest: o.KeepNewest}
 	prefix := GeneratedPrefix(random[0])
 	if o.Prefix != nil {
 		prefix = *o.Prefix

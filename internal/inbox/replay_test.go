@@ -18,6 +18,11 @@ var (
 	owner = account.NewID(start, [10]byte{1})
 )
 
+// roomy is what plans give by default.
+var roomy = inbox.CapacityOf(account.DefaultPlans().Of(account.Free))
+
+func env(now time.Time) inbox.Env { return inbox.Env{Now: now, Capacity: roomy} }
+
 func create() inbox.Create {
 	return inbox.Create{Address: "a@inbox.localhost", Account: owner, RetentionHours: 24, At: start}
 }
@@ -57,10 +62,12 @@ func TestReplay(t *testing.T) {
 			for range rapid.IntRange(1, 5).Draw(t, "group") {
 				now = now.Add(time.Duration(rapid.IntRange(0, 40*3600).Draw(t, "s")) * time.Second)
 				cmd := draw(t, state)
-				evs, outcome, err := inbox.Decide(state, cmd, inbox.Env{Now: now})
+				tight := inbox.Env{Now: now, Capacity: inbox.Capacity{Messages: rapid.IntRange(1, 6).Draw(t, "room"), Bytes: rapid.Int64Range(16, 100).Draw(t, "bytes")}}
+				evs, outcome, err := inbox.Decide(state, cmd, tight)
 				if err != nil {
 					continue
 				}
+				before := state.Messages
 				if adds(cmd) && !outcome.Duplicate {
 					if outcome.ID <= highest {
 						t.Fatalf("id %d was given again", outcome.ID)
@@ -69,6 +76,9 @@ func TestReplay(t *testing.T) {
 				}
 				changed = changed || len(evs) > 0
 				rows.Apply(state, evs)
+				if adds(cmd) && !outcome.Duplicate {
+					compareRoom(t, before, state, tight)
+				}
 			}
 			if changed {
 				if err := store.CommitInbox(rows); err != nil {
@@ -97,6 +107,7 @@ func draw(t *rapid.T, s *inbox.State) inbox.Command {
 		again, one, mail("two"), several, inbox.Settle{Digest: digest},
 		inbox.Doubt{ID: id, Digest: one.Repeat()}, inbox.Settle{Digest: one.Repeat()}, inbox.MarkRead{ID: id, Read: true},
 		inbox.MarkRead{ID: id}, inbox.DeleteMessage{ID: id}, inbox.Burn{}, inbox.Delete{}, inbox.Erase{Account: owner}, inbox.Expire{}, inbox.Expire{At: hour("due")}, inbox.Update{Label: &label},
+		inbox.Update{KeepNewest: new(true)}, inbox.Update{KeepNewest: new(false)},
 	}...)).Draw(t, "command")
 }
 
@@ -127,6 +138,32 @@ func compare(t *rapid.T, memory, rebuilt *inbox.State, store *persisttest.Store)
 	}
 	if n := memory.Newest.ID(); n != 0 && (!has(memory, n) || memory.Newest.Of(n) == nil) {
 		t.Fatalf("newest at hand is %d, which is not there", n)
+	}
+}
+
+// compareRoom holds that a mail was taken within the capacity, and that nothing went for it but the
+// oldest of what was received, and that only of an inbox which keeps the newest.
+func compareRoom(t *rapid.T, before []*inbox.Message, after *inbox.State, env inbox.Env) {
+	n, bytes, oldest := 0, int64(0), int64(0)
+	for _, m := range after.Messages {
+		if !m.Expired(env.Now) {
+			n++
+			bytes += m.Size
+		}
+		if m.Direction == inbox.In && oldest == 0 && !m.Expired(env.Now) {
+			oldest = m.ID
+		}
+	}
+	if n > env.Capacity.Messages || bytes > env.Capacity.Bytes {
+		t.Fatalf("%d messages of %d bytes are more than %+v", n, bytes, env.Capacity)
+	}
+	for _, m := range before {
+		if has(after, m.ID) {
+			continue
+		}
+		if !after.KeepNewest || m.Direction != inbox.In || oldest != 0 && m.ID > oldest {
+			t.Fatalf("message %d (sent: %t) went for another; the inbox keeps the newest: %t, the oldest received left is %d", m.ID, m.Direction == inbox.Out, after.KeepNewest, oldest)
+		}
 	}
 }
 

@@ -14,7 +14,7 @@ func TestClearedRows(t *testing.T) {
 	apply := func(r *inbox.Rows, cmds ...inbox.Command) {
 		t.Helper()
 		for _, cmd := range cmds {
-			evs, _, err := inbox.Decide(s, cmd, inbox.Env{Now: start})
+			evs, _, err := inbox.Decide(s, cmd, env(start))
 			if err != nil {
 				t.Fatal(err)
 			}

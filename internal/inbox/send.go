@@ -138,7 +138,8 @@ func (r *Rows) unqueue(gone []*Message) {
 
 func (c Submit) decide(s *State, env Env) ([]Event, Outcome, error) {
 	size := int64(len(c.Raw))
-	if err := s.Room(size, env.Now); err != nil {
+	gone, err := s.makeRoom(size, env.Capacity, env.Now)
+	if err != nil {
 		return nil, Outcome{}, err
 	}
 	sending := &Sending{Status: delivery.Queued, Recipients: slices.Clone(c.Recipients), Due: env.Now, Auto: c.Auto}
@@ -151,7 +152,7 @@ func (c Submit) decide(s *State, env Env) ([]Event, Outcome, error) {
 		From:      c.From, Subject: c.Subject, Size: size, Read: true,
 		Thread: ThreadKey(c.Content.Doc.MessageID), Sending: sending,
 	}
-	return []Event{submitted{m, c.Content, c.Raw}}, Outcome{ID: m.ID}, nil
+	return instead(gone, submitted{m, c.Content, c.Raw}), Outcome{ID: m.ID}, nil
 }
 
 // Queued returns the message if its delivery is not settled, a hidden one too, else nil: a late

@@ -22,7 +22,7 @@ type delivering struct {
 }
 
 func (s *delivering) do(cmd inbox.Command) {
-	evs, _, err := inbox.Decide(s.state, cmd, inbox.Env{Now: s.now})
+	evs, _, err := inbox.Decide(s.state, cmd, env(s.now))
 	if err != nil {
 		return // late orders are refused or change nothing: what follows tells
 	}

@@ -83,11 +83,14 @@ func (v *View) Message(id int64, now time.Time) *Message {
 // Queued returns a message whose delivery is not settled, hidden or not; nil when there is none.
 func (v *View) Queued(id int64) *Message { return (&State{Messages: v.Messages}).Queued(id) }
 
-// Room reports whether a mail of size bytes fits the quota: nil or an InboxFull fault.
-func (v *View) Room(size int64, now time.Time) error {
-	s := State{Messages: v.Messages, Bytes: v.Bytes}
-	return s.Room(size, now)
+// Room is State.Room.
+func (v *View) Room(size int64, c Capacity, now time.Time) error {
+	s := State{Profile: v.Profile, Messages: v.Messages, Bytes: v.Bytes}
+	return s.Room(size, c, now)
 }
+
+// Full reports whether the smallest mail would be refused.
+func (v *View) Full(c Capacity, now time.Time) bool { return v.Room(1, c, now) != nil }
 
 // Latest returns the newest received message that is alive at now and that match accepts
 // (nil accepts all), or nil. A damaged one may have been received.

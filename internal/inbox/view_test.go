@@ -94,7 +94,7 @@ func TestViewsNeverChange(t *testing.T) {
 		create(), mail("one"), mail("two"), inbox.MarkRead{ID: 1, Read: true}, mail("three"), inbox.DeleteMessage{ID: 2},
 		mail("four"), inbox.MarkRead{ID: 4, Read: true}, inbox.MarkRead{ID: 1}, mail("five"), inbox.Burn{}, mail("six"), inbox.Delete{},
 	} {
-		evs, _, err := inbox.Decide(s, cmd, inbox.Env{Now: start})
+		evs, _, err := inbox.Decide(s, cmd, env(start))
 		if err != nil {
 			t.Fatal(err)
 		}

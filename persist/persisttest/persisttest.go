@@ -41,6 +41,7 @@ type Store struct {
 	full                    atomic.Bool
 	ahead                   *atomic.Int64 // nanoseconds
 	commits, accountLookups atomic.Int64
+	planLookups             atomic.Int64
 }
 
 // Open makes an empty store that lives until the test ends. Nothing in it goes by the clock
@@ -133,6 +134,9 @@ func (s *Store) Commits() int { return int(s.commits.Load()) }
 // AccountLookups counts the calls of AccountOf.
 func (s *Store) AccountLookups() int { return int(s.accountLookups.Load()) }
 
+// PlanLookups is how often PlanOf was asked.
+func (s *Store) PlanLookups() int { return int(s.planLookups.Load()) }
+
 // OnceRecords counts the records of requests.
 func (s *Store) OnceRecords() (n int) {
 	for place := []byte(nil); ; n++ {
@@ -188,6 +192,11 @@ func (s *Store) SetEmail(email string, holder account.Holding) error {
 
 func (s *Store) SetSubdomain(label string, holder account.Holding) error {
 	return s.commit(label, func() error { return s.Store.SetSubdomain(label, holder) })
+}
+
+func (s *Store) PlanOf(id account.ID) (account.PlanName, error) {
+	s.planLookups.Add(1)
+	return s.Store.PlanOf(id)
 }
 
 func (s *Store) AccountOf(address string) (account.ID, error) {

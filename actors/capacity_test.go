@@ -1,0 +1,161 @@
+package actors
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"inboxd/internal/account"
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+	"inboxd/internal/ingest"
+	"inboxd/persist/persisttest"
+)
+
+// tightPlans hold two mails on Free, four on Paid.
+func tightPlans(o *Options) {
+	o.Plans = account.DefaultPlans()
+	for name, n := range map[account.PlanName]int{account.Free: 2, account.Paid: 4} {
+		plan := o.Plans[name]
+		plan.MaxMessages = n
+		o.Plans[name] = plan
+	}
+}
+
+// kept lists the ids of an inbox's messages.
+func kept(t *testing.T, s *System, address string) (ids []int64) {
+	t.Helper()
+	for _, m := range must[*inbox.View](t)(s.View(t.Context(), address)).Messages {
+		ids = append(ids, m.ID)
+	}
+	return ids
+}
+
+// TestAnInboxHoldsWhatThePlanSays, at RCPT and at the end of the mail, from the answer to a change of
+// the plan on: also one that was in memory, and that knew its plan, before.
+func TestAnInboxHoldsWhatThePlanSays(t *testing.T) {
+	s := startSystem(t, persisttest.Open(t), tightPlans)
+	id, address := openAccount(t, s)
+	offer := func(want ...int64) {
+		t.Helper()
+		for n := 0; ; n++ {
+			known := s.Accepts(t.Context(), address)
+			_, err := s.Do(t.Context(), address, receive(fmt.Sprint(n)))
+			if fmt.Sprint(known) != fmt.Sprint(err) || err != nil && !fault.Is(err, fault.InboxFull) {
+				t.Fatalf("RCPT: %v, the end of the mail: %v", known, err)
+			}
+			if err != nil {
+				break
+			}
+		}
+		if got := kept(t, s, address); !slices.Equal(got, want) {
+			t.Errorf("holds %v, want %v", got, want)
+		}
+		view := must[*inbox.View](t)(s.View(t.Context(), address))
+		if c := must[inbox.Capacity](t)(s.Capacity(t.Context(), id)); !view.Full(c, s.now()) || view.Full(inbox.Capacity{Messages: len(view.Messages) + 1, Bytes: c.Bytes}, s.now()) {
+			t.Errorf("full with %d, by %+v", len(view.Messages), c)
+		}
+	}
+	move := func(plan account.PlanName) {
+		t.Helper()
+		if err := s.SetPlan(t.Context(), "me@example.test", plan); err != nil {
+			t.Fatal(err)
+		}
+	}
+	move(account.Free)
+	offer(1, 2)
+	move(account.Paid)
+	offer(1, 2, 3, 4)
+	move(account.Free)
+	offer(1, 2, 3, 4)
+	must[inbox.Outcome](t)(s.Do(t.Context(), address, inbox.DeleteMessage{ID: 2}))
+	must[inbox.Outcome](t)(s.Do(t.Context(), address, inbox.DeleteMessage{ID: 3}))
+	offer(1, 4)
+	must[inbox.Outcome](t)(s.Do(t.Context(), address, inbox.DeleteMessage{ID: 1}))
+	offer(4, 5)
+}
+
+// TestEachAccountHasItsOwnPlan: to move one moves no other, although all ask again.
+func TestEachAccountHasItsOwnPlan(t *testing.T) {
+	s := startSystem(t, persisttest.Open(t), tightPlans)
+	_, mine := openAccount(t, s)
+	in := must[account.SignedIn](t)(s.SignUp(t.Context(), "you@example.test", "correct horse"))
+	view, _, err := s.CreateInbox(t.Context(), in.Profile.ID, inbox.Order{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill := func(address string) (n int) {
+		for ; ; n++ {
+			if _, err := s.Do(t.Context(), address, receive("x")); err != nil {
+				return n
+			}
+		}
+	}
+	if a, b := fill(mine), fill(view.Address); a != 4 || b != 2 {
+		t.Fatalf("%d and %d", a, b)
+	}
+	if err := s.SetPlan(t.Context(), "you@example.test", account.Paid); err != nil {
+		t.Fatal(err)
+	}
+	if a, b := fill(mine), fill(view.Address); a != 0 || b != 2 {
+		t.Errorf("%d more and %d more", a, b)
+	}
+}
+
+// TestAPlanIsLookedUpOnce: mail after mail, and RCPT after RCPT, ask the disk for it no more.
+func TestAPlanIsLookedUpOnce(t *testing.T) {
+	store := persisttest.Open(t)
+	s := startSystem(t, store, nil)
+	_, address := openAccount(t, s)
+	before := store.PlanLookups()
+	for range 5 {
+		if err := s.Accepts(t.Context(), address); err != nil {
+			t.Fatal(err)
+		}
+		must[inbox.Outcome](t)(s.Do(t.Context(), address, receive("x")))
+	}
+	if n := store.PlanLookups() - before; n != 1 {
+		t.Errorf("%d look-ups", n)
+	}
+}
+
+// TestKeepNewestSurvives a crash: what was acknowledged last is there, and nothing of what went for it.
+func TestKeepNewestSurvives(t *testing.T) {
+	store := persisttest.OpenCrashable(t)
+	s := startSystem(t, store, tightPlans)
+	id, _ := openAccount(t, s)
+	order := inbox.Order{Prefix: new("keeps"), KeepNewest: true}
+	view, place, err := s.CreateInbox(t.Context(), id, order)
+	if err != nil || !place.KeepNewest || !view.KeepNewest {
+		t.Fatalf("%+v %v", place, err)
+	}
+	var senders sync.WaitGroup
+	for range 4 { // in groups, which drop what they put
+		senders.Go(func() {
+			for range 5 {
+				if err := s.Receive(context.Background(), ingest.Envelope{RcptTo: []string{view.Address}}, []byte("Subject: x\r\n\r\nx\r\n")); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	senders.Wait()
+	if got := kept(t, s, view.Address); !slices.Equal(got, []int64{17, 18, 19, 20}) {
+		t.Errorf("holds %v", got)
+	}
+	after := store.Crash(t)
+	state := must[*inbox.State](t)(after.LoadInbox(view.Address))
+	if len(state.Messages) != 4 || state.Messages[3].ID != 20 || state.LastID != 20 || !state.KeepNewest {
+		t.Errorf("after a crash: %+v", state)
+	}
+	for gone := int64(1); gone <= 16; gone++ {
+		raw, err := after.Raw(view.Address, gone)
+		content, err2 := after.Content(view.Address, gone)
+		if raw != nil || content != nil || cmp.Or(err, err2) != nil {
+			t.Errorf("message %d is still there: %q %v %v", gone, raw, err, err2)
+		}
+	}
+}
