@@ -465,3 +465,18 @@ func TestWhatALossEnds(t *testing.T) {
 		t.Errorf("%d mails are counted again", n)
 	}
 }
+
+// TestALossClosesKeys of the group's domains, and no others'.
+func TestALossClosesKeys(t *testing.T) {
+	r := newKeyring(domainOwners{}, Options{}, time.Now)
+	lost, kept := drawn(3, "d%d.test"), drawn(4, "d%d.test")
+	r.byName.Store(lost, &signer{})
+	r.byName.Store(kept, &signer{})
+	if err := r.Lose(3); err != nil {
+		t.Fatal(err)
+	}
+	_, here := r.byName.Load(kept)
+	if _, held := r.byName.Load(lost); held || !here {
+		t.Errorf("held of the lost group: %v, of another: %v", held, here)
+	}
+}

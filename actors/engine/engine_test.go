@@ -30,6 +30,7 @@ type world struct {
 	disk    map[string]int
 	commits int
 	before  func() error
+	loading error
 	missed  int // the owner's
 	full    atomic.Bool
 	polled  atomic.Int64
@@ -39,7 +40,7 @@ func (c *counter) Load() error {
 	c.world.mu.Lock()
 	defer c.world.mu.Unlock()
 	c.sum = c.world.disk[c.Key()]
-	return nil
+	return c.world.loading
 }
 
 func (c *counter) Decide(cmd any) (any, error) {
@@ -324,5 +325,22 @@ func TestWhatIsMovedIsRefused(t *testing.T) {
 	own.Set(group, true)
 	if sum := add(t, d, key, 1); sum != 8 {
 		t.Errorf("%d after the group came back", sum)
+	}
+}
+
+// TestMovedRowsAreNoFailure: an owner whose rows are not here, for the group is on its way, neither
+// rests nor is logged.
+func TestMovedRowsAreNoFailure(t *testing.T) {
+	var log bytes.Buffer
+	_, d, w := start(t, slog.New(slog.NewTextHandler(&log, nil)))
+	w.loading = partition.ErrMoved
+	if _, err := d.Do(t.Context(), "k", 1, 0); !fault.Is(err, fault.Moved) {
+		t.Error(err)
+	}
+	w.mu.Lock()
+	w.loading = nil
+	w.mu.Unlock()
+	if sum := add(t, d, "k", 1); sum != 1 || log.Len() != 0 {
+		t.Errorf("%d, logged %q", sum, &log)
 	}
 }

@@ -244,3 +244,21 @@ func TestGoneDuringTheCall(t *testing.T) {
 		}
 	})
 }
+
+// TestALossForgetsSubscriptions of the group's accounts, and no others'.
+func TestALossForgetsSubscriptions(t *testing.T) {
+	s := newSupervisor(persisttest.Open(t), &quick{})
+	other := someone
+	for n := byte(2); other.Partition().Group() == someone.Partition().Group(); n++ {
+		other = account.NewID(time.Now(), [10]byte{n})
+	}
+	s.Subscriptions.known[other] = s.Subscriptions.known[someone]
+	if err := s.Subscriptions.Lose(someone.Partition().Group()); err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[account.ID]bool{someone: false, other: true} {
+		if hook, err := s.Subscriptions.find(id, 1); err != nil || (hook != nil) != want {
+			t.Errorf("%s: %v, %v", id, hook, err)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package retention
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"inboxd/internal/account"
+	"inboxd/internal/partition"
+)
+
+// TestTidyGoesWithTheGroups: a round goes over the accounts of groups that were gained, and over those
+// that were noted before the last one; what is lost is forgotten, and another node's is not tried again.
+func TestTidyGoesWithTheGroups(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var all []account.ID // one of each group
+		for n := 0; len(all) < partition.Groups; n++ {
+			id := account.ID{byte(n), byte(n >> 8)}
+			if !slices.ContainsFunc(all, func(o account.ID) bool { return o.Partition().Group() == id.Partition().Group() }) {
+				all = append(all, id)
+			}
+		}
+		var tidied []int
+		moved := -1
+		tidy := NewTidy(func(after account.ID, limit int) ([]account.ID, error) {
+			return all[slices.Index(all, after)+1:], nil
+		}, slog.New(slog.DiscardHandler), func(_ context.Context, id account.ID, _ uint64, _ int) (uint64, bool, error) {
+			n := slices.Index(all, id)
+			tidied = append(tidied, n)
+			if n == moved {
+				return 0, false, partition.ErrMoved
+			}
+			return 0, false, nil
+		})
+		group := func(n int) partition.Group { return all[n].Partition().Group() }
+		is := func(when string, want ...int) {
+			t.Helper()
+			tidied = nil
+			tidy.round(t.Context())
+			if slices.Sort(tidied); !slices.Equal(tidied, want) {
+				t.Errorf("%s: %v, want %v", when, tidied, want)
+			}
+		}
+		_, _, _ = tidy.Gain(group(1)), tidy.Gain(group(2)), tidy.Lose(group(2))
+		is("gained one, and one for a moment", 1)
+		for n := range 3 {
+			tidy.Note(all[n])
+		}
+		_ = tidy.Lose(group(0))
+		is("just noted")
+		_ = tidy.Lose(group(1))
+		moved = 2
+		is("noted before, but for what was lost", 2)
+		is("moved")
+		is("moved, and no more")
+	})
+}
