@@ -50,14 +50,15 @@ func (e *inboxEntity) Load() (err error) {
 
 // doubtUnheard watches for repeats of the mails of which a crash left open whether their senders
 // heard 250. The digest comes from the bytes; nothing is written, for it is so in every run until
-// the next start, and senders repeat within minutes.
+// the next start, and senders repeat within minutes. Without a Message-ID the same bytes may well
+// be another mail.
 func (e *inboxEntity) doubtUnheard() {
 	from, to := e.store.Unheard()
 	for _, m := range slices.Backward(e.state.Messages) {
 		if from.IsZero() || m.ReceivedAt.Before(from) {
 			break
 		}
-		if m.Direction != inbox.In || !m.ReceivedAt.Before(to) {
+		if m.Direction != inbox.In || !m.ReceivedAt.Before(to) || m.Thread == inbox.ThreadKey("") {
 			continue
 		}
 		raw, _ := e.store.Raw(e.Key(), m.ID) // what is damaged is told by the store

@@ -295,7 +295,7 @@ func (c *comingAndGoing) elsewhere(g partition.Group) {
 		}
 		state := must[*inbox.State](c.t)(c.store.LoadInbox(b.address))
 		subject, rows := c.subject(), &inbox.Rows{}
-		evs, answer, err := inbox.Decide(state, receive(subject), inbox.Env{Now: c.now()})
+		evs, answer, err := inbox.Decide(state, receive(subject), inbox.Env{Now: c.now(), Capacity: inbox.CapacityOf(account.DefaultPlans().Of(account.Paid))})
 		if err == nil {
 			rows.Begin(state)
 			rows.Apply(state, evs)

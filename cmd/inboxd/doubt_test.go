@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	netsmtp "net/smtp"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -87,7 +89,7 @@ func frozenMail(t *testing.T, end string) {
 		offers++
 		trace := fmt.Sprintf("Return-Path: <s@far.test>\r\nReceived: from far ([192.0.2.1])\r\n\tby x.test with ESMTP id %d\r\n\tfor <box+tag@x.test>;\r\n\t%s\r\n", offers, time.Now().Format(time.RFC1123Z))
 		env := ingest.Envelope{MailFrom: "s@far.test", RcptTo: []string{"box+tag@x.test"}, TraceLen: len(trace)}
-		return h.system.Receive(ctx, env, []byte(trace+"Subject: "+text+"\r\n\r\nbody\r\n"))
+		return h.system.Receive(ctx, env, []byte(trace+text+"\r\n\r\nbody\r\n"))
 	}
 	stored := func(h *house, want int, when string) {
 		t.Helper()
@@ -96,7 +98,8 @@ func frozenMail(t *testing.T, end string) {
 			t.Fatalf("%s: %v, %v, want %d", when, view, err, want)
 		}
 	}
-	for _, text := range []string{"before", "then"} {
+	const before, late = "Message-ID: <1@far.test>", "Message-ID: <2@far.test>"
+	for _, text := range []string{before, "Message-ID: <3@far.test>"} {
 		if err := offer(h, text); err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +107,7 @@ func frozenMail(t *testing.T, end string) {
 	}
 	disk.freeze()
 	began := time.Now()
-	if err := offer(h, "late"); !fault.Is(err, fault.StorageFull) || time.Since(began) > 5*time.Second {
+	if err := offer(h, late); !fault.Is(err, fault.StorageFull) || time.Since(began) > 5*time.Second {
 		t.Fatalf("on a frozen disk: %v after %v", err, time.Since(began))
 	}
 	time.Sleep(44*time.Second - time.Since(began))
@@ -125,16 +128,35 @@ func frozenMail(t *testing.T, end string) {
 		stored(h, 3, "after the kill")
 	}
 	for n, want := range []int{3, 4} {
-		if err := offer(h, "late"); err != nil {
+		if err := offer(h, late); err != nil {
 			t.Fatal(err)
 		}
 		stored(h, want, fmt.Sprint("repeat ", n+1))
 	}
-	if err := offer(h, "before"); err != nil {
+	if err := offer(h, before); err != nil {
 		t.Fatal(err)
 	}
 	stored(h, 5, "what was answered before the freeze, once more")
 	if err := h.close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestTheSameTextAroundAKill is two mails when it has no Message-ID.
+func TestTheSameTextAroundAKill(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	s := launch(t, dir)
+	u := s.signUp(t, "me@example.test")
+	to := u.inbox(t, "agent")
+	for n := 1.0; n <= 3; n++ {
+		if err := netsmtp.SendMail(s.smtp, nil, "a@shop.test", []string{to}, []byte("Subject: hello\r\n\r\nhello\r\n")); err != nil {
+			t.Fatal(err)
+		}
+		if got := u.latest(t, to, ""); got["id"] != n {
+			t.Errorf("mail %v: %v", n, got["id"])
+		}
+		s.kill()
+		s = launch(t, dir)
+		u.server = s
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"inboxd/internal/spam/spamtest"
 )
@@ -13,7 +14,7 @@ import (
 // sendText delivers a mail from a sender who is not known to a scanner.
 func (s *server) sendText(t *testing.T, to, subject, text string) {
 	t.Helper()
-	mail := fmt.Sprintf("From: a@shop.test\r\nTo: %s\r\nSubject: %s\r\nDate: Sat, 21 Nov 2026 10:11:12 +0000\r\nMessage-ID: <1.2@shop.test>\r\n\r\n%s\r\n", to, subject, text)
+	mail := fmt.Sprintf("From: a@shop.test\r\nTo: %s\r\nSubject: %s\r\nDate: Sat, 21 Nov 2026 10:11:12 +0000\r\nMessage-ID: <%d@shop.test>\r\n\r\n%s\r\n", to, subject, time.Now().UnixNano(), text)
 	if err := netsmtp.SendMail(s.smtp, nil, "a@shop.test", []string{to}, []byte(mail)); err != nil {
 		t.Fatal(err)
 	}
