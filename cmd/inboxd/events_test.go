@@ -292,6 +292,7 @@ func TestASlowReaderIsCutOff(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for the server's patience")
 	}
+	t.Parallel()
 	s := launch(t, filepath.Join(t.TempDir(), "data"))
 	u := s.signUp(t, "me@example.test")
 	address := u.inbox(t, "agent")

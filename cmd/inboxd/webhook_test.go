@@ -192,6 +192,7 @@ func checkLegacy(t testing.TB, got hookCall, secret string) {
 // TestKilledBetweenAttempts: the next run makes the attempt that is left, with the same id
 // and bytes, and an event whose run was killed at once is told too.
 func TestKilledBetweenAttempts(t *testing.T) {
+	t.Parallel() // it waits for most of its time
 	dir := filepath.Join(t.TempDir(), "data")
 	args := append(allowLoopback, "--webhook-schedule", "0s,1s,1s")
 	s := launch(t, dir, args...)
