@@ -100,7 +100,7 @@ func crashAddress(i int) string { return fmt.Sprintf("box%d@x.test", i) }
 // TestCrashClones takes pictures of the disk as a power loss would leave it, while mail
 // comes in and goes, and holds each against what was acknowledged before the picture.
 func TestCrashClones(t *testing.T) {
-	clones := 60
+	clones := 40 // make crash takes 2,000
 	if n, err := strconv.Atoi(os.Getenv("CRASH_CLONES")); err == nil {
 		clones = n
 	}
