@@ -1,0 +1,206 @@
+// Package calendar holds the rules of an inbox's meetings: what a mail with an invitation does to them
+// (RFC 5546), whose answer counts, what an order of a client comes to, and the texts that tell of it:
+// mails, feed, the owner's copy, free and busy times. It is pure. It refuses to know how calendar
+// files are read and written (icalendar), mails, signatures, actors, the disk, the clock and randomness.
+package calendar
+
+import (
+	"time"
+
+	"inboxd/internal/icalendar"
+)
+
+// Values of Meeting.Source.
+const (
+	Inbound  = "inbound"
+	Outbound = "outbound" // this inbox organizes it
+)
+
+// Action is what a mail did to a meeting (specification, Calendar).
+type Action string
+
+const (
+	Created   Action = "created"
+	Updated   Action = "updated"
+	Cancelled Action = "cancelled"
+	Replied   Action = "replied"
+	Unchanged Action = "unchanged"
+)
+
+// Attendee is one who was asked to a meeting.
+type Attendee = icalendar.Attendee
+
+// Meeting is one that an inbox keeps, or that a mail speaks of. It never changes once it is in a
+// Book; a change replaces it.
+type Meeting struct {
+	// Event is what its organizer said last. Status of the attendees is what they answered.
+	icalendar.Event
+	ID        int64 // 0: it is not kept
+	Source    string
+	MyStatus  string // this inbox's own answer; empty: it was not asked
+	CreatedAt time.Time
+	UpdatedAt time.Time
+
+	// Version counts the changes: an order that was weighed against another one is weighed again.
+	Version int64
+	// Mail is the Message-ID, without brackets, of the mail that it began with. Later ones thread to it.
+	Mail string
+	// Asked is, of an own meeting, the SEQUENCE of the last change that asked everybody again.
+	Asked int
+	// Answers are the answers that counted last, one a guest.
+	Answers []Answer
+	// Speaker is, of a received meeting, the mailbox that the first mail came from; the next comes
+	// from the same. Signed: it was signed, and so must the next be.
+	Speaker string
+	Signed  bool
+	// Published says that it came by PUBLISH: nobody can answer it.
+	Published bool
+	// Heard is how far single occurrences of a received meeting were told of by mails of their own.
+	Heard []Heard
+	// Copy is where the owner's copy of an own meeting stands.
+	Copy Copy
+}
+
+// Answer says when a guest's answer was written that counted last (DTSTAMP).
+type Answer struct {
+	Email string
+	Stamp time.Time
+}
+
+// Heard is what was last told of one occurrence.
+type Heard struct {
+	RecurrenceID time.Time
+	Sequence     int
+	Stamp        time.Time
+}
+
+// Copy is the owner's copy of a meeting. Sequence counts the changes that the owner is to be told of;
+// Told is the last one that was, so that one is due while they differ.
+type Copy struct {
+	Sequence int
+	Told     int
+}
+
+// Invitation is what one mail says of a meeting, and who vouches for it. It never changes.
+type Invitation struct {
+	icalendar.Calendar
+	// From and Sender are the one mailbox of each field, as it was written; empty: none, or several.
+	From, Sender string
+	// FromSigned says that a signature of From's domain covers From, Content-Type and MIME-Version, each
+	// without a double; SenderSigned the same of Sender's domain, Sender covered too.
+	FromSigned, SenderSigned bool
+	// Mail is the mail's Message-ID without brackets.
+	Mail string
+}
+
+// Said is what a mail said of a meeting, and what came of it: a message's calendar_event. It is kept
+// with the message and never changes.
+type Said struct {
+	Meeting Meeting // ID is the event_id; 0: it belongs to none
+	Action  Action
+}
+
+// Book is the calendar of an inbox. It never changes: a change makes another one. Nil is an empty one.
+type Book struct {
+	Meetings []*Meeting // ascending by id
+	Bytes    int64      // of their rows on disk
+	LastID   int64      // highest id ever given
+	// ChangedAt is when a meeting last changed.
+	ChangedAt time.Time
+	Feed      *Feed // nil: there is no link
+	Owner     Owner
+}
+
+// Feed is the link under which the calendar can be subscribed to.
+type Feed struct {
+	Hash      [32]byte // of the token
+	Sealed    []byte   // the token under the folder's key
+	FetchedAt time.Time
+	Client    string // short name of who fetched it last
+}
+
+// Owner is the setting of the owner's copies.
+type Owner struct {
+	Enabled bool
+	Blocked bool // a copy came back, or was refused for good
+}
+
+// Limits of a calendar (specification, Calendar).
+const (
+	MaxMeetings = 5000
+	MaxBytes    = 16 << 20
+)
+
+// Guest is somebody whom a client invites.
+type Guest struct {
+	Email, Name string
+	Optional    bool
+}
+
+// Fields is what a client says of a meeting, times as they were written; nil: nothing was said.
+type Fields struct {
+	Title, Start, End, Timezone, Location, Description *string
+
+	Minutes   *int
+	AllDay    *bool
+	Attendees *[]Guest
+}
+
+// Order is what a client wants done to a meeting: one of the structs below.
+type Order interface{ meeting() int64 }
+
+type (
+	// Schedule makes a meeting and invites to it. InReplyTo is without brackets.
+	Schedule struct {
+		Fields
+		Message, InReplyTo string
+	}
+	// Reschedule changes a meeting of this inbox.
+	Reschedule struct {
+		ID int64
+		Fields
+		Message string
+	}
+	// Cancel cancels a meeting of this inbox.
+	Cancel struct {
+		ID      int64
+		Message string
+	}
+	// Respond answers an invitation. Response is icalendar.Accepted, Declined or Tentative.
+	Respond struct {
+		ID                int64
+		Response, Comment string
+	}
+)
+
+func (Schedule) meeting() int64     { return 0 }
+func (o Reschedule) meeting() int64 { return o.ID }
+func (o Cancel) meeting() int64     { return o.ID }
+func (o Respond) meeting() int64    { return o.ID }
+
+// Me is the inbox that a rule is asked for: its address, and the label that a person chose, if any.
+type Me struct{ Address, Name string }
+
+// Plan is what an order comes to.
+type Plan struct {
+	// Meeting is how it will be: of a new one ID and Version are 0, else Version is that of the
+	// meeting that the order was weighed against.
+	Meeting Meeting
+	// Changed is false when the meeting stays as it is; then there are no mails.
+	Changed bool
+	// Mails are those that tell of it. The first is the one whose id the client is told.
+	Mails []Mail
+}
+
+// Mail is a mail that tells of a meeting: a text for people, and the iTIP message for calendars.
+type Mail struct {
+	To       []icalendar.Person
+	Subject  string
+	Text     string
+	Method   string // REQUEST, REPLY, CANCEL
+	Calendar []byte
+	// InReplyTo is the Message-ID that it threads to, without brackets; empty: it begins a thread.
+	InReplyTo string
+	// Action is what the sent message's calendar_event says.
+	Action Action
+}
