@@ -40,6 +40,7 @@ var allowed = map[string][]string{
 	"internal/icalendar":      {"internal/icalendar/rule", "internal/icalendar/zone"},
 	"internal/icalendar/rule": {},
 	"internal/icalendar/zone": {"internal/icalendar/rule"},
+	"internal/calendar":       {"internal/icalendar"},
 
 	// Rooms of package otp.
 	"internal/otp/text":        {},
