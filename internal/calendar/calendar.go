@@ -59,6 +59,8 @@ type Meeting struct {
 	Heard []Heard
 	// Copy is where the owner's copy of an own meeting stands.
 	Copy Copy
+	// Bytes is the size of its row on disk; 0: it is in no Book.
+	Bytes int64
 }
 
 // Answer says when a guest's answer was written that counted last (DTSTAMP).
@@ -105,7 +107,7 @@ type Book struct {
 	Meetings []*Meeting // ascending by id
 	Bytes    int64      // of their rows on disk
 	LastID   int64      // highest id ever given
-	// ChangedAt is when a meeting last changed.
+	// ChangedAt is the latest UpdatedAt of all meetings that were ever in it.
 	ChangedAt time.Time
 	Feed      *Feed // nil: there is no link
 	Owner     Owner
