@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"inboxd/internal/account"
+	"inboxd/internal/calendar"
 	"inboxd/internal/fault"
 	"inboxd/internal/message"
 )
@@ -72,6 +73,7 @@ type (
 		TraceLen   int    // octets on top of Raw that a repeat does not have
 		MailFrom   string // of the envelope
 		Digest     Digest
+		Invitation *calendar.Invitation // what it says of a meeting; nil: nothing
 	}
 	// Settle ends the watch for a repeat.
 	Settle struct{ Digest Digest }

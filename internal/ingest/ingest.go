@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"inboxd/internal/calendar"
 	"inboxd/internal/inbox"
 	"inboxd/internal/message"
 	"inboxd/internal/message/html"
@@ -41,6 +42,8 @@ type Mail struct {
 	Content *inbox.Content
 	Raw     []byte
 	Digest  inbox.Digest // zero for a single recipient
+	// Invitation is what the mail says of a meeting; nil: nothing.
+	Invitation *calendar.Invitation
 
 	mailFrom string
 	traceLen int
@@ -89,6 +92,7 @@ func (m Mail) For(rcpt string) inbox.Receive {
 	return inbox.Receive{
 		From: m.From, EnvelopeTo: rcpt, Subject: m.Subject, Content: m.Content,
 		Raw: m.Raw, TraceLen: m.traceLen, MailFrom: m.mailFrom, Digest: m.Digest,
+		Invitation: m.Invitation,
 	}
 }
 
