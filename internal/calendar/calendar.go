@@ -194,6 +194,19 @@ type Plan struct {
 	Mails []Mail
 }
 
+// Done is what an order came to.
+type Done struct {
+	Meeting   *Meeting
+	MessageID int64 // of the mail that tells of it; 0: nobody was left to tell
+}
+
+// OwnerSetting is the setting of the owner's copies as it is shown.
+type OwnerSetting struct {
+	Owner
+	Email     string // the account's sign-in address
+	Available bool   // it is not an inbox of this service
+}
+
 // Mail is a mail that tells of a meeting: a text for people, and the iTIP message for calendars.
 type Mail struct {
 	To       []icalendar.Person
