@@ -11,8 +11,11 @@ import (
 	"time"
 
 	"inboxd/internal/account"
+	"inboxd/internal/calendar"
 	"inboxd/internal/delivery"
 	"inboxd/internal/domain"
+	"inboxd/internal/icalendar"
+	"inboxd/internal/icalendar/zone"
 	"inboxd/internal/inbox"
 	"inboxd/internal/message"
 	"inboxd/internal/once"
@@ -89,12 +92,15 @@ func goldenOutcomes() inbox.Public {
 }
 
 func goldenMeeting() inbox.Public {
-	guest := inbox.Attendee{Mailbox: message.Mailbox{Email: "eve@example.net", Name: "Eve"}, Role: "opt-participant", Status: "accepted"}
+	guest := calendar.Attendee{Person: icalendar.Person{Email: "eve@example.net", Name: "Eve"}, Role: "opt-participant", Status: "accepted"}
 	return inbox.Public{Number: 303, Name: "calendar.attendee.responded", Account: goldenID, Address: goldenAddress, MessageID: 302, At: goldenTime, Encrypted: true,
-		Attendee: &guest, Meeting: &inbox.Meeting{
-			ID: 5, UID: "u@example.org", Title: "Plan", Start: goldenTime, End: goldenTime.Add(time.Hour), AllDay: true, Timezone: "Europe/Berlin",
-			Location: "Room 1", Description: "Numbers", Organizer: message.Mailbox{Email: goldenAddress, Name: "Ada"}, Attendees: []inbox.Attendee{guest},
-			Status: "confirmed", Source: "outbound", Sequence: 2, Recurring: true, MyStatus: "accepted", CreatedAt: goldenTime, UpdatedAt: goldenTime.Add(time.Minute),
+		Attendee: &guest, Meeting: &calendar.Meeting{
+			Event: icalendar.Event{
+				UID: "u@example.org", Title: "Plan", Start: goldenTime, End: goldenTime.Add(time.Hour), AllDay: true, Zone: zone.Zone{Name: "Europe/Berlin"},
+				Location: "Room 1", Description: "Numbers", Organizer: &icalendar.Person{Email: goldenAddress, Name: "Ada"}, Attendees: []calendar.Attendee{guest},
+				Status: "confirmed", Sequence: 2,
+			},
+			ID: 5, Source: "outbound", MyStatus: "accepted", CreatedAt: goldenTime, UpdatedAt: goldenTime.Add(time.Minute),
 		}}
 }
 

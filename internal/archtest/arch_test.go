@@ -59,7 +59,7 @@ var allowed = map[string][]string{
 
 	// Following the change journals, and what is told of an event.
 	"internal/follow":  {"internal/account", "internal/inbox"},
-	"internal/webhook": {"internal/account", "internal/address", "internal/delivery", "internal/fault", "internal/inbox", "internal/message"},
+	"internal/webhook": {"internal/account", "internal/address", "internal/calendar", "internal/delivery", "internal/fault", "internal/icalendar", "internal/icalendar/zone", "internal/inbox"},
 
 	"internal/archtest":       {},
 	"internal/archtest/house": {},
@@ -74,7 +74,7 @@ var allowed = map[string][]string{
 	"actors/retention": {"actors/tenure", "internal/account", "internal/fault", "internal/inbox", "internal/once", "internal/partition", "internal/webhook"},
 
 	// The adapters import the rules and never each other.
-	"persist": {"internal/account", "internal/delivery", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/once", "internal/partition", "internal/webhook", "persist/disk"},
+	"persist": {"internal/account", "internal/calendar", "internal/delivery", "internal/domain", "internal/fault", "internal/follow", "internal/icalendar", "internal/icalendar/zone", "internal/inbox", "internal/message", "internal/once", "internal/partition", "internal/webhook", "persist/disk"},
 	"actors":  {"actors/engine", "actors/hooks", "actors/journal", "actors/mailqueue", "actors/names", "actors/retention", "actors/tenure", "internal/account", "internal/address", "internal/delivery", "internal/domain", "internal/domain/lookup", "internal/fault", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/message", "internal/message/compose", "internal/once", "internal/partition", "internal/webhook"},
 	"http":    {"http/contract", "http/search", "http/wire", "internal/account", "internal/address", "internal/deep", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/message/compose", "internal/once", "internal/partition", "internal/webhook"},
 	// What goes past fasthttp.

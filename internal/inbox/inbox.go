@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"inboxd/internal/account"
+	"inboxd/internal/calendar"
 	"inboxd/internal/delivery"
 	"inboxd/internal/message"
 	"inboxd/internal/once"
@@ -259,8 +260,8 @@ type Public struct {
 	Recipients []delivery.Recipient // what became of each, without their errors
 
 	// Of a meeting: how it is now, and who answered it.
-	Meeting  *Meeting
-	Attendee *Attendee
+	Meeting  *calendar.Meeting
+	Attendee *calendar.Attendee
 }
 
 // Forget leaves of an event what may be told once its message is gone: nothing that was in the

@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"inboxd/internal/account"
+	"inboxd/internal/calendar"
 	"inboxd/internal/delivery"
+	"inboxd/internal/icalendar"
+	"inboxd/internal/icalendar/zone"
 	"inboxd/internal/inbox"
-	"inboxd/internal/message"
 )
 
 // The records of an account's deliveries that wait for nothing are kept so many and so long
@@ -157,11 +159,11 @@ func Sample(subscription, address string, now time.Time) inbox.Public {
 		case CalendarUpdated:
 			e.Meeting.Sequence = 1
 		case CalendarCancelled:
-			e.Meeting.Sequence, e.Meeting.Status = 1, "cancelled"
+			e.Meeting.Sequence, e.Meeting.Status = 1, icalendar.Cancelled
 		case CalendarResponded:
-			e.Meeting.Source, e.Meeting.MyStatus = "outbound", ""
+			e.Meeting.Source, e.Meeting.MyStatus = calendar.Outbound, ""
 			e.Meeting.Organizer.Email, e.Meeting.Attendees[0].Email = address, e.Meeting.Organizer.Email
-			e.Meeting.Attendees[0].Status = "accepted"
+			e.Meeting.Attendees[0].Status = icalendar.Accepted
 			e.Attendee = &e.Meeting.Attendees[0]
 		}
 	case MessageDelivered, MessageFailed, MessageBounced:
@@ -176,13 +178,15 @@ func Sample(subscription, address string, now time.Time) inbox.Public {
 }
 
 // sampleMeeting is tomorrow, for an hour; address is asked to it.
-func sampleMeeting(address string, now time.Time) *inbox.Meeting {
+func sampleMeeting(address string, now time.Time) *calendar.Meeting {
 	start := now.UTC().Truncate(time.Hour).Add(24 * time.Hour)
-	return &inbox.Meeting{
-		ID: 1, UID: "test-event@example.com", Title: "Test meeting", Start: start, End: start.Add(time.Hour), Timezone: "UTC",
-		Organizer: message.Mailbox{Email: "organizer@example.com", Name: "Organizer"},
-		Attendees: []inbox.Attendee{{Mailbox: message.Mailbox{Email: address}, Role: "req-participant", Status: "needs-action"}},
-		Status:    "confirmed", Source: "inbound", MyStatus: "needs-action", CreatedAt: now, UpdatedAt: now,
+	return &calendar.Meeting{
+		ID: 1, Source: calendar.Inbound, MyStatus: icalendar.NeedsAction, CreatedAt: now, UpdatedAt: now,
+		Event: icalendar.Event{
+			UID: "test-event@example.com", Title: "Test meeting", Start: start, End: start.Add(time.Hour), Zone: zone.UTC, Status: icalendar.Confirmed,
+			Organizer: &icalendar.Person{Email: "organizer@example.com", Name: "Organizer"},
+			Attendees: []icalendar.Attendee{{Person: icalendar.Person{Email: address}, Role: icalendar.Required, Status: icalendar.NeedsAction}},
+		},
 	}
 }
 

@@ -6,9 +6,10 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"inboxd/internal/calendar"
 	"inboxd/internal/delivery"
+	"inboxd/internal/icalendar"
 	"inboxd/internal/inbox"
-	"inboxd/internal/message"
 )
 
 // Payload returns the body of an event: one line of JSON, the same bytes for the same facts
@@ -66,7 +67,7 @@ func Append(dst []byte, e *inbox.Public) []byte {
 }
 
 // AppendMeeting appends a meeting as its reader gets it, null for none.
-func AppendMeeting(dst []byte, m *inbox.Meeting) []byte {
+func AppendMeeting(dst []byte, m *calendar.Meeting) []byte {
 	if m == nil {
 		return append(dst, "null"...)
 	}
@@ -77,31 +78,54 @@ func AppendMeeting(dst []byte, m *inbox.Meeting) []byte {
 	o.moment("start", m.Start, m.AllDay)
 	o.moment("end", m.End, m.AllDay)
 	o.flag("all_day", m.AllDay)
-	o.text("timezone", m.Timezone)
+	o.textOrNull("timezone", m.Zone.Name)
 	o.text("location", m.Location)
 	o.text("description", m.Description)
-	o.object("organizer", func() { o.person(m.Organizer) })
-	o.name("attendees")
-	o.b = append(o.b, '[')
-	for i := range m.Attendees {
-		if i > 0 {
-			o.b = append(o.b, ',')
-		}
-		o.b = append(o.b, '{')
-		o.person(m.Attendees[i].Mailbox)
-		o.text("role", m.Attendees[i].Role)
-		o.text("status", m.Attendees[i].Status)
-		o.b = append(o.b, '}')
+	if m.Organizer == nil {
+		o.null("organizer")
+	} else {
+		o.object("organizer", func() { o.person(*m.Organizer) })
 	}
-	o.b = append(o.b, ']')
+	list(&o, "attendees", m.Attendees, func(a *calendar.Attendee) {
+		o.b = append(o.b, '{')
+		o.person(a.Person)
+		o.text("role", a.Role)
+		o.text("status", a.Status)
+		o.b = append(o.b, '}')
+	})
 	o.text("status", m.Status)
 	o.text("source", m.Source)
 	o.number("sequence", int64(m.Sequence))
-	o.flag("recurring", m.Recurring)
+	o.flag("recurring", m.Recurring())
 	o.textOrNull("my_status", m.MyStatus)
 	o.time("created_at", m.CreatedAt)
 	o.time("updated_at", m.UpdatedAt)
+	o.recurrence(m)
 	return append(o.b, '}')
+}
+
+func (o *object) recurrence(m *calendar.Meeting) {
+	r := m.Recurrence
+	if r == nil {
+		o.null("recurrence")
+		return
+	}
+	when := func(t *time.Time) { o.b = appendMoment(o.b, *t, m.AllDay) }
+	o.object("recurrence", func() {
+		o.textOrNull("rrule", r.Rule)
+		list(o, "exdates", r.Except, when)
+		list(o, "rdates", r.Also, when)
+		list(o, "overrides", r.Overrides, func(v *icalendar.Override) {
+			o.b = append(o.b, '{')
+			o.moment("recurrence_id", v.RecurrenceID, m.AllDay)
+			o.moment("start", v.Start, v.AllDay)
+			o.moment("end", v.End, v.AllDay)
+			o.text("title", v.Title)
+			o.text("location", v.Location)
+			o.text("status", v.Status)
+			o.b = append(o.b, '}')
+		})
+	})
 }
 
 // object is a JSON object that is being written, by one goroutine.
@@ -145,13 +169,18 @@ func (o *object) null(name string) {
 }
 
 func (o *object) texts(name string, all []string) {
+	list(o, name, all, func(s *string) { o.quote(*s) })
+}
+
+// list writes a member that is a list, whose items item writes.
+func list[T any](o *object, name string, all []T, item func(*T)) {
 	o.name(name)
 	o.b = append(o.b, '[')
-	for i, s := range all {
+	for i := range all {
 		if i > 0 {
 			o.b = append(o.b, ',')
 		}
-		o.quote(s)
+		item(&all[i])
 	}
 	o.b = append(o.b, ']')
 }
@@ -174,44 +203,44 @@ func (o *object) object(name string, fill func()) {
 	o.b = append(o.b, '}')
 }
 
-func (o *object) person(m message.Mailbox) {
-	o.text("email", m.Email)
-	o.textOrNull("name", m.Name)
+func (o *object) person(p icalendar.Person) {
+	o.text("email", p.Email)
+	o.textOrNull("name", p.Name)
 }
 
 func (o *object) recipients(all []delivery.Recipient, gone bool) {
-	o.name("recipients")
-	o.b = append(o.b, '[')
-	for i, r := range all {
-		if i > 0 {
-			o.b = append(o.b, ',')
-		}
+	list(o, "recipients", all, func(r *delivery.Recipient) {
 		o.b = append(o.b, '{')
 		o.textUnless(gone, "email", r.Email)
 		o.text("status", r.Status.String())
 		o.b = append(o.b, '}')
-	}
-	o.b = append(o.b, ']')
+	})
 }
 
-func (o *object) attendee(a *inbox.Attendee) {
-	o.person(a.Mailbox)
+func (o *object) attendee(a *calendar.Attendee) {
+	o.person(a.Person)
 	o.text("status", a.Status)
 }
 
 // moment is a time, or its date alone (specification, Calendar).
 func (o *object) moment(name string, t time.Time, dateOnly bool) {
-	if !dateOnly {
-		o.time(name, t)
-		return
-	}
-	o.text(name, t.Format(time.DateOnly))
+	o.name(name)
+	o.b = appendMoment(o.b, t, dateOnly)
 }
 
-// time is ISO 8601 in UTC with milliseconds, ending in Z.
+func appendMoment(dst []byte, t time.Time, dateOnly bool) []byte {
+	if !dateOnly {
+		return appendTime(dst, t)
+	}
+	return append(t.AppendFormat(append(dst, '"'), time.DateOnly), '"')
+}
+
 func (o *object) time(name string, t time.Time) {
 	o.name(name)
-	o.b = append(o.b, '"')
-	o.b = t.UTC().AppendFormat(o.b, "2006-01-02T15:04:05.000Z")
-	o.b = append(o.b, '"')
+	o.b = appendTime(o.b, t)
+}
+
+// appendTime writes ISO 8601 in UTC with milliseconds, ending in Z.
+func appendTime(dst []byte, t time.Time) []byte {
+	return append(t.UTC().AppendFormat(append(dst, '"'), "2006-01-02T15:04:05.000Z"), '"')
 }

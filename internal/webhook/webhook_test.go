@@ -12,9 +12,11 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"inboxd/internal/calendar"
 	"inboxd/internal/delivery"
+	"inboxd/internal/icalendar"
+	"inboxd/internal/icalendar/zone"
 	"inboxd/internal/inbox"
-	"inboxd/internal/message"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -76,23 +78,30 @@ func facts() map[string]inbox.Public {
 	secret := inbox.Public{Number: 9, Name: MessageReceived, Address: received.Address, MessageID: 14, At: at, From: received.From, Subject: "Secret", OTP: "999999", Encrypted: true}
 	invited := inbox.Public{
 		Number: 10, Name: CalendarCreated, Address: "agent@inbox.test", MessageID: 15, At: at,
-		Meeting: &inbox.Meeting{
-			ID: 3, UID: "u1@example.com", Title: `Quarter "Q1" <plan>`, Start: at, End: at.Add(30 * time.Minute), Timezone: "Europe/Berlin",
-			Location: "Raum 1", Description: "Bring\nnumbers", Organizer: message.Mailbox{Email: "boss@example.com"},
-			Attendees: []inbox.Attendee{
-				{Mailbox: message.Mailbox{Email: "agent@inbox.test", Name: "Agent"}, Role: "req-participant", Status: "needs-action"},
-				{Mailbox: message.Mailbox{Email: "b@example.com"}, Role: "opt-participant", Status: "tentative"},
+		Meeting: &calendar.Meeting{
+			Event: icalendar.Event{
+				UID: "u1@example.com", Title: `Quarter "Q1" <plan>`, Start: at, End: at.Add(30 * time.Minute), Zone: zone.Zone{Name: "Europe/Berlin"},
+				Location: "Raum 1", Description: "Bring\nnumbers", Organizer: &icalendar.Person{Email: "boss@example.com"},
+				Attendees: []calendar.Attendee{
+					{Person: icalendar.Person{Email: "agent@inbox.test", Name: "Agent"}, Role: "req-participant", Status: "needs-action"},
+					{Person: icalendar.Person{Email: "b@example.com"}, Role: "opt-participant", Status: "tentative"},
+				},
+				Status: "confirmed", Sequence: 2, Recurrence: &icalendar.Recurrence{Rule: "FREQ=WEEKLY", Except: []time.Time{at.Add(7 * 24 * time.Hour)}, Overrides: []icalendar.Override{
+					{RecurrenceID: at.Add(14 * 24 * time.Hour), Start: at.Add(15 * 24 * time.Hour), End: at.Add(15*24*time.Hour + time.Hour), Title: "Later", Location: "Raum 2", Status: "cancelled"},
+				}},
 			},
-			Status: "confirmed", Source: "inbound", Sequence: 2, Recurring: true, MyStatus: "needs-action", CreatedAt: at, UpdatedAt: at.Add(time.Second),
+			ID: 3, Source: "inbound", MyStatus: "needs-action", CreatedAt: at, UpdatedAt: at.Add(time.Second),
 		},
 	}
 	moved, cancelled, responded := invited, invited, invited
 	moved.Name, cancelled.Name, responded.Name = CalendarUpdated, CalendarCancelled, CalendarResponded
 	gone := *invited.Meeting
-	gone.Status, gone.AllDay, gone.Start, gone.End = "cancelled", true, time.Date(2026, 12, 24, 0, 0, 0, 0, time.UTC), time.Date(2026, 12, 25, 0, 0, 0, 0, time.UTC)
+	day := time.Date(2026, 12, 24, 0, 0, 0, 0, time.UTC)
+	gone.Status, gone.AllDay, gone.Start, gone.End, gone.Zone, gone.Organizer = "cancelled", true, day, day.AddDate(0, 0, 1), zone.Zone{}, nil
+	gone.Recurrence = &icalendar.Recurrence{Also: []time.Time{day.AddDate(0, 0, 2)}}
 	cancelled.Meeting = &gone
 	mine := gone
-	mine.Status, mine.Source, mine.MyStatus, mine.Attendees = "confirmed", "outbound", "", invited.Meeting.Attendees[1:]
+	mine.Status, mine.Source, mine.MyStatus, mine.Attendees, mine.Recurrence = "confirmed", "outbound", "", invited.Meeting.Attendees[1:], nil
 	responded.Meeting, responded.Attendee = &mine, &mine.Attendees[0]
 	all := map[string]inbox.Public{
 		"message.received-encrypted": secret, "calendar.event.created": invited, "calendar.event.updated": moved,
@@ -169,8 +178,8 @@ func FuzzPayload(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, name, from, subject, otp, sendError string) {
 		e := inbox.Public{Name: name, From: from, Subject: subject, OTP: otp, SendError: sendError, To: []string{from}}
-		e.Attendee = &inbox.Attendee{Mailbox: message.Mailbox{Email: from, Name: subject}, Status: otp}
-		e.Meeting = &inbox.Meeting{Title: subject, Location: from, Description: sendError, Attendees: []inbox.Attendee{*e.Attendee, *e.Attendee}}
+		e.Attendee = &calendar.Attendee{Person: icalendar.Person{Email: from, Name: subject}, Status: otp}
+		e.Meeting = &calendar.Meeting{Event: icalendar.Event{Title: subject, Location: from, Description: sendError, Attendees: []calendar.Attendee{*e.Attendee, *e.Attendee}, Recurrence: &icalendar.Recurrence{Rule: otp, Overrides: []icalendar.Override{{Title: subject}}}}}
 		body := Payload(e)
 		if bytes.ContainsAny(body, "\r\n") || !utf8.Valid(body) {
 			t.Fatalf("not one line of UTF-8: %q", body)
