@@ -129,21 +129,9 @@ func (f *field) unstorable() error {
 	return fault.Field(f.name, "can't be stored: it holds a bad escape, an unpaired surrogate or bytes that are not UTF-8")
 }
 
-// checkText checks length and characters of a string (specification, Errors).
+// checkText checks length and characters of a string.
 func (f *field) checkText(s string, limit int) error {
-	if n := utf8.RuneCountInString(s); n > limit {
-		return fault.Field(f.name, "is too long (%d characters). The limit is %d characters", n, limit)
-	}
-	if strings.IndexByte(s, 0) >= 0 {
-		return fault.Field(f.name, "holds a NUL character, which can't be stored")
-	}
-	if f.kind != text && strings.ContainsAny(s, "\r\n\v\f\u0085\u2028\u2029") {
-		return fault.Field(f.name, "holds a line break, which a header field can't have")
-	}
-	if f.kind != text && strings.ContainsFunc(s, unicode.IsControl) {
-		return fault.Field(f.name, "holds a control character, which a header field can't have")
-	}
-	return nil
+	return fault.CheckText(f.name, s, limit, f.kind != text)
 }
 
 func (f *field) checkNumber(n int64) error {

@@ -40,7 +40,7 @@ var allowed = map[string][]string{
 	"internal/icalendar":      {"internal/icalendar/rule", "internal/icalendar/zone"},
 	"internal/icalendar/rule": {},
 	"internal/icalendar/zone": {"internal/icalendar/rule"},
-	"internal/calendar":       {"internal/icalendar"},
+	"internal/calendar":       {"internal/address", "internal/fault", "internal/icalendar", "internal/icalendar/zone"},
 
 	// Rooms of package otp.
 	"internal/otp/text":        {},

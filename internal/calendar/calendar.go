@@ -7,6 +7,7 @@ package calendar
 import (
 	"time"
 
+	"inboxd/internal/address"
 	"inboxd/internal/icalendar"
 )
 
@@ -47,7 +48,8 @@ type Meeting struct {
 	Mail string
 	// Asked is, of an own meeting, the SEQUENCE of the last change that asked everybody again.
 	Asked int
-	// Answers are the answers that counted last, one a guest.
+	// Answers are the answers that counted last, one a guest; of a received meeting the one that this
+	// inbox gave last, so that the next is newer.
 	Answers []Answer
 	// Speaker is, of a received meeting, the mailbox that the first mail came from; the next comes
 	// from the same. Signed: it was signed, and so must the next be.
@@ -183,6 +185,17 @@ func (o Respond) meeting() int64    { return o.ID }
 // Me is the inbox that a rule is asked for: its address, and the label that a person chose, if any.
 type Me struct{ Address, Name string }
 
+// Person is how the inbox is called as an organizer, in answers and in mails.
+func (me Me) Person() icalendar.Person { return icalendar.Person{Email: me.Address, Name: me.Name} }
+
+// is reports whether an address is the inbox's, with a tag or without.
+func (me Me) is(email string) bool {
+	return folded(address.WithoutTag(email)) == folded(me.Address)
+}
+
+// folded is an address as it is compared.
+func folded(email string) string { return address.Fold(email) }
+
 // Plan is what an order comes to.
 type Plan struct {
 	// Meeting is how it will be: of a new one ID and Version are 0, else Version is that of the
@@ -192,6 +205,9 @@ type Plan struct {
 	Changed bool
 	// Mails are those that tell of it. The first is the one whose id the client is told.
 	Mails []Mail
+	// Must are those of their recipients whom the order is about, so that it is refused where mail to one of
+	// them is; anybody else whom mail came back from is left out of To.
+	Must []string
 }
 
 // Done is what an order came to.
@@ -214,8 +230,17 @@ type Mail struct {
 	Text     string
 	Method   string // REQUEST, REPLY, CANCEL
 	Calendar []byte
+	// Event is what Calendar says.
+	Event icalendar.Event
 	// InReplyTo is the Message-ID that it threads to, without brackets; empty: it begins a thread.
 	InReplyTo string
 	// Action is what the sent message's calendar_event says.
 	Action Action
+}
+
+// Said is the sent message's calendar_event: what the mail says of the meeting that it tells of.
+func (m *Mail) Said(of *Meeting) *Said {
+	said := Said{Meeting: *of, Action: m.Action}
+	said.Meeting.Event = m.Event
+	return &said
 }

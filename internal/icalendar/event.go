@@ -10,7 +10,7 @@ import (
 )
 
 // The years that events take place in.
-const firstYear, lastYear = 1970, 2100
+const FirstYear, LastYear = 1970, 2100
 
 // event reads a VEVENT. It fails where UID, DTSTART, DTEND, DURATION, SEQUENCE or RECURRENCE-ID is
 // bad, or UID or DTSTART is missing. master is the meeting that the event is an override of, whose times
@@ -110,16 +110,16 @@ func (r *reader) times(e *Event, c *ical.Component) (where place, err error) {
 	if e.End.Before(e.Start) {
 		e.End = e.Start
 	}
-	if !inYears(e.Start) || e.End.After(lastEnd) || e.End.After(e.Start.AddDate(1, 0, 0)) {
+	if !inYears(e.Start) || e.End.After(LastEnd) || e.End.After(e.Start.AddDate(1, 0, 0)) {
 		return where, errors.New("icalendar: outside 1970 to 2100, or longer than a year")
 	}
 	return where, nil
 }
 
-// lastEnd is the end of the last day.
-var lastEnd = time.Date(lastYear+1, 1, 1, 0, 0, 0, 0, time.UTC)
+// LastEnd is the end of the last day.
+var LastEnd = time.Date(LastYear+1, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func inYears(t time.Time) bool { return t.Year() >= firstYear && t.Year() <= lastYear }
+func inYears(t time.Time) bool { return t.Year() >= FirstYear && t.Year() <= LastYear }
 
 // endOf reads DTEND, else DURATION; both have to be good.
 func (r *reader) endOf(c *ical.Component, e *Event, start moment, where place) (end time.Time, err error) {

@@ -47,7 +47,7 @@ func (e *Event) Last() (end time.Time, ends bool) {
 	if err == nil && r.Count == 0 && r.Until.IsZero() {
 		return time.Time{}, false
 	}
-	list, whole := e.Occurrences(e.Start, lastEnd)
+	list, whole := e.Occurrences(e.Start, LastEnd)
 	end = e.End
 	for _, o := range list {
 		end = later(end, o.End)
@@ -86,11 +86,11 @@ type expander struct {
 
 func (e *Event) expander(from, to time.Time) *expander {
 	x := &expander{Event: e, length: e.End.Sub(e.Start), clock: e.Zone.Clock(), except: map[time.Time]bool{}, days: map[time.Time]bool{}, moved: map[time.Time]bool{}}
-	if x.from = from.UTC(); from.Year() < firstYear {
-		x.from = time.Date(firstYear-1, 1, 1, 0, 0, 0, 0, time.UTC)
+	if x.from = from.UTC(); from.Year() < FirstYear {
+		x.from = time.Date(FirstYear-1, 1, 1, 0, 0, 0, 0, time.UTC)
 	}
-	if x.to = to.UTC(); to.After(lastEnd) {
-		x.to = lastEnd
+	if x.to = to.UTC(); to.After(LastEnd) {
+		x.to = LastEnd
 	}
 	if e.Recurrence == nil {
 		return x

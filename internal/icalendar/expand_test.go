@@ -187,7 +187,7 @@ func TestOccurrencesAgreeWithRRuleGo(t *testing.T) {
 }
 
 func occurrences(e *Event) (list []time.Time) {
-	all, whole := e.Occurrences(e.Start, lastEnd)
+	all, whole := e.Occurrences(e.Start, LastEnd)
 	if !whole {
 		return nil
 	}
@@ -232,9 +232,9 @@ func TestExpandingIsBounded(t *testing.T) {
 				e.Recurrence.Except = append(e.Recurrence.Except, start)
 			}
 			var list []Occurrence
-			cpu, octets := cost(func() { list, _ = e.Occurrences(start, lastEnd) })
+			cpu, octets := cost(func() { list, _ = e.Occurrences(start, LastEnd) })
 			if cpu > 20*time.Millisecond {
-				cpu, octets = cost(func() { list, _ = e.Occurrences(start, lastEnd) }) // the machine may have been at other work
+				cpu, octets = cost(func() { list, _ = e.Occurrences(start, LastEnd) }) // the machine may have been at other work
 			}
 			t.Logf("%s, %s: %d in %v, %d KiB", text, name, len(list), cpu, octets>>10)
 			if len(list) > MaxOccurrences || !raced && cpu > 20*time.Millisecond {

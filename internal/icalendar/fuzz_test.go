@@ -65,7 +65,7 @@ func checkEvent(t *testing.T, e *Event) {
 	if e.UID == "" || len(e.Attendees) > maxAttendees+1 {
 		t.Errorf("UID %q, %d attendees", e.UID, len(e.Attendees))
 	}
-	if e.Start.Year() < firstYear || e.End.Before(e.Start) || e.End.After(e.Start.AddDate(1, 0, 0)) {
+	if e.Start.Year() < FirstYear || e.End.Before(e.Start) || e.End.After(e.Start.AddDate(1, 0, 0)) {
 		t.Errorf("%v to %v", e.Start, e.End)
 	}
 	if day := 24 * time.Hour; e.AllDay && !(e.Start.Equal(e.Start.Truncate(day)) && e.End.Equal(e.End.Truncate(day))) {

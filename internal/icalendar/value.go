@@ -19,6 +19,19 @@ func textOf(value string, most int) string {
 
 var unescaper = strings.NewReplacer(`\n`, "\n", `\N`, "\n", `\\`, `\`, `\,`, ",", `\;`, ";")
 
+// Text is a text as it is read again once it was written: with LF for every kind of line break, in
+// UTF-8, and no other control character but TAB.
+func Text(s string) string {
+	s = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.ToValidUTF8(s, "\uFFFD"))
+	return clean(s, len(s))
+}
+
+// Line is a text of others on one line.
+func Line(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	return lineOf(s, len(s))
+}
+
 // clean drops control characters but line feed and tab, and what is beyond most code points.
 func clean(s string, most int) string {
 	s = strings.ReplaceAll(s, "\r\n", "\n")

@@ -30,7 +30,7 @@ func (w *writer) zones(events []Event) {
 
 // uses are the first and the last year in which events are local in a zone.
 func uses(events []Event, name string) (first, last int) {
-	first = lastYear
+	first = LastYear
 	for i := range events {
 		e := &events[i]
 		if e.AllDay || e.Zone.Name != name {

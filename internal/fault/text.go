@@ -1,0 +1,25 @@
+package fault
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// CheckText checks length and characters of a string of the request (specification, Errors). The limit
+// counts Unicode code points; a line goes into a header field.
+func CheckText(field, s string, limit int, line bool) error {
+	if n := utf8.RuneCountInString(s); n > limit {
+		return Field(field, "is too long (%d characters). The limit is %d characters", n, limit)
+	}
+	if strings.IndexByte(s, 0) >= 0 {
+		return Field(field, "holds a NUL character, which can't be stored")
+	}
+	if line && strings.ContainsAny(s, "\r\n\v\f\u0085\u2028\u2029") {
+		return Field(field, "holds a line break, which a header field can't have")
+	}
+	if line && strings.ContainsFunc(s, unicode.IsControl) {
+		return Field(field, "holds a control character, which a header field can't have")
+	}
+	return nil
+}
