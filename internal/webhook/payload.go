@@ -72,7 +72,7 @@ func AppendMeeting(dst []byte, m *calendar.Meeting) []byte {
 		return append(dst, "null"...)
 	}
 	o := object{append(dst, '{')}
-	o.number("id", m.ID)
+	o.idOrNull("id", m.ID)
 	o.text("uid", m.UID)
 	o.text("title", m.Title)
 	o.moment("start", m.Start, m.AllDay)
@@ -98,9 +98,22 @@ func AppendMeeting(dst []byte, m *calendar.Meeting) []byte {
 	o.number("sequence", int64(m.Sequence))
 	o.flag("recurring", m.Recurring())
 	o.textOrNull("my_status", m.MyStatus)
-	o.time("created_at", m.CreatedAt)
-	o.time("updated_at", m.UpdatedAt)
+	o.timeOrNull("created_at", m.CreatedAt)
+	o.timeOrNull("updated_at", m.UpdatedAt)
 	o.recurrence(m)
+	return append(o.b, '}')
+}
+
+// AppendSaid appends what a mail says of a meeting, null for nothing. What is not kept has no id and
+// no times of being kept.
+func AppendSaid(dst []byte, s *calendar.Said) []byte {
+	if s == nil {
+		return append(dst, "null"...)
+	}
+	o := object{AppendMeeting(dst, &s.Meeting)}
+	o.b = o.b[:len(o.b)-1]
+	o.text("action", string(s.Action))
+	o.idOrNull("event_id", s.Meeting.ID)
 	return append(o.b, '}')
 }
 
@@ -190,6 +203,15 @@ func (o *object) number(name string, n int64) {
 	o.b = strconv.AppendInt(o.b, n, 10)
 }
 
+// idOrNull writes null for what has no id.
+func (o *object) idOrNull(name string, id int64) {
+	if id == 0 {
+		o.null(name)
+		return
+	}
+	o.number(name, id)
+}
+
 func (o *object) flag(name string, yes bool) {
 	o.name(name)
 	o.b = strconv.AppendBool(o.b, yes)
@@ -233,6 +255,15 @@ func appendMoment(dst []byte, t time.Time, dateOnly bool) []byte {
 		return appendTime(dst, t)
 	}
 	return append(t.AppendFormat(append(dst, '"'), time.DateOnly), '"')
+}
+
+// timeOrNull writes null for no time.
+func (o *object) timeOrNull(name string, t time.Time) {
+	if t.IsZero() {
+		o.null(name)
+		return
+	}
+	o.time(name, t)
 }
 
 func (o *object) time(name string, t time.Time) {

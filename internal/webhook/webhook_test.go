@@ -196,3 +196,23 @@ func FuzzPayload(f *testing.F) {
 		}
 	})
 }
+
+// TestSaid: what a mail says of a meeting that is not kept has null where a kept one has its id and
+// its times.
+func TestSaid(t *testing.T) {
+	at := time.Date(2026, 12, 1, 14, 0, 0, 0, time.UTC)
+	m := calendar.Meeting{Event: icalendar.Event{UID: "u", Title: "Review", Start: at, End: at}, Source: calendar.Inbound}
+	if got := string(AppendSaid(nil, nil)); got != "null" {
+		t.Errorf("nothing: %s", got)
+	}
+	for want, said := range map[string]calendar.Said{
+		`{"id":null,"uid":"u","title":"Review",| "created_at":null,"updated_at":null,"recurrence":null,"action":"unchanged","event_id":null}`:                                     {Meeting: m, Action: calendar.Unchanged},
+		`{"id":7,"uid":"u","title":"Review",| "created_at":"2026-12-01T14:00:00.000Z","updated_at":"2026-12-01T14:00:00.000Z","recurrence":null,"action":"created","event_id":7}`: {Meeting: func(m calendar.Meeting) calendar.Meeting { m.ID, m.CreatedAt, m.UpdatedAt = 7, at, at; return m }(m), Action: calendar.Created},
+	} {
+		got := string(AppendSaid(nil, &said))
+		head, tail, _ := strings.Cut(want, "| ")
+		if !strings.HasPrefix(got, head) || !strings.HasSuffix(got, tail) {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+}
