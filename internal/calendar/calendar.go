@@ -57,7 +57,8 @@ type Meeting struct {
 	Signed  bool
 	// Published says that it came by PUBLISH: nobody can answer it.
 	Published bool
-	// Heard is how far single occurrences of a received meeting were told of by mails of their own.
+	// Heard is how far single occurrences of a received meeting were told of beyond the meeting, each of
+	// them an override.
 	Heard []Heard
 	// Copy is where the owner's copy of an own meeting stands.
 	Copy Copy
@@ -76,6 +77,8 @@ type Heard struct {
 	RecurrenceID time.Time
 	Sequence     int
 	Stamp        time.Time
+	// Within says that a mail of the whole meeting told it; the next one of the whole replaces it.
+	Within bool
 }
 
 // Copy is the owner's copy of a meeting. Sequence counts the changes that the owner is to be told of;
@@ -193,8 +196,16 @@ func (me Me) is(email string) bool {
 	return folded(address.WithoutTag(email)) == folded(me.Address)
 }
 
-// folded is an address as it is compared.
-func folded(email string) string { return address.Fold(email) }
+// folded is an address as it is compared: in the form that an inbox is found by; what has none, without case.
+func folded(email string) string {
+	if form, ok := address.Inbox(email); ok {
+		return form
+	}
+	return address.Fold(email)
+}
+
+// sameMailbox reports two spellings of one address.
+func sameMailbox(a, b string) bool { return a != "" && folded(a) == folded(b) }
 
 // Plan is what an order comes to.
 type Plan struct {

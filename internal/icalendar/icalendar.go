@@ -37,6 +37,16 @@ const (
 type Calendar struct {
 	Method string // upper case; empty when the file has none
 	Event  Event
+	// Revisions tell how new each of the Event's overrides is, in their order.
+	Revisions []Revision
+	// Following says that the file speaks of Event.RecurrenceID and all after it (RANGE=THISANDFUTURE).
+	Following bool
+}
+
+// Revision tells one state of an event from another (RFC 5546, section 2.1.5).
+type Revision struct {
+	Sequence int
+	Stamp    time.Time // DTSTAMP; zero when there is none
 }
 
 // Event is one meeting. Times are instants; of an all-day event they are its dates, at midnight UTC.

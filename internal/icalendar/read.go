@@ -55,8 +55,8 @@ func calendarOf(c *ical.Component) (*Calendar, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.overrides(e, described, others)
-	return &Calendar{Method: method, Event: *e}, nil
+	revisions := r.overrides(e, described, others)
+	return &Calendar{Method: method, Event: *e, Revisions: revisions, Following: following(described)}, nil
 }
 
 // methodOf is the one METHOD, in upper case. Two that differ are a refusal.
@@ -93,8 +93,8 @@ func events(c *ical.Component) (described *ical.Component, others []*ical.Compon
 type reader struct{ zones *zones }
 
 // overrides reads what differs. An invitation to single occurrences alone, which described is
-// the first of, has itself among them. A broken override is left out.
-func (r *reader) overrides(e *Event, described *ical.Component, others []*ical.Component) {
+// the first of, has itself among them. A broken override is left out. It returns how new each of them is.
+func (r *reader) overrides(e *Event, described *ical.Component, others []*ical.Component) (revisions []Revision) {
 	var list []Override
 	uid, _ := value(described, ical.PropUID)
 	for _, c := range others {
@@ -103,13 +103,21 @@ func (r *reader) overrides(e *Event, described *ical.Component, others []*ical.C
 		}
 		if o, err := r.event(c, e); err == nil {
 			list = append(list, Override{o.RecurrenceID, o.Start, o.End, o.AllDay, o.Title, o.Location, o.Status})
+			revisions = append(revisions, Revision{o.Sequence, o.Stamp})
 		}
 	}
 	if len(list) == 0 {
-		return
+		return nil
 	}
 	if e.Recurrence == nil {
 		e.Recurrence = &Recurrence{}
 	}
 	e.Recurrence.Overrides = list
+	return revisions
+}
+
+// following reports an occurrence that stands for all after it too.
+func following(c *ical.Component) bool {
+	p := first(c, ical.PropRecurrenceID)
+	return p != nil && strings.EqualFold(p.Params.Get(ical.ParamRange), "THISANDFUTURE")
 }

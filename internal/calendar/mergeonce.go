@@ -1,0 +1,211 @@
+package calendar
+
+import (
+	"slices"
+	"time"
+
+	"inboxd/internal/icalendar"
+)
+
+// maxOverrides is how many single occurrences of a meeting may differ: as many as one file can tell of.
+const maxOverrides = 200
+
+// telling is what a mail says of one occurrence.
+type telling struct {
+	icalendar.Override
+	revision
+}
+
+// tellings are what the mail says of single occurrences, of each the newest.
+func (x *merger) tellings() (list []telling) {
+	for i, o := range orNone(x.inv.Event.Recurrence).Overrides {
+		t := telling{o, x.revision}
+		if i < len(x.inv.Revisions) {
+			t.revision = x.revisionOf(x.inv.Revisions[i])
+		}
+		if x.inv.Method == "CANCEL" {
+			t.Status = icalendar.Cancelled
+		}
+		at := slices.IndexFunc(list, func(have telling) bool { return have.RecurrenceID.Equal(o.RecurrenceID) })
+		if at < 0 {
+			list = append(list, t)
+		} else if t.newer(list[at].revision) {
+			list[at] = t
+		}
+	}
+	return list
+}
+
+// hear takes over what a mail of the whole meeting, or the first one, says of its occurrences. Of those that it
+// tells of in a newer revision than of the meeting that is remembered.
+func (x *merger) hear(m *Meeting) {
+	if m.Recurrence == nil {
+		return
+	}
+	r := *m.Recurrence
+	r.Overrides = nil
+	m.Recurrence = &r
+	single := !m.RecurrenceID.IsZero()
+	for _, t := range x.tellings() {
+		if !m.put(t.Override) {
+			break
+		}
+		if single || t.newer(m.revision()) {
+			m.hearOf(Heard{t.RecurrenceID, t.Sequence, t.Stamp, !single})
+		}
+	}
+	m.settle()
+}
+
+// remember keeps of the meeting before what mails of their own told of occurrences that this one does not yet
+// know of. m is a meeting as its organizer tells it now.
+func (m *Meeting) remember(before *Meeting) {
+	for _, h := range before.Heard {
+		if told, _ := m.told(h.RecurrenceID); h.Within || !h.revision().newer(told) {
+			continue
+		}
+		if i := before.override(h.RecurrenceID); i >= 0 && m.put(before.Recurrence.Overrides[i]) {
+			m.hearOf(h)
+		}
+	}
+}
+
+// occurrences changes those that the mail tells of.
+func (x *merger) occurrences() outcome {
+	if x.inv.Following {
+		return refuse(RefusedOccurrence) // the others after it would stay as they are
+	}
+	m, o := x.successor(), outcome{action: Unchanged}
+	m.mayChange()
+	counted, changed := false, false
+	for _, t := range x.tellings() {
+		switch told, any := x.known.told(t.RecurrenceID); {
+		case any && x.stale(t.revision, told):
+			o = x.older(told)
+		case !m.put(t.Override):
+			o = refuse(RefusedRoom)
+		default:
+			m.hearOf(Heard{t.RecurrenceID, t.Sequence, t.Stamp, false})
+			counted = true
+			changed = changed || x.changes(t, told)
+		}
+	}
+	if !counted {
+		return o
+	}
+	x.describe(m)
+	m.settle()
+	return x.updated(m, changed)
+}
+
+// stale reports what is not new enough to count.
+func (x *merger) stale(r, told revision) bool {
+	if x.inv.Method == "CANCEL" {
+		return r.below(told)
+	}
+	return !r.newer(told)
+}
+
+// changes reports what tells something new of an occurrence, whatever readers are shown of it.
+func (x *merger) changes(t telling, told revision) bool {
+	i := x.known.override(t.RecurrenceID)
+	if x.inv.Method == "CANCEL" {
+		return i < 0 || x.known.Recurrence.Overrides[i].Status != icalendar.Cancelled
+	}
+	return i < 0 || t.Sequence > told.Sequence
+}
+
+// describe lets a meeting of which only single occurrences are known be described by the first of them.
+func (x *merger) describe(m *Meeting) {
+	e := x.event()
+	if m.RecurrenceID.IsZero() || x.inv.Method == "CANCEL" || e.RecurrenceID.After(m.RecurrenceID) {
+		return
+	}
+	if i := m.heard(e.RecurrenceID); i < 0 || m.Heard[i].revision() != x.revision {
+		return // what it says of that one did not count
+	}
+	r := orNone(e.Recurrence)
+	r.Overrides = m.Recurrence.Overrides
+	e.Recurrence = &r
+	m.Event = e
+	x.answerMyself(m)
+}
+
+// settle gives a meeting of which only single occurrences are known the status of the first that takes place.
+func (m *Meeting) settle() {
+	if m.RecurrenceID.IsZero() || m.Recurrence == nil {
+		return
+	}
+	m.Status = icalendar.Cancelled
+	for _, o := range m.Recurrence.Overrides {
+		if o.Status != icalendar.Cancelled {
+			m.Status = o.Status
+			return
+		}
+	}
+}
+
+// cancelEach cancels all occurrences of a meeting of which only they are known.
+func (x *merger) cancelEach(m *Meeting) {
+	m.mayChange()
+	for i := range m.Recurrence.Overrides {
+		m.Recurrence.Overrides[i].Status = icalendar.Cancelled
+	}
+	for i := range m.Heard {
+		if h := &m.Heard[i]; x.revision.newer(h.revision()) {
+			h.Sequence, h.Stamp = x.revision.Sequence, x.revision.Stamp
+		}
+	}
+}
+
+// told is how new m knows an occurrence to be: as the meeting is, or what was told of it alone; false when
+// that is nothing.
+func (m *Meeting) told(id time.Time) (r revision, any bool) {
+	if m.RecurrenceID.IsZero() {
+		r, any = m.revision(), true
+	}
+	if i := m.heard(id); i >= 0 && (!any || m.Heard[i].revision().newer(r)) {
+		return m.Heard[i].revision(), true
+	}
+	return r, any
+}
+
+// mayChange makes occurrences the meeting's own that it shares with the one before.
+func (m *Meeting) mayChange() {
+	r := orNone(m.Recurrence)
+	r.Overrides = slices.Clone(r.Overrides)
+	m.Recurrence, m.Heard = &r, slices.Clone(m.Heard)
+}
+
+// override is where m has what differs in an occurrence.
+func (m *Meeting) override(id time.Time) int {
+	return slices.IndexFunc(orNone(m.Recurrence).Overrides, func(o icalendar.Override) bool { return o.RecurrenceID.Equal(id) })
+}
+
+// put takes an override over, in their order; false when there is no room for another one.
+func (m *Meeting) put(o icalendar.Override) bool {
+	if i := m.override(o.RecurrenceID); i >= 0 {
+		m.Recurrence.Overrides[i] = o
+		return true
+	}
+	if m.Recurrence == nil {
+		m.Recurrence = &icalendar.Recurrence{}
+	}
+	all := m.Recurrence.Overrides
+	if len(all) >= maxOverrides {
+		return false
+	}
+	i, _ := slices.BinarySearchFunc(all, o.RecurrenceID, func(o icalendar.Override, id time.Time) int { return o.RecurrenceID.Compare(id) })
+	m.Recurrence.Overrides = slices.Insert(all, i, o)
+	return true
+}
+
+// hearOf remembers how new an occurrence is, in their order.
+func (m *Meeting) hearOf(h Heard) {
+	if i := m.heard(h.RecurrenceID); i >= 0 {
+		m.Heard[i] = h
+		return
+	}
+	i, _ := slices.BinarySearchFunc(m.Heard, h.RecurrenceID, func(h Heard, id time.Time) int { return h.RecurrenceID.Compare(id) })
+	m.Heard = slices.Insert(m.Heard, i, h)
+}

@@ -1,0 +1,76 @@
+package calendar
+
+import (
+	"slices"
+
+	"inboxd/internal/address"
+	"inboxd/internal/icalendar"
+)
+
+// reply is what a REPLY does: of its lines only that of the mailbox in its From is read, and only if that was
+// invited and its domain vouches for the mail.
+func (x *merger) reply() outcome {
+	k, line := x.known, x.answerLine()
+	switch {
+	case k == nil:
+		return refuse(RefusedUnknown)
+	case k.Source != Outbound, x.inv.Event.Organizer == nil:
+		return refuse(RefusedOrganizer)
+	case line == nil:
+		return refuse(RefusedSender)
+	case !x.inv.FromSigned:
+		return refuse(RefusedUnsigned)
+	}
+	guest := slices.IndexFunc(k.Attendees, func(a Attendee) bool { return sameMailbox(a.Email, line.Email) })
+	switch {
+	case guest < 0:
+		return refuse(RefusedUninvited)
+	case !x.inv.Event.RecurrenceID.IsZero():
+		return refuse(RefusedOccurrence) // what we organize takes place once
+	case line.Status == icalendar.NeedsAction:
+		return refuse(RefusedAnswer) // DELEGATED is read so too
+	}
+	return x.answer(guest, line.Status)
+}
+
+// answerLine is the line of who sent the mail.
+func (x *merger) answerLine() *Attendee {
+	list := x.inv.Event.Attendees
+	i := slices.IndexFunc(list, func(a Attendee) bool { return sameMailbox(x.inv.From, a.Email) || x.neighbour(a.Email) })
+	if i < 0 {
+		return nil
+	}
+	return &list[i]
+}
+
+// neighbour reports that the mail is from an inbox of this inbox's domain, where tags belong to whom the
+// inbox does, and that the address is one of it with a tag: it was invited there and answers from where it sends.
+func (x *merger) neighbour(email string) bool {
+	ours := folded(x.inv.From)
+	return address.DomainOf(ours) == address.DomainOf(folded(x.me)) && sameMailbox(address.WithoutTag(email), ours)
+}
+
+// answer counts the answer of a guest, unless a newer one has counted or everybody was asked again since. The same
+// answer once more is only remembered.
+func (x *merger) answer(guest int, status string) outcome {
+	k, email := x.known, x.known.Attendees[guest].Email
+	last := slices.IndexFunc(k.Answers, func(a Answer) bool { return sameMailbox(a.Email, email) })
+	if x.revision.Sequence < k.Asked || last >= 0 && !x.revision.Stamp.After(k.Answers[last].Stamp) {
+		return refuse(RefusedStale)
+	}
+	m := *k
+	m.Answers = slices.Clone(k.Answers)
+	if last >= 0 {
+		m.Answers[last].Stamp = x.revision.Stamp
+	} else {
+		m.Answers = append(m.Answers, Answer{email, x.revision.Stamp})
+	}
+	if k.Attendees[guest].Status == status {
+		return outcome{next: &m, action: Unchanged}
+	}
+	m.Attendees = slices.Clone(k.Attendees)
+	m.Attendees[guest].Status = status
+	m.UpdatedAt = x.now
+	x.book.Tell(&m)
+	return outcome{next: &m, action: Replied, attendee: &m.Attendees[guest]}
+}

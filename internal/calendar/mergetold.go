@@ -1,0 +1,196 @@
+package calendar
+
+import (
+	"slices"
+	"time"
+
+	"inboxd/internal/icalendar"
+)
+
+// tell is what a REQUEST or PUBLISH does that may say so.
+func (x *merger) tell() outcome {
+	switch {
+	case x.known == nil:
+		return x.create()
+	case !x.inv.Event.RecurrenceID.IsZero():
+		return x.occurrences()
+	}
+	return x.update()
+}
+
+func (x *merger) create() outcome {
+	if x.book != nil && len(x.book.Meetings) >= MaxMeetings {
+		return refuse(RefusedRoom)
+	}
+	m := &Meeting{
+		Event: x.event(), Source: Inbound, CreatedAt: x.now, UpdatedAt: x.now, Version: 1, Mail: x.inv.Mail,
+		Speaker: x.speaker(), Signed: x.vouched(), Published: x.inv.Method == "PUBLISH",
+	}
+	x.hear(m)
+	x.answerMyself(m)
+	return outcome{next: m, action: Created}
+}
+
+// vouched reports whether the one who may say so has signed.
+func (x *merger) vouched() bool {
+	if x.inv.Method == "PUBLISH" {
+		return x.signed(x.speaker())
+	}
+	return x.signed(x.inv.Event.Organizer.Email)
+}
+
+// event is the mail's event as a meeting keeps it: what it is compared by next is known, and a comment, which
+// belongs to the mail, is not.
+func (x *merger) event() icalendar.Event {
+	e := x.inv.Event
+	e.Stamp, e.Comment = x.revision.Stamp, ""
+	return e
+}
+
+// update takes the whole meeting over from the mail. One of which only single occurrences are known is told
+// of as a whole for the first time.
+func (x *merger) update() outcome {
+	k := x.known
+	if k.RecurrenceID.IsZero() && !x.revision.newer(k.revision()) {
+		return x.older(k.revision())
+	}
+	m := x.successor()
+	m.Event, m.Heard = x.event(), nil
+	x.hear(m)
+	m.remember(k)
+	if x.inv.Method == "PUBLISH" {
+		keepAsked(m, k)
+	} else if m.Published {
+		// Whoever published a meeting cannot speak for its organizer from here on.
+		m.Published, m.Speaker, m.Signed = false, x.speaker(), k.Signed || x.vouched()
+	}
+	x.answerMyself(m)
+	return x.updated(m, m.Sequence != k.Sequence || !k.RecurrenceID.IsZero())
+}
+
+// older is the outcome of a mail that is not newer than what is known. A repeat is nothing to speak of.
+func (x *merger) older(than revision) outcome {
+	if than.newer(x.revision) {
+		return refuse(RefusedStale)
+	}
+	return outcome{action: Unchanged}
+}
+
+// successor is the known meeting as it will be, to be changed.
+func (x *merger) successor() *Meeting {
+	m := *x.known
+	m.UpdatedAt = x.now
+	return &m
+}
+
+// updated is the outcome of a change. Of one that shows nothing new it is only remembered how new it was.
+func (x *merger) updated(m *Meeting, certainly bool) outcome {
+	switch {
+	case !certainly && sameShown(m, x.known):
+		m.UpdatedAt = x.known.UpdatedAt
+		return outcome{next: m, action: Unchanged}
+	case m.Status == icalendar.Cancelled && x.known.Status != icalendar.Cancelled && x.inv.Event.RecurrenceID.IsZero():
+		return outcome{next: m, action: Cancelled}
+	}
+	return outcome{next: m, action: Updated}
+}
+
+// keepAsked keeps of a meeting that can be answered who was asked: a PUBLISH names nobody.
+func keepAsked(m, known *Meeting) {
+	if !known.Published {
+		m.Attendees = known.Attendees
+	}
+}
+
+// answerMyself says what this inbox's own answer is after a change, and shows it among the attendees: what it
+// answered, else what the mail says it did; none when the meeting has moved.
+func (x *merger) answerMyself(m *Meeting) {
+	own := x.ownLine(m.Attendees)
+	if own == nil || m.Published {
+		m.MyStatus = ""
+		return
+	}
+	known := x.known
+	switch {
+	case known != nil && moved(m, known):
+		m.MyStatus = icalendar.NeedsAction
+	case m.MyStatus == "":
+		m.MyStatus = own.Status
+	}
+	if own.Status != m.MyStatus {
+		m.Attendees = slices.Clone(m.Attendees)
+		x.ownLine(m.Attendees).Status = m.MyStatus
+	}
+}
+
+// moved reports a meeting that takes place at other times than before. An occurrence that is left out or
+// differs moves none of the others.
+func moved(m, known *Meeting) bool {
+	a, b := orNone(m.Recurrence), orNone(known.Recurrence)
+	switch {
+	case !m.Start.Equal(known.Start), !m.End.Equal(known.End), m.AllDay != known.AllDay:
+		return true
+	}
+	return a.Rule != b.Rule || !slices.EqualFunc(a.Also, b.Also, time.Time.Equal)
+}
+
+func orNone(r *icalendar.Recurrence) icalendar.Recurrence {
+	if r == nil {
+		return icalendar.Recurrence{}
+	}
+	return *r
+}
+
+// cancel is what a CANCEL does.
+func (x *merger) cancel() outcome {
+	k := x.known
+	if why := x.fromOrganizer(); why != "" {
+		return refuse(why)
+	}
+	switch {
+	case k == nil:
+		return refuse(RefusedUnknown)
+	case !x.inv.Event.RecurrenceID.IsZero():
+		return x.occurrences()
+	case x.revision.below(k.revision()):
+		return refuse(RefusedStale)
+	case k.Status == icalendar.Cancelled && !x.revision.newer(k.revision()):
+		return outcome{action: Unchanged}
+	}
+	m := x.successor()
+	m.Sequence, m.Stamp, m.Status = x.revision.Sequence, x.revision.Stamp, icalendar.Cancelled
+	if !k.RecurrenceID.IsZero() {
+		x.cancelEach(m)
+	}
+	return x.updated(m, false)
+}
+
+// sameShown reports two states of a meeting of which readers are shown the same, but for its SEQUENCE.
+func sameShown(a, b *Meeting) bool {
+	return sameWords(a, b) && sameTimes(a, b) && samePeople(a, b) && sameRecurrence(orNone(a.Recurrence), orNone(b.Recurrence))
+}
+
+func sameWords(a, b *Meeting) bool {
+	return a.Title == b.Title && a.Location == b.Location && a.Description == b.Description && a.Status == b.Status
+}
+
+func sameTimes(a, b *Meeting) bool {
+	return a.Start.Equal(b.Start) && a.End.Equal(b.End) && a.AllDay == b.AllDay && a.Zone.Name == b.Zone.Name
+}
+
+func samePeople(a, b *Meeting) bool {
+	if (a.Organizer == nil) != (b.Organizer == nil) || a.Organizer != nil && *a.Organizer != *b.Organizer {
+		return false
+	}
+	return a.MyStatus == b.MyStatus && slices.Equal(a.Attendees, b.Attendees)
+}
+
+func sameRecurrence(a, b icalendar.Recurrence) bool {
+	return a.Rule == b.Rule && slices.EqualFunc(a.Also, b.Also, time.Time.Equal) &&
+		slices.EqualFunc(a.Except, b.Except, time.Time.Equal) && slices.EqualFunc(a.Overrides, b.Overrides, sameOverride)
+}
+
+func sameOverride(a, b icalendar.Override) bool {
+	words := a.Title == b.Title && a.Location == b.Location && a.Status == b.Status
+	return words && a.AllDay == b.AllDay && a.RecurrenceID.Equal(b.RecurrenceID) && a.Start.Equal(b.Start) && a.End.Equal(b.End)
+}
