@@ -197,7 +197,7 @@ func ruleText(s string) string {
 	if bad || len(s) > maxRuleText {
 		return ""
 	}
-	return s
+	return strings.Clone(s) // not the blanks beside it
 }
 
 // dates are the readable times of a list, those within the caps.

@@ -62,7 +62,7 @@ func checkEvent(t *testing.T, e *Event) {
 		text("attendee", a.Email, maxUID, false)
 		text("name", a.Name, MaxPersonName, false)
 	}
-	if e.UID == "" || len(e.Attendees) > maxAttendees+1 {
+	if e.UID == "" || len(e.Attendees) > maxAttendees+maxOwn {
 		t.Errorf("UID %q, %d attendees", e.UID, len(e.Attendees))
 	}
 	if e.Start.Year() < FirstYear || e.End.Before(e.Start) || e.End.After(e.Start.AddDate(1, 0, 0)) {

@@ -1,6 +1,7 @@
 package icalendar
 
 import (
+	"bytes"
 	"errors"
 	"strings"
 
@@ -26,6 +27,24 @@ func Read(text []byte, own func(address string) bool) (*Calendar, error) {
 		return calendarOf(c)
 	}
 	return nil, errNoCalendar
+}
+
+// HasMethod reports whether a file has a METHOD, whatever else is wrong with it; of one beyond MaxBytes,
+// whether it has one up to there. A file without is no message about a meeting (RFC 5546).
+func HasMethod(text []byte) bool {
+	in := lines{rest: bytes.TrimPrefix(text[:min(len(text), MaxBytes)], []byte(byteOrderMark))}
+	for line, ok := in.next(); ok; line, ok = in.next() {
+		if line = bytes.TrimLeft(line, " \t"); len(line) < len(ical.PropMethod) || !bytes.EqualFold(line[:len(ical.PropMethod)], []byte(ical.PropMethod)) {
+			continue
+		}
+		if name, rest, ok := contentLine(line); ok && name == ical.PropMethod {
+			p, ok := property(name, rest)
+			if ok && lineOf(p.Value, maxName) != "" {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // firstCalendar is the first VCALENDAR that holds a VEVENT; some wrap one in another.

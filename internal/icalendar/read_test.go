@@ -137,7 +137,8 @@ func TestReadCaps(t *testing.T) {
 	count("attendees", repeat(500, "ATTENDEE:mailto:a%d@b.test"), attendees, 500)
 	count("attendees beyond", repeat(600, "ATTENDEE:mailto:a%d@b.test"), attendees, 500)
 	late := repeat(600, "ATTENDEE:mailto:a%d@b.test") + "ATTENDEE:mailto:me@inbox.test\nATTENDEE:mailto:me@inbox.test"
-	count("own attendee beyond", late, attendees, 501)
+	count("own attendees beyond", late, attendees, 502)
+	count("too many of them", repeat(600, "ATTENDEE:mailto:a%d@b.test")+strings.Repeat("ATTENDEE:mailto:me@inbox.test\n", 150), attendees, 600)
 	count("own attendee is the last", late, func(e *Event) int {
 		if e.Attendees[500].Email == "me@inbox.test" {
 			return 1

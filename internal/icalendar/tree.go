@@ -21,13 +21,15 @@ var ErrOverCaps = errors.New("icalendar: over 1 MiB, 200 components or 4 levels"
 
 const (
 	maxAttendees = 500 // of an event
+	maxOwn       = 100 // lines beyond them that are of this mail's recipients, who are no more than that
+	maxMethods   = 100 // of which all must be the same
 	maxDates     = 100 // EXDATE and RDATE each
 )
 
 // keptProps are the properties that a reader asks for, by component, each with how many lines of
 // it count. Nothing else of a file is ever held.
 var keptProps = map[string]map[string]int{
-	ical.CompCalendar: {ical.PropMethod: 2},
+	ical.CompCalendar: {ical.PropMethod: maxMethods},
 	ical.CompEvent: {
 		ical.PropUID: 1, ical.PropDateTimeStamp: 1, ical.PropSequence: 1, ical.PropStatus: 1, ical.PropRecurrenceID: 1,
 		ical.PropDateTimeStart: 1, ical.PropDateTimeEnd: 1, ical.PropDuration: 1,
@@ -125,15 +127,15 @@ func (b *builder) keep(c *ical.Component, name string, rest []byte) {
 		return
 	}
 	have := len(c.Props[name])
-	if have >= limit && (name != ical.PropAttendee || have > limit) {
+	if have >= limit && (name != ical.PropAttendee || have >= limit+maxOwn) {
 		return
 	}
 	p, ok := property(name, rest)
 	if !ok {
 		return
 	}
-	if have == limit && (b.own == nil || !b.own(mailboxOf(&p))) {
-		return // the place beyond the last is for this inbox's own line
+	if have >= limit && (b.own == nil || !b.own(mailboxOf(&p))) {
+		return // the places beyond the last are for the lines of those who got the mail
 	}
 	c.Props[name] = append(c.Props[name], p)
 }

@@ -47,11 +47,11 @@ func clean(s string, most int) string {
 	return cut(s, most)
 }
 
-// cut leaves the first code points.
+// cut leaves the first code points, and lets go of the others.
 func cut(s string, most int) string {
 	for i := range s {
 		if most == 0 {
-			return s[:i]
+			return strings.Clone(s[:i])
 		}
 		most--
 	}
@@ -62,21 +62,26 @@ func isControl(r rune) bool {
 	return r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == '\u2028' || r == '\u2029'
 }
 
-// lineOf is a clean text on one line, for names and identifiers; most counts octets.
+// lineOf is a clean text on one line, for names and identifiers; most counts octets. It lets go of what
+// is left out.
 func lineOf(s string, most int) string {
+	whole := len(s)
 	s = strings.TrimSpace(strings.Map(func(r rune) rune {
 		if isControl(r) {
 			return ' '
 		}
 		return r
 	}, s))
-	if len(s) <= most {
+	if len(s) > most {
+		for most > 0 && !utf8.RuneStart(s[most]) {
+			most--
+		}
+		s = s[:most]
+	}
+	if len(s) == whole {
 		return s
 	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return s[:most]
+	return strings.Clone(s)
 }
 
 // sequenceOf reads SEQUENCE, 0 to 2^31-1.

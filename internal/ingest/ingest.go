@@ -51,8 +51,8 @@ type Mail struct {
 
 // Read parses raw. It always succeeds: what can't be read is marked as degraded.
 func Read(env Envelope, raw []byte) Mail {
-	content := read(env.Verdict, raw)
-	m := Mail{Content: content, Raw: raw, mailFrom: env.MailFrom, traceLen: env.TraceLen}
+	content, inv := read(env, raw)
+	m := Mail{Content: content, Raw: raw, Invitation: inv, mailFrom: env.MailFrom, traceLen: env.TraceLen}
 	// Lists keep these long after the document, whose header strings share one block.
 	m.Subject, m.From = own(content.Doc.Subject, content.Doc.From)
 	if m.From.Email == "" {
@@ -96,18 +96,20 @@ func (m Mail) For(rcpt string) inbox.Receive {
 	}
 }
 
-func read(verdict Verdict, raw []byte) *inbox.Content {
-	content := &inbox.Content{Auth: verdict.Auth}
+func read(env Envelope, raw []byte) (*inbox.Content, *calendar.Invitation) {
+	content := &inbox.Content{Auth: env.Verdict.Auth}
 	var view html.View
+	var calendars []message.Calendar
 	if !survive(raw, func() {
 		failpoint(raw)
-		view = message.ParseView(&content.Doc, raw)
+		view, calendars = message.ParseView(&content.Doc, raw)
 	}) {
-		content.Doc = message.Document{Degraded: true} // not a half of it
+		content.Doc, calendars = message.Document{Degraded: true}, nil // not a half of it
 	}
-	survive(raw, func() { content.OTP = code(&content.Doc, &view, verdict) })
+	survive(raw, func() { content.OTP = code(&content.Doc, &view, env.Verdict) })
+	inv := invitation(env, raw, &content.Doc, calendars)
 	showAuth(&content.Doc, &content.Auth)
-	return content
+	return content, inv
 }
 
 // Reread is the content of a message of which only kept was stored beside its raw bytes.
@@ -120,10 +122,14 @@ func Reread(kept *inbox.Content, raw []byte) *inbox.Content {
 // document parses raw. What a panic leaves is an empty document, marked as degraded.
 func document(raw []byte) message.Document {
 	doc := message.Document{Degraded: true}
+	var calendars []message.Calendar
 	survive(raw, func() {
 		failpoint(raw)
-		doc = *message.Parse(raw)
+		var read message.Document
+		calendars = message.ParseCalendars(&read, raw)
+		doc = read
 	})
+	invitation(Envelope{}, raw, &doc, calendars) // for the mark that it may leave
 	return doc
 }
 
@@ -152,7 +158,7 @@ func code(doc *message.Document, view *html.View, verdict Verdict) inbox.OTP {
 func Explain(raw []byte) (all []otp.Explained, threshold float64) {
 	survive(raw, func() {
 		var doc message.Document
-		view := message.ParseView(&doc, raw)
+		view, _ := message.ParseView(&doc, raw)
 		all, threshold = otp.Explain(shown(&doc, &view))
 	})
 	return all, threshold

@@ -13,6 +13,7 @@ type addressReader struct {
 	comment string
 	bracket bool
 	at      bool   // text has an @
+	group   bool   // some of them are members of a group
 	flushed int    // elements read, also empty ones
 	half    string // "Bell" of Bell, Anna <a@b.example>: a name that should have been quoted
 }
@@ -46,11 +47,15 @@ func (p *pieces) String() string {
 // element without any address gives its name alone.
 func appendMailboxes(list []Mailbox, value string) []Mailbox {
 	r := addressReader{list: list}
+	r.readAll(value)
+	return r.list
+}
+
+func (r *addressReader) readAll(value string) {
 	for value != "" && r.flushed < maxAddresses {
 		value = r.read(value)
 	}
 	r.flush()
-	return r.list
 }
 
 // read takes the next piece off value.
@@ -81,7 +86,7 @@ func (r *addressReader) read(value string) (rest string) {
 		return rest
 	case ':':
 		if !r.bracket && !r.at {
-			r.text = pieces{} // the name of a group
+			r.text, r.group = pieces{}, true // that was its name
 			break
 		}
 		r.text.add(":")
@@ -149,7 +154,7 @@ func (r *addressReader) flush() {
 		m.Name = r.comment
 	}
 	r.append(m.Name, m.Email)
-	*r = addressReader{list: r.list, flushed: r.flushed + 1}
+	*r = addressReader{list: r.list, group: r.group, flushed: r.flushed + 1}
 }
 
 func (r *addressReader) append(name, email string) {

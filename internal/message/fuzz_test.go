@@ -21,7 +21,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		doc := new(Document)
-		view := ParseView(doc, raw)
+		view, _ := ParseView(doc, raw)
 		checkDocument(t, raw, doc)
 		if !reflect.DeepEqual(doc, Parse(raw)) || !reflect.DeepEqual(view, viewOf(doc.HTML)) {
 			t.Errorf("one walk and two differ: %+v, %+v", doc, view)

@@ -17,27 +17,36 @@ func Parse(raw []byte) *Document {
 }
 
 // ParseView is Parse into a Document that is empty yet, and gives what a person would see of
-// the HTML from the same walk over it.
-func ParseView(doc *Document, raw []byte) (view html.View) {
-	doc.parse(raw, &view)
-	return view
+// the HTML from the same walk over it, and the leaves that may be calendar files, in wire order.
+func ParseView(doc *Document, raw []byte) (view html.View, calendars []Calendar) {
+	calendars = doc.parse(raw, &view)
+	return view, calendars
 }
 
-func (d *Document) parse(raw []byte, view *html.View) {
+// ParseCalendars is Parse into a Document that is empty yet, with the leaves that may be calendar files.
+func ParseCalendars(doc *Document, raw []byte) []Calendar { return doc.parse(raw, nil) }
+
+func (d *Document) parse(raw []byte, view *html.View) []Calendar {
 	r := reader{doc: d}
 	d.Degraded = walkLeaves(raw, d, r.read) || d.Degraded
 	r.finish(view)
+	return r.calendars
+}
+
+// readable is raw with line ends that are looked for, and without a byte order mark.
+func readable(raw []byte) []byte {
+	raw = bytes.TrimPrefix(raw, []byte(byteOrderMark))
+	if bytes.IndexByte(raw, '\n') < 0 { // lines that end in CR alone
+		raw = bytes.ReplaceAll(raw, []byte("\r"), []byte("\n"))
+	}
+	return raw
 }
 
 // walkLeaves walks over a whole message: doc, unless it is nil, is given the top header, leaf
 // every leaf in order. Parse and AttachmentBytes share it, so they number alike. The walker
 // stays on the stack as long as it points to nothing that lives there, leaf included.
 func walkLeaves(raw []byte, doc *Document, leaf func(part)) (degraded bool) {
-	raw = bytes.TrimPrefix(raw, []byte(byteOrderMark))
-	if bytes.IndexByte(raw, '\n') < 0 { // lines that end in CR alone
-		raw = bytes.ReplaceAll(raw, []byte("\r"), []byte("\n"))
-	}
-	w := walker{raw: raw, headers: maxHeadersSize}
+	w := walker{raw: readable(raw), headers: maxHeadersSize}
 	fields := w.readFields(w.fields[:0])
 	if doc != nil {
 		doc.readHeader(fields)
@@ -110,6 +119,8 @@ type reader struct {
 	files  ledger
 	text   body
 	html   body
+
+	calendars []Calendar // nil for nearly all mail
 }
 
 // body is what the parts of one role hold, in order.
@@ -130,6 +141,9 @@ func (b *body) add(part string) {
 }
 
 func (r *reader) read(p part) {
+	if p.isCalendar() && len(r.calendars) < maxCalendars {
+		r.calendars = append(r.calendars, p.calendar())
+	}
 	switch r.sorter.role(&p) {
 	case textBody:
 		r.decode(&r.text, &p, MaxText)

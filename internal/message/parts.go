@@ -12,6 +12,7 @@ type part struct {
 	encoding   transfer
 	attachment bool   // Content-Disposition: attachment
 	filename   string // decoded, as the sender wrote it; "" when none
+	method     string // of what may be a calendar file
 	flowed     bool   // format=flowed (RFC 3676)
 	delsp      bool
 	boundary   string // of a multipart
@@ -268,6 +269,9 @@ func newPart(fields []field) part {
 	}
 	if p.filename == "" {
 		p.filename = decodedParam(contentType, "name")
+	}
+	if p.isCalendar() {
+		p.method = Param(contentType, "method")
 	}
 	return p
 }

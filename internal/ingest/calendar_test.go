@@ -1,0 +1,343 @@
+package ingest_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/japanese"
+	"golang.org/x/text/encoding/unicode"
+
+	"inboxd/internal/icalendar"
+	"inboxd/internal/inbox"
+	"inboxd/internal/ingest"
+)
+
+// file is a calendar file; more are lines of its event.
+func file(method, title string, more ...string) string {
+	lines := []string{"BEGIN:VCALENDAR", "VERSION:2.0"}
+	if method != "" {
+		lines = append(lines, "METHOD:"+method)
+	}
+	lines = append(lines, "BEGIN:VEVENT", "UID:u1@corp.test", "DTSTART:20260410T100000Z", "SUMMARY:"+title, "ORGANIZER:mailto:ada@corp.test")
+	return strings.Join(append(append(lines, more...), "END:VEVENT", "END:VCALENDAR", ""), "\r\n")
+}
+
+// leaf is a part with its header, which lines end.
+func leaf(header, body string) string { return header + "\r\n\r\n" + body }
+
+func multi(leaves ...string) []byte {
+	return []byte("From: Ada <ada@corp.test>\r\nMessage-ID: <m1@corp.test>\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n" +
+		strings.Join(leaves, "\r\n--b\r\n") + "\r\n--b--\r\n")
+}
+
+func encoded(b []byte) string {
+	text := base64.StdEncoding.EncodeToString(b)
+	var lines strings.Builder
+	for len(text) > 76 {
+		lines.WriteString(text[:76] + "\r\n")
+		text = text[76:]
+	}
+	return lines.String() + text
+}
+
+func must(b []byte, err error) []byte {
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+const typed = "Content-Type: text/calendar; charset=utf-8; method=REQUEST"
+
+// TestWhichPartIsTheInvitation: the first that has a METHOD.
+func TestWhichPartIsTheInvitation(t *testing.T) {
+	text := leaf("Content-Type: text/plain", "You are invited.")
+	bigger := file("REQUEST", "a", "X-A:"+strings.Repeat("a", icalendar.MaxBytes))
+	for _, c := range []struct {
+		name string
+		mail []byte
+		want string // METHOD and title; empty: none
+		cut  bool
+	}{
+		{"by type", multi(text, leaf(typed, file("REQUEST", "a"))), "REQUEST a", false},
+		{"the other type, in capitals", multi(text, leaf("Content-Type: APPLICATION/ICS", file("Cancel", "a"))), "CANCEL a", false},
+		{"by name", multi(text, leaf("Content-Type: application/octet-stream; name=\"Meeting.ICS\"", file("REQUEST", "a"))), "REQUEST a", false},
+		{"by name, as an attached text", multi(text, leaf("Content-Type: text/plain\r\nContent-Disposition: attachment; filename*=utf-8''invite%2Eics", file("REQUEST", "a"))), "REQUEST a", false},
+		{"another name", multi(text, leaf("Content-Type: text/plain; name=ics.txt", file("REQUEST", "a"))), "", false},
+		{"the whole mail", append([]byte("From: a@b.test\r\n"+typed+"\r\n\r\n"), file("REQUEST", "a")...), "REQUEST a", false},
+		{"a file without METHOD is passed over", multi(leaf("Content-Type: text/calendar", file("", "holidays")), leaf(typed, file("REQUEST", "b"))), "REQUEST b", false},
+		{"nothing but files without METHOD", multi(leaf("Content-Type: text/calendar", file("", "holidays"))), "", false},
+		{"however large", multi(leaf("Content-Type: text/calendar", strings.Replace(bigger, "METHOD:REQUEST\r\n", "", 1)), leaf(typed, file("REQUEST", "b"))), "REQUEST b", false},
+		{"an empty METHOD is none", multi(leaf("Content-Type: text/calendar", file(" ", "a")), leaf(typed, file("PUBLISH", "b"))), "PUBLISH b", false},
+		{"the first of two", multi(leaf(typed, file("REQUEST", "a")), leaf(typed, file("CANCEL", "b"))), "REQUEST a", false},
+		{"the first, though it is broken", multi(leaf(typed, file("REQUEST", "a", "SEQUENCE:-1")), leaf(typed, file("REQUEST", "b"))), "", false},
+		{"the parameter alone", multi(leaf("Content-Type: text/calendar; method=\"publish\"", file("", "a"))), "PUBLISH a", false},
+		{"the property beats it", multi(leaf("Content-Type: text/calendar; method=CANCEL", file("REQUEST", "a"))), "REQUEST a", false},
+		{"two METHODs", multi(leaf(typed, strings.Replace(file("REQUEST", "a"), "BEGIN:VEVENT", "METHOD:CANCEL\r\nBEGIN:VEVENT", 1))), "", false},
+		{"thrice the same and another", multi(leaf(typed, strings.Replace(file("REQUEST", "a"), "BEGIN:VEVENT", strings.Repeat("method:request\r\n", 3)+"METHOD:CANCEL\r\nBEGIN:VEVENT", 1))), "", false},
+		{"inside an attached message", multi(text, leaf("Content-Type: message/rfc822", "Subject: x\r\n"+typed+"\r\n\r\n"+file("REQUEST", "a"))), "", false},
+		{"an attached message with such a name", multi(text, leaf("Content-Type: message/rfc822; name=a.ics", file("REQUEST", "a"))), "", false},
+		{"in a digest", bytes.Replace(multi(leaf("", file("REQUEST", "a"))), []byte("multipart/mixed"), []byte("multipart/digest"), 1), "", false},
+		{"deep inside", multi(leaf("Content-Type: multipart/alternative; boundary=c", "--c\r\n"+leaf(typed, file("REQUEST", "a"))+"\r\n--c--")), "REQUEST a", false},
+		{"base64", multi(leaf(typed+"\r\nContent-Transfer-Encoding: base64", encoded([]byte(file("REQUEST", "Zürich"))))), "REQUEST Zürich", false},
+		{"quoted-printable", multi(leaf(typed+"\r\nContent-Transfer-Encoding: quoted-printable", strings.ReplaceAll(file("REQUEST", "Z=C3=BCrich=\r\n am See"), "VERSION", "VERSI=\r\nON"))), "REQUEST Zürich am See", false},
+		{"uuencoded in the text", append([]byte("From: a@b.test\r\n\r\nhello\r\n"), uuencoded("a.ics", file("REQUEST", "a"))...), "REQUEST a", false},
+		{"ISO-8859-1", multi(leaf("Content-Type: text/calendar; charset=iso-8859-1", string(must(charmap.ISO8859_1.NewEncoder().Bytes([]byte(file("REQUEST", "Zürich"))))))), "REQUEST Zürich", false},
+		{"no charset", multi(leaf("Content-Type: text/calendar", string(must(charmap.Windows1252.NewEncoder().Bytes([]byte(file("REQUEST", "Zürich"))))))), "REQUEST Zürich", false},
+		{"a charset nobody knows", multi(leaf("Content-Type: text/calendar; charset=x-none", file("REQUEST", "Zürich"))), "REQUEST Zürich", false},
+		{"UTF-16", multi(leaf("Content-Type: text/calendar; charset=utf-16\r\nContent-Transfer-Encoding: base64",
+			encoded(must(unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewEncoder().Bytes([]byte(file("REQUEST", "家族\u200a\u200d")))))),
+		), "REQUEST 家族\u200a\u200d", false},
+		{"a fold inside a letter", multi(leaf(typed, file("REQUEST", "Z\xc3\r\n \xbcrich"))), "REQUEST Zürich", false},
+		{"and a broken letter beside it", multi(leaf(typed, file("REQUEST", "Z\xc3\r\n \xbcrich", "LOCATION:\xc3"))), "REQUEST Zürich", false},
+		{"a fold inside a letter, no charset", multi(leaf("Content-Type: text/calendar", file("REQUEST", "Z\xc3\r\n\t\xbcrich"))), "REQUEST Zürich", false},
+		{"a fold inside a letter of Shift JIS", multi(leaf("Content-Type: text/calendar; charset=shift_jis", string(folded(must(japanese.ShiftJIS.NewEncoder().Bytes([]byte(file("REQUEST", "家族")))))))), "REQUEST 家族", false},
+		{"a byte order mark", multi(leaf(typed, "\xef\xbb\xbf"+file("REQUEST", "a"))), "REQUEST a", false},
+		{"too large", multi(leaf(typed, bigger), leaf(typed, file("REQUEST", "b"))), "", true},
+		{"too many components", multi(leaf(typed, file("REQUEST", "a", strings.Repeat("BEGIN:VALARM\r\nEND:VALARM\r\n", 200)))), "", true},
+		{"too deep", multi(leaf(typed, file("REQUEST", "a", strings.Repeat("BEGIN:X\r\n", 4)))), "", true},
+		{"no organizer", multi(leaf(typed, strings.Replace(file("REQUEST", "a"), "ORGANIZER:mailto:ada@corp.test\r\n", "", 1))), "", false},
+		{"no organizer of an answer", multi(leaf(typed, strings.Replace(file("REPLY", "a"), "ORGANIZER:mailto:ada@corp.test\r\n", "", 1))), "", false},
+		{"no organizer of a cancellation", multi(leaf(typed, strings.Replace(file("CANCEL", "a"), "ORGANIZER:mailto:ada@corp.test\r\n", "", 1))), "", false},
+		{"no organizer of what is published", multi(leaf(typed, strings.Replace(file("PUBLISH", "a"), "ORGANIZER:mailto:ada@corp.test\r\n", "", 1))), "PUBLISH a", false},
+		{"no UID", multi(leaf(typed, strings.Replace(file("REQUEST", "a"), "UID:u1@corp.test\r\n", "", 1))), "", false},
+		{"a METHOD that nobody acts on", multi(leaf(typed, file("COUNTER", "a"))), "COUNTER a", false},
+		{"a task", multi(leaf(typed, strings.ReplaceAll(file("REQUEST", "a"), "VEVENT", "VTODO"))), "", false},
+		{"the eleventh file", multi(append(slices.Repeat([]string{leaf("Content-Type: text/calendar", file("", "a"))}, 10), leaf(typed, file("REQUEST", "a")))...), "", false},
+	} {
+		m := ingest.Read(envelope, c.mail)
+		got := ""
+		if m.Invitation != nil {
+			got = m.Invitation.Method + " " + m.Invitation.Event.Title
+		}
+		if got != c.want || m.Content.Doc.Degraded != c.cut {
+			t.Errorf("%s: %q, degraded %v", c.name, got, m.Content.Doc.Degraded)
+		}
+		if cmd := m.For("a@inbox.localhost"); cmd.Invitation != m.Invitation {
+			t.Errorf("%s: the command carries %v", c.name, cmd.Invitation)
+		}
+		if again := ingest.Reread(&inbox.Content{Unread: true}, c.mail); again.Doc.Degraded != c.cut {
+			t.Errorf("%s: read again, degraded %v", c.name, again.Doc.Degraded)
+		}
+	}
+}
+
+// folded breaks a line inside the first letter of two octets.
+func folded(b []byte) []byte {
+	at := bytes.IndexFunc(b, func(r rune) bool { return r >= 0x80 }) + 1
+	return slices.Concat(b[:at], []byte("\r\n "), b[at:])
+}
+
+func uuencoded(name, text string) string {
+	var b strings.Builder
+	b.WriteString("begin 644 " + name + "\r\n")
+	for rest := []byte(text); len(rest) > 0; {
+		line := rest[:min(45, len(rest))]
+		rest = rest[len(line):]
+		b.WriteByte(byte(' ' + len(line)))
+		for line = append(slices.Clone(line), 0, 0); len(line) > 2; line = line[3:] {
+			for _, v := range []byte{line[0] >> 2, line[0]<<4 | line[1]>>4, line[1]<<2 | line[2]>>6, line[2]} {
+				b.WriteByte(' ' + v&63)
+			}
+		}
+		b.WriteString("\r\n")
+	}
+	return b.String() + "`\r\nend\r\n"
+}
+
+// TestWhoInvites: From and Sender are each the one mailbox of the one field, and signed when a signature
+// vouches for its domain and covers what must be.
+func TestWhoInvites(t *testing.T) {
+	body := "MIME-Version: 1.0\r\n" + typed + "\r\nMessage-ID: <m1@corp.test>\r\n\r\n" + file("REQUEST", "a")
+	usual := []string{"From", "Content-Type", "MIME-Version"}
+	all := append(slices.Clone(usual), "Sender")
+	const from, sender = "From: Ada <ada@corp.test>\r\n", "Sender: notify@cal.test\r\n"
+	for _, c := range []struct {
+		name   string
+		header string
+		signed ingest.Verdict
+		want   string // From and Sender, in brackets when signed
+	}{
+		{"signed", from, vouched("corp.test", usual...), "[ada@corp.test] "},
+		{"nobody asked", from, ingest.Verdict{}, "ada@corp.test "},
+		{"another domain", from, vouched("evil.test", usual...), "ada@corp.test "},
+		{"From not covered", from, vouched("corp.test", "Content-Type", "MIME-Version"), "ada@corp.test "},
+		{"Content-Type not covered", from, vouched("corp.test", "From", "MIME-Version"), "ada@corp.test "},
+		{"MIME-Version not covered", from, vouched("corp.test", "From", "Content-Type"), "ada@corp.test "},
+		{"Sender signed", from + sender, vouched("cal.test", all...), "ada@corp.test [notify@cal.test]"},
+		{"Sender not covered", from + sender, vouched("cal.test", usual...), "ada@corp.test notify@cal.test"},
+		{"both, one domain", from + "Sender: x@corp.test\r\n", vouched("corp.test", all...), "[ada@corp.test] [x@corp.test]"},
+		{"two From", from + "From: eve@evil.test\r\n", vouched("corp.test", all...), " "},
+		{"two From, the same", from + from, vouched("corp.test", all...), " "},
+		{"two in one From", "From: ada@corp.test, eve@evil.test\r\n", vouched("corp.test", all...), " "},
+		{"two Sender", from + sender + sender, vouched("cal.test", all...), "ada@corp.test "},
+		{"a group", "From: Staff: ada@corp.test;\r\n", vouched("corp.test", all...), " "},
+		{"a group without members", "From: ada@corp.test:;\r\n", vouched("corp.test", all...), "ada@corp.test: "},
+		{"a group beside it", "From: ada@corp.test, Staff:;\r\n", vouched("corp.test", all...), " "},
+		{"an address as the name", "From: \"ada@corp.test\" <eve@evil.test>\r\n", vouched("corp.test", all...), "eve@evil.test "},
+		{"an address in a comment", "From: eve@evil.test (ada@corp.test)\r\n", vouched("evil.test", all...), "[eve@evil.test] "},
+		{"an encoded address", "From: =?utf-8?q?ada=40corp.test?=\r\n", vouched("corp.test", all...), " "},
+		{"a homograph", "From: ada@c\u043erp.test\r\n", vouched("corp.test", all...), "ada@c\u043erp.test "},
+		{"no From", "", vouched("corp.test", all...), " "},
+		{"a name alone", "From: ada\r\n", vouched("", all...), "ada "},
+		{"a line that is no field", from + "garbage\r\n", vouched("corp.test", all...), "ada@corp.test "},
+		{"a header beyond what is read", from + "X-A: " + strings.Repeat("a ", 130<<10) + "\r\n", vouched("corp.test", all...), "ada@corp.test "},
+		{"made a file by a field that is not signed", from + "Content-Disposition: inline; filename=a.ics\r\n", vouched("corp.test", usual...), "ada@corp.test "},
+		{"by one that is", from + "Content-Disposition: inline; filename=a.ics\r\n", vouched("corp.test", append(usual, "Content-Disposition")...), "[ada@corp.test] "},
+		{"made readable by a field that is not signed", from + "Content-Transfer-Encoding: 8bit\r\n", vouched("corp.test", usual...), "ada@corp.test "},
+	} {
+		m := ingest.Read(ingest.Envelope{RcptTo: envelope.RcptTo, Verdict: c.signed}, []byte(c.header+body))
+		if m.Invitation == nil {
+			if c.name != "a header beyond what is read" { // of which the type is beyond too
+				t.Errorf("%s: no invitation", c.name)
+			}
+			continue
+		}
+		bracket := func(s string, signed bool) string {
+			if signed {
+				return "[" + s + "]"
+			}
+			return s
+		}
+		inv := m.Invitation
+		if got := bracket(inv.From, inv.FromSigned) + " " + bracket(inv.Sender, inv.SenderSigned); got != c.want || inv.Mail != "m1@corp.test" {
+			t.Errorf("%s: %q of %q", c.name, got, inv.Mail)
+		}
+	}
+}
+
+// TestOwnLinesStay: beyond 500 attendees those who got the mail are kept.
+func TestOwnLinesStay(t *testing.T) {
+	var lines []string
+	for i := range 600 {
+		lines = append(lines, "ATTENDEE:mailto:guest"+string(rune('a'+i%26))+"@x.test")
+	}
+	lines = append(lines, "ATTENDEE:MAILTO:A+tag@INBOX.localhost", "ATTENDEE:mailto:b@inbox.localhost", "ATTENDEE:mailto:c@inbox.localhost")
+	env := ingest.Envelope{RcptTo: []string{"a@inbox.localhost", "b+other@inbox.localhost"}}
+	got := ingest.Read(env, multi(leaf(typed, file("REQUEST", "a", lines...)))).Invitation.Event.Attendees
+	if len(got) != 502 || got[500].Email != "A+tag@INBOX.localhost" || got[501].Email != "b@inbox.localhost" {
+		t.Errorf("%d attendees, the last %+v", len(got), got[len(got)-1])
+	}
+}
+
+// TestLittleIsHeld: what was cut off a file is not kept in memory with what is left of it.
+func TestLittleIsHeld(t *testing.T) {
+	pad := strings.Repeat(" ", 250<<10)
+	raw := multi(leaf(typed, file("REQUEST", strings.Repeat("a", 250<<10), "LOCATION:"+strings.Repeat("b", 250<<10), "RRULE:FREQ=DAILY"+pad)))
+	held := make([]*ingest.Mail, 64)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range held {
+		m := ingest.Read(envelope, raw)
+		if m.Invitation.Event.Recurrence.Rule != "FREQ=DAILY" {
+			t.Fatalf("%+v", m.Invitation.Event.Recurrence)
+		}
+		held[i] = &ingest.Mail{Invitation: m.Invitation}
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if each := int64(after.HeapAlloc-before.HeapAlloc) / int64(len(held)); each > 16<<10 {
+		t.Errorf("%d octets for each", each)
+	}
+	runtime.KeepAlive(held)
+}
+
+// TestHostileFilesInMails are read within 100 ms of the processor and 32 MB, as those that
+// internal/icalendar tries; here in what surrounds them.
+func TestHostileFilesInMails(t *testing.T) {
+	full := func(head, unit, tail string) string {
+		return head + strings.Repeat(unit, (icalendar.MaxBytes-len(head)-len(tail))/len(unit)) + tail
+	}
+	event := file("REQUEST", "a")
+	head, tail := event[:strings.Index(event, "END:")], event[strings.Index(event, "END:"):]
+	none := full("BEGIN:VCALENDAR\r\n", "A:\r\n", "")
+	for name, raw := range map[string][]byte{
+		"attendees":              multi(leaf(typed, full(head, "ATTENDEE:a\n", tail))),
+		"broken letters":         multi(leaf(typed, full(head, "A:\xc3\n \xbc\xff\n", tail))),
+		"Shift JIS":              multi(leaf("Content-Type: text/calendar; charset=shift_jis", full(head, "A:\x83\n \x5c\n", tail))),
+		"ISO-2022-JP":            multi(leaf("Content-Type: text/calendar; charset=iso-2022-jp", full(head, "\x1b$B\x1b(B", tail))),
+		"UTF-7":                  multi(leaf("Content-Type: text/calendar; charset=utf-7", full(head, "+AOk-", tail))),
+		"quoted-printable":       multi(leaf(typed+"\r\nContent-Transfer-Encoding: quoted-printable", full(head, "=41:=0A", tail))),
+		"base64":                 multi(leaf(typed+"\r\nContent-Transfer-Encoding: base64", full("", "QTo=", ""))),
+		"three without a METHOD": multi(slices.Repeat([]string{leaf("Content-Type: text/calendar", none)}, 3)...),
+	} {
+		var cpu time.Duration
+		var octets uint64
+		for range 3 { // the machine may be at other work
+			if cpu, octets = cost(func() { ingest.Read(envelope, raw) }); cpu <= 100*time.Millisecond {
+				break
+			}
+		}
+		t.Logf("%s: %v, %d KiB", name, cpu, octets>>10)
+		if !raceEnabled && (cpu > 100*time.Millisecond || octets > 32<<20) {
+			t.Errorf("%s took %v and %d KiB", name, cpu, octets>>10)
+		}
+	}
+}
+
+func cost(f func()) (cpu time.Duration, octets uint64) {
+	var before, after syscall.Rusage
+	var m, n runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	syscall.Getrusage(syscall.RUSAGE_SELF, &before)
+	f()
+	syscall.Getrusage(syscall.RUSAGE_SELF, &after)
+	runtime.ReadMemStats(&n)
+	of := func(u syscall.Rusage) time.Duration { return time.Duration(u.Utime.Nano() + u.Stime.Nano()) }
+	return of(after) - of(before), n.TotalAlloc - m.TotalAlloc
+}
+
+// FuzzInvitation reads mails of strangers: nothing panics, what is found is within the caps, and a second
+// reading says the same of the document.
+func FuzzInvitation(f *testing.F) {
+	for _, raw := range [][]byte{
+		multi(leaf(typed, file("REQUEST", "a"))),
+		multi(leaf("Content-Type: text/calendar", file("", "a")), leaf("Content-Type: a/b; name=a.ics\r\nContent-Transfer-Encoding: base64", encoded([]byte(file("REPLY", "é"))))),
+		append([]byte("From: a@b.test\r\nSender: c@d.test\r\nContent-Type: text/calendar; charset=utf-16; method=CANCEL\r\n\r\n"), file("", "a")...),
+		multi(leaf("Content-Type: text/calendar; charset=iso-2022-jp", "BEGIN:VCALENDAR\nMETHOD:X\n")),
+	} {
+		f.Add(raw)
+	}
+	env := ingest.Envelope{RcptTo: []string{"a@inbox.localhost"}, Verdict: ingest.Verdict{Aligned: func(string, ...string) bool { return true }}}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		m := ingest.Read(env, raw)
+		if again := ingest.Reread(&inbox.Content{}, raw).Doc.Degraded; again != m.Content.Doc.Degraded {
+			t.Errorf("degraded: %v, read again %v", !again, again)
+		}
+		inv := m.Invitation
+		if inv == nil {
+			return
+		}
+		if inv.Method == "" || len(inv.Method) > 64 || inv.Event.UID == "" || inv.Event.Start.IsZero() || len(inv.Event.Title) > 4*icalendar.MaxTitle {
+			t.Errorf("%+v", inv)
+		}
+		if inv.FromSigned && inv.From == "" || inv.SenderSigned && inv.Sender == "" {
+			t.Errorf("nobody is vouched for: %+v", inv)
+		}
+	})
+}
+
+// BenchmarkReadInvitation is a mail with an invitation of 2 KB, and a plain one of its size.
+func BenchmarkReadInvitation(b *testing.B) {
+	body := file("REQUEST", "Quarterly review", "DESCRIPTION:"+strings.Repeat("What we said\\, and why. \r\n ", 55), "ATTENDEE;CN=Agent;PARTSTAT=NEEDS-ACTION;RSVP=TRUE:mailto:a@inbox.localhost")
+	raw := multi(leaf("Content-Type: text/plain; charset=utf-8", "You are invited."), leaf(typed, body))
+	for name, raw := range map[string][]byte{"invitation": raw, "plain": bytes.ReplaceAll(raw, []byte("text/calendar"), []byte("text/plaintext")),
+		"text": multi(leaf("Content-Type: text/plain; charset=utf-8", "You are invited."+body))} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(raw)))
+			b.ReportAllocs()
+			for b.Loop() {
+				ingest.Read(envelope, raw)
+			}
+		})
+	}
+}
