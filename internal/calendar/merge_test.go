@@ -244,6 +244,9 @@ func tellMeeting(m *Meeting) string {
 	for _, a := range m.Attendees {
 		people = append(people, a.Email+" "+a.Status)
 	}
+	if len(people) == 0 {
+		people = []string{"nobody asked"}
+	}
 	fmt.Fprintf(&b, "%s\n", strings.Join(people, ", "))
 	if r := m.Recurrence; r != nil {
 		if r.Rule != "" {

@@ -80,45 +80,53 @@ func (x *merger) occurrences() outcome {
 	counted, changed := false, false
 	for _, t := range x.tellings() {
 		switch told, any := x.known.told(t.RecurrenceID); {
-		case any && x.stale(t.revision, told):
-			o = x.older(told)
+		case any && x.stale(&t, told):
+			o = old(t.revision, told)
 		case !m.put(t.Override):
 			o = refuse(RefusedRoom)
 		default:
 			m.hearOf(Heard{t.RecurrenceID, t.Sequence, t.Stamp, false})
 			counted = true
-			changed = changed || x.changes(t, told)
+			changed = changed || x.changes(&t, told)
 		}
 	}
 	if !counted {
 		return o
 	}
-	x.describe(m)
-	m.settle()
+	if !m.RecurrenceID.IsZero() {
+		x.describe(m)
+		m.settle()
+		x.answerMyself(m)
+	}
 	return x.updated(m, changed)
 }
 
 // stale reports what is not new enough to count.
-func (x *merger) stale(r, told revision) bool {
-	if x.inv.Method == "CANCEL" {
-		return r.below(told)
+func (x *merger) stale(t *telling, told revision) bool {
+	if x.inv.Method == "CANCEL" && t.below(told) {
+		return true
 	}
-	return !r.newer(told)
+	return !t.newer(told) && !x.cancels(t.RecurrenceID)
+}
+
+// cancels reports that the mail cancels an occurrence that is not cancelled yet.
+func (x *merger) cancels(id time.Time) bool {
+	i := x.known.override(id)
+	return x.inv.Method == "CANCEL" && (i < 0 || x.known.Recurrence.Overrides[i].Status != icalendar.Cancelled)
 }
 
 // changes reports what tells something new of an occurrence, whatever readers are shown of it.
-func (x *merger) changes(t telling, told revision) bool {
-	i := x.known.override(t.RecurrenceID)
+func (x *merger) changes(t *telling, told revision) bool {
 	if x.inv.Method == "CANCEL" {
-		return i < 0 || x.known.Recurrence.Overrides[i].Status != icalendar.Cancelled
+		return x.cancels(t.RecurrenceID)
 	}
-	return i < 0 || t.Sequence > told.Sequence
+	return x.known.override(t.RecurrenceID) < 0 || t.Sequence > told.Sequence
 }
 
 // describe lets a meeting of which only single occurrences are known be described by the first of them.
 func (x *merger) describe(m *Meeting) {
 	e := x.event()
-	if m.RecurrenceID.IsZero() || x.inv.Method == "CANCEL" || e.RecurrenceID.After(m.RecurrenceID) {
+	if x.inv.Method == "CANCEL" || e.RecurrenceID.After(m.RecurrenceID) {
 		return
 	}
 	if i := m.heard(e.RecurrenceID); i < 0 || m.Heard[i].revision() != x.revision {
@@ -128,20 +136,25 @@ func (x *merger) describe(m *Meeting) {
 	r.Overrides = m.Recurrence.Overrides
 	e.Recurrence = &r
 	m.Event = e
-	x.answerMyself(m)
 }
 
-// settle gives a meeting of which only single occurrences are known the status of the first that takes place.
+// settle makes a meeting of which only single occurrences are known the first that takes place, in what is
+// known of each of them.
 func (m *Meeting) settle() {
 	if m.RecurrenceID.IsZero() || m.Recurrence == nil {
 		return
 	}
-	m.Status = icalendar.Cancelled
-	for _, o := range m.Recurrence.Overrides {
-		if o.Status != icalendar.Cancelled {
-			m.Status = o.Status
-			return
-		}
+	all := m.Recurrence.Overrides
+	i := slices.IndexFunc(all, func(o icalendar.Override) bool { return o.Status != icalendar.Cancelled })
+	if i < 0 {
+		m.Status = icalendar.Cancelled
+		return
+	}
+	o := all[i]
+	m.RecurrenceID, m.Start, m.End, m.AllDay = o.RecurrenceID, o.Start, o.End, o.AllDay
+	m.Title, m.Location, m.Status = o.Title, o.Location, o.Status
+	if h := m.heard(o.RecurrenceID); h >= 0 {
+		m.Sequence, m.Stamp = m.Heard[h].Sequence, m.Heard[h].Stamp
 	}
 }
 

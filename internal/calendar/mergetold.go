@@ -47,12 +47,12 @@ func (x *merger) event() icalendar.Event {
 	return e
 }
 
-// update takes the whole meeting over from the mail. One of which only single occurrences are known is told
-// of as a whole for the first time.
+// update takes the whole meeting over from the mail. One of which only single occurrences are known, and take
+// place, is told of as a whole for the first time.
 func (x *merger) update() outcome {
 	k := x.known
-	if k.RecurrenceID.IsZero() && !x.revision.newer(k.revision()) {
-		return x.older(k.revision())
+	if (k.RecurrenceID.IsZero() || k.Status == icalendar.Cancelled) && !x.revision.newer(k.revision()) {
+		return old(x.revision, k.revision())
 	}
 	m := x.successor()
 	m.Event, m.Heard = x.event(), nil
@@ -68,12 +68,12 @@ func (x *merger) update() outcome {
 	return x.updated(m, m.Sequence != k.Sequence || !k.RecurrenceID.IsZero())
 }
 
-// older is the outcome of a mail that is not newer than what is known. A repeat is nothing to speak of.
-func (x *merger) older(than revision) outcome {
-	if than.newer(x.revision) {
-		return refuse(RefusedStale)
+// old is the outcome of what is not newer than what is known. A repeat is nothing to speak of.
+func old(r, known revision) outcome {
+	if r.Sequence == known.Sequence && r.Stamp.Equal(known.Stamp) {
+		return outcome{action: Unchanged}
 	}
-	return outcome{action: Unchanged}
+	return refuse(RefusedStale)
 }
 
 // successor is the known meeting as it will be, to be changed.
