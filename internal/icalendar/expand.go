@@ -24,13 +24,18 @@ type Occurrence struct {
 // goes beyond MaxOccurrences or rule.MaxDays. The work is bounded: 20 ms at most.
 func (e *Event) Occurrences(from, to time.Time) (list []Occurrence, whole bool) {
 	x := e.expander(from, to)
-	whole = x.rule()
-	if e.Recurrence != nil {
-		for _, at := range e.Recurrence.Also {
+	return x.all()
+}
+
+// all are the occurrences, by start.
+func (x *expander) all() (list []Occurrence, whole bool) {
+	if x.Recurrence != nil {
+		for _, at := range x.Recurrence.Also {
 			x.add(at, at, x.clock.Local(at))
 		}
 		x.overrides()
 	}
+	whole = x.rule()
 	slices.SortFunc(x.list, func(a, b Occurrence) int {
 		if c := a.Start.Compare(b.Start); c != 0 {
 			return c
@@ -79,13 +84,16 @@ type expander struct {
 	length   time.Duration
 	clock    zone.Clock
 	except   map[time.Time]bool // EXDATE
-	days     map[time.Time]bool // the local days of those that are at midnight, which a date is read to
+	dates    map[time.Time]bool // the local days of those that are at midnight, which a date is read to
 	moved    map[time.Time]bool // the RECURRENCE-ID of overrides
 	list     []Occurrence
+	days     int  // how far the rule may be walked
+	walked   int  // how far it was
+	one      bool // the rule need not be walked beyond the first that is found
 }
 
 func (e *Event) expander(from, to time.Time) *expander {
-	x := &expander{Event: e, length: e.End.Sub(e.Start), clock: e.Zone.Clock(), except: map[time.Time]bool{}, days: map[time.Time]bool{}, moved: map[time.Time]bool{}}
+	x := &expander{Event: e, length: e.End.Sub(e.Start), clock: e.Zone.Clock(), except: map[time.Time]bool{}, dates: map[time.Time]bool{}, moved: map[time.Time]bool{}, days: rule.MaxDays}
 	if x.from = from.UTC(); from.Year() < FirstYear {
 		x.from = time.Date(FirstYear-1, 1, 1, 0, 0, 0, 0, time.UTC)
 	}
@@ -98,7 +106,7 @@ func (e *Event) expander(from, to time.Time) *expander {
 	for _, at := range e.Recurrence.Except {
 		x.except[at.UTC()] = true
 		if local := x.clock.Local(at); local.Equal(local.Truncate(24 * time.Hour)) {
-			x.days[local] = true
+			x.dates[local] = true
 		}
 	}
 	for _, o := range e.Recurrence.Overrides {
@@ -113,29 +121,48 @@ func (x *expander) rule() (whole bool) {
 	if !x.RecurrenceID.IsZero() {
 		id = x.RecurrenceID // the event is that occurrence
 	}
-	first, seen := x.clock.Local(x.Start), 1
+	first := x.clock.Local(x.Start)
 	x.add(id, x.Start, first)
 	r, err := x.ruleOf()
 	if err != nil {
 		return false
 	}
-	whole = true
-	near := x.clock.Local(x.from.Add(-x.length)).AddDate(0, 0, -2)
-	return r.Walk(first, near, x.clock.Local(x.to).AddDate(0, 0, 1), func(at time.Time) bool {
-		if at.Equal(first) {
+	if x.one && len(x.list) > 0 {
+		return true
+	}
+	return x.walk(&r, first)
+}
+
+// walk adds what the rule names behind the first, and reports whether that is all.
+func (x *expander) walk(r *rule.Rule, first time.Time) (whole bool) {
+	near, end := x.clock.Local(x.from.Add(-x.length)).AddDate(0, 0, -2), x.clock.Local(x.to).AddDate(0, 0, 1)
+	begin := first
+	if r.Count == 0 && near.After(first) {
+		begin = near
+	}
+	last, short := end, false
+	if limit := begin.AddDate(0, 0, x.days); limit.Before(end) {
+		last, short = limit, true
+	}
+	seen, at := 1, last
+	whole = r.Walk(first, near, last, func(local time.Time) bool {
+		if local.Equal(first) {
 			return true
 		}
-		start := x.clock.Instant(at)
-		if seen++; r.Count > 0 && seen > r.Count || ended(&r, at, start) {
+		start := x.clock.Instant(local)
+		seen++
+		over := r.Count > 0 && seen > r.Count || ended(r, local, start)
+		if !over && seen <= MaxOccurrences {
+			x.add(start, start, local)
+		}
+		if over || seen > MaxOccurrences || !start.Before(x.to) || x.one && len(x.list) > 0 {
+			at, short = local, seen > MaxOccurrences && !over
 			return false
 		}
-		if seen > MaxOccurrences {
-			whole = false
-			return false
-		}
-		x.add(start, start, at)
-		return start.Before(x.to)
-	}) && whole
+		return true
+	})
+	x.walked = max(int(at.Sub(begin)/(24*time.Hour)), 0)
+	return whole && !short
 }
 
 // ended reports a time behind the rule's UNTIL.
@@ -149,7 +176,7 @@ func ended(r *rule.Rule, local, instant time.Time) bool {
 // add adds an occurrence that is within the window, and neither excepted nor one that differs.
 func (x *expander) add(id, start, local time.Time) {
 	end := start.Add(x.length)
-	if x.except[start.UTC()] || x.moved[id.UTC()] || x.days[local.Truncate(24*time.Hour)] {
+	if x.except[start.UTC()] || x.moved[id.UTC()] || x.dates[local.Truncate(24*time.Hour)] {
 		return
 	}
 	if x.within(start, end) {
