@@ -171,7 +171,7 @@ type Key struct {
 // Keys goes through the inventory, account keys and inbox keys, oldest first. It needs a
 // session and ends after an error.
 func (c *Client) Keys(ctx context.Context) iter.Seq2[Key, error] {
-	return listing[Key](ctx, c, "/api/keys", "keys", nil)
+	return listing[Key](ctx, c, "/api/keys", "keys", nil, nil)
 }
 
 // RevokeKey ends a key at once. It needs a session.

@@ -72,6 +72,14 @@ type call struct {
 	header       http.Header // more fields; may be nil
 }
 
+// named gives a call a name, so that its repeats get the first answer; empty: none.
+func (k call) named(name string) call {
+	if name != "" {
+		k.header = http.Header{"Idempotency-Key": {name}}
+	}
+	return k
+}
+
 // open sends the call and returns a 2xx or 304 answer, whose body the caller closes.
 func (c *Client) open(ctx context.Context, k call) (*http.Response, error) {
 	var body io.Reader

@@ -26,6 +26,9 @@ type Event struct {
 	At         time.Time `json:"at"`
 	// Recipients says of each what became of it: of message.delivered and message.failed.
 	Recipients []Recipient `json:"recipients"`
+	// Meeting is what the mail of a calendar event made of it, Attendee who answered.
+	Meeting  *Meeting  `json:"calendar_event"`
+	Attendee *Attendee `json:"attendee"`
 
 	Raw json.RawMessage `json:"-"`
 	// Cursor is where to go on after this event, kept by who must miss none. Of a stream it

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"iter"
-	"net/http"
 	"time"
 )
 
@@ -43,11 +42,7 @@ type Inbox struct {
 
 // CreateInbox makes an inbox.
 func (c *Client) CreateInbox(ctx context.Context, order InboxOrder) (Inbox, error) {
-	k := call{method: "POST", path: "/api/v1/inboxes", in: order}
-	if order.IdempotencyKey != "" {
-		k.header = http.Header{"Idempotency-Key": {order.IdempotencyKey}}
-	}
-	return fetch[Inbox](ctx, c, k)
+	return fetch[Inbox](ctx, c, call{method: "POST", path: "/api/v1/inboxes", in: order}.named(order.IdempotencyKey))
 }
 
 // Creation is what became of one order of a batch.
@@ -63,11 +58,7 @@ func (c *Client) CreateInboxes(ctx context.Context, orders []InboxOrder, name st
 	in := struct {
 		Inboxes []InboxOrder `json:"inboxes"`
 	}{orders}
-	k := call{method: "POST", path: "/api/v1/inboxes/batch", in: in}
-	if name != "" {
-		k.header = http.Header{"Idempotency-Key": {name}}
-	}
-	out, err := fetch[struct{ Results []Creation }](ctx, c, k)
+	out, err := fetch[struct{ Results []Creation }](ctx, c, call{method: "POST", path: "/api/v1/inboxes/batch", in: in}.named(name))
 	return out.Results, err
 }
 
@@ -76,7 +67,7 @@ func (c *Client) CreateInboxes(ctx context.Context, orders []InboxOrder, name st
 func (c *Client) Inboxes(ctx context.Context) iter.Seq2[Inbox, error] {
 	return listing(ctx, c, "/api/v1/inboxes", "inboxes", func(address string) Inbox {
 		return Inbox{Address: address, Damaged: true}
-	})
+	}, nil)
 }
 
 // Inbox reads one inbox.

@@ -4,14 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"maps"
 	"net/url"
 )
 
 // listing goes through the pages of a list that stands under name in each answer. It ends
-// after an error. lost makes an item of the name of a damaged one; nil: there are none.
-func listing[T any](ctx context.Context, c *Client, path, name string, lost func(string) T) iter.Seq2[T, error] {
+// after an error. lost makes an item of the name of a damaged one; nil: there are none. narrow are
+// further parameters; nil: none.
+func listing[T any](ctx context.Context, c *Client, path, name string, lost func(string) T, narrow url.Values) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		query := url.Values{"limit": {"1000"}}
+		maps.Copy(query, narrow)
 		for {
 			items, next, err := page[T](ctx, c, call{method: "GET", path: path, query: query}, name, lost)
 			if err != nil {

@@ -63,7 +63,7 @@ type Message struct {
 	Headers           map[string]Values `json:"headers"`
 	Links             []string          `json:"links"`
 	Attachments       []Attachment      `json:"attachments"`
-	CalendarEvent     json.RawMessage   `json:"calendar_event"`
+	CalendarEvent     *Said             `json:"calendar_event"` // nil: the mail says nothing of a meeting
 	Spam              json.RawMessage   `json:"spam"`
 	Auth              json.RawMessage   `json:"auth"`
 	IsRead            bool              `json:"is_read"`

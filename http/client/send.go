@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"iter"
-	"net/http"
 	"net/url"
 	"time"
 )
@@ -72,10 +71,7 @@ type Recipient struct {
 
 // Send queues a letter and returns the id of its message: it was accepted, not delivered.
 func (c *Client) Send(ctx context.Context, address string, letter Letter, opts SendOptions) (id int64, err error) {
-	k := call{method: "POST", path: inboxPath(address, "send"), in: letter}
-	if opts.IdempotencyKey != "" {
-		k.header = http.Header{"Idempotency-Key": {opts.IdempotencyKey}}
-	}
+	k := call{method: "POST", path: inboxPath(address, "send"), in: letter}.named(opts.IdempotencyKey)
 	out, err := fetch[struct {
 		ID int64 `json:"message_id"`
 	}](ctx, c, k)
@@ -121,7 +117,7 @@ type Suppression struct {
 // Suppressions goes through them in the order of the addresses; it needs email:send, and the
 // key of an inbox gets those of that inbox. It ends after an error.
 func (c *Client) Suppressions(ctx context.Context) iter.Seq2[Suppression, error] {
-	return listing[Suppression](ctx, c, "/api/v1/suppressions", "suppressions", nil)
+	return listing[Suppression](ctx, c, "/api/v1/suppressions", "suppressions", nil, nil)
 }
 
 // DropSuppression allows mail to an address again; it needs email:send.

@@ -1,0 +1,255 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/url"
+	"time"
+)
+
+// Moment is a point in time, or a date: midnight in UTC, as the wire has it of all-day meetings.
+type Moment struct{ time.Time }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *Moment) UnmarshalJSON(b []byte) error {
+	var s string
+	if err := json.Unmarshal(b, &s); err != nil {
+		return err
+	}
+	form := time.RFC3339
+	if len(s) == len(time.DateOnly) {
+		form = time.DateOnly
+	}
+	at, err := time.Parse(form, s)
+	m.Time = at
+	return err
+}
+
+// Meeting is one that an inbox was invited to or organizes, as it is now.
+type Meeting struct {
+	ID          int64       `json:"id"`
+	UID         string      `json:"uid"` // the same in every calendar
+	Title       string      `json:"title"`
+	Start       Moment      `json:"start"`
+	End         Moment      `json:"end"` // of an all-day one the day after the last
+	AllDay      bool        `json:"all_day"`
+	Timezone    string      `json:"timezone"` // IANA name; empty: none has a say
+	Location    string      `json:"location"`
+	Description string      `json:"description"`
+	Organizer   *Mailbox    `json:"organizer"` // nil: nobody is named
+	Attendees   []Attendee  `json:"attendees"` // guests alone
+	Status      string      `json:"status"`    // confirmed, tentative, cancelled
+	Source      string      `json:"source"`    // outbound: this inbox organizes it; inbound
+	Sequence    int         `json:"sequence"`
+	Recurring   bool        `json:"recurring"`
+	MyStatus    string      `json:"my_status"` // this inbox's own answer; empty: it was not asked
+	CreatedAt   *time.Time  `json:"created_at"`
+	UpdatedAt   *time.Time  `json:"updated_at"`
+	Recurrence  *Recurrence `json:"recurrence"` // nil: it takes place once
+	Conflicts   []int64     `json:"conflicts"`  // by Meeting alone, of one to come: others at the same time
+}
+
+// Attendee is somebody who was asked to a meeting.
+type Attendee struct {
+	Mailbox
+	Role   string `json:"role"`   // req-participant, opt-participant
+	Status string `json:"status"` // accepted, declined, tentative, needs-action
+}
+
+// Recurrence says when a meeting takes place again.
+type Recurrence struct {
+	Rule      string     `json:"rrule"`   // RFC 5545 section 3.3.10; empty: dates alone
+	Except    []Moment   `json:"exdates"` // not then
+	Also      []Moment   `json:"rdates"`  // then besides
+	Overrides []Override `json:"overrides"`
+}
+
+// Override is one occurrence that differs.
+type Override struct {
+	RecurrenceID Moment `json:"recurrence_id"` // when it would be
+	Start        Moment `json:"start"`
+	End          Moment `json:"end"`
+	Title        string `json:"title"`
+	Location     string `json:"location"`
+	Status       string `json:"status"`
+}
+
+// Said is what a mail says of a meeting; it never changes, while the meeting moves on.
+type Said struct {
+	Meeting
+	Action  string `json:"action"`   // created, updated, cancelled, replied, unchanged
+	EventID *int64 `json:"event_id"` // nil: it belongs to none that is kept
+}
+
+// Guest is somebody to invite.
+type Guest struct {
+	Email    string `json:"email"`
+	Name     string `json:"name,omitempty"`
+	Optional bool   `json:"optional,omitempty"` // need not come
+}
+
+// MeetingOrder is a meeting to invite to. Times are ISO 8601: with an offset, or without one and then
+// in Timezone; dates when it is AllDay. Without End and DurationMinutes it takes 30 minutes, or a day.
+type MeetingOrder struct {
+	Title           string  `json:"title"`
+	Start           string  `json:"start"`
+	End             string  `json:"end,omitempty"`
+	DurationMinutes int     `json:"duration_minutes,omitempty"`
+	Timezone        string  `json:"timezone,omitempty"` // IANA name
+	AllDay          bool    `json:"all_day,omitempty"`
+	Location        string  `json:"location,omitempty"`
+	Description     string  `json:"description,omitempty"`
+	Attendees       []Guest `json:"attendees"`
+	Message         string  `json:"message,omitempty"`     // stands in the mail alone
+	InReplyTo       string  `json:"in_reply_to,omitempty"` // Message-ID that the invitation answers
+
+	// IdempotencyKey makes a repeated order give the first answer again, for 24 hours.
+	IdempotencyKey string `json:"-"`
+}
+
+// MeetingChange is what UpdateMeeting changes; nil leaves a field as it is.
+type MeetingChange struct {
+	Title           *string `json:"title,omitempty"`
+	Start           *string `json:"start,omitempty"` // alone it keeps the length
+	End             *string `json:"end,omitempty"`
+	DurationMinutes *int    `json:"duration_minutes,omitempty"`
+	Timezone        *string `json:"timezone,omitempty"` // alone it changes how the time is shown, not when it is
+	AllDay          *bool   `json:"all_day,omitempty"`
+	Location        *string `json:"location,omitempty"`
+	Description     *string `json:"description,omitempty"`
+	Attendees       []Guest `json:"attendees,omitempty"` // all that there shall be; nil leaves them
+	Message         string  `json:"message,omitempty"`
+}
+
+// Arranged is what became of an order: it is on disk, and a mail that tells of it is queued.
+type Arranged struct {
+	Event     Meeting `json:"event"`
+	MessageID *int64  `json:"message_id"` // of that mail; nil: nobody was left to tell, or nothing changed
+}
+
+func calendarPath(address string, rest ...string) string {
+	return inboxPath(address, append([]string{"calendar"}, rest...)...)
+}
+
+// ScheduleMeeting invites to a meeting that the inbox organizes. It needs email:send.
+func (c *Client) ScheduleMeeting(ctx context.Context, address string, order MeetingOrder) (Arranged, error) {
+	return fetch[Arranged](ctx, c, call{method: "POST", path: calendarPath(address, "events"), in: order}.named(order.IdempotencyKey))
+}
+
+// UpdateMeeting changes a meeting that the inbox organizes: 403 for any other. It needs email:send.
+func (c *Client) UpdateMeeting(ctx context.Context, address string, id int64, change MeetingChange) (Arranged, error) {
+	return fetch[Arranged](ctx, c, call{method: "PATCH", path: calendarPath(address, "events", number(id)), in: change})
+}
+
+// CancelMeeting cancels a meeting that the inbox organizes; message, which may be empty, stands in the
+// mail to the guests. name makes a repeat give the first answer again, for 24 hours; empty: none. It
+// needs email:send.
+func (c *Client) CancelMeeting(ctx context.Context, address string, id int64, message, name string) (Arranged, error) {
+	in := struct {
+		Message string `json:"message,omitempty"`
+	}{message}
+	return fetch[Arranged](ctx, c, call{method: "POST", path: calendarPath(address, "events", number(id), "cancel"), in: in}.named(name))
+}
+
+// AnswerMeeting answers an invitation: accepted, declined or tentative, with a comment for the
+// organizer, which may be empty. name is as for CancelMeeting. It needs email:send.
+func (c *Client) AnswerMeeting(ctx context.Context, address string, id int64, response, comment, name string) (Arranged, error) {
+	in := struct {
+		Response string `json:"response"`
+		Comment  string `json:"comment,omitempty"`
+	}{response, comment}
+	return fetch[Arranged](ctx, c, call{method: "POST", path: calendarPath(address, "events", number(id), "rsvp"), in: in}.named(name))
+}
+
+// Meeting reads one meeting.
+func (c *Client) Meeting(ctx context.Context, address string, id int64) (Meeting, error) {
+	out, err := fetch[struct{ Event Meeting }](ctx, c, call{method: "GET", path: calendarPath(address, "events", number(id))})
+	return out.Event, err
+}
+
+// MeetingQuery narrows Meetings; its zero value takes all that are not cancelled.
+type MeetingQuery struct {
+	From, To  time.Time // only what overlaps; zero: open
+	Cancelled bool      // cancelled ones too
+}
+
+// Meetings goes through the meetings of an inbox, soonest first. It ends after an error.
+func (c *Client) Meetings(ctx context.Context, address string, q MeetingQuery) iter.Seq2[Meeting, error] {
+	v := url.Values{}
+	setTime(v, "from", q.From)
+	setTime(v, "to", q.To)
+	if q.Cancelled {
+		v.Set("include_cancelled", "true")
+	}
+	return listing[Meeting](ctx, c, calendarPath(address, "events"), "events", nil, v)
+}
+
+// Busy is a time that is taken.
+type Busy struct {
+	Start   time.Time `json:"start"`
+	End     time.Time `json:"end"`
+	EventID int64     `json:"event_id"`
+	Status  string    `json:"status"`
+}
+
+// FreeBusy returns what is taken of a window of at most 92 days.
+func (c *Client) FreeBusy(ctx context.Context, address string, from, to time.Time) ([]Busy, error) {
+	v := url.Values{}
+	setTime(v, "from", from)
+	setTime(v, "to", to)
+	out, err := fetch[struct{ Busy []Busy }](ctx, c, call{method: "GET", path: calendarPath(address, "freebusy"), query: v})
+	return out.Busy, err
+}
+
+// CalendarFeed is the link under which programs follow a calendar. Whoever has it can read meetings,
+// attendees and answers.
+type CalendarFeed struct {
+	URL       string `json:"feed_url"`
+	WebcalURL string `json:"webcal_url"`
+	Subscribe struct {
+		Google  string `json:"google"`
+		Apple   string `json:"apple"`
+		Outlook string `json:"outlook"`
+	} `json:"subscribe_links"`
+	LastFetchedAt *time.Time `json:"last_fetched_at"` // nil: nobody looked yet
+	LastClient    string     `json:"last_client"`
+	Stale         bool       `json:"stale"` // the calendar changed after that
+}
+
+// CalendarFeed returns the link; the first call makes it.
+func (c *Client) CalendarFeed(ctx context.Context, address string) (CalendarFeed, error) {
+	return fetch[CalendarFeed](ctx, c, call{method: "GET", path: calendarPath(address, "feed")})
+}
+
+// RotateCalendarFeed replaces the link; the old one stops at once. name is as for CancelMeeting. It
+// needs inbox:manage.
+func (c *Client) RotateCalendarFeed(ctx context.Context, address, name string) (CalendarFeed, error) {
+	return fetch[CalendarFeed](ctx, c, call{method: "POST", path: calendarPath(address, "feed", "rotate")}.named(name))
+}
+
+// HideCalendarFeed turns the link off. It needs inbox:manage.
+func (c *Client) HideCalendarFeed(ctx context.Context, address string) error {
+	return c.do(ctx, call{method: "DELETE", path: calendarPath(address, "feed")}, nil)
+}
+
+// OwnerCopies says whether the account's owner gets a copy of each meeting that the inbox organizes.
+type OwnerCopies struct {
+	Enabled   bool   `json:"enabled"`
+	Email     string `json:"email"`     // the sign-in address
+	Available bool   `json:"available"` // it is not an inbox of the service; else nothing is sent
+	Blocked   bool   `json:"blocked"`   // a copy came back: nothing is sent until Enabled is set again
+}
+
+// OwnerCopies reads the setting. It takes an account key or a session.
+func (c *Client) OwnerCopies(ctx context.Context, address string) (OwnerCopies, error) {
+	return fetch[OwnerCopies](ctx, c, call{method: "GET", path: calendarPath(address, "owner")})
+}
+
+// SetOwnerCopies turns them on or off. It takes an account key with inbox:manage, or a session.
+func (c *Client) SetOwnerCopies(ctx context.Context, address string, enabled bool) (OwnerCopies, error) {
+	in := struct {
+		Enabled bool `json:"enabled"`
+	}{enabled}
+	return fetch[OwnerCopies](ctx, c, call{method: "PUT", path: calendarPath(address, "owner"), in: in})
+}
