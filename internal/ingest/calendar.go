@@ -23,7 +23,7 @@ func invitation(env Envelope, raw []byte, doc *message.Document, leaves []messag
 	if !survive(raw, func() {
 		said, leaf, err := firstMethod(leaves, env.RcptTo)
 		doc.Degraded = doc.Degraded || errors.Is(err, icalendar.ErrOverCaps)
-		if err == nil && said != nil && (said.Event.Organizer != nil || !needsOrganizer(said.Method)) {
+		if err == nil && said != nil && calendar.IsInvitation(said) {
 			inv = spokenBy(env.Verdict, raw, doc, leaf, said)
 		}
 	}) {
@@ -60,11 +60,6 @@ func firstMethod(leaves []message.Calendar, rcptTo []string) (*icalendar.Calenda
 		return said, leaf, err
 	}
 	return nil, nil, nil
-}
-
-// needsOrganizer names what nobody could answer or judge without (RFC 5546 section 3.2).
-func needsOrganizer(method string) bool {
-	return method == "REQUEST" || method == "CANCEL" || method == "REPLY"
 }
 
 // shape names the fields of the top header that say how a mail without parts is to be read. Most signatures leave
