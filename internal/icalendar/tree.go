@@ -43,7 +43,7 @@ var keptProps = map[string]map[string]int{
 }
 
 var observanceProps = map[string]int{
-	ical.PropDateTimeStart: 1, ical.PropTimezoneOffsetFrom: 1, ical.PropTimezoneOffsetTo: 1, ical.PropRecurrenceRule: 1, ical.PropRecurrenceDates: maxDates,
+	ical.PropDateTimeStart: 1, ical.PropTimezoneOffsetFrom: 1, ical.PropTimezoneOffsetTo: 1, ical.PropRecurrenceRule: 1, ical.PropRecurrenceDates: maxDates + 1, // DTSTART may be among them
 }
 
 // builder makes the tree of a file. One call of parse owns it.

@@ -84,6 +84,9 @@ func (w *writer) observance(o zone.Observance, daylight bool, name string) {
 	if rule := ruleText(o.Rule); rule != "" {
 		w.line("RRULE", rule)
 	}
+	if len(o.Dates) > 0 && o.Rule == "" {
+		w.line("RDATE", local(o.Start)) // once more: beside RDATE, ical.js does not count DTSTART
+	}
 	for _, at := range o.Dates {
 		w.line("RDATE", local(at))
 	}

@@ -90,7 +90,7 @@ func observance(c *ical.Component) (o zone.Observance, ok bool) {
 			if m.utc {
 				m.at = m.at.Add(time.Duration(o.From) * time.Second)
 			}
-			if m.at.Year() > 0 && m.at.Year() < 10_000 {
+			if m.at.Year() > 0 && m.at.Year() < 10_000 && !m.at.Equal(o.Start) {
 				o.Dates = append(o.Dates, m.at)
 			}
 		}
