@@ -36,6 +36,7 @@ type contentRecord struct {
 	Unread       bool               `cbor:"21,keyasint,omitempty"`
 	Auth         *authRecord        `cbor:"22,keyasint,omitempty"`
 	Spam         *spamRecord        `cbor:"23,keyasint,omitempty"`
+	Calendar     *saidRecord        `cbor:"24,keyasint,omitempty"`
 }
 
 // Mailboxes and headers are pairs without keys: a mail has many, and they won't grow.
@@ -94,7 +95,7 @@ func (r *contentRecord) from(c *inbox.Content, unread bool, auth *authRecord) {
 		auth.from(&c.Auth)
 		r.Auth = auth
 	}
-	r.Spam = optional(c.Spam, recordSpam)
+	r.Spam, r.Calendar = optional(c.Spam, recordSpam), optional(c.Calendar, recordSaid)
 }
 
 func (r *contentRecord) content() *inbox.Content {
@@ -112,7 +113,7 @@ func (r *contentRecord) content() *inbox.Content {
 	if r.Auth != nil {
 		c.Auth = r.Auth.auth()
 	}
-	c.Spam = optional(r.Spam, spamRecord.spam)
+	c.Spam, c.Calendar = optional(r.Spam, spamRecord.spam), optional(r.Calendar, saidRecord.said)
 	return c
 }
 

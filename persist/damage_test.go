@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"inboxd/internal/calendar"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 	"inboxd/persist/disk"
@@ -290,4 +291,50 @@ func BenchmarkLookup(b *testing.B) {
 			must(b, err)
 		}
 	})
+}
+
+// TestDamagedCalendar: of a calendar with rows that can't be read the others are shown, what is lost
+// is told and counted once, and no id is given again.
+func TestDamagedCalendar(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		key  []byte
+		ids  []int64
+		last int64
+	}{
+		{"a meeting", meetingKey(nil, victim, 2), []int64{1, 3}, 3},
+		{"the calendar's own row", calendarKey(nil, victim, partCalendar), []int64{1, 2, 3}, lostCalendar},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var log bytes.Buffer
+			o := options(vfs.NewCrashableMem())
+			o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			s, err := Open(folder, o)
+			must(t, err)
+			defer closeStore(t, s)
+			r := mail(victim, 1, "x")
+			r.Profile.HasCalendar = true
+			for id := int64(1); id <= 3; id++ {
+				m := &calendar.Meeting{ID: id, UpdatedAt: at(int(id))}
+				r.Calendar = r.Calendar.With(m, inbox.MeetingBytes(m))
+				r.Meetings = append(r.Meetings, r.Calendar.Meeting(id))
+			}
+			must(t, s.CommitInbox(r))
+			must(t, s.db.Set(c.key, []byte{recordVersion, 0xff}, pebble.Sync))
+			for range 2 {
+				st, err := s.LoadInbox(victim)
+				must(t, err)
+				var ids []int64
+				for _, m := range st.Calendar.Meetings {
+					ids = append(ids, m.ID)
+				}
+				if !slices.Equal(ids, c.ids) || st.Calendar.LastID != c.last || len(st.Messages) != 1 {
+					t.Errorf("meetings %d of ids up to %d, %d messages", ids, st.Calendar.LastID, len(st.Messages))
+				}
+			}
+			if n := strings.Count(log.String(), "a part of a calendar is damaged"); n != 1 || s.Stats().DamagedItems != 1 {
+				t.Errorf("told %d times, %d counted", n, s.Stats().DamagedItems)
+			}
+		})
+	}
 }

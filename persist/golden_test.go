@@ -104,6 +104,28 @@ func goldenMeeting() inbox.Public {
 		}}
 }
 
+// goldenKept is a meeting with all that can be kept of one.
+func goldenKept() calendar.Meeting {
+	m := *goldenMeeting().Meeting
+	m.ID = 0
+	m.Attendees = []calendar.Attendee{{Person: icalendar.Person{Email: "room@example.net"}, Role: icalendar.Required, Status: icalendar.Declined, Kind: "ROOM", Asked: true}}
+	m.Zone = zone.Zone{Observances: []zone.Observance{{Start: goldenTime, From: 3600, To: 7200, Rule: "FREQ=YEARLY", Dates: []time.Time{goldenTime}}}}
+	m.Recurrence = &icalendar.Recurrence{Rule: "FREQ=DAILY", Except: []time.Time{goldenTime}, Also: []time.Time{goldenTime.Add(time.Hour)}, Overrides: []icalendar.Override{
+		{RecurrenceID: goldenTime, Start: goldenTime.Add(time.Hour), End: goldenTime.Add(2 * time.Hour), AllDay: true, Title: "Later", Location: "Room 2", Status: icalendar.Cancelled},
+	}}
+	m.Stamp, m.RecurrenceID, m.Comment = goldenTime.Add(time.Second), goldenTime.Add(2*time.Second), "Fine"
+	m.Version, m.Mail, m.Asked, m.Speaker, m.Signed, m.Published = 3, "m@example.org", 1, "boss@example.net", true, true
+	m.Answers = []calendar.Answer{{Email: "eve@example.net", Stamp: goldenTime}}
+	m.Heard = []calendar.Heard{{RecurrenceID: goldenTime, Sequence: 4, Stamp: goldenTime.Add(time.Minute), Within: true}}
+	m.Copy, m.Until = calendar.Copy{Sequence: 2, Told: 1}, goldenTime.Add(30*24*time.Hour)
+	return m
+}
+
+func goldenCalendar() *calendar.Book {
+	return &calendar.Book{LastID: 7, ChangedAt: goldenTime, Owner: calendar.Owner{Enabled: true, Blocked: true},
+		Feed: &calendar.Feed{Hash: goldenHash, Sealed: []byte{1, 2, 3}, FetchedAt: goldenTime.Add(time.Hour), Client: "Thunderbird"}}
+}
+
 func goldenSentMessage() *inbox.Message {
 	return &inbox.Message{ID: 301, Direction: inbox.Out, ReceivedAt: goldenTime, ExpiresAt: goldenTime.Add(24 * time.Hour),
 		From: message.Mailbox{Email: goldenAddress, Name: "Ada"}, Subject: "Hello", Size: 512, Read: true, Thread: 0xfedcba9876543210,
@@ -207,6 +229,16 @@ func goldens() map[string]struct {
 	var met publicRecord
 	metEv := goldenMeeting()
 	met.from(&metEv)
+	kept, book := recordMeeting(goldenKept()), new(calendarRecord)
+	book.from(goldenCalendar())
+	invited := goldenContent()
+	invited.Calendar = &calendar.Said{Meeting: *goldenMeeting().Meeting, Action: calendar.Replied}
+	var invitation contentRecord
+	invitation.from(invited, false, new(authRecord))
+	meets := goldenProfile()
+	meets.HasCalendar = true
+	var meetsProfile profileRecord
+	meetsProfile.from(&meets)
 	var sentRow messageRecord
 	sentRow.from(goldenSentMessage())
 	var hiddenRow messageRecord
@@ -239,7 +271,7 @@ func goldens() map[string]struct {
 	keeping.KeepNewest = true
 	reservedKeeps.from(&keeping)
 	request := goldenRequest()
-	kept := requestRecord{requestDigest(request.Digest), request.Address, request.Told}
+	known := requestRecord{requestDigest(request.Digest), request.Address, request.Told}
 	hook, delivery := goldenWebhook(), goldenDelivery()
 	var told deliveryRecord
 	told.from(&delivery)
@@ -261,6 +293,28 @@ func goldens() map[string]struct {
 			err := decode(b, &r)
 			return r.profile(goldenAddress), err
 		}, k},
+		"record-profile-calendar": {record(&meetsProfile), func(b []byte) (any, error) {
+			var r profileRecord
+			err := decode(b, &r)
+			return r.profile(goldenAddress), err
+		}, meets},
+		"record-calendar": {record(book), func(b []byte) (any, error) {
+			var r calendarRecord
+			err := decode(b, &r)
+			return r.book(), err
+		}, goldenCalendar()},
+		"record-meeting": {record(&kept), func(b []byte) (any, error) {
+			var r meetingRecord
+			err := decode(b, &r)
+			return r.meeting(), err
+		}, goldenKept()},
+		"record-content-calendar": {record(&invitation), func(b []byte) (any, error) {
+			var r contentRecord
+			err := decode(b, &r)
+			return r.content(), err
+		}, invited},
+		"key-calendar": {calendarKey(nil, goldenAddress, partCalendar), nil, nil},
+		"key-meeting":  {meetingKey(nil, goldenAddress, 300), nil, nil},
 		"record-message": {record(&row), func(b []byte) (any, error) {
 			var r messageRecord
 			err := decode(b, &r)
@@ -350,7 +404,7 @@ func goldens() map[string]struct {
 		"record-session-clock": {record(&sessionRecord{stampOf(goldenTime), epoch, stampOf(goldenTime)}), nil, nil},
 		"record-reset-clock":   {record(&resetRecord{stampOf(goldenTime), stampOf(goldenTime)}), nil, nil},
 		"record-reset":         {record(&resetRecord{stampOf(goldenTime), 0}), nil, nil},
-		"record-once": {record(&kept), func(b []byte) (any, error) {
+		"record-once": {record(&known), func(b []byte) (any, error) {
 			var r requestRecord
 			err := decode(b, &r)
 			return r.record(request.Key, goldenTime), err

@@ -3,6 +3,7 @@ package persist
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"inboxd/internal/account"
@@ -29,13 +30,14 @@ type profileRecord struct {
 	LastEvent      uint64     `cbor:"7,keyasint,omitempty"`
 	DueAt          stamp      `cbor:"8,keyasint,omitempty"`
 	KeepNewest     bool       `cbor:"9,keyasint,omitempty"`
+	HasCalendar    bool       `cbor:"10,keyasint,omitempty"`
 }
 
 func (r *profileRecord) from(p *inbox.Profile) {
 	*r = profileRecord{
 		Account: p.Account, Label: p.Label, RetentionHours: p.RetentionHours,
 		CreatedAt: stampOf(p.CreatedAt), DeletedAt: stampOf(p.DeletedAt),
-		LastID: p.LastID, LastEvent: p.LastEvent, DueAt: stampOf(p.DueAt), KeepNewest: p.KeepNewest,
+		LastID: p.LastID, LastEvent: p.LastEvent, DueAt: stampOf(p.DueAt), KeepNewest: p.KeepNewest, HasCalendar: p.HasCalendar,
 	}
 }
 
@@ -43,11 +45,12 @@ func (r *profileRecord) profile(addr string) inbox.Profile {
 	return inbox.Profile{
 		Address: addr, Account: r.Account, Label: r.Label, RetentionHours: r.RetentionHours,
 		CreatedAt: r.CreatedAt.time(), DeletedAt: r.DeletedAt.time(),
-		LastID: r.LastID, LastEvent: r.LastEvent, DueAt: r.DueAt.time(), KeepNewest: r.KeepNewest,
+		LastID: r.LastID, LastEvent: r.LastEvent, DueAt: r.DueAt.time(), KeepNewest: r.KeepNewest, HasCalendar: r.HasCalendar,
 	}
 }
 
-// LoadInbox reads an inbox in one range scan over its profile and messages. An address that
+// LoadInbox reads an inbox in one range scan over its profile and messages, and another one over its
+// calendar if it has one. An address that
 // never existed gives a State that holds nothing but the address.
 func (t *inboxTable) LoadInbox(addr string) (*inbox.State, error) {
 	st, err := t.scanInbox(addr)
@@ -56,6 +59,9 @@ func (t *inboxTable) LoadInbox(addr string) (*inbox.State, error) {
 	}
 	if err == nil && len(st.Messages) > 0 && st.Account == (inbox.Profile{}).Account {
 		err = fmt.Errorf("messages without a profile")
+	}
+	if err == nil && st.HasCalendar {
+		st.Calendar, err = t.loadCalendar(addr)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("persist: loading %s: %w", addr, err)
@@ -132,6 +138,7 @@ func (t *inboxTable) CommitInbox(r *inbox.Rows) error {
 		err := t.updateInside(partition.Of(r.Address), inboxBytes(r), func(w *writer) {
 			t.putInbox(w, r, gone, &files)
 			t.dropMessages(w, r.Address, gone, &files)
+			w.putCalendar(r)
 			w.moveDue(r)
 			w.moveQueued(r)
 			w.signatures(r)
@@ -152,13 +159,16 @@ func (t *inboxTable) CommitInbox(r *inbox.Rows) error {
 // inboxBytes is what rows add to the disk, 0 when they remove, tell the outcome of an attempt, or that
 // a mail is in doubt, which must not be lost: then they pass on a full disk.
 func inboxBytes(r *inbox.Rows) int64 {
-	ends := r.Doubted || len(r.Drop)+len(r.Queue)+len(r.DueStray) > 0 || r.Profile != nil && !r.Profile.DeletedAt.IsZero()
-	if ends && len(r.Store) == 0 {
+	ends := r.Doubted || len(r.Drop)+len(r.DropMeetings)+len(r.Queue)+len(r.DueStray) > 0 || r.Profile != nil && !r.Profile.DeletedAt.IsZero()
+	if ends && len(r.Store)+len(r.Meetings) == 0 {
 		return 0
 	}
 	n := int64(512*(1+len(r.Put)+len(r.Public))) + requestBytes(&r.Once)
 	for i := range r.Store {
 		n += 2 * int64(len(r.Store[i].Raw)) // the bytes, and about as much of content
+	}
+	for _, m := range r.Meetings {
+		n += m.Bytes
 	}
 	return n
 }
@@ -172,8 +182,29 @@ func dropped(r *inbox.Rows) []int64 {
 	for i, m := range r.Drop {
 		ids[i] = m.ID
 	}
+	return ascending(ids)
+}
+
+// ascending sorts ids, each once.
+func ascending(ids []int64) []int64 {
 	slices.Sort(ids)
 	return slices.Compact(ids)
+}
+
+// runs are the stretches of consecutive ids of an ascending list.
+func runs(ids []int64) iter.Seq[[]int64] {
+	return func(yield func([]int64) bool) {
+		for len(ids) > 0 {
+			run := 1
+			for run < len(ids) && ids[run] == ids[run-1]+1 {
+				run++
+			}
+			if !yield(ids[:run]) {
+				return
+			}
+			ids = ids[run:]
+		}
+	}
 }
 
 // putInbox writes profile, messages and what is large of them. A message that the same rows
@@ -207,26 +238,22 @@ const rangeOver = 16
 // dropMessages removes everything of the messages, ascending by id: runs of consecutive
 // ids by range, others one by one. Nothing of an id between two others is touched.
 func (t *inboxTable) dropMessages(w *writer, addr string, ids []int64, files *blobMoves) {
-	for len(ids) > 0 {
-		run := 1
-		for run < len(ids) && ids[run] == ids[run-1]+1 {
-			run++
-		}
+	for run := range runs(ids) {
 		for _, k := range [...]kind{kindInbox, kindContent, kindRaw} {
-			w.dropRun(k, addr, ids[:run])
+			w.dropRun(run, func(dst []byte, id int64) []byte { return appendMessage(dst, k, addr, id) })
 		}
-		t.blobs.drop(w, addr, ids[:run], files)
-		ids = ids[run:]
+		t.blobs.drop(w, addr, run, files)
 	}
 }
 
-func (w *writer) dropRun(k kind, addr string, run []int64) {
+// dropRun deletes the rows of consecutive ids.
+func (w *writer) dropRun(run []int64, key func(dst []byte, id int64) []byte) {
 	if len(run) >= rangeOver {
-		w.deleteRange(span{appendMessage(nil, k, addr, run[0]), appendMessage(nil, k, addr, run[len(run)-1]+1)})
+		w.deleteRange(span{key(nil, run[0]), key(nil, run[len(run)-1]+1)})
 		return
 	}
 	for _, id := range run {
-		w.key = appendMessage(w.key[:0], k, addr, id)
+		w.key = key(w.key[:0], id)
 		w.delete(w.key)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"inboxd/internal/account"
+	"inboxd/internal/delivery"
 	"inboxd/internal/follow"
 	"inboxd/internal/inbox"
 	"inboxd/internal/partition"
@@ -274,4 +275,56 @@ func (j *journal) TrimJournal(id account.ID, before time.Time) error {
 			w.delete(takenKey(nil, id, addr))
 		}
 	})
+}
+
+// The integer keys of this record are on disk: append only; never reorder or reuse.
+
+type publicRecord struct {
+	Number    uint64     `cbor:"1,keyasint"`
+	Name      string     `cbor:"2,keyasint"`
+	Account   account.ID `cbor:"3,keyasint"`
+	Address   string     `cbor:"4,keyasint"`
+	MessageID int64      `cbor:"5,keyasint,omitempty"`
+	At        stamp      `cbor:"6,keyasint,omitempty"`
+	From      string     `cbor:"7,keyasint,omitempty"`
+	Subject   string     `cbor:"8,keyasint,omitempty"`
+	OTP       string     `cbor:"9,keyasint,omitempty"`
+
+	To         []string `cbor:"10,keyasint,omitempty"`
+	SendStatus string   `cbor:"11,keyasint,omitempty"`
+	SendError  string   `cbor:"12,keyasint,omitempty"`
+
+	Encrypted bool            `cbor:"13,keyasint,omitempty"`
+	Meeting   *meetingRecord  `cbor:"14,keyasint,omitempty"`
+	Attendee  *attendeeRecord `cbor:"15,keyasint,omitempty"`
+
+	Recipients []recipientRecord `cbor:"16,keyasint,omitempty"` // email and status of each
+	Gone       bool              `cbor:"17,keyasint,omitempty"`
+	EnvelopeTo string            `cbor:"18,keyasint,omitempty"`
+}
+
+func (r *publicRecord) from(p *inbox.Public) {
+	*r = publicRecord{
+		Number: p.Number, Name: p.Name, Account: p.Account, Address: p.Address, MessageID: p.MessageID,
+		At: stampOf(p.At), From: p.From, Subject: p.Subject, OTP: p.OTP, EnvelopeTo: p.EnvelopeTo,
+		To: p.To, SendStatus: p.SendStatus, SendError: p.SendError, Recipients: convert(p.Recipients, recordOutcome),
+		Encrypted: p.Encrypted, Gone: p.Gone, Meeting: optional(p.Meeting, recordMeeting), Attendee: optional(p.Attendee, recordAttendee),
+	}
+}
+
+func (r *publicRecord) public() inbox.Public {
+	return inbox.Public{
+		Number: r.Number, Name: r.Name, Account: r.Account, Address: r.Address, MessageID: r.MessageID,
+		At: r.At.time(), From: r.From, Subject: r.Subject, OTP: r.OTP, EnvelopeTo: r.EnvelopeTo,
+		To: r.To, SendStatus: r.SendStatus, SendError: r.SendError, Recipients: convert(r.Recipients, recipientRecord.outcome),
+		Encrypted: r.Encrypted, Gone: r.Gone, Meeting: optional(r.Meeting, meetingRecord.meeting), Attendee: optional(r.Attendee, attendeeRecord.attendee),
+	}
+}
+
+func recordOutcome(r delivery.Recipient) recipientRecord {
+	return recipientRecord{Email: r.Email, Status: r.Status}
+}
+
+func (r recipientRecord) outcome() delivery.Recipient {
+	return delivery.Recipient{Email: r.Email, Status: r.Status}
 }

@@ -40,6 +40,7 @@ const (
 	kindDeliveryDue       kind = 26 // group, time, account, delivery id → webhook id
 	kindTaken             kind = 27 // account, address → event number
 	kindClaim             kind = 28 // account, whether it was drawn, label → what the account has in a subdomain
+	kindCalendar          kind = 29 // address → calendar; address, meeting id → meeting
 )
 
 // Parts of an account's rows under kindAccount. Stored: append only; never reorder.

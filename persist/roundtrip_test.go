@@ -12,7 +12,10 @@ import (
 	"pgregory.net/rapid"
 
 	"inboxd/internal/account"
+	"inboxd/internal/calendar"
 	"inboxd/internal/delivery"
+	"inboxd/internal/icalendar"
+	"inboxd/internal/icalendar/zone"
 	"inboxd/internal/inbox"
 	"inboxd/internal/message"
 )
@@ -50,6 +53,9 @@ var (
 			c.OTP = inbox.OTP{Code: genText.Draw(t, "code"), Confidence: rapid.Float64Range(0, 1).Draw(t, "confidence"), Source: genText.Draw(t, "source"),
 				Origin: genText.Draw(t, "origin"), Candidates: genTexts.Draw(t, "candidates"), VerificationLink: genText.Draw(t, "link")}
 		}
+		if rapid.Bool().Draw(t, "invites") {
+			c.Calendar = &calendar.Said{Meeting: *genMeeting.Draw(t, "said"), Action: calendar.Updated}
+		}
 		if server := genText.Draw(t, "server"); server != "" {
 			result := func() inbox.AuthResult {
 				return inbox.AuthResult{Word: genText.Draw(t, "word"), Domain: genText.Draw(t, "domain")}
@@ -69,6 +75,34 @@ var (
 		}
 		if rapid.Bool().Draw(t, "unsettled") {
 			m.Unsettled = (*inbox.Digest)(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "digest"))
+		}
+		return m
+	})
+	genPerson = rapid.Custom(func(t *rapid.T) icalendar.Person {
+		return icalendar.Person{Email: genText.Draw(t, "email"), Name: genText.Draw(t, "name")}
+	})
+	genTimes   = rapid.Map(rapid.SliceOfN(genTime, 0, 2), nilWhenEmpty[time.Time])
+	genMeeting = rapid.Custom(func(t *rapid.T) *calendar.Meeting {
+		m := &calendar.Meeting{
+			Event: icalendar.Event{
+				UID: genText.Draw(t, "uid"), Sequence: rapid.Int().Draw(t, "sequence"), Stamp: genTime.Draw(t, "stamp"), Title: genText.Draw(t, "title"),
+				Start: genTime.Draw(t, "start"), End: genTime.Draw(t, "end"), AllDay: rapid.Bool().Draw(t, "all day"), Zone: zone.Zone{Name: genText.Draw(t, "zone")},
+				Attendees: nilWhenEmpty(rapid.SliceOfN(rapid.Custom(func(t *rapid.T) calendar.Attendee {
+					return calendar.Attendee{Person: genPerson.Draw(t, "guest"), Role: genText.Draw(t, "role"), Status: genText.Draw(t, "status"), Kind: genText.Draw(t, "kind"), Asked: rapid.Bool().Draw(t, "asked")}
+				}), 0, 3).Draw(t, "guests")),
+			},
+			Source: calendar.Inbound, CreatedAt: genTime.Draw(t, "created"), UpdatedAt: genTime.Draw(t, "updated"), Version: rapid.Int64().Draw(t, "version"), Until: genTime.Draw(t, "until"),
+		}
+		if rapid.Bool().Draw(t, "organized") {
+			m.Organizer = new(genPerson.Draw(t, "organizer"))
+		}
+		if rapid.Bool().Draw(t, "again") {
+			m.Recurrence = &icalendar.Recurrence{Rule: genText.Draw(t, "rule"), Except: genTimes.Draw(t, "except"), Also: genTimes.Draw(t, "also"), Overrides: nilWhenEmpty(rapid.SliceOfN(rapid.Custom(func(t *rapid.T) icalendar.Override {
+				return icalendar.Override{RecurrenceID: genTime.Draw(t, "id"), Start: genTime.Draw(t, "start"), Title: genText.Draw(t, "title")}
+			}), 0, 2).Draw(t, "overrides"))}
+		}
+		if rapid.Bool().Draw(t, "observed") {
+			m.Zone.Observances = []zone.Observance{{Start: genTime.Draw(t, "from"), From: rapid.Int().Draw(t, "before"), Rule: genText.Draw(t, "rule"), Dates: genTimes.Draw(t, "dates")}}
 		}
 		return m
 	})
@@ -129,12 +163,36 @@ func (m *model) commit(t *rapid.T) {
 	if rapid.IntRange(0, 2).Draw(t, "removes") == 0 {
 		m.remove(t, in, r)
 	}
+	if rapid.IntRange(0, 2).Draw(t, "meets") == 0 {
+		meet(t, st, r)
+	}
 	r.DueFrom = st.DueAt
 	st.DueAt = genTime.Draw(t, "due")
 	r.DueTo = st.DueAt
 	p := st.Profile
 	r.Profile = &p
 	must(t, m.s.CommitInbox(r))
+}
+
+// meet draws meetings that are new, changed and over, also one that goes in the batch in which it came.
+func meet(t *rapid.T, st *inbox.State, r *inbox.Rows) {
+	b := st.Calendar
+	for range rapid.SampledFrom([]int{0, 1, 2, 20}).Draw(t, "meetings") {
+		meeting := genMeeting.Draw(t, "meeting")
+		meeting.ID = rapid.Int64Range(1, 30).Draw(t, "id")
+		b = b.With(meeting, inbox.MeetingBytes(meeting))
+		r.Meetings = append(r.Meetings, b.Meeting(meeting.ID))
+	}
+	gone := rapid.SliceOfN(rapid.Int64Range(1, 30), 0, 30).Draw(t, "over")
+	if b = b.Without(gone); len(b.Meetings) == 0 {
+		b.Meetings = nil
+	}
+	b.ChangedAt, b.Owner.Enabled = genTime.Draw(t, "changed"), rapid.Bool().Draw(t, "owner")
+	if b.Feed = nil; rapid.Bool().Draw(t, "feed") {
+		b.Feed = &calendar.Feed{Hash: [32]byte(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "hash")), Sealed: []byte{1}, FetchedAt: genTime.Draw(t, "fetched"), Client: genText.Draw(t, "client")}
+	}
+	st.Calendar, st.HasCalendar = b, true
+	r.Calendar, r.DropMeetings = b, gone
 }
 
 func (m *model) receive(t *rapid.T, in *modelInbox, r *inbox.Rows) {

@@ -62,6 +62,8 @@ type Meeting struct {
 	Heard []Heard
 	// Copy is where the owner's copy of an own meeting stands.
 	Copy Copy
+	// Until is when it goes, see Goes; zero: never, as it is now.
+	Until time.Time
 	// Bytes is the size of its row on disk; 0: it is in no Book.
 	Bytes int64
 }

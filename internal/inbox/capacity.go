@@ -22,18 +22,18 @@ func CapacityOf(plan account.Plan) Capacity { return Capacity{plan.MaxMessages, 
 // Expired messages that retention has not reached yet do not count. With KeepNewest what may go
 // does not count either.
 func (s *State) Room(size int64, c Capacity, now time.Time) error {
-	_, err := s.makeRoom(size, c, now)
+	_, err := s.makeRoom(1, size, c, now)
 	return err
 }
 
-// makeRoom returns what has to go for one more mail of size bytes: nothing while there is room,
+// makeRoom returns what has to go for so many mails more, of size bytes together: nothing while there is room,
 // and with KeepNewest the oldest received mail, no more of it than need be. Sent mail never
 // goes, nor what is damaged: nobody knows what it was.
-func (s *State) makeRoom(size int64, c Capacity, now time.Time) (gone []*Message, err error) {
-	if len(s.Messages) < c.Messages && s.Bytes+size <= c.Bytes {
+func (s *State) makeRoom(mails int, size int64, c Capacity, now time.Time) (gone []*Message, err error) {
+	if len(s.Messages)+mails <= c.Messages && s.Bytes+size <= c.Bytes {
 		return nil, nil
 	}
-	n, bytes := 1, size
+	n, bytes := mails, size
 	for _, m := range s.Messages {
 		if !m.Expired(now) {
 			n++

@@ -27,6 +27,11 @@ type Outcome struct {
 	Count     int   // messages deleted or changed, and entries put right; or the number of the attempt begun
 	Duplicate bool  // the mail was here already; ID is the first one's
 	Each      []int // as Count, for each mail of a Defer
+	// Meeting is what an order was about, as it is now.
+	Meeting *calendar.Meeting
+	// Merged is what a mail did to a meeting, empty when it spoke of none, and Refused why it did not count.
+	Merged  calendar.Action
+	Refused string
 }
 
 const (
@@ -113,7 +118,7 @@ type (
 		RetentionHours *int
 		KeepNewest     *bool
 	}
-	// Expire removes messages whose time is over, at most expireStep at once. At is where the
+	// Expire removes messages and meetings whose time is over, at most expireStep of each at once. At is where the
 	// due index has the inbox, zero for unknown: an entry that is not the inbox's own goes, and
 	// its own is written again.
 	Expire struct{ At time.Time }
@@ -195,7 +200,7 @@ func (c Receive) decide(s *State, env Env) ([]Event, Outcome, error) {
 		}
 	}
 	size := int64(len(c.Raw))
-	gone, err := s.makeRoom(size, env.Capacity, env.Now)
+	gone, err := s.makeRoom(1, size, env.Capacity, env.Now)
 	if err != nil {
 		return nil, Outcome{}, err
 	}
@@ -205,7 +210,9 @@ func (c Receive) decide(s *State, env Env) ([]Event, Outcome, error) {
 		From:      c.From, EnvelopeTo: c.EnvelopeTo, Subject: c.Subject, OTP: c.Content.OTP.Code,
 		Size: size, Unsettled: c.Digest.orNil(), Thread: ThreadKey(c.Content.Doc.MessageID),
 	}
-	return instead(gone, received{Message: m, Content: c.Content, Raw: c.Raw}), Outcome{ID: m.ID}, nil
+	content, evs, merged := c.merge(s, m)
+	evs = append(instead(gone, received{Message: m, Content: content, Raw: c.Raw}), evs...)
+	return evs, Outcome{ID: m.ID, Merged: merged.Said.Action, Refused: merged.Refused}, nil
 }
 
 // Repeat is the digest by which a repeat of the mail is known.
@@ -317,14 +324,14 @@ func (c Erase) decide(s *State, env Env) (evs []Event, _ Outcome, _ error) {
 		evs = append(evs, removed{s.Messages})
 	}
 	if s.Live() {
-		evs = append(evs, deleted{env.Now})
+		evs = append(append(evs, s.withoutCalendar(env.Now)...), deleted{env.Now})
 	}
 	return evs, Outcome{}, nil
 }
 
 func (Delete) decide(s *State, env Env) ([]Event, Outcome, error) {
 	evs, a, err := Burn{}.decide(s, env)
-	return append(evs, deleted{env.Now}), a, err
+	return append(append(evs, s.withoutCalendar(env.Now)...), deleted{env.Now}), a, err
 }
 
 func (c Update) decide(s *State, _ Env) ([]Event, Outcome, error) {
@@ -352,7 +359,11 @@ func (c Expire) decide(s *State, env Env) (evs []Event, outcome Outcome, _ error
 			over = append(over, m)
 		}
 	}
-	if outcome.Count = len(over); outcome.Count > 0 || !s.DueAt.IsZero() && !s.DueAt.After(env.Now) {
+	ids := s.meetingsOver(env.Now)
+	if len(ids) > 0 {
+		evs = append(evs, unmet{IDs: ids, At: env.Now})
+	}
+	if outcome.Count = len(over) + len(ids); outcome.Count > 0 || !s.DueAt.IsZero() && !s.DueAt.After(env.Now) {
 		// With none over, the due entry was that of a message whose own time is lost: it moves.
 		evs = append(evs, removed{over})
 	}

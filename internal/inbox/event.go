@@ -85,7 +85,7 @@ func (r *Rows) profile(s *State) {
 // created keeps the counters of a tombstone.
 func (e created) apply(s *State) {
 	p := e.Profile
-	p.LastID, p.LastEvent = s.LastID, s.LastEvent
+	p.LastID, p.LastEvent, p.HasCalendar = s.LastID, s.LastEvent, s.HasCalendar
 	s.Profile = p
 }
 func (e created) rows(s *State, r *Rows) { r.profile(s) }
@@ -96,9 +96,7 @@ func (e received) apply(s *State) {
 	s.LastID = m.ID
 	s.LastEvent++
 	s.Newest = newest(m, e.Content)
-	if m.ExpiresAt.Before(s.DueAt) || s.DueAt.IsZero() {
-		s.DueAt = m.ExpiresAt
-	}
+	s.dueBy(m.ExpiresAt)
 }
 func (e received) rows(s *State, r *Rows) {
 	r.profile(s)
@@ -171,9 +169,16 @@ func (e updated) apply(s *State) {
 }
 func (e updated) rows(s *State, r *Rows) { r.profile(s) }
 
-// schedule moves DueAt to the earliest expiry left when that of a removed message was it; no
-// other event can make it later. While DueAt still is some message's expiry it stays, so that
-// an ordinary mail writes no due entry.
+// dueBy has retention look at the inbox at a time, or earlier; zero: nothing is to be seen then.
+func (s *State) dueBy(at time.Time) {
+	if !at.IsZero() && (s.DueAt.IsZero() || at.Before(s.DueAt)) {
+		s.DueAt = at
+	}
+}
+
+// schedule moves DueAt to the earliest expiry left when that of a removed message, or of a meeting
+// that went or changed, was it; no other event can make it later. While DueAt still is the expiry of
+// something it stays, so that an ordinary mail writes no due entry.
 func (s *State) schedule() {
 	var next time.Time
 	for _, m := range s.Messages {
@@ -188,6 +193,11 @@ func (s *State) schedule() {
 		}
 	}
 	s.DueAt = next
+	if s.Calendar != nil {
+		for _, m := range s.Calendar.Meetings {
+			s.dueBy(m.Until)
+		}
+	}
 }
 
 // find returns the index of a message by binary search: ids ascend.
@@ -217,7 +227,7 @@ func (s *State) Weight() int64 {
 	if n > 0 {
 		w = w * int64(all) / int64(n)
 	}
-	return w + s.answer()
+	return w + s.answer() + calendarWeight(s.Calendar)
 }
 
 // answer is about how many bytes the finished answer to polls takes, made or to come, when

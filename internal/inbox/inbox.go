@@ -32,6 +32,7 @@ type Profile struct {
 	LastID         int64     // highest message id ever given
 	LastEvent      uint64    // highest number of a public event
 	DueAt          time.Time // when retention looks at the inbox next; zero: never
+	HasCalendar    bool      // there are rows of one
 }
 
 // Live reports whether the inbox exists for anybody outside.
@@ -99,6 +100,8 @@ type Content struct {
 	Auth Auth
 	// Spam is the scanner's verdict; nil: never scanned.
 	Spam *Spam
+	// Calendar is what the mail said of a meeting; nil: nothing. It is of this inbox alone.
+	Calendar *calendar.Said
 	// Unread says that Doc is not here: the raw message is small and is parsed again when
 	// somebody asks, which costs less than keeping every mail on disk twice.
 	Unread bool
@@ -180,6 +183,7 @@ type State struct {
 	Bytes     int64 // of all Messages
 	Unsettled int   // those of Messages that may be repeated
 	Newest    *Newest
+	Calendar  *calendar.Book // nil: none
 }
 
 // count adds n times m, 1 or -1, to what is known of all Messages.
@@ -213,7 +217,12 @@ type Rows struct {
 	Once     once.Records
 	Queue    []Queued // moves of the mail queue, in order
 	Sign     []Fields
-	Doubted  bool // a mail of Put is in doubt that its sender heard of too late: that must not be lost
+	// Calendar is its own row; the rows of its meetings are in Meetings and DropMeetings. Nil: it is as it was.
+	Calendar     *calendar.Book
+	Meetings     []*calendar.Meeting
+	DropMeetings []int64
+
+	Doubted bool // a mail of Put is in doubt that its sender heard of too late: that must not be lost
 
 	ofProfile Profile // room for Profile
 }

@@ -2,6 +2,7 @@ package inbox_test
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -61,21 +62,30 @@ func TestReplay(t *testing.T) {
 			changed := false
 			for range rapid.IntRange(1, 5).Draw(t, "group") {
 				now = now.Add(time.Duration(rapid.IntRange(0, 40*3600).Draw(t, "s")) * time.Second)
-				cmd := draw(t, state)
+				cmd := draw(t, state, now)
 				tight := inbox.Env{Now: now, Capacity: inbox.Capacity{Messages: rapid.IntRange(1, 6).Draw(t, "room"), Bytes: rapid.Int64Range(16, 100).Draw(t, "bytes")}}
 				evs, outcome, err := inbox.Decide(state, cmd, tight)
 				if err != nil {
 					continue
 				}
 				before := state.Messages
-				if adds(cmd) && !outcome.Duplicate {
+				if adds(cmd) && !outcome.Duplicate && outcome.ID != 0 {
 					if outcome.ID <= highest {
 						t.Fatalf("id %d was given again", outcome.ID)
 					}
 					highest = outcome.ID
 				}
+				met := lastMeeting(state)
 				changed = changed || len(evs) > 0
 				rows.Apply(state, evs)
+				for i, p := range rows.Public {
+					if p.Number != state.LastEvent-uint64(len(rows.Public)-1-i) {
+						t.Fatalf("event %d of %d is number %d, the last one is %d", i, len(rows.Public), p.Number, state.LastEvent)
+					}
+				}
+				if now := lastMeeting(state); now < met {
+					t.Fatalf("meeting ids went back from %d to %d", met, now)
+				}
 				if adds(cmd) && !outcome.Duplicate {
 					compareRoom(t, before, state, tight)
 				}
@@ -92,7 +102,7 @@ func TestReplay(t *testing.T) {
 	})
 }
 
-func draw(t *rapid.T, s *inbox.State) inbox.Command {
+func draw(t *rapid.T, s *inbox.State, now time.Time) inbox.Command {
 	id := rapid.Int64Range(1, s.LastID+1).Draw(t, "id")
 	digest := inbox.Digest{byte(rapid.IntRange(1, 2).Draw(t, "digest"))}
 	several, one := mail("several"), mail("one")
@@ -103,12 +113,12 @@ func draw(t *rapid.T, s *inbox.State) inbox.Command {
 	}
 	again := create()
 	again.At = start.Add(time.Duration(s.LastID+1) * time.Hour)
-	return rapid.SampledFrom(append(drawSending(t, id), []inbox.Command{
+	return rapid.SampledFrom(slices.Concat(drawSending(t, id), drawMeetings(t, s, now), []inbox.Command{
 		again, one, mail("two"), several, inbox.Settle{Digest: digest},
 		inbox.Doubt{ID: id, Digest: one.Repeat()}, inbox.Settle{Digest: one.Repeat()}, inbox.MarkRead{ID: id, Read: true},
 		inbox.MarkRead{ID: id}, inbox.DeleteMessage{ID: id}, inbox.Burn{}, inbox.Delete{}, inbox.Erase{Account: owner}, inbox.Expire{}, inbox.Expire{At: hour("due")}, inbox.Update{Label: &label},
 		inbox.Update{KeepNewest: new(true)}, inbox.Update{KeepNewest: new(false)},
-	}...)).Draw(t, "command")
+	})).Draw(t, "command")
 }
 
 func compare(t *rapid.T, memory, rebuilt *inbox.State, store *persisttest.Store) {
@@ -130,6 +140,14 @@ func compare(t *rapid.T, memory, rebuilt *inbox.State, store *persisttest.Store)
 			due = m.ExpiresAt
 		}
 	}
+	if memory.Calendar != nil {
+		for _, m := range memory.Calendar.Meetings {
+			if !m.Until.IsZero() && (due.IsZero() || m.Until.Before(due)) {
+				due = m.Until
+			}
+		}
+	}
+	compareCalendars(t, memory.Calendar, rebuilt.Calendar)
 	if !memory.DueAt.Equal(due) {
 		t.Fatalf("due at %v, the earliest expiry is %v", memory.DueAt, due)
 	}

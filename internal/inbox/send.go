@@ -95,8 +95,8 @@ func (es movedTogether) apply(s *State) {
 		m := *s.Messages[i]
 		m.Sending = new(e.Sending)
 		s.Messages[i] = &m
-		if e.Sending.Status.Final() && (m.ExpiresAt.Before(s.DueAt) || s.DueAt.IsZero()) {
-			s.DueAt = m.ExpiresAt // retention may take it from now on
+		if e.Sending.Status.Final() {
+			s.dueBy(m.ExpiresAt) // retention may take it from now on
 		}
 	}
 }
@@ -137,22 +137,27 @@ func (r *Rows) unqueue(gone []*Message) {
 }
 
 func (c Submit) decide(s *State, env Env) ([]Event, Outcome, error) {
-	size := int64(len(c.Raw))
-	gone, err := s.makeRoom(size, env.Capacity, env.Now)
+	gone, err := s.makeRoom(1, int64(len(c.Raw)), env.Capacity, env.Now)
 	if err != nil {
 		return nil, Outcome{}, err
 	}
-	sending := &Sending{Status: delivery.Queued, Recipients: slices.Clone(c.Recipients), Due: env.Now, Auto: c.Auto}
+	ev := c.submitted(s, env.Now, s.LastID+1)
+	return instead(gone, ev), Outcome{ID: ev.Message.ID}, nil
+}
+
+// submitted is the event of the mail as message id.
+func (c *Submit) submitted(s *State, now time.Time, id int64) submitted {
+	sending := &Sending{Status: delivery.Queued, Recipients: slices.Clone(c.Recipients), Due: now, Auto: c.Auto}
 	for i := range sending.Recipients {
 		sending.Recipients[i].Status = delivery.Queued
 	}
 	m := Message{
-		ID: s.LastID + 1, Direction: Out, ReceivedAt: env.Now,
-		ExpiresAt: env.Now.Add(time.Duration(s.RetentionHours) * time.Hour),
-		From:      c.From, Subject: c.Subject, Size: size, Read: true,
+		ID: id, Direction: Out, ReceivedAt: now,
+		ExpiresAt: now.Add(time.Duration(s.RetentionHours) * time.Hour),
+		From:      c.From, Subject: c.Subject, Size: int64(len(c.Raw)), Read: true,
 		Thread: ThreadKey(c.Content.Doc.MessageID), Sending: sending,
 	}
-	return instead(gone, submitted{m, c.Content, c.Raw}), Outcome{ID: m.ID}, nil
+	return submitted{m, c.Content, c.Raw}
 }
 
 // Queued returns the message if its delivery is not settled, a hidden one too, else nil: a late

@@ -26,7 +26,7 @@ func submit(auto bool, to ...string) inbox.Submit {
 
 func adds(cmd inbox.Command) bool {
 	switch cmd.(type) {
-	case inbox.Receive, inbox.Submit:
+	case inbox.Receive, inbox.Submit, inbox.Arrange:
 		return true
 	}
 	return false

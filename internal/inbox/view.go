@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"inboxd/internal/calendar"
 )
 
 // View is an immutable picture of a committed state: enough to answer the poll and lists
@@ -13,9 +15,10 @@ import (
 // goroutine. Its messages may hold expired ones: readers filter by their own now.
 type View struct {
 	Profile
-	Messages []*Message // ascending by id
-	Bytes    int64      // of all messages
-	Newest   *Newest    // of the newest received message, when it came while in memory
+	Messages []*Message     // ascending by id
+	Bytes    int64          // of all messages
+	Newest   *Newest        // of the newest received message, when it came while in memory
+	Calendar *calendar.Book // nil: none
 
 	rendering atomic.Pointer[Rendering] // written under mu
 	lanes     atomic.Pointer[lanes]     // written under mu; nil: none
@@ -34,7 +37,7 @@ type Page struct {
 
 // NewView takes a picture of s.
 func NewView(s *State) *View {
-	return &View{Profile: s.Profile, Messages: s.Messages[:len(s.Messages):len(s.Messages)], Bytes: s.Bytes, Newest: s.Newest}
+	return &View{Profile: s.Profile, Messages: s.Messages[:len(s.Messages):len(s.Messages)], Bytes: s.Bytes, Newest: s.Newest, Calendar: s.Calendar}
 }
 
 // Rendering is what an edge made of a view once, to answer all polls with. The view carries

@@ -114,7 +114,7 @@ func read(env Envelope, raw []byte) (*inbox.Content, *calendar.Invitation) {
 
 // Reread is the content of a message of which only kept was stored beside its raw bytes.
 func Reread(kept *inbox.Content, raw []byte) *inbox.Content {
-	content := &inbox.Content{Doc: document(raw), OTP: kept.OTP, Auth: kept.Auth, Spam: kept.Spam}
+	content := &inbox.Content{Doc: document(raw), OTP: kept.OTP, Auth: kept.Auth, Spam: kept.Spam, Calendar: kept.Calendar}
 	showAuth(&content.Doc, &content.Auth)
 	return content
 }

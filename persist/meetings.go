@@ -1,9 +1,10 @@
 package persist
 
 import (
-	"inboxd/internal/account"
+	"bytes"
+	"fmt"
+
 	"inboxd/internal/calendar"
-	"inboxd/internal/delivery"
 	"inboxd/internal/icalendar"
 	"inboxd/internal/icalendar/zone"
 	"inboxd/internal/inbox"
@@ -11,54 +12,58 @@ import (
 
 // The integer keys of these records are on disk: append only; never reorder or reuse.
 
-type publicRecord struct {
-	Number    uint64     `cbor:"1,keyasint"`
-	Name      string     `cbor:"2,keyasint"`
-	Account   account.ID `cbor:"3,keyasint"`
-	Address   string     `cbor:"4,keyasint"`
-	MessageID int64      `cbor:"5,keyasint,omitempty"`
-	At        stamp      `cbor:"6,keyasint,omitempty"`
-	From      string     `cbor:"7,keyasint,omitempty"`
-	Subject   string     `cbor:"8,keyasint,omitempty"`
-	OTP       string     `cbor:"9,keyasint,omitempty"`
+// Rows of a calendar: [kind][partition][address 0x00] and one of these. Stored: append only; never reorder.
+const (
+	partCalendar byte = 0 // the calendar's own
+	partMeeting  byte = 1 // meeting id
+)
 
-	To         []string `cbor:"10,keyasint,omitempty"`
-	SendStatus string   `cbor:"11,keyasint,omitempty"`
-	SendError  string   `cbor:"12,keyasint,omitempty"`
-
-	Encrypted bool            `cbor:"13,keyasint,omitempty"`
-	Meeting   *meetingRecord  `cbor:"14,keyasint,omitempty"`
-	Attendee  *attendeeRecord `cbor:"15,keyasint,omitempty"`
-
-	Recipients []recipientRecord `cbor:"16,keyasint,omitempty"` // email and status of each
-	Gone       bool              `cbor:"17,keyasint,omitempty"`
-	EnvelopeTo string            `cbor:"18,keyasint,omitempty"`
+// calendarRecord is what an inbox has of a calendar beside its meetings.
+type calendarRecord struct {
+	LastID    int64       `cbor:"1,keyasint,omitempty"`
+	ChangedAt stamp       `cbor:"2,keyasint,omitempty"`
+	Feed      *feedRecord `cbor:"3,keyasint,omitempty"`
+	Enabled   bool        `cbor:"4,keyasint,omitempty"` // Owner.Enabled
+	Blocked   bool        `cbor:"5,keyasint,omitempty"` // Owner.Blocked
 }
 
-func (r *publicRecord) from(p *inbox.Public) {
-	*r = publicRecord{
-		Number: p.Number, Name: p.Name, Account: p.Account, Address: p.Address, MessageID: p.MessageID,
-		At: stampOf(p.At), From: p.From, Subject: p.Subject, OTP: p.OTP, EnvelopeTo: p.EnvelopeTo,
-		To: p.To, SendStatus: p.SendStatus, SendError: p.SendError, Recipients: convert(p.Recipients, recordOutcome),
-		Encrypted: p.Encrypted, Gone: p.Gone, Meeting: optional(p.Meeting, recordMeeting), Attendee: optional(p.Attendee, recordAttendee),
+type feedRecord struct {
+	Hash      []byte `cbor:"1,keyasint,omitempty"`
+	Sealed    []byte `cbor:"2,keyasint,omitempty"`
+	FetchedAt stamp  `cbor:"3,keyasint,omitempty"`
+	Client    string `cbor:"4,keyasint,omitempty"`
+}
+
+func recordFeed(f calendar.Feed) feedRecord {
+	return feedRecord{f.Hash[:], f.Sealed, stampOf(f.FetchedAt), f.Client}
+}
+
+func (r feedRecord) feed() calendar.Feed {
+	f := calendar.Feed{Sealed: r.Sealed, FetchedAt: r.FetchedAt.time(), Client: r.Client}
+	copy(f.Hash[:], r.Hash)
+	return f
+}
+
+func (r *calendarRecord) from(b *calendar.Book) {
+	*r = calendarRecord{b.LastID, stampOf(b.ChangedAt), optional(b.Feed, recordFeed), b.Owner.Enabled, b.Owner.Blocked}
+}
+
+func (r *calendarRecord) book() *calendar.Book {
+	return &calendar.Book{
+		LastID: r.LastID, ChangedAt: r.ChangedAt.time(), Feed: optional(r.Feed, feedRecord.feed),
+		Owner: calendar.Owner{Enabled: r.Enabled, Blocked: r.Blocked},
 	}
 }
 
-func (r *publicRecord) public() inbox.Public {
-	return inbox.Public{
-		Number: r.Number, Name: r.Name, Account: r.Account, Address: r.Address, MessageID: r.MessageID,
-		At: r.At.time(), From: r.From, Subject: r.Subject, OTP: r.OTP, EnvelopeTo: r.EnvelopeTo,
-		To: r.To, SendStatus: r.SendStatus, SendError: r.SendError, Recipients: convert(r.Recipients, recipientRecord.outcome),
-		Encrypted: r.Encrypted, Gone: r.Gone, Meeting: optional(r.Meeting, meetingRecord.meeting), Attendee: optional(r.Attendee, attendeeRecord.attendee),
-	}
+// saidRecord is what a mail said of a meeting, in a contentRecord.
+type saidRecord struct {
+	Meeting meetingRecord   `cbor:"1,keyasint"`
+	Action  calendar.Action `cbor:"2,keyasint,omitempty"`
 }
 
-func recordOutcome(r delivery.Recipient) recipientRecord {
-	return recipientRecord{Email: r.Email, Status: r.Status}
-}
-
-func (r recipientRecord) outcome() delivery.Recipient {
-	return delivery.Recipient{Email: r.Email, Status: r.Status}
+func recordSaid(s calendar.Said) saidRecord { return saidRecord{recordMeeting(s.Meeting), s.Action} }
+func (r saidRecord) said() calendar.Said {
+	return calendar.Said{Meeting: r.Meeting.meeting(), Action: r.Action}
 }
 
 // meetingRecord is a meeting: in its row, in a public record, and as a message says it. Key 15 was
@@ -96,6 +101,7 @@ type meetingRecord struct {
 	Heard       []heardRecord      `cbor:"31,keyasint,omitempty"`
 	Copied      int                `cbor:"32,keyasint,omitempty"` // Copy.Sequence
 	Told        int                `cbor:"33,keyasint,omitempty"` // Copy.Told
+	Until       stamp              `cbor:"34,keyasint,omitempty"`
 }
 
 type attendeeRecord struct {
@@ -142,6 +148,7 @@ type heardRecord struct {
 	RecurrenceID stamp `cbor:"1,keyasint,omitempty"`
 	Sequence     int   `cbor:"2,keyasint,omitempty"`
 	Stamp        stamp `cbor:"3,keyasint,omitempty"`
+	Within       bool  `cbor:"4,keyasint,omitempty"`
 }
 
 func recordPerson(p icalendar.Person) mailboxRecord { return mailboxRecord{p.Email, p.Name} }
@@ -187,10 +194,10 @@ func (r answerRecord) answer() calendar.Answer {
 	return calendar.Answer{Email: r.Email, Stamp: r.Stamp.time()}
 }
 func recordHeard(h calendar.Heard) heardRecord {
-	return heardRecord{stampOf(h.RecurrenceID), h.Sequence, stampOf(h.Stamp)}
+	return heardRecord{stampOf(h.RecurrenceID), h.Sequence, stampOf(h.Stamp), h.Within}
 }
 func (r heardRecord) heard() calendar.Heard {
-	return calendar.Heard{RecurrenceID: r.RecurrenceID.time(), Sequence: r.Sequence, Stamp: r.Stamp.time()}
+	return calendar.Heard{RecurrenceID: r.RecurrenceID.time(), Sequence: r.Sequence, Stamp: r.Stamp.time(), Within: r.Within}
 }
 
 func recordMeeting(m calendar.Meeting) meetingRecord {
@@ -201,7 +208,7 @@ func recordMeeting(m calendar.Meeting) meetingRecord {
 		Recurrence: optional(m.Recurrence, recordRecurrence), Stamp: stampOf(m.Stamp), Occurrence: stampOf(m.RecurrenceID), Comment: m.Comment,
 		Observances: convert(m.Zone.Observances, recordObservance), Version: m.Version, Mail: m.Mail, Asked: m.Asked,
 		Answers: convert(m.Answers, recordAnswer), Speaker: m.Speaker, Signed: m.Signed, Published: m.Published,
-		Heard: convert(m.Heard, recordHeard), Copied: m.Copy.Sequence, Told: m.Copy.Told,
+		Heard: convert(m.Heard, recordHeard), Copied: m.Copy.Sequence, Told: m.Copy.Told, Until: stampOf(m.Until),
 	}
 }
 
@@ -217,6 +224,97 @@ func (r meetingRecord) meeting() calendar.Meeting {
 		ID: r.ID, Source: r.Source, MyStatus: r.MyStatus, CreatedAt: r.CreatedAt.time(), UpdatedAt: r.UpdatedAt.time(),
 		Version: r.Version, Mail: r.Mail, Asked: r.Asked, Answers: convert(r.Answers, answerRecord.answer),
 		Speaker: r.Speaker, Signed: r.Signed, Published: r.Published, Heard: convert(r.Heard, heardRecord.heard),
-		Copy: calendar.Copy{Sequence: r.Copied, Told: r.Told},
+		Copy: calendar.Copy{Sequence: r.Copied, Told: r.Told}, Until: r.Until.time(),
 	}
 }
+
+// calendarKey names a row of an inbox's calendar: its own, or what all its meetings begin with.
+func calendarKey(dst []byte, addr string, part byte) []byte {
+	return append(appendText(dst, kindCalendar, addr), part)
+}
+
+func meetingKey(dst []byte, addr string, id int64) []byte {
+	return appendNumber(calendarKey(dst, addr, partMeeting), id)
+}
+
+// putCalendar writes what changed of a calendar. What goes is deleted last: it may have come in the same rows.
+func (w *writer) putCalendar(r *inbox.Rows) {
+	if r.Calendar == nil {
+		return
+	}
+	var rec calendarRecord
+	rec.from(r.Calendar)
+	w.put(calendarKey(w.key[:0], r.Address, partCalendar), &rec)
+	for _, m := range r.Meetings {
+		rec := recordMeeting(*m)
+		rec.ID = 0
+		w.put(meetingKey(w.key[:0], r.Address, m.ID), &rec)
+	}
+	for run := range runs(ascending(r.DropMeetings)) {
+		w.dropRun(run, func(dst []byte, id int64) []byte { return meetingKey(dst, r.Address, id) })
+	}
+}
+
+// loadCalendar reads a calendar in one scan. Meetings that the disk has lost are left out, told and
+// counted; who reads the calendar gets the others.
+func (t *inboxTable) loadCalendar(addr string) (*calendar.Book, error) {
+	b := &calendar.Book{}
+	own, meetings := calendarKey(nil, addr, partCalendar), calendarKey(nil, addr, partMeeting)
+	read := func(key, value []byte) error {
+		if bytes.Equal(key, own) {
+			var r calendarRecord
+			if err := decode(value, &r); err != nil {
+				return err
+			}
+			*b = *r.book() // its row is the first
+			return nil
+		}
+		var r meetingRecord
+		if err := decode(value, &r); err != nil {
+			return err
+		}
+		m := r.meeting()
+		m.ID = readNumber(key)
+		m.Bytes = inbox.MeetingBytes(&m)
+		b.Meetings = append(b.Meetings, &m)
+		b.Bytes += m.Bytes
+		return nil
+	}
+	err := t.scan(span{own, end(meetings)}, read)
+	if !damages(err) {
+		return b, err
+	}
+	*b = calendar.Book{}
+	return b, t.salvageCalendar(addr, b, read)
+}
+
+// salvageCalendar reads a calendar row by row, where a scan of them hit damage.
+func (t *inboxTable) salvageCalendar(addr string, b *calendar.Book, read func(key, value []byte) error) error {
+	one := func(key []byte) error {
+		_, err := t.read(key, func(value []byte) error { return read(key, value) })
+		if !damages(err) {
+			return err
+		}
+		if t.damage.note(messageName{address: string(key)}) {
+			t.folder.Log.Error("storage: a part of a calendar is damaged and left out", "inbox", addr, "key", fmt.Sprintf("%x", key), "err", err)
+		}
+		return nil
+	}
+	if err := one(calendarKey(nil, addr, partCalendar)); err != nil {
+		return err
+	}
+	last := b.LastID
+	if last == 0 { // its own row is lost: no id may come again that a meeting ever had
+		last = lostCalendar
+	}
+	for id := int64(1); id <= last; id++ {
+		if err := one(meetingKey(nil, addr, id)); err != nil {
+			return err
+		}
+	}
+	b.LastID = last
+	return nil
+}
+
+// lostCalendar is how many ids of a calendar are looked at whose own row is lost, and not given again.
+const lostCalendar = 1 << 16

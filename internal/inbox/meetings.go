@@ -1,0 +1,230 @@
+package inbox
+
+import (
+	"fmt"
+	"time"
+
+	"inboxd/internal/calendar"
+	"inboxd/internal/fault"
+	"inboxd/internal/partition"
+)
+
+// Arrange does what an order comes to: the meeting as it will be, and the mails that tell of it,
+// Submits[i] for Plan.Mails[i]. After is where the day's count of them stands, as of Submit. It is
+// refused with ErrOutdated when the meeting is not the one any more that the order was weighed against.
+type Arrange struct {
+	Plan    calendar.Plan
+	Submits []Submit
+	After   partition.Position
+}
+
+// Size is how many bytes the mails have.
+func (c *Arrange) Size() (n int64) {
+	for i := range c.Submits {
+		n += int64(len(c.Submits[i].Raw))
+	}
+	return n
+}
+
+// ErrOutdated says that an order must be weighed again.
+var ErrOutdated = fault.New(fault.Refused, "The meeting has changed since the order was weighed")
+
+// met is a meeting that is new or changed. Public tells of it; nil: nothing does.
+type met struct {
+	Meeting calendar.Meeting
+	Public  *Public
+}
+
+func (e met) apply(s *State) {
+	was := s.Calendar.Meeting(e.Meeting.ID)
+	s.Calendar = s.Calendar.With(&e.Meeting, MeetingBytes(&e.Meeting))
+	s.HasCalendar = true
+	if e.Public != nil {
+		s.LastEvent = e.Public.Number
+	}
+	if was != nil && was.Until.Equal(s.DueAt) {
+		s.schedule() // it may stay longer now
+	}
+	s.dueBy(e.Meeting.Until)
+}
+func (e met) rows(s *State, r *Rows) {
+	r.profile(s)
+	r.Calendar = s.Calendar
+	r.Meetings = append(r.Meetings, s.Calendar.Meeting(e.Meeting.ID))
+	if e.Public != nil {
+		r.Public = append(r.Public, *e.Public)
+	}
+}
+
+// unmet are meetings that are over at a time. With All the calendar goes with them; no id of it is
+// given again.
+type unmet struct {
+	IDs []int64
+	At  time.Time
+	All bool
+}
+
+func (e unmet) apply(s *State) {
+	if e.All {
+		s.Calendar = &calendar.Book{LastID: s.Calendar.LastID}
+	} else {
+		s.Calendar = s.Calendar.Without(e.IDs)
+		s.Calendar.ChangedAt = e.At
+	}
+	s.schedule()
+}
+func (e unmet) rows(s *State, r *Rows) {
+	r.Calendar = s.Calendar
+	r.DropMeetings = append(r.DropMeetings, e.IDs...)
+}
+
+// withoutCalendar is what ends the calendar of an inbox that is deleted.
+func (s *State) withoutCalendar(now time.Time) []Event {
+	if s.Calendar == nil {
+		return nil
+	}
+	ev := unmet{At: now, All: true}
+	for _, m := range s.Calendar.Meetings {
+		ev.IDs = append(ev.IDs, m.ID)
+	}
+	return []Event{ev}
+}
+
+// meetingsOver are those that retention may take, at most expireStep.
+func (s *State) meetingsOver(now time.Time) (ids []int64) {
+	if s.Calendar == nil {
+		return nil
+	}
+	for _, m := range s.Calendar.Meetings {
+		if !m.Until.IsZero() && !now.Before(m.Until) && len(ids) < expireStep {
+			ids = append(ids, m.ID)
+		}
+	}
+	return ids
+}
+
+// keep is m as it is kept from now on: a new one gets its id. The error says that there is no room.
+func (s *State) keep(m calendar.Meeting) (calendar.Meeting, error) {
+	var b calendar.Book
+	if s.Calendar != nil {
+		b = *s.Calendar
+	}
+	was := b.Meeting(m.ID)
+	if was == nil {
+		was = &calendar.Meeting{}
+		m.ID = b.LastID + 1
+	}
+	m.Until = time.Time{}
+	if at, ever := calendar.Goes(&m); ever {
+		m.Until = at.UTC().Truncate(time.Millisecond)
+	}
+	grows := MeetingBytes(&m) - was.Bytes
+	switch {
+	case was.ID == 0 && len(b.Meetings) >= calendar.MaxMeetings:
+		return m, fault.New(fault.Refused, fmt.Sprintf("The calendar of this inbox is full: it may hold %d meetings", calendar.MaxMeetings))
+	case grows > 0 && b.Bytes+grows > calendar.MaxBytes:
+		return m, fault.New(fault.Refused, fmt.Sprintf("The calendar of this inbox is full: it may hold %d bytes of meetings", calendar.MaxBytes))
+	}
+	return m, nil
+}
+
+// merge is what the mail says of a meeting, as message m, and what that changes; nil: nothing.
+func (c *Receive) merge(s *State, m *Message) (*Content, []Event, calendar.Merged) {
+	if c.Invitation == nil {
+		return c.Content, nil, calendar.Merged{}
+	}
+	merged := calendar.Merge(s.Calendar, c.Invitation, s.Address, m.ReceivedAt)
+	var evs []Event
+	if merged.Meeting != nil {
+		kept, err := s.keep(*merged.Meeting)
+		if err != nil {
+			merged = merged.WithoutRoom()
+		} else {
+			merged.Said.Meeting.ID = kept.ID
+			evs = append(evs, met{kept, s.meetingEvent(&merged, &kept, m)})
+		}
+	}
+	content := *c.Content // that of all recipients
+	content.Calendar = &merged.Said
+	return &content, evs, merged
+}
+
+// meetingEvent is the public event of what message m did to a meeting; it follows the message's own.
+func (s *State) meetingEvent(merged *calendar.Merged, kept *calendar.Meeting, m *Message) *Public {
+	if merged.Event == "" {
+		return nil
+	}
+	return &Public{
+		Number: s.LastEvent + 2, Name: merged.Event, Account: s.Account, Address: s.Address, MessageID: m.ID, At: m.ReceivedAt,
+		Meeting: kept, Attendee: merged.Attendee,
+	}
+}
+
+func (c Arrange) decide(s *State, env Env) ([]Event, Outcome, error) {
+	m := &c.Plan.Meeting
+	known := s.Calendar.Meeting(m.ID)
+	switch {
+	case m.ID != 0 && (known == nil || known.Version != m.Version):
+		return nil, Outcome{}, ErrOutdated
+	case !c.Plan.Changed:
+		return nil, Outcome{Meeting: known}, nil
+	}
+	kept, err := s.keep(*m)
+	if err != nil {
+		return nil, Outcome{}, err
+	}
+	kept.Version++
+	gone, err := s.makeRoom(len(c.Submits), c.Size(), env.Capacity, env.Now)
+	if err != nil {
+		return nil, Outcome{}, err
+	}
+	evs, outcome := instead(gone, met{Meeting: kept}), Outcome{Meeting: &kept}
+	for i := range c.Submits {
+		ev := c.Submits[i].submitted(s, env.Now, s.LastID+1+int64(i))
+		content := *ev.Content
+		content.Calendar = c.Plan.Mails[i].Said(&kept)
+		ev.Content = &content
+		evs = append(evs, ev)
+	}
+	if len(c.Submits) > 0 {
+		outcome.ID = s.LastID + 1
+	}
+	return evs, outcome, nil
+}
+
+// MeetingBytes is about how many bytes the row of a meeting takes on disk: the same for the same
+// meeting, whoever asks.
+func MeetingBytes(m *calendar.Meeting) int64 {
+	const perMeeting, perPerson, perOccurrence, perAnswer, perObservance, perTime = 160, 64, 48, 24, 32, 10
+	n := perMeeting + len(m.UID) + len(m.Title) + len(m.Location) + len(m.Description) + len(m.Comment) + len(m.Zone.Name) + len(m.Mail) + len(m.Speaker)
+	if m.Organizer != nil {
+		n += len(m.Organizer.Email) + len(m.Organizer.Name)
+	}
+	for i := range m.Attendees {
+		n += perPerson + len(m.Attendees[i].Email) + len(m.Attendees[i].Name)
+	}
+	for i := range m.Answers {
+		n += perAnswer + len(m.Answers[i].Email)
+	}
+	for i := range m.Zone.Observances {
+		o := &m.Zone.Observances[i]
+		n += perObservance + len(o.Rule) + perTime*len(o.Dates)
+	}
+	n += perOccurrence * len(m.Heard)
+	if r := m.Recurrence; r != nil {
+		n += len(r.Rule) + perTime*(len(r.Except)+len(r.Also))
+		for i := range r.Overrides {
+			n += perOccurrence + len(r.Overrides[i].Title) + len(r.Overrides[i].Location)
+		}
+	}
+	return int64(n)
+}
+
+// calendarWeight is about how many bytes a calendar holds in memory.
+func calendarWeight(b *calendar.Book) int64 {
+	if b == nil {
+		return 0
+	}
+	const perBook, perMeeting = 256, 512
+	return perBook + perMeeting*int64(len(b.Meetings)) + 2*b.Bytes
+}
