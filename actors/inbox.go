@@ -101,8 +101,11 @@ func (e *inboxEntity) Decide(cmd any) (any, error) {
 	}
 	e.begin()
 	e.rows.Apply(e.state, evs)
-	if submit, ok := order.(inbox.Submit); ok {
-		e.rests = append(e.rests, submit.After)
+	switch mails := order.(type) {
+	case inbox.Submit:
+		e.rests = append(e.rests, mails.After)
+	case inbox.Arrange:
+		e.rests = append(e.rests, mails.After)
 	}
 	return answer, nil
 }
@@ -111,7 +114,7 @@ func (e *inboxEntity) Decide(cmd any) (any, error) {
 func (e *inboxEntity) env(cmd inbox.Command) (env inbox.Env, err error) {
 	env.Now = e.now()
 	switch cmd.(type) {
-	case inbox.Receive, inbox.Submit:
+	case inbox.Receive, inbox.Submit, inbox.Arrange:
 		env.Capacity, err = e.capacityFor(e.state.Account)
 	}
 	return env, err

@@ -166,6 +166,8 @@ func sizeOf(cmd inbox.Command) int64 {
 		return int64(len(cmd.Raw))
 	case inbox.Submit:
 		return int64(len(cmd.Raw))
+	case inbox.Arrange:
+		return cmd.Size()
 	}
 	return 0
 }

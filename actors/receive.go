@@ -2,6 +2,8 @@ package actors
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"inboxd/actors/engine"
@@ -11,8 +13,8 @@ import (
 	"inboxd/internal/ingest"
 )
 
-// Receiving takes mail in for the inboxes of this node. It never changes but for untilFull,
-// which guards itself; any goroutine may use it.
+// Receiving takes mail in for the inboxes of this node. It never changes but for untilFull
+// and what is counted, which guard themselves; any goroutine may use it.
 type Receiving struct {
 	inboxes    *Inboxes
 	domains    *OwnDomains
@@ -23,6 +25,28 @@ type Receiving struct {
 	spam       ingest.Scanner
 	untilFull  *untilFull
 	now        func() time.Time
+
+	merged, refused tally // what mails did to meetings, and why those did not count that did nothing
+}
+
+// tally counts by a word of ours; any goroutine may use it.
+type tally struct{ by sync.Map }
+
+func (t *tally) add(word string) {
+	n, known := t.by.Load(word)
+	if !known {
+		n, _ = t.by.LoadOrStore(word, new(atomic.Int64))
+	}
+	n.(*atomic.Int64).Add(1)
+}
+
+func (t *tally) counts() map[string]int64 {
+	out := map[string]int64{}
+	t.by.Range(func(word, n any) bool {
+		out[word.(string)] = n.(*atomic.Int64).Load()
+		return true
+	})
+	return out
 }
 
 // home is the address of the inbox that mail for rcpt goes to. Mail for those who answer for the
@@ -111,6 +135,12 @@ func (r *Receiving) receiveFor(ctx context.Context, rcpt string, mail ingest.Mai
 	}
 	to, cmd := r.home(rcpt), mail.For(rcpt)
 	got, err := r.inboxes.Do(ctx, to, cmd)
+	if err == nil && got.Merged != "" {
+		r.merged.add(string(got.Merged))
+	}
+	if err == nil && got.Refused != "" {
+		r.refused.add(got.Refused)
+	}
 	if got.Duplicate && cmd.Digest == (inbox.Digest{}) { // with more, Receive settles it for all
 		r.inboxes.owners.Notify(to, inbox.Settle{Digest: cmd.Repeat()})
 	}

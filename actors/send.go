@@ -59,6 +59,21 @@ func (s *Sending) Send(ctx context.Context, address string, letter inbox.Letter)
 // the mail, in one batch. A repeat waits for the first, which may have taken the last place in
 // the quota. tell is as for DoOnce.
 func (s *Sending) SendOnce(ctx context.Context, address string, letter inbox.Letter, req once.Request, tell func(inbox.Outcome) []byte) (given once.Result, err error) {
+	return s.unlessDone(ctx, address, req, func() (given once.Result, err error) {
+		_, err = s.send(ctx, address, letter, func(submit inbox.Submit) (id int64, err error) {
+			given, err = s.inboxes.DoOnce(ctx, address, submit, req, func(a inbox.Outcome) []byte {
+				id = a.ID
+				return tell(a)
+			})
+			return id, err
+		})
+		return given, err
+	})
+}
+
+// unlessDone has a request done that may be repeated, once no other of its name is at work, unless
+// its result is known.
+func (s *Sending) unlessDone(ctx context.Context, address string, req once.Request, do func() (once.Result, error)) (once.Result, error) {
 	done, err := s.repeats.turn(ctx, repeated{address, req.Key})
 	if err != nil {
 		return once.Result{}, err
@@ -67,14 +82,7 @@ func (s *Sending) SendOnce(ctx context.Context, address string, letter inbox.Let
 	if given, known, err := s.inboxes.Recall(ctx, address, req); known || err != nil {
 		return given, err
 	}
-	_, err = s.send(ctx, address, letter, func(submit inbox.Submit) (id int64, err error) {
-		given, err = s.inboxes.DoOnce(ctx, address, submit, req, func(a inbox.Outcome) []byte {
-			id = a.ID
-			return tell(a)
-		})
-		return id, err
-	})
-	return given, err
+	return do()
 }
 
 // send prepares a letter and hands it to submit, which returns the message's id, 0 when a
@@ -107,7 +115,7 @@ func (s *Sending) send(ctx context.Context, address string, letter inbox.Letter,
 // isNotQueued reports a failure after which the mail is surely not queued.
 func isNotQueued(err error) bool {
 	switch fault.KindOf(err) {
-	case fault.InboxFull, fault.StorageFull, fault.NoInbox, fault.Invalid:
+	case fault.InboxFull, fault.StorageFull, fault.NoInbox, fault.Invalid, fault.Refused:
 		return true
 	}
 	return false
@@ -190,9 +198,9 @@ func (s *Sending) thread(ctx context.Context, view *inbox.View, messageID string
 func (s *Sending) checkSuppressed(id account.ID, recipients []inbox.Recipient) error {
 	var barred []string
 	for _, r := range recipients {
-		_, found, err := s.store.Suppression(id, strings.ToLower(r.Email))
+		found, err := s.suppressed(id, r.Email)
 		if err != nil {
-			return engine.Busy(err)
+			return err
 		}
 		if found {
 			barred = append(barred, r.Email)
@@ -202,6 +210,15 @@ func (s *Sending) checkSuppressed(id account.ID, recipients []inbox.Recipient) e
 		return nil
 	}
 	return fault.New(fault.Refused, fmt.Sprintf("Mail to %s came back before, so it is not sent there. DELETE /api/v1/suppressions/{email} (email:send) lifts that", strings.Join(barred, ", ")))
+}
+
+// suppressed reports whether mail to an address came back.
+func (s *Sending) suppressed(id account.ID, email string) (bool, error) {
+	_, found, err := s.store.Suppression(id, strings.ToLower(email))
+	if err != nil {
+		err = engine.Busy(err)
+	}
+	return found, err
 }
 
 // Suppressions pages through the addresses that an account sends no mail to.

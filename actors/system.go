@@ -1,3 +1,9 @@
+// Package actors runs the rules as actors: one owner per active inbox and per active
+// account, found through a directory that activates it on demand and lets it leave memory
+// when it is idle. Owners decide, commit, publish and answer in that order; supervisors
+// drive retention and the change journal from what is on disk. The package knows
+// protoactor; it refuses to know Pebble, HTTP and SMTP, which it meets only as the
+// interfaces in ports.go.
 package actors
 
 import (
@@ -52,6 +58,7 @@ type System struct {
 	*Receiving
 	*Bounces
 	*Sending
+	*Meetings
 	*Webhooks
 	journal.Reading
 	*hooks.Records
@@ -199,6 +206,7 @@ func (s *System) makeMail(secret []byte) {
 		inboxes: s.Inboxes, owners: s.accounts, store: o.Store, domain: o.Namespaces.Domain,
 		now: s.now, random: o.Random, log: o.Logger,
 	}
+	s.Meetings = &Meetings{s.Sending}
 	s.Mail = s.newMailQueue()
 	s.Bounces.route, s.Bounces.noted, s.Sending.waits = s.Mail.Route, s.Mail.NoteBounce, s.Mail.CallerWaits
 }
@@ -281,6 +289,8 @@ type Stats struct {
 	JournalWaiting                int
 	Queue                         mailqueue.Stats
 	Hooks                         hooks.Stats
+	// What mails did to meetings, by outcome, and why those did not count that did nothing, both since the start.
+	Merged, RefusedMeetings map[string]int64
 }
 
 // Stats takes the picture.
@@ -291,5 +301,6 @@ func (s *System) Stats() Stats {
 		Passivated: inboxes.Left + accounts.Left,
 		InboxBytes: inboxes.Bytes, InFlight: inboxes.InFlight + accounts.InFlight,
 		JournalWaiting: s.journal.Waiting(), Queue: s.Mail.Stats(), Hooks: s.hooks.Stats(),
+		Merged: s.Receiving.merged.counts(), RefusedMeetings: s.Receiving.refused.counts(),
 	}
 }

@@ -80,6 +80,8 @@ func (f figures) actors(a actors.Stats) {
 	f.counter("passivations_total", "Owners that left memory.", float64(a.Passivated))
 	f.gauge("commands_in_flight", "Commands admitted and not answered.", float64(a.InFlight))
 	f.gauge("journal_waiting", "Commits whose events wait for the change journal.", float64(a.JournalWaiting))
+	counters(f, "meetings_merged_total", "Mails that spoke of a meeting, by what they did to it.", "outcome", a.Merged)
+	counters(f, "meeting_mails_refused_total", "Those that did not count, by reason.", "reason", a.RefusedMeetings)
 	f.gauge("webhook_deliveries_waiting", "Deliveries of webhooks that wait or are on their way, as far as they are in memory.", float64(a.Hooks.Waiting))
 	f.gauge("webhook_attempts_active", "Attempts of webhooks under way.", float64(a.Hooks.Running))
 	f.gauge("webhook_overdue_seconds", "How long the earliest waiting delivery is overdue.", a.Hooks.Lag.Seconds())

@@ -1,0 +1,174 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"inboxd/actors/engine"
+	"inboxd/internal/account"
+	"inboxd/internal/calendar"
+	"inboxd/internal/icalendar"
+	"inboxd/internal/inbox"
+	"inboxd/internal/message"
+	"inboxd/internal/message/compose"
+	"inboxd/internal/once"
+)
+
+// Meetings takes orders about the meetings of inboxes. What an order comes to is weighed against the
+// published calendar, outside of the inbox's owner, because it takes look-ups and a place in the day's
+// quota; the owner does it only if the meeting is still the same. It never changes; any goroutine may
+// use it.
+type Meetings struct{ sending *Sending }
+
+// weighings is how often an order is weighed while others change its meeting.
+const weighings = 8
+
+// Arrange does an order and returns when the meeting, and the mails that tell of it, are on disk, in one
+// batch. Errors are those of calendar.Arrange, and of Send before anything changed.
+func (m *Meetings) Arrange(ctx context.Context, address string, o calendar.Order) (calendar.Done, error) {
+	return m.weigh(ctx, address, o, func(c inbox.Arrange) (inbox.Outcome, error) {
+		return m.sending.inboxes.Do(ctx, address, c)
+	})
+}
+
+// ArrangeOnce is Arrange for a request that may be repeated: see SendOnce.
+func (m *Meetings) ArrangeOnce(ctx context.Context, address string, o calendar.Order, req once.Request, tell func(calendar.Done) []byte) (once.Result, error) {
+	return m.sending.unlessDone(ctx, address, req, func() (given once.Result, err error) {
+		_, err = m.weigh(ctx, address, o, func(c inbox.Arrange) (got inbox.Outcome, err error) {
+			given, err = m.sending.inboxes.DoOnce(ctx, address, c, req, func(a inbox.Outcome) []byte {
+				got = a
+				return tell(doneOf(a))
+			})
+			return got, err
+		})
+		return given, err
+	})
+}
+
+func doneOf(a inbox.Outcome) calendar.Done {
+	return calendar.Done{Meeting: a.Meeting, MessageID: a.ID}
+}
+
+// weigh hands an order to the inbox, weighed again each time the meeting changed meanwhile.
+func (m *Meetings) weigh(ctx context.Context, address string, o calendar.Order, hand func(inbox.Arrange) (inbox.Outcome, error)) (calendar.Done, error) {
+	defer m.sending.waits()()
+	for range weighings {
+		got, err := m.order(ctx, address, o, hand)
+		if !errors.Is(err, inbox.ErrOutdated) {
+			return doneOf(got), err
+		}
+	}
+	return calendar.Done{}, engine.Busy(inbox.ErrOutdated)
+}
+
+func (m *Meetings) order(ctx context.Context, address string, o calendar.Order, hand func(inbox.Arrange) (inbox.Outcome, error)) (got inbox.Outcome, err error) {
+	s := m.sending
+	view, err := s.inboxes.View(ctx, address)
+	if err != nil {
+		return got, err
+	}
+	command, err := m.prepare(ctx, view, o)
+	if err != nil {
+		return got, err
+	}
+	at := s.now()
+	if err := m.count(ctx, view.Account, command.Submits); err != nil {
+		return got, err
+	}
+	command.After = s.store.Position(view.Account.Partition())
+	got, err = hand(command)
+	switch {
+	case err == nil && got.Meeting == nil, isNotQueued(err): // it was done before, or never will be
+		m.giveBack(view.Account, at, len(command.Submits))
+	case err == nil:
+		for i, c := range command.Submits {
+			s.log.Info("queued", "inbox", address, "message_id", got.ID+int64(i), "recipients", len(c.Recipients), "octets", len(c.Raw))
+		}
+	}
+	return got, err
+}
+
+// count takes the places of mails in the day's quota, all or none.
+func (m *Meetings) count(ctx context.Context, id account.ID, mails []inbox.Submit) error {
+	at := m.sending.now()
+	for n, mail := range mails {
+		if _, err := m.sending.owners.order(ctx, id, account.CountSend{Recipients: len(mail.Recipients)}); err != nil {
+			m.giveBack(id, at, n)
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *Meetings) giveBack(id account.ID, at time.Time, n int) {
+	for range n {
+		m.sending.owners.notify(id, account.ReturnSend{At: at})
+	}
+}
+
+// prepare weighs an order and writes its mails.
+func (m *Meetings) prepare(ctx context.Context, view *inbox.View, o calendar.Order) (c inbox.Arrange, err error) {
+	s := m.sending
+	var uid [16]byte
+	s.random(uid[:])
+	me := calendar.Me{Address: view.Address, Name: displayName(view.Label)}
+	if c.Plan, err = calendar.Arrange(view.Calendar, o, me, s.now(), uid); err != nil {
+		return c, err
+	}
+	if err := m.leaveOut(view.Account, &c.Plan); err != nil {
+		return c, err
+	}
+	for i := range c.Plan.Mails {
+		submit, err := m.write(ctx, view, me, &c.Plan.Mails[i])
+		if err != nil {
+			return c, err
+		}
+		c.Submits = append(c.Submits, submit)
+	}
+	if c.Plan.Meeting.ID == 0 && len(c.Submits) > 0 {
+		c.Plan.Meeting.Mail = c.Submits[0].Content.Doc.MessageID
+	}
+	return c, nil
+}
+
+// leaveOut takes those off whom mail came back from. It refuses the order when it is about one of them.
+func (m *Meetings) leaveOut(id account.ID, plan *calendar.Plan) error {
+	must := make([]inbox.Recipient, len(plan.Must))
+	for i, email := range plan.Must {
+		must[i] = inbox.To(email)
+	}
+	if err := m.sending.checkSuppressed(id, must); err != nil {
+		return err
+	}
+	var failed error
+	for i := range plan.Mails {
+		plan.Mails[i].To = slices.DeleteFunc(plan.Mails[i].To, func(p icalendar.Person) bool {
+			found, err := m.sending.suppressed(id, p.Email)
+			failed = errors.Join(failed, err)
+			return found
+		})
+	}
+	plan.Mails = slices.DeleteFunc(plan.Mails, func(mail calendar.Mail) bool { return len(mail.To) == 0 })
+	return failed
+}
+
+// write composes a mail that tells of a meeting.
+func (m *Meetings) write(ctx context.Context, view *inbox.View, me calendar.Me, mail *calendar.Mail) (inbox.Submit, error) {
+	references, err := m.sending.thread(ctx, view, mail.InReplyTo)
+	if err != nil {
+		return inbox.Submit{}, err
+	}
+	d := compose.Draft{
+		From: message.Mailbox{Email: me.Address, Name: me.Name}, Subject: mail.Subject, Text: mail.Text,
+		Calendar:  &compose.CalendarPart{Method: mail.Method, Text: string(mail.Calendar)},
+		InReplyTo: mail.InReplyTo, References: references,
+	}
+	recipients := make([]inbox.Recipient, len(mail.To))
+	for i, p := range mail.To {
+		d.To = append(d.To, message.Mailbox(p))
+		recipients[i] = inbox.To(p.Email)
+	}
+	return m.sending.write(d, recipients)
+}
