@@ -2,7 +2,6 @@ package calendar
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -35,10 +34,7 @@ func (l *letter) request(to []Attendee, action Action) Mail {
 func (l *letter) cancel(to []Attendee) Mail {
 	l.subject = "Cancelled: "
 	e := l.meeting.Event
-	e.Status, e.Attendees = icalendar.Cancelled, slices.Clone(to)
-	for i := range e.Attendees {
-		e.Attendees[i].Asked = false
-	}
+	e.Status, e.Attendees = icalendar.Cancelled, unasked(to)
 	return l.mail("CANCEL", people(to), e, Cancelled, "")
 }
 

@@ -48,11 +48,23 @@ func (x *expander) all() (list []Occurrence, whole bool) {
 // Last is the end of the last occurrence; false for an event whose rule has no end. Of a rule that is
 // never expanded only DTSTART and RDATE are known.
 func (e *Event) Last() (end time.Time, ends bool) {
+	end, ends, _ = e.last(rule.MaxDays)
+	return end, ends
+}
+
+// last walks so many days at most, and says how many there were. A rule with COUNT that was not walked to its
+// end has none.
+func (e *Event) last(days int) (end time.Time, ends bool, walked int) {
+	if e.Recurrence == nil {
+		return e.End, true, 0
+	}
 	r, err := e.ruleOf()
 	if err == nil && r.Count == 0 && r.Until.IsZero() {
-		return time.Time{}, false
+		return time.Time{}, false, 0
 	}
-	list, whole := e.Occurrences(e.Start, LastEnd)
+	x := e.expander(e.Start, LastEnd)
+	x.days = min(max(days, 0), rule.MaxDays)
+	list, whole := x.all()
 	end = e.End
 	for _, o := range list {
 		end = later(end, o.End)
@@ -60,7 +72,8 @@ func (e *Event) Last() (end time.Time, ends bool) {
 	if err == nil && !whole {
 		end = later(end, r.Until.Add(e.End.Sub(e.Start)))
 	}
-	return end, true
+	ends = err != nil || whole || !r.Until.IsZero() || x.days == rule.MaxDays
+	return end, ends, x.walked
 }
 
 func later(a, b time.Time) time.Time {
@@ -90,6 +103,7 @@ type expander struct {
 	days     int  // how far the rule may be walked
 	walked   int  // how far it was
 	one      bool // the rule need not be walked beyond the first that is found
+	beside   int  // how many of list are not by the rule
 }
 
 func (e *Event) expander(from, to time.Time) *expander {
@@ -122,16 +136,20 @@ func (x *expander) rule() (whole bool) {
 		id = x.RecurrenceID // the event is that occurrence
 	}
 	first := x.clock.Local(x.Start)
+	x.beside = len(x.list)
 	x.add(id, x.Start, first)
 	r, err := x.ruleOf()
 	if err != nil {
 		return false
 	}
-	if x.one && len(x.list) > 0 {
+	if x.enough() {
 		return true
 	}
 	return x.walk(&r, first)
 }
+
+// enough says that the first within the window is found: those of a rule come in order.
+func (x *expander) enough() bool { return x.one && len(x.list) > x.beside }
 
 // walk adds what the rule names behind the first, and reports whether that is all.
 func (x *expander) walk(r *rule.Rule, first time.Time) (whole bool) {
@@ -155,7 +173,7 @@ func (x *expander) walk(r *rule.Rule, first time.Time) (whole bool) {
 		if !over && seen <= MaxOccurrences {
 			x.add(start, start, local)
 		}
-		if over || seen > MaxOccurrences || !start.Before(x.to) || x.one && len(x.list) > 0 {
+		if over || seen > MaxOccurrences || !start.Before(x.to) || x.enough() {
 			at, short = local, seen > MaxOccurrences && !over
 			return false
 		}

@@ -15,7 +15,7 @@ const MaxSearchDays = 5 * rule.MaxDays
 // the rules of a stranger leave the others theirs. One goroutine owns it.
 type Search struct {
 	From, To time.Time
-	One      bool // one occurrence of each event is enough
+	One      bool // the first occurrence of each event is enough; others may come with it
 	Events   int  // that have a Recurrence and are still to be searched
 	Stops    int  // events of which not all was looked at
 

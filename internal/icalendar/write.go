@@ -20,7 +20,7 @@ const product = "-//inboxd//inboxd//EN"
 // Append appends the document to dst: CRLF, folded, escaped, with one VTIMEZONE for each zone. Text
 // of others is escaped or, where nothing can be, dropped, so that none of it becomes a line.
 func Append(dst []byte, d *Document) []byte {
-	w := writer{b: dst, places: map[string]place{}}
+	w := writer{b: dst, places: map[string]place{}, customs: map[*zone.Observance]string{}, asks: d.Method == "REQUEST"}
 	w.line("BEGIN", "VCALENDAR")
 	w.line("PRODID", product)
 	w.line("VERSION", "2.0")
@@ -111,8 +111,11 @@ func (w *writer) recurrence(r *Recurrence, e *Event) {
 
 func (w *writer) attendee(a *Attendee) {
 	asked := ""
-	if a.Asked {
+	switch {
+	case a.Asked:
 		asked = "TRUE"
+	case w.asks:
+		asked = "FALSE" // some clients take an invitation that says nothing for one that asks
 	}
 	w.line("ATTENDEE"+param("CUTYPE", a.Kind)+param("ROLE", strings.ToUpper(a.Role))+param("PARTSTAT", strings.ToUpper(a.Status))+
 		param("RSVP", asked)+param("CN", a.Name), uri(a.Email))
@@ -144,12 +147,7 @@ func utc(t time.Time) string { return t.UTC().Format("20060102T150405Z") }
 // tzid is the name under which a zone is written; empty for UTC.
 func (w *writer) tzid(z zone.Zone) string {
 	if len(z.Observances) > 0 {
-		for id, p := range w.places {
-			if sameObservances(p.zone.Observances, z.Observances) {
-				return id
-			}
-		}
-		return ""
+		return w.customs[&z.Observances[0]]
 	}
 	if z.Name == zone.UTC.Name {
 		return ""

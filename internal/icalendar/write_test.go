@@ -2,6 +2,7 @@ package icalendar
 
 import (
 	"bytes"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -59,7 +60,7 @@ func again(t *testing.T, c *Calendar, text []byte) {
 	if clock := c.Event.Zone.Clock(); !clock.Instant(clock.Local(c.Event.Start)).Equal(c.Event.Start) {
 		d.Event.Zone = c.Event.Zone // it was written in UTC
 	}
-	if !sameObservances(c.Event.Zone.Observances, d.Event.Zone.Observances) {
+	if !reflect.DeepEqual(c.Event.Zone.Observances, d.Event.Zone.Observances) {
 		t.Errorf("observances: %v, want %v", d.Event.Zone, c.Event.Zone)
 	}
 	if got, want := tell(d), tell(c); got != want {

@@ -3,12 +3,18 @@ package icalendar
 import (
 	"strings"
 	"unicode/utf8"
+
+	"inboxd/internal/icalendar/zone"
 )
 
 // writer writes a document. One call of Append owns it.
 type writer struct {
 	b      []byte
 	places map[string]place // the zones that were written, by TZID
+	// customs are the TZIDs of zones that only a file explains, by where their observances are.
+	customs map[*zone.Observance]string
+	asks    bool // answers are asked for
+	walked  int  // days of rules
 }
 
 // maxLine is how many octets a line has before it is folded (RFC 5545, section 3.1).

@@ -2,7 +2,6 @@ package icalendar
 
 import (
 	"fmt"
-	"reflect"
 	"time"
 
 	"inboxd/internal/icalendar/zone"
@@ -14,30 +13,32 @@ const yearsBeyond, yearsEndless = 5, 10
 
 // zones writes a VTIMEZONE for each zone that the events are local in.
 func (w *writer) zones(events []Event) {
+	known := map[string]string{}
 	for i := range events {
 		e := &events[i]
 		switch {
 		case e.AllDay:
 		case len(e.Zone.Observances) > 0:
-			w.custom(e.Zone)
+			w.custom(e.Zone, known)
 		case e.Zone.Name != "" && e.Zone.Name != zone.UTC.Name && w.places[e.Zone.Name].clock == nil:
 			w.places[e.Zone.Name] = place{e.Zone, e.Zone.Clock()}
-			first, last := uses(events, e.Zone.Name)
+			first, last := w.uses(events, e.Zone.Name)
 			w.named(e.Zone, first, last+yearsBeyond)
 		}
 	}
 }
 
-// uses are the first and the last year in which events are local in a zone.
-func uses(events []Event, name string) (first, last int) {
+// uses are the first and the last year in which events are local in a zone. The rules of one document
+// are walked for MaxSearchDays; one that is not is taken for one without an end.
+func (w *writer) uses(events []Event, name string) (first, last int) {
 	first = LastYear
 	for i := range events {
 		e := &events[i]
 		if e.AllDay || e.Zone.Name != name {
 			continue
 		}
-		end, ends := e.Last()
-		if !ends {
+		end, ends, walked := e.last(MaxSearchDays - w.walked)
+		if w.walked += walked; !ends {
 			end = e.Start.AddDate(yearsEndless, 0, 0)
 		}
 		first, last = min(first, e.Start.Year()), max(last, end.Year())
@@ -54,12 +55,17 @@ func (w *writer) named(z zone.Zone, first, last int) {
 	w.line("END", "VTIMEZONE")
 }
 
-// custom writes a zone that only a file explains, under a name that nobody else explains.
-func (w *writer) custom(z zone.Zone) {
-	if w.tzid(z) != "" {
+// custom writes a zone that only a file explains, under a name that nobody else explains. known are the
+// names by what they explain, so that zones that are alike are written once.
+func (w *writer) custom(z zone.Zone, known map[string]string) {
+	says := fmt.Sprint(z.Observances)
+	id := known[says]
+	w.customs[&z.Observances[0]] = id
+	if id != "" {
 		return
 	}
-	id := fmt.Sprintf("Local-%d", len(w.places)+1)
+	id = fmt.Sprintf("Local-%d", len(w.places)+1)
+	known[says], w.customs[&z.Observances[0]] = id, id
 	w.places[id] = place{z, z.Clock()}
 	w.line("BEGIN", "VTIMEZONE")
 	w.line("TZID", id)
@@ -68,8 +74,6 @@ func (w *writer) custom(z zone.Zone) {
 	}
 	w.line("END", "VTIMEZONE")
 }
-
-func sameObservances(a, b []zone.Observance) bool { return reflect.DeepEqual(a, b) }
 
 func (w *writer) observance(o zone.Observance, daylight bool, name string) {
 	kind := "STANDARD"
