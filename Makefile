@@ -46,6 +46,7 @@ bench: build ## the loads users care about, with their ratios
 	./bin/inbox-bench events
 	./bin/inbox-bench webhooks
 	./bin/inbox-bench send
+	./bin/inbox-bench calendar
 	./bin/inbox-bench start
 
 crash: ## CLONES crash clones, 20 kills of the real process under load, and 1,000 moves of groups

@@ -172,6 +172,9 @@ func (f *fake) serveHTTP(ctx *fasthttp.RequestCtx) {
 		answer(201, map[string]string{"session_token": fmt.Sprint("svc_sess_", time.Now().UnixNano())})
 	case strings.HasPrefix(session, "Bearer svc_sess_"):
 		answer(f.manage(session, path, ctx.PostBody()))
+	case strings.HasPrefix(path, "/calendar/feeds/"):
+		ctx.SetBodyString("BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n")
+		f.tag(ctx)
 	case path != "/metrics" && !strings.HasPrefix(key, "svc_"):
 		answer(401, map[string]string{"detail": "A valid API key is required"})
 	case path == "/api/v1/inboxes" && ctx.IsPost():
@@ -187,7 +190,11 @@ func (f *fake) serveHTTP(ctx *fasthttp.RequestCtx) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		ctx.SetBodyString(fmt.Sprintf("other 1\n%s %d\n", deliveredMetric, f.sent))
-	case strings.HasSuffix(path, "/send"):
+	case strings.HasSuffix(path, "/calendar/feed"):
+		answer(200, map[string]string{"feed_url": "http://inbox.localhost/calendar/feeds/token.ics"})
+	case strings.HasSuffix(path, "/calendar/events") && ctx.IsGet():
+		answer(200, f.meetings(strings.TrimSuffix(strings.TrimPrefix(path, "/api/v1/inboxes/"), "/calendar/events")))
+	case strings.HasSuffix(path, "/send"), strings.HasSuffix(path, "/calendar/events"):
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.sent++
@@ -202,6 +209,17 @@ func (f *fake) serveHTTP(ctx *fasthttp.RequestCtx) {
 	default:
 		answer(404, map[string]string{"detail": "No such path"})
 	}
+}
+
+// meetings takes every mail for an invitation.
+func (f *fake) meetings(address string) any {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	events := []any{}
+	for i := range f.inboxes[address].codes {
+		events = append(events, map[string]any{"id": i + 1})
+	}
+	return map[string]any{"events": events, "next_cursor": nil}
 }
 
 func (f *fake) create(address, key string) (int, any) {

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"errors"
 	"os/exec"
 	"strings"
 	"testing"
@@ -346,6 +347,36 @@ func TestSendCountsEveryMail(t *testing.T) {
 	}
 }
 
+func TestCalendarMeasuresEveryPart(t *testing.T) {
+	needPostfix(t)
+	opts := CalendarOptions{Mails: 20, Inboxes: 3, Sessions: 2, Meetings: 9, Connections: 2, Duration: 50 * time.Millisecond, Posts: 10, Clients: 2, Hostile: 2, Resident: 1, Rounds: 1,
+		Parts: []string{"mails", "reads", "posts", "hostile"}}
+	bed := fakeBed(t)
+	if err := Calendar(t.Context(), bed, opts); err != nil {
+		t.Fatal(err)
+	}
+	r := bed.Report
+	if err := r.Err(); err != nil {
+		t.Error(err)
+	}
+	if len(r.Results) != 13 || len(r.Ratios) != 7 || r.Results[0].Count != 20 || r.Results[9].Count != 10 || r.Checks[0].Got != 9 {
+		t.Errorf("%+v", r)
+	}
+	opts.Parts = []string{"weather"}
+	if err := Calendar(t.Context(), bed, opts); err == nil || !strings.Contains(err.Error(), "weather") {
+		t.Errorf("of no part: %v", err)
+	}
+}
+
+func TestCalendarFindsLostInvitations(t *testing.T) {
+	needPostfix(t)
+	bed := fakeBed(t, "--fake-lose-mail")
+	opts := CalendarOptions{Mails: 1, Inboxes: 1, Sessions: 1, Meetings: 20, Connections: 1, Duration: 20 * time.Millisecond, Posts: 1, Clients: 1, Hostile: 1, Resident: 1, Rounds: 1, Parts: []string{"reads"}}
+	if err := errors.Join(Calendar(t.Context(), bed, opts), bed.Report.Err()); err == nil || !strings.Contains(err.Error(), "meetings of the invitations") {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestBoundsAreKept(t *testing.T) {
 	bed := &Bed{Server: &Server{HTTP: "127.0.0.1:1", SMTP: "127.0.0.1:1"}, Report: &Report{Load: map[string]any{}}}
 	for name, err := range map[string]error{
@@ -357,6 +388,7 @@ func TestBoundsAreKept(t *testing.T) {
 		"too many hanging":    Webhooks(t.Context(), bed, WebhooksOptions{Mails: 1, Rounds: 1, Inboxes: 1, Sessions: 1, Size: 1, Hanging: maxHanging + 1}),
 		"no sessions to tell": Webhooks(t.Context(), bed, WebhooksOptions{Mails: 1, Rounds: 1, Inboxes: 1, Size: 1}),
 		"no mails":            Events(t.Context(), bed, EventsOptions{Inboxes: 1}),
+		"meetings elsewhere":  Calendar(t.Context(), bed, CalendarOptions{}),
 		"a server not ours":   Start(t.Context(), bed, StartOptions{Inboxes: 1, Mails: 1, Reads: 1, Rounds: 1}),
 	} {
 		if err == nil || strings.Contains(err.Error(), "refused") {

@@ -3,6 +3,7 @@ package bench
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -62,7 +63,7 @@ const filler = "<p class=\"small\">You get this mail because somebody signs in w
 type mailTemplate struct {
 	text  []byte
 	codes []int // offsets of codeMark
-	id    int   // offset of idMark
+	ids   []int // offsets of idMark
 }
 
 // newMailTemplate makes a template of about size bytes, at least as long as its fixed text.
@@ -70,15 +71,22 @@ func newMailTemplate(date time.Time, size int) *mailTemplate {
 	stamp := date.UTC().Format(time.RFC1123Z)
 	bare := len(fmt.Sprintf(otpMail, stamp, ""))
 	lines := max(size-bare, 0) / len(filler)
-	t := &mailTemplate{text: fmt.Appendf(nil, otpMail, stamp, bytes.Repeat([]byte(filler), lines))}
-	t.id = bytes.Index(t.text, []byte(idMark))
+	return templateOf(fmt.Appendf(nil, otpMail, stamp, bytes.Repeat([]byte(filler), lines)))
+}
+
+func templateOf(text []byte) *mailTemplate {
+	return &mailTemplate{text: text, codes: allOf(text, codeMark), ids: allOf(text, idMark)}
+}
+
+// allOf are the offsets of a mark.
+func allOf(text []byte, mark string) (offsets []int) {
 	for at := 0; ; {
-		i := bytes.Index(t.text[at:], []byte(codeMark))
+		i := bytes.Index(text[at:], []byte(mark))
 		if i < 0 {
-			return t
+			return offsets
 		}
-		t.codes = append(t.codes, at+i)
-		at += i + len(codeMark)
+		offsets = append(offsets, at+i)
+		at += i + len(mark)
 	}
 }
 
@@ -90,7 +98,9 @@ func (t *mailTemplate) render(buf []byte, code, id string) []byte {
 	for _, at := range t.codes {
 		copy(buf[start+at:], code)
 	}
-	copy(buf[start+t.id+len(idMark)-len(id):], id) // right-aligned, or 1 and 10 would be alike
+	for _, at := range t.ids {
+		copy(buf[start+at+len(idMark)-len(id):], id) // right-aligned, or 1 and 10 would be alike
+	}
 	return buf
 }
 
@@ -98,4 +108,47 @@ func (t *mailTemplate) render(buf []byte, code, id string) []byte {
 // step has no factor in common with that number).
 func codeOf(n int) string {
 	return fmt.Sprintf("%06d", 100_000+(n*77_773+12_345)%900_000)
+}
+
+// mailHead is a mail around a short text and what comes behind it.
+const mailHead = "From: Ada <ada@corp.example.test>\r\nTo: <you@example.test>\r\nSubject: Invitation: Quarterly review\r\nDate: %s\r\n" +
+	"Message-ID: <" + idMark + "@corp.example.test>\r\nMIME-Version: 1.0\r\nContent-Type: multipart/alternative; boundary=\"=_part\"\r\n\r\n" +
+	"--=_part\r\nContent-Type: text/plain; charset=utf-8\r\n\r\nYou are invited to the quarterly review.\r\n%s--=_part--\r\n.\r\n"
+
+// invitationHead and invitationTail are around the description of a meeting.
+const invitationHead = "--=_part\r\nContent-Type: text/calendar; charset=utf-8; method=REQUEST\r\n\r\n" +
+	"BEGIN:VCALENDAR\r\nPRODID:-//Example//Calendar//EN\r\nVERSION:2.0\r\nMETHOD:REQUEST\r\nBEGIN:VTIMEZONE\r\nTZID:Europe/Berlin\r\n" +
+	"BEGIN:STANDARD\r\nDTSTART:19701025T030000\r\nTZOFFSETFROM:+0200\r\nTZOFFSETTO:+0100\r\nRRULE:FREQ=YEARLY;BYMONTH=10;BYDAY=-1SU\r\nEND:STANDARD\r\n" +
+	"BEGIN:DAYLIGHT\r\nDTSTART:19700329T020000\r\nTZOFFSETFROM:+0100\r\nTZOFFSETTO:+0200\r\nRRULE:FREQ=YEARLY;BYMONTH=3;BYDAY=-1SU\r\nEND:DAYLIGHT\r\nEND:VTIMEZONE\r\n" +
+	"BEGIN:VEVENT\r\nUID:" + idMark + "@corp.example.test\r\nDTSTAMP:%s\r\nSEQUENCE:0\r\nDTSTART;TZID=Europe/Berlin:%sT100000\r\nDTEND;TZID=Europe/Berlin:%[2]sT110000\r\n" +
+	"SUMMARY:Quarterly review\r\nLOCATION:Room 4.021\\, Berlin\r\nORGANIZER;CN=Ada:mailto:ada@corp.example.test\r\n" +
+	"ATTENDEE;ROLE=REQ-PARTICIPANT;PARTSTAT=NEEDS-ACTION;RSVP=TRUE;CN=You:mailto:\r\n you@example.test\r\nATTENDEE;PARTSTAT=ACCEPTED:mailto:jonas@fjord.example.test\r\n"
+
+const invitationTail = "END:VEVENT\r\nEND:VCALENDAR\r\n"
+
+// newInvitation makes mails that each invite to a meeting in a month, by a file of about size bytes.
+func newInvitation(date time.Time, size int) *mailTemplate {
+	const line = " What we said\\, and why we said it\\; what is to be done\\, and by whom.\r\n"
+	head := invitationFor(date)
+	lines := max(size-len(head)-len(invitationTail), 0) / len(line)
+	return templateOf(fmt.Appendf(nil, mailHead, date.UTC().Format(time.RFC1123Z), head+"DESCRIPTION:\r\n"+strings.Repeat(line, lines)+invitationTail))
+}
+
+func invitationFor(date time.Time) string {
+	return fmt.Sprintf(invitationHead, date.UTC().Format("20060102T150405Z"), date.AddDate(0, 1, 0).UTC().Format("20060102"))
+}
+
+// newHostile makes invitations of 1 MiB that are all attendees with long names.
+func newHostile(date time.Time) *mailTemplate {
+	line := "ATTENDEE;CN=\"" + strings.Repeat("^n", 100) + "\":mailto:a@b.example.test\r\n"
+	head := invitationFor(date)
+	return templateOf(fmt.Appendf(nil, mailHead, date.UTC().Format(time.RFC1123Z), head+strings.Repeat(line, (1<<20-len(head)-len(invitationTail))/len(line))+invitationTail))
+}
+
+// newText makes mails of about size bytes that are nothing but text.
+func newText(date time.Time, size int) *mailTemplate {
+	const line = "A line of a mail that says nothing of a meeting, of ordinary length.\r\n"
+	text := fmt.Appendf(nil, mailHead, date.UTC().Format(time.RFC1123Z), "")
+	lines := max(size-len(text), 0) / len(line)
+	return templateOf(fmt.Appendf(nil, mailHead, date.UTC().Format(time.RFC1123Z), strings.Repeat(line, lines)))
 }

@@ -50,6 +50,23 @@ func TestMailIsWhatAReaderExpects(t *testing.T) {
 	}
 }
 
+func TestInvitationsAreWhatAReaderExpects(t *testing.T) {
+	for _, tmpl := range []*mailTemplate{newInvitation(time.Now(), invitedText), newHostile(time.Now()), newText(time.Now(), 3000)} {
+		raw := tmpl.render(nil, "", "a1")
+		body, ok := bytes.CutSuffix(raw, []byte("\r\n.\r\n"))
+		for line := range bytes.SplitSeq(body, []byte("\r\n")) {
+			ok = ok && len(line) <= 998 && !bytes.HasPrefix(line, []byte(".")) && !bytes.ContainsAny(line, "\r\n")
+		}
+		invited := bytes.Contains(raw, []byte("BEGIN:VEVENT"))
+		if want := 1; !ok || len(tmpl.ids) != want+bytes.Count(raw, []byte("UID:")) || invited != bytes.Contains(raw, []byte("UID:000000000000000000a1@")) {
+			t.Errorf("%d ids in %.2000s", len(tmpl.ids), raw)
+		}
+	}
+	if n := len(newInvitation(time.Now(), invitedText).text) - len(newInvitation(time.Now(), 0).text); n < 500 || n > invitedText {
+		t.Errorf("%d octets of description", n)
+	}
+}
+
 func TestMailsAreDistinct(t *testing.T) {
 	tmpl := newMailTemplate(time.Now(), mailSize)
 	one, ten := tmpl.render(nil, "111111", "a1"), tmpl.render(nil, "111111", "a10")

@@ -17,7 +17,8 @@ type mailLoad struct {
 	size     int     // bytes of each mail
 	rate     float64 // mails a second over all sessions; zero is as fast as answers come
 	to       []string
-	first    int // number of the first code, so that rounds do not repeat codes
+	first    int           // number of the first code, so that rounds do not repeat codes
+	template *mailTemplate // nil: sign-in mails
 	// sent, when not nil, is told of each mail that was taken, on its session's goroutine.
 	sent func(i int, dot time.Time)
 }
@@ -41,7 +42,10 @@ func (l *mailLoad) run(ctx context.Context) (Round, error) {
 			return Round{}, err
 		}
 	}
-	template := newMailTemplate(time.Now(), l.size)
+	template := l.template
+	if template == nil {
+		template = newMailTemplate(time.Now(), l.size)
+	}
 	parts := make([]Round, l.sessions)
 	start := time.Now()
 	err := parallel(ctx, l.sessions, func(ctx context.Context, k int) error {

@@ -35,6 +35,8 @@ type sendRun struct {
 	inboxes []Inbox
 	probe   *diskProbe
 	sent    int64 // accepted so far
+	// order is what a client asks for again and again; nil: to send a mail.
+	order func(in Inbox) []byte
 }
 
 // Send measures the send call and the queue behind it, with smtp-sink as the smarthost: the
@@ -204,6 +206,9 @@ func (r *sendRun) client(ctx context.Context, in Inbox, k int, out *Round) error
 	part := Round{latency: newLatencies()}
 	defer func() { *out = part }()
 	request := r.request(in)
+	if r.order != nil {
+		request = r.order(in)
+	}
 	from, to := share(r.opts.Mails, k, r.opts.Clients)
 	for range to - from {
 		begin := time.Now()

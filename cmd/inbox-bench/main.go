@@ -33,6 +33,7 @@ type cli struct {
 	Events   eventsCmd   `cmd:"" help:"Final dot to event on one stream over many inboxes."`
 	Webhooks webhooksCmd `cmd:"" help:"Mail in with and without webhooks, and final dot to webhook."`
 	Send     sendCmd     `cmd:"" help:"The 202 of a send beside fdatasync and mail in, and the queue behind it."`
+	Calendar calendarCmd `cmd:"" help:"Meetings: invitations in, lists and feeds, meetings made, what they weigh."`
 	Constant constantCmd `cmd:"" help:"Serve the constant answer that poll compares with."`
 }
 
@@ -70,6 +71,10 @@ type webhooksCmd struct {
 
 type sendCmd struct {
 	Options bench.SendOptions `embed:""`
+}
+
+type calendarCmd struct {
+	Options bench.CalendarOptions `embed:""`
 }
 
 type constantCmd struct {
@@ -141,6 +146,12 @@ func (cmd *sendCmd) Run(ctx context.Context, c *cli) error {
 	c.Server.Accounts = max(c.Server.Accounts, cmd.Options.Rounds+1)
 	return c.measure(ctx, "send", func(ctx context.Context, bed *bench.Bed) error {
 		return bench.Send(ctx, bed, cmd.Options)
+	})
+}
+
+func (cmd *calendarCmd) Run(ctx context.Context, c *cli) error {
+	return c.measure(ctx, "calendar", func(ctx context.Context, bed *bench.Bed) error {
+		return bench.Calendar(ctx, bed, cmd.Options)
 	})
 }
 
