@@ -81,7 +81,7 @@ func calendarOf(c *ical.Component) (*Calendar, error) {
 // methodOf is the one METHOD, in upper case. Two that differ are a refusal.
 func methodOf(all []ical.Prop) (method string, err error) {
 	for i, p := range all {
-		m := strings.ToUpper(lineOf(p.Value, maxName))
+		m := strings.ToUpper(lineOf(textOf(p.Value, maxName), maxName))
 		if i > 0 && m != method {
 			return "", errMethods
 		}

@@ -114,13 +114,14 @@ func read(env Envelope, raw []byte) (*inbox.Content, *calendar.Invitation) {
 
 // Reread is the content of a message of which only kept was stored beside its raw bytes.
 func Reread(kept *inbox.Content, raw []byte) *inbox.Content {
-	content := &inbox.Content{Doc: document(raw), OTP: kept.OTP, Auth: kept.Auth, Spam: kept.Spam, Calendar: kept.Calendar}
+	content := &inbox.Content{Doc: document(raw, kept.Calendar != nil), OTP: kept.OTP, Auth: kept.Auth, Spam: kept.Spam, Calendar: kept.Calendar}
 	showAuth(&content.Doc, &content.Auth)
 	return content
 }
 
-// document parses raw. What a panic leaves is an empty document, marked as degraded.
-func document(raw []byte) message.Document {
+// document parses raw. What a panic leaves is an empty document, marked as degraded. invited says that
+// its calendar file was good.
+func document(raw []byte, invited bool) message.Document {
 	doc := message.Document{Degraded: true}
 	var calendars []message.Calendar
 	survive(raw, func() {
@@ -129,7 +130,9 @@ func document(raw []byte) message.Document {
 		calendars = message.ParseCalendars(&read, raw)
 		doc = read
 	})
-	invitation(Envelope{}, raw, &doc, calendars) // for the mark that it may leave
+	if !invited {
+		invitation(Envelope{}, raw, &doc, calendars) // for the mark that it may leave
+	}
 	return doc
 }
 
