@@ -2,12 +2,16 @@ package inbox_test
 
 import (
 	"reflect"
+	"slices"
+	"strings"
+	"testing"
 
 	"time"
 
 	"pgregory.net/rapid"
 
 	"inboxd/internal/calendar"
+	"inboxd/internal/fault"
 
 	"inboxd/internal/icalendar"
 	"inboxd/internal/icalendar/zone"
@@ -117,5 +121,201 @@ func compareCalendars(t *rapid.T, memory, rebuilt *calendar.Book) {
 	a.Meetings, b.Meetings = nil, nil
 	if !reflect.DeepEqual(a, b) || a.Bytes != bytes {
 		t.Fatalf("calendar in memory %+v\nfrom rows %+v\nits meetings have %d bytes", a, b, bytes)
+	}
+}
+
+// meets is an inbox that commands are done to, one after another.
+type meets struct {
+	t    *testing.T
+	s    *inbox.State
+	now  time.Time
+	rows *inbox.Rows // of the last command
+}
+
+func newMeets(t *testing.T) *meets {
+	m := &meets{t: t, s: &inbox.State{Profile: inbox.Profile{Address: "a@inbox.localhost"}}, now: start}
+	m.do(create())
+	return m
+}
+
+func (m *meets) try(cmd inbox.Command) (inbox.Outcome, error) {
+	m.t.Helper()
+	evs, got, err := inbox.Decide(m.s, cmd, env(m.now))
+	m.rows = change(m.s, evs)
+	return got, err
+}
+
+func (m *meets) do(cmd inbox.Command) inbox.Outcome {
+	m.t.Helper()
+	got, err := m.try(cmd)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return got
+}
+
+func (m *meets) order(o calendar.Order) inbox.Outcome {
+	m.t.Helper()
+	c, err := arrange(m.s, o, m.now)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return m.do(c)
+}
+
+// names are the public events of the last command.
+func (m *meets) names() (out []string) {
+	for _, p := range m.rows.Public {
+		out = append(out, p.Name)
+	}
+	return out
+}
+
+// ids are those of the meetings that are kept.
+func (m *meets) ids() (out []int64) {
+	for _, one := range m.s.Calendar.Meetings {
+		out = append(out, one.ID)
+	}
+	return out
+}
+
+// TestAMailMergesOnce: a mail and what it says of a meeting are one change; each recipient has a content of its
+// own, and a repeat changes nothing.
+func TestAMailMergesOnce(t *testing.T) {
+	m := newMeets(t)
+	c := inviting(invitation("REQUEST", "u1", 1, start.Add(time.Hour)))
+	c.Digest = inbox.Digest{1}
+	if got := m.do(c); got.ID != 1 || got.Merged != calendar.Created || got.Refused != "" {
+		t.Errorf("%+v", got)
+	}
+	if want := []string{"message.received", "calendar.event.created"}; !slices.Equal(m.names(), want) {
+		t.Errorf("events %q", m.names())
+	}
+	told := m.rows.Public[1]
+	if told.Number != 2 || told.MessageID != 1 || told.Meeting.ID != 1 || told.Meeting.Title != "Plan" {
+		t.Errorf("%+v", told)
+	}
+	said := m.rows.Store[0].Content.Calendar
+	if said == nil || said.Action != calendar.Created || said.Meeting.ID != 1 || c.Content.Calendar != nil {
+		t.Errorf("said %+v, the mail's own content says %+v", said, c.Content.Calendar)
+	}
+	if len(m.rows.Meetings) != 1 || m.rows.Calendar.LastID != 1 || !m.rows.Profile.HasCalendar {
+		t.Errorf("%+v", m.rows)
+	}
+	c.Invitation = invitation("REQUEST", "u1", 2, start.Add(2*time.Hour)) // whatever it says
+	if got := m.do(c); !got.Duplicate || m.s.Calendar.Meeting(1).Sequence != 1 || len(m.rows.Meetings) != 0 {
+		t.Errorf("a repeat: %+v", got)
+	}
+	if got := m.do(inviting(invitation("REQUEST", "u1", 0, start.Add(2*time.Hour)))); got.Merged != calendar.Unchanged || got.Refused == "" || len(m.rows.Public) != 1 {
+		t.Errorf("a stale one: %+v, events %q", got, m.names())
+	}
+	if said := m.rows.Store[0].Content.Calendar; said.Action != calendar.Unchanged || said.Meeting.ID != 1 {
+		t.Errorf("it said %+v", said)
+	}
+}
+
+// TestAnOrderIsOneChange: the meeting and its mails, which say what they tell; no public event.
+func TestAnOrderIsOneChange(t *testing.T) {
+	m := newMeets(t)
+	m.do(mail("before"))
+	got := m.order(schedule(start.Add(time.Hour), "eve@far.test", "carl@far.test"))
+	if got.ID != 2 || got.Meeting.ID != 1 || got.Meeting.Version != 1 || len(m.rows.Put) != 1 || len(m.rows.Queue) != 1 || len(m.rows.Meetings) != 1 || len(m.rows.Public) != 0 {
+		t.Errorf("%+v, %+v", got, m.rows)
+	}
+	if said := m.rows.Store[0].Content.Calendar; said.Action != calendar.Created || said.Meeting.ID != 1 {
+		t.Errorf("said %+v", said)
+	}
+	got = m.order(calendar.Reschedule{ID: 1, Fields: calendar.Fields{Title: new("Other"), Attendees: &[]calendar.Guest{{Email: "eve@far.test"}}}})
+	if got.ID != 3 || m.s.LastID != 4 || len(m.rows.Queue) != 2 {
+		t.Errorf("two mails: %+v, the last is %d", got, m.s.LastID)
+	}
+	if a, b := m.rows.Store[0].Content.Calendar, m.rows.Store[1].Content.Calendar; a.Action != calendar.Updated || b.Action != calendar.Cancelled || b.Meeting.Title != "Plan" {
+		t.Errorf("said %+v and %+v", a, b)
+	}
+	if got := m.order(calendar.Reschedule{ID: 1, Fields: calendar.Fields{Title: new("Other")}}); got.ID != 0 || got.Meeting.Version != 2 || len(m.rows.Meetings) != 0 {
+		t.Errorf("nothing new: %+v", got)
+	}
+	late, err := arrange(m.s, calendar.Cancel{ID: 1}, m.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.now = m.now.Add(time.Minute)
+	if got := m.do(inviting(reply(m.s.Calendar.Meeting(1), "eve@far.test", icalendar.Accepted, m.now))); got.Merged != calendar.Replied {
+		t.Fatalf("%+v", got)
+	}
+	if p := m.rows.Public[1]; p.Name != "calendar.attendee.responded" || p.Attendee == nil || p.Attendee.Status != icalendar.Accepted {
+		t.Errorf("%+v", p)
+	}
+	before := m.s.LastID
+	if _, err := m.try(late); err != inbox.ErrOutdated || m.s.LastID != before {
+		t.Errorf("an order weighed before the answer: %v", err)
+	}
+}
+
+// TestACalendarIsFull: a mail is kept and counts for nothing, an order is refused with the number.
+func TestACalendarIsFull(t *testing.T) {
+	full := &calendar.Book{LastID: calendar.MaxMeetings + 7}
+	for id := int64(8); id <= full.LastID; id++ {
+		full.Meetings = append(full.Meetings, &calendar.Meeting{ID: id, Source: calendar.Outbound, Event: icalendar.Event{UID: "x"}})
+	}
+	large := (*calendar.Book)(nil).With(&calendar.Meeting{ID: 1, Event: icalendar.Event{UID: "x"}}, calendar.MaxBytes-200)
+	for number, book := range map[string]*calendar.Book{"5000 meetings": full, "16777216 bytes": large} {
+		m := newMeets(t)
+		m.s.Calendar = book
+		got := m.do(inviting(invitation("REQUEST", "u1", 1, start)))
+		said := m.rows.Store[0].Content.Calendar
+		if got.Refused != calendar.RefusedRoom || said.Action != calendar.Unchanged || said.Meeting.ID != 0 || m.s.Calendar != book || len(m.names()) != 1 {
+			t.Errorf("%s: %+v, said %+v", number, got, said)
+		}
+		c, err := arrange(m.s, schedule(start, "eve@far.test"), m.now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.try(c); !fault.Is(err, fault.Refused) || !strings.Contains(err.Error(), number) {
+			t.Errorf("%v, want %s", err, number)
+		}
+	}
+}
+
+// TestMeetingsOutliveMail: they stay when it is burnt, go 30 days after all that was said of them, a bounded
+// number at once, and with the inbox; no id comes again.
+func TestMeetingsOutliveMail(t *testing.T) {
+	const after = 30 * 24 * time.Hour
+	m := newMeets(t)
+	m.do(inviting(invitation("REQUEST", "u1", 1, start.Add(time.Hour))))
+	m.do(inviting(invitation("REQUEST", "u2", 1, start.Add(50*time.Hour))))
+	m.do(inbox.Burn{})
+	if want := start.Add(2*time.Hour + after); !slices.Equal(m.ids(), []int64{1, 2}) || !m.s.DueAt.Equal(want) {
+		t.Errorf("meetings %d, due at %v, want %v", m.ids(), m.s.DueAt, want)
+	}
+	m.do(inviting(invitation("REQUEST", "u1", 2, start.Add(20*time.Hour))))
+	m.do(inbox.Burn{})
+	if want := start.Add(21*time.Hour + after); !m.s.DueAt.Equal(want) {
+		t.Errorf("moved: due at %v, want %v", m.s.DueAt, want)
+	}
+	m.now = start.Add(21*time.Hour + after)
+	if got := m.do(inbox.Expire{}); got.Count != 1 || !slices.Equal(m.ids(), []int64{2}) || !m.s.DueAt.Equal(start.Add(51*time.Hour+after)) || !slices.Equal(m.rows.DropMeetings, []int64{1}) {
+		t.Errorf("%+v, meetings %d, due at %v", got, m.ids(), m.s.DueAt)
+	}
+	m.do(inbox.Delete{})
+	if len(m.ids()) != 0 || !slices.Equal(m.rows.DropMeetings, []int64{2}) || !m.s.DueAt.IsZero() {
+		t.Errorf("deleted: meetings %d, dropped %d, due at %v", m.ids(), m.rows.DropMeetings, m.s.DueAt)
+	}
+	again := create()
+	again.At = m.now.Add(time.Second)
+	m.now = again.At
+	m.do(again)
+	if m.do(inviting(invitation("REQUEST", "u1", 1, m.now))); !slices.Equal(m.ids(), []int64{3}) {
+		t.Errorf("made again: meetings %d", m.ids())
+	}
+	for n := range 600 {
+		c := invitation("REQUEST", "u1", 1, start)
+		c.Event.UID += strings.Repeat("x", n+1)
+		m.s.Messages = nil // there is room
+		m.do(inviting(c))
+	}
+	m.now = m.now.Add(2 * after)
+	if got := m.do(inbox.Expire{}); got.Count != 500+len(m.rows.Drop) || len(m.ids()) != 101 {
+		t.Errorf("%d at once, %d are left", got.Count, len(m.ids()))
 	}
 }
