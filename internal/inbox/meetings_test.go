@@ -293,6 +293,12 @@ func TestMeetingsOutliveMail(t *testing.T) {
 	if want := start.Add(21*time.Hour + after); !m.s.DueAt.Equal(want) {
 		t.Errorf("moved: due at %v, want %v", m.s.DueAt, want)
 	}
+	own := newMeets(t)
+	own.order(schedule(start.Add(time.Hour), "eve@far.test"))
+	own.order(calendar.Reschedule{ID: 1, Fields: calendar.Fields{Start: new(start.Add(9 * time.Hour).Format(time.RFC3339))}})
+	if want := own.s.Calendar.Meeting(1).End.Add(after); !own.s.DueAt.Equal(want) {
+		t.Errorf("an own one moved: due at %v, want %v", own.s.DueAt, want)
+	}
 	m.now = start.Add(21*time.Hour + after)
 	if got := m.do(inbox.Expire{}); got.Count != 1 || !slices.Equal(m.ids(), []int64{2}) || !m.s.DueAt.Equal(start.Add(51*time.Hour+after)) || !slices.Equal(m.rows.DropMeetings, []int64{1}) {
 		t.Errorf("%+v, meetings %d, due at %v", got, m.ids(), m.s.DueAt)
