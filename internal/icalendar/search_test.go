@@ -70,6 +70,27 @@ func TestSearchShares(t *testing.T) {
 	}
 }
 
+// Zones of strangers cost even where no rule is walked.
+func TestSearchIsBoundedByZones(t *testing.T) {
+	var wild []zone.Observance
+	for range 190 {
+		wild = append(wild, zone.Observance{Start: at("1601-01-01"), From: 3600, To: 7200, Rule: "FREQ=YEARLY;BYMONTHDAY=1,2,3,4;BYSETPOS=366"})
+	}
+	e := Event{Start: at("2026-03-01 10:00"), End: at("2026-03-01 11:00"), Zone: zone.Zone{Observances: wild}, Recurrence: &Recurrence{Rule: "FREQ=DAILY"}}
+	s := Search{From: at("2026-03-01"), To: at("2026-03-09"), Events: 5000}
+	cpu, _ := cost(func() {
+		for range 5000 {
+			if len(s.In(&e)) == 0 {
+				t.Fatal("the first is lost")
+			}
+		}
+	})
+	t.Log(cpu, s.Stops)
+	if !raced && cpu > 200*time.Millisecond {
+		t.Errorf("%v", cpu)
+	}
+}
+
 // The end of a rule that is not walked there is not known: its zone is written as of one without an end.
 func TestLastWithinDays(t *testing.T) {
 	e := Event{Start: at("2026-03-01 10:00"), End: at("2026-03-01 11:00"), Zone: zone.UTC}
@@ -111,6 +132,10 @@ func TestFeedsOfManyZones(t *testing.T) {
 			e.Zone = zone.Zone{Name: "Europe/Berlin"}
 		}
 		events = append(events, e)
+	}
+	w := writer{places: map[string]place{}, customs: map[*zone.Observance]string{}}
+	if w.zones(events); w.walked > MaxSearchDays || w.walked < MaxSearchDays/2 {
+		t.Errorf("%d days of rules were walked", w.walked)
 	}
 	cpu, _ := cost(func() { Append(nil, &Document{Method: "PUBLISH", Events: events}) })
 	t.Log(cpu)
