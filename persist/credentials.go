@@ -4,10 +4,12 @@ import (
 	"fmt"
 
 	"inboxd/internal/account"
+	"inboxd/internal/inbox"
 	"inboxd/internal/partition"
 )
 
-// credentialTable finds what somebody presents: keys, sessions and reset tokens, by hash. An
+// credentialTable finds what somebody presents: keys, sessions, reset tokens and links to calendars,
+// by hash. An
 // account's keys are read when somebody asks: by id, by hash, by the inbox they belong to, or
 // some at a time. The look-up rows are written and removed in the batch of what they lead to.
 type credentialTable struct{ *engine }
@@ -136,6 +138,36 @@ func (t *credentialTable) Credential(p partition.ID, h account.Hash) (id account
 		return err
 	})
 	return id, key, found && err == nil, err
+}
+
+func linkKey(p partition.ID, h account.Hash) []byte {
+	return append(appendPrefix(nil, kindLink, p), h[:]...)
+}
+
+// links writes and removes the rows that find an inbox by the link to its calendar. They lie in the
+// inbox's partition.
+func (w *writer) links(r *inbox.Rows) {
+	for _, l := range r.Links {
+		key := linkKey(partition.Of(r.Address), l.Hash)
+		if l.Gone {
+			w.delete(key)
+		} else {
+			w.set(key, append([]byte{recordVersion}, r.Address...))
+		}
+	}
+}
+
+// Linked finds the inbox whose calendar the token with this hash opens, in the partition that the
+// token names; empty: none.
+func (t *credentialTable) Linked(p partition.ID, h account.Hash) (address string, err error) {
+	_, err = t.read(linkKey(p, h), func(value []byte) error {
+		address = string(value[1:])
+		return checkVersion(value)
+	})
+	if err != nil {
+		return "", fmt.Errorf("persist: a link to a calendar: %w", err)
+	}
+	return address, nil
 }
 
 // Key reads one key of an account, nil when it is not there.

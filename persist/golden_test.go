@@ -123,7 +123,7 @@ func goldenKept() calendar.Meeting {
 
 func goldenCalendar() *calendar.Book {
 	return &calendar.Book{LastID: 7, ChangedAt: goldenTime, Owner: calendar.Owner{Enabled: true, Blocked: true},
-		Feed: &calendar.Feed{Hash: goldenHash, Sealed: []byte{1, 2, 3}, FetchedAt: goldenTime.Add(time.Hour), Client: "Thunderbird"}}
+		Feed: &calendar.Feed{Hash: goldenHash, Sealed: []byte{1, 2, 3}, FetchedAt: goldenTime.Add(time.Hour), Client: "Thunderbird", Had: goldenTime}}
 }
 
 func goldenSentMessage() *inbox.Message {
@@ -139,6 +139,13 @@ func goldenSentMessage() *inbox.Message {
 func goldenHiddenMessage() *inbox.Message {
 	m := goldenSentMessage()
 	m.Hidden = true
+	return m
+}
+
+// goldenCopy is an owner's copy that waits.
+func goldenCopy() *inbox.Message {
+	m := goldenHiddenMessage()
+	m.Sending.Auto, m.Sending.Meeting = false, 7
 	return m
 }
 
@@ -243,6 +250,8 @@ func goldens() map[string]struct {
 	sentRow.from(goldenSentMessage())
 	var hiddenRow messageRecord
 	hiddenRow.from(goldenHiddenMessage())
+	var copyRow messageRecord
+	copyRow.from(goldenCopy())
 	var key keyRecord
 	key.from(goldenKey())
 	endedKey := goldenKey()
@@ -429,6 +438,11 @@ func goldens() map[string]struct {
 			err := decode(b, &r)
 			return r.message(301), err
 		}, goldenSentMessage()},
+		"record-message-copy": {record(&copyRow), func(b []byte) (any, error) {
+			var r messageRecord
+			err := decode(b, &r)
+			return r.message(301), err
+		}, goldenCopy()},
 		"record-message-hidden": {record(&hiddenRow), func(b []byte) (any, error) {
 			var r messageRecord
 			err := decode(b, &r)
@@ -468,6 +482,8 @@ func goldens() map[string]struct {
 		"key-reserved":   {append(appendPart(nil, goldenID, partReserved), goldenAddress...), nil, nil},
 		"key-list":       {listKey(goldenID, entry), func(b []byte) (any, error) { return readListed(b[prefixLen+idLen:]), nil }, entry},
 		"key-credential": {credentialKey(goldenID.Partition(), goldenHash), nil, nil},
+		"key-link":       {linkKey(7, goldenHash), nil, nil},
+		"key-copy-due":   {appendText(nil, kindCopyDue, goldenAddress), nil, nil},
 		"key-email":      {appendText(nil, kindEmail, "ada@example.com"), nil, nil},
 		"key-subdomain":  {appendText(nil, kindSubdomain, "fleet"), nil, nil},
 		"record-content-unread": {record(&contentRecord{OTP: &otpRecord{Code: "482913"}, Unread: true}), func(b []byte) (any, error) {

@@ -143,6 +143,8 @@ func (t *inboxTable) CommitInbox(r *inbox.Rows) error {
 			w.moveQueued(r)
 			w.signatures(r)
 			w.outbox(r.Public)
+			w.links(r)
+			w.copyDue(r)
 			if len(r.Once.Put)+len(r.Once.Drop) > 0 {
 				w.requests(inboxRequests(r.Address), &r.Once)
 			}
@@ -159,8 +161,14 @@ func (t *inboxTable) CommitInbox(r *inbox.Rows) error {
 // inboxBytes is what rows add to the disk, 0 when they remove, tell the outcome of an attempt, or that
 // a mail is in doubt, which must not be lost: then they pass on a full disk.
 func inboxBytes(r *inbox.Rows) int64 {
-	ends := r.Doubted || len(r.Drop)+len(r.DropMeetings)+len(r.Queue)+len(r.DueStray) > 0 || r.Profile != nil && !r.Profile.DeletedAt.IsZero()
-	if ends && len(r.Store)+len(r.Meetings) == 0 {
+	ended := 0
+	for _, l := range r.Links {
+		if l.Gone {
+			ended++
+		}
+	}
+	ends := r.Doubted || ended+len(r.Drop)+len(r.DropMeetings)+len(r.Queue)+len(r.DueStray) > 0 || r.Profile != nil && !r.Profile.DeletedAt.IsZero()
+	if ends && len(r.Store)+len(r.Meetings)+len(r.Links)-ended == 0 {
 		return 0
 	}
 	n := int64(512*(1+len(r.Put)+len(r.Public))) + requestBytes(&r.Once)
@@ -171,6 +179,29 @@ func inboxBytes(r *inbox.Rows) int64 {
 		n += m.Bytes
 	}
 	return n
+}
+
+// copyDue marks an inbox in which an owner's copy is due, and takes the mark away.
+func (w *writer) copyDue(r *inbox.Rows) {
+	if r.CopyDue == nil {
+		return
+	}
+	w.key = appendText(w.key[:0], kindCopyDue, r.Address)
+	if *r.CopyDue {
+		w.mark(w.key)
+	} else {
+		w.delete(w.key)
+	}
+}
+
+// CopiesDue calls inbox with each of a group's in which an owner's copy is due.
+func (t *inboxTable) CopiesDue(g partition.Group, inbox func(addr string)) error {
+	first := partition.ID(g) * (partition.Count / partition.Groups)
+	keys := span{appendPrefix(nil, kindCopyDue, first), end(appendPrefix(nil, kindCopyDue, first+partition.Count/partition.Groups-1))}
+	return t.scan(keys, func(key, _ []byte) error {
+		inbox(string(key[prefixLen : len(key)-1]))
+		return nil
+	})
 }
 
 // dropped returns the ids to drop, ascending.

@@ -41,6 +41,8 @@ const (
 	kindTaken             kind = 27 // account, address → event number
 	kindClaim             kind = 28 // account, whether it was drawn, label → what the account has in a subdomain
 	kindCalendar          kind = 29 // address → calendar; address, meeting id → meeting
+	kindLink              kind = 30 // token hash → address of the inbox whose calendar it opens
+	kindCopyDue           kind = 31 // address → nothing
 )
 
 // Parts of an account's rows under kindAccount. Stored: append only; never reorder.

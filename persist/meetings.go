@@ -32,14 +32,15 @@ type feedRecord struct {
 	Sealed    []byte `cbor:"2,keyasint,omitempty"`
 	FetchedAt stamp  `cbor:"3,keyasint,omitempty"`
 	Client    string `cbor:"4,keyasint,omitempty"`
+	Had       stamp  `cbor:"5,keyasint,omitempty"`
 }
 
 func recordFeed(f calendar.Feed) feedRecord {
-	return feedRecord{f.Hash[:], f.Sealed, stampOf(f.FetchedAt), f.Client}
+	return feedRecord{f.Hash[:], f.Sealed, stampOf(f.FetchedAt), f.Client, stampOf(f.Had)}
 }
 
 func (r feedRecord) feed() calendar.Feed {
-	f := calendar.Feed{Sealed: r.Sealed, FetchedAt: r.FetchedAt.time(), Client: r.Client}
+	f := calendar.Feed{Sealed: r.Sealed, FetchedAt: r.FetchedAt.time(), Client: r.Client, Had: r.Had.time()}
 	copy(f.Hash[:], r.Hash)
 	return f
 }

@@ -60,6 +60,7 @@ type sendingRecord struct {
 	Leased     bool              `cbor:"6,keyasint,omitempty"`
 	Signature  inbox.Signature   `cbor:"7,keyasint,omitempty"`
 	Auto       bool              `cbor:"8,keyasint,omitempty"`
+	Meeting    int64             `cbor:"9,keyasint,omitempty"`
 }
 
 type recipientRecord struct {
@@ -74,14 +75,14 @@ type recipientRecord struct {
 func recordSending(s inbox.Sending) sendingRecord {
 	return sendingRecord{
 		Status: s.Status, Recipients: convert(s.Recipients, recordRecipient), Attempts: s.Attempts,
-		Due: stampOf(s.Due), Leased: s.Leased, Signature: s.Signature, Auto: s.Auto,
+		Due: stampOf(s.Due), Leased: s.Leased, Signature: s.Signature, Auto: s.Auto, Meeting: s.Meeting,
 	}
 }
 
 func (r sendingRecord) sending() inbox.Sending {
 	return inbox.Sending{
 		Status: r.Status, Recipients: convert(r.Recipients, recipientRecord.recipient), Attempts: r.Attempts,
-		Due: r.Due.time(), Leased: r.Leased, Signature: r.Signature, Auto: r.Auto,
+		Due: r.Due.time(), Leased: r.Leased, Signature: r.Signature, Auto: r.Auto, Meeting: r.Meeting,
 	}
 }
 

@@ -138,7 +138,7 @@ func (s *secrets) readSecret() ([]byte, error) {
 }
 
 func (s *secrets) makeSecret() ([]byte, error) {
-	for _, k := range [...]kind{kindDomain, kindLastCall} {
+	for _, k := range [...]kind{kindDomain, kindLastCall, kindLink} {
 		err := scan(s.db, ofKind(k), func([]byte, []byte) error {
 			return fmt.Errorf("the data folder %s holds encrypted keys but has lost its file %s: restore it from a backup", s.folder.Dir, disk.SecretName)
 		})

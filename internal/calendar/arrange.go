@@ -69,7 +69,7 @@ func (a *arranger) changed(m *Meeting) {
 
 // Tell counts a change of an own meeting that the owner is to be told of, if copies are wanted.
 func (b *Book) Tell(m *Meeting) {
-	if b != nil && b.Owner.Enabled {
+	if b.Setting().Wants() {
 		m.Copy.Sequence++
 	}
 }

@@ -126,6 +126,9 @@ type Feed struct {
 	Sealed    []byte   // the token under the folder's key
 	FetchedAt time.Time
 	Client    string // short name of who fetched it last
+	// Had is the calendar's ChangedAt as it was fetched last: what was on its way to the disk then is
+	// newer, whatever its time.
+	Had time.Time
 }
 
 // Owner is the setting of the owner's copies.

@@ -14,6 +14,11 @@ const (
 	macLength    = 12 // characters of base32: 60 bits, for guesses that cost an SMTP session each
 )
 
+// OwnersCopy is the recipient that a return path of an owner's copy names. Of the copy nothing is left
+// when it comes back, so the path says all; no mail has so many recipients. Paths under way hold it:
+// never change it.
+const OwnersCopy = 36*36*36 - 1
+
 // ReturnPath returns the envelope sender of one recipient's copy: the inbox's own address
 // with a tag that names message and recipient, signed with secret so that nobody else can
 // make one. Bounces reach the inbox without a table, and SPF is aligned with From. The local

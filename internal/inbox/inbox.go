@@ -221,6 +221,8 @@ type Rows struct {
 	Calendar     *calendar.Book
 	Meetings     []*calendar.Meeting
 	DropMeetings []int64
+	Links        []Link // in order
+	CopyDue      *bool  // whether an owner's copy is due; nil: as it was
 
 	Doubted bool // a mail of Put is in doubt that its sender heard of too late: that must not be lost
 

@@ -51,6 +51,9 @@ func (e met) rows(s *State, r *Rows) {
 	r.profile(s)
 	r.Calendar = s.Calendar
 	r.Meetings = append(r.Meetings, s.Calendar.Meeting(e.Meeting.ID))
+	if e.Meeting.Copy.IsDue() {
+		r.CopyDue = new(true)
+	}
 	if e.Public != nil {
 		r.Public = append(r.Public, *e.Public)
 	}
@@ -87,7 +90,7 @@ func (s *State) withoutCalendar(now time.Time) []Event {
 	for _, m := range s.Calendar.Meetings {
 		ev.IDs = append(ev.IDs, m.ID)
 	}
-	return []Event{ev}
+	return append(s.hide(), ev, caughtUp{})
 }
 
 // meetingsOver are those that retention may take, at most expireStep.

@@ -206,6 +206,7 @@ func (c Defer) decide(s *State, env Env) ([]Event, Outcome, error) {
 	outcome := Outcome{Each: make([]int, len(c.Mails))}
 	var moves movedTogether
 	var gone []*Message
+	var blocked []Event
 	notices := uint64(0)
 	for i, d := range c.Mails {
 		m := s.Queued(d.ID)
@@ -220,6 +221,9 @@ func (c Defer) decide(s *State, env Env) ([]Event, Outcome, error) {
 		if ev.leavesNothing(m) {
 			gone = append(gone, m)
 		}
+		if ev.Sending.refused() {
+			blocked = s.blockCopies()
+		}
 		moves = append(moves, ev)
 		outcome.Each[i] = ev.Sending.Attempts
 		outcome.Count++
@@ -228,7 +232,7 @@ func (c Defer) decide(s *State, env Env) ([]Event, Outcome, error) {
 	case len(moves) == 0:
 		return nil, outcome, nil
 	case len(gone) > 0:
-		return []Event{moves, removed{gone}}, outcome, nil
+		return append([]Event{moves, removed{gone}}, blocked...), outcome, nil
 	}
 	return []Event{moves}, outcome, nil
 }
@@ -255,10 +259,14 @@ func (e *moved) leavesNothing(m *Message) bool {
 
 // ended adds what follows a final status.
 func (s *State) ended(m *Message, ev moved) []Event {
+	evs := []Event{ev}
 	if ev.leavesNothing(m) {
-		return []Event{ev, removed{[]*Message{m}}}
+		evs = append(evs, removed{[]*Message{m}})
 	}
-	return []Event{ev}
+	if ev.Sending.refused() {
+		evs = append(evs, s.blockCopies()...)
+	}
+	return evs
 }
 
 // report moves the recipients that a report is about; one who is settled stays so.
@@ -305,7 +313,7 @@ func (s *Sending) derive() {
 // notice is the public event of a status that became final, nil before, and nil for mail that
 // nobody wrote.
 func (s *State) notice(m *Message, n *Sending, now time.Time) *Public {
-	if !n.Status.Final() || n.Auto {
+	if !n.Status.Final() || n.unseen() {
 		return nil
 	}
 	name := "message.delivered"

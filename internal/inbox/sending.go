@@ -20,6 +20,9 @@ type Sending struct {
 	Leased     bool // an attempt is under way; Due is when it counts as interrupted
 	Signature  Signature
 	Auto       bool // nobody wrote it: sent with the null sender, and no event tells of it
+	// Meeting is that of an owner's copy, which nobody wrote either: it is hidden from the start, comes
+	// from a return path of its own, and no event tells of it. 0: it is no such copy.
+	Meeting int64
 }
 
 // Reason is what the last failed attempt reported; empty when nothing failed. It follows from
