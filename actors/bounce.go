@@ -71,10 +71,31 @@ func isForged(rcpt string) bool {
 // those to the return path), and mail like any other.
 func (b *Bounces) take(ctx context.Context, r returned, raw []byte) (bool, error) {
 	report, ok := delivery.ReadReport(raw)
-	if !ok {
+	switch {
+	case !ok:
 		return false, nil
+	case r.index == delivery.OwnersCopy:
+		return true, b.takeCopy(ctx, r, report)
 	}
 	return true, b.takeReport(ctx, r, report)
+}
+
+// takeCopy ends the owner's copies of an inbox when one of them comes back for good. Of the copy itself
+// nothing is left, and it is no mail that the account sent: nobody's address is suppressed.
+func (b *Bounces) takeCopy(ctx context.Context, r returned, report delivery.Report) error {
+	i := slices.IndexFunc(report.Recipients, func(about delivery.RecipientReport) bool { return about.Action == delivery.ActionFailed })
+	if i < 0 {
+		return nil
+	}
+	answer, err := b.inboxes.Do(ctx, r.inbox, inbox.BlockOwnerCopies{})
+	if fault.Is(err, fault.NoInbox) {
+		return nil
+	}
+	if answer.Count > 0 {
+		b.noted()
+		b.log.Info("an owner's copy bounced", "inbox", r.inbox, "message_id", r.id, "answer", report.Recipients[i].Reason())
+	}
+	return err
 }
 
 // takeReport notes the failures of a report.

@@ -24,7 +24,9 @@ type inboxEntity struct {
 	// lost is told whose messages are gone from the disk, after the commit.
 	lost func(account.ID)
 	// queued receives the moves of the mail queue of a commit, after it.
-	queued     func(address string, moves []inbox.Queued)
+	queued func(address string, moves []inbox.Queued)
+	// copyDue hears of an owner's copy that is due, after the commit.
+	copyDue    func(address string)
 	capacities *capacities
 	// atHand keeps the contents of new messages for a while.
 	atHand *atHand
@@ -106,6 +108,10 @@ func (e *inboxEntity) Decide(cmd any) (any, error) {
 		e.rests = append(e.rests, mails.After)
 	case inbox.Arrange:
 		e.rests = append(e.rests, mails.After)
+	case inbox.TellOwner:
+		if mails.Mail != nil {
+			e.rests = append(e.rests, mails.Mail.After)
+		}
 	}
 	return answer, nil
 }
@@ -230,6 +236,9 @@ func (e *inboxEntity) Publish() {
 	}
 	if len(rows.Queue) > 0 {
 		e.queued(e.Key(), rows.Queue)
+	}
+	if due := rows.CopyDue; due != nil && *due {
+		e.copyDue(e.Key())
 	}
 	if len(rows.Public) > 0 {
 		e.notify(rows.Public)

@@ -168,6 +168,10 @@ func sizeOf(cmd inbox.Command) int64 {
 		return int64(len(cmd.Raw))
 	case inbox.Arrange:
 		return cmd.Size()
+	case inbox.TellOwner:
+		if cmd.Mail != nil {
+			return int64(len(cmd.Mail.Raw))
+		}
 	}
 	return 0
 }

@@ -113,7 +113,7 @@ func (m *Meetings) prepare(ctx context.Context, view *inbox.View, o calendar.Ord
 	s := m.sending
 	var uid [16]byte
 	s.random(uid[:])
-	me := calendar.Me{Address: view.Address, Name: displayName(view.Label)}
+	me := meOf(view)
 	if c.Plan, err = calendar.Arrange(view.Calendar, o, me, s.now(), uid); err != nil {
 		return c, err
 	}
@@ -154,21 +154,42 @@ func (m *Meetings) leaveOut(id account.ID, plan *calendar.Plan) error {
 	return failed
 }
 
+// meOf is the inbox as its meetings name it.
+func meOf(view *inbox.View) calendar.Me {
+	return calendar.Me{Address: view.Address, Name: displayName(view.Label)}
+}
+
 // write composes a mail that tells of a meeting.
 func (m *Meetings) write(ctx context.Context, view *inbox.View, me calendar.Me, mail *calendar.Mail) (inbox.Submit, error) {
-	references, err := m.sending.thread(ctx, view, mail.InReplyTo)
+	d, to, err := m.draft(ctx, view, me, mail)
 	if err != nil {
 		return inbox.Submit{}, err
 	}
-	d := compose.Draft{
+	return m.sending.write(d, to)
+}
+
+// writeCopy composes an owner's copy. Its header says that nobody wrote it, but it has a return path,
+// which tells when it comes back.
+func (m *Meetings) writeCopy(ctx context.Context, view *inbox.View, mail *calendar.Mail) (inbox.Submit, error) {
+	d, to, err := m.draft(ctx, view, meOf(view), mail)
+	if err != nil {
+		return inbox.Submit{}, err
+	}
+	d.Auto = true
+	submit, err := m.sending.write(d, to)
+	submit.Auto = false
+	return submit, err
+}
+
+func (m *Meetings) draft(ctx context.Context, view *inbox.View, me calendar.Me, mail *calendar.Mail) (d compose.Draft, to []inbox.Recipient, err error) {
+	d = compose.Draft{
 		From: message.Mailbox{Email: me.Address, Name: me.Name}, Subject: mail.Subject, Text: mail.Text,
 		Calendar:  &compose.CalendarPart{Method: mail.Method, Text: string(mail.Calendar)},
-		InReplyTo: mail.InReplyTo, References: references,
+		InReplyTo: mail.InReplyTo,
 	}
-	recipients := make([]inbox.Recipient, len(mail.To))
-	for i, p := range mail.To {
-		d.To = append(d.To, message.Mailbox(p))
-		recipients[i] = inbox.To(p.Email)
+	for _, p := range mail.To {
+		d.To, to = append(d.To, message.Mailbox(p)), append(to, inbox.To(p.Email))
 	}
-	return m.sending.write(d, recipients)
+	d.References, err = m.sending.thread(ctx, view, mail.InReplyTo)
+	return d, to, err
 }

@@ -4,11 +4,14 @@ import (
 	"context"
 	"time"
 
+	"inboxd/actors/calendars"
 	"inboxd/actors/mailqueue"
+	"inboxd/internal/account"
 	"inboxd/internal/delivery"
 	"inboxd/internal/domain"
 	"inboxd/internal/fault"
 	"inboxd/internal/ingest"
+	"inboxd/internal/partition"
 )
 
 // Signer signs a mail for a domain: one DKIM-Signature field per key, to stand above raw. It
@@ -77,4 +80,33 @@ func (o outgoing) sign(ctx context.Context, from string) (func([]byte) ([]byte, 
 		return nil, err
 	}
 	return func(raw []byte) ([]byte, error) { return o.Signer(raw, host, keys, o.now()) }, nil
+}
+
+// makeCalendars makes the links to calendars, and what tells owners of meetings.
+func (s *System) makeCalendars() {
+	s.Feeds = calendars.NewFeeds(s.Inboxes, s.store, s.Owner, s.Random)
+	s.Owners = &calendars.Owners{Inboxes: s.Inboxes, Email: s.emailOf, Lives: s.isOurs}
+	s.copies = calendars.NewCopies(calendars.CopyOptions{
+		Owners: s.Owners, Due: s.store.CopiesDue, Count: s.countSend, Write: s.writeCopy, Me: meOf, Now: s.now, Log: s.Logger,
+	})
+}
+
+// emailOf is the sign-in address of an account.
+func (s *System) emailOf(ctx context.Context, id account.ID) (string, error) {
+	picture, err := s.accounts.picture(ctx, id)
+	return picture.profile.Email, err
+}
+
+// isOurs reports whether mail for an address goes to an inbox here.
+func (s *System) isOurs(address string) (bool, error) {
+	return s.store.Live(s.Receiving.home(address))
+}
+
+// countSend takes the place of a mail to one recipient in the day's quota.
+func (s *System) countSend(ctx context.Context, id account.ID) (back func(), at partition.Position, err error) {
+	from := s.now()
+	if _, err := s.accounts.order(ctx, id, account.CountSend{Recipients: 1}); err != nil {
+		return nil, at, err
+	}
+	return func() { s.accounts.notify(id, account.ReturnSend{At: from}) }, s.store.Position(id.Partition()), nil
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"inboxd/actors/calendars"
 	"inboxd/actors/engine"
 	"inboxd/actors/hooks"
 	"inboxd/actors/journal"
@@ -37,6 +38,9 @@ type Store interface {
 	mailqueue.Store
 	journal.Store
 	retention.Store
+	calendars.LinkStore
+	// CopiesDue calls inbox with each of a group's in which an owner's copy is due.
+	CopiesDue(g partition.Group, inbox func(address string)) error
 	JournalAccounts(after account.ID, limit int) ([]account.ID, error)
 	// Drain returns when all that was being written of a group is on disk.
 	Drain(partition.Group) error
@@ -62,7 +66,9 @@ type System struct {
 	*Webhooks
 	journal.Reading
 	*hooks.Records
-	Mail *mailqueue.Queue // what is sent
+	Mail   *mailqueue.Queue // what is sent
+	Feeds  *calendars.Feeds
+	Owners *calendars.Owners
 
 	store              Store
 	engine             *engine.Engine
@@ -75,6 +81,7 @@ type System struct {
 	hooks              *hooks.Supervisor
 	retain             *retention.Retention
 	tidy               *retention.Tidy
+	copies             *calendars.Copies
 	tenure             *tenure.Tenure
 
 	running context.Context // until Stop
@@ -108,6 +115,7 @@ func Start(o Options) (_ *System, err error) {
 	s.makeAccounts()
 	s.makeDomains()
 	s.makeMail(secret)
+	s.makeCalendars()
 	s.Webhooks = &Webhooks{
 		inboxes: s.Inboxes, owners: s.accounts, store: o.Store, poster: o.Poster, domain: o.Namespaces.Domain,
 		now: s.now, random: o.Random, testing: make(chan struct{}, testsAtOnce),
@@ -126,7 +134,7 @@ func (s *System) hold() error {
 	s.retain = retention.New(s.store, s.Do, s.now, s.Logger)
 	// Timers and attempts stop first: what they brought can still be told to owners. Then these
 	// leave, then the rows are closed, and what was known of them is forgotten.
-	started := []tenure.Holder{s.Mail.Counted(), s.engine, s.Mail, s.hooks, s.retain, s.OwnDomains.gained, s.Closing.gained, s.tidy}
+	started := []tenure.Holder{s.Mail.Counted(), s.engine, s.Mail, s.copies, s.Feeds, s.hooks, s.retain, s.OwnDomains.gained, s.Closing.gained, s.tidy}
 	s.tenure = tenure.New(append([]tenure.Holder{
 		tenure.OnLoss(s.journal.Lose), tenure.OnLoss(s.hooks.Subscriptions.Lose), tenure.OnLoss(s.Keyring.Lose), tenure.OnLoss(s.Credentials.principals.Lose),
 		tenure.Rows{Owner: o.Rows, Drain: o.Store.Drain}, tenure.OnGain(s.journal.Gain),
@@ -154,7 +162,7 @@ func (s *System) makeDirectories() {
 	principals, newest := newPrincipals(), &atHand{most: o.Memory / 64}
 	s.capacities = &capacities{store: o.Store, plans: o.Plans}
 	s.inboxes = s.engine.Directory(func(string) engine.Entity {
-		return &inboxEntity{store: o.Store, now: s.now, notify: s.journal.Notify, lost: s.tidy.Note, queued: s.Mail.Moved, capacities: s.capacities, atHand: newest}
+		return &inboxEntity{store: o.Store, now: s.now, notify: s.journal.Notify, lost: s.tidy.Note, queued: s.Mail.Moved, copyDue: s.copies.Note, capacities: s.capacities, atHand: newest}
 	})
 	s.accounts = accountOwners{s.engine.Directory(func(key string) engine.Entity {
 		return &accountEntity{
@@ -223,6 +231,8 @@ func (s *System) supervise() {
 		func() { s.Closing.run(s.running) },
 		func() { s.tidy.Run(s.running) },
 		func() { s.Resets.run(s.running) },
+		func() { s.copies.Run(s.running) },
+		func() { s.Feeds.Run(s.running) },
 	} {
 		s.stopped.Go(run)
 	}
@@ -239,6 +249,7 @@ func (s *System) Stop() {
 	s.Mail.Stop(stopGrace)
 	s.stopped.Wait()
 	s.noteUses()
+	s.Feeds.End(stopGrace)
 	s.engine.Stop(stopGrace)
 	s.journal.Stop()
 }

@@ -287,7 +287,10 @@ func (q *Queue) recipientsOn(sending *inbox.Sending, route string) (rcpts []stri
 // recipients that share a copy share the path, and the bounce itself names its recipient.
 func (q *Queue) consignment(t *task, route string, rcpts []string) Consignment {
 	c := Consignment{Domain: route, Rcpts: rcpts, Raw: t.raw, NeedUTF8: t.utf8}
-	if s := t.message.Sending; !s.Auto {
+	switch s := t.message.Sending; {
+	case s.Meeting != 0:
+		c.MailFrom = q.ReturnPath(t.key.address, t.key.id, delivery.OwnersCopy)
+	case !s.Auto:
 		index := slices.IndexFunc(s.Recipients, func(r inbox.Recipient) bool { return r.Email == rcpts[0] })
 		c.MailFrom = q.ReturnPath(t.key.address, t.key.id, index)
 	}

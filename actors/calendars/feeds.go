@@ -1,0 +1,159 @@
+package calendars
+
+import (
+	"context"
+	"time"
+
+	"inboxd/actors/engine"
+	"inboxd/internal/account"
+	"inboxd/internal/calendar"
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+	"inboxd/internal/once"
+	"inboxd/internal/partition"
+)
+
+// Inboxes is what this package needs of those whose calendars they are.
+type Inboxes interface {
+	View(ctx context.Context, address string) (*inbox.View, error)
+	Do(ctx context.Context, address string, cmd inbox.Command) (inbox.Outcome, error)
+	DoOnce(ctx context.Context, address string, cmd inbox.Command, req once.Request, tell func(inbox.Outcome) []byte) (once.Result, error)
+}
+
+// LinkStore is what links need of the disk.
+type LinkStore interface {
+	// Linked finds the inbox whose calendar a token opens; empty: none.
+	Linked(home partition.ID, token account.Hash) (address string, err error)
+	Encrypt(purpose string, secret []byte) ([]byte, error)
+	Decrypt(purpose string, encrypted []byte) ([]byte, error)
+}
+
+// Feeds makes, ends and follows the links to calendars. It never changes but for the fetches, which
+// guard themselves; any goroutine may use it.
+type Feeds struct {
+	inboxes Inboxes
+	store   LinkStore
+	owner   *partition.Owner
+	random  func([]byte)
+	fetches fetches
+}
+
+// NewFeeds returns the links of the inboxes that owner has.
+func NewFeeds(inboxes Inboxes, store LinkStore, owner *partition.Owner, random func([]byte)) *Feeds {
+	return &Feeds{inboxes: inboxes, store: store, owner: owner, random: random, fetches: fetches{of: map[string]*fetch{}}}
+}
+
+// sealedFor ties an encrypted token to its inbox: a row copied to another one is refused.
+func sealedFor(address string) string { return "feed " + address }
+
+// shareTries bounds how often Share meets somebody who hides the calendar meanwhile.
+const shareTries = 4
+
+// Share returns the token of an inbox's link and what is known of its use. The first call makes the
+// link.
+func (f *Feeds) Share(ctx context.Context, address string) (string, calendar.Feed, error) {
+	for range shareTries {
+		view, err := f.inboxes.View(ctx, address)
+		if err != nil {
+			return "", calendar.Feed{}, err
+		}
+		if link := view.Calendar.Link(); link != nil {
+			token, err := f.store.Decrypt(sealedFor(address), link.Sealed)
+			return string(token), f.fetches.known(address, *link), err
+		}
+		order, _, err := f.minted(address)
+		if err != nil {
+			return "", calendar.Feed{}, err
+		}
+		if _, err := f.inboxes.Do(ctx, address, order); err != nil {
+			return "", calendar.Feed{}, err
+		}
+	}
+	return "", calendar.Feed{}, engine.Busy(nil)
+}
+
+// minted makes a token and the order that makes it the link's.
+func (f *Feeds) minted(address string) (order inbox.ShareCalendar, token string, err error) {
+	var random [32]byte
+	f.random(random[:])
+	token = inbox.LinkToken(partition.Of(address), random)
+	order.Hash = account.HashToken([]byte(token))
+	order.Sealed, err = f.store.Encrypt(sealedFor(address), []byte(token))
+	return order, token, err
+}
+
+// Rotate ends the token of an inbox's link, if there is one, and makes another. A request that is
+// repeated gets the first one's, whatever became of it: its record holds the token sealed.
+func (f *Feeds) Rotate(ctx context.Context, address string, req once.Request) (string, calendar.Feed, error) {
+	order, token, err := f.minted(address)
+	if err != nil {
+		return "", calendar.Feed{}, err
+	}
+	order.Rotate = true
+	made := calendar.Feed{Hash: order.Hash, Sealed: order.Sealed}
+	if !req.Repeatable() {
+		_, err := f.inboxes.Do(ctx, address, order)
+		return token, made, err
+	}
+	given, err := f.inboxes.DoOnce(ctx, address, order, req, func(inbox.Outcome) []byte { return order.Sealed })
+	if err != nil {
+		return "", calendar.Feed{}, err
+	}
+	first, err := f.store.Decrypt(sealedFor(address), given.Told)
+	if err != nil || string(first) == token {
+		return token, made, err
+	}
+	view, err := f.inboxes.View(ctx, address)
+	if err != nil {
+		return "", calendar.Feed{}, err
+	}
+	made = calendar.Feed{Hash: account.HashToken(first), Sealed: given.Told}
+	if link := view.Calendar.Link(); link != nil && link.Hash == made.Hash {
+		made = f.fetches.known(address, *link)
+	}
+	return string(first), made, nil
+}
+
+// Hide ends the token of an inbox's link; without one it does nothing.
+func (f *Feeds) Hide(ctx context.Context, address string) error {
+	_, err := f.inboxes.Do(ctx, address, inbox.HideCalendar{})
+	return err
+}
+
+var errNoFeed = fault.New(fault.NotFound, "There is no calendar under this link")
+
+// Open returns the view of the inbox whose calendar a token opens; NotFound when it opens none. One
+// of another node's partition is one of nobody here: a stranger is not told where what lies.
+func (f *Feeds) Open(ctx context.Context, token string) (*inbox.View, error) {
+	home, hash, ok := inbox.ReadLinkToken(token)
+	if !ok || f.owner.Check(home) != nil {
+		return nil, errNoFeed
+	}
+	address, err := f.store.Linked(home, hash)
+	if err != nil || address == "" {
+		return nil, unlinked(err)
+	}
+	view, err := f.inboxes.View(ctx, address)
+	if err != nil {
+		return nil, unlinked(err)
+	}
+	if link := view.Calendar.Link(); link == nil || link.Hash != hash {
+		return nil, errNoFeed // ended meanwhile
+	}
+	return view, nil
+}
+
+// unlinked is what a stranger is told who could not be shown a calendar.
+func unlinked(err error) error {
+	if err == nil || fault.Is(err, fault.NoInbox) || fault.Is(err, fault.Moved) {
+		return errNoFeed
+	}
+	return engine.Busy(err)
+}
+
+// Fetched notes that a client looked at the calendar of an inbox as view has it.
+func (f *Feeds) Fetched(view *inbox.View, client string, at time.Time) {
+	if link := view.Calendar.Link(); link != nil {
+		f.fetches.note(view.Address, fetch{inbox.NoteFetch{Hash: link.Hash, At: at, Client: client, Had: view.Calendar.ChangedAt}})
+	}
+}

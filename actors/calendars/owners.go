@@ -1,0 +1,55 @@
+package calendars
+
+import (
+	"context"
+
+	"inboxd/internal/account"
+	"inboxd/internal/address"
+	"inboxd/internal/calendar"
+	"inboxd/internal/inbox"
+)
+
+// Owners shows and changes the setting of the owner's copies. It never changes; any goroutine may use
+// it.
+type Owners struct {
+	Inboxes Inboxes
+	// Email is the sign-in address of an account.
+	Email func(ctx context.Context, id account.ID) (string, error)
+	// Lives reports whether mail for an address, in the form of an inbox's, goes to an inbox of this
+	// service.
+	Lives func(address string) (bool, error)
+}
+
+// Owner is the setting of an inbox as it is now.
+func (o *Owners) Owner(ctx context.Context, address string) (calendar.OwnerSetting, error) {
+	view, err := o.Inboxes.View(ctx, address)
+	if err != nil {
+		return calendar.OwnerSetting{}, err
+	}
+	return o.of(ctx, view)
+}
+
+// SetOwner switches the copies of an inbox on or off, which are sent when they are available: on also
+// lifts what blocked them. It answers with the setting after its commit.
+func (o *Owners) SetOwner(ctx context.Context, address string, enabled bool) (calendar.OwnerSetting, error) {
+	if _, err := o.Inboxes.Do(ctx, address, inbox.SetOwnerCopies{Enabled: enabled}); err != nil {
+		return calendar.OwnerSetting{}, err
+	}
+	return o.Owner(ctx, address)
+}
+
+func (o *Owners) of(ctx context.Context, view *inbox.View) (set calendar.OwnerSetting, err error) {
+	set.Owner = view.Calendar.Setting()
+	if set.Email, err = o.Email(ctx, view.Account); err != nil {
+		return set, err
+	}
+	if _, err := address.Recipient(set.Email); err != nil {
+		return set, nil // no mail can be sent there
+	}
+	lives := false
+	if home, ok := address.Inbox(set.Email); ok {
+		lives, err = o.Lives(home)
+	}
+	set.Available = !lives && err == nil
+	return set, err
+}

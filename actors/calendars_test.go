@@ -1,0 +1,519 @@
+package actors
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"inboxd/actors/mailqueue"
+	"inboxd/internal/account"
+	"inboxd/internal/calendar"
+	"inboxd/internal/delivery"
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+	"inboxd/internal/once"
+	"inboxd/internal/partition"
+	"inboxd/persist/persisttest"
+)
+
+// organizer is an account whose inbox organizes meetings, and what left its node.
+type organizer struct {
+	*System
+	t       testing.TB
+	courier *fakeCourier
+	account account.ID
+	address string
+}
+
+func organize(t testing.TB, store *persisttest.Store, change func(*Options)) *organizer {
+	courier := &fakeCourier{}
+	s := startSystem(t, store, func(o *Options) {
+		if o.Courier = courier; change != nil {
+			change(o)
+		}
+	})
+	o := &organizer{System: s, t: t, courier: courier}
+	o.account, o.address = openAccount(t, s)
+	return o
+}
+
+func (o *organizer) owner(enabled bool) calendar.OwnerSetting {
+	o.t.Helper()
+	return must[calendar.OwnerSetting](o.t)(o.Owners.SetOwner(o.t.Context(), o.address, enabled))
+}
+
+// arrange does an order, and waits until its owner was told of it or was not to be.
+func (o *organizer) arrange(order calendar.Order) int64 {
+	o.t.Helper()
+	done := must[calendar.Done](o.t)(o.Arrange(o.t.Context(), o.address, order))
+	o.settle()
+	return done.Meeting.ID
+}
+
+func (o *organizer) settle() {
+	until(func() bool {
+		view := must[*inbox.View](o.t)(o.View(o.t.Context(), o.address))
+		return view.Calendar.Due() == nil && !slices.ContainsFunc(view.Messages, (*inbox.Message).Waiting)
+	})
+}
+
+func (o *organizer) schedule() int64 {
+	title, begin, guests := "Plan", time.Now().Add(48*time.Hour).UTC().Format("2006-01-02T15:04:05Z"), []calendar.Guest{{Email: "guest@far.test"}}
+	return o.arrange(calendar.Schedule{Fields: calendar.Fields{Title: &title, Start: &begin, Attendees: &guests}})
+}
+
+func (o *organizer) rename(id int64, title string) {
+	o.arrange(calendar.Reschedule{ID: id, Fields: calendar.Fields{Title: &title}})
+}
+
+var (
+	sequenceLine = regexp.MustCompile(`(?m)^SEQUENCE:\d+`)
+	methodLine   = regexp.MustCompile(`(?m)^METHOD:\w+`)
+)
+
+// copies are the mails to the owner, each by METHOD and SEQUENCE.
+func (f *fakeCourier) copies() (told []string) {
+	for _, c := range f.handed() {
+		if slices.Contains(c.Rcpts, "me@example.test") {
+			text := ics(c.Raw)
+			told = append(told, fmt.Sprintf("%s %s", methodLine.Find(text), sequenceLine.Find(text)))
+		}
+	}
+	return told
+}
+
+// ics finds the calendar part of a composed mail.
+func ics(raw []byte) []byte {
+	at := bytes.Index(raw, []byte("BEGIN:VCALENDAR"))
+	return bytes.ReplaceAll(raw[max(at, 0):], []byte("\r"), nil)
+}
+
+// TestOwnersCopies: each change of an own meeting goes to the sign-in address alone, in a mail that
+// nobody sees and no event tells of, counted like any other.
+func TestOwnersCopies(t *testing.T) {
+	store := persisttest.Open(t)
+	o := organize(t, store, nil)
+	if set := o.owner(true); set != (calendar.OwnerSetting{Owner: calendar.Owner{Enabled: true}, Email: "me@example.test", Available: true}) {
+		t.Errorf("the setting is %+v", set)
+	}
+	id := o.schedule()
+	o.rename(id, "Other plan")
+	o.arrange(calendar.Cancel{ID: id})
+	o.owner(false)
+	o.schedule()
+	if got, want := fmt.Sprint(o.courier.copies()), "[METHOD:REQUEST SEQUENCE:1 METHOD:REQUEST SEQUENCE:2 METHOD:CANCEL SEQUENCE:3]"; got != want {
+		t.Errorf("the owner got %s, want %s", got, want)
+	}
+	guests := 0
+	for _, c := range o.courier.handed() {
+		switch {
+		case !slices.Contains(c.Rcpts, "me@example.test"):
+			if guests++; bytes.Contains(c.Raw, []byte("me@example.test")) {
+				t.Errorf("a guest learns of the owner:\n%s", c.Raw)
+			}
+		case len(c.Rcpts) != 1, !bytes.Contains(c.Raw, []byte("\r\nAuto-Submitted: auto-generated\r\n")):
+			t.Errorf("a copy to %v:\n%s", c.Rcpts, c.Raw)
+		default:
+			if back, ok := o.readReturn(c.MailFrom); !ok || back.inbox != o.address || back.index != delivery.OwnersCopy {
+				t.Errorf("a copy from %q", c.MailFrom)
+			}
+		}
+	}
+	view := must[*inbox.View](t)(o.View(t.Context(), o.address))
+	if n, _, _ := view.Counts(o.now()); n != guests || len(view.Messages) != guests {
+		t.Errorf("%d messages are seen, and %d are there, of %d mails to guests", n, len(view.Messages), guests)
+	}
+	if told := must[[]inbox.Public](t)(events(store, o.System, o.account)); len(told) != guests {
+		t.Errorf("told was %+v", told)
+	}
+	if usage := must[account.Usage](t)(o.Usage(t.Context(), o.account)); usage.Sends != int64(guests+3) {
+		t.Errorf("%d sends are counted, of %d to guests", usage.Sends, guests)
+	}
+}
+
+// TestOwnersCopiesAreBlocked when one is refused for good, or comes back for good, until they are
+// switched on again.
+func TestOwnersCopiesAreBlocked(t *testing.T) {
+	report := func(action string) func(*organizer, string) {
+		return func(o *organizer, back string) {
+			text := strings.NewReplacer("bob@far.test", "me@example.test", "Action: failed", "Action: "+action).Replace(dsn)
+			if err := o.Receive(o.t.Context(), envelopeTo(back), []byte(text)); err != nil {
+				o.t.Fatal(err)
+			}
+		}
+	}
+	for _, c := range []struct {
+		name    string
+		code    int
+		after   func(o *organizer, back string)
+		blocked bool
+	}{
+		{"taken", 250, nil, false},
+		{"refused", 550, nil, true},
+		{"came back", 250, report("failed"), true},
+		{"late", 250, report("delayed"), false},
+		{"arrived", 250, report("delivered"), false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := organize(t, persisttest.Open(t), nil)
+			refuse := c.code == 550
+			o.courier.answer = func(con mailqueue.Consignment) mailqueue.Handover {
+				if refuse && con.Rcpts[0] == "me@example.test" {
+					return mailqueue.Handover{Outcome: delivery.Permanent, Code: 550, Text: "550 no such user", MX: "mx"}
+				}
+				return mailqueue.Handover{Outcome: delivery.Delivered, Code: 250, MX: "mx"}
+			}
+			o.owner(true)
+			id := o.schedule()
+			if c.after != nil {
+				for _, job := range o.courier.handed() {
+					if job.Rcpts[0] == "me@example.test" {
+						c.after(o, job.MailFrom)
+					}
+				}
+			}
+			set := must[calendar.OwnerSetting](t)(o.Owners.Owner(t.Context(), o.address))
+			if set.Blocked != c.blocked || !set.Enabled {
+				t.Fatalf("the setting is %+v", set)
+			}
+			o.rename(id, "While blocked")
+			if n := len(o.courier.copies()); (n == 1) != c.blocked {
+				t.Errorf("%d copies", n)
+			}
+			if barred := must[[]account.Suppression](t)(o.Suppressions(t.Context(), o.account, "", 10)); len(barred) > 0 {
+				t.Errorf("suppressed: %v", barred)
+			}
+			refuse = false
+			if set := o.owner(true); set.Blocked {
+				t.Errorf("switched on again: %+v", set)
+			}
+			before := len(o.courier.copies())
+			o.rename(id, "Afterwards")
+			if n := len(o.courier.copies()); n != before+1 {
+				t.Errorf("%d copies, and %d afterwards", before, n)
+			}
+		})
+	}
+}
+
+// TestOwnersCopiesAreLeftOut when the sign-in address is an inbox here, and when the day is used up: the
+// change itself is not held up, and nothing is due for ever.
+func TestOwnersCopiesAreLeftOut(t *testing.T) {
+	t.Run("an inbox here", func(t *testing.T) {
+		o := organize(t, persisttest.Open(t), nil)
+		makeInbox(t, o.System, "me@inbox.localhost")
+		profile := must[account.Profile](t)(o.OpenAccount(t.Context(), "me+owner@inbox.localhost", "correct horse", account.Paid))
+		prefix := "other"
+		view, _, err := o.CreateInbox(t.Context(), profile.ID, inbox.Order{Prefix: &prefix})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.account, o.address = profile.ID, view.Address
+		if set := o.owner(true); set.Available || !set.Enabled {
+			t.Errorf("the setting is %+v", set)
+		}
+		o.schedule()
+		if got := len(o.courier.handed()); got != 1 {
+			t.Errorf("%d mails", got)
+		}
+		must[inbox.Outcome](t)(o.Do(t.Context(), "me@inbox.localhost", inbox.Delete{}))
+		if set := must[calendar.OwnerSetting](t)(o.Owners.Owner(t.Context(), o.address)); !set.Available {
+			t.Errorf("the setting is %+v", set)
+		}
+	})
+	t.Run("the day is used up", func(t *testing.T) {
+		o := organize(t, persisttest.Open(t), func(o *Options) {
+			o.Plans = account.DefaultPlans()
+			paid := o.Plans[account.Paid]
+			paid.SendsPerDay = 3
+			o.Plans[account.Paid] = paid
+		})
+		o.owner(true)
+		id := o.schedule()
+		o.rename(id, "The third mail")
+		if got := fmt.Sprint(o.courier.copies()); got != "[METHOD:REQUEST SEQUENCE:1]" || len(o.courier.handed()) != 3 {
+			t.Errorf("the owner got %s, of %d mails", got, len(o.courier.handed()))
+		}
+	})
+}
+
+// TestOwnersCopiesOverCrashes: a crash before the copy is queued loses none, one after it makes no second
+// one, and each says the same SEQUENCE.
+func TestOwnersCopiesOverCrashes(t *testing.T) {
+	store := persisttest.OpenCrashable(t)
+	o := organize(t, store, nil)
+	o.owner(true)
+	id := o.schedule()
+	tried := make(chan struct{}, 100)
+	store.Before = func(rows any) error {
+		if r, ok := rows.(*inbox.Rows); ok && r.CopyDue != nil && !*r.CopyDue {
+			tried <- struct{}{}
+			return fault.New(fault.Unavailable, "not now")
+		}
+		return nil
+	}
+	title := "Changed before the crash"
+	must[calendar.Done](t)(o.Arrange(t.Context(), o.address, calendar.Reschedule{ID: id, Fields: calendar.Fields{Title: &title}}))
+	<-tried
+	crashed := store.Crash(t)
+	again := &organizer{t: t, courier: &fakeCourier{}, address: o.address}
+	again.System = startSystem(t, crashed, func(o *Options) { o.Courier = again.courier })
+	until(func() bool { return len(again.courier.copies()) > 0 })
+	again.settle()
+	if got := fmt.Sprint(again.courier.copies()); got != "[METHOD:REQUEST SEQUENCE:2]" {
+		t.Errorf("after the crash the owner got %s", got)
+	}
+	last := &organizer{t: t, courier: &fakeCourier{}, address: o.address}
+	last.System = startSystem(t, crashed.Crash(t), func(o *Options) { o.Courier = last.courier })
+	last.settle()
+	last.rename(id, "Once more")
+	if got := fmt.Sprint(last.courier.copies()); got != "[METHOD:REQUEST SEQUENCE:3]" {
+		t.Errorf("after another crash the owner got %s", got)
+	}
+}
+
+// TestOwnersCopiesGoWithTheirGroup: one that is due when a group is lost is told by whoever gets it.
+func TestOwnersCopiesGoWithTheirGroup(t *testing.T) {
+	rows := partition.NewOwner(partition.All())
+	store := persisttest.OpenOwned(t, rows)
+	o := organize(t, store, func(o *Options) { o.Owner, o.Rows = partition.NewOwner(partition.All()), rows })
+	o.owner(true)
+	var failing atomic.Bool
+	tried := make(chan struct{}, 100)
+	store.Before = func(rows any) error {
+		if r, ok := rows.(*inbox.Rows); ok && r.CopyDue != nil && !*r.CopyDue && failing.Load() {
+			tried <- struct{}{}
+			return fault.New(fault.Unavailable, "not now")
+		}
+		return nil
+	}
+	failing.Store(true)
+	title, begin, guests := "Plan", "2030-01-01T10:00:00Z", []calendar.Guest{{Email: "guest@far.test"}}
+	must[calendar.Done](t)(o.Arrange(t.Context(), o.address, calendar.Schedule{Fields: calendar.Fields{Title: &title, Start: &begin, Attendees: &guests}}))
+	<-tried
+	g := partition.Of(o.address).Group()
+	if err := o.Lose(g); err != nil {
+		t.Fatal(err)
+	}
+	failing.Store(false)
+	if err := o.Gain(g); err != nil {
+		t.Fatal(err)
+	}
+	o.settle()
+	if got := fmt.Sprint(o.courier.copies()); got != "[METHOD:REQUEST SEQUENCE:1]" {
+		t.Errorf("the owner got %s", got)
+	}
+}
+
+// opens is the inbox whose calendar a token opens.
+func opens(t testing.TB, s *System, token string) string {
+	t.Helper()
+	view, err := s.Feeds.Open(t.Context(), token)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return "nothing"
+	case err != nil:
+		t.Fatal(err)
+	}
+	return view.Address
+}
+
+// TestLinksToCalendars: a link is made once, and what ended never opens anything again, over crashes
+// too.
+func TestLinksToCalendars(t *testing.T) {
+	store := persisttest.OpenCrashable(t)
+	s := startSystem(t, store, nil)
+	id, address := openAccount(t, s)
+	ctx := t.Context()
+	share := func() string {
+		t.Helper()
+		token, _, err := s.Feeds.Share(ctx, address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return token
+	}
+	rotate := func(req once.Request) string {
+		t.Helper()
+		token, _, err := s.Feeds.Rotate(ctx, address, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return token
+	}
+	var ended []string
+	check := func(when, live string) {
+		t.Helper()
+		for _, on := range []*System{s, startSystem(t, store.Crash(t), nil)} {
+			if live != "" && opens(t, on, live) != address {
+				t.Errorf("%s: the link opens nothing", when)
+			}
+			for n, token := range ended {
+				if got := opens(t, on, token); got != "nothing" {
+					t.Errorf("%s: token %d opens %s", when, n, got)
+				}
+			}
+		}
+	}
+	first := share()
+	if share() != first {
+		t.Error("the second call makes another link")
+	}
+	check("shared", first)
+	named := must[once.Request](t)(once.NewRequest("n", "rotate", nil))
+	second := rotate(named)
+	ended = append(ended, first)
+	check("rotated", second)
+	if got := rotate(named); got != second {
+		t.Error("the repeat of a rotation makes another link")
+	}
+	third := rotate(once.Request{})
+	ended = append(ended, second)
+	check("rotated again", third)
+	if got := rotate(named); got != second {
+		t.Error("the repeat has another answer")
+	}
+	check("repeated", third)
+	for range 2 {
+		if err := s.Feeds.Hide(ctx, address); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ended = append(ended, third)
+	check("hidden", "")
+	fourth := rotate(once.Request{})
+	check("made by rotating", fourth)
+	if err := s.DeleteInbox(ctx, id, address); err != nil {
+		t.Fatal(err)
+	}
+	ended = append(ended, fourth)
+	check("deleted", "")
+	prefix := "agent"
+	if _, _, err := s.CreateInbox(ctx, id, inbox.Order{Prefix: &prefix}); err != nil {
+		t.Fatal(err)
+	}
+	check("made again", "")
+	fifth := share()
+	check("shared again", fifth)
+	if err := s.DeleteAccount(ctx, "me@example.test"); err != nil {
+		t.Fatal(err)
+	}
+	ended = append(ended, fifth, "", "x", first[1:], inbox.LinkToken(partition.Of(address), [32]byte{}))
+	check("the account is gone", "")
+}
+
+// TestUseOfLinks is exact at once, and on disk after a minute and a stop; it is that of the present link
+// alone.
+func TestUseOfLinks(t *testing.T) {
+	store := persisttest.OpenCrashable(t)
+	s := must[*System](t)(Start(Options{Store: store, Namespaces: inbox.Namespaces{Domain: "inbox.localhost", Plain: true}, Logger: slog.New(slog.DiscardHandler)}))
+	_, address := openAccount(t, s)
+	ctx := t.Context()
+	at := s.now()
+	used := func(s *System) calendar.Feed {
+		t.Helper()
+		_, f, err := s.Feeds.Share(ctx, address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	is := func(when string, f calendar.Feed, client string, minute int) {
+		t.Helper()
+		if want := at.Add(time.Duration(minute) * time.Minute); f.Client != client || client != "" && !f.FetchedAt.Equal(want) {
+			t.Errorf("%s: fetched by %q at %v", when, f.Client, f.FetchedAt)
+		}
+	}
+	fetch := func(client string, minute int) *inbox.View {
+		t.Helper()
+		token, _, _ := s.Feeds.Share(ctx, address)
+		view := must[*inbox.View](t)(s.Feeds.Open(ctx, token))
+		s.Feeds.Fetched(view, client, at.Add(time.Duration(minute)*time.Minute))
+		return view
+	}
+	is("new", used(s), "", 0)
+	old := fetch("Thunderbird", 1)
+	is("fetched", used(s), "Thunderbird", 1)
+	commits := store.Commits()
+	fetch("Outlook", 2)
+	fetch("Outlook", 3)
+	is("fetched again", used(s), "Outlook", 3)
+	if store.Commits() != commits {
+		t.Error("each use is written")
+	}
+	is("after a crash before it was noted", used(startSystem(t, store.Crash(t), nil)), "", 0)
+	s.Feeds.NoteFetches(ctx)
+	s.Feeds.NoteFetches(ctx)
+	if n := store.Commits(); n != commits+1 {
+		t.Errorf("%d commits for a note", n-commits)
+	}
+	is("after a crash", used(startSystem(t, store.Crash(t), nil)), "Outlook", 3)
+	fetch("Outlook", 5)
+	if _, f, err := s.Feeds.Rotate(ctx, address, once.Request{}); err != nil || !f.FetchedAt.IsZero() {
+		t.Errorf("a new link was fetched at %v, %v", f.FetchedAt, err)
+	}
+	s.Feeds.Fetched(old, "Outlook", at.Add(time.Hour))
+	is("rotated", used(s), "", 0)
+	fetch("Outlook", 6)
+	s.Stop()
+	is("after a stop", used(startSystem(t, store.Crash(t), nil)), "Outlook", 6)
+}
+
+// TestUseOfLinksGoesWithItsGroup: it is on disk before the group is another node's, and not remembered.
+func TestUseOfLinksGoesWithItsGroup(t *testing.T) {
+	rows := partition.NewOwner(partition.All())
+	store := persisttest.OpenOwned(t, rows)
+	s := startSystem(t, store, func(o *Options) { o.Owner, o.Rows = partition.NewOwner(partition.All()), rows })
+	_, address := openAccount(t, s)
+	token, _, _ := s.Feeds.Share(t.Context(), address)
+	at := s.now()
+	s.Feeds.Fetched(must[*inbox.View](t)(s.Feeds.Open(t.Context(), token)), "Outlook", at)
+	g := partition.Of(address).Group()
+	if err := s.Lose(g); err != nil {
+		t.Fatal(err)
+	}
+	if got := opens(t, s, token); got != "nothing" {
+		t.Errorf("a link of another node's opens %s", got)
+	}
+	if err := s.Gain(g); err != nil {
+		t.Fatal(err)
+	}
+	if f := must[*inbox.State](t)(store.LoadInbox(address)).Calendar.Link(); f == nil || !f.FetchedAt.Equal(at) || f.Client != "Outlook" {
+		t.Errorf("on disk: %+v", f)
+	}
+	if got := opens(t, s, token); got != address {
+		t.Errorf("the link opens %s", got)
+	}
+}
+
+// TestAFeedIsStale until it was fetched as it is, also when a change was on its way to the disk
+// meanwhile, whose time is before.
+func TestAFeedIsStale(t *testing.T) {
+	o := organize(t, persisttest.Open(t), nil)
+	token, f, _ := o.Feeds.Share(t.Context(), o.address)
+	is := func(when string, want bool) {
+		t.Helper()
+		_, f, _ = o.Feeds.Share(t.Context(), o.address)
+		if view := must[*inbox.View](t)(o.View(context.Background(), o.address)); view.Calendar.Stale(f) != want {
+			t.Errorf("%s: stale is %t", when, !want)
+		}
+	}
+	id := o.schedule()
+	is("never fetched", false)
+	seen := must[*inbox.View](t)(o.Feeds.Open(t.Context(), token))
+	o.Feeds.Fetched(seen, "x", o.now())
+	is("fetched", false)
+	time.Sleep(2 * time.Millisecond) // times are of whole milliseconds
+	o.rename(id, "Changed")
+	o.Feeds.Fetched(seen, "x", o.now().Add(time.Second))
+	is("fetched as it was before", true)
+	o.Feeds.Fetched(must[*inbox.View](t)(o.Feeds.Open(t.Context(), token)), "x", o.now().Add(2*time.Second))
+	is("fetched as it is", false)
+}
