@@ -3,6 +3,7 @@ package calendar
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -129,7 +130,8 @@ func told(at time.Time, date bool) string {
 // TestOthersReadWhatWeSend gives every text of the stories to ical.js and python3-icalendar.
 func TestOthersReadWhatWeSend(t *testing.T) {
 	all := storyDocuments(t)
-	all = append(all, hardDocuments()...)
+	hard := hardDocuments()
+	all = append(append(all, hard...), feedOf(hard), copyOf(&hard[0].events[0]))
 	var texts []string
 	for i := range all {
 		texts = append(texts, all[i].text)
@@ -219,6 +221,28 @@ func hardDocuments() (all []document) {
 		all = append(all, sentAs("hard text "+s, e))
 	}
 	return append(all, recurring()...)
+}
+
+// feedOf is the feed of a calendar with all those meetings.
+func feedOf(all []document) document {
+	feed := document{name: "feed", method: "PUBLISH", title: "agent@inbox.test"}
+	var b *Book
+	for i := range all {
+		m := Meeting{ID: int64(i + 1), Event: all[i].events[0]}
+		m.UID = fmt.Sprint(i, "@x.test")
+		b = b.With(&m, 1)
+		e := m.Event
+		e.Attendees, e.Comment = unasked(e.Attendees), ""
+		feed.events = append(feed.events, e)
+	}
+	feed.text = string(AppendFeed(nil, feed.title, b))
+	return feed
+}
+
+// copyOf is the owner's copy of a meeting.
+func copyOf(e *icalendar.Event) document {
+	m := OwnersCopy(&Meeting{ID: 1, Event: *e, Copy: Copy{Sequence: 3}}, me, "owner@home.test", at("2026-03-01 10:00"))
+	return document{name: "owner's copy", method: m.Method, text: string(m.Calendar), events: []icalendar.Event{m.Event}}
 }
 
 // recurring are meetings that come back, in zones of all kinds. Each begins where its rule does: others

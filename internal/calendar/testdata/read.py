@@ -31,7 +31,7 @@ def address(v):
 
 def attendee(v):
     p = v.params
-    return "|".join([address(v), plain(p.get("CN", "")), p.get("ROLE", "").lower(), p.get("PARTSTAT", "").lower(), p.get("CUTYPE", ""), p.get("RSVP", "")])
+    return "|".join([address(v), plain(p.get("CN", "")), p.get("ROLE", "").lower(), p.get("PARTSTAT", "").lower(), p.get("CUTYPE", ""), p.get("RSVP", "").replace("FALSE", "")])
 
 
 def at(c, name):

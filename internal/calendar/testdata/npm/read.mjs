@@ -17,7 +17,7 @@ const times = (c, name) => c.getAllProperties(name).flatMap((p) => p.getValues()
 
 function attendee(p) {
   return [address(p), p.getParameter("cn") ?? "", (p.getParameter("role") ?? "").toLowerCase(), (p.getParameter("partstat") ?? "").toLowerCase(),
-    p.getParameter("cutype") ?? "", p.getParameter("rsvp") ?? ""].join("|");
+    p.getParameter("cutype") ?? "", p.getParameter("rsvp") === "TRUE" ? "TRUE" : ""].join("|");
 }
 
 function facts(c, all) {
