@@ -94,12 +94,18 @@ func tell(c *Calendar) string {
 	if !e.RecurrenceID.IsZero() {
 		say("of", shown(e.RecurrenceID, e.AllDay))
 	}
+	if c.Following {
+		say("following", true)
+	}
 	if r := e.Recurrence; r != nil {
 		say("recurring", e.Recurring())
 		say("rule", r.Rule)
 		say("also", times(r.Also))
 		say("except", times(r.Except))
-		for _, o := range r.Overrides {
+		for i, o := range r.Overrides {
+			if v := c.Revisions[i]; v != (Revision{}) {
+				say("revision", strings.TrimSuffix(fmt.Sprintf("%d %s", v.Sequence, v.Stamp.Format(time.RFC3339)), " 0001-01-01T00:00:00Z"))
+			}
 			say("override", fmt.Sprintf("%s: %s to %s %q %q %s", shown(o.RecurrenceID, o.AllDay), shown(o.Start, o.AllDay), shown(o.End, o.AllDay), o.Title, o.Location, o.Status))
 		}
 	}
