@@ -45,19 +45,7 @@ var publicEvents = map[Action]string{
 	Replied:   "calendar.attendee.responded",
 }
 
-// IsInvitation reports whether a file speaks of a meeting in a way that Merge understands: it has a
-// METHOD, and those that an organizer is asked by or asks by name one.
-func IsInvitation(c *icalendar.Calendar) bool {
-	switch c.Method {
-	case "":
-		return false
-	case "REQUEST", "CANCEL", "REPLY":
-		return c.Event.Organizer != nil
-	}
-	return true
-}
-
-// Merge says what a mail that reached the inbox me at now does to its calendar, by the rules of RFC 5546.
+// Merge says what a mail that reached the inbox me at now does to its calendar, by the rules of ADR 0063.
 // It keeps none of its arguments from being used further: what it returns shares with them what never changes.
 func Merge(b *Book, inv *Invitation, me string, now time.Time) Merged {
 	x := merger{book: b, inv: inv, me: me, now: now, known: b.ByUID(inv.Event.UID)}

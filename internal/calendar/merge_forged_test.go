@@ -206,3 +206,43 @@ func TestSenderMaySpeak(t *testing.T) {
 		t.Errorf("signed for From only: %s", tellMerged(&m))
 	}
 }
+
+// TestOccurrencesAreBounded tells of more occurrences than a meeting keeps: those that are known can still be changed.
+func TestOccurrencesAreBounded(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	event := icalendar.Event{UID: "u", Stamp: now, Start: now, End: now, Status: icalendar.Confirmed, Organizer: person(boss), Recurrence: &icalendar.Recurrence{Rule: "FREQ=DAILY"}}
+	all := func(n int) (list []icalendar.Override) {
+		for i := range n {
+			list = append(list, icalendar.Override{RecurrenceID: now.AddDate(0, 0, i), Start: now, End: now, Status: icalendar.Confirmed})
+		}
+		return list
+	}
+	whole := said("REQUEST", event)
+	whole.From, whole.Event.Recurrence = boss, &icalendar.Recurrence{Rule: "FREQ=DAILY", Overrides: all(250)}
+	first := Merge(nil, whole, us, now)
+	if n := len(first.Meeting.Recurrence.Overrides); n != 200 {
+		t.Fatalf("%d of 250 are kept", n)
+	}
+	first.Meeting.ID = 1
+	book := (*Book)(nil).With(first.Meeting, 0)
+	for at, want := range map[int]string{199: "", 200: RefusedRoom} {
+		e := event
+		e.Sequence, e.RecurrenceID = 1, now.AddDate(0, 0, at)
+		inv := said("REQUEST", e)
+		inv.From = boss
+		if m := Merge(book, inv, us, now); m.Refused != want || (m.Meeting == nil) != (want != "") {
+			t.Errorf("number %d: %s", at+1, tellMerged(&m))
+		}
+	}
+}
+
+// TestWithoutRoom holds that what cannot be kept is told as what changed nothing.
+func TestWithoutRoom(t *testing.T) {
+	own := ownMeeting(1, "ours", firstDay)
+	inv := said("REPLY", icalendar.Event{UID: "ours", Stamp: firstDay, Organizer: person(us), Attendees: []Attendee{line(guest, icalendar.Accepted)}})
+	inv.From, inv.FromSigned = guest, true
+	m := Merge((*Book)(nil).With(own, 0), inv, us, firstDay).WithoutRoom()
+	if got := tellMerged(&m); got != "unchanged event_id=1 room\n" || m.Meeting != nil {
+		t.Errorf("%s", got)
+	}
+}

@@ -237,6 +237,12 @@ func tellMeeting(m *Meeting) string {
 		mine = "null"
 	}
 	fmt.Fprintf(&b, "%s %q %s seq=%d stamp=%s my_status=%s %s\n", m.Status, m.Title, span(m.Start, m.End, m.AllDay), m.Sequence, m.Stamp.Format("1504"), mine, kind(m))
+	if !m.RecurrenceID.IsZero() {
+		fmt.Fprintf(&b, "only %s\n", m.RecurrenceID.Format("0102T1504"))
+	}
+	if m.Comment != "" {
+		fmt.Fprintf(&b, "comment %q\n", m.Comment)
+	}
 	if m.Asked != 0 || m.Copy.Sequence != 0 {
 		fmt.Fprintf(&b, "asked=%d copy=%d\n", m.Asked, m.Copy.Sequence)
 	}
