@@ -98,6 +98,8 @@ type Invitation struct {
 	// FromSigned says that a signature of From's domain covers From, Content-Type and MIME-Version, each
 	// without a double; SenderSigned the same of Sender's domain, Sender covered too.
 	FromSigned, SenderSigned bool
+	// Local says that the mail never left this node: the inbox in its From has sent it.
+	Local bool
 	// Mail is the mail's Message-ID without brackets.
 	Mail string
 }

@@ -45,6 +45,18 @@ var publicEvents = map[Action]string{
 	Replied:   "calendar.attendee.responded",
 }
 
+// IsInvitation reports whether a file speaks of a meeting in a way that Merge understands: it has a
+// METHOD, and where an organizer asks or is answered, it names one.
+func IsInvitation(c *icalendar.Calendar) bool {
+	switch c.Method {
+	case "":
+		return false
+	case "REQUEST", "CANCEL", "REPLY":
+		return c.Event.Organizer != nil
+	}
+	return true
+}
+
 // Merge says what a mail that reached the inbox me at now does to its calendar, by the rules of ADR 0063.
 // It keeps none of its arguments from being used further: what it returns shares with them what never changes.
 func Merge(b *Book, inv *Invitation, me string, now time.Time) Merged {

@@ -150,9 +150,9 @@ func drawnBook(t *rapid.T) (book *Book, mails []*Invitation) {
 func TestMergeOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		book, mails := drawnBook(t)
-		for _, inv := range mails {
+		for i, inv := range mails {
 			before := inJSON(t, book, inv)
-			m := Merge(book, inv, us, firstDay.Add(time.Minute))
+			m := Merge(book, inv, us, firstDay.Add(time.Duration(i+1)*time.Minute))
 			next := kept(book, m)
 			if now := inJSON(t, book, inv); now != before {
 				t.Fatalf("Merge changed\n%s\nto\n%s", before, now)

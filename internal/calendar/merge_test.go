@@ -162,6 +162,8 @@ func (s *mails) invitation(d *datadriven.TestData) *Invitation {
 			inv.Sender = v
 		case "signed":
 			inv.FromSigned = true
+		case "local":
+			inv.Local = true
 		case "unsigned":
 			inv.FromSigned = false
 		case "sender-signed":

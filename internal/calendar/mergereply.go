@@ -3,7 +3,6 @@ package calendar
 import (
 	"slices"
 
-	"inboxd/internal/address"
 	"inboxd/internal/icalendar"
 )
 
@@ -43,11 +42,10 @@ func (x *merger) answerLine() *Attendee {
 	return &list[i]
 }
 
-// neighbour reports that the mail is from an inbox of this inbox's domain, where tags belong to whom the
-// inbox does, and that the address is one of it with a tag: it was invited there and answers from where it sends.
+// neighbour reports that the mail is from an inbox of this node, whose addresses with a tag are all its own, and that
+// the address is one of them: it was invited there and answers from where it sends.
 func (x *merger) neighbour(email string) bool {
-	ours := folded(x.inv.From)
-	return address.DomainOf(ours) == address.DomainOf(folded(x.me)) && sameMailbox(address.WithoutTag(email), ours)
+	return x.inv.Local && Me{Address: x.inv.From}.is(email)
 }
 
 // answer counts the answer of a guest, unless a newer one has counted or everybody was asked again since. The same

@@ -25,6 +25,7 @@ func invitation(env Envelope, raw []byte, doc *message.Document, leaves []messag
 		doc.Degraded = doc.Degraded || errors.Is(err, icalendar.ErrOverCaps)
 		if err == nil && said != nil && calendar.IsInvitation(said) {
 			inv = spokenBy(env.Verdict, raw, doc, leaf, said)
+			inv.Local = env.Helo == ""
 		}
 	}) {
 		doc.Degraded, inv = true, nil

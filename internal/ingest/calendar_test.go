@@ -341,3 +341,13 @@ func BenchmarkReadInvitation(b *testing.B) {
 		})
 	}
 }
+
+// TestLocalMails: only a mail that came over no session is one of this node's inboxes.
+func TestLocalMails(t *testing.T) {
+	for helo, want := range map[string]bool{"": true, "unknown": false, "mx.corp.test": false} {
+		got := ingest.Read(ingest.Envelope{Helo: helo}, multi(leaf(typed, file("REPLY", "a")))).Invitation
+		if got.Local != want {
+			t.Errorf("HELO %q: local %v", helo, got.Local)
+		}
+	}
+}
