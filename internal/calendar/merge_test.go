@@ -114,6 +114,7 @@ func ownMeeting(id int64, uid string, now time.Time) *Meeting {
 func (s *mails) mail(d *datadriven.TestData) string {
 	inv := s.invitation(d)
 	m := Merge(s.book, inv, us, s.now)
+	checkMerged(s.t, s.book, &m)
 	if m.Meeting != nil {
 		kept := *m.Meeting
 		if kept.ID == 0 {
