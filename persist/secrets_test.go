@@ -9,8 +9,10 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"inboxd/internal/calendar"
 	"inboxd/internal/domain"
 	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
 	"inboxd/persist/disk"
 )
 
@@ -69,14 +71,30 @@ func TestEncrypt(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestLostKeyFile: encrypted keys are never silently given up for new ones.
+// TestLostKeyFile: what is encrypted is never silently given up for a new key, whatever it is.
 func TestLostKeyFile(t *testing.T) {
+	for what, put := range map[string]func(s *Store, encrypted []byte) error{
+		"a domain's keys": func(s *Store, encrypted []byte) error {
+			return s.CommitDomain(&domain.Rows{Name: "example.org", Put: &domain.State{Name: "example.org", Keys: []domain.Key{{Selector: "s", Encrypted: encrypted}}}})
+		},
+		"a link to a calendar": func(s *Store, encrypted []byte) error {
+			return s.CommitInbox(&inbox.Rows{
+				Address: goldenAddress, Profile: &inbox.Profile{Address: goldenAddress, HasCalendar: true},
+				Calendar: &calendar.Book{Feed: &calendar.Feed{Hash: goldenHash, Sealed: encrypted}}, Links: []inbox.Link{{Hash: goldenHash}},
+			})
+		},
+	} {
+		t.Run(what, func(t *testing.T) { testLostKeyFile(t, put) })
+	}
+}
+
+func testLostKeyFile(t *testing.T, put func(s *Store, encrypted []byte) error) {
 	fs := vfs.NewMem()
 	s, err := Open(folder, options(fs))
 	must(t, err)
 	encrypted, err := s.Encrypt("dkim", []byte("private"))
 	must(t, err)
-	must(t, s.CommitDomain(&domain.Rows{Name: "example.org", Put: &domain.State{Name: "example.org", Keys: []domain.Key{{Selector: "s", Encrypted: encrypted}}}}))
+	must(t, put(s, encrypted))
 	must(t, s.Close())
 	path := fs.PathJoin(folder, disk.SecretName)
 	whole, err := disk.ReadFile(fs, path)
