@@ -223,6 +223,9 @@ func TestOwnersCopiesAreLeftOut(t *testing.T) {
 		if got := len(o.courier.handed()); got != 1 {
 			t.Errorf("%d mails", got)
 		}
+		if here := must[*inbox.View](t)(o.View(t.Context(), "me@inbox.localhost")); len(here.Messages) > 0 {
+			t.Errorf("the owner's own inbox here got %+v", here.Messages[0])
+		}
 		must[inbox.Outcome](t)(o.Do(t.Context(), "me@inbox.localhost", inbox.Delete{}))
 		if set := must[calendar.OwnerSetting](t)(o.Owners.Owner(t.Context(), o.address)); !set.Available {
 			t.Errorf("the setting is %+v", set)
