@@ -9,6 +9,7 @@ import (
 
 	"inboxd/internal/inbox"
 	"inboxd/internal/message"
+	"inboxd/internal/webhook"
 )
 
 // messageJSON is a message as the one encoder below needs it.
@@ -53,7 +54,7 @@ var messageFields = []messageField{
 	{"headers", true, func(b []byte, e *messageJSON) []byte { return appendHeaders(b, e.content.Doc.Headers) }},
 	{"links", true, func(b []byte, e *messageJSON) []byte { return appendStrings(b, e.content.Doc.Links) }},
 	{"attachments", true, func(b []byte, e *messageJSON) []byte { return appendAttachments(b, e.content.Doc.Attachments) }},
-	{"calendar_event", false, appendNull},
+	{"calendar_event", true, func(b []byte, e *messageJSON) []byte { return webhook.AppendSaid(b, e.content.Calendar) }},
 	{"spam", true, appendSpam},
 	{"auth", true, appendAuth},
 	{"send_status", false, appendSendStatus},
@@ -143,8 +144,6 @@ func (e *messageJSON) body() string {
 func (e *messageJSON) truncated() bool {
 	return e.content.Doc.TextCut || len(e.body()) < len(e.content.Doc.Text)
 }
-
-func appendNull(b []byte, _ *messageJSON) []byte { return append(b, "null"...) }
 
 func appendDirection(b []byte, e *messageJSON) []byte {
 	if e.meta.Direction == inbox.Out {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"inboxd/internal/account"
+	"inboxd/internal/calendar"
 	"inboxd/internal/inbox"
 )
 
@@ -68,6 +69,30 @@ var rulings = map[string]ruling{
 	"PATCH /api/webhooks/{id}": sessionOnly, "DELETE /api/webhooks/{id}": sessionOnly,
 	"POST /api/webhooks/{id}/rotate-secret": sessionOnly, "POST /api/webhooks/{id}/test": sessionOnly,
 	"GET /api/webhooks/deliveries": sessionOnly, "POST /api/webhooks/deliveries/{id}/redeliver": sessionOnly,
+
+	"GET /calendar/feeds/{token}.ics":                         public,
+	"GET /api/v1/inboxes/{addr}/calendar/owner":               {scope: account.ScopeRead, session: true, account: true},
+	"PUT /api/v1/inboxes/{addr}/calendar/owner":               {scope: account.ScopeManage, session: true, account: true},
+	"GET /api/v1/inboxes/{addr}/calendar/events":              agentRule(account.ScopeRead),
+	"POST /api/v1/inboxes/{addr}/calendar/events":             agentRule(account.ScopeSend),
+	"GET /api/v1/inboxes/{addr}/calendar/events/{id}":         agentRule(account.ScopeRead),
+	"PATCH /api/v1/inboxes/{addr}/calendar/events/{id}":       agentRule(account.ScopeSend),
+	"POST /api/v1/inboxes/{addr}/calendar/events/{id}/rsvp":   agentRule(account.ScopeSend),
+	"POST /api/v1/inboxes/{addr}/calendar/events/{id}/cancel": agentRule(account.ScopeSend),
+	"GET /api/v1/inboxes/{addr}/calendar/freebusy":            agentRule(account.ScopeRead),
+	"GET /api/v1/inboxes/{addr}/calendar/feed":                agentRule(account.ScopeRead),
+	"DELETE /api/v1/inboxes/{addr}/calendar/feed":             agentRule(account.ScopeManage),
+	"POST /api/v1/inboxes/{addr}/calendar/feed/rotate":        agentRule(account.ScopeManage),
+	"GET /api/inboxes/{addr}/calendar/events":                 insideRule(account.ScopeRead),
+	"POST /api/inboxes/{addr}/calendar/events":                insideRule(account.ScopeSend),
+	"GET /api/inboxes/{addr}/calendar/events/{id}":            insideRule(account.ScopeRead),
+	"PATCH /api/inboxes/{addr}/calendar/events/{id}":          insideRule(account.ScopeSend),
+	"POST /api/inboxes/{addr}/calendar/events/{id}/rsvp":      insideRule(account.ScopeSend),
+	"POST /api/inboxes/{addr}/calendar/events/{id}/cancel":    insideRule(account.ScopeSend),
+	"GET /api/inboxes/{addr}/calendar/freebusy":               insideRule(account.ScopeRead),
+	"GET /api/inboxes/{addr}/calendar/feed":                   insideRule(account.ScopeRead),
+	"DELETE /api/inboxes/{addr}/calendar/feed":                insideRule(account.ScopeManage),
+	"POST /api/inboxes/{addr}/calendar/feed/rotate":           insideRule(account.ScopeManage),
 
 	"POST /api/v1/inboxes":                                       {scope: account.ScopeManage, session: true, account: true},
 	"POST /api/v1/inboxes/batch":                                 {scope: account.ScopeManage, session: true, account: true},
@@ -160,6 +185,8 @@ func (m *matrix) restore() {
 		m.inboxes.states[address], m.inboxes.stored[address] = s, nil
 		m.inboxes.views[address] = inbox.NewView(s)
 		m.inboxes.mu.Unlock()
+		m.diary.keep(address, organized(address, "Review", begin))
+		m.diary.tokens[address], m.diary.known[address] = "token-of-"+name, new(calendar.Feed)
 		if id := m.deliver(address, mailOf(mailWithFile, inbox.OTP{})); id != 1 {
 			m.t.Fatalf("restored message has id %d", id)
 		}
@@ -218,21 +245,27 @@ func (m *matrix) check(rt *route, h holder, target string) {
 	if strings.HasSuffix(rt.path, "/keys/{id}") {
 		path = "/api/keys/999" // a key of nobody: the others are still needed
 	}
+	path = strings.Replace(path, "{token}", "token-of-own", 1)
 	body := ""
-	if strings.HasSuffix(rt.path, "/send") {
+	switch action := rt.method + path[strings.LastIndexByte(path, '/'):]; {
+	case strings.HasSuffix(rt.path, "/send"):
 		body = `{"to": "a@b.test"}`
-	}
-	if rt.name() == "POST /api/domains" {
+	case rt.name() == "POST /api/domains":
 		body = `{"domain": "example.org"}`
-	}
-	if rt.name() == "POST /api/webhooks" {
+	case rt.name() == "POST /api/webhooks":
 		body = `{"url":"https://example.com/","event":"*"}`
-	}
-	switch rt.name() {
-	case "POST /api/v1/inboxes/batch":
+	case rt.name() == "POST /api/v1/inboxes/batch":
 		body = `{"inboxes":[{}]}`
-	case "DELETE /api/v1/inboxes/{addr}/messages":
+	case rt.name() == "DELETE /api/v1/inboxes/{addr}/messages":
 		path += "?before=1"
+	case strings.HasSuffix(rt.path, "/calendar/events") && rt.method == post:
+		body = aMeeting
+	case action == "POST/rsvp":
+		body = `{"response":"accepted"}`
+	case action == "PUT/owner":
+		body = `{"enabled":true}`
+	case action == "GET/freebusy":
+		path += "?from=2026-12-01&to=2026-12-02"
 	}
 	if rt.path == "/api/auth/logout" && h.kind == account.KindSession {
 		h.token = m.signUpSession(alice)

@@ -6,6 +6,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/valyala/fasthttp"
+
+	"inboxd/internal/account"
 )
 
 var (
@@ -117,12 +119,20 @@ func (r *request) costly(n int64) (err error) {
 // settle charges what the answer really holds, until it is written; without room for it, it
 // is put off. What nobody is asked a credential for is the same bytes for all.
 func (r *request) settle() error {
+	if r.principal == nil {
+		return nil
+	}
+	return r.hold(r.principal.Account)
+}
+
+// hold charges it to an account.
+func (r *request) hold(id account.ID) error {
 	out := &r.http.Response
-	if r.principal == nil || out.IsBodyStream() || len(out.Body()) <= smallAnswer {
+	if out.IsBodyStream() || len(out.Body()) <= smallAnswer {
 		return nil
 	}
 	if r.charge == nil {
-		r.charge = r.server.answers.Charge(r.principal.Account)
+		r.charge = r.server.answers.Charge(id)
 	}
 	if !r.charge.Set(int64(len(out.Body()))) {
 		out.Header.Del(fasthttp.HeaderETag)

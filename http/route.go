@@ -9,6 +9,7 @@ import (
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
 
+	"inboxd/http/meetings"
 	"inboxd/http/wire"
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
@@ -36,6 +37,7 @@ const (
 	get    = fasthttp.MethodGet
 	post   = fasthttp.MethodPost
 	patch  = fasthttp.MethodPatch
+	put    = fasthttp.MethodPut
 	remove = fasthttp.MethodDelete
 )
 
@@ -63,6 +65,8 @@ func (s *Server) table(p Ports) []route {
 		(&latest{mails, s}).routes(),
 		(&events{p.Events, s}).routes(),
 		(&sending{p.Sending}).routes(),
+		(&diary{p.Meetings, &s.ruleStops}).routes(),
+		(&feeds{p.Feeds, p.Owners, meetings.NewFeeds(), s.opts.BaseURL, &s.fetches}).routes(),
 		(&webhooks{p.Webhooks}).routes(),
 		(&domains{p.Domains}).routes(),
 		newPages(s.opts.BaseURL).routes(),
@@ -140,7 +144,11 @@ func (r *request) once() (once.Request, error) {
 	case 0:
 		return once.Request{}, nil
 	case 1:
-		return once.NewRequest(string(given[0]), r.route.operation(), r.http.PostBody())
+		operation := r.route.operation()
+		if which := parameter(r.http, "id"); which != "" {
+			operation += " " + which
+		}
+		return once.NewRequest(string(given[0]), operation, r.http.PostBody())
 	}
 	return once.Request{}, fault.Field(headerOnce, "is given twice")
 }

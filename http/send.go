@@ -136,9 +136,8 @@ func queued(id int64) []byte {
 
 // letter checks what the shape could not.
 func (v values) letter() (l inbox.Letter, err error) {
-	str := func(name string) string { s, _ := v[name].(string); return s }
-	l = inbox.Letter{Subject: str("subject"), Text: str("body"), HTML: str("html")}
-	if l.To, err = inbox.CheckRecipient("to", str("to")); err != nil {
+	l = inbox.Letter{Subject: v.string("subject"), Text: v.string("body"), HTML: v.string("html")}
+	if l.To, err = inbox.CheckRecipient("to", v.string("to")); err != nil {
 		return l, err
 	}
 	if l.Cc, err = recipients("cc", v.list("cc")); err != nil {
@@ -147,7 +146,7 @@ func (v values) letter() (l inbox.Letter, err error) {
 	if l.Bcc, err = recipients("bcc", v.list("bcc")); err != nil {
 		return l, err
 	}
-	if l.InReplyTo, err = messageID(str("in_reply_to")); err != nil {
+	if l.InReplyTo, err = messageID(v.string("in_reply_to")); err != nil {
 		return l, err
 	}
 	attached, _ := v["attachments"].([]values)
@@ -184,9 +183,8 @@ func messageID(s string) (string, error) {
 
 // file decodes strictly: the standard alphabet with padding, no line breaks, no data: prefix.
 func (v values) file() (f compose.File, err error) {
-	f.Filename, _ = v["filename"].(string)
-	f.ContentType, _ = v["content_type"].(string)
-	content, _ := v["content_b64"].(string)
+	f.Filename, f.ContentType = v.string("filename"), v.string("content_type")
+	content := v.string("content_b64")
 	if f.Filename == "" {
 		return f, fault.Field("filename", "is empty")
 	}

@@ -80,6 +80,9 @@ type Ports struct {
 	Messages    Messages
 	Events      Events
 	Sending     Sending
+	Meetings    Meetings
+	Feeds       Feeds
+	Owners      Owners
 	Webhooks    Webhooks
 	Domains     Domains
 }
@@ -98,6 +101,8 @@ type Server struct {
 	patience  time.Duration
 	waiters   atomic.Int64 // long polls that wait
 	streams   atomic.Int64 // event streams
+	ruleStops atomic.Int64 // recurrence rules that were not followed to their end
+	fetches   fetches
 
 	base   context.Context // of every request; over when Shutdown gives up waiting
 	giveUp context.CancelFunc
@@ -155,6 +160,12 @@ func (s *Server) LongPolls() int64 { return s.waiters.Load() }
 
 // Streams returns how many event streams are open.
 func (s *Server) Streams() int64 { return s.streams.Load() }
+
+// Fetches returns how often calendar links were followed, by what came of it.
+func (s *Server) Fetches() map[string]uint64 { return s.fetches.counts() }
+
+// RuleStops returns how many recurrence rules were not followed to their end, for a list or for busy times.
+func (s *Server) RuleStops() int64 { return s.ruleStops.Load() }
 
 // bodyLeft marks a request whose body is too large to be read.
 const bodyLeft = "body left"

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"cmp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -19,11 +20,13 @@ const (
 	names                        // an array of line
 	files                        // an array of fileShape
 	bodies                       // an array of anything, each entry a body that is judged by itself
+	guests                       // an array of line, or of objects with an address
 )
 
 // field is the rule of one member of a request body; every sentence about it is made here.
 type field struct {
 	name     string
+	path     string // what it is called in sentences; empty: its name
 	kind     fieldKind
 	required bool
 	max      int // of a string: Unicode code points; of names: entries
@@ -96,13 +99,16 @@ func (s shape) find(name string) *field {
 
 // unknown names a member that is not in the shape, and those that are.
 func (s shape) unknown(name string) error {
+	if len(s) > 0 { // a member of a member is called by its path
+		name = strings.TrimSuffix(s[0].said(), s[0].name) + name
+	}
 	name = strings.Map(printable, name)
 	if utf8.RuneCountInString(name) > maxName {
 		name = string([]rune(name)[:maxName]) + "…"
 	}
 	known := make([]string, len(s))
 	for i, f := range s {
-		known[i] = f.name
+		known[i] = f.said()
 	}
 	if len(known) == 0 {
 		return invalid("'%s' is not a field of this request, which takes none", name)
@@ -118,32 +124,35 @@ func printable(r rune) rune {
 }
 
 var kindNouns = map[fieldKind]string{
-	line: "a string", text: "a string", integer: "a whole number", boolean: "true or false", names: "an array of strings", files: "an array of objects", bodies: "an array of objects",
+	line: "a string", text: "a string", integer: "a whole number", boolean: "true or false", names: "an array of strings", files: "an array of objects", bodies: "an array of objects", guests: "an array of addresses, or of objects with an 'email'",
 }
 
-func (f *field) missing() error   { return fault.Field(f.name, "is required") }
-func (f *field) mistyped() error  { return fault.Field(f.name, "must be %s", kindNouns[f.kind]) }
-func (f *field) twice() error     { return fault.Field(f.name, "is given twice") }
-func (f *field) malformed() error { return fault.Field(f.name, "is not valid JSON text") }
+// said is what the member is called in sentences.
+func (f *field) said() string { return cmp.Or(f.path, f.name) }
+
+func (f *field) missing() error   { return fault.Field(f.said(), "is required") }
+func (f *field) mistyped() error  { return fault.Field(f.said(), "must be %s", kindNouns[f.kind]) }
+func (f *field) twice() error     { return fault.Field(f.said(), "is given twice") }
+func (f *field) malformed() error { return fault.Field(f.said(), "is not valid JSON text") }
 func (f *field) unstorable() error {
-	return fault.Field(f.name, "can't be stored: it holds a bad escape, an unpaired surrogate or bytes that are not UTF-8")
+	return fault.Field(f.said(), "can't be stored: it holds a bad escape, an unpaired surrogate or bytes that are not UTF-8")
 }
 
 // checkText checks length and characters of a string.
 func (f *field) checkText(s string, limit int) error {
-	return fault.CheckText(f.name, s, limit, f.kind != text)
+	return fault.CheckText(f.said(), s, limit, f.kind != text)
 }
 
 func (f *field) checkNumber(n int64) error {
 	if n < int64(f.min) {
-		return fault.Field(f.name, "is %d; it must be at least %d", n, f.min)
+		return fault.Field(f.said(), "is %d; it must be at least %d", n, f.min)
 	}
 	return nil
 }
 
 func (f *field) checkCount(n int) error {
 	if n > f.max {
-		return fault.Field(f.name, "has too many entries (%d). The limit is %d", n, f.max)
+		return fault.Field(f.said(), "has too many entries (%d). The limit is %d", n, f.max)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // values are the members of a decoded body, by name, in their Go types: string, int64,
-// bool, []string, []values. A member that is null is absent.
+// bool, []string, []values, []calendar.Guest. A member that is null is absent.
 type values map[string]any
 
 func (v values) text(name string) *string {
@@ -22,6 +22,12 @@ func (v values) text(name string) *string {
 		return nil
 	}
 	return &s
+}
+
+// string is empty when the member is absent.
+func (v values) string(name string) string {
+	s, _ := v[name].(string)
+	return s
 }
 
 func (v values) number(name string) *int {
@@ -165,6 +171,8 @@ func (d decoder) member(f *field, v values) (err error) {
 		v[f.name], err = d.files(f)
 	case bodies:
 		v[f.name], err = d.bodies(f)
+	case guests:
+		v[f.name], err = d.guests(f)
 	}
 	return err
 }
@@ -193,7 +201,7 @@ func (d decoder) number(f *field) (int64, error) {
 	n, err := strconv.ParseInt(token.String(), 10, 64)
 	switch {
 	case errors.Is(err, strconv.ErrRange):
-		return 0, fault.Field(f.name, "is out of range")
+		return 0, fault.Field(f.said(), "is out of range")
 	case err != nil:
 		return 0, f.mistyped()
 	}
@@ -237,7 +245,7 @@ func (d decoder) bodies(f *field) ([]jsontext.Value, error) {
 	}
 	d.ReadToken()
 	if len(out) == 0 {
-		return nil, fault.Field(f.name, "must have at least one entry")
+		return nil, fault.Field(f.said(), "must have at least one entry")
 	}
 	return out, nil
 }

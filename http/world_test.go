@@ -26,6 +26,7 @@ type world struct {
 	server   *Server
 	inboxes  *fakeInboxes
 	accounts *fakeAccounts
+	diary    *fakeCalendars
 	addr     string
 	clock    atomic.Int64 // Unix milliseconds
 	log      *syncBuffer
@@ -85,6 +86,7 @@ func prepare(t testing.TB, change ...func(*Options)) *world {
 	w.clock.Store(begin.UnixMilli())
 	w.inboxes = newFakeInboxes(w.now)
 	w.accounts = newFakeAccounts(w.now, w.inboxes)
+	w.diary = newFakeCalendars(w.inboxes, w.accounts)
 	opts := Options{Now: w.now, Logger: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	for _, c := range change {
 		c(&opts)
@@ -92,6 +94,7 @@ func prepare(t testing.TB, change ...func(*Options)) *world {
 	w.server = New(opts, Ports{
 		Credentials: w.accounts, Views: w.inboxes, Auth: w.accounts, Keys: w.accounts, Inboxes: theInboxes{w.accounts, w.inboxes},
 		Messages: w.inboxes, Events: w.accounts, Sending: theSending{w.accounts, w.inboxes}, Webhooks: w.accounts, Domains: w.accounts,
+		Meetings: w.diary, Feeds: w.diary, Owners: w.diary,
 	})
 	return w
 }

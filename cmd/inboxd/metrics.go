@@ -46,6 +46,8 @@ func (c nodeCollector) Collect(out chan<- prometheus.Metric) {
 	f.actors(c.n.system.Stats())
 	f.gauge("http_long_polls", "Long polls that wait now.", float64(c.n.web.LongPolls()))
 	f.gauge("http_streams", "Event streams now.", float64(c.n.web.Streams()))
+	counters(f, "calendar_feed_fetches_total", "Requests of calendar links, by what came of them.", "result", c.n.web.Fetches())
+	f.counter("calendar_rule_stops_total", "Recurrence rules that were not followed to their end, for a list or for busy times.", float64(c.n.web.RuleStops()))
 	bodies, answers := c.n.web.Held()
 	f.gauge("http_held_body_bytes", "Bytes that large bodies hold now.", float64(bodies))
 	f.gauge("http_held_answer_bytes", "Bytes that large answers hold now, until they are read.", float64(answers))

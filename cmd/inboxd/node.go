@@ -135,7 +135,7 @@ func (n *node) openEdges() (err error) {
 		ChallengeHandler: n.tls.challenge,
 	}, http.Ports{
 		Credentials: n.system, Views: n.system, Auth: n.system, Keys: n.system, Inboxes: n.system, Messages: n.system,
-		Events: n.system, Sending: n.system, Webhooks: n.system, Domains: n.system,
+		Events: n.system, Sending: n.system, Meetings: n.system, Feeds: n.system.Feeds, Owners: n.system.Owners, Webhooks: n.system, Domains: n.system,
 	})
 	n.admin, err = openAdminSocket(cmp.Or(c.AdminSocket, filepath.Join(c.Data, "admin.sock")), n.system, n.stats, n.baseURL())
 	return err

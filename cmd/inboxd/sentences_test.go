@@ -21,6 +21,7 @@ func TestSpecifiedSentences(t *testing.T) {
 	inboxKey := s.wants(t, 201, "POST", "/api/inboxes/"+own+"/key", bearer(u.session), map[string]any{"scopes": []string{"full"}}).body["api_key"].(string)
 	u.inbox(t, "third")
 	const agent = "/api/v1/inboxes"
+	s.wants(t, 202, "POST", agent+"/"+own+"/calendar/events", map[string]string{"X-API-Key": u.key}, meetingWith("2027-03-01T15:00:00Z", "second@inbox.localhost"))
 	for _, c := range []struct {
 		method, path, key string
 		body              any
@@ -40,6 +41,13 @@ func TestSpecifiedSentences(t *testing.T) {
 		{"POST", agent, u.key, map[string]any{"label": strings.Repeat("é", 101)}, 422, "Invalid request: 'label' is too long (101 characters). The limit is 100 characters"},
 		{"POST", agent, u.key, map[string]any{"retention_hours": 0}, 422, "Invalid request: 'retention_hours' is 0; it must be at least 1"},
 		{"PATCH", agent + "/" + own, u.key, map[string]any{"label": "a\nb"}, 422, "Invalid request: 'label' holds a line break, which a header field can't have"},
+		{"GET", agent + "/" + own + "/calendar/events/7", u.key, nil, 404, "Meeting 7 not found in inbox " + own},
+		{"POST", agent + "/" + own + "/calendar/events", u.key, meetingWith("2027-03-01T15:00", map[string]any{"email": "ann@far.test"}), 422, "Invalid request: 'start' has no offset from UTC, so it needs 'timezone': nothing is guessed"},
+		{"POST", agent + "/" + own + "/calendar/events", u.key, meetingWith("2027-03-01T15:00:00Z", map[string]any{"email": "ann@far.test", "name": "A\nB"}), 422, "Invalid request: 'attendees[0].name' holds a line break, which a header field can't have"},
+		{"POST", agent + "/" + own + "/calendar/events", u.key, meetingWith("2027-03-01T15:00:00Z", own), 422, "Invalid request: 'attendees' names nobody but this inbox itself"},
+		{"POST", agent + "/" + own + "/calendar/events/1/rsvp", u.key, map[string]any{"response": "accepted"}, 400, "Meeting 1 is organized by this inbox: change or cancel it instead of answering it"},
+		{"PUT", agent + "/" + own + "/calendar/owner", inboxKey, map[string]any{"enabled": true}, 403, "An inbox key can't make this call. Use an account key or a session"},
+		{"GET", "/calendar/feeds/AAAA.ics", "", nil, 404, "There is no calendar under this link"},
 		{"PATCH", agent + "/" + own, u.key, map[string]any{"label": "a\x00b"}, 422, "Invalid request: 'label' holds a NUL character, which can't be stored"},
 	} {
 		a, err := s.call(c.method, c.path, map[string]string{"X-API-Key": c.key}, c.body)
@@ -47,6 +55,11 @@ func TestSpecifiedSentences(t *testing.T) {
 			t.Errorf("%s %s: %d %v %v, want %d %q", c.method, c.path, a.status, a.body, err, c.status, c.detail)
 		}
 	}
+}
+
+// meetingWith is the body of an invitation.
+func meetingWith(start string, guest any) map[string]any {
+	return map[string]any{"title": "Review", "start": start, "attendees": []any{guest}}
 }
 
 // TestSecretsAreNowhere: what opens something is in the one answer that gives it, and
@@ -59,9 +72,15 @@ func TestSecretsAreNowhere(t *testing.T) {
 	inboxKey := s.wants(t, 201, "POST", "/api/inboxes/"+address+"/key", bearer(u.session), nil).body["api_key"].(string)
 	link, _, _ := strings.Cut(admin(t, dir, "account", "reset-link", "me@example.test"), "\n")
 	_, reset, _ := strings.Cut(link, "#token=")
-	secrets := []string{u.session, u.key, inboxKey, reset, "correct horse"}
-	for _, secret := range secrets[:4] { // where a careless client may put one
-		for _, path := range []string{"/api/v1/inboxes/" + secret, "/" + secret, "/api/v1/inboxes?cursor=" + secret, "/api/keys/" + secret} {
+	feed := s.wants(t, 200, "GET", "/api/v1/inboxes/"+address+"/calendar/feed", map[string]string{"X-API-Key": u.key}, nil).body["feed_url"].(string)
+	_, token, _ := strings.Cut(strings.TrimSuffix(feed, ".ics"), "/feeds/")
+	if _, status := fetched(t, feed); status != 200 {
+		t.Errorf("the link gives %d", status)
+	}
+	s.wants(t, 200, "POST", "/api/v1/inboxes/"+address+"/calendar/feed/rotate", map[string]string{"X-API-Key": u.key, "Idempotency-Key": "once"}, nil)
+	secrets := []string{u.session, u.key, inboxKey, reset, token, "correct horse"}
+	for _, secret := range secrets[:5] { // where a careless client may put one
+		for _, path := range []string{"/api/v1/inboxes/" + secret, "/" + secret, "/api/v1/inboxes?cursor=" + secret, "/calendar/feeds/" + secret + "x.ics", "/api/keys/" + secret} {
 			if _, err := s.call("GET", path, map[string]string{"X-API-Key": secret + "x"}, nil); err != nil {
 				t.Fatal(err)
 			}

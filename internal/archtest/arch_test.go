@@ -75,9 +75,10 @@ var allowed = map[string][]string{
 	"actors/retention": {"actors/tenure", "internal/account", "internal/fault", "internal/inbox", "internal/once", "internal/partition", "internal/webhook"},
 
 	// The adapters import the rules and never each other.
-	"persist": {"internal/account", "internal/calendar", "internal/delivery", "internal/domain", "internal/fault", "internal/follow", "internal/icalendar", "internal/icalendar/zone", "internal/inbox", "internal/message", "internal/once", "internal/partition", "internal/webhook", "persist/disk"},
-	"actors":  {"actors/calendars", "actors/engine", "actors/hooks", "actors/journal", "actors/mailqueue", "actors/names", "actors/retention", "actors/tenure", "internal/account", "internal/address", "internal/calendar", "internal/delivery", "internal/domain", "internal/domain/lookup", "internal/fault", "internal/icalendar", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/message", "internal/message/compose", "internal/once", "internal/partition", "internal/webhook"},
-	"http":    {"http/contract", "http/search", "http/wire", "internal/account", "internal/address", "internal/deep", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/message/compose", "internal/once", "internal/partition", "internal/webhook"},
+	"persist":       {"internal/account", "internal/calendar", "internal/delivery", "internal/domain", "internal/fault", "internal/follow", "internal/icalendar", "internal/icalendar/zone", "internal/inbox", "internal/message", "internal/once", "internal/partition", "internal/webhook", "persist/disk"},
+	"actors":        {"actors/calendars", "actors/engine", "actors/hooks", "actors/journal", "actors/mailqueue", "actors/names", "actors/retention", "actors/tenure", "internal/account", "internal/address", "internal/calendar", "internal/delivery", "internal/domain", "internal/domain/lookup", "internal/fault", "internal/icalendar", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/message", "internal/message/compose", "internal/once", "internal/partition", "internal/webhook"},
+	"http":          {"http/contract", "http/meetings", "http/search", "http/wire", "internal/account", "internal/address", "internal/calendar", "internal/deep", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/message/compose", "internal/once", "internal/partition", "internal/webhook"},
+	"http/meetings": {"internal/calendar", "internal/webhook"},
 	// What goes past fasthttp.
 	"http/wire": {"internal/account", "internal/address", "internal/inbox", "internal/partition"},
 	// What a search needs beside the mails.

@@ -54,10 +54,13 @@ func List(b *Book, q Query) (p Page, err error) {
 	p.Stops = search.Stops
 	if len(p.Meetings) > q.Limit {
 		p.Meetings = p.Meetings[:q.Limit:q.Limit]
-		p.Next = placeOf(p.Meetings[q.Limit-1]).cursor()
+		p.Next = CursorBehind(p.Meetings[q.Limit-1])
 	}
 	return p, nil
 }
+
+// CursorBehind is the cursor of what comes behind a meeting, for a page that ends there.
+func CursorBehind(m *Meeting) string { return placeOf(m).cursor() }
 
 // candidates are the meetings behind a place, in order; those that happen once only if they are within
 // the window.

@@ -1,0 +1,312 @@
+package http
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/valyala/fasthttp"
+
+	"inboxd/http/meetings"
+	"inboxd/internal/account"
+	"inboxd/internal/calendar"
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+	"inboxd/internal/message/compose"
+	"inboxd/internal/once"
+	"inboxd/internal/webhook"
+)
+
+// Limits of a meeting's texts (specification, Calendar), in code points. Guests above a plan's
+// recipients are for the plan to refuse; maxGuests only bounds what is read.
+const (
+	maxTitle       = 300
+	maxPlace       = 500
+	maxDescription = 20_000
+	maxComment     = 10_000
+	maxGuestName   = 200
+	maxGuests      = 1000
+	maxMoment      = 64 // a time, or the name of a zone
+)
+
+var (
+	scheduleShape = shape{
+		{name: "title", kind: line, required: true, max: maxTitle},
+		{name: "start", kind: line, required: true, max: maxMoment},
+		{name: "end", kind: line, max: maxMoment},
+		{name: "duration_minutes", kind: integer, min: 1},
+		{name: "timezone", kind: line, max: maxMoment},
+		{name: "all_day", kind: boolean},
+		{name: "location", kind: line, max: maxPlace},
+		{name: "description", kind: text, max: maxDescription},
+		{name: "attendees", kind: guests, required: true, max: maxGuests},
+		{name: "message", kind: text, max: maxComment},
+		{name: "in_reply_to", kind: line, max: compose.MaxMessageID},
+	}
+	rescheduleShape = optional(scheduleShape[:10])
+	respondShape    = shape{
+		{name: "response", kind: line, required: true, max: maxName},
+		{name: "comment", kind: text, max: maxComment},
+	}
+	cancelShape = shape{{name: "message", kind: text, max: maxComment}}
+)
+
+// optional is the shape without required members.
+func optional(s shape) shape {
+	out := append(shape(nil), s...)
+	for i := range out {
+		out[i].required = false
+	}
+	return out
+}
+
+// Meetings is what the handlers of meetings need beside views, which hold what is read.
+type Meetings interface {
+	// Arrange does the order and tells the guests; after the commit of both it says what it came to.
+	Arrange(ctx context.Context, address string, o calendar.Order) (calendar.Done, error)
+	// ArrangeOnce is Arrange for a request that may be repeated; tell makes what is told, now and
+	// when it is repeated, of nothing but what it is given.
+	ArrangeOnce(ctx context.Context, address string, o calendar.Order, req once.Request, tell func(calendar.Done) []byte) (once.Result, error)
+}
+
+// diary shows the meetings of an inbox, and arranges, changes, cancels and answers them.
+type diary struct {
+	port  Meetings
+	stops *atomic.Int64 // rules that were not followed to their end
+}
+
+func (d *diary) routes() (all []route) {
+	for _, on := range []struct {
+		calendar string
+		who      credentials
+	}{{agentInbox + "/calendar", anyone}, {perInbox + "/calendar", insiders}} {
+		list := on.calendar + "/events"
+		one := list + "/{id}"
+		all = append(all,
+			route{get, list, on.who, read, false, nil, d.listMeetings},
+			route{post, list, on.who, account.ScopeSend, false, scheduleShape, d.schedule},
+			route{get, one, on.who, read, false, nil, d.showMeeting},
+			route{patch, one, on.who, account.ScopeSend, false, rescheduleShape, d.reschedule},
+			route{post, one + "/rsvp", on.who, account.ScopeSend, false, respondShape, d.respond},
+			route{post, one + "/cancel", on.who, account.ScopeSend, false, cancelShape, d.cancel},
+			route{get, on.calendar + "/freebusy", on.who, read, false, nil, d.freeBusy},
+		)
+	}
+	return all
+}
+
+// guests reads an array whose entries are addresses, or objects that hold one.
+func (d decoder) guests(f *field) ([]calendar.Guest, error) {
+	if kind := d.PeekKind(); kind != jsontext.KindBeginArray {
+		return nil, d.other(f, kind)
+	}
+	d.ReadToken()
+	out := []calendar.Guest{}
+	for d.PeekKind() != jsontext.KindEndArray {
+		one, err := d.guest(fmt.Sprintf("%s[%d]", f.name, len(out)))
+		if err != nil {
+			return nil, err
+		}
+		if out = append(out, one); len(out) > f.max {
+			return nil, f.checkCount(len(out))
+		}
+	}
+	_, err := d.ReadToken()
+	return out, malformed(f, err)
+}
+
+// guest reads one entry; path is what faults call it.
+func (d decoder) guest(path string) (g calendar.Guest, err error) {
+	s := shape{
+		{name: "email", path: path + ".email", kind: line, required: true, max: maxAddress},
+		{name: "name", path: path + ".name", kind: line, max: maxGuestName},
+		{name: "optional", path: path + ".optional", kind: boolean},
+	}
+	v := values{}
+	switch kind := d.PeekKind(); kind {
+	case jsontext.KindString:
+		v["email"], err = d.text(&s[0], maxAddress)
+	case jsontext.KindBeginObject:
+		if err = (decoder{d.Decoder, s}).members(v); err == nil {
+			err = s.complete(v)
+		}
+	case jsontext.KindInvalid:
+		return g, (&field{name: path}).malformed()
+	default:
+		return g, fault.Field(path, "must be an e-mail address, or an object with one in 'email'")
+	}
+	return calendar.Guest{Email: v.string("email"), Name: v.string("name"), Optional: v.flag("optional", false)}, err
+}
+
+// meeting is what a body says of one.
+func (v values) meeting() calendar.Fields {
+	f := calendar.Fields{
+		Title: v.text("title"), Start: v.text("start"), End: v.text("end"), Timezone: v.text("timezone"),
+		Location: v.text("location"), Description: v.text("description"), Minutes: v.number("duration_minutes"), AllDay: v.truth("all_day"),
+	}
+	if list, given := v["attendees"].([]calendar.Guest); given {
+		f.Attendees = &list
+	}
+	return f
+}
+
+func (d *diary) schedule(r *request) error {
+	answers, err := messageID(r.body.string("in_reply_to"))
+	if err != nil {
+		return err
+	}
+	return d.arrange(r, calendar.Schedule{Fields: r.body.meeting(), Message: r.body.string("message"), InReplyTo: answers})
+}
+
+func (d *diary) reschedule(r *request) error {
+	id, err := r.meetingID()
+	if err != nil {
+		return err
+	}
+	return d.arrange(r, calendar.Reschedule{ID: id, Fields: r.body.meeting(), Message: r.body.string("message")})
+}
+
+func (d *diary) respond(r *request) error {
+	id, err := r.meetingID()
+	if err != nil {
+		return err
+	}
+	return d.arrange(r, calendar.Respond{ID: id, Response: r.body.string("response"), Comment: r.body.string("comment")})
+}
+
+func (d *diary) cancel(r *request) error {
+	id, err := r.meetingID()
+	if err != nil {
+		return err
+	}
+	return d.arrange(r, calendar.Cancel{ID: id, Message: r.body.string("message")})
+}
+
+// arrange answers with what the order came to. 202 means that it is on disk, with its mail.
+func (d *diary) arrange(r *request, o calendar.Order) error {
+	req, err := r.once()
+	if err != nil {
+		return err
+	}
+	var told []byte
+	if req.Repeatable() {
+		var done once.Result
+		done, err = d.port.ArrangeOnce(r.ctx, r.address, o, req, meetings.Arranged)
+		told = done.Told
+	} else {
+		var done calendar.Done
+		if done, err = d.port.Arrange(r.ctx, r.address, o); err == nil {
+			told = meetings.Arranged(done)
+		}
+	}
+	if err == nil {
+		writeJSON(r.http, fasthttp.StatusAccepted, told)
+	}
+	return err
+}
+
+// meetingID is that of the path.
+func (r *request) meetingID() (int64, error) {
+	given := parameter(r.http, "id")
+	id, ok := number(given)
+	if !ok {
+		return 0, r.noMeeting(given)
+	}
+	return id, nil
+}
+
+func (r *request) noMeeting(id string) error {
+	return fault.New(fault.NotFound, fmt.Sprintf("Meeting %s not found in inbox %s", id, r.address))
+}
+
+// bookOf is the calendar of an inbox, which has none before its first meeting.
+func bookOf(v *inbox.View) *calendar.Book {
+	if v.Calendar == nil {
+		return new(calendar.Book)
+	}
+	return v.Calendar
+}
+
+func (d *diary) showMeeting(r *request) error {
+	id, err := r.meetingID()
+	if err != nil {
+		return err
+	}
+	book := bookOf(r.view)
+	m := book.Meeting(id)
+	if m == nil {
+		return r.noMeeting(strconv.FormatInt(id, 10))
+	}
+	if err := r.reserve(2 * m.Bytes); err != nil {
+		return err
+	}
+	writeJSON(r.http, fasthttp.StatusOK, meetings.Single(nil, m, calendar.Conflicts(book, m, r.now)))
+	return nil
+}
+
+const (
+	defaultMeetings = 100
+	maxMeetings     = 1000
+)
+
+// listMeetings pages through the calendar, soonest first. A page of long meetings ends early.
+func (d *diary) listMeetings(r *request) error {
+	q := r.query()
+	asked := calendar.Query{
+		From: q.moment("from"), To: q.moment("to"), Cancelled: q.flag("include_cancelled"), Cursor: q.raw("cursor"),
+		Limit: int(q.number("limit", defaultMeetings, 1, maxMeetings)),
+	}
+	if q.err != nil {
+		return q.err
+	}
+	book := bookOf(r.view)
+	if err := r.reserve(min(book.Bytes, maxListBytes)); err != nil {
+		return err
+	}
+	page, err := calendar.List(book, asked)
+	if err != nil {
+		return err
+	}
+	d.stops.Add(int64(page.Stops))
+	b := []byte(`{"events":[`)
+	for i, m := range page.Meetings {
+		if len(b) >= maxListBytes {
+			page.Next = calendar.CursorBehind(page.Meetings[i-1])
+			break
+		}
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = webhook.AppendMeeting(b, m)
+	}
+	writeJSON(r.http, fasthttp.StatusOK, append(appendStringOrNull(append(b, `],"next_cursor":`...), page.Next), '}'))
+	return nil
+}
+
+// freeBusy tells what is taken of a window.
+func (d *diary) freeBusy(r *request) error {
+	q := r.query()
+	from, to := q.moment("from"), q.moment("to")
+	if q.err != nil {
+		return q.err
+	}
+	book := bookOf(r.view)
+	if err := r.costly(book.Bytes); err != nil {
+		return err
+	}
+	list, stops, err := calendar.Busy(book, from, to)
+	if err != nil {
+		return err
+	}
+	d.stops.Add(int64(stops))
+	b := appendList([]byte(`{"busy":`), list, func(b []byte, s calendar.Slot) []byte {
+		b = appendTimeOrNull(append(b, `{"start":`...), s.Start)
+		b = appendTimeOrNull(append(b, `,"end":`...), s.End)
+		b = strconv.AppendInt(append(b, `,"event_id":`...), s.Meeting, 10)
+		return append(appendString(append(b, `,"status":`...), s.Status), '}')
+	})
+	writeJSON(r.http, fasthttp.StatusOK, append(b, '}'))
+	return nil
+}

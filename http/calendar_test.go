@@ -1,0 +1,236 @@
+package http
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/calendar"
+	"inboxd/internal/icalendar"
+	"inboxd/internal/inbox"
+)
+
+// bothSurfaces runs a test with the key of an inbox, on the agent surface and on the per-inbox one.
+func bothSurfaces(t *testing.T, test func(t *testing.T, w *world, address, calendar, key string)) {
+	for _, surface := range []string{"/api/v1/inboxes/", "/api/inboxes/"} {
+		t.Run(surface, func(t *testing.T) {
+			w := start(t, withBase)
+			w.signUp(alice)
+			address := w.newInbox(alice, "own")
+			test(t, w, address, surface+address+"/calendar", w.keyFor(alice, address, account.ScopeFull))
+		})
+	}
+}
+
+func withBase(o *Options) { o.BaseURL = "http://service.test" }
+
+// TestAMeetingIsArranged goes through its life: 202 each, with the meeting and the mail that tells of it.
+func TestAMeetingIsArranged(t *testing.T) {
+	bothSurfaces(t, func(t *testing.T, w *world, address, calendar, key string) {
+		made := w.expect(202, w.call(post, calendar+"/events", key, `{"title":"Review","start":"2026-12-01T15:00","timezone":"Europe/Berlin","location":"Room 2",
+			"attendees":["ann@far.test",{"email":"ben@far.test","name":"Ben","optional":true}],"message":"Come.","in_reply_to":"<a@b.test>"}`))
+		for _, part := range []string{
+			`{"ok":true,"event":{"id":1,`, `"start":"2026-12-01T14:00:00.000Z","end":"2026-12-01T14:30:00.000Z","all_day":false,"timezone":"Europe/Berlin"`,
+			`{"email":"ben@far.test","name":"Ben","role":"opt-participant","status":"needs-action"}`,
+			`"source":"outbound","sequence":0,"recurring":false,"my_status":null`, `"message_id":1}`,
+		} {
+			if !strings.Contains(made.body, part) {
+				t.Errorf("the answer lacks %s: %s", part, made.body)
+			}
+		}
+		one := w.expect(200, w.call(get, calendar+"/events/1", key, ""))
+		bare := strings.TrimSuffix(strings.TrimPrefix(made.body, `{"ok":true,"event":`), `},"message_id":1}`) + `,"conflicts":[]}`
+		if want := `{"event":` + bare + "," + bare[1:]; one.body != want {
+			t.Errorf("read as %s\nwant %s", one.body, want)
+		}
+		moved := w.expect(202, w.call(patch, calendar+"/events/1", key, `{"start":"2026-12-02T15:00:00Z"}`))
+		if end := moved.object(t, "event", "end"); end != "2026-12-02T15:30:00.000Z" {
+			t.Errorf("the length changed: %v", end)
+		}
+		same := w.expect(202, w.call(patch, calendar+"/events/1", key, `{"title":"Review"}`))
+		if same.object(t, "message_id") != nil || same.object(t, "event", "sequence") != moved.object(t, "event", "sequence") {
+			t.Errorf("nothing changed, and yet: %s", same.body)
+		}
+		gone := w.expect(202, w.call(post, calendar+"/events/1/cancel", key, ""))
+		if gone.object(t, "event", "status") != "cancelled" {
+			t.Error(gone.body)
+		}
+		if r := w.expect(400, w.call(post, calendar+"/events/1/cancel", key, `{"message":"Again"}`)); r.detail() != "Meeting 1 is cancelled" {
+			t.Error(r.detail())
+		}
+	})
+}
+
+// TestCalendarRefusals pins the sentences of what a call can't do (specification, Calendar).
+func TestCalendarRefusals(t *testing.T) {
+	bothSurfaces(t, func(t *testing.T, w *world, address, calendar, key string) {
+		w.diary.keep(address, organized(address, "Own", begin), invited(address, "Theirs", begin), invited("other@far.test", "Not ours", begin))
+		plain := `"start":"2026-12-01T15:00:00Z","attendees":["ann@far.test"]`
+		for _, c := range []struct {
+			method, path, body string
+			status             int
+			detail             string
+		}{
+			{post, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z"}`, 422, "Invalid request: 'attendees' is required"},
+			{post, "/events", `{"title":"","` + plain[1:] + `}`, 422, "Invalid request: 'title' is empty"},
+			{post, "/events", `{"title":"a\nb","` + plain[1:] + `}`, 422, "Invalid request: 'title' holds a line break, which a header field can't have"},
+			{post, "/events", `{"title":"` + strings.Repeat("é", 301) + `",` + plain + `}`, 422, "Invalid request: 'title' is too long (301 characters). The limit is 300 characters"},
+			{post, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z","attendees":[]}`, 422, "Invalid request: 'attendees' must have at least one entry"},
+			{post, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z","attendees":"ann@far.test"}`, 422, "Invalid request: 'attendees' must be an array of addresses, or of objects with an 'email'"},
+			{post, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z","attendees":["ann@far.test",7]}`, 422, "Invalid request: 'attendees[1]' must be an e-mail address, or an object with one in 'email'"},
+			{post, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z","attendees":[{"name":"Ann"}]}`, 422, "Invalid request: 'attendees[0].email' is required"},
+			{post, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z","attendees":[{"email":"ann@far.test","name":"A\nnn"}]}`, 422, "Invalid request: 'attendees[0].name' holds a line break, which a header field can't have"},
+			{post, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z","attendees":[{"email":"ann@far.test","name":"` + strings.Repeat("n", 201) + `"}]}`, 422, "Invalid request: 'attendees[0].name' is too long (201 characters). The limit is 200 characters"},
+			{post, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z","attendees":[{"email":"ann@far.test","optional":"no"}]}`, 422, "Invalid request: 'attendees[0].optional' must be true or false"},
+			{post, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z","attendees":[{"email":"ann@far.test","email":"b@far.test"}]}`, 422, "Invalid request: 'attendees[0].email' is given twice"},
+			{post, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z","attendees":[{"email":"ann@far.test","phone":"1"}]}`, 422, "Invalid request: 'attendees[0].phone' is not a field of this request. Its fields are: attendees[0].email, attendees[0].name, attendees[0].optional"},
+			{post, "/events", `{"title":"a",` + plain + `,"in_reply_to":"nonsense"}`, 422, "Invalid request: 'in_reply_to' must be one Message-ID: <left@right> in ASCII, of at most 250 octets"},
+			{post, "/events", `{"title":"a",` + plain + `,"colour":"red"}`, 422, "Invalid request: 'colour' is not a field of this request. Its fields are: title, start, end, duration_minutes, timezone, all_day, location, description, attendees, message, in_reply_to"},
+			{post, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z","attendees":["gone@far.test"]}`, 400, "Mail to gone@far.test came back"},
+			{patch, "/events/1", `{"in_reply_to":"<a@b.test>"}`, 422, "Invalid request: 'in_reply_to' is not a field of this request. Its fields are: title, start, end, duration_minutes, timezone, all_day, location, description, attendees, message"},
+			{patch, "/events/1", `{"message":"a\u0000b"}`, 422, "Invalid request: 'message' holds a NUL character, which can't be stored"},
+			{patch, "/events/1", `{"attendees":["gone@far.test"]}`, 400, "Mail to gone@far.test came back"},
+			{patch, "/events/2", `{"title":"Mine now"}`, 403, "Meeting 2 was organized by boss@org.test, who alone can change or cancel it. Answer it with rsvp"},
+			{post, "/events/2/cancel", ``, 403, "Meeting 2 was organized by boss@org.test, who alone can change or cancel it. Answer it with rsvp"},
+			{post, "/events/1/rsvp", `{"response":"accepted"}`, 400, "Meeting 1 is organized by this inbox: change or cancel it instead of answering it"},
+			{post, "/events/3/rsvp", `{"response":"accepted"}`, 400, address + " is not among the attendees of meeting 3, so there is nothing to answer"},
+			{post, "/events/2/rsvp", `{"response":"maybe"}`, 422, "Invalid request: 'response' must be accepted, declined or tentative"},
+			{post, "/events/2/rsvp", ``, 422, "Invalid request: 'response' is required"},
+			{post, "/events/1/cancel", `{"comment":"x"}`, 422, "Invalid request: 'comment' is not a field of this request. Its fields are: message"},
+			{get, "/events/7", ``, 404, "Meeting 7 not found in inbox " + address},
+			{get, "/events/01", ``, 404, "Meeting 01 not found in inbox " + address},
+			{patch, "/events/7", `{}`, 404, "Meeting 7 not found in inbox " + address},
+			{post, "/events/7/rsvp", `{"response":"accepted"}`, 404, "Meeting 7 not found in inbox " + address},
+			{post, "/events/7/cancel", ``, 404, "Meeting 7 not found in inbox " + address},
+			{get, "/events?limit=0", ``, 422, "Invalid request: 'limit' must be between 1 and 1000"},
+			{get, "/events?from=yesterday", ``, 422, "Invalid request: 'from' must be an ISO 8601 time with an offset, like 2026-11-22T09:30:00Z, or a date"},
+			{get, "/events?from=2026-12-02&to=2026-12-01", ``, 422, "Invalid request: 'to' must be after 'from'"},
+			{get, "/events?include_cancelled=yes", ``, 422, "Invalid request: 'include_cancelled' must be true or false"},
+			{get, "/freebusy?from=2026-12-01", ``, 422, "Invalid request: 'to' is required"},
+			{get, "/freebusy?from=2026-12-01&to=2027-03-04", ``, 422, "Invalid request: 'to' must be within 92 days of 'from'"},
+			{post, "/feed/rotate", `{"now":true}`, 422, "Invalid request: 'now' is not a field of this request, which takes none"},
+		} {
+			r := w.call(c.method, calendar+c.path, key, c.body)
+			if r.status != c.status || r.detail() != c.detail {
+				t.Errorf("%s %s %s: %d %q, want %d %q", c.method, c.path, c.body, r.status, r.detail(), c.status, c.detail)
+			}
+		}
+	})
+}
+
+// TestAnInvitationIsAnswered: the answer shows, in my_status and among the attendees.
+func TestAnInvitationIsAnswered(t *testing.T) {
+	bothSurfaces(t, func(t *testing.T, w *world, address, calendar, key string) {
+		w.diary.keep(address, invited(address, "Theirs", begin.Add(time.Hour)))
+		r := w.expect(202, w.call(post, calendar+"/events/1/rsvp", key, `{"response":"tentative","comment":"Perhaps."}`))
+		if r.object(t, "event", "my_status") != "tentative" || !strings.Contains(r.body, `"role":"req-participant","status":"tentative"`) {
+			t.Error(r.body)
+		}
+		r = w.expect(200, w.call(get, calendar+"/freebusy?from=2026-11-21&to=2026-11-22", key, ""))
+		if r.body != `{"busy":[{"start":"2026-11-21T13:00:00.000Z","end":"2026-11-21T14:00:00.000Z","event_id":1,"status":"tentative"}]}` {
+			t.Error(r.body)
+		}
+	})
+}
+
+// TestARepeatedOrderIsDoneOnce: with an Idempotency-Key, and of each meeting by itself.
+func TestARepeatedOrderIsDoneOnce(t *testing.T) {
+	bothSurfaces(t, func(t *testing.T, w *world, address, calendar, key string) {
+		first := w.expect(202, w.call(post, calendar+"/events", key, aMeeting, "Idempotency-Key", "k"))
+		if again := w.expect(202, w.call(post, calendar+"/events", key, aMeeting, "Idempotency-Key", "k")); again.body != first.body {
+			t.Errorf("%s, at first %s", again.body, first.body)
+		}
+		w.expect(422, w.call(post, calendar+"/events", key, strings.Replace(aMeeting, "Review", "Other", 1), "Idempotency-Key", "k"))
+		w.diary.keep(address, invited(address, "b", begin), invited(address, "c", begin))
+		for id := 2; id <= 3; id++ {
+			r := w.expect(202, w.call(post, fmt.Sprintf("%s/events/%d/rsvp", calendar, id), key, `{"response":"accepted"}`, "Idempotency-Key", "k"))
+			if r.object(t, "event", "id") != float64(id) {
+				t.Errorf("the answer to %d was taken for a repeat: %s", id, r.body)
+			}
+		}
+		rotated := w.expect(200, w.call(post, calendar+"/feed/rotate", key, "", "Idempotency-Key", "k"))
+		if again := w.expect(200, w.call(post, calendar+"/feed/rotate", key, "", "Idempotency-Key", "k")); again.body != rotated.body {
+			t.Errorf("%s, at first %s", again.body, rotated.body)
+		}
+	})
+}
+
+// TestMeetingsArePaged: soonest first, and a page of long ones ends early with the cursor behind it.
+func TestMeetingsArePaged(t *testing.T) {
+	bothSurfaces(t, func(t *testing.T, w *world, address, calendar, key string) {
+		w.diary.keep(address, invited(address, "c", begin.Add(3*time.Hour)), invited(address, "a", begin.Add(time.Hour)), invited(address, "b", begin.Add(2*time.Hour)))
+		if r := w.expect(200, w.call(get, calendar+"/events?from=2026-11-21T12:30:00Z&to=2026-11-21T14:30:00Z", key, "")); titles(t, r) != "a b" || r.object(t, "next_cursor") != nil {
+			t.Error(r.body)
+		}
+		seen, cursor := "", ""
+		for range 3 {
+			r := w.expect(200, w.call(get, calendar+"/events?limit=1&cursor="+cursor, key, ""))
+			seen += titles(t, r)
+			cursor, _ = r.object(t, "next_cursor").(string)
+		}
+		if seen != "abc" || cursor != "" {
+			t.Errorf("%q, then %q", seen, cursor)
+		}
+		if r := w.expect(422, w.call(get, calendar+"/events?cursor=nonsense", key, "")); !strings.HasPrefix(r.detail(), "Invalid request: 'cursor' ") {
+			t.Error(r.detail())
+		}
+	})
+}
+
+func titles(t *testing.T, r reply) string {
+	var list []string
+	for _, e := range r.object(t, "events").([]any) {
+		list = append(list, e.(map[string]any)["title"].(string))
+	}
+	return strings.Join(list, " ")
+}
+
+func TestALargeListOfMeetingsEndsEarly(t *testing.T) {
+	w := start(t)
+	w.unbound = true // megabytes through the validator
+	w.signUp(alice)
+	address := w.newInbox(alice, "own")
+	var long []calendar.Meeting
+	for i := range 600 {
+		m := invited(address, fmt.Sprint(i), begin.Add(time.Duration(i)*time.Minute))
+		m.Description = strings.Repeat("x", 20_000)
+		long = append(long, m)
+	}
+	w.diary.keep(address, long...)
+	key, events := w.key(alice, account.ScopeRead), "/api/v1/inboxes/"+address+"/calendar/events?limit=1000"
+	first := w.expect(200, w.call(get, events, key, ""))
+	next, _ := first.object(t, "next_cursor").(string)
+	if n := len(first.body); n < maxListBytes || n > maxListBytes+30_000 || next == "" {
+		t.Fatalf("%d octets, then %q", n, next)
+	}
+	second := w.expect(200, w.call(get, events+"&cursor="+next, key, ""))
+	if all := strings.Fields(titles(t, first) + " " + titles(t, second)); len(all) != 600 || all[599] != "599" || second.object(t, "next_cursor") != nil {
+		t.Errorf("%d in both", len(all))
+	}
+}
+
+// TestAMailShowsWhatItSaid: calendar_event, in lists, alone and in the poll.
+func TestAMailShowsWhatItSaid(t *testing.T) {
+	w, address, key, _ := lone(t)
+	theirs := invited(address, "Theirs", begin)
+	theirs.ID, theirs.Recurrence = 4, &icalendar.Recurrence{Rule: "FREQ=WEEKLY"}
+	mail := mailOf("From: boss@org.test\r\nSubject: Invitation\r\n\r\nhello\r\n", inbox.OTP{})
+	mail.Content.Calendar = &calendar.Said{Meeting: theirs, Action: calendar.Created}
+	w.deliver(address, mail)
+	for path, at := range map[string][]string{"/latest": {"email"}, "/messages/1": {"email"}, "/latest?fields=calendar_event": {"email"}} {
+		r := w.expect(200, w.call(get, "/api/v1/inboxes/"+address+path, key, ""))
+		event, _ := r.object(t, append(at, "calendar_event")...).(map[string]any)
+		if event["action"] != "created" || event["event_id"] != 4. || event["title"] != "Theirs" || event["recurrence"] == nil {
+			t.Errorf("%s: %v", path, event)
+		}
+	}
+	if r := w.expect(200, w.call(get, "/api/v1/inboxes/"+address+"/messages", key, "")); !strings.Contains(r.body, `"action":"created","event_id":4}`) {
+		t.Error(r.body)
+	}
+	w.deliver(address, inbox.Receive{})
+	if r := w.expect(200, w.call(get, "/api/v1/inboxes/"+address+"/latest", key, "")); r.object(t, "email", "calendar_event") != nil {
+		t.Error(r.body)
+	}
+}

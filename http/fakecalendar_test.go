@@ -1,0 +1,189 @@
+package http
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/calendar"
+	"inboxd/internal/fault"
+	"inboxd/internal/icalendar"
+	"inboxd/internal/inbox"
+	"inboxd/internal/once"
+)
+
+// fakeCalendars arranges meetings by the real rules, tells nobody, and keeps links as they are. What it
+// knows stands under the lock of its inboxes.
+type fakeCalendars struct {
+	mail     *fakeInboxes
+	accounts *fakeAccounts
+	tokens   map[string]string         // by address
+	known    map[string]*calendar.Feed // what is known of their use
+	owners   map[string]calendar.OwnerSetting
+	made     int // tokens and UIDs
+	repeats  map[once.Key]string
+}
+
+func newFakeCalendars(mail *fakeInboxes, accounts *fakeAccounts) *fakeCalendars {
+	return &fakeCalendars{mail: mail, accounts: accounts, tokens: map[string]string{}, known: map[string]*calendar.Feed{},
+		owners: map[string]calendar.OwnerSetting{}, repeats: map[once.Key]string{}}
+}
+
+func (f *fakeCalendars) Arrange(_ context.Context, address string, o calendar.Order) (calendar.Done, error) {
+	f.mail.mu.Lock()
+	defer f.mail.mu.Unlock()
+	return f.arrange(address, o)
+}
+
+func (f *fakeCalendars) arrange(address string, o calendar.Order) (calendar.Done, error) {
+	if f.mail.refuses != nil {
+		return calendar.Done{}, f.mail.refuses
+	}
+	book := bookOf(f.mail.views[address])
+	f.made++
+	plan, err := calendar.Arrange(book, o, calendar.Me{Address: address}, f.mail.now(), [16]byte{byte(f.made >> 8), byte(f.made)})
+	if err != nil || !plan.Changed {
+		return calendar.Done{Meeting: &plan.Meeting}, err
+	}
+	for _, email := range plan.Must {
+		if email == "gone@far.test" {
+			return calendar.Done{}, fault.New(fault.Refused, "Mail to gone@far.test came back")
+		}
+	}
+	m := plan.Meeting
+	if m.Version++; m.ID == 0 {
+		m.ID = book.LastID + 1
+	}
+	f.show(address, book.With(&m, 400))
+	return calendar.Done{Meeting: &m, MessageID: int64(len(plan.Mails)) * m.ID}, nil
+}
+
+// show publishes a calendar. The lock is held.
+func (f *fakeCalendars) show(address string, b *calendar.Book) {
+	f.mail.states[address].Calendar = b
+	old := f.mail.views[address]
+	f.mail.views[address] = inbox.NewView(f.mail.states[address])
+	old.SupersedeBy(f.mail.views[address])
+}
+
+func (f *fakeCalendars) ArrangeOnce(_ context.Context, address string, o calendar.Order, req once.Request, tell func(calendar.Done) []byte) (once.Result, error) {
+	f.mail.mu.Lock()
+	defer f.mail.mu.Unlock()
+	if known, again := f.mail.requests[req.Key]; again {
+		return known.Result, known.Check(req)
+	}
+	done, err := f.arrange(address, o)
+	if err != nil {
+		return once.Result{}, err
+	}
+	r := once.Record{Request: req, Result: once.Result{Told: tell(done)}}
+	f.mail.requests[req.Key] = r
+	return r.Result, nil
+}
+
+// keep puts meetings into a calendar, with ids that count up.
+func (f *fakeCalendars) keep(address string, list ...calendar.Meeting) {
+	f.mail.mu.Lock()
+	defer f.mail.mu.Unlock()
+	b := bookOf(f.mail.views[address])
+	for i := range list {
+		m := &list[i]
+		m.ID = b.LastID + 1
+		b = b.With(m, int64(400+len(m.Description)))
+	}
+	f.show(address, b)
+}
+
+// invited is a meeting of boss that the inbox was asked to.
+func invited(address, title string, start time.Time) calendar.Meeting {
+	return calendar.Meeting{
+		Event: icalendar.Event{
+			UID: title + "@org.test", Title: title, Start: start, End: start.Add(time.Hour), Status: icalendar.Confirmed,
+			Organizer: &icalendar.Person{Email: "boss@org.test", Name: "Boss"},
+			Attendees: []calendar.Attendee{{Person: icalendar.Person{Email: address}, Role: icalendar.Required, Status: icalendar.NeedsAction}},
+		},
+		Source: calendar.Inbound, MyStatus: icalendar.NeedsAction, CreatedAt: begin, UpdatedAt: begin,
+	}
+}
+
+// organized is a meeting that the inbox invited a guest to.
+func organized(address, title string, start time.Time) calendar.Meeting {
+	m := invited("ann@far.test", title, start)
+	m.Organizer, m.Source, m.MyStatus = &icalendar.Person{Email: address}, calendar.Outbound, ""
+	return m
+}
+
+const aMeeting = `{"title":"Review","start":"2026-12-01T15:00:00Z","attendees":["ann@far.test"]}`
+
+func (f *fakeCalendars) Share(_ context.Context, address string) (string, calendar.Feed, error) {
+	f.mail.mu.Lock()
+	defer f.mail.mu.Unlock()
+	if f.tokens[address] == "" {
+		f.renew(address)
+	}
+	return f.tokens[address], *f.known[address], nil
+}
+
+func (f *fakeCalendars) renew(address string) {
+	f.made++
+	f.tokens[address], f.known[address] = fmt.Sprintf("token%d", f.made), new(calendar.Feed)
+}
+
+func (f *fakeCalendars) Rotate(_ context.Context, address string, req once.Request) (string, calendar.Feed, error) {
+	f.mail.mu.Lock()
+	defer f.mail.mu.Unlock()
+	if first := f.repeats[req.Key]; req.Repeatable() && first != "" {
+		return first, calendar.Feed{}, nil
+	}
+	f.renew(address)
+	f.repeats[req.Key] = f.tokens[address]
+	return f.tokens[address], calendar.Feed{}, nil
+}
+
+func (f *fakeCalendars) Hide(_ context.Context, address string) error {
+	f.mail.mu.Lock()
+	defer f.mail.mu.Unlock()
+	delete(f.tokens, address)
+	return nil
+}
+
+func (f *fakeCalendars) Open(_ context.Context, token string) (*inbox.View, error) {
+	f.mail.mu.Lock()
+	defer f.mail.mu.Unlock()
+	for address, t := range f.tokens {
+		if t == token && f.mail.views[address] != nil {
+			return f.mail.views[address], nil
+		}
+	}
+	return nil, fault.New(fault.NotFound, "There is no calendar at this link. It may have been replaced or turned off")
+}
+
+func (f *fakeCalendars) Fetched(view *inbox.View, client string, at time.Time) {
+	f.mail.mu.Lock()
+	defer f.mail.mu.Unlock()
+	known := *f.known[view.Address]
+	known.FetchedAt, known.Client, known.Had = at, client, bookOf(view).ChangedAt
+	f.known[view.Address] = &known
+}
+
+func (f *fakeCalendars) Owner(_ context.Context, address string) (calendar.OwnerSetting, error) {
+	f.mail.mu.Lock()
+	defer f.mail.mu.Unlock()
+	s := f.owners[address]
+	s.Email, s.Available = f.emailOf(f.mail.views[address].Account), true
+	return s, nil
+}
+
+func (f *fakeCalendars) emailOf(id account.ID) string {
+	f.accounts.mu.RLock()
+	defer f.accounts.mu.RUnlock()
+	return f.accounts.byID[id].Email
+}
+
+func (f *fakeCalendars) SetOwner(ctx context.Context, address string, enabled bool) (calendar.OwnerSetting, error) {
+	f.mail.mu.Lock()
+	f.owners[address] = calendar.OwnerSetting{Owner: calendar.Owner{Enabled: enabled}}
+	f.mail.mu.Unlock()
+	return f.Owner(ctx, address)
+}

@@ -1,0 +1,98 @@
+package meetings
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"inboxd/internal/calendar"
+	"inboxd/internal/icalendar"
+)
+
+func book(titles ...string) *calendar.Book {
+	var b *calendar.Book
+	at := time.Date(2026, 12, 1, 14, 0, 0, 0, time.UTC)
+	for i, title := range titles {
+		b = b.With(&calendar.Meeting{ID: int64(i + 1), Event: icalendar.Event{UID: title, Title: title, Start: at, End: at, Status: icalendar.Confirmed}, UpdatedAt: at}, 100)
+	}
+	return b
+}
+
+// TestFeedsAreMadeOnce: a calendar that only its link was noted in is the same; one with another
+// meeting, or another name, is not.
+func TestFeedsAreMadeOnce(t *testing.T) {
+	f, b := NewFeeds(), book("a")
+	made := f.Make("a@b.test", "a@b.test", b, time.Now())
+	noted := *b
+	noted.Feed = &calendar.Feed{Client: "somebody"}
+	if f.Kept("a@b.test", "a@b.test", &noted) != made {
+		t.Error("it was made again, for nothing")
+	}
+	if f.Kept("a@b.test", "a@b.test", b.With(&calendar.Meeting{ID: 1, UpdatedAt: time.Now()}, 100)) != nil || f.Kept("a@b.test", "A", b) != nil || f.Kept("b@b.test", "a@b.test", b) != nil {
+		t.Error("the text of another calendar")
+	}
+	if again := NewFeeds().Make("a@b.test", "a@b.test", book("a"), time.Now()); again.ETag != made.ETag || string(again.Text) != string(made.Text) {
+		t.Error("another text after a restart")
+	}
+}
+
+// TestTextsHaveTimesOfTheirOwn: a program that asks by time alone misses no change.
+func TestTextsHaveTimesOfTheirOwn(t *testing.T) {
+	f := NewFeeds()
+	second := time.Date(2026, 12, 1, 14, 0, 0, 0, time.UTC)
+	changed := func(title string, after, asked time.Duration) time.Duration {
+		b := book(title)
+		b.ChangedAt = second.Add(after)
+		return f.Make("a", "a", b, second.Add(asked)).Modified.Sub(second)
+	}
+	for i, c := range []struct{ changed, asked, want time.Duration }{
+		{300 * time.Millisecond, 400 * time.Millisecond, 0},
+		{500 * time.Millisecond, 600 * time.Millisecond, time.Second},
+		{700 * time.Millisecond, 800 * time.Millisecond, time.Second},
+		{1300 * time.Millisecond, 1400 * time.Millisecond, 2 * time.Second},
+		{5500 * time.Millisecond, 5600 * time.Millisecond, 5 * time.Second},
+		{8500 * time.Millisecond, 9 * time.Second, 9 * time.Second},
+	} {
+		if got := changed("a", c.changed, c.asked); got != c.want {
+			t.Errorf("%d: %v, want %v", i, got, c.want)
+		}
+	}
+	if never := f.Make("b", "b", new(calendar.Book), second); !never.Modified.IsZero() {
+		t.Errorf("a calendar that never changed is of %v", never.Modified)
+	}
+}
+
+// TestFeedsAreBounded: the one that was not asked for the longest goes first, and all when nobody asks.
+func TestFeedsAreBounded(t *testing.T) {
+	f := NewFeeds()
+	for _, address := range []string{"a", "b", "c"} {
+		f.keep(address, &Feed{Text: make([]byte, feedsKept/3)})
+	}
+	f.Kept("a", "", new(calendar.Book)) // used
+	f.keep("d", &Feed{Text: make([]byte, feedsKept/3), used: time.Now()})
+	if f.texts["a"] == nil || f.texts["d"] == nil || f.Held() > feedsKept || len(f.texts) != 3 {
+		t.Errorf("%d kept, %d octets", len(f.texts), f.Held())
+	}
+	f.keep("e", &Feed{Text: make([]byte, feedsKept/2+1)})
+	if f.texts["e"] != nil {
+		t.Error("one fills half of the room")
+	}
+	for _, kept := range f.texts {
+		kept.used = time.Now().Add(-feedIdle)
+	}
+	if f.dropIdle(); f.Held() != 0 || f.sweep != nil {
+		t.Errorf("%d octets are held of what nobody asks for", f.Held())
+	}
+}
+
+func TestSingle(t *testing.T) {
+	m := book("a").Meetings[0]
+	for conflicts, list := range map[string][]int64{"": nil, `,"conflicts":[]`: {}, `,"conflicts":[7,9]`: {7, 9}} {
+		got := string(Single(nil, m, list))
+		bare, _ := strings.CutPrefix(got, `{"event":`)
+		half := bare[:len(bare)/2]
+		if bare != half+","+half[1:] || !strings.HasSuffix(got, `"recurrence":null`+conflicts+"}") {
+			t.Errorf("%v: %s", list, got)
+		}
+	}
+}
