@@ -1,0 +1,150 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+var (
+	methodOf   = regexp.MustCompile(`METHOD:(\w+)`)
+	sequenceOf = regexp.MustCompile(`SEQUENCE:(\d+)`)
+)
+
+// ownersMailbox is where the person behind an agent reads mail, beside the guests' on one server.
+type ownersMailbox struct {
+	*receiver
+	refuses atomic.Bool
+}
+
+func ownersServer(t *testing.T) *ownersMailbox {
+	m := &ownersMailbox{}
+	m.receiver = receive(t, "127.0.0.1", "0", func(line string) string {
+		if m.refuses.Load() && strings.HasPrefix(line, "RCPT TO:<owner@") {
+			return "550 5.1.1 No such user"
+		}
+		return ""
+	})
+	return m
+}
+
+// until waits for a copy, by METHOD and SEQUENCE.
+func (m *ownersMailbox) until(t *testing.T, want string) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !slices.Contains(m.told(t), want); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("the owner got %v, and not %s", m.told(t), want)
+		}
+	}
+}
+
+// once holds that of each SEQUENCE one mail came. An attempt that a kill cut off is made again, in the same
+// bytes.
+func (m *ownersMailbox) once(t *testing.T, want ...string) {
+	t.Helper()
+	forms := map[string]string{}
+	for _, c := range m.taken() {
+		if slices.Contains(c.rcpt, "owner@far.test") {
+			n := sequenceOf.FindString(c.raw)
+			if known, twice := forms[n]; twice && known != c.raw {
+				t.Errorf("%s came in two forms:\n%s\n%s", n, known, c.raw)
+			}
+			forms[n] = c.raw
+		}
+	}
+	got := m.told(t)
+	slices.Sort(got)
+	if got = slices.Compact(got); !slices.Equal(got, want) {
+		t.Errorf("the owner got %v, want %v", got, want)
+	}
+}
+
+func (m *ownersMailbox) told(t *testing.T) (told []string) {
+	t.Helper()
+	for _, c := range m.taken() {
+		if !slices.Contains(c.rcpt, "owner@far.test") {
+			if strings.Contains(c.raw, "owner@far.test") {
+				t.Errorf("a guest learns of the owner:\n%s", c.raw)
+			}
+			continue
+		}
+		if len(c.rcpt) != 1 || headerOf(c.raw, "Auto-Submitted") != "auto-generated" || !strings.Contains(c.from, "+b") || strings.Count(c.raw, "DKIM-Signature:") != 2 {
+			t.Errorf("a copy from %q to %v:\n%s", c.from, c.rcpt, c.raw)
+		}
+		told = append(told, methodOf.FindStringSubmatch(c.raw)[1]+" "+sequenceOf.FindStringSubmatch(c.raw)[1])
+	}
+	return told
+}
+
+// blocked waits until the setting says so.
+func (u *user) blocked(t *testing.T, path string, want bool) {
+	t.Helper()
+	var set map[string]any
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if set = u.do(t, 200, "GET", path+"/owner", nil); set["blocked"] == want {
+			return
+		}
+	}
+	t.Fatalf("the setting is %v", set)
+}
+
+func meetingOf(answer map[string]any) string {
+	return fmt.Sprint(answer["event"].(map[string]any)["id"])
+}
+
+// TestTheOwnerIsTold: what an agent arranges is in its owner's mailbox, once for each SEQUENCE, over
+// kill -9 right after the answer; one that is refused ends it until it is switched on again; and none of it
+// is to be seen among the agent's mail.
+func TestTheOwnerIsTold(t *testing.T) {
+	far := ownersServer(t)
+	dns := farZone(t)
+	dir := filepath.Join(t.TempDir(), "data")
+	s := postal(t, dir, dns, far.port)
+	u := s.signUp(t, "owner@far.test")
+	address := u.inbox(t, "agent")
+	path := "/inboxes/" + address + "/calendar"
+	if set := u.do(t, 200, "PUT", path+"/owner", map[string]any{"enabled": true}); set["email"] != "owner@far.test" || set["available"] != true || set["blocked"] != false {
+		t.Fatalf("the setting is %v", set)
+	}
+	id := meetingOf(u.do(t, 202, "POST", path+"/events", map[string]any{"title": "Plan", "start": "2030-01-01T10:00:00Z", "attendees": []any{"guest@far.test"}}))
+	change := func(n int) {
+		t.Helper()
+		u.do(t, 202, "PATCH", path+"/events/"+id, map[string]any{"title": fmt.Sprint("Plan ", n)})
+	}
+	want := []string{"REQUEST 1"}
+	for n := 2; n < 6; n++ {
+		far.until(t, want[n-2])
+		change(n)
+		want = append(want, fmt.Sprint("REQUEST ", n))
+		s.kill()
+		s = postal(t, dir, dns, far.port)
+		u.server = s
+	}
+	far.until(t, want[4])
+	far.once(t, want...)
+
+	far.refuses.Store(true)
+	change(6)
+	u.blocked(t, path, true)
+	far.refuses.Store(false)
+	change(7)
+	u.do(t, 200, "PUT", path+"/owner", map[string]any{"enabled": true})
+	u.blocked(t, path, false)
+	u.do(t, 202, "POST", path+"/events/"+id+"/cancel", nil)
+	far.until(t, "CANCEL 7")
+	far.once(t, append([]string{"CANCEL 7"}, want...)...)
+	sent := u.do(t, 200, "GET", "/inboxes/"+address+"/messages?direction=all&limit=200", nil)["emails"].([]any)
+	for _, m := range sent {
+		if strings.Contains(fmt.Sprint(m), "owner@far.test") {
+			t.Errorf("a copy is seen: %v", m)
+		}
+	}
+	if len(sent) != 8 { // an invitation, six changes, a cancellation
+		t.Errorf("%d mails are seen", len(sent))
+	}
+}
