@@ -148,14 +148,14 @@ func (r *calendarRun) reads(ctx context.Context) error {
 	}
 	host, in := r.bed.Server.HTTP, to[0]
 	listed := int64(0)
-	for _, err := range newAPI(host, in.Key).Meetings(ctx, in.Address, client.MeetingQuery{}) {
+	for _, err := range newAPI(host, in.Key).Calendar(in.Address).Meetings(ctx, client.MeetingQuery{}) {
 		if err != nil {
 			return err
 		}
 		listed++
 	}
 	r.bed.Report.Checks = append(r.bed.Report.Checks, Check{"meetings of the invitations", int64(r.opts.Meetings), listed})
-	feed, err := newAPI(host, in.Key).CalendarFeed(ctx, in.Address)
+	feed, err := newAPI(host, in.Key).Calendar(in.Address).Feed(ctx)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func (a *agents) hear(address, subject string) *client.Message {
 // meeting reads a meeting that must be there.
 func (a *agents) meeting(address string, id int64) client.Meeting {
 	a.t.Helper()
-	m, err := a.Meeting(a.ctx, address, id)
+	m, err := a.Calendar(address).Meeting(a.ctx, id)
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -58,11 +58,11 @@ func TestAgentsMeet(t *testing.T) {
 	a := &agents{client.New("http://"+s.http, u.key), t, t.Context(), u.inbox(t, "host"), u.inbox(t, "guest")}
 	order := client.MeetingOrder{Title: "Review", Start: "2027-03-01T15:00", Timezone: "Europe/Berlin", Location: "Room 2",
 		Attendees: []client.Guest{{Email: a.guest, Name: "Guest"}}, IdempotencyKey: "once"}
-	made, err := a.ScheduleMeeting(a.ctx, a.host, order)
+	made, err := a.Calendar(a.host).Schedule(a.ctx, order)
 	if err != nil || made.MessageID == nil || made.Event.Source != "outbound" || made.Event.Attendees[0].Status != "needs-action" {
 		t.Fatalf("%+v %v", made, err)
 	}
-	if again, err := a.ScheduleMeeting(a.ctx, a.host, order); err != nil || again.Event.ID != made.Event.ID || *again.MessageID != *made.MessageID {
+	if again, err := a.Calendar(a.host).Schedule(a.ctx, order); err != nil || again.Event.ID != made.Event.ID || *again.MessageID != *made.MessageID {
 		t.Errorf("a repeat: %+v %v", again, err)
 	}
 	invitation := a.hear(a.guest, "Invitation: Review")
@@ -70,10 +70,10 @@ func TestAgentsMeet(t *testing.T) {
 	if e := invitation.CalendarEvent; e.Action != "created" || e.UID != made.Event.UID || e.MyStatus != "needs-action" {
 		t.Errorf("%+v", e)
 	}
-	if _, err := a.UpdateMeeting(a.ctx, a.guest, id, client.MeetingChange{Title: &order.Title}); client.StatusOf(err) != 403 || err.Error() != "Meeting 1 was organized by "+a.host+", who alone can change or cancel it. Answer it with rsvp (HTTP 403)" {
+	if _, err := a.Calendar(a.guest).Update(a.ctx, id, client.MeetingChange{Title: &order.Title}); client.StatusOf(err) != 403 || err.Error() != "Meeting 1 was organized by "+a.host+", who alone can change or cancel it. Answer it with rsvp (HTTP 403)" {
 		t.Errorf("the guest changed it: %v", err)
 	}
-	if _, err := a.AnswerMeeting(a.ctx, a.guest, id, "accepted", "Gladly.", ""); err != nil {
+	if _, err := a.Calendar(a.guest).Answer(a.ctx, id, "accepted", "Gladly.", ""); err != nil {
 		t.Fatal(err)
 	}
 	if m := a.hear(a.host, "Accepted: Review"); m.CalendarEvent.Action != "replied" || *m.CalendarEvent.EventID != made.Event.ID {
@@ -93,24 +93,24 @@ func TestAgentsMeet(t *testing.T) {
 func (a *agents) moveAndCancel(id, guests int64) {
 	a.t.Helper()
 	start := "2027-03-02T15:00:00Z"
-	if moved, err := a.UpdateMeeting(a.ctx, a.host, id, client.MeetingChange{Start: &start}); err != nil || moved.MessageID == nil || moved.Event.Attendees[0].Status != "needs-action" {
+	if moved, err := a.Calendar(a.host).Update(a.ctx, id, client.MeetingChange{Start: &start}); err != nil || moved.MessageID == nil || moved.Event.Attendees[0].Status != "needs-action" {
 		a.t.Fatalf("%+v %v", moved, err)
 	}
 	if m := a.hear(a.guest, "Updated invitation: Review"); m.CalendarEvent.Action != "updated" || !m.CalendarEvent.Start.Equal(time.Date(2027, 3, 2, 15, 0, 0, 0, time.UTC)) {
 		a.t.Errorf("%+v", m.CalendarEvent)
 	}
-	if busy, err := a.FreeBusy(a.ctx, a.guest, time.Date(2027, 3, 1, 0, 0, 0, 0, time.UTC), time.Date(2027, 3, 8, 0, 0, 0, 0, time.UTC)); err != nil || len(busy) != 1 || busy[0].Status != "needs-action" || busy[0].EventID != guests {
+	if busy, err := a.Calendar(a.guest).FreeBusy(a.ctx, time.Date(2027, 3, 1, 0, 0, 0, 0, time.UTC), time.Date(2027, 3, 8, 0, 0, 0, 0, time.UTC)); err != nil || len(busy) != 1 || busy[0].Status != "needs-action" || busy[0].EventID != guests {
 		a.t.Errorf("%+v %v", busy, err)
 	}
-	if same, err := a.UpdateMeeting(a.ctx, a.host, id, client.MeetingChange{Start: &start}); err != nil || same.MessageID != nil {
+	if same, err := a.Calendar(a.host).Update(a.ctx, id, client.MeetingChange{Start: &start}); err != nil || same.MessageID != nil {
 		a.t.Errorf("nothing changed: %+v %v", same, err)
 	}
-	if _, err := a.CancelMeeting(a.ctx, a.host, id, "Sorry.", ""); err != nil {
+	if _, err := a.Calendar(a.host).Cancel(a.ctx, id, "Sorry.", ""); err != nil {
 		a.t.Fatal(err)
 	}
 	a.hear(a.guest, "Cancelled: Review")
 	count := func(q client.MeetingQuery) (n int) {
-		for m, err := range a.Meetings(a.ctx, a.guest, q) {
+		for m, err := range a.Calendar(a.guest).Meetings(a.ctx, q) {
 			if n++; err != nil || m.Status != "cancelled" {
 				a.t.Errorf("%+v %v", m, err)
 			}
@@ -126,7 +126,7 @@ func (a *agents) moveAndCancel(id, guests int64) {
 func (a *agents) follow(parts map[string]string) {
 	a.t.Helper()
 	for address, part := range parts {
-		feed, err := a.CalendarFeed(a.ctx, address)
+		feed, err := a.Calendar(address).Feed(a.ctx)
 		if err != nil || feed.LastFetchedAt != nil || feed.Stale {
 			a.t.Fatalf("%+v %v", feed, err)
 		}
@@ -134,17 +134,17 @@ func (a *agents) follow(parts map[string]string) {
 		if status != 200 || !strings.Contains(strings.ReplaceAll(text, "\r\n ", ""), part) {
 			a.t.Errorf("%d, no %s in %s", status, part, text)
 		}
-		if feed, err = a.CalendarFeed(a.ctx, address); err != nil || feed.LastFetchedAt == nil || feed.LastClient != "Thunderbird" {
+		if feed, err = a.Calendar(address).Feed(a.ctx); err != nil || feed.LastFetchedAt == nil || feed.LastClient != "Thunderbird" {
 			a.t.Errorf("%+v %v", feed, err)
 		}
-		rotated, err := a.RotateCalendarFeed(a.ctx, address, "again")
-		if repeat, again := a.RotateCalendarFeed(a.ctx, address, "again"); err != nil || again != nil || repeat.URL != rotated.URL || rotated.URL == feed.URL {
+		rotated, err := a.Calendar(address).RotateFeed(a.ctx, "again")
+		if repeat, again := a.Calendar(address).RotateFeed(a.ctx, "again"); err != nil || again != nil || repeat.URL != rotated.URL || rotated.URL == feed.URL {
 			a.t.Errorf("%+v %v, once more %+v %v", rotated, err, repeat, again)
 		}
 		if _, status = fetched(a.t, feed.URL); status != 404 {
 			a.t.Errorf("an old link gives %d", status)
 		}
-		if err := a.HideCalendarFeed(a.ctx, address); err != nil {
+		if err := a.Calendar(address).HideFeed(a.ctx); err != nil {
 			a.t.Error(err)
 		}
 		if _, status = fetched(a.t, rotated.URL); status != 404 {
@@ -179,9 +179,11 @@ func TestOwnerCopiesAreSet(t *testing.T) {
 	agent, address := client.New("http://"+s.http, u.key), u.inbox(t, "own")
 	var seen []client.OwnerCopies
 	for _, call := range []func() (client.OwnerCopies, error){
-		func() (client.OwnerCopies, error) { return agent.OwnerCopies(t.Context(), address) },
-		func() (client.OwnerCopies, error) { return agent.SetOwnerCopies(t.Context(), address, true) },
-		func() (client.OwnerCopies, error) { return agent.OwnerCopies(t.Context(), address) },
+		func() (client.OwnerCopies, error) { return agent.Calendar(address).OwnerCopies(t.Context()) },
+		func() (client.OwnerCopies, error) {
+			return agent.Calendar(address).SetOwnerCopies(t.Context(), true)
+		},
+		func() (client.OwnerCopies, error) { return agent.Calendar(address).OwnerCopies(t.Context()) },
 	} {
 		set, err := call()
 		if err != nil {

@@ -108,7 +108,7 @@ type MeetingOrder struct {
 	IdempotencyKey string `json:"-"`
 }
 
-// MeetingChange is what UpdateMeeting changes; nil leaves a field as it is.
+// MeetingChange is what Update changes; nil leaves a field as it is.
 type MeetingChange struct {
 	Title           *string `json:"title,omitempty"`
 	Start           *string `json:"start,omitempty"` // alone it keeps the length
@@ -128,43 +128,52 @@ type Arranged struct {
 	MessageID *int64  `json:"message_id"` // of that mail; nil: nobody was left to tell, or nothing changed
 }
 
-func calendarPath(address string, rest ...string) string {
-	return inboxPath(address, append([]string{"calendar"}, rest...)...)
+// Calendar is that of an inbox. It never changes, and any goroutine may use it.
+type Calendar struct {
+	client  *Client
+	address string
 }
 
-// ScheduleMeeting invites to a meeting that the inbox organizes. It needs email:send.
-func (c *Client) ScheduleMeeting(ctx context.Context, address string, order MeetingOrder) (Arranged, error) {
-	return fetch[Arranged](ctx, c, call{method: "POST", path: calendarPath(address, "events"), in: order}.named(order.IdempotencyKey))
+// Calendar returns the calendar of the inbox at address; nothing is asked for yet.
+func (c *Client) Calendar(address string) Calendar { return Calendar{c, address} }
+
+func (c Calendar) path(rest ...string) string {
+	return inboxPath(c.address, append([]string{"calendar"}, rest...)...)
 }
 
-// UpdateMeeting changes a meeting that the inbox organizes: 403 for any other. It needs email:send.
-func (c *Client) UpdateMeeting(ctx context.Context, address string, id int64, change MeetingChange) (Arranged, error) {
-	return fetch[Arranged](ctx, c, call{method: "PATCH", path: calendarPath(address, "events", number(id)), in: change})
+// Schedule invites to a meeting that the inbox organizes. It needs email:send.
+func (c Calendar) Schedule(ctx context.Context, order MeetingOrder) (Arranged, error) {
+	return fetch[Arranged](ctx, c.client, call{method: "POST", path: c.path("events"), in: order}.named(order.IdempotencyKey))
 }
 
-// CancelMeeting cancels a meeting that the inbox organizes; message, which may be empty, stands in the
+// Update changes a meeting that the inbox organizes: 403 for any other. It needs email:send.
+func (c Calendar) Update(ctx context.Context, id int64, change MeetingChange) (Arranged, error) {
+	return fetch[Arranged](ctx, c.client, call{method: "PATCH", path: c.path("events", number(id)), in: change})
+}
+
+// Cancel cancels a meeting that the inbox organizes; message, which may be empty, stands in the
 // mail to the guests. name makes a repeat give the first answer again, for 24 hours; empty: none. It
 // needs email:send.
-func (c *Client) CancelMeeting(ctx context.Context, address string, id int64, message, name string) (Arranged, error) {
+func (c Calendar) Cancel(ctx context.Context, id int64, message, name string) (Arranged, error) {
 	in := struct {
 		Message string `json:"message,omitempty"`
 	}{message}
-	return fetch[Arranged](ctx, c, call{method: "POST", path: calendarPath(address, "events", number(id), "cancel"), in: in}.named(name))
+	return fetch[Arranged](ctx, c.client, call{method: "POST", path: c.path("events", number(id), "cancel"), in: in}.named(name))
 }
 
-// AnswerMeeting answers an invitation: accepted, declined or tentative, with a comment for the
-// organizer, which may be empty. name is as for CancelMeeting. It needs email:send.
-func (c *Client) AnswerMeeting(ctx context.Context, address string, id int64, response, comment, name string) (Arranged, error) {
+// Answer answers an invitation: accepted, declined or tentative, with a comment for the
+// organizer, which may be empty. name is as for Cancel. It needs email:send.
+func (c Calendar) Answer(ctx context.Context, id int64, response, comment, name string) (Arranged, error) {
 	in := struct {
 		Response string `json:"response"`
 		Comment  string `json:"comment,omitempty"`
 	}{response, comment}
-	return fetch[Arranged](ctx, c, call{method: "POST", path: calendarPath(address, "events", number(id), "rsvp"), in: in}.named(name))
+	return fetch[Arranged](ctx, c.client, call{method: "POST", path: c.path("events", number(id), "rsvp"), in: in}.named(name))
 }
 
 // Meeting reads one meeting.
-func (c *Client) Meeting(ctx context.Context, address string, id int64) (Meeting, error) {
-	out, err := fetch[struct{ Event Meeting }](ctx, c, call{method: "GET", path: calendarPath(address, "events", number(id))})
+func (c Calendar) Meeting(ctx context.Context, id int64) (Meeting, error) {
+	out, err := fetch[struct{ Event Meeting }](ctx, c.client, call{method: "GET", path: c.path("events", number(id))})
 	return out.Event, err
 }
 
@@ -175,14 +184,14 @@ type MeetingQuery struct {
 }
 
 // Meetings goes through the meetings of an inbox, soonest first. It ends after an error.
-func (c *Client) Meetings(ctx context.Context, address string, q MeetingQuery) iter.Seq2[Meeting, error] {
+func (c Calendar) Meetings(ctx context.Context, q MeetingQuery) iter.Seq2[Meeting, error] {
 	v := url.Values{}
 	setTime(v, "from", q.From)
 	setTime(v, "to", q.To)
 	if q.Cancelled {
 		v.Set("include_cancelled", "true")
 	}
-	return listing[Meeting](ctx, c, calendarPath(address, "events"), "events", nil, v)
+	return listing[Meeting](ctx, c.client, c.path("events"), "events", nil, v)
 }
 
 // Busy is a time that is taken.
@@ -194,11 +203,11 @@ type Busy struct {
 }
 
 // FreeBusy returns what is taken of a window of at most 92 days.
-func (c *Client) FreeBusy(ctx context.Context, address string, from, to time.Time) ([]Busy, error) {
+func (c Calendar) FreeBusy(ctx context.Context, from, to time.Time) ([]Busy, error) {
 	v := url.Values{}
 	setTime(v, "from", from)
 	setTime(v, "to", to)
-	out, err := fetch[struct{ Busy []Busy }](ctx, c, call{method: "GET", path: calendarPath(address, "freebusy"), query: v})
+	out, err := fetch[struct{ Busy []Busy }](ctx, c.client, call{method: "GET", path: c.path("freebusy"), query: v})
 	return out.Busy, err
 }
 
@@ -217,20 +226,20 @@ type CalendarFeed struct {
 	Stale         bool       `json:"stale"` // the calendar changed after that
 }
 
-// CalendarFeed returns the link; the first call makes it.
-func (c *Client) CalendarFeed(ctx context.Context, address string) (CalendarFeed, error) {
-	return fetch[CalendarFeed](ctx, c, call{method: "GET", path: calendarPath(address, "feed")})
+// Feed returns the link; the first call makes it.
+func (c Calendar) Feed(ctx context.Context) (CalendarFeed, error) {
+	return fetch[CalendarFeed](ctx, c.client, call{method: "GET", path: c.path("feed")})
 }
 
-// RotateCalendarFeed replaces the link; the old one stops at once. name is as for CancelMeeting. It
+// RotateFeed replaces the link; the old one stops at once. name is as for Cancel. It
 // needs inbox:manage.
-func (c *Client) RotateCalendarFeed(ctx context.Context, address, name string) (CalendarFeed, error) {
-	return fetch[CalendarFeed](ctx, c, call{method: "POST", path: calendarPath(address, "feed", "rotate")}.named(name))
+func (c Calendar) RotateFeed(ctx context.Context, name string) (CalendarFeed, error) {
+	return fetch[CalendarFeed](ctx, c.client, call{method: "POST", path: c.path("feed", "rotate")}.named(name))
 }
 
-// HideCalendarFeed turns the link off. It needs inbox:manage.
-func (c *Client) HideCalendarFeed(ctx context.Context, address string) error {
-	return c.do(ctx, call{method: "DELETE", path: calendarPath(address, "feed")}, nil)
+// HideFeed turns the link off. It needs inbox:manage.
+func (c Calendar) HideFeed(ctx context.Context) error {
+	return c.client.do(ctx, call{method: "DELETE", path: c.path("feed")}, nil)
 }
 
 // OwnerCopies says whether the account's owner gets a copy of each meeting that the inbox organizes.
@@ -242,14 +251,14 @@ type OwnerCopies struct {
 }
 
 // OwnerCopies reads the setting. It takes an account key or a session.
-func (c *Client) OwnerCopies(ctx context.Context, address string) (OwnerCopies, error) {
-	return fetch[OwnerCopies](ctx, c, call{method: "GET", path: calendarPath(address, "owner")})
+func (c Calendar) OwnerCopies(ctx context.Context) (OwnerCopies, error) {
+	return fetch[OwnerCopies](ctx, c.client, call{method: "GET", path: c.path("owner")})
 }
 
 // SetOwnerCopies turns them on or off. It takes an account key with inbox:manage, or a session.
-func (c *Client) SetOwnerCopies(ctx context.Context, address string, enabled bool) (OwnerCopies, error) {
+func (c Calendar) SetOwnerCopies(ctx context.Context, enabled bool) (OwnerCopies, error) {
 	in := struct {
 		Enabled bool `json:"enabled"`
 	}{enabled}
-	return fetch[OwnerCopies](ctx, c, call{method: "PUT", path: calendarPath(address, "owner"), in: in})
+	return fetch[OwnerCopies](ctx, c.client, call{method: "PUT", path: c.path("owner"), in: in})
 }

@@ -15,34 +15,34 @@ func TestCalendarCallsAreWellFormed(t *testing.T) {
 		call func(*Client) error
 	}{
 		{`POST /events named {"title":"Review","start":"2026-12-01T15:00","timezone":"Europe/Berlin","attendees":[{"email":"ann@far.test"},{"email":"ben@far.test","name":"Ben","optional":true}]}`, func(c *Client) error {
-			_, err := c.ScheduleMeeting(t.Context(), "a@b.test", MeetingOrder{Title: "Review", Start: "2026-12-01T15:00", Timezone: "Europe/Berlin",
+			_, err := c.Calendar("a@b.test").Schedule(t.Context(), MeetingOrder{Title: "Review", Start: "2026-12-01T15:00", Timezone: "Europe/Berlin",
 				Attendees: []Guest{{Email: "ann@far.test"}, {"ben@far.test", "Ben", true}}, IdempotencyKey: "named"})
 			return err
 		}},
 		{`PATCH /events/3  {"start":"2026-12-02T15:00","location":""}`, func(c *Client) error {
-			_, err := c.UpdateMeeting(t.Context(), "a@b.test", 3, MeetingChange{Start: &start, Location: &none})
+			_, err := c.Calendar("a@b.test").Update(t.Context(), 3, MeetingChange{Start: &start, Location: &none})
 			return err
 		}},
 		{`POST /events/3/cancel named {"message":"Sorry."}`, func(c *Client) error {
-			_, err := c.CancelMeeting(t.Context(), "a@b.test", 3, "Sorry.", "named")
+			_, err := c.Calendar("a@b.test").Cancel(t.Context(), 3, "Sorry.", "named")
 			return err
 		}},
 		{`POST /events/3/rsvp  {"response":"accepted"}`, func(c *Client) error {
-			_, err := c.AnswerMeeting(t.Context(), "a@b.test", 3, "accepted", "", "")
+			_, err := c.Calendar("a@b.test").Answer(t.Context(), 3, "accepted", "", "")
 			return err
 		}},
 		{`GET /freebusy?from=2026-12-01T00%3A00%3A00Z&to=2026-12-02T00%3A00%3A00Z  `, func(c *Client) error {
-			_, err := c.FreeBusy(t.Context(), "a@b.test", at, at.AddDate(0, 0, 1))
+			_, err := c.Calendar("a@b.test").FreeBusy(t.Context(), at, at.AddDate(0, 0, 1))
 			return err
 		}},
-		{`GET /feed  `, func(c *Client) error { _, err := c.CalendarFeed(t.Context(), "a@b.test"); return err }},
+		{`GET /feed  `, func(c *Client) error { _, err := c.Calendar("a@b.test").Feed(t.Context()); return err }},
 		{`POST /feed/rotate named `, func(c *Client) error {
-			_, err := c.RotateCalendarFeed(t.Context(), "a@b.test", "named")
+			_, err := c.Calendar("a@b.test").RotateFeed(t.Context(), "named")
 			return err
 		}},
-		{`DELETE /feed  `, func(c *Client) error { return c.HideCalendarFeed(t.Context(), "a@b.test") }},
-		{`GET /owner  `, func(c *Client) error { _, err := c.OwnerCopies(t.Context(), "a@b.test"); return err }},
-		{`PUT /owner  {"enabled":true}`, func(c *Client) error { _, err := c.SetOwnerCopies(t.Context(), "a@b.test", true); return err }},
+		{`DELETE /feed  `, func(c *Client) error { return c.Calendar("a@b.test").HideFeed(t.Context()) }},
+		{`GET /owner  `, func(c *Client) error { _, err := c.Calendar("a@b.test").OwnerCopies(t.Context()); return err }},
+		{`PUT /owner  {"enabled":true}`, func(c *Client) error { _, err := c.Calendar("a@b.test").SetOwnerCopies(t.Context(), true); return err }},
 	} {
 		client, got := scripted(t, 200, nil, `{}`)
 		err := c.call(client)
@@ -61,7 +61,7 @@ const dated = `{"id":3,"title":"Fair","start":"2026-12-01","end":"2026-12-03","a
 func TestMeetingsAreRead(t *testing.T) {
 	c, got := scripted(t, 200, nil, `{"events":[`+dated+`],"next_cursor":null}`)
 	n := 0
-	for m, err := range c.Meetings(t.Context(), "a@b.test", MeetingQuery{From: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC), Cancelled: true}) {
+	for m, err := range c.Calendar("a@b.test").Meetings(t.Context(), MeetingQuery{From: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC), Cancelled: true}) {
 		n++
 		day := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
 		if err != nil || !m.Start.Equal(day) || !m.AllDay || m.Timezone != "" || m.Organizer != nil || m.Attendees[0].Status != "declined" || m.Attendees[0].Email != "ann@far.test" || len(m.Recurrence.Overrides) != 1 {
