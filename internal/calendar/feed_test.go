@@ -51,6 +51,7 @@ func copyText(t *testing.T, s *story) string {
 	if again := OwnersCopy(s.book.Meeting(1), me, owner, s.now); !bytes.Equal(again.Calendar, c.Calendar) || again.Text != c.Text {
 		t.Error("composed again it is another copy")
 	}
+	s.book.Meeting(1).Copy.Told = s.book.Meeting(1).Copy.Sequence
 	return mailsText([]Mail{c})
 }
 

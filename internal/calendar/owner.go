@@ -25,7 +25,7 @@ func OwnersCopy(m *Meeting, me Me, owner string, now time.Time) Mail {
 	switch {
 	case m.Status == icalendar.Cancelled:
 		method, l.subject, l.opening = "CANCEL", "Cancelled: ", "This is a copy for you: "+personText(organizer)+" cancelled this meeting."
-	case m.Copy.Sequence > 1:
+	case m.Copy.Told > 0:
 		l.subject = "Updated invitation: "
 	}
 	copied := l.mail(method, []icalendar.Person{to}, e, "", "")
