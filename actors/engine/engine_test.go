@@ -31,6 +31,7 @@ type world struct {
 	commits int
 	before  func() error
 	loading error
+	loads   int
 	missed  int // the owner's
 	full    atomic.Bool
 	polled  atomic.Int64
@@ -39,6 +40,7 @@ type world struct {
 func (c *counter) Load() error {
 	c.world.mu.Lock()
 	defer c.world.mu.Unlock()
+	c.world.loads++
 	c.sum = c.world.disk[c.Key()]
 	return c.world.loading
 }
@@ -341,6 +343,30 @@ func TestMovedRowsAreNoFailure(t *testing.T) {
 	w.loading = nil
 	w.mu.Unlock()
 	if sum := add(t, d, "k", 1); sum != 1 || log.Len() != 0 {
+		t.Errorf("%d, logged %q", sum, &log)
+	}
+}
+
+// TestDamageIsSaidWhileItsOwnerRests: who asks for what is damaged hears so, and not that it is busy,
+// each time; the disk is asked once a rest, which doubles, and the owner logs nothing.
+func TestDamageIsSaidWhileItsOwnerRests(t *testing.T) {
+	var log bytes.Buffer
+	var now atomic.Int64
+	w := &world{disk: map[string]int{"k": 5}, loading: fault.New(fault.Damaged, "The row is damaged")}
+	e := New(Options{Now: func() time.Time { return time.UnixMilli(now.Load()) }, Full: w.full.Load, Admission: 1000, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	t.Cleanup(func() { e.Stop(time.Second) })
+	d := e.Directory(func(string) Entity { return &counter{world: w} })
+	for loads, rest := range []int64{20, 40, 80} {
+		for at := range rest {
+			_, err := d.Do(t.Context(), "k", 1, 0)
+			if !fault.Is(err, fault.Damaged) || w.loads != loads+1 {
+				t.Fatalf("%d ms into the rest: %v, read %d times", at, err, w.loads)
+			}
+			now.Add(1)
+		}
+	}
+	w.loading = nil
+	if sum := add(t, d, "k", 1); sum != 6 || log.Len() != 0 {
 		t.Errorf("%d, logged %q", sum, &log)
 	}
 }
