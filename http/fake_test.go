@@ -236,6 +236,7 @@ type fakeAccounts struct {
 	minted     uint16
 	suppressed map[account.ID][]account.Suppression
 	placed     uint64
+	creating   func(inbox.Order) // when set, called first by every creation
 	domains    map[string]*domain.State
 	published  domain.Found // what every check finds
 	fakeWebhooks
@@ -483,6 +484,9 @@ func (f *fakeAccounts) CreateInboxOnce(ctx context.Context, id account.ID, order
 }
 
 func (f *fakeAccounts) CreateInbox(ctx context.Context, id account.ID, order inbox.Order) (*inbox.View, inbox.Placement, error) {
+	if f.creating != nil {
+		f.creating(order)
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.placed++

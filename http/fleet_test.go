@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -60,14 +61,30 @@ func TestABatchGivesEachItsOwnResult(t *testing.T) {
 	}
 }
 
-// TestTheFirstOfABatchHasItsPrefix, however many are made at once.
+// TestTheFirstOfABatchHasItsPrefix, however many are made at once and however long it takes.
 func TestTheFirstOfABatchHasItsPrefix(t *testing.T) {
 	w := start(t)
 	w.signUp(alice)
 	w.accounts.plans[account.Free] = account.DefaultPlans()[account.Paid]
 	var body strings.Builder
+	slow := map[string]bool{}
 	for i := range 400 {
 		fmt.Fprintf(&body, `,{"prefix":"box%d"}`, i/2)
+		slow[fmt.Sprint("box", i/2)] = i < 40
+	}
+	var mu sync.Mutex // guards slow and begun
+	begun, many := 0, make(chan struct{})
+	w.accounts.creating = func(o inbox.Order) {
+		mu.Lock()
+		if begun++; begun == 100 {
+			close(many)
+		}
+		waits := slow[*o.Prefix]
+		slow[*o.Prefix] = false // another that asks for it would be there first
+		mu.Unlock()
+		if waits {
+			<-many
+		}
 	}
 	got := w.expect(200, w.call(post, batchPath, w.key(alice, account.ScopeManage), `{"inboxes":[`+body.String()[1:]+`]}`)).results(t)
 	for i, one := range got {
