@@ -19,7 +19,7 @@ test: deps lint build ## everything that must hold before a change is merged
 race: ## the tests once more, all of their operations, without the cache
 	$(GO) test -race -shuffle=on -count=1 ./...
 
-ownercheck: ## the tests on a node that owns every other group, where a read past the owner ends the process; but for those in which a group leaves under reads
+ownercheck: ## the tests on a node that owns every other group, where a read or a batch past the owner ends the process; but for those in which a group leaves under reads
 	$(GO) test -count=1 -tags ownercheck -skip 'Golden|GroupsComeAndGo|ALoss|WasElsewhere' ./internal/... ./persist/... ./actors/... ./http/... ./smtp/... ./cmd/...
 
 lint: ## vet, gofmt, staticcheck, who may import whom, and the bounds of make house

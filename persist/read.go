@@ -67,11 +67,11 @@ func (e *engine) own(key []byte) error {
 	return err
 }
 
-// pastOwner hears of a read that is refused. With the build tag ownercheck such a read should not
-// have been tried, and nobody may recover from that.
-var pastOwner = func(key []byte) {
+// pastOwner hears of a read that is refused, and of a batch. With the build tag ownercheck such a one
+// should not have been tried, and nobody may recover from that.
+var pastOwner = func(of any) {
 	if partition.Checked {
-		seen := fmt.Sprintf("a read past the owner: %x\n%s", key, debug.Stack())
+		seen := fmt.Sprintf("past the owner: %x\n%s", of, debug.Stack())
 		go panic(seen)
 		select {}
 	}
