@@ -54,9 +54,9 @@ type signer struct {
 	until  time.Time    // when to look again
 }
 
-func newKeyring(owners domainOwners, o Options, now func() time.Time) *Keyring {
+func newKeyring(owners domainOwners, store DomainStore, o Options, now func() time.Time) *Keyring {
 	return &Keyring{
-		owners: owners, store: o.Store, namespaces: o.Namespaces, resolver: o.Resolver, now: now, log: o.Logger,
+		owners: owners, store: store, namespaces: o.Namespaces, resolver: o.Resolver, now: now, log: o.Logger,
 		byName: xsync.NewMap[string, *signer](), making: make(chan struct{}, 2),
 	}
 }
@@ -224,16 +224,21 @@ func (r *Keyring) opened(state domain.State) (*signer, error) {
 	return held, nil
 }
 
-// serviceDomain returns the service's own domain, whose keys are made at the first use.
+// serviceDomain returns the service's own domain, whose keys are made at the first use by the node
+// that serves it.
 func (r *Keyring) serviceDomain(ctx context.Context) (domain.State, error) {
 	name := r.namespaces.Domain
-	state, err := r.owners.order(ctx, name, readDomain{})
-	if err != nil || len(state.Keys) > 0 {
-		return state, err
+	found, err := r.store.LoadDomain(name)
+	if err != nil {
+		return domain.State{}, engine.Busy(err)
+	}
+	if len(found.Keys) > 0 {
+		return *found, nil
 	}
 	r.first.Lock()
 	defer r.first.Unlock()
-	if state, err = r.owners.order(ctx, name, readDomain{}); err != nil || len(state.Keys) > 0 {
+	state, err := r.owners.order(ctx, name, readDomain{})
+	if err != nil || len(state.Keys) > 0 {
 		return state, err
 	}
 	keys, err := r.make(ctx, name)

@@ -24,7 +24,8 @@ type Options struct {
 	Store      Store
 	Namespaces inbox.Namespaces
 	Owner      *partition.Owner // who may be asked here; default everything
-	Rows       *partition.Owner // what Store may read and write; another than Owner where Gain and Lose are called
+	Rows       *partition.Owner // what Store may read and write; default Owner. Another one where Gain and Lose are called
+	Elsewhere  Elsewhere        // answers for what is not in Rows; default: who asks hears "moved"
 	Plans      account.Plans    // default account.DefaultPlans
 	NewPlan    account.PlanName // of a sign-up; default free
 	Postmaster string           // inbox that gets mail for postmaster and abuse at the service domain; default none
@@ -77,6 +78,8 @@ func (o Options) withDefaults() Options {
 	if o.Random == nil {
 		o.Random = func(b []byte) { _, _ = crand.Read(b) } // never fails since Go 1.24
 	}
+	o.Rows = cmp.Or(o.Rows, o.Owner)
+	o.Elsewhere = cmp.Or[Elsewhere](o.Elsewhere, nobody{})
 	o.NewPlan = cmp.Or(o.NewPlan, account.Free)
 	o.Memory = cmp.Or(o.Memory, 512<<20)
 	o.IdleAfter = cmp.Or(o.IdleAfter, 15*time.Minute)

@@ -45,7 +45,7 @@ func (o outgoing) LetSleep(address string) {
 // IsVerified implements mailqueue.Local. While the store can't tell, an own domain's mail goes
 // its way over the MX.
 func (o outgoing) IsVerified(host string) bool {
-	state, err := o.store.LoadDomain(host)
+	state, err := o.asking.LoadDomain(host)
 	return err == nil && state.Status == domain.Verified
 }
 

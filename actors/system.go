@@ -70,7 +70,8 @@ type System struct {
 	Feeds  *calendars.Feeds
 	Owners *calendars.Owners
 
-	store              Store
+	store              Store   // for owners, and supervisors of the groups that are this node's
+	asking             *asking // for all others
 	engine             *engine.Engine
 	inboxes            *engine.Directory
 	accounts           accountOwners
@@ -93,7 +94,7 @@ type System struct {
 // wakes no inbox.
 func Start(o Options) (_ *System, err error) {
 	o = o.withDefaults()
-	s := &System{Options: o, store: o.Store}
+	s := &System{Options: o, store: o.Store, asking: &asking{o.Store, o.Rows, o.Elsewhere}}
 	secret, err := o.Store.MAC("return paths", nil)
 	if err != nil {
 		return nil, err
@@ -101,11 +102,11 @@ func Start(o Options) (_ *System, err error) {
 	s.running, s.end = context.WithCancel(context.Background())
 	s.engine = engine.New(engine.Options{Now: o.Now, Full: o.Store.Full, Admission: o.Admission, Owner: o.Owner, Logger: o.Logger})
 	s.hooks = hooks.New(hooks.Options{
-		Store: o.Store, Poster: o.Poster, Schedule: o.WebhookSchedule, Now: o.Now, Logger: o.Logger,
+		Store: s.asking, Poster: o.Poster, Schedule: o.WebhookSchedule, Now: o.Now, Logger: o.Logger,
 		AccountOf: func(address string) (account.ID, error) { return s.AccountOf(address) }, Gone: s.surelyGone,
 	})
 	s.Records = s.hooks.Records()
-	s.journal = journal.New(o.Store, s.hooks.FanOut(), s.now, o.Logger)
+	s.journal = journal.New(s.asking, s.hooks.FanOut(), s.now, o.Logger)
 	s.Reading = s.journal.Reading(s.gone)
 	s.tidy = retention.NewTidy(o.Store.JournalAccounts, o.Logger, s.Reading.Forget, s.Records.Forget)
 	if err := s.journal.TakeOver(); err != nil {
@@ -117,7 +118,7 @@ func Start(o Options) (_ *System, err error) {
 	s.makeMail(secret)
 	s.makeCalendars()
 	s.Webhooks = &Webhooks{
-		inboxes: s.Inboxes, owners: s.accounts, store: o.Store, poster: o.Poster, domain: o.Namespaces.Domain,
+		inboxes: s.Inboxes, owners: s.accounts, store: s.asking, poster: o.Poster, domain: o.Namespaces.Domain,
 		now: s.now, random: o.Random, testing: make(chan struct{}, testsAtOnce),
 	}
 	if err := s.hold(); err != nil {
@@ -136,7 +137,7 @@ func (s *System) hold() error {
 	// leave, then the rows are closed, and what was known of them is forgotten.
 	started := []tenure.Holder{s.Mail.Counted(), s.engine, s.Mail, s.copies, s.Feeds, s.hooks, s.retain, s.OwnDomains.gained, s.Closing.gained, s.tidy}
 	s.tenure = tenure.New(append([]tenure.Holder{
-		tenure.OnLoss(s.journal.Lose), tenure.OnLoss(s.hooks.Subscriptions.Lose), tenure.OnLoss(s.Keyring.Lose), tenure.OnLoss(s.Credentials.principals.Lose),
+		tenure.OnLoss(s.journal.Lose), tenure.OnLoss(s.hooks.Subscriptions.Lose), tenure.OnLoss(s.Keyring.Lose), tenure.OnLoss(s.Credentials.principals.Lose), tenure.OnLoss(s.capacities.Lose),
 		tenure.Rows{Owner: o.Rows, Drain: o.Store.Drain}, tenure.OnGain(s.journal.Gain),
 	}, started...)...)
 	for _, g := range o.Owner.Owned() {
@@ -160,7 +161,7 @@ func (s *System) Lose(g partition.Group) error { return s.tenure.Lose(g) }
 func (s *System) makeDirectories() {
 	o := s.Options
 	principals, newest := newPrincipals(), &atHand{most: o.Memory / 64}
-	s.capacities = &capacities{store: o.Store, plans: o.Plans}
+	s.capacities = &capacities{rows: s.asking, plans: o.Plans, now: s.now}
 	s.inboxes = s.engine.Directory(func(string) engine.Entity {
 		return &inboxEntity{store: o.Store, now: s.now, notify: s.journal.Notify, lost: s.tidy.Note, queued: s.Mail.Moved, copyDue: s.copies.Note, capacities: s.capacities, atHand: newest}
 	})
@@ -175,43 +176,43 @@ func (s *System) makeDirectories() {
 	})}
 	s.emails = names.New(s.engine, o.Store.AccountByEmail, o.Store.SetEmail)
 	s.subdomains = names.New(s.engine, o.Store.SubdomainHolder, o.Store.SetSubdomain)
-	s.Inboxes = &Inboxes{owners: s.inboxes, store: o.Store}
-	s.Credentials = &Credentials{owners: s.accounts, store: o.Store, principals: principals, minter: o.Random, clock: &s.engine.Clock, now: s.now}
+	s.Inboxes = &Inboxes{owners: s.inboxes, store: s.asking}
+	s.Credentials = &Credentials{owners: s.accounts, store: s.asking, principals: principals, minter: o.Random, clock: &s.engine.Clock, now: s.now}
 }
 
 func (s *System) makeAccounts() {
 	o := s.Options
-	s.Accounts = &Accounts{owners: s.accounts, emails: s.emails, store: o.Store, plans: o.Plans, now: s.now, random: o.Random}
+	s.Accounts = &Accounts{owners: s.accounts, emails: s.emails, store: s.asking, plans: o.Plans, now: s.now, random: o.Random}
 	s.Sessions = &Sessions{accounts: s.Accounts, minter: o.Random, plan: o.NewPlan}
-	s.Resets = &Resets{accounts: s.Accounts, store: o.Store, minter: o.Random, log: o.Logger, mail: o.MailReset, asked: make(chan string, resetQueue)}
+	s.Resets = &Resets{accounts: s.Accounts, store: s.asking, minter: o.Random, log: o.Logger, mail: o.MailReset, asked: make(chan string, resetQueue)}
 }
 
 // makeDomains makes own domains, and what stands on them.
 func (s *System) makeDomains() {
 	o := s.Options
-	s.Keyring = newKeyring(s.domains, o, s.now)
+	s.Keyring = newKeyring(s.domains, s.asking, o, s.now)
 	s.OwnDomains = &OwnDomains{
-		owners: s.domains, accounts: s.accounts, inboxes: s.Inboxes, store: o.Store, keys: s.Keyring,
+		owners: s.domains, accounts: s.accounts, inboxes: s.Inboxes, store: s.asking, keys: s.Keyring,
 		namespaces: o.Namespaces, mxHost: o.MXHost, resolver: o.Resolver, now: s.now, log: o.Logger,
 		gained: tenure.NewBell(),
 	}
 	s.Registry = &Registry{
-		inboxes: s.Inboxes, owners: s.accounts, subdomains: s.subdomains, credentials: s.Credentials, domains: s.OwnDomains, store: o.Store,
+		inboxes: s.Inboxes, owners: s.accounts, subdomains: s.subdomains, credentials: s.Credentials, domains: s.OwnDomains, store: s.asking,
 		plans: o.Plans, capacities: s.capacities, namespaces: o.Namespaces, now: s.now, random: o.Random,
 	}
-	s.Closing = &Closing{accounts: s.Accounts, registry: s.Registry, domains: s.OwnDomains, store: o.Store, log: o.Logger, gained: tenure.NewBell()}
+	s.Closing = &Closing{accounts: s.Accounts, registry: s.Registry, domains: s.OwnDomains, store: s.asking, log: o.Logger, gained: tenure.NewBell()}
 }
 
 // makeMail makes what takes mail in and what sends it. secret signs return paths.
 func (s *System) makeMail(secret []byte) {
 	o := s.Options
-	s.Bounces = &Bounces{inboxes: s.Inboxes, store: o.Store, secret: secret, now: s.now, log: o.Logger}
+	s.Bounces = &Bounces{inboxes: s.Inboxes, store: s.asking, secret: secret, now: s.now, log: o.Logger}
 	s.Receiving = &Receiving{
 		inboxes: s.Inboxes, domains: s.OwnDomains, bounces: s.Bounces, full: o.Store.Full, domain: o.Namespaces.Domain, postmaster: o.Postmaster,
 		spam: o.Spam, untilFull: newUntilFull(s.running), now: s.now,
 	}
 	s.Sending = &Sending{
-		inboxes: s.Inboxes, owners: s.accounts, store: o.Store, domain: o.Namespaces.Domain,
+		inboxes: s.Inboxes, owners: s.accounts, store: s.asking, domain: o.Namespaces.Domain,
 		now: s.now, random: o.Random, log: o.Logger,
 	}
 	s.Meetings = &Meetings{s.Sending}

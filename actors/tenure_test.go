@@ -468,7 +468,7 @@ func TestWhatALossEnds(t *testing.T) {
 
 // TestALossClosesKeys of the group's domains, and no others'.
 func TestALossClosesKeys(t *testing.T) {
-	r := newKeyring(domainOwners{}, Options{}, time.Now)
+	r := newKeyring(domainOwners{}, nil, Options{}, time.Now)
 	lost, kept := drawn(3, "d%d.test"), drawn(4, "d%d.test")
 	r.byName.Store(lost, &signer{})
 	r.byName.Store(kept, &signer{})

@@ -37,6 +37,9 @@ func (o *Owner) Owns(g Group) bool {
 	return o.now.Load()[g]
 }
 
+// IsAlone reports that no group is another node's.
+func (o *Owner) IsAlone() bool { return o == nil || *o.now.Load() == All() }
+
 // Check refuses a partition that is not this node's.
 func (o *Owner) Check(p ID) error { return o.CheckGroup(p.Group()) }
 

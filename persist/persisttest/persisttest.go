@@ -57,6 +57,13 @@ func OpenOwned(t TB, owner *partition.Owner) *Store {
 	return open(t, vfs.NewMem(), new(atomic.Int64), owner)
 }
 
+// OpenCrashableOwned is OpenOwned for a test that calls Crash: what that opens is as on a node that is
+// alone.
+func OpenCrashableOwned(t TB, owner *partition.Owner) *Store {
+	t.Helper()
+	return open(t, vfs.NewCrashableMem(), new(atomic.Int64), owner)
+}
+
 // OpenCrashable is Open for a test that calls Crash. Every sync copies the log then.
 func OpenCrashable(t TB) *Store {
 	t.Helper()

@@ -1,0 +1,431 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/delivery"
+	"inboxd/internal/domain"
+	"inboxd/internal/fault"
+	"inboxd/internal/follow"
+	"inboxd/internal/inbox"
+	"inboxd/internal/ingest"
+	"inboxd/internal/once"
+	"inboxd/internal/partition"
+	"inboxd/internal/webhook"
+	"inboxd/persist/persisttest"
+)
+
+// notAsked are the methods of a Store that asking leaves as they are.
+var notAsked = []string{
+	// Owners call these for themselves, the journal, webhooks and the mail queue for what is this node's. What
+	// they commit has the fence before it.
+	"AccountOnce", "AppendJournal", "Claim", "CommitAccount", "CommitDeliveries", "CommitDomain", "CommitInbox", "DropOutbox", "ForgetEvents",
+	"InboxOnce", "Key", "LastDelivery", "Listed", "LoadAccount", "LoadInbox", "QueuedAt", "QueuedIn", "SetEmail", "SetSubdomain", "Signature",
+	"TrimDeliveries", "TrimJournal",
+	// These look over many partitions, and pass over what is not this node's.
+	"Accounts", "Closing", "DeliveryAccounts", "Domains", "DueDeliveries", "DueInboxes", "ForgetOnce", "JournalAccounts", "LeftQueued", "MailQueue",
+	"Outbox", "OutboxBehind",
+	// These say nothing of any row.
+	"ClockSeen", "ClockTrusted", "Decrypt", "Drain", "Encrypt", "Full", "MAC", "Position", "Reached", "SyncJournal", "Unheard",
+}
+
+// TestNothingIsReadBeforeTheOwnerIsAsked: what is another node's is refused without a look into the
+// store, which is not there; by each method but those that were thought about.
+func TestNothingIsReadBeforeTheOwnerIsAsked(t *testing.T) {
+	a := reflect.ValueOf(&asking{nil, partition.NewOwner(partition.Map{}), nobody{}})
+	for m := range reflect.TypeFor[Store]().Methods() {
+		if slices.Contains(notAsked, m.Name) {
+			continue
+		}
+		func() {
+			defer func() {
+				if why := recover(); why != nil {
+					t.Errorf("%s reads: %v", m.Name, why)
+				}
+			}()
+			call := a.MethodByName(m.Name)
+			var in []reflect.Value
+			for i := range call.Type().NumIn() {
+				in = append(in, reflect.Zero(call.Type().In(i)))
+			}
+			out := call.Call(in)
+			if err, _ := out[len(out)-1].Interface().(error); !fault.Is(err, fault.Moved) {
+				t.Errorf("%s: %v", m.Name, err)
+			}
+		}()
+	}
+}
+
+// Groups of the two nodes below: what is there lies in one alone. Both are a node's that is alone,
+// also one that checks.
+const here, there = partition.Group(2), partition.Group(30)
+
+// person is an account with all that one may have.
+type person struct {
+	id             account.ID
+	email          string
+	session        string
+	near, far, own string // addresses of inboxes: here, there, and under its own domain, which is there
+	key            account.Issued
+	hook           int64
+	domain         string
+}
+
+// twoNodes are a node that was alone, and then lost a group to another, over rows of its own.
+type twoNodes struct {
+	service  string
+	dns      *fakeDNS
+	poster   *script
+	ada, bob person // an account there, and one here
+	store    *persisttest.Store
+	rows     *partition.Owner
+	reset    string // token of ada's
+	label    string // subdomain of ada's
+}
+
+// options are those of either node.
+func (w *twoNodes) options(o *Options) {
+	tightPlans(o)
+	o.NewPlan, o.SweepEvery, o.Resolver, o.Poster = account.Paid, time.Hour, w.dns, w.poster
+	o.Namespaces = inbox.Namespaces{Domain: w.service, Plain: true}
+	o.WebhookSchedule = webhook.Schedule{0, time.Hour}
+}
+
+// newTwoNodes fills the node that is alone.
+func newTwoNodes(t *testing.T) *twoNodes {
+	w := &twoNodes{rows: partition.NewOwner(partition.All()), dns: &fakeDNS{}, poster: &script{answers: map[string][]int{"hook": {500, 500, 500, 500, 200}}}}
+	for n := 0; w.service == "" || partition.Of(noReply+w.service).Group() != there; n++ {
+		w.service = drawn(there, fmt.Sprint("s", n, "-%d.localhost"))
+	}
+	w.store = persisttest.OpenCrashableOwned(t, w.rows)
+	o := Options{Store: w.store, Owner: partition.NewOwner(partition.All()), Rows: w.rows, Logger: slog.New(slog.DiscardHandler)}
+	w.options(&o)
+	s := must[*System](t)(Start(o))
+	defer s.Stop()
+	w.ada, w.bob = w.fill(t, s, there, "ada"), w.fill(t, s, here, "bob")
+	var records []domain.Record
+	for _, p := range []person{w.ada, w.bob} {
+		records = append(records, must[domain.View](t)(s.Domain(t.Context(), p.id, p.domain)).Records...)
+	}
+	w.dns.publish(records)
+	w.reset, _, _ = s.ResetToken(t.Context(), w.ada.email)
+	w.label = drawn(there, "sub%d")
+	_, _, err := s.CreateInbox(t.Context(), w.ada.id, inbox.Order{Subdomain: &w.label})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.ServiceRecords(t.Context()); err != nil { // makes keys
+		t.Fatal(err)
+	}
+	if err := w.store.PutSuppression(w.ada.id, account.Suppression{Email: "gone@far.test", Inbox: w.ada.far, At: s.now()}); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Second) // the calls
+	if n := len(w.poster.all()); n != 4 {
+		t.Fatalf("%d calls", n)
+	}
+	return w
+}
+
+// fill makes an account in a group, with inboxes in both.
+func (w *twoNodes) fill(t *testing.T, s *System, g partition.Group, name string) (p person) {
+	ctx := t.Context()
+	p.email = drawn(g, name+"%d@example.test")
+	in := must[account.SignedIn](t)(s.SignUp(ctx, p.email, "correct horse"))
+	p.id, p.session = in.Profile.ID, in.Token
+	if p.id.Partition().Group() != g {
+		t.Fatalf("%s is in group %d", name, p.id.Partition().Group())
+	}
+	p.domain = drawn(there, name+"%d.example")
+	world := &domainWorld{System: s, t: t, dns: w.dns}
+	world.verified(p.id, p.domain)
+	inboxIn := func(g partition.Group, host string) string {
+		address := drawn(g, name+"-%d@"+host)
+		prefix, _, _ := strings.Cut(address, "@")
+		order := inbox.Order{Prefix: &prefix}
+		if host != w.service {
+			order.Domain = &host
+		}
+		view, _, err := s.CreateInbox(ctx, p.id, order)
+		if err != nil || view.Address != address {
+			t.Fatalf("%s: %v", address, err)
+		}
+		return address
+	}
+	p.near, p.far, p.own = inboxIn(here, w.service), inboxIn(there, w.service), inboxIn(here, p.domain)
+	p.key = must[account.Issued](t)(s.IssueKey(ctx, p.id, "", account.ScopeFull, nil))
+	for _, address := range []string{p.near, p.far} {
+		hook := must[account.Webhook](t)(s.AddWebhook(ctx, p.id, "https://hook/", "message.received", address))
+		p.hook = hook.ID
+		mailTo(t, s, address, "secret")
+	}
+	return p
+}
+
+// node starts what the node was without the group that is there. Of the rows that are there it has
+// those of before, and unless the store checks nobody but asking is in the way.
+func (w *twoNodes) node(t *testing.T, checked bool, change func(*Options)) *System {
+	w.rows.Set(there, !checked && !partition.Checked)
+	owner := partition.NewOwner(partition.All())
+	owner.Set(there, false)
+	return startSystem(t, w.store, func(o *Options) {
+		w.options(o)
+		o.Owner, o.Rows = owner, owner
+		if change != nil {
+			change(o)
+		}
+	})
+}
+
+// TestNamesOfAnotherNode: whoever names something of another node, in whatever call, is told that it
+// moved, and nothing of the rows that this node has of it.
+func TestNamesOfAnotherNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newTwoNodes(t)
+		s, ctx, p := w.node(t, false, nil), t.Context(), w.ada
+		req, tell := once.Request{Key: once.Key{1}}, func(inbox.Outcome) []byte { return nil }
+		retention, url := 1, "https://hook/"
+		prefix, _, _ := strings.Cut(p.far, "@")
+		calls := map[string]func() error{
+			"Accepts":         func() error { return s.Accepts(ctx, p.far) },
+			"AccountOf":       func() error { _, err := s.AccountOf(p.far); return err },
+			"AddWebhook":      func() error { _, err := s.AddWebhook(ctx, p.id, url, "message.received", ""); return err },
+			"Arrange":         func() error { _, err := s.Arrange(ctx, p.far, nil); return err },
+			"ArrangeOnce":     func() error { _, err := s.ArrangeOnce(ctx, p.far, nil, req, nil); return err },
+			"Authenticate":    func() error { _, err := s.Authenticate(ctx, []byte(p.key.Token)); return err },
+			"Capacity":        func() error { _, err := s.Capacity(ctx, p.id); return err },
+			"ChangeWebhook":   func() error { return s.ChangeWebhook(ctx, p.id, p.hook, &url, nil) },
+			"CheckRequest":    func() error { return s.CheckRequest(ctx, p.id, req) },
+			"ClaimDomain":     func() error { _, err := s.ClaimDomain(ctx, w.bob.id, p.domain); return err },
+			"Content":         func() error { _, err := s.Content(ctx, p.far, 1); return err },
+			"CreateInbox":     func() error { _, _, err := s.CreateInbox(ctx, p.id, inbox.Order{}); return err },
+			"CreateInboxOnce": func() error { _, err := s.CreateInboxOnce(ctx, p.id, inbox.Order{}, req, nil); return err },
+			"DeleteAccount":   func() error { return s.DeleteAccount(ctx, p.email) },
+			"DeleteInbox":     func() error { return s.DeleteInbox(ctx, p.id, p.far) },
+			"Deliveries":      func() error { _, err := s.Deliveries(ctx, p.id, 0, 0, 9); return err },
+			"Do":              func() error { _, err := s.Do(ctx, p.far, receive("x")); return err },
+			"DoOnce":          func() error { _, err := s.DoOnce(ctx, p.far, receive("x"), req, tell); return err },
+			"Domain":          func() error { _, err := s.Domain(ctx, p.id, p.domain); return err },
+			"Domains":         func() error { _, err := s.Domains(ctx, p.id); return err },
+			"DropSuppression": func() error { return s.DropSuppression(ctx, p.id, "", "gone@far.test") },
+			"DropWebhook":     func() error { return s.DropWebhook(ctx, p.id, p.hook) },
+			"Events":          func() error { _, err := s.Events(ctx, p.id, 0, "", 9); return err },
+			"HaveKeys":        func() error { _, err := s.HaveKeys(ctx, p.id, []string{p.near}); return err },
+			"IssueInboxKey":   func() error { _, err := s.IssueInboxKey(ctx, p.id, p.near, account.ScopeRead, nil); return err },
+			"IssueKey":        func() error { _, err := s.IssueKey(ctx, p.id, "", account.ScopeRead, nil); return err },
+			"JournalEnd":      func() error { _, err := s.JournalEnd(ctx, p.id); return err },
+			"Keys":            func() error { _, _, err := s.Keys(ctx, p.id, "", 9); return err },
+			"ListInboxes":     func() error { _, err := s.ListInboxes(ctx, p.id, "", 9, nil); return err },
+			"ListWebhooks":    func() error { _, err := s.ListWebhooks(ctx, p.id); return err },
+			"LogIn":           func() error { _, err := s.LogIn(ctx, p.email, "correct horse"); return err },
+			"LogOut":          func() error { return s.LogOut(ctx, &account.Principal{Account: p.id}) },
+			"OpenAccount": func() error {
+				_, err := s.OpenAccount(ctx, drawn(there, "new%d@example.test"), "correct horse", account.Free)
+				return err
+			},
+			"Present":        func() error { _, err := s.Present(ctx, p.id); return err },
+			"Queued":         func() error { _, err := s.Queued(ctx, p.far, 1); return err },
+			"Raw":            func() error { _, err := s.Raw(ctx, p.far, 1); return err },
+			"Recall":         func() error { _, _, err := s.Recall(ctx, p.far, req); return err },
+			"Receive":        func() error { return s.Receive(ctx, ingest.Envelope{RcptTo: []string{p.far}}, []byte("\r\n")) },
+			"Redeliver":      func() error { return s.Redeliver(ctx, p.id, 1) },
+			"ReleaseDomain":  func() error { return s.ReleaseDomain(ctx, p.id, p.domain) },
+			"ResetPassword":  func() error { return s.ResetPassword(ctx, w.reset, "correct horse") },
+			"ResetToken":     func() error { _, _, err := s.ResetToken(ctx, p.email); return err },
+			"RevokeInboxKey": func() error { return s.RevokeInboxKey(ctx, p.id, p.far) },
+			"RevokeKey":      func() error { return s.RevokeKey(ctx, p.id, p.key.Key.ID) },
+			"RotateSecret":   func() error { _, err := s.RotateSecret(ctx, p.id, p.hook); return err },
+			"Send":           func() error { _, err := s.Send(ctx, p.far, letter("bob@far.test")); return err },
+			"SendNotice":     func() error { return s.SendNotice(ctx, Notice{To: "bob@far.test"}) },
+			"SendOnce":       func() error { _, err := s.SendOnce(ctx, p.far, letter("bob@far.test"), req, tell); return err },
+			"ServiceRecords": func() error { _, err := s.ServiceRecords(ctx); return err },
+			"SetPlan":        func() error { return s.SetPlan(ctx, p.email, account.Free) },
+			"SignUp":         func() error { _, err := s.SignUp(ctx, p.email, "correct horse"); return err },
+			"SigningKeys":    func() error { _, _, err := s.SigningKeys(ctx, p.near); return err },
+			"Suppressions":   func() error { _, err := s.Suppressions(ctx, p.id, "", 9); return err },
+			"TestWebhook":    func() error { _, err := s.TestWebhook(ctx, p.id, p.hook); return err },
+			"UpdateInbox": func() error {
+				_, _, err := s.UpdateInbox(ctx, w.bob.id, w.bob.far, inbox.Update{RetentionHours: &retention})
+				return err
+			},
+			"Usage":        func() error { _, err := s.Usage(ctx, p.id); return err },
+			"VerifyDomain": func() error { _, err := s.VerifyDomain(ctx, p.id, p.domain); return err },
+			"View":         func() error { _, err := s.View(ctx, p.far); return err },
+			"ViewFor":      func() error { _, err := s.ViewFor(ctx, w.bob.id, w.bob.far); return err },
+			"Webhook":      func() error { _, err := s.Webhook(ctx, p.id, p.hook); return err },
+
+			"a session":         func() error { _, err := s.Authenticate(ctx, []byte(p.session)); return err },
+			"a taken address":   func() error { _, _, err := s.CreateInbox(ctx, w.bob.id, inbox.Order{Prefix: &prefix}); return err },
+			"a taken subdomain": func() error { _, _, err := s.CreateInbox(ctx, w.bob.id, inbox.Order{Subdomain: &w.label}); return err },
+			"an own domain": func() error {
+				_, _, err := s.CreateInbox(ctx, w.bob.id, inbox.Order{Domain: &w.bob.domain})
+				return err
+			},
+			"a list with others'": func() error {
+				_, err := s.ListInboxes(ctx, w.bob.id, "", 9, func(*inbox.View) bool { return true })
+				return err
+			},
+			"a webhook of others'": func() error { _, err := s.AddWebhook(ctx, w.bob.id, url, "message.received", w.bob.far); return err },
+			"under a domain":       func() error { return s.Accepts(ctx, p.own) },
+			"a plan":               func() error { return s.Receive(ctx, ingest.Envelope{RcptTo: []string{p.near}}, []byte("\r\n")) },
+			"keys of a domain":     func() error { _, _, err := s.SigningKeys(ctx, p.own); return err },
+		}
+		for name, call := range calls {
+			if err := call(); !fault.Is(err, fault.Moved) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if err := s.DeleteAccount(ctx, w.bob.email); !fault.Is(err, fault.Moved) {
+			t.Errorf("an account with inboxes of another node: %v", err)
+		}
+		if _, err := s.asking.LeftQueued(w.bob.id); !fault.Is(err, fault.Moved) {
+			t.Errorf("what is left in queues: %v", err)
+		}
+		if v := s.Resident([]byte(p.far)); v != nil {
+			t.Error("a view is shown")
+		}
+		if _, known := s.PublicKey(p.domain, "r"); known {
+			t.Error("a key is known")
+		}
+		s.RequestReset(p.email) // is logged
+		s.Listen(p.id, "").Close()
+		if profiles, err := s.Profiles(account.ID{}, 9); err != nil || partition.Checked && len(profiles) != 1 {
+			t.Errorf("%d accounts, %v", len(profiles), err)
+		}
+		for m := range reflect.TypeFor[*System]().Methods() {
+			if calls[m.Name] == nil && !slices.Contains([]string{"Gain", "Listen", "Lose", "Profiles", "PublicKey", "RequestReset", "Resident", "Stats", "Stop"}, m.Name) {
+				t.Errorf("%s was not tried", m.Name)
+			}
+		}
+		synctest.Wait()
+	})
+}
+
+// TestAnotherNodeIsAsked: what an inbox, an account or a mail of this node has to know of another's
+// partitions is what that node says now, not what the rows here were once.
+func TestAnotherNodeIsAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newTwoNodes(t)
+		ctx := t.Context()
+		others := w.store.Crash(t)
+		other := startSystem(t, others, func(o *Options) {
+			w.options(o)
+			o.Poster = nil
+			o.Owner, o.Elsewhere = partition.NewOwner(partition.Map{there: true}), w.store
+		})
+		s := w.node(t, true, func(o *Options) { o.Elsewhere = others })
+		fill := func() (n int) {
+			for ; ; n++ {
+				switch _, err := s.Do(ctx, w.ada.near, receive("x")); {
+				case fault.Is(err, fault.InboxFull):
+					return n
+				case err != nil:
+					t.Fatal(err)
+				}
+			}
+		}
+		setPlan := func(s *System, plan account.PlanName) {
+			if err := s.SetPlan(ctx, w.ada.email, plan); err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		setPlan(other, account.Free)
+		if n := fill(); n != 1 {
+			t.Errorf("the plan: %d beside one mail", n)
+		}
+		setPlan(other, account.Paid)
+		time.Sleep(planBelieved)
+		if n := fill(); n != 2 {
+			t.Errorf("the next plan: %d beside two mails", n)
+		}
+		if err := s.Accepts(ctx, w.ada.own); err != nil {
+			t.Errorf("RCPT under a domain: %v", err)
+		}
+		if !(outgoing{s}).IsVerified(w.ada.domain) {
+			t.Error("a domain is not verified")
+		}
+
+		if _, err := s.Send(ctx, w.ada.near, letter("gone@far.test")); !fault.Is(err, fault.Refused) {
+			t.Errorf("a suppressed recipient: %v", err)
+		}
+		about := delivery.RecipientReport{Recipient: "bob@far.test", Final: "bob@far.test", Action: delivery.ActionFailed, Status: "5.1.1"}
+		mail := &inbox.Message{ID: 9, Sending: &inbox.Sending{Recipients: []inbox.Recipient{inbox.To("bob@far.test")}}}
+		_ = s.bounce(ctx, w.ada.id, returned{inbox: w.ada.near, id: 9}, mail, about)
+		if _, found, err := others.Suppression(w.ada.id, "bob@far.test"); !found || err != nil {
+			t.Errorf("a bounce suppresses: %v, %v", found, err)
+		}
+
+		for from, host := range map[string]string{w.ada.near: w.service, w.ada.own: w.ada.domain} {
+			if signs, keys, err := s.SigningKeys(ctx, from); signs != host || len(keys) != 2 || err != nil {
+				t.Errorf("%s signs for %q with %d keys, %v", from, signs, len(keys), err)
+			}
+		}
+		if _, known := s.PublicKey(w.ada.domain, must[*domain.State](t)(others.LoadDomain(w.ada.domain)).Keys[0].Selector); !known {
+			t.Error("a public key is not known")
+		}
+
+		events := func(gone bool) {
+			t.Helper()
+			page := must[follow.Page](t)(s.Events(ctx, w.bob.id, 0, w.bob.far, 9))
+			if len(page.Entries) != 1 || page.Entries[0].Gone != gone {
+				t.Errorf("events: %+v", page.Entries)
+			}
+		}
+		events(false)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		calls := w.poster.all()[4:]
+		if slices.ContainsFunc(calls, func(p posted) bool { return !strings.Contains(p.body, "secret") }) || len(calls) != 2 {
+			t.Errorf("calls: %+v", calls)
+		}
+		must[inbox.Outcome](t)(other.Do(ctx, w.bob.far, inbox.DeleteMessage{ID: 1}))
+		events(true)
+		must[inbox.Outcome](t)(other.Do(ctx, w.bob.far, inbox.Submit{Raw: []byte("\r\n"), Recipients: []inbox.Recipient{inbox.To("bob@far.test")}, Content: &inbox.Content{}}))
+		must[inbox.Outcome](t)(other.Do(ctx, w.bob.far, inbox.Delete{}))
+		if left, err := s.asking.LeftQueued(w.bob.id); !slices.Equal(left, []string{w.bob.far}) || err != nil {
+			t.Errorf("left in queues: %v, %v", left, err)
+		}
+		last := must[[]webhook.Delivery](t)(s.Deliveries(ctx, w.bob.id, w.bob.hook, 0, 1))
+		if strings.Contains(string(last[0].Body), "secret") {
+			t.Error("a delivery tells of mail that is gone")
+		}
+		synctest.Wait()
+	})
+}
+
+// TestPlansAreAskedForAgain when their group leaves: what was read here is not true for ever.
+func TestPlansAreAskedForAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newTwoNodes(t)
+		w.rows.Set(there, true)
+		others := w.store.Crash(t)
+		s := startSystem(t, w.store, func(o *Options) {
+			w.options(o)
+			o.Owner, o.Rows, o.Elsewhere = partition.NewOwner(partition.All()), w.rows, others
+		})
+		mailTo(t, s, w.ada.near, "x") // two, of four
+		other := startSystem(t, others, func(o *Options) { w.options(o); o.Poster = nil })
+		if err := other.SetPlan(context.Background(), w.ada.email, account.Free); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Accepts(t.Context(), w.ada.near); err != nil {
+			t.Errorf("before the loss: %v", err)
+		}
+		if err := s.Lose(there); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Accepts(t.Context(), w.ada.near); !fault.Is(err, fault.InboxFull) {
+			t.Errorf("after the loss: %v", err)
+		}
+	})
+}
