@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"net/textproto"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,23 +14,7 @@ func TestPostmaster(t *testing.T) {
 	s := launch(t, dir)
 	u := s.signUp(t, "me@example.test")
 	boss, agent := u.inbox(t, "boss"), u.inbox(t, "agent")
-	rcpt := func(path string) int {
-		c, err := textproto.Dial("tcp", s.smtp)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = c.Close() }()
-		code := 0
-		for _, line := range []string{"", "EHLO x.test", "MAIL FROM:<s@x.test>", "RCPT TO:" + path} {
-			if line != "" {
-				err = c.PrintfLine("%s", line)
-			}
-			if code, _, _ = c.ReadResponse(0); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return code
-	}
+	rcpt := func(path string) int { return s.rcpt(t, path) }
 	paths := []string{"<postmaster>", "<Postmaster>", "<postmaster@inbox.localhost>", "<ABUSE@Inbox.localhost>", "<abuse+x@inbox.localhost>"}
 	for _, path := range append(paths, "<hostmaster@inbox.localhost>") {
 		if code := rcpt(path); code != 550 {
