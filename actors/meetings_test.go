@@ -83,13 +83,21 @@ func TestAnOrderIsOneBatch(t *testing.T) {
 // TestOrdersThatCross: many change one meeting at once. Each is weighed against what the others left: none is
 // lost, and no guest gets two mails with one SEQUENCE.
 func TestOrdersThatCross(t *testing.T) {
-	s := startSystem(t, persisttest.Open(t), nil)
+	store := persisttest.Open(t)
+	s := startSystem(t, store, nil)
 	id, address := openAccount(t, s)
 	made := must[calendar.Done](t)(s.Arrange(t.Context(), address, tomorrow("eve@far.test")))
 	if made.MessageID != 1 || made.Meeting.Mail == "" {
 		t.Fatalf("%+v", made)
 	}
 	const orders = 12
+	var first sync.Once
+	store.Before = func(rows any) error {
+		if r, ok := rows.(*inbox.Rows); ok && len(r.Meetings) > 0 {
+			first.Do(func() { until(func() bool { return s.inboxes.Stats().InFlight == orders }) }) // all were weighed against the same
+		}
+		return nil
+	}
 	var done atomic.Int64
 	var callers sync.WaitGroup
 	for n := range orders {
