@@ -131,6 +131,10 @@ func (a *asking) AttachedInboxes(name, after string, limit int) ([]domain.Attach
 	return own(a, partition.Of(name), func() ([]domain.Attached, error) { return a.Store.AttachedInboxes(name, after, limit) })
 }
 
+func (a *asking) Linked(home partition.ID, token account.Hash) (string, error) {
+	return own(a, home, func() (string, error) { return a.Store.Linked(home, token) })
+}
+
 func (a *asking) Credential(home partition.ID, h account.Hash) (id account.ID, key int64, found bool, err error) {
 	if err = a.owner.Check(home); err == nil {
 		id, key, found, err = a.Store.Credential(home, h)

@@ -28,7 +28,7 @@ import (
 var notAsked = []string{
 	// Owners call these for themselves, the journal, webhooks and the mail queue for what is this node's. What
 	// they commit has the fence before it.
-	"AccountOnce", "AppendJournal", "Claim", "CommitAccount", "CommitDeliveries", "CommitDomain", "CommitInbox", "DropOutbox", "ForgetEvents",
+	"AccountOnce", "AppendJournal", "Claim", "CommitAccount", "CommitDeliveries", "CommitDomain", "CommitInbox", "CopiesDue", "DropOutbox", "ForgetEvents",
 	"InboxOnce", "Key", "LastDelivery", "Listed", "LoadAccount", "LoadInbox", "QueuedAt", "QueuedIn", "SetEmail", "SetSubdomain", "Signature",
 	"TrimDeliveries", "TrimJournal",
 	// These look over many partitions, and pass over what is not this node's.

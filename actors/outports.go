@@ -84,7 +84,7 @@ func (o outgoing) sign(ctx context.Context, from string) (func([]byte) ([]byte, 
 
 // makeCalendars makes the links to calendars, and what tells owners of meetings.
 func (s *System) makeCalendars() {
-	s.Feeds = calendars.NewFeeds(s.Inboxes, s.store, s.Owner, s.Random)
+	s.Feeds = calendars.NewFeeds(s.Inboxes, s.asking, s.Random)
 	s.Owners = &calendars.Owners{Inboxes: s.Inboxes, Email: s.emailOf, Lives: s.isOurs}
 	s.copies = calendars.NewCopies(calendars.CopyOptions{
 		Owners: s.Owners, Due: s.store.CopiesDue, Count: s.countSend, Write: s.writeCopy, Me: meOf, Now: s.now, Log: s.Logger,
@@ -99,7 +99,7 @@ func (s *System) emailOf(ctx context.Context, id account.ID) (string, error) {
 
 // isOurs reports whether mail for an address goes to an inbox here.
 func (s *System) isOurs(address string) (bool, error) {
-	return s.store.Live(s.Receiving.home(address))
+	return s.asking.Live(s.Receiving.home(address))
 }
 
 // countSend takes the place of a mail to one recipient in the day's quota.

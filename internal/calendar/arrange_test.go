@@ -367,6 +367,21 @@ func TestArrangeLeavesTheBook(t *testing.T) {
 	}
 }
 
+// What an answer says of times is taken back as it stands.
+func TestTimesOfAnswers(t *testing.T) {
+	for _, start := range []string{"2026-03-02T10:00:00.000Z", "2026-03-02T11:00:00.000+01:00", "2026-03-02T10:00:00Z", "2026-03-02T10:00Z"} {
+		m, err := momentOf("start", start, nil)
+		if err != nil || !m.at.Equal(at("2026-03-02 10:00")) {
+			t.Errorf("%s is %v, %v", start, m.at, err)
+		}
+	}
+	for _, start := range []string{"2026-03-02T10:00.000Z", "2026-03-02T10:00:00.001Z", "2026-03-02T10:00:00.Z", "2026-03-02T10:00:00.0000000000Z"} {
+		if m, err := momentOf("start", start, nil); err == nil {
+			t.Errorf("%s is %v", start, m.at)
+		}
+	}
+}
+
 // The owner's copy is due after each change, while copies are wanted.
 func TestCopiesAreDue(t *testing.T) {
 	s := story{now: at("2026-03-01"), book: &Book{}}

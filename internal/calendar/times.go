@@ -24,8 +24,9 @@ type moment struct {
 }
 
 var (
-	dateForm  = regexp.MustCompile(`^\d{4}-\d\d-\d\d$`)
-	clockForm = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\d\d:\d\d)(:\d\d)?(Z|[+-](\d\d:\d\d))?$`)
+	dateForm = regexp.MustCompile(`^\d{4}-\d\d-\d\d$`)
+	// clockForm takes the times of answers too, which have milliseconds: none but zeros.
+	clockForm = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\d\d:\d\d)(?:(:\d\d)(?:\.0{1,9})?)?(Z|[+-](\d\d:\d\d))?$`)
 )
 
 // moment reads the time of a field. where is the time zone that was given with it, nil: none.
