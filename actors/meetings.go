@@ -9,6 +9,7 @@ import (
 	"inboxd/actors/engine"
 	"inboxd/internal/account"
 	"inboxd/internal/calendar"
+	"inboxd/internal/failpoint"
 	"inboxd/internal/icalendar"
 	"inboxd/internal/inbox"
 	"inboxd/internal/message"
@@ -78,7 +79,9 @@ func (m *Meetings) order(ctx context.Context, address string, o calendar.Order, 
 		return got, err
 	}
 	command.After = s.store.Position(view.Account.Partition())
+	failpoint.Here("order-weighed")
 	got, err = hand(command)
+	failpoint.Here("order-committed")
 	switch {
 	case err == nil && got.Meeting == nil, isNotQueued(err): // it was done before, or never will be
 		m.giveBack(view.Account, at, len(command.Submits))

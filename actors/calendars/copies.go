@@ -9,6 +9,7 @@ import (
 	"inboxd/actors/tenure"
 	"inboxd/internal/account"
 	"inboxd/internal/calendar"
+	"inboxd/internal/failpoint"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 	"inboxd/internal/partition"
@@ -194,7 +195,7 @@ func (c *Copies) tell(ctx context.Context, address string) error {
 
 // one queues the copy of a meeting, or says that the owner is not told of this change.
 func (c *Copies) one(ctx context.Context, view *inbox.View, m *calendar.Meeting) error {
-	failpoint("owners-copy-due")
+	failpoint.Here("owners-copy-due")
 	order := inbox.TellOwner{Meeting: m.ID, Sequence: m.Copy.Sequence}
 	set, err := c.of(ctx, view)
 	if err != nil {
@@ -207,7 +208,7 @@ func (c *Copies) one(ctx context.Context, view *inbox.View, m *calendar.Meeting)
 		}
 	}
 	told, err := c.Inboxes.Do(ctx, view.Address, order)
-	failpoint("owners-copy-queued")
+	failpoint.Here("owners-copy-queued")
 	switch {
 	case err == nil && told.ID != 0:
 		c.Log.Info("queued", "inbox", view.Address, "message_id", told.ID, "meeting", m.ID, "recipients", 1, "octets", len(order.Mail.Raw))

@@ -5,7 +5,10 @@ package main
 import (
 	netsmtp "net/smtp"
 	"path/filepath"
+	"reflect"
+	"strings"
 	"testing"
+	"time"
 )
 
 // TestFailpointParserPanicCostsOneMailsForm sends a mail on which the parser panics.
@@ -66,6 +69,70 @@ func TestFailpointsAroundTheOwnersCopy(t *testing.T) {
 			u.do(t, 202, "PATCH", path+"/events/"+id, map[string]any{"title": "Changed again"})
 			far.until(t, "REQUEST 3")
 			far.once(t, "REQUEST 1", "REQUEST 2", "REQUEST 3")
+		})
+	}
+}
+
+// TestFailpointsAroundAnOrder kills the server when a meeting was weighed and nothing of it is on the disk, and
+// when all of it is but nobody has heard: after a repeat there is one meeting and one mail, of one SEQUENCE.
+func TestFailpointsAroundAnOrder(t *testing.T) {
+	for point, kept := range map[string]int{"order-weighed": 0, "order-committed": 1} {
+		t.Run(point, func(t *testing.T) {
+			far := receive(t, "127.0.0.1", "0", func(string) string { return "" })
+			dns := farZone(t)
+			dir := filepath.Join(t.TempDir(), "data")
+			t.Setenv("FAILPOINT", point)
+			s := postal(t, dir, dns, far.port)
+			u := s.signUp(t, "me@example.test")
+			path := "/inboxes/" + u.inbox(t, "agent") + "/calendar/events"
+			header := map[string]string{"X-API-Key": u.key, "Idempotency-Key": "once"}
+			order := map[string]any{"title": "Plan", "start": "2030-01-01T10:00:00Z", "attendees": []any{"guest@far.test"}}
+			cut := make(chan error, 1)
+			go func() {
+				_, err := s.call("POST", "/api/v1"+path, header, order)
+				cut <- err
+			}()
+			for end := time.Now().Add(20 * time.Second); !strings.Contains(s.stderr.String(), "failpoint "+point); time.Sleep(5 * time.Millisecond) {
+				if time.Now().After(end) {
+					t.Fatalf("never there: %s", s.stderr)
+				}
+			}
+			s.kill()
+			if err := <-cut; err == nil {
+				t.Error("the order was answered")
+			}
+			t.Setenv("FAILPOINT", "")
+			s = postal(t, dir, dns, far.port)
+			u.server = s
+			if list := u.do(t, 200, "GET", path, nil)["events"].([]any); len(list) != kept {
+				t.Fatalf("after the kill there are %v", list)
+			}
+			first, err := s.call("POST", "/api/v1"+path, header, order)
+			if err != nil || first.status != 202 {
+				t.Fatalf("the repeat: %v %v", first, err)
+			}
+			again, err := s.call("POST", "/api/v1"+path, header, order)
+			if err != nil || !reflect.DeepEqual(again.body, first.body) {
+				t.Errorf("another repeat: %v %v", again, err)
+			}
+			if list := u.do(t, 200, "GET", path, nil)["events"].([]any); len(list) != 1 {
+				t.Errorf("after the repeats there are %v", list)
+			}
+			for end := time.Now().Add(20 * time.Second); len(far.taken()) == 0 && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+			}
+			u.do(t, 202, "POST", path+"/"+meetingOf(first.body)+"/cancel", nil)
+			for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+				if mails := far.taken(); methodOf.FindStringSubmatch(mails[len(mails)-1].raw)[1] == "CANCEL" {
+					break
+				}
+			}
+			forms := map[string]bool{} // an attempt that a kill cut off is made again, in the same bytes
+			for _, mail := range far.taken() {
+				forms[mail.raw] = true
+			}
+			if len(forms) != 2 {
+				t.Errorf("the guest got %d mails", len(forms))
+			}
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -51,9 +52,10 @@ func (a *agents) meeting(address string, id int64) client.Meeting {
 }
 
 // TestAgentsMeet: an agent invites another one of the same node, which accepts; both calendars show it,
-// also to who follows them; it moves, and is cancelled.
+// also to who follows them; after kill -9 as before; it moves, and is cancelled.
 func TestAgentsMeet(t *testing.T) {
-	s := launch(t, filepath.Join(t.TempDir(), "data"), "--default-plan=paid")
+	dir := filepath.Join(t.TempDir(), "data")
+	s := launch(t, dir, "--default-plan=paid")
 	u := s.signUp(t, "me@example.test")
 	a := &agents{client.New("http://"+s.http, u.key), t, t.Context(), u.inbox(t, "host"), u.inbox(t, "guest")}
 	order := client.MeetingOrder{Title: "Review", Start: "2027-03-01T15:00", Timezone: "Europe/Berlin", Location: "Room 2",
@@ -86,6 +88,12 @@ func TestAgentsMeet(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 	a.follow(map[string]string{a.host: "PARTSTAT=ACCEPTED", a.guest: "SUMMARY:Review"})
+	before := []client.Meeting{a.meeting(a.host, made.Event.ID), a.meeting(a.guest, id)}
+	s.kill()
+	a.Client = client.New("http://"+launch(t, dir, "--default-plan=paid").http, u.key)
+	if after := []client.Meeting{a.meeting(a.host, made.Event.ID), a.meeting(a.guest, id)}; !reflect.DeepEqual(after, before) {
+		t.Errorf("after kill -9\n%+v\nbefore\n%+v", after, before)
+	}
 	a.moveAndCancel(made.Event.ID, id)
 }
 

@@ -29,6 +29,7 @@ var allowed = map[string][]string{
 	"internal/domain":    {"internal/account", "internal/address", "internal/fault", "internal/mailauth"},
 	"internal/delivery":  {"internal/message"},
 	"internal/deep":      {},
+	"internal/failpoint": {},
 	"internal/dueline":   {}, // shared by the mail queue and the webhooks
 	"internal/ingest":    {"internal/address", "internal/calendar", "internal/icalendar", "internal/inbox", "internal/mailauth", "internal/message", "internal/message/html", "internal/otp", "internal/otp/link"},
 
@@ -65,7 +66,7 @@ var allowed = map[string][]string{
 	"internal/archtest/house": {},
 
 	// The rooms of actors; the engine knows no product word.
-	"actors/calendars": {"actors/engine", "actors/tenure", "internal/account", "internal/address", "internal/calendar", "internal/fault", "internal/inbox", "internal/once", "internal/partition"},
+	"actors/calendars": {"actors/engine", "actors/tenure", "internal/account", "internal/address", "internal/calendar", "internal/failpoint", "internal/fault", "internal/inbox", "internal/once", "internal/partition"},
 	"actors/engine":    {"internal/deep", "internal/fault", "internal/partition"},
 	"actors/hooks":     {"actors/engine", "actors/tenure", "internal/account", "internal/deep", "internal/dueline", "internal/fault", "internal/inbox", "internal/partition", "internal/webhook"},
 	"actors/journal":   {"actors/engine", "internal/account", "internal/fault", "internal/follow", "internal/inbox", "internal/partition", "internal/webhook"},
@@ -76,7 +77,7 @@ var allowed = map[string][]string{
 
 	// The adapters import the rules and never each other.
 	"persist":       {"internal/account", "internal/calendar", "internal/delivery", "internal/domain", "internal/fault", "internal/follow", "internal/icalendar", "internal/icalendar/zone", "internal/inbox", "internal/message", "internal/once", "internal/partition", "internal/webhook", "persist/disk"},
-	"actors":        {"actors/calendars", "actors/engine", "actors/hooks", "actors/journal", "actors/mailqueue", "actors/names", "actors/retention", "actors/tenure", "internal/account", "internal/address", "internal/calendar", "internal/delivery", "internal/domain", "internal/domain/lookup", "internal/fault", "internal/follow", "internal/icalendar", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/message", "internal/message/compose", "internal/once", "internal/partition", "internal/webhook"},
+	"actors":        {"actors/calendars", "actors/engine", "actors/hooks", "actors/journal", "actors/mailqueue", "actors/names", "actors/retention", "actors/tenure", "internal/account", "internal/address", "internal/calendar", "internal/delivery", "internal/domain", "internal/domain/lookup", "internal/failpoint", "internal/fault", "internal/follow", "internal/icalendar", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/message", "internal/message/compose", "internal/once", "internal/partition", "internal/webhook"},
 	"http":          {"http/contract", "http/meetings", "http/search", "http/wire", "internal/account", "internal/address", "internal/calendar", "internal/deep", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/message/compose", "internal/once", "internal/partition", "internal/webhook"},
 	"http/meetings": {"internal/calendar", "internal/webhook"},
 	// What goes past fasthttp.

@@ -1,5 +1,0 @@
-//go:build !failpoints
-
-package calendars
-
-func failpoint(string) {}
