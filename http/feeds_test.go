@@ -123,3 +123,18 @@ func TestCopiesForTheOwner(t *testing.T) {
 	w.expect(403, w.call(get, path, w.keyFor(alice, address, account.ScopeFull), ""))
 	w.expect(404, w.call(get, "/api/inboxes/"+address+"/calendar/owner", key, ""))
 }
+
+// TestALookIsNoOlderThanWhatItSaw: a calendar that changes between a request and the look at it was seen
+// as it is, so the link is not stale.
+func TestALookIsNoOlderThanWhatItSaw(t *testing.T) {
+	w, address, key, _ := lone(t, withBase)
+	own := "/api/v1/inboxes/" + address + "/calendar"
+	later := invited(address, "Theirs", begin)
+	later.UpdatedAt = w.now().Add(time.Second)
+	w.diary.keep(address, later)
+	path := strings.TrimPrefix(w.call(get, own+"/feed", key, "").object(t, "feed_url").(string), "http://service.test")
+	w.expect(200, w.call(get, path, "", ""))
+	if f := w.expect(200, w.call(get, own+"/feed", key, "")); f.object(t, "stale") != false || f.object(t, "last_fetched_at") != "2026-11-21T12:00:01.000Z" {
+		t.Error(f.body)
+	}
+}
