@@ -25,7 +25,7 @@ var ofNoPartition = []string{
 
 // overMany are those that look at many partitions, and pass over what is another node's.
 var overMany = []string{
-	"Accounts", "Closing", "DeliveryAccounts", "Domains", "DueDeliveries", "DueInboxes", "EachQueued", "ForgetOnce", "JournalAccounts",
+	"Accounts", "Closing", "CopiesDue", "DeliveryAccounts", "Domains", "DueDeliveries", "DueInboxes", "EachQueued", "ForgetOnce", "JournalAccounts",
 	"LeftQueued", "MailQueue", "Outbox", "OutboxBehind", "QueuedIn",
 }
 
@@ -111,7 +111,7 @@ func fillEveryTable(t *testing.T, s *Store) {
 	id := accountID(1)
 	r := sent(victim, 1, at(10))
 	r.Profile = &inbox.Profile{Address: victim, Account: id, CreatedAt: at(1), DeletedAt: at(2)}
-	r.DueTo = at(10)
+	r.DueTo, r.CopyDue = at(10), new(true)
 	r.Public = []inbox.Public{{Account: id, Address: victim, Number: 1, At: at(1)}}
 	r.Once.Put = []once.Record{{Request: once.Request{Key: once.Key{1}}, At: at(1)}, {Request: once.Request{Key: once.Key{2}}, At: at(1)}}
 	must(t, s.CommitInbox(r))
@@ -146,6 +146,7 @@ func callAnyhow(t *testing.T, s *Store, name string) (results []reflect.Value, e
 	}
 	called := 0
 	arguments[reflect.TypeFor[func(inbox.QueueEntry)]()] = func(inbox.QueueEntry) { called++ }
+	arguments[reflect.TypeFor[func(string)]()] = func(string) { called++ }
 	switch name { // pages begin at the first, and nothing is removed while all is owned
 	case "Accounts", "DeliveryAccounts", "JournalAccounts":
 		arguments[reflect.TypeOf(id)] = account.ID{}
