@@ -83,7 +83,7 @@ func (m *Meetings) order(ctx context.Context, address string, o calendar.Order, 
 	got, err = hand(command)
 	failpoint.Here("order-committed")
 	switch {
-	case err == nil && got.Meeting == nil, isNotQueued(err): // it was done before, or never will be
+	case err == nil && got.Meeting == nil, inbox.NotQueued(err): // it was done before, or never will be
 		m.giveBack(view.Account, at, len(command.Submits))
 	case err == nil:
 		for i, c := range command.Submits {

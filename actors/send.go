@@ -106,19 +106,10 @@ func (s *Sending) send(ctx context.Context, address string, letter inbox.Letter,
 	switch {
 	case err == nil && id != 0:
 		s.log.Info("queued", "inbox", address, "message_id", id, "recipients", len(command.Recipients), "octets", len(command.Raw))
-	case err == nil, isNotQueued(err):
+	case err == nil, inbox.NotQueued(err):
 		s.owners.notify(view.Account, account.ReturnSend{At: at})
 	}
 	return id, err
-}
-
-// isNotQueued reports a failure after which the mail is surely not queued.
-func isNotQueued(err error) bool {
-	switch fault.KindOf(err) {
-	case fault.InboxFull, fault.StorageFull, fault.NoInbox, fault.Invalid, fault.Refused:
-		return true
-	}
-	return false
 }
 
 // prepare writes a letter of an inbox.

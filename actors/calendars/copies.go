@@ -212,7 +212,7 @@ func (c *Copies) one(ctx context.Context, view *inbox.View, m *calendar.Meeting)
 	switch {
 	case err == nil && told.ID != 0:
 		c.Log.Info("queued", "inbox", view.Address, "message_id", told.ID, "meeting", m.ID, "recipients", 1, "octets", len(order.Mail.Raw))
-	case err == nil, isNotQueued(err):
+	case err == nil, inbox.NotQueued(err):
 		back()
 	}
 	return err
@@ -232,13 +232,4 @@ func (c *Copies) compose(ctx context.Context, view *inbox.View, m *calendar.Meet
 	}
 	mail.After = at
 	return &mail, back, err
-}
-
-// isNotQueued reports a failure after which the mail is surely not queued.
-func isNotQueued(err error) bool {
-	switch fault.KindOf(err) {
-	case fault.StorageFull, fault.NoInbox:
-		return true
-	}
-	return false
 }

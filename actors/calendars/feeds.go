@@ -121,8 +121,8 @@ func (f *Feeds) Hide(ctx context.Context, address string) error {
 
 var errNoFeed = fault.New(fault.NotFound, "There is no calendar under this link")
 
-// Open returns the view of the inbox whose calendar a token opens; NotFound when it opens none. One
-// of another node's partition is one of nobody here: a stranger is not told where what lies.
+// Open returns the view of the inbox whose calendar a token opens; NotFound when it opens none. Of one
+// that is on the move nobody knows: a program that was told NotFound would follow it no more.
 func (f *Feeds) Open(ctx context.Context, token string) (*inbox.View, error) {
 	home, hash, ok := inbox.ReadLinkToken(token)
 	if !ok {
@@ -144,7 +144,7 @@ func (f *Feeds) Open(ctx context.Context, token string) (*inbox.View, error) {
 
 // unlinked is what a stranger is told who could not be shown a calendar.
 func unlinked(err error) error {
-	if err == nil || fault.Is(err, fault.NoInbox) || fault.Is(err, fault.Moved) {
+	if err == nil || fault.Is(err, fault.NoInbox) {
 		return errNoFeed
 	}
 	return engine.Busy(err)

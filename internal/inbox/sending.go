@@ -6,6 +6,7 @@ import (
 
 	"inboxd/internal/address"
 	"inboxd/internal/delivery"
+	"inboxd/internal/fault"
 	"inboxd/internal/message"
 	"inboxd/internal/partition"
 )
@@ -120,6 +121,16 @@ type (
 		Why string
 	}
 )
+
+// NotQueued reports a failure of a command after which its mail is surely not queued: its place in the
+// day's quota is given back.
+func NotQueued(err error) bool {
+	switch fault.KindOf(err) {
+	case fault.InboxFull, fault.StorageFull, fault.NoInbox, fault.Invalid, fault.Refused:
+		return true
+	}
+	return false
+}
 
 // Deferral is a mail that waits without an attempt. Jitter is random in [0, 1).
 type Deferral struct {
