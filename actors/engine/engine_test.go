@@ -199,7 +199,7 @@ func TestSweep(t *testing.T) {
 	now := time.Now()
 	for n := range 10 {
 		e.Clock.Set(now.Add(time.Duration(n) * time.Minute))
-		add(t, d, fmt.Sprint(n), n)
+		add(t, d, fmt.Sprint(n), n+1) // with nothing it would leave by itself
 	}
 	leaves := func(want int) {
 		t.Helper()
@@ -224,7 +224,7 @@ func TestSweep(t *testing.T) {
 	leaves(8)
 	d.Passivate("9")
 	leaves(7)
-	if sum := add(t, d, "9", 1); sum != 10 {
+	if sum := add(t, d, "9", 1); sum != 11 {
 		t.Errorf("came back with %d", sum)
 	}
 }
