@@ -30,6 +30,7 @@ var allowed = map[string][]string{
 	"internal/delivery":  {"internal/message"},
 	"internal/deep":      {},
 	"internal/failpoint": {},
+	"internal/sealed":    {"internal/fault", "internal/message"},
 	"internal/dueline":   {}, // shared by the mail queue and the webhooks
 	"internal/ingest":    {"internal/address", "internal/calendar", "internal/icalendar", "internal/inbox", "internal/mailauth", "internal/message", "internal/message/html", "internal/otp", "internal/otp/link"},
 
@@ -156,6 +157,7 @@ var homes = map[string]home{
 	"github.com/puzpuzpuz/xsync/v4": {place: "actors/engine", also: map[string]string{
 		"actors": "principals and signers, read on every request and mail",
 	}},
+	"filippo.io/age": {place: "internal/sealed"},
 	"github.com/alecthomas/kong": {place: "cmd/inboxd", also: map[string]string{
 		"cmd/inbox-bench": "the other program with flags",
 	}},

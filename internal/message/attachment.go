@@ -53,21 +53,35 @@ func (p *part) decoded(size int64) []byte {
 
 // findAttachment also returns how many bytes the file has, decoded.
 func findAttachment(raw []byte, id int) (at part, size int64, found bool) {
+	eachAttachment(raw, func(a *Attachment, p *part) bool {
+		if a.ID == id {
+			at, size, found = *p, a.Size, true
+		}
+		return !found
+	})
+	return at, size, found
+}
+
+// eachAttachment calls fn with those that no receiving limit cost their bytes, until it says false.
+func eachAttachment(raw []byte, fn func(*Attachment, *part) bool) {
 	var (
 		sort  sorter
 		files ledger
+		over  bool
 	)
 	walkLeaves(raw, nil, func(p part) {
-		if found || sort.role(&p) != attached {
+		if over || sort.role(&p) != attached {
 			return
 		}
-		a, ok := files.admit(&p)
-		if !ok || a.ID != id || a.Truncated {
-			return
+		if a, ok := files.admit(&p); ok && !a.Truncated {
+			over = !fn(&a, &p)
 		}
-		at, size, found = p, a.Size, true
 	})
-	return at, size, found
+}
+
+// EachFile calls fn with every attachment that FindAttachment would find, in one walk, until it says false.
+func EachFile(raw []byte, fn func(id int, f *File) bool) {
+	eachAttachment(raw, func(a *Attachment, p *part) bool { return fn(a.ID, p.file(raw, a.Size)) })
 }
 
 // File is an attachment to be read in pieces.
@@ -85,15 +99,20 @@ func FindAttachment(raw []byte, id int) (*File, bool) {
 	if !found {
 		return nil, false
 	}
+	return p.file(raw, size), true
+}
+
+// file is a part that lies in raw as a file of size bytes.
+func (p *part) file(raw []byte, size int64) *File {
 	f := &File{Size: size, base64: p.encoding == base64Encoding}
 	at := cap(raw) - cap(p.body)
 	inPlace := at >= 0 && at < len(raw) && len(p.body) > 0 && &raw[at] == &p.body[0] // else it was rewritten to be read
 	if !inPlace || !f.base64 && p.encoding != identity {
 		f.Bytes = p.decoded(size)
-		return f, true
+		return f
 	}
 	f.at, f.end = int64(at), int64(at+len(p.body))
-	return f, true
+	return f
 }
 
 // Reader reads the file out of the message that it was found in.

@@ -1,0 +1,97 @@
+package sealed
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strconv"
+
+	"filippo.io/age"
+
+	"inboxd/internal/fault"
+	"inboxd/internal/message"
+)
+
+// MediaType is that of every envelope.
+const MediaType = "application/age"
+
+// An envelope is longer than what is in it: by its header and nonce, and by a tag for each chunk.
+const (
+	overhead = 256
+	chunk    = 64 << 10
+	tag      = 16
+)
+
+// Seal returns the envelope of plain, in memory of its own.
+func (r Recipient) Seal(plain []byte) ([]byte, error) {
+	return r.SealFrom(bytes.NewReader(plain), int64(len(plain)))
+}
+
+// SealFrom is Seal of what from gives, about size bytes. When it can't be done the error is
+// fault.Unavailable, and there is no envelope: never a half of one.
+func (r Recipient) SealFrom(from io.Reader, size int64) ([]byte, error) {
+	envelope, err := r.seal(from, size)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unavailable, "The mail could not be encrypted, try again", err)
+	}
+	return envelope, nil
+}
+
+func (r Recipient) seal(from io.Reader, size int64) ([]byte, error) {
+	if r.key == nil {
+		return nil, errors.New("there is no recipient")
+	}
+	var out bytes.Buffer
+	out.Grow(int(size + size/chunk*tag + tag + overhead))
+	w, err := age.Encrypt(&out, r.key)
+	if err != nil {
+		return nil, err
+	}
+	if _, err = io.Copy(w, from); err == nil {
+		err = w.Close()
+	}
+	return out.Bytes(), err
+}
+
+// Mail is a mail that only its recipient can read.
+type Mail struct {
+	Envelope []byte // of the whole message
+	Files    []File // of each attachment that is kept, by id
+}
+
+// File is the envelope of one attachment.
+type File struct {
+	ID       int
+	Envelope []byte
+}
+
+// Mail seals a message and each of its attachments for itself. raw is only read.
+func (r Recipient) Mail(raw []byte) (m Mail, err error) {
+	if m.Envelope, err = r.Seal(raw); err != nil {
+		return Mail{}, err
+	}
+	message.EachFile(raw, func(id int, f *message.File) bool {
+		var file []byte
+		if file, err = r.SealFrom(f.Reader(bytes.NewReader(raw)), f.Size); err != nil {
+			return false
+		}
+		m.Files = append(m.Files, File{id, file})
+		return true
+	})
+	if err != nil {
+		return Mail{}, err
+	}
+	return m, nil
+}
+
+// Facts are what may be told in the clear of a document: how many files of what size there are,
+// under names that say nothing.
+func Facts(doc *message.Document) message.Document {
+	var facts message.Document
+	for _, a := range doc.Attachments {
+		facts.Attachments = append(facts.Attachments, message.Attachment{
+			ID: a.ID, Filename: "encrypted-" + strconv.Itoa(a.ID) + ".age", ContentType: MediaType, Size: a.Size, Truncated: a.Truncated,
+		})
+	}
+	return facts
+}
