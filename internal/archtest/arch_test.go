@@ -101,6 +101,9 @@ var allowed = map[string][]string{
 	// The caller of webhooks: an outgoing edge of its own.
 	"http/post": {"internal/fault", "internal/netguard", "internal/webhook"},
 
+	// What models are offered, in words.
+	"internal/tools": {},
+
 	"cmd/inboxd": {"actors", "actors/mailqueue", "http", "http/post", "persist", "smtp", "smtp/courier",
 		"internal/account", "internal/address", "internal/delivery", "internal/domain", "internal/domain/lookup", "internal/fault", "internal/inbox", "internal/ingest",
 		"internal/mailauth", "internal/netguard", "internal/partition", "internal/resolve", "internal/spam", "internal/webhook"},

@@ -1,0 +1,81 @@
+package tools
+
+// Limits of texts, in Unicode code points, as the API has them.
+const (
+	maxAddress     = 254
+	maxPrefix      = 64
+	maxSubdomain   = 63
+	maxDomain      = 253
+	maxLabel       = 100
+	maxSubject     = 200
+	maxBody        = 1_000_000
+	maxHTML        = 2_000_000
+	maxTitle       = 300
+	maxPlace       = 500
+	maxDescription = 20_000
+	maxComment     = 10_000
+	maxGuestName   = 200
+	maxMoment      = 64 // a time, or the name of a zone
+	maxMessageID   = 250
+	maxMinutes     = 365 * 24 * 60
+)
+
+// must is the same parameter where it is required.
+func must(p Param) Param {
+	p.Required = true
+	return p
+}
+
+// may is a text that may be left out.
+func may(name string, limit int, says string) Param {
+	return Param{Name: name, Schema: Schema{Type: []string{"string"}, Description: says, MaxLength: limit}}
+}
+
+func yesNo(name, says string) Param {
+	return Param{Name: name, Schema: Schema{Type: []string{"boolean"}, Description: says}}
+}
+
+// count is a whole number that is at least least.
+func count(name string, least int, says string) Param {
+	return Param{Name: name, Schema: Schema{Type: []string{"integer"}, Description: says, Minimum: &least}}
+}
+
+// most bounds a whole number from above.
+func most(p Param, limit int) Param {
+	p.Maximum = &limit
+	return p
+}
+
+// choice is one of some words.
+func choice(name, says string, words ...string) Param {
+	return Param{Name: name, Schema: Schema{Type: []string{"string"}, Description: says, Enum: words}}
+}
+
+// or gives a parameter its default.
+func or(p Param, value any) Param {
+	p.Default = value
+	return p
+}
+
+// list is an array; each says what one entry is.
+func list(name, says string, each Schema) Param {
+	return Param{Name: name, Schema: Schema{Type: []string{"array"}, Description: says, Items: &each}}
+}
+
+func object(members ...Param) Schema {
+	return Schema{Type: []string{"object"}, Properties: members}
+}
+
+// Parameters that several tools have.
+var (
+	address = must(Param{Name: "address", Schema: Schema{
+		Type: []string{"string"}, MinLength: 1, MaxLength: maxAddress,
+		Description: "Address of the inbox, as create_inbox or list_inboxes gave it."}})
+	messageID = must(count("message_id", 1, "Id of the message in that inbox, as another tool gave it."))
+	eventID   = must(count("event_id", 1, "Id of the meeting in that inbox, as list_calendar_events or a message's calendar_event gave it."))
+	body      = may("body", maxBody, "Text of the mail, plain; at most 1,000,000 characters.")
+	html      = may("html", maxHTML, "The same as HTML, for readers that show it; at most 2,000,000 characters.")
+	copied    = Schema{Type: []string{"string"}, MaxLength: maxAddress, Description: "An e-mail address."}
+	cc        = list("cc", "More recipients, whom everybody sees.", copied)
+	bcc       = list("bcc", "More recipients, whom nobody else sees.", copied)
+)
