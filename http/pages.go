@@ -5,36 +5,69 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
+	"strings"
 	"sync"
 
 	"github.com/valyala/fasthttp"
 
 	"inboxd/http/contract"
 	"inboxd/http/wire"
+	"inboxd/internal/fault"
+	"inboxd/internal/tools"
 )
 
-// pages are the documents to read, for programs and for people, and the page of a reset.
+// pages are the documents to read, for programs, models and people, and the page of a reset.
 type pages struct {
-	openAPI func() *contract.Document
-	docs    func() (*contract.Document, error)
+	openAPI   func() *contract.Document
+	docs      func() (*contract.Document, error)
+	functions map[string]func() (*contract.Document, error) // the core tools, by format
 }
 
 func newPages(baseURL string) *pages {
-	return &pages{
-		openAPI: sync.OnceValue(contract.OpenAPI),
-		docs:    sync.OnceValues(func() (*contract.Document, error) { return contract.Docs(baseURL) }),
+	p := &pages{
+		openAPI:   sync.OnceValue(contract.OpenAPI),
+		docs:      sync.OnceValues(func() (*contract.Document, error) { return contract.Docs(baseURL) }),
+		functions: map[string]func() (*contract.Document, error){},
 	}
+	for _, format := range tools.FormatNames() {
+		p.functions[format] = sync.OnceValues(func() (*contract.Document, error) {
+			text, err := tools.Functions(format)
+			return contract.NewDocument("application/json", text), err
+		})
+	}
+	return p
 }
+
+// How long others may keep a document: pages change with the program alone, and so do functions, but
+// those are read by programs that start often.
+const (
+	cacheAsk       = "public, no-cache"
+	cacheFunctions = "public, max-age=300"
+)
 
 func (p *pages) routes() []route {
 	return []route{
 		{get, "/openapi.json", nobody, none, false, nil, p.showOpenAPI},
 		{get, "/docs", nobody, none, false, nil, p.showDocs},
+		{get, "/api/v1/tools", nobody, none, false, nil, p.showFunctions},
 		{get, "/reset", nobody, none, false, nil, p.showReset},
 	}
 }
 
-func (p *pages) showOpenAPI(r *request) error { return r.document(p.openAPI()) }
+func (p *pages) showOpenAPI(r *request) error { return r.document(p.openAPI(), cacheAsk) }
+
+// showFunctions answers the core tools as a model maker's call takes them (specification, Tool server).
+func (p *pages) showFunctions(r *request) error {
+	document, known := p.functions[r.query().raw("format")]
+	if !known {
+		return fault.Field("format", "must be one of %s", strings.Join(tools.FormatNames(), ", "))
+	}
+	d, err := document()
+	if err != nil {
+		return err
+	}
+	return r.document(d, cacheFunctions)
+}
 
 func (p *pages) showDocs(r *request) error {
 	d, err := p.docs()
@@ -42,14 +75,14 @@ func (p *pages) showDocs(r *request) error {
 		return err
 	}
 	r.http.Response.Header.Set("Content-Security-Policy", contract.Policy)
-	return r.document(d)
+	return r.document(d, cacheAsk)
 }
 
 // document answers with a document, or with 304 when the client has it.
-func (r *request) document(d *contract.Document) error {
+func (r *request) document(d *contract.Document, cache string) error {
 	h := &r.http.Response.Header
 	h.Set("ETag", d.ETag)
-	h.SetCanonical(headerCache, []byte("public, no-cache"))
+	h.SetCanonical(headerCache, []byte(cache))
 	if wire.Matches(r.http.Request.Header.Peek("If-None-Match"), []byte(d.ETag)) {
 		r.http.SetStatusCode(fasthttp.StatusNotModified)
 		return nil

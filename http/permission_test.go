@@ -39,7 +39,7 @@ var rulings = map[string]ruling{
 	"POST /api/auth/signup": public, "POST /api/auth/login": public,
 	"POST /api/auth/password-reset": public, "POST /api/auth/password-reset/confirm": public, "GET /reset": public,
 	"GET /healthz": public, "GET /readyz": public, "GET /metrics": public,
-	"GET /openapi.json": public, "GET /docs": public,
+	"GET /openapi.json": public, "GET /docs": public, "GET /api/v1/tools": public,
 	"GET /.well-known/acme-challenge/{token}": public,
 
 	"POST /api/auth/logout": sessionOnly, "GET /api/account": sessionOnly,

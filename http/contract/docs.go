@@ -32,7 +32,7 @@ func Docs(base string) (*Document, error) {
 	if err := t.Execute(&out, &doc); err != nil {
 		return nil, fmt.Errorf("contract: the page: %w", err)
 	}
-	return newDocument("text/html; charset=utf-8", out.Bytes()), nil
+	return NewDocument("text/html; charset=utf-8", out.Bytes()), nil
 }
 
 // outline is what the page shows of the contract, in the contract's order.

@@ -22,9 +22,10 @@ type Document struct {
 	Body       []byte
 }
 
-func newDocument(kind string, body []byte) *Document {
+// NewDocument tags a body of that content type.
+func NewDocument(kind string, body []byte) *Document {
 	return &Document{kind, fmt.Sprintf(`"%x"`, xxh3.Hash128(body).Bytes()), body}
 }
 
 // OpenAPI returns the contract for programs.
-func OpenAPI() *Document { return newDocument("application/json", bytes.TrimSpace(openAPI)) }
+func OpenAPI() *Document { return NewDocument("application/json", bytes.TrimSpace(openAPI)) }

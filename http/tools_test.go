@@ -1,0 +1,82 @@
+package http
+
+import (
+	"slices"
+	"testing"
+
+	"inboxd/internal/tools"
+)
+
+func TestFunctionsOfModels(t *testing.T) {
+	w := start(t)
+	const path = "/api/v1/tools?format="
+	for _, format := range tools.FormatNames() {
+		want, err := tools.Functions(format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := w.expect(200, w.call(get, path+format, "", ""))
+		tag := r.header.Get("ETag")
+		if r.body != string(want) || r.header.Get("Content-Type") != "application/json" || r.header.Get("Cache-Control") != "public, max-age=300" || tag == "" {
+			t.Errorf("%s: %v\n%s", format, r.header, r.body)
+		}
+		if again := w.expect(304, w.call(get, path+format, "", "", "If-None-Match", tag)); again.body != "" || again.header.Get("ETag") != tag || again.header.Get("Cache-Control") != "public, max-age=300" {
+			t.Errorf("%s, known: %v %q", format, again.header, again.body)
+		}
+		if other := w.call(get, path+format, "", "", "If-None-Match", `"other"`); other.status != 200 || other.body != r.body {
+			t.Errorf("%s, another one known: %d", format, other.status)
+		}
+		head := w.expect(200, w.call("HEAD", path+format, "", ""))
+		if head.body != "" || head.header.Get("ETag") != tag || head.header.Get("Content-Length") != r.header.Get("Content-Length") {
+			t.Errorf("%s, HEAD: %v %q", format, head.header, head.body)
+		}
+		// Nobody is asked who he is, so a key that has run out takes nothing away.
+		w.expect(200, w.call(get, path+format, "svc_live_gone", ""))
+	}
+	for _, query := range []string{"", "?format=", "?format=OpenAI", "?format=mistral", "?form=openai"} {
+		r := w.expect(422, w.call(get, "/api/v1/tools"+query, "", ""))
+		if detail := r.detail(); detail != "Invalid request: 'format' must be one of openai, anthropic, gemini" {
+			t.Errorf("%q: %s", query, detail)
+		}
+	}
+}
+
+// TestLimitsOfTools compares what tools say of their parameters with the shapes that bodies are held to.
+func TestLimitsOfTools(t *testing.T) {
+	for name, s := range map[string]shape{
+		"create_inbox": orderShape, "send_email": sendShape, "reply": sendShape,
+		"create_calendar_event": scheduleShape, "update_calendar_event": rescheduleShape,
+		"rsvp_to_invite": respondShape, "cancel_calendar_event": cancelShape,
+	} {
+		tool, ok := tools.Find(name)
+		if !ok {
+			t.Fatalf("there is no %s", name)
+		}
+		for _, p := range tool.Params {
+			i := slices.IndexFunc(s, func(f field) bool { return f.name == p.Name })
+			if i < 0 {
+				if !slices.Contains([]string{"address", "message_id", "event_id"}, p.Name) {
+					t.Errorf("%s.%s is in no body", name, p.Name)
+				}
+				continue
+			}
+			f := s[i]
+			kind := map[fieldKind]string{line: "string", text: "string", integer: "integer", boolean: "boolean", names: "array", guests: "array"}[f.kind]
+			if p.Type[0] != kind {
+				t.Errorf("%s.%s is of type %s, not %s", name, p.Name, p.Type[0], kind)
+			}
+			if kind == "string" && p.Enum == nil && p.MaxLength != f.max {
+				t.Errorf("%s.%s takes %d characters, bodies take %d", name, p.Name, p.MaxLength, f.max)
+			}
+			if f.kind == names && p.Items.MaxLength != f.each {
+				t.Errorf("%s.%s takes entries of %d characters, bodies take %d", name, p.Name, p.Items.MaxLength, f.each)
+			}
+			if p.Minimum != nil && int64(*p.Minimum) != int64(f.min) {
+				t.Errorf("%s.%s is at least %d, in bodies %v", name, p.Name, *p.Minimum, f.min)
+			}
+			if name != "reply" && p.Required != f.required {
+				t.Errorf("%s.%s: required is %v, in bodies %v", name, p.Name, p.Required, f.required)
+			}
+		}
+	}
+}
