@@ -2,7 +2,6 @@ package actors
 
 import (
 	"maps"
-	"slices"
 	"time"
 
 	"inboxd/actors/engine"
@@ -81,7 +80,7 @@ func (e *accountEntity) Decide(cmd any) (any, error) {
 		return *e.state.Webhooks[e.state.LastWebhook], nil
 	case account.ReleaseInbox:
 		var err error
-		if cmd.Listed, err = e.listed(account.InboxEntry{Address: cmd.Address, CreatedAt: cmd.CreatedAt, Live: true}); err != nil {
+		if cmd.Listed, cmd.Encrypted, err = e.listed(account.InboxEntry{Address: cmd.Address, CreatedAt: cmd.CreatedAt, Live: true}); err != nil {
 			return nil, err
 		}
 		if cmd.Claim, err = e.claim(e.namespaces.Subdomain(cmd.Address)); err != nil {
@@ -136,13 +135,16 @@ func (e *accountEntity) present(cmd present) (*account.Principal, error) {
 }
 
 // listed reports whether the account's list shows the entry once the group being decided
-// is committed: what the group says of it goes before what the store shows.
-func (e *accountEntity) listed(entry account.InboxEntry) (bool, error) {
-	if e.rows != nil && slices.Contains(e.rows.DropInboxes, entry) {
-		return false, nil
-	}
-	if e.rows != nil && slices.Contains(e.rows.PutInboxes, entry) {
-		return true, nil
+// is committed, and whether as an encrypted inbox: what the group says of it goes before what
+// the store shows.
+func (e *accountEntity) listed(entry account.InboxEntry) (listed, encrypted bool, err error) {
+	if e.rows != nil {
+		if _, gone := entry.In(e.rows.DropInboxes); gone {
+			return false, false, nil
+		}
+		if put, found := entry.In(e.rows.PutInboxes); found {
+			return true, put.Encrypted, nil
+		}
 	}
 	return e.store.Listed(e.id, entry)
 }

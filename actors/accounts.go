@@ -10,6 +10,7 @@ import (
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
 	"inboxd/internal/once"
+	"inboxd/internal/sealed"
 )
 
 // AccountStore is what accounts need of the disk. A commit is one atomic batch and returns
@@ -20,7 +21,8 @@ type AccountStore interface {
 	Key(id account.ID, key int64) (*account.Key, error)
 	KeyOfInbox(id account.ID, address string) (int64, error)
 	Keys(id account.ID, after int64, limit int) ([]account.Key, error)
-	Listed(account.ID, account.InboxEntry) (bool, error)
+	// Listed reports whether the account's list shows an inbox, and whether as encrypted.
+	Listed(account.ID, account.InboxEntry) (listed, encrypted bool, err error)
 	// ClockSeen reads the clock and returns the latest reading that was ever trusted.
 	ClockSeen() time.Time
 	// AccountOnce finds the newest record of a request, nil when there is none.
@@ -169,8 +171,20 @@ func (a *Accounts) Usage(ctx context.Context, id account.ID) (account.Usage, err
 		Profile: picture.profile, Plan: a.plans.Of(picture.profile.Plan),
 		Inboxes: picture.profile.Inboxes + int64(len(picture.reserved)),
 		Keys:    picture.profile.AccountKeys + picture.profile.InboxKeys,
-		Sends:   picture.sends.On(a.now()),
+		Sends:   picture.sends.On(a.now()), Reserved: picture.reserved,
 	}, nil
+}
+
+// SetRecipient makes a public key the account's. Mail that comes behind the answer is sealed for it.
+func (a *Accounts) SetRecipient(ctx context.Context, id account.ID, recipient sealed.Recipient) error {
+	_, err := a.owners.order(ctx, id, account.SetRecipient{Recipient: recipient.String()})
+	return err
+}
+
+// DropRecipient takes an account's public key away; Refused while encrypted inboxes live.
+func (a *Accounts) DropRecipient(ctx context.Context, id account.ID) error {
+	_, err := a.owners.order(ctx, id, account.DropRecipient{})
+	return err
 }
 
 // SetPlan moves the account with this e-mail address to another plan.

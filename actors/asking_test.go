@@ -20,6 +20,7 @@ import (
 	"inboxd/internal/ingest"
 	"inboxd/internal/once"
 	"inboxd/internal/partition"
+	"inboxd/internal/sealed"
 	"inboxd/internal/webhook"
 	"inboxd/persist/persisttest"
 )
@@ -248,7 +249,9 @@ func TestNamesOfAnotherNode(t *testing.T) {
 			"SendNotice":     func() error { return s.SendNotice(ctx, Notice{To: "bob@far.test"}) },
 			"SendOnce":       func() error { _, err := s.SendOnce(ctx, p.far, letter("bob@far.test"), req, tell); return err },
 			"ServiceRecords": func() error { _, err := s.ServiceRecords(ctx); return err },
+			"SetRecipient":   func() error { return s.SetRecipient(ctx, p.id, sealed.Recipient{}) },
 			"SetPlan":        func() error { return s.SetPlan(ctx, p.email, account.Free) },
+			"DropRecipient":  func() error { return s.DropRecipient(ctx, p.id) },
 			"SignUp":         func() error { _, err := s.SignUp(ctx, p.email, "correct horse"); return err },
 			"SigningKeys":    func() error { _, _, err := s.SigningKeys(ctx, p.near); return err },
 			"Suppressions":   func() error { _, err := s.Suppressions(ctx, p.id, "", 9); return err },

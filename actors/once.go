@@ -132,7 +132,7 @@ func (e *accountEntity) reserve(cmd account.ReserveInbox) (any, error) {
 		}
 	}
 	// An inbox of this very moment would pass for the one to be made: a creation is known by its time.
-	listed, err := e.listed(account.InboxEntry{Address: cmd.Address, CreatedAt: cmd.At, Live: true})
+	listed, _, err := e.listed(account.InboxEntry{Address: cmd.Address, CreatedAt: cmd.At, Live: true})
 	if err != nil || listed {
 		return nil, cmp.Or(err, error(fault.New(fault.Refused, fmt.Sprintf("The address %s is taken", cmd.Address))))
 	}

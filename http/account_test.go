@@ -20,7 +20,7 @@ func TestSignUpLogInLogOut(t *testing.T) {
 	r := w.expect(201, w.call(post, "/api/auth/signup", "", form("Alice@Example.com ", "correct horse")))
 	want := `,"expires_at":"2026-12-21T12:00:00.000Z","account":{"id":"00000001000000000000000000000000","email":"alice@example.com","plan":"free",` +
 		`"limits":{"inboxes":3,"default_retention_hours":24,"max_retention_hours":72,"labels":false,"subdomains":false,"max_subdomains":100,"account_keys":1000,"sends_per_day":100,"recipients_per_message":10,` +
-		`"attachments_per_message":1,"attachment_bytes_per_message":524288,"webhooks":10,"max_messages":10000,"max_bytes":524288000},"usage":{"inboxes":0,"keys":0,"sends_today":0},"encryption":{"enabled":false},"created_at":"2026-11-21T12:00:00.000Z"}}`
+		`"attachments_per_message":1,"attachment_bytes_per_message":524288,"webhooks":10,"max_messages":10000,"max_bytes":524288000},"usage":{"inboxes":0,"keys":0,"sends_today":0},"encryption":{"enabled":false,"public_key":null,"set_at":null,"encrypted_inboxes":0},"created_at":"2026-11-21T12:00:00.000Z"}}`
 	if !strings.HasPrefix(r.body, `{"session_token":"svc_sess_`) || !strings.HasSuffix(r.body, want) {
 		t.Errorf("sign-up: %s", r.body)
 	}
@@ -311,4 +311,59 @@ func TestUpdateBurnDelete(t *testing.T) {
 		w.expect(403, w.call(method, one, key, ""))
 	}
 	w.expect(403, w.call(get, latest, key, ""))
+}
+
+// TestEncryptionOfAnAccount: one public key, shown as it was given; whatever else is given stays in
+// no answer and in no log.
+func TestEncryptionOfAnAccount(t *testing.T) {
+	const path = "/api/account/encryption"
+	w := start(t)
+	session, other := w.signUp(alice), w.signUp(bob)
+	w.expect(401, w.call(put, path, "", `{"public_key":"x"}`))
+	set := func(text string) reply {
+		return w.call(put, path, session, fmt.Sprintf(`{"public_key":%q}`, text))
+	}
+	const first, second = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p", "age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj"
+	want := func(key, at string) string {
+		return `{"encryption":{"enabled":true,"public_key":"` + key + `","set_at":"` + at + `","encrypted_inboxes":0}}`
+	}
+	none := `{"encryption":{"enabled":false,"public_key":null,"set_at":null,"encrypted_inboxes":0}}`
+	if r := w.expect(200, w.call(remove, path, session, "")); r.body != none {
+		t.Errorf("there was none: %s", r.body)
+	}
+	if r := w.expect(200, set(first)); r.body != want(first, "2026-11-21T12:00:00.000Z") {
+		t.Errorf("set: %s", r.body)
+	}
+	w.advance(time.Second)
+	if r := w.expect(200, set(first)); r.body != want(first, "2026-11-21T12:00:00.000Z") {
+		t.Errorf("the same again: %s", r.body)
+	}
+	if r := w.expect(200, set(second)); r.body != want(second, "2026-11-21T12:00:01.000Z") {
+		t.Errorf("another: %s", r.body)
+	}
+	const secret = "AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX"
+	for _, text := range []string{secret, strings.ToLower(secret), "# public key: " + first + "\n" + secret + "\n"} {
+		if r := w.expect(422, set(text)); r.detail() != "Invalid request: 'public_key' is a private key. Never send it anywhere: make a new key pair" {
+			t.Errorf("%q: %s", text, r.body)
+		}
+	}
+	for _, body := range []string{`{}`, `{"public_key":""}`, `{"public_key":5}`, `{"public_key":null}`, `{"public_key":["` + first + `"]}`, `{"public_key":"AGE1QL3Z7HJY54PW3HYWW5AYYFG7ZQGVC7W3J2ELW8ZMRJ2KG5SFN9AQMCAC8P"}`,
+		`{"public_key":"` + first[:61] + `q"}`, `{"public_key":"` + strings.Repeat("a", 20_000) + `"}`, `{"public_key":"` + first + `","public_key":"` + first + `"}`} {
+		if r := w.expect(422, w.call(put, path, session, body)); !strings.HasPrefix(r.detail(), "Invalid request: 'public_key' ") {
+			t.Errorf("%.80s: %s", body, r.body)
+		}
+	}
+	w.expect(422, w.call(put, path, session, `{"public_key":"`+first+`","key":1}`))
+	if r := w.expect(200, w.call(get, "/api/account", session, "")); !strings.Contains(r.body, strings.TrimSuffix(want(second, "2026-11-21T12:00:01.000Z")[1:], "}")) {
+		t.Errorf("the account: %s", r.body)
+	}
+	if r := w.expect(200, w.call(get, "/api/account", other, "")); strings.Contains(r.body, "age1") {
+		t.Errorf("another account: %s", r.body)
+	}
+	if r := w.expect(200, w.call(remove, path, session, "")); r.body != none {
+		t.Errorf("taken away: %s", r.body)
+	}
+	if log := strings.ToUpper(w.log.String()); strings.Contains(log, secret[:24]) {
+		t.Error("a private key is in the log")
+	}
 }

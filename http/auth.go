@@ -7,6 +7,7 @@ import (
 
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
+	"inboxd/internal/sealed"
 )
 
 // Auth is what the handlers of accounts and sessions need.
@@ -20,6 +21,10 @@ type Auth interface {
 	// ResetPassword uses such a token: Refused when it opens nothing.
 	ResetPassword(ctx context.Context, token, password string) error
 	Usage(ctx context.Context, id account.ID) (account.Usage, error)
+	// SetRecipient makes a public key the account's, for mail that comes behind the answer.
+	SetRecipient(ctx context.Context, id account.ID, recipient sealed.Recipient) error
+	// DropRecipient takes it away: Refused while encrypted inboxes live.
+	DropRecipient(ctx context.Context, id account.ID) error
 }
 
 // auth makes accounts and sessions.
@@ -37,6 +42,8 @@ func (a *auth) routes() []route {
 		{post, "/api/auth/password-reset/confirm", nobody, none, true, confirmShape, a.confirmReset},
 		{post, "/api/auth/logout", sessions, none, false, emptyShape, a.logOut},
 		{get, "/api/account", sessions, none, false, nil, a.showAccount},
+		{put, "/api/account/encryption", sessions, none, false, encryptionShape, a.setEncryption},
+		{remove, "/api/account/encryption", sessions, none, false, nil, a.endEncryption},
 	}
 }
 
@@ -79,9 +86,12 @@ type usageResponse struct {
 	Sends   int64 `json:"sends_today"`
 }
 
-// encryptionResponse says whether the account gave a public key.
+// encryptionResponse is the public key that the account gave, if it did.
 type encryptionResponse struct {
-	Enabled bool `json:"enabled"`
+	Enabled          bool    `json:"enabled"`
+	PublicKey        *string `json:"public_key"`
+	SetAt            *string `json:"set_at"`
+	EncryptedInboxes int64   `json:"encrypted_inboxes"`
 }
 
 func accountOf(u account.Usage) accountResponse {
@@ -94,9 +104,15 @@ func accountOf(u account.Usage) accountResponse {
 			Attachments: u.Plan.MaxAttachments, AttachmentBytes: u.Plan.MaxAttachmentBytes, Webhooks: u.Plan.MaxWebhooks,
 			MaxMessages: u.Plan.MaxMessages, MaxBytes: u.Plan.MaxBytes,
 		},
-		Usage:     usageResponse{Inboxes: u.Inboxes, Keys: u.Keys, Sends: u.Sends},
-		CreatedAt: wireTime(u.Profile.CreatedAt),
+		Usage:      usageResponse{Inboxes: u.Inboxes, Keys: u.Keys, Sends: u.Sends},
+		Encryption: encryptionOf(u),
+		CreatedAt:  wireTime(u.Profile.CreatedAt),
 	}
+}
+
+func encryptionOf(u account.Usage) encryptionResponse {
+	e := u.Profile.Encryption
+	return encryptionResponse{Enabled: e.Recipient != "", PublicKey: stringOrNull(e.Recipient), SetAt: wireTimeOrNull(e.SetAt), EncryptedInboxes: u.Encrypted()}
 }
 
 func (a *auth) signUp(r *request) error {
@@ -173,4 +189,30 @@ func (a *auth) confirmReset(r *request) error {
 		return err
 	}
 	return r.ok(a.accounts.ResetPassword(r.ctx, *r.body.text("token"), password))
+}
+
+// setEncryption takes a public key (specification, Encryption). Whatever else was given is refused in
+// words that hold nothing of it: it may be the private one.
+func (a *auth) setEncryption(r *request) error {
+	recipient, err := sealed.Parse("public_key", *r.body.text("public_key"))
+	if err != nil {
+		return err
+	}
+	err = a.accounts.SetRecipient(r.ctx, r.principal.Account, recipient)
+	return a.showEncryption(r, err)
+}
+
+func (a *auth) endEncryption(r *request) error {
+	return a.showEncryption(r, a.accounts.DropRecipient(r.ctx, r.principal.Account))
+}
+
+// showEncryption answers a change, unless it failed.
+func (a *auth) showEncryption(r *request, err error) error {
+	if err != nil {
+		return err
+	}
+	usage, err := a.accounts.Usage(r.ctx, r.principal.Account)
+	return r.json(fasthttp.StatusOK, struct {
+		Encryption encryptionResponse `json:"encryption"`
+	}{encryptionOf(usage)}, err)
 }

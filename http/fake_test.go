@@ -22,6 +22,7 @@ import (
 	"inboxd/internal/follow"
 	"inboxd/internal/inbox"
 	"inboxd/internal/once"
+	"inboxd/internal/sealed"
 )
 
 // fakeInboxes keeps inboxes in memory by the real rules of internal/inbox.
@@ -358,7 +359,19 @@ func (f *fakeAccounts) Usage(_ context.Context, id account.ID) (account.Usage, e
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	s := f.byID[id]
-	return account.Usage{Profile: s.Profile, Plan: f.plans.Of(s.Plan), Inboxes: s.Inboxes + int64(len(s.Reserved)), Keys: s.AccountKeys + s.InboxKeys, Sends: s.Sends.On(f.now())}, nil
+	return account.Usage{Profile: s.Profile, Plan: f.plans.Of(s.Plan), Inboxes: s.Inboxes + int64(len(s.Reserved)), Keys: s.AccountKeys + s.InboxKeys, Sends: s.Sends.On(f.now()), Reserved: s.Reserved}, nil
+}
+
+func (f *fakeAccounts) SetRecipient(_ context.Context, id account.ID, recipient sealed.Recipient) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.decide(id, account.SetRecipient{Recipient: recipient.String()})
+}
+
+func (f *fakeAccounts) DropRecipient(_ context.Context, id account.ID) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.decide(id, account.DropRecipient{})
 }
 
 func (f *fakeAccounts) IssueKey(_ context.Context, id account.ID, label string, scopes account.Scope, days *int) (account.Issued, error) {

@@ -42,7 +42,7 @@ var rulings = map[string]ruling{
 	"GET /openapi.json": public, "GET /docs": public, "GET /api/v1/tools": public,
 	"GET /.well-known/acme-challenge/{token}": public,
 
-	"POST /api/auth/logout": sessionOnly, "GET /api/account": sessionOnly,
+	"POST /api/auth/logout": sessionOnly, "GET /api/account": sessionOnly, "PUT /api/account/encryption": sessionOnly, "DELETE /api/account/encryption": sessionOnly,
 	"POST /api/keys": sessionOnly, "GET /api/keys": sessionOnly, "DELETE /api/keys/{id}": sessionOnly,
 	"POST /api/inboxes": sessionOnly, "GET /api/inboxes": sessionOnly,
 
@@ -250,6 +250,8 @@ func (m *matrix) check(rt *route, h holder, target string) {
 	switch action := rt.method + path[strings.LastIndexByte(path, '/'):]; {
 	case strings.HasSuffix(rt.path, "/send"):
 		body = `{"to": "a@b.test"}`
+	case rt.name() == "PUT /api/account/encryption":
+		body = `{"public_key":"age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"}`
 	case rt.name() == "POST /api/domains":
 		body = `{"domain": "example.org"}`
 	case rt.name() == "POST /api/webhooks":

@@ -42,6 +42,7 @@ const (
 	maxLabel     = 100
 	maxAddress   = 254
 	maxPassword  = 128
+	maxPublicKey = 10_000
 	maxPrefix    = 64
 	maxSubdomain = 63
 	maxDomain    = 253
@@ -60,7 +61,9 @@ var (
 		{name: "token", kind: line, required: true, max: maxToken},
 		{name: "password", kind: text, required: true, max: maxPassword},
 	}
-	keyShape = shape{
+	// A whole file of keys may be given by mistake: it is told apart, not called too long.
+	encryptionShape = shape{{name: "public_key", kind: text, required: true, max: maxPublicKey}}
+	keyShape        = shape{
 		{name: "label", kind: line, max: maxLabel},
 		{name: "scopes", kind: names, max: maxScopes},
 		{name: "expires_in_days", kind: integer, min: 1},

@@ -99,7 +99,9 @@ func TestSentencesOfRefusedBodies(t *testing.T) {
 			try(fmt.Sprintf(`{"%s":null}`, strings.ToUpper(f.name)))
 		}
 		for _, d := range badDocuments {
-			try(d)
+			if rt.body.find("public_key") == nil || !strings.HasPrefix(d, `{"public_key"`) {
+				try(d)
+			}
 		}
 	}
 	golden(t, "testdata/refused_bodies.golden", out.String())

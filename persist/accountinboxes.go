@@ -17,17 +17,18 @@ type reservedRecord struct {
 	Once           *requestName `cbor:"4,keyasint,omitempty"`
 	Claim          int64        `cbor:"5,keyasint,omitempty"`
 	KeepNewest     bool         `cbor:"6,keyasint,omitempty"`
+	Encrypted      bool         `cbor:"7,keyasint,omitempty"`
 }
 
 func (r *reservedRecord) from(v *account.Reservation) {
-	*r = reservedRecord{At: stampOf(v.At), Label: v.Label, RetentionHours: v.RetentionHours, Claim: v.Claim, KeepNewest: v.KeepNewest}
+	*r = reservedRecord{At: stampOf(v.At), Label: v.Label, RetentionHours: v.RetentionHours, Claim: v.Claim, KeepNewest: v.KeepNewest, Encrypted: v.Encrypted}
 	if v.Once != (once.Key{}) {
 		r.Once = (*requestName)(&v.Once)
 	}
 }
 
 func (r *reservedRecord) reservation() account.Reservation {
-	v := account.Reservation{At: r.At.time(), Label: r.Label, RetentionHours: r.RetentionHours, Claim: r.Claim, KeepNewest: r.KeepNewest}
+	v := account.Reservation{At: r.At.time(), Label: r.Label, RetentionHours: r.RetentionHours, Claim: r.Claim, KeepNewest: r.KeepNewest, Encrypted: r.Encrypted}
 	if r.Once != nil {
 		v.Once = once.Key(*r.Once)
 	}
@@ -42,9 +43,19 @@ func listKey(id account.ID, e account.InboxEntry) []byte {
 	return append(key, e.Address...)
 }
 
-func readListed(suffix []byte) account.InboxEntry {
+func readListed(suffix, value []byte) account.InboxEntry {
 	ms := int64(^binary.BigEndian.Uint64(suffix) ^ 1<<63)
-	return account.InboxEntry{Address: string(suffix[8:]), CreatedAt: time.UnixMilli(ms).UTC(), Live: true}
+	return account.InboxEntry{Address: string(suffix[8:]), CreatedAt: time.UnixMilli(ms).UTC(), Live: true, Encrypted: len(value) > 1}
+}
+
+// listedEncrypted is the value of the row of an encrypted inbox; that of another one is its first byte.
+var listedEncrypted = []byte{recordVersion, 1}
+
+func listValue(e account.InboxEntry) []byte {
+	if e.Encrypted {
+		return listedEncrypted
+	}
+	return listedEncrypted[:1]
 }
 
 func reservedKey(id account.ID, address string) []byte {
@@ -57,7 +68,7 @@ func (w *writer) list(r *account.Rows) {
 	for _, e := range r.PutInboxes {
 		if e.Live {
 			w.delete(reservedKey(r.ID, e.Address))
-			w.mark(listKey(r.ID, e))
+			w.set(listKey(r.ID, e), listValue(e))
 			continue
 		}
 		var rec reservedRecord
@@ -81,12 +92,18 @@ func (t *accountTable) Inboxes(id account.ID, after account.InboxEntry, limit in
 	if after.Address != "" {
 		keys = keys.behind(listKey(id, after))
 	}
-	return list(t.engine, keys, limit, func(key, _ []byte) (account.InboxEntry, error) {
-		return readListed(key[prefixLen+idLen:]), nil
+	return list(t.engine, keys, limit, func(key, value []byte) (account.InboxEntry, error) {
+		return readListed(key[prefixLen+idLen:], value), nil
 	})
 }
 
-// Listed reports whether the account's list shows the inbox. Address and CreatedAt count.
-func (t *accountTable) Listed(id account.ID, e account.InboxEntry) (bool, error) {
-	return t.has(listKey(id, e))
+// Listed reports whether the account's list shows the inbox, and whether as an encrypted one.
+// Address and CreatedAt count.
+func (t *accountTable) Listed(id account.ID, e account.InboxEntry) (listed, encrypted bool, err error) {
+	key := listKey(id, e)
+	listed, err = t.read(key, func(value []byte) error {
+		encrypted = readListed(key[prefixLen+idLen:], value).Encrypted
+		return nil
+	})
+	return listed, encrypted, err
 }

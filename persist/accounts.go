@@ -27,12 +27,16 @@ type accountRecord struct {
 	LastWebhook  int64            `cbor:"20,keyasint,omitempty"`
 	LastClaim    int64            `cbor:"21,keyasint,omitempty"`
 	Subdomains   int64            `cbor:"22,keyasint,omitempty"`
+	Recipient    string           `cbor:"23,keyasint,omitempty"`
+	RecipientAt  stamp            `cbor:"24,keyasint,omitempty"`
+	Encrypted    int64            `cbor:"25,keyasint,omitempty"`
 }
 
 func (r *accountRecord) from(p *account.Profile) {
 	*r = accountRecord{
 		p.Email, p.PasswordHash, p.Plan, stampOf(p.CreatedAt), p.Inboxes, p.LastKey,
 		p.AccountKeys, p.InboxKeys, stampOf(p.ClosingAt), p.LastWebhook, p.LastClaim, p.Subdomains,
+		p.Encryption.Recipient, stampOf(p.Encryption.SetAt), p.Encryption.Inboxes,
 	}
 }
 
@@ -42,6 +46,7 @@ func (r *accountRecord) profile(id account.ID) account.Profile {
 		CreatedAt: r.CreatedAt.time(), Inboxes: r.Inboxes, LastKey: r.LastKey,
 		AccountKeys: r.AccountKeys, InboxKeys: r.InboxKeys, ClosingAt: r.ClosingAt.time(), LastWebhook: r.LastWebhook,
 		LastClaim: r.LastClaim, Subdomains: r.Subdomains,
+		Encryption: account.Encryption{Recipient: r.Recipient, SetAt: r.RecipientAt.time(), Inboxes: r.Encrypted},
 	}
 }
 

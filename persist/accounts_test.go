@@ -65,6 +65,7 @@ func (m *accountModel) commit(t *rapid.T) {
 	if st.ID != id || rapid.Bool().Draw(t, "profile") {
 		st.Profile = account.Profile{ID: id, Email: genText.Draw(t, "email"), PasswordHash: genText.Draw(t, "hash"), Plan: account.Paid,
 			CreatedAt: genTime.Draw(t, "created"), Inboxes: rapid.Int64().Draw(t, "inboxes"), LastKey: rapid.Int64().Draw(t, "last"), LastClaim: rapid.Int64().Draw(t, "claim"), Subdomains: rapid.Int64().Draw(t, "subdomains"),
+			Encryption:  account.Encryption{Recipient: genText.Draw(t, "recipient"), SetAt: genTime.Draw(t, "set"), Inboxes: rapid.Int64().Draw(t, "encrypted")},
 			AccountKeys: rapid.Int64().Draw(t, "account keys"), InboxKeys: rapid.Int64().Draw(t, "inbox keys"), ClosingAt: genTime.Draw(t, "closing")}
 		p := st.Profile
 		r.Profile = &p
@@ -178,17 +179,20 @@ func (m *accountModel) inboxes(t *rapid.T, id account.ID, st *account.State, r *
 	case reserved && rapid.Bool().Draw(t, "confirm"):
 		delete(st.Reserved, addr)
 		m.live[id][addr] = moment
-		r.PutInboxes = append(r.PutInboxes, account.InboxEntry{Address: addr, CreatedAt: moment, Live: true})
+		r.PutInboxes = append(r.PutInboxes, account.InboxEntry{Address: addr, CreatedAt: moment, Live: true, Encrypted: isEncrypted(addr)})
 	case reserved:
 		delete(st.Reserved, addr)
 		r.DropInboxes = append(r.DropInboxes, account.InboxEntry{Address: addr, CreatedAt: moment})
 	default:
-		v := account.Reservation{At: at(rapid.IntRange(-3, 3).Draw(t, "moment")), Label: genText.Draw(t, "label"), RetentionHours: rapid.IntRange(0, 9).Draw(t, "hours"), Claim: rapid.Int64().Draw(t, "number"), KeepNewest: rapid.Bool().Draw(t, "keeps")}
+		v := account.Reservation{At: at(rapid.IntRange(-3, 3).Draw(t, "moment")), Label: genText.Draw(t, "label"), RetentionHours: rapid.IntRange(0, 9).Draw(t, "hours"), Claim: rapid.Int64().Draw(t, "number"), KeepNewest: rapid.Bool().Draw(t, "keeps"), Encrypted: rapid.Bool().Draw(t, "encrypted")}
 		copy(v.Once[:], rapid.SliceOfN(rapid.Byte(), 0, 32).Draw(t, "request"))
 		st.Reserved[addr] = v
 		r.PutInboxes = append(r.PutInboxes, account.InboxEntry{Address: addr, CreatedAt: v.At, Reservation: v})
 	}
 }
+
+// isEncrypted is what the model makes of some addresses.
+func isEncrypted(addr string) bool { return addr[1]%2 == 0 }
 
 func (m *accountModel) check(t *rapid.T) {
 	for id, want := range m.states {
@@ -219,7 +223,7 @@ func checkCredential(t *rapid.T, s *Store, id account.ID, h account.Hash, key in
 func (m *accountModel) checkList(t *rapid.T, id account.ID) {
 	var want []account.InboxEntry
 	for addr, created := range m.live[id] {
-		want = append(want, account.InboxEntry{Address: addr, CreatedAt: created, Live: true})
+		want = append(want, account.InboxEntry{Address: addr, CreatedAt: created, Live: true, Encrypted: isEncrypted(addr)})
 	}
 	slices.SortFunc(want, func(a, b account.InboxEntry) int {
 		if c := b.CreatedAt.Compare(a.CreatedAt); c != 0 {
@@ -247,9 +251,9 @@ func (m *accountModel) checkList(t *rapid.T, id account.ID) {
 	for n := range 10 {
 		addr := fmt.Sprintf("i%d@example.org", n)
 		created, live := m.live[id][addr]
-		listed, err := m.s.Listed(id, account.InboxEntry{Address: addr, CreatedAt: created, Live: true})
-		if err != nil || listed != live {
-			t.Fatalf("%s listed %v %v, want %v", addr, listed, err, live)
+		listed, encrypted, err := m.s.Listed(id, account.InboxEntry{Address: addr, CreatedAt: created, Live: true})
+		if err != nil || listed != live || encrypted != (live && isEncrypted(addr)) {
+			t.Fatalf("%s listed %v, encrypted %v, %v, want %v", addr, listed, encrypted, err, live)
 		}
 	}
 }
@@ -322,7 +326,7 @@ func TestGroupedRows(t *testing.T) {
 	// Confirmed; then released and reserved anew at once.
 	must(t, s.CommitAccount(&account.Rows{ID: id, PutInboxes: []account.InboxEntry{entry(2, false), entry(2, true)}}))
 	must(t, s.CommitAccount(&account.Rows{ID: id, PutInboxes: []account.InboxEntry{entry(3, false)}, DropInboxes: []account.InboxEntry{entry(2, true)}}))
-	listed, err := s.Listed(id, entry(2, true))
+	listed, _, err := s.Listed(id, entry(2, true))
 	if r := reserved(); err != nil || listed || !r["i@example.org"].At.Equal(at(3)) {
 		t.Errorf("reserved anew: %v, the old one listed: %v %v", r, listed, err)
 	}

@@ -28,7 +28,9 @@ var update = flag.Bool("update", false, "write testdata/golden anew")
 var (
 	goldenID   = account.ID{0x01, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 	goldenHash = account.HashToken([]byte("token"))
-	goldenTime = time.UnixMilli(1_795_212_345_678).UTC()
+
+	goldenRecipient = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
+	goldenTime      = time.UnixMilli(1_795_212_345_678).UTC()
 )
 
 const goldenAddress = "ada@example.org"
@@ -279,6 +281,13 @@ func goldens() map[string]struct {
 	keeping := goldenReservation()
 	keeping.KeepNewest = true
 	reservedKeeps.from(&keeping)
+	var reservedEncrypted reservedRecord
+	encrypting, sealing := goldenReservation(), goldenAccount()
+	encrypting.Encrypted = true
+	reservedEncrypted.from(&encrypting)
+	sealing.Encryption = account.Encryption{Recipient: goldenRecipient, SetAt: goldenTime, Inboxes: 2}
+	var accEncryption accountRecord
+	accEncryption.from(&sealing)
 	request := goldenRequest()
 	known := requestRecord{requestDigest(request.Digest), request.Address, request.Told}
 	hook, delivery := goldenWebhook(), goldenDelivery()
@@ -384,6 +393,19 @@ func goldens() map[string]struct {
 			err := decode(b, &r)
 			return r.profile(goldenID), err
 		}, claiming},
+		"record-account-encryption": {record(&accEncryption), func(b []byte) (any, error) {
+			var r accountRecord
+			err := decode(b, &r)
+			return r.profile(goldenID), err
+		}, sealing},
+		"record-reserved-encrypted": {record(&reservedEncrypted), func(b []byte) (any, error) {
+			var r reservedRecord
+			err := decode(b, &r)
+			return r.reservation(), err
+		}, encrypting},
+		"value-list-encrypted": {listValue(account.InboxEntry{Encrypted: true}), func(b []byte) (any, error) {
+			return readListed(listKey(goldenID, entry)[prefixLen+idLen:], b).Encrypted, nil
+		}, true},
 		"record-reserved-claim": {record(&reservedClaim), func(b []byte) (any, error) {
 			var r reservedRecord
 			err := decode(b, &r)
@@ -480,7 +502,7 @@ func goldens() map[string]struct {
 		"key-key":        {keyKey(goldenID, 7), nil, nil},
 		"key-session":    {append(appendPart(nil, goldenID, partSession), goldenHash[:]...), nil, nil},
 		"key-reserved":   {append(appendPart(nil, goldenID, partReserved), goldenAddress...), nil, nil},
-		"key-list":       {listKey(goldenID, entry), func(b []byte) (any, error) { return readListed(b[prefixLen+idLen:]), nil }, entry},
+		"key-list":       {listKey(goldenID, entry), func(b []byte) (any, error) { return readListed(b[prefixLen+idLen:], nil), nil }, entry},
 		"key-credential": {credentialKey(goldenID.Partition(), goldenHash), nil, nil},
 		"key-link":       {linkKey(7, goldenHash), nil, nil},
 		"key-copy-due":   {appendText(nil, kindCopyDue, goldenAddress), nil, nil},

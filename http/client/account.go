@@ -42,9 +42,28 @@ type Usage struct {
 	Keys    int64 `json:"keys"` // account keys and inbox keys
 }
 
-// Encryption says whether the account gave a public key.
+// Encryption is the public key that the account gave, if it did.
 type Encryption struct {
-	Enabled bool `json:"enabled"`
+	Enabled          bool      `json:"enabled"`
+	PublicKey        string    `json:"public_key"` // empty: none
+	SetAt            time.Time `json:"set_at"`     // zero without a key
+	EncryptedInboxes int       `json:"encrypted_inboxes"`
+}
+
+// SetEncryption makes an age X25519 recipient the account's public key: mail for its encrypted
+// inboxes is encrypted for it from then on. It needs a session.
+func (c *Client) SetEncryption(ctx context.Context, publicKey string) (Encryption, error) {
+	in := struct {
+		PublicKey string `json:"public_key"`
+	}{publicKey}
+	out, err := fetch[struct{ Encryption Encryption }](ctx, c, call{method: "PUT", path: "/api/account/encryption", in: in})
+	return out.Encryption, err
+}
+
+// EndEncryption takes the public key away; refused while encrypted inboxes live.
+func (c *Client) EndEncryption(ctx context.Context) (Encryption, error) {
+	out, err := fetch[struct{ Encryption Encryption }](ctx, c, call{method: "DELETE", path: "/api/account/encryption"})
+	return out.Encryption, err
 }
 
 // Session is the answer of sign-up and login.

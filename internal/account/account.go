@@ -60,6 +60,14 @@ type Profile struct {
 	LastWebhook  int64     // highest webhook id ever given
 	LastClaim    int64     // highest number of a claim ever given
 	Subdomains   int64     // claims of subdomains that were chosen
+	Encryption   Encryption
+}
+
+// Encryption is what an account has of end-to-end encryption.
+type Encryption struct {
+	Recipient string    // the public key; empty: none
+	SetAt     time.Time // when it was set
+	Inboxes   int64     // live encrypted inboxes; reservations are counted apart
 }
 
 // State is one account. Its actor owns it; no other goroutine may touch it. Keys are not
@@ -90,6 +98,7 @@ type Reservation struct {
 	Label          string
 	RetentionHours int
 	KeepNewest     bool
+	Encrypted      bool
 	Once           once.Key // of the request, zero when it may not be repeated
 	Claim          int64    // number of the claim that it counts in; zero: it lives in no subdomain
 }
@@ -109,8 +118,19 @@ type InboxEntry struct {
 	Address   string
 	CreatedAt time.Time
 	Live      bool // false while only reserved
+	Encrypted bool // of a live one
 
 	Reservation Reservation // of one that is only reserved
+}
+
+// In finds the row of e among others: its address, time and kind count.
+func (e InboxEntry) In(list []InboxEntry) (InboxEntry, bool) {
+	for _, other := range list {
+		if other.Address == e.Address && other.CreatedAt.Equal(e.CreatedAt) && other.Live == e.Live {
+			return other, true
+		}
+	}
+	return InboxEntry{}, false
 }
 
 // Rows is what a committed change writes: whole rows, in storage-neutral form, all in one

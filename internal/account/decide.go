@@ -101,6 +101,7 @@ type (
 		Label          string
 		RetentionHours int
 		KeepNewest     bool
+		Encrypted      bool
 		Record         *once.Record
 		Claim          *Claim
 		Over           []Claim
@@ -113,13 +114,14 @@ type (
 	}
 	// ReleaseInbox gives the place back: of a reservation that failed (CreatedAt may be
 	// zero), or of a deleted inbox. Then CreatedAt is the inbox's own, since its address may
-	// be reserved anew already, and Listed says whether the account's list still shows it:
-	// the list is not held in memory. Claim is what the account has in the inbox's subdomain.
+	// be reserved anew already, and Listed says whether the account's list still shows it, as
+	// Encrypted or not: the list is not held in memory. Claim is what the account has in the inbox's subdomain.
 	// Repeating it changes nothing.
 	ReleaseInbox struct {
 		Address   string
 		CreatedAt time.Time
 		Listed    bool
+		Encrypted bool
 		Claim     Claim
 	}
 	// SetPlan moves the account to another plan.
@@ -238,7 +240,10 @@ func (c ReserveInbox) decide(s *State, env Env) ([]Event, error) {
 	if limit := env.Plans.Of(s.Plan).MaxInboxes; s.Inboxes+int64(len(s.Reserved)) >= limit {
 		return nil, fault.New(fault.Refused, fmt.Sprintf("%s plan allows at most %d agent inboxes. Delete an inbox or upgrade the plan", s.Plan.Title(), limit))
 	}
-	r := Reservation{At: c.At, Label: c.Label, RetentionHours: c.RetentionHours, KeepNewest: c.KeepNewest}
+	if err := s.checkEncrypted(c.Encrypted); err != nil {
+		return nil, err
+	}
+	r := Reservation{At: c.At, Label: c.Label, RetentionHours: c.RetentionHours, KeepNewest: c.KeepNewest, Encrypted: c.Encrypted}
 	if c.Record != nil {
 		r.Once = c.Record.Key
 	}
@@ -258,7 +263,7 @@ func (c ConfirmInbox) decide(s *State, _ Env) ([]Event, error) {
 	if !reserved || !r.At.Equal(c.At) {
 		return nil, nil
 	}
-	return []Event{inboxConfirmed{c.Address, r.At}}, nil
+	return []Event{inboxConfirmed{c.Address, r.At, r.Encrypted}}, nil
 }
 
 func (c ReleaseInbox) decide(s *State, env Env) ([]Event, error) {
@@ -273,7 +278,7 @@ func (c ReleaseInbox) decide(s *State, env Env) ([]Event, error) {
 		return nil, nil
 	}
 	c.Claim.EndedAt = env.Now
-	evs := append(c.Claim.exit(), inboxReleased{c.Address, c.CreatedAt})
+	evs := append(c.Claim.exit(), inboxReleased{c.Address, c.CreatedAt, c.Encrypted})
 	return append(evs, s.dropWebhooksOf(c.Address)...), nil
 }
 

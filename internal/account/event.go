@@ -38,8 +38,9 @@ type (
 		Record      *once.Record
 	}
 	inboxConfirmed struct {
-		Address string
-		At      time.Time
+		Address   string
+		At        time.Time
+		Encrypted bool
 	}
 	reservationReleased struct {
 		Address     string
@@ -48,6 +49,7 @@ type (
 	inboxReleased struct {
 		Address   string
 		CreatedAt time.Time
+		Encrypted bool
 	}
 	planSet struct{ Plan PlanName }
 )
@@ -115,9 +117,10 @@ func (e inboxReserved) rows(_ *State, r *Rows) {
 func (e inboxConfirmed) apply(s *State) {
 	delete(s.Reserved, e.Address)
 	s.Inboxes++
+	s.countEncrypted(e.Encrypted, 1)
 }
 func (e inboxConfirmed) rows(s *State, r *Rows) {
-	r.PutInboxes = append(r.PutInboxes, InboxEntry{Address: e.Address, CreatedAt: e.At, Live: true})
+	r.PutInboxes = append(r.PutInboxes, InboxEntry{Address: e.Address, CreatedAt: e.At, Live: true, Encrypted: e.Encrypted})
 	r.profile(s)
 }
 func (e reservationReleased) apply(s *State) { delete(s.Reserved, e.Address) }
@@ -127,8 +130,11 @@ func (e reservationReleased) rows(_ *State, r *Rows) {
 		r.Once.Remove(e.Reservation.Once, e.Reservation.At)
 	}
 }
-func (e inboxReleased) apply(s *State) { s.Inboxes-- }
+func (e inboxReleased) apply(s *State) {
+	s.Inboxes--
+	s.countEncrypted(e.Encrypted, -1)
+}
 func (e inboxReleased) rows(s *State, r *Rows) {
-	r.DropInboxes = append(r.DropInboxes, InboxEntry{Address: e.Address, CreatedAt: e.CreatedAt, Live: true})
+	r.DropInboxes = append(r.DropInboxes, InboxEntry{Address: e.Address, CreatedAt: e.CreatedAt, Live: true, Encrypted: e.Encrypted})
 	r.profile(s)
 }

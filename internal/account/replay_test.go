@@ -62,8 +62,8 @@ func (m *machine) draw(t *rapid.T) account.Command {
 	return rapid.SampledFrom([]account.Command{
 		account.ListDomain{Name: name}, account.ListDomain{Name: name, Claimed: true}, account.UnlistDomain{Name: name, Mark: mark},
 		account.ReserveInbox{Address: address, At: m.now, Claim: m.claim(label(address))},
-		account.YieldClaim{Claim: *m.claim("x")},
-		account.ReserveInbox{Address: address, At: m.now, Label: "x", RetentionHours: 1, KeepNewest: true, Claim: m.claim(label(address)), Record: &once.Record{Request: once.Request{Key: once.Key(fresh)}, At: m.now}}, account.ConfirmInbox{Address: address, At: m.state.Reserved[address].At}, account.ConfirmInbox{Address: address, At: m.now}, m.release(t, address),
+		account.YieldClaim{Claim: *m.claim("x")}, account.SetRecipient{Recipient: "age1" + address}, account.DropRecipient{},
+		account.ReserveInbox{Address: address, At: m.now, Label: "x", RetentionHours: 1, KeepNewest: true, Encrypted: true, Claim: m.claim(label(address)), Record: &once.Record{Request: once.Request{Key: once.Key(fresh)}, At: m.now}}, account.ConfirmInbox{Address: address, At: m.state.Reserved[address].At}, account.ConfirmInbox{Address: address, At: m.now}, m.release(t, address),
 		account.StartSession{Hash: fresh}, account.TouchSession{Hash: session}, account.EndSession{Hash: session},
 		account.IssueKey{Key: account.Key{Hash: fresh, Kind: account.KindAccountKey, Scopes: account.ScopeRead}},
 		account.TouchKey{ID: key, At: m.now, Found: m.key(key)}, account.RevokeKey{ID: key, Found: m.key(key)},
@@ -103,8 +103,9 @@ func (m *machine) release(t *rapid.T, address string) account.ReleaseInbox {
 		return account.ReleaseInbox{Address: address, Claim: *m.claim(label(address))}
 	}
 	e := rapid.SampledFrom(m.made).Draw(t, "made")
-	listed, _ := m.store.Listed(me, e)
-	return account.ReleaseInbox{Address: e.Address, CreatedAt: e.CreatedAt, Claim: *m.claim(label(e.Address)), Listed: listed && !slices.Contains(m.rows.DropInboxes, e)}
+	listed, encrypted, _ := m.store.Listed(me, account.InboxEntry{Address: e.Address, CreatedAt: e.CreatedAt, Live: true})
+	_, dropped := e.In(m.rows.DropInboxes)
+	return account.ReleaseInbox{Address: e.Address, CreatedAt: e.CreatedAt, Claim: *m.claim(label(e.Address)), Listed: listed && !dropped, Encrypted: encrypted}
 }
 
 // label is the subdomain of an address: x was drawn, y chosen.

@@ -22,4 +22,6 @@ type Usage struct {
 	Inboxes int64 // live and reserved
 	Keys    int64 // in the inventory, inboxes' own and expired ones too
 	Sends   int64 // accepted today (UTC)
+
+	Reserved map[string]Reservation // of Inboxes
 }
