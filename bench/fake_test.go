@@ -174,6 +174,7 @@ func (f *fake) serveHTTP(ctx *fasthttp.RequestCtx) {
 		answer(f.manage(session, path, ctx.PostBody()))
 	case strings.HasPrefix(path, "/calendar/feeds/"):
 		ctx.SetBodyString("BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n")
+		ctx.Response.Header.Set("X-Request-Id", fmt.Sprint(ctx.ConnRequestNum())) // grows, as the server's does
 		f.tag(ctx)
 	case path != "/metrics" && !strings.HasPrefix(key, "svc_"):
 		answer(401, map[string]string{"detail": "A valid API key is required"})

@@ -359,7 +359,7 @@ func TestCalendarMeasuresEveryPart(t *testing.T) {
 	if err := r.Err(); err != nil {
 		t.Error(err)
 	}
-	if len(r.Results) != 13 || len(r.Ratios) != 7 || r.Results[0].Count != 20 || r.Results[9].Count != 10 || r.Checks[0].Got != 9 {
+	if len(r.Results) != 15 || len(r.Ratios) != 8 || r.Results[0].Count != 20 || r.Results[11].Count != 10 || r.Checks[0].Got != 9 {
 		t.Errorf("%+v", r)
 	}
 	opts.Parts = []string{"weather"}

@@ -16,7 +16,6 @@ import (
 	"inboxd/internal/inbox"
 	"inboxd/internal/message/compose"
 	"inboxd/internal/once"
-	"inboxd/internal/webhook"
 )
 
 // Limits of a meeting's texts (specification, Calendar), in code points. Guests above a plan's
@@ -74,6 +73,7 @@ type Meetings interface {
 // diary shows the meetings of an inbox, and arranges, changes, cancels and answers them.
 type diary struct {
 	port  Meetings
+	lists *meetings.Lists
 	stops *atomic.Int64 // rules that were not followed to their end
 }
 
@@ -249,6 +249,7 @@ func (d *diary) showMeeting(r *request) error {
 const (
 	defaultMeetings = 100
 	maxMeetings     = 1000
+	maxListTail     = 80 // octets around the meetings of a list
 )
 
 // listMeetings pages through the calendar, soonest first. A page of long meetings ends early.
@@ -262,6 +263,10 @@ func (d *diary) listMeetings(r *request) error {
 		return q.err
 	}
 	book := bookOf(r.view)
+	if kept := d.lists.Kept(r.address, &asked, book); kept != nil {
+		writeJSON(r.http, fasthttp.StatusOK, kept)
+		return nil
+	}
 	if err := r.reserve(min(book.Bytes, maxListBytes)); err != nil {
 		return err
 	}
@@ -270,18 +275,14 @@ func (d *diary) listMeetings(r *request) error {
 		return err
 	}
 	d.stops.Add(int64(page.Stops))
-	b := []byte(`{"events":[`)
-	for i, m := range page.Meetings {
-		if len(b) >= maxListBytes {
-			page.Next = calendar.CursorBehind(page.Meetings[i-1])
-			break
-		}
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = webhook.AppendMeeting(b, m)
+	b := make([]byte, 0, min(meetings.SizeOf(page.Meetings), maxListBytes)+maxListTail)
+	b, n := meetings.AppendPage(append(b, `{"events":[`...), page.Meetings, maxListBytes)
+	if n < len(page.Meetings) {
+		page.Next = calendar.CursorBehind(page.Meetings[n-1])
 	}
-	writeJSON(r.http, fasthttp.StatusOK, append(appendStringOrNull(append(b, `],"next_cursor":`...), page.Next), '}'))
+	b = append(appendStringOrNull(append(b, `],"next_cursor":`...), page.Next), '}')
+	d.lists.Keep(r.address, &asked, book, b)
+	writeJSON(r.http, fasthttp.StatusOK, b)
 	return nil
 }
 

@@ -179,6 +179,31 @@ func TestMeetingsArePaged(t *testing.T) {
 	})
 }
 
+// TestAListIsOfNow: one that is asked for again and again shows every change, and what went.
+func TestAListIsOfNow(t *testing.T) {
+	bothSurfaces(t, func(t *testing.T, w *world, address, calendar, key string) {
+		list := func() reply { return w.expect(200, w.call(get, calendar+"/events", key, "")) }
+		empty := list()
+		w.diary.keep(address, invited(address, "a", begin))
+		one := list()
+		if again := list(); titles(t, empty) != "" || titles(t, one) != "a" || again.body != one.body {
+			t.Errorf("%s, then %s, then %s", empty.body, one.body, again.body)
+		}
+		w.expect(202, w.call(post, calendar+"/events", key, `{"title":"b","start":"2026-12-01T15:00:00Z","attendees":["ann@far.test"]}`))
+		if r := list(); titles(t, r) != "a b" {
+			t.Error(r.body)
+		}
+		w.expect(202, w.call(patch, calendar+"/events/2", key, `{"title":"c"}`))
+		if r := list(); titles(t, r) != "a c" {
+			t.Error(r.body)
+		}
+		w.expect(202, w.call(post, calendar+"/events/2/cancel", key, ""))
+		if r := list(); titles(t, r) != "a" || titles(t, w.call(get, calendar+"/events?include_cancelled=true", key, "")) != "a c" {
+			t.Error(r.body)
+		}
+	})
+}
+
 func titles(t *testing.T, r reply) string {
 	var list []string
 	for _, e := range r.object(t, "events").([]any) {

@@ -65,7 +65,7 @@ func (s *Server) table(p Ports) []route {
 		(&latest{mails, s}).routes(),
 		(&events{p.Events, s}).routes(),
 		(&sending{p.Sending}).routes(),
-		(&diary{p.Meetings, &s.ruleStops}).routes(),
+		(&diary{p.Meetings, meetings.NewLists(), &s.ruleStops}).routes(),
 		(&feeds{p.Feeds, p.Owners, meetings.NewFeeds(), s.opts.BaseURL, &s.fetches}).routes(),
 		(&webhooks{p.Webhooks}).routes(),
 		(&domains{p.Domains}).routes(),

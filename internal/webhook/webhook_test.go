@@ -12,6 +12,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"inboxd/internal/calendar"
 	"inboxd/internal/delivery"
 	"inboxd/internal/icalendar"
@@ -213,6 +215,41 @@ func TestSaid(t *testing.T) {
 		head, tail, _ := strings.Cut(want, "| ")
 		if !strings.HasPrefix(got, head) || !strings.HasSuffix(got, tail) {
 			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+}
+
+// TestTextIsQuotedAsTheLibraryDoes: every octet at every place, and what is special beside another.
+func TestTextIsQuotedAsTheLibraryDoes(t *testing.T) {
+	quoted := func(s string) {
+		o := object{}
+		o.quote(s)
+		if want, _ := jsontext.AppendQuote(nil, s); string(o.b) != string(want) {
+			t.Fatalf("%q became %s, want %s", s, o.b, want)
+		}
+	}
+	for c := range 256 {
+		for length := range 19 {
+			quoted(strings.Repeat("a", length))
+			for at := range length {
+				s := []byte(strings.Repeat("~", length))
+				s[at] = byte(c)
+				quoted(string(s))
+				if at > 0 {
+					s[at-1] = ' '
+					quoted(string(s))
+				}
+			}
+		}
+	}
+	quoted("Grüße\nvon \"uns\"")
+}
+
+func TestTimesAreOfMilliseconds(t *testing.T) {
+	zone := time.FixedZone("", -5*3600)
+	for _, at := range []time.Time{{}, time.UnixMilli(1), time.UnixMilli(-1), time.Date(2026, 1, 2, 3, 4, 5, 678_999_999, zone), time.Date(12026, 1, 2, 3, 4, 5, 0, zone)} {
+		if got, want := string(appendTime(nil, at)), at.UTC().Format(`"2006-01-02T15:04:05.000Z"`); got != want {
+			t.Errorf("%s, want %s", got, want)
 		}
 	}
 }
