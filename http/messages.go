@@ -317,9 +317,21 @@ func (m *messages) markRead(r *request) error {
 	if err != nil {
 		return err
 	}
-	read := r.body.flag("read", true)
-	_, err = m.port.Do(r.ctx, r.address, inbox.MarkRead{ID: e.meta.ID, Read: read})
+	read, claim := r.body.flag("read", true), r.body.flag("claim", false)
+	if claim && !read {
+		return invalid("'claim' can't be together with 'read': false")
+	}
+	outcome, err := m.port.Do(r.ctx, r.address, inbox.MarkRead{ID: e.meta.ID, Read: read})
+	if claim {
+		return r.json(fasthttp.StatusOK, claimResponse{OK: true, Claimed: outcome.Marked}, err)
+	}
 	return r.ok(err)
+}
+
+// claimResponse tells whether it was this call that marked the message: of several, one is told so.
+type claimResponse struct {
+	OK      bool `json:"ok"`
+	Claimed bool `json:"claimed"`
 }
 
 func (m *messages) deleteMessage(r *request) error {

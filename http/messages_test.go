@@ -320,3 +320,24 @@ func TestHeadersOfAnAnswer(t *testing.T) {
 		t.Errorf("headers of a 401: %v", r.header)
 	}
 }
+
+// TestClaim: of those who claim a message, one is told that it was the one.
+func TestClaim(t *testing.T) {
+	w, address, key, _ := lone(t)
+	w.deliver(address, inbox.Receive{Subject: "One", Content: &inbox.Content{}})
+	read := "/api/v1/inboxes/" + address + "/messages/1/read"
+	for _, step := range []struct {
+		body, answer string
+		status       int
+	}{
+		{`{"claim":true}`, `{"ok":true,"claimed":true}`, 200},
+		{`{"claim":true,"read":true}`, `{"ok":true,"claimed":false}`, 200},
+		{`{"claim":true,"read":false}`, `{"detail":"Invalid request: 'claim' can't be together with 'read': false"}`, 422},
+		{`{"read":false}`, `{"ok":true}`, 200},
+		{`{"claim":true}`, `{"ok":true,"claimed":true}`, 200},
+	} {
+		if got := w.expect(step.status, w.call(post, read, key, step.body)); string(got.body) != step.answer {
+			t.Errorf("%s: %s", step.body, got.body)
+		}
+	}
+}

@@ -87,7 +87,7 @@ var (
 		{name: "keep_newest", kind: boolean},
 	}
 	batchShape = shape{{name: "inboxes", kind: bodies, required: true, max: maxBatch}}
-	readShape  = shape{{name: "read", kind: boolean}}
+	readShape  = shape{{name: "read", kind: boolean}, {name: "claim", kind: boolean}}
 	emptyShape = shape{}
 )
 

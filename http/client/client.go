@@ -48,6 +48,7 @@ type Error struct {
 	Detail     string        // one sentence for a person
 	RetryAfter time.Duration // of 429 and 503; zero: not said
 	RequestID  string        // finds the call in the server's log
+	Foreign    bool          // not the service's own sentence: somebody else answered, and Detail quotes it
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%s (HTTP %d)", e.Detail, e.Status) }
@@ -143,7 +144,7 @@ func refusal(resp *http.Response) error {
 	if json.Unmarshal(b, &said) == nil && said.Detail != "" {
 		e.Detail = said.Detail
 	} else {
-		e.Detail = fmt.Sprintf("%s: %.200q", resp.Status, b) // not the service: a proxy, perhaps
+		e.Detail, e.Foreign = fmt.Sprintf("%s: %.200q", resp.Status, b), true // a proxy, perhaps
 	}
 	if s, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil {
 		e.RetryAfter = time.Duration(s) * time.Second
@@ -162,11 +163,34 @@ func (c *Client) do(ctx context.Context, k call, out any) error {
 		_, err = io.Copy(io.Discard, resp.Body)
 		return err
 	}
-	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
-		return fmt.Errorf("%s %s: the answer: %w", k.method, k.path, err)
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(b, out); err != nil {
+		return &Error{Status: resp.StatusCode, Detail: fmt.Sprintf("%s: %.200q", resp.Status, b), Foreign: true}
 	}
 	return nil
 }
+
+// Request is a call of the API whose answer is wanted as it came, to be passed on: with what later
+// versions of the service add.
+type Request struct {
+	Method, Path string
+	Query        url.Values
+	In           any // sent as JSON; nil: no body
+
+	// IdempotencyKey makes a repeated POST give the first answer again, for 24 hours.
+	IdempotencyKey string
+}
+
+// Do makes the call and returns the JSON of its answer.
+func (c *Client) Do(ctx context.Context, r Request) (json.RawMessage, error) {
+	return fetch[json.RawMessage](ctx, c, call{method: r.Method, path: r.Path, query: r.Query, in: r.In}.named(r.IdempotencyKey))
+}
+
+// InboxPath is the path of an inbox on the agent surface, with what follows, for Do.
+func InboxPath(address string, rest ...string) string { return inboxPath(address, rest...) }
 
 // fetch makes the call and returns its decoded answer.
 func fetch[T any](ctx context.Context, c *Client, k call) (out T, err error) {

@@ -69,6 +69,7 @@ type Message struct {
 	IsRead            bool              `json:"is_read"`
 	SizeBytes         int64             `json:"size_bytes"`
 	Encrypted         bool              `json:"encrypted"`
+	Note              string            `json:"note"` // of an encrypted one: why fields are missing
 	SentState
 }
 
@@ -298,4 +299,14 @@ func (c *Client) MarkRead(ctx context.Context, address string, id int64, read bo
 // DeleteMessage deletes one message.
 func (c *Client) DeleteMessage(ctx context.Context, address string, id int64) error {
 	return c.do(ctx, call{method: "DELETE", path: inboxPath(address, "messages", number(id))}, nil)
+}
+
+// Claim marks a message as read and reports whether it was unread until then: of several who claim
+// it, wherever they are, one gets true.
+func (c *Client) Claim(ctx context.Context, address string, id int64) (bool, error) {
+	in := struct {
+		Claim bool `json:"claim"`
+	}{true}
+	out, err := fetch[struct{ Claimed bool }](ctx, c, call{method: "POST", path: inboxPath(address, "messages", number(id), "read"), in: in})
+	return out.Claimed, err
 }

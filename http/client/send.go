@@ -4,6 +4,8 @@ import (
 	"context"
 	"iter"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -78,31 +80,68 @@ func (c *Client) Send(ctx context.Context, address string, letter Letter, opts S
 	return out.ID, err
 }
 
-// Between two looks at a message that is not settled.
-const (
-	firstLook   = 50 * time.Millisecond
-	longestLook = 3 * time.Second
-)
-
-// WaitUntilSent looks at a sent message until its status is final, and returns it. When ctx
+// WaitUntilSent returns a sent message when its status is final. It looks at it, and again when an
+// event tells of it; the events are those that follow its first look, so that none is missed. When ctx
 // ends first, it returns the message as last seen with ctx's error: it is still queued, not
 // lost, and must not be sent again.
 func (c *Client) WaitUntilSent(ctx context.Context, address string, id int64) (*Message, error) {
+	events := EventQuery{Inbox: untagged(address), After: Now}
 	var seen *Message
-	for pause := firstLook; ; pause = min(2*pause, longestLook) {
-		m, err := c.Message(ctx, address, id)
+	for {
+		page, err := c.Events(ctx, events)
 		if err != nil {
-			return seen, err
+			return seen, orOver(ctx, err)
 		}
-		if seen = m; m.SendStatus.Final() {
-			return m, nil
+		if seen == nil || events.Wait == 0 || page.Gap || len(page.Events) == 0 || page.tells(id) {
+			m, err := c.Message(ctx, address, id)
+			if err != nil {
+				return seen, orOver(ctx, err)
+			}
+			if seen = m; m.Direction == "in" || m.SendStatus.Final() {
+				return m, nil
+			}
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return seen, ctx.Err()
+		if events.Wait > 0 && len(page.Events) == 0 {
+			if err := rest(ctx, betweenLooks); err != nil {
+				return seen, err
+			}
 		}
+		events.After, events.Wait = page.Next, longestWait
 	}
+}
+
+// untagged is the inbox of a tagged address: what is sent comes from there.
+func untagged(address string) string {
+	local, domain, _ := strings.Cut(address, "@")
+	local, _, _ = strings.Cut(local, "+")
+	return local + "@" + domain
+}
+
+func (p EventPage) tells(id int64) bool {
+	return slices.ContainsFunc(p.Events, func(e Event) bool { return e.MessageID == id })
+}
+
+// betweenLooks is the least time between two looks that no event asked for.
+const betweenLooks = 50 * time.Millisecond
+
+// rest waits for a while, or until ctx ends.
+func rest(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// orOver prefers the end of ctx to what the call that it broke off says.
+func orOver(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
 }
 
 // Suppression is an address that the account sends no mail to, because mail came back.

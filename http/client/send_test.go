@@ -3,9 +3,11 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -25,27 +27,49 @@ func TestSendIsWellFormed(t *testing.T) {
 	}
 }
 
-// sending answers with the statuses in turn, the last one again and again.
-func sending(t *testing.T, statuses ...SendStatus) *Client {
-	var asked atomic.Int64
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		n := min(int(asked.Add(1)), len(statuses)) - 1
-		w.Write([]byte(`{"email":{"id":7,"send_status":` + strconv.Quote(string(statuses[n])) + `,"recipients":[{"email":"x@far.test","status":"retrying","error":"451 later"}]}}`))
-	}))
-	t.Cleanup(s.Close)
-	return New(s.URL, "")
+// sending has a sent mail whose status moves on with each event that tells of it; after the last one
+// nothing happens. Events of other mail come between.
+type sending struct {
+	statuses []SendStatus
+	told     int // long polls answered
+	looks    atomic.Int64
 }
 
+func (s *sending) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.HasSuffix(r.URL.Path, "/messages/7") {
+		s.looks.Add(1)
+		w.Write([]byte(`{"email":{"id":7,"direction":"out","send_status":` + strconv.Quote(string(s.statuses[s.told/2])) + `,"recipients":[{"email":"x@far.test","status":"retrying","error":"451 later"}]}}`))
+		return
+	}
+	switch after := r.URL.Query().Get("after"); {
+	case r.URL.Path != "/api/v1/inboxes/a@b.test/events":
+		w.WriteHeader(404)
+	case after == Now:
+		w.Write([]byte(`{"events":[],"next":"0"}`))
+	case s.told/2 == len(s.statuses)-1:
+		<-r.Context().Done()
+	default:
+		s.told++
+		w.Write([]byte(fmt.Sprintf(`{"events":[{"event":"message.delivered","message_id":%d}],"next":"%d"}`, 6+(s.told+1)%2, s.told)))
+	}
+}
+
+// TestWaitUntilSent: it looks once at the beginning, and once for each event of this mail.
 func TestWaitUntilSent(t *testing.T) {
 	for _, last := range []SendStatus{StatusSent, StatusUnsigned, StatusFailed} {
-		m, err := sending(t, StatusQueued, StatusRetrying, last).WaitUntilSent(t.Context(), "a@b.test", 7)
-		if err != nil || m.SendStatus != last || m.SendStatus.Delivered() != (last != StatusFailed) {
-			t.Errorf("%s: %+v %v", last, m, err)
+		fake := &sending{statuses: []SendStatus{StatusQueued, StatusRetrying, last}}
+		s := httptest.NewServer(fake)
+		m, err := New(s.URL, "").WaitUntilSent(t.Context(), "a+tag@b.test", 7)
+		if err != nil || m.SendStatus != last || m.SendStatus.Delivered() != (last != StatusFailed) || fake.looks.Load() != 3 {
+			t.Errorf("%s after %d looks: %+v %v", last, fake.looks.Load(), m, err)
 		}
+		s.Close()
 	}
+	s := httptest.NewServer(&sending{statuses: []SendStatus{StatusRetrying}})
+	defer s.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 80*time.Millisecond)
 	defer cancel()
-	m, err := sending(t, StatusRetrying).WaitUntilSent(ctx, "a@b.test", 7)
+	m, err := New(s.URL, "").WaitUntilSent(ctx, "a@b.test", 7)
 	if !errors.Is(err, context.DeadlineExceeded) || m == nil || m.SendStatus != StatusRetrying || m.Recipients[0].Error != "451 later" {
 		t.Errorf("a wait that ends: %+v %v", m, err)
 	}

@@ -73,7 +73,7 @@ func (s *stream) mayReturn(err error) bool {
 	return s.begun && !errors.Is(err, errNoStream) && (status == 0 || status == http.StatusTooManyRequests || status >= 500)
 }
 
-// rest waits before the next attempt, which also finds out that ctx ended meanwhile.
+// rest waits before the next attempt.
 func (s *stream) rest(ctx context.Context, err error) {
 	pause := s.pause
 	var refused *Error
@@ -81,12 +81,7 @@ func (s *stream) rest(ctx context.Context, err error) {
 		pause = max(pause, refused.RetryAfter)
 	}
 	s.pause = min(2*s.pause, longestPause)
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	_ = rest(ctx, pause) // the next attempt finds out that ctx ended
 }
 
 // follow reads one connection to its end.

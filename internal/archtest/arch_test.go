@@ -109,11 +109,15 @@ var allowed = map[string][]string{
 		"internal/mailauth", "internal/netguard", "internal/partition", "internal/resolve", "internal/spam", "internal/webhook"},
 
 	// The public client and the bench meet the server as strangers: over its public surfaces.
-	"http/client":     {},
-	"http/contract":   {},
-	"bench":           {"bench/peer", "http/client"},
-	"bench/peer":      {},
-	"cmd/inbox-bench": {"bench", "bench/peer"},
+	"http/client":   {},
+	"http/contract": {},
+	"bench":         {"bench/peer", "http/client"},
+
+	// The tool server is a stranger, too: what it does, it does by the public client.
+	"internal/toolserver": {"http/client", "internal/tools"},
+	"cmd/inbox-mcp":       {"http/client", "internal/tools", "internal/toolserver"},
+	"bench/peer":          {},
+	"cmd/inbox-bench":     {"bench", "bench/peer"},
 }
 
 // home is the one place that imports a third-party module, or a package of one that is a bag
@@ -124,7 +128,8 @@ type home struct {
 }
 
 var homes = map[string]home{
-	"github.com/asynkron/protoactor-go": {place: "actors/engine"},
+	"github.com/modelcontextprotocol/go-sdk": {place: "internal/toolserver"},
+	"github.com/asynkron/protoactor-go":      {place: "actors/engine"},
 	"github.com/cockroachdb/pebble/v2": {place: "persist", also: map[string]string{
 		"persist/disk":        "its file systems, under the engine",
 		"persist/persisttest": "a file system in memory that fails when told to",
@@ -162,7 +167,8 @@ var homes = map[string]home{
 	}},
 	"filippo.io/age": {place: "internal/sealed"},
 	"github.com/alecthomas/kong": {place: "cmd/inboxd", also: map[string]string{
-		"cmd/inbox-bench": "the other program with flags",
+		"cmd/inbox-bench": "another program with flags",
+		"cmd/inbox-mcp":   "another program with flags",
 	}},
 	"github.com/miekg/dns": {place: "internal/resolve", also: map[string]string{
 		"internal/resolve/dnstest": "a server for tests",

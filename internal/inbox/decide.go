@@ -26,6 +26,7 @@ type Outcome struct {
 	ID        int64 // of the message received
 	Count     int   // messages deleted or changed, and entries put right; or the number of the attempt begun
 	Duplicate bool  // the mail was here already; ID is the first one's
+	Marked    bool  // of a MarkRead: it was not so before
 	Each      []int // as Count, for each mail of a Defer
 	// Meeting is what an order was about, as it is now.
 	Meeting *calendar.Meeting
@@ -261,7 +262,7 @@ func (c MarkRead) decide(s *State, env Env) ([]Event, Outcome, error) {
 	case m.Read == c.Read:
 		return nil, Outcome{}, nil
 	}
-	return []Event{marked{c.ID, c.Read}}, Outcome{}, nil
+	return []Event{marked{c.ID, c.Read}}, Outcome{Marked: true}, nil
 }
 
 func (c DeleteMessage) decide(s *State, env Env) ([]Event, Outcome, error) {

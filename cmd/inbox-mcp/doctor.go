@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"inboxd/http/client"
+	"inboxd/internal/tools"
+	"inboxd/internal/toolserver"
+)
+
+const (
+	// patience bounds each question of the doctor.
+	patience = 10 * time.Second
+	// skew is how far two clocks may be apart.
+	skew = time.Minute
+)
+
+type doctorCommand struct{}
+
+// errSick ends the program with 1 after what is wrong was said.
+var errSick = errors.New("no tool can be used like this")
+
+// Run says what works with these flags, and why the rest doesn't.
+func (doctorCommand) Run(ctx context.Context, c *commandLine) error {
+	api, err := c.api()
+	if err != nil {
+		return err
+	}
+	d := &examination{api: api, out: os.Stdout}
+	api.HTTP.Transport = &noting{RoundTripper: api.HTTP.Transport, date: &d.date}
+	return d.examine(ctx)
+}
+
+type examination struct {
+	api  *client.Client
+	out  io.Writer
+	date time.Time // of the last answer, by the server's clock
+}
+
+// noting remembers the Date of answers.
+type noting struct {
+	http.RoundTripper
+	date *time.Time
+}
+
+// RoundTrip implements http.RoundTripper.
+func (n *noting) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := n.RoundTripper.RoundTrip(r)
+	if err == nil {
+		if at, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
+			*n.date = at
+		}
+	}
+	return resp, err
+}
+
+func (d *examination) say(what, format string, args ...any) {
+	fmt.Fprintf(d.out, "%-8s %s\n", what, fmt.Sprintf(format, args...))
+}
+
+func (d *examination) examine(ctx context.Context) error {
+	if err := d.server(ctx); err != nil {
+		d.say("url", "%s", err)
+		return errSick
+	}
+	d.clock()
+	if err := d.key(ctx); err != nil {
+		d.say("key", "%s", err)
+		return errSick
+	}
+	return d.tools(d.scopes(ctx))
+}
+
+// ask makes a call that changes nothing.
+func (d *examination) ask(ctx context.Context, method, path string, in any) (json.RawMessage, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return d.api.Do(ctx, client.Request{Method: method, Path: path, In: in})
+}
+
+// server finds out whether it is an inbox server that answers.
+func (d *examination) server(ctx context.Context) error {
+	b, err := d.ask(ctx, "GET", "/openapi.json", nil)
+	if err != nil {
+		return errors.New(toolserver.Unreachable(d.api.BaseURL, toolserver.Cause(err)))
+	}
+	var contract struct {
+		Info struct{ Title, Version string }
+	}
+	if json.Unmarshal(b, &contract) != nil || contract.Info.Version == "" {
+		return errors.New(toolserver.Unreachable(d.api.BaseURL, fmt.Sprintf("it answered %.100q", b)))
+	}
+	d.say("url", "%s is answered by %s, version %s", d.api.BaseURL, contract.Info.Title, contract.Info.Version)
+	return nil
+}
+
+func (d *examination) clock() {
+	if d.date.IsZero() {
+		d.say("clock", "the server does not tell its time")
+		return
+	}
+	ahead := time.Since(d.date)
+	if ahead.Abs() > skew {
+		d.say("clock", "this machine's is %s off the server's; set one of them right", ahead.Abs().Round(time.Second))
+		return
+	}
+	d.say("clock", "agrees with the server's")
+}
+
+func (d *examination) key(ctx context.Context) error {
+	_, err := d.ask(ctx, "GET", "/api/v1/inboxes?limit=1", nil)
+	switch client.StatusOf(err) {
+	case 0:
+		if err != nil {
+			return errors.New(toolserver.Unreachable(d.api.BaseURL, toolserver.Cause(err)))
+		}
+	case 401:
+		return fmt.Errorf("the server does not know it: %s. It may be mistyped, expired or revoked, or of another server. Check --api-key", refused(err))
+	}
+	kind := "an account: it reaches all its inboxes"
+	if d.ofOneInbox() {
+		kind = "one inbox: it reaches that one alone"
+	}
+	d.say("key", "is valid, of %s", kind)
+	return nil
+}
+
+func (d *examination) ofOneInbox() bool { return strings.HasPrefix(d.api.Credential, "svc_sk_") }
+
+func refused(err error) string {
+	var e *client.Error
+	if errors.As(err, &e) {
+		return e.Detail
+	}
+	return err.Error()
+}
+
+// scopes asks for each permission by a call that is refused or changes nothing: it comes before
+// everything else that is looked at, so what else is wrong says that the permission is there.
+func (d *examination) scopes(ctx context.Context) map[string]bool {
+	nobodys := client.InboxPath("nobody@doctor.invalid", "messages", "1")
+	probes := []struct {
+		scope, method, path string
+		in                  any
+	}{
+		{"inbox:read", "GET", "/api/v1/inboxes?limit=1", nil},
+		{"email:send", "GET", "/api/v1/suppressions?limit=1", nil},
+		{"message:write", "DELETE", nobodys, nil},
+		{"inbox:manage", "POST", "/api/v1/inboxes", map[string]any{"retention_hours": -1}},
+	}
+	has := map[string]bool{}
+	for _, p := range probes {
+		_, err := d.ask(ctx, p.method, p.path, p.in)
+		has[p.scope] = err == nil || client.StatusOf(err) != 0 && !strings.Contains(refused(err), "missing the required scope")
+	}
+	return has
+}
+
+// tools says of each whether it can be used.
+func (d *examination) tools(has map[string]bool) error {
+	works := 0
+	for _, t := range tools.All() {
+		switch missing := lacking(t, has); {
+		case len(missing) > 0:
+			d.say("tool", "%-22s no: the key is missing the scope %s", t.Name, strings.Join(missing, ", "))
+		case t.AccountKey && d.ofOneInbox():
+			d.say("tool", "%-22s no: it takes the key of an account", t.Name)
+		default:
+			d.say("tool", "%-22s yes", t.Name)
+			works++
+		}
+	}
+	if works == 0 {
+		return errSick
+	}
+	return nil
+}
+
+func lacking(t tools.Tool, has map[string]bool) (missing []string) {
+	for _, scope := range t.Scopes {
+		if !has[scope] {
+			missing = append(missing, scope)
+		}
+	}
+	return missing
+}

@@ -1,0 +1,84 @@
+// Command inbox-mcp is the tool server: it gives a model the inboxes of one key, by standard input and
+// output or over HTTP. It only reads flags and environment, wires, and orders start and stop.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"inboxd/internal/tools"
+)
+
+// commandLine is what can be said to the program. Secrets are better in the environment.
+type commandLine struct {
+	BaseURL   string `name:"base-url" env:"INBOX_BASE_URL" default:"http://127.0.0.1:8080" placeholder:"URL" help:"Where the inbox server is (${env}). Default: ${default}"`
+	APIKey    string `name:"api-key" env:"INBOX_API_KEY" placeholder:"KEY" help:"Key of an account, or of one inbox (${env})."`
+	HTTP      string `name:"http" placeholder:"HOST:PORT" help:"Serve HTTP at /mcp there instead of standard input and output."`
+	HTTPToken string `name:"http-token" env:"INBOX_MCP_HTTP_TOKEN" placeholder:"TOKEN" help:"Bearer token that HTTP requests must have (${env}); needed beyond loopback."`
+	LogLevel  string `name:"log-level" default:"info" placeholder:"LEVEL" help:"Least level that is logged, on standard error: debug, info, warn, error. Default: ${default}"`
+
+	Serve  serveCommand  `cmd:"" default:"1" help:"Serve the tools; what happens without a command."`
+	Schema schemaCommand `cmd:"" help:"Print the six core tools as functions for a model's API."`
+	Doctor doctorCommand `cmd:"" help:"Check URL, key, permissions and clock, and which tools this key can use."`
+}
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "inbox-mcp: "+err.Error())
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	var cli commandLine
+	parser, err := kong.New(&cli, kong.Name("inbox-mcp"), kong.Description("Real e-mail inboxes as tools for a model (Model Context Protocol)."))
+	if err != nil {
+		return err
+	}
+	chosen, err := parser.Parse(args)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	chosen.BindTo(ctx, (*context.Context)(nil))
+	return chosen.Run(&cli)
+}
+
+// version is the program's, as it was built.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return "dev"
+}
+
+func (c *commandLine) logger() (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
+		return nil, fmt.Errorf("--log-level must be one of debug, info, warn, error")
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})), nil
+}
+
+type schemaCommand struct {
+	Format string `name:"format" placeholder:"FORMAT" help:"openai, anthropic or gemini."`
+}
+
+// Run prints what GET /api/v1/tools answers.
+func (s *schemaCommand) Run() error {
+	b, err := tools.Functions(s.Format)
+	if err != nil {
+		return fmt.Errorf("--format must be one of %s", strings.Join(tools.FormatNames(), ", "))
+	}
+	_, err = os.Stdout.Write(b)
+	return err
+}

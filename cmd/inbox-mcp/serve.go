@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"inboxd/http/client"
+	"inboxd/internal/toolserver"
+)
+
+const (
+	// grace is how long requests may go on after a signal, so that the process ends within a second.
+	grace = 800 * time.Millisecond
+	// slowHeader and slowBody bound how long a request may take to come.
+	slowHeader = 10 * time.Second
+	slowBody   = 30 * time.Second
+	// idle is how long a connection without requests is kept.
+	idle = 2 * time.Minute
+	// kept bounds the connections to the inbox server that are kept for the next call.
+	kept = 256
+)
+
+type serveCommand struct{}
+
+// Run serves until the client goes or a signal comes.
+func (serveCommand) Run(ctx context.Context, c *commandLine) error {
+	log, err := c.logger()
+	if err != nil {
+		return err
+	}
+	api, err := c.api()
+	if err != nil {
+		return err
+	}
+	s := toolserver.New(toolserver.Options{API: api, Version: version(), Log: log})
+	if c.HTTP == "" {
+		return s.ServeStdio(ctx, os.Stdin, os.Stdout)
+	}
+	return c.serveHTTP(ctx, s, log)
+}
+
+// api is a client of the service, with the key that was given.
+func (c *commandLine) api() (*client.Client, error) {
+	if c.APIKey == "" {
+		return nil, errors.New("no API key is given: set --api-key or INBOX_API_KEY to a key of an account or of one inbox")
+	}
+	if strings.ContainsFunc(c.APIKey, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		return nil, errors.New("--api-key holds characters that no key has")
+	}
+	u, err := url.Parse(c.BaseURL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+		return nil, fmt.Errorf("--base-url must be like http://127.0.0.1:8080 or https://mail.example.com, not %q", c.BaseURL)
+	}
+	api := client.New(c.BaseURL, c.APIKey)
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = kept, kept
+	api.HTTP = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return api, nil
+}
+
+// serveHTTP serves until ctx ends.
+func (c *commandLine) serveHTTP(ctx context.Context, s *toolserver.Server, log *slog.Logger) error {
+	host, _, err := net.SplitHostPort(c.HTTP)
+	if err != nil {
+		return fmt.Errorf("--http must be HOST:PORT, like 127.0.0.1:8000, not %q", c.HTTP)
+	}
+	if c.HTTPToken == "" && !toolserver.Loopback(host) {
+		return fmt.Errorf("--http %s can be reached from other machines, and whoever reaches it has the account: set --http-token or INBOX_MCP_HTTP_TOKEN, or listen on 127.0.0.1", c.HTTP)
+	}
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.HTTP)
+	if err != nil {
+		return err
+	}
+	server := &http.Server{
+		Handler:           s.Handler(toolserver.HTTPOptions{Address: c.HTTP, Token: c.HTTPToken}),
+		ReadHeaderTimeout: slowHeader, ReadTimeout: slowBody, IdleTimeout: idle,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+	fmt.Fprintf(os.Stderr, "inbox-mcp ready http=%s\n", l.Addr())
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		<-ctx.Done()
+		s.Stop()
+		end, cancel := context.WithTimeout(context.Background(), grace)
+		defer cancel()
+		if server.Shutdown(end) != nil {
+			server.Close()
+		}
+	}()
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	<-stopped
+	return nil
+}

@@ -1,0 +1,97 @@
+package client
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+)
+
+// maxSubject bounds a subject, in code points, maxMessageID an answered
+// Message-ID, in octets.
+const (
+	maxSubject   = 200
+	maxMessageID = 250
+)
+
+var (
+	// ErrNobody says that a message names nobody to answer.
+	ErrNobody = errors.New("the message names no address to answer")
+	// ErrSealed says that a message is encrypted, so that its subject is not known here.
+	ErrSealed = errors.New("the message is encrypted")
+)
+
+// Reply returns the letter that answers m, in its conversation and without a text: a received message
+// is answered at its Reply-To, else its From; a sent one goes to whom it went to. Where there are
+// several, all but the first are in Cc. Its error is ErrNobody or ErrSealed.
+func Reply(m *Message) (Letter, error) {
+	if m.Encrypted {
+		return Letter{}, ErrSealed
+	}
+	to := m.To
+	if m.Direction != "out" {
+		if to = m.ReplyTo; !anyAddress(to) {
+			to = []Mailbox{m.From}
+		}
+	}
+	l := Letter{Subject: answering(m.Subject)}
+	for _, box := range to {
+		switch {
+		case box.Email == "":
+		case l.To == "":
+			l.To = box.Email
+		default:
+			l.Cc = append(l.Cc, box.Email)
+		}
+	}
+	if l.To == "" {
+		return Letter{}, ErrNobody
+	}
+	if id := m.InternetMessageID; canBeAnswered(id) {
+		l.InReplyTo = id
+	}
+	return l, nil
+}
+
+func anyAddress(boxes []Mailbox) bool {
+	for _, box := range boxes {
+		if box.Email != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// answerPrefix is what programs put before the subject of an answer, in the languages they speak: a
+// word of at most four letters that is known, perhaps with a count, and a colon.
+var answerPrefix = regexp.MustCompile(`(?i)^\s*(?:re|aw|antw|sv|vs|rif|odp|ynt|r|res|回复|回覆|答复|返信|ответ|отв)\s*(?:\[\d+\]|\(\d+\)|\^\d+)?\s*[:：]`)
+
+// answering is the subject of an answer: "Re: " once, whatever was there (RFC 5322 section 3.6.5).
+func answering(subject string) string {
+	clean := strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, subject)
+	for {
+		at := answerPrefix.FindStringIndex(clean)
+		if at == nil {
+			break
+		}
+		clean = clean[at[1]:]
+	}
+	runes := []rune("Re: " + strings.TrimSpace(clean))
+	return strings.TrimRight(string(runes[:min(len(runes), maxSubject)]), " ")
+}
+
+// canBeAnswered reports whether the service takes id for in_reply_to.
+func canBeAnswered(id string) bool {
+	id = strings.TrimSuffix(strings.TrimPrefix(id, "<"), ">")
+	for i := range len(id) {
+		if id[i] <= ' ' || id[i] >= 0x7f {
+			return false
+		}
+	}
+	left, right, ok := strings.Cut(id, "@")
+	return ok && left != "" && right != "" && len(id) <= maxMessageID-len("<>") && !strings.ContainsAny(id, "<>,") && !strings.Contains(id, "=?")
+}

@@ -1,0 +1,142 @@
+package toolserver
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Path is where the tools are served over HTTP.
+const Path = "/mcp"
+
+// maxRequest bounds the body of a request, in bytes.
+const maxRequest = 1 << 20
+
+// HTTPOptions say who may call.
+type HTTPOptions struct {
+	// Address is where is listened, HOST:PORT: requests must name a loopback host, or this one.
+	Address string
+	// Token is what requests must bear (RFC 6750); empty: none is asked for.
+	Token string
+}
+
+// Handler serves clients over streamable HTTP, without sessions (ADR 0071): each request stands for itself.
+func (s *Server) Handler(o HTTPOptions) http.Handler {
+	streams := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.mcp }, &mcp.StreamableHTTPOptions{
+		Stateless:                    true,
+		PropagateRequestCancellation: true,
+		DisableLocalhostProtection:   true, // the gate is stricter
+		MaxRequestBodyBytes:          maxRequest,
+	})
+	return &gate{options: o, streams: streams}
+}
+
+// gate lets through what may be served.
+type gate struct {
+	options HTTPOptions
+	streams http.Handler
+}
+
+// ServeHTTP implements http.Handler.
+func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch origin := r.Header.Get("Origin"); {
+	case !g.names(r.Host):
+		refuseHTTP(w, http.StatusForbidden, jsonrpc.CodeInvalidRequest, fmt.Sprintf("The host %.100q is not this server", r.Host))
+	case origin != "" && !g.own(origin):
+		refuseHTTP(w, http.StatusForbidden, jsonrpc.CodeInvalidRequest, fmt.Sprintf("Pages of %.100q may not call this server", origin))
+	case !g.admits(r.Header.Get("Authorization")):
+		w.Header().Set("WWW-Authenticate", `Bearer realm="inbox-mcp"`)
+		refuseHTTP(w, http.StatusUnauthorized, jsonrpc.CodeInvalidRequest, "A bearer token is required: Authorization: Bearer TOKEN, with the one that --http-token set")
+	case r.URL.Path != Path:
+		refuseHTTP(w, http.StatusNotFound, jsonrpc.CodeInvalidRequest, "There is nothing here but "+Path)
+	case r.Method == http.MethodPost && !readBody(w, r):
+	default:
+		g.streams.ServeHTTP(w, r.WithContext(carried(r.Context())))
+	}
+}
+
+// names reports whether a host, perhaps with a port, is loopback or the one that is listened on. Of an
+// address that stands for all of the machine's any address will do: what a hostile page can bend to
+// us is a name (DNS rebinding).
+func (g *gate) names(host string) bool {
+	name := hostname(host)
+	if Loopback(name) {
+		return true
+	}
+	own := hostname(g.options.Address)
+	if at, err := netip.ParseAddr(own); own == "" || err == nil && at.IsUnspecified() {
+		_, err := netip.ParseAddr(name)
+		return err == nil
+	}
+	return strings.EqualFold(name, own)
+}
+
+func (g *gate) own(origin string) bool {
+	u, err := url.Parse(origin)
+	return err == nil && u.Host != "" && g.names(u.Host)
+}
+
+// hostname is a host without port and brackets.
+func hostname(hostport string) string {
+	if host, _, err := net.SplitHostPort(hostport); err == nil {
+		return host
+	}
+	return strings.Trim(hostport, "[]")
+}
+
+// Loopback reports whether a host is this machine's own for itself, by its name or number.
+func Loopback(host string) bool {
+	if strings.EqualFold(strings.TrimSuffix(host, "."), "localhost") {
+		return true
+	}
+	at, err := netip.ParseAddr(host)
+	return err == nil && at.Unmap().IsLoopback()
+}
+
+// admits compares in a time that says nothing of the token, nor of its length.
+func (g *gate) admits(authorization string) bool {
+	if g.options.Token == "" {
+		return true
+	}
+	scheme, token, _ := strings.Cut(authorization, " ")
+	given, want := sha256.Sum256([]byte(strings.TrimSpace(token))), sha256.Sum256([]byte(g.options.Token))
+	return subtle.ConstantTimeCompare(given[:], want[:]) == 1 && strings.EqualFold(scheme, "Bearer")
+}
+
+// readBody reads the body for what comes after it, and answers what is no JSON or too much of it.
+func readBody(w http.ResponseWriter, r *http.Request) bool {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
+	var much *http.MaxBytesError
+	switch {
+	case errors.As(err, &much):
+		refuseHTTP(w, http.StatusRequestEntityTooLarge, jsonrpc.CodeInvalidRequest, fmt.Sprintf("A request may have at most %d bytes", maxRequest))
+		return false
+	case err != nil:
+		refuseHTTP(w, http.StatusBadRequest, jsonrpc.CodeParseError, "The body did not come whole")
+		return false
+	case !json.Valid(body):
+		refuseHTTP(w, http.StatusBadRequest, jsonrpc.CodeParseError, "Parse error: the body is no JSON")
+		return false
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	r.ContentLength = int64(len(body))
+	return true
+}
+
+func refuseHTTP(w http.ResponseWriter, status, code int, says string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(refusalOf(nil, code, says)) // who has gone hears nothing
+}

@@ -1,0 +1,247 @@
+package toolserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"inboxd/http/client"
+)
+
+// What is shown of one message, in characters but where it says otherwise.
+const (
+	maxBody     = 4000
+	maxHeading  = 300  // a subject, a name
+	maxLinks    = 8000 // bytes of all links together
+	maxOneLink  = 2000
+	maxBoxes    = 20
+	maxMeeting  = 6 << 10 // bytes of an invitation
+	maxFileName = 255
+)
+
+// shownFields are what tools need of a message; never HTML, which a model would read what no person sees in.
+const shownFields = "id,direction,from,to,reply_to,subject,received_at,internet_message_id,otp_code,verification_link,body,truncated_body,links,attachments,calendar_event,is_read,send_status,send_error,encrypted"
+
+// stored is a message as the API has it, with its invitation as it came.
+type stored struct {
+	client.Message
+	CalendarEvent  json.RawMessage `json:"calendar_event"`
+	LinksTruncated bool            `json:"links_truncated"`
+}
+
+// shown is a message as a tool gives it.
+type shown struct {
+	ID               int64               `json:"id"`
+	Direction        string              `json:"direction"`
+	From             client.Mailbox      `json:"from"`
+	To               []client.Mailbox    `json:"to"`
+	Subject          *string             `json:"subject"`
+	ReceivedAt       string              `json:"received_at"`
+	OTPCode          *string             `json:"otp_code"`
+	VerificationLink *string             `json:"verification_link"`
+	Body             *string             `json:"body"`
+	TruncatedBody    bool                `json:"truncated_body"`
+	Links            []string            `json:"links"`
+	LinksTruncated   bool                `json:"links_truncated,omitempty"`
+	Attachments      []client.Attachment `json:"attachments"`
+	CalendarEvent    json.RawMessage     `json:"calendar_event"`
+	IsRead           bool                `json:"is_read"`
+	SendStatus       *string             `json:"send_status"`
+	SendError        *string             `json:"send_error"`
+	Encrypted        bool                `json:"encrypted,omitempty"`
+	Note             string              `json:"note,omitempty"`
+
+	cut []string // what else was cut, for the text
+}
+
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// show cuts a message to what a model can hold.
+func show(m *stored) *shown {
+	v := &shown{
+		ID: m.ID, Direction: m.Direction, ReceivedAt: stamp(m.ReceivedAt), IsRead: m.IsRead, Encrypted: m.Encrypted, Note: m.Note,
+		OTPCode: orNull(plain(m.OTPCode)), SendStatus: orNull(string(m.SendStatus)), CalendarEvent: json.RawMessage("null"),
+		From: plainBox(m.From), Links: []string{}, Attachments: []client.Attachment{}, To: []client.Mailbox{},
+	}
+	if m.SendError != "" {
+		text, _ := cut(line(m.SendError), 1000)
+		v.SendError = &text
+	}
+	if !m.Encrypted {
+		subject, _ := cut(line(m.Subject), maxHeading)
+		body, gone := cut(plain(m.Body), maxBody)
+		v.Subject, v.Body, v.TruncatedBody = &subject, &body, gone || m.TruncatedBody
+	}
+	if len(m.VerificationLink) <= maxLinks {
+		v.VerificationLink = orNull(line(m.VerificationLink))
+	}
+	v.recipients(m.To)
+	v.links(m)
+	v.files(m.Attachments)
+	if len(m.CalendarEvent) > 0 {
+		event, gone := within(m.CalendarEvent, maxMeeting)
+		v.CalendarEvent = event
+		v.note(gone, "the invitation")
+	}
+	return v
+}
+
+func plainBox(b client.Mailbox) client.Mailbox {
+	name, _ := cut(line(b.Name), maxHeading)
+	email, _ := cut(line(b.Email), maxHeading)
+	return client.Mailbox{Email: email, Name: name}
+}
+
+func (v *shown) note(gone bool, what string) {
+	if gone {
+		v.cut = append(v.cut, what)
+	}
+}
+
+func (v *shown) recipients(to []client.Mailbox) {
+	for _, b := range to[:min(len(to), maxBoxes)] {
+		v.To = append(v.To, plainBox(b))
+	}
+	v.note(len(to) > maxBoxes, fmt.Sprintf("the recipients (%d in all)", len(to)))
+}
+
+func (v *shown) links(m *stored) {
+	left := maxLinks
+	for _, l := range m.Links {
+		if len(l) > maxOneLink || len(l) > left {
+			continue // half a link leads nowhere
+		}
+		left -= len(l) + len(`"",`)
+		v.Links = append(v.Links, line(l))
+	}
+	v.LinksTruncated = len(v.Links) < len(m.Links) || m.LinksTruncated
+	v.note(v.LinksTruncated, "the links")
+}
+
+func (v *shown) files(files []client.Attachment) {
+	for _, f := range files {
+		f.Filename, _ = cut(line(f.Filename), maxFileName)
+		f.ContentType, _ = cut(line(f.ContentType), maxFileName)
+		v.Attachments = append(v.Attachments, f)
+	}
+}
+
+// shorten halves what is longest, until the message takes at most max bytes twice: as structured content and as text.
+func (v *shown) shorten(max int) {
+	for limit := maxBody / 2; v.item(fence{"x"}).weight() > max && limit > 50; limit /= 2 {
+		if v.Body != nil {
+			body, gone := cut(*v.Body, limit)
+			v.Body, v.TruncatedBody = &body, v.TruncatedBody || gone
+		}
+		if n := len(v.Links) / 2; n < len(v.Links) {
+			v.note(!v.LinksTruncated, "the links")
+			v.Links, v.LinksTruncated = v.Links[:n], true
+		}
+		if limit < 500 {
+			v.CalendarEvent, _ = within(v.CalendarEvent, maxMeeting/4)
+			v.To = v.To[:min(len(v.To), 3)]
+			v.note(limit > 200, "its header and invitation")
+		}
+	}
+}
+
+func (it item) weight() int { return escaped(it.structured) + quoted(it.text) }
+
+// item is the message in a list.
+func (v *shown) item(f fence) item {
+	b, err := encode(v)
+	if err != nil {
+		panic(err) // an encodable struct of ours
+	}
+	return item{b, v.heading() + f.around(v.outside()) + "\n"}
+}
+
+// heading is what the tool server knows of the message itself.
+func (v *shown) heading() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "message_id %d, ", v.ID)
+	switch {
+	case v.Direction == "out":
+		fmt.Fprintf(&b, "sent %s", v.ReceivedAt)
+		if v.SendStatus != nil {
+			fmt.Fprintf(&b, ", send_status %s", *v.SendStatus)
+		}
+	case v.IsRead:
+		fmt.Fprintf(&b, "received %s, read", v.ReceivedAt)
+	default:
+		fmt.Fprintf(&b, "received %s, unread", v.ReceivedAt)
+	}
+	if v.Encrypted {
+		b.WriteString(", encrypted")
+	}
+	if v.TruncatedBody {
+		b.WriteString(", body truncated")
+	}
+	if len(v.cut) > 0 {
+		fmt.Fprintf(&b, ", truncated: %s", strings.Join(v.cut, ", "))
+	}
+	b.WriteByte('\n')
+	if v.Note != "" {
+		b.WriteString(line(v.Note) + "\n")
+	}
+	return b.String()
+}
+
+// outside is what strangers had a say in.
+func (v *shown) outside() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "From: %s\n", box(v.From))
+	if len(v.To) > 0 {
+		fmt.Fprintf(&b, "To: %s\n", boxes(v.To))
+	}
+	if v.Subject != nil {
+		fmt.Fprintf(&b, "Subject: %s\n", *v.Subject)
+	}
+	said(&b, "Code", v.OTPCode)
+	said(&b, "Link to confirm or sign in", v.VerificationLink)
+	said(&b, "Delivery", v.SendError)
+	for _, f := range v.Attachments {
+		fmt.Fprintf(&b, "Attachment: %s (%s, %d bytes)\n", f.Filename, f.ContentType, f.SizeBytes)
+	}
+	if string(v.CalendarEvent) != "null" {
+		b.WriteString(meetingLine(v.CalendarEvent))
+	}
+	if v.Body != nil {
+		fmt.Fprintf(&b, "\n%s\n", *v.Body)
+	}
+	return b.String()
+}
+
+func said(b *strings.Builder, name string, value *string) {
+	if value != nil {
+		fmt.Fprintf(b, "%s: %s\n", name, *value)
+	}
+}
+
+func box(m client.Mailbox) string {
+	if m.Name == "" {
+		return m.Email
+	}
+	return m.Name + " <" + m.Email + ">"
+}
+
+func boxes(all []client.Mailbox) string {
+	var out []string
+	for _, m := range all {
+		out = append(out, box(m))
+	}
+	return strings.Join(out, ", ")
+}
+
+// rest says where what was cut can be had.
+func rest(address string, id int64) string {
+	return fmt.Sprintf("The whole of a truncated message is at GET %s", client.InboxPath(address, "messages", fmt.Sprint(id)))
+}

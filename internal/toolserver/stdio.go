@@ -1,0 +1,130 @@
+package toolserver
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// drain is how long calls may go on after the last message, so that the process ends within a second.
+const drain = 700 * time.Millisecond
+
+// ServeStdio serves one client by lines of JSON (Model Context Protocol, stdio transport) until in ends
+// or ctx does. Waits answer then that they were cancelled, and what else is at work may end in its
+// time. It takes the place of the SDK's own transport, which gives up at the first line that is no JSON.
+func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
+	c := newLines(out)
+	session, err := s.mcp.Connect(context.WithoutCancel(ctx), c, nil)
+	if err != nil {
+		return err
+	}
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		c.readAll(in)
+	}()
+	over := make(chan error, 1)
+	go func() { over <- session.Wait() }()
+	select {
+	case <-read:
+	case <-ctx.Done():
+	case <-c.closed: // nobody reads what we write
+	}
+	s.Stop()
+	c.drain()
+	select {
+	case err = <-over:
+	case <-time.After(drain / 4):
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// drain waits until the calls at work are answered, but not for long, and ends the connection then: from that on
+// nothing is written any more.
+func (c *lines) drain() {
+	enough := time.NewTimer(drain)
+	defer enough.Stop()
+	for c.atWork() {
+		select {
+		case <-c.answered:
+		case <-enough.C:
+			c.end()
+			return
+		case <-c.closed:
+			return
+		}
+	}
+	c.end()
+}
+
+// Connect implements mcp.Transport.
+func (c *lines) Connect(context.Context) (mcp.Connection, error) { return c, nil }
+
+// SessionID implements mcp.Connection.
+func (c *lines) SessionID() string { return "" }
+
+// Close implements mcp.Connection.
+func (c *lines) Close() error {
+	c.closing.Do(func() { close(c.closed) })
+	return nil
+}
+
+func (c *lines) end() { c.ending.Do(func() { close(c.ended) }) }
+
+// Read implements mcp.Connection.
+func (c *lines) Read(ctx context.Context) (jsonrpc.Message, error) {
+	select {
+	case m := <-c.messages:
+		return m, nil
+	case <-c.ended:
+	case <-c.closed:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return nil, io.EOF
+}
+
+// Write implements mcp.Connection.
+func (c *lines) Write(_ context.Context, m jsonrpc.Message) error {
+	answer, ok := m.(*jsonrpc.Response)
+	if ok {
+		answer = numbered(answer)
+		m = answer
+	}
+	b, err := jsonrpc.EncodeMessage(m)
+	if err != nil {
+		return err
+	}
+	if ok {
+		c.noteRevision(answer)
+		if b, ok = c.together(answer.ID, b); !ok {
+			return nil // the rest of its batch is at work
+		}
+	}
+	err = c.write(b)
+	if answer != nil {
+		c.settle(answer.ID)
+	}
+	return err
+}
+
+// numbered gives an error the code that the SDK leaves out where a message comes at the wrong time.
+func numbered(r *jsonrpc.Response) *jsonrpc.Response {
+	if r.Error == nil {
+		return r
+	}
+	var wire *jsonrpc.Error
+	if errors.As(r.Error, &wire) && wire.Code != 0 {
+		return r
+	}
+	fixed := *r
+	fixed.Error = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: r.Error.Error()}
+	return &fixed
+}

@@ -1,0 +1,346 @@
+package toolserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/url"
+	"time"
+
+	"inboxd/http/client"
+)
+
+const (
+	// longestWait is when a wait answers, whatever it was asked for: clients give up at 60 s.
+	longestWait = 55 * time.Second
+	// fresh is how old mail may be that came before the wait for it began.
+	fresh = 15 * time.Minute
+	// lookAgain is the pause before a server is asked again that does not answer in the middle of a wait.
+	lookAgain = 250 * time.Millisecond
+	// patience is how long a look may take where the limit leaves less: a look for no time is a look.
+	patience = 5 * time.Second
+	// unmark bounds giving back what could not be handed out.
+	unmark = 2 * time.Second
+)
+
+// limit is how long the call may wait.
+func (c *call) limit() time.Duration {
+	return time.Duration(min(c.args.number("timeout"), int64(longestWait/time.Second))) * time.Second
+}
+
+// waiting ends with the call, with the tool server and at the limit, counted from the start of the call.
+func (c *call) waiting() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithDeadline(c.ctx, c.started.Add(c.limit()))
+	forget := context.AfterFunc(c.stop, cancel)
+	return ctx, func() { forget(); cancel() }
+}
+
+// looking ends later than waiting where there is little time to wait.
+func (c *call) looking() (context.Context, context.CancelFunc) {
+	return context.WithDeadline(c.ctx, c.started.Add(max(c.limit(), patience)))
+}
+
+// wait looks for mail that fits and waits for it (ADR 0070).
+type wait struct {
+	*call
+	codes bool // only mail with a code, the newest first; else the oldest first
+
+	newest   int64 // the newest message at the last look: what comes has a higher id
+	lastCode *handedOut
+}
+
+// handedOut names a message that was given before.
+type handedOut struct {
+	MessageID  int64  `json:"message_id"`
+	ReceivedAt string `json:"received_at"`
+}
+
+// headline is what a look sees of a message.
+type headline struct {
+	ID         int64     `json:"id"`
+	OTPCode    *string   `json:"otp_code"`
+	ReceivedAt time.Time `json:"received_at"`
+	IsRead     bool      `json:"is_read"`
+	Encrypted  bool      `json:"encrypted"`
+}
+
+func (c *call) waitForOTP() (answer, error) {
+	w := &wait{call: c, codes: true}
+	m, err := w.message()
+	if err != nil {
+		return answer{}, err
+	}
+	if m == nil {
+		return w.codeTimedOut()
+	}
+	v := show(m)
+	v.IsRead = true
+	v.shorten(budget - 4000)
+	f := newFence(drawn, v.outside())
+	it := v.item(f)
+	structured, err := encode(struct {
+		OTPCode string          `json:"otp_code"`
+		Message json.RawMessage `json:"message"`
+	}{plain(m.OTPCode), it.structured})
+	text := fmt.Sprintf("The code is %s. It came to %s with message_id %d, which is marked as read now. "+outside+"\n\n%s%s",
+		line(m.OTPCode), c.address(), m.ID, f.mark, it.text, c.leftOut([]*shown{v}, false, nil))
+	return answer{structured, text}, err
+}
+
+func (c *call) waitForMessage() (answer, error) {
+	m, err := (&wait{call: c}).message()
+	if err != nil {
+		return answer{}, err
+	}
+	if m == nil {
+		return timedOutAnswer(struct {
+			TimedOut bool   `json:"timed_out"`
+			Next     string `json:"next"`
+		}{true, c.nothingCame("wait_for_message")}, c.nothingCame("wait_for_message"))
+	}
+	v := show(m)
+	v.IsRead = true
+	v.shorten(budget - 4000)
+	f := newFence(drawn, v.outside())
+	it := v.item(f)
+	structured, err := encode(struct {
+		Message json.RawMessage `json:"message"`
+	}{it.structured})
+	text := fmt.Sprintf("A message came to %s with message_id %d, which is marked as read now. "+outside+"\n\n%s%s",
+		c.address(), m.ID, f.mark, it.text, c.leftOut([]*shown{v}, false, nil))
+	return answer{structured, text}, err
+}
+
+func (c *call) nothingCame(tool string) string {
+	if c.limit() == 0 {
+		return fmt.Sprintf("Nothing is there yet. Call %s again with a timeout to wait; nothing is lost.", tool)
+	}
+	return fmt.Sprintf("Nothing came within %d s. Call %s again; nothing is lost.", c.limit()/time.Second, tool)
+}
+
+func (w *wait) codeTimedOut() (answer, error) {
+	next := w.nothingCame("wait_for_otp")
+	if w.lastCode != nil {
+		next += fmt.Sprintf(" The code of message %d, received %s, was handed out or read before; read_messages shows it.", w.lastCode.MessageID, w.lastCode.ReceivedAt)
+	}
+	return timedOutAnswer(struct {
+		TimedOut bool       `json:"timed_out"`
+		Next     string     `json:"next"`
+		LastCode *handedOut `json:"last_code"`
+	}{true, next, w.lastCode}, next)
+}
+
+func timedOutAnswer(v any, next string) (answer, error) {
+	b, err := encode(v)
+	return answer{b, next}, err
+}
+
+// message is what the call hands out; nil when nothing came in time.
+func (w *wait) message() (*stored, error) {
+	ctx, cancel := w.waiting()
+	defer cancel()
+	looks, enough := w.looking()
+	defer enough()
+	defer w.progressing(ctx, w.limit(), "Waiting for mail to "+w.address())()
+	if err := w.begin(looks); err != nil {
+		return nil, err
+	}
+	for {
+		m, err := w.next(ctx, looks)
+		switch {
+		case m != nil:
+			return m, nil
+		case w.ctx.Err() != nil:
+			return nil, w.ctx.Err()
+		case w.stop.Err() != nil:
+			return nil, refusal(stopping)
+		case ctx.Err() != nil && (err == nil || errors.Is(err, context.DeadlineExceeded)):
+			return nil, nil
+		case ctx.Err() != nil:
+			return nil, err // it did not answer up to the end
+		case err == nil:
+		case !passes(err):
+			return nil, err
+		default:
+			resting(ctx, lookAgain)
+		}
+	}
+}
+
+// begin finds out what can be waited for, and what was newest: a server that can't be reached is told at once.
+func (w *wait) begin(ctx context.Context) error {
+	top, err := w.latest(ctx, url.Values{"fields": {"id,encrypted"}})
+	if err != nil {
+		return err
+	}
+	encrypted := false
+	if top != nil {
+		w.newest, encrypted = top.ID, top.Encrypted
+	} else if in, err := w.api.Inbox(ctx, w.address()); err != nil {
+		return err
+	} else {
+		encrypted = in.Encrypted
+	}
+	if encrypted && w.codes {
+		return refuse("%s is an encrypted inbox: only its owner can read the codes in its mail. Use wait_for_message to learn when mail comes", w.address())
+	}
+	return nil
+}
+
+// next looks at what is there, and then waits for what comes after it. Neither a message nor an error:
+// somebody else took it, or the time is over.
+func (w *wait) next(ctx, looks context.Context) (*stored, error) {
+	looked := w.newest
+	m, err := w.look(looks)
+	if err != nil {
+		return nil, err
+	}
+	if m != nil {
+		return w.take(looks, m.ID, nil)
+	}
+	if ctx.Err() != nil || w.limit() == 0 {
+		return nil, ctx.Err()
+	}
+	q := url.Values{"after": {fmt.Sprint(looked)}, "wait": {seconds(ctx)}, "fields": {shownFields}}
+	if w.codes {
+		q.Set("otp", "true")
+	}
+	came, err := w.latest(ctx, q)
+	if err != nil || came == nil {
+		return nil, err
+	}
+	w.newest = came.ID
+	if !w.codes || came.IsRead {
+		return nil, nil // look again: an older one may have come with it
+	}
+	return w.take(ctx, came.ID, came)
+}
+
+// seconds is what is left, in whole seconds: the end of ctx cuts it short.
+func seconds(ctx context.Context) string {
+	end, _ := ctx.Deadline()
+	return fmt.Sprint(min(60, max(1, int(math.Ceil(time.Until(end).Seconds())))))
+}
+
+// look returns the unread message to hand out of those that are there; nil: none.
+func (w *wait) look(ctx context.Context) (found *headline, err error) {
+	q := url.Values{"direction": {"in"}, "limit": {"200"}, "fields": {"id,otp_code,received_at,is_read"}, "since": {w.now().Add(-fresh).UTC().Format(time.RFC3339Nano)}}
+	for {
+		b, err := w.api.Do(ctx, client.Request{Method: "GET", Path: client.InboxPath(w.address(), "messages"), Query: q})
+		if err != nil {
+			return nil, err
+		}
+		var p struct {
+			Emails  []headline `json:"emails"`
+			HasMore bool       `json:"has_more"`
+		}
+		if json.Unmarshal(b, &p) != nil || p.Emails == nil {
+			return nil, strange(b)
+		}
+		for i := range p.Emails {
+			m := &p.Emails[i]
+			switch {
+			case w.codes && m.OTPCode == nil:
+			case m.IsRead:
+				w.before(m)
+			case w.codes:
+				return m, nil
+			default:
+				found = m // newest first, so the last one stays
+			}
+		}
+		if !p.HasMore || len(p.Emails) == 0 {
+			return found, nil
+		}
+		q.Set("before", fmt.Sprint(p.Emails[len(p.Emails)-1].ID))
+	}
+}
+
+// before notes the newest code that was read.
+func (w *wait) before(m *headline) {
+	if w.codes && (w.lastCode == nil || w.lastCode.MessageID < m.ID) {
+		w.lastCode = &handedOut{m.ID, stamp(m.ReceivedAt)}
+	}
+}
+
+// take marks a message as read for this call alone, and returns it; nil when somebody else has taken
+// it. m is the message, when it is known already.
+func (w *wait) take(ctx context.Context, id int64, m *stored) (*stored, error) {
+	if m == nil {
+		var err error
+		if m, err = w.read(ctx, id); err != nil {
+			if client.StatusOf(err) == 404 {
+				return nil, nil // deleted meanwhile
+			}
+			return nil, err
+		}
+	}
+	claimed, err := w.api.Claim(w.ctx, w.address(), id)
+	if passes(err) && w.ctx.Err() == nil {
+		// Whether it was marked is not known. To hand it out twice is better than never.
+		if _, err = once(w.ctx, func() (bool, error) { return w.api.Claim(w.ctx, w.address(), id) }); err == nil {
+			claimed = true
+		}
+	}
+	switch {
+	case client.StatusOf(err) == 404:
+		return nil, nil
+	case w.ctx.Err() != nil:
+		w.giveBack(id)
+		return nil, w.ctx.Err()
+	case err != nil || !claimed:
+		return nil, err
+	}
+	return m, nil
+}
+
+// giveBack makes a message unread again that nobody is there to take any more.
+func (w *wait) giveBack(id int64) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), unmark)
+	defer cancel()
+	if err := w.api.MarkRead(ctx, w.address(), id, false); err != nil {
+		w.log.Warn("a message of a cancelled wait stays marked as read", "err", cause(err))
+	}
+}
+
+// read reads a message; of an encrypted one all that there is, which is little, for the note is there alone.
+func (c *call) read(ctx context.Context, id int64) (*stored, error) {
+	r := client.Request{Method: "GET", Path: client.InboxPath(c.address(), "messages", fmt.Sprint(id)), Query: url.Values{"fields": {shownFields}}}
+	m, err := c.one(ctx, r)
+	if err != nil || m == nil || !m.Encrypted {
+		return m, err
+	}
+	r.Query = nil
+	return c.one(ctx, r)
+}
+
+func (c *call) latest(ctx context.Context, q url.Values) (*stored, error) {
+	return c.one(ctx, client.Request{Method: "GET", Path: client.InboxPath(c.address(), "latest"), Query: q})
+}
+
+// one makes a call that answers one message, or none.
+func (c *call) one(ctx context.Context, r client.Request) (*stored, error) {
+	b, err := c.api.Do(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	var out struct {
+		Email json.RawMessage `json:"email"`
+	}
+	var m *stored
+	if json.Unmarshal(b, &out) != nil || out.Email == nil || json.Unmarshal(out.Email, &m) != nil {
+		return nil, strange(b)
+	}
+	return m, nil
+}
+
+func resting(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
