@@ -3,10 +3,13 @@ GO     ?= go
 FUZZ   ?= 30s
 CLONES ?= 2000
 
-.PHONY: run build test race ownercheck lint house otp-train fuzz bench crash deps soak
+.PHONY: run build page test race ownercheck lint house otp-train fuzz bench crash deps soak
 
 build: ## both programs, into bin/
 	$(GO) build -o bin/ ./cmd/...
+
+page: ## the page, from its sources in http/dashboard/web; what it makes is committed
+	./.ci/page
 
 run: build ## the server with its defaults
 	./bin/inboxd serve
@@ -22,10 +25,12 @@ race: ## the tests once more, all of their operations, without the cache
 ownercheck: ## the tests on a node that owns every other group, where a read or a batch past the owner ends the process; but for those in which a group leaves under reads
 	$(GO) test -count=1 -tags ownercheck -skip 'Golden|GroupsComeAndGo|ALoss|WasElsewhere' ./internal/... ./persist/... ./actors/... ./http/... ./smtp/... ./cmd/...
 
-lint: ## vet, gofmt, staticcheck, who may import whom, and the bounds of make house
+lint: ## vet, gofmt, staticcheck, types of the page and whether it was built, who may import whom, and the bounds of make house
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "gofmt would change these files"; exit 1; }
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
+	./.ci/page types
+	./.ci/page same
 	$(GO) test -count=1 ./internal/archtest
 	@$(GO) run ./internal/archtest/house -check > /dev/null || { $(MAKE) -s house; exit 1; }
 

@@ -335,3 +335,47 @@ func TestDocsPage(t *testing.T) {
 	w.expect(304, w.call(get, "/docs", "", "", "If-None-Match", r.header.Get("ETag")))
 	w.expect(304, w.call(get, "/openapi.json", "", "", "If-None-Match", w.call(get, "/openapi.json", "", "").header.Get("ETag")))
 }
+
+// assetOf is the first file that the page names.
+func assetOf(w *world) string {
+	m := regexp.MustCompile(`/assets/([^"]+)"`).FindStringSubmatch(w.call(get, "/", "", "").body)
+	if m == nil {
+		return "none"
+	}
+	return m[1]
+}
+
+func TestTheDashboardIsServed(t *testing.T) {
+	w := start(t)
+	r := w.expect(200, w.call(get, "/", "", ""))
+	for field, want := range map[string]string{
+		"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src data: blob:; connect-src 'self'; font-src 'none'; frame-src blob:; object-src 'none'; " +
+			"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+		"X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+		"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin", "Cache-Control": "public, no-cache", "Content-Type": "text/html; charset=utf-8",
+	} {
+		if got := r.header.Get(field); got != want {
+			t.Errorf("%s is %q, want %q", field, got, want)
+		}
+	}
+	w.expect(304, w.call(get, "/", "", "", "If-None-Match", r.header.Get("ETag")))
+	if r := w.expect(200, w.call("HEAD", "/", "", "")); r.body != "" || r.header.Get("ETag") == "" {
+		t.Errorf("HEAD answers %q, %v", r.body, r.header)
+	}
+	asset := "/assets/" + assetOf(w)
+	plain, zipped := w.expect(200, w.call(get, asset, "", "", "Accept-Encoding", "identity")), w.expect(200, w.call(get, asset, "", "", "Accept-Encoding", "gzip"))
+	if plain.header.Get("Content-Encoding") != "" || zipped.header.Get("Content-Encoding") != "gzip" || len(zipped.body) >= len(plain.body) {
+		t.Errorf("plain has %d bytes as %q, compressed %d as %q", len(plain.body), plain.header.Get("Content-Encoding"), len(zipped.body), zipped.header.Get("Content-Encoding"))
+	}
+	for _, r := range []reply{plain, zipped} {
+		if r.header.Get("Cache-Control") != "public, max-age=31536000, immutable" || r.header.Get("Vary") != "Accept-Encoding" {
+			t.Errorf("an asset has %v", r.header)
+		}
+	}
+	w.expect(304, w.call(get, asset, "", "", "If-None-Match", plain.header.Get("ETag")))
+	for _, path := range []string{"/assets/app.js", "/assets/", "/assets", "/index.html", "/assets/..%2fdashboard.go"} {
+		if r := w.expect(404, w.call(get, path, "", "")); !strings.HasPrefix(r.body, `{"detail":`) {
+			t.Errorf("%s answers %s", path, r.body)
+		}
+	}
+}

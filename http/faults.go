@@ -43,6 +43,7 @@ const (
 )
 
 var (
+	errNoPath         error = fault.New(fault.NotFound, detailNoPath)
 	errNoCredential   error = fault.New(fault.Unauthenticated, "A valid API key is required")
 	errTwoCredentials error = fault.New(fault.Refused, "The request is ambiguous: two credentials are given")
 	errCrowded        error = fault.New(fault.Unavailable, detailUnavailable)

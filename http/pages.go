@@ -11,23 +11,32 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"inboxd/http/contract"
+	"inboxd/http/dashboard"
 	"inboxd/http/wire"
 	"inboxd/internal/fault"
 	"inboxd/internal/tools"
 )
 
-// pages are the documents to read, for programs, models and people, and the page of a reset.
+// pages are the documents to read, for programs, models and people, the page of a reset, and the
+// page that people look at.
 type pages struct {
 	openAPI   func() *contract.Document
 	docs      func() (*contract.Document, error)
 	functions map[string]func() (*contract.Document, error) // the core tools, by format
+
+	dashboard  func() (*dashboard.Page, error)
+	signupOpen func() bool
 }
 
-func newPages(baseURL string) *pages {
+func newPages(o *Options) *pages {
 	p := &pages{
 		openAPI:   sync.OnceValue(contract.OpenAPI),
-		docs:      sync.OnceValues(func() (*contract.Document, error) { return contract.Docs(baseURL) }),
+		docs:      sync.OnceValues(func() (*contract.Document, error) { return contract.Docs(o.BaseURL) }),
 		functions: map[string]func() (*contract.Document, error){},
+		dashboard: sync.OnceValues(func() (*dashboard.Page, error) {
+			return dashboard.New(dashboard.Options{BaseURL: o.BaseURL, Domain: o.Domain})
+		}),
+		signupOpen: o.SignupOpen,
 	}
 	for _, format := range tools.FormatNames() {
 		p.functions[format] = sync.OnceValues(func() (*contract.Document, error) {
@@ -43,10 +52,13 @@ func newPages(baseURL string) *pages {
 const (
 	cacheAsk       = "public, no-cache"
 	cacheFunctions = "public, max-age=300"
+	cacheForGood   = "public, max-age=31536000, immutable"
 )
 
 func (p *pages) routes() []route {
 	return []route{
+		{get, "/", nobody, none, false, nil, p.showDashboard},
+		{get, "/assets/{name}", nobody, none, false, nil, p.showAsset},
 		{get, "/openapi.json", nobody, none, false, nil, p.showOpenAPI},
 		{get, "/docs", nobody, none, false, nil, p.showDocs},
 		{get, "/api/v1/tools", nobody, none, false, nil, p.showFunctions},
@@ -90,6 +102,43 @@ func (r *request) document(d *contract.Document, cache string) error {
 	h.SetContentType(d.Type)
 	r.http.Response.SetBodyRaw(d.Body)
 	return nil
+}
+
+func (p *pages) showDashboard(r *request) error {
+	page, err := p.dashboard()
+	if err != nil {
+		return err
+	}
+	h := &r.http.Response.Header
+	h.Set("Content-Security-Policy", dashboard.Policy)
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("X-DNS-Prefetch-Control", "off") // the names in a mail's links are nobody's business
+	f := page.Index(p.signupOpen())
+	return r.document(&contract.Document{Type: f.Type, ETag: f.ETag, Body: f.Body}, cacheAsk)
+}
+
+// showAsset answers with a file whose name changes with its bytes, so that it is kept for good.
+func (p *pages) showAsset(r *request) error {
+	page, err := p.dashboard()
+	if err != nil {
+		return err
+	}
+	f := page.Asset(parameter(r.http, "name"))
+	if f == nil {
+		return errNoPath
+	}
+	h := &r.http.Response.Header
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Vary", "Accept-Encoding")
+	d := contract.Document{Type: f.Type, ETag: f.ETag, Body: f.Body}
+	if r.http.Request.Header.HasAcceptEncoding("gzip") && f.Zipped != nil {
+		h.SetContentEncoding("gzip")
+		d.Body = f.Zipped
+	}
+	return r.document(&d, cacheForGood)
 }
 
 // resetPage is where the link of a password reset leads. The token stands behind the # of

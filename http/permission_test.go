@@ -40,6 +40,7 @@ var rulings = map[string]ruling{
 	"POST /api/auth/password-reset": public, "POST /api/auth/password-reset/confirm": public, "GET /reset": public,
 	"GET /healthz": public, "GET /readyz": public, "GET /metrics": public,
 	"GET /openapi.json": public, "GET /docs": public, "GET /api/v1/tools": public,
+	"GET /": public, "GET /assets/{name}": public,
 	"GET /.well-known/acme-challenge/{token}": public,
 
 	"POST /api/auth/logout": sessionOnly, "GET /api/account": sessionOnly, "PUT /api/account/encryption": sessionOnly, "DELETE /api/account/encryption": sessionOnly,
@@ -246,6 +247,7 @@ func (m *matrix) check(rt *route, h holder, target string) {
 		path = "/api/keys/999" // a key of nobody: the others are still needed
 	}
 	path = strings.Replace(path, "{token}", "token-of-own", 1)
+	path = strings.Replace(path, "{name}", assetOf(m.world), 1)
 	body := ""
 	switch action := rt.method + path[strings.LastIndexByte(path, '/'):]; {
 	case strings.HasSuffix(rt.path, "/send"):

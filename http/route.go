@@ -69,7 +69,7 @@ func (s *Server) table(p Ports) []route {
 		(&feeds{p.Feeds, p.Owners, meetings.NewFeeds(), s.opts.BaseURL, &s.fetches}).routes(),
 		(&webhooks{p.Webhooks}).routes(),
 		(&domains{p.Domains}).routes(),
-		newPages(s.opts.BaseURL).routes(),
+		newPages(&s.opts).routes(),
 		(&operator{&s.opts, s.wire.Stopping()}).routes(),
 	)
 }

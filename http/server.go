@@ -24,6 +24,7 @@ import (
 // Options configures a Server; the zero value works.
 type Options struct {
 	BaseURL        string         // where clients reach the service, for links; default: none, links are relative
+	Domain         string         // service domain, for the page to show
 	MaxConns       int            // open connections, 503 above it; default 10,000
 	MaxBodyBytes   int            // body of a send; default 32 MiB. Other bodies: 1 MiB
 	TrustedProxies []netip.Prefix // peers whose X-Forwarded-For counts; default none

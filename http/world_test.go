@@ -111,7 +111,7 @@ func start(t testing.TB, change ...func(*Options)) *world {
 
 func (w *world) serve(ln net.Listener) {
 	w.addr = ln.Addr().String()
-	w.client = &nethttp.Client{Transport: &nethttp.Transport{MaxIdleConnsPerHost: 64}, Timeout: 30 * time.Second}
+	w.client = &nethttp.Client{Transport: &nethttp.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}, Timeout: 30 * time.Second}
 	served := make(chan error, 1)
 	go func() { served <- w.server.Serve(ln) }()
 	w.t.Cleanup(func() {

@@ -128,7 +128,7 @@ func (n *node) openEdges() (err error) {
 		TLSConfig: n.tls.mail, ProxyProtocol: n.balancers,
 	}, inboxes{n.system, ingest.Judge{Server: n.domain, DNS: n.dns, Keys: n.system, Findings: mailauth.NewFindings(), Now: time.Now}})
 	n.web = http.New(http.Options{
-		BaseURL: n.baseURL(), MaxConns: webConns, TrustedProxies: n.proxies,
+		BaseURL: n.baseURL(), Domain: n.domain, MaxConns: webConns, TrustedProxies: n.proxies,
 		SignupOpen:     func() bool { return c.Signup == "open" },
 		MetricsHandler: n.metricsHandler(), MetricsPublic: c.Metrics == "public",
 		Owner: n.owner, Ready: n.store.Writable, Logger: n.logger,

@@ -1,0 +1,148 @@
+// Package dashboard is the page that people look at: a program for the browser, made of the
+// sources in web (make page) and embedded as built. It knows its files and the policy that
+// they are shown under; it refuses to know requests, and what the service holds: all of that
+// the page asks for over the public API (ADR 0076).
+package dashboard
+
+import (
+	"bytes"
+	"compress/gzip"
+	"embed"
+	"fmt"
+	"html/template"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/zeebo/xxh3"
+)
+
+//go:embed built
+var built embed.FS
+
+//go:embed index.html
+var indexTemplate string
+
+// Policy is what the page may do (CSP level 3, Trusted Types): run its own scripts, call its own
+// service, and show mails in blobs, which inherit it. Inline styles are for the sake of
+// mails; images are never 'self', so that no mail makes the browser call the service.
+const Policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src data: blob:; connect-src 'self'; font-src 'none'; frame-src blob:; " +
+	"object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+// Options are what the page must know before anybody signs in.
+type Options struct {
+	BaseURL string // where clients reach the service; empty: where the page is
+	Domain  string // service domain, shown beside the name
+}
+
+// File is one answer: the same bytes for everybody. It never changes.
+type File struct {
+	Type, ETag string
+	Body       []byte
+	Zipped     []byte // Body compressed; nil when it isn't worth it
+}
+
+// Page has the files by name.
+type Page struct {
+	open, closed *File
+	assets       map[string]*File
+}
+
+// New reads the built files. They are embedded: an error is a defect of the build.
+func New(o Options) (*Page, error) {
+	p := &Page{assets: map[string]*File{}}
+	names, err := fs.Glob(built, "built/*.gz")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		f, err := unpack(name)
+		if err != nil {
+			return nil, fmt.Errorf("dashboard: %s: %w", name, err)
+		}
+		p.assets[strings.TrimSuffix(path.Base(name), ".gz")] = f
+	}
+	for _, one := range []struct {
+		to     **File
+		signup string
+	}{{&p.open, "open"}, {&p.closed, "closed"}} {
+		if *one.to, err = p.index(o, one.signup); err != nil {
+			return nil, fmt.Errorf("dashboard: the page: %w", err)
+		}
+	}
+	return p, nil
+}
+
+var types = map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
+
+func unpack(name string) (*File, error) {
+	zipped, err := built.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	r, err := gzip.NewReader(bytes.NewReader(zipped))
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	kind := types[path.Ext(strings.TrimSuffix(name, ".gz"))]
+	if kind == "" {
+		return nil, fmt.Errorf("a file of no known type")
+	}
+	return &File{kind, etag(body), body, zipped}, nil
+}
+
+func etag(body []byte) string { return fmt.Sprintf(`"%x"`, xxh3.Hash128(body).Bytes()) }
+
+// index writes the page, which names its script and its style by their hashes.
+func (p *Page) index(o Options, signup string) (*File, error) {
+	t, err := template.New("index").Parse(indexTemplate)
+	if err != nil {
+		return nil, err
+	}
+	script, err := p.named("app.", ".js")
+	if err != nil {
+		return nil, err
+	}
+	style, err := p.named("style.", ".css")
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	if err := t.Execute(&b, map[string]string{"Base": o.BaseURL, "Domain": o.Domain, "Signup": signup, "Script": script, "Style": style}); err != nil {
+		return nil, err
+	}
+	return &File{Type: "text/html; charset=utf-8", ETag: etag(b.Bytes()), Body: b.Bytes()}, nil
+}
+
+// named finds the one file that begins and ends so.
+func (p *Page) named(begin, end string) (name string, err error) {
+	for n := range p.assets {
+		if !strings.HasPrefix(n, begin) || !strings.HasSuffix(n, end) {
+			continue
+		}
+		if name != "" {
+			return "", fmt.Errorf("both %s and %s are there: run make page", name, n)
+		}
+		name = n
+	}
+	if name == "" {
+		return "", fmt.Errorf("there is no %s*%s: run make page", begin, end)
+	}
+	return name, nil
+}
+
+// Index is the page itself; signup says whether strangers may sign up.
+func (p *Page) Index(signup bool) *File {
+	if signup {
+		return p.open
+	}
+	return p.closed
+}
+
+// Asset is a file of the page by its name with the hash; nil: there is none.
+func (p *Page) Asset(name string) *File { return p.assets[name] }

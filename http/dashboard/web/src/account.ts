@@ -1,0 +1,39 @@
+// The account: plan, usage against each limit, and encryption.
+import type { VNode } from "snabbdom";
+import * as encryption from "./encryption";
+import { loadAccount, session } from "./session";
+import { el, loading, when, wrong } from "./ui";
+import * as words from "./words";
+
+export function enter() {
+  loadAccount().catch(wrong);
+  encryption.enter();
+}
+
+export function view(): VNode {
+  const a = session.account;
+  return el("section.pane.page", { "aria-label": "Account" }, el("header.bar.title", null, el("h1", null, "Account")),
+    !a ? loading("the account") : el("div.body", null,
+      el("dl.facts", null, el("dt", null, "E-mail"), el("dd", null, a.email), el("dt", null, "Plan"), el("dd", null, a.plan === "paid" ? "Paid" : "Free"), el("dt", null, "Since"), el("dd", null, when(a.created_at, words.long))),
+      el("h2", null, "Usage"), el("div.bars", null, bar("Inboxes", a.usage.inboxes, a.limits.inboxes), bar("Mails sent today", a.usage.sends_today, a.limits.sends_per_day), bar("Account keys", a.usage.keys, a.limits.account_keys)),
+      el("h2", null, "What the plan allows"),
+      el("dl.facts", null, ...facts([
+        ["Mail is kept", `${words.hours(a.limits.default_retention_hours)} when nothing is asked, ${words.hours(a.limits.max_retention_hours)} at most`],
+        ["Messages of an inbox", `${words.number(a.limits.max_messages)}, ${words.size(a.limits.max_bytes)}`],
+        ["Recipients of a mail", words.number(a.limits.recipients_per_message)],
+        ["Files of a sent mail", `${words.plural(a.limits.attachments_per_message, "file")}, ${words.size(a.limits.attachment_bytes_per_message)} together`],
+        ["Webhooks", words.number(a.limits.webhooks)],
+        ["Labels", a.limits.labels ? "of your choice" : "made up"],
+        ["Namespaces", a.limits.subdomains ? `${words.number(a.limits.max_subdomains)} of your choice` : "random ones"],
+      ])),
+      el("section", { "aria-label": "Encryption" }, encryption.view(a))));
+}
+
+const facts = (list: [string, string][]) => list.flatMap(([k, v]) => [el("dt", null, k), el("dd", null, v)]);
+
+function bar(label: string, used: number, limit: number): VNode {
+  const part = limit ? Math.min(1, used / limit) : 0;
+  return el("div.bar-of", null, el("p", null, el("span", null, label), el("span", null, `${words.number(used)} of ${words.number(limit)}`)),
+    el("meter", { min: 0, max: limit || 1, value: used, high: limit * 0.9, "aria-label": `${label}: ${used} of ${limit}` }),
+    part >= 0.9 ? el("p.hint", null, part >= 1 ? "The plan allows no more." : "Nearly all of it is used.") : null);
+}

@@ -1,0 +1,59 @@
+// Keys and envelopes of age (age-encryption.org/v1); loaded when encryption is used.
+import { Decrypter, Encrypter, armor, generateX25519Identity, identityToRecipient } from "age-encryption";
+import { bech32 } from "@scure/base";
+import { locked, type Held } from "./ring";
+
+/** pair makes a key pair. The identity is the private one. */
+export async function pair(): Promise<{ identity: string; recipient: string }> {
+  const identity = await generateX25519Identity();
+  return { identity, recipient: await identityToRecipient(identity) };
+}
+
+/** file is the key file, in the form of age-keygen; with a passphrase it is an age file. */
+export async function file(identity: string, recipient: string, passphrase: string): Promise<Uint8Array<ArrayBuffer>> {
+  const text = `# created: ${new Date().toISOString().slice(0, 19)}Z\n# public key: ${recipient}\n${identity}\n`;
+  if (!passphrase) return new TextEncoder().encode(text);
+  const e = new Encrypter();
+  e.setPassphrase(passphrase);
+  return new Uint8Array(await e.encrypt(text));
+}
+
+/** Locked is thrown where a key file needs a passphrase, or another one. */
+export class Locked extends Error {}
+
+/** identities are the private keys in a key file. */
+export async function identities(bytes: Uint8Array<ArrayBuffer>, passphrase: string): Promise<{ identity: string; recipient: string }[]> {
+  let text = new TextDecoder().decode(bytes);
+  if (/^-----BEGIN AGE|^age-encryption\.org\/v1/.test(text)) {
+    if (!passphrase) throw new Locked("This key file is locked: enter its passphrase.");
+    const d = new Decrypter();
+    d.addPassphrase(passphrase);
+    try {
+      text = await d.decrypt(text.startsWith("---") ? armor.decode(text) : bytes, "text");
+    } catch {
+      throw new Locked("The passphrase does not open this key file.");
+    }
+  }
+  const found = text.match(/^AGE-SECRET-KEY-1[0-9A-Z]+$/gm) ?? [];
+  const out = [];
+  for (const identity of found) out.push({ identity, recipient: await identityToRecipient(identity) });
+  return out;
+}
+
+/** held makes of a private key what the ring keeps. */
+export async function held(account: string, k: { identity: string; recipient: string }): Promise<Held> {
+  const key = await locked(bech32.decodeToBytes(k.identity.toLowerCase()).bytes);
+  return { account, recipient: k.recipient, key: key ?? k.identity, added: new Date().toISOString() };
+}
+
+/** open decrypts with whichever key fits; null when none does. */
+export async function open(envelope: Uint8Array, keys: Held[]): Promise<Uint8Array<ArrayBuffer> | null> {
+  const d = new Decrypter();
+  for (const k of keys) d.addIdentity(k.key);
+  try {
+    return new Uint8Array(await d.decrypt(envelope));
+  } catch (e) {
+    if (/no identity matched/i.test(String(e))) return null;
+    throw e;
+  }
+}

@@ -1,0 +1,183 @@
+// Writing a mail. What is being written is kept for the tab, so that a reload loses nothing;
+// a send whose answer was lost is repeated under the same name, so that it is done once.
+import type { VNode } from "snabbdom";
+import * as api from "./api";
+import * as boxes from "./inboxes";
+import * as mails from "./mail";
+import * as place from "./place";
+import { leaving, loadAccount, session } from "./session";
+import { changed, part } from "./store";
+import { button, chip, el, empty, field, first, full, icon, isBusy, run, say, trouble, troubleOf, wrong } from "./ui";
+import type { Message } from "./wire";
+import * as words from "./words";
+
+type Draft = { from: string; to: string; cc: string; bcc: string; subject: string; text: string; html: string; asHtml: boolean; in_reply_to: string; copies: boolean };
+type File2 = { name: string; type: string; size: number; content: string };
+
+const blank = (): Draft => ({ from: "", to: "", cc: "", bcc: "", subject: "", text: "", html: "", asHtml: false, in_reply_to: "", copies: false });
+const draft = part(() => ({ d: blank(), files: [] as File2[], sent: "", once: "", loaded: false, key: 0 }));
+const kept = "inbox-draft";
+
+leaving(() => sessionStorage.removeItem(kept));
+
+function keep() {
+  try {
+    sessionStorage.setItem(kept, JSON.stringify({ of: session.account?.id, d: draft.d, once: draft.once, sent: draft.sent }));
+  } catch {
+    // Larger than the browser keeps: then it does not survive a reload.
+  }
+}
+
+function recall() {
+  if (draft.loaded || !session.account) return;
+  draft.loaded = true;
+  try {
+    const k = JSON.parse(sessionStorage.getItem(kept) ?? "null");
+    if (k && k.of === session.account.id) Object.assign(draft, { d: { ...blank(), ...k.d }, once: k.once, sent: k.sent });
+  } catch {
+    sessionStorage.removeItem(kept);
+  }
+}
+
+function begin(d: Partial<Draft>) {
+  draft.loaded = true;
+  draft.d = { ...blank(), ...d };
+  draft.files = [];
+  draft.once = draft.sent = "";
+  draft.key++;
+  keep();
+  place.go(place.to("compose"));
+}
+
+/** write opens the form, with what was being written in it. */
+export function write(from: string) {
+  recall();
+  if (!draft.d.from) draft.d.from = from;
+  place.go(place.to("compose"));
+}
+
+/** reply answers a mail: to whom it asks for, under its subject, in its conversation. */
+export function reply(m: Message, inside: { text: string; subject: string; from: { email: string }; replyTo: string; id: string } | null) {
+  const subject = inside?.subject ?? m.subject ?? "";
+  const text = (inside?.text ?? m.body ?? "").slice(0, 20_000);
+  const id = inside?.id ?? m.internet_message_id ?? "";
+  begin({
+    from: m.inbox, to: inside ? inside.replyTo || inside.from.email : (m.reply_to[0]?.email ?? m.from.email),
+    subject: /^re:/i.test(subject) ? subject : "Re: " + subject, in_reply_to: id && !id.startsWith("<") ? `<${id}>` : id,
+    text: "\n\n" + text.replace(/^/gm, "> "),
+  });
+}
+
+const list = (s: string) => s.split(/[,;\s]+/).filter(Boolean);
+
+function body(): string {
+  const d = draft.d, o: Record<string, unknown> = { to: d.to.trim(), subject: d.subject };
+  if (d.asHtml) o.html = d.html;
+  if (!d.asHtml || d.text) o.body = d.text;
+  if (list(d.cc).length) o.cc = list(d.cc);
+  if (list(d.bcc).length) o.bcc = list(d.bcc);
+  if (d.in_reply_to) o.in_reply_to = d.in_reply_to;
+  if (draft.files.length) o.attachments = draft.files.map((f) => ({ filename: f.name, content_b64: f.content, ...(f.type ? { content_type: f.type } : {}) }));
+  return JSON.stringify(o);
+}
+
+async function digest(s: string): Promise<string> {
+  let h = 0n; // tells one mail from another; where there is no crypto.subtle too
+  for (let i = 0; i < s.length; i++) h = (h * 1099511628211n + BigInt(s.charCodeAt(i))) & 0xffffffffffffffffn;
+  return s.length + ":" + h.toString(36);
+}
+
+async function send() {
+  const text = body(), same = await digest(draft.d.from + text);
+  if (!draft.once || draft.sent !== same) {
+    draft.once = api.newOnce();
+    draft.sent = same;
+  }
+  keep();
+  const from = draft.d.from;
+  const r = await api.json<{ message_id: number }>("POST", api.path`/api/v1/inboxes/${from}/send`, text, { once: draft.once });
+  draft.d = blank();
+  draft.files = [];
+  draft.once = draft.sent = "";
+  draft.key++;
+  sessionStorage.removeItem(kept);
+  say("Accepted: it is on its way.");
+  boxes.counted(from, 1, 0);
+  void loadAccount();
+  if (mails.mail.direction !== "in") void mails.load(true);
+  place.go(place.to("mail", from, r.message_id));
+}
+
+async function attach(list: FileList | null) {
+  const limits = session.account?.limits;
+  if (!list || !limits) return;
+  for (const f of list) {
+    const sum = draft.files.reduce((n, x) => n + x.size, 0) + f.size;
+    if (draft.files.length >= limits.attachments_per_message) return trouble("compose", "attachments", `The plan allows ${words.plural(limits.attachments_per_message, "file")} for each mail.`);
+    if (sum > limits.attachment_bytes_per_message) return trouble("compose", "attachments", `The plan allows ${words.size(limits.attachment_bytes_per_message)} of files for each mail; ${f.name} would make it ${words.size(sum)}.`);
+    draft.files.push({ name: f.name, type: /^[\w.+-]+\/[\w.+-]+$/.test(f.type) ? f.type : "", size: f.size, content: await base64(f) });
+  }
+  changed();
+}
+
+async function base64(f: File): Promise<string> {
+  const b = new Uint8Array(await f.arrayBuffer());
+  let s = "";
+  for (let i = 0; i < b.length; i += 0x8000) s += String.fromCharCode(...b.subarray(i, i + 0x8000));
+  return btoa(s);
+}
+
+/** text is a field that is kept as it is typed. */
+function text(name: keyof Draft, label: string, more: { rows?: number; hint?: string; type?: string; required?: boolean } = {}): VNode {
+  const v = field("compose", { name, label, value: String(draft.d[name]), type: more.rows ? "textarea" : more.type, rows: more.rows, hint: more.hint, required: more.required });
+  return full("div.live", { key: name + draft.key, on: { input: (e: Event) => {
+    (draft.d as Record<string, unknown>)[name] = (e.target as HTMLInputElement).value;
+    keep();
+  } } }, v);
+}
+
+export function view(): VNode {
+  recall();
+  const all = boxes.boxes.list.items, d = draft.d;
+  if (!all.length && boxes.boxes.list.state === "ready") return el("section.pane.page", { "aria-label": "New mail" }, empty("No inbox to send from", "Make an inbox first.", button("Make an inbox", boxes.create, {}, "button.main")));
+  if (!d.from && all[0]) d.from = all[0].address;
+  const froms = [...new Set([d.from, ...all.slice(0, 200).map((b) => b.address)])].filter(Boolean);
+  const known = ["to", "cc", "bcc", "subject", "body", "html", "attachments", "from", "text"];
+  return el("section.pane.page", { "aria-label": "New mail" }, el("header.bar.title", null, el("h1", null, d.in_reply_to ? "Reply" : "New mail")),
+    full("form.compose", { attrs: { id: "compose" }, on: {
+      submit: (e: Event) => (e.preventDefault(), void run("compose", send).catch(wrong)),
+      keydown: (e: KeyboardEvent) => e.key === "Enter" && (e.ctrlKey || e.metaKey) && (e.preventDefault(), void run("compose", send).catch(wrong)),
+    } },
+      el("div.field", { key: "from" }, el("label", { for: "compose-from" }, "From"),
+        full("select", { attrs: { id: "compose-from", name: "from" }, props: { value: d.from }, on: { change: (e: Event) => ((d.from = (e.target as HTMLSelectElement).value), keep()) } }, froms.map((a) => el("option", { value: a, selected: a === d.from }, a)))),
+      text("to", "To", { required: true, type: "email" }),
+      d.copies || d.cc || d.bcc ? text("cc", "Cc", { hint: "Several addresses, with commas between them" }) : null,
+      d.copies || d.cc || d.bcc ? text("bcc", "Bcc", { hint: "They get it, and nobody sees that" }) : button("Add Cc and Bcc", () => ((d.copies = true), keep(), changed()), {}, "button.small"),
+      text("subject", "Subject"),
+      el("div.filterset", { role: "group", "aria-label": "Form of the text", key: "form" },
+        button("Text", () => ((d.asHtml = false), keep(), changed()), { "aria-pressed": d.asHtml ? "false" : "true" }, "button.filter"),
+        button("HTML", () => ((d.asHtml = true), keep(), changed()), { "aria-pressed": d.asHtml ? "true" : "false" }, "button.filter")),
+      d.asHtml ? text("html", "HTML", { rows: 12, hint: "Whoever can't read HTML gets the text below." }) : null,
+      text("text", d.asHtml ? "The same as text" : "Text", { rows: d.asHtml ? 5 : 12 }),
+      bodyTrouble(), files(),
+      troubleOf("compose", known),
+      el("div.buttons", null, el("button.main", { type: "submit", disabled: isBusy("compose") }, isBusy("compose") ? "One moment…" : "Send"),
+        button("Discard", () => (begin({ from: d.from }), say("Discarded.")), {}))));
+}
+
+const bodyTrouble = () => troubleFor("body");
+
+function troubleFor(name: string): VNode | null {
+  // The field is called `text` here and `body` in the API.
+  const others = ["to", "cc", "bcc", "subject", "html", "attachments", "from", "text", ""].filter((n) => n !== name);
+  return troubleOf("compose", others);
+}
+
+function files(): VNode {
+  return el("div.field", { key: "files" }, el("label", { for: "compose-files" }, "Files"),
+    draft.files.length > 0 && el("ul.files", null, draft.files.map((f, i) => el("li", null, icon("clip"), el("span.name", null, f.name), chip(words.size(f.size)), button(icon("close"), () => (draft.files.splice(i, 1), changed()), { "aria-label": "Leave out " + f.name }, "button.plain")))),
+    full("input", { attrs: { type: "file", multiple: true, id: "compose-files" }, hook: first(() => {}), on: { change: (e: Event) => {
+      const at = e.target as HTMLInputElement;
+      void attach(at.files).then(() => (at.value = ""));
+    } } }), troubleFor("attachments"));
+}

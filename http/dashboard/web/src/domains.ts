@@ -1,0 +1,78 @@
+// Own domains: which records to publish, and what DNS shows of them now.
+import type { VNode } from "snabbdom";
+import * as api from "./api";
+import * as place from "./place";
+import { paged, reload, type Fetch } from "./rows";
+import { part } from "./store";
+import { button, chip, closeDialog, confirm, copyButton, el, empty, failed, form, full, isBusy, link, loading, openDialog, run, save, say, troubleOf, when, wrong } from "./ui";
+import type { Domain, Inbox } from "./wire";
+import * as words from "./words";
+
+const own = part(() => ({ list: paged<Domain>(), on: new Map<string, Inbox[]>() }));
+const fetchPage: Fetch<Domain> = async () => ({ items: (await api.get<{ domains: Domain[] }>("/api/domains")).domains, next: null });
+
+export const enter = () => void reload(own.list, fetchPage, true).then(() => inboxes());
+
+/** inboxes finds those that live on each domain. */
+async function inboxes() {
+  if (!own.list.items.length) return;
+  try {
+    const r = await api.get<{ inboxes: Inbox[] }>("/api/v1/inboxes" + api.query({ limit: 1000 }));
+    own.on = new Map(own.list.items.map((d) => [d.domain, r.inboxes.filter((b) => b.address.endsWith("@" + d.domain))]));
+    own.list.items = [...own.list.items];
+  } catch (e) {
+    wrong(e);
+  }
+}
+
+function create() {
+  openDialog({ title: "Use a domain of yours", body: () => [form("new-domain", [
+    { name: "domain", label: "Domain", required: true, autofocus: true, placeholder: "mail.example.com", hint: "One that gets no mail elsewhere: its MX record will lead here." },
+  ], "Claim domain", async (v) => {
+    await api.json("POST", "/api/domains", { domain: v.domain.trim().toLowerCase() });
+    closeDialog();
+    enter();
+    say("Publish its records, then verify.");
+  })] });
+}
+
+export function view(): VNode {
+  const p = own.list;
+  return el("section.pane.page", { "aria-label": "Domains" },
+    el("header.bar.title", null, el("h1", null, "Domains"), button("Add a domain", create, {}, "button.main")),
+    el("div.body", null, p.items.length ? p.items.map(one) : p.state === "failed" ? failed(p.error, enter) : p.state !== "ready" ? loading("domains")
+      : empty("No domain of your own yet", "Inboxes can live under a domain of yours, and their mail is signed for it.", button("Add a domain", create, {}, "button.main"))));
+}
+
+const kinds: Record<string, string> = { verified: "good", pending: "warn", failing: "bad" };
+const said: Record<string, string> = { verified: "Inboxes can be made on it.", pending: "Publish the records at your DNS provider, then verify.", failing: "Records that were there are missing now." };
+
+function one(d: Domain): VNode {
+  const id = "verify-" + d.domain, list = own.on.get(d.domain);
+  return full("article.domain", { key: d.domain },
+    el("header", null, el("h2", null, d.domain), chip(d.status, kinds[d.status]), el("span.quiet", null, said[d.status] ?? "")),
+    el("div.scroll", { tabindex: 0, role: "region", "aria-label": "Records of " + d.domain }, el("table", null,
+      el("thead", null, el("tr", null, ...["For", "Type", "Name", "Value", "In DNS now"].map((t) => el("th", { scope: "col" }, t)))),
+      el("tbody", null, d.records.map((r) => el("tr", null, el("td", null, r.purpose), el("td", null, r.type),
+        el("td", null, el("span.mono", null, r.name), " ", copyButton(r.name, "Copy", { "aria-label": `Copy the name for ${r.purpose}` }, "button.tiny")),
+        el("td", null, el("span.mono.wrap", null, r.value), " ", copyButton(r.value, "Copy", { "aria-label": `Copy the value for ${r.purpose}` }, "button.tiny")),
+        el("td", null, r.found ? chip("found", "good") : chip("not found", "warn"))))))),
+    el("p.quiet", null, d.checked_at ? ["Looked up ", when(d.checked_at, words.long)] : "Not looked up yet"), troubleOf(id, []),
+    list?.length ? el("p", null, `${words.plural(list.length, "inbox", "inboxes")} on it: `, list.slice(0, 20).flatMap((b, i) => [i ? ", " : "", link(place.to("mail", b.address), b.address)])) : null,
+    el("div.buttons.start", null,
+      button(isBusy(id) ? "Looking…" : "Verify", () => void run(id, async () => {
+        const r = await api.json<{ domain: Domain }>("POST", api.path`/api/domains/${d.domain}/verify`);
+        own.list.items = own.list.items.map((x) => (x.domain === d.domain ? r.domain : x));
+        say(r.domain.status === "verified" ? `${d.domain} is verified.` : "Not all records are there yet. DNS can take a while.");
+      }).catch(wrong), { disabled: isBusy(id) || null }, "button.main"),
+      button("Zone file", () => void zone(d).catch(wrong), {}),
+      button("Give it back", () => confirm("Give the domain back?", `${d.domain} is free for others then. It must have no inboxes.`, "Give back", async () => {
+        await api.json("DELETE", api.path`/api/domains/${d.domain}`);
+        enter();
+      }), {}, "button.danger")));
+}
+
+async function zone(d: Domain) {
+  const text = await (await api.ask("GET", api.path`/api/domains/${d.domain}/zone`)).text();
+  save(d.domain + ".zone", "text/plain", text);
+}

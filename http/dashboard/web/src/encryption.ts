@@ -1,0 +1,137 @@
+// Setting up end-to-end encryption: a key pair made here, a key file that is proved to be
+// kept, and only then the public key for the service. The private key goes nowhere else.
+import type { VNode } from "snabbdom";
+import * as api from "./api";
+import * as ring from "./ring";
+import * as sealed from "./sealed";
+import * as reader from "./reader";
+import { loadAccount, session } from "./session";
+import { changed, part } from "./store";
+import { button, chip, confirm, copyButton, el, field, full, isBusy, present, run, save, say, trouble, troubleOf, when, wrong, type Child } from "./ui";
+import type { Account, Encryption } from "./wire";
+import * as words from "./words";
+
+type Step = "" | "file" | "confirm";
+
+const setup = part(() => ({ step: "" as Step, identity: "", recipient: "", saved: false, held: [] as ring.Held[], loaded: false }));
+
+const chunk = () => import("./age");
+
+export function enter() {
+  void recount();
+}
+
+async function recount() {
+  const id = session.account?.id;
+  if (!id) return;
+  setup.held = await ring.keys(id);
+  setup.loaded = true;
+  changed();
+}
+
+export function view(a: Account): Child[] {
+  if (!setup.loaded) void recount();
+  const e = a.encryption;
+  const first = [el("h2", null, "Encryption"), el("p", null, "Mail to an encrypted inbox is sealed the moment it comes: only your key opens it, in this page or with ", el("span.mono", null, "age"), ". The service never has that key, so nobody can get it back for you: keep the key file.")];
+  if (!window.isSecureContext) return [...first, el("p.note", null, "Encryption needs HTTPS: over plain HTTP this page could be changed on its way, and take your key with it.")];
+  return [...first, status(e), setup.step === "file" ? saving() : setup.step === "confirm" ? confirming() : beginning(e), openFile(e), held(e)];
+}
+
+const status = (e: Encryption) => el("p", null, chip(e.enabled ? "on" : "off", e.enabled ? "good" : ""), e.enabled && e.public_key ? [" since ", e.set_at ? when(e.set_at, words.long) : "", ". ", words.plural(e.encrypted_inboxes ?? 0, "encrypted inbox", "encrypted inboxes"), ". Public key ", el("span.mono.wrap", null, e.public_key), " ", copyButton(e.public_key, "Copy", { "aria-label": "Copy the public key" }, "button.tiny")] : " New inboxes are plain.");
+
+function beginning(e: Encryption): VNode {
+  return el("div.buttons.start", null,
+    button(isBusy("pair") ? "One moment…" : e.enabled ? "Change the key" : "Set up encryption", () => void run("pair", async () => {
+      const p = await (await chunk()).pair();
+      Object.assign(setup, { step: "file", saved: false }, p);
+    }).catch(wrong), { id: "encryption-begin" }, e.enabled ? "button" : "button.main"),
+    e.enabled && button("Turn off", () => confirm("Turn encryption off?", "No encrypted inbox can be made then. It is refused while there are any.", "Turn off", async () => {
+      await api.ask("DELETE", "/api/account/encryption");
+      await loadAccount();
+    }), {}, "button.danger"));
+}
+
+function saving(): VNode {
+  return full("form.steps-card", { key: "step-file", on: { submit: (ev: Event) => {
+    ev.preventDefault();
+    const pass = new FormData(ev.target as HTMLFormElement).get("passphrase") as string;
+    void run("key-file", async () => {
+      const bytes = await (await chunk()).file(setup.identity, setup.recipient, pass);
+      save(pass ? "inbox-key.age" : "inbox-key.txt", "application/octet-stream", bytes);
+      setup.saved = true;
+      setup.step = "confirm";
+    }).catch(wrong);
+  } } }, el("h3", null, "1 of 2: keep the key file"), el("p", null, "The key pair is made. Download its private half; whoever has the file reads your mail, and without it nobody does."),
+    field("key-file", { name: "passphrase", label: "Passphrase for the file (recommended)", type: "password", auto: "new-password", hint: "The file is of no use without it. Empty: the file is not locked." }),
+    troubleOf("key-file", []),
+    el("div.buttons.start", null, el("button.main", { type: "submit", disabled: isBusy("key-file"), id: "key-file-save" }, isBusy("key-file") ? "Locking the file…" : "Download key file"), button("Cancel", cancel)));
+}
+
+function confirming(): VNode {
+  return fileForm("confirm-key", "2 of 2: show that you have it", "Open the file that was just saved. When it opens, encryption is turned on.", "Turn encryption on", async (found) => {
+    const mine = found.find((k) => k.recipient === setup.recipient);
+    if (!mine) return trouble("confirm-key", "file", "This is another key file: open the one that was just saved.");
+    const id = session.account!.id;
+    await api.json("PUT", "/api/account/encryption", { public_key: setup.recipient });
+    const lasting = await ring.keep(await (await chunk()).held(id, mine));
+    cancel();
+    await loadAccount();
+    await recount();
+    say(lasting ? "Encryption is on. New inboxes can be encrypted." : "Encryption is on. This browser keeps no keys: open the key file after each reload.");
+  }, cancel);
+}
+
+function cancel() {
+  Object.assign(setup, { step: "", identity: "", recipient: "", saved: false });
+  changed();
+}
+
+function openFile(e: Encryption): VNode | null {
+  if (setup.step || (!e.enabled && !setup.held.length)) return null;
+  return fileForm("open-key", "Open a key file", "It opens mail in this browser. Mail of earlier keys needs their files too.", "Open", async (found, at) => {
+    if (!found.length) return trouble("open-key", "file", "There is no private key in this file.");
+    for (const k of found) await ring.keep(await (await chunk()).held(session.account!.id, k));
+    at.reset();
+    await recount();
+    await reader.unseal();
+    say(`${words.plural(found.length, "key")} opened in this browser.`);
+  });
+}
+
+type Found = { identity: string; recipient: string }[];
+
+function fileForm(id: string, title: string, text: string, label: string, act: (found: Found, at: HTMLFormElement) => Promise<void>, cancelled?: () => void): VNode {
+  return full("form.steps-card", { key: id, attrs: { id }, on: { submit: (ev: Event) => {
+    ev.preventDefault();
+    const at = ev.target as HTMLFormElement, data = new FormData(at), f = data.get("file") as File | null;
+    void run(id, async () => {
+      if (!f?.size) return trouble(id, "file", "Choose the key file.");
+      if (f.size > 1 << 20) return trouble(id, "file", "This is no key file.");
+      const { identities, Locked } = await chunk();
+      let found: Found;
+      try {
+        found = await identities(new Uint8Array(await f.arrayBuffer()), String(data.get("passphrase") ?? ""));
+      } catch (e) {
+        return trouble(id, e instanceof Locked ? "passphrase" : "file", e instanceof Locked ? e.message : "This is no key file.");
+      }
+      await act(found, at);
+    }).catch(wrong);
+  } } }, el("h3", null, title), el("p", null, text),
+    el("div.field", null, el("label", { for: id + "-file" }, "Key file"), el("input", present({ type: "file", name: "file", id: id + "-file", accept: ".txt,.age,.key,text/plain" })), troubleFor(id, "file")),
+    field(id, { name: "passphrase", label: "Passphrase, if it has one", type: "password", auto: "off" }), troubleOf(id, ["file", "passphrase"]),
+    el("div.buttons.start", null, el("button.main", { type: "submit", disabled: isBusy(id) }, isBusy(id) ? "Opening…" : label), cancelled && button("Cancel", cancelled)));
+}
+
+const troubleFor = (id: string, name: string) => troubleOf(id, ["passphrase", ""].filter((n) => n !== name));
+
+function held(e: Encryption): VNode | null {
+  if (!setup.held.length) return e.enabled ? el("p.note", null, "No key is open in this browser: encrypted mail stays closed here.") : null;
+  return el("div", null, el("h3", null, "Keys open in this browser"),
+    el("ul.files", null, setup.held.map((k) => el("li", null, el("span.mono.wrap", null, k.recipient), k.recipient === e.public_key && chip("in use", "good"), typeof k.key === "string" && chip("until reload", "warn"),
+      button("Forget", () => confirm("Forget this key?", "Mail sealed for it stays closed in this browser until its file is opened again.", "Forget", async () => {
+        await ring.forget(k.account, k.recipient);
+        await recount();
+      }), { "aria-label": "Forget " + k.recipient.slice(0, 16) }, "button.small")))),
+    el("div.field.check", null, full("input", { attrs: { type: "checkbox", id: "keys-stay" }, props: { checked: sealed.staysAfterSignOut() }, on: { change: (ev: Event) => (sealed.setStays((ev.target as HTMLInputElement).checked), changed()) } }),
+      el("label", { for: "keys-stay" }, "Keep these keys in this browser after signing out")));
+}

@@ -1,0 +1,206 @@
+// The pane of inboxes: any number of them, searched, made, changed, emptied and deleted.
+import type { VNode } from "snabbdom";
+import * as api from "./api";
+import { query } from "./api";
+import * as place from "./place";
+import { forgetScroll, more, paged, reload, windowed, type Fetch } from "./rows";
+import { loadAccount, session, domain } from "./session";
+import { changed, part } from "./store";
+import { button, chip, closeDialog, code, confirm, copyButton, el, empty, field, form, full, icon, link, openDialog, say, when, type Field } from "./ui";
+import type { CreatedInbox, Domain, Inbox } from "./wire";
+import * as words from "./words";
+
+export const boxes = part(() => ({ list: paged<Inbox>(), q: "", single: null as Inbox | null }));
+
+/** rowHeight is that of the style sheet. */
+const rowHeight = 58;
+
+// What is typed is looked for in the label; with an @ or a digit it is an address.
+const fetchPage: Fetch<Inbox> = async (cursor) => {
+  const q = boxes.q.trim().toLowerCase();
+  const by = /[@\d.]/.test(q) ? { prefix: q.split("@")[0] } : { label: q };
+  const r = await api.get<{ inboxes: Inbox[]; next_cursor: string | null }>("/api/v1/inboxes" + query({ limit: 100, cursor, ...by }));
+  return { items: r.inboxes, next: r.next_cursor };
+};
+
+export const load = (keep = false) => reload(boxes.list, fetchPage, keep);
+
+export const find = (addr: string): Inbox | null => boxes.list.items.find((b) => b.address === addr) ?? (boxes.single?.address === addr ? boxes.single : null);
+
+/** want has the inbox of an address at hand, though its page of the list was never fetched. */
+export async function want(addr: string) {
+  if (find(addr)) return;
+  boxes.single = (await api.get<{ inbox: Inbox }>(api.path`/api/v1/inboxes/${addr}`)).inbox;
+  changed();
+}
+
+export const unread = () => boxes.list.items.reduce((n, b) => n + b.unread_count, 0);
+
+/** counted changes what is shown of an inbox until it is fetched again. */
+export function counted(addr: string, mails: number, unread: number, at?: string) {
+  const b = find(addr);
+  if (!b) return;
+  b.message_count = Math.max(0, b.message_count + mails);
+  b.unread_count = Math.max(0, b.unread_count + unread);
+  if (at) b.last_message_at = at;
+  changed();
+}
+
+/** refresh fetches one inbox anew. */
+export async function refresh(addr: string) {
+  const b = find(addr);
+  if (b) Object.assign(b, (await api.get<{ inbox: Inbox }>(api.path`/api/v1/inboxes/${addr}`)).inbox);
+  changed();
+}
+
+let typing = 0;
+
+export function view(current: string, all: boolean): VNode {
+  const list = boxes.list;
+  return el("section.pane.boxes", { "aria-label": "Inboxes" },
+    el("header.bar", null,
+      full("input.search", {
+        attrs: { type: "search", "aria-label": "Search inboxes", placeholder: "Search inboxes", id: "search-boxes" }, props: { value: boxes.q },
+        on: { input: (e: Event) => {
+          boxes.q = (e.target as HTMLInputElement).value;
+          clearTimeout(typing);
+          typing = window.setTimeout(() => (forgetScroll("boxes"), void load(true)), 200);
+        } },
+      }),
+      button(icon("plus"), create, { "aria-label": "New inbox", title: "New inbox" }, "button.main.square")),
+    link(place.to("all"), [icon("mail"), el("span.name", null, "All mail"), unread() > 0 && el("b.count", null, words.number(unread()))], { "aria-current": all ? "page" : null }, "a.row.all"),
+    windowed(list, {
+      id: "boxes", label: "Inboxes", height: rowHeight, what: "inboxes", again: () => void load(), more: () => void more(list, fetchPage),
+      key: (b) => b.address, current: (b) => b.address === current && !all,
+      row: (b) => [link(place.to("mail", b.address), [
+        el("span.line", null, el("span.name", null, b.label || b.address), b.encrypted && el("span.tiny", { title: "End-to-end encrypted" }, icon("lock")), b.full && chip("full", "bad"),
+          b.unread_count > 0 && el("b.count", { "aria-label": words.plural(b.unread_count, "unread mail") }, words.number(b.unread_count))),
+        el("span.line.second", null, el("span.address", null, b.address), b.last_message_at && when(b.last_message_at)),
+      ], { "aria-current": b.address === current && !all ? "true" : null }, "a.row")],
+      empty: boxes.q ? empty("Nothing found", `No inbox matches “${boxes.q}”.`) : empty("No inbox yet", "An inbox is an address that receives and sends mail, for an agent or for yourself.", button("Make an inbox", create, {}, "button.main")),
+    }));
+}
+
+// --- making one
+
+let domains: string[] = [];
+
+export function create() {
+  domains = [];
+  const last = { ignored: null as CreatedInbox | null };
+  void api.get<{ domains: Domain[] }>("/api/domains").then((r) => ((domains = r.domains.filter((d) => d.status === "verified").map((d) => d.domain)), changed()), () => {});
+  openDialog({
+    title: "New inbox",
+    body: () => (last.ignored ? created(last.ignored) : [creation(last)]),
+  });
+}
+
+function creation(last: { ignored: CreatedInbox | null }): VNode {
+  const a = session.account;
+  const fields: (Field | VNode)[] = [
+    { name: "prefix", label: "Name before the @", placeholder: "made for you", autofocus: true, hint: "Letters, digits, dots, dashes. Leave it empty for a made-up one." },
+    { name: "label", label: "Label", hint: a && !a.limits.labels ? "The Free plan makes one up." : "How it is called in this page, and the name that its mail is from." },
+  ];
+  const where: [string, string][] = [["", "A random namespace of " + domain], ["sub", "A namespace of my choice"], ...domains.map((d): [string, string] => ["@" + d, d])];
+  const more: (Field | VNode)[] = [
+    { name: "where", label: "Under", options: where, hint: a && !a.limits.subdomains ? "A chosen namespace needs a paid plan." : "Own domains appear here once they are verified." },
+    { name: "subdomain", label: "Namespace, if chosen", placeholder: "team" },
+    { name: "retention_hours", label: "Keep mail for so many hours", type: "number", min: 1, placeholder: a ? String(a.limits.default_retention_hours) : "", hint: a ? `At most ${words.hours(a.limits.max_retention_hours)}; more is cut to that.` : null },
+    { name: "keep_newest", label: "When it is full, let the oldest mail go rather than refuse new mail", type: "checkbox" },
+  ];
+  if (a?.encryption.enabled) more.push({ name: "encrypted", label: "End-to-end encrypted: only your key opens its mail, and no code is read from it", type: "checkbox" });
+  return form("new-inbox", [...fields, el("details", { key: "more" }, el("summary", null, "More options"), ...more.map((f) => ("sel" in f ? (f as VNode) : inDetails(f as Field))))], "Make inbox", async (v) => {
+    const order: Record<string, unknown> = {};
+    if (v.prefix) order.prefix = v.prefix.trim().toLowerCase();
+    if (v.label) order.label = v.label.trim();
+    if (v.where?.startsWith("@")) order.domain = v.where.slice(1);
+    else if (v.where === "sub" || v.subdomain) order.subdomain = v.subdomain.trim().toLowerCase();
+    if (v.retention_hours) order.retention_hours = Number(v.retention_hours);
+    if (v.keep_newest) order.keep_newest = true;
+    if (v.encrypted) order.encrypted = true;
+    const made = await api.json<CreatedInbox>("POST", "/api/inboxes", order, { once: api.newOnce() });
+    await load(true);
+    void loadAccount();
+    place.go(place.to("mail", made.address));
+    if (made.ignored_fields?.length) last.ignored = made;
+    else closeDialog();
+    say(`${made.address} is ready for mail.`);
+  });
+}
+
+const inDetails = (f: Field) => field("new-inbox", f);
+
+const created = (made: CreatedInbox) => [
+  el("p", null, "The inbox is there, without what the plan does not cover:"),
+  el("ul", null, (made.ignored_fields ?? []).map((f) => el("li", null, f))), el("p", null, made.note ?? ""),
+  el("div.buttons", null, button("All right", closeDialog, {}, "button.main")),
+];
+
+// --- one inbox: its settings
+
+export function settings(b: Inbox) {
+  openDialog({ title: b.address, body: () => settingsBody(find(b.address) ?? b) });
+}
+
+function settingsBody(b: Inbox): VNode[] {
+  const a = session.account;
+  return [
+    el("p.quiet", null, `Made `, when(b.created_at, words.long), `. ${words.plural(b.message_count, "message")}. ${b.encrypted ? "End-to-end encrypted." : ""}`),
+    el("div.buttons.start", null, copyButton(b.address, "Copy address"), link(place.to("calendar", b.address), [icon("calendar"), "Calendar"], {}, "a.button.small")),
+    form("inbox-settings", [
+      { name: "label", label: "Label", value: b.label, disabled: a ? !a.limits.labels : false, hint: a && !a.limits.labels ? "The Free plan makes one up." : null },
+      { name: "retention_hours", label: "Keep mail for so many hours", type: "number", min: 1, value: String(b.retention_hours), hint: "Mail that is there already keeps its time." },
+      { name: "keep_newest", label: "When it is full, let the oldest mail go", type: "checkbox", checked: b.keep_newest },
+    ], "Save", async (v) => {
+      const change: Record<string, unknown> = { retention_hours: Number(v.retention_hours), keep_newest: v.keep_newest === "on" };
+      if (v.label !== undefined && v.label !== b.label) change.label = v.label;
+      await api.json("PATCH", api.path`/api/v1/inboxes/${b.address}`, change);
+      await refresh(b.address);
+      closeDialog();
+      say("Saved.");
+    }),
+    el("h3", null, "Its own key"), inboxKey(b),
+    el("h3", null, "Empty or delete"),
+    el("div.buttons.start", null,
+      button("Delete all its mail", () => confirm("Delete all mail?", `All mail of ${b.address} goes, at once and for good. The address stays.`, "Delete all mail", async () => {
+        const r = await api.json<{ deleted: number }>("POST", api.path`/api/v1/inboxes/${b.address}/burn`);
+        await refresh(b.address);
+        dispatchEvent(new CustomEvent("mail-gone", { detail: b.address }));
+        say(`${words.plural(r.deleted, "message")} deleted.`);
+      }), {}, "button.danger"),
+      button("Delete the inbox", () => confirm("Delete this inbox?", `${b.address} and all its mail go for good; mail to it is refused from then on.`, "Delete inbox", async () => {
+        await api.json("DELETE", api.path`/api/v1/inboxes/${b.address}`);
+        boxes.list.items = boxes.list.items.filter((x) => x.address !== b.address);
+        boxes.single = null;
+        place.go(place.to("mail"), true);
+        void loadAccount();
+        say(`${b.address} is deleted.`);
+      }), {}, "button.danger")),
+  ];
+}
+
+function inboxKey(b: Inbox): VNode {
+  if (b.has_key)
+    return el("div", null, el("p", null, "This inbox has a key of its own. It works for this inbox alone."),
+      button("Revoke its key", () => confirm("Revoke the key?", "Whoever uses it is refused at once.", "Revoke", async () => {
+        await api.json("DELETE", api.path`/api/inboxes/${b.address}/key`);
+        await refresh(b.address);
+      }), {}, "button.danger"));
+  return form("inbox-key", [
+    { name: "scopes", label: "What it may do", options: [["inbox:read", "Read mail"], ["inbox:read,email:send", "Read and send mail"], ["full", "Everything in this inbox"]] },
+  ], "Make a key", async (v) => {
+    const r = await api.json<{ api_key: string }>("POST", api.path`/api/inboxes/${b.address}/key`, { scopes: v.scopes.split(",") });
+    await refresh(b.address);
+    shownOnce("Key of " + b.address, r.api_key, "An agent sends it as the header X-API-Key.");
+  });
+}
+
+/** shownOnce shows a secret, and forgets it when the dialog is closed. */
+export function shownOnce(title: string, secret: string, use: string) {
+  let text = secret;
+  openDialog({
+    title,
+    body: () => [el("p", null, el("b", null, "It is shown this once. "), use), code(text, title), el("div.buttons", null, button("I have kept it", closeDialog, {}, "button.main"))],
+    closed: () => (text = ""),
+  });
+}

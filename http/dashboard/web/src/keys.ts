@@ -1,0 +1,57 @@
+// API keys: made with what they may do, shown once, revoked.
+import type { VNode } from "snabbdom";
+import * as api from "./api";
+import { query } from "./api";
+import { shownOnce } from "./inboxes";
+import { more, paged, reload, type Fetch } from "./rows";
+import { part } from "./store";
+import { button, chip, confirm, el, empty, failed, field, form, full, loading, openDialog, present, say, trouble, when } from "./ui";
+import type { Key } from "./wire";
+import * as words from "./words";
+
+const keys = part(() => ({ list: paged<Key>() }));
+
+const fetchPage: Fetch<Key> = async (cursor) => {
+  const r = await api.get<{ keys: Key[]; next_cursor: string | null }>("/api/keys" + query({ limit: 100, cursor }));
+  return { items: r.keys, next: r.next_cursor };
+};
+
+export const enter = () => void reload(keys.list, fetchPage, true);
+
+function create() {
+  openDialog({ title: "New key", body: () => [form("new-key", [
+    field("new-key", { name: "label", label: "Label", required: true, autofocus: true, hint: "What uses it: you will want to know when you revoke it." }),
+    el("fieldset", { key: "scopes" }, el("legend", null, "What it may do"), words.scopes.map(([name, label, text], i) => el("div.field.check", null,
+      full("input", { attrs: present({ type: "checkbox", name: "scopes", value: name, id: "scope-" + name, "aria-describedby": "scope-hint-" + name, checked: i === 0 ? true : null }) }),
+      el("label", { for: "scope-" + name }, label), el("p.hint", { id: "scope-hint-" + name }, text)))),
+    { name: "expires", label: "How long it works", options: [["90", "90 days"], ["30", "30 days"], ["365", "A year"], ["", "Until it is revoked"]] },
+  ], "Make key", async (v) => {
+    if (!v.scopes) return trouble("new-key", "", "Choose at least one thing that it may do.");
+    const r = await api.json<{ key: string }>("POST", "/api/keys", { label: v.label, scopes: v.scopes.split(","), expires_in_days: v.expires ? Number(v.expires) : null });
+    enter();
+    shownOnce("Your new key", r.key, "An agent sends it as the header X-API-Key. Keep it where secrets are kept.");
+  })] });
+}
+
+export function view(): VNode {
+  const p = keys.list;
+  return el("section.pane.page", { "aria-label": "Keys" },
+    el("header.bar.title", null, el("h1", null, "Keys"), button("New key", create, {}, "button.main")),
+    el("div.body", null, p.items.length ? table(p.items) : p.state === "failed" ? failed(p.error, enter) : p.state !== "ready" ? loading("keys")
+      : empty("No key yet", "A program uses a key in place of your password. Make one for each, with only what it needs.", button("Make a key", create, {}, "button.main")),
+      p.next && button("More", () => void more(p, fetchPage))));
+}
+
+const table = (list: Key[]) => el("div.scroll", null, el("table", null,
+  el("thead", null, el("tr", null, ...["Label", "For", "May", "Last used", "Works until", ""].map((t) => el("th", { scope: "col" }, t)))),
+  el("tbody", null, list.map((k) => el("tr", null,
+    el("td", null, el("b", null, k.label || "—"), el("div.quiet.mono", null, k.prefix + "…")),
+    el("td", null, k.inbox ?? "All inboxes"),
+    el("td", null, k.scopes.split(",").map((s) => el("div", null, words.scopes.find(([n]) => n === s)?.[1] ?? s))),
+    el("td", null, k.last_used_at ? when(k.last_used_at, words.long) : el("span.quiet", null, "never")),
+    el("td", null, k.expired ? chip("expired", "bad") : k.expires_at ? when(k.expires_at, words.long) : "revoked"),
+    el("td", null, button("Revoke", () => confirm("Revoke this key?", `Whatever uses “${k.label || k.prefix}” is refused at once.`, "Revoke", async () => {
+      await api.json("DELETE", api.path`/api/keys/${k.id}`);
+      keys.list.items = keys.list.items.filter((x) => x !== k);
+      say("The key is revoked.");
+    }), { "aria-label": "Revoke " + (k.label || k.prefix) }, "button.small.danger")))))));

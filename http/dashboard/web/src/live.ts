@@ -1,0 +1,115 @@
+// What happens, as it happens: one stream for the tab, taken up again where it broke; a long
+// poll where streams don't come through; nothing while the tab is hidden for long.
+import * as api from "./api";
+import { changed } from "./store";
+import type { Happening } from "./wire";
+
+type Listener = { happened: (e: Happening) => void; gap: () => void };
+
+let stop: AbortController | null = null;
+let last = ""; // cursor behind the last event that was taken up
+let broken = 0; // streams in a row that brought nothing
+let hidden = 0;
+/** connected is shown as the small light in the corner. */
+export let connected = false;
+
+const hiddenFor = 5 * 60_000, silence = 45_000;
+
+export function start(l: Listener) {
+  end();
+  last = "";
+  broken = 0;
+  const mine = (stop = new AbortController());
+  void follow(l, mine.signal);
+  document.onvisibilitychange = () => {
+    clearTimeout(hidden);
+    if (document.hidden) hidden = window.setTimeout(() => stop?.abort(), hiddenFor);
+    else if (stop?.signal.aborted) {
+      stop = new AbortController();
+      void follow(l, stop.signal);
+    }
+  };
+}
+
+export function end() {
+  stop?.abort();
+  stop = null;
+  clearTimeout(hidden);
+  document.onvisibilitychange = null;
+  connected = false;
+}
+
+async function follow(l: Listener, signal: AbortSignal) {
+  for (let wait = 500; !signal.aborted; wait = Math.min(wait * 2, 15_000)) {
+    const before = last;
+    try {
+      if (broken >= 3) await poll(l, signal);
+      else await stream(l, signal);
+      wait = 500;
+    } catch (e) {
+      if (e instanceof api.Failure && e.status === 422) {
+        last = ""; // the place is older than what is kept: begin now, and look at everything again
+        l.gap();
+      } else if (!(e instanceof api.Failure) && !(e instanceof api.Left) && !signal.aborted && !(e instanceof TypeError)) throw e;
+    }
+    if (last !== before) broken = Math.min(broken, 2);
+    light(false);
+    if (!signal.aborted) await new Promise((done) => setTimeout(done, wait * (0.75 + Math.random() / 2)));
+  }
+}
+
+function light(on: boolean) {
+  if (connected === on) return;
+  connected = on;
+  changed();
+}
+
+async function stream(l: Listener, signal: AbortSignal) {
+  const quiet = new AbortController();
+  let watch = 0;
+  const alive = () => {
+    clearTimeout(watch);
+    watch = window.setTimeout(() => quiet.abort(), silence);
+  };
+  alive();
+  broken++;
+  try {
+    const r = await api.ask("GET", "/api/v1/events", undefined, {
+      signal: AbortSignal.any([signal, quiet.signal]), headers: { Accept: "text/event-stream", ...(last ? { "Last-Event-ID": last } : {}) },
+    });
+    if (!last) l.gap(); // what came between the first look and now
+    const from = r.body!.pipeThrough(new TextDecoderStream()).getReader();
+    light(true);
+    let text = "";
+    for (;;) {
+      const { value, done } = await from.read();
+      if (done) return;
+      alive();
+      text += value;
+      const blocks = text.split("\n\n");
+      text = blocks.pop()!;
+      for (const b of blocks) take(b, l);
+      if (last) broken = 0;
+    }
+  } finally {
+    clearTimeout(watch);
+  }
+}
+
+function take(block: string, l: Listener) {
+  let data = "", id = "";
+  for (const line of block.split("\n")) {
+    if (line.startsWith("id:")) id = line.slice(3).trim();
+    else if (line.startsWith("data:")) data += line.slice(5).trim();
+  }
+  if (data) l.happened(JSON.parse(data) as Happening);
+  if (id) last = id;
+}
+
+async function poll(l: Listener, signal: AbortSignal) {
+  const r = await api.get<{ events: Happening[]; next: string }>("/api/v1/events" + api.query({ after: last || "now", wait: last ? 25 : 0 }), { signal });
+  if (!last) l.gap();
+  light(true);
+  for (const e of r.events) l.happened(e);
+  last = r.next;
+}

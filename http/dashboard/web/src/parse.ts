@@ -1,0 +1,23 @@
+// Reading a mail as it was received; loaded when a mail needs it.
+import PostalMime, { type Email } from "postal-mime";
+
+export const read = (source: Uint8Array<ArrayBuffer>): Promise<Email> => PostalMime.parse(source, { attachmentEncoding: "arraybuffer" });
+
+const harmless = /^image\/(png|gif|jpeg|webp|bmp|avif)$/i;
+
+/** images are the pictures of a mail by Content-ID, as data: addresses. */
+export async function images(source: Uint8Array<ArrayBuffer>): Promise<Map<string, string>> {
+  const out = new Map<string, string>();
+  for (const a of (await read(source)).attachments)
+    if (a.contentId && harmless.test(a.mimeType)) out.set(a.contentId.replace(/^<|>$/g, ""), `data:${a.mimeType};base64,${base64(bytesOf(a.content))}`);
+  return out;
+}
+
+export const bytesOf = (c: ArrayBuffer | Uint8Array | string): Uint8Array<ArrayBuffer> =>
+  typeof c === "string" ? new TextEncoder().encode(c) : c instanceof Uint8Array ? new Uint8Array(c) : new Uint8Array(c);
+
+function base64(b: Uint8Array): string {
+  let s = "";
+  for (let i = 0; i < b.length; i += 0x8000) s += String.fromCharCode(...b.subarray(i, i + 0x8000));
+  return btoa(s);
+}

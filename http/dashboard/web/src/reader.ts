@@ -1,0 +1,291 @@
+// One mail: the code large, then tabs for everything that is known of it.
+import type { VNode } from "snabbdom";
+import * as api from "./api";
+import * as frame from "./frame";
+import * as mails from "./mail";
+import * as meeting from "./meeting";
+import * as place from "./place";
+import * as compose from "./compose";
+import * as sealed from "./sealed";
+import { changed, part } from "./store";
+import { button, chip, confirm, copy, copyButton, el, failed, full, icon, link, loading, outside, save, say, when, wrong, type Child } from "./ui";
+import type { Attachment, Mailbox, Message } from "./wire";
+import * as words from "./words";
+
+export const tabs = ["text", "html", "headers", "source", "attachments", "calendar", "checks"] as const;
+export type Tab = (typeof tabs)[number];
+const titles: Record<Tab, string> = { text: "Text", html: "HTML", headers: "Headers", source: "Source", attachments: "Attachments", calendar: "Calendar", checks: "Checks" };
+
+/** Opened is what an envelope held, once it was opened here. */
+export type Opened = import("./sealedmail").Opened;
+
+export const open = part(() => ({
+  addr: "", id: 0, mail: null as Message | null, error: "", tab: "" as Tab | "", source: "", sourceError: "",
+  inside: null as Opened | null, lockedWhy: "", turn: 0,
+}));
+
+export const shownTab = (): Tab => open.tab || (open.mail && !body(open.mail) && html() ? "html" : "text");
+
+const body = (m: Message) => open.inside?.text ?? m.body ?? "";
+const html = () => open.inside?.html ?? open.mail?.html ?? null;
+
+/** show opens a mail, or none. Opening is what marks it as read. */
+export function show(addr: string, id: number, tab: string) {
+  open.tab = (tabs as readonly string[]).includes(tab) ? (tab as Tab) : "";
+  if (open.addr === addr && open.id === id) {
+    if (open.tab === "source") void loadSource();
+    return changed();
+  }
+  frame.forget();
+  Object.assign(open, { addr, id, mail: null, error: "", source: "", sourceError: "", inside: null, lockedWhy: "" });
+  if (id) void load(true);
+  changed();
+}
+
+const url = (rest = "") => api.path`/api/v1/inboxes/${open.addr}/messages/${open.id}` + rest;
+
+export async function load(opening = false) {
+  const turn = ++open.turn, { addr, id } = open;
+  if (!id) return;
+  try {
+    const { email } = await api.get<{ email: Message }>(url());
+    if (turn !== open.turn) return;
+    open.mail = { ...email, inbox: addr };
+    open.error = "";
+    changed();
+    if (open.tab === "source") void loadSource();
+    if (email.encrypted) await unseal();
+    if (opening && email.direction === "in" && !email.is_read) {
+      await mails.mark(addr, id, true);
+      if (open.mail && turn === open.turn) open.mail.is_read = true;
+    }
+  } catch (e) {
+    if (e instanceof api.Failure && turn === open.turn) open.error = e.message;
+    else if (!(e instanceof api.Left) && !(e instanceof api.Failure)) wrong(e);
+  }
+  changed();
+}
+
+/** unseal opens the envelope with the keys that this browser holds. */
+export async function unseal() {
+  const m = open.mail, turn = open.turn;
+  if (!m?.encrypted) return;
+  open.lockedWhy = "";
+  const got = await sealed.open(m);
+  if (turn !== open.turn) return;
+  if ("why" in got) open.lockedWhy = got.why;
+  else {
+    open.inside = got;
+    mails.mail.opened.set(m.inbox + " " + m.id, got.subject);
+  }
+  changed();
+}
+
+async function raw(): Promise<Uint8Array<ArrayBuffer>> {
+  if (open.inside) return open.inside.source;
+  return new Uint8Array(await (await api.ask("GET", url("/raw"))).arrayBuffer());
+}
+
+async function loadSource() {
+  if (open.source || !open.mail || (open.mail.encrypted && !open.inside)) return;
+  const { turn } = open;
+  try {
+    const bytes = await raw();
+    // Octets that are no UTF-8 are shown as what they are, not guessed at.
+    const text = new TextDecoder().decode(bytes.subarray(0, 1 << 20)) + (bytes.length > 1 << 20 ? "\n\n… cut after 1 MB: download the .eml for all of it" : "");
+    if (turn === open.turn) open.source = text;
+  } catch (e) {
+    if (e instanceof api.Failure) open.sourceError = e.message;
+  }
+  changed();
+}
+
+const where = (tab: Tab) => (place.here.view === "all" ? place.to("all", open.addr, open.id, tab) : place.to("mail", open.addr, open.id, tab));
+
+export async function download() {
+  try {
+    save(open.inside || !open.mail?.encrypted ? `${open.addr}-${open.id}.eml` : `${open.addr}-${open.id}.age`, "application/octet-stream", await raw());
+  } catch (e) {
+    wrong(e);
+  }
+}
+
+async function file(a: Attachment) {
+  try {
+    const bytes = new Uint8Array(await (await api.ask("GET", url(api.path`/attachments/${a.id}`))).arrayBuffer());
+    save(a.filename || "file", "application/octet-stream", bytes);
+  } catch (e) {
+    wrong(e);
+  }
+}
+
+export function remove() {
+  const m = open.mail;
+  if (!m) return;
+  const queued = m.send_status === "queued" || m.send_status === "retrying";
+  confirm("Delete this message?", queued ? "It was not delivered yet: deleting takes it back." : "It goes at once and for good.", "Delete", async () => {
+    await api.json("DELETE", url());
+    const next = mails.after(open.addr, open.id);
+    mails.drop(open.addr, open.id);
+    place.go(next, true);
+    say("Deleted.");
+  });
+}
+
+export async function unread() {
+  const m = open.mail;
+  if (!m || m.direction === "out") return;
+  try {
+    await mails.mark(open.addr, open.id, !m.is_read);
+    m.is_read = !m.is_read;
+    say(m.is_read ? "Marked as read." : "Marked as unread.");
+  } catch (e) {
+    wrong(e);
+  }
+}
+
+export function reply() {
+  if (open.mail) compose.reply(open.mail, open.inside);
+}
+
+const people = (list: Mailbox[]) => list.map((p) => el("span.person", { title: p.email }, p.name ? `${p.name} <${p.email}>` : p.email));
+
+export function view(): VNode {
+  const m = open.mail;
+  if (!open.id) return el("section.pane.reader.none", { "aria-label": "Message" }, el("p.quiet", null, "Choose a mail to read it."));
+  return el("section.pane.reader", { "aria-label": "Message", "data-id": open.id },
+    el("header.bar", null,
+      link(place.here.view === "all" ? place.to("all") : place.to("mail", open.addr), icon("back"), { "aria-label": "Back to the list", class: "plain to-list" }),
+      m && m.direction === "in" && button([icon("reply"), "Reply"], reply, { title: "Reply (r)" }, "button.small"),
+      m && m.direction === "in" && button([icon("dot"), m.is_read ? "Unread" : "Read"], () => void unread(), { title: "Mark as read or unread (u)", "aria-label": m.is_read ? "Mark as unread" : "Mark as read" }, "button.small"),
+      m && button([icon("save"), "Download"], () => void download(), { title: "Download as received" }, "button.small"),
+      m && button([icon("trash"), "Delete"], remove, { title: "Delete (#)" }, "button.small")),
+    open.error ? failed(open.error, () => void load(true)) : !m ? loading("the mail") : full("article", { key: open.addr + open.id }, ...content(m)));
+}
+
+function content(m: Message): Child[] {
+  const tab = shownTab();
+  return [
+    el("h1", null, m.encrypted ? (open.inside?.subject ?? "Encrypted mail") : m.subject || "No subject"),
+    el("dl.people", null, el("dt", null, "From"), el("dd", null, people(open.inside ? [open.inside.from] : [m.from])),
+      el("dt", null, "To"), el("dd", null, people((open.inside?.to ?? m.to).length ? (open.inside?.to ?? m.to) : [{ email: m.envelope_to, name: "" }])),
+      (open.inside?.cc ?? m.cc).length > 0 && el("dt", null, "Cc"), (open.inside?.cc ?? m.cc).length > 0 && el("dd", null, people(open.inside?.cc ?? m.cc)),
+      m.bcc?.length ? el("dt", null, "Bcc") : null, m.bcc?.length ? el("dd", null, people(m.bcc)) : null,
+      el("dt", null, m.direction === "in" ? "Received" : "Accepted"), el("dd", null, when(m.received_at, words.long), el("span.quiet", null, " · kept until "), when(m.expires_at, words.long))),
+    m.encrypted && !open.inside && locked(),
+    m.otp_code ? otp(m) : null, m.verification_link ? verification(m.verification_link) : null,
+    m.direction === "out" ? sending(m) : null,
+    m.degraded && el("p.note", null, "This mail is not well formed; what could be read of it is shown."),
+    el("div.tabs", { role: "tablist", "aria-label": "Parts of the mail" }, tabs.map((t) =>
+      link(where(t), [titles[t], count(m, t)], { role: "tab", id: "tab-" + t, "aria-selected": t === tab ? "true" : "false", "aria-controls": "tab-panel" }, "a.tab"))),
+    full("div.panel", { key: tab, attrs: { role: "tabpanel", id: "tab-panel", "aria-labelledby": "tab-" + tab, tabindex: 0 } }, panel(m, tab)),
+  ];
+}
+
+const files = (m: Message) => open.inside?.files.length ?? m.attachments.length;
+
+function count(m: Message, t: Tab): Child {
+  const n = t === "attachments" ? files(m) : t === "calendar" ? (m.calendar_event || open.inside?.invitation ? 1 : 0) : 0;
+  return n ? el("b.count", null, String(n)) : null;
+}
+
+function locked(): VNode {
+  return el("div.note.locked", null, icon("lock"), el("p", null, open.lockedWhy || "Opening the envelope…"),
+    open.lockedWhy && link(place.to("account"), "Open a key file", {}, "a.button.small"), open.lockedWhy && button("Try again", () => void unseal(), {}, "button.small"));
+}
+
+function otp(m: Message): VNode {
+  const o = m.otp;
+  return el("div.code", { role: "group", "aria-label": "One-time code" }, el("div", null, el("p.label", null, "Code"), el("p.big", { id: "otp" }, m.otp_code!)),
+    copyButton(m.otp_code!, "Copy code", { id: "copy-otp" }, "button.main"),
+    o?.origin && el("p.quiet", null, "For " + o.origin));
+}
+
+function verification(url: string): VNode {
+  return el("div.code.link", { role: "group", "aria-label": "Verification link" }, el("div", null, el("p.label", null, "Verification link"), el("p.url", null, url),
+    el("p.hint", null, "It may work only once: nothing here opens it but you.")), el("div.buttons", null, copyButton(url, "Copy link"), outside(url)));
+}
+
+function sending(m: Message): VNode {
+  return el("div.sending", { "aria-live": "polite" },
+    el("p", null, el("b", null, "Status "), m.send_status ? mails.statusChip(m.send_status) : null, el("span.quiet", null, " " + (states[m.send_status ?? ""] ?? ""))),
+    m.send_error && el("p.bad", null, m.send_error),
+    m.recipients?.length ? el("div.scroll", { tabindex: 0, role: "region", "aria-label": "Recipients" }, el("table", null, el("thead", null, el("tr", null, ...["Recipient", "Status", "Last attempt", "Server"].map((t) => el("th", { scope: "col" }, t)))),
+      el("tbody", null, m.recipients.map((r) => el("tr", null, el("td", null, r.email), el("td", null, mails.statusChip(r.status)),
+        el("td", null, r.error ?? "", " ", r.at ? when(r.at, words.long) : ""), el("td", null, r.mx ?? "")))))) : null);
+}
+
+const states: Record<string, string> = {
+  queued: "On its way.", retrying: "It did not get through yet and is tried again.", sent: "Every recipient's server took it.",
+  unsigned: "The recipient's server took it, but it carries no signature: publish the DKIM records of the domain.", failed: "It was not delivered to everybody.",
+};
+
+function panel(m: Message, tab: Tab): Child[] {
+  if (m.encrypted && !open.inside && tab !== "checks" && tab !== "attachments") return [el("p.quiet", null, "It can be read once the mail is opened.")];
+  switch (tab) {
+    case "text":
+      return [m.body_from_html && el("p.hint", null, "Made from the HTML: the mail has no text part."), m.truncated_body && !open.inside && el("p.note", null, "This text is cut: download the mail for all of it."),
+        body(m) ? el("pre.text", null, body(m)) : el("p.quiet", null, "This mail has no text."), links(open.inside ? [] : m.links, m.links_truncated)];
+    case "html": {
+      const h = html();
+      return h === null ? [el("p.quiet", null, "This mail has no HTML.")] : frame.view(open.addr + open.id, h, raw);
+    }
+    case "headers":
+      return [headers(open.inside?.headers ?? Object.entries(m.headers ?? {}).flatMap(([k, v]): [string, string][] => (Array.isArray(v) ? v.map((x): [string, string] => [k, x]) : [[k, v]])))];
+    case "source":
+      return [open.sourceError ? failed(open.sourceError, () => ((open.sourceError = ""), void loadSource())) : open.source ? el("pre.source", { tabindex: 0 }, open.source) : loading("the source")];
+    case "attachments":
+      return [attachments(m)];
+    case "calendar": {
+      const e = m.calendar_event ?? open.inside?.invitation ?? null;
+      return [e ? meeting.card(open.addr, e, m.encrypted) : el("p.quiet", null, "This mail carries no invitation.")];
+    }
+    case "checks":
+      return checks(m);
+  }
+}
+
+function links(list: string[], cut?: boolean): VNode | null {
+  if (!list.length) return null;
+  return el("section.links", { "aria-label": "Links" }, el("h2", null, "Links"),
+    el("ul", null, list.slice(0, 100).map((u) => el("li", null, el("span.url", null, u), copyButton(u, "Copy", { "aria-label": "Copy the link " + u.slice(0, 60) }), outside(u)))),
+    (cut || list.length > 100) && el("p.quiet", null, "There are more; the source has all of them."));
+}
+
+const headers = (list: [string, string][]) =>
+  el("table.headers", null, el("caption.unseen", null, "Headers"), el("tbody", null, list.map(([k, v]) => el("tr", null, el("th", { scope: "row" }, k), el("td", null, v)))));
+
+function attachments(m: Message): VNode {
+  if (open.inside) {
+    const list = open.inside.files;
+    return list.length ? el("ul.files", null, list.map((f) => el("li", null, icon("clip"), el("span.name", null, f.name), el("span.quiet", null, `${f.type} · ${words.size(f.bytes.length)}`),
+      button("Save", () => save(f.name, "application/octet-stream", f.bytes), { "aria-label": "Save " + f.name }, "button.small")))) : el("p.quiet", null, "This mail has no attachments.");
+  }
+  if (!m.attachments.length) return el("p.quiet", null, "This mail has no attachments.");
+  return el("ul.files", null, m.attachments.map((a) => el("li", null, icon("clip"), el("span.name", null, a.filename || "file"), el("span.quiet", null, `${a.content_type} · ${words.size(a.size_bytes)}`),
+    a.truncated ? chip("too large to be kept", "warn") : button("Save", () => void file(a), { "aria-label": "Save " + a.filename }, "button.small"))));
+}
+
+function checks(m: Message): Child[] {
+  const words: Record<string, string> = { spf: "SPF: was the sending server allowed to?", dkim: "DKIM: is it signed, and unchanged since?", dmarc: "DMARC: does that fit the sender shown?" };
+  const kind = (r: string) => (r === "pass" ? "good" : r === "none" || r === "neutral" ? "" : /error$/.test(r) ? "warn" : "bad");
+  return [
+    el("h2", null, "Sender"),
+    m.auth ? el("table", null, el("tbody", null, (["spf", "dkim", "dmarc"] as const).map((k) => el("tr", null, el("th", { scope: "row" }, words[k]),
+      el("td", null, chip(m.auth![k].result, kind(m.auth![k].result))), el("td", null, m.auth![k].domain ?? ""))))) : el("p.quiet", null, m.direction === "out" ? "Sent from here." : "It was not checked."),
+    el("h2", null, "Spam"),
+    m.spam ? el("p", null, chip(m.spam.is_spam ? "spam" : "not spam", m.spam.is_spam ? "bad" : "good"), ` ${m.spam.score} of ${m.spam.required} points`) : el("p.quiet", null, "It was not scanned: that is no verdict."),
+    m.spam?.rules.length ? el("table", null, el("tbody", null, m.spam.rules.map((r) => el("tr", null, el("th", { scope: "row" }, r.name), el("td", null, String(r.weight)), el("td", null, r.description ?? ""))))) : null,
+  ];
+}
+
+/** copyCode copies the code of the open mail. */
+export function copyCode() {
+  if (open.mail?.otp_code) void copy(open.mail.otp_code);
+}
+
+// A mail that is not settled has no event for each attempt: it is looked at while it is open.
+setInterval(() => {
+  const s = open.mail?.send_status;
+  if (open.id && !document.hidden && (s === "queued" || s === "retrying")) void load();
+}, 3000);

@@ -1,0 +1,82 @@
+// The keys that open encrypted mail, of one account in one browser. They are kept as
+// CryptoKeys that nothing can read out again, in IndexedDB; where the browser has no X25519,
+// or keeps nothing, they stay in memory. It refuses to know what they open.
+
+/** Held is one private key: as a CryptoKey, or as its text where there is no X25519. */
+export type Held = { account: string; recipient: string; key: CryptoKey | string; added: string };
+
+let inMemory: Held[] = [];
+
+function database(): Promise<IDBDatabase> {
+  return new Promise((done, fail) => {
+    const r = indexedDB.open("inbox-keys", 1);
+    r.onupgradeneeded = () => r.result.createObjectStore("keys", { keyPath: ["account", "recipient"] });
+    r.onsuccess = () => done(r.result);
+    r.onerror = () => fail(r.error);
+  });
+}
+
+async function stored<T>(mode: IDBTransactionMode, act: (s: IDBObjectStore) => IDBRequest<T>): Promise<T> {
+  const db = await database();
+  try {
+    return await new Promise<T>((done, fail) => {
+      const t = db.transaction("keys", mode), r = act(t.objectStore("keys"));
+      t.oncomplete = () => done(r.result);
+      t.onerror = t.onabort = () => fail(t.error);
+    });
+  } finally {
+    db.close();
+  }
+}
+
+/** keys are those of an account. */
+export async function keys(account: string): Promise<Held[]> {
+  let kept: Held[] = [];
+  try {
+    kept = await stored<Held[]>("readonly", (s) => s.getAll());
+  } catch {
+    // No IndexedDB here: then memory is all there is.
+  }
+  return [...inMemory, ...kept].filter((k) => k.account === account);
+}
+
+/** keep takes a key up. It returns whether a reload finds it again. */
+export async function keep(k: Held): Promise<boolean> {
+  const same = (x: Held) => x.account === k.account && x.recipient === k.recipient;
+  inMemory = inMemory.filter((x) => !same(x));
+  if (typeof k.key !== "string") {
+    try {
+      await stored("readwrite", (s) => s.put(k));
+      return true;
+    } catch {
+      // As above.
+    }
+  }
+  inMemory.push(k);
+  return false;
+}
+
+/** forget drops one key, or all of an account. */
+export async function forget(account: string, recipient?: string) {
+  inMemory = inMemory.filter((k) => k.account !== account || (recipient && k.recipient !== recipient));
+  try {
+    for (const k of await keys(account)) if (!recipient || k.recipient === recipient) await stored("readwrite", (s) => s.delete([k.account, k.recipient]));
+  } catch {
+    // Nothing was kept.
+  }
+}
+
+// The private key in a PKCS #8 wrapping (RFC 8410 section 7): all of it but the key is fixed.
+const wrapping = [0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x6e, 0x04, 0x22, 0x04, 0x20];
+
+/** locked makes a CryptoKey of the 32 octets that nothing reads out again; null: no X25519 here. */
+export async function locked(octets: Uint8Array): Promise<CryptoKey | null> {
+  const der = new Uint8Array([...wrapping, ...octets]);
+  try {
+    return await crypto.subtle.importKey("pkcs8", der, { name: "X25519" }, false, ["deriveBits"]);
+  } catch {
+    return null;
+  } finally {
+    der.fill(0);
+  }
+}

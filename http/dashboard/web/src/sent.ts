@@ -1,0 +1,91 @@
+// What was sent from all inboxes, with what became of it; and the addresses that mail came
+// back from.
+import type { VNode } from "snabbdom";
+import * as api from "./api";
+import { query } from "./api";
+import { statusChip } from "./mail";
+import * as place from "./place";
+import * as compose from "./compose";
+import { more, paged, reload, windowed, type Fetch } from "./rows";
+import { changed, part } from "./store";
+import { button, confirm, el, empty, failed, link, loading, say, when } from "./ui";
+import type { Happening, Mailbox, SendStatus, SentRecipient, Suppression } from "./wire";
+import * as words from "./words";
+
+type Sent = { inbox: string; id: number; subject: string | null; to: Mailbox[]; cc: Mailbox[]; received_at: string; send_status: SendStatus; send_error?: string | null; recipients?: SentRecipient[]; encrypted: boolean };
+
+const sent = part(() => ({ list: paged<Sent>(), blocked: paged<Suppression>(), tab: "sent" }));
+
+const rowHeight = 64;
+const fields = "id,subject,to,cc,received_at,send_status,send_error,recipients,encrypted";
+
+const fetchPage: Fetch<Sent> = async (cursor) => {
+  const r = await api.get<{ emails: Sent[]; next_cursor: string | null }>("/api/v1/messages" + query({ direction: "out", limit: 100, cursor, fields }));
+  return { items: r.emails, next: r.next_cursor };
+};
+
+const fetchBlocked: Fetch<Suppression> = async (cursor) => {
+  const r = await api.get<{ suppressions: Suppression[]; next_cursor: string | null }>("/api/suppressions" + query({ limit: 100, cursor }));
+  return { items: r.suppressions, next: r.next_cursor };
+};
+
+export function enter() {
+  void reload(sent.list, fetchPage, true);
+  void reload(sent.blocked, fetchBlocked, true);
+}
+
+export async function happened(e: Happening) {
+  if (!/^message\.(delivered|failed|bounced)$/.test(e.event) || !e.message_id) return;
+  const at = sent.list.items.find((m) => m.inbox === e.inbox && m.id === e.message_id);
+  if (!at) return void reload(sent.list, fetchPage, true);
+  await refresh(at);
+  if (e.event !== "message.delivered") void reload(sent.blocked, fetchBlocked, true);
+}
+
+async function refresh(m: Sent) {
+  try {
+    Object.assign(m, (await api.get<{ email: Sent }>(api.path`/api/v1/inboxes/${m.inbox}/messages/${m.id}` + query({ fields }))).email);
+    changed();
+  } catch (e) {
+    if (!(e instanceof api.Failure) && !(e instanceof api.Left)) throw e;
+  }
+}
+
+// Attempts in between have no event: what waits and is in sight is looked at now and then.
+setInterval(() => {
+  if (place.here.view !== "sent" || document.hidden) return;
+  for (const m of sent.list.items.slice(0, 20)) if (m.send_status === "queued" || m.send_status === "retrying") void refresh(m);
+}, 4000);
+
+export function view(): VNode {
+  const tab = (id: string, label: string) => button(label, () => ((sent.tab = id), changed()), { "aria-pressed": sent.tab === id ? "true" : "false" }, "button.filter");
+  const n = sent.blocked.items.length;
+  return el("section.pane.page.tall", { "aria-label": "Sent" },
+    el("header.bar.title", null, el("h1", null, "Sent"), el("div.filterset", { role: "group", "aria-label": "What to show" }, tab("sent", "Mail"), tab("blocked", n ? `Not sent to (${n}${sent.blocked.next ? "+" : ""})` : "Not sent to"))),
+    sent.tab === "sent" ? list() : suppressions());
+}
+
+function list(): VNode {
+  return windowed(sent.list, {
+    id: "sent", label: "Sent mail", height: rowHeight, what: "sent mail", again: enter, more: () => void more(sent.list, fetchPage), key: (m) => m.inbox + " " + m.id,
+    row: (m) => [link(place.to("mail", m.inbox, m.id), [
+      el("span.line", null, el("span.name", null, "To " + (m.to.map(words.person).join(", ") || "…")), statusChip(m.send_status), when(m.received_at)),
+      el("span.line.second", null, el("span.subject", null, m.encrypted ? "Encrypted" : m.subject || "No subject", m.send_error ? el("span.bad", null, " · " + m.send_error) : null), el("span.in", null, m.inbox)),
+    ], {}, "a.row.read")],
+    empty: empty("Nothing sent yet", "What your inboxes send appears here, with what became of it at each recipient.", button("Write a mail", () => compose.write(""), {}, "button.main")),
+  });
+}
+
+function suppressions(): VNode {
+  const p = sent.blocked;
+  if (!p.items.length) return p.state === "failed" ? failed(p.error, enter) : p.state !== "ready" ? loading("addresses") : empty("No address", "An address that mail came back from for good is listed here, and nothing more is sent to it until you allow it.");
+  return el("div.body", null, el("p", null, "Mail to these addresses came back for good, so nothing more is sent to them."),
+    el("div.scroll", null, el("table", null, el("thead", null, el("tr", null, ...["Address", "What was said", "Since", ""].map((t) => el("th", { scope: "col" }, t)))),
+      el("tbody", null, p.items.map((s) => el("tr", null, el("td", null, s.email), el("td", null, s.reason), el("td", null, when(s.at, words.long)),
+        el("td", null, button("Allow again", () => confirm("Allow mail again?", `Mail is sent to ${s.email} again. If it comes back, the address is listed anew.`, "Allow again", async () => {
+          await api.json("DELETE", api.path`/api/suppressions/${s.email}`);
+          p.items = p.items.filter((x) => x !== s);
+          say(`Mail to ${s.email} is allowed again.`);
+        }), { "aria-label": "Allow again: " + s.email }, "button.small"))))))),
+    p.next && button("More", () => void more(p, fetchBlocked)));
+}

@@ -1,0 +1,122 @@
+// Who is signed in. The token is a Bearer kept for the tab, or for longer when asked; it is
+// in no cookie, so no other site can use it.
+import type { VNode } from "snabbdom";
+import * as api from "./api";
+import * as place from "./place";
+import { changed, forgetAll, part } from "./store";
+import { el, form, link, outside, say, wrong } from "./ui";
+import type { Account } from "./wire";
+
+const page = document.documentElement.dataset;
+/** base is where clients reach the service, domain the one that addresses are made under. */
+export const base = page.base || location.origin, domain = page.domain ?? "", signupOpen = page.signup === "open";
+
+export const session = part(() => ({ account: null as Account | null }));
+
+const kept = "inbox-session";
+let back = ""; // the place to return to after signing in
+let onEnter: () => void = () => {};
+const onLeave: ((byChoice: boolean) => Promise<void> | void)[] = [];
+
+export const entering = (f: () => void) => (onEnter = f);
+export const leaving = (f: (byChoice: boolean) => Promise<void> | void) => onLeave.push(f);
+
+export const signedIn = () => api.hasToken();
+
+/** resume takes up the sign-in of this tab, or the one that is kept. */
+export function resume(): boolean {
+  const t = sessionStorage.getItem(kept) || localStorage.getItem(kept);
+  if (!t) return false;
+  api.setToken(t);
+  return true;
+}
+
+// Another tab signed out of the sign-in that is kept.
+addEventListener("storage", (e) => {
+  if (e.key === kept && e.oldValue && !e.newValue && api.hasToken() && !sessionStorage.getItem(kept)) void leave("");
+});
+
+function enter(token: string, account: Account, stay: boolean) {
+  forgetAll();
+  api.setToken(token);
+  session.account = account;
+  (stay ? localStorage : sessionStorage).setItem(kept, token);
+  const to = back || place.to("mail");
+  back = "";
+  onEnter();
+  place.go(to, true);
+}
+
+/** leave forgets everything of the sign-in. `to` is where to come back to. */
+export async function leave(to: string, byChoice = false) {
+  for (const f of onLeave) await f(byChoice);
+  api.setToken("");
+  sessionStorage.removeItem(kept);
+  localStorage.removeItem(kept);
+  forgetAll();
+  back = to;
+  place.go(place.to("signin"), true);
+  changed();
+}
+
+export async function signOut() {
+  try {
+    await api.ask("POST", "/api/auth/logout");
+  } catch (e) {
+    if (!(e instanceof api.Left)) wrong(e);
+  }
+  await leave("", true);
+}
+
+/** ended is called when the service no longer knows the sign-in. */
+export function ended() {
+  if (!api.hasToken()) return;
+  const here = location.hash;
+  void leave(here);
+  say("The sign-in has ended. Sign in to go on where you were.", true);
+}
+
+export async function loadAccount() {
+  session.account = (await api.get<{ account: Account }>("/api/account")).account;
+  changed();
+}
+
+type SignedIn = { session_token: string; account: Account };
+
+const stay = { name: "stay", label: "Stay signed in on this device", type: "checkbox" };
+
+export function signInView(): VNode {
+  return card("Sign in", form("signin", [
+    { name: "email", label: "E-mail address", type: "email", required: true, auto: "username", autofocus: true },
+    { name: "password", label: "Password", type: "password", required: true, auto: "current-password" }, stay,
+  ], "Sign in", async (v) => {
+    const r = await api.json<SignedIn>("POST", "/api/auth/login", { email: v.email, password: v.password });
+    enter(r.session_token, r.account, v.stay === "on");
+  }), el("nav.foot", { "aria-label": "Other ways" }, signupOpen && link(place.to("signup"), "Open an account"), link(place.to("reset"), "Forgot the password?"), docs()));
+}
+
+export function signUpView(): VNode {
+  if (!signupOpen) return card("Open an account", el("p", null, "Accounts here are opened by the operator."), el("nav.foot", { "aria-label": "Other ways" }, link(place.to("signin"), "Sign in")));
+  return card("Open an account", form("signup", [
+    { name: "email", label: "E-mail address", type: "email", required: true, auto: "username", autofocus: true },
+    { name: "password", label: "Password", type: "password", required: true, auto: "new-password", hint: "10 to 128 characters" }, stay,
+  ], "Open account", async (v) => {
+    const r = await api.json<SignedIn>("POST", "/api/auth/signup", { email: v.email, password: v.password });
+    enter(r.session_token, r.account, v.stay === "on");
+  }), el("nav.foot", { "aria-label": "Other ways" }, link(place.to("signin"), "Sign in instead"), docs()));
+}
+
+export function resetView(): VNode {
+  return card("Forgot the password?", form("reset", [
+    { name: "email", label: "E-mail address", type: "email", required: true, auto: "username", autofocus: true, hint: "A link to set a new password comes by mail. It works once, for an hour." },
+  ], "Send the link", async (v, f) => {
+    await api.json("POST", "/api/auth/password-reset", { email: v.email });
+    f.reset();
+    say("If there is an account with that address, the mail is on its way.");
+  }), el("nav.foot", { "aria-label": "Other ways" }, link(place.to("signin"), "Back to sign in")));
+}
+
+const docs = () => outside(base + "/docs", "Documentation");
+
+const card = (title: string, ...rest: (VNode | null)[]) =>
+  el("main.signed-out", { id: "main" }, el("div.card", null, el("p.brand", null, "Inboxes", el("span", null, domain)), el("h1", null, title), ...rest));

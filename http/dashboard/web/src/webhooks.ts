@@ -1,0 +1,134 @@
+// Webhooks and what became of their deliveries.
+import type { VNode } from "snabbdom";
+import * as api from "./api";
+import { query } from "./api";
+import * as boxes from "./inboxes";
+import { more, paged, reload, type Fetch } from "./rows";
+import { changed, part } from "./store";
+import { button, chip, closeDialog, confirm, copyButton, el, empty, failed, form, full, loading, openDialog, run, isBusy, say, troubleOf, when, wrong } from "./ui";
+import type { Delivery, Happening, Webhook } from "./wire";
+import * as words from "./words";
+
+type Tried = { ok: boolean; status_code: number | null; duration_ms: number | null; error: string | null };
+
+const hooks = part(() => ({ list: paged<Webhook>(), log: paged<Delivery>(), only: 0, state: "", open: 0, tried: new Map<number, Tried>() }));
+
+const fetchHooks: Fetch<Webhook> = async () => ({ items: (await api.get<{ webhooks: Webhook[] }>("/api/webhooks")).webhooks, next: null });
+const fetchLog: Fetch<Delivery> = async (cursor) => {
+  const { deliveries } = await api.get<{ deliveries: Delivery[] }>("/api/webhooks/deliveries" + query({ limit: 100, before: cursor, webhook_id: hooks.only || null }));
+  return { items: deliveries, next: deliveries.length === 100 ? String(Math.min(...deliveries.map((d) => d.id))) : null };
+};
+
+export function enter() {
+  void reload(hooks.list, fetchHooks, true);
+  void reload(hooks.log, fetchLog, true);
+}
+
+const log = () => void reload(hooks.log, fetchLog, true);
+
+let soon = 0;
+/** happened: what just happened is posted now, so the log has news in a moment. */
+export function happened(_: Happening) {
+  clearTimeout(soon);
+  soon = window.setTimeout(log, 700);
+}
+
+// Attempts that are due have no event of their own.
+setInterval(() => {
+  const now = Date.now();
+  if (!document.hidden && hooks.log.state === "ready" && hooks.log.items.some((d) => d.next_attempt_at && Date.parse(d.next_attempt_at) < now)) log();
+}, 3000);
+
+const events = Object.entries(words.eventNames).map(([v, l]): [string, string] => [v, `${l} (${v})`]);
+
+function create() {
+  openDialog({ title: "New webhook", body: () => [form("new-hook", [
+    { name: "url", label: "URL", type: "url", required: true, autofocus: true, placeholder: "https://example.com/hook", hint: "It gets a signed POST for each event." },
+    { name: "event", label: "When", options: events },
+    { name: "inbox", label: "Only of one inbox", options: [["", "All inboxes"], ...boxes.boxes.list.items.slice(0, 500).map((b): [string, string] => [b.address, b.address])] },
+  ], "Add webhook", async (v) => {
+    const r = await api.json<{ webhook: Webhook; secret: string }>("POST", "/api/webhooks", { url: v.url, event: v.event, ...(v.inbox ? { inbox: v.inbox } : {}) });
+    enter();
+    boxes.shownOnce("Signing secret", r.secret, "Your receiver checks signatures with it.");
+  })] });
+}
+
+function change(w: Webhook) {
+  openDialog({ title: "Change webhook", body: () => [form("change-hook", [
+    { name: "url", label: "URL", type: "url", required: true, value: w.url }, { name: "event", label: "When", options: events, value: w.event },
+  ], "Save", async (v) => {
+    await api.json("PATCH", api.path`/api/webhooks/${w.id}`, { url: v.url, event: v.event });
+    closeDialog();
+    enter();
+    say("Saved.");
+  })] });
+}
+
+const test = (w: Webhook) => run("test-" + w.id, async () => {
+  hooks.tried.set(w.id, await api.json<Tried>("POST", api.path`/api/webhooks/${w.id}/test`));
+  log();
+}).catch(wrong);
+
+export function view(): VNode {
+  const p = hooks.list;
+  return el("section.pane.page", { "aria-label": "Webhooks" },
+    el("header.bar.title", null, el("h1", null, "Webhooks"), button("New webhook", create, {}, "button.main")),
+    el("div.body", null,
+      p.items.length ? el("ul.cards", null, p.items.map(hook)) : p.state === "failed" ? failed(p.error, enter) : p.state !== "ready" ? loading("webhooks")
+        : empty("No webhook yet", "A webhook tells a program of yours about mail and meetings the moment they come.", button("Add a webhook", create, {}, "button.main")),
+      el("h2", null, "Deliveries"), deliveries()));
+}
+
+function hook(w: Webhook): VNode {
+  const t = hooks.tried.get(w.id), id = "test-" + w.id;
+  return full("li.cardrow", { key: w.id },
+    el("div", null, el("p.url", null, w.url), el("p.quiet", null, words.eventNames[w.event] ?? w.event, w.inbox ? ` · only ${w.inbox}` : ""),
+      el("p.quiet", null, w.last_delivery_at ? ["Last called ", when(w.last_delivery_at, words.long), w.last_status_code ? `, answered ${w.last_status_code}` : ", no answer"] : "Never called yet"),
+      t && el("p", { role: "status", class: "tested" }, chip(t.ok ? "test succeeded" : "test failed", t.ok ? "good" : "bad"), " ", t.status_code ? `answered ${t.status_code}` : (t.error ?? ""), t.duration_ms !== null ? ` in ${t.duration_ms} ms` : "", t.status_code && t.error ? `: ${t.error}` : ""),
+      troubleOf(id, [])),
+    el("div.buttons", null,
+      button(isBusy(id) ? "Testing…" : "Test", () => void test(w), { disabled: isBusy(id) || null }, "button.small"),
+      button("Deliveries", () => ((hooks.only = hooks.only === w.id ? 0 : w.id), log()), { "aria-pressed": hooks.only === w.id ? "true" : "false" }, "button.small"),
+      button("Change", () => change(w), {}, "button.small"),
+      button("New secret", () => confirm("Make a new secret?", "The old one stops at once: the receiver must learn the new one.", "Make a new secret", async () => {
+        const r = await api.json<{ secret: string }>("POST", api.path`/api/webhooks/${w.id}/rotate-secret`);
+        setTimeout(() => boxes.shownOnce("New signing secret", r.secret, "The old one no longer signs anything."));
+      }), {}, "button.small"),
+      button("Delete", () => confirm("Delete this webhook?", `Nothing is posted to ${w.url} any more.`, "Delete", async () => {
+        await api.json("DELETE", api.path`/api/webhooks/${w.id}`);
+        hooks.only = 0;
+        enter();
+      }), {}, "button.small.danger")));
+}
+
+const kinds = { succeeded: "good", retrying: "warn", failed: "bad" } as const;
+
+function deliveries(): VNode {
+  const p = hooks.log, shown = hooks.state ? p.items.filter((d) => d.state === hooks.state) : p.items;
+  const only = hooks.list.items.find((w) => w.id === hooks.only);
+  return el("div", null,
+    el("div.bar", null, el("label", { for: "hook-state" }, "Show"),
+      full("select", { attrs: { id: "hook-state" }, on: { change: (e: Event) => ((hooks.state = (e.target as HTMLSelectElement).value), changed()) } },
+        [["", "all"], ["succeeded", "succeeded"], ["retrying", "to be tried again"], ["failed", "failed"]].map(([v, l]) => el("option", { value: v }, l))),
+      only && el("span.quiet", null, "of ", only.url), only && button("All webhooks", () => ((hooks.only = 0), log()), {}, "button.small")),
+    shown.length ? el("div.scroll", { tabindex: 0, role: "region", "aria-label": "Deliveries" }, el("table.log", null,
+      el("thead", null, el("tr", null, ...["When", "Event", "Result", "Took", "Attempt", "Next try", ""].map((t) => el("th", { scope: "col" }, t)))),
+      el("tbody", null, shown.flatMap((d) => [one(d), hooks.open === d.id ? answer(d) : null]).filter((x) => x !== null))))
+      : p.state === "failed" ? failed(p.error, log) : p.state !== "ready" ? loading("deliveries") : el("p.quiet", null, "No deliveries."),
+    p.next && button("More", () => void more(p, fetchLog)));
+}
+
+const one = (d: Delivery) => full("tr", { key: d.id },
+  el("td", null, when(d.at, words.long)), el("td", null, el("span.mono", null, d.event), el("div.quiet", null, d.inbox)),
+  el("td", null, chip(d.state, kinds[d.state]), " ", d.status_code ? String(d.status_code) : "", d.error ? el("div.quiet", null, d.error) : null),
+  el("td", null, d.duration_ms === null ? "" : d.duration_ms + " ms"), el("td", null, String(d.attempt)), el("td", null, d.next_attempt_at ? when(d.next_attempt_at, words.hour) : ""),
+  el("td", null, el("div.buttons", null, button("Answer", () => ((hooks.open = hooks.open === d.id ? 0 : d.id), changed()), { "aria-expanded": hooks.open === d.id ? "true" : "false" }, "button.small"),
+    button("Redeliver", () => void run("redeliver", async () => {
+      await api.ask("POST", api.path`/api/webhooks/deliveries/${d.id}/redeliver`);
+      say("It is delivered once more.");
+      setTimeout(log, 400);
+    }).catch(wrong).then(() => undefined), {}, "button.small"))));
+
+const answer = (d: Delivery) => full("tr", { key: "answer" + d.id }, el("td", { colspan: 7 },
+  el("p.quiet", null, d.url, " · ", el("span.mono", null, d.event_id), " ", copyButton(d.event_id, "Copy id", {}, "button.tiny")),
+  d.gone ? el("p", null, "The mail is gone, and what was said of it too.") : el("pre.text", null, d.response || "It answered without a body.")));
