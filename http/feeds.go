@@ -55,7 +55,7 @@ var ownerShape = shape{{name: "enabled", kind: boolean, required: true}}
 
 func (f *feeds) routes() []route {
 	all := []route{
-		{get, feedPath + "{token}" + feedSuffix, nobody, none, false, nil, f.serveFeed},
+		{get, FeedPath + "{token}" + feedSuffix, nobody, none, false, nil, f.serveFeed},
 		{get, agentInbox + "/calendar/owner", creators, read, false, nil, f.showOwner},
 		{put, agentInbox + "/calendar/owner", creators, manage, false, ownerShape, f.setOwner},
 	}
@@ -72,7 +72,8 @@ func (f *feeds) routes() []route {
 	return all
 }
 
-const feedPath, feedSuffix = "/calendar/feeds/", ".ics"
+// FeedPath begins the path of a link to a calendar; what follows opens it.
+const FeedPath, feedSuffix = "/calendar/feeds/", ".ics"
 
 type feedResponse struct {
 	FeedURL        string         `json:"feed_url"`
@@ -92,7 +93,7 @@ type subscribeLinks struct {
 
 // giveFeed answers with the link. It is stale when the calendar changed after somebody looked.
 func (f *feeds) giveFeed(r *request, token string, feed calendar.Feed, err error) error {
-	link := f.baseURL + feedPath + token + feedSuffix
+	link := f.baseURL + FeedPath + token + feedSuffix
 	_, rest, _ := strings.Cut(link, "://")
 	webcal := "webcal://" + rest
 	return r.json(fasthttp.StatusOK, feedResponse{

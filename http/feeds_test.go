@@ -101,7 +101,7 @@ func TestAProgramFollowsACalendar(t *testing.T) {
 	if counts := w.server.Fetches(); counts["whole"] != 5 || counts["unchanged"] != 2 || counts["unknown"] != 1 {
 		t.Errorf("%v", counts)
 	}
-	token := strings.TrimSuffix(strings.TrimPrefix(path, feedPath), feedSuffix)
+	token := strings.TrimSuffix(strings.TrimPrefix(path, FeedPath), feedSuffix)
 	if strings.Contains(w.log.String(), token) {
 		t.Error("the token is in the log")
 	}

@@ -78,7 +78,7 @@ func (s *Server) newRouter() *router.Router {
 	r := router.New()
 	r.RedirectTrailingSlash, r.RedirectFixedPath = false, false
 	r.NotFound, r.MethodNotAllowed = s.notFound, s.methodNotAllowed
-	r.GlobalOPTIONS = func(c *fasthttp.RequestCtx) { c.SetStatusCode(fasthttp.StatusNoContent) }
+	r.GlobalOPTIONS = s.opts.Origins.Preflight
 	for i := range s.routes {
 		rt := &s.routes[i]
 		serve := func(c *fasthttp.RequestCtx) { s.serve(rt, c) }

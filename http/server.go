@@ -23,12 +23,14 @@ import (
 
 // Options configures a Server; the zero value works.
 type Options struct {
-	BaseURL        string         // where clients reach the service, for links; default: none, links are relative
-	Domain         string         // service domain, for the page to show
-	MaxConns       int            // open connections, 503 above it; default 10,000
-	MaxBodyBytes   int            // body of a send; default 32 MiB. Other bodies: 1 MiB
-	TrustedProxies []netip.Prefix // peers whose X-Forwarded-For counts; default none
-	SignupOpen     func() bool    // default: open
+	BaseURL        string            // where clients reach the service, for links; default: none, links are relative
+	Domain         string            // service domain, for the page to show
+	MaxConns       int               // open connections, 503 above it; default 10,000
+	MaxBodyBytes   int               // body of a send; default 32 MiB. Other bodies: 1 MiB
+	TrustedProxies []netip.Prefix    // peers whose X-Forwarded-For counts; default none
+	SignupOpen     func() bool       // default: open
+	Origins        wire.Origins      // web origins whose pages may read answers; default none
+	Access         func(wire.Access) // hears of every answer; default: nobody does
 
 	MetricsHandler fasthttp.RequestHandler // answers /metrics; nil: no such path
 	MetricsPublic  bool                    // otherwise loopback peers only
@@ -118,7 +120,7 @@ func New(opts Options, ports Ports) *Server {
 	s.admission = &admission{s.base, ports.Credentials, ports.Views, newTries(), opts.TrustedProxies}
 	s.wire = wire.New(wire.Options{
 		MaxConns: opts.MaxConns, MaxBody: opts.MaxBodyBytes, Body: s.allowance, LeaveBody: s.leaveBody,
-		Handler: s.handle, Refuse: writeDetail, Allow: s.admission.poll, Owner: opts.Owner, Logger: opts.Logger, Now: clock,
+		Handler: s.handle, Refuse: writeDetail, Allow: s.admission.poll, Owner: opts.Owner, Origins: opts.Origins, Access: opts.Access, Logger: opts.Logger, Now: clock,
 	})
 	s.routes = s.table(ports)
 	s.router = s.newRouter()

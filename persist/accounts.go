@@ -69,6 +69,9 @@ func (t *accountTable) LoadAccount(id account.ID) (*account.State, error) {
 	if err != nil {
 		return nil, fmt.Errorf("persist: loading account %s: %w", id, err)
 	}
+	if above := t.folder.Above(); !st.CreatedAt.IsZero() {
+		st.LastKey, st.LastWebhook = max(st.LastKey, above), max(st.LastWebhook, above)
+	}
 	hooks, err := t.hooks.Webhooks(id)
 	for i := range hooks {
 		st.Webhooks[hooks[i].ID] = &hooks[i]

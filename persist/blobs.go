@@ -52,6 +52,7 @@ type blobFiles struct {
 	*engine
 	count atomic.Int64
 	sweep sync.WaitGroup // of what a crash left; Close waits for it
+	kept  kept
 }
 
 // blobMoves are the files of one batch. The goroutine that commits it has them.
@@ -85,6 +86,9 @@ func (b *blobFiles) put(w *writer, addr string, id int64, what byte, data []byte
 // remove removes files whose registry rows are gone, or never came. What stays because of an
 // error is an orphan for the next start.
 func (b *blobFiles) remove(names []blobName) {
+	if len(names) == 0 || b.kept.wait(names) {
+		return
+	}
 	for _, n := range names {
 		if err := b.folder.FS.Remove(b.path(n.file())); err != nil {
 			b.folder.Log.Seldom(slog.LevelWarn, "storage: blob file not removed", "file", n.file(), "err", err)

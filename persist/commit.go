@@ -12,6 +12,7 @@ import (
 
 	"inboxd/internal/fault"
 	"inboxd/internal/partition"
+	"inboxd/persist/disk"
 )
 
 // writer gathers one atomic batch. Writers are pooled; one goroutine has one at a time.
@@ -165,7 +166,7 @@ func (e *engine) updateOwn(p partition.ID, adds int64, fill func(*writer)) error
 		if err := e.enqueue(p, b); err != nil {
 			return err
 		}
-		if syncCommits {
+		if disk.SyncCommits {
 			e.waiting.Add(1)
 			err := b.SyncWait()
 			e.waiting.Add(-1)
@@ -225,7 +226,7 @@ var watchBatch = func(partition.ID, *pebble.Batch) {}
 // syncLog puts everything that is in the log on disk.
 func (e *engine) syncLog() error {
 	opts := pebble.Sync
-	if !syncCommits {
+	if !disk.SyncCommits {
 		opts = pebble.NoSync
 	}
 	return e.during(func() error {
@@ -299,7 +300,7 @@ func (e *engine) enqueue(p partition.ID, b *pebble.Batch) error {
 	}
 	part.n++
 	part.given++
-	if syncCommits {
+	if disk.SyncCommits {
 		return e.db.ApplyNoSyncWait(b, pebble.Sync)
 	}
 	return e.db.Apply(b, pebble.NoSync)

@@ -203,8 +203,9 @@ func (t *inboxTable) dateDamaged(st *inbox.State) {
 type pastIterator struct {
 	*pebble.Iterator
 	log  *disk.Logger
-	from []byte // where the last row stood, or the scan begins
-	head int    // how many octets its keys have in common
+	from []byte      // where the last row stood, or the scan begins
+	head int         // how many octets its keys have in common
+	lost func(error) // hears of damage instead of the log; nil: the log does
 }
 
 // First and Next shadow those of the engine.
@@ -225,6 +226,10 @@ func (p *pastIterator) past(valid bool) bool {
 }
 
 func (p *pastIterator) tell(err error) {
+	if p.lost != nil {
+		p.lost(err)
+		return
+	}
 	p.log.Seldom(slog.LevelError, "storage: rows that wait for work are damaged and passed over", "err", named(err))
 }
 

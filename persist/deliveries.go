@@ -202,8 +202,14 @@ func (t *deliveryTable) Deliveries(id account.ID, hook, before int64, limit int)
 	return out, err
 }
 
-// LastDelivery returns the highest id of an account's deliveries, 0 when it never had one.
+// LastDelivery returns the highest id of an account's deliveries, 0 when it never had one; in a
+// restored folder at least the number above which new ones are.
 func (t *deliveryTable) LastDelivery(id account.ID) (last int64, err error) {
+	last, err = t.lastDelivery(id)
+	return max(last, t.folder.Above()), err
+}
+
+func (t *deliveryTable) lastDelivery(id account.ID) (last int64, err error) {
 	err = t.newest(id, 0, math.MaxInt64, func(n int64, _ []byte) error {
 		last = n
 		return errStop
@@ -217,7 +223,7 @@ func (t *deliveryTable) LastDelivery(id account.ID) (last int64, err error) {
 // counting. One call removes at most limit, the newest of them first, and does not wait for
 // the disk.
 func (t *deliveryTable) TrimDeliveries(id account.ID, after int64, before time.Time, keep, limit int) (removed int, err error) {
-	last, err := t.LastDelivery(id)
+	last, err := t.lastDelivery(id)
 	if err != nil {
 		return 0, err
 	}

@@ -31,6 +31,7 @@ type engine struct {
 	waiting   atomic.Int64  // commits that wait for a sync
 	busy      atomic.Int64  // synced commits under way
 	patience  *disk.Patience
+	readOnly  bool
 
 	// users is read-locked by every call and locked by Close. It guards closed.
 	users  sync.RWMutex
@@ -124,6 +125,7 @@ func (e *engine) options(o *Options) *pebble.Options {
 	p := &pebble.Options{
 		FS:                          e.folder.Engine(),
 		FormatMajorVersion:          pebble.FormatNewest,
+		ReadOnly:                    e.readOnly,
 		CacheSize:                   o.CacheBytes,
 		MemTableSize:                o.MemTableBytes,
 		MemTableStopWritesThreshold: 4,

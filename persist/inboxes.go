@@ -51,7 +51,8 @@ func (r *profileRecord) profile(addr string) inbox.Profile {
 
 // LoadInbox reads an inbox in one range scan over its profile and messages, and another one over its
 // calendar if it has one. An address that
-// never existed gives a State that holds nothing but the address.
+// never existed gives a State that holds nothing but the address. In a restored folder its ids go
+// on above those that may have been given since the backup.
 func (t *inboxTable) LoadInbox(addr string) (*inbox.State, error) {
 	st, err := t.scanInbox(addr)
 	if damages(err) && !errors.Is(err, errUnknownRow) {
@@ -60,12 +61,14 @@ func (t *inboxTable) LoadInbox(addr string) (*inbox.State, error) {
 	if err == nil && len(st.Messages) > 0 && st.Account == (inbox.Profile{}).Account {
 		err = fmt.Errorf("messages without a profile")
 	}
-	if err == nil && st.HasCalendar {
+	above := t.folder.Above()
+	if err == nil && (st.HasCalendar || above > 0) {
 		st.Calendar, err = t.loadCalendar(addr)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("persist: loading %s: %w", addr, err)
 	}
+	st.LastID, st.LastEvent = max(st.LastID, above), max(st.LastEvent, uint64(above))
 	return st, nil
 }
 

@@ -139,10 +139,11 @@ func (j *journal) AppendJournal(id account.ID, from uint64, events []inbox.Publi
 }
 
 // JournalEnd returns the number of the account's newest journal entry, 0 when it never had
-// one.
+// one; in a restored folder at least the number above which new ones are.
 func (j *journal) JournalEnd(id account.ID) (seq uint64, err error) {
+	seq = uint64(j.folder.Above())
 	err = j.scanBack(under(appendOwner(nil, kindJournal, id)), func(key, _ []byte) error {
-		seq = uint64(readNumber(key))
+		seq = max(seq, uint64(readNumber(key)))
 		return errStop
 	})
 	return seq, err

@@ -14,7 +14,7 @@ func TestMain(m *testing.M) {
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
 	if !given {
-		_ = flag.Set("rapid.checks", "20")
+		_ = flag.Set("rapid.checks", "6")
 	}
 	os.Exit(m.Run())
 }

@@ -282,11 +282,12 @@ func (t *inboxTable) loadCalendar(addr string) (*calendar.Book, error) {
 		return nil
 	}
 	err := t.scan(span{own, end(meetings)}, read)
-	if !damages(err) {
-		return b, err
+	if damages(err) {
+		*b = calendar.Book{}
+		err = t.salvageCalendar(addr, b, read)
 	}
-	*b = calendar.Book{}
-	return b, t.salvageCalendar(addr, b, read)
+	b.LastID = max(b.LastID, t.folder.Above())
+	return b, err
 }
 
 // salvageCalendar reads a calendar row by row, where a scan of them hit damage.

@@ -44,7 +44,14 @@ func Open(dir string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &engine{folder: folder}
+	s := newStore(&engine{folder: folder})
+	if err := s.open(&o); err != nil {
+		return nil, errors.Join(err, s.abandon())
+	}
+	return s, nil
+}
+
+func newStore(e *engine) *Store {
 	s := &Store{
 		engine: e, inboxTable: inboxTable{e, &blobFiles{engine: e}}, queueTable: queueTable{e}, credentialTable: credentialTable{e},
 		nameTable: nameTable{e}, suppressionTable: suppressionTable{e}, requestTable: requestTable{e}, domainTable: domainTable{e},
@@ -52,10 +59,7 @@ func Open(dir string, o Options) (*Store, error) {
 	}
 	s.webhookTable = webhookTable{e, &s.secrets}
 	s.accountTable = accountTable{e, &s.webhookTable}
-	if err := s.open(&o); err != nil {
-		return nil, errors.Join(err, e.abandon())
-	}
-	return s, nil
+	return s
 }
 
 func (s *Store) open(o *Options) error {

@@ -36,6 +36,8 @@ type adminCommand struct {
 	Queue queueCommands `cmd:"" help:"Outgoing mail that waits."`
 	Stats statsCommand  `cmd:"" help:"Print the server's figures."`
 
+	Backup backupCommand `cmd:"" help:"Copy the data folder as it is now, while the server goes on."`
+
 	ExplainOTP explainOTP `cmd:"" name:"explain-otp" help:"Print each candidate for the code of a mail in a file, and what weighed for and against it."`
 }
 
@@ -117,6 +119,10 @@ func (statsCommand) Run(cli *commandLine) error {
 
 // call sends order to the server's socket and reads the answer into result.
 func (c *adminCommand) call(path string, order, result any) error {
+	return c.callWithin(30*time.Second, path, order, result)
+}
+
+func (c *adminCommand) callWithin(timeout time.Duration, path string, order, result any) error {
 	socket := c.AdminSocket
 	if socket == "" {
 		socket = filepath.Join(c.Data, "admin.sock")
@@ -125,7 +131,7 @@ func (c *adminCommand) call(path string, order, result any) error {
 	if err != nil {
 		return err
 	}
-	client := http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{
+	client := http.Client{Timeout: timeout, Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 		},

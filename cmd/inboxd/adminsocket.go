@@ -14,6 +14,7 @@ import (
 
 	"inboxd/actors"
 	"inboxd/internal/account"
+	"inboxd/persist"
 )
 
 // The admin socket speaks JSON over HTTP; whoever can open the file (mode 0600) is the
@@ -47,12 +48,14 @@ type adminSocket struct {
 	system  *actors.System
 	stats   func() any
 	baseURL string
+	data    string // folder
+	store   *persist.Store
 	server  *http.Server
 }
 
 // openAdminSocket listens on path, replacing what a crashed run left there: the lock of
 // the data folder is held already, so no other server uses it.
-func openAdminSocket(path string, system *actors.System, stats func() any, baseURL string) (*adminSocket, error) {
+func openAdminSocket(path string, a adminSocket) (*adminSocket, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("the admin socket %s can't be replaced: %w", path, err)
 	}
@@ -60,7 +63,7 @@ func openAdminSocket(path string, system *actors.System, stats func() any, baseU
 	if err != nil {
 		return nil, fmt.Errorf("the admin socket %s can't be opened: %w", path, err)
 	}
-	a := &adminSocket{path: path, system: system, stats: stats, baseURL: baseURL}
+	a.path = path
 	mux := http.NewServeMux()
 	mux.HandleFunc("/account/create", handle(a.createAccount))
 	mux.HandleFunc("/account/list", handle(a.listAccounts))
@@ -71,13 +74,14 @@ func openAdminSocket(path string, system *actors.System, stats func() any, baseU
 	mux.HandleFunc("/queue/list", handle(a.listQueue))
 	mux.HandleFunc("/queue/retry", handle(a.retryMail))
 	mux.HandleFunc("/queue/drop", handle(a.dropMail))
+	mux.HandleFunc("/backup", handle(a.backup))
 	mux.HandleFunc("/stats", handle(func(context.Context, struct{}) (any, error) { return a.stats(), nil }))
 	mux.HandleFunc("/debug/pprof/", pprof.Index) // curl --unix-socket; never on the public port
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	a.server = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	go func() { _ = a.server.Serve(ln) }() // ends by close
-	return a, nil
+	return &a, nil
 }
 
 // listenPrivate makes the socket with mode 0600 from its first moment: under a private

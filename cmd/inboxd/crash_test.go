@@ -240,6 +240,11 @@ func (l *ledger) pick(r *rand.Rand) int64 {
 
 func checkClone(t *testing.T, clone vfs.FS, in account.SignedIn, before []*ledger, deletions []map[int64]bool) {
 	t.Helper()
+	if _, err := persist.Check("data", persist.Options{FS: clone, Logger: slog.New(slog.DiscardHandler)}, func(problem string) {
+		t.Errorf("a check of the clone finds: %s", problem)
+	}); err != nil {
+		t.Error(err)
+	}
 	checkMailQueue(t, clone)
 	h, err := openHouse(clone)
 	if err != nil {

@@ -18,6 +18,7 @@ type commandLine struct {
 
 	Serve serveCommand `cmd:"" help:"Run the server."`
 	Admin adminCommand `cmd:"" help:"Operate a running server over its admin socket."`
+	Check checkCommand `cmd:"" help:"Read a data folder and report what is damaged: exit 0 whole, 1 damaged, 2 not readable."`
 }
 
 func main() {
@@ -30,6 +31,9 @@ func main() {
 		kong.ShortUsageOnError(),
 	)
 	if err := ctx.Run(); err != nil {
+		if code := exitCode(0); errors.As(err, &code) {
+			os.Exit(int(code))
+		}
 		fmt.Fprintln(os.Stderr, "inboxd: "+sentence(err))
 		os.Exit(1)
 	}

@@ -16,6 +16,7 @@ import (
 	"inboxd/actors"
 	"inboxd/http"
 	"inboxd/http/post"
+	"inboxd/http/wire"
 	"inboxd/internal/account"
 	"inboxd/internal/inbox"
 	"inboxd/internal/ingest"
@@ -45,7 +46,9 @@ type node struct {
 	mail      *smtp.Server
 	web       *http.Server
 	admin     *adminSocket
-	failed    chan error // has room for every edge
+	heard     func(wire.Access) // hears of every answer; nil: no access log
+	unheard   func()            // ends the access log
+	failed    chan error        // has room for every edge
 }
 
 // edges are what the node listens on, by the names of their flags.
@@ -59,13 +62,18 @@ func (c *serveCommand) start(logger *slog.Logger) (*node, error) {
 	}
 	n := &node{flags: c, settings: s, logger: logger, owner: partition.NewOwner(partition.All()), listeners: map[string]net.Listener{}, failed: make(chan error, len(edges))}
 	// Listeners come before what calls out, which must know them.
-	for _, step := range []func() error{n.openStore, n.listen, n.startSystem, n.openEdges} {
+	for _, step := range []func() error{n.openLog, n.openStore, n.listen, n.startSystem, n.openEdges} {
 		if err := step(); err != nil {
 			return nil, errors.Join(err, n.closeInner())
 		}
 	}
 	n.serve()
 	return n, nil
+}
+
+func (n *node) openLog() (err error) {
+	n.heard, n.unheard, err = n.flags.openAccessLog()
+	return err
 }
 
 func (n *node) openStore() (err error) {
@@ -131,13 +139,15 @@ func (n *node) openEdges() (err error) {
 		BaseURL: n.baseURL(), Domain: n.domain, MaxConns: webConns, TrustedProxies: n.proxies,
 		SignupOpen:     func() bool { return c.Signup == "open" },
 		MetricsHandler: n.metricsHandler(), MetricsPublic: c.Metrics == "public",
-		Owner: n.owner, Ready: n.store.Writable, Logger: n.logger,
+		Owner: n.owner, Ready: n.store.Writable, Logger: n.logger, Origins: n.origins, Access: n.heard,
 		ChallengeHandler: n.tls.challenge,
 	}, http.Ports{
 		Credentials: n.system, Views: n.system, Auth: n.system, Keys: n.system, Inboxes: n.system, Messages: n.system,
 		Events: n.system, Sending: n.system, Meetings: n.system, Feeds: n.system.Feeds, Owners: n.system.Owners, Webhooks: n.system, Domains: n.system,
 	})
-	n.admin, err = openAdminSocket(cmp.Or(c.AdminSocket, filepath.Join(c.Data, "admin.sock")), n.system, n.stats, n.baseURL())
+	n.admin, err = openAdminSocket(cmp.Or(c.AdminSocket, filepath.Join(c.Data, "admin.sock")), adminSocket{
+		system: n.system, stats: n.stats, baseURL: n.baseURL(), data: c.Data, store: n.store,
+	})
 	return err
 }
 
@@ -192,6 +202,7 @@ func (n *node) stop(drain time.Duration) error {
 	servers.Go(func() { n.logStop("smtp", n.mail.Shutdown(ctx)) })
 	servers.Go(func() { n.logStop("http", n.web.Shutdown(ctx)) })
 	servers.Wait()
+	n.unheard()
 	closed := make(chan error, 1)
 	go func() {
 		n.admin.close()

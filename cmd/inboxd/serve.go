@@ -42,6 +42,8 @@ type serveCommand struct {
 	Drain          time.Duration `help:"How long a stop waits for what is in flight." default:"10s"`
 	AdminSocket    string        `help:"Admin socket (default DIR/admin.sock)." placeholder:"PATH"`
 	Metrics        string        `help:"Who may read /metrics: loopback clients only, everybody (public), or nobody (off)." enum:"loopback,public,off" default:"loopback"`
+	CORSOrigin     []string      `help:"Web origins whose pages may call the API, or * (default: none)." placeholder:"ORIGIN" name:"cors-origin"`
+	AccessLog      string        `help:"File that gets a line for each HTTP answer, or - for standard output (default: none)." placeholder:"FILE"`
 	LogFormat      string        `help:"Form of the log lines." enum:"text,json" default:"text"`
 	LogLevel       slog.Level    `help:"Least level that is logged (debug, info, warn, error)." default:"info"`
 

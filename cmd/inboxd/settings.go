@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 
+	"inboxd/http/wire"
 	"inboxd/internal/account"
 	"inboxd/internal/address"
 	"inboxd/internal/delivery"
@@ -22,6 +23,7 @@ type settings struct {
 	postmaster         string // inbox; empty: none
 	dnsServer          string // empty: the system's
 	proxies, balancers []netip.Prefix
+	origins            wire.Origins
 	plans              account.Plans
 	scanner            ingest.Scanner // nil: none
 	tls                *encryption
@@ -33,7 +35,7 @@ type settings struct {
 
 // settings refuses the first flag that can't be.
 func (c *serveCommand) settings(logger *slog.Logger) (s settings, _ error) {
-	var errs [14]error
+	var errs [15]error
 	errs[0] = c.check()
 	s.proxies, errs[1] = parseCIDRs("--trusted-proxies", c.TrustedProxies)
 	s.dnsServer, errs[2] = dnsServer(c.DNS)
@@ -48,6 +50,7 @@ func (c *serveCommand) settings(logger *slog.Logger) (s settings, _ error) {
 	s.smarthost, errs[11] = c.Sending.smarthost()
 	s.mayCall, errs[12] = parseCIDRs("--webhook-allow", c.Webhooks.WebhookAllow)
 	s.postmaster, errs[13] = c.postmaster()
+	s.origins, errs[14] = c.checkOrigins()
 	if errs[4] != nil {
 		errs[4] = fmt.Errorf("the config file: %w", errs[4])
 	}

@@ -26,9 +26,11 @@ type Parked struct {
 	conn        *conn
 	id          []byte // X-Request-Id
 	ifNoneMatch []byte
-	head        bool // no body is to be sent
-	last        bool // the connection ends with the response
-	ended       bool // not counted in wire.parked any more, or not by this
+	origin      []byte  // Origin, where pages of other origins may read responses
+	access      *access // nil: nothing is logged
+	head        bool    // no body is to be sent
+	last        bool    // the connection ends with the response
+	ended       bool    // not counted in wire.parked any more, or not by this
 	timer       *time.Timer
 }
 
@@ -41,6 +43,10 @@ func (w *Wire) Park(c *fasthttp.RequestCtx, run func(*Parked)) {
 	if tags := h.PeekCanonical(headerIfNoneMatch); len(tags) > 0 {
 		p.ifNoneMatch = append(p.ifNoneMatch, tags...)
 	}
+	if origin := h.PeekBytes(headerOrigin); len(origin) > 0 && len(w.opts.Origins) > 0 {
+		p.origin = append(p.origin, origin...)
+	}
+	p.access = w.accessOf(c)
 	w.parked.Add(1) // until the response is out, see resume
 	c.HijackSetNoResponse(true)
 	c.Hijack(func(hijacked net.Conn) {
@@ -61,6 +67,7 @@ func (p *Parked) run(run func(*Parked)) {
 
 // End closes the connection without a response, or after one.
 func (p *Parked) End() {
+	p.noteParked()
 	p.conn.Close()
 	if !p.ended {
 		p.ended = true
@@ -111,7 +118,9 @@ func (p *Parked) Respond(write func(*fasthttp.RequestCtx)) {
 	if p.timer != nil {
 		p.timer.Stop()
 	}
-	if err := p.send(write); err != nil || p.last || p.wire.isStopping() {
+	err := p.send(write)
+	p.noteParked()
+	if err != nil || p.last || p.wire.isStopping() {
 		p.End()
 		return
 	}
@@ -131,12 +140,14 @@ func (p *Parked) send(write func(*fasthttp.RequestCtx)) error {
 	}
 	h := &c.Response.Header
 	stampWith(h, p.id)
+	p.wire.opts.Origins.share(h, p.origin)
 	h.SetNoDefaultContentType(true)
 	write(c)
 	c.Response.SkipBody = p.head
 	if p.last = p.last || p.wire.isStopping() || h.ConnectionClose(); p.last {
 		h.SetConnectionClose()
 	}
+	p.access.wrote(c.Response.StatusCode(), len(c.Response.Body()))
 	out := writers.Get().(*bufio.Writer)
 	defer writers.Put(out)
 	out.Reset(p.conn)
@@ -167,8 +178,10 @@ func (p *Parked) Stream(fields string, now time.Time, body []byte) error {
 	p.conn.narrow(streamWindow)
 	b := append(make([]byte, 0, 512), status200...)
 	b = append(b, p.wire.date.at(now)...)
+	fields += p.wire.opts.Origins.fields(p.origin)
 	b = append(append(append(b, "\r\n"...), fields...), "Connection: close\r\nX-Request-Id: "...)
 	b = append(append(b, p.id...), "\r\n\r\n"...)
+	p.access.wrote(fasthttp.StatusOK, -len(b))
 	if p.head {
 		return errors.Join(p.Write(b), errHead)
 	}
@@ -180,7 +193,8 @@ var errHead = errors.New("http: the method is HEAD")
 
 // Write writes on. It gives up on a client that takes nothing for writeTimeout.
 func (p *Parked) Write(b []byte) error {
-	_, err := p.conn.Write(b)
+	n, err := p.conn.Write(b)
+	p.access.wrote(fasthttp.StatusOK, n)
 	return err
 }
 

@@ -139,10 +139,10 @@ func all(text []byte, part byte) bool {
 	return true
 }
 
-// notPlain are fields with a say in framing or protocol.
+// notPlain are fields with a say in framing, in the protocol, or in what the response must say.
 var notPlain = [...]string{
 	"Content-Length", "Transfer-Encoding", "Expect", "Upgrade", "Te", "Trailer",
-	"Proxy-Connection", "Keep-Alive", "Http2-Settings",
+	"Proxy-Connection", "Keep-Alive", "Http2-Settings", "Origin",
 }
 
 func is(b []byte, s string) bool {

@@ -48,6 +48,7 @@ func (w *Wire) stamp(c *fasthttp.RequestCtx) {
 	}
 	var buf [48]byte
 	stampWith(&c.Response.Header, w.ids.append(buf[:0], number, request))
+	w.opts.Origins.share(&c.Response.Header, c.Request.Header.PeekBytes(headerOrigin))
 }
 
 func stampWith(h *fasthttp.ResponseHeader, id []byte) {

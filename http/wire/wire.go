@@ -43,6 +43,8 @@ type Options struct {
 	Handler   fasthttp.RequestHandler                                 // gets whole and unambiguous requests, stamped with an id
 	Refuse    func(*fasthttp.RequestCtx, int, string)                 // words a refusal: status and detail
 	Allow     func(Poll, time.Time) (*account.Principal, *inbox.View) // see Poll
+	Origins   Origins                                                 // whose pages may read responses
+	Access    func(Access)                                            // hears of every response; nil: nobody does
 	Owner     *partition.Owner                                        // whose inboxes the wire answers for
 	Logger    *slog.Logger
 	Now       func() time.Time // nil: the real time
@@ -112,6 +114,7 @@ func (w *Wire) Serve(ln net.Listener) error { return w.fast.Serve(&listener{List
 // handle is where every request begins that could be read.
 func (w *Wire) handle(c *fasthttp.RequestCtx) {
 	w.stamp(c)
+	defer w.noteServed(c, c.Time())
 	why, chunked := ambiguous(c.Request.Header.RawHeaders())
 	if why != "" {
 		w.refuseFraming(c, why)

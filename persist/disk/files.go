@@ -106,9 +106,9 @@ func checkFormat(fs vfs.FS, dir string) (version int, err error) {
 	case !ok || err != nil:
 		return 0, fmt.Errorf("the file %s in the data folder %s is damaged: %q. Restore a backup of it", FormatName, dir, data)
 	case version > formatVersion:
-		return 0, fmt.Errorf("the data folder %s has format %d; this inboxd reads format %d: use a newer inboxd", dir, version, formatVersion)
+		return version, Unfit{fmt.Errorf("the data folder %s has format %d; this inboxd reads format %d: use a newer inboxd", dir, version, formatVersion)}
 	case version < oldestFormat:
-		return 0, fmt.Errorf("the data folder %s has format %d; this inboxd reads format %d: use an older inboxd, or export and import", dir, version, formatVersion)
+		return version, Unfit{fmt.Errorf("the data folder %s has format %d; this inboxd reads format %d: use an older inboxd, or export and import", dir, version, formatVersion)}
 	}
 	return version, nil
 }

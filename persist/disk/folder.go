@@ -7,6 +7,7 @@ package disk
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -99,6 +100,7 @@ type Folder struct {
 
 	lock   io.Closer
 	still  bool
+	above  int64          // see Above; as Open found it
 	format int            // as Open found it
 	stop   chan struct{}  // closed by Rest
 	tasks  sync.WaitGroup // what Work started; stop ends them
@@ -108,17 +110,34 @@ type Folder struct {
 // sizes that o leaves open. Errors are sentences for the operator.
 func Open(dir string, o *Options) (*Folder, error) {
 	o.defaults(dir)
-	lock, err := lockFolder(o.FS, dir)
-	if err != nil {
-		return nil, err
+	f, err := take(dir, o)
+	if err == nil {
+		err = f.restore(o.Now())
 	}
-	f := &Folder{
-		Dir: dir, FS: o.FS, lock: lock, still: o.Still, stop: make(chan struct{}), opened: time.Now(),
+	if err != nil {
+		return nil, errors.Join(err, f.unlock())
+	}
+	o.fit()
+	f.Space = newSpaceGuard(f, o)
+	if f.spare = newSpareLog(f, o.MemTableBytes); !o.Still {
+		f.spare.open()
+	}
+	return f, nil
+}
+
+// take locks the folder and reads what its own files say. The folder is there with the error, for
+// unlock.
+func take(dir string, o *Options) (f *Folder, err error) {
+	f = &Folder{
+		Dir: dir, FS: o.FS, still: o.Still, stop: make(chan struct{}), opened: time.Now(),
 		Log: &Logger{out: o.Logger, now: o.Now, exit: o.Exit, last: map[string]*silence{}},
 	}
 	f.Damage = &Damage{log: f.Log, files: map[string]struct{}{}}
 	f.Pulse = &Pulse{log: f.Log, begun: time.Now()}
 	f.ours.Store(never)
+	if f.lock, err = lockFolder(o.FS, dir); err != nil {
+		return f, Unfit{err}
+	}
 	info, err := f.FS.Stat(f.Path(lockName))
 	if err == nil {
 		f.locked = identityOf(info)
@@ -127,14 +146,39 @@ func Open(dir string, o *Options) (*Folder, error) {
 	if err == nil {
 		f.Commits, err = readHighWater(f, o.Now)
 	}
+	return f, err
+}
+
+func (f *Folder) unlock() error {
+	if f.lock == nil {
+		return nil
+	}
+	return f.lock.Close()
+}
+
+// Unfit is why a folder can't be looked at, however whole it may be: it is none, another process
+// has it, or its format is another one.
+type Unfit struct{ error }
+
+// OpenToRead takes a folder for somebody who reads it and writes nothing. Errors are sentences for
+// the operator; those that are not Unfit tell of damage.
+func OpenToRead(dir string, o *Options) (*Folder, error) {
+	o.defaults(dir)
+	_, format := o.FS.Stat(o.FS.PathJoin(dir, FormatName))
+	_, engine := o.FS.Stat(o.FS.PathJoin(dir, EngineName))
+	if format != nil && engine != nil {
+		return nil, Unfit{fmt.Errorf("%s is no data folder of inboxd: %w", dir, format)}
+	}
+	f, err := take(dir, o)
+	if err == nil && f.IsOlder() {
+		err = Unfit{fmt.Errorf("the data folder %s has format %d, which a start carries over: check it after that", dir, f.format)}
+	}
 	if err != nil {
-		return nil, errors.Join(err, lock.Close())
+		return nil, errors.Join(err, f.unlock())
 	}
-	o.fit()
-	f.Space = newSpaceGuard(f, o)
-	if f.spare = newSpareLog(f, o.MemTableBytes); !o.Still {
-		f.spare.open()
-	}
+	f.Space = &SpaceGuard{free: o.FreeSpace, fs: f.FS, log: f.Log, stop: make(chan struct{})}
+	f.Space.opening.Store(true)
+	f.spare = newSpareLog(f, 0)
 	return f, nil
 }
 

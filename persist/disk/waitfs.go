@@ -47,7 +47,17 @@ func (fs *waitFS) verdict(name string, err error) error {
 	return err
 }
 
+// elsewhere reports a name that is none of the engine's, as those of a backup are: there nothing
+// waits for space, and nothing that fails ends the process.
+func (fs *waitFS) elsewhere(name string) bool {
+	engine := fs.folder.Path(EngineName)
+	return name != engine && name != fs.PathDir(engine) && fs.PathDir(name) != engine
+}
+
 func (fs *waitFS) file(name string, open func() (vfs.File, error)) (vfs.File, error) {
+	if fs.elsewhere(name) {
+		return open()
+	}
 	var f vfs.File
 	err := fs.space.wait(isTable(name), func() (err error) {
 		if err = fs.folder.Ours(); err != nil {
@@ -69,7 +79,7 @@ func (fs *waitFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error)
 		}
 	}
 	return fs.file(name, func() (vfs.File, error) {
-		if strings.HasSuffix(name, ".log") {
+		if strings.HasSuffix(name, ".log") && !fs.elsewhere(name) {
 			if f, err := fs.spare.become(name, c); f != nil || err != nil {
 				return f, err
 			}
@@ -123,7 +133,7 @@ func (fs *waitFS) ReuseForWrite(oldname, newname string, c vfs.DiskWriteCategory
 }
 
 func (fs *waitFS) Remove(name string) error {
-	if fs.folder.late.wait(name) {
+	if !fs.elsewhere(name) && fs.folder.late.wait(name) {
 		return nil
 	}
 	return fs.FS.Remove(name)
@@ -134,10 +144,16 @@ func (fs *waitFS) OpenDir(name string) (vfs.File, error) {
 }
 
 func (fs *waitFS) Rename(oldname, newname string) error {
+	if fs.elsewhere(newname) {
+		return fs.FS.Rename(oldname, newname)
+	}
 	return fs.verdict(newname, fs.space.wait(false, func() error { return fs.FS.Rename(oldname, newname) }))
 }
 
 func (fs *waitFS) MkdirAll(dir string, perm os.FileMode) error {
+	if fs.elsewhere(dir) {
+		return fs.FS.MkdirAll(dir, perm)
+	}
 	return fs.verdict(dir, fs.space.wait(false, func() error { return fs.FS.MkdirAll(dir, perm) }))
 }
 

@@ -1,0 +1,72 @@
+package wire
+
+import (
+	"slices"
+
+	"github.com/valyala/fasthttp"
+)
+
+// Origins are the web origins whose pages may read responses (Fetch standard, CORS protocol): as a
+// browser writes them, or "*" for all. No credential of a browser's own is ever meant: the service
+// has no cookie.
+type Origins []string
+
+const (
+	corsMethods = "GET, HEAD, POST, PUT, PATCH, DELETE"
+	corsFields  = "Authorization, Content-Type, Idempotency-Key, If-Modified-Since, If-None-Match, Last-Event-ID, X-API-Key"
+	corsExposed = "Content-Disposition, ETag, Last-Modified, Retry-After, X-Request-Id"
+	corsMaxAge  = "7200"
+)
+
+var headerOrigin = []byte("Origin")
+
+// allow is what such a response says to a page of this origin; empty: the browser keeps it from the
+// page.
+func (o Origins) allow(origin []byte) string {
+	switch {
+	case len(origin) == 0:
+	case slices.Contains(o, string(origin)):
+		return string(origin)
+	case slices.Contains(o, "*"):
+		return "*"
+	}
+	return ""
+}
+
+// share puts on a response what lets pages of other origins read it.
+func (o Origins) share(h *fasthttp.ResponseHeader, origin []byte) {
+	if len(o) == 0 {
+		return
+	}
+	h.Add("Vary", "Origin") // also without one: a cache must not give that to a page
+	if allowed := o.allow(origin); allowed != "" {
+		h.Set("Access-Control-Allow-Origin", allowed)
+		h.Set("Access-Control-Expose-Headers", corsExposed)
+	}
+}
+
+// Preflight answers OPTIONS: what a browser asks before it sends what a page of another origin
+// wants sent.
+func (o Origins) Preflight(c *fasthttp.RequestCtx) {
+	c.SetStatusCode(fasthttp.StatusNoContent)
+	h := &c.Request.Header
+	if o.allow(h.PeekBytes(headerOrigin)) == "" || len(h.Peek("Access-Control-Request-Method")) == 0 {
+		return
+	}
+	out := &c.Response.Header
+	out.Set("Access-Control-Allow-Methods", corsMethods)
+	out.Set("Access-Control-Allow-Headers", corsFields)
+	out.Set("Access-Control-Max-Age", corsMaxAge)
+}
+
+// fields are those of share as text, for a stream.
+func (o Origins) fields(origin []byte) string {
+	if len(o) == 0 {
+		return ""
+	}
+	text := "Vary: Origin\r\n"
+	if allowed := o.allow(origin); allowed != "" {
+		text += "Access-Control-Allow-Origin: " + allowed + "\r\nAccess-Control-Expose-Headers: " + corsExposed + "\r\n"
+	}
+	return text
+}

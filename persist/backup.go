@@ -1,0 +1,149 @@
+package persist
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"inboxd/internal/fault"
+	"inboxd/persist/disk"
+)
+
+// Backup makes dir a data folder with everything that was acknowledged before the call, while
+// commits go on: tables and blob files are links where the file system can, for none of them is
+// ever written again. A start on dir is the restore of it.
+//
+// FORMAT is written last: a folder that a crash left behind, or an error, is none that a start
+// takes. Errors are sentences for the operator.
+func (s *Store) Backup(dir string) error {
+	fs := s.folder.FS
+	if _, err := fs.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		return fault.Wrap(fault.Invalid, fmt.Sprintf("The folder %s is there already: a backup makes its own", dir), err)
+	}
+	err := s.during(func() error { return s.backup(dir) })
+	if err != nil {
+		_ = fs.RemoveAll(dir) // what is left has no FORMAT
+		return fault.Wrap(fault.Unavailable, fmt.Sprintf("The backup %s could not be made", dir), err)
+	}
+	return nil
+}
+
+// backup copies the note of how far the journal goes first, so that it is never ahead of what the
+// backup has. Blob files come after the rows: those of rows that the copied log has are there by
+// then, and none is removed meanwhile.
+func (s *Store) backup(dir string) error {
+	fs := s.folder.FS
+	if err := fs.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	release := s.blobs.hold()
+	defer release()
+	for _, step := range []func() error{
+		func() error { return s.copyFile(disk.HighWaterName, dir) },
+		func() error { return s.db.Checkpoint(fs.PathJoin(dir, disk.EngineName), pebble.WithFlushedWAL()) },
+		func() error { return s.blobs.link(fs.PathJoin(dir, disk.BlobsName)) },
+		func() error { return s.copyFile(disk.SecretName, dir, private) },
+		func() error { return disk.MarkCopy(fs, dir) },
+		func() error { return disk.SyncFolder(fs, fs.PathDir(dir)) },
+	} {
+		if err := step(); err != nil {
+			return named(err)
+		}
+	}
+	return nil
+}
+
+// copyFile copies a file of the folder's own into dir, if it is there.
+func (e *engine) copyFile(name, dir string, prepare ...func(vfs.File) error) error {
+	data, err := disk.ReadFile(e.folder.FS, e.folder.Path(name))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return disk.WriteFile(e.folder.FS, dir, name, data, prepare...)
+}
+
+// link gives every blob file a name in dir too. Files that no row registers are swept by the start
+// of the copy.
+func (b *blobFiles) link(dir string) error {
+	fs := b.folder.FS
+	if err := fs.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	files, err := fs.List(b.dir())
+	if err != nil {
+		return err
+	}
+	for _, name := range files {
+		if !finished(name) {
+			continue
+		}
+		err := linkOrCopy(fs, b.path(name), fs.PathJoin(dir, name))
+		if err != nil && !errors.Is(err, os.ErrNotExist) { // an orphan that was swept
+			return err
+		}
+	}
+	return disk.SyncFolder(fs, dir)
+}
+
+// linkOrCopy copies where a link can't be made, as to another disk.
+func linkOrCopy(fs vfs.FS, from, to string) error {
+	err := fs.Link(from, to)
+	if err == nil || errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	src, err := fs.Open(from, vfs.SequentialReadsOption)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	dst, err := fs.Create(to, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(dst, src)
+	if err == nil {
+		err = dst.Sync()
+	}
+	return errors.Join(err, dst.Close())
+}
+
+// kept are blob files whose removal waits for backups. mu guards all.
+type kept struct {
+	mu      sync.Mutex
+	backups int
+	names   []blobName
+}
+
+// hold keeps every blob file where it is until release. Those that a crash leaves are orphans.
+func (b *blobFiles) hold() (release func()) {
+	b.kept.mu.Lock()
+	defer b.kept.mu.Unlock()
+	b.kept.backups++
+	return func() {
+		b.kept.mu.Lock()
+		var names []blobName
+		if b.kept.backups--; b.kept.backups == 0 {
+			names, b.kept.names = b.kept.names, nil
+		}
+		b.kept.mu.Unlock()
+		b.remove(names)
+	}
+}
+
+// wait reports that the removal of files waits for a backup.
+func (k *kept) wait(names []blobName) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.backups > 0 {
+		k.names = append(k.names, names...)
+	}
+	return k.backups > 0
+}

@@ -1,0 +1,275 @@
+package persist
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"inboxd/internal/account"
+	"inboxd/internal/fault"
+	"inboxd/persist/disk"
+)
+
+// problemsOf lists what a check finds.
+func problemsOf(t *testing.T, fs vfs.FS, dir string) (found []string) {
+	t.Helper()
+	_, err := Check(dir, options(fs), func(problem string) { found = append(found, problem) })
+	must(t, err)
+	return found
+}
+
+// TestBackupWhileMailComes: whatever was acknowledged before a backup is in it, whole, although
+// blob files come and go meanwhile; its first start gives ids above all others.
+func TestBackupWhileMailComes(t *testing.T) {
+	fs := vfs.NewMem()
+	s := open(t, fs)
+	promises := make([]*promise, 4)
+	for i := range promises {
+		promises[i] = &promise{addr: fmt.Sprintf("inbox%d@example.org", i)}
+	}
+	turns := newTurns()
+	var writers sync.WaitGroup
+	for _, p := range promises {
+		writers.Go(func() { p.work(t, s, turns) })
+	}
+	defer func() {
+		turns.end()
+		writers.Wait()
+	}()
+	for n := range 10 {
+		dir := fmt.Sprintf("/backup%d", n)
+		turns.give(60, 0)
+		wants := make([]seen, len(promises))
+		for i, p := range promises {
+			wants[i] = seen{p.addr, p.acked.Load(), p.dropped.Load(), 0}
+		}
+		go turns.give(200, 100)
+		must(t, s.Backup(dir))
+		for i, p := range promises {
+			wants[i].trying = p.trying.Load()
+		}
+		must(t, fs.Remove(fs.PathJoin(dir, disk.CopyName))) // so that ids tell how much is there
+		copied, err := Open(dir, options(fs))
+		must(t, err)
+		for _, want := range wants {
+			must(t, want.check(copied))
+		}
+		closeStore(t, copied)
+	}
+	if len(s.blobs.kept.names) > 0 {
+		t.Error("files of dropped mail wait for no backup")
+	}
+}
+
+// TestARestoredFolderGivesNewIDs: what was given after the backup is never given to something else,
+// also not by a second restore of the same backup.
+func TestARestoredFolderGivesNewIDs(t *testing.T) {
+	const addr = "a@example.org"
+	fs := vfs.NewMem()
+	s := open(t, fs)
+	must(t, s.CommitInbox(mail(addr, 1, "one")))
+	must(t, s.CommitAccount(&account.Rows{ID: accountID(1), Profile: &account.Profile{ID: accountID(1), Email: "a@example.org", CreatedAt: at(0), LastKey: 3, LastWebhook: 2}}))
+	must(t, s.Backup("/backup"))
+	above := int64(0)
+	for restore := range 2 {
+		if restore == 1 {
+			must(t, disk.WriteFile(fs, "/backup", disk.CopyName, nil))
+		}
+		o := options(fs)
+		o.Now = func() time.Time { return at(restore * 1000) }
+		copied, err := Open("/backup", o)
+		must(t, err)
+		st := must1(copied.LoadInbox(addr))(t)
+		unknown := must1(copied.LoadInbox("never@example.org"))(t)
+		acc := must1(copied.LoadAccount(accountID(1)))(t)
+		end := must1(copied.JournalEnd(accountID(1)))(t)
+		last := must1(copied.LastDelivery(accountID(1)))(t)
+		for what, id := range map[string]int64{
+			"message": st.LastID, "event": int64(st.LastEvent), "meeting": st.Calendar.LastID, "of an address that may have been deleted since": unknown.LastID,
+			"key": acc.LastKey, "webhook": acc.LastWebhook, "journal": int64(end), "delivery": last,
+		} {
+			if id < above+1<<20 || id > 1<<53 {
+				t.Errorf("restore %d: ids of %s go on above %d", restore, what, id)
+			}
+		}
+		above = st.LastID
+		if len(st.Messages) != 1 || st.Messages[0].ID != 1 {
+			t.Errorf("the mail that was there is %+v", st.Messages)
+		}
+		closeStore(t, copied)
+		if got := must1(Open("/backup", o))(t); got.folder.Above() != above {
+			t.Errorf("the next start lifts ids from %d to %d", above, got.folder.Above())
+		} else {
+			closeStore(t, got)
+		}
+	}
+	if st := must1(s.LoadInbox(addr))(t); st.LastID != 1 {
+		t.Errorf("the folder itself goes on above %d", st.LastID)
+	}
+}
+
+// TestBackupsThatCannotBe are refused with a sentence, leave nothing, and harm nobody.
+func TestBackupsThatCannotBe(t *testing.T) {
+	mem := vfs.NewMem()
+	for _, name := range []string{"OPTIONS", ".log", "secret.key", "copy", "FORMAT"} {
+		fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if strings.HasPrefix(op.Path, "/backup/") && strings.Contains(op.Path, name) && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+				return syscall.ENOSPC
+			}
+			return nil
+		}))
+		s := must1(Open(folder, options(fs)))(t)
+		must(t, s.CommitInbox(mail("a@example.org", 1, "one")))
+		must(t, s.db.Flush())
+		_, err := s.Encrypt("x", []byte("y")) // so that there is a key
+		must(t, err)
+		if err := s.Backup("/backup"); err == nil || !strings.Contains(err.Error(), "The backup /backup could not be made") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := mem.Stat("/backup"); err == nil {
+			t.Errorf("%s: something is left", name)
+		}
+		must(t, s.CommitInbox(mail("a@example.org", 2, "two")))
+		closeStore(t, s)
+	}
+	s := open(t, mem)
+	must(t, mem.MkdirAll("/there", 0o700))
+	if err := s.Backup("/there"); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "/there is there already") {
+		t.Errorf("over a folder: %v", err)
+	}
+}
+
+// harm is a folder of two mails, a small one and a large one, and what is done to it.
+type harm struct {
+	fs vfs.FS
+	s  *Store
+}
+
+const harmed = "a@example.org"
+
+func (h harm) delete(key []byte) error {
+	return h.s.fill(func(w *writer) { w.delete(key) }, func(b *pebble.Batch) error { return h.s.db.Apply(b, pebble.Sync) })
+}
+
+func (h harm) set(key, value []byte) error {
+	return h.s.fill(func(w *writer) { w.set(key, value) }, func(b *pebble.Batch) error { return h.s.db.Apply(b, pebble.Sync) })
+}
+
+func (h harm) blob() string {
+	r, _ := h.s.blobs.find(blobKey(nil, harmed, 2, blobRaw))
+	return h.s.blobs.path(r.Name.file())
+}
+
+// TestCheck tells of each thing that is wrong in a folder, and of nothing in a whole one.
+func TestCheck(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		harm func(h harm) error
+		want string
+	}{
+		{"nothing", func(harm) error { return nil }, ""},
+		{"bytes are gone", func(h harm) error { return h.delete(appendMessage(nil, kindRaw, harmed, 1)) }, "the bytes of message 1 of a@example.org are missing"},
+		{"content is gone", func(h harm) error { return h.delete(appendMessage(nil, kindContent, harmed, 1)) }, "what is read of message 1 of a@example.org is missing"},
+		{"a large value's row is gone", func(h harm) error { return h.delete(blobKey(nil, harmed, 2, blobRaw)) }, "the bytes of message 2"},
+		{"its file is gone", func(h harm) error { return h.fs.Remove(h.blob()) }, "of message 2 of a@example.org: open"},
+		{"its file is shorter", func(h harm) error { return rewrite(h.fs, h.blob(), []byte("short")) }, "of message 2 of a@example.org: it is damaged"},
+		{"nobody looks when mail is over", func(h harm) error { return h.delete(inboxDueKey(at(2), harmed)) }, "not looked at when its mail is over"},
+		{"something of no message", func(h harm) error {
+			return h.set(appendMessage(nil, kindContent, harmed, 9), []byte{recordVersion, 0xa0})
+		}, "something of message 9"},
+		{"a record that is none", func(h harm) error {
+			return h.set(appendMessage(nil, kindContent, harmed, 1), []byte{recordVersion, 0xff})
+		}, "the row 02"},
+		{"a record of a newer program", func(h harm) error {
+			return h.set(appendMessage(nil, kindContent, harmed, 1), []byte{recordVersion + 1, 0xa0})
+		}, "record version 2"},
+		{"a row in a wrong place", func(h harm) error {
+			key := appendMessage(nil, kindContent, harmed, 1)
+			key[1] ^= 1
+			return h.set(key, []byte{recordVersion, 0xa0})
+		}, errPlace.Error()},
+		{"a row of a kind that is none", func(h harm) error { return h.set([]byte{200, 0, 0, 0}, []byte{1}) }, errKey.Error()},
+		{"a list that is too short", func(h harm) error {
+			return h.s.CommitAccount(&account.Rows{ID: accountID(2), Profile: &account.Profile{Email: "b@example.org", CreatedAt: at(0), Inboxes: 3}})
+		}, "counts 3 inboxes, its list has 0"},
+		{"a key that nobody can use", func(h harm) error {
+			k := &account.Key{ID: 1, Hash: account.Hash{1}}
+			return errors.Join(h.s.CommitAccount(&account.Rows{ID: accountID(2), PutKeys: []*account.Key{k}}), h.delete(credentialKey(accountID(2).Partition(), k.Hash)))
+		}, "is not found by its hash"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			fs := vfs.NewMem()
+			s := must1(Open(folder, options(fs)))(t)
+			r := mail(harmed, 1, "small")
+			r.Profile.DueAt, r.DueTo = at(1), at(1)
+			must(t, s.CommitInbox(r))
+			r = mail(harmed, 2, strings.Repeat("x", blobOver+1))
+			r.Profile.DueAt, r.DueFrom, r.DueTo = at(2), at(1), at(2)
+			must(t, s.CommitInbox(r))
+			must(t, c.harm(harm{fs, s}))
+			closeStore(t, s)
+			got := problemsOf(t, fs, folder)
+			if c.want == "" && len(got) > 0 || c.want != "" && (len(got) != 1 || !strings.Contains(got[0], c.want)) {
+				t.Errorf("found %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// TestCheckOfAFlippedBit: each file of the database but its notes, one after the other.
+func TestCheckOfAFlippedBit(t *testing.T) {
+	fs := vfs.NewMem()
+	s := must1(Open(folder, options(fs)))(t)
+	for id := int64(1); id <= 40; id++ {
+		r := mail(harmed, id, strings.Repeat(fmt.Sprint(id), 3000))
+		r.Profile.DueAt, r.DueTo = at(1), at(1)
+		must(t, s.CommitInbox(r))
+	}
+	must(t, s.db.Flush())
+	closeStore(t, s)
+	dir, looked := folder+"/"+disk.EngineName, 0
+	for _, name := range must1(fs.List(dir))(t) {
+		if !strings.HasSuffix(name, ".sst") && !strings.HasSuffix(name, ".blob") {
+			continue
+		}
+		looked++
+		data := must1(disk.ReadFile(fs, dir+"/"+name))(t)
+		flipped := bytes.Clone(data)
+		flipped[len(data)/3] ^= 4
+		must(t, rewrite(fs, dir+"/"+name, flipped))
+		if found := problemsOf(t, fs, folder); !strings.Contains(strings.Join(found, " "), name) {
+			t.Errorf("a bit of %s: %q", name, found)
+		}
+		must(t, rewrite(fs, dir+"/"+name, data))
+	}
+	if found := problemsOf(t, fs, folder); len(found) > 0 || looked < 2 {
+		t.Errorf("%d files were harmed and mended: %q", looked, found)
+	}
+}
+
+// TestCheckLooksAtNoOther: what is no data folder, or is another's now, is neither whole nor damaged.
+func TestCheckLooksAtNoOther(t *testing.T) {
+	fs := vfs.NewMem()
+	none := func(string) { t.Error("it was looked at") }
+	refused := func(dir, why string) {
+		t.Helper()
+		if _, err := Check(dir, options(fs), none); !errors.As(err, new(disk.Unfit)) || !strings.Contains(err.Error(), why) {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
+	refused("/nowhere", "no data folder of inboxd")
+	s := must1(Open(folder, options(fs)))(t)
+	refused(folder, "in use")
+	closeStore(t, s)
+	must(t, rewrite(fs, folder+"/"+disk.FormatName, []byte("inboxd store 99\n")))
+	refused(folder, "use a newer inboxd")
+}

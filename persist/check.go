@@ -1,0 +1,393 @@
+package persist
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"inboxd/internal/account"
+	"inboxd/internal/fault"
+	"inboxd/internal/partition"
+	"inboxd/persist/disk"
+)
+
+// Checked counts what a check read.
+type Checked struct {
+	Rows, Files                 int   // of the database; in the folder for large values
+	Accounts, Inboxes, Messages int64 // live ones; received and sent
+	Bytes                       int64 // of keys, values and files
+}
+
+// Check reads everything in the data folder dir and calls found with a sentence for each thing that
+// is damaged or missing: sums of files and values, records, and rows that must be there when others
+// are. It changes nothing. The error is a disk.Unfit, which says why nothing could be looked at.
+//
+// What only one crash between two steps leaves behind is no damage: the start goes on with it.
+func Check(dir string, o Options, found func(problem string)) (Checked, error) {
+	c := checker{found: found}
+	folder, err := disk.OpenToRead(dir, &o)
+	if errors.As(err, new(disk.Unfit)) {
+		return c.sum, err
+	}
+	if err != nil {
+		found(err.Error())
+		return c.sum, nil
+	}
+	e := &engine{folder: folder, readOnly: true}
+	c.s = newStore(e)
+	if err := e.open(&o); err != nil {
+		found(err.Error())
+		return c.sum, e.abandon()
+	}
+	c.rows()
+	c.files()
+	return c.sum, e.abandon()
+}
+
+// checker looks at one folder. One goroutine has it.
+type checker struct {
+	s     *Store
+	sum   Checked
+	found func(problem string)
+}
+
+// tell tells a problem of a row by the name of what the row is about.
+func (c *checker) tell(what string, err error) {
+	if err != nil {
+		c.found(fmt.Sprintf("%s: %v", what, named(err)))
+	}
+}
+
+// rows reads every row, past those in damaged blocks, which are told by the name of their file.
+func (c *checker) rows() {
+	var all iterators
+	defer func() { c.tell("the database", all.close()) }()
+	for k := kind(0); k < 0xff; k++ {
+		it, err := all.open(c.s.engine, span{appendPrefix(nil, k, 0), ofKind(k).to}, prefixLen)
+		if err != nil {
+			c.tell("the database", err)
+			return
+		}
+		it.lost = func(err error) { c.tell("rows can't be read", err) }
+		for ok := it.First(); ok; ok = it.Next() {
+			value, err := it.ValueAndErr()
+			if err == nil {
+				c.sum.Rows++
+				c.sum.Bytes += int64(len(it.Key()) + len(value))
+				err = c.row(k, it.Key(), value)
+			}
+			if err != nil {
+				c.found(fmt.Sprintf("%v (row %x)", named(err), it.Key()))
+			}
+		}
+	}
+}
+
+var (
+	errKey   = errors.New("its key is none that is ever written")
+	errPlace = errors.New("it lies in another partition than what it is about")
+)
+
+// row checks one row for itself, and then for what must be there beside it.
+func (c *checker) row(k kind, key, value []byte) error {
+	if len(key) < prefixLen || len(value) == 0 {
+		return errKey
+	}
+	switch k {
+	case kindDue, kindMailDue, kindDeliveryDue:
+		return c.dueRow(k, key, value)
+	case kindInbox, kindContent, kindRaw, kindOutbox, kindBlob, kindCalendar, kindEmail, kindSubdomain, kindDomain, kindCopyDue:
+		name, rest, ok := bytes.Cut(key[prefixLen:], []byte{0})
+		if !ok {
+			return errKey
+		}
+		if partitionOfKey(&key) != partition.Of(string(name)) {
+			return errPlace
+		}
+		return c.namedRow(k, string(name), rest, value)
+	case kindPosition, kindCredential, kindLink, kindRequest:
+		return c.looseRow(k, key, value)
+	}
+	if len(key) < prefixLen+idLen {
+		return errKey
+	}
+	id := account.ID(key[prefixLen:])
+	if partitionOfKey(&key) != id.Partition() {
+		return errPlace
+	}
+	return c.accountRow(k, id, key[prefixLen+idLen:], value)
+}
+
+// namedRow checks a row of an inbox, an e-mail address, a subdomain or a domain.
+func (c *checker) namedRow(k kind, name string, rest, value []byte) (err error) {
+	switch {
+	case k == kindInbox && len(rest) == 0:
+		return c.inbox(name, value)
+	case k == kindInbox && len(rest) == 8:
+		return c.message(name, readNumber(rest), value)
+	case k == kindContent && len(rest) == 8:
+		return errors.Join(decode(value, new(contentRecord)), c.ofMessage(name, rest))
+	case k == kindRaw && (len(rest) == 8 || len(rest) == 9 && rest[8] == rawSignature):
+		_, err = rawOf(value)
+		return errors.Join(err, c.ofMessage(name, rest[:8]))
+	case k == kindOutbox && len(rest) == 8:
+		return decode(value, new(publicRecord))
+	case k == kindBlob && len(rest) == 9:
+		return c.blob(name, rest, value)
+	case k == kindCalendar && len(rest) == 1 && rest[0] == partCalendar:
+		return c.calendar(name, value)
+	case k == kindCalendar && len(rest) == 9 && rest[0] == partMeeting:
+		return decode(value, new(meetingRecord))
+	case (k == kindEmail || k == kindSubdomain) && len(rest) == 0:
+		_, err = readHolding(value)
+		return err
+	case k == kindDomain && len(rest) == 0:
+		return c.domain(name, value)
+	case k == kindDomain:
+		_, err = readAttached(value)
+		return err
+	case k == kindCopyDue && len(rest) == 0:
+		return checkVersion(value)
+	}
+	return errKey
+}
+
+// looseRow checks a row that is found by a partition and a hash, or that counts.
+func (c *checker) looseRow(k kind, key, value []byte) error {
+	rest := key[prefixLen:]
+	switch {
+	case k == kindPosition && len(rest) == 0:
+		return nil // read by the opening
+	case k == kindCredential && len(rest) == len(account.Hash{}):
+		return c.credential(value)
+	case k == kindLink && len(rest) == len(account.Hash{}):
+		return checkVersion(value)
+	case k == kindRequest && len(rest) > 32+8:
+		return decode(value, new(requestRecord))
+	}
+	return errKey
+}
+
+// accountRow checks a row of an account; rest is what its key has behind the account's.
+func (c *checker) accountRow(k kind, id account.ID, rest, value []byte) (err error) {
+	switch {
+	case k == kindAccount && len(rest) == 0:
+		return c.account(id, value)
+	case k == kindAccount && rest[0] == partKey && len(rest) == 9:
+		return c.key(id, readNumber(rest), value)
+	case k == kindAccount && rest[0] == partWebhook && len(rest) == 9:
+		row := webhookRow{id: readNumber(rest)}
+		if err = decode(value, &row.record); err == nil {
+			_, err = c.s.hooks.decrypt(id, row)
+		}
+		return err
+	case k == kindAccount:
+		return errors.Join(loadAccountRow(account.NewState(), id, rest, value), c.tokenOf(id, rest))
+	case k == kindList && len(rest) > 8:
+		return checkVersion(value)
+	case k == kindJournal && len(rest) == 8:
+		return decode(value, new(publicRecord))
+	case k == kindSuppression && len(rest) > 0:
+		return decode(value, new(suppressionRecord))
+	case k == kindDomainList && len(rest) > 0:
+		_, err = readListedMark(value)
+		return err
+	case k == kindLastCall && len(rest) == 8:
+		return decode(value, new(lastCallRecord))
+	case k == kindDelivery && len(rest) == 8:
+		return c.delivery(id, readNumber(rest), value)
+	case (k == kindInboxKey || k == kindTaken) && len(rest) > 0 && len(value) == 9:
+		return checkVersion(value)
+	case k == kindClosing && len(rest) == 0:
+		return checkVersion(value)
+	case k == kindClaim && len(rest) > 1:
+		_, err = readClaim(rest, value)
+		return err
+	}
+	return errKey
+}
+
+// dueRow checks an entry of a due index for itself: one that leads to nothing is ended by the owner
+// of what it is about.
+func (c *checker) dueRow(k kind, key, value []byte) (err error) {
+	if len(key) <= dueHead {
+		return errKey
+	}
+	if p, ok := partitionOfDue(k, key[dueHead:]); !ok || key[1] != byte(p.Group()) {
+		return errPlace
+	}
+	switch k {
+	case kindMailDue:
+		_, err = readMailDue(key, value)
+	case kindDeliveryDue:
+		_, err = readDeliveryDue(key, value)
+	default:
+		err = checkVersion(value)
+	}
+	return err
+}
+
+// needs reports, for a row that is there, another one that is missing. An unreadable one is told where it is read.
+func (c *checker) needs(what string, keys ...[]byte) error {
+	for _, key := range keys {
+		if c.s.trace(key) {
+			return nil
+		}
+	}
+	return errors.New(what)
+}
+
+func (c *checker) inbox(addr string, value []byte) error {
+	var r profileRecord
+	if err := decode(value, &r); err != nil {
+		return fmt.Errorf("the inbox %s: %w", addr, err)
+	}
+	p := r.profile(addr)
+	if p.Live() {
+		c.sum.Inboxes++
+	}
+	if p.DueAt.IsZero() {
+		return nil
+	}
+	return c.needs(fmt.Sprintf("the inbox %s is not looked at when its mail is over", addr), inboxDueKey(p.DueAt, addr))
+}
+
+func (c *checker) message(addr string, id int64, value []byte) error {
+	var r messageRecord
+	if err := decode(value, &r); err != nil {
+		return fmt.Errorf("message %d of %s: %w", id, addr, err)
+	}
+	c.sum.Messages++
+	m := r.message(id)
+	problems := []error{
+		c.needs(fmt.Sprintf("the inbox %s has messages and no profile", addr), appendText(nil, kindInbox, addr)),
+		c.needs(fmt.Sprintf("the bytes of message %d of %s are missing", id, addr), appendMessage(nil, kindRaw, addr, id), blobKey(nil, addr, id, blobRaw)),
+		c.needs(fmt.Sprintf("what is read of message %d of %s is missing", id, addr), appendMessage(nil, kindContent, addr, id), blobKey(nil, addr, id, blobContent)),
+	}
+	if m.Sending != nil && !m.Sending.Due.IsZero() {
+		problems = append(problems, c.needs(fmt.Sprintf("message %d of %s waits to be sent and is not in the queue", id, addr), mailDueKey(m.Sending.Due, addr, id)))
+	}
+	return errors.Join(problems...)
+}
+
+// ofMessage tells of content and bytes that nobody can reach.
+func (c *checker) ofMessage(addr string, id []byte) error {
+	return c.needs(fmt.Sprintf("something of message %d of %s is there, and the message is not", readNumber(id), addr), appendMessage(nil, kindInbox, addr, readNumber(id)))
+}
+
+func (c *checker) blob(addr string, rest, value []byte) error {
+	var r blobRecord
+	if err := decode(value, &r); err != nil {
+		return err
+	}
+	if err := c.ofMessage(addr, rest[:8]); err != nil {
+		return err
+	}
+	c.sum.Bytes += int64(r.Size)
+	f, err := c.s.folder.FS.Open(c.s.blobs.path(r.Name.file()))
+	if err == nil {
+		err = errors.Join(r.check(f), f.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("the file %s of message %d of %s: %w", c.s.blobs.path(r.Name.file()), readNumber(rest[:8]), addr, err)
+	}
+	return nil
+}
+
+func (c *checker) calendar(addr string, value []byte) error {
+	var r calendarRecord
+	if err := decode(value, &r); err != nil || r.Feed == nil {
+		return err
+	}
+	f := r.Feed.feed()
+	return errors.Join(c.opens("feed "+addr, f.Sealed),
+		c.needs(fmt.Sprintf("the link to the calendar of %s opens nothing", addr), linkKey(partition.Of(addr), f.Hash)))
+}
+
+func (c *checker) domain(name string, value []byte) error {
+	var r domainRecord
+	err := decode(value, &r)
+	for _, k := range r.Keys {
+		err = errors.Join(err, c.opens("dkim "+k.Selector+" "+name, k.Encrypted))
+	}
+	return err
+}
+
+// opens tells of an encrypted value that the folder's key does not open.
+func (c *checker) opens(purpose string, encrypted []byte) error {
+	_, err := c.s.Decrypt(purpose, encrypted)
+	if f := (*fault.Error)(nil); errors.As(err, &f) && f.Err != nil {
+		err = f.Err
+	}
+	return err
+}
+
+// account checks an account that is not being deleted: it is found by its e-mail address, and its
+// list has as many inboxes as it counts.
+func (c *checker) account(id account.ID, value []byte) error {
+	var r accountRecord
+	if err := decode(value, &r); err != nil || r.CreatedAt == 0 || r.ClosingAt != 0 {
+		return err
+	}
+	c.sum.Accounts++
+	listed := int64(0)
+	err := c.s.scan(under(appendOwner(nil, kindList, id)), func(_, _ []byte) error { listed++; return nil })
+	if err == nil && listed != r.Inboxes {
+		err = fmt.Errorf("the account %s counts %d inboxes, its list has %d", id, r.Inboxes, listed)
+	}
+	if h, lost := c.s.AccountByEmail(r.Email); lost == nil && h.Account != id {
+		err = errors.Join(err, fmt.Errorf("the account %s is not found by its address %s", id, r.Email))
+	}
+	return err
+}
+
+func (c *checker) key(id account.ID, n int64, value []byte) error {
+	var r keyRecord
+	if err := decode(value, &r); err != nil {
+		return err
+	}
+	return c.needs(fmt.Sprintf("key %d of account %s is not found by its hash", n, id), credentialKey(id.Partition(), r.Hash))
+}
+
+// tokenOf is key for sessions and resets.
+func (c *checker) tokenOf(id account.ID, rest []byte) error {
+	if rest[0] != partSession && rest[0] != partReset {
+		return nil
+	}
+	return c.needs(fmt.Sprintf("a session of account %s is not found by its hash", id), credentialKey(id.Partition(), account.Hash(rest[1:])))
+}
+
+func (c *checker) credential(value []byte) error {
+	n := 1 + idLen
+	if len(value) != n && len(value) != n+8 {
+		return errors.New("its value is none that is ever written")
+	}
+	id, err := readAccount(value[:n])
+	if err == nil && len(value) > n {
+		err = c.needs(fmt.Sprintf("a key of account %s is found by its hash and is not there", id), keyKey(id, readNumber(value)))
+	}
+	return err
+}
+
+func (c *checker) delivery(id account.ID, n int64, value []byte) error {
+	var r deliveryRecord
+	if err := decode(value, &r); err != nil {
+		return err
+	}
+	d := r.delivery(id, n)
+	due := d.Due()
+	if due.At.IsZero() {
+		return nil
+	}
+	return c.needs(fmt.Sprintf("delivery %d of account %s waits and is not due", n, id), deliveryDueKey(nil, due.At, id, n))
+}
+
+// files counts those for large values, so that a number shows what a check has looked at.
+func (c *checker) files() {
+	names, err := c.s.folder.FS.List(c.s.blobs.dir())
+	if err != nil {
+		c.tell("the folder of large values", err)
+		return
+	}
+	c.sum.Files = len(names)
+}

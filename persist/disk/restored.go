@@ -1,0 +1,58 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Names of files that only copies of a folder have, and what they hold.
+const (
+	CopyName = "copy" // until the copy is started for the first time
+	IDsName  = "ids"  // since then
+	copyForm = "inboxd copy 1\n"
+	idsForm  = "inboxd ids 1\nabove %d\n"
+)
+
+// idsASecond is how many ids an owner may give in each second of a restored folder's life without
+// reaching those that the next restore begins with. Ids stay below 2^53 until the year 2242.
+const idsASecond = 1 << 20
+
+// MarkCopy makes dir, which holds the files of one, a data folder: a copy, whose first start is the
+// restore of it. Until then nothing takes dir for a data folder.
+func MarkCopy(fs vfs.FS, dir string) error {
+	if err := WriteFile(fs, dir, CopyName, []byte(copyForm)); err != nil {
+		return err
+	}
+	return writeFormat(fs, dir)
+}
+
+// restore reads above which number ids are given in this folder, and lifts it at the first start of
+// a copy: the folder that it was copied from may have given any id since. A crash between the two
+// steps lifts it once more.
+func (f *Folder) restore(now time.Time) error {
+	data, err := ReadFile(f.FS, f.Path(IDsName))
+	if err == nil {
+		_, err = fmt.Sscanf(string(data), idsForm, &f.above)
+		if err != nil || string(data) != fmt.Sprintf(idsForm, f.above) {
+			return fmt.Errorf("the file %s in the data folder %s is damaged: %q. Restore a backup of it", IDsName, f.Dir, data)
+		}
+	} else if !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if _, err := f.FS.Stat(f.Path(CopyName)); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	f.above = max(f.above, now.Unix()*idsASecond)
+	if err := WriteFile(f.FS, f.Dir, IDsName, fmt.Appendf(nil, idsForm, f.above)); err != nil {
+		return err
+	}
+	f.Log.Info("storage: this is a restored backup; new ids are greater than any that were given since it was made", "above", f.above)
+	return f.FS.Remove(f.Path(CopyName))
+}
+
+// Above is the number above which ids are given here: 0 where nothing was ever restored.
+func (f *Folder) Above() int64 { return f.above }

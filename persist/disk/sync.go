@@ -1,0 +1,7 @@
+//go:build !nosync
+
+package disk
+
+// SyncCommits makes every commit wait for the disk. The nosync build exists to show that
+// the crash tests fail without it.
+const SyncCommits = true

@@ -1,7 +1,0 @@
-//go:build !nosync
-
-package persist
-
-// syncCommits makes every commit wait for the disk. The nosync build exists to show that
-// the crash tests fail without it.
-const syncCommits = true
