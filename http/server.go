@@ -21,16 +21,22 @@ import (
 	"inboxd/internal/partition"
 )
 
+// Origins and Access are those of the wire.
+type (
+	Origins = wire.Origins
+	Access  = wire.Access
+)
+
 // Options configures a Server; the zero value works.
 type Options struct {
-	BaseURL        string            // where clients reach the service, for links; default: none, links are relative
-	Domain         string            // service domain, for the page to show
-	MaxConns       int               // open connections, 503 above it; default 10,000
-	MaxBodyBytes   int               // body of a send; default 32 MiB. Other bodies: 1 MiB
-	TrustedProxies []netip.Prefix    // peers whose X-Forwarded-For counts; default none
-	SignupOpen     func() bool       // default: open
-	Origins        wire.Origins      // web origins whose pages may read answers; default none
-	Access         func(wire.Access) // hears of every answer; default: nobody does
+	BaseURL        string         // where clients reach the service, for links; default: none, links are relative
+	Domain         string         // service domain, for the page to show
+	MaxConns       int            // open connections, 503 above it; default 10,000
+	MaxBodyBytes   int            // body of a send; default 32 MiB. Other bodies: 1 MiB
+	TrustedProxies []netip.Prefix // peers whose X-Forwarded-For counts; default none
+	SignupOpen     func() bool    // default: open
+	Origins        Origins        // web origins whose pages may read answers; default none
+	Access         func(Access)   // hears of every answer; default: nobody does
 
 	MetricsHandler fasthttp.RequestHandler // answers /metrics; nil: no such path
 	MetricsPublic  bool                    // otherwise loopback peers only

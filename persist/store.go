@@ -19,6 +19,9 @@ import (
 // Options of a store.
 type Options = disk.Options
 
+// Unfit is why Check looked at nothing.
+type Unfit = disk.Unfit
+
 // Store is an open data folder: the tables over one engine. Their methods may be called from
 // any goroutine; commits of one entity are the caller's to order. No field changes after Open.
 type Store struct {

@@ -8,12 +8,11 @@ import (
 	"strings"
 
 	"inboxd/http"
-	"inboxd/http/wire"
 )
 
 // openAccessLog opens what --access-log names: a file that is appended to (mode 0600), - for
 // standard output, nothing for none. close writes what waits.
-func (c *serveCommand) openAccessLog() (hear func(wire.Access), close func(), err error) {
+func (c *serveCommand) openAccessLog() (hear func(http.Access), close func(), err error) {
 	if c.AccessLog == "" {
 		return nil, func() {}, nil
 	}
@@ -24,7 +23,7 @@ func (c *serveCommand) openAccessLog() (hear func(wire.Access), close func(), er
 		}
 	}
 	logger, flush := newLogger(out, c.LogFormat, slog.LevelInfo)
-	return func(a wire.Access) { logAccess(logger, a) }, func() {
+	return func(a http.Access) { logAccess(logger, a) }, func() {
 		flush()
 		if out != os.Stdout {
 			_ = out.Close() // nobody is left to tell
@@ -33,7 +32,7 @@ func (c *serveCommand) openAccessLog() (hear func(wire.Access), close func(), er
 }
 
 // logAccess writes a line. Its time is when the line is written; ms is how long the answer took.
-func logAccess(logger *slog.Logger, a wire.Access) {
+func logAccess(logger *slog.Logger, a http.Access) {
 	logger.Info("access", "client", a.Peer, "method", string(a.Method), "path", loggable(string(a.Path)),
 		"status", a.Status, "bytes", a.Bytes, "ms", float64(a.Took.Microseconds())/1000, "request", string(a.Request))
 }
@@ -47,7 +46,7 @@ func loggable(path string) string {
 }
 
 // checkOrigins refuses what no browser sends as an Origin: a path, a slash at the end, a capital.
-func (c *serveCommand) checkOrigins() (wire.Origins, error) {
+func (c *serveCommand) checkOrigins() (http.Origins, error) {
 	for _, origin := range c.CORSOrigin {
 		u, err := url.Parse(origin)
 		if origin == "*" || err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.Scheme+"://"+strings.ToLower(u.Host) == origin {
@@ -55,5 +54,5 @@ func (c *serveCommand) checkOrigins() (wire.Origins, error) {
 		}
 		return nil, fmt.Errorf("--cors-origin %q is not an origin such as https://app.example.com, or *", origin)
 	}
-	return wire.Origins(c.CORSOrigin), nil
+	return http.Origins(c.CORSOrigin), nil
 }

@@ -14,7 +14,6 @@ import (
 
 	"inboxd/internal/fault"
 	"inboxd/persist"
-	"inboxd/persist/disk"
 )
 
 type backupCommand struct {
@@ -122,7 +121,7 @@ func (c *checkCommand) Run() error {
 		found++
 		fmt.Println(problem)
 	})
-	if errors.As(err, new(disk.Unfit)) {
+	if errors.As(err, new(persist.Unfit)) {
 		fmt.Fprintln(os.Stderr, "inboxd: "+sentence(err))
 		return exitCode(2)
 	}

@@ -16,7 +16,6 @@ import (
 	"inboxd/actors"
 	"inboxd/http"
 	"inboxd/http/post"
-	"inboxd/http/wire"
 	"inboxd/internal/account"
 	"inboxd/internal/inbox"
 	"inboxd/internal/ingest"
@@ -46,7 +45,7 @@ type node struct {
 	mail      *smtp.Server
 	web       *http.Server
 	admin     *adminSocket
-	heard     func(wire.Access) // hears of every answer; nil: no access log
+	heard     func(http.Access) // hears of every answer; nil: no access log
 	unheard   func()            // ends the access log
 	failed    chan error        // has room for every edge
 }

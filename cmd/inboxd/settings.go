@@ -8,7 +8,7 @@ import (
 	"net/url"
 	"strings"
 
-	"inboxd/http/wire"
+	"inboxd/http"
 	"inboxd/internal/account"
 	"inboxd/internal/address"
 	"inboxd/internal/delivery"
@@ -23,7 +23,7 @@ type settings struct {
 	postmaster         string // inbox; empty: none
 	dnsServer          string // empty: the system's
 	proxies, balancers []netip.Prefix
-	origins            wire.Origins
+	origins            http.Origins
 	plans              account.Plans
 	scanner            ingest.Scanner // nil: none
 	tls                *encryption
