@@ -237,8 +237,8 @@ func shownDelivery(r *webhook.Record) deliveryResponse {
 }
 
 const (
-	defaultDeliveries = 50
-	maxDeliveries     = 200
+	defaultDeliveries = 100
+	maxDeliveries     = 1000
 	maxID             = 1 << 53
 )
 

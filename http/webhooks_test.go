@@ -252,7 +252,7 @@ func TestDeliveriesAreListed(t *testing.T) {
 			t.Errorf("%s: %s", query, r.body)
 		}
 	}
-	for _, query := range []string{"?limit=0", "?limit=201", "?before=x", "?webhook_id=-1"} {
+	for _, query := range []string{"?limit=0", "?limit=1001", "?before=x", "?webhook_id=-1"} {
 		w.expect(422, w.call(get, "/api/webhooks/deliveries"+query, session, ""))
 	}
 	if r := w.expect(202, w.call(post, "/api/webhooks/deliveries/3001/redeliver", session, "")); r.body != `{"ok":true}` {

@@ -1,0 +1,191 @@
+package http
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	nethttp "net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"inboxd/internal/inbox"
+	"inboxd/internal/webhook"
+)
+
+// TestOperationsAreNamedAlike: a verb and its object, and of one call on two surfaces one name.
+func TestOperationsAreNamedAlike(t *testing.T) {
+	m, err := theMirror()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const verb = `sign|log|request|confirm|get|list|create|set|update|mark|send|answer|cancel|delete|revoke|issue|burn|rotate|test|redeliver|claim|release|verify`
+	named := regexp.MustCompile(`^(inside|session)(?i:` + verb + `)[A-Z]|^(` + verb + `)[A-Z]`)
+	byPath := map[string]string{}
+	for path, item := range m.doc.Paths.Map() {
+		for method, op := range item.Operations() {
+			byPath[method+" "+path] = op.OperationID
+			if !named.MatchString(op.OperationID) {
+				t.Errorf("%s %s is called %s: a verb comes first", method, path, op.OperationID)
+			}
+		}
+	}
+	for call, id := range byPath {
+		method, path, _ := strings.Cut(call, " ")
+		twin, prefix := "", ""
+		switch {
+		case strings.HasPrefix(path, "/api/inboxes/{addr}/"):
+			twin, prefix = strings.Replace(strings.Replace(path, "/api/", "/api/v1/", 1), "/emails", "/messages", 1), "inside"
+		case path == "/api/inboxes", strings.HasPrefix(path, "/api/suppressions"):
+			twin, prefix = strings.Replace(path, "/api/", "/api/v1/", 1), "session"
+		default:
+			continue
+		}
+		if on, ok := byPath[method+" "+twin]; ok && id != prefix+strings.ToUpper(on[:1])+on[1:] {
+			t.Errorf("%s is called %s, the same call on the agent surface %s", call, id, on)
+		}
+	}
+}
+
+// TestQueryLimitsAreTheContracts: what the contract allows of a number or a word is taken, and
+// nothing beyond.
+func TestQueryLimitsAreTheContracts(t *testing.T) {
+	w := start(t)
+	session := w.signUp(alice)
+	address := w.newInbox(alice, "own")
+	w.deliver(address, inbox.Receive{Subject: "so that waits end at once"})
+	m, err := theMirror()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for path, item := range m.doc.Paths.Map() {
+		where := strings.ReplaceAll(path, "{addr}", address)
+		op := item.Get
+		if op == nil || strings.Contains(where, "{") {
+			continue
+		}
+		for _, p := range op.Parameters {
+			if p.Value.In != "query" {
+				continue
+			}
+			good, bad := around(p.Value.Schema.Value)
+			for _, v := range good {
+				if r := w.call(get, where+"?"+p.Value.Name+"="+v, session, ""); r.status != 200 {
+					t.Errorf("%s=%s of %s: %d %s", p.Value.Name, v, path, r.status, r.body)
+				}
+			}
+			for _, v := range bad {
+				seen++
+				if r := w.call(get, where+"?"+p.Value.Name+"="+v, session, ""); r.status != 422 {
+					t.Errorf("%s=%s of %s: %d, the contract excludes it", p.Value.Name, v, path, r.status)
+				}
+			}
+		}
+	}
+	if seen < 60 {
+		t.Errorf("only %d values were tried", seen)
+	}
+}
+
+// around returns values just inside what a schema allows, and just outside.
+func around(s *openapi3.Schema) (good, bad []string) {
+	switch {
+	case s.Type.Is("boolean"):
+		return []string{"true", "false"}, []string{"maybe"}
+	case len(s.Enum) > 0:
+		for _, v := range s.Enum {
+			good = append(good, fmt.Sprint(v))
+		}
+		return good, []string{"nonsense"}
+	case s.Type.Is("integer"):
+		bad = append(bad, "x", "1.5")
+		if s.Min != nil {
+			good, bad = append(good, fmt.Sprint(int64(*s.Min))), append(bad, fmt.Sprint(int64(*s.Min)-1))
+		}
+		if s.Max != nil {
+			good, bad = append(good, fmt.Sprint(int64(*s.Max))), append(bad, fmt.Sprint(int64(*s.Max)+1))
+		}
+	}
+	return good, bad
+}
+
+// TestNoBodyIsEndless: whatever takes a body refuses one that is too long, before it comes.
+func TestNoBodyIsEndless(t *testing.T) {
+	w := start(t)
+	session := w.signUp(alice)
+	address := w.newInbox(alice, "own")
+	for i := range w.server.routes {
+		rt := &w.server.routes[i]
+		if len(rt.body) == 0 {
+			continue
+		}
+		path := strings.NewReplacer("{addr}", address, "{id}", "1", "{domain}", "a.test").Replace(rt.path)
+		req, err := nethttp.NewRequest(rt.method, "http://"+w.addr+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		head := fmt.Sprintf("%s %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n", rt.method, path, session, 32<<20+1)
+		resp := w.ask(head).answer()
+		if resp.StatusCode != 413 {
+			t.Errorf("%s: %s", rt.name(), resp.Status)
+			continue
+		}
+		body, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.mirror(req, "", reply{resp.StatusCode, resp.Header, string(body)})
+	}
+}
+
+// TestWebhookBodiesConform: every body that goes out is that of its event in the contract.
+func TestWebhookBodiesConform(t *testing.T) {
+	m, err := theMirror()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, _ := filepath.Glob("../internal/webhook/testdata/golden/*.json")
+	told := map[string]bool{}
+	for _, name := range files {
+		raw, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var body map[string]any
+		if err := json.Unmarshal(raw, &body); err != nil {
+			t.Fatal(err)
+		}
+		event := body["event"].(string)
+		if !webhook.Known(event) {
+			continue
+		}
+		told[event] = true
+		item := m.doc.Webhooks[event]
+		if item == nil || item.Post == nil {
+			t.Errorf("%s is not among the webhooks of the contract", event)
+			continue
+		}
+		schema := item.Post.RequestBody.Value.Content["application/json"].Schema.Value
+		if err := schema.VisitJSON(body, openapi3.EnableJSONSchema2020()); err != nil {
+			t.Errorf("%s: %v", filepath.Base(name), err)
+		}
+	}
+	for name := range m.doc.Webhooks {
+		if !told[name] {
+			t.Errorf("no test has a body of %s", name)
+		}
+	}
+	var subscriptions []string
+	for _, v := range m.doc.Components.Schemas["Subscription"].Value.Enum {
+		subscriptions = append(subscriptions, v.(string))
+	}
+	if !slices.Equal(subscriptions, webhook.Subscriptions()) {
+		t.Errorf("a webhook may subscribe to %v, the contract says %v", webhook.Subscriptions(), subscriptions)
+	}
+}
