@@ -22,6 +22,7 @@ type fakeCalendars struct {
 	known    map[string]*calendar.Feed // what is known of their use
 	owners   map[string]calendar.OwnerSetting
 	made     int // tokens and UIDs
+	opened   int // looks that asked which calendar it is
 	repeats  map[once.Key]string
 }
 
@@ -128,6 +129,14 @@ func (f *fakeCalendars) Share(_ context.Context, address string) (string, calend
 func (f *fakeCalendars) renew(address string) {
 	f.made++
 	f.tokens[address], f.known[address] = fmt.Sprintf("token%d", f.made), new(calendar.Feed)
+	f.link(address, &calendar.Feed{Hash: account.HashToken([]byte(f.tokens[address]))})
+}
+
+// link notes in a calendar which link opens it. The lock is held.
+func (f *fakeCalendars) link(address string, to *calendar.Feed) {
+	linked := *bookOf(f.mail.views[address])
+	linked.Feed = to
+	f.show(address, &linked)
 }
 
 func (f *fakeCalendars) Rotate(_ context.Context, address string, req once.Request) (string, calendar.Feed, error) {
@@ -144,13 +153,17 @@ func (f *fakeCalendars) Rotate(_ context.Context, address string, req once.Reque
 func (f *fakeCalendars) Hide(_ context.Context, address string) error {
 	f.mail.mu.Lock()
 	defer f.mail.mu.Unlock()
-	delete(f.tokens, address)
+	if f.tokens[address] != "" {
+		delete(f.tokens, address)
+		f.link(address, nil)
+	}
 	return nil
 }
 
 func (f *fakeCalendars) Open(_ context.Context, token string) (*inbox.View, error) {
 	f.mail.mu.Lock()
 	defer f.mail.mu.Unlock()
+	f.opened++
 	for address, t := range f.tokens {
 		if t == token && f.mail.views[address] != nil {
 			return f.mail.views[address], nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"inboxd/http/meetings"
 	"inboxd/http/wire"
+	"inboxd/internal/account"
 	"inboxd/internal/calendar"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
@@ -46,9 +48,16 @@ type Owners interface {
 type feeds struct {
 	port    Feeds
 	owners  Owners
+	views   Views
 	texts   *meetings.Feeds
+	known   *knownLinks
 	baseURL string
 	count   *fetches
+}
+
+func newFeeds(p Ports, o *Options, count *fetches) *feeds {
+	known := &knownLinks{of: map[account.Hash]string{}}
+	return &feeds{p.Feeds, p.Owners, p.Views, meetings.NewFeeds(), known, o.BaseURL, count}
 }
 
 var ownerShape = shape{{name: "enabled", kind: boolean, required: true}}
@@ -157,22 +166,78 @@ func (f *feeds) serveFeed(r *request) error {
 			return err
 		}
 	}
+	f.known.note(view)
+	f.fetched(counter, view, string(r.http.UserAgent()), r.now)
+	return nil
+}
+
+// fetched counts a look at the calendar of a view.
+func (f *feeds) fetched(counter *atomic.Uint64, view *inbox.View, agent string, at time.Time) {
 	counter.Add(1)
-	at := r.now
 	if changed := bookOf(view).ChangedAt; changed.After(at) { // between the request and the look
 		at = changed
 	}
-	f.port.Fetched(view, calendar.Client(string(r.http.UserAgent())), at)
-	return nil
+	f.port.Fetched(view, calendar.Client(agent), at)
+}
+
+// knownLinks lead from the hash of a token to the inbox whose calendar it opened. The inbox's view says
+// whether it still does.
+type knownLinks struct {
+	mu sync.Mutex // guards of
+	of map[account.Hash]string
+}
+
+// mostKnownLinks bounds them; one more, and all begin anew.
+const mostKnownLinks = 10_000
+
+func (k *knownLinks) note(v *inbox.View) {
+	link := v.Calendar.Link()
+	if link == nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.of) >= mostKnownLinks {
+		clear(k.of)
+	}
+	k.of[link.Hash] = v.Address
+}
+
+func (k *knownLinks) address(of account.Hash) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.of[of]
+}
+
+// unchanged is serveFeed for a program that has the text, where all that it takes is in memory.
+func (f *feeds) unchanged(b []byte, l wire.Look, now time.Time) []byte {
+	hash := account.HashToken(l.Token)
+	address := f.known.address(hash)
+	if address == "" {
+		return b
+	}
+	view := f.views.Resident([]byte(address))
+	if view == nil {
+		return b
+	}
+	if link := view.Calendar.Link(); link == nil || link.Hash != hash {
+		return b
+	}
+	text := f.texts.Kept(view.Address, feedName(view), view.Calendar)
+	if text == nil || !wire.Matches(l.Known, []byte(text.ETag)) {
+		return b
+	}
+	b = append(append(b, "Cache-Control: "+feedCache+"\r\nETag: "...), text.ETag...)
+	if text.Dated(now) {
+		b = fasthttp.AppendHTTPDate(append(b, "\r\nLast-Modified: "...), text.Modified)
+	}
+	f.fetched(&f.count.unchanged, view, string(l.Agent), now)
+	return append(b, "\r\n"...)
 }
 
 // text is the calendar's, made by turns when it is a long one.
 func (f *feeds) text(r *request, view *inbox.View) (*meetings.Feed, error) {
-	name := view.Address
-	if !inbox.IsGeneratedLabel(view.Label) {
-		name = cmp.Or(view.Label, name)
-	}
-	book := bookOf(view)
+	name, book := feedName(view), bookOf(view)
 	if kept := f.texts.Kept(view.Address, name, book); kept != nil {
 		return kept, nil
 	}
@@ -182,13 +247,23 @@ func (f *feeds) text(r *request, view *inbox.View) (*meetings.Feed, error) {
 	return f.texts.Make(view.Address, name, book, r.now), nil
 }
 
-// has writes the head of the answer and reports whether the client has the text, which makes it 304. A
-// text that is of a second to come has no time yet.
+// feedName is what programs call the calendar of an inbox.
+func feedName(view *inbox.View) string {
+	if inbox.IsGeneratedLabel(view.Label) {
+		return view.Address
+	}
+	return cmp.Or(view.Label, view.Address)
+}
+
+// feedCache lets programs keep the text and ask with its tag.
+const feedCache = "private, no-cache"
+
+// has writes the head of the answer and reports whether the client has the text, which makes it 304.
 func (r *request) has(text *meetings.Feed) bool {
 	h, asked := &r.http.Response.Header, &r.http.Request.Header
 	h.Set("ETag", text.ETag)
-	h.Set("Cache-Control", "private, no-cache")
-	dated := !text.Modified.IsZero() && !r.now.Before(text.Modified)
+	h.SetCanonical(headerCache, []byte(feedCache))
+	dated := text.Dated(r.now)
 	if dated {
 		h.SetLastModified(text.Modified)
 	}

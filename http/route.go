@@ -66,7 +66,7 @@ func (s *Server) table(p Ports) []route {
 		(&events{p.Events, s}).routes(),
 		(&sending{p.Sending}).routes(),
 		(&diary{p.Meetings, meetings.NewLists(), &s.ruleStops}).routes(),
-		(&feeds{p.Feeds, p.Owners, meetings.NewFeeds(), s.opts.BaseURL, &s.fetches}).routes(),
+		s.feeds.routes(),
 		(&webhooks{p.Webhooks}).routes(),
 		(&domains{p.Domains}).routes(),
 		newPages(&s.opts).routes(),

@@ -111,6 +111,7 @@ type Server struct {
 	waiters   atomic.Int64 // long polls that wait
 	streams   atomic.Int64 // event streams
 	ruleStops atomic.Int64 // recurrence rules that were not followed to their end
+	feeds     *feeds
 	fetches   fetches
 
 	base   context.Context // of every request; over when Shutdown gives up waiting
@@ -124,9 +125,11 @@ func New(opts Options, ports Ports) *Server {
 	s := &Server{opts: opts, answers: wire.NewBudget(answersHeld), turns: search.NewTurns(), texts: search.NewTexts(), patience: answerPatience}
 	s.base, s.giveUp = context.WithCancel(context.Background())
 	s.admission = &admission{s.base, ports.Credentials, ports.Views, newTries(), opts.TrustedProxies}
+	s.feeds = newFeeds(ports, &s.opts, &s.fetches)
 	s.wire = wire.New(wire.Options{
 		MaxConns: opts.MaxConns, MaxBody: opts.MaxBodyBytes, Body: s.allowance, LeaveBody: s.leaveBody,
-		Handler: s.handle, Refuse: writeDetail, Allow: s.admission.poll, Owner: opts.Owner, Origins: opts.Origins, Access: opts.Access, Logger: opts.Logger, Now: clock,
+		Handler: s.handle, Refuse: writeDetail, Allow: s.admission.poll, Unchanged: s.feeds.unchanged, Owner: opts.Owner,
+		Origins: opts.Origins, Access: opts.Access, Logger: opts.Logger, Now: clock,
 	})
 	s.routes = s.table(ports)
 	s.router = s.newRouter()

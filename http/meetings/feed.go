@@ -28,7 +28,12 @@ type Feed struct {
 // Kept returns the text of the calendar of an inbox if it is at hand, else nil. name is what the
 // calendar is called. A kept meeting never changes, so a calendar is another one if it holds others.
 func (f *Feeds) Kept(address, name string, b *calendar.Book) *Feed {
-	return f.of(address, func(t *Feed) bool { return t.name == name && slices.Equal(t.meetings, b.Meetings) })
+	return f.of(address, func(t *Feed) bool { return t.name == name && same(t.meetings, b.Meetings) })
+}
+
+// same reports whether two calendars hold the very same meetings, which nearly always are one list.
+func same(a, b []*calendar.Meeting) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
 }
 
 // Make makes the text at now and keeps it.
@@ -59,3 +64,6 @@ func (t *Feed) date(changed, now time.Time, before *Feed) {
 		t.Modified = t.Modified.Add(time.Second)
 	}
 }
+
+// Dated reports whether the text is told its time: one of a second that is to come has none yet.
+func (t *Feed) Dated(now time.Time) bool { return !t.Modified.IsZero() && !now.Before(t.Modified) }

@@ -1,7 +1,6 @@
 package meetings
 
 import (
-	"slices"
 	"strconv"
 
 	"inboxd/internal/calendar"
@@ -27,7 +26,7 @@ func (l *Lists) Kept(address string, q *calendar.Query, b *calendar.Book) []byte
 	if !repeats(q) {
 		return nil
 	}
-	if p := l.of(keyOf(address, q), func(p *list) bool { return slices.Equal(p.meetings, b.Meetings) }); p != nil {
+	if p := l.of(keyOf(address, q), func(p *list) bool { return same(p.meetings, b.Meetings) }); p != nil {
 		return p.text
 	}
 	return nil

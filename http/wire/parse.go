@@ -17,21 +17,25 @@ func parsePoll(b []byte) (q Poll, ok bool) {
 	}
 	uri, get := bytes.CutPrefix(line, []byte("GET "))
 	uri, current := bytes.CutSuffix(uri, []byte(" HTTP/1.1"))
-	if !get || !current || !q.path(uri) {
-		return q, false
-	}
+	return q, get && current && q.path(uri) && q.fields(rest) && q.Token != nil
+}
+
+// fields reads the header fields, to the end of b.
+func (q *Poll) fields(b []byte) bool {
 	hosts := 0
 	for {
-		if line, rest, ok = cutLine(rest); !ok {
-			return q, false
+		line, rest, ok := cutLine(b)
+		if !ok {
+			return false
 		}
 		if len(line) == 0 {
-			return q, len(rest) == 0 && hosts == 1 && q.Token != nil
+			return len(rest) == 0 && hosts == 1
 		}
 		name, value, ok := bytes.Cut(line, []byte(":"))
 		if !ok || !q.take(name, bytes.Trim(value, " \t"), &hosts) {
-			return q, false
+			return false
 		}
+		b = rest
 	}
 }
 
@@ -77,6 +81,10 @@ func (q *Poll) take(name, value []byte, hosts *int) bool {
 		again := q.ifNoneMatch != nil
 		q.ifNoneMatch = value
 		return !again
+	case is(name, "User-Agent"):
+		again := q.agent != nil
+		q.agent = value
+		return !again
 	case is(name, "Connection"):
 		return is(value, "keep-alive")
 	}
@@ -108,6 +116,7 @@ const (
 	inHost
 	inPort
 	inAddress
+	inFeedToken
 	inToken // RFC 9110 section 5.6.2: what a field's name may hold at all
 )
 
@@ -126,6 +135,7 @@ var parts = func() (of [256]byte) {
 	set(inToken, small+capital+digits+"!#$%&'*+-.^_`|~")
 	set(inHost, small+capital+digits+"-.")
 	set(inPort, digits)
+	set(inFeedToken, small+capital+digits+"-_")
 	set(inAddress, small+digits+".-_+@")
 	return of
 }()

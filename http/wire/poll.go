@@ -27,7 +27,7 @@ type Poll struct {
 	PerInbox bool // on the per-inbox surface
 	Token    []byte
 
-	ifNoneMatch []byte
+	ifNoneMatch, agent []byte
 }
 
 // Takes reports whether the surface takes that kind of credential (specification,
@@ -40,13 +40,13 @@ func (q *Poll) Takes(p *account.Principal) bool {
 // that nothing was written. at is the real time, for the deadline of the write.
 func (w *Wire) answerPoll(c *conn, b []byte, at time.Time) (bool, error) {
 	q, ok := parsePoll(b)
-	if !ok || w.isStopping() {
+	if !ok {
+		return w.answerLook(c, b, at)
+	}
+	if w.isStopping() {
 		return false, nil
 	}
-	now := at
-	if w.opts.Now != nil {
-		now = w.opts.Now()
-	}
+	now := w.now(at)
 	r := w.ready(q, c.hashOf(q.Token), now)
 	if r == nil || len(r.wire()) > maxWireBytes {
 		return false, nil
@@ -58,6 +58,14 @@ func (w *Wire) answerPoll(c *conn, b []byte, at time.Time) (bool, error) {
 	_, err := c.writeAt(at, *buf, writePiece, writeTimeout)
 	w.notePoll(c, b, at, *buf)
 	return true, err
+}
+
+// now is the time by which requests are judged, at the real time at.
+func (w *Wire) now(at time.Time) time.Time {
+	if w.opts.Now != nil {
+		return w.opts.Now()
+	}
+	return at
 }
 
 // hashOf hashes a token. A connection nearly always brings the one that it brought before.
@@ -96,20 +104,17 @@ const (
 )
 
 func (w *Wire) appendPoll(b []byte, c *conn, r *Response, ifNoneMatch []byte, now time.Time) []byte {
-	rest, unchanged := r.wire(), Matches(ifNoneMatch, r.etag())
-	if unchanged {
-		rest = r.fields()
-		b = append(b, status304...)
-	} else {
-		b = append(b, status200...)
+	if Matches(ifNoneMatch, r.etag()) {
+		b = append(w.appendHead(b, status304, c, now), r.fields()...)
+		return append(b, "\r\n"...)
 	}
-	b = append(b, w.date.at(now)...)
+	return append(w.appendHead(b, status200, c, now), r.wire()...)
+}
+
+// appendHead begins a response with what all have.
+func (w *Wire) appendHead(b []byte, status string, c *conn, now time.Time) []byte {
+	b = append(append(b, status...), w.date.at(now)...)
 	b = append(b, "\r\nX-Request-Id: "...)
 	b = w.ids.append(b, c.number, c.requests)
-	b = append(b, "\r\n"...)
-	b = append(b, rest...)
-	if unchanged {
-		b = append(b, "\r\n"...)
-	}
-	return b
+	return append(b, "\r\n"...)
 }

@@ -124,6 +124,38 @@ func FuzzParsePoll(f *testing.F) {
 	})
 }
 
+// FuzzParseLook: the same for a look at a calendar.
+func FuzzParseLook(f *testing.F) {
+	look := "GET /calendar/feeds/aZ_-0.ics HTTP/1.1\r\nHost: x\r\nUser-Agent: a/1\r\nIf-None-Match: \"1\"\r\n\r\n"
+	for _, seed := range []string{look, look + "x", strings.Replace(look, "a/1", " a/1\t", 1), strings.Replace(look, "aZ", "%61Z", 1), strings.Replace(look, "User-Agent", "X-API-Key", 1), strings.Replace(look, ".ics", ".ics?", 1)} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		l, ok := parseLook(b)
+		if !ok {
+			return
+		}
+		r := bufio.NewReaderSize(bytes.NewReader(b), len(b)+16)
+		var h fasthttp.RequestHeader
+		if err := h.Read(r); err != nil {
+			t.Fatalf("fasthttp refuses it: %v", err)
+		}
+		why, chunked := ambiguous(h.RawHeaders())
+		switch {
+		case r.Buffered() != 0, !h.IsGet(), h.ConnectionClose(), h.ContentLength() > 0, h.ContentLength() == -1, why != "", chunked:
+			t.Errorf("%q", b)
+		case string(h.RequestURI()) != "/calendar/feeds/"+string(l.Token)+".ics":
+			t.Errorf("token %q of %q", l.Token, h.RequestURI())
+		case !bytes.Equal(h.PeekCanonical(headerIfNoneMatch), l.Known), !bytes.Equal(h.UserAgent(), l.Agent):
+			t.Errorf("%q %q and %q %q", h.PeekCanonical(headerIfNoneMatch), h.UserAgent(), l.Known, l.Agent)
+		case len(h.Peek("X-Api-Key")) > 0, len(h.Peek("Authorization")) > 0:
+			t.Error("it has a credential")
+		case new(fasthttp.URI).Parse(h.Host(), h.RequestURI()) != nil:
+			t.Errorf("fasthttp refuses the host %q", h.Host())
+		}
+	})
+}
+
 // TestAPollOfAMovedInboxIsNotAnswered from memory: others decide, until its group comes back.
 func TestAPollOfAMovedInboxIsNotAnswered(t *testing.T) {
 	w, c, polls := polls()

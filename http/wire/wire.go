@@ -5,6 +5,8 @@
 //	reading, routing and writing of a     a fleet sends one request over and over;    by fasthttp a poll cost a fifth more
 //	plain poll: poll.go, response.go,     fasthttp copies it through header maps      than a constant response, with 10,000
 //	shortcuts.go                          and looks in eight places                   inboxes a third more (ADR 0005, 0024)
+//	a plain look at a calendar that is    calendar programs ask for ever, and mostly  a third of the processor that fasthttp and
+//	followed: feed.go                     nothing has changed                         the router take (ADR 0086)
 //	a request's place while it waits:     fasthttp keeps buffers, header maps and     20 KiB less for each long poll and
 //	park.go                               a stack for it                              each stream (ADR 0009)
 //	deadlines: conn.go                    one deadline for a whole request cuts big   peers that dribble hold no connection,
@@ -43,6 +45,7 @@ type Options struct {
 	Handler   fasthttp.RequestHandler                                 // gets whole and unambiguous requests, stamped with an id
 	Refuse    func(*fasthttp.RequestCtx, int, string)                 // words a refusal: status and detail
 	Allow     func(Poll, time.Time) (*account.Principal, *inbox.View) // see Poll
+	Unchanged func([]byte, Look, time.Time) []byte                    // see Look
 	Origins   Origins                                                 // whose pages may read responses
 	Access    func(Access)                                            // hears of every response; nil: nobody does
 	Owner     *partition.Owner                                        // whose inboxes the wire answers for
