@@ -63,5 +63,5 @@ soak: ## ten times what make crash and make fuzz do
 	$(MAKE) crash CLONES=20000
 	$(MAKE) fuzz FUZZ=300s
 
-deps: ## what the tests use beside Go: age, smtp-source and smtp-sink (postfix), swaks, curl, openssl, python3, rspamd, spamd, opendkim, dkimpy, chromium, python3-icalendar, python3-recurring-ical-events, verifiers of webhooks and ical.js (npm)
+deps: ## what the tests use beside Go: age, smtp-source and smtp-sink (postfix), swaks, curl, openssl, python3, rspamd, spamd, opendkim, dkimpy, chromium, python3-icalendar, python3-recurring-ical-events, verifiers of webhooks, ical.js and clients of tools (npm)
 	./.ci/deps

@@ -63,12 +63,33 @@ func checked(next mcp.MethodHandler) mcp.MethodHandler {
 		if call, ok := req.(*mcp.CallToolRequest); ok && call.Params != nil {
 			if t, ok := tools.Find(call.Params.Name); ok {
 				if err := check(t, call.Params.Arguments); err != nil {
-					return failed(err.Error()), nil
+					return sayWrong(ctx, next, method, req, err)
 				}
 			}
 		}
 		return next(ctx, method, req)
 	}
+}
+
+// wrongKey marks the context of a call whose arguments are wrong.
+type wrongKey struct{}
+
+func wrong(ctx context.Context) error {
+	err, _ := ctx.Value(wrongKey{}).(error)
+	return err
+}
+
+// sayWrong answers a call with what is wrong about it. The call goes through the SDK, whose result has
+// what the revision asks of a result (2026-07-28: resultType), and never to the tool's work.
+func sayWrong(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request, err error) (mcp.Result, error) {
+	result, bad := next(context.WithValue(ctx, wrongKey{}, err), method, req)
+	refusal := failed(err.Error())
+	r, ok := result.(*mcp.CallToolResult)
+	if bad != nil || !ok {
+		return refusal, nil
+	}
+	r.IsError, r.Content, r.StructuredContent = true, refusal.Content, nil
+	return r, nil
 }
 
 // check says all that is wrong with the arguments of a tool, in the manner of the API.

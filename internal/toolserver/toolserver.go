@@ -139,6 +139,9 @@ var works = map[string]work{
 
 // run does the work of a call. Whatever happens, it has a result, and the next call is not harmed.
 func (s *Server) run(ctx context.Context, name string, w work, req *mcp.CallToolRequest, args map[string]any) (result *mcp.CallToolResult) {
+	if err := wrong(ctx); err != nil {
+		return failed(err.Error())
+	}
 	ctx, cancel := withRequest(ctx)
 	defer cancel()
 	ctx, enough := context.WithTimeout(ctx, longestCall)
