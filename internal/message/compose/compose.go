@@ -110,8 +110,8 @@ func (d Draft) layout() node {
 // sendable makes text of any kind valid UTF-8 with LF line ends and one at its end. A byte
 // order mark at its start is no text.
 func sendable(text string) []byte {
-	text = strings.TrimLeft(text, "\ufeff")
 	b := message.NormalizeLines([]byte(strings.ToValidUTF8(text, "\uFFFD")))
+	b = bytes.TrimLeft(b, "\ufeff") // behind what NormalizeLines takes away
 	if len(b) > 0 && !bytes.HasSuffix(b, []byte("\n")) {
 		b = append(b, '\n')
 	}

@@ -26,7 +26,7 @@ var oddTexts = []string{
 	"", "a", "Hello\nworld\n", "Grüße\r\nan alle", "  lead", "trail  ", "tab\there", "two  blanks", ".", ".\n..\n", "From here\nFrom there\n", "=?utf-8?q?x?=",
 	"--=_1_", "a\rb", "nul\x00nul", "\xff\xfe broken", strings.Repeat("x", 2000), strings.Repeat("long words ", 200), strings.Repeat("漢字かな", 300),
 	"😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀", "x\r\nBcc: evil@x.example\r\n\r\nbody", "\u2028\u202e", "\n\n\n", "= equals == signs ===", "trailing \nblank\t\n", "a, b; \"c\" <d@e> (f)",
-	strings.Repeat("ä ", 60), strings.Repeat("a", 900) + " b", "héllo " + strings.Repeat("y", 100), "\x7f\x01\x1b[0m",
+	strings.Repeat("ä ", 60), strings.Repeat("a", 900) + " b", "héllo " + strings.Repeat("y", 100), "\x7f\x01\x1b[0m", "\x00\ufeffmark",
 }
 
 var oddNames = []string{
