@@ -4,7 +4,7 @@ FUZZ   ?= 30s
 CLONES ?= 2000
 # Rules that start no goroutine: the race detector makes them twenty times slower and has nothing to
 # find. make race runs them with it all the same.
-PURE   := ./internal/message/... ./internal/icalendar/... ./internal/otp/... ./internal/calendar/...
+PURE   := ./internal/message/... ./internal/icalendar/... ./internal/calendar/...
 
 .PHONY: run build page test race ownercheck lint house otp-train fuzz bench crash deps soak
 
