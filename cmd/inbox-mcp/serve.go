@@ -19,9 +19,8 @@ import (
 const (
 	// grace is how long requests may go on after a signal, so that the process ends within a second.
 	grace = 800 * time.Millisecond
-	// slowHeader and slowBody bound how long a request may take to come.
+	// slowHeader bounds how long the header of a request may take to come.
 	slowHeader = 10 * time.Second
-	slowBody   = 30 * time.Second
 	// idle is how long a connection without requests is kept.
 	idle = 2 * time.Minute
 	// kept bounds the connections to the inbox server that are kept for the next call.
@@ -81,7 +80,7 @@ func (c *commandLine) serveHTTP(ctx context.Context, s *toolserver.Server, log *
 	}
 	server := &http.Server{
 		Handler:           s.Handler(toolserver.HTTPOptions{Address: c.HTTP, Token: c.HTTPToken}),
-		ReadHeaderTimeout: slowHeader, ReadTimeout: slowBody, IdleTimeout: idle,
+		ReadHeaderTimeout: slowHeader, IdleTimeout: idle,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	fmt.Fprintf(os.Stderr, "inbox-mcp ready http=%s\n", l.Addr())

@@ -12,7 +12,9 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -21,8 +23,11 @@ import (
 // Path is where the tools are served over HTTP.
 const Path = "/mcp"
 
-// maxRequest bounds the body of a request, in bytes.
-const maxRequest = 1 << 20
+const (
+	// maxRequest bounds the body of a request, in bytes, and slowBody how long it may take to come.
+	maxRequest = 1 << 20
+	slowBody   = 30 * time.Second
+)
 
 // HTTPOptions say who may call.
 type HTTPOptions struct {
@@ -61,11 +66,61 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuseHTTP(w, http.StatusUnauthorized, jsonrpc.CodeInvalidRequest, "A bearer token is required: Authorization: Bearer TOKEN, with the one that --http-token set")
 	case r.URL.Path != Path:
 		refuseHTTP(w, http.StatusNotFound, jsonrpc.CodeInvalidRequest, "There is nothing here but "+Path)
-	case r.Method == http.MethodPost && !readBody(w, r):
+	case r.Method != http.MethodPost:
+		w.Header().Set("Allow", http.MethodPost)
+		refuseHTTP(w, http.StatusMethodNotAllowed, jsonrpc.CodeInvalidRequest, "Messages are sent by POST; there are no sessions and no streams of their own")
 	default:
-		g.streams.ServeHTTP(w, r.WithContext(carried(r.Context())))
+		if body, ok := readBody(w, r); ok && g.speaks(w, r, body) {
+			g.streams.ServeHTTP(&worded{ResponseWriter: w, id: idOf(body)}, r.WithContext(carried(r.Context())))
+		}
 	}
 }
+
+// speaks answers a revision that nobody knows.
+func (g *gate) speaks(w http.ResponseWriter, r *http.Request, body []byte) bool {
+	asked := r.Header.Get("Mcp-Protocol-Version")
+	if asked == "" || slices.Contains(mcp.SupportedProtocolVersions(), asked) {
+		return true
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusBadRequest)
+	_, _ = w.Write(unsupported(idOf(body), asked)) // who has gone hears nothing
+	return false
+}
+
+// worded puts refusals of the SDK, which are plain text, in the form of the protocol.
+type worded struct {
+	http.ResponseWriter
+	id      any
+	refused bool
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *worded) WriteHeader(status int) {
+	if w.refused = status >= 400 && strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain"); w.refused {
+		w.Header().Set("Content-Type", "application/json")
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w *worded) Write(b []byte) (int, error) {
+	if !w.refused {
+		return w.ResponseWriter.Write(b)
+	}
+	code := jsonrpc.CodeInvalidRequest
+	if strings.HasPrefix(string(b), "JSON RPC not handled") {
+		code = jsonrpc.CodeMethodNotFound
+	}
+	_, err := w.ResponseWriter.Write(refusalOf(w.id, code, strings.TrimSpace(string(b))))
+	return len(b), err
+}
+
+// Flush implements http.Flusher.
+func (w *worded) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() } // best effort, as its like
+
+// Unwrap is for http.ResponseController.
+func (w *worded) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // names reports whether a host, perhaps with a port, is loopback or the one that is listened on. Of an
 // address that stands for all of the machine's any address will do: what a hostile page can bend to
@@ -116,23 +171,27 @@ func (g *gate) admits(authorization string) bool {
 }
 
 // readBody reads the body for what comes after it, and answers what is no JSON or too much of it.
-func readBody(w http.ResponseWriter, r *http.Request) bool {
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
+	// The deadline is of the body alone: left in place, it would end the request under a wait.
+	conn := http.NewResponseController(w)
+	_ = conn.SetReadDeadline(time.Now().Add(slowBody)) // what has none is a test's
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
+	_ = conn.SetReadDeadline(time.Time{})
 	var much *http.MaxBytesError
 	switch {
 	case errors.As(err, &much):
 		refuseHTTP(w, http.StatusRequestEntityTooLarge, jsonrpc.CodeInvalidRequest, fmt.Sprintf("A request may have at most %d bytes", maxRequest))
-		return false
+		return nil, false
 	case err != nil:
 		refuseHTTP(w, http.StatusBadRequest, jsonrpc.CodeParseError, "The body did not come whole")
-		return false
+		return nil, false
 	case !json.Valid(body):
 		refuseHTTP(w, http.StatusBadRequest, jsonrpc.CodeParseError, "Parse error: the body is no JSON")
-		return false
+		return nil, false
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	r.ContentLength = int64(len(body))
-	return true
+	return body, true
 }
 
 func refuseHTTP(w http.ResponseWriter, status, code int, says string) {

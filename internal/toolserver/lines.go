@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // maxLine bounds one line of input, in bytes: a mail of the longest texts fits.
@@ -108,7 +110,25 @@ func (c *lines) take(line []byte) {
 		c.refuse(idOf(line), jsonrpc.CodeInvalidRequest, "Invalid Request: there is no method")
 		return
 	}
+	if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() {
+		if asked := revisionOf(r); asked != "" && !slices.Contains(mcp.SupportedProtocolVersions(), asked) {
+			_ = c.write(unsupported(r.ID.Raw(), asked)) // as in refuse
+			return
+		}
+	}
 	c.hand(m, nil)
+}
+
+// revisionOf is the revision that a request says it follows, as those from 2026-07-28 do.
+func revisionOf(r *jsonrpc.Request) string {
+	var params struct {
+		Meta map[string]any `json:"_meta"`
+	}
+	if json.Unmarshal(r.Params, &params) != nil {
+		return ""
+	}
+	asked, _ := params.Meta[mcp.MetaKeyProtocolVersion].(string)
+	return asked
 }
 
 func (c *lines) takeBatch(line []byte) {
@@ -253,7 +273,15 @@ func (c *lines) refuse(id any, code int, says string) {
 }
 
 // refusalOf is an error of JSON-RPC 2.0 (section 5.1); a nil id is null: it isn't known whose error it is.
-func refusalOf(id any, code int, says string) []byte {
+func refusalOf(id any, code int, says string) []byte { return refusalWith(id, code, says, nil) }
+
+// unsupported says that nobody here knows a revision of the protocol, and which ones are known.
+func unsupported(id any, asked string) []byte {
+	return refusalWith(id, mcp.CodeUnsupportedProtocolVersion, "Unsupported protocol version",
+		mcp.UnsupportedProtocolVersionData{Supported: mcp.SupportedProtocolVersions(), Requested: asked})
+}
+
+func refusalWith(id any, code int, says string, data any) []byte {
 	b, err := encode(struct {
 		Version string `json:"jsonrpc"`
 		ID      any    `json:"id"`
@@ -261,7 +289,8 @@ func refusalOf(id any, code int, says string) []byte {
 	}{"2.0", id, struct {
 		Code    int    `json:"code"`
 		Message string `json:"message"`
-	}{code, says}})
+		Data    any    `json:"data,omitempty"`
+	}{code, says, data}})
 	if err != nil {
 		panic(err) // an id that was decoded
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 
 	"inboxd/http/client"
@@ -83,10 +84,14 @@ func (c *call) waitUntilSent() (answer, error) {
 	defer c.progressing(ctx, c.limit(), fmt.Sprintf("Waiting for message %d to be delivered", id))()
 	looks, enough := c.looking()
 	defer enough()
-	seen, err := c.api.Message(looks, c.address(), id)
+	first, err := c.one(looks, client.Request{Method: "GET", Path: c.messagePath(), Query: url.Values{"fields": {"id,direction,send_status,send_error,recipients"}}})
+	if err == nil && first == nil {
+		err = strange([]byte("no message"))
+	}
 	if err != nil {
 		return answer{}, err
 	}
+	seen := &first.Message
 	if seen.Direction != "out" {
 		return answer{}, refuse("Message %d was received, not sent", id)
 	}

@@ -9,9 +9,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"inboxd/http/client"
@@ -67,11 +69,23 @@ func New(o Options) *Server {
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 		Logger:       slog.New(slog.DiscardHandler), // it would log what clients send
 	})
-	s.mcp.AddReceivingMiddleware(checked)
+	s.mcp.AddReceivingMiddleware(offered, checked)
 	for _, t := range tools.All() {
 		s.add(t)
 	}
 	return s
+}
+
+// offered refuses what belongs to capabilities that are not offered: the SDK would answer with nothing.
+func offered(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		for _, other := range []string{"prompts/", "resources/", "logging/", "completion/", "subscriptions/"} {
+			if strings.HasPrefix(method, other) {
+				return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("%q is not offered: this server has tools alone", method)}
+			}
+		}
+		return next(ctx, method, req)
+	}
 }
 
 // Stop ends the waits: each answers that it was cancelled. Other calls go on.

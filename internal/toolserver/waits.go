@@ -15,6 +15,8 @@ import (
 const (
 	// longestWait is when a wait answers, whatever it was asked for: clients give up at 60 s.
 	longestWait = 55 * time.Second
+	// answering is what is kept of that for the answer to be made and sent in.
+	answering = 50 * time.Millisecond
 	// fresh is how old mail may be that came before the wait for it began.
 	fresh = 15 * time.Minute
 	// lookAgain is the pause before a server is asked again that does not answer in the middle of a wait.
@@ -32,7 +34,7 @@ func (c *call) limit() time.Duration {
 
 // waiting ends with the call, with the tool server and at the limit, counted from the start of the call.
 func (c *call) waiting() (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithDeadline(c.ctx, c.started.Add(c.limit()))
+	ctx, cancel := context.WithDeadline(c.ctx, c.started.Add(min(c.limit(), longestWait-answering)))
 	forget := context.AfterFunc(c.stop, cancel)
 	return ctx, func() { forget(); cancel() }
 }
@@ -309,11 +311,14 @@ func (w *wait) giveBack(id int64) {
 func (c *call) read(ctx context.Context, id int64) (*stored, error) {
 	r := client.Request{Method: "GET", Path: client.InboxPath(c.address(), "messages", fmt.Sprint(id)), Query: url.Values{"fields": {shownFields}}}
 	m, err := c.one(ctx, r)
-	if err != nil || m == nil || !m.Encrypted {
-		return m, err
+	if err == nil && m != nil && m.Encrypted {
+		r.Query = nil
+		m, err = c.one(ctx, r)
 	}
-	r.Query = nil
-	return c.one(ctx, r)
+	if err == nil && m == nil {
+		err = strange([]byte("no message"))
+	}
+	return m, err
 }
 
 func (c *call) latest(ctx context.Context, q url.Values) (*stored, error) {

@@ -1,0 +1,166 @@
+package toolserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// called calls a tool as the SDK does after it looked at the arguments.
+func (s *Server) called(ctx context.Context, name string, args map[string]any) *mcp.CallToolResult {
+	return s.run(ctx, name, works[name], &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: name}}, args)
+}
+
+func textOf(r *mcp.CallToolResult) string { return r.Content[0].(*mcp.TextContent).Text }
+
+// TestWaits plays stories of mail and waits under a clock that runs as fast as nothing happens.
+//
+//	mail ID [code=C] [age=D] [read]   a mail is there, or came D ago
+//	later D WHAT...                   WHAT (mail, down, up, cancel, stop, sent STATUS) happens D after the next wait began
+//	wait TOOL [timeout=N] [times=N]   what the calls answer, and after how long
+func TestWaits(t *testing.T) {
+	datadriven.Walk(t, "testdata/waits", func(t *testing.T, path string) {
+		synctest.Test(t, func(t *testing.T) {
+			s := &waitStory{service: newService()}
+			s.server = s.service.server()
+			datadriven.RunTest(t, path, s.play)
+		})
+	})
+}
+
+type waitStory struct {
+	service *service
+	server  *Server
+	later   []func(cancel func())
+}
+
+func (s *waitStory) play(t *testing.T, d *datadriven.TestData) string {
+	out := ""
+	for _, line := range strings.Split(d.Input, "\n") {
+		words := strings.Fields(line)
+		switch d.Cmd {
+		case "there":
+			s.happen(t, words, nil)
+		case "later":
+			after, err := time.ParseDuration(words[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.later = append(s.later, func(cancel func()) {
+				time.Sleep(after)
+				s.happen(t, words[1:], cancel)
+			})
+		case "wait":
+			out += s.wait(t, words)
+		}
+	}
+	return out
+}
+
+// value is that of a word NAME=VALUE.
+func value(words []string, name string) string {
+	for _, w := range words {
+		if v, ok := strings.CutPrefix(w, name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+func (s *waitStory) happen(t *testing.T, words []string, cancel func()) {
+	switch words[0] {
+	case "mail":
+		var id int64
+		fmt.Sscan(words[1], &id)
+		age, _ := time.ParseDuration(value(words, "age"))
+		m := s.service.receive(id, value(words, "code"), age)
+		s.service.change(func() { m.IsRead = slices.Contains(words, "read") })
+	case "queued":
+		s.service.sent("queued")
+	case "sent":
+		s.service.settle(words[1])
+	case "down", "up":
+		s.service.change(func() { s.service.down = words[0] == "down" })
+	case "lose":
+		s.service.change(func() { s.service.lose++ })
+	case "encrypted":
+		s.service.change(func() { s.service.encrypted = true })
+	case "passes":
+		d, _ := time.ParseDuration(words[1])
+		time.Sleep(d)
+	case "cancel":
+		cancel()
+	case "stop":
+		s.server.Stop()
+	default:
+		t.Fatalf("what is %q?", words[0])
+	}
+}
+
+// wait makes the calls of a line at the same time, and says what each answered, in no order of theirs.
+func (s *waitStory) wait(t *testing.T, words []string) string {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	args := map[string]any{"address": inboxOfTests, "timeout": 30.0, "message_id": 77.0}
+	if v := value(words, "timeout"); v != "" {
+		var n float64
+		fmt.Sscan(v, &n)
+		args["timeout"] = n
+	}
+	times := 1
+	fmt.Sscan(value(words, "times"), &times)
+	var all sync.WaitGroup
+	for _, f := range s.later {
+		all.Go(func() { f(cancel) })
+	}
+	s.later = nil
+	answers := make([]string, times)
+	for i := range times {
+		all.Go(func() {
+			began := time.Now()
+			r := s.server.called(ctx, words[0], args)
+			answers[i] = fmt.Sprintf("%v: %s\n", time.Since(began).Round(time.Second), brief(r))
+		})
+	}
+	all.Wait()
+	slices.Sort(answers)
+	return strings.Join(answers, "")
+}
+
+// brief is a result in few words.
+func brief(r *mcp.CallToolResult) string {
+	if r.IsError {
+		return "error: " + textOf(r)
+	}
+	var v struct {
+		OTPCode  string `json:"otp_code"`
+		Message  *shown
+		TimedOut bool `json:"timed_out"`
+		Next     string
+		LastCode *handedOut `json:"last_code"`
+		Status   string     `json:"send_status"`
+	}
+	if err := json.Unmarshal(r.StructuredContent.(json.RawMessage), &v); err != nil {
+		return err.Error()
+	}
+	switch {
+	case v.TimedOut && v.LastCode != nil:
+		return fmt.Sprintf("timed out, last code in %d: %s", v.LastCode.MessageID, v.Next)
+	case v.TimedOut:
+		return "timed out: " + v.Next
+	case v.Status != "":
+		return v.Status
+	case v.OTPCode != "":
+		return fmt.Sprintf("code %s of %d", v.OTPCode, v.Message.ID)
+	}
+	return fmt.Sprintf("message %d, read %v, note %q", v.Message.ID, v.Message.IsRead, v.Message.Note)
+}
