@@ -44,8 +44,8 @@ house: ## sizes of folders, types, conditions and the whole, with their bounds
 fuzz: ## every fuzz target for FUZZ
 	./.ci/fuzz $(FUZZ)
 
-otp-train: ## weights of the search for codes from its testdata, and its figures on what was left out
-	$(GO) test ./internal/otp -count=1 -run '^TestWeights$$' -train -v
+otp-train: ## weights of the search for codes and links from its testdata, and its figures on what was left out
+	$(GO) test ./internal/otp ./internal/otp/link -count=1 -run '^TestWeights$$' -train -v
 
 bench: build ## the loads users care about, with their ratios
 	./bin/inbox-bench poll

@@ -46,7 +46,7 @@ var allowed = map[string][]string{
 
 	// Rooms of package otp.
 	"internal/otp/text":        {},
-	"internal/otp/link":        {"internal/otp/text"},
+	"internal/otp/link":        {"internal/otp/model", "internal/otp/text"},
 	"internal/otp/model":       {},
 	"internal/otp/model/train": {"internal/otp/model"},
 

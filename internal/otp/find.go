@@ -50,7 +50,7 @@ var searches = sync.Pool{New: func() any { return new(search) }}
 // Find gives the one-time code of a mail, or none, and the link that confirms or signs
 // in. It never fails; its work is linear in the input and bounded by maxScan a source.
 func Find(in Input) Result {
-	res := Result{VerificationLink: link.Find(link.Mail{Subject: in.Subject, Text: in.Text, Links: in.Links, Anchors: in.Anchors})}
+	res := Result{VerificationLink: link.Find(link.Mail{Subject: in.Subject, Text: in.Text, Visible: in.Visible, Links: in.Links, Anchors: in.Anchors})}
 	for _, value := range in.Declared {
 		if code, host, ok := declared(value); ok {
 			res.Code, res.Origin, res.Source, res.Confidence = code, host, SourceHeader, 1

@@ -3,64 +3,121 @@ package link
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
-func TestVerificationLink(t *testing.T) {
-	const unsubscribe = "https://example.com/unsubscribe?token=9f8e7d6c5b4a39281706"
-	const help = "https://example.com/help/verify-email?article=482913"
+// one is a mail with a single link in HTML.
+func one(subject, said, url string) Mail {
+	return Mail{Subject: subject, Visible: "Hello Mara,\n" + said + "\nBye", Links: []string{url}, Anchors: []Anchor{{url, said}}}
+}
+
+// Each feature, on a mail that a person would say has it.
+func TestFeatures(t *testing.T) {
+	const secret = "https://tern.example/v/9f8e7d6c5b4a3928"
+	text := func(s string, links ...string) Mail { return Mail{Text: s, Links: links} }
 	for _, c := range []struct {
-		name  string
-		links []string
-		want  string // of the links; "" for none
+		feature, value string
+		mail           Mail
 	}{
-		{"none", nil, ""},
-		{"plain pages", []string{"https://example.com/", "https://example.com/login", "https://example.com/pricing"}, ""},
-		{"verify", []string{"https://example.com/verify?token=abc123def456", unsubscribe}, "https://example.com/verify?token=abc123def456"},
-		{"after others", []string{help, unsubscribe, "https://example.com/confirm/9f8e7d6c5b4a39281706"}, "https://example.com/confirm/9f8e7d6c5b4a39281706"},
-		{"activate", []string{"http://example.com/users/activate/MTIz/abc-9f8e7d6c5b4a"}, "http://example.com/users/activate/MTIz/abc-9f8e7d6c5b4a"},
-		{"magic", []string{"https://example.com/auth/magic-link/9f8e7d6c5b4a39281706"}, "https://example.com/auth/magic-link/9f8e7d6c5b4a39281706"},
-		{"signin", []string{"https://example.com/signin?t=eyJhbGciOiJIUzI1NiJ9.eyJzdWIi", "https://example.com/signin"}, "https://example.com/signin?t=eyJhbGciOiJIUzI1NiJ9.eyJzdWIi"},
-		{"secret by name", []string{"https://cloud.example/v1/account?userId=66f1a2b3&secret=90ab12cd34ef5678&expire=1767225600"}, "https://cloud.example/v1/account?userId=66f1a2b3&secret=90ab12cd34ef5678&expire=1767225600"},
-		{"camel case", []string{"https://example.com/__/auth/action?mode=verifyEmail&oobCode=Xy12Zt"}, "https://example.com/__/auth/action?mode=verifyEmail&oobCode=Xy12Zt"},
-		{"fragment", []string{"https://example.com/auth/verify?rid=passwordless&preAuthSessionId=Qk83hs#0192837465"}, "https://example.com/auth/verify?rid=passwordless&preAuthSessionId=Qk83hs#0192837465"},
-		{"no secret", []string{"https://example.com/verify-email", "https://example.com/login"}, "https://example.com/verify-email"},
-		{"twice the same", []string{"https://example.com/verify?token=abc123def456", "https://example.com/verify?token=abc123def456"}, "https://example.com/verify?token=abc123def456"},
-		{"two that differ", []string{"https://example.com/verify?token=abc123def456", "https://example.com/verify?token=zzz999yyy888"}, ""},
-		{"two, one refuses", []string{"https://example.com/verify?token=abc123def456", "https://example.com/verify/cancel?token=abc123def456"}, "https://example.com/verify?token=abc123def456"},
-		{"not me", []string{"https://example.com/login/not-me?token=abc123def456"}, ""},
-		{"unsubscribe", []string{unsubscribe, "https://example.com/email/preferences?token=abc123def456"}, ""},
-		{"help", []string{help}, ""},
-		{"return address", []string{"https://example.com/start?redirect=https%3A%2F%2Fexample.com%2Fverify"}, ""},
-		{"reset", []string{"https://example.com/password/reset?token=abc123def456", "https://example.com/"}, "https://example.com/password/reset?token=abc123def456"},
-		{"verify beats reset", []string{"https://example.com/password/reset?token=abc123def456", "https://example.com/verify?token=abc123def456"}, "https://example.com/verify?token=abc123def456"},
-		{"click tracker", []string{"https://click.example.com/ls/click?upn=u001.9f8e7d6c5b4a39281706abcdef"}, ""},
-		{"no web link", []string{"mailto:verify@example.com", "ftp://example.com/verify?token=abc123def456", "x", ""}, ""},
+		{"secret", "", one("", "Verify", "https://tern.example/verify/now")},
+		{"secret", "digits", one("", "Verify", "https://tern.example/verify/482913")},
+		{"secret", "short", one("", "Verify", "https://tern.example/verify/9f8e7d6c")},
+		{"secret", "long", one("", "Verify", secret)},
+		{"secret", "named", one("", "Verify", "https://tern.example/verify?token=abcd")},
+		{"secret", "", one("", "Verify", "https://tern.example/verify?utm_source=9f8e7d6c5b4a3928")},
+		{"voice", "asks", one("", "Verify", secret)},
+		{"voice", "both", one("", "Cancel the sign-in", secret)},
+		{"voice", "go", one("", "Click here", secret)},
+		{"voice", "asks", text("To sign in, click here:\n\n"+secret, secret)},
+		{"address", "asks", one("", "Here", "https://tern.example/users/verifyEmail?t=9f8e7d6c5b4a")},
+		{"address", "asks", one("", "Here", "https://tern.example/konto/bestaetigen/9f8e7d6c5b4a")},
+		{"address", "other", one("", "Here", "https://tern.example/unsubscribe/9f8e7d6c5b4a")},
+		{"address", "asks", one("", "Here", "https://tern.example/%D8%AA%D8%A3%D9%83%D9%8A%D8%AF/9f8e7d6c5b4a")},
+		{"inner", "asks", one("", "Here", "https://safe.example/?url=https%3A%2F%2Ftern.example%2Factivate&d=9f8e7d6c5b4a")},
+		{"topic", "asks", one("Confirm your address", "Here", secret)},
+		{"topic", "other", one("Your invoice", "Here", secret)},
+		{"topic", "done", one("Something has been done", "Here", secret)},
+		{"quoted", "yes", text("> Verify: "+secret, secret)},
+		{"printed", "yes", one("", secret, secret)},
+		{"stray", "yes", Mail{Text: "Verify: " + secret, Links: []string{"https://tern.example/x", secret}, Anchors: []Anchor{{"https://tern.example/x", "Tern"}}}},
+		{"lost", "yes", Mail{Links: []string{secret}}},
+		{"ignore", "yes", text("Verify: "+secret+"\nIf you did not request this, ignore it.", secret)},
+		{"expires", "yes", text("Verify: "+secret+"\nThis link expires tomorrow.", secret)},
+		{"twins", "1", text("Sign in as Ola: "+secret+"1\nSign in as Mara: "+secret+"2", secret+"1", secret+"2")},
+		{"rivals", "1", text("Sign in: "+secret+"1\nConfirm: "+secret+"2", secret+"1", secret+"2")},
+		{"alike", "1", text("Sign in: "+secret+"1\nConfirm: "+secret+"2", secret+"1", secret+"2")},
+		{"anchors", "2", Mail{Links: []string{secret}, Anchors: []Anchor{{secret, "Verify"}, {secret, "Verify"}}}},
+		{"said-signin", "yes", one("", "Zur Anmeldung", secret)},
+		{"said-confirm", "yes", one("", "E-Mail-Adresse bestätigen", secret)},
+		{"said-confirm", "yes", one("", "Sähköpostiosoitteen vahvistaminen", secret)},
+		{"said-confirm", "yes", one("", "メールアドレスを確認する", secret)},
+		{"said-confirm", "yes", one("", "لتأكيد البريد الإلكتروني", secret)},
+		{"said-confirm", "", one("", "Unread", secret)},
+		{"said-notme", "yes", one("", "Anmeldung bestätigen? Das war ich nicht", secret)},
+		{"same-decline", "yes", text("Confirm. Cancel the sign-in: "+secret, secret)},
+		{"same-confirm", "", text("Please confirm it. Read on: "+secret, secret)},
+		{"above-reset", "yes", text("Reset your password:\n\n"+secret, secret)},
+		{"above-reset", "", text("Reset your password:\nHelp: "+secret, secret)},
 	} {
-		if got := Find(Mail{Links: c.links}); got != c.want {
-			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		all := new(collector).collect(&c.mail)
+		if len(all) == 0 {
+			if c.value != "" {
+				t.Errorf("%s: no link of %+v is looked at", c.feature, c.mail)
+			}
+			continue
+		}
+		known := false
+		for _, f := range features() {
+			if f.Name != c.feature {
+				continue
+			}
+			known = true
+			if got := f.Values[f.Of(&all[len(all)-1])]; got != c.value && !(c.value == "" && got == f.Values[0]) {
+				t.Errorf("%s: %q, want %q, of %+v", c.feature, got, c.value, c.mail)
+			}
+		}
+		if !known {
+			t.Errorf("no feature %q", c.feature)
 		}
 	}
 }
 
-// A plain text says before a link what it does.
-func TestSpokenLinks(t *testing.T) {
-	const link = "https://tern.example/a/9f8a7b6c5d4e3f2a"
-	for text, want := range map[string]string{
-		"Hi Mara,\nclick here to sign in: " + link + "\nBye":                link,
-		"Confirm your address:\n\n" + link + "\n":                           link,
-		"Cliquez ici pour vous connecter :\n<" + link + ">":                 link,
-		"Mit diesem Link melden Sie sich an. Jetzt anmelden:\n" + link:      link,
-		"If you didn't sign in, report it here: " + link:                    "",
-		"Read our newsletter: " + link:                                      "",
-		"Sign in to see the news.\n\nAll issues are listed there:\n" + link: "",
-		"Sign in here: https://tern.example/login":                          "",
-	} {
-		url := link
-		if strings.HasSuffix(text, "/login") {
-			url = "https://tern.example/login"
+// What is no web link is none, however it is written.
+func TestNoLinks(t *testing.T) {
+	for _, links := range [][]string{nil, {"mailto:verify@example.com"}, {"ftp://example.com/verify?token=abc123def456"}, {"x"}, {""}, {"://"}, {"http://"}, {"https://%"}, {"https://" + strings.Repeat("a", maxLink)}} {
+		if got := Find(Mail{Subject: "Verify your address", Text: "Verify: " + strings.Join(links, " "), Links: links}); got != "" {
+			t.Errorf("%q: %q", links, got)
 		}
-		if got := Find(Mail{Text: text, Links: []string{url}}); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
+	}
+}
+
+// Hostile mail costs no more than its size.
+func TestHostileLinks(t *testing.T) {
+	many := func(n int, link string) (m Mail) {
+		m.Subject = "Verify your address"
+		for i := range n {
+			url := link + strings.Repeat("z", i%7) + string(rune('a'+i%26)) + strings.Repeat("9", i%11)
+			m.Links = append(m.Links, url)
+			m.Text += "Verify: " + url + "\n"
+			if i < 64 {
+				m.Anchors = append(m.Anchors, Anchor{url, "Verify " + url[len(url)-3:]})
+			}
+		}
+		m.Visible = m.Text
+		return m
+	}
+	flat := many(1, "https://a.example/")
+	flat.Text = strings.Repeat("verify ", 2<<20/7)
+	flat.Visible = flat.Text
+	escapes := many(300, "https://a.example/?url=https%3A%2F%2Fb.example%2F%3Furl%3D"+strings.Repeat("%25", 300))
+	for name, m := range map[string]Mail{
+		"a thousand": many(1000, "https://a.example/verify/"), "long ones": many(64, "https://a.example/verify?t="+strings.Repeat("a1", 32<<10)),
+		"just short enough": many(1000, "https://a.example/"+strings.Repeat("verify/", 500)), "flat": flat, "escapes": escapes,
+	} {
+		start := time.Now()
+		Find(m)
+		if d := time.Since(start); d > 300*time.Millisecond {
+			t.Errorf("%s: %v", name, d)
 		}
 	}
 }

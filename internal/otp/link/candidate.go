@@ -1,0 +1,245 @@
+package link
+
+import (
+	"strings"
+	"sync"
+
+	"inboxd/internal/otp/text"
+)
+
+// Bounds: links of a mail that are looked at, those that are weighed, anchors, texts that were looked for in
+// vain, and bytes of the words around a link. A mail with more links is no letter that asks to follow one.
+const (
+	maxLinks   = 256
+	maxKept    = 32
+	maxAnchors = 64
+	maxLost    = 8
+	maxAround  = 240
+	maxBehind  = 160
+)
+
+// view is one link with what is known of it.
+type view struct {
+	url string
+	address
+	said  concept // by its own texts
+	same  concept // by the sentence before it
+	above concept // by the lines above it, when those say nothing
+	below concept // by what follows
+	long  bool    // its text is a sentence
+
+	may     bool // its URL does not say that it can't be the one
+	anchors int  // how often it stands in the HTML
+	printed bool // ... as its own text: "or copy this link"
+	located bool // its place in a text is known
+	quoted  bool // that is an older mail
+	order   int  // which of the links that might be the one it is
+	alike   int  // others with the same host and first part of a path
+	asked   bool // its words ask for something
+	twins   int  // others whose words ask for the same
+	mail    *about
+}
+
+// about is what is known of the whole mail.
+type about struct {
+	subject concept
+	links   int
+	asking  int // how many of them ask for something
+	html    bool
+}
+
+// voice is what is said of a link: by itself, else before it, else above it.
+func (v *view) voice() concept {
+	const telling = asks | others
+	switch {
+	case v.said&telling != 0:
+		return v.said
+	case v.same&telling != 0:
+		return v.said | v.same
+	}
+	return v.said | v.same | v.above
+}
+
+// collector gathers the links of a mail. Whoever took it from collectors owns it until it goes back; nothing
+// of a mail is read from it again.
+type collector struct {
+	all  []view
+	mail about
+	buf  []byte
+
+	address addressReader
+}
+
+var collectors = sync.Pool{New: func() any { return new(collector) }}
+
+// collect gives the links of a mail that might be the one, in order. They are the collector's.
+func (c *collector) collect(m *Mail) []view {
+	c.all = c.all[:0]
+	c.mail = about{subject: c.concepts(m.Subject[:min(len(m.Subject), maxAround)]), html: len(m.Anchors) > 0}
+	c.anchors(m.Visible, m.Anchors[:min(len(m.Anchors), maxAnchors)])
+	c.bare(m.Text, m.Links[:min(len(m.Links), maxLinks)])
+	return c.kept()
+}
+
+// concepts of a piece of text.
+func (c *collector) concepts(s string) concept {
+	c.buf = spell(c.buf, s)
+	return known.in(c.buf, insideText)
+}
+
+// at finds the link among those collected, or adds it.
+func (c *collector) at(url string) *view {
+	for i := range c.all {
+		if sameLink(c.all[i].url, url) {
+			return &c.all[i]
+		}
+	}
+	address, ok := c.address.read(url)
+	may := ok && (address.means&asks != 0 || address.inner&asks != 0 || address.secret > digits || address.secret == digits && address.means&others == 0)
+	c.all = append(c.all, view{url: url, address: address, mail: &c.mail, may: may})
+	return &c.all[len(c.all)-1]
+}
+
+// sameLink tells links that differ in what no server sees or a mail program added.
+func sameLink(a, b string) bool {
+	if a == b {
+		return true
+	}
+	if d := len(a) - len(b); d > 2 || d < -2 {
+		return false
+	}
+	trim := func(s string) string { return strings.TrimRight(strings.TrimSuffix(s, "/"), ".,;:!") }
+	return trim(a) == trim(b)
+}
+
+// anchors reads what links of the HTML say, and what stands around them.
+func (c *collector) anchors(visible string, anchors []Anchor) {
+	from, lost := 0, 0
+	for _, a := range anchors {
+		if len(a.URL) > maxLink {
+			continue
+		}
+		v := c.at(a.URL)
+		if v.anchors++; !v.may {
+			continue
+		}
+		start := -1
+		if lost < maxLost && a.Text != "" {
+			if start = strings.Index(visible[from:], a.Text); start < 0 {
+				lost++
+			}
+		}
+		if strings.Contains(a.Text, "://") {
+			v.printed = true
+		} else {
+			v.said |= c.concepts(a.Text)
+			v.long = v.long || strings.Count(a.Text, " ") > 6
+		}
+		if start >= 0 && (v.said&others == 0 || v.said&asks != 0) {
+			floor := from
+			start += from
+			from = start + len(a.Text)
+			c.around(v, visible, floor, start, from)
+		}
+	}
+}
+
+// bare reads what stands around links of the plain text.
+func (c *collector) bare(s string, links []string) {
+	s = s[:min(len(s), text.MaxScan)]
+	from, lost := 0, 0
+	for _, link := range links {
+		if len(link) > maxLink {
+			continue
+		}
+		v := c.at(link)
+		if v.anchors > 0 || lost > maxLost || !v.may {
+			continue
+		}
+		i := strings.Index(s[from:], link)
+		if i < 0 {
+			lost++
+			continue
+		}
+		floor := from
+		from += i + len(link)
+		c.around(v, s, floor, from-len(link), from)
+	}
+}
+
+// around reads the words before and behind a link at s[start:end]; before floor stands another one.
+func (c *collector) around(v *view, s string, floor, start, end int) {
+	before, behind := s[max(floor, start-maxAround):start], s[end:min(len(s), end+maxAround)]
+	line := before[strings.LastIndexByte(before, '\n')+1:]
+	v.quoted = strings.HasPrefix(strings.TrimLeft(line, " "), ">")
+	v.located = true
+	above := before[:len(before)-len(line)]
+	v.same |= c.concepts(sentence(line))
+	if v.voice()&(asks|others) == 0 {
+		v.above |= c.concepts(lastLines(above))
+	}
+	if i := strings.Index(behind, "://"); i >= 0 {
+		behind = behind[:i]
+	}
+	behind = behind[:min(len(behind), maxBehind)]
+	v.below |= c.concepts(behind)
+}
+
+// sentence gives the last one of a line, and what a link at its start is told by: the one that has just ended.
+func sentence(line string) string {
+	body := strings.TrimRight(line, " \t<([:.?!-。：")
+	if i := strings.LastIndexAny(body, ".!?。！？|·:"); i >= 0 {
+		return line[i+1:]
+	}
+	return line
+}
+
+// lastLines gives the last two lines with words, but none with a link, and nothing above one.
+func lastLines(s string) string {
+	end := len(s)
+	for n := 0; n < 2; {
+		i := strings.LastIndexByte(strings.TrimRight(s[:end], " \t\r\n"), '\n')
+		line := s[i+1 : end]
+		if strings.Contains(line, "://") {
+			break
+		}
+		if strings.TrimSpace(line) != "" {
+			n++
+		}
+		if end = i + 1; i < 0 {
+			break
+		}
+	}
+	return s[end:]
+}
+
+// kept gives the links that might be the one, in the place of all.
+func (c *collector) kept() []view {
+	c.mail.links = len(c.all)
+	some := c.all[:0]
+	for i := range c.all {
+		v := c.all[i]
+		voice := v.voice()
+		v.asked = voice&asks != 0 && voice&others == 0
+		if v.asked {
+			c.mail.asking++
+		}
+		plausible := voice&asks != 0 || v.means&asks != 0 || v.inner&asks != 0 || voice&others == 0 && v.secret != open
+		if v.may && plausible && len(some) < maxKept {
+			some = append(some, v)
+		}
+	}
+	for i := range some {
+		v := &some[i]
+		v.order = i
+		for k := range some {
+			if k != i && some[k].shape == v.shape {
+				v.alike++
+			}
+			if k != i && v.asked && some[k].asked && some[k].voice()&asks == v.voice()&asks {
+				v.twins++
+			}
+		}
+	}
+	return some
+}
