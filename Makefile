@@ -56,6 +56,7 @@ bench: build ## the loads users care about, with their ratios
 	./bin/inbox-bench webhooks
 	./bin/inbox-bench send
 	./bin/inbox-bench calendar
+	./bin/inbox-bench tools
 	./bin/inbox-bench start
 
 crash: ## CLONES crash clones, 20 kills of the real process under load, and 1,000 moves of groups

@@ -54,6 +54,11 @@ func Prepare(ctx context.Context, tool string, opts ServerOptions) (_ *Bed, err 
 	return b, nil
 }
 
+// Program returns the path of another program of the project, said or found as inboxd is.
+func (b *Bed) Program(ctx context.Context, name, said string) (string, error) {
+	return findProgram(ctx, name, said, b.dir)
+}
+
 // Close stops what was started and removes the temporary folder.
 func (b *Bed) Close() error {
 	var err error

@@ -132,7 +132,7 @@ func (r *calendarRun) mails(ctx context.Context) error {
 	results, err := Alternate(ctx, "mail in", r.opts.Rounds, r.sides(to, r.opts.Mails, mailKind{"invitations", r.invitation},
 		mailKind{"sign-in mails", newMailTemplate(time.Now(), size)}, mailKind{"texts", newText(time.Now(), size)})...)
 	if err == nil {
-		r.bed.Report.compare(results)
+		r.bed.Report.Compare(results)
 	}
 	return err
 }
@@ -208,7 +208,7 @@ func (r *calendarRun) read(ctx context.Context, name string, request []byte, sta
 	}
 	results, err := Alternate(ctx, name, r.opts.Rounds, sides...)
 	if err == nil {
-		r.bed.Report.compare(results)
+		r.bed.Report.Compare(results)
 	}
 	return strings.Clone(answer.field("etag")), err
 }
@@ -266,7 +266,7 @@ func (r *calendarRun) posts(ctx context.Context) error {
 	server := r.bed.Server.proc
 	results, err := Alternate(ctx, "202 of clients", r.opts.Rounds, Side{"meetings", side(meeting), server, nil}, Side{"sends", side(nil), server, nil})
 	if err == nil {
-		r.bed.Report.compare(results)
+		r.bed.Report.Compare(results)
 	}
 	return err
 }
@@ -289,7 +289,7 @@ func (r *calendarRun) hostile(ctx context.Context) error {
 	after, err := r.bed.Server.proc.residentMiB()
 	results[0].Values = map[string]float64{"resident MiB before": before, "resident MiB after": after,
 		"processor ms more than of a text": (results[0].CPU.total() - results[1].CPU.total()) / 1000}
-	r.bed.Report.compare(results)
+	r.bed.Report.Compare(results)
 	return err
 }
 

@@ -211,7 +211,7 @@ func (r *ingestRun) compare(ctx context.Context, name string, sides []Side) erro
 	if err != nil {
 		return err
 	}
-	r.bed.Report.compare(results)
+	r.bed.Report.Compare(results)
 	if len(results) == 3 { // a single session: what is the most that the dialogue leaves of the disk's rate?
 		r.bed.Report.Ratios = append(r.bed.Report.Ratios, RatioOf(inTurn(results[1], results[2]), results[2]))
 	}

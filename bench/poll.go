@@ -201,6 +201,6 @@ func comparePolls(ctx context.Context, report *Report, v pollVariant, targets []
 	if err != nil {
 		return err
 	}
-	report.compare(results)
+	report.Compare(results)
 	return nil
 }

@@ -142,13 +142,21 @@ func (p *process) kill() error {
 	return err
 }
 
-// residentMiB is the child's VmRSS (proc_pid_status(5)).
 func (p *process) residentMiB() (float64, error) {
-	path := filepath.Join("/proc", strconv.Itoa(p.cmd.Process.Pid), "status")
+	n, err := ResidentMiB(p.cmd.Process.Pid)
+	if err != nil {
+		return 0, fmt.Errorf("resident memory of %s: %w", p.name, err)
+	}
+	return n, nil
+}
+
+// ResidentMiB is the VmRSS of a process (proc_pid_status(5)).
+func ResidentMiB(pid int) (float64, error) {
+	path := filepath.Join("/proc", strconv.Itoa(pid), "status")
 	kib, _, _ := strings.Cut(procField(path, "VmRSS"), " ")
 	n, err := strconv.ParseFloat(kib, 64)
 	if err != nil {
-		return 0, fmt.Errorf("resident memory of %s: no VmRSS in %s", p.name, path)
+		return 0, fmt.Errorf("no VmRSS in %s", path)
 	}
 	return n / 1024, nil
 }

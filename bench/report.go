@@ -51,8 +51,11 @@ func (r *Result) fill(total Round) {
 }
 
 // add appends what the server did, with nothing beside it.
-func (r *Report) add(name string, total Round) {
-	res := Result{Name: name, Target: "inboxd"}
+func (r *Report) add(name string, total Round) { r.Add(name, "inboxd", total) }
+
+// Add appends what a target did, with nothing beside it.
+func (r *Report) Add(name, target string, total Round) {
+	res := Result{Name: name, Target: target}
 	res.fill(total)
 	r.Results = append(r.Results, res)
 }
@@ -82,8 +85,8 @@ func (r *Report) Err() error {
 	return nil
 }
 
-// compare appends results of one alternation and the ratio of the first to each other one.
-func (r *Report) compare(results []Result) {
+// Compare appends results of one alternation and the ratio of the first to each other one.
+func (r *Report) Compare(results []Result) {
 	r.Results = append(r.Results, results...)
 	for _, limit := range results[1:] {
 		r.Ratios = append(r.Ratios, RatioOf(results[0], limit))

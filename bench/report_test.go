@@ -21,7 +21,7 @@ func sampleReport() *Report {
 		Machine: Machine{CPU: "Some CPU", Cores: 2, MemoryGiB: 24, Kernel: "6.1", Filesystem: "ext4", Go: "go1.26", LoadAverage: "0.10"},
 		Load:    map[string]any{"inboxes": 10, "connections": 4},
 		Checks:  []Check{{"stored", 900, 900}}}
-	r.compare([]Result{a, b})
+	r.Compare([]Result{a, b})
 	return r
 }
 

@@ -19,6 +19,18 @@ type Round struct {
 	cpu     cpuTime    // of the target's process, when it is ours
 }
 
+// NewRound returns one that keeps latencies.
+func NewRound() Round { return Round{latency: newLatencies()} }
+
+// Record counts one right answer and how long it took.
+func (r *Round) Record(d time.Duration) {
+	r.Count++
+	r.latency.record(d)
+}
+
+// Fail counts one wrong answer.
+func (r *Round) Fail(reason string) { r.fail(reason) }
+
 func (r Round) perSecond() float64 {
 	if r.Elapsed <= 0 {
 		return 0

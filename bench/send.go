@@ -160,7 +160,7 @@ func (r *sendRun) crowd(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.bed.Report.compare(results)
+	r.bed.Report.Compare(results)
 	drained := Result{Name: "queue drain, signed, to smtp-sink", Target: "inboxd"}
 	var total Round
 	for _, d := range drains {

@@ -43,7 +43,7 @@ func StartServer(ctx context.Context, opts ServerOptions, dir string) (*Server, 
 	if opts.BaseURL != "" || opts.SMTP != "" {
 		return attach(opts)
 	}
-	binary, err := findInboxd(ctx, opts.Inboxd, dir)
+	binary, err := findProgram(ctx, "inboxd", opts.Inboxd, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -123,20 +123,20 @@ func attach(opts ServerOptions) (*Server, error) {
 	return s, errors.Join(peer.OnLoopback(s.HTTP), peer.OnLoopback(s.SMTP))
 }
 
-// findInboxd looks where the build puts the binary, and builds it when it is not there.
-func findInboxd(ctx context.Context, said, dir string) (string, error) {
+// findProgram looks where the build puts a binary, and builds it when it is not there.
+func findProgram(ctx context.Context, name, said, dir string) (string, error) {
 	if said != "" {
 		return said, nil
 	}
-	if path, err := filepath.Abs("bin/inboxd"); err == nil && isFile(path) {
+	if path, err := filepath.Abs(filepath.Join("bin", name)); err == nil && isFile(path) {
 		return path, nil
 	}
-	if !isFile("cmd/inboxd/main.go") {
-		return "", errors.New("no ./bin/inboxd and no ./cmd/inboxd to build it from: say --inboxd PATH")
+	if !isFile(filepath.Join("cmd", name, "main.go")) {
+		return "", fmt.Errorf("no ./bin/%s and no ./cmd/%s to build it from: say --%s PATH", name, name, name)
 	}
-	path := filepath.Join(dir, "inboxd")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", path, "./cmd/inboxd").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build ./cmd/inboxd: %w\n%s", err, out)
+	path := filepath.Join(dir, name)
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", path, "./cmd/"+name).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build ./cmd/%s: %w\n%s", name, err, out)
 	}
 	return path, nil
 }

@@ -145,22 +145,22 @@ func Webhooks(ctx context.Context, bed *Bed, opts WebhooksOptions) error {
 		return err
 	}
 	defer run.close()
-	before, _ := bed.Server.residentMiB()
+	before, _ := bed.Server.ResidentMiB()
 	results, err := Alternate(ctx, acceptedName(opts.Rate), opts.Rounds,
 		Side{"without webhooks", run.without, bed.Server.proc, nil}, Side{"with webhooks", run.with, bed.Server.proc, nil})
 	if err != nil {
 		return err
 	}
-	after, _ := bed.Server.residentMiB()
-	bed.Report.compare(results)
+	after, _ := bed.Server.ResidentMiB()
+	bed.Report.Compare(results)
 	bed.Report.add("final dot to webhook", run.told)
 	bed.Report.Results[len(bed.Report.Results)-1].Values = map[string]float64{"resident MiB before": before, "resident MiB after": after}
 	bed.Report.Checks = append(bed.Report.Checks, run.receiver.checks()...)
 	return nil
 }
 
-// residentMiB is 0 for a server that is not ours.
-func (s *Server) residentMiB() (float64, error) {
+// ResidentMiB is its VmRSS, and 0 for a server that is not ours.
+func (s *Server) ResidentMiB() (float64, error) {
 	if s.proc == nil {
 		return 0, nil
 	}

@@ -55,7 +55,7 @@ func compareWrk(ctx context.Context, bed *Bed, v pollVariant, targets []pollTarg
 	}
 	results, err := Alternate(ctx, "GET /latest "+v.name+" (wrk)", opts.Rounds, sides...)
 	if err == nil {
-		bed.Report.compare(results)
+		bed.Report.Compare(results)
 	}
 	return err
 }

@@ -15,6 +15,7 @@ import (
 
 	"inboxd/bench"
 	"inboxd/bench/peer"
+	"inboxd/bench/toolcalls"
 )
 
 // cli is the command line. The loads' own flags are declared with their options in bench.
@@ -34,6 +35,7 @@ type cli struct {
 	Webhooks webhooksCmd `cmd:"" help:"Mail in with and without webhooks, and final dot to webhook."`
 	Send     sendCmd     `cmd:"" help:"The 202 of a send beside fdatasync and mail in, and the queue behind it."`
 	Calendar calendarCmd `cmd:"" help:"Meetings: invitations in, lists and feeds, meetings made, what they weigh."`
+	Tools    toolsCmd    `cmd:"" help:"The tool server beside the plain calls: waits, lists, start-up, memory."`
 	Constant constantCmd `cmd:"" help:"Serve the constant answer that poll compares with."`
 }
 
@@ -75,6 +77,10 @@ type sendCmd struct {
 
 type calendarCmd struct {
 	Options bench.CalendarOptions `embed:""`
+}
+
+type toolsCmd struct {
+	Options toolcalls.Options `embed:""`
 }
 
 type constantCmd struct {
@@ -152,6 +158,12 @@ func (cmd *sendCmd) Run(ctx context.Context, c *cli) error {
 func (cmd *calendarCmd) Run(ctx context.Context, c *cli) error {
 	return c.measure(ctx, "calendar", func(ctx context.Context, bed *bench.Bed) error {
 		return bench.Calendar(ctx, bed, cmd.Options)
+	})
+}
+
+func (cmd *toolsCmd) Run(ctx context.Context, c *cli) error {
+	return c.measure(ctx, "tools", func(ctx context.Context, bed *bench.Bed) error {
+		return toolcalls.Run(ctx, bed, cmd.Options)
 	})
 }
 

@@ -118,7 +118,8 @@ var allowed = map[string][]string{
 	"internal/toolserver": {"http/client", "internal/tools"},
 	"cmd/inbox-mcp":       {"http/client", "internal/tools", "internal/toolserver"},
 	"bench/peer":          {},
-	"cmd/inbox-bench":     {"bench", "bench/peer"},
+	"bench/toolcalls":     {"bench", "http/client"},
+	"cmd/inbox-bench":     {"bench", "bench/peer", "bench/toolcalls"},
 }
 
 // home is the one place that imports a third-party module, or a package of one that is a bag

@@ -1,0 +1,249 @@
+// Package toolcalls loads the tool server: how soon a waiting tool hands out a code, how many calls
+// one client makes, how soon a new process answers, and what clients that wait weigh. Each figure
+// stands beside the same thing done by the plain calls of the public client, in the same run.
+//
+// It knows the wire of the Model Context Protocol, as a client does, and the service as package bench
+// does. It refuses to know the SDK that the tool server is made of.
+package toolcalls
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"inboxd/bench"
+	"inboxd/http/client"
+)
+
+// Options shape the load. The tags are for the command line.
+type Options struct {
+	Program string        `name:"inbox-mcp" help:"The inbox-mcp binary to start. Default: ./bin/inbox-mcp, else it is built from ./cmd/inbox-mcp." type:"path"`
+	Mails   int           `help:"Mails for each kind of reader, one at a time, each kind to an inbox of its own." default:"1000"`
+	Rounds  int           `help:"Turns of each kind of caller." default:"5"`
+	Turn    time.Duration `help:"How long a turn of calls lasts." default:"1s"`
+	Starts  int           `help:"Processes that are started, one after the other." default:"20"`
+	Clients int           `help:"HTTP clients that wait at once." default:"100"`
+	Calls   int           `help:"Calls that are made while they wait." default:"1000"`
+	Settle  time.Duration `help:"How long nothing happens before memory is looked at." default:"2s"`
+}
+
+const (
+	listed = 10 // inboxes of the account while lists are measured
+	// What is promised of the tool server.
+	wantWaitMS, wantWaitRatio = 5, 2.0
+	wantStdio, wantHTTP       = 0.3, 0.2
+	wantStartMS               = 150
+	wantMiB, wantGrowthMiB    = 100, 10
+	waitFor                   = 50 // seconds that a wait asks for
+)
+
+// load is one run.
+type load struct {
+	bed     *bench.Bed
+	opts    Options
+	path    string
+	api     *client.Client
+	program *program // that serves over HTTP
+	url     string
+}
+
+// Run does all of it.
+func Run(ctx context.Context, bed *bench.Bed, opts Options) (err error) {
+	if min(opts.Mails, opts.Rounds, opts.Starts, opts.Clients, opts.Calls) < 1 || opts.Turn <= 0 {
+		return errors.New("every count must be at least 1")
+	}
+	l := &load{bed: bed, opts: opts, api: client.New("http://"+bed.Server.HTTP, bed.Keys[0])}
+	if l.path, err = bed.Program(ctx, "inbox-mcp", opts.Program); err != nil {
+		return err
+	}
+	for name, n := range map[string]any{"mails": opts.Mails, "rounds": opts.Rounds, "starts": opts.Starts, "clients": opts.Clients, "calls": opts.Calls} {
+		bed.Report.Load[name] = n
+	}
+	if l.program, l.url, err = startHTTP(bed, l.path); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.program.Close()) }()
+	for _, part := range []func(context.Context) error{l.start, l.wait, l.list, l.weigh} {
+		if err := part(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// note says how a figure stands to what is promised; a figure is no reason for the run to fail, since
+// others may be at work on the machine.
+func (l *load) note(what string, got, bound float64, most bool) {
+	verdict := "holds"
+	if most && got > bound || !most && got < bound {
+		verdict = "MISSED"
+	}
+	side := "at least"
+	if most {
+		side = "at most"
+	}
+	l.bed.Report.Notes = append(l.bed.Report.Notes, fmt.Sprintf("%s: %.3g, %s %.3g is promised: %s", what, got, side, bound, verdict))
+}
+
+// start measures from exec to the first answer of tools/list.
+func (l *load) start(ctx context.Context) error {
+	r := bench.NewRound()
+	began := time.Now()
+	for range l.opts.Starts {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		from := time.Now()
+		s, err := startStdio(l.bed, l.path)
+		if err != nil {
+			return err
+		}
+		r.Record(time.Since(from))
+		if err := s.Close(); err != nil {
+			return err
+		}
+	}
+	r.Elapsed = time.Since(began)
+	l.bed.Report.Add("exec to tools/list", "inbox-mcp", r)
+	l.note("exec to tools/list, p50 in ms", l.last().Latency.P50, wantStartMS, true)
+	return nil
+}
+
+func (l *load) last() bench.Result { return l.bed.Report.Results[len(l.bed.Report.Results)-1] }
+
+// list compares list_inboxes of one client with the API call that it makes.
+func (l *load) list(ctx context.Context) error {
+	for have, err := l.inboxes(ctx); have < listed || err != nil; have, err = l.inboxes(ctx) {
+		if err != nil {
+			return err
+		}
+		if _, err := l.api.CreateInbox(ctx, client.InboxOrder{}); err != nil {
+			return err
+		}
+	}
+	pipes, err := startStdio(l.bed, l.path)
+	if err != nil {
+		return err
+	}
+	defer pipes.Close()
+	web := newHTTP(l.url)
+	defer web.Close()
+	byTool := func(c caller) func(context.Context) error {
+		return func(ctx context.Context) error {
+			_, err := c.call(ctx, "list_inboxes", map[string]any{})
+			return err
+		}
+	}
+	byAPI := func(ctx context.Context) error {
+		_, err := l.inboxes(ctx)
+		return err
+	}
+	for _, kind := range []struct {
+		name string
+		c    caller
+		want float64
+	}{{"stdio", pipes, wantStdio}, {"http", web, wantHTTP}} {
+		results, err := bench.Alternate(ctx, "list_inboxes", l.opts.Rounds, l.side("tool by "+kind.name, byTool(kind.c)), l.side("API call", byAPI))
+		if err != nil {
+			return err
+		}
+		l.bed.Report.Compare(results)
+		l.note("list_inboxes by "+kind.name+", rate to the API's", l.bed.Report.Ratios[len(l.bed.Report.Ratios)-1].Median, kind.want, false)
+	}
+	return nil
+}
+
+// inboxes lists them by the plain client and returns how many there are.
+func (l *load) inboxes(ctx context.Context) (n int, err error) {
+	for _, err := range l.api.Inboxes(ctx) {
+		if err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}
+
+// side calls again and again for a turn.
+func (l *load) side(target string, call func(context.Context) error) bench.Side {
+	return bench.Side{Target: target, Run: func(ctx context.Context, _ int) (bench.Round, error) {
+		r := bench.NewRound()
+		began := time.Now()
+		for r.Elapsed < l.opts.Turn && ctx.Err() == nil {
+			from := time.Now()
+			if err := call(ctx); err != nil {
+				return r, err
+			}
+			r.Record(time.Since(from))
+			r.Elapsed = time.Since(began)
+		}
+		return r, context.Cause(ctx)
+	}}
+}
+
+// weigh measures what clients that wait cost the tool server and the service.
+func (l *load) weigh(ctx context.Context) error {
+	addresses := make([]string, l.opts.Clients)
+	for i := range addresses {
+		in, err := l.api.CreateInbox(ctx, client.InboxOrder{})
+		if err != nil {
+			return err
+		}
+		addresses[i] = in.Address
+	}
+	time.Sleep(l.opts.Settle)
+	service, err := l.bed.Server.ResidentMiB()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan error, len(addresses))
+	for _, address := range addresses {
+		c := newHTTP(l.url)
+		go func() { // ends by the mail, or when ctx is over
+			defer c.Close()
+			_, err := c.call(ctx, "wait_for_message", map[string]any{"address": address, "timeout": waitFor})
+			ended <- err
+		}()
+	}
+	waiting, grown, err := l.whileTheyWait(ctx)
+	served, err2 := l.bed.Server.ResidentMiB()
+	if err = errors.Join(err, err2); err == nil {
+		err = l.wake(ctx, addresses)
+	}
+	if err != nil {
+		cancel()
+	}
+	for range addresses {
+		err = errors.Join(err, <-ended)
+	}
+	cancel()
+	if err != nil {
+		return err
+	}
+	l.bed.Report.Results = append(l.bed.Report.Results, bench.Result{Name: "waiting over HTTP", Target: "inbox-mcp", Count: int64(len(addresses)), Values: map[string]float64{
+		"MiB of inbox-mcp": waiting, fmt.Sprintf("MiB more after %d calls", l.opts.Calls): grown - waiting, "KiB of inboxd for each": (served - service) * 1024 / float64(len(addresses)),
+	}})
+	l.note(fmt.Sprintf("MiB of inbox-mcp with %d clients that wait", len(addresses)), waiting, wantMiB, true)
+	l.note("MiB more after the calls", grown-waiting, wantGrowthMiB, true)
+	return nil
+}
+
+// whileTheyWait returns the tool server's memory before the calls and after them.
+func (l *load) whileTheyWait(ctx context.Context) (before, after float64, err error) {
+	time.Sleep(l.opts.Settle)
+	if before, err = bench.ResidentMiB(l.program.cmd.Process.Pid); err != nil {
+		return before, 0, err
+	}
+	c := newHTTP(l.url)
+	defer c.Close()
+	for range l.opts.Calls {
+		if _, err := c.call(ctx, "list_inboxes", map[string]any{}); err != nil {
+			return before, 0, err
+		}
+	}
+	time.Sleep(l.opts.Settle)
+	after, err = bench.ResidentMiB(l.program.cmd.Process.Pid)
+	return before, after, err
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"inboxd/bench"
+	"inboxd/bench/toolcalls"
+)
+
+// TestBench runs the load of tools on a small scale: every part of it measures something, and finds
+// every code. Its figures on a busy machine say nothing, so none is looked at.
+func TestBench(t *testing.T) {
+	w := theWorld(t)
+	bed, err := bench.Prepare(t.Context(), "test", bench.ServerOptions{Inboxd: w.bin + "inboxd", Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := bed.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := toolcalls.Run(t.Context(), bed, toolcalls.Options{Program: w.bin + "inbox-mcp", Mails: 3, Rounds: 1, Turn: 20 * time.Millisecond, Starts: 1, Clients: 3, Calls: 5}); err != nil {
+		t.Fatal(err)
+	}
+	if err := bed.Report.Err(); err != nil {
+		t.Error(err)
+	}
+	counts := map[string]int64{}
+	for _, r := range bed.Report.Results {
+		counts[r.Name+" "+r.Target] += r.Count
+	}
+	for name, least := range map[string]int64{
+		"exec to tools/list inbox-mcp": 1, "final dot to code long poll": 3, "final dot to code wait_for_otp by stdio": 3, "final dot to code wait_for_otp by http": 3,
+		"list_inboxes tool by stdio": 1, "list_inboxes tool by http": 1, "list_inboxes API call": 1, "waiting over HTTP inbox-mcp": 3,
+	} {
+		if counts[name] < least {
+			t.Errorf("%s: %d, want %d at least", name, counts[name], least)
+		}
+	}
+	if notes := strings.Join(bed.Report.Notes, "\n"); strings.Count(notes, "promised") != 9 {
+		t.Errorf("what is promised:\n%s", notes)
+	}
+}
