@@ -29,6 +29,8 @@ type AccountStore interface {
 	AccountOnce(account.ID, once.Key) (*once.Record, error)
 
 	PlanOf(account.ID) (account.PlanName, error)
+	// RecipientOf is the account's public key; empty: it has none.
+	RecipientOf(account.ID) (string, error)
 	AccountByEmail(email string) (account.Holding, error)
 	SetEmail(email string, holder account.Holding) error
 	// Claim is what an account has in a subdomain; without a number: nothing.

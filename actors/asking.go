@@ -23,6 +23,8 @@ type Elsewhere interface {
 	Message(address string, id int64) (*inbox.Message, error)
 	// PlanOf, Suppression and PutSuppression are of accounts: what their inboxes hold and send.
 	PlanOf(account.ID) (account.PlanName, error)
+	// RecipientOf is the public key that mail for the account's encrypted inboxes is sealed for.
+	RecipientOf(account.ID) (string, error)
 	Suppression(id account.ID, email string) (account.Suppression, bool, error)
 	PutSuppression(account.ID, account.Suppression) error
 	// LoadDomain and Attached are of domains: whether they serve an address, and the keys that sign.
@@ -69,6 +71,10 @@ func (a *asking) PlanOf(id account.ID) (account.PlanName, error) {
 	return a.at(id.Partition()).PlanOf(id)
 }
 
+func (a *asking) RecipientOf(id account.ID) (string, error) {
+	return a.at(id.Partition()).RecipientOf(id)
+}
+
 func (a *asking) Suppression(id account.ID, email string) (account.Suppression, bool, error) {
 	return a.at(id.Partition()).Suppression(id, email)
 }
@@ -113,6 +119,21 @@ func (a *asking) Raw(address string, id int64) ([]byte, error) {
 
 func (a *asking) OpenRaw(address string, id int64) (*io.SectionReader, error) {
 	return own(a, partition.Of(address), func() (*io.SectionReader, error) { return a.Store.OpenRaw(address, id) })
+}
+
+func (a *asking) OpenFile(address string, id int64, file int) (*io.SectionReader, error) {
+	return own(a, partition.Of(address), func() (*io.SectionReader, error) { return a.Store.OpenFile(address, id, file) })
+}
+
+func (a *asking) QueuedCopy(address string, id int64) ([]byte, error) {
+	return own(a, partition.Of(address), func() ([]byte, error) { return a.Store.QueuedCopy(address, id) })
+}
+
+func (a *asking) Encryption(address string) (id account.ID, encrypted bool, err error) {
+	if err = a.owner.Check(partition.Of(address)); err == nil {
+		id, encrypted, err = a.Store.Encryption(address)
+	}
+	return id, encrypted, err
 }
 
 func (a *asking) OutboxOf(address string, after, below uint64, limit int) ([]inbox.Public, error) {
@@ -201,6 +222,7 @@ func (nobody) Live(string) (bool, error)                     { return false, par
 func (nobody) AccountOf(string) (account.ID, error)          { return account.ID{}, partition.ErrMoved }
 func (nobody) Message(string, int64) (*inbox.Message, error) { return nil, partition.ErrMoved }
 func (nobody) PlanOf(account.ID) (account.PlanName, error)   { return "", partition.ErrMoved }
+func (nobody) RecipientOf(account.ID) (string, error)        { return "", partition.ErrMoved }
 func (nobody) Suppression(account.ID, string) (account.Suppression, bool, error) {
 	return account.Suppression{}, false, partition.ErrMoved
 }

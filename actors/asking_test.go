@@ -207,6 +207,8 @@ func TestNamesOfAnotherNode(t *testing.T) {
 			"ChangeWebhook":   func() error { return s.ChangeWebhook(ctx, p.id, p.hook, &url, nil) },
 			"CheckRequest":    func() error { return s.CheckRequest(ctx, p.id, req) },
 			"ClaimDomain":     func() error { _, err := s.ClaimDomain(ctx, w.bob.id, p.domain); return err },
+			"Encryption":      func() error { _, _, err := s.Inboxes.Encryption(p.far); return err },
+			"File":            func() error { _, err := s.File(ctx, p.far, 1, 1); return err },
 			"Content":         func() error { _, err := s.Content(ctx, p.far, 1); return err },
 			"CreateInbox":     func() error { _, _, err := s.CreateInbox(ctx, p.id, inbox.Order{}); return err },
 			"CreateInboxOnce": func() error { _, err := s.CreateInboxOnce(ctx, p.id, inbox.Order{}, req, nil); return err },

@@ -109,7 +109,7 @@ func (r *Registry) yield(ctx context.Context, label string, holder account.Holdi
 
 // create runs the three steps for one address, but none when the request is known already.
 func (r *Registry) create(ctx context.Context, id account.ID, place inbox.Placement, record func(inbox.Placement, time.Time) *once.Record) (known *once.Record, err error) {
-	reserve := account.ReserveInbox{Address: place.Address, At: r.now(), Label: place.Label, RetentionHours: place.RetentionHours, KeepNewest: place.KeepNewest}
+	reserve := account.ReserveInbox{Address: place.Address, At: r.now(), Label: place.Label, RetentionHours: place.RetentionHours, KeepNewest: place.KeepNewest, Encrypted: place.Encrypted}
 	if record != nil {
 		reserve.Record = record(place, reserve.At)
 	}
@@ -133,7 +133,7 @@ func (r *Registry) finish(ctx context.Context, id account.ID, address string, pl
 	}
 	if err == nil {
 		_, err = r.inboxes.Do(ctx, address, inbox.Create{
-			Address: address, Account: id, Label: place.Label, RetentionHours: place.RetentionHours, KeepNewest: place.KeepNewest,
+			Address: address, Account: id, Label: place.Label, RetentionHours: place.RetentionHours, KeepNewest: place.KeepNewest, Encrypted: place.Encrypted,
 			At: place.At, Again: again,
 		})
 	}

@@ -60,16 +60,32 @@ func (e *inboxEntity) doubtUnheard() {
 		if from.IsZero() || m.ReceivedAt.Before(from) {
 			break
 		}
-		if m.Direction != inbox.In || !m.ReceivedAt.Before(to) || m.Thread == inbox.ThreadKey("") {
+		if m.Direction != inbox.In || !m.ReceivedAt.Before(to) {
 			continue
 		}
-		raw, _ := e.store.Raw(e.Key(), m.ID) // what is damaged is told by the store
-		if mailFrom, sent, ok := ingest.Untraced(raw); ok {
-			doubt := inbox.Doubt{ID: m.ID, Digest: inbox.DigestOf(mailFrom, []string{m.EnvelopeTo}, sent)}
+		if digest, known := e.repeatOf(m); known {
+			doubt := inbox.Doubt{ID: m.ID, Digest: digest}
 			evs, _, _ := inbox.Decide(e.state, doubt, inbox.Env{Now: e.now()}) // has nothing to refuse
 			new(inbox.Rows).Apply(e.state, evs)
 		}
 	}
+}
+
+// repeatOf is the digest by which a received mail is known when it is offered again: kept with a sealed
+// one, which can't be read, and made of the bytes of another.
+func (e *inboxEntity) repeatOf(m *inbox.Message) (digest inbox.Digest, known bool) {
+	if m.Sealed != nil {
+		return m.Sealed.Repeat, m.Sealed.Repeat != inbox.Digest{}
+	}
+	if m.Thread == inbox.ThreadKey("") {
+		return digest, false
+	}
+	raw, _ := e.store.Raw(e.Key(), m.ID) // what is damaged is told by the store
+	mailFrom, sent, ok := ingest.Untraced(raw)
+	if ok {
+		digest = inbox.DigestOf(mailFrom, []string{m.EnvelopeTo}, sent)
+	}
+	return digest, ok
 }
 
 // wake is the command that only activates an inbox; its answer is the view, which stays

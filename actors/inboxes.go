@@ -36,6 +36,11 @@ type InboxStore interface {
 	Unheard() (from, to time.Time)
 	// OpenRaw is Raw for who reads in pieces.
 	OpenRaw(address string, id int64) (*io.SectionReader, error)
+	// OpenFile opens the envelope of an attachment of a sealed message, as OpenRaw does.
+	OpenFile(address string, id int64, file int) (*io.SectionReader, error)
+	// Encryption finds whose inbox lives at an address, the zero ID for nobody's, and whether its mail
+	// is sealed.
+	Encryption(address string) (id account.ID, encrypted bool, err error)
 }
 
 // Inboxes reads inboxes and hands commands to their owners. It never changes, and any
@@ -163,9 +168,9 @@ func (i *Inboxes) Recall(ctx context.Context, address string, req once.Request) 
 func sizeOf(cmd inbox.Command) int64 {
 	switch cmd := cmd.(type) {
 	case inbox.Receive:
-		return int64(len(cmd.Raw))
+		return int64(len(cmd.Raw)) + cmd.Sealed.Beside()
 	case inbox.Submit:
-		return int64(len(cmd.Raw))
+		return int64(len(cmd.Raw)) + cmd.Sealed.Beside()
 	case inbox.Arrange:
 		return cmd.Size()
 	case inbox.TellOwner:
@@ -194,6 +199,20 @@ func (i *Inboxes) Content(_ context.Context, address string, id int64) (*inbox.C
 func (i *Inboxes) Raw(_ context.Context, address string, id int64) (*io.SectionReader, error) {
 	raw, err := i.store.OpenRaw(address, id)
 	return raw, unreadable(err)
+}
+
+// File opens the envelope of an attachment of a sealed message, as Raw does.
+func (i *Inboxes) File(_ context.Context, address string, id int64, file int) (*io.SectionReader, error) {
+	envelope, err := i.store.OpenFile(address, id, file)
+	return envelope, unreadable(err)
+}
+
+// Encryption finds whose inbox lives at an address and whether its mail is sealed; the zero ID: none does.
+func (i *Inboxes) Encryption(address string) (id account.ID, encrypted bool, err error) {
+	if v := i.Resident([]byte(address)); v != nil {
+		return v.Account, v.Encrypted, nil
+	}
+	return i.store.Encryption(address)
 }
 
 func unreadable(err error) error {

@@ -7,10 +7,12 @@ import (
 	"time"
 
 	"inboxd/actors/engine"
+	"inboxd/actors/sealing"
 	"inboxd/internal/address"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 	"inboxd/internal/ingest"
+	"inboxd/internal/sealed"
 )
 
 // Receiving takes mail in for the inboxes of this node. It never changes but for untilFull
@@ -24,6 +26,7 @@ type Receiving struct {
 	postmaster string // inbox of who answers for that; empty: none
 	spam       ingest.Scanner
 	untilFull  *untilFull
+	sealer     *sealing.Sealer
 	now        func() time.Time
 
 	merged, refused tally // what mails did to meetings, and why those did not count that did nothing
@@ -103,15 +106,23 @@ func (r *Receiving) acceptsMail(rcpt string) error {
 // told to try again (ADR 0044). A recipient who vanished since RCPT does not hold up the
 // others. ctx does not bound the look-ups about the mail, untilFull does. Once it returned nil
 // nothing reads raw any more: every owner has answered, and an owner forgets before it answers.
+//
+// For an encrypted inbox the mail is sealed here, in memory: what goes on from here is an envelope.
 func (r *Receiving) Receive(ctx context.Context, env ingest.Envelope, raw []byte) error {
+	keys, err := r.keysOf(&env)
+	if err != nil {
+		return err
+	}
 	mail := ingest.ReadScanned(r.untilFull.current(), r.spam, env, raw)
 	if len(env.RcptTo) == 1 {
-		return r.receiveFor(ctx, env.RcptTo[0], mail)
+		_, err := r.receiveFor(ctx, env.RcptTo[0], mail, keys.of(0))
+		return err
 	}
 	var worst error
 	stored := 0
-	for _, rcpt := range env.RcptTo {
-		switch err := r.receiveFor(ctx, rcpt, mail); {
+	digests := make([]inbox.Digest, len(env.RcptTo))
+	for i, rcpt := range env.RcptTo {
+		switch digests[i], err = r.receiveFor(ctx, rcpt, mail, keys.of(i)); {
 		case err == nil:
 			stored++
 		case worst == nil, fault.Is(worst, fault.NoInbox):
@@ -121,19 +132,59 @@ func (r *Receiving) Receive(ctx context.Context, env ingest.Envelope, raw []byte
 	if worst != nil && (stored == 0 || !fault.Is(worst, fault.NoInbox)) {
 		return worst
 	}
-	for _, rcpt := range env.RcptTo {
-		r.inboxes.owners.Notify(r.home(rcpt), inbox.Settle{Digest: mail.Digest})
+	for i, rcpt := range env.RcptTo {
+		r.inboxes.owners.Notify(r.home(rcpt), inbox.Settle{Digest: digests[i]})
 	}
 	return nil
 }
 
-func (r *Receiving) receiveFor(ctx context.Context, rcpt string, mail ingest.Mail) error {
+// keys are who a mail is sealed for, by recipient; nil of one who gets it in the clear. Most mails
+// have none at all.
+type keys []*sealed.Recipient
+
+func (k keys) of(i int) *sealed.Recipient {
+	if k == nil {
+		return nil
+	}
+	return k[i]
+}
+
+// keysOf finds who the mail of env is sealed for, and notes there when nobody gets it in the clear.
+func (r *Receiving) keysOf(env *ingest.Envelope) (found keys, err error) {
+	env.Sealed = true
+	for i, rcpt := range env.RcptTo {
+		key, err := r.sealer.For(r.home(rcpt))
+		if err != nil {
+			return nil, err
+		}
+		if key == nil {
+			env.Sealed = false
+			continue
+		}
+		if found == nil {
+			found = make(keys, len(env.RcptTo))
+		}
+		found[i] = key
+	}
+	return found, nil
+}
+
+// receiveFor stores the mail for one recipient. It returns the digest by which that one may know it.
+func (r *Receiving) receiveFor(ctx context.Context, rcpt string, mail ingest.Mail, key *sealed.Recipient) (inbox.Digest, error) {
 	if back, ok := r.bounces.readReturn(rcpt); ok {
 		if taken, err := r.bounces.take(ctx, back, mail.Raw); taken {
-			return err
+			return inbox.Digest{}, err
 		}
 	}
-	to, cmd := r.home(rcpt), mail.For(rcpt)
+	to, cmd := r.home(rcpt), inbox.Receive{}
+	if key == nil {
+		cmd = mail.For(rcpt)
+	} else {
+		var err error
+		if cmd, err = mail.SealedFor(rcpt, *key, r.sealer.Keyed); err != nil {
+			return inbox.Digest{}, err
+		}
+	}
 	got, err := r.inboxes.Do(ctx, to, cmd)
 	if err == nil && got.Merged != "" {
 		r.merged.add(string(got.Merged))
@@ -144,7 +195,7 @@ func (r *Receiving) receiveFor(ctx context.Context, rcpt string, mail ingest.Mai
 	if got.Duplicate && cmd.Digest == (inbox.Digest{}) { // with more, Receive settles it for all
 		r.inboxes.owners.Notify(to, inbox.Settle{Digest: cmd.Repeat()})
 	}
-	return err
+	return cmd.Digest, err
 }
 
 // untilFull bounds how long mail waits for what others say of it. On a full disk it is not

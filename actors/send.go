@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"inboxd/actors/engine"
+	"inboxd/actors/sealing"
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
@@ -42,6 +43,7 @@ type Sending struct {
 	log     *slog.Logger
 	waits   func() (done func()) // notes a send that waits for its answer
 	repeats repeats
+	sealer  *sealing.Sealer
 }
 
 // Send composes a letter, takes its place in the day's quota, and queues it. It returns when
@@ -59,6 +61,9 @@ func (s *Sending) Send(ctx context.Context, address string, letter inbox.Letter)
 // the mail, in one batch. A repeat waits for the first, which may have taken the last place in
 // the quota. tell is as for DoOnce.
 func (s *Sending) SendOnce(ctx context.Context, address string, letter inbox.Letter, req once.Request, tell func(inbox.Outcome) []byte) (given once.Result, err error) {
+	if req, err = s.sealer.Request(address, req); err != nil {
+		return once.Result{}, err
+	}
 	return s.unlessDone(ctx, address, req, func() (given once.Result, err error) {
 		_, err = s.send(ctx, address, letter, func(submit inbox.Submit) (id int64, err error) {
 			given, err = s.inboxes.DoOnce(ctx, address, submit, req, func(a inbox.Outcome) []byte {
@@ -122,11 +127,15 @@ func (s *Sending) prepare(ctx context.Context, view *inbox.View, letter inbox.Le
 	if err != nil {
 		return inbox.Submit{}, err
 	}
-	return s.write(compose.Draft{
+	mail, err := s.write(compose.Draft{
 		From: message.Mailbox{Email: view.Address, Name: displayName(view.Label)}, To: mailboxes([]string{letter.To}), Cc: mailboxes(letter.Cc),
 		Subject: letter.Subject, Text: letter.Text, HTML: letter.HTML, Attachments: letter.Files,
 		InReplyTo: letter.InReplyTo, References: references,
 	}, recipients)
+	if err != nil {
+		return inbox.Submit{}, err
+	}
+	return s.sealer.Submit(view, mail)
 }
 
 // write composes a draft into the command that queues it.

@@ -18,6 +18,7 @@ import (
 	"inboxd/actors/mailqueue"
 	"inboxd/actors/names"
 	"inboxd/actors/retention"
+	"inboxd/actors/sealing"
 	"inboxd/actors/tenure"
 	"inboxd/internal/account"
 	"inboxd/internal/partition"
@@ -207,11 +208,14 @@ func (s *System) makeDomains() {
 func (s *System) makeMail(secret []byte) {
 	o := s.Options
 	s.Bounces = &Bounces{inboxes: s.Inboxes, store: s.asking, secret: secret, now: s.now, log: o.Logger}
+	sealer := sealing.New(s.asking, s.Inboxes)
 	s.Receiving = &Receiving{
+		sealer:  sealer,
 		inboxes: s.Inboxes, domains: s.OwnDomains, bounces: s.Bounces, full: o.Store.Full, domain: o.Namespaces.Domain, postmaster: o.Postmaster,
 		spam: o.Spam, untilFull: newUntilFull(s.running), now: s.now,
 	}
 	s.Sending = &Sending{
+		sealer:  sealer,
 		inboxes: s.Inboxes, owners: s.accounts, store: s.asking, domain: o.Namespaces.Domain,
 		now: s.now, random: o.Random, log: o.Logger,
 	}

@@ -86,15 +86,25 @@ func (d *diary) routes() (all []route) {
 		one := list + "/{id}"
 		all = append(all,
 			route{get, list, on.who, read, false, nil, d.listMeetings},
-			route{post, list, on.who, account.ScopeSend, false, scheduleShape, d.schedule},
-			route{get, one, on.who, read, false, nil, d.showMeeting},
-			route{patch, one, on.who, account.ScopeSend, false, rescheduleShape, d.reschedule},
-			route{post, one + "/rsvp", on.who, account.ScopeSend, false, respondShape, d.respond},
-			route{post, one + "/cancel", on.who, account.ScopeSend, false, cancelShape, d.cancel},
-			route{get, on.calendar + "/freebusy", on.who, read, false, nil, d.freeBusy},
+			route{post, list, on.who, account.ScopeSend, false, scheduleShape, ofCalendar(d.schedule)},
+			route{get, one, on.who, read, false, nil, ofCalendar(d.showMeeting)},
+			route{patch, one, on.who, account.ScopeSend, false, rescheduleShape, ofCalendar(d.reschedule)},
+			route{post, one + "/rsvp", on.who, account.ScopeSend, false, respondShape, ofCalendar(d.respond)},
+			route{post, one + "/cancel", on.who, account.ScopeSend, false, cancelShape, ofCalendar(d.cancel)},
+			route{get, on.calendar + "/freebusy", on.who, read, false, nil, ofCalendar(d.freeBusy)},
 		)
 	}
 	return all
+}
+
+// ofCalendar is a call that needs a calendar: an encrypted inbox keeps none. Its list of meetings is empty.
+func ofCalendar(handler func(*request) error) func(*request) error {
+	return func(r *request) error {
+		if r.view.Encrypted {
+			return fault.New(fault.Refused, inbox.NoCalendar)
+		}
+		return handler(r)
+	}
 }
 
 // guests reads an array whose entries are addresses, or objects that hold one.

@@ -15,6 +15,7 @@ import (
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 	"inboxd/internal/message"
+	"inboxd/internal/sealed"
 )
 
 // rawMessage answers with the message as received, which may be whole where its row is damaged.
@@ -27,7 +28,11 @@ func (m *messages) rawMessage(r *request) error {
 	if err != nil {
 		return err
 	}
-	r.download("message/rfc822", fmt.Sprintf("message-%d.eml", e.meta.ID))
+	if e.meta.Sealed != nil {
+		r.download(sealed.MediaType, fmt.Sprintf("message-%d.eml.age", e.meta.ID))
+	} else {
+		r.download("message/rfc822", fmt.Sprintf("message-%d.eml", e.meta.ID))
+	}
 	r.inPieces(raw, raw.Size())
 	return nil
 }
@@ -59,6 +64,9 @@ func (m *messages) attachment(r *request) error {
 	case a.Truncated:
 		return fault.New(fault.Refused, "Attachment was too large to store. Only its name, type and size were kept")
 	}
+	if e.meta.Sealed != nil {
+		return m.sealedFile(r, e.meta, a, missing)
+	}
 	raw, err := m.raw(r, e.meta)
 	if err != nil {
 		return err
@@ -76,6 +84,23 @@ func (m *messages) attachment(r *request) error {
 	} else {
 		r.inPieces(file.Reader(raw), file.Size)
 	}
+	return nil
+}
+
+// sealedFile answers with the envelope of an attachment.
+func (m *messages) sealedFile(r *request, meta *inbox.Message, a *message.Attachment, missing error) error {
+	if err := r.costly(a.Size); err != nil {
+		return err
+	}
+	envelope, err := m.port.File(r.ctx, r.address, meta.ID, a.ID)
+	if err != nil {
+		return err
+	}
+	if envelope == nil {
+		return missing
+	}
+	r.download(sealed.MediaType, a.Filename)
+	r.inPieces(envelope, envelope.Size())
 	return nil
 }
 

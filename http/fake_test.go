@@ -160,6 +160,17 @@ func (f *fakeInboxes) Raw(_ context.Context, address string, id int64) (*io.Sect
 	return io.NewSectionReader(fakeRaw{f, address, id}, 0, int64(len(raw))), nil
 }
 
+func (f *fakeInboxes) File(_ context.Context, address string, id int64, file int) (*io.SectionReader, error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	for _, kept := range f.stored[address][id].Files {
+		if kept.ID == file {
+			return io.NewSectionReader(bytes.NewReader(kept.Envelope), 0, int64(len(kept.Envelope))), f.broken
+		}
+	}
+	return nil, f.broken
+}
+
 // fakeRaw reads a message where it is kept.
 type fakeRaw struct {
 	f       *fakeInboxes
@@ -509,10 +520,10 @@ func (f *fakeAccounts) CreateInbox(ctx context.Context, id account.ID, order inb
 		return nil, place, err
 	}
 	at := f.now()
-	if err := f.decide(id, account.ReserveInbox{Address: place.Address, At: at}); err != nil {
+	if err := f.decide(id, account.ReserveInbox{Address: place.Address, At: at, Encrypted: place.Encrypted}); err != nil {
 		return nil, place, err
 	}
-	create := inbox.Create{Address: place.Address, Account: id, Label: place.Label, RetentionHours: place.RetentionHours, KeepNewest: place.KeepNewest, At: at}
+	create := inbox.Create{Address: place.Address, Account: id, Label: place.Label, RetentionHours: place.RetentionHours, KeepNewest: place.KeepNewest, Encrypted: place.Encrypted, At: at}
 	if _, err := f.inboxes.Do(ctx, place.Address, create); err != nil {
 		f.decide(id, account.ReleaseInbox{Address: place.Address})
 		return nil, place, err

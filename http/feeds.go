@@ -66,16 +66,16 @@ func (f *feeds) routes() []route {
 	all := []route{
 		{get, FeedPath + "{token}" + feedSuffix, nobody, none, false, nil, f.serveFeed},
 		{get, agentInbox + "/calendar/owner", creators, read, false, nil, f.showOwner},
-		{put, agentInbox + "/calendar/owner", creators, manage, false, ownerShape, f.setOwner},
+		{put, agentInbox + "/calendar/owner", creators, manage, false, ownerShape, ofCalendar(f.setOwner)},
 	}
 	for _, on := range []struct {
 		calendar string
 		who      credentials
 	}{{agentInbox + "/calendar", anyone}, {perInbox + "/calendar", insiders}} {
 		all = append(all,
-			route{get, on.calendar + "/feed", on.who, read, false, nil, f.shareFeed},
-			route{post, on.calendar + "/feed/rotate", on.who, manage, false, emptyShape, f.rotateFeed},
-			route{remove, on.calendar + "/feed", on.who, manage, false, nil, f.hideFeed},
+			route{get, on.calendar + "/feed", on.who, read, false, nil, ofCalendar(f.shareFeed)},
+			route{post, on.calendar + "/feed/rotate", on.who, manage, false, emptyShape, ofCalendar(f.rotateFeed)},
+			route{remove, on.calendar + "/feed", on.who, manage, false, nil, ofCalendar(f.hideFeed)},
 		)
 	}
 	return all

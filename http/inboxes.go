@@ -11,7 +11,6 @@ import (
 
 	"inboxd/http/search"
 	"inboxd/internal/account"
-	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 	"inboxd/internal/once"
 )
@@ -99,9 +98,6 @@ func (in *inboxes) createInbox(r *request) error {
 	if err != nil {
 		return err
 	}
-	if r.body.flag("encrypted", false) {
-		return fault.New(fault.Refused, "This account has no encryption key yet. Set up encryption in the dashboard first")
-	}
 	order := r.body.order()
 	if req.Repeatable() {
 		made, err := in.port.CreateInboxOnce(r.ctx, r.principal.Account, order, req, created)
@@ -122,6 +118,7 @@ func (v values) order() inbox.Order {
 	return inbox.Order{
 		Prefix: v.text("prefix"), Subdomain: v.text("subdomain"), Domain: v.text("domain"),
 		Label: v.text("label"), RetentionHours: v.number("retention_hours"), KeepNewest: v.flag("keep_newest", false),
+		Encrypted: v.flag("encrypted", false),
 	}
 }
 
@@ -135,7 +132,7 @@ func (in *inboxes) giveInbox(r *request, address string, body []byte) error {
 func created(place inbox.Placement, at time.Time) []byte {
 	body, _ := marshal(createdResponse{ // holds nothing that has no JSON form
 		Address: place.Address, RetentionHours: place.RetentionHours, Label: place.Label,
-		CreatedAt: wireTime(at), KeepNewest: place.KeepNewest, IgnoredFields: place.Ignored, Note: place.Note,
+		CreatedAt: wireTime(at), Encrypted: place.Encrypted, KeepNewest: place.KeepNewest, IgnoredFields: place.Ignored, Note: place.Note,
 	})
 	return body
 }
@@ -212,7 +209,7 @@ func (in *inboxes) describe(r *request, views ...*inbox.View) ([]inboxResponse, 
 		messages, unread, last := v.Counts(r.now)
 		items[i] = inboxResponse{
 			Address: v.Address, Label: v.Label, RetentionHours: v.RetentionHours, CreatedAt: wireTime(v.CreatedAt),
-			HasKey: keyed[i], MessageCount: messages, UnreadCount: unread, LastMessageAt: wireTimeOrNull(last),
+			Encrypted: v.Encrypted, HasKey: keyed[i], MessageCount: messages, UnreadCount: unread, LastMessageAt: wireTimeOrNull(last),
 			KeepNewest: v.KeepNewest, Full: v.Full(capacity, r.now),
 		}
 	}

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"encoding/base64"
 	"math"
 	"strconv"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"inboxd/internal/inbox"
 	"inboxd/internal/message"
+	"inboxd/internal/sealed"
 	"inboxd/internal/webhook"
 )
 
@@ -16,7 +18,9 @@ import (
 type messageJSON struct {
 	meta    *inbox.Message
 	content *inbox.Content // may be nil when no selected field needs it
-	bodyMax int            // bytes of the body; 0: all of it
+	// envelope is that of a sealed message; nil when no selected field needs it, or it is too large to be shown.
+	envelope []byte
+	bodyMax  int // bytes of the body; 0: all of it
 }
 
 // messageField is one member of a message object (specification, Messages). The names and
@@ -24,45 +28,49 @@ type messageJSON struct {
 type messageField struct {
 	name    string
 	content bool // needs the content
-	value   func([]byte, *messageJSON) []byte
+	// sealed is the member of a sealed message that has none of its own (specification, Encryption); empty: it has.
+	sealed string
+	value  func([]byte, *messageJSON) []byte
 }
 
 var messageFields = []messageField{
-	{"id", false, func(b []byte, e *messageJSON) []byte { return strconv.AppendInt(b, e.meta.ID, 10) }},
-	{"direction", false, appendDirection},
-	{"subject", false, func(b []byte, e *messageJSON) []byte { return appendString(b, e.meta.Subject) }},
-	{"from", false, func(b []byte, e *messageJSON) []byte { return appendMailbox(b, e.meta.From) }},
-	{"to", true, func(b []byte, e *messageJSON) []byte { return appendMailboxes(b, e.content.Doc.To) }},
-	{"bcc", false, appendBcc},
-	{"cc", true, func(b []byte, e *messageJSON) []byte { return appendMailboxes(b, e.content.Doc.Cc) }},
-	{"reply_to", true, func(b []byte, e *messageJSON) []byte { return appendMailboxes(b, e.content.Doc.ReplyTo) }},
-	{"date", true, func(b []byte, e *messageJSON) []byte { return appendTimeOrNull(b, e.content.Doc.Date) }},
-	{"received_at", false, func(b []byte, e *messageJSON) []byte { return appendTimeOrNull(b, e.meta.ReceivedAt) }},
-	{"expires_at", false, func(b []byte, e *messageJSON) []byte { return appendTimeOrNull(b, e.meta.ExpiresAt) }},
-	{"envelope_to", false, func(b []byte, e *messageJSON) []byte { return appendString(b, e.meta.EnvelopeTo) }},
-	{"internet_message_id", true, func(b []byte, e *messageJSON) []byte { return appendStringOrNull(b, e.content.Doc.MessageID) }},
-	{"in_reply_to", true, func(b []byte, e *messageJSON) []byte { return appendStringOrNull(b, e.content.Doc.InReplyTo) }},
-	{"references", true, func(b []byte, e *messageJSON) []byte { return appendStrings(b, e.content.Doc.References) }},
-	{"otp_code", false, func(b []byte, e *messageJSON) []byte { return appendStringOrNull(b, e.meta.OTP) }},
-	{"otp", true, appendOTP},
-	{"verification_link", true, func(b []byte, e *messageJSON) []byte { return appendStringOrNull(b, e.content.OTP.VerificationLink) }},
-	{"body", true, func(b []byte, e *messageJSON) []byte { return appendString(b, e.body()) }},
-	{"body_from_html", true, func(b []byte, e *messageJSON) []byte { return strconv.AppendBool(b, e.content.Doc.TextFromHTML) }},
-	{"truncated_body", true, func(b []byte, e *messageJSON) []byte { return strconv.AppendBool(b, e.truncated()) }},
-	{"degraded", true, func(b []byte, e *messageJSON) []byte { return strconv.AppendBool(b, e.content.Doc.Degraded) }},
-	{"html", true, appendHTML},
-	{"headers", true, func(b []byte, e *messageJSON) []byte { return appendHeaders(b, e.content.Doc.Headers) }},
-	{"links", true, func(b []byte, e *messageJSON) []byte { return appendStrings(b, e.content.Doc.Links) }},
-	{"attachments", true, func(b []byte, e *messageJSON) []byte { return appendAttachments(b, e.content.Doc.Attachments) }},
-	{"calendar_event", true, func(b []byte, e *messageJSON) []byte { return webhook.AppendSaid(b, e.content.Calendar) }},
-	{"spam", true, appendSpam},
-	{"auth", true, appendAuth},
-	{"send_status", false, appendSendStatus},
-	{"send_error", false, appendSendError},
-	{"recipients", false, appendRecipients},
-	{"is_read", false, func(b []byte, e *messageJSON) []byte { return strconv.AppendBool(b, e.meta.Read) }},
-	{"size_bytes", false, func(b []byte, e *messageJSON) []byte { return strconv.AppendInt(b, e.meta.Size, 10) }},
-	{"encrypted", false, func(b []byte, _ *messageJSON) []byte { return append(b, "false"...) }},
+	{"id", false, "", func(b []byte, e *messageJSON) []byte { return strconv.AppendInt(b, e.meta.ID, 10) }},
+	{"direction", false, "", appendDirection},
+	{"subject", false, "null", func(b []byte, e *messageJSON) []byte { return appendString(b, e.meta.Subject) }},
+	{"from", false, "", func(b []byte, e *messageJSON) []byte { return appendMailbox(b, e.meta.From) }},
+	{"to", true, "[]", func(b []byte, e *messageJSON) []byte { return appendMailboxes(b, e.content.Doc.To) }},
+	{"bcc", false, "[]", appendBcc},
+	{"cc", true, "[]", func(b []byte, e *messageJSON) []byte { return appendMailboxes(b, e.content.Doc.Cc) }},
+	{"reply_to", true, "[]", func(b []byte, e *messageJSON) []byte { return appendMailboxes(b, e.content.Doc.ReplyTo) }},
+	{"date", true, "null", func(b []byte, e *messageJSON) []byte { return appendTimeOrNull(b, e.content.Doc.Date) }},
+	{"received_at", false, "", func(b []byte, e *messageJSON) []byte { return appendTimeOrNull(b, e.meta.ReceivedAt) }},
+	{"expires_at", false, "", func(b []byte, e *messageJSON) []byte { return appendTimeOrNull(b, e.meta.ExpiresAt) }},
+	{"envelope_to", false, "", func(b []byte, e *messageJSON) []byte { return appendString(b, e.meta.EnvelopeTo) }},
+	{"internet_message_id", true, "null", func(b []byte, e *messageJSON) []byte { return appendStringOrNull(b, e.content.Doc.MessageID) }},
+	{"in_reply_to", true, "null", func(b []byte, e *messageJSON) []byte { return appendStringOrNull(b, e.content.Doc.InReplyTo) }},
+	{"references", true, "[]", func(b []byte, e *messageJSON) []byte { return appendStrings(b, e.content.Doc.References) }},
+	{"otp_code", false, "null", func(b []byte, e *messageJSON) []byte { return appendStringOrNull(b, e.meta.OTP) }},
+	{"otp", true, "null", appendOTP},
+	{"verification_link", true, "null", func(b []byte, e *messageJSON) []byte { return appendStringOrNull(b, e.content.OTP.VerificationLink) }},
+	{"body", true, "null", func(b []byte, e *messageJSON) []byte { return appendString(b, e.body()) }},
+	{"body_from_html", true, "false", func(b []byte, e *messageJSON) []byte { return strconv.AppendBool(b, e.content.Doc.TextFromHTML) }},
+	{"truncated_body", true, "", func(b []byte, e *messageJSON) []byte { return strconv.AppendBool(b, e.truncated()) }},
+	{"degraded", true, "false", func(b []byte, e *messageJSON) []byte { return strconv.AppendBool(b, e.content.Doc.Degraded) }},
+	{"html", true, "null", appendHTML},
+	{"headers", true, "null", func(b []byte, e *messageJSON) []byte { return appendHeaders(b, e.content.Doc.Headers) }},
+	{"links", true, "[]", func(b []byte, e *messageJSON) []byte { return appendStrings(b, e.content.Doc.Links) }},
+	{"attachments", true, "", appendAttachments},
+	{"calendar_event", true, "null", func(b []byte, e *messageJSON) []byte { return webhook.AppendSaid(b, e.content.Calendar) }},
+	{"spam", true, "", appendSpam},
+	{"auth", true, "", appendAuth},
+	{"send_status", false, "", appendSendStatus},
+	{"send_error", false, "", appendSendError},
+	{"recipients", false, "", appendRecipients},
+	{"is_read", false, "", func(b []byte, e *messageJSON) []byte { return strconv.AppendBool(b, e.meta.Read) }},
+	{"size_bytes", false, "", func(b []byte, e *messageJSON) []byte { return strconv.AppendInt(b, e.meta.Size, 10) }},
+	{"encrypted", false, "", func(b []byte, e *messageJSON) []byte { return strconv.AppendBool(b, e.meta.Sealed != nil) }},
+	{"note", false, "", appendNote},
+	{"envelope", true, "", appendEnvelope},
 }
 
 // fieldSet selects message fields, one bit each in the order of messageFields.
@@ -88,7 +96,8 @@ func fieldNamed(name string) fieldSet {
 // allFields is what a single message and the latest carry; listFields what lists do.
 var (
 	allFields     = fieldSet(1)<<len(messageFields) - 1
-	heavyFields   = fieldsNamed("html", "headers")
+	heavyFields   = fieldsNamed("html", "headers", "envelope")
+	envelopeField = fieldNamed("envelope")
 	listFields    = allFields &^ heavyFields
 	contentFields = func() (set fieldSet) {
 		for i := range messageFields {
@@ -113,7 +122,12 @@ func appendMessage(b []byte, e *messageJSON, set fieldSet) []byte {
 		}
 		b = append(append(append(b, '"'), messageFields[i].name...), '"', ':')
 		named := len(b)
-		if b = messageFields[i].value(b, e); len(b) == named {
+		if secret := messageFields[i].sealed; secret != "" && e.meta.Sealed != nil {
+			b = append(b, secret...)
+		} else {
+			b = messageFields[i].value(b, e)
+		}
+		if len(b) == named {
 			b = b[:before] // a member that this message does not have
 		}
 	}
@@ -142,7 +156,35 @@ func (e *messageJSON) body() string {
 }
 
 func (e *messageJSON) truncated() bool {
+	if e.meta.Sealed != nil {
+		return !e.showsEnvelope()
+	}
 	return e.content.Doc.TextCut || len(e.body()) < len(e.content.Doc.Text)
+}
+
+// maxEnvelope is the longest envelope that is shown; a longer one is downloaded.
+const maxEnvelope = 1 << 20
+
+func (e *messageJSON) showsEnvelope() bool { return sealed.EnvelopeSize(e.meta.Size) <= maxEnvelope }
+
+const sealedNote = "This inbox is end-to-end encrypted: body and otp_code are not available. Open envelope or /raw with the account's age key"
+
+// appendNote and appendEnvelope are of sealed messages alone.
+func appendNote(b []byte, e *messageJSON) []byte {
+	if e.meta.Sealed == nil {
+		return b
+	}
+	return appendString(b, sealedNote)
+}
+
+func appendEnvelope(b []byte, e *messageJSON) []byte {
+	switch {
+	case e.meta.Sealed == nil:
+		return b
+	case e.envelope == nil:
+		return append(b, "null"...)
+	}
+	return append(base64.StdEncoding.AppendEncode(append(b, '"'), e.envelope), '"')
 }
 
 func appendDirection(b []byte, e *messageJSON) []byte {
@@ -210,13 +252,14 @@ func appendMailboxes(b []byte, list []message.Mailbox) []byte {
 	return appendList(b, list, appendMailbox)
 }
 
-func appendAttachments(b []byte, list []message.Attachment) []byte {
-	return appendList(b, list, func(b []byte, a message.Attachment) []byte {
+func appendAttachments(b []byte, e *messageJSON) []byte {
+	return appendList(b, e.content.Doc.Attachments, func(b []byte, a message.Attachment) []byte {
 		b = strconv.AppendInt(append(b, `{"id":`...), int64(a.ID), 10)
 		b = appendString(append(b, `,"filename":`...), a.Filename)
 		b = appendString(append(b, `,"content_type":`...), a.ContentType)
 		b = strconv.AppendInt(append(b, `,"size_bytes":`...), a.Size, 10)
-		b = strconv.AppendBool(append(b, `,"is_encrypted":false,"truncated":`...), a.Truncated)
+		b = strconv.AppendBool(append(b, `,"is_encrypted":`...), e.meta.Sealed != nil)
+		b = strconv.AppendBool(append(b, `,"truncated":`...), a.Truncated)
 		return append(b, '}')
 	})
 }

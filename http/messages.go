@@ -2,8 +2,10 @@ package http
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"runtime"
 	"slices"
@@ -27,6 +29,8 @@ type Messages interface {
 	// Raw opens the message as received, whole and undamaged; nil when it is gone. What is
 	// not read yet when it goes is an error of a later read: fs.ErrNotExist.
 	Raw(ctx context.Context, address string, id int64) (*io.SectionReader, error)
+	// File opens the envelope of an attachment of a sealed message, as Raw does.
+	File(ctx context.Context, address string, id int64, file int) (*io.SectionReader, error)
 }
 
 // messages shows mail and changes its marks.
@@ -78,7 +82,7 @@ func (q *query) selection(absent fieldSet) fieldSet {
 	}
 	for _, name := range q.list("include") {
 		if fieldNamed(name)&heavyFields == 0 {
-			q.bad("include", "takes html and headers, not '%s'", name)
+			q.bad("include", "takes html, headers and envelope, not '%s'", name)
 		}
 		set |= fieldNamed(name)
 	}
@@ -268,12 +272,30 @@ func (m *messages) fill(r *request, e *messageJSON, set fieldSet) (bool, error) 
 	if set&contentFields == 0 || e.content != nil {
 		return true, nil
 	}
-	if e.content = r.view.Newest.Of(e.meta.ID); e.content != nil {
+	if e.content = r.view.Newest.Of(e.meta.ID); e.content == nil {
+		content, err := m.port.Content(r.ctx, r.address, e.meta.ID)
+		if e.content = content; content == nil || err != nil {
+			return false, err
+		}
+	}
+	if set&envelopeField == 0 || e.meta.Sealed == nil || !e.showsEnvelope() {
 		return true, nil
 	}
-	content, err := m.port.Content(r.ctx, r.address, e.meta.ID)
-	e.content = content
-	return content != nil, err
+	return m.fillEnvelope(r, e)
+}
+
+// fillEnvelope reads the envelope of a sealed message.
+func (m *messages) fillEnvelope(r *request, e *messageJSON) (here bool, err error) {
+	raw, err := m.port.Raw(r.ctx, r.address, e.meta.ID)
+	if raw == nil || err != nil {
+		return false, err
+	}
+	envelope := make([]byte, raw.Size())
+	if _, err = io.ReadFull(raw, envelope); errors.Is(err, fs.ErrNotExist) { // gone meanwhile
+		return false, nil
+	}
+	e.envelope = envelope
+	return err == nil, err
 }
 
 // message finds the message of the path in the view, with the content that set needs.

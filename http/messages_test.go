@@ -121,7 +121,7 @@ func TestListOfMessages(t *testing.T) {
 	for query, detail := range map[string]string{
 		"limit=0": "'limit' must be between 1 and 200", "limit=201": "'limit' must be between 1 and 200", "limit=a": "'limit' must be a whole number",
 		"before=0": "'before' must be between 1 and 9223372036854775807", "direction=up": "'direction' must be one of in, out, all",
-		"unread=maybe": "'unread' must be true or false", "include=body": "'include' takes html and headers, not 'body'", "fields=,": "'fields' holds '', which is not a field of a message",
+		"unread=maybe": "'unread' must be true or false", "include=body": "'include' takes html, headers and envelope, not 'body'", "fields=,": "'fields' holds '', which is not a field of a message",
 	} {
 		if r := w.expect(422, w.call(get, list+"?"+query, key, "")); r.detail() != "Invalid request: "+detail {
 			t.Errorf("%s: %s", query, r.detail())
@@ -197,7 +197,7 @@ func TestListFields(t *testing.T) {
 		return w.expect(200, w.call(get, list+query, key, "")).object(t, "emails").([]any)[0].(map[string]any)
 	}
 	m := first("")
-	if _, there := m["html"]; there || m["headers"] != nil || len(m) != len(messageFields)-2-4 { // four more on sent mail
+	if _, there := m["html"]; there || m["headers"] != nil || len(m) != len(messageFields)-2-4-2 { // four more on sent mail, two on sealed mail
 		t.Errorf("members of a list item: %v", m)
 	}
 	if body := m["body"].(string); len(body) != listBodyBytes-1 || m["truncated_body"] != true {

@@ -264,6 +264,13 @@ func (t *accountTable) PlanOf(id account.ID) (account.PlanName, error) {
 	return r.Plan, err
 }
 
+// RecipientOf finds an account's public key, empty when it has none: one point look-up.
+func (t *accountTable) RecipientOf(id account.ID) (string, error) {
+	var r accountRecord
+	_, err := t.get(appendOwner(nil, kindAccount, id), &r)
+	return r.Recipient, err
+}
+
 // Closing returns accounts whose deletion has begun and not ended, at most limit.
 func (t *accountTable) Closing(limit int) ([]account.ID, error) {
 	return list(t.engine, ofKind(kindClosing), limit, func(key, _ []byte) (account.ID, error) {

@@ -171,8 +171,13 @@ func (t *inboxTable) Raw(addr string, id int64) (raw []byte, err error) {
 // been read once and is undamaged. Nothing is held between two reads: one that comes when the
 // message is gone fails with os.ErrNotExist.
 func (t *inboxTable) OpenRaw(addr string, id int64) (*io.SectionReader, error) {
-	r, size := &rawReader{table: t, addr: addr, id: id}, 0
-	found, err := t.large(kindRaw, blobRaw, addr, id, func(value []byte) error {
+	return t.openBytes(appendMessage(nil, kindRaw, addr, id), blobRaw, addr, id)
+}
+
+// openBytes opens what putBytes wrote.
+func (t *inboxTable) openBytes(key []byte, what byte, addr string, id int64) (*io.SectionReader, error) {
+	r, size := &rawReader{table: t, key: key}, 0
+	found, err := t.largeAt(key, what, addr, id, func(value []byte) error {
 		raw, err := rawOf(value)
 		size = len(raw)
 		return err
@@ -189,21 +194,19 @@ func (t *inboxTable) OpenRaw(addr string, id int64) (*io.SectionReader, error) {
 // rawReader reads a message as received where it lies. It never changes once it is made.
 type rawReader struct {
 	table *inboxTable
-	addr  string
-	id    int64
+	key   []byte      // of the row
 	blob  *blobRecord // nil: it is a row
 }
 
 // ReadAt implements io.ReaderAt.
 func (r *rawReader) ReadAt(p []byte, off int64) (n int, err error) {
-	key := appendMessage(nil, kindRaw, r.addr, r.id)
 	if r.blob != nil {
-		if err := r.table.own(key); err != nil {
+		if err := r.table.own(r.key); err != nil {
 			return 0, err
 		}
 		return r.table.blobs.readAt(r.blob, p, off)
 	}
-	found, err := r.table.read(key, func(value []byte) error {
+	found, err := r.table.read(r.key, func(value []byte) error {
 		n, err = bytes.NewReader(value[min(len(value), checksumHead):]).ReadAt(p, off)
 		return err
 	})
@@ -215,8 +218,13 @@ func (r *rawReader) ReadAt(p []byte, off int64) (n int, err error) {
 
 // large reads what lies in a row of this kind or else in a blob file.
 func (t *inboxTable) large(k kind, what byte, addr string, id int64, row func([]byte) error, file func(*blobRecord, io.Reader) error) (found bool, err error) {
+	return t.largeAt(appendMessage(nil, k, addr, id), what, addr, id, row, file)
+}
+
+// largeAt is large for the row under a key, a part of message id.
+func (t *inboxTable) largeAt(key []byte, what byte, addr string, id int64, row func([]byte) error, file func(*blobRecord, io.Reader) error) (found bool, err error) {
 	err = t.during(func() error {
-		if found, err = t.readInside(appendMessage(nil, k, addr, id), row); found || err != nil {
+		if found, err = t.readInside(key, row); found || err != nil {
 			return err
 		}
 		found, err = t.blobs.read(blobKey(nil, addr, id, what), file)

@@ -33,6 +33,7 @@ type deliveryRecord struct {
 	Excerpt  string        `cbor:"16,keyasint,omitempty"`
 	Began    stamp         `cbor:"17,keyasint,omitempty"`
 	Past     []tryRecord   `cbor:"18,keyasint,omitempty"`
+	Message  int64         `cbor:"19,keyasint,omitempty"`
 }
 
 type tryRecord struct {
@@ -59,7 +60,7 @@ type deliveryHead struct {
 func (r *deliveryRecord) from(d *webhook.Delivery) {
 	*r = deliveryRecord{
 		d.Webhook, d.EventID, d.Event, d.Inbox, d.Body, stampOf(d.At), d.URL, d.State, d.Calls, d.Base, stampOf(d.NextAt),
-		stampOf(d.Last.At), d.Last.Status, d.Last.Duration.Milliseconds(), d.Last.Error, d.Last.Excerpt, stampOf(d.Began), nil,
+		stampOf(d.Last.At), d.Last.Status, d.Last.Duration.Milliseconds(), d.Last.Error, d.Last.Excerpt, stampOf(d.Began), nil, d.Message,
 	}
 	for _, t := range d.Past {
 		r.Past = append(r.Past, tryRecord{
@@ -70,7 +71,7 @@ func (r *deliveryRecord) from(d *webhook.Delivery) {
 
 func (r *deliveryRecord) delivery(id account.ID, n int64) webhook.Delivery {
 	d := webhook.Delivery{
-		Account: id, ID: n, Webhook: r.Webhook, EventID: r.EventID, Event: r.Event, Inbox: r.Inbox, Body: r.Body, At: r.At.time(),
+		Account: id, ID: n, Webhook: r.Webhook, EventID: r.EventID, Event: r.Event, Inbox: r.Inbox, Body: r.Body, Message: r.Message, At: r.At.time(),
 		URL: r.URL, State: r.State, Calls: r.Attempts, Base: r.Base, NextAt: r.NextAt.time(),
 		Began: r.Began.time(), Last: callOf(r.LastAt, r.Status, r.Took, r.Error, r.Excerpt),
 	}

@@ -23,7 +23,7 @@ var formatRecords = map[string]any{
 	"override (in recurrence)": overrideRecord{}, "observance (in meeting)": observanceRecord{}, "answer (in meeting)": answerRecord{}, "occurrence (in meeting)": heardRecord{},
 	"attendee (in public, meeting)": attendeeRecord{}, "account": accountRecord{}, "key": keyRecord{}, "session": sessionRecord{},
 	"reserved": reservedRecord{}, "claim": claimRecord{}, "domain": domainRecord{}, "key (in domain)": domainKeyPart{}, "reset": resetRecord{}, "request": requestRecord{},
-	"webhook": webhookRecord{}, "last call": lastCallRecord{}, "delivery": deliveryRecord{}, "attempt (in delivery)": tryRecord{}, "blob": blobRecord{},
+	"webhook": webhookRecord{}, "last call": lastCallRecord{}, "delivery": deliveryRecord{}, "attempt (in delivery)": tryRecord{}, "blob": blobRecord{}, "sealed (in message)": sealedRecord{},
 }
 
 // TestStorageFormat compares the tables of the document with the code: every kind, every part

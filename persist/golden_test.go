@@ -53,6 +53,12 @@ func goldenMessage() *inbox.Message {
 		Size: 2048, Read: true, Unsettled: &inbox.Digest{1, 2, 3}}
 }
 
+// goldenSealed is a message of an encrypted inbox.
+func goldenSealed() *inbox.Message {
+	return &inbox.Message{ID: 300, Direction: inbox.In, ReceivedAt: goldenTime, ExpiresAt: goldenTime.Add(24 * time.Hour),
+		From: message.Mailbox{Email: "bob@example.net"}, EnvelopeTo: "ada+x@example.org", Size: 2048, Sealed: &inbox.Sealed{Repeat: inbox.Digest{4, 5, 6}, Files: 2}}
+}
+
 func goldenContent() *inbox.Content {
 	box := message.Mailbox{Email: "bob@example.net", Name: "Bob"}
 	return &inbox.Content{
@@ -298,6 +304,14 @@ func goldens() map[string]struct {
 	tried.Past = []webhook.Try{{Call: tried.Last, URL: "https://example.com/old", State: webhook.Failed}, {Call: webhook.Call{At: goldenTime}, State: webhook.Retrying, NextAt: goldenTime.Add(time.Second)}}
 	var triedRecord deliveryRecord
 	triedRecord.from(&tried)
+	encrypted, secretDelivery := goldenProfile(), goldenDelivery()
+	encrypted.Encrypted, secretDelivery.Message = true, 300
+	var sealedProfile profileRecord
+	sealedProfile.from(&encrypted)
+	var sealedMessage messageRecord
+	sealedMessage.from(goldenSealed())
+	var encryptedDelivery deliveryRecord
+	encryptedDelivery.from(&secretDelivery)
 	entry := account.InboxEntry{Address: goldenAddress, CreatedAt: goldenTime, Live: true}
 	decodeListed := func(b []byte) (any, error) { return readListedMark(b) }
 	return map[string]golden{
@@ -316,6 +330,25 @@ func goldens() map[string]struct {
 			err := decode(b, &r)
 			return r.profile(goldenAddress), err
 		}, meets},
+		"record-profile-encrypted": {record(&sealedProfile), func(b []byte) (any, error) {
+			var r profileRecord
+			err := decode(b, &r)
+			return r.profile(goldenAddress), err
+		}, encrypted},
+		"record-message-sealed": {record(&sealedMessage), func(b []byte) (any, error) {
+			var r messageRecord
+			err := decode(b, &r)
+			return r.message(300), err
+		}, goldenSealed()},
+		"record-delivery-encrypted": {record(&encryptedDelivery), func(b []byte) (any, error) {
+			var r deliveryRecord
+			err := decode(b, &r)
+			return r.delivery(secretDelivery.Account, secretDelivery.ID), err
+		}, secretDelivery},
+		"key-file":        {fileKey(goldenAddress, 300, 2), nil, nil},
+		"key-queued-copy": {queuedKey(goldenAddress, 301), nil, nil},
+		"key-blob-file":   {blobKey(nil, goldenAddress, 300, blobFile|2), nil, nil},
+		"key-blob-queued": {blobKey(nil, goldenAddress, 301, blobQueued), nil, nil},
 		"record-calendar": {record(book), func(b []byte) (any, error) {
 			var r calendarRecord
 			err := decode(b, &r)

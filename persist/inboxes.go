@@ -31,13 +31,14 @@ type profileRecord struct {
 	DueAt          stamp      `cbor:"8,keyasint,omitempty"`
 	KeepNewest     bool       `cbor:"9,keyasint,omitempty"`
 	HasCalendar    bool       `cbor:"10,keyasint,omitempty"`
+	Encrypted      bool       `cbor:"11,keyasint,omitempty"`
 }
 
 func (r *profileRecord) from(p *inbox.Profile) {
 	*r = profileRecord{
 		Account: p.Account, Label: p.Label, RetentionHours: p.RetentionHours,
 		CreatedAt: stampOf(p.CreatedAt), DeletedAt: stampOf(p.DeletedAt),
-		LastID: p.LastID, LastEvent: p.LastEvent, DueAt: stampOf(p.DueAt), KeepNewest: p.KeepNewest, HasCalendar: p.HasCalendar,
+		LastID: p.LastID, LastEvent: p.LastEvent, DueAt: stampOf(p.DueAt), KeepNewest: p.KeepNewest, HasCalendar: p.HasCalendar, Encrypted: p.Encrypted,
 	}
 }
 
@@ -45,7 +46,7 @@ func (r *profileRecord) profile(addr string) inbox.Profile {
 	return inbox.Profile{
 		Address: addr, Account: r.Account, Label: r.Label, RetentionHours: r.RetentionHours,
 		CreatedAt: r.CreatedAt.time(), DeletedAt: r.DeletedAt.time(),
-		LastID: r.LastID, LastEvent: r.LastEvent, DueAt: r.DueAt.time(), KeepNewest: r.KeepNewest, HasCalendar: r.HasCalendar,
+		LastID: r.LastID, LastEvent: r.LastEvent, DueAt: r.DueAt.time(), KeepNewest: r.KeepNewest, HasCalendar: r.HasCalendar, Encrypted: r.Encrypted,
 	}
 }
 
@@ -123,6 +124,16 @@ func (t *inboxTable) AccountOf(addr string) (account.ID, error) {
 	return p.Account, nil
 }
 
+// Encryption finds the account whose live inbox has this address, and whether the inbox is encrypted;
+// the zero ID when there is none: one point look-up.
+func (t *inboxTable) Encryption(addr string) (id account.ID, encrypted bool, err error) {
+	p, err := t.profile(addr)
+	if !p.Live() {
+		return account.ID{}, false, err
+	}
+	return p.Account, p.Encrypted, nil
+}
+
 func (t *inboxTable) profile(addr string) (p inbox.Profile, err error) {
 	var r profileRecord
 	if found, err := t.get(appendText(nil, kindInbox, addr), &r); !found || err != nil {
@@ -145,6 +156,7 @@ func (t *inboxTable) CommitInbox(r *inbox.Rows) error {
 			w.moveDue(r)
 			w.moveQueued(r)
 			w.signatures(r)
+			t.settleSealed(w, r, gone, &files)
 			w.outbox(r.Public)
 			w.links(r)
 			w.copyDue(r)
@@ -176,7 +188,7 @@ func inboxBytes(r *inbox.Rows) int64 {
 	}
 	n := int64(512*(1+len(r.Put)+len(r.Public))) + requestBytes(&r.Once)
 	for i := range r.Store {
-		n += 2 * int64(len(r.Store[i].Raw)) // the bytes, and about as much of content
+		n += r.Store[i].Size() + int64(len(r.Store[i].Raw)) // the bytes, and about as much of content
 	}
 	for _, m := range r.Meetings {
 		n += m.Bytes
@@ -261,6 +273,7 @@ func (t *inboxTable) putInbox(w *writer, r *inbox.Rows, gone []int64, files *blo
 		if _, dead := slices.BinarySearch(gone, r.Store[i].ID); !dead && w.err == nil {
 			t.putContent(w, r.Address, &r.Store[i], files)
 			t.putRaw(w, r.Address, &r.Store[i], files)
+			t.putSealed(w, r, &r.Store[i], files)
 		}
 	}
 }

@@ -24,6 +24,7 @@ type messageRecord struct {
 	Thread  uint64         `cbor:"20,keyasint,omitempty"`
 	Sending *sendingRecord `cbor:"21,keyasint,omitempty"` // nil for a received message
 	Hidden  bool           `cbor:"22,keyasint,omitempty"`
+	Sealed  *sealedRecord  `cbor:"23,keyasint,omitempty"` // nil for a message in the clear
 }
 
 func (r *messageRecord) from(m *inbox.Message) {
@@ -31,7 +32,7 @@ func (r *messageRecord) from(m *inbox.Message) {
 		Direction: m.Direction, ReceivedAt: stampOf(m.ReceivedAt), ExpiresAt: stampOf(m.ExpiresAt),
 		FromEmail: m.From.Email, FromName: m.From.Name, EnvelopeTo: m.EnvelopeTo,
 		Subject: m.Subject, OTP: m.OTP, Size: m.Size, Read: m.Read,
-		Thread: m.Thread, Sending: optional(m.Sending, recordSending), Hidden: m.Hidden,
+		Thread: m.Thread, Sending: optional(m.Sending, recordSending), Hidden: m.Hidden, Sealed: optional(m.Sealed, recordSealed),
 	}
 	if m.Unsettled != nil {
 		r.Unsettled = m.Unsettled[:]
@@ -43,7 +44,7 @@ func (r *messageRecord) message(id int64) *inbox.Message {
 		ID: id, Direction: r.Direction, ReceivedAt: r.ReceivedAt.time(), ExpiresAt: r.ExpiresAt.time(),
 		From: message.Mailbox{Email: r.FromEmail, Name: r.FromName}, EnvelopeTo: r.EnvelopeTo,
 		Subject: r.Subject, OTP: r.OTP, Size: r.Size, Read: r.Read,
-		Thread: r.Thread, Sending: optional(r.Sending, sendingRecord.sending), Hidden: r.Hidden,
+		Thread: r.Thread, Sending: optional(r.Sending, sendingRecord.sending), Hidden: r.Hidden, Sealed: optional(r.Sealed, sealedRecord.sealed),
 	}
 	if len(r.Unsettled) == len(inbox.Digest{}) {
 		m.Unsettled = (*inbox.Digest)(r.Unsettled)

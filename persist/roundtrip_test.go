@@ -2,6 +2,7 @@ package persist
 
 import (
 	"bytes"
+	"io"
 	"maps"
 	"reflect"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"inboxd/internal/icalendar/zone"
 	"inboxd/internal/inbox"
 	"inboxd/internal/message"
+	"inboxd/internal/sealed"
 )
 
 // Generators. Text is any bytes: the store gives back what it got.
@@ -76,6 +78,9 @@ var (
 		if rapid.Bool().Draw(t, "unsettled") {
 			m.Unsettled = (*inbox.Digest)(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "digest"))
 		}
+		if rapid.IntRange(0, 3).Draw(t, "sealed") == 0 {
+			m.Sealed = &inbox.Sealed{Repeat: inbox.Digest(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "repeat"))}
+		}
 		return m
 	})
 	genPerson = rapid.Custom(func(t *rapid.T) icalendar.Person {
@@ -121,6 +126,7 @@ type modelInbox struct {
 	state   inbox.State
 	content map[int64]*inbox.Content
 	raw     map[int64][]byte
+	parts   map[int64]*inbox.Stored // of a sealed message
 }
 
 // model drives a store and a picture of it in plain maps.
@@ -133,7 +139,7 @@ type model struct {
 
 func (m *model) inbox(addr string) *modelInbox {
 	if m.inboxes[addr] == nil {
-		m.inboxes[addr] = &modelInbox{state: inbox.State{Profile: inbox.Profile{Address: addr}}, content: map[int64]*inbox.Content{}, raw: map[int64][]byte{}}
+		m.inboxes[addr] = &modelInbox{state: inbox.State{Profile: inbox.Profile{Address: addr}}, content: map[int64]*inbox.Content{}, raw: map[int64][]byte{}, parts: map[int64]*inbox.Stored{}}
 	}
 	return m.inboxes[addr]
 }
@@ -146,7 +152,7 @@ func (m *model) commit(t *rapid.T) {
 	r := &inbox.Rows{Address: st.Address}
 	if st.Account == (account.ID{}) || rapid.Bool().Draw(t, "profile") {
 		st.Account, st.Label, st.RetentionHours = accountID(1), genText.Draw(t, "label"), rapid.IntRange(0, 9999).Draw(t, "hours")
-		st.KeepNewest = rapid.Bool().Draw(t, "keeps")
+		st.KeepNewest, st.Encrypted = rapid.Bool().Draw(t, "keeps"), rapid.Bool().Draw(t, "encrypted")
 		st.CreatedAt, st.DeletedAt = genTime.Draw(t, "created"), genTime.Draw(t, "deleted")
 	}
 	for range rapid.SampledFrom([]int{0, 1, 1, 2, 20}).Draw(t, "mails") {
@@ -160,6 +166,7 @@ func (m *model) commit(t *rapid.T) {
 			r.Put = append(r.Put, &c)
 		}
 	}
+	m.settle(t, in, r)
 	if rapid.IntRange(0, 2).Draw(t, "removes") == 0 {
 		m.remove(t, in, r)
 	}
@@ -210,6 +217,10 @@ func (m *model) receive(t *rapid.T, in *modelInbox, r *inbox.Rows) {
 	case 2:
 		stored.Content = &inbox.Content{Doc: message.Document{Text: string(bytes.Repeat([]byte{'x'}, blobOver))}}
 	}
+	if msg.Sealed != nil {
+		sealParts(t, msg, &stored)
+	}
+	in.parts[msg.ID] = &stored
 	msg.Size = int64(len(stored.Raw))
 	ev := inbox.Public{Number: st.LastEvent, Name: genText.Draw(t, "name"), Account: st.Account, Address: st.Address, MessageID: msg.ID,
 		At: genTime.Draw(t, "at"), From: genText.Draw(t, "from"), Subject: genText.Draw(t, "subject"), OTP: genText.Draw(t, "code"),
@@ -224,6 +235,39 @@ func (m *model) receive(t *rapid.T, in *modelInbox, r *inbox.Rows) {
 	r.Put, r.Store, r.Public = append(r.Put, msg), append(r.Store, stored), append(r.Public, ev)
 }
 
+// sealParts draws what a sealed message has beside its envelope: files and what waits in the queue, as
+// rows and as blobs.
+func sealParts(t *rapid.T, msg *inbox.Message, stored *inbox.Stored) {
+	part := func(id int) []byte {
+		size := rapid.SampledFrom([]int{0, 5, 5, 5, 5, 5, 5, 5, blobOver, blobOver + 1}).Draw(t, "part")
+		return bytes.Repeat([]byte{byte(id)}, size)
+	}
+	for file := range rapid.IntRange(0, 3).Draw(t, "files") {
+		msg.Sealed.Files = 3*file + 1
+		stored.Files = append(stored.Files, sealed.File{ID: msg.Sealed.Files, Envelope: part(msg.Sealed.Files)})
+	}
+	if msg.Direction == inbox.Out {
+		msg.Sending = &inbox.Sending{Status: delivery.Queued}
+		stored.Queued = part(200)
+	}
+}
+
+// settle draws which sealed messages are delivered.
+func (m *model) settle(t *rapid.T, in *modelInbox, r *inbox.Rows) {
+	for i, msg := range in.state.Messages {
+		if msg.Sealed == nil || msg.Sending == nil || !msg.Waiting() || rapid.Bool().Draw(t, "waits") {
+			continue
+		}
+		c := *msg
+		c.Sending = &inbox.Sending{Status: delivery.Sent}
+		in.state.Messages[i] = &c
+		stored := *in.parts[c.ID]
+		stored.Queued = nil
+		in.parts[c.ID] = &stored
+		r.Put, r.Settled = append(r.Put, &c), append(r.Settled, &c)
+	}
+}
+
 func (m *model) remove(t *rapid.T, in *modelInbox, r *inbox.Rows) {
 	st := &in.state
 	keepOneIn := rapid.SampledFrom([]int{2, 40, 1 << 30}).Draw(t, "keep one in")
@@ -235,6 +279,7 @@ func (m *model) remove(t *rapid.T, in *modelInbox, r *inbox.Rows) {
 		r.Drop = append(r.Drop, msg)
 		delete(in.content, msg.ID)
 		delete(in.raw, msg.ID)
+		delete(in.parts, msg.ID)
 		return true
 	})
 }
@@ -286,7 +331,7 @@ func (m *model) check(t *rapid.T) {
 			t.Fatalf("owner %v of %+v", owner, want.Profile)
 		}
 		for id := int64(1); id <= want.LastID; id++ {
-			blobs += checkBulk(t, m.s, in, id)
+			blobs += checkBulk(t, m.s, in, id) + checkParts(t, m.s, in, id)
 		}
 		if !want.DueAt.IsZero() {
 			due = append(due, string(inboxDueKey(want.DueAt, addr)))
@@ -297,6 +342,42 @@ func (m *model) check(t *rapid.T) {
 	}
 	checkDue(t, m.s, due)
 	m.checkOutbox(t)
+}
+
+// checkParts is checkBulk for what a sealed message has beside its envelope.
+func checkParts(t *rapid.T, s *Store, in *modelInbox, id int64) (blobs int64) {
+	want := inbox.Stored{}
+	if kept := in.parts[id]; kept != nil {
+		want = *kept
+	}
+	envelopes := map[int][]byte{}
+	for _, f := range want.Files {
+		envelopes[f.ID] = f.Envelope
+	}
+	count := func(data []byte) {
+		if len(data) > blobOver {
+			blobs++
+		}
+	}
+	for file := range 10 {
+		r, err := s.OpenFile(in.state.Address, id, file)
+		must(t, err)
+		if envelope, kept := envelopes[file]; kept != (r != nil) {
+			t.Fatalf("file %d of message %d is there: %v, want %v", file, id, r != nil, kept)
+		} else if kept {
+			got, err := io.ReadAll(r)
+			if must(t, err); !bytes.Equal(got, envelope) {
+				t.Fatalf("file %d of message %d has %d bytes, want %d", file, id, len(got), len(envelope))
+			}
+			count(envelope)
+		}
+	}
+	queued, err := s.QueuedCopy(in.state.Address, id)
+	if must(t, err); !bytes.Equal(queued, want.Queued) || (queued == nil) != (want.Queued == nil) {
+		t.Fatalf("message %d waits with %d bytes, want %d", id, len(queued), len(want.Queued))
+	}
+	count(want.Queued)
+	return blobs
 }
 
 // checkBulk returns how many blob files the message has.

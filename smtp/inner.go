@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 
 	gosmtp "github.com/emersion/go-smtp"
+
+	"inboxd/internal/fault"
 )
 
 // inner is go-smtp in the middle of a session: beneath it the net.Conn that gives it one command
@@ -91,7 +93,7 @@ func (in *inner) Read(p []byte) (n int, err error) {
 // recover.
 func (in *inner) contain(err *error) {
 	if v := recover(); v != nil {
-		in.srv.log.Error("panic in a session", "err", v, "peer", in.peer.String(), "stack", string(debug.Stack()))
+		in.srv.log.Error("panic in a session", "err", fault.Panicked(v), "peer", in.peer.String(), "stack", string(debug.Stack()))
 		in.hangUp(replyInternal)
 		*err = io.EOF
 	}

@@ -154,7 +154,7 @@ func (q *Queue) begin(ctx context.Context, t *task, a *dueline.Attempt[mailKey])
 	if err := q.find(ctx, t, a.At); err != nil {
 		return err
 	}
-	raw, err := q.Store.Raw(t.key.address, t.key.id)
+	raw, err := q.outgoing(t)
 	if fault.Is(err, fault.Damaged) {
 		return q.writeOff(ctx, t)
 	}
@@ -248,7 +248,7 @@ func (q *Queue) mend(ctx context.Context, key mailKey, at time.Time, m *inbox.Me
 // signature returns the fields that the first attempt froze, or signs now.
 func (q *Queue) signature(ctx context.Context, t *task, raw []byte, order *inbox.Attempt, hopeful bool) ([]byte, error) {
 	if t.message.Sending.Signature != inbox.NotYet {
-		return q.Store.Signature(t.key.address, t.key.id)
+		return q.frozen(t)
 	}
 	order.Signed = inbox.Unsigned
 	if q.Signer == nil {
@@ -266,7 +266,7 @@ func (q *Queue) signature(ctx context.Context, t *task, raw []byte, order *inbox
 		return nil, err
 	}
 	order.Signed = inbox.Signed
-	return order.Fields, nil
+	return q.freeze(t, order)
 }
 
 func isASCIIHeader(raw []byte) bool {

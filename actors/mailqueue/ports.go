@@ -63,6 +63,11 @@ type Store interface {
 	Raw(address string, id int64) ([]byte, error)
 	// Signature returns the signature fields that the first attempt made; nil without any.
 	Signature(address string, id int64) ([]byte, error)
+	// QueuedCopy reads what is kept of a sealed message for its attempts, encrypted as Encrypt does it for
+	// inbox.QueuePurpose; nil when it is gone.
+	QueuedCopy(address string, id int64) ([]byte, error)
+	Encrypt(purpose string, secret []byte) ([]byte, error)
+	Decrypt(purpose string, encrypted []byte) ([]byte, error)
 	// Full reports that the disk takes no more mail.
 	Full() bool
 }

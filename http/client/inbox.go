@@ -40,6 +40,16 @@ type Inbox struct {
 	Damaged bool `json:"-"` // the service's disk has lost it: nothing but its address is known
 }
 
+// CreateEncryptedInbox makes an end-to-end encrypted inbox, for which the account must have a public
+// key. It needs a session.
+func (c *Client) CreateEncryptedInbox(ctx context.Context, order InboxOrder) (Inbox, error) {
+	in := struct {
+		InboxOrder
+		Encrypted bool `json:"encrypted"`
+	}{order, true}
+	return fetch[Inbox](ctx, c, call{method: "POST", path: "/api/inboxes", in: in}.named(order.IdempotencyKey))
+}
+
 // CreateInbox makes an inbox.
 func (c *Client) CreateInbox(ctx context.Context, order InboxOrder) (Inbox, error) {
 	return fetch[Inbox](ctx, c, call{method: "POST", path: "/api/v1/inboxes", in: order}.named(order.IdempotencyKey))

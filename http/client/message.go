@@ -68,8 +68,9 @@ type Message struct {
 	Auth              json.RawMessage   `json:"auth"`
 	IsRead            bool              `json:"is_read"`
 	SizeBytes         int64             `json:"size_bytes"`
-	Encrypted         bool              `json:"encrypted"`
-	Note              string            `json:"note"` // of an encrypted one: why fields are missing
+	Encrypted         bool              `json:"encrypted"` // what was in the mail is in Envelope alone
+	Note              string            `json:"note"`      // on an encrypted inbox
+	Envelope          []byte            `json:"envelope"`  // an age file of the whole message; nil: Raw has it
 	SentState
 }
 

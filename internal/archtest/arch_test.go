@@ -25,14 +25,14 @@ var allowed = map[string][]string{
 	"internal/otp":       {"internal/address", "internal/otp/link", "internal/otp/model", "internal/otp/text"},
 	"internal/once":      {"internal/fault"}, // shared by the rules of accounts and of inboxes
 	"internal/account":   {"internal/address", "internal/fault", "internal/once", "internal/partition"},
-	"internal/inbox":     {"internal/account", "internal/address", "internal/calendar", "internal/delivery", "internal/fault", "internal/message", "internal/message/compose", "internal/once", "internal/partition"},
+	"internal/inbox":     {"internal/account", "internal/address", "internal/calendar", "internal/delivery", "internal/fault", "internal/message", "internal/message/compose", "internal/once", "internal/partition", "internal/sealed"},
 	"internal/domain":    {"internal/account", "internal/address", "internal/fault", "internal/mailauth"},
 	"internal/delivery":  {"internal/message"},
 	"internal/deep":      {},
 	"internal/failpoint": {},
 	"internal/sealed":    {"internal/fault", "internal/message"},
 	"internal/dueline":   {}, // shared by the mail queue and the webhooks
-	"internal/ingest":    {"internal/address", "internal/calendar", "internal/icalendar", "internal/inbox", "internal/mailauth", "internal/message", "internal/message/html", "internal/otp", "internal/otp/link"},
+	"internal/ingest":    {"internal/address", "internal/calendar", "internal/fault", "internal/icalendar", "internal/inbox", "internal/mailauth", "internal/message", "internal/message/html", "internal/otp", "internal/otp/link", "internal/sealed"},
 
 	// Rooms of package message.
 	"internal/message/html":    {},
@@ -54,7 +54,7 @@ var allowed = map[string][]string{
 	"internal/domain/lookup":   {"internal/domain"},
 	"internal/resolve":         {"internal/address"},
 	"internal/resolve/dnstest": {},
-	"internal/mailauth":        {"internal/address", "internal/message"},
+	"internal/mailauth":        {"internal/address", "internal/fault", "internal/message"},
 	"internal/spam":            {"internal/inbox", "internal/ingest"},
 	"internal/spam/spamtest":   {},
 	"internal/netguard":        {},
@@ -73,12 +73,13 @@ var allowed = map[string][]string{
 	"actors/journal":   {"actors/engine", "internal/account", "internal/fault", "internal/follow", "internal/inbox", "internal/partition", "internal/webhook"},
 	"actors/mailqueue": {"actors/tenure", "internal/address", "internal/deep", "internal/delivery", "internal/domain", "internal/dueline", "internal/fault", "internal/inbox", "internal/partition"},
 	"actors/names":     {"actors/engine", "internal/account"},
+	"actors/sealing":   {"actors/engine", "internal/account", "internal/inbox", "internal/message", "internal/once", "internal/sealed"},
 	"actors/tenure":    {"internal/partition"},
 	"actors/retention": {"actors/tenure", "internal/account", "internal/fault", "internal/inbox", "internal/once", "internal/partition", "internal/webhook"},
 
 	// The adapters import the rules and never each other.
 	"persist":       {"internal/account", "internal/calendar", "internal/delivery", "internal/domain", "internal/fault", "internal/follow", "internal/icalendar", "internal/icalendar/zone", "internal/inbox", "internal/message", "internal/once", "internal/partition", "internal/webhook", "persist/disk"},
-	"actors":        {"actors/calendars", "actors/engine", "actors/hooks", "actors/journal", "actors/mailqueue", "actors/names", "actors/retention", "actors/tenure", "internal/account", "internal/address", "internal/calendar", "internal/delivery", "internal/domain", "internal/domain/lookup", "internal/failpoint", "internal/fault", "internal/follow", "internal/icalendar", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/message", "internal/message/compose", "internal/once", "internal/partition", "internal/sealed", "internal/webhook"},
+	"actors":        {"actors/calendars", "actors/engine", "actors/hooks", "actors/journal", "actors/mailqueue", "actors/names", "actors/retention", "actors/sealing", "actors/tenure", "internal/account", "internal/address", "internal/calendar", "internal/delivery", "internal/domain", "internal/domain/lookup", "internal/failpoint", "internal/fault", "internal/follow", "internal/icalendar", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/message", "internal/message/compose", "internal/once", "internal/partition", "internal/sealed", "internal/webhook"},
 	"http":          {"http/contract", "http/dashboard", "http/meetings", "http/search", "http/wire", "internal/account", "internal/address", "internal/calendar", "internal/deep", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/message/compose", "internal/once", "internal/partition", "internal/sealed", "internal/tools", "internal/webhook"},
 	"http/meetings": {"internal/calendar", "internal/webhook"},
 	// What goes past fasthttp.

@@ -56,6 +56,7 @@ type (
 		Label          string
 		RetentionHours int
 		KeepNewest     bool
+		Encrypted      bool
 		At             time.Time
 		Again          bool
 	}
@@ -80,6 +81,7 @@ type (
 		MailFrom   string // of the envelope
 		Digest     Digest
 		Invitation *calendar.Invitation // what it says of a meeting; nil: nothing
+		Sealed     *Sealing             // for an encrypted inbox; nil: in the clear
 	}
 	// Settle ends the watch for a repeat.
 	Settle struct{ Digest Digest }
@@ -164,7 +166,7 @@ func (c Create) decide(s *State, env Env) ([]Event, Outcome, error) {
 	if s.Live() || s.kept(c.Account, env.Now) || s.over(c.Account, c.At, c.Again) {
 		return nil, Outcome{}, fault.New(fault.Refused, fmt.Sprintf("The address %s is taken", c.Address))
 	}
-	return []Event{created{Profile{Address: c.Address, Account: c.Account, Label: c.Label, RetentionHours: c.RetentionHours, KeepNewest: c.KeepNewest, CreatedAt: c.At}}}, Outcome{}, nil
+	return []Event{created{Profile{Address: c.Address, Account: c.Account, Label: c.Label, RetentionHours: c.RetentionHours, KeepNewest: c.KeepNewest, Encrypted: c.Encrypted, CreatedAt: c.At}}}, Outcome{}, nil
 }
 
 // kept reports that the address stays closed to an account, for it was another one's.
@@ -195,12 +197,15 @@ func (c Forgo) decide(s *State, env Env) ([]Event, Outcome, error) {
 }
 
 func (c Receive) decide(s *State, env Env) ([]Event, Outcome, error) {
+	if err := c.Sealed.check(s); err != nil {
+		return nil, Outcome{}, err
+	}
 	if s.Unsettled > 0 { // else nothing is looked for, nor a digest made
 		if m := s.unsettled(c.Repeat(), env.Now); m != nil {
 			return nil, Outcome{ID: m.ID, Duplicate: true}, nil
 		}
 	}
-	size := int64(len(c.Raw))
+	size := c.Sealed.sized(c.Raw)
 	gone, err := s.makeRoom(1, size, env.Capacity, env.Now)
 	if err != nil {
 		return nil, Outcome{}, err
@@ -209,10 +214,10 @@ func (c Receive) decide(s *State, env Env) ([]Event, Outcome, error) {
 		ID: s.LastID + 1, Direction: In, ReceivedAt: env.Now,
 		ExpiresAt: env.Now.Add(time.Duration(s.RetentionHours) * time.Hour),
 		From:      c.From, EnvelopeTo: c.EnvelopeTo, Subject: c.Subject, OTP: c.Content.OTP.Code,
-		Size: size, Unsettled: c.Digest.orNil(), Thread: ThreadKey(c.Content.Doc.MessageID),
+		Size: size, Unsettled: c.Digest.orNil(), Thread: ThreadKey(c.Content.Doc.MessageID), Sealed: c.Sealed.sealed(),
 	}
 	content, evs, merged := c.merge(s, m)
-	evs = append(instead(gone, received{Message: m, Content: content, Raw: c.Raw}), evs...)
+	evs = append(instead(gone, received{Message: m, Content: content, Raw: c.Raw, Sealed: c.Sealed}), evs...)
 	return evs, Outcome{ID: m.ID, Merged: merged.Said.Action, Refused: merged.Refused}, nil
 }
 
@@ -220,6 +225,9 @@ func (c Receive) decide(s *State, env Env) ([]Event, Outcome, error) {
 func (c *Receive) Repeat() Digest {
 	if c.Digest != (Digest{}) {
 		return c.Digest
+	}
+	if c.Sealed != nil {
+		return c.Sealed.Repeat
 	}
 	return DigestOf(c.MailFrom, []string{c.EnvelopeTo}, c.Raw[c.TraceLen:])
 }

@@ -56,6 +56,7 @@ type (
 		Message *Message
 		Content *Content
 		Raw     []byte
+		Sealed  *Sealing
 	}
 	marked struct {
 		ID   int64
@@ -102,10 +103,10 @@ func (e received) rows(s *State, r *Rows) {
 	r.profile(s)
 	m := e.Message
 	r.Put = append(r.Put, m)
-	r.Store = append(r.Store, store(m.ID, e.Content, e.Raw))
+	r.Store = append(r.Store, store(m.ID, e.Content, e.Raw, e.Sealed))
 	r.Public = append(r.Public, Public{
 		Number: s.LastEvent, Name: "message.received", Account: s.Account, Address: s.Address,
-		MessageID: m.ID, At: m.ReceivedAt, From: m.From.Email, EnvelopeTo: m.EnvelopeTo, Subject: m.Subject, OTP: m.OTP,
+		MessageID: m.ID, At: m.ReceivedAt, From: m.From.Email, EnvelopeTo: m.EnvelopeTo, Subject: m.Subject, OTP: m.OTP, Encrypted: m.Sealed != nil,
 	})
 }
 
@@ -245,8 +246,11 @@ func (s *State) answer() int64 {
 // weight is what a message, its place in the list and its strings hold: a sent one carries
 // its recipients and what was reported of each.
 func (m *Message) weight() int64 {
-	const perMessage, perSending, perRecipient = 288, 64, 96
+	const perMessage, perSealed, perSending, perRecipient = 288, 40, 64, 96
 	w := perMessage + len(m.From.Email) + len(m.From.Name) + len(m.Subject) + len(m.EnvelopeTo)
+	if m.Sealed != nil {
+		w += perSealed
+	}
 	if m.Sending == nil {
 		return int64(w)
 	}

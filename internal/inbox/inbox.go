@@ -16,6 +16,7 @@ import (
 	"inboxd/internal/delivery"
 	"inboxd/internal/message"
 	"inboxd/internal/once"
+	"inboxd/internal/sealed"
 )
 
 // Profile is the inbox's own row. A deleted inbox keeps it as a tombstone, so that its
@@ -33,6 +34,7 @@ type Profile struct {
 	LastEvent      uint64    // highest number of a public event
 	DueAt          time.Time // when retention looks at the inbox next; zero: never
 	HasCalendar    bool      // there are rows of one
+	Encrypted      bool      // its mail is sealed; from its creation or never
 }
 
 // Live reports whether the inbox exists for anybody outside.
@@ -84,6 +86,7 @@ type Message struct {
 	Unsettled  *Digest  // nil unless the sender may still repeat the mail, see Receive
 	Thread     uint64   // ThreadKey of its Message-ID; 0 when it has none
 	Sending    *Sending // of an outgoing message; nil on a received one
+	Sealed     *Sealed  // of an encrypted inbox; nil: it is kept in the clear
 }
 
 // Expired reports whether the message is gone from every read at now: by its time never while
@@ -217,6 +220,7 @@ type Rows struct {
 	Once     once.Records
 	Queue    []Queued // moves of the mail queue, in order
 	Sign     []Fields
+	Settled  []*Message // sealed ones whose status is final: what was kept for attempts goes
 	// Calendar is its own row; the rows of its meetings are in Meetings and DropMeetings. Nil: it is as it was.
 	Calendar     *calendar.Book
 	Meetings     []*calendar.Meeting
@@ -233,12 +237,27 @@ type Rows struct {
 type Stored struct {
 	ID      int64
 	Content *Content
-	Raw     []byte // as received
+	Raw     []byte // as received; of a sealed message its envelope
 	Unread  bool   // the store keeps Content without its Doc
+
+	Files  []sealed.File // of a sealed message
+	Queued []byte        // of a sealed one that is sent, see Sealing
+}
+
+// Size is about how many bytes are stored for the message, without Content.
+func (s *Stored) Size() int64 {
+	n := len(s.Raw) + len(s.Queued)
+	for i := range s.Files {
+		n += len(s.Files[i].Envelope)
+	}
+	return int64(n)
 }
 
 // store is the bulk of a message; a raw one that is parsed again is kept without Doc.
-func store(id int64, c *Content, raw []byte) Stored {
+func store(id int64, c *Content, raw []byte, s *Sealing) Stored {
+	if s != nil {
+		return Stored{ID: id, Content: c, Raw: raw, Files: s.Files, Queued: s.Queued}
+	}
 	return Stored{ID: id, Content: c, Raw: raw, Unread: ReadAgain(len(raw))}
 }
 

@@ -26,6 +26,9 @@ func (c *Arrange) Size() (n int64) {
 	return n
 }
 
+// NoCalendar is the sentence for who asks an encrypted inbox for meetings.
+const NoCalendar = "This inbox is end-to-end encrypted, so it keeps no calendar"
+
 // ErrOutdated says that an order must be weighed again.
 var ErrOutdated = fault.New(fault.Refused, "The meeting has changed since the order was weighed")
 
@@ -167,6 +170,8 @@ func (c Arrange) decide(s *State, env Env) ([]Event, Outcome, error) {
 	m := &c.Plan.Meeting
 	known := s.Calendar.Meeting(m.ID)
 	switch {
+	case s.Encrypted:
+		return nil, Outcome{}, fault.New(fault.Refused, NoCalendar)
 	case m.ID != 0 && (known == nil || known.Version != m.Version):
 		return nil, Outcome{}, ErrOutdated
 	case !c.Plan.Changed:

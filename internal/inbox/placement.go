@@ -18,6 +18,7 @@ type Order struct {
 	Label          *string
 	RetentionHours *int
 	KeepNewest     bool
+	Encrypted      bool
 }
 
 // Namespaces says where the addresses of a service may live.
@@ -45,6 +46,7 @@ type Placement struct {
 	Label          string
 	RetentionHours int
 	KeepNewest     bool
+	Encrypted      bool
 	Ignored        []string
 	Note           string
 }
@@ -58,7 +60,7 @@ func (o Order) Place(plan account.Plan, ns Namespaces, random [3]uint64) (Placem
 	if err := o.allowed(plan, ns); err != nil {
 		return Placement{}, err
 	}
-	p := Placement{RetentionHours: plan.Retention(o.RetentionHours), Label: GeneratedLabel(random[0]), KeepNewest: o.KeepNewest}
+	p := Placement{RetentionHours: plan.Retention(o.RetentionHours), Label: GeneratedLabel(random[0]), KeepNewest: o.KeepNewest, Encrypted: o.Encrypted}
 	prefix := GeneratedPrefix(random[0])
 	if o.Prefix != nil {
 		prefix = *o.Prefix

@@ -51,6 +51,7 @@ type submitted struct {
 	Message Message
 	Content *Content
 	Raw     []byte
+	Sealed  *Sealing
 }
 
 func (e submitted) apply(s *State) {
@@ -62,7 +63,7 @@ func (e submitted) rows(s *State, r *Rows) {
 	r.profile(s)
 	m := s.Messages[len(s.Messages)-1]
 	r.Put = append(r.Put, m)
-	r.Store = append(r.Store, store(m.ID, e.Content, e.Raw))
+	r.Store = append(r.Store, store(m.ID, e.Content, e.Raw, e.Sealed))
 	r.Queue = append(r.Queue, m.entry(time.Time{}))
 }
 
@@ -78,6 +79,15 @@ func (e moved) rows(s *State, r *Rows) {
 	if e.Public != nil {
 		r.profile(s)
 		r.Public = append(r.Public, *e.Public)
+	}
+	r.settle(s, e.ID)
+}
+
+// settle has what was kept for the attempts of a sealed message go once its status is final: from then
+// on its envelope is all that there is of it.
+func (r *Rows) settle(s *State, id int64) {
+	if i, ok := s.find(id); ok && s.Messages[i].Sealed != nil && !s.Messages[i].Waiting() {
+		r.Settled = append(r.Settled, s.Messages[i])
 	}
 }
 
@@ -137,7 +147,10 @@ func (r *Rows) unqueue(gone []*Message) {
 }
 
 func (c Submit) decide(s *State, env Env) ([]Event, Outcome, error) {
-	gone, err := s.makeRoom(1, int64(len(c.Raw)), env.Capacity, env.Now)
+	if err := c.Sealed.check(s); err != nil {
+		return nil, Outcome{}, err
+	}
+	gone, err := s.makeRoom(1, c.Sealed.sized(c.Raw), env.Capacity, env.Now)
 	if err != nil {
 		return nil, Outcome{}, err
 	}
@@ -154,10 +167,10 @@ func (c *Submit) submitted(s *State, now time.Time, id int64) submitted {
 	m := Message{
 		ID: id, Direction: Out, ReceivedAt: now,
 		ExpiresAt: now.Add(time.Duration(s.RetentionHours) * time.Hour),
-		From:      c.From, Subject: c.Subject, Size: int64(len(c.Raw)), Read: true,
-		Thread: ThreadKey(c.Content.Doc.MessageID), Sending: sending,
+		From:      c.From, Subject: c.Subject, Size: c.Sealed.sized(c.Raw), Read: true,
+		Thread: ThreadKey(c.Content.Doc.MessageID), Sending: sending, Sealed: c.Sealed.sealed(),
 	}
-	return submitted{m, c.Content, c.Raw}
+	return submitted{m, c.Content, c.Raw, c.Sealed}
 }
 
 // Queued returns the message if its delivery is not settled, a hidden one too, else nil: a late

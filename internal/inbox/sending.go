@@ -74,6 +74,7 @@ type (
 		Recipients []Recipient
 		Auto       bool
 		After      partition.Position
+		Sealed     *Sealing // from an encrypted inbox; nil: in the clear
 	}
 	// Attempt leases a queued mail for an attempt. The first one also keeps what signing
 	// gave: the same bytes go out on every attempt, also after a crash. Its outcome counts

@@ -7,12 +7,12 @@ package ingest
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"log/slog"
 	"net/netip"
 	"strings"
 
 	"inboxd/internal/calendar"
+	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 	"inboxd/internal/message"
 	"inboxd/internal/message/html"
@@ -33,6 +33,8 @@ type Envelope struct {
 	// Judge seeks the verdict on the mail of this envelope, within a few seconds; nil when
 	// there is nothing to seek.
 	Judge func(ctx context.Context, env Envelope, raw []byte) Verdict
+	// Sealed says that nobody gets the mail in the clear: no code, links or invitation are looked for.
+	Sealed bool
 }
 
 // Mail is one mail, read once for all its recipients.
@@ -51,7 +53,13 @@ type Mail struct {
 
 // Read parses raw. It always succeeds: what can't be read is marked as degraded.
 func Read(env Envelope, raw []byte) Mail {
-	content, inv := read(env, raw)
+	var content *inbox.Content
+	var inv *calendar.Invitation
+	if env.Sealed {
+		content = facts(env, raw)
+	} else {
+		content, inv = read(env, raw)
+	}
 	m := Mail{Content: content, Raw: raw, Invitation: inv, mailFrom: env.MailFrom, traceLen: env.TraceLen}
 	// Lists keep these long after the document, whose header strings share one block.
 	m.Subject, m.From = own(content.Doc.Subject, content.Doc.From)
@@ -140,7 +148,7 @@ func document(raw []byte, invited bool) message.Document {
 func survive(raw []byte, part func()) (survived bool) {
 	defer func() {
 		if p := recover(); p != nil {
-			slog.Error("reading a mail panicked; it is kept raw", "size", len(raw), "err", fmt.Sprint(p))
+			slog.Error("reading a mail panicked; it is kept raw", "size", len(raw), "err", fault.Panicked(p))
 		}
 	}()
 	part()

@@ -9,7 +9,6 @@ package mailauth
 import (
 	"context"
 	"crypto"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"inboxd/internal/address"
+	"inboxd/internal/fault"
 )
 
 // Limits of one verification.
@@ -124,7 +124,7 @@ func Verify(ctx context.Context, in VerifyInput, resolver Resolver) Result {
 func guard(part, otherwise func()) {
 	defer func() {
 		if p := recover(); p != nil {
-			slog.Error("judging a mail panicked", "err", fmt.Sprint(p))
+			slog.Error("judging a mail panicked", "err", fault.Panicked(p))
 			otherwise()
 		}
 	}()

@@ -26,6 +26,23 @@ func ParseView(doc *Document, raw []byte) (view html.View, calendars []Calendar)
 // ParseCalendars is Parse into a Document that is empty yet, with the leaves that may be calendar files.
 func ParseCalendars(doc *Document, raw []byte) []Calendar { return doc.parse(raw, nil) }
 
+// ParseFacts reads the header and counts the attachments into a Document that is empty yet: what is
+// inside of parts is passed over.
+func ParseFacts(doc *Document, raw []byte) {
+	var (
+		sort  sorter
+		files ledger
+	)
+	doc.Degraded = walkLeaves(raw, doc, func(p part) {
+		if sort.role(&p) != attached {
+			return
+		}
+		if a, ok := files.admit(&p); ok {
+			doc.Attachments = append(doc.Attachments, a)
+		}
+	}) || doc.Degraded
+}
+
 func (d *Document) parse(raw []byte, view *html.View) []Calendar {
 	r := reader{doc: d}
 	d.Degraded = walkLeaves(raw, d, r.read) || d.Degraded

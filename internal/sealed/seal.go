@@ -15,12 +15,17 @@ import (
 // MediaType is that of every envelope.
 const MediaType = "application/age"
 
-// An envelope is longer than what is in it: by its header and nonce, and by a tag for each chunk.
+// What is in an envelope lies there in chunks, each with a tag.
 const (
-	overhead = 256
-	chunk    = 64 << 10
-	tag      = 16
+	chunk = 64 << 10
+	tag   = 16
 )
+
+// An envelope begins with a header of one stanza and a nonce, of always the same length.
+const header = 168 + 16
+
+// EnvelopeSize is how many bytes the envelope of so many has.
+func EnvelopeSize(plain int64) int64 { return header + plain + max(1, (plain+chunk-1)/chunk)*tag }
 
 // Seal returns the envelope of plain, in memory of its own.
 func (r Recipient) Seal(plain []byte) ([]byte, error) {
@@ -42,7 +47,7 @@ func (r Recipient) seal(from io.Reader, size int64) ([]byte, error) {
 		return nil, errors.New("there is no recipient")
 	}
 	var out bytes.Buffer
-	out.Grow(int(size + size/chunk*tag + tag + overhead))
+	out.Grow(int(EnvelopeSize(size)))
 	w, err := age.Encrypt(&out, r.key)
 	if err != nil {
 		return nil, err

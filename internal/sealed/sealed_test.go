@@ -143,8 +143,8 @@ func TestSeal(t *testing.T) {
 		if !bytes.Equal(p.open(t, envelope), plain) {
 			t.Errorf("%d bytes came back as others", size)
 		}
-		if room := size + size/chunk*tag + tag + overhead; len(envelope) > room || cap(envelope) > room+room/4 {
-			t.Errorf("%d bytes take %d, in room for %d", size, len(envelope), cap(envelope))
+		if want := int(EnvelopeSize(int64(size))); len(envelope) != want || cap(envelope) > want+want/4+64 {
+			t.Errorf("%d bytes take %d and not %d, in room for %d", size, len(envelope), want, cap(envelope))
 		}
 		if size > 16 && bytes.Contains(envelope, plain[:16]) {
 			t.Errorf("%d bytes lie in the clear", size)

@@ -33,6 +33,7 @@ type Delivery struct {
 	Event   string
 	Inbox   string
 	Body    []byte
+	Message int64     // that the event is about, where its body does not say; else 0
 	At      time.Time // when it entered the journal
 
 	// What became of it so far.
@@ -102,11 +103,19 @@ func Deliveries(id account.ID, first int64, webhooks []account.Webhook, events [
 			next, _ := schedule.Next(0, now, now)
 			out = append(out, Delivery{
 				Account: id, ID: first + int64(len(out)), Webhook: webhooks[w].ID, EventID: name, Event: e.Name, Inbox: e.Address,
-				Body: body, At: now, URL: webhooks[w].URL, State: Retrying, NextAt: next,
+				Body: body, Message: untold(e), At: now, URL: webhooks[w].URL, State: Retrying, NextAt: next,
 			})
 		}
 	}
 	return out
+}
+
+// untold is the message of an event whose body does not say it.
+func untold(e *inbox.Public) int64 {
+	if e.Encrypted {
+		return e.MessageID
+	}
+	return 0
 }
 
 // Tried notes a call: the first 2xx ends the schedule, and so does its last call.

@@ -98,7 +98,7 @@ func TestForget(t *testing.T) {
 		if name == "unknown" {
 			continue
 		}
-		d := Delivery{Event: e.Name, Inbox: e.Address, Body: Payload(e), Last: Call{Answer: Answer{Status: 200, Excerpt: "thanks for 482913"}}}
+		d := Delivery{Event: e.Name, Inbox: e.Address, Body: Payload(e), Message: untold(&e), Last: Call{Answer: Answer{Status: 200, Excerpt: "thanks for 482913"}}}
 		d.Past = []Try{{}, {Call: d.Last}}
 		if id, gone := d.About(); id != e.MessageID || gone != e.Gone {
 			t.Errorf("%s: about %d, gone %v", name, id, gone)

@@ -8,9 +8,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// About says which message a delivery tells of, 0 when its body does not say, and whether it tells
+// About says which message a delivery tells of, 0 for none, and whether it tells
 // already that the message is gone.
 func (d *Delivery) About() (message int64, gone bool) {
+	message = d.Message
 	_ = members(d.Body, func(name string, value jsontext.Value) {
 		switch name {
 		case "message_id":

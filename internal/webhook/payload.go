@@ -24,7 +24,9 @@ func Append(dst []byte, e *inbox.Public) []byte {
 	o.text("inbox", e.Address)
 	switch e.Name {
 	case MessageReceived:
-		o.number("message_id", e.MessageID)
+		if !e.Encrypted {
+			o.number("message_id", e.MessageID)
+		}
 		o.textUnless(e.Gone, "from", e.From)
 		o.time("received_at", e.At)
 		if e.Encrypted {

@@ -1,0 +1,135 @@
+package persist
+
+import (
+	"io"
+	"slices"
+
+	"inboxd/internal/inbox"
+)
+
+// What a sealed message has beside its envelope, which is its raw row or blob: envelopes of its
+// attachments, and while it is queued the mail itself under the folder's key. All of it lies under
+// the message's raw key, with a part behind it, and goes with the message.
+
+// Parts of a message's raw row, beside rawSignature. Stored: append only.
+const (
+	rawFile   byte = 2 // and the id of the attachment, one byte
+	rawQueued byte = 3
+)
+
+// What a blob of a sealed message holds; of an attachment that number and the attachment's id. Stored:
+// append only.
+const (
+	blobQueued byte = 3
+	blobFile   byte = 0x80
+)
+
+// maxFileID is the highest id of an attachment that has a place among blobs; mail has at most ten.
+const maxFileID = 0x7f
+
+// The integer keys of this record are on disk: append only; never reorder or reuse.
+
+type sealedRecord struct {
+	Repeat []byte `cbor:"1,keyasint,omitempty"`
+	Files  int    `cbor:"2,keyasint,omitempty"`
+}
+
+func recordSealed(s inbox.Sealed) sealedRecord {
+	r := sealedRecord{Files: s.Files}
+	if s.Repeat != (inbox.Digest{}) {
+		r.Repeat = s.Repeat[:]
+	}
+	return r
+}
+
+func (r sealedRecord) sealed() inbox.Sealed {
+	s := inbox.Sealed{Files: r.Files}
+	copy(s.Repeat[:], r.Repeat)
+	return s
+}
+
+func fileKey(addr string, id int64, file int) []byte {
+	return append(appendMessage(nil, kindRaw, addr, id), rawFile, byte(file))
+}
+
+func queuedKey(addr string, id int64) []byte {
+	return append(appendMessage(nil, kindRaw, addr, id), rawQueued)
+}
+
+// putSealed writes what a sealed message has beside its envelope.
+func (t *inboxTable) putSealed(w *writer, r *inbox.Rows, m *inbox.Stored, files *blobMoves) {
+	addr := r.Address
+	for _, f := range m.Files {
+		t.putPart(w, fileKey(addr, m.ID, f.ID), addr, m.ID, blobFile|byte(f.ID), f.Envelope, files)
+	}
+	if m.Queued != nil && !slices.ContainsFunc(r.Settled, func(done *inbox.Message) bool { return done.ID == m.ID }) {
+		t.putPart(w, queuedKey(addr, m.ID), addr, m.ID, blobQueued, m.Queued, files)
+	}
+}
+
+func (t *inboxTable) putPart(w *writer, key []byte, addr string, id int64, what byte, data []byte, files *blobMoves) {
+	if len(data) > blobOver {
+		t.blobs.put(w, addr, id, what, data, files)
+		return
+	}
+	w.setRaw(key, data)
+}
+
+// settleSealed removes what sealed messages need no more: those whose status is final keep their
+// envelopes alone, those that are dropped nothing.
+func (t *inboxTable) settleSealed(w *writer, r *inbox.Rows, gone []int64, files *blobMoves) {
+	for _, m := range r.Settled {
+		if _, dead := slices.BinarySearch(gone, m.ID); dead {
+			continue // its blobs go anyhow
+		}
+		w.delete(queuedKey(r.Address, m.ID))
+		w.delete(signatureKey(r.Address, m.ID))
+		t.blobs.dropPart(w, r.Address, m.ID, blobQueued, files)
+	}
+	for _, m := range r.Drop { // blobs and signatures go with the message
+		switch {
+		case m.Damaged: // nobody knows what it had
+			w.deleteRange(under(appendMessage(nil, kindRaw, r.Address, m.ID)))
+		case m.Sealed != nil:
+			for file := 1; file <= m.Sealed.Files; file++ {
+				w.delete(fileKey(r.Address, m.ID, file))
+			}
+			if m.Sending != nil {
+				w.delete(queuedKey(r.Address, m.ID))
+			}
+		}
+	}
+}
+
+// dropPart adds to w the removal of one blob of a message, if it has that.
+func (b *blobFiles) dropPart(w *writer, addr string, id int64, what byte, files *blobMoves) {
+	key := blobKey(nil, addr, id, what)
+	r, err := b.find(key)
+	if err != nil || r == nil {
+		w.note(err)
+		return
+	}
+	w.delete(key)
+	files.dropped = append(files.dropped, r.Name)
+}
+
+// OpenFile opens the envelope of an attachment, as OpenRaw does.
+func (t *inboxTable) OpenFile(addr string, id int64, file int) (*io.SectionReader, error) {
+	if file < 1 || file > maxFileID {
+		return nil, nil
+	}
+	return t.openBytes(fileKey(addr, id, file), blobFile|byte(file), addr, id)
+}
+
+// QueuedCopy reads what is kept of a sealed message for the attempts to deliver it, nil when it is not
+// there.
+func (t *inboxTable) QueuedCopy(addr string, id int64) (copied []byte, err error) {
+	_, err = t.largeAt(queuedKey(addr, id), blobQueued, addr, id, func(value []byte) (err error) {
+		copied, err = readRaw(value)
+		return err
+	}, all(func(file []byte) error {
+		copied = file
+		return nil
+	}))
+	return copied, err
+}
