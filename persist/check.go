@@ -7,6 +7,7 @@ import (
 
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
 	"inboxd/internal/partition"
 	"inboxd/persist/disk"
 )
@@ -127,7 +128,7 @@ func (c *checker) namedRow(k kind, name string, rest, value []byte) (err error) 
 		return c.message(name, readNumber(rest), value)
 	case k == kindContent && len(rest) == 8:
 		return errors.Join(decode(value, new(contentRecord)), c.ofMessage(name, rest))
-	case k == kindRaw && (len(rest) == 8 || len(rest) == 9 && rest[8] == rawSignature):
+	case k == kindRaw && isRawPart(rest):
 		_, err = rawOf(value)
 		return errors.Join(err, c.ofMessage(name, rest[:8]))
 	case k == kindOutbox && len(rest) == 8:
@@ -266,6 +267,26 @@ func (c *checker) message(addr string, id int64, value []byte) error {
 	}
 	if m.Sending != nil && !m.Sending.Due.IsZero() {
 		problems = append(problems, c.needs(fmt.Sprintf("message %d of %s waits to be sent and is not in the queue", id, addr), mailDueKey(m.Sending.Due, addr, id)))
+	}
+	if m.Sealed != nil {
+		problems = append(problems, c.sealed(addr, m))
+	}
+	return errors.Join(problems...)
+}
+
+// sealed checks what a sealed message has beside its envelope: while it waits the mail itself, and after
+// that no trace of it.
+func (c *checker) sealed(addr string, m *inbox.Message) error {
+	var problems []error
+	if file := m.Sealed.Files; file > 0 {
+		problems = append(problems, c.needs(fmt.Sprintf("an attachment of message %d of %s is missing", m.ID, addr), fileKey(addr, m.ID, file), blobKey(nil, addr, m.ID, blobFile|byte(file))))
+	}
+	queued := c.needs(fmt.Sprintf("message %d of %s waits to be sent and its bytes are missing", m.ID, addr), queuedKey(addr, m.ID), blobKey(nil, addr, m.ID, blobQueued))
+	switch {
+	case m.Waiting():
+		problems = append(problems, queued)
+	case queued == nil:
+		problems = append(problems, fmt.Errorf("message %d of %s is encrypted and delivered, and what waited is still there", m.ID, addr))
 	}
 	return errors.Join(problems...)
 }

@@ -48,6 +48,19 @@ func (r sealedRecord) sealed() inbox.Sealed {
 	return s
 }
 
+// isRawPart knows what keys of kindRaw have behind their address.
+func isRawPart(rest []byte) bool {
+	switch len(rest) {
+	case 8:
+		return true
+	case 9:
+		return rest[8] == rawSignature || rest[8] == rawQueued
+	case 10:
+		return rest[8] == rawFile
+	}
+	return false
+}
+
 func fileKey(addr string, id int64, file int) []byte {
 	return append(appendMessage(nil, kindRaw, addr, id), rawFile, byte(file))
 }
