@@ -108,6 +108,26 @@ func TestMergeInAnyOrder(t *testing.T) {
 	})
 }
 
+// TestCancellationsInAnyOrder holds the same of mails about whole meetings alone, where a CANCEL may come first.
+func TestCancellationsInAnyOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var mails []*Invitation
+		for seq := range rapid.IntRange(2, 5).Draw(t, "mails") {
+			inv := drawnMail(t, rapid.SampledFrom([]string{"REQUEST", "CANCEL"}).Draw(t, "method"), seq, time.Time{})
+			inv.Event.Recurrence.Overrides, inv.Revisions = nil, nil
+			mails = append(mails, inv)
+		}
+		other := rapid.Permutation(mails).Draw(t, "order")
+		a, b := merged(mails).ByUID("u"), merged(other).ByUID("u")
+		if a.Status == icalendar.Cancelled && b.Status == icalendar.Cancelled {
+			a, b = whenCancelled(a), whenCancelled(b)
+		}
+		if !sameShown(a, b) || a.Sequence != b.Sequence || !a.Stamp.Equal(b.Stamp) {
+			t.Fatalf("in their order:\n%s\nin another:\n%s", tellMeeting(a), tellMeeting(b))
+		}
+	})
+}
+
 // whenCancelled leaves of a meeting what does not depend on what was known as it was cancelled.
 func whenCancelled(m *Meeting) *Meeting {
 	left := Meeting{Event: icalendar.Event{Status: m.Status, Sequence: m.Sequence, Stamp: m.Stamp}}
@@ -162,7 +182,7 @@ func TestMergeOnce(t *testing.T) {
 			if again.Said.Action != Unchanged || again.Meeting != nil || again.Event != "" {
 				t.Fatalf("%s again: %s%s", inv.Method, tellMerged(&again), tellMeeting(again.Meeting))
 			}
-			if m.Said.Action != Created && again.Said.Meeting.ID != m.Said.Meeting.ID {
+			if isNew := m.Meeting != nil && m.Meeting.ID == 0; !isNew && again.Said.Meeting.ID != m.Said.Meeting.ID {
 				t.Fatalf("named meeting %d, then %d", m.Said.Meeting.ID, again.Said.Meeting.ID)
 			}
 			book = answered(t, next)

@@ -149,7 +149,7 @@ func (x *merger) cancel() outcome {
 	}
 	switch {
 	case k == nil:
-		return refuse(RefusedUnknown)
+		return x.ahead()
 	case !x.inv.Event.RecurrenceID.IsZero():
 		return x.occurrences()
 	case x.revision.below(k.revision()):
@@ -163,6 +163,21 @@ func (x *merger) cancel() outcome {
 		x.cancelEach(m)
 	}
 	return x.updated(m, false)
+}
+
+// ahead keeps of a CANCEL that came ahead of its REQUEST, or of the one that was never sent here, how new it is
+// (RFC 5546, section 2.1.5), in a meeting that is cancelled: the REQUEST would else bring it to life. It changes
+// nothing that anybody was told of. Of single occurrences nothing is kept: the others may well take place.
+func (x *merger) ahead() outcome {
+	if !x.inv.Event.RecurrenceID.IsZero() {
+		return refuse(RefusedUnknown)
+	}
+	o := x.create()
+	if o.next != nil {
+		o.next.Status = icalendar.Cancelled
+		o.action, o.refused = Unchanged, RefusedUnknown
+	}
+	return o
 }
 
 // sameShown reports two states of a meeting of which readers are shown the same, but for its SEQUENCE.
