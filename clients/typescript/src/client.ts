@@ -1,0 +1,104 @@
+import { follow, type FollowOptions, type Followed } from "./events.js";
+import { Inbox } from "./inbox.js";
+import { once, pages, Transport, type Options } from "./transport.js";
+import type { AllMessagesQuery, BatchResult, CallOptions, CreatedInbox, InboxInfo, InboxOrder, InboxQuery, Message, OnceOptions, Suppression } from "./types.js";
+
+/** The inboxes that a key reaches: `client.inboxes`. */
+export class Inboxes {
+  readonly #transport: Transport;
+
+  /** @internal */
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** Makes an inbox; without an order its address is drawn. Needs an account key with inbox:manage. */
+  async create(order: InboxOrder = {}, options: OnceOptions = {}): Promise<Inbox> {
+    const made = await this.#transport.json<CreatedInbox>({ method: "POST", path: "/api/v1/inboxes", body: order, headers: once(options.idempotencyKey), safe: true, member: "address" }, options);
+    return new Inbox(this.#transport, made.address, made, true);
+  }
+
+  /** Makes up to 1,000 inboxes in one call; each has its own result, in order. Needs an account key with inbox:manage. */
+  async createMany(orders: InboxOrder[], options: OnceOptions = {}): Promise<BatchResult[]> {
+    type Result = { status: number; inbox?: CreatedInbox; detail?: string };
+    const answer = await this.#transport.json<{ results: Result[] }>({ method: "POST", path: "/api/v1/inboxes/batch", body: { inboxes: orders }, headers: once(options.idempotencyKey), safe: true, member: "results" }, options);
+    return answer.results.map((r) => (r.inbox ? { status: r.status, inbox: new Inbox(this.#transport, r.inbox.address, r.inbox, true) } : { status: r.status, detail: r.detail ?? "" }));
+  }
+
+  /** Goes through the inboxes. Needs inbox:read; an inbox key reaches one. */
+  list(query: InboxQuery = {}, options?: CallOptions): AsyncGenerator<Inbox, void, undefined> {
+    return pages(
+      (cursor) => this.#transport.json<{ inboxes: InboxInfo[]; next_cursor: string | null }>({ method: "GET", path: "/api/v1/inboxes", query: { ...query, cursor }, safe: true, member: "inboxes" }, options),
+      (page) => page.inboxes.map((info) => new Inbox(this.#transport, info.address, info)),
+      (page) => page.next_cursor,
+    );
+  }
+
+  /** One inbox, which must be there. Needs inbox:read. */
+  async get(address: string, options?: CallOptions): Promise<Inbox> {
+    const info = await new Inbox(this.#transport, address).get(options);
+    return new Inbox(this.#transport, info.address, info);
+  }
+}
+
+/** Addresses that mail came back from: `client.suppressions`. */
+export class Suppressions {
+  readonly #transport: Transport;
+
+  /** @internal */
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** Goes through them. Needs email:send. */
+  list(options?: CallOptions): AsyncGenerator<Suppression, void, undefined> {
+    return pages(
+      (cursor) => this.#transport.json<{ suppressions: Suppression[]; next_cursor: string | null }>({ method: "GET", path: "/api/v1/suppressions", query: { cursor }, safe: true, member: "suppressions" }, options),
+      (page) => page.suppressions,
+      (page) => page.next_cursor,
+    );
+  }
+
+  /** Allows mail to an address again. Needs email:send. */
+  async delete(email: string, options?: CallOptions): Promise<void> {
+    await this.#transport.json({ method: "DELETE", path: `/api/v1/suppressions/${encodeURIComponent(email)}`, member: "ok" }, options);
+  }
+}
+
+/** Inboxd speaks for one key. Safe to share; keep one for the whole program. */
+export class Inboxd {
+  readonly inboxes: Inboxes;
+  readonly suppressions: Suppressions;
+  readonly #transport: Transport;
+
+  constructor(options: Options = {}) {
+    this.#transport = new Transport(options);
+    this.inboxes = new Inboxes(this.#transport);
+    this.suppressions = new Suppressions(this.#transport);
+  }
+
+  /** The inbox at an address; nothing is asked of the service. */
+  inbox(address: string): Inbox {
+    return new Inbox(this.#transport, address);
+  }
+
+  /** Goes through the messages of all inboxes, newest first; each says its `inbox`. Needs an account key with inbox:read. */
+  messages(query: AllMessagesQuery = {}, options?: CallOptions): AsyncGenerator<Message & { inbox: string }, void, undefined> {
+    type Page = { emails: (Message & { inbox: string })[]; next_cursor: string | null };
+    return pages(
+      (cursor) => this.#transport.json<Page>({ method: "GET", path: "/api/v1/messages", query: { ...query, cursor }, safe: true, member: "emails" }, options),
+      (page) => page.emails,
+      (page) => page.next_cursor,
+    );
+  }
+
+  /** What happens at all inboxes, as it happens, over one connection; without an end. Needs inbox:read. */
+  events(options?: FollowOptions): AsyncGenerator<Followed, void, undefined> {
+    return follow(this.#transport, "/api/v1/events", options);
+  }
+
+  /** Six tools as the function schemas that a model's maker takes. Needs no key. */
+  tools(format: "openai" | "anthropic" | "gemini", options?: CallOptions): Promise<object[]> {
+    return this.#transport.json({ method: "GET", path: "/api/v1/tools", query: { format }, safe: true }, options);
+  }
+}

@@ -1,0 +1,261 @@
+import { Calendar } from "./calendar.js";
+import { ApiError, ConnectionError, TimeoutError, UnexpectedAnswerError } from "./errors.js";
+import { follow, type FollowOptions, type Followed } from "./events.js";
+import { backOff, once, pages, sleep, type Transport } from "./transport.js";
+import type { CallOptions, CreatedInbox, InboxChange, InboxInfo, LatestQuery, Letter, Message, MessageQuery, OnceOptions } from "./types.js";
+
+/** Which mail a wait is for. */
+export interface WaitOptions {
+  /** Milliseconds to wait. Default 30,000. */
+  timeout?: number;
+  /** Only mail received then or after. Default: of an inbox that this program made, all; of any other, the last 15 minutes. */
+  since?: Date | string;
+  /** Only mail with a higher id. Default: what this object has not handed out yet. */
+  after?: number;
+  /** Only when the sender's address or name contains this. */
+  from?: string;
+  /** Only when the subject contains this. */
+  subject?: string;
+  /** Only what came to this envelope recipient, `user+tag@host`. */
+  to?: string;
+  /**
+   * Mark what is handed out as read and hand out nothing that is: so that of several programs that wait at one inbox each
+   * mail reaches one. Default: true for an inbox that this program did not make.
+   */
+  claim?: boolean;
+  /** Ends the wait; its reason is thrown. */
+  signal?: AbortSignal;
+}
+
+export interface MessageWaitOptions extends WaitOptions {
+  /** Only a message for which this is true. */
+  match?: (message: Message) => boolean;
+}
+
+const pollSeconds = 50;
+const window = 15 * 60_000;
+
+/** An inbox. Nothing is asked of the service until a method is called. */
+export class Inbox {
+  /** `prefix@namespace` */
+  readonly address: string;
+  /** The answer that this object was made of: of `create`, `get` or `list`; undefined of `client.inbox(address)`. */
+  readonly info: CreatedInbox | InboxInfo | undefined;
+  readonly calendar: Calendar;
+  readonly #transport: Transport;
+  readonly #path: string;
+  readonly #own: boolean;
+  /** The last code that was handed out, for each choice of sender, subject and recipient. */
+  readonly #codes = new Map<string, number>();
+  /** Messages that were handed out; all up to #settled were. */
+  readonly #handed = new Set<number>();
+  #settled = 0;
+
+  /** @internal */
+  constructor(transport: Transport, address: string, info?: CreatedInbox | InboxInfo, own = false) {
+    this.address = address;
+    this.info = info;
+    this.#transport = transport;
+    this.#own = own;
+    this.#path = `/api/v1/inboxes/${encodeURIComponent(address)}`;
+    this.calendar = new Calendar(transport, this.#path);
+  }
+
+  /** The inbox with a tag: lists, latest, waits and events are of what came to `user+tag@host` alone. */
+  tagged(tag: string): Inbox {
+    const at = this.address.lastIndexOf("@");
+    return new Inbox(this.#transport, `${this.address.slice(0, at)}+${tag}${this.address.slice(at)}`, undefined, this.#own);
+  }
+
+  /** The inbox as it is now. Needs inbox:read. */
+  async get(options?: CallOptions): Promise<InboxInfo> {
+    return (await this.#transport.json<{ inbox: InboxInfo }>({ method: "GET", path: this.#path, safe: true, member: "inbox" }, options)).inbox;
+  }
+
+  /** Changes label, retention or what happens when it is full. Needs inbox:manage. */
+  async update(change: InboxChange, options?: CallOptions): Promise<InboxInfo> {
+    return (await this.#transport.json<{ inbox: InboxInfo }>({ method: "PATCH", path: this.#path, body: change, safe: true, member: "inbox" }, options)).inbox;
+  }
+
+  /** Deletes the inbox with its mail, for good. Needs inbox:manage. */
+  async delete(options?: CallOptions): Promise<void> {
+    await this.#transport.json({ method: "DELETE", path: this.#path, member: "ok" }, options);
+  }
+
+  /** Deletes all mail and keeps the address; returns how many went. Needs inbox:manage. */
+  async burn(options?: CallOptions): Promise<number> {
+    return (await this.#transport.json<{ deleted: number }>({ method: "POST", path: `${this.#path}/burn`, member: "deleted" }, options)).deleted;
+  }
+
+  /** The newest received message that fits, null when there is none; `wait` (seconds, at most 60) lets it come. Needs inbox:read. */
+  async latest(query: LatestQuery = {}, options: CallOptions = {}): Promise<Message | null> {
+    const timeout = options.timeout ?? this.#transport.timeout + (query.wait ?? 0) * 1000;
+    return (await this.#transport.json<{ email: Message | null }>({ method: "GET", path: `${this.#path}/latest`, query, safe: true, member: "email" }, { ...options, timeout })).email;
+  }
+
+  /** Goes through the messages, newest first. Needs inbox:read. */
+  messages(query: MessageQuery = {}, options?: CallOptions): AsyncGenerator<Message, void, undefined> {
+    const { fields } = query;
+    const asked = { ...query, fields: fields && !fields.split(",").includes("id") ? `id,${fields}` : fields }; // pages go by ids
+    return pages(
+      (before) => this.#transport.json<{ emails: Message[]; has_more: boolean }>({ method: "GET", path: `${this.#path}/messages`, query: { ...asked, before: before ?? query.before }, safe: true, member: "emails" }, options),
+      (page) => page.emails,
+      (page) => (page.has_more ? String(page.emails.at(-1)?.id ?? "") : null),
+    );
+  }
+
+  /** One message. Needs inbox:read. */
+  async message(id: number, options?: CallOptions): Promise<Message> {
+    return (await this.#transport.json<{ email: Message }>({ method: "GET", path: `${this.#path}/messages/${id}`, safe: true, member: "email" }, options)).email;
+  }
+
+  /** A message as it was received, RFC 5322. Needs inbox:read. */
+  raw(id: number, options?: CallOptions): Promise<Uint8Array> {
+    return this.#transport.bytes({ method: "GET", path: `${this.#path}/messages/${id}/raw`, safe: true, headers: { Accept: "*/*" } }, options);
+  }
+
+  /** The bytes of an attachment. Needs inbox:read. */
+  attachment(message: number, id: number, options?: CallOptions): Promise<Uint8Array> {
+    return this.#transport.bytes({ method: "GET", path: `${this.#path}/messages/${message}/attachments/${id}`, safe: true, headers: { Accept: "*/*" } }, options);
+  }
+
+  /** Marks a message as read, or as unread. Needs inbox:read. */
+  async mark(id: number, read = true, options?: CallOptions): Promise<void> {
+    await this.#transport.json({ method: "POST", path: `${this.#path}/messages/${id}/read`, body: { read }, safe: true, member: "ok" }, options);
+  }
+
+  /** Marks a message as read; false when it was: of several that claim one, one gets true. Needs inbox:read. */
+  async claim(id: number, options?: CallOptions): Promise<boolean> {
+    return (await this.#transport.json<{ claimed: boolean }>({ method: "POST", path: `${this.#path}/messages/${id}/read`, body: { claim: true }, member: "claimed" }, options)).claimed;
+  }
+
+  /** Deletes one message. Needs message:write. */
+  async deleteMessage(id: number, options?: CallOptions): Promise<void> {
+    await this.#transport.json({ method: "DELETE", path: `${this.#path}/messages/${id}`, member: "ok" }, options);
+  }
+
+  /** Deletes the messages with a lower id, or those older than so many hours; returns how many went. Needs message:write. */
+  async deleteMessages(which: { before: number } | { older_than: number }, options?: CallOptions): Promise<number> {
+    return (await this.#transport.json<{ deleted: number }>({ method: "DELETE", path: `${this.#path}/messages`, query: which, member: "deleted" }, options)).deleted;
+  }
+
+  /** Queues a mail and returns the id of its message: it is accepted, not yet delivered. Needs email:send. */
+  async send(letter: Letter, options: OnceOptions = {}): Promise<number> {
+    const call = { method: "POST", path: `${this.#path}/send`, body: letter, headers: once(options.idempotencyKey), safe: true, member: "message_id" } as const;
+    return (await this.#transport.json<{ message_id: number }>(call, options)).message_id;
+  }
+
+  /** Answers a message in its conversation. Needs email:send. */
+  reply(to: Message, letter: Omit<Letter, "to" | "in_reply_to">, options: OnceOptions = {}): Promise<number> {
+    const target = (to.reply_to[0] ?? to.from).email;
+    const subject = letter.subject ?? (/^re:/i.test(to.subject ?? "") ? to.subject : `Re: ${to.subject ?? ""}`);
+    const answers = to.internet_message_id ? { in_reply_to: `<${to.internet_message_id}>` } : {};
+    return this.send({ ...letter, ...answers, subject: [...(subject ?? "")].slice(0, 200).join(""), to: target }, options);
+  }
+
+  /**
+   * Looks at a sent message until it is settled and returns it.
+   * @throws TimeoutError when it is still on its way: it is queued, not lost, and must not be sent again
+   */
+  async waitUntilSent(id: number, options: CallOptions = {}): Promise<Message> {
+    const end = Date.now() + (options.timeout ?? 60_000);
+    for (let pause = 50; ; pause = Math.min(2 * pause, 3000)) {
+      const message = await this.message(id, { signal: options.signal });
+      if (message.send_status !== "queued" && message.send_status !== "retrying") return message;
+      if (Date.now() + pause > end) throw new TimeoutError(`Message ${id} of ${this.address} is still ${message.send_status}: it is on its way, do not send it again`);
+      await sleep(pause, options.signal);
+    }
+  }
+
+  /**
+   * Waits for a one-time code and returns it: the newest that this object has not handed out.
+   * @throws TimeoutError when none came in time
+   */
+  async waitForOtp(options: WaitOptions = {}): Promise<string> {
+    const choice = JSON.stringify([options.from, options.subject, options.to]);
+    let seen = options.after ?? this.#codes.get(choice) ?? 0;
+    const message = await this.#wait(options, "code", async (query, end) => {
+      const found = await this.#poll({ ...query, otp: true, after: seen }, end, options.signal);
+      if (found) this.#codes.set(choice, (seen = found.id));
+      return found;
+    });
+    return message.otp_code!;
+  }
+
+  /**
+   * Waits for a message and returns it: the oldest that fits and that this object has not handed out.
+   * @throws TimeoutError when none came in time
+   */
+  async waitForMessage(options: MessageWaitOptions = {}): Promise<Message> {
+    const ready: Message[] = [];
+    const all = !(options.from || options.subject || options.to || options.since) && options.after === undefined;
+    let seen = options.after ?? this.#settled;
+    let gapless = all;
+    return this.#wait(options, "message", async (query, end) => {
+      for (;;) {
+        for (let next = ready.shift(); next; next = ready.shift()) {
+          const handed = options.after === undefined && this.#handed.has(next.id);
+          const fits = !handed && (!options.match || options.match(next));
+          if (fits) this.#handed.add(next.id);
+          gapless &&= handed || fits;
+          if (gapless) this.#settled = next.id;
+          if (fits) return next;
+        }
+        const newest = await this.#poll({ ...query, after: seen }, end, options.signal);
+        if (!newest) return null;
+        if (newest.id > seen + 1) await this.#between(seen, newest, query, ready, options.signal);
+        ready.push(newest);
+        seen = newest.id;
+      }
+    });
+  }
+
+  /** What happens at this inbox, as it happens; without an end. Needs inbox:read. */
+  events(options?: FollowOptions): AsyncGenerator<Followed, void, undefined> {
+    return follow(this.#transport, `${this.#path}/events`, options);
+  }
+
+  /** between gathers what came after seen and before newest, oldest first. */
+  async #between(seen: number, newest: Message, query: LatestQuery, into: Message[], signal?: AbortSignal) {
+    const found: Message[] = [];
+    const { from, subject, ...rest } = query;
+    const holds = (part: string | undefined, text: string) => !part || text.toLowerCase().includes(part.toLowerCase());
+    for await (const m of this.messages({ ...rest, limit: 200, before: newest.id }, { signal })) {
+      if (m.id <= seen) break;
+      if (holds(subject, m.subject ?? "") && holds(from, `${m.from.name} ${m.from.email}`)) found.push(m);
+    }
+    for (const m of found.reverse()) into.push(await this.message(m.id, { signal }));
+  }
+
+  async #wait(options: WaitOptions, what: string, next: (query: LatestQuery, end: number) => Promise<Message | null>): Promise<Message> {
+    const time = options.timeout ?? 30_000;
+    const end = Date.now() + time;
+    const { from, subject, to } = options;
+    const since = options.since ?? (this.#own || options.after !== undefined ? undefined : new Date(this.#transport.now() - window));
+    for (;;) {
+      const found = await next({ from, subject, to, since }, end);
+      if (!found) throw new TimeoutError(`No ${what} came to ${this.address} within ${time / 1000} s`);
+      const claim = options.claim ?? !this.#own;
+      if (!claim || (!found.is_read && (await this.claim(found.id, { signal: options.signal })))) return found;
+    }
+  }
+
+  /** poll asks for the latest until there is one or the time is up; it outlives a restart of the service. */
+  async #poll(query: LatestQuery, end: number, signal?: AbortSignal): Promise<Message | null> {
+    for (let vain = 0; ; ) {
+      const left = end - Date.now();
+      const wait = Math.min(pollSeconds, Math.max(0, Math.ceil(left / 1000)));
+      try {
+        const found = await this.latest({ ...query, wait }, { signal, timeout: Math.max(left, 0) + 2000 });
+        if (found) return found;
+        vain = 0;
+      } catch (err) {
+        const passes = err instanceof ConnectionError || (err instanceof ApiError && err.status >= 500) || (err instanceof UnexpectedAnswerError && err.status >= 500);
+        const pause = backOff(vain++);
+        if (!passes || Date.now() + pause > end) throw err;
+        await sleep(pause, signal);
+      }
+      if (Date.now() >= end) return null;
+    }
+  }
+}

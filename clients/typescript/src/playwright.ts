@@ -1,0 +1,18 @@
+import { test as base } from "@playwright/test";
+import { Inboxd } from "./client.js";
+import type { Inbox } from "./inbox.js";
+
+/**
+ * Playwright's `test` with two fixtures more: `inboxd`, a client of the service that `INBOXD_URL` and `INBOX_API_KEY` name, and
+ * `inbox`, an inbox of this test alone, which is deleted afterwards.
+ */
+export const test = base.extend<{ inbox: Inbox }, { inboxd: Inboxd }>({
+  inboxd: [async ({}, use) => use(new Inboxd()), { scope: "worker" }],
+  inbox: async ({ inboxd }, use) => {
+    const inbox = await inboxd.inboxes.create();
+    await use(inbox);
+    await inbox.delete();
+  },
+});
+
+export { expect } from "@playwright/test";

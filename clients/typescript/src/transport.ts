@@ -1,0 +1,236 @@
+import { ApiError, ConnectionError, InboxdError, TimeoutError, UnexpectedAnswerError } from "./errors.js";
+import type { CallOptions } from "./types.js";
+
+/** Where the service is and how it is called. */
+export interface Options {
+  /** Where the service is. Default: the variable `INBOXD_URL`, else `http://127.0.0.1:8080`. */
+  baseUrl?: string;
+  /** An account key, an inbox key or a session token. Default: the variable `INBOX_API_KEY`. */
+  apiKey?: string;
+  /** Milliseconds that one call may take, its repeats included; waits and streams have their own. Default 30,000. */
+  timeout?: number;
+  /** How often a call is repeated where that is safe. Default 2. */
+  retries?: number;
+  /** What carries the calls. Default: the platform's `fetch`. */
+  fetch?: typeof fetch;
+}
+
+export interface Call {
+  method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  path: string;
+  query?: object;
+  body?: unknown;
+  /** The call may be repeated although it was perhaps carried out. */
+  safe?: boolean;
+  headers?: Record<string, string>;
+  /** A member that the answer must have. */
+  member?: string;
+}
+
+export const sleep = (ms: number, signal?: AbortSignal) =>
+  new Promise<void>((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason);
+    const end = () => {
+      clearTimeout(timer);
+      reject(signal!.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", end);
+      resolve();
+    }, ms);
+    signal?.addEventListener("abort", end, { once: true });
+  });
+
+/** backOff is the pause before repeat n (from 0), in milliseconds: doubled, with jitter, at most 8 s. */
+export const backOff = (n: number) => Math.min(8000, 200 * 2 ** n) * (0.75 + Math.random() / 2);
+
+const longestPause = 30_000;
+const environment = (globalThis as { process?: { env?: Record<string, string | undefined> } }).process?.env ?? {};
+
+/** A signal that ends with another one, or when the time is up. */
+class Deadline {
+  readonly #controller = new AbortController();
+  readonly #timer?: ReturnType<typeof setTimeout>;
+  passed = false;
+
+  constructor(
+    ms: number,
+    readonly outer?: AbortSignal,
+  ) {
+    if (outer?.aborted) this.#follow();
+    outer?.addEventListener("abort", this.#follow, { once: true });
+    if (Number.isFinite(ms)) {
+      this.#timer = setTimeout(() => {
+        this.passed = true;
+        this.#controller.abort();
+      }, ms);
+    }
+  }
+  #follow = () => this.#controller.abort(this.outer!.reason);
+  get signal() {
+    return this.#controller.signal;
+  }
+  release() {
+    clearTimeout(this.#timer);
+    this.outer?.removeEventListener("abort", this.#follow);
+  }
+}
+
+/** Transport makes calls: it names them, repeats what may be repeated, and says what went wrong. */
+export class Transport {
+  readonly base: string;
+  readonly timeout: number;
+  readonly #retries: number;
+  readonly #fetch: typeof fetch;
+  readonly #credential: Record<string, string>;
+  /** How far the clock of the service is ahead of ours, in milliseconds, as of its last answer. */
+  skew = 0;
+
+  constructor(options: Options) {
+    this.base = (options.baseUrl ?? environment["INBOXD_URL"] ?? "http://127.0.0.1:8080").replace(/\/+$/, "");
+    this.timeout = options.timeout ?? 30_000;
+    this.#retries = options.retries ?? 2;
+    this.#fetch = options.fetch ?? ((...a) => globalThis.fetch(...a));
+    const key = options.apiKey ?? environment["INBOX_API_KEY"] ?? "";
+    this.#credential = !key ? {} : key.startsWith("svc_sess_") ? { Authorization: `Bearer ${key}` } : { "X-API-Key": key };
+  }
+
+  /** now is the present by the clock of the service, about. */
+  now() {
+    return Date.now() + this.skew;
+  }
+
+  /** json makes a call and returns its answer, decoded. */
+  async json<T>(call: Call, options: CallOptions = {}): Promise<T> {
+    return this.#attempts(call, options, async (response) => {
+      const text = await response.text();
+      let answer: unknown;
+      try {
+        answer = JSON.parse(text);
+      } catch (cause) {
+        throw new UnexpectedAnswerError(`${named(call)}: the answer is no JSON, or was cut: ${excerpt(text)}`, response.status, { cause });
+      }
+      if (typeof answer !== "object" || answer === null || (call.member && !(call.member in answer))) {
+        throw new UnexpectedAnswerError(`${named(call)}: the answer is not that of the inbox service: ${excerpt(text)}`, response.status);
+      }
+      return answer as T;
+    });
+  }
+
+  /** bytes makes a call and returns the body of its answer. */
+  async bytes(call: Call, options: CallOptions = {}): Promise<Uint8Array> {
+    return this.#attempts(call, options, async (response) => new Uint8Array(await response.arrayBuffer()));
+  }
+
+  /** open makes one attempt and leaves the body to the caller, until signal ends it. */
+  async open(call: Call, signal?: AbortSignal): Promise<Response> {
+    const headers: Record<string, string> = { Accept: "application/json", ...this.#credential, ...call.headers };
+    let body: string | undefined;
+    if (call.body !== undefined) {
+      headers["Content-Type"] = "application/json";
+      body = JSON.stringify(call.body);
+    }
+    let response: Response;
+    try {
+      response = await this.#fetch(this.url(call), { method: call.method, headers, body, signal, redirect: "manual" });
+    } catch (cause) {
+      if (signal?.aborted) throw signal.reason;
+      throw new ConnectionError(`${named(call)}: ${this.base} was not reached: ${reason(cause)}`, { cause });
+    }
+    const date = Date.parse(response.headers.get("Date") ?? "");
+    if (date && Math.abs(date - Date.now()) > 2000) this.skew = date - Date.now();
+    if (!response.ok) throw await refusal(call, response);
+    return response;
+  }
+
+  url(call: Call): string {
+    const query = new URLSearchParams();
+    for (const [name, value] of Object.entries(call.query ?? {})) {
+      if (value === undefined || value === null || value === "") continue;
+      query.set(name, value instanceof Date ? value.toISOString() : String(value));
+    }
+    const tail = query.toString();
+    return this.base + call.path + (tail && `?${tail}`);
+  }
+
+  async #attempts<T>(call: Call, options: CallOptions, read: (response: Response) => Promise<T>): Promise<T> {
+    const time = options.timeout ?? this.timeout;
+    const deadline = new Deadline(time, options.signal);
+    try {
+      for (let n = 0; ; n++) {
+        try {
+          const response = await this.open(call, deadline.signal);
+          try {
+            return await read(response);
+          } catch (cause) {
+            if (cause instanceof InboxdError || deadline.signal.aborted) throw cause;
+            throw new ConnectionError(`${named(call)}: the answer broke off: ${reason(cause)}`, { cause });
+          }
+        } catch (err) {
+          if (options.signal?.aborted) throw options.signal.reason;
+          if (deadline.passed) throw new TimeoutError(`${named(call)}: no answer within ${time} ms`);
+          if (n >= this.#retries || !mayRepeat(call, err)) throw err;
+          const asked = err instanceof ApiError && err.retryAfter !== undefined ? err.retryAfter * 1000 : 0;
+          if (asked > longestPause) throw err;
+          await sleep(Math.max(backOff(n), asked), deadline.signal).catch(() => {
+            if (options.signal?.aborted) throw options.signal.reason;
+            throw err;
+          });
+        }
+      }
+    } finally {
+      deadline.release();
+    }
+  }
+}
+
+/** mayRepeat tells what was surely not carried out, or may be twice, from everything else. */
+export function mayRepeat(call: Call, err: unknown): boolean {
+  if (err instanceof ApiError) return err.status === 503 || err.status === 429 || (!!call.safe && err.status >= 500 && err.status !== 507);
+  if (err instanceof UnexpectedAnswerError) return !!call.safe && err.status >= 500;
+  return err instanceof ConnectionError && (!!call.safe || refused(err.cause));
+}
+
+/** refused reports that no connection was made, so that nothing was sent. */
+function refused(cause: unknown): boolean {
+  const inner = (cause as { cause?: { code?: string } } | undefined)?.cause;
+  return inner?.code === "ECONNREFUSED" || inner?.code === "ENOTFOUND";
+}
+
+async function refusal(call: Call, response: Response): Promise<InboxdError> {
+  const text = await response.text().catch(() => "");
+  let detail: unknown;
+  try {
+    detail = (JSON.parse(text) as { detail?: unknown }).detail;
+  } catch {
+    // not the service: told below
+  }
+  if (typeof detail !== "string") {
+    return new UnexpectedAnswerError(`${named(call)}: HTTP ${response.status}, not from the inbox service: ${excerpt(text)}`, response.status);
+  }
+  const after = response.headers.get("Retry-After");
+  const seconds = after !== null && /^\d+$/.test(after) ? Number(after) : undefined;
+  return new ApiError(response.status, detail, response.headers.get("X-Request-Id") ?? "", seconds);
+}
+
+const named = (call: Call) => `${call.method} ${call.path}`;
+const excerpt = (text: string) => JSON.stringify(text.length > 200 ? text.slice(0, 200) + "…" : text);
+
+function reason(err: unknown): string {
+  const inner = (err as { cause?: { message?: string; code?: string } }).cause;
+  return inner?.message || inner?.code || (err as Error).message;
+}
+
+/** once draws the name under which a call is done one time. */
+export const once = (given?: string): Record<string, string> => ({ "Idempotency-Key": given ?? crypto.randomUUID() });
+
+/** pages goes through a list that is told in pages. */
+export async function* pages<T, P>(next: (cursor: string | undefined) => Promise<P>, items: (page: P) => T[], cursor: (page: P) => string | null | undefined): AsyncGenerator<T, void, undefined> {
+  for (let at: string | undefined; ; ) {
+    const page = await next(at);
+    yield* items(page);
+    const behind = cursor(page);
+    if (!behind) return;
+    at = behind;
+  }
+}

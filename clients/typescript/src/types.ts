@@ -1,0 +1,48 @@
+import type { components, operations } from "./contract.js";
+
+type Schemas = components["schemas"];
+type Query<O extends keyof operations> = NonNullable<operations[O]["parameters"]["query"]>;
+type Body<O extends keyof operations> = operations[O] extends { requestBody?: { content: { "application/json": infer B } } } ? B : never;
+
+/** A message as the contract has it; field names are those of the wire. */
+export type Message = Schemas["Message"];
+export type Mailbox = Schemas["Mailbox"];
+export type Attachment = Schemas["Attachment"];
+export type InboxInfo = Schemas["Inbox"];
+export type CreatedInbox = Schemas["CreatedInbox"];
+export type InboxOrder = Schemas["InboxOrder"];
+export type InboxChange = NonNullable<Body<"updateInbox">>;
+export type Letter = Body<"sendMessage">;
+export type Meeting = Schemas["Meeting"];
+export type OneMeeting = Schemas["OneMeeting"];
+export type MeetingOrder = Schemas["MeetingOrder"];
+export type MeetingChange = Schemas["MeetingChange"];
+export type Arranged = Schemas["Arranged"];
+export type CalendarFeed = Schemas["CalendarFeed"];
+export type OwnerCopies = Schemas["OwnerCopies"];
+export type Suppression = Schemas["Suppression"];
+/** What happened: of a stream, a long poll or a webhook; told by `event`. */
+export type Event = Schemas["Event"];
+export type EventName = Schemas["EventName"];
+export type MessageQuery = Omit<Query<"listMessages">, "before" | "since"> & { before?: number; since?: Date | string };
+export type AllMessagesQuery = Omit<Query<"listAllMessages">, "cursor" | "since"> & { since?: Date | string };
+export type InboxQuery = Omit<Query<"listInboxes">, "cursor">;
+export type MeetingQuery = Omit<Query<"listMeetings">, "cursor" | "from" | "to"> & { from?: Date | string; to?: Date | string };
+export type LatestQuery = Omit<Query<"getLatestMessage">, "since"> & { since?: Date | string };
+export type Busy = operations["getFreeBusy"]["responses"]["200"]["content"]["application/json"]["busy"][number];
+/** A result of `createMany`, in the order of what was asked for. */
+export type BatchResult = { inbox: import("./inbox.js").Inbox; status: number } | { inbox?: undefined; status: number; detail: string };
+
+/** What any call takes besides. */
+export interface CallOptions {
+  /** Ends the call; its reason is thrown. */
+  signal?: AbortSignal;
+  /** Milliseconds for the whole call, its repeats included. Default: that of the client. */
+  timeout?: number;
+}
+
+/** What a call that makes something takes besides. */
+export interface OnceOptions extends CallOptions {
+  /** 1 to 255 visible ASCII characters: a repeat gets the first answer, for 24 hours. Default: one drawn for each call. */
+  idempotencyKey?: string;
+}

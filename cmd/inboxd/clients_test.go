@@ -1,0 +1,43 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// The clients that people install, as seen from this folder.
+const (
+	typescriptClient = "../../clients/typescript"
+)
+
+// outside runs a program of another language in dir against the server, and fails with what it said.
+func (u *user) outside(t *testing.T, dir, name string, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Dir, cmd.WaitDelay = dir, time.Second
+	cmd.Env = append(os.Environ(), "INBOXD_URL=http://"+u.server.http, "INBOXD_SMTP="+u.server.smtp, "INBOX_API_KEY="+u.key,
+		"INBOXD_BIN="+os.Args[0], "INBOXD_RUN_MAIN=1", "npm_config_update_notifier=false", "PYTHONDONTWRITEBYTECODE=1")
+	if said, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s %v: %v\n%s", name, args, err, said)
+	}
+}
+
+// TestClientsOfOtherLanguages builds each from the contract and runs its own tests, all against one
+// server.
+func TestClientsOfOtherLanguages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the clients")
+	}
+	u := launch(t, filepath.Join(t.TempDir(), "data"), allowLoopback...).signUp(t, "me@example.test")
+	t.Run("typescript", func(t *testing.T) {
+		t.Parallel()
+		if _, err := os.Stat(filepath.Join(typescriptClient, "node_modules")); err != nil {
+			t.Fatal("the compiler is missing: make deps")
+		}
+		u.outside(t, typescriptClient, "npm", "run", "--silent", "build")
+		u.outside(t, typescriptClient, "node", "--test", "dist/test/")
+	})
+}
