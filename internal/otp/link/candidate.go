@@ -24,7 +24,7 @@ type view struct {
 	address
 	said  concept // by its own texts
 	same  concept // by the sentence before it
-	above concept // by the lines above it, when those say nothing
+	above concept // by the lines above it
 	below concept // by what follows
 	long  bool    // its text is a sentence
 
@@ -175,9 +175,7 @@ func (c *collector) around(v *view, s string, floor, start, end int) {
 	v.located = true
 	above := before[:len(before)-len(line)]
 	v.same |= c.concepts(sentence(line))
-	if v.voice()&(asks|others) == 0 {
-		v.above |= c.concepts(lastLines(above))
-	}
+	v.above |= c.concepts(lastLines(above))
 	if i := strings.Index(behind, "://"); i >= 0 {
 		behind = behind[:i]
 	}

@@ -68,7 +68,12 @@ var parts = []struct {
 }{
 	{"said", "It says so itself.", func(v *view) concept { return v.said }, every &^ (ignore | expires)},
 	{"same", "The sentence before it says so.", func(v *view) concept { return v.same }, every &^ (ignore | expires)},
-	{"above", "The lines above it say so, and it says nothing itself.", func(v *view) concept { return v.above }, every},
+	{"above", "The lines above it say so, and it says nothing itself.", func(v *view) concept {
+		if (v.said|v.same)&(asks|others) != 0 {
+			return 0
+		}
+		return v.above
+	}, every},
 	{"url", "The words of its URL say so.", func(v *view) concept { return v.means }, asks | others | password | email},
 	{"subject", "The subject says so.", func(v *view) concept { return v.mail.subject }, every &^ (follow | ignore | expires)},
 }
@@ -105,6 +110,11 @@ func features() []feature {
 		yes("stray", "It does not stand in the HTML that there is.", func(v *view) bool { return v.mail.html && v.anchors == 0 }),
 		yes("lost", "It stands in no text at all.", func(v *view) bool { return !v.located }),
 		yes("long", "Its text is a sentence.", func(v *view) bool { return v.long }),
+		yes("unlike", "What stands before it is for those who did not do it.", func(v *view) bool { return (v.same|v.above)&notMe != 0 }),
+		yes("after", "What stands before it tells what was done already.", func(v *view) bool { return (v.same|v.above)&done != 0 }),
+		yes("goods", "What stands before it is about something ordered.", func(v *view) bool { return (v.same|v.above)&order != 0 }),
+		yes("blamed", "What stands behind it is for those who did not do it.", func(v *view) bool { return v.below&notMe != 0 }),
+		yes("choice", "Behind it stands how to decline.", func(v *view) bool { return v.below&decline != 0 }),
 		yes("ignore", "Behind it stands what to do for those who did not ask.", func(v *view) bool { return v.below&ignore != 0 }),
 		yes("expires", "Behind it stands how long it is valid.", func(v *view) bool { return v.below&expires != 0 }),
 	}
@@ -143,6 +153,12 @@ var crosses = [][2]string{
 	{"same-signin", "secret"},
 	{"subject-done", "voice"},
 	{"subject-signin", "voice"},
+	{"voice", "unlike"},
+	{"said-reset", "unlike"},
+	{"said-signin", "topic"},
+	{"said-activate", "topic"},
+	{"said-confirm", "topic"},
+	{"said-join", "topic"},
 	{"voice", "ignore"},
 	{"voice", "expires"},
 	{"voice", "order"},

@@ -77,7 +77,9 @@ func (r *addressReader) host(host string) {
 	for more := strings.Count(host, ".") - 1; more > 0; more-- {
 		var label string
 		label, host, _ = strings.Cut(host, ".")
-		r.word(label)
+		if len(label) > 3 { // app, www, api
+			r.word(label)
+		}
 	}
 }
 
