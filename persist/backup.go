@@ -58,6 +58,93 @@ func (s *Store) backup(dir string) error {
 	return nil
 }
 
+// repairStep is how many octets of rows a repair writes at once.
+const repairStep = 1 << 20
+
+// Repair makes the folder to a sound copy of what can be read in dir, in which it changes nothing,
+// and calls found as Check does. Rows that can't be read are left out, and those of files that are
+// damaged. What the others miss then is shown as damaged mail is.
+func Repair(dir, to string, o Options, found func(problem string)) (Checked, error) {
+	if o.FS == nil {
+		o.FS = vfs.Default
+	}
+	if _, err := o.FS.Stat(to); !errors.Is(err, os.ErrNotExist) {
+		return Checked{}, Unfit{Err: fmt.Errorf("the folder %s is there already: a repair makes its own", to)}
+	}
+	r := repair{fs: o.FS, to: to}
+	sum, err := check(dir, o, found, r.keep)
+	if err = errors.Join(err, r.end()); err != nil {
+		_ = o.FS.RemoveAll(to)
+	}
+	return sum, err
+}
+
+// repair writes a new folder. One goroutine has it.
+type repair struct {
+	fs    vfs.FS
+	to    string
+	db    *pebble.DB // nil until there is a row
+	batch *pebble.Batch
+}
+
+// begin makes the folder, with the key of the one that is read.
+func (r *repair) begin(s *Store) (err error) {
+	if err := r.fs.MkdirAll(r.fs.PathJoin(r.to, disk.BlobsName), 0o700); err != nil {
+		return err
+	}
+	if err := s.copyFile(disk.SecretName, r.to, private); err != nil {
+		return err
+	}
+	e := &engine{folder: s.folder}
+	o := e.options(&Options{Still: true})
+	o.FS, o.EventListener = r.fs, nil
+	r.db, err = openPebble(r.fs.PathJoin(r.to, disk.EngineName), o)
+	if err == nil {
+		r.batch = r.db.NewBatch()
+	}
+	return err
+}
+
+// keep writes a row, and its file first.
+func (r *repair) keep(s *Store, key, value []byte) error {
+	if r.db == nil {
+		if err := r.begin(s); err != nil {
+			return err
+		}
+	}
+	if kind(key[0]) == kindBlob {
+		var rec blobRecord
+		if err := decode(value, &rec); err != nil {
+			return err
+		}
+		if err := copyTo(r.fs, s.blobs.path(rec.Name.file()), r.fs.PathJoin(r.to, disk.BlobsName, rec.Name.file())); err != nil {
+			return err
+		}
+	}
+	if err := r.batch.Set(key, value, nil); err != nil || r.batch.Len() < repairStep {
+		return err
+	}
+	return r.write()
+}
+
+func (r *repair) write() error {
+	err := r.db.Apply(r.batch, pebble.NoSync)
+	r.batch.Reset()
+	return err
+}
+
+// end puts on disk what was written, and makes it a data folder.
+func (r *repair) end() error {
+	if r.db == nil {
+		return errors.New("nothing in it can be read")
+	}
+	err := errors.Join(r.write(), r.db.Flush(), r.batch.Close(), r.db.Close())
+	if err != nil {
+		return err
+	}
+	return errors.Join(disk.SyncFolder(r.fs, r.fs.PathJoin(r.to, disk.BlobsName)), disk.MarkCopy(r.fs, r.to), disk.SyncFolder(r.fs, r.fs.PathDir(r.to)))
+}
+
 // copyFile copies a file of the folder's own into dir, if it is there.
 func (e *engine) copyFile(name, dir string, prepare ...func(vfs.File) error) error {
 	data, err := disk.ReadFile(e.folder.FS, e.folder.Path(name))
@@ -99,6 +186,10 @@ func linkOrCopy(fs vfs.FS, from, to string) error {
 	if err == nil || errors.Is(err, os.ErrNotExist) {
 		return err
 	}
+	return copyTo(fs, from, to)
+}
+
+func copyTo(fs vfs.FS, from, to string) error {
 	src, err := fs.Open(from, vfs.SequentialReadsOption)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -188,7 +189,7 @@ func TestCheck(t *testing.T) {
 		}, "something of message 9"},
 		{"a record that is none", func(h harm) error {
 			return h.set(appendMessage(nil, kindContent, harmed, 1), []byte{recordVersion, 0xff})
-		}, "the row 02"},
+		}, "(row 02"},
 		{"a record of a newer program", func(h harm) error {
 			return h.set(appendMessage(nil, kindContent, harmed, 1), []byte{recordVersion + 1, 0xa0})
 		}, "record version 2"},
@@ -199,7 +200,8 @@ func TestCheck(t *testing.T) {
 		}, errPlace.Error()},
 		{"a row of a kind that is none", func(h harm) error { return h.set([]byte{200, 0, 0, 0}, []byte{1}) }, errKey.Error()},
 		{"a list that is too short", func(h harm) error {
-			return h.s.CommitAccount(&account.Rows{ID: accountID(2), Profile: &account.Profile{Email: "b@example.org", CreatedAt: at(0), Inboxes: 3}})
+			return errors.Join(h.s.SetEmail("b@example.org", account.Holding{Account: accountID(2)}),
+				h.s.CommitAccount(&account.Rows{ID: accountID(2), Profile: &account.Profile{Email: "b@example.org", CreatedAt: at(0), Inboxes: 3}}))
 		}, "counts 3 inboxes, its list has 0"},
 		{"a key that nobody can use", func(h harm) error {
 			k := &account.Key{ID: 1, Hash: account.Hash{1}}
@@ -222,6 +224,73 @@ func TestCheck(t *testing.T) {
 				t.Errorf("found %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// TestRepair: of a damaged folder everything is in the copy but what was hit, and that is shown as
+// damaged; the folder itself is left as it was.
+func TestRepair(t *testing.T) {
+	fs := vfs.NewMem()
+	s := must1(Open(folder, options(fs)))(t)
+	for id := int64(1); id <= 60; id++ {
+		body := strings.Repeat(fmt.Sprint(id), 3000)
+		if id == 7 || id == 8 {
+			body = strings.Repeat(fmt.Sprint(id), blobOver+1)
+		}
+		r := mail(harmed, id, body)
+		r.Profile.DueAt, r.DueTo = at(1), at(1)
+		must(t, s.CommitInbox(r))
+		if id == 30 {
+			must(t, s.db.Flush())
+		}
+	}
+	must(t, s.db.Flush())
+	encrypted := must1(s.Encrypt("x", []byte("secret")))(t)
+	lost := must1(s.blobs.find(blobKey(nil, harmed, 7, blobRaw)))(t).Name.file()
+	closeStore(t, s)
+	flip := func(path string) {
+		data := must1(disk.ReadFile(fs, path))(t)
+		data[len(data)/3] ^= 4
+		must(t, rewrite(fs, path, data))
+	}
+	flip(folder + "/" + disk.BlobsName + "/" + lost)
+	for _, name := range must1(fs.List(folder + "/" + disk.EngineName))(t) {
+		if strings.HasSuffix(name, ".blob") {
+			flip(folder + "/" + disk.EngineName + "/" + name)
+			break
+		}
+	}
+	before := problemsOf(t, fs, folder)
+	var found []string
+	sum, err := Repair(folder, "/repaired", options(fs), func(problem string) { found = append(found, problem) })
+	must(t, err)
+	if len(found) < 2 || !slices.Equal(found, before) || !slices.Equal(problemsOf(t, fs, folder), before) {
+		t.Errorf("a check finds %q, a repair %q", before, found)
+	}
+	if sum.Messages != 60 {
+		t.Errorf("read %+v", sum)
+	}
+	copied := must1(Open("/repaired", options(fs)))(t)
+	defer closeStore(t, copied)
+	if got, err := copied.Decrypt("x", encrypted); err != nil || string(got) != "secret" {
+		t.Errorf("the key is lost: %v", err)
+	}
+	st := must1(copied.LoadInbox(harmed))(t)
+	whole := 0
+	for _, m := range st.Messages {
+		raw, err := copied.Raw(harmed, m.ID)
+		if err == nil && len(raw) > 0 {
+			whole++
+		}
+		if m.ID == 8 && len(raw) != blobOver+1 || m.ID == 7 && raw != nil {
+			t.Errorf("message %d has %d bytes: %v", m.ID, len(raw), err)
+		}
+	}
+	if len(st.Messages) != 60 || whole < 5 || whole > 59 {
+		t.Errorf("%d messages, %d of them whole", len(st.Messages), whole)
+	}
+	if _, err := Repair(folder, "/repaired", options(fs), nil); !errors.As(err, new(disk.Unfit)) {
+		t.Errorf("over a folder: %v", err)
 	}
 }
 

@@ -25,7 +25,13 @@ type Checked struct {
 //
 // What only one crash between two steps leaves behind is no damage: the start goes on with it.
 func Check(dir string, o Options, found func(problem string)) (Checked, error) {
-	c := checker{found: found}
+	return check(dir, o, found, nil)
+}
+
+// check hands each row that is whole to keep too, if there is one. A row is whole that can be read
+// and decoded, and whose file is.
+func check(dir string, o Options, found func(problem string), keep func(s *Store, key, value []byte) error) (Checked, error) {
+	c := checker{found: found, keep: keep}
 	folder, err := disk.OpenToRead(dir, &o)
 	if errors.As(err, new(disk.Unfit)) {
 		return c.sum, err
@@ -40,9 +46,9 @@ func Check(dir string, o Options, found func(problem string)) (Checked, error) {
 		found(err.Error())
 		return c.sum, e.abandon()
 	}
-	c.rows()
+	err = c.rows()
 	c.files()
-	return c.sum, e.abandon()
+	return c.sum, errors.Join(err, e.abandon())
 }
 
 // checker looks at one folder. One goroutine has it.
@@ -50,6 +56,7 @@ type checker struct {
 	s     *Store
 	sum   Checked
 	found func(problem string)
+	keep  func(s *Store, key, value []byte) error // nil: nobody wants them
 }
 
 // tell tells a problem of a row by the name of what the row is about.
@@ -60,14 +67,14 @@ func (c *checker) tell(what string, err error) {
 }
 
 // rows reads every row, past those in damaged blocks, which are told by the name of their file.
-func (c *checker) rows() {
+func (c *checker) rows() (failed error) {
 	var all iterators
 	defer func() { c.tell("the database", all.close()) }()
 	for k := kind(0); k < 0xff; k++ {
 		it, err := all.open(c.s.engine, span{appendPrefix(nil, k, 0), ofKind(k).to}, prefixLen)
 		if err != nil {
 			c.tell("the database", err)
-			return
+			return nil
 		}
 		it.lost = func(err error) { c.tell("rows can't be read", err) }
 		for ok := it.First(); ok; ok = it.Next() {
@@ -79,9 +86,14 @@ func (c *checker) rows() {
 			}
 			if err != nil {
 				c.found(fmt.Sprintf("%v (row %x)", named(err), it.Key()))
+			} else if c.keep != nil {
+				if failed = c.keep(c.s, it.Key(), value); failed != nil {
+					return failed
+				}
 			}
 		}
 	}
+	return nil
 }
 
 var (
@@ -89,7 +101,7 @@ var (
 	errPlace = errors.New("it lies in another partition than what it is about")
 )
 
-// row checks one row for itself, and then for what must be there beside it.
+// row checks one row for itself, which its error is about, and for what must be there beside it.
 func (c *checker) row(k kind, key, value []byte) error {
 	if len(key) < prefixLen || len(value) == 0 {
 		return errKey
@@ -127,10 +139,12 @@ func (c *checker) namedRow(k kind, name string, rest, value []byte) (err error) 
 	case k == kindInbox && len(rest) == 8:
 		return c.message(name, readNumber(rest), value)
 	case k == kindContent && len(rest) == 8:
-		return errors.Join(decode(value, new(contentRecord)), c.ofMessage(name, rest))
+		c.ofMessage(name, rest)
+		return decode(value, new(contentRecord))
 	case k == kindRaw && isRawPart(rest):
+		c.ofMessage(name, rest[:8])
 		_, err = rawOf(value)
-		return errors.Join(err, c.ofMessage(name, rest[:8]))
+		return err
 	case k == kindOutbox && len(rest) == 8:
 		return decode(value, new(publicRecord))
 	case k == kindBlob && len(rest) == 9:
@@ -183,7 +197,8 @@ func (c *checker) accountRow(k kind, id account.ID, rest, value []byte) (err err
 		}
 		return err
 	case k == kindAccount:
-		return errors.Join(loadAccountRow(account.NewState(), id, rest, value), c.tokenOf(id, rest))
+		c.tokenOf(id, rest)
+		return loadAccountRow(account.NewState(), id, rest, value)
 	case k == kindList && len(rest) > 8:
 		return checkVersion(value)
 	case k == kindJournal && len(rest) == 8:
@@ -228,14 +243,15 @@ func (c *checker) dueRow(k kind, key, value []byte) (err error) {
 	return err
 }
 
-// needs reports, for a row that is there, another one that is missing. An unreadable one is told where it is read.
-func (c *checker) needs(what string, keys ...[]byte) error {
+// needs tells, for a row that is there, of another one that is missing. One that can't be read is
+// told of where it is read.
+func (c *checker) needs(what string, keys ...[]byte) {
 	for _, key := range keys {
 		if c.s.trace(key) {
-			return nil
+			return
 		}
 	}
-	return errors.New(what)
+	c.found(what)
 }
 
 func (c *checker) inbox(addr string, value []byte) error {
@@ -247,10 +263,10 @@ func (c *checker) inbox(addr string, value []byte) error {
 	if p.Live() {
 		c.sum.Inboxes++
 	}
-	if p.DueAt.IsZero() {
-		return nil
+	if !p.DueAt.IsZero() {
+		c.needs(fmt.Sprintf("the inbox %s is not looked at when its mail is over", addr), inboxDueKey(p.DueAt, addr))
 	}
-	return c.needs(fmt.Sprintf("the inbox %s is not looked at when its mail is over", addr), inboxDueKey(p.DueAt, addr))
+	return nil
 }
 
 func (c *checker) message(addr string, id int64, value []byte) error {
@@ -260,40 +276,35 @@ func (c *checker) message(addr string, id int64, value []byte) error {
 	}
 	c.sum.Messages++
 	m := r.message(id)
-	problems := []error{
-		c.needs(fmt.Sprintf("the inbox %s has messages and no profile", addr), appendText(nil, kindInbox, addr)),
-		c.needs(fmt.Sprintf("the bytes of message %d of %s are missing", id, addr), appendMessage(nil, kindRaw, addr, id), blobKey(nil, addr, id, blobRaw)),
-		c.needs(fmt.Sprintf("what is read of message %d of %s is missing", id, addr), appendMessage(nil, kindContent, addr, id), blobKey(nil, addr, id, blobContent)),
-	}
+	c.needs(fmt.Sprintf("the inbox %s has messages and no profile", addr), appendText(nil, kindInbox, addr))
+	c.needs(fmt.Sprintf("the bytes of message %d of %s are missing", id, addr), appendMessage(nil, kindRaw, addr, id), blobKey(nil, addr, id, blobRaw))
+	c.needs(fmt.Sprintf("what is read of message %d of %s is missing", id, addr), appendMessage(nil, kindContent, addr, id), blobKey(nil, addr, id, blobContent))
 	if m.Sending != nil && !m.Sending.Due.IsZero() {
-		problems = append(problems, c.needs(fmt.Sprintf("message %d of %s waits to be sent and is not in the queue", id, addr), mailDueKey(m.Sending.Due, addr, id)))
+		c.needs(fmt.Sprintf("message %d of %s waits to be sent and is not in the queue", id, addr), mailDueKey(m.Sending.Due, addr, id))
 	}
 	if m.Sealed != nil {
-		problems = append(problems, c.sealed(addr, m))
+		c.sealed(addr, m)
 	}
-	return errors.Join(problems...)
+	return nil
 }
 
 // sealed checks what a sealed message has beside its envelope: while it waits the mail itself, and after
 // that no trace of it.
-func (c *checker) sealed(addr string, m *inbox.Message) error {
-	var problems []error
+func (c *checker) sealed(addr string, m *inbox.Message) {
 	if file := m.Sealed.Files; file > 0 {
-		problems = append(problems, c.needs(fmt.Sprintf("an attachment of message %d of %s is missing", m.ID, addr), fileKey(addr, m.ID, file), blobKey(nil, addr, m.ID, blobFile|byte(file))))
+		c.needs(fmt.Sprintf("an attachment of message %d of %s is missing", m.ID, addr), fileKey(addr, m.ID, file), blobKey(nil, addr, m.ID, blobFile|byte(file)))
 	}
-	queued := c.needs(fmt.Sprintf("message %d of %s waits to be sent and its bytes are missing", m.ID, addr), queuedKey(addr, m.ID), blobKey(nil, addr, m.ID, blobQueued))
-	switch {
-	case m.Waiting():
-		problems = append(problems, queued)
-	case queued == nil:
-		problems = append(problems, fmt.Errorf("message %d of %s is encrypted and delivered, and what waited is still there", m.ID, addr))
+	queued := [][]byte{queuedKey(addr, m.ID), blobKey(nil, addr, m.ID, blobQueued)}
+	if m.Waiting() {
+		c.needs(fmt.Sprintf("message %d of %s waits to be sent and its bytes are missing", m.ID, addr), queued...)
+	} else if c.s.trace(queued[0]) || c.s.trace(queued[1]) {
+		c.found(fmt.Sprintf("message %d of %s is encrypted and delivered, and what waited is still there", m.ID, addr))
 	}
-	return errors.Join(problems...)
 }
 
 // ofMessage tells of content and bytes that nobody can reach.
-func (c *checker) ofMessage(addr string, id []byte) error {
-	return c.needs(fmt.Sprintf("something of message %d of %s is there, and the message is not", readNumber(id), addr), appendMessage(nil, kindInbox, addr, readNumber(id)))
+func (c *checker) ofMessage(addr string, id []byte) {
+	c.needs(fmt.Sprintf("something of message %d of %s is there, and the message is not", readNumber(id), addr), appendMessage(nil, kindInbox, addr, readNumber(id)))
 }
 
 func (c *checker) blob(addr string, rest, value []byte) error {
@@ -301,9 +312,7 @@ func (c *checker) blob(addr string, rest, value []byte) error {
 	if err := decode(value, &r); err != nil {
 		return err
 	}
-	if err := c.ofMessage(addr, rest[:8]); err != nil {
-		return err
-	}
+	c.ofMessage(addr, rest[:8])
 	c.sum.Bytes += int64(r.Size)
 	f, err := c.s.folder.FS.Open(c.s.blobs.path(r.Name.file()))
 	if err == nil {
@@ -321,8 +330,8 @@ func (c *checker) calendar(addr string, value []byte) error {
 		return err
 	}
 	f := r.Feed.feed()
-	return errors.Join(c.opens("feed "+addr, f.Sealed),
-		c.needs(fmt.Sprintf("the link to the calendar of %s opens nothing", addr), linkKey(partition.Of(addr), f.Hash)))
+	c.needs(fmt.Sprintf("the link to the calendar of %s opens nothing", addr), linkKey(partition.Of(addr), f.Hash))
+	return c.opens("feed "+addr, f.Sealed)
 }
 
 func (c *checker) domain(name string, value []byte) error {
@@ -354,12 +363,12 @@ func (c *checker) account(id account.ID, value []byte) error {
 	listed := int64(0)
 	err := c.s.scan(under(appendOwner(nil, kindList, id)), func(_, _ []byte) error { listed++; return nil })
 	if err == nil && listed != r.Inboxes {
-		err = fmt.Errorf("the account %s counts %d inboxes, its list has %d", id, r.Inboxes, listed)
+		c.found(fmt.Sprintf("the account %s counts %d inboxes, its list has %d", id, r.Inboxes, listed))
 	}
 	if h, lost := c.s.AccountByEmail(r.Email); lost == nil && h.Account != id {
-		err = errors.Join(err, fmt.Errorf("the account %s is not found by its address %s", id, r.Email))
+		c.found(fmt.Sprintf("the account %s is not found by its address %s", id, r.Email))
 	}
-	return err
+	return nil
 }
 
 func (c *checker) key(id account.ID, n int64, value []byte) error {
@@ -367,15 +376,15 @@ func (c *checker) key(id account.ID, n int64, value []byte) error {
 	if err := decode(value, &r); err != nil {
 		return err
 	}
-	return c.needs(fmt.Sprintf("key %d of account %s is not found by its hash", n, id), credentialKey(id.Partition(), r.Hash))
+	c.needs(fmt.Sprintf("key %d of account %s is not found by its hash", n, id), credentialKey(id.Partition(), r.Hash))
+	return nil
 }
 
 // tokenOf is key for sessions and resets.
-func (c *checker) tokenOf(id account.ID, rest []byte) error {
-	if rest[0] != partSession && rest[0] != partReset {
-		return nil
+func (c *checker) tokenOf(id account.ID, rest []byte) {
+	if (rest[0] == partSession || rest[0] == partReset) && len(rest) == 1+len(account.Hash{}) {
+		c.needs(fmt.Sprintf("a session of account %s is not found by its hash", id), credentialKey(id.Partition(), account.Hash(rest[1:])))
 	}
-	return c.needs(fmt.Sprintf("a session of account %s is not found by its hash", id), credentialKey(id.Partition(), account.Hash(rest[1:])))
 }
 
 func (c *checker) credential(value []byte) error {
@@ -385,7 +394,7 @@ func (c *checker) credential(value []byte) error {
 	}
 	id, err := readAccount(value[:n])
 	if err == nil && len(value) > n {
-		err = c.needs(fmt.Sprintf("a key of account %s is found by its hash and is not there", id), keyKey(id, readNumber(value)))
+		c.needs(fmt.Sprintf("a key of account %s is found by its hash and is not there", id), keyKey(id, readNumber(value)))
 	}
 	return err
 }
@@ -396,11 +405,10 @@ func (c *checker) delivery(id account.ID, n int64, value []byte) error {
 		return err
 	}
 	d := r.delivery(id, n)
-	due := d.Due()
-	if due.At.IsZero() {
-		return nil
+	if due := d.Due(); !due.At.IsZero() {
+		c.needs(fmt.Sprintf("delivery %d of account %s waits and is not due", n, id), deliveryDueKey(nil, due.At, id, n))
 	}
-	return c.needs(fmt.Sprintf("delivery %d of account %s waits and is not due", n, id), deliveryDueKey(nil, due.At, id, n))
+	return nil
 }
 
 // files counts those for large values, so that a number shows what a check has looked at.

@@ -104,7 +104,8 @@ func (a *adminSocket) backup(_ context.Context, order backupOrder) (any, error) 
 }
 
 type checkCommand struct {
-	Dir string `arg:"" help:"Data folder that no server has open, or a backup." type:"path"`
+	Dir    string `arg:"" help:"Data folder that no server has open, or a backup." type:"path"`
+	Repair string `help:"Folder to make: a sound copy of what can be read." type:"path" placeholder:"TO"`
 }
 
 // exitCode ends the process with a code; what there was to say is said.
@@ -117,10 +118,16 @@ func (c exitCode) Error() string { return fmt.Sprintf("exit %d", int(c)) }
 func (c *checkCommand) Run() error {
 	syscall.Umask(0o077)
 	found := 0
-	sum, err := persist.Check(c.Dir, persist.Options{Logger: slog.New(slog.DiscardHandler)}, func(problem string) {
+	tell := func(problem string) {
 		found++
 		fmt.Println(problem)
-	})
+	}
+	o := persist.Options{Logger: slog.New(slog.DiscardHandler)}
+	look := func() (persist.Checked, error) { return persist.Check(c.Dir, o, tell) }
+	if c.Repair != "" {
+		look = func() (persist.Checked, error) { return persist.Repair(c.Dir, c.Repair, o, tell) }
+	}
+	sum, err := look()
 	if errors.As(err, new(persist.Unfit)) {
 		fmt.Fprintln(os.Stderr, "inboxd: "+sentence(err))
 		return exitCode(2)
@@ -131,6 +138,9 @@ func (c *checkCommand) Run() error {
 	}
 	fmt.Printf("%s: %d accounts, %d inboxes, %d messages; %d rows and %d files, %s read; problems: %d\n",
 		c.Dir, sum.Accounts, sum.Inboxes, sum.Messages, sum.Rows, sum.Files, byteText(sum.Bytes), found)
+	if c.Repair != "" && err == nil {
+		fmt.Printf("%s: what could be read; start it with --data\n", c.Repair)
+	}
 	if found > 0 {
 		return exitCode(1)
 	}

@@ -158,7 +158,12 @@ func (f *Folder) unlock() error {
 
 // Unfit is why a folder can't be looked at, however whole it may be: it is none, another process
 // has it, or its format is another one.
-type Unfit struct{ error }
+type Unfit struct{ Err error }
+
+func (u Unfit) Error() string { return u.Err.Error() }
+
+// Unwrap gives the cause.
+func (u Unfit) Unwrap() error { return u.Err }
 
 // OpenToRead takes a folder for somebody who reads it and writes nothing. Errors are sentences for
 // the operator; those that are not Unfit tell of damage.
