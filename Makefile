@@ -1,21 +1,29 @@
-# make run and make test do everything that a fresh machine needs.
-GO     ?= go
-FUZZ   ?= 30s
-CLONES ?= 2000
+# make run and make test do everything that a fresh machine needs; make help lists the rest.
+GO      ?= go
+FUZZ    ?= 30s
+CLONES  ?= 2000
+ARGS    ?=
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 # Rules that start no goroutine: the race detector makes them twenty times slower and has nothing to
 # find. make race runs them with it all the same.
 PURE   := ./internal/message/... ./internal/icalendar/... ./internal/calendar/...
 
-.PHONY: run build page test race ownercheck lint house otp-train fuzz bench crash deps soak
+# What make deps unpacked is found before what the machine has.
+export PATH := $(CURDIR)/.deps/bin:$(PATH)
 
-build: ## both programs, into bin/
-	$(GO) build -o bin/ ./cmd/...
+.PHONY: build run page check test race ownercheck lint lint-go house otp-train fuzz bench crash deps soak help
+
+build: ## the programs, into bin/, stamped with VERSION
+	$(GO) build -ldflags '-X inboxd/internal/version.stamped=$(VERSION)' -o bin/ ./cmd/...
 
 page: ## the page, from its sources in http/dashboard/web; what it makes is committed
 	./.ci/page
 
-run: build ## the server with its defaults
-	./bin/inboxd serve
+run: build ## the server with its defaults, and ARGS: make run ARGS="--default-plan paid"
+	./bin/inboxd serve $(ARGS)
+
+check: lint-go ## lint-go and the quick tests; needs nothing beside Go
+	$(GO) test -short -shuffle=on ./...
 
 test: deps lint build ## everything that must hold before a change is merged
 	$(GO) test -shuffle=on $(PURE)
@@ -29,12 +37,14 @@ race: ## the tests once more, all of their operations, without the cache
 ownercheck: ## the tests on a node that owns every other group, where a read or a batch past the owner ends the process; but for those in which a group leaves under reads
 	$(GO) test -count=1 -tags ownercheck -skip 'Golden|GroupsComeAndGo|ALoss|WasElsewhere' ./internal/... ./persist/... ./actors/... ./http/... ./smtp/... ./cmd/...
 
-lint: ## vet, gofmt, staticcheck, types of the page and whether it was built, who may import whom, and the bounds of make house
+lint: lint-go ## lint-go, types of the page and whether it was built
+	./.ci/page types
+	./.ci/page same
+
+lint-go: ## vet, gofmt, staticcheck, who may import whom, and the bounds of make house
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "gofmt would change these files"; exit 1; }
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
-	./.ci/page types
-	./.ci/page same
 	$(GO) test -count=1 ./internal/archtest
 	@$(GO) run ./internal/archtest/house -check > /dev/null || { $(MAKE) -s house; exit 1; }
 
@@ -68,5 +78,8 @@ soak: ## ten times what make crash and make fuzz do
 	$(MAKE) crash CLONES=20000
 	$(MAKE) fuzz FUZZ=300s
 
-deps: ## what the tests use beside Go: age, smtp-source and smtp-sink (postfix), swaks, curl, openssl, python3, rspamd, spamd, opendkim, dkimpy, chromium, python3-icalendar, python3-recurring-ical-events, verifiers of webhooks, ical.js and clients of tools (npm)
+deps: ## unpacks what the tests use beside Go into .deps: Debian's packages and npm's; installs nothing
 	./.ci/deps
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12

@@ -16,6 +16,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"inboxd/internal/version"
 )
 
 // Bed is what every load stands on: a running server, keys for it, and a report to fill.
@@ -48,7 +50,7 @@ func Prepare(ctx context.Context, tool string, opts ServerOptions) (_ *Bed, err 
 		return nil, err
 	}
 	b.Report = &Report{
-		Tool: tool, Date: time.Now().UTC(), Commit: b.Server.commit(opts.Commit),
+		Tool: tool, Version: version.String(), Date: time.Now().UTC(), Commit: b.Server.commit(opts.Commit),
 		Machine: describeMachine(dir), Load: map[string]any{"server": b.Server.describe()},
 	}
 	return b, nil

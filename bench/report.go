@@ -17,6 +17,7 @@ import (
 type Report struct {
 	Tool    string         `json:"tool"`
 	Date    time.Time      `json:"date"`
+	Version string         `json:"version"`
 	Commit  string         `json:"commit"`
 	Machine Machine        `json:"machine"`
 	Load    map[string]any `json:"load"`
@@ -108,7 +109,7 @@ func (r *Report) WriteJSON(path string) error {
 
 // WriteTable writes the report for a reader.
 func (r *Report) WriteTable(w io.Writer) error {
-	fmt.Fprintf(w, "%s  %s  commit %s\n%s\nload:", r.Tool, r.Date.Format(time.RFC3339), r.Commit, r.Machine)
+	fmt.Fprintf(w, "%s %s  %s  commit %s\n%s\nload:", r.Tool, r.Version, r.Date.Format(time.RFC3339), r.Commit, r.Machine)
 	for _, name := range slices.Sorted(maps.Keys(r.Load)) {
 		fmt.Fprintf(w, " %s=%v", name, r.Load[name])
 	}

@@ -16,10 +16,13 @@ import (
 	"inboxd/bench"
 	"inboxd/bench/peer"
 	"inboxd/bench/toolcalls"
+	"inboxd/internal/version"
 )
 
 // cli is the command line. The loads' own flags are declared with their options in bench.
 type cli struct {
+	Version kong.VersionFlag `help:"Print the version."`
+
 	JSON    string        `name:"json" help:"Also write the report as JSON to FILE, - for standard output." placeholder:"FILE"`
 	Timeout time.Duration `help:"Bound of the whole run." default:"15m"`
 
@@ -91,7 +94,7 @@ type constantCmd struct {
 
 func main() {
 	var c cli
-	kctx := kong.Parse(&c, kong.Name("inbox-bench"),
+	kctx := kong.Parse(&c, kong.Name("inbox-bench"), kong.Vars{"version": version.Line("inbox-bench")},
 		kong.Description("Loads an inbox server on this machine and reports figures beside their limits."))
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()

@@ -8,22 +8,24 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
 
 	"inboxd/internal/tools"
+	"inboxd/internal/version"
 )
 
 // commandLine is what can be said to the program. Secrets are better in the environment.
 type commandLine struct {
-	BaseURL   string `name:"base-url" env:"INBOX_BASE_URL" default:"http://127.0.0.1:8080" placeholder:"URL" help:"Where the inbox server is (${env}). Default: ${default}"`
-	APIKey    string `name:"api-key" env:"INBOX_API_KEY" placeholder:"KEY" help:"Key of an account, or of one inbox (${env})."`
-	HTTP      string `name:"http" placeholder:"HOST:PORT" help:"Serve HTTP at /mcp there instead of standard input and output."`
-	HTTPToken string `name:"http-token" env:"INBOX_MCP_HTTP_TOKEN" placeholder:"TOKEN" help:"Bearer token that HTTP requests must have (${env}); needed beyond loopback."`
-	LogLevel  string `name:"log-level" default:"info" placeholder:"LEVEL" help:"Least level that is logged, on standard error: debug, info, warn, error. Default: ${default}"`
+	BaseURL   string           `name:"base-url" env:"INBOX_BASE_URL" default:"http://127.0.0.1:8080" placeholder:"URL" help:"Where the inbox server is (${env}). Default: ${default}"`
+	APIKey    string           `name:"api-key" env:"INBOX_API_KEY" placeholder:"KEY" help:"Key of an account, or of one inbox (${env})."`
+	HTTP      string           `name:"http" placeholder:"HOST:PORT" help:"Serve HTTP at /mcp there instead of standard input and output."`
+	HTTPToken string           `name:"http-token" env:"INBOX_MCP_HTTP_TOKEN" placeholder:"TOKEN" help:"Bearer token that HTTP requests must have (${env}); needed beyond loopback."`
+	Version   kong.VersionFlag `help:"Print the version."`
+
+	LogLevel string `name:"log-level" default:"info" placeholder:"LEVEL" help:"Least level that is logged, on standard error: debug, info, warn, error. Default: ${default}"`
 
 	Serve  serveCommand  `cmd:"" default:"1" help:"Serve the tools; what happens without a command."`
 	Schema schemaCommand `cmd:"" help:"Print the six core tools as functions for a model's API."`
@@ -39,7 +41,7 @@ func main() {
 
 func run(args []string) error {
 	var cli commandLine
-	parser, err := kong.New(&cli, kong.Name("inbox-mcp"), kong.Description("Real e-mail inboxes as tools for a model (Model Context Protocol)."))
+	parser, err := kong.New(&cli, kong.Name("inbox-mcp"), kong.Vars{"version": version.Line("inbox-mcp")}, kong.Description("Real e-mail inboxes as tools for a model (Model Context Protocol)."))
 	if err != nil {
 		return err
 	}
@@ -51,14 +53,6 @@ func run(args []string) error {
 	defer stop()
 	chosen.BindTo(ctx, (*context.Context)(nil))
 	return chosen.Run(&cli)
-}
-
-// version is the program's, as it was built.
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
-		return info.Main.Version
-	}
-	return "dev"
 }
 
 func (c *commandLine) logger() (*slog.Logger, error) {

@@ -14,6 +14,7 @@ import (
 
 	"inboxd/http/client"
 	"inboxd/internal/toolserver"
+	"inboxd/internal/version"
 )
 
 const (
@@ -39,7 +40,7 @@ func (serveCommand) Run(ctx context.Context, c *commandLine) error {
 	if err != nil {
 		return err
 	}
-	s := toolserver.New(toolserver.Options{API: api, Version: version(), Log: log})
+	s := toolserver.New(toolserver.Options{API: api, Version: version.String(), Log: log})
 	if c.HTTP == "" {
 		return s.ServeStdio(ctx, os.Stdin, os.Stdout)
 	}

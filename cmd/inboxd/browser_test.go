@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"testing"
 	"time"
+
+	"inboxd/internal/testdeps"
 )
 
 // browser is a Chromium without a window, which speaks the DevTools protocol over two pipes:
@@ -23,10 +25,6 @@ type browser struct {
 // openBrowser starts one with an empty page.
 func openBrowser(t testing.TB) *browser {
 	t.Helper()
-	path, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Fatal("chromium is missing: make deps")
-	}
 	hears, to, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -35,7 +33,7 @@ func openBrowser(t testing.TB) *browser {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+	cmd := exec.Command(testdeps.Program(t, "chromium"), "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
 		"--disable-component-update", "--disable-sync", "--user-data-dir="+t.TempDir(), "--remote-debugging-pipe")
 	cmd.ExtraFiles = []*os.File{hears, says} // 3 and 4, as it wants them
 	if err := cmd.Start(); err != nil {

@@ -11,20 +11,24 @@ import (
 	"github.com/alecthomas/kong"
 
 	"inboxd/internal/fault"
+	"inboxd/internal/version"
 )
 
 type commandLine struct {
-	Config kong.ConfigFlag `help:"TOML file with any of the flags as keys." placeholder:"FILE"`
+	Config  kong.ConfigFlag  `help:"TOML file with any of the flags as keys." placeholder:"FILE"`
+	Version kong.VersionFlag `help:"Print the version." env:"-"`
 
-	Serve serveCommand `cmd:"" help:"Run the server."`
-	Admin adminCommand `cmd:"" help:"Operate a running server over its admin socket."`
-	Check checkCommand `cmd:"" help:"Read a data folder and report what is damaged: exit 0 whole, 1 damaged, 2 not readable."`
+	Serve serveCommand   `cmd:"" help:"Run the server."`
+	Admin adminCommand   `cmd:"" help:"Operate a running server over its admin socket."`
+	Print versionCommand `cmd:"" name:"version" help:"Print the version."`
+	Check checkCommand   `cmd:"" help:"Read a data folder and report what is damaged: exit 0 whole, 1 damaged, 2 not readable."`
 }
 
 func main() {
 	var cli commandLine
 	ctx := kong.Parse(&cli,
 		kong.Name("inboxd"),
+		kong.Vars{"version": version.Line("inboxd")},
 		kong.Description("Inboxes for software agents: real mail in, one-time codes out."),
 		kong.DefaultEnvars("INBOXD"),
 		kong.Configuration(readTOML),
@@ -37,6 +41,14 @@ func main() {
 		fmt.Fprintln(os.Stderr, "inboxd: "+sentence(err))
 		os.Exit(1)
 	}
+}
+
+type versionCommand struct{}
+
+// Run implements the command.
+func (versionCommand) Run() error {
+	_, err := fmt.Println(version.Line("inboxd"))
+	return err
 }
 
 // sentence is what an operator reads: a fault's own sentence with its cause.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"runtime"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -9,19 +11,21 @@ import (
 
 	"inboxd/actors"
 	"inboxd/actors/mailqueue"
+	"inboxd/internal/version"
 	"inboxd/persist"
 	"inboxd/smtp"
 )
 
 // nodeStats is everything the packages count, for `inboxd admin stats`.
 type nodeStats struct {
+	Version string        `json:"version"`
 	Actors  actors.Stats  `json:"actors"`
 	SMTP    smtp.Stats    `json:"smtp"`
 	Persist persist.Stats `json:"persist"`
 }
 
 func (n *node) stats() any {
-	return nodeStats{n.system.Stats(), n.mail.Stats(), n.store.Stats()}
+	return nodeStats{version.String(), n.system.Stats(), n.mail.Stats(), n.store.Stats()}
 }
 
 // metricsHandler answers /metrics in the Prometheus text form; nil when it is off.
@@ -43,6 +47,8 @@ func (nodeCollector) Describe(chan<- *prometheus.Desc) {}
 // Collect implements prometheus.Collector.
 func (c nodeCollector) Collect(out chan<- prometheus.Metric) {
 	f := figures(out)
+	out <- prometheus.MustNewConstMetric(prometheus.NewDesc("inboxd_build_info", "Always 1: which build this is.", []string{"version", "goversion"}, nil),
+		prometheus.GaugeValue, 1, version.String(), runtime.Version())
 	f.actors(c.n.system.Stats())
 	f.gauge("http_long_polls", "Long polls that wait now.", float64(c.n.web.LongPolls()))
 	f.gauge("http_streams", "Event streams now.", float64(c.n.web.Streams()))

@@ -23,6 +23,7 @@ import (
 	"inboxd/internal/netguard"
 	"inboxd/internal/partition"
 	"inboxd/internal/resolve"
+	"inboxd/internal/version"
 	"inboxd/persist"
 	"inboxd/smtp"
 	"inboxd/smtp/courier"
@@ -67,6 +68,7 @@ func (c *serveCommand) start(logger *slog.Logger) (*node, error) {
 		}
 	}
 	n.serve()
+	n.logStart()
 	return n, nil
 }
 
@@ -166,6 +168,21 @@ func (n *node) serve() {
 			}
 		}()
 	}
+}
+
+// logStart is the line that a log begins with: which build serves what folder where.
+func (n *node) logStart() {
+	folder, err := filepath.Abs(n.flags.Data)
+	if err != nil {
+		folder = n.flags.Data
+	}
+	attrs := []any{"version", version.String(), "folder", folder, "domain", n.domain, "base_url", n.baseURL()}
+	for _, edge := range edges {
+		if ln := n.listeners[edge]; ln != nil {
+			attrs = append(attrs, edge, ln.Addr().String())
+		}
+	}
+	n.logger.Info("started", attrs...)
 }
 
 // readyLine tells where the node listens. What is not configured is not in it.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"inboxd/internal/testdeps"
 )
 
 func TestMainJob(t *testing.T) {
@@ -62,14 +64,10 @@ func TestMainJob(t *testing.T) {
 }
 
 func TestSwaksDelivers(t *testing.T) {
-	swaks, err := exec.LookPath("swaks")
-	if err != nil {
-		t.Fatal("swaks is missing: make deps")
-	}
 	s := launch(t, filepath.Join(t.TempDir(), "data"))
 	u := s.signUp(t, "me@example.test")
 	address := u.inbox(t, "agent")
-	out, err := exec.Command(swaks, "--server", s.smtp, "--from", "a@example.test", "--to", address,
+	out, err := exec.Command(testdeps.Program(t, "swaks"), "--server", s.smtp, "--from", "a@example.test", "--to", address,
 		"--header", "Subject: Code 739 204", "--body", "Your login code: 739 204").CombinedOutput()
 	if err != nil {
 		t.Fatalf("swaks: %v\n%s", err, out)

@@ -20,6 +20,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"inboxd/internal/testdeps"
 )
 
 // writePair writes a self-signed certificate for localhost with its key, and returns the
@@ -141,14 +143,7 @@ c.quit()
 	} {
 		to := u.inbox(t, c.name)
 		args := c.args(to)
-		if args[0] == "smtp-source" {
-			if path, err := exec.LookPath("smtp-source"); err == nil {
-				args[0] = path
-			} else {
-				args[0] = "/usr/sbin/smtp-source"
-			}
-		}
-		cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
+		cmd := exec.CommandContext(t.Context(), testdeps.Program(t, args[0]), args[1:]...)
 		if c.input != nil {
 			cmd.Stdin = &patient{text: c.input(to)}
 		}

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"inboxd/internal/resolve/dnstest"
+	"inboxd/internal/testdeps"
 )
 
 // inOwnNetwork runs the test again in a network namespace of its own, where any address can
@@ -48,7 +49,7 @@ func addAddresses(t *testing.T, addrs ...string) {
 		commands = append(commands, []string{"addr", "add", netip.PrefixFrom(prefix, prefix.BitLen()).String(), "dev", "lo", "nodad"})
 	}
 	for _, c := range commands {
-		if out, err := exec.Command("ip", c...).CombinedOutput(); err != nil {
+		if out, err := exec.Command(testdeps.Program(t, "ip"), c...).CombinedOutput(); err != nil {
 			t.Fatalf("ip %v: %v %s", c, err, out)
 		}
 	}

@@ -13,16 +13,13 @@ import (
 	"testing"
 
 	"github.com/miekg/dns"
+
+	"inboxd/internal/testdeps"
 )
 
 // TestWireBytesVerifyElsewhere sends letters of every shape to a server of our own, and lets
 // dkimpy and OpenDKIM verify both signatures of what arrived there.
 func TestWireBytesVerifyElsewhere(t *testing.T) {
-	for _, path := range []string{"/usr/sbin/opendkim", "/usr/lib/python3/dist-packages/dkim", "/usr/lib/python3/dist-packages/nacl"} {
-		if _, err := os.Stat(path); err != nil {
-			t.Fatalf("%v: make deps", err)
-		}
-	}
 	const letters = 200
 	far := receive(t, "127.0.0.1", "0", nil)
 	dir := t.TempDir()
@@ -48,7 +45,7 @@ func TestWireBytesVerifyElsewhere(t *testing.T) {
 	if err := os.WriteFile(zone, publishedKeys(t, filepath.Join(dir, "data")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command("/usr/bin/python3", append([]string{"-c", bothSignatures, zone}, paths...)...).CombinedOutput()
+	out, err := exec.Command(testdeps.Program(t, "python3"), append([]string{"-c", bothSignatures, zone}, paths...)...).CombinedOutput()
 	if got := strings.Count(string(out), "True True\n"); err != nil || got != letters {
 		t.Errorf("dkimpy verifies both signatures of %d of %d: %v\n%s", got, letters, err, out)
 	}
@@ -56,8 +53,9 @@ func TestWireBytesVerifyElsewhere(t *testing.T) {
 	if err := os.WriteFile(conf, fmt.Appendf(nil, "Mode v\nSyslog no\nTestDNSData %s\n", zone), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	opendkim := testdeps.Program(t, "opendkim")
 	for _, path := range paths {
-		out, err := exec.Command("/usr/sbin/opendkim", "-t", path, "-x", conf).CombinedOutput()
+		out, err := exec.Command(opendkim, "-t", path, "-x", conf).CombinedOutput()
 		if !bytes.Contains(out, []byte("succeeded")) || bytes.Contains(out, []byte("failed")) {
 			raw, _ := os.ReadFile(path)
 			t.Fatalf("opendkim: %v: %s\n%q", err, out, raw)

@@ -16,6 +16,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"inboxd/internal/icalendar"
+	"inboxd/internal/testdeps"
 )
 
 // document is a text that we send, and what it is to say.
@@ -140,8 +141,8 @@ func TestOthersReadWhatWeSend(t *testing.T) {
 		t.Fatal("ical.js is missing: make deps")
 	}
 	script := filepath.Join("testdata", "npm", "read.mjs")
-	compare(t, "ical.js", all, ask(t, texts, "node", script))
-	compare(t, "python3-icalendar", all, ask(t, texts, "/usr/bin/python3", filepath.Join("testdata", "read.py")))
+	compare(t, "ical.js", all, ask(t, texts, testdeps.Program(t, "node"), script))
+	compare(t, "python3-icalendar", all, ask(t, texts, testdeps.Program(t, "python3"), filepath.Join("testdata", "read.py")))
 }
 
 func ask(t *testing.T, texts []string, program ...string) (all []opinion) {

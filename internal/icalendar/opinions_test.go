@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"inboxd/internal/icalendar/zone"
+	"inboxd/internal/testdeps"
 )
 
 // asked is an event that another reader expands.
@@ -44,7 +45,7 @@ func TestOccurrencesAgreeWithPython(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), "/usr/bin/python3", filepath.Join("testdata", "occurrences.py"))
+	cmd := exec.CommandContext(t.Context(), testdeps.Program(t, "python3"), filepath.Join("testdata", "occurrences.py"))
 	var said bytes.Buffer
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(in), &said
 	var theirs [][]string

@@ -16,6 +16,7 @@ import (
 
 	"inboxd/internal/ingest"
 	"inboxd/internal/mailauth"
+	"inboxd/internal/testdeps"
 )
 
 // dkimpyScript signs the mails of a JSON array, each by the header fields that it names.
@@ -121,7 +122,7 @@ func TestSignedByDkimpy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), "/usr/bin/python3", "-c", dkimpyScript)
+	cmd := exec.CommandContext(t.Context(), testdeps.Program(t, "python3"), "-c", dkimpyScript)
 	cmd.Stdin = bytes.NewReader(in)
 	out, err := cmd.Output()
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"inboxd/internal/testdeps"
 )
 
 // TestOtherVerifiers lets dkimpy and OpenDKIM, which share no line with us, verify what Sign
@@ -77,7 +79,7 @@ for path in sys.argv[2:]:
 
 func dkimpy(t *testing.T, dns string, paths []string) (verify []bool) {
 	t.Helper()
-	out, err := exec.Command(debian(t, "/usr/bin/python3", "/usr/lib/python3/dist-packages/dkim", "/usr/lib/python3/dist-packages/nacl"),
+	out, err := exec.Command(testdeps.Program(t, "python3"),
 		append([]string{"-c", dkimpyScript, dns}, paths...)...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("dkimpy: %v: %s", err, out)
@@ -96,7 +98,7 @@ func opendkim(t *testing.T, dns string, paths []string) (verify []bool) {
 	conf := filepath.Join(t.TempDir(), "conf")
 	write(t, conf, fmt.Appendf(nil, "Mode v\nSyslog no\nTestDNSData %s\n", dns))
 	for _, path := range paths {
-		out, err := exec.Command(debian(t, "/usr/sbin/opendkim"), "-t", path, "-x", conf).CombinedOutput()
+		out, err := exec.Command(testdeps.Program(t, "opendkim"), "-t", path, "-x", conf).CombinedOutput()
 		good, bad := bytes.Contains(out, []byte("succeeded")), bytes.Contains(out, []byte("failed"))
 		if good == bad {
 			t.Fatalf("opendkim: %v: %s", err, out)
@@ -104,15 +106,4 @@ func opendkim(t *testing.T, dns string, paths []string) (verify []bool) {
 		verify = append(verify, good)
 	}
 	return verify
-}
-
-// debian names the first of what make deps installs.
-func debian(t *testing.T, paths ...string) string {
-	t.Helper()
-	for _, path := range paths {
-		if _, err := os.Stat(path); err != nil {
-			t.Fatalf("%v: make deps", err)
-		}
-	}
-	return paths[0]
 }

@@ -15,6 +15,7 @@ import (
 
 	"inboxd/internal/fault"
 	"inboxd/internal/message"
+	"inboxd/internal/testdeps"
 )
 
 // person has a key pair of their own.
@@ -203,16 +204,12 @@ func TestMail(t *testing.T) {
 
 // TestAge: Debian's age opens what was sealed for a key of age-keygen.
 func TestAge(t *testing.T) {
-	for _, tool := range []string{"age", "age-keygen"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skip("make deps installs age:", err)
-		}
-	}
+	age, keygen := testdeps.Program(t, "age"), testdeps.Program(t, "age-keygen")
 	key := filepath.Join(t.TempDir(), "key.txt")
-	if out, err := exec.CommandContext(t.Context(), "age-keygen", "-o", key).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), keygen, "-o", key).CombinedOutput(); err != nil {
 		t.Fatal(err, string(out))
 	}
-	public, err := exec.CommandContext(t.Context(), "age-keygen", "-y", key).Output()
+	public, err := exec.CommandContext(t.Context(), keygen, "-y", key).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +223,7 @@ func TestAge(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, envelope := range map[string][]byte{string(raw): m.Envelope, "the file": m.Files[0].Envelope} {
-		open := exec.CommandContext(t.Context(), "age", "-d", "-i", key)
+		open := exec.CommandContext(t.Context(), age, "-d", "-i", key)
 		open.Stdin, open.Stderr = bytes.NewReader(envelope), os.Stderr
 		if got, err := open.Output(); err != nil || string(got) != want {
 			t.Errorf("%v, %q", err, got)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"inboxd/internal/delivery"
+	"inboxd/internal/testdeps"
 )
 
 // flood writes block until the courier hangs up.
@@ -143,12 +144,6 @@ func FuzzReadReply(f *testing.F) {
 // sink starts Postfix's own test server, which shares nothing with our fakes.
 func sink(t testing.TB, flags ...string) (addr string) {
 	t.Helper()
-	path, err := exec.LookPath("smtp-sink")
-	if err != nil {
-		if path, err = exec.LookPath("/usr/sbin/smtp-sink"); err != nil {
-			t.Skip("smtp-sink is not installed (Debian: postfix): the courier's second opinion is missing")
-		}
-	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -158,7 +153,7 @@ func sink(t testing.TB, flags ...string) (addr string) {
 	if os.Geteuid() == 0 { // it refuses to run as root
 		flags = append([]string{"-u", "nobody"}, flags...)
 	}
-	cmd := exec.Command(path, append(flags, addr, "1000")...)
+	cmd := exec.Command(testdeps.Program(t, "smtp-sink"), append(flags, addr, "1000")...)
 	cmd.Dir = os.TempDir() // must be open to nobody
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

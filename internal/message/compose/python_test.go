@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"inboxd/internal/message"
+	"inboxd/internal/testdeps"
 )
 
 // seenByPython is a line of testdata/readmail.py.
@@ -29,10 +30,6 @@ type seenByPython struct {
 
 // TestComposeForPython has 200 mails read by a parser that shares nothing with ours.
 func TestComposeForPython(t *testing.T) {
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("python3 is not installed: the second reader of composed mails is missing")
-	}
 	r := rand.New(rand.NewPCG(1, 2))
 	var drafts []Draft
 	var in bytes.Buffer
@@ -46,7 +43,7 @@ func TestComposeForPython(t *testing.T) {
 		drafts = append(drafts, d)
 		in.WriteString(base64.StdEncoding.EncodeToString(raw) + "\n")
 	}
-	cmd := exec.Command(python, "testdata/readmail.py")
+	cmd := exec.Command(testdeps.Program(t, "python3"), "testdata/readmail.py")
 	cmd.Stdin = &in
 	out, err := cmd.Output()
 	if err != nil {

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"inboxd/internal/testdeps"
 )
 
 // GTUBE is the text that every scanner takes for spam.
@@ -32,7 +34,7 @@ end, score = 0.25, description = 'The envelope is known' }
 const rspamdConfig = `
 options {
   pidfile = "%[1]s/pid"; control_socket = "%[1]s/control mode=0600"; tempdir = "%[1]s";
-  filters = ""; gtube_patterns = "all"; url_tld = "/usr/share/rspamd/effective_tld_names.dat";
+  filters = ""; gtube_patterns = "all"; url_tld = "%[3]s";
   dns { nameserver = "127.0.0.1:9"; timeout = 0.2s; retransmits = 0; }
 }
 logging { type = "console"; level = "warning"; }
@@ -47,7 +49,7 @@ func Rspamd(t testing.TB) string {
 	t.Helper()
 	dir, addr := t.TempDir(), freeAddress(t)
 	write(t, dir, "rules.lua", rspamdRules)
-	write(t, dir, "rspamd.conf", fmt.Sprintf(rspamdConfig, dir, addr))
+	write(t, dir, "rspamd.conf", fmt.Sprintf(rspamdConfig, dir, addr, testdeps.File(t, "/usr/share/rspamd/effective_tld_names.dat")))
 	args := []string{"-f", "-c", filepath.Join(dir, "rspamd.conf")}
 	if os.Geteuid() == 0 {
 		args = append(args, "-i") // it would not run as root otherwise
@@ -65,7 +67,7 @@ func Spamd(t testing.TB) string {
 	write(t, dir, "plugins.pre", "loadplugin Mail::SpamAssassin::Plugin::Check\nloadplugin Mail::SpamAssassin::Plugin::HeaderEval\n"+
 		"loadplugin Mail::SpamAssassin::Plugin::BodyEval\n")
 	host, port, _ := net.SplitHostPort(addr)
-	args := []string{"--local", "--nouser-config", "--syslog=stderr", "--siteconfigpath=" + dir, "--configpath=/usr/share/spamassassin",
+	args := []string{"--local", "--nouser-config", "--syslog=stderr", "--siteconfigpath=" + dir, "--configpath=" + testdeps.File(t, "/usr/share/spamassassin"),
 		"--listen=" + host, "--port=" + port, "--max-children=2", "--min-children=1", "--pidfile=" + filepath.Join(dir, "pid"), "--helper-home-dir=" + dir}
 	if os.Geteuid() == 0 {
 		if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
@@ -99,13 +101,7 @@ func freeAddress(t testing.TB) string {
 // it answers ping at addr.
 func run(t testing.TB, addr, ping, pong, program string, args ...string) {
 	t.Helper()
-	path, err := exec.LookPath(program)
-	if err != nil {
-		if path = "/usr/sbin/" + program; !exists(path) {
-			t.Fatalf("%s is missing: make deps", program)
-		}
-	}
-	cmd := exec.Command(path, args...)
+	cmd := exec.Command(testdeps.Program(t, program), args...)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -132,11 +128,6 @@ func run(t testing.TB, addr, ping, pong, program string, args ...string) {
 			t.Fatalf("%s does not answer", program)
 		}
 	}
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 func answers(addr, ping, pong string) bool {
