@@ -136,6 +136,54 @@ func TestTheServerRestartsInAWait(t *testing.T) {
 	}
 }
 
+// TestAnEncryptedInbox: what is plain is told with the API's note, and what can't be done is said.
+func TestAnEncryptedInbox(t *testing.T) {
+	w := theWorld(t)
+	n, err := w.node("sealed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const recipient = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
+	if err := n.ask("PUT", "/api/account/encryption", n.session, map[string]any{"public_key": recipient}, nil); err != nil {
+		t.Fatal(err)
+	}
+	var in struct{ Address string }
+	if err := n.ask("POST", "/api/inboxes", n.session, map[string]any{"encrypted": true}, &in); err != nil {
+		t.Fatal(err)
+	}
+	c := w.client(t, "--base-url", n.base, "--api-key", n.key)
+	args := map[string]any{"address": in.Address, "timeout": 20, "message_id": 1, "body": "Yes"}
+	if a := c.tool("wait_for_otp", pick(args, "address", "timeout")); !a.IsError || !strings.Contains(a.Content[0].Text, "is an encrypted inbox") {
+		t.Errorf("wait_for_otp of an empty one: %+v", a)
+	}
+	id := c.beginTool("wait_for_message", pick(args, "address", "timeout"))
+	n.polled(t, 1)
+	n.mail(t, in.Address, "A secret", "Your code is 482913")
+	a := c.hear(id)
+	text, m := a.Content[0].Text, a.Structured["message"].(map[string]any)
+	if a.IsError || m["encrypted"] != true || m["body"] != nil || m["subject"] != nil || m["otp_code"] != nil || m["note"] == nil || !strings.Contains(text, m["note"].(string)) || strings.Contains(text, "482913") {
+		t.Errorf("wait_for_message: %s %+v", text, m)
+	}
+	a = c.tool("read_messages", pick(args, "address"))
+	if m := a.Structured["messages"].([]any)[0].(map[string]any); m["note"] == nil || m["encrypted"] != true || strings.Contains(a.Content[0].Text, "secret") {
+		t.Errorf("read_messages: %+v", a)
+	}
+	if a := c.tool("reply", pick(args, "address", "message_id", "body")); !a.IsError || !strings.Contains(a.Content[0].Text, "is encrypted") {
+		t.Errorf("reply: %+v", a)
+	}
+	if a := c.tool("wait_for_otp", pick(args, "address", "timeout")); !a.IsError {
+		t.Errorf("wait_for_otp: %+v", a)
+	}
+}
+
+func pick(args map[string]any, names ...string) map[string]any {
+	out := map[string]any{}
+	for _, name := range names {
+		out[name] = args[name]
+	}
+	return out
+}
+
 // polled waits until so many long polls wait at the node.
 func (n *node) polled(t *testing.T, want int) {
 	t.Helper()

@@ -21,7 +21,7 @@ const (
 )
 
 // shownFields are what tools need of a message; never HTML, which a model would read what no person sees in.
-const shownFields = "id,direction,from,to,reply_to,subject,received_at,internet_message_id,otp_code,verification_link,body,truncated_body,links,attachments,calendar_event,is_read,send_status,send_error,encrypted"
+const shownFields = "id,direction,from,to,reply_to,subject,received_at,internet_message_id,otp_code,verification_link,body,truncated_body,links,attachments,calendar_event,is_read,send_status,send_error,encrypted,note"
 
 // stored is a message as the API has it, with its invitation as it came.
 type stored struct {

@@ -307,14 +307,10 @@ func (w *wait) giveBack(id int64) {
 	}
 }
 
-// read reads a message; of an encrypted one all that there is, which is little, for the note is there alone.
+// read reads a message.
 func (c *call) read(ctx context.Context, id int64) (*stored, error) {
-	r := client.Request{Method: "GET", Path: client.InboxPath(c.address(), "messages", fmt.Sprint(id)), Query: url.Values{"fields": {shownFields}}}
-	m, err := c.one(ctx, r)
-	if err == nil && m != nil && m.Encrypted {
-		r.Query = nil
-		m, err = c.one(ctx, r)
-	}
+	path := client.InboxPath(c.address(), "messages", fmt.Sprint(id))
+	m, err := c.one(ctx, client.Request{Method: "GET", Path: path, Query: url.Values{"fields": {shownFields}}})
 	if err == nil && m == nil {
 		err = strange([]byte("no message"))
 	}
