@@ -222,13 +222,9 @@ func (r *request) meetingID() (int64, error) {
 	given := parameter(r.http, "id")
 	id, ok := number(given)
 	if !ok {
-		return 0, r.noMeeting(given)
+		return 0, fault.New(fault.NotFound, fmt.Sprintf("Meeting %s not found in inbox %s", given, r.address))
 	}
 	return id, nil
-}
-
-func (r *request) noMeeting(id string) error {
-	return fault.New(fault.NotFound, fmt.Sprintf("Meeting %s not found in inbox %s", id, r.address))
 }
 
 // bookOf is the calendar of an inbox, which has none before its first meeting.
@@ -245,9 +241,9 @@ func (d *diary) showMeeting(r *request) error {
 		return err
 	}
 	book := bookOf(r.view)
-	m := book.Meeting(id)
-	if m == nil {
-		return r.noMeeting(strconv.FormatInt(id, 10))
+	m, err := book.Find(id, r.address)
+	if err != nil {
+		return err
 	}
 	if err := r.reserve(2 * m.Bytes); err != nil {
 		return err
@@ -290,7 +286,11 @@ func (d *diary) listMeetings(r *request) error {
 	if n < len(page.Meetings) {
 		page.Next = calendar.CursorBehind(page.Meetings[n-1])
 	}
-	b = append(appendStringOrNull(append(b, `],"next_cursor":`...), page.Next), '}')
+	b = appendStringOrNull(append(b, `],"next_cursor":`...), page.Next)
+	if asked.Cursor == "" && len(book.Damaged) > 0 { // nobody knows when they would be
+		b = appendList(append(b, `,"damaged":`...), book.Damaged, func(b []byte, id int64) []byte { return strconv.AppendInt(b, id, 10) })
+	}
+	b = append(b, '}')
 	d.lists.Keep(r.address, &asked, book, b)
 	writeJSON(r.http, fasthttp.StatusOK, b)
 	return nil

@@ -212,6 +212,35 @@ func titles(t *testing.T, r reply) string {
 	return strings.Join(list, " ")
 }
 
+// TestDamagedMeetings: what can be read is shown, the rest is named, on the first page; one of its own is an
+// error with its sentence, to read and to change.
+func TestDamagedMeetings(t *testing.T) {
+	bothSurfaces(t, func(t *testing.T, w *world, address, calendar, key string) {
+		w.diary.keep(address, organized(address, "a", begin), organized(address, "b", begin), organized(address, "c", begin))
+		list := func(query string) reply { return w.expect(200, w.call(get, calendar+"/events"+query, key, "")) }
+		list("")
+		w.diary.spoil(address, 2)
+		for _, query := range []string{"", "?limit=1", "?from=2026-01-01&to=2026-01-02"} {
+			if r := list(query); !strings.HasSuffix(r.body, `,"damaged":[2]}`) {
+				t.Errorf("%s: %s", query, r.body)
+			}
+		}
+		if r := list(""); titles(t, r) != "a c" {
+			t.Error(r.body)
+		}
+		next, _ := list("?limit=1").object(t, "next_cursor").(string)
+		if r := list("?cursor=" + next); titles(t, r) != "c" || strings.Contains(r.body, "damaged") {
+			t.Error(r.body)
+		}
+		const sentence = "Meeting 2 in inbox own@inbox.test is damaged on the disk of this service and can't be read"
+		for _, c := range [][3]string{{get, "", ""}, {patch, "", `{"title":"x"}`}, {post, "/cancel", ""}, {post, "/rsvp", `{"response":"accepted"}`}} {
+			if r := w.expect(500, w.call(c[0], calendar+"/events/2"+c[1], key, c[2])); r.detail() != sentence {
+				t.Errorf("%v: %s", c, r.detail())
+			}
+		}
+	})
+}
+
 func TestALargeListOfMeetingsEndsEarly(t *testing.T) {
 	w := start(t)
 	w.unbound = true // megabytes through the validator

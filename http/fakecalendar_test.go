@@ -96,6 +96,15 @@ func (f *fakeCalendars) keep(address string, list ...calendar.Meeting) {
 	f.show(address, b)
 }
 
+// spoil loses a meeting, as a damaged disk does.
+func (f *fakeCalendars) spoil(address string, id int64) {
+	f.mail.mu.Lock()
+	defer f.mail.mu.Unlock()
+	b := bookOf(f.mail.views[address]).Without([]int64{id})
+	b.Damaged = append(b.Damaged, id)
+	f.show(address, b)
+}
+
 // invited is a meeting of boss that the inbox was asked to.
 func invited(address, title string, start time.Time) calendar.Meeting {
 	return calendar.Meeting{

@@ -297,13 +297,14 @@ func BenchmarkLookup(b *testing.B) {
 // is told and counted once, and no id is given again.
 func TestDamagedCalendar(t *testing.T) {
 	for _, c := range []struct {
-		name string
-		key  []byte
-		ids  []int64
-		last int64
+		name  string
+		key   []byte
+		ids   []int64
+		last  int64
+		named []int64
 	}{
-		{"a meeting", meetingKey(nil, victim, 2), []int64{1, 3}, 3},
-		{"the calendar's own row", calendarKey(nil, victim, partCalendar), []int64{1, 2, 3}, lostCalendar},
+		{"a meeting", meetingKey(nil, victim, 2), []int64{1, 3}, 3, []int64{2}},
+		{"the calendar's own row", calendarKey(nil, victim, partCalendar), []int64{1, 2, 3}, lostCalendar, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var log bytes.Buffer
@@ -327,6 +328,9 @@ func TestDamagedCalendar(t *testing.T) {
 				var ids []int64
 				for _, m := range st.Calendar.Meetings {
 					ids = append(ids, m.ID)
+				}
+				if !slices.Equal(st.Calendar.Damaged, c.named) {
+					t.Errorf("%d are named", st.Calendar.Damaged)
 				}
 				if !slices.Equal(ids, c.ids) || st.Calendar.LastID != c.last || len(st.Messages) != 1 {
 					t.Errorf("meetings %d of ids up to %d, %d messages", ids, st.Calendar.LastID, len(st.Messages))

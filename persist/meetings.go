@@ -256,7 +256,7 @@ func (w *writer) putCalendar(r *inbox.Rows) {
 	}
 }
 
-// loadCalendar reads a calendar in one scan. Meetings that the disk has lost are left out, told and
+// loadCalendar reads a calendar in one scan. Meetings that the disk has lost are named, told and
 // counted; who reads the calendar gets the others.
 func (t *inboxTable) loadCalendar(addr string) (*calendar.Book, error) {
 	b := &calendar.Book{}
@@ -292,17 +292,21 @@ func (t *inboxTable) loadCalendar(addr string) (*calendar.Book, error) {
 
 // salvageCalendar reads a calendar row by row, where a scan of them hit damage.
 func (t *inboxTable) salvageCalendar(addr string, b *calendar.Book, read func(key, value []byte) error) error {
+	own := calendarKey(nil, addr, partCalendar)
 	one := func(key []byte) error {
 		_, err := t.read(key, func(value []byte) error { return read(key, value) })
 		if !damages(err) {
 			return err
+		}
+		if key[len(own)-1] == partMeeting {
+			b.Damaged = append(b.Damaged, readNumber(key))
 		}
 		if t.damage.note(messageName{address: string(key)}) {
 			t.folder.Log.Error("storage: a part of a calendar is damaged and left out", "inbox", addr, "key", fmt.Sprintf("%x", key), "err", err)
 		}
 		return nil
 	}
-	if err := one(calendarKey(nil, addr, partCalendar)); err != nil {
+	if err := one(own); err != nil {
 		return err
 	}
 	last := b.LastID

@@ -48,6 +48,8 @@ type Meeting struct {
 	UpdatedAt   *time.Time  `json:"updated_at"`
 	Recurrence  *Recurrence `json:"recurrence"` // nil: it takes place once
 	Conflicts   []int64     `json:"conflicts"`  // by Meeting alone, of one to come: others at the same time
+
+	Damaged bool `json:"-"` // the service's disk has lost it: nothing but its id is known
 }
 
 // Attendee is somebody who was asked to a meeting.
@@ -183,7 +185,8 @@ type MeetingQuery struct {
 	Cancelled bool      // cancelled ones too
 }
 
-// Meetings goes through the meetings of an inbox, soonest first. It ends after an error.
+// Meetings goes through the meetings of an inbox, soonest first; those that are damaged come behind the first
+// page. It ends after an error.
 func (c Calendar) Meetings(ctx context.Context, q MeetingQuery) iter.Seq2[Meeting, error] {
 	v := url.Values{}
 	setTime(v, "from", q.From)
@@ -191,7 +194,10 @@ func (c Calendar) Meetings(ctx context.Context, q MeetingQuery) iter.Seq2[Meetin
 	if q.Cancelled {
 		v.Set("include_cancelled", "true")
 	}
-	return listing[Meeting](ctx, c.client, c.path("events"), "events", nil, v)
+	return listing(ctx, c.client, c.path("events"), "events", func(name json.RawMessage) (m Meeting, err error) {
+		m.Damaged = true
+		return m, json.Unmarshal(name, &m.ID)
+	}, v)
 }
 
 // Busy is a time that is taken.

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 	"time"
 )
@@ -75,8 +76,9 @@ func (c *Client) CreateInboxes(ctx context.Context, orders []InboxOrder, name st
 // Inboxes goes through every inbox that the credential reaches, newest first; those of a page
 // that are damaged come last. It ends after an error.
 func (c *Client) Inboxes(ctx context.Context) iter.Seq2[Inbox, error] {
-	return listing(ctx, c, "/api/v1/inboxes", "inboxes", func(address string) Inbox {
-		return Inbox{Address: address, Damaged: true}
+	return listing(ctx, c, "/api/v1/inboxes", "inboxes", func(name json.RawMessage) (in Inbox, err error) {
+		in.Damaged = true
+		return in, json.Unmarshal(name, &in.Address)
 	}, nil)
 }
 

@@ -11,7 +11,7 @@ import (
 // listing goes through the pages of a list that stands under name in each answer. It ends
 // after an error. lost makes an item of the name of a damaged one; nil: there are none. narrow are
 // further parameters; nil: none.
-func listing[T any](ctx context.Context, c *Client, path, name string, lost func(string) T, narrow url.Values) iter.Seq2[T, error] {
+func listing[T any](ctx context.Context, c *Client, path, name string, lost func(json.RawMessage) (T, error), narrow url.Values) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		query := url.Values{"limit": {"1000"}}
 		maps.Copy(query, narrow)
@@ -34,7 +34,7 @@ func listing[T any](ctx context.Context, c *Client, path, name string, lost func
 	}
 }
 
-func page[T any](ctx context.Context, c *Client, k call, name string, lost func(string) T) (items []T, next string, err error) {
+func page[T any](ctx context.Context, c *Client, k call, name string, lost func(json.RawMessage) (T, error)) (items []T, next string, err error) {
 	fields, err := fetch[map[string]json.RawMessage](ctx, c, k)
 	if err != nil {
 		return nil, "", err
@@ -46,10 +46,12 @@ func page[T any](ctx context.Context, c *Client, k call, name string, lost func(
 		err = json.Unmarshal(cursor, &next)
 	}
 	if damaged := fields["damaged"]; damaged != nil && lost != nil && err == nil {
-		var names []string
+		var names []json.RawMessage
 		err = json.Unmarshal(damaged, &names)
-		for _, name := range names {
-			items = append(items, lost(name))
+		for i := 0; i < len(names) && err == nil; i++ {
+			var item T
+			item, err = lost(names[i])
+			items = append(items, item)
 		}
 	}
 	return items, next, err

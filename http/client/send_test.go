@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -111,5 +112,22 @@ func TestDamagedInboxesAreNamed(t *testing.T) {
 	}
 	if len(seen) != 2 || seen[0].Damaged || seen[1].Address != "lost@b.test" || !seen[1].Damaged {
 		t.Errorf("%+v", seen)
+	}
+}
+
+func TestDamagedMeetingsAreNamed(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Write([]byte(`{"events":[{"id":3}],"next_cursor":null,"damaged":[2,7]}`))
+	}))
+	defer s.Close()
+	var seen []int64
+	for m, err := range New(s.URL, "").Calendar("a@b.test").Meetings(t.Context(), MeetingQuery{}) {
+		if err != nil || m.Damaged != (m.ID != 3) {
+			t.Fatal(m, err)
+		}
+		seen = append(seen, m.ID)
+	}
+	if !slices.Equal(seen, []int64{3, 2, 7}) {
+		t.Errorf("%d", seen)
 	}
 }

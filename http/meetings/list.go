@@ -32,9 +32,10 @@ func (l *Lists) Kept(address string, q *calendar.Query, b *calendar.Book) []byte
 	return nil
 }
 
-// Keep keeps the page for that query of that calendar.
+// Keep keeps the page for that query of that calendar, unless that is damaged: meetings that were lost are
+// not among those that it is known by.
 func (l *Lists) Keep(address string, q *calendar.Query, b *calendar.Book, text []byte) {
-	if !repeats(q) {
+	if !repeats(q) || len(b.Damaged) > 0 {
 		return
 	}
 	l.mu.Lock()

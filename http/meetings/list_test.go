@@ -36,6 +36,11 @@ func TestPagesAreKept(t *testing.T) {
 			t.Error("a window was kept")
 		}
 	}
+	lost := b.Without([]int64{1, 2})
+	lost.Damaged = []int64{1, 2}
+	if l.Keep("c@b.test", &q, lost, []byte("page")); l.Kept("c@b.test", &q, new(calendar.Book)) != nil {
+		t.Error("a page that names what was lost is that of a calendar that lost nothing")
+	}
 	l.Keep("a@b.test", &q, changed, make([]byte, 10_000, 20_000))
 	if l.Kept("a@b.test", &q, b) != nil || len(l.Kept("a@b.test", &q, changed)) != 10_000 || l.Held() != 20_000 {
 		t.Errorf("%d octets are held after the calendar changed", l.Held())

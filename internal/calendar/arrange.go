@@ -78,12 +78,7 @@ func (b *Book) Tell(m *Meeting) {
 func (a *arranger) called() string { return personText(a.me.Person()) }
 
 // known is the meeting of that id.
-func (a *arranger) known(id int64) (*Meeting, error) {
-	if m := a.book.Meeting(id); m != nil {
-		return m, nil
-	}
-	return nil, fault.New(fault.NotFound, fmt.Sprintf("Meeting %d not found in inbox %s", id, a.me.Address))
-}
+func (a *arranger) known(id int64) (*Meeting, error) { return a.book.Find(id, a.me.Address) }
 
 // own is the meeting of that id, if this inbox can change it.
 func (a *arranger) own(id int64) (*Meeting, error) {

@@ -2,7 +2,10 @@ package calendar
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+
+	"inboxd/internal/fault"
 )
 
 // Meeting returns the meeting of that id; nil when there is none.
@@ -11,6 +14,17 @@ func (b *Book) Meeting(id int64) *Meeting {
 		return b.Meetings[i]
 	}
 	return nil
+}
+
+// Find is Meeting for the inbox of that address; a fault says that there is none, or that it was lost.
+func (b *Book) Find(id int64, address string) (*Meeting, error) {
+	switch m := b.Meeting(id); {
+	case m != nil:
+		return m, nil
+	case b != nil && slices.Contains(b.Damaged, id):
+		return nil, fault.New(fault.Damaged, fmt.Sprintf("Meeting %d in inbox %s is damaged on the disk of this service and can't be read", id, address))
+	}
+	return nil, fault.New(fault.NotFound, fmt.Sprintf("Meeting %d not found in inbox %s", id, address))
 }
 
 // find is where the meeting of that id is, or would be.

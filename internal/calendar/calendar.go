@@ -120,6 +120,9 @@ type Book struct {
 	ChangedAt time.Time
 	Feed      *Feed // nil: there is no link
 	Owner     Owner
+	// Damaged are the ids, ascending, of meetings that the disk has lost: what they were nobody knows. They
+	// are found as the calendar is read, and never written.
+	Damaged []int64
 }
 
 // Feed is the link under which the calendar can be subscribed to.
