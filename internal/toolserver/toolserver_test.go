@@ -255,7 +255,7 @@ func TestCancelledWaitsLeaveNothing(t *testing.T) {
 		t.Error(err)
 	}
 	goleak.VerifyNone(t, before)
-	if n := strings.Count(out.String(), cancelled); n != waits {
+	if n := strings.Count(out.String(), "Cancelled"); n != waits {
 		t.Errorf("%d answers of %d", n, waits)
 	}
 }
