@@ -53,6 +53,10 @@ type serveCommand struct {
 // Run implements the command.
 func (c *serveCommand) Run() error {
 	syscall.Umask(0o077) // all that is written is the service's own
+	// A dump of the memory would hold mail and keys in the clear.
+	if err := syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}); err != nil {
+		return fmt.Errorf("core dumps can't be turned off: %w", err)
+	}
 	fitThreads()
 	logger, flush := newLogger(os.Stderr, c.LogFormat, c.LogLevel)
 	defer flush()
