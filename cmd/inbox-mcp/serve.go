@@ -32,6 +32,7 @@ type serveCommand struct{}
 
 // Run serves until the client goes or a signal comes.
 func (serveCommand) Run(ctx context.Context, c *commandLine) error {
+	tuneMemory()
 	log, err := c.logger()
 	if err != nil {
 		return err

@@ -98,22 +98,38 @@ func (w *world) node(name string, args ...string) (*node, error) {
 		return nil, fmt.Errorf("%s is not ready: %s", name, p.stderr)
 	}
 	n := &node{process: p, base: "http://" + m[1], smtp: m[2]}
-	var in struct {
-		SessionToken string `json:"session_token"`
-	}
-	if err := n.ask("POST", "/api/auth/signup", "", map[string]any{"email": "me@" + name + ".test", "password": "correct horse"}, &in); err != nil {
+	if n.session, err = n.signUp("me@" + name + ".test"); err != nil {
 		return nil, err
 	}
-	n.session = in.SessionToken
 	n.key, err = n.keyWith("full")
 	return n, err
 }
 
-// keyWith issues a key of the account.
-func (n *node) keyWith(scopes ...string) (string, error) {
+func (n *node) signUp(email string) (session string, err error) {
+	var in struct {
+		SessionToken string `json:"session_token"`
+	}
+	err = n.ask("POST", "/api/auth/signup", "", map[string]any{"email": email, "password": "correct horse"}, &in)
+	return in.SessionToken, err
+}
+
+// keyWith issues a key of the node's account.
+func (n *node) keyWith(scopes ...string) (string, error) { return n.keyOf(n.session, scopes...) }
+
+// keyOf issues a key of the account of a session.
+func (n *node) keyOf(session string, scopes ...string) (string, error) {
 	var out struct{ Key string }
-	err := n.ask("POST", "/api/keys", n.session, map[string]any{"label": "test", "scopes": scopes}, &out)
+	err := n.ask("POST", "/api/keys", session, map[string]any{"label": "test", "scopes": scopes}, &out)
 	return out.Key, err
+}
+
+// anotherAccount returns a full key of a new account.
+func (n *node) anotherAccount(email string) (string, error) {
+	session, err := n.signUp(email)
+	if err != nil {
+		return "", err
+	}
+	return n.keyOf(session, "full")
 }
 
 // closing is how long the tool server may take to end.
