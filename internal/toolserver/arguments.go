@@ -92,6 +92,9 @@ func sayWrong(ctx context.Context, next mcp.MethodHandler, method string, req mc
 	return r, nil
 }
 
+// maxWrong bounds what is said of one call.
+const maxWrong = 30
+
 // check says all that is wrong with the arguments of a tool, in the manner of the API.
 func check(t tools.Tool, raw json.RawMessage) error {
 	given := map[string]any{}
@@ -124,6 +127,9 @@ func check(t tools.Tool, raw json.RawMessage) error {
 	}
 	if len(wrong) == 0 {
 		return nil
+	}
+	if more := len(wrong) - maxWrong; more > 0 {
+		wrong = append(wrong[:maxWrong], fmt.Sprintf("and %d more", more))
 	}
 	return errors.New("Invalid request: " + strings.Join(wrong, "; "))
 }

@@ -145,6 +145,38 @@ func TestALongMeetingIsCut(t *testing.T) {
 	}
 }
 
+// TestManyRecipientsAreCut: a hundred with long names, each refused at length.
+func TestManyRecipientsAreCut(t *testing.T) {
+	m := &client.Message{ID: 7, Direction: "out", SentState: client.SentState{SendStatus: client.StatusFailed, SendError: strings.Repeat("<", 5000)}}
+	for i := range 100 {
+		m.Recipients = append(m.Recipients, client.Recipient{Email: fmt.Sprintf("%s%d@far.test", strings.Repeat("x", 240), i), Status: client.StatusFailed, Error: strings.Repeat("<ü>", 500), MX: strings.Repeat("m", 250)})
+	}
+	a, err := (&call{args: arguments{"address": inboxOfTests}}).outcome(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := a.result()
+	withinBudget(t, r)
+	tool, _ := tools.Find("wait_until_sent")
+	fitsSchema(t, tool, r.StructuredContent)
+	if !strings.Contains(textOf(r), "truncated") {
+		t.Error(textOf(r))
+	}
+}
+
+// TestControlsGo from what the API says of a meeting, too.
+func TestControlsGo(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"id":5,"title":"a\u001b[31m\u0007b"}`: `{"id":5,"title":"a[31mb"}`,
+		"{\"z\":1,\"a\":\"x\u202ey\"}":          `{"a":"xy","z":1}`,
+		`{"z":12345678901234567890, "a":"<b>"}`: `{"z":12345678901234567890,"a":"<b>"}`,
+	} {
+		if got := string(compactly(json.RawMessage(in))); got != want {
+			t.Errorf("%s: %s", in, got)
+		}
+	}
+}
+
 // FuzzBudget: whatever is in a mail, a result is JSON in UTF-8 of at most 64 KB, and shows something.
 func FuzzBudget(f *testing.F) {
 	f.Add("subject", "body", "name", "https://x.test/", uint8(3), uint16(100), `{"title":"x","start":"2026","attendees":[1,2]}`)

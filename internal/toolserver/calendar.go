@@ -1,6 +1,7 @@
 package toolserver
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -83,13 +84,40 @@ func eventItems(events []json.RawMessage) (items []item, cutSome bool, mark stri
 	return items, cutSome, f.mark
 }
 
-// compactly is JSON of the API as encode writes it.
+// compactly is JSON of the API as encode writes it, its texts without what plain takes out.
 func compactly(raw json.RawMessage) []byte {
+	var v any
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if bytes.Contains(raw, []byte(`\u00`)) || plain(string(raw)) != string(raw) {
+		if d.Decode(&v) == nil {
+			if b, err := encode(plainly(v)); err == nil {
+				return b
+			}
+		}
+	}
 	b, err := encode(raw)
 	if err != nil {
 		return raw
 	}
 	return b
+}
+
+// plainly takes out of every text in v what plain does.
+func plainly(v any) any {
+	switch v := v.(type) {
+	case string:
+		return plain(v)
+	case []any:
+		for i := range v {
+			v[i] = plainly(v[i])
+		}
+	case map[string]any:
+		for name := range v {
+			v[name] = plainly(v[name])
+		}
+	}
+	return v
 }
 
 func (c *call) eventsText(items []item, more, cutSome bool, mark string) string {

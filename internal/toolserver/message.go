@@ -88,7 +88,7 @@ func show(m *stored) *shown {
 	v.files(m.Attachments)
 	if len(m.CalendarEvent) > 0 {
 		event, gone := within(m.CalendarEvent, maxMeeting)
-		v.CalendarEvent = event
+		v.CalendarEvent = compactly(event)
 		v.note(gone, "the invitation")
 	}
 	return v

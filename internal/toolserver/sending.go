@@ -118,6 +118,9 @@ func (c *call) waitUntilSent() (answer, error) {
 	return c.outcome(seen)
 }
 
+// maxReport bounds what is told of recipients, in characters.
+const maxReport = 4000
+
 func (c *call) outcome(m *client.Message) (answer, error) {
 	o := outcome{MessageID: m.ID, SendStatus: m.SendStatus, Recipients: []recipient{}}
 	var t, said strings.Builder
@@ -145,9 +148,16 @@ func (c *call) outcome(m *client.Message) (answer, error) {
 		fmt.Fprintf(&said, "%s: %s\n", line(r.Email), r.Status)
 	}
 	if said.Len() > 0 {
-		f := newFence(drawn, said.String())
-		fmt.Fprintf(&t, " "+outside+"\n\n%s", f.mark, f.around(said.String()))
+		text, gone := cut(said.String(), maxReport)
+		f := newFence(drawn, text)
+		fmt.Fprintf(&t, " "+outside+"\n\n%s", f.mark, f.around(text))
+		if gone {
+			fmt.Fprintf(&t, "The recipients are truncated; %s\n", rest(c.address(), m.ID))
+		}
 	}
 	structured, err := encode(o)
+	if err == nil {
+		structured, _ = within(structured, budget/2)
+	}
 	return answer{structured, t.String()}, err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 
+	"inboxd/http/client"
 	"inboxd/internal/tools"
 )
 
@@ -197,6 +198,55 @@ func TestErrorsAreSentences(t *testing.T) {
 			if got := textOf(r); !r.IsError || got != c.want {
 				t.Errorf("%s, %s: %s", name, tool, got)
 			}
+		}
+	}
+}
+
+// TestABaseWithAPath is asked under that path.
+func TestABaseWithAPath(t *testing.T) {
+	for base, want := range map[string]string{"http://inbox.test/": "/api/v1/inboxes", "http://inbox.test/a/b//": "/a/b/api/v1/inboxes", "http://inbox.test/a": "/a/api/v1/inboxes"} {
+		var asked string
+		service := newService()
+		service.script = func(r *http.Request) *http.Response {
+			asked = r.URL.Path
+			return httpAnswer(200, []byte(`{"inboxes":[],"next_cursor":null}`))
+		}
+		api := client.New(base, "svc_live_test")
+		api.HTTP = &http.Client{Transport: service}
+		if r := New(Options{API: api}).called(t.Context(), "list_inboxes", nil); r.IsError || asked != want {
+			t.Errorf("%s: asked %s, %s", base, asked, textOf(r))
+		}
+	}
+}
+
+// TestArgumentsAreToldAllAtOnce, in the API's manner.
+func TestArgumentsAreToldAllAtOnce(t *testing.T) {
+	for _, c := range []struct{ tool, args, want string }{
+		{"send_email", `{}`, "'address' is required; 'to' is required"},
+		{"read_messages", `{"address":"a@b","direction":"up"}`, "'direction' must be one of in, out, all"},
+		{"read_messages", `{"address":"","direction":null}`, "'address' must not be empty; 'direction' must be one of in, out, all"},
+		{"wait_for_otp", `{"address":7,"timeout":-1}`, "'address' must be a string; 'timeout' must be at least 0"},
+		{"wait_for_otp", `{"address":"a@b","timeout":"5"}`, "'timeout' must be a whole number"},
+		{"wait_for_otp", `{"address":"a@b","timeout":5.5}`, "'timeout' must be a whole number"},
+		{"wait_for_otp", `{"address":"a@b","timeout":5.0}`, ""},
+		{"mark_read", `{"address":"a@b","message_id":0}`, "'message_id' must be at least 1"},
+		{"send_email", `{"address":"a@b","to":"x@y","cc":"x@y","bcc":[1]}`, "'cc' must be a list; 'bcc[0]' must be a string"},
+		{"send_email", `{"address":"a@b","to":"x@y","subject":"` + strings.Repeat("ü", 201) + `"}`, "'subject' is too long (201 characters). The limit is 200 characters"},
+		{"list_calendar_events", `{"address":"a@b","include_cancelled":"no"}`, "'include_cancelled' must be true or false"},
+		{"create_calendar_event", `{"address":"a@b","title":"t","start":"s","attendees":["x@y",{"name":"n"},7],"duration_minutes":9999999}`, "'attendees[1].email' is required; 'duration_minutes' must be at most 525600"},
+		{"create_calendar_event", `{"address":"a@b","title":"t","start":"s","attendees":[7]}`, "'attendees[0]' must be a string or an object"},
+		{"list_inboxes", `{"a":1,"b":2}`, "'a' is not a field of list_inboxes. It takes none; 'b' is not a field of list_inboxes. It takes none"},
+		{"list_inboxes", `[1]`, "'arguments' must be a JSON object"},
+		{"list_inboxes", ``, ""},
+		{"list_inboxes", `null`, ""},
+	} {
+		tool, _ := tools.Find(c.tool)
+		got := ""
+		if err := check(tool, json.RawMessage(c.args)); err != nil {
+			got = strings.TrimPrefix(err.Error(), "Invalid request: ")
+		}
+		if got != c.want {
+			t.Errorf("%s %.100s: %s", c.tool, c.args, got)
 		}
 	}
 }
