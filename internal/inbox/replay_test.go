@@ -113,12 +113,13 @@ func draw(t *rapid.T, s *inbox.State, now time.Time) inbox.Command {
 	}
 	again := create()
 	again.At = start.Add(time.Duration(s.LastID+1) * time.Hour)
-	return rapid.SampledFrom(slices.Concat(drawSending(t, id), drawMeetings(t, s, now), []inbox.Command{
+	again.Encrypted = rapid.Bool().Draw(t, "encrypted")
+	return sealedFor(t, s, rapid.SampledFrom(slices.Concat(drawSending(t, id), drawMeetings(t, s, now), []inbox.Command{
 		again, one, mail("two"), several, inbox.Settle{Digest: digest},
 		inbox.Doubt{ID: id, Digest: one.Repeat()}, inbox.Settle{Digest: one.Repeat()}, inbox.MarkRead{ID: id, Read: true},
 		inbox.MarkRead{ID: id}, inbox.DeleteMessage{ID: id}, inbox.Burn{}, inbox.Delete{}, inbox.Erase{Account: owner}, inbox.Expire{}, inbox.Expire{At: hour("due")}, inbox.Update{Label: &label},
 		inbox.Update{KeepNewest: new(true)}, inbox.Update{KeepNewest: new(false)},
-	})).Draw(t, "command")
+	})).Draw(t, "command"))
 }
 
 func compare(t *rapid.T, memory, rebuilt *inbox.State, store *persisttest.Store) {
@@ -148,6 +149,7 @@ func compare(t *rapid.T, memory, rebuilt *inbox.State, store *persisttest.Store)
 		}
 	}
 	compareCalendars(t, memory.Calendar, rebuilt.Calendar)
+	compareSealed(t, memory, store)
 	if !memory.DueAt.Equal(due) {
 		t.Fatalf("due at %v, the earliest expiry is %v", memory.DueAt, due)
 	}

@@ -1,0 +1,186 @@
+package actors
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"inboxd/internal/account"
+	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
+	"inboxd/internal/ingest"
+	"inboxd/internal/once"
+	"inboxd/internal/sealed"
+	"inboxd/persist/persisttest"
+)
+
+// A public key, and the text of one that nobody can seal for: a point of low order.
+const (
+	somebodysKey = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
+	lowOrderKey  = "age1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq5cu47z"
+)
+
+// vault makes an account with a public key and an encrypted inbox.
+func vault(t testing.TB, s *System, prefix string) (account.ID, string) {
+	t.Helper()
+	profile := must[account.Profile](t)(s.OpenAccount(t.Context(), prefix+"@example.test", "correct horse", account.Paid))
+	key, err := sealed.Parse("public_key", somebodysKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SetRecipient(t.Context(), profile.ID, key); err != nil {
+		t.Fatal(err)
+	}
+	view, place, err := s.CreateInbox(t.Context(), profile.ID, inbox.Order{Prefix: &prefix, Encrypted: true})
+	if err != nil || !view.Encrypted || !place.Encrypted {
+		t.Fatalf("%+v %v", view, err)
+	}
+	return profile.ID, view.Address
+}
+
+// TestSealedMailThatPartlyFails is known again by keyed digests, each recipient by the own.
+func TestSealedMailThatPartlyFails(t *testing.T) {
+	store := persisttest.Open(t)
+	s := startSystem(t, store, nil)
+	_, a := vault(t, s, "a")
+	_, b := vault(t, s, "b")
+	makeInbox(t, s, "c@inbox.localhost")
+	env := ingest.Envelope{MailFrom: "s@example.test", RcptTo: []string{a, b, "c@inbox.localhost"}}
+	raw := []byte("Subject: hi\r\n\r\nbody\r\n")
+	store.Before = failing(b)
+	if err := s.Receive(t.Context(), env, raw); !fault.Is(err, fault.Unavailable) {
+		t.Fatalf("one recipient fails for now: %v", err)
+	}
+	store.Before = nil
+	plain := inbox.DigestOf(env.MailFrom, env.RcptTo, raw)
+	for address, keyed := range map[string]bool{a: true, "c@inbox.localhost": false} {
+		if m := s.Resident([]byte(address)).Messages[0]; m.Unsettled == nil || (*m.Unsettled == plain) == keyed || (m.Sealed != nil) != keyed {
+			t.Errorf("%s knows it by %v", address, m.Unsettled)
+		}
+	}
+	until(func() bool { return s.Receive(t.Context(), env, raw) == nil })
+	for _, address := range env.RcptTo {
+		until(func() bool { m := s.Resident([]byte(address)).Messages; return len(m) == 1 && m[0].Unsettled == nil })
+	}
+	if err := s.Receive(t.Context(), env, raw); err != nil || count(t, s, a) != 2 || count(t, s, b) != 2 {
+		t.Errorf("a deliberate repeat: %v, a has %d and b %d", err, count(t, s, a), count(t, s, b))
+	}
+}
+
+// TestWhatCanNotBeSealedIsNotKept: not in the clear, and its sender tries again.
+func TestWhatCanNotBeSealedIsNotKept(t *testing.T) {
+	store := persisttest.Open(t)
+	s := startSystem(t, store, nil)
+	id, address := vault(t, s, "a")
+	makeInbox(t, s, "c@inbox.localhost")
+	env := ingest.Envelope{MailFrom: "s@example.test", RcptTo: []string{address}}
+	raw := []byte("Subject: hi\r\n\r\nbody\r\n")
+	set := func(key string) {
+		must[any](t)(s.accounts.order(t.Context(), id, account.SetRecipient{Recipient: key}))
+	}
+	for name, key := range map[string]string{"no key": "", "a damaged key": somebodysKey[:40], "a key that age refuses": lowOrderKey} {
+		set(key)
+		if err := s.Receive(t.Context(), env, raw); !fault.Is(err, fault.Unavailable) || count(t, s, address) != 0 {
+			t.Errorf("%s: %v, %d messages", name, err, count(t, s, address))
+		}
+		if _, err := s.Send(t.Context(), address, letter("bob@far.test")); !fault.Is(err, fault.Unavailable) || count(t, s, address) != 0 {
+			t.Errorf("%s, a letter: %v", name, err)
+		}
+		both := ingest.Envelope{MailFrom: "s@example.test", RcptTo: []string{"c@inbox.localhost", address}}
+		if err := s.Receive(t.Context(), both, raw); !fault.Is(err, fault.Unavailable) || count(t, s, address) != 0 {
+			t.Errorf("%s, with another recipient: %v", name, err)
+		}
+	}
+	set(somebodysKey)
+	store.SetFull(true)
+	if err := s.Receive(t.Context(), env, raw); !fault.Is(err, fault.StorageFull) || count(t, s, address) != 0 {
+		t.Errorf("on a full disk: %v", err)
+	}
+	store.SetFull(false)
+	if err := s.Receive(t.Context(), env, raw); err != nil || count(t, s, address) != 1 {
+		t.Errorf("with space again: %v", err)
+	}
+}
+
+// TestRepeatedLetterOfAnEncryptedInbox: a request is known again by a keyed digest.
+func TestRepeatedLetterOfAnEncryptedInbox(t *testing.T) {
+	store := persisttest.Open(t)
+	s := startSystem(t, store, nil)
+	_, address := vault(t, s, "a")
+	request := func(body string) once.Request {
+		req, err := once.NewRequest("name", "POST send", []byte(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return req
+	}
+	tell := func(inbox.Outcome) []byte { return []byte("told") }
+	for range 2 {
+		if given, err := s.SendOnce(t.Context(), address, letter("bob@far.test"), request("body"), tell); err != nil || string(given.Told) != "told" {
+			t.Errorf("%s %v", given.Told, err)
+		}
+	}
+	if _, err := s.SendOnce(t.Context(), address, letter("bob@far.test"), request("other"), tell); !fault.Is(err, fault.Invalid) {
+		t.Errorf("another body: %v", err)
+	}
+	kept := must[*once.Record](t)(store.InboxOnce(address, request("body").Key))
+	if n := count(t, s, address); n != 1 || kept.Digest == request("body").Digest {
+		t.Errorf("%d letters, known by the digest of the body: %v", n, kept.Digest == request("body").Digest)
+	}
+}
+
+// TestSealedRepeatAfterACrash: of a mail of which nobody knows whether its sender heard 250, the digest
+// is with its row.
+func TestSealedRepeatAfterACrash(t *testing.T) {
+	store := persisttest.Open(t)
+	s := startSystem(t, store, nil)
+	_, address := vault(t, s, "a")
+	env := ingest.Envelope{MailFrom: "s@example.test", RcptTo: []string{address}}
+	raw := []byte("Message-ID: <m@b.test>\r\n\r\nbody\r\n")
+	if err := s.Receive(context.Background(), env, raw); err != nil {
+		t.Fatal(err)
+	}
+	digest := inbox.DigestOf(env.MailFrom, env.RcptTo, raw)
+	mac := must[[]byte](t)(store.MAC("mail", digest[:]))
+	m := s.Resident([]byte(address)).Messages[0]
+	if !bytes.Equal(m.Sealed.Repeat[:], mac) {
+		t.Errorf("known by %x, want %x", m.Sealed.Repeat, mac)
+	}
+	e := &inboxEntity{}
+	if got, known := e.repeatOf(m); !known || got != inbox.Digest(mac) {
+		t.Errorf("known again: %v", known)
+	}
+	if _, known := e.repeatOf(&inbox.Message{Sealed: &inbox.Sealed{}}); known {
+		t.Error("a mail without a Message-ID is known again")
+	}
+}
+
+// dump is all that can be reached from a command.
+func dump(cmd inbox.Receive) string {
+	return fmt.Sprintf("%+v %+v %+v %+v %s", cmd, *cmd.Content, *cmd.Sealed, *cmd.Content.Spam, cmd.Raw)
+}
+
+// TestSealedCommandsHoldNothingInTheClear: whatever is done with one, in a log or a dump.
+func TestSealedCommandsHoldNothingInTheClear(t *testing.T) {
+	key, err := sealed.Stored(somebodysKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const secret = "canarycanarycanarycanary"
+	raw := []byte("From: " + secret + " <a@b.test>\r\nSubject: " + secret + "\r\nMessage-ID: <" + secret + "@b>\r\nContent-Disposition: attachment; filename=" + secret + "\r\n\r\n" + secret)
+	mail := ingest.Read(ingest.Envelope{MailFrom: "s@example.test", RcptTo: []string{"x"}, Sealed: true}, raw)
+	mail.Content.Spam = &inbox.Spam{Rules: []inbox.SpamRule{{Name: "RULE", Weight: 1, Description: secret}}}
+	cmd, err := mail.SealedFor("x", key, func(d inbox.Digest) (inbox.Digest, error) { return inbox.Digest{1}, nil })
+	if err != nil || cmd.Content.Spam.Rules[0] != (inbox.SpamRule{Name: "RULE", Weight: 1}) || len(cmd.Sealed.Files) != 1 || len(cmd.Content.Doc.Attachments) != 1 {
+		t.Fatalf("%+v %v", cmd, err)
+	}
+	if text := dump(cmd); strings.Contains(text, secret) {
+		t.Errorf("%s", text)
+	}
+	if _, err := mail.SealedFor("x", key, func(inbox.Digest) (inbox.Digest, error) { return inbox.Digest{}, errors.New("no key") }); err == nil {
+		t.Error("sealed without a keyed digest")
+	}
+}
