@@ -44,7 +44,8 @@ type view struct {
 type about struct {
 	subject concept
 	links   int
-	asking  int // how many of them ask for something
+	asking  int     // how many of them ask for something
+	beside  concept // what the links say that ask for nothing
 	html    bool
 }
 
@@ -221,8 +222,10 @@ func (c *collector) kept() []view {
 		v.asked = voice&asks != 0 && voice&others == 0
 		if v.asked {
 			c.mail.asking++
+		} else {
+			c.mail.beside |= v.voice() | v.means
 		}
-		plausible := voice&asks != 0 || v.means&asks != 0 || v.inner&asks != 0 || voice&others == 0 && v.secret != open
+		plausible := (voice|v.means|v.inner)&asks != 0 || voice&others == 0 && v.secret != open && c.mail.subject&asks != 0
 		if v.may && plausible && len(some) < maxKept {
 			some = append(some, v)
 		}

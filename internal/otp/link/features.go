@@ -66,15 +66,9 @@ var parts = []struct {
 	of         func(*view) concept
 	which      concept
 }{
-	{"said", "It says so itself.", func(v *view) concept { return v.said }, every &^ (ignore | expires)},
-	{"same", "The sentence before it says so.", func(v *view) concept { return v.same }, every &^ (ignore | expires)},
-	{"above", "The lines above it say so, and it says nothing itself.", func(v *view) concept {
-		if (v.said|v.same)&(asks|others) != 0 {
-			return 0
-		}
-		return v.above
-	}, every},
+	{"voice", "It says so itself, or what stands before it does.", (*view).voice, every &^ (ignore | expires)},
 	{"url", "The words of its URL say so.", func(v *view) concept { return v.means }, asks | others | password | email},
+	{"beside", "A link that asks for nothing says so.", func(v *view) concept { return v.mail.beside }, others},
 	{"subject", "The subject says so.", func(v *view) concept { return v.mail.subject }, every &^ (follow | ignore | expires)},
 }
 
@@ -84,6 +78,18 @@ func features() []feature {
 		{Name: "bias", Says: "Every link.", Values: []string{"", "yes"}, Of: func(*view) int { return 1 }},
 		{Name: "secret", Says: "What nobody can guess of it.", Values: []string{"", "digits", "short", "long", "named"}, Of: secret},
 		lean("voice", "What is said of it, by itself or before it.", (*view).voice),
+		{Name: "speaker", Says: "Where it is said.", Values: []string{"", "itself", "before", "above"}, Of: func(v *view) int {
+			const telling = asks | others
+			switch {
+			case v.said&telling != 0:
+				return 1
+			case v.same&telling != 0:
+				return 2
+			case v.above&telling != 0:
+				return 3
+			}
+			return 0
+		}},
 		lean("address", "What its URL asks for.", func(v *view) concept { return v.means }),
 		lean("topic", "What the subject asks for.", func(v *view) concept { return v.mail.subject }),
 		lean("inner", "What an address inside of its URL asks for.", func(v *view) concept { return v.inner }),
@@ -132,6 +138,7 @@ func features() []feature {
 // crosses are pairs of features that say more together.
 var crosses = [][2]string{
 	{"voice", "secret"},
+	{"voice", "speaker"},
 	{"voice", "address"},
 	{"voice", "topic"},
 	{"voice", "rivals"},
@@ -143,22 +150,21 @@ var crosses = [][2]string{
 	{"secret", "alike"},
 	{"secret", "links"},
 	{"secret", "stray"},
-	{"said-approve", "said-notme"},
-	{"said-approve", "said-order"},
-	{"said-confirm", "said-order"},
-	{"said-signin", "said-go"},
-	{"said-join", "subject-order"},
-	{"said-confirm", "subject-order"},
-	{"said-signin", "secret"},
-	{"same-signin", "secret"},
+	{"voice-approve", "voice-notme"},
+	{"voice-approve", "voice-order"},
+	{"voice-confirm", "voice-order"},
+	{"voice-signin", "voice-go"},
+	{"voice-join", "subject-order"},
+	{"voice-confirm", "subject-order"},
+	{"voice-signin", "secret"},
 	{"subject-done", "voice"},
 	{"subject-signin", "voice"},
 	{"voice", "unlike"},
-	{"said-reset", "unlike"},
-	{"said-signin", "topic"},
-	{"said-activate", "topic"},
-	{"said-confirm", "topic"},
-	{"said-join", "topic"},
+	{"voice-reset", "unlike"},
+	{"voice-signin", "topic"},
+	{"voice-activate", "topic"},
+	{"voice-confirm", "topic"},
+	{"voice-join", "topic"},
 	{"voice", "ignore"},
 	{"voice", "expires"},
 	{"voice", "order"},
