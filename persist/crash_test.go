@@ -13,6 +13,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"inboxd/internal/calendar"
 	"inboxd/internal/inbox"
 )
 
@@ -32,6 +33,22 @@ type promise struct {
 	addr           string
 	acked, dropped atomic.Int64
 	trying         atomic.Int64 // dropping up to here has begun
+	book           *calendar.Book
+}
+
+// meet adds the meeting that mail id invites to, and the change of the one before, to the batch of that mail.
+func (p *promise) meet(r *inbox.Rows, id int64) {
+	r.Profile.HasCalendar = true
+	for sequence, of := range []int64{id, id - 1} {
+		if sequence > 0 && p.book.Meeting(of) == nil {
+			continue
+		}
+		m := &calendar.Meeting{ID: of, UpdatedAt: at(int(id)), Version: int64(sequence)}
+		m.UID, m.Title, m.Sequence = fmt.Sprint(of, "@far.test"), fmt.Sprint("Meeting ", of, " of ", p.addr), sequence
+		p.book = p.book.With(m, inbox.MeetingBytes(m))
+		r.Meetings = append(r.Meetings, p.book.Meeting(of))
+	}
+	r.Calendar = p.book
 }
 
 // body is the bytes of message id: every thirteenth is a blob file.
@@ -97,6 +114,7 @@ func (p *promise) work(t *testing.T, s *Store, turns *turns) {
 			r.DueFrom = at(int(id - 1))
 		}
 		r.DueTo = at(int(id))
+		p.meet(r, id)
 		if err := s.CommitInbox(r); err != nil {
 			t.Error(err)
 			return
@@ -110,11 +128,13 @@ func (p *promise) work(t *testing.T, s *Store, turns *turns) {
 
 func (p *promise) drop(t *testing.T, s *Store, upTo int64) {
 	var gone []*inbox.Message
+	var over []int64
 	for id := p.dropped.Load() + 1; id <= upTo; id++ {
-		gone = append(gone, &inbox.Message{ID: id})
+		gone, over = append(gone, &inbox.Message{ID: id}), append(over, id)
 	}
 	p.trying.Store(upTo)
-	if err := s.CommitInbox(&inbox.Rows{Address: p.addr, Drop: gone}); err != nil {
+	p.book = p.book.Without(over)
+	if err := s.CommitInbox(&inbox.Rows{Address: p.addr, Drop: gone, Calendar: p.book, DropMeetings: over}); err != nil {
 		t.Error(err)
 		return
 	}
@@ -148,9 +168,34 @@ func (want seen) check(s *Store) error {
 			return fmt.Errorf("%s: message %d has id %d, not %d", want.addr, i, m.ID, first+int64(i))
 		}
 	}
+	if err := want.checkMeetings(st, first); err != nil {
+		return err
+	}
 	for id := int64(1); id <= st.LastID; id++ {
 		if err := checkWhole(s, want.addr, id, id >= first); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// checkMeetings checks that each mail has its meeting, as the next mail has changed it, and nothing else is
+// kept: mail and meetings are of one batch.
+func (want seen) checkMeetings(st *inbox.State, first int64) error {
+	b := st.Calendar
+	if b == nil {
+		b = new(calendar.Book)
+	}
+	if b.LastID != st.LastID || len(b.Damaged) > 0 || int64(len(b.Meetings)) != st.LastID+1-first {
+		return fmt.Errorf("%s: %d meetings up to %d, damaged %d; mails %d to %d", want.addr, len(b.Meetings), b.LastID, b.Damaged, first, st.LastID)
+	}
+	for i, m := range b.Meetings {
+		id, sequence := first+int64(i), 1
+		if id == st.LastID {
+			sequence = 0
+		}
+		if m.ID != id || m.Sequence != sequence || m.UID != fmt.Sprint(id, "@far.test") || m.Title != fmt.Sprint("Meeting ", id, " of ", want.addr) {
+			return fmt.Errorf("%s: meeting %d came back as %d, %q, SEQUENCE %d, want %d", want.addr, id, m.ID, m.Title, m.Sequence, sequence)
 		}
 	}
 	return nil
