@@ -233,6 +233,25 @@ func (f *fake) create(address, key string) (int, any) {
 	return 201, map[string]any{"address": address, "api_key": nil}
 }
 
+// encrypted makes an inbox of the session's account, under its key. The fake's mu is held.
+func (f *fake) encrypted(session string, body []byte) (int, any) {
+	var order struct {
+		Prefix    string
+		Encrypted bool
+	}
+	if err := json.Unmarshal(body, &order); err != nil || !order.Encrypted {
+		return 422, map[string]string{"detail": "Invalid request"}
+	}
+	for key, of := range f.sessions {
+		if of == session {
+			address := order.Prefix + "@inbox.localhost"
+			f.commit(fakeRecord{Address: address, Key: key})
+			return 201, map[string]any{"address": address, "encrypted": true}
+		}
+	}
+	return 403, map[string]string{"detail": "No key for this session"}
+}
+
 // manage is what takes a session: keys of both kinds and webhooks.
 func (f *fake) manage(session, path string, body []byte) (int, any) {
 	f.mu.Lock()
@@ -250,6 +269,10 @@ func (f *fake) manage(session, path string, body []byte) (int, any) {
 		}
 		f.hooks = append(f.hooks, fakeHook{session, order.URL, order.Inbox})
 		return 201, map[string]any{"webhook": map[string]any{"id": len(f.hooks)}, "secret": "whsec_x"}
+	case path == "/api/account/encryption":
+		return 200, map[string]any{"encryption": map[string]any{"enabled": true}}
+	case path == "/api/inboxes":
+		return f.encrypted(session, body)
 	case in == nil || f.sessions[in.key] != session:
 		return 403, map[string]string{"detail": "No inbox " + address + " for this session"}
 	case in.own != "":

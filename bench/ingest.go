@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"inboxd/http/client"
 )
 
 // IngestOptions shape the load of incoming mail. The tags are for the command line.
@@ -16,6 +18,7 @@ type IngestOptions struct {
 	Sessions  []int   `help:"Parallel SMTP sessions of smtp-source." default:"1,8,32,64"`
 	Hot       int     `help:"Sessions that all write to one inbox; 0 leaves this out." default:"32"`
 	Pipelined []int   `help:"Sessions of our own pipelined loader." default:"1,32"`
+	Encrypted int     `help:"Sessions of our own loader that deliver to encrypted inboxes and, in turn, to others; 0 leaves this out." default:"64"`
 	Rounds    int     `help:"Turns each target gets." default:"3"`
 	Rate      float64 `help:"Mails a second for the pipelined loader instead of as many as possible."`
 	NoSource  bool    `help:"Leave smtp-source out."`
@@ -73,14 +76,14 @@ func Ingest(ctx context.Context, bed *Bed, opts IngestOptions) error {
 			return err
 		}
 	}
-	return nil
+	return run.encrypted(ctx)
 }
 
 func (o IngestOptions) check() error {
 	if o.Messages > maxMessages {
 		return fmt.Errorf("--messages: at most %d", maxMessages)
 	}
-	for _, s := range slices.Concat(o.Sessions, o.Pipelined) {
+	for _, s := range slices.Concat(o.Sessions, o.Pipelined, []int{max(o.Encrypted, 1)}) {
 		if s < 1 || s > maxSessions {
 			return fmt.Errorf("sessions: 1 to %d, not %d", maxSessions, s)
 		}
@@ -202,6 +205,53 @@ func (r *ingestRun) pipelined(ctx context.Context, sessions int) error {
 		sides = append(sides, r.diskSide())
 	}
 	return r.compare(ctx, name, sides)
+}
+
+// benchRecipient is a public key whose private one was thrown away.
+const benchRecipient = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
+
+// encrypted lets our own loader deliver the same mails to encrypted inboxes and to others, in turn. All
+// that the first took must be there at the end.
+func (r *ingestRun) encrypted(ctx context.Context) error {
+	if r.opts.Encrypted == 0 {
+		return nil
+	}
+	session, key, err := signUpOne(ctx, r.bed.Server.HTTP)
+	if err != nil {
+		return err
+	}
+	api := newAPI(r.bed.Server.HTTP, session)
+	if _, err := api.SetEncryption(ctx, benchRecipient); err != nil {
+		return err
+	}
+	load := mailLoad{addr: r.bed.Server.SMTP, sessions: min(r.opts.Encrypted, r.opts.Messages), mails: r.opts.Messages, size: r.opts.Size, rate: r.opts.Rate, to: addresses(r.inboxes)}
+	sealed := load
+	sealed.to = make([]string, min(r.opts.Messages, setUpConns*setUpConns))
+	for i := range sealed.to {
+		made, err := api.CreateEncryptedInbox(ctx, client.InboxOrder{Prefix: "sealed" + strconv.Itoa(i) + r.token})
+		if err != nil {
+			return err
+		}
+		sealed.to[i] = made.Address
+	}
+	load.to = load.to[:len(sealed.to)]
+	var taken int64
+	sides := []Side{
+		{"encrypted", func(ctx context.Context, _ int) (Round, error) {
+			round, err := sealed.run(ctx)
+			taken += round.Count
+			return round, err
+		}, r.bed.Server.proc, nil},
+		{"inboxd", func(ctx context.Context, _ int) (Round, error) { return load.run(ctx) }, r.bed.Server.proc, nil},
+	}
+	results, err := Alternate(ctx, fmt.Sprintf("encrypted s=%d", load.sessions), r.opts.Rounds, sides...)
+	if err != nil {
+		return err
+	}
+	r.bed.Report.Compare(results)
+	stored, err := storedMails(ctx, r.bed.Server.HTTP, []string{key})
+	r.bed.Report.Checks = append(r.bed.Report.Checks, Check{"stored encrypted", taken, stored})
+	return err
 }
 
 // compare lets the sides take turns, and then asks the API whether every mail that the

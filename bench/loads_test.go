@@ -124,7 +124,7 @@ func needPostfix(t *testing.T) {
 func TestIngestAllVariants(t *testing.T) {
 	needPostfix(t)
 	bed := fakeBed(t)
-	opts := IngestOptions{Messages: 30, Size: mailSize, Sessions: []int{1, 4}, Hot: 4, Pipelined: []int{1, 4}, Rounds: 2}
+	opts := IngestOptions{Messages: 30, Size: mailSize, Sessions: []int{1, 4}, Hot: 4, Pipelined: []int{1, 4}, Encrypted: 4, Rounds: 2}
 	if err := Ingest(t.Context(), bed, opts); err != nil {
 		t.Fatal(err)
 	}
@@ -138,13 +138,13 @@ func TestIngestAllVariants(t *testing.T) {
 	}
 	want := "smtp-source s=1 inboxd/smtp-sink, smtp-source s=1 inboxd/fdatasync, smtp-source s=1 smtp-sink then fdatasync/fdatasync, " +
 		"smtp-source s=4 inboxd/smtp-sink, smtp-source hot s=4 inboxd/smtp-sink, " +
-		"pipelined s=1 inboxd/smtp-sink, pipelined s=1 inboxd/fdatasync, pipelined s=1 smtp-sink then fdatasync/fdatasync, pipelined s=4 inboxd/smtp-sink"
+		"pipelined s=1 inboxd/smtp-sink, pipelined s=1 inboxd/fdatasync, pipelined s=1 smtp-sink then fdatasync/fdatasync, pipelined s=4 inboxd/smtp-sink, encrypted s=4 encrypted/inboxd"
 	if got := strings.Join(ratios, ", "); got != want {
 		t.Errorf("ratios %s", got)
 	}
-	stored := r.Checks[len(r.Checks)-1]
-	if stored.Want != 5*2*30 { // variants, rounds, messages
-		t.Errorf("last check %+v", stored)
+	stored, encrypted := r.Checks[len(r.Checks)-2], r.Checks[len(r.Checks)-1]
+	if stored.Want != 5*2*30 || encrypted.Want != 2*30 { // variants, rounds, messages
+		t.Errorf("last checks %+v, %+v", stored, encrypted)
 	}
 }
 

@@ -1,0 +1,19 @@
+package sealed
+
+import (
+	"bytes"
+	"testing"
+)
+
+// BenchmarkMail is what sealing adds to a mail without files.
+func BenchmarkMail(b *testing.B) {
+	p := newPerson(b)
+	raw := append([]byte("From: a@b.test\r\nSubject: x\r\n\r\n"), bytes.Repeat([]byte("0123456789abcdef\r\n"), 112)...)
+	b.SetBytes(int64(len(raw)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := p.Mail(raw); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
