@@ -60,7 +60,9 @@ func TestWaitUntilSent(t *testing.T) {
 	for _, last := range []SendStatus{StatusSent, StatusUnsigned, StatusFailed} {
 		fake := &sending{statuses: []SendStatus{StatusQueued, StatusRetrying, last}}
 		s := httptest.NewServer(fake)
-		m, err := New(s.URL, "").WaitUntilSent(t.Context(), "a+tag@b.test", 7)
+		bounded, enough := context.WithTimeout(t.Context(), 10*time.Second)
+		m, err := New(s.URL, "").WaitUntilSent(bounded, "a+tag@b.test", 7)
+		enough()
 		if err != nil || m.SendStatus != last || m.SendStatus.Delivered() != (last != StatusFailed) || fake.looks.Load() != 3 {
 			t.Errorf("%s after %d looks: %+v %v", last, fake.looks.Load(), m, err)
 		}

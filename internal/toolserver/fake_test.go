@@ -247,6 +247,9 @@ func (s *service) list(r *http.Request) (int, any, error) {
 }
 
 func (s *service) message(r *http.Request, parts []string, body object) (int, any, error) {
+	if r.Method == "POST" {
+		time.Sleep(commit)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	id, _ := strconv.ParseInt(parts[0], 10, 64)
@@ -269,6 +272,9 @@ func (s *service) message(r *http.Request, parts []string, body object) (int, an
 	}
 	return 200, object{"ok": true}, nil
 }
+
+// commit is how long a change takes, so that others see what was before it meanwhile.
+const commit = 10 * time.Millisecond
 
 // events tells of nothing but the present, until something changes.
 func (s *service) events(r *http.Request) (int, any, error) {
