@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"inboxd/bench"
@@ -192,7 +193,11 @@ func (l *load) weigh(ctx context.Context) error {
 		}
 		addresses[i] = in.Address
 	}
-	time.Sleep(l.opts.Settle)
+	// Bare long polls go before, so that what many connections leave in the service's memory is there already.
+	bare, err := l.polled(ctx, addresses)
+	if err != nil {
+		return err
+	}
 	service, err := l.bed.Server.ResidentMiB()
 	if err != nil {
 		return err
@@ -207,8 +212,9 @@ func (l *load) weigh(ctx context.Context) error {
 			ended <- err
 		}()
 	}
-	waiting, grown, err := l.whileTheyWait(ctx)
-	served, err2 := l.bed.Server.ResidentMiB()
+	time.Sleep(l.opts.Settle)
+	served, err := l.bed.Server.ResidentMiB()
+	waiting, grown, err2 := l.whileTheyWait(ctx)
 	if err = errors.Join(err, err2); err == nil {
 		err = l.wake(ctx, addresses)
 	}
@@ -224,15 +230,41 @@ func (l *load) weigh(ctx context.Context) error {
 	}
 	l.bed.Report.Results = append(l.bed.Report.Results, bench.Result{Name: "waiting over HTTP", Target: "inbox-mcp", Count: int64(len(addresses)), Values: map[string]float64{
 		"MiB of inbox-mcp": waiting, fmt.Sprintf("MiB more after %d calls", l.opts.Calls): grown - waiting, "KiB of inboxd for each": (served - service) * 1024 / float64(len(addresses)),
+		"KiB of inboxd for each bare long poll": bare,
 	}})
 	l.note(fmt.Sprintf("MiB of inbox-mcp with %d clients that wait", len(addresses)), waiting, wantMiB, true)
 	l.note("MiB more after the calls", grown-waiting, wantGrowthMiB, true)
 	return nil
 }
 
+// polled returns what a bare long poll weighs in the service, in KiB: as many as will wait by the tool,
+// which end by themselves.
+func (l *load) polled(ctx context.Context, addresses []string) (each float64, err error) {
+	time.Sleep(l.opts.Settle)
+	before, err := l.bed.Server.ResidentMiB()
+	if err != nil {
+		return 0, err
+	}
+	own := *l.api
+	own.HTTP = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: len(addresses)}}
+	defer own.HTTP.CloseIdleConnections()
+	ended := make(chan error, len(addresses))
+	for _, address := range addresses {
+		go func() { // ends by the long poll's own end
+			_, err := own.Latest(ctx, address, client.LatestQuery{Wait: (l.opts.Settle + 2*time.Second).Truncate(time.Second)})
+			ended <- err
+		}()
+	}
+	time.Sleep(l.opts.Settle)
+	during, err := l.bed.Server.ResidentMiB()
+	for range addresses {
+		err = errors.Join(err, <-ended)
+	}
+	return (during - before) * 1024 / float64(len(addresses)), err
+}
+
 // whileTheyWait returns the tool server's memory before the calls and after them.
 func (l *load) whileTheyWait(ctx context.Context) (before, after float64, err error) {
-	time.Sleep(l.opts.Settle)
 	if before, err = bench.ResidentMiB(l.program.cmd.Process.Pid); err != nil {
 		return before, 0, err
 	}
