@@ -121,8 +121,8 @@ func features() []feature {
 		yes("goods", "What stands before it is about something ordered.", func(v *view) bool { return (v.same|v.above)&order != 0 }),
 		yes("blamed", "What stands behind it is for those who did not do it.", func(v *view) bool { return v.below&notMe != 0 }),
 		yes("choice", "Behind it stands how to decline.", func(v *view) bool { return v.below&decline != 0 }),
-		yes("ignore", "Behind it stands what to do for those who did not ask.", func(v *view) bool { return v.below&ignore != 0 }),
-		yes("expires", "Behind it stands how long it is valid.", func(v *view) bool { return v.below&expires != 0 }),
+		yes("ignore", "Beside it stands what to do for those who did not ask.", func(v *view) bool { return (v.same|v.above|v.below)&ignore != 0 }),
+		yes("expires", "Beside it stands how long it is valid.", func(v *view) bool { return (v.same|v.above|v.below)&expires != 0 }),
 	}
 	for _, p := range parts {
 		for i, name := range conceptNames {
