@@ -41,7 +41,7 @@ func (w *world) greeted(t *testing.T, key string) *process {
 // use calls a tool and returns its result, which must be within the budget and fit the tool's schema.
 func (p *process) use(t *testing.T, name string, args map[string]any) (structured map[string]any, text string) {
 	t.Helper()
-	line, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": map[string]any{"name": name, "arguments": args}})
+	line, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": p.id(), "method": "tools/call", "params": map[string]any{"name": name, "arguments": args}})
 	if err != nil {
 		t.Fatal(err)
 	}

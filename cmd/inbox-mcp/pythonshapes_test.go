@@ -80,6 +80,9 @@ func (s said) at(path ...string) any {
 	return v
 }
 
+// id of a request, after those that are written out.
+func (p *process) id() int64 { return 100 + p.asked.Add(1) }
+
 func (p *process) say(t testing.TB, line string) {
 	t.Helper()
 	if _, err := p.in.Write([]byte(line + "\n")); err != nil {

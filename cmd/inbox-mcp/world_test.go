@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -201,6 +202,7 @@ type process struct {
 	in     io.WriteCloser
 	out    *bufio.Reader
 	stderr *lockedText
+	asked  atomic.Int64  // requests by tests
 	ended  chan struct{} // closed when it has ended
 }
 
