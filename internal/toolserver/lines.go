@@ -34,6 +34,7 @@ type lines struct {
 
 	mu       sync.Mutex
 	open     map[jsonrpc.ID]*batch // calls without an answer; nil: it came alone
+	leaving  int                   // answers that are being written
 	greeting jsonrpc.ID            // of initialize
 	revision string                // that was agreed on by it; empty before
 }
@@ -121,6 +122,9 @@ func (c *lines) take(line []byte) {
 
 // revisionOf is the revision that a request says it follows, as those from 2026-07-28 do.
 func revisionOf(r *jsonrpc.Request) string {
+	if !bytes.Contains(r.Params, []byte(mcp.MetaKeyProtocolVersion)) {
+		return ""
+	}
 	var params struct {
 		Meta map[string]any `json:"_meta"`
 	}
@@ -214,20 +218,22 @@ func (c *lines) noteRevision(r *jsonrpc.Response) {
 	}
 }
 
-// together is what is to be written now that a call was answered: nothing while others of its batch are open.
+// together is what is to be written now that a call was answered: nothing while others of its batch are
+// open. Its id is free from now on: whoever reads the answer may use it again at once.
 func (c *lines) together(id jsonrpc.ID, answer []byte) ([]byte, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	b := c.open[id]
-	if b == nil {
-		return answer, true
-	}
-	b.answers = append(b.answers, answer)
-	if b.left--; b.left == 0 {
-		return joined(b.answers), true
-	}
 	delete(c.open, id)
-	return nil, false
+	if b != nil {
+		b.answers = append(b.answers, answer)
+		if b.left--; b.left > 0 {
+			return nil, false
+		}
+		answer = joined(b.answers)
+	}
+	c.leaving++
+	return answer, true
 }
 
 func joined(parts []json.RawMessage) []byte {
@@ -242,10 +248,10 @@ func rawParts(parts []json.RawMessage) [][]byte {
 	return out
 }
 
-// settle counts a call as answered.
-func (c *lines) settle(id jsonrpc.ID) {
+// gone counts an answer as written.
+func (c *lines) gone() {
 	c.mu.Lock()
-	delete(c.open, id)
+	c.leaving--
 	c.mu.Unlock()
 	select {
 	case c.answered <- struct{}{}:
@@ -253,10 +259,11 @@ func (c *lines) settle(id jsonrpc.ID) {
 	}
 }
 
+// atWork reports whether an answer is still to be written.
 func (c *lines) atWork() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.open) > 0
+	return len(c.open)+c.leaving > 0
 }
 
 // write writes one line.

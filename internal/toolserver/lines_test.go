@@ -102,6 +102,16 @@ func TestStrangeLines(t *testing.T) {
 	}
 }
 
+// TestAnIDIsFreeWithItsAnswer: who has read it may use the id again at once.
+func TestAnIDIsFreeWithItsAnswer(t *testing.T) {
+	c := converse(t, filled().server(), "2025-11-25")
+	for range 500 {
+		if got := c.ask(ping); got != `{"jsonrpc":"2.0","id":9,"result":{}}` {
+			t.Fatal(got)
+		}
+	}
+}
+
 // TestBatches are taken in the revisions that have them: their answers are one line.
 func TestBatches(t *testing.T) {
 	c := converse(t, filled().server(), "2025-03-26")

@@ -99,20 +99,18 @@ func (c *lines) Write(_ context.Context, m jsonrpc.Message) error {
 		m = answer
 	}
 	b, err := jsonrpc.EncodeMessage(m)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case !ok:
+		return c.write(b)
 	}
-	if ok {
-		c.noteRevision(answer)
-		if b, ok = c.together(answer.ID, b); !ok {
-			return nil // the rest of its batch is at work
-		}
+	c.noteRevision(answer)
+	if b, ok = c.together(answer.ID, b); !ok {
+		return nil // the rest of its batch is at work
 	}
-	err = c.write(b)
-	if answer != nil {
-		c.settle(answer.ID)
-	}
-	return err
+	defer c.gone()
+	return c.write(b)
 }
 
 // numbered gives an error the code that the SDK leaves out where a message comes at the wrong time.
