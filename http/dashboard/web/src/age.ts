@@ -13,10 +13,14 @@ export async function pair(): Promise<{ identity: string; recipient: string }> {
 export async function file(identity: string, recipient: string, passphrase: string): Promise<Uint8Array<ArrayBuffer>> {
   const text = `# created: ${new Date().toISOString().slice(0, 19)}Z\n# public key: ${recipient}\n${identity}\n`;
   if (!passphrase) return new TextEncoder().encode(text);
+  await drawn();
   const e = new Encrypter();
   e.setPassphrase(passphrase);
   return new Uint8Array(await e.encrypt(text));
 }
+
+// scrypt holds the page up for a second or two: what it says meanwhile is drawn before.
+const drawn = () => new Promise((done) => setTimeout(done, 60));
 
 /** Locked is thrown where a key file needs a passphrase, or another one. */
 export class Locked extends Error {}
@@ -26,6 +30,7 @@ export async function identities(bytes: Uint8Array<ArrayBuffer>, passphrase: str
   let text = new TextDecoder().decode(bytes);
   if (/^-----BEGIN AGE|^age-encryption\.org\/v1/.test(text)) {
     if (!passphrase) throw new Locked("This key file is locked: enter its passphrase.");
+    await drawn();
     const d = new Decrypter();
     d.addPassphrase(passphrase);
     try {

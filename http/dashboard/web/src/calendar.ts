@@ -56,7 +56,7 @@ async function one(id: number) {
 
 function show(m: Meeting) {
   const current = { m };
-  openDialog({ title: "Meeting", closed: () => place.here.id && place.go(place.to("calendar", cal.addr), true), body: () => {
+  openDialog({ title: "Meeting", closed: () => place.here.id && place.stand(place.to("calendar", cal.addr)), body: () => {
     const e = current.m, mine = e.source === "outbound", over = e.status === "cancelled";
     return [over && el("p", null, chip("cancelled", "bad")), meeting.details(e),
       !mine && !over && e.my_status !== null ? meeting.answer(cal.addr, e, () => (void load(), closeDialog())) : null,

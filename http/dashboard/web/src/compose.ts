@@ -33,7 +33,7 @@ function recall() {
   draft.loaded = true;
   try {
     const k = JSON.parse(sessionStorage.getItem(kept) ?? "null");
-    if (k && k.of === session.account.id) Object.assign(draft, { d: { ...blank(), ...k.d }, once: k.once, sent: k.sent });
+    if (k && k.of === session.account.id) Object.assign(draft, { d: { ...blank(), ...k.d }, once: k.once, sent: k.sent, key: draft.key + 1 });
   } catch {
     sessionStorage.removeItem(kept);
   }

@@ -46,6 +46,7 @@ const same = (a: Row, inbox: string, id: number) => a.id === id && a.inbox === i
 
 /** happened takes an event of the stream up into the list. */
 export async function happened(e: Happening) {
+  if (e.event === "message.received" && e.encrypted && !e.message_id) return catchUp(e);
   if (!e.message_id || e.gone) return;
   const inList = mail.of === "*" || mail.of === e.inbox;
   if (e.event !== "message.received") {
@@ -54,17 +55,38 @@ export async function happened(e: Happening) {
   }
   const fresh = !mail.list.items.some((m) => same(m, e.inbox, e.message_id!));
   if (fresh) boxes.counted(e.inbox, 1, 1, e.received_at);
-  if (!inList || !fresh || mail.q || mail.direction === "out" || mail.list.state === "new") return;
+  if (!inList || !fresh || still()) return;
   // The event says enough for a row; the rest of it comes a moment later.
   const row: Row = {
     inbox: e.inbox, id: e.message_id, direction: "in", subject: e.subject ?? null, from: { email: e.from ?? "", name: "" }, to: [], envelope_to: e.inbox,
     received_at: e.received_at ?? new Date().toISOString(), otp_code: e.otp ?? null, is_read: false, attachments: [], encrypted: !!e.encrypted,
   };
+  insert(row);
+  await refresh(e.inbox, e.message_id);
+}
+
+/** still lists are those that a new mail does not change. */
+const still = () => mail.q !== "" || mail.direction === "out" || mail.list.state === "new";
+
+function insert(row: Row) {
   const at = mail.list.items.findIndex((m) => m.received_at <= row.received_at);
   mail.list.items.splice(at < 0 ? mail.list.items.length : at, 0, row);
   hold(listId(), 1, rowHeight);
   changed();
-  await refresh(e.inbox, e.message_id);
+}
+
+/** catchUp looks for what is new: the event of an encrypted mail does not say which one it is. */
+async function catchUp(e: Happening) {
+  boxes.counted(e.inbox, 1, 1, e.received_at);
+  const { of } = mail;
+  if ((of !== "*" && of !== e.inbox) || still()) return;
+  try {
+    const r = await api.get<{ emails: Row[] }>(api.path`/api/v1/inboxes/${e.inbox}/messages` + query({ limit: 20, fields: rowFields }));
+    if (of !== mail.of) return;
+    for (const m of r.emails.reverse()) if (!mail.list.items.some((x) => same(x, e.inbox, m.id)) && (!mail.list.items.length || m.received_at >= (e.received_at ?? ""))) insert({ ...m, inbox: e.inbox });
+  } catch (err) {
+    if (!(err instanceof api.Failure) && !(err instanceof api.Left)) throw err;
+  }
 }
 
 /** refresh fetches one row anew. */

@@ -32,6 +32,12 @@ export function go(address: string, replace = false) {
   else location.hash = address;
 }
 
+/** stand says where one is without going there: nothing is opened or closed by it. */
+export function stand(address: string) {
+  history.replaceState(null, "", address);
+  arrive();
+}
+
 /** here is the place now. */
 export let here: Place = nowhere;
 export function arrive() {

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// told is a line that the driver of the page prints.
+type told struct {
+	Name  string
+	OK    bool
+	MS    int
+	Note  string
+	Error string
+	Need  string // "stop" or "start": what the server shall do
+	Done  bool
+}
+
+// TestPage lets Chromium use the page of a real server as a person does (test/page.mjs).
+func TestPage(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	args := []string{"--webhook-allow", "127.0.0.0/8", "--webhook-schedule", "0s,300ms", "--retry-schedule", "300ms"}
+	s := launch(t, dir, args...)
+	web, smtp := s.http, s.smtp
+	where, err := json.Marshal(map[string]string{"base": "http://" + web, "smtp": smtp, "shots": os.Getenv("PAGE_SHOTS")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("node", "page.mjs", string(where))
+	cmd.Dir = filepath.Join("..", "..", "http", "dashboard", "web", "test")
+	said := &lockedText{}
+	cmd.Stderr = said
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stuck := time.AfterFunc(4*time.Minute, func() { _ = cmd.Process.Kill() })
+	defer stuck.Stop()
+	done := false
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		var l told
+		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
+			t.Errorf("the driver says %s", lines.Text())
+			continue
+		}
+		switch {
+		case l.Done:
+			done = true
+		case l.Need == "stop":
+			s.kill()
+			_, _ = in.Write([]byte("stopped\n"))
+		case l.Need == "start":
+			s = launch(t, dir, append(args, "--http", web, "--smtp", smtp)...)
+			_, _ = in.Write([]byte("started\n"))
+		default:
+			t.Run(strings.ReplaceAll(l.Name, "/", " "), func(t *testing.T) {
+				t.Logf("%d ms %s", l.MS, l.Note)
+				if !l.OK {
+					t.Error(l.Error)
+				}
+			})
+		}
+	}
+	if err := cmd.Wait(); err != nil || !done {
+		t.Errorf("the driver ended early: %v\n%s", err, said)
+	}
+}
