@@ -18,14 +18,14 @@ type told struct {
 	MS    int
 	Note  string
 	Error string
-	Need  string // "stop" or "start": what the server shall do
+	Need  string // what the server shall do: "stop", "start", "reset-link EMAIL"
 	Done  bool
 }
 
 // TestPage lets Chromium use the page of a real server as a person does (test/page.mjs).
 func TestPage(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
-	args := []string{"--webhook-allow", "127.0.0.0/8", "--webhook-schedule", "0s,300ms", "--retry-schedule", "300ms"}
+	args := []string{"--trusted-proxies", "127.0.0.1/32", "--webhook-allow", "127.0.0.0/8", "--webhook-schedule", "0s,300ms", "--retry-schedule", "300ms"}
 	s := launch(t, dir, args...)
 	web, smtp := s.http, s.smtp
 	where, err := json.Marshal(map[string]string{"base": "http://" + web, "smtp": smtp, "shots": os.Getenv("PAGE_SHOTS")})
@@ -65,6 +65,10 @@ func TestPage(t *testing.T) {
 		case l.Need == "start":
 			s = launch(t, dir, append(args, "--http", web, "--smtp", smtp)...)
 			_, _ = in.Write([]byte("started\n"))
+		case strings.HasPrefix(l.Need, "reset-link "):
+			_, email, _ := strings.Cut(l.Need, " ")
+			link, _, _ := strings.Cut(admin(t, dir, "account", "reset-link", email), "\n")
+			_, _ = in.Write([]byte(link + "\n"))
 		default:
 			t.Run(strings.ReplaceAll(l.Name, "/", " "), func(t *testing.T) {
 				t.Logf("%d ms %s", l.MS, l.Note)

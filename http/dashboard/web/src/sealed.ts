@@ -2,7 +2,7 @@
 // age and MIME is loaded when a mail needs it.
 import * as api from "./api";
 import * as ring from "./ring";
-import { leaving, session } from "./session";
+import { leaving, loadAccount, session } from "./session";
 import type { Message } from "./wire";
 import type { Opened } from "./sealedmail";
 
@@ -19,6 +19,7 @@ leaving(async (byChoice) => {
 
 /** open opens an encrypted mail with the keys of this browser, or says why it can't. */
 export async function open(m: Message): Promise<Opened | { why: string }> {
+  if (!session.account) await loadAccount().catch(() => {}); // right after a reload
   const id = session.account?.id;
   const keys = id ? await ring.keys(id) : [];
   if (!keys.length) return { why: `This mail is end-to-end encrypted, and no key is open in this browser. Open your key file${publicKey()}.` };
