@@ -434,3 +434,34 @@ func TestPlansAreAskedForAgain(t *testing.T) {
 		}
 	})
 }
+
+// looksAtCalls is a store that counts who looks at the last calls of webhooks.
+type looksAtCalls struct {
+	Store
+	looks int
+}
+
+func (l *looksAtCalls) LastCalls(id account.ID) (map[int64]webhook.Call, error) {
+	l.looks++
+	return l.Store.LastCalls(id)
+}
+
+// TestWebhooksAskTheOwner: of an account whose rows went to another node the list is refused before a row
+// is looked at.
+func TestWebhooksAskTheOwner(t *testing.T) {
+	w := &twoNodes{rows: partition.NewOwner(partition.All()), dns: &fakeDNS{}, poster: &script{}, service: "inbox.localhost"}
+	store := &looksAtCalls{Store: persisttest.OpenCrashableOwned(t, w.rows)}
+	o := Options{Store: store, Owner: partition.NewOwner(partition.All()), Rows: w.rows, Logger: slog.New(slog.DiscardHandler)}
+	w.options(&o)
+	s := must[*System](t)(Start(o))
+	defer s.Stop()
+	id := must[account.SignedIn](t)(s.SignUp(t.Context(), "ada@far.test", "correct horse")).Profile.ID
+	if _, err := s.Webhooks.ListWebhooks(t.Context(), id); err != nil || store.looks != 1 {
+		t.Fatalf("%v, %d looks", err, store.looks)
+	}
+	w.rows.Set(id.Partition().Group(), false)
+	if _, err := s.Webhooks.ListWebhooks(t.Context(), id); !fault.Is(err, fault.Moved) || store.looks != 1 {
+		t.Errorf("%v, %d looks", err, store.looks)
+	}
+	w.rows.Set(id.Partition().Group(), true)
+}

@@ -317,8 +317,12 @@ func TestWhatIsMovedIsRefused(t *testing.T) {
 	close(open)
 	senders.Wait()
 	w.before = nil
+	sent := posted.Load()
 	if _, err := d.Do(t.Context(), key, 1, 0); !moved(err) || w.disk[key] != 1 || w.commits != 1 {
 		t.Errorf("%v, %d on disk, %d commits", err, w.disk[key], w.commits)
+	}
+	if posted.Load() != sent { // whoever takes the group away would wait for it
+		t.Errorf("%d messages were sent to an owner whose group is another node's", posted.Load()-sent)
 	}
 	d.Passivate(key)
 	for end := time.Now().Add(5 * time.Second); d.Stats().Resident > 0 && time.Now().Before(end); {
