@@ -19,6 +19,7 @@ import (
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 	"inboxd/internal/ingest"
+	"inboxd/internal/sealed"
 	"inboxd/persist"
 )
 
@@ -97,6 +98,32 @@ const crashInboxes = 6
 
 func crashAddress(i int) string { return fmt.Sprintf("box%d@x.test", i) }
 
+// crashEncrypted says which of the inboxes are encrypted.
+func crashEncrypted(i int) bool { return i >= crashInboxes-2 }
+
+// crashKey is the public key of the account, whose private one was thrown away.
+var crashKey = func() sealed.Recipient {
+	key, err := sealed.Parse("public_key", "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p")
+	if err != nil {
+		panic(err)
+	}
+	return key
+}()
+
+// crashMail is the command that brings a mail to one of the inboxes.
+func crashMail(address string, raw []byte) inbox.Receive {
+	encrypted := address == crashAddress(crashInboxes-1) || address == crashAddress(crashInboxes-2)
+	mail := ingest.Read(ingest.Envelope{MailFrom: "s@x.test", RcptTo: []string{address}, Sealed: encrypted}, raw)
+	if !encrypted {
+		return mail.For(address)
+	}
+	cmd, err := mail.SealedFor(address, crashKey, func(d inbox.Digest) (inbox.Digest, error) { return d, nil })
+	if err != nil {
+		panic(err)
+	}
+	return cmd
+}
+
 // TestCrashClones takes pictures of the disk as a power loss would leave it, while mail
 // comes in and goes, and holds each against what was acknowledged before the picture.
 func TestCrashClones(t *testing.T) {
@@ -127,10 +154,13 @@ func crashRun(t *testing.T, random *rand.Rand, clones int) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := h.system.SetRecipient(ctx, in.Profile.ID, crashKey); err != nil {
+		t.Fatal(err)
+	}
 	ledgers := make([]*ledger, crashInboxes)
 	for i := range ledgers {
 		prefix := fmt.Sprintf("box%d", i)
-		if _, _, err := h.system.CreateInbox(ctx, in.Profile.ID, inbox.Order{Prefix: &prefix}); err != nil {
+		if _, _, err := h.system.CreateInbox(ctx, in.Profile.ID, inbox.Order{Prefix: &prefix, Encrypted: crashEncrypted(i)}); err != nil {
 			t.Fatal(err)
 		}
 		ledgers[i] = &ledger{mails: map[int64]string{}, gone: map[int64]bool{}, asked: map[int64]bool{}}
@@ -211,9 +241,8 @@ func step(t *testing.T, h *house, address string, l *ledger, r *rand.Rand, n int
 	if r.IntN(40) == 0 {
 		size = 300 << 10 // goes to a blob file
 	}
-	raw := fmt.Appendf(nil, "Subject: %s\r\n\r\n%s\r\n", subject, strings.Repeat("words ", size/6))
-	mail := ingest.Read(ingest.Envelope{MailFrom: "s@x.test", RcptTo: []string{address}}, raw)
-	answer, err := h.system.Do(ctx, address, mail.For(address))
+	raw := fmt.Appendf(nil, "Subject: %s\r\nContent-Disposition: attachment\r\n\r\n%s\r\n", subject, strings.Repeat("words ", size/6))
+	answer, err := h.system.Do(ctx, address, crashMail(address, raw))
 	if err != nil {
 		t.Error(err)
 		return
@@ -277,7 +306,7 @@ func checkClone(t *testing.T, clone vfs.FS, in account.SignedIn, before []*ledge
 				t.Errorf("inbox %d: mail %d was deleted and is back", i, id)
 			}
 		}
-		answer, err := h.system.Do(ctx, view.Address, ingest.Read(ingest.Envelope{}, []byte("\r\nx")).For(view.Address))
+		answer, err := h.system.Do(ctx, view.Address, crashMail(view.Address, []byte("\r\nx")))
 		if err != nil || answer.ID <= l.highest {
 			t.Errorf("inbox %d: the next mail gets id %d after %d, %v", i, answer.ID, l.highest, err)
 		}
@@ -328,7 +357,16 @@ func checkWhole(t *testing.T, h *house, address string, m *inbox.Message) {
 	if err != nil || content == nil || content.Doc.Subject != m.Subject {
 		t.Errorf("%s: mail %d is half there: %v, %v", address, m.ID, content, err)
 	}
-	if raw, err := h.system.Raw(context.Background(), address, m.ID); err != nil || raw == nil || raw.Size() != m.Size {
+	size := m.Size
+	if m.Sealed != nil {
+		size = sealed.EnvelopeSize(m.Size)
+	}
+	if m.Sealed != nil && m.Sealed.Files > 0 {
+		if file, err := h.system.File(context.Background(), address, m.ID, m.Sealed.Files); err != nil || file == nil {
+			t.Errorf("%s: a file of mail %d is missing: %v", address, m.ID, err)
+		}
+	}
+	if raw, err := h.system.Raw(context.Background(), address, m.ID); err != nil || raw == nil || raw.Size() != size {
 		t.Errorf("%s: mail %d is not its %d bytes: %v, %v", address, m.ID, m.Size, raw, err)
 	}
 }
