@@ -67,29 +67,27 @@ func (c *checker) tell(what string, err error) {
 }
 
 // rows reads every row, past those in damaged blocks, which are told by the name of their file.
-func (c *checker) rows() (failed error) {
+func (c *checker) rows() error {
 	var all iterators
 	defer func() { c.tell("the database", all.close()) }()
-	for k := kind(0); k < 0xff; k++ {
-		it, err := all.open(c.s.engine, span{appendPrefix(nil, k, 0), ofKind(k).to}, prefixLen)
-		if err != nil {
-			c.tell("the database", err)
-			return nil
+	it, err := all.open(c.s.engine, span{[]byte{0}, []byte{0xff}}, 0)
+	if err != nil {
+		c.tell("the database", err)
+		return nil
+	}
+	it.lost = func(err error) { c.tell("rows can't be read", err) }
+	for ok := it.First(); ok; ok = it.Next() {
+		value, err := it.ValueAndErr()
+		if err == nil {
+			c.sum.Rows++
+			c.sum.Bytes += int64(len(it.Key()) + len(value))
+			err = c.row(kind(it.Key()[0]), it.Key(), value)
 		}
-		it.lost = func(err error) { c.tell("rows can't be read", err) }
-		for ok := it.First(); ok; ok = it.Next() {
-			value, err := it.ValueAndErr()
-			if err == nil {
-				c.sum.Rows++
-				c.sum.Bytes += int64(len(it.Key()) + len(value))
-				err = c.row(k, it.Key(), value)
-			}
-			if err != nil {
-				c.found(fmt.Sprintf("%v (row %x)", named(err), it.Key()))
-			} else if c.keep != nil {
-				if failed = c.keep(c.s, it.Key(), value); failed != nil {
-					return failed
-				}
+		if err != nil {
+			c.found(fmt.Sprintf("%v (row %x)", named(err), it.Key()))
+		} else if c.keep != nil {
+			if err := c.keep(c.s, it.Key(), value); err != nil {
+				return err
 			}
 		}
 	}
