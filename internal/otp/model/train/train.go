@@ -29,6 +29,7 @@ const (
 	rate   = 0.3
 	decay  = 0.15
 	pull   = 0.003 // of every weight towards nothing
+	orders = 4     // in which the examples come; the weights are the mean of all
 	rare   = 2     // a place that fewer families have weighs nothing
 	Folds  = 10
 )
@@ -36,34 +37,26 @@ const (
 // Weights learns from those examples that are used. Sums are parted from products (float64(a*b)), so that
 // no machine may join them and round otherwise.
 func Weights(all []*Example, size int, use func(*Example) bool) []float64 {
-	w, total := make([]float64, size), make([]float64, size)
-	squares := make([]float64, size)
+	total := make([]float64, size)
 	set := usable(all, use)
 	known := common(set, size)
-	r := rand.New(rand.NewSource(1))
+	for order := range int64(orders) {
+		descend(set, known, total, rand.New(rand.NewSource(order+1)))
+	}
+	for i := range total {
+		total[i] = math.Round(total[i]/orders*100) / 100
+	}
+	return total
+}
+
+// descend adds to total the mean weights of the later half of its epochs.
+func descend(all []*Example, known []bool, total []float64, r *rand.Rand) {
+	w, squares, set := make([]float64, len(total)), make([]float64, len(total)), slices.Clone(all)
 	for epoch := range epochs {
 		step := rate / (1 + decay*float64(epoch))
 		r.Shuffle(len(set), func(i, k int) { set[i], set[k] = set[k], set[i] })
 		for _, e := range set {
-			shares := e.shares(w)
-			right := e.right(shares)
-			for i, share := range shares {
-				target := 0.0
-				if e.Answers[i] == e.Want && e.Want != "" {
-					target = share / right
-				}
-				slope := float64((share - target) * e.Weight)
-				if math.Abs(slope) < 1e-4 {
-					continue
-				}
-				for _, p := range e.Places[i] {
-					if known[p] {
-						g := slope + float64(pull*w[p])
-						squares[p] += float64(g * g)
-						w[p] -= float64(step*g) / math.Sqrt(squares[p]+1e-3)
-					}
-				}
-			}
+			e.learn(w, squares, known, step)
 		}
 		if epoch >= epochs/2 {
 			for i := range w {
@@ -71,10 +64,29 @@ func Weights(all []*Example, size int, use func(*Example) bool) []float64 {
 			}
 		}
 	}
-	for i := range total {
-		total[i] = math.Round(total[i]*100) / 100
+}
+
+// learn moves the weights towards the answer of an example.
+func (e *Example) learn(w, squares []float64, known []bool, step float64) {
+	shares := e.shares(w)
+	right := e.right(shares)
+	for i, share := range shares {
+		target := 0.0
+		if e.Answers[i] == e.Want && e.Want != "" {
+			target = share / right
+		}
+		slope := float64((share - target) * e.Weight)
+		if math.Abs(slope) < 1e-4 {
+			continue
+		}
+		for _, p := range e.Places[i] {
+			if known[p] {
+				g := slope + float64(pull*w[p])
+				squares[p] += float64(g * g)
+				w[p] -= float64(step*g) / math.Sqrt(squares[p]+1e-3)
+			}
+		}
 	}
-	return total
 }
 
 // usable gives the examples that have candidates, and their answer among these.
