@@ -21,6 +21,7 @@ func toolNames() (all []string) {
 // TestOfficialClients: the TypeScript clients of both lines use every tool over both transports, and
 // what the tools answer is what the API says.
 func TestOfficialClients(t *testing.T) {
+	t.Parallel()
 	w := theWorld(t)
 	_, url := w.mcpHTTP(t)
 	out, err := script(t, ".", []string{
@@ -35,6 +36,7 @@ func TestOfficialClients(t *testing.T) {
 // TestConformance: the protocol's own suite. What it may fail stands in a file, with the reason; the
 // suite fails, too, when something of that passes.
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	w := theWorld(t)
 	_, url := w.mcpHTTP(t)
 	out, err := script(t, ".", nil, "--import", "./old-node.mjs", "node_modules/@modelcontextprotocol/conformance/dist/index.js",
@@ -63,6 +65,7 @@ func TestConformance(t *testing.T) {
 
 // TestInspector lists and calls tools over both transports.
 func TestInspector(t *testing.T) {
+	t.Parallel()
 	w := theWorld(t)
 	_, url := w.mcpHTTP(t)
 	address := w.near.inbox(t)
