@@ -140,6 +140,11 @@ func (a *Accounts) byEmail(ctx context.Context, email string) (account.Profile, 
 	return picture.profile, err
 }
 
+// Account is the profile of an e-mail address, for the operator: NotFound when nobody has it.
+func (a *Accounts) Account(ctx context.Context, email string) (account.Profile, error) {
+	return a.named(ctx, email)
+}
+
 // named is byEmail for the operator: NotFound when nobody has the address.
 func (a *Accounts) named(ctx context.Context, email string) (account.Profile, error) {
 	email, err := account.CanonicalEmail(email)

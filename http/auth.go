@@ -5,6 +5,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"inboxd/http/wire"
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
 	"inboxd/internal/sealed"
@@ -32,6 +33,7 @@ type auth struct {
 	accounts   Auth
 	tries      *tries
 	signupOpen func() bool
+	failed     func(r *request, email string)
 }
 
 func (a *auth) routes() []route {
@@ -136,6 +138,9 @@ func (a *auth) logIn(r *request) error {
 		return err
 	}
 	in, err := a.accounts.LogIn(r.ctx, email, password)
+	if fault.Is(err, fault.Unauthenticated) {
+		a.failed(r, email)
+	}
 	return a.signedIn(r, fasthttp.StatusOK, in, err)
 }
 
@@ -215,4 +220,11 @@ func (a *auth) showEncryption(r *request, err error) error {
 	return r.json(fasthttp.StatusOK, struct {
 		Encryption encryptionResponse `json:"encryption"`
 	}{encryptionOf(usage)}, err)
+}
+
+// noteFailedSignIn counts and logs a log-in with a wrong address or password, for whoever bans
+// addresses that guess.
+func (s *Server) noteFailedSignIn(r *request, email string) {
+	s.failedSignIns.Add(1)
+	s.opts.Logger.Info("sign-in failed", "client", s.admission.clientAddr(r.http).String(), "email", email, "request", wire.RequestID(r.http))
 }

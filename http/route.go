@@ -57,7 +57,7 @@ const (
 func (s *Server) table(p Ports) []route {
 	mails, boxes := &messages{p.Messages, s.texts}, &inboxes{p.Inboxes, s.opts.BaseURL}
 	return slices.Concat(
-		(&auth{p.Auth, s.admission.tries, s.opts.SignupOpen}).routes(),
+		(&auth{p.Auth, s.admission.tries, s.opts.SignupOpen, s.noteFailedSignIn}).routes(),
 		(&keys{p.Keys}).routes(),
 		boxes.routes(),
 		mails.routes(),

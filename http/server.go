@@ -25,6 +25,7 @@ import (
 type (
 	Origins = wire.Origins
 	Access  = wire.Access
+	Served  = wire.Served
 )
 
 // Options configures a Server; the zero value works.
@@ -99,20 +100,21 @@ type Ports struct {
 // Server answers requests. New makes it; nothing of it changes but the counters, so any
 // goroutine may use it.
 type Server struct {
-	opts      Options
-	admission *admission
-	routes    []route
-	router    *router.Router
-	wire      *wire.Wire
-	answers   *wire.Budget // of answers above smallAnswer
-	turns     *search.Turns
-	texts     *search.Texts
-	patience  time.Duration
-	waiters   atomic.Int64 // long polls that wait
-	streams   atomic.Int64 // event streams
-	ruleStops atomic.Int64 // recurrence rules that were not followed to their end
-	feeds     *feeds
-	fetches   fetches
+	opts          Options
+	admission     *admission
+	routes        []route
+	router        *router.Router
+	wire          *wire.Wire
+	answers       *wire.Budget // of answers above smallAnswer
+	turns         *search.Turns
+	texts         *search.Texts
+	patience      time.Duration
+	waiters       atomic.Int64 // long polls that wait
+	streams       atomic.Int64 // event streams
+	failedSignIns atomic.Int64
+	ruleStops     atomic.Int64 // recurrence rules that were not followed to their end
+	feeds         *feeds
+	fetches       fetches
 
 	base   context.Context // of every request; over when Shutdown gives up waiting
 	giveUp context.CancelFunc
@@ -175,6 +177,12 @@ func (s *Server) Streams() int64 { return s.streams.Load() }
 
 // Fetches returns how often calendar links were followed, by what came of it.
 func (s *Server) Fetches() map[string]uint64 { return s.fetches.counts() }
+
+// Served returns what became of all requests so far, by class.
+func (s *Server) Served() []wire.Served { return s.wire.Served() }
+
+// FailedSignIns returns how many log-ins were refused for a wrong address or password.
+func (s *Server) FailedSignIns() int64 { return s.failedSignIns.Load() }
 
 // RuleStops returns how many recurrence rules were not followed to their end, for a list or for busy times.
 func (s *Server) RuleStops() int64 { return s.ruleStops.Load() }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/zeebo/xxh3"
@@ -162,6 +163,8 @@ func (e *engine) updateOwn(p partition.ID, adds int64, fill func(*writer)) error
 	defer e.busy.Add(-1)
 	return e.fill(fill, func(b *pebble.Batch) error {
 		watchBatch(p, b)
+		began := time.Now()
+		defer func() { e.commitSeconds.Between(began, time.Now()) }()
 		size := uint64(b.Len())
 		if err := e.enqueue(p, b); err != nil {
 			return err

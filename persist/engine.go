@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/bloom"
 
 	"inboxd/internal/fault"
+	"inboxd/internal/meter"
 	"inboxd/internal/partition"
 	"inboxd/persist/disk"
 )
@@ -20,18 +21,19 @@ import (
 // engine is the open database and the folder it lies in; all tables share one. Any goroutine
 // may use it; db does not change once it is open.
 type engine struct {
-	folder    *disk.Folder
-	db        *pebble.DB
-	positions positions
-	damage    damagedMessages
-	owner     *partition.Owner
-	gates     [partition.Groups]sync.RWMutex // read-locked by each batch of the group, locked by Drain
-	now       func() time.Time
-	bytes     atomic.Uint64 // in synced batches
-	waiting   atomic.Int64  // commits that wait for a sync
-	busy      atomic.Int64  // synced commits under way
-	patience  *disk.Patience
-	readOnly  bool
+	folder        *disk.Folder
+	db            *pebble.DB
+	positions     positions
+	damage        damagedMessages
+	owner         *partition.Owner
+	gates         [partition.Groups]sync.RWMutex // read-locked by each batch of the group, locked by Drain
+	now           func() time.Time
+	bytes         atomic.Uint64 // in synced batches
+	commitSeconds meter.Seconds // from a batch's start to its sync
+	waiting       atomic.Int64  // commits that wait for a sync
+	busy          atomic.Int64  // synced commits under way
+	patience      *disk.Patience
+	readOnly      bool
 
 	// users is read-locked by every call and locked by Close. It guards closed.
 	users  sync.RWMutex

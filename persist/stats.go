@@ -3,15 +3,17 @@ package persist
 import (
 	"time"
 
+	"inboxd/internal/meter"
 	"inboxd/persist/disk"
 )
 
 // Stats is a picture of the store for metrics. Counts are since Open unless they say what
 // is there now.
 type Stats struct {
-	Commits     uint64 // synced commits on disk, of all runs
-	CommitBytes uint64 // bytes in synced batches
-	Blobs       int64  // blob files now
+	Commits       uint64        // synced commits on disk, of all runs
+	CommitBytes   uint64        // bytes in synced batches
+	CommitSeconds meter.Reading // seconds of synced commits, of this run
+	Blobs         int64         // blob files now
 
 	DamagedItems int // messages and inboxes, found since the start
 	DamagedFiles int // found since the start
@@ -65,7 +67,7 @@ func (e *engine) ClockSeen() time.Time { return e.folder.Commits.Clock().Seen() 
 
 // Stats takes the picture; after Close it knows less.
 func (s *Store) Stats() Stats {
-	st := Stats{Commits: s.folder.Commits.Count(), CommitBytes: s.bytes.Load(), Blobs: s.blobs.count.Load(), Full: s.folder.Space.Full(),
+	st := Stats{Commits: s.folder.Commits.Count(), CommitBytes: s.bytes.Load(), CommitSeconds: s.commitSeconds.Read(), Blobs: s.blobs.count.Load(), Full: s.folder.Space.Full(),
 		DamagedItems: s.damage.count(), DamagedFiles: s.folder.Damage.Files()}
 	st.DiskFree, st.DiskTotal, st.FullCount = s.folder.Space.Measured()
 	_ = s.during(func() error {

@@ -110,6 +110,10 @@ func (s *session) logStored() {
 func (s *Server) store(env Envelope, raw []byte) error {
 	began := time.Now()
 	s.pushback.begin(began)
-	defer func() { s.pushback.end(began, time.Now()) }()
+	defer func() {
+		ended := time.Now()
+		s.pushback.end(began, ended)
+		s.stats.stored.Between(began, ended)
+	}()
 	return s.inboxes.Receive(s.ctx, env, raw)
 }

@@ -3,6 +3,8 @@ package smtp
 import (
 	"slices"
 	"sync/atomic"
+
+	"inboxd/internal/meter"
 )
 
 // counters are moved by sessions and the accept loop, and read by anybody.
@@ -12,6 +14,7 @@ type counters struct {
 	timeouts       atomic.Uint64
 	accepted       atomic.Uint64
 	acceptedOctets atomic.Uint64
+	stored         meter.Seconds
 	rejected       []atomic.Uint64 // as reasons
 }
 
@@ -23,6 +26,7 @@ type Stats struct {
 	Timeouts           uint64            // sessions ended because the peer said nothing
 	MailsAccepted      uint64            // transactions answered with 250 after Receive
 	MailBytesAccepted  uint64            // octets of those, trace lines included
+	Stored             meter.Reading     // from the final dot of a mail to its commit, or to its refusal
 	BytesReceived      uint64            // octets read from peers, inside TLS
 	BodyBytes          int64             // octets that bodies above 64 KiB hold now
 	RejectionsByReason map[string]uint64 // refused commands and messages; every reason is a key
@@ -36,7 +40,7 @@ func (s *Server) Stats() Stats {
 	st := Stats{
 		Connections: c.connections.Load(), Refused: c.refused.Load(), Open: s.open(),
 		Timeouts: c.timeouts.Load(), MailsAccepted: c.accepted.Load(),
-		MailBytesAccepted: c.acceptedOctets.Load(), BytesReceived: s.lines.Octets.Load(),
+		MailBytesAccepted: c.acceptedOctets.Load(), Stored: c.stored.Read(), BytesReceived: s.lines.Octets.Load(),
 		BodyBytes:          s.budget.total(),
 		RejectionsByReason: make(map[string]uint64, len(reasons)),
 	}

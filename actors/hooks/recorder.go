@@ -198,10 +198,21 @@ func (s *Supervisor) commit(id account.ID, b *batch) {
 		var at time.Time
 		if del := r.change.Delivery; err == nil && del != nil {
 			s.counts.count(del, r.change.Tried)
+			s.note(del, r.change.Tried)
 			at = del.NextAt
 		}
 		r.done(at, err)
 	}
+}
+
+// note logs a call whose record was written. Of its URL only the host is told: the rest may be secret.
+func (s *Supervisor) note(del *webhook.Delivery, tried bool) {
+	if !tried {
+		return
+	}
+	s.counts.seconds.Observe(uint64(del.ID), del.Last.Duration)
+	s.Logger.Info("webhook", "state", string(del.State), "account", del.Account.String(), "webhook", del.Webhook, "delivery", del.ID, "event", del.Event, "inbox", del.Inbox,
+		"attempt", del.Calls, "host", hostOfURL(del.URL), "status", del.Last.Status, "duration", del.Last.Duration, "err", del.Last.Error)
 }
 
 // count counts a delivery whose record was written.

@@ -12,6 +12,7 @@ import (
 	"inboxd/internal/account"
 	"inboxd/internal/deep"
 	"inboxd/internal/dueline"
+	"inboxd/internal/meter"
 	"inboxd/internal/partition"
 	"inboxd/internal/webhook"
 )
@@ -115,7 +116,10 @@ var rules = dueline.Options[key]{
 }
 
 // counts are for metrics.
-type counts struct{ delivered, failed, retried, cancelled atomic.Int64 }
+type counts struct {
+	delivered, failed, retried, cancelled atomic.Int64
+	seconds                               meter.Seconds // of calls
+}
 
 // New returns a supervisor that calls nobody yet.
 func New(o Options) *Supervisor {
@@ -279,6 +283,7 @@ func (s *Supervisor) Lose(g partition.Group) error {
 type Stats struct {
 	dueline.Stats
 	Delivered, Failed, Retried, Cancelled int64
+	Seconds                               meter.Reading // of calls
 }
 
 // Stats takes the picture.
@@ -286,5 +291,5 @@ func (s *Supervisor) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := &s.counts
-	return Stats{s.line.Stats(s.Now()), c.delivered.Load(), c.failed.Load(), c.retried.Load(), c.cancelled.Load()}
+	return Stats{s.line.Stats(s.Now()), c.delivered.Load(), c.failed.Load(), c.retried.Load(), c.cancelled.Load(), c.seconds.Read()}
 }

@@ -310,7 +310,9 @@ func (q *Queue) handOver(ctx context.Context, j *job, c Consignment) []Handover 
 	q.ends[j.Attempt] = cancel
 	q.line.Connects(j.Attempt, int64(len(c.Raw)))
 	q.mu.Unlock()
+	began := time.Now()
 	out := q.Courier.Deliver(ctx, c)
+	q.counts.seconds.Between(began, time.Now())
 	if errors.Is(context.Cause(ctx), errHangs) && isTemporary(out) {
 		return allLater(c.Rcpts, "The mail server of "+c.Domain+" did not answer in time")
 	}

@@ -12,6 +12,7 @@ import (
 	"inboxd/internal/domain"
 	"inboxd/internal/dueline"
 	"inboxd/internal/inbox"
+	"inboxd/internal/meter"
 	"inboxd/internal/partition"
 )
 
@@ -57,6 +58,7 @@ const (
 // counts are for metrics.
 type counts struct {
 	attempts, delivered, temporary, permanent, bounced atomic.Int64
+	seconds                                            meter.Seconds // of conversations with other servers
 }
 
 // New returns a queue that does nothing yet.
@@ -237,6 +239,7 @@ type Stats struct {
 	Temporary     int64
 	Permanent     int64
 	Bounced       int64
+	Seconds       meter.Reading // of conversations with other servers
 }
 
 // Stats takes the picture.
@@ -246,6 +249,7 @@ func (q *Queue) Stats() Stats {
 	s := Stats{
 		Stats: q.line.Stats(q.now()), Attempts: q.counts.attempts.Load(), Delivered: q.counts.delivered.Load(),
 		Temporary: q.counts.temporary.Load(), Permanent: q.counts.permanent.Load(), Bounced: q.counts.bounced.Load(),
+		Seconds: q.counts.seconds.Read(),
 	}
 	for _, b := range q.backlog {
 		mails, oldest := b.depth(q.now())

@@ -33,6 +33,9 @@ type adminCommand struct {
 	DKIM struct {
 		Show dkimShow `cmd:"" help:"Print the DNS records of the service domain's DKIM keys, as a zone file."`
 	} `cmd:"" help:"Signing of outgoing mail." name:"dkim"`
+	Key struct {
+		Create keyCreate `cmd:"" help:"Make a key of an account and print it: it is shown once."`
+	} `cmd:"" help:"Keys of accounts."`
 	Queue queueCommands `cmd:"" help:"Outgoing mail that waits."`
 	Stats statsCommand  `cmd:"" help:"Print the server's figures."`
 
@@ -101,10 +104,19 @@ func (c *accountSetPlan) Run(cli *commandLine) error {
 	return nil
 }
 
-type statsCommand struct{}
+type statsCommand struct {
+	JSON bool `name:"json" help:"All figures, as JSON."`
+}
 
 // Run implements the command.
-func (statsCommand) Run(cli *commandLine) error {
+func (c *statsCommand) Run(cli *commandLine) error {
+	if !c.JSON {
+		var stats nodeStats
+		if err := cli.Admin.call("/stats", nil, &stats); err != nil {
+			return err
+		}
+		return stats.write(os.Stdout, time.Now())
+	}
 	var stats json.RawMessage
 	if err := cli.Admin.call("/stats", nil, &stats); err != nil {
 		return err

@@ -71,6 +71,7 @@ func openAdminSocket(path string, a adminSocket) (*adminSocket, error) {
 	mux.HandleFunc("/dkim/show", handle(a.showDKIM))
 	mux.HandleFunc("/account/delete", handle(a.deleteAccount))
 	mux.HandleFunc("/account/reset-link", handle(a.resetLink))
+	mux.HandleFunc("/key/create", handle(a.createKey))
 	mux.HandleFunc("/queue/list", handle(a.listQueue))
 	mux.HandleFunc("/queue/retry", handle(a.retryMail))
 	mux.HandleFunc("/queue/drop", handle(a.dropMail))

@@ -13,12 +13,20 @@ import (
 // for up to logDelay, because one is written per mail; a warning or worse goes out at once.
 func newLogger(w io.Writer, format string, level slog.Level) (*slog.Logger, func()) {
 	out := &lineBuffer{w: bufio.NewWriterSize(w, 64<<10)}
-	options := &slog.HandlerOptions{Level: level}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: readable}
 	var h slog.Handler = slog.NewTextHandler(out, options)
 	if format == "json" {
 		h = slog.NewJSONHandler(out, options)
 	}
 	return slog.New(urgentHandler{h, out}), out.flush
+}
+
+// readable writes durations as text, such as 1.5s, in both formats: JSON would have nanoseconds.
+func readable(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(a.Value.Duration().String())
+	}
+	return a
 }
 
 const logDelay = 200 * time.Millisecond

@@ -20,20 +20,14 @@ type commandLine struct {
 
 	Serve serveCommand   `cmd:"" help:"Run the server."`
 	Admin adminCommand   `cmd:"" help:"Operate a running server over its admin socket."`
+	Ready readyzCommand  `cmd:"" name:"readyz" help:"Ask a server whether it is ready: exit 0 when it is, else 1. For containers and scripts."`
 	Print versionCommand `cmd:"" name:"version" help:"Print the version."`
 	Check checkCommand   `cmd:"" help:"Read a data folder and report what is damaged: exit 0 whole, 1 damaged, 2 not readable."`
 }
 
 func main() {
 	var cli commandLine
-	ctx := kong.Parse(&cli,
-		kong.Name("inboxd"),
-		kong.Vars{"version": version.Line("inboxd")},
-		kong.Description("Inboxes for software agents: real mail in, one-time codes out."),
-		kong.DefaultEnvars("INBOXD"),
-		kong.Configuration(readTOML),
-		kong.ShortUsageOnError(),
-	)
+	ctx := kong.Parse(&cli, kongOptions()...)
 	if err := ctx.Run(); err != nil {
 		if code := exitCode(0); errors.As(err, &code) {
 			os.Exit(int(code))
@@ -43,12 +37,15 @@ func main() {
 	}
 }
 
-type versionCommand struct{}
-
-// Run implements the command.
-func (versionCommand) Run() error {
-	_, err := fmt.Println(version.Line("inboxd"))
-	return err
+func kongOptions() []kong.Option {
+	return []kong.Option{
+		kong.Name("inboxd"),
+		kong.Vars{"version": version.Line("inboxd")},
+		kong.Description("Inboxes for software agents: real mail in, one-time codes out."),
+		kong.DefaultEnvars("INBOXD"),
+		kong.Configuration(readTOML),
+		kong.ShortUsageOnError(),
+	}
 }
 
 // sentence is what an operator reads: a fault's own sentence with its cause.

@@ -16,7 +16,7 @@ import (
 // TestMain lets the test binary be the server too, so that tests start the very code they
 // were built with.
 func TestMain(m *testing.M) {
-	if os.Getenv("INBOXD_RUN_MAIN") == "1" {
+	if os.Getenv("INBOXD_TEST_MAIN") == "1" {
 		limitFiles(os.Getenv("INBOXD_TEST_NOFILE"))
 		main()
 		return
@@ -57,7 +57,7 @@ var readyLine = regexp.MustCompile(`^inboxd ready http=(\S+) smtp=(\S+?)(?: http
 // command is the test binary as inboxd.
 func command(args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], args...)
-	cmd.Env = append(os.Environ(), "INBOXD_RUN_MAIN=1")
+	cmd.Env = append(os.Environ(), "INBOXD_TEST_MAIN=1")
 	return cmd
 }
 

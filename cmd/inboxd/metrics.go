@@ -2,6 +2,8 @@ package main
 
 import (
 	"runtime"
+	"strconv"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -11,6 +13,8 @@ import (
 
 	"inboxd/actors"
 	"inboxd/actors/mailqueue"
+	"inboxd/http"
+	"inboxd/internal/meter"
 	"inboxd/internal/version"
 	"inboxd/persist"
 	"inboxd/smtp"
@@ -19,13 +23,15 @@ import (
 // nodeStats is everything the packages count, for `inboxd admin stats`.
 type nodeStats struct {
 	Version string        `json:"version"`
+	Started time.Time     `json:"started"`
+	HTTP    []http.Served `json:"http"`
 	Actors  actors.Stats  `json:"actors"`
 	SMTP    smtp.Stats    `json:"smtp"`
 	Persist persist.Stats `json:"persist"`
 }
 
 func (n *node) stats() any {
-	return nodeStats{version.String(), n.system.Stats(), n.mail.Stats(), n.store.Stats()}
+	return nodeStats{version.String(), n.started, n.web.Served(), n.system.Stats(), n.mail.Stats(), n.store.Stats()}
 }
 
 // metricsHandler answers /metrics in the Prometheus text form; nil when it is off.
@@ -50,6 +56,8 @@ func (c nodeCollector) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(prometheus.NewDesc("inboxd_build_info", "Always 1: which build this is.", []string{"version", "goversion"}, nil),
 		prometheus.GaugeValue, 1, version.String(), runtime.Version())
 	f.actors(c.n.system.Stats())
+	f.web(c.n.web)
+	f.certificate(c.n.tls.expiry())
 	f.gauge("http_long_polls", "Long polls that wait now.", float64(c.n.web.LongPolls()))
 	f.gauge("http_streams", "Event streams now.", float64(c.n.web.Streams()))
 	counters(f, "calendar_feed_fetches_total", "Requests of calendar links, by what came of them.", "result", c.n.web.Fetches())
@@ -80,6 +88,31 @@ func counters[N int64 | uint64](f figures, name, help, label string, by map[stri
 	}
 }
 
+// seconds is a histogram.
+func (f figures) seconds(name, help string, r meter.Reading) { f.secondsOf(name, help, nil, r) }
+
+func (f figures) secondsOf(name, help string, labels []string, r meter.Reading, values ...string) {
+	f <- prometheus.MustNewConstHistogram(prometheus.NewDesc("inboxd_"+name, help, labels, nil), r.Count, r.Sum, r.Buckets, values...)
+}
+
+func (f figures) web(s *http.Server) {
+	requests := prometheus.NewDesc("inboxd_http_requests_total", "HTTP responses, by class of the request and status.", []string{"class", "status"}, nil)
+	for _, one := range s.Served() {
+		for status, n := range one.Codes {
+			f <- prometheus.MustNewConstMetric(requests, prometheus.CounterValue, float64(n), one.Class, strconv.Itoa(status))
+		}
+		f.secondsOf("http_request_duration_seconds", "From the end of an HTTP request to that of its response; of class wait, as long as the client wished; of class poll, one in sixteen.", []string{"class"}, one.Seconds, one.Class)
+	}
+	f.counter("http_failed_sign_ins_total", "Log-ins with a wrong address or password.", float64(s.FailedSignIns()))
+}
+
+// certificate tells of the TLS certificate from a file; those by ACME renew themselves.
+func (f figures) certificate(ends time.Time) {
+	if !ends.IsZero() {
+		f.gauge("tls_certificate_expiry_timestamp_seconds", "When the certificate of --tls-cert expires, as Unix time.", float64(ends.Unix()))
+	}
+}
+
 func (f figures) actors(a actors.Stats) {
 	f.gauge("inboxes_resident", "Inboxes in memory.", float64(a.Inboxes))
 	f.gauge("inboxes_resident_bytes", "Approximate bytes of the inboxes in memory.", float64(a.InboxBytes))
@@ -96,6 +129,7 @@ func (f figures) actors(a actors.Stats) {
 	counters(f, "webhook_results_total", "Results of webhooks.", "result", map[string]int64{
 		"succeeded": a.Hooks.Delivered, "retrying": a.Hooks.Retried, "failed": a.Hooks.Failed, "cancelled": a.Hooks.Cancelled,
 	})
+	f.seconds("webhook_call_duration_seconds", "From the beginning of a call of a webhook to its answer.", a.Hooks.Seconds)
 	f.queue(a.Queue)
 }
 
@@ -106,6 +140,7 @@ func (f figures) queue(q mailqueue.Stats) {
 	f.gauge("mail_queue_attempts_running", "Attempts to deliver under way.", float64(q.Running))
 	f.gauge("mail_queue_lag_seconds", "How long the oldest due mail has waited for a worker.", q.Lag.Seconds())
 	f.gauge("mail_queue_destinations", "Destinations with mail waiting or tried lately.", float64(q.Lanes))
+	f.seconds("mail_handover_duration_seconds", "Conversations in which mail was handed to other servers.", q.Seconds)
 	f.counter("mail_attempts_total", "Attempts to deliver a mail begun.", float64(q.Attempts))
 	counters(f, "mail_results_total", "What attempts brought, by recipient.", "result", map[string]int64{
 		"delivered": q.Delivered, "temporary": q.Temporary, "permanent": q.Permanent, "bounced": q.Bounced,
@@ -119,6 +154,7 @@ func (f figures) smtp(mail smtp.Stats) {
 	f.counter("smtp_timeouts_total", "SMTP sessions ended because the peer said nothing.", float64(mail.Timeouts))
 	f.counter("smtp_mails_accepted_total", "Mails answered with 250 after their commit.", float64(mail.MailsAccepted))
 	f.counter("smtp_mail_accepted_bytes_total", "Bytes of accepted mails.", float64(mail.MailBytesAccepted))
+	f.seconds("smtp_store_duration_seconds", "From the final dot of a mail to its commit, or to its refusal.", mail.Stored)
 	f.counter("smtp_received_bytes_total", "Bytes read from SMTP peers.", float64(mail.BytesReceived))
 	f.gauge("smtp_body_bytes", "Bytes that large mails on their way in hold now.", float64(mail.BodyBytes))
 	counters(f, "smtp_rejections_total", "Refused SMTP commands and mails.", "reason", mail.RejectionsByReason)
@@ -131,6 +167,7 @@ func (f figures) store(st persist.Stats) {
 	}
 	f.counter("store_commits_total", "Synced commits, of all runs.", float64(st.Commits))
 	f.counter("store_commit_bytes_total", "Bytes in synced commits.", float64(st.CommitBytes))
+	f.seconds("store_commit_duration_seconds", "Synced commits.", st.CommitSeconds)
 	f.gauge("store_blob_files", "Blob files.", float64(st.Blobs))
 	f.gauge("store_disk_free_bytes", "Free space of the data folder's disk.", float64(st.DiskFree))
 	f.gauge("store_full", "1 while new mail is refused for want of space.", full)

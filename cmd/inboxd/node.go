@@ -48,7 +48,8 @@ type node struct {
 	admin     *adminSocket
 	heard     func(http.Access) // hears of every answer; nil: no access log
 	unheard   func()            // ends the access log
-	failed    chan error        // has room for every edge
+	started   time.Time
+	failed    chan error // has room for every edge
 }
 
 // edges are what the node listens on, by the names of their flags.
@@ -60,7 +61,7 @@ func (c *serveCommand) start(logger *slog.Logger) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &node{flags: c, settings: s, logger: logger, owner: partition.NewOwner(partition.All()), listeners: map[string]net.Listener{}, failed: make(chan error, len(edges))}
+	n := &node{started: time.Now().UTC().Truncate(time.Second), flags: c, settings: s, logger: logger, owner: partition.NewOwner(partition.All()), listeners: map[string]net.Listener{}, failed: make(chan error, len(edges))}
 	// Listeners come before what calls out, which must know them.
 	for _, step := range []func() error{n.openLog, n.openStore, n.listen, n.startSystem, n.openEdges} {
 		if err := step(); err != nil {
@@ -226,6 +227,9 @@ func (n *node) stop(drain time.Duration) error {
 	}()
 	select {
 	case err := <-closed:
+		if err == nil {
+			n.logger.Info("stopped", "up", time.Since(n.started).Round(time.Second))
+		}
 		return err
 	case <-end:
 		n.logger.Error("the drain is over: owners and data folder are left as they are, not closed", "drain", drain, "folder", n.flags.Data)

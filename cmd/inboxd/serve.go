@@ -61,6 +61,7 @@ func (c *serveCommand) Run() error {
 	logger, flush := newLogger(os.Stderr, c.LogFormat, c.LogLevel)
 	defer flush()
 	slog.SetDefault(logger)
+	c.warn(logger)
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer cancel()
 	followMail := tuneMemory(int64(c.Memory))

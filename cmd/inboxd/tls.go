@@ -27,6 +27,19 @@ type encryption struct {
 	mail      *tls.Config             // STARTTLS and implicit TLS
 	web       *tls.Config             // HTTPS
 	challenge fasthttp.RequestHandler // answers HTTP-01 challenges of ACME
+	files     *keyPair                // nil: no certificate comes from files
+}
+
+// expiry is when the certificate of --tls-cert ends; zero without one.
+func (e *encryption) expiry() time.Time {
+	if e.files == nil {
+		return time.Time{}
+	}
+	current, err := e.files.certificate(nil)
+	if err != nil || current.Leaf == nil {
+		return time.Time{}
+	}
+	return current.Leaf.NotAfter
 }
 
 func (c *serveCommand) encryption(domain string, logger *slog.Logger) (*encryption, error) {
@@ -40,7 +53,7 @@ func (c *serveCommand) encryption(domain string, logger *slog.Logger) (*encrypti
 		if err != nil {
 			return nil, err
 		}
-		return &encryption{mail: tlsConfig(pair.certificate), web: tlsConfig(pair.certificate, "http/1.1")}, nil
+		return &encryption{mail: tlsConfig(pair.certificate), web: tlsConfig(pair.certificate, "http/1.1"), files: pair}, nil
 	case c.ACME:
 		return c.acme(domain, logger)
 	case c.HTTPS != "" || c.SMTPS != "":

@@ -25,10 +25,15 @@ func (c *conn) peer() string {
 	return host
 }
 
-// noteServed tells of a response that fasthttp writes. A request that is parked is told of when it
-// ends.
+// noteServed counts a response that fasthttp writes, and tells of it. That of a parked request is
+// counted when it is out.
 func (w *Wire) noteServed(c *fasthttp.RequestCtx, began time.Time) {
-	if w.opts.Access == nil || c.Hijacked() {
+	if c.Hijacked() {
+		return
+	}
+	took := time.Since(began)
+	w.served.count(classOf(c.Path()), c.Response.StatusCode(), c.ConnID(), took)
+	if w.opts.Access == nil {
 		return
 	}
 	n := len(c.Response.Body())
@@ -36,55 +41,68 @@ func (w *Wire) noteServed(c *fasthttp.RequestCtx, began time.Time) {
 		n = max(c.Response.Header.ContentLength(), 0)
 	}
 	w.opts.Access(Access{
-		began, time.Since(began), c.RemoteIP().String(), c.Method(), c.Request.URI().PathOriginal(),
+		began, took, c.RemoteIP().String(), c.Method(), c.Request.URI().PathOriginal(),
 		c.Response.StatusCode(), n, c.Response.Header.PeekBytes(headerRequestID),
 	})
 }
 
-// notePoll tells of a poll that was answered past fasthttp.
-func (w *Wire) notePoll(c *conn, request []byte, began time.Time, response []byte) {
+// notePoll counts a response that was written past fasthttp, and tells of it.
+func (w *Wire) notePoll(c *conn, class class, request []byte, began time.Time, response []byte) {
+	unchanged := response[len("HTTP/1.1 ")] == '3'
+	timed := w.served.countPlain(class, unchanged, c.number, c.requests)
+	if !timed && w.opts.Access == nil {
+		return
+	}
+	took := time.Since(began)
+	if timed {
+		w.served.seconds[class].Observe(c.number, took)
+	}
 	if w.opts.Access == nil {
 		return
 	}
-	path, _, _ := bytes.Cut(request[len("GET "):], []byte(" "))
-	_, body, _ := bytes.Cut(response, []byte("\r\n\r\n"))
 	status := fasthttp.StatusOK
-	if bytes.HasPrefix(response, []byte(status304)) {
+	if unchanged {
 		status = fasthttp.StatusNotModified
 	}
-	w.opts.Access(Access{began, time.Since(began), c.peer(), []byte("GET"), path, status, len(body), w.ids.append(nil, c.number, c.requests)})
+	path, _, _ := bytes.Cut(request[len("GET "):], []byte(" "))
+	_, body, _ := bytes.Cut(response, []byte("\r\n\r\n"))
+	w.opts.Access(Access{began, took, c.peer(), []byte("GET"), path, status, len(body), w.ids.append(nil, c.number, c.requests)})
 }
 
 // access is what a parked request is told of by, when it ends. Its goroutine has it.
 type access struct {
 	began        time.Time
-	method, path []byte
+	method, path []byte // without a log: nil
 	status       int
 	bytes        int
+	told         bool
 }
 
-// accessOf is nil without a log.
-func (w *Wire) accessOf(c *fasthttp.RequestCtx) *access {
-	if w.opts.Access == nil {
-		return nil
+func (w *Wire) accessOf(c *fasthttp.RequestCtx) access {
+	a := access{began: c.Time()}
+	if w.opts.Access != nil {
+		a.method, a.path = bytes.Clone(c.Method()), bytes.Clone(c.Request.URI().PathOriginal())
 	}
-	clone := func(b []byte) []byte { return append([]byte(nil), b...) }
-	return &access{began: c.Time(), method: clone(c.Method()), path: clone(c.Request.URI().PathOriginal())}
+	return a
 }
 
 // wrote counts what a response holds.
 func (a *access) wrote(status, n int) {
-	if a != nil {
-		a.status = status
-		a.bytes += n
-	}
+	a.status = status
+	a.bytes += n
 }
 
 // noteParked tells of a request whose response is out, once; of none that got no response.
 func (p *Parked) noteParked() {
-	a := p.access
-	if p.access = nil; a == nil || a.status == 0 {
+	a := &p.access
+	if a.told || a.status == 0 {
 		return
 	}
-	p.wire.opts.Access(Access{a.began, time.Since(a.began), p.conn.peer(), a.method, a.path, a.status, a.bytes, p.id})
+	a.told = true
+	took := time.Since(a.began)
+	p.wire.served.count(waits, a.status, p.conn.number, took)
+	if p.wire.opts.Access == nil {
+		return
+	}
+	p.wire.opts.Access(Access{a.began, took, p.conn.peer(), a.method, a.path, a.status, a.bytes, p.id})
 }

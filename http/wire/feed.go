@@ -57,6 +57,6 @@ func (w *Wire) answerLook(c *conn, b []byte, at time.Time) (bool, error) {
 	}
 	*buf = append(*buf, "\r\n"...)
 	_, err := c.writeAt(at, *buf, writePiece, writeTimeout)
-	w.notePoll(c, b, at, *buf)
+	w.notePoll(c, feeds, b, at, *buf)
 	return true, err
 }

@@ -26,11 +26,11 @@ type Parked struct {
 	conn        *conn
 	id          []byte // X-Request-Id
 	ifNoneMatch []byte
-	origin      []byte  // Origin, where pages of other origins may read responses
-	access      *access // nil: nothing is logged
-	head        bool    // no body is to be sent
-	last        bool    // the connection ends with the response
-	ended       bool    // not counted in wire.parked any more, or not by this
+	origin      []byte // Origin, where pages of other origins may read responses
+	access      access
+	head        bool // no body is to be sent
+	last        bool // the connection ends with the response
+	ended       bool // not counted in wire.parked any more, or not by this
 	timer       *time.Timer
 }
 

@@ -56,7 +56,7 @@ func (w *Wire) answerPoll(c *conn, b []byte, at time.Time) (bool, error) {
 	c.requests++
 	*buf = w.appendPoll((*buf)[:0], c, r, q.ifNoneMatch, now)
 	_, err := c.writeAt(at, *buf, writePiece, writeTimeout)
-	w.notePoll(c, b, at, *buf)
+	w.notePoll(c, plainPolls, b, at, *buf)
 	return true, err
 }
 

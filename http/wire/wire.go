@@ -71,6 +71,7 @@ type Wire struct {
 	date      dateLine
 	conns     connSet
 	shortcuts shortcuts
+	served    served
 	bodies    *Budget      // of large bodies
 	parked    atomic.Int64 // requests outside of fasthttp, see Park
 	lanes     atomic.Int64 // octets that lanes hold, see KeepLane

@@ -64,6 +64,7 @@ var allowed = map[string][]string{
 	"internal/webhook": {"internal/account", "internal/address", "internal/calendar", "internal/delivery", "internal/fault", "internal/icalendar", "internal/icalendar/zone", "internal/inbox"},
 
 	"internal/archtest":       {},
+	"internal/meter":          {}, // shared by the edges and the store
 	"internal/version":        {}, // shared by all programs
 	"internal/testdeps":       {}, // for tests that start programs
 	"internal/archtest/house": {},
@@ -71,24 +72,24 @@ var allowed = map[string][]string{
 	// The rooms of actors; the engine knows no product word.
 	"actors/calendars": {"actors/engine", "actors/tenure", "internal/account", "internal/address", "internal/calendar", "internal/failpoint", "internal/fault", "internal/inbox", "internal/once", "internal/partition"},
 	"actors/engine":    {"internal/deep", "internal/fault", "internal/partition"},
-	"actors/hooks":     {"actors/engine", "actors/tenure", "internal/account", "internal/deep", "internal/dueline", "internal/fault", "internal/inbox", "internal/partition", "internal/webhook"},
+	"actors/hooks":     {"actors/engine", "actors/tenure", "internal/account", "internal/deep", "internal/dueline", "internal/fault", "internal/inbox", "internal/meter", "internal/partition", "internal/webhook"},
 	"actors/journal":   {"actors/engine", "internal/account", "internal/fault", "internal/follow", "internal/inbox", "internal/partition", "internal/webhook"},
-	"actors/mailqueue": {"actors/tenure", "internal/address", "internal/deep", "internal/delivery", "internal/domain", "internal/dueline", "internal/fault", "internal/inbox", "internal/partition"},
+	"actors/mailqueue": {"actors/tenure", "internal/address", "internal/deep", "internal/delivery", "internal/domain", "internal/dueline", "internal/fault", "internal/inbox", "internal/meter", "internal/partition"},
 	"actors/names":     {"actors/engine", "internal/account"},
 	"actors/sealing":   {"actors/engine", "internal/account", "internal/inbox", "internal/message", "internal/once", "internal/sealed"},
 	"actors/tenure":    {"internal/partition"},
 	"actors/retention": {"actors/tenure", "internal/account", "internal/fault", "internal/inbox", "internal/once", "internal/partition", "internal/webhook"},
 
 	// The adapters import the rules and never each other.
-	"persist":       {"internal/account", "internal/calendar", "internal/delivery", "internal/domain", "internal/fault", "internal/follow", "internal/icalendar", "internal/icalendar/zone", "internal/inbox", "internal/message", "internal/once", "internal/partition", "internal/webhook", "persist/disk"},
+	"persist":       {"internal/account", "internal/calendar", "internal/delivery", "internal/domain", "internal/fault", "internal/follow", "internal/icalendar", "internal/icalendar/zone", "internal/inbox", "internal/meter", "internal/message", "internal/once", "internal/partition", "internal/webhook", "persist/disk"},
 	"actors":        {"actors/calendars", "actors/engine", "actors/hooks", "actors/journal", "actors/mailqueue", "actors/names", "actors/retention", "actors/sealing", "actors/tenure", "internal/account", "internal/address", "internal/calendar", "internal/delivery", "internal/domain", "internal/domain/lookup", "internal/failpoint", "internal/fault", "internal/follow", "internal/icalendar", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/message", "internal/message/compose", "internal/once", "internal/partition", "internal/sealed", "internal/webhook"},
 	"http":          {"http/contract", "http/dashboard", "http/meetings", "http/search", "http/wire", "internal/account", "internal/address", "internal/calendar", "internal/deep", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/message/compose", "internal/once", "internal/partition", "internal/sealed", "internal/tools", "internal/webhook"},
 	"http/meetings": {"internal/calendar", "internal/webhook"},
 	// What goes past fasthttp.
-	"http/wire": {"internal/account", "internal/address", "internal/inbox", "internal/partition"},
+	"http/wire": {"internal/account", "internal/address", "internal/inbox", "internal/meter", "internal/partition"},
 	// What a search needs beside the mails.
 	"http/search": {"internal/account", "internal/fault"},
-	"smtp":        {"internal/address", "internal/fault", "smtp/lines"},
+	"smtp":        {"internal/address", "internal/fault", "internal/meter", "smtp/lines"},
 
 	// What lies between a session and the network, and mail that leaves.
 	"smtp/lines":           {},
@@ -109,7 +110,7 @@ var allowed = map[string][]string{
 
 	"cmd/inboxd": {"actors", "actors/mailqueue", "http", "http/post", "persist", "smtp", "smtp/courier",
 		"internal/account", "internal/address", "internal/delivery", "internal/domain", "internal/domain/lookup", "internal/fault", "internal/inbox", "internal/ingest",
-		"internal/mailauth", "internal/netguard", "internal/partition", "internal/resolve", "internal/spam", "internal/version", "internal/webhook"},
+		"internal/mailauth", "internal/meter", "internal/netguard", "internal/partition", "internal/resolve", "internal/spam", "internal/version", "internal/webhook"},
 
 	// The public client and the bench meet the server as strangers: over its public surfaces.
 	"http/client":    {},

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestOperatorSeesWhatHappens looks at one server as its operator does: readyz, a key of their
+// making, stats, metrics and the log, while somebody polls and somebody guesses a password.
+func TestOperatorSeesWhatHappens(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	s := launch(t, dir, "--log-level", "info", "--log-format", "json")
+	base := "http://" + s.http
+	if out, code := run("readyz", "--url", base, "--wait", "10s"); code != 0 {
+		t.Errorf("readyz: %d %s", code, out)
+	}
+	admin(t, dir, "account", "create", "me@example.test")
+	key := strings.TrimSpace(admin(t, dir, "key", "create", "me@example.test", "--scopes", "inbox:read"))
+	for range 3 {
+		req, _ := http.NewRequest(http.MethodGet, base+"/api/v1/inboxes", nil)
+		req.Header.Set("X-API-Key", key)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatalf("a key of the operator: %v %v", resp, err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+	}
+	resp, err := http.Post(base+"/api/auth/login", "application/json", strings.NewReader(`{"email":"me@example.test","password":"a guess of a stranger"}`))
+	if err != nil || resp.StatusCode != http.StatusUnauthorized {
+		t.Fatalf("a wrong password: %v %v", resp, err)
+	}
+	resp.Body.Close()
+	for metric, want := range map[string]float64{
+		`inboxd_http_failed_sign_ins_total`:                            1,
+		`inboxd_http_requests_total{class="inboxes",status="200"}`:     3,
+		`inboxd_http_requests_total{class="account",status="401"}`:     1,
+		`inboxd_http_request_duration_seconds_count{class="inboxes"}`:  3,
+		`inboxd_http_request_duration_seconds_count{class="operator"}`: 1,
+	} {
+		if got := s.metric(t, regexp.QuoteMeta(metric)); got < want {
+			t.Errorf("%s is %v, want %v", metric, got, want)
+		}
+	}
+	if text := admin(t, dir, "stats"); !strings.Contains(text, "http inboxes") || !strings.Contains(text, "3 requests") {
+		t.Errorf("stats:\n%s", text)
+	}
+	var all map[string]any
+	if err := json.Unmarshal([]byte(admin(t, dir, "stats", "--json")), &all); err != nil || all["version"] == "" {
+		t.Errorf("stats --json: %v %v", err, all)
+	}
+	if code := s.terminate(t); code != 0 {
+		t.Errorf("the exit code is %d", code)
+	}
+	log := s.stderr.String()
+	for _, want := range []string{`"msg":"started","version":`, `"msg":"sign-in failed","client":"127.0.0.1","email":"me@example.test"`, `"drain":"10s"`, `"msg":"stopped"`} {
+		if !strings.Contains(log, want) {
+			t.Errorf("the log lacks %s:\n%s", want, log)
+		}
+	}
+	if strings.Contains(log, "a guess of a stranger") || strings.Contains(log, key) {
+		t.Errorf("a secret is in the log:\n%s", log)
+	}
+	if out, code := run("readyz", "--url", base); code != 1 || !strings.Contains(out, "no server answers") {
+		t.Errorf("readyz of nobody: %d %s", code, out)
+	}
+}
+
+// TestSillySettingsAreSaid looks at what is allowed and yet hardly meant.
+func TestSillySettingsAreSaid(t *testing.T) {
+	t.Setenv("INBOXD_HTPP", "0.0.0.0:80")
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "secret.key"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	said := func(c serveCommand) string {
+		var out bytes.Buffer
+		c.warn(slog.New(slog.NewTextHandler(&out, nil)))
+		return out.String()
+	}
+	silly := said(serveCommand{Data: dir, Memory: 5, Signup: "open", HTTP: "0.0.0.0:80", Metrics: "public"})
+	for _, want := range []string{"--memory", "--signup closed", "/metrics", "INBOXD_HTPP", "secret.key"} {
+		if !strings.Contains(silly, want) {
+			t.Errorf("nothing says %s:\n%s", want, silly)
+		}
+	}
+	os.Unsetenv("INBOXD_HTPP")
+	t.Setenv("INBOXD_HTTP", "127.0.0.1:80")
+	if got := said(serveCommand{Data: t.TempDir(), Memory: 512 << 20, Signup: "open", HTTP: "127.0.0.1:80", Metrics: "public"}); got != "" {
+		t.Errorf("said of a sound start: %s", got)
+	}
+}
