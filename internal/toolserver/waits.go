@@ -49,6 +49,11 @@ type wait struct {
 	*call
 	codes bool // only mail with a code, the newest first; else the oldest first
 
+	// render makes the answer while the claim is on its way: it is thrown away when somebody else won.
+	render    func(*stored) (answer, error)
+	rendered  answer
+	renderErr error
+
 	newest   int64 // the newest message at the last look: what comes has a higher id
 	lastCode *handedOut
 }
@@ -69,14 +74,19 @@ type headline struct {
 }
 
 func (c *call) waitForOTP() (answer, error) {
-	w := &wait{call: c, codes: true}
+	w := &wait{call: c, codes: true, render: c.codeCame}
 	m, err := w.message()
-	if err != nil {
+	switch {
+	case err != nil:
 		return answer{}, err
-	}
-	if m == nil {
+	case m == nil:
 		return w.codeTimedOut()
 	}
+	return w.rendered, w.renderErr
+}
+
+// codeCame hands out a message with a code.
+func (c *call) codeCame(m *stored) (answer, error) {
 	v := show(m)
 	v.IsRead = true
 	v.shorten(budget - 4000)
@@ -92,16 +102,22 @@ func (c *call) waitForOTP() (answer, error) {
 }
 
 func (c *call) waitForMessage() (answer, error) {
-	m, err := (&wait{call: c}).message()
-	if err != nil {
+	w := &wait{call: c, render: c.messageCame}
+	m, err := w.message()
+	switch {
+	case err != nil:
 		return answer{}, err
-	}
-	if m == nil {
+	case m == nil:
 		return timedOutAnswer(struct {
 			TimedOut bool   `json:"timed_out"`
 			Next     string `json:"next"`
 		}{true, c.nothingCame("wait_for_message")}, c.nothingCame("wait_for_message"))
 	}
+	return w.rendered, w.renderErr
+}
+
+// messageCame hands out a message.
+func (c *call) messageCame(m *stored) (answer, error) {
 	v := show(m)
 	v.IsRead = true
 	v.shorten(budget - 4000)
@@ -279,7 +295,7 @@ func (w *wait) take(ctx context.Context, id int64, m *stored) (*stored, error) {
 			return nil, err
 		}
 	}
-	claimed, err := w.api.Claim(w.ctx, w.address(), id)
+	claimed, err := w.claim(m)
 	if passes(err) && w.ctx.Err() == nil {
 		// Whether it was marked is not known. To hand it out twice is better than never.
 		if _, err = once(w.ctx, func() (bool, error) { return w.api.Claim(w.ctx, w.address(), id) }); err == nil {
@@ -296,6 +312,19 @@ func (w *wait) take(ctx context.Context, id int64, m *stored) (*stored, error) {
 		return nil, err
 	}
 	return m, nil
+}
+
+// claim claims a message and makes its answer meanwhile.
+func (w *wait) claim(m *stored) (claimed bool, err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		claimed, err = w.api.Claim(w.ctx, w.address(), m.ID)
+	}()
+	defer func() { <-done }() // also under a panic of render
+	w.rendered, w.renderErr = w.render(m)
+	<-done
+	return claimed, err
 }
 
 // giveBack makes a message unread again that nobody is there to take any more.
