@@ -100,7 +100,7 @@ func TestMailThatImitates(t *testing.T) {
 	w.near.mail(t, address, "=?utf-8?q?Hi_=1B]0;owned=07=1B[2J?=", strings.Join(guessed, "\r\n")+"\r\n\x1b[31mred\x1b]8;;http://x.test\x07")
 	for _, name := range []string{"read_messages", "wait_for_message"} {
 		structured, text := p.use(t, name, map[string]any{"address": address})
-		if strings.ContainsAny(text, "\x1b\x07\x9b") {
+		if strings.ContainsAny(text, "\x1b\x07\u009b") {
 			t.Errorf("%s: terminal escapes in %q", name, text)
 		}
 		own := map[string][]string{}
