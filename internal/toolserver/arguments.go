@@ -3,7 +3,6 @@ package toolserver
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -101,11 +100,11 @@ func check(t tools.Tool, raw json.RawMessage) error {
 	if len(raw) > 0 {
 		var v any
 		if err := json.Unmarshal(raw, &v); err != nil {
-			return errors.New("Invalid request: 'arguments' must be a JSON object")
+			return refusal("Invalid request: 'arguments' must be a JSON object")
 		}
 		var ok bool
 		if given, ok = v.(map[string]any); !ok && v != nil {
-			return errors.New("Invalid request: 'arguments' must be a JSON object")
+			return refusal("Invalid request: 'arguments' must be a JSON object")
 		}
 	}
 	var wrong []string
@@ -131,7 +130,7 @@ func check(t tools.Tool, raw json.RawMessage) error {
 	if more := len(wrong) - maxWrong; more > 0 {
 		wrong = append(wrong[:maxWrong], fmt.Sprintf("and %d more", more))
 	}
-	return errors.New("Invalid request: " + strings.Join(wrong, "; "))
+	return refusal("Invalid request: " + strings.Join(wrong, "; "))
 }
 
 func fields(t tools.Tool) string {

@@ -19,9 +19,6 @@ type answer struct {
 	text       string
 }
 
-// weight is what an answer takes when it is sent, at most.
-func (a answer) weight() int { return escaped(a.structured) + quoted(a.text) }
-
 // escaped is the length of JSON in which the sender escapes what HTML would mind.
 func escaped(b []byte) int {
 	return len(b) + 5*(bytes.Count(b, []byte("<"))+bytes.Count(b, []byte(">"))+bytes.Count(b, []byte("&"))) + 3*(bytes.Count(b, []byte("\u2028"))+bytes.Count(b, []byte("\u2029")))
