@@ -6,11 +6,14 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"inboxd/internal/testdeps"
 )
 
 // The clients that people install, as seen from this folder.
 const (
 	typescriptClient = "../../clients/typescript"
+	pythonClient     = "../../clients/python"
 )
 
 // outside runs a program of another language in dir against the server, and fails with what it said.
@@ -19,7 +22,8 @@ func (u *user) outside(t *testing.T, dir, name string, args ...string) {
 	cmd := exec.CommandContext(t.Context(), name, args...)
 	cmd.Dir, cmd.WaitDelay = dir, time.Second
 	cmd.Env = append(os.Environ(), "INBOXD_URL=http://"+u.server.http, "INBOXD_SMTP="+u.server.smtp, "INBOX_API_KEY="+u.key,
-		"INBOXD_BIN="+os.Args[0], "INBOXD_TEST_MAIN=1", "npm_config_update_notifier=false", "PYTHONDONTWRITEBYTECODE=1")
+		"INBOXD_BIN="+os.Args[0], "INBOXD_TEST_MAIN=1", "npm_config_update_notifier=false", "PYTHONDONTWRITEBYTECODE=1",
+		"PYTHONPATH=src", "CHROMIUM="+testdeps.Program(t, "chromium"))
 	if said, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%s %v: %v\n%s", name, args, err, said)
 	}
@@ -39,5 +43,13 @@ func TestClientsOfOtherLanguages(t *testing.T) {
 		}
 		u.outside(t, typescriptClient, "npm", "run", "--silent", "build")
 		u.outside(t, typescriptClient, "node", "--test", "dist/test/")
+		u.outside(t, typescriptClient, "npx", "playwright", "test", "-c", "examples")
+	})
+	t.Run("python", func(t *testing.T) {
+		t.Parallel()
+		python := testdeps.Program(t, "python3")
+		u.outside(t, pythonClient, python, "generate.py")
+		u.outside(t, pythonClient, python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "inboxd.pytest_plugin", "tests", "examples")
+		u.outside(t, pythonClient, python, "-m", "mypy", "--cache-dir", t.TempDir())
 	})
 }

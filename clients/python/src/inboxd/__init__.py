@@ -1,0 +1,19 @@
+"""E-mail inboxes for software agents and test suites.
+
+>>> inbox = Inboxd().inboxes.create()
+>>> sign_up(inbox.address)
+>>> code = inbox.wait_for_otp()
+
+Inboxd and what it gives block; AsyncInboxd is the same for asyncio.
+"""
+
+from . import contract
+from ._async import AsyncCalendar, AsyncInbox, AsyncInboxd
+from ._sync import Calendar, Inbox, Inboxd
+from .errors import ApiError, InboxdError, NotReached, TimedOut, UnexpectedAnswer, WebhookError
+from .webhook import verify_webhook
+
+__all__ = [
+    "ApiError", "AsyncCalendar", "AsyncInbox", "AsyncInboxd", "Calendar", "Inbox", "Inboxd", "InboxdError", "NotReached", "TimedOut", "UnexpectedAnswer",
+    "WebhookError", "contract", "verify_webhook",
+]

@@ -1,0 +1,201 @@
+"""Answers that are not the service's, breaks, restarts, webhooks that were changed."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import subprocess
+import tempfile
+import threading
+import time
+import urllib.request
+from typing import Any, Dict, List, Tuple
+
+import pytest
+from support import fake, mail, say, serve
+
+from inboxd import ApiError, Inboxd, NotReached, TimedOut, UnexpectedAnswer, WebhookError, verify_webhook
+
+
+def client(url: str, **more: Any) -> Inboxd:
+    return Inboxd(url, "svc_live_x", timeout=5, **more)
+
+
+def test_html_with_500_is_named_and_asked_again_where_that_is_safe() -> None:
+    asked: List[str] = []
+
+    def answer(request: Any, n: int) -> None:
+        asked.append(request.command)
+        say(request, 500, "<html>oops", Content_Type="text/html")
+
+    with fake(answer) as url, client(url) as c:
+        with pytest.raises(UnexpectedAnswer, match="HTTP 500, not from the inbox service: '<html>oops'"):
+            c.inbox("a@b.test").latest()
+        assert asked == ["GET"] * 3
+        with pytest.raises(UnexpectedAnswer):
+            c.inbox("a@b.test").delete_message(7)
+        assert asked == ["GET"] * 3 + ["DELETE"]
+
+
+def test_cut_json_and_another_service_are_named() -> None:
+    with fake(lambda r, n: say(r, 200, '{"email":{"id":' if "latest" in r.path else '{"hello":1}')) as url, client(url) as c:
+        with pytest.raises(UnexpectedAnswer, match="no JSON, or was cut"):
+            c.inbox("a@b.test").latest()
+        with pytest.raises(UnexpectedAnswer, match="not that of the inbox service"):
+            c.inbox("a@b.test").get()
+
+
+def test_an_answer_that_breaks_off_is_asked_for_again() -> None:
+    with fake(lambda r, n: say(r, 200, '{"email"', Content_Length="100") if n == 1 else say(r, 200, '{"email":null}')) as url, client(url) as c:
+        assert c.inbox("a@b.test").latest() is None
+
+
+def test_a_creation_has_one_name_over_its_repeats() -> None:
+    names: List[str] = []
+
+    def answer(request: Any, n: int) -> None:
+        names.append(request.headers["Idempotency-Key"])
+        if n == 2:
+            say(request, 503, '{"detail":"busy"}', Retry_After="0")
+        elif n == 3:
+            say(request, 201, '{"address":"a@b.test"}')
+
+    with fake(answer) as url, client(url) as c:
+        assert c.inboxes.create().address == "a@b.test"
+    assert len(names) == 3 and len(set(names)) == 1 and len(names[0]) == 36
+
+
+def test_refusals_and_redirects_end_a_call() -> None:
+    asked: List[int] = []
+
+    def answer(request: Any, n: int) -> None:
+        asked.append(n)
+        if n == 1:
+            say(request, 403, '{"detail":"No"}', X_Request_Id="r1")
+        else:
+            say(request, 302, "", Location="http://127.0.0.1:1/")
+
+    with fake(answer) as url, client(url) as c:
+        with pytest.raises(ApiError) as refused:
+            c.inboxes.create()
+        assert (refused.value.status, refused.value.detail, refused.value.request_id) == (403, "No", "r1")
+        with pytest.raises(UnexpectedAnswer, match="HTTP 302"):
+            c.inbox("a@b.test").get()
+    assert asked == [1, 2]
+
+
+def test_a_call_ends_at_its_time_and_nobody_there_is_named() -> None:
+    held = threading.Event()
+    with fake(lambda r, n: held.wait(5) and None) as url, Inboxd(url, "k", timeout=0.2) as c:
+        with pytest.raises(TimedOut, match="no answer within 0.2 s"):
+            c.inbox("a@b.test").get()
+        held.set()
+    with Inboxd("http://127.0.0.1:1", "k", retries=0) as c, pytest.raises(NotReached, match="127.0.0.1:1 was not reached"):
+        c.inboxes.create()
+
+
+def test_streams_that_do_not_come_through_become_long_polls() -> None:
+    polls: List[str] = []
+    held = threading.Event()
+
+    def answer(request: Any, n: int) -> None:
+        if request.headers["Accept"] == "text/event-stream":
+            say(request, 200, "", Content_Type="text/event-stream")
+            held.wait(5)
+            return
+        polls.append(request.path)
+        say(request, 200, '{"events":[],"next":"c1"}' if len(polls) == 1 else '{"events":[{"event":"message.received","inbox":"a@b.test"}],"next":"c2"}')
+
+    with fake(answer) as url, client(url) as c:
+        assert next(iter(c.events(silence=0.1)))["cursor"] == "c2"
+        held.set()
+    assert polls == ["/api/v1/events?after=now", "/api/v1/events?after=c1&wait=50"]
+
+
+def test_a_stream_that_breaks_goes_on_where_it_broke() -> None:
+    places: List[str] = []
+
+    def answer(request: Any, n: int) -> None:
+        if n == 1:
+            return say(request, 200, '{"events":[],"next":"c0"}')
+        places.append(request.headers["Last-Event-ID"])
+        say(request, 200, f"id: c{n}\n\nid: d{n}\nda", Content_Type="text/event-stream")
+        request.wfile.flush()
+        request.wfile.write(f'ta: {{"event":"message.received","inbox":"{n}\u2028"}}\n\nid: lost\ndata: {{"ev'.encode())
+
+    with fake(answer) as url, client(url) as c:
+        seen = []
+        for event in c.events():
+            seen.append((event["inbox"], event["cursor"]))
+            if len(seen) == 2:
+                break
+    assert seen == [("2\u2028", "d2"), ("3\u2028", "d3")] and places == ["c0", "d2"]
+
+
+def test_a_wait_and_a_stream_outlive_a_restart() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        process, http, smtp = serve(folder)
+
+        def post(path: str, body: Dict[str, Any], token: str = "") -> Dict[str, Any]:
+            request = urllib.request.Request(f"http://{http}{path}", json.dumps(body).encode(), {"Authorization": f"Bearer {token}"} if token else {})
+            with urllib.request.urlopen(request) as answer:
+                return dict(json.load(answer))
+
+        try:
+            session = post("/api/auth/signup", {"email": "a@example.com", "password": "correct horse"})["session_token"]
+            key = post("/api/keys", {"scopes": ["full"]}, session)["key"]
+            with Inboxd(f"http://{http}", key) as c:
+                inbox = c.inboxes.create()
+                events = inbox.events(after=c._transport.json(_now(inbox.address))["next"])
+                mail(inbox.address, "Plain", "nothing", smtp)
+                assert next(events)["subject"] == "Plain"
+                got: List[Any] = []
+                threads = [threading.Thread(target=lambda do=do: got.append(do())) for do in (inbox.wait_for_otp, lambda: next(events)["otp"])]  # type: ignore[misc]
+                for thread in threads:
+                    thread.start()
+                process.kill()
+                process.wait()
+                process, http, smtp = serve(folder, http, smtp)
+                mail(inbox.address, smtp=smtp)
+                for thread in threads:
+                    thread.join()
+                assert got == ["482913", "482913"]
+        finally:
+            process.kill()
+            process.wait()
+            assert process.stdout
+            process.stdout.close()
+
+
+def _now(address: str) -> Any:
+    from inboxd._core import Call
+
+    return Call("GET", f"/api/v1/inboxes/{address}/events", {"after": "now"})
+
+
+SECRET = "whsec_" + base64.b64encode(b"0123456789abcdef0123456789abcdef").decode()
+BODY = '{"event":"message.received","inbox":"a@b.test","subject":"ü"}'.encode()
+
+
+def sign(stamp: int) -> Dict[str, str]:
+    mac = hmac.new(base64.b64decode(SECRET[6:]), f"evt_1.{stamp}.".encode() + BODY, hashlib.sha256)
+    return {"Webhook-Id": "evt_1", "webhook-timestamp": str(stamp), "webhook-signature": "v1,bm8= v1," + base64.b64encode(mac.digest()).decode()}
+
+
+def test_webhooks_are_believed_when_all_is_as_it_was_signed() -> None:
+    now = int(time.time())
+    assert verify_webhook(BODY, sign(now), SECRET)["event"] == "message.received"
+    assert verify_webhook(BODY.decode(), sign(now - 290), SECRET)["inbox"] == "a@b.test"
+    bad: List[Tuple[bytes, Dict[str, str], str, str]] = [
+        (BODY.replace(b"a@b", b"c@b"), sign(now), SECRET, "No signature matches"),
+        (BODY, sign(now), "whsec_AAAA", "No signature matches"),
+        (BODY, sign(now - 302), SECRET, "signed 30. seconds ago"),
+        (BODY, sign(now + 400), SECRET, "ahead of this clock"),
+        (BODY, {}, SECRET, "has no webhook-id"),
+        (BODY, sign(now), "whsec_%", "looks like whsec_"),
+    ]
+    for body, headers, secret, why in bad:
+        with pytest.raises(WebhookError, match=why):
+            verify_webhook(body, headers, secret)

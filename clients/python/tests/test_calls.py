@@ -1,0 +1,186 @@
+"""Every call, without await and with it, against the server that INBOXD_URL names."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+import threading
+import urllib.request
+from typing import Any, AsyncIterator, Callable, Iterator, List
+
+import pytest
+from support import mail
+
+from inboxd import ApiError, AsyncInboxd, Inbox, Inboxd, TimedOut
+
+
+@pytest.fixture
+def guest(inboxd: Inboxd) -> Iterator[Inbox]:
+    made = inboxd.inboxes.create()
+    yield made
+    made.delete()
+
+
+def later(do: Callable[[], Any]) -> threading.Thread:
+    thread = threading.Thread(target=do)
+    thread.start()
+    return thread
+
+
+def test_a_code_is_handed_out_once(inboxd: Inboxd, inbox: Inbox) -> None:
+    thread = later(lambda: mail(inbox.address))
+    assert inbox.wait_for_otp() == "482913"
+    thread.join()
+    with pytest.raises(TimedOut, match="No code came to .* within 0.3 s"):
+        inbox.wait_for_otp(timeout=0.3)
+    mail(inbox.address, text="Your code is 555123")
+    assert inboxd.inbox(inbox.address).wait_for_otp() == "555123"  # claims it
+    with pytest.raises(TimeoutError):
+        inboxd.inbox(inbox.address).wait_for_otp(timeout=0.3)
+
+
+def test_messages_are_handed_out_oldest_first(inbox: Inbox) -> None:
+    for subject in ["one", "two", "three", "four"]:
+        mail(inbox.address, subject)
+    assert inbox.wait_for_message(match=lambda m: m["subject"] == "three")["subject"] == "three"
+    rest = [inbox.wait_for_message() for _ in range(3)]
+    assert [m["subject"] for m in rest] == ["one", "two", "four"]
+    assert "html" in rest[0]  # whole, as the others
+    with pytest.raises(TimedOut):
+        inbox.wait_for_message(timeout=0.3)
+    assert inbox.wait_for_message(subject="TWO", after=0)["subject"] == "two"
+
+
+def test_lists_page_by_themselves(inboxd: Inboxd, inbox: Inbox) -> None:
+    for i in range(5):
+        mail(inbox.address, f"s{i}")
+    assert [m["subject"] for m in inbox.messages(limit=2, fields=["subject"])] == ["s4", "s3", "s2", "s1", "s0"]
+    assert sum(m.get("inbox") == inbox.address for m in inboxd.messages(limit=2, subject="s")) == 5
+    prefix = f"py{os.getpid()}"
+    made = inboxd.inboxes.create_many([{"prefix": prefix + "a"}, {"prefix": prefix + "b"}, {"prefix": "-bad-."}])
+    assert isinstance(made[2], ApiError) and made[2].status == 422
+    assert len(list(inboxd.inboxes.list(prefix=prefix, limit=1))) == 2
+    for one in made[:2]:
+        assert isinstance(one, Inbox)
+        one.delete()
+
+
+def test_every_call_on_a_message(inbox: Inbox) -> None:
+    mail(inbox.address, "Hello", "A text")
+    m = inbox.latest(wait=5)
+    assert m is not None
+    assert (inbox.message(m["id"])["body"] or "").strip() == "A text"
+    assert b"Subject: Hello" in inbox.raw(m["id"])
+    inbox.mark(m["id"])
+    assert inbox.message(m["id"])["is_read"] and not inbox.claim(m["id"])
+    inbox.mark(m["id"], read=False)
+    assert inbox.claim(m["id"])
+    with pytest.raises(ApiError) as refused:
+        inbox.attachment(m["id"], 1)
+    assert refused.value.status == 404 and refused.value.request_id
+    assert inbox.latest(after="now") is None
+    inbox.delete_message(m["id"])
+    with pytest.raises(ApiError, match="not found in inbox"):
+        inbox.message(m["id"])
+    mail(inbox.address)
+    assert inbox.delete_messages(before=100) == 1
+    mail(inbox.address.replace("@", "+lane@"), "Lane")
+    assert inbox.tagged("lane").wait_for_message()["subject"] == "Lane"
+    assert inbox.tagged("other").latest() is None
+    assert inbox.burn() == 1
+
+
+def test_every_call_on_an_inbox_and_the_account(inboxd: Inboxd, inbox: Inbox) -> None:
+    assert inbox.update(retention_hours=2)["retention_hours"] == 2
+    assert inboxd.inboxes.get(inbox.address).address == inbox.address
+    assert list(inboxd.suppressions.list()) == []
+    with pytest.raises(ApiError) as refused:
+        inboxd.suppressions.delete("nobody@example.com")
+    assert refused.value.status == 404
+    assert len(inboxd.tools("openai")) == 6
+
+
+def test_mail_is_sent_settled_and_answered(inbox: Inbox, guest: Inbox) -> None:
+    file = {"filename": "a.txt", "content_b64": base64.b64encode(b"hi").decode()}
+    sent = inbox.send(to=guest.address, subject="Question", body="Well?", attachments=[file])
+    got = guest.wait_for_message()
+    assert guest.attachment(got["id"], got["attachments"][0]["id"]) == b"hi"
+    assert inbox.wait_until_sent(sent).get("send_status") == "sent"
+    guest.reply(got, body="Yes")
+    answer = inbox.wait_for_message()
+    assert answer["subject"] == "Re: Question" and answer["in_reply_to"] == got["internet_message_id"]
+    assert inbox.send(to=guest.address, idempotency_key="k1") == inbox.send(to=guest.address, idempotency_key="k1")
+    with pytest.raises(ApiError) as refused:
+        inbox.send(to=guest.address, subject="other", idempotency_key="k1")
+    assert refused.value.status == 422
+
+
+def test_every_call_of_the_calendar(inbox: Inbox, guest: Inbox) -> None:
+    made = inbox.calendar.create(title="Review", start="2027-03-01T15:00", timezone="Europe/Berlin", attendees=[guest.address])
+    id = made["event"]["id"]
+    invited = guest.wait_for_message(match=lambda m: m["calendar_event"] is not None)
+    assert invited["calendar_event"] is not None
+    theirs = invited["calendar_event"]["event_id"]
+    assert theirs and guest.calendar.get(theirs)["title"] == "Review"
+    assert guest.calendar.answer(theirs, "accepted", "Gladly")["event"]["my_status"] == "accepted"
+    replied = inbox.wait_for_message(match=lambda m: m["calendar_event"] is not None and m["calendar_event"]["action"] == "replied")
+    assert replied["calendar_event"] and replied["calendar_event"]["event_id"] == id
+    assert inbox.calendar.update(id, title="Second review")["event"]["title"] == "Second review"
+    assert [m["id"] for m in inbox.calendar.list(from_="2027-01-01")] == [id]
+    assert len(inbox.calendar.free_busy("2027-03-01", "2027-03-02")) == 1
+    feed = inbox.calendar.feed()["feed_url"]
+    with urllib.request.urlopen(feed) as text:
+        assert b"SUMMARY:Second review" in text.read()
+    assert inbox.calendar.rotate_feed()["feed_url"] != feed
+    inbox.calendar.delete_feed()
+    assert inbox.calendar.owner()["enabled"] is False
+    assert inbox.calendar.set_owner(True)["enabled"] is True
+    inbox.calendar.set_owner(False)
+    assert inbox.calendar.cancel(id, "Sorry")["event"]["status"] == "cancelled"
+
+
+def test_a_refusal_tells_status_sentence_and_request() -> None:
+    with Inboxd(api_key="svc_live_wrong") as client, pytest.raises(ApiError) as refused:
+        client.inboxes.create()
+    assert refused.value.status == 401 and refused.value.detail == "A valid API key is required"
+    assert refused.value.request_id in str(refused.value)
+
+
+@pytest.mark.parametrize("transport", ["stream", "poll"])
+def test_events_go_on_behind_a_cursor(inboxd: Inboxd, inbox: Inbox, transport: str) -> None:
+    cursor = inboxd._transport.json(__import__("inboxd._core", fromlist=["Call"]).Call("GET", f"/api/v1/inboxes/{inbox.address}/events", {"after": "now"}))["next"]
+    mail(inbox.address, "first")
+    for event in inbox.events(after=cursor, transport=transport):
+        assert event["event"] == "message.received" and event["subject"] == "first"
+        cursor = event["cursor"]
+        break
+    thread = later(lambda: mail(inbox.address, "second"))
+    assert next(iter(inboxd.events(after=cursor, transport=transport)))["subject"] == "second"
+    thread.join()
+
+
+def test_the_same_with_await() -> None:
+    async def main() -> None:
+        async with AsyncInboxd() as client:
+            one = await client.inboxes.create()
+            events = one.events()
+            first = asyncio.ensure_future(events.__anext__())
+            waiting = asyncio.ensure_future(one.wait_for_otp())
+            await asyncio.sleep(0.05)
+            await asyncio.to_thread(mail, one.address)
+            assert await waiting == "482913"
+            # a mail that came before the stream began is before its "now"
+            if not first.done():
+                await asyncio.to_thread(mail, one.address, "again")
+            assert (await first)["event"] == "message.received"
+            await events.aclose()
+            assert [m["subject"] async for m in one.messages(limit=1)][-1] == "Sign in"
+            wait = asyncio.ensure_future(one.wait_for_message(timeout=20, subject="never"))
+            await asyncio.sleep(0.05)
+            wait.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await wait
+            await one.delete()
+
+    asyncio.run(main())
