@@ -7,10 +7,13 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"inboxd/internal/testdeps"
 )
 
 // TestOperatorSeesWhatHappens looks at one server as its operator does: readyz, a key of their
@@ -96,5 +99,39 @@ func TestSillySettingsAreSaid(t *testing.T) {
 	t.Setenv("INBOXD_HTTP", "127.0.0.1:80")
 	if got := said(serveCommand{Data: t.TempDir(), Memory: 512 << 20, Signup: "open", HTTP: "127.0.0.1:80", Metrics: "public"}); got != "" {
 		t.Errorf("said of a sound start: %s", got)
+	}
+}
+
+// TestAlerts: each metric that the rules for Prometheus name is one of ours, and promtool takes
+// the rules and the metrics.
+func TestAlerts(t *testing.T) {
+	file := filepath.Join("..", "..", "docs", "operate", "alerts.yml")
+	rules, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := launch(t, filepath.Join(t.TempDir(), "data"), writePair(t, t.TempDir(), 1)...)
+	resp, err := http.Get("http://" + s.http + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	metrics, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile(`inboxd_[a-z_]+`).FindAllString(string(rules), -1)
+	if len(named) < 10 {
+		t.Fatalf("the rules name %v", named)
+	}
+	for _, name := range named {
+		name = strings.TrimSuffix(name, "_bucket")
+		if name != "inboxd_http_requests_total" && !strings.Contains(string(metrics), "# TYPE "+name+" ") { // that one comes with the first response
+			t.Errorf("no metric is called %s", name)
+		}
+	}
+	promtool := testdeps.Program(t, "promtool")
+	if out, err := exec.Command(promtool, "check", "rules", file).CombinedOutput(); err != nil {
+		t.Errorf("promtool check rules: %v\n%s", err, out)
 	}
 }
