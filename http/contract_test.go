@@ -189,3 +189,45 @@ func TestWebhookBodiesConform(t *testing.T) {
 		t.Errorf("a webhook may subscribe to %v, the contract says %v", webhook.Subscriptions(), subscriptions)
 	}
 }
+
+// TestClientsHaveEveryCall: what a key can do is in the table of clients/README.md, and each name of
+// the table is a method there.
+func TestClientsHaveEveryCall(t *testing.T) {
+	m, err := theMirror()
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := os.ReadFile("../clients/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources := map[string]string{}
+	for language, pattern := range map[string]string{"Python": "../clients/python/src/inboxd/_async.py", "TypeScript": "../clients/typescript/src/*.ts", "Go": "client/*.go"} {
+		files, _ := filepath.Glob(pattern)
+		for _, name := range files {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sources[language] += string(text)
+		}
+	}
+	listed := map[string]bool{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| `\\w+\\.(\\w+)` \\| `\\w+\\.(\\w+)` \\| `(\\w+)` \\|$").FindAllStringSubmatch(string(table), -1) {
+		listed[row[1]] = true
+		for language, method := range map[string]string{"Python": "def " + row[2] + "(", "TypeScript": " " + row[3] + "(", "Go": ") " + row[4] + "("} {
+			if !strings.Contains(sources[language], method) {
+				t.Errorf("%s is not in the client for %s: %q", row[1], language, method)
+			}
+		}
+	}
+	for path, item := range m.doc.Paths.Map() {
+		for method, op := range item.Operations() {
+			for _, s := range *op.Security {
+				if (s["accountKey"] != nil || s["inboxKey"] != nil) && !strings.HasPrefix(op.OperationID, "inside") && !listed[op.OperationID] {
+					t.Errorf("%s %s (%s) is not in the table of clients", method, path, op.OperationID)
+				}
+			}
+		}
+	}
+}

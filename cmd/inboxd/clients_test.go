@@ -21,9 +21,9 @@ func (u *user) outside(t *testing.T, dir, name string, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)
 	cmd.Dir, cmd.WaitDelay = dir, time.Second
-	cmd.Env = append(os.Environ(), "INBOXD_URL=http://"+u.server.http, "INBOXD_SMTP="+u.server.smtp, "INBOX_API_KEY="+u.key,
+	cmd.Env = append(os.Environ(), "INBOX_BASE_URL=http://"+u.server.http, "INBOXD_SMTP="+u.server.smtp, "INBOX_API_KEY="+u.key,
 		"INBOXD_BIN="+os.Args[0], "INBOXD_TEST_MAIN=1", "npm_config_update_notifier=false", "PYTHONDONTWRITEBYTECODE=1",
-		"PYTHONPATH=src", "CHROMIUM="+testdeps.Program(t, "chromium"))
+		"PYTHONPATH=src", "PYTEST_DISABLE_PLUGIN_AUTOLOAD=1", "CHROMIUM="+testdeps.Program(t, "chromium"))
 	if said, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%s %v: %v\n%s", name, args, err, said)
 	}

@@ -1,6 +1,6 @@
 """A sign-up as a test suite sees it: a site asks for an address, mails a code, and asks for that code.
 
-    INBOXD_URL=http://127.0.0.1:8080 INBOXD_SMTP=127.0.0.1:2525 INBOX_API_KEY=svc_live_... pytest test_signup.py
+    INBOX_BASE_URL=http://127.0.0.1:8080 INBOXD_SMTP=127.0.0.1:2525 INBOX_API_KEY=svc_live_... pytest test_signup.py
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Every call, without await and with it, against the server that INBOXD_URL names."""
+"""Every call, without await and with it, against the server that INBOX_BASE_URL names."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 // A sign-up as a test suite sees it. `site` is a little site of the test's own that mails a code over SMTP (INBOXD_SMTP).
 //
-//   INBOXD_URL=http://127.0.0.1:8080 INBOXD_SMTP=127.0.0.1:2525 INBOX_API_KEY=svc_live_... npx playwright test
+//   INBOX_BASE_URL=http://127.0.0.1:8080 INBOXD_SMTP=127.0.0.1:2525 INBOX_API_KEY=svc_live_... npx playwright test
 import { createServer } from "node:http";
 import { connect } from "node:net";
 import { test as base, expect } from "inboxd/playwright";

@@ -3,7 +3,7 @@ import { Inboxd } from "./client.js";
 import type { Inbox } from "./inbox.js";
 
 /**
- * Playwright's `test` with two fixtures more: `inboxd`, a client of the service that `INBOXD_URL` and `INBOX_API_KEY` name, and
+ * Playwright's `test` with two fixtures more: `inboxd`, a client of the service that `INBOX_BASE_URL` and `INBOX_API_KEY` name, and
  * `inbox`, an inbox of this test alone, which is deleted afterwards.
  */
 export const test = base.extend<{ inbox: Inbox }, { inboxd: Inboxd }>({

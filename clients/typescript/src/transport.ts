@@ -3,7 +3,7 @@ import type { CallOptions } from "./types.js";
 
 /** Where the service is and how it is called. */
 export interface Options {
-  /** Where the service is. Default: the variable `INBOXD_URL`, else `http://127.0.0.1:8080`. */
+  /** Where the service is. Default: the variable `INBOX_BASE_URL`, else `http://127.0.0.1:8080`. */
   baseUrl?: string;
   /** An account key, an inbox key or a session token. Default: the variable `INBOX_API_KEY`. */
   apiKey?: string;
@@ -87,7 +87,7 @@ export class Transport {
   skew = 0;
 
   constructor(options: Options) {
-    this.base = (options.baseUrl ?? environment["INBOXD_URL"] ?? "http://127.0.0.1:8080").replace(/\/+$/, "");
+    this.base = (options.baseUrl ?? environment["INBOX_BASE_URL"] ?? "http://127.0.0.1:8080").replace(/\/+$/, "");
     this.timeout = options.timeout ?? 30_000;
     this.#retries = options.retries ?? 2;
     this.#fetch = options.fetch ?? ((...a) => globalThis.fetch(...a));

@@ -475,7 +475,7 @@ class AsyncSuppressions:
 class AsyncInboxd:
     """Speaks for one key. Safe to share; keep one for the whole program, and close it at its end.
 
-    ``base_url`` is by default the variable INBOXD_URL, else http://127.0.0.1:8080; ``api_key`` the variable INBOX_API_KEY; ``timeout`` the
+    ``base_url`` is by default the variable INBOX_BASE_URL, else http://127.0.0.1:8080; ``api_key`` the variable INBOX_API_KEY; ``timeout`` the
     seconds that one call may take; ``retries`` how often a call is repeated where that is safe; ``http`` a client of httpx to use.
     """
 

@@ -68,7 +68,7 @@ def inbox_path(address: str, *rest: Any) -> str:
 
 
 def place(base_url: Optional[str]) -> str:
-    return (base_url or os.environ.get("INBOXD_URL") or "http://127.0.0.1:8080").rstrip("/")
+    return (base_url or os.environ.get("INBOX_BASE_URL") or "http://127.0.0.1:8080").rstrip("/")
 
 
 def credential(api_key: Optional[str]) -> Dict[str, str]:

@@ -11,7 +11,7 @@ from . import Inbox, Inboxd
 
 @pytest.fixture(scope="session")
 def inboxd() -> Iterator[Inboxd]:
-    """A client of the service that INBOXD_URL and INBOX_API_KEY name."""
+    """A client of the service that INBOX_BASE_URL and INBOX_API_KEY name."""
     with Inboxd() as client:
         yield client
 
