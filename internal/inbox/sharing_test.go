@@ -121,7 +121,7 @@ func TestReplayOfLinksAndCopies(t *testing.T) {
 				}
 				oneCopyWaits(t, state)
 			}
-			if rows.Profile == nil && len(rows.Put) == 0 && rows.CopyDue == nil {
+			if rows.Profile == nil && len(rows.Put)+len(rows.Drop) == 0 && rows.CopyDue == nil {
 				continue
 			}
 			if err := store.CommitInbox(rows); err != nil {
