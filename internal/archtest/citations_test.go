@@ -51,7 +51,7 @@ func everything(t *testing.T) []string {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && (d.Name() == ".git" || d.Name() == "bin" || d.Name() == "node_modules"):
+		case d.IsDir() && (d.Name() == ".git" || d.Name() == ".deps" || d.Name() == "bin" || d.Name() == "node_modules"):
 			return filepath.SkipDir
 		case d.IsDir():
 			return nil
