@@ -12,7 +12,7 @@ import (
 var adrParts = []string{"Status", "Context", "Choice", "What we gave up", "How we would notice that we were wrong"}
 
 // indexed is the last number that the index must explain; a later one may be under way.
-const indexed = "0039"
+const indexed = "0094"
 
 var (
 	adrTitle  = regexp.MustCompile(`^# (\d{4}): (.+)\n\n\*\*Status\.\*\* (.+)\n`)
