@@ -212,6 +212,7 @@ func TestNamesOfAnotherNode(t *testing.T) {
 			"Content":         func() error { _, err := s.Content(ctx, p.far, 1); return err },
 			"CreateInbox":     func() error { _, _, err := s.CreateInbox(ctx, p.id, inbox.Order{}); return err },
 			"CreateInboxOnce": func() error { _, err := s.CreateInboxOnce(ctx, p.id, inbox.Order{}, req, nil); return err },
+			"Account":         func() error { _, err := s.Account(ctx, p.email); return err },
 			"DeleteAccount":   func() error { return s.DeleteAccount(ctx, p.email) },
 			"DeleteInbox":     func() error { return s.DeleteInbox(ctx, p.id, p.far) },
 			"Deliveries":      func() error { _, err := s.Deliveries(ctx, p.id, 0, 0, 9); return err },
