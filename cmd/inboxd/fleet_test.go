@@ -36,6 +36,7 @@ func TestAFleetInOneCall(t *testing.T) {
 		if err := s.mail(made[i].Inbox.Address, fmt.Sprint(100100+i)); err != nil {
 			t.Fatal(err)
 		}
+		time.Sleep(2 * time.Millisecond) // times are of whole milliseconds
 	}
 	s.kill()
 	s = launch(t, data, "--default-plan=paid")
