@@ -55,7 +55,7 @@ func TestLanesOfAgents(t *testing.T) {
 			if err != nil || len(page.Emails) != 1 {
 				t.Errorf("list of agent%s: %d %v", n, len(page.Emails), err)
 			}
-			events, err := agent.Events(t.Context(), client.EventQuery{Inbox: lane(n)})
+			events, err := agent.Events(t.Context(), client.EventQuery{Inbox: lane(n), Wait: 10 * time.Second})
 			if err != nil || len(events.Events) != 1 || events.Events[0].OTP != code {
 				t.Errorf("events of agent%s: %+v %v", n, events.Events, err)
 			}

@@ -33,7 +33,7 @@ export function resume(): boolean {
 
 // Another tab signed out of the sign-in that is kept.
 addEventListener("storage", (e) => {
-  if (e.key === kept && e.oldValue && !e.newValue && api.hasToken() && !sessionStorage.getItem(kept)) void leave("");
+  if (e.key === kept && e.oldValue && !e.newValue && api.hasToken() && !ending && !sessionStorage.getItem(kept)) void leave("");
 });
 
 function enter(token: string, account: Account, stay: boolean) {
@@ -47,9 +47,17 @@ function enter(token: string, account: Account, stay: boolean) {
   place.go(to, true);
 }
 
+// A sign-in ends once: calls that are refused while it ends must not end the next one.
+let ending = false;
+
 /** leave forgets everything of the sign-in. `to` is where to come back to. */
 export async function leave(to: string, byChoice = false) {
-  for (const f of onLeave) await f(byChoice);
+  ending = true;
+  try {
+    for (const f of onLeave) await f(byChoice);
+  } finally {
+    ending = false;
+  }
   api.setToken("");
   sessionStorage.removeItem(kept);
   localStorage.removeItem(kept);
@@ -60,6 +68,8 @@ export async function leave(to: string, byChoice = false) {
 }
 
 export async function signOut() {
+  if (ending) return;
+  ending = true;
   try {
     await api.ask("POST", "/api/auth/logout");
   } catch (e) {
@@ -70,7 +80,7 @@ export async function signOut() {
 
 /** ended is called when the service no longer knows the sign-in. */
 export function ended() {
-  if (!api.hasToken()) return;
+  if (!api.hasToken() || ending) return;
   const here = location.hash;
   void leave(here);
   say("The sign-in has ended. Sign in to go on where you were.", true);

@@ -36,10 +36,14 @@ const assert = (ok, what) => {
   if (!ok) throw new Error(what);
 };
 
+let tests = 0;
+
 async function test(name, act) {
   if (only && !new RegExp(only).test(name)) return;
   const began = Date.now();
   try {
+    // Who signs in is counted by address: each test comes from one of its own.
+    await page.context().setExtraHTTPHeaders({ "X-Forwarded-For": `10.2.0.${++tests}` });
     const note = await act();
     assert(!errors.length, "the page complained: " + errors.splice(0).join(" | "));
     assert(!dialogs, "a dialog of the browser opened");
