@@ -82,6 +82,7 @@ let bot = "", desk = "";
 await test("sign up, and stay signed in over a reload", async () => {
   await page.goto(base);
   await page.getByRole("link", { name: "Open an account" }).click();
+  await page.locator("h1", { hasText: "Open an account" }).waitFor();
   await page.fill("[name=email]", account.email);
   await page.fill("[name=password]", account.password);
   assert((await page.locator("input[type=password]").count()) === 1 && (await page.locator("input[type=email]").count()) === 1, "the fields have no types");
@@ -680,6 +681,7 @@ await test("another account sees nothing of the first; two tabs", async () => {
   await page.locator("input[type=password]").waitFor();
   assert((await page.evaluate(() => JSON.stringify({ ...sessionStorage, ...localStorage }))).indexOf("svc_sess_") < 0, "the token is kept");
   await page.getByRole("link", { name: "Open an account" }).click();
+  await page.locator("h1", { hasText: "Open an account" }).waitFor();
   await page.fill("[name=email]", "eve@example.test");
   await page.fill("[name=password]", account.password);
   await page.getByLabel("Stay signed in").check();
