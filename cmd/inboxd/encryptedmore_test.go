@@ -156,7 +156,11 @@ func TestSealingIsBounded(t *testing.T) {
 	const allocated = "go_memstats_alloc_bytes_total"
 	before, peak := s.metric(t, allocated), peakMemory(t, s)
 	s.offer(t, raw.String(), address)
-	if spent, limit := int64(s.metric(t, allocated)-before), int64(3*raw.Len()); spent > limit {
+	often := 3
+	if raced {
+		often = 6 // pools lose what they hold, so that races are found
+	}
+	if spent, limit := int64(s.metric(t, allocated)-before), int64(often*raw.Len()); spent > limit {
 		t.Errorf("for %d MB %d MB were allocated, at most %d should be", raw.Len()>>20, spent>>20, limit>>20)
 	}
 	// The race detector keeps a copy of all memory.
