@@ -25,10 +25,10 @@ run: build ## the server with its defaults, and ARGS: make run ARGS="--default-p
 check: lint-go ## lint-go and the quick tests; needs nothing beside Go
 	$(GO) test -short -shuffle=on ./...
 
-# The longest one begins first, and the others run beside it.
+# The longest ones begin first, and the others run beside them.
 test: deps lint build ## everything that must hold before a change is merged
 	$(GO) test -shuffle=on $(PURE)
-	$(GO) test -race -shuffle=on ./cmd/inboxd $$($(GO) list ./... | grep -vxF "$$($(GO) list $(PURE))")
+	$(GO) test -race -shuffle=on ./cmd/inboxd ./persist ./actors $$($(GO) list ./... | grep -vxF "$$($(GO) list $(PURE))")
 	$(GO) test -race -shuffle=on -tags failpoints ./internal/ingest ./cmd/inboxd -run Failpoint
 	./.ci/must-fail-without-sync
 
