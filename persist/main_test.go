@@ -14,7 +14,8 @@ func TestMain(m *testing.M) {
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
 	if !given {
-		_ = flag.Set("rapid.checks", "6")
+		_ = flag.Set("rapid.checks", "5")
+		_ = flag.Set("rapid.steps", "15")
 	}
 	os.Exit(m.Run())
 }
