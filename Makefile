@@ -11,7 +11,7 @@ PURE   := ./internal/message/... ./internal/icalendar/... ./internal/calendar/..
 # What make deps unpacked is found before what the machine has.
 export PATH := $(CURDIR)/.deps/bin:$(PATH)
 
-.PHONY: build run page check test race ownercheck lint lint-go house otp-train fuzz bench crash deps soak help
+.PHONY: build run page page-all page-figures client-figures check test test-clients race ownercheck lint lint-go lint-page house otp-train fuzz bench crash deps soak help
 
 build: ## the programs, into bin/, stamped with VERSION
 	$(GO) build -ldflags '-X inboxd/internal/version.stamped=$(VERSION)' -o bin/ ./cmd/...
@@ -19,26 +19,44 @@ build: ## the programs, into bin/, stamped with VERSION
 page: ## the page, from its sources in http/dashboard/web; what it makes is committed
 	./.ci/page
 
+page-all: ## the page with every hostile mail in every tab, plain and encrypted; PAGE_SHOTS=DIR keeps pictures of every view
+	PAGE_ALL=1 $(GO) test -count=1 -timeout 20m -v -run '^TestPage$$' ./cmd/inboxd
+
+page-figures: ## how quick the page is in a browser, beside its bounds: on a quiet machine, some minutes
+	PAGE_FIGURES=1 $(GO) test -count=1 -timeout 20m -v -run '^TestPageFigures$$' ./cmd/inboxd
+
 run: build ## the server with its defaults, and ARGS: make run ARGS="--default-plan paid"
 	./bin/inboxd serve $(ARGS)
 
 check: lint-go ## lint-go and the quick tests; needs nothing beside Go
 	$(GO) test -short -shuffle=on ./...
 
-# The longest ones begin first, and the others run beside them.
-test: deps lint build ## everything that must hold before a change is merged
-	$(GO) test -shuffle=on $(PURE)
-	$(GO) test -race -shuffle=on ./cmd/inboxd ./persist ./actors $$($(GO) list ./... | grep -vxF "$$($(GO) list $(PURE))")
-	$(GO) test -race -shuffle=on -tags failpoints ./internal/ingest ./cmd/inboxd -run Failpoint
+# What compiles other programs or drives browsers for minutes, beside TestPage, which stays.
+SLOW   := TestGeneratedClients|TestGoClientIsImportable|TestDocsInABrowser|TestContractLints
+
+# deps waits for the network while lint-go compiles; lint-go has vetted what go test would vet once more.
+# Of the tests the longest begin first, and the others run beside them.
+test: ## everything that must hold before a change is merged
+	$(MAKE) -j2 deps lint-go
+	$(MAKE) lint-page build
+	$(GO) test -vet=off -shuffle=on $(PURE)
+	$(GO) test -vet=off -race -shuffle=on -timeout 20m -skip '$(SLOW)' ./cmd/inboxd ./persist ./actors $$($(GO) list ./... | grep -vxF "$$($(GO) list $(PURE))")
+	$(GO) test -vet=off -race -shuffle=on -tags failpoints ./internal/ingest ./cmd/inboxd -run Failpoint
 	./.ci/must-fail-without-sync
+
+test-clients: deps build ## generators and linters of the contract, the Go client as others get it, /docs in a browser
+	$(GO) test -count=1 -timeout 20m -run '$(SLOW)' ./cmd/inboxd
 
 race: ## the tests once more, all of their operations, without the cache
 	$(GO) test -race -shuffle=on -count=1 ./...
 
-ownercheck: ## the tests on a node that owns every other group, where a read or a batch past the owner ends the process; but for those in which a group leaves under reads
-	$(GO) test -count=1 -tags ownercheck -skip 'Golden|GroupsComeAndGo|ALoss|WasElsewhere|GoWithTheirGroup|WhatMovedIsPutOff' ./internal/... ./persist/... ./actors/... ./http/... ./smtp/... ./cmd/...
+# Golden keys and folders hold the partitions of all names, of which this tag moves every other one.
+ownercheck: ## all tests on a node that owns every other group, where a read or a batch in one that it never had ends the process
+	$(GO) test -count=1 -tags ownercheck -skip 'TestGoldenFolders|TestGolden/^key-' ./internal/... ./persist/... ./actors/... ./http/... ./smtp/... ./cmd/...
 
-lint: lint-go ## lint-go, types of the page and whether it was built
+lint: lint-go lint-page ## both of them
+
+lint-page: ## types of the page and whether it was built
 	./.ci/page types
 	./.ci/page same
 
@@ -67,8 +85,16 @@ bench: build ## the loads users care about, with their ratios
 	./bin/inbox-bench webhooks
 	./bin/inbox-bench send
 	./bin/inbox-bench calendar
+	./bin/inbox-bench page
 	./bin/inbox-bench tools
 	./bin/inbox-bench start
+	./bin/inbox-bench mixed
+	./bin/inbox-bench overload
+	./bin/inbox-bench restart
+	./bin/inbox-bench scale --inboxes 100000 --messages 100000
+
+client-figures: ## what the clients for Go, TypeScript and Python add to a bare long poll, and what 100 streams weigh
+	CLIENT_ROUNDS=300 $(GO) test -count=1 ./cmd/inboxd -run '^TestClientFigures$$' -v
 
 crash: ## CLONES crash clones, 20 kills of the real process under load, and 1,000 moves of groups
 	CRASH_CLONES=$(CLONES) $(GO) test -count=1 -timeout 30m -run 'Crash' ./persist ./cmd/inboxd

@@ -39,8 +39,9 @@ type (
 		hash account.Hash
 		key  int64
 	}
-	// readAccount answers a copy of the state.
-	readAccount struct{}
+	// readAccount answers a copy of the state, with the reservations that were made until a time: of
+	// creations that are under way there may be thousands, each of which asks.
+	readAccount struct{ until time.Time }
 	// readDomains answers the list of own domains, a copy.
 	readDomains struct{}
 	// readWebhooks answers the webhooks, oldest first.
@@ -68,7 +69,7 @@ func (e *accountEntity) Decide(cmd any) (any, error) {
 	case revokeSome:
 		return nil, e.revokeSome()
 	case readAccount:
-		return e.picture(), nil
+		return e.picture(cmd.until), nil
 	case readDomains:
 		return maps.Clone(e.state.Domains), nil
 	case readWebhooks:
@@ -165,8 +166,14 @@ func (e *accountEntity) order(cmd account.Command) error {
 	return nil
 }
 
-func (e *accountEntity) picture() accountPicture {
-	return accountPicture{profile: e.state.Profile, reserved: maps.Clone(e.state.Reserved), sends: e.state.Sends}
+func (e *accountEntity) picture(until time.Time) accountPicture {
+	p := accountPicture{profile: e.state.Profile, reserved: map[string]account.Reservation{}, sends: e.state.Sends}
+	for address, r := range e.state.Reserved {
+		if !r.At.After(until) {
+			p.reserved[address] = r
+		}
+	}
+	return p
 }
 
 func (e *accountEntity) Commit() error {

@@ -51,9 +51,17 @@ func (o accountOwners) order(ctx context.Context, id account.ID, cmd any) (any, 
 // notify does not wait for the command's answer.
 func (o accountOwners) notify(id account.ID, cmd any) { o.Notify(string(id[:]), cmd) }
 
-// picture reads an account; a zero one when there is none.
+// picture reads an account, without its reservations; a zero one when there is none.
 func (o accountOwners) picture(ctx context.Context, id account.ID) (accountPicture, error) {
-	got, err := o.order(ctx, id, readAccount{})
+	return o.reserved(ctx, id, time.Time{})
+}
+
+// whenever is behind all that is reserved.
+var whenever = time.Unix(1<<40, 0)
+
+// reserved is picture with the reservations that were made until a time.
+func (o accountOwners) reserved(ctx context.Context, id account.ID, until time.Time) (accountPicture, error) {
+	got, err := o.order(ctx, id, readAccount{until})
 	picture, _ := got.(accountPicture)
 	return picture, err
 }
@@ -170,7 +178,7 @@ func (a *Accounts) erase(ctx context.Context, profile account.Profile) error {
 
 // Usage returns an account beside what its plan allows.
 func (a *Accounts) Usage(ctx context.Context, id account.ID) (account.Usage, error) {
-	picture, err := a.owners.picture(ctx, id)
+	picture, err := a.owners.reserved(ctx, id, whenever)
 	if err != nil {
 		return account.Usage{}, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -389,6 +390,39 @@ func TestListPagesNewestFirst(t *testing.T) {
 	}
 }
 
+// TestACreationCopiesNoOthers: of an account that makes thousands of inboxes at once each creation
+// takes no more memory than a single one.
+func TestACreationCopiesNoOthers(t *testing.T) {
+	s := startSystem(t, persisttest.Open(t), func(o *Options) { o.NewPlan = account.Paid })
+	ctx, id := t.Context(), signUp(t, s).Profile.ID
+	var makers sync.WaitGroup
+	for part := range 20 {
+		makers.Go(func() {
+			for n := range 150 {
+				if _, err := s.accounts.order(ctx, id, account.ReserveInbox{Address: fmt.Sprintf("b%d-%d@inbox.localhost", part, n), At: s.now()}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	makers.Wait()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	const made = 20
+	for range made {
+		if _, _, err := s.CreateInbox(ctx, id, inbox.Order{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if each := (after.TotalAlloc - before.TotalAlloc) / made; each > 128<<10 {
+		t.Errorf("a creation takes %d bytes", each)
+	}
+	if n := len(must[account.Usage](t)(s.Usage(ctx, id)).Reserved); n != 3000 {
+		t.Errorf("%d are reserved", n)
+	}
+}
+
 // TestReservationIsRepaired leaves what a crash between the steps would leave.
 func TestReservationIsRepaired(t *testing.T) {
 	store := persisttest.Open(t)
@@ -417,7 +451,7 @@ func TestReservationIsRepaired(t *testing.T) {
 		}
 		late.Again = true
 	}
-	picture := must[accountPicture](t)(s.accounts.picture(ctx, in.Profile.ID))
+	picture := must[accountPicture](t)(s.accounts.reserved(ctx, in.Profile.ID, whenever))
 	if len(picture.reserved) != 0 || picture.profile.Inboxes != 2 {
 		t.Errorf("reserved %v, %d inboxes", picture.reserved, picture.profile.Inboxes)
 	}

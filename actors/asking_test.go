@@ -175,9 +175,11 @@ func (w *twoNodes) fill(t *testing.T, s *System, g partition.Group, name string)
 // node starts what the node was without the group that is there. Of the rows that are there it has
 // those of before, and unless the store checks nobody but asking is in the way.
 func (w *twoNodes) node(t *testing.T, checked bool, change func(*Options)) *System {
-	w.rows.Set(there, !checked && !partition.Checked)
-	owner := partition.NewOwner(partition.All())
-	owner.Set(there, false)
+	own := partition.All()
+	own[there] = !checked && !partition.Checked
+	w.store = w.store.CrashOwned(t, partition.NewOwner(own))
+	own[there] = false
+	owner := partition.NewOwner(own)
 	return startSystem(t, w.store, func(o *Options) {
 		w.options(o)
 		o.Owner, o.Rows = owner, owner
@@ -323,12 +325,12 @@ func TestAnotherNodeIsAsked(t *testing.T) {
 		w := newTwoNodes(t)
 		ctx := t.Context()
 		others := w.store.Crash(t)
+		s := w.node(t, true, func(o *Options) { o.Elsewhere = others })
 		other := startSystem(t, others, func(o *Options) {
 			w.options(o)
 			o.Poster = nil
 			o.Owner, o.Elsewhere = partition.NewOwner(partition.Map{there: true}), w.store
 		})
-		s := w.node(t, true, func(o *Options) { o.Elsewhere = others })
 		fill := func() (n int) {
 			for ; ; n++ {
 				switch _, err := s.Do(ctx, w.ada.near, receive("x")); {
@@ -413,7 +415,6 @@ func TestAnotherNodeIsAsked(t *testing.T) {
 func TestPlansAreAskedForAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTwoNodes(t)
-		w.rows.Set(there, true)
 		others := w.store.Crash(t)
 		s := startSystem(t, w.store, func(o *Options) {
 			w.options(o)

@@ -76,7 +76,7 @@ func (c *Closing) finish(ctx context.Context, id account.ID) error {
 // step does the next step, and reports that there is none left. The closer and an operator may be
 // at the same account: each step is decided by owners, and finds done what the other did.
 func (c *Closing) step(ctx context.Context, id account.ID) (done bool, err error) {
-	picture, err := c.accounts.owners.picture(ctx, id)
+	picture, err := c.accounts.owners.reserved(ctx, id, whenever)
 	profile := picture.profile
 	switch {
 	case err != nil:

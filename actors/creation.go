@@ -41,7 +41,7 @@ func (r *Registry) CreateInbox(ctx context.Context, id account.ID, order inbox.O
 // createBy creates an inbox. record, when it is not nil, makes the record of a request that
 // may be repeated; if a record is there already, that is the answer, and nothing is done.
 func (r *Registry) createBy(ctx context.Context, id account.ID, order inbox.Order, record func(inbox.Placement, time.Time) *once.Record) (inbox.Placement, *once.Record, error) {
-	picture, err := r.owners.picture(ctx, id)
+	picture, err := r.owners.reserved(ctx, id, r.now().Add(-reservationAge))
 	if err != nil {
 		return inbox.Placement{}, nil, err
 	}

@@ -123,7 +123,7 @@ func TestKeys(t *testing.T) {
 	}
 	for body, detail := range map[string]string{
 		`{"expires_in_days":31}`:       "Invalid request: 'expires_in_days' is 31; it must be 30, 90 or 365, or be left out for a key that never expires",
-		`{"scopes":["inbox:destroy"]}`: `Invalid request: 'scopes' holds "inbox:destroy", which is not a permission`,
+		`{"scopes":["inbox:destroy"]}`: `Invalid request: 'scopes' holds "inbox:destroy", which is not a permission. The permissions are: inbox:read, email:send, message:write, inbox:manage, full`,
 		`{"name":"x"}`:                 "Invalid request: 'name' is not a field of this request. Its fields are: label, scopes, expires_in_days",
 	} {
 		if r := w.expect(422, w.call(post, "/api/keys", session, body)); r.detail() != detail {

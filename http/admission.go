@@ -82,7 +82,11 @@ func (a *admission) admit(r *request) (err error) {
 
 // authorise checks credential, kind, scope and ownership.
 func (a *admission) authorise(r *request) error {
-	if err := a.authenticate(r); err != nil {
+	err := a.authenticate(r)
+	switch {
+	case r.route.who == sessions && fault.Is(err, fault.Unauthenticated):
+		return errNoSession
+	case err != nil:
 		return err
 	}
 	if err := r.route.checkKind(r.principal.Kind); err != nil {

@@ -110,16 +110,33 @@ func (r *request) find(id int, raw *io.SectionReader) (*message.File, error) {
 	if err := r.reserve(raw.Size()); err != nil {
 		return nil, err
 	}
-	all := make([]byte, raw.Size())
-	_, err := io.ReadFull(raw, all)
+	all := lend(raw.Size())
+	_, err := io.ReadFull(raw, *all)
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // gone meanwhile
 		return nil, nil
 	case err != nil:
 		return nil, err
 	}
-	file, _ := message.FindAttachment(all, id)
+	file, _ := message.FindAttachment(*all, id)
+	if file == nil || file.Bytes == nil { // else they may be those that were lent
+		lent.Put(all)
+	}
 	return file, nil
+}
+
+// lent is memory for whole mails. A thousand downloads that begin at once go through their mails one after
+// the other: in memory of their own they would have the collector at work all the while, on the
+// processor that is kept free for polls.
+var lent sync.Pool
+
+func lend(n int64) *[]byte {
+	if b, ok := lent.Get().(*[]byte); ok && int64(cap(*b)) >= n {
+		*b = (*b)[:n]
+		return b
+	}
+	b := make([]byte, n)
+	return &b
 }
 
 func attachmentOf(d *message.Document, given string) *message.Attachment {

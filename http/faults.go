@@ -14,6 +14,7 @@ import (
 	"inboxd/http/wire"
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
+	"inboxd/internal/sealed"
 )
 
 // statuses is the one table from the kind of a fault to the status of a response
@@ -45,6 +46,7 @@ const (
 var (
 	errNoPath         error = fault.New(fault.NotFound, detailNoPath)
 	errNoCredential   error = fault.New(fault.Unauthenticated, "A valid API key is required")
+	errNoSession      error = fault.New(fault.Unauthenticated, "A valid session token is required: sign in")
 	errTwoCredentials error = fault.New(fault.Refused, "The request is ambiguous: two credentials are given")
 	errCrowded        error = fault.New(fault.Unavailable, detailUnavailable)
 	errBodyTooLarge   error = fault.New(fault.TooLarge, "The request body is too large")
@@ -89,7 +91,7 @@ func (s *Server) fail(r *request, err error) {
 // request text but the route.
 func (s *Server) judge(r *request, err error) (status int, detail string) {
 	f := classify(err)
-	status, detail = statuses[f.Kind], worded(f)
+	status, detail = statuses[f.Kind], sealed.Veil(worded(f))
 	switch f.Kind {
 	case fault.Internal:
 		detail = detailInternal
@@ -100,7 +102,7 @@ func (s *Server) judge(r *request, err error) (status int, detail string) {
 		}
 	case fault.NoInbox:
 		if r.address != "" {
-			detail = noInbox(r.address).Detail // gone since it was admitted
+			detail = sealed.Veil(noInbox(r.address).Detail) // gone since it was admitted
 		}
 	}
 	return status, detail
@@ -130,7 +132,7 @@ func retryAfter(d time.Duration) string {
 // survive turns a panic of a handler into a 500; fasthttp would end the process.
 func (s *Server) survive(c *fasthttp.RequestCtx) {
 	if p := recover(); p != nil {
-		s.opts.Logger.Error("http: a handler panicked", "request", wire.RequestID(c), "err", p, "stack", string(debug.Stack()))
+		s.opts.Logger.Error("http: a handler panicked", "request", wire.RequestID(c), "err", fault.Panicked(p), "stack", string(debug.Stack()))
 		writeDetail(c, fasthttp.StatusInternalServerError, detailInternal)
 	}
 }
@@ -141,5 +143,5 @@ func (s *Server) notFound(c *fasthttp.RequestCtx) {
 
 // methodNotAllowed finds Allow set by the router.
 func (s *Server) methodNotAllowed(c *fasthttp.RequestCtx) {
-	writeDetail(c, fasthttp.StatusMethodNotAllowed, fmt.Sprintf("This path does not take %s", c.Method()))
+	writeDetail(c, fasthttp.StatusMethodNotAllowed, sealed.Veil(fmt.Sprintf("This path does not take %s", c.Method())))
 }

@@ -34,6 +34,7 @@ type across struct {
 	match  wanted // otp, from and subject
 	boxes  boxes
 	behind place
+	cut    bool // there are more candidates than were kept
 }
 
 func (r *request) across() (across, error) {
@@ -119,7 +120,7 @@ func (f *fleets) candidates(r *request, a *across) (found []candidate, lost []st
 		cursor, lost = page.Next, append(lost, page.Damaged...)
 		for _, v := range page.Views {
 			if found = a.appendOf(found, r, v); len(found) > most {
-				found = newestOf(found, a.limit+1)
+				found, a.cut = newestOf(found, a.limit+1), true
 			}
 		}
 	}
@@ -177,7 +178,10 @@ func (f *fleets) appendAcross(b []byte, r *request, a *across, found []candidate
 			b[rest] = ',' // its members go on in the same object
 		}
 	}
-	return b, damaged, "", nil
+	if a.cut { // some of those that were kept are gone meanwhile
+		next = found[len(found)-1].cursor()
+	}
+	return b, damaged, next, nil
 }
 
 // deleteMessages clears old mail out of an inbox, or out of one tag of it.

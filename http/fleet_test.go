@@ -3,6 +3,7 @@ package http
 import (
 	"context"
 	"fmt"
+	"math"
 	"net/url"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"inboxd/internal/account"
+	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 	"inboxd/internal/message"
 )
@@ -134,6 +136,7 @@ func TestMessagesOfAllInboxes(t *testing.T) {
 		}
 	}
 	w.inboxes.Do(context.Background(), one, inbox.MarkRead{ID: 1, Read: true})
+	w.inboxes.Do(context.Background(), one, inbox.Submit{Raw: []byte("\r\n"), Subject: "subject 6", Recipients: []inbox.Recipient{inbox.To("bob@far.test")}, Content: &inbox.Content{}})
 	list := func(query string) (subjects []string, next string) {
 		t.Helper()
 		var got struct {
@@ -173,7 +176,7 @@ func TestMessagesOfAllInboxes(t *testing.T) {
 	since := begin.Add(time.Minute).Format(time.RFC3339)
 	for query, want := range map[string][]string{
 		"otp=true": {"4", "5", "2", "1"}, "from=S3@": {"3"}, "subject=SUBJECT 2": {"2"}, "q=number 5": {"5"}, "label=second": {"5", "3", "1"}, "since=" + since: {"4", "5", "2", "3"},
-		"unread=true": {"4", "5", "2", "3", "1"}, "direction=out": nil, "q=number&limit=2": {"4", "5"}, "fields=subject": all,
+		"unread=true": {"4", "5", "2", "3", "1"}, "direction=out": {"6"}, "direction=all&limit=2": {"6", "4"}, "q=number&limit=2": {"4", "5"}, "fields=subject": all,
 		"to=" + url.QueryEscape(strings.Replace(two, "@", "+t3@", 1)): {"3"}, "to=" + url.QueryEscape(two): nil, "label=none": nil,
 	} {
 		if got, _ := list(strings.ReplaceAll(query, " ", "%20")); !slices.Equal(got, want) {
@@ -187,15 +190,97 @@ func TestMessagesOfAllInboxes(t *testing.T) {
 			t.Errorf("%s: %s", query, r.detail())
 		}
 	}
+	w.inboxes.broken = fault.New(fault.Unavailable, "not now")
+	w.expect(503, w.call(get, allPath, key, ""))
+	w.inboxes.broken = nil
 	w.inboxes.spoil(one, 3, false)
 	r := w.expect(200, w.call(get, allPath+"?limit=2", key, ""))
-	if !strings.Contains(r.body, `"damaged":[{"inbox":"`+one+`","id":3}]`) || !strings.Contains(r.body, `"subject 5"`) {
+	if !strings.Contains(r.body, `"damaged":[{"inbox":"`+one+`","id":3}]`) || !strings.Contains(r.body, `"subject 5"`) || strings.Contains(r.body, `"subject 2"`) {
 		t.Errorf("with damage: %s", r.body)
+	}
+	w.inboxes.spoil(two, 1, true)
+	r = w.expect(200, w.call(get, allPath+"?otp=true", key, ""))
+	if !strings.HasSuffix(r.body, `,{"inbox":"`+two+`","id":1}]}`) { // nobody knows whether it has a code
+		t.Errorf("with a row that is damaged: %s", r.body)
 	}
 	w.inboxes.lost = two
 	r = w.expect(200, w.call(get, allPath, key, ""))
 	if !strings.HasSuffix(r.body, `"damaged":[{"inbox":"`+one+`","id":3},{"inbox":"`+two+`"}]}`) || !strings.Contains(r.body, `"subject 2"`) {
 		t.Errorf("with an inbox that is damaged: %s", r.body)
+	}
+	w.inboxes.lost = ""
+	w.advance(time.Duration(account.DefaultPlans().Of(account.Free).Retention(nil)) * time.Hour)
+	if got, next := list(""); got != nil || next != "" {
+		t.Errorf("when all expired: %v, %q", got, next)
+	}
+}
+
+// TestAListOfAllInboxesTakesATurn, and is charged before for what it may read.
+func TestAListOfAllInboxesTakesATurn(t *testing.T) {
+	w, address, key, _ := lone(t)
+	w.deliver(address, inbox.Receive{Subject: "s"})
+	for query, charge := range map[string]int64{
+		"q=hello&fields=subject&limit=10": 10*listBodyBytes + maxContentBytes,
+		"fields=body&limit=1000":          maxListBytes + maxContentBytes,
+	} {
+		free, answer := w.takeTurns(), make(chan reply, 1)
+		go func() {
+			r, err := w.try(get, allPath+"?"+query, key, "")
+			if err != nil {
+				t.Error(err)
+			}
+			answer <- r
+		}()
+		eventually(t, query+" is charged", func() bool { return w.server.answers.Held() == charge })
+		w.expect(200, w.call(get, inboxAt(address, "")+"/messages?fields=id", key, ""))
+		if len(answer) > 0 {
+			t.Errorf("%s is answered out of turn", query)
+		}
+		free()
+		w.expect(200, <-answer)
+		eventually(t, query+" is let go", func() bool { return w.server.answers.Held() == 0 })
+	}
+}
+
+// TestManyMessagesOfAllInboxes: a list keeps those in mind that it may show, and a search all.
+func TestManyMessagesOfAllInboxes(t *testing.T) {
+	w, one, two, key := fleet(t)
+	w.unbound = true
+	const each = 2*maxInboxes + 100
+	for i := range each {
+		for _, address := range []string{one, two} {
+			w.deliver(address, inbox.Receive{Subject: fmt.Sprint("subject ", i)})
+		}
+	}
+	w.inboxes.spoil(one, 5, false)
+	list := func(query string) (subjects []string, next bool, damaged int) {
+		var got struct {
+			Emails  []struct{ Subject string }
+			Next    *string `json:"next_cursor"`
+			Damaged []struct{ ID int64 }
+		}
+		w.expect(200, w.call(get, allPath+"?fields=subject,"+query, key, "")).into(t, &got)
+		for _, e := range got.Emails {
+			subjects = append(subjects, e.Subject)
+		}
+		return subjects, got.Next != nil, len(got.Damaged)
+	}
+	if got, next, _ := list("id&limit=2"); len(got) != 2 || !next {
+		t.Errorf("two: %v, %v", got, next)
+	}
+	if got, next, damaged := list("id&q=subject%200"); len(got) != 2 || next || damaged != 2 { // the oldest of each
+		t.Errorf("searched: %v, %v, %d damaged", got, next, damaged)
+	}
+	delete(w.inboxes.stored[one], each)
+	w.inboxes.unload(one)
+	if got, next, _ := list("body&limit=1"); !slices.Equal(got, []string{fmt.Sprint("subject ", each-2)}) || !next {
+		t.Errorf("behind one that is gone meanwhile: %v, %v", got, next)
+	}
+	f := fleets{inboxes: &inboxes{port: theInboxes{w.accounts, w.inboxes}}}
+	r := &request{server: w.server, ctx: t.Context(), now: w.now(), principal: &account.Principal{Account: w.accounts.byEmail[alice]}}
+	a := across{listing: listing{limit: 2, before: math.MaxInt64, direction: "in"}, behind: place{at: math.MaxInt64}}
+	if found, _, err := f.candidates(r, &a); len(found) < 3 || len(found) > 4*maxInboxes || err != nil {
+		t.Errorf("%d are kept in mind, %v", len(found), err)
 	}
 }
 
@@ -214,6 +299,7 @@ func TestOldMessagesAreCleared(t *testing.T) {
 			}
 			w.deliver(address, inbox.Receive{Subject: "s", EnvelopeTo: strings.Replace(address, "@", tag+"@", 1)})
 		}
+		w.advance(59 * time.Minute)
 		r := w.expect(200, w.call(remove, inboxAt(address, c.tag)+"/messages?"+c.query, key, ""))
 		left := w.expect(200, w.call(get, inboxAt(address, "")+"/messages", key, "")).ids(t)
 		if !slices.Equal(left, c.left) && len(left)+len(c.left) > 0 || r.body != fmt.Sprintf(`{"ok":true,"deleted":%d}`, 4-len(c.left)) {
@@ -221,7 +307,7 @@ func TestOldMessagesAreCleared(t *testing.T) {
 		}
 	}
 	w, address, key, _ := lone(t)
-	for _, query := range []string{"", "before=1&older_than=1", "before=x", "before=0", "older_than=0"} {
+	for _, query := range []string{"", "before=1&older_than=1", "before=x", "before=0", "older_than=0", "older_than=87601"} {
 		w.expect(422, w.call(remove, inboxAt(address, "")+"/messages?"+query, key, ""))
 	}
 }

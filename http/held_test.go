@@ -290,16 +290,7 @@ func TestWhatIsLargeIsReadByTurns(t *testing.T) {
 	address, key := w.newInbox(alice, "own"), w.key(alice, account.ScopeFull)
 	w.deliver(address, file)
 	w.deliver(address, inbox.Receive{Subject: "small", Content: &inbox.Content{}})
-	full, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer cancel()
-	var taken []func()
-	for {
-		done, err := w.server.turns.Wait(full)
-		if err != nil {
-			break
-		}
-		taken = append(taken, done)
-	}
+	free := w.takeTurns()
 	messages := "/api/v1/inboxes/" + address + "/messages"
 	paths := []string{messages + "/1", messages + "/1/raw", messages + "/1/attachments/1", messages + "?include=html"}
 	answers := make(chan reply, len(paths))
@@ -318,11 +309,28 @@ func TestWhatIsLargeIsReadByTurns(t *testing.T) {
 	if n := w.inboxes.rawRead.Load(); n > 0 || len(answers) > 0 {
 		t.Errorf("%d bytes were read and %d answered out of turn", n, len(answers))
 	}
-	for _, done := range taken {
-		done()
-	}
+	free()
 	for range paths {
 		w.expect(200, <-answers)
+	}
+}
+
+// takeTurns takes all that there are.
+func (w *world) takeTurns() (free func()) {
+	full, cancel := context.WithTimeout(w.t.Context(), 10*time.Millisecond)
+	defer cancel()
+	var taken []func()
+	for {
+		done, err := w.server.turns.Wait(full)
+		if err != nil {
+			break
+		}
+		taken = append(taken, done)
+	}
+	return func() {
+		for _, done := range taken {
+			done()
+		}
 	}
 }
 
@@ -339,24 +347,29 @@ func TestAListEndsEarly(t *testing.T) {
 	for _, m := range mails {
 		w.deliver(address, m)
 	}
-	var sizes []int
-	var all []int
-	for before, more := 100, true; more; {
-		r := w.expect(200, w.call(get, fmt.Sprintf("/api/v1/inboxes/%s/messages?include=html&before=%d", address, before), key, ""))
-		if len(r.body) > maxListBytes+3<<20 {
-			t.Errorf("%d bytes", len(r.body))
+	for path, rest := range map[string]string{"/api/v1/inboxes/" + address + "/messages?include=html": "&before=100", allPath + "?include=html": ""} {
+		var sizes []int
+		var all []int64
+		for more := true; more; {
+			r := w.expect(200, w.call(get, path+rest, key, ""))
+			if len(r.body) > maxListBytes+3<<20 {
+				t.Errorf("%d bytes", len(r.body))
+			}
+			var page struct {
+				More bool   `json:"has_more"`
+				Next string `json:"next_cursor"`
+			}
+			r.into(t, &page)
+			ids := r.ids(t)
+			all, sizes = append(all, ids...), append(sizes, len(ids))
+			if more = page.More || page.Next != ""; page.More {
+				rest = fmt.Sprint("&before=", all[len(all)-1])
+			} else {
+				rest = "&cursor=" + page.Next
+			}
 		}
-		var page struct {
-			Emails []struct{ ID int }
-			More   bool `json:"has_more"`
+		if fmt.Sprint(sizes, all) != "[4 3] [7 6 5 4 3 2 1]" {
+			t.Error(path, sizes, all)
 		}
-		r.into(t, &page)
-		for _, e := range page.Emails {
-			all, before = append(all, e.ID), e.ID
-		}
-		sizes, more = append(sizes, len(page.Emails)), page.More
-	}
-	if fmt.Sprint(sizes, all) != "[4 3] [7 6 5 4 3 2 1]" {
-		t.Error(sizes, all)
 	}
 }

@@ -2,6 +2,7 @@ package http
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -31,7 +32,7 @@ type pages struct {
 func newPages(o *Options) *pages {
 	p := &pages{
 		openAPI:   sync.OnceValue(contract.OpenAPI),
-		docs:      sync.OnceValues(func() (*contract.Document, error) { return contract.Docs(o.BaseURL) }),
+		docs:      sync.OnceValues(func() (*contract.Document, error) { return contract.Docs(o.BaseURL, cmp.Or(o.SMTP, "127.0.0.1:2525")) }),
 		functions: map[string]func() (*contract.Document, error){},
 		dashboard: sync.OnceValues(func() (*dashboard.Page, error) {
 			return dashboard.New(dashboard.Options{BaseURL: o.BaseURL, Domain: o.Domain})
@@ -86,7 +87,7 @@ func (p *pages) showDocs(r *request) error {
 	if err != nil {
 		return err
 	}
-	r.http.Response.Header.Set("Content-Security-Policy", contract.Policy)
+	r.http.Response.Header.Set("Content-Security-Policy", contract.Policy())
 	return r.document(d, cacheAsk)
 }
 

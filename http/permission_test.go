@@ -316,6 +316,8 @@ func TestRefusalsHaveTheSpecifiedSentences(t *testing.T) {
 	}{
 		{get, own, "", 401, "A valid API key is required"},
 		{get, own, "svc_live_nonsense", 401, "A valid API key is required"},
+		{get, "/api/account", "", 401, "A valid session token is required: sign in"},
+		{post, "/api/keys", "svc_live_nonsense", 401, "A valid session token is required: sign in"},
 		{post, own + "/burn", read, 403, "This API key is missing the required scope: inbox:manage"},
 		{remove, own + "/messages/1", read, 403, "This API key is missing the required scope: message:write"},
 		{get, "/api/v1/inboxes/foreign@inbox.test/latest", read, 403, "No inbox foreign@inbox.test for this API key"},

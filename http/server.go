@@ -31,6 +31,7 @@ type (
 // Options configures a Server; the zero value works.
 type Options struct {
 	BaseURL        string         // where clients reach the service, for links; default: none, links are relative
+	SMTP           string         // where mail reaches the service on its own machine, HOST:PORT, to be shown; default 127.0.0.1:2525
 	Domain         string         // service domain, for the page to show
 	MaxConns       int            // open connections, 503 above it; default 10,000
 	MaxBodyBytes   int            // body of a send; default 32 MiB. Other bodies: 1 MiB

@@ -224,7 +224,7 @@ func TestABugEndsItsStreamOnly(t *testing.T) {
 	set(false)
 	w.deliver(one, inbox.Receive{Subject: "x"})
 	w.expect(200, w.call(get, eventsPath, key, ""))
-	if text := w.log.String(); !strings.Contains(text, "a bug") || !strings.Contains(text, "fake_test.go") {
+	if text := w.log.String(); !strings.Contains(text, "a panic of type string") || !strings.Contains(text, "fake_test.go") || strings.Contains(text, "a bug") {
 		t.Errorf("the log says %s", text)
 	}
 	for deadline := time.Now().Add(10 * time.Second); w.server.wire.Parked() != 0; time.Sleep(time.Millisecond) {

@@ -127,11 +127,14 @@ func checkFolder(s *Store, both bool) error {
 	return nil
 }
 
-// everyWrite has the disk copied before every write, as a kill would leave it then.
+// everyWrite has the disk copied before every write, as a kill would leave it then, and every other
+// time as a power loss would.
 type everyWrite struct {
+	mem   *vfs.MemFS
+	rng   *rand.Rand
+	kills bool // every time as a kill
+
 	mu     sync.Mutex
-	mem    *vfs.MemFS
-	rng    *rand.Rand
 	copies []*vfs.MemFS
 }
 
@@ -143,7 +146,10 @@ func (e *everyWrite) MaybeError(op errorfs.Op) error {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	percent := len(e.copies) % 2 * 100 // Pebble's own start does not survive that half of its names are kept
+	percent := 100 // Pebble's own start does not survive that half of its names are kept
+	if !e.kills {
+		percent *= len(e.copies) % 2
+	}
 	e.copies = append(e.copies, e.mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: e.rng}))
 	return nil
 }
@@ -181,6 +187,70 @@ func TestKilledCarryOver(t *testing.T) {
 	}
 }
 
+// TestKilledBetweenSteps: whatever of its steps is on the disk, each entry is in one index or the
+// other. The steps are of more than a block of the log, so that a kill may leave one without the next.
+func TestKilledBetweenSteps(t *testing.T) {
+	const n = 2048
+	var rows [][]byte
+	for i := range n {
+		rows = append(rows, ungrouped(kindUngrouped, at(1000+i), [2]byte{byte(i), byte(i >> 4)}, fmt.Sprintf("inbox-of-the-older-folder-%d@example.org\x00", i)))
+	}
+	mem := vfs.NewCrashableMem()
+	olderFolder(t, mem, rows)
+	writes := &everyWrite{mem: mem, rng: rand.New(rand.NewPCG(1, 1)), kills: true}
+	s, err := Open(folder, options(errorfs.Wrap(mem, writes)))
+	must(t, err)
+	closeStore(t, s)
+	some := 0
+	for i, killed := range writes.copies {
+		db := openRows(t, killed)
+		moved, kept := countRows(t, db, kindDue), countRows(t, db, kindUngrouped)
+		must(t, db.Close())
+		if want := n + len(folderInboxes); moved+kept != want {
+			t.Errorf("killed at write %d: %d entries are left, and %d were moved, of %d", i, kept, moved, want)
+		}
+		if moved > 0 && kept > 0 {
+			some++
+		}
+	}
+	if some == 0 {
+		t.Errorf("none of %d kills was between two steps", len(writes.copies))
+	}
+}
+
+// openRows opens the rows of a folder without carrying anything over.
+func openRows(t testing.TB, fs vfs.FS) *pebble.DB {
+	t.Helper()
+	db, err := pebble.Open(fs.PathJoin(folder, disk.EngineName), &pebble.Options{FS: fs, FormatMajorVersion: pebble.FormatNewest, Logger: silent{}})
+	must(t, err)
+	return db
+}
+
+func countRows(t testing.TB, db *pebble.DB, of kind) (n int) {
+	t.Helper()
+	must(t, scan(db, ofKind(of), func(_, _ []byte) error {
+		n++
+		return nil
+	}))
+	return n
+}
+
+// ungrouped is the key of a due entry of format 1.
+func ungrouped(k kind, at time.Time, partition [2]byte, rest string) []byte {
+	return append(append(appendTime([]byte{byte(k)}, at), partition[:]...), rest...)
+}
+
+// olderFolder is the golden folder of format 1 with more due entries.
+func olderFolder(t testing.TB, mem *vfs.MemFS, rows [][]byte) {
+	t.Helper()
+	goldenFolder(t, 1, mem)
+	db := openRows(t, mem)
+	for _, key := range rows {
+		must(t, db.Set(key, []byte{recordVersion}, pebble.NoSync))
+	}
+	must(t, db.Close())
+}
+
 type silent struct{}
 
 func (silent) Infof(string, ...any)      {}
@@ -190,27 +260,18 @@ func (silent) Fatalf(f string, a ...any) { panic(fmt.Sprintf(f, a...)) }
 // TestForeignEntriesAreCarriedOver: an entry under another partition than its entity's comes to
 // it, where one that is there too is the same; one that names nothing is refused by a sentence.
 func TestForeignEntriesAreCarriedOver(t *testing.T) {
-	old := func(k kind, at time.Time, partition [2]byte, rest string) []byte {
-		return append(append(appendTime([]byte{byte(k)}, at), partition[:]...), rest...)
-	}
 	open := func(rows ...[]byte) (*Store, error) {
 		mem := vfs.NewMem()
-		goldenFolder(t, 1, mem)
-		db, err := pebble.Open(mem.PathJoin(folder, disk.EngineName), &pebble.Options{FS: mem, FormatMajorVersion: pebble.FormatNewest, Logger: silent{}})
-		must(t, err)
-		for _, key := range rows {
-			must(t, db.Set(key, []byte{recordVersion}, pebble.Sync))
-		}
-		must(t, db.Close())
+		olderFolder(t, mem, rows)
 		return Open(folder, options(mem))
 	}
-	s, err := open(old(kindUngrouped, at(47), [2]byte{1, 2}, "d@example.org\x00"), old(kindUngrouped, at(47), [2]byte{0xff, 0xff}, "d@example.org\x00"))
+	s, err := open(ungrouped(kindUngrouped, at(47), [2]byte{1, 2}, "d@example.org\x00"), ungrouped(kindUngrouped, at(47), [2]byte{0xff, 0xff}, "d@example.org\x00"))
 	must(t, err)
 	if err := checkFolder(s, false); err != nil {
 		t.Error(err)
 	}
 	closeStore(t, s)
-	for _, key := range [][]byte{old(kindUngrouped, at(1), [2]byte{}, ""), old(kindUngrouped, at(1), [2]byte{}, "no end"), {byte(kindMailUngrouped)}, old(kindDeliveryUngrouped, at(1), [2]byte{}, "short")} {
+	for _, key := range [][]byte{ungrouped(kindUngrouped, at(1), [2]byte{}, ""), ungrouped(kindUngrouped, at(1), [2]byte{}, "no end"), {byte(kindMailUngrouped)}, ungrouped(kindDeliveryUngrouped, at(1), [2]byte{}, "short")} {
 		if _, err := open(key); err == nil || !strings.Contains(err.Error(), "the data folder /data can't be carried over to the present format: damaged key") {
 			t.Errorf("key %x: %v", key, err)
 		}
@@ -226,8 +287,8 @@ func BenchmarkCarryOver(b *testing.B) {
 		must(b, err)
 		w := s.db.NewBatch()
 		for i := range 1_000_000 {
-			key := append(appendTime([]byte{byte(kindUngrouped)}, at(i*7919%1_000_000)), byte(i>>8&15), byte(i))
-			must(b, w.Set(append(key, fmt.Sprintf("inbox-%d@example.org\x00", i)...), []byte{recordVersion}, nil))
+			key := ungrouped(kindUngrouped, at(i*7919%1_000_000), [2]byte{byte(i >> 8 & 15), byte(i)}, fmt.Sprintf("inbox-%d@example.org\x00", i))
+			must(b, w.Set(key, []byte{recordVersion}, nil))
 			if w.Len() > mib {
 				must(b, w.Commit(pebble.NoSync))
 				w = s.db.NewBatch()

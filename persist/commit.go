@@ -130,7 +130,7 @@ func (e *engine) batchOf(p partition.ID, commit func() error) error {
 	gate.RLock()
 	defer gate.RUnlock()
 	if err := e.owner.Check(p); err != nil {
-		pastOwner(p)
+		pastOwner(e.owner.Had(p.Group()), p)
 		return err
 	}
 	return commit()

@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"inboxd/internal/calendar"
+	"inboxd/internal/icalendar"
 	"inboxd/internal/inbox"
 )
 
@@ -45,6 +46,9 @@ func (p *promise) meet(r *inbox.Rows, id int64) {
 		}
 		m := &calendar.Meeting{ID: of, UpdatedAt: at(int(id)), Version: int64(sequence)}
 		m.UID, m.Title, m.Sequence = fmt.Sprint(of, "@far.test"), fmt.Sprint("Meeting ", of, " of ", p.addr), sequence
+		// As of a CANCEL of one occurrence ahead of the REQUEST, then of the invitation to another one.
+		m.Untold, m.Outlived = sequence == 0, &icalendar.Revision{Sequence: sequence}
+		m.Heard = []calendar.Heard{{RecurrenceID: at(int(of)), Sequence: sequence, Detail: &calendar.Detail{Description: m.Title}}}
 		p.book = p.book.With(m, inbox.MeetingBytes(m))
 		r.Meetings = append(r.Meetings, p.book.Meeting(of))
 	}
@@ -196,6 +200,9 @@ func (want seen) checkMeetings(st *inbox.State, first int64) error {
 		}
 		if m.ID != id || m.Sequence != sequence || m.UID != fmt.Sprint(id, "@far.test") || m.Title != fmt.Sprint("Meeting ", id, " of ", want.addr) {
 			return fmt.Errorf("%s: meeting %d came back as %d, %q, SEQUENCE %d, want %d", want.addr, id, m.ID, m.Title, m.Sequence, sequence)
+		}
+		if m.Untold != (sequence == 0) || m.Outlived == nil || m.Outlived.Sequence != sequence || len(m.Heard) != 1 || m.Heard[0].Detail.Description != m.Title {
+			return fmt.Errorf("%s: of meeting %d came back %v, %v, %v", want.addr, id, m.Untold, m.Outlived, m.Heard)
 		}
 	}
 	return nil

@@ -129,6 +129,14 @@ func goldenKept() calendar.Meeting {
 	return m
 }
 
+// goldenAlone is a meeting of which one occurrence is left, and nobody was told.
+func goldenAlone() calendar.Meeting {
+	m := goldenKept()
+	m.Heard[0].Detail = &calendar.Detail{Zone: m.Zone, Description: "Alone", Organizer: m.Organizer, Attendees: m.Attendees}
+	m.Outlived, m.Untold = &icalendar.Revision{Sequence: 3, Stamp: goldenTime}, true
+	return m
+}
+
 func goldenCalendar() *calendar.Book {
 	return &calendar.Book{LastID: 7, ChangedAt: goldenTime, Owner: calendar.Owner{Enabled: true, Blocked: true},
 		Feed: &calendar.Feed{Hash: goldenHash, Sealed: []byte{1, 2, 3}, FetchedAt: goldenTime.Add(time.Hour), Client: "Thunderbird", Had: goldenTime}}
@@ -244,7 +252,7 @@ func goldens() map[string]struct {
 	var met publicRecord
 	metEv := goldenMeeting()
 	met.from(&metEv)
-	kept, book := recordMeeting(goldenKept()), new(calendarRecord)
+	kept, alone, book := recordMeeting(goldenKept()), recordMeeting(goldenAlone()), new(calendarRecord)
 	book.from(goldenCalendar())
 	invited := goldenContent()
 	invited.Calendar = &calendar.Said{Meeting: *goldenMeeting().Meeting, Action: calendar.Replied}
@@ -359,6 +367,11 @@ func goldens() map[string]struct {
 			err := decode(b, &r)
 			return r.meeting(), err
 		}, goldenKept()},
+		"record-meeting-alone": {record(&alone), func(b []byte) (any, error) {
+			var r meetingRecord
+			err := decode(b, &r)
+			return r.meeting(), err
+		}, goldenAlone()},
 		"record-content-calendar": {record(&invitation), func(b []byte) (any, error) {
 			var r contentRecord
 			err := decode(b, &r)

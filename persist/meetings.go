@@ -103,6 +103,8 @@ type meetingRecord struct {
 	Copied      int                `cbor:"32,keyasint,omitempty"` // Copy.Sequence
 	Told        int                `cbor:"33,keyasint,omitempty"` // Copy.Told
 	Until       stamp              `cbor:"34,keyasint,omitempty"`
+	Outlived    *revisionRecord    `cbor:"35,keyasint,omitempty"`
+	Untold      bool               `cbor:"36,keyasint,omitempty"`
 }
 
 type attendeeRecord struct {
@@ -146,10 +148,24 @@ type answerRecord struct {
 }
 
 type heardRecord struct {
-	RecurrenceID stamp `cbor:"1,keyasint,omitempty"`
-	Sequence     int   `cbor:"2,keyasint,omitempty"`
-	Stamp        stamp `cbor:"3,keyasint,omitempty"`
-	Within       bool  `cbor:"4,keyasint,omitempty"`
+	RecurrenceID stamp         `cbor:"1,keyasint,omitempty"`
+	Sequence     int           `cbor:"2,keyasint,omitempty"`
+	Stamp        stamp         `cbor:"3,keyasint,omitempty"`
+	Within       bool          `cbor:"4,keyasint,omitempty"`
+	Detail       *detailRecord `cbor:"5,keyasint,omitempty"`
+}
+
+type detailRecord struct {
+	Timezone    string             `cbor:"1,keyasint,omitempty"`
+	Observances []observanceRecord `cbor:"2,keyasint,omitempty"`
+	Description string             `cbor:"3,keyasint,omitempty"`
+	Organizer   *mailboxRecord     `cbor:"4,keyasint,omitempty"`
+	Attendees   []attendeeRecord   `cbor:"5,keyasint,omitempty"`
+}
+
+type revisionRecord struct {
+	Sequence int   `cbor:"1,keyasint,omitempty"`
+	Stamp    stamp `cbor:"2,keyasint,omitempty"`
 }
 
 func recordPerson(p icalendar.Person) mailboxRecord { return mailboxRecord{p.Email, p.Name} }
@@ -195,10 +211,34 @@ func (r answerRecord) answer() calendar.Answer {
 	return calendar.Answer{Email: r.Email, Stamp: r.Stamp.time()}
 }
 func recordHeard(h calendar.Heard) heardRecord {
-	return heardRecord{stampOf(h.RecurrenceID), h.Sequence, stampOf(h.Stamp), h.Within}
+	return heardRecord{stampOf(h.RecurrenceID), h.Sequence, stampOf(h.Stamp), h.Within, optional(h.Detail, recordDetail)}
 }
 func (r heardRecord) heard() calendar.Heard {
-	return calendar.Heard{RecurrenceID: r.RecurrenceID.time(), Sequence: r.Sequence, Stamp: r.Stamp.time(), Within: r.Within}
+	return calendar.Heard{
+		RecurrenceID: r.RecurrenceID.time(), Sequence: r.Sequence, Stamp: r.Stamp.time(), Within: r.Within,
+		Detail: optional(r.Detail, detailRecord.detail),
+	}
+}
+
+func recordDetail(d calendar.Detail) detailRecord {
+	return detailRecord{
+		d.Zone.Name, convert(d.Zone.Observances, recordObservance), d.Description,
+		optional(d.Organizer, recordPerson), convert(d.Attendees, recordAttendee),
+	}
+}
+
+func (r detailRecord) detail() calendar.Detail {
+	return calendar.Detail{
+		Zone: zone.Zone{Name: r.Timezone, Observances: convert(r.Observances, observanceRecord.observance)}, Description: r.Description,
+		Organizer: optional(r.Organizer, mailboxRecord.person), Attendees: convert(r.Attendees, attendeeRecord.attendee),
+	}
+}
+
+func recordRevision(v icalendar.Revision) revisionRecord {
+	return revisionRecord{v.Sequence, stampOf(v.Stamp)}
+}
+func (r revisionRecord) revision() icalendar.Revision {
+	return icalendar.Revision{Sequence: r.Sequence, Stamp: r.Stamp.time()}
 }
 
 func recordMeeting(m calendar.Meeting) meetingRecord {
@@ -210,6 +250,7 @@ func recordMeeting(m calendar.Meeting) meetingRecord {
 		Observances: convert(m.Zone.Observances, recordObservance), Version: m.Version, Mail: m.Mail, Asked: m.Asked,
 		Answers: convert(m.Answers, recordAnswer), Speaker: m.Speaker, Signed: m.Signed, Published: m.Published,
 		Heard: convert(m.Heard, recordHeard), Copied: m.Copy.Sequence, Told: m.Copy.Told, Until: stampOf(m.Until),
+		Outlived: optional(m.Outlived, recordRevision), Untold: m.Untold,
 	}
 }
 
@@ -226,6 +267,7 @@ func (r meetingRecord) meeting() calendar.Meeting {
 		Version: r.Version, Mail: r.Mail, Asked: r.Asked, Answers: convert(r.Answers, answerRecord.answer),
 		Speaker: r.Speaker, Signed: r.Signed, Published: r.Published, Heard: convert(r.Heard, heardRecord.heard),
 		Copy: calendar.Copy{Sequence: r.Copied, Told: r.Told}, Until: r.Until.time(),
+		Outlived: optional(r.Outlived, revisionRecord.revision), Untold: r.Untold,
 	}
 }
 

@@ -17,7 +17,6 @@ import (
 // TestBatchesOfMovedGroupsAreRefused, synced ones and others, and nothing of them is written; due
 // entries of moved groups are not read. All is there when the group comes back.
 func TestBatchesOfMovedGroupsAreRefused(t *testing.T) {
-	hearPastOwner(t)
 	o := options(vfs.NewMem())
 	o.Owner = partition.NewOwner(partition.All())
 	s, err := Open(folder, o)

@@ -60,17 +60,19 @@ func walk(db pebble.Reader, keys span, begin, step func(*pebble.Iterator) bool, 
 // somebody, as batchOf is where they are written: behind it the answer is that of a moment at which
 // the group was this node's.
 func (e *engine) own(key []byte) error {
-	err := e.owner.CheckGroup(groupOfKey(key))
+	g := groupOfKey(key)
+	err := e.owner.CheckGroup(g)
 	if err != nil {
-		pastOwner(key)
+		pastOwner(e.owner.Had(g), key)
 	}
 	return err
 }
 
-// pastOwner hears of a read that is refused, and of a batch. With the build tag ownercheck such a one
-// should not have been tried, and nobody may recover from that.
-var pastOwner = func(of any) {
-	if partition.Checked {
+// pastOwner hears of a read that is refused, and of a batch, and whether its group had been this
+// node's. With the build tag ownercheck one of a group that never was should not have been tried, and
+// nobody may recover from that.
+var pastOwner = func(had bool, of any) {
+	if partition.Checked && !had {
 		seen := fmt.Sprintf("past the owner: %x\n%s", of, debug.Stack())
 		go panic(seen)
 		select {}

@@ -109,6 +109,12 @@ var (
 		if rapid.Bool().Draw(t, "observed") {
 			m.Zone.Observances = []zone.Observance{{Start: genTime.Draw(t, "from"), From: rapid.Int().Draw(t, "before"), Rule: genText.Draw(t, "rule"), Dates: genTimes.Draw(t, "dates")}}
 		}
+		if rapid.Bool().Draw(t, "alone") {
+			m.Outlived, m.Untold = &icalendar.Revision{Sequence: rapid.Int().Draw(t, "over"), Stamp: genTime.Draw(t, "over at")}, rapid.Bool().Draw(t, "untold")
+			m.Heard = []calendar.Heard{{RecurrenceID: genTime.Draw(t, "heard"), Sequence: rapid.Int().Draw(t, "heard sequence"), Stamp: genTime.Draw(t, "heard stamp"), Detail: &calendar.Detail{
+				Zone: m.Zone, Description: genText.Draw(t, "detail"), Organizer: m.Organizer, Attendees: m.Attendees,
+			}}}
+		}
 		return m
 	})
 	genAddress = rapid.SampledFrom([]string{"a@example.org", "ab@example.org", "b@example.org"})

@@ -163,20 +163,20 @@ func TestEachAnswerIsHeardOrFollowed(t *testing.T) {
 // TestAFailureIsLoggedOnce, by the owner and with its cause; who sent the command is told no
 // more than to try again, and finds what the disk has.
 func TestAFailureIsLoggedOnce(t *testing.T) {
-	for name, before := range map[string]func() error{
-		"error": func() error { return errors.New("disk on fire") },
-		"panic": func() error { panic("disk on fire") },
+	for logged, before := range map[string]func() error{
+		"disk on fire":           func() error { return errors.New("disk on fire") },
+		"a panic of type string": func() error { panic("what somebody wrote") },
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(logged, func(t *testing.T) {
 			var out bytes.Buffer
 			_, d, w := start(t, slog.New(slog.NewTextHandler(&out, nil)))
 			add(t, d, "k", 1)
 			w.before = before
 			_, err := d.Do(t.Context(), "k", 1, 0)
-			if !fault.Is(err, fault.Unavailable) || strings.Contains(fmt.Sprint(err), "fire") {
+			if !fault.Is(err, fault.Unavailable) || strings.Contains(fmt.Sprint(err), logged) {
 				t.Errorf("answered %v", err)
 			}
-			if n := strings.Count(out.String(), "disk on fire"); n != 1 {
+			if n := strings.Count(out.String(), logged); n != 1 || strings.Contains(out.String(), "somebody") {
 				t.Errorf("logged %d times: %s", n, out.String())
 			}
 			w.before = nil

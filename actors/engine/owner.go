@@ -149,7 +149,7 @@ func (o *owner) followUp(unheard []*request) {
 func (o *owner) run(group []*request) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = o.fail(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+			err = o.fail(fmt.Errorf("%s\n%s", fault.Panicked(p), debug.Stack()))
 		}
 	}()
 	if err := o.dir.Owner.CheckGroup(o.slot.group); err != nil {

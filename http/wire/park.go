@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"inboxd/internal/fault"
 )
 
 // A request that waits leaves fasthttp, which would keep 20 KiB of buffers, header maps and
@@ -58,7 +60,7 @@ func (w *Wire) Park(c *fasthttp.RequestCtx, run func(*Parked)) {
 func (p *Parked) run(run func(*Parked)) {
 	defer func() {
 		if e := recover(); e != nil {
-			p.wire.opts.Logger.Error("http: a waiting request panicked", "request", string(p.id), "err", e, "stack", string(debug.Stack()))
+			p.wire.opts.Logger.Error("http: a waiting request panicked", "request", string(p.id), "err", fault.Panicked(e), "stack", string(debug.Stack()))
 			p.End()
 		}
 	}()

@@ -28,7 +28,7 @@ var allowed = map[string][]string{
 	"internal/inbox":     {"internal/account", "internal/address", "internal/calendar", "internal/delivery", "internal/fault", "internal/message", "internal/message/compose", "internal/once", "internal/partition", "internal/sealed"},
 	"internal/domain":    {"internal/account", "internal/address", "internal/fault", "internal/mailauth"},
 	"internal/delivery":  {"internal/message"},
-	"internal/deep":      {},
+	"internal/deep":      {"internal/fault"},
 	"internal/failpoint": {},
 	"internal/sealed":    {"internal/fault", "internal/message"},
 	"internal/dueline":   {}, // shared by the mail queue and the webhooks
@@ -67,6 +67,7 @@ var allowed = map[string][]string{
 	"internal/meter":          {}, // shared by the edges and the store
 	"internal/version":        {}, // shared by all programs
 	"internal/testdeps":       {}, // for tests that start programs
+	"internal/cost":           {}, // for tests that bound what work takes
 	"internal/archtest/house": {},
 
 	// The rooms of actors; the engine knows no product word.
@@ -86,7 +87,7 @@ var allowed = map[string][]string{
 	"http":          {"http/contract", "http/dashboard", "http/meetings", "http/search", "http/wire", "internal/account", "internal/address", "internal/calendar", "internal/deep", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/message/compose", "internal/once", "internal/partition", "internal/sealed", "internal/tools", "internal/webhook"},
 	"http/meetings": {"internal/calendar", "internal/webhook"},
 	// What goes past fasthttp.
-	"http/wire": {"internal/account", "internal/address", "internal/inbox", "internal/meter", "internal/partition"},
+	"http/wire": {"internal/account", "internal/address", "internal/fault", "internal/inbox", "internal/meter", "internal/partition"},
 	// What a search needs beside the mails.
 	"http/search": {"internal/account", "internal/fault"},
 	"smtp":        {"internal/address", "internal/fault", "internal/meter", "smtp/lines"},
@@ -108,22 +109,34 @@ var allowed = map[string][]string{
 	// What models are offered, in words.
 	"internal/tools": {},
 
-	"cmd/inboxd": {"actors", "actors/mailqueue", "http", "http/post", "persist", "smtp", "smtp/courier",
-		"internal/account", "internal/address", "internal/delivery", "internal/domain", "internal/domain/lookup", "internal/fault", "internal/inbox", "internal/ingest",
-		"internal/mailauth", "internal/meter", "internal/netguard", "internal/partition", "internal/resolve", "internal/spam", "internal/version", "internal/webhook"},
+	"cmd/inboxd": {"cmd/inboxd/operator", "actors", "actors/mailqueue", "http", "http/post", "persist", "smtp", "smtp/courier",
+		"internal/account", "internal/address", "internal/delivery", "internal/inbox", "internal/ingest",
+		"internal/mailauth", "internal/meter", "internal/netguard", "internal/partition", "internal/resolve", "internal/sealed", "internal/spam", "internal/version", "internal/webhook"},
+
+	// What an operator says to a running server, and the socket that hears it.
+	"cmd/inboxd/operator": {"actors", "actors/mailqueue", "http", "persist", "smtp", "internal/account", "internal/address",
+		"internal/domain", "internal/domain/lookup", "internal/fault", "internal/inbox", "internal/ingest"},
 
 	// The public client and the bench meet the server as strangers: over its public surfaces.
 	"http/client":    {},
 	"http/contract":  {},
 	"http/dashboard": {},
-	"bench":          {"bench/peer", "http/client", "internal/version"},
+	"bench":          {"bench/drive", "bench/peer", "bench/report", "http/client", "internal/version"},
+
+	// What drives a server and measures it, what is told of that, and a server for the loads' own tests.
+	"bench/drive":     {},
+	"bench/report":    {"bench/drive"},
+	"bench/benchtest": {"bench/peer"},
+	"bench/progress":  {"bench/drive"},
+	"bench/foreign":   {"bench", "bench/drive"},
+	"bench/mixed":     {"bench", "bench/drive", "bench/peer", "http/client"},
 
 	// The tool server is a stranger, too: what it does, it does by the public client.
 	"internal/toolserver": {"http/client", "internal/tools"},
 	"cmd/inbox-mcp":       {"http/client", "internal/tools", "internal/toolserver", "internal/version"},
 	"bench/peer":          {},
-	"bench/toolcalls":     {"bench", "http/client"},
-	"cmd/inbox-bench":     {"bench", "bench/peer", "bench/toolcalls", "internal/version"},
+	"bench/toolcalls":     {"bench", "bench/drive", "http/client"},
+	"cmd/inbox-bench":     {"bench", "bench/drive", "bench/foreign", "bench/mixed", "bench/peer", "bench/progress", "bench/report", "bench/toolcalls", "internal/version"},
 }
 
 // home is the one place that imports a third-party module, or a package of one that is a bag
@@ -146,18 +159,20 @@ var homes = map[string]home{
 	"github.com/emersion/go-ical":             {place: "internal/icalendar"},
 	"github.com/pelletier/go-toml/v2":         {place: "cmd/inboxd"},
 	"github.com/prometheus/client_golang":     {place: "cmd/inboxd"},
-	"github.com/HdrHistogram/hdrhistogram-go": {place: "bench"},
+	"github.com/HdrHistogram/hdrhistogram-go": {place: "bench/drive"},
+	"github.com/cheggaaa/pb/v3":               {place: "bench/progress"},
 	"blitiri.com.ar/go/spf":                   {place: "internal/mailauth"},
 	"golang.org/x/crypto/argon2":              {place: "internal/account"},
+	"golang.org/x/crypto/chacha20poly1305":    {place: "internal/sealed"},
 	"golang.org/x/crypto/acme":                {place: "cmd/inboxd"},
 	"golang.org/x/text/encoding":              {place: "internal/message"},
 	"golang.org/x/text/unicode":               {place: "internal/address"},
 	"golang.org/x/time":                       {place: "smtp"},
 	"github.com/valyala/fasthttp": {place: "http", also: map[string]string{
-		"http/wire":  "carries connections to it, and goes past it",
-		"bench":      "a receiver of webhooks as quick as can be",
-		"bench/peer": "the constant answer that polls are compared with",
-		"cmd/inboxd": "wraps the metrics handler, which speaks net/http",
+		"http/wire":       "carries connections to it, and goes past it",
+		"bench/benchtest": "a server for tests",
+		"bench/peer":      "the constant answer that polls are compared with, and a receiver of webhooks as quick as can be",
+		"cmd/inboxd":      "wraps the metrics handler, which speaks net/http",
 	}},
 	"github.com/go-json-experiment/json": {place: "http", also: map[string]string{
 		"http/contract":    "the page keeps the order of the document's members",

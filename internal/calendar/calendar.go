@@ -9,6 +9,7 @@ import (
 
 	"inboxd/internal/address"
 	"inboxd/internal/icalendar"
+	"inboxd/internal/icalendar/zone"
 )
 
 // Values of Meeting.Source.
@@ -60,6 +61,11 @@ type Meeting struct {
 	// Heard is how far single occurrences of a received meeting were told of beyond the meeting, each of
 	// them an override.
 	Heard []Heard
+	// Outlived is, of a received meeting of which single occurrences alone take place, how new the
+	// cancellation of all others is; nil: of the whole meeting nothing is known. Else RecurrenceID is zero.
+	Outlived *icalendar.Revision
+	// Untold says that nobody was told of it: it is what cancellations say that came ahead of their REQUEST.
+	Untold bool
 	// Copy is where the owner's copy of an own meeting stands.
 	Copy Copy
 	// Until is when it goes, see Goes; zero: never, as it is now.
@@ -81,6 +87,16 @@ type Heard struct {
 	Stamp        time.Time
 	// Within says that a mail of the whole meeting told it; the next one of the whole replaces it.
 	Within bool
+	// Detail is what else its mail said; nil: it was cancelled, or the mail described another one.
+	Detail *Detail
+}
+
+// Detail is what a mail said of one occurrence beside what an override shows. It never changes.
+type Detail struct {
+	Zone        zone.Zone
+	Description string
+	Organizer   *icalendar.Person
+	Attendees   []Attendee
 }
 
 // Copy is the owner's copy of a meeting. Sequence counts the changes that the owner is to be told of;

@@ -36,6 +36,15 @@ func (x *merger) tellings() (list []telling) {
 	return list
 }
 
+// detail is what the mail says of that occurrence beside its override, if that is the one it describes.
+func (x *merger) detail(t *telling) *Detail {
+	e := &x.inv.Event
+	if x.inv.Method == "CANCEL" || t.revision != x.revision || !t.RecurrenceID.Equal(e.RecurrenceID) {
+		return nil
+	}
+	return &Detail{e.Zone, e.Description, e.Organizer, e.Attendees}
+}
+
 // hear takes over what a mail of the whole meeting, or the first one, says of its occurrences. Of those that it
 // tells of in a newer revision than of the meeting that is remembered.
 func (x *merger) hear(m *Meeting) {
@@ -51,7 +60,7 @@ func (x *merger) hear(m *Meeting) {
 			break
 		}
 		if single || t.newer(m.revision()) {
-			m.hearOf(Heard{t.RecurrenceID, t.Sequence, t.Stamp, !single})
+			m.hearOf(Heard{t.RecurrenceID, t.Sequence, t.Stamp, !single, x.detail(&t)})
 		}
 	}
 	m.settle()
@@ -85,7 +94,7 @@ func (x *merger) occurrences() outcome {
 		case !m.put(t.Override):
 			o = refuse(RefusedRoom)
 		default:
-			m.hearOf(Heard{t.RecurrenceID, t.Sequence, t.Stamp, false})
+			m.hearOf(Heard{t.RecurrenceID, t.Sequence, t.Stamp, false, x.detail(&t)})
 			counted = true
 			changed = changed || x.changes(&t, told)
 		}
@@ -93,11 +102,8 @@ func (x *merger) occurrences() outcome {
 	if !counted {
 		return o
 	}
-	if !m.RecurrenceID.IsZero() {
-		x.describe(m)
-		m.settle()
-		x.answerMyself(m)
-	}
+	m.settle()
+	x.answerMyself(m)
 	return x.updated(m, changed)
 }
 
@@ -112,7 +118,10 @@ func (x *merger) stale(t *telling, told revision) bool {
 // cancels reports that the mail cancels an occurrence that is not cancelled yet.
 func (x *merger) cancels(id time.Time) bool {
 	i := x.known.override(id)
-	return x.inv.Method == "CANCEL" && (i < 0 || x.known.Recurrence.Overrides[i].Status != icalendar.Cancelled)
+	if i < 0 {
+		return x.inv.Method == "CANCEL" && x.known.Outlived == nil
+	}
+	return x.inv.Method == "CANCEL" && x.known.Recurrence.Overrides[i].Status != icalendar.Cancelled
 }
 
 // changes reports what tells something new of an occurrence, whatever readers are shown of it.
@@ -123,60 +132,105 @@ func (x *merger) changes(t *telling, told revision) bool {
 	return x.known.override(t.RecurrenceID) < 0 || t.Sequence > told.Sequence
 }
 
-// describe lets a meeting of which only single occurrences are known be described by the first of them.
-func (x *merger) describe(m *Meeting) {
-	e := x.event()
-	if x.inv.Method == "CANCEL" || e.RecurrenceID.After(m.RecurrenceID) {
-		return
-	}
-	if i := m.heard(e.RecurrenceID); i < 0 || m.Heard[i].revision() != x.revision {
-		return // what it says of that one did not count
-	}
-	r := orNone(e.Recurrence)
-	r.Overrides = m.Recurrence.Overrides
-	e.Recurrence = &r
-	m.Event = e
-}
-
-// settle makes a meeting of which only single occurrences are known the first that takes place, in what is
-// known of each of them.
+// settle makes a meeting of which single occurrences alone are known, or take place, the first that does, in what
+// is known of each of them. When none does it is cancelled.
 func (m *Meeting) settle() {
-	if m.RecurrenceID.IsZero() || m.Recurrence == nil {
+	whole, known := m.whole()
+	if m.RecurrenceID.IsZero() && m.Status != icalendar.Cancelled || m.Recurrence == nil {
 		return
 	}
 	all := m.Recurrence.Overrides
-	i := slices.IndexFunc(all, func(o icalendar.Override) bool { return o.Status != icalendar.Cancelled })
-	if i < 0 {
-		m.Status = icalendar.Cancelled
-		return
+	if known {
+		all = m.since(whole)
 	}
-	o := all[i]
-	m.RecurrenceID, m.Start, m.End, m.AllDay = o.RecurrenceID, o.Start, o.End, o.AllDay
-	m.Title, m.Location, m.Status = o.Title, o.Location, o.Status
-	if h := m.heard(o.RecurrenceID); h >= 0 {
-		m.Sequence, m.Stamp = m.Heard[h].Sequence, m.Heard[h].Stamp
+	i := slices.IndexFunc(all, func(o icalendar.Override) bool { return o.Status != icalendar.Cancelled })
+	switch {
+	case i >= 0 && known:
+		m.Outlived, m.Recurrence = (*icalendar.Revision)(&whole), &icalendar.Recurrence{Overrides: all}
+		m.Heard = slices.DeleteFunc(m.Heard, func(h Heard) bool { return m.override(h.RecurrenceID) < 0 })
+		fallthrough
+	case i >= 0:
+		m.show(&all[i])
+	case known:
+		m.cancelWhole(whole)
+	default:
+		m.Status = icalendar.Cancelled
+		for _, h := range m.Heard {
+			if h.revision().newer(m.revision()) {
+				m.Sequence, m.Stamp = h.Sequence, h.Stamp
+			}
+		}
 	}
 }
 
-// cancelEach cancels all occurrences of a meeting of which only they are known.
-func (x *merger) cancelEach(m *Meeting) {
-	m.mayChange()
-	for i := range m.Recurrence.Overrides {
-		m.Recurrence.Overrides[i].Status = icalendar.Cancelled
-	}
-	for i := range m.Heard {
-		if h := &m.Heard[i]; x.revision.newer(h.revision()) {
-			h.Sequence, h.Stamp = x.revision.Sequence, x.revision.Stamp
+// since are the occurrences of which mails of their own told something newer than that.
+func (m *Meeting) since(whole revision) (list []icalendar.Override) {
+	for _, h := range m.Heard {
+		if i := m.override(h.RecurrenceID); i >= 0 && !h.Within && h.revision().newer(whole) {
+			list = append(list, m.Recurrence.Overrides[i])
 		}
 	}
+	return list
+}
+
+// show makes m the occurrence that o tells of.
+func (m *Meeting) show(o *icalendar.Override) {
+	m.RecurrenceID, m.Start, m.End, m.AllDay = o.RecurrenceID, o.Start, o.End, o.AllDay
+	m.Title, m.Location, m.Status = o.Title, o.Location, o.Status
+	i := m.heard(o.RecurrenceID)
+	if i < 0 {
+		return
+	}
+	h := &m.Heard[i]
+	m.Sequence, m.Stamp = h.Sequence, h.Stamp
+	if d := h.Detail; d != nil {
+		m.Zone, m.Description, m.Organizer, m.Attendees = d.Zone, d.Description, d.Organizer, d.Attendees
+	}
+}
+
+// cancelWhole makes m one that was cancelled as a whole.
+func (m *Meeting) cancelWhole(as revision) {
+	m.Status, m.Sequence, m.Stamp = icalendar.Cancelled, as.Sequence, as.Stamp
+	m.RecurrenceID, m.Outlived = time.Time{}, nil
+}
+
+// endEach cancels the occurrences of m as that cancellation of the whole does, and forgets how new they were: all but
+// those of which a mail of their own told later. An organizer who numbers each occurrence on its own gives an old one
+// a SEQUENCE above that of the cancellation; by DTSTAMP it is known as older.
+func (m *Meeting) endEach(as revision, single bool) {
+	if m.Recurrence == nil {
+		return
+	}
+	all := m.Heard
+	m.Heard = nil
+	m.mayChange()
+	for _, h := range all {
+		if !h.Within && h.revision().newer(as) && !h.Stamp.Before(as.Stamp) {
+			m.Heard = append(m.Heard, h)
+		}
+	}
+	for i := range m.Recurrence.Overrides {
+		if o := &m.Recurrence.Overrides[i]; single && m.heard(o.RecurrenceID) < 0 {
+			o.Status = icalendar.Cancelled
+		}
+	}
+}
+
+// whole is how new m is known as a whole; false: only single occurrences were told of.
+func (m *Meeting) whole() (r revision, known bool) {
+	switch {
+	case m.RecurrenceID.IsZero():
+		return m.revision(), true
+	case m.Outlived != nil:
+		return revision(*m.Outlived), true
+	}
+	return r, false
 }
 
 // told is how new m knows an occurrence to be: as the meeting is, or what was told of it alone; false when
 // that is nothing.
 func (m *Meeting) told(id time.Time) (r revision, any bool) {
-	if m.RecurrenceID.IsZero() {
-		r, any = m.revision(), true
-	}
+	r, any = m.whole()
 	if i := m.heard(id); i >= 0 && (!any || m.Heard[i].revision().newer(r)) {
 		return m.Heard[i].revision(), true
 	}

@@ -51,13 +51,14 @@ func (x *merger) event() icalendar.Event {
 // place, is told of as a whole for the first time.
 func (x *merger) update() outcome {
 	k := x.known
-	if (k.RecurrenceID.IsZero() || k.Status == icalendar.Cancelled) && !x.revision.newer(k.revision()) {
-		return old(x.revision, k.revision())
+	if whole, known := k.whole(); known && !x.revision.newer(whole) {
+		return old(x.revision, whole)
 	}
 	m := x.successor()
-	m.Event, m.Heard = x.event(), nil
+	m.Event, m.Heard, m.Outlived = x.event(), nil, nil
 	x.hear(m)
 	m.remember(k)
+	m.settle()
 	if x.inv.Method == "PUBLISH" {
 		keepAsked(m, k)
 	} else if m.Published {
@@ -85,11 +86,14 @@ func (x *merger) successor() *Meeting {
 
 // updated is the outcome of a change. Of one that shows nothing new it is only remembered how new it was.
 func (x *merger) updated(m *Meeting, certainly bool) outcome {
-	switch {
-	case !certainly && sameShown(m, x.known):
-		m.UpdatedAt = x.known.UpdatedAt
+	switch k := x.known; {
+	case k.Untold && x.inv.Method != "CANCEL":
+		m.Untold = false
+		return outcome{next: m, action: Created}
+	case k.Untold, !certainly && sameShown(m, k):
+		m.UpdatedAt = k.UpdatedAt
 		return outcome{next: m, action: Unchanged}
-	case m.Status == icalendar.Cancelled && x.known.Status != icalendar.Cancelled && x.inv.Event.RecurrenceID.IsZero():
+	case m.Status == icalendar.Cancelled && k.Status != icalendar.Cancelled && x.inv.Event.RecurrenceID.IsZero():
 		return outcome{next: m, action: Cancelled}
 	}
 	return outcome{next: m, action: Updated}
@@ -152,29 +156,33 @@ func (x *merger) cancel() outcome {
 		return x.ahead()
 	case !x.inv.Event.RecurrenceID.IsZero():
 		return x.occurrences()
-	case x.revision.below(k.revision()):
+	}
+	whole, known := k.whole()
+	cancelled := k.Outlived != nil || k.Status == icalendar.Cancelled
+	switch {
+	case known && x.revision.below(whole):
 		return refuse(RefusedStale)
-	case k.Status == icalendar.Cancelled && !x.revision.newer(k.revision()):
+	case known && cancelled && !x.revision.newer(whole):
 		return outcome{action: Unchanged}
 	}
 	m := x.successor()
-	m.Sequence, m.Stamp, m.Status = x.revision.Sequence, x.revision.Stamp, icalendar.Cancelled
-	if !k.RecurrenceID.IsZero() {
-		x.cancelEach(m)
-	}
+	m.endEach(x.revision, !k.RecurrenceID.IsZero())
+	m.cancelWhole(x.revision)
+	m.settle()
+	x.answerMyself(m)
 	return x.updated(m, false)
 }
 
 // ahead keeps of a CANCEL that came ahead of its REQUEST, or of the one that was never sent here, how new it is
-// (RFC 5546, section 2.1.5), in a meeting that is cancelled: the REQUEST would else bring it to life. It changes
-// nothing that anybody was told of. Of single occurrences nothing is kept: the others may well take place.
+// (RFC 5546, section 2.1.5), in a meeting that is cancelled: as a whole, or of which single occurrences alone are
+// known. The REQUEST would else bring them to life. It changes nothing that anybody was told of.
 func (x *merger) ahead() outcome {
-	if !x.inv.Event.RecurrenceID.IsZero() {
-		return refuse(RefusedUnknown)
+	if x.inv.Following {
+		return refuse(RefusedOccurrence)
 	}
 	o := x.create()
-	if o.next != nil {
-		o.next.Status = icalendar.Cancelled
+	if m := o.next; m != nil {
+		m.Status, m.Untold = icalendar.Cancelled, true
 		o.action, o.refused = Unchanged, RefusedUnknown
 	}
 	return o

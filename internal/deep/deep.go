@@ -7,9 +7,19 @@
 package deep
 
 import (
-	"fmt"
 	"runtime/debug"
+
+	"inboxd/internal/fault"
 )
+
+// failure is a panic of what Do had run, and where it was. Like the runtime's own errors it holds nothing
+// of anybody's data, and is told in full (fault.Panicked).
+type failure string
+
+func (f failure) Error() string { return string(f) }
+
+// RuntimeError makes it a runtime.Error.
+func (failure) RuntimeError() {}
 
 // Do has f run on a goroutine that ends with it, and returns when f does. A panic of f is
 // the caller's.
@@ -20,7 +30,7 @@ func Do(f func()) {
 		defer close(done)
 		defer func() {
 			if p := recover(); p != nil {
-				failed = fmt.Errorf("%v\n%s", p, debug.Stack())
+				failed = failure(fault.Panicked(p) + "\n" + string(debug.Stack()))
 			}
 		}()
 		f()

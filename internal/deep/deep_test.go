@@ -4,6 +4,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"inboxd/internal/fault"
 )
 
 // TestDo: the caller waits for the end, and a panic is the caller's, with the stack of where
@@ -15,9 +17,8 @@ func TestDo(t *testing.T) {
 		t.Errorf("ran %d times", n)
 	}
 	defer func() {
-		err, _ := recover().(error)
-		if err == nil || !strings.HasPrefix(err.Error(), "no such row\n") || !strings.Contains(err.Error(), "deep_test.go") {
-			t.Errorf("panicked with %v", err)
+		if told := fault.Panicked(recover()); !strings.HasPrefix(told, "a panic of type string\n") || !strings.Contains(told, "deep_test.go") || strings.Contains(told, "no such row") {
+			t.Errorf("panicked with %v", told)
 		}
 	}()
 	Do(func() { panic("no such row") })

@@ -1,29 +1,11 @@
 package icalendar
 
 import (
-	"runtime"
+	"inboxd/internal/cost"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
-
-// raced is whether the race detector is on.
-var raced bool
-
-// cost runs f and returns the processor time of this process and the octets allocated meanwhile.
-func cost(f func()) (cpu time.Duration, octets uint64) {
-	var before, after syscall.Rusage
-	var m, n runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&m)
-	syscall.Getrusage(syscall.RUSAGE_SELF, &before)
-	f()
-	syscall.Getrusage(syscall.RUSAGE_SELF, &after)
-	runtime.ReadMemStats(&n)
-	of := func(u syscall.Rusage) time.Duration { return time.Duration(u.Utime.Nano() + u.Stime.Nano()) }
-	return of(after) - of(before), n.TotalAlloc - m.TotalAlloc
-}
 
 func full(prefix, unit, suffix string) []byte {
 	return []byte(prefix + strings.Repeat(unit, (MaxBytes-len(prefix)-len(suffix))/len(unit)) + suffix)
@@ -60,19 +42,11 @@ func hostile() map[string][]byte {
 	}
 }
 
-// The bound is 100 ms of the processor and 32 MB; under the race detector only that it ends.
 func TestHostileFilesAreCheap(t *testing.T) {
 	for name, text := range hostile() {
-		cpu, octets := cost(func() { Read(text, func(string) bool { return false }) })
-		t.Logf("%s: %v, %d KiB", name, cpu, octets>>10)
-		if raced {
-			continue
-		}
-		if cpu > 100*time.Millisecond {
-			cpu, octets = cost(func() { Read(text, nil) }) // the machine may have been at other work
-		}
-		if cpu > 100*time.Millisecond || octets > 32<<20 {
-			t.Errorf("%s took %v and %d KiB", name, cpu, octets>>10)
-		}
+		t.Run(name, func(t *testing.T) {
+			took := cost.AtMost(t, cost.Of{CPU: 100 * time.Millisecond, Bytes: 32 << 20}, func() { Read(text, func(string) bool { return false }) })
+			t.Logf("%v, %d KiB", took.CPU, took.Bytes>>10)
+		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/teambition/rrule-go"
 
+	"inboxd/internal/cost"
 	"inboxd/internal/icalendar/zone"
 )
 
@@ -232,13 +233,10 @@ func TestExpandingIsBounded(t *testing.T) {
 				e.Recurrence.Except = append(e.Recurrence.Except, start)
 			}
 			var list []Occurrence
-			cpu, octets := cost(func() { list, _ = e.Occurrences(start, LastEnd) })
-			if cpu > 20*time.Millisecond {
-				cpu, octets = cost(func() { list, _ = e.Occurrences(start, LastEnd) }) // the machine may have been at other work
-			}
-			t.Logf("%s, %s: %d in %v, %d KiB", text, name, len(list), cpu, octets>>10)
-			if len(list) > MaxOccurrences || !raced && cpu > 20*time.Millisecond {
-				t.Errorf("%s, %s: %d in %v", text, name, len(list), cpu)
+			took := cost.AtMost(t, cost.Of{CPU: 20 * time.Millisecond, Bytes: 32 << 20}, func() { list, _ = e.Occurrences(start, LastEnd) })
+			t.Logf("%s, %s: %d in %v, %d KiB", text, name, len(list), took.CPU, took.Bytes>>10)
+			if len(list) > MaxOccurrences {
+				t.Errorf("%s, %s: %d", text, name, len(list))
 			}
 		}
 	}

@@ -203,20 +203,16 @@ func (c Arrange) decide(s *State, env Env) ([]Event, Outcome, error) {
 // MeetingBytes is about how many bytes the row of a meeting takes on disk: the same for the same
 // meeting, whoever asks.
 func MeetingBytes(m *calendar.Meeting) int64 {
-	const perMeeting, perPerson, perOccurrence, perAnswer, perObservance, perTime = 160, 64, 48, 24, 32, 10
-	n := perMeeting + len(m.UID) + len(m.Title) + len(m.Location) + len(m.Description) + len(m.Comment) + len(m.Zone.Name) + len(m.Mail) + len(m.Speaker)
-	if m.Organizer != nil {
-		n += len(m.Organizer.Email) + len(m.Organizer.Name)
-	}
-	for i := range m.Attendees {
-		n += perPerson + len(m.Attendees[i].Email) + len(m.Attendees[i].Name)
-	}
+	const perMeeting, perOccurrence, perAnswer, perTime = 160, 48, 24, 10
+	n := perMeeting + len(m.UID) + len(m.Title) + len(m.Location) + len(m.Comment) + len(m.Mail) + len(m.Speaker)
+	n += detailBytes(&calendar.Detail{Zone: m.Zone, Description: m.Description, Organizer: m.Organizer, Attendees: m.Attendees})
 	for i := range m.Answers {
 		n += perAnswer + len(m.Answers[i].Email)
 	}
-	for i := range m.Zone.Observances {
-		o := &m.Zone.Observances[i]
-		n += perObservance + len(o.Rule) + perTime*len(o.Dates)
+	for i := range m.Heard {
+		if d := m.Heard[i].Detail; d != nil {
+			n += detailBytes(d)
+		}
 	}
 	n += perOccurrence * len(m.Heard)
 	if r := m.Recurrence; r != nil {
@@ -226,6 +222,23 @@ func MeetingBytes(m *calendar.Meeting) int64 {
 		}
 	}
 	return int64(n)
+}
+
+// detailBytes is about how many bytes of a row that takes.
+func detailBytes(d *calendar.Detail) int {
+	const perPerson, perObservance, perTime = 64, 32, 10
+	n := len(d.Description) + len(d.Zone.Name)
+	if d.Organizer != nil {
+		n += len(d.Organizer.Email) + len(d.Organizer.Name)
+	}
+	for i := range d.Attendees {
+		n += perPerson + len(d.Attendees[i].Email) + len(d.Attendees[i].Name)
+	}
+	for i := range d.Zone.Observances {
+		o := &d.Zone.Observances[i]
+		n += perObservance + len(o.Rule) + perTime*len(o.Dates)
+	}
+	return n
 }
 
 // calendarWeight is about how many bytes a calendar holds in memory.

@@ -16,6 +16,7 @@ import (
 	"inboxd/internal/icalendar"
 	"inboxd/internal/icalendar/zone"
 	"inboxd/internal/inbox"
+	"inboxd/persist/persisttest"
 )
 
 const boss = "boss@far.test"
@@ -30,6 +31,14 @@ func invitation(method, uid string, sequence int, at time.Time) *calendar.Invita
 			Attendees: []calendar.Attendee{{Person: icalendar.Person{Email: "a@inbox.localhost"}, Role: icalendar.Required, Status: icalendar.NeedsAction}},
 		}},
 	}
+}
+
+// alone is an invitation to, or the cancellation of, the occurrence of a meeting at that time.
+func alone(method, uid string, sequence int, at time.Time) *calendar.Invitation {
+	said := invitation(method, uid, sequence, at)
+	said.Event.RecurrenceID, said.Event.Description = at, "Alone"
+	said.Event.Recurrence = &icalendar.Recurrence{Overrides: []icalendar.Override{{RecurrenceID: at, Start: at, End: at.Add(time.Hour), Title: "Plan", Status: icalendar.Confirmed}}}
+	return said
 }
 
 // reply is how a guest of a meeting of this inbox answers.
@@ -91,6 +100,39 @@ func drawMeetings(t *rapid.T, s *inbox.State, now time.Time) []inbox.Command {
 		}
 	}
 	return cmds
+}
+
+// TestReplayOfOccurrences holds that a calendar rebuilt from its rows equals the one in memory after mails about a meeting
+// and single occurrences of it, in any order.
+func TestReplayOfOccurrences(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		store := persisttest.Open(t)
+		state := &inbox.State{Profile: inbox.Profile{Address: "a@inbox.localhost"}}
+		cmds := []inbox.Command{create()}
+		for range rapid.IntRange(1, 6).Draw(t, "mails") {
+			method := rapid.SampledFrom([]string{"REQUEST", "CANCEL"}).Draw(t, "method")
+			sequence, week := rapid.IntRange(0, 4).Draw(t, "sequence"), rapid.IntRange(0, 2).Draw(t, "week")
+			if at := start.AddDate(0, 0, 7*week); week > 0 {
+				cmds = append(cmds, inviting(alone(method, "u", sequence, at)))
+			} else {
+				cmds = append(cmds, inviting(invitation(method, "u", sequence, at)))
+			}
+		}
+		for i, cmd := range cmds {
+			evs, _, err := inbox.Decide(state, cmd, env(start.Add(time.Duration(i)*time.Minute)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := store.CommitInbox(change(state, evs)); err != nil {
+				t.Fatal(err)
+			}
+			rebuilt, err := store.LoadInbox(state.Address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			compare(t, state, rebuilt, store)
+		}
+	})
 }
 
 func lastMeeting(s *inbox.State) int64 {

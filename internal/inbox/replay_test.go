@@ -52,54 +52,59 @@ func change(s *inbox.State, evs []inbox.Event) *inbox.Rows {
 // TestReplay holds that a state rebuilt from its rows equals the state in memory, whatever
 // the commands and however they are grouped into commits.
 func TestReplay(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		store := persisttest.Open(t)
-		now := start
-		state := &inbox.State{Profile: inbox.Profile{Address: "a@inbox.localhost"}}
-		highest := int64(0)
-		for range rapid.IntRange(1, 12).Draw(t, "commits") {
-			rows := begin(state)
-			changed := false
-			for range rapid.IntRange(1, 5).Draw(t, "group") {
-				now = now.Add(time.Duration(rapid.IntRange(0, 40*3600).Draw(t, "s")) * time.Second)
-				cmd := draw(t, state, now)
-				tight := inbox.Env{Now: now, Capacity: inbox.Capacity{Messages: rapid.IntRange(1, 6).Draw(t, "room"), Bytes: rapid.Int64Range(16, 100).Draw(t, "bytes")}}
-				evs, outcome, err := inbox.Decide(state, cmd, tight)
-				if err != nil {
-					continue
+	rapid.Check(t, func(t *rapid.T) { replay(t, draw) })
+}
+
+// replay has drawn commands change a state, and returns how many sent mails became final.
+func replay(t *rapid.T, draw func(*rapid.T, *inbox.State, time.Time) inbox.Command) (settled int) {
+	store := persisttest.Open(t)
+	now := start
+	state := &inbox.State{Profile: inbox.Profile{Address: "a@inbox.localhost"}}
+	highest := int64(0)
+	for range rapid.IntRange(1, 12).Draw(t, "commits") {
+		rows := begin(state)
+		changed := false
+		for range rapid.IntRange(1, 5).Draw(t, "group") {
+			now = now.Add(time.Duration(rapid.IntRange(0, 40*3600).Draw(t, "s")) * time.Second)
+			cmd := draw(t, state, now)
+			tight := inbox.Env{Now: now, Capacity: inbox.Capacity{Messages: rapid.IntRange(1, 6).Draw(t, "room"), Bytes: rapid.Int64Range(16, 100).Draw(t, "bytes")}}
+			evs, outcome, err := inbox.Decide(state, cmd, tight)
+			if err != nil {
+				continue
+			}
+			before := state.Messages
+			if adds(cmd) && !outcome.Duplicate && outcome.ID != 0 {
+				if outcome.ID <= highest {
+					t.Fatalf("id %d was given again", outcome.ID)
 				}
-				before := state.Messages
-				if adds(cmd) && !outcome.Duplicate && outcome.ID != 0 {
-					if outcome.ID <= highest {
-						t.Fatalf("id %d was given again", outcome.ID)
-					}
-					highest = outcome.ID
-				}
-				met := lastMeeting(state)
-				changed = changed || len(evs) > 0
-				rows.Apply(state, evs)
-				for i, p := range rows.Public {
-					if p.Number != state.LastEvent-uint64(len(rows.Public)-1-i) {
-						t.Fatalf("event %d of %d is number %d, the last one is %d", i, len(rows.Public), p.Number, state.LastEvent)
-					}
-				}
-				if now := lastMeeting(state); now < met {
-					t.Fatalf("meeting ids went back from %d to %d", met, now)
-				}
-				if adds(cmd) && !outcome.Duplicate {
-					compareRoom(t, before, state, tight)
+				highest = outcome.ID
+			}
+			met := lastMeeting(state)
+			changed = changed || len(evs) > 0
+			rows.Apply(state, evs)
+			for i, p := range rows.Public {
+				if p.Number != state.LastEvent-uint64(len(rows.Public)-1-i) {
+					t.Fatalf("event %d of %d is number %d, the last one is %d", i, len(rows.Public), p.Number, state.LastEvent)
 				}
 			}
-			if changed {
-				if err := store.CommitInbox(rows); err != nil {
-					t.Fatal(err)
-				}
+			if now := lastMeeting(state); now < met {
+				t.Fatalf("meeting ids went back from %d to %d", met, now)
 			}
-			rebuilt, _ := store.LoadInbox(state.Address)
-			compare(t, state, rebuilt, store)
-			compareQueue(t, state, store)
+			if adds(cmd) && !outcome.Duplicate {
+				compareRoom(t, before, state, tight)
+			}
 		}
-	})
+		if changed {
+			if err := store.CommitInbox(rows); err != nil {
+				t.Fatal(err)
+			}
+			settled += len(rows.Settled)
+		}
+		rebuilt, _ := store.LoadInbox(state.Address)
+		compare(t, state, rebuilt, store)
+		compareQueue(t, state, store)
+	}
+	return settled
 }
 
 func draw(t *rapid.T, s *inbox.State, now time.Time) inbox.Command {

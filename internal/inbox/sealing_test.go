@@ -52,6 +52,28 @@ func sealedFor(t *rapid.T, s *inbox.State, cmd inbox.Command) inbox.Command {
 	return cmd
 }
 
+// TestReplayOfSealedSends is TestReplay of an inbox that is encrypted and mostly sends: what waits for delivery
+// loses its copy with the commit that makes it final, in whatever way and beside whatever else that is.
+func TestReplayOfSealedSends(t *testing.T) {
+	settled := 0
+	rapid.Check(t, func(t *rapid.T) { settled += replay(t, drawSealedSends) })
+	if settled < 20 {
+		t.Errorf("%d sent mails became final", settled)
+	}
+}
+
+func drawSealedSends(t *rapid.T, s *inbox.State, _ time.Time) inbox.Command {
+	if !s.Live() {
+		c := create()
+		c.Encrypted, c.At = true, start.Add(time.Duration(s.LastID+1)*time.Hour)
+		return c
+	}
+	id := rapid.Int64Range(1, s.LastID+1).Draw(t, "id")
+	sending := drawSending(t, id)
+	return sealedFor(t, s, rapid.SampledFrom(append(sending, sending[0], sending[1], sending[3], sending[5], sending[5],
+		mail("one"), inbox.DeleteMessage{ID: id}, inbox.Burn{}, inbox.Expire{}, inbox.Delete{})).Draw(t, "command"))
+}
+
 // compareSealed holds that what waits of a sealed message is there as long as it waits, and its files as
 // long as it is.
 func compareSealed(t *rapid.T, s *inbox.State, store *persisttest.Store) {

@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"golang.org/x/text/encoding/japanese"
 	"golang.org/x/text/encoding/unicode"
 
+	"inboxd/internal/cost"
 	"inboxd/internal/icalendar"
 	"inboxd/internal/inbox"
 	"inboxd/internal/ingest"
@@ -269,31 +269,11 @@ func TestHostileFilesInMails(t *testing.T) {
 		"base64":                 multi(leaf(typed+"\r\nContent-Transfer-Encoding: base64", full("", "QTo=", ""))),
 		"three without a METHOD": multi(slices.Repeat([]string{leaf("Content-Type: text/calendar", none)}, 3)...),
 	} {
-		var cpu time.Duration
-		var octets uint64
-		for range 3 { // the machine may be at other work
-			if cpu, octets = cost(func() { ingest.Read(envelope, raw) }); cpu <= 100*time.Millisecond {
-				break
-			}
-		}
-		t.Logf("%s: %v, %d KiB", name, cpu, octets>>10)
-		if !raceEnabled && (cpu > 100*time.Millisecond || octets > 32<<20) {
-			t.Errorf("%s took %v and %d KiB", name, cpu, octets>>10)
-		}
+		t.Run(name, func(t *testing.T) {
+			took := cost.AtMost(t, cost.Of{CPU: 100 * time.Millisecond, Bytes: 32 << 20}, func() { ingest.Read(envelope, raw) })
+			t.Logf("%v, %d KiB", took.CPU, took.Bytes>>10)
+		})
 	}
-}
-
-func cost(f func()) (cpu time.Duration, octets uint64) {
-	var before, after syscall.Rusage
-	var m, n runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&m)
-	syscall.Getrusage(syscall.RUSAGE_SELF, &before)
-	f()
-	syscall.Getrusage(syscall.RUSAGE_SELF, &after)
-	runtime.ReadMemStats(&n)
-	of := func(u syscall.Rusage) time.Duration { return time.Duration(u.Utime.Nano() + u.Stime.Nano()) }
-	return of(after) - of(before), n.TotalAlloc - m.TotalAlloc
 }
 
 // FuzzInvitation reads mails of strangers: nothing panics, what is found is within the caps, and a second

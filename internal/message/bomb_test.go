@@ -3,34 +3,15 @@ package message
 import (
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
+
+	"inboxd/internal/cost"
 )
 
-// What a hostile mail may cost. Time is CPU time of the process, so that a busy machine
-// fails no test.
-var (
-	timeCap = 250 * time.Millisecond
-	heapCap = uint64(64 << 20) // of everything that is allocated, so of the heap's peak too
-)
-
-func cpuTime(t testing.TB) time.Duration {
-	t.Helper()
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-func allocated() uint64 {
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.TotalAlloc
-}
+// allowed is what a hostile mail may take.
+var allowed = cost.Of{CPU: 250 * time.Millisecond, Bytes: 64 << 20}
 
 // openElements is how many elements package html tracks.
 const openElements = 128
@@ -218,21 +199,11 @@ func TestBombsAreCheap(t *testing.T) {
 				t.Fatalf("%d bytes are more than SMTP lets through", len(raw))
 			}
 			var doc *Document
-			took, used := time.Hour, uint64(0)
-			for range 3 { // neighbours on the same core make even CPU time longer
-				runtime.GC()
-				memory, start := allocated(), cpuTime(t)
+			took := cost.AtMost(t, allowed, func() {
 				doc = new(Document)
 				ParseView(doc, raw)
-				took, used = min(took, cpuTime(t)-start), max(used, allocated()-memory)
-				if took <= timeCap {
-					break
-				}
-			}
-			if took > timeCap || used > heapCap {
-				t.Errorf("took %v and %d MB, allowed are %v and %d MB", took, used>>20, timeCap, heapCap>>20)
-			}
-			t.Logf("%v, %.1f MB, degraded %t", took, float64(used)/(1<<20), doc.Degraded)
+			})
+			t.Logf("%v, %.1f MB, degraded %t", took.CPU, float64(took.Bytes)/(1<<20), doc.Degraded)
 			checkDocument(t, raw, doc)
 		})
 	}

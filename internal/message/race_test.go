@@ -3,7 +3,4 @@
 package message
 
 // The race detector makes loops over bytes some twenty times slower.
-func init() {
-	timeCap *= 8
-	maxMail /= 10
-}
+func init() { maxMail /= 10 }

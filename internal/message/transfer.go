@@ -177,11 +177,10 @@ func (d *decoder) readQuotedPrintable(dst []byte) (n int) {
 			continue
 		}
 		switch c := d.src[0]; {
-		case c == '=' && len(d.src) >= 3 && isHex(d.src[1]) && isHex(d.src[2]):
-			dst[n], _ = hexByte(d.src[1], d.src[2])
-			n, d.src = n+1, d.src[3:]
 		case c == '=':
-			if blanks := countBlanks(d.src[1:]); atLineEnd(d.src[1+blanks:]) {
+			if v, ok := escaped(d.src); ok {
+				dst[n], n, d.src = v, n+1, d.src[3:]
+			} else if blanks := countBlanks(d.src[1:]); atLineEnd(d.src[1+blanks:]) {
 				d.src = afterLineEnd(d.src[1+blanks:])
 			} else {
 				d.verbatim = 1 + blanks
@@ -266,19 +265,30 @@ func (d *decoder) decodeUULine(line []byte) int {
 	return n
 }
 
-func isHex(c byte) bool { return strings.IndexByte("0123456789ABCDEFabcdef", c) >= 0 }
+// escaped reads the byte of an =XX at the beginning of b.
+func escaped(b []byte) (byte, bool) {
+	if len(b) < 3 {
+		return 0, false
+	}
+	return hexByte(b[1], b[2])
+}
+
+// noHexDigit marks a byte that is none.
+const noHexDigit = 0xff
+
+// hexDigits holds the value of each hexadecimal digit. A mail of 25 MB may consist of nothing else.
+var hexDigits = func() (t [256]byte) {
+	for c := range t {
+		t[c] = noHexDigit
+	}
+	for v, c := range []byte("0123456789ABCDEF") {
+		t[c], t[c|0x20] = byte(v), byte(v) // digits have that bit already
+	}
+	return t
+}()
 
 // hexByte reads two hexadecimal digits.
 func hexByte(a, b byte) (byte, bool) {
-	return hexDigit(a)<<4 | hexDigit(b), isHex(a) && isHex(b)
-}
-
-func hexDigit(c byte) byte {
-	switch {
-	case c >= 'a':
-		return c - 'a' + 10
-	case c >= 'A':
-		return c - 'A' + 10
-	}
-	return c - '0'
+	high, low := hexDigits[a], hexDigits[b]
+	return high<<4 | low, high|low != noHexDigit
 }

@@ -1,13 +1,11 @@
 package otp
 
-import "inboxd/internal/otp/link"
-
-import "inboxd/internal/otp/text"
-
 import (
+	"inboxd/internal/cost"
+	"inboxd/internal/otp/link"
+	"inboxd/internal/otp/text"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -126,22 +124,14 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// cpuTime is what this process has used of the processor, so that a busy machine fails no test.
-func cpuTime() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
 // best gives the cheapest of a few runs.
 func best(s string) time.Duration {
 	shortest := time.Hour
 	for range 3 {
-		start := cpuTime()
-		Find(Input{Subject: s, Text: s, Visible: s, Links: []string{s}, Anchors: []link.Anchor{{URL: s, Text: s}}, Declared: []string{s}, Alt: []string{s}})
-		shortest = min(shortest, cpuTime()-start)
+		took := cost.Measure(func() {
+			Find(Input{Subject: s, Text: s, Visible: s, Links: []string{s}, Anchors: []link.Anchor{{URL: s, Text: s}}, Declared: []string{s}, Alt: []string{s}})
+		})
+		shortest = min(shortest, took.CPU)
 	}
 	return shortest
 }

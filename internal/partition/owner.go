@@ -20,12 +20,18 @@ func All() (m Map) {
 // Owner is what a node knows of whose the groups are. It is asked where a command is posted, a
 // view or a row is read and a batch is committed, which costs one atomic load (ADR 0051). Any
 // goroutine may use it. A nil one is of a node that is alone.
-type Owner struct{ now atomic.Pointer[Map] }
+type Owner struct {
+	now atomic.Pointer[Map]
+	had [Groups]atomic.Bool
+}
 
 // NewOwner owns the groups of m.
 func NewOwner(m Map) *Owner {
 	o := &Owner{}
 	o.now.Store(&m)
+	for g, owns := range m {
+		o.had[g].Store(owns)
+	}
 	return o
 }
 
@@ -35,6 +41,15 @@ func (o *Owner) Owns(g Group) bool {
 		return g%every == 0
 	}
 	return o.now.Load()[g]
+}
+
+// Had reports whether the group ever was this node's. Who reads or writes in one that was may have
+// begun before it left; in another nobody has business.
+func (o *Owner) Had(g Group) bool {
+	if o == nil {
+		return o.Owns(g)
+	}
+	return o.had[g].Load()
 }
 
 // IsAlone reports that no group is another node's.
@@ -68,6 +83,9 @@ func (o *Owner) Owned() []Group {
 // Set makes the group this node's, or another's. Who is in the middle of something may still go by
 // what was before.
 func (o *Owner) Set(g Group, owns bool) {
+	if owns {
+		o.had[g].Store(true)
+	}
 	for {
 		before := o.now.Load()
 		after := *before

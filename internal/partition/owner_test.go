@@ -29,6 +29,11 @@ func TestOwner(t *testing.T) {
 	}
 	o.Set(3, false)
 	o.Set(0, true)
+	for g, had := range map[partition.Group]bool{0: true, 3: true, 63: true, 1: false} {
+		if o.Had(g) != had {
+			t.Errorf("group %d was this node's: %v", g, !had)
+		}
+	}
 	if got := o.Owned(); !slices.Equal(got, []partition.Group{0, 63}) {
 		t.Errorf("%v", got)
 	}

@@ -43,12 +43,12 @@ func (r Recipient) SealFrom(from io.Reader, size int64) ([]byte, error) {
 }
 
 func (r Recipient) seal(from io.Reader, size int64) ([]byte, error) {
-	if r.key == nil {
+	if r.point == nil {
 		return nil, errors.New("there is no recipient")
 	}
 	var out bytes.Buffer
 	out.Grow(int(EnvelopeSize(size)))
-	w, err := age.Encrypt(&out, r.key)
+	w, err := age.Encrypt(&out, stanza(r))
 	if err != nil {
 		return nil, err
 	}

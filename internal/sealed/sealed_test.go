@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -104,7 +105,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestLowOrder: the point is one that only age's refusal keeps out, not its spelling.
+// TestLowOrder: the point is one that only the refusal to multiply by it keeps out, not its spelling.
 func TestLowOrder(t *testing.T) {
 	r, err := Stored(lowOrder)
 	if err != nil {
@@ -112,6 +113,36 @@ func TestLowOrder(t *testing.T) {
 	}
 	if envelope, err := r.Seal([]byte("x")); err == nil || envelope != nil || !fault.Is(err, fault.Unavailable) {
 		t.Errorf("%d bytes, %v", len(envelope), err)
+	}
+}
+
+// TestWrap: every envelope has a key of its own, which is why its nonce may be zero; and age can
+// tell none of them from its own.
+func TestWrap(t *testing.T) {
+	p := newPerson(t)
+	key := []byte("sixteen bytes...")
+	seen := map[string]bool{}
+	for range 3 {
+		ours, err := stanza(p.Recipient).Wrap(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own, err := p.identity.Recipient().Wrap(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range []*age.Stanza{ours[0], own[0]} {
+			if got, err := p.identity.Unwrap([]*age.Stanza{s}); err != nil || !bytes.Equal(got, key) {
+				t.Errorf("%q, %v", got, err)
+			}
+			if seen[s.Args[0]] || seen[string(s.Body)] {
+				t.Error("a key came twice")
+			}
+			seen[s.Args[0]], seen[string(s.Body)] = true, true
+		}
+		if len(ours) != 1 || ours[0].Type != own[0].Type || len(ours[0].Args) != len(own[0].Args) || len(ours[0].Args[0]) != len(own[0].Args[0]) || len(ours[0].Body) != len(own[0].Body) {
+			t.Errorf("%+v, and of age %+v", ours, own)
+		}
 	}
 }
 
@@ -199,6 +230,26 @@ func TestMail(t *testing.T) {
 	}
 	if facts.Attachments = nil; fmt.Sprintf("%+v", facts) != fmt.Sprintf("%+v", message.Document{}) {
 		t.Errorf("more is told: %+v", facts)
+	}
+}
+
+// TestSizes: a mail and its files take at most 1.1 times the mail, the files once more and 1 KiB, as far as that
+// can be (ADR 0073).
+func TestSizes(t *testing.T) {
+	p := newPerson(t)
+	for _, c := range []struct{ files, size, least int }{{0, 1, 0}, {1, 1, 0}, {4, 1, 0}, {4, 0, 0}, {10, 1200, 11_760}, {10, 300_000, 11_760}} {
+		raw := mailOf(slices.Repeat([]string{"\r\n" + strings.Repeat("x", c.size)}, c.files)...)
+		m, err := p.Mail(raw)
+		if err != nil || len(m.Files) != c.files || len(raw) < c.least {
+			t.Fatalf("%d files, %v", len(m.Files), err)
+		}
+		taken := len(m.Envelope)
+		for _, f := range m.Files {
+			taken += len(f.Envelope)
+		}
+		if limit := len(raw)*11/10 + c.files*c.size + 1024; taken > limit {
+			t.Errorf("%d bytes with %d files of %d take %d, at most %d are allowed", len(raw), c.files, c.size, taken, limit)
+		}
 	}
 }
 

@@ -10,7 +10,8 @@ import (
 // doubtful is the least difference of two clocks that counts: the Date of an answer has whole seconds.
 const doubtful = 5 * time.Second
 
-// dated is a client whose answers set the clock: how old mail is, is said by the service's.
+// dated is a client whose answers set the clock: how old mail is, is said by the service's. It repeats
+// nothing: the model hears what went wrong, and decides.
 func (s *Server) dated(api *client.Client) *client.Client {
 	c, plain := *api, http.Client{}
 	if c.HTTP != nil {
@@ -21,7 +22,7 @@ func (s *Server) dated(api *client.Client) *client.Client {
 		next = http.DefaultTransport
 	}
 	plain.Transport = dating{next, s}
-	c.HTTP = &plain
+	c.HTTP, c.Retries = &plain, -1
 	return &c
 }
 

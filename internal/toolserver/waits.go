@@ -49,8 +49,7 @@ type wait struct {
 	*call
 	codes bool // only mail with a code, the newest first; else the oldest first
 
-	// render makes the answer while the claim is on its way: it is thrown away when somebody else won.
-	render    func(*stored) (answer, error)
+	// rendered is made while the claim is on its way: it is thrown away when somebody else won.
 	rendered  answer
 	renderErr error
 
@@ -74,7 +73,7 @@ type headline struct {
 }
 
 func (c *call) waitForOTP() (answer, error) {
-	w := &wait{call: c, codes: true, render: c.codeCame}
+	w := &wait{call: c, codes: true}
 	m, err := w.message()
 	switch {
 	case err != nil:
@@ -85,24 +84,29 @@ func (c *call) waitForOTP() (answer, error) {
 	return w.rendered, w.renderErr
 }
 
-// codeCame hands out a message with a code.
-func (c *call) codeCame(m *stored) (answer, error) {
+// came hands out a message, and its code where one was waited for.
+func (w *wait) came(m *stored) (answer, error) {
 	v := show(m)
 	v.IsRead = true
 	v.shorten(budget - 4000)
 	f := newFence(drawn, v.outside())
 	it := v.item(f)
-	structured, err := encode(struct {
-		OTPCode string          `json:"otp_code"`
+	out := struct {
+		OTPCode *string         `json:"otp_code,omitempty"`
 		Message json.RawMessage `json:"message"`
-	}{plain(m.OTPCode), it.structured})
-	text := fmt.Sprintf("The code is %s. It came to %s with message_id %d, which is marked as read now. "+outside+"\n\n%s%s",
-		line(m.OTPCode), c.address(), m.ID, f.mark, it.text, c.leftOut([]*shown{v}, false, nil))
+	}{Message: it.structured}
+	opening := "A message"
+	if w.codes {
+		out.OTPCode, opening = new(plain(m.OTPCode)), "The code is "+line(m.OTPCode)+". It"
+	}
+	structured, err := encode(out)
+	text := fmt.Sprintf("%s came to %s with message_id %d, which is marked as read now. "+outside+"\n\n%s%s",
+		opening, w.address(), m.ID, f.mark, it.text, w.leftOut([]*shown{v}, false, nil))
 	return answer{structured, text}, err
 }
 
 func (c *call) waitForMessage() (answer, error) {
-	w := &wait{call: c, render: c.messageCame}
+	w := &wait{call: c}
 	m, err := w.message()
 	switch {
 	case err != nil:
@@ -114,21 +118,6 @@ func (c *call) waitForMessage() (answer, error) {
 		}{true, c.nothingCame("wait_for_message")}, c.nothingCame("wait_for_message"))
 	}
 	return w.rendered, w.renderErr
-}
-
-// messageCame hands out a message.
-func (c *call) messageCame(m *stored) (answer, error) {
-	v := show(m)
-	v.IsRead = true
-	v.shorten(budget - 4000)
-	f := newFence(drawn, v.outside())
-	it := v.item(f)
-	structured, err := encode(struct {
-		Message json.RawMessage `json:"message"`
-	}{it.structured})
-	text := fmt.Sprintf("A message came to %s with message_id %d, which is marked as read now. "+outside+"\n\n%s%s",
-		c.address(), m.ID, f.mark, it.text, c.leftOut([]*shown{v}, false, nil))
-	return answer{structured, text}, err
 }
 
 func (c *call) nothingCame(tool string) string {
@@ -321,8 +310,8 @@ func (w *wait) claim(m *stored) (claimed bool, err error) {
 		defer close(done)
 		claimed, err = w.api.Claim(w.ctx, w.address(), m.ID)
 	}()
-	defer func() { <-done }() // also under a panic of render
-	w.rendered, w.renderErr = w.render(m)
+	defer func() { <-done }() // also under a panic of came
+	w.rendered, w.renderErr = w.came(m)
 	<-done
 	return claimed, err
 }

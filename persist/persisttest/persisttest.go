@@ -57,8 +57,8 @@ func OpenOwned(t TB, owner *partition.Owner) *Store {
 	return open(t, vfs.NewMem(), new(atomic.Int64), owner)
 }
 
-// OpenCrashableOwned is OpenOwned for a test that calls Crash: what that opens is as on a node that is
-// alone.
+// OpenCrashableOwned is OpenOwned for a test that calls Crash, which opens it as on a node that is alone,
+// or CrashOwned.
 func OpenCrashableOwned(t TB, owner *partition.Owner) *Store {
 	t.Helper()
 	return open(t, vfs.NewCrashableMem(), new(atomic.Int64), owner)
@@ -73,7 +73,13 @@ func OpenCrashable(t TB) *Store {
 // Crash opens what a power loss at this moment would leave.
 func (s *Store) Crash(t TB) *Store {
 	t.Helper()
-	return open(t, s.fs.CrashClone(vfs.CrashCloneCfg{}), s.ahead, nil)
+	return s.CrashOwned(t, nil)
+}
+
+// CrashOwned is Crash to a node with this owner.
+func (s *Store) CrashOwned(t TB, owner *partition.Owner) *Store {
+	t.Helper()
+	return open(t, s.fs.CrashClone(vfs.CrashCloneCfg{}), s.ahead, owner)
 }
 
 func open(t TB, fs *vfs.MemFS, ahead *atomic.Int64, owner *partition.Owner) *Store {

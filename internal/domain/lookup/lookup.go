@@ -47,20 +47,9 @@ func Published(ctx context.Context, r Resolver, rec domain.Record) (bool, error)
 	if rec.Value == "" {
 		return false, errDamaged
 	}
-	var answers []string
-	var err error
-	if rec.Type == "MX" {
-		var hosts []*net.MX
-		hosts, err = r.LookupMX(ctx, rec.Name)
-		for _, mx := range hosts {
-			answers = append(answers, mx.Host)
-		}
-	} else {
-		answers, err = r.LookupTXT(ctx, rec.Name)
-	}
-	var none *net.DNSError
-	if errors.As(err, &none) && none.IsNotFound {
+	texts, err := answers(ctx, r, rec)
+	if absent(err) {
 		return false, nil
 	}
-	return err == nil && rec.Published(answers), err
+	return err == nil && rec.Published(texts), err
 }

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"inboxd/internal/cost"
 	"strings"
 	"testing"
 	"time"
@@ -120,10 +121,8 @@ func TestHostileLinks(t *testing.T) {
 		"a thousand": many(1000, "https://a.example/verify/"), "long ones": many(64, "https://a.example/verify?t="+strings.Repeat("a1", 32<<10)),
 		"just short enough": many(1000, "https://a.example/"+strings.Repeat("verify/", 500)), "flat": flat, "escapes": escapes,
 	} {
-		start := time.Now()
-		Find(m)
-		if d := time.Since(start); d > 300*time.Millisecond {
-			t.Errorf("%s: %v", name, d)
-		}
+		t.Run(name, func(t *testing.T) {
+			cost.AtMost(t, cost.Of{CPU: 300 * time.Millisecond, Bytes: 1 << 30}, func() { Find(m) })
+		})
 	}
 }

@@ -1,0 +1,193 @@
+package http
+
+import (
+	"encoding/json"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"inboxd/internal/inbox"
+)
+
+// TestBodyLimitsAreTheContracts: of each body with a member that the contract excludes nothing is taken, and the
+// refusal names that member; what the contract just allows is not refused for it. The body around it is the
+// contract's own example.
+func TestBodyLimitsAreTheContracts(t *testing.T) {
+	m, err := theMirror()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := start(t)
+	session := w.signUp(alice)
+	address := w.newInbox(alice, "own")
+	w.deliver(address, inbox.Receive{Subject: "to be marked"})
+	tried := 0
+	for path, item := range m.doc.Paths.Map() {
+		where := strings.NewReplacer("{addr}", address, "{id}", "1", "{domain}", "a.test").Replace(path)
+		for method, op := range item.Operations() {
+			if op.RequestBody == nil {
+				continue
+			}
+			media := op.RequestBody.Value.Content["application/json"]
+			example, _ := media.Example.(map[string]any)
+			ask := func(change map[string]any) reply {
+				w.advance(tryTime) // tries are counted
+				body := maps.Clone(example)
+				if body == nil {
+					body = map[string]any{}
+				}
+				maps.Copy(body, change)
+				sent, err := json.Marshal(body)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return w.call(method, where, session, string(sent))
+			}
+			if r := ask(map[string]any{"nonsense": 1}); r.status != 422 || !strings.Contains(r.body, "nonsense") {
+				t.Errorf("%s %s takes a member that the contract does not know: %d %s", method, path, r.status, r.body)
+			}
+			for name, property := range media.Schema.Value.Properties {
+				good, bad := within(property.Value), beyond(property.Value)
+				for _, v := range bad {
+					tried++
+					if r := ask(map[string]any{name: v}); r.status != 422 || !strings.Contains(r.detail(), name) && !ofEntry(v) {
+						t.Errorf("%s %s: %s %.80v is excluded by the contract: %d %s", method, path, name, v, r.status, r.body)
+					}
+				}
+				for _, v := range good {
+					if r := ask(map[string]any{name: v}); r.status == 422 && strings.HasPrefix(r.detail(), "Invalid request: '"+name) {
+						t.Errorf("%s %s: %s %.80v is allowed by the contract: %s", method, path, name, v, r.body)
+					}
+				}
+			}
+		}
+	}
+	if tried < 250 {
+		t.Errorf("only %d values were tried", tried)
+	}
+}
+
+// ofEntry reports a list of objects: a refusal names the member of one.
+func ofEntry(v any) bool {
+	list, _ := v.([]any)
+	if len(list) == 0 {
+		return false
+	}
+	_, object := list[0].(map[string]any)
+	return object
+}
+
+// within returns values just inside what a schema allows.
+func within(s *openapi3.Schema) (good []any) {
+	for _, one := range s.AnyOf {
+		good = append(good, within(one.Value)...)
+	}
+	switch {
+	case len(s.Enum) > 0:
+		return append(good, s.Enum...)
+	case s.Type.Is("boolean"):
+		return append(good, true, false)
+	case s.Type.Is("null"):
+		return append(good, nil)
+	case s.Type.Is("string") && s.Pattern == "" && s.MaxLength != nil:
+		return append(good, strings.Repeat("é", int(*s.MaxLength)))
+	case s.Type.Is("integer") && s.Min != nil:
+		good = append(good, *s.Min)
+		if s.Max != nil {
+			good = append(good, *s.Max)
+		}
+	}
+	return good
+}
+
+// beyond returns values just outside.
+func beyond(s *openapi3.Schema) (bad []any) {
+	for i, one := range s.AnyOf {
+		for _, v := range beyond(one.Value) {
+			if _, object := v.(map[string]any); i == 0 || object {
+				bad = append(bad, v)
+			}
+		}
+	}
+	switch {
+	case s.Type.Is("string"):
+		bad = append(bad, 7, []any{})
+		if s.MaxLength != nil {
+			bad = append(bad, strings.Repeat("a", int(*s.MaxLength)+1))
+		}
+		if s.MinLength > 0 {
+			bad = append(bad, strings.Repeat("a", int(s.MinLength)-1))
+		}
+		if s.Pattern != "" || len(s.Enum) > 0 {
+			bad = append(bad, "!", "..")
+		}
+	case s.Type.Is("boolean"):
+		bad = append(bad, "true", 1)
+	case s.Type.Is("integer"):
+		bad = append(bad, "1", 1.5)
+		if s.Min != nil {
+			bad = append(bad, *s.Min-1)
+		}
+		if s.Max != nil {
+			bad = append(bad, *s.Max+1)
+		}
+		if len(s.Enum) > 0 {
+			bad = append(bad, 31)
+		}
+	case s.Type.Is("array"):
+		bad = append(bad, "a", map[string]any{})
+		if s.MinItems > 0 {
+			bad = append(bad, []any{})
+		}
+		if s.MaxItems != nil {
+			bad = append(bad, many(example(s.Items.Value), int(*s.MaxItems)+1))
+		}
+		for _, v := range beyond(s.Items.Value) {
+			bad = append(bad, []any{v})
+		}
+	case s.Type.Is("object"):
+		bad = append(bad, "a", 7)
+		for name, property := range s.Properties {
+			for _, v := range beyond(property.Value) {
+				one := example(s).(map[string]any)
+				one[name] = v
+				bad = append(bad, one)
+			}
+		}
+		one := example(s).(map[string]any)
+		one["nonsense"] = 1
+		bad = append(bad, one)
+	}
+	return bad
+}
+
+func many(v any, n int) []any {
+	list := make([]any, n)
+	for i := range list {
+		list[i] = v
+	}
+	return list
+}
+
+// example is a value that a schema of an entry takes.
+func example(s *openapi3.Schema) any {
+	switch {
+	case len(s.AnyOf) > 0:
+		return example(s.AnyOf[0].Value)
+	case len(s.Enum) > 0:
+		return s.Enum[0]
+	case s.Type.Is("object"):
+		one := map[string]any{}
+		for _, name := range s.Required {
+			one[name] = example(s.Properties[name].Value)
+		}
+		return one
+	case s.Type.Is("string") && s.ContentEncoding != "":
+		return "aGk="
+	case s.Type.Is("string"):
+		return "a@b.test"
+	}
+	return map[string]any{}
+}

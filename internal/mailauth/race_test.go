@@ -1,5 +1,0 @@
-//go:build race
-
-package mailauth
-
-func init() { timeCap *= 10 }
