@@ -3,15 +3,14 @@ package bench
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
-	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
+	"inboxd/bench/drive"
 	"inboxd/http/client"
 )
 
@@ -19,54 +18,28 @@ import (
 // Sign-up and sessions).
 const maxAccounts = 10
 
-// apiTimeout bounds one call of the preparation and of the checks.
-const apiTimeout = 30 * time.Second
-
 // apiHTTP carries the preparation and the checks of all loads. What is measured never goes
 // through it: a load has connections of its own and requests that were built before.
 var apiHTTP = &http.Client{
-	Timeout:   apiTimeout,
-	Transport: &http.Transport{MaxIdleConnsPerHost: setUpConns, IdleConnTimeout: time.Second},
+	Timeout:   drive.AnswerWithin,
+	Transport: &http.Transport{MaxIdleConnsPerHost: SetUpConns, IdleConnTimeout: time.Second},
 }
 
-// newAPI returns a client of the server at host, HOST:PORT.
-func newAPI(host, credential string) *client.Client {
-	c := client.New("http://"+host, credential)
-	c.HTTP = apiHTTP
+// NewAPI returns a client of the server at host, as Server.HTTP has it.
+func NewAPI(host, credential string) *client.Client {
+	c := client.New(drive.BaseURL(host), credential)
+	c.HTTP, c.Retries = apiHTTP, -1 // what fails is told, and nothing carries a name
 	return c
 }
 
-func keyHeader(key string) string {
-	if key == "" {
-		return ""
-	}
-	return "X-API-Key: " + key
-}
-
-// refusal is an answer to a measured request that is not 2xx.
-type refusal struct {
-	Status int
-	Detail string
-}
-
-func (r *refusal) Error() string { return fmt.Sprintf("%d: %s", r.Status, r.Detail) }
-
-func detailOf(body []byte) string {
-	var e struct{ Detail string }
-	if json.Unmarshal(body, &e) != nil || e.Detail == "" {
-		return fmt.Sprintf("%.200q", body)
-	}
-	return e.Detail
-}
-
 // signUp makes n accounts and one key with scope full for each.
-func signUp(ctx context.Context, host string, n int) (sessions, keys []string, err error) {
+func (b *Bed) signUp(ctx context.Context, n int) (sessions, keys []string, err error) {
 	if n > maxAccounts {
 		return nil, nil, fmt.Errorf("at most %d accounts: sign-up is rate limited to that many a minute", maxAccounts)
 	}
 	sessions, keys = make([]string, n), make([]string, n)
 	for i := range keys {
-		if sessions[i], keys[i], err = signUpOne(ctx, host); err != nil {
+		if sessions[i], keys[i], err = b.signUpOne(ctx); err != nil {
 			return nil, nil, fmt.Errorf("sign up account %d of %d: %w", i+1, n, err)
 		}
 	}
@@ -74,12 +47,16 @@ func signUp(ctx context.Context, host string, n int) (sessions, keys []string, e
 }
 
 // signUpOne makes an account and returns its session token and a key.
-func signUpOne(ctx context.Context, host string) (session, key string, err error) {
-	api := newAPI(host, "")
+func (b *Bed) signUpOne(ctx context.Context) (session, key string, err error) {
+	if b.Server.Remote {
+		return "", "", errors.New("this load needs accounts of its own making, which it does not sign up on another machine")
+	}
+	api := NewAPI(b.Server.HTTP, "")
 	in, err := api.SignUp(ctx, "bench-"+strings.ToLower(rand.Text())+"@example.test", rand.Text())
 	if err != nil {
 		return "", "", err
 	}
+	b.made.session(in.Token)
 	issued, err := api.With(in.Token).IssueKey(ctx, client.KeyOrder{Label: "bench", Scopes: []string{client.ScopeFull}, ExpiresInDays: 30})
 	if err == nil && issued.Key == "" {
 		err = errors.New("the answer holds no key")
@@ -87,70 +64,78 @@ func signUpOne(ctx context.Context, host string) (session, key string, err error
 	return in.Token, issued.Key, err
 }
 
+// Session is the token of the account of the i-th key; an error where the keys were given.
+func (b *Bed) Session(i int) (string, error) {
+	if i >= len(b.sessions) {
+		return "", errors.New("this needs a session, which no API key gives: leave --api-key out, and an account is signed up")
+	}
+	return b.sessions[i], nil
+}
+
 // Inbox is an address and the account key that reads it.
 type Inbox struct{ Address, Key string }
 
-// latestPath is the polling call; after and wait as in the specification, Latest; zero leaves
-// them out.
-func latestPath(address string, after int64, wait time.Duration) string {
-	path := "/api/v1/inboxes/" + url.PathEscape(address) + "/latest"
-	sep := "?"
-	if after > 0 {
-		path += sep + "after=" + strconv.FormatInt(after, 10)
-		sep = "&"
-	}
-	if wait > 0 {
-		path += sep + "wait=" + strconv.Itoa(int(wait.Seconds()))
-	}
-	return path
-}
-
-// Email is the part of a message that the checks look at.
-type Email struct {
-	ID   int64   `json:"id"`
-	Code *string `json:"otp_code"`
-}
-
-func (e *Email) code() string {
-	if e == nil || e.Code == nil {
-		return ""
-	}
-	return *e.Code
-}
-
-// parseLatest returns nil when there is no message.
-func parseLatest(body []byte) (*Email, error) {
-	var answer struct {
-		Email *Email `json:"email"`
-	}
-	err := json.Unmarshal(body, &answer)
-	return answer.Email, err
-}
-
 // latest reads the newest message of an inbox; its zero value when there is none.
-func (in Inbox) latest(ctx context.Context, host string) (Email, error) {
-	m, err := newAPI(host, in.Key).Latest(ctx, in.Address, client.LatestQuery{Fields: []string{"id", "otp_code"}})
+func (in Inbox) latest(ctx context.Context, host string) (drive.Email, error) {
+	m, err := NewAPI(host, in.Key).Latest(ctx, in.Address, client.LatestQuery{Fields: []string{"id", "otp_code"}})
 	if m == nil || err != nil {
-		return Email{}, err
+		return drive.Email{}, err
 	}
-	return Email{m.ID, &m.OTPCode}, nil
+	return drive.Email{ID: m.ID, Code: &m.OTPCode}, nil
 }
 
-// createInboxes makes n inboxes over conns connections, the i-th with the prefix that
+// CreateInboxes makes n inboxes over conns connections, the i-th with the prefix that
 // prefix(i) says, and deals them out among the keys.
-func createInboxes(ctx context.Context, host string, keys []string, n, conns int, prefix func(i int) string) ([]Inbox, error) {
+func (b *Bed) CreateInboxes(ctx context.Context, keys []string, n, conns int, prefix func(i int) string) ([]Inbox, error) {
 	inboxes := make([]Inbox, n)
 	conns = min(conns, n)
-	err := parallel(ctx, conns, func(ctx context.Context, k int) error {
-		api := newAPI(host, "")
-		from, to := share(n, k, conns)
+	var done atomic.Int64
+	err := drive.Parallel(ctx, conns, func(ctx context.Context, k int) error {
+		api := NewAPI(b.Server.HTTP, "")
+		from, to := drive.Share(n, k, conns)
 		for i := from; i < to; i++ {
 			key := keys[i%len(keys)]
-			made, err := api.With(key).CreateInbox(ctx, client.InboxOrder{Prefix: prefix(i)})
+			created, err := api.With(key).CreateInbox(ctx, client.InboxOrder{Prefix: prefix(i)})
 			if err != nil {
 				return fmt.Errorf("inbox %d of %d: %w", i+1, n, err)
 			}
+			inboxes[i] = Inbox{created.Address, key}
+			b.Remember(inboxes[i])
+			if d := done.Add(1); d%tellEvery == 0 || d == int64(n) {
+				drive.Tell(ctx, drive.Moment{Name: "inboxes made", Done: float64(d), All: float64(n)})
+			}
+		}
+		return nil
+	})
+	return inboxes, err
+}
+
+// tellEvery is how many inboxes pass between two words about them.
+const tellEvery = 500
+
+// benchRecipient is a public key whose private one was thrown away.
+const benchRecipient = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
+
+// encryptedInboxes makes an account with a public key, and n encrypted inboxes in it.
+func (b *Bed) encryptedInboxes(ctx context.Context, n int, prefix func(i int) string) ([]Inbox, error) {
+	session, key, err := b.signUpOne(ctx)
+	if err != nil {
+		return nil, err
+	}
+	api := NewAPI(b.Server.HTTP, session)
+	if _, err := api.SetEncryption(ctx, benchRecipient); err != nil {
+		return nil, err
+	}
+	inboxes, conns := make([]Inbox, n), min(SetUpConns, n)
+	err = drive.Parallel(ctx, conns, func(ctx context.Context, k int) error {
+		from, to := drive.Share(n, k, conns)
+		for i := from; i < to; i++ {
+			made, err := api.CreateEncryptedInbox(ctx, client.InboxOrder{Prefix: prefix(i)})
+			if err != nil {
+				return fmt.Errorf("encrypted inbox %d of %d: %w", i+1, n, err)
+			}
 			inboxes[i] = Inbox{made.Address, key}
+			b.Remember(inboxes[i])
 		}
 		return nil
 	})
@@ -160,7 +145,7 @@ func createInboxes(ctx context.Context, host string, keys []string, n, conns int
 // storedMails sums message_count over all inboxes of the keys' accounts.
 func storedMails(ctx context.Context, host string, keys []string) (total int64, err error) {
 	for _, key := range keys {
-		for in, err := range newAPI(host, key).Inboxes(ctx) {
+		for in, err := range NewAPI(host, key).Inboxes(ctx) {
 			if err != nil {
 				return 0, err
 			}
@@ -170,9 +155,9 @@ func storedMails(ctx context.Context, host string, keys []string) (total int64, 
 	return total, nil
 }
 
-// runToken marks the addresses of one run, so that a second run against the same server
+// RunToken marks the addresses of one run, so that a second run against the same server
 // does not meet taken prefixes. Letters only: smtp-source puts numbers in front of it.
-func runToken() string {
+func RunToken() string {
 	return strings.Map(func(r rune) rune {
 		if r >= '2' && r <= '7' { // the digits of base32
 			return r - '2' + 'a'
@@ -185,4 +170,12 @@ func runToken() string {
 func domainOf(address string) string {
 	_, domain, _ := strings.Cut(address, "@")
 	return domain
+}
+
+func addresses(inboxes []Inbox) []string {
+	out := make([]string, len(inboxes))
+	for i, in := range inboxes {
+		out[i] = in.Address
+	}
+	return out
 }

@@ -7,16 +7,16 @@
 //
 // It knows the public surfaces only: HTTP by docs/specification.md and SMTP by RFC 5321, of a
 // process it starts itself or is pointed to. It refuses to know what is inside the server,
-// and refuses to load anything that is not on loopback.
+// and refuses to load anything that is not on loopback, unless it was told twice.
 package bench
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"time"
 
+	"inboxd/bench/report"
 	"inboxd/internal/version"
 )
 
@@ -24,10 +24,11 @@ import (
 type Bed struct {
 	Server *Server
 	Keys   []string // one account key each, scope full; inboxes are dealt out among them
-	Report *Report
+	Report *report.Report
 
-	sessions []string // of the accounts, in the order of Keys
+	sessions []string // of the accounts, in the order of Keys; empty where a key was given
 	dir      string   // temporary; holds the data folder, logs and probe files
+	made     made     // on a server that is not ours, to be removed at the end
 }
 
 // Prepare starts the server or attaches to one, signs up the accounts, and opens the
@@ -46,12 +47,14 @@ func Prepare(ctx context.Context, tool string, opts ServerOptions) (_ *Bed, err 
 	if b.Server, err = StartServer(ctx, opts, dir); err != nil {
 		return nil, err
 	}
-	if b.sessions, b.Keys, err = signUp(ctx, b.Server.HTTP, max(opts.Accounts, 1)); err != nil {
-		return nil, err
+	if b.Keys = opts.APIKey; !opts.attached() || len(b.Keys) == 0 {
+		if b.sessions, b.Keys, err = b.signUp(ctx, max(opts.Accounts, 1)); err != nil {
+			return nil, err
+		}
 	}
-	b.Report = &Report{
+	b.Report = &report.Report{
 		Tool: tool, Version: version.String(), Date: time.Now().UTC(), Commit: b.Server.commit(opts.Commit),
-		Machine: describeMachine(dir), Load: map[string]any{"server": b.Server.describe()},
+		Machine: report.Describe(dir), Load: map[string]any{"server": b.Server.describe()},
 	}
 	return b, nil
 }
@@ -61,44 +64,14 @@ func (b *Bed) Program(ctx context.Context, name, said string) (string, error) {
 	return findProgram(ctx, name, said, b.dir)
 }
 
-// Close stops what was started and removes the temporary folder.
+// Folder makes a folder that goes with the bed.
+func (b *Bed) Folder(name string) (string, error) { return os.MkdirTemp(b.dir, name) }
+
+// Close removes what was made on a server that is not ours, stops what was started and removes the temporary folder.
 func (b *Bed) Close() error {
 	var err error
 	if b.Server != nil {
-		err = b.Server.close()
+		err = errors.Join(b.removeAll(), b.Server.close())
 	}
 	return errors.Join(err, os.RemoveAll(b.dir))
-}
-
-// parallel runs fn for 0..n-1, each on its own goroutine, and returns the first error, which
-// also cancels the context of the others. It returns only when all have ended.
-func parallel(ctx context.Context, n int, fn func(ctx context.Context, k int) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	done := make(chan struct{})
-	for k := range n {
-		go func() {
-			defer func() { done <- struct{}{} }()
-			if err := fn(ctx, k); err != nil {
-				cancel(err)
-			}
-		}()
-	}
-	for range n {
-		<-done
-	}
-	return context.Cause(ctx)
-}
-
-// share returns the half-open range of n items that worker k of all takes.
-func share(n, k, all int) (from, to int) { return n * k / all, n * (k + 1) / all }
-
-// atLeastOne refuses counts that would make a load empty or endless.
-func atLeastOne(counts map[string]int) error {
-	for name, n := range counts {
-		if n < 1 {
-			return fmt.Errorf("%s must be at least 1, not %d", name, n)
-		}
-	}
-	return nil
 }

@@ -9,23 +9,24 @@ import (
 	"strings"
 	"time"
 
+	"inboxd/bench/drive"
 	"inboxd/http/client"
 )
 
 // CalendarOptions shape the load of meetings. The tags are for the command line.
 type CalendarOptions struct {
-	Mails       int           `help:"Mails a turn, each with an invitation of its own." default:"3000"`
-	Inboxes     int           `help:"Inboxes that they go to." default:"100"`
-	Sessions    int           `help:"SMTP sessions side by side." default:"8"`
-	Meetings    int           `help:"Meetings in the list and in the feed." default:"1000"`
-	Connections int           `help:"Keep-alive connections that read them." default:"8"`
-	Duration    time.Duration `help:"Measured time per target, over all rounds." default:"6s"`
-	Posts       int           `help:"Meetings a turn that clients make." default:"1000"`
-	Clients     int           `help:"Clients that make them side by side." default:"16"`
-	Hostile     int           `help:"Mails a turn with a file that asks for as much work as it can." default:"20"`
-	Resident    int           `help:"Inboxes whose memory is looked at, each with 100 meetings." default:"100"`
-	Rounds      int           `help:"Turns each target gets." default:"3"`
-	Parts       []string      `help:"What is measured: mails, reads, posts, hostile, resident." default:"mails,reads,posts,hostile,resident"`
+	Messages        int           `help:"Mails a turn, each with an invitation of its own." default:"3000"`
+	Inboxes         int           `help:"Inboxes that they go to." default:"100"`
+	Sessions        int           `help:"SMTP sessions side by side." default:"8"`
+	Meetings        int           `help:"Meetings in the list and in the feed." default:"1000"`
+	Connections     int           `help:"Keep-alive connections that read them." default:"8"`
+	Duration        time.Duration `help:"Measured time per target, over all rounds." default:"6s"`
+	Posts           int           `help:"Meetings a turn that clients make." default:"1000"`
+	PostConnections int           `help:"Keep-alive connections that make them." default:"16"`
+	Hostile         int           `help:"Mails a turn with a file that asks for as much work as it can." default:"20"`
+	Resident        int           `help:"Inboxes whose memory is looked at, each with 100 meetings." default:"100"`
+	Rounds          int           `help:"Turns each target gets." default:"3"`
+	Parts           []string      `help:"What is measured: mails, reads, posts, hostile, resident." default:"mails,reads,posts,hostile,resident"`
 }
 
 const (
@@ -38,7 +39,7 @@ const (
 type calendarRun struct {
 	*sendRun
 	opts       CalendarOptions
-	invitation *mailTemplate
+	invitation *drive.Template
 }
 
 // Calendar measures what meetings cost: a mail with an invitation beside mails of its size, the list and the feed of
@@ -52,16 +53,13 @@ func Calendar(ctx context.Context, bed *Bed, opts CalendarOptions) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = sink.kill() }()
-	r := &calendarRun{opts: opts, invitation: newInvitation(time.Now(), invitedText),
-		sendRun: &sendRun{bed: bed, opts: SendOptions{Mails: opts.Posts, Size: 300, Clients: opts.Clients, Rounds: opts.Rounds}}}
+	defer func() { _ = sink.Kill() }()
+	r := &calendarRun{opts: opts, invitation: drive.Invitation(time.Now(), invitedText),
+		sendRun: &sendRun{bed: bed, opts: SendOptions{Messages: opts.Posts, Size: 300, Connections: opts.PostConnections, Rounds: opts.Rounds}}}
 	if err := r.prepare(ctx, addr); err != nil {
 		return err
 	}
 	defer func() { _ = r.probe.Close() }()
-	load := bed.Report.Load
-	load["mails"], load["inboxes"], load["meetings"], load["posts"] = opts.Mails, opts.Inboxes, opts.Meetings, opts.Posts
-	load["connections"], load["duration"], load["rounds"] = opts.Connections, opts.Duration.String(), opts.Rounds
 	parts := map[string]func(context.Context) error{"mails": r.mails, "reads": r.reads, "posts": r.posts, "hostile": r.hostile, "resident": r.resident}
 	for _, name := range opts.Parts {
 		part := parts[name]
@@ -84,25 +82,25 @@ func (o CalendarOptions) check(bed *Bed) error {
 	case 2*o.Posts*o.Rounds > maxSend:
 		return fmt.Errorf("--posts, --rounds: at most %d meetings and sends in all", maxSend)
 	}
-	return atLeastOne(map[string]int{"--mails": o.Mails, "--inboxes": o.Inboxes, "--sessions": o.Sessions, "--meetings": o.Meetings, "--connections": o.Connections,
-		"--posts": o.Posts, "--clients": o.Clients, "--hostile": o.Hostile, "--resident": o.Resident, "--rounds": o.Rounds})
+	return drive.AtLeastOne(map[string]int{"--messages": o.Messages, "--inboxes": o.Inboxes, "--sessions": o.Sessions, "--meetings": o.Meetings, "--connections": o.Connections,
+		"--posts": o.Posts, "--post-connections": o.PostConnections, "--hostile": o.Hostile, "--resident": o.Resident, "--rounds": o.Rounds})
 }
 
 // fresh makes inboxes that nothing came to yet.
 func (r *calendarRun) fresh(ctx context.Context, n int) ([]Inbox, error) {
-	token := runToken()
-	return createInboxes(ctx, r.bed.Server.HTTP, r.bed.Keys[:1], n, setUpConns, func(i int) string { return fmt.Sprint("cal", i, token) })
+	token := RunToken()
+	return r.bed.CreateInboxes(ctx, r.bed.Keys[:1], n, SetUpConns, func(i int) string { return fmt.Sprint("cal", i, token) })
 }
 
 // load delivers mails of one kind.
-func (r *calendarRun) load(to []Inbox, mails int, t *mailTemplate) mailLoad {
-	return mailLoad{addr: r.bed.Server.SMTP, sessions: min(r.opts.Sessions, mails), mails: mails, size: len(t.text), to: addresses(to), template: t}
+func (r *calendarRun) load(to []Inbox, mails int, t *drive.Template) drive.MailLoad {
+	return drive.MailLoad{Addr: r.bed.Server.SMTP, Sessions: min(r.opts.Sessions, mails), Mails: mails, Size: t.Len(), To: addresses(to), Template: t}
 }
 
 // deliver wants every mail accepted.
-func (r *calendarRun) deliver(ctx context.Context, to []Inbox, mails int, t *mailTemplate) error {
+func (r *calendarRun) deliver(ctx context.Context, to []Inbox, mails int, t *drive.Template) error {
 	l := r.load(to, mails, t)
-	sent, err := l.run(ctx)
+	sent, err := l.Run(ctx)
 	if err == nil && sent.Count != int64(mails) {
 		err = fmt.Errorf("only %d of %d mails were taken: %s", sent.Count, mails, sent.FirstError)
 	}
@@ -110,17 +108,17 @@ func (r *calendarRun) deliver(ctx context.Context, to []Inbox, mails int, t *mai
 }
 
 // sides are mails of several kinds, in turns.
-func (r *calendarRun) sides(to []Inbox, mails int, kinds ...mailKind) (sides []Side) {
+func (r *calendarRun) sides(to []Inbox, mails int, kinds ...mailKind) (sides []drive.Side) {
 	for _, k := range kinds {
 		l := r.load(to, mails, k.template)
-		sides = append(sides, Side{k.name, func(ctx context.Context, _ int) (Round, error) { return l.run(ctx) }, r.bed.Server.proc, nil})
+		sides = append(sides, drive.Side{Target: k.name, Run: func(ctx context.Context, _ int) (drive.Round, error) { return l.Run(ctx) }, Proc: r.bed.Server.proc})
 	}
 	return sides
 }
 
 type mailKind struct {
 	name     string
-	template *mailTemplate
+	template *drive.Template
 }
 
 func (r *calendarRun) mails(ctx context.Context) error {
@@ -128,9 +126,9 @@ func (r *calendarRun) mails(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	size := len(r.invitation.text)
-	results, err := Alternate(ctx, "mail in", r.opts.Rounds, r.sides(to, r.opts.Mails, mailKind{"invitations", r.invitation},
-		mailKind{"sign-in mails", newMailTemplate(time.Now(), size)}, mailKind{"texts", newText(time.Now(), size)})...)
+	size := r.invitation.Len()
+	results, err := drive.Alternate(ctx, "mail in", r.opts.Rounds, r.sides(to, r.opts.Messages, mailKind{"invitations", r.invitation},
+		mailKind{"sign-in mails", drive.SignInMail(time.Now(), size)}, mailKind{"texts", drive.PlainText(time.Now(), size)})...)
 	if err == nil {
 		r.bed.Report.Compare(results)
 	}
@@ -148,14 +146,14 @@ func (r *calendarRun) reads(ctx context.Context) error {
 	}
 	host, in := r.bed.Server.HTTP, to[0]
 	listed := int64(0)
-	for _, err := range newAPI(host, in.Key).Calendar(in.Address).Meetings(ctx, client.MeetingQuery{}) {
+	for _, err := range NewAPI(host, in.Key).Calendar(in.Address).Meetings(ctx, client.MeetingQuery{}) {
 		if err != nil {
 			return err
 		}
 		listed++
 	}
-	r.bed.Report.Checks = append(r.bed.Report.Checks, Check{"meetings of the invitations", int64(r.opts.Meetings), listed})
-	feed, err := newAPI(host, in.Key).Calendar(in.Address).Feed(ctx)
+	r.bed.Report.Verify("meetings of the invitations", int64(r.opts.Meetings), listed)
+	feed, err := NewAPI(host, in.Key).Calendar(in.Address).Feed(ctx)
 	if err != nil {
 		return err
 	}
@@ -164,88 +162,24 @@ func (r *calendarRun) reads(ctx context.Context) error {
 		return err
 	}
 	path := "/api/v1/inboxes/" + url.PathEscape(in.Address) + "/calendar/events?limit=" + fmt.Sprint(maxListed)
-	if _, err = r.read(ctx, "list", buildRequest("GET", path, host, keyHeader(in.Key), nil), http.StatusOK); err != nil {
+	if _, err = r.read(ctx, "list", drive.BuildRequest("GET", path, host, drive.KeyHeader(in.Key), nil), http.StatusOK); err != nil {
 		return err
 	}
-	etag, err := r.read(ctx, "feed", buildRequest("GET", link.Path, host, "", nil), http.StatusOK)
+	etag, err := r.read(ctx, "feed", drive.BuildRequest("GET", link.Path, host, "", nil), http.StatusOK)
 	if err != nil {
 		return err
 	}
 	window := "&from=1970-01-01&to=2100-01-01" // the page is made each time
-	if _, err = r.read(ctx, "list of a window", buildRequest("GET", path+window, host, keyHeader(in.Key), nil), http.StatusOK); err != nil {
+	if _, err = r.read(ctx, "list of a window", drive.BuildRequest("GET", path+window, host, drive.KeyHeader(in.Key), nil), http.StatusOK); err != nil {
 		return err
 	}
-	_, err = r.read(ctx, "feed, unchanged", buildRequest("GET", link.Path, host, "If-None-Match: "+etag, nil), http.StatusNotModified)
+	_, err = r.read(ctx, "feed, unchanged", drive.BuildRequest("GET", link.Path, host, "If-None-Match: "+etag, nil), http.StatusNotModified)
 	return err
 }
 
 // read compares one request with the constant answer of its size, and returns the ETag of the first answer.
 func (r *calendarRun) read(ctx context.Context, name string, request []byte, status int) (etag string, err error) {
-	answer, size, err := r.firstAnswer(ctx, request, status)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", name, err)
-	}
-	constant, addr, err := startConstant(ctx, r.bed.dir, status, size)
-	if err != nil {
-		return "", err
-	}
-	defer constant.stop()
-	l := httpLoad{requests: [][]byte{request}, status: status, conns: r.opts.Connections, duration: r.opts.Duration / time.Duration(r.opts.Rounds),
-		check: sameSize(answer, status)}
-	var sides []Side
-	for _, t := range []Side{{Target: "inboxd", proc: r.bed.Server.proc}, {Target: "constant", proc: constant}} {
-		side := l
-		side.addr = r.bed.Server.HTTP
-		if t.proc == constant {
-			side.addr = addr
-			side.check = func(_ int, a httpAnswer) error { return checkSize(size, sizeOfAnswer(a, status)) }
-		}
-		t.Run = side.run
-		sides = append(sides, t)
-		if _, err := side.run(ctx, 0); err != nil {
-			return "", fmt.Errorf("warm-up of %s: %w", t.Target, err)
-		}
-	}
-	results, err := Alternate(ctx, name, r.opts.Rounds, sides...)
-	if err == nil {
-		r.bed.Report.Compare(results)
-	}
-	return strings.Clone(answer.field("etag")), err
-}
-
-// sameSize wants answers as long as the first, but for their ids, which grow with their number.
-func sameSize(first httpAnswer, status int) func(int, httpAnswer) error {
-	steady := func(a httpAnswer) int {
-		if status == http.StatusNotModified {
-			return len(a.Head) - len(a.field("x-request-id"))
-		}
-		return len(a.Body)
-	}
-	want := steady(first)
-	return func(_ int, a httpAnswer) error { return checkSize(want, steady(a)) }
-}
-
-func sizeOfAnswer(a httpAnswer, status int) int {
-	if status == http.StatusNotModified {
-		return len(a.Head)
-	}
-	return len(a.Body)
-}
-
-// firstAnswer is what the server says when nobody else asks.
-func (r *calendarRun) firstAnswer(ctx context.Context, request []byte, status int) (answer httpAnswer, size int, err error) {
-	conn, err := dialHTTP(ctx, r.bed.Server.HTTP)
-	if err != nil {
-		return answer, 0, err
-	}
-	defer conn.Close()
-	defer interruptOn(ctx, conn.nc)()
-	for range 2 { // the second time from what the first left
-		if answer, err = conn.Do(request); err != nil || answer.Status != status {
-			return answer, 0, errors.Join(err, fmt.Errorf("status %d: %s", answer.Status, detailOf(answer.Body)))
-		}
-	}
-	return answer, sizeOfAnswer(answer, status), nil
+	return reading{r.bed, r.opts.Connections, r.opts.Duration, r.opts.Rounds}.compare(ctx, name, request, status)
 }
 
 // posts lets clients make meetings in turns with sends, and waits after each turn until the queue is empty.
@@ -254,17 +188,17 @@ func (r *calendarRun) posts(ctx context.Context) error {
 	body := []byte(`{"title": "Quarterly review", "start": "` + start + `", "timezone": "Europe/Berlin", "location": "Room 4.021", "description": "` +
 		strings.Repeat("What we said, and why. ", 10) + `", "attendees": [{"email": "somebody@receiver.example.test", "name": "Somebody"}]}`)
 	meeting := func(in Inbox) []byte {
-		return buildRequest("POST", "/api/v1/inboxes/"+in.Address+"/calendar/events", r.bed.Server.HTTP, keyHeader(in.Key), body)
+		return drive.BuildRequest("POST", "/api/v1/inboxes/"+in.Address+"/calendar/events", r.bed.Server.HTTP, drive.KeyHeader(in.Key), body)
 	}
-	side := func(order func(Inbox) []byte) func(context.Context, int) (Round, error) {
-		return func(ctx context.Context, round int) (Round, error) {
+	side := func(order func(Inbox) []byte) func(context.Context, int) (drive.Round, error) {
+		return func(ctx context.Context, round int) (drive.Round, error) {
 			r.order = order
 			did, _, err := r.one(ctx, r.ofKey(round%len(r.bed.Keys)))
 			return did, err
 		}
 	}
 	server := r.bed.Server.proc
-	results, err := Alternate(ctx, "202 of clients", r.opts.Rounds, Side{"meetings", side(meeting), server, nil}, Side{"sends", side(nil), server, nil})
+	results, err := drive.Alternate(ctx, "202 of clients", r.opts.Rounds, drive.Side{Target: "meetings", Run: side(meeting), Proc: server}, drive.Side{Target: "sends", Run: side(nil), Proc: server})
 	if err == nil {
 		r.bed.Report.Compare(results)
 	}
@@ -277,18 +211,18 @@ func (r *calendarRun) hostile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	file := newHostile(time.Now())
-	before, err := r.bed.Server.proc.residentMiB()
+	file := drive.HostileInvitation(time.Now())
+	before, err := r.bed.Server.proc.ResidentMiB()
 	if err != nil {
 		return err
 	}
-	results, err := Alternate(ctx, "mail of 1 MiB in", r.opts.Rounds, r.sides(to, r.opts.Hostile, mailKind{"hostile files", file}, mailKind{"texts", newText(time.Now(), len(file.text))})...)
+	results, err := drive.Alternate(ctx, "mail of 1 MiB in", r.opts.Rounds, r.sides(to, r.opts.Hostile, mailKind{"hostile files", file}, mailKind{"texts", drive.PlainText(time.Now(), file.Len())})...)
 	if err != nil {
 		return err
 	}
-	after, err := r.bed.Server.proc.residentMiB()
+	after, err := r.bed.Server.proc.ResidentMiB()
 	results[0].Values = map[string]float64{"resident MiB before": before, "resident MiB after": after,
-		"processor ms more than of a text": (results[0].CPU.total() - results[1].CPU.total()) / 1000}
+		"processor ms more than of a text": (results[0].CPU.Total() - results[1].CPU.Total()) / 1000}
 	r.bed.Report.Compare(results)
 	return err
 }
@@ -301,7 +235,7 @@ func (r *calendarRun) resident(ctx context.Context) error {
 		return err
 	}
 	plain, invited := inboxes[:r.opts.Resident], inboxes[r.opts.Resident:]
-	err = errors.Join(r.deliver(ctx, plain, eachHolds*len(plain), newMailTemplate(time.Now(), len(r.invitation.text))),
+	err = errors.Join(r.deliver(ctx, plain, eachHolds*len(plain), drive.SignInMail(time.Now(), r.invitation.Len())),
 		r.deliver(ctx, invited, eachHolds*len(invited), r.invitation))
 	if err == nil {
 		err = errors.Join(r.bed.Server.Stop(), r.bed.Server.start(ctx))
@@ -316,13 +250,13 @@ func (r *calendarRun) resident(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err = r.bed.Server.proc.settle(ctx); err == nil {
+		if err = r.bed.Server.proc.Settle(ctx); err == nil {
 			time.Sleep(settleFor)
-			sizes[i], err = r.bed.Server.proc.residentMiB()
+			sizes[i], err = r.bed.Server.proc.ResidentMiB()
 		}
 	}
 	each := func(mib float64) float64 { return mib * 1024 / float64(r.opts.Resident) }
-	r.bed.Report.Results = append(r.bed.Report.Results, Result{Name: "100 meetings in memory", Target: "inboxd", Count: int64(r.opts.Resident), Values: map[string]float64{
+	r.bed.Report.Results = append(r.bed.Report.Results, drive.Result{Name: "100 meetings in memory", Target: "inboxd", Count: int64(r.opts.Resident), Values: map[string]float64{
 		"resident KiB of an inbox with 100 mails": each(sizes[1] - sizes[0]), "resident KiB of one with 100 invitations": each(sizes[2] - sizes[1]),
 		"resident KiB of 100 meetings": each(sizes[2] - sizes[1] - sizes[1] + sizes[0]),
 	}})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"inboxd/bench/drive"
 	"inboxd/bench/peer"
 )
 
@@ -21,11 +22,11 @@ func TestConstantAnswersHaveTheirSize(t *testing.T) {
 		go func() { ended <- peer.Constant(ctx, "127.0.0.1:0", c.status, c.size, w) }()
 		line := make([]byte, 100)
 		n, err := r.Read(line)
-		addrs, ready := ParseReady("constant", string(line[:n]))
+		addrs, ready := drive.ParseReady("constant", string(line[:n]))
 		if err != nil || !ready {
 			t.Fatal(string(line[:n]), err)
 		}
-		conn, err := dialHTTP(t.Context(), addrs["http"])
+		conn, err := drive.DialHTTP(t.Context(), addrs["http"])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +39,7 @@ func TestConstantAnswersHaveTheirSize(t *testing.T) {
 			if err != nil || answer.Status != c.status || size != c.size {
 				t.Errorf("status %d, %d bytes, want %+v: %v", answer.Status, size, c, err)
 			}
-			if c.status == 200 && !json.Valid(answer.Body) || !bytes.HasSuffix(answer.Head, headEnd) {
+			if c.status == 200 && !json.Valid(answer.Body) || !bytes.HasSuffix(answer.Head, []byte("\r\n\r\n")) {
 				t.Errorf("%q %q", answer.Head, answer.Body)
 			}
 		}

@@ -5,6 +5,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"inboxd/bench/drive"
 )
 
 // probeRecord is what one accepted mail costs a log at least, in bytes.
@@ -43,14 +45,14 @@ func (p *diskProbe) once() (time.Duration, error) {
 }
 
 // run probes for a time.
-func (p *diskProbe) run(ctx context.Context, d time.Duration) (Round, error) {
-	r := Round{latency: newLatencies()}
+func (p *diskProbe) run(ctx context.Context, d time.Duration) (drive.Round, error) {
+	r := drive.NewRound()
 	for start := time.Now(); r.Elapsed < d && ctx.Err() == nil; r.Elapsed = time.Since(start) {
 		took, err := p.once()
 		if err != nil {
 			return r, err
 		}
-		r.latency.record(took)
+		r.Latency.Record(took)
 		r.Count++
 	}
 	return r, context.Cause(ctx)

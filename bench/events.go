@@ -9,13 +9,15 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"inboxd/bench/drive"
 )
 
 // EventsOptions shape the load of one event stream over a fleet. The tags are for the
 // command line.
 type EventsOptions struct {
 	Inboxes  int     `help:"Inboxes of the one account that is followed." default:"10000"`
-	Mails    int     `help:"Mails, dealt out over the inboxes." default:"10000"`
+	Messages int     `help:"Mails, dealt out over the inboxes." default:"10000"`
 	Rate     float64 `help:"Mails a second; 0 is as many as the server takes." default:"1000"`
 	Sessions int     `help:"SMTP sessions." default:"8"`
 	Size     int     `help:"Bytes of a mail." default:"2048"`
@@ -27,20 +29,19 @@ const eventsWithin = 30 * time.Second
 // Events measures the way from a mail's final dot to its event on one stream that follows
 // all inboxes of an account.
 func Events(ctx context.Context, bed *Bed, opts EventsOptions) error {
-	err := atLeastOne(map[string]int{"--inboxes": opts.Inboxes, "--mails": opts.Mails, "--sessions": opts.Sessions, "--size": opts.Size})
+	err := drive.AtLeastOne(map[string]int{"--inboxes": opts.Inboxes, "--messages": opts.Messages, "--sessions": opts.Sessions, "--size": opts.Size})
 	if err != nil {
 		return err
 	}
 	r := bed.Report
-	r.Load["inboxes"], r.Load["mails"], r.Load["rate"], r.Load["sessions"], r.Load["bytes"] = opts.Inboxes, opts.Mails, opts.Rate, opts.Sessions, opts.Size
-	token := runToken()
-	inboxes, err := createInboxes(ctx, bed.Server.HTTP, bed.Keys[:1], opts.Inboxes, setUpConns, func(i int) string { return token + strconv.Itoa(i) })
+	token := RunToken()
+	inboxes, err := bed.CreateInboxes(ctx, bed.Keys[:1], opts.Inboxes, SetUpConns, func(i int) string { return token + strconv.Itoa(i) })
 	if err != nil {
 		return err
 	}
-	dots := make([]time.Time, opts.Mails)
-	load := mailLoad{addr: bed.Server.SMTP, sessions: opts.Sessions, mails: opts.Mails, size: opts.Size, rate: opts.Rate, to: addresses(inboxes)}
-	load.sent = func(i int, dot time.Time) { dots[i] = dot }
+	dots := make([]time.Time, opts.Messages)
+	load := drive.MailLoad{Addr: bed.Server.SMTP, Sessions: opts.Sessions, Mails: opts.Messages, Size: opts.Size, Rate: opts.Rate, To: addresses(inboxes)}
+	load.Sent = func(i int, dot time.Time) { dots[i] = dot }
 	stream, err := openStream(ctx, bed.Server.HTTP, bed.Keys[0])
 	if err != nil {
 		return err
@@ -48,27 +49,27 @@ func Events(ctx context.Context, bed *Bed, opts EventsOptions) error {
 	defer stream.Close()
 	seen := make(chan error, 1)
 	go func() { seen <- stream.collect(&load) }() // ends by the deadline at the latest
-	accepted, err := load.run(ctx)
+	accepted, err := load.Run(ctx)
 	if err != nil {
-		_ = stream.conn.nc.SetDeadline(time.Unix(1, 0))
+		_ = stream.conn.NC.SetDeadline(time.Unix(1, 0))
 		return errors.Join(err, <-seen)
 	}
-	_ = stream.conn.nc.SetDeadline(time.Now().Add(eventsWithin))
+	_ = stream.conn.NC.SetDeadline(time.Now().Add(eventsWithin))
 	if err := <-seen; err != nil {
 		return err
 	}
-	delivered := Round{latency: newLatencies(), Count: int64(opts.Mails), Elapsed: accepted.Elapsed}
+	delivered := drive.Round{Latency: drive.NewLatencies(), Count: int64(opts.Messages), Elapsed: accepted.Elapsed}
 	for i, dot := range dots {
-		delivered.latency.record(stream.at[i].Sub(dot))
+		delivered.Latency.Record(stream.at[i].Sub(dot))
 	}
-	r.add(acceptedName(opts.Rate), accepted)
-	r.add("final dot to event", delivered)
+	r.Add(drive.AcceptedName(opts.Rate), "inboxd", accepted)
+	r.Add("final dot to event", "inboxd", delivered)
 	return nil
 }
 
 // eventReader is one connection that receives server-sent events.
 type eventReader struct {
-	conn *httpConn
+	conn *drive.HTTPConn
 	in   *bufio.Reader
 	at   []time.Time // of each mail's event
 }
@@ -76,25 +77,25 @@ type eventReader struct {
 // openStream asks for the events of the account and reads up to the end of the first block,
 // from where on no event is missed.
 func openStream(ctx context.Context, host, key string) (*eventReader, error) {
-	conn, err := dialHTTP(ctx, host)
+	conn, err := drive.DialHTTP(ctx, host)
 	if err != nil {
 		return nil, err
 	}
-	s := &eventReader{conn: conn, in: bufio.NewReaderSize(conn.nc, 64<<10)}
-	err = conn.nc.SetDeadline(time.Now().Add(apiTimeout))
+	s := &eventReader{conn: conn, in: bufio.NewReaderSize(conn.NC, 64<<10)}
+	err = conn.NC.SetDeadline(time.Now().Add(drive.AnswerWithin))
 	if err == nil {
-		_, err = conn.nc.Write(buildRequest("GET", "/api/v1/events", host, keyHeader(key)+"\r\nAccept: text/event-stream", nil))
+		_, err = conn.NC.Write(drive.BuildRequest("GET", "/api/v1/events", host, drive.KeyHeader(key)+"\r\nAccept: text/event-stream", nil))
 	}
 	if err == nil {
 		err = s.greeting()
 	}
 	if err == nil {
-		err = conn.nc.SetDeadline(time.Time{}) // the context and the caller bound the rest
+		err = conn.NC.SetDeadline(time.Time{}) // the context and the caller bound the rest
 	}
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	context.AfterFunc(ctx, func() { _ = conn.nc.SetDeadline(time.Unix(1, 0)) })
+	context.AfterFunc(ctx, func() { _ = conn.NC.SetDeadline(time.Unix(1, 0)) })
 	return s, nil
 }
 
@@ -115,16 +116,16 @@ func (s *eventReader) greeting() error {
 }
 
 // collect reads until the event of each mail was there, once.
-func (s *eventReader) collect(load *mailLoad) error {
-	index := make(map[string]int, load.mails)
-	for i := range load.mails {
-		index[load.code(i)] = i
+func (s *eventReader) collect(load *drive.MailLoad) error {
+	index := make(map[string]int, load.Mails)
+	for i := range load.Mails {
+		index[load.Code(i)] = i
 	}
-	s.at = make([]time.Time, load.mails)
-	for n := 0; n < load.mails; {
+	s.at = make([]time.Time, load.Mails)
+	for n := 0; n < load.Mails; {
 		line, err := s.in.ReadBytes('\n')
 		if err != nil {
-			return fmt.Errorf("the stream ended after %d of %d events: %w", n, load.mails, err)
+			return fmt.Errorf("the stream ended after %d of %d events: %w", n, load.Mails, err)
 		}
 		data, ok := bytes.CutPrefix(line, []byte("data: "))
 		if !ok {
@@ -136,7 +137,7 @@ func (s *eventReader) collect(load *mailLoad) error {
 			return fmt.Errorf("event %.200q: %w", data, err)
 		}
 		i, known := index[e.OTP]
-		if !known || load.to[i%len(load.to)] != e.Inbox || !s.at[i].IsZero() {
+		if !known || load.To[i%len(load.To)] != e.Inbox || !s.at[i].IsZero() {
 			return fmt.Errorf("event %.200q is not of a mail that was sent, or came twice", data)
 		}
 		s.at[i] = now

@@ -8,7 +8,8 @@ import (
 	"strconv"
 	"time"
 
-	"inboxd/http/client"
+	"inboxd/bench/drive"
+	"inboxd/bench/report"
 )
 
 // IngestOptions shape the load of incoming mail. The tags are for the command line.
@@ -40,7 +41,7 @@ type ingestRun struct {
 	opts    IngestOptions
 	source  string // path of smtp-source
 	sink    string // address of smtp-sink
-	sinking *process
+	sinking *drive.Process
 	token   string // local part of all recipients, after the number
 	inboxes []Inbox
 	probe   *diskProbe
@@ -88,18 +89,17 @@ func (o IngestOptions) check() error {
 			return fmt.Errorf("sessions: 1 to %d, not %d", maxSessions, s)
 		}
 	}
-	return atLeastOne(map[string]int{"--messages": o.Messages, "--size": o.Size, "--rounds": o.Rounds})
+	return drive.AtLeastOne(map[string]int{"--messages": o.Messages, "--size": o.Size, "--rounds": o.Rounds})
 }
 
-func (o IngestOptions) describe(r *Report) {
-	r.Load["messages"], r.Load["bytes"], r.Load["rounds"], r.Load["rate"] = o.Messages, o.Size, o.Rounds, o.Rate
+func (o IngestOptions) describe(r *report.Report) {
 	r.Notes = append(r.Notes, "smtp-source greets with HELO and does not pipeline; our loader sends a mail and the next one's MAIL, RCPT and DATA in one write.")
 }
 
 // prepareIngest starts the limit, creates the inboxes and opens the disk probe. The returned
 // function stops and removes them.
 func prepareIngest(ctx context.Context, bed *Bed, opts IngestOptions) (*ingestRun, func(), error) {
-	run := &ingestRun{bed: bed, opts: opts, token: "m" + runToken()}
+	run := &ingestRun{bed: bed, opts: opts, token: "m" + RunToken()}
 	var err error
 	if !opts.NoSource {
 		if run.source, err = lookPostfix(smtpSource); err != nil {
@@ -115,15 +115,15 @@ func prepareIngest(ctx context.Context, bed *Bed, opts IngestOptions) (*ingestRu
 		run.probe, err = openProbe(bed.dir)
 	}
 	if err != nil {
-		return nil, nil, errors.Join(err, sink.kill())
+		return nil, nil, errors.Join(err, sink.Kill())
 	}
-	return run, func() { _ = run.probe.Close(); _ = sink.kill() }, nil
+	return run, func() { _ = run.probe.Close(); _ = sink.Kill() }, nil
 }
 
 // numbered creates the recipients that smtp-source -N counts through: 1<token>, 2<token>...
 // They must share one domain, because smtp-source changes nothing else.
 func (r *ingestRun) numbered(ctx context.Context, n int) ([]Inbox, error) {
-	inboxes, err := createInboxes(ctx, r.bed.Server.HTTP, r.bed.Keys, n, setUpConns,
+	inboxes, err := r.bed.CreateInboxes(ctx, r.bed.Keys, n, SetUpConns,
 		func(i int) string { return strconv.Itoa(i+1) + r.token })
 	if err != nil {
 		return nil, err
@@ -154,7 +154,7 @@ func (r *ingestRun) hot(ctx context.Context) error {
 	if r.opts.Hot == 0 {
 		return nil
 	}
-	inboxes, err := createInboxes(ctx, r.bed.Server.HTTP, r.bed.Keys, r.opts.Rounds, 1,
+	inboxes, err := r.bed.CreateInboxes(ctx, r.bed.Keys, r.opts.Rounds, 1,
 		func(i int) string { return "hot" + strconv.Itoa(i) + r.token })
 	if err != nil {
 		return err
@@ -165,19 +165,19 @@ func (r *ingestRun) hot(ctx context.Context) error {
 	return r.compare(ctx, fmt.Sprintf("smtp-source hot s=%d", r.opts.Hot), sides)
 }
 
-func (r *ingestRun) sourceSides(load func(round int) sourceLoad) []Side {
-	run := func(addr string) func(context.Context, int) (Round, error) {
-		return func(ctx context.Context, round int) (Round, error) {
+func (r *ingestRun) sourceSides(load func(round int) sourceLoad) []drive.Side {
+	run := func(addr string) func(context.Context, int) (drive.Round, error) {
+		return func(ctx context.Context, round int) (drive.Round, error) {
 			l := load(round)
 			l.addr = addr
 			return l.run(ctx, r.source)
 		}
 	}
-	return []Side{{"inboxd", run(r.bed.Server.SMTP), r.bed.Server.proc, nil}, {"smtp-sink", run(r.sink), r.sinking, nil}}
+	return []drive.Side{{Target: "inboxd", Run: run(r.bed.Server.SMTP), Proc: r.bed.Server.proc}, {Target: "smtp-sink", Run: run(r.sink), Proc: r.sinking}}
 }
 
-func (r *ingestRun) diskSide() Side {
-	return Side{Target: "fdatasync", Run: func(ctx context.Context, _ int) (Round, error) { return r.probe.run(ctx, diskTurn) }}
+func (r *ingestRun) diskSide() drive.Side {
+	return drive.Side{Target: "fdatasync", Run: func(ctx context.Context, _ int) (drive.Round, error) { return r.probe.run(ctx, diskTurn) }}
 }
 
 // pipelined lets our own loader deliver sign-in mails. After each turn a sample of the
@@ -185,30 +185,27 @@ func (r *ingestRun) diskSide() Side {
 func (r *ingestRun) pipelined(ctx context.Context, sessions int) error {
 	sessions = min(sessions, r.opts.Messages)
 	name := fmt.Sprintf("pipelined s=%d", sessions)
-	load := mailLoad{sessions: sessions, mails: r.opts.Messages, size: r.opts.Size, rate: r.opts.Rate, to: addresses(r.inboxes)}
+	load := drive.MailLoad{Sessions: sessions, Mails: r.opts.Messages, Size: r.opts.Size, Rate: r.opts.Rate, To: addresses(r.inboxes)}
 	sent := load
-	ours := func(ctx context.Context, _ int) (Round, error) {
-		sent.addr, sent.first = r.bed.Server.SMTP, r.codes
-		r.codes += sent.mails
-		return sent.run(ctx)
+	ours := func(ctx context.Context, _ int) (drive.Round, error) {
+		sent.Addr, sent.First = r.bed.Server.SMTP, r.codes
+		r.codes += sent.Mails
+		return sent.Run(ctx)
 	}
 	sample := func(ctx context.Context, turn int) error {
 		return r.checkCodes(ctx, fmt.Sprintf("codes sampled in %s, round %d", name, turn+1), sent)
 	}
-	sink := func(ctx context.Context, _ int) (Round, error) {
+	sink := func(ctx context.Context, _ int) (drive.Round, error) {
 		l := load
-		l.addr = r.sink
-		return l.run(ctx)
+		l.Addr = r.sink
+		return l.Run(ctx)
 	}
-	sides := []Side{{"inboxd", ours, r.bed.Server.proc, sample}, {"smtp-sink", sink, r.sinking, nil}}
+	sides := []drive.Side{{Target: "inboxd", Run: ours, Proc: r.bed.Server.proc, Verify: sample}, {Target: "smtp-sink", Run: sink, Proc: r.sinking}}
 	if sessions == 1 {
 		sides = append(sides, r.diskSide())
 	}
 	return r.compare(ctx, name, sides)
 }
-
-// benchRecipient is a public key whose private one was thrown away.
-const benchRecipient = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
 
 // encrypted lets our own loader deliver the same mails to encrypted inboxes and to others, in turn. All
 // that the first took must be there at the end.
@@ -216,78 +213,67 @@ func (r *ingestRun) encrypted(ctx context.Context) error {
 	if r.opts.Encrypted == 0 {
 		return nil
 	}
-	session, key, err := signUpOne(ctx, r.bed.Server.HTTP)
+	vaults, err := r.bed.encryptedInboxes(ctx, min(r.opts.Messages, SetUpConns*SetUpConns), func(i int) string { return "sealed" + strconv.Itoa(i) + r.token })
 	if err != nil {
 		return err
 	}
-	api := newAPI(r.bed.Server.HTTP, session)
-	if _, err := api.SetEncryption(ctx, benchRecipient); err != nil {
-		return err
-	}
-	load := mailLoad{addr: r.bed.Server.SMTP, sessions: min(r.opts.Encrypted, r.opts.Messages), mails: r.opts.Messages, size: r.opts.Size, rate: r.opts.Rate, to: addresses(r.inboxes)}
+	load := drive.MailLoad{Addr: r.bed.Server.SMTP, Sessions: min(r.opts.Encrypted, r.opts.Messages), Mails: r.opts.Messages, Size: r.opts.Size, Rate: r.opts.Rate, To: addresses(r.inboxes)}
 	sealed := load
-	sealed.to = make([]string, min(r.opts.Messages, setUpConns*setUpConns))
-	for i := range sealed.to {
-		made, err := api.CreateEncryptedInbox(ctx, client.InboxOrder{Prefix: "sealed" + strconv.Itoa(i) + r.token})
-		if err != nil {
-			return err
-		}
-		sealed.to[i] = made.Address
-	}
-	load.to = load.to[:len(sealed.to)]
+	sealed.To = addresses(vaults)
+	load.To = load.To[:len(sealed.To)]
 	var taken int64
-	sides := []Side{
-		{"encrypted", func(ctx context.Context, _ int) (Round, error) {
-			round, err := sealed.run(ctx)
+	sides := []drive.Side{
+		{Target: "encrypted", Run: func(ctx context.Context, _ int) (drive.Round, error) {
+			round, err := sealed.Run(ctx)
 			taken += round.Count
 			return round, err
-		}, r.bed.Server.proc, nil},
-		{"inboxd", func(ctx context.Context, _ int) (Round, error) { return load.run(ctx) }, r.bed.Server.proc, nil},
+		}, Proc: r.bed.Server.proc},
+		{Target: "inboxd", Run: func(ctx context.Context, _ int) (drive.Round, error) { return load.Run(ctx) }, Proc: r.bed.Server.proc},
 	}
-	results, err := Alternate(ctx, fmt.Sprintf("encrypted s=%d", load.sessions), r.opts.Rounds, sides...)
+	results, err := drive.Alternate(ctx, fmt.Sprintf("encrypted s=%d", load.Sessions), r.opts.Rounds, sides...)
 	if err != nil {
 		return err
 	}
 	r.bed.Report.Compare(results)
-	stored, err := storedMails(ctx, r.bed.Server.HTTP, []string{key})
-	r.bed.Report.Checks = append(r.bed.Report.Checks, Check{"stored encrypted", taken, stored})
+	stored, err := storedMails(ctx, r.bed.Server.HTTP, []string{vaults[0].Key})
+	r.bed.Report.Verify("stored encrypted", taken, stored)
 	return err
 }
 
 // compare lets the sides take turns, and then asks the API whether every mail that the
 // server took since the beginning is there.
-func (r *ingestRun) compare(ctx context.Context, name string, sides []Side) error {
-	results, err := Alternate(ctx, name, r.opts.Rounds, sides...)
+func (r *ingestRun) compare(ctx context.Context, name string, sides []drive.Side) error {
+	results, err := drive.Alternate(ctx, name, r.opts.Rounds, sides...)
 	if err != nil {
 		return err
 	}
 	r.bed.Report.Compare(results)
 	if len(results) == 3 { // a single session: what is the most that the dialogue leaves of the disk's rate?
-		r.bed.Report.Ratios = append(r.bed.Report.Ratios, RatioOf(inTurn(results[1], results[2]), results[2]))
+		r.bed.Report.Ratios = append(r.bed.Report.Ratios, drive.RatioOf(drive.InTurn(results[1], results[2]), results[2]))
 	}
 	r.accepted += results[0].Count
 	stored, err := storedMails(ctx, r.bed.Server.HTTP, r.bed.Keys)
 	if err != nil {
 		return err
 	}
-	r.bed.Report.Checks = append(r.bed.Report.Checks, Check{"stored after " + name, r.accepted, stored})
+	r.bed.Report.Verify("stored after "+name, r.accepted, stored)
 	return nil
 }
 
 // checkCodes reads the newest mail of a sample of the inboxes.
-func (r *ingestRun) checkCodes(ctx context.Context, name string, load mailLoad) error {
-	sample := min(sampleSize, load.mails)
+func (r *ingestRun) checkCodes(ctx context.Context, name string, load drive.MailLoad) error {
+	sample := min(sampleSize, load.Mails)
 	var right int64
 	for n := range sample {
-		i := n * load.mails / sample
+		i := n * load.Mails / sample
 		email, err := r.inboxes[i].latest(ctx, r.bed.Server.HTTP)
 		if err != nil {
 			return err
 		}
-		if email.code() == load.code(i) {
+		if email.CodeIn() == load.Code(i) {
 			right++
 		}
 	}
-	r.bed.Report.Checks = append(r.bed.Report.Checks, Check{name, int64(sample), right})
+	r.bed.Report.Verify(name, int64(sample), right)
 	return nil
 }

@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"inboxd/bench/drive"
+	"inboxd/bench/report"
 )
 
 // LatencyOptions shape the road of single mails. The tags are for the command line.
 type LatencyOptions struct {
-	Mails int `help:"Mails for each kind of reader, one at a time, all to one inbox." default:"500"`
-	Size  int `help:"Bytes of a mail." default:"2048"`
+	Messages int `help:"Mails for each kind of reader, one at a time, all to one inbox." default:"500"`
+	Size     int `help:"Bytes of a mail." default:"2048"`
 }
 
 const (
@@ -30,39 +33,38 @@ type latencyRun struct {
 	inbox    Inbox
 	host     string
 	token    string
-	mail     *smtpConn
-	reader   *httpConn
+	mail     *drive.SMTPConn
+	reader   *drive.HTTPConn
 	probe    *diskProbe
-	template *mailTemplate
+	template *drive.Template
 
 	last int64 // id of the newest mail that was read
 	sent int
 }
 
 // journey is what one kind of reader saw.
-type journey struct{ accepted, readable Round }
+type journey struct{ accepted, readable drive.Round }
 
 // Latency measures, one mail at a time, the way from its final dot to the 250 and to a
 // reader, beside what the disk asks for one append and sync.
 func Latency(ctx context.Context, bed *Bed, opts LatencyOptions) error {
-	if err := atLeastOne(map[string]int{"--mails": opts.Mails, "--size": opts.Size}); err != nil {
+	if err := drive.AtLeastOne(map[string]int{"--messages": opts.Messages, "--size": opts.Size}); err != nil {
 		return err
 	}
-	if opts.Mails > maxLatencyMails {
-		return fmt.Errorf("--mails: at most %d", maxLatencyMails)
+	if opts.Messages > maxLatencyMails {
+		return fmt.Errorf("--messages: at most %d", maxLatencyMails)
 	}
 	run, err := prepareLatency(ctx, bed, opts)
 	if err != nil {
 		return err
 	}
 	defer run.close()
-	defer interruptOn(ctx, run.mail.nc)()
-	defer interruptOn(ctx, run.reader.nc)()
-	bed.Report.Load["mails"], bed.Report.Load["bytes"] = opts.Mails, opts.Size
+	defer drive.InterruptOn(ctx, run.mail.NC)()
+	defer drive.InterruptOn(ctx, run.reader.NC)()
 	kinds := []readerKind{{name: "poll"}, {name: "long poll", wait: readableWithin}}
 	journeys := []journey{newJourney(), newJourney()}
-	disk := Round{latency: newLatencies()}
-	for range opts.Mails {
+	disk := drive.NewRound()
+	for range opts.Messages {
 		for k, kind := range kinds {
 			if err := run.one(ctx, kind, &journeys[k]); err != nil {
 				return errors.Join(fmt.Errorf("mail %d, reader by %s: %w", run.sent, kind.name, err), context.Cause(ctx))
@@ -72,7 +74,7 @@ func Latency(ctx context.Context, bed *Bed, opts LatencyOptions) error {
 		if err != nil {
 			return err
 		}
-		disk.latency.record(took)
+		disk.Latency.Record(took)
 		disk.Count++
 	}
 	reportLatency(bed.Report, kinds, journeys, disk)
@@ -80,17 +82,17 @@ func Latency(ctx context.Context, bed *Bed, opts LatencyOptions) error {
 }
 
 func newJourney() journey {
-	return journey{Round{latency: newLatencies()}, Round{latency: newLatencies()}}
+	return journey{drive.NewRound(), drive.NewRound()}
 }
 
 func prepareLatency(ctx context.Context, bed *Bed, opts LatencyOptions) (_ *latencyRun, err error) {
-	run := &latencyRun{host: bed.Server.HTTP, token: runToken(), template: newMailTemplate(time.Now(), opts.Size)}
+	run := &latencyRun{host: bed.Server.HTTP, token: RunToken(), template: drive.SignInMail(time.Now(), opts.Size)}
 	defer func() {
 		if err != nil {
 			run.close()
 		}
 	}()
-	inboxes, err := createInboxes(ctx, run.host, bed.Keys[:1], 1, 1, func(int) string { return "latency" + run.token })
+	inboxes, err := bed.CreateInboxes(ctx, bed.Keys[:1], 1, 1, func(int) string { return "latency" + run.token })
 	if err != nil {
 		return nil, err
 	}
@@ -98,10 +100,10 @@ func prepareLatency(ctx context.Context, bed *Bed, opts LatencyOptions) (_ *late
 	if run.probe, err = openProbe(bed.dir); err != nil {
 		return nil, err
 	}
-	if run.reader, err = dialHTTP(ctx, run.host); err != nil {
+	if run.reader, err = drive.DialHTTP(ctx, run.host); err != nil {
 		return nil, err
 	}
-	run.mail, err = dialSMTP(ctx, bed.Server.SMTP)
+	run.mail, err = drive.DialSMTP(ctx, bed.Server.SMTP)
 	return run, err
 }
 
@@ -119,7 +121,7 @@ func (r *latencyRun) close() {
 
 // sighting is a mail as the reader saw it.
 type sighting struct {
-	email *Email
+	email *drive.Email
 	at    time.Time
 	err   error
 }
@@ -127,16 +129,16 @@ type sighting struct {
 // one sends one mail while a reader waits for it. The reader asks before the final dot is
 // sent, so its first question is never the one that finds the mail late.
 func (r *latencyRun) one(ctx context.Context, kind readerKind, out *journey) error {
-	code := codeOf(r.sent)
+	code := drive.CodeOf(r.sent)
 	r.sent++
-	mail := r.template.render(nil, code, r.token+strconv.Itoa(r.sent))
+	mail := r.template.Render(nil, code, r.token+strconv.Itoa(r.sent))
 	asking, seen := make(chan struct{}), make(chan sighting, 1)
 	go func() { seen <- r.read(kind, asking) }() // ends by its deadline at the latest
 	<-asking
-	dot, err := r.mail.send(r.inbox.Address, mail)
+	dot, err := r.mail.Send(r.inbox.Address, mail)
 	accepted := time.Since(dot)
 	if err != nil {
-		_ = r.reader.nc.SetDeadline(time.Unix(1, 0)) // nobody needs the reader now
+		_ = r.reader.NC.SetDeadline(time.Unix(1, 0)) // nobody needs the reader now
 		<-seen
 		return err
 	}
@@ -144,12 +146,12 @@ func (r *latencyRun) one(ctx context.Context, kind readerKind, out *journey) err
 	switch {
 	case s.err != nil:
 		return s.err
-	case s.email.code() != code:
-		return fmt.Errorf("message %d carries code %q, want %q", s.email.ID, s.email.code(), code)
+	case s.email.CodeIn() != code:
+		return fmt.Errorf("message %d carries code %q, want %q", s.email.ID, s.email.CodeIn(), code)
 	}
 	r.last = s.email.ID
-	out.accepted.latency.record(accepted)
-	out.readable.latency.record(s.at.Sub(dot))
+	out.accepted.Latency.Record(accepted)
+	out.readable.Latency.Record(s.at.Sub(dot))
 	out.accepted.Count++
 	out.readable.Count++
 	return nil
@@ -157,20 +159,20 @@ func (r *latencyRun) one(ctx context.Context, kind readerKind, out *journey) err
 
 // read asks for a mail newer than the last until there is one.
 func (r *latencyRun) read(kind readerKind, asking chan<- struct{}) (s sighting) {
-	request := buildRequest("GET", latestPath(r.inbox.Address, r.last, kind.wait), r.host, keyHeader(r.inbox.Key), nil)
-	s.err = r.reader.nc.SetDeadline(time.Now().Add(readableWithin + apiTimeout))
+	request := drive.BuildRequest("GET", drive.LatestPath(r.inbox.Address, r.last, kind.wait), r.host, drive.KeyHeader(r.inbox.Key), nil)
+	s.err = r.reader.NC.SetDeadline(time.Now().Add(readableWithin + drive.AnswerWithin))
 	close(asking)
 	for until := time.Now().Add(readableWithin); s.err == nil && s.email == nil; {
-		var answer httpAnswer
+		var answer drive.HTTPAnswer
 		if answer, s.err = r.reader.Do(request); s.err != nil {
 			return s
 		}
 		s.at = time.Now()
 		if answer.Status != 200 {
-			s.err = &refusal{answer.Status, detailOf(answer.Body)}
+			s.err = &drive.Refusal{Status: answer.Status, Detail: drive.DetailOf(answer.Body)}
 			return s
 		}
-		if s.email, s.err = parseLatest(answer.Body); s.email == nil && s.at.After(until) {
+		if s.email, s.err = drive.ParseLatest(answer.Body); s.email == nil && s.at.After(until) {
 			s.err = fmt.Errorf("not readable within %v", readableWithin)
 		}
 	}
@@ -178,20 +180,20 @@ func (r *latencyRun) read(kind readerKind, asking chan<- struct{}) (s sighting) 
 }
 
 // reportLatency sets each way beside one append and sync of the disk.
-func reportLatency(report *Report, kinds []readerKind, journeys []journey, disk Round) {
-	limit := Result{Name: "append + fdatasync", Target: "disk"}
-	limit.fill(disk)
-	add := func(name string, r Round) {
-		res := Result{Name: name, Target: "inboxd"}
-		res.fill(r)
+func reportLatency(out *report.Report, kinds []readerKind, journeys []journey, disk drive.Round) {
+	limit := drive.Result{Name: "append + fdatasync", Target: "disk"}
+	limit.Fill(disk)
+	add := func(name string, r drive.Round) {
+		res := drive.Result{Name: name, Target: "inboxd"}
+		res.Fill(r)
 		if res.Latency != nil && limit.Latency != nil && limit.Latency.P50 > 0 {
 			res.Values = map[string]float64{"p50 in fdatasyncs": res.Latency.P50 / limit.Latency.P50}
 		}
-		report.Results = append(report.Results, res)
+		out.Results = append(out.Results, res)
 	}
 	for k, kind := range kinds {
 		add("final dot to 250 (beside "+kind.name+")", journeys[k].accepted)
 		add("final dot to "+kind.name, journeys[k].readable)
 	}
-	report.Results = append(report.Results, limit)
+	out.Results = append(out.Results, limit)
 }

@@ -3,9 +3,13 @@ package bench
 import (
 	"errors"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"inboxd/bench/drive"
+	"inboxd/bench/report"
 )
 
 func smallPoll() PollOptions {
@@ -28,14 +32,14 @@ func TestPollComparesWithTheConstantAnswer(t *testing.T) {
 			t.Errorf("%+v", q)
 		}
 	}
-	if got := strings.Join(ratios, ", "); got != "GET /latest account-key, GET /latest inbox-key, GET /latest per-inbox, GET /latest 304, GET /latest tag" {
+	if got := strings.Join(ratios, ", "); got != "GET /latest account-key, GET /latest inbox-key, GET /latest per-inbox, GET /latest 304, GET /latest tag, GET /latest encrypted" {
 		t.Errorf("ratios %s", got)
 	}
 	for i, res := range r.Results {
 		if res.Count == 0 || res.Latency == nil || res.Latency.P50 <= 0 || len(res.Rounds) != 2 {
 			t.Errorf("%+v", res)
 		}
-		if res.CPU == nil || res.CPU.total() <= 0 || len(res.CPU.Rounds) != 2 {
+		if res.CPU == nil || res.CPU.Total() <= 0 || len(res.CPU.Rounds) != 2 {
 			t.Errorf("%s on %s: processor time %+v", res.Name, res.Target, res.CPU)
 		}
 		if want := []string{"inboxd", "constant"}[i%2]; res.Target != want {
@@ -82,6 +86,7 @@ func TestPollFindsWrongAnswers(t *testing.T) {
 		{"--fake-wrong-code", "account-key", `code "999999"`},
 		{"--fake-wrong-code", "inbox-key", `code "999999"`},
 		{"--fake-wrong-code", "per-inbox", `code "999999"`},
+		{"--fake-wrong-code", "encrypted", "is not sealed"},
 		{"--fake-always-new", "304", "status 200, want 304"},
 		{"--fake-never-new", "304", `said to be unchanged with ETag "other"`},
 	} {
@@ -124,7 +129,7 @@ func needPostfix(t *testing.T) {
 func TestIngestAllVariants(t *testing.T) {
 	needPostfix(t)
 	bed := fakeBed(t)
-	opts := IngestOptions{Messages: 30, Size: mailSize, Sessions: []int{1, 4}, Hot: 4, Pipelined: []int{1, 4}, Encrypted: 4, Rounds: 2}
+	opts := IngestOptions{Messages: 30, Size: drive.MailSize, Sessions: []int{1, 4}, Hot: 4, Pipelined: []int{1, 4}, Encrypted: 4, Rounds: 2}
 	if err := Ingest(t.Context(), bed, opts); err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +156,7 @@ func TestIngestAllVariants(t *testing.T) {
 func TestIngestFindsLostMail(t *testing.T) {
 	needPostfix(t)
 	bed := fakeBed(t, "--fake-lose-mail")
-	opts := IngestOptions{Messages: 30, Size: mailSize, Pipelined: []int{2}, Rounds: 1, NoSource: true}
+	opts := IngestOptions{Messages: 30, Size: drive.MailSize, Pipelined: []int{2}, Rounds: 1, NoSource: true}
 	if err := Ingest(t.Context(), bed, opts); err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +174,7 @@ func TestIngestFindsLostMail(t *testing.T) {
 func TestIngestFindsWrongCodes(t *testing.T) {
 	needPostfix(t)
 	bed := fakeBed(t, "--fake-wrong-code")
-	opts := IngestOptions{Messages: 5, Size: mailSize, Pipelined: []int{1}, Rounds: 1, NoSource: true}
+	opts := IngestOptions{Messages: 5, Size: drive.MailSize, Pipelined: []int{1}, Rounds: 1, NoSource: true}
 	if err := Ingest(t.Context(), bed, opts); err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +185,7 @@ func TestIngestFindsWrongCodes(t *testing.T) {
 
 func TestLatencySeesEveryMail(t *testing.T) {
 	bed := fakeBed(t)
-	if err := Latency(t.Context(), bed, LatencyOptions{Mails: 10, Size: mailSize}); err != nil {
+	if err := Latency(t.Context(), bed, LatencyOptions{Messages: 10, Size: drive.MailSize}); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(bed.Report.Results); n != 5 {
@@ -198,7 +203,7 @@ func TestLatencySeesEveryMail(t *testing.T) {
 
 func TestLatencyFindsWrongCodes(t *testing.T) {
 	bed := fakeBed(t, "--fake-wrong-code")
-	err := Latency(t.Context(), bed, LatencyOptions{Mails: 1, Size: mailSize})
+	err := Latency(t.Context(), bed, LatencyOptions{Messages: 1, Size: drive.MailSize})
 	if err == nil || !strings.Contains(err.Error(), `"999999"`) {
 		t.Errorf("error %v", err)
 	}
@@ -206,7 +211,7 @@ func TestLatencyFindsWrongCodes(t *testing.T) {
 
 func TestStartReadsAfterEveryEnding(t *testing.T) {
 	bed := fakeBed(t)
-	if err := Start(t.Context(), bed, StartOptions{Inboxes: 30, Mails: 20, Reads: 10, Rounds: 2}); err != nil {
+	if err := Start(t.Context(), bed, StartOptions{Inboxes: 30, Messages: 20, Reads: 10, Rounds: 2}); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(bed.Report.Results); n != 3 {
@@ -221,7 +226,7 @@ func TestStartReadsAfterEveryEnding(t *testing.T) {
 
 func TestStartFindsLostMail(t *testing.T) {
 	bed := fakeBed(t, "--fake-lose-mail")
-	err := Start(t.Context(), bed, StartOptions{Inboxes: 30, Mails: 30, Reads: 30, Rounds: 1})
+	err := Start(t.Context(), bed, StartOptions{Inboxes: 30, Messages: 30, Reads: 30, Rounds: 1})
 	if err == nil || !strings.Contains(err.Error(), "want") {
 		t.Errorf("error %v", err)
 	}
@@ -229,7 +234,7 @@ func TestStartFindsLostMail(t *testing.T) {
 
 func TestWaitersAreAllWoken(t *testing.T) {
 	bed := fakeBed(t)
-	if err := Waiters(t.Context(), bed, WaitersOptions{Waiters: 20, Sessions: 3, Size: mailSize}); err != nil {
+	if err := Waiters(t.Context(), bed, WaitersOptions{Inboxes: 20, Sessions: 3, Size: drive.MailSize}); err != nil {
 		t.Fatal(err)
 	}
 	r := bed.Report
@@ -248,7 +253,7 @@ func TestWaitersAreAllWoken(t *testing.T) {
 
 func TestWaitersFindWrongCodes(t *testing.T) {
 	bed := fakeBed(t, "--fake-wrong-code")
-	if err := Waiters(t.Context(), bed, WaitersOptions{Waiters: 3, Sessions: 1, Size: mailSize}); err != nil {
+	if err := Waiters(t.Context(), bed, WaitersOptions{Inboxes: 3, Sessions: 1, Size: drive.MailSize}); err != nil {
 		t.Fatal(err)
 	}
 	if err := bed.Report.Err(); err == nil || !strings.Contains(err.Error(), `code "999999"`) {
@@ -257,7 +262,7 @@ func TestWaitersFindWrongCodes(t *testing.T) {
 }
 
 func smallWebhooks() WebhooksOptions {
-	return WebhooksOptions{Mails: 30, Rounds: 2, Inboxes: 4, Sessions: 3, Size: mailSize, Within: time.Minute}
+	return WebhooksOptions{Messages: 30, Rounds: 2, Inboxes: 4, Sessions: 3, Size: drive.MailSize, Within: time.Minute}
 }
 
 func TestWebhooksTellOfEveryMail(t *testing.T) {
@@ -311,7 +316,7 @@ func TestWebhooksFindWrongCalls(t *testing.T) {
 
 func TestEventsSeeEveryMail(t *testing.T) {
 	bed := fakeBed(t)
-	if err := Events(t.Context(), bed, EventsOptions{Inboxes: 10, Mails: 35, Sessions: 3, Size: mailSize}); err != nil {
+	if err := Events(t.Context(), bed, EventsOptions{Inboxes: 10, Messages: 35, Sessions: 3, Size: drive.MailSize}); err != nil {
 		t.Fatal(err)
 	}
 	for _, res := range bed.Report.Results {
@@ -323,7 +328,7 @@ func TestEventsSeeEveryMail(t *testing.T) {
 
 func TestEventsFindWrongOnes(t *testing.T) {
 	bed := fakeBed(t, "--fake-wrong-code")
-	err := Events(t.Context(), bed, EventsOptions{Inboxes: 2, Mails: 2, Sessions: 1, Size: mailSize})
+	err := Events(t.Context(), bed, EventsOptions{Inboxes: 2, Messages: 2, Sessions: 1, Size: drive.MailSize})
 	if err == nil || !strings.Contains(err.Error(), "not of a mail that was sent") {
 		t.Errorf("error %v", err)
 	}
@@ -332,24 +337,24 @@ func TestEventsFindWrongOnes(t *testing.T) {
 func TestSendCountsEveryMail(t *testing.T) {
 	needPostfix(t)
 	bed := fakeBed(t)
-	if err := Send(t.Context(), bed, SendOptions{Mails: 40, Size: 500, Clients: 4, Singles: 5, Rounds: 1}); err != nil {
+	if err := Send(t.Context(), bed, SendOptions{Messages: 40, Size: 500, Connections: 4, Singles: 5, Rounds: 1}); err != nil {
 		t.Fatal(err)
 	}
 	r := bed.Report
 	if err := r.Err(); err != nil {
 		t.Error(err)
 	}
-	if len(r.Results) != 5 || len(r.Ratios) != 1 || r.Results[2].Count != 40 || r.Checks[0].Want != 45 {
+	if len(r.Results) != 4 || len(r.Notes) != 1 || len(r.Ratios) != 1 || r.Results[2].Count != 40 || r.Checks[0].Want != 45 {
 		t.Errorf("%+v", r)
 	}
-	if err := Send(t.Context(), bed, SendOptions{Mails: 40, Size: 500, Clients: 4, Singles: 5, Rounds: 3}); err == nil || !strings.Contains(err.Error(), "--accounts 4") {
+	if err := Send(t.Context(), bed, SendOptions{Messages: 40, Size: 500, Connections: 4, Singles: 5, Rounds: 3}); err == nil || !strings.Contains(err.Error(), "--accounts 4") {
 		t.Errorf("with too few accounts: %v", err)
 	}
 }
 
 func TestCalendarMeasuresEveryPart(t *testing.T) {
 	needPostfix(t)
-	opts := CalendarOptions{Mails: 20, Inboxes: 3, Sessions: 2, Meetings: 9, Connections: 2, Duration: 50 * time.Millisecond, Posts: 10, Clients: 2, Hostile: 2, Resident: 1, Rounds: 1,
+	opts := CalendarOptions{Messages: 20, Inboxes: 3, Sessions: 2, Meetings: 9, Connections: 2, Duration: 50 * time.Millisecond, Posts: 10, PostConnections: 2, Hostile: 2, Resident: 1, Rounds: 1,
 		Parts: []string{"mails", "reads", "posts", "hostile"}}
 	bed := fakeBed(t)
 	if err := Calendar(t.Context(), bed, opts); err != nil {
@@ -368,34 +373,77 @@ func TestCalendarMeasuresEveryPart(t *testing.T) {
 	}
 }
 
+func TestPageIsComparedWithConstantAnswers(t *testing.T) {
+	bed := fakeBed(t)
+	if err := Page(t.Context(), bed, PageOptions{Connections: 2, Duration: 50 * time.Millisecond, Rounds: 1}); err != nil {
+		t.Fatal(err)
+	}
+	r := bed.Report
+	if err := r.Err(); err != nil {
+		t.Error(err)
+	}
+	if len(r.Results) != 6 || len(r.Ratios) != 3 || r.Results[4].Name != "GET /assets/app.AAAAAAAA.js" || r.Results[4].Count == 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestCalendarFindsLostInvitations(t *testing.T) {
 	needPostfix(t)
 	bed := fakeBed(t, "--fake-lose-mail")
-	opts := CalendarOptions{Mails: 1, Inboxes: 1, Sessions: 1, Meetings: 20, Connections: 1, Duration: 20 * time.Millisecond, Posts: 1, Clients: 1, Hostile: 1, Resident: 1, Rounds: 1, Parts: []string{"reads"}}
+	opts := CalendarOptions{Messages: 1, Inboxes: 1, Sessions: 1, Meetings: 20, Connections: 1, Duration: 20 * time.Millisecond, Posts: 1, PostConnections: 1, Hostile: 1, Resident: 1, Rounds: 1, Parts: []string{"reads"}}
 	if err := errors.Join(Calendar(t.Context(), bed, opts), bed.Report.Err()); err == nil || !strings.Contains(err.Error(), "meetings of the invitations") {
 		t.Errorf("error %v", err)
 	}
 }
 
 func TestBoundsAreKept(t *testing.T) {
-	bed := &Bed{Server: &Server{HTTP: "127.0.0.1:1", SMTP: "127.0.0.1:1"}, Report: &Report{Load: map[string]any{}}}
+	bed := &Bed{Server: &Server{HTTP: "127.0.0.1:1", SMTP: "127.0.0.1:1"}, Report: &report.Report{Load: map[string]any{}}}
 	for name, err := range map[string]error{
 		"no inboxes":          Poll(t.Context(), bed, PollOptions{Connections: 1, Rounds: 1}),
 		"no sessions":         Ingest(t.Context(), bed, IngestOptions{Messages: 1, Size: 1, Rounds: 1, Sessions: []int{0}}),
 		"too many mails":      Ingest(t.Context(), bed, IngestOptions{Messages: maxMessages + 1, Size: 1, Rounds: 1}),
-		"over an inbox":       Latency(t.Context(), bed, LatencyOptions{Mails: maxLatencyMails + 1, Size: 1}),
+		"over an inbox":       Latency(t.Context(), bed, LatencyOptions{Messages: maxLatencyMails + 1, Size: 1}),
 		"no waiters":          Waiters(t.Context(), bed, WaitersOptions{}),
-		"too many hanging":    Webhooks(t.Context(), bed, WebhooksOptions{Mails: 1, Rounds: 1, Inboxes: 1, Sessions: 1, Size: 1, Hanging: maxHanging + 1}),
-		"no sessions to tell": Webhooks(t.Context(), bed, WebhooksOptions{Mails: 1, Rounds: 1, Inboxes: 1, Size: 1}),
+		"too many hanging":    Webhooks(t.Context(), bed, WebhooksOptions{Messages: 1, Rounds: 1, Inboxes: 1, Sessions: 1, Size: 1, Hanging: maxHanging + 1}),
+		"no sessions to tell": Webhooks(t.Context(), bed, WebhooksOptions{Messages: 1, Rounds: 1, Inboxes: 1, Size: 1}),
 		"no mails":            Events(t.Context(), bed, EventsOptions{Inboxes: 1}),
 		"meetings elsewhere":  Calendar(t.Context(), bed, CalendarOptions{}),
-		"a server not ours":   Start(t.Context(), bed, StartOptions{Inboxes: 1, Mails: 1, Reads: 1, Rounds: 1}),
+		"a page elsewhere":    Page(t.Context(), bed, PageOptions{Connections: 1, Rounds: 1}),
+		"a server not ours":   Start(t.Context(), bed, StartOptions{Inboxes: 1, Messages: 1, Reads: 1, Rounds: 1}),
 	} {
 		if err == nil || strings.Contains(err.Error(), "refused") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, _, err := signUp(t.Context(), "127.0.0.1:1", maxAccounts+1); err == nil || !strings.Contains(err.Error(), "rate limited") {
+	if _, _, err := bed.signUp(t.Context(), maxAccounts+1); err == nil || !strings.Contains(err.Error(), "rate limited") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestScaleReadsColdAndHot(t *testing.T) {
+	bed := fakeBed(t)
+	if err := Scale(t.Context(), bed, ScaleOptions{Inboxes: 30, Messages: 70, Size: drive.MailSize, Sessions: 4, Connections: 3, Duration: 100 * time.Millisecond, Reads: 10, Rounds: 2}); err != nil {
+		t.Fatal(err)
+	}
+	r := bed.Report
+	if err := r.Err(); err != nil {
+		t.Error(err)
+	}
+	var counts []int64
+	for _, res := range r.Results {
+		counts = append(counts, min(res.Count, 100))
+	}
+	if want := []int64{30, 70, 2, 10, counts[len(counts)-1]}; !slices.Equal(counts, want) || len(r.Promises) != 3 {
+		t.Errorf("counts %v, want %v; promises %+v", counts, want, r.Promises)
+	}
+	if held := r.Results[1].Values["resident MiB with all of them"]; held < 1 {
+		t.Errorf("held %v MiB", held)
+	}
+}
+
+func TestScaleFindsLostMail(t *testing.T) {
+	bed := fakeBed(t, "--fake-lose-mail")
+	if err := errors.Join(Scale(t.Context(), bed, ScaleOptions{Inboxes: 30, Messages: 30, Size: drive.MailSize, Sessions: 1, Connections: 3, Duration: 100 * time.Millisecond, Reads: 30, Rounds: 1}), bed.Report.Err()); err == nil || !strings.Contains(err.Error(), "want") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -10,30 +10,14 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"inboxd/bench/drive"
+	"inboxd/bench/report"
 )
 
 // OTPOptions name the mails. The tags are for the command line.
 type OTPOptions struct {
 	Dir string `arg:"" help:"Folder of mails with expected.tsv: the columns file and code (NULL for none), and, if there are, accept (other forms that are right, parted by |), category, and doubtful (anything but -: scored apart)." type:"existingdir"`
-}
-
-// Codes is how many codes of some mails were found.
-type Codes struct {
-	Category  string  `json:"category"`
-	Mails     int     `json:"mails"`
-	Right     int     `json:"right"` // codes, and mails rightly without one
-	Wrong     int     `json:"wrong_codes"`
-	Wanted    int     `json:"wanted"` // mails that have a code
-	Found     int     `json:"found"`  // ... and it was given
-	Precision float64 `json:"precision"`
-	Recall    float64 `json:"recall"`
-}
-
-// Miss is a mail whose answer was not right. "" is no code.
-type Miss struct {
-	File string `json:"file"`
-	Want string `json:"want"`
-	Got  string `json:"got"`
 }
 
 // expectation is one row of expected.tsv.
@@ -50,17 +34,17 @@ func OTP(ctx context.Context, bed *Bed, opts OTPOptions) error {
 	if err != nil {
 		return err
 	}
-	inboxes, err := createInboxes(ctx, bed.Server.HTTP, bed.Keys[:1], 1+len(rows)/mailsAnInbox, 1,
-		func(i int) string { return fmt.Sprintf("otp%s%d", runToken(), i) })
+	inboxes, err := bed.CreateInboxes(ctx, bed.Keys[:1], 1+len(rows)/mailsAnInbox, 1,
+		func(i int) string { return fmt.Sprintf("otp%s%d", RunToken(), i) })
 	if err != nil {
 		return err
 	}
 	run := otpRun{dir: opts.Dir, host: bed.Server.HTTP}
-	if run.mail, err = dialSMTP(ctx, bed.Server.SMTP); err != nil {
+	if run.mail, err = drive.DialSMTP(ctx, bed.Server.SMTP); err != nil {
 		return err
 	}
 	defer run.mail.Close()
-	defer interruptOn(ctx, run.mail.nc)()
+	defer drive.InterruptOn(ctx, run.mail.NC)()
 	start := time.Now()
 	for i, row := range rows {
 		if err := run.one(ctx, row, inboxes[i/mailsAnInbox]); err != nil {
@@ -78,13 +62,13 @@ const mailsAnInbox = 5_000
 // otpRun owns one mail session.
 type otpRun struct {
 	dir  string
-	mail *smtpConn
+	mail *drive.SMTPConn
 	host string // of the API
 	last int64  // id of the newest mail that was read
 	read int64
 
-	codes  []Codes
-	misses []Miss
+	codes  []report.Codes
+	misses []report.Miss
 }
 
 // one delivers a mail and counts the answer.
@@ -93,7 +77,7 @@ func (r *otpRun) one(ctx context.Context, row expectation, to Inbox) error {
 	if err != nil {
 		return err
 	}
-	if _, err := r.mail.send(to.Address, onTheWire(raw)); err != nil {
+	if _, err := r.mail.Send(to.Address, onTheWire(raw)); err != nil {
 		return err
 	}
 	email, err := to.latest(ctx, r.host)
@@ -105,7 +89,7 @@ func (r *otpRun) one(ctx context.Context, row expectation, to Inbox) error {
 	}
 	r.last = email.ID
 	r.read++
-	r.count(row, email.code())
+	r.count(row, email.CodeIn())
 	return nil
 }
 
@@ -136,19 +120,19 @@ func (r *otpRun) count(row expectation, got string) {
 		categories = categories[1:]
 	}
 	for _, c := range categories {
-		i := slices.IndexFunc(r.codes, func(d Codes) bool { return d.Category == c })
+		i := slices.IndexFunc(r.codes, func(d report.Codes) bool { return d.Category == c })
 		if i < 0 {
 			i = len(r.codes)
-			r.codes = append(r.codes, Codes{Category: c})
+			r.codes = append(r.codes, report.Codes{Category: c})
 		}
-		r.codes[i].add(row, got)
+		add(&r.codes[i], row, got)
 	}
 	if !row.right(got) {
-		r.misses = append(r.misses, Miss{row.file, row.code, got})
+		r.misses = append(r.misses, report.Miss{File: row.file, Want: row.code, Got: got})
 	}
 }
 
-func (c *Codes) add(row expectation, got string) {
+func add(c *report.Codes, row expectation, got string) {
 	c.Mails++
 	if row.code != "" {
 		c.Wanted++
@@ -177,16 +161,16 @@ func (e *expectation) right(got string) bool {
 	return got == e.code || got != "" && slices.Contains(e.accept, got)
 }
 
-func (r *otpRun) report(report *Report, mails int, took time.Duration) {
-	slices.SortFunc(r.codes, func(a, b Codes) int { return strings.Compare(a.sortKey(), b.sortKey()) })
-	report.Codes, report.Misses = r.codes, r.misses
-	report.Results = append(report.Results, Result{Name: "mails in and read, one at a time", Target: "inboxd",
+func (r *otpRun) report(out *report.Report, mails int, took time.Duration) {
+	slices.SortFunc(r.codes, func(a, b report.Codes) int { return strings.Compare(sortKey(a), sortKey(b)) })
+	out.Codes, out.Misses = r.codes, r.misses
+	out.Results = append(out.Results, drive.Result{Name: "mails in and read, one at a time", Target: "inboxd",
 		Count: r.read, Seconds: took.Seconds(), PerSecond: float64(r.read) / took.Seconds()})
-	report.Checks = append(report.Checks, Check{Name: "mails read", Want: int64(mails), Got: r.read})
+	out.Verify("mails read", int64(mails), r.read)
 }
 
 // sortKey puts the sums behind the categories.
-func (c Codes) sortKey() string {
+func sortKey(c report.Codes) string {
 	if c.Category == allMails || c.Category == doubtfulMails {
 		return "\xff" + c.Category
 	}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"inboxd/bench/report"
 )
 
 func folderOf(t *testing.T, files map[string]string) string {
@@ -40,7 +42,7 @@ func TestOTPCountsByCategory(t *testing.T) {
 	if err := r.Err(); err != nil {
 		t.Error(err)
 	}
-	want := []Codes{
+	want := []report.Codes{
 		{Category: "given", Mails: 3, Right: 2, Wrong: 1, Wanted: 3, Found: 2, Precision: 2. / 3, Recall: 2. / 3},
 		{Category: "none", Mails: 1, Right: 1, Precision: 1, Recall: 1},
 		{Category: "all", Mails: 4, Right: 3, Wrong: 1, Wanted: 3, Found: 2, Precision: 2. / 3, Recall: 2. / 3},
@@ -54,7 +56,7 @@ func TestOTPCountsByCategory(t *testing.T) {
 			t.Errorf("%+v, want %+v", c, want[i])
 		}
 	}
-	if len(r.Misses) != 2 || r.Misses[0] != (Miss{"d.eml", "999999", "771100"}) {
+	if len(r.Misses) != 2 || r.Misses[0] != (report.Miss{File: "d.eml", Want: "999999", Got: "771100"}) {
 		t.Errorf("%+v", r.Misses)
 	}
 	var table strings.Builder

@@ -2,13 +2,18 @@ package bench
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"inboxd/bench/drive"
+	"inboxd/bench/report"
 )
 
 // PollOptions shape the load of pollers. The tags are for the command line.
@@ -18,20 +23,20 @@ type PollOptions struct {
 	Duration    time.Duration `help:"Measured time per target, over all rounds." default:"10s"`
 	Rounds      int           `help:"Turns each target gets." default:"5"`
 	Rate        float64       `help:"Requests a second instead of as many as possible; latency then counts from when each was due."`
-	Variants    []string      `help:"Ways to ask: account-key and inbox-key on the agent surface, per-inbox (its own surface and key), 304 (account key and a known ETag), tag (account key, by the tag that the mail came to)." default:"account-key,inbox-key,per-inbox,304,tag"`
+	Variants    []string      `help:"Ways to ask: account-key and inbox-key on the agent surface, per-inbox (its own surface and key), 304 (account key and a known ETag), tag (account key, by the tag that the mail came to), encrypted (account key, encrypted inboxes)." default:"account-key,inbox-key,per-inbox,304,tag,encrypted"`
 	Wrk         bool          `help:"Drive both targets with wrk as well, as a cross-check of our own client."`
 }
 
 // warmUp bounds the turn before the first that counts: connections, caches, heap size.
 const warmUp = time.Second
 
-// setUpConns is how many connections and sessions prepare a load.
-const setUpConns = 32
+// SetUpConns is how many connections and sessions prepare a load.
+const SetUpConns = 32
 
 // Poll measures GET /latest with real keys, in each variant, beside a constant answer of the
 // same size.
 func Poll(ctx context.Context, bed *Bed, opts PollOptions) error {
-	err := atLeastOne(map[string]int{"--inboxes": opts.Inboxes, "--connections": opts.Connections, "--rounds": opts.Rounds})
+	err := drive.AtLeastOne(map[string]int{"--inboxes": opts.Inboxes, "--connections": opts.Connections, "--rounds": opts.Rounds})
 	if err != nil {
 		return err
 	}
@@ -46,14 +51,19 @@ func Poll(ctx context.Context, bed *Bed, opts PollOptions) error {
 	if err := prepareVariants(ctx, bed, variants, mailed); err != nil {
 		return err
 	}
-	if err := bed.Server.proc.settle(ctx); err != nil {
+	vaults, err := encryptedMailed(ctx, bed, variants, opts.Inboxes)
+	if err != nil {
 		return err
 	}
-	load := bed.Report.Load
-	load["inboxes"], load["connections"] = opts.Inboxes, opts.Connections
-	load["duration"], load["rounds"], load["rate"] = opts.Duration.String(), opts.Rounds, opts.Rate
+	if err := bed.Server.proc.Settle(ctx); err != nil {
+		return err
+	}
 	for _, v := range variants {
-		if err := pollOne(ctx, bed, v, mailed, opts); err != nil {
+		of := mailed
+		if v.sealed {
+			of = vaults
+		}
+		if err := pollOne(ctx, bed, v, of, opts); err != nil {
 			return fmt.Errorf("%s: %w", v.name, err)
 		}
 	}
@@ -71,10 +81,10 @@ func pollOne(ctx context.Context, bed *Bed, v pollVariant, mailed []mailedInbox,
 	if err != nil {
 		return err
 	}
-	defer constant.stop()
+	defer constant.Stop()
 	targets := []pollTarget{
-		{"inboxd", bed.Server.HTTP, bed.Server.proc, func(i int, a httpAnswer) error { return v.check(mailed[i], a) }},
-		{"constant", addr, constant, func(_ int, a httpAnswer) error { return checkSize(size, v.size(a)) }},
+		{"inboxd", bed.Server.HTTP, bed.Server.proc, func(i int, a drive.HTTPAnswer) error { return v.check(mailed[i], a) }},
+		{"constant", addr, constant, func(_ int, a drive.HTTPAnswer) error { return checkSize(size, v.size(a)) }},
 	}
 	if err := comparePolls(ctx, bed.Report, v, targets, mailed, opts); err != nil || !opts.Wrk {
 		return err
@@ -85,8 +95,8 @@ func pollOne(ctx context.Context, bed *Bed, v pollVariant, mailed []mailedInbox,
 // pollTarget is a server that is polled.
 type pollTarget struct {
 	name, addr string
-	proc       *process // nil when it is not ours
-	check      func(request int, answer httpAnswer) error
+	proc       *drive.Process // nil when it is not ours
+	check      func(request int, answer drive.HTTPAnswer) error
 }
 
 // mailedInbox is an inbox whose newest mail carries a code we know.
@@ -101,27 +111,45 @@ func (m mailedInbox) lane() string { return strings.Replace(m.Address, "@", "+la
 
 // mailedInboxes creates n inboxes and sends each one mail.
 func mailedInboxes(ctx context.Context, bed *Bed, n int) ([]mailedInbox, error) {
-	token := runToken()
-	inboxes, err := createInboxes(ctx, bed.Server.HTTP, bed.Keys, n, setUpConns, func(i int) string { return token + strconv.Itoa(i) })
+	token := RunToken()
+	inboxes, err := bed.CreateInboxes(ctx, bed.Keys, n, SetUpConns, func(i int) string { return token + strconv.Itoa(i) })
 	if err != nil {
 		return nil, err
 	}
-	mailed := make([]mailedInbox, n)
+	return mailOnce(ctx, bed, inboxes)
+}
+
+// mailOnce sends each inbox one mail.
+func mailOnce(ctx context.Context, bed *Bed, inboxes []Inbox) ([]mailedInbox, error) {
+	mailed := make([]mailedInbox, len(inboxes))
 	for i, in := range inboxes {
 		mailed[i].Inbox = in
 	}
 	return mailed, mailEach(ctx, bed.Server.SMTP, mailed, 0)
 }
 
+// encryptedMailed is mailedInboxes of encrypted ones, where a variant asks for them.
+func encryptedMailed(ctx context.Context, bed *Bed, variants []pollVariant, n int) ([]mailedInbox, error) {
+	if !slices.ContainsFunc(variants, func(v pollVariant) bool { return v.sealed }) {
+		return nil, nil
+	}
+	token := RunToken()
+	inboxes, err := bed.encryptedInboxes(ctx, n, func(i int) string { return "sealed" + token + strconv.Itoa(i) })
+	if err != nil {
+		return nil, err
+	}
+	return mailOnce(ctx, bed, inboxes)
+}
+
 // mailEach sends each inbox one mail, whose codes count from first, and wants every one of
 // them accepted.
 func mailEach(ctx context.Context, addr string, mailed []mailedInbox, first int) error {
-	load := mailLoad{addr: addr, sessions: min(setUpConns, len(mailed)), mails: len(mailed), size: mailSize, first: first}
+	load := drive.MailLoad{Addr: addr, Sessions: min(SetUpConns, len(mailed)), Mails: len(mailed), Size: drive.MailSize, First: first}
 	for i := range mailed {
-		mailed[i].code = load.code(i)
-		load.to = append(load.to, mailed[i].lane())
+		mailed[i].code = load.Code(i)
+		load.To = append(load.To, mailed[i].lane())
 	}
-	sent, err := load.run(ctx)
+	sent, err := load.Run(ctx)
 	if err == nil && sent.Count != int64(len(mailed)) {
 		err = fmt.Errorf("only %d of %d mails were taken: %s", sent.Count, len(mailed), sent.FirstError)
 	}
@@ -133,12 +161,12 @@ func mailEach(ctx context.Context, addr string, mailed []mailedInbox, first int)
 
 // meanAnswer is the mean size of what pollers will get, from up to 100 inboxes.
 func meanAnswer(ctx context.Context, host string, v pollVariant, mailed []mailedInbox) (int, error) {
-	conn, err := dialHTTP(ctx, host)
+	conn, err := drive.DialHTTP(ctx, host)
 	if err != nil {
 		return 0, err
 	}
 	defer conn.Close()
-	defer interruptOn(ctx, conn.nc)()
+	defer drive.InterruptOn(ctx, conn.NC)()
 	sample, total := min(100, len(mailed)), 0
 	for i := range sample {
 		answer, err := conn.Do(v.request(host, mailed[i*len(mailed)/sample]))
@@ -151,23 +179,44 @@ func meanAnswer(ctx context.Context, host string, v pollVariant, mailed []mailed
 }
 
 // startConstant runs this program again as the constant server.
-func startConstant(ctx context.Context, dir string, status, size int) (*process, string, error) {
+func startConstant(ctx context.Context, dir string, status, size int) (*drive.Process, string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, "", err
 	}
-	p, addrs, err := startProcess(ctx, "constant", filepath.Join(dir, "constant.log"),
+	p, addrs, err := drive.StartProcess(ctx, "constant", filepath.Join(dir, "constant.log"),
 		self, "constant", "--http", net.JoinHostPort("127.0.0.1", "0"), "--status", strconv.Itoa(status), "--size", strconv.Itoa(size))
 	return p, addrs["http"], err
 }
 
 func checkLatest(want mailedInbox, body []byte) error {
-	email, err := parseLatest(body)
+	email, err := drive.ParseLatest(body)
 	if err != nil {
 		return fmt.Errorf("latest of %s: %w", want.Address, err)
 	}
-	if got := email.code(); got != want.code {
+	if got := email.CodeIn(); got != want.code {
 		return fmt.Errorf("latest of %s: code %q, want %q", want.Address, got, want.code)
+	}
+	return nil
+}
+
+// ageBase64 is how every age file begins, in base64: age-encryption.org/v1 and a line end.
+const ageBase64 = "YWdlLWVuY3J5cHRpb24ub3JnL3YxC"
+
+// checkSealed wants an envelope and no code.
+func checkSealed(want mailedInbox, body []byte) error {
+	var answer struct {
+		Email struct {
+			Encrypted bool    `json:"encrypted"`
+			Envelope  string  `json:"envelope"`
+			Code      *string `json:"otp_code"`
+		} `json:"email"`
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return fmt.Errorf("latest of %s: %w", want.Address, err)
+	}
+	if e := answer.Email; !e.Encrypted || e.Code != nil || !strings.HasPrefix(e.Envelope, ageBase64) {
+		return fmt.Errorf("latest of %s is not sealed: %.300s", want.Address, body)
 	}
 	return nil
 }
@@ -181,26 +230,26 @@ func checkSize(want, got int) error {
 
 // comparePolls sends all targets the same requests: it warms each up and then lets them take
 // turns.
-func comparePolls(ctx context.Context, report *Report, v pollVariant, targets []pollTarget, mailed []mailedInbox, opts PollOptions) error {
-	load := httpLoad{requests: make([][]byte, len(mailed)), status: v.status(), conns: opts.Connections, rate: opts.Rate}
+func comparePolls(ctx context.Context, out *report.Report, v pollVariant, targets []pollTarget, mailed []mailedInbox, opts PollOptions) error {
+	load := drive.HTTPLoad{Requests: make([][]byte, len(mailed)), Status: v.status(), Conns: opts.Connections, Rate: opts.Rate}
 	for i, m := range mailed {
-		load.requests[i] = v.request(targets[0].addr, m)
+		load.Requests[i] = v.request(targets[0].addr, m)
 	}
-	var sides []Side
+	var sides []drive.Side
 	for _, t := range targets {
 		l := load
-		l.addr, l.check, l.duration = t.addr, t.check, opts.Duration/time.Duration(opts.Rounds)
-		sides = append(sides, Side{t.name, l.run, t.proc, nil})
+		l.Addr, l.Check, l.Duration = t.addr, t.check, opts.Duration/time.Duration(opts.Rounds)
+		sides = append(sides, drive.Side{Target: t.name, Run: l.Run, Proc: t.proc})
 		warm := l
-		warm.duration = min(l.duration, warmUp)
-		if _, err := warm.run(ctx, 0); err != nil {
+		warm.Duration = min(l.Duration, warmUp)
+		if _, err := warm.Run(ctx, 0); err != nil {
 			return fmt.Errorf("warm-up of %s: %w", t.name, err)
 		}
 	}
-	results, err := Alternate(ctx, "GET /latest "+v.name, opts.Rounds, sides...)
+	results, err := drive.Alternate(ctx, "GET /latest "+v.name, opts.Rounds, sides...)
 	if err != nil {
 		return err
 	}
-	report.Compare(results)
+	out.Compare(results)
 	return nil
 }

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -9,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"inboxd/bench/drive"
 	"inboxd/http/client"
 )
 
@@ -20,6 +20,8 @@ type pollVariant struct {
 	own   bool // with the inbox's own key, else with the account's
 	known bool // with the ETag of the answer, so that 304 comes
 	tag   bool // by the tag that the mail came to
+
+	sealed bool // of encrypted inboxes
 }
 
 var pollVariants = []pollVariant{
@@ -28,9 +30,10 @@ var pollVariants = []pollVariant{
 	{name: "per-inbox", path: insideLatest, own: true},
 	{name: "304", path: agentLatest, known: true},
 	{name: "tag", path: agentLatest, tag: true},
+	{name: "encrypted", path: agentLatest, sealed: true},
 }
 
-func agentLatest(address string) string { return latestPath(address, 0, 0) }
+func agentLatest(address string) string { return drive.LatestPath(address, 0, 0) }
 
 func insideLatest(address string) string {
 	return "/api/inboxes/" + url.PathEscape(address) + "/latest"
@@ -74,7 +77,7 @@ func (v pollVariant) values(m mailedInbox) []string {
 // request is one inbox's poll.
 func (v pollVariant) request(host string, m mailedInbox) []byte {
 	values := v.values(m)
-	fields := keyHeader(values[0])
+	fields := drive.KeyHeader(values[0])
 	if v.known {
 		fields += "\r\nIf-None-Match: " + values[1]
 	}
@@ -82,15 +85,18 @@ func (v pollVariant) request(host string, m mailedInbox) []byte {
 	if v.tag {
 		address = m.lane()
 	}
-	return buildRequest("GET", v.path(address), host, fields, nil)
+	return drive.BuildRequest("GET", v.path(address), host, fields, nil)
 }
 
 // check judges one answer that had the right status.
-func (v pollVariant) check(m mailedInbox, answer httpAnswer) error {
-	if !v.known {
+func (v pollVariant) check(m mailedInbox, answer drive.HTTPAnswer) error {
+	switch {
+	case v.sealed:
+		return checkSealed(m, answer.Body)
+	case !v.known:
 		return checkLatest(m, answer.Body)
 	}
-	if got := answer.field("etag"); got != m.etag || len(answer.Body) > 0 {
+	if got := answer.Field("etag"); got != m.etag || len(answer.Body) > 0 {
 		return fmt.Errorf("latest of %s is said to be unchanged with ETag %s and %d bytes, want %s and none", m.Address, got, len(answer.Body), m.etag)
 	}
 	return nil
@@ -98,7 +104,7 @@ func (v pollVariant) check(m mailedInbox, answer httpAnswer) error {
 
 // size of an answer is what the constant one must have too: its body, or its head where
 // there is no body.
-func (v pollVariant) size(answer httpAnswer) int {
+func (v pollVariant) size(answer drive.HTTPAnswer) int {
 	if v.known {
 		return len(answer.Head)
 	}
@@ -119,11 +125,14 @@ func prepareVariants(ctx context.Context, bed *Bed, variants []pollVariant, mail
 }
 
 func issueOwnKeys(ctx context.Context, bed *Bed, mailed []mailedInbox) error {
-	return parallel(ctx, setUpConns, func(ctx context.Context, k int) error {
-		from, to := share(len(mailed), k, setUpConns)
+	return drive.Parallel(ctx, SetUpConns, func(ctx context.Context, k int) error {
+		from, to := drive.Share(len(mailed), k, SetUpConns)
 		for i := from; i < to; i++ {
-			session := bed.sessions[slices.Index(bed.Keys, mailed[i].Key)]
-			issued, err := newAPI(bed.Server.HTTP, session).IssueInboxKey(ctx, mailed[i].Address, client.KeyOrder{Scopes: []string{client.ScopeRead}})
+			session, err := bed.Session(slices.Index(bed.Keys, mailed[i].Key))
+			if err != nil {
+				return err
+			}
+			issued, err := NewAPI(bed.Server.HTTP, session).IssueInboxKey(ctx, mailed[i].Address, client.KeyOrder{Scopes: []string{client.ScopeRead}})
 			if err != nil {
 				return fmt.Errorf("key of inbox %d of %d: %w", i+1, len(mailed), err)
 			}
@@ -134,33 +143,23 @@ func issueOwnKeys(ctx context.Context, bed *Bed, mailed []mailedInbox) error {
 }
 
 func readTags(ctx context.Context, host string, mailed []mailedInbox) error {
-	return parallel(ctx, setUpConns, func(ctx context.Context, k int) error {
-		conn, err := dialHTTP(ctx, host)
+	return drive.Parallel(ctx, SetUpConns, func(ctx context.Context, k int) error {
+		conn, err := drive.DialHTTP(ctx, host)
 		if err != nil {
 			return err
 		}
 		defer conn.Close()
-		defer interruptOn(ctx, conn.nc)()
-		from, to := share(len(mailed), k, setUpConns)
+		defer drive.InterruptOn(ctx, conn.NC)()
+		from, to := drive.Share(len(mailed), k, SetUpConns)
 		for i := from; i < to; i++ {
 			answer, err := conn.Do(pollVariants[0].request(host, mailed[i]))
 			if err != nil {
 				return err
 			}
-			if mailed[i].etag = strings.Clone(answer.field("etag")); mailed[i].etag == "" {
+			if mailed[i].etag = strings.Clone(answer.Field("etag")); mailed[i].etag == "" {
 				return fmt.Errorf("latest of %s: status %d without an ETag", mailed[i].Address, answer.Status)
 			}
 		}
 		return nil
 	})
-}
-
-// field returns a header field by its lower-case name; empty when it is not there.
-func (a httpAnswer) field(name string) string {
-	for line := range bytes.Lines(a.Head) {
-		if key, value, ok := strings.Cut(string(line), ":"); ok && strings.ToLower(key) == name {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
 }

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"time"
+
+	"inboxd/bench/drive"
 )
 
 // The two of Postfix's test programs: smtp-source sends, smtp-sink accepts and forgets.
@@ -41,7 +43,7 @@ type sourceLoad struct {
 
 // run delivers all mails; smtp-source gives up at the first refusal, so an end without error
 // means all were accepted. It shows no latencies. It greets with HELO and does not pipeline.
-func (l sourceLoad) run(ctx context.Context, smtpSource string) (Round, error) {
+func (l sourceLoad) run(ctx context.Context, smtpSource string) (drive.Round, error) {
 	args := []string{"-d", "-s", strconv.Itoa(l.sessions), "-m", strconv.Itoa(l.mails),
 		"-l", strconv.Itoa(l.size), "-f", "bounce@accounts.example.test", "-t", l.to}
 	if l.numbered {
@@ -51,13 +53,13 @@ func (l sourceLoad) run(ctx context.Context, smtpSource string) (Round, error) {
 	start := time.Now()
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		return Round{}, errors.Join(fmt.Errorf("smtp-source to %s: %w: %s", l.addr, err, out), context.Cause(ctx))
+		return drive.Round{}, errors.Join(fmt.Errorf("smtp-source to %s: %w: %s", l.addr, err, out), context.Cause(ctx))
 	}
-	return Round{Count: int64(l.mails), Elapsed: time.Since(start)}, nil
+	return drive.Round{Count: int64(l.mails), Elapsed: time.Since(start)}, nil
 }
 
 // startSink runs smtp-sink on a free port of loopback until its process is killed.
-func startSink(ctx context.Context) (*process, string, error) {
+func startSink(ctx context.Context) (*drive.Process, string, error) {
 	binary, err := lookPostfix(smtpSink)
 	if err != nil {
 		return nil, "", err
@@ -72,27 +74,27 @@ func startSink(ctx context.Context) (*process, string, error) {
 	}
 	cmd := exec.Command(binary, args...)
 	cmd.Dir = os.TempDir() // must be open to nobody
-	p, err := launch(smtpSink, cmd)
+	p, err := drive.Launch(smtpSink, cmd)
 	if err != nil {
 		return nil, "", err
 	}
-	if err := p.awaitSMTP(ctx, addr); err != nil {
-		return nil, "", errors.Join(err, p.kill())
+	if err := awaitSMTP(ctx, p, addr); err != nil {
+		return nil, "", errors.Join(err, p.Kill())
 	}
 	return p, addr, nil
 }
 
 // awaitSMTP tries until a session opens: smtp-sink says nothing when it is ready.
-func (p *process) awaitSMTP(ctx context.Context, addr string) error {
+func awaitSMTP(ctx context.Context, p *drive.Process, addr string) error {
 	retry := time.NewTicker(10 * time.Millisecond)
 	defer retry.Stop()
 	for {
-		if c, err := dialSMTP(ctx, addr); err == nil {
+		if c, err := drive.DialSMTP(ctx, addr); err == nil {
 			return c.Close()
 		}
 		select {
-		case <-p.done:
-			return fmt.Errorf("%s ended: %v", p.name, p.err)
+		case <-p.Done():
+			return fmt.Errorf("%s ended: %v", smtpSink, p.Err())
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-retry.C:

@@ -11,15 +11,17 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"inboxd/bench/drive"
 )
 
 // SendOptions shape the load of outgoing mail. The tags are for the command line.
 type SendOptions struct {
-	Mails   int `help:"Mails a turn." default:"3000"`
-	Size    int `help:"Bytes of a mail's text." default:"2048"`
-	Clients int `help:"Clients that send side by side." default:"64"`
-	Singles int `help:"Mails that one client sends, one at a time, while nothing else is done." default:"300"`
-	Rounds  int `help:"Turns each target gets." default:"3"`
+	Messages    int `help:"Mails a turn." default:"3000"`
+	Size        int `help:"Bytes of a mail's text." default:"2048"`
+	Connections int `help:"Keep-alive connections that send side by side." default:"64"`
+	Singles     int `help:"Mails that one client sends, one at a time, while nothing else is done." default:"300"`
+	Rounds      int `help:"Turns each target gets." default:"3"`
 }
 
 const (
@@ -51,13 +53,12 @@ func Send(ctx context.Context, bed *Bed, opts SendOptions) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = sink.kill() }()
+	defer func() { _ = sink.Kill() }()
 	run := &sendRun{bed: bed, opts: opts}
 	if err := run.prepare(ctx, addr); err != nil {
 		return err
 	}
 	defer func() { _ = run.probe.Close() }()
-	bed.Report.Load["mails"], bed.Report.Load["bytes"], bed.Report.Load["clients"] = opts.Mails, opts.Size, opts.Clients
 	if err := run.singles(ctx); err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func Send(ctx context.Context, bed *Bed, opts SendOptions) error {
 		return err
 	}
 	delivered, err := run.metric(ctx, deliveredMetric)
-	bed.Report.Checks = append(bed.Report.Checks, Check{"delivered of what was accepted", run.sent, int64(delivered)})
+	bed.Report.Verify("delivered of what was accepted", run.sent, int64(delivered))
 	return err
 }
 
@@ -73,12 +74,12 @@ func (o SendOptions) check(bed *Bed) error {
 	switch {
 	case bed.Server.proc == nil:
 		return errors.New("send needs a server of its own; leave --base-url and --smtp out")
-	case o.Mails > maxSend || o.Singles > maxSend:
-		return fmt.Errorf("--mails, --singles: at most %d", maxSend)
+	case o.Messages > maxSend || o.Singles > maxSend:
+		return fmt.Errorf("--messages, --singles: at most %d", maxSend)
 	case len(bed.Keys) < o.Rounds+1:
 		return fmt.Errorf("%d rounds need --accounts %d: an account's plan bounds its sends of a day", o.Rounds, o.Rounds+1)
 	}
-	return atLeastOne(map[string]int{"--mails": o.Mails, "--size": o.Size, "--clients": o.Clients, "--singles": o.Singles, "--rounds": o.Rounds})
+	return drive.AtLeastOne(map[string]int{"--messages": o.Messages, "--size": o.Size, "--connections": o.Connections, "--singles": o.Singles, "--rounds": o.Rounds})
 }
 
 // prepare has the server send everything to the sink, and makes the inboxes: one for each
@@ -92,8 +93,8 @@ func (r *sendRun) prepare(ctx context.Context, sink string) (err error) {
 	if err = server.start(ctx); err != nil {
 		return err
 	}
-	token := runToken()
-	r.inboxes, err = createInboxes(ctx, server.HTTP, r.bed.Keys, r.opts.Clients*len(r.bed.Keys), setUpConns,
+	token := RunToken()
+	r.inboxes, err = r.bed.CreateInboxes(ctx, r.bed.Keys, r.opts.Connections*len(r.bed.Keys), SetUpConns,
 		func(i int) string { return fmt.Sprint("send", i, token) })
 	if err == nil {
 		r.probe, err = openProbe(r.bed.dir)
@@ -104,21 +105,21 @@ func (r *sendRun) prepare(ctx context.Context, sink string) (err error) {
 // singles sends one mail at a time and lets each leave before the next, so that what is
 // measured is the call and not the queue beside it.
 func (r *sendRun) singles(ctx context.Context) error {
-	conn, err := dialHTTP(ctx, r.bed.Server.HTTP)
+	conn, err := drive.DialHTTP(ctx, r.bed.Server.HTTP)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	defer interruptOn(ctx, conn.nc)()
+	defer drive.InterruptOn(ctx, conn.NC)()
 	request := r.request(r.inboxes[0])
-	call, disk := Round{latency: newLatencies()}, Round{latency: newLatencies()}
+	call, disk := drive.NewRound(), drive.NewRound()
 	for range r.opts.Singles {
 		from := time.Now()
 		answer, err := conn.Do(request)
 		if err != nil {
 			return errors.Join(err, context.Cause(ctx))
 		}
-		call.latency.record(time.Since(from))
+		call.Latency.Record(time.Since(from))
 		r.count(&call, answer)
 		if err := r.drained(ctx, r.sent+call.Count); err != nil {
 			return err
@@ -127,13 +128,13 @@ func (r *sendRun) singles(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		disk.latency.record(took)
+		disk.Latency.Record(took)
 		disk.Count++
 	}
 	r.sent += call.Count
-	r.bed.Report.add("send to 202, one at a time", call)
-	res := Result{Name: "send to 202, one at a time", Target: "fdatasync"}
-	res.fill(disk)
+	r.bed.Report.Add("send to 202, one at a time", "inboxd", call)
+	res := drive.Result{Name: "send to 202, one at a time", Target: "fdatasync"}
+	res.Fill(disk)
 	r.bed.Report.Results = append(r.bed.Report.Results, res)
 	return nil
 }
@@ -141,48 +142,51 @@ func (r *sendRun) singles(ctx context.Context) error {
 // crowd lets many clients send as fast as they are answered, in turns with as many sessions
 // of mail in, and waits after each turn until the queue is empty.
 func (r *sendRun) crowd(ctx context.Context) error {
-	name := fmt.Sprintf("clients=%d", r.opts.Clients)
-	var drains []Round
+	name := fmt.Sprintf("connections=%d", r.opts.Connections)
+	var drains []drive.Round
 	turn := 0
-	ours := func(ctx context.Context, _ int) (Round, error) {
+	ours := func(ctx context.Context, _ int) (drive.Round, error) {
 		turn++
 		round, drain, err := r.one(ctx, r.ofKey(turn%len(r.bed.Keys)))
 		drains = append(drains, drain)
 		return round, err
 	}
-	in := func(ctx context.Context, round int) (Round, error) {
-		l := mailLoad{addr: r.bed.Server.SMTP, sessions: r.opts.Clients, mails: r.opts.Mails, size: r.opts.Size,
-			to: addresses(r.inboxes), first: round * r.opts.Mails}
-		return l.run(ctx)
+	in := func(ctx context.Context, round int) (drive.Round, error) {
+		l := drive.MailLoad{Addr: r.bed.Server.SMTP, Sessions: r.opts.Connections, Mails: r.opts.Messages, Size: r.opts.Size,
+			To: addresses(r.inboxes), First: round * r.opts.Messages}
+		return l.Run(ctx)
 	}
 	server := r.bed.Server.proc
-	results, err := Alternate(ctx, name, r.opts.Rounds, Side{"send", ours, server, nil}, Side{"mail in", in, server, nil})
+	results, err := drive.Alternate(ctx, name, r.opts.Rounds, drive.Side{Target: "send", Run: ours, Proc: server}, drive.Side{Target: "mail in", Run: in, Proc: server})
 	if err != nil {
 		return err
 	}
 	r.bed.Report.Compare(results)
-	drained := Result{Name: "queue drain, signed, to smtp-sink", Target: "inboxd"}
-	var total Round
+	drained := drive.Result{Name: "queue drain, signed, to smtp-sink", Target: "inboxd"}
+	var total drive.Round
 	for _, d := range drains {
-		total.add(d)
+		total.Add(d)
 		total.Elapsed += d.Elapsed
-		drained.Rounds = append(drained.Rounds, d.perSecond())
+		drained.Rounds = append(drained.Rounds, d.PerSecond())
 	}
-	drained.fill(total)
+	if drained.Fill(total); drained.Count == 0 {
+		r.bed.Report.Notes = append(r.bed.Report.Notes, "The queue was empty whenever the clients were done: it drains as fast as they send.")
+		return nil
+	}
 	r.bed.Report.Results = append(r.bed.Report.Results, drained)
 	return nil
 }
 
 // one is one turn: mails sent over all inboxes, then the time the rest of them takes.
-func (r *sendRun) one(ctx context.Context, inboxes []Inbox) (round, drain Round, err error) {
-	parts := make([]Round, r.opts.Clients)
+func (r *sendRun) one(ctx context.Context, inboxes []Inbox) (round, drain drive.Round, err error) {
+	parts := make([]drive.Round, r.opts.Connections)
 	start := time.Now()
-	err = parallel(ctx, r.opts.Clients, func(ctx context.Context, k int) error {
+	err = drive.Parallel(ctx, r.opts.Connections, func(ctx context.Context, k int) error {
 		return r.client(ctx, inboxes[k%len(inboxes)], k, &parts[k])
 	})
 	round.Elapsed = time.Since(start)
 	for _, p := range parts {
-		round.add(p)
+		round.Add(p)
 	}
 	r.sent += round.Count
 	if err != nil {
@@ -193,38 +197,38 @@ func (r *sendRun) one(ctx context.Context, inboxes []Inbox) (round, drain Round,
 	if err == nil {
 		err = r.drained(ctx, r.sent)
 	}
-	return round, Round{Count: r.sent - int64(before), Elapsed: time.Since(from)}, err
+	return round, drive.Round{Count: r.sent - int64(before), Elapsed: time.Since(from)}, err
 }
 
-func (r *sendRun) client(ctx context.Context, in Inbox, k int, out *Round) error {
-	conn, err := dialHTTP(ctx, r.bed.Server.HTTP)
+func (r *sendRun) client(ctx context.Context, in Inbox, k int, out *drive.Round) error {
+	conn, err := drive.DialHTTP(ctx, r.bed.Server.HTTP)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	defer interruptOn(ctx, conn.nc)()
-	part := Round{latency: newLatencies()}
+	defer drive.InterruptOn(ctx, conn.NC)()
+	part := drive.NewRound()
 	defer func() { *out = part }()
 	request := r.request(in)
 	if r.order != nil {
 		request = r.order(in)
 	}
-	from, to := share(r.opts.Mails, k, r.opts.Clients)
+	from, to := drive.Share(r.opts.Messages, k, r.opts.Connections)
 	for range to - from {
 		begin := time.Now()
 		answer, err := conn.Do(request)
 		if err != nil {
 			return err
 		}
-		part.latency.record(time.Since(begin))
+		part.Latency.Record(time.Since(begin))
 		r.count(&part, answer)
 	}
 	return nil
 }
 
-func (r *sendRun) count(round *Round, answer httpAnswer) {
+func (r *sendRun) count(round *drive.Round, answer drive.HTTPAnswer) {
 	if answer.Status != http.StatusAccepted {
-		round.fail(fmt.Sprintf("status %d: %s", answer.Status, detailOf(answer.Body)))
+		round.Fail(fmt.Sprintf("status %d: %s", answer.Status, drive.DetailOf(answer.Body)))
 		return
 	}
 	round.Count++
@@ -236,7 +240,7 @@ func (r *sendRun) request(in Inbox) []byte {
 		"to": "somebody@receiver.example.test", "subject": "A mail that is sent",
 		"body": strings.Repeat(line, r.opts.Size/len(line)+1)[:r.opts.Size],
 	})
-	return buildRequest("POST", "/api/v1/inboxes/"+in.Address+"/send", r.bed.Server.HTTP, keyHeader(in.Key), body)
+	return drive.BuildRequest("POST", "/api/v1/inboxes/"+in.Address+"/send", r.bed.Server.HTTP, drive.KeyHeader(in.Key), body)
 }
 
 // ofKey lists the inboxes of one account.

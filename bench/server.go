@@ -1,9 +1,11 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"os/exec"
@@ -11,43 +13,50 @@ import (
 	"slices"
 	"strings"
 
+	"inboxd/bench/drive"
 	"inboxd/bench/peer"
 )
 
-// ServerOptions say which server carries the load. The tags are for the command line; all
-// addresses must be on loopback.
+// ServerOptions say which server carries the load. The tags are for the command line.
 type ServerOptions struct {
+	Self      bool     `help:"Start a server of its own, with an empty folder: the default."`
 	Inboxd    string   `help:"The inboxd binary to start. Default: ./bin/inboxd, else it is built from ./cmd/inboxd." type:"path"`
 	ServeArgs []string `name:"serve-arg" help:"One more argument for inboxd serve; repeatable." sep:"none"`
 	BaseURL   string   `help:"Attach to a running server instead, http://127.0.0.1:8080."`
 	SMTP      string   `name:"smtp" help:"SMTP address of the running server, 127.0.0.1:2525."`
+	APIKey    []string `name:"api-key" env:"INBOX_API_KEY" help:"Keys with scope full of the running server, one an account, instead of accounts that are signed up." placeholder:"KEY"`
+	YesRemote bool     `help:"The running server may be another machine. It is loaded as told, and may be somebody's."`
 	Accounts  int      `help:"Accounts to sign up, at most 10; inboxes are dealt out among them." default:"1"`
 	Dir       string   `help:"Folder for the temporary data folder; its file system is what is measured. Default: the system's." type:"path"`
+	Beside    []string `kong:"-"` // more arguments for inboxd serve, which are other ones in each run
 	Commit    string   `help:"Commit to report. Default: the one stamped into the binary."`
 }
 
 // Server is a running server: ours, or one we were pointed to.
 type Server struct {
-	HTTP, SMTP string // host:port on loopback
-	Data       string // data folder; empty when attached
+	HTTP   string // host:port, or https://host:port
+	SMTP   string // host:port
+	Data   string // data folder; empty when attached
+	Remote bool   // not on this machine
 
-	proc   *process         // nil when attached
+	proc   *drive.Process   // nil when attached
 	names  *peer.NameServer // nil when attached, or when the arguments name another
 	binary string
 	plan   []string // arguments of serve that shape what is measured
+	beside []string // and those that do not
 	log    string
 }
 
 // StartServer starts inboxd with an empty data folder under dir, or attaches.
 func StartServer(ctx context.Context, opts ServerOptions, dir string) (*Server, error) {
-	if opts.BaseURL != "" || opts.SMTP != "" {
+	if opts.attached() {
 		return attach(opts)
 	}
 	binary, err := findProgram(ctx, "inboxd", opts.Inboxd, dir)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{binary: binary, Data: filepath.Join(dir, "data"), log: filepath.Join(dir, "inboxd.log")}
+	s := &Server{binary: binary, Data: filepath.Join(dir, "data"), log: filepath.Join(dir, "inboxd.log"), beside: opts.Beside}
 	s.plan = append([]string{"--default-plan", "paid", "--namespace", "plain", "--signup", "open",
 		"--smtp-max-conns-per-ip", "1000"}, opts.ServeArgs...) // all sessions come from one address
 	if slices.ContainsFunc(s.plan, func(arg string) bool { return strings.HasPrefix(arg, "--dns") }) {
@@ -56,17 +65,33 @@ func StartServer(ctx context.Context, opts ServerOptions, dir string) (*Server, 
 	if s.names, err = peer.StartNameServer(); err != nil {
 		return nil, err
 	}
-	s.plan = append(s.plan, "--dns", s.names.Addr)
 	if err := s.start(ctx); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
 }
 
+// Ours reports whether it was started here, whether or not it runs now.
+func (s *Server) Ours() bool { return s.Data != "" }
+
+// Process is the server's; nil for one that is not ours or does not run.
+func (s *Server) Process() *drive.Process { return s.proc }
+
+// Again starts a server of ours that has ended, at the addresses it had.
+func (s *Server) Again(ctx context.Context) error { return s.startAt(ctx, s.HTTP, s.SMTP) }
+
 // start runs the binary on the data folder until its ready line.
 func (s *Server) start(ctx context.Context) error {
-	args := append([]string{"serve", "--data", s.Data, "--http", "127.0.0.1:0", "--smtp", "127.0.0.1:0"}, s.plan...)
-	proc, ready, err := startProcess(ctx, "inboxd", s.log, s.binary, args...)
+	return s.startAt(ctx, "127.0.0.1:0", "127.0.0.1:0")
+}
+
+func (s *Server) startAt(ctx context.Context, web, mail string) error {
+	args := append([]string{"serve", "--data", s.Data, "--http", web, "--smtp", mail}, s.plan...)
+	if s.names != nil {
+		args = append(args, "--dns", s.names.Addr)
+	}
+	args = append(args, s.beside...)
+	proc, ready, err := drive.StartProcess(ctx, "inboxd", s.log, s.binary, args...)
 	if err != nil {
 		return err
 	}
@@ -82,7 +107,7 @@ func (s *Server) Stop() error {
 	if s.proc == nil {
 		return nil
 	}
-	err := s.proc.stop()
+	err := s.proc.Stop()
 	s.proc = nil
 	return err
 }
@@ -94,9 +119,9 @@ func (s *Server) close() error {
 	return err
 }
 
-// kill ends a server of ours at once, as a crash would.
-func (s *Server) kill() error {
-	err := s.proc.kill()
+// Kill ends a server of ours at once, as a crash would.
+func (s *Server) Kill() error {
+	err := s.proc.Kill()
 	s.proc = nil
 	return err
 }
@@ -108,19 +133,42 @@ func (s *Server) describe() string {
 	return fmt.Sprintf("%s %v", filepath.Base(s.binary), s.plan)
 }
 
+func (o ServerOptions) attached() bool { return o.BaseURL != "" || o.SMTP != "" }
+
+// attach refuses another machine's server unless it was told twice, and one without a key always: nobody signs up
+// accounts at strangers.
 func attach(opts ServerOptions) (*Server, error) {
-	if opts.BaseURL == "" || opts.SMTP == "" {
+	switch {
+	case opts.Self:
+		return nil, errors.New("--self and --base-url exclude each other")
+	case opts.BaseURL == "" || opts.SMTP == "":
 		return nil, errors.New("--base-url and --smtp go together: both surfaces of the running server are needed")
 	}
 	u, err := url.Parse(opts.BaseURL)
 	if err != nil {
 		return nil, fmt.Errorf("--base-url: %w", err)
 	}
-	if u.Scheme != "http" {
-		return nil, fmt.Errorf("--base-url %s: only http is measured", opts.BaseURL)
-	}
 	s := &Server{HTTP: u.Host, SMTP: opts.SMTP}
-	return s, errors.Join(peer.OnLoopback(s.HTTP), peer.OnLoopback(s.SMTP))
+	switch {
+	case u.Scheme == "http" && u.Port() == "":
+		s.HTTP += ":80"
+	case u.Scheme == "https":
+		s.HTTP = "https://" + net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "443"))
+	case u.Scheme != "http":
+		return nil, fmt.Errorf("--base-url %s: only http and https are measured", opts.BaseURL)
+	}
+	if _, _, err := net.SplitHostPort(s.SMTP); err != nil {
+		return nil, fmt.Errorf("--smtp: %w", err)
+	}
+	elsewhere := errors.Join(peer.OnLoopback(strings.TrimPrefix(s.HTTP, "https://")), peer.OnLoopback(s.SMTP))
+	s.Remote = elsewhere != nil
+	switch {
+	case s.Remote && !opts.YesRemote:
+		return nil, fmt.Errorf("%w. A load can stop a service that others use: say --yes-remote if this one may be loaded", elsewhere)
+	case s.Remote && len(opts.APIKey) == 0:
+		return nil, errors.New("a server on another machine takes --api-key: no account is signed up there")
+	}
+	return s, nil
 }
 
 // findProgram looks where the build puts a binary, and builds it when it is not there.

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"inboxd/bench/drive"
 	"inboxd/bench/peer"
 )
 
@@ -23,7 +24,7 @@ func TestParseReady(t *testing.T) {
 		"inboxd readying http=127.0.0.1:8080":   nil,
 		"":                                      nil,
 	} {
-		got, ok := ParseReady("inboxd", line)
+		got, ok := drive.ParseReady("inboxd", line)
 		if ok != (want != nil) || ok && !reflect.DeepEqual(got, want) {
 			t.Errorf("%q: %v, %v", line, got, ok)
 		}
@@ -35,8 +36,8 @@ func TestServerStartsStopsAndLeavesNothing(t *testing.T) {
 	if len(bed.Keys) != 2 || bed.Keys[0] == bed.Keys[1] || bed.Report.Commit != "abc" {
 		t.Errorf("bed %+v", bed)
 	}
-	pid := bed.Server.proc.cmd.Process.Pid
-	if mib, err := bed.Server.proc.residentMiB(); err != nil || mib < 1 {
+	pid := bed.Server.proc.PID()
+	if mib, err := bed.Server.proc.ResidentMiB(); err != nil || mib < 1 {
 		t.Errorf("resident %v MiB, %v", mib, err)
 	}
 	if err := bed.Close(); err != nil {
@@ -84,7 +85,7 @@ func TestAttach(t *testing.T) {
 	for _, opts := range []ServerOptions{
 		{BaseURL: "http://127.0.0.1:8080"},
 		{SMTP: "127.0.0.1:2525"},
-		{BaseURL: "https://127.0.0.1:8080", SMTP: "127.0.0.1:2525"},
+		{BaseURL: "ftp://127.0.0.1:8080", SMTP: "127.0.0.1:2525"},
 		{BaseURL: "http://192.0.2.1:8080", SMTP: "127.0.0.1:2525"},
 		{BaseURL: "http://127.0.0.1:8080", SMTP: "192.0.2.1:25"},
 	} {

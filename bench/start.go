@@ -5,14 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"inboxd/bench/drive"
 )
 
 // StartOptions shape the start with many inboxes. The tags are for the command line.
 type StartOptions struct {
-	Inboxes int `help:"Inboxes the server knows." default:"100000"`
-	Mails   int `help:"Mails of 2 KB, dealt out over the first inboxes, one each." default:"10000"`
-	Reads   int `help:"Inboxes read after the first, before memory is looked at again." default:"1000"`
-	Rounds  int `help:"Starts after SIGTERM, and as many after kill -9 with mails just taken." default:"5"`
+	Inboxes  int `help:"Inboxes the server knows." default:"100000"`
+	Messages int `help:"Mails of 2 KB, dealt out over the first inboxes, one each." default:"10000"`
+	Reads    int `help:"Inboxes read after the first, before memory is looked at again." default:"1000"`
+	Rounds   int `help:"Starts after SIGTERM, and as many after kill -9 with mails just taken." default:"5"`
 }
 
 // maxStart bounds the preparation.
@@ -60,7 +62,7 @@ func crash(ctx context.Context, bed *Bed, mailed []mailedInbox) startEnding {
 		if err := mailEach(ctx, bed.Server.SMTP, mailed, (round+1)*len(mailed)); err != nil {
 			return err
 		}
-		return bed.Server.kill()
+		return bed.Server.Kill()
 	}}
 }
 
@@ -68,32 +70,31 @@ func (o StartOptions) check(server *Server) error {
 	if server.proc == nil {
 		return errors.New("start needs a server of its own; leave --base-url and --smtp out")
 	}
-	if o.Inboxes > maxStart || o.Mails > o.Inboxes {
+	if o.Inboxes > maxStart || o.Messages > o.Inboxes {
 		return fmt.Errorf("at most %d inboxes, and no more mails than inboxes", maxStart)
 	}
-	return atLeastOne(map[string]int{"--inboxes": o.Inboxes, "--mails": o.Mails, "--rounds": o.Rounds, "--reads": o.Reads})
+	return drive.AtLeastOne(map[string]int{"--inboxes": o.Inboxes, "--messages": o.Messages, "--rounds": o.Rounds, "--reads": o.Reads})
 }
 
 // fillServer makes the inboxes and the mails, and notes the memory of the server that has
 // just taken them all.
 func fillServer(ctx context.Context, bed *Bed, opts StartOptions) ([]mailedInbox, error) {
-	mailed, err := mailedInboxes(ctx, bed, opts.Mails)
+	mailed, err := mailedInboxes(ctx, bed, opts.Messages)
 	if err != nil {
 		return nil, err
 	}
-	token := runToken()
-	_, err = createInboxes(ctx, bed.Server.HTTP, bed.Keys, opts.Inboxes-opts.Mails, setUpConns,
+	token := RunToken()
+	_, err = bed.CreateInboxes(ctx, bed.Keys, opts.Inboxes-opts.Messages, SetUpConns,
 		func(i int) string { return fmt.Sprint(token, i) })
 	if err != nil {
 		return nil, err
 	}
-	resident, err := bed.Server.proc.residentMiB()
+	resident, err := bed.Server.proc.ResidentMiB()
 	if err != nil {
 		return nil, err
 	}
 	r := bed.Report
-	r.Load["inboxes"], r.Load["mails"], r.Load["reads"] = opts.Inboxes, opts.Mails, opts.Reads
-	r.Results = append(r.Results, Result{Name: "after taking them", Target: "inboxd",
+	r.Results = append(r.Results, drive.Result{Name: "after taking them", Target: "inboxd",
 		Count: int64(opts.Inboxes), Values: map[string]float64{"resident MiB": resident}})
 	return mailed, nil
 }
@@ -101,25 +102,25 @@ func fillServer(ctx context.Context, bed *Bed, opts StartOptions) ([]mailedInbox
 // startResult gathers several starts of one kind.
 type startResult struct {
 	name      string
-	firstRead *latencies
+	firstRead *drive.Latencies
 	starts    int64
 	values    map[string][]float64
 }
 
 func newStartResult(name string) startResult {
-	return startResult{name: name, firstRead: newLatencies(), values: make(map[string][]float64)}
+	return startResult{name: name, firstRead: drive.NewLatencies(), values: make(map[string][]float64)}
 }
 
 func (r *startResult) note(name string, v float64) { r.values[name] = append(r.values[name], v) }
 
 // result has the time to the first read as its latency, and the median of all else.
-func (r *startResult) result() Result {
+func (r *startResult) result() drive.Result {
 	values := make(map[string]float64, len(r.values))
 	for name, all := range r.values {
-		values[name] = median(all)
+		values[name] = drive.Median(all)
 	}
-	return Result{Name: r.name + " to first read", Target: "inboxd", Count: r.starts,
-		Latency: r.firstRead.percentiles(), Values: values}
+	return drive.Result{Name: r.name + " to first read", Target: "inboxd", Count: r.starts,
+		Latency: r.firstRead.Percentiles(), Values: values}
 }
 
 // startOnce starts the server on its data folder and reads: first one inbox, then reads
@@ -133,21 +134,21 @@ func startOnce(ctx context.Context, bed *Bed, mailed []mailedInbox, reads int, o
 	if err := readAll(ctx, bed.Server.HTTP, mailed[len(mailed)/2:][:1]); err != nil {
 		return err
 	}
-	out.firstRead.record(time.Since(begin))
+	out.firstRead.Record(time.Since(begin))
 	out.starts++
 	return out.noteMemory(ctx, bed.Server, mailed[:min(reads, len(mailed))])
 }
 
 // noteMemory looks at VmRSS after the first read and again after more of them.
 func (r *startResult) noteMemory(ctx context.Context, s *Server, mailed []mailedInbox) error {
-	first, err := s.proc.residentMiB()
+	first, err := s.proc.ResidentMiB()
 	if err != nil {
 		return err
 	}
 	if err := readAll(ctx, s.HTTP, mailed); err != nil {
 		return err
 	}
-	after, err := s.proc.residentMiB()
+	after, err := s.proc.ResidentMiB()
 	r.note("resident MiB after the first read", first)
 	r.note("resident MiB after all reads", after)
 	return err
@@ -160,8 +161,8 @@ func readAll(ctx context.Context, host string, mailed []mailedInbox) error {
 		if err != nil {
 			return err
 		}
-		if email.code() != m.code {
-			return fmt.Errorf("latest of %s: code %q, want %q", m.Address, email.code(), m.code)
+		if email.CodeIn() != m.code {
+			return fmt.Errorf("latest of %s: code %q, want %q", m.Address, email.CodeIn(), m.code)
 		}
 	}
 	return nil

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"inboxd/bench/drive"
 )
 
 // WaitersOptions shape the load of long polls that wait. The tags are for the command line.
 type WaitersOptions struct {
-	Waiters  int     `help:"Long polls that wait at once, each on an inbox of its own." default:"10000"`
+	Inboxes  int     `help:"Inboxes, on each of which a long poll waits." default:"10000"`
 	Sessions int     `help:"SMTP sessions that wake them, one mail each." default:"8"`
 	Rate     float64 `help:"Mails a second; 0 is as many as the server takes." default:"2000"`
 	Size     int     `help:"Bytes of a mail." default:"2048"`
@@ -28,7 +30,7 @@ const (
 // waiter is one long poll on its way.
 type waiter struct {
 	Inbox
-	conn *httpConn
+	conn *drive.HTTPConn
 	code string    // that its mail carries
 	dot  time.Time // of that mail; written by the session that sent it
 	at   time.Time // of its answer
@@ -43,8 +45,7 @@ func Waiters(ctx context.Context, bed *Bed, opts WaitersOptions) error {
 		return err
 	}
 	r := bed.Report
-	r.Load["waiters"], r.Load["sessions"], r.Load["rate"], r.Load["bytes"] = opts.Waiters, opts.Sessions, opts.Rate, opts.Size
-	waiters, before, err := prepareWaiters(ctx, bed, opts.Waiters)
+	waiters, before, err := prepareWaiters(ctx, bed, opts.Inboxes)
 	if err != nil {
 		return err
 	}
@@ -59,11 +60,11 @@ func Waiters(ctx context.Context, bed *Bed, opts WaitersOptions) error {
 		return err
 	}
 	time.Sleep(settleFor)
-	after, err := bed.Server.proc.residentMiB()
+	after, err := bed.Server.proc.ResidentMiB()
 	if err != nil {
 		return err
 	}
-	r.Results = append(r.Results, Result{Name: "waiting", Target: "inboxd", Count: int64(len(waiters)), Values: map[string]float64{
+	r.Results = append(r.Results, drive.Result{Name: "waiting", Target: "inboxd", Count: int64(len(waiters)), Values: map[string]float64{
 		"resident KiB each": (after - before) * 1024 / float64(len(waiters)), "resident MiB before": before, "resident MiB waiting": after,
 	}})
 	return wakeAll(ctx, bed, opts, waiters)
@@ -73,17 +74,17 @@ func (o WaitersOptions) check(server *Server) error {
 	if server.proc == nil {
 		return errors.New("waiters needs a server of its own; leave --base-url and --smtp out")
 	}
-	if o.Waiters > maxWaiters {
-		return fmt.Errorf("--waiters: at most %d", maxWaiters)
+	if o.Inboxes > maxWaiters {
+		return fmt.Errorf("--inboxes: at most %d", maxWaiters)
 	}
-	return atLeastOne(map[string]int{"--waiters": o.Waiters, "--sessions": o.Sessions, "--size": o.Size})
+	return drive.AtLeastOne(map[string]int{"--inboxes": o.Inboxes, "--sessions": o.Sessions, "--size": o.Size})
 }
 
 // prepareWaiters makes the inboxes, starts the server again, so that nothing of their making
 // is left in its memory, and reads each once, so that each is in memory.
 func prepareWaiters(ctx context.Context, bed *Bed, n int) (waiters []*waiter, residentMiB float64, err error) {
-	token := runToken()
-	inboxes, err := createInboxes(ctx, bed.Server.HTTP, bed.Keys, n, setUpConns, func(i int) string { return token + strconv.Itoa(i) })
+	token := RunToken()
+	inboxes, err := bed.CreateInboxes(ctx, bed.Keys, n, SetUpConns, func(i int) string { return token + strconv.Itoa(i) })
 	if err != nil {
 		return nil, 0, err
 	}
@@ -97,22 +98,22 @@ func prepareWaiters(ctx context.Context, bed *Bed, n int) (waiters []*waiter, re
 		waiters = append(waiters, &waiter{Inbox: in})
 	}
 	time.Sleep(settleFor)
-	residentMiB, err = bed.Server.proc.residentMiB()
+	residentMiB, err = bed.Server.proc.ResidentMiB()
 	return waiters, residentMiB, err
 }
 
 // startWaiting opens the connections and sends the requests, without reading answers.
 func startWaiting(ctx context.Context, host string, waiters []*waiter) error {
-	return parallel(ctx, min(setUpConns, len(waiters)), func(ctx context.Context, k int) error {
-		from, to := share(len(waiters), k, min(setUpConns, len(waiters)))
+	return drive.Parallel(ctx, min(SetUpConns, len(waiters)), func(ctx context.Context, k int) error {
+		from, to := drive.Share(len(waiters), k, min(SetUpConns, len(waiters)))
 		for _, w := range waiters[from:to] {
 			var err error
-			if w.conn, err = dialHTTP(ctx, host); err != nil {
+			if w.conn, err = drive.DialHTTP(ctx, host); err != nil {
 				return err
 			}
-			w.conn.buf = w.conn.buf[:4<<10]
-			request := buildRequest("GET", latestPath(w.Address, 0, longestWait), host, keyHeader(w.Key), nil)
-			if _, err := w.conn.nc.Write(request); err != nil {
+			w.conn.Small()
+			request := drive.BuildRequest("GET", drive.LatestPath(w.Address, 0, longestWait), host, drive.KeyHeader(w.Key), nil)
+			if _, err := w.conn.NC.Write(request); err != nil {
 				return err
 			}
 		}
@@ -122,11 +123,11 @@ func startWaiting(ctx context.Context, host string, waiters []*waiter) error {
 
 // wakeAll sends each waiter its mail and wants every answer with its code.
 func wakeAll(ctx context.Context, bed *Bed, opts WaitersOptions, waiters []*waiter) error {
-	load := mailLoad{addr: bed.Server.SMTP, sessions: opts.Sessions, mails: len(waiters), size: opts.Size, rate: opts.Rate}
-	load.sent = func(i int, dot time.Time) { waiters[i].dot = dot }
+	load := drive.MailLoad{Addr: bed.Server.SMTP, Sessions: opts.Sessions, Mails: len(waiters), Size: opts.Size, Rate: opts.Rate}
+	load.Sent = func(i int, dot time.Time) { waiters[i].dot = dot }
 	for i, w := range waiters {
-		w.code = load.code(i)
-		load.to = append(load.to, w.Address)
+		w.code = load.Code(i)
+		load.To = append(load.To, w.Address)
 	}
 	answered := make(chan struct{})
 	for _, w := range waiters {
@@ -135,32 +136,32 @@ func wakeAll(ctx context.Context, bed *Bed, opts WaitersOptions, waiters []*wait
 			answered <- struct{}{}
 		}()
 	}
-	accepted, err := load.run(ctx)
+	accepted, err := load.Run(ctx)
 	if err != nil {
 		for _, w := range waiters {
-			_ = w.conn.nc.SetDeadline(time.Unix(1, 0))
+			_ = w.conn.NC.SetDeadline(time.Unix(1, 0))
 		}
 	}
 	for range waiters {
 		<-answered
 	}
-	woken := Round{latency: newLatencies(), Elapsed: accepted.Elapsed}
+	woken := drive.Round{Latency: drive.NewLatencies(), Elapsed: accepted.Elapsed}
 	for _, w := range waiters {
 		if w.err != nil {
-			woken.fail(fmt.Sprintf("waiter on %s: %v", w.Address, w.err))
+			woken.Fail(fmt.Sprintf("waiter on %s: %v", w.Address, w.err))
 			continue
 		}
 		woken.Count++
-		woken.latency.record(w.at.Sub(w.dot))
+		woken.Latency.Record(w.at.Sub(w.dot))
 	}
-	bed.Report.add(acceptedName(opts.Rate), accepted)
-	bed.Report.add("final dot to answer", woken)
+	bed.Report.Add(drive.AcceptedName(opts.Rate), "inboxd", accepted)
+	bed.Report.Add("final dot to answer", "inboxd", woken)
 	return err
 }
 
 // receive reads the answer of the long poll.
 func (w *waiter) receive() {
-	if w.err = w.conn.nc.SetDeadline(time.Now().Add(longestWait + apiTimeout)); w.err != nil {
+	if w.err = w.conn.NC.SetDeadline(time.Now().Add(longestWait + drive.AnswerWithin)); w.err != nil {
 		return
 	}
 	answer, err := w.conn.Receive()
@@ -169,11 +170,11 @@ func (w *waiter) receive() {
 	case err != nil:
 		w.err = err
 	case answer.Status != 200:
-		w.err = &refusal{answer.Status, detailOf(answer.Body)}
+		w.err = &drive.Refusal{Status: answer.Status, Detail: drive.DetailOf(answer.Body)}
 	default:
-		var email *Email
-		if email, w.err = parseLatest(answer.Body); w.err == nil && email.code() != w.code {
-			w.err = fmt.Errorf("code %q, want %q", email.code(), w.code)
+		var email *drive.Email
+		if email, w.err = drive.ParseLatest(answer.Body); w.err == nil && email.CodeIn() != w.code {
+			w.err = fmt.Errorf("code %q, want %q", email.CodeIn(), w.code)
 		}
 	}
 }

@@ -10,14 +10,15 @@ import (
 	"sync"
 	"time"
 
-	"github.com/valyala/fasthttp"
-
+	"inboxd/bench/drive"
+	"inboxd/bench/peer"
+	"inboxd/bench/report"
 	"inboxd/http/client"
 )
 
 // WebhooksOptions shape the load of webhooks. The tags are for the command line.
 type WebhooksOptions struct {
-	Mails    int           `help:"Mails of each round, dealt out over the inboxes." default:"4000"`
+	Messages int           `help:"Mails of each round, dealt out over the inboxes." default:"4000"`
 	Rate     float64       `help:"Mails a second; 0 is as many as the server takes." default:"500"`
 	Rounds   int           `help:"Rounds, without and with webhooks in turn." default:"3"`
 	Inboxes  int           `help:"Inboxes of each of the two accounts." default:"64"`
@@ -38,11 +39,9 @@ func WebhookServeArgs() []string {
 	return []string{"--webhook-allow=127.0.0.0/8", "--plans=[paid]\nmax_webhooks = 1000\n"}
 }
 
-// receiver notes when each code that it expects was told. It shares the cores with what is
-// measured, so it is built like the constant answer: what it computes counts as the webhooks'.
+// receiver notes when each code that it expects was told.
 type receiver struct {
-	server *fasthttp.Server
-	url    string
+	calls *peer.Calls
 
 	mu      sync.Mutex
 	told    map[string]time.Time // zero: not yet
@@ -54,43 +53,26 @@ type receiver struct {
 }
 
 func openReceiver() (*receiver, error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	r := &receiver{url: "http://" + ln.Addr().String() + "/", told: map[string]time.Time{}}
-	r.server = &fasthttp.Server{Handler: r.take}
-	go r.server.Serve(ln) // until Close
-	return r, nil
-}
-
-// Close ends all connections but those on which no call ever came, of which fasthttp does not
-// know that they are idle: their other ends go with the server that was measured.
-func (r *receiver) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	if err := r.server.ShutdownWithContext(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	return nil
+	r := &receiver{told: map[string]time.Time{}}
+	var err error
+	r.calls, err = peer.TakeCalls(r.take)
+	return r, err
 }
 
 // take notes one call.
-func (r *receiver) take(req *fasthttp.RequestCtx) {
-	now := time.Now()
+func (r *receiver) take(call peer.Call) {
 	var e struct{ OTP string }
-	body := req.PostBody()
-	err := json.Unmarshal(body, &e)
+	err := json.Unmarshal(call.Body, &e)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch at, expected := r.told[e.OTP]; {
 	case err != nil || !expected:
 		r.strange++
-		r.example = fmt.Sprintf("%.200q %v", body, err)
+		r.example = fmt.Sprintf("%.200q %v", call.Body, err)
 	case !at.IsZero():
 		r.twice++
 	default:
-		r.told[e.OTP] = now
+		r.told[e.OTP] = call.At
 		if r.missing--; r.missing == 0 {
 			close(r.all)
 		}
@@ -98,12 +80,12 @@ func (r *receiver) take(req *fasthttp.RequestCtx) {
 }
 
 // expect opens the receiver for the codes of load, before it runs.
-func (r *receiver) expect(load *mailLoad) {
+func (r *receiver) expect(load *drive.MailLoad) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.missing, r.all = load.mails, make(chan struct{})
-	for i := range load.mails {
-		r.told[load.code(i)] = time.Time{}
+	r.missing, r.all = load.Mails, make(chan struct{})
+	for i := range load.Mails {
+		r.told[load.Code(i)] = time.Time{}
 	}
 }
 
@@ -121,39 +103,37 @@ func (r *receiver) wait(ctx context.Context, within time.Duration) error {
 }
 
 // checks are right when every call told what was expected, once.
-func (r *receiver) checks() []Check {
+func (r *receiver) checks() []report.Check {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return []Check{{"events told twice", 0, r.twice}, {"calls that tell of no mail sent", 0, r.strange}}
+	return []report.Check{{Name: "events told twice", Got: r.twice}, {Name: "calls that tell of no mail sent", Got: r.strange}}
 }
 
 // Webhooks measures what webhooks cost the mail that they tell of, and how soon they tell:
 // the same load to an account without and with a webhook, in turn. With Hanging, receivers
 // that never answer are told of the same account's events meanwhile.
 func Webhooks(ctx context.Context, bed *Bed, opts WebhooksOptions) error {
-	err := atLeastOne(map[string]int{"--mails": opts.Mails, "--rounds": opts.Rounds, "--inboxes": opts.Inboxes, "--sessions": opts.Sessions, "--size": opts.Size})
+	err := drive.AtLeastOne(map[string]int{"--messages": opts.Messages, "--rounds": opts.Rounds, "--inboxes": opts.Inboxes, "--sessions": opts.Sessions, "--size": opts.Size})
 	if err != nil {
 		return err
 	}
 	if opts.Hanging > maxHanging {
 		return fmt.Errorf("--hanging: at most %d", maxHanging)
 	}
-	load := bed.Report.Load
-	load["mails"], load["rate"], load["inboxes"], load["sessions"], load["bytes"], load["hanging"] = opts.Mails, opts.Rate, opts.Inboxes, opts.Sessions, opts.Size, opts.Hanging
 	run, err := prepareWebhooks(ctx, bed, opts)
 	if err != nil {
 		return err
 	}
 	defer run.close()
 	before, _ := bed.Server.ResidentMiB()
-	results, err := Alternate(ctx, acceptedName(opts.Rate), opts.Rounds,
-		Side{"without webhooks", run.without, bed.Server.proc, nil}, Side{"with webhooks", run.with, bed.Server.proc, nil})
+	results, err := drive.Alternate(ctx, drive.AcceptedName(opts.Rate), opts.Rounds,
+		drive.Side{Target: "without webhooks", Run: run.without, Proc: bed.Server.proc}, drive.Side{Target: "with webhooks", Run: run.with, Proc: bed.Server.proc})
 	if err != nil {
 		return err
 	}
 	after, _ := bed.Server.ResidentMiB()
 	bed.Report.Compare(results)
-	bed.Report.add("final dot to webhook", run.told)
+	bed.Report.Add("final dot to webhook", "inboxd", run.told)
 	bed.Report.Results[len(bed.Report.Results)-1].Values = map[string]float64{"resident MiB before": before, "resident MiB after": after}
 	bed.Report.Checks = append(bed.Report.Checks, run.receiver.checks()...)
 	return nil
@@ -164,7 +144,7 @@ func (s *Server) ResidentMiB() (float64, error) {
 	if s.proc == nil {
 		return 0, nil
 	}
-	return s.proc.residentMiB()
+	return s.proc.ResidentMiB()
 }
 
 // webhooksRun is two accounts' inboxes and the receivers of the second's events.
@@ -177,23 +157,23 @@ type webhooksRun struct {
 	receiver *receiver
 	hanging  []net.Listener
 	codes    int
-	told     Round
+	told     drive.Round
 }
 
 func prepareWebhooks(ctx context.Context, bed *Bed, opts WebhooksOptions) (_ *webhooksRun, err error) {
-	run := &webhooksRun{opts: opts, smtp: bed.Server.SMTP, told: Round{latency: newLatencies()}}
+	run := &webhooksRun{opts: opts, smtp: bed.Server.SMTP, told: drive.NewRound()}
 	defer func() {
 		if err != nil {
 			run.close()
 		}
 	}()
-	session, key, err := signUpOne(ctx, bed.Server.HTTP)
+	session, key, err := bed.signUpOne(ctx)
 	if err != nil {
 		return nil, err
 	}
-	token := runToken()
+	token := RunToken()
 	make := func(prefix, key string, n int) ([]Inbox, error) {
-		return createInboxes(ctx, bed.Server.HTTP, []string{key}, n, setUpConns, func(i int) string { return prefix + token + strconv.Itoa(i) })
+		return bed.CreateInboxes(ctx, []string{key}, n, SetUpConns, func(i int) string { return prefix + token + strconv.Itoa(i) })
 	}
 	if run.plain, err = make("p", bed.Keys[0], opts.Inboxes); err != nil {
 		return nil, err
@@ -205,12 +185,11 @@ func prepareWebhooks(ctx context.Context, bed *Bed, opts WebhooksOptions) (_ *we
 	if run.receiver, err = openReceiver(); err != nil {
 		return nil, err
 	}
-	return run, run.subscribe(ctx, bed.Server.HTTP, session)
+	return run, run.subscribe(ctx, bed, session)
 }
 
-func (w *webhooksRun) subscribe(ctx context.Context, host, session string) error {
-	api := newAPI(host, session)
-	if _, _, err := api.CreateWebhook(ctx, client.WebhookOrder{URL: w.receiver.url, Event: "message.received"}); err != nil {
+func (w *webhooksRun) subscribe(ctx context.Context, bed *Bed, session string) error {
+	if _, err := bed.CreateWebhook(ctx, session, client.WebhookOrder{URL: w.receiver.calls.URL, Event: "message.received"}); err != nil {
 		return err
 	}
 	for range w.opts.Hanging {
@@ -220,7 +199,7 @@ func (w *webhooksRun) subscribe(ctx context.Context, host, session string) error
 		}
 		w.hanging = append(w.hanging, ln)
 		hook := client.WebhookOrder{URL: "http://" + ln.Addr().String() + "/", Event: "message.received", Inbox: w.hung.Address}
-		if _, _, err := api.CreateWebhook(ctx, hook); err != nil {
+		if _, err := bed.CreateWebhook(ctx, session, hook); err != nil {
 			return err
 		}
 	}
@@ -229,7 +208,7 @@ func (w *webhooksRun) subscribe(ctx context.Context, host, session string) error
 
 func (w *webhooksRun) close() {
 	if w.receiver != nil {
-		_ = w.receiver.Close()
+		_ = w.receiver.calls.Close()
 	}
 	for _, ln := range w.hanging {
 		_ = ln.Close()
@@ -237,19 +216,19 @@ func (w *webhooksRun) close() {
 }
 
 // without sends a turn's mails to inboxes that nobody is told of.
-func (w *webhooksRun) without(ctx context.Context, _ int) (Round, error) {
-	load := w.next(w.plain, w.opts.Mails)
-	return load.run(ctx)
+func (w *webhooksRun) without(ctx context.Context, _ int) (drive.Round, error) {
+	load := w.next(w.plain, w.opts.Messages)
+	return load.Run(ctx)
 }
 
 // with sends a turn's mails to inboxes with a webhook. It ends when all events were told.
-func (w *webhooksRun) with(ctx context.Context, _ int) (Round, error) {
+func (w *webhooksRun) with(ctx context.Context, _ int) (drive.Round, error) {
 	if err := w.wakeHanging(ctx); err != nil {
-		return Round{}, err
+		return drive.Round{}, err
 	}
-	dots := make([]time.Time, w.opts.Mails)
-	load := w.next(w.hooked, w.opts.Mails)
-	load.sent = func(i int, dot time.Time) { dots[i] = dot }
+	dots := make([]time.Time, w.opts.Messages)
+	load := w.next(w.hooked, w.opts.Messages)
+	load.Sent = func(i int, dot time.Time) { dots[i] = dot }
 	began := time.Now()
 	r, err := w.tell(ctx, &load)
 	w.told.Elapsed += time.Since(began)
@@ -259,24 +238,24 @@ func (w *webhooksRun) with(ctx context.Context, _ int) (Round, error) {
 	w.receiver.mu.Lock()
 	defer w.receiver.mu.Unlock()
 	for i, dot := range dots {
-		w.told.latency.record(w.receiver.told[load.code(i)].Sub(dot))
+		w.told.Latency.Record(w.receiver.told[load.Code(i)].Sub(dot))
 		w.told.Count++
 	}
 	return r, nil
 }
 
 // next is the load of the next mails, with codes of their own.
-func (w *webhooksRun) next(to []Inbox, mails int) mailLoad {
+func (w *webhooksRun) next(to []Inbox, mails int) drive.MailLoad {
 	first := w.codes
 	w.codes += mails
-	return mailLoad{addr: w.smtp, sessions: min(w.opts.Sessions, mails), mails: mails, size: w.opts.Size, rate: w.opts.Rate, to: addresses(to), first: first}
+	return drive.MailLoad{Addr: w.smtp, Sessions: min(w.opts.Sessions, mails), Mails: mails, Size: w.opts.Size, Rate: w.opts.Rate, To: addresses(to), First: first}
 }
 
 // tell sends mails and waits until the receiver was told of all. Refused ones fail the run
 // anyway, so nobody waits for their events.
-func (w *webhooksRun) tell(ctx context.Context, load *mailLoad) (Round, error) {
+func (w *webhooksRun) tell(ctx context.Context, load *drive.MailLoad) (drive.Round, error) {
 	w.receiver.expect(load)
-	r, err := load.run(ctx)
+	r, err := load.Run(ctx)
 	if err != nil || r.Errors > 0 {
 		return r, err
 	}
@@ -290,7 +269,7 @@ func (w *webhooksRun) wakeHanging(ctx context.Context) error {
 		return nil
 	}
 	load := w.next([]Inbox{w.hung}, hangingMails)
-	load.sessions, load.rate = 1, 0
+	load.Sessions, load.Rate = 1, 0
 	r, err := w.tell(ctx, &load)
 	if err == nil && r.Errors > 0 {
 		err = fmt.Errorf("mail for those that hang: %s", r.FirstError)

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"inboxd/bench/drive"
 )
 
 // wrkScript makes wrk walk over all requests. Each thread formats them once, before the
@@ -48,33 +50,35 @@ func compareWrk(ctx context.Context, bed *Bed, v pollVariant, targets []pollTarg
 	if err := os.WriteFile(script, []byte(wrkScript), 0o600); err != nil {
 		return err
 	}
-	var sides []Side
+	var sides []drive.Side
 	for _, t := range targets {
-		run := func(ctx context.Context, _ int) (Round, error) { return runWrk(ctx, wrk, script, paths, t.addr, opts) }
-		sides = append(sides, Side{t.name, run, t.proc, nil})
+		run := func(ctx context.Context, _ int) (drive.Round, error) {
+			return runWrk(ctx, wrk, script, paths, t.addr, opts)
+		}
+		sides = append(sides, drive.Side{Target: t.name, Run: run, Proc: t.proc})
 	}
-	results, err := Alternate(ctx, "GET /latest "+v.name+" (wrk)", opts.Rounds, sides...)
+	results, err := drive.Alternate(ctx, "GET /latest "+v.name+" (wrk)", opts.Rounds, sides...)
 	if err == nil {
 		bed.Report.Compare(results)
 	}
 	return err
 }
 
-func runWrk(ctx context.Context, wrk, script, paths, addr string, opts PollOptions) (Round, error) {
+func runWrk(ctx context.Context, wrk, script, paths, addr string, opts PollOptions) (drive.Round, error) {
 	seconds := max(int(opts.Duration.Seconds())/opts.Rounds, 1) // wrk takes whole seconds
 	cmd := exec.CommandContext(ctx, wrk, "-t2", "-c"+strconv.Itoa(max(opts.Connections, 2)),
 		"-d"+strconv.Itoa(seconds)+"s", "-s", script, "http://"+addr, "--", paths)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		return Round{}, fmt.Errorf("wrk: %w\n%s", err, out)
+		return drive.Round{}, fmt.Errorf("wrk: %w\n%s", err, out)
 	}
 	return parseWrk(string(out))
 }
 
 // parseWrk reads "N requests in 2.00s, ..." and the lines that count failures. wrk counts
 // every answer as a request, whatever its status.
-func parseWrk(out string) (Round, error) {
-	var r Round
+func parseWrk(out string) (drive.Round, error) {
+	var r drive.Round
 	for line := range strings.Lines(out) {
 		fields := strings.Fields(line)
 		switch {
@@ -86,11 +90,11 @@ func parseWrk(out string) (Round, error) {
 			r.Errors += n
 			r.FirstError = strings.TrimSpace(line)
 		case strings.Contains(line, "Socket errors:"):
-			r.fail(strings.TrimSpace(line))
+			r.Fail(strings.TrimSpace(line))
 		}
 	}
 	if r.Count == 0 || r.Elapsed == 0 {
-		return Round{}, fmt.Errorf("wrk: cannot read its answer:\n%s", out)
+		return drive.Round{}, fmt.Errorf("wrk: cannot read its answer:\n%s", out)
 	}
 	r.Count -= r.Errors
 	return r, nil

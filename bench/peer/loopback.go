@@ -12,7 +12,7 @@ func OnLoopback(hostport string) error {
 		return fmt.Errorf("address %q: %w", hostport, err)
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return fmt.Errorf("%s is not on loopback; this tool loads its own machine only", hostport)
+		return fmt.Errorf("%s is not on this machine", hostport)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"inboxd/bench"
+	"inboxd/bench/drive"
 )
 
 // revision is what the load speaks: the newest that has a handshake, so that both transports are
@@ -74,7 +75,7 @@ type program struct {
 
 // run starts inbox-mcp. It dies with us, even when we are killed.
 func run(bed *bench.Bed, path string, args ...string) (*program, error) {
-	p := &program{cmd: exec.Command(path, append([]string{"--base-url", "http://" + bed.Server.HTTP}, args...)...), done: make(chan error, 1)}
+	p := &program{cmd: exec.Command(path, append([]string{"--base-url", drive.BaseURL(bed.Server.HTTP)}, args...)...), done: make(chan error, 1)}
 	p.cmd.Env = append(p.cmd.Environ(), "INBOX_API_KEY="+bed.Keys[0])
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	var err error
@@ -188,7 +189,7 @@ func startHTTP(bed *bench.Bed, path string) (*program, string, error) {
 		return nil, "", err
 	}
 	line, err := p.says.ReadString('\n')
-	ready, ok := bench.ParseReady("inbox-mcp", line)
+	ready, ok := drive.ParseReady("inbox-mcp", line)
 	if err != nil || !ok {
 		return nil, "", errors.Join(fmt.Errorf("inbox-mcp says %q instead of being ready", line), err, p.Close())
 	}

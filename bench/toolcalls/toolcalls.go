@@ -14,19 +14,20 @@ import (
 	"time"
 
 	"inboxd/bench"
+	"inboxd/bench/drive"
 	"inboxd/http/client"
 )
 
 // Options shape the load. The tags are for the command line.
 type Options struct {
-	Program string        `name:"inbox-mcp" help:"The inbox-mcp binary to start. Default: ./bin/inbox-mcp, else it is built from ./cmd/inbox-mcp." type:"path"`
-	Mails   int           `help:"Mails for each kind of reader, one at a time, each kind to an inbox of its own." default:"1000"`
-	Rounds  int           `help:"Turns of each kind of caller." default:"5"`
-	Turn    time.Duration `help:"How long a turn of calls lasts." default:"1s"`
-	Starts  int           `help:"Processes that are started, one after the other." default:"20"`
-	Clients int           `help:"HTTP clients that wait at once." default:"100"`
-	Calls   int           `help:"Calls that are made while they wait." default:"1000"`
-	Settle  time.Duration `help:"How long nothing happens before memory is looked at." default:"2s"`
+	Program     string        `name:"inbox-mcp" help:"The inbox-mcp binary to start. Default: ./bin/inbox-mcp, else it is built from ./cmd/inbox-mcp." type:"path"`
+	Messages    int           `help:"Mails for each kind of reader, one at a time, each kind to an inbox of its own." default:"1000"`
+	Rounds      int           `help:"Turns of each kind of caller." default:"5"`
+	Duration    time.Duration `help:"Measured time per caller of list_inboxes, over all rounds." default:"5s"`
+	Starts      int           `help:"Processes that are started, one after the other." default:"20"`
+	Connections int           `help:"HTTP clients that wait at once." default:"100"`
+	Calls       int           `help:"Calls that are made while they wait." default:"1000"`
+	Settle      time.Duration `help:"How long nothing happens before memory is looked at." default:"2s"`
 }
 
 const (
@@ -51,15 +52,12 @@ type load struct {
 
 // Run does all of it.
 func Run(ctx context.Context, bed *bench.Bed, opts Options) (err error) {
-	if min(opts.Mails, opts.Rounds, opts.Starts, opts.Clients, opts.Calls) < 1 || opts.Turn <= 0 {
+	if min(opts.Messages, opts.Rounds, opts.Starts, opts.Connections, opts.Calls) < 1 || opts.Duration <= 0 {
 		return errors.New("every count must be at least 1")
 	}
-	l := &load{bed: bed, opts: opts, api: client.New("http://"+bed.Server.HTTP, bed.Keys[0])}
+	l := &load{bed: bed, opts: opts, api: client.New(drive.BaseURL(bed.Server.HTTP), bed.Keys[0])}
 	if l.path, err = bed.Program(ctx, "inbox-mcp", opts.Program); err != nil {
 		return err
-	}
-	for name, n := range map[string]any{"mails": opts.Mails, "rounds": opts.Rounds, "starts": opts.Starts, "clients": opts.Clients, "calls": opts.Calls} {
-		bed.Report.Load[name] = n
 	}
 	if l.program, l.url, err = startHTTP(bed, l.path); err != nil {
 		return err
@@ -73,23 +71,9 @@ func Run(ctx context.Context, bed *bench.Bed, opts Options) (err error) {
 	return nil
 }
 
-// note says how a figure stands to what is promised; a figure is no reason for the run to fail, since
-// others may be at work on the machine.
-func (l *load) note(what string, got, bound float64, most bool) {
-	verdict := "holds"
-	if most && got > bound || !most && got < bound {
-		verdict = "MISSED"
-	}
-	side := "at least"
-	if most {
-		side = "at most"
-	}
-	l.bed.Report.Notes = append(l.bed.Report.Notes, fmt.Sprintf("%s: %.3g, %s %.3g is promised: %s", what, got, side, bound, verdict))
-}
-
 // start measures from exec to the first answer of tools/list.
 func (l *load) start(ctx context.Context) error {
-	r := bench.NewRound()
+	r := drive.NewRound()
 	began := time.Now()
 	for range l.opts.Starts {
 		if err := ctx.Err(); err != nil {
@@ -107,11 +91,11 @@ func (l *load) start(ctx context.Context) error {
 	}
 	r.Elapsed = time.Since(began)
 	l.bed.Report.Add("exec to tools/list", "inbox-mcp", r)
-	l.note("exec to tools/list, p50 in ms", l.last().Latency.P50, wantStartMS, true)
+	l.bed.Report.Promised("exec to tools/list, p50 in ms", l.last().Latency.P50, wantStartMS, true)
 	return nil
 }
 
-func (l *load) last() bench.Result { return l.bed.Report.Results[len(l.bed.Report.Results)-1] }
+func (l *load) last() drive.Result { return l.bed.Report.Results[len(l.bed.Report.Results)-1] }
 
 // list compares list_inboxes of one client with the API call that it makes.
 func (l *load) list(ctx context.Context) error {
@@ -119,7 +103,7 @@ func (l *load) list(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if _, err := l.api.CreateInbox(ctx, client.InboxOrder{}); err != nil {
+		if _, err := l.inbox(ctx); err != nil {
 			return err
 		}
 	}
@@ -145,14 +129,23 @@ func (l *load) list(ctx context.Context) error {
 		c    caller
 		want float64
 	}{{"stdio", pipes, wantStdio}, {"http", web, wantHTTP}} {
-		results, err := bench.Alternate(ctx, "list_inboxes", l.opts.Rounds, l.side("tool by "+kind.name, byTool(kind.c)), l.side("API call", byAPI))
+		results, err := drive.Alternate(ctx, "list_inboxes", l.opts.Rounds, l.side("tool by "+kind.name, byTool(kind.c)), l.side("API call", byAPI))
 		if err != nil {
 			return err
 		}
 		l.bed.Report.Compare(results)
-		l.note("list_inboxes by "+kind.name+", rate to the API's", l.bed.Report.Ratios[len(l.bed.Report.Ratios)-1].Median, kind.want, false)
+		l.bed.Report.Promised("list_inboxes by "+kind.name+", rate to the API's", l.bed.Report.Ratios[len(l.bed.Report.Ratios)-1].Median, kind.want, false)
 	}
 	return nil
+}
+
+// inbox makes one and returns its address.
+func (l *load) inbox(ctx context.Context) (string, error) {
+	in, err := l.api.CreateInbox(ctx, client.InboxOrder{})
+	if err == nil {
+		l.bed.Remember(bench.Inbox{Address: in.Address, Key: l.bed.Keys[0]})
+	}
+	return in.Address, err
 }
 
 // inboxes lists them by the plain client and returns how many there are.
@@ -167,11 +160,11 @@ func (l *load) inboxes(ctx context.Context) (n int, err error) {
 }
 
 // side calls again and again for a turn.
-func (l *load) side(target string, call func(context.Context) error) bench.Side {
-	return bench.Side{Target: target, Run: func(ctx context.Context, _ int) (bench.Round, error) {
-		r := bench.NewRound()
+func (l *load) side(target string, call func(context.Context) error) drive.Side {
+	return drive.Side{Target: target, Run: func(ctx context.Context, _ int) (drive.Round, error) {
+		r := drive.NewRound()
 		began := time.Now()
-		for r.Elapsed < l.opts.Turn && ctx.Err() == nil {
+		for r.Elapsed < l.opts.Duration/time.Duration(l.opts.Rounds) && ctx.Err() == nil {
 			from := time.Now()
 			if err := call(ctx); err != nil {
 				return r, err
@@ -185,13 +178,13 @@ func (l *load) side(target string, call func(context.Context) error) bench.Side 
 
 // weigh measures what clients that wait cost the tool server and the service.
 func (l *load) weigh(ctx context.Context) error {
-	addresses := make([]string, l.opts.Clients)
+	addresses := make([]string, l.opts.Connections)
 	for i := range addresses {
-		in, err := l.api.CreateInbox(ctx, client.InboxOrder{})
+		address, err := l.inbox(ctx)
 		if err != nil {
 			return err
 		}
-		addresses[i] = in.Address
+		addresses[i] = address
 	}
 	// Bare long polls go before, so that what many connections leave in the service's memory is there already.
 	bare, err := l.polled(ctx, addresses)
@@ -228,12 +221,12 @@ func (l *load) weigh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.bed.Report.Results = append(l.bed.Report.Results, bench.Result{Name: "waiting over HTTP", Target: "inbox-mcp", Count: int64(len(addresses)), Values: map[string]float64{
+	l.bed.Report.Results = append(l.bed.Report.Results, drive.Result{Name: "waiting over HTTP", Target: "inbox-mcp", Count: int64(len(addresses)), Values: map[string]float64{
 		"MiB of inbox-mcp": waiting, fmt.Sprintf("MiB more after %d calls", l.opts.Calls): grown - waiting, "KiB of inboxd for each": (served - service) * 1024 / float64(len(addresses)),
 		"KiB of inboxd for each bare long poll": bare,
 	}})
-	l.note(fmt.Sprintf("MiB of inbox-mcp with %d clients that wait", len(addresses)), waiting, wantMiB, true)
-	l.note("MiB more after the calls", grown-waiting, wantGrowthMiB, true)
+	l.bed.Report.Promised(fmt.Sprintf("MiB of inbox-mcp with %d clients that wait", len(addresses)), waiting, wantMiB, true)
+	l.bed.Report.Promised("MiB more after the calls", grown-waiting, wantGrowthMiB, true)
 	return nil
 }
 
@@ -265,7 +258,7 @@ func (l *load) polled(ctx context.Context, addresses []string) (each float64, er
 
 // whileTheyWait returns the tool server's memory before the calls and after them.
 func (l *load) whileTheyWait(ctx context.Context) (before, after float64, err error) {
-	if before, err = bench.ResidentMiB(l.program.cmd.Process.Pid); err != nil {
+	if before, err = drive.ResidentMiB(l.program.cmd.Process.Pid); err != nil {
 		return before, 0, err
 	}
 	c := newHTTP(l.url)
@@ -276,6 +269,6 @@ func (l *load) whileTheyWait(ctx context.Context) (before, after float64, err er
 		}
 	}
 	time.Sleep(l.opts.Settle)
-	after, err = bench.ResidentMiB(l.program.cmd.Process.Pid)
+	after, err = drive.ResidentMiB(l.program.cmd.Process.Pid)
 	return before, after, err
 }

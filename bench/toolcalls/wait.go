@@ -9,7 +9,7 @@ import (
 	"net/smtp"
 	"time"
 
-	"inboxd/bench"
+	"inboxd/bench/drive"
 	"inboxd/http/client"
 )
 
@@ -21,7 +21,7 @@ type reader struct {
 	name    string
 	address string
 	next    func(context.Context) (code string, err error)
-	round   bench.Round
+	round   drive.Round
 }
 
 // wait compares, one mail at a time, the way from its final dot to the code: by the bare long poll and
@@ -36,11 +36,11 @@ func (l *load) wait(ctx context.Context) error {
 	defer web.Close()
 	readers := []*reader{{name: "long poll"}, {name: "wait_for_otp by stdio"}, {name: "wait_for_otp by http"}}
 	for _, r := range readers {
-		in, err := l.api.CreateInbox(ctx, client.InboxOrder{})
+		address, err := l.inbox(ctx)
 		if err != nil {
 			return err
 		}
-		r.address, r.round = in.Address, bench.NewRound()
+		r.address, r.round = address, drive.NewRound()
 	}
 	readers[0].next = l.byPoll(readers[0].address)
 	readers[1].next = byTool(pipes, readers[1].address)
@@ -50,7 +50,7 @@ func (l *load) wait(ctx context.Context) error {
 		return err
 	}
 	defer mail.Close()
-	for i := range l.opts.Mails {
+	for i := range l.opts.Messages {
 		for _, r := range readers {
 			if err := r.one(ctx, mail, i); err != nil {
 				return errors.Join(fmt.Errorf("mail %d, %s: %w", i+1, r.name, err), context.Cause(ctx))
@@ -62,8 +62,8 @@ func (l *load) wait(ctx context.Context) error {
 	}
 	results := l.bed.Report.Results[len(l.bed.Report.Results)-len(readers):]
 	for _, r := range results[1:] {
-		l.note(r.Target+", p50 in ms", r.Latency.P50, wantWaitMS, true)
-		l.note(r.Target+", p50 to the long poll's", r.Latency.P50/results[0].Latency.P50, wantWaitRatio, true)
+		l.bed.Report.Promised(r.Target+", p50 in ms", r.Latency.P50, wantWaitMS, true)
+		l.bed.Report.Promised(r.Target+", p50 to the long poll's", r.Latency.P50/results[0].Latency.P50, wantWaitRatio, true)
 	}
 	return nil
 }

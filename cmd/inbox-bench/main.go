@@ -6,15 +6,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
 
 	"inboxd/bench"
+	"inboxd/bench/drive"
+	"inboxd/bench/foreign"
+	"inboxd/bench/mixed"
 	"inboxd/bench/peer"
+	"inboxd/bench/progress"
+	"inboxd/bench/report"
 	"inboxd/bench/toolcalls"
 	"inboxd/internal/version"
 )
@@ -24,9 +31,12 @@ type cli struct {
 	Version kong.VersionFlag `help:"Print the version."`
 
 	JSON    string        `name:"json" help:"Also write the report as JSON to FILE, - for standard output." placeholder:"FILE"`
+	Report  string        `help:"Also write the report as one page with plots." placeholder:"FILE.html"`
 	Timeout time.Duration `help:"Bound of the whole run." default:"15m"`
 
 	Server bench.ServerOptions `embed:""`
+
+	settings map[string]any // of the load that runs, by the names of its flags
 
 	Poll     pollCmd     `cmd:"" help:"GET /latest beside a constant answer of the same size."`
 	Ingest   ingestCmd   `cmd:"" help:"Mails in per second beside smtp-sink and the disk."`
@@ -38,7 +48,14 @@ type cli struct {
 	Webhooks webhooksCmd `cmd:"" help:"Mail in with and without webhooks, and final dot to webhook."`
 	Send     sendCmd     `cmd:"" help:"The 202 of a send beside fdatasync and mail in, and the queue behind it."`
 	Calendar calendarCmd `cmd:"" help:"Meetings: invitations in, lists and feeds, meetings made, what they weigh."`
+	Page     pageCmd     `cmd:"" help:"The page for people beside constant answers of its size."`
 	Tools    toolsCmd    `cmd:"" help:"The tool server beside the plain calls: waits, lists, start-up, memory."`
+	Mixed    mixedCmd    `cmd:"" help:"What a fleet does all at once: polls, mails in and out, webhooks, at a given rate, second by second."`
+	Overload overloadCmd `cmd:"" help:"Four times what the server can do: what it still does, how it refuses the rest, how soon it is back."`
+	Restart  restartCmd  `cmd:"" help:"SIGTERM and kill -9 under the load of a fleet: time to the first read, and what was acknowledged."`
+	Scale    scaleCmd    `cmd:"" help:"A million inboxes: making, holding, starting again, cold reads, hot polls."`
+	Peers    peersCmd    `cmd:"" help:"Mails in and polls beside Mailpit and Inbucket, whose binaries are given."`
+	Compare  compareCmd  `cmd:"" help:"Two reports of one load, figure by figure, with confidence intervals."`
 	Constant constantCmd `cmd:"" help:"Serve the constant answer that poll compares with."`
 }
 
@@ -82,8 +99,38 @@ type calendarCmd struct {
 	Options bench.CalendarOptions `embed:""`
 }
 
+type pageCmd struct {
+	Options bench.PageOptions `embed:""`
+}
+
 type toolsCmd struct {
 	Options toolcalls.Options `embed:""`
+}
+
+type mixedCmd struct {
+	Options mixed.Options `embed:""`
+}
+
+type overloadCmd struct {
+	Options mixed.OverloadOptions `embed:""`
+}
+
+type restartCmd struct {
+	Options mixed.RestartOptions `embed:""`
+}
+
+type scaleCmd struct {
+	Options bench.ScaleOptions `embed:""`
+}
+
+type peersCmd struct {
+	Options foreign.Options `embed:""`
+}
+
+type compareCmd struct {
+	A         string  `arg:"" help:"Report by --json of the run before." type:"existingfile"`
+	B         string  `arg:"" help:"Report by --json of the run after." type:"existingfile"`
+	FailBelow float64 `help:"Fail when a figure is significantly below so much of what it was, 0.95 for example."`
 }
 
 type constantCmd struct {
@@ -97,9 +144,29 @@ func main() {
 	kctx := kong.Parse(&c, kong.Name("inbox-bench"), kong.Vars{"version": version.Line("inbox-bench")},
 		kong.Description("Loads an inbox server on this machine and reports figures beside their limits."))
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends it at once
 	defer stop()
+	c.settings = settingsOf(kctx)
 	kctx.BindTo(ctx, (*context.Context)(nil))
 	kctx.FatalIfErrorf(kctx.Run(&c))
+}
+
+// settingsOf are the flags of the load itself, and of the others those that shape every load.
+func settingsOf(kctx *kong.Context) map[string]any {
+	settings := map[string]any{}
+	for _, flags := range kctx.Flags() {
+		own := kctx.Selected() != nil && slices.Contains(kctx.Selected().Flags, flags)
+		if !own && flags.Name != "accounts" && flags.Name != "serve-arg" {
+			continue
+		}
+		switch v := flags.Target.Interface().(type) {
+		case fmt.Stringer:
+			settings[flags.Name] = v.String()
+		default:
+			settings[flags.Name] = fmt.Sprint(v)
+		}
+	}
+	return settings
 }
 
 func (cmd *pollCmd) Run(ctx context.Context, c *cli) error {
@@ -164,29 +231,95 @@ func (cmd *calendarCmd) Run(ctx context.Context, c *cli) error {
 	})
 }
 
+func (cmd *pageCmd) Run(ctx context.Context, c *cli) error {
+	return c.measure(ctx, "page", func(ctx context.Context, bed *bench.Bed) error {
+		return bench.Page(ctx, bed, cmd.Options)
+	})
+}
+
 func (cmd *toolsCmd) Run(ctx context.Context, c *cli) error {
 	return c.measure(ctx, "tools", func(ctx context.Context, bed *bench.Bed) error {
 		return toolcalls.Run(ctx, bed, cmd.Options)
 	})
 }
 
+func (cmd *mixedCmd) Run(ctx context.Context, c *cli) error {
+	return c.withHosts(ctx, "mixed", func(ctx context.Context, bed *bench.Bed, hosts mixed.Hosts) error {
+		return mixed.Run(ctx, bed, hosts, cmd.Options)
+	})
+}
+
+func (cmd *overloadCmd) Run(ctx context.Context, c *cli) error {
+	return c.withHosts(ctx, "overload", func(ctx context.Context, bed *bench.Bed, hosts mixed.Hosts) error {
+		return mixed.Overload(ctx, bed, hosts, cmd.Options)
+	})
+}
+
+func (cmd *restartCmd) Run(ctx context.Context, c *cli) error {
+	return c.withHosts(ctx, "restart", func(ctx context.Context, bed *bench.Bed, hosts mixed.Hosts) error {
+		return mixed.Restart(ctx, bed, hosts, cmd.Options)
+	})
+}
+
+func (cmd *scaleCmd) Run(ctx context.Context, c *cli) error {
+	return c.measure(ctx, "scale", func(ctx context.Context, bed *bench.Bed) error { return bench.Scale(ctx, bed, cmd.Options) })
+}
+
+func (cmd *peersCmd) Run(ctx context.Context, c *cli) error {
+	return c.measure(ctx, "peers", func(ctx context.Context, bed *bench.Bed) error { return foreign.Run(ctx, bed, cmd.Options) })
+}
+
+// withHosts is measure for the loads of package mixed, which start servers beside the one that is measured.
+func (c *cli) withHosts(ctx context.Context, name string, load func(context.Context, *bench.Bed, mixed.Hosts) error) error {
+	hosts, err := mixed.Host(&c.Server)
+	if err != nil {
+		return err
+	}
+	err = c.measure(ctx, name, func(ctx context.Context, bed *bench.Bed) error { return load(ctx, bed, hosts) })
+	return errors.Join(err, hosts.Close())
+}
+
 func (cmd *constantCmd) Run(ctx context.Context) error {
 	return peer.Constant(ctx, cmd.HTTP, cmd.Status, cmd.Size, os.Stdout)
 }
 
+// Run compares, and fails where something got worse than it may.
+func (cmd *compareCmd) Run() error {
+	a, err := report.Read(cmd.A)
+	if err != nil {
+		return err
+	}
+	b, err := report.Read(cmd.B)
+	if err != nil {
+		return err
+	}
+	c, err := report.CompareReports(a, b)
+	if err != nil {
+		return err
+	}
+	return errors.Join(c.Write(os.Stdout), c.Below(cmd.FailBelow))
+}
+
 // measure prepares the bed, runs one load on it, reports, and fails when what was measured
-// is not right. Everything started is stopped before it returns.
+// is not right. Everything made and started is removed and stopped before it returns.
 func (c *cli) measure(ctx context.Context, name string, load func(context.Context, *bench.Bed) error) (err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("not done within --timeout %v", c.Timeout))
 	defer cancel()
+	shown := progress.New(os.Stderr)
+	defer shown.Close()
 	bed, err := bench.Prepare(ctx, "inbox-bench "+name, c.Server)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, bed.Close()) }()
-	if err := load(ctx, bed); err != nil {
+	if bed.Server.Remote {
+		fmt.Fprintf(os.Stderr, "inbox-bench: %s and %s are not this machine; they are loaded all the same, as --yes-remote says.\n", c.Server.BaseURL, c.Server.SMTP)
+	}
+	maps.Copy(bed.Report.Load, c.settings)
+	if err := load(drive.Watch(ctx, shown.Show), bed); err != nil {
 		return err
 	}
+	shown.Close()
 	if err := c.report(bed.Report); err != nil {
 		return err
 	}
@@ -194,7 +327,12 @@ func (c *cli) measure(ctx context.Context, name string, load func(context.Contex
 }
 
 // report prints the table, except where the JSON takes standard output.
-func (c *cli) report(r *bench.Report) error {
+func (c *cli) report(r *report.Report) error {
+	if c.Report != "" {
+		if err := r.WriteHTML(c.Report); err != nil {
+			return err
+		}
+	}
 	if c.JSON == "-" {
 		return r.WriteJSON(c.JSON)
 	}

@@ -1,0 +1,99 @@
+package drive
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// checkEvery is how many answers pass between two that are read and judged. Each one's status
+// is.
+const checkEvery = 256
+
+// AnswerWithin bounds one call of the preparation and of the checks, and how long an answer may trail the end of a load.
+const AnswerWithin = 30 * time.Second
+
+// HTTPLoad sends prepared requests over keep-alive connections, in random order, for a time.
+type HTTPLoad struct {
+	Addr     string
+	Requests [][]byte
+	Status   int // of a right answer
+	Conns    int
+	Duration time.Duration
+	Rate     float64 // requests a second over all connections; zero is as fast as answers come
+	Chunked  bool    // answers may come in chunks
+	Check    func(request int, answer HTTPAnswer) error
+}
+
+// Run drives one round. A connection that breaks ends it with an error: a server under this
+// load has no reason to close one.
+func (l *HTTPLoad) Run(ctx context.Context, round int) (Round, error) {
+	conns := make([]*HTTPConn, l.Conns)
+	defer func() {
+		for _, c := range conns {
+			if c != nil {
+				c.Close()
+			}
+		}
+	}()
+	for k := range conns {
+		var err error
+		if conns[k], err = DialHTTP(ctx, l.Addr); err != nil {
+			return Round{}, err
+		}
+		conns[k].chunked = l.Chunked
+	}
+	parts := make([]Round, l.Conns)
+	start := time.Now()
+	deadline := start.Add(l.Duration)
+	err := Parallel(ctx, l.Conns, func(ctx context.Context, k int) error {
+		pace := NewPacer(start, deadline, l.Rate, k, l.Conns)
+		rng := rand.New(rand.NewPCG(uint64(round), uint64(k)))
+		return l.worker(ctx, conns[k], pace, rng, &parts[k])
+	})
+	total := Round{Elapsed: time.Since(start)}
+	for _, part := range parts {
+		total.Add(part)
+	}
+	return total, err
+}
+
+func (l *HTTPLoad) worker(ctx context.Context, conn *HTTPConn, pace *Pacer, rng *rand.Rand, out *Round) error {
+	if err := conn.NC.SetDeadline(pace.Deadline.Add(AnswerWithin)); err != nil {
+		return err
+	}
+	defer InterruptOn(ctx, conn.NC)()
+	r := NewRound()           // on this goroutine's own cache lines
+	for sent := 0; ; sent++ { // the first is judged, however short the load
+		from, ok := pace.Next()
+		if !ok {
+			break
+		}
+		i := rng.IntN(len(l.Requests))
+		answer, err := conn.Do(l.Requests[i])
+		if err != nil {
+			return err
+		}
+		r.Latency.Record(time.Since(from))
+		l.judge(&r, i, answer, sent%checkEvery == 0)
+	}
+	r.Unsent = pace.Unsent(r.Latency.Record)
+	*out = r
+	return context.Cause(ctx)
+}
+
+func (l *HTTPLoad) judge(r *Round, request int, answer HTTPAnswer, readAll bool) {
+	var err error
+	switch {
+	case answer.Status != l.Status:
+		err = fmt.Errorf("status %d, want %d: %s", answer.Status, l.Status, DetailOf(answer.Body))
+	case readAll:
+		err = l.Check(request, answer)
+	}
+	if err != nil {
+		r.Fail(err.Error())
+		return
+	}
+	r.Count++
+}

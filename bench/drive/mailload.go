@@ -1,0 +1,126 @@
+package drive
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// MailLoad delivers a number of sign-in mails over reused, pipelined sessions, mail i to
+// to[i%len(to)] with a code of its own. As fast as answers come, each mail takes one exchange:
+// the next one's envelope goes with it.
+type MailLoad struct {
+	Addr     string
+	Sessions int
+	Mails    int
+	Size     int     // bytes of each mail
+	Rate     float64 // mails a second over all sessions; zero is as fast as answers come
+	To       []string
+	First    int       // number of the first code, so that rounds do not repeat codes
+	Template *Template // nil: sign-in mails
+	// Stepwise has each command wait for the answer to the one before, for servers that do not pipeline.
+	Stepwise bool
+	// Sent, when not nil, is told of each mail that was taken, on its session's goroutine.
+	Sent func(i int, dot time.Time)
+}
+
+// Code is what mail i carries.
+func (l *MailLoad) Code(i int) string { return CodeOf(l.First + i) }
+
+// Run delivers all mails. Latency is from the final dot to its 250, or with a rate from when
+// the mail was due. A refused mail is counted; a broken session ends the run.
+func (l *MailLoad) Run(ctx context.Context) (Round, error) {
+	conns := make([]*SMTPConn, l.Sessions)
+	defer func() {
+		for _, c := range conns {
+			if c != nil {
+				c.Close()
+			}
+		}
+	}()
+	for k := range conns {
+		var err error
+		if conns[k], err = dialSMTP(ctx, l.Addr, !l.Stepwise); err != nil {
+			return Round{}, err
+		}
+	}
+	template := l.Template
+	if template == nil {
+		template = SignInMail(time.Now(), l.Size)
+	}
+	parts := make([]Round, l.Sessions)
+	start := time.Now()
+	err := Parallel(ctx, l.Sessions, func(ctx context.Context, k int) error {
+		defer InterruptOn(ctx, conns[k].NC)()
+		return l.session(conns[k], template, start, k, &parts[k])
+	})
+	total := Round{Elapsed: time.Since(start)}
+	for _, part := range parts {
+		total.Add(part)
+	}
+	return total, err
+}
+
+func (l *MailLoad) session(c *SMTPConn, template *Template, start time.Time, k int, out *Round) error {
+	r := NewRound()
+	defer func() { *out = r }()
+	pace := NewPacer(start, start.Add(time.Hour), l.Rate, k, l.Sessions) // bounded by the number of mails
+	mail := make([]byte, 0, 2*l.Size)
+	from, to := Share(l.Mails, k, l.Sessions)
+	ahead := false // the envelope was sent behind the mail before
+	for i := from; i < to; i++ {
+		due, _ := pace.Next()
+		id := strconv.FormatInt(start.UnixMicro(), 36) + strconv.Itoa(i)
+		mail = template.Render(mail[:0], l.Code(i), id)
+		open := c.Opened
+		if !ahead {
+			open = func() error { return c.Envelope(Bounces, l.rcpt(i)) }
+		}
+		err := open()
+		if ahead = err == nil && l.Rate == 0 && i+1 < to && !l.Stepwise; ahead {
+			mail = appendEnvelope(mail, Bounces, l.rcpt(i+1))
+		}
+		var dot time.Time
+		if err == nil {
+			dot, err = c.Data(mail)
+		}
+		switch {
+		case IsReply(err):
+			r.Fail(fmt.Sprintf("mail to %s: %v", l.rcpt(i), err))
+			continue
+		case err != nil:
+			return err
+		}
+		if l.Sent != nil {
+			l.Sent(i, dot)
+		}
+		if l.Rate > 0 {
+			dot = due
+		}
+		r.Latency.Record(time.Since(dot))
+		r.Count++
+	}
+	return nil
+}
+
+func (l *MailLoad) rcpt(i int) string { return l.To[i%len(l.To)] }
+
+// Bounces is the sender of all our mails.
+const Bounces = "bounce@accounts.example.test"
+
+// Send delivers one mail and returns when its final dot was sent.
+func (c *SMTPConn) Send(to string, mail []byte) (dot time.Time, err error) {
+	if err := c.Envelope(Bounces, to); err != nil {
+		return time.Time{}, err
+	}
+	return c.Data(mail)
+}
+
+// AcceptedName says what the latency of a run is.
+func AcceptedName(rate float64) string {
+	if rate > 0 {
+		return "mail due to 250"
+	}
+	return "final dot to 250"
+}

@@ -1,0 +1,39 @@
+package drive
+
+import (
+	"context"
+	"fmt"
+)
+
+// Parallel runs fn for 0..n-1, each on its own goroutine, and returns the first error, which
+// also cancels the context of the others. It returns only when all have ended.
+func Parallel(ctx context.Context, n int, fn func(ctx context.Context, k int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	done := make(chan struct{})
+	for k := range n {
+		go func() {
+			defer func() { done <- struct{}{} }()
+			if err := fn(ctx, k); err != nil {
+				cancel(err)
+			}
+		}()
+	}
+	for range n {
+		<-done
+	}
+	return context.Cause(ctx)
+}
+
+// Share returns the half-open range of n items that worker k of all takes.
+func Share(n, k, all int) (from, to int) { return n * k / all, n * (k + 1) / all }
+
+// AtLeastOne refuses counts that would make a load empty or endless.
+func AtLeastOne(counts map[string]int) error {
+	for name, n := range counts {
+		if n < 1 {
+			return fmt.Errorf("%s must be at least 1, not %d", name, n)
+		}
+	}
+	return nil
+}

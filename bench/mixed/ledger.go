@@ -1,0 +1,86 @@
+package mixed
+
+import (
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// maxMails is how many mails of a run have a code of their own: 100000 to 999999.
+const maxMails = 900_000
+
+// ledger is what was begun, accepted and told of each mail, by its code, and which sends were accepted. Safe for
+// concurrent use.
+type ledger struct {
+	entries []entry
+
+	mu    sync.Mutex
+	sends []int64 // numbers of those that were accepted
+}
+
+type entry struct {
+	agent    atomic.Int32 // 1 and up; 0: never begun
+	taken    atomic.Bool  // its 250 was read
+	told     atomic.Int32 // how often
+	finalDot atomic.Int64 // UnixNano
+}
+
+func newLedger() *ledger { return &ledger{entries: make([]entry, maxMails)} }
+
+// of is the entry of a code; nil for what is none.
+func (l *ledger) of(code string) *entry {
+	n, err := strconv.Atoi(code)
+	if n -= maxMails / 9; err != nil || n < 0 || n >= len(l.entries) {
+		return nil
+	}
+	return &l.entries[n]
+}
+
+// begin is called right before the final dot.
+func (l *ledger) begin(code string, agent int) {
+	e := l.of(code)
+	e.finalDot.Store(time.Now().UnixNano())
+	e.agent.Store(int32(agent) + 1)
+}
+
+func (l *ledger) accepted(code string) { l.of(code).taken.Store(true) }
+
+// agentOf is the agent that a code was sent to; -1 for none.
+func (l *ledger) agentOf(code string) int {
+	e := l.of(code)
+	if e == nil {
+		return -1
+	}
+	return int(e.agent.Load()) - 1
+}
+
+// tell notes that an event told of a code that was sent, and says how long after its final dot, and whether it was the
+// first.
+func (l *ledger) tell(code string, at time.Time) (after time.Duration, first bool) {
+	e := l.of(code)
+	return at.Sub(time.Unix(0, e.finalDot.Load())), e.told.Add(1) == 1
+}
+
+func (l *ledger) sent(n int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sends = append(l.sends, n)
+}
+
+// count is over the mails that were accepted: how many, how many of these were told of, and how many of all twice.
+func (l *ledger) count() (taken, told, twice int64) {
+	for i := range l.entries {
+		e := &l.entries[i]
+		n := e.told.Load()
+		if n > 1 {
+			twice++
+		}
+		if e.taken.Load() {
+			if taken++; n > 0 {
+				told++
+			}
+		}
+	}
+	return taken, told, twice
+}

@@ -1,0 +1,251 @@
+package mixed
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"inboxd/bench"
+	"inboxd/bench/benchtest"
+	"inboxd/bench/drive"
+)
+
+func TestMain(m *testing.M) { benchtest.Main(m) }
+
+func smallFleet() Fleet {
+	return Fleet{Agents: 20, Every: 100 * time.Millisecond, Mails: 60, Sends: 30, Connections: 4, Sessions: 3, Size: drive.MailSize, Webhooks: true, Within: 10 * time.Second}
+}
+
+// fakeBed is a bed on the fake, with its hosts.
+func fakeBed(t *testing.T, serveArgs ...string) (*bench.Bed, Hosts) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts := bench.ServerOptions{Inboxd: self, ServeArgs: serveArgs, Dir: t.TempDir(), Accounts: 2, Commit: "abc"}
+	hosts, err := Host(&opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := hosts.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	bed, err := bench.Prepare(t.Context(), "inbox-bench test", opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := bed.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return bed, hosts
+}
+
+func TestMixedAsksForEverythingThatWasAccepted(t *testing.T) {
+	for _, webhooks := range []bool{true, false} {
+		bed, hosts := fakeBed(t)
+		opts := Options{Fleet: smallFleet(), Duration: 2 * time.Second}
+		opts.Webhooks = webhooks
+		if err := Run(t.Context(), bed, hosts, opts); err != nil {
+			t.Fatal(err)
+		}
+		r := bed.Report
+		if err := r.Err(); err != nil {
+			t.Error(err)
+		}
+		if len(r.Results) != 4 || len(r.Timelines) != 4 || len(r.Checks) != 7 {
+			t.Fatalf("%d results, %d timelines, checks %+v", len(r.Results), len(r.Timelines), r.Checks)
+		}
+		// 20 agents ten times a second, 60 mails and 30 sends, for two seconds.
+		for i, want := range []int64{400, 120, 120, 60} {
+			res := r.Results[i]
+			if got := res.Count + res.Unsent; got < want*95/100 || got > want*105/100 || res.Latency == nil || res.Latency.P99 <= 0 {
+				t.Errorf("%s: %d, want about %d: %+v", res.Name, got, want, res)
+			}
+			if n := len(r.Timelines[i].Seconds); n < 2 {
+				t.Errorf("%s: %d seconds", res.Name, n)
+			}
+		}
+		how := "webhook"
+		if !webhooks {
+			how = "stream"
+		}
+		if name := r.Results[2].Name; name != "events, final dot to "+how {
+			t.Errorf("with webhooks %v: %s", webhooks, name)
+		}
+	}
+}
+
+func TestMixedFindsWhatIsWrong(t *testing.T) {
+	for serve, want := range map[string]string{
+		"--fake-lose-mail":      "check failed: mails accepted that were told of: want ",
+		"--fake-wrong-code":     "check failed: mails accepted that were told of: want ",
+		"--fake-events=twice":   "check failed: events told twice: want 0, got ",
+		"--fake-events=strange": "check failed: events of mails that were not sent: want 0, got ",
+		"--fake-events=lost":    "check failed: mails accepted that were told of: want ",
+		"--fake-unsigned":       "events, final dot to webhook on inboxd: nothing was measured",
+		"--fake-lose-sends":     "check failed: sends accepted that were delivered: want ",
+		"--fake-rude":           "SMTP 452 4.3.1 no room",
+	} {
+		t.Run(serve, func(t *testing.T) {
+			bed, hosts := fakeBed(t, serve)
+			opts := Options{Fleet: smallFleet(), Duration: 2 * time.Second}
+			opts.Within = 300 * time.Millisecond
+			if err := Run(t.Context(), bed, hosts, opts); err != nil {
+				t.Fatal(err)
+			}
+			err := bed.Report.Err()
+			if err == nil || !strings.Contains(err.Error(), want) && !(serve == "--fake-wrong-code" && strings.Contains(err.Error(), "not of a mail to it")) {
+				t.Errorf("error %v, want %q", err, want)
+			}
+			if serve == "--fake-unsigned" && !hasCheck(bed, "calls without a right signature") {
+				t.Errorf("forged calls are not counted: %+v", bed.Report.Checks)
+			}
+			if serve == "--fake-lose-mail" && !hasCheck(bed, "mails accepted that are readable") {
+				t.Errorf("lost mail is not missed: %+v", bed.Report.Checks)
+			}
+		})
+	}
+}
+
+// hasCheck reports whether a check failed.
+func hasCheck(bed *bench.Bed, name string) bool {
+	for _, c := range bed.Report.Checks {
+		if c.Name == name {
+			return !c.OK()
+		}
+	}
+	return false
+}
+
+func TestCleanRefusalsAreNoErrors(t *testing.T) {
+	bed, hosts := fakeBed(t, "--fake-refuse")
+	if err := Run(t.Context(), bed, hosts, Options{Fleet: smallFleet(), Duration: time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	if err := bed.Report.Err(); err != nil {
+		t.Error(err)
+	}
+	for i, want := range []string{"503 Too much to do", "SMTP 451 4.3.2 too much to do"} {
+		if res := bed.Report.Results[i]; res.Refused == 0 || res.FirstRefusal != want {
+			t.Errorf("%s: %d refused, %q", res.Name, res.Refused, res.FirstRefusal)
+		}
+	}
+	if p := bed.Report.Promises[0]; p.Holds() || p.Got == 0 {
+		t.Errorf("refusals of an ordinary day: %+v", p)
+	}
+}
+
+func TestOverloadSetsGoodputBesideThePeak(t *testing.T) {
+	bed, hosts := fakeBed(t)
+	fleet := smallFleet()
+	fleet.Sends = 5
+	if err := Overload(t.Context(), bed, hosts, OverloadOptions{Fleet: fleet, Duration: 2 * time.Second, Calm: 5 * time.Second, Step: 2 * time.Second, Peak: 1}); err != nil {
+		t.Fatal(err)
+	}
+	r := bed.Report
+	if err := r.Err(); err != nil {
+		t.Error(err)
+	}
+	values := r.Results[0].Values
+	peak, over := values["right answers a second at the peak"], values["right answers a second at four times the peak"]
+	if peak < 150 || over < 2*peak { // 265 and 1,060 are asked for, of a server that can do more
+		t.Errorf("%v", values)
+	}
+	if len(r.Promises) != 2 || r.Promises[0].Got < 2 || r.Promises[1].Got < 0 {
+		t.Errorf("%+v", r.Promises)
+	}
+}
+
+func TestBackAfter(t *testing.T) {
+	seconds := func(p99s ...float64) (all []drive.Second) {
+		for n, p := range p99s {
+			all = append(all, drive.Second{Second: n, Count: 1, P99: p})
+		}
+		return all
+	}
+	for name, c := range map[string]struct {
+		seconds []drive.Second
+		want    int
+	}{
+		"at once":              {seconds(9, 9, 1, 1, 1, 1), 0},
+		"after two":            {seconds(9, 9, 5, 5, 1, 1, 1), 2},
+		"not for good":         {seconds(9, 9, 1, 1, 5, 1, 1, 1), 3},
+		"never":                {seconds(9, 9, 5, 5, 5, 5), 4},
+		"nothing ended is bad": {append(seconds(9, 9, 1), drive.Second{Second: 3}, drive.Second{Second: 4}), 6},
+	} {
+		after := span{3, max(len(c.seconds), 8)}
+		if name == "never" {
+			after.to = 6
+		}
+		if got := backAfter(after, c.seconds, 2); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+func TestRestartKeepsWhatWasAcknowledged(t *testing.T) {
+	bed, hosts := fakeBed(t)
+	if err := Restart(t.Context(), bed, hosts, RestartOptions{Fleet: smallFleet(), Duration: time.Second, Rounds: 1}); err != nil {
+		t.Fatal(err)
+	}
+	r := bed.Report
+	for _, res := range r.Results[:2] {
+		if res.Count != 1 || res.Latency == nil || res.Values["ms from its end to the first read, p50"] <= 0 {
+			t.Errorf("%+v", res)
+		}
+	}
+	if !strings.Contains(r.Results[0].Name, "SIGTERM") || !strings.Contains(r.Results[1].Name, "kill -9") || r.Results[3].Count == 0 {
+		t.Errorf("%+v", r.Results)
+	}
+	for _, c := range r.Checks {
+		if c.Name == "mails accepted that are readable" && (c.Want < 100 || !c.OK()) {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+func TestRestartFindsLostMail(t *testing.T) {
+	bed, hosts := fakeBed(t, "--fake-lose-mail")
+	fleet := smallFleet()
+	fleet.Within = 300 * time.Millisecond
+	if err := Restart(t.Context(), bed, hosts, RestartOptions{Fleet: fleet, Duration: 500 * time.Millisecond, Rounds: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if !hasCheck(bed, "mails accepted that are readable") {
+		t.Errorf("%+v", bed.Report.Checks)
+	}
+}
+
+func TestBoundsAreKept(t *testing.T) {
+	bed := &bench.Bed{Keys: []string{"k"}}
+	for name, change := range map[string]func(*Options){
+		"no agents":      func(o *Options) { o.Agents = 0 },
+		"never":          func(o *Options) { o.Every = 0 },
+		"too short":      func(o *Options) { o.Duration = time.Millisecond },
+		"too many mails": func(o *Options) { o.Mails = maxMails },
+		"too many sends": func(o *Options) { o.Sends = maxSends },
+	} {
+		opts := Options{Fleet: smallFleet(), Duration: 2 * time.Second}
+		change(&opts)
+		if err := Run(t.Context(), bed, Hosts{}, opts); err == nil {
+			t.Errorf("%s was taken", name)
+		}
+	}
+	if err := Restart(t.Context(), &bench.Bed{Server: &bench.Server{}}, Hosts{}, RestartOptions{}); err == nil || !strings.Contains(err.Error(), "server of its own") {
+		t.Errorf("a server not ours: %v", err)
+	}
+}
+
+func TestReportSurvivesJSON(t *testing.T) {
+	b, err := json.Marshal(drive.Second{Second: 1, Count: 2, P99: 3})
+	if err != nil || string(b) != `{"second":1,"count":2,"p50_ms":0,"p99_ms":3}` {
+		t.Errorf("%s, %v", b, err)
+	}
+}

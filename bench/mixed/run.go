@@ -1,0 +1,204 @@
+package mixed
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"inboxd/bench"
+	"inboxd/bench/drive"
+)
+
+// run is one load: the fleet, what it was told, and what became of it.
+type run struct {
+	bed   *bench.Bed
+	fleet Fleet
+	hosts Hosts
+
+	web, smtp string // where the server is, in all of its lives
+
+	agents   []bench.Inbox
+	requests [][]byte // the poll of each agent
+	phases   []time.Duration
+	template *drive.Template
+	text     string // of a mail that is sent
+	target   string // whom it is sent to
+	listener *listener
+	ledger   *ledger
+
+	began                       time.Time
+	polls, mails, sends, events *drive.Stream
+	mailsBegun, sendsBegun      atomic.Int64 // numbers given out
+
+	// lives counts the server's. What breaks because one has ended is refused and not wrong; while it is down, all is.
+	lives atomic.Int64
+	down  atomic.Bool
+}
+
+// prepare makes the inboxes, and listens to what the server will tell.
+func prepare(ctx context.Context, bed *bench.Bed, hosts Hosts, fleet Fleet) (_ *run, err error) {
+	r := &run{bed: bed, fleet: fleet, hosts: hosts, web: bed.Server.HTTP, smtp: bed.Server.SMTP, ledger: newLedger(), template: drive.SignInMail(time.Now(), fleet.Size),
+		text: strings.Repeat("A line of a mail that is sent to somebody else, of ordinary length.\n", 8), target: "somebody@receiver.example.test"}
+	token := bench.RunToken()
+	r.agents, err = bed.CreateInboxes(ctx, bed.Keys, fleet.Agents, bench.SetUpConns, func(i int) string { return fmt.Sprint("a", i, token) })
+	if err == nil && hosts.sink == nil {
+		err = r.ownTarget(ctx, token)
+	}
+	if err != nil {
+		return nil, err
+	}
+	rng := rand.New(rand.NewPCG(1, uint64(fleet.Agents))) // the same phases each time
+	for _, in := range r.agents {
+		r.requests = append(r.requests, drive.BuildRequest("GET", drive.LatestPath(in.Address, 0, 0), r.web, drive.KeyHeader(in.Key), nil))
+		r.phases = append(r.phases, time.Duration(rng.Int64N(int64(fleet.Every))))
+	}
+	r.begin()
+	if r.listener, err = listen(ctx, r); err != nil {
+		r.close()
+		return nil, err
+	}
+	if p := bed.Server.Process(); p != nil {
+		err = p.Settle(ctx)
+	}
+	r.begin() // the clock of the timeline
+	return r, err
+}
+
+// ownTarget makes an inbox that sends go to, where the server is not ours and nobody else shall get mail.
+func (r *run) ownTarget(ctx context.Context, token string) error {
+	made, err := r.bed.CreateInboxes(ctx, r.bed.Keys[:1], 1, 1, func(int) string { return "target" + token })
+	if err == nil {
+		r.target = made[0].Address
+	}
+	return err
+}
+
+// begin starts the clock of the streams.
+func (r *run) begin() {
+	r.began = time.Now()
+	stream := func(name string) *drive.Stream { return drive.NewStream(name, "inboxd", r.began) }
+	r.polls, r.mails, r.sends = stream("polls, due to answer"), stream("mails, due to 250"), stream("sends, due to 202")
+	r.events = stream("events, final dot to " + r.hears())
+}
+
+func (r *run) hears() string {
+	if _, err := r.bed.Session(0); err != nil || !r.fleet.Webhooks || r.bed.Server.Remote {
+		return "stream"
+	}
+	return "webhook"
+}
+
+func (r *run) close() { r.listener.close() }
+
+// streams are those in which something is asked for.
+func (r *run) streams() []*drive.Stream {
+	all := []*drive.Stream{r.polls, r.mails, r.events}
+	if r.fleet.Sends > 0 {
+		all = append(all, r.sends)
+	}
+	return all
+}
+
+// report appends all streams.
+func (r *run) report(lasted time.Duration) {
+	for _, s := range r.streams() {
+		r.bed.Report.Results = append(r.bed.Report.Results, s.Result(lasted))
+		r.bed.Report.Timelines = append(r.bed.Report.Timelines, s.Timeline())
+	}
+}
+
+// pace is one phase of the load, at a multiple of what the fleet does.
+type pace struct {
+	start, end time.Time
+	factor     float64
+}
+
+// worker goes on until its pace ends.
+type worker func(ctx context.Context, p pace, k, all int) error
+
+// phase puts the load on for a time. Beyond an ordinary day more connections carry it, since more of them wait.
+func (r *run) phase(ctx context.Context, name string, factor float64, lasts time.Duration) error {
+	p := pace{start: time.Now(), factor: factor}
+	p.end = p.start.Add(lasts)
+	stop := r.tell(ctx, name, p)
+	defer stop()
+	var kinds []worker
+	var each []int
+	add := func(w worker, n int) { kinds, each = append(kinds, w), append(each, n) }
+	add(r.pollAgents, min(int(float64(r.fleet.Connections)*max(factor, 1)), len(r.agents), maxConnections))
+	add(r.sendMails, min(int(float64(r.fleet.Sessions)*max(factor, 1)), maxSessions))
+	if r.fleet.Sends > 0 {
+		add(r.sendLetters, sendConns)
+	}
+	return drive.Parallel(ctx, len(kinds), func(ctx context.Context, kind int) error {
+		return drive.Parallel(ctx, each[kind], func(ctx context.Context, k int) error { return kinds[kind](ctx, p, k, each[kind]) })
+	})
+}
+
+const (
+	maxConnections = 4_000
+	maxSessions    = 500
+	sendConns      = 16
+)
+
+// tell says each second how the streams do, until stop.
+func (r *run) tell(ctx context.Context, name string, p pace) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case now := <-tick.C:
+				for _, s := range r.streams() {
+					last, _ := s.Last()
+					drive.Tell(ctx, drive.Moment{Name: name + ": " + s.Name, Done: min(now.Sub(p.start), p.end.Sub(p.start)).Seconds(), All: p.end.Sub(p.start).Seconds(), Says: last.String()})
+				}
+			}
+		}
+	}()
+	return func() { cancel(); <-ended }
+}
+
+// broke notes an operation that ended without an answer, on a connection of one of the server's lives.
+func (r *run) broke(s *drive.Stream, life int64, err error) {
+	if r.down.Load() || life != r.lives.Load() {
+		s.Refuse("the server had ended: " + err.Error())
+		return
+	}
+	s.Fail(err.Error())
+}
+
+// answered judges an answer of the API: right, a clean "not now", or wrong.
+func (r *run) answered(s *drive.Stream, life int64, answer drive.HTTPAnswer, want int, from time.Time) bool {
+	switch {
+	case answer.Status == want:
+		s.Record(time.Since(from))
+		return true
+	case answer.Status == 503 && answer.Field("retry-after") != "":
+		s.Refuse("503 " + drive.DetailOf(answer.Body))
+	default:
+		r.broke(s, life, fmt.Errorf("status %d, want %d: %s", answer.Status, want, drive.DetailOf(answer.Body)))
+	}
+	return false
+}
+
+// letter is the request of the n-th mail that is sent.
+func (r *run) letter(n int64) []byte {
+	in := r.agents[n%int64(len(r.agents))]
+	body, _ := json.Marshal(map[string]string{"to": r.target, "subject": subjectOf(n), "body": r.text}) // strings alone: it cannot fail
+	return drive.BuildRequest("POST", "/api/v1/inboxes/"+in.Address+"/send", r.web, drive.KeyHeader(in.Key), body)
+}
+
+func subjectOf(n int64) string { return fmt.Sprintf("bench-%d", n) }
+
+var errTooMany = errors.New("more mails than there are codes to tell them apart")

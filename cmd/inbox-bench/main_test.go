@@ -1,0 +1,247 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"inboxd/bench/benchtest"
+	"inboxd/bench/drive"
+)
+
+// asProgram in the environment makes the test binary this program.
+const asProgram = "INBOX_BENCH_IS_THE_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" && (len(os.Args) < 2 || os.Args[1] != "serve") {
+		main()
+		return
+	}
+	benchtest.Main(m)
+}
+
+// program runs this program.
+func program(ctx context.Context, t *testing.T, args ...string) (cmd *exec.Cmd, stdout, stderr *bytes.Buffer) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd = exec.CommandContext(ctx, self, args...)
+	cmd.Env = append(os.Environ(), asProgram+"=1")
+	cmd.WaitDelay = 10 * time.Second
+	stdout, stderr = new(bytes.Buffer), new(bytes.Buffer)
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	return cmd, stdout, stderr
+}
+
+// server starts the fake as a server that is not the program's.
+func server(t *testing.T) (web, mail string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	p, addrs, err := drive.StartProcess(t.Context(), "inboxd", filepath.Join(dir, "log"), self, "serve", "--data", dir, "--http", "127.0.0.1:0", "--smtp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return "http://" + addrs["http"], addrs["smtp"]
+}
+
+// get reads JSON from the fake.
+func get(t *testing.T, url, key string, out any) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("X-API-Key", key)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func inboxesOf(t *testing.T, web, key string) int {
+	t.Helper()
+	var list struct{ Inboxes []any }
+	get(t, web+"/api/v1/inboxes", key, &list)
+	return len(list.Inboxes)
+}
+
+var mixedArgs = []string{"--agents", "5", "--mails", "20", "--sends", "0", "--every", "100ms", "--connections", "2", "--sessions", "2", "--within", "2s"}
+
+func TestAReportIsAllThatStandardOutputHolds(t *testing.T) {
+	web, mail := server(t)
+	page, data := filepath.Join(t.TempDir(), "r.html"), filepath.Join(t.TempDir(), "r.json")
+	args := append([]string{"mixed", "--base-url", web, "--smtp", mail, "--api-key", "svc_live_given", "--duration", "2s", "--json", data, "--report", page}, mixedArgs...)
+	cmd, stdout, stderr := program(t.Context(), t, args...)
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v\n%s\n%s", err, stdout, stderr)
+	}
+	if !strings.HasPrefix(stdout.String(), "inbox-bench mixed ") || strings.Contains(stdout.String(), "a second  ") || !strings.Contains(stderr.String(), "polls, due to answer") {
+		t.Errorf("standard output:\n%s\nstandard error:\n%s", stdout, stderr)
+	}
+	for _, path := range []string{page, data} {
+		if st, err := os.Stat(path); err != nil || st.Size() < 1000 {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if n := inboxesOf(t, web, "svc_live_given"); n != 0 {
+		t.Errorf("%d inboxes are left", n)
+	}
+	var saved struct{ Load map[string]string }
+	b, err := os.ReadFile(data)
+	if err == nil {
+		err = json.Unmarshal(b, &saved)
+	}
+	if err != nil || saved.Load["agents"] != "5" || saved.Load["every"] != "100ms" || saved.Load["server"] != "attached" {
+		t.Errorf("settings %v, %v", saved.Load, err)
+	}
+	cmd, stdout, stderr = program(t.Context(), t, "compare", data, data, "--fail-below", "0.95")
+	if err := cmd.Run(); err != nil || !strings.Contains(stdout.String(), "polls, due to answer on inboxd, p99 ms") {
+		t.Errorf("a run beside itself: %v\n%s\n%s", err, stdout, stderr)
+	}
+}
+
+// What was made is removed, however the run ends: by Ctrl-C and by an error.
+func TestWhatWasMadeIsRemoved(t *testing.T) {
+	for _, key := range []string{"svc_live_given", ""} {
+		web, mail := server(t)
+		args := append([]string{"mixed", "--base-url", web, "--smtp", mail, "--duration", "60s"}, mixedArgs...)
+		if key != "" {
+			args = append(args, "--api-key", key)
+		}
+		cmd, stdout, stderr := program(t.Context(), t, args...)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		awaitMails(t, web, cmd)
+		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Wait(); err == nil || stdout.Len() > 0 {
+			t.Errorf("an interrupted run says %v and prints\n%s", err, stdout)
+		}
+		checkGone(t, web, key == "", stderr)
+	}
+	web, mail := server(t)
+	args := append([]string{"mixed", "--base-url", web, "--smtp", mail, "--duration", "60s", "--timeout", "1s"}, mixedArgs...)
+	cmd, _, stderr := program(t.Context(), t, args...)
+	if err := cmd.Run(); err == nil || !strings.Contains(stderr.String(), "not done within --timeout 1s") {
+		t.Errorf("error %v\n%s", err, stderr)
+	}
+	checkGone(t, web, true, stderr)
+}
+
+// awaitMails waits until the load runs.
+func awaitMails(t *testing.T, web string, cmd *exec.Cmd) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		var taken int
+		get(t, web+"/fake/taken", "svc_x", &taken)
+		if taken > 3 {
+			return
+		}
+	}
+	_ = cmd.Process.Kill()
+	t.Fatal("no mail came")
+}
+
+// checkGone wants the five inboxes, and of an account of the load's own its webhook, key and session.
+func checkGone(t *testing.T, web string, own bool, stderr *bytes.Buffer) {
+	t.Helper()
+	var gone []string
+	get(t, web+"/fake/gone", "svc_x", &gone)
+	inboxes := 0
+	for _, path := range gone {
+		if strings.HasPrefix(path, "/api/v1/inboxes/") {
+			inboxes++
+		}
+	}
+	if inboxes != 6 { // one is where sends would go
+		t.Errorf("%d inboxes were removed, want 6: %q\n%s", inboxes, gone, stderr)
+	}
+	for _, path := range []string{"/api/webhooks/1", "/api/keys/7", "/api/auth/logout"} {
+		if slices.Contains(gone, path) != own {
+			t.Errorf("account of its own %v: removed are %q", own, gone)
+		}
+	}
+}
+
+func TestAnotherMachineIsLoadedOnlyWhenToldTwice(t *testing.T) {
+	for want, args := range map[string][]string{
+		"say --yes-remote":        {"--base-url", "https://192.0.2.1", "--smtp", "192.0.2.1:25", "--api-key", "k"},
+		"takes --api-key":         {"--base-url", "https://192.0.2.1", "--smtp", "192.0.2.1:25", "--yes-remote"},
+		"exclude each other":      {"--self", "--base-url", "http://127.0.0.1:1", "--smtp", "127.0.0.1:2"},
+		"go together":             {"--base-url", "http://127.0.0.1:1"},
+		"only http and https are": {"--base-url", "ftp://127.0.0.1:1", "--smtp", "127.0.0.1:2"},
+	} {
+		cmd, stdout, stderr := program(t.Context(), t, append([]string{"latency"}, args...)...)
+		if err := cmd.Run(); err == nil || !strings.Contains(stderr.String(), want) || stdout.Len() > 0 {
+			t.Errorf("%q: %v\n%s%s", args, err, stdout, stderr)
+		}
+	}
+}
+
+// One word, one meaning: each flag of a load is in this list, with what it is. A load that wants another word for the
+// same thing has to say why here.
+var words = map[string]string{
+	"duration": "time.Duration", "rounds": "int", "connections": "int", "sessions": "int", "inboxes": "int", "messages": "int", "size": "int", "rate": "float64",
+	"within": "time.Duration", "settle": "time.Duration", "agents": "int", "every": "time.Duration", "mails": "float64", "sends": "float64", "webhooks": "bool",
+	"calm": "time.Duration", "step": "time.Duration", "peak": "float64", "reads": "int", "hanging": "int", "singles": "int", "hot": "int", "encrypted": "int", "pipelined": "[]int",
+	"meetings": "int", "posts": "int", "post-connections": "int", "hostile": "int", "resident": "int", "parts": "[]string", "variants": "[]string", "wrk": "bool", "no-source": "bool",
+	"inbox-mcp": "string", "starts": "int", "calls": "int", "mailpit": "string", "inbucket": "string", "fail-below": "float64",
+	"http": "string", "status": "int",
+}
+
+func TestOneWordOneMeaning(t *testing.T) {
+	parser, err := kong.New(&cli{}, kong.Vars{"version": ""})
+	if err != nil {
+		t.Fatal(err)
+	}
+	unused := map[string]bool{}
+	for word := range words {
+		unused[word] = true
+	}
+	for _, node := range parser.Model.Leaves(true) {
+		for _, flag := range node.Flags {
+			delete(unused, flag.Name)
+			got, want := flag.Target.Type().String(), words[flag.Name]
+			if node.Name == "ingest" && flag.Name == "sessions" {
+				want = "[]int" // it goes through them
+			}
+			if node.Name == "peers" && flag.Name == "sessions" {
+				want = "[]int"
+			}
+			if got != want {
+				t.Errorf("%s --%s is %s, in the list %q", node.Name, flag.Name, got, want)
+			}
+		}
+	}
+	for word := range unused {
+		t.Errorf("no load has --%s", word)
+	}
+}
