@@ -74,7 +74,7 @@ func New(o Options) (*Page, error) {
 	return p, nil
 }
 
-var types = map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
+var types = map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml", ".txt": "text/plain; charset=utf-8"}
 
 func unpack(name string) (*File, error) {
 	zipped, err := built.ReadFile(name)

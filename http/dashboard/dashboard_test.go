@@ -3,6 +3,9 @@ package dashboard
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -31,6 +34,9 @@ func TestBuiltFiles(t *testing.T) {
 		t.Fatal("the search finds nothing")
 	}
 	for name, f := range p.assets {
+		if strings.HasSuffix(name, ".txt") {
+			continue // to be read by people
+		}
 		if m := sinks.Find(f.Body); m != nil {
 			t.Errorf("%s holds %s", name, m)
 		}
@@ -40,6 +46,47 @@ func TestBuiltFiles(t *testing.T) {
 		if bytes.Contains(f.Body, []byte("sourceMappingURL")) {
 			t.Errorf("%s names a source map", name)
 		}
+	}
+}
+
+// What is bundled is under licences that want their texts to come along (MIT, BSD), and to say
+// where the source is (MPL 2.0 section 3.2).
+func TestLicencesOfWhatIsBundled(t *testing.T) {
+	lock, err := os.ReadFile("web/package-lock.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var locked struct {
+		Packages map[string]struct {
+			Version, License string
+			Dev              bool
+		}
+	}
+	if err := json.Unmarshal(lock, &locked); err != nil {
+		t.Fatal(err)
+	}
+	p := page(t)
+	name, err := p.named("licences.", ".txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, n := string(p.Asset(name).Body), 0
+	for path, one := range locked.Packages {
+		if path == "" || one.Dev {
+			continue
+		}
+		n++
+		_, of, _ := strings.Cut(text, fmt.Sprintf("\n%s %s (%s)\nSource: ", path[strings.LastIndex(path, "node_modules/")+len("node_modules/"):], one.Version, one.License))
+		of, _, _ = strings.Cut(of, "\n"+strings.Repeat("-", 80)+"\n")
+		if !strings.HasPrefix(of, "http") || len(of) < 900 {
+			t.Errorf("%s %s: no source or no text of %s: %.100q", path, one.Version, one.License, of)
+		}
+	}
+	if n < 9 {
+		t.Errorf("the lock file names %d packages", n)
+	}
+	if app, err := p.named("app.", ".js"); err != nil || !bytes.Contains(p.Asset(app).Body, []byte(name)) {
+		t.Errorf("nothing in the page leads to %s: %v", name, err)
 	}
 }
 
@@ -69,8 +116,10 @@ func TestFirstLoadIsSmall(t *testing.T) {
 		t.Errorf("the first load has %d bytes in %d files", sum, len(seen))
 	}
 	all := 0
-	for _, f := range p.assets {
-		all += len(f.Zipped)
+	for name, f := range p.assets {
+		if !strings.HasSuffix(name, ".txt") {
+			all += len(f.Zipped)
+		}
 	}
 	if rest := all - sum; rest > 120<<10 {
 		t.Errorf("what opens encrypted mail has %d bytes", rest)
@@ -113,7 +162,7 @@ func TestAssetsComeCompressed(t *testing.T) {
 		if _, err := b.ReadFrom(r); err != nil || !bytes.Equal(b.Bytes(), f.Body) {
 			t.Errorf("%s differs when it is compressed: %v", name, err)
 		}
-		if !regexp.MustCompile(`^[a-z]+\.[0-9A-Z]{8}\.(js|css|svg)$`).MatchString(name) {
+		if !regexp.MustCompile(`^[a-z]+\.[0-9A-Z]{8}\.(js|css|svg|txt)$`).MatchString(name) {
 			t.Errorf("%s has no digest in its name", name)
 		}
 	}

@@ -1,8 +1,9 @@
 // The account: plan, usage against each limit, and encryption.
 import type { VNode } from "snabbdom";
+import licences from "../licences.txt";
 import * as encryption from "./encryption";
 import { loadAccount, session } from "./session";
-import { el, loading, when, wrong } from "./ui";
+import { el, loading, outside, when, wrong } from "./ui";
 import * as words from "./words";
 
 export function enter() {
@@ -26,7 +27,8 @@ export function view(): VNode {
         ["Labels", a.limits.labels ? "of your choice" : "made up"],
         ["Namespaces", a.limits.subdomains ? `${words.number(a.limits.max_subdomains)} of your choice` : "random ones"],
       ])),
-      el("section", { "aria-label": "Encryption" }, encryption.view(a))));
+      el("section", { "aria-label": "Encryption" }, encryption.view(a)),
+      el("p.quiet.colophon", null, outside(new URL(licences, import.meta.url).href, "Licences of what is in this page"))));
 }
 
 const facts = (list: [string, string][]) => list.flatMap(([k, v]) => [el("dt", null, k), el("dd", null, v)]);

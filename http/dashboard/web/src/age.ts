@@ -1,6 +1,7 @@
 // Keys and envelopes of age (age-encryption.org/v1); loaded when encryption is used.
 import { Decrypter, Encrypter, armor, generateX25519Identity, identityToRecipient } from "age-encryption";
 import { bech32 } from "@scure/base";
+import { locking, unlocking, type Done } from "./passphrase";
 import { locked, type Held } from "./ring";
 
 /** pair makes a key pair. The identity is the private one. */
@@ -9,30 +10,25 @@ export async function pair(): Promise<{ identity: string; recipient: string }> {
   return { identity, recipient: await identityToRecipient(identity) };
 }
 
-/** file is the key file, in the form of age-keygen; with a passphrase it is an age file. */
-export async function file(identity: string, recipient: string, passphrase: string): Promise<Uint8Array<ArrayBuffer>> {
+/** file is the key file, in the form of age-keygen; with a passphrase it is an age file, which takes a second or two. */
+export async function file(identity: string, recipient: string, passphrase: string, done: Done): Promise<Uint8Array<ArrayBuffer>> {
   const text = `# created: ${new Date().toISOString().slice(0, 19)}Z\n# public key: ${recipient}\n${identity}\n`;
   if (!passphrase) return new TextEncoder().encode(text);
-  await drawn();
   const e = new Encrypter();
-  e.setPassphrase(passphrase);
+  e.addRecipient(locking(passphrase, done));
   return new Uint8Array(await e.encrypt(text));
 }
-
-// scrypt holds the page up for a second or two: what it says meanwhile is drawn before.
-const drawn = () => new Promise((done) => setTimeout(done, 60));
 
 /** Locked is thrown where a key file needs a passphrase, or another one. */
 export class Locked extends Error {}
 
 /** identities are the private keys in a key file. */
-export async function identities(bytes: Uint8Array<ArrayBuffer>, passphrase: string): Promise<{ identity: string; recipient: string }[]> {
+export async function identities(bytes: Uint8Array<ArrayBuffer>, passphrase: string, done: Done): Promise<{ identity: string; recipient: string }[]> {
   let text = new TextDecoder().decode(bytes);
   if (/^-----BEGIN AGE|^age-encryption\.org\/v1/.test(text)) {
     if (!passphrase) throw new Locked("This key file is locked: enter its passphrase.");
-    await drawn();
     const d = new Decrypter();
-    d.addPassphrase(passphrase);
+    d.addIdentity(unlocking(passphrase, done));
     try {
       text = await d.decrypt(text.startsWith("---") ? armor.decode(text) : bytes, "text");
     } catch {

@@ -8,7 +8,6 @@ import * as boxes from "./inboxes";
 import * as keys from "./keys";
 import * as live from "./live";
 import * as mails from "./mail";
-import * as meeting from "./meeting";
 import * as place from "./place";
 import * as reader from "./reader";
 import * as sent from "./sent";
@@ -46,6 +45,7 @@ let menu = false; // on a narrow screen the sections stand behind a button
 const anonymous = ["signin", "signup", "reset"];
 
 function arrive() {
+  const before = place.here.view;
   place.arrive();
   menu = false;
   closeDialog();
@@ -66,7 +66,8 @@ function arrive() {
     reader.show("", 0, "");
     newest();
   } else sectionOf(here.view)?.enter?.();
-  changed(() => document.getElementById("main")?.focus({ preventScroll: true }));
+  // Within a view whoever goes by keyboard stays where they are.
+  changed(() => before !== here.view && document.getElementById("main")?.focus({ preventScroll: true }));
 }
 
 /** newest opens the newest inbox when none is asked for. */
@@ -155,7 +156,6 @@ function refresh() {
 // --- beginning
 
 function enter() {
-  meeting.forget();
   void boxes.load().then(newest);
   live.start({
     happened: (e) => {
@@ -176,6 +176,7 @@ api.watch(session.ended, troubled);
 listen({ sections: sections.map((s) => [s.key, s.view] as const), compose: () => compose.write(mails.mail.of === "*" ? "" : mails.mail.of) });
 addEventListener("hashchange", arrive);
 addEventListener("online", () => trouble && void recover());
+addEventListener("offline", () => troubled(new api.Failure(0, "This device is offline. The page goes on by itself when it is back.")));
 
 if (session.resume()) {
   session.loadAccount().catch(wrong);

@@ -5,7 +5,7 @@ import * as api from "./api";
 import * as boxes from "./inboxes";
 import * as mails from "./mail";
 import * as place from "./place";
-import { leaving, loadAccount, session } from "./session";
+import { leaving, loadAccount, others, session } from "./session";
 import { changed, part } from "./store";
 import { button, chip, el, empty, field, first, full, icon, isBusy, run, say, trouble, troubleOf, wrong } from "./ui";
 import type { Message } from "./wire";
@@ -18,7 +18,19 @@ const blank = (): Draft => ({ from: "", to: "", cc: "", bcc: "", subject: "", te
 const draft = part(() => ({ d: blank(), files: [] as File2[], sent: "", once: "", loaded: false, key: 0 }));
 const kept = "inbox-draft";
 
-leaving(() => sessionStorage.removeItem(kept));
+// A sign-in that merely ended leaves what was being written to whoever wrote it.
+leaving((byChoice) => void (byChoice && sessionStorage.removeItem(kept)));
+others((account) => void (written()?.of !== account && sessionStorage.removeItem(kept)));
+
+type Kept = { of?: string; d: Partial<Draft>; once: string; sent: string };
+
+function written(): Kept | null {
+  try {
+    return JSON.parse(sessionStorage.getItem(kept) ?? "null");
+  } catch {
+    return null;
+  }
+}
 
 function keep() {
   try {
@@ -31,12 +43,8 @@ function keep() {
 function recall() {
   if (draft.loaded || !session.account) return;
   draft.loaded = true;
-  try {
-    const k = JSON.parse(sessionStorage.getItem(kept) ?? "null");
-    if (k && k.of === session.account.id) Object.assign(draft, { d: { ...blank(), ...k.d }, once: k.once, sent: k.sent, key: draft.key + 1 });
-  } catch {
-    sessionStorage.removeItem(kept);
-  }
+  const k = written();
+  if (k?.of === session.account.id) Object.assign(draft, { d: { ...blank(), ...k.d }, once: k.once, sent: k.sent, key: draft.key + 1 });
 }
 
 function begin(d: Partial<Draft>) {

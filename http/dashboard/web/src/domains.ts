@@ -3,27 +3,39 @@ import type { VNode } from "snabbdom";
 import * as api from "./api";
 import * as place from "./place";
 import { paged, reload, type Fetch } from "./rows";
-import { part } from "./store";
+import { changed, part } from "./store";
 import { button, chip, closeDialog, confirm, copyButton, el, empty, failed, form, full, isBusy, link, loading, openDialog, run, save, say, troubleOf, when, wrong } from "./ui";
 import type { Domain, Inbox } from "./wire";
 import * as words from "./words";
 
-const own = part(() => ({ list: paged<Domain>(), on: new Map<string, Inbox[]>() }));
+/** Living are the inboxes on a domain: how many, and the newest of them. */
+type Living = { n: number; some: string[] };
+
+const own = part(() => ({ list: paged<Domain>(), on: new Map<string, Living>(), turn: 0 }));
 const fetchPage: Fetch<Domain> = async () => ({ items: (await api.get<{ domains: Domain[] }>("/api/domains")).domains, next: null });
 
 export const enter = () => void reload(own.list, fetchPage, true).then(() => inboxes());
 
-/** inboxes finds those that live on each domain. */
+/** inboxes counts those that live on each domain, page by page, as long as the view is looked at. */
 async function inboxes() {
-  if (!own.list.items.length) return;
+  const turn = ++own.turn, on = new Map(own.list.items.map((d): [string, Living] => [d.domain, { n: 0, some: [] }]));
   try {
-    const r = await api.get<{ inboxes: Inbox[] }>("/api/v1/inboxes" + api.query({ limit: 1000 }));
-    own.on = new Map(own.list.items.map((d) => [d.domain, r.inboxes.filter((b) => b.address.endsWith("@" + d.domain))]));
-    own.list.items = [...own.list.items];
+    for (let cursor: string | null = ""; on.size && cursor !== null && turn === own.turn && place.here.view === "domains"; ) {
+      const r: { inboxes: Inbox[]; next_cursor: string | null } = await api.get("/api/v1/inboxes" + api.query({ limit: 1000, cursor }));
+      for (const b of r.inboxes) {
+        const d = on.get(b.address.slice(b.address.indexOf("@") + 1));
+        if (d && ++d.n <= listed) d.some.push(b.address);
+      }
+      cursor = r.next_cursor;
+    }
+    if (turn === own.turn) own.on = on;
+    changed();
   } catch (e) {
     wrong(e);
   }
 }
+
+const listed = 20;
 
 function create() {
   openDialog({ title: "Use a domain of yours", body: () => [form("new-domain", [
@@ -44,21 +56,22 @@ export function view(): VNode {
       : empty("No domain of your own yet", "Inboxes can live under a domain of yours, and their mail is signed for it.", button("Add a domain", create, {}, "button.main"))));
 }
 
+const purposes: Record<string, string> = { ownership: "Ownership", mx: "Mail in (MX)", spf: "SPF", dkim: "DKIM", dmarc: "DMARC (advised)" };
 const kinds: Record<string, string> = { verified: "good", pending: "warn", failing: "bad" };
 const said: Record<string, string> = { verified: "Inboxes can be made on it.", pending: "Publish the records at your DNS provider, then verify.", failing: "Records that were there are missing now." };
 
 function one(d: Domain): VNode {
-  const id = "verify-" + d.domain, list = own.on.get(d.domain);
+  const id = "verify-" + d.domain, living = own.on.get(d.domain);
   return full("article.domain", { key: d.domain },
     el("header", null, el("h2", null, d.domain), chip(d.status, kinds[d.status]), el("span.quiet", null, said[d.status] ?? "")),
     el("div.scroll", { tabindex: 0, role: "region", "aria-label": "Records of " + d.domain }, el("table", null,
       el("thead", null, el("tr", null, ...["For", "Type", "Name", "Value", "In DNS now"].map((t) => el("th", { scope: "col" }, t)))),
-      el("tbody", null, d.records.map((r) => el("tr", null, el("td", null, r.purpose), el("td", null, r.type),
-        el("td", null, el("span.mono", null, r.name), " ", copyButton(r.name, "Copy", { "aria-label": `Copy the name for ${r.purpose}` }, "button.tiny")),
-        el("td", null, el("span.mono.wrap", null, r.value), " ", copyButton(r.value, "Copy", { "aria-label": `Copy the value for ${r.purpose}` }, "button.tiny")),
+      el("tbody", null, d.records.map((r) => el("tr", null, el("td", null, el("b", null, purposes[r.purpose] ?? r.purpose)), el("td", { "data-of": "Type" }, r.type),
+        el("td", { "data-of": "Name" }, el("span.mono.wrap", null, r.name), " ", copyButton(r.name, "Copy", { "aria-label": `Copy the name for ${r.purpose}` }, "button.tiny")),
+        el("td", { "data-of": "Value" }, el("span.mono.wrap.value", { title: r.value }, r.value), copyButton(r.value, "Copy", { "aria-label": `Copy the value for ${r.purpose}` }, "button.tiny")),
         el("td", null, r.found ? chip("found", "good") : chip("not found", "warn"))))))),
     el("p.quiet", null, d.checked_at ? ["Looked up ", when(d.checked_at, words.long)] : "Not looked up yet"), troubleOf(id, []),
-    list?.length ? el("p", null, `${words.plural(list.length, "inbox", "inboxes")} on it: `, list.slice(0, 20).flatMap((b, i) => [i ? ", " : "", link(place.to("mail", b.address), b.address)])) : null,
+    living?.n ? el("p", null, `${words.plural(living.n, "inbox", "inboxes")} on it: `, living.some.flatMap((a, i) => [i ? ", " : "", link(place.to("mail", a), a)]), living.n > listed ? " and more." : null) : null,
     el("div.buttons.start", null,
       button(isBusy(id) ? "Looking…" : "Verify", () => void run(id, async () => {
         const r = await api.json<{ domain: Domain }>("POST", api.path`/api/domains/${d.domain}/verify`);

@@ -13,9 +13,19 @@ import * as words from "./words";
 
 type Step = "" | "file" | "confirm";
 
-const setup = part(() => ({ step: "" as Step, identity: "", recipient: "", saved: false, held: [] as ring.Held[], loaded: false }));
+const setup = part(() => ({ step: "" as Step, identity: "", recipient: "", saved: false, held: [] as ring.Held[], loaded: false, part: 0 }));
 
 const chunk = () => import("./age");
+
+/** done is told how far a passphrase is; what is shown changes by the tenth. */
+function done(part: number) {
+  const tenth = Math.floor(part * 10) * 10;
+  if (tenth === setup.part) return;
+  setup.part = tenth;
+  changed();
+}
+
+const busyWord = (what: string) => (setup.part > 0 && setup.part < 100 ? `${what} ${setup.part} %` : what + "…");
 
 export function enter() {
   void recount();
@@ -37,7 +47,7 @@ export function view(a: Account): Child[] {
   return [...first, status(e), setup.step === "file" ? saving() : setup.step === "confirm" ? confirming() : beginning(e), openFile(e), held(e)];
 }
 
-const status = (e: Encryption) => el("p", null, chip(e.enabled ? "on" : "off", e.enabled ? "good" : ""), e.enabled && e.public_key ? [" since ", e.set_at ? when(e.set_at, words.long) : "", ". ", words.plural(e.encrypted_inboxes ?? 0, "encrypted inbox", "encrypted inboxes"), ". Public key ", el("span.mono.wrap", null, e.public_key), " ", copyButton(e.public_key, "Copy", { "aria-label": "Copy the public key" }, "button.tiny")] : " New inboxes are plain.");
+const status = (e: Encryption) => el("div.key", null, chip(e.enabled ? "on" : "off", e.enabled ? "good" : ""), e.enabled && e.public_key ? [" since ", e.set_at ? when(e.set_at, words.long) : "", ". ", words.plural(e.encrypted_inboxes ?? 0, "encrypted inbox", "encrypted inboxes"), ".", el("p", null, el("span.quiet", null, "Public key "), el("span.mono.wrap", null, e.public_key), " ", copyButton(e.public_key, "Copy", { "aria-label": "Copy the public key" }, "button.tiny"))] : " New inboxes are plain.");
 
 function beginning(e: Encryption): VNode {
   return el("div.buttons.start", null,
@@ -56,7 +66,7 @@ function saving(): VNode {
     ev.preventDefault();
     const pass = new FormData(ev.target as HTMLFormElement).get("passphrase") as string;
     void run("key-file", async () => {
-      const bytes = await (await chunk()).file(setup.identity, setup.recipient, pass);
+      const bytes = await (await chunk()).file(setup.identity, setup.recipient, pass, done);
       save(pass ? "inbox-key.age" : "inbox-key.txt", "application/octet-stream", bytes);
       setup.saved = true;
       setup.step = "confirm";
@@ -64,7 +74,7 @@ function saving(): VNode {
   } } }, el("h3", null, "1 of 2: keep the key file"), el("p", null, "The key pair is made. Download its private half; whoever has the file reads your mail, and without it nobody does."),
     field("key-file", { name: "passphrase", label: "Passphrase for the file (recommended)", type: "password", auto: "new-password", hint: "The file is of no use without it. Empty: the file is not locked." }),
     troubleOf("key-file", []),
-    el("div.buttons.start", null, el("button.main", { type: "submit", disabled: isBusy("key-file"), id: "key-file-save" }, isBusy("key-file") ? "Locking the file…" : "Download key file"), button("Cancel", cancel)));
+    el("div.buttons.start", null, el("button.main", { type: "submit", disabled: isBusy("key-file"), id: "key-file-save" }, isBusy("key-file") ? busyWord("Locking the file") : "Download key file"), button("Cancel", cancel)));
 }
 
 function confirming(): VNode {
@@ -110,7 +120,7 @@ function fileForm(id: string, title: string, text: string, label: string, act: (
       const { identities, Locked } = await chunk();
       let found: Found;
       try {
-        found = await identities(new Uint8Array(await f.arrayBuffer()), String(data.get("passphrase") ?? ""));
+        found = await identities(new Uint8Array(await f.arrayBuffer()), String(data.get("passphrase") ?? ""), done);
       } catch (e) {
         return trouble(id, e instanceof Locked ? "passphrase" : "file", e instanceof Locked ? e.message : "This is no key file.");
       }
@@ -119,7 +129,7 @@ function fileForm(id: string, title: string, text: string, label: string, act: (
   } } }, el("h3", null, title), el("p", null, text),
     el("div.field", null, el("label", { for: id + "-file" }, "Key file"), el("input", present({ type: "file", name: "file", id: id + "-file", accept: ".txt,.age,.key,text/plain" })), troubleFor(id, "file")),
     field(id, { name: "passphrase", label: "Passphrase, if it has one", type: "password", auto: "off" }), troubleOf(id, ["file", "passphrase"]),
-    el("div.buttons.start", null, el("button.main", { type: "submit", disabled: isBusy(id) }, isBusy(id) ? "Opening…" : label), cancelled && button("Cancel", cancelled)));
+    el("div.buttons.start", null, el("button.main", { type: "submit", disabled: isBusy(id) }, isBusy(id) ? busyWord("Opening") : label), cancelled && button("Cancel", cancelled)));
 }
 
 const troubleFor = (id: string, name: string) => troubleOf(id, ["passphrase", ""].filter((n) => n !== name));

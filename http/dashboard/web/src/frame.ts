@@ -2,7 +2,7 @@
 // which inherits the page's policy, so that nothing remote loads whatever the mail says.
 import { full, el, icon, loading, type Child } from "./ui";
 import { harmless, type Shown } from "./html";
-import { changed } from "./store";
+import { changed, forgetting } from "./store";
 
 let key = "", url = "", shown: Shown | null = null, pending = "";
 
@@ -12,6 +12,8 @@ export function forget() {
   key = url = pending = "";
   shown = null;
 }
+
+forgetting(forget);
 
 const styles = "<style>body{margin:12px;font:15px/1.5 system-ui,sans-serif;color:#1b1f24;background:#fff;overflow-wrap:anywhere}img{max-width:100%;height:auto}.left-out{border:1px dashed #999;color:#666;padding:0 4px}pre{white-space:pre-wrap}table{max-width:100%}</style>";
 

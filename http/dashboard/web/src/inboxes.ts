@@ -83,12 +83,12 @@ export function view(current: string, all: boolean): VNode {
 
 // --- making one
 
-let domains: string[] = [];
+const owned = part(() => ({ domains: [] as string[] }));
 
 export function create() {
-  domains = [];
+  owned.domains = [];
   const last = { ignored: null as CreatedInbox | null };
-  void api.get<{ domains: Domain[] }>("/api/domains").then((r) => ((domains = r.domains.filter((d) => d.status === "verified").map((d) => d.domain)), changed()), () => {});
+  void api.get<{ domains: Domain[] }>("/api/domains").then((r) => ((owned.domains = r.domains.filter((d) => d.status === "verified").map((d) => d.domain)), changed()), () => {});
   openDialog({
     title: "New inbox",
     body: () => (last.ignored ? created(last.ignored) : [creation(last)]),
@@ -101,7 +101,7 @@ function creation(last: { ignored: CreatedInbox | null }): VNode {
     { name: "prefix", label: "Name before the @", placeholder: "made for you", autofocus: true, hint: "Letters, digits, dots, dashes. Leave it empty for a made-up one." },
     { name: "label", label: "Label", hint: a && !a.limits.labels ? "The Free plan makes one up." : "How it is called in this page, and the name that its mail is from." },
   ];
-  const where: [string, string][] = [["", "A random namespace of " + domain], ["sub", "A namespace of my choice"], ...domains.map((d): [string, string] => ["@" + d, d])];
+  const where: [string, string][] = [["", "A random namespace of " + domain], ["sub", "A namespace of my choice"], ...owned.domains.map((d): [string, string] => ["@" + d, d])];
   const more: (Field | VNode)[] = [
     { name: "where", label: "Under", options: where, hint: a && !a.limits.subdomains ? "A chosen namespace needs a paid plan." : "Own domains appear here once they are verified." },
     { name: "subdomain", label: "Namespace, if chosen", placeholder: "team" },

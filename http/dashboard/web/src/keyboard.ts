@@ -56,7 +56,7 @@ function back() {
 const keys: [string, string][] = [
   ["j, k", "Next and previous mail"], ["Enter", "Open what has the focus"], ["Esc", "Back to the list"], ["r", "Reply"], ["u", "Mark as read or unread"],
   ["y", "Copy the code"], ["#", "Delete"], ["c", "New mail"], ["/", "Search"], ["g then i", "Inboxes"], ["g then s", "Sent"], ["g then c", "Calendar"],
-  ["g then w", "Webhooks"], ["g then k", "Keys"], ["g then d", "Domains"], ["g then a", "Account"], ["?", "This help"],
+  ["g then w", "Webhooks"], ["g then k", "Keys"], ["g then d", "Domains"], ["g then a", "Account"], ["g then t", "Start here"], ["?", "This help"],
 ];
 
 function help() {

@@ -9,11 +9,12 @@ type Listener = { happened: (e: Happening) => void; gap: () => void };
 let stop: AbortController | null = null;
 let last = ""; // cursor behind the last event that was taken up
 let broken = 0; // streams in a row that brought nothing
+let since = 0; // when they were given up
 let hidden = 0;
 /** connected is shown as the small light in the corner. */
 export let connected = false;
 
-const hiddenFor = 5 * 60_000, silence = 45_000;
+const hiddenFor = 5 * 60_000, greeting = 10_000, silence = 45_000, tries = 3, again = 10 * 60_000;
 
 export function start(l: Listener) {
   end();
@@ -41,22 +42,24 @@ export function end() {
 
 async function follow(l: Listener, signal: AbortSignal) {
   for (let wait = 500; !signal.aborted; wait = Math.min(wait * 2, 15_000)) {
-    const before = last;
+    if (broken >= tries && Date.now() - since > again) broken = tries - 1; // whatever held streams up may be gone
     try {
-      if (broken >= 3) await poll(l, signal);
+      if (broken >= tries) await poll(l, signal);
       else await stream(l, signal);
       wait = 500;
     } catch (e) {
       if (e instanceof api.Failure && e.status === 422) {
         last = ""; // the place is older than what is kept: begin now, and look at everything again
         l.gap();
-      } else if (!(e instanceof api.Failure) && !(e instanceof api.Left) && !signal.aborted && !(e instanceof TypeError)) throw e;
+      } else if (!(e instanceof api.Failure) && !(e instanceof api.Left) && !cut(e)) throw e;
     }
-    if (last !== before) broken = Math.min(broken, 2);
     light(false);
     if (!signal.aborted) await new Promise((done) => setTimeout(done, wait * (0.75 + Math.random() / 2)));
   }
 }
+
+/** cut is what a read says of a connection that broke, or that was given up because nothing came. */
+const cut = (e: unknown) => e instanceof TypeError || (e instanceof DOMException && (e.name === "AbortError" || e.name === "NetworkError"));
 
 function light(on: boolean) {
   if (connected === on) return;
@@ -67,12 +70,12 @@ function light(on: boolean) {
 async function stream(l: Listener, signal: AbortSignal) {
   const quiet = new AbortController();
   let watch = 0;
-  const alive = () => {
+  const alive = (ms = silence) => {
     clearTimeout(watch);
-    watch = window.setTimeout(() => quiet.abort(), silence);
+    watch = window.setTimeout(() => quiet.abort(), ms);
   };
-  alive();
-  broken++;
+  alive(greeting);
+  if (++broken === tries) since = Date.now();
   try {
     const r = await api.ask("GET", "/api/v1/events", undefined, {
       signal: AbortSignal.any([signal, quiet.signal]), headers: { Accept: "text/event-stream", ...(last ? { "Last-Event-ID": last } : {}) },

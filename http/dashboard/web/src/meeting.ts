@@ -2,7 +2,7 @@
 import type { VNode } from "snabbdom";
 import * as api from "./api";
 import { chip, el, full, isBusy, run, say, troubleOf, when, wrong, outside } from "./ui";
-import { changed } from "./store";
+import { changed, forgetting } from "./store";
 import type { Meeting, SaidMeeting } from "./wire";
 import * as words from "./words";
 
@@ -27,9 +27,7 @@ async function now(addr: string, id: number) {
   }
 }
 
-export function forget() {
-  current = new Map();
-}
+forgetting(() => (current = new Map()));
 
 /** card shows what a mail said of a meeting, and lets it be answered. */
 export function card(addr: string, e: SaidMeeting, sealed: boolean): VNode {

@@ -26,6 +26,8 @@ export const open = part(() => ({
 
 export const shownTab = (): Tab => open.tab || (open.mail && !body(open.mail) && html() ? "html" : "text");
 
+const longest = 1 << 20; // characters of a text that are shown
+
 const body = (m: Message) => open.inside?.text ?? m.body ?? "";
 const html = () => open.inside?.html ?? open.mail?.html ?? null;
 
@@ -82,7 +84,7 @@ export async function unseal() {
 }
 
 async function raw(): Promise<Uint8Array<ArrayBuffer>> {
-  if (open.inside) return open.inside.source;
+  if (open.inside && open.mail) return sealed.source(open.mail);
   return new Uint8Array(await (await api.ask("GET", url("/raw"))).arrayBuffer());
 }
 
@@ -112,8 +114,15 @@ export async function download() {
 
 async function file(a: Attachment) {
   try {
-    const bytes = new Uint8Array(await (await api.ask("GET", url(api.path`/attachments/${a.id}`))).arrayBuffer());
-    save(a.filename || "file", "application/octet-stream", bytes);
+    save(a.filename || "file", "application/octet-stream", await (await api.ask("GET", url(api.path`/attachments/${a.id}`))).blob());
+  } catch (e) {
+    wrong(e);
+  }
+}
+
+async function sealedFile(m: Message, inside: Opened, n: number) {
+  try {
+    save(inside.files[n].name, "application/octet-stream", await sealed.file(m, inside.files, n));
   } catch (e) {
     wrong(e);
   }
@@ -223,9 +232,11 @@ const states: Record<string, string> = {
 function panel(m: Message, tab: Tab): Child[] {
   if (m.encrypted && !open.inside && tab !== "checks" && tab !== "attachments") return [el("p.quiet", null, "It can be read once the mail is opened.")];
   switch (tab) {
-    case "text":
-      return [m.body_from_html && el("p.hint", null, "Made from the HTML: the mail has no text part."), m.truncated_body && !open.inside && el("p.note", null, "This text is cut: download the mail for all of it."),
-        body(m) ? el("pre.text", null, body(m)) : el("p.quiet", null, "This mail has no text."), links(open.inside ? [] : m.links, m.links_truncated)];
+    case "text": {
+      const text = body(m), long = text.length > longest;
+      return [m.body_from_html && el("p.hint", null, "Made from the HTML: the mail has no text part."), ((m.truncated_body && !open.inside) || long) && el("p.note", null, "This text is cut: download the mail for all of it."),
+        text ? el("pre.text", null, long ? text.slice(0, longest) : text) : el("p.quiet", null, "This mail has no text."), links(open.inside ? [] : m.links, m.links_truncated)];
+    }
     case "html": {
       const h = html();
       return h === null ? [el("p.quiet", null, "This mail has no HTML.")] : frame.view(open.addr + open.id, h, raw);
@@ -258,8 +269,8 @@ const headers = (list: [string, string][]) =>
 function attachments(m: Message): VNode {
   if (open.inside) {
     const list = open.inside.files;
-    return list.length ? el("ul.files", null, list.map((f) => el("li", null, icon("clip"), el("span.name", null, f.name), el("span.quiet", null, `${f.type} · ${words.size(f.bytes.length)}`),
-      button("Save", () => save(f.name, "application/octet-stream", f.bytes), { "aria-label": "Save " + f.name }, "button.small")))) : el("p.quiet", null, "This mail has no attachments.");
+    return list.length ? el("ul.files", null, list.map((f, n) => el("li", null, icon("clip"), el("span.name", null, f.name), el("span.quiet", null, `${f.type} · ${words.size(f.size)}`),
+      button("Save", () => open.inside && void sealedFile(m, open.inside, n), { "aria-label": "Save " + f.name }, "button.small")))) : el("p.quiet", null, "This mail has no attachments.");
   }
   if (!m.attachments.length) return el("p.quiet", null, "This mail has no attachments.");
   return el("ul.files", null, m.attachments.map((a) => el("li", null, icon("clip"), el("span.name", null, a.filename || "file"), el("span.quiet", null, `${a.content_type} · ${words.size(a.size_bytes)}`),

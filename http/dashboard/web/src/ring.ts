@@ -66,6 +66,16 @@ export async function forget(account: string, recipient?: string) {
   }
 }
 
+/** forgetOthers drops the keys of all accounts but these. */
+export async function forgetOthers(accounts: string[]) {
+  inMemory = inMemory.filter((k) => accounts.includes(k.account));
+  try {
+    for (const k of await stored<Held[]>("readonly", (s) => s.getAll())) if (!accounts.includes(k.account)) await stored("readwrite", (s) => s.delete([k.account, k.recipient]));
+  } catch {
+    // Nothing was kept.
+  }
+}
+
 // The private key in a PKCS #8 wrapping (RFC 8410 section 7): all of it but the key is fixed.
 const wrapping = [0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x6e, 0x04, 0x22, 0x04, 0x20];
 

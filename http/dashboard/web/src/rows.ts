@@ -1,7 +1,7 @@
 // Long lists: pages fetched as they are needed, and only the rows in sight in the page.
 import type { VNode } from "snabbdom";
 import { Failure, Left } from "./api";
-import { changed } from "./store";
+import { changed, forgetting } from "./store";
 import { button, el, failed, full, loading, type Child } from "./ui";
 
 /** Paged is a list of which pages came; next is the cursor of the one after, null at the end. */
@@ -47,6 +47,8 @@ async function take<T>(p: Paged<T>, fetch: Fetch<T>, cursor: string | null, join
 
 const tops = new Map<string, number>(), heights = new Map<string, number>();
 const spare = 8;
+
+forgetting(() => (tops.clear(), heights.clear()));
 
 export type Listing<T> = {
   id: string; label: string; height: number; key: (x: T) => string; row: (x: T, i: number) => Child[]; current?: (x: T) => boolean;

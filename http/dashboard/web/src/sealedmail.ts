@@ -1,4 +1,5 @@
 // An encrypted mail, opened: read as the server would have read it; loaded when one is there.
+// Of what it held only what is read stays: files come out of the envelope again when they are saved.
 import type { Address } from "postal-mime";
 import { open } from "./age";
 import { bytesOf, read } from "./parse";
@@ -8,7 +9,7 @@ import type { Mailbox, SaidMeeting } from "./wire";
 
 export type Opened = {
   subject: string; from: Mailbox; to: Mailbox[]; cc: Mailbox[]; replyTo: string; id: string; text: string; html: string | null;
-  headers: [string, string][]; files: { name: string; type: string; bytes: Uint8Array<ArrayBuffer> }[]; invitation: SaidMeeting | null; source: Uint8Array<ArrayBuffer>;
+  headers: [string, string][]; files: { name: string; type: string; size: number }[]; invitation: SaidMeeting | null;
 };
 
 const boxes = (list?: Address[]): Mailbox[] => (list ?? []).flatMap((a) => (a.group ? boxes(a.group) : [{ email: a.address ?? "", name: a.name ?? "" }]));
@@ -22,8 +23,17 @@ export async function unseal(envelope: Uint8Array, keys: Held[]): Promise<Opened
   return {
     subject: m.subject || "No subject", from: boxes(m.from ? [m.from] : [])[0] ?? { email: "", name: "" }, to: boxes(m.to), cc: boxes(m.cc),
     replyTo: boxes(m.replyTo)[0]?.email ?? "", id: m.messageId ?? "", html: m.html ?? null, text: m.text ?? (m.html ? textOf(m.html) : ""),
-    headers: m.headers.map((h): [string, string] => [h.originalKey ?? h.key, h.value]), source,
-    files: m.attachments.map((a, i) => ({ name: a.filename || `file-${i + 1}`, type: a.mimeType, bytes: bytesOf(a.content) })),
+    headers: m.headers.map((h): [string, string] => [h.originalKey ?? h.key, h.value]),
+    files: m.attachments.map((a, i) => ({ name: a.filename || `file-${i + 1}`, type: a.mimeType, size: bytesOf(a.content).length })),
     invitation: calendar ? await (await import("./invitation")).invitation(new TextDecoder().decode(bytesOf(calendar.content))) : null,
   };
+}
+
+/** source is the mail in an envelope as it was received. */
+export const source = open;
+
+/** file is the n-th file of the mail in an envelope. */
+export async function file(envelope: Uint8Array, keys: Held[], n: number): Promise<Uint8Array<ArrayBuffer> | null> {
+  const all = await open(envelope, keys);
+  return all && bytesOf((await read(all)).attachments[n].content);
 }

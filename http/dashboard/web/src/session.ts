@@ -14,11 +14,14 @@ export const base = page.base || location.origin, domain = page.domain ?? "", si
 export const session = part(() => ({ account: null as Account | null }));
 
 const kept = "inbox-session";
-let back = ""; // the place to return to after signing in
+let back = "", backOf = ""; // the place to return to after signing in, and whose it was where that is known
 let onEnter: () => void = () => {};
+const onOther: ((account: string) => Promise<void> | void)[] = [];
 const onLeave: ((byChoice: boolean) => Promise<void> | void)[] = [];
 
 export const entering = (f: () => void) => (onEnter = f);
+/** others is for what another account may have left in this browser. */
+export const others = (f: (account: string) => Promise<void> | void) => onOther.push(f);
 export const leaving = (f: (byChoice: boolean) => Promise<void> | void) => onLeave.push(f);
 
 export const signedIn = () => api.hasToken();
@@ -36,12 +39,13 @@ addEventListener("storage", (e) => {
   if (e.key === kept && e.oldValue && !e.newValue && api.hasToken() && !ending && !sessionStorage.getItem(kept)) void leave("");
 });
 
-function enter(token: string, account: Account, stay: boolean) {
+async function enter(token: string, account: Account, stay: boolean) {
   forgetAll();
+  for (const f of onOther) await f(account.id);
   api.setToken(token);
   session.account = account;
   (stay ? localStorage : sessionStorage).setItem(kept, token);
-  const to = back || place.to("mail");
+  const to = (!backOf || backOf === account.id ? back : "") || place.to("mail");
   back = "";
   onEnter();
   place.go(to, true);
@@ -53,6 +57,7 @@ let ending = false;
 /** leave forgets everything of the sign-in. `to` is where to come back to. */
 export async function leave(to: string, byChoice = false) {
   ending = true;
+  const whose = session.account?.id ?? backOf;
   try {
     for (const f of onLeave) await f(byChoice);
   } finally {
@@ -63,6 +68,7 @@ export async function leave(to: string, byChoice = false) {
   localStorage.removeItem(kept);
   forgetAll();
   back = to;
+  backOf = to ? whose : "";
   place.go(place.to("signin"), true);
   changed();
 }
@@ -101,7 +107,7 @@ export function signInView(): VNode {
     { name: "password", label: "Password", type: "password", required: true, auto: "current-password" }, stay,
   ], "Sign in", async (v) => {
     const r = await api.json<SignedIn>("POST", "/api/auth/login", { email: v.email, password: v.password });
-    enter(r.session_token, r.account, v.stay === "on");
+    await enter(r.session_token, r.account, v.stay === "on");
   }), el("nav.foot", { "aria-label": "Other ways" }, signupOpen && link(place.to("signup"), "Open an account"), link(place.to("reset"), "Forgot the password?"), docs()));
 }
 
@@ -112,7 +118,7 @@ export function signUpView(): VNode {
     { name: "password", label: "Password", type: "password", required: true, auto: "new-password", hint: "10 to 128 characters" }, stay,
   ], "Open account", async (v) => {
     const r = await api.json<SignedIn>("POST", "/api/auth/signup", { email: v.email, password: v.password });
-    enter(r.session_token, r.account, v.stay === "on");
+    await enter(r.session_token, r.account, v.stay === "on");
   }), el("nav.foot", { "aria-label": "Other ways" }, link(place.to("signin"), "Sign in instead"), docs()));
 }
 

@@ -46,6 +46,9 @@ export function part<T extends object>(fresh: () => T): T {
   return s;
 }
 
+/** forgetting is for what a subject keeps beside its state. */
+export const forgetting = (f: () => void) => void parts.push(f);
+
 export function forgetAll() {
   for (const f of parts) f();
 }

@@ -2,7 +2,7 @@
 // alone: nothing here, and nothing in the page, reads markup.
 import { h, type VNode, type VNodeData, type On } from "snabbdom";
 import { Failure, Left } from "./api";
-import { changed } from "./store";
+import { changed, forgetting } from "./store";
 import * as words from "./words";
 
 export type Child = VNode | string | null | undefined | false;
@@ -48,7 +48,7 @@ const strokes: Record<string, string> = {
 };
 
 export function icon(name: string): VNode {
-  return h("svg", { attrs: { viewBox: "0 0 24 24", "aria-hidden": "true", class: "icon" } }, [h("path", { attrs: { d: strokes[name] ?? "" } })]);
+  return h("svg", { attrs: { viewBox: "0 0 24 24", "aria-hidden": "true", class: name === "more" ? "icon more" : "icon" } }, [h("path", { attrs: { d: strokes[name] ?? "" } })]);
 }
 
 // --- what is said once: a line that screen readers speak and that goes by itself
@@ -133,6 +133,13 @@ export function clearForm(id: string) {
 }
 
 export const isBusy = (id: string) => busy.has(id);
+
+forgetting(() => {
+  troubles.clear();
+  busy.clear();
+  said = copied = "";
+  closeDialog();
+});
 
 /** run does what a form or button asked for: one at a time, with what is refused beside the field. */
 export async function run(id: string, act: () => Promise<void>) {

@@ -121,7 +121,7 @@ function deliveries(): VNode {
 const one = (d: Delivery) => full("tr", { key: d.id },
   el("td", null, when(d.at, words.long)), el("td", null, el("span.mono", null, d.event), el("div.quiet", null, d.inbox)),
   el("td", null, chip(d.state, kinds[d.state]), " ", d.status_code ? String(d.status_code) : "", d.error ? el("div.quiet", null, d.error) : null),
-  el("td", null, d.duration_ms === null ? "" : d.duration_ms + " ms"), el("td", null, String(d.attempt)), el("td", null, d.next_attempt_at ? when(d.next_attempt_at, words.hour) : ""),
+  el("td", { "data-of": d.duration_ms === null ? null : "Took" }, d.duration_ms === null ? null : d.duration_ms + " ms"), el("td", { "data-of": "Attempt" }, String(d.attempt)), el("td", { "data-of": d.next_attempt_at ? "Next try" : null }, d.next_attempt_at && when(d.next_attempt_at, words.hour)),
   el("td", null, el("div.buttons", null, button("Answer", () => ((hooks.open = hooks.open === d.id ? 0 : d.id), changed()), { "aria-expanded": hooks.open === d.id ? "true" : "false" }, "button.small"),
     button("Redeliver", () => void run("redeliver", async () => {
       await api.ask("POST", api.path`/api/webhooks/deliveries/${d.id}/redeliver`);

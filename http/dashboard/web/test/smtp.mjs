@@ -1,8 +1,8 @@
-// Mail into the server over real SMTP, one session for each mail.
+// Mail into the server over real SMTP.
 import { connect } from "node:net";
 
-/** deliver sends `text` (LF or CRLF) and returns when its final dot is answered. */
-export async function deliver(smtp, from, to, text) {
+/** session begins one; its `deliver` returns when the final dot is answered, with the time at which it was sent. */
+async function session(smtp) {
   const [host, port] = smtp.split(":");
   const s = connect(Number(port), host);
   s.setEncoding("utf8");
@@ -26,14 +26,38 @@ export async function deliver(smtp, from, to, text) {
   const say = (line, want) => (s.write(line + "\r\n"), answer(want));
   await answer("220");
   await say("EHLO test.example", "250");
-  await say(`MAIL FROM:<${from}>`, "250");
-  await say(`RCPT TO:<${to}>`, "250");
-  await say("DATA", "354");
-  const began = Date.now();
-  await say(text.replace(/\r?\n/g, "\r\n").replace(/^\./gm, "..") + "\r\n.", "250");
-  s.end("QUIT\r\n");
+  return {
+    async deliver(from, to, text) {
+      await say(`MAIL FROM:<${from}>`, "250");
+      await say(`RCPT TO:<${to}>`, "250");
+      await say("DATA", "354");
+      const began = Date.now();
+      await say(text.replace(/\r?\n/g, "\r\n").replace(/^\./gm, "..") + "\r\n.", "250");
+      return began;
+    },
+    end: () => void s.end("QUIT\r\n"),
+  };
+}
+
+/** deliver sends `text` (LF or CRLF) and returns when its final dot is answered. */
+export async function deliver(smtp, from, to, text) {
+  const s = await session(smtp), began = await s.deliver(from, to, text);
+  s.end();
   return began;
+}
+
+/** deliverAll sends n mails over eight sessions. */
+export async function deliverAll(smtp, from, to, n, text) {
+  let i = 0;
+  await Promise.all(Array.from({ length: 8 }, async () => {
+    const s = await session(smtp);
+    while (i < n) await s.deliver(from, to, text(i++));
+    s.end();
+  }));
 }
 
 /** mail writes a plain one. */
 export const mail = (subject, body, more = "") => `From: Shop <shop@example.com>\nTo: someone@example.com\nSubject: ${subject}\nMessage-ID: <${Math.random().toString(36).slice(2)}@example.com>\n${more}\n${body}\n`;
+
+/** invitation is a mail with one. */
+export const invitation = (uid, to, by) => `From: ${by}\nTo: ${to}\nSubject: Invitation ${uid}\nMIME-Version: 1.0\nContent-Type: text/calendar; method=REQUEST; charset=utf-8\n\nBEGIN:VCALENDAR\nVERSION:2.0\nPRODID:-//t//t\nMETHOD:REQUEST\nBEGIN:VEVENT\nUID:${uid}@example.com\nDTSTAMP:20261101T090000Z\nDTSTART:20270301T140000Z\nDTEND:20270301T150000Z\nSUMMARY:Review ${uid}\nORGANIZER:mailto:${by}\nATTENDEE;PARTSTAT=NEEDS-ACTION:mailto:${to}\nEND:VEVENT\nEND:VCALENDAR\n`;

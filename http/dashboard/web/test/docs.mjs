@@ -1,0 +1,76 @@
+// The documentation at /docs, as somebody reads it: on a phone and on a desk, by day and by night.
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { assert, base, browser, end, open, page, shots, smtp, test } from "./driver.mjs";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const rules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"];
+
+for (const width of [390, 1280]) {
+  await test(`at ${width} px nothing is too wide or broken, and axe finds nothing in either scheme`, async () => {
+    await page.setViewportSize({ width, height: 844 });
+    for (const colorScheme of ["light", "dark"]) {
+      await page.emulateMedia({ colorScheme });
+      await page.goto(base + "/docs");
+      if (shots) for (const at of ["", "#codes", "#verify", "#getLatestMessage"]) {
+        await page.goto(base + "/docs" + at);
+        await page.screenshot({ path: `${shots}/docs${at.replace("#", "-")}-${width}-${colorScheme}.png` });
+      }
+      // One template makes all operations and objects: axe takes minutes for all of them.
+      await page.evaluate(() => document.querySelectorAll("section, #objects ~ *").forEach((e, i) => i % 12 && e.remove()));
+      await page.evaluate(axe); // put in by the debugger, which the policy does not bind
+      const { violations } = await page.evaluate((runOnly) => axe.run(document, { runOnly, resultTypes: ["violations"] }), rules);
+      assert(!violations.length, violations.map((v) => `${colorScheme}: ${v.id} ${v.nodes[0].html.slice(0, 160)} ${v.nodes[0].failureSummary}`).join("\n"));
+    }
+    await page.goto(base + "/docs");
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+    assert(wide <= width, `the page is ${wide} wide`);
+    const broken = await page.evaluate(() => {
+      const found = [];
+      for (const cell of document.querySelectorAll("td, th")) {
+        const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+        for (let t; (t = texts.nextNode()); ) {
+          for (const word of t.data.matchAll(/[\p{L}\p{N}_]{2,30}/gu)) {
+            const range = document.createRange();
+            range.setStart(t, word.index);
+            range.setEnd(t, word.index + word[0].length);
+            if (new Set([...range.getClientRects()].map((r) => r.top)).size > 1) found.push(word[0]);
+          }
+        }
+      }
+      return found;
+    });
+    assert(!broken.length, "words broken in tables: " + broken.slice(0, 20));
+  });
+}
+
+await test("a phone shows the text first, and the way to the contents", async () => {
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.goto(base + "/docs");
+  const y = (selector) => page.locator(selector).first().evaluate((e) => e.getBoundingClientRect().top);
+  assert((await y("h1")) < 100 && (await y("#start")) < 1500, "the text is not first");
+  assert((await y("nav a")) > (await y("#objects")), "the links come before the text");
+  await page.click("text=Contents");
+  assert(Math.abs(await y("nav")) < 844, "Contents leads elsewhere");
+});
+
+await test("a block is copied as it stands, with this server's own addresses", async () => {
+  await page.goto(base + "/docs");
+  const copied = async (n) => {
+    await page.locator(".box button").nth(n).click();
+    await page.locator(".box button", { hasText: "Copied" }).first().waitFor();
+    return page.evaluate(() => navigator.clipboard.readText());
+  };
+  assert((await copied(0)).startsWith(`BASE=${base}\nSESSION=$(for way in signup login; do curl -s $BASE/api/auth/$way`), "the quick start is another");
+  assert((await copied(1)).includes(`smtp://${smtp} `), "SMTP is elsewhere");
+});
+
+await test("without scripts it is all there but the buttons", async () => {
+  const context = await browser.newContext({ javaScriptEnabled: false });
+  const bare = await context.newPage();
+  await bare.goto(base + "/docs");
+  assert((await bare.locator("pre").count()) > 50 && (await bare.locator("button").count()) === 0, "blocks or buttons");
+  await context.close();
+});
+
+await end();

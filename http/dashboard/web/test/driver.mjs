@@ -1,0 +1,111 @@
+// What all flows drive the page with: one browser, one server. Each line that a flow prints is
+// a result, {name, ok, ms, note, error}; {need: "stop"} asks whoever started the driver to do
+// something to the server, and is answered by a line.
+import { readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+import { chromium } from "playwright-core";
+
+/** base, smtp: where the server is; chrome: the browser's program; shots: a folder for pictures, or "". */
+export const { base, smtp, chrome, shots } = JSON.parse(process.argv[2]);
+export const all = !!process.env.PAGE_ALL;
+const only = process.env.PAGE_ONLY ?? "";
+const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+const say = (o) => process.stdout.write(JSON.stringify(o) + "\n");
+
+/** need has something done to the server, and returns the line that answers it. */
+export async function need(what) {
+  say({ need: what });
+  return (await lines.next()).value;
+}
+
+// A process for each sandboxed frame would take most of the time; the sandbox is the same.
+export const browser = await chromium.launch({ executablePath: chrome, args: ["--no-sandbox", "--disable-quic", "--host-resolver-rules=MAP plain.test 127.0.0.1", "--disable-features=IsolateSandboxedIframes"] });
+export const errors = []; // whatever the page complained of
+let dialogs = 0;
+
+export async function open(o = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, permissions: ["clipboard-read", "clipboard-write"], ...o });
+  context.setDefaultTimeout(15_000);
+  const page = await context.newPage();
+  page.on("console", (m) => m.type() === "error" && !/Failed to load resource|Opener-Policy header has been ignored/.test(m.text()) && errors.push(m.text()));
+  page.on("pageerror", (e) => errors.push(String(e.stack)));
+  page.on("dialog", (d) => (dialogs++, d.dismiss()));
+  return page;
+}
+
+export const listening = (server) => new Promise((done) => server.listen(0, "127.0.0.1", () => done(server)));
+
+export const assert = (ok, what) => {
+  if (!ok) throw new Error(what);
+};
+
+let tests = 0;
+
+export async function test(name, act) {
+  if (only && !new RegExp(only).test(name)) return;
+  const began = Date.now();
+  try {
+    // Who signs in is counted by address: each test comes from one of its own.
+    await page.context().setExtraHTTPHeaders({ "X-Forwarded-For": `10.2.0.${++tests}` });
+    const note = await act();
+    assert(!errors.length, "the page complained: " + errors.splice(0).join(" | "));
+    assert(!dialogs, "a dialog of the browser opened");
+    say({ name, ok: true, ms: Date.now() - began, note });
+  } catch (e) {
+    if (shots) await page.screenshot({ path: `${shots}/failed-${name.replace(/\W+/g, "-")}.png` }).catch(() => {});
+    say({ name, ok: false, ms: Date.now() - began, error: String(e.stack).slice(0, 1500) });
+    errors.length = dialogs = 0;
+  }
+}
+
+export async function until(what, act, ms = 10_000) {
+  for (const end = Date.now() + ms; ; ) {
+    const got = await act();
+    if (got) return got;
+    if (Date.now() > end) throw new Error("never: " + what);
+    await new Promise((done) => setTimeout(done, 30));
+  }
+}
+
+/** api calls as a program elsewhere: tries to sign in are counted by address, and those of the page are few. */
+export async function api(method, path, token, body) {
+  const from = { "X-Forwarded-For": `10.1.2.${1 + Math.floor(Math.random() * 250)}` };
+  const r = await fetch(base + path, { method, headers: token?.startsWith("svc_live_") ? { ...from, "X-API-Key": token } : token ? { ...from, Authorization: "Bearer " + token } : from, body: body && JSON.stringify(body) });
+  return { status: r.status, ...(await r.json().catch(() => ({}))) };
+}
+
+export const account = { email: "ada@example.test", password: "correct horse battery" };
+export const page = await open();
+export const token = () => page.evaluate(() => sessionStorage.getItem("inbox-session") ?? localStorage.getItem("inbox-session"));
+export const go = (place) => page.evaluate((p) => void (location.hash = p), place);
+export const row = (text) => page.locator(".mails .row", { hasText: text }).first();
+export const said = (text) => page.locator('.sayings [role="status"]', { hasText: text }).waitFor();
+
+/** bot and desk are the two inboxes that all flows know. */
+export let bot = "", desk = "";
+
+export async function known() {
+  const { inboxes } = await api("GET", "/api/v1/inboxes", await token());
+  [bot, desk] = ["bot", "desk"].map((n) => inboxes.find((b) => b.address.startsWith(n + "@"))?.address ?? "");
+  return inboxes;
+}
+
+/** ready signs in and makes the inboxes where the flow that does it by hand was left out. */
+export async function ready() {
+  if (bot && (await token())) return;
+  await api("POST", "/api/auth/signup", null, account);
+  const { session_token } = await api("POST", "/api/auth/login", null, account);
+  for (const prefix of ["desk", "bot"]) await api("POST", "/api/v1/inboxes", session_token, { prefix, label: "The " + prefix });
+  await page.goto(base + "/docs");
+  await page.evaluate((t) => sessionStorage.setItem("inbox-session", t), session_token);
+  await page.goto(base + "/#/mail");
+  await page.locator(".boxes .row", { hasText: "desk" }).waitFor();
+  await known();
+}
+
+/** end closes the browser, and says that all was done. */
+export async function end() {
+  await browser.close();
+  say({ done: true });
+  process.exit(0);
+}

@@ -1,0 +1,124 @@
+// The page is for everybody: who reads by ear, at night, on a phone; and the other pages.
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { account, all, api, assert, base, bot, need, open, page, ready, row, shots, test, until } from "./driver.mjs";
+
+await ready();
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+const empty = await open(); // the page of somebody who has just signed up
+const found = [];
+
+/** look has axe judge what is shown, and takes a picture. Where only colours differ only they are judged. */
+async function look(p, what, theme, width = 1280) {
+  const name = `${what} ${width} ${theme}`;
+  await p.locator(".loading").first().waitFor({ state: "detached" });
+  if (shots) await p.screenshot({ path: `${shots}/${name.replace(/\W+/g, "-")}.png` });
+  const wide = await p.evaluate(() => document.documentElement.scrollWidth);
+  if (wide > width) found.push(`${name} is ${wide} wide`);
+  if (width < 1280 && !all) return;
+  // axe is put into the page by the debugger, which the policy of the page does not bind.
+  if (!(await p.evaluate(() => !!window.axe))) await p.evaluate(axe);
+  const rules = theme === "dark" && !all ? { type: "rule", values: ["color-contrast"] } : ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"];
+  const r = await p.evaluate((runOnly) => window.axe.run(document, { runOnly, resultTypes: ["violations"], iframes: false }), rules);
+  for (const v of r.violations) if (v.impact === "serious" || v.impact === "critical") found.push(`${name}: ${v.id} ${v.nodes[0].html.slice(0, 160)} ${v.nodes[0].failureSummary.slice(0, 200)}`);
+}
+
+const at = (p, place) => p.evaluate((place) => new Promise((done) => ((location.hash = place), requestAnimationFrame(() => requestAnimationFrame(done)))), place);
+const press = (name) => page.getByRole("button", { name }).first().click();
+const closed = async () => (await page.keyboard.press("Escape"), page.locator("dialog").waitFor({ state: "detached" }));
+const dialog = () => page.locator("dialog[open]").waitFor();
+
+/** views are all that is to be seen by who has something: [name, place, what opens it, what ends it] */
+const views = [
+  ["list", "#/mail/" + bot], ["all", "#/all"], ["sent", "#/sent"], ["not sent to", "#/sent", () => press("Not sent to"), () => page.getByRole("button", { name: "Mail", exact: true }).click()], ["calendar", "#/calendar/" + bot],
+  ["month", "#/calendar/" + bot, () => press("Month"), () => press("Agenda")], ["webhooks", "#/webhooks"], ["keys", "#/keys"], ["domains", "#/domains"], ["account", "#/account"], ["start", "#/start"],
+  ["compose", "#/compose", async () => (await press("HTML"), (await page.locator("#compose-cc").count()) || press("Add Cc and Bcc")), () => page.getByRole("button", { name: "Text", exact: true }).click()],
+  ["help", "#/account", () => page.keyboard.press("?").then(dialog), closed],
+  ["new inbox", "#/mail/boxes", () => press("New inbox").then(dialog).then(() => page.locator("dialog summary").click()), closed],
+  ["inbox settings", "#/mail/" + bot, () => press("Settings of this inbox").then(dialog), closed],
+  ["delete inbox", "#/mail/" + bot, () => press("Settings of this inbox").then(dialog).then(() => press("Delete the inbox")).then(() => page.locator("dialog h2", { hasText: "Delete this inbox" }).waitFor()), closed],
+  ["new webhook", "#/webhooks", () => press("New webhook").then(dialog), closed], ["new key", "#/keys", () => press("New key").then(dialog), closed], ["new domain", "#/domains", () => press("Add a domain").then(dialog), closed],
+  ["new meeting", "#/calendar/" + bot, () => press("New meeting").then(dialog), closed], ["follow", "#/calendar/" + bot, () => press("Follow").then(dialog).then(() => press("Show the link")).then(() => page.locator("dialog pre").waitFor()), closed],
+  ["key pair", "#/account", () => page.locator("#encryption-begin").click().then(() => page.locator("#key-file-save").waitFor()), () => page.getByRole("button", { name: "Cancel" }).click()],
+];
+const emptyPlaces = ["#/mail", "#/all", "#/sent", "#/compose", "#/calendar", "#/webhooks", "#/keys", "#/domains", "#/start"];
+
+async function everything(theme, width) {
+  for (const [name, place, begin, end] of views) {
+    if (end === closed && theme === "dark" && width === 1280 && !all && !shots) continue; // a dialog has no colours of its own
+    await at(page, place);
+    await page.locator(".loading").first().waitFor({ state: "detached" });
+    await begin?.();
+    await look(page, name, theme, width);
+    await end?.();
+  }
+  for (const [name, subject, tabs] of [["code", "482913", ["text"]], ["invitation", "Invitation u1", width === 1280 || all ? ["calendar", "headers", "source", "attachments", "checks"] : ["calendar"]]]) {
+    await at(page, "#/mail/" + bot);
+    if (!(await row(subject).count())) continue; // the flow that brings it was left out
+    await row(subject).click();
+    for (const t of tabs) {
+      await page.click("#tab-" + t);
+      await page.locator(`#tab-${t}[aria-selected="true"]`).waitFor();
+      await look(page, `${name} ${t}`, theme, width);
+    }
+  }
+  if (all || shots || (theme === "light" && width === 1280)) for (const place of emptyPlaces) {
+    await at(empty, place);
+    await look(empty, "empty " + place.slice(2), theme, width);
+  }
+}
+
+await test("no serious finding of axe on any view, light and dark; nothing is wider than a phone", async () => {
+  for (const form of ["signin", "signup", "reset"])
+    for (const theme of ["light", "dark"]) {
+      await empty.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });
+      await empty.goto(`${base}/#/${form}`);
+      await look(empty, form, theme);
+    }
+  const { session_token } = await api("POST", "/api/auth/signup", null, { email: "new@example.test", password: account.password });
+  await empty.evaluate((t) => sessionStorage.setItem("inbox-session", t), session_token);
+  await empty.reload();
+  await empty.getByRole("button", { name: "Make an inbox" }).waitFor();
+  for (const [theme, width] of [["light", 1280], ["dark", 1280], ["dark", 360], ...(all || shots ? [["light", 360]] : [])]) {
+    for (const p of [page, empty]) {
+      await p.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });
+      await p.setViewportSize({ width, height: width < 1280 ? 720 : 800 });
+    }
+    await everything(theme, width);
+  }
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await page.emulateMedia({ colorScheme: "light" });
+  await empty.context().close();
+  assert(!found.length, found.join("\n"));
+  return `${views.length + emptyPlaces.length + 9} views`;
+});
+
+// --- the other pages: of a password reset, and the documentation
+
+await test("a password is set where the operator's link leads, once", async () => {
+  await api("POST", "/api/auth/signup", null, { email: "bea@example.test", password: account.password });
+  const link = await need("reset-link bea@example.test");
+  const bad = "This password reset link is not valid: it is unknown, used or older than an hour. Ask for a new one";
+  const p = await open();
+  const set = async (at, password) => {
+    await p.goto("about:blank"); // another # alone would load nothing
+    await p.goto(at);
+    await p.fill("#password", password);
+    await p.keyboard.press("Enter");
+    return until("the page says something", () => p.locator("[role=status]").textContent());
+  };
+  const said = [await set(base + "/reset", "another horse"), await set(link, "another horse"), await p.locator("form").isHidden(), await set(link, "a third horse")];
+  assert(said[0] === bad && said[1] === "The password is set. Every session has ended: sign in anew." && said[2] && said[3] === bad, "the page says " + said.join("; "));
+  assert((await api("POST", "/api/auth/login", null, { email: "bea@example.test", password: "another horse" })).status === 200, "the password was not set");
+  await p.context().close();
+});
+
+await test("the documentation fits a phone, and no link of it leads nowhere", async () => {
+  const p = await open({ viewport: { width: 375, height: 700 } });
+  await p.goto(base + "/docs");
+  const wide = await p.evaluate(() => document.documentElement.scrollWidth);
+  const dead = await p.evaluate(() => [...document.querySelectorAll("a[href^='#']")].map((a) => a.hash.slice(1)).filter((id) => !document.getElementById(id)).join());
+  assert(wide === 375 && !dead, `it is ${wide} wide; links to nowhere: ${dead}`);
+  await p.context().close();
+});

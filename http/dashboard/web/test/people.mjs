@@ -1,0 +1,286 @@
+// What people do every day: sign up, read, copy a code, send, answer, and the rest of the views.
+import { createServer } from "node:http";
+import { readFileSync } from "node:fs";
+import { account, api, assert, base, bot, desk, go, known, listening, open, page, ready, row, said, smtp, test, token, until } from "./driver.mjs";
+import { deliver, invitation, mail } from "./smtp.mjs";
+
+await test("sign up, and stay signed in over a reload", async () => {
+  await page.goto(base);
+  await page.getByRole("link", { name: "Open an account" }).click();
+  await page.locator("h1", { hasText: "Open an account" }).waitFor();
+  await page.fill("[name=email]", account.email);
+  await page.fill("[name=password]", account.password);
+  assert((await page.locator("input[type=password]").count()) === 1 && (await page.locator("input[type=email]").count()) === 1, "the fields have no types");
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Make an inbox" }).waitFor();
+  assert((await page.locator("input[type=password]").count()) === 0, "a password field is left");
+  await page.reload();
+  await page.getByRole("button", { name: "Make an inbox" }).waitFor();
+  assert((await page.context().cookies()).length === 0, "there is a cookie");
+});
+
+await test("a refused sign-in is said in the service's words", async () => {
+  const p = await open();
+  await p.goto(base);
+  await p.fill("[name=email]", account.email);
+  await p.fill("[name=password]", "not the password");
+  await p.keyboard.press("Enter");
+  const sentence = await p.locator('form [role="alert"]').textContent();
+  assert(sentence.length > 10 && !/session has ended/i.test(sentence), "it says " + sentence);
+  await p.context().close();
+});
+
+await test("make inboxes", async () => {
+  for (const prefix of ["desk", "bot"]) {
+    await page.getByRole("button", { name: "New inbox" }).click();
+    await page.fill("dialog [name=prefix]", prefix);
+    await page.fill("dialog [name=label]", "The " + prefix);
+    await page.keyboard.press("Enter");
+    await page.locator(".mails h1", { hasText: "The " + prefix }).waitFor();
+  }
+  const inboxes = await known();
+  assert(bot.startsWith("bot") && desk.startsWith("desk"), "the list is " + JSON.stringify(inboxes));
+  await page.getByRole("button", { name: "New inbox" }).click();
+  await page.fill("dialog [name=prefix]", "postmaster");
+  await page.keyboard.press("Enter");
+  await page.locator('dialog [role="alert"]').waitFor();
+  await page.keyboard.press("Escape");
+  await page.locator("dialog").waitFor({ state: "detached" });
+});
+
+await ready();
+
+await test("mail appears by itself, soon", async () => {
+  await go("#/mail/" + bot);
+  await page.locator(".light.on").waitFor();
+  await page.locator(".empty .address").waitFor();
+  await page.evaluate(() => {
+    window.seen = new Map();
+    new MutationObserver(() => {
+      for (const r of document.querySelectorAll(".mails .row .subject")) if (!seen.has(r.textContent)) seen.set(r.textContent, Date.now());
+    }).observe(document.body, { subtree: true, childList: true, characterData: true });
+  });
+  const took = [];
+  for (let i = 0; i < 11; i++) {
+    const subject = `Order ${i} of today`;
+    const dot = await deliver(smtp, "shop@example.com", bot, mail(subject, `Thanks for order ${i}.`));
+    await row(subject).waitFor();
+    took.push((await page.evaluate((s) => seen.get(s), subject)) - dot);
+  }
+  took.sort((a, b) => a - b);
+  await until("the title counts unread mail", async () => /^\(11\)/.test(await page.title()));
+  assert(took[5] <= 500, `the median is ${took[5]} ms`);
+  return `final dot to row: p50 ${took[5]} ms, worst ${took[10]} ms`;
+});
+
+await test("a code is copied", async () => {
+  await deliver(smtp, "accounts@example.com", bot, mail("482913 is your code", "Your code is 482913\n\nhttps://accounts.example.com/verify?token=abcdef0123456789"));
+  await row("482913 is your code").click();
+  await page.locator("#otp", { hasText: "482913" }).waitFor();
+  await page.click("#copy-otp");
+  assert((await page.evaluate(() => navigator.clipboard.readText())) === "482913", "the clipboard holds something else");
+  await page.evaluate(() => navigator.clipboard.writeText("x"));
+  await page.getByRole("button", { name: "Copy the code 482913" }).click();
+  assert((await page.evaluate(() => navigator.clipboard.readText())) === "482913", "the chip copies something else");
+  const a = page.locator(".code.link a");
+  assert((await a.getAttribute("rel")) === "noopener noreferrer" && (await a.getAttribute("target")) === "_blank", "the link opens this page to others");
+  await until("it is marked as read", async () => (await api("GET", `/api/v1/inboxes/${bot}/latest`, await token())).email.is_read);
+});
+
+await test("by keyboard", async () => {
+  await page.keyboard.press("j");
+  await page.locator("article h1", { hasText: "Order 10" }).waitFor();
+  await page.keyboard.press("k");
+  await page.locator("article h1", { hasText: "482913" }).waitFor();
+  await page.keyboard.press("u");
+  await until("it is unread", async () => !(await api("GET", `/api/v1/inboxes/${bot}/latest`, await token())).email.is_read);
+  await page.keyboard.press("/");
+  await page.keyboard.type("order 7");
+  await until("the search narrows", async () => (await page.locator(".mails .row").count()) === 1);
+  await page.fill("#search", "");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("?");
+  await page.getByRole("heading", { name: "Keys" }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.locator("dialog").waitFor({ state: "detached" });
+  for (const [key, title] of [["s", "Sent"], ["c", "Calendar"], ["w", "Webhooks"], ["k", "Keys"], ["d", "Domains"], ["a", "Account"]]) {
+    await page.keyboard.press("g");
+    await page.keyboard.press(key);
+    await page.locator("main h1", { hasText: title }).waitFor();
+  }
+  await page.keyboard.press("g");
+  await page.keyboard.press("i");
+  await page.locator(".mails h1", { hasText: "The bot" }).waitFor();
+  await page.keyboard.press("j");
+  await page.locator("article h1", { hasText: "482913" }).waitFor();
+  await page.keyboard.press("j");
+  await page.locator("article h1", { hasText: "Order 10" }).waitFor();
+  await page.keyboard.press("#");
+  await page.locator("dialog").getByRole("button", { name: "Delete" }).click();
+  await said("Deleted");
+});
+
+await test("send, survive a reload, and watch the status", async () => {
+  await page.keyboard.press("c");
+  await page.selectOption("#compose-from", desk);
+  await page.fill("#compose-to", bot);
+  await page.fill("#compose-subject", "From the desk");
+  await page.fill("#compose-text", "It works.");
+  await page.getByRole("button", { name: "Add Cc and Bcc" }).click();
+  await page.fill("#compose-cc", "not an address");
+  await page.reload();
+  await page.waitForFunction(() => document.querySelector("#compose-text")?.value === "It works.");
+  await page.getByRole("button", { name: "Send", exact: true }).click();
+  await page.locator("#compose-cc-bad", { hasText: "Invalid request: 'cc" }).waitFor();
+  await page.fill("#compose-cc", "");
+  // The answer of the first try is lost after the server took the mail.
+  const names = [];
+  let lose = true;
+  await page.route("**/send", async (r) => {
+    names.push(r.request().headers()["idempotency-key"]);
+    if (!lose) return r.continue();
+    lose = false;
+    await r.fetch();
+    await r.abort();
+  });
+  await page.getByRole("button", { name: "Send", exact: true }).click();
+  await page.locator('form [role="alert"]', { hasText: "can't be reached" }).waitFor();
+  await page.getByRole("button", { name: "Send", exact: true }).click();
+  await page.locator("article h1", { hasText: "From the desk" }).waitFor();
+  await page.locator(".sending .chip", { hasText: "sent" }).first().waitFor();
+  await page.unroute("**/send");
+  assert(names.length === 2 && names[0] && names[0] === names[1], "the repeat has another name: " + names);
+  const { emails } = await api("GET", `/api/v1/inboxes/${bot}/messages?q=From+the+desk`, await token());
+  assert(emails.length === 1, `it came ${emails.length} times`);
+  await page.locator(".banner").waitFor({ state: "detached" });
+  await go("#/sent");
+  await page.locator(".row", { hasText: "From the desk" }).waitFor();
+});
+
+await test("files beyond the plan are refused before they are sent; one that fits arrives", async () => {
+  await go("#/compose");
+  await page.selectOption("#compose-from", desk);
+  await page.evaluate(() => {
+    const d = new DataTransfer(), at = document.querySelector("#compose-files");
+    d.items.add(new File([new Uint8Array(11 << 20)], "big.bin"));
+    at.files = d.files;
+    at.dispatchEvent(new Event("change"));
+  });
+  await page.locator('form [role="alert"]', { hasText: "10 MB" }).waitFor();
+  await page.setInputFiles("#compose-files", { name: "note.txt", mimeType: "text/plain", buffer: Buffer.from("a note") });
+  await page.locator(".files .name", { hasText: "note.txt" }).waitFor();
+  await page.fill("#compose-to", bot);
+  await page.fill("#compose-subject", "With a file");
+  await page.getByRole("button", { name: "Send", exact: true }).click();
+  await page.locator("article h1", { hasText: "With a file" }).waitFor();
+  await go("#/mail/" + bot);
+  await row("With a file").click();
+  await page.click("#tab-attachments");
+  const [d] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save note.txt" }).click()]);
+  assert(readFileSync(await d.path(), "utf8") === "a note", "the file differs");
+});
+
+await test("reply", async () => {
+  await row("From the desk").click();
+  await page.locator("article h1", { hasText: "From the desk" }).waitFor();
+  await page.keyboard.press("r");
+  await page.waitForFunction(() => document.querySelector("#compose-subject")?.value === "Re: From the desk");
+  assert((await page.inputValue("#compose-to")) === desk && (await page.inputValue("#compose-text")).includes("> It works."), "the reply is not filled in");
+  await page.getByRole("button", { name: "Send", exact: true }).click();
+  await page.locator("article h1", { hasText: "Re: From the desk" }).waitFor();
+  const { email } = await until("it arrives", async () => ((r) => r.email && r)(await api("GET", `/api/v1/inboxes/${desk}/latest`, await token())));
+  assert(email.in_reply_to, "it stands in no conversation");
+});
+
+await test("make a key and use it; revoke it", async () => {
+  await go("#/keys");
+  await page.getByRole("button", { name: "New key" }).first().click();
+  await page.fill("dialog [name=label]", "robot");
+  await page.keyboard.press("Enter");
+  const key = await page.locator("dialog pre").textContent();
+  assert((await api("GET", `/api/v1/inboxes/${bot}/latest`, key)).status === 200, "the key does not work");
+  assert((await api("DELETE", `/api/v1/inboxes/${bot}`, key)).status === 403, "the key may delete");
+  await page.getByRole("button", { name: "I have kept it" }).click();
+  await page.locator("dialog").waitFor({ state: "detached" });
+  await page.locator("td", { hasText: "robot" }).waitFor();
+  assert(!(await page.content()).includes(key), "the key is still in the page");
+  await page.getByRole("button", { name: "Revoke robot" }).click();
+  await page.locator("dialog").getByRole("button", { name: "Revoke" }).click();
+  await said("revoked");
+  assert((await api("GET", `/api/v1/inboxes/${bot}/latest`, key)).status === 401, "the key still works");
+});
+
+await test("a webhook is tested, called and called once more", async () => {
+  const calls = [];
+  const receiver = await listening(createServer((q, r) => q.resume().on("end", () => (calls.push(q.headers), r.writeHead(200), r.end("thanks")))));
+  await go("#/webhooks");
+  await page.getByRole("button", { name: "New webhook" }).click();
+  await page.fill("dialog [name=url]", `http://127.0.0.1:${receiver.address().port}/hook`);
+  await page.selectOption("dialog [name=event]", "message.received");
+  await page.getByRole("button", { name: "Add webhook" }).click();
+  assert(/^whsec_/.test(await page.locator("dialog pre").textContent()), "no secret is shown");
+  await page.getByRole("button", { name: "I have kept it" }).click();
+  await page.getByRole("button", { name: "Test", exact: true }).click();
+  await page.locator(".tested", { hasText: "answered 200" }).waitFor();
+  await deliver(smtp, "shop@example.com", desk, mail("For the hook", "x"));
+  await page.locator(".log tr", { hasText: desk }).locator(".chip", { hasText: "succeeded" }).first().waitFor();
+  const before = calls.length;
+  await page.locator(".log tr", { hasText: desk }).getByRole("button", { name: "Redeliver" }).first().click();
+  await until("it is called once more", () => calls.length > before);
+  await page.locator(".log tr", { hasText: desk }).getByRole("button", { name: "Answer" }).first().click();
+  await page.locator(".log pre", { hasText: "thanks" }).waitFor();
+  receiver.close();
+  receiver.closeAllConnections();
+});
+
+await test("an invitation is accepted", async () => {
+  await deliver(smtp, "ben@example.com", bot, invitation("u1", bot, "ben@example.com"));
+  await go("#/mail/" + bot);
+  await row("Invitation u1").click();
+  await page.click("#tab-calendar");
+  await page.fill("#rsvp-comment", "gladly");
+  await page.getByRole("button", { name: "Accept" }).click();
+  await page.locator(".rsvp", { hasText: "Your answer: accepted" }).waitFor();
+  await go("#/calendar/" + bot);
+  await page.locator(".entry", { hasText: "Review u1" }).locator(".chip", { hasText: "accepted" }).waitFor();
+});
+
+await test("a meeting is arranged, moved and cancelled; the feed link is there", async () => {
+  await page.getByRole("button", { name: "New meeting" }).first().click();
+  await page.fill("dialog [name=title]", "Stand-up");
+  await page.fill("dialog [name=attendees]", desk);
+  await page.getByRole("button", { name: "Invite" }).click();
+  await page.locator(".entry", { hasText: "Stand-up" }).click();
+  await page.locator("dialog").getByRole("button", { name: "Change" }).click();
+  await page.fill("dialog [name=location]", "Room 7");
+  await page.locator("dialog").getByRole("button", { name: "Save and tell the guests" }).click();
+  await page.locator(".entry", { hasText: "Room 7" }).click();
+  await page.locator("dialog").getByRole("button", { name: "Cancel the meeting" }).click();
+  await page.locator("dialog textarea").fill("Sorry");
+  await page.locator("dialog").getByRole("button", { name: "Cancel the meeting" }).click();
+  await page.locator(".entry", { hasText: "Stand-up" }).locator(".chip", { hasText: "cancelled" }).waitFor();
+  await page.getByRole("button", { name: "Month" }).click();
+  await page.locator(".month").waitFor();
+  await page.getByRole("button", { name: "Agenda" }).click();
+  await page.getByRole("button", { name: "Follow" }).click();
+  await page.getByRole("button", { name: "Show the link" }).click();
+  const feed = await page.locator("dialog pre").textContent();
+  assert((await (await fetch(feed)).text()).includes("BEGIN:VCALENDAR"), "the link leads nowhere");
+  await page.keyboard.press("Escape");
+});
+
+await test("records of a domain", async () => {
+  await go("#/domains");
+  await page.getByRole("button", { name: "Add a domain" }).first().click();
+  await page.fill("dialog [name=domain]", "mail.ada.example");
+  await page.keyboard.press("Enter");
+  await page.locator(".domain td", { hasText: "inboxd-verification=" }).waitFor();
+  await page.getByRole("button", { name: "Copy the value for ownership" }).click();
+  assert((await page.evaluate(() => navigator.clipboard.readText())).startsWith("inboxd-verification="), "the value was not copied");
+});
+
+await test("first steps are filled with the reader's own address", async () => {
+  await go("#/start");
+  const text = await page.locator(".codebox pre").first().textContent();
+  assert(text.includes(bot) && text.includes(base), text);
+});
