@@ -33,7 +33,7 @@ func (w *world) greeted(t *testing.T, key string) *process {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.kill)
-	p.ask(t, fmt.Sprintf(pythonInitialize, "2025-11-25", "{}"))
+	p.ask(t, fmt.Sprintf(pythonInitialize, "2025-11-25"))
 	p.say(t, pythonInitialized)
 	return p
 }

@@ -2,69 +2,138 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// The requests of the official Python client as it writes them: members of a request before those of
-// JSON-RPC, nulls left out, params left out where there are none, ids that count from 0, and the id
-// of a call as its progress token.
+// Requests of the official Python client, as its releases 1 write them.
 const (
-	pythonInitialize  = `{"method":"initialize","params":{"protocolVersion":"%s","capabilities":%s,"clientInfo":{"name":"mcp","version":"0.1.0"}},"jsonrpc":"2.0","id":0}`
+	pythonInitialize  = `{"method":"initialize","params":{"protocolVersion":"%s","capabilities":{},"clientInfo":{"name":"mcp","version":"0.1.0"}},"jsonrpc":"2.0","id":0}`
 	pythonInitialized = `{"method":"notifications/initialized","jsonrpc":"2.0"}`
 	pythonList        = `{"method":"tools/list","jsonrpc":"2.0","id":1}`
-	pythonCall        = `{"method":"tools/call","params":{"_meta":{"progressToken":2},"name":"wait_for_message","arguments":{"address":"%s","timeout":30}},"jsonrpc":"2.0","id":2}`
-	pythonPing        = `{"method":"ping","jsonrpc":"2.0","id":3}`
 )
 
-// TestPythonClient plays them by stdio. Its transport needs each answer on a line of its own.
+// pythonSaid is what each release of the Python client was recorded to say, in testdata/python/RELEASE.jsonl, and the
+// revision that it speaks. To record one again, let a ClientSession (2.0.0-auto: a Client) of that release start "tee -a FILE | inbox-mcp": it
+// initializes, lists the tools, calls one with a progress callback, pings meanwhile, sends a mail there, calls once more and gives up,
+// lists again. Then write {address} for the address.
+var pythonSaid = map[string]string{
+	"1.22.0": "2025-06-18", "1.28.1": "2025-11-25", "2.0.0": "2025-11-25", "2.0.0-auto": "2026-07-28",
+}
+
+// TestPythonClient plays what was recorded by stdio. The client's transport needs each answer on a line of its own.
 func TestPythonClient(t *testing.T) {
 	w := theWorld(t)
-	for revision, capabilities := range map[string]string{
-		"2025-06-18": `{"sampling":{},"elicitation":{},"roots":{"listChanged":true}}`,
-		"2025-11-25": `{}`,
-	} {
-		t.Run(revision, func(t *testing.T) {
+	for release, revision := range pythonSaid {
+		t.Run(release, func(t *testing.T) {
 			t.Parallel()
-			address := w.near.inbox(t)
-			p := w.mcp(t)
-			said := p.ask(t, fmt.Sprintf(pythonInitialize, revision, capabilities))
-			if got := said.at("result", "protocolVersion"); said["id"] != 0.0 || got != revision {
-				t.Fatalf("initialize: %v", said)
+			text, err := os.ReadFile(filepath.Join("testdata", "python", release+".jsonl"))
+			if err != nil {
+				t.Fatal(err)
 			}
-			if capabilities := said.at("result", "capabilities").(map[string]any); len(capabilities) != 1 || capabilities["tools"] == nil {
-				t.Errorf("capabilities: %v", capabilities)
+			r := &replayed{process: w.mcp(t), w: w, t: t, address: w.near.inbox(t), revision: revision}
+			for line := range strings.Lines(strings.ReplaceAll(string(text), "{address}", r.address)) {
+				r.play(strings.TrimSpace(line))
 			}
-			if words := len(strings.Fields(said.at("result", "instructions").(string))); words == 0 || words >= 200 {
-				t.Errorf("the instructions have %d words", words)
+			if want := []string{"initialize", "tools/list", "progress", "answer", "cancelled", "tools/list"}; !slices.Equal(r.passed, want) {
+				t.Errorf("%s passed %q, want %q", release, r.passed, want)
 			}
-			p.say(t, pythonInitialized)
-			if listed := p.ask(t, pythonList); len(listed.at("result", "tools").([]any)) != len(toolNames()) {
-				t.Errorf("tools/list: %v", listed)
-			}
-			p.say(t, fmt.Sprintf(pythonCall, address))
-			progress := p.hear(t)
-			if progress["method"] != "notifications/progress" || progress.at("params", "progressToken") != 2.0 || progress.at("params", "message") == "" {
-				t.Errorf("progress: %v", progress)
-			}
-			if pong := p.ask(t, pythonPing); pong["id"] != 3.0 || len(pong["result"].(map[string]any)) != 0 {
-				t.Errorf("a ping while a call waits: %v", pong)
-			}
-			w.near.mail(t, address, "Hello", "World")
-			answer := p.hear(t)
-			for answer["method"] == "notifications/progress" {
-				answer = p.hear(t)
-			}
-			if answer["id"] != 2.0 || answer.at("result", "structuredContent", "message", "subject") != "Hello" {
-				t.Errorf("tools/call: %v", answer)
-			}
-			p.in.Close()
-			if code := p.exits(t, closing); code != 0 {
-				t.Errorf("exit code %d: %s", code, p.stderr)
+			r.in.Close()
+			if code := r.exits(t, closing); code != 0 {
+				t.Errorf("exit code %d: %s", code, r.stderr)
 			}
 		})
 	}
+}
+
+// replayed is a client that says what was recorded. The test's goroutine owns it.
+type replayed struct {
+	*process
+	w                 *world
+	t                 *testing.T
+	address, revision string
+
+	waits  any // id of the call that waits for mail; nil: none does
+	passed []string
+}
+
+// play says one line and hears what has to follow it.
+func (r *replayed) play(line string) {
+	var asked said
+	if err := json.Unmarshal([]byte(line), &asked); err != nil {
+		r.t.Fatalf("%q: %v", line, err)
+	}
+	if r.waits != nil && asked["method"] != "ping" && asked["method"] != "notifications/cancelled" {
+		r.mailComes()
+	}
+	r.say(r.t, line)
+	switch asked["method"] {
+	case "initialize", "server/discover":
+		r.begins(asked, r.hear(r.t))
+	case "tools/list":
+		if listed, _ := r.hear(r.t).at("result", "tools").([]any); len(listed) != len(toolNames()) {
+			r.t.Errorf("%d tools", len(listed))
+		}
+		r.passed = append(r.passed, "tools/list")
+	case "tools/call":
+		r.waits = asked["id"]
+		if token := asked.at("params", "_meta", "progressToken"); token != nil {
+			progress := r.hear(r.t)
+			if progress["method"] != "notifications/progress" || progress.at("params", "progressToken") != token || progress.at("params", "message") == "" {
+				r.t.Fatalf("progress: %v", progress)
+			}
+			r.passed = append(r.passed, "progress")
+		}
+	case "ping":
+		if pong := r.hear(r.t); pong["id"] != asked["id"] || pong.at("result") == nil {
+			r.t.Errorf("a ping while a call waits: %v", pong)
+		}
+	case "notifications/cancelled":
+		answer := r.answer() // an error where the call had not begun
+		if answer["id"] != asked.at("params", "requestId") || answer["error"] == nil && answer.at("result", "isError") != true {
+			r.t.Errorf("the cancelled call: %v", answer)
+		}
+		r.passed = append(r.passed, "cancelled")
+	}
+}
+
+// begins checks what the tool server says of itself.
+func (r *replayed) begins(asked, answer said) {
+	versions, _ := answer.at("result", "supportedVersions").([]any)
+	if answer["id"] != asked["id"] || answer.at("result", "protocolVersion") != r.revision && !slices.Contains(versions, any(r.revision)) {
+		r.t.Fatalf("%s: %v", asked["method"], answer)
+	}
+	if capabilities, _ := answer.at("result", "capabilities").(map[string]any); len(capabilities) != 1 || capabilities["tools"] == nil {
+		r.t.Errorf("capabilities: %v", capabilities)
+	}
+	instructions, _ := answer.at("result", "instructions").(string)
+	if words := len(strings.Fields(instructions)); words == 0 || words >= 200 {
+		r.t.Errorf("the instructions have %d words", words)
+	}
+	r.passed = append(r.passed, "initialize")
+}
+
+// mailComes lets the call that waits have its mail.
+func (r *replayed) mailComes() {
+	id := r.waits
+	r.w.near.mail(r.t, r.address, "Hello", "Your code is 660113")
+	if answer := r.answer(); answer["id"] != id || answer.at("result", "structuredContent", "message", "subject") != "Hello" {
+		r.t.Errorf("tools/call: %v", answer)
+	}
+	r.passed = append(r.passed, "answer")
+}
+
+// answer is that of the call that waits.
+func (r *replayed) answer() said {
+	r.waits = nil
+	answer := r.hear(r.t)
+	for answer["method"] == "notifications/progress" {
+		answer = r.hear(r.t)
+	}
+	return answer
 }
 
 // said is a message of the tool server.

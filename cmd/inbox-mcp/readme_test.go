@@ -164,7 +164,7 @@ func (w *world) starts(t *testing.T, how launch) {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.kill)
-	p.ask(t, fmt.Sprintf(pythonInitialize, "2025-06-18", "{}"))
+	p.ask(t, fmt.Sprintf(pythonInitialize, "2025-06-18"))
 	p.say(t, pythonInitialized)
 	if listed, _ := p.ask(t, pythonList).at("result", "tools").([]any); len(listed) != len(toolNames()) {
 		t.Errorf("%+v lists %d tools", how, len(listed))

@@ -206,7 +206,8 @@ func (n *node) polled(t *testing.T, want int) {
 	}
 }
 
-// TestItEndsAtOnce: by a signal or with its input, and waits are told.
+// TestItEndsAtOnce: by a signal or with its input, and waits are told. That it takes a second at most is seen in the
+// best of three: a machine that is busy may take longer now and then, a tool server that waits for something always does.
 func TestItEndsAtOnce(t *testing.T) {
 	w := theWorld(t)
 	address := w.near.inbox(t)
@@ -215,15 +216,25 @@ func TestItEndsAtOnce(t *testing.T) {
 		"SIGINT":          func(p *process) { p.cmd.Process.Signal(syscall.SIGINT) },
 		"the input ended": func(p *process) { p.in.Close() },
 	} {
-		c := w.client(t)
-		id := c.beginTool("wait_for_message", map[string]any{"address": address, "timeout": 50})
-		c.tool("list_inboxes", nil) // so that the wait has been heard of
-		end(c.p)
-		if a := c.hear(id); !a.IsError || !strings.HasPrefix(a.Content[0].Text, "Cancelled") {
-			t.Errorf("%s: %+v", name, a)
+		best := closing
+		for range 3 {
+			c := w.client(t)
+			id := c.beginTool("wait_for_message", map[string]any{"address": address, "timeout": 50})
+			c.tool("list_inboxes", nil) // so that the wait has been heard of
+			asked := time.Now()
+			end(c.p)
+			if a := c.hear(id); !a.IsError || !strings.HasPrefix(a.Content[0].Text, "Cancelled") {
+				t.Errorf("%s: %+v", name, a)
+			}
+			if code := c.p.exits(t, closing); code != 0 || c.p.stderr.String() != "" {
+				t.Errorf("%s: exit %d, %s", name, code, c.p.stderr)
+			}
+			if best = min(best, time.Since(asked)); best <= time.Second {
+				break
+			}
 		}
-		if code := c.p.exits(t, closing); code != 0 || c.p.stderr.String() != "" {
-			t.Errorf("%s: exit %d, %s", name, code, c.p.stderr)
+		if best > time.Second {
+			t.Errorf("%s: ends in %s at best", name, best)
 		}
 	}
 	p, url := w.mcpHTTP(t)

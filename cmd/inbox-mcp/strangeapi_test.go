@@ -43,7 +43,7 @@ func TestStrangeServers(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(p.kill)
-			p.ask(t, fmt.Sprintf(pythonInitialize, "2025-11-25", "{}"))
+			p.ask(t, fmt.Sprintf(pythonInitialize, "2025-11-25"))
 			p.say(t, pythonInitialized)
 			for range 2 { // the second call finds a tool server that works
 				said := p.ask(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"list_inboxes","arguments":{}}}`, p.id()))

@@ -133,7 +133,7 @@ func (n *node) anotherAccount(email string) (string, error) {
 	return n.keyOf(session, "full")
 }
 
-// closing is how long the tool server may take to end: a second, on a machine that does nothing else.
+// closing is how long the tool server may take to end on a machine that does much else, see TestItEndsAtOnce.
 const closing = 5 * time.Second
 
 var errStatus = errors.New("not the status of a success")

@@ -106,7 +106,8 @@ type MeetingOrder struct {
 	Message         string  `json:"message,omitempty"`     // stands in the mail alone
 	InReplyTo       string  `json:"in_reply_to,omitempty"` // Message-ID that the invitation answers
 
-	// IdempotencyKey makes a repeated order give the first answer again, for 24 hours.
+	// IdempotencyKey makes a repeated order give the first answer again, for 24 hours; empty: one is
+	// drawn for this call.
 	IdempotencyKey string `json:"-"`
 }
 
@@ -145,22 +146,22 @@ func (c Calendar) path(rest ...string) string {
 
 // Schedule invites to a meeting that the inbox organizes. It needs email:send.
 func (c Calendar) Schedule(ctx context.Context, order MeetingOrder) (Arranged, error) {
-	return fetch[Arranged](ctx, c.client, call{method: "POST", path: c.path("events"), in: order}.named(order.IdempotencyKey))
+	return fetch[Arranged](ctx, c.client, call{method: "POST", path: c.path("events"), in: order, member: "event"}.named(order.IdempotencyKey))
 }
 
 // Update changes a meeting that the inbox organizes: 403 for any other. It needs email:send.
 func (c Calendar) Update(ctx context.Context, id int64, change MeetingChange) (Arranged, error) {
-	return fetch[Arranged](ctx, c.client, call{method: "PATCH", path: c.path("events", number(id)), in: change})
+	return fetch[Arranged](ctx, c.client, call{method: "PATCH", path: c.path("events", number(id)), in: change, member: "event"})
 }
 
 // Cancel cancels a meeting that the inbox organizes; message, which may be empty, stands in the
-// mail to the guests. name makes a repeat give the first answer again, for 24 hours; empty: none. It
-// needs email:send.
+// mail to the guests. name makes a repeat give the first answer again, for 24 hours; empty: one is drawn.
+// It needs email:send.
 func (c Calendar) Cancel(ctx context.Context, id int64, message, name string) (Arranged, error) {
 	in := struct {
 		Message string `json:"message,omitempty"`
 	}{message}
-	return fetch[Arranged](ctx, c.client, call{method: "POST", path: c.path("events", number(id), "cancel"), in: in}.named(name))
+	return fetch[Arranged](ctx, c.client, call{method: "POST", path: c.path("events", number(id), "cancel"), in: in, member: "event"}.named(name))
 }
 
 // Answer answers an invitation: accepted, declined or tentative, with a comment for the
@@ -170,12 +171,12 @@ func (c Calendar) Answer(ctx context.Context, id int64, response, comment, name 
 		Response string `json:"response"`
 		Comment  string `json:"comment,omitempty"`
 	}{response, comment}
-	return fetch[Arranged](ctx, c.client, call{method: "POST", path: c.path("events", number(id), "rsvp"), in: in}.named(name))
+	return fetch[Arranged](ctx, c.client, call{method: "POST", path: c.path("events", number(id), "rsvp"), in: in, member: "event"}.named(name))
 }
 
 // Meeting reads one meeting.
 func (c Calendar) Meeting(ctx context.Context, id int64) (Meeting, error) {
-	out, err := fetch[struct{ Event Meeting }](ctx, c.client, call{method: "GET", path: c.path("events", number(id))})
+	out, err := fetch[struct{ Event Meeting }](ctx, c.client, call{method: "GET", path: c.path("events", number(id)), member: "event"})
 	return out.Event, err
 }
 
@@ -213,7 +214,7 @@ func (c Calendar) FreeBusy(ctx context.Context, from, to time.Time) ([]Busy, err
 	v := url.Values{}
 	setTime(v, "from", from)
 	setTime(v, "to", to)
-	out, err := fetch[struct{ Busy []Busy }](ctx, c.client, call{method: "GET", path: c.path("freebusy"), query: v})
+	out, err := fetch[struct{ Busy []Busy }](ctx, c.client, call{method: "GET", path: c.path("freebusy"), query: v, member: "busy"})
 	return out.Busy, err
 }
 
@@ -234,18 +235,18 @@ type CalendarFeed struct {
 
 // Feed returns the link; the first call makes it.
 func (c Calendar) Feed(ctx context.Context) (CalendarFeed, error) {
-	return fetch[CalendarFeed](ctx, c.client, call{method: "GET", path: c.path("feed")})
+	return fetch[CalendarFeed](ctx, c.client, call{method: "GET", path: c.path("feed"), member: "feed_url"})
 }
 
 // RotateFeed replaces the link; the old one stops at once. name is as for Cancel. It
 // needs inbox:manage.
 func (c Calendar) RotateFeed(ctx context.Context, name string) (CalendarFeed, error) {
-	return fetch[CalendarFeed](ctx, c.client, call{method: "POST", path: c.path("feed", "rotate")}.named(name))
+	return fetch[CalendarFeed](ctx, c.client, call{method: "POST", path: c.path("feed", "rotate"), member: "feed_url"}.named(name))
 }
 
 // HideFeed turns the link off. It needs inbox:manage.
 func (c Calendar) HideFeed(ctx context.Context) error {
-	return c.client.do(ctx, call{method: "DELETE", path: c.path("feed")}, nil)
+	return c.client.do(ctx, call{method: "DELETE", path: c.path("feed"), harmless: true}, nil)
 }
 
 // OwnerCopies says whether the account's owner gets a copy of each meeting that the inbox organizes.
@@ -258,7 +259,7 @@ type OwnerCopies struct {
 
 // OwnerCopies reads the setting. It takes an account key or a session.
 func (c Calendar) OwnerCopies(ctx context.Context) (OwnerCopies, error) {
-	return fetch[OwnerCopies](ctx, c.client, call{method: "GET", path: c.path("owner")})
+	return fetch[OwnerCopies](ctx, c.client, call{method: "GET", path: c.path("owner"), member: "enabled"})
 }
 
 // SetOwnerCopies turns them on or off. It takes an account key with inbox:manage, or a session.
@@ -266,5 +267,5 @@ func (c Calendar) SetOwnerCopies(ctx context.Context, enabled bool) (OwnerCopies
 	in := struct {
 		Enabled bool `json:"enabled"`
 	}{enabled}
-	return fetch[OwnerCopies](ctx, c.client, call{method: "PUT", path: c.path("owner"), in: in})
+	return fetch[OwnerCopies](ctx, c.client, call{method: "PUT", path: c.path("owner"), in: in, member: "enabled"})
 }

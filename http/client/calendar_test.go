@@ -44,7 +44,7 @@ func TestCalendarCallsAreWellFormed(t *testing.T) {
 		{`GET /owner  `, func(c *Client) error { _, err := c.Calendar("a@b.test").OwnerCopies(t.Context()); return err }},
 		{`PUT /owner  {"enabled":true}`, func(c *Client) error { _, err := c.Calendar("a@b.test").SetOwnerCopies(t.Context(), true); return err }},
 	} {
-		client, got := scripted(t, 200, nil, `{}`)
+		client, got := scripted(t, 200, nil, `{"event":{},"busy":[],"feed_url":"","enabled":false}`)
 		err := c.call(client)
 		path, ok := strings.CutPrefix(got.RequestURI, "/api/v1/inboxes/a@b.test/calendar")
 		if said := strings.Join([]string{got.Method, path, got.Header.Get("Idempotency-Key"), got.Form.Get("body")}, " "); said != c.want || !ok || err != nil {

@@ -1,11 +1,8 @@
-// Package client calls the inbox service over HTTP: accounts and keys, inboxes, mail, events,
-// own domains. It knows the public contract (/openapi.json) and nothing of the server behind
-// it; every call takes a context, and every refusal is an *Error that holds the server's own
-// sentence.
 package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,14 +22,21 @@ type Client struct {
 	BaseURL string
 	// Credential is a session token or an API key; empty for the calls that need none.
 	Credential string
-	// HTTP carries the calls; nil is http.DefaultClient. A Timeout of its own must be
-	// longer than the longest wait asked for.
+	// HTTP carries the calls; nil is one that all clients share, with up to 1,000 idle connections. A
+	// Timeout of its own must be longer than the longest wait asked for. Redirects are followed only by a
+	// CheckRedirect of its own: the credential goes along.
 	HTTP *http.Client
+	// Retries is how often a call is repeated where that does no harm (ADR 0083); 0: twice, below: never.
+	Retries int
+	// Timeout is how long a call may take with its repeats, beside the wait that it asks for; 0: 30 s,
+	// below: as long as its context. Streams have none.
+	Timeout time.Duration
 }
 
-// New returns a client of the service at base with a credential, which may be empty.
+// New returns a client of the service at base, "http://127.0.0.1:8080" when it is empty, with a
+// credential, which may be empty.
 func New(base, credential string) *Client {
-	return &Client{BaseURL: strings.TrimRight(base, "/"), Credential: credential}
+	return &Client{BaseURL: strings.TrimRight(cmp.Or(base, "http://127.0.0.1:8080"), "/"), Credential: credential}
 }
 
 // With returns a client of the same service with another credential.
@@ -71,12 +75,16 @@ type call struct {
 	query        url.Values
 	in           any         // sent as JSON; nil: no body
 	header       http.Header // more fields; may be nil
+	member       string      // that the answer must have; empty: whatever comes
+	harmless     bool        // it may be carried out twice, although its method does not say so
+	once         bool        // it has a name, or gets one
 }
 
-// named gives a call a name, so that its repeats get the first answer; empty: none.
+// named gives a call a name, so that its repeats get the first answer; empty: one is drawn when the
+// client repeats calls.
 func (k call) named(name string) call {
-	if name != "" {
-		k.header = http.Header{"Idempotency-Key": {name}}
+	if k.once = true; name != "" {
+		k.header = http.Header{idempotencyKey: {name}}
 	}
 	return k
 }
@@ -118,11 +126,26 @@ func (c *Client) open(ctx context.Context, k call) (*http.Response, error) {
 }
 
 func (c *Client) client() *http.Client {
-	if c.HTTP != nil {
+	switch {
+	case c.HTTP == nil:
+		return shared
+	case c.HTTP.CheckRedirect != nil:
 		return c.HTTP
 	}
-	return http.DefaultClient
+	own := *c.HTTP
+	own.CheckRedirect = stay
+	return &own
 }
+
+// stay hands a redirect to the caller: the credential would go where nobody sent it.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// shared keeps the connections of many waits for the next ones.
+var shared = func() *http.Client {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 1000
+	return &http.Client{Transport: t, CheckRedirect: stay}
+}()
 
 func (c *Client) identify(h http.Header) {
 	switch {
@@ -154,23 +177,23 @@ func refusal(resp *http.Response) error {
 
 // do makes the call and decodes the answer into out; nil: it says nothing of interest.
 func (c *Client) do(ctx context.Context, k call, out any) error {
-	resp, err := c.open(ctx, k)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if out == nil || resp.StatusCode == http.StatusNotModified {
-		_, err = io.Copy(io.Discard, resp.Body)
-		return err
-	}
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(b, out); err != nil {
-		return &Error{Status: resp.StatusCode, Detail: fmt.Sprintf("%s: %.200q", resp.Status, b), Foreign: true}
-	}
-	return nil
+	return attempts(ctx, c, k, func(resp *http.Response) error {
+		b, err := io.ReadAll(resp.Body)
+		switch {
+		case err != nil, out == nil && k.member == "", resp.StatusCode == http.StatusNotModified:
+			return err
+		case k.member != "" && !bytes.Contains(b, []byte(`"`+k.member+`"`)):
+			return foreign(resp, b)
+		case out != nil && json.Unmarshal(b, out) != nil:
+			return foreign(resp, b)
+		}
+		return nil
+	})
+}
+
+// foreign is an answer that is not the service's, or was cut.
+func foreign(resp *http.Response, body []byte) error {
+	return &Error{Status: resp.StatusCode, Detail: fmt.Sprintf("%s: %.200q", resp.Status, body), Foreign: true}
 }
 
 // Request is a call of the API whose answer is wanted as it came, to be passed on: with what later

@@ -89,7 +89,7 @@ type EventPage struct {
 
 // Events returns what happened behind a cursor: at once, or by a long poll.
 func (c *Client) Events(ctx context.Context, q EventQuery) (EventPage, error) {
-	page, err := fetch[EventPage](ctx, c, call{method: "GET", path: q.path(), query: q.values()})
+	page, err := fetch[EventPage](ctx, c, call{method: "GET", path: q.path(), query: q.values(), member: "next"})
 	for i := range page.Events {
 		page.Events[i].Cursor = q.After
 		if i == len(page.Events)-1 {

@@ -16,7 +16,8 @@ type InboxOrder struct {
 	RetentionHours int    `json:"retention_hours,omitempty"`
 	KeepNewest     bool   `json:"keep_newest,omitempty"` // when full, let the oldest received mail go
 
-	// IdempotencyKey makes a repeated order give the first answer again, for 24 hours.
+	// IdempotencyKey makes a repeated order give the first answer again, for 24 hours; empty: one is
+	// drawn for this call.
 	IdempotencyKey string `json:"-"`
 }
 
@@ -48,12 +49,12 @@ func (c *Client) CreateEncryptedInbox(ctx context.Context, order InboxOrder) (In
 		InboxOrder
 		Encrypted bool `json:"encrypted"`
 	}{order, true}
-	return fetch[Inbox](ctx, c, call{method: "POST", path: "/api/inboxes", in: in}.named(order.IdempotencyKey))
+	return fetch[Inbox](ctx, c, call{method: "POST", path: "/api/inboxes", in: in, member: "address"}.named(order.IdempotencyKey))
 }
 
 // CreateInbox makes an inbox.
 func (c *Client) CreateInbox(ctx context.Context, order InboxOrder) (Inbox, error) {
-	return fetch[Inbox](ctx, c, call{method: "POST", path: "/api/v1/inboxes", in: order}.named(order.IdempotencyKey))
+	return fetch[Inbox](ctx, c, call{method: "POST", path: "/api/v1/inboxes", in: order, member: "address"}.named(order.IdempotencyKey))
 }
 
 // Creation is what became of one order of a batch.
@@ -64,12 +65,12 @@ type Creation struct {
 }
 
 // CreateInboxes makes up to 1,000 inboxes in one call; the results are in the order of orders. name
-// makes a repeated call give the same inboxes again, for 24 hours; empty: none.
+// makes a repeated call give the same inboxes again, for 24 hours; empty: one is drawn.
 func (c *Client) CreateInboxes(ctx context.Context, orders []InboxOrder, name string) ([]Creation, error) {
 	in := struct {
 		Inboxes []InboxOrder `json:"inboxes"`
 	}{orders}
-	out, err := fetch[struct{ Results []Creation }](ctx, c, call{method: "POST", path: "/api/v1/inboxes/batch", in: in}.named(name))
+	out, err := fetch[struct{ Results []Creation }](ctx, c, call{method: "POST", path: "/api/v1/inboxes/batch", in: in, member: "results"}.named(name))
 	return out.Results, err
 }
 
@@ -84,7 +85,7 @@ func (c *Client) Inboxes(ctx context.Context) iter.Seq2[Inbox, error] {
 
 // Inbox reads one inbox.
 func (c *Client) Inbox(ctx context.Context, address string) (Inbox, error) {
-	out, err := fetch[struct{ Inbox Inbox }](ctx, c, call{method: "GET", path: inboxPath(address)})
+	out, err := fetch[struct{ Inbox Inbox }](ctx, c, call{method: "GET", path: inboxPath(address), member: "inbox"})
 	return out.Inbox, err
 }
 
@@ -102,18 +103,18 @@ func (c *Client) UpdateInbox(ctx context.Context, address string, change InboxCh
 		Ignored []string `json:"ignored_fields"`
 		Note    string
 	}
-	err := c.do(ctx, call{method: "PATCH", path: inboxPath(address), in: change}, &out)
+	err := c.do(ctx, call{method: "PATCH", path: inboxPath(address), in: change, member: "inbox", harmless: true}, &out)
 	out.Inbox.Ignored, out.Inbox.Note = out.Ignored, out.Note
 	return out.Inbox, err
 }
 
 // DeleteInbox deletes an inbox with its messages, for good.
 func (c *Client) DeleteInbox(ctx context.Context, address string) error {
-	return c.do(ctx, call{method: "DELETE", path: inboxPath(address)}, nil)
+	return c.do(ctx, call{method: "DELETE", path: inboxPath(address), member: "ok"}, nil)
 }
 
 // BurnInbox deletes every message, keeps the address, and returns how many went.
 func (c *Client) BurnInbox(ctx context.Context, address string) (deleted int, err error) {
-	out, err := fetch[struct{ Deleted int }](ctx, c, call{method: "POST", path: inboxPath(address, "burn")})
+	out, err := fetch[struct{ Deleted int }](ctx, c, call{method: "POST", path: inboxPath(address, "burn"), member: "deleted"})
 	return out.Deleted, err
 }

@@ -16,7 +16,7 @@ func listing[T any](ctx context.Context, c *Client, path, name string, lost func
 		query := url.Values{"limit": {"1000"}}
 		maps.Copy(query, narrow)
 		for {
-			items, next, err := page[T](ctx, c, call{method: "GET", path: path, query: query}, name, lost)
+			items, next, err := page[T](ctx, c, call{method: "GET", path: path, query: query, member: name}, name, lost)
 			if err != nil {
 				yield(*new(T), err)
 				return

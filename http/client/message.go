@@ -3,8 +3,8 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -136,22 +136,8 @@ func setTime(v url.Values, name string, at time.Time) {
 
 // Latest returns the newest received message that fits, nil when there is none.
 func (c *Client) Latest(ctx context.Context, address string, q LatestQuery) (*Message, error) {
-	out, err := fetch[struct{ Email *Message }](ctx, c, call{method: "GET", path: inboxPath(address, "latest"), query: q.values()})
+	out, err := fetch[struct{ Email *Message }](ctx, c, call{method: "GET", path: inboxPath(address, "latest"), query: q.values(), member: "email"})
 	return out.Email, err
-}
-
-// longestWait is what one long poll may take.
-const longestWait = 60 * time.Second
-
-// WaitForOTP returns the next message with a code whose id is above after; it waits until
-// there is one or ctx is over.
-func (c *Client) WaitForOTP(ctx context.Context, address string, after int64) (*Message, error) {
-	for {
-		m, err := c.Latest(ctx, address, LatestQuery{After: after, OTP: true, Wait: longestWait})
-		if m != nil || err != nil {
-			return m, err
-		}
-	}
 }
 
 // MessageQuery narrows Messages; its zero value takes the newest 50 received ones.
@@ -196,7 +182,7 @@ type MessagePage struct {
 
 // Messages returns one page.
 func (c *Client) Messages(ctx context.Context, address string, q MessageQuery) (MessagePage, error) {
-	return fetch[MessagePage](ctx, c, call{method: "GET", path: inboxPath(address, "messages"), query: q.values()})
+	return fetch[MessagePage](ctx, c, call{method: "GET", path: inboxPath(address, "messages"), query: q.values(), member: "emails"})
 }
 
 // AllQuery narrows AllMessages; its zero value takes the newest 100 received ones.
@@ -245,7 +231,7 @@ type InboxMessage struct {
 
 // AllMessages returns one page of the messages of all inboxes of the account.
 func (c *Client) AllMessages(ctx context.Context, q AllQuery) (AllPage, error) {
-	return fetch[AllPage](ctx, c, call{method: "GET", path: "/api/v1/messages", query: q.values()})
+	return fetch[AllPage](ctx, c, call{method: "GET", path: "/api/v1/messages", query: q.values(), member: "emails"})
 }
 
 // ClearBefore deletes the messages with a lower id, those of one tag when address has one, and
@@ -260,13 +246,13 @@ func (c *Client) ClearOlder(ctx context.Context, address string, hours int) (del
 }
 
 func (c *Client) clear(ctx context.Context, address, by string, n int64) (int, error) {
-	out, err := fetch[struct{ Deleted int }](ctx, c, call{method: "DELETE", path: inboxPath(address, "messages"), query: url.Values{by: {number(n)}}})
+	out, err := fetch[struct{ Deleted int }](ctx, c, call{method: "DELETE", path: inboxPath(address, "messages"), query: url.Values{by: {number(n)}}, member: "deleted"})
 	return out.Deleted, err
 }
 
 // Message reads one message.
 func (c *Client) Message(ctx context.Context, address string, id int64) (*Message, error) {
-	out, err := fetch[struct{ Email *Message }](ctx, c, call{method: "GET", path: inboxPath(address, "messages", number(id))})
+	out, err := fetch[struct{ Email *Message }](ctx, c, call{method: "GET", path: inboxPath(address, "messages", number(id)), member: "email"})
 	return out.Email, err
 }
 
@@ -280,13 +266,12 @@ func (c *Client) Attachment(ctx context.Context, address string, id, attachment 
 	return c.download(ctx, inboxPath(address, "messages", number(id), "attachments", number(attachment)))
 }
 
-func (c *Client) download(ctx context.Context, path string) ([]byte, error) {
-	resp, err := c.open(ctx, call{method: "GET", path: path})
-	if err != nil {
-		return nil, err
-	}
-	b, err := io.ReadAll(resp.Body)
-	return b, errors.Join(err, resp.Body.Close())
+func (c *Client) download(ctx context.Context, path string) (content []byte, err error) {
+	err = attempts(ctx, c, call{method: "GET", path: path}, func(resp *http.Response) error {
+		content, err = io.ReadAll(resp.Body)
+		return err
+	})
+	return content, err
 }
 
 // MarkRead marks a message as read, or as unread.
@@ -294,12 +279,12 @@ func (c *Client) MarkRead(ctx context.Context, address string, id int64, read bo
 	in := struct {
 		Read bool `json:"read"`
 	}{read}
-	return c.do(ctx, call{method: "POST", path: inboxPath(address, "messages", number(id), "read"), in: in}, nil)
+	return c.do(ctx, call{method: "POST", path: inboxPath(address, "messages", number(id), "read"), in: in, member: "ok", harmless: true}, nil)
 }
 
 // DeleteMessage deletes one message.
 func (c *Client) DeleteMessage(ctx context.Context, address string, id int64) error {
-	return c.do(ctx, call{method: "DELETE", path: inboxPath(address, "messages", number(id))}, nil)
+	return c.do(ctx, call{method: "DELETE", path: inboxPath(address, "messages", number(id)), member: "ok"}, nil)
 }
 
 // Claim marks a message as read and reports whether it was unread until then: of several who claim
@@ -308,6 +293,6 @@ func (c *Client) Claim(ctx context.Context, address string, id int64) (bool, err
 	in := struct {
 		Claim bool `json:"claim"`
 	}{true}
-	out, err := fetch[struct{ Claimed bool }](ctx, c, call{method: "POST", path: inboxPath(address, "messages", number(id), "read"), in: in})
+	out, err := fetch[struct{ Claimed bool }](ctx, c, call{method: "POST", path: inboxPath(address, "messages", number(id), "read"), in: in, member: "claimed"})
 	return out.Claimed, err
 }

@@ -31,7 +31,7 @@ type File struct {
 // SendOptions go beside a letter; the zero value is fine.
 type SendOptions struct {
 	// IdempotencyKey makes a repeated send give the first answer again, for 24 hours,
-	// instead of a second mail.
+	// instead of a second mail; empty: one is drawn for this call.
 	IdempotencyKey string
 }
 
@@ -73,7 +73,7 @@ type Recipient struct {
 
 // Send queues a letter and returns the id of its message: it was accepted, not delivered.
 func (c *Client) Send(ctx context.Context, address string, letter Letter, opts SendOptions) (id int64, err error) {
-	k := call{method: "POST", path: inboxPath(address, "send"), in: letter}.named(opts.IdempotencyKey)
+	k := call{method: "POST", path: inboxPath(address, "send"), in: letter, member: "message_id"}.named(opts.IdempotencyKey)
 	out, err := fetch[struct {
 		ID int64 `json:"message_id"`
 	}](ctx, c, k)
@@ -161,5 +161,5 @@ func (c *Client) Suppressions(ctx context.Context) iter.Seq2[Suppression, error]
 
 // DropSuppression allows mail to an address again; it needs email:send.
 func (c *Client) DropSuppression(ctx context.Context, email string) error {
-	return c.do(ctx, call{method: "DELETE", path: "/api/v1/suppressions/" + url.PathEscape(email)}, nil)
+	return c.do(ctx, call{method: "DELETE", path: "/api/v1/suppressions/" + url.PathEscape(email), member: "ok"}, nil)
 }

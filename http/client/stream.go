@@ -33,20 +33,9 @@ const (
 // that can't be made, or a refusal, such as 401 when the credential ended.
 func (c *Client) StreamEvents(ctx context.Context, q EventQuery) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		s := stream{client: c, query: q, last: q.After, pause: firstPause}
-		for {
-			err := s.follow(ctx, yield)
-			if err == errEnough {
-				return
-			}
-			if ctx.Err() != nil {
-				err = ctx.Err()
-			} else if s.mayReturn(err) {
-				s.rest(ctx, err)
-				continue
-			}
+		s := stream{client: c, query: q, last: q.After, pause: firstPause, patient: silence}
+		if err := s.run(ctx, yield); err != errEnough {
 			yield(Event{}, err)
-			return
 		}
 	}
 }
@@ -56,6 +45,8 @@ var (
 	errEnough = errors.New("client: enough events")
 	// errNoStream says that what answers can't be understood: to ask again is of no use.
 	errNoStream = errors.New("client: the answer is no event stream")
+	// errHeldBack says that a stream was promised and nothing of it came.
+	errHeldBack = errors.New("client: something on the way holds streams back")
 )
 
 // stream is one place in the events, and the way back to it.
@@ -65,12 +56,31 @@ type stream struct {
 	last   string        // the cursor of the last block that came whole
 	begun  bool          // a connection was there
 	pause  time.Duration // before the next attempt
+
+	patient time.Duration // how long the first connection may take to its first block
+	spoke   bool          // a block came
+}
+
+// run goes through events until the consumer wants no more, ctx ends or something lasts; its error says which.
+func (s *stream) run(ctx context.Context, yield func(Event, error) bool) error {
+	for {
+		err := s.follow(ctx, yield)
+		switch {
+		case err == errEnough:
+			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case !s.mayReturn(err):
+			return err
+		}
+		s.rest(ctx, err)
+	}
 }
 
 // mayReturn tells what passes, a break or an overload, from what does not.
 func (s *stream) mayReturn(err error) bool {
 	status := StatusOf(err)
-	return s.begun && !errors.Is(err, errNoStream) && (status == 0 || status == http.StatusTooManyRequests || status >= 500)
+	return s.begun && !errors.Is(err, errNoStream) && err != errHeldBack && (status == 0 || status == http.StatusTooManyRequests || status >= 500)
 }
 
 // rest waits before the next attempt.
@@ -88,21 +98,25 @@ func (s *stream) rest(ctx context.Context, err error) {
 func (s *stream) follow(ctx context.Context, yield func(Event, error) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	patient := silence
+	if !s.spoke {
+		patient = s.patient
+	}
+	quiet := time.AfterFunc(patient, cancel)
+	defer quiet.Stop()
 	header := http.Header{"Accept": {"text/event-stream"}}
 	if s.last != "" && s.last != Now {
 		header.Set("Last-Event-ID", s.last)
 	}
 	resp, err := s.client.open(ctx, call{method: "GET", path: s.query.path(), header: header})
 	if err != nil {
-		return err
+		return s.heldBack(ctx, err)
 	}
 	defer resp.Body.Close()
 	if kind := resp.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/event-stream") {
 		return fmt.Errorf("%w but %q", errNoStream, kind)
 	}
 	s.begun, s.pause = true, firstPause
-	quiet := time.AfterFunc(silence, cancel)
-	defer quiet.Stop()
 	lines := bufio.NewScanner(resp.Body)
 	lines.Buffer(make([]byte, 0, 4<<10), maxStreamLine)
 	for b := (block{}); lines.Scan(); {
@@ -110,6 +124,7 @@ func (s *stream) follow(ctx context.Context, yield func(Event, error) bool) erro
 		if !b.take(lines.Bytes()) {
 			continue
 		}
+		s.spoke = true
 		if err := s.hand(&b, yield); err != nil {
 			return err
 		}
@@ -118,7 +133,15 @@ func (s *stream) follow(ctx context.Context, yield func(Event, error) bool) erro
 	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
 		return fmt.Errorf("%w: %w", errNoStream, err)
 	}
-	return io.ErrUnexpectedEOF
+	return s.heldBack(ctx, io.ErrUnexpectedEOF)
+}
+
+// heldBack is errHeldBack when the time to the first block is up; or the caller's ctx ended, which run looks at first.
+func (s *stream) heldBack(ctx context.Context, err error) error {
+	if !s.spoke && ctx.Err() != nil {
+		return errHeldBack
+	}
+	return err
 }
 
 // hand gives the event of a whole block to the consumer; the place moves first.

@@ -2,7 +2,9 @@ package contract
 
 import (
 	"bytes"
+	"crypto/sha256"
 	_ "embed"
+	"encoding/base64"
 	"fmt"
 	"html/template"
 	"strings"
@@ -14,17 +16,32 @@ import (
 //go:embed docs.html
 var docsTemplate string
 
-// Policy lets the page use nothing but its own style (CSP level 3).
-const Policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+// guideTemplate is what the operations alone don't tell.
+//
+//go:embed guide.html
+var guideTemplate string
 
-// Docs makes the contract a page to read; it needs no script and nothing from outside. base is
-// where clients reach the service.
-func Docs(base string) (*Document, error) {
-	doc := outline{Base: base}
+// copyScript puts a button beside each block that is to be copied.
+//
+//go:embed copy.js
+var copyScript string
+
+// Policy lets the page use its own style and that one script, by its digest, and nothing else (CSP level 3).
+func Policy() string {
+	digest := sha256.Sum256([]byte(copyScript))
+	return "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(digest[:]) +
+		"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+}
+
+// Docs makes the contract a page to read; all of it but the buttons that copy works without script, and it
+// needs nothing from outside. base is where clients reach the service, smtp (HOST:PORT) where mail does on
+// this machine.
+func Docs(base, smtp string) (*Document, error) {
+	doc := outline{Base: base, SMTP: smtp, Script: template.JS(copyScript)}
 	if err := json.Unmarshal(openAPI, &doc, json.MatchCaseInsensitiveNames(true)); err != nil {
 		return nil, fmt.Errorf("contract: the document: %w", err)
 	}
-	t, err := template.New("docs").Funcs(template.FuncMap{"code": inlineCode, "anchor": anchor}).Parse(docsTemplate)
+	t, err := template.New("docs").Funcs(template.FuncMap{"code": inlineCode, "anchor": anchor}).Parse(docsTemplate + guideTemplate)
 	if err != nil {
 		return nil, fmt.Errorf("contract: the page: %w", err)
 	}
@@ -37,9 +54,11 @@ func Docs(base string) (*Document, error) {
 
 // outline is what the page shows of the contract, in the contract's order.
 type outline struct {
-	Base string `json:"-"`
-	Info struct{ Title, Summary, Description string }
-	Tags []struct{ Name, Description string }
+	Base   string      `json:"-"`
+	SMTP   string      `json:"-"`
+	Script template.JS `json:"-"`
+	Info   struct{ Title, Summary, Description string }
+	Tags   []struct{ Name, Description string }
 
 	Paths      ordered[ordered[jsontext.Value]]
 	Components struct {

@@ -6,11 +6,14 @@ import base64
 import hashlib
 import hmac
 import json
+import re
 import subprocess
 import tempfile
 import threading
 import time
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Dict, List, Tuple
 
 import pytest
@@ -173,6 +176,42 @@ def _now(address: str) -> Any:
     from inboxd._core import Call
 
     return Call("GET", f"/api/v1/inboxes/{address}/events", {"after": "now"})
+
+
+def test_a_thousand_waits_share_connections() -> None:
+    """Ten at a time, over ten connections at most."""
+    opened: List[Any] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        wbufsize = -1
+
+        def setup(self) -> None:
+            opened.append(self.client_address)
+            super().setup()
+
+        def do_GET(self) -> None:
+            self.send_response(200)
+            answer = b'{"email":{"id":%d,"otp_code":"482913","is_read":false}}' % (int(re.findall(r"after=(\d+)", self.path)[0]) + 1)
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    try:
+        with client(f"http://127.0.0.1:{server.server_port}") as c, ThreadPoolExecutor(10) as pool:
+            inboxes = [c.inbox("a@b.test") for _ in range(10)]
+            codes = pool.map(lambda inbox: [inbox.wait_for_otp(claim=False) for _ in range(100)], inboxes)
+            assert [code for some in codes for code in some] == ["482913"] * 1000
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert len(opened) <= 10, f"{len(opened)} connections were opened"
 
 
 SECRET = "whsec_" + base64.b64encode(b"0123456789abcdef0123456789abcdef").decode()

@@ -176,6 +176,25 @@ test("a wait and a stream outlive a restart of the service", async () => {
   }
 });
 
+test("a thousand waits, ten at a time, share connections", () => {
+  const connections = new Set<unknown>();
+  return against(
+    (req, res, n) => {
+      connections.add(req.socket);
+      res.end(`{"email":{"id":${n},"otp_code":"482913","is_read":false}}`);
+    },
+    async (client) => {
+      const wait = async () => {
+        const inbox = client.inbox("a@b.test");
+        for (let i = 0; i < 100; i++) assert.equal(await inbox.waitForOtp({ claim: false }), "482913");
+      };
+      await Promise.all(Array.from({ length: 10 }, wait));
+      // fetch may open another before it knows that one is free
+      assert.ok(connections.size < 50, `${connections.size} connections were opened`);
+    },
+  );
+});
+
 test("webhooks are believed when all is as it was signed", async () => {
   const secret = "whsec_" + Buffer.from("0123456789abcdef0123456789abcdef").toString("base64");
   const body = '{"event":"message.received","inbox":"a@b.test","subject":"ü"}';

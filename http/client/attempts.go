@@ -1,0 +1,128 @@
+package client
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	mathrand "math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+const (
+	idempotencyKey = "Idempotency-Key"
+	defaultRepeats = 2
+	defaultTimeout = 30 * time.Second
+	// longestBackOff bounds the pause that we choose, longestPause the one that the service asks for.
+	longestBackOff = 8 * time.Second
+)
+
+// repeats is how often a call of c may be repeated.
+func repeats(c *Client) int {
+	if c.Retries == 0 {
+		return defaultRepeats
+	}
+	return max(0, c.Retries)
+}
+
+// attempts makes the call, again where that does no harm, and has read take the answer, whose body it
+// closes. A name is drawn once for all of them.
+func attempts(ctx context.Context, c *Client, k call, read func(*http.Response) error) error {
+	if k.once && k.header == nil && repeats(c) > 0 {
+		k = k.named(rand.Text())
+	}
+	limit, limited, cancel := limits(ctx, c, k)
+	defer cancel()
+	for n := 0; ; n++ {
+		err := attempt(limited, c, k, read)
+		switch {
+		case err == nil, ctx.Err() != nil:
+			return err
+		case limited.Err() != nil:
+			return fmt.Errorf("client: %s %s: no answer within %v: %w", k.method, k.path, limit, limited.Err())
+		case n >= repeats(c) || !k.mayRepeat(err):
+			return err
+		}
+		pause := max(backOff(n), askedPause(err))
+		if end, ends := limited.Deadline(); pause > longestPause || ends && time.Until(end) < pause {
+			return err
+		}
+		if rest(limited, pause) != nil {
+			return err
+		}
+	}
+}
+
+// limits gives a call its time: that of the client and the seconds that it asks the service to wait.
+func limits(ctx context.Context, c *Client, k call) (time.Duration, context.Context, context.CancelFunc) {
+	if c.Timeout < 0 {
+		return 0, ctx, func() {}
+	}
+	limit := c.Timeout
+	if limit == 0 {
+		limit = defaultTimeout
+	}
+	seconds, _ := strconv.Atoi(k.query.Get("wait")) // 0: it does not wait
+	limit += time.Duration(seconds) * time.Second
+	limited, cancel := context.WithTimeout(ctx, limit)
+	return limit, limited, cancel
+}
+
+func attempt(ctx context.Context, c *Client, k call, read func(*http.Response) error) error {
+	resp, err := c.open(ctx, k)
+	if err != nil {
+		return err
+	}
+	return errors.Join(read(resp), resp.Body.Close())
+}
+
+// mayRepeat tells what was surely not carried out, or may be twice, from everything else.
+func (k call) mayRepeat(err error) bool {
+	twice := k.harmless || k.method == http.MethodGet || k.method == http.MethodPut || k.header.Get(idempotencyKey) != ""
+	var refused *Error
+	if errors.As(err, &refused) {
+		return refused.Status == http.StatusServiceUnavailable || refused.Status == http.StatusTooManyRequests ||
+			twice && refused.Status >= 500 && refused.Status != http.StatusInsufficientStorage
+	}
+	return broke(err) && (twice || neverSent(err))
+}
+
+// broke reports that the connection is the trouble, not the call.
+func broke(err error) bool {
+	var u *url.Error
+	return !errors.As(err, &u) || u.Op != "parse"
+}
+
+// neverSent reports that no connection was made.
+func neverSent(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
+// passes tells what is over soon, such as a restart of the service, from what is not.
+func passes(err error) bool {
+	var refused *Error
+	if errors.As(err, &refused) {
+		return refused.Status >= 500 || refused.Status == http.StatusTooManyRequests
+	}
+	return broke(err)
+}
+
+// backOff is the pause before repeat n, from 0: doubled, with jitter.
+func backOff(n int) time.Duration {
+	d := min(200*time.Millisecond<<min(n, 10), longestBackOff)
+	return d*3/4 + mathrand.N(d/2)
+}
+
+// askedPause is what a refusal asks to wait; 0: nothing.
+func askedPause(err error) time.Duration {
+	var refused *Error
+	if errors.As(err, &refused) {
+		return refused.RetryAfter
+	}
+	return 0
+}

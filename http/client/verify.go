@@ -1,0 +1,65 @@
+package client
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ErrWebhook is in every error of VerifyWebhook: the request must not be believed, and wants a 400.
+var ErrWebhook = errors.New("not a webhook to believe")
+
+// Tolerance is how far the time of signing may be off for VerifyWebhook.
+const Tolerance = 5 * time.Minute
+
+// VerifyWebhook checks that a POST came from the service (standard-webhooks) and returns its event. body are the
+// bytes as they came: JSON that was read and written again does not match. secret is as it was shown at the
+// creation, "whsec_...".
+func VerifyWebhook(body []byte, header http.Header, secret string) (Event, error) {
+	return VerifyWebhookAt(body, header, secret, time.Now(), Tolerance)
+}
+
+// VerifyWebhookAt is VerifyWebhook by another clock, and with another tolerance.
+func VerifyWebhookAt(body []byte, header http.Header, secret string, now time.Time, tolerance time.Duration) (Event, error) {
+	id, stamp, signatures := header.Get("webhook-id"), header.Get("webhook-timestamp"), header.Get("webhook-signature")
+	if id == "" || stamp == "" || signatures == "" {
+		return Event{}, fmt.Errorf("%w: it has no webhook-id, webhook-timestamp or webhook-signature, or something took them off", ErrWebhook)
+	}
+	seconds, err := strconv.ParseUint(stamp, 10, 50)
+	if err != nil {
+		return Event{}, fmt.Errorf("%w: webhook-timestamp is no number of seconds", ErrWebhook)
+	}
+	if off := now.Sub(time.Unix(int64(seconds), 0)); off > tolerance {
+		return Event{}, fmt.Errorf("%w: it was signed %.0f seconds ago: it is old, or a clock is wrong", ErrWebhook, off.Seconds())
+	} else if -off > tolerance {
+		return Event{}, fmt.Errorf("%w: it was signed %.0f seconds ahead of this clock", ErrWebhook, -off.Seconds())
+	}
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
+	if err != nil {
+		return Event{}, fmt.Errorf("%w: the secret is not one of this service: it looks like whsec_ and base64", ErrWebhook)
+	}
+	mac := hmac.New(sha256.New, key)
+	fmt.Fprintf(mac, "%s.%s.", id, stamp)
+	mac.Write(body)
+	want := mac.Sum(nil)
+	for one := range strings.SplitSeq(signatures, " ") {
+		text, versioned := strings.CutPrefix(one, "v1,")
+		got, err := base64.StdEncoding.DecodeString(text)
+		if !versioned || err != nil || !hmac.Equal(got, want) {
+			continue
+		}
+		var e Event
+		if err := json.Unmarshal(body, &e); err != nil {
+			return Event{}, fmt.Errorf("%w: it is signed and holds no event: %w", ErrWebhook, err)
+		}
+		return e, nil
+	}
+	return Event{}, fmt.Errorf("%w: no signature matches: the body is not the bytes that were sent, or the secret is another webhook's", ErrWebhook)
+}

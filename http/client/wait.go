@@ -1,0 +1,128 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// longestWait is what one long poll may take.
+	longestWait = 60 * time.Second
+	// patience is after how many vain looks in a row a wait gives up: about a minute.
+	patience = 12
+)
+
+// WaitForOTP returns the next message with a code whose id is above after; it waits until
+// there is one or ctx is over.
+func (c *Client) WaitForOTP(ctx context.Context, address string, after int64) (*Message, error) {
+	return WaitForMessage(ctx, c, address, Wait{After: after, OTP: true})
+}
+
+// Wait says which message is waited for; its zero value takes the first one of the inbox.
+type Wait struct {
+	After   int64               // only a higher id: of the message that was handed out before
+	Since   time.Time           // only what was received then or after
+	From    string              // substring of sender's address or name
+	Subject string              // substring of the subject
+	To      string              // only what came to this envelope recipient
+	Match   func(*Message) bool // nil: any
+	// OTP takes messages with a code alone, and the newest of them: an older code is wrong by now.
+	OTP bool
+	// Claim marks what is handed out as read, and hands out nothing that is: of several programs that
+	// wait at one inbox, each message reaches one.
+	Claim bool
+}
+
+// WaitForMessage returns the oldest message that fits; it waits until there is one or ctx is over. To get
+// each once, give its id as After of the next wait.
+func WaitForMessage(ctx context.Context, c *Client, address string, w Wait) (*Message, error) {
+	for seen := w.After; ; {
+		newest, err := poll(ctx, c, address, LatestQuery{After: seen, Since: w.Since, From: w.From, Subject: w.Subject, To: w.To, OTP: w.OTP})
+		if err != nil {
+			return nil, err
+		}
+		ready := []*Message{newest}
+		if !w.OTP && newest.ID > seen+1 {
+			older, err := w.between(ctx, c, address, seen, newest.ID)
+			if err != nil {
+				return nil, err
+			}
+			ready = append(older, newest)
+		}
+		for _, m := range ready {
+			if taken, err := w.takes(ctx, c, address, m); taken || err != nil {
+				return m, err
+			}
+		}
+		seen = newest.ID
+	}
+}
+
+// takes reports whether m is to be handed out.
+func (w Wait) takes(ctx context.Context, c *Client, address string, m *Message) (bool, error) {
+	switch {
+	case w.Match != nil && !w.Match(m), w.Claim && m.IsRead:
+		return false, nil
+	case !w.Claim:
+		return true, nil
+	}
+	return c.Claim(ctx, address, m.ID)
+}
+
+// between is what came after one id and before another, oldest first and whole.
+func (w Wait) between(ctx context.Context, c *Client, address string, after, before int64) ([]*Message, error) {
+	var ids []int64
+	for m, err := range EachMessage(ctx, c, address, MessageQuery{Before: before, Since: w.Since, To: w.To, Fields: []string{"id", "subject", "from"}, Limit: 200}) {
+		if err != nil {
+			return nil, err
+		}
+		if m.ID <= after {
+			break
+		}
+		if holds(m.Subject, w.Subject) && holds(m.From.Name+" "+m.From.Email, w.From) {
+			ids = append(ids, m.ID)
+		}
+	}
+	var out []*Message
+	for _, id := range slices.Backward(ids) {
+		m, err := c.Message(ctx, address, id)
+		switch {
+		case StatusOf(err) == http.StatusNotFound: // deleted meanwhile
+		case err != nil:
+			return nil, err
+		default:
+			out = append(out, m)
+		}
+	}
+	return out, nil
+}
+
+func holds(text, part string) bool {
+	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
+}
+
+// poll asks for the newest message that fits until there is one.
+func poll(ctx context.Context, c *Client, address string, q LatestQuery) (*Message, error) {
+	q.Wait = longestWait
+	for vain := 0; ; {
+		m, err := c.Latest(ctx, address, q)
+		switch {
+		case m != nil:
+			return m, nil
+		case ctx.Err() != nil:
+			return nil, orOver(ctx, err)
+		case err == nil:
+			vain = 0
+			continue
+		case !passes(err) || vain >= patience || repeats(c) == 0:
+			return nil, err
+		}
+		if over := rest(ctx, max(backOff(vain), min(askedPause(err), longestPause))); over != nil {
+			return nil, over
+		}
+		vain++
+	}
+}
