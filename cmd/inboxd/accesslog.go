@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"inboxd/http"
+	"inboxd/internal/sealed"
 )
 
 // openAccessLog opens what --access-log names: a file that is appended to (mode 0600), - for
@@ -37,8 +38,12 @@ func logAccess(logger *slog.Logger, a http.Access) {
 		"status", a.Status, "bytes", a.Bytes, "ms", float64(a.Took.Microseconds())/1000, "request", string(a.Request))
 }
 
-// loggable is a path without the token of a link to a calendar, which opens it.
+// loggable is a path without the token of a link to a calendar, which opens it, and without a private key,
+// however that is escaped.
 func loggable(path string) string {
+	if plain, err := url.PathUnescape(path); err == nil && sealed.IsPrivate(plain) {
+		return sealed.Veil(plain)
+	}
 	if rest, is := strings.CutPrefix(path, http.FeedPath); is && rest != "" {
 		return http.FeedPath + "*"
 	}

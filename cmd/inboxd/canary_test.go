@@ -22,10 +22,13 @@ import (
 // canaries are words that only mail holds, by where in it they are.
 type canaries map[string]string
 
-var canaryPlaces = []string{"subject", "name", "body", "html", "header", "filename", "file", "ics", "messageid", "cut", "sentsubject", "sentbody", "senthtml", "sentname", "sentfile"}
+var canaryPlaces = []string{"subject", "name", "body", "html", "header", "filename", "file", "ics", "messageid", "cut", "sentsubject", "sentbody", "senthtml", "sentname", "sentfile", "largebody", "largefile"}
 
-func newCanaries() canaries {
-	c := canaries{}
+// newCanaries draws words that no other run has.
+func newCanaries(t testing.TB) canaries {
+	seed := rand.Uint64()
+	t.Logf("the words are those of seed %d", seed)
+	rand, c := rand.New(rand.NewPCG(seed, 0)), canaries{}
 	for _, place := range canaryPlaces {
 		word := make([]byte, 40)
 		for i := range word {
@@ -111,6 +114,19 @@ func (c canaries) mail() []byte {
 			"ORGANIZER:mailto:far@shop.test", "ATTENDEE:mailto:vault@inbox.localhost", "END:VEVENT", "END:VCALENDAR", ""}, "\r\n") + "\r\n--b--\r\n")
 }
 
+// large is a mail that goes to a blob file, and so does the file in it: it has its words among bytes that
+// can't be compressed.
+func (c canaries) large() []byte {
+	noise := func() []byte {
+		b := make([]byte, 200<<10)
+		_, _ = rand.NewChaCha8([32]byte{1}).Read(b)
+		return b
+	}
+	file := base64.StdEncoding.EncodeToString(slices.Concat(noise(), []byte(c["largefile"]), noise()))
+	return []byte("Subject: large\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\n" + c["largebody"] +
+		"\r\n--b\r\nContent-Disposition: attachment; filename=x\r\nContent-Transfer-Encoding: base64\r\n\r\n" + file + "\r\n--b--\r\n")
+}
+
 // letter is what is sent, with a word in every place.
 func (c canaries) letter(to string) map[string]any {
 	return map[string]any{"to": to, "subject": c["sentsubject"], "body": c["sentbody"], "html": "<p>" + c["senthtml"] + "</p>",
@@ -175,7 +191,7 @@ func (s *canaryStory) read(t testing.TB) {
 	key, session := map[string]string{"X-API-Key": s.key}, map[string]string{"Authorization": "Bearer " + s.session}
 	own := "/api/v1/inboxes/" + s.address
 	for _, path := range []string{"", "/latest", "/latest?otp=true", "/messages?direction=all&include=html,headers,envelope", "/messages?q=shop", "/messages/1", "/messages/2", "/messages/1/raw", "/messages/1/attachments/1",
-		"/messages/1/attachments/2", "/messages/2/raw", "/messages/2/attachments/1", "/events", "/calendar/events", "/calendar/feed", "/calendar/owner"} {
+		"/messages/1/attachments/2", "/messages/2/raw", "/messages/2/attachments/1", "/messages/3", "/messages/3/raw", "/messages/3/attachments/1", "/events", "/calendar/events", "/calendar/feed", "/calendar/owner"} {
 		s.answer(t, own+path, key)
 	}
 	for _, path := range []string{"/api/v1/messages?direction=all&include=html,headers", "/api/v1/events", "/api/v1/inboxes", "/metrics"} {
@@ -198,7 +214,7 @@ func TestNothingOfSealedMailLiesInTheClear(t *testing.T) {
 		}
 	}
 	clear := canarySearch(t, false)
-	for where, least := range map[string]int{"the folder while it runs": 14, "the folder at the end": 7 /* tables are compressed */, "the folder after a kill": 14, "the backup": 14, "the answers": 14, "the webhooks": 1} {
+	for where, least := range map[string]int{"the folder while it runs": 16, "the folder at the end": 7 /* tables are compressed */, "the folder after a kill": 16, "the backup": 16, "the answers": 16, "the webhooks": 1} {
 		if len(clear[where]) < least {
 			t.Errorf("the search finds in %s no more than %v", where, clear[where])
 		}
@@ -208,7 +224,7 @@ func TestNothingOfSealedMailLiesInTheClear(t *testing.T) {
 // canarySearch plays the story and returns what was found where.
 func canarySearch(t *testing.T, encrypted bool) map[string]map[string]string {
 	t.Helper()
-	story := &canaryStory{canaries: newCanaries()}
+	story := &canaryStory{canaries: newCanaries(t)}
 	story.far = receive(t, "127.0.0.1", "0", func(line string) string {
 		if !story.tell.Load() && strings.HasPrefix(line, "RCPT TO:") {
 			return "451 4.7.1 Greylisted, come back later"
@@ -218,8 +234,17 @@ func canarySearch(t *testing.T, encrypted bool) map[string]map[string]string {
 	hooks := receiveHooks(t, "127.0.0.1:0", nil)
 	dir, found := filepath.Join(t.TempDir(), "data"), map[string]map[string]string{}
 	var log strings.Builder
+	accessLog := filepath.Join(t.TempDir(), "access.log")
 	begin := func() *server {
-		return postal(t, dir, farZone(t), story.far.port, "--webhook-allow", "127.0.0.0/8", "--log-level", "debug", "--retry-schedule", "100ms")
+		return postal(t, dir, farZone(t), story.far.port, "--webhook-allow", "127.0.0.0/8", "--log-level", "debug", "--retry-schedule", "100ms", "--access-log", accessLog)
+	}
+	order := func(args ...string) {
+		t.Helper()
+		out, err := command(args...).CombinedOutput()
+		if err != nil {
+			t.Errorf("%v: %v %s", args, err, out)
+		}
+		log.Write(out)
 	}
 	look := func(where string) { found["the folder "+where] = story.inFolder(t, dir) }
 	s := begin()
@@ -240,7 +265,12 @@ func canarySearch(t *testing.T, encrypted bool) map[string]map[string]string {
 		t.Fatalf("send: %v %v", a, err)
 	}
 	u.until(t, story.address, 2, "retrying")
+	if err := netsmtp.SendMail(s.smtp, nil, "far@shop.test", []string{story.address}, story.large()); err != nil {
+		t.Fatal(err)
+	}
 	story.read(t)
+	order("admin", "queue", "list", "--data", dir)
+	order("admin", "stats", "--json", "--data", dir)
 	look("while it runs")
 	conn.Close()
 	story.tell.Store(true)
@@ -262,15 +292,9 @@ func canarySearch(t *testing.T, encrypted bool) map[string]map[string]string {
 	story.read(t)
 	look("after 20 MB more")
 	backup := filepath.Join(t.TempDir(), "backup")
-	if out, err := command("admin", "backup", backup, "--data", dir).CombinedOutput(); err != nil {
-		t.Fatalf("backup: %v %s", err, out)
-	}
+	order("admin", "backup", backup, "--data", dir)
 	found["the backup"] = story.inFolder(t, backup)
-	out, err := command("check", backup).CombinedOutput()
-	if err != nil {
-		t.Errorf("check: %v %s", err, out)
-	}
-	log.Write(out)
+	order("check", backup)
 	s.kill()
 	look("after a kill")
 	log.WriteString(s.stderr.String())
@@ -280,6 +304,11 @@ func canarySearch(t *testing.T, encrypted bool) map[string]map[string]string {
 	s.terminate(t)
 	look("at the end")
 	log.WriteString(s.stderr.String())
+	accesses, err := os.ReadFile(accessLog)
+	if err != nil || !bytes.Contains(accesses, []byte("/messages/3/raw")) {
+		t.Errorf("the access log: %v %.300s", err, accesses)
+	}
+	log.Write(accesses)
 	found["the log"], found["the answers"] = story.in([]byte(log.String())), story.in(story.told.Bytes())
 	var told bytes.Buffer
 	for _, call := range hooks.wait(t, 2) {
@@ -291,7 +320,7 @@ func canarySearch(t *testing.T, encrypted bool) map[string]map[string]string {
 
 // TestCanarySpellings: the search sees a word however it is spelt, and wherever it begins.
 func TestCanarySpellings(t *testing.T) {
-	word := newCanaries()["body"]
+	word := newCanaries(t)["body"]
 	c := canaries{"body": word}
 	for shift := range 6 {
 		before := strings.Repeat("#", shift)
@@ -304,7 +333,7 @@ func TestCanarySpellings(t *testing.T) {
 			}
 		}
 	}
-	if found := c.in([]byte(newCanaries()["body"])); len(found) != 0 {
+	if found := c.in([]byte(newCanaries(t)["body"])); len(found) != 0 {
 		t.Errorf("another word: %v", found)
 	}
 }

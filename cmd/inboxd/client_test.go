@@ -16,6 +16,7 @@ import (
 type user struct {
 	server       *server
 	session, key string
+	more         []string // environment of programs that are run for it
 }
 
 // answerOf is an API answer, decoded.

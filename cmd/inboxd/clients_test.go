@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,21 +17,33 @@ const (
 	pythonClient     = "../../clients/python"
 )
 
-// outside runs a program of another language in dir against the server, and fails with what it said.
-func (u *user) outside(t *testing.T, dir, name string, args ...string) {
+// program is one of another language, to be run in dir against the server.
+func (u *user) program(t *testing.T, dir, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)
 	cmd.Dir, cmd.WaitDelay = dir, time.Second
 	cmd.Env = append(os.Environ(), "INBOX_BASE_URL=http://"+u.server.http, "INBOXD_SMTP="+u.server.smtp, "INBOX_API_KEY="+u.key,
 		"INBOXD_BIN="+os.Args[0], "INBOXD_TEST_MAIN=1", "npm_config_update_notifier=false", "PYTHONDONTWRITEBYTECODE=1",
 		"PYTHONPATH=src", "PYTEST_DISABLE_PLUGIN_AUTOLOAD=1", "CHROMIUM="+testdeps.Program(t, "chromium"))
-	if said, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%s %v: %v\n%s", name, args, err, said)
-	}
+	cmd.Env = append(cmd.Env, u.more...)
+	return cmd
 }
 
-// TestClientsOfOtherLanguages builds each from the contract and runs its own tests, all against one
-// server.
+// outside runs a program and returns what it printed; when it fails, the test does with what it said.
+func (u *user) outside(t *testing.T, dir, name string, args ...string) string {
+	t.Helper()
+	cmd := u.program(t, dir, name, args...)
+	var complaint strings.Builder
+	cmd.Stderr = &complaint
+	said, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s %v: %v\n%s%s", name, args, err, said, complaint.String())
+	}
+	return string(said)
+}
+
+// TestClientsOfOtherLanguages builds each from the contract, runs its own tests and its example of a test suite, and
+// installs what was built; all against one server.
 func TestClientsOfOtherLanguages(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the clients")
@@ -38,12 +51,11 @@ func TestClientsOfOtherLanguages(t *testing.T) {
 	u := launch(t, filepath.Join(t.TempDir(), "data"), allowLoopback...).signUp(t, "me@example.test")
 	t.Run("typescript", func(t *testing.T) {
 		t.Parallel()
-		if _, err := os.Stat(filepath.Join(typescriptClient, "node_modules")); err != nil {
-			t.Fatal("the compiler is missing: make deps")
-		}
+		npmFolder(t, typescriptClient)
 		u.outside(t, typescriptClient, "npm", "run", "--silent", "build")
 		u.outside(t, typescriptClient, "node", "--test", "dist/test/")
 		u.outside(t, typescriptClient, "npx", "playwright", "test", "-c", "examples")
+		u.installTypescript(t)
 	})
 	t.Run("python", func(t *testing.T) {
 		t.Parallel()
@@ -51,5 +63,6 @@ func TestClientsOfOtherLanguages(t *testing.T) {
 		u.outside(t, pythonClient, python, "generate.py")
 		u.outside(t, pythonClient, python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "inboxd.pytest_plugin", "tests", "examples")
 		u.outside(t, pythonClient, python, "-m", "mypy", "--cache-dir", t.TempDir())
+		u.installPython(t)
 	})
 }

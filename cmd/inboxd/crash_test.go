@@ -235,6 +235,11 @@ func step(t *testing.T, h *house, address string, l *ledger, r *rand.Rand, n int
 			return
 		}
 		l.received(id, subject)
+		if r.IntN(2) == 0 { // its status becomes final
+			if _, err := h.system.Do(ctx, address, inbox.GiveUp{ID: id, Why: "dropped"}); err != nil && !fault.Is(err, fault.NotFound) {
+				t.Error(err)
+			}
+		}
 		return
 	}
 	size := 1500
@@ -313,8 +318,8 @@ func checkClone(t *testing.T, clone vfs.FS, in account.SignedIn, before []*ledge
 	}
 }
 
-// checkMailQueue holds that every sent mail that waits has its one entry in the queue, and
-// that there is no other. It looks before anybody works on the queue.
+// checkMailQueue holds that every sent mail that waits has its one entry in the queue, a sealed one
+// its copy for the attempts, and that there is no other of either. It looks before anybody works on the queue.
 func checkMailQueue(t *testing.T, clone vfs.FS) {
 	t.Helper()
 	rows, err := openRows(clone)
@@ -343,6 +348,9 @@ func checkMailQueue(t *testing.T, clone vfs.FS) {
 				t.Errorf("sent mail %s: %+v, in the queue %v at %v", name, m.Sending, there, at)
 			}
 			delete(entries, name)
+			if copied, err := rows.QueuedCopy(state.Address, m.ID); err != nil || (copied != nil) != (m.Sealed != nil && m.Waiting()) {
+				t.Errorf("sent mail %s waits: %v; the copy for that has %d bytes, %v", name, m.Waiting(), len(copied), err)
+			}
 		}
 	}
 	for name := range entries {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"inboxd/internal/testdeps"
 )
 
 // told is a line that the driver of the page prints.
@@ -22,17 +24,42 @@ type told struct {
 	Done  bool
 }
 
-// TestPage lets Chromium use the page of a real server as a person does (test/page.mjs).
+// TestPage lets Chromium use the page of a real server as a person does (test/page.mjs); make
+// page-all leaves nothing out.
 func TestPage(t *testing.T) {
+	limit := 4 * time.Minute
+	if os.Getenv("PAGE_ALL") != "" {
+		limit = 15 * time.Minute
+	}
+	drivePage(t, "page.mjs", limit)
+}
+
+// TestDocsInABrowser reads /docs at the widths of a phone and of a desk (test/docs.mjs).
+func TestDocsInABrowser(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts Chromium")
+	}
+	drivePage(t, "docs.mjs", 4*time.Minute)
+}
+
+// TestPageFigures measures how quick the page is (test/figures.mjs, make page-figures).
+func TestPageFigures(t *testing.T) {
+	if os.Getenv("PAGE_FIGURES") == "" {
+		t.Skip("make page-figures")
+	}
+	drivePage(t, "figures.mjs", 15*time.Minute)
+}
+
+func drivePage(t *testing.T, driver string, limit time.Duration) {
 	dir := filepath.Join(t.TempDir(), "data")
 	args := []string{"--trusted-proxies", "127.0.0.1/32", "--webhook-allow", "127.0.0.0/8", "--webhook-schedule", "0s,300ms", "--retry-schedule", "300ms"}
 	s := launch(t, dir, args...)
 	web, smtp := s.http, s.smtp
-	where, err := json.Marshal(map[string]string{"base": "http://" + web, "smtp": smtp, "shots": os.Getenv("PAGE_SHOTS")})
+	where, err := json.Marshal(map[string]string{"base": "http://" + web, "smtp": smtp, "chrome": testdeps.Program(t, "chromium"), "shots": os.Getenv("PAGE_SHOTS")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("node", "page.mjs", string(where))
+	cmd := exec.Command(testdeps.Program(t, "node"), driver, string(where))
 	cmd.Dir = filepath.Join("..", "..", "http", "dashboard", "web", "test")
 	said := &lockedText{}
 	cmd.Stderr = said
@@ -47,7 +74,7 @@ func TestPage(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	stuck := time.AfterFunc(4*time.Minute, func() { _ = cmd.Process.Kill() })
+	stuck := time.AfterFunc(limit, func() { _ = cmd.Process.Kill() })
 	defer stuck.Stop()
 	done := false
 	for lines := bufio.NewScanner(out); lines.Scan(); {

@@ -1,21 +1,18 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"net/netip"
 	"strings"
 	"time"
 
-	"inboxd/internal/domain"
-	"inboxd/internal/domain/lookup"
 	"inboxd/internal/resolve"
 )
 
 // freshResolver keeps no answers: somebody who has just published a record and asks again
 // must not be told what was true before. An answer is still shared by all who wait for it.
-func freshResolver(server string) lookup.Resolver {
+func freshResolver(server string) *resolve.Resolver {
 	return resolve.New(server, resolve.Options{MaxTTL: time.Nanosecond, MaxNegative: time.Nanosecond})
 }
 
@@ -31,23 +28,4 @@ func dnsServer(flag string) (string, error) {
 		return "", fmt.Errorf("--dns %q is not a server such as 127.0.0.1:53", flag)
 	}
 	return flag, nil
-}
-
-type dkimShow struct{}
-
-// Run implements the command.
-func (dkimShow) Run(cli *commandLine) error {
-	var zone string
-	if err := cli.Admin.call("/dkim/show", struct{}{}, &zone); err != nil {
-		return err
-	}
-	fmt.Print(zone)
-	return nil
-}
-
-// showDKIM answers with the records of the service domain; its keys are made now if they
-// were not needed before.
-func (a *adminSocket) showDKIM(ctx context.Context, _ struct{}) (any, error) {
-	records, err := a.system.ServiceRecords(ctx)
-	return domain.Zone(records), err
 }

@@ -29,14 +29,17 @@ func TestFullDisk(t *testing.T) {
 	names := dnstest.Serve(t)
 	s := launch(t, filepath.Join(disk, "data"), "--dns", names.Addr)
 	u := s.signUp(t, "me@example.test")
-	address := u.inbox(t, "agent")
+	address, key := u.inbox(t, "agent"), newAgeKey(t)
+	u.setKey(t, key)
+	vault := u.vault(t, "vault")
 	if err := s.mail(address, "482913"); err != nil {
 		t.Fatal(err)
 	}
 
 	names.Silence()
-	waiting := make(chan error, 1)
+	waiting, sealing := make(chan error, 1), make(chan error, 1)
 	go func() { waiting <- s.mailFrom("no-reply@silent.test", address, "333333") }()
+	go func() { sealing <- s.mailFrom("no-reply@silent.test", vault, "333333") }()
 	for !slices.Contains(names.Asked(), "silent.test TXT") {
 		if len(waiting) > 0 {
 			t.Fatalf("DNS was not asked: %v", <-waiting)
@@ -48,6 +51,9 @@ func TestFullDisk(t *testing.T) {
 	began := time.Now()
 	if err := <-waiting; err == nil || !strings.HasPrefix(err.Error(), "452") || time.Since(began) > time.Second {
 		t.Errorf("the mail that waited for DNS: %v after %v", err, time.Since(began))
+	}
+	if err := <-sealing; err == nil || !strings.HasPrefix(err.Error(), "452") {
+		t.Errorf("the mail that was to be sealed: %v", err)
 	}
 	names.Handle(nil)
 	began = time.Now()
@@ -87,6 +93,15 @@ func TestFullDisk(t *testing.T) {
 	}
 	if got := u.latest(t, address, ""); got["otp_code"] != "222222" {
 		t.Errorf("latest: %v", got)
+	}
+	if got := u.do(t, 200, "GET", "/inboxes/"+vault+"/messages", nil)["emails"].([]any); len(got) != 0 {
+		t.Errorf("of the mail that was refused there is %v", got)
+	}
+	if err := s.mail(vault, "444444"); err != nil {
+		t.Fatal(err)
+	}
+	if raw := key.open(t, envelopeOf(t, u.message(t, vault, 1))); !strings.Contains(string(raw), "444444") {
+		t.Errorf("sealed: %q", raw)
 	}
 	if code := s.terminate(t); code != 0 {
 		t.Errorf("exit code %d: %s", code, s.stderr)

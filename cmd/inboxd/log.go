@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"inboxd/internal/sealed"
 )
 
 // newLogger writes lines of format "text" or "json" at level and above. Lines are gathered
@@ -21,10 +23,20 @@ func newLogger(w io.Writer, format string, level slog.Level) (*slog.Logger, func
 	return slog.New(urgentHandler{h, out}), out.flush
 }
 
-// readable writes durations as text, such as 1.5s, in both formats: JSON would have nanoseconds.
+// readable writes durations as text, such as 1.5s, in both formats: JSON would have nanoseconds. A private
+// key of age that somebody sent by mistake is in no line.
 func readable(_ []string, a slog.Attr) slog.Attr {
-	if a.Value.Kind() == slog.KindDuration {
+	switch a.Value.Kind() {
+	case slog.KindDuration:
 		a.Value = slog.StringValue(a.Value.Duration().String())
+	case slog.KindString:
+		if text := a.Value.String(); sealed.IsPrivate(text) {
+			a.Value = slog.StringValue(sealed.Veil(text))
+		}
+	case slog.KindAny:
+		if err, is := a.Value.Any().(error); is && sealed.IsPrivate(err.Error()) {
+			a.Value = slog.StringValue(sealed.Veil(err.Error()))
+		}
 	}
 	return a
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"inboxd/internal/fault"
+	"inboxd/cmd/inboxd/operator"
 	"inboxd/internal/version"
 )
 
@@ -18,21 +18,21 @@ type commandLine struct {
 	Config  kong.ConfigFlag  `help:"TOML file with any of the flags as keys." placeholder:"FILE"`
 	Version kong.VersionFlag `help:"Print the version." env:"-"`
 
-	Serve serveCommand   `cmd:"" help:"Run the server."`
-	Admin adminCommand   `cmd:"" help:"Operate a running server over its admin socket."`
-	Ready readyzCommand  `cmd:"" name:"readyz" help:"Ask a server whether it is ready: exit 0 when it is, else 1. For containers and scripts."`
-	Print versionCommand `cmd:"" name:"version" help:"Print the version."`
-	Check checkCommand   `cmd:"" help:"Read a data folder and report what is damaged: exit 0 whole, 1 damaged, 2 not readable."`
+	Serve serveCommand     `cmd:"" help:"Run the server."`
+	Admin operator.Command `cmd:"" help:"Operate a running server over its admin socket."`
+	Ready readyzCommand    `cmd:"" name:"readyz" help:"Ask a server whether it is ready: exit 0 when it is, else 1. For containers and scripts."`
+	Print versionCommand   `cmd:"" name:"version" help:"Print the version."`
+	Check checkCommand     `cmd:"" help:"Read a data folder and report what is damaged: exit 0 whole, 1 damaged, 2 not readable."`
 }
 
 func main() {
 	var cli commandLine
 	ctx := kong.Parse(&cli, kongOptions()...)
-	if err := ctx.Run(); err != nil {
+	if err := ctx.Run(&cli.Admin); err != nil {
 		if code := exitCode(0); errors.As(err, &code) {
 			os.Exit(int(code))
 		}
-		fmt.Fprintln(os.Stderr, "inboxd: "+sentence(err))
+		fmt.Fprintln(os.Stderr, "inboxd: "+operator.Sentence(err))
 		os.Exit(1)
 	}
 }
@@ -46,20 +46,4 @@ func kongOptions() []kong.Option {
 		kong.Configuration(readTOML),
 		kong.ShortUsageOnError(),
 	}
-}
-
-// sentence is what an operator reads: a fault's own sentence with its cause.
-func sentence(err error) string {
-	var f *fault.Error
-	if !errors.As(err, &f) {
-		return err.Error()
-	}
-	text := f.Detail
-	if f.Field != "" {
-		text = fmt.Sprintf("Invalid request: '%s' %s", f.Field, f.Detail)
-	}
-	if f.Err != nil {
-		text += ": " + f.Err.Error()
-	}
-	return text
 }

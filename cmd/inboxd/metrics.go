@@ -13,6 +13,7 @@ import (
 
 	"inboxd/actors"
 	"inboxd/actors/mailqueue"
+	"inboxd/cmd/inboxd/operator"
 	"inboxd/http"
 	"inboxd/internal/meter"
 	"inboxd/internal/version"
@@ -20,18 +21,8 @@ import (
 	"inboxd/smtp"
 )
 
-// nodeStats is everything the packages count, for `inboxd admin stats`.
-type nodeStats struct {
-	Version string        `json:"version"`
-	Started time.Time     `json:"started"`
-	HTTP    []http.Served `json:"http"`
-	Actors  actors.Stats  `json:"actors"`
-	SMTP    smtp.Stats    `json:"smtp"`
-	Persist persist.Stats `json:"persist"`
-}
-
-func (n *node) stats() any {
-	return nodeStats{version.String(), n.started, n.web.Served(), n.system.Stats(), n.mail.Stats(), n.store.Stats()}
+func (n *node) stats() operator.Stats {
+	return operator.Stats{Version: version.String(), Started: n.started, HTTP: n.web.Served(), Actors: n.system.Stats(), SMTP: n.mail.Stats(), Persist: n.store.Stats()}
 }
 
 // metricsHandler answers /metrics in the Prometheus text form; nil when it is off.

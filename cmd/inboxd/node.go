@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"inboxd/actors"
+	"inboxd/cmd/inboxd/operator"
 	"inboxd/http"
 	"inboxd/http/post"
 	"inboxd/internal/account"
@@ -45,7 +46,7 @@ type node struct {
 	system    *actors.System
 	mail      *smtp.Server
 	web       *http.Server
-	admin     *adminSocket
+	admin     *operator.Socket
 	heard     func(http.Access) // hears of every answer; nil: no access log
 	unheard   func()            // ends the access log
 	started   time.Time
@@ -138,7 +139,7 @@ func (n *node) openEdges() (err error) {
 		TLSConfig: n.tls.mail, ProxyProtocol: n.balancers,
 	}, inboxes{n.system, ingest.Judge{Server: n.domain, DNS: n.dns, Keys: n.system, Findings: mailauth.NewFindings(), Now: time.Now}})
 	n.web = http.New(http.Options{
-		BaseURL: n.baseURL(), Domain: n.domain, MaxConns: webConns, TrustedProxies: n.proxies,
+		BaseURL: n.baseURL(), SMTP: n.smtpHere(), Domain: n.domain, MaxConns: webConns, TrustedProxies: n.proxies,
 		SignupOpen:     func() bool { return c.Signup == "open" },
 		MetricsHandler: n.metricsHandler(), MetricsPublic: c.Metrics == "public",
 		Owner: n.owner, Ready: n.store.Writable, Logger: n.logger, Origins: n.origins, Access: n.heard,
@@ -147,8 +148,8 @@ func (n *node) openEdges() (err error) {
 		Credentials: n.system, Views: n.system, Auth: n.system, Keys: n.system, Inboxes: n.system, Messages: n.system,
 		Events: n.system, Sending: n.system, Meetings: n.system, Feeds: n.system.Feeds, Owners: n.system.Owners, Webhooks: n.system, Domains: n.system,
 	})
-	n.admin, err = openAdminSocket(cmp.Or(c.AdminSocket, filepath.Join(c.Data, "admin.sock")), adminSocket{
-		system: n.system, stats: n.stats, baseURL: n.baseURL(), data: c.Data, store: n.store,
+	n.admin, err = operator.Open(cmp.Or(c.AdminSocket, filepath.Join(c.Data, "admin.sock")), operator.Node{
+		System: n.system, Store: n.store, Stats: n.stats, BaseURL: n.baseURL(), Data: c.Data, Domain: n.domain, MXHost: n.mxHost, DNS: freshResolver(n.dnsServer),
 	})
 	return err
 }
@@ -204,6 +205,15 @@ func (n *node) baseURL() string {
 	return "http://" + n.listeners["http"].Addr().String()
 }
 
+// smtpHere is where a program of this machine hands mail in.
+func (n *node) smtpHere() string {
+	at := n.listeners["smtp"].Addr().(*net.TCPAddr).AddrPort()
+	if at.Addr().IsUnspecified() {
+		return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), at.Port()).String()
+	}
+	return at.String()
+}
+
 // closeShare is the part of the drain that is left to owners and disk when the edges took all
 // of theirs.
 const closeShare = 5
@@ -222,7 +232,7 @@ func (n *node) stop(drain time.Duration) error {
 	n.unheard()
 	closed := make(chan error, 1)
 	go func() {
-		n.admin.close()
+		n.admin.Close()
 		closed <- n.closeInner()
 	}()
 	select {

@@ -11,11 +11,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/alecthomas/kong"
 
+	"inboxd/cmd/inboxd/operator"
 	"inboxd/internal/version"
 )
 
@@ -75,7 +75,7 @@ const leastMemory = 16 << 20
 // warn says what is allowed and yet hardly meant, at the start and by name.
 func (c *serveCommand) warn(logger *slog.Logger) {
 	if c.Memory < leastMemory {
-		logger.Warn("--memory is so small that hardly an inbox stays in memory; sizes without a unit are bytes", "memory", byteText(int64(c.Memory)))
+		logger.Warn("--memory is so small that hardly an inbox stays in memory; sizes without a unit are bytes", "memory", operator.ByteText(int64(c.Memory)))
 	}
 	if c.Signup == "open" && (isPublic(c.HTTP) || isPublic(c.HTTPS)) {
 		logger.Warn("anybody who reaches this address can sign up and send mail; --signup closed leaves accounts to the operator", "http", c.HTTP, "https", c.HTTPS)
@@ -122,36 +122,4 @@ func unknownVariables(environ []string) (unknown []string) {
 	}
 	slices.Sort(unknown)
 	return unknown
-}
-
-// write prints what an operator looks for first.
-func (s nodeStats) write(out io.Writer, now time.Time) error {
-	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	row := func(name, format string, args ...any) { fmt.Fprintf(w, name+"\t"+format+"\n", args...) }
-	row("version", "%s", s.Version)
-	row("up", "%s, since %s", now.Sub(s.Started).Round(time.Second), s.Started.Format(time.RFC3339))
-	row("in memory", "%d inboxes (%s), %d accounts", s.Actors.Inboxes, byteText(s.Actors.InboxBytes), s.Actors.Accounts)
-	row("mail in", "%d accepted (%s), %d connections open", s.SMTP.MailsAccepted, byteText(int64(s.SMTP.MailBytesAccepted)), s.SMTP.Open)
-	row("mail out", "%d waiting, %d delivered, %d failed, %d bounced", s.Actors.Queue.Depth, s.Actors.Queue.Delivered, s.Actors.Queue.Permanent, s.Actors.Queue.Bounced)
-	if s.Actors.Queue.Depth > 0 {
-		row("oldest", "%s", s.Actors.Queue.Oldest.Round(time.Minute))
-	}
-	row("webhooks", "%d waiting, %d succeeded, %d failed", s.Actors.Hooks.Waiting, s.Actors.Hooks.Delivered, s.Actors.Hooks.Failed)
-	for _, one := range s.HTTP {
-		requests := uint64(0)
-		for _, n := range one.Codes {
-			requests += n
-		}
-		row("http "+one.Class, "%d requests, %s on average", requests, time.Duration(one.Seconds.Sum/float64(max(one.Seconds.Count, 1))*float64(time.Second)).Round(time.Microsecond))
-	}
-	row("disk", "%s tables, %s log, %d blobs, %s of %s free", byteText(int64(s.Persist.TableBytes)+int64(s.Persist.ValueBytes)), byteText(int64(s.Persist.WALBytes)),
-		s.Persist.Blobs, byteText(int64(s.Persist.DiskFree)), byteText(int64(s.Persist.DiskTotal)))
-	row("commits", "%d", s.Persist.Commits)
-	if n := s.Persist.DamagedItems + s.Persist.DamagedFiles; n > 0 {
-		row("damaged", "%d messages and inboxes, %d files: inboxd check", s.Persist.DamagedItems, s.Persist.DamagedFiles)
-	}
-	if s.Persist.Full {
-		row("full", "new mail is refused for want of space")
-	}
-	return w.Flush()
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"inboxd/internal/resolve/dnstest"
 	"inboxd/internal/testdeps"
 )
 
@@ -74,6 +75,67 @@ func TestOperatorSeesWhatHappens(t *testing.T) {
 	}
 	if out, code := run("readyz", "--url", base); code != 1 || !strings.Contains(out, "no server answers") {
 		t.Errorf("readyz of nobody: %d %s", code, out)
+	}
+}
+
+// TestOperatorLists holds that lists go over all accounts or one, and show no secret.
+func TestOperatorLists(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	s := launch(t, dir, "--namespace", "plain")
+	var secret string
+	for _, name := range []string{"ann", "bob"} {
+		u := s.signUp(t, name+"@example.test")
+		for i := range 2 {
+			s.wants(t, 201, "POST", "/api/inboxes", bearer(u.session), map[string]any{"prefix": name + string(rune('1'+i)), "label": "of " + name})
+		}
+		hook := s.wants(t, 201, "POST", "/api/webhooks", bearer(u.session), map[string]any{"url": "https://hooks.example.test/" + name, "event": "message.received"})
+		secret, _ = hook.body["secret"].(string)
+	}
+	all := admin(t, dir, "inbox", "list")
+	for _, want := range []string{"ann1@", "ann2@", "bob1@", "bob2@", "bob@example.test", "of ann"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("inbox list lacks %s:\n%s", want, all)
+		}
+	}
+	if one := admin(t, dir, "inbox", "list", "bob@example.test"); strings.Contains(one, "ann1@") || strings.Count(one, "bob@example.test") != 2 {
+		t.Errorf("inbox list of one:\n%s", one)
+	}
+	hooks := admin(t, dir, "webhook", "list")
+	if !strings.Contains(hooks, "https://hooks.example.test/ann") || !strings.Contains(hooks, "https://hooks.example.test/bob") || secret == "" || strings.Contains(hooks, secret) {
+		t.Errorf("webhook list, secret %q:\n%s", secret, hooks)
+	}
+	if one := admin(t, dir, "webhook", "list", "ann@example.test"); strings.Contains(one, "/bob") || !strings.Contains(one, "/ann") {
+		t.Errorf("webhook list of one:\n%s", one)
+	}
+	if out, code := run("admin", "--data", dir, "inbox", "list", "nobody@example.test"); code != 1 || !strings.Contains(out, "There is no account with this e-mail address") {
+		t.Errorf("of nobody: %d %s", code, out)
+	}
+}
+
+// TestOperatorSeesDNS looks at the service domain before and after its records are published.
+func TestOperatorSeesDNS(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	names := dnstest.Serve(t, "other.test. 60 IN A 192.0.2.1")
+	launch(t, dir, "--domain", "mail.test", "--mx-host", "mx.mail.test", "--dns", names.Addr)
+	look := func() (string, int) { return run("admin", "--data", dir, "dns") }
+	if out, code := look(); code != 1 || !strings.Contains(out, "8 of 8") {
+		t.Errorf("nothing is published: %d\n%s", code, out)
+	}
+	keys := strings.Split(strings.TrimSpace(admin(t, dir, "dkim", "show")), "\n")
+	names.Set(t, append(keys, "mail.test. 60 IN MX 10 mx.mail.test.", "mail.test. 60 IN TXT \"v=spf1 mx -all\"", "mx.mail.test. 60 IN A 192.0.2.7",
+		"7.2.0.192.in-addr.arpa. 60 IN PTR host7.provider.test.")...)
+	out, code := look()
+	shown := regexp.MustCompile(` {2,}`).ReplaceAllString(out, "  ")
+	for _, want := range []string{
+		"ok  MX  mail.test  10 mx.mail.test  mx.mail.test.", "missing  MX  *.mail.test", "missing  TXT  *.mail.test", "missing  TXT  _dmarc.mail.test",
+		"ok  A  mx.mail.test  the public addresses of this server  192.0.2.7", "differs  PTR  192.0.2.7  mx.mail.test  host7.provider.test.",
+	} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("no %q in:\n%s", want, shown)
+		}
+	}
+	if code != 1 || strings.Count(shown, "ok  TXT") != 3 { // SPF and two keys
+		t.Errorf("exit %d:\n%s", code, shown)
 	}
 }
 

@@ -6,10 +6,8 @@ import (
 	"time"
 
 	"inboxd/actors"
+	"inboxd/cmd/inboxd/operator"
 )
-
-// resetURL has its token behind the #, which no browser sends to a server and no proxy logs.
-func resetURL(base, token string) string { return base + "/reset#token=" + token }
 
 // mailReset mails a password-reset link by the route of every other mail. n is whole before
 // anybody can ask for one.
@@ -18,6 +16,6 @@ func (n *node) mailReset(ctx context.Context, email, token string, expires time.
 		To: email, Subject: "Set a new password",
 		Text: fmt.Sprintf("Somebody asked for a new password for the account %s.\n\nTo set one, open this link. It works once, until %s UTC:\n\n%s\n\n"+
 			"If it was not you, there is nothing to do: your password stays as it is.\n",
-			email, expires.UTC().Format("15:04 on 2 January 2006"), resetURL(n.baseURL(), token)),
+			email, expires.UTC().Format("15:04 on 2 January 2006"), operator.ResetURL(n.baseURL(), token)),
 	})
 }

@@ -1,4 +1,4 @@
-package main
+package operator
 
 import (
 	"context"
@@ -37,9 +37,9 @@ type (
 )
 
 // Run implements the command.
-func (c *queueList) Run(cli *commandLine) error {
+func (c *queueList) Run(server *Command) error {
 	var queue queuePage
-	if err := cli.Admin.call("/queue/list", queueOrder{c.Limit}, &queue); err != nil {
+	if err := server.call("/queue/list", queueOrder{c.Limit}, &queue); err != nil {
 		return err
 	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
@@ -63,8 +63,8 @@ type queueRetry struct {
 }
 
 // Run implements the command.
-func (c *queueRetry) Run(cli *commandLine) error {
-	return cli.Admin.call("/queue/retry", mailOrder{c.Inbox, c.Message}, nil)
+func (c *queueRetry) Run(server *Command) error {
+	return server.call("/queue/retry", mailOrder{c.Inbox, c.Message}, nil)
 }
 
 type queueDrop struct {
@@ -73,21 +73,21 @@ type queueDrop struct {
 }
 
 // Run implements the command.
-func (c *queueDrop) Run(cli *commandLine) error {
-	return cli.Admin.call("/queue/drop", mailOrder{c.Inbox, c.Message}, nil)
+func (c *queueDrop) Run(server *Command) error {
+	return server.call("/queue/drop", mailOrder{c.Inbox, c.Message}, nil)
 }
 
-func (a *adminSocket) listQueue(ctx context.Context, order queueOrder) (any, error) {
-	items, more, err := a.system.Mail.List(ctx, min(max(order.Limit, 1), 10_000))
+func (s *Socket) listQueue(ctx context.Context, order queueOrder) (any, error) {
+	items, more, err := s.System.Mail.List(ctx, min(max(order.Limit, 1), 10_000))
 	return queuePage{items, more}, err
 }
 
-func (a *adminSocket) retryMail(ctx context.Context, order mailOrder) (any, error) {
-	return struct{}{}, a.system.Mail.Retry(ctx, canonicalOr(order.Inbox), order.ID)
+func (s *Socket) retryMail(ctx context.Context, order mailOrder) (any, error) {
+	return struct{}{}, s.System.Mail.Retry(ctx, canonicalOr(order.Inbox), order.ID)
 }
 
-func (a *adminSocket) dropMail(ctx context.Context, order mailOrder) (any, error) {
-	return struct{}{}, a.system.Mail.Drop(ctx, canonicalOr(order.Inbox), order.ID)
+func (s *Socket) dropMail(ctx context.Context, order mailOrder) (any, error) {
+	return struct{}{}, s.System.Mail.Drop(ctx, canonicalOr(order.Inbox), order.ID)
 }
 
 // canonicalOr is the address as inboxes are found by; what is none stays and is not found.

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"syscall"
+
+	"inboxd/cmd/inboxd/operator"
+	"inboxd/persist"
+)
+
+type checkCommand struct {
+	Dir    string `arg:"" help:"Data folder that no server has open, or a backup." type:"path"`
+	Repair string `help:"Folder to make: a sound copy of what can be read." type:"path" placeholder:"TO"`
+}
+
+// exitCode ends the process with a code; what there was to say is said.
+type exitCode int
+
+func (c exitCode) Error() string { return fmt.Sprintf("exit %d", int(c)) }
+
+// Run implements the command. It ends with 0 when all is well, 1 when something is damaged, 2
+// when the folder can't be looked at.
+func (c *checkCommand) Run() error {
+	syscall.Umask(0o077)
+	found := 0
+	tell := func(problem string) {
+		found++
+		fmt.Println(problem)
+	}
+	o := persist.Options{Logger: slog.New(slog.DiscardHandler)}
+	look := func() (persist.Checked, error) { return persist.Check(c.Dir, o, tell) }
+	if c.Repair != "" {
+		look = func() (persist.Checked, error) { return persist.Repair(c.Dir, c.Repair, o, tell) }
+	}
+	sum, err := look()
+	if errors.As(err, new(persist.Unfit)) {
+		fmt.Fprintln(os.Stderr, "inboxd: "+operator.Sentence(err))
+		return exitCode(2)
+	}
+	if err != nil {
+		found++
+		fmt.Println(operator.Sentence(err))
+	}
+	fmt.Printf("%s: %d accounts, %d inboxes, %d messages; %d rows and %d files, %s read; problems: %d\n",
+		c.Dir, sum.Accounts, sum.Inboxes, sum.Messages, sum.Rows, sum.Files, operator.ByteText(sum.Bytes), found)
+	if c.Repair != "" && err == nil {
+		fmt.Printf("%s: what could be read; start it with --data\n", c.Repair)
+	}
+	if found > 0 {
+		return exitCode(1)
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+const generatedClients = "../../clients/generated"
+
+// TestGeneratedClients makes clients of the contract with generators that people use, and does the
+// main job with each; all against one server.
+func TestGeneratedClients(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the clients")
+	}
+	u := launch(t, filepath.Join(t.TempDir(), "data"), "--default-plan=paid").signUp(t, "me@example.test")
+	doesTheJob := func(t *testing.T, said string) {
+		t.Helper()
+		if said != "482913\n" {
+			t.Errorf("the main job ends with %q", said)
+		}
+	}
+	t.Run("go", func(t *testing.T) {
+		t.Parallel()
+		contract, err := filepath.Abs("../../http/contract/contract.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, os.DirFS(filepath.Join(generatedClients, "go"))); err != nil {
+			t.Fatal(err)
+		}
+		u.outside(t, dir, "go", "tool", "oapi-codegen", "-config", "oapi.yaml", "-o", "client.gen.go", contract)
+		doesTheJob(t, u.outside(t, dir, "go", "run", "-trimpath", ".")) // trimmed: the cache knows it again wherever it lies
+	})
+	t.Run("typescript", func(t *testing.T) {
+		t.Parallel()
+		dir := filepath.Join(generatedClients, "typescript")
+		npmFolder(t, dir)
+		u.outside(t, dir, "npm", "run", "--silent", "build")
+		doesTheJob(t, u.outside(t, dir, "node", "dist/paths.js"))
+		doesTheJob(t, u.outside(t, dir, "node", "dist/sdk.js"))
+	})
+}
+
+// TestContractLints: the linter that most editors have finds nothing in it.
+func TestContractLints(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a linter of npm")
+	}
+	dir := filepath.Join(generatedClients, "typescript")
+	npmFolder(t, dir)
+	(&user{server: &server{}}).outside(t, dir, "npm", "run", "--silent", "lint")
+}
+
+// npmFolder wants what npm brings into a folder.
+func npmFolder(t *testing.T, dir string) {
+	t.Helper()
+	if _, err := os.Stat(filepath.Join(dir, "node_modules")); err != nil {
+		t.Fatalf("node_modules is missing in %s: make deps", dir)
+	}
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"inboxd/http/client"
+)
+
+// TestGoClientWaits hands out each mail once: the oldest that fits, whole, by filter and by claim.
+func TestGoClientWaits(t *testing.T) {
+	s := launch(t, filepath.Join(t.TempDir(), "data"))
+	u := s.signUp(t, "me@example.test")
+	c, address := client.New("http://"+s.http, u.key), u.inbox(t, "waits")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for _, code := range []string{"111222", "333444", "555666"} {
+		if err := s.mail(address, code); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var after int64
+	for _, want := range []string{"111222", "333444", "555666"} {
+		m, err := client.WaitForMessage(ctx, c, address, client.Wait{After: after, From: "SHOP", Since: time.Now().Add(-time.Hour)})
+		if err != nil || m.OTPCode != want || m.Headers["From"] == nil {
+			t.Fatalf("%+v %v, want %s", m, err, want)
+		}
+		after = m.ID
+	}
+	second := func(m *client.Message) bool { return m.OTPCode == "333444" }
+	if m, err := client.WaitForMessage(ctx, c, address, client.Wait{Match: second, Claim: true}); err != nil || m.ID != 2 {
+		t.Errorf("by a function: %+v %v", m, err)
+	}
+	if m, err := client.WaitForMessage(ctx, c, address, client.Wait{Claim: true, After: 1}); err != nil || m.ID != 3 {
+		t.Errorf("2 is claimed, and not handed out again: %+v %v", m, err)
+	}
+	if m, err := c.WaitForOTP(ctx, address, 0); err != nil || m.OTPCode != "555666" {
+		t.Errorf("the newest code: %+v %v", m, err)
+	}
+	seen := 0
+	for m, err := range client.EachMessage(ctx, c, address, client.MessageQuery{Limit: 2}) {
+		if seen++; err != nil || m.ID != int64(4-seen) {
+			t.Errorf("%+v %v", m, err)
+		}
+	}
+	for m, err := range client.EachOfAll(ctx, c, client.AllQuery{Limit: 2}) {
+		if seen++; err != nil || m.Inbox != address {
+			t.Errorf("%+v %v", m, err)
+		}
+	}
+	if seen != 6 {
+		t.Errorf("the pages hold %d messages, want 3 and 3", seen)
+	}
+}
+
+// TestGoClientOutlivesARestart: a wait and a stream go on where the service was killed, and lose nothing.
+func TestGoClientOutlivesARestart(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	s := launch(t, dir)
+	u := s.signUp(t, "me@example.test")
+	c, address := client.New("http://"+s.http, u.key), u.inbox(t, "restart")
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	now, err := c.Events(ctx, client.EventQuery{Inbox: address, After: client.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	followed := make(chan client.Event)
+	go func() {
+		defer close(followed)
+		for e, err := range client.Follow(ctx, c, client.EventQuery{Inbox: address, After: now.Next}) {
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			followed <- e
+			if e.OTP != "" {
+				return
+			}
+		}
+	}()
+	waited := make(chan string)
+	go func() {
+		m, err := c.WaitForOTP(ctx, address, 0)
+		if err != nil {
+			t.Error(err)
+			close(waited)
+			return
+		}
+		waited <- m.OTPCode
+	}()
+	s.sendText(t, address, "Plain", "nothing")
+	if e := <-followed; e.Subject != "Plain" {
+		t.Errorf("%+v", e)
+	}
+	s.kill()
+	s = launch(t, dir, "--http", s.http, "--smtp", s.smtp)
+	if err := s.mail(address, "482913"); err != nil {
+		t.Fatal(err)
+	}
+	if code := <-waited; code != "482913" {
+		t.Errorf("the wait ended with %q", code)
+	}
+	if e := <-followed; e.OTP != "482913" {
+		t.Errorf("the stream went on with %+v", e)
+	}
+}

@@ -1,0 +1,197 @@
+package operator
+
+import (
+	"context"
+	crand "crypto/rand"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"inboxd/internal/account"
+)
+
+// What is said of accounts over the socket.
+type (
+	createOrder struct {
+		Email    string `json:"email"`
+		Password string `json:"password"`
+		Plan     string `json:"plan,omitempty"`
+	}
+	planOrder struct {
+		Email string `json:"email"`
+		Plan  string `json:"plan"`
+	}
+	accountRow struct {
+		ID        string    `json:"id"`
+		Email     string    `json:"email"`
+		Plan      string    `json:"plan"`
+		Inboxes   int64     `json:"inboxes"`
+		CreatedAt time.Time `json:"created_at"`
+	}
+	emailOrder struct {
+		Email string `json:"email"`
+	}
+	deletion struct {
+		Done bool `json:"done"`
+	}
+	resetLink struct {
+		Link      string    `json:"link"`
+		ExpiresAt time.Time `json:"expires_at"`
+	}
+)
+
+func accountRowOf(p account.Profile) accountRow {
+	return accountRow{p.ID.String(), p.Email, string(p.Plan), p.Inboxes, p.CreatedAt}
+}
+
+type accountCreate struct {
+	Email         string `arg:"" help:"E-mail address to sign in with."`
+	Plan          string `help:"Plan (free or paid; default: the server's)." placeholder:"P"`
+	PasswordStdin bool   `help:"Read the password from standard input."`
+}
+
+// Run implements the command.
+func (c *accountCreate) Run(server *Command) error {
+	password, made := "", false
+	if c.PasswordStdin {
+		line, err := io.ReadAll(io.LimitReader(os.Stdin, 4096))
+		if err != nil {
+			return err
+		}
+		password = strings.TrimRight(string(line), "\r\n")
+	} else {
+		password, made = crand.Text(), true
+	}
+	var account accountRow
+	err := server.call("/account/create", createOrder{c.Email, password, c.Plan}, &account)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("account %s %s %s\n", account.ID, account.Email, account.Plan)
+	if made {
+		fmt.Printf("password %s\n", password)
+	}
+	return nil
+}
+
+type accountList struct{}
+
+// Run implements the command.
+func (accountList) Run(server *Command) error {
+	var accounts []accountRow
+	if err := server.call("/account/list", nil, &accounts); err != nil {
+		return err
+	}
+	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "ID\tEMAIL\tPLAN\tINBOXES\tCREATED")
+	for _, a := range accounts {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", a.ID, a.Email, a.Plan, a.Inboxes, a.CreatedAt.Format(time.RFC3339))
+	}
+	return w.Flush()
+}
+
+type accountSetPlan struct {
+	Email string `arg:"" help:"E-mail address of the account."`
+	Plan  string `arg:"" help:"free or paid."`
+}
+
+// Run implements the command.
+func (c *accountSetPlan) Run(server *Command) error {
+	if err := server.call("/account/set-plan", planOrder{c.Email, c.Plan}, nil); err != nil {
+		return err
+	}
+	fmt.Printf("%s is on the %s plan\n", c.Email, c.Plan)
+	return nil
+}
+
+type accountDelete struct {
+	Email string `arg:"" help:"E-mail address of the account."`
+}
+
+// Run implements the command. A big account takes several calls; one that is interrupted is
+// deleted to its end by the server.
+func (c *accountDelete) Run(server *Command) error {
+	for done := (deletion{}); !done.Done; {
+		if err := server.call("/account/delete", emailOrder{c.Email}, &done); err != nil {
+			return err
+		}
+	}
+	fmt.Printf("%s is deleted\n", c.Email)
+	return nil
+}
+
+type accountResetLink struct {
+	Email string `arg:"" help:"E-mail address of the account."`
+}
+
+// Run implements the command.
+func (c *accountResetLink) Run(server *Command) error {
+	var link resetLink
+	if err := server.call("/account/reset-link", emailOrder{c.Email}, &link); err != nil {
+		return err
+	}
+	fmt.Printf("%s\nvalid until %s, once\n", link.Link, link.ExpiresAt.Format(time.RFC3339))
+	return nil
+}
+
+func (s *Socket) createAccount(ctx context.Context, order createOrder) (any, error) {
+	plan := s.System.NewPlan
+	if order.Plan != "" {
+		var err error
+		if plan, err = account.ParsePlan(order.Plan); err != nil {
+			return nil, err
+		}
+	}
+	profile, err := s.System.OpenAccount(ctx, order.Email, order.Password, plan)
+	if err != nil {
+		return nil, err
+	}
+	return accountRowOf(profile), nil
+}
+
+// listAccounts lists the oldest first.
+func (s *Socket) listAccounts(context.Context, struct{}) (any, error) {
+	out := []accountRow{}
+	var after account.ID
+	for {
+		page, err := s.System.Profiles(after, 1000)
+		if err != nil || len(page) == 0 {
+			slices.SortFunc(out, func(a, b accountRow) int { return a.CreatedAt.Compare(b.CreatedAt) })
+			return out, err
+		}
+		for _, p := range page {
+			out = append(out, accountRowOf(p))
+		}
+		after = page[len(page)-1].ID
+	}
+}
+
+func (s *Socket) setPlan(ctx context.Context, order planOrder) (any, error) {
+	plan, err := account.ParsePlan(order.Plan)
+	if err != nil {
+		return nil, err
+	}
+	return struct{}{}, s.System.SetPlan(ctx, order.Email, plan)
+}
+
+// deleteTimeout is well within what the command waits for an answer.
+const deleteTimeout = 10 * time.Second
+
+func (s *Socket) deleteAccount(ctx context.Context, order emailOrder) (any, error) {
+	ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
+	defer cancel()
+	err := s.System.DeleteAccount(ctx, order.Email)
+	if err != nil && ctx.Err() != nil {
+		return deletion{}, nil
+	}
+	return deletion{Done: err == nil}, err
+}
+
+func (s *Socket) resetLink(ctx context.Context, order emailOrder) (any, error) {
+	token, expires, err := s.System.ResetToken(ctx, order.Email)
+	return resetLink{ResetURL(s.BaseURL, token), expires}, err
+}

@@ -1,0 +1,91 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"inboxd/internal/fault"
+)
+
+type backupCommand struct {
+	Dir string `arg:"" help:"Folder to make. A start with it as --data restores the backup." type:"path"`
+}
+
+// backupOrder names a folder by its absolute path: the server may have another working directory.
+type backupOrder struct {
+	Dir string `json:"dir"`
+}
+
+// backupTimeout bounds how long the command waits. Without links, as to another disk, all is copied.
+const backupTimeout = 24 * time.Hour
+
+// Run implements the command.
+func (c *backupCommand) Run(server *Command) error {
+	began := time.Now()
+	stop := progress(os.Stderr, c.Dir)
+	err := server.callWithin(backupTimeout, "/backup", backupOrder{c.Dir}, nil)
+	stop()
+	if err != nil {
+		return err
+	}
+	files, bytes := sizeOf(c.Dir)
+	fmt.Printf("backup %s: %d files, %s, %s\n", c.Dir, files, ByteText(bytes), time.Since(began).Round(time.Millisecond))
+	return nil
+}
+
+// progress tells on a terminal how far a folder has grown, until stop.
+func progress(out *os.File, dir string) (stop func()) {
+	if info, err := out.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return func() {}
+	}
+	over, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for tick := time.NewTicker(500 * time.Millisecond); ; {
+			select {
+			case <-over:
+				tick.Stop()
+				fmt.Fprint(out, "\r\033[K")
+				return
+			case <-tick.C:
+				files, bytes := sizeOf(dir)
+				fmt.Fprintf(out, "\r\033[K%d files, %s", files, ByteText(bytes))
+			}
+		}
+	}()
+	return func() { close(over); <-ended }
+}
+
+// sizeOf counts the files in a folder that may be growing.
+func sizeOf(dir string) (files int, bytes int64) {
+	_ = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Type().IsRegular() {
+			if info, err := entry.Info(); err == nil {
+				files++
+				bytes += info.Size()
+			}
+		}
+		return nil
+	})
+	return files, bytes
+}
+
+// backup makes one. A folder inside of the data folder would be in the next one.
+func (s *Socket) backup(_ context.Context, order backupOrder) (any, error) {
+	data, err := filepath.Abs(s.Data)
+	if err != nil {
+		return nil, err
+	}
+	if !filepath.IsAbs(order.Dir) {
+		return nil, fault.New(fault.Invalid, "The backup's folder must be named by its absolute path")
+	}
+	if in, err := filepath.Rel(data, order.Dir); err == nil && in != ".." && !strings.HasPrefix(in, "../") {
+		return nil, fault.New(fault.Invalid, fmt.Sprintf("The folder %s is inside of the data folder: choose another place", order.Dir))
+	}
+	return struct{}{}, s.Store.Backup(filepath.Clean(order.Dir))
+}

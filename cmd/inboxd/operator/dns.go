@@ -1,0 +1,95 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"inboxd/internal/domain"
+	"inboxd/internal/domain/lookup"
+)
+
+type dkimShow struct{}
+
+// Run implements the command.
+func (dkimShow) Run(server *Command) error {
+	var zone string
+	if err := server.call("/dkim/show", struct{}{}, &zone); err != nil {
+		return err
+	}
+	fmt.Print(zone)
+	return nil
+}
+
+// showDKIM answers with the records of the service domain; its keys are made now if they
+// were not needed before.
+func (s *Socket) showDKIM(ctx context.Context, _ struct{}) (any, error) {
+	records, err := s.System.ServiceRecords(ctx)
+	return domain.Zone(records), err
+}
+
+type dnsCommand struct{}
+
+// Run implements the command. It ends with 1 when something is missing or nobody knows.
+func (dnsCommand) Run(server *Command) error {
+	var shown []lookup.Shown
+	if err := server.call("/dns", struct{}{}, &shown); err != nil {
+		return err
+	}
+	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "\tTYPE\tNAME\tWANTED\tSHOWN")
+	missing := 0
+	for _, one := range shown {
+		if !one.OK {
+			missing++
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", verdict(one), one.Type, one.Name, short(one.Want), short(seen(one)))
+	}
+	if err := w.Flush(); err != nil || missing == 0 {
+		return err
+	}
+	return fmt.Errorf("%d of %d are not as they should be", missing, len(shown))
+}
+
+func verdict(one lookup.Shown) string {
+	switch {
+	case one.OK:
+		return "ok"
+	case one.Err != "":
+		return "unknown"
+	case len(one.Has) == 0:
+		return "missing"
+	}
+	return "differs"
+}
+
+// short keeps a line on a screen; keys are shown whole by dkim show.
+func short(text string) string {
+	if len(text) > 60 {
+		return text[:57] + "..."
+	}
+	return text
+}
+
+func seen(one lookup.Shown) string {
+	if one.Err != "" {
+		return "no answer: " + one.Err
+	}
+	return strings.Join(one.Has, " | ")
+}
+
+// dnsTimeout bounds all questions together; they follow each other.
+const dnsTimeout = 25 * time.Second
+
+func (s *Socket) lookAtDNS(ctx context.Context, _ struct{}) (any, error) {
+	ctx, cancel := context.WithTimeout(ctx, dnsTimeout)
+	defer cancel()
+	signing, err := s.System.ServiceRecords(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return lookup.Service(ctx, s.DNS, s.Domain, s.MXHost, signing), nil
+}

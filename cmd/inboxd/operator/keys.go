@@ -1,0 +1,55 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+
+	"inboxd/internal/account"
+)
+
+// What is said of keys over the socket.
+type (
+	keyOrder struct {
+		Email         string   `json:"email"`
+		Label         string   `json:"label"`
+		Scopes        []string `json:"scopes"`
+		ExpiresInDays *int     `json:"expires_in_days"`
+	}
+	newKey struct {
+		ID  int64  `json:"id"`
+		Key string `json:"key"`
+	}
+)
+
+type keyCreate struct {
+	Email         string   `arg:"" help:"E-mail address of the account."`
+	Label         string   `help:"What the key is for." default:"made by the operator"`
+	Scopes        []string `help:"What it may do." default:"full"`
+	ExpiresInDays *int     `help:"30, 90 or 365; left out: never." placeholder:"DAYS"`
+}
+
+// Run implements the command. The key is the only line, so that a script can take it.
+func (c *keyCreate) Run(server *Command) error {
+	var key newKey
+	if err := server.call("/key/create", keyOrder{c.Email, c.Label, c.Scopes, c.ExpiresInDays}, &key); err != nil {
+		return err
+	}
+	_, err := fmt.Println(key.Key)
+	return err
+}
+
+func (s *Socket) createKey(ctx context.Context, order keyOrder) (any, error) {
+	scopes, err := account.ParseScopes(order.Scopes)
+	if err != nil {
+		return nil, err
+	}
+	profile, err := s.System.Account(ctx, order.Email)
+	if err != nil {
+		return nil, err
+	}
+	issued, err := s.System.IssueKey(ctx, profile.ID, order.Label, scopes, order.ExpiresInDays)
+	if err != nil {
+		return nil, err
+	}
+	return newKey{issued.Key.ID, issued.Token}, nil
+}

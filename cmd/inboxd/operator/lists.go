@@ -1,0 +1,171 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"inboxd/internal/inbox"
+)
+
+// What is said of inboxes and webhooks over the socket.
+type (
+	inboxesOrder struct {
+		Email  string `json:"email"`
+		Cursor string `json:"cursor"`
+	}
+	inboxesPage struct {
+		Inboxes []inboxRow `json:"inboxes"`
+		Damaged []string   `json:"damaged"`
+		Next    string     `json:"next"`
+	}
+	inboxRow struct {
+		Address   string    `json:"address"`
+		Label     string    `json:"label"`
+		Messages  int       `json:"messages"`
+		Unread    int       `json:"unread"`
+		Bytes     int64     `json:"bytes"`
+		Last      time.Time `json:"last_message_at"`
+		Encrypted bool      `json:"encrypted"`
+		CreatedAt time.Time `json:"created_at"`
+	}
+	webhookRow struct {
+		ID         int64     `json:"id"`
+		Event      string    `json:"event"`
+		Inbox      string    `json:"inbox"`
+		URL        string    `json:"url"`
+		LastAt     time.Time `json:"last_at"`
+		LastStatus int       `json:"last_status"`
+	}
+)
+
+type inboxList struct {
+	Email string `arg:"" optional:"" help:"E-mail address of the account; left out: of every account."`
+}
+
+// Run implements the command.
+func (c *inboxList) Run(server *Command) error {
+	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "ADDRESS\tACCOUNT\tMESSAGES\tUNREAD\tSIZE\tLAST MAIL\tENCRYPTED\tLABEL")
+	err := server.each(c.Email, func(email string) error {
+		for order := (inboxesOrder{Email: email}); ; {
+			var page inboxesPage
+			if err := server.call("/inbox/list", order, &page); err != nil {
+				return err
+			}
+			for _, i := range page.Inboxes {
+				fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%s\t%t\t%s\n", i.Address, email, i.Messages, i.Unread, ByteText(i.Bytes), moment(i.Last), i.Encrypted, i.Label)
+			}
+			for _, address := range page.Damaged {
+				fmt.Fprintf(w, "%s\t%s\tdamaged: inboxd check\n", address, email)
+			}
+			if order.Cursor = page.Next; order.Cursor == "" {
+				return w.Flush()
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+type webhookList struct {
+	Email string `arg:"" optional:"" help:"E-mail address of the account; left out: of every account."`
+}
+
+// Run implements the command. Secrets are not shown.
+func (c *webhookList) Run(server *Command) error {
+	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "ID\tACCOUNT\tEVENT\tINBOX\tLAST CALL\tSTATUS\tURL")
+	err := server.each(c.Email, func(email string) error {
+		var rows []webhookRow
+		if err := server.call("/webhook/list", emailOrder{email}, &rows); err != nil {
+			return err
+		}
+		for _, h := range rows {
+			fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", h.ID, email, h.Event, orDash(h.Inbox), moment(h.LastAt), status(h), h.URL)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// each does what is to be done for one account, or for all.
+func (c *Command) each(email string, do func(email string) error) error {
+	if email != "" {
+		return do(email)
+	}
+	var accounts []accountRow
+	if err := c.call("/account/list", nil, &accounts); err != nil {
+		return err
+	}
+	for _, a := range accounts {
+		if err := do(a.Email); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// status is what the last call was answered with.
+func status(h webhookRow) string {
+	switch {
+	case h.LastAt.IsZero():
+		return "-"
+	case h.LastStatus == 0:
+		return "no answer"
+	}
+	return strconv.Itoa(h.LastStatus)
+}
+
+func moment(at time.Time) string {
+	if at.IsZero() {
+		return "-"
+	}
+	return at.UTC().Format(time.RFC3339)
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// inboxesAPage is how many inboxes are read for one call: each comes into memory.
+const inboxesAPage = 500
+
+func (s *Socket) listInboxes(ctx context.Context, order inboxesOrder) (any, error) {
+	profile, err := s.System.Account(ctx, order.Email)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.System.ListInboxes(ctx, profile.ID, order.Cursor, inboxesAPage, func(*inbox.View) bool { return true })
+	page := inboxesPage{Damaged: found.Damaged, Next: found.Next}
+	for _, v := range found.Views {
+		row := inboxRow{Address: v.Address, Label: v.Label, Bytes: v.Bytes, Encrypted: v.Encrypted, CreatedAt: v.CreatedAt}
+		row.Messages, row.Unread, row.Last = v.Counts(time.Now())
+		page.Inboxes = append(page.Inboxes, row)
+	}
+	return page, err
+}
+
+func (s *Socket) listWebhooks(ctx context.Context, order emailOrder) (any, error) {
+	profile, err := s.System.Account(ctx, order.Email)
+	if err != nil {
+		return nil, err
+	}
+	rows := []webhookRow{}
+	hooks, err := s.System.ListWebhooks(ctx, profile.ID)
+	for _, h := range hooks {
+		rows = append(rows, webhookRow{h.ID, h.Event, h.Inbox, h.URL, h.LastAt, h.LastStatus})
+	}
+	return rows, err
+}

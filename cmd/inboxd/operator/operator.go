@@ -1,0 +1,85 @@
+// Package operator is what an operator says to a running server: the commands of `inboxd admin`, and the
+// socket that takes them. It holds no rule of the product.
+package operator
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Command is the operator's side: each command is a request over the socket, or several.
+type Command struct {
+	Data        string `help:"Data folder of the server." default:"./data" placeholder:"DIR"`
+	AdminSocket string `help:"Admin socket (default DIR/admin.sock)." placeholder:"PATH"`
+
+	Account struct {
+		Create  accountCreate  `cmd:"" help:"Make an account and print its password, unless it is given."`
+		List    accountList    `cmd:"" help:"List the accounts."`
+		SetPlan accountSetPlan `cmd:"" help:"Move an account to another plan."`
+
+		Delete    accountDelete    `cmd:"" help:"Delete an account with its inboxes, keys and sessions."`
+		ResetLink accountResetLink `cmd:"" help:"Print a link that sets a new password: for one hour, once."`
+	} `cmd:"" help:"Accounts."`
+	DKIM struct {
+		Show dkimShow `cmd:"" help:"Print the DNS records of the service domain's DKIM keys, as a zone file."`
+	} `cmd:"" help:"Signing of outgoing mail." name:"dkim"`
+	Key struct {
+		Create keyCreate `cmd:"" help:"Make a key of an account and print it: it is shown once."`
+	} `cmd:"" help:"Keys of accounts."`
+	Inbox struct {
+		List inboxList `cmd:"" help:"List the inboxes, the newest of an account first."`
+	} `cmd:"" help:"Inboxes of accounts."`
+	Webhook struct {
+		List webhookList `cmd:"" help:"List the webhooks and what their last call gave."`
+	} `cmd:"" help:"Webhooks of accounts."`
+	DNS   dnsCommand    `cmd:"" name:"dns" help:"Show what DNS says of the service domain, beside what it should: MX, wildcard, A, PTR, SPF, DKIM, DMARC. Exit 1 when something is amiss."`
+	Queue queueCommands `cmd:"" help:"Outgoing mail that waits."`
+	Stats statsCommand  `cmd:"" help:"Print the server's figures."`
+
+	Backup backupCommand `cmd:"" help:"Copy the data folder as it is now, while the server goes on."`
+
+	ExplainOTP explainOTP `cmd:"" name:"explain-otp" help:"Print each candidate for the code of a mail in a file, and what weighed for and against it."`
+}
+
+// call sends order to the server's socket and reads the answer into result.
+func (c *Command) call(path string, order, result any) error {
+	return c.callWithin(30*time.Second, path, order, result)
+}
+
+func (c *Command) callWithin(timeout time.Duration, path string, order, result any) error {
+	socket := c.AdminSocket
+	if socket == "" {
+		socket = filepath.Join(c.Data, "admin.sock")
+	}
+	body, err := json.Marshal(order)
+	if err != nil {
+		return err
+	}
+	client := http.Client{Timeout: timeout, Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		},
+	}}
+	resp, err := client.Post("http://admin"+path, "application/json", bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("no server answers at %s: %w", socket, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, 4096))
+		return errors.New(strings.TrimSpace(string(text)))
+	}
+	if result == nil {
+		return nil
+	}
+	return json.NewDecoder(resp.Body).Decode(result)
+}

@@ -1,0 +1,37 @@
+package operator
+
+import (
+	"errors"
+	"fmt"
+
+	"inboxd/internal/fault"
+)
+
+// Sentence is what an operator reads: a fault's own sentence with its cause.
+func Sentence(err error) string {
+	var f *fault.Error
+	if !errors.As(err, &f) {
+		return err.Error()
+	}
+	text := f.Detail
+	if f.Field != "" {
+		text = fmt.Sprintf("Invalid request: '%s' %s", f.Field, f.Detail)
+	}
+	if f.Err != nil {
+		text += ": " + f.Err.Error()
+	}
+	return text
+}
+
+// ByteText is n bytes in the unit that leaves up to four digits.
+func ByteText(n int64) string {
+	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB"}
+	f := float64(n)
+	for f >= 1024 && len(units) > 1 {
+		f, units = f/1024, units[1:]
+	}
+	return fmt.Sprintf("%.4g %s", f, units[0])
+}
+
+// ResetURL has its token behind the #, which no browser sends to a server and no proxy logs.
+func ResetURL(base, token string) string { return base + "/reset#token=" + token }

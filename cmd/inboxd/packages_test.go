@@ -1,0 +1,197 @@
+package main
+
+import (
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"inboxd/internal/testdeps"
+)
+
+// readmeBlock is the first block of a language in the README of the tree; that of its package has it, too.
+func readmeBlock(t *testing.T, language, ofPackage string) string {
+	t.Helper()
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := regexp.MustCompile("(?s)\n```" + language + "\n(.*?)```").FindSubmatch(readme)
+	if block == nil {
+		t.Fatalf("README has nothing in %s", language)
+	}
+	if ofPackage != "" {
+		own, err := os.ReadFile(ofPackage)
+		if err != nil || !bytes.Contains(own, block[1]) {
+			t.Errorf("%s does not show the same %s as README: %v", ofPackage, language, err)
+		}
+	}
+	return string(block[1])
+}
+
+// tour runs a program that prints where to send a code, sends it there, and wants it printed.
+func (u *user) tour(t *testing.T, dir, name string, args ...string) {
+	t.Helper()
+	cmd := u.program(t, dir, name, args...)
+	var complaint strings.Builder
+	cmd.Stderr = &complaint
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said := bufio.NewReader(out)
+	line, err := said.ReadString('\n')
+	if address, ok := strings.CutPrefix(strings.TrimSpace(line), "Send a mail with a code to "); !ok {
+		t.Errorf("it begins with %q: %v", line, err)
+	} else if err := u.server.mail(address, "482913"); err != nil {
+		t.Error(err)
+	}
+	rest, err := io.ReadAll(said)
+	if err := cmd.Wait(); err != nil || string(rest) != "482913\n" {
+		t.Errorf("it ends with %q: %v\n%s", rest, err, complaint.String())
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// installPython builds the wheel, installs it into an empty folder, and runs what README says there.
+func (u *user) installPython(t *testing.T) {
+	t.Helper()
+	python, empty := testdeps.Program(t, "python3"), t.TempDir()
+	u.outside(t, pythonClient, python, "-m", "pip", "wheel", "-q", "--no-build-isolation", "--no-deps", "--no-index", "--disable-pip-version-check", "-w", empty, ".")
+	wheels, _ := filepath.Glob(filepath.Join(empty, "*.whl"))
+	if len(wheels) != 1 {
+		t.Fatalf("built were %v", wheels)
+	}
+	u.outside(t, empty, python, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--disable-pip-version-check", "--target", "src", wheels[0])
+	write(t, filepath.Join(empty, "tour.py"), readmeBlock(t, "python", pythonClient+"/README.md"))
+	u.tour(t, empty, python, "tour.py")
+}
+
+// installTypescript is the same for npm's package, and checks the block's types.
+func (u *user) installTypescript(t *testing.T) {
+	t.Helper()
+	empty := t.TempDir()
+	u.outside(t, typescriptClient, "npm", "pack", "--silent", "--ignore-scripts", "--pack-destination", empty)
+	packed, _ := filepath.Glob(filepath.Join(empty, "*.tgz"))
+	if len(packed) != 1 {
+		t.Fatalf("packed were %v", packed)
+	}
+	write(t, filepath.Join(empty, "package.json"), "{}")
+	u.outside(t, empty, "npm", "install", "--silent", "--offline", "--no-audit", "--no-fund", packed[0])
+	block := readmeBlock(t, "ts", typescriptClient+"/README.md")
+	write(t, filepath.Join(empty, "tour.mts"), block)
+	compiler, err := filepath.Abs(filepath.Join(typescriptClient, "node_modules/.bin/tsc"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.outside(t, empty, compiler, "--strict", "--target", "es2022", "--module", "nodenext", "tour.mts")
+	u.tour(t, empty, "node", "tour.mjs")
+}
+
+// TestGoClientIsImportable gives a copy of the module a public path, offers it as a module proxy does, and has
+// an empty folder get the client and run what README says.
+func TestGoClientIsImportable(t *testing.T) {
+	if testing.Short() {
+		t.Skip("copies the module")
+	}
+	const path, version = "mail.example.com/inboxd", "v0.1.0"
+	copied, proxy, empty := t.TempDir(), t.TempDir(), t.TempDir()
+	sources(t, copied)
+	rename := exec.CommandContext(t.Context(), filepath.Join(copied, ".ci/rename-module"), path)
+	if said, err := rename.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	offer(t, copied, filepath.Join(proxy, path, "@v"), path+"@"+version, version)
+	u := launch(t, filepath.Join(t.TempDir(), "data")).signUp(t, "me@example.test")
+	u.more = []string{"GOPROXY=file://" + proxy, "GONOSUMDB=" + path, "GOFLAGS=-modcacherw", "GOMODCACHE=" + filepath.Join(t.TempDir(), "cache")}
+	write(t, filepath.Join(empty, "main.go"), strings.Replace(readmeBlock(t, "go", ""), `"inboxd/`, `"`+path+`/`, 1))
+	u.outside(t, empty, "go", "mod", "init", "tour")
+	u.outside(t, empty, "go", "get", path+"/http/client@"+version)
+	u.outside(t, empty, "go", "build", "-trimpath", "-o", "tour", ".")
+	u.tour(t, empty, "./tour")
+}
+
+// sources copies what a module zip has of this one and the compiler reads, and what renames it.
+func sources(t *testing.T, to string) {
+	t.Helper()
+	from := os.DirFS("../..")
+	err := fs.WalkDir(from, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "node_modules" || d.Name() == "testdata" || d.Name() == "generated" || strings.HasPrefix(d.Name(), ".") && name != "." && name != ".ci"):
+			return fs.SkipDir
+		case d.IsDir() || !strings.HasSuffix(name, ".go") && name != "go.mod" && name != "go.sum" && name != ".ci/rename-module":
+			return nil
+		}
+		text, err := fs.ReadFile(from, name)
+		if err != nil {
+			return err
+		}
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(to, name)), 0o700); err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(to, name), text, 0o700)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// offer writes what a module proxy serves of one version ($GOPROXY protocol, Go modules reference).
+func offer(t *testing.T, module, dir, prefix, version string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var zipped bytes.Buffer
+	w := zip.NewWriter(&zipped)
+	err := fs.WalkDir(os.DirFS(module), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(filepath.Join(module, name))
+		if err != nil {
+			return err
+		}
+		f, err := w.Create(prefix + "/" + name)
+		if err != nil {
+			return err
+		}
+		_, err = f.Write(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	mod, err := os.ReadFile(filepath.Join(module, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "list"), version+"\n")
+	write(t, filepath.Join(dir, version+".info"), `{"Version":"`+version+`"}`)
+	write(t, filepath.Join(dir, version+".mod"), string(mod))
+	write(t, filepath.Join(dir, version+".zip"), zipped.String())
+}
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
