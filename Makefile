@@ -6,12 +6,18 @@ ARGS    ?=
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 # Rules that start no goroutine: the race detector makes them twenty times slower and has nothing to
 # find. make race runs them with it all the same.
-PURE   := ./internal/message/... ./internal/icalendar/... ./internal/calendar/...
+PURE   := ./internal/message/... ./internal/icalendar/... ./internal/calendar/... ./http/contract
+# Programs as their users start them, for the same reason: what runs at once in them is tested with the
+# detector in the packages that they are made of, and here in the tests of RACED.
+WHOLE  := ./cmd/... ./bench/...
+RACED  := TestMainJob|TestKillUnderLoad|TestWebhooks|TestGoClientEvents|TestPollsAreNeverStale
+# Tests of one goroutine, and of days of a clock that is not the machine's.
+ALONE  := TestRetentionRemovesWhatIsOver|TestHangingReceiversDelayNobody|TestOldEventsAreNotShown|TestDomainsAreCheckedByThemselves|TestInboxRoundTrip|TestBitFlips|TestKilledBetweenSteps|TestEveryFailedWrite
 
 # What make deps unpacked is found before what the machine has.
 export PATH := $(CURDIR)/.deps/bin:$(PATH)
 
-.PHONY: build run page page-all page-figures client-figures check test test-clients race ownercheck lint lint-go lint-page house otp-train fuzz bench crash deps soak help
+.PHONY: build run page page-all page-figures client-figures check test test-raced test-whole test-clients race ownercheck lint lint-go lint-page house otp-train fuzz bench crash deps soak help
 
 build: ## the programs, into bin/, stamped with VERSION
 	$(GO) build -ldflags '-X inboxd/internal/version.stamped=$(VERSION)' -o bin/ ./cmd/...
@@ -31,21 +37,25 @@ run: build ## the server with its defaults, and ARGS: make run ARGS="--default-p
 check: lint-go ## lint-go and the quick tests; needs nothing beside Go
 	$(GO) test -short -shuffle=on ./...
 
-# What compiles other programs or drives browsers for minutes, beside TestPage, which stays.
-SLOW   := TestGeneratedClients|TestGoClientIsImportable|TestDocsInABrowser|TestContractLints
-
 # deps waits for the network while lint-go compiles; lint-go has vetted what go test would vet once more.
-# Of the tests the longest begin first, and the others run beside them.
+# The two halves run beside each other, one package of each at a time, the longest first.
 test: ## everything that must hold before a change is merged
 	$(MAKE) -j2 deps lint-go
-	$(MAKE) lint-page build
-	$(GO) test -vet=off -shuffle=on $(PURE)
-	$(GO) test -vet=off -race -shuffle=on -timeout 20m -skip '$(SLOW)' ./cmd/inboxd ./persist ./actors $$($(GO) list ./... | grep -vxF "$$($(GO) list $(PURE))")
-	$(GO) test -vet=off -race -shuffle=on -tags failpoints ./internal/ingest ./cmd/inboxd -run Failpoint
+	$(MAKE) -j2 lint-page build
+	$(MAKE) -j2 test-raced test-whole
+
+test-raced:
+	$(GO) test -vet=off -race -shuffle=on -p 1 -timeout 20m -skip '$(ALONE)' ./persist ./actors $$($(GO) list ./... | grep -vxF "$$($(GO) list $(PURE) $(WHOLE) ./internal/archtest)")
+	$(GO) test -vet=off -race -shuffle=on -run '^($(RACED))$$' ./cmd/inboxd
+
+test-whole:
+	$(GO) test -vet=off -shuffle=on -p 1 -timeout 20m $(WHOLE) $(PURE)
+	$(GO) test -vet=off -shuffle=on -p 1 -run '^($(ALONE))$$' ./persist ./actors
+	$(GO) test -vet=off -shuffle=on -p 1 -tags failpoints ./internal/ingest ./cmd/inboxd -run Failpoint
 	./.ci/must-fail-without-sync
 
 test-clients: deps build ## generators and linters of the contract, the Go client as others get it, /docs in a browser
-	$(GO) test -count=1 -timeout 20m -run '$(SLOW)' ./cmd/inboxd
+	$(GO) test -count=1 -timeout 20m -run 'TestGeneratedClients|TestGoClientIsImportable|TestDocsInABrowser|TestContractLints' ./cmd/inboxd
 
 race: ## the tests once more, all of their operations, without the cache
 	$(GO) test -race -shuffle=on -count=1 ./...

@@ -169,14 +169,19 @@ type revisionRecord struct {
 }
 
 func recordPerson(p icalendar.Person) mailboxRecord { return mailboxRecord{p.Email, p.Name} }
-func (r mailboxRecord) person() icalendar.Person    { return icalendar.Person{Email: r[0], Name: r[1]} }
+func (r mailboxRecord) person() icalendar.Person {
+	return icalendar.Person{Email: shared(r[0]), Name: shared(r[1])}
+}
 
 func recordAttendee(a calendar.Attendee) attendeeRecord {
 	return attendeeRecord{a.Email, a.Name, a.Role, a.Status, a.Kind, a.Asked}
 }
 
 func (r attendeeRecord) attendee() calendar.Attendee {
-	return calendar.Attendee{Person: icalendar.Person{Email: r.Email, Name: r.Name}, Role: r.Role, Status: r.Status, Kind: r.Kind, Asked: r.Asked}
+	return calendar.Attendee{
+		Person: icalendar.Person{Email: shared(r.Email), Name: shared(r.Name)},
+		Role:   shared(r.Role), Status: shared(r.Status), Kind: shared(r.Kind), Asked: r.Asked,
+	}
 }
 
 func recordRecurrence(c icalendar.Recurrence) recurrenceRecord {
@@ -258,14 +263,14 @@ func (r meetingRecord) meeting() calendar.Meeting {
 	return calendar.Meeting{
 		Event: icalendar.Event{
 			UID: r.UID, Title: r.Title, Start: r.Start.time(), End: r.End.time(), AllDay: r.AllDay,
-			Zone:     zone.Zone{Name: r.Timezone, Observances: convert(r.Observances, observanceRecord.observance)},
-			Location: r.Location, Description: r.Description, Organizer: optional(r.Organizer, mailboxRecord.person), Attendees: convert(r.Attendees, attendeeRecord.attendee),
-			Status: r.Status, Sequence: r.Sequence, Recurrence: optional(r.Recurrence, recurrenceRecord.recurrence), Stamp: r.Stamp.time(),
+			Zone:     zone.Zone{Name: shared(r.Timezone), Observances: convert(r.Observances, observanceRecord.observance)},
+			Location: shared(r.Location), Description: r.Description, Organizer: optional(r.Organizer, mailboxRecord.person), Attendees: convert(r.Attendees, attendeeRecord.attendee),
+			Status: shared(r.Status), Sequence: r.Sequence, Recurrence: optional(r.Recurrence, recurrenceRecord.recurrence), Stamp: r.Stamp.time(),
 			RecurrenceID: r.Occurrence.time(), Comment: r.Comment,
 		},
-		ID: r.ID, Source: r.Source, MyStatus: r.MyStatus, CreatedAt: r.CreatedAt.time(), UpdatedAt: r.UpdatedAt.time(),
+		ID: r.ID, Source: shared(r.Source), MyStatus: shared(r.MyStatus), CreatedAt: r.CreatedAt.time(), UpdatedAt: r.UpdatedAt.time(),
 		Version: r.Version, Mail: r.Mail, Asked: r.Asked, Answers: convert(r.Answers, answerRecord.answer),
-		Speaker: r.Speaker, Signed: r.Signed, Published: r.Published, Heard: convert(r.Heard, heardRecord.heard),
+		Speaker: shared(r.Speaker), Signed: r.Signed, Published: r.Published, Heard: convert(r.Heard, heardRecord.heard),
 		Copy: calendar.Copy{Sequence: r.Copied, Told: r.Told}, Until: r.Until.time(),
 		Outlived: optional(r.Outlived, revisionRecord.revision), Untold: r.Untold,
 	}

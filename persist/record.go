@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"time"
+	"unique"
 
 	"github.com/fxamacker/cbor/v2"
 )
@@ -92,6 +93,9 @@ func convert[A, B any](in []A, one func(A) B) []B {
 	}
 	return out
 }
+
+// shared returns the same text from memory that all who have it share: for what many records say alike.
+func shared(text string) string { return unique.Make(text).Value() }
 
 // optional converts what is there.
 func optional[A, B any](a *A, to func(A) B) *B {

@@ -58,14 +58,14 @@ type Meeting struct {
 	Signed  bool
 	// Published says that it came by PUBLISH: nobody can answer it.
 	Published bool
+	// Untold says that nobody was told of it: it is what cancellations say that came ahead of their REQUEST.
+	Untold bool
 	// Heard is how far single occurrences of a received meeting were told of beyond the meeting, each of
 	// them an override.
 	Heard []Heard
 	// Outlived is, of a received meeting of which single occurrences alone take place, how new the
 	// cancellation of all others is; nil: of the whole meeting nothing is known. Else RecurrenceID is zero.
 	Outlived *icalendar.Revision
-	// Untold says that nobody was told of it: it is what cancellations say that came ahead of their REQUEST.
-	Untold bool
 	// Copy is where the owner's copy of an own meeting stands.
 	Copy Copy
 	// Until is when it goes, see Goes; zero: never, as it is now.
