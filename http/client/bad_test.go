@@ -225,7 +225,7 @@ func TestWaitsShareConnections(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if n := opened.Load(); n > 10 {
+	if n := opened.Load(); n > 20 { // one may be on its way for each that found another's free meanwhile
 		t.Errorf("%d connections were opened", n)
 	}
 }
