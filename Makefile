@@ -38,14 +38,14 @@ check: lint-go ## lint-go and the quick tests; needs nothing beside Go
 	$(GO) test -short -shuffle=on ./...
 
 # deps waits for the network while lint-go compiles; lint-go has vetted what go test would vet once more.
-# The two halves run beside each other, one package of each at a time, the longest first.
+# The two halves run beside each other, the longest packages first; each waits for much beside the processors.
 test: ## everything that must hold before a change is merged
 	$(MAKE) -j2 deps lint-go
 	$(MAKE) -j2 lint-page build
 	$(MAKE) -j2 test-raced test-whole
 
 test-raced:
-	$(GO) test -vet=off -race -shuffle=on -p 1 -timeout 20m -skip '^($(ALONE))$$$$' ./persist ./actors $$($(GO) list ./... | grep -vxF "$$($(GO) list $(PURE) $(WHOLE) ./internal/archtest)")
+	$(GO) test -vet=off -race -shuffle=on -p 2 -timeout 20m -skip '^($(ALONE))$$' ./persist ./actors $$($(GO) list ./... | grep -vxF "$$($(GO) list $(PURE) $(WHOLE) ./internal/archtest)")
 	$(GO) test -vet=off -race -shuffle=on -run '^($(RACED))$$' ./cmd/inboxd
 
 test-whole:

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"encoding/base64"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -32,6 +33,7 @@ func TestNoAnswerReachesAnotherClient(t *testing.T) {
 		w.deliver(c.address, inbox.Receive{Subject: c.word, Content: &inbox.Content{
 			Doc: message.Document{Text: strings.Repeat(c.word+" ", 1+n*10)}, OTP: inbox.OTP{Code: c.word},
 		}})
+		w.deliver(c.address, mailOf(mailOfFiles(wordsOf(c.word, n)), inbox.OTP{Code: c.word}))
 	}
 	for n := range all {
 		callers.Go(func() {
@@ -41,7 +43,7 @@ func TestNoAnswerReachesAnotherClient(t *testing.T) {
 				other := &all[random.IntN(clients)]
 				var r reply
 				var err error
-				switch random.IntN(8) {
+				switch random.IntN(9) {
 				case 0:
 					r, err = w.try(get, one+"/latest", me.key, "")
 				case 1:
@@ -56,6 +58,11 @@ func TestNoAnswerReachesAnotherClient(t *testing.T) {
 					r, err = w.try(post, "/api/keys", me.session, fmt.Sprintf(`{"label":%q}`, me.word))
 				case 6:
 					r, err = w.try(patch, one, me.key, fmt.Sprintf(`{"nonsense-%s":1}`, me.word))
+				case 7:
+					r, err = w.try(get, fmt.Sprintf("%s/messages/2/attachments/%d", one, 1+random.IntN(3)), me.key, "")
+					if err == nil && strings.TrimSpace(r.body) != wordsOf(me.word, n) {
+						t.Errorf("a file of %s has %d bytes, want %d", me.word, len(r.body), len(wordsOf(me.word, n)))
+					}
 				default: // another's inbox: refused, and only its address is repeated
 					r, err = w.try(get, "/api/v1/inboxes/"+other.address+"/latest", me.key, "")
 					if other != me && r.status != 403 {
@@ -76,4 +83,17 @@ func TestNoAnswerReachesAnotherClient(t *testing.T) {
 		})
 	}
 	callers.Wait()
+}
+
+func wordsOf(word string, n int) string {
+	return strings.TrimSpace(strings.Repeat(word+"\r\n", 1+n*50))
+}
+
+// mailOfFiles has the same text as a file in each encoding: one that is read where it lies, and two that are not.
+func mailOfFiles(text string) string {
+	mail := "From: a@b.test\r\nSubject: files\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n"
+	for encoding, body := range map[string]string{"base64": base64.StdEncoding.EncodeToString([]byte(text)), "quoted-printable": text, "7bit": text} {
+		mail += "--b\r\nContent-Disposition: attachment; filename=a.txt\r\nContent-Transfer-Encoding: " + encoding + "\r\n\r\n" + body + "\r\n"
+	}
+	return mail + "--b--\r\n"
 }

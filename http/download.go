@@ -119,9 +119,7 @@ func (r *request) find(id int, raw *io.SectionReader) (*message.File, error) {
 		return nil, err
 	}
 	file, _ := message.FindAttachment(*all, id)
-	if file == nil || file.Bytes == nil { // else they may be those that were lent
-		lent.Put(all)
-	}
+	lent.Put(all)
 	return file, nil
 }
 

@@ -140,6 +140,9 @@ func (c *Client) client() *http.Client {
 // stay hands a redirect to the caller: the credential would go where nobody sent it.
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
+// Transport is what carries the calls of clients without an HTTP of their own, for who puts something around it.
+func Transport() http.RoundTripper { return shared.Transport }
+
 // shared keeps the connections of many waits for the next ones.
 var shared = func() *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()

@@ -87,7 +87,7 @@ func EachFile(raw []byte, fn func(id int, f *File) bool) {
 // File is an attachment to be read in pieces.
 type File struct {
 	Size  int64
-	Bytes []byte // the file itself where that can't be done; else nil
+	Bytes []byte // the file itself where that can't be done, in memory of its own; else nil
 
 	base64  bool
 	at, end int64 // where it lies in the message, encoded

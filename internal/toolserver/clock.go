@@ -17,11 +17,10 @@ func (s *Server) dated(api *client.Client) *client.Client {
 	if c.HTTP != nil {
 		plain = *c.HTTP
 	}
-	next := plain.Transport
-	if next == nil {
-		next = http.DefaultTransport
+	if plain.Transport == nil {
+		plain.Transport = client.Transport()
 	}
-	plain.Transport = dating{next, s}
+	plain.Transport = dating{plain.Transport, s}
 	c.HTTP, c.Retries = &plain, -1
 	return &c
 }
