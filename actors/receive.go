@@ -29,7 +29,8 @@ type Receiving struct {
 	sealer     *sealing.Sealer
 	now        func() time.Time
 
-	merged, refused tally // what mails did to meetings, and why those did not count that did nothing
+	merged, refused tally        // what mails did to meetings, and why those did not count that did nothing
+	codes           atomic.Int64 // found in mails, counted for each inbox that has one
 }
 
 // tally counts by a word of ours; any goroutine may use it.
@@ -186,16 +187,29 @@ func (r *Receiving) receiveFor(ctx context.Context, rcpt string, mail ingest.Mai
 		}
 	}
 	got, err := r.inboxes.Do(ctx, to, cmd)
-	if err == nil && got.Merged != "" {
-		r.merged.add(string(got.Merged))
-	}
-	if err == nil && got.Refused != "" {
-		r.refused.add(got.Refused)
+	if err == nil {
+		r.count(got, cmd)
+		if mail.Stored != nil {
+			mail.Stored(to, got.ID)
+		}
 	}
 	if got.Duplicate && cmd.Digest == (inbox.Digest{}) { // with more, Receive settles it for all
 		r.inboxes.owners.Notify(to, inbox.Settle{Digest: cmd.Repeat()})
 	}
 	return cmd.Digest, err
+}
+
+// count counts what a stored mail brought.
+func (r *Receiving) count(got inbox.Outcome, cmd inbox.Receive) {
+	if cmd.Content.OTP.Code != "" && !got.Duplicate {
+		r.codes.Add(1)
+	}
+	if got.Merged != "" {
+		r.merged.add(string(got.Merged))
+	}
+	if got.Refused != "" {
+		r.refused.add(got.Refused)
+	}
 }
 
 // untilFull bounds how long mail waits for what others say of it. On a full disk it is not

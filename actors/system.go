@@ -307,6 +307,7 @@ type Stats struct {
 	Hooks                         hooks.Stats
 	// What mails did to meetings, by outcome, and why those did not count that did nothing, both since the start.
 	Merged, RefusedMeetings map[string]int64
+	CodesFound              int64 // in mails since the start, counted for each inbox that has one
 }
 
 // Stats takes the picture.
@@ -317,6 +318,6 @@ func (s *System) Stats() Stats {
 		Passivated: inboxes.Left + accounts.Left,
 		InboxBytes: inboxes.Bytes, InFlight: inboxes.InFlight + accounts.InFlight,
 		JournalWaiting: s.journal.Waiting(), Queue: s.Mail.Stats(), Hooks: s.hooks.Stats(),
-		Merged: s.Receiving.merged.counts(), RefusedMeetings: s.Receiving.refused.counts(),
+		Merged: s.Receiving.merged.counts(), RefusedMeetings: s.Receiving.refused.counts(), CodesFound: s.Receiving.codes.Load(),
 	}
 }

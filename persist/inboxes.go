@@ -211,9 +211,7 @@ func (w *writer) copyDue(r *inbox.Rows) {
 
 // CopiesDue calls inbox with each of a group's in which an owner's copy is due.
 func (t *inboxTable) CopiesDue(g partition.Group, inbox func(addr string)) error {
-	first := partition.ID(g) * (partition.Count / partition.Groups)
-	keys := span{appendPrefix(nil, kindCopyDue, first), end(appendPrefix(nil, kindCopyDue, first+partition.Count/partition.Groups-1))}
-	return t.scan(keys, func(key, _ []byte) error {
+	return t.scan(partitionsOf(kindCopyDue, g), func(key, _ []byte) error {
 		inbox(string(key[prefixLen : len(key)-1]))
 		return nil
 	})

@@ -132,6 +132,13 @@ func ofGroup(k kind, g partition.Group) span {
 	return span{[]byte{byte(k), byte(g)}, []byte{byte(k), byte(g) + 1}}
 }
 
+// partitionsOf are the keys of a kind in the partitions of a group.
+func partitionsOf(k kind, g partition.Group) span {
+	const each = partition.Count / partition.Groups
+	first := partition.ID(g) * each
+	return span{appendPrefix(nil, k, first), end(appendPrefix(nil, k, first+each-1))}
+}
+
 // dueTime reads the time of a key of a due index.
 func dueTime(key []byte) time.Time { return readTime(key[groupLen:]) }
 

@@ -26,7 +26,7 @@ var ofNoPartition = []string{
 // overMany are those that look at many partitions, and pass over what is another node's.
 var overMany = []string{
 	"Accounts", "Closing", "CopiesDue", "DeliveryAccounts", "Domains", "DueDeliveries", "DueInboxes", "EachQueued", "ForgetOnce", "JournalAccounts",
-	"LeftQueued", "MailQueue", "Outbox", "OutboxBehind", "QueuedIn",
+	"LeftQueued", "MailQueue", "Outbox", "OutboxBehind", "QueuedIn", "Totals",
 }
 
 // TestNothingIsReadOrWrittenPastTheOwner calls every method of a store: over many partitions while

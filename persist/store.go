@@ -23,7 +23,8 @@ type Options = disk.Options
 type Unfit = disk.Unfit
 
 // Store is an open data folder: the tables over one engine. Their methods may be called from
-// any goroutine; commits of one entity are the caller's to order. No field changes after Open.
+// any goroutine; commits of one entity are the caller's to order. No field changes after Open, but
+// for what guards itself.
 type Store struct {
 	*engine
 	inboxTable
@@ -38,6 +39,7 @@ type Store struct {
 	deliveryTable
 	journal
 	secrets
+	totals totals
 }
 
 // Open takes the data folder dir, makes it when it is new, and checks that nothing of what

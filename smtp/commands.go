@@ -29,6 +29,7 @@ func (s *session) hangUp(r *reply) {
 // command reads one command line and either answers it or returns it: then it is go-smtp's to
 // read.
 func (s *session) command() []byte {
+	s.answered()
 	if s.refusals >= maxRefusals {
 		s.hangUp(replyErrors)
 		return nil
@@ -41,6 +42,7 @@ func (s *session) command() []byte {
 	text := string(bytes.TrimRight(line, "\r\n"))
 	verb, arg, _ := strings.Cut(text, " ")
 	verb = asciiUpper(verb)
+	s.timed = timed{command: verb, began: time.Now()}
 	switch word := firstWord(text); {
 	case webMethods[word], strings.Contains(text, " HTTP/"):
 		s.hangUp(s.refuse(replyWeb))

@@ -33,4 +33,8 @@ type Envelope struct {
 	// TraceLen is the length of our own lines on top of raw (Return-Path, Received). What
 	// the peer sent begins there: digest that part to recognise a repeat.
 	TraceLen int
+
+	// Stored hears, before Receive returns, of each inbox that has the mail and of its id there. A
+	// report about a mail of ours is in none.
+	Stored func(inbox string, id int64)
 }

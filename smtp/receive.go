@@ -41,14 +41,17 @@ func (s *session) progress() lines.Progress {
 	return lines.NewProgress(s.srv.opts.ProgressTimeout, s.srv.opts.TransferTimeout)
 }
 
-// receive has take look at what came until it is done with it, or the peer takes too long.
+// receive has take look at what came until it is done with it, or the peer takes too long. The time
+// that the peer took is not the command's.
 func (s *session) receive(take func(part []byte) (n int, done bool)) error {
+	s.timed.began = time.Time{}
 	body := &s.tx.body
 	for {
 		n, done := take(s.Unread())
 		s.Skip(n)
 		switch {
 		case done:
+			s.timed.began = time.Now()
 			return nil
 		case body.hopeless():
 			return body.refusal
@@ -82,6 +85,7 @@ func (s *session) finish() *reply {
 		return s.refuse(r)
 	}
 	env := s.tx.env
+	env.Stored = s.noteStored
 	if isLooping(s.tx.body.buf[env.TraceLen:]) {
 		return s.refuse(replyLoop)
 	}
@@ -94,15 +98,30 @@ func (s *session) finish() *reply {
 	s.tx.body.giveBack(raw)
 	s.srv.stats.accepted.Add(1)
 	s.srv.stats.acceptedOctets.Add(uint64(len(raw)))
-	s.tx.stored = len(raw)
+	s.tx.octets = len(raw)
 	return newReply("protocol", 250, 0, 0, "OK, stored as "+env.ID)
 }
 
-// logStored logs the mail whose 250 was just sent.
+// storedIn is an inbox that has the mail, and the mail's id there.
+type storedIn struct {
+	inbox string
+	id    int64
+}
+
+func (s *session) noteStored(inbox string, id int64) {
+	s.tx.stored = append(s.tx.stored, storedIn{inbox, id})
+}
+
+// logStored logs the mail whose 250 was just sent, once for each inbox that has it: so one search for
+// an inbox and an id finds all that became of a message.
 func (s *session) logStored() {
-	if env := &s.tx.env; s.tx.stored > 0 {
-		s.srv.log.LogAttrs(s.srv.ctx, slog.LevelInfo, "received", slog.String("id", env.ID),
-			slog.String("from", env.MailFrom), slog.Any("inbox", env.RcptTo), slog.Int("octets", s.tx.stored))
+	if s.tx.octets == 0 {
+		return
+	}
+	env := &s.tx.env
+	for _, in := range s.tx.stored {
+		s.srv.log.LogAttrs(s.srv.ctx, slog.LevelInfo, "received", slog.String("id", env.ID), slog.String("from", env.MailFrom),
+			slog.String("inbox", in.inbox), slog.Int64("message_id", in.id), slog.Int("octets", s.tx.octets))
 	}
 }
 

@@ -31,6 +31,7 @@ type session struct {
 	path     string        // of the MAIL or RCPT command that go-smtp is at, as on the wire
 	tx       transaction
 	refusals int
+	timed    timed
 
 	resumed  bool // goes on under TLS with what began in clear
 	heard    bool // a command line has come
@@ -46,7 +47,8 @@ type transaction struct {
 	size     int64
 	env      Envelope
 	body     body
-	stored   int // octets, once they are
+	octets   int        // stored, once they are
+	stored   []storedIn // where, by then
 }
 
 func newSession(srv *Server, conn net.Conn, from peer) *session {
@@ -138,6 +140,7 @@ func (s *session) reset() {
 // Close sends the last replies and frees the connection's place, unless the connection
 // goes on under TLS.
 func (s *session) Close() error {
+	s.answered()
 	if s.detached {
 		return nil
 	}

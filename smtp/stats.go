@@ -3,6 +3,7 @@ package smtp
 import (
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"inboxd/internal/meter"
 )
@@ -15,7 +16,27 @@ type counters struct {
 	accepted       atomic.Uint64
 	acceptedOctets atomic.Uint64
 	stored         meter.Seconds
+	commands       [len(commandNames)]meter.Seconds
 	rejected       []atomic.Uint64 // as reasons
+}
+
+// commandNames are the commands that a mail takes; all others are told together, as the first.
+var commandNames = [...]string{"other", "HELO", "EHLO", "MAIL", "RCPT", "DATA", "BDAT"}
+
+// timed is the command that is being answered.
+type timed struct {
+	command string
+	began   time.Time // zero: none that is timed
+}
+
+// answered counts the time of the command that was answered last. Its answer may still wait for those
+// of a pipelined group.
+func (s *session) answered() {
+	if s.timed.began.IsZero() {
+		return
+	}
+	s.srv.stats.commands[max(0, slices.Index(commandNames[:], s.timed.command))].Between(s.timed.began, time.Now())
+	s.timed = timed{}
 }
 
 // Stats is a reading of the server's counters; each only grows, but Open.
@@ -27,9 +48,17 @@ type Stats struct {
 	MailsAccepted      uint64            // transactions answered with 250 after Receive
 	MailBytesAccepted  uint64            // octets of those, trace lines included
 	Stored             meter.Reading     // from the final dot of a mail to its commit, or to its refusal
+	Commands           []Command         // how long they took
 	BytesReceived      uint64            // octets read from peers, inside TLS
 	BodyBytes          int64             // octets that bodies above 64 KiB hold now
 	RejectionsByReason map[string]uint64 // refused commands and messages; every reason is a key
+}
+
+// Command is how long the answers to one kind of command took: from its line, or from the end of the
+// body that belongs to it.
+type Command struct {
+	Name    string        `json:"name"`
+	Seconds meter.Reading `json:"seconds"`
 }
 
 func (c *counters) reject(r *reply) { c.rejected[slices.Index(reasons, r.reason)].Add(1) }
@@ -43,6 +72,9 @@ func (s *Server) Stats() Stats {
 		MailBytesAccepted: c.acceptedOctets.Load(), Stored: c.stored.Read(), BytesReceived: s.lines.Octets.Load(),
 		BodyBytes:          s.budget.total(),
 		RejectionsByReason: make(map[string]uint64, len(reasons)),
+	}
+	for i, name := range commandNames {
+		st.Commands = append(st.Commands, Command{name, c.commands[i].Read()})
 	}
 	for i, name := range reasons {
 		st.RejectionsByReason[name] = c.rejected[i].Load()

@@ -175,6 +175,9 @@ func TestACMEOverTLS(t *testing.T) {
 	if _, err := tls.Dial("tcp", s.https, &tls.Config{ServerName: "other.test", InsecureSkipVerify: true}); err == nil {
 		t.Error("a certificate for a name that is not ours")
 	}
+	if ends := time.Unix(int64(s.metric(t, "inboxd_tls_certificate_expiry_timestamp_seconds")), 0); ends.Before(time.Now().Add(24 * time.Hour)) {
+		t.Errorf("the certificate of the authority ends at %v", ends)
+	}
 	stop()
 	if code := s.terminate(t); code != 0 {
 		t.Errorf("exit code %d: %s", code, s.stderr)

@@ -22,7 +22,11 @@ import (
 )
 
 func (n *node) stats() operator.Stats {
-	return operator.Stats{Version: version.String(), Started: n.started, HTTP: n.web.Served(), Actors: n.system.Stats(), SMTP: n.mail.Stats(), Persist: n.store.Stats()}
+	stats := operator.Stats{Version: version.String(), Started: n.started, HTTP: n.web.Served(), Actors: n.system.Stats(), SMTP: n.mail.Stats(), Persist: n.store.Stats()}
+	if totals, err := n.store.Totals(); err == nil {
+		stats.Totals = &totals
+	}
+	return stats
 }
 
 // metricsHandler answers /metrics in the Prometheus text form; nil when it is off.
@@ -57,7 +61,11 @@ func (c nodeCollector) Collect(out chan<- prometheus.Metric) {
 	f.gauge("http_held_body_bytes", "Bytes that large bodies hold now.", float64(bodies))
 	f.gauge("http_held_answer_bytes", "Bytes that large answers hold now, until they are read.", float64(answers))
 	f.smtp(c.n.mail.Stats())
-	f.store(c.n.store.Stats())
+	disk := c.n.store.Stats()
+	f.store(disk)
+	if totals, err := c.n.store.Totals(); err == nil {
+		f.totals(totals, disk)
+	}
 }
 
 // figures is where those of one look go.
@@ -97,10 +105,10 @@ func (f figures) web(s *http.Server) {
 	f.counter("http_failed_sign_ins_total", "Log-ins with a wrong address or password.", float64(s.FailedSignIns()))
 }
 
-// certificate tells of the TLS certificate from a file; those by ACME renew themselves.
+// certificate tells when TLS needs a new one.
 func (f figures) certificate(ends time.Time) {
 	if !ends.IsZero() {
-		f.gauge("tls_certificate_expiry_timestamp_seconds", "When the certificate of --tls-cert expires, as Unix time.", float64(ends.Unix()))
+		f.gauge("tls_certificate_expiry_timestamp_seconds", "When the TLS certificate expires, as Unix time; by --acme, the first of those given out since the start.", float64(ends.Unix()))
 	}
 }
 
@@ -114,6 +122,7 @@ func (f figures) actors(a actors.Stats) {
 	f.gauge("journal_waiting", "Commits whose events wait for the change journal.", float64(a.JournalWaiting))
 	counters(f, "meetings_merged_total", "Mails that spoke of a meeting, by what they did to it.", "outcome", a.Merged)
 	counters(f, "meeting_mails_refused_total", "Those that did not count, by reason.", "reason", a.RefusedMeetings)
+	f.counter("codes_found_total", "One-time codes found in mails, counted for each inbox that has one.", float64(a.CodesFound))
 	f.gauge("webhook_deliveries_waiting", "Deliveries of webhooks that wait or are on their way, as far as they are in memory.", float64(a.Hooks.Waiting))
 	f.gauge("webhook_attempts_active", "Attempts of webhooks under way.", float64(a.Hooks.Running))
 	f.gauge("webhook_overdue_seconds", "How long the earliest waiting delivery is overdue.", a.Hooks.Lag.Seconds())
@@ -145,10 +154,20 @@ func (f figures) smtp(mail smtp.Stats) {
 	f.counter("smtp_timeouts_total", "SMTP sessions ended because the peer said nothing.", float64(mail.Timeouts))
 	f.counter("smtp_mails_accepted_total", "Mails answered with 250 after their commit.", float64(mail.MailsAccepted))
 	f.counter("smtp_mail_accepted_bytes_total", "Bytes of accepted mails.", float64(mail.MailBytesAccepted))
+	for _, one := range mail.Commands {
+		f.secondsOf("smtp_command_duration_seconds", "From the line of an SMTP command, or the end of the body that belongs to it, to its answer.", []string{"command"}, one.Seconds, one.Name)
+	}
 	f.seconds("smtp_store_duration_seconds", "From the final dot of a mail to its commit, or to its refusal.", mail.Stored)
 	f.counter("smtp_received_bytes_total", "Bytes read from SMTP peers.", float64(mail.BytesReceived))
 	f.gauge("smtp_body_bytes", "Bytes that large mails on their way in hold now.", float64(mail.BodyBytes))
 	counters(f, "smtp_rejections_total", "Refused SMTP commands and mails.", "reason", mail.RejectionsByReason)
+}
+
+func (f figures) totals(t persist.Totals, disk persist.Stats) {
+	f.gauge("accounts", "Accounts, those being deleted left out.", float64(t.Accounts))
+	f.gauge("inboxes", "Live inboxes.", float64(t.Inboxes))
+	f.gauge("messages", "Messages on disk, received and sent.", float64(t.Messages))
+	f.gauge("store_disk_bytes", "Bytes of the data folder: log, tables, value files and blobs.", float64(disk.EngineBytes)+float64(t.BlobBytes))
 }
 
 func (f figures) store(st persist.Stats) {
@@ -167,5 +186,6 @@ func (f figures) store(st persist.Stats) {
 	f.counter("store_damaged_files_total", "Files found damaged on disk, each counted once.", float64(st.DamagedFiles))
 	f.gauge("store_wal_bytes", "Live bytes of the write-ahead log.", float64(st.WALBytes))
 	f.gauge("store_table_bytes", "Bytes in tables and value files.", float64(st.TableBytes+st.ValueBytes))
+	f.gauge("journal_bytes", "About how many bytes of tables the change journals take.", float64(st.JournalBytes))
 	f.gauge("store_compaction_debt_bytes", "Estimated bytes to compact.", float64(st.CompactionDebt))
 }

@@ -6,15 +6,14 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	netsmtp "net/smtp"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"inboxd/internal/resolve/dnstest"
-	"inboxd/internal/testdeps"
 )
 
 // TestOperatorSeesWhatHappens looks at one server as its operator does: readyz, a key of their
@@ -75,6 +74,40 @@ func TestOperatorSeesWhatHappens(t *testing.T) {
 	}
 	if out, code := run("readyz", "--url", base); code != 1 || !strings.Contains(out, "no server answers") {
 		t.Errorf("readyz of nobody: %d %s", code, out)
+	}
+}
+
+// TestOperatorFollowsAMail: each inbox that has a mail is in a line of the log with the mail's id there,
+// and the totals are what the folder holds, before and after a deletion.
+func TestOperatorFollowsAMail(t *testing.T) {
+	s := launch(t, filepath.Join(t.TempDir(), "data"), "--namespace", "plain", "--log-level", "info")
+	u := s.signUp(t, "me@example.test")
+	first, second := u.inbox(t, "first"), u.inbox(t, "second")
+	converse(t, s.smtp, first, "Subject: hello\r\n\r\nhello\r\n")
+	code := []byte("Subject: Sign in\r\n\r\nYour verification code is 482913\r\n")
+	if err := netsmtp.SendMail(s.smtp, nil, "shop@example.test", []string{first, second}, code); err != nil {
+		t.Fatal(err)
+	}
+	totals := func() (out [5]float64) {
+		for i, name := range []string{"accounts", "inboxes", "messages", "codes_found_total", `smtp_command_duration_seconds_count\{command="DATA"\}`} {
+			out[i] = s.metric(t, "inboxd_"+name)
+		}
+		return out
+	}
+	if got := totals(); got != [5]float64{1, 2, 3, 2, 2} {
+		t.Errorf("accounts, inboxes, messages, codes, DATA: %v", got)
+	}
+	u.do(t, 200, "DELETE", "/inboxes/"+second, nil)
+	if got := totals(); got[1] != 1 || got[2] != 2 {
+		t.Errorf("after a deletion: %v", got)
+	}
+	if code := s.terminate(t); code != 0 {
+		t.Errorf("the exit code is %d", code)
+	}
+	for _, want := range []string{"inbox=" + first + " message_id=1 ", "inbox=" + first + " message_id=2 ", "inbox=" + second + " message_id=1 "} {
+		if n := strings.Count(s.stderr.String(), want); n != 1 {
+			t.Errorf("%d lines of the log have %s:\n%s", n, want, s.stderr.String())
+		}
 	}
 }
 
@@ -161,39 +194,5 @@ func TestSillySettingsAreSaid(t *testing.T) {
 	t.Setenv("INBOXD_HTTP", "127.0.0.1:80")
 	if got := said(serveCommand{Data: t.TempDir(), Memory: 512 << 20, Signup: "open", HTTP: "127.0.0.1:80", Metrics: "public"}); got != "" {
 		t.Errorf("said of a sound start: %s", got)
-	}
-}
-
-// TestAlerts: each metric that the rules for Prometheus name is one of ours, and promtool takes
-// the rules and the metrics.
-func TestAlerts(t *testing.T) {
-	file := filepath.Join("..", "..", "docs", "operate", "alerts.yml")
-	rules, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := launch(t, filepath.Join(t.TempDir(), "data"), writePair(t, t.TempDir(), 1)...)
-	resp, err := http.Get("http://" + s.http + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	metrics, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	named := regexp.MustCompile(`inboxd_[a-z_]+`).FindAllString(string(rules), -1)
-	if len(named) < 10 {
-		t.Fatalf("the rules name %v", named)
-	}
-	for _, name := range named {
-		name = strings.TrimSuffix(name, "_bucket")
-		if name != "inboxd_http_requests_total" && !strings.Contains(string(metrics), "# TYPE "+name+" ") { // that one comes with the first response
-			t.Errorf("no metric is called %s", name)
-		}
-	}
-	promtool := testdeps.Program(t, "promtool")
-	if out, err := exec.Command(promtool, "check", "rules", file).CombinedOutput(); err != nil {
-		t.Errorf("promtool check rules: %v\n%s", err, out)
 	}
 }

@@ -27,19 +27,7 @@ type encryption struct {
 	mail      *tls.Config             // STARTTLS and implicit TLS
 	web       *tls.Config             // HTTPS
 	challenge fasthttp.RequestHandler // answers HTTP-01 challenges of ACME
-	files     *keyPair                // nil: no certificate comes from files
-}
-
-// expiry is when the certificate of --tls-cert ends; zero without one.
-func (e *encryption) expiry() time.Time {
-	if e.files == nil {
-		return time.Time{}
-	}
-	current, err := e.files.certificate(nil)
-	if err != nil || current.Leaf == nil {
-		return time.Time{}
-	}
-	return current.Leaf.NotAfter
+	expiry    func() time.Time        // of the first certificate to end; zero when none is known
 }
 
 func (c *serveCommand) encryption(domain string, logger *slog.Logger) (*encryption, error) {
@@ -53,13 +41,13 @@ func (c *serveCommand) encryption(domain string, logger *slog.Logger) (*encrypti
 		if err != nil {
 			return nil, err
 		}
-		return &encryption{mail: tlsConfig(pair.certificate), web: tlsConfig(pair.certificate, "http/1.1"), files: pair}, nil
+		return &encryption{mail: tlsConfig(pair.certificate), web: tlsConfig(pair.certificate, "http/1.1"), expiry: pair.expiry}, nil
 	case c.ACME:
 		return c.acme(domain, logger)
 	case c.HTTPS != "" || c.SMTPS != "":
 		return nil, errors.New("--https and --smtps need a certificate: --tls-cert with --tls-key, or --acme")
 	}
-	return &encryption{}, nil
+	return &encryption{expiry: func() time.Time { return time.Time{} }}, nil
 }
 
 type certificateFor = func(*tls.ClientHelloInfo) (*tls.Certificate, error)
@@ -91,7 +79,8 @@ func (c *serveCommand) acme(domain string, logger *slog.Logger) (*encryption, er
 		Prompt: autocert.AcceptTOS, Cache: autocert.DirCache(filepath.Join(c.Data, "acme")), // made with mode 0700
 		HostPolicy: autocert.HostWhitelist(hosts...), Client: client, Email: c.ACMEEmail,
 	}
-	logged := logFailures(manager.GetCertificate, hosts, logger)
+	var ends expiries
+	logged := ends.note(logFailures(manager.GetCertificate, hosts, logger))
 	// Mail servers often name nobody, or an MX that is not the certificate's name.
 	named := func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 		if !slices.Contains(hosts, hello.ServerName) {
@@ -102,7 +91,32 @@ func (c *serveCommand) acme(domain string, logger *slog.Logger) (*encryption, er
 	return &encryption{
 		mail: tlsConfig(named), web: tlsConfig(logged, "http/1.1", acme.ALPNProto),
 		challenge: fasthttpadaptor.NewFastHTTPHandler(withoutPort(manager.HTTPHandler(http.NotFoundHandler()))),
+		expiry:    ends.first,
 	}, nil
+}
+
+// expiries are when certificates end that were given out since the start, by host. A renewal is seen
+// when it is given out.
+type expiries struct{ by sync.Map }
+
+func (e *expiries) note(get certificateFor) certificateFor {
+	return func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+		cert, err := get(hello)
+		if err == nil && cert.Leaf != nil && !slices.Contains(hello.SupportedProtos, acme.ALPNProto) { // those answer a challenge
+			e.by.Store(hello.ServerName, cert.Leaf.NotAfter)
+		}
+		return cert, err
+	}
+}
+
+func (e *expiries) first() (first time.Time) {
+	e.by.Range(func(_, ends any) bool {
+		if at := ends.(time.Time); first.IsZero() || at.Before(first) {
+			first = at
+		}
+		return true
+	})
+	return first
 }
 
 // withoutPort is for autocert, which compares the whole Host field with its names.
@@ -200,6 +214,14 @@ func (p *keyPair) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		p.refresh()
 	}
 	return p.current, nil
+}
+
+func (p *keyPair) expiry() time.Time {
+	current, err := p.certificate(nil)
+	if err != nil || current.Leaf == nil {
+		return time.Time{}
+	}
+	return current.Leaf.NotAfter
 }
 
 func (p *keyPair) refresh() {

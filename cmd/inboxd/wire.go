@@ -25,6 +25,6 @@ var _ smtp.Inboxes = inboxes{}
 func (i inboxes) Receive(ctx context.Context, env smtp.Envelope, raw []byte) error {
 	return i.System.Receive(ctx, ingest.Envelope{
 		MailFrom: env.MailFrom, RcptTo: env.RcptTo, RemoteIP: env.RemoteIP, Helo: env.Helo, TraceLen: env.TraceLen,
-		Judge: i.judge.Verdict,
+		Judge: i.judge.Verdict, Stored: env.Stored,
 	}, raw)
 }

@@ -35,6 +35,8 @@ type Envelope struct {
 	Judge func(ctx context.Context, env Envelope, raw []byte) Verdict
 	// Sealed says that nobody gets the mail in the clear: no code, links or invitation are looked for.
 	Sealed bool
+	// Stored hears of each inbox that has the mail and of its id there; nil: nobody asks.
+	Stored func(inbox string, id int64)
 }
 
 // Mail is one mail, read once for all its recipients.
@@ -46,6 +48,8 @@ type Mail struct {
 	Digest  inbox.Digest // zero for a single recipient
 	// Invitation is what the mail says of a meeting; nil: nothing.
 	Invitation *calendar.Invitation
+	// Stored is the envelope's.
+	Stored func(inbox string, id int64)
 
 	mailFrom string
 	traceLen int
@@ -60,7 +64,7 @@ func Read(env Envelope, raw []byte) Mail {
 	} else {
 		content, inv = read(env, raw)
 	}
-	m := Mail{Content: content, Raw: raw, Invitation: inv, mailFrom: env.MailFrom, traceLen: env.TraceLen}
+	m := Mail{Content: content, Raw: raw, Invitation: inv, Stored: env.Stored, mailFrom: env.MailFrom, traceLen: env.TraceLen}
 	// Lists keep these long after the document, whose header strings share one block.
 	m.Subject, m.From = own(content.Doc.Subject, content.Doc.From)
 	if m.From.Email == "" {

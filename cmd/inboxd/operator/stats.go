@@ -48,6 +48,8 @@ type Stats struct {
 	Actors  actors.Stats  `json:"actors"`
 	SMTP    smtp.Stats    `json:"smtp"`
 	Persist persist.Stats `json:"persist"`
+
+	Totals *persist.Totals `json:"totals,omitempty"` // nil until they are counted
 }
 
 // write prints what an operator looks for first.
@@ -56,8 +58,11 @@ func (s Stats) write(out io.Writer, now time.Time) error {
 	row := func(name, format string, args ...any) { fmt.Fprintf(w, name+"\t"+format+"\n", args...) }
 	row("version", "%s", s.Version)
 	row("up", "%s, since %s", now.Sub(s.Started).Round(time.Second), s.Started.Format(time.RFC3339))
+	if t := s.Totals; t != nil {
+		row("in all", "%d accounts, %d inboxes, %d messages, %s on disk", t.Accounts, t.Inboxes, t.Messages, ByteText(int64(s.Persist.EngineBytes)+t.BlobBytes))
+	}
 	row("in memory", "%d inboxes (%s), %d accounts", s.Actors.Inboxes, ByteText(s.Actors.InboxBytes), s.Actors.Accounts)
-	row("mail in", "%d accepted (%s), %d connections open", s.SMTP.MailsAccepted, ByteText(int64(s.SMTP.MailBytesAccepted)), s.SMTP.Open)
+	row("mail in", "%d accepted (%s), %d codes found, %d connections open", s.SMTP.MailsAccepted, ByteText(int64(s.SMTP.MailBytesAccepted)), s.Actors.CodesFound, s.SMTP.Open)
 	row("mail out", "%d waiting, %d delivered, %d failed, %d bounced", s.Actors.Queue.Depth, s.Actors.Queue.Delivered, s.Actors.Queue.Permanent, s.Actors.Queue.Bounced)
 	if s.Actors.Queue.Depth > 0 {
 		row("oldest", "%s", s.Actors.Queue.Oldest.Round(time.Minute))
