@@ -24,7 +24,7 @@ type CalendarOptions struct {
 	Posts           int           `help:"Meetings a turn that clients make." default:"1000"`
 	PostConnections int           `help:"Keep-alive connections that make them." default:"16"`
 	Hostile         int           `help:"Mails a turn with a file that asks for as much work as it can." default:"20"`
-	Resident        int           `help:"Inboxes whose memory is looked at, each with 100 meetings." default:"100"`
+	Resident        int           `help:"Inboxes whose memory is looked at, each with 100 meetings. GOGC=10 in the environment leaves out most of what waits for the collector." default:"100"`
 	Rounds          int           `help:"Turns each target gets." default:"3"`
 	Parts           []string      `help:"What is measured: mails, reads, posts, hostile, resident." default:"mails,reads,posts,hostile,resident"`
 }
