@@ -22,7 +22,7 @@ var allowed = map[string][]string{
 	"internal/partition": {"internal/fault"},
 	"internal/address":   {}, // shared by all that meet an address or a name
 	"internal/message":   {"internal/message/html"},
-	"internal/otp":       {"internal/address", "internal/otp/link", "internal/otp/model", "internal/otp/text"},
+	"internal/otp":       {"internal/address", "internal/otp/concept", "internal/otp/link", "internal/otp/model", "internal/otp/text"},
 	"internal/once":      {"internal/fault"}, // shared by the rules of accounts and of inboxes
 	"internal/account":   {"internal/address", "internal/fault", "internal/once", "internal/partition"},
 	"internal/inbox":     {"internal/account", "internal/address", "internal/calendar", "internal/delivery", "internal/fault", "internal/message", "internal/message/compose", "internal/once", "internal/partition", "internal/sealed"},
@@ -46,7 +46,8 @@ var allowed = map[string][]string{
 
 	// Rooms of package otp.
 	"internal/otp/text":        {},
-	"internal/otp/link":        {"internal/otp/model", "internal/otp/text"},
+	"internal/otp/concept":     {"internal/otp/text"},
+	"internal/otp/link":        {"internal/otp/concept", "internal/otp/model", "internal/otp/text"},
 	"internal/otp/model":       {},
 	"internal/otp/model/train": {"internal/otp/model"},
 

@@ -108,12 +108,6 @@ func (p *page) claims(ln *text.Line, k int32) bool {
 	return false
 }
 
-// opens tells whether c is the first word of its sentence: many languages put the noun at the end.
-func (p *page) opens(c *candidate) bool {
-	k := c.first - 1
-	return k < p.Lines[c.line].First || p.Tokens[k].Kind == text.KindPunct
-}
-
 // sender tells "Acme:", "[Acme]" and "Acme reset -" from the start of a line up to token end.
 func (p *page) sender(ln *text.Line, end int32) bool {
 	words := 0

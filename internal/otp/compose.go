@@ -1,15 +1,16 @@
 package otp
 
-import "inboxd/internal/otp/text"
+import (
+	"bytes"
 
-import "bytes"
+	"inboxd/internal/otp/concept"
+	"inboxd/internal/otp/text"
+)
 
 // announce takes from the subject, the first page, what it says about the whole mail.
 func (c *context) announce(subject *page) {
-	c.subject, c.advert = c.strength, c.promo > 0
-	c.subjectVerify = c.verify+c.confirm > 0
-	c.subjectSeen = subject.Seen
-	c.trade = c.subject == 0 && subject.announcesOther()
+	c.subject, c.subjectSeen = c.strength, subject.Seen
+	c.subjectVerify = c.verify()+c.words[text.ClassConfirm] > 0
 }
 
 // Strengths of a label.
@@ -24,32 +25,15 @@ type context struct {
 	strength      uint8 // of the best label anywhere
 	subject       uint8 // of the best label of the subject
 	subjectVerify bool  // the subject speaks of confirmation or login
-	secret        bool  // somebody is told to keep it to himself
 	expiry        bool  // something is valid for minutes
-	advert        bool  // the subject promises a discount
-	trade         bool  // the subject announces something else, and no code
 
-	// How often the mail uses words ...
-	verify    int // for verification and login
-	confirm   int // for confirmation and access
-	purpose   int // for a code "to confirm" something
-	entering  int // for a code that somebody is told to enter
-	approvals int // for authorization codes
-	terminal  int // ... that a card terminal may give
-	authority int // for authorization: counted by verify too
-	others    int // for codes of other trades: "stock code"
-	goods     int // for other things that have numbers
-	parcel    int
-	promo     int
-	booking   int
-	meeting   int
-	papers    int // for certificates and the like
-	money     int // for amounts
-	stale     int // for what is over
-	example   int
-	never     int // for what nobody will ask
+	words    [text.Classes]int // how often the mail uses a word of each class
+	entering int               // ... speaks of a code that somebody is told to enter
+	terminal int               // ... of an authorization code that a card terminal may give
+	others   int               // ... of codes of other trades: "stock code"
 
-	subjectSeen uint64 // classes of the subject
+	subjectSeen uint64      // classes of the subject
+	topic       concept.Set // of the subject
 }
 
 // compose gives every label its strength from the words around it, and every line its
@@ -65,8 +49,11 @@ func (p labels) compose(ctx *context) {
 				p.qualify(ln, k, ctx)
 			}
 			if t.Kind == text.KindPunct {
-				if p.Lower[t.Start] == '$' {
-					ctx.money++
+				switch p.Lower[t.Start] {
+				case '$':
+					ctx.words[text.ClassMoney]++
+				case '%':
+					ctx.words[text.ClassPromo]++
 				}
 				continue
 			}
@@ -90,61 +77,25 @@ func (p labels) percentOff(k int32) bool {
 	return t.End-t.Start == 3 && string(p.Lower[t.Start:t.End]) == "off" && sign.Kind == text.KindPunct && p.Lower[sign.Start] == '%'
 }
 
+// verify counts the words for verification and login.
+func (c *context) verify() int { return c.words[text.ClassVerify] + c.words[text.ClassOnce] }
+
 func (c *context) note(p labels, t *text.Token) {
-	switch t.Class {
-	case text.ClassVerify, text.ClassOnce:
-		if p.source != SourceSubject || !p.guards(t) {
-			c.verify++
-		}
-		if w := p.Lower[t.Start:t.End]; bytes.HasPrefix(w, authori) || bytes.HasPrefix(w, autori) {
-			c.authority++
-		}
-	case text.ClassMoney:
-		c.money++
-	case text.ClassConfirm:
-		c.confirm++
-	case text.ClassPromo:
-		c.promo++
-	case text.ClassBooking:
-		c.booking++
+	c.words[t.Class]++
+	switch w := p.Lower[t.Start:t.End]; t.Class {
 	case text.ClassOther:
-		c.goods++
-		if w := p.Lower[t.Start:t.End]; bytes.HasSuffix(w, codeWord) {
-			c.others++
-		}
-	case text.ClassParcel:
-		c.parcel++
-	case text.ClassMeeting:
-		c.meeting++
-	case text.ClassPaper:
-		c.papers++
-	case text.ClassStale:
-		c.stale++
-	case text.ClassExample:
-		c.example++
-	case text.ClassNever:
-		c.never++
+		c.others += bit(bytes.HasSuffix(w, codeWord))
+	case text.ClassApproval:
+		c.terminal += bit(!bytes.HasPrefix(w, securityWord))
 	case text.ClassTimeUnit:
-		c.expiry = c.expiry || !p.long(t)
-	case text.ClassSecret:
-		c.secret = true
-	}
-	if t.Class == text.ClassApproval {
-		c.approvals++
-		if !bytes.HasPrefix(p.Lower[t.Start:t.End], securityWord) {
-			c.terminal++
-		}
+		c.expiry = c.expiry || !longUnits[string(w)]
 	}
 	if t.Class.Label() {
 		c.strength = max(c.strength, t.Strength)
 	}
 }
 
-// long tells days and more: a code does not last that long, a refund takes it.
-func (p labels) long(t *text.Token) bool {
-	return longUnits[string(p.Lower[t.Start:t.End])]
-}
-
+// longUnits are days and more: a code does not last that long, a refund takes it.
 var longUnits = text.FoldSet("day", "days", "week", "weeks", "month", "months", "years", "tage", "tagen", "wochen", "monate", "monaten", "jahre", "jours", "semaines", "mois", "ans",
 	"días", "dias", "semanas", "meses", "años", "anos", "giorni", "settimane", "mesi", "anni", "dagen", "weken", "dage", "dager", "dagar", "päivää", "dni", "dnů", "dní", "nap", "gün",
 	"дней", "дня", "днів", "дні", "ημέρες", "أيام", "روز", "ימים", "दिन", "วัน", "ngày", "hari", "天", "일", "日間", "週間", "個月", "个月", "개월", "년")
@@ -158,9 +109,6 @@ func (p labels) qualify(ln *text.Line, k int32, ctx *context) {
 	}
 	before, promo := p.qualifierBefore(ln, k)
 	after := p.qualifierAfter(ln, k)
-	if after == text.ClassConfirm {
-		ctx.purpose++
-	}
 	switch {
 	case t.Class == text.ClassOTP, t.Class == text.ClassApproval, t.Class == text.ClassPasscode && p.abbreviated(t):
 		t.Strength = strong
@@ -172,8 +120,6 @@ func (p labels) qualify(ln *text.Line, k int32, ctx *context) {
 		t.Class = text.ClassOther
 		ctx.others++
 		return
-	case before == text.ClassNone && p.trade(ln, k):
-		ctx.others++
 	}
 	t.Strength = weak
 	if t.Class == text.ClassPasscode {
@@ -261,7 +207,7 @@ func (p labels) qualifierAfter(ln *text.Line, k int32) (q text.Class) {
 	return q
 }
 
-var codeWord, securityWord, authori, autori = []byte("code"), []byte("security"), []byte("authori"), []byte("autori")
+var codeWord, securityWord = []byte("code"), []byte("security")
 
 // plural tells "codes", which announces many or none.
 func (p *page) plural(k int32) bool {
@@ -281,11 +227,3 @@ func (p *page) plural(k int32) bool {
 var rastau = []byte("растау")
 
 var plurals = text.FoldList("codes", "códigos", "claves", "contraseñas", "passwords", "otps", "pins", "codici", "tokens", "коды", "kódy", "kody")
-
-// guards tells the "security" of "Security notification": as a subject it stands above mails of any
-// kind, and says nothing about signing in.
-func (p labels) guards(t *text.Token) bool {
-	return security[string(p.Lower[t.Start:t.End])]
-}
-
-var security = text.FoldSet("security", "sicherheit", "sécurité", "seguridad", "segurança", "sicurezza", "beveiliging", "säkerhet", "sikkerhed", "sikkerhet", "bezpieczeństwa", "bezpečnost", "безопасности", "безпеки", "güvenlik", "安全", "セキュリティ", "보안", "الامان", "אבטחה")

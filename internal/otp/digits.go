@@ -56,7 +56,7 @@ func (p collector) number(ln *text.Line, k int32) (c candidate, next int32) {
 	switch {
 	case p.Length(k) > 24, p.phonePrefix(ln, k), all.n > 2 && all.total > maxCode && all.size > 1:
 		return c, last + 1
-	case all.even(), all.n == 2 && p.uneven(ln, k, last, &all):
+	case all.even(), all.n == 2 && (p.local(k, &all) || p.uneven(ln, k, last, &all)):
 	case g.n == 1 && g.total >= 5 && g.total <= maxCode || last == k && g.even():
 		last = k // a whole code, and another number behind it
 	case all.total >= 9 || all.hyphens || last == k:
@@ -65,9 +65,6 @@ func (p collector) number(ln *text.Line, k int32) (c candidate, next int32) {
 		last = p.pair(k)
 	default:
 		last = k
-		if p.local(k, &all) {
-			return c, k + 2
-		}
 		if !g.even() {
 			return c, k + 1
 		}
@@ -91,7 +88,7 @@ func (p collector) uneven(ln *text.Line, k, last int32, all *groups) bool {
 	return last+1 >= ln.Last || p.Tokens[last+1].Kind == text.KindPunct && p.pause(&p.Tokens[last+1], last+1, ln) >= sentence
 }
 
-// local tells "555 0142": a telephone number without its area.
+// local tells "555 0142": a telephone number without its area, or a code.
 func (p collector) local(k int32, all *groups) bool {
 	return all.n == 2 && all.total == 7 && p.Length(k) == 3
 }

@@ -3,6 +3,7 @@ package otp
 import (
 	_ "embed"
 
+	"inboxd/internal/otp/concept"
 	"inboxd/internal/otp/model"
 	"inboxd/internal/otp/text"
 )
@@ -18,16 +19,16 @@ var base = func() []feature {
 	all := []feature{
 		of("bias", "Every candidate.", []string{"", "yes"}, func(*view) int { return 1 }),
 		of("form", "Of what a candidate is made, and how long it is.", formNames, func(v *view) int {
-			return 1 + int(v.c.form)*7 + max(0, step(int(v.c.n), 4, 5, 6, 7, 8, 9))
+			return 1 + int(v.c.form)*7 + max(0, model.Step(int(v.c.n), 4, 5, 6, 7, 8, 9))
 		}),
-		yes("own", "It stands alone on its line.", func(v *view) bool { return v.c.own }),
-		yes("split", "It is written in groups.", func(v *view) bool { return v.c.split }),
-		yes("listed", "It is one of three or more of its form in a row: backup codes, or a table.", func(v *view) bool { return v.c.listed }),
-		yes("year", "It could be a year, 1900 to 2099.", func(v *view) bool { return year(v.c) }),
-		yes("date", "It could be a date.", func(v *view) bool { return date(v.c) }),
-		yes("zeros", "It is nothing but zeros.", func(v *view) bool { return v.c.form == formDigits && zeros(v.c) }),
-		yes("counting", "It counts up or down.", func(v *view) bool { return v.c.form != formChain && counting(v.c) }),
-		yes("round", "It ends in three zeros.", func(v *view) bool { return v.c.form == formDigits && string(v.c.text[v.c.n-3:v.c.n]) == "000" }),
+		model.Yes("own", "It stands alone on its line.", func(v *view) bool { return v.c.own }),
+		model.Yes("split", "It is written in groups.", func(v *view) bool { return v.c.split }),
+		model.Yes("listed", "It is one of three or more of its form in a row: backup codes, or a table.", func(v *view) bool { return v.c.listed }),
+		model.Yes("year", "It could be a year, 1900 to 2099.", func(v *view) bool { return year(v.c) }),
+		model.Yes("date", "It could be a date.", func(v *view) bool { return date(v.c) }),
+		model.Yes("zeros", "It is nothing but zeros.", func(v *view) bool { return v.c.form == formDigits && zeros(v.c) }),
+		model.Yes("counting", "It counts up or down.", func(v *view) bool { return v.c.form != formChain && counting(v.c) }),
+		model.Yes("round", "It ends in three zeros.", func(v *view) bool { return v.c.form == formDigits && string(v.c.text[v.c.n-3:v.c.n]) == "000" }),
 		of("mix", "How its letters and digits lie.", []string{"", "word-digits", "digits-unit", "lower", "jumble", "hyphens", "plain"}, mix),
 		of("source", "Where it stands.", []string{"", "subject", "text", "html", "preview", "reply"}, func(v *view) int {
 			switch {
@@ -42,36 +43,27 @@ var base = func() []feature {
 			}
 			return 3
 		}),
-		yes("masked", "It is the visible end of a hidden number: ****4829.", func(v *view) bool { return (vetoer{v.page}).masked(v.ln, v.c) }),
-		yes("numbered", "It is the number of something: contract no. 482913.", func(v *view) bool { return v.numbered(v.ln, v.c.first) }),
-		yes("called", "A noun nobody knows, or an account, stands directly before it.", func(v *view) bool { return v.called(v.c) }),
-		yes("owned", "A noun of its sentence says whose it is: Device 482913.", func(v *view) bool { return v.owned(v.c) }),
-		yes("aside", "It stands in brackets behind a noun nobody knows: iPhone (482913).", func(v *view) bool { return (vetoer{v.page}).aside(v.ln, v.c) }),
-		yes("bracketed", "It stands in square brackets with a name: [Request 482913].", func(v *view) bool { return (vetoer{v.page}).bracketed(v.ln, v.c) }),
-		yes("compared", "It is a piece of a program: code == 482913.", func(v *view) bool { return (vetoer{v.page}).compared(v.ln, v.c) }),
-		yes("sentto", "It is what a short message must say, or where that goes: text 4829 to 77192.", func(v *view) bool { w := vetoer{v.page}; return w.sentTo(v.ln, v.c) || w.dialled(v.ln, v.c) }),
-		yes("handed", "It is told to somebody, not typed in: give 4829 to the driver.", func(v *view) bool { return (vetoer{v.page}).handed(v.ln, v.c) }),
-		yes("sender", "Nothing but a sender stands before it on its line: Acme: 482913.", func(v *view) bool { return v.c.first > v.ln.First && v.page.sender(v.ln, v.c.first) }),
-		yes("opens", "It opens its sentence.", func(v *view) bool { return v.page.opens(v.c) }),
-		yes("ends", "It ends its sentence.", func(v *view) bool { return v.right[0] == signEdge || v.right[0] == signPeriod }),
-		yes("place", "Its line is a street address.", func(v *view) bool { return v.ln.Place }),
-		yes("thing", "It is the code of a thing that has a small number itself: Locker 14, code 4829.", func(v *view) bool { return (vetoer{v.page}).numberedThing(v.c) }),
-		yes("tradebetween", "Between it and the word for code stands a noun nobody knows.", func(v *view) bool { return (vetoer{v.page}).tradeBetween(v.c) }),
-		yes("acronym", "An acronym says which code it is: CPT code 99213.", func(v *view) bool { return (vetoer{v.page}).acronym(v.c) }),
-		yes("percent", "Its sentence has a share of a price before it: 10 % with code HELLO10.", func(v *view) bool { return (vetoer{v.page}).percent(v.ln, v.c) }),
+		model.Yes("masked", "It is the visible end of a hidden number: ****4829.", func(v *view) bool { return (vetoer{v.page}).masked(v.ln, v.c) }),
+		model.Yes("numbered", "It is the number of something: contract no. 482913.", func(v *view) bool { return v.numbered(v.ln, v.c.first) }),
+		model.Yes("called", "A noun nobody knows, or an account, stands directly before it.", func(v *view) bool { return v.called(v.c) }),
+		model.Yes("owned", "A noun of its sentence says whose it is: Device 482913.", func(v *view) bool { return v.owned(v.c) }),
+		model.Yes("compared", "It is a piece of a program: code == 482913.", func(v *view) bool { return (vetoer{v.page}).compared(v.ln, v.c) }),
+		model.Yes("sentto", "It is what a short message must say, or where that goes: text 4829 to 77192.", func(v *view) bool { w := vetoer{v.page}; return w.sentTo(v.ln, v.c) || w.dialled(v.ln, v.c) }),
+		model.Yes("sender", "Nothing but a sender stands before it on its line: Acme: 482913.", func(v *view) bool { return v.c.first > v.ln.First && v.page.sender(v.ln, v.c.first) }),
+		model.Yes("ends", "It ends its sentence.", func(v *view) bool { return v.right[0] == signEdge || v.right[0] == signPeriod }),
+		model.Yes("place", "Its line is a street address.", func(v *view) bool { return v.ln.Place }),
+		model.Yes("thing", "It is the code of a thing that has a small number itself: Locker 14, code 4829.", func(v *view) bool { return (vetoer{v.page}).numberedThing(v.c) }),
 		ofSign("left1", "What stands directly before it.", func(v *view) sign { return v.left[0] }),
 		ofSign("left2", "What stands second before it.", func(v *view) sign { return v.left[1] }),
 		ofSign("left3", "What stands third before it.", func(v *view) sign { return v.left[2] }),
 		ofSign("right1", "What stands directly behind it.", func(v *view) sign { return v.right[0] }),
 		ofSign("right2", "What stands second behind it.", func(v *view) sign { return v.right[1] }),
-		ofSign("wordleft", "The nearest telling word before it.", func(v *view) sign { return v.wordL }),
 		ofSign("wordright", "The nearest telling word behind it.", func(v *view) sign { return v.wordR }),
-		of("tight", "What touches it without a blank.", []string{"", "left", "right", "both"}, func(v *view) int { return bit(v.tightL) + 2*bit(v.tightR) }),
 		of("before", "The word for code before it: its strength, words between, a colon or is, the end of a sentence.", tieValues(leftDists), func(v *view) int {
-			return tieValue(&v.before, len(leftDists), step(v.before.dist, 0, 1, 3, 6, 12))
+			return tieValue(&v.before, len(leftDists), model.Step(v.before.dist, 0, 1, 3, 6, 12))
 		}),
 		of("after", "The word for code behind it, likewise.", tieValues(rightDists), func(v *view) int {
-			return tieValue(&v.after, len(rightDists), step(v.after.dist, 0, 2, 5, 9))
+			return tieValue(&v.after, len(rightDists), model.Step(v.after.dist, 0, 2, 5, 9))
 		}),
 		of("above", "The word for code on a line above it: strength, lines between, colon, heading.", aboveValues(), func(v *view) int { return aboveValue(v, &v.above) }),
 		of("below", "The word for code on a line below it, likewise.", aboveValues(), func(v *view) int { return aboveValue(v, &v.below) }),
@@ -79,70 +71,61 @@ var base = func() []feature {
 			if v.enter == 0 {
 				return 0
 			}
-			return 1 + step(v.enter-1, 0, 1, 4)
+			return 1 + model.Step(v.enter-1, 0, 1, 4)
 		}),
 		of("lineup", "What the line above is.", lineNames, func(v *view) int { return int(v.lineUp) }),
 		of("linedown", "What the line below is.", lineNames, func(v *view) int { return int(v.lineDown) }),
-		yes("before-taken", "Another number stands between it and the word for code before it.", func(v *view) bool { return v.before.strength > 0 && v.before.taken }),
-		yes("before-other", "Something else is announced between it and the word for code before it.", func(v *view) bool { return v.before.other }),
-		yes("before-noun", "A noun nobody knows stands between it and the word for code before it.", func(v *view) bool { return v.before.strength > 0 && v.before.noun }),
-		yes("before-joined", "A colon or is stands directly before it.", func(v *view) bool { return v.before.joined }),
-		yes("after-other", "Something else is announced between it and the word for code behind it.", func(v *view) bool { return v.after.other }),
-		yes("after-taken", "Another number stands between it and the word for code behind it.", func(v *view) bool { return v.after.strength > 0 && v.after.taken }),
-		of("row", "Which line of the page it stands on.", []string{"", "1", "2", "3-4", "5-8", "far"}, func(v *view) int { return 1 + step(int(v.c.line), 0, 1, 3, 7) }),
-		of("lines", "How many lines the page has.", []string{"", "1", "2-3", "4-8", "9-20", "more"}, func(v *view) int { return 1 + step(len(v.Lines), 1, 3, 8, 20) }),
-		count("order", "Which candidate of its page it is.", 4, func(v *view) int { return v.order }),
-		count("rivals", "How many candidates its page has.", 5, func(v *view) int { return v.rivals }),
+		model.Yes("before-other", "Something else is announced between it and the word for code before it.", func(v *view) bool { return v.before.other }),
+		model.Yes("before-joined", "A colon or is stands directly before it.", func(v *view) bool { return v.before.joined }),
+		model.Yes("after-other", "Something else is announced between it and the word for code behind it.", func(v *view) bool { return v.after.other }),
+		of("row", "Which line of the page it stands on.", []string{"", "1", "2", "3-4", "5-8", "far"}, func(v *view) int { return 1 + model.Step(int(v.c.line), 0, 1, 3, 7) }),
+		model.Count("order", "Which candidate of its page it is.", 4, func(v *view) int { return v.order }),
 		ofSign("wordleft2", "The next telling word before it.", func(v *view) sign { return v.wordL2 }),
 		ofSign("wordright2", "The next telling word behind it.", func(v *view) sign { return v.wordR2 }),
-		ofSign("before-ahead", "What stands before the word for code before it.", func(v *view) sign { return v.before.ahead }),
 		of("before-class", "Which word for code stands before it.", labelNames, func(v *view) int { return min(int(v.before.class), 6) }),
 		of("after-class", "Which word for code stands behind it.", labelNames, func(v *view) int { return min(int(v.after.class), 6) }),
-		yes("before-is", "Between it and the word for code before it stands is.", func(v *view) bool { return v.before.strength > 0 && v.before.is }),
-		yes("before-enters", "Between it and the word for code before it stands enter.", func(v *view) bool { return v.before.strength > 0 && v.before.enters }),
-		yes("after-is", "Between it and the word for code behind it stands is.", func(v *view) bool { return v.after.strength > 0 && v.after.is }),
-		yes("after-of", "Between it and the word for code behind it stands your, or of.", func(v *view) bool { return v.after.strength > 0 && v.after.of }),
-		yes("named", "A noun and it are a sentence: Event 482913.", func(v *view) bool { return namedSentence(v) }),
+		model.Yes("before-is", "Between it and the word for code before it stands is.", func(v *view) bool { return v.before.strength > 0 && v.before.is }),
+		model.Yes("after-is", "Between it and the word for code behind it stands is.", func(v *view) bool { return v.after.strength > 0 && v.after.is }),
 		// the mail
-		count("m-stale", "Words for what is over: expired, used, old.", 2, func(v *view) int { return v.ctx.stale }),
-		count("m-example", "Words that give an example.", 2, func(v *view) int { return v.ctx.example }),
-		count("m-never", "Words that say what is never asked for.", 2, func(v *view) int { return v.ctx.never }),
-		yes("s-other", "The subject names a thing whose number is no code.", func(v *view) bool {
+		model.Count("m-stale", "Words for what is over: expired, used, old.", 2, func(v *view) int { return v.ctx.words[text.ClassStale] }),
+		model.Count("m-example", "Words that give an example.", 2, func(v *view) int { return v.ctx.words[text.ClassExample] }),
+		model.Yes("s-other", "The subject names a thing whose number is no code.", func(v *view) bool {
 			return seen(v.ctx.subjectSeen, text.ClassOther, text.ClassParcel, text.ClassBooking, text.ClassMeeting)
 		}),
-		yes("s-verify", "The subject speaks of signing in.", func(v *view) bool { return seen(v.ctx.subjectSeen, text.ClassVerify) }),
-		yes("s-stale", "The subject speaks of what is over or failed.", func(v *view) bool { return seen(v.ctx.subjectSeen, text.ClassStale, text.ClassSpoilt) }),
-		yes("s-paper", "The subject names a certificate.", func(v *view) bool { return seen(v.ctx.subjectSeen, text.ClassPaper) }),
-		yes("s-enter", "The subject asks to enter something.", func(v *view) bool { return seen(v.ctx.subjectSeen, text.ClassEnter) }),
-		yes("s-money", "The subject has an amount.", func(v *view) bool { return seen(v.ctx.subjectSeen, text.ClassMoney) }),
-		count("m-strength", "The strongest word for code in the mail.", 3, func(v *view) int { return int(v.ctx.strength) }),
-		count("m-subject", "The strongest word for code in the subject.", 3, func(v *view) int { return int(v.ctx.subject) }),
-		yes("m-subjectverify", "The subject speaks of confirming.", func(v *view) bool { return v.ctx.subjectVerify }),
-		yes("m-expiry", "Something is valid for minutes.", func(v *view) bool { return v.ctx.expiry }),
-		yes("m-advert", "The subject promises a discount.", func(v *view) bool { return v.ctx.advert }),
-		count("m-verify", "How often the mail speaks of verifying or signing in.", 3, func(v *view) int { return v.ctx.verify }),
-		count("m-purpose", "How often a code is one to confirm something.", 2, func(v *view) int { return v.ctx.purpose }),
-		count("m-entering", "How often somebody is told to enter a code.", 2, func(v *view) int { return v.ctx.entering }),
-		count("m-approvals", "How often it speaks of authorization codes.", 2, func(v *view) int { return v.ctx.approvals }),
-		count("m-terminal", "How often of those that a card terminal may give.", 2, func(v *view) int { return v.ctx.terminal }),
-		count("m-others", "How often of codes of other trades.", 3, func(v *view) int { return v.ctx.others }),
-		count("m-goods", "How often of other things that have numbers.", 4, func(v *view) int { return v.ctx.goods }),
-		count("m-parcel", "How often of parcels.", 2, func(v *view) int { return v.ctx.parcel }),
-		count("m-promo", "How often of discounts.", 2, func(v *view) int { return v.ctx.promo }),
-		count("m-booking", "How often of bookings.", 2, func(v *view) int { return v.ctx.booking }),
-		count("m-meeting", "How often of meetings.", 2, func(v *view) int { return v.ctx.meeting }),
-		count("m-papers", "How often of certificates.", 2, func(v *view) int { return v.ctx.papers }),
-		count("m-money", "How often of amounts.", 2, func(v *view) int { return v.ctx.money }),
+		model.Yes("s-verify", "The subject speaks of signing in.", func(v *view) bool { return seen(v.ctx.subjectSeen, text.ClassVerify) }),
+		model.Yes("s-paper", "The subject names a certificate.", func(v *view) bool { return seen(v.ctx.subjectSeen, text.ClassPaper) }),
+		model.Yes("s-enter", "The subject asks to enter something.", func(v *view) bool { return seen(v.ctx.subjectSeen, text.ClassEnter) }),
+		model.Count("m-strength", "The strongest word for code in the mail.", 3, func(v *view) int { return int(v.ctx.strength) }),
+		model.Count("m-subject", "The strongest word for code in the subject.", 3, func(v *view) int { return int(v.ctx.subject) }),
+		model.Yes("m-subjectverify", "The subject speaks of confirming.", func(v *view) bool { return v.ctx.subjectVerify }),
+		model.Yes("m-expiry", "Something is valid for minutes.", func(v *view) bool { return v.ctx.expiry }),
+		model.Count("m-verify", "How often the mail speaks of verifying or signing in.", 3, func(v *view) int { return v.ctx.verify() }),
+		model.Count("m-entering", "How often somebody is told to enter a code.", 2, func(v *view) int { return v.ctx.entering }),
+		model.Count("m-approvals", "How often it speaks of authorization codes.", 2, func(v *view) int { return v.ctx.words[text.ClassApproval] }),
+		model.Count("m-terminal", "How often of those that a card terminal may give.", 2, func(v *view) int { return v.ctx.terminal }),
+		model.Count("m-others", "How often of codes of other trades.", 3, func(v *view) int { return v.ctx.others }),
+		model.Count("m-goods", "How often of other things that have numbers.", 4, func(v *view) int { return v.ctx.words[text.ClassOther] }),
+		model.Count("m-parcel", "How often of parcels.", 2, func(v *view) int { return v.ctx.words[text.ClassParcel] }),
+		model.Count("m-promo", "How often of discounts.", 2, func(v *view) int { return v.ctx.words[text.ClassPromo] }),
+		model.Count("m-booking", "How often of bookings.", 2, func(v *view) int { return v.ctx.words[text.ClassBooking] }),
+		model.Count("m-meeting", "How often of meetings.", 2, func(v *view) int { return v.ctx.words[text.ClassMeeting] }),
+		model.Count("m-papers", "How often of certificates.", 2, func(v *view) int { return v.ctx.words[text.ClassPaper] }),
+		model.Count("m-money", "How often of amounts.", 2, func(v *view) int { return v.ctx.words[text.ClassMoney] }),
 		of("near", "The strongest word for code beside it.", append([]string{""}, strengths...), func(v *view) int { return 1 + v.near() }),
 		of("nearform", "Digits or not, and the strongest word for code beside it.", []string{"", "digits", "digits-weak", "digits-medium", "digits-strong", "other", "other-weak", "other-medium", "other-strong"}, func(v *view) int {
 			return 1 + v.near() + 4*bit(v.c.form != formDigits)
 		}),
 	}
+	for i, name := range concept.Names {
+		all = append(all,
+			model.Yes("subject-"+name, "The subject asks for it or speaks of it.", func(v *view) bool { return v.ctx.topic.Has(1 << i) }),
+			model.Yes("line-"+name, "Its line does, or the one above.", func(v *view) bool { return v.topic.Has(1 << i) }))
+	}
 	for _, c := range seenClasses {
 		name := signNames[c]
 		all = append(all,
-			yes("sentence-left-"+name, "A word of this kind stands before it in its sentence.", func(v *view) bool { return seen(v.seenL, c) }),
-			yes("sentence-right-"+name, "A word of this kind stands behind it in its sentence.", func(v *view) bool { return seen(v.seenR, c) }))
+			model.Yes("sentence-left-"+name, "A word of this kind stands before it in its sentence.", func(v *view) bool { return seen(v.seenL, c) }),
+			model.Yes("sentence-right-"+name, "A word of this kind stands behind it in its sentence.", func(v *view) bool { return seen(v.seenR, c) }))
 	}
 	return all
 }()
@@ -162,7 +145,6 @@ var crosses = [][2]string{
 	{"near", "right1"},
 	{"near", "before-joined"},
 	{"near", "thing"},
-	{"near", "tradebetween"},
 	{"near", "m-stale"},
 	{"near", "m-example"},
 	{"near", "s-other"},
@@ -181,8 +163,6 @@ var crosses = [][2]string{
 	{"sender", "form"},
 	{"before-class", "m-goods"},
 	{"before-class", "m-expiry"},
-	{"before", "before-noun"},
-	{"before", "sentence-right-verify"},
 	{"before", "m-subjectverify"},
 	{"m-approvals", "m-goods"},
 	{"m-terminal", "m-money"},

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"inboxd/internal/otp/concept"
 	"inboxd/internal/otp/link"
 	"inboxd/internal/otp/model"
 	"inboxd/internal/otp/text"
@@ -31,6 +32,9 @@ type search struct {
 	scores     []float64   // of each candidate
 	shares     []float64   // of them, as far as looked at
 	kept       []kept
+	buf        []byte
+	line       int32 // whose concepts are said
+	said       concept.Set
 	same       bool // text and HTML say the same: neither supports the other
 	forward    bool // an older mail was passed on
 }
@@ -87,20 +91,35 @@ func (s *search) each(use func(*view)) {
 		p.readSigns()
 		if i == 0 {
 			s.ctx.announce(p)
+			s.ctx.topic = s.concepts(p.Lower)
 		}
 	}
 	var v view
 	for i := range s.n {
 		p, n := &s.pages[i], len(s.candidates)
+		s.line = -1
 		s.candidates = collector{p}.collect(s.candidates, n+maxRated)
 		found := s.candidates[n:]
 		lists(found)
 		for k := range found {
 			v.fill(p, &found[k], &s.ctx)
-			v.order, v.rivals = k, len(found)
+			v.order, v.topic = k, s.topic(p, found[k].line)
 			use(&v)
 		}
 	}
+}
+
+// topic gives what line li and the one above speak of. It is read once for all candidates of a line.
+func (s *search) topic(p *page, li int32) concept.Set {
+	if s.line != li {
+		s.line, s.said = li, s.concepts(p.Lower[p.Lines[max(0, li-1)].Start:p.Lines[li].End])
+	}
+	return s.said
+}
+
+func (s *search) concepts(folded []byte) concept.Set {
+	s.buf = concept.Respell(s.buf, folded)
+	return concept.InText(s.buf)
 }
 
 // answer takes the best code if its share is large enough, and tells the others.

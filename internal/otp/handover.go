@@ -43,44 +43,6 @@ func (p vetoer) dialled(ln *text.Line, c *candidate) bool {
 	return false
 }
 
-// handed tells "share the code 4829 with our driver": it is told to somebody, not typed in.
-func (p vetoer) handed(ln *text.Line, c *candidate) bool {
-	k := c.last + 1
-	if k+1 >= ln.Last || p.Tokens[k+1].Class != text.ClassOf {
-		return false
-	}
-	if w := string(p.Lower[p.Tokens[k].Start:p.Tokens[k].End]); w != "with" && w != "to" {
-		return false
-	}
-	for k = c.first - 1; k >= ln.First && k > c.first-5; k-- {
-		switch t := &p.Tokens[k]; string(p.Lower[t.Start:t.End]) {
-		case "share", "give", "tell", "show":
-			return true
-		}
-	}
-	return false
-}
-
-// tradeBetween tells "código de cita 482913" and "kod kursu: 4829": between the label and the
-// number stands a noun that nobody knows, not a name.
-func (p vetoer) tradeBetween(c *candidate) bool {
-	ln := &p.Lines[c.line]
-	noun := int32(-1)
-	for k := c.first - 1; k >= ln.First && k >= c.first-5; k-- {
-		switch t := &p.Tokens[k]; {
-		case t.Class.Label():
-			return noun > 0
-		case noun > 0 && (t.Kind == text.KindPunct && p.Lower[t.Start] == '-' || p.Length(k) == 1): // "e-"
-		case t.Kind == text.KindPunct && noun < 0 && p.Lower[t.Start] == ':', t.Class == text.ClassOf, noun > 0 && p.english(noun-1) && string(p.Lower[t.Start:t.End]) == "for", t.Class == text.ClassIs && noun < 0:
-		case t.Kind == text.KindWord && t.Class == text.ClassNone && noun < 0 && t.End-t.Start >= 4 && p.Plain[t.Start] >= 'a' && p.Plain[t.Start] <= 'z':
-			noun = k
-		default:
-			return false
-		}
-	}
-	return false
-}
-
 // numberedThing tells "Locker 14, code 4829": the code of a thing that has a small number itself.
 func (p vetoer) numberedThing(c *candidate) bool {
 	ln, labelled := &p.Lines[c.line], false
@@ -92,26 +54,6 @@ func (p vetoer) numberedThing(c *candidate) bool {
 		}
 		q := p.Tokens[k-1].Class
 		return (q == text.ClassNone || q.Other()) && !p.countWord(k-1) && p.Lower[p.Tokens[k+1].Start] != ':'
-	}
-	return false
-}
-
-// acronym tells "CPT code 99213".
-func (p vetoer) acronym(c *candidate) bool {
-	k := c.first - 2
-	return k >= p.Lines[c.line].First && p.Tokens[k+1].Class == text.ClassCode && p.upper(k) && p.Length(k) <= 4
-}
-
-// percent tells "10 % with the code HELLO10": a share of a price in the same sentence.
-func (p vetoer) percent(ln *text.Line, c *candidate) bool {
-	for k := c.first - 1; k > ln.First && k > c.first-14; k-- {
-		switch t := &p.Tokens[k]; {
-		case t.Kind != text.KindPunct:
-		case p.Lower[t.Start] == '%':
-			return true
-		case p.pause(t, k, ln) >= sentence:
-			return false
-		}
 	}
 	return false
 }
@@ -148,27 +90,6 @@ func (p vetoer) emphasized(ln *text.Line, c *candidate, marks int) bool {
 		behind++
 	}
 	return behind > 0 && behind == marks
-}
-
-// bracketed tells "[Request 482913]": a name and a number in brackets are somebody's
-// filing, unless the name is the label.
-func (p vetoer) bracketed(ln *text.Line, c *candidate) bool {
-	k := c.last + 1
-	if k >= ln.Last || p.Lower[p.Tokens[k].Start] != ']' {
-		return false
-	}
-	words := 0
-	for k = c.first - 1; k >= ln.First && words < 4; k-- {
-		switch t := &p.Tokens[k]; {
-		case t.Kind == text.KindPunct && p.Lower[t.Start] == '[':
-			return words > 0
-		case t.Class.Label():
-			return false
-		case t.Kind == text.KindWord:
-			words++
-		}
-	}
-	return false
 }
 
 // compared tells "code == 482913": a piece of a program.

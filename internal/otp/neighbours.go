@@ -71,7 +71,7 @@ func (v *view) lookUp() {
 			continue
 		}
 		v.above.strength, v.above.dist, v.above.joined = up.Strength, int(d), up.Colon
-		v.above.plural, v.above.noun, v.above.class = v.plural(up.Label), up.Heading, v.Tokens[up.Label].Class
+		v.above.plural, v.above.heading, v.above.class = v.plural(up.Label), up.Heading, v.Tokens[up.Label].Class
 		return
 	}
 }
@@ -101,7 +101,7 @@ func (v *view) lookDown() {
 		}
 		v.below.strength, v.below.dist, v.below.joined = down.Strength, int(d), down.Colon
 		v.below.plural, v.below.taken = v.plural(down.Label), v.below.taken || v.claims(down, down.Label)
-		v.below.noun = v.warned(down)
+		v.below.heading = v.warned(down)
 		return
 	}
 }

@@ -39,13 +39,6 @@ func (p *page) countWord(k int32) bool {
 	return false
 }
 
-// noun tells a word without a meaning here that is written in Latin letters, the first a capital.
-func (p vetoer) noun(k int32) bool {
-	t := &p.Tokens[k]
-	b := p.Plain[t.Start]
-	return t.Kind == text.KindWord && t.Class == text.ClassNone && t.End-t.Start > 2 && b >= 'A' && b <= 'Z'
-}
-
 // called tells "the request 482913 for a code" and "device (482913) used a code": a noun nobody knows
 // stands before the number, and is no name.
 func (p *page) called(c *candidate) bool {
@@ -122,16 +115,6 @@ func (p *page) branded(k int32) bool {
 		}
 	}
 	return true
-}
-
-// aside tells "iPhone (482913)": a number in brackets behind a noun nobody knows.
-func (p vetoer) aside(ln *text.Line, c *candidate) bool {
-	k, n := c.first-2, c.last+1
-	if k < ln.First || n >= ln.Last || p.Lower[p.Tokens[k+1].Start] != '(' || p.Lower[p.Tokens[n].Start] != ')' || p.Tokens[k].Kind != text.KindWord {
-		return false
-	}
-	q := p.Tokens[k].Class
-	return q == text.ClassAccount || q == text.ClassNone
 }
 
 // numbers tells the caption of somebody's number: "Sign-in ID", "Device no.".

@@ -1,7 +1,7 @@
 package otp
 
 import (
-	"fmt"
+	"strings"
 
 	"inboxd/internal/otp/model"
 	"inboxd/internal/otp/text"
@@ -15,30 +15,9 @@ func of(name, says string, values []string, value func(*view) int) feature {
 	return feature{Name: name, Says: says, Values: values, Of: value}
 }
 
-func yes(name, says string, holds func(*view) bool) feature {
-	return of(name, says, []string{"", "yes"}, func(v *view) int { return bit(holds(v)) })
-}
-
-func count(name, says string, most int, n func(*view) int) feature {
-	values := []string{""}
-	for i := 1; i <= most; i++ {
-		values = append(values, fmt.Sprint(i))
-	}
-	return of(name, says, values, func(v *view) int { return min(n(v), most) })
-}
-
 func ofSign(name, says string, which func(*view) sign) feature {
 	values := append([]string{""}, signNames[:]...)
 	return of(name, says, values, func(v *view) int { return 1 + int(which(v)) })
-}
-
-func step(n int, steps ...int) int {
-	for i, s := range steps {
-		if n <= s {
-			return i
-		}
-	}
-	return len(steps)
 }
 
 func bit(b bool) int {
@@ -108,16 +87,14 @@ func seen(set uint64, classes ...text.Class) bool {
 	return false
 }
 
-var seenClasses = []text.Class{text.ClassVerify, text.ClassConfirm, text.ClassOnce, text.ClassEnter, text.ClassOther, text.ClassPromo, text.ClassBooking,
-	text.ClassParcel, text.ClassMeeting, text.ClassAccount, text.ClassPlace, text.ClassMoney, text.ClassUnit, text.ClassTimeUnit, text.ClassPaper, text.ClassBy,
-	text.ClassExample, text.ClassStale, text.ClassSpoilt, text.ClassSecret, text.ClassNever, text.ClassFresh}
+var seenClasses = []text.Class{text.ClassConfirm, text.ClassEnter, text.ClassOther, text.ClassPaper, text.ClassBy, text.ClassSpoilt}
 
 func mix(v *view) int {
 	c := v.c
 	if c.form != formMixed {
 		return 0
 	}
-	letters, digits, changes, hyphens, lower := 0, 0, 0, 0, false
+	letters, digits, changes, hyphens, lower, spoken := 0, 0, 0, 0, false, false
 	for i := 0; i < int(c.n); i++ {
 		b := c.text[i]
 		switch {
@@ -128,6 +105,7 @@ func mix(v *view) int {
 		default:
 			letters++
 			lower = lower || b >= 'a'
+			spoken = spoken || strings.IndexByte("AEIOUaeiou", b) >= 0
 		}
 		if i > 0 && text.IsDigit(b) != text.IsDigit(c.text[i-1]) {
 			changes++
@@ -136,7 +114,7 @@ func mix(v *view) int {
 	switch {
 	case changes == 1 && text.IsDigit(c.text[0]) && letters <= 3 && lower:
 		return 2
-	case changes == 1 && letters > 2 && digits <= 3 && hyphens == 0 && !text.IsDigit(c.text[0]):
+	case changes == 1 && letters > 2 && spoken && !text.IsDigit(c.text[0]):
 		return 1
 	case lower:
 		return 3
@@ -173,17 +151,9 @@ func aboveValue(v *view, t *tie) int {
 	case t.taken:
 		return 99 + bit(v.c.own)
 	}
-	return 2 + ((int(t.strength)-1)*4+step(t.dist, 1, 2, 3))*8 + 4*bit(t.joined) + 2*bit(t.noun) + bit(v.c.own)
+	return 2 + ((int(t.strength)-1)*4+model.Step(t.dist, 1, 2, 3))*8 + 4*bit(t.joined) + 2*bit(t.heading) + bit(v.c.own)
 }
 
 var labelNames = []string{"", "code", "password", "passcode", "otp", "approval", "other"}
-
-func namedSentence(v *view) bool {
-	k := v.c.first - 1
-	if k < v.ln.First || !(vetoer{v.page}).noun(k) || v.right[0] != signEdge && v.right[0] != signPeriod {
-		return false
-	}
-	return v.left[1] == signEdge || v.left[1] == signPeriod
-}
 
 var lineNames = []string{"", "label", "other", "caption", "number", "asks", "verifies", "plain", "place", "short", "id"}

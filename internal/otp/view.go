@@ -1,6 +1,9 @@
 package otp
 
-import "inboxd/internal/otp/text"
+import (
+	"inboxd/internal/otp/concept"
+	"inboxd/internal/otp/text"
+)
 
 // How far a view looks.
 const (
@@ -12,17 +15,16 @@ const (
 
 // tie is a label that a view met, and how far away. The zero tie is none.
 type tie struct {
-	strength       uint8
-	dist           int  // words, or lines
-	joined         bool // a colon or "is" stands between
-	crossed        bool // the end of a sentence lies between
-	taken          bool // another number lies between
-	other          bool // something else is announced between
-	noun           bool // a noun nobody knows stands between
-	plural         bool
-	class          text.Class // of the label's word
-	ahead          sign       // what stands before the label
-	is, enters, of bool       // between them stands such a word
+	strength uint8
+	dist     int  // words, or lines
+	joined   bool // a colon or "is" stands between
+	crossed  bool // the end of a sentence lies between
+	taken    bool // another number lies between
+	other    bool // something else is announced between
+	heading  bool // the line is what its label is about
+	plural   bool
+	class    text.Class // of the label's word
+	is       bool       // between them stands such a word
 }
 
 // view is what stands around one candidate. It is filled once, then the features only read it.
@@ -32,7 +34,6 @@ type view struct {
 	ctx              *context
 	ln               *text.Line
 	left, right      [3]sign // neighbours, the nearest first
-	tightL, tightR   bool    // no blank parts the candidate from them
 	wordL, wordR     sign    // nearest neighbours that are no filling
 	wordL2, wordR2   sign    // and the next ones
 	before, after    tie
@@ -40,7 +41,8 @@ type view struct {
 	seenL, seenR     uint64 // classes of the sentence before and behind it
 	enter            int    // words to the verb "enter" before it, 0 for none
 	lineUp, lineDown lineKind
-	order, rivals    int // which candidate of the mail it is, and how many there are
+	order            int         // which candidate of the page it is
+	topic            concept.Set // of its line and the one above
 }
 
 func (v *view) fill(p *page, c *candidate, ctx *context) {
@@ -67,20 +69,6 @@ func (v *view) neighbours() {
 		} else {
 			break
 		}
-	}
-	v.tightL = v.left[0] != signEdge && !v.Tokens[v.c.first].Gap
-	v.tightR = v.right[0] != signEdge && !v.Tokens[v.c.last+1].Gap
-}
-
-// note takes note of what stands between a candidate and its label.
-func (t *tie) note(s sign) {
-	switch s {
-	case sign(text.ClassIs):
-		t.is = true
-	case sign(text.ClassEnter):
-		t.enters = true
-	case sign(text.ClassOf):
-		t.of = true
 	}
 }
 
@@ -113,7 +101,7 @@ func (v *view) walkLeft() {
 		if !crossed && s < signWeak {
 			v.seenL |= 1 << s
 		}
-		t.note(s)
+		t.is = t.is || s == sign(text.ClassIs)
 		switch {
 		case s == signPeriod:
 			if crossed && dist > 12 {
@@ -125,10 +113,7 @@ func (v *view) walkLeft() {
 			if s == signPlural {
 				t.strength = 1
 			}
-			t.class, t.ahead = v.Tokens[k].Class, signEdge
-			if k > ln.First {
-				t.ahead = p.signs[k-1]
-			}
+			t.class = v.Tokens[k].Class
 			return
 		case s == signNumber || s == signMixed:
 			t.taken = true
@@ -142,7 +127,6 @@ func (v *view) walkLeft() {
 			}
 			dist++
 		case s >= signLower && s <= signUpper || s == signForeign:
-			t.noun = t.noun || dist == 0 || !t.taken && dist < 4
 			dist += int(v.Tokens[k].Weight)
 		case s < signColon:
 			dist += int(v.Tokens[k].Weight)
@@ -181,7 +165,7 @@ func (v *view) walkRight() {
 		if !crossed && s < signWeak {
 			v.seenR |= 1 << s
 		}
-		t.note(s)
+		t.is = t.is || s == sign(text.ClassIs)
 		switch {
 		case s == signPeriod:
 			crossed = true
@@ -199,8 +183,6 @@ func (v *view) walkRight() {
 		case s >= sign(text.ClassOther) && s <= sign(text.ClassMeeting):
 			t.other = true
 			dist++
-		case s == signComma:
-			t.noun = true
 		case s < signColon:
 			dist += int(v.Tokens[k].Weight)
 		}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"sync"
 
+	"inboxd/internal/otp/concept"
 	"inboxd/internal/otp/text"
 )
 
@@ -22,11 +23,11 @@ const (
 type view struct {
 	url string
 	address
-	said  concept // by its own texts
-	same  concept // by the sentence before it
-	above concept // by the lines above it
-	below concept // by what follows
-	long  bool    // its text is a sentence
+	said  concept.Set // by its own texts
+	same  concept.Set // by the sentence before it
+	above concept.Set // by the lines above it
+	below concept.Set // by what follows
+	long  bool        // its text is a sentence
 
 	may     bool // its URL does not say that it can't be the one
 	anchors int  // how often it stands in the HTML
@@ -42,20 +43,20 @@ type view struct {
 
 // about is what is known of the whole mail.
 type about struct {
-	subject concept
+	subject concept.Set
 	links   int
-	asking  int     // how many of them ask for something
-	beside  concept // what the links say that ask for nothing
+	asking  int         // how many of them ask for something
+	beside  concept.Set // what the links say that ask for nothing
 	html    bool
 }
 
 // voice is what is said of a link: by itself, else before it, else above it.
-func (v *view) voice() concept {
-	const telling = asks | others
+func (v *view) voice() concept.Set {
+	const telling = concept.Asks | concept.Others
 	switch {
-	case v.said&telling != 0:
+	case v.said.Has(telling):
 		return v.said
-	case v.same&telling != 0:
+	case v.same.Has(telling):
 		return v.said | v.same
 	}
 	return v.said | v.same | v.above
@@ -83,9 +84,9 @@ func (c *collector) collect(m *Mail) []view {
 }
 
 // concepts of a piece of text.
-func (c *collector) concepts(s string) concept {
-	c.buf = spell(c.buf, s)
-	return known.in(c.buf, insideText)
+func (c *collector) concepts(s string) concept.Set {
+	c.buf = concept.Spell(c.buf, s)
+	return concept.InText(c.buf)
 }
 
 // at finds the link among those collected, or adds it.
@@ -96,7 +97,7 @@ func (c *collector) at(url string) *view {
 		}
 	}
 	address, ok := c.address.read(url)
-	may := ok && (address.means&asks != 0 || address.inner&asks != 0 || address.secret > digits || address.secret == digits && address.means&others == 0)
+	may := ok && (address.means.Has(concept.Asks) || address.inner.Has(concept.Asks) || address.secret > digits || address.secret == digits && !address.means.Has(concept.Others))
 	c.all = append(c.all, view{url: url, address: address, mail: &c.mail, may: may})
 	return &c.all[len(c.all)-1]
 }
@@ -136,7 +137,7 @@ func (c *collector) anchors(visible string, anchors []Anchor) {
 			v.said |= c.concepts(a.Text)
 			v.long = v.long || strings.Count(a.Text, " ") > 6
 		}
-		if start >= 0 && (v.said&others == 0 || v.said&asks != 0) {
+		if start >= 0 && (!v.said.Has(concept.Others) || v.said.Has(concept.Asks)) {
 			floor := from
 			start += from
 			from = start + len(a.Text)
@@ -219,13 +220,13 @@ func (c *collector) kept() []view {
 	for i := range c.all {
 		v := c.all[i]
 		voice := v.voice()
-		v.asked = voice&asks != 0 && voice&others == 0
+		v.asked = voice.Has(concept.Asks) && !voice.Has(concept.Others)
 		if v.asked {
 			c.mail.asking++
 		} else {
 			c.mail.beside |= v.voice() | v.means
 		}
-		plausible := (voice|v.means|v.inner)&asks != 0 || voice&others == 0 && v.secret != open && c.mail.subject&asks != 0
+		plausible := (voice | v.means | v.inner).Has(concept.Asks) || !voice.Has(concept.Others) && v.secret != open && c.mail.subject.Has(concept.Asks)
 		if v.may && plausible && len(some) < maxKept {
 			some = append(some, v)
 		}
@@ -237,7 +238,7 @@ func (c *collector) kept() []view {
 			if k != i && some[k].shape == v.shape {
 				v.alike++
 			}
-			if k != i && v.asked && some[k].asked && some[k].voice()&asks == v.voice()&asks {
+			if k != i && v.asked && some[k].asked && some[k].voice()&concept.Asks == v.voice()&concept.Asks {
 				v.twins++
 			}
 		}

@@ -1,7 +1,7 @@
 // Package link finds the one link of a mail that confirms an address or an act, signs in, sets a new
 // password or accepts an invitation. What is known of each link are features with names, of what is said on
 // it, around it, in its URL and in the subject; words count by the concepts that they stand for in any
-// language that we know (concepts/). It knows no senders, and nothing is ever fetched.
+// language that we know (package concept). It knows no senders, and nothing is ever fetched.
 package link
 
 import "inboxd/internal/otp/model"

@@ -13,6 +13,7 @@ import (
 
 	"inboxd/internal/message"
 	"inboxd/internal/message/html"
+	"inboxd/internal/otp/concept"
 	"inboxd/internal/otp/model/train"
 )
 
@@ -116,7 +117,7 @@ func (s story) others() (all []story) {
 	vague := s
 	vague.mail.Subject = "Larch"
 	all = append(all, hidden, vague)
-	if a, _ := new(addressReader).read(s.want); a.means&asks != 0 && a.secret != open {
+	if a, _ := new(addressReader).read(s.want); a.means.Has(concept.Asks) && a.secret != open {
 		all = append(all, story{want: s.want, mail: Mail{Links: s.mail.Links}})
 	}
 	if s.want != "" && len(s.mail.Anchors) > 1 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 
+	"inboxd/internal/otp/concept"
 	"inboxd/internal/otp/text"
 )
 
@@ -23,8 +24,8 @@ const (
 
 // address is what the parts of a link say.
 type address struct {
-	means  concept // its words
-	inner  concept // of another address in it: where it leads in the end
+	means  concept.Set // its words
+	inner  concept.Set // of another address in it: where it leads in the end
 	secret secrecy
 	words  int // how many it has, up to 7
 	shape  string
@@ -52,7 +53,7 @@ func (r *addressReader) read(link string) (a address, ok bool) {
 		r.pair(pair)
 	}
 	a.words = min(7, bytes.Count(r.words, []byte(" ")))
-	a.means, a.secret, a.inner = known.in(spelled(r.words), insideURL), r.secret, r.inner
+	a.means, a.secret, a.inner = concept.InURL(spelled(r.words)), r.secret, r.inner
 	return a, true
 }
 
@@ -67,7 +68,7 @@ func splitAt(s, signs string) (before, from string) {
 // addressReader collects the words of a link, each behind a blank.
 type addressReader struct {
 	words  []byte
-	inner  concept
+	inner  concept.Set
 	secret secrecy
 	nested bool // it is an address in another one, and looks into no third
 }
@@ -151,7 +152,7 @@ func spelled(b []byte) []byte {
 	for i, c := range b {
 		switch {
 		case c >= 0x80:
-			return spell(nil, string(b))
+			return concept.Spell(nil, string(b))
 		case 'A' <= c && c <= 'Z':
 			b[i] = c | 0x20
 		case c == '-' || c == '_' || c == '+' || c == '\'':

@@ -18,6 +18,35 @@ type Feature[V any] struct {
 	Of     func(*V) int // index of its value
 }
 
+// Yes is a feature that holds or does not.
+func Yes[V any](name, says string, holds func(*V) bool) Feature[V] {
+	return Feature[V]{name, says, []string{"", "yes"}, func(v *V) int {
+		if holds(v) {
+			return 1
+		}
+		return 0
+	}}
+}
+
+// Count is a feature that tells how many there are, up to most.
+func Count[V any](name, says string, most int, n func(*V) int) Feature[V] {
+	values := []string{""}
+	for i := 1; i <= most; i++ {
+		values = append(values, strconv.Itoa(i))
+	}
+	return Feature[V]{name, says, values, func(v *V) int { return min(n(v), most) }}
+}
+
+// Step gives the place of the first of the steps that n does not exceed.
+func Step(n int, steps ...int) int {
+	for i, s := range steps {
+		if n <= s {
+			return i
+		}
+	}
+	return len(steps)
+}
+
 // Model holds the weights of the values, and of pairs of values.
 type Model[V any] struct {
 	features []Feature[V]

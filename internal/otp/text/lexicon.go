@@ -42,6 +42,8 @@ const (
 	ClassSecret         // "never share it", "if this wasn't you": said of one-time codes, hardly of others
 	ClassNever          // "will never ask for": what follows is not announced
 	ClassHarmless       // begins like a word of the vocabulary, but is none
+
+	Classes = iota // how many there are
 )
 
 // Label tells whether a word of class c can announce a code.

@@ -41,7 +41,6 @@ type Line struct {
 	Colon       bool  // ends with a colon
 	Starts      bool  // a code may start in it
 	Other       bool  // its last announcing word announces something else
-	Claimed     bool  // its label has found its code
 	Heading     bool  // its label is what it is about: a heading, or the last words before a colon
 	Strength    uint8 // of its best label that is not spoken for
 	Label       int32 // the token of that label, or -1

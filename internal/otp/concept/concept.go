@@ -1,4 +1,6 @@
-package link
+// Package concept tells what words ask for or speak of, in any language that we know: to confirm, to sign in,
+// what was ordered, what is over. It has one file a language. What is read with it is another's business.
+package concept
 
 import (
 	"embed"
@@ -10,42 +12,65 @@ import (
 	"inboxd/internal/otp/text"
 )
 
-// concept is what words stand for, as a set.
-type concept uint32
+// Set is what words stand for.
+type Set uint32
 
 const (
-	confirm concept = 1 << iota
-	signIn
-	reset
-	activate
-	join
-	approve
-	follow   // click, link, button, continue
-	ignore   // "if you did not ask for this"
-	expires  // "valid for ten minutes"
-	decline  // cancel, reject, block
-	notMe    // "this wasn't me"
-	help     // and contact
-	legal    // terms, privacy
-	settings // and profile
-	order    // and what is bought, booked, sent or paid
-	survey
-	unsubscribe
-	read // what is looked at, shared or downloaded
-	done // what has been done already
-	password
-	email
+	Confirm Set = 1 << iota
+	SignIn
+	Reset
+	Activate
+	Join
+	Approve
+	Follow   // click, link, button, continue
+	Ignore   // "if you did not ask for this"
+	Expires  // "valid for ten minutes"
+	Decline  // cancel, reject, block
+	NotMe    // "this wasn't me"
+	Help     // and contact
+	Legal    // terms, privacy
+	Settings // and profile
+	Order    // and what is bought, booked, sent or paid
+	Survey
+	Unsubscribe
+	Read // what is looked at, shared or downloaded
+	Done // what has been done already
+	Password
+	Email
 
-	every  = email<<1 - 1
-	asks   = confirm | signIn | reset | activate | join | approve
-	others = decline | notMe | help | legal | settings | order | survey | unsubscribe | read
+	Every  = Email<<1 - 1
+	Asks   = Confirm | SignIn | Reset | Activate | Join | Approve
+	Others = Decline | NotMe | Help | Legal | Settings | Order | Survey | Unsubscribe | Read
 )
 
-// conceptNames are the concepts as the files name them, in order.
-var conceptNames = []string{"confirm", "signin", "reset", "activate", "join", "approve", "go", "ignore", "expires", "decline", "notme", "help", "legal",
+// Has tells whether one of them is in s.
+func (s Set) Has(any Set) bool { return s&any != 0 }
+
+// Says tells what s asks for or speaks of, as the place of a word in Leanings.
+func (s Set) Says() int {
+	switch asks, others := s.Has(Asks), s.Has(Others); {
+	case asks && others:
+		return 3
+	case others:
+		return 2
+	case asks:
+		return 1
+	case s.Has(Done):
+		return 5
+	case s.Has(Follow):
+		return 4
+	}
+	return 0
+}
+
+// Leanings are what a set of concepts may ask for.
+var Leanings = []string{"", "asks", "other", "both", "go", "done"}
+
+// Names are the concepts as the files name them, in order.
+var Names = []string{"confirm", "signin", "reset", "activate", "join", "approve", "go", "ignore", "expires", "decline", "notme", "help", "legal",
 	"settings", "order", "survey", "unsubscribe", "read", "done", "password", "email"}
 
-//go:embed concepts/*.txt
+//go:embed words/*.txt
 var conceptFiles embed.FS
 
 // known are the words of all languages.
@@ -55,7 +80,7 @@ var known = readConcepts(conceptFiles)
 type pattern struct {
 	word  string
 	whole bool
-	means concept
+	means Set
 }
 
 // lexicon holds patterns by their first letters: of six bytes or more by six, of three or more by three, the
@@ -71,11 +96,11 @@ var sizes = [...]int{6, 3, 2}
 // readConcepts panics on a file that is wrong: it is part of the program.
 func readConcepts(files fs.FS) *lexicon {
 	x := &lexicon{buckets: map[uint64][]pattern{}}
-	means := map[string]concept{}
-	for i, name := range conceptNames {
+	means := map[string]Set{}
+	for i, name := range Names {
 		means[name] = 1 << i
 	}
-	names, _ := fs.Glob(files, "concepts/*.txt")
+	names, _ := fs.Glob(files, "words/*.txt")
 	for _, name := range names {
 		raw, _ := fs.ReadFile(files, name)
 		for line := range strings.Lines(string(raw)) {
@@ -94,9 +119,9 @@ func readConcepts(files fs.FS) *lexicon {
 	return x
 }
 
-func (x *lexicon) add(word string, means concept) {
+func (x *lexicon) add(word string, means Set) {
 	word, whole := strings.CutSuffix(word, "$")
-	w := string(spell(nil, word))
+	w := string(Spell(nil, word))
 	key := keyOf(eight([]byte(w), 0), keySize(len(w)))
 	bucket := x.buckets[key]
 	for i := range bucket {
@@ -116,7 +141,7 @@ func keySize(n int) int {
 			return size
 		}
 	}
-	panic("concepts: too short")
+	panic("concept: too short")
 }
 
 // eight gives the bytes of b from i on, the first the lowest, zeros behind its end.
@@ -140,37 +165,45 @@ func (x *lexicon) passes(key uint64) bool {
 
 func filterBit(key uint64) uint64 { return key * 0x9E3779B97F4A7C15 >> (64 - 18) }
 
-// spell writes a text as the patterns are written: folded, with one blank for what parts words in some
+// Spell writes a text as the patterns are written: folded, with one blank for what parts words in some
 // places only. It writes over to.
-func spell(to []byte, s string) []byte {
+func Spell(to []byte, s string) []byte {
 	f := text.Folded{Lower: to[:0]}
 	f.Fold(s)
-	n := 0
-	for _, c := range f.Lower {
+	return Respell(f.Lower[:0], f.Lower)
+}
+
+// Respell is Spell for what is folded already. It writes over to, which may be folded itself.
+func Respell(to, folded []byte) []byte {
+	to = to[:0]
+	for _, c := range folded {
 		switch c {
 		case '-', '_', '\t', '\n', '\'', ',', '(', ')', '"', '*':
 			c = ' '
 		}
-		if c != ' ' || n > 0 && f.Lower[n-1] != ' ' {
-			f.Lower[n] = c
-			n++
+		if c != ' ' || len(to) > 0 && to[len(to)-1] != ' ' {
+			to = append(to, c)
 		}
 	}
-	return f.Lower[:n]
+	return to
 }
+
+// InText gives what the words of a spelled text stand for, InURL what those of an address do.
+func InText(b []byte) Set { return known.in(b, inText) }
+func InURL(b []byte) Set  { return known.in(b, inURL) }
 
 // Patterns of so many bytes count inside of words too: compounds, and what is written in one.
 const (
-	insideText = 7
-	insideURL  = 5
+	inText = 7
+	inURL  = 5
 )
 
 // in gives what the words of a spelled text stand for. Of two patterns at one place the longer counts.
-func (x *lexicon) in(b []byte, inside int) (all concept) {
+func (x *lexicon) in(b []byte, inside int) (all Set) {
 	before := byte(' ')
 	for i := 0; i < len(b); {
 		c := b[i]
-		starts := !letter(before) || c >= 0xC0 && inside == insideText
+		starts := !letter(before) || c >= 0xC0 && inside == inText
 		if before = c; !letter(c) || c >= 0x80 && c < 0xC0 {
 			i++
 			continue
