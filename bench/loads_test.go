@@ -17,6 +17,7 @@ func smallPoll() PollOptions {
 }
 
 func TestPollComparesWithTheConstantAnswer(t *testing.T) {
+	t.Parallel()
 	bed := fakeBed(t)
 	if err := Poll(t.Context(), bed, smallPoll()); err != nil {
 		t.Fatal(err)
@@ -52,6 +53,7 @@ func TestPollComparesWithTheConstantAnswer(t *testing.T) {
 }
 
 func TestPollOfSomeVariants(t *testing.T) {
+	t.Parallel()
 	bed := fakeBed(t)
 	opts := smallPoll()
 	opts.Variants, opts.Rounds = []string{"304"}, 1
@@ -68,6 +70,7 @@ func TestPollOfSomeVariants(t *testing.T) {
 }
 
 func TestPollWithRateSendsThatMany(t *testing.T) {
+	t.Parallel()
 	bed := fakeBed(t)
 	opts := smallPoll()
 	opts.Rate = 100
@@ -82,6 +85,7 @@ func TestPollWithRateSendsThatMany(t *testing.T) {
 }
 
 func TestPollFindsWrongAnswers(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ serve, variant, want string }{
 		{"--fake-wrong-code", "account-key", `code "999999"`},
 		{"--fake-wrong-code", "inbox-key", `code "999999"`},
@@ -90,19 +94,23 @@ func TestPollFindsWrongAnswers(t *testing.T) {
 		{"--fake-always-new", "304", "status 200, want 304"},
 		{"--fake-never-new", "304", `said to be unchanged with ETag "other"`},
 	} {
-		bed := fakeBed(t, c.serve)
-		opts := smallPoll()
-		opts.Variants = []string{c.variant}
-		if err := Poll(t.Context(), bed, opts); err != nil {
-			t.Fatal(err)
-		}
-		if err := bed.Report.Err(); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s with %s: error %v", c.variant, c.serve, err)
-		}
+		t.Run(c.variant+c.serve, func(t *testing.T) {
+			t.Parallel()
+			bed := fakeBed(t, c.serve)
+			opts := smallPoll()
+			opts.Variants = []string{c.variant}
+			if err := Poll(t.Context(), bed, opts); err != nil {
+				t.Fatal(err)
+			}
+			if err := bed.Report.Err(); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s with %s: error %v", c.variant, c.serve, err)
+			}
+		})
 	}
 }
 
 func TestPollByWrk(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("wrk"); err != nil {
 		t.Skip("wrk is not installed (Debian package wrk)")
 	}
@@ -233,6 +241,7 @@ func TestStartFindsLostMail(t *testing.T) {
 }
 
 func TestWaitersAreAllWoken(t *testing.T) {
+	t.Parallel()
 	bed := fakeBed(t)
 	if err := Waiters(t.Context(), bed, WaitersOptions{Inboxes: 20, Sessions: 3, Size: drive.MailSize}); err != nil {
 		t.Fatal(err)
@@ -252,6 +261,7 @@ func TestWaitersAreAllWoken(t *testing.T) {
 }
 
 func TestWaitersFindWrongCodes(t *testing.T) {
+	t.Parallel()
 	bed := fakeBed(t, "--fake-wrong-code")
 	if err := Waiters(t.Context(), bed, WaitersOptions{Inboxes: 3, Sessions: 1, Size: drive.MailSize}); err != nil {
 		t.Fatal(err)
@@ -292,6 +302,7 @@ func TestWebhooksTellOfEveryMail(t *testing.T) {
 }
 
 func TestWebhooksFindWrongCalls(t *testing.T) {
+	t.Parallel()
 	for serve, want := range map[string]string{
 		"--fake-events=twice":   "check failed: events told twice: want 0, got ",
 		"--fake-events=strange": "check failed: calls that tell of no mail sent: want 0, got ",
@@ -353,6 +364,7 @@ func TestSendCountsEveryMail(t *testing.T) {
 }
 
 func TestCalendarMeasuresEveryPart(t *testing.T) {
+	t.Parallel()
 	needPostfix(t)
 	opts := CalendarOptions{Messages: 20, Inboxes: 3, Sessions: 2, Meetings: 9, Connections: 2, Duration: 50 * time.Millisecond, Posts: 10, PostConnections: 2, Hostile: 2, Resident: 1, Rounds: 1,
 		Parts: []string{"mails", "reads", "posts", "hostile"}}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -64,7 +63,7 @@ func startSink(ctx context.Context) (*drive.Process, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	addr, err := freePort()
+	addr, err := drive.FreePort()
 	if err != nil {
 		return nil, "", err
 	}
@@ -100,15 +99,4 @@ func awaitSMTP(ctx context.Context, p *drive.Process, addr string) error {
 		case <-retry.C:
 		}
 	}
-}
-
-// freePort finds a port for a program that cannot choose one itself. Somebody else may take
-// it in between; the program then ends and says so.
-func freePort() (string, error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer ln.Close()
-	return ln.Addr().String(), nil
 }

@@ -74,17 +74,7 @@ func TestHTTPAnswersThatAreRefused(t *testing.T) {
 }
 
 func TestHTTPConnIsReusedAndDoesNotAllocate(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	go func() {
-		c, err := ln.Accept()
-		if err != nil {
-			return
-		}
-		defer c.Close()
+	addr := serveOne(t, func(c net.Conn) {
 		answer := []byte("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
 		for buf := make([]byte, 4096); ; { // allocates nothing itself: all of the process is counted
 			if _, err := c.Read(buf); err != nil {
@@ -92,8 +82,8 @@ func TestHTTPConnIsReusedAndDoesNotAllocate(t *testing.T) {
 			}
 			_, _ = c.Write(answer)
 		}
-	}()
-	conn, err := DialHTTP(t.Context(), ln.Addr().String())
+	})
+	conn, err := DialHTTP(t.Context(), addr)
 	if err != nil {
 		t.Fatal(err)
 	}

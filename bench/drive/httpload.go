@@ -29,34 +29,18 @@ type HTTPLoad struct {
 // Run drives one round. A connection that breaks ends it with an error: a server under this
 // load has no reason to close one.
 func (l *HTTPLoad) Run(ctx context.Context, round int) (Round, error) {
-	conns := make([]*HTTPConn, l.Conns)
-	defer func() {
-		for _, c := range conns {
-			if c != nil {
-				c.Close()
-			}
+	dial := func() (*HTTPConn, error) {
+		c, err := DialHTTP(ctx, l.Addr)
+		if err == nil {
+			c.chunked = l.Chunked
 		}
-	}()
-	for k := range conns {
-		var err error
-		if conns[k], err = DialHTTP(ctx, l.Addr); err != nil {
-			return Round{}, err
-		}
-		conns[k].chunked = l.Chunked
+		return c, err
 	}
-	parts := make([]Round, l.Conns)
-	start := time.Now()
-	deadline := start.Add(l.Duration)
-	err := Parallel(ctx, l.Conns, func(ctx context.Context, k int) error {
-		pace := NewPacer(start, deadline, l.Rate, k, l.Conns)
+	return overAll(ctx, l.Conns, dial, func(ctx context.Context, k int, c *HTTPConn, start time.Time, out *Round) error {
+		pace := NewPacer(start, start.Add(l.Duration), l.Rate, k, l.Conns)
 		rng := rand.New(rand.NewPCG(uint64(round), uint64(k)))
-		return l.worker(ctx, conns[k], pace, rng, &parts[k])
+		return l.worker(ctx, c, pace, rng, out)
 	})
-	total := Round{Elapsed: time.Since(start)}
-	for _, part := range parts {
-		total.Add(part)
-	}
-	return total, err
 }
 
 func (l *HTTPLoad) worker(ctx context.Context, conn *HTTPConn, pace *Pacer, rng *rand.Rand, out *Round) error {

@@ -31,35 +31,15 @@ func (l *MailLoad) Code(i int) string { return CodeOf(l.First + i) }
 // Run delivers all mails. Latency is from the final dot to its 250, or with a rate from when
 // the mail was due. A refused mail is counted; a broken session ends the run.
 func (l *MailLoad) Run(ctx context.Context) (Round, error) {
-	conns := make([]*SMTPConn, l.Sessions)
-	defer func() {
-		for _, c := range conns {
-			if c != nil {
-				c.Close()
-			}
-		}
-	}()
-	for k := range conns {
-		var err error
-		if conns[k], err = dialSMTP(ctx, l.Addr, !l.Stepwise); err != nil {
-			return Round{}, err
-		}
-	}
 	template := l.Template
 	if template == nil {
 		template = SignInMail(time.Now(), l.Size)
 	}
-	parts := make([]Round, l.Sessions)
-	start := time.Now()
-	err := Parallel(ctx, l.Sessions, func(ctx context.Context, k int) error {
-		defer InterruptOn(ctx, conns[k].NC)()
-		return l.session(conns[k], template, start, k, &parts[k])
+	dial := func() (*SMTPConn, error) { return dialSMTP(ctx, l.Addr, !l.Stepwise) }
+	return overAll(ctx, l.Sessions, dial, func(ctx context.Context, k int, c *SMTPConn, start time.Time, out *Round) error {
+		defer InterruptOn(ctx, c.NC)()
+		return l.session(c, template, start, k, out)
 	})
-	total := Round{Elapsed: time.Since(start)}
-	for _, part := range parts {
-		total.Add(part)
-	}
-	return total, err
 }
 
 func (l *MailLoad) session(c *SMTPConn, template *Template, start time.Time, k int, out *Round) error {

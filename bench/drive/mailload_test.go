@@ -77,45 +77,25 @@ func TestMailLoadWithRateKeepsIt(t *testing.T) {
 }
 
 func TestMailLoadEndsWithItsContext(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	go func() { // greets, and then never answers
-		c, err := ln.Accept()
-		if err != nil {
-			return
-		}
-		defer c.Close()
+	addr := serveOne(t, func(c net.Conn) { // greets, and then never answers
 		_, _ = io.WriteString(c, "220 x\r\n250-x\r\n250 PIPELINING\r\n")
 		_, _ = io.ReadAtLeast(c, make([]byte, 4096), len("EHLO bench.example.test\r\nMAIL"))
 		cancel()
 		_, _ = io.Copy(io.Discard, c)
-	}()
-	load := MailLoad{Addr: ln.Addr().String(), Sessions: 1, Mails: 1, Size: MailSize, To: []string{"a@x.test"}}
+	})
+	load := MailLoad{Addr: addr, Sessions: 1, Mails: 1, Size: MailSize, To: []string{"a@x.test"}}
 	if _, err := load.Run(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 }
 
 func TestDialSMTPWantsPipelining(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	go func() {
-		c, err := ln.Accept()
-		if err != nil {
-			return
-		}
-		defer c.Close()
+	addr := serveOne(t, func(c net.Conn) {
 		_, _ = io.WriteString(c, "220-two\r\n220 lines\r\n250-x\r\n250 SIZE 100\r\n")
 		_, _ = io.Copy(io.Discard, c)
-	}()
-	if _, err := DialSMTP(t.Context(), ln.Addr().String()); err == nil || !strings.Contains(err.Error(), "PIPELINING") {
+	})
+	if _, err := DialSMTP(t.Context(), addr); err == nil || !strings.Contains(err.Error(), "PIPELINING") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -127,17 +107,7 @@ func TestStepwiseMailsNeedNoPipelining(t *testing.T) {
 	if err != nil || r.Count != 4 || r.Errors != 4 || len(f.Codes()) != 4 {
 		t.Errorf("%+v, %v; %d arrived", r, err, len(f.Codes()))
 	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	go func() { // reads a command only when it has answered the one before, and knows no extension
-		c, err := ln.Accept()
-		if err != nil {
-			return
-		}
-		defer c.Close()
+	addr = serveOne(t, func(c net.Conn) { // reads a command only when it has answered the one before, and knows no extension
 		r := bufio.NewReader(c)
 		for _, answer := range []string{"220 x", "250 x", "250 ok", "250 ok", "354 go"} {
 			if r.Buffered() > 0 {
@@ -155,8 +125,8 @@ func TestStepwiseMailsNeedNoPipelining(t *testing.T) {
 		}
 		_, _ = io.WriteString(c, "250 taken\r\n")
 		_, _ = io.Copy(io.Discard, c)
-	}()
-	one := MailLoad{Addr: ln.Addr().String(), Sessions: 1, Mails: 1, Size: MailSize, To: []string{"a@x.test"}, Stepwise: true}
+	})
+	one := MailLoad{Addr: addr, Sessions: 1, Mails: 1, Size: MailSize, To: []string{"a@x.test"}, Stepwise: true}
 	if r, err := one.Run(t.Context()); err != nil || r.Count != 1 {
 		t.Errorf("%+v, %v", r, err)
 	}

@@ -3,6 +3,8 @@ package drive
 import (
 	"context"
 	"fmt"
+	"io"
+	"time"
 )
 
 // Parallel runs fn for 0..n-1, each on its own goroutine, and returns the first error, which
@@ -23,6 +25,32 @@ func Parallel(ctx context.Context, n int, fn func(ctx context.Context, k int) er
 		<-done
 	}
 	return context.Cause(ctx)
+}
+
+// overAll opens n connections, has work drive each on a goroutine of its own from one moment on, and
+// adds up what was measured. All are closed at the end.
+func overAll[C io.Closer](ctx context.Context, n int, dial func() (C, error), work func(ctx context.Context, k int, conn C, start time.Time, out *Round) error) (Round, error) {
+	conns := make([]C, 0, n)
+	defer func() {
+		for _, c := range conns {
+			c.Close()
+		}
+	}()
+	for range n {
+		c, err := dial()
+		if err != nil {
+			return Round{}, err
+		}
+		conns = append(conns, c)
+	}
+	parts := make([]Round, n)
+	start := time.Now()
+	err := Parallel(ctx, n, func(ctx context.Context, k int) error { return work(ctx, k, conns[k], start, &parts[k]) })
+	total := Round{Elapsed: time.Since(start)}
+	for _, part := range parts {
+		total.Add(part)
+	}
+	return total, err
 }
 
 // Share returns the half-open range of n items that worker k of all takes.

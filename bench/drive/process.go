@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -196,3 +197,14 @@ func (p *Process) Err() error { return p.err }
 
 // PID is the child's number.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// FreePort finds a port for a program that can neither choose one nor say which it took. Somebody
+// else may take it in between; the program then ends, and that is said.
+func FreePort() (string, error) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer ln.Close()
+	return ln.Addr().String(), nil
+}

@@ -129,7 +129,7 @@ func (o Options) inbucketIn(store string) func(context.Context, string) (target,
 		if t, err = ports("inbucket, " + store); err != nil {
 			return t, err
 		}
-		pop, err := freePort()
+		pop, err := drive.FreePort()
 		if err != nil {
 			return t, err
 		}
@@ -150,21 +150,10 @@ func (o Options) inbucketIn(store string) func(context.Context, string) (target,
 
 func ports(name string) (t target, err error) {
 	t.name = name
-	if t.web, err = freePort(); err == nil {
-		t.mail, err = freePort()
+	if t.web, err = drive.FreePort(); err == nil {
+		t.mail, err = drive.FreePort()
 	}
 	return t, err
-}
-
-// freePort finds a port for a program that cannot say which it took. Somebody else may take it in between; the program
-// then ends, and that is said.
-func freePort() (string, error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer ln.Close()
-	return ln.Addr().String(), nil
 }
 
 // awaitReady tries both of its surfaces: none of them says when it is ready.

@@ -48,41 +48,42 @@ func fakeBed(t *testing.T, serveArgs ...string) (*bench.Bed, Hosts) {
 }
 
 func TestMixedAsksForEverythingThatWasAccepted(t *testing.T) {
-	for _, webhooks := range []bool{true, false} {
-		bed, hosts := fakeBed(t)
-		opts := Options{Fleet: smallFleet(), Duration: 2 * time.Second}
-		opts.Webhooks = webhooks
-		if err := Run(t.Context(), bed, hosts, opts); err != nil {
-			t.Fatal(err)
-		}
-		r := bed.Report
-		if err := r.Err(); err != nil {
-			t.Error(err)
-		}
-		if len(r.Results) != 4 || len(r.Timelines) != 4 || len(r.Checks) != 7 {
-			t.Fatalf("%d results, %d timelines, checks %+v", len(r.Results), len(r.Timelines), r.Checks)
-		}
-		// 20 agents ten times a second, 60 mails and 30 sends, for two seconds.
-		for i, want := range []int64{400, 120, 120, 60} {
-			res := r.Results[i]
-			if got := res.Count + res.Unsent; got < want*95/100 || got > want*105/100 || res.Latency == nil || res.Latency.P99 <= 0 {
-				t.Errorf("%s: %d, want about %d: %+v", res.Name, got, want, res)
+	t.Parallel()
+	for how, webhooks := range map[string]bool{"webhook": true, "stream": false} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			bed, hosts := fakeBed(t)
+			opts := Options{Fleet: smallFleet(), Duration: 2 * time.Second}
+			opts.Webhooks = webhooks
+			if err := Run(t.Context(), bed, hosts, opts); err != nil {
+				t.Fatal(err)
 			}
-			if n := len(r.Timelines[i].Seconds); n < 2 {
-				t.Errorf("%s: %d seconds", res.Name, n)
+			r := bed.Report
+			if err := r.Err(); err != nil {
+				t.Error(err)
 			}
-		}
-		how := "webhook"
-		if !webhooks {
-			how = "stream"
-		}
-		if name := r.Results[2].Name; name != "events, final dot to "+how {
-			t.Errorf("with webhooks %v: %s", webhooks, name)
-		}
+			if len(r.Results) != 4 || len(r.Timelines) != 4 || len(r.Checks) != 7 {
+				t.Fatalf("%d results, %d timelines, checks %+v", len(r.Results), len(r.Timelines), r.Checks)
+			}
+			// 20 agents ten times a second, 60 mails and 30 sends, for two seconds.
+			for i, want := range []int64{400, 120, 120, 60} {
+				res := r.Results[i]
+				if got := res.Count + res.Unsent; got < want*95/100 || got > want*105/100 || res.Latency == nil || res.Latency.P99 <= 0 {
+					t.Errorf("%s: %d, want about %d: %+v", res.Name, got, want, res)
+				}
+				if n := len(r.Timelines[i].Seconds); n < 2 {
+					t.Errorf("%s: %d seconds", res.Name, n)
+				}
+			}
+			if name := r.Results[2].Name; name != "events, final dot to "+how {
+				t.Errorf("with webhooks %v: %s", webhooks, name)
+			}
+		})
 	}
 }
 
 func TestMixedFindsWhatIsWrong(t *testing.T) {
+	t.Parallel()
 	for serve, want := range map[string]string{
 		"--fake-lose-mail":      "check failed: mails accepted that were told of: want ",
 		"--fake-wrong-code":     "check failed: mails accepted that were told of: want ",
@@ -94,6 +95,7 @@ func TestMixedFindsWhatIsWrong(t *testing.T) {
 		"--fake-rude":           "SMTP 452 4.3.1 no room",
 	} {
 		t.Run(serve, func(t *testing.T) {
+			t.Parallel()
 			bed, hosts := fakeBed(t, serve)
 			opts := Options{Fleet: smallFleet(), Duration: 2 * time.Second}
 			opts.Within = 300 * time.Millisecond
@@ -125,6 +127,7 @@ func hasCheck(bed *bench.Bed, name string) bool {
 }
 
 func TestCleanRefusalsAreNoErrors(t *testing.T) {
+	t.Parallel()
 	bed, hosts := fakeBed(t, "--fake-refuse")
 	if err := Run(t.Context(), bed, hosts, Options{Fleet: smallFleet(), Duration: time.Second}); err != nil {
 		t.Fatal(err)
@@ -143,6 +146,7 @@ func TestCleanRefusalsAreNoErrors(t *testing.T) {
 }
 
 func TestOverloadSetsGoodputBesideThePeak(t *testing.T) {
+	t.Parallel()
 	bed, hosts := fakeBed(t)
 	fleet := smallFleet()
 	fleet.Sends = 5
@@ -191,8 +195,11 @@ func TestBackAfter(t *testing.T) {
 }
 
 func TestRestartKeepsWhatWasAcknowledged(t *testing.T) {
+	t.Parallel()
 	bed, hosts := fakeBed(t)
-	if err := Restart(t.Context(), bed, hosts, RestartOptions{Fleet: smallFleet(), Duration: time.Second, Rounds: 1}); err != nil {
+	fleet := smallFleet()
+	fleet.Within = 2 * time.Second // what was cut off is waited for to the end
+	if err := Restart(t.Context(), bed, hosts, RestartOptions{Fleet: fleet, Duration: time.Second, Rounds: 1}); err != nil {
 		t.Fatal(err)
 	}
 	r := bed.Report
@@ -212,6 +219,7 @@ func TestRestartKeepsWhatWasAcknowledged(t *testing.T) {
 }
 
 func TestRestartFindsLostMail(t *testing.T) {
+	t.Parallel()
 	bed, hosts := fakeBed(t, "--fake-lose-mail")
 	fleet := smallFleet()
 	fleet.Within = 300 * time.Millisecond
