@@ -26,13 +26,16 @@ func date(c *candidate) bool {
 	two := func(i int) int { return int(c.text[i]-'0')*10 + int(c.text[i+1]-'0') }
 	day := func(i int) bool { return two(i) >= 1 && two(i) <= 31 }
 	month := func(i int) bool { return two(i) >= 1 && two(i) <= 12 }
+	dayMonth := func(i int) bool { return day(i) && month(i+2) || month(i) && day(i+2) }
 	century := func(i int) bool { return two(i) == 19 || two(i) == 20 }
 	if c.n == 8 {
-		return century(0) && month(4) && day(6) || century(4) && (day(0) && month(2) || month(0) && day(2))
+		return century(0) && month(4) && day(6) || century(4) && dayMonth(0)
 	}
 	t := &c.page.Tokens[c.first]
-	return c.first == c.last && t.End-t.Start == 8 && // 31-03-26
-		(day(0) && month(2) || month(0) && day(2) || month(2) && day(4))
+	if c.first != c.last || t.End-t.Start != 8 {
+		return false
+	}
+	return dayMonth(0) || month(2) && day(4) // 31-03-26
 }
 
 // zeros tells 000000: a placeholder rather than a code.

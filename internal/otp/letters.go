@@ -31,7 +31,7 @@ func (p *page) upper(k int32) bool {
 		return false
 	}
 	for _, b := range p.Raw(k) {
-		if b < 'A' || b > 'Z' {
+		if !capital(b) {
 			return false
 		}
 	}

@@ -66,10 +66,12 @@ func (p *page) numberOf(k int32) bool {
 	return t.Kind == text.KindWord && (t.Class == text.ClassNone || t.Class == text.ClassAccount) && t.End-t.Start > 2 && !p.countWord(k)
 }
 
+func capital(b byte) bool { return b >= 'A' && b <= 'Z' }
+
 // upper2 tells "PR" and "MR".
 func (p *page) upper2(k int32) bool {
 	w := p.Raw(k)
-	return len(w) == 2 && w[0] >= 'A' && w[0] <= 'Z' && w[1] >= 'A' && w[1] <= 'Z'
+	return len(w) == 2 && capital(w[0]) && capital(w[1])
 }
 
 // numbered tells "contract no. 482913": the number at k is that of a noun, unless the noun is a label.

@@ -111,9 +111,9 @@ func (p *page) unknown(k int32) sign {
 	}
 	b := p.Plain[t.Start:t.End]
 	switch {
-	case b[0] >= 'A' && b[0] <= 'Z' && b[len(b)-1] >= 'A' && b[len(b)-1] <= 'Z':
+	case capital(b[0]) && capital(b[len(b)-1]):
 		return signUpper
-	case b[0] >= 'A' && b[0] <= 'Z':
+	case capital(b[0]):
 		return signCapital
 	}
 	return signLower

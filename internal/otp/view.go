@@ -88,7 +88,7 @@ func (v *view) walkLeft() {
 	t := &v.before
 	for ; dist <= viewLeft; k-- {
 		if k < ln.First {
-			if wrapped || li == 0 || ln.Paragraph || v.c.own || dist > 4 || p.Lines[li-1].Footer || p.Lines[li-1].End-p.Lines[li-1].Start < fullLine {
+			if wrapped || v.c.own || dist > 4 || !p.wraps(li-1) {
 				break
 			}
 			li--
@@ -152,7 +152,7 @@ func (v *view) walkRight() {
 	t := &v.after
 	for k := v.c.last + 1; dist <= viewRight; k++ {
 		if k >= ln.Last {
-			if wrapped || v.c.own || int(li+1) >= len(p.Lines) || p.Lines[li+1].Paragraph || ln.End-ln.Start < fullLine {
+			if wrapped || v.c.own || !p.wraps(li) {
 				return
 			}
 			li++
@@ -187,6 +187,15 @@ func (v *view) walkRight() {
 			dist += int(v.Tokens[k].Weight)
 		}
 	}
+}
+
+// wraps tells whether line li was broken by its length, and goes on in the next.
+func (p *page) wraps(li int32) bool {
+	if li < 0 || int(li+1) >= len(p.Lines) || p.Lines[li+1].Paragraph {
+		return false
+	}
+	ln := &p.Lines[li]
+	return !ln.Footer && ln.End-ln.Start >= fullLine
 }
 
 const (

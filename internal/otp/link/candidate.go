@@ -97,8 +97,7 @@ func (c *collector) at(url string) *view {
 		}
 	}
 	address, ok := c.address.read(url)
-	may := ok && (address.means.Has(concept.Asks) || address.inner.Has(concept.Asks) || address.secret > digits || address.secret == digits && !address.means.Has(concept.Others))
-	c.all = append(c.all, view{url: url, address: address, mail: &c.mail, may: may})
+	c.all = append(c.all, view{url: url, address: address, mail: &c.mail, may: ok && address.may()})
 	return &c.all[len(c.all)-1]
 }
 

@@ -31,6 +31,15 @@ type address struct {
 	shape  string
 }
 
+// may tells whether a link may be the one: it says so, or nobody can guess it.
+func (a *address) may() bool {
+	switch {
+	case (a.means | a.inner).Has(concept.Asks), a.secret > digits:
+		return true
+	}
+	return a.secret == digits && !a.means.Has(concept.Others)
+}
+
 // read takes a web link apart; ok is false for what is none, or nothing but a host.
 func (r *addressReader) read(link string) (a address, ok bool) {
 	scheme, rest, ok := strings.Cut(link, "://")
@@ -196,11 +205,18 @@ func secretName(name string) bool {
 	case "otp", "code", "key", "ticket", "hmac", "jwt", "sig", "signature", "hash", "upn":
 		return name != "upn"
 	}
-	return strings.Contains(name, "token") || strings.Contains(name, "secret") || strings.HasSuffix(name, "code") || strings.HasSuffix(name, "key") || strings.HasSuffix(name, "sessionid")
+	if strings.Contains(name, "token") || strings.Contains(name, "secret") {
+		return true
+	}
+	return strings.HasSuffix(name, "code") || strings.HasSuffix(name, "key") || strings.HasSuffix(name, "sessionid")
 }
 
 func tracking(name string) bool {
-	return strings.HasPrefix(name, "utm") || strings.HasPrefix(name, "mc_") || name == "ref" || name == "source" || name == "lang" || name == "locale" || name == "hl"
+	switch name {
+	case "ref", "source", "lang", "locale", "hl":
+		return true
+	}
+	return strings.HasPrefix(name, "utm") || strings.HasPrefix(name, "mc_")
 }
 
 // opaque tells how hard a part of a link is to guess: long, and of mixed characters, or many digits.

@@ -166,7 +166,7 @@ func (p *Page) point(s *shape, i int, before, after byte) (joined bool) {
 func refEnd(b []byte, i int) int {
 	for i < len(b) {
 		switch c := b[i]; {
-		case c <= ' ' || c >= 0x80 || c == '"' || c == '<' || c == '>':
+		case c <= ' ', c >= 0x80, c == '"', c == '<', c == '>':
 			return i
 		}
 		i++

@@ -211,8 +211,11 @@ func invisible(r rune) bool {
 
 // caseless tells the big blocks of letters that need no folding at all.
 func caseless(r rune) bool {
-	return r >= 0x4E00 && r <= 0x9FFF || r >= 0x3041 && r <= 0x30FF && r != 0x30FB ||
-		r >= 0xAC00 && r <= 0xD7A3 || r >= 0x3400 && r <= 0x4DBF
+	switch {
+	case r >= 0x4E00 && r <= 0x9FFF, r >= 0xAC00 && r <= 0xD7A3, r >= 0x3400 && r <= 0x4DBF:
+		return true
+	}
+	return r >= 0x3041 && r <= 0x30FF && r != 0x30FB
 }
 
 func arabicForm(r rune) bool { return r >= 0xFE70 && r <= 0xFEFC }

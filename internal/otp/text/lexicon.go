@@ -252,7 +252,7 @@ func (x *lexicon) sign(at int32, b byte) int32 {
 
 // inWord tells whether a folded byte continues a word.
 func inWord(b byte) bool {
-	return b >= 'a' && b <= 'z' || b >= 0x80 || b >= '0' && b <= '9' || b == '_'
+	return isLetter(b) || IsDigit(b) || b == '_'
 }
 
 func isLetter(b byte) bool { return b >= 'a' && b <= 'z' || b >= 0x80 }
