@@ -28,7 +28,7 @@ type TB interface {
 	Cleanup(func())
 }
 
-// Store is an open store. A test sets Before while no commit is under way; all else may be
+// Store is an open store. A test sets Before and After while no commit is under way; all else may be
 // used from any goroutine.
 type Store struct {
 	*persist.Store
@@ -36,6 +36,9 @@ type Store struct {
 
 	// Before runs before each commit of rows: it may block it, panic, or fail it.
 	Before func(rows any) error
+	// After runs after each commit of rows that succeeded, before anybody hears of it: what it
+	// returns is answered in place of success.
+	After func(rows any) error
 
 	held                    sync.Map // partition.ID → *held
 	full                    atomic.Bool
@@ -170,11 +173,14 @@ func (s *Store) commit(rows any, write func() error) error {
 			return err
 		}
 	}
-	err := write()
-	if err == nil {
-		s.commits.Add(1)
+	if err := write(); err != nil {
+		return err
 	}
-	return err
+	s.commits.Add(1)
+	if s.After != nil {
+		return s.After(rows)
+	}
+	return nil
 }
 
 // CommitInbox refuses mail while the disk is full.
