@@ -111,8 +111,9 @@ crash: ## CLONES crash clones, 20 kills of the real process under load, and 1,00
 	KILLS=20 $(GO) test -count=1 -timeout 30m -run 'Kill' ./cmd/inboxd
 	MOVES=1000 $(GO) test -count=1 -timeout 30m -run 'GroupsComeAndGo' ./actors
 
-soak: ## ten times what make crash and make fuzz do
+soak: ## ten times what make crash and make fuzz do, and 10,000 seeds of the simulated node
 	$(MAKE) crash CLONES=20000
+	SIMULATION_SEEDS=10000 $(GO) test -count=1 -timeout 60m -run '^TestSimulation$$' ./actors
 	$(MAKE) fuzz FUZZ=300s
 
 deps: ## unpacks what the tests use beside Go into .deps: Debian's packages and npm's; installs nothing
