@@ -12,7 +12,7 @@ PURE   := ./internal/message/... ./internal/icalendar/... ./internal/calendar/..
 WHOLE  := ./cmd/... ./bench/...
 RACED  := TestMainJob|TestKillUnderLoad|TestWebhooks|TestGoClientEvents|TestPollsAreNeverStale
 # Tests of one goroutine, and of days of a clock that is not the machine's.
-ALONE  := TestRetentionRemovesWhatIsOver|TestHangingReceiversDelayNobody|TestOldEventsAreNotShown|TestDomainsAreCheckedByThemselves|TestInboxRoundTrip|TestBitFlips|TestKilledBetweenSteps|TestEveryFailedWrite
+ALONE  := TestRetentionRemovesWhatIsOver|TestHangingReceiversDelayNobody|TestOldEventsAreNotShown|TestDomainsAreCheckedByThemselves|TestInboxRoundTrip|TestBitFlips|TestKilledBetweenSteps|TestEveryFailedWrite|TestSimulation
 
 # What make deps unpacked is found before what the machine has.
 export PATH := $(CURDIR)/.deps/bin:$(PATH)

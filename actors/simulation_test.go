@@ -80,6 +80,9 @@ func TestSimulation(t *testing.T) {
 		return
 	}
 	seeds := uint64(200)
+	if testing.Short() {
+		seeds = 20
+	}
 	if n := os.Getenv("SIMULATION_SEEDS"); n != "" {
 		seeds = must[uint64](t)(strconv.ParseUint(n, 10, 64))
 	}

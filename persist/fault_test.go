@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -152,6 +153,16 @@ func (a *acks) verify(fs vfs.FS) error {
 		return fmt.Errorf("the next start: %w", err)
 	}
 	defer s.Close()
+	left, err := s.LoadInbox(victim)
+	if err != nil {
+		return err
+	}
+	for id := int64(1); id <= 15; id++ { // acknowledged or not, nothing is half there
+		kept := slices.ContainsFunc(left.Messages, func(m *inbox.Message) bool { return m.ID == id })
+		if err := checkWhole(s, victim, id, kept); err != nil {
+			return err
+		}
+	}
 	for _, id := range a.mails {
 		there := true
 		for _, gone := range []int64{12, 13} {
