@@ -74,7 +74,10 @@ await test("no serious finding of axe on any view, light and dark; nothing is wi
     for (const theme of ["light", "dark"]) {
       await empty.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });
       await empty.goto(`${base}/#/${form}`);
-      await look(empty, form, theme);
+      for (const width of [360, 1280]) {
+        await empty.setViewportSize({ width, height: 720 });
+        await look(empty, form, theme, width);
+      }
     }
   const { session_token } = await api("POST", "/api/auth/signup", null, { email: "new@example.test", password: account.password });
   await empty.evaluate((t) => sessionStorage.setItem("inbox-session", t), session_token);
