@@ -70,7 +70,7 @@ func (e submitted) rows(s *State, r *Rows) {
 func (e moved) apply(s *State) { movedTogether{e}.apply(s) }
 func (e moved) rows(s *State, r *Rows) {
 	r.put(s, e.ID)
-	if i, ok := s.find(e.ID); ok && (!e.From.Equal(e.Sending.Due) || e.Sending.Leased) {
+	if i, ok := s.find(e.ID); ok && !(e.From.IsZero() && e.Sending.Due.IsZero()) { // who waits may differ where the time doesn't
 		r.Queue = append(r.Queue, s.Messages[i].entry(e.From))
 	}
 	if e.Fields != nil {

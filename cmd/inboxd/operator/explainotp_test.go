@@ -12,7 +12,7 @@ func TestExplainOTP(t *testing.T) {
 	if err := explain(&out, []byte(mail)); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"candidates: 2", "482913 in text: share 0.9", "771204 in text: share 0.0", "left2=code-strong"} {
+	for _, want := range []string{"candidates: 2", "482913 in text: share 1.0", "771204 in text: share 0.0", "left2=code-strong"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in:\n%s", want, out.String())
 		}
