@@ -17,7 +17,7 @@ ALONE  := TestRetentionRemovesWhatIsOver|TestHangingReceiversDelayNobody|TestOld
 # What make deps unpacked is found before what the machine has.
 export PATH := $(CURDIR)/.deps/bin:$(PATH)
 
-.PHONY: build run page page-all page-figures client-figures check test test-raced test-whole test-clients race ownercheck lint lint-go lint-page house otp-train fuzz bench crash deps soak help
+.PHONY: build run page page-all page-figures client-figures check quick test test-raced test-whole test-clients race ownercheck lint lint-go lint-page house otp-train fuzz bench crash deps soak help
 
 build: ## the programs, into bin/, stamped with VERSION
 	$(GO) build -ldflags '-X inboxd/internal/version.stamped=$(VERSION)' -o bin/ ./cmd/...
@@ -34,8 +34,11 @@ page-figures: ## how quick the page is in a browser, beside its bounds: on a qui
 run: build ## the server with its defaults, and ARGS: make run ARGS="--default-plan paid"
 	./bin/inboxd serve $(ARGS)
 
-check: lint-go ## lint-go and the quick tests; needs nothing beside Go
-	$(GO) test -short -vet=off -shuffle=on -p 4 $$($(GO) list ./... | grep -vxF "$$($(GO) list $(WHOLE) ./internal/archtest)")
+check: ## lint-go and the quick tests beside it; needs nothing beside Go
+	$(MAKE) -j2 lint-go quick
+
+quick:
+	$(GO) test -short -vet=off -shuffle=on -p 4 -skip '^($(ALONE))$$' $$($(GO) list ./... | grep -vxF "$$($(GO) list $(WHOLE) ./internal/archtest)")
 
 # deps waits for the network while lint-go compiles; lint-go has vetted what go test would vet once more.
 # The two halves run beside each other, the longest packages first; each waits for much beside the processors.

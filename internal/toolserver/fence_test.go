@@ -69,7 +69,7 @@ func TestAMailThatImitates(t *testing.T) {
 		mark, _, _ := strings.Cut(after, " ")
 		before, rest, _ := strings.Cut(text, "----- "+mark+" begins\n")
 		_, tail, ok := strings.Cut(rest, "----- "+mark+" ends\n")
-		if !ok || strings.Contains(before+tail, "99") || strings.Contains(before+tail, "Ignore") || strings.Contains(before+tail, "000000") {
+		if !ok || strings.Contains(before+tail, "message_id 99") || strings.Contains(before+tail, "Ignore") || strings.Contains(before+tail, "000000") {
 			t.Errorf("%s: outside stands %q and %q", tool, before, tail)
 		}
 	}
