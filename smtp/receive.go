@@ -118,8 +118,11 @@ func (s *session) logStored() {
 	if s.tx.octets == 0 {
 		return
 	}
-	env := &s.tx.env
-	for _, in := range s.tx.stored {
+	env, all := &s.tx.env, s.tx.stored
+	if len(all) == 0 {
+		all = []storedIn{{inbox: env.RcptTo[0]}} // a report on a sent mail, which no inbox keeps
+	}
+	for _, in := range all {
 		s.srv.log.LogAttrs(s.srv.ctx, slog.LevelInfo, "received", slog.String("id", env.ID), slog.String("from", env.MailFrom),
 			slog.String("inbox", in.inbox), slog.Int64("message_id", in.id), slog.Int("octets", s.tx.octets))
 	}

@@ -3,6 +3,7 @@ package inbox_test
 import (
 	"fmt"
 	"slices"
+	"testing"
 	"time"
 
 	"pgregory.net/rapid"
@@ -54,7 +55,7 @@ func drawSending(t *rapid.T, id int64) []inbox.Command {
 
 // compareQueue holds that the queue's index has exactly one entry for each mail that waits:
 // at its time, with the domains of the recipients that wait.
-func compareQueue(t *rapid.T, s *inbox.State, store *persisttest.Store) {
+func compareQueue(t rapid.TB, s *inbox.State, store *persisttest.Store) {
 	var want []string
 	for _, m := range s.Messages {
 		if !m.Waiting() {
@@ -82,5 +83,25 @@ func compareQueue(t *rapid.T, s *inbox.State, store *persisttest.Store) {
 	slices.Sort(got)
 	if !slices.Equal(want, got) {
 		t.Fatalf("the queue holds %v, the messages want %v", got, want)
+	}
+}
+
+// TestALateReportChangesTheEntry: an attempt's report comes after the mail was put off, and the time that it
+// waits for stays, but not who waits.
+func TestALateReportChangesTheEntry(t *testing.T) {
+	store, s := persisttest.Open(t), &inbox.State{Profile: inbox.Profile{Address: "a@inbox.localhost"}}
+	for _, cmd := range []inbox.Command{
+		create(), submit(false, "x@far.test", "y@other.test"),
+		inbox.Defer{At: start, Mails: []inbox.Deferral{{ID: 1, Why: "silent"}}},
+		inbox.Attempted{ID: 1, Attempt: 1, Reports: []inbox.Report{{Email: "y@other.test", Outcome: delivery.Permanent, Error: "550 no"}}},
+	} {
+		evs, _, err := inbox.Decide(s, cmd, env(start))
+		if err != nil || len(evs) == 0 {
+			t.Fatalf("%T: %v %v", cmd, evs, err)
+		}
+		if err := store.CommitInbox(change(s, evs)); err != nil {
+			t.Fatal(err)
+		}
+		compareQueue(t, s, store)
 	}
 }
