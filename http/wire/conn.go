@@ -36,13 +36,35 @@ const (
 type linger struct {
 	bytes int
 	stay  time.Duration
+	// places, where it is bounded, are for those who linger so: who finds none is closed at once.
+	places chan struct{}
 }
 
-// A stranger who sends more, and looks for no answer while it sends, may see that reset only.
+// A stranger who sends more, and looks for no answer while it sends, may see that reset only. A thousand
+// of them who send as fast as they can would take the processor from everybody.
 var (
-	lingerKnown    = &linger{32 << 20, 5 * time.Second}
-	lingerStranger = &linger{256 << 10, time.Second}
+	lingerKnown    = &linger{32 << 20, 5 * time.Second, nil}
+	lingerStranger = &linger{256 << 10, time.Second, make(chan struct{}, 64)}
 )
+
+// enter takes a place; false: there is none.
+func (l *linger) enter() bool {
+	if l.places == nil {
+		return true
+	}
+	select {
+	case l.places <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+func (l *linger) leave() {
+	if l.places != nil {
+		<-l.places
+	}
+}
 
 // conn puts progress deadlines on a connection. All but Close belongs to the goroutine that
 // serves the connection; Close may also come from Shutdown, and looks at atomics only.
@@ -184,8 +206,11 @@ func (c *conn) Close() error {
 		runtime.Gosched()
 	}
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		if l := c.refusing.Load(); l != nil && half.CloseWrite() == nil {
-			c.drain(l)
+		if l := c.refusing.Load(); l != nil && l.enter() {
+			defer l.leave()
+			if half.CloseWrite() == nil {
+				c.drain(l)
+			}
 		}
 	}
 	return c.Conn.Close()

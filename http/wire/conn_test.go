@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"net"
@@ -165,6 +166,40 @@ func TestALargeAnswerMustGoOn(t *testing.T) {
 		n, err := c.Write(make([]byte, 12*writePiece))
 		if !errors.Is(err, os.ErrDeadlineExceeded) || n != 2*writePiece || time.Since(began) > writeTimeout/2 {
 			t.Errorf("%d bytes in %v: %v", n, time.Since(began), err)
+		}
+	})
+}
+
+// half is a pipe of which one direction can be closed, as TCP's can.
+type half struct{ net.Conn }
+
+func (half) CloseWrite() error { return nil }
+
+// TestOnlySoManyStrangersLinger: each who is refused may still send for a second, a few at a time; who
+// comes while all places are taken is closed at once, and later ones find them free.
+func TestOnlySoManyStrangersLinger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		places := cap(lingerStranger.places)
+		lasted := func() time.Duration {
+			mine, peer := net.Pipe()
+			go io.Copy(peer, bytes.NewReader(make([]byte, lingerStranger.bytes+1)))
+			c, began := &conn{Conn: half{mine}, release: func(*conn) {}}, time.Now()
+			c.refusing.Store(lingerStranger)
+			c.Close()
+			peer.Close()
+			return time.Since(began)
+		}
+		for range places {
+			go lasted()
+		}
+		synctest.Wait()
+		if d := lasted(); d != 0 {
+			t.Errorf("one more than %d stayed for %v", places, d)
+		}
+		time.Sleep(lingerStranger.stay)
+		synctest.Wait()
+		if d := lasted(); d != lingerStranger.stay {
+			t.Errorf("once they are gone one stayed for %v", d)
 		}
 	})
 }
