@@ -210,7 +210,7 @@ test("webhooks are believed when all is as it was signed", async () => {
   for (const [name, given, why] of [
     ["a body changed by one byte", () => verifyWebhook(body.replace("a@b", "c@b"), sign(now), secret), /No signature matches/],
     ["another secret", () => verifyWebhook(body, sign(now), "whsec_AAAA"), /No signature matches/],
-    ["an old one", () => verifyWebhook(body, sign(now - 301), secret), /signed 301 seconds ago/],
+    ["an old one", () => verifyWebhook(body, sign(now - 301), secret), /signed 30[1-9] seconds ago/],
     ["one of tomorrow", () => verifyWebhook(body, sign(now + 400), secret), /ahead of this clock/],
     ["no headers", () => verifyWebhook(body, {}, secret), /has no webhook-id/],
     ["no secret", () => verifyWebhook(body, sign(now), "whsec_%"), /looks like whsec_/],
