@@ -109,3 +109,12 @@ export async function end() {
   say({ done: true });
   process.exit(0);
 }
+
+/** noteRows has the page note in window.seen when each subject first stood in the list of mails. */
+export const noteRows = () =>
+  page.evaluate(() => {
+    window.seen = new Map();
+    new MutationObserver(() => {
+      for (const r of document.querySelectorAll(".mails .row .subject")) if (!seen.has(r.textContent)) seen.set(r.textContent, Date.now());
+    }).observe(document.body, { subtree: true, childList: true, characterData: true });
+  });

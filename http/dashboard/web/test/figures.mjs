@@ -1,7 +1,7 @@
 // How quick the page is: each figure beside its bound, measured in the browser against the real
 // server. `GET /` is measured by `inbox-bench page`. Run it on a quiet machine.
 import { generateX25519Identity, identityToRecipient } from "age-encryption";
-import { api, assert, base, bot, browser, end, go, open, page, ready, smtp, test, token, until } from "./driver.mjs";
+import { api, assert, base, bot, browser, end, go, noteRows, open, page, ready, smtp, test, token, until } from "./driver.mjs";
 import { deliver, deliverAll, mail } from "./smtp.mjs";
 
 const mails = Number(process.env.PAGE_MAILS ?? 10_000), inboxes = Number(process.env.PAGE_INBOXES ?? 100_000);
@@ -81,12 +81,7 @@ await ready();
 await test("final dot to row", async () => {
   await go("#/mail/" + bot);
   await page.locator(".light.on").waitFor();
-  await page.evaluate(() => {
-    window.seen = new Map();
-    new MutationObserver(() => {
-      for (const r of document.querySelectorAll(".mails .row .subject")) if (!seen.has(r.textContent)) seen.set(r.textContent, Date.now());
-    }).observe(document.body, { subtree: true, childList: true, characterData: true });
-  });
+  await noteRows();
   const took = [];
   for (let i = 0; i < 51; i++) {
     const dot = await deliver(smtp, "shop@example.com", bot, mail(`Order ${i} of today`, "Thanks."));

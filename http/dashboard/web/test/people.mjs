@@ -1,7 +1,7 @@
 // What people do every day: sign up, read, copy a code, send, answer, and the rest of the views.
 import { createServer } from "node:http";
 import { readFileSync } from "node:fs";
-import { account, api, assert, base, bot, desk, go, known, listening, open, page, ready, row, said, smtp, test, token, until } from "./driver.mjs";
+import { account, api, assert, base, bot, desk, go, known, listening, noteRows, open, page, ready, row, said, smtp, test, token, until } from "./driver.mjs";
 import { deliver, invitation, mail } from "./smtp.mjs";
 
 await test("sign up, and stay signed in over a reload", async () => {
@@ -54,12 +54,7 @@ await test("mail appears by itself, soon", async () => {
   await go("#/mail/" + bot);
   await page.locator(".light.on").waitFor();
   await page.locator(".empty .address").waitFor();
-  await page.evaluate(() => {
-    window.seen = new Map();
-    new MutationObserver(() => {
-      for (const r of document.querySelectorAll(".mails .row .subject")) if (!seen.has(r.textContent)) seen.set(r.textContent, Date.now());
-    }).observe(document.body, { subtree: true, childList: true, characterData: true });
-  });
+  await noteRows();
   const took = [];
   for (let i = 0; i < 11; i++) {
     const subject = `Order ${i} of today`;
