@@ -17,7 +17,7 @@ ALONE  := TestRetentionRemovesWhatIsOver|TestHangingReceiversDelayNobody|TestOld
 # What make deps unpacked is found before what the machine has.
 export PATH := $(CURDIR)/.deps/bin:$(PATH)
 
-.PHONY: build run page page-all page-figures client-figures check quick test test-raced test-whole test-clients race ownercheck lint lint-go lint-page house otp-train fuzz bench crash deps soak help
+.PHONY: build run page page-all page-figures client-figures client-reference check quick test test-raced test-whole test-clients race ownercheck lint lint-go lint-page house otp-train fuzz bench crash deps soak help
 
 build: ## the programs, into bin/, stamped with VERSION
 	$(GO) build -ldflags '-X inboxd/internal/version.stamped=$(VERSION)' -o bin/ ./cmd/...
@@ -108,6 +108,12 @@ bench: build ## the loads users care about, with their ratios
 
 client-figures: ## what the clients for Go, TypeScript and Python add to a bare long poll, and what 100 streams weigh
 	CLIENT_ROUNDS=300 $(GO) test -count=1 ./cmd/inboxd -run '^TestClientFigures$$' -v
+
+client-reference: deps ## the references of the three clients from their docstrings, into bin/reference
+	cd clients/typescript && npm run --silent reference -- --out $(CURDIR)/bin/reference/typescript
+	mkdir -p bin/reference/python && cd clients/python && python3 generate.py && cd ../../bin/reference/python && \
+		PYTHONPATH=../../../clients/python/src python3 -m pydoc -w inboxd inboxd.contract inboxd.pytest_plugin
+	$(GO) doc -all ./http/client > bin/reference/go.txt
 
 crash: ## CLONES crash clones, 20 kills of the real process under load, and 1,000 moves of groups
 	CRASH_CLONES=$(CLONES) $(GO) test -count=1 -timeout 30m -run 'Crash' ./persist ./cmd/inboxd

@@ -53,6 +53,7 @@ func TestClientsOfOtherLanguages(t *testing.T) {
 		t.Parallel()
 		npmFolder(t, typescriptClient)
 		u.outside(t, typescriptClient, "npm", "run", "--silent", "build")
+		u.outside(t, typescriptClient, "npm", "run", "--silent", "reference", "--", "--out", t.TempDir())
 		u.outside(t, typescriptClient, "node", "--test", "dist/test/")
 		u.outside(t, typescriptClient, "npx", "playwright", "test", "-c", "examples")
 		u.installTypescript(t)
