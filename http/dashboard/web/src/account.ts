@@ -1,13 +1,19 @@
 // The account: plan, usage against each limit, and encryption.
 import type { VNode } from "snabbdom";
 import licences from "../licences.txt";
+import * as api from "./api";
 import * as encryption from "./encryption";
 import { loadAccount, session } from "./session";
+import { changed, part } from "./store";
 import { el, loading, outside, when, wrong } from "./ui";
+import type { Webhook } from "./wire";
 import * as words from "./words";
+
+const hooks = part(() => ({ n: 0 }));
 
 export function enter() {
   loadAccount().catch(wrong);
+  void api.get<{ webhooks: Webhook[] }>("/api/webhooks").then((r) => ((hooks.n = r.webhooks.length), changed())).catch(wrong);
   encryption.enter();
 }
 
@@ -16,14 +22,13 @@ export function view(): VNode {
   return el("section.pane.page", { "aria-label": "Account" }, el("header.bar.title", null, el("h1", null, "Account")),
     !a ? loading("the account") : el("div.body", null,
       el("dl.facts", null, el("dt", null, "E-mail"), el("dd", null, a.email), el("dt", null, "Plan"), el("dd", null, a.plan === "paid" ? "Paid" : "Free"), el("dt", null, "Since"), el("dd", null, when(a.created_at, words.long))),
-      el("h2", null, "Usage"), el("div.bars", null, bar("Inboxes", a.usage.inboxes, a.limits.inboxes), bar("Mails sent today", a.usage.sends_today, a.limits.sends_per_day), bar("Account keys", a.usage.keys, a.limits.account_keys)),
+      el("h2", null, "Usage"), el("div.bars", null, bar("Inboxes", a.usage.inboxes, a.limits.inboxes), bar("Mails sent today", a.usage.sends_today, a.limits.sends_per_day), bar("Account keys", a.usage.keys, a.limits.account_keys), bar("Webhooks", hooks.n, a.limits.webhooks)),
       el("h2", null, "What the plan allows"),
       el("dl.facts", null, ...facts([
         ["Mail is kept", `${words.hours(a.limits.default_retention_hours)} when nothing is asked, ${words.hours(a.limits.max_retention_hours)} at most`],
         ["Messages of an inbox", `${words.number(a.limits.max_messages)}, ${words.size(a.limits.max_bytes)}`],
         ["Recipients of a mail", words.number(a.limits.recipients_per_message)],
         ["Files of a sent mail", `${words.plural(a.limits.attachments_per_message, "file")}, ${words.size(a.limits.attachment_bytes_per_message)} together`],
-        ["Webhooks", words.number(a.limits.webhooks)],
         ["Labels", a.limits.labels ? "of your choice" : "made up"],
         ["Namespaces", a.limits.subdomains ? `${words.number(a.limits.max_subdomains)} of your choice` : "random ones"],
       ])),

@@ -16,35 +16,56 @@ type File2 = { name: string; type: string; size: number; content: string };
 
 const blank = (): Draft => ({ from: "", to: "", cc: "", bcc: "", subject: "", text: "", html: "", asHtml: false, in_reply_to: "", copies: false });
 const draft = part(() => ({ d: blank(), files: [] as File2[], sent: "", once: "", loaded: false, key: 0 }));
-const kept = "inbox-draft";
+const kept = "inbox-draft", keptFiles = "inbox-draft-files";
+
+function forget() {
+  sessionStorage.removeItem(kept);
+  sessionStorage.removeItem(keptFiles);
+}
 
 // A sign-in that merely ended leaves what was being written to whoever wrote it.
-leaving((byChoice) => void (byChoice && sessionStorage.removeItem(kept)));
-others((account) => void (written()?.of !== account && sessionStorage.removeItem(kept)));
+leaving((byChoice) => void (byChoice && forget()));
+others((account) => void (read<Kept>(kept)?.of !== account && forget()));
 
-type Kept = { of?: string; d: Partial<Draft>; once: string; sent: string };
+type Kept = { of?: string; d: Partial<Draft>; files?: string[]; once: string; sent: string };
 
-function written(): Kept | null {
+function read<T>(name: string): T | null {
   try {
-    return JSON.parse(sessionStorage.getItem(kept) ?? "null");
+    return JSON.parse(sessionStorage.getItem(name) ?? "null");
   } catch {
     return null;
   }
 }
 
-function keep() {
+// What is larger than the browser keeps does not survive a reload; recall says so of files.
+function put(name: string, value: unknown) {
   try {
-    sessionStorage.setItem(kept, JSON.stringify({ of: session.account?.id, d: draft.d, once: draft.once, sent: draft.sent }));
+    sessionStorage.setItem(name, JSON.stringify(value));
   } catch {
-    // Larger than the browser keeps: then it does not survive a reload.
+    sessionStorage.removeItem(name);
   }
+}
+
+function keep() {
+  const { d, once, sent, files } = draft;
+  put(kept, { of: session.account?.id, d, once, sent, files: files.map((f) => f.name) } satisfies Kept);
+}
+
+/** keepFiles is apart from keep, which is called with every letter. */
+function keepFiles() {
+  put(keptFiles, draft.files);
+  keep();
+  changed();
 }
 
 function recall() {
   if (draft.loaded || !session.account) return;
   draft.loaded = true;
-  const k = written();
-  if (k?.of === session.account.id) Object.assign(draft, { d: { ...blank(), ...k.d }, once: k.once, sent: k.sent, key: draft.key + 1 });
+  const k = read<Kept>(kept);
+  if (k?.of !== session.account.id) return;
+  Object.assign(draft, { d: { ...blank(), ...k.d }, files: read<File2[]>(keptFiles) ?? [], once: k.once, sent: k.sent, key: draft.key + 1 });
+  const lost = (k.files ?? []).slice(draft.files.length);
+  if (lost.length) trouble("compose", "attachments", `Choose again, it was too large to be kept over the reload: ${lost.join(", ")}`);
 }
 
 function begin(d: Partial<Draft>) {
@@ -53,7 +74,7 @@ function begin(d: Partial<Draft>) {
   draft.files = [];
   draft.once = draft.sent = "";
   draft.key++;
-  keep();
+  keepFiles();
   place.go(place.to("compose"));
 }
 
@@ -108,7 +129,7 @@ async function send() {
   draft.files = [];
   draft.once = draft.sent = "";
   draft.key++;
-  sessionStorage.removeItem(kept);
+  forget();
   say("Accepted: it is on its way.");
   boxes.counted(from, 1, 0);
   void loadAccount();
@@ -125,7 +146,7 @@ async function attach(list: FileList | null) {
     if (sum > limits.attachment_bytes_per_message) return trouble("compose", "attachments", `The plan allows ${words.size(limits.attachment_bytes_per_message)} of files for each mail; ${f.name} would make it ${words.size(sum)}.`);
     draft.files.push({ name: f.name, type: /^[\w.+-]+\/[\w.+-]+$/.test(f.type) ? f.type : "", size: f.size, content: await base64(f) });
   }
-  changed();
+  keepFiles();
 }
 
 async function base64(f: File): Promise<string> {
@@ -183,7 +204,7 @@ function troubleFor(name: string): VNode | null {
 
 function files(): VNode {
   return el("div.field", { key: "files" }, el("label", { for: "compose-files" }, "Files"),
-    draft.files.length > 0 && el("ul.files", null, draft.files.map((f, i) => el("li", null, icon("clip"), el("span.name", null, f.name), chip(words.size(f.size)), button(icon("close"), () => (draft.files.splice(i, 1), changed()), { "aria-label": "Leave out " + f.name }, "button.plain")))),
+    draft.files.length > 0 && el("ul.files", null, draft.files.map((f, i) => el("li", null, icon("clip"), el("span.name", null, f.name), chip(words.size(f.size)), button(icon("close"), () => (draft.files.splice(i, 1), keepFiles()), { "aria-label": "Leave out " + f.name }, "button.plain")))),
     full("input", { attrs: { type: "file", multiple: true, id: "compose-files" }, hook: first(() => {}), on: { change: (e: Event) => {
       const at = e.target as HTMLInputElement;
       void attach(at.files).then(() => (at.value = ""));

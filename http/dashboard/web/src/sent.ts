@@ -3,9 +3,10 @@
 import type { VNode } from "snabbdom";
 import * as api from "./api";
 import { query } from "./api";
-import { statusChip } from "./mail";
+import { refresh as refreshRow, statusChip } from "./mail";
 import * as place from "./place";
 import * as compose from "./compose";
+import * as reader from "./reader";
 import { more, paged, reload, windowed, type Fetch } from "./rows";
 import { changed, part } from "./store";
 import { button, confirm, el, empty, failed, link, loading, say, when } from "./ui";
@@ -51,10 +52,14 @@ async function refresh(m: Sent) {
   }
 }
 
+const waits = (status?: SendStatus | null) => status === "queued" || status === "retrying";
+
 // Attempts in between have no event: what waits and is in sight is looked at now and then.
 setInterval(() => {
-  if (place.here.view !== "sent" || document.hidden) return;
-  for (const m of sent.list.items.slice(0, 20)) if (m.send_status === "queued" || m.send_status === "retrying") void refresh(m);
+  const { addr, id, mail } = reader.open;
+  if (document.hidden) return;
+  if (place.here.view === "sent") for (const m of sent.list.items.slice(0, 20)) waits(m.send_status) && void refresh(m);
+  else if (waits(mail?.send_status)) void reader.load().then(() => refreshRow(addr, id));
 }, 4000);
 
 export function view(): VNode {

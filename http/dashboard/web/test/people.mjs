@@ -152,19 +152,31 @@ await test("send, survive a reload, and watch the status", async () => {
   await page.locator(".row", { hasText: "From the desk" }).waitFor();
 });
 
-await test("files beyond the plan are refused before they are sent; one that fits arrives", async () => {
-  await go("#/compose");
-  await page.selectOption("#compose-from", desk);
-  await page.evaluate(() => {
+await test("files beyond the plan are refused before they are sent; one that fits survives a reload and arrives", async () => {
+  const refused = page.locator('form [role="alert"]'), note = page.locator(".files .name", { hasText: "note.txt" });
+  const big = (mb) => page.evaluate((mb) => {
     const d = new DataTransfer(), at = document.querySelector("#compose-files");
-    d.items.add(new File([new Uint8Array(11 << 20)], "big.bin"));
+    d.items.add(new File([new Uint8Array(mb << 20)], "big.bin"));
     at.files = d.files;
     at.dispatchEvent(new Event("change"));
-  });
-  await page.locator('form [role="alert"]', { hasText: "10 MB" }).waitFor();
-  await page.setInputFiles("#compose-files", { name: "note.txt", mimeType: "text/plain", buffer: Buffer.from("a note") });
-  await page.locator(".files .name", { hasText: "note.txt" }).waitFor();
+  }, mb);
+  const attach = async () => {
+    await page.setInputFiles("#compose-files", { name: "note.txt", mimeType: "text/plain", buffer: Buffer.from("a note") });
+    await note.waitFor();
+  };
+  await go("#/compose");
+  await page.selectOption("#compose-from", desk);
+  await big(11);
+  await refused.filter({ hasText: "10 MB" }).waitFor();
+  await attach();
   await page.fill("#compose-to", bot);
+  await page.reload();
+  await note.waitFor();
+  await big(9); // more than a browser keeps for a tab
+  await page.locator(".files .name", { hasText: "big.bin" }).waitFor();
+  await page.reload();
+  await refused.filter({ hasText: "Choose again, it was too large to be kept over the reload: note.txt, big.bin" }).waitFor();
+  await attach();
   await page.fill("#compose-subject", "With a file");
   await page.getByRole("button", { name: "Send", exact: true }).click();
   await page.locator("article h1", { hasText: "With a file" }).waitFor();
