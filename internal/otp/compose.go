@@ -107,6 +107,7 @@ func (p labels) qualify(ln *text.Line, k int32, ctx *context) {
 	if p.told(ln, k) {
 		ctx.entering++
 	}
+	p.equals(ln, k)
 	before, promo := p.qualifierBefore(ln, k)
 	after := p.qualifierAfter(ln, k)
 	switch {
@@ -134,6 +135,21 @@ func (p labels) qualify(ln *text.Line, k int32, ctx *context) {
 		}
 	}
 }
+
+// equals makes the "to" of "kod do konta to 482913" and "482913 to kod" what it is in Polish.
+func (p labels) equals(ln *text.Line, k int32) {
+	if w := p.Lower[p.Tokens[k].Start:]; !bytes.HasPrefix(w, polish[0]) && !bytes.HasPrefix(w, polish[1]) {
+		return
+	}
+	for i := max(ln.First+1, k-4); i+1 < min(ln.Last, k+8); i++ {
+		t := &p.Tokens[i]
+		if string(p.Lower[t.Start:t.End]) == "to" && (i > k && p.MayStart(i+1) || i < k && p.MayStart(i-1)) {
+			t.Class = text.ClassIs
+		}
+	}
+}
+
+var polish = [2][]byte{[]byte("kod"), []byte("hasl")}
 
 // abbreviated tells "TAN" and "TAC", which in small letters are words.
 func (p labels) abbreviated(t *text.Token) bool {

@@ -19,7 +19,7 @@ func TestFeatures(t *testing.T) {
 		{"listed=yes", "", "codes 482913, 551204, 662045"},
 		{"numbered=yes", "", "code, contract no. 482913"},
 		{"called=yes", "", "the code and device 482913"},
-		{"owned=yes", "", "A code. Device 482913"},
+		{"owned=capital", "", "A code. Device 482913"},
 		{"compared=yes", "", "code == 482913"},
 		{"sentto=yes", "", "send code to 482913"},
 		{"sender=yes", "", "Acme: 482913. This code expires"},

@@ -227,7 +227,7 @@ func BenchmarkBomb(b *testing.B) {
 // A text and a visible text of the same words are searched once; the lines of the second
 // are read when the words alone give nothing.
 func TestSameWords(t *testing.T) {
-	in := Input{Subject: "Here's your code", Text: "Hello Kim this 905118 is new 10 minutes", Visible: "Hello Kim this\n905118\nis new 10 minutes"}
+	in := Input{Subject: "Here's your code", Text: "Hello Kim account 905118 expires in 10 minutes", Visible: "Hello Kim account\n905118\nexpires in 10 minutes"}
 	if !sameWords(in.Text, in.Visible) || sameWords(in.Text, in.Visible+".") || sameWords("", "a") {
 		t.Error("same words are not told")
 	}

@@ -18,6 +18,12 @@ func year(c *candidate) bool {
 		(c.text[0] == '1' && c.text[1] == '9' || c.text[0] == '2' && c.text[1] == '0')
 }
 
+// withYear tells 2026-7714: the number of a document.
+func withYear(c *candidate) bool {
+	year := func(s []byte) bool { return s[0] == '1' && s[1] == '9' || s[0] == '2' && s[1] == '0' }
+	return c.form == formDigits && c.split && c.n > 6 && (year(c.text[:2]) || year(c.text[c.n-4:]))
+}
+
 // date tells 20260331, 31032026 and 31-03-26.
 func date(c *candidate) bool {
 	if c.form != formDigits || c.n != 8 && (c.n != 6 || !c.split) {

@@ -1,6 +1,9 @@
 package otp
 
-import "inboxd/internal/otp/text"
+import (
+	"inboxd/internal/otp/model"
+	"inboxd/internal/otp/text"
+)
 
 // lineKind is what a neighbouring line is for a candidate.
 type lineKind uint8
@@ -61,8 +64,10 @@ func (v *view) lookUp() {
 	if li > 0 {
 		v.lineUp = v.kindOf(li - 1)
 	}
+	cells := v.c.own
 	for d := int32(1); d <= viewAbove && li >= d; d++ {
 		up := &v.Lines[li-d]
+		cells = cells && up.Words <= 3 && !up.Colon
 		if v.lineHasNumber(up) {
 			v.above.taken = true
 		}
@@ -72,6 +77,9 @@ func (v *view) lookUp() {
 		}
 		v.above.strength, v.above.dist, v.above.joined = up.Strength, int(d), up.Colon
 		v.above.plural, v.above.heading, v.above.class = v.plural(up.Label), up.Heading, v.Tokens[up.Label].Class
+		if cells && d > 1 {
+			v.column = 1 + model.Step(int(d), 2, 3, 4, 5)
+		}
 		return
 	}
 }

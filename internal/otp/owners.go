@@ -4,29 +4,40 @@ import "inboxd/internal/otp/text"
 
 // Numbers that belong to somebody else: a noun beside the number says whose it is, known or not.
 
-// owned tells "Device 482913" and "Session: 482913": a noun nobody knows says what the number is, so a
+// owners are what a word may look like that says whose a number is.
+var owners = []string{"", "numbered", "lower", "capital", "foreign", "short"}
+
+// owner tells "Device 482913" and "Session: 482913": a noun nobody knows says what the number is, so a
 // word for "code" in the sentence before does not.
-func (p *page) owned(c *candidate) bool {
+func (p *page) owner(c *candidate) int {
+	const none, numbered, lower, capitals, foreign, shorts = 0, 1, 2, 3, 4, 5
 	short := 0
 	for k := c.first - 1; k >= p.Lines[c.line].First && k > c.first-9; k-- {
 		switch t := &p.Tokens[k]; {
 		case t.Kind == text.KindPunct && p.pause(t, k, &p.Lines[c.line]) < sentence, t.Class == text.ClassIs, t.Class == text.ClassOf:
 		case t.Kind == text.KindWord && (t.Class == text.ClassNone || t.Class == text.ClassAccount):
 			if idWord(p.Lower[t.Start:t.End]) {
-				return true
+				return numbered
 			}
 			if p.countWord(k) {
-				return k > p.Lines[c.line].First && p.Tokens[k-1].Class == text.ClassNone && p.numberOf(k-1)
+				return numbered * bit(k > p.Lines[c.line].First && p.Tokens[k-1].Class == text.ClassNone && p.numberOf(k-1))
 			}
-			if n, b := t.End-t.Start, p.Lower[t.Start]; n > 3 && (n > 6 || b < 0x80 || b >= 0xE0) {
-				return true // more than three letters, or any of a script without short words
+			switch n, b := t.End-t.Start, p.Lower[t.Start]; {
+			case n <= 3 || n <= 6 && b >= 0x80 && b < 0xE0: // three letters, but one of a script without short words
+				short++
+			case b >= 0x80:
+				return foreign
+			case capital(p.Plain[t.Start]):
+				return capitals
+			default:
+				return lower
 			}
-			short++
 		default:
-			return short > 1 || k == c.first-1 && (t.Class == text.ClassVerify || t.Class == text.ClassConfirm) // "Registro 482913"
+			verb := k == c.first-1 && (t.Class == text.ClassVerify || t.Class == text.ClassConfirm) // "Registro 482913"
+			return shorts * bit(short > 1 || verb)
 		}
 	}
-	return short > 1
+	return shorts * bit(short > 1)
 }
 
 // countWord tells the words for any number, and those that show something: "the number 482913", "here".

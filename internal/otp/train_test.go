@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"unicode"
 
 	"inboxd/internal/message/html"
 	"inboxd/internal/otp/model/train"
@@ -26,7 +25,7 @@ var trains = flag.Bool("train", false, "write weights.txt from testdata and prin
 
 // example reads a mail as Find does and notes what is known of its candidates.
 func example(family, want string, weight float64, in Input) *train.Example {
-	e := &train.Example{Family: family, Group: tongue(in.Subject + " " + in.Text + " " + in.Visible), Weight: weight, Want: want}
+	e := &train.Example{Family: family, Group: train.Tongue(in.Subject + " " + in.Text + " " + in.Visible), Weight: weight, Want: want}
 	s := new(search)
 	s.same = sameWords(in.Text, in.Visible)
 	s.read(in, !s.same)
@@ -36,7 +35,7 @@ func example(family, want string, weight float64, in Input) *train.Example {
 	s.each(func(v *view) {
 		var known []int
 		codes.Places(v, func(place int) { known = append(known, place) })
-		e.Answers, e.Places = append(e.Answers, v.c.code()), append(e.Places, known)
+		e.Answers, e.Places, e.Parts = append(e.Answers, v.c.code()), append(e.Places, known), append(e.Parts, slices.IndexFunc(s.pages[:s.n], func(p page) bool { return p.source == v.source && p.hidden == v.hidden }))
 	})
 	return e
 }
@@ -188,83 +187,6 @@ func readTales(t testing.TB, file string) (all []taleMail) {
 	return all
 }
 
-// tongue guesses in which language a mail is written: by its script, or by small words.
-func tongue(s string) string {
-	scripts := map[string]int{}
-	for _, r := range s {
-		if r < 0x80 || !unicode.IsLetter(r) {
-			continue
-		}
-		for _, name := range scriptNames {
-			if unicode.Is(unicode.Scripts[name], r) {
-				scripts[name]++
-				break
-			}
-		}
-	}
-	best, most := "Latin", 7
-	for _, name := range scriptNames {
-		if scripts[name] > most && name != "Latin" {
-			best, most = name, scripts[name]
-		}
-	}
-	if best == "Han" && scripts["Hiragana"] > 2 {
-		best = "Hiragana"
-	}
-	if best != "Latin" && best != "Cyrillic" && best != "Arabic" {
-		return best
-	}
-	hits := map[string]int{}
-	for _, w := range strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) }) {
-		for lang, small := range smallWords[best] {
-			if slices.Contains(small, w) {
-				hits[lang]++
-			}
-		}
-	}
-	lang, top := best, 0
-	for _, l := range slices.Sorted(func(yield func(string) bool) {
-		for l := range hits {
-			if !yield(l) {
-				return
-			}
-		}
-	}) {
-		if hits[l] > top {
-			lang, top = l, hits[l]
-		}
-	}
-	return lang
-}
-
-var scriptNames = []string{"Latin", "Cyrillic", "Greek", "Arabic", "Hebrew", "Devanagari", "Bengali", "Gujarati", "Gurmukhi", "Tamil", "Telugu", "Kannada", "Malayalam", "Sinhala", "Thai", "Lao", "Khmer", "Myanmar", "Georgian", "Armenian", "Ethiopic", "Hangul", "Hiragana", "Katakana", "Han", "Mongolian", "Oriya"}
-
-// smallWords are common words that tell languages of one script apart.
-var smallWords = map[string]map[string][]string{
-	"Latin": {
-		"en": strings.Fields("the your is to you and this of for with if not was it"), "de": strings.Fields("ihr ihre der die das ist und sie für mit nicht wir zu ein"),
-		"fr": strings.Fields("votre vous est le les des pour une et ce dans nous pas"), "es": strings.Fields("su tu es el los para con una por y del usted"),
-		"pt": strings.Fields("seu sua você é os não com uma o seus em do"), "it": strings.Fields("il tuo è di per con una che gli del non suo"),
-		"nl": strings.Fields("je uw de het een is van voor niet met en"), "sv": strings.Fields("din är och att det för inte du på med ditt"),
-		"da": strings.Fields("din er og det til ikke du på med af dig"), "no": strings.Fields("din er og det til ikke du på med av deg"),
-		"fi": strings.Fields("on ja koodi tämä sinun ei se tai"), "pl": strings.Fields("twój jest do na nie i w się z to kod"),
-		"cs": strings.Fields("váš je na se pro v kód a vaše ne"), "sk": strings.Fields("váš je na sa pre v kód a vaše nie"),
-		"hu": strings.Fields("az a és nem egy kód ön hogy"), "ro": strings.Fields("codul este dvs pentru și nu cu la contul"),
-		"tr": strings.Fields("bu ve için ile kodunuz bir siz kod"), "vi": strings.Fields("của bạn là mã và không để vui"), "id": strings.Fields("anda adalah untuk dan kode ini yang jangan"),
-		"ms": strings.Fields("anda ialah untuk dan kod ini yang jangan"), "hr": strings.Fields("vaš je za kod i se ne u"), "sl": strings.Fields("vaša je za koda in ne se"),
-		"et": strings.Fields("teie on ja kood see ei"), "lv": strings.Fields("jūsu ir un kods šis nav"), "lt": strings.Fields("jūsų yra ir kodas šis ne"),
-		"sq": strings.Fields("juaj është kodi për dhe"), "sw": strings.Fields("yako ni wa ya kwa nambari"), "tl": strings.Fields("ang iyong mo ay sa ng"), "af": strings.Fields("jou is nie die vir en"),
-		"is": strings.Fields("þinn er og til ekki"), "ca": strings.Fields("el teu és per amb codi"), "az": strings.Fields("sizin kodu üçün və bu"), "uz": strings.Fields("sizning kod uchun va bu"),
-		"eu": strings.Fields("zure da eta kodea"), "cy": strings.Fields("eich yw cod yn"), "ga": strings.Fields("do is cód an"), "gl": strings.Fields("o teu é código para"),
-	},
-	"Cyrillic": {
-		"ru": strings.Fields("ваш код для и не на в вы никому это"), "uk": strings.Fields("ваш код для і не на у ви нікому це"), "bg": strings.Fields("вашият код за и не на е вие"),
-		"sr": strings.Fields("ваш је за код и не на ви"), "mk": strings.Fields("вашиот е за код и не на"), "be": strings.Fields("ваш код для і не на гэта"),
-		"kk": strings.Fields("сіздің код растау үшін және коды"), "ky": strings.Fields("сиздин код үчүн жана"), "mn": strings.Fields("таны код нь"), "tg": strings.Fields("шумо рамз ва барои"),
-	},
-	"Arabic": {"ar": strings.Fields("رمز هو هي من في على لا الخاص"), "fa": strings.Fields("شما کد است را از در به"), "ur": strings.Fields("آپ کا ہے کوڈ میں کو"), "ku": strings.Fields("کۆدی تۆ بۆ")},
-}
-
 // The weights in the tree are those of the data in the tree.
 func TestWeights(t *testing.T) {
 	if *trains {
@@ -296,25 +218,25 @@ func digest(t *testing.T) string {
 
 func retrain(t *testing.T, all []*train.Example) {
 	names := codes.Names()
-	families := train.LeaveOut(all, len(names), func(e *train.Example) string { return e.Family })
-	threshold := train.Threshold(stories(families), mostWrong)
-	print(t, "leave-family-out", stories(families), threshold)
-	print(t, "leave-language-out", stories(train.LeaveOut(all, len(names), func(e *train.Example) string { return e.Group })), threshold)
-	print(t, "leave-batch-out", stories(train.LeaveOut(all, len(names), func(e *train.Example) string { f, _, _ := strings.Cut(e.Family, " "); return f })), threshold)
+	left := func(part func(*train.Example) string) []train.Outcome {
+		return stories(train.LeaveOut(all, len(names), part))
+	}
+	families := left(func(e *train.Example) string { return e.Family })
+	tongues := left(func(e *train.Example) string { return e.Group })
+	batches := left(func(e *train.Example) string { f, _, _ := strings.Cut(e.Family, " "); return f })
+	threshold := train.Threshold(families, mostWrong)
+	for _, from := range []float64{0.7, threshold, 0.8, 0.85} {
+		train.Print(t, "leave-family-out", families, from)
+		train.Print(t, "leave-language-out", tongues, from)
+		train.Print(t, "leave-batch-out", batches, from)
+	}
+	train.Misses(t, "family", families, threshold)
+	train.Misses(t, "language", tongues, threshold)
 	weights := train.Weights(all, len(names), func(*train.Example) bool { return true })
-	file := train.File(digest(t), names, weights, threshold, train.Curve(stories(families)))
+	file := train.File(digest(t), names, weights, threshold, train.Curve(families))
 	t.Logf("%d places, %d weights", len(names), bytes.Count(file, []byte("\n"))-15)
 	if err := os.WriteFile("weights.txt", file, 0o644); err != nil {
 		t.Fatal(err)
-	}
-	if os.Getenv("MISSES") != "" {
-		var b bytes.Buffer
-		for _, o := range stories(families) {
-			if o.Answer != o.Want && o.Share >= threshold || o.Want != "" && (o.Share < threshold || o.Answer != o.Want) {
-				fmt.Fprintf(&b, "%s: want %q, got %q %.3f\n", o.Family, o.Want, o.Answer, o.Share)
-			}
-		}
-		os.WriteFile(os.Getenv("MISSES"), b.Bytes(), 0o644)
 	}
 }
 
@@ -329,13 +251,6 @@ func stories(all []train.Outcome) (some []train.Outcome) {
 		}
 	}
 	return some
-}
-
-func print(t *testing.T, name string, outcomes []train.Outcome, threshold float64) {
-	for _, from := range []float64{0.5, 0.7, threshold} {
-		f := train.Count(outcomes, from)
-		t.Logf("%-20s %d mails, from share %.3f: right %.2f %%, wrong %.2f %%", name, f.Mails, from, 100*f.Right, 100*f.Wrong)
-	}
 }
 
 // phrase is one row of testdata/phrases.tsv.

@@ -41,6 +41,7 @@ type view struct {
 	seenL, seenR     uint64 // classes of the sentence before and behind it
 	enter            int    // words to the verb "enter" before it, 0 for none
 	lineUp, lineDown lineKind
+	column           int         // see lookUp
 	order            int         // which candidate of the page it is
 	topic            concept.Set // of its line and the one above
 }

@@ -78,7 +78,7 @@ func (m *story) read(text, markup string) {
 
 // example notes what is known of the links of a mail.
 func example(family, want string, weight float64, m Mail) *train.Example {
-	e := &train.Example{Family: family, Weight: weight, Want: want}
+	e := &train.Example{Family: family, Group: train.Tongue(m.Subject + " " + m.Text + " " + m.Visible), Weight: weight, Want: want}
 	c := new(collector)
 	views := c.collect(&m)
 	for i := range views {
@@ -185,8 +185,12 @@ func whole(all []train.Outcome) (some []train.Outcome) {
 	return some
 }
 
-// mostWrong is how many answers may be wrong among mails that nothing was learned from.
-const mostWrong = 0.003
+// How many answers may be wrong among mails that nothing was learned from, and among those in languages that
+// nothing was.
+const (
+	mostWrong       = 0.003
+	mostWrongTongue = 0.005
+)
 
 // The weights in the tree are those of the data in the tree.
 func TestWeights(t *testing.T) {
@@ -198,20 +202,20 @@ func TestWeights(t *testing.T) {
 		return
 	}
 	names := links.Names()
-	families := whole(train.LeaveOut(all, len(names), func(e *train.Example) string { return e.Family }))
-	batches := whole(train.LeaveOut(all, len(names), func(e *train.Example) string { f, _, _ := strings.Cut(e.Family, " "); return f }))
-	threshold := max(train.Threshold(families, mostWrong), train.Threshold(batches, mostWrong+1/float64(len(batches))))
+	left := func(part func(*train.Example) string) []train.Outcome {
+		return whole(train.LeaveOut(all, len(names), part))
+	}
+	families := left(func(e *train.Example) string { return e.Family })
+	batches := left(func(e *train.Example) string { f, _, _ := strings.Cut(e.Family, " "); return f })
+	tongues := left(func(e *train.Example) string { return e.Group })
+	threshold := max(train.Threshold(families, mostWrong), train.Threshold(tongues, mostWrongTongue))
 	for _, from := range []float64{0.5, 0.7, threshold} {
-		for name, outcomes := range map[string][]train.Outcome{"leave-family-out": families, "leave-batch-out": batches} {
-			f := train.Count(outcomes, from)
-			t.Logf("%-20s %d mails, from share %.3f: right %.2f %%, wrong %.2f %%", name, f.Mails, from, 100*f.Right, 100*f.Wrong)
-		}
+		train.Print(t, "leave-family-out", families, from)
+		train.Print(t, "leave-batch-out", batches, from)
+		train.Print(t, "leave-language-out", tongues, from)
 	}
-	for _, o := range families {
-		if o.Answer != o.Want && o.Share >= 0.5 && o.Answer != "" || o.Want != "" && (o.Share < threshold || o.Answer != o.Want) {
-			t.Logf("%s: want %q, got %q %.3f", o.Family, o.Want, o.Answer, o.Share)
-		}
-	}
+	train.Misses(t, "family", families, threshold)
+	train.Misses(t, "language", tongues, threshold)
 	weights := train.Weights(all, len(names), func(*train.Example) bool { return true })
 	if err := os.WriteFile("weights.txt", train.File(digest(all), names, weights, threshold, train.Curve(families)), 0o644); err != nil {
 		t.Fatal(err)
