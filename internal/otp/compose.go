@@ -172,6 +172,9 @@ func (p labels) qualifierBefore(ln *text.Line, k int32) (q, promo text.Class) {
 		case t.Kind != text.KindWord:
 			return q, promo
 		case t.Class.Other():
+			if p.onceBefore(ln, i) {
+				return text.ClassOnce, promo // "your one-time check-in code"
+			}
 			if q == text.ClassNone && words == 0 || q == text.ClassConfirm && words == 1 {
 				q = t.Class
 				promo = t.Class
@@ -189,6 +192,14 @@ func (p labels) qualifierBefore(ln *text.Line, k int32) (q, promo text.Class) {
 		words += int(max(t.Weight, 1))
 	}
 	return q, promo
+}
+
+// onceBefore tells "one-time" directly before token k.
+func (p labels) onceBefore(ln *text.Line, k int32) bool {
+	for k--; k >= ln.First && p.Tokens[k].Kind == text.KindPunct && p.Lower[p.Tokens[k].Start] == '-'; {
+		k--
+	}
+	return k >= ln.First && p.Tokens[k].Class == text.ClassOnce
 }
 
 // qualifierAfter looks at up to five words behind a label, over its code if it stands

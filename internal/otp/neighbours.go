@@ -1,9 +1,6 @@
 package otp
 
-import (
-	"inboxd/internal/otp/model"
-	"inboxd/internal/otp/text"
-)
+import "inboxd/internal/otp/text"
 
 // lineKind is what a neighbouring line is for a candidate.
 type lineKind uint8
@@ -64,10 +61,8 @@ func (v *view) lookUp() {
 	if li > 0 {
 		v.lineUp = v.kindOf(li - 1)
 	}
-	cells := v.c.own
 	for d := int32(1); d <= viewAbove && li >= d; d++ {
 		up := &v.Lines[li-d]
-		cells = cells && up.Words <= 3 && !up.Colon
 		if v.lineHasNumber(up) {
 			v.above.taken = true
 		}
@@ -77,11 +72,60 @@ func (v *view) lookUp() {
 		}
 		v.above.strength, v.above.dist, v.above.joined = up.Strength, int(d), up.Colon
 		v.above.plural, v.above.heading, v.above.class = v.plural(up.Label), up.Heading, v.Tokens[up.Label].Class
-		if cells && d > 1 {
-			v.column = 1 + model.Step(int(d), 2, 3, 4, 5)
-		}
 		return
 	}
+}
+
+// Values of a column: see findColumn.
+const (
+	columnNone = iota
+	columnUnder
+	columnBeside
+)
+
+// findColumn tells whether a candidate stands in a table under a header row that names a code, in its column
+// or in another one. A page has the cells of a table on lines of their own: a run of short lines makes a
+// table if they fill whole rows, of which the first has no number.
+func (v *view) findColumn() {
+	const look, most = 12, 5
+	first, last, label, plain := v.c.line, v.c.line, int32(-1), int32(0)
+	for ; first > 0 && v.c.line-first < look && v.cell(first-1); first-- {
+		if v.Lines[first-1].Strength > 0 {
+			label = first - 1
+		}
+	}
+	for int(last+1) < len(v.Lines) && last-v.c.line < look && v.cell(last+1) {
+		last++
+	}
+	for plain < most && first+plain < v.c.line && !v.lineHasDigits(first+plain) {
+		plain++
+	}
+	for n := min(plain, (last+1-first)/2); label >= 0 && n > 1; n-- {
+		switch {
+		case (last+1-first)%n != 0 || label >= first+n || v.c.line < first+n:
+		case (v.c.line-first)%n == label-first:
+			v.column, v.above.strength = columnUnder, max(v.above.strength, v.Lines[label].Strength)
+			return
+		default:
+			v.column = columnBeside
+			return
+		}
+	}
+}
+
+// cell tells a line that may be the cell of a table.
+func (v *view) cell(li int32) bool {
+	ln := &v.Lines[li]
+	return ln.Words <= 5 && !ln.Colon && !ln.Footer
+}
+
+func (v *view) lineHasDigits(li int32) bool {
+	for k := v.Lines[li].First; k < v.Lines[li].Last; k++ {
+		if v.Tokens[k].Kind != text.KindWord && text.IsDigit(v.Lower[v.Tokens[k].Start]) {
+			return true
+		}
+	}
+	return false
 }
 
 // lineHasNumber tells a line that has a candidate of its own.

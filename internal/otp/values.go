@@ -62,7 +62,7 @@ func (v *view) near() int {
 	if v.after.dist < 7 && !v.after.crossed {
 		s = max(s, v.after.strength)
 	}
-	if v.c.own && (v.above.dist < 3 || v.column > 0) {
+	if v.c.own && (v.above.dist < 3 && v.column != columnBeside || v.column == columnUnder) {
 		s = max(s, v.above.strength)
 	}
 	return int(s)

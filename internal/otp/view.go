@@ -41,7 +41,7 @@ type view struct {
 	seenL, seenR     uint64 // classes of the sentence before and behind it
 	enter            int    // words to the verb "enter" before it, 0 for none
 	lineUp, lineDown lineKind
-	column           int         // see lookUp
+	column           int         // see findColumn
 	order            int         // which candidate of the page it is
 	topic            concept.Set // of its line and the one above
 }
@@ -52,6 +52,9 @@ func (v *view) fill(p *page, c *candidate, ctx *context) {
 	v.walkLeft()
 	v.walkRight()
 	v.lookUp()
+	if v.c.own {
+		v.findColumn()
+	}
 	v.lookDown()
 }
 

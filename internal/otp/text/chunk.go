@@ -129,6 +129,9 @@ func (p *Page) survey(b []byte, i int) (s shape) {
 		case '.':
 			joined = p.point(&s, i, before, after)
 		case ',', '/':
+			if c == ',' && i-start >= 4 && timeBehind(b, i+1) {
+				break
+			}
 			if IsDigit(before) && IsDigit(after) {
 				s.figure, joined = true, true
 			}
@@ -146,6 +149,15 @@ func (p *Page) survey(b []byte, i int) (s shape) {
 		s.end = refEnd(b, i)
 	}
 	return s
+}
+
+// timeBehind tells the "5分钟" of "验证码为830271,5分钟内有效".
+func timeBehind(b []byte, i int) bool {
+	k := i
+	for k < len(b) && k < i+3 && IsDigit(b[k]) {
+		k++
+	}
+	return k < len(b) && b[k] >= 0x80 && words.lookup(b, k, false, false).class == ClassTimeUnit
 }
 
 // point judges a full stop inside a run: decimals and versions, hosts and files, or the
