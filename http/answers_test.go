@@ -44,7 +44,7 @@ func TestEveryRefusalOfEverySurface(t *testing.T) {
 		{post, inside + "/emails/77/read", "", 404, nil},
 		{post, inside + "/emails/1/read", `{"read": 1}`, 422, nil},
 		{get, "/api/inboxes?limit=x", "", 422, nil},
-		{get, "/api/suppressions?limit=0", "", 422, nil}, {get, "/api/v1/suppressions?limit=0", "", 422, nil},
+		{get, "/api/suppressions?limit=0", "", 422, nil}, {get, "/api/v1/suppressions?limit=0", "", 422, nil}, {get, "/api/v1/suppressions?cursor=nonsense", "", 422, nil},
 		{post, inside + "/send", `{"to": "nobody"}`, 422, nil},
 		{get, inside + "/events?limit=0", "", 422, nil},
 		{get, agent + "/events?wait=61", "", 422, nil},

@@ -111,6 +111,9 @@ func around(s *openapi3.Schema) (good, bad []string) {
 		if s.Max != nil {
 			good, bad = append(good, fmt.Sprint(int64(*s.Max))), append(bad, fmt.Sprint(int64(*s.Max)+1))
 		}
+	case s.MaxLength != nil:
+		most := int(*s.MaxLength)
+		return []string{strings.Repeat("x", most)}, []string{strings.Repeat("x", most+1)}
 	}
 	return good, bad
 }

@@ -102,7 +102,10 @@ func (q *query) flag(name string) bool {
 }
 
 // text is folded, ready to be looked for in what is.
-func (q *query) text(name string) string {
+func (q *query) text(name string) string { return search.Fold(q.words(name)) }
+
+// words are as they were given, and not too many.
+func (q *query) words(name string) string {
 	s := q.raw(name)
 	switch {
 	case !utf8.ValidString(s):
@@ -110,7 +113,7 @@ func (q *query) text(name string) string {
 	case utf8.RuneCountInString(s) > maxQueryText:
 		q.bad(name, "is too long (%d characters). The limit is %d characters", utf8.RuneCountInString(s), maxQueryText)
 	}
-	return search.Fold(s)
+	return s
 }
 
 // list splits a comma-separated parameter.
@@ -195,6 +198,9 @@ func (p place) compare(q place) int {
 	return cmp.Or(cmp.Compare(q.at, p.at), cmp.Compare(p.address, q.address), cmp.Compare(q.id, p.id))
 }
 
+// notACursor is of a list that goes on from next_cursor.
+const notACursor = "is not a cursor of this list. Take it from 'next_cursor'"
+
 func (p place) cursor() string {
 	b := binary.BigEndian.AppendUint64(nil, uint64(p.at))
 	b = binary.BigEndian.AppendUint64(b, uint64(p.id))
@@ -209,7 +215,7 @@ func (q *query) place(name string) place {
 	}
 	b, err := base64.RawURLEncoding.DecodeString(given)
 	if err != nil || len(b) < 17 {
-		q.bad(name, "is not a cursor of this list. Take it from 'next_cursor'")
+		q.bad(name, notACursor)
 		return place{}
 	}
 	return place{int64(binary.BigEndian.Uint64(b)), string(b[16:]), int64(binary.BigEndian.Uint64(b[8:]))}

@@ -216,6 +216,9 @@ func (s *sending) listSuppressions(r *request) error {
 	q := r.query()
 	limit := int(q.number("limit", defaultSuppressions, 1, maxSuppressions))
 	cursor := q.raw("cursor")
+	if cursor != "" && !strings.Contains(cursor, "@") {
+		q.bad("cursor", notACursor)
+	}
 	if q.err != nil {
 		return q.err
 	}
