@@ -1,4 +1,4 @@
-import { once, pages, type Transport } from "./transport.js";
+import { once, type Transport } from "./transport.js";
 import type { Arranged, Busy, CalendarFeed, CallOptions, Meeting, MeetingChange, MeetingOrder, MeetingQuery, OnceOptions, OneMeeting, OwnerCopies } from "./types.js";
 
 /** The calendar of an inbox: `inbox.calendar`. */
@@ -14,21 +14,17 @@ export class Calendar {
 
   /** Meetings, soonest first. Needs inbox:read. */
   list(query: MeetingQuery = {}, options?: CallOptions): AsyncGenerator<Meeting, void, undefined> {
-    return pages(
-      (cursor) => this.#transport.json<{ events: Meeting[]; next_cursor: string | null }>({ method: "GET", path: `${this.#path}/events`, query: { ...query, cursor }, safe: true, member: "events" }, options),
-      (page) => page.events,
-      (page) => page.next_cursor,
-    );
+    return this.#transport.list(`${this.#path}/events`, "events", query, options);
   }
 
   /** One meeting as it is now. Needs inbox:read. */
   async get(id: number, options?: CallOptions): Promise<OneMeeting["event"]> {
-    return (await this.#transport.json<OneMeeting>({ method: "GET", path: `${this.#path}/events/${id}`, safe: true, member: "event" }, options)).event;
+    return this.#transport.member<OneMeeting["event"]>({ method: "GET", path: `${this.#path}/events/${id}`, member: "event" }, options);
   }
 
   /** Sets up a meeting and invites to it. Needs email:send. */
   create(order: MeetingOrder, options: OnceOptions = {}): Promise<Arranged> {
-    return this.#order("POST", "/events", order, options);
+    return this.#order("/events", order, options);
   }
 
   /** Changes a meeting that this inbox organizes. Needs email:send. */
@@ -38,27 +34,27 @@ export class Calendar {
 
   /** Cancels a meeting that this inbox organizes; `message` stands in the mail to the guests. Needs email:send. */
   cancel(id: number, message?: string, options: OnceOptions = {}): Promise<Arranged> {
-    return this.#order("POST", `/events/${id}/cancel`, message === undefined ? {} : { message }, options);
+    return this.#order(`/events/${id}/cancel`, message === undefined ? {} : { message }, options);
   }
 
   /** Answers an invitation. Needs email:send. */
   answer(id: number, response: "accepted" | "declined" | "tentative", comment?: string, options: OnceOptions = {}): Promise<Arranged> {
-    return this.#order("POST", `/events/${id}/rsvp`, comment === undefined ? { response } : { response, comment }, options);
+    return this.#order(`/events/${id}/rsvp`, comment === undefined ? { response } : { response, comment }, options);
   }
 
   /** What is taken between two times, at most 92 days apart. Needs inbox:read. */
   async freeBusy(from: Date | string, to: Date | string, options?: CallOptions): Promise<Busy[]> {
-    return (await this.#transport.json<{ busy: Busy[] }>({ method: "GET", path: `${this.#path}/freebusy`, query: { from, to }, safe: true, member: "busy" }, options)).busy;
+    return this.#transport.member<Busy[]>({ method: "GET", path: `${this.#path}/freebusy`, query: { from, to }, member: "busy" }, options);
   }
 
   /** The link that calendar programs follow; made by the first call. Needs inbox:read. */
   feed(options?: CallOptions): Promise<CalendarFeed> {
-    return this.#transport.json({ method: "GET", path: `${this.#path}/feed`, safe: true, member: "feed_url" }, options);
+    return this.#transport.json({ method: "GET", path: `${this.#path}/feed`, member: "feed_url" }, options);
   }
 
   /** Replaces the link; the old one stops at once. Needs inbox:manage. */
   rotateFeed(options: OnceOptions = {}): Promise<CalendarFeed> {
-    return this.#transport.json({ method: "POST", path: `${this.#path}/feed/rotate`, headers: once(options.idempotencyKey), safe: true, member: "feed_url" }, options);
+    return this.#transport.json({ method: "POST", path: `${this.#path}/feed/rotate`, headers: once(options.idempotencyKey), member: "feed_url" }, options);
   }
 
   /** Turns the link off. Needs inbox:manage. */
@@ -68,15 +64,15 @@ export class Calendar {
 
   /** Whether the account's owner gets copies. Needs an account key with inbox:read. */
   owner(options?: CallOptions): Promise<OwnerCopies> {
-    return this.#transport.json({ method: "GET", path: `${this.#path}/owner`, safe: true, member: "enabled" }, options);
+    return this.#transport.json({ method: "GET", path: `${this.#path}/owner`, member: "enabled" }, options);
   }
 
   /** Says whether the account's owner gets copies. Needs an account key with inbox:manage. */
   setOwner(enabled: boolean, options?: CallOptions): Promise<OwnerCopies> {
-    return this.#transport.json({ method: "PUT", path: `${this.#path}/owner`, body: { enabled }, safe: true, member: "enabled" }, options);
+    return this.#transport.json({ method: "PUT", path: `${this.#path}/owner`, body: { enabled }, member: "enabled" }, options);
   }
 
-  #order(method: "POST", path: string, body: unknown, options: OnceOptions): Promise<Arranged> {
-    return this.#transport.json({ method, path: this.#path + path, body, headers: once(options.idempotencyKey), safe: true, member: "event" }, options);
+  #order(path: string, body: unknown, options: OnceOptions): Promise<Arranged> {
+    return this.#transport.json({ method: "POST", path: this.#path + path, body, headers: once(options.idempotencyKey), member: "event" }, options);
   }
 }

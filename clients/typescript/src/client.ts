@@ -1,6 +1,6 @@
 import { follow, type FollowOptions, type Followed } from "./events.js";
 import { Inbox } from "./inbox.js";
-import { once, pages, Transport, type Options } from "./transport.js";
+import { once, Transport, type Options } from "./transport.js";
 import type { AllMessagesQuery, BatchResult, CallOptions, CreatedInbox, InboxInfo, InboxOrder, InboxQuery, Message, OnceOptions, Suppression } from "./types.js";
 
 /** The inboxes that a key reaches: `client.inboxes`. */
@@ -14,24 +14,20 @@ export class Inboxes {
 
   /** Makes an inbox; without an order its address is drawn. Needs an account key with inbox:manage. */
   async create(order: InboxOrder = {}, options: OnceOptions = {}): Promise<Inbox> {
-    const made = await this.#transport.json<CreatedInbox>({ method: "POST", path: "/api/v1/inboxes", body: order, headers: once(options.idempotencyKey), safe: true, member: "address" }, options);
+    const made = await this.#transport.json<CreatedInbox>({ method: "POST", path: "/api/v1/inboxes", body: order, headers: once(options.idempotencyKey), member: "address" }, options);
     return new Inbox(this.#transport, made.address, made, true);
   }
 
   /** Makes up to 1,000 inboxes in one call; each has its own result, in order. Needs an account key with inbox:manage. */
   async createMany(orders: InboxOrder[], options: OnceOptions = {}): Promise<BatchResult[]> {
     type Result = { status: number; inbox?: CreatedInbox; detail?: string };
-    const answer = await this.#transport.json<{ results: Result[] }>({ method: "POST", path: "/api/v1/inboxes/batch", body: { inboxes: orders }, headers: once(options.idempotencyKey), safe: true, member: "results" }, options);
-    return answer.results.map((r) => (r.inbox ? { status: r.status, inbox: new Inbox(this.#transport, r.inbox.address, r.inbox, true) } : { status: r.status, detail: r.detail ?? "" }));
+    const results = await this.#transport.member<Result[]>({ method: "POST", path: "/api/v1/inboxes/batch", body: { inboxes: orders }, headers: once(options.idempotencyKey), member: "results" }, options);
+    return results.map((r) => (r.inbox ? { status: r.status, inbox: new Inbox(this.#transport, r.inbox.address, r.inbox, true) } : { status: r.status, detail: r.detail ?? "" }));
   }
 
   /** Goes through the inboxes. Needs inbox:read; an inbox key reaches one. */
-  list(query: InboxQuery = {}, options?: CallOptions): AsyncGenerator<Inbox, void, undefined> {
-    return pages(
-      (cursor) => this.#transport.json<{ inboxes: InboxInfo[]; next_cursor: string | null }>({ method: "GET", path: "/api/v1/inboxes", query: { ...query, cursor }, safe: true, member: "inboxes" }, options),
-      (page) => page.inboxes.map((info) => new Inbox(this.#transport, info.address, info)),
-      (page) => page.next_cursor,
-    );
+  async *list(query: InboxQuery = {}, options?: CallOptions): AsyncGenerator<Inbox, void, undefined> {
+    for await (const info of this.#transport.list<InboxInfo>("/api/v1/inboxes", "inboxes", query, options)) yield new Inbox(this.#transport, info.address, info);
   }
 
   /** One inbox, which must be there. Needs inbox:read. */
@@ -52,11 +48,7 @@ export class Suppressions {
 
   /** Goes through them. Needs email:send. */
   list(options?: CallOptions): AsyncGenerator<Suppression, void, undefined> {
-    return pages(
-      (cursor) => this.#transport.json<{ suppressions: Suppression[]; next_cursor: string | null }>({ method: "GET", path: "/api/v1/suppressions", query: { cursor }, safe: true, member: "suppressions" }, options),
-      (page) => page.suppressions,
-      (page) => page.next_cursor,
-    );
+    return this.#transport.list("/api/v1/suppressions", "suppressions", {}, options);
   }
 
   /** Allows mail to an address again. Needs email:send. */
@@ -84,12 +76,7 @@ export class Inboxd {
 
   /** Goes through the messages of all inboxes, newest first; each says its `inbox`. Needs an account key with inbox:read. */
   messages(query: AllMessagesQuery = {}, options?: CallOptions): AsyncGenerator<Message & { inbox: string }, void, undefined> {
-    type Page = { emails: (Message & { inbox: string })[]; next_cursor: string | null };
-    return pages(
-      (cursor) => this.#transport.json<Page>({ method: "GET", path: "/api/v1/messages", query: { ...query, cursor }, safe: true, member: "emails" }, options),
-      (page) => page.emails,
-      (page) => page.next_cursor,
-    );
+    return this.#transport.list("/api/v1/messages", "emails", query, options);
   }
 
   /** What happens at all inboxes, as it happens, over one connection; without an end. Needs inbox:read. */
@@ -99,6 +86,6 @@ export class Inboxd {
 
   /** Six tools as the function schemas that a model's maker takes. Needs no key. */
   tools(format: "openai" | "anthropic" | "gemini", options?: CallOptions): Promise<object[]> {
-    return this.#transport.json({ method: "GET", path: "/api/v1/tools", query: { format }, safe: true }, options);
+    return this.#transport.json({ method: "GET", path: "/api/v1/tools", query: { format } }, options);
   }
 }

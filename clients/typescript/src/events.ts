@@ -1,5 +1,5 @@
-import { ApiError, ConnectionError, InboxdError, UnexpectedAnswerError } from "./errors.js";
-import { backOff, sleep, type Call, type Transport } from "./transport.js";
+import { ApiError, ConnectionError, InboxdError, TimeoutError, UnexpectedAnswerError } from "./errors.js";
+import { Deadline, longestPause, passes, pauseBefore, reason, sleep, type Call, type Transport } from "./transport.js";
 import type { Event } from "./types.js";
 
 export interface FollowOptions {
@@ -20,8 +20,10 @@ export interface FollowOptions {
 /** An event and the cursor behind it: keep the cursor to go on from there. */
 export type Followed = Event & { cursor: string };
 
-const longestPause = 30_000;
+/** Seconds of one long poll. */
 const pollWait = 50;
+/** How long a stream may take to its first block, which comes at once unless something on the way holds streams back. */
+const firstSilence = 10_000;
 
 /** Why a stream ended, where asking for another is of no use. */
 class NoStream extends InboxdError {}
@@ -34,7 +36,7 @@ export async function* follow(transport: Transport, path: string, options: Follo
   const place = { cursor: options.after && options.after !== "now" ? options.after : "" };
   if (!place.cursor) {
     // where "now" is, so that a stream that never begins loses nothing
-    place.cursor = (await transport.json<{ next: string }>({ method: "GET", path, query: { after: "now" }, safe: true, member: "next" }, options)).next;
+    place.cursor = (await transport.json<{ next: string }>({ method: "GET", path, query: { after: "now" }, member: "next" }, options)).next;
   }
   if (options.transport !== "poll") {
     try {
@@ -46,71 +48,61 @@ export async function* follow(transport: Transport, path: string, options: Follo
   yield* polls(transport, path, options, place);
 }
 
-/** passes tells what is over soon from what is not. */
-const passes = (err: unknown) =>
-  err instanceof ConnectionError || (err instanceof ApiError && (err.status >= 500 || err.status === 429)) || (err instanceof UnexpectedAnswerError && err.status >= 500);
+const rest = (n: number, err: unknown, signal?: AbortSignal) => sleep(Math.min(longestPause, pauseBefore(n, err)), signal);
 
-async function rest(n: number, err: unknown, signal?: AbortSignal) {
-  const asked = err instanceof ApiError ? (err.retryAfter ?? 0) * 1000 : 0;
-  await sleep(Math.min(longestPause, Math.max(backOff(n), asked)), signal);
-}
-
+/** streams goes from one stream to the next. */
 async function* streams(transport: Transport, path: string, options: FollowOptions, place: { cursor: string }): AsyncGenerator<Followed, void, undefined> {
-  let vain = 0;
-  let begun = false;
-  for (;;) {
-    const controller = new AbortController();
-    const end = () => controller.abort(options.signal!.reason);
-    if (options.signal?.aborted) throw options.signal.reason;
-    options.signal?.addEventListener("abort", end, { once: true });
-    const silence = options.silence ?? 45_000;
-    let quiet = false;
-    const arm = (ms: number) =>
-      setTimeout(() => {
-        quiet = true;
-        controller.abort(new ConnectionError("The stream says nothing"));
-      }, ms);
-    let watch = arm(begun ? silence : Math.min(silence, 10_000)); // the first block comes at once
+  for (let vain = 0, begun = false; ; ) {
     try {
-      const call: Call = { method: "GET", path, query: { to: options.to }, headers: { Accept: "text/event-stream", "Last-Event-ID": place.cursor } };
-      const response = await transport.open(call, controller.signal);
-      if (!response.headers.get("Content-Type")?.startsWith("text/event-stream") || !response.body) {
-        await response.body?.cancel();
-        throw new NoStream("what answers is no stream");
-      }
-      const blocks = new Blocks();
-      const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-      try {
-        for (;;) {
-          const { done, value } = await reader.read();
-          if (done) throw new ConnectionError("The stream ended");
-          clearTimeout(watch);
-          for (const block of blocks.take(value)) {
-            if (block.gap) options.onGap?.();
-            if (block.id) place.cursor = block.id;
-            begun = true;
-            vain = 0;
-            if (block.data) yield { ...(JSON.parse(block.data) as Event), cursor: place.cursor };
-          }
-          watch = arm(silence);
-        }
-      } finally {
-        clearTimeout(watch);
-        await reader.cancel().catch(() => undefined);
+      for await (const block of stream(transport, path, options, place.cursor, begun)) {
+        if (block.gap) options.onGap?.();
+        if (block.id) place.cursor = block.id;
+        begun = true;
+        vain = 0;
+        if (block.data) yield { ...parsed(block.data), cursor: place.cursor };
       }
     } catch (err) {
       if (options.signal?.aborted) throw options.signal.reason;
-      if (quiet && !begun) throw new NoStream("something on the way holds streams back");
+      if (err instanceof TimeoutError && !begun) throw new NoStream("something on the way holds streams back");
       if (err instanceof ApiError && (err.status === 405 || err.status === 406)) throw new NoStream(err.message);
-      if (err instanceof SyntaxError) throw new UnexpectedAnswerError("The stream holds what is no event", 200, { cause: err });
-      const broke = quiet || passes(err) || !(err instanceof InboxdError);
-      if (!broke || (!begun && vain >= 2)) throw err;
+      if (!(passes(err) || err instanceof TimeoutError) || (!begun && vain >= 2)) throw err;
       await rest(vain++, err, options.signal);
-    } finally {
-      clearTimeout(watch);
-      options.signal?.removeEventListener("abort", end);
-      controller.abort();
     }
+  }
+}
+
+/** stream reads the blocks of one stream until it breaks, which it always does in the end. */
+async function* stream(transport: Transport, path: string, options: FollowOptions, cursor: string, begun: boolean): AsyncGenerator<Block, void, undefined> {
+  const silence = options.silence ?? 45_000;
+  const watch = new Deadline(begun ? silence : Math.min(silence, firstSilence), options.signal);
+  const call: Call = { method: "GET", path, query: { to: options.to }, headers: { Accept: "text/event-stream", "Last-Event-ID": cursor } };
+  let body: Response["body"] | undefined;
+  let reader: ReadableStreamDefaultReader<string> | undefined;
+  try {
+    const response = await transport.open(call, watch.signal);
+    body = response.body;
+    if (!body || !response.headers.get("Content-Type")?.startsWith("text/event-stream")) throw new NoStream("what answers is no stream");
+    reader = body.pipeThrough(new TextDecoderStream()).getReader();
+    for (const blocks = new Blocks(); ; watch.arm(silence)) {
+      const { done, value } = await reader.read();
+      if (done) throw new ConnectionError("The stream ended");
+      watch.arm(Infinity); // the time that the caller takes is not the stream's
+      yield* blocks.take(value);
+    }
+  } catch (err) {
+    if (watch.passed) throw new TimeoutError("The stream says nothing");
+    throw err instanceof InboxdError ? err : new ConnectionError(`The stream broke: ${reason(err)}`, { cause: err });
+  } finally {
+    watch.release();
+    await (reader ?? body)?.cancel().catch(() => undefined);
+  }
+}
+
+function parsed(data: string): Event {
+  try {
+    return JSON.parse(data) as Event;
+  } catch (cause) {
+    throw new UnexpectedAnswerError("The stream holds what is no event", 200, { cause });
   }
 }
 
@@ -118,7 +110,7 @@ async function* polls(transport: Transport, path: string, options: FollowOptions
   for (let vain = 0; ; ) {
     let page: { events: Event[]; next: string; gap?: boolean };
     try {
-      page = await transport.json({ method: "GET", path, query: { after: place.cursor, wait: pollWait, to: options.to }, safe: true, member: "next" }, { signal: options.signal, timeout: (pollWait + 15) * 1000 });
+      page = await transport.json({ method: "GET", path, query: { after: place.cursor, wait: pollWait, to: options.to }, member: "next" }, { signal: options.signal, timeout: (pollWait + 15) * 1000 });
       vain = 0;
     } catch (err) {
       if (options.signal?.aborted || !passes(err)) throw err;

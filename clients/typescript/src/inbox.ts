@@ -1,7 +1,8 @@
 import { Calendar } from "./calendar.js";
-import { ApiError, ConnectionError, TimeoutError, UnexpectedAnswerError } from "./errors.js";
+import { TimeoutError } from "./errors.js";
 import { follow, type FollowOptions, type Followed } from "./events.js";
-import { backOff, once, pages, sleep, type Transport } from "./transport.js";
+import { answering } from "./reply.js";
+import { once, passes, pauseBefore, sleep, type Transport } from "./transport.js";
 import type { CallOptions, CreatedInbox, InboxChange, InboxInfo, LatestQuery, Letter, Message, MessageQuery, OnceOptions } from "./types.js";
 
 /** Which mail a wait is for. */
@@ -32,7 +33,11 @@ export interface MessageWaitOptions extends WaitOptions {
   match?: (message: Message) => boolean;
 }
 
+/** Seconds of one long poll. */
 const pollSeconds = 50;
+/** Milliseconds that a wait may take beyond its time, for the last answer to come. */
+const grace = 2000;
+/** How far back, in milliseconds, a wait looks at an inbox that this program did not make. */
 const window = 15 * 60_000;
 
 /** An inbox. Nothing is asked of the service until a method is called. */
@@ -69,12 +74,12 @@ export class Inbox {
 
   /** The inbox as it is now. Needs inbox:read. */
   async get(options?: CallOptions): Promise<InboxInfo> {
-    return (await this.#transport.json<{ inbox: InboxInfo }>({ method: "GET", path: this.#path, safe: true, member: "inbox" }, options)).inbox;
+    return this.#transport.member<InboxInfo>({ method: "GET", path: this.#path, member: "inbox" }, options);
   }
 
   /** Changes label, retention or what happens when it is full. Needs inbox:manage. */
   async update(change: InboxChange, options?: CallOptions): Promise<InboxInfo> {
-    return (await this.#transport.json<{ inbox: InboxInfo }>({ method: "PATCH", path: this.#path, body: change, safe: true, member: "inbox" }, options)).inbox;
+    return this.#transport.member<InboxInfo>({ method: "PATCH", path: this.#path, body: change, safe: true, member: "inbox" }, options);
   }
 
   /** Deletes the inbox with its mail, for good. Needs inbox:manage. */
@@ -84,29 +89,30 @@ export class Inbox {
 
   /** Deletes all mail and keeps the address; returns how many went. Needs inbox:manage. */
   async burn(options?: CallOptions): Promise<number> {
-    return (await this.#transport.json<{ deleted: number }>({ method: "POST", path: `${this.#path}/burn`, member: "deleted" }, options)).deleted;
+    return this.#transport.member<number>({ method: "POST", path: `${this.#path}/burn`, member: "deleted" }, options);
   }
 
   /** The newest received message that fits, null when there is none; `wait` (seconds, at most 60) lets it come. Needs inbox:read. */
   async latest(query: LatestQuery = {}, options: CallOptions = {}): Promise<Message | null> {
     const timeout = options.timeout ?? this.#transport.timeout + (query.wait ?? 0) * 1000;
-    return (await this.#transport.json<{ email: Message | null }>({ method: "GET", path: `${this.#path}/latest`, query, safe: true, member: "email" }, { ...options, timeout })).email;
+    return this.#transport.member<Message | null>({ method: "GET", path: `${this.#path}/latest`, query, member: "email" }, { ...options, timeout });
   }
 
-  /** Goes through the messages, newest first. Needs inbox:read. */
-  messages(query: MessageQuery = {}, options?: CallOptions): AsyncGenerator<Message, void, undefined> {
+  /** Goes through the messages, newest first; `limit` is the size of a page. Needs inbox:read. */
+  async *messages(query: MessageQuery = {}, options?: CallOptions): AsyncGenerator<Message, void, undefined> {
     const { fields } = query;
     const asked = { ...query, fields: fields && !fields.split(",").includes("id") ? `id,${fields}` : fields }; // pages go by ids
-    return pages(
-      (before) => this.#transport.json<{ emails: Message[]; has_more: boolean }>({ method: "GET", path: `${this.#path}/messages`, query: { ...asked, before: before ?? query.before }, safe: true, member: "emails" }, options),
-      (page) => page.emails,
-      (page) => (page.has_more ? String(page.emails.at(-1)?.id ?? "") : null),
-    );
+    for (let { before } = query, more = true; more; ) {
+      const page = await this.#transport.json<{ emails: Message[]; has_more: boolean }>({ method: "GET", path: `${this.#path}/messages`, query: { ...asked, before }, member: "emails" }, options);
+      yield* page.emails;
+      before = page.emails.at(-1)?.id;
+      more = page.has_more && before !== undefined;
+    }
   }
 
   /** One message. Needs inbox:read. */
   async message(id: number, options?: CallOptions): Promise<Message> {
-    return (await this.#transport.json<{ email: Message }>({ method: "GET", path: `${this.#path}/messages/${id}`, safe: true, member: "email" }, options)).email;
+    return this.#transport.member<Message>({ method: "GET", path: `${this.#path}/messages/${id}`, safe: true, member: "email" }, options);
   }
 
   /** A message as it was received, RFC 5322. Needs inbox:read. */
@@ -126,7 +132,7 @@ export class Inbox {
 
   /** Marks a message as read; false when it was: of several that claim one, one gets true. Needs inbox:read. */
   async claim(id: number, options?: CallOptions): Promise<boolean> {
-    return (await this.#transport.json<{ claimed: boolean }>({ method: "POST", path: `${this.#path}/messages/${id}/read`, body: { claim: true }, member: "claimed" }, options)).claimed;
+    return this.#transport.member<boolean>({ method: "POST", path: `${this.#path}/messages/${id}/read`, body: { claim: true }, member: "claimed" }, options);
   }
 
   /** Deletes one message. Needs message:write. */
@@ -136,21 +142,22 @@ export class Inbox {
 
   /** Deletes the messages with a lower id, or those older than so many hours; returns how many went. Needs message:write. */
   async deleteMessages(which: { before: number } | { older_than: number }, options?: CallOptions): Promise<number> {
-    return (await this.#transport.json<{ deleted: number }>({ method: "DELETE", path: `${this.#path}/messages`, query: which, member: "deleted" }, options)).deleted;
+    return this.#transport.member<number>({ method: "DELETE", path: `${this.#path}/messages`, query: which, member: "deleted" }, options);
   }
 
   /** Queues a mail and returns the id of its message: it is accepted, not yet delivered. Needs email:send. */
   async send(letter: Letter, options: OnceOptions = {}): Promise<number> {
-    const call = { method: "POST", path: `${this.#path}/send`, body: letter, headers: once(options.idempotencyKey), safe: true, member: "message_id" } as const;
-    return (await this.#transport.json<{ message_id: number }>(call, options)).message_id;
+    const call = { method: "POST", path: `${this.#path}/send`, body: letter, headers: once(options.idempotencyKey), member: "message_id" } as const;
+    return this.#transport.member<number>(call, options);
   }
 
-  /** Answers a message in its conversation. Needs email:send. */
-  reply(to: Message, letter: Omit<Letter, "to" | "in_reply_to">, options: OnceOptions = {}): Promise<number> {
-    const target = (to.reply_to[0] ?? to.from).email;
-    const subject = letter.subject ?? (/^re:/i.test(to.subject ?? "") ? to.subject : `Re: ${to.subject ?? ""}`);
-    const answers = to.internet_message_id ? { in_reply_to: `<${to.internet_message_id}>` } : {};
-    return this.send({ ...letter, ...answers, subject: [...(subject ?? "")].slice(0, 200).join(""), to: target }, options);
+  /**
+   * Answers a message in its conversation: at its Reply-To, else its From, of a sent one whom it went to; `cc` comes on top. Needs email:send.
+   * @throws InboxdError when it is encrypted or names no address
+   */
+  async reply(to: Message, letter: Omit<Letter, "to" | "in_reply_to">, options?: OnceOptions): Promise<number> {
+    const answer = answering(to);
+    return this.send({ ...answer, ...letter, cc: [...(answer.cc ?? []), ...(letter.cc ?? [])] }, options);
   }
 
   /**
@@ -175,9 +182,15 @@ export class Inbox {
     const choice = JSON.stringify([options.from, options.subject, options.to]);
     let seen = options.after ?? this.#codes.get(choice) ?? 0;
     const message = await this.#wait(options, "code", async (query, end) => {
-      const found = await this.#poll({ ...query, otp: true, after: seen }, end, options.signal);
-      if (found) this.#codes.set(choice, (seen = found.id));
-      return found;
+      for (;;) {
+        const found = await this.#poll({ ...query, otp: true, after: seen }, end, options.signal);
+        if (!found) return null;
+        seen = found.id;
+        const handed = this.#codes.get(choice) ?? 0;
+        if (options.after === undefined && seen <= handed) continue; // another wait was quicker
+        this.#codes.set(choice, Math.max(seen, handed));
+        return found;
+      }
     });
     return message.otp_code!;
   }
@@ -194,11 +207,11 @@ export class Inbox {
     return this.#wait(options, "message", async (query, end) => {
       for (;;) {
         for (let next = ready.shift(); next; next = ready.shift()) {
-          const handed = options.after === undefined && this.#handed.has(next.id);
+          const handed = options.after === undefined && (next.id <= this.#settled || this.#handed.has(next.id));
           const fits = !handed && (!options.match || options.match(next));
           if (fits) this.#handed.add(next.id);
           gapless &&= handed || fits;
-          if (gapless) this.#settled = next.id;
+          if (gapless) this.#settle(next.id);
           if (fits) return next;
         }
         const newest = await this.#poll({ ...query, after: seen }, end, options.signal);
@@ -215,12 +228,18 @@ export class Inbox {
     return follow(this.#transport, `${this.#path}/events`, options);
   }
 
+  /** settle moves the place up to which all was handed out; what is behind it needs no entry of its own. */
+  #settle(id: number) {
+    this.#settled = Math.max(this.#settled, id);
+    for (const one of this.#handed) if (one <= this.#settled) this.#handed.delete(one);
+  }
+
   /** between gathers what came after seen and before newest, oldest first. */
   async #between(seen: number, newest: Message, query: LatestQuery, into: Message[], signal?: AbortSignal) {
     const found: Message[] = [];
     const { from, subject, ...rest } = query;
     const holds = (part: string | undefined, text: string) => !part || text.toLowerCase().includes(part.toLowerCase());
-    for await (const m of this.messages({ ...rest, limit: 200, before: newest.id }, { signal })) {
+    for await (const m of this.messages({ ...rest, limit: 200, before: newest.id, fields: "id,subject,from" }, { signal })) {
       if (m.id <= seen) break;
       if (holds(subject, m.subject ?? "") && holds(from, `${m.from.name} ${m.from.email}`)) found.push(m);
     }
@@ -243,19 +262,18 @@ export class Inbox {
   /** poll asks for the latest until there is one or the time is up; it outlives a restart of the service. */
   async #poll(query: LatestQuery, end: number, signal?: AbortSignal): Promise<Message | null> {
     for (let vain = 0; ; ) {
-      const left = end - Date.now();
-      const wait = Math.min(pollSeconds, Math.max(0, Math.ceil(left / 1000)));
+      const left = Math.max(0, end - Date.now());
+      const wait = Math.min(pollSeconds, Math.ceil(left / 1000));
       try {
-        const found = await this.latest({ ...query, wait }, { signal, timeout: Math.max(left, 0) + 2000 });
-        if (found) return found;
+        const found = await this.latest({ ...query, wait }, { signal, timeout: Math.min(this.#transport.timeout + wait * 1000, left + grace) });
+        if (found || Date.now() >= end) return found;
         vain = 0;
       } catch (err) {
-        const passes = err instanceof ConnectionError || (err instanceof ApiError && err.status >= 500) || (err instanceof UnexpectedAnswerError && err.status >= 500);
-        const pause = backOff(vain++);
-        if (!passes || Date.now() + pause > end) throw err;
+        if (signal?.aborted || !(passes(err) || err instanceof TimeoutError)) throw err;
+        const pause = pauseBefore(vain++, err);
+        if (Date.now() + pause > end) throw err;
         await sleep(pause, signal);
       }
-      if (Date.now() >= end) return null;
     }
   }
 }

@@ -20,7 +20,7 @@ export interface Call {
   path: string;
   query?: object;
   body?: unknown;
-  /** The call may be repeated although it was perhaps carried out. */
+  /** The call may be repeated although it was perhaps carried out, which its method and header do not say. */
   safe?: boolean;
   headers?: Record<string, string>;
   /** A member that the answer must have. */
@@ -42,15 +42,20 @@ export const sleep = (ms: number, signal?: AbortSignal) =>
   });
 
 /** backOff is the pause before repeat n (from 0), in milliseconds: doubled, with jitter, at most 8 s. */
-export const backOff = (n: number) => Math.min(8000, 200 * 2 ** n) * (0.75 + Math.random() / 2);
+const backOff = (n: number) => Math.min(8000, 200 * 2 ** n) * (0.75 + Math.random() / 2);
 
-const longestPause = 30_000;
+/** The longest pause that the service may ask for, in milliseconds. */
+export const longestPause = 30_000;
+
+/** pauseBefore is the pause before repeat n, in milliseconds: ours, or a longer one that the service asks for. */
+export const pauseBefore = (n: number, err: unknown) => Math.max(backOff(n), (err instanceof ApiError && err.retryAfter ? err.retryAfter : 0) * 1000);
+
 const environment = (globalThis as { process?: { env?: Record<string, string | undefined> } }).process?.env ?? {};
 
 /** A signal that ends with another one, or when the time is up. */
-class Deadline {
+export class Deadline {
   readonly #controller = new AbortController();
-  readonly #timer?: ReturnType<typeof setTimeout>;
+  #timer?: ReturnType<typeof setTimeout>;
   passed = false;
 
   constructor(
@@ -59,12 +64,16 @@ class Deadline {
   ) {
     if (outer?.aborted) this.#follow();
     outer?.addEventListener("abort", this.#follow, { once: true });
-    if (Number.isFinite(ms)) {
-      this.#timer = setTimeout(() => {
-        this.passed = true;
-        this.#controller.abort();
-      }, ms);
-    }
+    this.arm(ms);
+  }
+  /** arm begins the time anew; Infinity: it does not end. */
+  arm(ms: number) {
+    clearTimeout(this.#timer);
+    if (!Number.isFinite(ms)) return;
+    this.#timer = setTimeout(() => {
+      this.passed = true;
+      this.#controller.abort();
+    }, ms);
   }
   #follow = () => this.#controller.abort(this.outer!.reason);
   get signal() {
@@ -117,6 +126,20 @@ export class Transport {
     });
   }
 
+  /** member makes a call and returns the member of its answer that it names. */
+  async member<T>(call: Call & { member: string }, options?: CallOptions): Promise<T> {
+    return (await this.json<Record<string, T>>(call, options))[call.member]!;
+  }
+
+  /** list goes through a list that stands under `member` of each page. */
+  async *list<T>(path: string, member: string, query: object, options?: CallOptions): AsyncGenerator<T, void, undefined> {
+    for (let cursor: string | null | undefined; cursor !== null; ) {
+      const page: Record<string, T[]> & { next_cursor?: string | null } = await this.json({ method: "GET", path, query: { ...query, cursor }, member }, options);
+      yield* page[member]!;
+      cursor = page.next_cursor || null;
+    }
+  }
+
   /** bytes makes a call and returns the body of its answer. */
   async bytes(call: Call, options: CallOptions = {}): Promise<Uint8Array> {
     return this.#attempts(call, options, async (response) => new Uint8Array(await response.arrayBuffer()));
@@ -138,7 +161,7 @@ export class Transport {
       throw new ConnectionError(`${named(call)}: ${this.base} was not reached: ${reason(cause)}`, { cause });
     }
     const date = Date.parse(response.headers.get("Date") ?? "");
-    if (date && Math.abs(date - Date.now()) > 2000) this.skew = date - Date.now();
+    this.skew = Math.abs(date - Date.now()) > 2000 ? date - Date.now() : 0; // it tells whole seconds
     if (!response.ok) throw await refusal(call, response);
     return response;
   }
@@ -170,9 +193,9 @@ export class Transport {
           if (options.signal?.aborted) throw options.signal.reason;
           if (deadline.passed) throw new TimeoutError(`${named(call)}: no answer within ${time} ms`);
           if (n >= this.#retries || !mayRepeat(call, err)) throw err;
-          const asked = err instanceof ApiError && err.retryAfter !== undefined ? err.retryAfter * 1000 : 0;
-          if (asked > longestPause) throw err;
-          await sleep(Math.max(backOff(n), asked), deadline.signal).catch(() => {
+          const pause = pauseBefore(n, err);
+          if (pause > longestPause) throw err;
+          await sleep(pause, deadline.signal).catch(() => {
             if (options.signal?.aborted) throw options.signal.reason;
             throw err;
           });
@@ -185,10 +208,17 @@ export class Transport {
 }
 
 /** mayRepeat tells what was surely not carried out, or may be twice, from everything else. */
-export function mayRepeat(call: Call, err: unknown): boolean {
-  if (err instanceof ApiError) return err.status === 503 || err.status === 429 || (!!call.safe && err.status >= 500 && err.status !== 507);
-  if (err instanceof UnexpectedAnswerError) return !!call.safe && err.status >= 500;
-  return err instanceof ConnectionError && (!!call.safe || refused(err.cause));
+function mayRepeat(call: Call, err: unknown): boolean {
+  const twice = call.safe || call.method === "GET" || call.method === "PUT" || call.headers?.["Idempotency-Key"] !== undefined;
+  if (err instanceof ApiError) return err.status === 503 || err.status === 429 || (twice && err.status >= 500 && err.status !== 507);
+  if (err instanceof UnexpectedAnswerError) return twice && err.status >= 500;
+  return err instanceof ConnectionError && (twice || refused(err.cause));
+}
+
+/** passes tells what is over soon, such as a restart of the service, from what is not. */
+export function passes(err: unknown): boolean {
+  if (err instanceof ApiError || err instanceof UnexpectedAnswerError) return err.status >= 500 || err.status === 429;
+  return err instanceof ConnectionError;
 }
 
 /** refused reports that no connection was made, so that nothing was sent. */
@@ -216,21 +246,14 @@ async function refusal(call: Call, response: Response): Promise<InboxdError> {
 const named = (call: Call) => `${call.method} ${call.path}`;
 const excerpt = (text: string) => JSON.stringify(text.length > 200 ? text.slice(0, 200) + "…" : text);
 
-function reason(err: unknown): string {
+/** reason is what the platform says of an error: the one beneath says more. */
+export function reason(err: unknown): string {
   const inner = (err as { cause?: { message?: string; code?: string } }).cause;
   return inner?.message || inner?.code || (err as Error).message;
 }
 
 /** once draws the name under which a call is done one time. */
-export const once = (given?: string): Record<string, string> => ({ "Idempotency-Key": given ?? crypto.randomUUID() });
+export const once = (given?: string): Record<string, string> => ({ "Idempotency-Key": given ?? drawn() });
 
-/** pages goes through a list that is told in pages. */
-export async function* pages<T, P>(next: (cursor: string | undefined) => Promise<P>, items: (page: P) => T[], cursor: (page: P) => string | null | undefined): AsyncGenerator<T, void, undefined> {
-  for (let at: string | undefined; ; ) {
-    const page = await next(at);
-    yield* items(page);
-    const behind = cursor(page);
-    if (!behind) return;
-    at = behind;
-  }
-}
+/** drawn is 32 digits at random; randomUUID is missing in pages that came by plain HTTP. */
+const drawn = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");

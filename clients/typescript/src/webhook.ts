@@ -32,12 +32,8 @@ export async function verifyWebhook(body: string | Uint8Array, headers: Headers_
   if (Math.abs(off) > (options.tolerance ?? 300)) {
     throw new WebhookError(`The webhook was signed ${Math.floor(Math.abs(off))} seconds ${off > 0 ? "ago" : "ahead of this clock"}: it is old, or a clock is wrong`);
   }
-  let keyBytes: Uint8Array<ArrayBuffer>;
-  try {
-    keyBytes = Uint8Array.from(atob(secret.replace(/^whsec_/, "")), (c) => c.charCodeAt(0));
-  } catch (cause) {
-    throw new WebhookError("The secret is not one of this service: it looks like whsec_ and base64", { cause });
-  }
+  const keyBytes = decoded(secret.replace(/^whsec_/, ""));
+  if (!keyBytes?.length) throw new WebhookError("The secret is not one of this service: it looks like whsec_ and base64");
   const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
   const head = new TextEncoder().encode(`${id}.${stamp}.`);
   const signed = new Uint8Array(head.length + bytes.length);
@@ -46,13 +42,25 @@ export async function verifyWebhook(body: string | Uint8Array, headers: Headers_
   const key = await crypto.subtle.importKey("raw", keyBytes, { name: "HMAC", hash: "SHA-256" }, false, ["verify"]);
   for (const one of signatures.split(" ")) {
     if (!one.startsWith("v1,")) continue;
-    let signature: Uint8Array<ArrayBuffer>;
-    try {
-      signature = Uint8Array.from(atob(one.slice(3)), (c) => c.charCodeAt(0));
-    } catch {
-      continue;
-    }
-    if (await crypto.subtle.verify("HMAC", key, signature, signed)) return JSON.parse(new TextDecoder().decode(bytes)) as Event;
+    const signature = decoded(one.slice(3));
+    if (signature && (await crypto.subtle.verify("HMAC", key, signature, signed))) return read(bytes);
   }
   throw new WebhookError("No signature matches: the body is not the bytes that were sent, or the secret is another webhook's");
+}
+
+/** decoded is what base64 stands for; undefined: it is none. */
+function decoded(base64: string): Uint8Array<ArrayBuffer> | undefined {
+  try {
+    return Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+  } catch {
+    return undefined;
+  }
+}
+
+function read(body: Uint8Array): Event {
+  try {
+    return JSON.parse(new TextDecoder().decode(body)) as Event;
+  } catch (cause) {
+    throw new WebhookError("The webhook is signed and holds no event", { cause });
+  }
 }

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
-import { ApiError, ConnectionError, Inboxd, TimeoutError, UnexpectedAnswerError, verifyWebhook, WebhookError } from "../src/index.js";
+import { ApiError, ConnectionError, Inboxd, TimeoutError, UnexpectedAnswerError, verifyWebhook, WebhookError, type Message } from "../src/index.js";
 import { fake, mail } from "./support.js";
 
 async function against(answer: (req: IncomingMessage, res: ServerResponse, n: number) => void, use: (client: Inboxd, asked: () => number) => Promise<void>) {
@@ -70,9 +70,30 @@ test("a creation has one name over its repeats, and waits as it is told", () => 
     async (client) => {
       assert.equal((await client.inboxes.create()).address, "a@b.test");
       assert.equal(names.size, 1);
-      assert.match(String([...names][0]), /^[0-9a-f-]{36}$/);
+      assert.match(String([...names][0]), /^[0-9a-f]{32}$/);
     },
   );
+});
+
+test("an answer goes to who waits for it, once Re:, and names what the service takes", async () => {
+  const bodies: Record<string, unknown>[] = [];
+  const box = (email: string) => ({ email, name: "" });
+  const got = { id: 7, direction: "in", encrypted: false, subject: "AW: Re[2]: Lunch\r\n", from: box("shop@x.test"), to: [box("a@b.test")], reply_to: [], internet_message_id: "1@x.test" } as unknown as Message;
+  const carried: typeof fetch = async (_, init) => {
+    bodies.push(JSON.parse(String(init!.body)));
+    return new Response('{"message_id":1}', { status: 202 });
+  };
+  const inbox = new Inboxd({ fetch: carried }).inbox("a@b.test");
+  await inbox.reply(got, { body: "Yes" });
+  await inbox.reply({ ...got, reply_to: [box(""), box("desk@x.test"), box("boss@x.test")], subject: null, internet_message_id: "a b@x" }, { cc: ["c@x.test"] });
+  await inbox.reply({ ...got, direction: "out", subject: "x".repeat(300) }, { subject: "Other" });
+  await assert.rejects(inbox.reply({ ...got, from: box("") }, {}), /names no address/);
+  await assert.rejects(inbox.reply({ ...got, encrypted: true }, {}), /is encrypted/);
+  assert.deepEqual(bodies, [
+    { to: "shop@x.test", subject: "Re: Lunch", in_reply_to: "<1@x.test>", body: "Yes", cc: [] },
+    { to: "desk@x.test", cc: ["boss@x.test", "c@x.test"], subject: "Re:" },
+    { to: "a@b.test", subject: "Other", in_reply_to: "<1@x.test>", cc: [] },
+  ]);
 });
 
 test("a refusal is not repeated", () =>
@@ -214,6 +235,8 @@ test("webhooks are believed when all is as it was signed", async () => {
     ["one of tomorrow", () => verifyWebhook(body, sign(now + 400), secret), /ahead of this clock/],
     ["no headers", () => verifyWebhook(body, {}, secret), /has no webhook-id/],
     ["no secret", () => verifyWebhook(body, sign(now), "whsec_%"), /looks like whsec_/],
+    ["an empty secret, with which anybody can sign", () => verifyWebhook(body, sign(now), ""), /looks like whsec_/],
+    ["one that is signed and no event", () => verifyWebhook("x", sign(now, "x"), secret), /holds no event/],
   ] as const) {
     await assert.rejects(given(), (err) => err instanceof WebhookError && why.test(err.message), name);
   }

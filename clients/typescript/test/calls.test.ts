@@ -28,6 +28,15 @@ test("a code is handed out once, the newest first", () =>
     await assert.rejects(client.inbox(inbox.address).waitForOtp({ timeout: 300 }), TimeoutError);
   }));
 
+test("two waits at once get a code each", () =>
+  withInbox(async (inbox) => {
+    const both = [inbox.waitForOtp(), inbox.waitForOtp()];
+    await mail(inbox.address, "Sign in", "Your code is 482913");
+    assert.equal(await Promise.race(both), "482913");
+    await mail(inbox.address, "Sign in", "Your code is 555123");
+    assert.deepEqual((await Promise.all(both)).sort(), ["482913", "555123"]);
+  }));
+
 test("messages are handed out oldest first, and none is lost between two waits", () =>
   withInbox(async (inbox) => {
     for (const n of ["one", "two", "three", "four"]) await mail(inbox.address, n, "hello");
