@@ -205,7 +205,7 @@ func TestClientsHaveEveryCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	sources := map[string]string{}
-	for language, pattern := range map[string]string{"Python": "../clients/python/src/inboxd/_async.py", "TypeScript": "../clients/typescript/src/*.ts", "Go": "client/*.go"} {
+	for language, pattern := range map[string]string{"Python": "../clients/python/src/inboxd/_aio/*.py", "TypeScript": "../clients/typescript/src/*.ts", "Go": "client/*.go"} {
 		files, _ := filepath.Glob(pattern)
 		for _, name := range files {
 			text, err := os.ReadFile(name)

@@ -1,4 +1,4 @@
-"""Makes two modules of the package: contract.py, the types of the contract, and _sync.py, the same client as _async.py without await."""
+"""Makes two parts of the package: contract.py, the types of the contract, and _sync, the same client as _aio without await."""
 
 from __future__ import annotations
 
@@ -50,6 +50,12 @@ class Types:
                 text += f"    {json.dumps(doc, ensure_ascii=False)}\n\n"
             self.out.append(text + "".join(f"    {k}: {v}\n" for k, v in may.items()))
 
+    def followed(self, events: list[str]) -> None:
+        """Writes events as a stream tells them: each with the place behind it."""
+        self.out += [f"class Followed{name}({name}):\n    cursor: str\n" for name in events]
+        self.aliases.append(f"FollowedEvent = {union([repr(f'Followed{name}') for name in events])}\n")
+        self.names += ["FollowedEvent", *(f"Followed{name}" for name in events)]
+
     def expression(self, name: str, s: Schema) -> str:
         if "$ref" in s:
             return repr(s["$ref"].rsplit("/", 1)[1])
@@ -85,6 +91,7 @@ def union(kinds: list[str]) -> str:
 
 def types(contract: Schema) -> str:
     made = Types(contract["components"]["schemas"])
+    made.followed([one["$ref"].rsplit("/", 1)[1] for one in contract["components"]["schemas"]["Event"]["oneOf"]])
     head = '"""Types of the contract (/openapi.json); made by generate.py."""\n\nfrom typing import Any, Dict, List, Literal, TypedDict, Union\n\n'
     listed = f"__all__ = {sorted(made.names)!r}\n\n"
     return head + listed + "\n".join(made.out + made.aliases)
@@ -113,8 +120,12 @@ def without_await(text: str) -> str:
 
 
 def main() -> None:
-    contract = json.loads(CONTRACT.read_text("utf-8"))
-    for name, text in {"contract.py": types(contract), "_sync.py": without_await((PACKAGE / "_async.py").read_text("utf-8"))}.items():
+    made = {"contract.py": types(json.loads(CONTRACT.read_text("utf-8")))}
+    for module in (PACKAGE / "_aio").glob("*.py"):
+        made[f"_sync/{module.name}"] = without_await(module.read_text("utf-8"))
+    made["_sync/__init__.py"] = '"""The client without await, made of _aio by generate.py."""\n'
+    (PACKAGE / "_sync").mkdir(exist_ok=True)
+    for name, text in made.items():
         target = PACKAGE / name
         if not target.exists() or target.read_text("utf-8") != text:
             target.write_text(text, "utf-8")

@@ -16,10 +16,11 @@ from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Dict, List, Tuple
 
+import httpx
 import pytest
 from support import fake, mail, say, serve
 
-from inboxd import ApiError, Inboxd, NotReached, TimedOut, UnexpectedAnswer, WebhookError, verify_webhook
+from inboxd import ApiError, Inboxd, InboxdError, NotReached, TimedOut, UnexpectedAnswer, WebhookError, verify_webhook
 
 
 def client(url: str, **more: Any) -> Inboxd:
@@ -70,6 +71,35 @@ def test_a_creation_has_one_name_over_its_repeats() -> None:
     assert len(names) == 3 and len(set(names)) == 1 and len(names[0]) == 36
 
 
+def test_an_answer_goes_to_who_waits_for_it() -> None:
+    bodies: List[Dict[str, Any]] = []
+
+    def take(request: httpx.Request) -> httpx.Response:
+        bodies.append(json.loads(request.content))
+        return httpx.Response(202, json={"message_id": 1})
+
+    def box(email: str) -> Dict[str, str]:
+        return {"email": email, "name": ""}
+
+    got: Any = {
+        "id": 7, "direction": "in", "encrypted": False, "subject": "AW: Re[2]: Lunch\r\n", "from": box("shop@x.test"), "to": [box("a@b.test")], "reply_to": [],
+        "internet_message_id": "1@x.test",
+    }
+    inbox = Inboxd(http=httpx.Client(transport=httpx.MockTransport(take))).inbox("a@b.test")
+    inbox.reply(got, body="Yes")
+    inbox.reply({**got, "reply_to": [box(""), box("desk@x.test"), box("boss@x.test")], "subject": None, "internet_message_id": "a b@x"}, cc=["c@x.test"])
+    inbox.reply({**got, "direction": "out", "subject": "x" * 300}, subject="Other")
+    with pytest.raises(InboxdError, match="names no address"):
+        inbox.reply({**got, "from": box("")})
+    with pytest.raises(InboxdError, match="is encrypted"):
+        inbox.reply({**got, "encrypted": True})
+    assert bodies == [
+        {"to": "shop@x.test", "subject": "Re: Lunch", "in_reply_to": "<1@x.test>", "body": "Yes", "cc": []},
+        {"to": "desk@x.test", "cc": ["boss@x.test", "c@x.test"], "subject": "Re:"},
+        {"to": "a@b.test", "subject": "Other", "in_reply_to": "<1@x.test>", "cc": []},
+    ]
+
+
 def test_refusals_and_redirects_end_a_call() -> None:
     asked: List[int] = []
 
@@ -92,8 +122,10 @@ def test_refusals_and_redirects_end_a_call() -> None:
 def test_a_call_ends_at_its_time_and_nobody_there_is_named() -> None:
     held = threading.Event()
     with fake(lambda r, n: held.wait(5) and None) as url, Inboxd(url, "k", timeout=0.2) as c:
-        with pytest.raises(TimedOut, match="no answer within 0.2 s"):
-            c.inbox("a@b.test").get()
+        for inbox in (c.inbox("a@b.test"), c.with_options(timeout=0.1).inbox("a@b.test"), c.inbox("a@b.test").with_options(timeout=0.1)):
+            with pytest.raises(TimedOut, match=f"no answer within {inbox._transport.timeout:g} s"):
+                inbox.get()
+        assert inbox._transport.timeout == 0.1 and c._transport.timeout == 0.2
         held.set()
     with Inboxd("http://127.0.0.1:1", "k", retries=0) as c, pytest.raises(NotReached, match="127.0.0.1:1 was not reached"):
         c.inboxes.create()
@@ -218,8 +250,8 @@ SECRET = "whsec_" + base64.b64encode(b"0123456789abcdef0123456789abcdef").decode
 BODY = '{"event":"message.received","inbox":"a@b.test","subject":"ü"}'.encode()
 
 
-def sign(stamp: int) -> Dict[str, str]:
-    mac = hmac.new(base64.b64decode(SECRET[6:]), f"evt_1.{stamp}.".encode() + BODY, hashlib.sha256)
+def sign(stamp: int, body: bytes = BODY) -> Dict[str, str]:
+    mac = hmac.new(base64.b64decode(SECRET[6:]), f"evt_1.{stamp}.".encode() + body, hashlib.sha256)
     return {"Webhook-Id": "evt_1", "webhook-timestamp": str(stamp), "webhook-signature": "v1,bm8= v1," + base64.b64encode(mac.digest()).decode()}
 
 
@@ -234,6 +266,8 @@ def test_webhooks_are_believed_when_all_is_as_it_was_signed() -> None:
         (BODY, sign(now + 400), SECRET, "ahead of this clock"),
         (BODY, {}, SECRET, "has no webhook-id"),
         (BODY, sign(now), "whsec_%", "looks like whsec_"),
+        (BODY, sign(now), "", "looks like whsec_"),  # anybody can sign with that
+        (b"x", sign(now, b"x"), SECRET, "holds no event"),
     ]
     for body, headers, secret, why in bad:
         with pytest.raises(WebhookError, match=why):

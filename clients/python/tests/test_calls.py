@@ -181,6 +181,13 @@ def test_the_same_with_await() -> None:
             wait.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await wait
+            await one.burn()
+            both = [asyncio.ensure_future(one.wait_for_otp()) for _ in range(2)]
+            await asyncio.to_thread(mail, one.address, text="Your code is 482914")
+            done, _ = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+            assert [task.result() for task in done] == ["482914"]
+            await asyncio.to_thread(mail, one.address, text="Your code is 555123")
+            assert sorted(await asyncio.gather(*both)) == ["482914", "555123"]
             await one.delete()
 
     asyncio.run(main())

@@ -8,8 +8,12 @@ Inboxd and what it gives block; AsyncInboxd is the same for asyncio.
 """
 
 from . import contract
-from ._async import AsyncCalendar, AsyncInbox, AsyncInboxd
-from ._sync import Calendar, Inbox, Inboxd
+from ._aio.calendar import AsyncCalendar
+from ._aio.client import AsyncInboxd
+from ._aio.inbox import AsyncInbox
+from ._sync.calendar import Calendar
+from ._sync.client import Inboxd
+from ._sync.inbox import Inbox
 from .errors import ApiError, InboxdError, NotReached, TimedOut, UnexpectedAnswer, WebhookError
 from .webhook import verify_webhook
 

@@ -7,19 +7,26 @@ import email.utils
 import json
 import os
 import random
+import re
 import time
 import uuid
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, Iterator, List, Literal, Mapping, Optional, Set, Tuple, Union
 from urllib.parse import quote
 
+from .contract import Message
 from .errors import ApiError, InboxdError, NotReached, UnexpectedAnswer
 
 Moment = Union[datetime.datetime, str]  #: ISO 8601 with an offset, a date, or a datetime that knows its zone
 
+Json = Dict[str, Any]
+Direction = Literal["in", "out", "all"]
+Way = Literal["auto", "stream", "poll"]
+
 LONGEST_PAUSE = 30.0
-POLL_SECONDS = 50
-WINDOW = 15 * 60
+POLL_SECONDS = 50  #: of one long poll
+GRACE = 2.0  #: seconds that a wait may take beyond its time, for the last answer to come
+WINDOW = 15 * 60  #: how far back, in seconds, a wait looks at an inbox that this program did not make
 
 
 @dataclass
@@ -30,7 +37,7 @@ class Call:
     path: str
     query: Mapping[str, Any] = field(default_factory=dict)
     body: Any = None
-    safe: bool = False  #: it may be repeated although it was perhaps carried out
+    safe: bool = False  #: it may be repeated although it was perhaps carried out, which its method and header do not say
     headers: Mapping[str, str] = field(default_factory=dict)
     member: str = ""  #: that the answer must have
 
@@ -64,7 +71,11 @@ def once(key: Optional[str]) -> Dict[str, str]:
 
 
 def inbox_path(address: str, *rest: Any) -> str:
-    return "/".join(["/api/v1/inboxes", quote(address, safe="@+"), *(quote(str(part), safe="") for part in rest)])
+    return path_of("inboxes", address, *rest)
+
+
+def path_of(kind: str, address: str, *rest: Any) -> str:
+    return "/".join([f"/api/v1/{kind}", quote(address, safe="@+"), *(quote(str(part), safe="") for part in rest)])
 
 
 def place(base_url: Optional[str]) -> str:
@@ -122,22 +133,55 @@ def excerpt(body: bytes) -> str:
 
 def may_repeat(call: Call, err: InboxdError) -> bool:
     """Tell what was surely not carried out, or may be twice, from everything else."""
+    twice = call.safe or call.method in ("GET", "PUT") or "Idempotency-Key" in call.headers
     if isinstance(err, ApiError):
-        return err.status in (429, 503) or (call.safe and err.status >= 500 and err.status != 507)
+        return err.status in (429, 503) or (twice and err.status >= 500 and err.status != 507)
     if isinstance(err, UnexpectedAnswer):
-        return call.safe and err.status >= 500
-    return isinstance(err, NotReached) and (call.safe or not err.sent)
+        return twice and err.status >= 500
+    return isinstance(err, NotReached) and (twice or not err.sent)
 
 
 def passes(err: InboxdError) -> bool:
-    """Tell what is over soon from what is not."""
+    """Tell what is over soon, such as a restart of the service, from what is not."""
     if isinstance(err, (ApiError, UnexpectedAnswer)):
         return err.status >= 500 or err.status == 429
     return isinstance(err, NotReached)
 
 
-def asked_pause(err: InboxdError) -> float:
-    return (err.retry_after or 0.0) if isinstance(err, ApiError) else 0.0
+def pause_before(n: int, err: InboxdError) -> float:
+    """The pause before repeat n, in seconds: ours, or a longer one that the service asks for."""
+    return max(back_off(n), (err.retry_after or 0.0) if isinstance(err, ApiError) else 0.0)
+
+
+#: What programs put before the subject of an answer, in the languages they speak, perhaps with a count.
+PREFIX = re.compile(r"\s*(?:re|aw|antw|sv|vs|rif|odp|ynt|r|res|回复|回覆|答复|返信|ответ|отв)\s*(?:\[\d+\]|\(\d+\)|\^\d+)?\s*[:：]", re.IGNORECASE)
+
+
+def answering(message: Message) -> Json:
+    """The letter that answers a message, in its conversation and without a text: a received one at its Reply-To, else its From, a sent one to whom it went."""
+    if message["encrypted"]:
+        raise InboxdError(f"Message {message['id']} is encrypted: its subject is not known here")
+    boxes = message["to"] if message["direction"] == "out" else message["reply_to"]
+    if message["direction"] == "in" and not any(box["email"] for box in boxes):
+        boxes = [message["from"]]
+    to, *cc = [box["email"] for box in boxes if box["email"]] or [""]
+    if not to:
+        raise InboxdError(f"Message {message['id']} names no address to answer")
+    known = message["internet_message_id"]
+    return given(to=to, cc=cc or None, subject=answered(message["subject"] or ""), in_reply_to=f"<{known}>" if answerable(known or "") else None)
+
+
+def answered(subject: str) -> str:
+    """The subject of an answer: "Re: " once, whatever was there (RFC 5322 section 3.6.5)."""
+    clean = re.sub(r"[\x00-\x1f\x7f]", " ", subject)
+    while (before := PREFIX.match(clean)) is not None:
+        clean = clean[before.end():]
+    return f"Re: {clean.strip()}"[:200].rstrip()
+
+
+def answerable(ident: str) -> bool:
+    """Whether the service takes a Message-ID for in_reply_to."""
+    return len(ident) <= 248 and re.fullmatch(r"(?=[!-~]+\Z)(?!.*=\?)[^@<>,]+@[^<>,]+", ident) is not None
 
 
 class Blocks:
@@ -170,5 +214,12 @@ class Handed:
 
     def __init__(self) -> None:
         self.codes: Dict[Tuple[Optional[str], ...], int] = {}  #: the last one, for each choice of sender, subject and recipient
-        self.messages: Dict[int, bool] = {}
+        self.messages: Set[int] = set()  #: beyond settled
         self.settled = 0  #: all messages up to this one were handed out
+
+    def has(self, id: int) -> bool:
+        return id <= self.settled or id in self.messages
+
+    def settle(self, id: int) -> None:
+        self.settled = max(self.settled, id)
+        self.messages = {one for one in self.messages if one > self.settled}

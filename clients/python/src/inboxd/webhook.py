@@ -37,10 +37,19 @@ def verify_webhook(body: Union[bytes, str], headers: Mapping[str, str], secret: 
     try:
         key = base64.b64decode(secret[6:] if secret.startswith("whsec_") else secret, validate=True)
     except (binascii.Error, ValueError):
-        raise WebhookError("The secret is not one of this service: it looks like whsec_ and base64") from None
+        key = b""
+    if not key:
+        raise WebhookError("The secret is not one of this service: it looks like whsec_ and base64")
     raw = body.encode() if isinstance(body, str) else bytes(body)
     want = base64.b64encode(hmac.new(key, f"{ident}.{stamp}.".encode() + raw, hashlib.sha256).digest())
     for one in signatures.split(" "):
         if one.startswith("v1,") and hmac.compare_digest(one[3:].encode(), want):
-            return cast("Event", json.loads(raw))
+            return _event(raw)
     raise WebhookError("No signature matches: the body is not the bytes that were sent, or the secret is another webhook's")
+
+
+def _event(raw: bytes) -> "Event":
+    try:
+        return cast("Event", json.loads(raw))
+    except ValueError as err:
+        raise WebhookError("The webhook is signed and holds no event") from err

@@ -1,0 +1,268 @@
+"""One inbox: its messages, and the waits for them."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time as clock
+from datetime import datetime, timedelta, timezone
+from typing import Any, AsyncGenerator, Callable, List, Optional, Sequence, Union, cast
+
+from .._core import GRACE, POLL_SECONDS, WINDOW, Call, Direction, Handed, Json, Moment, Way, answering, given, inbox_path, once, passes, pause_before
+from ..contract import CreatedInbox, FollowedEvent, Message
+from ..contract import Inbox as InboxInfo
+from ..errors import InboxdError, TimedOut
+from .calendar import AsyncCalendar
+from .events import follow
+from .transport import AsyncTransport
+
+
+class AsyncInbox:
+    """An inbox. Nothing is asked of the service until a method is awaited."""
+
+    def __init__(self, transport: AsyncTransport, address: str, info: Union[CreatedInbox, InboxInfo, None] = None, own: bool = False) -> None:
+        self.address = address  #: ``prefix@namespace``
+        self.info = info  #: the answer that this object was made of, None of ``client.inbox(address)``
+        self.calendar = AsyncCalendar(transport, address)
+        self._transport = transport
+        self._own = own
+        self._handed = Handed()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.address}>"
+
+    def tagged(self, tag: str) -> "AsyncInbox":
+        """The inbox with a tag: lists, latest, waits and events are of what came to ``user+tag@host`` alone."""
+        local, _, domain = self.address.rpartition("@")
+        return AsyncInbox(self._transport, f"{local}+{tag}@{domain}", own=self._own)
+
+    def with_options(self, *, timeout: Optional[float] = None, retries: Optional[int] = None) -> "AsyncInbox":
+        """The same inbox, whose calls end after so many seconds or are repeated so often: ``inbox.with_options(timeout=2).get()``."""
+        other = AsyncInbox(self._transport.with_options(timeout, retries), self.address, self.info, self._own)
+        other._handed = self._handed
+        return other
+
+    def _path(self, *rest: Any) -> str:
+        return inbox_path(self.address, *rest)
+
+    async def get(self) -> InboxInfo:
+        """The inbox as it is now. Needs inbox:read."""
+        return cast(InboxInfo, await self._transport.member(Call("GET", self._path(), member="inbox")))
+
+    async def update(self, *, label: Optional[str] = None, retention_hours: Optional[int] = None, keep_newest: Optional[bool] = None) -> InboxInfo:
+        """Change label, retention or what happens when it is full. Needs inbox:manage."""
+        change = given(label=label, retention_hours=retention_hours, keep_newest=keep_newest)
+        return cast(InboxInfo, await self._transport.member(Call("PATCH", self._path(), body=change, safe=True, member="inbox")))
+
+    async def delete(self) -> None:
+        """Delete the inbox with its mail, for good. Needs inbox:manage."""
+        await self._transport.json(Call("DELETE", self._path(), member="ok"))
+
+    async def burn(self) -> int:
+        """Delete all mail and keep the address; return how many went. Needs inbox:manage."""
+        return int(await self._transport.member(Call("POST", self._path("burn"), member="deleted")))
+
+    async def latest(
+        self, *, wait: int = 0, after: Union[int, str, None] = None, since: Optional[Moment] = None, to: Optional[str] = None, otp: Optional[bool] = None,
+        from_: Optional[str] = None, subject: Optional[str] = None, fields: Union[str, Sequence[str], None] = None, timeout: Optional[float] = None,
+    ) -> Optional[Message]:
+        """The newest received message that fits, None when there is none; ``wait`` (seconds, at most 60) lets it come. Needs inbox:read."""
+        query = given(wait=wait or None, after=after, since=since, to=to, otp=otp, subject=subject, fields=fields, **{"from": from_})
+        limit = self._transport.timeout + wait if timeout is None else timeout
+        return cast(Optional[Message], await self._transport.member(Call("GET", self._path("latest"), query, member="email"), limit))
+
+    async def messages(
+        self, *, limit: Optional[int] = None, before: Optional[int] = None, direction: Optional[Direction] = None, to: Optional[str] = None,
+        since: Optional[Moment] = None, unread: Optional[bool] = None, q: Optional[str] = None, include: Union[str, Sequence[str], None] = None,
+        fields: Union[str, Sequence[str], None] = None,
+    ) -> AsyncGenerator[Message, None]:
+        """Go through the messages, newest first; ``limit`` is the size of a page. Needs inbox:read."""
+        picked = fields.split(",") if isinstance(fields, str) else fields
+        names = None if not picked else [*dict.fromkeys(["id", *picked])]  # pages go by ids
+        query = given(limit=limit, direction=direction, to=to, since=since, unread=unread, q=q, include=include, fields=names)
+        while True:
+            page = await self._transport.json(Call("GET", self._path("messages"), {**query, "before": before}, member="emails"))
+            for one in page["emails"]:
+                yield one
+            if not page["has_more"] or not page["emails"]:
+                return
+            before = page["emails"][-1]["id"]
+
+    async def message(self, id: int) -> Message:
+        """One message. Needs inbox:read."""
+        return cast(Message, await self._transport.member(Call("GET", self._path("messages", id), member="email")))
+
+    async def raw(self, id: int) -> bytes:
+        """A message as it was received, RFC 5322. Needs inbox:read."""
+        return await self._transport.body(Call("GET", self._path("messages", id, "raw"), headers={"Accept": "*/*"}))
+
+    async def attachment(self, message: int, id: int) -> bytes:
+        """The bytes of an attachment. Needs inbox:read."""
+        return await self._transport.body(Call("GET", self._path("messages", message, "attachments", id), headers={"Accept": "*/*"}))
+
+    async def mark(self, id: int, read: bool = True) -> None:
+        """Mark a message as read, or as unread. Needs inbox:read."""
+        await self._transport.json(Call("POST", self._path("messages", id, "read"), body={"read": read}, safe=True, member="ok"))
+
+    async def claim(self, id: int) -> bool:
+        """Mark a message as read; False when it was: of several that claim one, one gets True. Needs inbox:read."""
+        return bool(await self._transport.member(Call("POST", self._path("messages", id, "read"), body={"claim": True}, member="claimed")))
+
+    async def delete_message(self, id: int) -> None:
+        """Delete one message. Needs message:write."""
+        await self._transport.json(Call("DELETE", self._path("messages", id), member="ok"))
+
+    async def delete_messages(self, *, before: Optional[int] = None, older_than: Optional[int] = None) -> int:
+        """Delete the messages with a lower id, or those older than so many hours; return how many went. Needs message:write."""
+        call = Call("DELETE", self._path("messages"), given(before=before, older_than=older_than), member="deleted")
+        return int(await self._transport.member(call))
+
+    async def send(
+        self, *, to: str, subject: Optional[str] = None, body: Optional[str] = None, html: Optional[str] = None, cc: Optional[Sequence[str]] = None,
+        bcc: Optional[Sequence[str]] = None, attachments: Optional[Sequence[Json]] = None, in_reply_to: Optional[str] = None,
+        idempotency_key: Optional[str] = None,
+    ) -> int:
+        """Queue a mail and return the id of its message: it is accepted, not yet delivered. Needs email:send.
+
+        ``attachments`` are ``{"filename", "content_b64", "content_type"}``.
+        """
+        letter = given(
+            to=to, subject=subject, body=body, html=html, cc=None if cc is None else [*cc], bcc=None if bcc is None else [*bcc],
+            attachments=None if attachments is None else [*attachments], in_reply_to=in_reply_to,
+        )
+        call = Call("POST", self._path("send"), body=letter, headers=once(idempotency_key), member="message_id")
+        return int(await self._transport.member(call))
+
+    async def reply(
+        self, to: Message, *, subject: Optional[str] = None, body: Optional[str] = None, html: Optional[str] = None, cc: Sequence[str] = (),
+        bcc: Optional[Sequence[str]] = None, attachments: Optional[Sequence[Json]] = None, idempotency_key: Optional[str] = None,
+    ) -> int:
+        """Answer a message in its conversation: at its Reply-To, else its From, of a sent one whom it went to; ``cc`` comes on top. Needs email:send.
+
+        Raises InboxdError when it is encrypted or names no address.
+        """
+        letter = answering(to)
+        return await self.send(
+            to=letter["to"], subject=letter["subject"] if subject is None else subject, in_reply_to=letter.get("in_reply_to"), body=body, html=html,
+            cc=[*letter.get("cc", []), *cc], bcc=bcc, attachments=attachments, idempotency_key=idempotency_key,
+        )
+
+    async def wait_until_sent(self, id: int, timeout: float = 60) -> Message:
+        """Look at a sent message until it is settled and return it.
+
+        Raises TimedOut when it is still on its way: it is queued, not lost, and must not be sent again.
+        """
+        end = clock.monotonic() + timeout
+        pause = 0.05
+        while True:
+            message = await self.message(id)
+            status = message.get("send_status")
+            if status not in ("queued", "retrying"):
+                return message
+            if clock.monotonic() + pause > end:
+                raise TimedOut(f"Message {id} of {self.address} is still {status}: it is on its way, do not send it again")
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, 3.0)
+
+    async def wait_for_otp(
+        self, timeout: float = 30, *, since: Optional[Moment] = None, after: Optional[int] = None, from_: Optional[str] = None,
+        subject: Optional[str] = None, to: Optional[str] = None, claim: Optional[bool] = None,
+    ) -> str:
+        """Wait for a one-time code and return it: the newest that this object has not handed out.
+
+        Mail that is there counts: of an inbox that this program made all of it, of any other that of the last 15 minutes (or ``since``,
+        ``after``). Of any other inbox what is handed out is marked as read, and nothing that is read is handed out (``claim``).
+        Raises TimedOut when none came in time.
+        """
+        choice = (from_, subject, to)
+        seen = after if after is not None else self._handed.codes.get(choice, 0)
+        query = self._query(since, after, from_, subject, to)
+        end = clock.monotonic() + timeout
+        while True:
+            found = await self._poll({**query, "otp": True}, seen, end)
+            if found is None:
+                raise TimedOut(f"No code came to {self.address} within {timeout:g} s")
+            seen = found["id"]
+            handed = self._handed.codes.get(choice, 0)
+            if after is None and seen <= handed:
+                continue  # another wait was quicker
+            self._handed.codes[choice] = max(seen, handed)
+            if await self._mine(found, claim):
+                return cast(str, found["otp_code"])
+
+    async def wait_for_message(
+        self, timeout: float = 30, *, match: Optional[Callable[[Message], bool]] = None, since: Optional[Moment] = None, after: Optional[int] = None,
+        from_: Optional[str] = None, subject: Optional[str] = None, to: Optional[str] = None, claim: Optional[bool] = None,
+    ) -> Message:
+        """Wait for a message and return it: the oldest that fits and that this object has not handed out; see wait_for_otp.
+
+        Raises TimedOut when none came in time.
+        """
+        handed = self._handed
+        gapless = not (from_ or subject or to or since) and after is None
+        seen = after if after is not None else handed.settled
+        query = self._query(since, after, from_, subject, to)
+        end = clock.monotonic() + timeout
+        while True:
+            newest = await self._poll(query, seen, end)
+            if newest is None:
+                raise TimedOut(f"No message came to {self.address} within {timeout:g} s")
+            ready = [newest] if newest["id"] == seen + 1 else [*await self._between(seen, newest["id"], query), newest]
+            for one in ready:
+                before = after is None and handed.has(one["id"])
+                fits = not before and (match is None or match(one))
+                if fits:
+                    handed.messages.add(one["id"])
+                gapless = gapless and (before or fits)
+                if gapless:
+                    handed.settle(one["id"])
+                if fits and await self._mine(one, claim):
+                    return one
+            seen = newest["id"]
+
+    def events(
+        self, *, after: Optional[str] = None, to: Optional[str] = None, on_gap: Optional[Callable[[], None]] = None, transport: Way = "auto",
+        silence: float = 45,
+    ) -> AsyncGenerator[FollowedEvent, None]:
+        """What happens at this inbox, as it happens; without an end. See AsyncInboxd.events."""
+        return follow(self._transport, self._path("events"), after, to, on_gap, transport, silence)
+
+    def _query(self, since: Optional[Moment], after: Optional[int], from_: Optional[str], subject: Optional[str], to: Optional[str]) -> Json:
+        if since is None and after is None and not self._own:
+            since = datetime.now(timezone.utc) + timedelta(seconds=self._transport.skew - WINDOW)
+        return given(since=since, from_=from_, subject=subject, to=to)
+
+    async def _mine(self, found: Message, claim: Optional[bool]) -> bool:
+        if not (claim if claim is not None else not self._own):
+            return True
+        return not found["is_read"] and await self.claim(found["id"])
+
+    async def _between(self, seen: int, newest: int, query: Json) -> List[Message]:
+        """What came after seen and before newest, oldest first."""
+        sender, subject = (query.get("from_") or "").lower(), (query.get("subject") or "").lower()
+        found: List[Message] = []
+        async for one in self.messages(limit=200, before=newest, since=query.get("since"), to=query.get("to"), fields="id,subject,from"):
+            if one["id"] <= seen:
+                break
+            if subject in (one["subject"] or "").lower() and sender in f"{one['from']['name']} {one['from']['email']}".lower():
+                found.append(one)
+        return [await self.message(one["id"]) for one in reversed(found)]
+
+    async def _poll(self, query: Json, after: int, end: float) -> Optional[Message]:
+        """Ask for the latest until there is one or the time is up; it outlives a restart of the service."""
+        vain = 0
+        while True:
+            left = max(0.0, end - clock.monotonic())
+            wait = min(POLL_SECONDS, math.ceil(left))
+            try:
+                found = await self.latest(wait=wait, after=after, timeout=min(self._transport.timeout + wait, left + GRACE), **query)
+                if found is not None or clock.monotonic() >= end:
+                    return found
+                vain = 0
+                continue
+            except InboxdError as err:
+                pause = pause_before(vain, err)
+                if not (passes(err) or isinstance(err, TimedOut)) or clock.monotonic() + pause > end:
+                    raise
+            await asyncio.sleep(pause)
+            vain += 1
