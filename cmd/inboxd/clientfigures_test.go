@@ -116,7 +116,7 @@ func (u *user) goFigures(t *testing.T, rounds int) string {
 	first := make(chan error)
 	for range 100 {
 		go func() {
-			for _, err := range client.Follow(ctx, c, client.EventQuery{Inbox: address, After: began.Next}) {
+			for _, err := range c.Follow(ctx, client.EventQuery{Inbox: address, After: began.Next}) {
 				first <- err
 				<-ctx.Done()
 				return

@@ -23,29 +23,32 @@ func TestGoClientWaits(t *testing.T) {
 	}
 	var after int64
 	for _, want := range []string{"111222", "333444", "555666"} {
-		m, err := client.WaitForMessage(ctx, c, address, client.Wait{After: after, From: "SHOP", Since: time.Now().Add(-time.Hour)})
+		m, err := c.WaitForMessage(ctx, address, client.Wait{After: after, From: "SHOP", Since: time.Now().Add(-time.Hour)})
 		if err != nil || m.OTPCode != want || m.Headers["From"] == nil {
 			t.Fatalf("%+v %v, want %s", m, err, want)
 		}
 		after = m.ID
 	}
 	second := func(m *client.Message) bool { return m.OTPCode == "333444" }
-	if m, err := client.WaitForMessage(ctx, c, address, client.Wait{Match: second, Claim: true}); err != nil || m.ID != 2 {
+	if m, err := c.WaitForMessage(ctx, address, client.Wait{Match: second, Claim: true}); err != nil || m.ID != 2 {
 		t.Errorf("by a function: %+v %v", m, err)
 	}
-	if m, err := client.WaitForMessage(ctx, c, address, client.Wait{Claim: true, After: 1}); err != nil || m.ID != 3 {
+	if m, err := c.WaitForMessage(ctx, address, client.Wait{Claim: true, After: 1}); err != nil || m.ID != 3 {
 		t.Errorf("2 is claimed, and not handed out again: %+v %v", m, err)
 	}
 	if m, err := c.WaitForOTP(ctx, address, 0); err != nil || m.OTPCode != "555666" {
 		t.Errorf("the newest code: %+v %v", m, err)
 	}
 	seen := 0
-	for m, err := range client.EachMessage(ctx, c, address, client.MessageQuery{Limit: 2}) {
+	for m, err := range c.EachMessage(ctx, address, client.MessageQuery{Limit: 2}) {
 		if seen++; err != nil || m.ID != int64(4-seen) {
 			t.Errorf("%+v %v", m, err)
 		}
 	}
-	for m, err := range client.EachOfAll(ctx, c, client.AllQuery{Limit: 2}) {
+	if tools, err := c.Tools(ctx, "openai"); err != nil || len(tools) != 6 {
+		t.Errorf("tools: %s %v", tools, err)
+	}
+	for m, err := range c.EachMessageOfAll(ctx, client.AllQuery{Limit: 2}) {
 		if seen++; err != nil || m.Inbox != address {
 			t.Errorf("%+v %v", m, err)
 		}
@@ -70,7 +73,7 @@ func TestGoClientOutlivesARestart(t *testing.T) {
 	followed := make(chan client.Event)
 	go func() {
 		defer close(followed)
-		for e, err := range client.Follow(ctx, c, client.EventQuery{Inbox: address, After: now.Next}) {
+		for e, err := range c.Follow(ctx, client.EventQuery{Inbox: address, After: now.Next}) {
 			if err != nil {
 				t.Error(err)
 				return

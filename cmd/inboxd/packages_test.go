@@ -16,6 +16,26 @@ import (
 	"inboxd/internal/testdeps"
 )
 
+// restOfReadme are the blocks of the TypeScript client's README that begin nowhere, behind what they take for granted.
+func restOfReadme(t *testing.T) string {
+	t.Helper()
+	readme, err := os.ReadFile(typescriptClient + "/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := `import { Inboxd, verifyWebhook } from "inboxd";
+declare const client: Inboxd, rawBody: Uint8Array, request: Request;
+declare let savedCursor: string;
+const inbox = client.inbox("a@b.test");
+`
+	for _, block := range regexp.MustCompile("(?s)\n```ts\n(.*?)```").FindAllSubmatch(readme, -1) {
+		if !bytes.Contains(block[1], []byte("import ")) {
+			text += string(block[1])
+		}
+	}
+	return text
+}
+
 // readmeBlock is the first block of a language in the README of the tree; that of its package has it, too.
 func readmeBlock(t *testing.T, language, ofPackage string) string {
 	t.Helper()
@@ -79,7 +99,7 @@ func (u *user) installPython(t *testing.T) {
 	u.tour(t, empty, python, "tour.py")
 }
 
-// installTypescript is the same for npm's package, and checks the block's types.
+// installTypescript is the same for npm's package, and checks the types of the other blocks, too.
 func (u *user) installTypescript(t *testing.T) {
 	t.Helper()
 	empty := t.TempDir()
@@ -92,11 +112,12 @@ func (u *user) installTypescript(t *testing.T) {
 	u.outside(t, empty, "npm", "install", "--silent", "--offline", "--no-audit", "--no-fund", packed[0])
 	block := readmeBlock(t, "ts", typescriptClient+"/README.md")
 	write(t, filepath.Join(empty, "tour.mts"), block)
+	write(t, filepath.Join(empty, "rest.mts"), restOfReadme(t))
 	compiler, err := filepath.Abs(filepath.Join(typescriptClient, "node_modules/.bin/tsc"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	u.outside(t, empty, compiler, "--strict", "--target", "es2022", "--module", "nodenext", "tour.mts")
+	u.outside(t, empty, compiler, "--strict", "--target", "es2022", "--module", "nodenext", "tour.mts", "rest.mts")
 	u.tour(t, empty, "node", "tour.mjs")
 }
 

@@ -90,7 +90,7 @@ func (c *Client) LogIn(ctx context.Context, email, password string) (Session, er
 
 // LogOut ends the session of this client.
 func (c *Client) LogOut(ctx context.Context) error {
-	return c.do(ctx, call{method: "POST", path: "/api/auth/logout"}, nil)
+	return do(ctx, c, call{method: "POST", path: "/api/auth/logout"}, nil)
 }
 
 // RequestPasswordReset has a link mailed to the address, if an account has it; the answer is
@@ -99,7 +99,7 @@ func (c *Client) RequestPasswordReset(ctx context.Context, email string) error {
 	in := struct {
 		Email string `json:"email"`
 	}{email}
-	return c.do(ctx, call{method: "POST", path: "/api/auth/password-reset", in: in}, nil)
+	return do(ctx, c, call{method: "POST", path: "/api/auth/password-reset", in: in}, nil)
 }
 
 // ResetPassword sets a new password with the token of a reset link and ends every session
@@ -109,7 +109,7 @@ func (c *Client) ResetPassword(ctx context.Context, token, password string) erro
 		Token    string `json:"token"`
 		Password string `json:"password"`
 	}{token, password}
-	return c.do(ctx, call{method: "POST", path: "/api/auth/password-reset/confirm", in: in}, nil)
+	return do(ctx, c, call{method: "POST", path: "/api/auth/password-reset/confirm", in: in}, nil)
 }
 
 // Account returns the account of a session, with its limits and what counts against them.
@@ -170,7 +170,7 @@ func (c *Client) IssueInboxKey(ctx context.Context, address string, order KeyOrd
 
 // RevokeInboxKey ends the key of an inbox and frees its place. It needs a session.
 func (c *Client) RevokeInboxKey(ctx context.Context, address string) error {
-	return c.do(ctx, call{method: "DELETE", path: "/api/inboxes/" + url.PathEscape(address) + "/key"}, nil)
+	return do(ctx, c, call{method: "DELETE", path: "/api/inboxes/" + url.PathEscape(address) + "/key"}, nil)
 }
 
 // Key is an entry of the inventory, which never holds the key itself.
@@ -195,5 +195,5 @@ func (c *Client) Keys(ctx context.Context) iter.Seq2[Key, error] {
 
 // RevokeKey ends a key at once. It needs a session.
 func (c *Client) RevokeKey(ctx context.Context, id int64) error {
-	return c.do(ctx, call{method: "DELETE", path: "/api/keys/" + number(id)}, nil)
+	return do(ctx, c, call{method: "DELETE", path: "/api/keys/" + number(id)}, nil)
 }

@@ -73,7 +73,7 @@ func limits(ctx context.Context, c *Client, k call) (time.Duration, context.Cont
 }
 
 func attempt(ctx context.Context, c *Client, k call, read func(*http.Response) error) error {
-	resp, err := c.open(ctx, k)
+	resp, err := open(ctx, c, k)
 	if err != nil {
 		return err
 	}

@@ -246,7 +246,7 @@ func (c Calendar) RotateFeed(ctx context.Context, name string) (CalendarFeed, er
 
 // HideFeed turns the link off. It needs inbox:manage.
 func (c Calendar) HideFeed(ctx context.Context) error {
-	return c.client.do(ctx, call{method: "DELETE", path: c.path("feed"), harmless: true}, nil)
+	return do(ctx, c.client, call{method: "DELETE", path: c.path("feed"), harmless: true}, nil)
 }
 
 // OwnerCopies says whether the account's owner gets a copy of each meeting that the inbox organizes.

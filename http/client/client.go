@@ -55,7 +55,12 @@ type Error struct {
 	Foreign    bool          // not the service's own sentence: somebody else answered, and Detail quotes it
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("%s (HTTP %d)", e.Detail, e.Status) }
+func (e *Error) Error() string {
+	if e.RequestID == "" {
+		return fmt.Sprintf("%s (HTTP %d)", e.Detail, e.Status)
+	}
+	return fmt.Sprintf("%s (HTTP %d, request %s)", e.Detail, e.Status, e.RequestID)
+}
 
 // StatusOf returns the HTTP status of a refusal, 0 for any other error.
 func StatusOf(err error) int {
@@ -90,7 +95,7 @@ func (k call) named(name string) call {
 }
 
 // open sends the call and returns a 2xx or 304 answer, whose body the caller closes.
-func (c *Client) open(ctx context.Context, k call) (*http.Response, error) {
+func open(ctx context.Context, c *Client, k call) (*http.Response, error) {
 	var body io.Reader
 	if k.in != nil {
 		b, err := json.Marshal(k.in)
@@ -110,11 +115,11 @@ func (c *Client) open(ctx context.Context, k call) (*http.Response, error) {
 	for name, values := range k.header {
 		req.Header[name] = values
 	}
-	c.identify(req.Header)
+	identify(c, req.Header)
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	resp, err := c.client().Do(req)
+	resp, err := carrier(c).Do(req)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +130,7 @@ func (c *Client) open(ctx context.Context, k call) (*http.Response, error) {
 	return nil, refusal(resp)
 }
 
-func (c *Client) client() *http.Client {
+func carrier(c *Client) *http.Client {
 	switch {
 	case c.HTTP == nil:
 		return shared
@@ -150,7 +155,7 @@ var shared = func() *http.Client {
 	return &http.Client{Transport: t, CheckRedirect: stay}
 }()
 
-func (c *Client) identify(h http.Header) {
+func identify(c *Client, h http.Header) {
 	switch {
 	case c.Credential == "":
 	case strings.HasPrefix(c.Credential, "svc_sess_"):
@@ -179,7 +184,7 @@ func refusal(resp *http.Response) error {
 }
 
 // do makes the call and decodes the answer into out; nil: it says nothing of interest.
-func (c *Client) do(ctx context.Context, k call, out any) error {
+func do(ctx context.Context, c *Client, k call, out any) error {
 	return attempts(ctx, c, k, func(resp *http.Response) error {
 		b, err := io.ReadAll(resp.Body)
 		switch {
@@ -220,7 +225,7 @@ func InboxPath(address string, rest ...string) string { return inboxPath(address
 
 // fetch makes the call and returns its decoded answer.
 func fetch[T any](ctx context.Context, c *Client, k call) (out T, err error) {
-	err = c.do(ctx, k, &out)
+	err = do(ctx, c, k, &out)
 	return out, err
 }
 

@@ -33,7 +33,7 @@ func TestRefusalsAreTyped(t *testing.T) {
 	c, _ := scripted(t, 429, map[string]string{"Retry-After": "7", "X-Request-Id": "r1"}, `{"detail":"Too many tries"}`)
 	_, err := c.Inbox(t.Context(), "a@b.test")
 	var e *Error
-	if !errors.As(err, &e) || *e != (Error{Status: 429, Detail: "Too many tries", RetryAfter: 7 * time.Second, RequestID: "r1"}) || err.Error() != "Too many tries (HTTP 429)" {
+	if !errors.As(err, &e) || *e != (Error{Status: 429, Detail: "Too many tries", RetryAfter: 7 * time.Second, RequestID: "r1"}) || err.Error() != "Too many tries (HTTP 429, request r1)" {
 		t.Errorf("%#v", err)
 	}
 	if StatusOf(err) != 429 || StatusOf(io.EOF) != 0 {

@@ -56,11 +56,11 @@ func (c *Client) VerifyDomain(ctx context.Context, name string) (Domain, error) 
 
 // DomainZone returns the records as a zone file, to be imported as it is.
 func (c *Client) DomainZone(ctx context.Context, name string) (string, error) {
-	zone, err := c.download(ctx, domainPath(name)+"/zone")
+	zone, err := download(ctx, c, domainPath(name)+"/zone")
 	return string(zone), err
 }
 
 // ReleaseDomain gives a domain back; refused with 400 while inboxes live under it.
 func (c *Client) ReleaseDomain(ctx context.Context, name string) error {
-	return c.do(ctx, call{method: "DELETE", path: domainPath(name)}, nil)
+	return do(ctx, c, call{method: "DELETE", path: domainPath(name)}, nil)
 }

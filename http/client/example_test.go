@@ -55,11 +55,11 @@ func ExampleClient_WaitForOTP() {
 	// 482913
 }
 
-func ExampleWaitForMessage() {
+func ExampleClient_WaitForMessage() {
 	base, stop := service()
 	defer stop()
 	c := client.New(base, "svc_live_...")
-	mail, err := client.WaitForMessage(context.Background(), c, "quiet-river-4821@inbox.example.com", client.Wait{
+	mail, err := c.WaitForMessage(context.Background(), "quiet-river-4821@inbox.example.com", client.Wait{
 		Since: time.Now().Add(-15 * time.Minute),
 		Match: func(m *client.Message) bool { return m.Subject == "Sign in" },
 	})
@@ -71,10 +71,10 @@ func ExampleWaitForMessage() {
 	// Output: shop@example.com
 }
 
-func ExampleFollow() {
+func ExampleClient_Follow() {
 	base, stop := service()
 	defer stop()
-	for event, err := range client.Follow(context.Background(), client.New(base, "svc_live_..."), client.EventQuery{}) {
+	for event, err := range client.New(base, "svc_live_...").Follow(context.Background(), client.EventQuery{}) {
 		if err != nil {
 			fmt.Println(err)
 			return

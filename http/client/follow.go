@@ -16,7 +16,7 @@ const firstSilence = 10 * time.Second
 // through. Where "now" is it asks before the stream begins, so that one that never does loses nothing. It
 // comes back after a break, and ends after an error that lasts, or with ctx. After a break in a long poll
 // the events of one answer may come again.
-func Follow(ctx context.Context, c *Client, q EventQuery) iter.Seq2[Event, error] {
+func (c *Client) Follow(ctx context.Context, q EventQuery) iter.Seq2[Event, error] {
 	return follow(ctx, c, q, firstSilence)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"strings"
 	"time"
 )
 
@@ -83,6 +84,16 @@ func (c *Client) Inboxes(ctx context.Context) iter.Seq2[Inbox, error] {
 	}, nil)
 }
 
+// Tagged is the address of an inbox with a tag, user+tag@host: lists, latest, waits and events of it are of
+// what came there alone.
+func Tagged(address, tag string) string {
+	at := strings.LastIndexByte(address, '@')
+	if at < 0 {
+		return address
+	}
+	return address[:at] + "+" + tag + address[at:]
+}
+
 // Inbox reads one inbox.
 func (c *Client) Inbox(ctx context.Context, address string) (Inbox, error) {
 	out, err := fetch[struct{ Inbox Inbox }](ctx, c, call{method: "GET", path: inboxPath(address), member: "inbox"})
@@ -103,14 +114,14 @@ func (c *Client) UpdateInbox(ctx context.Context, address string, change InboxCh
 		Ignored []string `json:"ignored_fields"`
 		Note    string
 	}
-	err := c.do(ctx, call{method: "PATCH", path: inboxPath(address), in: change, member: "inbox", harmless: true}, &out)
+	err := do(ctx, c, call{method: "PATCH", path: inboxPath(address), in: change, member: "inbox", harmless: true}, &out)
 	out.Inbox.Ignored, out.Inbox.Note = out.Ignored, out.Note
 	return out.Inbox, err
 }
 
 // DeleteInbox deletes an inbox with its messages, for good.
 func (c *Client) DeleteInbox(ctx context.Context, address string) error {
-	return c.do(ctx, call{method: "DELETE", path: inboxPath(address), member: "ok"}, nil)
+	return do(ctx, c, call{method: "DELETE", path: inboxPath(address), member: "ok"}, nil)
 }
 
 // BurnInbox deletes every message, keeps the address, and returns how many went.

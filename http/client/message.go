@@ -237,15 +237,15 @@ func (c *Client) AllMessages(ctx context.Context, q AllQuery) (AllPage, error) {
 // ClearBefore deletes the messages with a lower id, those of one tag when address has one, and
 // returns how many went.
 func (c *Client) ClearBefore(ctx context.Context, address string, id int64) (deleted int, err error) {
-	return c.clear(ctx, address, "before", id)
+	return clearMessages(ctx, c, address, "before", id)
 }
 
 // ClearOlder is ClearBefore for those received more than so many hours ago.
 func (c *Client) ClearOlder(ctx context.Context, address string, hours int) (deleted int, err error) {
-	return c.clear(ctx, address, "older_than", int64(hours))
+	return clearMessages(ctx, c, address, "older_than", int64(hours))
 }
 
-func (c *Client) clear(ctx context.Context, address, by string, n int64) (int, error) {
+func clearMessages(ctx context.Context, c *Client, address, by string, n int64) (int, error) {
 	out, err := fetch[struct{ Deleted int }](ctx, c, call{method: "DELETE", path: inboxPath(address, "messages"), query: url.Values{by: {number(n)}}, member: "deleted"})
 	return out.Deleted, err
 }
@@ -258,15 +258,15 @@ func (c *Client) Message(ctx context.Context, address string, id int64) (*Messag
 
 // Raw reads a message as it was received.
 func (c *Client) Raw(ctx context.Context, address string, id int64) ([]byte, error) {
-	return c.download(ctx, inboxPath(address, "messages", number(id), "raw"))
+	return download(ctx, c, inboxPath(address, "messages", number(id), "raw"))
 }
 
 // Attachment reads the bytes of an attachment.
 func (c *Client) Attachment(ctx context.Context, address string, id, attachment int64) ([]byte, error) {
-	return c.download(ctx, inboxPath(address, "messages", number(id), "attachments", number(attachment)))
+	return download(ctx, c, inboxPath(address, "messages", number(id), "attachments", number(attachment)))
 }
 
-func (c *Client) download(ctx context.Context, path string) (content []byte, err error) {
+func download(ctx context.Context, c *Client, path string) (content []byte, err error) {
 	err = attempts(ctx, c, call{method: "GET", path: path}, func(resp *http.Response) error {
 		content, err = io.ReadAll(resp.Body)
 		return err
@@ -279,12 +279,12 @@ func (c *Client) MarkRead(ctx context.Context, address string, id int64, read bo
 	in := struct {
 		Read bool `json:"read"`
 	}{read}
-	return c.do(ctx, call{method: "POST", path: inboxPath(address, "messages", number(id), "read"), in: in, member: "ok", harmless: true}, nil)
+	return do(ctx, c, call{method: "POST", path: inboxPath(address, "messages", number(id), "read"), in: in, member: "ok", harmless: true}, nil)
 }
 
 // DeleteMessage deletes one message.
 func (c *Client) DeleteMessage(ctx context.Context, address string, id int64) error {
-	return c.do(ctx, call{method: "DELETE", path: inboxPath(address, "messages", number(id)), member: "ok"}, nil)
+	return do(ctx, c, call{method: "DELETE", path: inboxPath(address, "messages", number(id)), member: "ok"}, nil)
 }
 
 // Claim marks a message as read and reports whether it was unread until then: of several who claim

@@ -3,48 +3,48 @@ package client
 import (
 	"context"
 	"iter"
+	"slices"
 )
 
 // EachMessage goes through the messages of an inbox, newest first, page after page of q.Limit. It ends
 // after an error.
-func EachMessage(ctx context.Context, c *Client, address string, q MessageQuery) iter.Seq2[*Message, error] {
-	return func(yield func(*Message, error) bool) {
-		for q := q; ; {
-			page, err := c.Messages(ctx, address, q)
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			for i := range page.Emails {
-				if !yield(&page.Emails[i], nil) {
-					return
-				}
-			}
-			if !page.HasMore || len(page.Emails) == 0 {
-				return
-			}
-			q.Before = page.Emails[len(page.Emails)-1].ID
-		}
+func (c *Client) EachMessage(ctx context.Context, address string, q MessageQuery) iter.Seq2[*Message, error] {
+	if len(q.Fields) > 0 && !slices.Contains(q.Fields, "id") {
+		q.Fields = append([]string{"id"}, q.Fields...) // pages go by ids
 	}
+	return each(q, func(q *MessageQuery) ([]Message, bool, error) {
+		page, err := c.Messages(ctx, address, *q)
+		if n := len(page.Emails); n > 0 {
+			q.Before = page.Emails[n-1].ID
+		}
+		return page.Emails, page.HasMore && len(page.Emails) > 0, err
+	})
 }
 
-// EachOfAll goes through the messages of all inboxes of the account like EachMessage.
-func EachOfAll(ctx context.Context, c *Client, q AllQuery) iter.Seq2[*InboxMessage, error] {
-	return func(yield func(*InboxMessage, error) bool) {
-		for q := q; ; {
-			page, err := c.AllMessages(ctx, q)
+// EachMessageOfAll goes through the messages of all inboxes of the account like EachMessage.
+func (c *Client) EachMessageOfAll(ctx context.Context, q AllQuery) iter.Seq2[*InboxMessage, error] {
+	return each(q, func(q *AllQuery) ([]InboxMessage, bool, error) {
+		page, err := c.AllMessages(ctx, *q)
+		q.Cursor = page.NextCursor
+		return page.Emails, q.Cursor != "", err
+	})
+}
+
+// each goes through pages, as long as next says that there are more and moves q there.
+func each[Q, T any](q Q, next func(q *Q) (page []T, more bool, err error)) iter.Seq2[*T, error] {
+	return func(yield func(*T, error) bool) {
+		for q, more := q, true; more; {
+			page, behind, err := next(&q)
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			for i := range page.Emails {
-				if !yield(&page.Emails[i], nil) {
+			for i := range page {
+				if !yield(&page[i], nil) {
 					return
 				}
 			}
-			if q.Cursor = page.NextCursor; q.Cursor == "" {
-				return
-			}
+			more = behind
 		}
 	}
 }

@@ -161,5 +161,5 @@ func (c *Client) Suppressions(ctx context.Context) iter.Seq2[Suppression, error]
 
 // DropSuppression allows mail to an address again; it needs email:send.
 func (c *Client) DropSuppression(ctx context.Context, email string) error {
-	return c.do(ctx, call{method: "DELETE", path: "/api/v1/suppressions/" + url.PathEscape(email), member: "ok"}, nil)
+	return do(ctx, c, call{method: "DELETE", path: "/api/v1/suppressions/" + url.PathEscape(email), member: "ok"}, nil)
 }

@@ -108,7 +108,7 @@ func (s *stream) follow(ctx context.Context, yield func(Event, error) bool) erro
 	if s.last != "" && s.last != Now {
 		header.Set("Last-Event-ID", s.last)
 	}
-	resp, err := s.client.open(ctx, call{method: "GET", path: s.query.path(), header: header})
+	resp, err := open(ctx, s.client, call{method: "GET", path: s.query.path(), header: header})
 	if err != nil {
 		return s.heldBack(ctx, err)
 	}

@@ -18,7 +18,7 @@ const (
 // WaitForOTP returns the next message with a code whose id is above after; it waits until
 // there is one or ctx is over.
 func (c *Client) WaitForOTP(ctx context.Context, address string, after int64) (*Message, error) {
-	return WaitForMessage(ctx, c, address, Wait{After: after, OTP: true})
+	return c.WaitForMessage(ctx, address, Wait{After: after, OTP: true})
 }
 
 // Wait says which message is waited for; its zero value takes the first one of the inbox.
@@ -38,7 +38,7 @@ type Wait struct {
 
 // WaitForMessage returns the oldest message that fits; it waits until there is one or ctx is over. To get
 // each once, give its id as After of the next wait.
-func WaitForMessage(ctx context.Context, c *Client, address string, w Wait) (*Message, error) {
+func (c *Client) WaitForMessage(ctx context.Context, address string, w Wait) (*Message, error) {
 	for seen := w.After; ; {
 		newest, err := poll(ctx, c, address, LatestQuery{After: seen, Since: w.Since, From: w.From, Subject: w.Subject, To: w.To, OTP: w.OTP})
 		if err != nil {
@@ -75,7 +75,7 @@ func (w Wait) takes(ctx context.Context, c *Client, address string, m *Message) 
 // between is what came after one id and before another, oldest first and whole.
 func (w Wait) between(ctx context.Context, c *Client, address string, after, before int64) ([]*Message, error) {
 	var ids []int64
-	for m, err := range EachMessage(ctx, c, address, MessageQuery{Before: before, Since: w.Since, To: w.To, Fields: []string{"id", "subject", "from"}, Limit: 200}) {
+	for m, err := range c.EachMessage(ctx, address, MessageQuery{Before: before, Since: w.Since, To: w.To, Fields: []string{"id", "subject", "from"}, Limit: 200}) {
 		if err != nil {
 			return nil, err
 		}

@@ -59,7 +59,7 @@ func (c *Client) TestWebhook(ctx context.Context, id int64) (DeliveryResult, err
 
 // DeleteWebhook ends a webhook and whatever waits to be posted to it.
 func (c *Client) DeleteWebhook(ctx context.Context, id int64) error {
-	return c.do(ctx, call{method: "DELETE", path: webhookPath(id)}, nil)
+	return do(ctx, c, call{method: "DELETE", path: webhookPath(id)}, nil)
 }
 
 func webhookPath(id int64) string { return "/api/webhooks/" + number(id) }

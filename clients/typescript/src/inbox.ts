@@ -30,7 +30,7 @@ export interface WaitOptions {
 
 export interface MessageWaitOptions extends WaitOptions {
   /** Only a message for which this is true. */
-  match?: (message: Message) => boolean;
+  match?: (message: Message) => boolean | undefined;
 }
 
 /** Seconds of one long poll. */
@@ -208,7 +208,7 @@ export class Inbox {
       for (;;) {
         for (let next = ready.shift(); next; next = ready.shift()) {
           const handed = options.after === undefined && (next.id <= this.#settled || this.#handed.has(next.id));
-          const fits = !handed && (!options.match || options.match(next));
+          const fits = !handed && (!options.match || !!options.match(next));
           if (fits) this.#handed.add(next.id);
           gapless &&= handed || fits;
           if (gapless) this.#settle(next.id);
