@@ -342,6 +342,7 @@ func TestDocsPage(t *testing.T) {
 		`curl -H "X-API-Key: $KEY" "$BASE/api/v1/inboxes"`,
 		`curl -H "X-API-Key: $INBOX_KEY" "$BASE/api/inboxes/$ADDRESS/latest"`,
 		`curl "$BASE/healthz"`,
+		`<code>attachments[].content_b64</code>`, `<code>attendees[].optional</code>`, `<a href="#object-Mailbox">Mailbox</a>`,
 	} {
 		if !strings.Contains(html.UnescapeString(r.body), call) {
 			t.Errorf("the page lacks %s", call)

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"html/template"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -244,17 +245,53 @@ func (o operationDoc) Success() string {
 	return ""
 }
 
-// Kind says what a value is, in words.
-func (s schemaDoc) Kind() string {
+// field is a row of the table of an object.
+type field struct {
+	Name   string // with where it stands: attachments[].filename
+	Needed bool
+	schemaDoc
+}
+
+// Fields are the members of an object and, behind each, those of the object without a name that it holds.
+func (s schemaDoc) Fields() []field {
+	var list []field
+	for _, m := range s.Properties {
+		list = append(list, field{m.Name, slices.Contains(s.Required, m.Name), m.Value})
+		object, mark := m.Value.within()
+		for _, f := range object.Fields() {
+			f.Name = m.Name + mark + "." + f.Name
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// within is the object without a name that a value is, or may be, or is a list of.
+func (s schemaDoc) within() (object schemaDoc, mark string) {
+	if s.Items != nil {
+		object, _ = s.Items.within()
+		return object, "[]"
+	}
+	for _, one := range s.AnyOf {
+		if len(one.Properties) > 0 {
+			return one, ""
+		}
+	}
+	return s, ""
+}
+
+// Kind says what a value is, in words; objects with a name lead to where they are told.
+func (s schemaDoc) Kind() template.HTML {
 	switch {
 	case s.Ref != "":
-		return refName(s.Ref)
+		name := template.HTMLEscapeString(refName(s.Ref))
+		return template.HTML(`<a href="#object-` + name + `">` + name + `</a>`)
 	case len(s.AnyOf) > 0, len(s.AllOf) > 0:
 		var list []string
 		for _, one := range append(s.AnyOf, s.AllOf...) {
-			list = append(list, one.Kind())
+			list = append(list, string(one.Kind()))
 		}
-		return strings.Join(list, " or ")
+		return template.HTML(strings.Join(list, " or ")) // escaped, each
 	}
 	var kinds []string
 	if len(s.Type) > 0 && s.Type.Kind() == '[' {
@@ -262,11 +299,10 @@ func (s schemaDoc) Kind() string {
 	} else if len(s.Type) > 0 {
 		kinds = []string{strings.Trim(string(s.Type), `"`)}
 	}
-	kind := strings.Join(kinds, " or ")
 	if s.Items != nil {
-		kind = "array of " + s.Items.Kind()
+		return "array of " + s.Items.Kind()
 	}
-	return kind
+	return template.HTML(template.HTMLEscapeString(strings.Join(kinds, " or ")))
 }
 
 // Limits says what bounds a value, in words.
@@ -296,16 +332,6 @@ func (s schemaDoc) Limits() string {
 		add("default %s", string(s.Default))
 	}
 	return strings.Join(list, "; ")
-}
-
-// Needs reports whether a member must be there.
-func (s schemaDoc) Needs(name string) bool {
-	for _, r := range s.Required {
-		if r == name {
-			return true
-		}
-	}
-	return false
 }
 
 func refName(ref string) string { return ref[strings.LastIndexByte(ref, '/')+1:] }

@@ -14,7 +14,7 @@ type Origins []string
 const (
 	corsMethods = "GET, HEAD, POST, PUT, PATCH, DELETE"
 	corsFields  = "Authorization, Content-Type, Idempotency-Key, If-Modified-Since, If-None-Match, Last-Event-ID, X-API-Key"
-	corsExposed = "Content-Disposition, ETag, Last-Modified, Retry-After, X-Request-Id"
+	corsExposed = "Content-Disposition, Date, ETag, Last-Modified, Retry-After, X-Request-Id"
 	corsMaxAge  = "7200"
 )
 
