@@ -23,7 +23,8 @@ class AsyncTransport:
         self.retries = retries
         self.skew = 0.0
         self.headers = {"Accept": "application/json", **credential(api_key)}
-        limits = httpx.Limits(max_connections=None, max_keepalive_connections=100)
+        # the connections of many waits are kept for the next ones
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=1000)
         self.own = http is None
         self.http = http or httpx.AsyncClient(limits=limits)
 
