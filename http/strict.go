@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -189,7 +190,7 @@ func (d decoder) text(f *field, limit int) (string, error) {
 	return s, f.checkText(s, limit)
 }
 
-// number takes whole numbers only, written as such: 24, not 24.0 and not 2.4e1.
+// number takes whole numbers only: 24, and 24.0 of languages that have one kind of number, but not 2.4e1.
 func (d decoder) number(f *field) (int64, error) {
 	if kind := d.PeekKind(); kind != jsontext.KindNumber {
 		return 0, d.other(f, kind)
@@ -198,7 +199,11 @@ func (d decoder) number(f *field) (int64, error) {
 	if err != nil {
 		return 0, f.malformed()
 	}
-	n, err := strconv.ParseInt(token.String(), 10, 64)
+	written := token.String()
+	if whole, fraction, has := strings.Cut(written, "."); has && strings.Trim(fraction, "0") == "" {
+		written = whole
+	}
+	n, err := strconv.ParseInt(written, 10, 64)
 	switch {
 	case errors.Is(err, strconv.ErrRange):
 		return 0, fault.Field(f.said(), "is out of range")

@@ -26,7 +26,7 @@ func badValues(f *field) []string {
 	case text:
 		return badTexts(f)
 	case integer:
-		return []string{`"24"`, `true`, `{}`, `[]`, `24.5`, `24.0`, `2e1`, `0`, `-1`, `-0`, `9223372036854775808`, `1e999`, `NaN`, `01`, `0x10`, `+1`}
+		return []string{`"24"`, `true`, `{}`, `[]`, `24.5`, `24.`, `.0`, `24.0e0`, `2e1`, `0`, `-1`, `-0`, `9223372036854775808`, `1e999`, `NaN`, `01`, `0x10`, `+1`}
 	case boolean:
 		return []string{`"true"`, `1`, `0`, `{}`, `True`, `tru`}
 	case names:
@@ -146,6 +146,9 @@ func TestGoodBodies(t *testing.T) {
 	v, err := decode([]byte(" {\"label\" : \"\\u00e9\\ud83d\\ude00 \\\"x\\\"\", \"retention_hours\":9223372036854775807, \"prefix\":null}\r\n"), orderShape)
 	if err != nil || *v.text("label") != "é😀 \"x\"" || *v.number("retention_hours") != math.MaxInt64 || v.text("prefix") != nil {
 		t.Errorf("%v, %v", v, err)
+	}
+	if v, err := decode([]byte(`{"retention_hours":24.00}`), orderShape); err != nil || *v.number("retention_hours") != 24 {
+		t.Errorf("a whole number with a fraction of zeros: %v, %v", v, err)
 	}
 	if v, err := decode([]byte(" \n"), orderShape); err != nil || len(v) != 0 {
 		t.Errorf("an empty body: %v, %v", v, err)

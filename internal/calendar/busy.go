@@ -91,9 +91,9 @@ func (b *Book) binding(but int64) (list []*Meeting) {
 }
 
 // Conflicts are other meetings at the time of a coming one's next occurrence, at most 10, by id; nil when
-// it is over, cancelled or declined.
+// it is over or cancelled. Of a declined one they are what would be in the way of another answer.
 func Conflicts(b *Book, m *Meeting, now time.Time) []int64 {
-	if m.Status == icalendar.Cancelled || m.MyStatus == icalendar.Declined {
+	if m.Status == icalendar.Cancelled {
 		return nil
 	}
 	next, ok := nextOf(m, now)
