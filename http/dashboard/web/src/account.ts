@@ -5,7 +5,8 @@ import * as api from "./api";
 import * as encryption from "./encryption";
 import { loadAccount, session } from "./session";
 import { changed, part } from "./store";
-import { el, loading, outside, when, wrong } from "./ui";
+import * as place from "./place";
+import { el, first, full, loading, outside, when, wrong } from "./ui";
 import type { Webhook } from "./wire";
 import * as words from "./words";
 
@@ -32,7 +33,7 @@ export function view(): VNode {
         ["Labels", a.limits.labels ? "of your choice" : "made up"],
         ["Namespaces", a.limits.subdomains ? `${words.number(a.limits.max_subdomains)} of your choice` : "random ones"],
       ])),
-      el("section", { "aria-label": "Encryption" }, encryption.view(a)),
+      full("section", { attrs: { "aria-label": "Encryption" }, hook: first((e) => place.here.addr === "encryption" && e.scrollIntoView()) }, ...encryption.view(a)),
       el("p.quiet.colophon", null, outside(new URL(licences, import.meta.url).href, "Licences of what is in this page"))));
 }
 

@@ -80,6 +80,7 @@ function newest() {
 
 function mailView(): VNode {
   const { here } = place, all = here.view === "all";
+  if (boxes.none()) return boxes.welcome();
   const depth = here.id ? "one" : here.addr === "boxes" ? "boxes" : here.addr || all ? "list" : "boxes";
   return el("div.panes", { class: "depth-" + depth }, boxes.view(all ? "" : here.addr, all),
     all || mails.mail.of ? mails.view() : el("section.pane.mails", { "aria-label": "Mail" }), reader.view());

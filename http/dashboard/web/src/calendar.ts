@@ -213,7 +213,7 @@ function month(list: Meeting[]): VNode {
   return el("div", null, el("div.bar", null, button("‹", () => move(-1), { "aria-label": "Month before" }, "button.small"), el("h2", { "aria-live": "polite" }, name(first, { month: "long", year: "numeric" })), button("›", () => move(1), { "aria-label": "Month after" }, "button.small"), button("Today", () => ((cal.month = new Date()), void load()), {}, "button.small")),
     el("table.month", null, el("thead", null, el("tr", null, cells.slice(0, 7).map((d) => el("th", { scope: "col", abbr: name(d, { weekday: "long" }) }, name(d, { weekday: "short" }))))),
       el("tbody", null, Array.from({ length: 6 }, (_, w) => el("tr", null, cells.slice(w * 7, w * 7 + 7).map((d) => el("td", { class: (d.getMonth() !== first.getMonth() ? "other " : "") + (d.toDateString() === today ? "today" : "") }, el("time", { datetime: local(d.toISOString()).slice(0, 10) }, String(d.getDate())),
-        on(d).slice(0, 4).map((m) => link(place.to("calendar", cal.addr, m.id), [m.all_day ? "" : words.hour(m.start) + " ", m.title || "Without a title"], { class: m.status === "cancelled" ? "entry over" : "entry", title: m.title })),
+        on(d).slice(0, 4).map((m) => link(place.to("calendar", cal.addr, m.id), [!m.all_day && el("span.at", null, words.hour(m.start) + " "), m.title || "Without a title"], { class: m.status === "cancelled" ? "entry over" : "entry", title: m.title })),
         on(d).length > 4 && el("span.quiet", null, `and ${on(d).length - 4} more`))))))),
     copyButton(cal.addr, "Copy the address to invite", {}, "button.small"));
 }

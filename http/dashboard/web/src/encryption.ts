@@ -50,12 +50,13 @@ export function view(a: Account): Child[] {
 const status = (e: Encryption) => el("div.key", null, chip(e.enabled ? "on" : "off", e.enabled ? "good" : ""), e.enabled && e.public_key ? [" since ", e.set_at ? when(e.set_at, words.long) : "", ". ", words.plural(e.encrypted_inboxes ?? 0, "encrypted inbox", "encrypted inboxes"), ".", el("p", null, el("span.quiet", null, "Public key "), el("span.mono.wrap", null, e.public_key), " ", copyButton(e.public_key, "Copy", { "aria-label": "Copy the public key" }, "button.tiny"))] : " New inboxes are plain.");
 
 function beginning(e: Encryption): VNode {
-  return el("div.buttons.start", null,
-    button(isBusy("pair") ? "One moment…" : e.enabled ? "Change the key" : "Set up encryption", () => void run("pair", async () => {
-      const p = await (await chunk()).pair();
-      Object.assign(setup, { step: "file", saved: false }, p);
-    }).catch(wrong), { id: "encryption-begin" }, e.enabled ? "button" : "button.main"),
-    e.enabled && button("Turn off", () => confirm("Turn encryption off?", "No encrypted inbox can be made then. It is refused while there are any.", "Turn off", async () => {
+  const begin = button(isBusy("pair") ? "One moment…" : e.enabled ? "Change the key" : "Set up encryption", () => void run("pair", async () => {
+    const p = await (await chunk()).pair();
+    Object.assign(setup, { step: "file", saved: false }, p);
+  }).catch(wrong), { id: "encryption-begin" }, e.enabled ? "button" : "button.main");
+  if (!e.enabled) return el("div.steps-card", null, el("h3", null, "1 of 3: make a key pair"), el("p", null, "It is made in this browser. Its private half leaves it only as a file that you keep."), el("div.buttons.start", null, begin));
+  return el("div.buttons.start", null, begin,
+    button("Turn off", () => confirm("Turn encryption off?", "No encrypted inbox can be made then. It is refused while there are any.", "Turn off", async () => {
       await api.ask("DELETE", "/api/account/encryption");
       await loadAccount();
     }), {}, "button.danger"));
@@ -71,14 +72,14 @@ function saving(): VNode {
       setup.saved = true;
       setup.step = "confirm";
     }).catch(wrong);
-  } } }, el("h3", null, "1 of 2: keep the key file"), el("p", null, "The key pair is made. Download its private half; whoever has the file reads your mail, and without it nobody does."),
+  } } }, el("h3", null, "2 of 3: keep the key file"), el("p", null, "The key pair is made. Download its private half; whoever has the file reads your mail, and without it nobody does."),
     field("key-file", { name: "passphrase", label: "Passphrase for the file (recommended)", type: "password", auto: "new-password", hint: "The file is of no use without it. Empty: the file is not locked." }),
     troubleOf("key-file", []),
     el("div.buttons.start", null, el("button.main", { type: "submit", disabled: isBusy("key-file"), id: "key-file-save" }, isBusy("key-file") ? busyWord("Locking the file") : "Download key file"), button("Cancel", cancel)));
 }
 
 function confirming(): VNode {
-  return fileForm("confirm-key", "2 of 2: show that you have it", "Open the file that was just saved. When it opens, encryption is turned on.", "Turn encryption on", async (found) => {
+  return fileForm("confirm-key", "3 of 3: show that you have it", "Open the file that was just saved. When it opens, encryption is turned on.", "Turn encryption on", async (found) => {
     const mine = found.find((k) => k.recipient === setup.recipient);
     if (!mine) return trouble("confirm-key", "file", "This is another key file: open the one that was just saved.");
     const id = session.account!.id;

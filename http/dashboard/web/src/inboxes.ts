@@ -77,9 +77,18 @@ export function view(current: string, all: boolean): VNode {
           b.unread_count > 0 && el("b.count", { "aria-label": words.plural(b.unread_count, "unread mail") }, words.number(b.unread_count))),
         el("span.line.second", null, el("span.address", null, b.address), b.last_message_at && when(b.last_message_at)),
       ], { "aria-current": b.address === current && !all ? "true" : null }, "a.row")],
-      empty: boxes.q ? empty("Nothing found", `No inbox matches “${boxes.q}”.`) : empty("No inbox yet", "An inbox is an address that receives and sends mail, for an agent or for yourself.", button("Make an inbox", create, {}, "button.main")),
+      empty: empty("Nothing found", `No inbox matches “${boxes.q}”.`),
     }));
 }
+
+/** none: there is nothing to be listed yet, and no search that hides it. */
+export const none = () => boxes.list.state === "ready" && !boxes.list.items.length && !boxes.q;
+
+/** welcome is what somebody sees who has no inbox. */
+export const welcome = () =>
+  el("section.pane.page", { "aria-label": "Inboxes" }, el("header.bar.title", null, el("h1", null, "Inboxes"), button("New inbox", create, {}, "button.main")),
+    empty("No inbox yet", "An inbox is an address that receives and sends mail, for an agent or for yourself.", button("Make an inbox", create, {}, "button.main"),
+      el("p", null, "Its first calls are under ", link(place.to("start"), "Start here"), ".")));
 
 // --- making one
 
@@ -108,7 +117,8 @@ function creation(last: { ignored: CreatedInbox | null }): VNode {
     { name: "retention_hours", label: "Keep mail for so many hours", type: "number", min: 1, placeholder: a ? String(a.limits.default_retention_hours) : "", hint: a ? `At most ${words.hours(a.limits.max_retention_hours)}; more is cut to that.` : null },
     { name: "keep_newest", label: "When it is full, let the oldest mail go rather than refuse new mail", type: "checkbox" },
   ];
-  if (a?.encryption.enabled) more.push({ name: "encrypted", label: "End-to-end encrypted: only your key opens its mail, and no code is read from it", type: "checkbox" });
+  if (!a?.encryption.enabled) more.push(el("p.hint", { key: "encrypted" }, "For mail that only you can read, ", link(place.to("account", "encryption"), "set up encryption"), " first."));
+  else more.push({ name: "encrypted", label: "End-to-end encrypted: only your key opens its mail, and no code is read from it", type: "checkbox" });
   return form("new-inbox", [...fields, el("details", { key: "more" }, el("summary", null, "More options"), ...more.map((f) => ("sel" in f ? (f as VNode) : inDetails(f as Field))))], "Make inbox", async (v) => {
     const order: Record<string, unknown> = {};
     if (v.prefix) order.prefix = v.prefix.trim().toLowerCase();

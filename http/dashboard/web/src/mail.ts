@@ -7,7 +7,7 @@ import * as place from "./place";
 import * as reader from "./reader";
 import { forgetScroll, hold, more, paged, reload, reveal, windowed, type Fetch } from "./rows";
 import { changed, part } from "./store";
-import { button, chip, copyButton, el, empty, full, icon, link, when, wrong } from "./ui";
+import { button, chip, copyButton, el, empty, full, icon, link, tell, when, wrong } from "./ui";
 import { rowFields, type Happening, type Row } from "./wire";
 import * as words from "./words";
 
@@ -54,7 +54,10 @@ export async function happened(e: Happening) {
     return;
   }
   const fresh = !mail.list.items.some((m) => same(m, e.inbox, e.message_id!));
-  if (fresh) boxes.counted(e.inbox, 1, 1, e.received_at);
+  if (fresh) {
+    boxes.counted(e.inbox, 1, 1, e.received_at);
+    tell(`New mail from ${e.from || "an unknown sender"}: ${e.subject || "no subject"}`);
+  }
   if (!inList || !fresh || still()) return;
   // The event says enough for a row; the rest of it comes a moment later.
   const row: Row = {
@@ -78,6 +81,7 @@ function insert(row: Row) {
 /** catchUp looks for what is new: the event of an encrypted mail does not say which one it is. */
 async function catchUp(e: Happening) {
   boxes.counted(e.inbox, 1, 1, e.received_at);
+  tell(`New encrypted mail from ${e.from || "an unknown sender"}`);
   const { of } = mail;
   if ((of !== "*" && of !== e.inbox) || still()) return;
   try {
@@ -136,8 +140,8 @@ export function after(inbox: string, id: number): string {
 
 let typing = 0;
 
-const filter = (label: string, on: boolean, set: () => void) =>
-  button(label, () => (set(), forgetScroll(listId()), void load(true)), { "aria-pressed": on ? "true" : "false" }, "button.filter");
+const filter = (label: string, on: boolean, set: () => void, sel = "button.filter") =>
+  button(label, () => (set(), forgetScroll(listId()), void load(true)), { "aria-pressed": on ? "true" : "false" }, sel);
 
 export function view(): VNode {
   const all = mail.of === "*", b = all ? null : boxes.find(mail.of);
@@ -155,8 +159,8 @@ export function view(): VNode {
           typing = window.setTimeout(() => (forgetScroll(listId()), void load(true)), 250);
         } },
       }),
+      filter("Unread", mail.unread, () => (mail.unread = !mail.unread), "button.small"),
       el("div.filterset", { role: "group", "aria-label": "Which mail" },
-        filter("Unread", mail.unread, () => (mail.unread = !mail.unread)),
         filter("Received", mail.direction === "in", () => (mail.direction = "in")),
         filter("Sent", mail.direction === "out", () => ((mail.direction = "out"), (mail.unread = false))),
         filter("Both", mail.direction === "all", () => (mail.direction = "all")))),

@@ -6,7 +6,7 @@ import { changed, forgetting } from "./store";
 import type { Meeting, SaidMeeting } from "./wire";
 import * as words from "./words";
 
-export const statusWords: Record<string, string> = { accepted: "accepted", declined: "declined", tentative: "perhaps", "needs-action": "has not answered" };
+export const statusWords: Record<string, string> = { accepted: "accepted", declined: "declined", tentative: "tentative", "needs-action": "has not answered" };
 const kinds: Record<string, string> = { accepted: "good", declined: "bad", tentative: "warn", "needs-action": "" };
 
 export function time(m: { start: string; end: string; all_day: boolean }): VNode {
@@ -70,5 +70,5 @@ export function answer(addr: string, m: Meeting, done: () => void = () => {}): V
     m.conflicts?.length ? el("p.note", null, `It overlaps with ${words.plural(m.conflicts.length, "other meeting")}.`) : null,
     el("div.field", null, el("label", { for: "rsvp-comment" }, "Comment"), el("input", { id: "rsvp-comment", name: "comment", maxlength: 10000, autocomplete: "off" })),
     troubleOf(form, []),
-    el("div.buttons", null, one("accepted", "Accept"), one("tentative", "Perhaps"), one("declined", "Decline")));
+    el("div.buttons", null, one("accepted", "Accept"), one("tentative", "Tentative"), one("declined", "Decline")));
 }

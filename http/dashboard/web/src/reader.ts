@@ -161,7 +161,7 @@ const people = (list: Mailbox[]) => list.map((p) => el("span.person", { title: p
 
 export function view(): VNode {
   const m = open.mail;
-  if (!open.id) return el("section.pane.reader.none", { "aria-label": "Message" }, el("p.quiet", null, "Choose a mail to read it."));
+  if (!open.id) return el("section.pane.reader.none", { "aria-label": "Message" }, el("div.empty", null, el("p", null, "Choose a mail to read it."), el("p.hint.keyed", null, el("kbd", null, "j"), " and ", el("kbd", null, "k"), " go through the list, ", el("kbd", null, "?"), " shows all keys.")));
   return el("section.pane.reader", { "aria-label": "Message", "data-id": open.id },
     el("header.bar", null,
       link(place.here.view === "all" ? place.to("all") : place.to("mail", open.addr), icon("back"), { "aria-label": "Back to the list", class: "plain to-list" }),
@@ -180,7 +180,7 @@ function content(m: Message): Child[] {
       el("dt", null, "To"), el("dd", null, people((open.inside?.to ?? m.to).length ? (open.inside?.to ?? m.to) : [{ email: m.envelope_to, name: "" }])),
       (open.inside?.cc ?? m.cc).length > 0 && el("dt", null, "Cc"), (open.inside?.cc ?? m.cc).length > 0 && el("dd", null, people(open.inside?.cc ?? m.cc)),
       m.bcc?.length ? el("dt", null, "Bcc") : null, m.bcc?.length ? el("dd", null, people(m.bcc)) : null,
-      el("dt", null, m.direction === "in" ? "Received" : "Accepted"), el("dd", null, when(m.received_at, words.long), el("span.quiet", null, " · kept until "), when(m.expires_at, words.long))),
+      el("dt", null, m.direction === "in" ? "Received" : "Accepted"), el("dd", null, when(m.received_at, words.long)), el("dt", null, "Kept until"), el("dd", null, when(m.expires_at, words.long))),
     m.encrypted && !open.inside && locked(),
     m.otp_code ? otp(m) : null, m.verification_link ? verification(m.verification_link) : null,
     m.direction === "out" ? sending(m) : null,
@@ -200,7 +200,7 @@ function count(m: Message, t: Tab): Child {
 
 function locked(): VNode {
   return el("div.note.locked", null, icon("lock"), el("p", null, open.lockedWhy || "Opening the envelope…"),
-    open.lockedWhy && link(place.to("account"), "Open a key file", {}, "a.button.small"), open.lockedWhy && button("Try again", () => void unseal(), {}, "button.small"));
+    open.lockedWhy && link(place.to("account", "encryption"), "Open a key file", {}, "a.button.small"), open.lockedWhy && button("Try again", () => void unseal(), {}, "button.small"));
 }
 
 function otp(m: Message): VNode {
@@ -294,9 +294,3 @@ function checks(m: Message): Child[] {
 export function copyCode() {
   if (open.mail?.otp_code) void copy(open.mail.otp_code);
 }
-
-// A mail that is not settled has no event for each attempt: it is looked at while it is open.
-setInterval(() => {
-  const s = open.mail?.send_status;
-  if (open.id && !document.hidden && (s === "queued" || s === "retrying")) void load();
-}, 3000);

@@ -88,8 +88,8 @@ export async function signOut() {
 export function ended() {
   if (!api.hasToken() || ending) return;
   const here = location.hash;
-  void leave(here);
-  say("The sign-in has ended. Sign in to go on where you were.", true);
+  // Leaving forgets what was said before.
+  void leave(here).then(() => say("The sign-in has ended. Sign in to go on where you were.", true));
 }
 
 export async function loadAccount() {

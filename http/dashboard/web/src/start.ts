@@ -53,7 +53,7 @@ func main() {
     ["Over stdio", "For clients that start the tool server themselves: put this into their configuration.", JSON.stringify({ mcpServers: { inbox: { command: "inbox-mcp", args: ["--base-url", base], env: { INBOX_API_KEY: "svc_live_..." } } } }, null, 2)],
     ["Over HTTP", "For clients that connect to one that runs already.", `INBOX_API_KEY=svc_live_... inbox-mcp --base-url ${base} --http 127.0.0.1:8090\n# clients connect to http://127.0.0.1:8090/mcp`],
   ] },
-  webhook: { title: "Webhook receiver", parts: (a) => [
+  webhook: { title: "Webhook", parts: (a) => [
     ["Check the signature, then answer", `Node, without packages. It is told of mail to ${a} and the rest of your inboxes.`, `import { createHmac, timingSafeEqual } from "node:crypto";
 import { createServer } from "node:http";
 

@@ -53,13 +53,19 @@ export function icon(name: string): VNode {
 
 // --- what is said once: a line that screen readers speak and that goes by itself
 
-let said = "", saidWrong = false, hush = 0;
+let said = "", saidWrong = false, hush = 0, told = "";
 
 export function say(sentence: string, wrong = false) {
   said = sentence;
   saidWrong = wrong;
   clearTimeout(hush);
   hush = window.setTimeout(() => ((said = ""), changed()), wrong ? 12_000 : 5_000);
+  changed();
+}
+
+/** tell is for those who don't see what changed. */
+export function tell(sentence: string) {
+  told = sentence;
   changed();
 }
 
@@ -71,7 +77,7 @@ export function wrong(e: unknown) {
 }
 
 export function sayings(): VNode {
-  return el("div.sayings", null, full("p", { attrs: { role: "status", class: said ? (saidWrong ? "said bad" : "said") : "said none" } }, said));
+  return el("div.sayings", null, full("p", { attrs: { role: "status", class: said ? (saidWrong ? "said bad" : "said") : "said none" } }, said), el("p.unseen", { "aria-live": "polite" }, told));
 }
 
 // --- copying
@@ -137,7 +143,7 @@ export const isBusy = (id: string) => busy.has(id);
 forgetting(() => {
   troubles.clear();
   busy.clear();
-  said = copied = "";
+  said = told = copied = "";
   closeDialog();
 });
 
@@ -240,7 +246,7 @@ export function confirm(title: string, text: Child, label: string, act: () => Pr
   openDialog({
     title,
     body: () => [el("p", null, text), troubleOf("confirm", []), el("div.buttons", null,
-      full("button.danger", {
+      full("button.danger.final", {
         attrs: { type: "button", disabled: busy.has("confirm") },
         on: { click: () => void run("confirm", async () => (await act(), closeDialog())).catch(wrong) },
       }, label), button("Cancel", closeDialog))],

@@ -1,5 +1,5 @@
 // What the page does when something goes wrong, and that it is over by itself.
-import { account, api, assert, base, bot, desk, go, need, open, page, ready, row, smtp, test, token, until } from "./driver.mjs";
+import { account, api, assert, base, bot, desk, go, need, open, page, ready, row, said, smtp, test, token, until } from "./driver.mjs";
 import { deliver, mail } from "./smtp.mjs";
 
 await ready();
@@ -96,7 +96,7 @@ await test("a revoked sign-in leads to the form and back to the same place, with
   await page.fill("#compose-subject", "Half a thought");
   await api("POST", "/api/auth/logout", await token());
   await go("#/webhooks");
-  await page.locator("input[type=password]").waitFor();
+  await said("The sign-in has ended");
   await page.fill("[name=email]", account.email);
   await page.fill("[name=password]", account.password);
   await page.keyboard.press("Enter");
