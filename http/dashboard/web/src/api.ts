@@ -112,3 +112,14 @@ export function query(q: Record<string, string | number | boolean | null | undef
 
 /** newOnce names a request, so that it is done once however often it is sent. */
 export const newOnce = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
+
+/** onceEach names the tries of one form: those with the same body alike, for the answer of the first may only be lost. */
+export function onceEach(): (body: unknown) => string {
+  let last = "", name = "";
+  return (body) => {
+    const now = JSON.stringify(body);
+    if (now !== last) name = newOnce();
+    last = now;
+    return name;
+  };
+}

@@ -81,7 +81,7 @@ const local = (t: string) => {
 function edit(m: Meeting | null) {
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone, state = { allDay: m?.all_day ?? false };
   const next = new Date(Math.ceil((Date.now() + 1) / 3_600_000) * 3_600_000 + 3_600_000);
-  const once = api.newOnce();
+  const once = api.onceEach();
   openDialog({ title: m ? "Change the meeting" : "New meeting", body: () => [form("meeting", [
     { name: "title", label: "Title", required: true, value: m?.title, autofocus: true },
     el("div.live", { key: "all-day" }, full("label.inline", {}, full("input", { attrs: { type: "checkbox", name: "all_day" }, props: { checked: state.allDay }, on: { change: (e: Event) => ((state.allDay = (e.target as HTMLInputElement).checked), changed()) } }), " All day")),
@@ -97,7 +97,7 @@ function edit(m: Meeting | null) {
     else Object.assign(order, { ...(m?.all_day ? { all_day: false } : {}), start: v.start, end: v.end, timezone: zone });
     if (state.allDay && v.last < v.start) return trouble("meeting", "last", "It ends before it begins.");
     if (m) await api.json("PATCH", api.path`/api/v1/inboxes/${cal.addr}/calendar/events/${m.id}`, unchanged(m, order, state.allDay));
-    else await api.json("POST", api.path`/api/v1/inboxes/${cal.addr}/calendar/events`, order, { once });
+    else await api.json("POST", api.path`/api/v1/inboxes/${cal.addr}/calendar/events`, order, { once: once(order) });
     closeDialog();
     await load();
     say(m ? "Changed; the guests are told." : "The invitation is on its way.");

@@ -96,7 +96,7 @@ const owned = part(() => ({ domains: [] as string[] }));
 
 export function create() {
   owned.domains = [];
-  const last = { ignored: null as CreatedInbox | null };
+  const last: Creation = { ignored: null, once: api.onceEach() };
   void api.get<{ domains: Domain[] }>("/api/domains").then((r) => ((owned.domains = r.domains.filter((d) => d.status === "verified").map((d) => d.domain)), changed()), () => {});
   openDialog({
     title: "New inbox",
@@ -104,7 +104,9 @@ export function create() {
   });
 }
 
-function creation(last: { ignored: CreatedInbox | null }): VNode {
+type Creation = { ignored: CreatedInbox | null; once: (order: unknown) => string };
+
+function creation(last: Creation): VNode {
   const a = session.account;
   const fields: (Field | VNode)[] = [
     { name: "prefix", label: "Name before the @", placeholder: "made for you", autofocus: true, hint: "Letters, digits, dots, dashes. Leave it empty for a made-up one." },
@@ -128,7 +130,7 @@ function creation(last: { ignored: CreatedInbox | null }): VNode {
     if (v.retention_hours) order.retention_hours = Number(v.retention_hours);
     if (v.keep_newest) order.keep_newest = true;
     if (v.encrypted) order.encrypted = true;
-    const made = await api.json<CreatedInbox>("POST", "/api/inboxes", order, { once: api.newOnce() });
+    const made = await api.json<CreatedInbox>("POST", "/api/inboxes", order, { once: last.once(order) });
     await load(true);
     void loadAccount();
     place.go(place.to("mail", made.address));

@@ -131,4 +131,4 @@ const one = (d: Delivery) => full("tr", { key: d.id },
 
 const answer = (d: Delivery) => full("tr", { key: "answer" + d.id }, el("td", { colspan: 7 },
   el("p.quiet", null, d.url, " · ", el("span.mono", null, d.event_id), " ", copyButton(d.event_id, "Copy id", {}, "button.tiny")),
-  d.gone ? el("p", null, "The mail is gone, and what was said of it too.") : el("pre.text", null, d.response || "It answered without a body.")));
+  d.gone ? el("p", null, "The mail is gone, and what was said of it too.") : el("pre.text", null, d.response || (d.status_code ? "It answered without a body." : "No answer came."))));
