@@ -181,6 +181,29 @@ func TestPagesWithoutIds(t *testing.T) {
 	}
 }
 
+func TestAWaitPassesOverWhatIsDeletedMeanwhile(t *testing.T) {
+	c, _ := against(t, func(w http.ResponseWriter, r *http.Request, n int) {
+		id := 3
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/messages"):
+			io.WriteString(w, `{"emails":[{"id":2}],"has_more":false}`)
+		case strings.HasSuffix(r.URL.Path, "/messages/4/read"):
+			io.WriteString(w, `{"claimed":true}`)
+		case !strings.HasSuffix(r.URL.Path, "/latest"):
+			w.WriteHeader(404)
+			io.WriteString(w, `{"detail":"Message not found"}`)
+		default:
+			if r.URL.Query().Get("after") == "3" {
+				id = 4
+			}
+			fmt.Fprintf(w, `{"email":{"id":%d}}`, id)
+		}
+	})
+	if m, err := c.WaitForMessage(t.Context(), "a@b.test", Wait{Claim: true}); err != nil || m.ID != 4 {
+		t.Errorf("%+v %v", m, err)
+	}
+}
+
 func TestWebhooksAreBelievedWhenAllIsAsItWasSigned(t *testing.T) {
 	secret := "whsec_" + base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdef"))
 	body := []byte(`{"event":"message.received","inbox":"a@b.test","subject":"ü"}`)

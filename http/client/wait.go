@@ -69,7 +69,11 @@ func (w Wait) takes(ctx context.Context, c *Client, address string, m *Message) 
 	case !w.Claim:
 		return true, nil
 	}
-	return c.Claim(ctx, address, m.ID)
+	claimed, err := c.Claim(ctx, address, m.ID)
+	if StatusOf(err) == http.StatusNotFound { // deleted, by who was quicker
+		return false, nil
+	}
+	return claimed, err
 }
 
 // between is what came after one id and before another, oldest first and whole.

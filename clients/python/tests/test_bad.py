@@ -149,6 +149,23 @@ def test_streams_that_do_not_come_through_become_long_polls() -> None:
     assert polls == ["/api/v1/events?after=now", "/api/v1/events?after=c1&wait=50"]
 
 
+def test_a_wait_passes_over_what_is_deleted_meanwhile() -> None:
+    def mail(id: int) -> Dict[str, Any]:
+        return {"id": id, "subject": "s", "from": {"name": "", "email": "x@y.test"}, "is_read": False}
+
+    def answer(request: Any, n: int) -> None:
+        if "/latest" in request.path:
+            return say(request, 200, json.dumps({"email": mail(4 if "after=3" in request.path else 3)}))
+        if "/messages?" in request.path:
+            return say(request, 200, json.dumps({"emails": [mail(2)], "has_more": False}))
+        if "/messages/4/read" in request.path:
+            return say(request, 200, '{"claimed":true}')
+        say(request, 404, '{"detail":"Message not found"}')
+
+    with fake(answer) as url, client(url) as c:
+        assert c.inbox("a@b.test").wait_for_message(timeout=5)["id"] == 4
+
+
 def test_a_stream_that_breaks_goes_on_where_it_broke() -> None:
     places: List[str] = []
 

@@ -1,5 +1,5 @@
 import { Calendar } from "./calendar.js";
-import { TimeoutError } from "./errors.js";
+import { ApiError, TimeoutError } from "./errors.js";
 import { follow, type FollowOptions, type Followed } from "./events.js";
 import { answering } from "./reply.js";
 import { once, passes, pauseBefore, sleep, type Transport } from "./transport.js";
@@ -243,7 +243,10 @@ export class Inbox {
       if (m.id <= seen) break;
       if (holds(subject, m.subject ?? "") && holds(from, `${m.from.name} ${m.from.email}`)) found.push(m);
     }
-    for (const m of found.reverse()) into.push(await this.message(m.id, { signal }));
+    for (const m of found.reverse()) {
+      const whole = await unlessGone(this.message(m.id, { signal }));
+      if (whole) into.push(whole);
+    }
   }
 
   async #wait(options: WaitOptions, what: string, next: (query: LatestQuery, end: number) => Promise<Message | null>): Promise<Message> {
@@ -255,7 +258,7 @@ export class Inbox {
       const found = await next({ from, subject, to, since }, end);
       if (!found) throw new TimeoutError(`No ${what} came to ${this.address} within ${time / 1000} s`);
       const claim = options.claim ?? !this.#own;
-      if (!claim || (!found.is_read && (await this.claim(found.id, { signal: options.signal })))) return found;
+      if (!claim || (!found.is_read && (await unlessGone(this.claim(found.id, { signal: options.signal }))))) return found;
     }
   }
 
@@ -277,3 +280,10 @@ export class Inbox {
     }
   }
 }
+
+/** unlessGone is what is asked of a message; undefined: it was deleted meanwhile. */
+const unlessGone = <T>(asked: Promise<T>) =>
+  asked.catch((err: unknown) => {
+    if (err instanceof ApiError && err.status === 404) return undefined;
+    throw err;
+  });

@@ -137,6 +137,20 @@ test("streams that do not come through become long polls, without a loss", () =>
   );
 });
 
+test("a wait passes over what is deleted meanwhile", () => {
+  const message = (id: number) => ({ id, subject: "s", from: { name: "", email: "x@y.test" }, is_read: false });
+  return against(
+    (req, res) => {
+      const url = req.url!;
+      if (url.includes("/latest")) return res.end(JSON.stringify({ email: message(url.includes("after=3") ? 4 : 3) }));
+      if (url.includes("/messages?")) return res.end(JSON.stringify({ emails: [message(2)], has_more: false }));
+      if (url.includes("/messages/4/read")) return res.end('{"claimed":true}');
+      res.writeHead(404).end('{"detail":"Message not found"}');
+    },
+    async (client) => assert.equal((await client.inbox("a@b.test").waitForMessage({ timeout: 5000 })).id, 4),
+  );
+});
+
 test("a stream that breaks goes on where it broke", () => {
   const places: unknown[] = [];
   return against(

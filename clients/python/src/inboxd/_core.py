@@ -8,6 +8,7 @@ import json
 import os
 import random
 import re
+import threading
 import time
 import uuid
 from dataclasses import dataclass, field
@@ -210,16 +211,33 @@ class Blocks:
 
 
 class Handed:
-    """Which mail an inbox object has handed out already."""
+    """Which mail an inbox object has handed out already; several threads may wait at one."""
 
     def __init__(self) -> None:
         self.codes: Dict[Tuple[Optional[str], ...], int] = {}  #: the last one, for each choice of sender, subject and recipient
-        self.messages: Set[int] = set()  #: beyond settled
         self.settled = 0  #: all messages up to this one were handed out
+        self._messages: Set[int] = set()  #: beyond settled
+        self._lock = threading.Lock()
 
     def has(self, id: int) -> bool:
-        return id <= self.settled or id in self.messages
+        return id <= self.settled or id in self._messages
+
+    def take(self, id: int) -> bool:
+        """Hand out a message; False: it was."""
+        with self._lock:
+            new = not self.has(id)
+            self._messages.add(id)
+            return new
+
+    def take_code(self, choice: Tuple[Optional[str], ...], id: int) -> bool:
+        """Hand out the code of a message; False: it was, or a newer one."""
+        with self._lock:
+            new = id > self.codes.get(choice, 0)
+            if new:
+                self.codes[choice] = id
+            return new
 
     def settle(self, id: int) -> None:
-        self.settled = max(self.settled, id)
-        self.messages = {one for one in self.messages if one > self.settled}
+        with self._lock:
+            self.settled = max(self.settled, id)
+            self._messages = {one for one in self._messages if one > self.settled}

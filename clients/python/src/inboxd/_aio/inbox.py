@@ -11,7 +11,7 @@ from typing import Any, AsyncGenerator, Callable, List, Optional, Sequence, Unio
 from .._core import GRACE, POLL_SECONDS, WINDOW, Call, Direction, Handed, Json, Moment, Way, answering, given, inbox_path, once, passes, pause_before
 from ..contract import CreatedInbox, FollowedEvent, Message
 from ..contract import Inbox as InboxInfo
-from ..errors import InboxdError, TimedOut
+from ..errors import ApiError, InboxdError, TimedOut
 from .calendar import AsyncCalendar
 from .events import follow
 from .transport import AsyncTransport
@@ -183,10 +183,8 @@ class AsyncInbox:
             if found is None:
                 raise TimedOut(f"No code came to {self.address} within {timeout:g} s")
             seen = found["id"]
-            handed = self._handed.codes.get(choice, 0)
-            if after is None and seen <= handed:
+            if not self._handed.take_code(choice, seen) and after is None:
                 continue  # another wait was quicker
-            self._handed.codes[choice] = max(seen, handed)
             if await self._mine(found, claim):
                 return cast(str, found["otp_code"])
 
@@ -209,11 +207,9 @@ class AsyncInbox:
                 raise TimedOut(f"No message came to {self.address} within {timeout:g} s")
             ready = [newest] if newest["id"] == seen + 1 else [*await self._between(seen, newest["id"], query), newest]
             for one in ready:
-                before = after is None and handed.has(one["id"])
-                fits = not before and (match is None or match(one))
-                if fits:
-                    handed.messages.add(one["id"])
-                gapless = gapless and (before or fits)
+                known = after is None and handed.has(one["id"])
+                fits = not known and (match is None or match(one)) and (handed.take(one["id"]) or after is not None)
+                gapless = gapless and handed.has(one["id"])
                 if gapless:
                     handed.settle(one["id"])
                 if fits and await self._mine(one, claim):
@@ -235,7 +231,14 @@ class AsyncInbox:
     async def _mine(self, found: Message, claim: Optional[bool]) -> bool:
         if not (claim if claim is not None else not self._own):
             return True
-        return not found["is_read"] and await self.claim(found["id"])
+        if found["is_read"]:
+            return False
+        try:
+            return await self.claim(found["id"])
+        except ApiError as err:
+            if err.status == 404:  # deleted, by who was quicker
+                return False
+            raise
 
     async def _between(self, seen: int, newest: int, query: Json) -> List[Message]:
         """What came after seen and before newest, oldest first."""
@@ -246,7 +249,14 @@ class AsyncInbox:
                 break
             if subject in (one["subject"] or "").lower() and sender in f"{one['from']['name']} {one['from']['email']}".lower():
                 found.append(one)
-        return [await self.message(one["id"]) for one in reversed(found)]
+        whole: List[Message] = []
+        for one in reversed(found):
+            try:
+                whole.append(await self.message(one["id"]))
+            except ApiError as err:
+                if err.status != 404:  # deleted meanwhile
+                    raise
+        return whole
 
     async def _poll(self, query: Json, after: int, end: float) -> Optional[Message]:
         """Ask for the latest until there is one or the time is up; it outlives a restart of the service."""
