@@ -149,6 +149,16 @@ def test_streams_that_do_not_come_through_become_long_polls() -> None:
     assert polls == ["/api/v1/events?after=now", "/api/v1/events?after=c1&wait=50"]
 
 
+def test_a_line_without_an_end_is_given_up() -> None:
+    def answer(request: Any, n: int) -> None:
+        say(request, 200, "data: ", Content_Type="text/event-stream")
+        for _ in range(5):
+            request.wfile.write(b"x" * (1 << 20))
+
+    with fake(answer) as url, client(url) as c, pytest.raises(UnexpectedAnswer, match="a line without an end"):
+        next(c.events(after="c1"))
+
+
 def test_a_wait_passes_over_what_is_deleted_meanwhile() -> None:
     def mail(id: int) -> Dict[str, Any]:
         return {"id": id, "subject": "s", "from": {"name": "", "email": "x@y.test"}, "is_read": False}

@@ -25,6 +25,9 @@ const pollWait = 50;
 /** How long a stream may take to its first block, which comes at once unless something on the way holds streams back. */
 const firstSilence = 10_000;
 
+/** How much of a line of a stream is waited for, in characters. */
+const longestLine = 4 << 20;
+
 /** Why a stream ended, where asking for another is of no use. */
 class NoStream extends InboxdError {}
 
@@ -139,6 +142,7 @@ class Blocks {
   *take(text: string): Generator<Block> {
     const lines = (this.#rest + text).split("\n");
     this.#rest = lines.pop()!;
+    if (this.#rest.length > longestLine) throw new UnexpectedAnswerError("The stream holds a line without an end", 200);
     for (const raw of lines) {
       const line = raw.endsWith("\r") ? raw.slice(0, -1) : raw;
       if (line === "") {

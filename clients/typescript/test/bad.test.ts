@@ -137,6 +137,12 @@ test("streams that do not come through become long polls, without a loss", () =>
   );
 });
 
+test("a line without an end is given up", () =>
+  against(
+    (_, res) => void res.writeHead(200, { "Content-Type": "text/event-stream" }).write("data: " + "x".repeat(5 << 20)),
+    async (client) => assert.rejects(client.events({ after: "c1" }).next(), (err) => err instanceof UnexpectedAnswerError && /a line without an end/.test(err.message)),
+  ));
+
 test("a wait passes over what is deleted meanwhile", () => {
   const message = (id: number) => ({ id, subject: "s", from: { name: "", email: "x@y.test" }, is_read: false });
   return against(

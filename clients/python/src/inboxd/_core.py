@@ -25,6 +25,7 @@ Direction = Literal["in", "out", "all"]
 Way = Literal["auto", "stream", "poll"]
 
 LONGEST_PAUSE = 30.0
+LONGEST_LINE = 4 << 20  #: octets of a line of a stream that are waited for
 POLL_SECONDS = 50  #: of one long poll
 GRACE = 2.0  #: seconds that a wait may take beyond its time, for the last answer to come
 WINDOW = 15 * 60  #: how far back, in seconds, a wait looks at an inbox that this program did not make
@@ -195,6 +196,8 @@ class Blocks:
     def take(self, some: bytes) -> Iterator[Tuple[str, bytes, bool]]:
         """Yield id, data and whether events are missing, of each block that is whole now."""
         *lines, self._rest = (self._rest + some).split(b"\n")
+        if len(self._rest) > LONGEST_LINE:
+            raise UnexpectedAnswer("The stream holds a line without an end", 200)
         for line in lines:
             line = line[:-1] if line.endswith(b"\r") else line
             name, _, value = line.partition(b":")
