@@ -20,7 +20,7 @@ type told struct {
 	MS    int
 	Note  string
 	Error string
-	Need  string // what the server shall do: "stop", "start", "reset-link EMAIL"
+	Need  string // what shall be done to the server: "stop", "start", or an order to it, "admin ...", answered by the first line that it prints
 	Done  bool
 }
 
@@ -92,10 +92,9 @@ func drivePage(t *testing.T, driver string, limit time.Duration) {
 		case l.Need == "start":
 			s = launch(t, dir, append(args, "--http", web, "--smtp", smtp)...)
 			_, _ = in.Write([]byte("started\n"))
-		case strings.HasPrefix(l.Need, "reset-link "):
-			_, email, _ := strings.Cut(l.Need, " ")
-			link, _, _ := strings.Cut(admin(t, dir, "account", "reset-link", email), "\n")
-			_, _ = in.Write([]byte(link + "\n"))
+		case strings.HasPrefix(l.Need, "admin "):
+			answer, _, _ := strings.Cut(admin(t, dir, strings.Fields(l.Need)[1:]...), "\n")
+			_, _ = in.Write([]byte(answer + "\n"))
 		default:
 			t.Run(strings.ReplaceAll(l.Name, "/", " "), func(t *testing.T) {
 				t.Logf("%d ms %s", l.MS, l.Note)

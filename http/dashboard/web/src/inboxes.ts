@@ -101,6 +101,7 @@ export function create() {
   openDialog({
     title: "New inbox",
     body: () => (last.ignored ? created(last.ignored) : [creation(last)]),
+    closed: () => last.ignored && place.go(place.to("mail", last.ignored.address)), // arriving somewhere closes a dialog
   });
 }
 
@@ -133,9 +134,8 @@ function creation(last: Creation): VNode {
     const made = await api.json<CreatedInbox>("POST", "/api/inboxes", order, { once: last.once(order) });
     await load(true);
     void loadAccount();
-    place.go(place.to("mail", made.address));
     if (made.ignored_fields?.length) last.ignored = made;
-    else closeDialog();
+    else place.go(place.to("mail", made.address));
     say(`${made.address} is ready for mail.`);
   });
 }

@@ -101,7 +101,7 @@ await test("no serious finding of axe on any view, light and dark; nothing is wi
 
 await test("a password is set where the operator's link leads, once", async () => {
   await api("POST", "/api/auth/signup", null, { email: "bea@example.test", password: account.password });
-  const link = await need("reset-link bea@example.test");
+  const link = await need("admin account reset-link bea@example.test");
   const bad = "This password reset link is not valid: it is unknown, used or older than an hour. Ask for a new one";
   const p = await open();
   const set = async (at, password) => {

@@ -1,7 +1,7 @@
 // What people do every day: sign up, read, copy a code, send, answer, and the rest of the views.
 import { createServer } from "node:http";
 import { readFileSync } from "node:fs";
-import { account, api, assert, base, bot, desk, go, known, listening, noteRows, open, page, ready, row, said, smtp, test, token, until } from "./driver.mjs";
+import { account, api, assert, base, bot, desk, go, known, listening, need, noteRows, open, page, ready, row, said, smtp, test, token, until } from "./driver.mjs";
 import { deliver, invitation, mail } from "./smtp.mjs";
 
 await test("sign up, and stay signed in over a reload", async () => {
@@ -69,6 +69,23 @@ await test("make inboxes", async () => {
 });
 
 await ready();
+
+await test("what the plan left out of an inbox is said before it opens", async () => {
+  await need(`admin account set-plan ${account.email} free`);
+  await page.getByRole("button", { name: "New inbox" }).click();
+  await page.fill("dialog [name=prefix]", "small");
+  await page.fill("dialog [name=label]", "A label of mine");
+  await page.keyboard.press("Enter");
+  await page.locator("dialog li", { hasText: "label" }).waitFor();
+  await page.locator("dialog p", { hasText: "Free plan" }).waitFor();
+  await page.getByRole("button", { name: "All right" }).click();
+  await page.locator(".mails .who p", { hasText: "small@" }).waitFor();
+  await need(`admin account set-plan ${account.email} paid`);
+  await page.getByRole("button", { name: "Settings of this inbox" }).click();
+  await page.getByRole("button", { name: "Delete the inbox" }).click();
+  await page.locator("dialog").getByRole("button", { name: "Delete inbox" }).click();
+  await said("is deleted");
+});
 
 await test("mail appears by itself, soon", async () => {
   await go("#/mail/" + bot);
