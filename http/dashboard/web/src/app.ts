@@ -8,6 +8,7 @@ import * as boxes from "./inboxes";
 import * as keys from "./keys";
 import * as live from "./live";
 import * as mails from "./mail";
+import * as meeting from "./meeting";
 import * as place from "./place";
 import * as reader from "./reader";
 import * as sent from "./sent";
@@ -161,6 +162,7 @@ function enter() {
   live.start({
     happened: (e) => {
       void mails.happened(e);
+      meeting.happened(e);
       if (e.message_id === reader.open.id && e.inbox === reader.open.addr && e.event !== "message.received") void reader.load();
       sectionOf(place.here.view)?.happened?.(e);
     },

@@ -55,9 +55,8 @@ async function one(id: number) {
 // --- one meeting
 
 function show(m: Meeting) {
-  const current = { m };
   openDialog({ title: "Meeting", closed: () => place.here.id && place.stand(place.to("calendar", cal.addr)), body: () => {
-    const e = current.m, mine = e.source === "outbound", over = e.status === "cancelled";
+    const e = cal.list.items.find((x) => x.id === m.id) ?? m, mine = e.source === "outbound", over = e.status === "cancelled";
     return [over && el("p", null, chip("cancelled", "bad")), meeting.details(e),
       !mine && !over && e.my_status !== null ? meeting.answer(cal.addr, e, () => (void load(), closeDialog())) : null,
       mine && !over ? el("div.buttons", null, button("Change", () => edit(e)), button("Cancel the meeting", () => cancel(e), {}, "button.danger")) : null];

@@ -15,12 +15,14 @@ export const boxes = part(() => ({ list: paged<Inbox>(), q: "", single: null as 
 /** rowHeight is that of the style sheet. */
 const rowHeight = 58;
 
-// What is typed is looked for in the label; with an @ or a digit it is an address.
+// What is typed is looked for in labels, then at the begin of addresses: a cursor says in which of them.
 const fetchPage: Fetch<Inbox> = async (cursor) => {
-  const q = boxes.q.trim().toLowerCase();
-  const by = /[@\d.]/.test(q) ? { prefix: q.split("@")[0] } : { label: q };
-  const r = await api.get<{ inboxes: Inbox[]; next_cursor: string | null }>("/api/v1/inboxes" + query({ limit: 100, cursor, ...by }));
-  return { items: r.inboxes, next: r.next_cursor };
+  const q = boxes.q.trim().toLowerCase(), name = q.split("@")[0], address = /^[a-z\d._-]+$/.test(name), alone = address && q !== name;
+  const [by, at] = (cursor ?? (alone ? "prefix " : "label ")).split(" ");
+  const r = await api.get<{ inboxes: Inbox[]; next_cursor: string | null }>("/api/v1/inboxes" + query({ limit: 100, cursor: at, [by]: by === "prefix" ? name : q }));
+  const next = r.next_cursor ? `${by} ${r.next_cursor}` : by === "label" && address ? "prefix " : null;
+  const items = r.inboxes.filter((b) => alone || by === "label" || !b.label.toLowerCase().includes(q));
+  return items.length || !next ? { items, next } : fetchPage(next);
 };
 
 export const load = (keep = false) => reload(boxes.list, fetchPage, keep);

@@ -3,7 +3,7 @@ import type { VNode } from "snabbdom";
 import * as api from "./api";
 import { chip, el, full, isBusy, run, say, troubleOf, when, wrong, outside } from "./ui";
 import { changed, forgetting } from "./store";
-import type { Meeting, SaidMeeting } from "./wire";
+import type { Happening, Meeting, SaidMeeting } from "./wire";
 import * as words from "./words";
 
 export const statusWords: Record<string, string> = { accepted: "accepted", declined: "declined", tentative: "tentative", "needs-action": "has not answered" };
@@ -28,6 +28,12 @@ async function now(addr: string, id: number) {
 }
 
 forgetting(() => (current = new Map()));
+
+/** happened looks again at a meeting whose card was shown. */
+export function happened(e: Happening) {
+  const id = e.calendar_event?.id ?? 0;
+  if (current.has(e.inbox + " " + id)) void now(e.inbox, id);
+}
 
 /** card shows what a mail said of a meeting, and lets it be answered. */
 export function card(addr: string, e: SaidMeeting, sealed: boolean): VNode {

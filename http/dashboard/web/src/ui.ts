@@ -8,9 +8,10 @@ import * as words from "./words";
 export type Child = VNode | string | null | undefined | false;
 export type Attrs = Record<string, string | number | boolean | null | undefined>;
 
-/** el makes an element: el("button.main", {type: "submit"}, "Save"). A null attribute is left out. */
+/** el makes an element: el("button.main", {type: "submit"}, "Save"). A null attribute is left out; `key` tells it from its siblings. */
 export function el(sel: string, a: Attrs | null, ...children: (Child | Child[])[]): VNode {
-  return full(sel, a ? { attrs: present(a) } : {}, ...children);
+  const { key, ...attrs } = a ?? {};
+  return full(sel, { ...(key ? { key: String(key) } : {}), ...(a ? { attrs: present(attrs) } : {}) }, ...children);
 }
 
 export function present(a: Attrs): Record<string, string | number | boolean> {

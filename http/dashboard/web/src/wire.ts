@@ -79,5 +79,5 @@ export type Suppression = { email: string; inbox: string; message_id: number; re
 /** Happening is an event of the stream: the very body that a webhook gets. */
 export type Happening = {
   event: string; inbox: string; message_id?: number; from?: string | null; subject?: string | null; otp?: string | null;
-  received_at?: string; encrypted?: boolean; gone?: boolean;
+  received_at?: string; encrypted?: boolean; gone?: boolean; calendar_event?: { id: number | null } | null;
 };

@@ -80,6 +80,11 @@ await test("what the plan left out of an inbox is said before it opens", async (
   await page.locator("dialog p", { hasText: "Free plan" }).waitFor();
   await page.getByRole("button", { name: "All right" }).click();
   await page.locator(".mails .who p", { hasText: "small@" }).waitFor();
+  for (const [q, found] of [["smal", "small@"], ["the d", "desk@"], ["bot@", "bot@"], ["the", "bot@desk@"]]) {
+    await page.fill("#search-boxes", q);
+    await until(`“${q}” finds ${found}`, async () => (await page.locator('[data-list="boxes"] .address').allTextContents()).map((a) => a.replace(/@.*/, "@")).sort().join("") === found);
+  }
+  await page.fill("#search-boxes", "");
   await need(`admin account set-plan ${account.email} paid`);
   await page.getByRole("button", { name: "Settings of this inbox" }).click();
   await page.getByRole("button", { name: "Delete the inbox" }).click();
@@ -283,10 +288,17 @@ await test("an invitation is accepted", async () => {
 
 await test("a meeting is arranged, moved and cancelled; the feed link is there", async () => {
   await page.getByRole("button", { name: "New meeting" }).first().click();
+  await page.check("dialog [name=all_day]");
+  await page.locator("dialog [name=last]").waitFor();
+  assert((await page.inputValue("dialog [name=start]")) === (await page.inputValue("dialog [name=last]")), "the first day is not the last");
+  await page.uncheck("dialog [name=all_day]");
   await page.fill("dialog [name=title]", "Stand-up");
   await page.fill("dialog [name=attendees]", desk);
   await page.getByRole("button", { name: "Invite" }).click();
   await page.locator(".entry", { hasText: "Stand-up" }).click();
+  const theirs = await until("the guest has it", async () => (await api("GET", `/api/v1/inboxes/${desk}/calendar/events`, await token())).events.find((e) => e.title === "Stand-up"));
+  await api("POST", `/api/v1/inboxes/${desk}/calendar/events/${theirs.id}/rsvp`, await token(), { response: "tentative" });
+  await page.locator("dialog .guests", { hasText: "tentative" }).waitFor(); // while it is looked at
   await page.locator("dialog").getByRole("button", { name: "Change" }).click();
   await page.fill("dialog [name=location]", "Room 7");
   await page.locator("dialog").getByRole("button", { name: "Save and tell the guests" }).click();
