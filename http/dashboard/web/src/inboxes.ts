@@ -10,7 +10,8 @@ import { button, chip, closeDialog, code, confirm, copyButton, el, empty, field,
 import type { CreatedInbox, Domain, Inbox } from "./wire";
 import * as words from "./words";
 
-export const boxes = part(() => ({ list: paged<Inbox>(), q: "", single: null as Inbox | null }));
+/** q is what is typed, and searched the last that an answer is for. */
+export const boxes = part(() => ({ list: paged<Inbox>(), q: "", searched: "", single: null as Inbox | null }));
 
 /** rowHeight is that of the style sheet. */
 const rowHeight = 58;
@@ -20,6 +21,7 @@ const fetchPage: Fetch<Inbox> = async (cursor) => {
   const q = boxes.q.trim().toLowerCase(), name = q.split("@")[0], address = /^[a-z\d._-]+$/.test(name), alone = address && q !== name;
   const [by, at] = (cursor ?? (alone ? "prefix " : "label ")).split(" ");
   const r = await api.get<{ inboxes: Inbox[]; next_cursor: string | null }>("/api/v1/inboxes" + query({ limit: 100, cursor: at, [by]: by === "prefix" ? name : q }));
+  boxes.searched = q;
   const next = r.next_cursor ? `${by} ${r.next_cursor}` : by === "label" && address ? "prefix " : null;
   const items = r.inboxes.filter((b) => alone || by === "label" || !b.label.toLowerCase().includes(q));
   return items.length || !next ? { items, next } : fetchPage(next);
@@ -79,12 +81,12 @@ export function view(current: string, all: boolean): VNode {
           b.unread_count > 0 && el("b.count", { "aria-label": words.plural(b.unread_count, "unread mail") }, words.number(b.unread_count))),
         el("span.line.second", null, el("span.address", null, b.address), b.last_message_at && when(b.last_message_at)),
       ], { "aria-current": b.address === current && !all ? "true" : null }, "a.row")],
-      empty: empty("Nothing found", `No inbox matches “${boxes.q}”.`),
+      empty: empty("Nothing found", `No inbox matches “${boxes.searched}”.`),
     }));
 }
 
 /** none: there is nothing to be listed yet, and no search that hides it. */
-export const none = () => boxes.list.state === "ready" && !boxes.list.items.length && !boxes.q;
+export const none = () => boxes.list.state === "ready" && !boxes.list.items.length && !boxes.searched;
 
 /** welcome is what somebody sees who has no inbox. */
 export const welcome = () =>
