@@ -83,7 +83,7 @@ function list(): VNode {
 
 function suppressions(): VNode {
   const p = sent.blocked;
-  if (!p.items.length) return p.state === "failed" ? failed(p.error, enter) : p.state !== "ready" ? loading("addresses") : empty("No address", "An address that mail came back from for good is listed here, and nothing more is sent to it until you allow it.");
+  if (!p.items.length) return p.state === "failed" ? failed(p.error, enter) : p.state !== "ready" ? loading("addresses") : empty("Nothing came back", "An address that mail came back from for good is listed here, and nothing more is sent to it until you allow it.");
   return el("div.body", null, el("p", null, "Mail to these addresses came back for good, so nothing more is sent to them."),
     el("div.scroll", null, el("table", null, el("thead", null, el("tr", null, ...["Address", "What was said", "Since", ""].map((t) => el("th", { scope: "col" }, t)))),
       el("tbody", null, p.items.map((s) => el("tr", null, el("td", null, s.email), el("td", null, s.reason), el("td", null, when(s.at, words.long)),
