@@ -59,6 +59,7 @@ var messageFields = []messageField{
 	{"html", true, "null", appendHTML},
 	{"headers", true, "null", func(b []byte, e *messageJSON) []byte { return appendHeaders(b, e.content.Doc.Headers) }},
 	{"links", true, "[]", func(b []byte, e *messageJSON) []byte { return appendStrings(b, e.content.Doc.Links) }},
+	{"links_truncated", true, "", appendLinksTruncated},
 	{"attachments", true, "", appendAttachments},
 	{"calendar_event", true, "null", func(b []byte, e *messageJSON) []byte { return webhook.AppendSaid(b, e.content.Calendar) }},
 	{"spam", true, "", appendSpam},
@@ -132,6 +133,15 @@ func appendMessage(b []byte, e *messageJSON, set fieldSet) []byte {
 		}
 	}
 	return append(b, '}')
+}
+
+// appendLinksTruncated says that there were more links than are told; of other messages, and of sealed ones,
+// which tell none, nothing.
+func appendLinksTruncated(b []byte, e *messageJSON) []byte {
+	if e.meta.Sealed != nil || !e.content.Doc.LinksCut {
+		return b
+	}
+	return append(b, "true"...)
 }
 
 // weight is about what it takes to read the message and to show it.

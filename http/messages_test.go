@@ -191,6 +191,7 @@ func TestListFields(t *testing.T) {
 	w, address, key, latest := lone(t)
 	mail := full()
 	mail.Content.Doc.Text = strings.Repeat("x", listBodyBytes-1) + "é" // the é straddles the cut
+	mail.Content.Doc.LinksCut = true
 	w.deliver(address, mail)
 	list := "/api/v1/inboxes/" + address + "/messages"
 	first := func(query string) map[string]any {
@@ -199,6 +200,9 @@ func TestListFields(t *testing.T) {
 	m := first("")
 	if _, there := m["html"]; there || m["headers"] != nil || len(m) != len(messageFields)-2-4-2 { // four more on sent mail, two on sealed mail
 		t.Errorf("members of a list item: %v", m)
+	}
+	if m["links_truncated"] != true {
+		t.Errorf("links_truncated: %v", m["links_truncated"])
 	}
 	if body := m["body"].(string); len(body) != listBodyBytes-1 || m["truncated_body"] != true {
 		t.Errorf("body of %d bytes, truncated %v", len(body), m["truncated_body"])

@@ -37,6 +37,7 @@ type contentRecord struct {
 	Auth         *authRecord        `cbor:"22,keyasint,omitempty"`
 	Spam         *spamRecord        `cbor:"23,keyasint,omitempty"`
 	Calendar     *saidRecord        `cbor:"24,keyasint,omitempty"`
+	LinksCut     bool               `cbor:"25,keyasint,omitempty"`
 }
 
 // Mailboxes and headers are pairs without keys: a mail has many, and they won't grow.
@@ -86,7 +87,7 @@ func (r *contentRecord) from(c *inbox.Content, unread bool, auth *authRecord) {
 		Date: stampOf(d.Date), MessageID: d.MessageID, InReplyTo: d.InReplyTo, References: d.References,
 		Headers: convert(d.Headers, recordHeader), Text: d.Text, HTML: d.HTML, HasHTML: d.HasHTML,
 		Attachments: convert(d.Attachments, recordAttachment), Links: d.Links,
-		TextFromHTML: d.TextFromHTML, TextCut: d.TextCut, Degraded: d.Degraded, Unread: c.Unread || unread,
+		TextFromHTML: d.TextFromHTML, TextCut: d.TextCut, LinksCut: d.LinksCut, Degraded: d.Degraded, Unread: c.Unread || unread,
 	}
 	if !reflect.ValueOf(&c.OTP).Elem().IsZero() {
 		r.OTP = (*otpRecord)(&c.OTP)
@@ -105,7 +106,7 @@ func (r *contentRecord) content() *inbox.Content {
 		Date: r.Date.time(), MessageID: r.MessageID, InReplyTo: r.InReplyTo, References: r.References,
 		Headers: convert(r.Headers, headerRecord.header), Text: r.Text, HTML: r.HTML, HasHTML: r.HasHTML,
 		Attachments: convert(r.Attachments, attachmentRecord.attachment), Links: r.Links,
-		TextFromHTML: r.TextFromHTML, TextCut: r.TextCut, Degraded: r.Degraded,
+		TextFromHTML: r.TextFromHTML, TextCut: r.TextCut, LinksCut: r.LinksCut, Degraded: r.Degraded,
 	}, Unread: r.Unread}
 	if r.OTP != nil {
 		c.OTP = inbox.OTP(*r.OTP)

@@ -45,7 +45,7 @@ var (
 				return message.Attachment{ID: rapid.Int().Draw(t, "id"), Filename: genText.Draw(t, "file"), ContentType: genText.Draw(t, "type"),
 					Size: rapid.Int64().Draw(t, "size"), Truncated: rapid.Bool().Draw(t, "cut")}
 			}), 0, 3).Draw(t, "attachments")),
-			Links: genTexts.Draw(t, "links"), TextFromHTML: rapid.Bool().Draw(t, "b1"), TextCut: rapid.Bool().Draw(t, "b2"), Degraded: rapid.Bool().Draw(t, "b3"),
+			Links: genTexts.Draw(t, "links"), TextFromHTML: rapid.Bool().Draw(t, "b1"), TextCut: rapid.Bool().Draw(t, "b2"), Degraded: rapid.Bool().Draw(t, "b3"), LinksCut: rapid.Bool().Draw(t, "more links"),
 		}}
 		if rapid.Bool().Draw(t, "otp") {
 			c.Spam = &inbox.Spam{Score: rapid.Float64Range(-20, 2000).Draw(t, "score"), Required: rapid.Float64Range(0, 20).Draw(t, "required"), IsSpam: rapid.Bool().Draw(t, "is spam"),

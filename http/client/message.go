@@ -62,6 +62,7 @@ type Message struct {
 	HTML              string            `json:"html"`
 	Headers           map[string]Values `json:"headers"`
 	Links             []string          `json:"links"`
+	LinksTruncated    bool              `json:"links_truncated"` // there were more
 	Attachments       []Attachment      `json:"attachments"`
 	CalendarEvent     *Said             `json:"calendar_event"` // nil: the mail says nothing of a meeting
 	Spam              json.RawMessage   `json:"spam"`

@@ -54,6 +54,7 @@ type Document struct {
 
 	TextFromHTML bool // Text was made of HTML
 	TextCut      bool // Text was cut at MaxText
+	LinksCut     bool // there were more than Links holds
 	Degraded     bool // something could not be read; what could be is here
 }
 

@@ -232,17 +232,15 @@ func (r *reader) finish(view *html.View) {
 	doc.HTML, doc.HasHTML = r.html.String(), r.html.count > 0
 	doc.Degraded = doc.Degraded || r.html.cut
 	var links html.Links
-	if !doc.HasHTML {
+	switch {
+	case !doc.HasHTML:
 		links.AddText(doc.Text)
-		doc.Links = links.List()
-		return
-	}
-	if strings.TrimSpace(doc.Text) != "" {
+	case strings.TrimSpace(doc.Text) != "":
 		links.AddText(doc.Text)
 		html.Render(doc.HTML, html.Options{Links: &links, View: view})
-	} else {
+	default:
 		doc.Text, doc.TextCut = html.Render(doc.HTML, html.Options{Links: &links, Max: MaxText, Readable: true, View: view})
 		doc.TextFromHTML = true
 	}
-	doc.Links = links.List()
+	doc.Links, doc.LinksCut = links.List(), links.More()
 }

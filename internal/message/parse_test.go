@@ -310,8 +310,21 @@ func TestAtMostAThousandLinks(t *testing.T) {
 	for i := range 2 * html.MaxLinks {
 		fmt.Fprintf(&b, "http://x.example/%d ", i)
 	}
-	if got := Parse([]byte("A: b\n\n" + b.String())).Links; len(got) != html.MaxLinks || got[html.MaxLinks-1] != "http://x.example/999" {
-		t.Errorf("%d links", len(got))
+	many := b.String()
+	exactly, _, _ := strings.Cut(many, "http://x.example/1000 ")
+	for _, c := range []struct {
+		name, head, body string
+		cut              bool
+	}{
+		{"as many as there may be, some twice", "A: b", exactly + exactly, false},
+		{"more", "A: b", many, true},
+		{"of HTML", "Content-Type: text/html", "<p>" + exactly + `<a href="http://x.example/more">more</a>`, true},
+		{"of HTML, not more", "Content-Type: text/html", "<p>" + exactly + `<a href="http://x.example/1">one</a>`, false},
+	} {
+		doc := Parse([]byte(c.head + "\n\n" + c.body))
+		if got := doc.Links; len(got) != html.MaxLinks || got[html.MaxLinks-1] != "http://x.example/999" || doc.LinksCut != c.cut {
+			t.Errorf("%s: %d links, cut %v", c.name, len(got), doc.LinksCut)
+		}
 	}
 }
 

@@ -13,16 +13,23 @@ import (
 type Links struct {
 	list []string
 	seen map[string]struct{} // nil while list is short enough to be looked through
+	more bool                // than List has
 }
 
 // List is never changed again by what is added later.
 func (l *Links) List() []string { return l.list }
 
-// full reports that no more are wanted.
-func (l *Links) full() bool { return l == nil || len(l.list) >= MaxLinks }
+// More reports that there was one beyond MaxLinks.
+func (l *Links) More() bool { return l.more }
+
+// full reports that no more are wanted, not even to know of them.
+func (l *Links) full() bool { return l == nil || l.more }
 
 func (l *Links) add(url string) {
 	if l.full() || len(url) > maxLinkLen || l.has(url) {
+		return
+	}
+	if l.more = len(l.list) == MaxLinks; l.more {
 		return
 	}
 	url = strings.Clone(url) // a link must not keep the whole mail in memory
