@@ -2,6 +2,7 @@
 GO      ?= go
 FUZZ    ?= 30s
 CLONES  ?= 2000
+SOAK    ?= 8h
 ARGS    ?=
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 # Rules that start no goroutine: the race detector makes them twenty times slower and has nothing to
@@ -120,10 +121,8 @@ crash: ## CLONES crash clones, 20 kills of the real process under load, and 1,00
 	KILLS=20 $(GO) test -count=1 -timeout 30m -run 'Kill' ./cmd/inboxd
 	MOVES=1000 $(GO) test -count=1 -timeout 30m -run 'GroupsComeAndGo' ./actors
 
-soak: ## ten times what make crash and make fuzz do, and 10,000 seeds of the simulated node
-	$(MAKE) crash CLONES=20000
-	SIMULATION_SEEDS=10000 $(GO) test -count=1 -timeout 60m -run '^TestSimulation$$' ./actors
-	$(MAKE) fuzz FUZZ=300s
+soak: ## all that draws at random, for SOAK in all, 30m for example: clones, kills, failpoints, moves, simulation, each fuzz target; one summary
+	./.ci/soak $(SOAK)
 
 deps: ## unpacks what the tests use beside Go into .deps: Debian's packages and npm's; installs nothing
 	./.ci/deps

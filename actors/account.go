@@ -7,6 +7,7 @@ import (
 	"inboxd/actors/engine"
 	"inboxd/actors/hooks"
 	"inboxd/internal/account"
+	"inboxd/internal/failpoint"
 	"inboxd/internal/inbox"
 )
 
@@ -180,7 +181,10 @@ func (e *accountEntity) Commit() error {
 	if e.rows == nil {
 		return nil
 	}
-	return e.store.CommitAccount(e.rows)
+	failpoint.Here("account-decided")
+	err := e.store.CommitAccount(e.rows)
+	failpoint.Here("account-committed")
+	return err
 }
 
 // publish puts the principals that were asked for into the cache and then takes out those
@@ -213,6 +217,7 @@ func (e *accountEntity) Publish() {
 	if rows.Profile != nil && !rows.Profile.ClosingAt.IsZero() {
 		e.principals.revokeAll(e.id) // its keys are still in the store, and open nothing
 	}
+	failpoint.Here("account-published")
 }
 
 // tellMoved has inboxes ask again what they may hold.

@@ -8,6 +8,7 @@ import (
 
 	"inboxd/actors/engine"
 	"inboxd/internal/account"
+	"inboxd/internal/failpoint"
 	"inboxd/internal/inbox"
 	"inboxd/internal/ingest"
 	"inboxd/internal/partition"
@@ -248,7 +249,10 @@ func (e *inboxEntity) Commit() error {
 		}
 	}
 	e.rests = e.rests[:0]
-	return e.store.CommitInbox(e.rows)
+	failpoint.Here("inbox-decided")
+	err := e.store.CommitInbox(e.rows)
+	failpoint.Here("inbox-committed")
+	return err
 }
 
 // publish shows the state when it changed or was just loaded, and then passes its public
@@ -283,6 +287,7 @@ func (e *inboxEntity) Publish() {
 	if len(rows.Drop) > 0 {
 		e.lost(e.state.Account)
 	}
+	failpoint.Here("inbox-published")
 	rows.Clear()
 	cleared.Put(rows)
 }

@@ -15,6 +15,7 @@ import (
 
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
+	"inboxd/internal/often"
 	"inboxd/persist/persisttest"
 )
 
@@ -73,22 +74,20 @@ const (
 
 var errPower = errors.New("the power is gone")
 
-// TestSimulation plays seeds; SIMULATION_SEED plays one and shows what it does, SIMULATION_SEEDS so many.
+// TestSimulation plays seeds; SIMULATION_SEED plays one and shows what it does, SIMULATION_SEEDS so many, or for so long.
 func TestSimulation(t *testing.T) {
 	if seed := os.Getenv("SIMULATION_SEED"); seed != "" {
 		t.Log(strings.Join(simulate(t, must[uint64](t)(strconv.ParseUint(seed, 10, 64))), "\n"))
 		return
 	}
-	seeds := uint64(200)
+	seeds := 200
 	if testing.Short() {
 		seeds = 20
 	}
-	if n := os.Getenv("SIMULATION_SEEDS"); n != "" {
-		seeds = must[uint64](t)(strconv.ParseUint(n, 10, 64))
-	}
-	kinds := map[string]int{}
-	for seed := range seeds {
+	played, kinds := 0, map[string]int{}
+	for seed := range often.Times(t, "SIMULATION_SEEDS", seeds) {
 		trace := simulate(t, seed)
+		played++
 		for _, line := range trace {
 			what, _, _ := strings.Cut(line, " ")
 			kinds[what]++
@@ -101,8 +100,8 @@ func TestSimulation(t *testing.T) {
 		}
 	}
 	for _, what := range []string{"receive", "delete", "read", "burn", "pass", "passivate", "full", "crash", "fails"} {
-		if kinds[what] < int(seeds)/4 {
-			t.Errorf("%d times %s in %d seeds: %v", kinds[what], what, seeds, kinds)
+		if kinds[what] < played/4 {
+			t.Errorf("%d times %s in %d seeds: %v", kinds[what], what, played, kinds)
 		}
 	}
 	t.Log(kinds)

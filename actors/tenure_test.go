@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +17,7 @@ import (
 	"inboxd/internal/fault"
 	"inboxd/internal/follow"
 	"inboxd/internal/inbox"
+	"inboxd/internal/often"
 	"inboxd/internal/partition"
 	"inboxd/internal/webhook"
 	"inboxd/persist/persisttest"
@@ -104,10 +104,6 @@ func drawn(g partition.Group, form string) string {
 // lost, nothing that was refused is there, nothing is there twice or stale, and no goroutine is
 // left. MOVES sets how often.
 func TestGroupsComeAndGo(t *testing.T) {
-	moves := 25
-	if n, err := strconv.Atoi(os.Getenv("MOVES")); err == nil {
-		moves = n
-	}
 	before := runtime.NumGoroutine()
 	c := newComingAndGoing(t)
 	ctx, stop := context.WithCancel(t.Context())
@@ -121,10 +117,8 @@ func TestGroupsComeAndGo(t *testing.T) {
 	for i := range c.homes {
 		load.Go(func() { c.follow(ctx, i) })
 	}
-	for n := range moves {
-		c.move(c.of[rand.IntN(len(c.of))])
-		if t.Failed() {
-			t.Errorf("after %d moves", n+1)
+	for range often.Times(t, "MOVES", 25) {
+		if c.move(c.of[rand.IntN(len(c.of))]); t.Failed() {
 			break
 		}
 	}
@@ -142,7 +136,7 @@ func TestGroupsComeAndGo(t *testing.T) {
 	for _, b := range c.boxes {
 		told += len(b.told)
 	}
-	t.Logf("%d moves, %d commands acknowledged, %d refused", moves, told, c.moved.Load())
+	t.Logf("%d commands acknowledged, %d refused", told, c.moved.Load())
 	if told == 0 || c.moved.Load() == 0 {
 		t.Error("there was no load")
 	}

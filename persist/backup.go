@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"inboxd/internal/failpoint"
 	"inboxd/internal/fault"
 	"inboxd/persist/disk"
 )
@@ -46,6 +47,7 @@ func (s *Store) backup(dir string) error {
 	for _, step := range []func() error{
 		func() error { return s.copyFile(disk.HighWaterName, dir) },
 		func() error { return s.db.Checkpoint(fs.PathJoin(dir, disk.EngineName), pebble.WithFlushedWAL()) },
+		func() error { failpoint.Here("backup-copied"); return nil },
 		func() error { return s.blobs.link(fs.PathJoin(dir, disk.BlobsName)) },
 		func() error { return s.copyFile(disk.SecretName, dir, private) },
 		func() error { return disk.MarkCopy(fs, dir) },

@@ -3,9 +3,7 @@ package persist
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"reflect"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,17 +14,14 @@ import (
 	"inboxd/internal/calendar"
 	"inboxd/internal/icalendar"
 	"inboxd/internal/inbox"
+	"inboxd/internal/often"
 )
 
-// clones is how many crashes a test takes: CRASH_CLONES, 200 by default.
-func clones(t *testing.T) int {
-	if v := os.Getenv("CRASH_CLONES"); v != "" {
-		n, err := strconv.Atoi(v)
-		must(t, err)
-		return n
-	}
-	return 200
-}
+// clones is how many crashes a test takes, and what says more.
+const (
+	clones     = 200
+	moreClones = "CRASH_CLONES"
+)
 
 // promise is what one inbox's writer has been told, for the crash tests. Ids above acked
 // may be there or not; below dropped everything must be gone.
@@ -270,10 +265,9 @@ func checkRest(s *Store, fs vfs.FS, wants []seen) error {
 // TestCrashKeepsWhatWasAcknowledged lets writers run and clones the disk as a power loss
 // would leave it, with none, half or all of the unsynced bytes.
 func TestCrashKeepsWhatWasAcknowledged(t *testing.T) {
-	n := clones(t)
 	const perRun = 8 // an inbox's history is replayed at each clone, so it stays short
-	for run := 0; run*perRun < n; run++ {
-		crashRun(t, uint64(run), min(perRun, n-run*perRun))
+	for seed := range often.Runs(t, moreClones, clones, perRun) {
+		crashRun(t, seed, perRun)
 		if t.Failed() {
 			return
 		}

@@ -20,6 +20,7 @@ import (
 
 	"inboxd/internal/account"
 	"inboxd/internal/inbox"
+	"inboxd/internal/often"
 	"inboxd/persist/disk"
 )
 
@@ -62,19 +63,27 @@ func (a *acks) note(f func()) {
 // once or from there on. The run must end with a clean error, with an exit, or well; what
 // it was told is stored must be there afterwards.
 func TestEveryFailedWrite(t *testing.T) {
-	for _, sticky := range []bool{false, true} {
-		for n := int64(0); ; n++ {
-			f := &nth{n: n, sticky: sticky}
-			if err := failingRun(f); err != nil {
-				t.Fatalf("operation %d fails (sticky %v): %v", n, sticky, err)
-			}
-			if f.failed.Load() == 0 {
-				if n < 50 {
-					t.Fatalf("only %d operations were seen", n)
-				}
-				break
-			}
+	for range often.Runs(t, "FAILURE_LOOPS", 2, 2) {
+		for _, sticky := range []bool{false, true} {
+			failEach(t, sticky)
 		}
+	}
+}
+
+// failEach lets the first operation of a run fail, then the second of another, until a run has no so many.
+func failEach(t *testing.T, sticky bool) {
+	for n := int64(0); ; n++ {
+		f := &nth{n: n, sticky: sticky}
+		if err := failingRun(f); err != nil {
+			t.Fatalf("operation %d fails (sticky %v): %v", n, sticky, err)
+		}
+		if f.failed.Load() > 0 {
+			continue
+		}
+		if n < 50 {
+			t.Fatalf("only %d operations were seen", n)
+		}
+		return
 	}
 }
 
@@ -225,11 +234,11 @@ func TestBitFlips(t *testing.T) {
 	}
 	closeStore(t, s)
 	paths := dataFiles(t, mem)
-	rng := rand.New(rand.NewPCG(1, 2))
 	refused, failed, same := 0, 0, 0
-	for n := range 20 * len(paths) {
+	for n := range often.Times(t, "FLIPS", 20*len(paths)) {
+		rng := rand.New(rand.NewPCG(1, n))
 		fs := mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rng})
-		path := paths[n%len(paths)]
+		path := paths[n%uint64(len(paths))]
 		data, err := fs.UnsafeGetFileDataBuffer(path)
 		must(t, err)
 		bit := rng.IntN(8 * len(data))

@@ -16,6 +16,7 @@ import (
 
 	"inboxd/internal/account"
 	"inboxd/internal/inbox"
+	"inboxd/internal/often"
 	"inboxd/internal/webhook"
 	"inboxd/persist/disk"
 )
@@ -215,8 +216,8 @@ func TestDeliveryRoundTrip(t *testing.T) {
 // journal with its delivery; what was about to be sent when an attempt began is there with
 // its bytes; and what has ended does not come back.
 func TestCrashesKeepDeliveries(t *testing.T) {
-	rng := rand.New(rand.NewPCG(7, 7))
-	for clone := range clones(t) {
+	for clone := range often.Times(t, moreClones, clones) {
+		rng := rand.New(rand.NewPCG(7, clone))
 		fs := vfs.NewCrashableMem()
 		s, err := Open(folder, options(fs))
 		must(t, err)

@@ -6,6 +6,7 @@ import (
 
 	"inboxd/internal/account"
 	"inboxd/internal/dueline"
+	"inboxd/internal/failpoint"
 	"inboxd/internal/fault"
 	"inboxd/internal/webhook"
 )
@@ -148,7 +149,9 @@ func (s *Supervisor) try(c *call) {
 
 // make makes a call and hands its result to the recorder.
 func (s *Supervisor) make(c *call) {
+	failpoint.Here("call-taken")
 	a := s.post(c)
+	failpoint.Here("call-posted")
 	if c.ctx.Err() != nil {
 		s.finished(c.Attempt, c.at, dueline.Result{}) // interrupted: the lease stays
 		return

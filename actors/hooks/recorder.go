@@ -8,6 +8,7 @@ import (
 
 	"inboxd/actors/engine"
 	"inboxd/internal/account"
+	"inboxd/internal/failpoint"
 	"inboxd/internal/webhook"
 )
 
@@ -188,6 +189,9 @@ func (s *Supervisor) commit(id account.ID, b *batch) {
 		return
 	}
 	err := s.Store.CommitDeliveries(id, s.changes(b))
+	if len(b.results) > 0 {
+		failpoint.Here("call-recorded")
+	}
 	for _, l := range b.leases {
 		l.done <- err
 	}

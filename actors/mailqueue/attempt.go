@@ -13,6 +13,7 @@ import (
 	"inboxd/internal/deep"
 	"inboxd/internal/delivery"
 	"inboxd/internal/dueline"
+	"inboxd/internal/failpoint"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 )
@@ -311,7 +312,9 @@ func (q *Queue) handOver(ctx context.Context, j *job, c Consignment) []Handover 
 	q.line.Connects(j.Attempt, int64(len(c.Raw)))
 	q.mu.Unlock()
 	began := time.Now()
+	failpoint.Here("attempt-started")
 	out := q.Courier.Deliver(ctx, c)
+	failpoint.Here("handed-over")
 	q.counts.seconds.Between(began, time.Now())
 	if errors.Is(context.Cause(ctx), errHangs) && isTemporary(out) {
 		return allLater(c.Rcpts, "The mail server of "+c.Domain+" did not answer in time")

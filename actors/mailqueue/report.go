@@ -7,6 +7,7 @@ import (
 
 	"inboxd/internal/delivery"
 	"inboxd/internal/dueline"
+	"inboxd/internal/failpoint"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 )
@@ -66,6 +67,7 @@ func (q *Queue) report(ctx context.Context, t *task, reports []Handover, tried b
 			return err
 		}
 	}
+	failpoint.Here("result-committed")
 	q.logReports(t, reports, tried, !more)
 	return nil
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +17,7 @@ import (
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 	"inboxd/internal/ingest"
+	"inboxd/internal/often"
 	"inboxd/internal/sealed"
 	"inboxd/persist"
 )
@@ -127,18 +126,13 @@ func crashMail(address string, raw []byte) inbox.Receive {
 // TestCrashClones takes pictures of the disk as a power loss would leave it, while mail
 // comes in and goes, and holds each against what was acknowledged before the picture.
 func TestCrashClones(t *testing.T) {
-	clones := 40 // make crash takes 2,000
-	if n, err := strconv.Atoi(os.Getenv("CRASH_CLONES")); err == nil {
-		clones = n
-	}
-	const perRun = 20
+	const clones, perRun = 40, 20 // make crash takes 2,000
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 1))
-	for done := 0; done < clones; done += perRun {
-		crashRun(t, random, perRun)
-		if t.Failed() {
-			t.Fatalf("after %d clones", done+perRun)
+	for range often.Runs(t, "CRASH_CLONES", clones, perRun) {
+		if crashRun(t, random, perRun); t.Failed() {
+			return
 		}
 	}
 }

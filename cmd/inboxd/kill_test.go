@@ -4,86 +4,188 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"inboxd/internal/often"
 )
 
-// TestKillUnderLoad kills the real process at random moments while mail comes in, and
-// holds what is there afterwards against what was acknowledged. KILLS sets how often.
+// TestKillUnderLoad kills the real process at random moments while mail comes in, is read and is
+// deleted, and holds what is there afterwards against what was acknowledged. KILLS sets how often.
 func TestKillUnderLoad(t *testing.T) {
-	kills := 4
-	if n, err := strconv.Atoi(os.Getenv("KILLS")); err == nil {
-		kills = n
-	}
-	const inboxes, senders = 8, 8
-	dir := filepath.Join(t.TempDir(), "data")
-	s := launch(t, dir)
-	u := s.signUp(t, "me@example.test")
-	addresses := make([]string, inboxes)
-	for i := range addresses {
-		addresses[i] = u.inbox(t, fmt.Sprintf("box%d", i))
-	}
-	told := make([]map[string]bool, inboxes) // codes acknowledged, by inbox
-	ids := make([]map[float64]string, inboxes)
-	for i := range told {
-		told[i], ids[i] = map[string]bool{}, map[float64]string{}
-	}
-	var code atomic.Int64
-	code.Store(100_000)
-	for kill := range kills {
-		var mu sync.Mutex
-		var load sync.WaitGroup
-		var acknowledged atomic.Int64
-		for w := range senders {
-			load.Go(func() {
-				for n := 0; ; n++ {
-					i := (w + n) % inboxes
-					c := strconv.FormatInt(code.Add(1), 10)
-					if err := s.mail(addresses[i], c); err != nil {
-						return // killed
-					}
-					mu.Lock()
-					told[i][c] = true
-					mu.Unlock()
-					acknowledged.Add(1)
-				}
-			})
+	const perRun = 25 // an inbox is read whole after each kill, and holds 10,000 mails at most
+	k := &killing{t: t, dir: filepath.Join(t.TempDir(), "data")}
+	k.code.Store(100_000)
+	k.server = launch(t, k.dir)
+	k.user = k.server.signUp(t, "me@example.test")
+	for kill := range often.Times(t, "KILLS", 4) {
+		if len(k.boxes) == 0 || kill%perRun == 0 {
+			k.newBoxes()
 		}
-		goal := int64(20 + rand.IntN(400))
-		for deadline := time.Now().Add(20 * time.Second); acknowledged.Load() < goal && time.Now().Before(deadline); {
-			time.Sleep(time.Millisecond)
-		}
-		s.kill()
-		load.Wait()
-		s = launch(t, dir)
-		u.server = s
-		for i, address := range addresses {
-			checkLedger(t, u, address, told[i], ids[i])
+		k.underLoad(int64(20 + rand.IntN(400)))
+		k.server = launch(t, k.dir)
+		k.user.server = k.server
+		for _, b := range k.boxes {
+			b.check(t, k.user)
 		}
 		if t.Failed() {
-			t.Fatalf("after kill %d", kill+1)
+			return
 		}
 	}
-	t.Logf("%d kills, %d mails acknowledged", kills, total(told))
-}
-
-func total(told []map[string]bool) (n int) {
-	for _, m := range told {
-		n += len(m)
+	t.Logf("%d mails and %d deletions acknowledged, %d polls", k.told.Load(), k.gone.Load(), k.polls.Load())
+	if k.told.Load() == 0 || k.gone.Load() == 0 {
+		t.Error("there was no load")
 	}
-	return n
 }
 
-// checkLedger reads the whole inbox and compares: everything acknowledged is there once
-// and whole, and an id means the same mail as in every run before.
-func checkLedger(t *testing.T, u *user, address string, told map[string]bool, ids map[float64]string) {
+// killing is a server that is killed again and again.
+type killing struct {
+	t      *testing.T
+	dir    string
+	server *server
+	user   *user
+	boxes  []*killedBox
+	dying  atomic.Bool
+	code   atomic.Int64 // the last that was sent
+
+	told, gone, polls atomic.Int64
+}
+
+// killedBox is what was acknowledged of an inbox, over all lives of the server.
+type killedBox struct {
+	address string
+	newest  float64 // id that a poll has shown; of its one reader
+
+	mu    sync.Mutex
+	told  map[string]bool    // codes of mails
+	asked map[string]bool    // codes of mails whose deletion was asked for
+	gone  map[string]bool    // and acknowledged
+	ids   map[float64]string // what an id means
+}
+
+func (k *killing) newBoxes() {
+	k.boxes = nil
+	for range 8 {
+		address := k.user.inbox(k.t, fmt.Sprintf("box%d", k.code.Add(1)))
+		k.boxes = append(k.boxes, &killedBox{address: address, told: map[string]bool{}, asked: map[string]bool{}, gone: map[string]bool{}, ids: map[float64]string{}})
+	}
+}
+
+// underLoad returns when so many mails were acknowledged and the server is killed.
+func (k *killing) underLoad(goal int64) {
+	k.dying.Store(false)
+	goal += k.told.Load()
+	var load sync.WaitGroup
+	for w, b := range k.boxes {
+		load.Go(func() {
+			for n := w; k.send(k.boxes[n%len(k.boxes)]); n++ {
+			}
+		})
+		load.Go(func() {
+			for k.read(b) {
+			}
+		})
+	}
+	for deadline := time.Now().Add(20 * time.Second); k.told.Load() < goal && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+	k.dying.Store(true)
+	k.server.kill()
+	load.Wait()
+}
+
+// broke says whether something failed, which it may when the server is killed.
+func (k *killing) broke(what string, err error) bool {
+	if err != nil && !k.dying.Load() {
+		k.t.Errorf("%s: %v", what, err)
+	}
+	return err != nil
+}
+
+// send brings a mail, and says whether more can come.
+func (k *killing) send(b *killedBox) bool {
+	code := strconv.FormatInt(k.code.Add(1), 10)
+	if k.broke("a mail", k.server.mail(b.address, code)) {
+		return false
+	}
+	b.mu.Lock()
+	b.told[code] = true
+	b.mu.Unlock()
+	k.told.Add(1)
+	return true
+}
+
+// read polls, and deletes in part what it saw before: never the newest, so that no poll may show an older one than the
+// poll before, in this life of the server and in the next.
+func (k *killing) read(b *killedBox) bool {
+	a, err := k.server.call("GET", "/api/v1/inboxes/"+b.address+"/latest?fields=id,otp_code", map[string]string{"X-API-Key": k.user.key}, nil)
+	if k.broke("a poll", err) {
+		return false
+	}
+	k.polls.Add(1)
+	email, _ := a.body["email"].(map[string]any)
+	id, _ := email["id"].(float64)
+	if a.status != http.StatusOK || id < b.newest {
+		k.t.Errorf("%s: a poll shows %d %v, the one before %v", b.address, a.status, a.body, b.newest)
+		return false
+	}
+	before := b.newest
+	if b.newest = id; id == before || before == 0 || int64(id)%3 > 0 {
+		return true
+	}
+	return k.remove(b, before)
+}
+
+// remove deletes a mail that was shown.
+func (k *killing) remove(b *killedBox, id float64) bool {
+	path := fmt.Sprintf("/api/v1/inboxes/%s/messages/%d", b.address, int64(id))
+	a, err := k.server.call("GET", path, map[string]string{"X-API-Key": k.user.key}, nil)
+	if k.broke("a read", err) {
+		return false
+	}
+	email, _ := a.body["email"].(map[string]any)
+	code, _ := email["otp_code"].(string)
+	b.mu.Lock()
+	b.asked[code] = true
+	b.mu.Unlock()
+	if a, err = k.server.call("DELETE", path, map[string]string{"X-API-Key": k.user.key}, nil); k.broke("a deletion", err) {
+		return false
+	}
+	if a.status != http.StatusOK || code == "" {
+		k.t.Errorf("deletion of %v, code %q: %d %v", id, code, a.status, a.body)
+		return false
+	}
+	b.mu.Lock()
+	b.gone[code] = true
+	b.mu.Unlock()
+	k.gone.Add(1)
+	return true
+}
+
+// check holds an inbox against what was acknowledged of it.
+func (b *killedBox) check(t *testing.T, u *user) {
 	t.Helper()
-	found := map[string]int{}
+	left := map[string]bool{}
+	for code := range b.told {
+		left[code] = !b.asked[code]
+	}
+	found := checkLedger(t, u, b.address, left, b.ids)
+	for code := range b.gone {
+		if found[code] > 0 {
+			t.Errorf("%s: the mail with code %s was deleted and is back", b.address, code)
+		}
+	}
+}
+
+// checkLedger reads the whole inbox and compares: everything that must be there is, once, what may be
+// is once at most, and an id means the same mail as in every run before.
+func checkLedger(t *testing.T, u *user, address string, must map[string]bool, ids map[float64]string) (found map[string]int) {
+	t.Helper()
+	found = map[string]int{}
 	before := ""
 	for more := true; more; {
 		page := u.do(t, http.StatusOK, "GET", "/inboxes/"+address+"/messages?limit=200"+before, nil)
@@ -100,9 +202,10 @@ func checkLedger(t *testing.T, u *user, address string, told map[string]bool, id
 			before = fmt.Sprintf("&before=%d", int(id))
 		}
 	}
-	for c := range told {
-		if found[c] != 1 {
+	for c, there := range must {
+		if found[c] > 1 || there && found[c] == 0 {
 			t.Errorf("%s: the mail with code %s was acknowledged and is there %d times", address, c, found[c])
 		}
 	}
+	return found
 }

@@ -3,24 +3,20 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"inboxd/internal/often"
 )
 
 // TestKillsLoseNoSentMail kills the server at random while mail goes out, and holds what the
 // receiving side got against what was accepted: every 202 comes to a final status, has at
 // most one copy more than there were kills, and all copies of a mail are the same bytes.
 func TestKillsLoseNoSentMail(t *testing.T) {
-	kills := 4
-	if n, err := strconv.Atoi(os.Getenv("KILLS")); err == nil {
-		kills = n
-	}
 	var lines atomic.Uint64
 	far := receive(t, "127.0.0.1", "0", func(line string) string {
 		if strings.HasPrefix(line, "RCPT") && lines.Add(1)%7 == 0 {
@@ -35,7 +31,9 @@ func TestKillsLoseNoSentMail(t *testing.T) {
 	u := s.signUp(t, "me@example.test")
 	address := u.inbox(t, "agent")
 	ledger := map[int64]string{} // id → subject, of what was accepted
-	for n := range kills {
+	kills := 0
+	for n := range often.Times(t, "KILLS", 4) {
+		kills++
 		u.server = s
 		sendUntilKilled(t, u, address, n, ledger)
 		s = postal(t, dir, dns, far.port)
@@ -72,7 +70,7 @@ func TestKillsLoseNoSentMail(t *testing.T) {
 }
 
 // sendUntilKilled has callers send mail until the server is killed, some moments later.
-func sendUntilKilled(t *testing.T, u *user, address string, round int, ledger map[int64]string) {
+func sendUntilKilled(t *testing.T, u *user, address string, round uint64, ledger map[int64]string) {
 	t.Helper()
 	var mu sync.Mutex
 	var callers sync.WaitGroup

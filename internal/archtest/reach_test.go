@@ -17,6 +17,7 @@ var noRules = map[string]string{
 	"internal/resolve/dnstest": "a server for tests",
 	"internal/spam":            "asks a scanner over HTTP or TCP, by the clock",
 	"internal/spam/spamtest":   "a scanner for tests",
+	"internal/often":           "for tests that try for as long as they are told",
 	"internal/toolserver":      "calls the service and serves a protocol, by the clock",
 	"internal/archtest":        "tests alone",
 	"internal/archtest/house":  "a program that counts",
