@@ -9,7 +9,7 @@ func (p *page) joint(ln *text.Line, k int32) (joined bool, from int32) {
 	c0 := k
 	for k--; k >= ln.First; k-- {
 		t := &p.Tokens[k]
-		if t.Class == text.ClassIs || t.Class == text.ClassOf && (k > ln.First && p.Tokens[k-1].Class == text.ClassIs || k == c0-1 && p.copula(t)) {
+		if t.Class == text.ClassIs || t.Class == text.ClassOf && p.links(ln, k, c0) {
 			return true, k // "is", "é o", "est le"
 		}
 		if t.Kind != text.KindPunct {
@@ -27,6 +27,14 @@ func (p *page) joint(ln *text.Line, k int32) (joined bool, from int32) {
 		}
 	}
 	return false, k
+}
+
+// links tells an article that means "is" here: behind another "is", or by itself directly before token c.
+func (p *page) links(ln *text.Line, k, c int32) bool {
+	if k > ln.First && p.Tokens[k-1].Class == text.ClassIs {
+		return true
+	}
+	return k == c-1 && p.copula(&p.Tokens[k])
 }
 
 // copula tells words that mean "is" in one language and "your" or "the" in another.
@@ -66,7 +74,9 @@ func (p *page) caption(li int32) bool {
 	ln, nouns := &p.Lines[li], 0
 	for k := ln.First; k < ln.Last; k++ {
 		switch t := &p.Tokens[k]; {
-		case t.Kind == text.KindPunct && k+1 == ln.Last && p.Lower[t.Start] == ':', t.Kind == text.KindPunct && p.Lower[t.Start] == '\'', t.Class == text.ClassOf && k > ln.First:
+		case t.Kind == text.KindPunct && k+1 == ln.Last && p.Lower[t.Start] == ':':
+		case t.Kind == text.KindPunct && p.Lower[t.Start] == '\'':
+		case t.Class == text.ClassOf && k > ln.First:
 		case t.Kind == text.KindWord && (t.Class == text.ClassNone || t.Class == text.ClassAccount || t.Class == text.ClassHarmless):
 			nouns++
 		default:

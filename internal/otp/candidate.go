@@ -170,7 +170,10 @@ func (p collector) column(li int32) (c candidate, lines int32) {
 	if letters > 0 {
 		c.form = formMixed
 	}
-	if size == 1 && (digits == 0 || int(c.n) < minCode || p.counts(&c)) || size > 1 && (digits != 2 || c.n > 8) {
+	if size > 1 && digits == 2 && c.n <= 8 {
+		return c, lines
+	}
+	if size > 1 || digits == 0 || int(c.n) < minCode || p.counts(&c) {
 		return candidate{}, 0
 	}
 	return c, lines
@@ -218,7 +221,7 @@ func (p collector) mixed(k int32) (c candidate) {
 		}
 	}
 	c = candidate{page: p.page, first: k, last: k, form: formMixed}
-	if letters <= 2 && hyphens > 0 && raw[0] <= 'Z' && raw[letters] == '-' && digits >= minCode && !text.IsDigit(raw[0]) {
+	if capital(raw[0]) && letters <= 2 && raw[letters] == '-' && digits >= minCode {
 		var g groups
 		g.add(raw[letters+1:])
 		if g.even() && digits <= 8 {
@@ -234,7 +237,11 @@ func (p collector) mixed(k int32) (c candidate) {
 	if i := digits + hyphens; hyphens == 1 && i < 4 && raw[digits] == '-' && raw[i] >= 'a' {
 		return candidate{} // "8-character"
 	}
-	if n := letters + digits; n < minCode || n > 12 && !(hyphens > 1 && n < 15) || hyphens > 3 || !c.add(raw) {
+	most := 12
+	if hyphens > 1 {
+		most = 14
+	}
+	if n := letters + digits; n < minCode || n > most || hyphens > 3 || !c.add(raw) {
 		return candidate{}
 	}
 	return c

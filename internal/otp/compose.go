@@ -142,8 +142,11 @@ func (p labels) equals(ln *text.Line, k int32) {
 		return
 	}
 	for i := max(ln.First+1, k-4); i+1 < min(ln.Last, k+8); i++ {
-		t := &p.Tokens[i]
-		if string(p.Lower[t.Start:t.End]) == "to" && (i > k && p.MayStart(i+1) || i < k && p.MayStart(i-1)) {
+		t, beside := &p.Tokens[i], i+1
+		if i < k {
+			beside = i - 1
+		}
+		if string(p.Lower[t.Start:t.End]) == "to" && p.MayStart(beside) {
 			t.Class = text.ClassIs
 		}
 	}

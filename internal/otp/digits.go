@@ -30,9 +30,13 @@ func (g *groups) add(b []byte) {
 
 // even tells groups as codes have them: 482 913, 48-29-13, 4829 1300.
 func (g *groups) even() bool {
-	return g.n == 1 && g.total >= minCode && g.total <= maxCode ||
-		g.n > 1 && g.size >= 2 && g.size <= 5 && g.total >= 6 && g.total <= maxCode ||
-		g.n >= minCode && g.size == 1 && g.total <= maxCode
+	switch {
+	case g.n == 1:
+		return text.Between(g.total, minCode, maxCode)
+	case g.size == 1:
+		return g.n >= minCode && g.total <= maxCode
+	}
+	return text.Between(g.size, 2, 5) && text.Between(g.total, 6, maxCode)
 }
 
 // number reads digits, in groups or not. What has the form of a telephone or card number
@@ -54,10 +58,10 @@ func (p collector) number(ln *text.Line, k int32) (c candidate, next int32) {
 		last, i = j, j
 	}
 	switch {
-	case p.Length(k) > 24, p.phonePrefix(ln, k), all.n > 2 && all.total > maxCode && all.size > 1:
+	case p.Length(k) > 24, p.phonePrefix(ln, k), p.keyed(ln, k), all.n > 2 && all.total > maxCode && all.size > 1:
 		return c, last + 1
 	case all.even(), all.n == 2 && (p.local(k, &all) || p.uneven(ln, k, last, &all)):
-	case g.n == 1 && g.total >= 5 && g.total <= maxCode || last == k && g.even():
+	case g.n == 1 && text.Between(g.total, 5, maxCode), last == k && g.even():
 		last = k // a whole code, and another number behind it
 	case all.total >= 9 || all.hyphens || last == k:
 		return c, last + 1
@@ -82,7 +86,7 @@ func (p collector) number(ln *text.Line, k int32) (c candidate, next int32) {
 
 // uneven tells "4829 13." at the end of a sentence or a line: one code in two groups of different length.
 func (p collector) uneven(ln *text.Line, k, last int32, all *groups) bool {
-	if all.total != 6 && all.total != 8 || p.Length(k) < 2 || p.Length(last) < 2 || last != k+1 {
+	if all.total != 6 && all.total != 8 || last != k+1 || min(p.Length(k), p.Length(last)) < 2 {
 		return false
 	}
 	return last+1 >= ln.Last || p.Tokens[last+1].Kind == text.KindPunct && p.pause(&p.Tokens[last+1], last+1, ln) >= sentence
@@ -130,4 +134,16 @@ func (p collector) phonePrefix(ln *text.Line, k int32) bool {
 		return k-2 >= ln.First && p.Tokens[k-2].Kind == text.KindNumber && p.Length(k-2) <= 5
 	}
 	return false
+}
+
+// keyed tells the number of a key that hangs at its project: "SEC-4829", but not "OTP-4829".
+func (p collector) keyed(ln *text.Line, k int32) bool {
+	if k < ln.First+2 || p.Tokens[k].Gap || p.Tokens[k-1].Gap || p.Lower[p.Tokens[k-1].Start] != '-' {
+		return false
+	}
+	w := &p.Tokens[k-2]
+	if w.Kind != text.KindWord || w.Class.Label() {
+		return false
+	}
+	return w.End-w.Start > 1 && capital(p.Plain[w.Start]) && capital(p.Plain[w.End-1])
 }

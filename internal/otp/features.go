@@ -2,6 +2,7 @@ package otp
 
 import (
 	_ "embed"
+	"slices"
 
 	"inboxd/internal/otp/concept"
 	"inboxd/internal/otp/model"
@@ -20,6 +21,12 @@ var base = func() []feature {
 		of("bias", "Every candidate.", []string{"", "yes"}, func(*view) int { return 1 }),
 		of("form", "Of what a candidate is made, and how long it is.", formNames, func(v *view) int {
 			return 1 + int(v.c.form)*7 + max(0, model.Step(int(v.c.n), 4, 5, 6, 7, 8, 9))
+		}),
+		of("kind", "Of what it is made, roughly.", []string{"", "digits4", "digits6", "digits8", "digits", "mixed", "letters"}, func(v *view) int {
+			if v.c.form == formDigits {
+				return 1 + model.Step(int(v.c.n), 4, 6, 8)
+			}
+			return 5 + bit(v.c.form != formMixed)
 		}),
 		model.Yes("own", "It stands alone on its line.", func(v *view) bool { return v.c.own }),
 		model.Yes("split", "It is written in groups.", func(v *view) bool { return v.c.split }),
@@ -77,6 +84,18 @@ var base = func() []feature {
 			}
 			return 1 + model.Step(v.enter-1, 0, 1, 4)
 		}),
+		of("entered", "How many words before or behind it somebody is told to enter something.", []string{"", "0", "1", "2-4", "far"}, func(v *view) int {
+			n := v.enter
+			if n == 0 || v.enterR > 0 && v.enterR < n {
+				n = v.enterR
+			}
+			if n == 0 {
+				return 0
+			}
+			return 1 + model.Step(n-1, 0, 1, 4)
+		}),
+		model.Yes("means", "It is what confirms: verify it with 482913.", (*view).means),
+		of("company", "How many words its sentence has besides it.", []string{"", "0", "1-2", "3-5", "6-9", "more"}, func(v *view) int { return 1 + model.Step(v.company(v.c), 0, 2, 5, 9) }),
 		of("lineup", "What the line above is.", lineNames, func(v *view) int { return int(v.lineUp) }),
 		of("linedown", "What the line below is.", lineNames, func(v *view) int { return int(v.lineDown) }),
 		model.Yes("before-other", "Something else is announced between it and the word for code before it.", func(v *view) bool { return v.before.other }),
@@ -134,8 +153,9 @@ var base = func() []feature {
 	return all
 }()
 
-// crosses are pairs of features that say more together.
-var crosses = [][2]string{
+// crosses are pairs of features that say more together: what a candidate is made of and how long its sentence is
+// with everything, and those that follow.
+var crosses = append(broad("kind", "company"), [][2]string{
 	{"near", "m-subject"},
 	{"near", "m-entering"},
 	{"near", "m-others"},
@@ -168,7 +188,6 @@ var crosses = [][2]string{
 	{"enter", "m-subjectverify"},
 	{"sender", "m-expiry"},
 	{"sender", "row"},
-	{"sender", "form"},
 	{"before-class", "m-goods"},
 	{"before-class", "m-expiry"},
 	{"before", "m-subjectverify"},
@@ -177,7 +196,19 @@ var crosses = [][2]string{
 	{"m-stale", "before-joined"},
 	{"before", "owned"},
 	{"after", "called"},
-	{"source", "form"},
 	{"source", "m-strength"},
 	{"m-verify", "m-goods"},
+	{"entered", "m-subjectverify"},
+}...)
+
+// broad pairs features with all others.
+func broad(names ...string) (pairs [][2]string) {
+	for i, name := range names {
+		for _, f := range base[1:] {
+			if f.Name != "form" && !slices.Contains(names[:i+1], f.Name) {
+				pairs = append(pairs, [2]string{name, f.Name})
+			}
+		}
+	}
+	return pairs
 }

@@ -47,6 +47,14 @@ func TestFeatures(t *testing.T) {
 		{"below=strong,1,own", "", "482913\nand that is, as we have told you, your verification code for today"},
 		{"linedown=label", "", "482913\nis your verification code"},
 		{"enter=0", "", "enter 482913 as the code"},
+		{"entered=0", "", "482913 eingeben, der Code"},
+		{"means=yes", "", "Your code: verify it with 482913."},
+		{"means=yes", "", "The code to verify it with:\n482913"},
+		{"company=1-2", "", "Here is the code you asked for. It is 482913."},
+		{"kind=digits6", "", "code 482913"},
+		{"kind=mixed", "", "code K7Q2MX"},
+		{"compared=yes", "", "const code = 482913;"},
+		{"column=under", "", "Account\nCode\nValid until\nkim\n482913\n08:40\nEnter the code to sign in."},
 		{"source=subject", "Your code is 482913", ""},
 		{"row=1", "", "Your code is 482913"},
 		{"near=strong", "", "Verification code: 482913"},
@@ -83,6 +91,15 @@ func TestFeatures(t *testing.T) {
 	for _, f := range base {
 		if !strings.HasSuffix(f.Says, ".") || len(f.Values) < 2 {
 			t.Errorf("%s: %q, values %q", f.Name, f.Says, f.Values)
+		}
+	}
+}
+
+// The number of a key that hangs at its project is no candidate; one that hangs at a word for code is.
+func TestKeysAreNoCodes(t *testing.T) {
+	for written, want := range map[string]int{"SEC-4829": 0, "DAY-482913": 0, "OTP-4829": 1, "PIN-482913": 1} {
+		if all, _ := explained(Input{Text: written + ": the login code"}); len(all) != want {
+			t.Errorf("%s: %v", written, all)
 		}
 	}
 }

@@ -21,7 +21,10 @@ func year(c *candidate) bool {
 // withYear tells 2026-7714: the number of a document.
 func withYear(c *candidate) bool {
 	year := func(s []byte) bool { return s[0] == '1' && s[1] == '9' || s[0] == '2' && s[1] == '0' }
-	return c.form == formDigits && c.split && c.n > 6 && (year(c.text[:2]) || year(c.text[c.n-4:]))
+	if c.form != formDigits || !c.split || c.n <= 6 {
+		return false
+	}
+	return year(c.text[:2]) || year(c.text[c.n-4:])
 }
 
 // date tells 20260331, 31032026 and 31-03-26.
@@ -34,8 +37,11 @@ func date(c *candidate) bool {
 	month := func(i int) bool { return two(i) >= 1 && two(i) <= 12 }
 	dayMonth := func(i int) bool { return day(i) && month(i+2) || month(i) && day(i+2) }
 	century := func(i int) bool { return two(i) == 19 || two(i) == 20 }
+	if c.n == 8 && century(0) && month(4) && day(6) {
+		return true
+	}
 	if c.n == 8 {
-		return century(0) && month(4) && day(6) || century(4) && dayMonth(0)
+		return century(4) && dayMonth(0)
 	}
 	t := &c.page.Tokens[c.first]
 	if c.first != c.last || t.End-t.Start != 8 {

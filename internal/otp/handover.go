@@ -48,8 +48,10 @@ func (p vetoer) numberedThing(c *candidate) bool {
 	ln, labelled := &p.Lines[c.line], false
 	for k := c.first - 1; k > ln.First && k > c.first-9; k-- {
 		t := &p.Tokens[k]
-		labelled = labelled || t.Class.Label()
-		if !labelled || t.Kind != text.KindNumber || p.Length(k) > 3 || p.Tokens[k-1].Kind != text.KindWord || !t.Gap && p.Lower[p.Tokens[k-1].Start] < 0xE0 {
+		if labelled = labelled || t.Class.Label(); !labelled || t.Kind != text.KindNumber || p.Length(k) > 3 {
+			continue
+		}
+		if p.Tokens[k-1].Kind != text.KindWord || !t.Gap && p.Lower[p.Tokens[k-1].Start] < 0xE0 {
 			continue
 		}
 		q := p.Tokens[k-1].Class
@@ -74,6 +76,9 @@ func (p vetoer) masked(ln *text.Line, c *candidate) bool {
 		}
 		marks++
 	}
+	if marks > 4 && p.Lower[p.Tokens[c.first-1].Start] == '.' {
+		return false // "Code ........ 7719"
+	}
 	if marks >= 2 && (c.n <= 5 || !p.Tokens[c.first].Gap) {
 		return !p.emphasized(ln, c, marks)
 	}
@@ -94,19 +99,35 @@ func (p vetoer) emphasized(ln *text.Line, c *candidate, marks int) bool {
 
 // compared tells "code == 482913": a piece of a program.
 func (p vetoer) compared(ln *text.Line, c *candidate) bool {
-	k := c.first - 2
+	k, end := c.first-2, c.last+1
+	if k >= ln.First && end < ln.Last && p.Lower[p.Tokens[k+1].Start] == '=' && p.Lower[p.Tokens[end].Start] == ';' {
+		return true // code = 482913;
+	}
 	if k >= ln.First && p.Lower[p.Tokens[k+1].Start] == '"' {
 		if p.Lower[p.Tokens[k].Start] == ':' && bytes.IndexByte(p.Lower[max(ln.Start, p.Tokens[k].Start-64):p.Tokens[k].Start], '{') >= 0 {
 			return true // {"code": "482913"}
 		}
 		k--
 	}
-	if k >= ln.First && k+1 < c.first-1 && p.Lower[p.Tokens[k+1].Start] == '=' && !p.Tokens[k+1].Gap && !p.Tokens[k+2].Gap && !p.Tokens[c.first].Gap {
+	if k < ln.First {
+		return false
+	}
+	if k+1 < c.first-1 && p.Lower[p.Tokens[k+1].Start] == '=' && p.tight(k+1, c.first) {
 		return true // code="482913"
 	}
-	if k < ln.First || p.Tokens[k+1].Gap || p.Tokens[k].Kind != text.KindPunct || p.Lower[p.Tokens[k+1].Start] != '=' {
+	if p.Tokens[k+1].Gap || p.Tokens[k].Kind != text.KindPunct || p.Lower[p.Tokens[k+1].Start] != '=' {
 		return false
 	}
 	b := p.Lower[p.Tokens[k].Start]
 	return b == '=' || b == '!'
+}
+
+// tight tells whether no blank stands before any of the tokens first to last.
+func (p *page) tight(first, last int32) bool {
+	for k := first; k <= last; k++ {
+		if p.Tokens[k].Gap {
+			return false
+		}
+	}
+	return true
 }

@@ -11,8 +11,7 @@ func (p collector) capitals(ln *text.Line, k int32) (c candidate, next int32) {
 	if !p.upper(k) || !c.add(p.Raw(k)) {
 		return candidate{}, k + 1
 	}
-	if n := p.Length(k); k+2 < ln.Last && (n == 3 || n == 4) && p.Length(k+2) == n && p.upper(k+2) &&
-		p.Lower[p.Tokens[k+1].Start] == '-' && !p.Tokens[k+1].Gap && !p.Tokens[k+2].Gap {
+	if n := p.Length(k); p.halves(ln, k) {
 		c.add([]byte{'-'})
 		c.add(p.Raw(k + 2))
 		c.last, c.split = k+2, true
@@ -23,6 +22,15 @@ func (p collector) capitals(ln *text.Line, k int32) (c candidate, next int32) {
 		return candidate{}, k + 1
 	}
 	return c, c.last + 1
+}
+
+// halves tells "XKJ-BVT", of which k is the first token.
+func (p collector) halves(ln *text.Line, k int32) bool {
+	if k+2 >= ln.Last || p.Lower[p.Tokens[k+1].Start] != '-' || !p.tight(k+1, k+2) {
+		return false
+	}
+	n := p.Length(k)
+	return text.Between(n, 3, 4) && p.Length(k+2) == n && p.upper(k+2)
 }
 
 func (p *page) upper(k int32) bool {

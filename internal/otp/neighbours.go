@@ -113,9 +113,12 @@ func (v *view) findColumn() {
 	}
 }
 
-// cell tells a line that may be the cell of a table.
+// cell tells a line that may be the cell of a table: a few words, and no sentence.
 func (v *view) cell(li int32) bool {
 	ln := &v.Lines[li]
+	if ln.Words > 2 && v.signs[ln.Last-1] == signPeriod {
+		return false
+	}
 	return ln.Words <= 5 && !ln.Colon && !ln.Footer
 }
 

@@ -68,13 +68,16 @@ func (p *page) called(c *candidate) bool {
 	if n := c.last + 1; p.upper2(k) && p.Lower[p.Tokens[min(n, int32(len(p.Tokens))-1)].Start] == ':' {
 		return true // "PR 482913: ..."
 	}
-	return t.Class == text.ClassAccount || t.Class == text.ClassNone && t.End-t.Start > 3 && b >= 'a' && b <= 'z'
+	return t.Class == text.ClassAccount || t.Class == text.ClassNone && t.End-t.Start > 3 && text.Between(b, 'a', 'z')
 }
 
 // numberOf tells the "lot" of "lot number".
 func (p *page) numberOf(k int32) bool {
 	t := &p.Tokens[k]
-	return t.Kind == text.KindWord && (t.Class == text.ClassNone || t.Class == text.ClassAccount) && t.End-t.Start > 2 && !p.countWord(k)
+	if t.Kind != text.KindWord || t.End-t.Start <= 2 || p.countWord(k) {
+		return false
+	}
+	return t.Class == text.ClassNone || t.Class == text.ClassAccount
 }
 
 func capital(b byte) bool { return b >= 'A' && b <= 'Z' }

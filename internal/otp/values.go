@@ -87,7 +87,7 @@ func seen(set uint64, classes ...text.Class) bool {
 	return false
 }
 
-var seenClasses = []text.Class{text.ClassConfirm, text.ClassEnter, text.ClassOther, text.ClassPaper, text.ClassBy, text.ClassSpoilt}
+var seenClasses = []text.Class{text.ClassConfirm, text.ClassEnter, text.ClassOther, text.ClassPaper, text.ClassBy, text.ClassSpoilt, text.ClassStale}
 
 func mix(v *view) int {
 	c := v.c

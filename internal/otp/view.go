@@ -40,6 +40,7 @@ type view struct {
 	above, below     tie
 	seenL, seenR     uint64 // classes of the sentence before and behind it
 	enter            int    // words to the verb "enter" before it, 0 for none
+	enterR           int    // ... and behind it
 	lineUp, lineDown lineKind
 	column           int         // see findColumn
 	order            int         // which candidate of the page it is
@@ -112,7 +113,7 @@ func (v *view) walkLeft() {
 				return
 			}
 			crossed = true
-		case s >= signWeak && s <= signStrong || s == signPlural && joined && dist == 0:
+		case text.Between(s, signWeak, signStrong), s == signPlural && joined && dist == 0:
 			t.strength, t.dist, t.joined, t.crossed = uint8(s-signWeak)+1, dist, joined, crossed
 			if s == signPlural {
 				t.strength = 1
@@ -186,6 +187,11 @@ func (v *view) walkRight() {
 			dist++
 		case s >= sign(text.ClassOther) && s <= sign(text.ClassMeeting):
 			t.other = true
+			dist++
+		case s == sign(text.ClassEnter):
+			if v.enterR == 0 && !crossed {
+				v.enterR = dist + 1
+			}
 			dist++
 		case s < signColon:
 			dist += int(v.Tokens[k].Weight)

@@ -219,6 +219,15 @@ func (x *lexicon) in(b []byte, inside int) (all Set) {
 	return all
 }
 
+// at tells whether b begins with the pattern.
+func (p *pattern) at(b []byte) bool {
+	n := len(p.word)
+	if len(b) < n || string(b[:n]) != p.word {
+		return false
+	}
+	return !p.whole || len(b) == n || !letter(b[n])
+}
+
 // longest finds the longest pattern at b[i]; short ones only where a word starts.
 func (x *lexicon) longest(b []byte, i int, starts bool) (best *pattern) {
 	from := eight(b, i)
@@ -228,8 +237,7 @@ func (x *lexicon) longest(b []byte, i int, starts bool) (best *pattern) {
 			bucket := x.buckets[key]
 			for k := range bucket {
 				p := &bucket[k]
-				if end := i + len(p.word); (best == nil || len(p.word) > len(best.word)) && len(b) >= end && string(b[i:end]) == p.word &&
-					(!p.whole || len(b) == end || !letter(b[end])) {
+				if (best == nil || len(p.word) > len(best.word)) && p.at(b[i:]) {
 					best = p
 				}
 			}

@@ -14,6 +14,7 @@ import (
 	"inboxd/internal/message"
 	"inboxd/internal/message/html"
 	"inboxd/internal/otp/concept"
+	"inboxd/internal/otp/model"
 	"inboxd/internal/otp/model/train"
 )
 
@@ -203,7 +204,7 @@ func TestWeights(t *testing.T) {
 	}
 	names := links.Names()
 	left := func(part func(*train.Example) string) []train.Outcome {
-		return whole(train.LeaveOut(all, len(names), part))
+		return whole(train.LeaveOut(all, names, part))
 	}
 	families := left(func(e *train.Example) string { return e.Family })
 	batches := left(func(e *train.Example) string { f, _, _ := strings.Cut(e.Family, " "); return f })
@@ -216,8 +217,12 @@ func TestWeights(t *testing.T) {
 	}
 	train.Misses(t, "family", families, threshold)
 	train.Misses(t, "language", tongues, threshold)
-	weights := train.Weights(all, len(names), func(*train.Example) bool { return true })
-	if err := os.WriteFile("weights.txt", train.File(digest(all), names, weights, threshold, train.Curve(families)), 0o644); err != nil {
+	weights := train.Weights(all, names, func(*train.Example) bool { return true })
+	file := train.File(digest(all), names, weights, threshold, train.Curve(families))
+	right := model.New(features(), crosses, string(file)).Right
+	train.Sure(t, "leave-family-out", families, threshold, right)
+	train.Sure(t, "leave-language-out", tongues, threshold, right)
+	if err := os.WriteFile("weights.txt", file, 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

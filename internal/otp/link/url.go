@@ -149,7 +149,8 @@ func (r *addressReader) word(part string) {
 	r.words = append(r.words, ' ')
 	for i := range len(part) {
 		c := part[i]
-		if 'A' <= c && c <= 'Z' && i > 0 && 'a' <= part[i-1] && part[i-1] <= 'z' || c == '.' {
+		hump := i > 0 && text.Between(c, 'A', 'Z') && text.Between(part[i-1], 'a', 'z')
+		if hump || c == '.' {
 			r.words = append(r.words, ' ')
 		}
 		r.words = append(r.words, c)
@@ -240,9 +241,15 @@ func opaque(s string) secrecy {
 	switch n := letters + numbers; {
 	case letters == 0 && numbers >= 5:
 		return digits
-	case n >= 16 && (numbers >= 2 || upper >= 4 && upper < letters) && other <= n/3:
+	case other > n/3:
+		return open
+	case n >= 16 && (numbers >= 2 || upper >= 4 && upper < letters):
 		return long
-	case n >= 6 && numbers >= 2 && letters >= 2 && other < n/3, n >= 8 && upper >= 2 && upper <= n-3 && numbers > 0 && other < n/3:
+	case other == n/3:
+		return open
+	case n >= 6 && numbers >= 2 && letters >= 2:
+		return short
+	case n >= 8 && numbers > 0 && text.Between(upper, 2, n-3):
 		return short
 	}
 	return open

@@ -119,7 +119,7 @@ func (f *Folded) rune(r rune) {
 	case r == 0x259:
 		f.letter('e')
 	case r >= 0x300 && r < 0x370, invisible(r):
-	case r < 0xC0 || r >= 0x2000 && r < 0x2E80 || r >= 0x3000 && r < 0x3040 || r >= 0xFE10 && r < 0xFFF0 && !arabicForm(r):
+	case r < 0xC0, Between(r, 0x2000, 0x2E7F), Between(r, 0x3000, 0x303F), Between(r, 0xFE10, 0xFFEF) && !arabicForm(r):
 		f.symbol(r)
 	case caseless(r):
 		f.foreign(r)
@@ -219,3 +219,6 @@ func caseless(r rune) bool {
 }
 
 func arabicForm(r rune) bool { return r >= 0xFE70 && r <= 0xFEFC }
+
+// Between tells whether x is at least low and at most high.
+func Between[T ~byte | ~int32 | ~int](x, low, high T) bool { return low <= x && x <= high }

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -18,8 +19,8 @@ func (f *Folded) script(r rune) {
 	default:
 		if d, ok := digit(r); ok {
 			f.ascii(d)
-		} else if r == 0x0964 || r == 0x0965 || r == 0x104B || r == 0x1362 || r == 0x0589 {
-			f.ascii('.') // danda and its kin end a sentence
+		} else if strings.ContainsRune(fullStops, r) {
+			f.ascii('.')
 			f.blanks++
 		} else if unicode.IsLetter(r) || unicode.IsMark(r) {
 			f.foreign(unicode.ToLower(r))
@@ -28,6 +29,9 @@ func (f *Folded) script(r rune) {
 		}
 	}
 }
+
+// fullStops are the danda and its kin, which end a sentence.
+const fullStops = "\u0964\u0965\u104B\u1362\u0589"
 
 func (f *Folded) foreign(r rune) {
 	f.gap()
@@ -40,7 +44,7 @@ func (f *Folded) foreign(r rune) {
 // Arabic and Persian keyboards write differently.
 func (f *Folded) semitic(r rune) {
 	switch {
-	case r >= 0x0591 && r <= 0x05C7 && r != 0x05BE, r >= 0x064B && r <= 0x065F, r == 0x0670, r == 0x0640, r >= 0x0610 && r <= 0x061A:
+	case Between(r, 0x0591, 0x05C7) && r != 0x05BE, Between(r, 0x064B, 0x065F), r == 0x0670, r == 0x0640, Between(r, 0x0610, 0x061A):
 	case r == 0x0622 || r == 0x0623 || r == 0x0625:
 		f.foreign(0x0627)
 	case r == 0x0649 || r == 0x06CC:

@@ -186,6 +186,9 @@ type found struct {
 	flags uint8
 }
 
+// ends tells whether a word may end before b[i].
+func ends(b []byte, i int) bool { return !inWord(b[i]) || unspaced(b, i) }
+
 // lookup finds the longest word that starts at b[at]. With anywhere set there are no
 // word ends to respect. With tail set, only words that can end a compound count.
 func (x *lexicon) lookup(b []byte, at int, anywhere, tail bool) (best found) {
@@ -196,7 +199,7 @@ func (x *lexicon) lookup(b []byte, at int, anywhere, tail bool) (best found) {
 	for i := at + 1; n != 0; i++ {
 		node := &x.nodes[n]
 		if node.class != ClassNone && (!tail || node.flags&flagTail != 0) {
-			if anywhere || node.flags&flagEnding != 0 || i >= len(b) || !inWord(b[i]) || unspaced(b, i) {
+			if anywhere || node.flags&flagEnding != 0 || i >= len(b) || ends(b, i) {
 				best = found{i, node.class, node.flags}
 			}
 		}

@@ -27,7 +27,7 @@ func (q *quotes) judge(p *Page, start, end int) verdict {
 		return quoted
 	case l[0] == '-' && len(l) > 6 && len(l) <= 120 && forwarded.In(l):
 		q.forward = true
-	case l[0] == '-' && separator(l) && !q.forward, from && fieldLine(l, sentFields) && !q.forward:
+	case !q.forward && (l[0] == '-' && separator(l) || from && fieldLine(l, sentFields)):
 		return rest
 	case l[len(l)-1] == ':' && attribution(p.Lower, start, end):
 		if marked(p.Lower, end) {

@@ -149,7 +149,7 @@ func (p *Page) MayStart(k int32) bool {
 		return true
 	case KindWord:
 		last := p.Plain[t.End-1]
-		return t.End-t.Start == 1 && IsAlnum(p.Lower[t.Start]) || last >= 'A' && last <= 'Z' && t.Class == ClassNone
+		return t.End-t.Start == 1 && IsAlnum(p.Lower[t.Start]) || Between(last, 'A', 'Z') && t.Class == ClassNone
 	}
 	return false
 }

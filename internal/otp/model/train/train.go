@@ -31,18 +31,22 @@ const (
 	decay  = 0.15
 	pull   = 0.005 // of every weight towards nothing
 	orders = 4     // in which the examples come; the weights are the mean of all
-	rare   = 2     // a place that fewer families have weighs nothing
+	joint  = 5     // how much stronger the weights of pairs are pulled
+	rare   = 3     // a place that fewer families have weighs nothing
 	Folds  = 10
 )
 
 // Weights learns from those examples that are used. Sums are parted from products (float64(a*b)), so that
 // no machine may join them and round otherwise.
-func Weights(all []*Example, size int, use func(*Example) bool) []float64 {
-	total := make([]float64, size)
+func Weights(all []*Example, names []string, use func(*Example) bool) []float64 {
+	total, pulls := make([]float64, len(names)), make([]float64, len(names))
+	for i, name := range names {
+		pulls[i] = pull * (1 + (joint-1)*bit(strings.Contains(name, " ")))
+	}
 	set := usable(all, use)
-	known := common(set, size)
+	known := common(set, len(names))
 	for order := range int64(orders) {
-		descend(set, known, total, rand.New(rand.NewSource(order+1)))
+		descend(set, known, pulls, total, rand.New(rand.NewSource(order+1)))
 	}
 	for i := range total {
 		total[i] = math.Round(total[i]/orders*100) / 100
@@ -51,13 +55,13 @@ func Weights(all []*Example, size int, use func(*Example) bool) []float64 {
 }
 
 // descend adds to total the mean weights of the later half of its epochs.
-func descend(all []*Example, known []bool, total []float64, r *rand.Rand) {
+func descend(all []*Example, known []bool, pulls, total []float64, r *rand.Rand) {
 	w, squares, set := make([]float64, len(total)), make([]float64, len(total)), slices.Clone(all)
 	for epoch := range epochs {
 		step := rate / (1 + decay*float64(epoch))
 		r.Shuffle(len(set), func(i, k int) { set[i], set[k] = set[k], set[i] })
 		for _, e := range set {
-			e.learn(w, squares, known, step)
+			e.learn(w, squares, pulls, known, step)
 		}
 		if epoch >= epochs/2 {
 			for i := range w {
@@ -68,7 +72,7 @@ func descend(all []*Example, known []bool, total []float64, r *rand.Rand) {
 }
 
 // learn moves the weights towards the answer of an example.
-func (e *Example) learn(w, squares []float64, known []bool, step float64) {
+func (e *Example) learn(w, squares, pulls []float64, known []bool, step float64) {
 	shares := e.shares(w)
 	right := e.right(shares)
 	for i, share := range shares {
@@ -82,7 +86,7 @@ func (e *Example) learn(w, squares []float64, known []bool, step float64) {
 		}
 		for _, p := range e.Places[i] {
 			if known[p] {
-				g := slope + float64(pull*w[p])
+				g := slope + float64(pulls[p]*w[p])
 				squares[p] += float64(g * g)
 				w[p] -= float64(step*g) / math.Sqrt(squares[p]+1e-3)
 			}
@@ -162,13 +166,13 @@ type Said struct {
 }
 
 // From gives what is answered from a share on: by the whole mail, else by the first part that is sure by itself.
-func (o Outcome) From(threshold float64) (answer string) {
+func (o Outcome) From(threshold float64) Said {
 	for _, s := range append([]Said{o.Said}, o.parts...) {
 		if s.Share >= threshold {
-			return s.Answer
+			return s
 		}
 	}
-	return ""
+	return Said{}
 }
 
 // outcome gives what weights say to an example.
@@ -195,10 +199,10 @@ func best(answers []string, shares []float64) (most Said) {
 }
 
 // LeaveOut answers every example with weights that have not learned from its part.
-func LeaveOut(all []*Example, size int, part func(*Example) string) (outcomes []Outcome) {
+func LeaveOut(all []*Example, names []string, part func(*Example) string) (outcomes []Outcome) {
 	fold := func(e *Example) uint32 { return hash(part(e)) % Folds }
 	for f := range uint32(Folds) {
-		w := Weights(all, size, func(e *Example) bool { return fold(e) != f })
+		w := Weights(all, names, func(e *Example) bool { return fold(e) != f })
 		for _, e := range all {
 			if fold(e) == f {
 				outcomes = append(outcomes, e.outcome(w))
@@ -225,7 +229,7 @@ type Figures struct {
 func Count(outcomes []Outcome, threshold float64) (f Figures) {
 	for _, o := range outcomes {
 		f.Mails++
-		switch answer := o.From(threshold); answer {
+		switch answer := o.From(threshold).Answer; answer {
 		case o.Want:
 			f.Right++
 		case "":
@@ -255,10 +259,21 @@ func Print(to Logger, name string, outcomes []Outcome, threshold float64) {
 	to.Logf("%-20s %d mails, from share %.3f: right %.2f %%, wrong %.2f %%", name, f.Mails, threshold, 100*f.Right, 100*f.Wrong)
 }
 
+// Sure judges the answers from a share on whose confidence is 0.9 and more, as right gives it for a share.
+func Sure(to Logger, name string, outcomes []Outcome, threshold float64, right func(float64) float64) {
+	answers, wrong := 0.0, 0.0
+	for _, o := range outcomes {
+		if s := o.From(threshold); s.Answer != "" && right(s.Share) >= 0.9 {
+			answers, wrong = answers+1, wrong+bit(s.Answer != o.Want)
+		}
+	}
+	to.Logf("%-20s of %.0f answers with confidence 0.9 and more %.2f %% are wrong", name, answers, 100*wrong/max(answers, 1))
+}
+
 // Misses prints what is answered otherwise than wanted.
 func Misses(to Logger, name string, outcomes []Outcome, threshold float64) {
 	for _, o := range outcomes {
-		if got := o.From(threshold); got != o.Want {
+		if got := o.From(threshold).Answer; got != o.Want {
 			to.Logf("left out with its %s (%s): %s: want %q, got %q; best %q %.3f", name, o.Group, o.Family, o.Want, got, o.Answer, o.Share)
 		}
 	}
@@ -287,7 +302,7 @@ func Curve(outcomes []Outcome) (knots [][2]float64) {
 		if n < 10 {
 			continue
 		}
-		knots = append(knots, [2]float64{share / n, right / n})
+		knots = append(knots, [2]float64{share / n, (right + 1) / (n + 2)}) // nothing that was seen so often is certain
 	}
 	for i := 1; i < len(knots); i++ {
 		knots[i][1] = max(knots[i][1], knots[i-1][1]) // never less sure with a greater share
