@@ -63,7 +63,7 @@ func (p collector) collect(out []candidate, most int) []candidate {
 				continue
 			}
 			c, next := p.at(ln, k)
-			if c.n > 0 {
+			if c.n > 0 && !(vetoer{p.page}).masked(ln, &c) {
 				c.line = li
 				c.own = p.alone(ln, c.first, c.last)
 				out = append(out, c)

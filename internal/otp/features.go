@@ -52,7 +52,6 @@ var base = func() []feature {
 			}
 			return 3
 		}),
-		model.Yes("masked", "It is the visible end of a hidden number: ****4829.", func(v *view) bool { return (vetoer{v.page}).masked(v.ln, v.c) }),
 		model.Yes("numbered", "It is the number of something: contract no. 482913.", func(v *view) bool { return v.numbered(v.ln, v.c.first) }),
 		model.Yes("called", "A noun nobody knows, or an account, stands directly before it.", func(v *view) bool { return v.called(v.c) }),
 		of("owned", "A noun of its sentence says whose it is: Device 482913.", owners, func(v *view) int { return v.owner(v.c) }),
@@ -153,9 +152,9 @@ var base = func() []feature {
 	return all
 }()
 
-// crosses are pairs of features that say more together: what a candidate is made of and how long its sentence is
-// with everything, and those that follow.
-var crosses = append(broad("kind", "company"), [][2]string{
+// crosses are pairs of features that say more together: what a candidate is made of, how long its sentence is,
+// whether it is to be entered and how plainly the mail speaks of a code with everything, and those that follow.
+var crosses = append(broad("kind", "company", "entered", "m-strength"), [][2]string{
 	{"near", "m-subject"},
 	{"near", "m-entering"},
 	{"near", "m-others"},
@@ -171,7 +170,6 @@ var crosses = append(broad("kind", "company"), [][2]string{
 	{"near", "thing"},
 	{"near", "column"},
 	{"near", "program"},
-	{"near", "masked"},
 	{"before-joined", "program"},
 	{"near", "m-stale"},
 	{"near", "m-example"},
@@ -196,9 +194,7 @@ var crosses = append(broad("kind", "company"), [][2]string{
 	{"m-stale", "before-joined"},
 	{"before", "owned"},
 	{"after", "called"},
-	{"source", "m-strength"},
 	{"m-verify", "m-goods"},
-	{"entered", "m-subjectverify"},
 }...)
 
 // broad pairs features with all others.

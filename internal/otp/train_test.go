@@ -234,7 +234,7 @@ func retrain(t *testing.T, all []*train.Example) {
 	train.Misses(t, "family", families, threshold)
 	train.Misses(t, "language", tongues, threshold)
 	weights := train.Weights(all, names, func(*train.Example) bool { return true })
-	file := train.File(digest(t), names, weights, threshold, train.Curve(families))
+	file := train.File(digest(t), names, weights, threshold, train.Curve(slices.Concat(families, tongues)))
 	t.Logf("%d places, %d weights", len(names), bytes.Count(file, []byte("\n"))-15)
 	right := model.New(base, crosses, string(file)).Right
 	train.Sure(t, "leave-family-out", families, threshold, right)

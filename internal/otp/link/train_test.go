@@ -218,7 +218,7 @@ func TestWeights(t *testing.T) {
 	train.Misses(t, "family", families, threshold)
 	train.Misses(t, "language", tongues, threshold)
 	weights := train.Weights(all, names, func(*train.Example) bool { return true })
-	file := train.File(digest(all), names, weights, threshold, train.Curve(families))
+	file := train.File(digest(all), names, weights, threshold, train.Curve(slices.Concat(families, tongues)))
 	right := model.New(features(), crosses, string(file)).Right
 	train.Sure(t, "leave-family-out", families, threshold, right)
 	train.Sure(t, "leave-language-out", tongues, threshold, right)

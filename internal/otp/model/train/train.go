@@ -289,7 +289,15 @@ func Threshold(outcomes []Outcome, wrong float64) float64 {
 	return 0.995
 }
 
-// Curve gives, for shares in ascending order, how many of the answers around each were right.
+// atLeast gives the lower bound of a probability that held right times of n: three standard errors below, by
+// Wilson's score, so that what was seldom seen is not called sure.
+func atLeast(right, n float64) float64 {
+	const z = 3
+	p := right / n
+	return (p + z*z/(2*n) - z*math.Sqrt(float64(p*(1-p)/n)+z*z/(4*n*n))) / (1 + z*z/n)
+}
+
+// Curve gives, for shares in ascending order, at least how many of the answers around each were right.
 func Curve(outcomes []Outcome) (knots [][2]float64) {
 	answers := slices.Clone(outcomes)
 	slices.SortStableFunc(answers, func(a, b Outcome) int { return cmp.Compare(a.Share, b.Share) })
@@ -302,7 +310,7 @@ func Curve(outcomes []Outcome) (knots [][2]float64) {
 		if n < 10 {
 			continue
 		}
-		knots = append(knots, [2]float64{share / n, (right + 1) / (n + 2)}) // nothing that was seen so often is certain
+		knots = append(knots, [2]float64{share / n, atLeast(right, n)})
 	}
 	for i := 1; i < len(knots); i++ {
 		knots[i][1] = max(knots[i][1], knots[i-1][1]) // never less sure with a greater share
