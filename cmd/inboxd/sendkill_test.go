@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -25,26 +26,34 @@ func TestKillsLoseNoSentMail(t *testing.T) {
 		return ""
 	})
 	far.pause = 10 * time.Millisecond
-	dns := farZone(t)
-	dir := filepath.Join(t.TempDir(), "data")
-	s := postal(t, dir, dns, far.port)
+	dns, home := farZone(t), t.TempDir()
+	config := filepath.Join(home, "inboxd.toml") // hours of kills send more than a plan allows
+	if err := os.WriteFile(config, []byte("[plans.paid]\nsends_per_day = 10000000\nmax_messages = 100000\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	start := func() *server { return postal(t, filepath.Join(home, "data"), dns, far.port, "--config", config) }
+	s := start()
 	u := s.signUp(t, "me@example.test")
-	address := u.inbox(t, "agent")
-	ledger := map[int64]string{} // id → subject, of what was accepted
+	const perInbox = 1_000 // kills until it is nearly full
+	address := ""
+	ledger := map[sentMail]string{} // subjects of what was accepted
 	kills := 0
 	for n := range often.Times(t, "KILLS", 4) {
-		kills++
 		u.server = s
+		if kills%perInbox == 0 {
+			address = u.inbox(t, fmt.Sprintf("agent%d", kills))
+		}
+		kills++
 		sendUntilKilled(t, u, address, n, ledger)
-		s = postal(t, dir, dns, far.port)
+		s = start()
 	}
 	u.server = s
 	if len(ledger) < 10*kills {
 		t.Fatalf("only %d mails were accepted: the test exercised nothing", len(ledger))
 	}
 	copies := map[string]map[string]int{}
-	for id := range ledger {
-		u.until(t, address, id, "sent")
+	for m := range ledger {
+		u.until(t, m.address, m.id, "sent")
 	}
 	for _, c := range far.taken() {
 		subject := headerOf(c.raw, "Subject")
@@ -54,14 +63,14 @@ func TestKillsLoseNoSentMail(t *testing.T) {
 		copies[subject][c.raw]++
 	}
 	twice := 0
-	for id, subject := range ledger {
+	for m, subject := range ledger {
 		got := copies[subject]
 		if len(got) != 1 {
-			t.Errorf("mail %d (%s) came in %d forms", id, subject, len(got))
+			t.Errorf("mail %v (%s) came in %d forms", m, subject, len(got))
 		}
 		for raw, n := range got {
 			if n > 1+kills || strings.Count(raw, "DKIM-Signature:") != 2 {
-				t.Errorf("mail %d: %d copies, %d kills\n%s", id, n, kills, raw)
+				t.Errorf("mail %v: %d copies, %d kills\n%s", m, n, kills, raw)
 			}
 			twice += n - 1
 		}
@@ -69,8 +78,14 @@ func TestKillsLoseNoSentMail(t *testing.T) {
 	t.Logf("%d mails accepted, %d copies too many after %d kills", len(ledger), twice, kills)
 }
 
+// sentMail is where a mail that was accepted can be read.
+type sentMail struct {
+	address string
+	id      int64
+}
+
 // sendUntilKilled has callers send mail until the server is killed, some moments later.
-func sendUntilKilled(t *testing.T, u *user, address string, round uint64, ledger map[int64]string) {
+func sendUntilKilled(t *testing.T, u *user, address string, round uint64, ledger map[sentMail]string) {
 	t.Helper()
 	var mu sync.Mutex
 	var callers sync.WaitGroup
@@ -89,7 +104,7 @@ func sendUntilKilled(t *testing.T, u *user, address string, round uint64, ledger
 					return
 				}
 				mu.Lock()
-				ledger[int64(a.body["message_id"].(float64))] = subject
+				ledger[sentMail{address, int64(a.body["message_id"].(float64))}] = subject
 				mu.Unlock()
 				accepted.Add(1)
 			}
