@@ -190,6 +190,9 @@ func TestMessagesOfAllInboxes(t *testing.T) {
 			t.Errorf("%s: %s", query, r.detail())
 		}
 	}
+	if r := w.expect(200, w.call(get, allPath+"?fields=subject&limit=1", key, "")); !strings.Contains(r.body, `"subject":`) || strings.Contains(r.body, `"received_at"`) {
+		t.Errorf("a field alone: %s", r.body)
+	}
 	w.inboxes.broken = fault.New(fault.Unavailable, "not now")
 	w.expect(503, w.call(get, allPath, key, ""))
 	w.inboxes.broken = nil
