@@ -190,7 +190,7 @@ func TestMessagesOfAllInboxes(t *testing.T) {
 			t.Errorf("%s: %s", query, r.detail())
 		}
 	}
-	if r := w.expect(200, w.call(get, allPath+"?fields=subject&limit=1", key, "")); !strings.Contains(r.body, `"subject":`) || strings.Contains(r.body, `"received_at"`) {
+	if r := w.expect(200, w.call(get, allPath+"?fields=subject&limit=1", key, "")); !strings.Contains(r.body, `"subject":`) || strings.Contains(r.body, `"received_at"`) || strings.Contains(r.body, `"damaged"`) {
 		t.Errorf("a field alone: %s", r.body)
 	}
 	w.inboxes.broken = fault.New(fault.Unavailable, "not now")
