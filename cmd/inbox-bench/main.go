@@ -17,6 +17,7 @@ import (
 
 	"inboxd/bench"
 	"inboxd/bench/drive"
+	"inboxd/bench/flame"
 	"inboxd/bench/foreign"
 	"inboxd/bench/mixed"
 	"inboxd/bench/peer"
@@ -56,6 +57,7 @@ type cli struct {
 	Scale    scaleCmd    `cmd:"" help:"A million inboxes: making, holding, starting again, cold reads, hot polls."`
 	Peers    peersCmd    `cmd:"" help:"Mails in and polls beside Mailpit and Inbucket, whose binaries are given."`
 	Compare  compareCmd  `cmd:"" help:"Two reports of one load, figure by figure, with confidence intervals."`
+	Flame    flameCmd    `cmd:"" help:"A processor profile as a picture of who called what for how long."`
 	Constant constantCmd `cmd:"" help:"Serve the constant answer that poll compares with."`
 }
 
@@ -131,6 +133,12 @@ type compareCmd struct {
 	A         string  `arg:"" help:"Report by --json of the run before." type:"existingfile"`
 	B         string  `arg:"" help:"Report by --json of the run after." type:"existingfile"`
 	FailBelow float64 `help:"Fail when a figure is significantly below so much of what it was, 0.95 for example."`
+}
+
+type flameCmd struct {
+	Profile string `arg:"" help:"Profile as pprof gives it." type:"existingfile"`
+	Out     string `arg:"" help:"SVG to write." type:"path"`
+	Title   string `help:"What stands above the picture."`
 }
 
 type constantCmd struct {
@@ -298,6 +306,19 @@ func (cmd *compareCmd) Run() error {
 		return err
 	}
 	return errors.Join(c.Write(os.Stdout), c.Below(cmd.FailBelow))
+}
+
+func (cmd *flameCmd) Run() error {
+	in, err := os.Open(cmd.Profile)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.Create(cmd.Out)
+	if err != nil {
+		return err
+	}
+	return errors.Join(flame.Draw(out, in, cmd.Title), out.Close())
 }
 
 // measure prepares the bed, runs one load on it, reports, and fails when what was measured
