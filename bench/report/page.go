@@ -19,7 +19,7 @@ var pageText string
 
 // page is one file: it loads nothing and runs nothing.
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"number": number, "ms": func(v float64) string { return number(v) }, "rows": ratioRows, "spans": spansOf, "rounds": roundsOf,
+	"number": number, "ms": func(v float64) string { return number(v) }, "count": func(n int64) string { return number(float64(n)) }, "rows": ratioRows, "spans": spansOf, "rounds": roundsOf,
 	"plots": plotsOf, "percent": func(v float64) string { return fmt.Sprintf("%.1f", 100*v) },
 }).Parse(pageText))
 
@@ -27,6 +27,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 type view struct {
 	*Report
 	Verdict  string // empty: it holds
+	Missed   int    // promises
 	Settings []setting
 }
 
@@ -45,6 +46,11 @@ func (r *Report) html(out *bytes.Buffer) error {
 	v := view{Report: r}
 	if err := r.Err(); err != nil {
 		v.Verdict = err.Error()
+	}
+	for _, p := range r.Promises {
+		if !p.Holds() {
+			v.Missed++
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Load)) {
 		v.Settings = append(v.Settings, setting{name, fmt.Sprint(r.Load[name])})
@@ -67,6 +73,15 @@ func number(v float64) string {
 	return fmt.Sprintf("%.3f", v)
 }
 
+// onAxis is number without zeros that say nothing.
+func onAxis(v float64) string {
+	text := number(v)
+	if strings.Contains(text, ".") {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	return text
+}
+
 func thousands(digits string) string {
 	sign, digits := strings.TrimRight(digits, "0123456789"), strings.TrimLeft(digits, "-")
 	for i := len(digits) - 3; i > 0; i -= 3 {
@@ -84,12 +99,13 @@ type plotted struct {
 
 func plotsOf(r *Report) (all []plotted) {
 	for _, t := range r.Timelines {
-		if len(t.Seconds) < 2 {
+		seconds := r.whole(t)
+		if len(seconds) < 2 {
 			continue
 		}
 		p := plotted{Name: t.Name}
 		var count, refused, wrong, p50, p99 []float64
-		for _, s := range t.Seconds {
+		for _, s := range seconds {
 			count, refused, wrong = append(count, float64(s.Count)), append(refused, float64(s.Refused)), append(wrong, float64(s.Errors))
 			p50, p99 = append(p50, s.P50), append(p99, s.P99)
 		}
@@ -105,6 +121,17 @@ func plotsOf(r *Report) (all []plotted) {
 		all = append(all, p)
 	}
 	return all
+}
+
+// whole are the seconds of a timeline that lasted: the last one, in which what was begun before its end is answered,
+// would look like a fall to nothing.
+func (r *Report) whole(t drive.Timeline) []drive.Second {
+	for _, res := range r.Results {
+		if n := int(res.Seconds); res.Name == t.Name && n >= 2 && n < len(t.Seconds) {
+			return t.Seconds[:n]
+		}
+	}
+	return t.Seconds
 }
 
 // spanOf is a result's latency as a line from its p50 to its largest, on a logarithmic axis that all of them share.
@@ -133,7 +160,7 @@ func spansOf(r *Report) (s spans) {
 		}
 	}
 	for _, t := range axis.ticks {
-		s.Ticks = append(s.Ticks, tick{At: 100 * axis.at(t), Label: number(t)})
+		s.Ticks = append(s.Ticks, tick{At: 100 * axis.at(t), Label: onAxis(t)})
 	}
 	return s
 }

@@ -37,7 +37,7 @@ func TestPageShowsEverything(t *testing.T) {
 	page := renderPage(t, pageReport())
 	text := strings.Join(strings.Fields(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(page, " ")), " ")
 	for _, want := range []string{
-		"inbox-bench poll", "version v1.2.3 · commit abc123", "All checks hold",
+		"inbox-bench poll", "version v1.2.3 · commit abc123", "All checks hold 1 of 2 promises missed",
 		"GET /latest · inboxd 600 /s p50 0.250 · p99 10.3 ms",
 		"polls, p99 in ms 12.5 at most 20 holds", "goodput &lt;beside&gt; the peak 0.500 at least 0.800 missed",
 		"polls, a second right, at most 10 000 refused, at most 7", "polls, ms p50, at most 0.300 p99, at most 45",
@@ -99,6 +99,17 @@ func TestPlotsHoldEverySecond(t *testing.T) {
 	}
 }
 
+// The second after a load has only what it was still waiting for.
+func TestTheTailOfALoadIsNotPlotted(t *testing.T) {
+	r := pageReport()
+	r.Results = append(r.Results, drive.Result{Name: "polls", Target: "inboxd", Seconds: 3.004})
+	r.Timelines[0].Seconds = append(r.Timelines[0].Seconds, drive.Second{Second: 3, Count: 2, P50: 900, P99: 900})
+	page := renderPage(t, r)
+	if strings.Contains(page, "900 ms") || !strings.Contains(page, "at most 45") || strings.Contains(page, "p99, at most 900") {
+		t.Error("the page plots what came after the load")
+	}
+}
+
 func TestPageSaysWhatIsWorthNothing(t *testing.T) {
 	r := pageReport()
 	r.Checks[0].Got = 1
@@ -111,6 +122,11 @@ func TestNumbers(t *testing.T) {
 	for v, want := range map[float64]string{0: "0", 0.1234: "0.123", 1.5: "1.50", 12.34: "12.3", 20: "20", 999.6: "1 000", 1234567: "1 234 567", -1234.5: "-1 234"} {
 		if got := number(v); got != want {
 			t.Errorf("%v: %q, want %q", v, got, want)
+		}
+	}
+	for v, want := range map[float64]string{0.1: "0.1", 0.001: "0.001", 1: "1", 1000: "1 000", 2.5: "2.5"} {
+		if got := onAxis(v); got != want {
+			t.Errorf("%v on an axis: %q, want %q", v, got, want)
 		}
 	}
 	for _, c := range []struct{ v, want float64 }{{0.9, 1}, {1.1, 2}, {3, 5}, {5.1, 10}, {23, 50}, {0.03, 0.05}, {0, 1}} {

@@ -57,7 +57,7 @@ func newPlot(unit string, logarithmic bool, lines ...series) plot {
 	x := func(i int) float64 { return p.Left + (p.Right-p.Left)*float64(i)/float64(n-1) }
 	y := func(v float64) float64 { return p.Bottom - (p.Bottom-above)*axis.at(v) }
 	for _, t := range axis.ticks {
-		p.Across = append(p.Across, tick{y(t), number(t)})
+		p.Across = append(p.Across, tick{y(t), onAxis(t)})
 	}
 	step := int(niceStep(float64(n-1) / 6))
 	for i := 0; i < n; i += max(step, 1) {
