@@ -77,6 +77,9 @@ func (c *serveCommand) warn(logger *slog.Logger) {
 	if c.Memory < leastMemory {
 		logger.Warn("--memory is so small that hardly an inbox stays in memory; sizes without a unit are bytes", "memory", operator.ByteText(int64(c.Memory)))
 	}
+	if host := nameOf(c.DNS); host != "" && !isFound(host) {
+		logger.Warn("nothing has the name of the DNS server: verdicts about mail will be temperror, and mail is not sent", "dns", c.DNS)
+	}
 	if c.Signup == "open" && (isPublic(c.HTTP) || isPublic(c.HTTPS)) {
 		logger.Warn("anybody who reaches this address can sign up and send mail; --signup closed leaves accounts to the operator", "http", c.HTTP, "https", c.HTTPS)
 	}
@@ -89,6 +92,29 @@ func (c *serveCommand) warn(logger *slog.Logger) {
 	if info, err := os.Stat(filepath.Join(c.Data, "secret.key")); err == nil && info.Mode().Perm()&0o077 != 0 {
 		logger.Warn("secret.key can be read by others: chmod 600, and consider its secrets known", "file", filepath.Join(c.Data, "secret.key"), "mode", info.Mode().Perm().String())
 	}
+}
+
+// nameOf is the host of a server that is given by its name, with a port or without; else empty.
+func nameOf(server string) string {
+	host, _, err := net.SplitHostPort(server)
+	if err != nil {
+		host = server
+	}
+	if net.ParseIP(host) != nil {
+		return ""
+	}
+	return host
+}
+
+// lookupTimeout bounds how much longer a start takes where the DNS server has a name.
+const lookupTimeout = 2 * time.Second
+
+// isFound asks the system for the address of a name.
+func isFound(host string) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
+	defer cancel()
+	_, err := net.DefaultResolver.LookupHost(ctx, host)
+	return err == nil
 }
 
 // isPublic reports that an address to listen on is not of loopback alone.
