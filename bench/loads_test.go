@@ -460,3 +460,11 @@ func TestScaleFindsLostMail(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+func TestALongQueueIsLookedAtLessOften(t *testing.T) {
+	for left, want := range map[int64]time.Duration{0: drainLook, 1: drainLook, 100: 100 * time.Millisecond, 8000: 200 * time.Millisecond} {
+		if got := nextLook(left); got != want {
+			t.Errorf("%d mails to come: %v, want %v", left, got, want)
+		}
+	}
+}

@@ -253,6 +253,12 @@ func (r *sendRun) ofKey(n int) (list []Inbox) {
 
 const deliveredMetric = `inboxd_mail_results_total{result="delivered"}`
 
+// nextLook is when to ask again: /metrics takes milliseconds of the processor that signs mail, so a long queue is looked
+// at less often.
+func nextLook(left int64) time.Duration {
+	return min(max(time.Duration(left)*time.Millisecond, drainLook), 10*drainLook)
+}
+
 // drained waits until so many mails were handed over.
 func (r *sendRun) drained(ctx context.Context, mails int64) error {
 	for end := time.Now().Add(drainWithin); ; {
@@ -264,7 +270,7 @@ func (r *sendRun) drained(ctx context.Context, mails int64) error {
 			return fmt.Errorf("%d of %d mails were handed over within %v", int64(n), mails, drainWithin)
 		}
 		select {
-		case <-time.After(drainLook):
+		case <-time.After(nextLook(mails - int64(n))):
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
