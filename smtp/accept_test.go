@@ -29,7 +29,7 @@ func TestSilentPeer(t *testing.T) {
 }
 
 func TestSilenceAfterSTARTTLS(t *testing.T) {
-	_, addr := serve(t, Options{SilentTimeout: 30 * time.Millisecond, TLSConfig: serverTLS()}, &house{})
+	_, addr := serve(t, Options{SilentTimeout: 500 * time.Millisecond, TLSConfig: serverTLS()}, &house{})
 	c := dial(t, addr)
 	c.expect("220 ")
 	c.ask("STARTTLS", "220 ")
