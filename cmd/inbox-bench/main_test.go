@@ -209,7 +209,7 @@ func TestAnotherMachineIsLoadedOnlyWhenToldTwice(t *testing.T) {
 // One word, one meaning: each flag of a load is in this list, with what it is. A load that wants another word for the
 // same thing has to say why here.
 var words = map[string]string{
-	"duration": "time.Duration", "rounds": "int", "connections": "int", "sessions": "int", "inboxes": "int", "messages": "int", "size": "int", "rate": "float64",
+	"duration": "time.Duration", "rounds": "int", "connections": "int", "sessions": "int", "inboxes": "int", "messages": "int", "size": "int", "rate": "float64", "title": "string",
 	"within": "time.Duration", "settle": "time.Duration", "agents": "int", "every": "time.Duration", "mails": "float64", "sends": "float64", "webhooks": "bool",
 	"calm": "time.Duration", "step": "time.Duration", "peak": "float64", "reads": "int", "hanging": "int", "singles": "int", "hot": "int", "encrypted": "int", "pipelined": "[]int",
 	"meetings": "int", "posts": "int", "post-connections": "int", "hostile": "int", "resident": "int", "parts": "[]string", "variants": "[]string", "wrk": "bool", "no-source": "bool",
