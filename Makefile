@@ -105,6 +105,7 @@ bench: build ## the loads users care about, with their ratios
 	./bin/inbox-bench mixed
 	./bin/inbox-bench overload
 	./bin/inbox-bench restart
+	./bin/inbox-bench backup
 	./bin/inbox-bench scale --inboxes 100000 --messages 100000
 
 client-figures: ## what the clients for Go, TypeScript and Python add to a bare long poll, and what 100 streams weigh

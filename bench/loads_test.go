@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"inboxd/bench/benchtest"
 	"inboxd/bench/drive"
 	"inboxd/bench/report"
 )
@@ -465,6 +466,27 @@ func TestALongQueueIsLookedAtLessOften(t *testing.T) {
 	for left, want := range map[int64]time.Duration{0: drainLook, 1: drainLook, 100: 100 * time.Millisecond, 8000: 200 * time.Millisecond} {
 		if got := nextLook(left); got != want {
 			t.Errorf("%d mails to come: %v, want %v", left, got, want)
+		}
+	}
+}
+
+func TestBackupsBesideMail(t *testing.T) {
+	opts := BackupOptions{Inboxes: 10, Rate: 200, Size: drive.MailSize, Sessions: 2, Duration: time.Second, Rounds: 2}
+	bed := fakeBed(t)
+	if err := errors.Join(Backup(t.Context(), bed, opts), bed.Report.Err()); err != nil {
+		t.Fatal(err)
+	}
+	r := bed.Report
+	if len(r.Results) != 3 || r.Results[0].Count != 400 || r.Results[1].Count != 400 || r.Results[2].Count != 2 || len(r.Promises) != 1 {
+		t.Errorf("results %+v, promises %+v", r.Results, r.Promises)
+	}
+	t.Setenv(benchtest.HalfBackups, "1")
+	if err := Backup(t.Context(), fakeBed(t), opts); err == nil || !strings.Contains(err.Error(), "is damaged") {
+		t.Errorf("a backup with nothing in it: %v", err)
+	}
+	for _, wrong := range []BackupOptions{{}, {Inboxes: 1, Rate: 100_000, Size: 1, Sessions: 1, Duration: time.Minute, Rounds: 5}} {
+		if err := Backup(t.Context(), bed, wrong); err == nil {
+			t.Errorf("%+v is a load", wrong)
 		}
 	}
 }

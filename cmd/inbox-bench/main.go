@@ -55,6 +55,7 @@ type cli struct {
 	Overload overloadCmd `cmd:"" help:"Four times what the server can do: what it still does, how it refuses the rest, how soon it is back."`
 	Restart  restartCmd  `cmd:"" help:"SIGTERM and kill -9 under the load of a fleet: time to the first read, and what was acknowledged."`
 	Scale    scaleCmd    `cmd:"" help:"A million inboxes: making, holding, starting again, cold reads, hot polls."`
+	Backup   backupCmd   `cmd:"" help:"Mail in at a rate, with and without a backup in the middle; each copy is checked."`
 	Peers    peersCmd    `cmd:"" help:"Mails in and polls beside Mailpit and Inbucket, whose binaries are given."`
 	Compare  compareCmd  `cmd:"" help:"Two reports of one load, figure by figure, with confidence intervals."`
 	Flame    flameCmd    `cmd:"" help:"A processor profile as a picture of who called what for how long."`
@@ -123,6 +124,10 @@ type restartCmd struct {
 
 type scaleCmd struct {
 	Options bench.ScaleOptions `embed:""`
+}
+
+type backupCmd struct {
+	Options bench.BackupOptions `embed:""`
 }
 
 type peersCmd struct {
@@ -271,6 +276,10 @@ func (cmd *restartCmd) Run(ctx context.Context, c *cli) error {
 
 func (cmd *scaleCmd) Run(ctx context.Context, c *cli) error {
 	return c.measure(ctx, "scale", func(ctx context.Context, bed *bench.Bed) error { return bench.Scale(ctx, bed, cmd.Options) })
+}
+
+func (cmd *backupCmd) Run(ctx context.Context, c *cli) error {
+	return c.measure(ctx, "backup", func(ctx context.Context, bed *bench.Bed) error { return bench.Backup(ctx, bed, cmd.Options) })
 }
 
 func (cmd *peersCmd) Run(ctx context.Context, c *cli) error {
