@@ -22,7 +22,7 @@ const (
 	drawEvery = 100 * time.Millisecond // on a terminal
 	fullBar   = 10_000                 // steps of a bar
 	columns   = 100                    // where nobody says how wide the terminal is
-	nameWidth = 26
+	nameWidth = 28
 	barWidth  = 28 // and the percents behind it
 )
 
