@@ -43,7 +43,7 @@ func Draw(out io.Writer, in io.Reader, title string) error {
 	}
 	d := drawing{whole: root.time, deepest: root.depth(root.time)}
 	d.box(root, 0, 0)
-	height := head + (d.deepest)*row + margin
+	height := head + d.deepest*row + margin
 	_, err = fmt.Fprintf(out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %d" font-family="sans-serif" font-size="11">
 <style>rect{stroke:#fff;stroke-width:.5}text{pointer-events:none}.ours{fill:#f2a65a}.kernel{fill:#b7c4d6}.go{fill:#dcdcdc}.others{fill:#f3d9a4}</style>
 <rect width="100%%" height="100%%" fill="#fff"/>
