@@ -45,6 +45,9 @@ type fakeInboxes struct {
 	damaged map[int64]bool // messages whose content can't be read
 	lost    string         // the inbox that can't be read
 
+	unlisted error // what a list of inboxes answers when set
+	pageMost int   // of a list of inboxes, when set
+
 	journals fakeJournals
 	letters  []inbox.Letter
 	requests map[once.Key]once.Record
@@ -536,6 +539,9 @@ func (f *fakeAccounts) CreateInbox(ctx context.Context, id account.ID, order inb
 func (f *fakeAccounts) ListInboxes(_ context.Context, id account.ID, cursor string, limit int, take func(*inbox.View) bool) (inbox.Page, error) {
 	f.inboxes.mu.RLock()
 	defer f.inboxes.mu.RUnlock()
+	if f.inboxes.pageMost > 0 {
+		limit = min(limit, f.inboxes.pageMost)
+	}
 	var all []*inbox.View
 	for _, v := range f.inboxes.views {
 		if v.Live() && v.Account == id && v.Address != f.inboxes.lost && take(v) {
@@ -554,7 +560,7 @@ func (f *fakeAccounts) ListInboxes(_ context.Context, id account.ID, cursor stri
 	if f.inboxes.lost != "" {
 		page.Damaged = []string{f.inboxes.lost}
 	}
-	return page, nil
+	return page, f.inboxes.unlisted
 }
 
 func (f *fakeAccounts) UpdateInbox(ctx context.Context, id account.ID, address string, cmd inbox.Update) (ignored []string, note string, err error) {

@@ -287,6 +287,81 @@ func TestManyMessagesOfAllInboxes(t *testing.T) {
 	}
 }
 
+// TestAListOfAllInboxesIsRefused while there is no room for it, no turn or no list of inboxes.
+func TestAListOfAllInboxesIsRefused(t *testing.T) {
+	w, address, key, _ := lone(t)
+	w.deliver(address, inbox.Receive{Subject: "s"})
+	me := w.accounts.byEmail[alice]
+	w.server.patience = time.Millisecond
+	full := w.server.answers.Charge(me)
+	full.Set(math.MaxInt64)
+	w.expect(503, w.call(get, allPath+"?q=s", key, ""))
+	full.Set(0)
+	var done []func()
+	for {
+		leave, err := w.server.turns.Take(w.t.Context(), me)
+		if err != nil {
+			break
+		}
+		done = append(done, leave)
+	}
+	w.expect(503, w.call(get, allPath, key, ""))
+	for _, leave := range done {
+		leave()
+	}
+	w.inboxes.unlisted = fault.New(fault.Unavailable, "not now")
+	w.expect(503, w.call(get, allPath, key, ""))
+	w.inboxes.unlisted = nil
+	w.expect(200, w.call(get, allPath+"?q=s", key, ""))
+}
+
+// TestMessagesOfMoreInboxesThanAPage: the newest of all is shown, wherever its inbox stands.
+func TestMessagesOfMoreInboxesThanAPage(t *testing.T) {
+	w, one, two, key := fleet(t)
+	w.deliver(one, inbox.Receive{Subject: "of one"})
+	w.deliver(two, inbox.Receive{Subject: "of two"})
+	w.inboxes.pageMost = 1
+	if r := w.expect(200, w.call(get, allPath+"?fields=subject", key, "")); strings.Count(r.body, "of one")+strings.Count(r.body, "of two") != 2 {
+		t.Errorf("two pages of inboxes: %s", r.body)
+	}
+}
+
+// TestLongMessagesOfAllInboxes: texts are cut, and the list ends where it has grown to maxListBytes.
+func TestLongMessagesOfAllInboxes(t *testing.T) {
+	w, address, key, _ := lone(t)
+	w.unbound = true
+	const all = maxListBytes/listBodyBytes + 50
+	mail := mailOf("Subject: long\r\n\r\nx", inbox.OTP{})
+	mail.Content.Doc.Text = strings.Repeat("x", 2*listBodyBytes)
+	for range all {
+		w.deliver(address, mail)
+	}
+	shown := 0
+	for query := "?limit=1000&fields=body"; query != ""; {
+		r := w.expect(200, w.call(get, allPath+query, key, ""))
+		var page struct {
+			Emails []struct{ Body string }
+			Next   *string `json:"next_cursor"`
+		}
+		r.into(t, &page)
+		for _, e := range page.Emails {
+			if len(e.Body) != listBodyBytes {
+				t.Fatalf("a text of %d", len(e.Body))
+			}
+		}
+		if len(r.body) > maxListBytes+2*listBodyBytes || len(page.Emails) == 0 {
+			t.Fatalf("%d bytes with %d mails", len(r.body), len(page.Emails))
+		}
+		shown, query = shown+len(page.Emails), ""
+		if page.Next != nil {
+			query = "?limit=1000&fields=body&cursor=" + url.QueryEscape(*page.Next)
+		}
+	}
+	if shown != all {
+		t.Errorf("%d of %d are shown", shown, all)
+	}
+}
+
 func TestOldMessagesAreCleared(t *testing.T) {
 	for _, c := range []struct {
 		tag, query string
