@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,7 +25,8 @@ func dnsServer(flag string) (string, error) {
 	if _, err := netip.ParseAddr(flag); err == nil || !strings.Contains(flag, ":") {
 		return net.JoinHostPort(flag, "53"), nil
 	}
-	if host, port, err := net.SplitHostPort(flag); err != nil || host == "" || port == "" {
+	host, port, err := net.SplitHostPort(flag)
+	if n, bad := strconv.ParseUint(port, 10, 16); err != nil || host == "" || bad != nil || n == 0 {
 		return "", fmt.Errorf("--dns %q is not a server such as 127.0.0.1:53", flag)
 	}
 	return flag, nil

@@ -179,7 +179,7 @@ func TestDNSFlag(t *testing.T) {
 			t.Errorf("%q: %q, %v", flag, got, err)
 		}
 	}
-	for _, flag := range []string{"::::", ":53", "127.0.0.1:", "a:b:c"} {
+	for _, flag := range []string{"::::", ":53", "127.0.0.1:", "a:b:c", "127.0.0.1:99999", "127.0.0.1:0", "127.0.0.1:domain"} {
 		if got, err := dnsServer(flag); err == nil {
 			t.Errorf("%q is taken for %q", flag, got)
 		}
