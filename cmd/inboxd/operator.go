@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -80,8 +81,11 @@ func (c *serveCommand) warn(logger *slog.Logger) {
 	if host := nameOf(c.DNS); host != "" && !isFound(host) {
 		logger.Warn("nothing has the name of the DNS server: verdicts about mail will be temperror, and mail is not sent", "dns", c.DNS)
 	}
-	if c.Signup == "open" && (isPublic(c.HTTP) || isPublic(c.HTTPS)) {
-		logger.Warn("anybody who reaches this address can sign up and send mail; --signup closed leaves accounts to the operator", "http", c.HTTP, "https", c.HTTPS)
+	if c.Signup == "open" && (isPublic(c.HTTP) || isPublic(c.HTTPS) || isPublic(behind(c.BaseURL))) {
+		logger.Warn("anybody who reaches this address can sign up and send mail; --signup closed leaves accounts to the operator", "http", c.HTTP, "https", c.HTTPS, "base_url", c.BaseURL)
+	}
+	if host, _, err := net.SplitHostPort(c.HTTP); c.BaseURL == "" && err == nil && isUnspecified(host) {
+		logger.Warn("without --base-url, links in answers and mails name an address that nobody reaches", "http", c.HTTP)
 	}
 	if c.Metrics == "public" && (isPublic(c.HTTP) || isPublic(c.HTTPS)) {
 		logger.Warn("anybody who reaches this address can read /metrics", "http", c.HTTP, "https", c.HTTPS)
@@ -125,6 +129,21 @@ func isPublic(addr string) bool {
 	}
 	ip := net.ParseIP(host)
 	return ip == nil || !ip.IsLoopback()
+}
+
+// behind is the address that clients reach by a URL, through a proxy it may be; empty without one.
+func behind(base string) string {
+	u, err := url.Parse(base)
+	if err != nil || u.Hostname() == "" {
+		return ""
+	}
+	return net.JoinHostPort(u.Hostname(), u.Port())
+}
+
+// isUnspecified reports that a host to listen on is every address of the machine.
+func isUnspecified(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "" || ip != nil && ip.IsUnspecified()
 }
 
 // unknownVariables are those INBOXD_* that set no flag of any command.

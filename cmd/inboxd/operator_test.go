@@ -190,15 +190,18 @@ func TestSillySettingsAreSaid(t *testing.T) {
 		return out.String()
 	}
 	silly := said(serveCommand{Data: dir, Memory: 5, Signup: "open", HTTP: "0.0.0.0:80", Metrics: "public", DNS: "foo.invalid"})
-	for _, want := range []string{"--memory", "dns=foo.invalid", "--signup closed", "/metrics", "INBOXD_HTPP", "secret.key"} {
+	for _, want := range []string{"--memory", "dns=foo.invalid", "--signup closed", "--base-url", "/metrics", "INBOXD_HTPP", "secret.key"} {
 		if !strings.Contains(silly, want) {
 			t.Errorf("nothing says %s:\n%s", want, silly)
 		}
 	}
+	if got := said(serveCommand{Data: t.TempDir(), Memory: 512 << 20, Signup: "open", HTTP: "127.0.0.1:80", BaseURL: "https://mail.test"}); !strings.Contains(got, "--signup closed") || !strings.Contains(got, "INBOXD_HTPP") {
+		t.Errorf("open behind a proxy: %s", got)
+	}
 	os.Unsetenv("INBOXD_HTPP")
 	t.Setenv("INBOXD_HTTP", "127.0.0.1:80")
 	for _, dns := range []string{"", "127.0.0.1:53", "[::1]:53", "::1", "192.0.2.1", "localhost", "localhost:53"} {
-		if got := said(serveCommand{Data: t.TempDir(), Memory: 512 << 20, Signup: "open", HTTP: "127.0.0.1:80", Metrics: "public", DNS: dns}); got != "" {
+		if got := said(serveCommand{Data: t.TempDir(), Memory: 512 << 20, Signup: "open", HTTP: "127.0.0.1:80", BaseURL: "http://localhost:80", Metrics: "public", DNS: dns}); got != "" {
 			t.Errorf("said of a sound start with --dns %q: %s", dns, got)
 		}
 	}
