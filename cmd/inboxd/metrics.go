@@ -22,7 +22,7 @@ import (
 )
 
 func (n *node) stats() operator.Stats {
-	stats := operator.Stats{Version: version.String(), Started: n.started, HTTP: n.web.Served(), Actors: n.system.Stats(), SMTP: n.mail.Stats(), Persist: n.store.Stats()}
+	stats := operator.Stats{Version: version.String(), Started: n.started.UTC().Truncate(time.Second), HTTP: n.web.Served(), Actors: n.system.Stats(), SMTP: n.mail.Stats(), Persist: n.store.Stats()}
 	if totals, err := n.store.Totals(); err == nil {
 		stats.Totals = &totals
 	}

@@ -62,7 +62,7 @@ func (c *serveCommand) start(logger *slog.Logger) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &node{started: time.Now().UTC().Truncate(time.Second), flags: c, settings: s, logger: logger, owner: partition.NewOwner(partition.All()), listeners: map[string]net.Listener{}, failed: make(chan error, len(edges))}
+	n := &node{started: time.Now(), flags: c, settings: s, logger: logger, owner: partition.NewOwner(partition.All()), listeners: map[string]net.Listener{}, failed: make(chan error, len(edges))}
 	// Listeners come before what calls out, which must know them.
 	for _, step := range []func() error{n.openLog, n.openStore, n.listen, n.startSystem, n.openEdges} {
 		if err := step(); err != nil {

@@ -21,6 +21,7 @@ import (
 // making, stats, metrics and the log, while somebody polls and somebody guesses a password.
 func TestOperatorSeesWhatHappens(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
+	launched := time.Now()
 	s := launch(t, dir, "--log-level", "info", "--log-format", "json")
 	base := "http://" + s.http
 	if out, code := run("readyz", "--url", base, "--wait", "10s"); code != 0 {
@@ -69,6 +70,11 @@ func TestOperatorSeesWhatHappens(t *testing.T) {
 		if !strings.Contains(log, want) {
 			t.Errorf("the log lacks %s:\n%s", want, log)
 		}
+	}
+	if up := regexp.MustCompile(`"msg":"stopped","up":"(\w+)"`).FindStringSubmatch(log); up == nil {
+		t.Errorf("the log does not tell how long it was up:\n%s", log)
+	} else if took, err := time.ParseDuration(up[1]); err != nil || took > time.Since(launched).Round(time.Second) {
+		t.Errorf("up %s, %v, of %v", up[1], err, time.Since(launched))
 	}
 	if strings.Contains(log, "a guess of a stranger") || strings.Contains(log, key) {
 		t.Errorf("a secret is in the log:\n%s", log)
