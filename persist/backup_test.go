@@ -16,6 +16,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"inboxd/internal/account"
+	"inboxd/internal/domain"
 	"inboxd/internal/fault"
 	"inboxd/persist/disk"
 )
@@ -207,6 +208,13 @@ func TestCheck(t *testing.T) {
 			k := &account.Key{ID: 1, Hash: account.Hash{1}}
 			return errors.Join(h.s.CommitAccount(&account.Rows{ID: accountID(2), PutKeys: []*account.Key{k}}), h.delete(credentialKey(accountID(2).Partition(), k.Hash)))
 		}, "is not found by its hash"},
+		{"the key file is damaged", func(h harm) error {
+			_, err := h.s.Encrypt("x", nil)
+			return errors.Join(err, rewrite(h.fs, folder+"/"+disk.SecretName, []byte("inboxd secret 1\n00\n")))
+		}, disk.SecretName},
+		{"the key file is gone", func(h harm) error {
+			return h.s.CommitDomain(&domain.Rows{Name: "x.test", Put: &domain.State{Name: "x.test"}}) // no key was ever made
+		}, "has lost its file " + disk.SecretName},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			fs := vfs.NewMem()
@@ -291,6 +299,41 @@ func TestRepair(t *testing.T) {
 	}
 	if _, err := Repair(folder, "/repaired", options(fs), nil); !errors.As(err, new(disk.Unfit)) {
 		t.Errorf("over a folder: %v", err)
+	}
+}
+
+// TestRepairOfALostEnd: a start is refused where the log has lost its end. A check reads what is left, and a repair
+// makes a folder of it that gives no id anew.
+func TestRepairOfALostEnd(t *testing.T) {
+	fs := vfs.NewMem()
+	s := must1(Open(folder, options(fs)))(t)
+	for id := int64(1); id <= 20; id++ {
+		r := mail(harmed, id, "x")
+		r.Profile.DueAt, r.DueTo = at(1), at(1)
+		must(t, s.CommitInbox(r))
+		if id == 10 {
+			must(t, s.db.Flush())
+		}
+	}
+	closeStore(t, s)
+	note := must1(disk.ReadFile(fs, folder+"/"+disk.HighWaterName))(t)
+	must(t, rewrite(fs, folder+"/"+disk.HighWaterName, note[1:]))
+	if got := problemsOf(t, fs, folder); len(got) != 1 || !strings.HasSuffix(got[0], "it is not as it was written") {
+		t.Errorf("of a damaged note: %q", got)
+	}
+	must(t, rewrite(fs, folder+"/"+disk.HighWaterName, note))
+	cut(fs, newestLog(t, fs), 0)
+	var found []string
+	sum, err := Repair(folder, "/repaired", options(fs), func(problem string) { found = append(found, problem) })
+	must(t, err)
+	if len(found) != 1 || !strings.Contains(found[0], "its journal ends at commit") || sum.Messages != 10 {
+		t.Errorf("read %+v, found %q", sum, found)
+	}
+	copied := must1(Open("/repaired", options(fs)))(t)
+	defer closeStore(t, copied)
+	st := must1(copied.LoadInbox(harmed))(t)
+	if int64(len(st.Messages)) != sum.Messages || copied.folder.Above() <= 20 {
+		t.Errorf("%d messages of %d, ids above %d", len(st.Messages), sum.Messages, copied.folder.Above())
 	}
 }
 

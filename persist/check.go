@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
 
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
@@ -38,13 +39,17 @@ func check(dir string, o Options, found func(problem string), keep func(s *Store
 	}
 	if err != nil {
 		found(err.Error())
+	}
+	if folder == nil {
 		return c.sum, nil
 	}
 	e := &engine{folder: folder, readOnly: true}
 	c.s = newStore(e)
 	if err := e.open(&o); err != nil {
 		found(err.Error())
-		return c.sum, e.abandon()
+		if !errors.As(err, new(disk.LostEnd)) {
+			return c.sum, e.abandon()
+		}
 	}
 	err = c.rows()
 	c.files()
@@ -409,8 +414,13 @@ func (c *checker) delivery(id account.ID, n int64, value []byte) error {
 	return nil
 }
 
-// files counts those for large values, so that a number shows what a check has looked at.
+// files counts the files of large values, which rows lead to, and reads the one that is nobody's row.
 func (c *checker) files() {
+	if _, err := c.s.readSecret(); errors.Is(err, os.ErrNotExist) {
+		c.tell("the key of what is encrypted", c.s.lostSecret())
+	} else {
+		c.tell("the key of what is encrypted", err)
+	}
 	names, err := c.s.folder.FS.List(c.s.blobs.dir())
 	if err != nil {
 		c.tell("the folder of large values", err)

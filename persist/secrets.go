@@ -137,14 +137,22 @@ func (s *secrets) readSecret() ([]byte, error) {
 	return nil, s.folder.Damage.Found(s.folder.Path(disk.SecretName), "it is not as it was written. Restore a backup of it")
 }
 
-func (s *secrets) makeSecret() ([]byte, error) {
+// lostSecret is the error of a folder that can't do without the key file it does not have.
+func (s *secrets) lostSecret() error {
 	for _, k := range [...]kind{kindDomain, kindLastCall, kindLink} {
 		err := scan(s.db, ofKind(k), func([]byte, []byte) error {
 			return fmt.Errorf("the data folder %s holds encrypted keys but has lost its file %s: restore it from a backup", s.folder.Dir, disk.SecretName)
 		})
 		if err != nil {
-			return nil, err
+			return err
 		}
+	}
+	return nil
+}
+
+func (s *secrets) makeSecret() ([]byte, error) {
+	if err := s.lostSecret(); err != nil {
+		return nil, err
 	}
 	secret := make([]byte, 32)
 	_, _ = crand.Read(secret) // never fails since Go 1.24

@@ -166,7 +166,7 @@ func (u Unfit) Error() string { return u.Err.Error() }
 func (u Unfit) Unwrap() error { return u.Err }
 
 // OpenToRead takes a folder for somebody who reads it and writes nothing. Errors are sentences for
-// the operator; those that are not Unfit tell of damage.
+// the operator; those that are not Unfit tell of damage, and with a LostEnd there is a folder too.
 func OpenToRead(dir string, o *Options) (*Folder, error) {
 	o.defaults(dir)
 	_, format := o.FS.Stat(o.FS.PathJoin(dir, FormatName))
@@ -178,13 +178,13 @@ func OpenToRead(dir string, o *Options) (*Folder, error) {
 	if err == nil && f.IsOlder() {
 		err = Unfit{fmt.Errorf("the data folder %s has format %d, which a start carries over: check it after that", dir, f.format)}
 	}
-	if err != nil {
+	if err != nil && !errors.As(err, new(LostEnd)) {
 		return nil, errors.Join(err, f.unlock())
 	}
 	f.Space = &SpaceGuard{free: o.FreeSpace, fs: f.FS, log: f.Log, stop: make(chan struct{})}
 	f.Space.opening.Store(true)
 	f.spare = newSpareLog(f, 0)
-	return f, nil
+	return f, err
 }
 
 // Engine is the file system under the engine.

@@ -81,8 +81,11 @@ func readHighWater(f *Folder, now func() time.Time) (*HighWater, error) {
 		return h, nil
 	}
 	previous, ok := readMark(data)
-	if err != nil || !ok {
-		return nil, fmt.Errorf("the file %s in the data folder %s is damaged (remove it to start without its check): %v", HighWaterName, f.Dir, err)
+	if err == nil && !ok {
+		err = errors.New("it is not as it was written")
+	}
+	if err != nil {
+		return h, LostEnd{fmt.Errorf("the file %s in the data folder %s is damaged (remove it to start without its check): %w", HighWaterName, f.Dir, err)}
 	}
 	h.previous, h.written = previous, previous.commits
 	h.clock.trusted = reading{previous.at, time.Now()}
@@ -90,6 +93,14 @@ func readHighWater(f *Folder, now func() time.Time) (*HighWater, error) {
 	h.clock.observe(previous.seen)
 	return h, nil
 }
+
+// LostEnd is why the journal can't be trusted to have all that was on disk. What it has can be read.
+type LostEnd struct{ Err error }
+
+func (l LostEnd) Error() string { return l.Err.Error() }
+
+// Unwrap gives the cause.
+func (l LostEnd) Unwrap() error { return l.Err }
 
 // Begin takes the number of commits that a start found, and refuses a journal that has lost
 // its end.
@@ -101,9 +112,9 @@ func (h *HighWater) Begin(found uint64) error {
 	if found >= h.previous.commits {
 		return nil
 	}
-	return fmt.Errorf("the data folder %s has lost data: its journal ends at commit %d, but commit %d was on disk at %s. "+
+	return LostEnd{fmt.Errorf("the data folder %s has lost data: its journal ends at commit %d, but commit %d was on disk at %s. "+
 		"Restore a backup, or remove the file %s to go on with what is left",
-		h.folder.Dir, found, h.previous.commits, h.previous.at.Format(time.RFC3339), HighWaterName)
+		h.folder.Dir, found, h.previous.commits, h.previous.at.Format(time.RFC3339), HighWaterName)}
 }
 
 // Unheard is when changes were decided that a crash kept, though nobody may have heard of them;
