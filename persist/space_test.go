@@ -137,6 +137,37 @@ func TestNoSpaceWaits(t *testing.T) {
 	}
 }
 
+// TestNoDescriptorWaits: a log or a table that can't be made for want of a descriptor is made once there is one.
+func TestNoDescriptorWaits(t *testing.T) {
+	var out atomic.Bool
+	var refused atomic.Int64
+	o := options(errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if out.Load() && op.Kind == errorfs.OpCreate {
+			refused.Add(1)
+			return fmt.Errorf("create %s: %w", op.Path, syscall.EMFILE)
+		}
+		return nil
+	})))
+	o.Exit = func(int) {
+		t.Error("the process would end")
+		select {}
+	}
+	s, err := Open(folder, o)
+	must(t, err)
+	defer closeStore(t, s)
+	must(t, s.CommitInbox(mail(victim, 1, "x")))
+	out.Store(true)
+	flushed := make(chan error, 1)
+	go func() { flushed <- s.db.Flush() }()
+	eventually(t, "it is tried again", func() bool { return refused.Load() > 2 })
+	if raw, err := s.Raw(victim, 1); err != nil || string(raw) != "x" {
+		t.Errorf("meanwhile read as %q, %v", raw, err)
+	}
+	out.Store(false)
+	must(t, <-flushed)
+	must(t, s.CommitInbox(mail(victim, 2, "x")))
+}
+
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)

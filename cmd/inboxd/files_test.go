@@ -36,7 +36,13 @@ func TestConnectionsLeaveFilesToTheStore(t *testing.T) {
 // TestOutOfFiles: more peers than descriptors. Those that are in are served, mail that needs
 // files of its own is stored, and when the crowd has gone others come in.
 func TestOutOfFiles(t *testing.T) {
-	t.Setenv("INBOXD_TEST_NOFILE", "256")
+	for _, limit := range []string{"64", "256"} {
+		t.Run(limit, func(t *testing.T) { crowd(t, limit) })
+	}
+}
+
+func crowd(t *testing.T, limit string) {
+	t.Setenv("INBOXD_TEST_NOFILE", limit)
 	s := launch(t, filepath.Join(t.TempDir(), "data"), "--smtp-max-conns-per-ip", "1000")
 	u := s.signUp(t, "me@example.test")
 	address := u.inbox(t, "agent")

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // metric reads one number of /metrics.
@@ -88,4 +89,59 @@ func TestHostileConnectionsHoldLittle(t *testing.T) {
 			t.Error(said)
 		}
 	}
+}
+
+// TestBodiesBeyondMemory: who says that a body is larger than any memory, or sends one without an end, is refused
+// before it is held.
+func TestBodiesBeyondMemory(t *testing.T) {
+	s := launch(t, filepath.Join(t.TempDir(), "data"))
+	u := s.signUp(t, "me@example.test")
+	inbox := u.inbox(t, "agent")
+	head := fmt.Sprintf("POST /api/v1/inboxes/%s/send HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\nContent-Type: application/json\r\n", inbox, u.key)
+	mail := "EHLO c.test\r\nMAIL FROM:<a@shop.test>\r\n"
+	rcpt := "RCPT TO:<" + inbox + ">\r\n"
+	for name, c := range map[string]struct{ at, say, again, want string }{
+		"length":      {s.http, head + "Content-Length: 1099511627776\r\n\r\n", strings.Repeat("x", 1<<20), "HTTP/1.1 413"},
+		"overflow":    {s.http, head + "Content-Length: 99999999999999999999999\r\n\r\n", strings.Repeat("x", 1<<20), "HTTP/1.1 4"},
+		"chunks":      {s.http, head + "Transfer-Encoding: chunked\r\n\r\n", "100000\r\n" + strings.Repeat("x", 1<<20) + "\r\n", "HTTP/1.1 413"},
+		"SIZE":        {s.smtp, "EHLO c.test\r\nMAIL FROM:<a@shop.test> SIZE=1099511627776\r\n", "", "552"},
+		"BDAT":        {s.smtp, mail + rcpt + "BDAT 1099511627776 LAST\r\n", strings.Repeat("x", 1<<20), "552"},
+		"a body":      {s.smtp, mail + rcpt + "DATA\r\n", strings.Repeat(strings.Repeat("x", 70)+"\r\n", 1<<20/72), "552"},
+		"one line":    {s.smtp, mail + rcpt + "DATA\r\n", strings.Repeat("x", 1<<20), "5"},
+		"one command": {s.smtp, "EHLO ", strings.Repeat("x", 1<<20), "500"},
+	} {
+		before := s.metric(t, "process_resident_memory_bytes")
+		if got := flood(t, c.at, c.say, c.again); !strings.Contains("\n"+got, "\n"+c.want) {
+			t.Errorf("%s: %q, want %s", name, got, c.want)
+		}
+		if held := s.metric(t, "process_resident_memory_bytes") - before; held > 64<<20 {
+			t.Errorf("%s: %.1f MB more are resident", name, held/(1<<20))
+		}
+	}
+	if err := s.mail(inbox, "482913"); err != nil {
+		t.Error(err)
+	}
+}
+
+// flood says something, and something more again and again until it is a hundred megabytes or refused; it
+// returns all that was answered.
+func flood(t *testing.T, at, say, again string) string {
+	t.Helper()
+	conn, err := net.Dial("tcp", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(30 * time.Second))
+	go func() {
+		_, err := io.WriteString(conn, say)
+		for n := 0; err == nil && again != "" && n < 100; n++ {
+			_, err = io.WriteString(conn, again)
+		}
+		if strings.HasPrefix(say, "EHLO") {
+			_, _ = io.WriteString(conn, "\r\n.\r\nQUIT\r\n")
+		}
+	}()
+	answer, _ := io.ReadAll(conn) // a reset ends it as well
+	return string(answer)
 }

@@ -24,6 +24,8 @@ func TestClockInDoubt(t *testing.T) {
 		"a day is no jump":            {{0, day, true, true}, {1, 2 * day, false, true}, {1, 0, true, true}},
 		"backwards is no jump":        {{0, -40 * day, true, true}, {60, -40 * day, false, true}, {0, -40 * day, true, true}},
 		"back and forth is one":       {{0, -40 * day, false, true}, {1, 0, false, false}},
+		"ten years ahead":             {{0, 3650 * day, true, false}, {59, 3650 * day, false, false}, {1, 3650 * day, false, true}, {0, 0, true, true}},
+		"ten years, and put right":    {{1, 3650 * day, false, false}, {1, -35 * day, false, true}, {1, 0, false, false}, {60, 0, false, true}},
 		"ahead within a run":          {{1, day + 1, false, false}, {59, day + 1, false, false}, {1, day + 1, false, true}},
 		"ahead since the run before":  {{0, 35 * day, true, false}, {59, 35 * day, false, false}, {1, 35 * day, false, true}, {0, 35 * day, true, true}},
 		"a restart begins it anew":    {{0, 35 * day, true, false}, {50, 35 * day, true, false}, {59, 35 * day, true, false}, {59, 35 * day, false, false}, {1, 35 * day, false, true}},
