@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -91,9 +90,14 @@ func absent(err error) bool {
 	return errors.As(err, &none) && none.IsNotFound
 }
 
+// unanswered is why there is no answer, without the name, which stands beside it.
 func unanswered(err error) string {
-	if err == nil || absent(err) {
+	var why *net.DNSError
+	switch {
+	case err == nil, absent(err):
 		return ""
+	case errors.As(err, &why):
+		return why.Err
 	}
-	return fmt.Sprint(err)
+	return err.Error()
 }

@@ -79,3 +79,18 @@ true PTR 192.0.2.7 ["MX.mail.test."] false
 		t.Errorf("a damaged key: %+v", got)
 	}
 }
+
+// TestNoAnswerIsTold in the few words that have room beside what was asked.
+func TestNoAnswerIsTold(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{nil, ""}, {&net.DNSError{Err: "no such host", IsNotFound: true}, ""}, {context.Canceled, "context canceled"},
+		{&net.DNSError{Err: "server misbehaving", Name: "a-name-that-stands-beside-it.mail.test"}, "server misbehaving"},
+	} {
+		if got := unanswered(c.err); got != c.want {
+			t.Errorf("%v: %q", c.err, got)
+		}
+	}
+}
