@@ -114,14 +114,19 @@ func (d *Display) draw(now time.Time) {
 	if d.drawn > 0 {
 		fmt.Fprintf(d.out, "\033[%dA", d.drawn)
 	}
-	width, err := termutil.TerminalWidth()
-	if err != nil {
-		width = columns
-	}
+	width := wide(termutil.TerminalWidth())
 	for _, l := range d.lines {
 		fmt.Fprintf(d.out, "\r%s\033[K\n", l.draw(width))
 	}
 	d.drawn = len(d.lines)
+}
+
+// wide is the width of a terminal. One that was never given a size says 0.
+func wide(width int, err error) int {
+	if err != nil || width <= 0 {
+		return columns
+	}
+	return width
 }
 
 // share is how far a moment is, in percent.

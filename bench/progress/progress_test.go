@@ -2,6 +2,7 @@ package progress
 
 import (
 	"bytes"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -55,5 +56,17 @@ func TestBarsAreDrawnOver(t *testing.T) {
 	}
 	if strings.Contains(text, "\033[3A") {
 		t.Error("what came after was drawn with what was before")
+	}
+}
+
+func TestATerminalWithoutASizeHasBars(t *testing.T) {
+	for _, c := range []struct {
+		width int
+		err   error
+		want  int
+	}{{130, nil, 130}, {0, nil, columns}, {0, os.ErrInvalid, columns}} {
+		if got := wide(c.width, c.err); got != c.want {
+			t.Errorf("%d, %v: %d", c.width, c.err, got)
+		}
 	}
 }
