@@ -73,6 +73,38 @@ func TestWatching(t *testing.T) {
 	promtool(t, folder, metrics, "check", "metrics")
 }
 
+// TestPathsOfTheInstallation: the commands of docs/operate name the data folder that the unit and the image have, and
+// put backups where the server may write, which is beside it and nowhere else.
+func TestPathsOfTheInstallation(t *testing.T) {
+	found := func(file, pattern string) string {
+		t.Helper()
+		m := regexp.MustCompile(pattern).FindStringSubmatch(readOperate(t, file))
+		if m == nil {
+			t.Fatalf("%s has no %s", file, pattern)
+		}
+		return m[1]
+	}
+	live := map[string]string{
+		"/var/lib/" + found("inboxd.service", `StateDirectory=(\S+)`): found("inboxd.service", `ExecStart=.* --data (\S+)`),
+		found("Dockerfile", `VOLUME (\S+)`):                           found("Dockerfile", `ENV INBOXD_DATA=(\S+)`),
+	}
+	page := readOperate(t, "README.md")
+	for _, m := range regexp.MustCompile(`admin --data (\S+)`).FindAllStringSubmatch(page, -1) {
+		if m[1] != found("inboxd.service", `ExecStart=.* --data (\S+)`) {
+			t.Errorf("a command names the data folder %s", m[1])
+		}
+	}
+	backups := regexp.MustCompile(` backup (/\S+)`).FindAllStringSubmatch(page, -1)
+	if len(backups) != len(live) {
+		t.Errorf("%d commands for a backup", len(backups))
+	}
+	for _, m := range backups {
+		if data := live[filepath.Dir(filepath.Dir(m[1]))]; data == "" || strings.HasPrefix(m[1], data+"/") {
+			t.Errorf("a backup goes to %s, which is none of %v", m[1], live)
+		}
+	}
+}
+
 func promtool(t *testing.T, folder, input string, args ...string) {
 	t.Helper()
 	cmd := exec.Command(testdeps.Program(t, "promtool"), args...)
