@@ -81,7 +81,8 @@ function begin(d: Partial<Draft>) {
 /** write opens the form, with what was being written in it. */
 export function write(from: string) {
   recall();
-  if (!draft.d.from) draft.d.from = from;
+  const { to, cc, bcc, subject, text, html } = draft.d;
+  if (from && !(to + cc + bcc + subject + text + html) && !draft.files.length) draft.d.from = from; // nothing is written yet
   place.go(place.to("compose"));
 }
 
@@ -168,7 +169,7 @@ function text(name: keyof Draft, label: string, more: { rows?: number; hint?: st
 export function view(): VNode {
   recall();
   const all = boxes.boxes.list.items, d = draft.d;
-  if (!all.length && boxes.boxes.list.state === "ready") return el("section.pane.page", { "aria-label": "New mail" }, empty("No inbox to send from", "Make an inbox first.", button("Make an inbox", boxes.create, {}, "button.main")));
+  if (!all.length && boxes.boxes.list.state === "ready") return el("section.pane.page", { "aria-label": "New mail" }, el("header.bar.title", null, el("h1", null, "New mail")), empty("No inbox to send from", "Make an inbox first.", button("Make an inbox", boxes.create, {}, "button.main")));
   if (!d.from && all[0]) d.from = all[0].address;
   const froms = [...new Set([d.from, ...all.slice(0, 200).map((b) => b.address)])].filter(Boolean);
   const known = ["to", "cc", "bcc", "subject", "body", "html", "attachments", "from", "text"];

@@ -90,7 +90,7 @@ export const none = () => boxes.list.state === "ready" && !boxes.list.items.leng
 
 /** welcome is what somebody sees who has no inbox. */
 export const welcome = () =>
-  el("section.pane.page", { "aria-label": "Inboxes" }, el("header.bar.title", null, el("h1", null, "Inboxes"), button("New inbox", create, {}, "button.main")),
+  el("section.pane.page", { "aria-label": "Inboxes" }, el("header.bar.title", null, el("h1", null, "Inboxes")),
     empty("No inbox yet", "An inbox is an address that receives and sends mail, for an agent or for yourself.", button("Make an inbox", create, {}, "button.main"),
       el("p", null, "Its first calls are under ", link(place.to("start"), "Start here"), ".")));
 
@@ -100,16 +100,17 @@ const owned = part(() => ({ domains: [] as string[] }));
 
 export function create() {
   owned.domains = [];
-  const last: Creation = { ignored: null, once: api.onceEach() };
+  const last: Creation = { ignored: null, asked: 0, where: "", once: api.onceEach() };
   void api.get<{ domains: Domain[] }>("/api/domains").then((r) => ((owned.domains = r.domains.filter((d) => d.status === "verified").map((d) => d.domain)), changed()), () => {});
   openDialog({
     title: "New inbox",
-    body: () => (last.ignored ? created(last.ignored) : [creation(last)]),
+    body: () => (last.ignored ? created(last.ignored, last.asked) : [creation(last)]),
     closed: () => last.ignored && place.go(place.to("mail", last.ignored.address)), // arriving somewhere closes a dialog
   });
 }
 
-type Creation = { ignored: CreatedInbox | null; once: (order: unknown) => string };
+/** asked are hours; where is what was chosen of `Under`. */
+type Creation = { ignored: CreatedInbox | null; asked: number; where: string; once: (order: unknown) => string };
 
 function creation(last: Creation): VNode {
   const a = session.account;
@@ -117,10 +118,11 @@ function creation(last: Creation): VNode {
     { name: "prefix", label: "Name before the @", placeholder: "made for you", autofocus: true, hint: "Letters, digits, dots, dashes. Leave it empty for a made-up one." },
     { name: "label", label: "Label", hint: a && !a.limits.labels ? "The Free plan makes one up." : "How it is called in this page, and the name that its mail is from." },
   ];
-  const where: [string, string][] = [["", "A random namespace of " + domain], ["sub", "A namespace of my choice"], ...owned.domains.map((d): [string, string] => ["@" + d, d])];
+  const where: [string, string][] = [["", "A random name under " + domain], ["sub", "A name of my choice under " + domain], ...owned.domains.map((d): [string, string] => ["@" + d, d])];
   const more: (Field | VNode)[] = [
-    { name: "where", label: "Under", options: where, hint: a && !a.limits.subdomains ? "A chosen namespace needs a paid plan." : "Own domains appear here once they are verified." },
-    { name: "subdomain", label: "Namespace, if chosen", placeholder: "team" },
+    full("div", { key: "where", on: { change: (e: Event) => ((last.where = (e.target as HTMLSelectElement).value), changed()) } },
+      inDetails({ name: "where", label: "Domain", options: where, hint: a && !a.limits.subdomains ? "A name of your choice needs a paid plan." : "Domains of your own appear here once they are verified." })),
+    ...(last.where === "sub" ? [{ name: "subdomain", label: "Namespace", placeholder: "team", hint: `Addresses end in @team.${domain} then.` }] : []),
     { name: "retention_hours", label: "Keep mail for so many hours", type: "number", min: 1, placeholder: a ? String(a.limits.default_retention_hours) : "", hint: a ? `At most ${words.hours(a.limits.max_retention_hours)}; more is cut to that.` : null },
     { name: "keep_newest", label: "When it is full, let the oldest mail go rather than refuse new mail", type: "checkbox" },
   ];
@@ -131,14 +133,15 @@ function creation(last: Creation): VNode {
     if (v.prefix) order.prefix = v.prefix.trim().toLowerCase();
     if (v.label) order.label = v.label.trim();
     if (v.where?.startsWith("@")) order.domain = v.where.slice(1);
-    else if (v.where === "sub" || v.subdomain) order.subdomain = v.subdomain.trim().toLowerCase();
+    else if (v.where === "sub") order.subdomain = (v.subdomain ?? "").trim().toLowerCase();
     if (v.retention_hours) order.retention_hours = Number(v.retention_hours);
     if (v.keep_newest) order.keep_newest = true;
     if (v.encrypted) order.encrypted = true;
     const made = await api.json<CreatedInbox>("POST", "/api/inboxes", order, { once: last.once(order) });
     await load(true);
     void loadAccount();
-    if (made.ignored_fields?.length) last.ignored = made;
+    last.asked = Number(v.retention_hours || 0);
+    if (made.ignored_fields?.length || made.retention_hours < last.asked) last.ignored = made;
     else place.go(place.to("mail", made.address));
     say(`${made.address} is ready for mail.`);
   });
@@ -146,10 +149,15 @@ function creation(last: Creation): VNode {
 
 const inDetails = (f: Field) => field("new-inbox", f);
 
-const created = (made: CreatedInbox) => [
-  el("p", null, "The inbox is there, without what the plan does not cover:"),
-  el("ul", null, (made.ignored_fields ?? []).map((f) => el("li", null, f))), el("p", null, made.note ?? ""),
-  el("div.buttons", null, button("All right", closeDialog, {}, "button.main")),
+const instead: Record<string, (made: CreatedInbox) => string> = { label: (made) => `label: it is called “${made.label}”`, subdomain: () => "namespace: it is a random one" };
+
+/** created says what an inbox became that is not all that was asked for. */
+const created = (made: CreatedInbox, asked: number) => [
+  el("p", null, "It is ready for mail:"), code(made.address, "address"),
+  el("p", null, "Not as it was asked for:"),
+  el("ul.dots", null, (made.ignored_fields ?? []).map((f) => el("li", null, instead[f]?.(made) ?? f)), made.retention_hours < asked && el("li", null, `mail is kept ${words.hours(made.retention_hours)}, the most that the plan allows`)),
+  made.note && el("p.quiet", null, made.note + "."),
+  el("div.buttons", null, button("Open the inbox", closeDialog, {}, "button.main")),
 ];
 
 // --- one inbox: its settings
@@ -170,10 +178,10 @@ function settingsBody(b: Inbox): VNode[] {
     ], "Save", async (v) => {
       const change: Record<string, unknown> = { retention_hours: Number(v.retention_hours), keep_newest: v.keep_newest === "on" };
       if (v.label !== undefined && v.label !== b.label) change.label = v.label;
-      await api.json("PATCH", api.path`/api/v1/inboxes/${b.address}`, change);
+      const { inbox } = await api.json<{ inbox: Inbox }>("PATCH", api.path`/api/v1/inboxes/${b.address}`, change);
       await refresh(b.address);
       closeDialog();
-      say("Saved.");
+      say(inbox.retention_hours < Number(v.retention_hours) ? `Saved. Mail is kept ${words.hours(inbox.retention_hours)}, the most that the plan allows.` : "Saved.");
     }),
     el("h3", null, "Its own key"), inboxKey(b),
     el("h3", null, "Empty or delete"),
@@ -204,8 +212,9 @@ function inboxKey(b: Inbox): VNode {
       }), {}, "button.danger"));
   return form("inbox-key", [
     { name: "scopes", label: "What it may do", options: [["inbox:read", "Read mail"], ["inbox:read,email:send", "Read and send mail"], ["full", "Everything in this inbox"]] },
+    { name: "expires", label: "How long it works", options: words.lifetimes },
   ], "Make a key", async (v) => {
-    const r = await api.json<{ api_key: string }>("POST", api.path`/api/inboxes/${b.address}/key`, { scopes: v.scopes.split(",") });
+    const r = await api.json<{ api_key: string }>("POST", api.path`/api/inboxes/${b.address}/key`, { scopes: v.scopes.split(","), expires_in_days: v.expires ? Number(v.expires) : null });
     await refresh(b.address);
     shownOnce("Key of " + b.address, r.api_key, "An agent sends it as the header X-API-Key.");
   });

@@ -24,7 +24,7 @@ function create() {
     el("fieldset", { key: "scopes" }, el("legend", null, "What it may do"), words.scopes.map(([name, label, text], i) => el("div.field.check", null,
       full("input", { attrs: present({ type: "checkbox", name: "scopes", value: name, id: "scope-" + name, "aria-describedby": "scope-hint-" + name, checked: i === 0 ? true : null }) }),
       el("label", { for: "scope-" + name }, label), el("p.hint", { id: "scope-hint-" + name }, text)))),
-    { name: "expires", label: "How long it works", options: [["90", "90 days"], ["30", "30 days"], ["365", "A year"], ["", "Until it is revoked"]] },
+    { name: "expires", label: "How long it works", options: words.lifetimes },
   ], "Make key", async (v) => {
     if (!v.scopes) return trouble("new-key", "", "Choose at least one thing that it may do.");
     const r = await api.json<{ key: string }>("POST", "/api/keys", { label: v.label, scopes: v.scopes.split(","), expires_in_days: v.expires ? Number(v.expires) : null });
@@ -36,9 +36,9 @@ function create() {
 export function view(): VNode {
   const p = keys.list;
   return el("section.pane.page", { "aria-label": "Keys" },
-    el("header.bar.title", null, el("h1", null, "Keys"), button("New key", create, {}, "button.main")),
+    el("header.bar.title", null, el("h1", null, "Keys"), p.items.length > 0 && button("New key", create, {}, "button.main")),
     el("div.body", null, p.items.length ? table(p.items) : p.state === "failed" ? failed(p.error, enter) : p.state !== "ready" ? loading("keys")
-      : empty("No key yet", "A program uses a key in place of your password. Make one for each, with only what it needs.", button("Make a key", create, {}, "button.main")),
+      : empty("No key yet", "A program uses a key in place of your password. Make one for each, with only what it needs.", button("New key", create, {}, "button.main")),
       p.next && button("More", () => void more(p, fetchPage))));
 }
 

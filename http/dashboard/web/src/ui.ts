@@ -41,7 +41,7 @@ export const when = (t: string, how: (t: string) => string = words.short) => el(
 
 const strokes: Record<string, string> = {
   mail: "M3 6h18v12H3z M3 7l9 7 9-7", sent: "M21 3L3 10l7 3 3 7z M10 13L21 3", calendar: "M4 6h16v14H4z M4 10h16 M8 3v4 M16 3v4",
-  hook: "M8 12a4 4 0 1 0-3 4 M12 6a4 4 0 1 1 5 5 M16 18a4 4 0 1 0 0-4H9", key: "M14 10a4 4 0 1 0-3 4l1-1h2v-2h2l4-4V4h-3z",
+  hook: "M8 12a4 4 0 1 0-3 4 M12 6a4 4 0 1 1 5 5 M16 18a4 4 0 1 0 0-4H9", key: "M3 15.5a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0-9 0 M11 12.5L20 3.5 M16 7.5l3 3", check: "M4 12.5l5.5 5.5L20 6.5",
   globe: "M3 12a9 9 0 1 0 18 0a9 9 0 1 0-18 0 M3 12h18 M12 3c3 3 3 15 0 18 M12 3c-3 3-3 15 0 18", person: "M8 8a4 4 0 1 0 8 0a4 4 0 1 0-8 0 M4 21c1-8 15-8 16 0",
   start: "M5 4l14 8-14 8z", plus: "M12 5v14 M5 12h14", back: "M15 5l-7 7 7 7", more: "M5 12h.01 M12 12h.01 M19 12h.01", close: "M6 6l12 12 M18 6L6 18",
   reply: "M9 7l-5 5 5 5 M4 12h10c4 0 6 2 6 6", trash: "M5 7h14 M10 4h4 M7 7l1 13h8l1-13", dot: "M4 12a8 8 0 1 0 16 0a8 8 0 1 0-16 0", clip: "M8 12l6-6a3 3 0 0 1 4 4l-8 8a5 5 0 0 1-7-7l7-7",
@@ -106,7 +106,7 @@ function copyBySelection(text: string) {
 }
 
 export const copyButton = (text: string, label = "Copy", a: Attrs = {}, sel = "button.small") =>
-  button([icon("copy"), copied === text ? "Copied" : label], () => void copy(text), a, sel);
+  button(copied === text ? [icon("check"), label && "Copied"] : [icon("copy"), label], () => void copy(text), a, sel);
 
 /** code is a text in a box with its Copy. */
 export const code = (text: string, label: string) =>
@@ -127,7 +127,7 @@ export const chip = (text: string, kind = "") => el("span.chip" + (kind && "." +
 
 export type Field = {
   name: string; label: string; type?: string; value?: string; hint?: Child; required?: boolean; options?: [string, string][];
-  auto?: string; placeholder?: string; min?: number; max?: number; checked?: boolean; rows?: number; autofocus?: boolean; disabled?: boolean; inputmode?: string;
+  auto?: string; placeholder?: string; among?: string[]; min?: number; max?: number; checked?: boolean; rows?: number; autofocus?: boolean; disabled?: boolean; inputmode?: string;
 };
 
 type Trouble = { field: string; sentence: string };
@@ -194,8 +194,8 @@ export function field(form: string, f: Field): VNode {
     ? full("select", { attrs: present(common), hook }, f.options.map(([v, l]) => el("option", { value: v }, l)))
     : f.type === "textarea"
       ? full("textarea", { attrs: present({ ...common, rows: f.rows ?? 4 }), hook })
-      : full("input", { attrs: present({ ...common, type: f.type ?? "text", inputmode: f.inputmode ?? null }), hook });
-  return full("div.field", { key: id }, el("label", { for: id }, f.label), control, hints);
+      : full("input", { attrs: present({ ...common, type: f.type ?? "text", inputmode: f.inputmode ?? null, list: f.among ? id + "-among" : null }), hook });
+  return full("div.field", { key: id }, el("label", { for: id }, f.label), control, f.among && el("datalist", { id: id + "-among" }, f.among.map((v) => el("option", { value: v }))), hints);
 }
 
 /** first is a hook for when an element comes into the page. */
@@ -203,9 +203,12 @@ export const first = (f: (e: Element) => void) => ({ insert: (v: VNode) => f(v.e
 
 export type FormData2 = Record<string, string>;
 
+/** namesIn are the fields in a piece of a form: what is refused of them stands beside them. */
+const namesIn = (v: VNode): string[] => [String(v.data?.attrs?.name ?? ""), ...(v.children ?? []).flatMap((c) => (typeof c === "string" ? [] : namesIn(c)))].filter(Boolean);
+
 /** form asks for fields and hands their texts over; a box that is ticked is "on". */
 export function form(id: string, fields: (Field | VNode)[], label: string, submit: (values: FormData2, form: HTMLFormElement) => Promise<void>, more: Child[] = [], a: Attrs = {}): VNode {
-  const named = fields.flatMap((f) => ("sel" in f ? [] : [(f as Field).name]));
+  const named = fields.flatMap((f) => ("sel" in f ? namesIn(f as VNode) : [(f as Field).name]));
   const on: On = {
     submit: (e: Event) => {
       e.preventDefault();

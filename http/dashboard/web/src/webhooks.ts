@@ -3,6 +3,7 @@ import type { VNode } from "snabbdom";
 import * as api from "./api";
 import { query } from "./api";
 import * as boxes from "./inboxes";
+import * as place from "./place";
 import { more, paged, reload, type Fetch } from "./rows";
 import { changed, part } from "./store";
 import { button, chip, closeDialog, confirm, copyButton, el, empty, failed, form, full, loading, openDialog, run, isBusy, say, troubleOf, when, wrong } from "./ui";
@@ -30,13 +31,21 @@ let soon = 0;
 /** happened: what just happened is posted now, so the log has news in a moment. */
 export function happened(_: Happening) {
   clearTimeout(soon);
-  soon = window.setTimeout(log, 700);
+  soon = window.setTimeout(enter, 700);
 }
 
-// Attempts that are due have no event of their own.
+/** nextTry is when an attempt is followed by another one; null once that is in the log, too. */
+function nextTry(): (d: Delivery) => string | null {
+  const of = (d: Delivery) => `${d.webhook_id} ${d.event_id}`, last = new Map<string, number>();
+  for (const d of hooks.log.items) last.set(of(d), Math.max(d.attempt, last.get(of(d)) ?? 0));
+  return (d) => (last.get(of(d))! > d.attempt ? null : d.next_attempt_at);
+}
+
+// Attempts that are due have no event of their own: they are looked for while their view is open, and given up after half a minute.
 setInterval(() => {
-  const now = Date.now();
-  if (!document.hidden && hooks.log.state === "ready" && hooks.log.items.some((d) => d.next_attempt_at && Date.parse(d.next_attempt_at) < now)) log();
+  if (document.hidden || place.here.view !== "webhooks" || hooks.log.state !== "ready") return;
+  const next = nextTry(), now = Date.now();
+  if (hooks.log.items.some((d) => ((due) => due < now && due > now - 30_000)(Date.parse(next(d) ?? "")))) enter();
 }, 3000);
 
 const events = Object.entries(words.eventNames).map(([v, l]): [string, string] => [v, `${l} (${v})`]);
@@ -45,9 +54,9 @@ function create() {
   openDialog({ title: "New webhook", body: () => [form("new-hook", [
     { name: "url", label: "URL", type: "url", required: true, autofocus: true, placeholder: "https://example.com/hook", hint: "It gets a signed POST for each event." },
     { name: "event", label: "When", options: events },
-    { name: "inbox", label: "Only of one inbox", options: [["", "All inboxes"], ...boxes.boxes.list.items.slice(0, 500).map((b): [string, string] => [b.address, b.address])] },
+    { name: "inbox", label: "Only of one inbox", placeholder: "all inboxes", inputmode: "email", among: boxes.boxes.list.items.slice(0, 500).map((b) => b.address) },
   ], "Add webhook", async (v) => {
-    const r = await api.json<{ webhook: Webhook; secret: string }>("POST", "/api/webhooks", { url: v.url, event: v.event, ...(v.inbox ? { inbox: v.inbox } : {}) });
+    const r = await api.json<{ webhook: Webhook; secret: string }>("POST", "/api/webhooks", { url: v.url, event: v.event, ...(v.inbox.trim() ? { inbox: v.inbox.trim().toLowerCase() } : {}) });
     enter();
     boxes.shownOnce("Signing secret", r.secret, "Your receiver checks signatures with it.");
   })] });
@@ -66,17 +75,17 @@ function change(w: Webhook) {
 
 const test = (w: Webhook) => run("test-" + w.id, async () => {
   hooks.tried.set(w.id, await api.json<Tried>("POST", api.path`/api/webhooks/${w.id}/test`));
-  log();
+  enter();
 }).catch(wrong);
 
 export function view(): VNode {
   const p = hooks.list;
   return el("section.pane.page", { "aria-label": "Webhooks" },
-    el("header.bar.title", null, el("h1", null, "Webhooks"), button("New webhook", create, {}, "button.main")),
+    el("header.bar.title", null, el("h1", null, "Webhooks"), p.items.length > 0 && button("New webhook", create, {}, "button.main")),
     el("div.body", null,
       p.items.length ? el("ul.cards", null, p.items.map(hook)) : p.state === "failed" ? failed(p.error, enter) : p.state !== "ready" ? loading("webhooks")
-        : empty("No webhook yet", "A webhook tells a program of yours about mail and meetings the moment they come.", button("Add a webhook", create, {}, "button.main")),
-      el("h2", null, "Deliveries"), deliveries()));
+        : empty("No webhook yet", "A webhook tells a program of yours about mail and meetings the moment they come.", button("New webhook", create, {}, "button.main")),
+      (p.items.length > 0 || hooks.log.items.length > 0) && [el("h2", null, "Deliveries"), deliveries()]));
 }
 
 function hook(w: Webhook): VNode {
@@ -104,7 +113,7 @@ function hook(w: Webhook): VNode {
 const kinds = { succeeded: "good", retrying: "warn", failed: "bad" } as const;
 
 function deliveries(): VNode {
-  const p = hooks.log, shown = hooks.state ? p.items.filter((d) => d.state === hooks.state) : p.items;
+  const p = hooks.log, next = nextTry(), shown = hooks.state ? p.items.filter((d) => d.state === hooks.state) : p.items;
   const only = hooks.list.items.find((w) => w.id === hooks.only);
   return el("div", null,
     el("div.bar", null, el("label", { for: "hook-state" }, "Show"),
@@ -113,20 +122,20 @@ function deliveries(): VNode {
       only && el("span.quiet", null, "of ", only.url), only && button("All webhooks", () => ((hooks.only = 0), log()), {}, "button.small")),
     shown.length ? el("div.scroll", { tabindex: 0, role: "region", "aria-label": "Deliveries" }, el("table.log", null,
       el("thead", null, el("tr", null, ...["When", "Event", "Result", "Took", "Attempt", "Next try", ""].map((t) => el("th", { scope: "col" }, t)))),
-      el("tbody", null, shown.flatMap((d) => [one(d), hooks.open === d.id ? answer(d) : null]).filter((x) => x !== null))))
-      : p.state === "failed" ? failed(p.error, log) : p.state !== "ready" ? loading("deliveries") : el("p.quiet", null, "No deliveries."),
+      el("tbody", null, shown.flatMap((d) => [one(d, next(d)), hooks.open === d.id ? answer(d) : null]).filter((x) => x !== null))))
+      : p.state === "failed" ? failed(p.error, log) : p.state !== "ready" ? loading("deliveries") : el("p.quiet", null, p.items.length ? `None of the newest ${p.items.length}.` : "No deliveries yet."),
     p.next && button("More", () => void more(p, fetchLog)));
 }
 
-const one = (d: Delivery) => full("tr", { key: d.id },
+const one = (d: Delivery, next: string | null) => full("tr", { key: d.id },
   el("td", null, when(d.at, words.long)), el("td", null, el("span.mono", null, d.event), el("div.quiet", null, d.inbox)),
   el("td", null, chip(d.state, kinds[d.state]), " ", d.status_code ? String(d.status_code) : "", d.error ? el("div.quiet", null, d.error) : null),
-  el("td", { "data-of": d.duration_ms === null ? null : "Took" }, d.duration_ms === null ? null : d.duration_ms + " ms"), el("td", { "data-of": "Attempt" }, String(d.attempt)), el("td", { "data-of": d.next_attempt_at ? "Next try" : null }, d.next_attempt_at && when(d.next_attempt_at, words.hour)),
-  el("td", null, el("div.buttons", null, button("Answer", () => ((hooks.open = hooks.open === d.id ? 0 : d.id), changed()), { "aria-expanded": hooks.open === d.id ? "true" : "false" }, "button.small"),
+  el("td", { "data-of": d.duration_ms === null ? null : "Took" }, d.duration_ms === null ? null : d.duration_ms + " ms"), el("td", { "data-of": "Attempt" }, String(d.attempt)), el("td", { "data-of": next && "Next try" }, next && when(next, words.hour)),
+  el("td", null, el("div.buttons", null, button("Details", () => ((hooks.open = hooks.open === d.id ? 0 : d.id), changed()), { "aria-expanded": hooks.open === d.id ? "true" : "false" }, "button.small"),
     button("Redeliver", () => void run("redeliver", async () => {
       await api.ask("POST", api.path`/api/webhooks/deliveries/${d.id}/redeliver`);
       say("It is delivered once more.");
-      setTimeout(log, 400);
+      setTimeout(enter, 400);
     }).catch(wrong).then(() => undefined), {}, "button.small"))));
 
 const answer = (d: Delivery) => full("tr", { key: "answer" + d.id }, el("td", { colspan: 7 },

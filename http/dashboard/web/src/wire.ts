@@ -16,7 +16,7 @@ export type Inbox = {
   address: string; label: string; retention_hours: number; created_at: string; encrypted: boolean; has_key: boolean;
   message_count: number; unread_count: number; last_message_at: string | null; keep_newest: boolean; full: boolean;
 };
-export type CreatedInbox = { address: string; ignored_fields?: string[]; note?: string };
+export type CreatedInbox = { address: string; label: string; retention_hours: number; ignored_fields?: string[]; note?: string };
 
 export type Mailbox = { email: string; name: string };
 export type Attachment = { id: number; filename: string; content_type: string; size_bytes: number; is_encrypted: boolean; truncated: boolean };

@@ -51,6 +51,9 @@ export const eventNames: Record<string, string> = {
   "calendar.attendee.responded": "A guest answered",
 };
 
+/** lifetimes are how long a key works, in days. */
+export const lifetimes: [string, string][] = [["90", "90 days"], ["30", "30 days"], ["365", "A year"], ["", "Until it is revoked"]];
+
 /** scopes are what a key may do, as sentences. */
 export const scopes: [string, string, string][] = [
   ["inbox:read", "Read mail", "List and open mail, download files, mark as read"],

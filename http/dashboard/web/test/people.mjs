@@ -46,7 +46,7 @@ const alike = (names) => assert(names.length === 2 && names[0] && names[0] === n
 await test("make inboxes", async () => {
   const names = await lose("**/api/inboxes");
   for (const prefix of ["desk", "bot"]) {
-    await page.getByRole("button", { name: "New inbox" }).click();
+    await page.getByRole("button", { name: prefix === "desk" ? "Make an inbox" : "New inbox" }).click();
     await page.fill("dialog [name=prefix]", prefix);
     await page.fill("dialog [name=label]", "The " + prefix);
     await page.keyboard.press("Enter");
@@ -64,6 +64,14 @@ await test("make inboxes", async () => {
   await page.fill("dialog [name=prefix]", "postmaster");
   await page.keyboard.press("Enter");
   await page.locator('dialog [role="alert"]').waitFor();
+  await page.fill("dialog [name=prefix]", "post");
+  await page.locator("dialog summary").click();
+  assert(!(await page.locator("dialog [name=subdomain]").count()), "a namespace is asked for though none is chosen");
+  await page.selectOption("dialog [name=where]", "sub");
+  await page.fill("dialog [name=subdomain]", "no_good!");
+  await page.getByRole("button", { name: "Make inbox" }).click();
+  await page.locator('dialog [role="alert"]', { hasText: "'subdomain'" }).waitFor();
+  assert((await page.locator('dialog [role="alert"]').count()) === 1, "what was refused is said twice");
   await page.keyboard.press("Escape");
   await page.locator("dialog").waitFor({ state: "detached" });
 });
@@ -75,10 +83,13 @@ await test("what the plan left out of an inbox is said before it opens", async (
   await page.getByRole("button", { name: "New inbox" }).click();
   await page.fill("dialog [name=prefix]", "small");
   await page.fill("dialog [name=label]", "A label of mine");
-  await page.keyboard.press("Enter");
+  await page.locator("dialog summary").click();
+  await page.fill("dialog [name=retention_hours]", "5000");
+  await page.getByRole("button", { name: "Make inbox" }).click();
   await page.locator("dialog li", { hasText: "label" }).waitFor();
+  await page.locator("dialog li", { hasText: "mail is kept 3 days" }).waitFor();
   await page.locator("dialog p", { hasText: "Free plan" }).waitFor();
-  await page.getByRole("button", { name: "All right" }).click();
+  await page.getByRole("button", { name: "Open the inbox" }).click();
   await page.locator(".mails .who p", { hasText: "small@" }).waitFor();
   for (const [q, found] of [["nothing of that name", ""], ["smal", "small@"], ["the d", "desk@"], ["bot@", "bot@"], ["the", "bot@desk@"]]) {
     await page.fill("#search-boxes", q);
@@ -86,6 +97,12 @@ await test("what the plan left out of an inbox is said before it opens", async (
   }
   await page.fill("#search-boxes", "");
   await need(`admin account set-plan ${account.email} paid`);
+  await page.getByRole("button", { name: "Settings of this inbox" }).click();
+  await page.selectOption("dialog [name=expires]", "30");
+  await page.getByRole("button", { name: "Make a key" }).click();
+  await page.getByRole("button", { name: "I have kept it" }).click();
+  const { keys } = await api("GET", "/api/keys", await token()), days = (Date.parse(keys[0]?.expires_at) - Date.now()) / 86_400_000;
+  assert(days > 29 && days < 31, "the key works until " + keys[0]?.expires_at);
   await page.getByRole("button", { name: "Settings of this inbox" }).click();
   await page.getByRole("button", { name: "Delete the inbox" }).click();
   await page.locator("dialog").getByRole("button", { name: "Delete inbox" }).click();
@@ -159,7 +176,12 @@ await test("by keyboard", async () => {
 });
 
 await test("send, survive a reload, and watch the status", async () => {
-  await page.keyboard.press("c");
+  for (const from of [desk, bot]) {
+    await go("#/mail/" + from);
+    await page.locator(".mails .who p", { hasText: from }).waitFor();
+    await page.keyboard.press("c");
+    await until("the inbox that was open is the sender", async () => (await page.inputValue("#compose-from")) === from);
+  }
   await page.selectOption("#compose-from", desk);
   await page.fill("#compose-to", bot);
   await page.fill("#compose-subject", "From the desk");
@@ -268,10 +290,39 @@ await test("a webhook is tested, called and called once more", async () => {
   const before = calls.length;
   await page.locator(".log tr", { hasText: desk }).getByRole("button", { name: "Redeliver" }).first().click();
   await until("it is called once more", () => calls.length > before);
-  await page.locator(".log tr", { hasText: desk }).getByRole("button", { name: "Answer" }).first().click();
+  await page.locator(".log tr", { hasText: desk }).getByRole("button", { name: "Details" }).first().click();
   await page.locator(".log pre", { hasText: "thanks" }).waitFor();
+  await page.locator(".cardrow", { hasText: "answered 200" }).locator("p", { hasText: "Last called" }).waitFor();
+  await page.selectOption("#hook-state", "failed");
+  await page.locator("main p", { hasText: "None of the newest" }).waitFor();
+  await page.selectOption("#hook-state", "");
   receiver.close();
   receiver.closeAllConnections();
+});
+
+await test("the log of webhooks is looked at while an attempt is due, and not for ever", async () => {
+  const t = await token(), p = await open();
+  let asked = 0, second = false;
+  const at = (ms) => new Date(Date.now() + ms).toISOString();
+  const tried = (id, attempt, state, next) => ({ id, webhook_id: 1, event_id: "evt_1", event: "message.received", inbox: bot, url: "https://example.com", attempt, status_code: 500, error: null, duration_ms: 3, at: at(-9000), next_attempt_at: next, state, response: "" });
+  const due = at(2000), first = tried(1, 1, "retrying", due);
+  await p.route("**/api/webhooks/deliveries*", (r) => (asked++, r.fulfill({ json: { deliveries: second ? [tried(2, 2, "failed", null), first] : [first] } })));
+  await p.goto(base + "/docs");
+  await p.evaluate((t) => sessionStorage.setItem("inbox-session", t), t);
+  await p.clock.install();
+  await p.goto(base + "/#/webhooks");
+  await p.locator('.log td[data-of="Next try"]').waitFor();
+  const before = asked;
+  await p.clock.runFor(6000);
+  await until("it is looked for", () => asked > before);
+  second = true;
+  await p.clock.runFor(4000);
+  await p.locator(".log .chip", { hasText: "failed" }).waitFor();
+  assert(!(await p.locator('.log td[data-of="Next try"]').count()), "a try that was made is still announced");
+  const then = asked;
+  await p.clock.runFor(20_000);
+  assert(asked === then, `it was asked ${asked - then} times for what is over`);
+  await p.context().close();
 });
 
 await test("an invitation is accepted", async () => {
