@@ -96,7 +96,7 @@ function view(): VNode {
   const { here } = place, now = sectionOf(here.view);
   return el("div.app", { id: "page", class: menu ? "menu" : "" },
     button("Skip to content", () => document.getElementById("main")?.focus(), {}, "button.skip"),
-    full("header.top", {}, button(icon("menu"), () => ((menu = !menu), changed()), { "aria-label": "Menu", "aria-expanded": menu ? "true" : "false" }, "button.plain"), el("b", null, now?.title ?? "New mail"), el("span.grow", null),
+    full("header.top", {}, button(icon("menu"), () => ((menu = !menu), changed()), { "aria-label": "Menu", "aria-expanded": menu ? "true" : "false" }, "button.plain"), el("b", null, session.domain || "Inboxes"), el("span.grow", null),
       button(icon("plus"), () => compose.write(mails.mail.of === "*" ? "" : mails.mail.of), { "aria-label": "New mail" }, "button.plain")),
     el("nav.side", { "aria-label": "Sections" }, el("p.brand", null, "Inboxes", el("span", null, session.domain)),
       button([icon("plus"), "New mail"], () => compose.write(mails.mail.of === "*" ? "" : mails.mail.of), { title: "New mail (c)" }, "button.main"),

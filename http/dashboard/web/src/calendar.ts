@@ -180,7 +180,7 @@ export function view(): VNode {
       p.next && button("More", () => void more(p, fetchPage))));
 }
 
-const toggle = (id: string, label: string) => button(label, () => ((cal.form = id), void load(false)), { "aria-pressed": cal.form === id ? "true" : "false" }, "button.filter");
+const toggle = (id: string, label: string) => button(label, () => ((cal.form = id), void load()), { "aria-pressed": cal.form === id ? "true" : "false" }, "button.filter");
 
 function agenda(list: Meeting[]): VNode {
   const past = button(cal.past ? "Only what comes" : "Earlier meetings too", () => ((cal.past = !cal.past), void load()), {}, "button.small");

@@ -51,7 +51,7 @@ function create() {
 export function view(): VNode {
   const p = own.list;
   return el("section.pane.page", { "aria-label": "Domains" },
-    el("header.bar.title", null, el("h1", null, "Domains"), button("Add a domain", create, {}, "button.main")),
+    el("header.bar.title", null, el("h1", null, "Domains"), p.items.length > 0 && button("Add a domain", create, {}, "button.main")),
     el("div.body", null, p.items.length ? p.items.map(one) : p.state === "failed" ? failed(p.error, enter) : p.state !== "ready" ? loading("domains")
       : empty("No domain of your own yet", "Inboxes can live under a domain of yours, and their mail is signed for it.", button("Add a domain", create, {}, "button.main"))));
 }
@@ -67,8 +67,7 @@ function one(d: Domain): VNode {
     el("div.scroll", { tabindex: 0, role: "region", "aria-label": "Records of " + d.domain }, el("table", null,
       el("thead", null, el("tr", null, ...["For", "Type", "Name", "Value", "In DNS now"].map((t) => el("th", { scope: "col" }, t)))),
       el("tbody", null, d.records.map((r) => el("tr", null, el("td", null, el("b", null, purposes[r.purpose] ?? r.purpose)), el("td", { "data-of": "Type" }, r.type),
-        el("td", { "data-of": "Name" }, el("span.mono.wrap", null, r.name), " ", copyButton(r.name, "Copy", { "aria-label": `Copy the name for ${r.purpose}` }, "button.tiny")),
-        el("td", { "data-of": "Value" }, el("span.mono.wrap.value", { title: r.value }, r.value), copyButton(r.value, "Copy", { "aria-label": `Copy the value for ${r.purpose}` }, "button.tiny")),
+        copied("Name", r.name, r.purpose), copied("Value", r.value, r.purpose),
         el("td", null, r.found ? chip("found", "good") : chip("not found", "warn"))))))),
     el("p.quiet", null, d.checked_at ? ["Looked up ", when(d.checked_at, words.long)] : "Not looked up yet"), troubleOf(id, []),
     living?.n ? el("p", null, `${words.plural(living.n, "inbox", "inboxes")} on it: `, living.some.flatMap((a, i) => [i ? ", " : "", link(place.to("mail", a), a)]), living.n > listed ? " and more." : null) : null,
@@ -79,11 +78,14 @@ function one(d: Domain): VNode {
         say(r.domain.status === "verified" ? `${d.domain} is verified.` : "Not all records are there yet. DNS can take a while.");
       }).catch(wrong), { disabled: isBusy(id) || null }, "button.main"),
       button("Zone file", () => void zone(d).catch(wrong), {}),
-      button("Give it back", () => confirm("Give the domain back?", `${d.domain} is free for others then. It must have no inboxes.`, "Give back", async () => {
+      button("Remove", () => confirm("Remove the domain?", `${d.domain} is free for other accounts then. It must have no inboxes.`, "Remove domain", async () => {
         await api.json("DELETE", api.path`/api/domains/${d.domain}`);
         enter();
       }), {}, "button.danger")));
 }
+
+const copied = (what: string, text: string, purpose: string) =>
+  el("td", { "data-of": what }, el("div.beside", null, el("span.mono.wrap", { title: text }, text), copyButton(text, "", { "aria-label": `Copy the ${what.toLowerCase()} for ${purpose}`, title: "Copy" }, "button.plain")));
 
 async function zone(d: Domain) {
   const text = await (await api.ask("GET", api.path`/api/domains/${d.domain}/zone`)).text();

@@ -185,10 +185,18 @@ function content(m: Message): Child[] {
     m.otp_code ? otp(m) : null, m.verification_link ? verification(m.verification_link) : null,
     m.direction === "out" ? sending(m) : null,
     m.degraded && el("p.note", null, "This mail is not well formed; what could be read of it is shown."),
-    el("div.tabs", { role: "tablist", "aria-label": "Parts of the mail" }, tabs.map((t) =>
+    full("div.tabs", { attrs: { role: "tablist", "aria-label": "Parts of the mail" }, hook: { insert: chosen, postpatch: (_, v) => chosen(v) } }, tabs.map((t) =>
       link(where(t), [titles[t], count(m, t)], { role: "tab", id: "tab-" + t, "aria-selected": t === tab ? "true" : "false", "aria-controls": "tab-panel" }, "a.tab"))),
     full("div.panel", { key: tab, attrs: { role: "tabpanel", id: "tab-panel", "aria-labelledby": "tab-" + tab, tabindex: 0 } }, panel(m, tab)),
   ];
+}
+
+/** chosen scrolls to the open tab where not all of them have room. */
+function chosen(v: VNode) {
+  const bar = v.elm as HTMLElement, t = bar.querySelector<HTMLElement>('[aria-selected="true"]');
+  if (!t || bar.dataset.tab === t.id) return;
+  bar.dataset.tab = t.id;
+  bar.scrollLeft = Math.min(Math.max(bar.scrollLeft, t.offsetLeft + t.offsetWidth - bar.clientWidth), t.offsetLeft);
 }
 
 const files = (m: Message) => open.inside?.files.length ?? m.attachments.length;

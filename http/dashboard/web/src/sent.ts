@@ -66,7 +66,7 @@ export function view(): VNode {
   const tab = (id: string, label: string) => button(label, () => ((sent.tab = id), changed()), { "aria-pressed": sent.tab === id ? "true" : "false" }, "button.filter");
   const n = sent.blocked.items.length;
   return el("section.pane.page.tall", { "aria-label": "Sent" },
-    el("header.bar.title", null, el("h1", null, "Sent"), el("div.filterset", { role: "group", "aria-label": "What to show" }, tab("sent", "Mail"), tab("blocked", n ? `Not sent to (${n}${sent.blocked.next ? "+" : ""})` : "Not sent to"))),
+    el("header.bar.title", null, el("h1", null, "Sent"), el("div.filterset", { role: "group", "aria-label": "What to show" }, tab("sent", "Mail"), tab("blocked", n ? `Suppressed (${n}${sent.blocked.next ? "+" : ""})` : "Suppressed"))),
     sent.tab === "sent" ? list() : suppressions());
 }
 

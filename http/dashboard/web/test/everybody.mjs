@@ -31,8 +31,8 @@ const dialog = () => page.locator("dialog[open]").waitFor();
 
 /** views are all that is to be seen by who has something: [name, place, what opens it, what ends it] */
 const views = [
-  ["list", "#/mail/" + bot], ["all", "#/all"], ["sent", "#/sent"], ["not sent to", "#/sent", () => press("Not sent to"), () => page.getByRole("button", { name: "Mail", exact: true }).click()], ["calendar", "#/calendar/" + bot],
-  ["month", "#/calendar/" + bot, () => press("Month"), () => press("Agenda")], ["webhooks", "#/webhooks"], ["keys", "#/keys"], ["domains", "#/domains"], ["account", "#/account"], ["start", "#/start"],
+  ["list", "#/mail/" + bot], ["all", "#/all"], ["sent", "#/sent"], ["suppressed", "#/sent", () => press("Suppressed"), () => page.getByRole("button", { name: "Mail", exact: true }).click()], ["calendar", "#/calendar/" + bot],
+  ["month", "#/calendar/" + bot, () => press("Month").then(() => page.locator(".month").waitFor()), () => press("Agenda")], ["webhooks", "#/webhooks"], ["keys", "#/keys"], ["domains", "#/domains"], ["account", "#/account"], ["start", "#/start"],
   ["compose", "#/compose", async () => (await press("HTML"), (await page.locator("#compose-cc").count()) || press("Add Cc and Bcc")), () => page.getByRole("button", { name: "Text", exact: true }).click()],
   ["help", "#/account", () => page.keyboard.press("?").then(dialog), closed],
   ["new inbox", "#/mail/boxes", () => press("New inbox").then(dialog).then(() => page.locator("dialog summary").click()), closed],
