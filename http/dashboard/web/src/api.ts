@@ -64,6 +64,7 @@ export async function ask(method: string, path: string, body?: unknown, o: Optio
     return r;
   }
   const f = new Failure(r.status, await sentence(r));
+  if (signal.aborted) throw new Left(); // another refusal ended the sign-in while this one was read
   if (r.status === 401 && mine && mine === token) {
     refused();
     throw new Left();

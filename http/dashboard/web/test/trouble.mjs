@@ -105,6 +105,26 @@ await test("a revoked sign-in leads to the form and back to the same place, with
   await page.waitForFunction(() => document.querySelector("#compose-subject")?.value === "Half a thought");
 });
 
+await test("a sign-in that ended is explained in every view, and each is come back to", async () => {
+  const p = await open(), email = "leaves@example.test"; // tries to sign in are counted by whose they are
+  let { session_token: t } = await api("POST", "/api/auth/signup", null, { email, password: account.password });
+  const { address } = await api("POST", "/api/v1/inboxes", t, { prefix: "leaves" });
+  await p.goto(base + "/docs");
+  await p.evaluate((t) => sessionStorage.setItem("inbox-session", t), t);
+  for (const view of ["mail/" + address, "all", "sent", "compose", "calendar/" + address, "webhooks", "keys", "domains", "account"]) {
+    await p.goto(base + "/#/" + view);
+    await api("POST", "/api/auth/logout", t);
+    await p.reload({ waitUntil: "networkidle" }); // several calls are refused at once
+    const sentence = await p.locator('.sayings [role="status"]').textContent();
+    assert(/^The sign-in has ended/.test(sentence), `at ${view} it says “${sentence}”`);
+    await p.fill("[name=email]", email);
+    await p.fill("[name=password]", account.password);
+    await p.keyboard.press("Enter");
+    await until("it is back at " + view, async () => (await p.locator(".side").count()) && (await p.evaluate(() => location.hash)) === "#/" + view);
+    t = await p.evaluate(() => sessionStorage.getItem("inbox-session"));
+  }
+  await p.context().close();
+});
 
 const kept = (p) => p.evaluate(() => new Promise((done) => {
   const r = indexedDB.open("inbox-keys", 1);
