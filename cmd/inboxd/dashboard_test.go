@@ -20,7 +20,9 @@ type told struct {
 	MS    int
 	Note  string
 	Error string
-	Need  string // what shall be done to the server: "stop", "start", or an order to it, "admin ...", answered by the first line that it prints
+	// what shall be done to the server: "stop", "start", or an order to it, "admin ...", answered by the first line
+	// that it prints; or "return path", answered by the sender of the next mail that came to far.test
+	Need string
 	Done  bool
 }
 
@@ -52,7 +54,8 @@ func TestPageFigures(t *testing.T) {
 
 func drivePage(t *testing.T, driver string, limit time.Duration) {
 	dir := filepath.Join(t.TempDir(), "data")
-	args := []string{"--trusted-proxies", "127.0.0.1/32", "--webhook-allow", "127.0.0.0/8", "--webhook-schedule", "0s,300ms", "--retry-schedule", "300ms"}
+	far := receive(t, "127.0.0.1", "0", nil)
+	args := []string{"--dns", farZone(t).Addr, "--mx-port", far.port, "--delivery-allow", "127.0.0.0/8", "--trusted-proxies", "127.0.0.1/32", "--webhook-allow", "127.0.0.0/8", "--webhook-schedule", "0s,300ms", "--retry-schedule", "300ms"}
 	s := launch(t, dir, args...)
 	web, smtp := s.http, s.smtp
 	where, err := json.Marshal(map[string]string{"base": "http://" + web, "smtp": smtp, "chrome": testdeps.Program(t, "chromium"), "shots": os.Getenv("PAGE_SHOTS")})
@@ -92,6 +95,8 @@ func drivePage(t *testing.T, driver string, limit time.Duration) {
 		case l.Need == "start":
 			s = launch(t, dir, append(args, "--http", web, "--smtp", smtp)...)
 			_, _ = in.Write([]byte("started\n"))
+		case l.Need == "return path":
+			_, _ = in.Write([]byte((<-far.arrived).from + "\n"))
 		case strings.HasPrefix(l.Need, "admin "):
 			answer, _, _ := strings.Cut(admin(t, dir, strings.Fields(l.Need)[1:]...), "\n")
 			_, _ = in.Write([]byte(answer + "\n"))

@@ -122,7 +122,7 @@ function after(day: string): string {
 async function sharing() {
   const addr = cal.addr;
   cal.feed = cal.owner = null;
-  openDialog({ title: "Follow this calendar", body: () => [...feedBody(addr), el("h3", null, "Copies for you"), ownerBody(addr)] });
+  follow(addr);
   try {
     cal.owner = await api.get<OwnerCopies>(api.path`/api/v1/inboxes/${addr}/calendar/owner`);
   } catch (e) {
@@ -130,6 +130,8 @@ async function sharing() {
   }
   changed();
 }
+
+const follow = (addr: string) => openDialog({ title: "Follow this calendar", body: () => [...feedBody(addr), el("h3", null, "Copies for you"), ownerBody(addr)] });
 
 function feedBody(addr: string): Child[] {
   const f = cal.feed;
@@ -142,7 +144,7 @@ function feedBody(addr: string): Child[] {
     el("div.buttons.start", null,
       button("Replace the link", () => confirm("Replace the link?", "The old one stops at once, for everybody who follows it.", "Replace", async () => {
         cal.feed = await api.json<Feed>("POST", api.path`/api/v1/inboxes/${addr}/calendar/feed/rotate`, undefined, { once: api.newOnce() });
-        setTimeout(() => openDialog({ title: "Follow this calendar", body: () => feedBody(addr) }));
+        setTimeout(() => follow(addr));
       }), {}, "button.small"),
       button("Turn it off", () => confirm("Turn the link off?", "It stops at once.", "Turn off", async () => {
         await api.json("DELETE", api.path`/api/v1/inboxes/${addr}/calendar/feed`);
@@ -183,8 +185,8 @@ export function view(): VNode {
 const toggle = (id: string, label: string) => button(label, () => ((cal.form = id), void load()), { "aria-pressed": cal.form === id ? "true" : "false" }, "button.filter");
 
 function agenda(list: Meeting[]): VNode {
-  const past = button(cal.past ? "Only what comes" : "Earlier meetings too", () => ((cal.past = !cal.past), void load()), {}, "button.small");
-  if (!list.length) return empty("No meetings", "Invitations that this inbox gets appear here, and meetings that it arranges.", button("New meeting", () => edit(null), {}, "button.main"), past);
+  const past = button(cal.past ? "Only upcoming" : "Show earlier meetings", () => ((cal.past = !cal.past), void load()), {}, "button.small");
+  if (!list.length) return empty("No meetings", "Invitations that this inbox gets appear here, and meetings that it arranges.", past);
   let day = "";
   return el("div", null, past, el("ul.agenda", null, list.flatMap((m) => {
     const d = words.date(m.all_day ? m.start.slice(0, 10) : m.start), head = d === day ? [] : [el("li.day", null, el("h2", null, d))];
@@ -194,7 +196,7 @@ function agenda(list: Meeting[]): VNode {
 }
 
 const entry = (m: Meeting) => link(place.to("calendar", cal.addr, m.id), [
-  el("span.time", null, m.all_day ? "all day" : `${words.hour(m.start)} – ${words.hour(m.end)}`), el("span.name", null, m.title || "Without a title"), m.status === "cancelled" && chip("cancelled", "bad"), m.recurring && chip("repeats"),
+  el("span.time", null, m.all_day ? (meeting.lastDay(m) ? "until " + words.dayOnly(meeting.lastDay(m)) : "all day") : `${words.hour(m.start)} – ${words.hour(m.end)}`), el("span.name", null, m.title || "Without a title"), m.status === "cancelled" && chip("cancelled", "bad"), m.recurring && chip("repeats"),
   m.source === "inbound" && m.my_status ? chip(m.my_status === "needs-action" ? "to be answered" : meeting.statusWords[m.my_status], m.my_status === "accepted" ? "good" : m.my_status === "needs-action" ? "warn" : "") : null,
   m.location && el("span.quiet", null, m.location),
 ], { class: m.status === "cancelled" ? "entry over" : "entry" }, "a");

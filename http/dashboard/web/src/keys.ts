@@ -43,13 +43,13 @@ export function view(): VNode {
 }
 
 const table = (list: Key[]) => el("div.scroll", null, el("table", null,
-  el("thead", null, el("tr", null, ...["Label", "For", "May", "Last used", "Works until", ""].map((t) => el("th", { scope: "col" }, t)))),
+  el("thead", null, el("tr", null, ...["Label", "For", "Allowed", "Last used", "Expires", ""].map((t) => el("th", { scope: "col" }, t)))),
   el("tbody", null, list.map((k) => el("tr", null,
-    el("td", null, el("b", null, k.label || "—"), el("div.quiet.mono", null, k.prefix + "…")),
+    el("td", null, el("b", null, k.label || (k.kind === "inbox" ? "Key of an inbox" : "Without a label")), el("div.quiet.mono", null, k.prefix + "…")),
     el("td", { "data-of": "For" }, k.inbox ?? "All inboxes"),
-    el("td", { "data-of": "May:" }, k.scopes.split(",").map((s) => el("div", null, words.scopes.find(([n]) => n === s)?.[1] ?? s))),
+    el("td", { "data-of": "Allowed" }, k.scopes.split(",").map((s) => el("div.scope", null, words.scopes.find(([n]) => n === s)?.[1] ?? s))),
     el("td", { "data-of": "Last used" }, k.last_used_at ? when(k.last_used_at, words.long) : el("span.quiet", null, "never")),
-    el("td", { "data-of": "Works until" }, k.expired ? chip("expired", "bad") : k.expires_at ? when(k.expires_at, words.long) : "it is revoked"),
+    el("td", { "data-of": "Expires" }, k.expired ? chip("expired", "bad") : k.expires_at ? when(k.expires_at, words.long) : el("span.quiet", null, "never")),
     el("td", null, button("Revoke", () => confirm("Revoke this key?", `Whatever uses “${k.label || k.prefix}” is refused at once.`, "Revoke", async () => {
       await api.json("DELETE", api.path`/api/keys/${k.id}`);
       keys.list.items = keys.list.items.filter((x) => x !== k);

@@ -9,8 +9,17 @@ import * as words from "./words";
 export const statusWords: Record<string, string> = { accepted: "accepted", declined: "declined", tentative: "tentative", "needs-action": "has not answered" };
 const kinds: Record<string, string> = { accepted: "good", declined: "bad", tentative: "warn", "needs-action": "" };
 
-export function time(m: { start: string; end: string; all_day: boolean }): VNode {
-  if (m.all_day) return el("span", null, words.date(m.start.slice(0, 10)), ", all day");
+type Span = { start: string; end: string; all_day: boolean };
+
+/** lastDay is the last one of a meeting of whole days, whose end is the day after; "" when it has but one. */
+export function lastDay(m: Span): string {
+  const d = new Date(m.end.slice(0, 10) + "T00:00Z");
+  const last = new Date(d.getTime() - 86_400_000).toISOString().slice(0, 10);
+  return last > m.start.slice(0, 10) ? last : "";
+}
+
+export function time(m: Span): VNode {
+  if (m.all_day) return el("span", null, words.date(m.start.slice(0, 10)), lastDay(m) ? " – " + words.date(lastDay(m)) : ", all day");
   const same = new Date(m.start).toDateString() === new Date(m.end).toDateString();
   return el("span", null, when(m.start, (t) => `${words.date(t)}, ${words.hour(t)}`), " – ", when(m.end, same ? words.hour : words.long));
 }

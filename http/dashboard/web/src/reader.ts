@@ -225,16 +225,18 @@ function verification(url: string): VNode {
 
 function sending(m: Message): VNode {
   return el("div.sending", { "aria-live": "polite" },
-    el("p", null, el("b", null, "Status "), m.send_status ? mails.statusChip(m.send_status) : null, el("span.quiet", null, " " + (states[m.send_status ?? ""] ?? ""))),
-    m.send_error && el("p.bad", null, m.send_error),
-    m.recipients?.length ? el("div.scroll", { tabindex: 0, role: "region", "aria-label": "Recipients" }, el("table", null, el("thead", null, el("tr", null, ...["Recipient", "Status", "Last attempt", "Server"].map((t) => el("th", { scope: "col" }, t)))),
-      el("tbody", null, m.recipients.map((r) => el("tr", null, el("td", null, r.email), el("td", null, mails.statusChip(r.status)),
-        el("td", null, r.error ?? "", " ", r.at ? when(r.at, words.long) : ""), el("td", null, r.mx ?? "")))))) : null);
+    el("p", null, el("b", null, "Status "), m.send_status ? mails.statusChip(m.send_status) : null, el("span.quiet", null, " " + sentence(m))),
+    !m.recipients?.length && m.send_error && el("p.bad", null, m.send_error),
+    m.recipients?.length ? el("ul.recipients", { "aria-label": "Recipients" }, m.recipients.map((r) => el("li", null, el("p.line", null, el("span.name", { title: r.email }, r.email), mails.statusChip(r.status), r.at && when(r.at)),
+      r.error && el("p.bad", null, r.error), r.mx && el("p.hint", null, (r.error ? "Said by " : "Taken by ") + r.mx)))) : null);
 }
+
+const sentence = (m: Message) =>
+  m.recipients?.some((r) => r.status === "bounced") ? "It was taken, and came back later." : m.send_status === "failed" && (m.recipients?.length ?? 0) > 1 ? "It was not delivered to everybody." : (states[m.send_status ?? ""] ?? "");
 
 const states: Record<string, string> = {
   queued: "On its way.", retrying: "It did not get through yet and is tried again.", sent: "Every recipient's server took it.",
-  unsigned: "The recipient's server took it, but it carries no signature: publish the DKIM records of the domain.", failed: "It was not delivered to everybody.",
+  unsigned: "The recipient's server took it, but it carries no signature: publish the DKIM records of the domain.", failed: "It was not delivered.",
 };
 
 function panel(m: Message, tab: Tab): Child[] {

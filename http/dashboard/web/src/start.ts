@@ -14,12 +14,12 @@ type Example = { title: string; parts: (addr: string) => [string, string, string
 
 const examples: Record<string, Example> = {
   curl: { title: "curl", parts: (a) => [
-    ["Wait for the next code", "It answers the moment a mail with a code is there.", `export KEY=svc_live_...\ncurl -s "${base}/api/v1/inboxes/${a}/latest?wait=60&otp=true&fields=otp_code" -H "X-API-Key: $KEY"`],
+    ["Wait for a code", "It answers at once when a mail with a code is there, else the moment one comes.", `export KEY=svc_live_...\ncurl -s "${base}/api/v1/inboxes/${a}/latest?wait=60&otp=true&fields=otp_code" -H "X-API-Key: $KEY"`],
     ["Send a mail", "Accepted at once, delivered in the background.", `curl -s "${base}/api/v1/inboxes/${a}/send" -H "X-API-Key: $KEY" \\\n  -d '{"to":"someone@example.com","subject":"Hello","body":"From an agent."}'`],
     ["Make another inbox", "", `curl -s "${base}/api/v1/inboxes" -H "X-API-Key: $KEY" -d '{}'`],
   ] },
   go: { title: "Go", parts: (a) => [
-    ["Wait for the next code", "With nothing but the standard library.", `package main
+    ["Wait for a code", "With nothing but the standard library. Run it with KEY=svc_live_... go run main.go", `package main
 
 import (
 	"encoding/json"
@@ -54,7 +54,7 @@ func main() {
     ["Over HTTP", "For clients that connect to one that runs already.", `INBOX_API_KEY=svc_live_... inbox-mcp --base-url ${base} --http 127.0.0.1:8090\n# clients connect to http://127.0.0.1:8090/mcp`],
   ] },
   webhook: { title: "Webhook", parts: (a) => [
-    ["Check the signature, then answer", `Node, without packages. It is told of mail to ${a} and the rest of your inboxes.`, `import { createHmac, timingSafeEqual } from "node:crypto";
+    ["Check the signature, then answer", `Node, without packages: WEBHOOK_SECRET=whsec_... node receiver.mjs. It is told of mail to ${a} and the rest of your inboxes.`, `import { createHmac, timingSafeEqual } from "node:crypto";
 import { createServer } from "node:http";
 
 const secret = Buffer.from(process.env.WEBHOOK_SECRET.slice("whsec_".length), "base64");

@@ -18,6 +18,8 @@ export const utc = (t: string) => t.replace("T", " ").replace(/\.\d+Z$/, "Z").re
 /** date says a day; one without a time is no moment of any zone. */
 export const date = (t: string) => weekday.format(t.length === 10 ? new Date(t + "T00:00") : new Date(t));
 
+export const dayOnly = (t: string) => day.format(new Date(t.slice(0, 10) + "T00:00"));
+
 export function size(n: number): string {
   if (n < 1024) return n + " B";
   for (const unit of ["KB", "MB", "GB"]) {

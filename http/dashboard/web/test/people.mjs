@@ -255,6 +255,32 @@ await test("reply", async () => {
   assert(email.in_reply_to, "it stands in no conversation");
 });
 
+await test("an address that mail came back from is suppressed, and allowed again", async () => {
+  for (const to of ["bob@far.test", "carol@far.test"]) {
+    const { message_id: id } = await api("POST", `/api/v1/inboxes/${desk}/send`, await token(), { to, subject: "To " + to, body: "x" });
+    await go(`#/mail/${desk}/${id}`);
+    await page.locator(".sending .chip", { hasText: "sent" }).first().waitFor();
+    await deliver(smtp, "", await need("return path"), `From: mailer-daemon@far.test\nSubject: failed\nMIME-Version: 1.0\nContent-Type: multipart/report; report-type=delivery-status; boundary=b\n\n--b\nContent-Type: text/plain\n\nIt failed.\n--b\nContent-Type: message/delivery-status\n\nReporting-MTA: dns; mx.far.test\n\nFinal-Recipient: rfc822; ${to}\nAction: failed\nStatus: 5.1.1\n\n--b--`);
+    await page.locator(".sending .chip", { hasText: "bounced" }).waitFor();
+  }
+  await go("#/compose");
+  await page.selectOption("#compose-from", desk);
+  await page.fill("#compose-to", "bob@far.test");
+  await page.fill("#compose-text", "Once more");
+  await page.getByRole("button", { name: "Send", exact: true }).click();
+  await page.locator('form [role="alert"]', { hasText: "Mail to bob@far.test came back before" }).waitFor();
+  await go("#/sent");
+  await page.getByRole("button", { name: "Suppressed (2)" }).click();
+  await page.getByRole("button", { name: "Allow again: bob@far.test" }).click();
+  await page.locator("dialog").getByRole("button", { name: "Allow again" }).click();
+  await page.getByRole("button", { name: "Suppressed (1)" }).waitFor();
+  await page.getByRole("button", { name: "Mail", exact: true }).click();
+  await go("#/compose");
+  await page.getByRole("button", { name: "Send", exact: true }).click();
+  await page.locator(".sending .chip", { hasText: "sent" }).first().waitFor();
+  await need("return path");
+});
+
 await test("make a key and use it; revoke it", async () => {
   await go("#/keys");
   await page.getByRole("button", { name: "New key" }).first().click();
@@ -358,6 +384,10 @@ await test("a meeting is arranged, moved and cancelled; the feed link is there",
   await page.locator("dialog textarea").fill("Sorry");
   await page.locator("dialog").getByRole("button", { name: "Cancel the meeting" }).click();
   await page.locator(".entry", { hasText: "Stand-up" }).locator(".chip", { hasText: "cancelled" }).waitFor();
+  await api("POST", `/api/v1/inboxes/${bot}/calendar/events`, await token(), { title: "Offsite", all_day: true, start: "2027-04-05", end: "2027-04-08", attendees: [desk] });
+  await page.locator(".entry", { hasText: "Offsite" }).filter({ hasText: "until Apr 7" }).click();
+  await page.locator("dialog .time", { hasText: "Monday, April 5, 2027 – Wednesday, April 7, 2027" }).waitFor();
+  await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Month" }).click();
   await page.locator(".month").waitFor();
   await page.getByRole("button", { name: "Agenda" }).click();
@@ -365,6 +395,14 @@ await test("a meeting is arranged, moved and cancelled; the feed link is there",
   await page.getByRole("button", { name: "Show the link" }).click();
   const feed = await page.locator("dialog pre").textContent();
   assert((await (await fetch(feed)).text()).includes("BEGIN:VCALENDAR"), "the link leads nowhere");
+  await page.getByRole("button", { name: "Replace the link" }).click();
+  await page.locator("dialog").getByRole("button", { name: "Replace", exact: true }).click();
+  await until("there is another link", async () => ((now) => now && now !== feed)(await page.locator("dialog pre").textContent({ timeout: 500 }).catch(() => "")));
+  assert((await fetch(feed)).status === 404, "the old link still leads somewhere");
+  await page.getByLabel(/^Send me/).check();
+  await until("copies are sent", async () => (await api("GET", `/api/v1/inboxes/${bot}/calendar/owner`, await token())).enabled);
+  await page.getByLabel(/^Send me/).uncheck();
+  await until("none are sent", async () => !(await api("GET", `/api/v1/inboxes/${bot}/calendar/owner`, await token())).enabled);
   await page.keyboard.press("Escape");
 });
 
