@@ -65,16 +65,16 @@ function arrive() {
     reader.show(here.id ? here.addr : "", here.id, here.tab);
   } else if (here.view === "mail") {
     reader.show("", 0, "");
-    newest();
+    open();
   } else sectionOf(here.view)?.enter?.();
   // Within a view whoever goes by keyboard stays where they are.
-  changed(() => before !== here.view && document.getElementById("main")?.focus({ preventScroll: true }));
+  changed(() => before !== here.view && (here.view === "compose" ? compose.begun() : document.getElementById("main")?.focus({ preventScroll: true })));
 }
 
-/** newest opens the newest inbox when none is asked for. */
-function newest() {
-  const b = boxes.boxes.list.items[0];
-  if (b && place.here.view === "mail" && !place.here.addr) place.go(place.to("mail", b.address), true);
+/** open opens an inbox when none is asked for. */
+function open() {
+  const addr = boxes.latest();
+  if (addr && place.here.view === "mail" && !place.here.addr) place.go(place.to("mail", addr), true);
 }
 
 // --- the view
@@ -158,7 +158,7 @@ function refresh() {
 // --- beginning
 
 function enter() {
-  void boxes.load().then(newest);
+  void boxes.load().then(open);
   live.start({
     happened: (e) => {
       void mails.happened(e);
@@ -167,7 +167,7 @@ function enter() {
       sectionOf(place.here.view)?.happened?.(e);
     },
     gap: () => {
-      void boxes.load(true).then(newest);
+      void boxes.load(true).then(open);
       if (mails.mail.of) void mails.load(true);
     },
   });

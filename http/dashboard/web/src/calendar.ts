@@ -30,17 +30,19 @@ const fetchPage: Fetch<Meeting> = async (cursor) => {
 const load = (keep = true) => reload(cal.list, fetchPage, keep);
 
 export function enter() {
-  const addr = place.here.addr || boxes.boxes.list.items[0]?.address || "";
+  const addr = place.here.addr || boxes.latest();
   if (!addr) return void boxes.load(true).then(() => boxes.boxes.list.items.length && place.here.view === "calendar" && enter());
   if (!place.here.addr) return place.go(place.to("calendar", addr), true);
+  boxes.boxes.last = addr;
   if (addr !== cal.addr) Object.assign(cal, { addr, feed: null, owner: null, list: paged<Meeting>() });
   boxes.want(addr).catch(wrong);
   void load();
   if (place.here.id) void one(place.here.id);
 }
 
+// What the inbox itself arranges has no event; the mail that invites to it has one.
 export function happened(e: Happening) {
-  if (e.event.startsWith("calendar.") && e.inbox === cal.addr) void load();
+  if (/^(calendar|message\.(delivered|failed)$)/.test(e.event) && e.inbox === cal.addr) void load();
 }
 
 async function one(id: number) {

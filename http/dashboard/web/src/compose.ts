@@ -86,6 +86,13 @@ export function write(from: string) {
   place.go(place.to("compose"));
 }
 
+/** begun has the first field that is to be written: above the quoted text, in an answer. */
+export function begun() {
+  const at = document.querySelector<HTMLInputElement | HTMLTextAreaElement>(draft.d.to ? "#compose-text" : "#compose-to");
+  at?.focus({ preventScroll: true });
+  if (at?.id === "compose-text" && draft.d.in_reply_to) at.setSelectionRange(0, 0);
+}
+
 /** reply answers a mail: to whom it asks for, under its subject, in its conversation. */
 export function reply(m: Message, inside: { text: string; subject: string; from: { email: string }; replyTo: string; id: string } | null) {
   const subject = inside?.subject ?? m.subject ?? "";

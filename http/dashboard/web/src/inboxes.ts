@@ -10,8 +10,8 @@ import { button, chip, closeDialog, code, confirm, copyButton, el, empty, field,
 import type { CreatedInbox, Domain, Inbox } from "./wire";
 import * as words from "./words";
 
-/** q is what is typed, and searched the last that an answer is for. */
-export const boxes = part(() => ({ list: paged<Inbox>(), q: "", searched: "", single: null as Inbox | null }));
+/** q is what is typed, and searched the last that an answer is for; last is the inbox that was looked at last. */
+export const boxes = part(() => ({ list: paged<Inbox>(), q: "", searched: "", single: null as Inbox | null, last: "" }));
 
 /** rowHeight is that of the style sheet. */
 const rowHeight = 58;
@@ -37,6 +37,9 @@ export async function want(addr: string) {
   boxes.single = (await api.get<{ inbox: Inbox }>(api.path`/api/v1/inboxes/${addr}`)).inbox;
   changed();
 }
+
+/** latest is the inbox to show when none is asked for: the one that was looked at last, else the newest. */
+export const latest = () => find(boxes.last)?.address ?? boxes.list.items[0]?.address ?? "";
 
 export const unread = () => boxes.list.items.reduce((n, b) => n + b.unread_count, 0);
 

@@ -36,6 +36,7 @@ export const load = (keep = false) => reload(mail.list, fetchPage, keep);
 
 /** show brings the list of an address up. */
 export function show(of: string) {
+  if (of !== "*") boxes.boxes.last = of;
   if (mail.of === of) return;
   mail.of = of;
   mail.q = "";

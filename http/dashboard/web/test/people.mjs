@@ -163,9 +163,16 @@ await test("by keyboard", async () => {
     await page.keyboard.press(key);
     await page.locator("main h1", { hasText: title }).waitFor();
   }
-  await page.keyboard.press("g");
-  await page.keyboard.press("i");
-  await page.locator(".mails h1", { hasText: "The bot" }).waitFor();
+  for (const [addr, title] of [[desk, "The desk"], [bot, "The bot"]]) {
+    await go("#/mail/" + addr);
+    await page.locator(".mails h1", { hasText: title }).waitFor();
+    await page.keyboard.press("g");
+    await page.keyboard.press("c");
+    await until("its calendar is shown", async () => (await page.evaluate(() => location.hash)) === "#/calendar/" + addr);
+    await page.keyboard.press("g");
+    await page.keyboard.press("i");
+    await page.locator(".mails h1", { hasText: title }).waitFor();
+  }
   await page.keyboard.press("j");
   await page.locator("article h1", { hasText: "482913" }).waitFor();
   await page.keyboard.press("j");
@@ -181,6 +188,7 @@ await test("send, survive a reload, and watch the status", async () => {
     await page.locator(".mails .who p", { hasText: from }).waitFor();
     await page.keyboard.press("c");
     await until("the inbox that was open is the sender", async () => (await page.inputValue("#compose-from")) === from);
+    await page.locator("#compose-to:focus").waitFor();
   }
   await page.selectOption("#compose-from", desk);
   await page.fill("#compose-to", bot);
@@ -248,6 +256,7 @@ await test("reply", async () => {
   await page.locator("article h1", { hasText: "From the desk" }).waitFor();
   await page.keyboard.press("r");
   await page.waitForFunction(() => document.querySelector("#compose-subject")?.value === "Re: From the desk");
+  await page.locator("#compose-text:focus").waitFor();
   assert((await page.inputValue("#compose-to")) === desk && (await page.inputValue("#compose-text")).includes("> It works."), "the reply is not filled in");
   await page.getByRole("button", { name: "Send", exact: true }).click();
   await page.locator("article h1", { hasText: "Re: From the desk" }).waitFor();
