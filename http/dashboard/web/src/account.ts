@@ -24,6 +24,7 @@ export function view(): VNode {
     !a ? loading("the account") : el("div.body", null,
       el("dl.facts", null, el("dt", null, "E-mail"), el("dd", null, a.email), el("dt", null, "Plan"), el("dd", null, a.plan === "paid" ? "Paid" : "Free"), el("dt", null, "Since"), el("dd", null, when(a.created_at, words.long))),
       el("h2", null, "Usage"), el("div.bars", null, bar("Inboxes", a.usage.inboxes, a.limits.inboxes), bar("Mails sent today", a.usage.sends_today, a.limits.sends_per_day), bar("Account keys", a.usage.keys, a.limits.account_keys), bar("Webhooks", hooks.n, a.limits.webhooks)),
+      full("section", { attrs: { "aria-label": "Encryption" }, hook: first((e) => place.here.addr === "encryption" && e.scrollIntoView()) }, ...encryption.view(a)),
       el("h2", null, "What the plan allows"),
       el("dl.facts", null, ...facts([
         ["Mail is kept", `${words.hours(a.limits.default_retention_hours)} when nothing is asked, ${words.hours(a.limits.max_retention_hours)} at most`],
@@ -33,7 +34,6 @@ export function view(): VNode {
         ["Labels", a.limits.labels ? "of your choice" : "made up"],
         ["Namespaces", a.limits.subdomains ? `${words.number(a.limits.max_subdomains)} of your choice` : "random ones"],
       ])),
-      full("section", { attrs: { "aria-label": "Encryption" }, hook: first((e) => place.here.addr === "encryption" && e.scrollIntoView()) }, ...encryption.view(a)),
       el("p.quiet.colophon", null, outside(new URL(licences, import.meta.url).href, "Licences of what is in this page"))));
 }
 

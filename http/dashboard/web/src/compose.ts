@@ -101,7 +101,7 @@ export function reply(m: Message, inside: { text: string; subject: string; from:
   begin({
     from: m.inbox, to: inside ? inside.replyTo || inside.from.email : (m.reply_to[0]?.email ?? m.from.email),
     subject: /^re:/i.test(subject) ? subject : "Re: " + subject, in_reply_to: id && !id.startsWith("<") ? `<${id}>` : id,
-    text: "\n\n" + text.replace(/^/gm, "> "),
+    text: "\n\n" + text.trimEnd().replace(/^/gm, "> "),
   });
 }
 

@@ -56,12 +56,12 @@ function back() {
 const keys: [string, string][] = [
   ["j, k", "Next and previous mail"], ["Enter", "Open what has the focus"], ["Esc", "Back to the list"], ["r", "Reply"], ["u", "Mark as read or unread"],
   ["y", "Copy the code"], ["#", "Delete"], ["c", "New mail"], ["/", "Search"], ["g then i", "Inboxes"], ["g then s", "Sent"], ["g then c", "Calendar"],
-  ["g then w", "Webhooks"], ["g then k", "Keys"], ["g then d", "Domains"], ["g then a", "Account"], ["g then t", "Start here"], ["?", "This help"],
+  ["g then w", "Webhooks"], ["g then k", "API keys"], ["g then d", "Domains"], ["g then a", "Account"], ["g then t", "Start here"], ["?", "This help"],
 ];
 
 function help() {
   openDialog({
-    title: "Keys",
+    title: "Keyboard shortcuts",
     body: () => [el("table.keys", null, el("tbody", null, keys.map(([k, what]) => el("tr", null, el("th", { scope: "row" }, el("kbd", null, k)), el("td", null, what)))))],
   });
 }

@@ -2,10 +2,11 @@
 import type { VNode } from "snabbdom";
 import * as api from "./api";
 import { query } from "./api";
+import * as place from "./place";
 import { shownOnce } from "./inboxes";
 import { more, paged, reload, type Fetch } from "./rows";
 import { part } from "./store";
-import { button, chip, confirm, el, empty, failed, field, form, full, loading, openDialog, present, say, trouble, when } from "./ui";
+import { button, chip, confirm, el, empty, failed, field, form, full, link, loading, openDialog, present, say, trouble, when } from "./ui";
 import type { Key } from "./wire";
 import * as words from "./words";
 
@@ -35,11 +36,12 @@ function create() {
 
 export function view(): VNode {
   const p = keys.list;
-  return el("section.pane.page", { "aria-label": "Keys" },
-    el("header.bar.title", null, el("h1", null, "Keys"), p.items.length > 0 && button("New key", create, {}, "button.main")),
+  return el("section.pane.page", { "aria-label": "API keys" },
+    el("header.bar.title", null, el("h1", null, "API keys"), p.items.length > 0 && button("New key", create, {}, "button.main")),
     el("div.body", null, p.items.length ? table(p.items) : p.state === "failed" ? failed(p.error, enter) : p.state !== "ready" ? loading("keys")
       : empty("No key yet", "A program uses a key in place of your password. Make one for each, with only what it needs.", button("New key", create, {}, "button.main")),
-      p.next && button("More", () => void more(p, fetchPage))));
+      p.next && button("More", () => void more(p, fetchPage)),
+      p.state === "ready" && el("p.quiet.aside", null, "Looking for the key that opens encrypted mail? It is under ", link(place.to("account", "encryption"), "Account"), ".")));
 }
 
 const table = (list: Key[]) => el("div.scroll", null, el("table", null,

@@ -80,7 +80,7 @@ export function view(): VNode {
   return el("section.pane.page", { "aria-label": "Start here" }, el("header.bar.title", null, el("h1", null, "Start here"), outside(base + "/docs", "Documentation"), outside(base + "/openapi.json", "OpenAPI")),
     el("div.body", null, el("ol.steps", null,
       el("li", null, list.length ? ["Your inbox is ", el("span.mono", null, addr), "."] : ["Make an inbox. ", button("New inbox", boxes.create, {}, "button.small")]),
-      el("li", null, "Make a key for your agent under ", link(place.to("keys"), "Keys"), ", and put it where the examples say svc_live_..."),
+      el("li", null, "Make a key for your agent under ", link(place.to("keys"), "API keys"), ", and put it where the examples say svc_live_..."),
       el("li", null, "Copy one of these.")),
     el("div.filterset", { role: "group", "aria-label": "For" }, Object.entries(examples).map(([id, x]) => button(x.title, () => ((start.tab = id), changed()), { "aria-pressed": id === start.tab ? "true" : "false" }, "button.filter"))),
     e.parts(addr).map(([title, text, snippet]) => el("section", null, el("h2", null, title), text && el("p", null, text), code(snippet, title)))));

@@ -97,6 +97,19 @@ await test("no serious finding of axe on any view, light and dark; nothing is wi
   return `${views.length + emptyPlaces.length + 9} views`;
 });
 
+await test("the menu of a phone closes where one goes, and where one is", async () => {
+  await page.setViewportSize({ width: 360, height: 720 });
+  const side = page.locator("nav.side");
+  for (const to of ["Webhooks", "Webhooks", "Sent"]) {
+    await page.getByRole("button", { name: "Menu" }).click();
+    await side.waitFor();
+    await side.getByRole("link", { name: to }).click();
+    await page.locator("main h1", { hasText: to }).waitFor();
+    await side.waitFor({ state: "hidden" });
+  }
+  await page.setViewportSize({ width: 1280, height: 800 });
+});
+
 // --- the other pages: of a password reset, and the documentation
 
 await test("a password is set where the operator's link leads, once", async () => {

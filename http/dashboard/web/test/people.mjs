@@ -155,7 +155,7 @@ await test("by keyboard", async () => {
   await page.fill("#search", "");
   await page.keyboard.press("Escape");
   await page.keyboard.press("?");
-  await page.getByRole("heading", { name: "Keys" }).waitFor();
+  await page.getByRole("heading", { name: "Keyboard shortcuts" }).waitFor();
   await page.keyboard.press("Escape");
   await page.locator("dialog").waitFor({ state: "detached" });
   for (const [key, title] of [["s", "Sent"], ["c", "Calendar"], ["w", "Webhooks"], ["k", "Keys"], ["d", "Domains"], ["a", "Account"]]) {
