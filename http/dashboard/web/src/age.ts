@@ -3,6 +3,7 @@ import { Decrypter, Encrypter, armor, generateX25519Identity, identityToRecipien
 import { bech32 } from "@scure/base";
 import { locking, unlocking, type Done } from "./passphrase";
 import { locked, type Held } from "./ring";
+import { pieces } from "./turns";
 
 /** pair makes a key pair. The identity is the private one. */
 export async function pair(): Promise<{ identity: string; recipient: string }> {
@@ -48,11 +49,11 @@ export async function held(account: string, k: { identity: string; recipient: st
 }
 
 /** open decrypts with whichever key fits; null when none does. */
-export async function open(envelope: Uint8Array, keys: Held[]): Promise<Uint8Array<ArrayBuffer> | null> {
+export async function open(envelope: Uint8Array<ArrayBuffer>, keys: Held[]): Promise<Uint8Array<ArrayBuffer> | null> {
   const d = new Decrypter();
   for (const k of keys) d.addIdentity(k.key);
   try {
-    return new Uint8Array(await d.decrypt(envelope));
+    return new Uint8Array(await new Response(await d.decrypt(pieces(envelope))).arrayBuffer());
   } catch (e) {
     if (/no identity matched/i.test(String(e))) return null;
     throw e;

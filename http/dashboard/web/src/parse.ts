@@ -1,7 +1,24 @@
 // Reading a mail as it was received; loaded when a mail needs it.
-import PostalMime, { type Email } from "postal-mime";
+import PostalMime, { type Email, type PostalMimeOptions } from "postal-mime";
+import { next } from "./turns";
 
-export const read = (source: Uint8Array<ArrayBuffer>): Promise<Email> => PostalMime.parse(source, { attachmentEncoding: "arraybuffer" });
+const turn = 25; // milliseconds
+
+type ByLine = new (o: PostalMimeOptions) => PostalMime & { processLine(line: Uint8Array<ArrayBuffer>, last: boolean): Promise<void> };
+
+/** Reader reads a large mail in turns: that it goes by lines is said in no type of the library. */
+class Reader extends (PostalMime as unknown as ByLine) {
+  private began = performance.now();
+  override async processLine(line: Uint8Array<ArrayBuffer>, last: boolean): Promise<void> {
+    if (performance.now() - this.began > turn) {
+      await next();
+      this.began = performance.now();
+    }
+    return super.processLine(line, last);
+  }
+}
+
+export const read = (source: Uint8Array<ArrayBuffer>): Promise<Email> => new Reader({ attachmentEncoding: "arraybuffer" }).parse(source);
 
 const harmless = /^image\/(png|gif|jpeg|webp|bmp|avif)$/i;
 

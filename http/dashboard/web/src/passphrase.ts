@@ -1,6 +1,5 @@
 // The passphrase of a key file (age-encryption.org/v1, section scrypt). What makes it slow to
-// guess is done in turns of a few milliseconds, so that the page goes on meanwhile: a worker
-// would need a script address, and the page's policy lets nobody make one.
+// guess is done in turns of a few milliseconds, as turns.ts says.
 import { Stanza, type Identity, type Recipient } from "age-encryption";
 import { chacha20poly1305 } from "@noble/ciphers/chacha.js";
 import { scryptAsync } from "@noble/hashes/scrypt.js";

@@ -71,7 +71,7 @@ function publicKey(): string {
   return k ? `, the one whose public key is ${k.slice(0, 12)}…${k.slice(-6)}` : "";
 }
 
-function bytes(base64: string): Uint8Array {
+function bytes(base64: string): Uint8Array<ArrayBuffer> {
   const s = atob(base64), b = new Uint8Array(s.length);
   for (let i = 0; i < s.length; i++) b[i] = s.charCodeAt(i);
   return b;

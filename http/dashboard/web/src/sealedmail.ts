@@ -15,7 +15,7 @@ export type Opened = {
 const boxes = (list?: Address[]): Mailbox[] => (list ?? []).flatMap((a) => (a.group ? boxes(a.group) : [{ email: a.address ?? "", name: a.name ?? "" }]));
 
 /** unseal opens an envelope and reads the mail in it; null when no key fits. */
-export async function unseal(envelope: Uint8Array, keys: Held[]): Promise<Opened | null> {
+export async function unseal(envelope: Uint8Array<ArrayBuffer>, keys: Held[]): Promise<Opened | null> {
   const source = await open(envelope, keys);
   if (!source) return null;
   const m = await read(source);
@@ -33,7 +33,7 @@ export async function unseal(envelope: Uint8Array, keys: Held[]): Promise<Opened
 export const source = open;
 
 /** file is the n-th file of the mail in an envelope. */
-export async function file(envelope: Uint8Array, keys: Held[], n: number): Promise<Uint8Array<ArrayBuffer> | null> {
+export async function file(envelope: Uint8Array<ArrayBuffer>, keys: Held[], n: number): Promise<Uint8Array<ArrayBuffer> | null> {
   const all = await open(envelope, keys);
   return all && bytesOf((await read(all)).attachments[n].content);
 }

@@ -119,7 +119,7 @@ await test("an envelope of 10 MB", async () => {
     await r.waitFor();
   }
   const size = (await api("GET", `/api/v1/inboxes/${address}/latest`, t)).email.size_bytes;
-  return `of ${size} bytes opened after ${median(took)} ms of ${took.join(", ")} (bound 3000); longest tasks ${(await page.evaluate(() => tasks)).sort((a, b) => b - a).slice(0, 5).join(", ")} ms`;
+  return `of ${size} bytes opened after ${median(took)} ms of ${took.join(", ")} (bound 3000); longest tasks ${(await page.evaluate(() => tasks)).sort((a, b) => b - a).slice(0, 5).join(", ") || "under 50"} ms (bound 100)`;
 });
 
 await test(`a list of ${mails} mails`, async () => {
