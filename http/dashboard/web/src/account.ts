@@ -42,6 +42,6 @@ const facts = (list: [string, string][]) => list.flatMap(([k, v]) => [el("dt", n
 function bar(label: string, used: number, limit: number): VNode {
   const part = limit ? Math.min(1, used / limit) : 0;
   return el("div.bar-of", null, el("p", null, el("span", null, label), el("span", null, `${words.number(used)} of ${words.number(limit)}`)),
-    el("meter", { min: 0, max: limit || 1, value: used, high: limit * 0.9, "aria-label": `${label}: ${used} of ${limit}` }),
+    el("div.meter", { role: "meter", "aria-valuemin": 0, "aria-valuemax": limit || 1, "aria-valuenow": used, "aria-label": `${label}: ${used} of ${limit}` }, full(part >= 0.9 ? "span.nearly" : "span", { style: { width: part * 100 + "%" } })),
     part >= 0.9 ? el("p.hint", null, part >= 1 ? "The plan allows no more." : "Nearly all of it is used.") : null);
 }

@@ -103,7 +103,7 @@ function view(): VNode {
       el("ul", null, sections.map((s) => el("li", null, link(place.to(s.view), [icon(s.icon), s.title, s.view === "mail" && boxes.unread() > 0 ? el("b.count", null, String(boxes.unread())) : null],
         { "aria-current": now === s ? "page" : null, title: `${s.title} (g ${s.key})` })))),
       el("div.side-foot", null, el("p.quiet.me", { title: session.session.account?.email ?? "" }, el("span.light", { class: live.connected ? "light on" : "light", role: "img", "aria-label": live.connected ? "Live" : "Not connected" }), session.session.account?.email ?? ""),
-        el("p", null, button([icon("sun"), theme()], cycle, { title: "Light, dark, or as the system says" }, "button.small"), button("Sign out", () => void session.signOut(), {}, "button.small")))),
+        el("p", null, button([icon("sun"), theme()], cycle, { title: "Theme: light, dark, or as the system says" }, "button.small"), button("Sign out", () => void session.signOut(), {}, "button.small")))),
     full("main", { attrs: { id: "main", tabindex: -1 }, key: now?.view ?? here.view }, here.view === "compose" ? compose.view() : (now ?? sections[0]).draw()),
     banner(), dialogs(), sayings());
 }

@@ -38,7 +38,7 @@ async function inboxes() {
 const listed = 20;
 
 function create() {
-  openDialog({ title: "Use a domain of yours", body: () => [form("new-domain", [
+  openDialog({ title: "Add a domain", body: () => [form("new-domain", [
     { name: "domain", label: "Domain", required: true, autofocus: true, placeholder: "mail.example.com", hint: "One that gets no mail elsewhere: its MX record will lead here." },
   ], "Claim domain", async (v) => {
     await api.json("POST", "/api/domains", { domain: v.domain.trim().toLowerCase() });

@@ -121,10 +121,10 @@ function creation(last: Creation): VNode {
     { name: "prefix", label: "Name before the @", placeholder: "made for you", autofocus: true, hint: "Letters, digits, dots, dashes. Leave it empty for a made-up one." },
     { name: "label", label: "Label", hint: a && !a.limits.labels ? "The Free plan makes one up." : "How it is called in this page, and the name that its mail is from." },
   ];
-  const where: [string, string][] = [["", "A random name under " + domain], ["sub", "A name of my choice under " + domain], ...owned.domains.map((d): [string, string] => ["@" + d, d])];
+  const where: [string, string][] = [["", "A random namespace"], ["sub", "A namespace of my choice"], ...owned.domains.map((d): [string, string] => ["@" + d, d])];
   const more: (Field | VNode)[] = [
     full("div", { key: "where", on: { change: (e: Event) => ((last.where = (e.target as HTMLSelectElement).value), changed()) } },
-      inDetails({ name: "where", label: "Domain", options: where, hint: a && !a.limits.subdomains ? "A name of your choice needs a paid plan." : "Domains of your own appear here once they are verified." })),
+      inDetails({ name: "where", label: "Domain", options: where, hint: `Namespaces are under ${domain}. ${a && !a.limits.subdomains ? "One of your choice needs a paid plan." : "Domains of your own appear here once they are verified."}` })),
     ...(last.where === "sub" ? [{ name: "subdomain", label: "Namespace", placeholder: "team", hint: `Addresses end in @team.${domain} then.` }] : []),
     { name: "retention_hours", label: "Keep mail for so many hours", type: "number", min: 1, placeholder: a ? String(a.limits.default_retention_hours) : "", hint: a ? `At most ${words.hours(a.limits.max_retention_hours)}; more is cut to that.` : null },
     { name: "keep_newest", label: "When it is full, let the oldest mail go rather than refuse new mail", type: "checkbox" },

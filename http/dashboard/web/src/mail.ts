@@ -191,6 +191,9 @@ function row(m: Row, all: boolean): VNode[] {
   ];
 }
 
+/** outcome is the state of a sent mail: one that came back was taken before. */
+export const outcome = (m: { send_status?: string; recipients?: { status: string }[] }) => (m.recipients?.some((r) => r.status === "bounced") ? "bounced" : (m.send_status ?? ""));
+
 export const statusChip = (s: string) => chip(s, s === "failed" || s === "bounced" ? "bad" : s === "sent" || s === "delivered" ? "good" : s === "unsigned" ? "warn" : "");
 
 addEventListener("mail-gone", (e) => {

@@ -225,14 +225,14 @@ function verification(url: string): VNode {
 
 function sending(m: Message): VNode {
   return el("div.sending", { "aria-live": "polite" },
-    el("p", null, el("b", null, "Status "), m.send_status ? mails.statusChip(m.send_status) : null, el("span.quiet", null, " " + sentence(m))),
+    el("p", null, el("b", null, "Status "), m.send_status ? mails.statusChip(mails.outcome(m)) : null, el("span.quiet", null, " " + sentence(m))),
     !m.recipients?.length && m.send_error && el("p.bad", null, m.send_error),
     m.recipients?.length ? el("ul.recipients", { "aria-label": "Recipients" }, m.recipients.map((r) => el("li", null, el("p.line", null, el("span.name", { title: r.email }, r.email), mails.statusChip(r.status), r.at && when(r.at)),
       r.error && el("p.bad", null, r.error), r.mx && el("p.hint", null, (r.error ? "Said by " : "Taken by ") + r.mx)))) : null);
 }
 
 const sentence = (m: Message) =>
-  m.recipients?.some((r) => r.status === "bounced") ? "It was taken, and came back later." : m.send_status === "failed" && (m.recipients?.length ?? 0) > 1 ? "It was not delivered to everybody." : (states[m.send_status ?? ""] ?? "");
+  mails.outcome(m) === "bounced" ? "It was taken, and came back later." : m.send_status === "failed" && (m.recipients?.length ?? 0) > 1 ? "It was not delivered to everybody." : (states[m.send_status ?? ""] ?? "");
 
 const states: Record<string, string> = {
   queued: "On its way.", retrying: "It did not get through yet and is tried again.", sent: "Every recipient's server took it.",

@@ -3,7 +3,7 @@
 import type { VNode } from "snabbdom";
 import * as api from "./api";
 import { query } from "./api";
-import { refresh as refreshRow, statusChip } from "./mail";
+import { outcome, refresh as refreshRow, statusChip } from "./mail";
 import * as place from "./place";
 import * as compose from "./compose";
 import * as reader from "./reader";
@@ -74,7 +74,7 @@ function list(): VNode {
   return windowed(sent.list, {
     id: "sent", label: "Sent mail", height: rowHeight, what: "sent mail", again: enter, more: () => void more(sent.list, fetchPage), key: (m) => m.inbox + " " + m.id,
     row: (m) => [link(place.to("mail", m.inbox, m.id), [
-      el("span.line", null, el("span.name", null, "To " + (m.to.map(words.person).join(", ") || "…")), statusChip(m.send_status), when(m.received_at)),
+      el("span.line", null, el("span.name", null, "To " + (m.to.map(words.person).join(", ") || "…")), statusChip(outcome(m)), when(m.received_at)),
       el("span.line.second", null, el("span.subject", null, m.encrypted ? "Encrypted" : m.subject || "No subject", m.send_error ? el("span.bad", null, " · " + m.send_error) : null), el("span.in", null, m.inbox)),
     ], {}, "a.row.read")],
     empty: empty("Nothing sent yet", "What your inboxes send appears here, with what became of it at each recipient.", button("Write a mail", () => compose.write(""), {}, "button.main")),

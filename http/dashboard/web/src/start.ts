@@ -77,7 +77,7 @@ createServer(async (req, res) => {
 export function view(): VNode {
   const list = boxes.boxes.list.items, addr = list[0]?.address ?? "your-inbox@" + (document.documentElement.dataset.domain ?? "");
   const e = examples[start.tab];
-  return el("section.pane.page", { "aria-label": "Start here" }, el("header.bar.title", null, el("h1", null, "Start here"), outside(base + "/docs", "Documentation"), outside(base + "/openapi.json", "OpenAPI")),
+  return el("section.pane.page", { "aria-label": "Start here" }, el("header.bar.title", null, el("h1", null, "Start here"), outside(base + "/docs", "API docs"), outside(base + "/openapi.json", "OpenAPI")),
     el("div.body", null, el("ol.steps", null,
       el("li", null, list.length ? ["Your inbox is ", el("span.mono", null, addr), "."] : ["Make an inbox. ", button("New inbox", boxes.create, {}, "button.small")]),
       el("li", null, "Make a key for your agent under ", link(place.to("keys"), "API keys"), ", and put it where the examples say svc_live_..."),

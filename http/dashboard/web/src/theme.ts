@@ -2,7 +2,7 @@
 import { changed } from "./store";
 
 const kept = "inbox-theme", choices = ["", "light", "dark"];
-const labels: Record<string, string> = { "": "System", light: "Light", dark: "Dark" };
+const labels: Record<string, string> = { "": "Auto", light: "Light", dark: "Dark" };
 
 let chosen = localStorage.getItem(kept) ?? "";
 apply();
@@ -12,7 +12,7 @@ function apply() {
   else delete document.documentElement.dataset.theme;
 }
 
-export const theme = () => labels[chosen] ?? "System";
+export const theme = () => labels[chosen] ?? "Auto";
 
 export function cycle() {
   chosen = choices[(choices.indexOf(chosen) + 1) % choices.length];
