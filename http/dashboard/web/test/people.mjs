@@ -270,7 +270,7 @@ await test("an address that mail came back from is suppressed, and allowed again
     await go(`#/mail/${desk}/${id}`);
     await page.locator(".sending .chip", { hasText: "sent" }).first().waitFor();
     await deliver(smtp, "", await need("return path"), `From: mailer-daemon@far.test\nSubject: failed\nMIME-Version: 1.0\nContent-Type: multipart/report; report-type=delivery-status; boundary=b\n\n--b\nContent-Type: text/plain\n\nIt failed.\n--b\nContent-Type: message/delivery-status\n\nReporting-MTA: dns; mx.far.test\n\nFinal-Recipient: rfc822; ${to}\nAction: failed\nStatus: 5.1.1\n\n--b--`);
-    await page.locator(".sending .chip", { hasText: "bounced" }).waitFor();
+    await page.locator(".recipients .chip", { hasText: "bounced" }).waitFor();
   }
   await go("#/compose");
   await page.selectOption("#compose-from", desk);
@@ -279,6 +279,7 @@ await test("an address that mail came back from is suppressed, and allowed again
   await page.getByRole("button", { name: "Send", exact: true }).click();
   await page.locator('form [role="alert"]', { hasText: "Mail to bob@far.test came back before" }).waitFor();
   await go("#/sent");
+  await page.locator(".row", { hasText: "To carol@far.test" }).first().locator(".chip", { hasText: "bounced" }).waitFor();
   await page.getByRole("button", { name: "Suppressed (2)" }).click();
   await page.getByRole("button", { name: "Allow again: bob@far.test" }).click();
   await page.locator("dialog").getByRole("button", { name: "Allow again" }).click();
