@@ -65,42 +65,6 @@ func (p *page) pause(t *text.Token, k int32, ln *text.Line) int {
 	return 0
 }
 
-// caption tells a line of a few words that nobody knows and no sign but a colon: "Session", "Número de
-// socio", above its number.
-func (p *page) caption(li int32) bool {
-	if li < 0 {
-		return false
-	}
-	ln, nouns := &p.Lines[li], 0
-	for k := ln.First; k < ln.Last; k++ {
-		switch t := &p.Tokens[k]; {
-		case t.Kind == text.KindPunct && k+1 == ln.Last && p.Lower[t.Start] == ':':
-		case t.Kind == text.KindPunct && p.Lower[t.Start] == '\'':
-		case t.Class == text.ClassOf && k > ln.First:
-		case t.Kind == text.KindWord && (t.Class == text.ClassNone || t.Class == text.ClassAccount || t.Class == text.ClassHarmless):
-			nouns++
-		default:
-			return false
-		}
-	}
-	return nouns > 0 && nouns <= 2 && ln.Words <= 4
-}
-
-// warned tells "Never share your code", which says nothing of the number above it.
-func (p *page) warned(ln *text.Line) bool {
-	for k := ln.First; k < ln.Label; k++ {
-		if q := p.Tokens[k].Class; q == text.ClassSecret || q == text.ClassNever {
-			return !p.pointed(ln.Label - 1)
-		}
-	}
-	return false
-}
-
-// pointed tells "this" and its kin before a label: it speaks of a code that the mail has.
-func (p *page) pointed(k int32) bool {
-	return p.Tokens[k].Class == text.ClassFresh || p.shows(k)
-}
-
 // claims tells whether the label at k announces a code that follows it.
 func (p *page) claims(ln *text.Line, k int32) bool {
 	for i := k + 1; i < ln.Last && i <= k+3; i++ {
@@ -141,13 +105,4 @@ func (p *page) lineOf(k, li int32) int32 {
 		li++
 	}
 	return li
-}
-
-// shows tells "this" and "these".
-func (p *page) shows(k int32) bool {
-	switch t := &p.Tokens[k]; string(p.Lower[t.Start:t.End]) {
-	case "this", "these":
-		return true
-	}
-	return false
 }

@@ -26,7 +26,6 @@ type candidate struct {
 	form        form
 	own         bool // it stands alone on its line, or in its element
 	split       bool // written in groups or single characters
-	listed      bool // one of several of its kind: a list of backup codes
 	n           uint8
 	text        [text.MaxWritten]byte // normal form
 }
@@ -45,7 +44,7 @@ func (c *candidate) add(b []byte) bool {
 func (p collector) collect(out []candidate, most int) []candidate {
 	for li := int32(0); li < int32(len(p.Lines)) && len(out) < most; li++ {
 		ln := &p.Lines[li]
-		if ln.Footer || !ln.Starts {
+		if !ln.Starts {
 			continue
 		}
 		if ln.Last-ln.First >= text.ChainTokens && text.Chained(p.Plain[ln.Start:ln.End]) {
@@ -140,69 +139,33 @@ func (p collector) singles(ln *text.Line, k int32) (c candidate, next int32) {
 	return c, c.last + 1
 }
 
-// column reads a code whose characters stand in table cells of their own, one below the
-// other in the text: single characters, or two groups of three digits.
+// column reads a code whose characters stand in table cells of their own, one below the other in the text.
 func (p collector) column(li int32) (c candidate, lines int32) {
 	ln := &p.Lines[li]
-	size := p.Length(ln.First)
-	if ln.Last-ln.First != 1 || size != 1 && size != 3 {
-		return c, 0
-	}
-	c = candidate{page: p.page, line: li, first: ln.First, last: ln.First, own: true, split: true}
-	letters, digits := 0, 0
-	for int(li+lines) < len(p.Lines) && int(c.n)+size <= maxCode {
+	c = candidate{page: p.page, line: li, first: ln.First, own: true, split: true}
+	digits := 0
+	for ; int(li+lines) < len(p.Lines) && int(c.n) < maxCode; lines++ {
 		l := &p.Lines[li+lines]
-		dash := l.Last-l.First == 1 && lines > 0 && p.Tokens[l.First].Kind == text.KindPunct && p.Lower[l.Start] == '-'
-		if !dash {
-			if l.Last-l.First != 1 || p.Length(l.First) != size || !p.cell(l.First, size) {
-				break
-			}
-			if text.IsDigit(p.Lower[l.Start]) {
-				digits++
-			} else {
-				letters++
-			}
-			c.add(p.Raw(l.First))
-			c.last = l.First
+		if l.Last-l.First != 1 {
+			break
 		}
-		lines++
+		if lines > 0 && p.Lower[l.Start] == '-' {
+			continue
+		}
+		if !p.single(l.First) {
+			break
+		}
+		digits += bit(text.IsDigit(p.Lower[l.Start]))
+		c.add(p.Raw(l.First))
+		c.last = l.First
 	}
-	if letters > 0 {
-		c.form = formMixed
-	}
-	if size > 1 && digits == 2 && c.n <= 8 {
-		return c, lines
-	}
-	if size > 1 || digits == 0 || int(c.n) < minCode || p.counts(&c) {
+	if digits == 0 || int(c.n) < minCode || counting(&c) { // 1, 2, 3: the steps of an instruction
 		return candidate{}, 0
 	}
+	if digits < int(c.n) {
+		c.form = formMixed
+	}
 	return c, lines
-}
-
-// counts tells 1, 2, 3, 4: the steps of an instruction, not a code.
-func (p collector) counts(c *candidate) bool {
-	for i := 1; i < int(c.n); i++ {
-		if c.text[i] != c.text[i-1]+1 {
-			return false
-		}
-	}
-	return true
-}
-
-func (p collector) cell(k int32, size int) bool {
-	if size == 1 {
-		return p.single(k)
-	}
-	t := &p.Tokens[k]
-	if t.Kind != text.KindNumber {
-		return false
-	}
-	for _, b := range p.Lower[t.Start:t.End] {
-		if !text.IsDigit(b) {
-			return false
-		}
-	}
-	return true
 }
 
 // mixed reads a token of letters and digits. One or two letters and a hyphen before

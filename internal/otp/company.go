@@ -18,21 +18,18 @@ func (p *page) company(c *candidate) (n int) {
 
 // means tells "verify it with 482913", and the code below "verify with:".
 func (v *view) means() bool {
-	by := v.left[0] == sign(text.ClassBy) || v.right[0] == sign(text.ClassBy) || v.wordL == sign(text.ClassBy)
-	if by && seen(v.seenL|v.seenR, text.ClassVerify, text.ClassConfirm) {
+	by := v.left[0] == sign(text.ClassBy) || v.right == sign(text.ClassBy) || v.before.words[0] == sign(text.ClassBy)
+	if by && (v.seenL|v.seenR).has(text.ClassVerify, text.ClassConfirm) {
 		return true
 	}
 	if !v.c.own || v.c.line == 0 {
 		return false
 	}
-	up, says := &v.Lines[v.c.line-1], false
-	last := sign(0)
+	up, last := &v.Lines[v.c.line-1], signEdge
 	for k := up.First; k < up.Last; k++ {
-		s := v.signs[k]
-		says = says || s == sign(text.ClassVerify) || s == sign(text.ClassConfirm)
-		if s < signColon {
-			last = s
+		if v.signs[k] < signColon {
+			last = v.signs[k]
 		}
 	}
-	return says && last == sign(text.ClassBy)
+	return last == sign(text.ClassBy) && v.bagOf(v.c.line-1).has(text.ClassVerify, text.ClassConfirm)
 }

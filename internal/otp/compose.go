@@ -8,9 +8,8 @@ import (
 )
 
 // announce takes from the subject, the first page, what it says about the whole mail.
-func (c *context) announce(subject *page) {
-	c.subject, c.subjectSeen = c.strength, subject.Seen
-	c.subjectVerify = c.verify()+c.words[text.ClassConfirm] > 0
+func (c *context) announce() {
+	c.subject, c.subjectSeen = c.strength, c.seen
 }
 
 // Strengths of a label.
@@ -22,24 +21,23 @@ const (
 
 // context is what the whole mail says about itself. The search fills it, then only reads.
 type context struct {
-	strength      uint8 // of the best label anywhere
-	subject       uint8 // of the best label of the subject
-	subjectVerify bool  // the subject speaks of confirmation or login
-	expiry        bool  // something is valid for minutes
+	strength uint8 // of the best label anywhere
+	subject  uint8 // of the best label of the subject
+	expiry   bool  // something is valid for minutes
 
 	words    [text.Classes]int // how often the mail uses a word of each class
 	entering int               // ... speaks of a code that somebody is told to enter
 	terminal int               // ... of an authorization code that a card terminal may give
 	others   int               // ... of codes of other trades: "stock code"
 
-	subjectSeen uint64      // classes of the subject
-	topic       concept.Set // of the subject
+	seen        bag         // of the whole mail
+	subjectSeen bag         // of the subject
+	topic       concept.Set // likewise
 }
 
 // compose gives every label its strength from the words around it, and every line its
 // summary. It reads each token once, and a few neighbours of each label.
 func (p labels) compose(ctx *context) {
-	p.Footers()
 	for i := range p.Lines {
 		ln := &p.Lines[i]
 		ln.Colon = p.EndsWithColon(ln)
@@ -57,24 +55,29 @@ func (p labels) compose(ctx *context) {
 				}
 				continue
 			}
-			if k > ln.First && p.percentOff(k) {
-				t.Class = text.ClassPromo
-			}
-			if t.Class != text.ClassNone && !ln.Footer {
+			if t.Class != text.ClassNone {
 				ctx.note(p, t)
 			}
 			if t.Kind == text.KindWord || t.Kind == text.KindRef {
 				announce(ln, t, k)
 			}
 		}
-		p.conclude(ln)
+		ln.Heading = ln.Label >= 0 && (ln.Colon || ln.Words <= 5)
 	}
 }
 
-// percentOff tells the "off" of "20% off".
-func (p labels) percentOff(k int32) bool {
-	t, sign := &p.Tokens[k], &p.Tokens[k-1]
-	return t.End-t.Start == 3 && string(p.Lower[t.Start:t.End]) == "off" && sign.Kind == text.KindPunct && p.Lower[sign.Start] == '%'
+// announce notes what the word t, token k, announces for the lines below.
+func announce(ln *text.Line, t *text.Token, k int32) {
+	ln.Words += int32(t.Weight)
+	switch {
+	case t.Class == text.ClassNone:
+	case t.Class.Label():
+		if t.Strength >= ln.Strength || k-ln.Label > 12 {
+			ln.Strength, ln.Label = t.Strength, k
+		}
+	case t.Class == text.ClassPlace:
+		ln.Place = true
+	}
 }
 
 // verify counts the words for verification and login.
@@ -88,17 +91,12 @@ func (c *context) note(p labels, t *text.Token) {
 	case text.ClassApproval:
 		c.terminal += bit(!bytes.HasPrefix(w, securityWord))
 	case text.ClassTimeUnit:
-		c.expiry = c.expiry || !longUnits[string(w)]
+		c.expiry = true
 	}
 	if t.Class.Label() {
 		c.strength = max(c.strength, t.Strength)
 	}
 }
-
-// longUnits are days and more: a code does not last that long, a refund takes it.
-var longUnits = text.FoldSet("day", "days", "week", "weeks", "month", "months", "years", "tage", "tagen", "wochen", "monate", "monaten", "jahre", "jours", "semaines", "mois", "ans",
-	"días", "dias", "semanas", "meses", "años", "anos", "giorni", "settimane", "mesi", "anni", "dagen", "weken", "dage", "dager", "dagar", "päivää", "dni", "dnů", "dní", "nap", "gün",
-	"дней", "дня", "днів", "дні", "ημέρες", "أيام", "روز", "ימים", "दिन", "วัน", "ngày", "hari", "天", "일", "日間", "週間", "個月", "个月", "개월", "년")
 
 // qualify sets the strength of the label at k, or turns it into the announcement of
 // something else: "promo code", "code postal".
@@ -107,7 +105,6 @@ func (p labels) qualify(ln *text.Line, k int32, ctx *context) {
 	if p.told(ln, k) {
 		ctx.entering++
 	}
-	p.equals(ln, k)
 	before, promo := p.qualifierBefore(ln, k)
 	after := p.qualifierAfter(ln, k)
 	switch {
@@ -136,23 +133,15 @@ func (p labels) qualify(ln *text.Line, k int32, ctx *context) {
 	}
 }
 
-// equals makes the "to" of "kod do konta to 482913" and "482913 to kod" what it is in Polish.
-func (p labels) equals(ln *text.Line, k int32) {
-	if w := p.Lower[p.Tokens[k].Start:]; !bytes.HasPrefix(w, polish[0]) && !bytes.HasPrefix(w, polish[1]) {
-		return
-	}
-	for i := max(ln.First+1, k-4); i+1 < min(ln.Last, k+8); i++ {
-		t, beside := &p.Tokens[i], i+1
-		if i < k {
-			beside = i - 1
-		}
-		if string(p.Lower[t.Start:t.End]) == "to" && p.MayStart(beside) {
-			t.Class = text.ClassIs
+// told tells "enter the following code".
+func (p *page) told(ln *text.Line, k int32) bool {
+	for i := k - 1; i >= ln.First && i >= k-6; i-- {
+		if p.Tokens[i].Class == text.ClassEnter {
+			return true
 		}
 	}
+	return false
 }
-
-var polish = [2][]byte{[]byte("kod"), []byte("hasl")}
 
 // abbreviated tells "TAN" and "TAC", which in small letters are words.
 func (p labels) abbreviated(t *text.Token) bool {
@@ -175,9 +164,6 @@ func (p labels) qualifierBefore(ln *text.Line, k int32) (q, promo text.Class) {
 		case t.Kind != text.KindWord:
 			return q, promo
 		case t.Class.Other():
-			if p.onceBefore(ln, i) {
-				return text.ClassOnce, promo // "your one-time check-in code"
-			}
 			if q == text.ClassNone && words == 0 || q == text.ClassConfirm && words == 1 {
 				q = t.Class
 				promo = t.Class
@@ -195,14 +181,6 @@ func (p labels) qualifierBefore(ln *text.Line, k int32) (q, promo text.Class) {
 		words += int(max(t.Weight, 1))
 	}
 	return q, promo
-}
-
-// onceBefore tells "one-time" directly before token k.
-func (p labels) onceBefore(ln *text.Line, k int32) bool {
-	for k--; k >= ln.First && p.Tokens[k].Kind == text.KindPunct && p.Lower[p.Tokens[k].Start] == '-'; {
-		k--
-	}
-	return k >= ln.First && p.Tokens[k].Class == text.ClassOnce
 }
 
 // qualifierAfter looks at up to five words behind a label, over its code if it stands

@@ -39,6 +39,16 @@ func declared(value string) (code, host string, ok bool) {
 	return code, host, code != "" && host != ""
 }
 
+// Origin gives the host that a declared code says it is bound to, or "" when the value
+// declares none: who fills Input.Declared must verify it first.
+func Origin(value string) string {
+	_, host, ok := declared(value)
+	if !ok {
+		return ""
+	}
+	return host
+}
+
 // parameter cuts s at the first semicolon outside quotation marks.
 func parameter(s string) (part, more string) {
 	inside := false

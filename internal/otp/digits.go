@@ -60,13 +60,11 @@ func (p collector) number(ln *text.Line, k int32) (c candidate, next int32) {
 	switch {
 	case p.Length(k) > 24, p.phonePrefix(ln, k), p.keyed(ln, k), all.n > 2 && all.total > maxCode && all.size > 1:
 		return c, last + 1
-	case all.even(), all.n == 2 && (p.local(k, &all) || p.uneven(ln, k, last, &all)):
+	case all.even(), all.n == 2 && p.local(k, &all):
 	case g.n == 1 && text.Between(g.total, 5, maxCode), last == k && g.even():
 		last = k // a whole code, and another number behind it
 	case all.total >= 9 || all.hyphens || last == k:
 		return c, last + 1
-	case all.n > 2 && g.size == 3 && p.pair(k) > k:
-		last = p.pair(k)
 	default:
 		last = k
 		if !g.even() {
@@ -84,25 +82,9 @@ func (p collector) number(ln *text.Line, k int32) (c candidate, next int32) {
 	return c, last + 1
 }
 
-// uneven tells "4829 13." at the end of a sentence or a line: one code in two groups of different length.
-func (p collector) uneven(ln *text.Line, k, last int32, all *groups) bool {
-	if all.total != 6 && all.total != 8 || last != k+1 || min(p.Length(k), p.Length(last)) < 2 {
-		return false
-	}
-	return last+1 >= ln.Last || p.Tokens[last+1].Kind == text.KindPunct && p.pause(&p.Tokens[last+1], last+1, ln) >= sentence
-}
-
 // local tells "555 0142": a telephone number without its area, or a code.
 func (p collector) local(k int32, all *groups) bool {
 	return all.n == 2 && all.total == 7 && p.Length(k) == 3
-}
-
-// pair gives the token behind k when both have three digits.
-func (p collector) pair(k int32) int32 {
-	if int(k+1) < len(p.Tokens) && p.Tokens[k+1].Kind == text.KindNumber && p.Length(k) == 3 && p.Length(k+1) == 3 {
-		return k + 1
-	}
-	return k
 }
 
 // nextGroup gives the number behind token i that may belong to it: after one blank, or

@@ -88,9 +88,9 @@ func (s *search) each(use func(*view)) {
 	for i := range s.n {
 		p := &s.pages[i]
 		labels{p}.compose(&s.ctx)
-		p.readSigns()
+		s.ctx.seen |= p.readSigns()
 		if i == 0 {
-			s.ctx.announce(p)
+			s.ctx.announce()
 			s.ctx.topic = s.concepts(p.Lower)
 		}
 	}
@@ -100,7 +100,6 @@ func (s *search) each(use func(*view)) {
 		s.line = -1
 		s.candidates = collector{p}.collect(s.candidates, n+maxRated)
 		found := s.candidates[n:]
-		lists(found)
 		for k := range found {
 			v.fill(p, &found[k], &s.ctx)
 			v.order, v.topic = k, s.topic(p, found[k].line)
@@ -200,7 +199,7 @@ func sameWords(a, b string) bool {
 
 func (s *search) read(in Input, visible bool) {
 	s.n = 0
-	forward, reply := prefix(in.Subject)
+	forward, reply := text.Prefix(in.Subject)
 	s.forward = forward
 	s.page(SourceSubject, in.Subject)
 	s.pages[0].reply = reply
@@ -217,21 +216,6 @@ func (s *search) page(source Source, text string) {
 	s.n++
 }
 
-// prefix tells from a subject whether a mail was passed on, or is an answer.
-func prefix(subject string) (forward, reply bool) {
-	head, _, ok := strings.Cut(subject, ":")
-	if !ok || len(head) > 12 {
-		return false, false
-	}
-	switch strings.ToLower(strings.TrimSpace(head)) {
-	case "fwd", "fw", "wg", "tr", "rv", "enc", "i", "vs", "doorst", "fs", "pd", "转发", "轉寄":
-		return true, false
-	case "re", "aw", "sv", "antw", "odp", "ynt", "res", "回复", "回覆", "ответ":
-		return false, true
-	}
-	return false, false
-}
-
 // bound answers with a domain-bound code.
 func (s *search) bound(res *Result) bool {
 	for i := 1; i < s.n && !s.pages[i].hidden; i++ {
@@ -241,35 +225,6 @@ func (s *search) bound(res *Result) bool {
 		}
 	}
 	return false
-}
-
-// lists marks three or more candidates of one form in a row, with no word between them:
-// backup codes, or a table.
-func lists(all []candidate) {
-	for i := 0; i < len(all); {
-		k := i + 1
-		for k < len(all) && follows(&all[k-1], &all[k]) {
-			k++
-		}
-		if k-i >= 3 {
-			for ; i < k; i++ {
-				all[i].listed = true
-			}
-		}
-		i = k
-	}
-}
-
-func follows(a, b *candidate) bool {
-	if a.n != b.n || a.form != b.form || a.text == b.text {
-		return false
-	}
-	for k := a.last + 1; k < b.first; k++ {
-		if a.page.Tokens[k].Kind != text.KindPunct {
-			return false
-		}
-	}
-	return true
 }
 
 func inAlt(alt []string, code string) bool {

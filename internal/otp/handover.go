@@ -6,42 +6,7 @@ import (
 	"inboxd/internal/otp/text"
 )
 
-// Numbers that are shown, sent, handed over or belong to another trade.
-
-// sentTo tells "text CODE 4829 to 77192": what is sent, and where.
-func (p vetoer) sentTo(ln *text.Line, c *candidate) bool {
-	k := c.last + 2
-	if k >= ln.Last || p.Tokens[k].Kind != text.KindNumber || p.Length(k) < minCode {
-		if k = c.first; k-2 < ln.First || p.Tokens[k-2].Kind != text.KindNumber || p.Length(k-2) < minCode {
-			return false
-		}
-	}
-	return p.towards(k - 1)
-}
-
-// towards tells words that name a receiver.
-func (p vetoer) towards(k int32) bool {
-	switch t := &p.Tokens[k]; string(p.Lower[t.Start:t.End]) {
-	case "to", "an", "au", "al", "para", "naar", "til", "на":
-		return true
-	}
-	return false
-}
-
-// dialled tells "send VERIFY to 48291".
-func (p vetoer) dialled(ln *text.Line, c *candidate) bool {
-	k := c.first - 1
-	if k < ln.First || !p.towards(k) {
-		return false
-	}
-	for k--; k >= ln.First && k > c.first-6; k-- {
-		switch t := &p.Tokens[k]; string(p.Lower[t.Start:t.End]) {
-		case "send", "text", "sms", "reply", "sende", "envoyez", "envia":
-			return true
-		}
-	}
-	return false
-}
+// Numbers that are hidden, compared, or belong to a thing.
 
 // numberedThing tells "Locker 14, code 4829": the code of a thing that has a small number itself.
 func (p vetoer) numberedThing(c *candidate) bool {
@@ -55,7 +20,7 @@ func (p vetoer) numberedThing(c *candidate) bool {
 			continue
 		}
 		q := p.Tokens[k-1].Class
-		return (q == text.ClassNone || q.Other()) && !p.countWord(k-1) && p.Lower[p.Tokens[k+1].Start] != ':'
+		return (q == text.ClassNone || q.Other()) && p.Lower[p.Tokens[k+1].Start] != ':'
 	}
 	return false
 }

@@ -15,13 +15,11 @@ func (p *page) owner(c *candidate) int {
 	for k := c.first - 1; k >= p.Lines[c.line].First && k > c.first-9; k-- {
 		switch t := &p.Tokens[k]; {
 		case t.Kind == text.KindPunct && p.pause(t, k, &p.Lines[c.line]) < sentence, t.Class == text.ClassIs, t.Class == text.ClassOf:
-		case t.Kind == text.KindWord && (t.Class == text.ClassNone || t.Class == text.ClassAccount):
-			if idWord(p.Lower[t.Start:t.End]) {
-				return numbered
-			}
-			if p.countWord(k) {
-				return numbered * bit(k > p.Lines[c.line].First && p.Tokens[k-1].Class == text.ClassNone && p.numberOf(k-1))
-			}
+		case t.Class == text.ClassID:
+			return numbered
+		case t.Class == text.ClassNumber:
+			return numbered * bit(k > p.Lines[c.line].First && p.numberOf(k-1))
+		case t.Kind == text.KindWord && (t.Class == text.ClassNone || t.Class == text.ClassAccount || t.Class == text.ClassTo):
 			switch n, b := t.End-t.Start, p.Lower[t.Start]; {
 			case n <= 3 || n <= 6 && b >= 0x80 && b < 0xE0: // three letters, but one of a script without short words
 				short++
@@ -40,44 +38,10 @@ func (p *page) owner(c *candidate) int {
 	return shorts * bit(short > 1)
 }
 
-// countWord tells the words for any number, and those that show something: "the number 482913", "here".
-func (p *page) countWord(k int32) bool {
-	t := &p.Tokens[k]
-	switch string(p.Lower[t.Start:t.End]) {
-	case "number", "numero", "nummer", "zahl", "numer", "cislo", "numara", "номер", "число", "here", "hier", "aqui", "voici", "voila", "ecco", "eccolo", "eccola", "esta", "вот", "ось", "ето", "αριθμο", "szamot", "numarul", "numarayi", "rakami", "rakamlari", "angka", "nomor", "so", "الرقم", "המספר", "cyfry", "cislice", "siffrorna", "tallene", "tallet", "numeron", "luku", "luvun":
-		return true
-	}
-	return false
-}
-
-// called tells "the request 482913 for a code" and "device (482913) used a code": a noun nobody knows
-// stands before the number, and is no name.
-func (p *page) called(c *candidate) bool {
-	k, first := c.first-1, p.Lines[c.line].First
-	if k > first && p.Lower[p.Tokens[k].Start] == '(' {
-		k--
-	}
-	if k < first || p.Tokens[k].Kind != text.KindWord {
-		return false
-	}
-	if p.countWord(k) {
-		return k > first && p.numberOf(k-1)
-	}
-	t := &p.Tokens[k]
-	b := p.Plain[t.Start]
-	if n := c.last + 1; p.upper2(k) && p.Lower[p.Tokens[min(n, int32(len(p.Tokens))-1)].Start] == ':' {
-		return true // "PR 482913: ..."
-	}
-	return t.Class == text.ClassAccount || t.Class == text.ClassNone && t.End-t.Start > 3 && text.Between(b, 'a', 'z')
-}
-
 // numberOf tells the "lot" of "lot number".
 func (p *page) numberOf(k int32) bool {
 	t := &p.Tokens[k]
-	if t.Kind != text.KindWord || t.End-t.Start <= 2 || p.countWord(k) {
-		return false
-	}
-	return t.Class == text.ClassNone || t.Class == text.ClassAccount
+	return t.Kind == text.KindWord && t.Class == text.ClassNone && t.End-t.Start > 2
 }
 
 func capital(b byte) bool { return b >= 'A' && b <= 'Z' }
@@ -110,9 +74,8 @@ func (p *page) numbered(ln *text.Line, k int32) bool {
 		return dot && behind
 	case "no", "num":
 		return behind
-	default:
-		return idWord(w)
 	}
+	return p.Tokens[k].Class == text.ClassID
 }
 
 // branded tells "Auth0" and "Web3": a name of small letters that ends in a digit or two.
@@ -131,26 +94,4 @@ func (p *page) branded(k int32) bool {
 		}
 	}
 	return true
-}
-
-// numbers tells the caption of somebody's number: "Sign-in ID", "Device no.".
-func (p *page) numbers(ln *text.Line) bool {
-	if ln.Words < 2 || ln.Words > 4 {
-		return false
-	}
-	k := ln.Last - 1
-	for k > ln.First && p.Tokens[k].Kind == text.KindPunct {
-		k--
-	}
-	t := &p.Tokens[k]
-	return t.Kind == text.KindWord && idWord(p.Lower[t.Start:t.End])
-}
-
-// idWord tells the words behind a noun that say it is numbered.
-func idWord(w []byte) bool {
-	switch string(w) {
-	case "id", "no", "nr", "num":
-		return true
-	}
-	return false
 }

@@ -9,6 +9,7 @@ type page struct {
 	reply  bool   // an answer: what looks like a code may be an old one
 	hidden bool   // nobody sees it in the opened mail
 	signs  []sign // of each token
+	bags   []bag  // of each line
 }
 
 func (p *page) read(source Source, s string) {

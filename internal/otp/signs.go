@@ -17,9 +17,6 @@ const (
 	signUpper
 	signShort // ... of three letters at most
 	signForeign
-	signIDWord // "no.", "id"
-	signCount  // "number"
-	signTo
 	signFew // a number of one to three digits
 	signNumber
 	signMixed
@@ -45,21 +42,26 @@ var signNames = func() (names [signs]string) {
 	for name, class := range text.ClassNames() {
 		names[class] = name
 	}
-	copy(names[signWeak:], []string{"code-weak", "code-medium", "code-strong", "codes", "lower", "capital", "upper", "short", "foreign", "id-word", "number-word", "to",
+	copy(names[signWeak:], []string{"code-weak", "code-medium", "code-strong", "codes", "lower", "capital", "upper", "short", "foreign",
 		"few-digits", "number", "mixed", "figure", "ref", "colon", "period", "comma", "dash", "open", "close", "quote", "currency", "percent", "hash", "slash", "star", "punct"})
 	names[signEdge] = "edge"
 	return names
 }()
 
-// read signs writes the signs of all tokens of the page. compose must have run.
-func (p *page) readSigns() {
-	p.signs = p.signs[:0]
+// readSigns writes the signs of all tokens of the page, and gives all of them. compose must have run.
+func (p *page) readSigns() (all bag) {
+	p.signs, p.bags = p.signs[:0], p.bags[:0]
 	for i := range p.Lines {
-		ln := &p.Lines[i]
+		ln, b := &p.Lines[i], bag(0)
 		for k := ln.First; k < ln.Last; k++ {
-			p.signs = append(p.signs, p.signOf(ln, k))
+			s := p.signOf(ln, k)
+			p.signs = append(p.signs, s)
+			b |= 1 << s
 		}
+		p.bags = append(p.bags, b)
+		all |= b
 	}
+	return all
 }
 
 func (p *page) signOf(ln *text.Line, k int32) sign {
@@ -98,12 +100,6 @@ func (p *page) signOf(ln *text.Line, k int32) sign {
 func (p *page) unknown(k int32) sign {
 	t := &p.Tokens[k]
 	switch b := p.Lower[t.Start]; {
-	case idWord(p.Lower[t.Start:t.End]):
-		return signIDWord
-	case p.countWord(k):
-		return signCount
-	case (vetoer{p}).towards(k):
-		return signTo
 	case b >= 0x80:
 		return signForeign
 	case t.End-t.Start <= 3 && !p.upper2(k):

@@ -20,6 +20,10 @@ func ofSign(name, says string, which func(*view) sign) feature {
 	return of(name, says, values, func(v *view) int { return 1 + int(which(v)) })
 }
 
+func bagOf(name, says string, which func(*view) bag) model.Bag[view] {
+	return model.Bag[view]{Name: name, Says: says, Values: signNames[:], Of: func(v *view) uint64 { return uint64(which(v)) }}
+}
+
 func bit(b bool) int {
 	if b {
 		return 1
@@ -29,18 +33,22 @@ func bit(b bool) int {
 
 var strengths = []string{"none", "weak", "medium", "strong"}
 
-func tieValues(dists []string) []string {
-	values := []string{"", "none"}
-	for _, s := range strengths[1:] {
-		for _, d := range dists {
-			for _, j := range []string{"", ",joined"} {
-				for _, x := range []string{"", ",crossed"} {
-					values = append(values, s+","+d+j+x)
-				}
+// joined gives each word of the first list with each of the others behind it.
+func joined(first []string, others ...[]string) []string {
+	for _, list := range others {
+		var longer []string
+		for _, word := range first {
+			for _, end := range list {
+				longer = append(longer, word+end)
 			}
 		}
+		first = longer
 	}
-	return values
+	return first
+}
+
+func tieValues(dists ...string) []string {
+	return append([]string{"", "none"}, joined(strengths[1:], dists, []string{"", ",joined"}, []string{"", ",crossed"})...)
 }
 
 func tieValue(t *tie, dists int, dist int) int {
@@ -49,9 +57,6 @@ func tieValue(t *tie, dists int, dist int) int {
 	}
 	return 2 + ((int(t.strength)-1)*dists+dist)*4 + 2*bit(t.joined) + bit(t.crossed)
 }
-
-var leftDists = []string{"0", "1", "2-3", "4-6", "7-12", "far"}
-var rightDists = []string{"0", "1-2", "3-5", "6-9", "far"}
 
 // near is the strength of the labels that are beside the candidate
 func (v *view) near() int {
@@ -62,32 +67,13 @@ func (v *view) near() int {
 	if v.after.dist < 7 && !v.after.crossed {
 		s = max(s, v.after.strength)
 	}
-	if v.c.own && (v.above.dist < 3 && v.column != columnBeside || v.column == columnUnder) {
+	if v.c.own && v.above.dist < 3 {
 		s = max(s, v.above.strength)
 	}
 	return int(s)
 }
 
-var formNames = func() (names []string) {
-	names = append(names, "")
-	for _, f := range []string{"digits", "mixed", "letters", "chain"} {
-		for _, n := range []string{"4", "5", "6", "7", "8", "9", "more"} {
-			names = append(names, f+n)
-		}
-	}
-	return names
-}()
-
-func seen(set uint64, classes ...text.Class) bool {
-	for _, c := range classes {
-		if set&(1<<c) != 0 {
-			return true
-		}
-	}
-	return false
-}
-
-var seenClasses = []text.Class{text.ClassConfirm, text.ClassEnter, text.ClassOther, text.ClassPaper, text.ClassBy, text.ClassSpoilt, text.ClassStale}
+var formNames = append([]string{""}, joined([]string{"digits", "mixed", "letters", "chain"}, []string{"4", "5", "6", "7", "8", "9", "more"})...)
 
 func mix(v *view) int {
 	c := v.c
@@ -127,22 +113,12 @@ func mix(v *view) int {
 }
 
 func aboveValues() []string {
-	values := []string{"", "none"}
-	for _, s := range strengths[1:] {
-		for _, d := range []string{"1", "2", "3", "far"} {
-			for _, j := range []string{"", ",colon"} {
-				for _, h := range []string{"", ",heading"} {
-					for _, o := range []string{"", ",own"} {
-						values = append(values, s+","+d+j+h+o)
-					}
-				}
-			}
-		}
-	}
+	values := append([]string{"", "none"}, joined(strengths[1:], []string{",1", ",2", ",3", ",far"}, []string{"", ",colon"}, []string{"", ",heading"}, []string{"", ",own"})...)
 	return append(values, "plural", "taken", "taken,own")
 }
 
-func aboveValue(v *view, t *tie) int {
+func aboveValue(v *view) int {
+	t := &v.above
 	switch {
 	case t.strength == 0:
 		return 1
@@ -155,5 +131,3 @@ func aboveValue(v *view, t *tie) int {
 }
 
 var labelNames = []string{"", "code", "password", "passcode", "otp", "approval", "other"}
-
-var lineNames = []string{"", "label", "other", "caption", "number", "asks", "verifies", "plain", "place", "short", "id"}

@@ -10,7 +10,8 @@ const (
 	viewLeft  = 26 // words before the candidate
 	viewRight = 16
 	viewAbove = 8 // lines
-	viewBelow = 3
+
+	maxWrapped = 4 // words on the candidate's line, to go on in another one
 )
 
 // tie is a label that a view met, and how far away. The zero tie is none.
@@ -21,180 +22,118 @@ type tie struct {
 	crossed  bool // the end of a sentence lies between
 	taken    bool // another number lies between
 	other    bool // something else is announced between
+	is       bool // between them stands such a word
 	heading  bool // the line is what its label is about
 	plural   bool
 	class    text.Class // of the label's word
-	is       bool       // between them stands such a word
 }
 
 // view is what stands around one candidate. It is filled once, then the features only read it.
 type view struct {
 	*page
-	c                *candidate
-	ctx              *context
-	ln               *text.Line
-	left, right      [3]sign // neighbours, the nearest first
-	wordL, wordR     sign    // nearest neighbours that are no filling
-	wordL2, wordR2   sign    // and the next ones
-	before, after    tie
-	above, below     tie
-	seenL, seenR     uint64 // classes of the sentence before and behind it
-	enter            int    // words to the verb "enter" before it, 0 for none
-	enterR           int    // ... and behind it
-	lineUp, lineDown lineKind
-	column           int         // see findColumn
-	order            int         // which candidate of the page it is
-	topic            concept.Set // of its line and the one above
+	c             *candidate
+	ctx           *context
+	ln            *text.Line
+	left          [2]sign // neighbours, the nearest first
+	right         sign
+	before, after side
+	above         tie
+	seenL, seenR  bag         // of its sentence before and behind it
+	order         int         // which candidate of the page it is
+	topic         concept.Set // of its line and the one above
 }
 
 func (v *view) fill(p *page, c *candidate, ctx *context) {
 	*v = view{page: p, c: c, ctx: ctx, ln: &p.Lines[c.line]}
-	v.neighbours()
-	v.walkLeft()
-	v.walkRight()
+	last := p.Lines[p.lineOf(c.last, c.line)].Last
+	v.left = [2]sign{p.signIn(v.ln.First, last, c.first-1), p.signIn(v.ln.First, last, c.first-2)}
+	v.right = p.signIn(v.ln.First, last, c.last+1)
+	v.seenL, v.seenR = p.sentenceBefore(c), p.sentenceBehind(c)
+	v.walk(&v.before, -1, viewLeft)
+	v.walk(&v.after, 1, viewRight)
 	v.lookUp()
-	if v.c.own {
-		v.findColumn()
-	}
-	v.lookDown()
-}
-
-func (v *view) neighbours() {
-	first, last := v.ln.First, v.Lines[v.lineOf(v.c.last, v.c.line)].Last
-	for i := range v.left {
-		if k := v.c.first - 1 - int32(i); k >= first {
-			v.left[i] = v.signs[k]
-		} else {
-			break
-		}
-	}
-	for i := range v.right {
-		if k := v.c.last + 1 + int32(i); k < last {
-			v.right[i] = v.signs[k]
-		} else {
-			break
-		}
-	}
 }
 
 // filler tells what may stand between a code and the word that says what it is.
 func filler(s sign) bool {
 	switch s {
-	case sign(text.ClassIs), sign(text.ClassOf), sign(text.ClassFresh), signQuote, signStar, signOpen, signClose, signColon, signDash, signCount, signPunct, signHash:
+	case sign(text.ClassIs), sign(text.ClassOf), sign(text.ClassFresh), signQuote, signStar, signOpen, signClose, signColon, signDash, sign(text.ClassNumber), signPunct, signHash:
 		return true
 	}
 	return false
 }
 
-func (v *view) walkLeft() {
-	p, li, ln := v.page, v.c.line, v.ln
-	joined, k := p.joint(ln, v.c.first)
-	wrapped, crossed, dist := false, false, 0
-	t := &v.before
-	for ; dist <= viewLeft; k-- {
-		if k < ln.First {
-			if wrapped || v.c.own || dist > 4 || !p.wraps(li-1) {
-				break
-			}
-			li--
-			ln, wrapped, k = &p.Lines[li], true, p.Lines[li].Last
-			dist++
-			continue
-		}
-		s := p.signs[k]
-		nearest(s, &v.wordL, &v.wordL2)
-		if !crossed && s < signWeak {
-			v.seenL |= 1 << s
-		}
-		t.is = t.is || s == sign(text.ClassIs)
-		switch {
-		case s == signPeriod:
-			if crossed && dist > 12 {
+// side is what a view meets on one side of its candidate.
+type side struct {
+	tie
+	words [2]sign // nearest neighbours that are no filling
+	enter int     // words to the verb "enter", 0 for none
+}
+
+// walk goes from the candidate to the next label, backwards or forwards, at most over the end of one line that was
+// broken by its length.
+func (v *view) walk(t *side, step int32, far int) {
+	li, k := v.c.line, v.c.first
+	if step > 0 {
+		li, k = v.lineOf(v.c.last, li), v.c.last
+	} else {
+		t.joined, k = v.joint(v.ln, k)
+		k++
+	}
+	ln, wrapped, dist := &v.Lines[li], false, 0
+	for k += step; dist <= far; k += step {
+		if k < ln.First || k >= ln.Last {
+			if wrapped || v.c.own || dist > maxWrapped || !v.wraps(min(li, li+step)) {
 				return
 			}
-			crossed = true
-		case text.Between(s, signWeak, signStrong), s == signPlural && joined && dist == 0:
-			t.strength, t.dist, t.joined, t.crossed = uint8(s-signWeak)+1, dist, joined, crossed
-			if s == signPlural {
-				t.strength = 1
+			li += step
+			ln, wrapped, dist = &v.Lines[li], true, dist+1
+			if k = ln.Last; step > 0 {
+				k = ln.First - 1
 			}
-			t.class = v.Tokens[k].Class
+			continue
+		}
+		if s := v.signs[k]; text.Between(s, signWeak, signPlural) && (s < signPlural || t.joined && dist == 0) {
+			if step < 0 || !v.claims(ln, k) {
+				t.strength, t.dist, t.class = max(1, v.Tokens[k].Strength), dist, v.Tokens[k].Class
+			}
 			return
-		case s == signNumber || s == signMixed:
-			t.taken = true
-			dist++
-		case s >= sign(text.ClassOther) && s <= sign(text.ClassMeeting):
-			t.other = t.other || !t.taken
-			dist++
-		case s == sign(text.ClassEnter):
-			if v.enter == 0 && !crossed {
-				v.enter = dist + 1
-			}
-			dist++
-		case s >= signLower && s <= signUpper || s == signForeign:
-			dist += int(v.Tokens[k].Weight)
-		case s < signColon:
+		} else if t.note(s, step, dist); s < signColon {
 			dist += int(v.Tokens[k].Weight)
 		}
 	}
 }
 
-// nearest takes note of a sign among the two nearest words of a side; fillers are none.
-func nearest(s sign, first, second *sign) {
+// note takes note of a sign that stands between a candidate and its label.
+func (t *side) note(s sign, step int32, dist int) {
+	switch {
+	case s == signPeriod:
+		t.crossed = true
+	case s == sign(text.ClassIs):
+		t.is = true
+		t.joined = t.joined || step > 0 && dist == 0
+	case s == sign(text.ClassEnter) && t.enter == 0 && !t.crossed:
+		t.enter = dist + 1
+	case text.Class(s).Other():
+		t.other = true
+	}
 	switch {
 	case filler(s):
-	case *first == signEdge:
-		*first = s
-	case *second == signEdge:
-		*second = s
+	case t.words[0] == signEdge:
+		t.words[0] = s
+	case t.words[1] == signEdge:
+		t.words[1] = s
 	}
 }
 
-func (v *view) walkRight() {
-	p, li := v.page, v.lineOf(v.c.last, v.c.line)
-	ln := &p.Lines[li]
-	crossed, wrapped, dist := false, false, 0
-	t := &v.after
-	for k := v.c.last + 1; dist <= viewRight; k++ {
-		if k >= ln.Last {
-			if wrapped || v.c.own || !p.wraps(li) {
-				return
-			}
-			li++
-			ln, wrapped, k = &p.Lines[li], true, p.Lines[li].First-1
-			dist += 2
-			continue
-		}
-		s := p.signs[k]
-		nearest(s, &v.wordR, &v.wordR2)
-		if !crossed && s < signWeak {
-			v.seenR |= 1 << s
-		}
-		t.is = t.is || s == sign(text.ClassIs)
-		switch {
-		case s == signPeriod:
-			crossed = true
-		case s == sign(text.ClassIs) && dist == 0, s == signDash && k == v.c.last+1:
-			t.joined = true
-		case s >= signWeak && s <= signStrong:
-			if !p.claims(ln, k) {
-				t.strength, t.dist, t.crossed = uint8(s-signWeak)+1, dist, crossed
-				t.class = v.Tokens[k].Class
-			}
+// lookUp finds the next line above with a label.
+func (v *view) lookUp() {
+	for d := int32(1); d <= viewAbove && v.c.line >= d; d++ {
+		up, t := &v.Lines[v.c.line-d], &v.above
+		t.taken = t.taken || v.bagOf(v.c.line-d)&(1<<signNumber|1<<signMixed) != 0
+		if up.Strength > 0 {
+			t.strength, t.dist, t.joined, t.plural, t.heading = up.Strength, int(d), up.Colon, v.plural(up.Label), up.Heading
 			return
-		case s == signNumber || s == signMixed || s == signFigure:
-			t.taken = true
-			dist++
-		case s >= sign(text.ClassOther) && s <= sign(text.ClassMeeting):
-			t.other = true
-			dist++
-		case s == sign(text.ClassEnter):
-			if v.enterR == 0 && !crossed {
-				v.enterR = dist + 1
-			}
-			dist++
-		case s < signColon:
-			dist += int(v.Tokens[k].Weight)
 		}
 	}
 }
@@ -205,7 +144,7 @@ func (p *page) wraps(li int32) bool {
 		return false
 	}
 	ln := &p.Lines[li]
-	return !ln.Footer && ln.End-ln.Start >= fullLine
+	return ln.End-ln.Start >= fullLine
 }
 
 const (

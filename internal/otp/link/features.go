@@ -11,7 +11,7 @@ import (
 var weightsFile string
 
 // links weighs the links of a mail.
-var links = model.New(features(), crosses, weightsFile)
+var links = model.New(features(), nil, crosses, weightsFile)
 
 type feature = model.Feature[view]
 

@@ -6,6 +6,7 @@ package model
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"strconv"
 	"strings"
 )
@@ -16,6 +17,14 @@ type Feature[V any] struct {
 	Says   string // one sentence
 	Values []string
 	Of     func(*V) int // index of its value
+}
+
+// Bag is several things that may be known of a V at once: a bit for each of its values.
+type Bag[V any] struct {
+	Name   string
+	Says   string
+	Values []string
+	Of     func(*V) uint64
 }
 
 // Yes is a feature that holds or does not.
@@ -50,8 +59,9 @@ func Step(n int, steps ...int) int {
 // Model holds the weights of the values, and of pairs of values.
 type Model[V any] struct {
 	features []Feature[V]
+	bags     []Bag[V]
 	pairs    []pair
-	first    []int // of each feature, the place of its second value
+	first    []int // of each feature and each bag, the place of its first value that says something
 	weights  []float32
 
 	Threshold float64 // least share of an answer
@@ -59,40 +69,55 @@ type Model[V any] struct {
 	digest    string
 }
 
-// pair is two features whose values say more together.
+// pair is a feature and another, or a bag, whose values say more together. Bags are counted on from the features.
 type pair struct{ a, b, first, width int }
 
 // knot is a share and how often, on data that was not learned from, such answers were right.
 type knot struct{ share, right float64 }
 
-// maxFeatures bounds the values that are kept on the stack.
-const maxFeatures = 192
+// Bounds of the values that are kept on the stack.
+const (
+	maxFeatures = 96
+	maxBags     = 16
+)
 
-// New makes a model of features, pairs of their names, and a file of weights. It panics when these do not
-// fit: they are parts of the program.
-func New[V any](features []Feature[V], pairs [][2]string, file string) *Model[V] {
-	m := &Model[V]{features: features}
+// New makes a model of features, bags, pairs of their names, of which the first is a feature's, and a file of
+// weights. It panics when these do not fit: they are parts of the program.
+func New[V any](features []Feature[V], bags []Bag[V], pairs [][2]string, file string) *Model[V] {
+	m := &Model[V]{features: features, bags: bags}
 	at, size := map[string]int{}, 0
-	for i, f := range features {
-		at[f.Name] = i
+	for i := range len(features) + len(bags) {
+		name, values := m.part(i)
+		at[name] = i
 		m.first = append(m.first, size)
-		size += len(f.Values) - 1
+		size += len(values)
 	}
 	for _, names := range pairs {
 		a, known := at[names[0]]
 		b, known2 := at[names[1]]
-		if !known || !known2 {
+		if !known || !known2 || a >= len(features) {
 			panic(fmt.Sprintf("model: no features %q", names))
 		}
-		m.pairs = append(m.pairs, pair{a, b, size, len(features[b].Values) - 1})
-		size += (len(features[a].Values) - 1) * (len(features[b].Values) - 1)
+		_, values := m.part(a)
+		_, others := m.part(b)
+		m.pairs = append(m.pairs, pair{a, b, size, len(others)})
+		size += len(values) * len(others)
 	}
-	if len(features) > maxFeatures || len(at) != len(features) {
+	if len(features) > maxFeatures || len(bags) > maxBags || len(at) != len(m.first) {
 		panic("model: too many features, or two of one name")
 	}
 	m.weights = make([]float32, size)
 	m.read(file)
 	return m
+}
+
+// part gives the name of a feature or a bag, and its values that say something.
+func (m *Model[V]) part(i int) (name string, values []string) {
+	if i < len(m.features) {
+		return m.features[i].Name, m.features[i].Values[1:]
+	}
+	b := &m.bags[i-len(m.features)]
+	return b.Name, b.Values
 }
 
 // read takes the lines of a file of weights.
@@ -132,16 +157,18 @@ func (m *Model[V]) Digest() string { return m.digest }
 
 // Names gives the name of each place of a weight: "feature=value", or two of them.
 func (m *Model[V]) Names() (names []string) {
-	for _, f := range m.features {
-		for _, value := range f.Values[1:] {
-			names = append(names, f.Name+"="+value)
+	for i := range m.first {
+		name, values := m.part(i)
+		for _, value := range values {
+			names = append(names, name+"="+value)
 		}
 	}
 	for _, p := range m.pairs {
-		a, b := &m.features[p.a], &m.features[p.b]
-		for _, value := range a.Values[1:] {
-			for _, other := range b.Values[1:] {
-				names = append(names, a.Name+"="+value+" "+b.Name+"="+other)
+		a, values := m.part(p.a)
+		b, others := m.part(p.b)
+		for _, value := range values {
+			for _, other := range others {
+				names = append(names, a+"="+value+" "+b+"="+other)
 			}
 		}
 	}
@@ -151,16 +178,32 @@ func (m *Model[V]) Names() (names []string) {
 // Places calls use with the place of each weight that counts for v.
 func (m *Model[V]) Places(v *V, use func(place int)) {
 	var values [maxFeatures]int
+	var sets [maxBags]uint64
 	for i := range m.features {
-		n := m.features[i].Of(v)
-		if values[i] = n; n > 0 {
-			use(m.first[i] + n - 1)
+		if values[i] = m.features[i].Of(v) - 1; values[i] >= 0 {
+			use(m.first[i] + values[i])
 		}
 	}
+	for i := range m.bags {
+		sets[i] = m.bags[i].Of(v)
+		each(sets[i], m.first[len(m.features)+i], use)
+	}
 	for _, p := range m.pairs {
-		if a, b := values[p.a], values[p.b]; a > 0 && b > 0 {
-			use(p.first + (a-1)*p.width + b - 1)
+		a, b := values[p.a], p.b-len(m.features)
+		switch {
+		case a < 0:
+		case b >= 0:
+			each(sets[b], p.first+a*p.width, use)
+		case values[p.b] >= 0:
+			use(p.first + a*p.width + values[p.b])
 		}
+	}
+}
+
+// each calls use with the places of the bits of a set.
+func each(set uint64, first int, use func(place int)) {
+	for ; set != 0; set &= set - 1 {
+		use(first + bits.TrailingZeros64(set))
 	}
 }
 

@@ -2,7 +2,6 @@ package text
 
 import (
 	"encoding/binary"
-	"math/bits"
 )
 
 // Most mails are little but ASCII words with single blanks between them, and as such stay what they
@@ -49,20 +48,6 @@ func runEnd(s string, i int) int {
 func loadString(s string) uint64 {
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
-}
-
-// letters gives the small letters at b[i], at most eight, the first in the lowest byte and nothing
-// behind the last, and how many they are.
-func letters(b []byte, i int) (w uint64, n int) {
-	if i+8 <= len(b) {
-		w = binary.LittleEndian.Uint64(b[i:])
-	} else {
-		var padded [8]byte
-		copy(padded[:], b[i:])
-		w = binary.LittleEndian.Uint64(padded[:])
-	}
-	n = bits.TrailingZeros64(highs&^(within(w&^highs, 'a', 'z')&^w)) / 8
-	return w & (1<<(8*n) - 1), n
 }
 
 // equal flags the bytes c of ASCII text w.

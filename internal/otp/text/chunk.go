@@ -3,14 +3,12 @@ package text
 // chunk reads the token that starts with the ASCII letter or digit at b[i] and returns
 // the place behind it.
 func (p *Page) chunk(b []byte, i int) int {
-	if head, n := letters(p.Lower, i); n > 0 {
-		if k := lettersEnd(b, i+n); k == len(b) || !joins(b, k) {
-			return p.word(b, i, k, words.sieve.passes(head, n))
-		}
+	if k := lettersEnd(b, i); k > i && (k == len(b) || !joins(b, k)) {
+		return p.word(b, i, k)
 	}
 	s := p.survey(b, i)
 	switch {
-	case s.ref && s.end-i < 6 && words.lookup(b, i, false, false).class == ClassExample: // "e.g."
+	case s.ref && s.end-i < 6 && lookup(b, i, Words).class == ClassExample: // "e.g."
 		p.put(i, s.end, KindWord, ClassExample, 1)
 		return s.end
 	case s.ref:
@@ -26,15 +24,11 @@ func (p *Page) chunk(b []byte, i int) int {
 		p.put(i, s.end, KindNumber, ClassNone, 1)
 		return s.end
 	}
-	f := words.lookup(b, i, false, false)
+	f := lookup(b, i, Words)
 	if f.class != ClassNone && !(s.digits && f.end-i == 1) { // "K-482913" is no Slovak
 		return p.known(b, i, f)
 	}
 	if s.digits {
-		if label := gluedLabel(b, i, s.end); label.class != ClassNone {
-			p.put(i, label.end, KindWord, label.class, 1)
-			return label.end
-		}
 		p.put(i, s.end, KindMixed, ClassNone, 1)
 		return s.end
 	}
@@ -43,13 +37,10 @@ func (p *Page) chunk(b []byte, i int) int {
 	return end
 }
 
-// word reads a word whose ASCII letters end at b[k], where nothing joins it to more. It may be
-// listed, or begin something that is, only when listed is set.
-func (p *Page) word(b []byte, i, k int, listed bool) int {
-	if listed {
-		if f := words.lookup(b, i, false, false); f.class != ClassNone {
-			return p.known(b, i, f)
-		}
+// word reads a word whose ASCII letters end at b[k], where nothing joins it to more.
+func (p *Page) word(b []byte, i, k int) int {
+	if f := lookup(b, i, Words); f.class != ClassNone {
+		return p.known(b, i, f)
 	}
 	end := wordEnd(b, k)
 	p.put(i, end, KindWord, ClassNone, 1)
@@ -80,7 +71,7 @@ func (p *Page) stellig(b []byte, i, end int) bool {
 	if k < end && b[k] == '-' {
 		k++
 	}
-	return IsDigit(b[i]) && k < end && words.lookup(b, k, false, false).class == ClassDigits
+	return IsDigit(b[i]) && k < end && lookup(b, k, Words).class == ClassDigits
 }
 
 // shape is what survey finds about a run of characters without white space.
@@ -103,8 +94,7 @@ func (p *Page) survey(b []byte, i int) (s shape) {
 			continue
 		case isLetter(c) && c < 0x80:
 			s.letters = true
-			_, n := letters(b, i)
-			i += n - 1
+			i = lettersEnd(b, i) - 1
 			continue
 		case c == '_':
 			s.ref = true
@@ -129,9 +119,6 @@ func (p *Page) survey(b []byte, i int) (s shape) {
 		case '.':
 			joined = p.point(&s, i, before, after)
 		case ',', '/':
-			if c == ',' && i-start >= 4 && timeBehind(b, i+1) {
-				break
-			}
 			if IsDigit(before) && IsDigit(after) {
 				s.figure, joined = true, true
 			}
@@ -149,15 +136,6 @@ func (p *Page) survey(b []byte, i int) (s shape) {
 		s.end = refEnd(b, i)
 	}
 	return s
-}
-
-// timeBehind tells the "5分钟" of "验证码为830271,5分钟内有效".
-func timeBehind(b []byte, i int) bool {
-	k := i
-	for k < len(b) && k < i+3 && IsDigit(b[k]) {
-		k++
-	}
-	return k < len(b) && b[k] >= 0x80 && words.lookup(b, k, false, false).class == ClassTimeUnit
 }
 
 // point judges a full stop inside a run: decimals and versions, hosts and files, or the
@@ -197,7 +175,7 @@ func wordEnd(b []byte, i int) int {
 // reaches to its end, and may be the first part of a compound: "login|code".
 func (p *Page) known(b []byte, i int, f found) int {
 	end := f.end
-	if f.flags&flagEnding != 0 {
+	if f.ending {
 		end = wordEnd(b, end)
 		if end > f.end && (f.class == ClassVerify || f.class == ClassConfirm || f.class == ClassOnce) {
 			f.class = compound(b[:end], i+2, f.class)
@@ -211,7 +189,7 @@ func (p *Page) known(b []byte, i int, f found) int {
 // its last part is one.
 func compound(b []byte, from int, c Class) Class {
 	for k := from; k < len(b); k++ {
-		if f := words.lookup(b, k, false, true); f.class.Label() {
+		if f := lookup(b, k, Tails); f.class.Label() {
 			if c == ClassConfirm {
 				return ClassPasscode
 			}
@@ -219,31 +197,4 @@ func compound(b []byte, from int, c Class) Class {
 		}
 	}
 	return c
-}
-
-// gluedLabel finds a label written without a blank before its code: "otp482913".
-func gluedLabel(b []byte, i, end int) found {
-	k := i
-	for k < end && isLetter(b[k]) {
-		k++
-	}
-	if k-i < 3 || k == end {
-		return found{}
-	}
-	f := words.lookup(b[:k], i, false, false)
-	if !f.class.Label() || f.end != k {
-		return found{}
-	}
-	if b[k] == '-' {
-		k++
-	}
-	if end-k < 4 {
-		return found{}
-	}
-	for ; k < end; k++ {
-		if !IsDigit(b[k]) {
-			return found{}
-		}
-	}
-	return f
 }

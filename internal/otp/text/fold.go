@@ -1,9 +1,6 @@
 package text
 
-import (
-	"unicode"
-	"unicode/utf8"
-)
+import "unicode/utf8"
 
 // MaxScan bounds what is read of one source, in bytes. Codes stand at the top of a mail;
 // what lies beyond is the sender's business, not our processor time.
@@ -104,121 +101,48 @@ func (f *Folded) letter(c byte) {
 	f.Plain = append(f.Plain, NotASCII)
 }
 
+// rune writes a character that is no ASCII as folding.tsv has it.
 func (f *Folded) rune(r rune) {
-	switch {
-	case r >= 0xC0 && r < 0x250:
-		if c := latinExtended[r-0xC0]; c != '?' {
-			f.letter(c)
-		} else if r == 0xD7 || r == 0xF7 {
-			f.ascii('*')
-		} else {
-			f.foreign(unicode.ToLower(r))
-		}
-	case r >= 0x1E00 && r < 0x1F00:
-		f.letter(latinAdditional[r-0x1E00])
-	case r == 0x259:
-		f.letter('e')
-	case r >= 0x300 && r < 0x370, invisible(r):
-	case r < 0xC0, Between(r, 0x2000, 0x2E7F), Between(r, 0x3000, 0x303F), Between(r, 0xFE10, 0xFFEF) && !arabicForm(r):
-		f.symbol(r)
-	case caseless(r):
-		f.foreign(r)
-	default:
-		f.script(r)
-	}
-}
-
-// symbol folds punctuation, blanks and full-width forms.
-func (f *Folded) symbol(r rune) {
-	switch {
-	case r == 0xFF0C: // no blank follows it, but it parts numbers
-		f.ascii(',')
-		f.blanks++
-	case r >= 0xFF01 && r <= 0xFF5E:
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	switch to := folding.of(r); {
+	case Between(r, 0xFF01, 0xFF5E) && r != 0xFF0C: // full-width ASCII; no blank follows the comma, but it parts numbers
 		f.ascii(byte(r - 0xFEE0))
-	case r >= 0xFF65 && r <= 0xFFDC:
-		f.foreign(r) // half-width kana and hangul: letters, in no word that we list
-	case r == 0xA0, r == 0x3000, r >= 0x2000 && r <= 0x200A, r == 0x202F, r == 0x205F:
-		f.blanks++
-	case r == 0x85, r == 0x2028, r == 0x2029:
-		f.newlines++
-	case r == 0xAA, r == 0xB5, r == 0xBA:
-		f.letter('o')
-	case r == 0x3005 || r == 0x3006 || r == 0x3007:
-		f.foreign(r)
+	case Between(r, 0x1D400, 0x1D6A3): // bold, italic and other letters of mathematics
+		f.ascii(letters[(r-0x1D400)%52])
+	case Between(r, 0x1D7CE, 0x1D7FF):
+		f.ascii('0' + byte(r-0x1D7CE)%10)
+	case r >= 0xE0000: // tags
+	case to >= foldedRows:
+		f.foreign(to)
 	default:
-		f.mark(r)
+		f.row(folding.rows[to])
 	}
 }
 
-func (f *Folded) mark(r rune) {
-	switch r {
-	case 0x3002, 0xFF61: // ideographic full stop
-		f.ascii('.')
-		f.blanks++
-	case 0x3001, 0xFE50, 0xFE51:
-		f.ascii(',')
-		f.blanks++
-	case 0xFE13, 0xFE55, 0x2236:
-		f.ascii(':')
-	case 0x2010, 0x2011, 0x2012, 0x2013, 0x2014, 0x2015, 0x2212, 0xFE58, 0xFE63:
-		f.ascii('-')
-	case 0x2018, 0x2019, 0x201B, 0xB4, 0x2032:
-		f.ascii('\'')
-	case 0x201C, 0x201D, 0x201E, 0x201A, 0xAB, 0xBB, 0x2039, 0x203A,
-		0x300A, 0x300B, 0x300C, 0x300D, 0x300E, 0x300F, 0x3010, 0x3011, 0x3014, 0x3015:
-		f.ascii('"')
-	case 0x2026:
-		f.ascii('.')
-		f.ascii('.')
-		f.ascii('.')
-	case 0xA9:
-		f.ascii('(')
-		f.ascii('c')
-		f.ascii(')')
-	case 0x2116:
-		f.ascii('#')
-	case 0x2192, 0x21D2, 0x27A1:
-		f.ascii('*')
-	case 0xA2, 0xA3, 0xA4, 0xA5, 0xFFE0, 0xFFE1, 0xFFE5, 0xFFE6:
-		f.ascii('$')
-	default:
-		if r >= 0x20A0 && r <= 0x20CF {
-			f.ascii('$')
-		} else if d, ok := digit(r); ok {
-			f.ascii(d)
-		} else {
-			f.ascii('*')
+// row writes what a row of folding.tsv has: a Latin letter lost its accent.
+func (f *Folded) row(s string) {
+	if len(s) == 1 && Between(s[0], 'a', 'z') {
+		f.letter(s[0])
+		return
+	}
+	for i := range len(s) {
+		switch s[i] {
+		case ' ':
+			f.blanks++
+		case '\n':
+			f.newlines++
+		default:
+			f.ascii(s[i])
 		}
 	}
 }
 
-// invisible tells the characters that nobody sees: zero-width spaces and joiners, soft
-// hyphens, direction marks, variation selectors, the keycap frame, tags.
-func invisible(r rune) bool {
-	switch {
-	case r == 0xAD, r == 0x34F, r == 0x61C, r == 0xFEFF, r == 0x3164, r == 0xFFA0:
-		return true
-	case r >= 0x200B && r <= 0x200F, r >= 0x202A && r <= 0x202E, r >= 0x2060 && r <= 0x206F:
-		return true
-	case r >= 0xFE00 && r <= 0xFE0F, r >= 0x20D0 && r <= 0x20FF, r >= 0x180B && r <= 0x180F:
-		return true
-	case r >= 0xE0000 && r <= 0xE0FFF, r >= 0x80 && r < 0xA0 && r != 0x85:
-		return true
-	}
-	return false
+func (f *Folded) foreign(r rune) {
+	f.gap()
+	n := len(f.Lower)
+	f.Lower = utf8.AppendRune(f.Lower, r)
+	f.Plain = append(f.Plain, f.Lower[n:]...)
 }
-
-// caseless tells the big blocks of letters that need no folding at all.
-func caseless(r rune) bool {
-	switch {
-	case r >= 0x4E00 && r <= 0x9FFF, r >= 0xAC00 && r <= 0xD7A3, r >= 0x3400 && r <= 0x4DBF:
-		return true
-	}
-	return r >= 0x3041 && r <= 0x30FF && r != 0x30FB
-}
-
-func arabicForm(r rune) bool { return r >= 0xFE70 && r <= 0xFEFC }
 
 // Between tells whether x is at least low and at most high.
 func Between[T ~byte | ~int32 | ~int](x, low, high T) bool { return low <= x && x <= high }

@@ -1,6 +1,11 @@
 package text
 
-import "bytes"
+import (
+	"bytes"
+	_ "embed"
+	"slices"
+	"strings"
+)
 
 // verdict says whose words a line is.
 type verdict uint8
@@ -25,7 +30,7 @@ func (q *quotes) judge(p *Page, start, end int) verdict {
 	switch {
 	case l[0] == '>', l[0] == '|' && len(l) > 1 && l[1] == ' ':
 		return quoted
-	case l[0] == '-' && len(l) > 6 && len(l) <= 120 && forwarded.In(l):
+	case l[0] == '-' && len(l) > 6 && len(l) <= 120 && hasAny(l, forwarded):
 		q.forward = true
 	case !q.forward && (l[0] == '-' && separator(l) || from && fieldLine(l, sentFields)):
 		return rest
@@ -44,14 +49,14 @@ func separator(l []byte) bool {
 	if len(l) < 6 || l[1] != '-' || len(l) > 120 {
 		return false
 	}
-	return originals.In(l)
+	return hasAny(l, originals)
 }
 
 // attribution tells the line above a quotation: "On 2 March 2026, A <a@b> wrote:". It may
 // be broken in two. A date or an address must stand in it, or it is somebody's prose.
 func attribution(b []byte, start, end int) bool {
 	l := b[start:end]
-	if len(l) > 300 || !wrotes.In(l) {
+	if len(l) > 300 || !hasAny(l, wrotes) {
 		return false
 	}
 	if dated(l) {
@@ -102,22 +107,47 @@ func fieldLine(l []byte, fields [][]byte) bool {
 	return false
 }
 
-var (
-	originals = FoldPhrases("original message", "original appointment", "ursprüngliche nachricht", "originalnachricht",
-		"message d'origine", "message original", "mensaje original", "mensagem original", "messaggio originale",
-		"oorspronkelijk bericht", "oprindelig meddelelse", "opprinnelig melding", "originalmeddelande", "ursprungligt meddelande",
-		"alkuperäinen viesti", "oryginalna wiadomość", "wiadomość oryginalna", "původní zpráva", "pôvodná správa", "eredeti üzenet",
-		"mesaj original", "orijinal mesaj", "özgün ileti", "исходное сообщение", "оригинальное сообщение", "початкове повідомлення",
-		"原始邮件", "原始郵件", "原始信件", "元のメッセージ", "원본 메시지", "원본 메일", "الرسالة الأصلية", "הודעה מקורית", "thư gốc", "pesan asli")
-	forwarded = FoldPhrases("forwarded message", "weitergeleitete nachricht", "message transféré", "mensaje reenviado",
-		"mensagem encaminhada", "messaggio inoltrato", "doorgestuurd bericht", "пересылаемое сообщение", "转发的邮件", "転送")
-	wrotes = FoldPhrases("wrote", "schrieb", "a écrit", "escribió", "escreveu", "ha scritto", "schreef", "skrev", "kirjoitti",
-		"napisał", "napsal", "napísal", "írta", "a scris", "yazdı", "пишет", "написал", "написав", "пише", "έγραψε", "va escriure",
-		"写道", "寫道", "書きました", "のメール", "님이 작성", "작성:", "كتب", "כתב", "đã viết", "menulis", "เขียนว่า", "ने लिखा")
-	fromFields = FoldList("from", "von", "de", "da", "van", "fra", "från", "lähettäjä", "od", "feladó", "de la", "kimden",
-		"gönderen", "от", "від", "από", "发件人", "寄件者", "差出人", "보낸 사람", "من", "מאת", "từ", "dari")
-	sentFields = FoldList("sent", "date", "gesendet", "datum", "envoyé", "enviado", "enviada el", "fecha", "data", "inviato",
-		"verzonden", "sendt", "dato", "skickat", "lähetetty", "wysłano", "odesláno", "odoslané", "elküldve", "trimis", "gönderildi",
-		"tarih", "отправлено", "дата", "надіслано", "στάλθηκε", "发送时间", "日期", "寄件日期", "送信日時", "日時", "보낸 날짜", "날짜",
-		"تاريخ", "נשלח", "ngày", "dikirim", "to", "an", "to", "subject", "betreff")
-)
+//go:embed quotes.tsv
+var quoteTable string
+
+// marks are the texts that mark an older mail, by their names in quotes.tsv.
+var marks = func() map[string][][]byte {
+	m := map[string][][]byte{}
+	for line := range strings.Lines(quoteTable) {
+		if name, list, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t"); ok {
+			m[name] = FoldList(strings.Split(list, ", ")...)
+		}
+	}
+	return m
+}()
+
+var originals, forwarded, wrotes, fromFields, sentFields = marks["original"], marks["forwarded"], marks["wrote"], marks["from"], marks["sent"]
+
+// Prefix tells from a subject whether a mail was passed on, or is an answer.
+func Prefix(subject string) (forward, reply bool) {
+	head, _, ok := strings.Cut(subject, ":")
+	if !ok || len(head) > 12 {
+		return false, false
+	}
+	word := FoldList(strings.TrimSpace(head))[0]
+	is := func(list string) bool {
+		return slices.ContainsFunc(marks[list], func(w []byte) bool { return bytes.Equal(w, word) })
+	}
+	return is("fwd"), is("re")
+}
+
+// hasAny tells whether one of the texts stands in l.
+func hasAny(l []byte, texts [][]byte) bool {
+	return slices.ContainsFunc(texts, func(t []byte) bool { return bytes.Contains(l, t) })
+}
+
+// FoldList folds each of the words.
+func FoldList(list ...string) [][]byte {
+	out := make([][]byte, len(list))
+	for i, s := range list {
+		var f Folded
+		f.Fold(s)
+		out[i] = f.Lower
+	}
+	return out
+}

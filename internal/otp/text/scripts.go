@@ -5,16 +5,16 @@ func (p *Page) foreignWord(b []byte, i int) int {
 	if unspaced(b, i) {
 		return p.unspacedRun(b, i)
 	}
-	f := words.lookup(b, i, false, false)
+	f := lookup(b, i, Words)
 	if f.class == ClassNone {
 		if k := articleEnd(b, i); k > i {
-			f = words.lookup(b, k, false, false)
+			f = lookup(b, k, Words)
 		}
 	}
 	end := wordEnd(b, i)
 	if f.class != ClassNone {
 		end = f.end
-		if f.flags&flagEnding != 0 {
+		if f.ending {
 			end = wordEnd(b, end)
 		}
 	}
@@ -58,7 +58,7 @@ func (p *Page) unspacedRun(b []byte, i int) int {
 		}
 	}
 	for i < len(b) && unspaced(b, i) {
-		f := words.lookup(b, i, true, false)
+		f := lookup(b, i, Anywhere)
 		if f.class == ClassNone {
 			i += 3 // every letter of these scripts takes three bytes
 			continue

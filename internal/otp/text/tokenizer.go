@@ -36,15 +36,12 @@ type Line struct {
 	Start, End  int32 // bytes
 	First, Last int32 // tokens
 	Paragraph   bool  // an empty line stands above it
-	Footer      bool  // copyright and the like: no code stands here
 	Place       bool  // a street address
 	Colon       bool  // ends with a colon
 	Starts      bool  // a code may start in it
-	Other       bool  // its last announcing word announces something else
 	Heading     bool  // its label is what it is about: a heading, or the last words before a colon
 	Strength    uint8 // of its best label that is not spoken for
 	Label       int32 // the token of that label, or -1
-	Password    bool  // ... is a word for a password
 	Words       int32
 }
 
@@ -158,3 +155,16 @@ func (p *Page) MayStart(k int32) bool {
 func (p *Page) Raw(k int32) []byte { t := &p.Tokens[k]; return p.Plain[t.Start:t.End] }
 
 func (p *Page) Length(k int32) int { t := &p.Tokens[k]; return int(t.End - t.Start) }
+
+// EndsWithColon tells a line whose last signs hold a colon, and no end of a sentence behind it.
+func (p *Page) EndsWithColon(ln *Line) bool {
+	for k := ln.Last - 1; k >= ln.First && p.Tokens[k].Kind == KindPunct; k-- {
+		switch p.Lower[p.Tokens[k].Start] {
+		case ':':
+			return true
+		case '.', '?', '!':
+			return false
+		}
+	}
+	return false
+}

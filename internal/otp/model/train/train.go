@@ -33,6 +33,7 @@ const (
 	orders = 4     // in which the examples come; the weights are the mean of all
 	joint  = 5     // how much stronger the weights of pairs are pulled
 	rare   = 3     // a place that fewer families have weighs nothing
+	least  = 0.03  // a weight; less is nothing
 	Folds  = 10
 )
 
@@ -49,7 +50,9 @@ func Weights(all []*Example, names []string, use func(*Example) bool) []float64 
 		descend(set, known, pulls, total, rand.New(rand.NewSource(order+1)))
 	}
 	for i := range total {
-		total[i] = math.Round(total[i]/orders*100) / 100
+		if total[i] = math.Round(total[i]/orders*100) / 100; math.Abs(total[i]) < least {
+			total[i] = 0
+		}
 	}
 	return total
 }
@@ -259,15 +262,11 @@ func Print(to Logger, name string, outcomes []Outcome, threshold float64) {
 	to.Logf("%-20s %d mails, from share %.3f: right %.2f %%, wrong %.2f %%", name, f.Mails, threshold, 100*f.Right, 100*f.Wrong)
 }
 
-// Sure judges the answers from a share on whose confidence is 0.9 and more, as right gives it for a share.
-func Sure(to Logger, name string, outcomes []Outcome, threshold float64, right func(float64) float64) {
-	answers, wrong := 0.0, 0.0
-	for _, o := range outcomes {
-		if s := o.From(threshold); s.Answer != "" && right(s.Share) >= 0.9 {
-			answers, wrong = answers+1, wrong+bit(s.Answer != o.Want)
-		}
-	}
-	to.Logf("%-20s of %.0f answers with confidence 0.9 and more %.2f %% are wrong", name, answers, 100*wrong/max(answers, 1))
+// PrintSure judges the answers of which it is as good as certain that they are right.
+func PrintSure(to Logger, name string, outcomes []Outcome, threshold, sure float64) {
+	answers, wrong := from(outcomes, threshold, sure)
+	all, _ := from(outcomes, threshold, 0)
+	to.Logf("%-20s %d of %d answers have a confidence of %g and more, %.2f %% of these are wrong", name, answers, all, Sure, 100*wrong)
 }
 
 // Misses prints what is answered otherwise than wanted.
@@ -297,8 +296,38 @@ func atLeast(right, n float64) float64 {
 	return (p + z*z/(2*n) - z*math.Sqrt(float64(p*(1-p)/n)+z*z/(4*n*n))) / (1 + z*z/n)
 }
 
-// Curve gives, for shares in ascending order, at least how many of the answers around each were right.
-func Curve(outcomes []Outcome) (knots [][2]float64) {
+// Surely gives the least share from which on no more than a part of the answers are wrong, in each kind of fold.
+func Surely(threshold, wrong float64, kinds ...[]Outcome) float64 {
+	for t := threshold; t < 0.999; t += 0.001 {
+		most := 0.0
+		for _, outcomes := range kinds {
+			_, part := from(outcomes, threshold, t)
+			most = max(most, part)
+		}
+		if most <= wrong {
+			return math.Round(t*1000) / 1000
+		}
+	}
+	return 0.999
+}
+
+// from tells how many answers have a share, and which part of these is wrong.
+func from(outcomes []Outcome, threshold, share float64) (answers int, wrong float64) {
+	for _, o := range outcomes {
+		if s := o.From(threshold); s.Answer != "" && s.Share >= share {
+			answers++
+			wrong += bit(s.Answer != o.Want)
+		}
+	}
+	return answers, wrong / float64(max(answers, 1))
+}
+
+// Sure is the confidence of answers of which hardly any is wrong.
+const Sure = 0.9
+
+// Curve gives, for shares in ascending order, at least how many of the answers around each were right. It
+// reaches Sure at the share sure, not before.
+func Curve(outcomes []Outcome, sure float64) (knots [][2]float64) {
 	answers := slices.Clone(outcomes)
 	slices.SortStableFunc(answers, func(a, b Outcome) int { return cmp.Compare(a.Share, b.Share) })
 	for _, edge := range []float64{0.05, 0.15, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.997, 1.01} {
@@ -307,11 +336,13 @@ func Curve(outcomes []Outcome) (knots [][2]float64) {
 			n, share, right = n+1, share+answers[0].Share, right+bit(answers[0].Answer == answers[0].Want && answers[0].Want != "")
 			answers = answers[1:]
 		}
-		if n < 10 {
-			continue
+		if n >= 10 {
+			knots = append(knots, [2]float64{share / n, atLeast(right, n)})
 		}
-		knots = append(knots, [2]float64{share / n, atLeast(right, n)})
 	}
+	knots = slices.DeleteFunc(knots, func(k [2]float64) bool { return (k[0] >= sure) != (k[1] >= Sure) })
+	knots = append(knots, [2]float64{sure, Sure})
+	slices.SortFunc(knots, func(a, b [2]float64) int { return cmp.Compare(a[0], b[0]) })
 	for i := 1; i < len(knots); i++ {
 		knots[i][1] = max(knots[i][1], knots[i-1][1]) // never less sure with a greater share
 	}
