@@ -177,39 +177,52 @@ func (m *Model[V]) Names() (names []string) {
 
 // Places calls use with the place of each weight that counts for v.
 func (m *Model[V]) Places(v *V, use func(place int)) {
+	for _, p := range m.places(v, nil) {
+		use(int(p))
+	}
+}
+
+// places adds to all the place of each weight that counts for v.
+func (m *Model[V]) places(v *V, all []int32) []int32 {
 	var values [maxFeatures]int
 	var sets [maxBags]uint64
 	for i := range m.features {
 		if values[i] = m.features[i].Of(v) - 1; values[i] >= 0 {
-			use(m.first[i] + values[i])
+			all = append(all, int32(m.first[i]+values[i]))
 		}
 	}
 	for i := range m.bags {
 		sets[i] = m.bags[i].Of(v)
-		each(sets[i], m.first[len(m.features)+i], use)
+		all = each(all, sets[i], m.first[len(m.features)+i])
 	}
-	for _, p := range m.pairs {
+	for i := range m.pairs {
+		p := &m.pairs[i]
 		a, b := values[p.a], p.b-len(m.features)
 		switch {
 		case a < 0:
 		case b >= 0:
-			each(sets[b], p.first+a*p.width, use)
+			all = each(all, sets[b], p.first+a*p.width)
 		case values[p.b] >= 0:
-			use(p.first + a*p.width + values[p.b])
+			all = append(all, int32(p.first+a*p.width+values[p.b]))
 		}
 	}
+	return all
 }
 
-// each calls use with the places of the bits of a set.
-func each(set uint64, first int, use func(place int)) {
+// each adds the places of the bits of a set.
+func each(all []int32, set uint64, first int) []int32 {
 	for ; set != 0; set &= set - 1 {
-		use(first + bits.TrailingZeros64(set))
+		all = append(all, int32(first+bits.TrailingZeros64(set)))
 	}
+	return all
 }
 
 // Score sums the weights of v. "None" has 0.
 func (m *Model[V]) Score(v *V) (sum float64) {
-	m.Places(v, func(place int) { sum += float64(m.weights[place]) })
+	var room [512]int32
+	for _, p := range m.places(v, room[:0]) {
+		sum += float64(m.weights[p])
+	}
 	return sum
 }
 
