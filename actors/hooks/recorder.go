@@ -215,7 +215,7 @@ func (s *Supervisor) note(del *webhook.Delivery, tried bool) {
 		return
 	}
 	s.counts.seconds.Observe(uint64(del.ID), del.Last.Duration)
-	s.Logger.Info("webhook", "state", string(del.State), "account", del.Account.String(), "webhook", del.Webhook, "delivery", del.ID, "event", del.Event, "inbox", del.Inbox,
+	s.Logger.Info("webhook", "state", del.State.Name(), "account", del.Account.String(), "webhook", del.Webhook, "delivery", del.ID, "event", del.Event, "inbox", del.Inbox,
 		"attempt", del.Calls, "host", hostOfURL(del.URL), "status", del.Last.Status, "duration", del.Last.Duration, "err", del.Last.Error)
 }
 

@@ -161,6 +161,9 @@ func TestWebhooks(t *testing.T) {
 	if code := s.terminate(t); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
+	if log := s.stderr.String(); strings.Count(log, "msg=webhook state=succeeded ") != 2 {
+		t.Errorf("the log does not tell of both calls:\n%s", log)
+	}
 	for _, raw := range []string{secret, secret[6:]} {
 		if strings.Contains(s.stderr.String(), raw) {
 			t.Error("the log tells the secret")
