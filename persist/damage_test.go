@@ -136,7 +136,7 @@ func damagedRun(fs vfs.FS, mails int64) (silent error) {
 	if _, err := s.MAC("", nil); err != nil {
 		damaged++
 	}
-	if logged := strings.Count(log.String(), "is damaged\""); silent == nil && logged < s.Stats().DamagedItems || s.Stats().DamagedItems < min(damaged, 1) && log.Len() == 0 && damaged > 0 {
+	if logged := strings.Count(log.String(), "a message is damaged\"") + strings.Count(log.String(), "an inbox is damaged\""); silent == nil && logged != s.Stats().DamagedItems || s.Stats().DamagedItems < min(damaged, 1) && log.Len() == 0 && damaged > 0 {
 		return fmt.Errorf("%d damaged, %d counted, %d logged", damaged, s.Stats().DamagedItems, logged)
 	}
 	return silent
