@@ -23,7 +23,7 @@ type told struct {
 	// what shall be done to the server: "stop", "start", or an order to it, "admin ...", answered by the first line
 	// that it prints; or "return path", answered by the sender of the next mail that came to far.test
 	Need string
-	Done  bool
+	Done bool
 }
 
 // TestPage lets Chromium use the page of a real server as a person does (test/page.mjs); make
