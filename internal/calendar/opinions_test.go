@@ -138,7 +138,7 @@ func TestOthersReadWhatWeSend(t *testing.T) {
 		texts = append(texts, all[i].text)
 	}
 	if _, err := os.Stat(filepath.Join("testdata", "npm", "node_modules")); err != nil {
-		t.Fatal("ical.js is missing: make deps")
+		testdeps.Missing(t, "ical.js")
 	}
 	script := filepath.Join("testdata", "npm", "read.mjs")
 	compare(t, "ical.js", all, ask(t, texts, testdeps.Program(t, "node"), script))
