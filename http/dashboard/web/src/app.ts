@@ -73,8 +73,8 @@ function arrive() {
 
 /** open opens an inbox when none is asked for. */
 function open() {
-  const addr = boxes.latest();
-  if (addr && place.here.view === "mail" && !place.here.addr) place.go(place.to("mail", addr), true);
+  const addr = boxes.latest(), at = place.read(location.hash); // where one goes to is not yet here
+  if (addr && at.view === "mail" && !at.addr) place.go(place.to("mail", addr), true);
 }
 
 // --- the view
