@@ -116,10 +116,10 @@ await test("a sign-in that ended is explained in every view, and each is come ba
     new MutationObserver(() => ((text) => text && text !== said.at(-1) && said.push(text))(document.querySelector('.sayings [role="status"]')?.textContent)).observe(document, { subtree: true, childList: true, characterData: true });
   });
   for (const view of ["mail/" + address, "all", "sent", "compose", "calendar/" + address, "webhooks", "keys", "domains", "account"]) {
-    await p.goto(base + "/#/" + view);
+    await p.goto("about:blank"); // or what was open would hear of the end before the view does
     await api("POST", "/api/auth/logout", t);
-    await p.reload({ waitUntil: "networkidle" }); // several calls are refused at once
-    const sentences = await p.evaluate(() => said);
+    await p.goto(base + "/#/" + view, { waitUntil: "networkidle" }); // several calls are refused at once
+    const sentences = await until("something is said at " + view, () => p.evaluate(() => said.length > 0 && said));
     assert(sentences.length === 1 && /^The sign-in has ended/.test(sentences[0]), `at ${view} it says “${sentences}”`);
     await p.fill("[name=email]", email);
     await p.fill("[name=password]", account.password);
