@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	netsmtp "net/smtp"
 	"strings"
@@ -100,4 +101,23 @@ func (s *server) mail(to, code string) error { return s.mailFrom("no-reply@shop.
 func (s *server) mailFrom(from, to, code string) error {
 	text := fmt.Sprintf("From: Shop <%s>\r\nTo: %s\r\nSubject: Your sign-in code\r\n\r\nYour verification code is %s.\r\n", from, to, code)
 	return netsmtp.SendMail(s.smtp, nil, from, []string{to}, []byte(text))
+}
+
+// dialogue sends lines over a connection to the SMTP port, and fails unless each answer begins as is wanted; where
+// nothing is, none is read.
+func dialogue(t *testing.T, conn net.Conn) func(send, want string) {
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
+	return func(send, want string) {
+		t.Helper()
+		if _, err := conn.Write([]byte(send)); err != nil {
+			t.Fatal(err)
+		}
+		if want == "" {
+			return
+		}
+		buf := make([]byte, 4096)
+		if n, err := conn.Read(buf); err != nil || !strings.HasPrefix(string(buf[:n]), want) {
+			t.Fatalf("after %q: %q %v, want %s", send, buf[:n], err, want)
+		}
+	}
 }

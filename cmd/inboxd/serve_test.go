@@ -175,18 +175,7 @@ func TestDrainFinishesWhatIsInFlight(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	talk := func(send, expect string) {
-		t.Helper()
-		if _, err := conn.Write([]byte(send)); err != nil {
-			t.Fatal(err)
-		}
-		buf := make([]byte, 4096)
-		_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
-		n, err := conn.Read(buf)
-		if err != nil || !strings.HasPrefix(string(buf[:n]), expect) {
-			t.Fatalf("after %q: %q %v, want %s", send, buf[:n], err, expect)
-		}
-	}
+	talk := dialogue(t, conn)
 	talk("", "220")
 	talk("EHLO me\r\n", "250")
 	talk("MAIL FROM:<a@b.test>\r\n", "250")

@@ -3,7 +3,6 @@ package main
 import (
 	"net"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -32,20 +31,7 @@ func TestStandstill(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(60 * time.Second))
-	say := func(text, want string) {
-		t.Helper()
-		got := make([]byte, 512)
-		if _, err := conn.Write([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
-		if want == "" {
-			return
-		}
-		if n, err := conn.Read(got); err != nil || !strings.HasPrefix(string(got[:n]), want) {
-			t.Fatalf("%q: %q %v, want %s", text, got[:n], err, want)
-		}
-	}
+	say := dialogue(t, conn)
 	say("", "220")
 	say("HELO c.test\r\n", "250")
 	say("MAIL FROM:<a@shop.test>\r\n", "250")
