@@ -71,7 +71,7 @@ func (m *messages) attachment(r *request) error {
 	if err != nil {
 		return err
 	}
-	file, err := r.find(a.ID, raw)
+	file, err := m.find(r, e.meta.ID, a.ID, raw)
 	if err != nil {
 		return err
 	}
@@ -104,13 +104,22 @@ func (m *messages) sealedFile(r *request, meta *inbox.Message, a *message.Attach
 	return nil
 }
 
-// find looks through the whole message for an attachment; nil when it is not there.
-func (r *request) find(id int, raw *io.SectionReader) (*message.File, error) {
+// find looks for an attachment in the message; nil when it is not there.
+func (m *messages) find(r *request, id int64, aid int, raw *io.SectionReader) (*message.File, error) {
 	r.release() // the document is done with
+	this := fileID{r.address, id, aid}
+	if file := m.places.of(this); file != nil {
+		return file, nil
+	}
 	if err := r.reserve(raw.Size()); err != nil {
 		return nil, err
 	}
+	file := m.places.of(this) // who was before us in the line may have found it
+	if file != nil {
+		return file, nil
+	}
 	all := lend(raw.Size())
+	defer lent.Put(all)
 	_, err := io.ReadFull(raw, *all)
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // gone meanwhile
@@ -118,9 +127,43 @@ func (r *request) find(id int, raw *io.SectionReader) (*message.File, error) {
 	case err != nil:
 		return nil, err
 	}
-	file, _ := message.FindAttachment(*all, id)
-	lent.Put(all)
+	file, _ = message.FindAttachment(*all, aid)
+	m.places.keep(this, file)
 	return file, nil
+}
+
+// places remembers where attachments lie in their messages, which never change: to find one takes a walk
+// through the whole message, and those who download it come together.
+type places struct {
+	mu    sync.Mutex
+	known map[fileID]*message.File
+}
+
+type fileID struct {
+	address string
+	message int64
+	id      int
+}
+
+// mostPlaces is how many are remembered.
+const mostPlaces = 1024
+
+func (p *places) of(f fileID) *message.File {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.known[f]
+}
+
+func (p *places) keep(f fileID, file *message.File) {
+	if file == nil || file.Bytes != nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.known == nil || len(p.known) == mostPlaces {
+		p.known = map[fileID]*message.File{}
+	}
+	p.known[f] = file
 }
 
 // lent is memory for whole mails. A thousand downloads that begin at once go through their mails one after

@@ -37,6 +37,8 @@ type Messages interface {
 type messages struct {
 	port  Messages
 	texts *search.Texts
+
+	places places
 }
 
 func (m *messages) routes() (all []route) {

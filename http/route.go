@@ -55,7 +55,7 @@ const (
 
 // table lists every route (specification, Surfaces).
 func (s *Server) table(p Ports) []route {
-	mails, boxes := &messages{p.Messages, s.texts}, &inboxes{p.Inboxes, s.opts.BaseURL}
+	mails, boxes := &messages{port: p.Messages, texts: s.texts}, &inboxes{p.Inboxes, s.opts.BaseURL}
 	return slices.Concat(
 		(&auth{p.Auth, s.admission.tries, s.opts.SignupOpen, s.noteFailedSignIn}).routes(),
 		(&keys{p.Keys}).routes(),

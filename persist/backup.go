@@ -1,6 +1,7 @@
 package persist
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -123,10 +124,31 @@ func (r *repair) keep(s *Store, key, value []byte) error {
 			return err
 		}
 	}
+	if kind(key[0]) == kindSpare {
+		if err := r.keepProfile(s, string(key[prefixLen:len(key)-1])); err != nil {
+			return err
+		}
+	}
 	if err := r.batch.Set(key, value, nil); err != nil || r.batch.Len() < repairStep {
 		return err
 	}
 	return r.write()
+}
+
+// keepProfile writes the profile of an inbox anew where it can't be read.
+func (r *repair) keepProfile(s *Store, addr string) error {
+	key := appendText(nil, kindInbox, addr)
+	if found, err := s.has(key); found && err == nil {
+		return nil
+	}
+	p, err := s.profile(addr)
+	if err != nil {
+		return err
+	}
+	var rec profileRecord
+	rec.from(&p)
+	var value bytes.Buffer
+	return errors.Join(encode(&value, &rec), r.batch.Set(key, value.Bytes(), nil))
 }
 
 func (r *repair) write() error {

@@ -112,7 +112,7 @@ func (c *checker) row(k kind, key, value []byte) error {
 	switch k {
 	case kindDue, kindMailDue, kindDeliveryDue:
 		return c.dueRow(k, key, value)
-	case kindInbox, kindContent, kindRaw, kindOutbox, kindBlob, kindCalendar, kindEmail, kindSubdomain, kindDomain, kindCopyDue:
+	case kindInbox, kindContent, kindRaw, kindOutbox, kindBlob, kindCalendar, kindEmail, kindSubdomain, kindDomain, kindCopyDue, kindSpare:
 		name, rest, ok := bytes.Cut(key[prefixLen:], []byte{0})
 		if !ok {
 			return errKey
@@ -166,6 +166,9 @@ func (c *checker) namedRow(k kind, name string, rest, value []byte) (err error) 
 		return err
 	case k == kindCopyDue && len(rest) == 0:
 		return checkVersion(value)
+	case k == kindSpare && len(rest) == 0:
+		c.needs(fmt.Sprintf("the inbox %s has lost its profile", name), appendText(nil, kindInbox, name))
+		return decode(value, new(profileRecord))
 	}
 	return errKey
 }

@@ -97,8 +97,20 @@ func (e *engine) damaged(addr string, id int64, err error) error {
 // wholeInbox stands for an id where the inbox's own row is damaged.
 const wholeInbox = 0
 
+// spare reads into r what stands in for a profile that can't be read: as it was last set, with counters
+// above all that may have been given since, and due at once. Without it there is no inbox, and lost says so.
+func (t *inboxTable) spare(addr string, r *profileRecord, lost error) (found bool, err error) {
+	if found, err = t.get(appendText(nil, kindSpare, addr), r); !found || err != nil {
+		return false, lost
+	}
+	above := disk.AboveAll(t.now())
+	r.LastID, r.LastEvent, r.DueAt = above, uint64(above), stampOf(t.now())
+	r.HasCalendar = true // it is looked for
+	return true, nil
+}
+
 // salvage reads an inbox row by row, where a scan of its rows hit damage: what can't be read is
-// marked as damaged. Without its profile there is no inbox.
+// marked as damaged.
 func (t *inboxTable) salvage(addr string) (*inbox.State, error) {
 	profile, err := t.profile(addr)
 	if err != nil {
@@ -106,7 +118,7 @@ func (t *inboxTable) salvage(addr string) (*inbox.State, error) {
 	}
 	st := &inbox.State{Profile: profile}
 	err = t.during(func() error {
-		found, err := t.salvageable(addr, profile.LastID)
+		found, err := t.salvageable(&profile)
 		for _, s := range found {
 			if err == nil {
 				err = t.salvageMessage(st, s)
@@ -142,23 +154,73 @@ func (t *inboxTable) salvageMessage(st *inbox.State, s salvaged) error {
 
 // trace reports whether there is a row under key, readable or not.
 func (e *engine) trace(key []byte) bool {
-	found, err := e.readInside(key, func([]byte) error { return nil })
+	found, err := e.hasInside(key)
 	return found || err != nil
+}
+
+// salvageable are the ids of an inbox's messages, ascending, and maybe some of others.
+func (t *inboxTable) salvageable(p *inbox.Profile) (found []salvaged, err error) {
+	ids, unknown := t.kept(p.Address)
+	if unknown == nil {
+		for _, id := range ids {
+			found = append(found, salvaged{id: id})
+		}
+		return found, nil
+	}
+	if _, err := t.hasInside(appendText(nil, kindInbox, p.Address)); err != nil {
+		return nil, unknown // nor is it known how many there were
+	}
+	return t.aroundGaps(p.Address, p.LastID)
+}
+
+// kept are the ids of which there are bytes or content: each message has both.
+func (t *inboxTable) kept(addr string) ([]int64, error) {
+	ids, err := t.idsUnder(nil, kindRaw, addr)
+	if damages(err) {
+		ids, err = t.idsUnder(nil, kindContent, addr)
+	}
+	if err == nil {
+		ids, err = t.idsUnder(ids, kindBlob, addr)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), err
+}
+
+// idsUnder appends the ids in the keys of a kind, whether what they lead to can be read or not.
+func (t *inboxTable) idsUnder(ids []int64, k kind, addr string) ([]int64, error) {
+	prefix := appendText(nil, k, addr)
+	it, err := t.keysOf(prefix)
+	if err != nil {
+		return nil, err
+	}
+	for ok := it.First(); ok; ok = it.Next() {
+		ids = append(ids, readNumber(it.Key()[:len(prefix)+8]))
+	}
+	return ids, lost(it.Close())
+}
+
+// keysOf goes over the keys with a prefix.
+func (t *inboxTable) keysOf(prefix []byte) (*pebble.Iterator, error) {
+	if err := t.own(prefix); err != nil {
+		return nil, err
+	}
+	keys := under(prefix)
+	it, err := t.db.NewIter(&pebble.IterOptions{LowerBound: keys.from, UpperBound: keys.to})
+	if err != nil {
+		return nil, named(err)
+	}
+	return it, nil
 }
 
 // mostGap is how many ids of a gap are looked at: those that may be missing lie close together.
 const mostGap = 1 << 16
 
-// salvageable reads the ids of an inbox's messages around damaged blocks, and adds the ids that may
+// aroundGaps reads the ids of an inbox's messages around damaged blocks, and adds the ids that may
 // have been in those, all ascending.
-func (t *inboxTable) salvageable(addr string, last int64) (found []salvaged, err error) {
-	keys := under(appendText(nil, kindInbox, addr))
-	if err := t.own(keys.from); err != nil {
-		return nil, err
-	}
-	it, err := t.db.NewIter(&pebble.IterOptions{LowerBound: keys.from, UpperBound: keys.to})
+func (t *inboxTable) aroundGaps(addr string, last int64) (found []salvaged, err error) {
+	it, err := t.keysOf(appendText(nil, kindInbox, addr))
 	if err != nil {
-		return nil, named(err)
+		return nil, err
 	}
 	defer func() { _ = it.Close() }() // errors are what it is here for
 	seek := func(id int64) (good bool) {

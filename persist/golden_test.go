@@ -552,6 +552,7 @@ func goldens() map[string]struct {
 		"key-credential": {credentialKey(goldenID.Partition(), goldenHash), nil, nil},
 		"key-link":       {linkKey(7, goldenHash), nil, nil},
 		"key-copy-due":   {appendText(nil, kindCopyDue, goldenAddress), nil, nil},
+		"key-spare":      {appendText(nil, kindSpare, goldenAddress), nil, nil},
 		"key-email":      {appendText(nil, kindEmail, "ada@example.com"), nil, nil},
 		"key-subdomain":  {appendText(nil, kindSubdomain, "fleet"), nil, nil},
 		"record-content-unread": {record(&contentRecord{OTP: &otpRecord{Code: "482913"}, Unread: true}), func(b []byte) (any, error) {

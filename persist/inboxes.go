@@ -136,8 +136,12 @@ func (t *inboxTable) Encryption(addr string) (id account.ID, encrypted bool, err
 
 func (t *inboxTable) profile(addr string) (p inbox.Profile, err error) {
 	var r profileRecord
-	if found, err := t.get(appendText(nil, kindInbox, addr), &r); !found || err != nil {
-		return p, t.damaged(addr, wholeInbox, err)
+	found, err := t.get(appendText(nil, kindInbox, addr), &r)
+	if damages(err) {
+		found, err = t.spare(addr, &r, t.damaged(addr, wholeInbox, err))
+	}
+	if !found || err != nil {
+		return p, err
 	}
 	return r.profile(addr), nil
 }
@@ -258,6 +262,10 @@ func (t *inboxTable) putInbox(w *writer, r *inbox.Rows, gone []int64, files *blo
 		w.rec.profile.from(r.Profile)
 		w.key = appendText(w.key[:0], kindInbox, r.Address)
 		w.put(w.key, &w.rec.profile)
+		if r.Spare {
+			w.key = appendText(w.key[:0], kindSpare, r.Address)
+			w.put(w.key, &w.rec.profile)
+		}
 	}
 	for _, m := range r.Put {
 		if _, dead := slices.BinarySearch(gone, m.ID); dead {

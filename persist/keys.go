@@ -43,6 +43,7 @@ const (
 	kindCalendar          kind = 29 // address → calendar; address, meeting id → meeting
 	kindLink              kind = 30 // token hash → address of the inbox whose calendar it opens
 	kindCopyDue           kind = 31 // address → nothing
+	kindSpare             kind = 32 // address → profile as it was last set, far from the other one
 )
 
 // Parts of an account's rows under kindAccount. Stored: append only; never reorder.

@@ -203,3 +203,7 @@ func (e *engine) get(key []byte, rec any) (found bool, err error) {
 func (e *engine) has(key []byte) (bool, error) {
 	return e.read(key, func([]byte) error { return nil })
 }
+
+func (e *engine) hasInside(key []byte) (bool, error) {
+	return e.readInside(key, func([]byte) error { return nil })
+}

@@ -83,13 +83,19 @@ func (r *Rows) profile(s *State) {
 	r.Profile = &r.ofProfile
 }
 
+// settings is profile for what changes more of it than its counters.
+func (r *Rows) settings(s *State) {
+	r.profile(s)
+	r.Spare = true
+}
+
 // created keeps the counters of a tombstone.
 func (e created) apply(s *State) {
 	p := e.Profile
 	p.LastID, p.LastEvent, p.HasCalendar = s.LastID, s.LastEvent, s.HasCalendar
 	s.Profile = p
 }
-func (e created) rows(s *State, r *Rows) { r.profile(s) }
+func (e created) rows(s *State, r *Rows) { r.settings(s) }
 
 func (e received) apply(s *State) {
 	m := e.Message
@@ -160,7 +166,7 @@ func (e removed) rows(_ *State, r *Rows) {
 }
 
 func (e deleted) apply(s *State)         { s.DeletedAt = e.At }
-func (e deleted) rows(s *State, r *Rows) { r.profile(s) }
+func (e deleted) rows(s *State, r *Rows) { r.settings(s) }
 
 func (dueMended) apply(*State)             {}
 func (e dueMended) rows(_ *State, r *Rows) { r.DueStray = append(r.DueStray, e.At) }
@@ -168,7 +174,7 @@ func (e dueMended) rows(_ *State, r *Rows) { r.DueStray = append(r.DueStray, e.A
 func (e updated) apply(s *State) {
 	s.Label, s.RetentionHours, s.KeepNewest = e.Label, e.RetentionHours, e.KeepNewest
 }
-func (e updated) rows(s *State, r *Rows) { r.profile(s) }
+func (e updated) rows(s *State, r *Rows) { r.settings(s) }
 
 // dueBy has retention look at the inbox at a time, or earlier; zero: nothing is to be seen then.
 func (s *State) dueBy(at time.Time) {

@@ -209,6 +209,7 @@ func (s *State) Add(m *Message) {
 type Rows struct {
 	Address string
 	Profile *Profile
+	Spare   bool      // more of Profile changed than its counters: it is written a second time, elsewhere
 	DueFrom time.Time // with DueTo, when they differ: the due entry moves; zero: none
 	DueTo   time.Time
 	// DueStray are entries that the due index should not have; the one at DueTo stays, or comes back.

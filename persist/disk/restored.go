@@ -21,6 +21,9 @@ const (
 // reaching those that the next restore begins with. Ids stay below 2^53 until the year 2242.
 const idsASecond = 1 << 20
 
+// AboveAll is a number above all ids that may have been given until now.
+func AboveAll(now time.Time) int64 { return now.Unix() * idsASecond }
+
 // MarkCopy makes dir, which holds the files of one, a data folder: a copy, whose first start is the
 // restore of it. Until then nothing takes dir for a data folder.
 func MarkCopy(fs vfs.FS, dir string) error {
@@ -46,7 +49,7 @@ func (f *Folder) restore(now time.Time) error {
 	if _, err := f.FS.Stat(f.Path(CopyName)); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	f.above = max(f.above, now.Unix()*idsASecond)
+	f.above = max(f.above, AboveAll(now))
 	if err := WriteFile(f.FS, f.Dir, IDsName, fmt.Appendf(nil, idsForm, f.above)); err != nil {
 		return err
 	}
