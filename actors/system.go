@@ -298,16 +298,19 @@ func (s *System) sweep() {
 
 // Stats is a picture of the system for metrics.
 type Stats struct {
-	Inboxes, Accounts, Principals int
-	InboxBytes                    int64
-	Passivated                    int64 // owners that left memory since the start
-	InFlight                      int64
-	JournalWaiting                int
-	Queue                         mailqueue.Stats
-	Hooks                         hooks.Stats
+	Inboxes        int             `json:"inboxes"`
+	Accounts       int             `json:"accounts"`
+	Principals     int             `json:"principals"`
+	InboxBytes     int64           `json:"inbox_bytes"`
+	Passivated     int64           `json:"passivated"` // owners that left memory since the start
+	InFlight       int64           `json:"in_flight"`
+	JournalWaiting int             `json:"journal_waiting"`
+	Queue          mailqueue.Stats `json:"queue"`
+	Hooks          hooks.Stats     `json:"webhooks"`
 	// What mails did to meetings, by outcome, and why those did not count that did nothing, both since the start.
-	Merged, RefusedMeetings map[string]int64
-	CodesFound              int64 // in mails since the start, counted for each inbox that has one
+	Merged          map[string]int64 `json:"merged"`
+	RefusedMeetings map[string]int64 `json:"refused_meetings"`
+	CodesFound      int64            `json:"codes_found"` // in mails since the start, counted for each inbox that has one
 }
 
 // Stats takes the picture.

@@ -14,32 +14,32 @@ import (
 // Stats is a picture of the store for metrics. Counts are since Open unless they say what
 // is there now.
 type Stats struct {
-	Commits       uint64        // synced commits on disk, of all runs
-	CommitBytes   uint64        // bytes in synced batches
-	CommitSeconds meter.Reading // seconds of synced commits, of this run
-	Blobs         int64         // blob files now
+	Commits       uint64        `json:"commits"`        // synced commits on disk, of all runs
+	CommitBytes   uint64        `json:"commit_bytes"`   // bytes in synced batches
+	CommitSeconds meter.Reading `json:"commit_seconds"` // seconds of synced commits, of this run
+	Blobs         int64         `json:"blobs"`          // blob files now
 
-	DamagedItems int // messages and inboxes, found since the start
-	DamagedFiles int // found since the start
+	DamagedItems int `json:"damaged_items"` // messages and inboxes, found since the start
+	DamagedFiles int `json:"damaged_files"` // found since the start
 
-	DiskFree  uint64 // bytes; 0 when the file system can't tell
-	DiskTotal uint64
-	Full      bool   // new data are refused now
-	FullCount uint64 // times that began
+	DiskFree  uint64 `json:"disk_free_bytes"` // bytes; 0 when the file system can't tell
+	DiskTotal uint64 `json:"disk_total_bytes"`
+	Full      bool   `json:"full"`       // new data are refused now
+	FullCount uint64 `json:"full_count"` // times that began
 
-	WALBytes       uint64 // live bytes in the log now
-	MemTableBytes  uint64 // now
-	TableBytes     uint64 // in tables now
-	ValueBytes     uint64 // in the engine's value files now
-	L0Sublevels    int32  // now; writes stop at 48
-	JournalBytes   uint64 // in tables now, about, of the change journals
-	EngineBytes    uint64 // on disk now, without blobs
-	CompactionDebt uint64 // estimated bytes to compact now
-	Flushes        int64
-	Compactions    int64
-	FailedCompacts int64
-	CacheHits      int64
-	CacheMisses    int64
+	WALBytes       uint64 `json:"wal_bytes"`             // live bytes in the log now
+	MemTableBytes  uint64 `json:"mem_table_bytes"`       // now
+	TableBytes     uint64 `json:"table_bytes"`           // in tables now
+	ValueBytes     uint64 `json:"value_bytes"`           // in the engine's value files now
+	L0Sublevels    int32  `json:"l0_sublevels"`          // now; writes stop at 48
+	JournalBytes   uint64 `json:"journal_bytes"`         // in tables now, about, of the change journals
+	EngineBytes    uint64 `json:"engine_bytes"`          // on disk now, without blobs
+	CompactionDebt uint64 `json:"compaction_debt_bytes"` // estimated bytes to compact now
+	Flushes        int64  `json:"flushes"`
+	Compactions    int64  `json:"compactions"`
+	FailedCompacts int64  `json:"failed_compacts"`
+	CacheHits      int64  `json:"cache_hits"`
+	CacheMisses    int64  `json:"cache_misses"`
 }
 
 // Full reports whether new data are refused now: for want of space, by a disk that does not

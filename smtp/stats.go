@@ -41,17 +41,17 @@ func (s *session) answered() {
 
 // Stats is a reading of the server's counters; each only grows, but Open.
 type Stats struct {
-	Connections        uint64            // accepted since start, refused ones not counted
-	Refused            uint64            // connections turned away at the door (421)
-	Open               int               // connections now
-	Timeouts           uint64            // sessions ended because the peer said nothing
-	MailsAccepted      uint64            // transactions answered with 250 after Receive
-	MailBytesAccepted  uint64            // octets of those, trace lines included
-	Stored             meter.Reading     // from the final dot of a mail to its commit, or to its refusal
-	Commands           []Command         // how long they took
-	BytesReceived      uint64            // octets read from peers, inside TLS
-	BodyBytes          int64             // octets that bodies above 64 KiB hold now
-	RejectionsByReason map[string]uint64 // refused commands and messages; every reason is a key
+	Connections        uint64            `json:"connections"`          // accepted since start, refused ones not counted
+	Refused            uint64            `json:"refused"`              // connections turned away at the door (421)
+	Open               int               `json:"open"`                 // connections now
+	Timeouts           uint64            `json:"timeouts"`             // sessions ended because the peer said nothing
+	MailsAccepted      uint64            `json:"mails_accepted"`       // transactions answered with 250 after Receive
+	MailBytesAccepted  uint64            `json:"mail_bytes_accepted"`  // octets of those, trace lines included
+	Stored             meter.Reading     `json:"stored_seconds"`       // from the final dot of a mail to its commit, or to its refusal
+	Commands           []Command         `json:"commands"`             // how long they took
+	BytesReceived      uint64            `json:"bytes_received"`       // octets read from peers, inside TLS
+	BodyBytes          int64             `json:"body_bytes"`           // octets that bodies above 64 KiB hold now
+	RejectionsByReason map[string]uint64 `json:"rejections_by_reason"` // refused commands and messages; every reason is a key
 }
 
 // Command is how long the answers to one kind of command took: from its line, or from the end of the

@@ -282,8 +282,11 @@ func (s *Supervisor) Lose(g partition.Group) error {
 // Stats is a picture of the deliveries: those in memory, on their way, and since the start.
 type Stats struct {
 	dueline.Stats
-	Delivered, Failed, Retried, Cancelled int64
-	Seconds                               meter.Reading // of calls
+	Delivered int64         `json:"delivered"`
+	Failed    int64         `json:"failed"`
+	Retried   int64         `json:"retried"`
+	Cancelled int64         `json:"cancelled"`
+	Seconds   meter.Reading `json:"seconds"` // of calls
 }
 
 // Stats takes the picture.

@@ -232,14 +232,14 @@ func (q *Queue) read(r dueline.Read[mailKey]) {
 // Stats is a picture of the mail queue.
 type Stats struct {
 	dueline.Stats               // of what is in memory
-	Depth         int           // mails that are not settled
-	Oldest        time.Duration // since the first of them was accepted, to the minute
-	Attempts      int64
-	Delivered     int64 // recipients
-	Temporary     int64
-	Permanent     int64
-	Bounced       int64
-	Seconds       meter.Reading // of conversations with other servers
+	Depth         int           `json:"depth"`     // mails that are not settled
+	Oldest        time.Duration `json:"oldest_ns"` // since the first of them was accepted, to the minute
+	Attempts      int64         `json:"attempts"`
+	Delivered     int64         `json:"delivered"` // recipients
+	Temporary     int64         `json:"temporary"`
+	Permanent     int64         `json:"permanent"`
+	Bounced       int64         `json:"bounced"`
+	Seconds       meter.Reading `json:"seconds"` // of conversations with other servers
 }
 
 // Stats takes the picture.

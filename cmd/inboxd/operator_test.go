@@ -59,8 +59,14 @@ func TestOperatorSeesWhatHappens(t *testing.T) {
 		t.Errorf("stats:\n%s", text)
 	}
 	var all map[string]any
-	if err := json.Unmarshal([]byte(admin(t, dir, "stats", "--json")), &all); err != nil || all["version"] == "" {
+	text := admin(t, dir, "stats", "--json")
+	if err := json.Unmarshal([]byte(text), &all); err != nil || all["version"] == "" {
 		t.Errorf("stats --json: %v %v", err, all)
+	}
+	for _, name := range regexp.MustCompile(`"([^"]*)":`).FindAllStringSubmatch(text, -1) {
+		if !regexp.MustCompile(`^[a-z0-9_]+$`).MatchString(name[1]) {
+			t.Errorf("stats --json has a field %q", name[1])
+		}
 	}
 	if code := s.terminate(t); code != 0 {
 		t.Errorf("the exit code is %d", code)

@@ -149,11 +149,11 @@ func (q *Line[K]) Step(now time.Time) Ready[K] {
 
 // Stats is a picture of a Line.
 type Stats struct {
-	Waiting int           // entries in memory
-	Running int           // attempts under way, those that hang too
-	Lanes   int           // destinations with entries or an attempt lately
-	Lag     time.Duration // how long the oldest due entry has been waiting for a worker
-	Whole   bool          // memory holds the whole index
+	Waiting int           `json:"waiting"` // entries in memory
+	Running int           `json:"running"` // attempts under way, those that hang too
+	Lanes   int           `json:"lanes"`   // destinations with entries or an attempt lately
+	Lag     time.Duration `json:"lag_ns"`  // how long the oldest due entry has been waiting for a worker
+	Whole   bool          `json:"whole"`   // memory holds the whole index
 }
 
 // Stats takes the picture.
