@@ -4,65 +4,30 @@ import "inboxd/internal/otp/text"
 
 // What stands around a candidate: asked by its features. Nothing here is about a sender.
 
-// joint tells what stands directly before a candidate: a colon or the like.
-func (p *page) joint(ln *text.Line, k int32) (joined bool, from int32) {
-	c0 := k
-	for k--; k >= ln.First; k-- {
-		t := &p.Tokens[k]
-		if t.Class == text.ClassIs || t.Class == text.ClassOf && p.links(ln, k, c0) {
-			return true, k // "is", "é o", "est le"
-		}
-		if t.Kind != text.KindPunct {
-			return false, k
-		}
-		switch p.Lower[t.Start] {
-		case ':', '=':
+// joint tells whether a colon or the like stands directly before token c, and where the words before it end.
+func (p *page) joint(ln *text.Line, c int32) (joined bool, k int32) {
+	for k = c - 1; k >= ln.First; k-- {
+		switch s := p.signs[k]; {
+		case s == signColon, s == sign(text.ClassIs), s == signDash && p.Tokens[k].Gap:
 			return true, k
-		case '-':
-			if t.Gap {
-				return true, k
-			}
-		case '.', '?', '!', ';':
+		case s == sign(text.ClassOf) && (k == c-1 || p.signIn(ln.First, c, k-1) == sign(text.ClassIs)): // "je", which is Slovak too, "est le"
+			return true, k
+		case s < signColon, s == signPeriod:
 			return false, k
 		}
 	}
 	return false, k
 }
 
-// links tells an article that means "is" here: behind another "is", or by itself directly before token c.
-func (p *page) links(ln *text.Line, k, c int32) bool {
-	if k > ln.First && p.Tokens[k-1].Class == text.ClassIs {
-		return true
+// period tells whether sign k ends a sentence, not an abbreviation: "ext. 4829", "bzw. mehr".
+func (p *page) period(ln *text.Line, k int32) bool {
+	if k+1 >= ln.Last || !p.Tokens[k+1].Gap {
+		return k+1 >= ln.Last
 	}
-	return k == c-1 && p.copula(&p.Tokens[k])
-}
-
-// copula tells words that mean "is" in one language and "your" or "the" in another.
-func (p *page) copula(t *text.Token) bool {
-	w := string(p.Lower[t.Start:t.End])
-	return w == "je" || w == "la"
-}
-
-// pause gives the distance that a sign adds: the end of a sentence counts as words.
-func (p *page) pause(t *text.Token, k int32, ln *text.Line) int {
-	switch p.Lower[t.Start] {
-	case '.', '!', '?':
-		if k+1 < ln.Last && p.Tokens[k+1].Gap {
-			if k > ln.First && p.Tokens[k-1].Class == text.ClassOther && p.Length(k-1) <= 4 && p.Tokens[k+1].Kind == text.KindNumber {
-				return 1 // "ext. 4829"
-			}
-			if c := p.Plain[p.Tokens[k+1].Start]; c >= 'a' && c <= 'z' && p.Lower[t.Start] == '.' {
-				return 1 // an abbreviation
-			}
-			return sentence
-		}
-		if k+1 >= ln.Last {
-			return sentence
-		}
-	case ';', '*', '|':
-		return 1
+	if p.Tokens[k+1].Kind == text.KindNumber && k > ln.First && p.Tokens[k-1].Class == text.ClassOther && p.Length(k-1) <= 4 {
+		return false
 	}
-	return 0
+	return p.Lower[p.Tokens[k].Start] != '.' || !text.Between(p.Plain[p.Tokens[k+1].Start], 'a', 'z')
 }
 
 // claims tells whether the label at k announces a code that follows it.
@@ -82,27 +47,22 @@ func (p *page) claims(ln *text.Line, k int32) bool {
 	return false
 }
 
-// sender tells "Acme:", "[Acme]" and "Acme reset -" from the start of a line up to token end.
-func (p *page) sender(ln *text.Line, end int32) bool {
-	words := 0
-	for k := ln.First; k < end; k++ {
-		switch t := &p.Tokens[k]; {
-		case k > ln.First+8:
-			return false
-		case t.Kind == text.KindPunct && p.Lower[t.Start] != '#':
-		case t.Kind == text.KindWord && (t.Class == text.ClassNone || t.Class == text.ClassVerify):
-			words++
-		default:
-			return false
-		}
-	}
-	return words > 0 && words <= 3 && p.Tokens[end-1].Kind == text.KindPunct
-}
-
 // lineOf gives the line that token k is on, which is not before line li.
 func (p *page) lineOf(k, li int32) int32 {
 	for p.Lines[li].Last <= k {
 		li++
 	}
 	return li
+}
+
+// company counts the words that its sentence has on its line besides a candidate.
+func (p *page) company(c *candidate) (n int) {
+	ln := &p.Lines[p.lineOf(c.last, c.line)]
+	for k := c.first - 1; k >= p.Lines[c.line].First && p.signs[k] != signPeriod && n < 12; k-- {
+		n += int(p.Tokens[k].Weight)
+	}
+	for k := c.last + 1; k < ln.Last && p.signs[k] != signPeriod && n < 12; k++ {
+		n += int(p.Tokens[k].Weight)
+	}
+	return n
 }

@@ -1,6 +1,10 @@
 package otp
 
-import "inboxd/internal/otp/text"
+import (
+	"bytes"
+
+	"inboxd/internal/otp/text"
+)
 
 // Lengths of a code, in characters without blanks and hyphens.
 const (
@@ -32,49 +36,45 @@ type candidate struct {
 
 func (c *candidate) code() string { return string(c.text[:c.n]) }
 
-func (c *candidate) add(b []byte) bool {
-	if int(c.n)+len(b) > len(c.text) {
-		return false
+// reading makes a candidate of the tokens from first to last, as they are written but without what parts them. What
+// is made of digits alone has no hyphens either.
+func (p *page) reading(form form, first, last int32) (c candidate) {
+	c = candidate{page: p, first: first, last: last, form: form, split: last > first}
+	for k := first; k <= last; k++ {
+		c.add(p.Raw(k))
 	}
-	c.n += uint8(copy(c.text[c.n:], b))
-	return true
+	return c
+}
+
+func (c *candidate) add(written []byte) {
+	for _, b := range written {
+		if b == '-' && c.form == formDigits {
+			c.split = true
+		} else if int(c.n) < len(c.text) {
+			c.text[c.n] = b
+			c.n++
+		}
+	}
 }
 
 // collect finds what in the page has the form of a code, until out has most.
-func (p collector) collect(out []candidate, most int) []candidate {
-	for li := int32(0); li < int32(len(p.Lines)) && len(out) < most; li++ {
+func (p *page) collect(out []candidate, most int) []candidate {
+	next := int32(0) // token
+	for li := range p.Lines {
 		ln := &p.Lines[li]
-		if !ln.Starts {
-			continue
-		}
-		if ln.Last-ln.First >= text.ChainTokens && text.Chained(p.Plain[ln.Start:ln.End]) {
-			out = append(out, p.chain(li))
-			continue
-		}
-		if c, n := p.column(li); n > 0 {
-			out = append(out, c)
-			li += n - 1
-			continue
-		}
-		for k := ln.First; k < ln.Last && len(out) < most; {
-			if !p.MayStart(k) {
-				k++
-				continue
-			}
-			c, next := p.at(ln, k)
-			if c.n > 0 && !(vetoer{p.page}).masked(ln, &c) {
-				c.line = li
-				c.own = p.alone(ln, c.first, c.last)
+		for k := max(next, ln.First); ln.Starts && k < ln.Last && len(out) < most; k = next {
+			var c candidate
+			if c, next = p.at(ln, k); c.n >= minCode && !p.masked(ln, &c) {
+				c.line, c.own = int32(li), p.alone(ln, c.first, c.last)
 				out = append(out, c)
 			}
-			k = next
 		}
 	}
 	return out
 }
 
 // alone tells whether a line holds nothing but the tokens first to last and signs.
-func (p collector) alone(ln *text.Line, first, last int32) bool {
+func (p *page) alone(ln *text.Line, first, last int32) bool {
 	for k := ln.First; k < ln.Last; k++ {
 		if (k < first || k > last) && p.Tokens[k].Kind != text.KindPunct {
 			return false
@@ -84,128 +84,109 @@ func (p collector) alone(ln *text.Line, first, last int32) bool {
 }
 
 // at reads the candidate that starts with token k, if there is one, and tells where to go on.
-func (p collector) at(ln *text.Line, k int32) (c candidate, next int32) {
-	if c, next = p.singles(ln, k); c.n > 0 {
-		return c, next
-	}
-	switch t := &p.Tokens[k]; t.Kind {
-	case text.KindNumber:
+func (p *page) at(ln *text.Line, k int32) (c candidate, next int32) {
+	switch t := &p.Tokens[k]; {
+	case k == ln.First && ln.Last-k >= text.ChainTokens && text.Chained(p.Plain[ln.Start:ln.End]):
+		c = p.reading(formChain, k, ln.Last-1)
+	case !p.MayStart(k):
+	case p.single(k):
+		c = p.singles(ln, k)
+	case t.Kind == text.KindNumber:
 		return p.number(ln, k)
-	case text.KindMixed:
-		return p.mixed(k), k + 1
-	case text.KindWord:
-		return p.capitals(ln, k)
+	case t.Kind == text.KindMixed:
+		c = p.mixed(k)
+	default:
+		c = p.capitals(ln, k)
 	}
-	return candidate{}, k + 1
+	return c, max(k, c.last) + 1
 }
 
 // single tells a token of one ASCII letter or digit.
-func (p collector) single(k int32) bool {
+func (p *page) single(k int32) bool {
 	t := &p.Tokens[k]
 	return t.End-t.Start == 1 && text.IsAlnum(p.Lower[t.Start]) && p.Plain[t.Start] != text.NotASCII
 }
 
-// singles reads "4 8 2 9 1 3" and "1 u 8 k u f".
-func (p collector) singles(ln *text.Line, k int32) (c candidate, next int32) {
-	if !p.single(k) || k > ln.First && p.single(k-1) {
-		return c, k + 1
-	}
-	c = candidate{page: p.page, first: k, last: k, split: true}
-	digits, letters := 0, 0
-	for i := k; i < ln.Last; i++ {
-		if p.Tokens[i].Kind == text.KindPunct && p.Lower[p.Tokens[i].Start] == '-' && i+1 < ln.Last && p.single(i+1) {
-			continue
-		}
-		if !p.single(i) || int(c.n) >= maxCode {
+// singles reads "4 8 2 9 1 3" and "1 u 8 k u f", and the same in cells of a table, one below the other in the text.
+func (p *page) singles(ln *text.Line, k int32) (c candidate) {
+	digits, letters, last := 0, 0, k
+	column := k == ln.First && p.endsLine(k)
+	for i := k; int(i) < len(p.Tokens) && (p.single(i) || p.Lower[p.Tokens[i].Start] == '-'); i++ {
+		if i >= ln.Last && !(column && p.endsLine(i)) {
 			break
 		}
-		if text.IsDigit(p.Lower[p.Tokens[i].Start]) {
+		switch b := p.Lower[p.Tokens[i].Start]; {
+		case b == '-':
+			continue
+		case text.IsDigit(b):
 			digits++
-		} else {
+		default:
 			letters++
 		}
-		c.add(p.Raw(i))
-		c.last = i
+		last = i
 	}
-	switch {
-	case digits+letters < minCode, letters > 0 && digits == 0, c.last+1 < ln.Last && p.single(c.last+1):
-		return candidate{}, k + 1
-	case letters > 0:
+	if digits == 0 || !text.Between(digits+letters, minCode, maxCode) || letters > digits+2 && !p.alone(ln, k, last) {
+		return candidate{last: last}
+	}
+	c = p.reading(formDigits, k, last)
+	if letters > 0 {
 		c.form = formMixed
-		if !p.alone(ln, c.first, c.last) && letters > digits+2 {
-			return candidate{}, k + 1
-		}
 	}
-	return c, c.last + 1
+	if column && counting(&c) { // 1, 2, 3: the steps of an instruction
+		c.n = 0
+	}
+	return c
 }
 
-// column reads a code whose characters stand in table cells of their own, one below the other in the text.
-func (p collector) column(li int32) (c candidate, lines int32) {
-	ln := &p.Lines[li]
-	c = candidate{page: p.page, line: li, first: ln.First, own: true, split: true}
-	digits := 0
-	for ; int(li+lines) < len(p.Lines) && int(c.n) < maxCode; lines++ {
-		l := &p.Lines[li+lines]
-		if l.Last-l.First != 1 {
-			break
-		}
-		if lines > 0 && p.Lower[l.Start] == '-' {
-			continue
-		}
-		if !p.single(l.First) {
-			break
-		}
-		digits += bit(text.IsDigit(p.Lower[l.Start]))
-		c.add(p.Raw(l.First))
-		c.last = l.First
-	}
-	if digits == 0 || int(c.n) < minCode || counting(&c) { // 1, 2, 3: the steps of an instruction
-		return candidate{}, 0
-	}
-	if digits < int(c.n) {
-		c.form = formMixed
-	}
-	return c, lines
+// endsLine tells whether token k is the last of its line.
+func (p *page) endsLine(k int32) bool {
+	end := int(p.Tokens[k].End)
+	return end == len(p.Lower) || p.Lower[end] == '\n'
 }
 
 // mixed reads a token of letters and digits. One or two letters and a hyphen before
 // digits are a prefix, not part of the code: "G-482913".
-func (p collector) mixed(k int32) (c candidate) {
-	raw := p.Raw(k)
-	letters, digits, hyphens := 0, 0, 0
-	for _, b := range p.Lower[p.Tokens[k].Start:p.Tokens[k].End] {
-		switch {
-		case text.IsDigit(b):
-			digits++
-		case b == '-':
-			hyphens++
-		default:
-			letters++
-		}
+func (p *page) mixed(k int32) candidate {
+	c := candidate{page: p, first: k, last: k, form: formMixed}
+	prefix, rest, _ := bytes.Cut(p.Raw(k), []byte("-"))
+	var g groups
+	if g.add(rest); len(prefix) <= 2 && len(bytes.Trim(rest, "0123456789-")) == 0 && g.even() {
+		c.form = formDigits
+		c.add(rest)
+		return c
 	}
-	c = candidate{page: p.page, first: k, last: k, form: formMixed}
-	if capital(raw[0]) && letters <= 2 && raw[letters] == '-' && digits >= minCode {
-		var g groups
-		g.add(raw[letters+1:])
-		if g.even() && digits <= 8 {
-			c.form = formDigits
-			for _, b := range raw[letters:] {
-				if b != '-' {
-					c.add([]byte{b})
-				}
-			}
-			return c
-		}
-	}
-	if i := digits + hyphens; hyphens == 1 && i < 4 && raw[digits] == '-' && raw[i] >= 'a' {
+	const most, hyphens = 14, 3
+	if n := bytes.Count(rest, []byte("-")); n >= hyphens || len(p.Raw(k))-n > most || len(rest) > 4 && lower(rest) {
 		return candidate{} // "8-character"
 	}
-	most := 12
-	if hyphens > 1 {
-		most = 14
-	}
-	if n := letters + digits; n < minCode || n > most || hyphens > 3 || !c.add(raw) {
-		return candidate{}
-	}
+	c.add(p.Raw(k))
 	return c
 }
+
+// capitals reads a code of capital letters alone: "QGFDAE", "XKJ-BVT". In one piece it must
+// end its sentence, so that no word of a heading is taken for one.
+func (p *page) capitals(ln *text.Line, k int32) candidate {
+	switch n := p.Length(k); {
+	case !p.upper(k) || p.Tokens[k].Class != text.ClassNone:
+	case text.Between(n, 3, 4) && p.halves(ln, k):
+		return p.reading(formLetters, k, k+2)
+	case text.Between(n, 6, 8) && text.Jumbled(p.Raw(k)) && (k+1 == ln.Last || p.Tokens[k+1].Kind == text.KindPunct):
+		return p.reading(formLetters, k, k)
+	}
+	return candidate{}
+}
+
+// halves tells "XKJ-BVT", of which k is the first token.
+func (p *page) halves(ln *text.Line, k int32) bool {
+	return k+2 < ln.Last && p.Lower[p.Tokens[k+1].Start] == '-' && p.tight(k+1, k+2) && p.upper(k+2) && p.Length(k) == p.Length(k+2)
+}
+
+// upper tells a word of capitals that announces no code.
+func (p *page) upper(k int32) bool {
+	t := &p.Tokens[k]
+	return t.Kind == text.KindWord && !t.Class.Label() && len(bytes.Trim(p.Raw(k), "ABCDEFGHIJKLMNOPQRSTUVWXYZ")) == 0
+}
+
+func lower(b []byte) bool { return len(bytes.Trim(b, "abcdefghijklmnopqrstuvwxyz")) == 0 }
+
+func capital(b byte) bool { return text.Between(b, 'A', 'Z') }

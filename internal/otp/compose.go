@@ -2,21 +2,19 @@ package otp
 
 import (
 	"bytes"
+	"slices"
 
 	"inboxd/internal/otp/concept"
 	"inboxd/internal/otp/text"
 )
-
-// announce takes from the subject, the first page, what it says about the whole mail.
-func (c *context) announce() {
-	c.subject, c.subjectSeen = c.strength, c.seen
-}
 
 // Strengths of a label.
 const (
 	weak   = 1 // "code", "password", "PIN"
 	medium = 2 // "passcode", "confirmation code": meetings and orders have them too
 	strong = 3 // "verification code", "OTP"
+	plural = 4 // seen from below: "codes"
+	taken  = 5 // ... of another number
 )
 
 // context is what the whole mail says about itself. The search fills it, then only reads.
@@ -37,7 +35,7 @@ type context struct {
 
 // compose gives every label its strength from the words around it, and every line its
 // summary. It reads each token once, and a few neighbours of each label.
-func (p labels) compose(ctx *context) {
+func (p *page) compose(ctx *context) {
 	for i := range p.Lines {
 		ln := &p.Lines[i]
 		ln.Colon = p.EndsWithColon(ln)
@@ -83,7 +81,7 @@ func announce(ln *text.Line, t *text.Token, k int32) {
 // verify counts the words for verification and login.
 func (c *context) verify() int { return c.words[text.ClassVerify] + c.words[text.ClassOnce] }
 
-func (c *context) note(p labels, t *text.Token) {
+func (c *context) note(p *page, t *text.Token) {
 	c.words[t.Class]++
 	switch w := p.Lower[t.Start:t.End]; t.Class {
 	case text.ClassOther:
@@ -100,18 +98,17 @@ func (c *context) note(p labels, t *text.Token) {
 
 // qualify sets the strength of the label at k, or turns it into the announcement of
 // something else: "promo code", "code postal".
-func (p labels) qualify(ln *text.Line, k int32, ctx *context) {
+func (p *page) qualify(ln *text.Line, k int32, ctx *context) {
 	t := &p.Tokens[k]
 	if p.told(ln, k) {
 		ctx.entering++
 	}
-	before, promo := p.qualifierBefore(ln, k)
-	after := p.qualifierAfter(ln, k)
+	before, after := p.qualifier(ln, k, -1, 3), p.qualifier(ln, k, 1, 6)
 	switch {
-	case t.Class == text.ClassOTP, t.Class == text.ClassApproval, t.Class == text.ClassPasscode && p.abbreviated(t):
+	case t.Class == text.ClassOTP, t.Class == text.ClassApproval, t.Class == text.ClassPasscode && bytes.HasPrefix(p.Raw(k), []byte("TA")): // "TAN" and "TAC", which in small letters are words
 		t.Strength = strong
 		return
-	case promo == text.ClassPromo || after == text.ClassPromo:
+	case before == text.ClassPromo || after == text.ClassPromo:
 		t.Class = text.ClassPromo
 		return
 	case before.Other() || after.Other():
@@ -143,76 +140,44 @@ func (p *page) told(ln *text.Line, k int32) bool {
 	return false
 }
 
-// abbreviated tells "TAN" and "TAC", which in small letters are words.
-func (p labels) abbreviated(t *text.Token) bool {
-	w := string(p.Plain[t.Start:t.End])
-	return w == "TAN" || w == "TAC"
-}
-
-// qualifierBefore looks at up to three words before a label. A word for something else
-// counts only when it stands directly before it, or before "confirmation".
-func (p labels) qualifierBefore(ln *text.Line, k int32) (q, promo text.Class) {
-	words := 0
-	for i := k - 1; i >= ln.First && words < 3; i-- {
+// qualifier looks from the label at k, back or on, for the word that says of what it is: "verification code", "code
+// 482913 to log in". A word for something else counts only beside it, or beside "confirmation".
+func (p *page) qualifier(ln *text.Line, k, step int32, far int) (q text.Class) {
+	words, beside := 0, true
+	for i := k + step; i >= ln.First && i < ln.Last && words < far; i += step {
 		t := &p.Tokens[i]
 		switch {
 		case t.Kind == text.KindPunct:
-			if c := p.Lower[t.Start]; c != '-' && c != '"' && c != '\'' && c != '/' {
-				return q, promo
-			}
-			continue
-		case t.Kind != text.KindWord:
-			return q, promo
-		case t.Class.Other():
-			if q == text.ClassNone && words == 0 || q == text.ClassConfirm && words == 1 {
-				q = t.Class
-				promo = t.Class
-			}
-			return q, promo
-		case t.Class == text.ClassVerify || t.Class == text.ClassOnce:
-			return t.Class, promo
-		case t.Class == text.ClassOTP && words == 0:
-			return text.ClassOnce, promo // "OTP password"
-		case t.Class == text.ClassConfirm, t.Class == text.ClassDigits && q == text.ClassNone:
-			q = t.Class
-		case t.Class == text.ClassIs, t.Class == text.ClassEnter, t.Class.Label() && words > 0:
-			return q, promo
-		}
-		words += int(max(t.Weight, 1))
-	}
-	return q, promo
-}
-
-// qualifierAfter looks at up to five words behind a label, over its code if it stands
-// there: "code 482913 to log in", "code de la commande".
-func (p labels) qualifierAfter(ln *text.Line, k int32) (q text.Class) {
-	words, fillers := 0, true
-	for i := k + 1; i < ln.Last && words < 6; i++ {
-		t := &p.Tokens[i]
-		switch {
-		case t.Kind == text.KindPunct:
-			if c := p.Lower[t.Start]; c != '-' && c != '"' && c != '\'' && c != '(' {
+			if bytes.IndexByte([]byte(`-"'/(`), p.Lower[t.Start]) < 0 {
 				return q
 			}
 			continue
 		case t.Class.Other():
-			if fillers && q == text.ClassNone {
+			if beside {
 				return t.Class
 			}
 			return q
 		case t.Class == text.ClassVerify || t.Class == text.ClassOnce:
 			return t.Class
 		case t.Class == text.ClassOTP && words == 0:
-			return text.ClassOnce
+			return text.ClassOnce // "OTP password"
 		case t.Class == text.ClassConfirm, t.Class == text.ClassDigits && q == text.ClassNone:
 			q = t.Class
-		case t.Class.Label() || t.Class == text.ClassIs && words > 2:
+		case ends(t, step, words):
 			return q
 		}
-		fillers = fillers && t.Class == text.ClassOf
+		beside = beside && (t.Class == text.ClassOf || t.Class == text.ClassConfirm)
 		words += int(max(t.Weight, 1))
 	}
 	return q
+}
+
+// ends tells a word behind which nothing says any more of what a label is.
+func ends(t *text.Token, step int32, words int) bool {
+	if step < 0 {
+		return t.Kind != text.KindWord || t.Class == text.ClassIs || t.Class == text.ClassEnter || t.Class.Label() && words > 0
+	}
+	return t.Class.Label() || t.Class == text.ClassIs && words > 2
 }
 
 var codeWord, securityWord = []byte("code"), []byte("security")
@@ -221,17 +186,7 @@ var codeWord, securityWord = []byte("code"), []byte("security")
 func (p *page) plural(k int32) bool {
 	t := &p.Tokens[k]
 	w := p.Lower[t.Start:t.End]
-	if bytes.HasPrefix(w, rastau) {
-		return false // Kazakh: the code, not codes
-	}
-	for _, s := range plurals {
-		if bytes.HasSuffix(w, s) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(plurals, func(s []byte) bool { return bytes.HasSuffix(w, s) })
 }
 
-var rastau = []byte("растау")
-
-var plurals = text.FoldList("codes", "códigos", "claves", "contraseñas", "passwords", "otps", "pins", "codici", "tokens", "коды", "kódy", "kody")
+var plurals = bytes.Fields(text.Fold("codes códigos claves contraseñas passwords otps pins codici tokens коды kódy kody").Lower)

@@ -17,7 +17,7 @@ func Explain(in Input) (all []Explained, threshold float64) {
 	s := new(search)
 	s.same = sameWords(in.Text, in.Visible)
 	s.read(in, !s.same)
-	if s.split(); s.speaks() {
+	if s.speaks() {
 		s.each(func(v *view) {
 			score := codes.Score(v)
 			s.scores = append(s.scores, score)

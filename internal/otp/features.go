@@ -1,6 +1,7 @@
 package otp
 
 import (
+	"bytes"
 	_ "embed"
 	"slices"
 
@@ -19,9 +20,9 @@ var codes = model.New(base, bags, crosses, weightsFile)
 var base = func() []feature {
 	return []feature{
 		of("bias", "Every candidate.", []string{"", "yes"}, func(*view) int { return 1 }),
-		of("form", "Of what a candidate is made, and how long it is.", formNames, func(v *view) int {
-			return 1 + int(v.c.form)*7 + max(0, model.Step(int(v.c.n), 4, 5, 6, 7, 8, 9))
-		}),
+		model.Grid("form", "Of what a candidate is made, and how long it is.",
+			of("", "", []string{"none", "digits", "mixed", "letters", "chain"}, func(v *view) int { return 1 + int(v.c.form) }),
+			of("", "", []string{"4", "5", "6", "7", "8", "9", "more"}, func(v *view) int { return model.Step(int(v.c.n), 4, 5, 6, 7, 8, 9) })),
 		of("kind", "Of what it is made, roughly.", []string{"", "digits4", "digits6", "digits8", "digits", "mixed", "letters"}, func(v *view) int {
 			if v.c.form == formDigits {
 				return 1 + model.Step(int(v.c.n), 4, 6, 8)
@@ -30,28 +31,22 @@ var base = func() []feature {
 		}),
 		model.Yes("own", "It stands alone on its line.", func(v *view) bool { return v.c.own }),
 		model.Yes("split", "It is written in groups.", func(v *view) bool { return v.c.split }),
-		of("year", "It could be a year, 1900 to 2099, or begins or ends with one: 2026-7714.", []string{"", "yes", "part"}, func(v *view) int {
-			return bit(year(v.c)) + 2*bit(withYear(v.c))
-		}),
-		model.Yes("counting", "It counts up or down.", func(v *view) bool { return v.c.form != formChain && counting(v.c) }),
-		model.Yes("round", "It ends in three zeros.", func(v *view) bool { return v.c.form == formDigits && string(v.c.text[v.c.n-3:v.c.n]) == "000" }),
-		of("mix", "How its letters and digits lie.", []string{"", "word-digits", "digits-unit", "lower", "jumble", "hyphens", "plain"}, mix),
-		model.Yes("numbered", "It is the number of something: contract no. 482913.", func(v *view) bool { return v.numbered(v.ln, v.c.first) }),
-		of("owned", "A noun of its sentence says whose it is: Device 482913.", owners, func(v *view) int { return v.owner(v.c) }),
-		model.Yes("compared", "It is a piece of a program: code == 482913.", func(v *view) bool { return (vetoer{v.page}).compared(v.ln, v.c) }),
-		model.Yes("sender", "Nothing but a sender stands before it on its line: Acme: 482913.", func(v *view) bool { return v.c.first > v.ln.First && v.page.sender(v.ln, v.c.first) }),
+		of("year", "It could be a year, 1900 to 2099, or begins or ends with one: 2026-7714.", []string{"", "yes", "part"}, func(v *view) int { return years(v.c) }),
+		model.Yes("counting", "It counts up or down.", func(v *view) bool { return counting(v.c) }),
+		model.Yes("round", "It ends in three zeros.", func(v *view) bool { return v.c.form == formDigits && bytes.HasSuffix(v.c.text[:v.c.n], []byte("000")) }),
+		model.Yes("compared", "It is a piece of a program: code == 482913.", (*view).compared),
 		model.Yes("place", "Its line is a street address.", func(v *view) bool { return v.ln.Place }),
-		model.Yes("thing", "It is the code of a thing that has a small number itself: Locker 14, code 4829.", func(v *view) bool { return (vetoer{v.page}).numberedThing(v.c) }),
+		model.Yes("thing", "It is the code of a thing that has a small number itself: Locker 14, code 4829.", func(v *view) bool { return v.numberedThing(v.c) }),
+		of("owned", "A noun of its sentence says whose it is: Device 482913.", owners, (*view).owner),
 		ofSign("left1", "What stands directly before it.", func(v *view) sign { return v.left[0] }),
 		ofSign("left2", "What stands second before it.", func(v *view) sign { return v.left[1] }),
 		ofSign("right1", "What stands directly behind it.", func(v *view) sign { return v.right }),
-		of("before", "The word for code before it: its strength, words between, a colon or is, the end of a sentence.", tieValues(",0", ",1", ",2-3", ",4-6", ",7-12", ",far"), func(v *view) int {
-			return tieValue(&v.before.tie, 6, model.Step(v.before.dist, 0, 1, 3, 6, 12))
-		}),
-		of("after", "The word for code behind it, likewise.", tieValues(",0", ",1-2", ",3-5", ",6-9", ",far"), func(v *view) int {
-			return tieValue(&v.after.tie, 5, model.Step(v.after.dist, 0, 2, 5, 9))
-		}),
-		of("above", "The word for code on a line above it: strength, lines between, colon, heading.", aboveValues(), func(v *view) int { return aboveValue(v) }),
+		tied("before", "The word for code before it: its strength, words between, a colon or is, the end of a sentence.", func(v *view) *tie { return &v.before.tie },
+			[]string{"0", "1", "2-3", "4-6", "7-12", "far"}, []int{0, 1, 3, 6, 12}, of("", "", []string{"", "crossed"}, func(v *view) int { return bit(v.before.crossed) })),
+		tied("after", "The word for code behind it, likewise.", func(v *view) *tie { return &v.after.tie },
+			[]string{"0", "1-2", "3-5", "6-9", "far"}, []int{0, 2, 5, 9}, of("", "", []string{"", "crossed"}, func(v *view) int { return bit(v.after.crossed) })),
+		tied("above", "The word for code on a line above it: strength, lines between, a colon, a heading; or of several, or of another number between.", func(v *view) *tie { return &v.above },
+			[]string{"1", "2", "3", "far"}, []int{1, 2, 3}, of("", "", []string{"", "heading"}, func(v *view) int { return bit(v.above.heading) }), of("", "", []string{"", "own"}, func(v *view) int { return bit(v.c.own) })),
 		of("entered", "How many words before or behind it somebody is told to enter something.", []string{"", "0", "1", "2-4", "far"}, func(v *view) int {
 			n := v.before.enter
 			if n == 0 || v.after.enter > 0 && v.after.enter < n {
@@ -62,15 +57,14 @@ var base = func() []feature {
 			}
 			return 1 + model.Step(n-1, 0, 1, 4)
 		}),
-		model.Yes("means", "It is what confirms: verify it with 482913.", (*view).means),
 		of("company", "How many words its sentence has besides it.", []string{"", "0", "1-2", "3-5", "6-9", "more"}, func(v *view) int { return 1 + model.Step(v.company(v.c), 0, 2, 5, 9) }),
 		model.Yes("before-joined", "A colon or is stands directly before it.", func(v *view) bool { return v.before.joined }),
 		of("row", "Which line of the page it stands on.", []string{"", "1", "2", "3-4", "5-8", "far"}, func(v *view) int { return 1 + model.Step(int(v.c.line), 0, 1, 3, 7) }),
 		model.Count("order", "Which candidate of its page it is.", 4, func(v *view) int { return v.order }),
 		ofSign("wordleft2", "The next telling word before it.", func(v *view) sign { return v.before.words[1] }),
 		ofSign("wordright2", "The next telling word behind it.", func(v *view) sign { return v.after.words[1] }),
-		of("before-class", "Which word for code stands before it.", labelNames, func(v *view) int { return min(int(v.before.class), 6) }),
-		of("after-class", "Which word for code stands behind it.", labelNames, func(v *view) int { return min(int(v.after.class), 6) }),
+		of("before-class", "Which word for code stands before it.", []string{"", "code", "password", "passcode", "otp", "approval", "other"}, func(v *view) int { return min(int(v.before.class), 6) }),
+		of("after-class", "Which word for code stands behind it.", []string{"", "code", "password", "passcode", "otp", "approval", "other"}, func(v *view) int { return min(int(v.after.class), 6) }),
 		model.Yes("before-is", "Between it and the word for code before it stands is.", func(v *view) bool { return v.before.strength > 0 && v.before.is }),
 		model.Yes("after-other", "Something else is announced between it and the word for code behind it.", func(v *view) bool { return v.after.other }),
 		model.Count("program", "How many signs its line has that programs have and letters have not.", 2, func(v *view) int { return v.program(v.ln) }),
@@ -96,10 +90,6 @@ var base = func() []feature {
 		model.Count("m-meeting", "How often of meetings.", 2, func(v *view) int { return v.ctx.words[text.ClassMeeting] }),
 		model.Count("m-papers", "How often of certificates.", 2, func(v *view) int { return v.ctx.words[text.ClassPaper] }),
 		model.Count("m-money", "How often of amounts.", 2, func(v *view) int { return v.ctx.words[text.ClassMoney] }),
-		of("near", "The strongest word for code beside it.", append([]string{""}, strengths...), func(v *view) int { return 1 + v.near() }),
-		of("nearform", "Digits or not, and the strongest word for code beside it.", []string{"", "digits", "digits-weak", "digits-medium", "digits-strong", "other", "other-weak", "other-medium", "other-strong"}, func(v *view) int {
-			return 1 + v.near() + 4*bit(v.c.form != formDigits)
-		}),
 	}
 }()
 
@@ -112,6 +102,7 @@ var bags = []model.Bag[view]{
 	bagOf("down", "Stands on the line below.", func(v *view) bag { return v.bagOf(v.lineOf(v.c.last, v.c.line) + 1) }),
 	bagOf("mail", "Stands in the mail.", func(v *view) bag { return v.ctx.seen }),
 	bagOf("subject", "Stands in the subject.", func(v *view) bag { return v.ctx.subjectSeen }),
+	{Name: "look", Says: "It looks so itself.", Values: looks, Of: func(v *view) uint64 { return look(v.c) }},
 	{Name: "asks", Says: "Its line, or the one above, asks for it or speaks of it.", Values: concept.Names, Of: func(v *view) uint64 { return uint64(v.topic) }},
 	{Name: "topic", Says: "The subject does.", Values: concept.Names, Of: func(v *view) uint64 { return uint64(v.ctx.topic) }},
 }
@@ -119,30 +110,13 @@ var bags = []model.Bag[view]{
 // crosses are pairs of features that say more together: what a candidate is made of, how long its sentence is,
 // whether it is to be entered and how plainly the mail speaks of a code with everything, and those that follow.
 var crosses = append(broad("kind", "company", "entered", "m-strength"), [][2]string{
-	{"near", "m-subject"},
-	{"near", "m-entering"},
-	{"near", "m-others"},
-	{"near", "m-parcel"},
-	{"near", "m-promo"},
-	{"near", "m-booking"},
-	{"near", "m-meeting"},
-	{"near", "m-papers"},
-	{"near", "counting"},
-	{"near", "right1"},
-	{"near", "before-joined"},
-	{"near", "thing"},
-	{"near", "m-stale"},
-	{"near", "m-example"},
-	{"near", "wordright2"},
 	{"own", "m-subject"},
 	{"own", "row"},
 	{"m-approvals", "m-goods"},
 	{"m-terminal", "m-money"},
 	{"m-stale", "before-joined"},
 	{"m-verify", "m-goods"},
-	{"near", "program"},
-	{"near", "s-other"},
-	{"near", "s-verify"},
+	{"kind", "look"},
 	{"kind", "asks"},
 	{"kind", "topic"},
 	{"company", "asks"},

@@ -11,16 +11,14 @@ func TestFeatures(t *testing.T) {
 	said := map[string]bool{}
 	for _, c := range []struct{ want, subject, text string }{
 		{"bias=yes", "", "code 482913"},
-		{"form=digits6", "", "code 482913"},
-		{"form=mixed6", "", "code K7Q2MX"},
-		{"mix=jumble", "", "code K7Q2MX"},
+		{"form=digits,6", "", "code 482913"},
+		{"form=mixed,6", "", "code K7Q2MX"},
+		{"look=jumble", "", "code K7Q2MX"},
 		{"own=yes", "", "code\n482913"},
 		{"split=yes", "", "code 482 913"},
-		{"numbered=yes", "", "code, contract no. 482913"},
 		{"owned=capital", "", "A code. Device 482913"},
 		{"compared=yes", "", "code == 482913"},
 		{"compared=yes", "", "const code = 482913;"},
-		{"sender=yes", "", "Acme: 482913. This code expires"},
 		{"thing=yes", "", "Locker 14, code 482913"},
 		{"left1=colon", "", "code: 482913"},
 		{"left2=code-weak", "", "code: 482913"},
@@ -29,10 +27,8 @@ func TestFeatures(t *testing.T) {
 		{"before-joined=yes", "", "Verification code: 482913"},
 		{"before-class=otp", "", "Verification code: 482913"},
 		{"after=weak,1-2,joined", "", "482913 is code"},
-		{"above=strong,1,colon,heading,own", "", "Verification code:\n482913"},
+		{"above=strong,1,joined,heading,own", "", "Verification code:\n482913"},
 		{"entered=0", "", "482913 eingeben, der Code"},
-		{"means=yes", "", "Your code: verify it with 482913."},
-		{"means=yes", "", "The code to verify it with:\n482913"},
 		{"company=1-2", "", "Here is the code you asked for. It is 482913."},
 		{"kind=digits6", "", "code 482913"},
 		{"kind=mixed", "", "code K7Q2MX"},
@@ -46,8 +42,6 @@ func TestFeatures(t *testing.T) {
 		{"subject=verify", "Your login", "code 482913"},
 		{"topic=signin", "Sign in to Larch", "code 482913"},
 		{"asks=order", "", "Your order\n482913 is the code"},
-		{"near=strong", "", "Verification code: 482913"},
-		{"nearform=other-strong", "", "Verification code: K7Q2MX"},
 		{"m-strength=3", "", "Verification code: 482913"},
 		{"m-subject=1", "Your code", "482913"},
 		{"m-expiry=yes", "", "code 482913, valid for 5 minutes"},
@@ -97,7 +91,6 @@ func explained(in Input) (all []known, names []string) {
 	names = codes.Names()
 	s := new(search)
 	s.read(in, false)
-	s.split()
 	s.each(func(v *view) {
 		k := known{code: v.c.code()}
 		codes.Places(v, func(place int) { k.names = append(k.names, names[place]) })

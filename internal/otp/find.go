@@ -26,7 +26,6 @@ const plausible = -1.5
 // search is the working memory of one Find, which owns it until it goes back to searches.
 type search struct {
 	pages      [4]page
-	n          int
 	ctx        context
 	candidates []candidate // of all pages
 	scores     []float64   // of each candidate
@@ -36,7 +35,6 @@ type search struct {
 	line       int32 // whose concepts are said
 	said       concept.Set
 	same       bool // text and HTML say the same: neither supports the other
-	forward    bool // an older mail was passed on
 }
 
 // kept is a code with all places where it stands.
@@ -73,7 +71,7 @@ func Find(in Input) Result {
 func (s *search) find(res *Result, in Input, visible bool) {
 	s.candidates, s.scores, s.kept = s.candidates[:0], s.scores[:0], s.kept[:0]
 	s.read(in, visible)
-	if s.split(); s.bound(res) {
+	if s.bound(res) {
 		return
 	}
 	if again := s.same && visible; again || s.speaks() {
@@ -85,20 +83,19 @@ func (s *search) find(res *Result, in Input, visible bool) {
 // each shows every candidate with what stands around it, page by page.
 func (s *search) each(use func(*view)) {
 	s.ctx = context{}
-	for i := range s.n {
+	for i := range s.pages {
 		p := &s.pages[i]
-		labels{p}.compose(&s.ctx)
+		p.compose(&s.ctx)
 		s.ctx.seen |= p.readSigns()
 		if i == 0 {
-			s.ctx.announce()
-			s.ctx.topic = s.concepts(p.Lower)
+			s.ctx.subject, s.ctx.subjectSeen, s.ctx.topic = s.ctx.strength, s.ctx.seen, s.concepts(p.Lower)
 		}
 	}
 	var v view
-	for i := range s.n {
+	for i := range s.pages {
 		p, n := &s.pages[i], len(s.candidates)
 		s.line = -1
-		s.candidates = collector{p}.collect(s.candidates, n+maxRated)
+		s.candidates = p.collect(s.candidates, n+maxRated)
 		found := s.candidates[n:]
 		for k := range found {
 			v.fill(p, &found[k], &s.ctx)
@@ -177,48 +174,41 @@ func (s *search) merge(first, last int) {
 // sameWords tells whether two texts differ in nothing but white space.
 func sameWords(a, b string) bool {
 	const step = 32 // most of two such texts is the same with its white space
-	i, k := 0, 0
-	for ; ; i, k = i+1, k+1 {
-		for i+step <= len(a) && k+step <= len(b) && a[i:i+step] == b[k:k+step] {
-			i, k = i+step, k+step
-		}
-		for i < len(a) && a[i] <= ' ' {
-			i++
-		}
-		for k < len(b) && b[k] <= ' ' {
-			k++
-		}
-		if i == len(a) || k == len(b) {
-			return i == len(a) && k == len(b)
-		}
-		if a[i] != b[k] {
+	for a != "" && b != "" {
+		n := 1
+		switch {
+		case len(a) > step && len(b) > step && a[:step] == b[:step]:
+			n = step
+		case a[0] <= ' ':
+			a = a[1:]
+			continue
+		case b[0] <= ' ':
+			b = b[1:]
+			continue
+		case a[0] != b[0]:
 			return false
 		}
+		a, b = a[n:], b[n:]
 	}
+	return strings.TrimSpace(a) == strings.TrimSpace(b)
 }
 
+// read takes the texts of a mail as pages, and these apart.
 func (s *search) read(in Input, visible bool) {
-	s.n = 0
-	forward, reply := text.Prefix(in.Subject)
-	s.forward = forward
-	s.page(SourceSubject, in.Subject)
-	s.pages[0].reply = reply
-	s.page(SourceText, in.Text)
-	if visible {
-		s.page(SourceHTML, in.Visible)
+	if !visible {
+		in.Visible = ""
 	}
-	s.page(SourceHTML, in.Preview)
-	s.pages[s.n-1].hidden = true
-}
-
-func (s *search) page(source Source, text string) {
-	s.pages[s.n].read(source, text)
-	s.n++
+	forward := text.Forwarded(in.Subject)
+	s.pages[0].read(SourceSubject, in.Subject, forward)
+	s.pages[1].read(SourceText, in.Text, forward)
+	s.pages[2].read(SourceHTML, in.Visible, forward)
+	s.pages[3].read(SourceHTML, in.Preview, forward)
+	s.pages[3].hidden = true
 }
 
 // bound answers with a domain-bound code.
 func (s *search) bound(res *Result) bool {
-	for i := 1; i < s.n && !s.pages[i].hidden; i++ {
+	for i := 1; i < len(s.pages) && !s.pages[i].hidden; i++ {
 		if code, host, ok := s.pages[i].originLine(); ok {
 			res.Code, res.Origin, res.Source, res.Confidence = code, host, SourceOriginLine, 0.99
 			return true
@@ -227,13 +217,10 @@ func (s *search) bound(res *Result) bool {
 	return false
 }
 
+// inAlt tells whether an image says the code.
 func inAlt(alt []string, code string) bool {
-	for _, a := range alt {
-		var f text.Folded
-		f.Fold(a)
-		if strings.Contains(strings.NewReplacer(" ", "", "-", "").Replace(string(f.Plain)), strings.ReplaceAll(code, "-", "")) {
-			return true
-		}
-	}
-	return false
+	bare := strings.NewReplacer(" ", "", "-", "")
+	return slices.ContainsFunc(alt, func(a string) bool {
+		return strings.Contains(bare.Replace(string(text.Fold(a).Plain)), bare.Replace(code))
+	})
 }

@@ -9,7 +9,7 @@ import (
 // Numbers that are hidden, compared, or belong to a thing.
 
 // numberedThing tells "Locker 14, code 4829": the code of a thing that has a small number itself.
-func (p vetoer) numberedThing(c *candidate) bool {
+func (p *page) numberedThing(c *candidate) bool {
 	ln, labelled := &p.Lines[c.line], false
 	for k := c.first - 1; k > ln.First && k > c.first-9; k-- {
 		t := &p.Tokens[k]
@@ -25,66 +25,41 @@ func (p vetoer) numberedThing(c *candidate) bool {
 	return false
 }
 
-// masked tells the visible end of a hidden number: "****1234", ".... 7461", "xxxx1234".
-func (p vetoer) masked(ln *text.Line, c *candidate) bool {
-	marks := 0
-	for k := c.first - 1; k >= ln.First && p.Tokens[k].Kind == text.KindPunct; k-- {
-		b := p.Lower[p.Tokens[k].Start]
-		if b == '-' || b == ')' || b == '(' {
-			continue // "***-***-4213"
-		}
-		if b != '*' && b != '.' && b != '#' && b != 'x' {
-			break
-		}
-		if b == '*' && k+1 == c.first && p.Tokens[c.first].Gap {
-			continue // "** ABC123 **" is emphasis
-		}
-		marks++
+// around gives what stands before and behind a candidate on its line, 64 bytes at most.
+func (p *page) around(ln *text.Line, c *candidate) (before, behind []byte) {
+	start, end := p.Tokens[c.first].Start, p.Tokens[c.last].End
+	return p.Lower[max(ln.Start, start-64):start], p.Lower[end:max(end, min(ln.End, end+64))]
+}
+
+// masked tells the visible end of a hidden number: "****1234", ".... 7461", "***-***-4213", but not
+// "code ........ 7719", and no emphasis: "**482913**".
+func (p *page) masked(ln *text.Line, c *candidate) bool {
+	before, behind := p.around(ln, c)
+	hidden := before[len(bytes.TrimRight(before, "*.#-() ")):]
+	dots, stars := bytes.Count(hidden, []byte(".")), bytes.Count(hidden, []byte("*"))+bytes.Count(hidden, []byte("#"))
+	more := len(behind) - len(bytes.TrimLeft(behind, "* "))
+	more = bytes.Count(behind[:more], []byte("*"))
+	switch {
+	case dots > 4, stars > 0 && stars == more:
+		return false
+	case dots+stars >= 2 && (c.n <= 5 || !p.Tokens[c.first].Gap):
+		return true
 	}
-	if marks > 4 && p.Lower[p.Tokens[c.first-1].Start] == '.' {
-		return false // "Code ........ 7719"
-	}
-	if marks >= 2 && (c.n <= 5 || !p.Tokens[c.first].Gap) {
-		return !p.emphasized(ln, c, marks)
-	}
-	if k := c.last + 1; k < ln.Last && !p.Tokens[k].Gap && p.Tokens[k].Kind == text.KindPunct && p.Lower[p.Tokens[k].Start] == '*' {
-		return k+1 < ln.Last && !p.Tokens[k+1].Gap && !p.emphasized(ln, c, marks)
+	return more >= 2
+}
+
+// compared tells a piece of a program: code == 482913, code = 482913; code="482913", {"code": "482913"}.
+func (v *view) compared() bool {
+	before, behind := v.around(v.ln, v.c)
+	name := bytes.TrimRight(before, ` "`)
+	quoted := bytes.HasSuffix(before, []byte(`"`))
+	switch {
+	case bytes.HasSuffix(name, []byte(":")):
+		return quoted && bytes.IndexByte(name, '{') >= 0
+	case bytes.HasSuffix(name, []byte("=")):
+		return quoted || bytes.HasPrefix(behind, []byte(";")) || bytes.HasSuffix(name, []byte("==")) || bytes.HasSuffix(name, []byte("!="))
 	}
 	return false
-}
-
-// emphasized tells "**482913**": as many asterisks behind as before.
-func (p vetoer) emphasized(ln *text.Line, c *candidate, marks int) bool {
-	behind := 0
-	for k := c.last + 1; k < ln.Last && p.Tokens[k].Kind == text.KindPunct && p.Lower[p.Tokens[k].Start] == '*'; k++ {
-		behind++
-	}
-	return behind > 0 && behind == marks
-}
-
-// compared tells "code == 482913": a piece of a program.
-func (p vetoer) compared(ln *text.Line, c *candidate) bool {
-	k, end := c.first-2, c.last+1
-	if k >= ln.First && end < ln.Last && p.Lower[p.Tokens[k+1].Start] == '=' && p.Lower[p.Tokens[end].Start] == ';' {
-		return true // code = 482913;
-	}
-	if k >= ln.First && p.Lower[p.Tokens[k+1].Start] == '"' {
-		if p.Lower[p.Tokens[k].Start] == ':' && bytes.IndexByte(p.Lower[max(ln.Start, p.Tokens[k].Start-64):p.Tokens[k].Start], '{') >= 0 {
-			return true // {"code": "482913"}
-		}
-		k--
-	}
-	if k < ln.First {
-		return false
-	}
-	if k+1 < c.first-1 && p.Lower[p.Tokens[k+1].Start] == '=' && p.tight(k+1, c.first) {
-		return true // code="482913"
-	}
-	if p.Tokens[k+1].Gap || p.Tokens[k].Kind != text.KindPunct || p.Lower[p.Tokens[k+1].Start] != '=' {
-		return false
-	}
-	b := p.Lower[p.Tokens[k].Start]
-	return b == '=' || b == '!'
 }
 
 // tight tells whether no blank stands before any of the tokens first to last.

@@ -1,6 +1,11 @@
 package otp
 
-import "inboxd/internal/otp/text"
+import (
+	"bytes"
+	"unicode/utf8"
+
+	"inboxd/internal/otp/text"
+)
 
 // sign is what a token is to a candidate beside it: what its word means, or what it looks like.
 type sign uint8
@@ -39,9 +44,7 @@ const (
 )
 
 var signNames = func() (names [signs]string) {
-	for name, class := range text.ClassNames() {
-		names[class] = name
-	}
+	copy(names[:], text.ClassNames)
 	copy(names[signWeak:], []string{"code-weak", "code-medium", "code-strong", "codes", "lower", "capital", "upper", "short", "foreign",
 		"few-digits", "number", "mixed", "figure", "ref", "colon", "period", "comma", "dash", "open", "close", "quote", "currency", "percent", "hash", "slash", "star", "punct"})
 	names[signEdge] = "edge"
@@ -97,16 +100,13 @@ func (p *page) signOf(ln *text.Line, k int32) sign {
 	return p.unknown(k)
 }
 
+// unknown tells what a word looks like that nobody knows.
 func (p *page) unknown(k int32) sign {
-	t := &p.Tokens[k]
-	switch b := p.Lower[t.Start]; {
-	case b >= 0x80:
+	switch b := p.Raw(k); {
+	case p.Lower[p.Tokens[k].Start] >= 0x80:
 		return signForeign
-	case t.End-t.Start <= 3 && !p.upper2(k):
+	case len(b) <= 3 && !(len(b) == 2 && capital(b[0]) && capital(b[1])): // "PR" and "MR"
 		return signShort
-	}
-	b := p.Plain[t.Start:t.End]
-	switch {
 	case capital(b[0]) && capital(b[len(b)-1]):
 		return signUpper
 	case capital(b[0]):
@@ -136,36 +136,28 @@ func (p *page) program(ln *text.Line) (n int) {
 	return n
 }
 
-func (p *page) punctuation(ln *text.Line, k int32) sign {
-	t := &p.Tokens[k]
-	switch p.Lower[t.Start] {
-	case ':', '=':
-		return signColon
-	case '.', '!', '?':
-		if p.pause(t, k, ln) >= sentence {
-			return signPeriod
+// punctuations are what signs of punctuation are.
+var punctuations = func() (table [utf8.RuneSelf]sign) {
+	for s, all := range map[sign]string{signColon: ":=", signPeriod: ".!?", signComma: ",;", signDash: "-", signOpen: "([{<", signClose: ")]}>", signQuote: "\"'`",
+		signMoney: "$", signPercent: "%", signHash: "#", signSlash: `/\|`, signStar: "*_~", signPunct: "@^&+"} {
+		for _, c := range all {
+			table[c] = s
 		}
-		return signPunct
-	case ',', ';':
-		return signComma
-	case '-':
-		return signDash
-	case '(', '[', '{', '<':
-		return signOpen
-	case ')', ']', '}', '>':
-		return signClose
-	case '"', '\'', '`':
-		return signQuote
-	case '$':
-		return signMoney
-	case '%':
-		return signPercent
-	case '#':
-		return signHash
-	case '/', '\\', '|':
-		return signSlash
-	case '*', '_', '~':
-		return signStar
 	}
-	return signPunct
+	return table
+}()
+
+func (p *page) punctuation(ln *text.Line, k int32) sign {
+	s := punctuations[p.Lower[p.Tokens[k].Start]]
+	if s == signPeriod && !p.period(ln, k) {
+		return signPunct
+	}
+	return s
+}
+
+// branded tells "Auth0" and "Web3": a name of small letters that ends in a digit or two.
+func (p *page) branded(k int32) bool {
+	b := p.Raw(k)
+	name := bytes.TrimRight(b, "0123456789")
+	return len(name) >= 3 && text.Between(len(b)-len(name), 1, 2) && lower(name[1:])
 }

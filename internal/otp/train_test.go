@@ -29,13 +29,13 @@ func example(family, want string, weight float64, in Input) *train.Example {
 	s := new(search)
 	s.same = sameWords(in.Text, in.Visible)
 	s.read(in, !s.same)
-	if s.split(); !s.speaks() {
+	if !s.speaks() {
 		return e
 	}
 	s.each(func(v *view) {
 		var known []int
 		codes.Places(v, func(place int) { known = append(known, place) })
-		e.Answers, e.Places, e.Parts = append(e.Answers, v.c.code()), append(e.Places, known), append(e.Parts, slices.IndexFunc(s.pages[:s.n], func(p page) bool { return p.source == v.source && p.hidden == v.hidden }))
+		e.Answers, e.Places, e.Parts = append(e.Answers, v.c.code()), append(e.Places, known), append(e.Parts, slices.IndexFunc(s.pages[:], func(p page) bool { return p.source == v.source && p.hidden == v.hidden }))
 	})
 	return e
 }

@@ -1,7 +1,7 @@
 package otp
 
 import (
-	"strings"
+	"bytes"
 
 	"inboxd/internal/otp/model"
 	"inboxd/internal/otp/text"
@@ -31,103 +31,56 @@ func bit(b bool) int {
 	return 0
 }
 
-var strengths = []string{"none", "weak", "medium", "strong"}
-
-// joined gives each word of the first list with each of the others behind it.
-func joined(first []string, others ...[]string) []string {
-	for _, list := range others {
-		var longer []string
-		for _, word := range first {
-			for _, end := range list {
-				longer = append(longer, word+end)
-			}
-		}
-		first = longer
-	}
-	return first
+// tied is a feature of the word for code that stands on some side: its strength, how far away it is, and two more things.
+func tied(name, says string, which func(*view) *tie, dists []string, steps []int, more ...feature) feature {
+	return model.Grid(name, says, append([]feature{
+		of("", "", []string{"none", "weak", "medium", "strong", "plural", "taken"}, func(v *view) int { return int(which(v).strength) }),
+		of("", "", dists, func(v *view) int { return model.Step(which(v).dist, steps...) }),
+		of("", "", []string{"", "joined"}, func(v *view) int { return bit(which(v).joined) }),
+	}, more...)...)
 }
 
-func tieValues(dists ...string) []string {
-	return append([]string{"", "none"}, joined(strengths[1:], dists, []string{"", ",joined"}, []string{"", ",crossed"})...)
+// years tells 1900 to 2099, and 2026-7714: the number of a document.
+func years(c *candidate) int {
+	is := func(b []byte) bool { return string(b[:2]) == "19" || string(b[:2]) == "20" }
+	switch b := c.text[:c.n]; {
+	case c.form != formDigits:
+	case c.n == 4 && !c.split:
+		return bit(is(b))
+	case c.n > 6 && c.split:
+		return 2 * bit(is(b) || is(b[c.n-4:]))
+	}
+	return 0
 }
 
-func tieValue(t *tie, dists int, dist int) int {
-	if t.strength == 0 {
-		return 1
+// counting tells 123456 and 4321, which people write when they mean any code.
+func counting(c *candidate) bool {
+	up, down := true, true
+	for i := 1; i < int(c.n); i++ {
+		up = up && c.text[i] == c.text[i-1]+1
+		down = down && c.text[i]+1 == c.text[i-1]
 	}
-	return 2 + ((int(t.strength)-1)*dists+dist)*4 + 2*bit(t.joined) + bit(t.crossed)
+	return up || down
 }
 
-// near is the strength of the labels that are beside the candidate
-func (v *view) near() int {
-	s := uint8(0)
-	if v.before.dist < 7 && !v.before.crossed {
-		s = v.before.strength
+// looks are what is seen of a code itself.
+var looks = []string{"lower", "vowel", "hyphen", "jumble", "digits-first", "many-letters"}
+
+func look(c *candidate) (set uint64) {
+	digits, changes, b := 0, 0, c.text[:c.n]
+	for i := range b {
+		digits += bit(text.IsDigit(b[i]))
+		changes += bit(i > 0 && text.IsDigit(b[i]) != text.IsDigit(b[i-1]))
 	}
-	if v.after.dist < 7 && !v.after.crossed {
-		s = max(s, v.after.strength)
+	for i, seen := range []bool{
+		bytes.ContainsAny(b, "abcdefghijklmnopqrstuvwxyz"),
+		bytes.ContainsAny(b, "AEIOUaeiou"),
+		bytes.IndexByte(b, '-') >= 0,
+		changes > 2,
+		text.IsDigit(b[0]),
+		len(b)-digits > 3,
+	} {
+		set |= uint64(bit(seen)) << i
 	}
-	if v.c.own && v.above.dist < 3 {
-		s = max(s, v.above.strength)
-	}
-	return int(s)
+	return set
 }
-
-var formNames = append([]string{""}, joined([]string{"digits", "mixed", "letters", "chain"}, []string{"4", "5", "6", "7", "8", "9", "more"})...)
-
-func mix(v *view) int {
-	c := v.c
-	if c.form != formMixed {
-		return 0
-	}
-	letters, digits, changes, hyphens, lower, spoken := 0, 0, 0, 0, false, false
-	for i := 0; i < int(c.n); i++ {
-		b := c.text[i]
-		switch {
-		case text.IsDigit(b):
-			digits++
-		case b == '-':
-			hyphens++
-		default:
-			letters++
-			lower = lower || b >= 'a'
-			spoken = spoken || strings.IndexByte("AEIOUaeiou", b) >= 0
-		}
-		if i > 0 && text.IsDigit(b) != text.IsDigit(c.text[i-1]) {
-			changes++
-		}
-	}
-	switch {
-	case changes == 1 && text.IsDigit(c.text[0]) && letters <= 3 && lower:
-		return 2
-	case changes == 1 && letters > 2 && spoken && !text.IsDigit(c.text[0]):
-		return 1
-	case lower:
-		return 3
-	case hyphens > 0:
-		return 5
-	case changes > 2:
-		return 4
-	}
-	return 6
-}
-
-func aboveValues() []string {
-	values := append([]string{"", "none"}, joined(strengths[1:], []string{",1", ",2", ",3", ",far"}, []string{"", ",colon"}, []string{"", ",heading"}, []string{"", ",own"})...)
-	return append(values, "plural", "taken", "taken,own")
-}
-
-func aboveValue(v *view) int {
-	t := &v.above
-	switch {
-	case t.strength == 0:
-		return 1
-	case t.plural:
-		return 98
-	case t.taken:
-		return 99 + bit(v.c.own)
-	}
-	return 2 + ((int(t.strength)-1)*4+model.Step(t.dist, 1, 2, 3))*8 + 4*bit(t.joined) + 2*bit(t.heading) + bit(v.c.own)
-}
-
-var labelNames = []string{"", "code", "password", "passcode", "otp", "approval", "other"}

@@ -17,14 +17,12 @@ const (
 // tie is a label that a view met, and how far away. The zero tie is none.
 type tie struct {
 	strength uint8
-	dist     int  // words, or lines
-	joined   bool // a colon or "is" stands between
-	crossed  bool // the end of a sentence lies between
-	taken    bool // another number lies between
-	other    bool // something else is announced between
-	is       bool // between them stands such a word
-	heading  bool // the line is what its label is about
-	plural   bool
+	dist     int        // words, or lines
+	joined   bool       // a colon or "is" stands between
+	crossed  bool       // the end of a sentence lies between
+	other    bool       // something else is announced between
+	is       bool       // between them stands such a word
+	heading  bool       // the line is what its label is about
 	class    text.Class // of the label's word
 }
 
@@ -126,15 +124,23 @@ func (t *side) note(s sign, step int32, dist int) {
 	}
 }
 
-// lookUp finds the next line above with a label.
+// lookUp finds the next line above with a label, and whether that speaks of one code, which is not another one.
 func (v *view) lookUp() {
+	numbers := bag(0)
 	for d := int32(1); d <= viewAbove && v.c.line >= d; d++ {
-		up, t := &v.Lines[v.c.line-d], &v.above
-		t.taken = t.taken || v.bagOf(v.c.line-d)&(1<<signNumber|1<<signMixed) != 0
-		if up.Strength > 0 {
-			t.strength, t.dist, t.joined, t.plural, t.heading = up.Strength, int(d), up.Colon, v.plural(up.Label), up.Heading
-			return
+		up := &v.Lines[v.c.line-d]
+		numbers |= v.bagOf(v.c.line-d) & (1<<signNumber | 1<<signMixed)
+		switch {
+		case up.Strength == 0:
+			continue
+		case v.plural(up.Label):
+			v.above.strength = plural
+		case numbers != 0:
+			v.above.strength = taken
+		default:
+			v.above = tie{strength: up.Strength, dist: int(d), joined: up.Colon, heading: up.Heading}
 		}
+		return
 	}
 }
 
@@ -147,7 +153,4 @@ func (p *page) wraps(li int32) bool {
 	return ln.End-ln.Start >= fullLine
 }
 
-const (
-	sentence = 4  // the end of a sentence, in words
-	fullLine = 24 // bytes; a shorter line was not broken by its length
-)
+const fullLine = 24 // bytes; a shorter line was not broken by its length

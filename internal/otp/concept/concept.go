@@ -142,17 +142,15 @@ const (
 // in gives what the words of a spelled text stand for. Of two patterns at one place the longer counts.
 func in(b []byte, inside int) (all Set) {
 	before := byte(' ')
-	for i := 0; i < len(b); {
-		c := b[i]
-		starts := !letter(before) || c >= 0xC0 && inside == inText
-		if before = c; letter(c) && utf8.RuneStart(c) && (starts || inside == inURL || known.MayBeLong(b, i)) {
-			if f := known.At(b, i, text.Words); f.Means != 0 && (starts || f.End-i >= inside) {
-				all |= Set(f.Means)
-				i, before = f.End, b[f.End-1]
-				continue
-			}
+	for i := 0; i < len(b); i++ {
+		starts := !letter(before) || b[i] >= 0xC0 && inside == inText
+		if before = b[i]; !letter(before) || !utf8.RuneStart(before) {
+			continue
 		}
-		i++
+		if f := known.At(b, i, text.Words); f.Means != 0 && (starts || f.End-i >= inside) {
+			all |= Set(f.Means)
+			i, before = f.End-1, b[f.End-1]
+		}
 	}
 	return all
 }

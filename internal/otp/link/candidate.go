@@ -1,6 +1,7 @@
 package link
 
 import (
+	"slices"
 	"strings"
 	"sync"
 
@@ -50,16 +51,31 @@ type about struct {
 	html    bool
 }
 
+// telling is what decides whose words count.
+const telling = concept.Asks | concept.Others
+
 // voice is what is said of a link: by itself, else before it, else above it.
 func (v *view) voice() concept.Set {
-	const telling = concept.Asks | concept.Others
-	switch {
-	case v.said.Has(telling):
+	switch v.speaker() {
+	case 1:
 		return v.said
-	case v.same.Has(telling):
+	case 2:
 		return v.said | v.same
 	}
 	return v.said | v.same | v.above
+}
+
+// speaker tells where that is said.
+func (v *view) speaker() int {
+	return 1 + slices.IndexFunc([]concept.Set{v.said, v.same, v.above}, func(s concept.Set) bool { return s.Has(telling) })
+}
+
+// rivals tells how many other links ask for something.
+func (v *view) rivals() int {
+	if v.asked {
+		return v.mail.asking - 1
+	}
+	return v.mail.asking
 }
 
 // collector gathers the links of a mail. Whoever took it from collectors owns it until it goes back; nothing
@@ -113,74 +129,71 @@ func sameLink(a, b string) bool {
 	return trim(a) == trim(b)
 }
 
+// scan goes through a text from one link to the next.
+type scan struct {
+	text       string
+	from, lost int
+}
+
+// next looks for a link, or what it says, behind the one before, and gives what stands between them and behind it.
+func (s *scan) next(what string) (before, behind string, found bool) {
+	if s.lost > maxLost || what == "" {
+		return "", "", false
+	}
+	n := strings.Index(s.text[s.from:], what)
+	if n < 0 {
+		s.lost++
+		return "", "", false
+	}
+	before = s.text[s.from:][max(0, n-maxAround):n]
+	s.from += n + len(what)
+	behind, _, _ = strings.Cut(s.text[s.from:min(len(s.text), s.from+maxBehind)], "://")
+	return before, behind, true
+}
+
 // anchors reads what links of the HTML say, and what stands around them.
 func (c *collector) anchors(visible string, anchors []Anchor) {
-	from, lost := 0, 0
+	at := scan{text: visible}
 	for _, a := range anchors {
-		if len(a.URL) > maxLink {
-			continue
-		}
 		v := c.at(a.URL)
 		if v.anchors++; !v.may {
 			continue
 		}
-		start := -1
-		if lost < maxLost && a.Text != "" {
-			if start = strings.Index(visible[from:], a.Text); start < 0 {
-				lost++
-			}
-		}
+		before, behind, found := at.next(a.Text)
 		if strings.Contains(a.Text, "://") {
 			v.printed = true
 		} else {
 			v.said |= c.concepts(a.Text)
 			v.long = v.long || strings.Count(a.Text, " ") > 6
 		}
-		if start >= 0 && (!v.said.Has(concept.Others) || v.said.Has(concept.Asks)) {
-			floor := from
-			start += from
-			from = start + len(a.Text)
-			c.around(v, visible, floor, start, from)
+		if found && (!v.said.Has(concept.Others) || v.said.Has(concept.Asks)) {
+			c.around(v, before, behind)
 		}
 	}
 }
 
 // bare reads what stands around links of the plain text.
 func (c *collector) bare(s string, links []string) {
-	s = s[:min(len(s), text.MaxScan)]
-	from, lost := 0, 0
+	at := scan{text: s[:min(len(s), text.MaxScan)]}
 	for _, link := range links {
-		if len(link) > maxLink {
-			continue
-		}
 		v := c.at(link)
-		if v.anchors > 0 || lost > maxLost || !v.may {
+		if v.anchors > 0 || !v.may {
 			continue
 		}
-		i := strings.Index(s[from:], link)
-		if i < 0 {
-			lost++
-			continue
+		if before, behind, found := at.next(link); found {
+			c.around(v, before, behind)
 		}
-		floor := from
-		from += i + len(link)
-		c.around(v, s, floor, from-len(link), from)
 	}
 }
 
-// around reads the words before and behind a link at s[start:end]; before floor stands another one.
-func (c *collector) around(v *view, s string, floor, start, end int) {
-	before, behind := s[max(floor, start-maxAround):start], s[end:min(len(s), end+maxAround)]
-	line := before[strings.LastIndexByte(before, '\n')+1:]
+// around reads the words before and behind a link.
+func (c *collector) around(v *view, before, behind string) {
+	n := strings.LastIndexByte(before, '\n') + 1
+	line := before[n:]
 	v.quoted = strings.HasPrefix(strings.TrimLeft(line, " "), ">")
 	v.located = true
-	above := before[:len(before)-len(line)]
 	v.same |= c.concepts(sentence(line))
-	v.above |= c.concepts(lastLines(above))
-	if i := strings.Index(behind, "://"); i >= 0 {
-		behind = behind[:i]
-	}
-	behind = behind[:min(len(behind), maxBehind)]
+	v.above |= c.concepts(lastLines(before[:n]))
 	v.below |= c.concepts(behind)
 }
 

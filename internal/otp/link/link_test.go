@@ -2,6 +2,7 @@ package link
 
 import (
 	"inboxd/internal/cost"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -48,43 +49,40 @@ func TestFeatures(t *testing.T) {
 		{"rivals", "1", text("Sign in: "+secret+"1\nConfirm: "+secret+"2", secret+"1", secret+"2")},
 		{"alike", "1", text("Sign in: "+secret+"1\nConfirm: "+secret+"2", secret+"1", secret+"2")},
 		{"anchors", "2", Mail{Links: []string{secret}, Anchors: []Anchor{{secret, "Verify"}, {secret, "Verify"}}}},
-		{"voice-signin", "yes", one("", "Zur Anmeldung", secret)},
-		{"voice-confirm", "yes", one("", "E-Mail-Adresse bestätigen", secret)},
-		{"voice-confirm", "yes", one("", "Sähköpostiosoitteen vahvistaminen", secret)},
-		{"voice-confirm", "yes", one("", "メールアドレスを確認する", secret)},
-		{"voice-confirm", "yes", one("", "لتأكيد البريد الإلكتروني", secret)},
-		{"voice-confirm", "", one("", "Unread", secret)},
-		{"voice-notme", "yes", one("", "Anmeldung bestätigen? Das war ich nicht", secret)},
-		{"voice-decline", "yes", text("Confirm. Cancel the sign-in: "+secret, secret)},
-		{"voice-confirm", "", text("Please confirm it. Read on: "+secret, secret)},
-		{"voice-reset", "yes", text("Reset your password:\n\n"+secret, secret)},
-		{"voice-reset", "", text("Reset your password:\nHelp: "+secret, secret)},
+		{"says", "signin", one("", "Zur Anmeldung", secret)},
+		{"says", "confirm", one("", "E-Mail-Adresse bestätigen", secret)},
+		{"says", "confirm", one("", "Sähköpostiosoitteen vahvistaminen", secret)},
+		{"says", "confirm", one("", "メールアドレスを確認する", secret)},
+		{"says", "confirm", one("", "لتأكيد البريد الإلكتروني", secret)},
+		{"says", "!confirm", one("", "Unread", secret)},
+		{"says", "notme", one("", "Anmeldung bestätigen? Das war ich nicht", secret)},
+		{"says", "decline", text("Confirm. Cancel the sign-in: "+secret, secret)},
+		{"says", "!confirm", text("Please confirm it. Read on: "+secret, secret)},
+		{"says", "reset", text("Reset your password:\n\n"+secret, secret)},
+		{"says", "!reset", text("Reset your password:\nHelp: "+secret, secret)},
 		{"speaker", "itself", one("", "Verify", secret)},
 		{"speaker", "before", text("Verify: "+secret, secret)},
 		{"speaker", "above", text("Verify:\n"+secret, secret)},
 		{"unlike", "yes", text("If this wasn't you, reset your password: "+secret, secret)},
-		{"choice", "yes", text("Accept: "+secret+"\nDecline, or do nothing.", secret)},
-		{"beside-unsubscribe", "yes", Mail{Links: []string{secret[:20] + "/u/9f8e7d6c5b4a", secret}, Anchors: []Anchor{{secret[:20] + "/u/9f8e7d6c5b4a", "Unsubscribe"}, {secret, "Verify"}}}},
+		{"behind", "decline", text("Accept: "+secret+"\nDecline, or do nothing.", secret)},
+		{"beside", "unsubscribe", Mail{Links: []string{secret[:20] + "/u/9f8e7d6c5b4a", secret}, Anchors: []Anchor{{secret[:20] + "/u/9f8e7d6c5b4a", "Unsubscribe"}, {secret, "Verify"}}}},
 	} {
 		all := new(collector).collect(&c.mail)
 		if len(all) == 0 {
-			if c.value != "" {
+			if c.value != "" && c.value[0] != '!' {
 				t.Errorf("%s: no link of %+v is looked at", c.feature, c.mail)
 			}
 			continue
 		}
-		known := false
-		for _, f := range features() {
-			if f.Name != c.feature {
-				continue
-			}
-			known = true
-			if got := f.Values[f.Of(&all[len(all)-1])]; got != c.value && !(c.value == "" && got == f.Values[0]) {
-				t.Errorf("%s: %q, want %q, of %+v", c.feature, got, c.value, c.mail)
-			}
-		}
-		if !known {
-			t.Errorf("no feature %q", c.feature)
+		var got []string
+		names := links.Names()
+		links.Places(&all[len(all)-1], func(place int) { got = append(got, names[place]) })
+		value, not := strings.CutPrefix(c.value, "!")
+		known := slices.ContainsFunc(got, func(name string) bool {
+			return name == c.feature+"="+value || value == "" && strings.HasPrefix(name, c.feature+"=")
+		})
+		if known == (not || value == "") {
+			t.Errorf("%s: want %q, of %+v: %q", c.feature, c.value, c.mail, got)
 		}
 	}
 }

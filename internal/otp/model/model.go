@@ -46,6 +46,30 @@ func Count[V any](name, says string, most int, n func(*V) int) Feature[V] {
 	return Feature[V]{name, says, values, func(v *V) int { return min(n(v), most) }}
 }
 
+// Grid is a feature whose values are those of several parts together, or the first value of the first part alone.
+func Grid[V any](name, says string, parts ...Feature[V]) Feature[V] {
+	values := parts[0].Values[1:]
+	for _, part := range parts[1:] {
+		var longer []string
+		for _, value := range values {
+			for _, end := range part.Values {
+				longer = append(longer, strings.TrimSuffix(value+","+end, ","))
+			}
+		}
+		values = longer
+	}
+	return Feature[V]{name, says, append([]string{"", parts[0].Values[0]}, values...), func(v *V) int {
+		at := parts[0].Of(v) - 1
+		if at < 0 {
+			return 1
+		}
+		for _, part := range parts[1:] {
+			at = at*len(part.Values) + part.Of(v)
+		}
+		return at + 2
+	}}
+}
+
 // Step gives the place of the first of the steps that n does not exceed.
 func Step(n int, steps ...int) int {
 	for i, s := range steps {

@@ -1,5 +1,7 @@
 package text
 
+import "strings"
+
 // Class is what a word of the vocabulary means for the search.
 type Class uint8
 
@@ -43,6 +45,10 @@ const (
 
 	Classes = iota // how many there are
 )
+
+// ClassNames are the classes as the table names them, in order.
+var ClassNames = strings.Fields(`none code password passcode otp approval verify confirm once enter is of other promo booking parcel meeting
+	account place money unit long-unit time-unit paper by digits fresh example stale spoilt secret never id number to harmless`)
 
 // Label tells whether a word of class c can announce a code.
 func (c Class) Label() bool { return c >= ClassCode && c <= ClassApproval }

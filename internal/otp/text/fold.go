@@ -17,8 +17,6 @@ type Folded struct {
 	Lower []byte
 	Plain []byte
 
-	digits bool // there is one
-
 	blanks   int
 	newlines int
 }
@@ -27,121 +25,130 @@ const NotASCII = 0x01
 
 func (f *Folded) reset() { *f = Folded{Lower: f.Lower[:0], Plain: f.Plain[:0]} }
 
+// Fold gives s folded.
+func Fold(s string) Folded {
+	var f Folded
+	f.Fold(s)
+	return f
+}
+
 // Fold appends s to f, at most maxScan bytes of it.
 func (f *Folded) Fold(s string) {
-	if len(s) > MaxScan {
-		s = s[:MaxScan]
-	}
+	s = s[:min(len(s), MaxScan)]
 	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= utf8.RuneSelf {
+		switch c := s[i]; {
+		case c >= utf8.RuneSelf:
 			r, size := utf8.DecodeRuneInString(s[i:])
-			i += size
 			f.rune(r)
-			continue
-		}
-		if c > ' ' && c < 0x7F {
+			i += size
+		case c > ' ' && c < 0x7F:
 			i = f.run(s, i)
-			continue
-		}
-		i++
-		switch {
-		case c == '\n':
-			f.newlines++
-		case c == '\t':
-			f.blanks += 3
-		case c == '\r' && (i >= len(s) || s[i] != '\n'):
-			f.newlines++
-		case c == ' ' || c == '\v' || c == '\f':
-			f.blanks++
+		default:
+			f.control(c)
+			i++
 		}
 	}
 }
 
-func (f *Folded) ascii(c byte) {
-	f.gap()
-	low := c
-	if 'A' <= c && c <= 'Z' {
-		low = c | 0x20
+// control notes white space. Of a carriage return and a newline the former is nothing.
+func (f *Folded) control(c byte) {
+	switch c {
+	case '\n':
+		f.newlines++
+	case '\t':
+		f.blanks += 3
+	case ' ', '\v', '\f':
+		f.blanks++
 	}
-	f.Lower = append(f.Lower, low)
-	f.Plain = append(f.Plain, c)
-	f.digits = f.digits || IsDigit(c)
 }
+
+// run folds the visible ASCII characters from s[i] on, with the single blanks and newlines between
+// them, which stay as they are: most mails are little else. It returns the end.
+func (f *Folded) run(s string, i int) int {
+	f.gap()
+	n, end := len(f.Lower), runEnd(s, i)
+	f.Plain = append(f.Plain, s[i:end]...)
+	f.Lower = append(f.Lower, s[i:end]...)
+	for k, c := range f.Lower[n:] {
+		f.Lower[n+k] = spelling[c]
+	}
+	return end
+}
+
+// runEnd gives the place behind the last visible character that only single blanks and newlines
+// part from the one at s[i].
+func runEnd(s string, i int) int {
+	for ; i < len(s); i++ {
+		if c := spelling[s[i]]; c <= ' ' && (c == 0 || i+1 == len(s) || spelling[s[i+1]] <= ' ') {
+			break
+		}
+	}
+	return i
+}
+
+// spelling gives the folded form of visible ASCII characters, blank and newline, and 0 for
+// what needs a closer look.
+var spelling = func() (table [256]byte) {
+	for c := byte(' '); c < 0x7F; c++ {
+		table[c] = c
+		if Between(c, 'A', 'Z') {
+			table[c] = c | 0x20
+		}
+	}
+	table['\n'] = '\n'
+	return table
+}()
 
 // gap writes the white space that was held back until something visible follows it.
 func (f *Folded) gap() {
 	if f.blanks == 0 && f.newlines == 0 {
 		return
 	}
+	white := ""
 	switch {
 	case len(f.Lower) == 0:
-	case f.newlines > 1:
-		f.both('\n')
-		f.both('\n')
-	case f.newlines == 1:
-		f.both('\n')
+	case f.newlines > 0:
+		white = "\n\n"[:min(f.newlines, 2)]
 	case f.blanks >= 3:
-		f.both('\t')
+		white = "\t"
 	default:
-		f.both(' ')
+		white = " "
 	}
+	f.Lower, f.Plain = append(f.Lower, white...), append(f.Plain, white...)
 	f.blanks, f.newlines = 0, 0
 }
 
-func (f *Folded) both(c byte) {
-	f.Lower = append(f.Lower, c)
-	f.Plain = append(f.Plain, c)
-}
-
-// letter writes a Latin letter that lost its accent.
-func (f *Folded) letter(c byte) {
+// write adds a visible character.
+func (f *Folded) write(low, plain byte) {
 	f.gap()
-	f.Lower = append(f.Lower, c)
-	f.Plain = append(f.Plain, NotASCII)
+	f.Lower, f.Plain = append(f.Lower, low), append(f.Plain, plain)
 }
 
 // rune writes a character that is no ASCII as folding.tsv has it.
 func (f *Folded) rune(r rune) {
-	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	switch to := folding.of(r); {
-	case Between(r, 0xFF01, 0xFF5E) && r != 0xFF0C: // full-width ASCII; no blank follows the comma, but it parts numbers
-		f.ascii(byte(r - 0xFEE0))
-	case Between(r, 0x1D400, 0x1D6A3): // bold, italic and other letters of mathematics
-		f.ascii(letters[(r-0x1D400)%52])
-	case Between(r, 0x1D7CE, 0x1D7FF):
-		f.ascii('0' + byte(r-0x1D7CE)%10)
-	case r >= 0xE0000: // tags
-	case to >= foldedRows:
-		f.foreign(to)
+	case to < utf8.RuneSelf:
+		f.write(spelling[to], byte(to))
+	case to < letters:
+		f.row(folding.rows[to-utf8.RuneSelf])
 	default:
-		f.row(folding.rows[to])
+		f.gap()
+		f.Lower, f.Plain = utf8.AppendRune(f.Lower, to), utf8.AppendRune(f.Plain, to)
 	}
 }
 
 // row writes what a row of folding.tsv has: a Latin letter lost its accent.
 func (f *Folded) row(s string) {
-	if len(s) == 1 && Between(s[0], 'a', 'z') {
-		f.letter(s[0])
-		return
-	}
 	for i := range len(s) {
-		switch s[i] {
-		case ' ':
-			f.blanks++
-		case '\n':
-			f.newlines++
+		switch c := s[i]; {
+		case c <= ' ':
+			f.control(c)
+		case len(s) == 1 && Between(c, 'a', 'z'):
+			f.write(c, NotASCII)
 		default:
-			f.ascii(s[i])
+			f.write(c, c)
 		}
 	}
-}
-
-func (f *Folded) foreign(r rune) {
-	f.gap()
-	n := len(f.Lower)
-	f.Lower = utf8.AppendRune(f.Lower, r)
-	f.Plain = append(f.Plain, f.Lower[n:]...)
 }
 
 // Between tells whether x is at least low and at most high.

@@ -14,31 +14,28 @@ var foldingTable string
 // foldings tells how characters are folded. It never changes once it is made.
 type foldings struct {
 	rows []string
-	to   [1 << 16]uint16 // of characters of the basic plane: the letter, or below foldedRows the place of a row
+	to   [1 << 16]uint16 // of characters of the basic plane: see of
 }
 
+// What a character is folded to: ASCII below utf8.RuneSelf, a row of the table below letters.
 const (
-	foldedRows = 0x80
-	asterisk   = 10 // the row of what is neither letter nor digit; those of the digits stand before it
+	nothing = utf8.RuneSelf // the first row
+	letters = 0xDF
 )
 
-var folding = newFoldings(foldingTable)
+var folding = newFoldings()
 
-// newFoldings panics on a table that is wrong: it is part of the program.
-func newFoldings(table string) *foldings {
-	x := &foldings{rows: []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "*"}}
-	listed := map[rune]uint16{}
-	for line := range strings.Lines(table) {
-		if line[0] == '#' {
-			continue
+func newFoldings() *foldings {
+	x := new(foldings)
+	listed := map[rune]rune{}
+	for columns := range Rows(foldingTable) {
+		written := strings.NewReplacer("␣", " ", "␤", "\n").Replace(columns[0])
+		to, _ := utf8.DecodeRuneInString(written)
+		if to < letters || utf8.RuneCountInString(written) != 1 {
+			to, x.rows = utf8.RuneSelf+rune(len(x.rows)), append(x.rows, written)
 		}
-		written, characters, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
-		to, size := utf8.DecodeRuneInString(written)
-		if written = strings.NewReplacer("␣", " ", "␤", "\n").Replace(written); to < utf8.RuneSelf || size < len(written) || written <= " " {
-			to, x.rows = rune(len(x.rows)), append(x.rows, written)
-		}
-		for _, r := range charactersOf(characters) {
-			listed[r] = uint16(to)
+		for _, r := range charactersOf(columns[1]) {
+			listed[r] = to
 		}
 	}
 	for r := range rune(len(x.to)) {
@@ -47,9 +44,9 @@ func newFoldings(table string) *foldings {
 			to, known = listed[unicode.ToLower(r)]
 		}
 		if !known {
-			to = uint16(unlisted(r))
+			to = unlisted(r)
 		}
-		x.to[r] = to
+		x.to[r] = uint16(to)
 	}
 	return x
 }
@@ -71,7 +68,7 @@ func charactersOf(column string) (all []rune) {
 	return all
 }
 
-// of gives the letter that a character is folded to, or the place of its row.
+// of gives the character that another one is folded to, or its row.
 func (x *foldings) of(r rune) rune {
 	if r < rune(len(x.to)) {
 		return rune(x.to[r])
@@ -81,22 +78,32 @@ func (x *foldings) of(r rune) rune {
 
 // unlisted folds a character that stands in no row.
 func unlisted(r rune) rune {
+	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	switch {
 	case Between(r, 0x3400, 0x9FFF), Between(r, 0xAC00, 0xD7A3): // letters without case, and many
 		return r
+	case Between(r, 0xFF01, 0xFF5E): // full-width ASCII
+		return r - 0xFEE0
+	case Between(r, 0x1D400, 0x1D6A3): // bold, italic and other letters of mathematics
+		return rune(alphabet[(r-0x1D400)%52])
+	case Between(r, 0x1D7CE, 0x1D7FF):
+		return '0' + (r-0x1D7CE)%10
+	case r >= 0xE0000: // tags
+		return nothing
 	case unicode.Is(unicode.Nd, r):
 		return digit(r)
 	case unicode.IsLetter(r), unicode.IsMark(r):
 		return unicode.ToLower(r)
 	}
-	return asterisk
+	return '*'
 }
 
-// digit gives the value of a decimal digit of any script. Unicode keeps each set of ten in one run, so
-// counting back to its start gives it.
-func digit(r rune) (n rune) {
+// digit gives a decimal digit of any script. Unicode keeps each set of ten in one run, so counting back
+// to its start gives its value.
+func digit(r rune) rune {
+	n := rune(0)
 	for n < 9 && unicode.Is(unicode.Nd, r-n-1) {
 		n++
 	}
-	return n
+	return '0' + n
 }

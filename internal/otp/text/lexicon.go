@@ -3,7 +3,6 @@ package text
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"math/bits"
 	"slices"
 )
@@ -20,7 +19,6 @@ type Entry struct {
 type Lexicon struct {
 	nodes  []node
 	labels []byte // of each node, the byte that leads to it
-	long   filter // words of six bytes and more
 }
 
 // node has its branches in one run, by their bytes.
@@ -44,7 +42,6 @@ func NewLexicon(entries []Entry) *Lexicon {
 		rest, n := under[at], depth[at]
 		for ; len(rest) > 0 && len(rest[0].Word) == n; rest = rest[1:] {
 			x.nodes[at].take(rest[0])
-			x.long.add(rest[0].Word)
 		}
 		x.nodes[at].first = int32(len(x.nodes))
 		for len(rest) > 0 {
@@ -134,32 +131,6 @@ func (x *Lexicon) sign(n *node, c byte) int32 {
 	}
 	return n.first + int32(k)
 }
-
-// MayBeLong tells most places of b where no word of six bytes or more stands.
-func (x *Lexicon) MayBeLong(b []byte, i int) bool {
-	return i+8 <= len(b) && x.long.has(binary.LittleEndian.Uint64(b[i:])) || i+8 > len(b)
-}
-
-// filter is a set of hashes of six bytes: it lets too much through, never too little.
-type filter [1 << 11]uint64
-
-func (f *filter) add(word string) {
-	if len(word) < 6 {
-		return
-	}
-	var first [8]byte
-	copy(first[:6], word)
-	h := place(binary.LittleEndian.Uint64(first[:]))
-	f[h>>6] |= 1 << (h & 63)
-}
-
-func (f *filter) has(bytes uint64) bool {
-	h := place(bytes)
-	return f[h>>6]&(1<<(h&63)) != 0
-}
-
-// place gives the bit of the six lower bytes.
-func place(bytes uint64) uint64 { return bytes << 16 * 0x9E3779B97F4A7C15 >> (64 - 17) }
 
 // ends tells whether a word may end before b[i].
 func ends(b []byte, i int) bool { return !inWord(b[i]) || unspaced(b, i) }

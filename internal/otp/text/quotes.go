@@ -21,90 +21,43 @@ const (
 type quotes struct {
 	forward bool // an older mail was passed on on purpose: its head ends nothing
 	from    bool // the line before named a sender, as the head of a quoted mail does
+	dated   bool // ... had a date or an address
 }
 
-func (q *quotes) judge(p *Page, start, end int) verdict {
-	l := p.Lower[start:end]
-	from := q.from
-	q.from = false
+// judge tells whose words line l is, behind which behind stands.
+func (q *quotes) judge(l, behind []byte) verdict {
+	above := *q
+	q.from, q.dated = named(l, "from") && bytes.IndexByte(l, '@') >= 0, dated(l)
 	switch {
-	case l[0] == '>', l[0] == '|' && len(l) > 1 && l[1] == ' ':
+	case l[0] == '>', bytes.HasPrefix(l, []byte("| ")):
 		return quoted
-	case l[0] == '-' && len(l) > 6 && len(l) <= 120 && hasAny(l, forwarded):
+	case ruled(l, "forwarded"):
 		q.forward = true
-	case !q.forward && (l[0] == '-' && separator(l) || from && fieldLine(l, sentFields)):
+	case !q.forward && (ruled(l, "original") || above.from && named(l, "sent")):
 		return rest
-	case l[len(l)-1] == ':' && attribution(p.Lower, start, end):
-		if marked(p.Lower, end) {
+	case l[len(l)-1] == ':' && (q.dated || above.dated) && hasAny(l, "wrote"): // or it is somebody's prose
+		if bytes.HasPrefix(bytes.TrimLeft(behind, "\n"), []byte(">")) {
 			return quoted // the marks say how far it goes
 		}
 		return rest
 	}
-	q.from = fieldLine(l, fromFields) && bytes.IndexByte(l, '@') >= 0
 	return own
 }
 
-// separator tells "-----Original Message-----" in the languages of the big mail programs.
-func separator(l []byte) bool {
-	if len(l) < 6 || l[1] != '-' || len(l) > 120 {
-		return false
-	}
-	return hasAny(l, originals)
+// ruled tells "-----Original Message-----" in the languages of the big mail programs.
+func ruled(l []byte, which string) bool {
+	return l[0] == '-' && len(l) > 6 && hasAny(l, which)
 }
 
-// attribution tells the line above a quotation: "On 2 March 2026, A <a@b> wrote:". It may
-// be broken in two. A date or an address must stand in it, or it is somebody's prose.
-func attribution(b []byte, start, end int) bool {
-	l := b[start:end]
-	if len(l) > 300 || !hasAny(l, wrotes) {
-		return false
-	}
-	if dated(l) {
-		return true
-	}
-	if start < 2 {
-		return false
-	}
-	above := bytes.LastIndexByte(b[:start-1], '\n') + 1
-	return start-above <= 200 && dated(b[above:start])
-}
-
+// dated tells a line with a date or an address in it.
 func dated(l []byte) bool {
 	digits := 0
 	for _, c := range l {
-		if c == '@' {
-			return true
-		}
 		if IsDigit(c) {
 			digits++
 		}
 	}
-	return digits >= 3
-}
-
-// marked tells whether the next line with text in it starts with a quotation mark.
-func marked(b []byte, i int) bool {
-	for i < len(b) && b[i] == '\n' {
-		i++
-	}
-	return i < len(b) && b[i] == '>'
-}
-
-// fieldLine tells a line that starts with one of the field names and a colon.
-func fieldLine(l []byte, fields [][]byte) bool {
-	if bytes.IndexByte(l[:min(len(l), 32)], ':') < 0 {
-		return false
-	}
-	l = bytes.TrimLeft(l, "* ")
-	for _, f := range fields {
-		if len(l) > len(f) && l[0] == f[0] && bytes.HasPrefix(l, f) {
-			r := bytes.TrimLeft(l[len(f):], "* ")
-			if len(r) > 0 && r[0] == ':' {
-				return true
-			}
-		}
-	}
-	return false
+	return digits >= 3 || bytes.IndexByte(l, '@') >= 0
 }
 
 //go:embed quotes.tsv
@@ -113,41 +66,26 @@ var quoteTable string
 // marks are the texts that mark an older mail, by their names in quotes.tsv.
 var marks = func() map[string][][]byte {
 	m := map[string][][]byte{}
-	for line := range strings.Lines(quoteTable) {
-		if name, list, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t"); ok {
-			m[name] = FoldList(strings.Split(list, ", ")...)
+	for columns := range Rows(quoteTable) {
+		for word := range strings.SplitSeq(columns[1], ", ") {
+			m[columns[0]] = append(m[columns[0]], Fold(word).Lower)
 		}
 	}
 	return m
 }()
 
-var originals, forwarded, wrotes, fromFields, sentFields = marks["original"], marks["forwarded"], marks["wrote"], marks["from"], marks["sent"]
-
-// Prefix tells from a subject whether a mail was passed on, or is an answer.
-func Prefix(subject string) (forward, reply bool) {
-	head, _, ok := strings.Cut(subject, ":")
-	if !ok || len(head) > 12 {
-		return false, false
-	}
-	word := FoldList(strings.TrimSpace(head))[0]
-	is := func(list string) bool {
-		return slices.ContainsFunc(marks[list], func(w []byte) bool { return bytes.Equal(w, word) })
-	}
-	return is("fwd"), is("re")
+// named tells a line that starts with one of the names of a field and a colon.
+func named(l []byte, field string) bool {
+	name, _, ok := bytes.Cut(l[:min(len(l), 32)], []byte(":"))
+	return ok && slices.ContainsFunc(marks[field], func(w []byte) bool { return bytes.Equal(w, bytes.Trim(name, "* ")) })
 }
 
-// hasAny tells whether one of the texts stands in l.
-func hasAny(l []byte, texts [][]byte) bool {
-	return slices.ContainsFunc(texts, func(t []byte) bool { return bytes.Contains(l, t) })
+// hasAny tells whether one of the texts stands in l, which is no longer than such lines are.
+func hasAny(l []byte, which string) bool {
+	return len(l) <= 300 && slices.ContainsFunc(marks[which], func(w []byte) bool { return bytes.Contains(l, w) })
 }
 
-// FoldList folds each of the words.
-func FoldList(list ...string) [][]byte {
-	out := make([][]byte, len(list))
-	for i, s := range list {
-		var f Folded
-		f.Fold(s)
-		out[i] = f.Lower
-	}
-	return out
+// Forwarded tells from a subject whether a mail was passed on.
+func Forwarded(subject string) bool {
+	return named(Fold(subject[:min(len(subject), 32)]).Lower, "fwd")
 }

@@ -1,51 +1,16 @@
 package text
 
-// foreignWord reads a word of another script than Latin.
+// foreignWord reads a word of another script than Latin. Arabic and Hebrew write up to three letters in front
+// of a noun: article, "and", "with", "for".
 func (p *Page) foreignWord(b []byte, i int) int {
 	if unspaced(b, i) {
 		return p.unspacedRun(b, i)
 	}
-	f := lookup(b, i, Words)
-	if f.class == ClassNone {
-		if k := articleEnd(b, i); k > i {
-			f = lookup(b, k, Words)
-		}
+	f := words.At(b, i, Words)
+	for k := i + 2; f.Means == 0 && k < min(i+8, len(b)) && Between(b[k-2], 0xD7, 0xD9); k += 2 {
+		f = words.At(b, k, Words)
 	}
-	end := wordEnd(b, i)
-	if f.class != ClassNone {
-		end = f.end
-		if f.ending {
-			end = wordEnd(b, end)
-		}
-	}
-	p.put(i, end, KindWord, f.class, 1)
-	return end
-}
-
-// articleEnd skips what Arabic and Hebrew write in front of a noun: article, "and",
-// "with", "for".
-func articleEnd(b []byte, i int) int {
-	pair := func(k int) uint16 {
-		if k+1 >= len(b) {
-			return 0
-		}
-		return uint16(b[k])<<8 | uint16(b[k+1])
-	}
-	const alef, lam, waw, beh = 0xD8A7, 0xD984, 0xD988, 0xD8A8
-	k := i
-	if c := pair(k); c == waw || c == beh || c == lam {
-		k += 2
-	}
-	if pair(k) == alef && pair(k+2) == lam {
-		return k + 4
-	}
-	if c := pair(i); c >= 0xD790 && c <= 0xD7AA { // one Hebrew letter
-		return i + 2
-	}
-	if k >= len(b) {
-		return i
-	}
-	return k
+	return p.word(b, i, f)
 }
 
 // unspacedRun cuts a run of a script without blanks into words of the vocabulary and
@@ -58,14 +23,14 @@ func (p *Page) unspacedRun(b []byte, i int) int {
 		}
 	}
 	for i < len(b) && unspaced(b, i) {
-		f := lookup(b, i, Anywhere)
-		if f.class == ClassNone {
+		f := words.At(b, i, Anywhere)
+		if f.Means == 0 {
 			i += 3 // every letter of these scripts takes three bytes
 			continue
 		}
 		flush(i)
-		p.put(i, f.end, KindWord, f.class, 1)
-		i, plain = f.end, f.end
+		p.put(i, f.End, KindWord, Class(f.Means), 1)
+		i, plain = f.End, f.End
 	}
 	i = min(i, len(b))
 	flush(i)
@@ -78,15 +43,12 @@ func unspaced(b []byte, i int) bool {
 	if i+1 >= len(b) {
 		return false
 	}
-	switch c := b[i]; {
-	case c < 0xE0 || c > 0xED:
-		return false
-	case c == 0xE0:
+	switch c := b[i]; c {
+	case 0xE0:
 		return b[i+1] >= 0xB8
-	case c == 0xE1:
-		return b[i+1] >= 0x80 && b[i+1] <= 0x82 || b[i+1] == 0x9E || b[i+1] == 0x9F
-	case c == 0xE2:
-		return false
+	case 0xE1:
+		return Between(b[i+1], 0x80, 0x82) || Between(b[i+1], 0x9E, 0x9F)
+	default:
+		return Between(c, 0xE3, 0xED)
 	}
-	return true
 }

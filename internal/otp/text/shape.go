@@ -1,50 +1,7 @@
 package text
 
-import "bytes"
-
 // MaxWritten is the longest code of letters, in bytes as written.
 const MaxWritten = 24
-
-// MayHold tells whether something in a folded page may have the form of a code: a digit, capitals
-// that nobody could pronounce, or the line of a code bound to a host. It may tell too much, never
-// too little.
-func (f *Folded) MayHold() bool {
-	if f.digits {
-		return true
-	}
-	b := f.Lower
-	for i := 0; i < len(b); i++ {
-		end, capitals, foreign := i, 0, false
-		for ; end < len(b) && isLetter(b[end]); end++ {
-			foreign = foreign || b[end] >= 0x80
-			if c := f.Plain[end]; c >= 'A' && c <= 'Z' {
-				capitals++
-			}
-		}
-		if capitals > 2 && (foreign || capitals == end-i && f.unspoken(i, end)) {
-			return true
-		}
-		i = end
-	}
-	for i, end := 0, 0; i < len(b); i = end + 1 {
-		if end = lineEnd(b, i); Chained(f.Plain[i:end]) {
-			return true
-		}
-	}
-	return bytes.IndexByte(b, '@') >= 0 && bytes.IndexByte(b, '#') >= 0
-}
-
-// unspoken tells whether otp may take the word from i to end for a code, or for the first
-// half of one.
-func (f *Folded) unspoken(i, end int) bool {
-	switch end - i {
-	case 3, 4:
-		return end < len(f.Lower) && f.Lower[end] == '-'
-	case 6, 7, 8:
-		return Jumbled(f.Plain[i:end])
-	}
-	return false
-}
 
 // ChainTokens is the least a chain has: three groups, and the hyphens between them.
 const ChainTokens = 5

@@ -3,10 +3,7 @@
 // means in any language that we know. It refuses to know what a code is.
 package text
 
-import (
-	"bytes"
-	"slices"
-)
+import "bytes"
 
 // Kind is the shape of a token.
 type Kind uint8
@@ -74,7 +71,7 @@ func (p *Page) Split(forward bool) {
 			continue
 		}
 		end := lineEnd(b, i)
-		switch q.judge(p, i, end) {
+		switch q.judge(b[i:end], b[end:]) {
 		case own:
 			p.tokenize(i, end, paragraph)
 		case rest:
@@ -124,19 +121,11 @@ func (p *Page) tokenize(start, end int, paragraph bool) {
 		Last: int32(len(p.Tokens)), Paragraph: paragraph, Starts: starts, Label: -1})
 }
 
-// put adds a token. It writes field by field: a token that is put together elsewhere and copied
-// costs as much as the search for its end.
-func (p *Page) put(start, end int, k Kind, c Class, weight int) {
-	n := len(p.Tokens)
-	if n == cap(p.Tokens) {
-		p.Tokens = slices.Grow(p.Tokens, 1)
-	}
-	p.Tokens = p.Tokens[:n+1]
-	t := &p.Tokens[n]
-	t.Start, t.End = int32(start), int32(end)
-	t.Kind, t.Class, t.Weight = k, c, uint8(weight)
-	t.Strength, t.Gap, t.Wide = 0, false, false
+// put adds a token and returns its end.
+func (p *Page) put(start, end int, k Kind, c Class, weight int) int {
+	p.Tokens = append(p.Tokens, Token{Start: int32(start), End: int32(end), Kind: k, Class: c, Weight: uint8(weight)})
 	p.Seen |= 1 << (c & 63)
+	return end
 }
 
 // MayStart passes over most words quickly.

@@ -27,7 +27,7 @@ type Example struct {
 // Settings of the descent.
 const (
 	epochs = 12
-	rate   = 0.3
+	rate   = 0.15
 	decay  = 0.15
 	pull   = 0.005 // of every weight towards nothing
 	orders = 4     // in which the examples come; the weights are the mean of all

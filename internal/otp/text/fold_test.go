@@ -1,0 +1,44 @@
+package text
+
+import (
+	"math/rand"
+	"testing"
+)
+
+// slowly folds ASCII text by the rules alone, one character after the other.
+func slowly(s string) (low, plain string) {
+	var f Folded
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c > ' ' && c < 0x7F:
+			f.write(spelling[c], c)
+		case c == '\n':
+			f.newlines++
+		case c == '\t':
+			f.blanks += 3
+		case c == ' ':
+			f.blanks++
+		}
+	}
+	return string(f.Lower), string(f.Plain)
+}
+
+// A run of characters comes to the same as one at a time.
+func TestFoldASCII(t *testing.T) {
+	r := rand.New(rand.NewSource(1))
+	const signs = "AZaz09@[`{/:~!.  \n\n\t\x7f\x01"
+	for range 20000 {
+		b := make([]byte, r.Intn(40))
+		for i := range b {
+			if b[i] = byte('a' + r.Intn(26)); r.Intn(4) == 0 {
+				b[i] = signs[r.Intn(len(signs))]
+			}
+		}
+		var f Folded
+		f.Fold(string(b))
+		low, plain := slowly(string(b))
+		if string(f.Lower) != low || string(f.Plain) != plain {
+			t.Fatalf("%q: %q, %q; want %q, %q", b, f.Lower, f.Plain, low, plain)
+		}
+	}
+}
