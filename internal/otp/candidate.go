@@ -90,7 +90,9 @@ func (p *page) at(ln *text.Line, k int32) (c candidate, next int32) {
 		c = p.reading(formChain, k, ln.Last-1)
 	case !p.MayStart(k):
 	case p.single(k):
-		c = p.singles(ln, k)
+		if c = p.singles(ln, k); c.last == k && t.Kind == text.KindNumber {
+			return p.number(ln, k)
+		}
 	case t.Kind == text.KindNumber:
 		return p.number(ln, k)
 	case t.Kind == text.KindMixed:

@@ -141,9 +141,13 @@ func (p *page) told(ln *text.Line, k int32) bool {
 }
 
 // qualifier looks from the label at k, back or on, for the word that says of what it is: "verification code", "code
-// 482913 to log in". A word for something else counts only beside it, or beside "confirmation".
+// 482913 to log in". A word for something else counts only beside it: in front, "confirmation" may stand between,
+// behind it, "of".
 func (p *page) qualifier(ln *text.Line, k, step int32, far int) (q text.Class) {
-	words, beside := 0, true
+	words, beside, between := 0, true, text.ClassConfirm
+	if step > 0 {
+		between = text.ClassOf
+	}
 	for i := k + step; i >= ln.First && i < ln.Last && words < far; i += step {
 		t := &p.Tokens[i]
 		switch {
@@ -166,7 +170,7 @@ func (p *page) qualifier(ln *text.Line, k, step int32, far int) (q text.Class) {
 		case ends(t, step, words):
 			return q
 		}
-		beside = beside && (t.Class == text.ClassOf || t.Class == text.ClassConfirm)
+		beside = beside && t.Class == between
 		words += int(max(t.Weight, 1))
 	}
 	return q

@@ -49,7 +49,7 @@ func (p *page) number(ln *text.Line, k int32) (c candidate, next int32) {
 		last = i
 	}
 	switch {
-	case p.phonePrefix(ln, k), p.keyed(ln, k):
+	case p.keyed(ln, k):
 	case all.even(), all.n == 2 && all.total == 7 && p.Length(k) == 3: // "555 0142": a telephone number without its area, or a code
 		c = p.reading(formDigits, k, last)
 	case g.even() && (g.n == 1 && g.total > minCode || all.total < 9):
@@ -77,20 +77,6 @@ func (p *page) nextGroup(ln *text.Line, i int32) int32 {
 		return 0 // "482 913 10 minutes"
 	}
 	return j
-}
-
-// phonePrefix tells "+49 30 ...", "(030) ...".
-func (p *page) phonePrefix(ln *text.Line, k int32) bool {
-	if k == ln.First {
-		return false
-	}
-	switch p.Lower[p.Tokens[k-1].Start] {
-	case '+':
-		return !p.Tokens[k].Gap
-	case ')':
-		return k-2 >= ln.First && p.Tokens[k-2].Kind == text.KindNumber && p.Length(k-2) <= 5
-	}
-	return false
 }
 
 // keyed tells the number of a key that hangs at its project: "SEC-4829", but not "OTP-4829".

@@ -198,8 +198,8 @@ func (s *search) read(in Input, visible bool) {
 	if !visible {
 		in.Visible = ""
 	}
-	forward := text.Forwarded(in.Subject)
-	s.pages[0].read(SourceSubject, in.Subject, forward)
+	s.pages[0].read(SourceSubject, in.Subject, false)
+	forward := s.pages[0].Forwarded()
 	s.pages[1].read(SourceText, in.Text, forward)
 	s.pages[2].read(SourceHTML, in.Visible, forward)
 	s.pages[3].read(SourceHTML, in.Preview, forward)

@@ -147,6 +147,9 @@ func in(b []byte, inside int) (all Set) {
 		if before = b[i]; !letter(before) || !utf8.RuneStart(before) {
 			continue
 		}
+		if !starts && (i+inside > len(b) || !letter(b[i+inside-1])) { // the rest of the word is too short
+			continue
+		}
 		if f := known.At(b, i, text.Words); f.Means != 0 && (starts || f.End-i >= inside) {
 			all |= Set(f.Means)
 			i, before = f.End-1, b[f.End-1]

@@ -181,7 +181,9 @@ func opaque(s string) secrecy {
 		return open
 	case n >= 16 && (numbers >= 2 || upper >= 4 && upper < letters):
 		return long
-	case n >= 6 && numbers >= 2 && letters >= 2, n >= 8 && numbers > 0 && text.Between(upper, 2, n-3):
+	case n >= 6 && numbers >= 2 && letters >= 2:
+		return short
+	case n >= 8 && numbers > 0 && text.Between(upper, 2, n-3):
 		return short
 	}
 	return open

@@ -35,7 +35,9 @@ func lettersEnd(b []byte, i int) int {
 
 // joins tells whether b[k], behind a letter, may join it to what follows: see survey, which
 // finds out whether it does.
-func joins(b []byte, k int) bool { return bytes.IndexByte([]byte("-.@:_0123456789"), b[k]) >= 0 }
+func joins(b []byte, k int) bool {
+	return b[k] > ' ' && bytes.IndexByte([]byte("-.@:_0123456789"), b[k]) >= 0
+}
 
 // stellig tells "6-digit" and "6stellig", whose number counts.
 func (p *Page) stellig(b []byte, i, end int) bool {
@@ -99,7 +101,7 @@ func (p *Page) point(s *shape, b []byte, start int) (joined bool) {
 
 // refEnd finds the end of a URL or the like: white space, quotes or another script.
 func refEnd(b []byte, i int) int {
-	for i < len(b) && b[i] > ' ' && b[i] < 0x80 && b[i] != '"' && b[i] != '<' && b[i] != '>' {
+	for i < len(b) && b[i] > ' ' && b[i] < 0x80 && bytes.IndexByte([]byte(`"<>`), b[i]) < 0 {
 		i++
 	}
 	return i

@@ -85,7 +85,5 @@ func hasAny(l []byte, which string) bool {
 	return len(l) <= 300 && slices.ContainsFunc(marks[which], func(w []byte) bool { return bytes.Contains(l, w) })
 }
 
-// Forwarded tells from a subject whether a mail was passed on.
-func Forwarded(subject string) bool {
-	return named(Fold(subject[:min(len(subject), 32)]).Lower, "fwd")
-}
+// Forwarded tells from a subject, which p is, whether a mail was passed on.
+func (p *Page) Forwarded() bool { return named(p.Lower, "fwd") }
