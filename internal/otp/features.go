@@ -67,7 +67,6 @@ var base = func() []feature {
 		of("after-class", "Which word for code stands behind it.", []string{"", "code", "password", "passcode", "otp", "approval", "other"}, func(v *view) int { return min(int(v.after.class), 6) }),
 		model.Yes("before-is", "Between it and the word for code before it stands is.", func(v *view) bool { return v.before.strength > 0 && v.before.is }),
 		model.Yes("after-other", "Something else is announced between it and the word for code behind it.", func(v *view) bool { return v.after.other }),
-		model.Count("program", "How many signs its line has that programs have and letters have not.", 2, func(v *view) int { return v.program(v.ln) }),
 		// the mail
 		model.Yes("s-other", "The subject names a thing whose number is no code.", func(v *view) bool {
 			return v.ctx.subjectSeen.has(text.ClassOther, text.ClassParcel, text.ClassBooking, text.ClassMeeting)

@@ -115,27 +115,6 @@ func (p *page) unknown(k int32) sign {
 	return signLower
 }
 
-// program counts the signs of a line that programs have and letters have not: "==", "f(", "{", a semicolon at its end.
-func (p *page) program(ln *text.Line) (n int) {
-	for k := ln.First; k < ln.Last; k++ {
-		if p.Tokens[k].Kind != text.KindPunct {
-			continue
-		}
-		touches := k > ln.First && !p.Tokens[k].Gap
-		switch p.Lower[p.Tokens[k].Start] {
-		case '=':
-			n += bit(touches && p.Tokens[k-1].Kind == text.KindPunct)
-		case '(':
-			n += bit(touches && p.Tokens[k-1].Kind == text.KindWord && p.Lower[p.Tokens[k-1].Start] < 0x80)
-		case '{', '}':
-			n++
-		case ';':
-			n += bit(k+1 == ln.Last)
-		}
-	}
-	return n
-}
-
 // punctuations are what signs of punctuation are.
 var punctuations = func() (table [utf8.RuneSelf]sign) {
 	for s, all := range map[sign]string{signColon: ":=", signPeriod: ".!?", signComma: ",;", signDash: "-", signOpen: "([{<", signClose: ")]}>", signQuote: "\"'`",
