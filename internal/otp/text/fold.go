@@ -50,14 +50,14 @@ func (f *Folded) Fold(s string) {
 	}
 }
 
-// control notes white space. Of a carriage return and a newline the former is nothing.
+// control notes white space. A carriage return is a blank, which before a newline is nothing.
 func (f *Folded) control(c byte) {
 	switch c {
 	case '\n':
 		f.newlines++
 	case '\t':
 		f.blanks += 3
-	case ' ', '\v', '\f':
+	case ' ', '\v', '\f', '\r':
 		f.blanks++
 	}
 }

@@ -42,3 +42,10 @@ func TestFoldASCII(t *testing.T) {
 		}
 	}
 }
+
+// TestFoldLineEnds: a lone carriage return parts words, one before a newline is nothing.
+func TestFoldLineEnds(t *testing.T) {
+	if got := string(Fold("code\r482913 \r\n\r\nb\r").Lower); got != "code 482913\n\nb" {
+		t.Errorf("%q", got)
+	}
+}
