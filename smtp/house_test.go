@@ -128,6 +128,14 @@ func serve(t testing.TB, opts Options, in Inboxes) (*Server, string) {
 		if err := <-done; err != nil {
 			t.Error("Serve:", err)
 		}
+		for end := time.Now().Add(5 * time.Second); s.open() > 0 && time.Now().Before(end); {
+			<-s.gone
+		}
+		s.pace.mu.Lock()
+		defer s.pace.mu.Unlock()
+		if n := s.pace.under; n != 0 {
+			t.Errorf("%d mails that have ended are still under way", n)
+		}
 	})
 	return s, l.Addr().String()
 }

@@ -55,6 +55,9 @@ func (s *Server) startProtocol() {
 	p.EnableSMTPUTF8 = true
 	p.ErrorLog = slog.NewLogLogger(s.log.Handler(), slog.LevelError) // panics in a session, above all
 	go p.Serve(handoff{s.sessions, s.ctx.Done()})
+	if s.opts.Crowds != nil {
+		go s.keepPace()
+	}
 }
 
 // handoff is the listener from which go-smtp accepts the sessions we give it.

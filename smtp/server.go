@@ -44,6 +44,7 @@ type Options struct {
 	ProgressTimeout time.Duration    // in which a body must bring 1 KiB, 1/32 of the memory it holds, or its end, and a reply be taken; default 30 s
 	TransferTimeout time.Duration    // for the whole of a body, all chunks of BDAT together; default 15 min
 	Logger          *slog.Logger     // default: nothing is logged
+	Crowds          func() bool      // asked each 100 ms whether mail takes more of the machine than others have left; default: never
 	Clock           func() time.Time // for ReceivedAt; default time.Now. Deadlines are real time
 }
 
@@ -78,6 +79,7 @@ type Server struct {
 	mails    atomic.Uint64
 	budget   budget
 	pushback pushback
+	pace     pace
 
 	ctx      context.Context // given to Inboxes; ends with Shutdown, and go-smtp's accept loop with it
 	giveUp   context.CancelFunc
@@ -112,6 +114,7 @@ func New(opts Options, inboxes Inboxes) *Server {
 	s.budget = budget{limit: s.opts.BodyMemory, of: make(map[netip.Addr]int64)}
 	s.lines.WriteTimeout = s.opts.ProgressTimeout
 	s.pushback.storing = &s.lines.Storing
+	s.pace.most = s.opts.MaxConns
 	s.ctx, s.giveUp = context.WithCancel(context.Background())
 	return s
 }

@@ -75,6 +75,7 @@ func (s *session) mail(utf8 bool, size int64) *reply {
 		}
 		tx.env.MailFrom = from
 	}
+	s.srv.pace.enter(s.srv.stop)
 	s.tx = tx
 	return nil
 }
@@ -133,6 +134,9 @@ func (s *session) refuse(r *reply, about ...slog.Attr) *reply {
 
 // reset forgets the transaction.
 func (s *session) reset() {
+	if s.tx.open {
+		s.srv.pace.leave()
+	}
 	s.tx.body.free()
 	s.tx = transaction{}
 }

@@ -46,6 +46,7 @@ type Stats struct {
 	Open               int               `json:"open"`                 // connections now
 	Timeouts           uint64            `json:"timeouts"`             // sessions ended because the peer said nothing
 	MailsAccepted      uint64            `json:"mails_accepted"`       // transactions answered with 250 after Receive
+	Paced              uint64            `json:"paced"`                // transactions that waited for their turn at MAIL
 	MailBytesAccepted  uint64            `json:"mail_bytes_accepted"`  // octets of those, trace lines included
 	Stored             meter.Reading     `json:"stored_seconds"`       // from the final dot of a mail to its commit, or to its refusal
 	Commands           []Command         `json:"commands"`             // how long they took
@@ -68,7 +69,7 @@ func (s *Server) Stats() Stats {
 	c := &s.stats
 	st := Stats{
 		Connections: c.connections.Load(), Refused: c.refused.Load(), Open: s.open(),
-		Timeouts: c.timeouts.Load(), MailsAccepted: c.accepted.Load(),
+		Timeouts: c.timeouts.Load(), MailsAccepted: c.accepted.Load(), Paced: s.pace.waited(),
 		MailBytesAccepted: c.acceptedOctets.Load(), Stored: c.stored.Read(), BytesReceived: s.lines.Octets.Load(),
 		BodyBytes:          s.budget.total(),
 		RejectionsByReason: make(map[string]uint64, len(reasons)),

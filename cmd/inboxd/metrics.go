@@ -152,6 +152,7 @@ func (f figures) smtp(mail smtp.Stats) {
 	f.counter("smtp_connections_refused_total", "SMTP connections turned away at a cap.", float64(mail.Refused))
 	f.gauge("smtp_connections_open", "SMTP connections now.", float64(mail.Open))
 	f.counter("smtp_timeouts_total", "SMTP sessions ended because the peer said nothing.", float64(mail.Timeouts))
+	f.counter("smtp_mails_paced_total", "Mails that waited up to a second at MAIL, while mail took more than half of a machine that had too much to do.", float64(mail.Paced))
 	f.counter("smtp_mails_accepted_total", "Mails answered with 250 after their commit.", float64(mail.MailsAccepted))
 	f.counter("smtp_mail_accepted_bytes_total", "Bytes of accepted mails.", float64(mail.MailBytesAccepted))
 	for _, one := range mail.Commands {

@@ -137,6 +137,7 @@ func (n *node) openEdges() (err error) {
 	n.mail = smtp.New(smtp.Options{
 		Domain: n.domain, MaxConns: mailConns, MaxConnsPerIP: c.SMTPMaxConnsIP, Logger: n.logger,
 		TLSConfig: n.tls.mail, ProxyProtocol: n.balancers,
+		Crowds: newCrowding(func() uint64 { return n.mail.Stats().MailsAccepted }, func() uint64 { return answered(n.web.Served()) }).byMail,
 	}, inboxes{n.system, ingest.Judge{Server: n.domain, DNS: n.dns, Keys: n.system, Findings: mailauth.NewFindings(), Now: time.Now}})
 	n.web = http.New(http.Options{
 		BaseURL: n.baseURL(), SMTP: n.smtpHere(), Domain: n.domain, MaxConns: webConns, TrustedProxies: n.proxies,

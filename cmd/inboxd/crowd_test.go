@@ -1,0 +1,34 @@
+package main
+
+import (
+	"runtime/metrics"
+	"testing"
+)
+
+// TestCrowd: mail crowds others out when more than a quarter of all waits are long and it has more than half of the machine.
+func TestCrowd(t *testing.T) {
+	h := &metrics.Float64Histogram{Counts: make([]uint64, 2), Buckets: []float64{0, crowdWait, 1}}
+	c := newCrowding(nil, nil)
+	for i, step := range []struct {
+		short, long uint64
+		want        bool
+	}{{30, 10, false}, {30, 11, true}, {0, 1, true}, {5, 1, false}, {0, 0, false}} {
+		h.Counts[0] += step.short
+		h.Counts[1] += step.long
+		if got := c.waited(h); got != step.want {
+			t.Errorf("look %d: long waits %v", i, got)
+		}
+	}
+	mails, answers := uint64(0), uint64(0)
+	c = newCrowding(func() uint64 { return mails }, func() uint64 { return answers })
+	for i, step := range []struct {
+		mails, answers uint64
+		want           bool
+	}{{1000, mailInPolls * 1000, false}, {1, mailInPolls - 1, true}, {2, 2, false}, {2, 3, true}, {0, 9, false}, {0, 0, false}} {
+		mails += step.mails
+		answers += step.answers
+		if got := c.mostly(); got != step.want {
+			t.Errorf("look %d: mostly mail %v", i, got)
+		}
+	}
+}

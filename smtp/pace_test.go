@@ -1,0 +1,87 @@
+package smtp
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestPace: of those who come when there is no turn the first is the first to get one, nobody waits longer than a
+// moment, and nobody once the server ends.
+func TestPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pace{most: 2}
+		stop := make(chan struct{})
+		began := time.Now()
+		var mu sync.Mutex
+		var in []string
+		come := func(who int) {
+			go func() {
+				p.enter(stop)
+				mu.Lock()
+				defer mu.Unlock()
+				in = append(in, fmt.Sprint(who, " ", time.Since(began)))
+			}()
+			synctest.Wait()
+		}
+		expect := func(under int, want ...string) {
+			t.Helper()
+			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			if !slices.Equal(in, want) || p.under != under {
+				t.Errorf("%d under way, in came %q, want %d and %q", p.under, in, under, want)
+			}
+			in = nil
+		}
+		for who := range 4 {
+			come(who)
+		}
+		expect(2, "0 0s", "1 0s")
+		time.Sleep(100 * time.Millisecond)
+		p.leave()
+		expect(2, "2 100ms")
+		time.Sleep(time.Second)
+		expect(3, "3 1s")
+		p.leave()
+		expect(2)
+		come(4)
+		expect(2)
+		p.judge(true, 3) // some are always let in
+		expect(3, "4 1.1s")
+		p.most = 3
+		come(5)
+		close(stop)
+		expect(4, "5 1.1s")
+	})
+}
+
+// TestPaceIsJudged: while mail crowds others out fewer are let in, down to some; then more again, up to all.
+func TestPaceIsJudged(t *testing.T) {
+	p := pace{most: 1000, under: 80}
+	var seen []int
+	for _, crowds := range []bool{false, true, true, false, false} {
+		p.judge(crowds, 1000)
+		seen = append(seen, p.most)
+	}
+	if want := []int{1000, 60, 45, 48, 52}; !slices.Equal(seen, want) {
+		t.Errorf("at most %d, want %d", seen, want)
+	}
+	for range 100 {
+		p.judge(true, 1000)
+	}
+	if p.most != paceLeast {
+		t.Errorf("at least %d", p.most)
+	}
+	for range 100 {
+		p.judge(false, 1000)
+	}
+	if p.most != 1000 {
+		t.Errorf("at most %d again", p.most)
+	}
+}
