@@ -213,9 +213,9 @@ func (w *writer) copyDue(r *inbox.Rows) {
 	}
 }
 
-// CopiesDue calls inbox with each of a group's in which an owner's copy is due.
+// CopiesDue calls inbox with each of a group's in which an owner's copy is due, past damage.
 func (t *inboxTable) CopiesDue(g partition.Group, inbox func(addr string)) error {
-	return t.scan(partitionsOf(kindCopyDue, g), func(key, _ []byte) error {
+	return t.scanPast(partitionsOf(kindCopyDue, g), 1, func(key, _ []byte) error {
 		inbox(string(key[prefixLen : len(key)-1]))
 		return nil
 	})

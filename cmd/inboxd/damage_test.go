@@ -99,7 +99,7 @@ func TestDamageCostsWhatItHit(t *testing.T) {
 		}
 	}
 	t.Log(outcomes)
-	if outcomes["inboxes named"] == 0 || outcomes["whole"] == 0 {
+	if outcomes["mails named"] == 0 || outcomes["whole"] == 0 {
 		t.Error("the flips do not reach what they are for")
 	}
 }
