@@ -68,11 +68,7 @@ func Spamd(t testing.TB) string {
 	write(t, dir, "plugins.pre", "loadplugin Mail::SpamAssassin::Plugin::Check\nloadplugin Mail::SpamAssassin::Plugin::HeaderEval\n"+
 		"loadplugin Mail::SpamAssassin::Plugin::BodyEval\n")
 	host, port, _ := net.SplitHostPort(addr)
-	rules := filepath.Join(dir, "rules") // it reads them as somebody else, who may not come to where they were unpacked
-	if err := os.CopyFS(rules, os.DirFS(testdeps.File(t, "/usr/share/spamassassin"))); err != nil {
-		t.Fatal(err)
-	}
-	args := []string{"--local", "--nouser-config", "--syslog=stderr", "--siteconfigpath=" + dir, "--configpath=" + rules,
+	args := []string{"--local", "--nouser-config", "--syslog=stderr", "--siteconfigpath=" + dir, "--configpath=" + testdeps.File(t, "/usr/share/spamassassin"),
 		"--listen=" + host, "--port=" + port, "--max-children=2", "--min-children=1", "--pidfile=" + filepath.Join(dir, "pid"), "--helper-home-dir=" + dir}
 	if os.Geteuid() == 0 {
 		if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
