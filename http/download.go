@@ -206,8 +206,7 @@ func (r *request) download(contentType, filename string) {
 // the connection, short of the length that was said.
 func (r *request) inPieces(from io.Reader, size int64) {
 	log, id, name := r.server.opts.Logger, wire.RequestID(r.http), r.route.name()
-	wire.Narrow(r.http)
-	body := &pieces{from: from, turns: r.server.turns, failed: func(err error) {
+	body := &pieces{from: from, turns: r.server.turns, widen: wire.Narrow(r.http), failed: func(err error) {
 		log.Error("http: an answer was cut off", "request", id, "route", name, "err", err)
 	}}
 	r.http.Response.SetBodyStream(body, int(size))
@@ -218,15 +217,25 @@ type pieces struct {
 	from   io.Reader
 	turns  *search.Turns
 	failed func(error)
+
+	begun int    // pieces
+	widen func() // lets the kernel keep more of it
 }
 
-const pieceBytes = 16 << 10
+const (
+	pieceBytes = 16 << 10
+	// readPieces are more than the kernel and a peer that does not read keep of a download's beginning.
+	readPieces = 32
+)
 
 var pieceBuffers = sync.Pool{New: func() any { return new([pieceBytes]byte) }}
 
 // Read waits for its turn: of a thousand who begin at once all but a few stand here, and not before
 // somebody's poll in the line of what may run.
 func (p *pieces) Read(b []byte) (n int, err error) {
+	if p.begun++; p.begun == readPieces {
+		p.widen()
+	}
 	p.turns.Piece(func() { n, err = p.from.Read(b) })
 	if err != nil && err != io.EOF && !errors.Is(err, fs.ErrNotExist) {
 		p.failed(err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"inboxd/http/search"
 	"inboxd/internal/account"
 	"inboxd/internal/inbox"
 	"inboxd/internal/message"
@@ -284,6 +285,44 @@ func TestRawAndAttachments(t *testing.T) {
 	w.expect(403, w.call(get, base+"1/raw", w.key(alice, account.ScopeSend), ""))
 	w.expect(200, w.call(remove, base+"1", key, ""))
 	w.expect(404, w.call(get, base+"1/attachments/1", key, ""))
+}
+
+// TestAttachmentsAreToldApart: those of one message, and of messages with one id in two inboxes, each when it is
+// looked for and when its place is known.
+func TestAttachmentsAreToldApart(t *testing.T) {
+	w, own, key, _ := lone(t)
+	second := w.newInbox(alice, "second")
+	for _, address := range []string{own, second} {
+		file := func(name string) string {
+			return "--b\r\nContent-Type: text/plain\r\nContent-Disposition: attachment; filename=" + name + "\r\n\r\n" + name + " of " + address + "\r\n"
+		}
+		w.deliver(address, mailOf("Subject: files\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n"+file("1")+file("2")+"--b--\r\n", inbox.OTP{}))
+	}
+	for range 2 {
+		for _, address := range []string{own, second} {
+			for _, id := range []string{"1", "2"} {
+				r := w.expect(200, w.call(get, "/api/v1/inboxes/"+address+"/messages/1/attachments/"+id, key, ""))
+				if want := id + " of " + address; r.body != want {
+					t.Errorf("%q, want %q", r.body, want)
+				}
+			}
+		}
+	}
+}
+
+// TestADownloadIsWidenedForWhoReads: once more of it was taken than a peer holds who does not read.
+func TestADownloadIsWidenedForWhoReads(t *testing.T) {
+	widened := 0
+	p := &pieces{from: strings.NewReader(strings.Repeat("x", 2*readPieces*pieceBytes)), turns: search.NewTurns(), widen: func() { widened++ }}
+	piece := make([]byte, pieceBytes)
+	for n := 1; n <= 2*readPieces; n++ {
+		if _, err := p.Read(piece); err != nil {
+			t.Fatal(err)
+		}
+		if want := n / readPieces; widened != min(want, 1) {
+			t.Fatalf("widened %d times after %d pieces", widened, n)
+		}
+	}
 }
 
 func TestDisposition(t *testing.T) {

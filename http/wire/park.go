@@ -233,9 +233,9 @@ func (c *conn) SetDeadline(t time.Time) error {
 }
 
 const (
-	// streamWindow is what the kernel may keep of a stream for a peer that does not read.
+	// streamWindow is what the kernel may keep of a stream, or of the beginning of a download, for a peer that does not read.
 	streamWindow = 64 << 10
-	// downloadWindow is the same of a download: not megabytes, which it would take at once from the
+	// downloadWindow is the same of a download to a peer that reads: not megabytes, which it would take at once from the
 	// store. It is what is under way to a peer 20 ms away that reads 100 Mbit/s; Linux keeps
 	// twice as much.
 	downloadWindow = 256 << 10
@@ -248,11 +248,15 @@ func (c *conn) narrow(window int) {
 	}
 }
 
-// Narrow is for a request that is answered with a download.
-func Narrow(at *fasthttp.RequestCtx) {
-	if c, _ := at.Conn().(*conn); c != nil {
-		c.narrow(downloadWindow)
+// Narrow is for a request that is answered with a download. Until widen is called, the kernel keeps of it no more
+// than of a stream: whoever does not read must not have it all at once.
+func Narrow(at *fasthttp.RequestCtx) (widen func()) {
+	c, _ := at.Conn().(*conn)
+	if c == nil {
+		return func() {}
 	}
+	c.narrow(streamWindow)
+	return func() { c.narrow(downloadWindow) }
 }
 
 // transport is the connection under TLS, or without.

@@ -54,3 +54,23 @@ func TestClearedRows(t *testing.T) {
 		t.Errorf("room for %d messages is kept, and for %d contents", cap(r.Put), cap(r.Store))
 	}
 }
+
+// TestSpareIsWritten when an inbox is made, set or deleted, and not with each mail.
+func TestSpareIsWritten(t *testing.T) {
+	s := &inbox.State{Profile: inbox.Profile{Address: "a@inbox.localhost"}}
+	for _, c := range []struct {
+		cmd  inbox.Command
+		want bool
+	}{
+		{create(), true}, {mail("one"), false}, {inbox.Update{Label: new("billing")}, true}, {inbox.DeleteMessage{ID: 1}, false}, {inbox.Delete{}, true},
+	} {
+		evs, _, err := inbox.Decide(s, c.cmd, env(start))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := begin(s)
+		if r.Apply(s, evs); r.Spare != c.want || c.want && r.Profile == nil {
+			t.Errorf("%T: spare %v", c.cmd, r.Spare)
+		}
+	}
+}

@@ -3,7 +3,7 @@ package link
 import (
 	"bytes"
 	"net/url"
-	"regexp"
+	"slices"
 	"strings"
 
 	"inboxd/internal/otp/concept"
@@ -55,7 +55,7 @@ type addressReader struct {
 func (r *addressReader) read(link string) (a address, ok bool) {
 	scheme, rest, _ := strings.Cut(link, "://")
 	host, path := splitAt(rest, "/?#")
-	if len(link) > maxLink || !webScheme.MatchString(scheme) || len(host) < 3 || len(path) < 2 || strings.ContainsAny(host, "% <>") {
+	if len(link) > maxLink || strings.TrimSuffix(strings.ToLower(scheme), "s") != "http" || len(host) < 3 || len(path) < 2 || strings.ContainsAny(host, "% <>") {
 		return a, false
 	}
 	*r = addressReader{words: text.Folded{Lower: r.words.Lower[:0], Plain: r.words.Plain[:0]}, nested: r.nested}
@@ -93,14 +93,14 @@ func (r *addressReader) part(part string) {
 	switch {
 	case !pair:
 		value, secret = part, opaque(part)
-	case tracking.MatchString(name):
+	case slices.Contains(tracking, name), strings.HasPrefix(name, "utm"), strings.HasPrefix(name, "mc_"):
 		return
 	case strings.HasPrefix(target, "http"):
 		r.nest(target)
 		return
 	default:
 		r.word(name)
-		if secretName.MatchString(name) && len(value) >= 4 {
+		if len(value) >= 4 && proves(name) {
 			secret = named
 		}
 	}
@@ -149,12 +149,17 @@ func unescape(s string) string {
 	return s
 }
 
-// Names in links: under which services pass what proves who clicked, and which tell where somebody clicked.
-var (
-	webScheme  = regexp.MustCompile(`^(?i:https?)$`)
-	secretName = regexp.MustCompile(`token|secret|(code|key|sessionid)$|^(otp|ticket|hmac|jwt|sig|signature|hash)$`)
-	tracking   = regexp.MustCompile(`^(utm|mc_|(ref|source|lang|locale|hl)$)`)
-)
+// proving are names, and ends of names, under which services pass what proves who clicked.
+var proving, provingEnds = []string{"otp", "ticket", "hmac", "jwt", "sig", "signature", "hash"}, []string{"code", "key", "sessionid"}
+
+// tracking are names that tell where somebody clicked.
+var tracking = []string{"ref", "source", "lang", "locale", "hl"}
+
+// proves tells a name of what proves who clicked.
+func proves(name string) bool {
+	ends := func(end string) bool { return strings.HasSuffix(name, end) }
+	return strings.Contains(name, "token") || strings.Contains(name, "secret") || slices.Contains(proving, name) || slices.ContainsFunc(provingEnds, ends)
+}
 
 // opaque tells how hard a part of a link is to guess: long, and of mixed characters, or many digits.
 func opaque(s string) secrecy {

@@ -27,7 +27,7 @@ type quotes struct {
 // judge tells whose words line l is, behind which behind stands.
 func (q *quotes) judge(l, behind []byte) verdict {
 	above := *q
-	q.from, q.dated = named(l, "from") && bytes.IndexByte(l, '@') >= 0, dated(l)
+	q.from, q.dated = bytes.IndexByte(l, '@') >= 0 && named(l, "from"), dated(l)
 	switch {
 	case l[0] == '>', bytes.HasPrefix(l, []byte("| ")):
 		return quoted
@@ -77,7 +77,8 @@ var marks = func() map[string][][]byte {
 // named tells a line that starts with one of the names of a field and a colon.
 func named(l []byte, field string) bool {
 	name, _, ok := bytes.Cut(l[:min(len(l), 32)], []byte(":"))
-	return ok && slices.ContainsFunc(marks[field], func(w []byte) bool { return bytes.Equal(w, bytes.Trim(name, "* ")) })
+	name = bytes.Trim(name, "* ")
+	return ok && slices.ContainsFunc(marks[field], func(w []byte) bool { return bytes.Equal(w, name) })
 }
 
 // hasAny tells whether one of the texts stands in l, which is no longer than such lines are.
