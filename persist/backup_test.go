@@ -72,6 +72,65 @@ func TestBackupWhileMailComes(t *testing.T) {
 	}
 }
 
+// busyCopyFS calls between before each piece of a log is read.
+type busyCopyFS struct {
+	vfs.FS
+	between func() // nil: nothing
+}
+
+type busyCopyFile struct {
+	vfs.File
+	between func()
+}
+
+func (fs *busyCopyFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	f, err := fs.FS.Open(name, opts...)
+	if err != nil || fs.between == nil || !strings.HasSuffix(name, ".log") {
+		return f, err
+	}
+	return &busyCopyFile{f, fs.between}, nil
+}
+
+func (f *busyCopyFile) Read(p []byte) (int, error) {
+	f.between()
+	return f.File.Read(p)
+}
+
+// TestBackupOfAUsedLog opens backups whose log lies in an older one's file and was written on
+// between the reads of two of its blocks.
+func TestBackupOfAUsedLog(t *testing.T) {
+	fs := &busyCopyFS{FS: vfs.NewMem()}
+	s := open(t, fs)
+	var id int64
+	commit := func(n int) {
+		for range n {
+			id++
+			must(t, s.CommitInbox(mail("a@example.org", id, strings.Repeat("x", 900))))
+		}
+	}
+	commit(1000) // some logs full
+	for n := range 10 {
+		commit(7) // another place in the log
+		acked, dir, piece := id, fmt.Sprintf("/backup%d", n), 0
+		fs.between = func() {
+			if piece++; piece%2 == 0 {
+				commit(30)
+			}
+		}
+		must(t, s.Backup(dir))
+		fs.between = nil
+		if id == acked {
+			t.Fatal("no log was copied")
+		}
+		copied, err := Open(dir, options(fs))
+		must(t, err)
+		if got := int64(len(must1(copied.LoadInbox("a@example.org"))(t).Messages)); got < acked {
+			t.Errorf("the backup has %d mails of %d", got, acked)
+		}
+		closeStore(t, copied)
+	}
+}
+
 // TestARestoredFolderGivesNewIDs: what was given after the backup is never given to something else,
 // also not by a second restore of the same backup.
 func TestARestoredFolderGivesNewIDs(t *testing.T) {

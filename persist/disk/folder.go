@@ -188,7 +188,7 @@ func OpenToRead(dir string, o *Options) (*Folder, error) {
 }
 
 // Engine is the file system under the engine.
-func (f *Folder) Engine() vfs.FS { return &waitFS{f.FS, f, f.Space, f.spare} }
+func (f *Folder) Engine() vfs.FS { return &waitFS{FS: f.FS, folder: f, space: f.Space, spare: f.spare} }
 
 // IsOlder reports that the folder was of an older format when it was opened. Whoever has
 // carried its rows over calls Renew.

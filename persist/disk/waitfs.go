@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -23,6 +24,7 @@ type waitFS struct {
 	folder *Folder
 	space  *SpaceGuard
 	spare  *spareLog
+	logs   sync.Map // name → *liveLog, while it is written
 }
 
 // waitFile is a file or folder of waitFS; the engine lets one goroutine use one at a time.
@@ -78,24 +80,28 @@ func (fs *waitFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error)
 			return nil, err
 		}
 	}
-	return fs.file(name, func() (vfs.File, error) {
-		if strings.HasSuffix(name, ".log") && !fs.elsewhere(name) {
+	f, err := fs.file(name, func() (vfs.File, error) {
+		if isLog(name) && !fs.elsewhere(name) {
 			if f, err := fs.spare.become(name, c); f != nil || err != nil {
 				return f, err
 			}
 		}
 		return fs.FS.Create(name, c)
 	})
+	return fs.live(name, f, err)
 }
 
-// Open reads value files with a check of its own.
+// Open reads value files with a check of its own, and logs as far as they are written.
 func (fs *waitFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	f, err := fs.FS.Open(name, opts...)
 	if isTable(name) && errors.Is(err, os.ErrNotExist) {
 		return nil, fs.folder.Missing(name, err)
 	}
-	if err != nil || !isValueFile(name) {
+	if err != nil {
 		return f, err
+	}
+	if !isValueFile(name) {
+		return fs.written(name, f), nil
 	}
 	return openValueFile(f, name, fs.folder.Damage)
 }
@@ -129,7 +135,8 @@ func (fs *waitFS) OpenReadWrite(name string, c vfs.DiskWriteCategory, opts ...vf
 }
 
 func (fs *waitFS) ReuseForWrite(oldname, newname string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	return fs.file(newname, func() (vfs.File, error) { return fs.FS.ReuseForWrite(oldname, newname, c) })
+	f, err := fs.file(newname, func() (vfs.File, error) { return fs.FS.ReuseForWrite(oldname, newname, c) })
+	return fs.live(newname, f, err)
 }
 
 func (fs *waitFS) Remove(name string) error {
