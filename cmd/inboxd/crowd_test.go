@@ -1,9 +1,46 @@
 package main
 
 import (
+	"path/filepath"
 	"runtime/metrics"
+	"sync"
 	"testing"
+	"time"
 )
+
+// TestMailWaitsWhereItCrowdsPollsOut, in the whole program: agents fill its one processor, each with four polls to a mail.
+func TestMailWaitsWhereItCrowdsPollsOut(t *testing.T) {
+	t.Setenv("GOMAXPROCS", "1")
+	s := launch(t, filepath.Join(t.TempDir(), "data"), "--smtp-max-conns-per-ip", "500")
+	u := s.signUp(t, "me@example.test")
+	inbox := u.inbox(t, "agent")
+	var agents sync.WaitGroup
+	over := make(chan struct{})
+	for range 200 {
+		agents.Go(func() {
+			for {
+				select {
+				case <-over:
+					return
+				default:
+				}
+				_ = s.mail(inbox, "482913") // what becomes of it is not asked here
+				for range 4 {
+					_, _ = s.call("GET", "/api/v1/inboxes/"+inbox+"/latest", map[string]string{"X-API-Key": u.key}, nil)
+				}
+			}
+		})
+	}
+	defer func() {
+		close(over)
+		agents.Wait()
+	}()
+	for end := time.Now().Add(time.Minute); s.metric(t, "inboxd_smtp_mails_paced_total") == 0; {
+		if time.Now().After(end) {
+			t.Fatal("no mail waited")
+		}
+	}
+}
 
 // TestCrowd: mail crowds others out when more than a quarter of all waits are long and it has more than half of the machine.
 func TestCrowd(t *testing.T) {
