@@ -52,11 +52,12 @@ func (b *Bed) signUpOne(ctx context.Context) (session, key string, err error) {
 		return "", "", errors.New("this load needs accounts of its own making, which it does not sign up on another machine")
 	}
 	api := NewAPI(b.Server.HTTP, "")
-	in, err := api.SignUp(ctx, "bench-"+strings.ToLower(rand.Text())+"@example.test", rand.Text())
+	email := "bench-" + strings.ToLower(rand.Text()) + "@example.test"
+	in, err := api.SignUp(ctx, email, rand.Text())
 	if err != nil {
 		return "", "", err
 	}
-	b.made.session(in.Token)
+	b.made.account(email, in.Token)
 	issued, err := api.With(in.Token).IssueKey(ctx, client.KeyOrder{Label: "bench", Scopes: []string{client.ScopeFull}, ExpiresInDays: 30})
 	if err == nil && issued.Key == "" {
 		err = errors.New("the answer holds no key")

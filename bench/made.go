@@ -22,6 +22,7 @@ type made struct {
 	inboxes  []Inbox
 	hooks    []hook
 	sessions []string
+	emails   []string // of the accounts
 }
 
 // hook is a webhook and the session that may remove it.
@@ -30,10 +31,19 @@ type hook struct {
 	id      int64
 }
 
-func (m *made) session(token string) {
+func (m *made) account(email, session string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.sessions = append(m.sessions, token)
+	m.emails = append(m.emails, email)
+	m.sessions = append(m.sessions, session)
+}
+
+// Stay is the accounts that are left, empty, on a server that is not ours: nothing on the API ends one.
+func (b *Bed) Stay() (emails []string) {
+	if b.Server.Ours() {
+		return nil
+	}
+	return b.made.emails
 }
 
 // Remember has inboxes removed at the end, where the server is not ours and would keep them.
@@ -57,8 +67,7 @@ func (b *Bed) CreateWebhook(ctx context.Context, session string, order client.We
 	return secret, err
 }
 
-// removeAll deletes webhooks, inboxes with their mail, and keys, in this order, and logs out. An account that was
-// signed up stays, empty: nothing on the API ends one.
+// removeAll deletes webhooks, inboxes with their mail, and keys, in this order, and logs out.
 func (b *Bed) removeAll() error {
 	if b.Server.Ours() {
 		return nil

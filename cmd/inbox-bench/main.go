@@ -341,7 +341,13 @@ func (c *cli) measure(ctx context.Context, name string, load func(context.Contex
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, bed.Close()) }()
+	defer func() {
+		err = errors.Join(err, bed.Close())
+		shown.Close()
+		for _, email := range bed.Stay() {
+			fmt.Fprintf(os.Stderr, "inbox-bench: the account %s stays, empty; on the server `inboxd admin account delete %[1]s` ends it.\n", email)
+		}
+	}()
 	if bed.Server.Remote {
 		fmt.Fprintf(os.Stderr, "inbox-bench: %s and %s are not this machine; they are loaded all the same, as --yes-remote says.\n", c.Server.BaseURL, c.Server.SMTP)
 	}

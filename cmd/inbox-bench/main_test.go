@@ -189,6 +189,9 @@ func checkGone(t *testing.T, web string, own bool, stderr *bytes.Buffer) {
 			t.Errorf("account of its own %v: removed are %q", own, gone)
 		}
 	}
+	if strings.Contains(stderr.String(), "` ends it") != own {
+		t.Errorf("account of its own %v: told is\n%s", own, stderr)
+	}
 }
 
 func TestAnotherMachineIsLoadedOnlyWhenToldTwice(t *testing.T) {
