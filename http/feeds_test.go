@@ -97,7 +97,7 @@ func TestAProgramFollowsACalendar(t *testing.T) {
 	if got := fetched(); strings.HasSuffix(got, ", stale") {
 		t.Error(got)
 	}
-	w.expect(404, w.call(get, path[:len(path)-5]+"x.ics", "", ""))
+	w.expect(404, w.call(get, path[:len(path)-len(".ics")]+"x.ics", "", ""))
 	w.diary.mail.breakWith(nil)
 	if counts := w.server.Fetches(); counts["whole"] != 5 || counts["unchanged"] != 2 || counts["unknown"] != 1 {
 		t.Errorf("%v", counts)
