@@ -3,6 +3,7 @@ package main
 import (
 	"path/filepath"
 	"runtime/metrics"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -11,14 +12,17 @@ import (
 // TestMailWaitsWhereItCrowdsPollsOut, in the whole program: agents fill its one processor, each with four polls to a mail.
 func TestMailWaitsWhereItCrowdsPollsOut(t *testing.T) {
 	t.Setenv("GOMAXPROCS", "1")
-	s := launch(t, filepath.Join(t.TempDir(), "data"), "--smtp-max-conns-per-ip", "500")
+	s := launch(t, filepath.Join(t.TempDir(), "data"), "--default-plan", "paid", "--smtp-max-conns-per-ip", "500")
 	u := s.signUp(t, "me@example.test")
-	inbox := u.inbox(t, "agent")
+	var inboxes []string // one is full after a few seconds
+	for i := range 40 {
+		inboxes = append(inboxes, u.inbox(t, "agent"+strconv.Itoa(i)))
+	}
 	var agents sync.WaitGroup
 	over := make(chan struct{})
-	for range 200 {
+	for i := range 400 {
 		agents.Go(func() {
-			for {
+			for inbox := inboxes[i%len(inboxes)]; ; {
 				select {
 				case <-over:
 					return

@@ -96,7 +96,7 @@ func (u *user) installPython(t *testing.T) {
 	}
 	u.outside(t, empty, python, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--disable-pip-version-check", "--target", "src", wheels[0])
 	write(t, filepath.Join(empty, "tour.py"), readmeBlock(t, "python", pythonClient+"/README.md"))
-	u.tour(t, empty, python, "tour.py")
+	u.tour(t, empty, python, "-u", "tour.py") // a pipe would hold its first line back
 }
 
 // installTypescript is the same for npm's package, and checks the types of the other blocks, too.
