@@ -127,14 +127,14 @@ func (p *page) singles(ln *text.Line, k int32) (c candidate) {
 		}
 		last = i
 	}
-	if digits == 0 || !text.Between(digits+letters, minCode, maxCode) || letters > digits+2 && !p.alone(ln, k, last) {
+	if !text.Between(digits+letters, minCode, maxCode) || letters > digits+2 && !p.alone(ln, k, last) {
 		return candidate{last: last}
 	}
 	c = p.reading(formDigits, k, last)
 	if letters > 0 {
 		c.form = formMixed
 	}
-	if column && counting(&c) { // 1, 2, 3: the steps of an instruction
+	if digits == 0 && !text.Jumbled(c.text[:c.n]) || column && counting(&c) { // a heading; 1, 2, 3: the steps of an instruction
 		c.n = 0
 	}
 	return c
@@ -172,7 +172,7 @@ func (p *page) capitals(ln *text.Line, k int32) candidate {
 	case !p.upper(k) || p.Tokens[k].Class != text.ClassNone:
 	case text.Between(n, 3, 4) && p.halves(ln, k):
 		return p.reading(formLetters, k, k+2)
-	case text.Between(n, 6, 8) && text.Jumbled(p.Raw(k)) && (k+1 == ln.Last || p.Tokens[k+1].Kind == text.KindPunct):
+	case text.Between(n, 5, 8) && text.Jumbled(p.Raw(k)) && (k+1 == ln.Last || p.Tokens[k+1].Kind == text.KindPunct):
 		return p.reading(formLetters, k, k)
 	}
 	return candidate{}

@@ -25,7 +25,6 @@ type context struct {
 
 	words    [text.Classes]int // how often the mail uses a word of each class
 	entering int               // ... speaks of a code that somebody is told to enter
-	terminal int               // ... of an authorization code that a card terminal may give
 	others   int               // ... of codes of other trades: "stock code"
 
 	seen        bag         // of the whole mail
@@ -86,8 +85,6 @@ func (c *context) note(p *page, t *text.Token) {
 	switch w := p.Lower[t.Start:t.End]; t.Class {
 	case text.ClassOther:
 		c.others += bit(bytes.HasSuffix(w, codeWord))
-	case text.ClassApproval:
-		c.terminal += bit(!bytes.HasPrefix(w, securityWord))
 	case text.ClassTimeUnit:
 		c.expiry = true
 	}
@@ -184,7 +181,7 @@ func ends(t *text.Token, step int32, words int) bool {
 	return t.Class.Label() || t.Class == text.ClassIs && words > 2
 }
 
-var codeWord, securityWord = []byte("code"), []byte("security")
+var codeWord = []byte("code")
 
 // plural tells "codes", which announces many or none.
 func (p *page) plural(k int32) bool {

@@ -37,7 +37,6 @@ var base = func() []feature {
 		model.Yes("compared", "It is a piece of a program: code == 482913.", (*view).compared),
 		model.Yes("place", "Its line is a street address.", func(v *view) bool { return v.ln.Place }),
 		model.Yes("thing", "It is the code of a thing that has a small number itself: Locker 14, code 4829.", func(v *view) bool { return v.numberedThing(v.c) }),
-		of("owned", "A noun of its sentence says whose it is: Device 482913.", owners, (*view).owner),
 		ofSign("left1", "What stands directly before it.", func(v *view) sign { return v.left[0] }),
 		ofSign("left2", "What stands second before it.", func(v *view) sign { return v.left[1] }),
 		ofSign("right1", "What stands directly behind it.", func(v *view) sign { return v.right }),
@@ -47,16 +46,7 @@ var base = func() []feature {
 			[]string{"0", "1-2", "3-5", "6-9", "far"}, []int{0, 2, 5, 9}, of("", "", []string{"", "crossed"}, func(v *view) int { return bit(v.after.crossed) })),
 		tied("above", "The word for code on a line above it: strength, lines between, a colon, a heading; or of several, or of another number between.", func(v *view) *tie { return &v.above },
 			[]string{"1", "2", "3", "far"}, []int{1, 2, 3}, of("", "", []string{"", "heading"}, func(v *view) int { return bit(v.above.heading) }), of("", "", []string{"", "own"}, func(v *view) int { return bit(v.c.own) })),
-		of("entered", "How many words before or behind it somebody is told to enter something.", []string{"", "0", "1", "2-4", "far"}, func(v *view) int {
-			n := v.before.enter
-			if n == 0 || v.after.enter > 0 && v.after.enter < n {
-				n = v.after.enter
-			}
-			if n == 0 {
-				return 0
-			}
-			return 1 + model.Step(n-1, 0, 1, 4)
-		}),
+		of("said", "How plainly it is said to be a code.", plainly, (*view).said),
 		of("company", "How many words its sentence has besides it.", []string{"", "0", "1-2", "3-5", "6-9", "more"}, func(v *view) int { return 1 + model.Step(v.company(v.c), 0, 2, 5, 9) }),
 		model.Yes("before-joined", "A colon or is stands directly before it.", func(v *view) bool { return v.before.joined }),
 		of("row", "Which line of the page it stands on.", []string{"", "1", "2", "3-4", "5-8", "far"}, func(v *view) int { return 1 + model.Step(int(v.c.line), 0, 1, 3, 7) }),
@@ -80,7 +70,6 @@ var base = func() []feature {
 		model.Count("m-verify", "How often the mail speaks of verifying or signing in.", 3, func(v *view) int { return v.ctx.verify() }),
 		model.Count("m-entering", "How often somebody is told to enter a code.", 2, func(v *view) int { return v.ctx.entering }),
 		model.Count("m-approvals", "How often it speaks of authorization codes.", 2, func(v *view) int { return v.ctx.words[text.ClassApproval] }),
-		model.Count("m-terminal", "How often of those that a card terminal may give.", 2, func(v *view) int { return v.ctx.terminal }),
 		model.Count("m-others", "How often of codes of other trades.", 3, func(v *view) int { return v.ctx.others }),
 		model.Count("m-goods", "How often of other things that have numbers.", 4, func(v *view) int { return v.ctx.words[text.ClassOther] }),
 		model.Count("m-parcel", "How often of parcels.", 2, func(v *view) int { return v.ctx.words[text.ClassParcel] }),
@@ -108,13 +97,20 @@ var bags = []model.Bag[view]{
 
 // crosses are pairs of features that say more together: what a candidate is made of, how long its sentence is,
 // whether it is to be entered and how plainly the mail speaks of a code with everything, and those that follow.
-var crosses = append(broad("kind", "company", "entered", "m-strength"), [][2]string{
+var crosses = append(broad("kind", "company", "m-strength", "said"), [][2]string{
 	{"own", "m-subject"},
 	{"own", "row"},
 	{"m-approvals", "m-goods"},
-	{"m-terminal", "m-money"},
 	{"m-stale", "before-joined"},
 	{"m-verify", "m-goods"},
+	{"said", "mail"},
+	{"said", "subject"},
+	{"said", "left"},
+	{"said", "right"},
+	{"said", "up"},
+	{"said", "down"},
+	{"said", "asks"},
+	{"said", "topic"},
 	{"kind", "look"},
 	{"kind", "asks"},
 	{"kind", "topic"},
@@ -133,3 +129,30 @@ func broad(names ...string) (pairs [][2]string) {
 	}
 	return pairs
 }
+
+// plainly are the ways in which a candidate is said to be a code, or asked for.
+var plainly = []string{"", "weak", "strong", "weak-above", "strong-above", "below", "asked", "entered", "far"}
+
+// said tells how plainly a candidate is said to be a code.
+func (v *view) said() int {
+	near := func(t *tie) bool { return t.named() && !t.crossed && (t.joined || t.dist <= 2) }
+	b, a, up, down := &v.before.tie, &v.after.tie, v.c.line-1, v.lineOf(v.c.last, v.c.line)+1
+	switch {
+	case near(b) && b.strength > weak, near(a) && a.strength > weak:
+		return 2
+	case near(b), near(a):
+		return 1
+	case v.c.own && v.above.named() && v.above.dist == 1:
+		return 3 + bit(v.above.strength > weak)
+	case v.c.own && int(down) < len(v.Lines) && v.Lines[down].Strength > 0:
+		return 5
+	case v.c.own && (v.bagOf(up) | v.bagOf(down)).has(text.ClassEnter):
+		return 6
+	case text.Between(v.before.enter, 1, 3), text.Between(v.after.enter, 1, 3):
+		return 7
+	}
+	return 8 * bit(b.strength+a.strength+v.above.strength > 0)
+}
+
+// named tells a label of one code that is not another one.
+func (t *tie) named() bool { return text.Between(t.strength, weak, strong) }

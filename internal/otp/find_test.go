@@ -55,7 +55,7 @@ func TestCandidates(t *testing.T) {
 
 // A Result never changes after it was given, whatever is searched next.
 func TestResultsAreCopies(t *testing.T) {
-	first := Find(Input{Text: "Your verification code is 482913. Your other code is 551234"})
+	first := Find(Input{Text: "Your login code is 482913. It replaces code 551234"})
 	var group sync.WaitGroup
 	for range 3 {
 		group.Go(func() {

@@ -241,14 +241,14 @@ func TestInventedLinks(t *testing.T) {
 				continue
 			case got != "":
 				wrong++
-				t.Errorf("%s: %q, want %q", s.name, got, s.want)
+				t.Logf("%s: %q, want %q", s.name, got, s.want)
 			default:
 				t.Logf("%s: none, want %q", s.name, s.want)
 			}
 		}
 	}
 	t.Logf("%d of %d right, %d wrong", right, mails, wrong)
-	if mails < 200 || float64(right) < 0.97*float64(mails) {
-		t.Error("too few right")
+	if mails < 2000 || float64(right) < 0.985*float64(mails) || float64(wrong) > 0.001*float64(mails) {
+		t.Error("too few right, or too many wrong")
 	}
 }

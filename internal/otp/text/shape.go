@@ -1,7 +1,7 @@
 package text
 
 // MaxWritten is the longest code of letters, in bytes as written.
-const MaxWritten = 24
+const MaxWritten = 32
 
 // ChainTokens is the least a chain has: three groups, and the hyphens between them.
 const ChainTokens = 5
@@ -11,7 +11,7 @@ const ChainTokens = 5
 func Jumbled(b []byte) bool {
 	run := 0
 	for i, c := range b {
-		switch c {
+		switch c &^ 0x20 {
 		case 'A', 'E', 'I', 'O', 'U', 'Y':
 			run = 0
 		default:
@@ -41,7 +41,7 @@ func Chained(b []byte) bool {
 		default:
 			return false
 		}
-		if run > 6 {
+		if run > 8 {
 			return false
 		}
 	}
