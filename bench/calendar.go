@@ -75,8 +75,6 @@ func Calendar(ctx context.Context, bed *Bed, opts CalendarOptions) error {
 
 func (o CalendarOptions) check(bed *Bed) error {
 	switch {
-	case bed.Server.proc == nil:
-		return errors.New("calendar needs a server of its own; leave --base-url and --smtp out")
 	case o.Meetings > maxListed:
 		return fmt.Errorf("--meetings: at most %d", maxListed)
 	case 2*o.Posts*o.Rounds > maxSend:

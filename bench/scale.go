@@ -61,9 +61,6 @@ func Scale(ctx context.Context, bed *Bed, opts ScaleOptions) error {
 }
 
 func (o ScaleOptions) check(server *Server) error {
-	if !server.Ours() {
-		return errors.New("scale needs a server of its own; leave --base-url and --smtp out")
-	}
 	if o.Inboxes > maxScale {
 		return fmt.Errorf("--inboxes: at most %d", maxScale)
 	}

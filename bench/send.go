@@ -72,8 +72,6 @@ func Send(ctx context.Context, bed *Bed, opts SendOptions) error {
 
 func (o SendOptions) check(bed *Bed) error {
 	switch {
-	case bed.Server.proc == nil:
-		return errors.New("send needs a server of its own; leave --base-url and --smtp out")
 	case o.Messages > maxSend || o.Singles > maxSend:
 		return fmt.Errorf("--messages, --singles: at most %d", maxSend)
 	case len(bed.Keys) < o.Rounds+1:

@@ -28,6 +28,7 @@ type ServerOptions struct {
 	YesRemote bool     `help:"The running server may be another machine. It is loaded as told, and may be somebody's."`
 	Accounts  int      `help:"Accounts to sign up, at most 10; inboxes are dealt out among them." default:"1"`
 	Dir       string   `help:"Folder for the temporary data folder; its file system is what is measured. Default: the system's." type:"path"`
+	Own       bool     `kong:"-"` // the load stops its server, or reads its folder
 	Beside    []string `kong:"-"` // more arguments for inboxd serve, which are other ones in each run
 	Commit    string   `help:"Commit to report. Default: the one stamped into the binary."`
 }
@@ -49,7 +50,10 @@ type Server struct {
 
 // StartServer starts inboxd with an empty data folder under dir, or attaches.
 func StartServer(ctx context.Context, opts ServerOptions, dir string) (*Server, error) {
-	if opts.attached() {
+	switch {
+	case opts.attached() && opts.Own:
+		return nil, errors.New("this load needs a server of its own; leave --base-url and --smtp out")
+	case opts.attached():
 		return attach(opts)
 	}
 	binary, err := findProgram(ctx, "inboxd", opts.Inboxd, dir)

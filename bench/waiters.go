@@ -71,9 +71,6 @@ func Waiters(ctx context.Context, bed *Bed, opts WaitersOptions) error {
 }
 
 func (o WaitersOptions) check(server *Server) error {
-	if server.proc == nil {
-		return errors.New("waiters needs a server of its own; leave --base-url and --smtp out")
-	}
 	if o.Inboxes > maxWaiters {
 		return fmt.Errorf("--inboxes: at most %d", maxWaiters)
 	}

@@ -201,7 +201,7 @@ func (cmd *latencyCmd) Run(ctx context.Context, c *cli) error {
 }
 
 func (cmd *startCmd) Run(ctx context.Context, c *cli) error {
-	return c.measure(ctx, "start", func(ctx context.Context, bed *bench.Bed) error {
+	return c.alone(ctx, "start", func(ctx context.Context, bed *bench.Bed) error {
 		return bench.Start(ctx, bed, cmd.Options)
 	})
 }
@@ -213,7 +213,7 @@ func (cmd *otpCmd) Run(ctx context.Context, c *cli) error {
 }
 
 func (cmd *waitersCmd) Run(ctx context.Context, c *cli) error {
-	return c.measure(ctx, "waiters", func(ctx context.Context, bed *bench.Bed) error {
+	return c.alone(ctx, "waiters", func(ctx context.Context, bed *bench.Bed) error {
 		return bench.Waiters(ctx, bed, cmd.Options)
 	})
 }
@@ -233,19 +233,19 @@ func (cmd *webhooksCmd) Run(ctx context.Context, c *cli) error {
 
 func (cmd *sendCmd) Run(ctx context.Context, c *cli) error {
 	c.Server.Accounts = max(c.Server.Accounts, cmd.Options.Rounds+1)
-	return c.measure(ctx, "send", func(ctx context.Context, bed *bench.Bed) error {
+	return c.alone(ctx, "send", func(ctx context.Context, bed *bench.Bed) error {
 		return bench.Send(ctx, bed, cmd.Options)
 	})
 }
 
 func (cmd *calendarCmd) Run(ctx context.Context, c *cli) error {
-	return c.measure(ctx, "calendar", func(ctx context.Context, bed *bench.Bed) error {
+	return c.alone(ctx, "calendar", func(ctx context.Context, bed *bench.Bed) error {
 		return bench.Calendar(ctx, bed, cmd.Options)
 	})
 }
 
 func (cmd *pageCmd) Run(ctx context.Context, c *cli) error {
-	return c.measure(ctx, "page", func(ctx context.Context, bed *bench.Bed) error {
+	return c.alone(ctx, "page", func(ctx context.Context, bed *bench.Bed) error {
 		return bench.Page(ctx, bed, cmd.Options)
 	})
 }
@@ -269,17 +269,18 @@ func (cmd *overloadCmd) Run(ctx context.Context, c *cli) error {
 }
 
 func (cmd *restartCmd) Run(ctx context.Context, c *cli) error {
+	c.Server.Own = true
 	return c.withHosts(ctx, "restart", func(ctx context.Context, bed *bench.Bed, hosts mixed.Hosts) error {
 		return mixed.Restart(ctx, bed, hosts, cmd.Options)
 	})
 }
 
 func (cmd *scaleCmd) Run(ctx context.Context, c *cli) error {
-	return c.measure(ctx, "scale", func(ctx context.Context, bed *bench.Bed) error { return bench.Scale(ctx, bed, cmd.Options) })
+	return c.alone(ctx, "scale", func(ctx context.Context, bed *bench.Bed) error { return bench.Scale(ctx, bed, cmd.Options) })
 }
 
 func (cmd *backupCmd) Run(ctx context.Context, c *cli) error {
-	return c.measure(ctx, "backup", func(ctx context.Context, bed *bench.Bed) error { return bench.Backup(ctx, bed, cmd.Options) })
+	return c.alone(ctx, "backup", func(ctx context.Context, bed *bench.Bed) error { return bench.Backup(ctx, bed, cmd.Options) })
 }
 
 func (cmd *peersCmd) Run(ctx context.Context, c *cli) error {
@@ -328,6 +329,12 @@ func (cmd *flameCmd) Run() error {
 		return err
 	}
 	return errors.Join(flame.Draw(out, in, cmd.Title), out.Close())
+}
+
+// alone is measure for a load that needs a server of its own.
+func (c *cli) alone(ctx context.Context, name string, load func(context.Context, *bench.Bed) error) error {
+	c.Server.Own = true
+	return c.measure(ctx, name, load)
 }
 
 // measure prepares the bed, runs one load on it, reports, and fails when what was measured

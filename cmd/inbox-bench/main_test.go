@@ -209,6 +209,16 @@ func TestAnotherMachineIsLoadedOnlyWhenToldTwice(t *testing.T) {
 	}
 }
 
+// TestWhatNeedsAServerOfItsOwnAsksNoOther: nothing answers there.
+func TestWhatNeedsAServerOfItsOwnAsksNoOther(t *testing.T) {
+	for _, load := range []string{"backup", "calendar", "page", "restart", "scale", "send", "start", "waiters"} {
+		cmd, stdout, stderr := program(t.Context(), t, load, "--base-url", "http://127.0.0.1:1", "--smtp", "127.0.0.1:1")
+		if err := cmd.Run(); err == nil || !strings.Contains(stderr.String(), "needs a server of its own") || stdout.Len() > 0 {
+			t.Errorf("%s: %v\n%s%s", load, err, stdout, stderr)
+		}
+	}
+}
+
 // One word, one meaning: each flag of a load is in this list, with what it is. A load that wants another word for the
 // same thing has to say why here.
 var words = map[string]string{
