@@ -133,25 +133,27 @@ func broad(names ...string) (pairs [][2]string) {
 // plainly are the ways in which a candidate is said to be a code, or asked for.
 var plainly = []string{"", "weak", "strong", "weak-above", "strong-above", "below", "asked", "entered", "far"}
 
-// said tells how plainly a candidate is said to be a code.
+// said gives the first of them that holds: its name beside it, above or below it, somebody told to enter what stands
+// here, or a name farther away.
 func (v *view) said() int {
+	const weakly, strongly, above, under, asked, entered, far = 1, 2, 3, 5, 6, 7, 8
 	near := func(t *tie) bool { return t.named() && !t.crossed && (t.joined || t.dist <= 2) }
 	b, a, up, down := &v.before.tie, &v.after.tie, v.c.line-1, v.lineOf(v.c.last, v.c.line)+1
 	switch {
 	case near(b) && b.strength > weak, near(a) && a.strength > weak:
-		return 2
+		return strongly
 	case near(b), near(a):
-		return 1
+		return weakly
 	case v.c.own && v.above.named() && v.above.dist == 1:
-		return 3 + bit(v.above.strength > weak)
+		return above + bit(v.above.strength > weak)
 	case v.c.own && int(down) < len(v.Lines) && v.Lines[down].Strength > 0:
-		return 5
+		return under
 	case v.c.own && (v.bagOf(up) | v.bagOf(down)).has(text.ClassEnter):
-		return 6
+		return asked
 	case text.Between(v.before.enter, 1, 3), text.Between(v.after.enter, 1, 3):
-		return 7
+		return entered
 	}
-	return 8 * bit(b.strength+a.strength+v.above.strength > 0)
+	return far * bit(b.strength+a.strength+v.above.strength > 0)
 }
 
 // named tells a label of one code that is not another one.
