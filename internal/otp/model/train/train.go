@@ -32,7 +32,7 @@ const (
 	pull   = 0.005 // of every weight towards nothing
 	orders = 4     // in which the examples come; the weights are the mean of all
 	joint  = 5     // how much stronger the weights of pairs are pulled
-	rare   = 3     // a place that fewer families have weighs nothing
+	rare   = 5     // a place that fewer families have weighs nothing
 	least  = 0.03  // a weight; less is nothing
 	Folds  = 10
 )
