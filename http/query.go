@@ -171,10 +171,11 @@ func appendCursor(dst []byte, id account.ID, seq uint64) []byte {
 	return base64.RawURLEncoding.AppendEncode(dst, b)
 }
 
-// parseCursor reads a cursor that this service gave to the account.
+// parseCursor reads a cursor that this service gave to the account. There is one spelling of each: decoding
+// passes over the ends of lines.
 func parseCursor(id account.ID, cursor string) (seq uint64, ok bool) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
-	if err != nil || len(b) != cursorBytes || b[0] != cursorVersion {
+	if err != nil || len(b) != cursorBytes || cursor != base64.RawURLEncoding.EncodeToString(b) || b[0] != cursorVersion {
 		return 0, false
 	}
 	head, sum := b[:cursorBytes-cursorSum], b[cursorBytes-cursorSum:]

@@ -122,7 +122,7 @@ func readCursor(s string) (p place, err error) {
 		return place{start: -1}, nil
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
-	if err != nil || len(b) != 17 || b[0] != cursorVersion {
+	if err != nil || len(b) != 17 || s != base64.RawURLEncoding.EncodeToString(b) || b[0] != cursorVersion { // decoding passes over the ends of lines
 		return p, fault.Field("cursor", "is not a cursor of this list. Take it from 'next_cursor'")
 	}
 	return place{int64(binary.BigEndian.Uint64(b[1:])), int64(binary.BigEndian.Uint64(b[9:]))}, nil
