@@ -85,6 +85,7 @@ func TestAttach(t *testing.T) {
 	for _, opts := range []ServerOptions{
 		{BaseURL: "http://127.0.0.1:8080"},
 		{SMTP: "127.0.0.1:2525"},
+		{BaseURL: "http://127.0.0.1:8080", SMTP: "127.0.0.1:2525", Own: true},
 		{BaseURL: "ftp://127.0.0.1:8080", SMTP: "127.0.0.1:2525"},
 		{BaseURL: "http://192.0.2.1:8080", SMTP: "127.0.0.1:2525"},
 		{BaseURL: "http://127.0.0.1:8080", SMTP: "192.0.2.1:25"},
