@@ -125,6 +125,7 @@ func TestListRefuses(t *testing.T) {
 		{Query{From: at("2026-03-05"), To: at("2026-03-05")}, "invalid: 'to' must be after 'from'"},
 		{Query{Cursor: "x"}, "invalid: 'cursor' is not a cursor of this list. Take it from 'next_cursor'"},
 		{Query{Cursor: place{1, 1}.cursor() + "A"}, "invalid: 'cursor' is not a cursor of this list. Take it from 'next_cursor'"},
+		{Query{Cursor: place{1, 1}.cursor() + "\n"}, "invalid: 'cursor' is not a cursor of this list. Take it from 'next_cursor'"},
 		{Query{Cursor: "AAAAAAAAAAAAAAAAAAAAAAA"}, "invalid: 'cursor' is not a cursor of this list. Take it from 'next_cursor'"},
 	} {
 		if _, err := List(nil, c.q); err == nil || err.Error() != c.want {

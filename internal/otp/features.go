@@ -96,7 +96,7 @@ var bags = []model.Bag[view]{
 }
 
 // crosses are pairs of features that say more together: what a candidate is made of, how long its sentence is,
-// whether it is to be entered and how plainly the mail speaks of a code with everything, and those that follow.
+// how plainly the mail speaks of a code and how plainly it is said to be one with everything, and those that follow.
 var crosses = append(broad("kind", "company", "m-strength", "said"), [][2]string{
 	{"own", "m-subject"},
 	{"own", "row"},
