@@ -143,71 +143,17 @@ func (e *inboxEntity) env(cmd inbox.Command) (env inbox.Env, err error) {
 	return env, err
 }
 
-// capacities says how much mail the inboxes of an account may hold. An inbox keeps what it was
-// told until any account's plan changed: so a mail costs one atomic read, nothing has to be kept by
-// account, and an operator who changes a plan costs each inbox one look-up. Who changes the plan of
-// another node's account can't tell this one: what is said elsewhere is believed for a while. Any
-// goroutine may use it.
-type capacities struct {
-	rows    *asking
-	plans   account.Plans
-	now     func() time.Time
-	changes atomic.Int64 // of plans, and of who tells them; counted after the commit, before the operator is answered
-}
-
-// planBelieved is how long an inbox goes by a plan that it heard from another node.
-const planBelieved = time.Minute
-
-// knownCapacity is what an account's inboxes may hold, read when so many plans had changed. It never
-// changes.
-type knownCapacity struct {
-	inbox.Capacity
-	account account.ID
-	changes int64
-	until   time.Time // of one that another node told; zero of this node's
-}
-
-// isOf reports that nothing has changed for the account since.
-func (k *knownCapacity) isOf(id account.ID, changes int64) bool {
-	return k != nil && k.account == id && k.changes == changes
-}
-
-// of asks for the account's plan. The service's own inbox, which answers to no plan, has the figures
-// that plans have by default.
-func (c *capacities) of(id account.ID) (inbox.Capacity, error) {
-	if id == systemAccount {
-		return inbox.CapacityOf(account.DefaultPlans().Of(account.Paid)), nil
-	}
-	name, err := c.rows.PlanOf(id)
-	if err != nil {
-		return inbox.Capacity{}, engine.Busy(err)
-	}
-	return inbox.CapacityOf(c.plans.Of(name)), nil
-}
-
-// Lose has all inboxes ask again: plans of the group are told by another node from now on.
-func (c *capacities) Lose(partition.Group) error {
-	c.changes.Add(1)
-	return nil
-}
-
-// capacityFor is capacities.of for the account whose inbox this is. The changes are read before the
-// plan: what is kept is never older than it says. So is whose the account is.
+// capacityFor is what capacities say of the account whose inbox this is.
 func (e *inboxEntity) capacityFor(id account.ID) (inbox.Capacity, error) {
-	all := e.capacities
-	changes := all.changes.Load()
-	if known := e.holds.Load(); known.isOf(id, changes) && (known.until.IsZero() || all.now().Before(known.until)) {
+	if known := e.holds.Load(); e.capacities.stand(known, id) {
 		return known.Capacity, nil
 	}
-	var until time.Time
-	if id != systemAccount && !all.rows.owner.Owns(id.Partition().Group()) {
-		until = all.now().Add(planBelieved)
+	known, err := e.capacities.known(id)
+	if err != nil {
+		return inbox.Capacity{}, err
 	}
-	c, err := all.of(id)
-	if err == nil {
-		e.holds.Store(&knownCapacity{c, id, changes, until})
-	}
-	return c, err
+	e.holds.Store(known)
+	return known.Capacity, nil
 }
 
 // hasRoom is nil when mail for the inbox as v has it would be taken, else InboxFull or Unavailable.

@@ -109,7 +109,11 @@ func (r *Registry) UpdateInbox(ctx context.Context, id account.ID, address strin
 
 // Capacity is how much mail each inbox of an account may hold.
 func (r *Registry) Capacity(_ context.Context, id account.ID) (inbox.Capacity, error) {
-	return r.capacities.of(id)
+	known, err := r.capacities.known(id)
+	if err != nil {
+		return inbox.Capacity{}, err
+	}
+	return known.Capacity, nil
 }
 
 // DeleteInbox removes the inbox at its address, ends its key, and takes it off the account's
