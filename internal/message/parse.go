@@ -3,6 +3,7 @@ package message
 import (
 	"bytes"
 	"strings"
+	"sync"
 
 	"inboxd/internal/message/html"
 )
@@ -173,6 +174,12 @@ func (r *reader) read(p part) {
 	}
 }
 
+// spareSize is room for the text of most mails.
+const spareSize = 8 << 10
+
+// spares are where text is decoded before it is copied into the string that stays.
+var spares = sync.Pool{New: func() any { return new([spareSize]byte) }}
+
 // decode appends the text of p to b, which may not grow over max bytes. Text shrinks to
 // half of its bytes on the wire at most (UTF-16), so twice max is enough to read.
 func (r *reader) decode(b *body, p *part, max int) {
@@ -185,7 +192,13 @@ func (r *reader) decode(b *body, p *part, max int) {
 	if d.encoding == base64Encoding && !isBase64(p.body) {
 		d.encoding, r.doc.Degraded = identity, true
 	}
-	raw := d.appendTo(make([]byte, 0, min(d.room(), 2*max)), 2*max)
+	spare := spares.Get().(*[spareSize]byte)
+	defer spares.Put(spare)
+	raw := spare[:0]
+	if room := min(d.room(), 2*max); room > spareSize {
+		raw = make([]byte, 0, room)
+	}
+	raw = d.appendTo(raw, 2*max)
 	if len(d.src) > 0 {
 		raw, _ = cutText(raw, len(raw)-1) // half a character would make UTF-8 look like something else
 	}

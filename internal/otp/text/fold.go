@@ -69,8 +69,9 @@ func (f *Folded) run(s string, i int) int {
 	n, end := len(f.Lower), runEnd(s, i)
 	f.Plain = append(f.Plain, s[i:end]...)
 	f.Lower = append(f.Lower, s[i:end]...)
-	for k, c := range f.Lower[n:] {
-		f.Lower[n+k] = spelling[c]
+	low := f.Lower[n:]
+	for k, c := range low {
+		low[k] = spelling[c]
 	}
 	return end
 }

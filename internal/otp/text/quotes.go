@@ -19,23 +19,22 @@ const (
 // quotes finds the older mail that a mail carries: lines marked with ">", what follows
 // "On ... wrote:", and what follows the head of a mail as Outlook quotes it.
 type quotes struct {
-	forward bool // an older mail was passed on on purpose: its head ends nothing
-	from    bool // the line before named a sender, as the head of a quoted mail does
-	dated   bool // ... had a date or an address
+	forward bool   // an older mail was passed on on purpose: its head ends nothing
+	above   []byte // the line before
 }
 
 // judge tells whose words line l is, behind which behind stands.
 func (q *quotes) judge(l, behind []byte) verdict {
-	above := *q
-	q.from, q.dated = bytes.IndexByte(l, '@') >= 0 && named(l, "from"), dated(l)
+	above := q.above
+	q.above = l
 	switch {
 	case l[0] == '>', bytes.HasPrefix(l, []byte("| ")):
 		return quoted
 	case ruled(l, "forwarded"):
 		q.forward = true
-	case !q.forward && (ruled(l, "original") || above.from && named(l, "sent")):
+	case !q.forward && (ruled(l, "original") || names(above) && named(l, "sent")):
 		return rest
-	case l[len(l)-1] == ':' && (q.dated || above.dated) && hasAny(l, "wrote"): // or it is somebody's prose
+	case l[len(l)-1] == ':' && (dated(l) || dated(above)) && hasAny(l, "wrote"): // or it is somebody's prose
 		if bytes.HasPrefix(bytes.TrimLeft(behind, "\n"), []byte(">")) {
 			return quoted // the marks say how far it goes
 		}
@@ -43,6 +42,9 @@ func (q *quotes) judge(l, behind []byte) verdict {
 	}
 	return own
 }
+
+// names tells a line that names a sender, as the head of a quoted mail does.
+func names(l []byte) bool { return bytes.IndexByte(l, '@') >= 0 && named(l, "from") }
 
 // ruled tells "-----Original Message-----" in the languages of the big mail programs.
 func ruled(l []byte, which string) bool {
