@@ -105,6 +105,20 @@ func TestEachAccountHasItsOwnPlan(t *testing.T) {
 	}
 }
 
+// TestAccountsShareAPlace among those heard, and answer to their own plans all the same.
+func TestAccountsShareAPlace(t *testing.T) {
+	s := startSystem(t, persisttest.Open(t), tightPlans)
+	id, _ := openAccount(t, s)
+	for i := range s.capacities.heard {
+		s.capacities.heard[i].Store(&knownCapacity{Capacity: inbox.Capacity{Messages: 99}, account: account.ID{1}, changes: s.capacities.changes.Load()})
+	}
+	for range 2 {
+		if c, err := s.Capacity(t.Context(), id); err != nil || c.Messages != 4 {
+			t.Errorf("%+v %v", c, err)
+		}
+	}
+}
+
 // TestAPlanIsLookedUpOnce: mail after mail, and RCPT after RCPT, ask the disk for it no more, to whichever
 // inbox of the account.
 func TestAPlanIsLookedUpOnce(t *testing.T) {
