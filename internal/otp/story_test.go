@@ -121,6 +121,7 @@ func TestQuotes(t *testing.T) {
 		{name: "original message", text: "Thanks\n\n-----Original Message-----\nFrom: Support\nSent: Monday\n\n" + old},
 		{name: "outlook", text: "Thanks\n\nFrom: Support <support@svc.example>\nSent: Monday, March 2, 2026 10:14\nTo: me\nSubject: code\n\n" + old},
 		{name: "outlook german", text: "Danke\n\nVon: Support <support@svc.example>\nGesendet: Montag, 2. März 2026 10:14\nAn: ich\n\n" + old},
+		{name: "a date in a table", text: "New sign-in\n\nDevice: Firefox\nDate: 2 March 2026\n\n" + old, want: "170196"},
 		{name: "deep marks", text: ">> " + old + "\n> and more"},
 		{name: "somebody wrote", text: "Our founder wrote:\n" + old, want: "170196"},
 		{name: "forwarded", subject: "Fwd: Your code", text: "---------- Forwarded message ---------\nFrom: Support <support@svc.example>\nDate: Mon, 2 Mar 2026\nSubject: Your code\n\n" + old, want: "170196"},
