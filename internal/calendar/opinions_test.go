@@ -16,6 +16,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"inboxd/internal/icalendar"
+	"inboxd/internal/icalendar/rule"
 	"inboxd/internal/testdeps"
 )
 
@@ -102,10 +103,16 @@ func foundOf(e *icalendar.Event, allDay bool) found {
 	}
 	slices.Sort(f.Except)
 	slices.Sort(f.Also)
-	if e.Recurring() {
+	if e.Recurring() && comesBack(e.Recurrence) {
 		f.Occurs = occursOf(e)
 	}
 	return f
+}
+
+// comesBack says that an event comes back for its readers: what is no rule is not written.
+func comesBack(r *icalendar.Recurrence) bool {
+	_, err := rule.Parse(r.Rule)
+	return err == nil || len(r.Also) > 0
 }
 
 // occursOf gives the first eight by where they would be, as ical.js walks.
@@ -258,6 +265,18 @@ func recurring() (all []document) {
 		"DTSTART;TZID=Pacific Standard Time:20260131T090000\nRRULE:FREQ=MONTHLY;BYMONTHDAY=-1;COUNT=9",
 		"DTSTART;VALUE=DATE:20260227\nDTEND;VALUE=DATE:20260301\nRRULE:FREQ=MONTHLY;COUNT=4\nEXDATE;VALUE=DATE:20260327",
 		"DTSTART:20260310T100000Z\nRRULE:FREQ=YEARLY;BYMONTH=3,9;BYDAY=2TU;COUNT=8",
+		// What strangers write is not what their readers take: one such rule, and some give up all that is behind it.
+		"DTSTART;TZID=Europe/Berlin:20260320T100000\nRRULE:freq=weekly;count=4\nEXDATE;VALUE=DATE:20260327",
+		"DTSTART;TZID=Europe/Berlin:20260320T100000\nRRULE:FREQ=DAILY;UNTIL=20260324\nEXDATE;TZID=Europe/Berlin:20260322T000000",
+		"DTSTART;VALUE=DATE:20260320\nDTEND;VALUE=DATE:20260321\nRRULE:FREQ=DAILY;UNTIL=20260324T100000Z",
+		"DTSTART:20260320T100000Z\nRRULE:FREQ=NOPE;X",
+		"DTSTART:20260320T100000Z\nRRULE:FREQ=DAILY;COUNT=abc",
+		"DTSTART:20260320T100000Z\nRRULE:FREQ=DAILY;BYDAY=XX",
+		"DTSTART:20260320T100000Z\nRRULE:FREQ=DAILY;UNTIL=garbage",
+		"DTSTART:20260320T100000Z\nRRULE:FREQ=DAILY;UNTIL=20260324T100000Z;COUNT=3",
+		"DTSTART;TZID=My Zone:20260320T100000\nRRULE:FREQ=WEEKLY;COUNT=3\nEND:VEVENT\nBEGIN:VTIMEZONE\nTZID:My Zone\nBEGIN:STANDARD\nDTSTART:20250101T000000\nTZOFFSETFROM:+0200\n" +
+			"TZOFFSETTO:+0100\nRRULE:FREQ=NOPE\nEND:STANDARD\nBEGIN:DAYLIGHT\nDTSTART:20250330T000000\nTZOFFSETFROM:+0100\nTZOFFSETTO:+0200\nRRULE:freq=yearly;bymonth=3;byday=-1su\nEND:DAYLIGHT\n" +
+			"END:VTIMEZONE\nBEGIN:VEVENT\nUID:u@x.test\nDTSTAMP:20260301T090000Z\nSUMMARY:Later\nRECURRENCE-ID;VALUE=DATE:20260327\nDTSTART;TZID=My Zone:20260327T150000",
 		"DTSTART;TZID=Europe/London:20260327T100000\nDTEND;TZID=Europe/London:20260327T103000\nRRULE:FREQ=DAILY;COUNT=6\nEND:VEVENT\nBEGIN:VEVENT\nUID:u@x.test\nDTSTAMP:20260301T090000Z\n" +
 			"SUMMARY:Late\nLOCATION:There\nRECURRENCE-ID;TZID=Europe/London:20260329T100000\nDTSTART;TZID=Europe/London:20260329T150000\nDTEND;TZID=Europe/London:20260329T160000\nSTATUS:TENTATIVE",
 	} {

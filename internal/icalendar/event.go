@@ -3,10 +3,14 @@ package icalendar
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/emersion/go-ical"
+
+	"inboxd/internal/icalendar/rule"
+	"inboxd/internal/icalendar/zone"
 )
 
 // The years that events take place in.
@@ -35,7 +39,7 @@ func (r *reader) event(c *ical.Component, master *Event) (*Event, error) {
 	e.Comment = textProp(c, ical.PropComment, MaxDescription)
 	e.Organizer, e.Attendees = organizerOf(c), attendeesOf(c)
 	if master == nil {
-		e.Recurrence = r.recurrence(c, start, e.AllDay)
+		e.Recurrence = r.recurrence(c, e, start)
 	}
 	return e, nil
 }
@@ -45,7 +49,12 @@ func (r *reader) occurrenceOf(p *ical.Prop, e, master *Event) (time.Time, error)
 	if master != nil {
 		e = master
 	}
-	at, err := r.instantOf(p, p.Value, place{e.Zone, e.Zone.Clock()}, e.AllDay)
+	m, err := momentOf(p.Value, isDate(p))
+	where := place{e.Zone, e.Zone.Clock()}
+	at := r.convert(p, m, where, e.AllDay)
+	if m.date {
+		at = e.atClock(at, where.clock)
+	}
 	if err == nil && !inYears(at) {
 		err = errTime
 	}
@@ -175,17 +184,37 @@ func (r *reader) convert(p *ical.Prop, m moment, start place, allDay bool) time.
 }
 
 // recurrence reads RRULE, RDATE and EXDATE.
-func (r *reader) recurrence(c *ical.Component, start place, allDay bool) *Recurrence {
-	rule, _ := value(c, ical.PropRecurrenceRule)
+func (r *reader) recurrence(c *ical.Component, e *Event, start place) *Recurrence {
+	text, _ := value(c, ical.PropRecurrenceRule)
 	rec := &Recurrence{
-		Rule:   ruleText(rule),
-		Also:   r.dates(c.Props[ical.PropRecurrenceDates], start, allDay),
-		Except: r.dates(c.Props[ical.PropExceptionDates], start, allDay),
+		Rule:   ruleText(text),
+		Also:   r.dates(c.Props[ical.PropRecurrenceDates], start, e.AllDay),
+		Except: r.dates(c.Props[ical.PropExceptionDates], start, e.AllDay),
 	}
 	if rec.Rule == "" && len(rec.Also) == 0 {
 		return nil
 	}
+	by := Event{Start: e.Start, AllDay: e.AllDay, Recurrence: rec}
+	for i, at := range rec.Except {
+		if !slices.ContainsFunc(rec.Also, at.Equal) {
+			rec.Except[i] = by.atClock(at, start.clock)
+		}
+	}
 	return rec
+}
+
+// atClock is the occurrence that a day is meant for, where a time is sent as a date, or as its midnight, for
+// a meeting that has another clock time.
+func (e *Event) atClock(at time.Time, clock zone.Clock) time.Time {
+	local := clock.Local(at)
+	if e.AllDay || !local.Equal(local.Truncate(24*time.Hour)) {
+		return at
+	}
+	r, err := e.ruleOf()
+	if err != nil {
+		r, _ = rule.Parse("FREQ=DAILY")
+	}
+	return clock.Instant(r.On(local, clock.Local(e.Start)))
 }
 
 // ruleText is a rule as text, if it is one: it has the characters that rules are made of.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"inboxd/internal/icalendar/rule"
 	"inboxd/internal/icalendar/zone"
 )
 
@@ -98,8 +99,8 @@ func (w *writer) event(e, meeting *Event) {
 }
 
 func (w *writer) recurrence(r *Recurrence, e *Event) {
-	if rule := ruleText(r.Rule); rule != "" {
-		w.line("RRULE", rule)
+	if text := e.spelled(r.Rule); text != "" {
+		w.line("RRULE", text)
 	}
 	for _, at := range r.Also {
 		w.time("RDATE", at, e)
@@ -107,6 +108,24 @@ func (w *writer) recurrence(r *Recurrence, e *Event) {
 	for _, at := range r.Except {
 		w.time("EXDATE", at, e)
 	}
+}
+
+// spelled is a rule as it is written: one that is none is left out, for some readers give up a whole feed
+// because of it. UNTIL is a date where the start is one, else an instant (RFC 5545, section 3.3.10).
+func (e *Event) spelled(text string) string {
+	spelled, ok := rule.Spell(text, func(end time.Time, instant bool) string {
+		if e.AllDay {
+			return end.Format("20060102")
+		}
+		if !instant {
+			end = e.Zone.Clock().Instant(end)
+		}
+		return utc(end)
+	})
+	if !ok {
+		return ""
+	}
+	return spelled
 }
 
 func (w *writer) attendee(a *Attendee) {

@@ -2,7 +2,9 @@ package icalendar
 
 import (
 	"bytes"
+	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -60,6 +62,8 @@ func again(t *testing.T, c *Calendar, text []byte) {
 	if clock := c.Event.Zone.Clock(); !clock.Instant(clock.Local(c.Event.Start)).Equal(c.Event.Start) {
 		d.Event.Zone = c.Event.Zone // it was written in UTC
 	}
+	takesPlaceAlike(t, c, d, text)
+	c = spelt(c)
 	if !reflect.DeepEqual(c.Event.Zone.Observances, d.Event.Zone.Observances) {
 		t.Errorf("observances: %v, want %v", d.Event.Zone, c.Event.Zone)
 	}
@@ -69,6 +73,38 @@ func again(t *testing.T, c *Calendar, text []byte) {
 	if d.Event.Title != c.Event.Title || d.Event.Description != c.Event.Description {
 		t.Errorf("texts: %q, %q", d.Event.Title, d.Event.Description)
 	}
+}
+
+// takesPlaceAlike holds that what was written takes place when the meeting does.
+func takesPlaceAlike(t *testing.T, c, d *Calendar, text []byte) {
+	t.Helper()
+	times := func(e *Event) (all []string) {
+		list, _ := e.Occurrences(e.Start.AddDate(-1, 0, 0), e.Start.AddDate(3, 0, 0))
+		for _, o := range list {
+			all = append(all, fmt.Sprint(o.Start, o.End))
+		}
+		return all
+	}
+	if got, want := times(&d.Event), times(&c.Event); !slices.Equal(got, want) {
+		t.Errorf("takes place at %v, want %v\n%s", got, want, text)
+	}
+}
+
+// spelt is a calendar with its rules as they are written.
+func spelt(c *Calendar) *Calendar {
+	d := *c
+	if r := c.Event.Recurrence; r != nil {
+		rec := *r
+		rec.Rule = d.Event.spelled(r.Rule)
+		if d.Event.Recurrence = &rec; rec.Rule == "" && len(rec.Also)+len(rec.Overrides) == 0 {
+			d.Event.Recurrence = nil
+		}
+	}
+	d.Event.Zone.Observances = slices.Clone(c.Event.Zone.Observances)
+	for i, o := range d.Event.Zone.Observances {
+		d.Event.Zone.Observances[i].Rule, _ = zoneRule(o)
+	}
+	return &d
 }
 
 // Nothing of others becomes a line, a parameter or a second value.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"inboxd/internal/icalendar/rule"
 	"inboxd/internal/icalendar/zone"
 )
 
@@ -85,16 +86,31 @@ func (w *writer) observance(o zone.Observance, daylight bool, name string) {
 	w.line("TZOFFSETFROM", offset(o.From))
 	w.line("TZOFFSETTO", offset(o.To))
 	w.text("TZNAME", name)
-	if rule := ruleText(o.Rule); rule != "" {
-		w.line("RRULE", rule)
+	text, comesBack := zoneRule(o)
+	if comesBack {
+		w.line("RRULE", text)
 	}
-	if len(o.Dates) > 0 && o.Rule == "" {
+	if len(o.Dates) > 0 && !comesBack {
 		w.line("RDATE", local(o.Start)) // once more: beside RDATE, ical.js does not count DTSTART
 	}
 	for _, at := range o.Dates {
 		w.line("RDATE", local(at))
 	}
 	w.line("END", kind)
+}
+
+// zoneRule is the rule of an observance that its clock follows: one that comes back in years. Its end is
+// an instant (RFC 5545, section 3.6.5).
+func zoneRule(o zone.Observance) (spelled string, ok bool) {
+	if r, err := rule.Parse(o.Rule); err != nil || r.Freq != rule.Yearly {
+		return "", false
+	}
+	return rule.Spell(o.Rule, func(end time.Time, instant bool) string {
+		if !instant {
+			end = end.Add(-time.Duration(o.From) * time.Second)
+		}
+		return utc(end)
+	})
 }
 
 func local(t time.Time) string { return t.Format("20060102T150405") }

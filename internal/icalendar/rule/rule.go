@@ -72,7 +72,7 @@ func (p *places) has(front, back int) bool {
 
 // Parse reads the value of an RRULE. It fails for what is no rule and for rules outside the
 // caps: more often than daily, several clock times a day, INTERVAL over 1,000, COUNT over 10,000,
-// other calendars.
+// other calendars, both COUNT and UNTIL.
 func Parse(text string) (Rule, error) {
 	if len(text) > maxText {
 		return Rule{}, errNotWalked
@@ -94,6 +94,9 @@ func Parse(text string) (Rule, error) {
 	}
 	if r.Freq == 0 {
 		return Rule{}, errors.New("rule: no FREQ")
+	}
+	if r.Count > 0 && !r.Until.IsZero() {
+		return Rule{}, errNotWalked // which of the two ends it nobody says
 	}
 	r.everyClock = r.hour < 0 && r.min < 0 && r.sec < 0
 	return r, r.ordinalsFit()

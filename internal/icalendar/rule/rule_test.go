@@ -52,6 +52,7 @@ func TestParse(t *testing.T) {
 		"FREQ=MONTHLY;BYSETPOS=367;BYDAY=MO": false,
 		"FREQ=DAILY;RSCALE=CHINESE":          false,
 		"FREQ=DAILY;COUNT":                   false,
+		"FREQ=DAILY;COUNT=3;UNTIL=20260101":  false,
 		"FREQ=DAILY;WKST=1MO":                false,
 		"FREQ=DAILY;BYMONTH=" + strings.Repeat("1,", 2000) + "1": false,
 	} {
@@ -151,6 +152,52 @@ func TestJumpsLandOnPeriods(t *testing.T) {
 			if behind {
 				t.Errorf("%s: %v only from the start", text, at)
 			}
+		}
+	}
+}
+
+// TestSpell: what a reader of feeds is given, and what it would give up the whole feed for.
+func TestSpell(t *testing.T) {
+	until := func(end time.Time, instant bool) string {
+		return end.Format("20060102T150405") + map[bool]string{true: "Z"}[instant]
+	}
+	for text, want := range map[string]string{
+		"freq=weekly;byday=mo,we;":                      "FREQ=WEEKLY;BYDAY=MO,WE",
+		"FREQ=HOURLY;INTERVAL=5000;BYMINUTE=0,30":       "FREQ=HOURLY;INTERVAL=5000;BYMINUTE=0,30",
+		"FREQ=SECONDLY;BYSECOND=60;COUNT=20000":         "FREQ=SECONDLY;BYSECOND=60;COUNT=20000",
+		"FREQ=MINUTELY;BYHOUR=9,10":                     "FREQ=MINUTELY;BYHOUR=9,10",
+		"FREQ=DAILY;UNTIL=20260102":                     "FREQ=DAILY;UNTIL=20260102T235959",
+		"FREQ=DAILY;UNTIL=20260102T100000Z":             "FREQ=DAILY;UNTIL=20260102T100000Z",
+		"FREQ=YEARLY;BYYEARDAY=-1;BYSETPOS=-1;WKST=SU":  "FREQ=YEARLY;BYYEARDAY=-1;BYSETPOS=-1;WKST=SU",
+		"FREQ=YEARLY;BYWEEKNO=53;BYMONTH=2;BYDAY=-53MO": "FREQ=YEARLY;BYWEEKNO=53;BYMONTH=2;BYDAY=-53MO",
+		"FREQ=MONTHLY;BYMONTHDAY=-31":                   "FREQ=MONTHLY;BYMONTHDAY=-31",
+		"":                                              "",
+		"COUNT=3":                                       "",
+		"FREQ=NOPE;X":                                   "",
+		"FREQ=DAILY;COUNT=abc":                          "",
+		"FREQ=DAILY;COUNT=+3":                           "",
+		"FREQ=DAILY;INTERVAL=x":                         "",
+		"FREQ=DAILY;INTERVAL=0":                         "",
+		"FREQ=DAILY;INTERVAL=99999999999":               "",
+		"FREQ=DAILY;BYDAY=XX":                           "",
+		"FREQ=DAILY;BYDAY=":                             "",
+		"FREQ=DAILY;BYMONTHDAY=40":                      "",
+		"FREQ=DAILY;BYMONTH=13":                         "",
+		"FREQ=DAILY;BYSETPOS=999":                       "",
+		"FREQ=DAILY;BYHOUR=99":                          "",
+		"FREQ=DAILY;BYMINUTE=60":                        "",
+		"FREQ=DAILY;BYSECOND=61":                        "",
+		"FREQ=DAILY;BYWEEKNO=99":                        "",
+		"FREQ=DAILY;BYYEARDAY=0":                        "",
+		"FREQ=DAILY;WKST=XX":                            "",
+		"FREQ=DAILY;UNTIL=garbage":                      "",
+		"FREQ=DAILY;UNTIL=20271301":                     "",
+		"FREQ=DAILY;UNTIL=20270101;COUNT=3":             "",
+		"FREQ=DAILY;COUNT=3;COUNT=3":                    "",
+		"RSCALE=CHINESE;FREQ=YEARLY":                    "",
+	} {
+		if got, ok := Spell(text, until); ok != (want != "") || ok && got != want {
+			t.Errorf("%q: %q %t, want %q", text, got, ok, want)
 		}
 	}
 }
