@@ -121,7 +121,7 @@ func (x *merger) weigh() outcome {
 // said is what the mail said, in its own words.
 func (x *merger) said(o outcome) Said {
 	s := Said{Meeting: Meeting{Event: x.inv.Event, Source: Inbound}, Action: o.action}
-	if own := x.ownLine(x.inv.Event.Attendees); own != nil {
+	if own := x.ownLine(x.inv.Event.Attendees); own != nil && x.inv.Method != "PUBLISH" { // which asks nobody
 		s.Meeting.MyStatus = own.Status
 	}
 	if org := x.inv.Event.Organizer; org != nil && x.mine(org.Email) {

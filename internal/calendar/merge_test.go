@@ -115,6 +115,9 @@ func (s *mails) mail(d *datadriven.TestData) string {
 	inv := s.invitation(d)
 	m := Merge(s.book, inv, us, s.now)
 	checkMerged(s.t, s.book, &m)
+	if asked := m.Said.Meeting.MyStatus; inv.Method == "PUBLISH" && asked != "" {
+		s.t.Errorf("%s: a PUBLISH asks nobody, my_status is %s", d.Pos, asked)
+	}
 	if m.Meeting != nil {
 		kept := *m.Meeting
 		if kept.ID == 0 {
