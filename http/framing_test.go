@@ -234,6 +234,36 @@ func TestARefusedBodyIsReadALittleOn(t *testing.T) {
 	}
 }
 
+// TestChunksAreNotEndless: what stands beside the octets of a chunked body, without a key or with one, is bounded by what
+// the body may be; chunks of one octet are no more than that.
+func TestChunksAreNotEndless(t *testing.T) {
+	w := start(t)
+	w.signUp(alice)
+	key := "X-API-Key: " + w.key(alice, account.ScopeFull) + "\r\n"
+	const extension = 1000
+	for _, credential := range []string{"", key} {
+		for name, chunks := range map[string]string{
+			"one extension": "1;" + strings.Repeat("a", 12<<20),
+			"small chunks":  strings.Repeat("1;"+strings.Repeat("a", extension)+"\r\n \r\n", 12<<20/extension),
+		} {
+			c := w.ask("POST /api/v1/inboxes HTTP/1.1\r\nHost: x\r\n" + credential + "Transfer-Encoding: chunked\r\n\r\n")
+			go io.WriteString(c, chunks)
+			if r := c.answer(); r.StatusCode != 400 || !r.Close {
+				t.Errorf("%s with %q: %d", name, credential, r.StatusCode)
+			}
+		}
+	}
+	body := `{"prefix":"octets","label":"` + strings.Repeat("x", 200) + `"}`
+	var octets strings.Builder
+	for _, octet := range body {
+		fmt.Fprintf(&octets, "1\r\n%c\r\n", octet)
+	}
+	c := w.ask("POST /api/v1/inboxes HTTP/1.1\r\nHost: x\r\n" + key + "Transfer-Encoding: chunked\r\n\r\n" + octets.String() + "0\r\n\r\n")
+	if r := c.answer(); r.StatusCode != 201 && r.StatusCode != 422 {
+		t.Errorf("chunks of one octet: %d", r.StatusCode)
+	}
+}
+
 func TestMethodsBeyondTheTable(t *testing.T) {
 	w := start(t)
 	r := w.expect(204, w.call("OPTIONS", "/api/keys", "", ""))

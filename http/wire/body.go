@@ -116,11 +116,18 @@ type body struct {
 // errCrowded is why a body is not read on: all of them hold what they may hold.
 var errCrowded = errors.New("http: bodies hold all of their budget")
 
+// errChunks is why a chunked body is not read on: fasthttp passes over the extensions of a chunk, however long they are.
+var errChunks = errors.New("http: chunks take much more than what is in them")
+
+// chunkOverhead is how many octets a body in chunks may take on the wire for each octet: six in chunks of one.
+const chunkOverhead = 8
+
 // read takes in size octets, or all there are of a chunked body.
 func (b *body) read(from io.Reader, size int) error {
 	most := size
 	if size == inChunks {
 		most = b.allowed.Bytes + 1 // one more shows that it is too large
+		b.conn.most = chunkOverhead * max(most, SmallBody)
 	}
 	for {
 		if len(b.buf) > b.allowed.Bytes {
@@ -163,6 +170,6 @@ func (b *body) grow(most int) bool {
 // free lets go of the body. The request may live on: while its response is written.
 func (b *body) free(c *fasthttp.RequestCtx) {
 	c.Request.ResetBody()
-	b.conn.owed = 0
+	b.conn.owed, b.conn.most = 0, 0
 	b.charge.Set(0)
 }

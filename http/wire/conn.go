@@ -88,6 +88,7 @@ type conn struct {
 	inStep    bool      // a progress step has begun
 	received  int       // bytes in this step
 	owed      int       // bytes that a step must bring, if more than minProgress
+	most      int       // bytes that may yet come of a chunked body; 0: none is read
 	piece     int       // bytes of a piece to write of a large body in memory; 0: it is none
 
 	writeUntil time.Time // the armed write deadline
@@ -143,6 +144,11 @@ func (c *conn) Read(p []byte) (int, error) {
 		c.received += n
 		if n > 0 && !c.spoke.Load() {
 			c.spoke.Store(true)
+		}
+		if c.most > 0 && err == nil {
+			if c.most -= n; c.most <= 0 {
+				return 0, errChunks
+			}
 		}
 		if n == 0 || err != nil || !c.idle {
 			return n, err
