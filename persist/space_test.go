@@ -92,6 +92,9 @@ func TestBigMailBeforeTheReserve(t *testing.T) {
 	if err := s.CommitInbox(mail(victim, 1, strings.Repeat("x", 20*mib))); !fault.Is(err, fault.StorageFull) {
 		t.Errorf("20 MiB into 30: %v", err)
 	}
+	if n := s.Stats().FullCount; n != 1 {
+		t.Errorf("refused %d times", n)
+	}
 	must(t, s.CommitInbox(mail(victim, 1, "small")))
 	if s.Full() {
 		t.Error("small mail is refused too")

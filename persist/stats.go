@@ -25,7 +25,7 @@ type Stats struct {
 	DiskFree  uint64 `json:"disk_free_bytes"` // bytes; 0 when the file system can't tell
 	DiskTotal uint64 `json:"disk_total_bytes"`
 	Full      bool   `json:"full"`       // new data are refused now
-	FullCount uint64 `json:"full_count"` // times that began
+	FullCount uint64 `json:"full_count"` // times that began, and writes too large for what was left
 
 	WALBytes       uint64 `json:"wal_bytes"`             // live bytes in the log now
 	MemTableBytes  uint64 `json:"mem_table_bytes"`       // now

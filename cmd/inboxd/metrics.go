@@ -182,7 +182,7 @@ func (f figures) store(st persist.Stats) {
 	f.gauge("store_blob_files", "Blob files.", float64(st.Blobs))
 	f.gauge("store_disk_free_bytes", "Free space of the data folder's disk.", float64(st.DiskFree))
 	f.gauge("store_full", "1 while new mail is refused for want of space.", full)
-	f.counter("store_full_total", "Times that new mail was refused for want of space.", float64(st.FullCount))
+	f.counter("store_full_total", "Times that new mail began to be refused for want of space, and mails too large for what was left.", float64(st.FullCount))
 	f.counter("store_damaged_items_total", "Messages and inboxes found damaged on disk, each counted once.", float64(st.DamagedItems))
 	f.counter("store_damaged_files_total", "Files found damaged on disk, each counted once.", float64(st.DamagedFiles))
 	f.gauge("store_wal_bytes", "Live bytes of the write-ahead log.", float64(st.WALBytes))

@@ -104,6 +104,8 @@ func (g *SpaceGuard) Admit(n int64) error {
 	}
 	if g.room.Add(-n) < int64(g.reserve) {
 		g.room.Add(n)
+		g.closures.Add(1)
+		g.sayFull("what is left is too little for so much at once")
 		return FullFault(nil)
 	}
 	return nil
@@ -113,7 +115,7 @@ func (g *SpaceGuard) Admit(n int64) error {
 func (g *SpaceGuard) Full() bool { return g.closed.Load() }
 
 // Measured returns the last look at the disk, 0 when the file system can't tell, and how often
-// the guard closed.
+// the guard closed, or refused what was too large for what was left.
 func (g *SpaceGuard) Measured() (free, total, closures uint64) {
 	return uint64(max(0, g.room.Load())), g.total.Load(), g.closures.Load()
 }
