@@ -340,6 +340,9 @@ func (c *cli) alone(ctx context.Context, name string, load func(context.Context,
 // measure prepares the bed, runs one load on it, reports, and fails when what was measured
 // is not right. Everything made and started is removed and stopped before it returns.
 func (c *cli) measure(ctx context.Context, name string, load func(context.Context, *bench.Bed) error) (err error) {
+	if err := c.writable(); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("not done within --timeout %v", c.Timeout))
 	defer cancel()
 	shown := progress.New(os.Stderr)
@@ -363,26 +366,36 @@ func (c *cli) measure(ctx context.Context, name string, load func(context.Contex
 		return err
 	}
 	shown.Close()
-	if err := c.report(bed.Report); err != nil {
-		return err
-	}
-	return bed.Report.Err()
+	return errors.Join(c.report(bed.Report), bed.Report.Err())
 }
 
-// report prints the table, except where the JSON takes standard output.
-func (c *cli) report(r *report.Report) error {
+// writable tries the files that the report goes to, before anything runs.
+func (c *cli) writable() error {
 	if c.Report != "" {
-		if err := r.WriteHTML(c.Report); err != nil {
-			return err
+		if err := report.Writable(c.Report); err != nil {
+			return fmt.Errorf("--report: %w", err)
 		}
 	}
-	if c.JSON == "-" {
-		return r.WriteJSON(c.JSON)
+	if c.JSON != "" && c.JSON != "-" {
+		if err := report.Writable(c.JSON); err != nil {
+			return fmt.Errorf("--json: %w", err)
+		}
+	}
+	return nil
+}
+
+// report prints the table, except where the JSON takes standard output, and then writes the files, each
+// whatever became of the others.
+func (c *cli) report(r *report.Report) error {
+	var errs []error
+	if c.JSON != "-" {
+		errs = append(errs, r.WriteTable(os.Stdout))
 	}
 	if c.JSON != "" {
-		if err := r.WriteJSON(c.JSON); err != nil {
-			return err
-		}
+		errs = append(errs, r.WriteJSON(c.JSON))
 	}
-	return r.WriteTable(os.Stdout)
+	if c.Report != "" {
+		errs = append(errs, r.WriteHTML(c.Report))
+	}
+	return errors.Join(errs...)
 }

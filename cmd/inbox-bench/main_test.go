@@ -126,6 +126,38 @@ func TestAReportIsAllThatStandardOutputHolds(t *testing.T) {
 	}
 }
 
+// ownLatency are the arguments of a short load on a server of the program's own.
+func ownLatency(t *testing.T, dir string) []string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{"latency", "--messages", "5", "--inboxd", self, "--dir", dir}
+}
+
+func TestAFileThatCannotBeWrittenIsFoundBeforeTheRun(t *testing.T) {
+	for _, flag := range []string{"--report", "--json"} {
+		path := filepath.Join(t.TempDir(), "none", "r")
+		cmd, stdout, stderr := program(t.Context(), t, append(ownLatency(t, t.TempDir()), flag, path)...)
+		if err := cmd.Run(); err == nil || !strings.Contains(stderr.String(), flag+": open "+path) || stdout.Len() > 0 {
+			t.Errorf("%s: %v\n%s%s", flag, err, stdout, stderr)
+		}
+	}
+}
+
+// Nothing says of a device beforehand that it is full.
+func TestTheTableIsPrintedWhateverBecomesOfTheFiles(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "r.html")
+	cmd, stdout, stderr := program(t.Context(), t, append(ownLatency(t, t.TempDir()), "--json", "/dev/full", "--report", page)...)
+	if err := cmd.Run(); err == nil || !strings.Contains(stderr.String(), "no space left") || !strings.HasPrefix(stdout.String(), "inbox-bench latency ") {
+		t.Errorf("%v\n%s%s", err, stdout, stderr)
+	}
+	if st, err := os.Stat(page); err != nil || st.Size() < 1000 {
+		t.Errorf("the page: %v", err)
+	}
+}
+
 // What was made is removed, however the run ends: by Ctrl-C and by an error.
 func TestWhatWasMadeIsRemoved(t *testing.T) {
 	for _, key := range []string{"svc_live_given", ""} {
