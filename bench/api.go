@@ -53,6 +53,10 @@ func (b *Bed) signUpOne(ctx context.Context) (session, key string, err error) {
 	}
 	api := NewAPI(b.Server.HTTP, "")
 	email := "bench-" + strings.ToLower(rand.Text()) + "@example.test"
+	ctx, err = toTheEnd(ctx)
+	if err != nil {
+		return "", "", err
+	}
 	in, err := api.SignUp(ctx, email, rand.Text())
 	if err != nil {
 		return "", "", err
@@ -92,16 +96,13 @@ func (b *Bed) CreateInboxes(ctx context.Context, keys []string, n, conns int, pr
 	conns = min(conns, n)
 	var done atomic.Int64
 	err := drive.Parallel(ctx, conns, func(ctx context.Context, k int) error {
-		api := NewAPI(b.Server.HTTP, "")
 		from, to := drive.Share(n, k, conns)
 		for i := from; i < to; i++ {
 			key := keys[i%len(keys)]
-			created, err := api.With(key).CreateInbox(ctx, client.InboxOrder{Prefix: prefix(i)})
-			if err != nil {
+			var err error
+			if inboxes[i], err = b.createInbox(ctx, key, prefix(i), NewAPI(b.Server.HTTP, key).CreateInbox); err != nil {
 				return fmt.Errorf("inbox %d of %d: %w", i+1, n, err)
 			}
-			inboxes[i] = Inbox{created.Address, key}
-			b.Remember(inboxes[i])
 			if d := done.Add(1); d%tellEvery == 0 || d == int64(n) {
 				drive.Tell(ctx, drive.Moment{Name: "inboxes made", Done: float64(d), All: float64(n)})
 			}
@@ -131,12 +132,10 @@ func (b *Bed) encryptedInboxes(ctx context.Context, n int, prefix func(i int) st
 	err = drive.Parallel(ctx, conns, func(ctx context.Context, k int) error {
 		from, to := drive.Share(n, k, conns)
 		for i := from; i < to; i++ {
-			made, err := api.CreateEncryptedInbox(ctx, client.InboxOrder{Prefix: prefix(i)})
-			if err != nil {
+			var err error
+			if inboxes[i], err = b.createInbox(ctx, key, prefix(i), api.CreateEncryptedInbox); err != nil {
 				return fmt.Errorf("encrypted inbox %d of %d: %w", i+1, n, err)
 			}
-			inboxes[i] = Inbox{made.Address, key}
-			b.Remember(inboxes[i])
 		}
 		return nil
 	})

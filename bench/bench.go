@@ -42,6 +42,9 @@ func Prepare(ctx context.Context, tool string, opts ServerOptions) (_ *Bed, err 
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.Close())
+			for _, says := range b.Stay() {
+				err = errors.Join(err, errors.New(says))
+			}
 		}
 	}()
 	if b.Server, err = StartServer(ctx, opts, dir); err != nil {
@@ -71,7 +74,9 @@ func (b *Bed) Folder(name string) (string, error) { return os.MkdirTemp(b.dir, n
 func (b *Bed) Close() error {
 	var err error
 	if b.Server != nil {
-		err = errors.Join(b.removeAll(), b.Server.close())
+		err = b.removeAll()
+		b.made.left = err != nil
+		err = errors.Join(err, b.Server.close())
 	}
 	return errors.Join(err, os.RemoveAll(b.dir))
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,9 +23,11 @@ const removeWithin = 5 * time.Minute
 type made struct {
 	mu       sync.Mutex
 	inboxes  []Inbox
+	doubtful []Inbox // whose Address is the prefix that was asked for, and nothing came back
 	hooks    []hook
 	sessions []string
 	emails   []string // of the accounts
+	left     bool     // some of it could not be removed
 }
 
 // hook is a webhook and the session that may remove it.
@@ -38,26 +43,62 @@ func (m *made) account(email, session string) {
 	m.sessions = append(m.sessions, session)
 }
 
-// Stay is the accounts that are left, empty, on a server that is not ours: nothing on the API ends one.
-func (b *Bed) Stay() (emails []string) {
-	if b.Server.Ours() {
+// Stay says of each account that is left on a server that is not ours: nothing on the API ends one. It is asked once
+// the bed is closed.
+func (b *Bed) Stay() (says []string) {
+	if b.Server == nil || b.Server.Ours() {
 		return nil
 	}
-	return b.made.emails
+	how := "empty"
+	if b.made.left {
+		how = "with what could not be removed"
+	}
+	for _, email := range b.made.emails {
+		says = append(says, fmt.Sprintf("the account %s stays, %s; on the server `inboxd admin account delete %[1]s` ends it.", email, how))
+	}
+	return says
 }
 
-// Remember has inboxes removed at the end, where the server is not ours and would keep them.
-func (b *Bed) Remember(inboxes ...Inbox) {
+// toTheEnd is the context of a call that makes something. The end of the run does not cut it off, because what it makes
+// must be known to be removed; drive.AnswerWithin bounds it. None begins after that end.
+func toTheEnd(ctx context.Context) (context.Context, error) {
+	return context.WithoutCancel(ctx), context.Cause(ctx)
+}
+
+// createInbox makes an inbox, which is removed at the end where the server is not ours and would keep it; also one that
+// was perhaps made by a call without an answer.
+func (b *Bed) createInbox(ctx context.Context, key, prefix string, create func(context.Context, client.InboxOrder) (client.Inbox, error)) (Inbox, error) {
+	ctx, err := toTheEnd(ctx)
+	if err != nil {
+		return Inbox{}, err
+	}
+	created, err := create(ctx, client.InboxOrder{Prefix: prefix})
+	in := Inbox{created.Address, key}
 	if b.Server.Ours() {
-		return // they go with the folder
+		return in, err // it goes with the folder
 	}
 	b.made.mu.Lock()
 	defer b.made.mu.Unlock()
-	b.made.inboxes = append(b.made.inboxes, inboxes...)
+	switch {
+	case err == nil:
+		b.made.inboxes = append(b.made.inboxes, in)
+	case !refused(err):
+		b.made.doubtful = append(b.made.doubtful, Inbox{prefix, key})
+	}
+	return in, err
+}
+
+// refused reports whether the server said that nothing was made.
+func refused(err error) bool {
+	status := client.StatusOf(err)
+	return status >= http.StatusBadRequest && status < http.StatusInternalServerError
 }
 
 // CreateWebhook makes a webhook, which is removed at the end.
 func (b *Bed) CreateWebhook(ctx context.Context, session string, order client.WebhookOrder) (secret string, err error) {
+	if ctx, err = toTheEnd(ctx); err != nil {
+		return "", err
+	}
 	w, secret, err := NewAPI(b.Server.HTTP, session).CreateWebhook(ctx, order)
 	if err == nil {
 		b.made.mu.Lock()
@@ -78,11 +119,27 @@ func (b *Bed) removeAll() error {
 	for _, h := range b.made.hooks {
 		errs = append(errs, NewAPI(b.Server.HTTP, h.session).DeleteWebhook(ctx, h.id))
 	}
-	errs = append(errs, b.removeInboxes(ctx))
+	errs = append(errs, b.findDoubtful(ctx), b.removeInboxes(ctx))
 	for _, session := range b.made.sessions {
 		errs = append(errs, forget(ctx, NewAPI(b.Server.HTTP, session)))
 	}
 	return errors.Join(errs...)
+}
+
+// findDoubtful looks for the inboxes of which nobody knows whether they were made. A prefix is of this run alone, so what
+// begins with it was made by this run, too.
+func (b *Bed) findDoubtful(ctx context.Context) error {
+	for _, doubt := range b.made.doubtful {
+		for in, err := range NewAPI(b.Server.HTTP, doubt.Key).Inboxes(ctx) {
+			if err != nil {
+				return fmt.Errorf("whether there is an inbox %s...: %w", doubt.Address, err)
+			}
+			if found := (Inbox{in.Address, doubt.Key}); strings.HasPrefix(in.Address, doubt.Address) && !slices.Contains(b.made.inboxes, found) {
+				b.made.inboxes = append(b.made.inboxes, found)
+			}
+		}
+	}
+	return nil
 }
 
 // removeInboxes goes on after a failure, and tells of the first.

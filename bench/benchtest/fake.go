@@ -13,6 +13,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -73,6 +74,8 @@ func serveFake(ctx context.Context, args []string) error {
 	fake := &Fake{inboxes: map[string]*fakeInbox{}, sessions: map[string]string{}, changed: make(chan struct{})}
 	f.BoolVar(&fake.loseMail, "fake-lose-mail", false, "answer 250 and forget every tenth mail")
 	f.BoolVar(&fake.wrongCode, "fake-wrong-code", false, "show another code than was sent")
+	f.DurationVar(&fake.slow, "fake-slow", 0, "answer so long after an inbox was made")
+	f.BoolVar(&fake.mute, "fake-mute", false, "make the second inbox and every one after it, and break the connection instead of an answer")
 	f.BoolVar(&fake.alwaysNew, "fake-always-new", false, "answer 200 to who knows the answer")
 	f.BoolVar(&fake.neverNew, "fake-never-new", false, "answer 304 with the ETag of something else")
 	smarthost := f.Lookup("smarthost")
@@ -93,7 +96,8 @@ func serveFake(ctx context.Context, args []string) error {
 type Fake struct {
 	loseMail, wrongCode, alwaysNew, neverNew bool
 	events                                   string
-	refuse, rude, unsigned, loseSends        bool
+	refuse, rude, unsigned, loseSends, mute  bool
+	slow                                     time.Duration
 	smarthost                                string
 
 	mu       sync.Mutex

@@ -52,7 +52,7 @@ var routes = []route{
 	{path: "/api/inboxes/*/key", shows: bySession, handle: (*Fake).issueInboxKey},
 	{path: "/api/inboxes", shows: bySession, handle: (*Fake).createEncrypted},
 
-	{method: "POST", path: "/api/v1/inboxes", shows: byKey, handle: (*Fake).create},
+	{method: "POST", path: "/api/v1/inboxes", shows: byKey, handle: (*Fake).create, waits: true},
 	{path: "/api/v1/inboxes", shows: byKey, handle: (*Fake).list},
 	{path: "/api/v1/events", shows: byKey, handle: (*Fake).follow},
 	{path: "/api/v1/messages", shows: byKey, handle: (*Fake).all},

@@ -2,20 +2,35 @@ package benchtest
 
 import (
 	"encoding/json"
+	"net"
 	"strconv"
 	"strings"
 	"time"
 )
 
 func (f *Fake) create(c *call) (int, any) {
+	status, body, others := f.make(c)
+	if time.Sleep(f.slow); f.mute && others {
+		c.HijackSetNoResponse(true)
+		c.Hijack(func(net.Conn) {})
+		return 0, nil
+	}
+	return status, body
+}
+
+// make makes an inbox, and says whether there were others.
+func (f *Fake) make(c *call) (status int, body any, others bool) {
 	var order struct{ Prefix string }
 	_ = json.Unmarshal(c.PostBody(), &order)
 	address := order.Prefix + "@inbox.localhost"
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.inboxes[address] != nil {
-		return 400, refusal("The address " + address + " is taken")
+		return 400, refusal("The address " + address + " is taken"), true
 	}
+	others = len(f.inboxes) > 0
 	f.commit(fakeRecord{Address: address, Key: c.key})
-	return 201, map[string]any{"address": address, "api_key": nil}
+	return 201, map[string]any{"address": address, "api_key": nil}, others
 }
 
 func (f *Fake) remove(c *call) (int, any) {

@@ -354,8 +354,8 @@ func (c *cli) measure(ctx context.Context, name string, load func(context.Contex
 	defer func() {
 		err = errors.Join(err, bed.Close())
 		shown.Close()
-		for _, email := range bed.Stay() {
-			fmt.Fprintf(os.Stderr, "inbox-bench: the account %s stays, empty; on the server `inboxd admin account delete %[1]s` ends it.\n", email)
+		for _, says := range bed.Stay() {
+			fmt.Fprintln(os.Stderr, "inbox-bench: "+says)
 		}
 	}()
 	if bed.Server.Remote {

@@ -47,14 +47,15 @@ func program(ctx context.Context, t *testing.T, args ...string) (cmd *exec.Cmd, 
 }
 
 // server starts the fake as a server that is not the program's.
-func server(t *testing.T) (web, mail string) {
+func server(t *testing.T, serveArgs ...string) (web, mail string) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	p, addrs, err := drive.StartProcess(t.Context(), "inboxd", filepath.Join(dir, "log"), self, "serve", "--data", dir, "--http", "127.0.0.1:0", "--smtp", "127.0.0.1:0")
+	args := append([]string{"serve", "--data", dir, "--http", "127.0.0.1:0", "--smtp", "127.0.0.1:0"}, serveArgs...)
+	p, addrs, err := drive.StartProcess(t.Context(), "inboxd", filepath.Join(dir, "log"), self, args...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,18 +189,49 @@ func TestWhatWasMadeIsRemoved(t *testing.T) {
 	checkGone(t, web, true, stderr)
 }
 
+// What calls in flight make is removed, too: those that Ctrl-C meets, and one whose answer is lost.
+func TestWhatIsBeingMadeIsRemoved(t *testing.T) {
+	for _, load := range []string{"mixed", "overload", "latency"} {
+		web, mail := server(t, "--fake-slow=300ms")
+		cmd, _, stderr := program(t.Context(), t, load, "--base-url", web, "--smtp", mail, "--api-key", "svc_live_given")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		await(t, cmd, "inbox", func() bool { return inboxesOf(t, web, "svc_live_given") > 0 })
+		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Wait(); err == nil || inboxesOf(t, web, "svc_live_given") > 0 {
+			t.Errorf("%s: %v, and %d inboxes are left\n%s", load, err, inboxesOf(t, web, "svc_live_given"), stderr)
+		}
+	}
+	web, mail := server(t, "--fake-mute")
+	cmd, _, stderr := program(t.Context(), t, "events", "--base-url", web, "--smtp", mail, "--api-key", "svc_live_given")
+	if err := cmd.Run(); err == nil || inboxesOf(t, web, "svc_live_given") > 0 {
+		t.Errorf("%v, and %d inboxes are left\n%s", err, inboxesOf(t, web, "svc_live_given"), stderr)
+	}
+}
+
 // awaitMails waits until the load runs.
 func awaitMails(t *testing.T, web string, cmd *exec.Cmd) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	await(t, cmd, "mail", func() bool {
 		var taken int
 		get(t, web+"/fake/taken", "svc_x", &taken)
-		if taken > 3 {
+		return taken > 3
+	})
+}
+
+// await ends a program to which something does not come.
+func await(t *testing.T, cmd *exec.Cmd, what string, came func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if came() {
 			return
 		}
 	}
 	_ = cmd.Process.Kill()
-	t.Fatal("no mail came")
+	t.Fatal("no " + what + " came")
 }
 
 // checkGone wants the five inboxes, and of an account of the load's own its webhook, key and session.
