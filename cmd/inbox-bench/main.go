@@ -156,12 +156,21 @@ func main() {
 	var c cli
 	kctx := kong.Parse(&c, kong.Name("inbox-bench"), kong.Vars{"version": version.Line("inbox-bench")},
 		kong.Description("Loads an inbox server on this machine and reports figures beside their limits."))
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
 	context.AfterFunc(ctx, stop) // a second signal ends it at once
 	defer stop()
 	c.settings = settingsOf(kctx)
 	kctx.BindTo(ctx, (*context.Context)(nil))
 	kctx.FatalIfErrorf(kctx.Run(&c))
+}
+
+// endings are the signals that end a run, which then removes what it made. nohup has SIGHUP ignored, and it stays so.
+func endings() []os.Signal {
+	all := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		all = append(all, syscall.SIGHUP)
+	}
+	return all
 }
 
 // settingsOf are the flags of the load itself, and of the others those that shape every load.
@@ -343,6 +352,7 @@ func (c *cli) measure(ctx context.Context, name string, load func(context.Contex
 	if err := c.writable(); err != nil {
 		return err
 	}
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // else a write to who has gone ends the process, and all that was made stays
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("not done within --timeout %v", c.Timeout))
 	defer cancel()
 	shown := progress.New(os.Stderr)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"os"
 	"os/exec"
@@ -159,9 +160,9 @@ func TestTheTableIsPrintedWhateverBecomesOfTheFiles(t *testing.T) {
 	}
 }
 
-// What was made is removed, however the run ends: by Ctrl-C and by an error.
+// What was made is removed, however the run ends: by Ctrl-C, with its terminal, and by an error.
 func TestWhatWasMadeIsRemoved(t *testing.T) {
-	for _, key := range []string{"svc_live_given", ""} {
+	for key, end := range map[string]os.Signal{"svc_live_given": syscall.SIGINT, "": syscall.SIGHUP} {
 		web, mail := server(t)
 		args := append([]string{"mixed", "--base-url", web, "--smtp", mail, "--duration", "60s"}, mixedArgs...)
 		if key != "" {
@@ -172,7 +173,7 @@ func TestWhatWasMadeIsRemoved(t *testing.T) {
 			t.Fatal(err)
 		}
 		awaitMails(t, web, cmd)
-		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		if err := cmd.Process.Signal(end); err != nil {
 			t.Fatal(err)
 		}
 		if err := cmd.Wait(); err == nil || stdout.Len() > 0 {
@@ -187,6 +188,40 @@ func TestWhatWasMadeIsRemoved(t *testing.T) {
 		t.Errorf("error %v\n%s", err, stderr)
 	}
 	checkGone(t, web, true, stderr)
+}
+
+// Who reads standard output may leave, as head does.
+func TestABrokenPipeLeavesNothingBehind(t *testing.T) {
+	dir := t.TempDir()
+	cmd, _, stderr := program(t.Context(), t, ownLatency(t, dir)...)
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader.Close()
+	cmd.Stdout = writer
+	err = cmd.Run()
+	writer.Close()
+	if err == nil || !strings.Contains(stderr.String(), "broken pipe") {
+		t.Errorf("error %v\n%s", err, stderr)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+// What nohup protects goes on when the terminal is gone.
+func TestAnIgnoredHangUpEndsNothing(t *testing.T) {
+	web, mail := server(t)
+	cmd, _, stderr := program(t.Context(), t, append([]string{"mixed", "--base-url", web, "--smtp", mail, "--duration", "2s"}, mixedArgs...)...)
+	cmd.Path, cmd.Args = "/bin/sh", append([]string{"sh", "-c", `trap "" HUP; exec "$0" "$@"`}, cmd.Args...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	awaitMails(t, web, cmd)
+	if err := errors.Join(cmd.Process.Signal(syscall.SIGHUP), cmd.Wait()); err != nil {
+		t.Errorf("%v\n%s", err, stderr)
+	}
 }
 
 // What calls in flight make is removed, too: those that Ctrl-C meets, and one whose answer is lost.
