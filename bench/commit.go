@@ -3,29 +3,45 @@ package bench
 import (
 	"cmp"
 	"debug/buildinfo"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 )
 
-// commit names what is measured: what the caller said, else what the server's binary was
-// built from, else the tree around us.
+// commit names what is measured: what the caller said, else what was stamped into the server's binary, else into this
+// program, else the tree around us, if it is this module's.
 func (s *Server) commit(said string) string {
-	if said != "" {
-		return said
+	own, ok := debug.ReadBuildInfo()
+	if !ok {
+		own = new(debug.BuildInfo)
 	}
-	if info, err := buildinfo.ReadFile(s.binary); err == nil {
-		if rev := revision(info); rev != "" {
-			return rev
-		}
+	return cmp.Or(said, s.stamped(), revision(own), head(own.Main.Path), "unknown")
+}
+
+// stamped is the commit that the server was built from; empty when nobody knows.
+func (s *Server) stamped() string {
+	info, err := buildinfo.ReadFile(s.binary)
+	if err != nil {
+		return ""
 	}
-	if out, err := exec.Command("git", "rev-parse", "HEAD").Output(); err == nil {
-		return strings.TrimSpace(string(out)) + " (working folder)"
+	return revision(info)
+}
+
+// head is the commit of the working folder, where its repository is the module's: another one says nothing of the server.
+func head(module string) string {
+	out, err := exec.Command("git", "rev-parse", "--show-toplevel", "HEAD").Output()
+	top, commit, ok := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	if err != nil || !ok {
+		return ""
 	}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		return cmp.Or(revision(info), "unknown")
+	mod, err := os.ReadFile(filepath.Join(top, "go.mod"))
+	if err != nil || !slices.Contains(strings.Split(string(mod), "\n"), "module "+module) {
+		return ""
 	}
-	return "unknown"
+	return commit + " (working folder)"
 }
 
 // revision reads the commit that the Go tool stamped into a binary.
