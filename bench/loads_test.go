@@ -163,6 +163,18 @@ func TestIngestAllVariants(t *testing.T) {
 	}
 }
 
+// What an account holds already is not what the load brought.
+func TestIngestCountsFromWhatWasThere(t *testing.T) {
+	needPostfix(t)
+	bed := fakeBed(t)
+	opts := IngestOptions{Messages: 5, Size: drive.MailSize, Pipelined: []int{1}, Rounds: 1, NoSource: true}
+	for range 2 {
+		if err := errors.Join(Ingest(t.Context(), bed, opts), bed.Report.Err()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestIngestFindsLostMail(t *testing.T) {
 	needPostfix(t)
 	bed := fakeBed(t, "--fake-lose-mail")
