@@ -57,6 +57,10 @@ func Ingest(ctx context.Context, bed *Bed, opts IngestOptions) error {
 	if err := opts.check(); err != nil {
 		return err
 	}
+	if _, err := bed.Session(0); err != nil && opts.Encrypted > 0 {
+		opts.Encrypted = 0
+		bed.Report.Notes = append(bed.Report.Notes, "Encrypted inboxes are left out: an account gets its public key from a session, which no API key gives.")
+	}
 	run, stop, err := prepareIngest(ctx, bed, opts)
 	if err != nil {
 		return err

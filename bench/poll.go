@@ -41,6 +41,9 @@ func Poll(ctx context.Context, bed *Bed, opts PollOptions) error {
 		return err
 	}
 	variants, err := opts.variants()
+	if err == nil {
+		err = bed.allowed(variants)
+	}
 	if err != nil {
 		return err
 	}

@@ -55,6 +55,16 @@ func (o PollOptions) variants() ([]pollVariant, error) {
 	return asked, nil
 }
 
+// allowed refuses variants whose keys or inboxes only a session makes, where there is none.
+func (b *Bed) allowed(variants []pollVariant) error {
+	for _, v := range variants {
+		if _, err := b.Session(0); err != nil && (v.own || v.sealed) {
+			return fmt.Errorf("--variants %s: %w", v.name, err)
+		}
+	}
+	return nil
+}
+
 func (v pollVariant) status() int {
 	if v.known {
 		return http.StatusNotModified

@@ -120,6 +120,9 @@ func Webhooks(ctx context.Context, bed *Bed, opts WebhooksOptions) error {
 	if opts.Hanging > maxHanging {
 		return fmt.Errorf("--hanging: at most %d", maxHanging)
 	}
+	if _, err := bed.Session(0); err != nil {
+		return err
+	}
 	run, err := prepareWebhooks(ctx, bed, opts)
 	if err != nil {
 		return err

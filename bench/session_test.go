@@ -1,0 +1,63 @@
+package bench
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"inboxd/bench/drive"
+)
+
+// keyedBed is a bed on the fake with a key that was given, which holds nothing yet.
+func keyedBed(t *testing.T) *Bed {
+	t.Helper()
+	of := fakeBed(t)
+	opts := ServerOptions{BaseURL: drive.BaseURL(of.Server.HTTP), SMTP: of.Server.SMTP, APIKey: []string{of.Keys[0]}, Dir: t.TempDir()}
+	bed, err := Prepare(t.Context(), "inbox-bench test", opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := bed.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return bed
+}
+
+// What takes a session says so before it makes anything, and no account is signed up beside the one that was given.
+func TestWhatTakesASessionSaysSo(t *testing.T) {
+	for name, load := range map[string]func(context.Context, *Bed) error{
+		"webhooks": func(ctx context.Context, bed *Bed) error { return Webhooks(ctx, bed, smallWebhooks()) },
+		"poll":     func(ctx context.Context, bed *Bed) error { return Poll(ctx, bed, smallPoll()) },
+	} {
+		bed := keyedBed(t)
+		if err := load(t.Context(), bed); err == nil || !strings.Contains(err.Error(), "needs a session, which no API key gives") {
+			t.Errorf("%s: error %v", name, err)
+		}
+		if len(bed.made.inboxes) > 0 || len(bed.Stay()) > 0 {
+			t.Errorf("%s: %d inboxes were made, %q stay", name, len(bed.made.inboxes), bed.Stay())
+		}
+	}
+}
+
+func TestIngestWithoutASessionLeavesEncryptedInboxesOut(t *testing.T) {
+	needPostfix(t)
+	bed := keyedBed(t)
+	opts := IngestOptions{Messages: 5, Size: drive.MailSize, Pipelined: []int{1}, Encrypted: 2, Rounds: 1, NoSource: true}
+	if err := Ingest(t.Context(), bed, opts); err != nil {
+		t.Fatal(err)
+	}
+	if notes := strings.Join(bed.Report.Notes, " "); len(bed.Stay()) > 0 || !strings.Contains(notes, "Encrypted inboxes are left out") || bed.Report.Err() != nil {
+		t.Errorf("stay %q, notes %q, %v", bed.Stay(), notes, bed.Report.Err())
+	}
+}
+
+func TestPollNeedsNoSessionForTheKeyOfTheAccount(t *testing.T) {
+	bed := keyedBed(t)
+	opts := smallPoll()
+	opts.Variants, opts.Rounds = []string{"account-key", "304", "tag"}, 1
+	if err := Poll(t.Context(), bed, opts); err != nil {
+		t.Error(err)
+	}
+}
