@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -25,11 +26,17 @@ type BackupOptions struct {
 // backupPromise is how many times longer a mail may wait while a backup is made.
 const backupPromise = 2
 
-func (o BackupOptions) check() error {
-	if o.Rate <= 0 || o.Duration < time.Second || o.Rate*o.Duration.Seconds()*2*float64(o.Rounds) > maxBackupMails {
-		return fmt.Errorf("--rate must be more than 0, --duration 1s at least, and all turns together %d mails at most", maxBackupMails)
+// Validate refuses what makes no load.
+func (o BackupOptions) Validate() error {
+	err := cmp.Or(
+		drive.AtLeast(1, map[string]int{"--inboxes": o.Inboxes, "--sessions": o.Sessions, "--rounds": o.Rounds}),
+		drive.Rate("--rate", o.Rate),
+		drive.AtLeast(time.Second, map[string]time.Duration{"--duration": o.Duration}),
+		drive.Size(o.Size))
+	if all := o.Rate * o.Duration.Seconds() * 2 * float64(o.Rounds); err == nil && all > maxBackupMails {
+		err = fmt.Errorf("--rate, --duration, --rounds: %.0f mails in all, at most %d have a code of their own", all, maxBackupMails)
 	}
-	return drive.AtLeastOne(map[string]int{"--inboxes": o.Inboxes, "--size": o.Size, "--sessions": o.Sessions, "--rounds": o.Rounds})
+	return err
 }
 
 // maxBackupMails is how many have a code of their own.
@@ -38,7 +45,7 @@ const maxBackupMails = 900_000
 // Backup sends mail at a rate, in turns without a backup and turns with one that begins in their middle, and has each
 // copy checked. It needs a server of its own.
 func Backup(ctx context.Context, bed *Bed, opts BackupOptions) error {
-	if err := opts.check(); err != nil {
+	if err := opts.Validate(); err != nil {
 		return err
 	}
 	token := RunToken()

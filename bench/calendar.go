@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,7 +47,7 @@ type calendarRun struct {
 // many beside constant answers of theirs, a meeting that a client makes beside a send, a file made to be
 // dear beside a text of its size, and the memory that meetings take.
 func Calendar(ctx context.Context, bed *Bed, opts CalendarOptions) error {
-	if err := opts.check(bed); err != nil {
+	if err := opts.Validate(); err != nil {
 		return err
 	}
 	sink, addr, err := startSink(ctx)
@@ -60,28 +61,34 @@ func Calendar(ctx context.Context, bed *Bed, opts CalendarOptions) error {
 		return err
 	}
 	defer func() { _ = r.probe.Close() }()
-	parts := map[string]func(context.Context) error{"mails": r.mails, "reads": r.reads, "posts": r.posts, "hostile": r.hostile, "resident": r.resident}
 	for _, name := range opts.Parts {
-		part := parts[name]
-		if part == nil {
-			return fmt.Errorf("--parts: there is no %q", name)
-		}
-		if err := part(ctx); err != nil {
+		if err := calendarParts[name](r, ctx); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-func (o CalendarOptions) check(bed *Bed) error {
-	switch {
-	case o.Meetings > maxListed:
-		return fmt.Errorf("--meetings: at most %d", maxListed)
-	case 2*o.Posts*o.Rounds > maxSend:
+// calendarParts are what can be measured.
+var calendarParts = map[string]func(*calendarRun, context.Context) error{
+	"mails": (*calendarRun).mails, "reads": (*calendarRun).reads, "posts": (*calendarRun).posts, "hostile": (*calendarRun).hostile, "resident": (*calendarRun).resident,
+}
+
+// Validate refuses what makes no load.
+func (o CalendarOptions) Validate() error {
+	for _, name := range o.Parts {
+		if calendarParts[name] == nil {
+			return fmt.Errorf("--parts: there is no %q", name)
+		}
+	}
+	if 2*o.Posts*o.Rounds > maxSend {
 		return fmt.Errorf("--posts, --rounds: at most %d meetings and sends in all", maxSend)
 	}
-	return drive.AtLeastOne(map[string]int{"--messages": o.Messages, "--inboxes": o.Inboxes, "--sessions": o.Sessions, "--meetings": o.Meetings, "--connections": o.Connections,
-		"--posts": o.Posts, "--post-connections": o.PostConnections, "--hostile": o.Hostile, "--resident": o.Resident, "--rounds": o.Rounds})
+	return cmp.Or(
+		drive.AtLeast(1, map[string]int{"--messages": o.Messages, "--inboxes": o.Inboxes, "--sessions": o.Sessions, "--meetings": o.Meetings, "--connections": o.Connections,
+			"--posts": o.Posts, "--post-connections": o.PostConnections, "--hostile": o.Hostile, "--resident": o.Resident, "--rounds": o.Rounds}),
+		drive.AtMost(maxListed, map[string]int{"--meetings": o.Meetings}),
+		drive.AtLeast(time.Millisecond, map[string]time.Duration{"--duration": o.Duration}))
 }
 
 // fresh makes inboxes that nothing came to yet.

@@ -3,6 +3,7 @@ package bench
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,8 +30,7 @@ const eventsWithin = 30 * time.Second
 // Events measures the way from a mail's final dot to its event on one stream that follows
 // all inboxes of an account.
 func Events(ctx context.Context, bed *Bed, opts EventsOptions) error {
-	err := drive.AtLeastOne(map[string]int{"--inboxes": opts.Inboxes, "--messages": opts.Messages, "--sessions": opts.Sessions, "--size": opts.Size})
-	if err != nil {
+	if err := opts.Validate(); err != nil {
 		return err
 	}
 	r := bed.Report
@@ -65,6 +65,14 @@ func Events(ctx context.Context, bed *Bed, opts EventsOptions) error {
 	r.Add(drive.AcceptedName(opts.Rate), "inboxd", accepted)
 	r.Add("final dot to event", "inboxd", delivered)
 	return nil
+}
+
+// Validate refuses what makes no load.
+func (o EventsOptions) Validate() error {
+	return cmp.Or(
+		drive.AtLeast(1, map[string]int{"--inboxes": o.Inboxes, "--messages": o.Messages, "--sessions": o.Sessions}),
+		drive.AtLeast(0, map[string]float64{"--rate": o.Rate}),
+		drive.Size(o.Size))
 }
 
 // eventReader is one connection that receives server-sent events.

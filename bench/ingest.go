@@ -1,10 +1,10 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -54,7 +54,7 @@ type ingestRun struct {
 // Ingest measures accepted mails per second beside smtp-sink, and a single session beside
 // the disk's own fdatasync; then it asks the API whether what was accepted is stored.
 func Ingest(ctx context.Context, bed *Bed, opts IngestOptions) error {
-	if err := opts.check(); err != nil {
+	if err := opts.Validate(); err != nil {
 		return err
 	}
 	if _, err := bed.Session(0); err != nil && opts.Encrypted > 0 {
@@ -85,16 +85,21 @@ func Ingest(ctx context.Context, bed *Bed, opts IngestOptions) error {
 	return run.encrypted(ctx)
 }
 
-func (o IngestOptions) check() error {
-	if o.Messages > maxMessages {
-		return fmt.Errorf("--messages: at most %d", maxMessages)
-	}
-	for _, s := range slices.Concat(o.Sessions, o.Pipelined, []int{max(o.Encrypted, 1)}) {
-		if s < 1 || s > maxSessions {
-			return fmt.Errorf("sessions: 1 to %d, not %d", maxSessions, s)
+// Validate refuses what makes no load.
+func (o IngestOptions) Validate() error {
+	err := cmp.Or(
+		drive.AtMost(maxMessages, map[string]int{"--messages": o.Messages}),
+		drive.AtLeast(1, map[string]int{"--messages": o.Messages, "--rounds": o.Rounds}),
+		drive.AtLeast(0, map[string]int{"--hot": o.Hot, "--encrypted": o.Encrypted}),
+		drive.AtMost(maxSessions, map[string]int{"--encrypted": o.Encrypted}),
+		drive.AtLeast(0, map[string]float64{"--rate": o.Rate}),
+		drive.Size(o.Size))
+	for flag, list := range map[string][]int{"--sessions": o.Sessions, "--pipelined": o.Pipelined} {
+		for _, n := range list {
+			err = cmp.Or(err, drive.AtLeast(1, map[string]int{flag: n}), drive.AtMost(maxSessions, map[string]int{flag: n}))
 		}
 	}
-	return drive.AtLeastOne(map[string]int{"--messages": o.Messages, "--size": o.Size, "--rounds": o.Rounds})
+	return err
 }
 
 func (o IngestOptions) describe(r *report.Report) {

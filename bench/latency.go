@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,12 @@ const (
 	maxLatencyMails = 4_500            // two kinds of reader, and an inbox holds 10,000 messages
 	readableWithin  = 30 * time.Second // a mail that no reader sees by then is an error
 )
+
+// Validate refuses what makes no load.
+func (o LatencyOptions) Validate() error {
+	messages := map[string]int{"--messages": o.Messages}
+	return cmp.Or(drive.AtLeast(1, messages), drive.AtMost(maxLatencyMails, messages), drive.Size(o.Size))
+}
 
 // readerKind is how a reader waits for the next mail.
 type readerKind struct {
@@ -48,11 +55,8 @@ type journey struct{ accepted, readable drive.Round }
 // Latency measures, one mail at a time, the way from its final dot to the 250 and to a
 // reader, beside what the disk asks for one append and sync.
 func Latency(ctx context.Context, bed *Bed, opts LatencyOptions) error {
-	if err := drive.AtLeastOne(map[string]int{"--messages": opts.Messages, "--size": opts.Size}); err != nil {
+	if err := opts.Validate(); err != nil {
 		return err
-	}
-	if opts.Messages > maxLatencyMails {
-		return fmt.Errorf("--messages: at most %d", maxLatencyMails)
 	}
 	run, err := prepareLatency(ctx, bed, opts)
 	if err != nil {

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -17,11 +18,18 @@ type PageOptions struct {
 	Rounds      int           `help:"Turns each target gets." default:"5"`
 }
 
+// Validate refuses what makes no load.
+func (o PageOptions) Validate() error {
+	return cmp.Or(
+		drive.AtLeast(1, map[string]int{"--connections": o.Connections, "--rounds": o.Rounds}),
+		drive.AtLeast(time.Millisecond, map[string]time.Duration{"--duration": o.Duration}))
+}
+
 var pageScript = regexp.MustCompile(`/assets/app\.[^"]+\.js`)
 
 // Page compares the page, what a browser gets that has it already, and its script with constant answers of their sizes.
 func Page(ctx context.Context, bed *Bed, opts PageOptions) error {
-	if err := drive.AtLeastOne(map[string]int{"--connections": opts.Connections, "--rounds": opts.Rounds}); err != nil {
+	if err := opts.Validate(); err != nil {
 		return err
 	}
 	host := bed.Server.HTTP

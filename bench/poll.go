@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -36,8 +37,7 @@ const SetUpConns = 32
 // Poll measures GET /latest with real keys, in each variant, beside a constant answer of the
 // same size.
 func Poll(ctx context.Context, bed *Bed, opts PollOptions) error {
-	err := drive.AtLeastOne(map[string]int{"--inboxes": opts.Inboxes, "--connections": opts.Connections, "--rounds": opts.Rounds})
-	if err != nil {
+	if err := opts.Validate(); err != nil {
 		return err
 	}
 	variants, err := opts.variants()
@@ -71,6 +71,16 @@ func Poll(ctx context.Context, bed *Bed, opts PollOptions) error {
 		}
 	}
 	return nil
+}
+
+// Validate refuses what makes no load.
+func (o PollOptions) Validate() error {
+	_, err := o.variants()
+	return cmp.Or(
+		drive.AtLeast(1, map[string]int{"--inboxes": o.Inboxes, "--connections": o.Connections, "--rounds": o.Rounds}),
+		drive.AtLeast(0, map[string]float64{"--rate": o.Rate}),
+		drive.AtLeast(time.Millisecond, map[string]time.Duration{"--duration": o.Duration}),
+		err)
 }
 
 // pollOne compares one variant with its constant answer.

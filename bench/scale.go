@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,7 +35,7 @@ const (
 // Scale fills a server with inboxes and mail, starts it again, and reads: inboxes that were not asked for since the
 // start, and a few that are asked for all the time. It needs a server of its own.
 func Scale(ctx context.Context, bed *Bed, opts ScaleOptions) error {
-	if err := opts.check(bed.Server); err != nil {
+	if err := opts.Validate(); err != nil {
 		return err
 	}
 	mailed, err := opts.fill(ctx, bed)
@@ -60,12 +61,13 @@ func Scale(ctx context.Context, bed *Bed, opts ScaleOptions) error {
 	return opts.pollHot(ctx, bed, mailed)
 }
 
-func (o ScaleOptions) check(server *Server) error {
-	if o.Inboxes > maxScale {
-		return fmt.Errorf("--inboxes: at most %d", maxScale)
-	}
-	return drive.AtLeastOne(map[string]int{"--inboxes": o.Inboxes, "--messages": o.Messages, "--size": o.Size, "--sessions": o.Sessions,
-		"--connections": o.Connections, "--reads": o.Reads, "--rounds": o.Rounds})
+// Validate refuses what makes no load.
+func (o ScaleOptions) Validate() error {
+	return cmp.Or(
+		drive.AtLeast(1, map[string]int{"--inboxes": o.Inboxes, "--messages": o.Messages, "--sessions": o.Sessions, "--connections": o.Connections, "--reads": o.Reads, "--rounds": o.Rounds}),
+		drive.AtMost(maxScale, map[string]int{"--inboxes": o.Inboxes}),
+		drive.AtLeast(time.Millisecond, map[string]time.Duration{"--duration": o.Duration}),
+		drive.Size(o.Size))
 }
 
 // fill makes the inboxes and the mails, and returns those that have one, with the code of their newest.

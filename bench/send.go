@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,7 +47,7 @@ type sendRun struct {
 // fast what they left is signed and handed over. Each turn has an account of its own,
 // because a plan bounds the sends of a day.
 func Send(ctx context.Context, bed *Bed, opts SendOptions) error {
-	if err := opts.check(bed); err != nil {
+	if err := cmp.Or(opts.Validate(), opts.afford(len(bed.Keys))); err != nil {
 		return err
 	}
 	sink, addr, err := startSink(ctx)
@@ -70,14 +71,20 @@ func Send(ctx context.Context, bed *Bed, opts SendOptions) error {
 	return err
 }
 
-func (o SendOptions) check(bed *Bed) error {
-	switch {
-	case o.Messages > maxSend || o.Singles > maxSend:
-		return fmt.Errorf("--messages, --singles: at most %d", maxSend)
-	case len(bed.Keys) < o.Rounds+1:
+// Validate refuses what makes no load.
+func (o SendOptions) Validate() error {
+	return cmp.Or(
+		drive.AtLeast(1, map[string]int{"--messages": o.Messages, "--size": o.Size, "--connections": o.Connections, "--singles": o.Singles, "--rounds": o.Rounds}),
+		drive.AtMost(maxSend, map[string]int{"--messages": o.Messages, "--singles": o.Singles}),
+		drive.AtMost(maxAccounts-1, map[string]int{"--rounds": o.Rounds})) // each has an account, and the singles have one
+}
+
+// afford wants accounts for all rounds.
+func (o SendOptions) afford(accounts int) error {
+	if accounts < o.Rounds+1 {
 		return fmt.Errorf("%d rounds need --accounts %d: an account's plan bounds its sends of a day", o.Rounds, o.Rounds+1)
 	}
-	return drive.AtLeastOne(map[string]int{"--messages": o.Messages, "--size": o.Size, "--connections": o.Connections, "--singles": o.Singles, "--rounds": o.Rounds})
+	return nil
 }
 
 // prepare has the server send everything to the sink, and makes the inboxes: one for each

@@ -33,6 +33,14 @@ type ServerOptions struct {
 	Commit    string   `help:"Commit to report. Default: the one stamped into the binary."`
 }
 
+// Validate refuses what nobody can be asked for.
+func (o ServerOptions) Validate() error {
+	if o.Accounts < 1 || o.Accounts > maxAccounts {
+		return fmt.Errorf("--accounts must be 1 to %d, not %d: sign-up is rate limited to that many a minute", maxAccounts, o.Accounts)
+	}
+	return nil
+}
+
 // Server is a running server: ours, or one we were pointed to.
 type Server struct {
 	HTTP   string // host:port, or https://host:port

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -22,7 +23,7 @@ const maxStart = 1_000_000
 // Start measures a server that knows many inboxes: start to ready line, start to first
 // read, and its resident memory. It needs a server of its own, which it stops and kills.
 func Start(ctx context.Context, bed *Bed, opts StartOptions) error {
-	if err := opts.check(bed.Server); err != nil {
+	if err := opts.Validate(); err != nil {
 		return err
 	}
 	mailed, err := fillServer(ctx, bed, opts)
@@ -65,11 +66,15 @@ func crash(ctx context.Context, bed *Bed, mailed []mailedInbox) startEnding {
 	}}
 }
 
-func (o StartOptions) check(server *Server) error {
-	if o.Inboxes > maxStart || o.Messages > o.Inboxes {
-		return fmt.Errorf("at most %d inboxes, and no more mails than inboxes", maxStart)
+// Validate refuses what makes no load.
+func (o StartOptions) Validate() error {
+	err := cmp.Or(
+		drive.AtLeast(1, map[string]int{"--inboxes": o.Inboxes, "--messages": o.Messages, "--rounds": o.Rounds, "--reads": o.Reads}),
+		drive.AtMost(maxStart, map[string]int{"--inboxes": o.Inboxes}))
+	if err == nil && o.Messages > o.Inboxes {
+		err = fmt.Errorf("--messages %d are more than --inboxes %d: an inbox gets one at most", o.Messages, o.Inboxes)
 	}
-	return drive.AtLeastOne(map[string]int{"--inboxes": o.Inboxes, "--messages": o.Messages, "--rounds": o.Rounds, "--reads": o.Reads})
+	return err
 }
 
 // fillServer makes the inboxes and the mails, and notes the memory of the server that has

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,7 +42,7 @@ type waiter struct {
 // with all long polls waiting beside none, and for each the way from its mail's final dot to
 // its answer. It needs a server of its own, which it starts anew with the inboxes in memory.
 func Waiters(ctx context.Context, bed *Bed, opts WaitersOptions) error {
-	if err := opts.check(bed.Server); err != nil {
+	if err := opts.Validate(); err != nil {
 		return err
 	}
 	r := bed.Report
@@ -70,11 +71,13 @@ func Waiters(ctx context.Context, bed *Bed, opts WaitersOptions) error {
 	return wakeAll(ctx, bed, opts, waiters)
 }
 
-func (o WaitersOptions) check(server *Server) error {
-	if o.Inboxes > maxWaiters {
-		return fmt.Errorf("--inboxes: at most %d", maxWaiters)
-	}
-	return drive.AtLeastOne(map[string]int{"--inboxes": o.Inboxes, "--sessions": o.Sessions, "--size": o.Size})
+// Validate refuses what makes no load.
+func (o WaitersOptions) Validate() error {
+	return cmp.Or(
+		drive.AtLeast(1, map[string]int{"--inboxes": o.Inboxes, "--sessions": o.Sessions}),
+		drive.AtMost(maxWaiters, map[string]int{"--inboxes": o.Inboxes}),
+		drive.AtLeast(0, map[string]float64{"--rate": o.Rate}),
+		drive.Size(o.Size))
 }
 
 // prepareWaiters makes the inboxes, starts the server again, so that nothing of their making

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -113,12 +114,8 @@ func (r *receiver) checks() []report.Check {
 // the same load to an account without and with a webhook, in turn. With Hanging, receivers
 // that never answer are told of the same account's events meanwhile.
 func Webhooks(ctx context.Context, bed *Bed, opts WebhooksOptions) error {
-	err := drive.AtLeastOne(map[string]int{"--messages": opts.Messages, "--rounds": opts.Rounds, "--inboxes": opts.Inboxes, "--sessions": opts.Sessions, "--size": opts.Size})
-	if err != nil {
+	if err := opts.Validate(); err != nil {
 		return err
-	}
-	if opts.Hanging > maxHanging {
-		return fmt.Errorf("--hanging: at most %d", maxHanging)
 	}
 	if _, err := bed.Session(0); err != nil {
 		return err
@@ -140,6 +137,17 @@ func Webhooks(ctx context.Context, bed *Bed, opts WebhooksOptions) error {
 	bed.Report.Results[len(bed.Report.Results)-1].Values = map[string]float64{"resident MiB before": before, "resident MiB after": after}
 	bed.Report.Checks = append(bed.Report.Checks, run.receiver.checks()...)
 	return nil
+}
+
+// Validate refuses what makes no load.
+func (o WebhooksOptions) Validate() error {
+	hanging := map[string]int{"--hanging": o.Hanging}
+	return cmp.Or(
+		drive.AtLeast(1, map[string]int{"--messages": o.Messages, "--rounds": o.Rounds, "--inboxes": o.Inboxes, "--sessions": o.Sessions}),
+		drive.AtLeast(0, hanging), drive.AtMost(maxHanging, hanging),
+		drive.AtLeast(0, map[string]float64{"--rate": o.Rate}),
+		drive.AtLeast(time.Millisecond, map[string]time.Duration{"--within": o.Within}),
+		drive.Size(o.Size))
 }
 
 // ResidentMiB is its VmRSS, and 0 for a server that is not ours.

@@ -2,7 +2,6 @@ package drive
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"time"
 )
@@ -55,13 +54,3 @@ func overAll[C io.Closer](ctx context.Context, n int, dial func() (C, error), wo
 
 // Share returns the half-open range of n items that worker k of all takes.
 func Share(n, k, all int) (from, to int) { return n * k / all, n * (k + 1) / all }
-
-// AtLeastOne refuses counts that would make a load empty or endless.
-func AtLeastOne(counts map[string]int) error {
-	for name, n := range counts {
-		if n < 1 {
-			return fmt.Errorf("%s must be at least 1, not %d", name, n)
-		}
-	}
-	return nil
-}

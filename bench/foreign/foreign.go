@@ -3,6 +3,7 @@
 package foreign
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,10 +45,7 @@ const readyWithin = 30 * time.Second
 
 // Run compares them.
 func Run(ctx context.Context, bed *bench.Bed, opts Options) (err error) {
-	if opts.Mailpit == "" && opts.Inbucket == "" {
-		return errors.New("peers needs --mailpit PATH or --inbucket PATH, or both: there is nothing to compare with")
-	}
-	if err := opts.check(); err != nil {
+	if err := opts.Validate(); err != nil {
 		return err
 	}
 	ours, err := own(ctx, bed, opts)
@@ -81,13 +79,19 @@ func Run(ctx context.Context, bed *bench.Bed, opts Options) (err error) {
 	return compare(ctx, bed, targets, opts)
 }
 
-func (o Options) check() error {
-	for _, n := range o.Sessions {
-		if n < 1 {
-			return fmt.Errorf("--sessions: at least 1, not %d", n)
-		}
+// Validate refuses what makes no load.
+func (o Options) Validate() error {
+	if o.Mailpit == "" && o.Inbucket == "" {
+		return errors.New("peers needs --mailpit PATH or --inbucket PATH, or both: there is nothing to compare with")
 	}
-	return drive.AtLeastOne(map[string]int{"--inboxes": o.Inboxes, "--messages": o.Messages, "--size": o.Size, "--connections": o.Connections, "--rounds": o.Rounds, "--sessions": len(o.Sessions)})
+	err := cmp.Or(
+		drive.AtLeast(1, map[string]int{"--inboxes": o.Inboxes, "--messages": o.Messages, "--connections": o.Connections, "--rounds": o.Rounds, "--sessions": len(o.Sessions)}),
+		drive.AtLeast(time.Millisecond, map[string]time.Duration{"--duration": o.Duration}),
+		drive.Size(o.Size))
+	for _, n := range o.Sessions {
+		err = cmp.Or(err, drive.AtLeast(1, map[string]int{"--sessions": n}))
+	}
+	return err
 }
 
 // own is ours, whose addresses all targets use.

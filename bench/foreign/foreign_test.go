@@ -42,7 +42,7 @@ func TestPeersNeedABinary(t *testing.T) {
 	}
 	opts := small()
 	opts.Mailpit, opts.Sessions = "x", []int{0}
-	if err := Run(t.Context(), nil, opts); err == nil || !strings.Contains(err.Error(), "--sessions: at least 1") {
+	if err := Run(t.Context(), nil, opts); err == nil || !strings.Contains(err.Error(), "--sessions must be at least 1") {
 		t.Errorf("error %v", err)
 	}
 }

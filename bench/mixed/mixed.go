@@ -7,8 +7,8 @@
 package mixed
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -39,19 +39,35 @@ type Options struct {
 // pollPromise is what is promised of a poll in a fleet's ordinary day.
 const pollPromise = 20 // ms, p99
 
-func (f Fleet) check(bed *bench.Bed, lasts time.Duration, most float64) error {
-	err := drive.AtLeastOne(map[string]int{"--agents": f.Agents, "--connections": f.Connections, "--sessions": f.Sessions, "--size": f.Size})
-	switch seconds := lasts.Seconds(); {
-	case err != nil:
-		return err
-	case f.Every <= 0 || lasts < time.Second || f.Mails <= 0 || f.Sends < 0:
-		return errors.New("--every and --mails must be more than 0, --sends not less, and it must last a second at least")
-	case f.Mails*seconds*most > maxMails:
-		return fmt.Errorf("%.0f mails a second for %v are more than the %d that have a code of their own", f.Mails*most, lasts, maxMails)
-	case f.Sends*seconds*most > float64(maxSends*len(bed.Keys)):
-		return fmt.Errorf("%.1f sends a second for %v are more than a day's of %d accounts: say --accounts", f.Sends*most, lasts, len(bed.Keys))
+// Validate refuses what makes no fleet.
+func (f Fleet) Validate() error {
+	return cmp.Or(
+		drive.AtLeast(1, map[string]int{"--agents": f.Agents, "--connections": f.Connections, "--sessions": f.Sessions}),
+		drive.AtLeast(time.Millisecond, map[string]time.Duration{"--every": f.Every, "--within": f.Within}),
+		drive.Rate("--mails", f.Mails),
+		drive.AtLeast(0, map[string]float64{"--sends": f.Sends}),
+		drive.Size(f.Size))
+}
+
+// fits refuses a load whose mails would not all have a code of their own; most is what it asks for, in multiples of the fleet.
+func (f Fleet) fits(lasts time.Duration, most float64) error {
+	if f.Mails*lasts.Seconds()*most > maxMails {
+		return fmt.Errorf("--mails: %.0f a second for %v are more than the %d that have a code of their own", f.Mails*most, lasts, maxMails)
 	}
 	return nil
+}
+
+// affords wants accounts for all sends.
+func (f Fleet) affords(bed *bench.Bed, lasts time.Duration, most float64) error {
+	if f.Sends*lasts.Seconds()*most > float64(maxSends*len(bed.Keys)) {
+		return fmt.Errorf("--sends: %.1f a second for %v are more than a day's of %d accounts: say --accounts", f.Sends*most, lasts, len(bed.Keys))
+	}
+	return nil
+}
+
+// Validate refuses what makes no load.
+func (o Options) Validate() error {
+	return cmp.Or(o.Fleet.Validate(), drive.AtLeast(time.Second, map[string]time.Duration{"--duration": o.Duration}), o.fits(o.Duration, 1))
 }
 
 // maxSends is what an account may send in a day, but for a few.
@@ -77,7 +93,7 @@ func (h Hosts) Close() error { return h.sink.Close() }
 
 // Run lets the fleet do what it does, for a time, and then asks for all that was accepted.
 func Run(ctx context.Context, bed *bench.Bed, hosts Hosts, opts Options) error {
-	if err := opts.check(bed, opts.Duration, 1); err != nil {
+	if err := cmp.Or(opts.Validate(), opts.affords(bed, opts.Duration, 1)); err != nil {
 		return err
 	}
 	r, err := prepare(ctx, bed, hosts, opts.Fleet)

@@ -1,6 +1,7 @@
 package mixed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,17 +31,22 @@ const (
 	backFor        = 3  // as many calm seconds in a row are calm again
 )
 
-func (o OverloadOptions) check(bed *bench.Bed) error {
-	if o.Step < 2*time.Second || o.Calm < (backFor+2)*time.Second || o.Duration < 2*time.Second {
-		return errors.New("--step and --duration must be 2s at least, --calm 5s")
-	}
-	return o.Fleet.check(bed, o.Duration, overloaded*max(o.Peak, 1))
+// Validate refuses what makes no load.
+func (o OverloadOptions) Validate() error {
+	return cmp.Or(o.Fleet.Validate(),
+		drive.AtLeast(2*time.Second, map[string]time.Duration{"--step": o.Step, "--duration": o.Duration}),
+		drive.AtLeast((backFor+2)*time.Second, map[string]time.Duration{"--calm": o.Calm}),
+		drive.AtLeast(0, map[string]float64{"--peak": o.Peak}),
+		o.fits(o.Duration, o.most()))
 }
+
+// most is what is asked for at most, in multiples of the fleet, when the peak is not looked for.
+func (o OverloadOptions) most() float64 { return overloaded * max(o.Peak, 1) }
 
 // Overload looks for what the server can do at most, asks for four times that, and then for what it did calmly before:
 // how much it still does, how it refuses the rest, and how soon it is back.
 func Overload(ctx context.Context, bed *bench.Bed, hosts Hosts, opts OverloadOptions) error {
-	if err := opts.check(bed); err != nil {
+	if err := cmp.Or(opts.Validate(), opts.affords(bed, opts.Duration, opts.most())); err != nil {
 		return err
 	}
 	r, err := prepare(ctx, bed, hosts, opts.Fleet)

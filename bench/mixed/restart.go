@@ -1,6 +1,7 @@
 package mixed
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -17,14 +18,21 @@ type RestartOptions struct {
 	Rounds   int           `help:"Ends by SIGTERM, and as many by kill -9." default:"3"`
 }
 
+// Validate refuses what makes no load.
+func (o RestartOptions) Validate() error {
+	return cmp.Or(o.Fleet.Validate(),
+		drive.AtLeast(1, map[string]int{"--rounds": o.Rounds}),
+		drive.AtLeast(time.Second/4, map[string]time.Duration{"--duration": o.Duration}), // a second in all
+		o.fits(o.lasts(), 1))
+}
+
+// lasts is how long the load is on: before and after each end, of both kinds.
+func (o RestartOptions) lasts() time.Duration { return time.Duration(4*o.Rounds) * o.Duration }
+
 // Restart ends the server under load, by SIGTERM and by kill -9, and starts it again while the fleet goes on: how long
 // until the first read, and whether everything that was acknowledged is there.
 func Restart(ctx context.Context, bed *bench.Bed, hosts Hosts, opts RestartOptions) error {
-	err := drive.AtLeastOne(map[string]int{"--rounds": opts.Rounds})
-	if err == nil {
-		err = opts.check(bed, time.Duration(4*opts.Rounds)*opts.Duration, 1)
-	}
-	if err != nil {
+	if err := cmp.Or(opts.Validate(), opts.affords(bed, opts.lasts(), 1)); err != nil {
 		return err
 	}
 	r, err := prepare(ctx, bed, hosts, opts.Fleet)

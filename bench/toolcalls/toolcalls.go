@@ -7,6 +7,7 @@
 package toolcalls
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,6 +41,14 @@ const (
 	waitFor                   = 50 // seconds that a wait asks for
 )
 
+// Validate refuses what makes no load.
+func (o Options) Validate() error {
+	return cmp.Or(
+		drive.AtLeast(1, map[string]int{"--messages": o.Messages, "--rounds": o.Rounds, "--starts": o.Starts, "--connections": o.Connections, "--calls": o.Calls}),
+		drive.AtLeast(time.Millisecond, map[string]time.Duration{"--duration": o.Duration}),
+		drive.AtLeast(0, map[string]time.Duration{"--settle": o.Settle}))
+}
+
 // load is one run.
 type load struct {
 	bed     *bench.Bed
@@ -52,8 +61,8 @@ type load struct {
 
 // Run does all of it.
 func Run(ctx context.Context, bed *bench.Bed, opts Options) (err error) {
-	if min(opts.Messages, opts.Rounds, opts.Starts, opts.Connections, opts.Calls) < 1 || opts.Duration <= 0 {
-		return errors.New("every count must be at least 1")
+	if err := opts.Validate(); err != nil {
+		return err
 	}
 	l := &load{bed: bed, opts: opts, api: client.New(drive.BaseURL(bed.Server.HTTP), bed.Keys[0])}
 	if l.path, err = bed.Program(ctx, "inbox-mcp", opts.Program); err != nil {

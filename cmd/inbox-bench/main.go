@@ -62,6 +62,11 @@ type cli struct {
 	Constant constantCmd `cmd:"" help:"Serve the constant answer that poll compares with."`
 }
 
+// Validate is asked, as that of each load's options, before anything runs.
+func (c *cli) Validate() error {
+	return drive.AtLeast(time.Millisecond, map[string]time.Duration{"--timeout": c.Timeout})
+}
+
 type pollCmd struct {
 	Options bench.PollOptions `embed:""`
 }

@@ -293,6 +293,53 @@ func checkGone(t *testing.T, web string, own bool, stderr *bytes.Buffer) {
 	}
 }
 
+// What makes no load is refused by the name of its flag, before anything runs: there is no such inboxd.
+func TestWhatMakesNoLoadIsRefused(t *testing.T) {
+	for args, want := range map[string]string{
+		"latency --accounts 0":                    "--accounts must be 1 to 10, not 0",
+		"latency --accounts=-1":                   "--accounts must be 1 to 10, not -1",
+		"latency --accounts 11":                   "--accounts must be 1 to 10, not 11",
+		"latency --timeout 0s":                    "--timeout must be at least 1ms, not 0s",
+		"latency --size 1":                        "latency: --size must be at least 1250, not 1",
+		"poll --rate=-1":                          "poll: --rate must be at least 0, not -1",
+		"poll --duration 0s":                      "poll: --duration must be at least 1ms, not 0s",
+		"poll --variants fast":                    `poll: --variants: there is no "fast"`,
+		"ingest --rate=-1":                        "ingest: --rate must be at least 0, not -1",
+		"ingest --pipelined 1,0":                  "ingest: --pipelined must be at least 1, not 0",
+		"ingest --hot=-1":                         "ingest: --hot must be at least 0, not -1",
+		"events --rate=-1":                        "events: --rate must be at least 0, not -1",
+		"webhooks --rate=-1":                      "webhooks: --rate must be at least 0, not -1",
+		"webhooks --hanging=-1":                   "webhooks: --hanging must be at least 0, not -1",
+		"waiters --rate=-1":                       "waiters: --rate must be at least 0, not -1",
+		"send --rounds 10":                        "send: --rounds must be at most 9, not 10",
+		"start --inboxes 0":                       "start: --inboxes must be at least 1, not 0",
+		"start --inboxes 100":                     "start: --messages 10000 are more than --inboxes 100: an inbox gets one at most",
+		"start --inboxes 1000001":                 "start: --inboxes must be at most 1000000, not 1000001",
+		"tools --messages 0":                      "tools: --messages must be at least 1, not 0",
+		"tools --duration=-1s":                    "tools: --duration must be at least 1ms, not -1s",
+		"page --duration=-1s":                     "page: --duration must be at least 1ms, not -1s",
+		"calendar --duration 0s":                  "calendar: --duration must be at least 1ms, not 0s",
+		"calendar --parts weather":                `calendar: --parts: there is no "weather"`,
+		"scale --duration 0s":                     "scale: --duration must be at least 1ms, not 0s",
+		"backup --rate 0":                         "backup: --rate must be more than 0, not 0",
+		"backup --duration 0s":                    "backup: --duration must be at least 1s, not 0s",
+		"mixed --sends=-1":                        "mixed: --sends must be at least 0, not -1",
+		"mixed --mails 0":                         "mixed: --mails must be more than 0, not 0",
+		"mixed --every 0s":                        "mixed: --every must be at least 1ms, not 0s",
+		"mixed --size 1":                          "mixed: --size must be at least 1250, not 1",
+		"mixed --duration 0s":                     "mixed: --duration must be at least 1s, not 0s",
+		"mixed --mails 1000000":                   "mixed: --mails: 1000000 a second for 1m0s are more than the 900000 that have a code of their own",
+		"overload --step 1s":                      "overload: --step must be at least 2s, not 1s",
+		"restart --rounds 0":                      "restart: --rounds must be at least 1, not 0",
+		"peers --mailpit /bin/true --duration 0s": "peers: --duration must be at least 1ms, not 0s",
+	} {
+		cmd, stdout, stderr := program(t.Context(), t, append(strings.Fields(args), "--inboxd", "/no/such/inboxd")...)
+		if err := cmd.Run(); err == nil || !strings.HasPrefix(stderr.String(), "inbox-bench: error: "+want) || stdout.Len() > 0 {
+			t.Errorf("%s: %v\n%s%s", args, err, stdout, stderr)
+		}
+	}
+}
+
 func TestAnotherMachineIsLoadedOnlyWhenToldTwice(t *testing.T) {
 	for want, args := range map[string][]string{
 		"say --yes-remote":        {"--base-url", "https://192.0.2.1", "--smtp", "192.0.2.1:25", "--api-key", "k"},
