@@ -93,7 +93,7 @@ func awaitSMTP(ctx context.Context, p *drive.Process, addr string) error {
 		}
 		select {
 		case <-p.Done():
-			return fmt.Errorf("%s ended: %v", smtpSink, p.Err())
+			return fmt.Errorf("%s ended: %s", smtpSink, p.Ending())
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-retry.C:

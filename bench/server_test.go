@@ -53,13 +53,15 @@ func TestServerStartsStopsAndLeavesNothing(t *testing.T) {
 
 func TestServerThatDoesNotStartSaysWhy(t *testing.T) {
 	dir := t.TempDir()
-	script := filepath.Join(dir, "inboxd")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\necho the folder is in use >&2\nexit 3\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	_, err := Prepare(t.Context(), "test", ServerOptions{Inboxd: script, Dir: dir})
-	if err == nil || !strings.Contains(err.Error(), "exit status 3") || !strings.Contains(err.Error(), "the folder is in use") {
-		t.Errorf("error %v", err)
+	script := filepath.Join(dir, "program")
+	for code, want := range map[string]string{"3": "exit status 3", "0": "exit code 0; " + script + " may be no inboxd"} {
+		if err := os.WriteFile(script, []byte("#!/bin/sh\necho the folder is in use >&2\nexit "+code+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Prepare(t.Context(), "test", ServerOptions{Inboxd: script, Dir: dir})
+		if err == nil || !strings.Contains(err.Error(), "ended before it was ready: "+want) || !strings.Contains(err.Error(), "the folder is in use") {
+			t.Errorf("exit code %s: error %v", code, err)
+		}
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "inbox-bench-*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)

@@ -94,7 +94,7 @@ func (p *Process) awaitReady(ctx context.Context, stdout io.ReadCloser) (map[str
 	case addrs := <-ready:
 		return addrs, nil
 	case <-p.done:
-		return nil, fmt.Errorf("%s ended before it was ready: %v", p.name, p.err)
+		return nil, fmt.Errorf("%s ended before it was ready: %s", p.name, p.Ending())
 	case <-time.After(readyWithin):
 		return nil, fmt.Errorf("%s was not ready within %v", p.name, readyWithin)
 	case <-ctx.Done():
@@ -192,8 +192,15 @@ func ReadLine(path string) string {
 // Done is closed when the child has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err is how it ended; valid after Done.
-func (p *Process) Err() error { return p.err }
+// Ending is how it ended, although it was to go on; valid after Done. A program that means something else by its
+// arguments may end well.
+func (p *Process) Ending() string {
+	if p.err != nil {
+		return p.err.Error()
+	}
+	program, _, _ := strings.Cut(p.name, ",")
+	return fmt.Sprintf("exit code 0; %s may be no %s", p.cmd.Path, program)
+}
 
 // PID is the child's number.
 func (p *Process) PID() int { return p.cmd.Process.Pid }

@@ -91,7 +91,18 @@ func (o Options) Validate() error {
 	for _, n := range o.Sessions {
 		err = cmp.Or(err, drive.AtLeast(1, map[string]int{"--sessions": n}))
 	}
-	return err
+	return cmp.Or(err, runs("--mailpit", o.Mailpit), runs("--inbucket", o.Inbucket))
+}
+
+// runs refuses a binary that cannot be started; none is left out.
+func runs(flag, binary string) error {
+	if binary == "" {
+		return nil
+	}
+	if _, err := exec.LookPath(binary); err != nil {
+		return fmt.Errorf("%s: %w", flag, err)
+	}
+	return nil
 }
 
 // own is ours, whose addresses all targets use.
@@ -179,7 +190,7 @@ func (t target) awaitReady(ctx context.Context) error {
 		}
 		select {
 		case <-t.proc.Done():
-			return fmt.Errorf("%s has ended: %v", t.name, t.proc.Err())
+			return fmt.Errorf("%s has ended: %s", t.name, t.proc.Ending())
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-retry.C:

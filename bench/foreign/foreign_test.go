@@ -47,15 +47,37 @@ func TestPeersNeedABinary(t *testing.T) {
 	}
 }
 
-func TestAPeerThatEndsIsNamed(t *testing.T) {
-	script := filepath.Join(t.TempDir(), "mailpit")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\nexit 7\n"), 0o700); err != nil {
+// A binary that cannot be started is found before anything is made: there is no bed.
+func TestPeersLookAtTheirBinaries(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "inbucket")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	opts := small()
-	opts.Mailpit = script
-	if err := Run(t.Context(), fakeBed(t), opts); err == nil || !strings.Contains(err.Error(), "mailpit has ended: exit status 7") {
-		t.Errorf("error %v", err)
+	for want, change := range map[string]func(*Options){
+		"--mailpit: exec: ":  func(o *Options) { o.Mailpit = file + "-2" },
+		"--inbucket: exec: ": func(o *Options) { o.Inbucket = file },
+	} {
+		opts := small()
+		change(&opts)
+		if err := Run(t.Context(), nil, opts); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}
+
+func TestAPeerThatEndsIsNamed(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "program")
+	for code, want := range map[string]string{"7": "exit status 7", "0": "exit code 0; " + script + " may be no "} {
+		if err := os.WriteFile(script, []byte("#!/bin/sh\nexit "+code+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for name, opts := range map[string]Options{"mailpit": {Mailpit: script}, "inbucket, memory": {Inbucket: script}} {
+			all := small()
+			all.Mailpit, all.Inbucket = opts.Mailpit, opts.Inbucket
+			if err := Run(t.Context(), fakeBed(t), all); err == nil || !strings.Contains(err.Error(), name+" has ended: "+want) {
+				t.Errorf("%s with exit code %s: error %v", name, code, err)
+			}
+		}
 	}
 }
 
