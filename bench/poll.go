@@ -42,7 +42,7 @@ func Poll(ctx context.Context, bed *Bed, opts PollOptions) error {
 	}
 	variants, err := opts.variants()
 	if err == nil {
-		err = bed.allowed(variants)
+		variants, err = bed.allowed(variants)
 	}
 	if err != nil {
 		return err

@@ -55,14 +55,28 @@ func (o PollOptions) variants() ([]pollVariant, error) {
 	return asked, nil
 }
 
-// allowed refuses variants whose keys or inboxes only a session makes, where there is none.
-func (b *Bed) allowed(variants []pollVariant) error {
+// allowed leaves out variants whose keys or inboxes only a session makes, where there is none, and says so; its error is
+// that of a session when none is left.
+func (b *Bed) allowed(variants []pollVariant) (left []pollVariant, err error) {
+	_, none := b.Session(0)
+	if none == nil {
+		return variants, nil
+	}
+	var out []string
 	for _, v := range variants {
-		if _, err := b.Session(0); err != nil && (v.own || v.sealed) {
-			return fmt.Errorf("--variants %s: %w", v.name, err)
+		if v.own || v.sealed {
+			out = append(out, v.name)
+		} else {
+			left = append(left, v)
 		}
 	}
-	return nil
+	if len(left) == 0 {
+		return nil, fmt.Errorf("--variants %s: %w", strings.Join(out, ","), none)
+	}
+	if len(out) > 0 {
+		b.Report.Notes = append(b.Report.Notes, "Left out: "+strings.Join(out, ", ")+". Their keys or inboxes are made by a session, which no API key gives.")
+	}
+	return left, nil
 }
 
 func (v pollVariant) status() int {

@@ -29,7 +29,11 @@ func keyedBed(t *testing.T) *Bed {
 func TestWhatTakesASessionSaysSo(t *testing.T) {
 	for name, load := range map[string]func(context.Context, *Bed) error{
 		"webhooks": func(ctx context.Context, bed *Bed) error { return Webhooks(ctx, bed, smallWebhooks()) },
-		"poll":     func(ctx context.Context, bed *Bed) error { return Poll(ctx, bed, smallPoll()) },
+		"poll": func(ctx context.Context, bed *Bed) error {
+			opts := smallPoll()
+			opts.Variants = []string{"inbox-key", "encrypted"}
+			return Poll(ctx, bed, opts)
+		},
 	} {
 		bed := keyedBed(t)
 		if err := load(t.Context(), bed); err == nil || !strings.Contains(err.Error(), "needs a session, which no API key gives") {
@@ -56,8 +60,11 @@ func TestIngestWithoutASessionLeavesEncryptedInboxesOut(t *testing.T) {
 func TestPollNeedsNoSessionForTheKeyOfTheAccount(t *testing.T) {
 	bed := keyedBed(t)
 	opts := smallPoll()
-	opts.Variants, opts.Rounds = []string{"account-key", "304", "tag"}, 1
+	opts.Variants, opts.Rounds = []string{"account-key", "inbox-key", "304", "tag"}, 1
 	if err := Poll(t.Context(), bed, opts); err != nil {
 		t.Error(err)
+	}
+	if notes := strings.Join(bed.Report.Notes, " "); !strings.Contains(notes, "Left out: inbox-key.") {
+		t.Errorf("notes %q", notes)
 	}
 }
