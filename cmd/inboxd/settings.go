@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -86,6 +87,12 @@ func (c *serveCommand) postmaster() (string, error) {
 
 // check refuses values that the flags' types let through.
 func (c *serveCommand) check() error {
+	if c.HTTP == "" {
+		return errors.New("--http must not be empty: the API needs an address, such as 127.0.0.1:8080")
+	}
+	if c.SMTP == "" {
+		return errors.New("--smtp must not be empty: mail needs an address to come in at, such as 127.0.0.1:2525")
+	}
 	for flag, n := range map[string]int{"--smtp-max-conns": c.SMTPMaxConns, "--smtp-max-conns-per-ip": c.SMTPMaxConnsIP} {
 		if n < 1 {
 			return fmt.Errorf("%s %d must be at least 1", flag, n)

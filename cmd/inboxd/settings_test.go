@@ -9,7 +9,7 @@ import (
 )
 
 func TestFlagsThatCanNotBe(t *testing.T) {
-	good := serveCommand{SMTPMaxConns: 1, SMTPMaxConnsIP: 1}
+	good := serveCommand{HTTP: "127.0.0.1:0", SMTP: "127.0.0.1:0", SMTPMaxConns: 1, SMTPMaxConnsIP: 1}
 	for _, c := range []struct {
 		change func(*serveCommand)
 		want   string
@@ -22,6 +22,8 @@ func TestFlagsThatCanNotBe(t *testing.T) {
 		{func(c *serveCommand) { c.BaseURL = "ftp://mail.example.test" }, "--base-url"},
 		{func(c *serveCommand) { c.BaseURL = "https://" }, "--base-url"},
 		{func(c *serveCommand) { c.BaseURL = "https://mail.example.test/?a=b" }, "--base-url"},
+		{func(c *serveCommand) { c.HTTP = "" }, "--http"},
+		{func(c *serveCommand) { c.SMTP = "" }, "--smtp"},
 		{func(c *serveCommand) { c.SMTPMaxConns = 0 }, "--smtp-max-conns 0"},
 		{func(c *serveCommand) { c.SMTPMaxConnsIP = -1 }, "--smtp-max-conns-per-ip -1"},
 		{func(c *serveCommand) { c.HTTPMaxConns = -1 }, "--http-max-conns -1"},
