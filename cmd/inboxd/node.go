@@ -127,7 +127,8 @@ func (n *node) startSystem() (err error) {
 	return err
 }
 
-// openEdges makes the servers of the edges and the admin socket.
+// openEdges makes the servers of the edges and the admin socket. Only then are the edges served, so whoever
+// reads that the node is ready finds the socket.
 func (n *node) openEdges() (err error) {
 	c := n.flags
 	mailConns, webConns := c.connections(fileLimit())

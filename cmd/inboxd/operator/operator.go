@@ -60,6 +60,9 @@ func (c *Command) callWithin(timeout time.Duration, path string, order, result a
 	if socket == "" {
 		socket = filepath.Join(c.Data, "admin.sock")
 	}
+	if err := fits(socket); err != nil {
+		return err
+	}
 	body, err := json.Marshal(order)
 	if err != nil {
 		return err

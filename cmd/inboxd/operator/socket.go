@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"os"
+	"syscall"
 	"time"
 
 	"inboxd/actors"
@@ -33,20 +34,21 @@ type Node struct {
 type Socket struct {
 	Node
 	path   string
+	file   os.FileInfo // of path as we made it
 	server *http.Server
 }
 
-// Open listens on path, replacing what a crashed run left there: the lock of the data folder
-// is held already, so no other server uses it.
+// Open listens on path, replacing what a crashed run left there.
 func Open(path string, node Node) (*Socket, error) {
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("the admin socket %s can't be replaced: %w", path, err)
-	}
 	ln, err := listenPrivate(path)
 	if err != nil {
-		return nil, fmt.Errorf("the admin socket %s can't be opened: %w", path, err)
+		return nil, err
 	}
-	s := &Socket{Node: node, path: path}
+	file, err := os.Lstat(path)
+	if err != nil {
+		return nil, errors.Join(err, ln.Close())
+	}
+	s := &Socket{Node: node, path: path, file: file}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/account/create", handle(s.createAccount))
 	mux.HandleFunc("/account/list", handle(s.listAccounts))
@@ -71,28 +73,73 @@ func Open(path string, node Node) (*Socket, error) {
 	return s, nil
 }
 
-// listenPrivate makes the socket with mode 0600 from its first moment: under a private
-// name in the folder, which is 0700 already, then chmod, then rename.
+// listenPrivate makes the socket with mode 0600. The umask of the process, 077, keeps others out from its
+// first moment on.
 func listenPrivate(path string) (net.Listener, error) {
-	temp := path + ".new"
-	if err := os.Remove(temp); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := fits(path); err != nil {
 		return nil, err
 	}
-	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: temp, Net: "unix"})
+	if err := makeRoom(path); err != nil {
+		return nil, err
+	}
+	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the admin socket %s can't be opened: %w", path, err)
 	}
-	ln.SetUnlinkOnClose(false)
-	if err := os.Chmod(temp, 0o600); err != nil {
-		return nil, err
+	ln.SetUnlinkOnClose(false) // Close takes away what is ours, and only that
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, errors.Join(err, ln.Close())
 	}
-	return ln, os.Rename(temp, path)
+	return ln, nil
 }
 
-// Close ends what is under way and takes the file away.
+// longestPath is what the system takes for a socket: sun_path without its final zero, unix(7).
+const longestPath = len(syscall.RawSockaddrUnix{}.Path) - 1
+
+// fits says in words what the system would call an invalid argument.
+func fits(path string) error {
+	if len(path) <= longestPath {
+		return nil
+	}
+	return fmt.Errorf("the path of the admin socket has %d bytes, and the system takes %d at most; choose a shorter one with --admin-socket: %s", len(path), longestPath, path)
+}
+
+// makeRoom takes away the socket of a run that crashed. All else is somebody's, a file that --admin-socket names
+// by mistake or the socket of a program that lives, and stays.
+func makeRoom(path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("the admin socket %s can't be opened: %w", path, err)
+	case info.Mode().Type() != os.ModeSocket:
+		return fmt.Errorf("%s is there and no socket, so it stays as it is; choose another path with --admin-socket", path)
+	case !abandoned(path):
+		return fmt.Errorf("another program listens at %s; choose another path with --admin-socket", path)
+	}
+	if err := os.Remove(path); err != nil {
+		return fmt.Errorf("the admin socket %s can't be replaced: %w", path, err)
+	}
+	return nil
+}
+
+// abandoned reports that nobody listens at a socket any more.
+func abandoned(path string) bool {
+	conn, err := net.Dial("unix", path)
+	if err == nil {
+		_ = conn.Close()
+	}
+	return errors.Is(err, syscall.ECONNREFUSED)
+}
+
+// Close ends what is under way and takes the file away, unless the folder was cleared meanwhile and the file
+// is that of a server that was started there since.
 func (s *Socket) Close() {
+	if now, err := os.Lstat(s.path); err == nil && os.SameFile(now, s.file) { // our open listener keeps the inode from being given again
+		_ = os.Remove(s.path)
+	}
 	_ = s.server.Close()
-	_ = os.Remove(s.path)
 }
 
 // handle adapts an order to HTTP: a failed one is 400 with the operator's sentence.
