@@ -12,6 +12,20 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
+// configFile is the flag that names the file; kong's own one is silent about the flag in its errors.
+type configFile string
+
+// BeforeResolve is a hook of kong.
+func (configFile) BeforeResolve(k *kong.Kong, ctx *kong.Context, trace *kong.Path) error {
+	name := string(ctx.FlagValue(trace.Flag).(configFile))
+	values, err := k.LoadConfig(name)
+	if err != nil {
+		return fmt.Errorf("--config %s can't be read: %w", name, err)
+	}
+	ctx.AddResolver(values)
+	return nil
+}
+
 // readTOML makes flag values of a TOML file whose keys are the long names of the flags. A
 // key that is no flag is refused: a typo must not silently leave a default in force.
 func readTOML(r io.Reader) (kong.Resolver, error) {

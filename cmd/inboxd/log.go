@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"sync"
@@ -10,6 +11,17 @@ import (
 
 	"inboxd/internal/sealed"
 )
+
+// logLevel is slog's, with an error that names those there are.
+type logLevel slog.Level
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (l *logLevel) UnmarshalText(text []byte) error {
+	if err := (*slog.Level)(l).UnmarshalText(text); err != nil {
+		return fmt.Errorf("%q is no level: debug, info, warn or error", text)
+	}
+	return nil
+}
 
 // newLogger writes lines of format "text" or "json" at level and above. Lines are gathered
 // for up to logDelay, because one is written per mail; a warning or worse goes out at once.

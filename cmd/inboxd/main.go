@@ -15,7 +15,7 @@ import (
 )
 
 type commandLine struct {
-	Config  kong.ConfigFlag  `help:"TOML file with any of the flags as keys." placeholder:"FILE"`
+	Config  configFile       `help:"TOML file with any of the flags as keys." placeholder:"FILE"`
 	Version kong.VersionFlag `help:"Print the version." env:"-"`
 
 	Serve serveCommand     `cmd:"" help:"Run the server."`

@@ -45,7 +45,7 @@ type serveCommand struct {
 	CORSOrigin     []string      `help:"Web origins whose pages may call the API, or * (default: none)." placeholder:"ORIGIN" name:"cors-origin"`
 	AccessLog      string        `help:"File that gets a line for each HTTP answer, or - for standard output (default: none)." placeholder:"FILE"`
 	LogFormat      string        `help:"Form of the log lines." enum:"text,json" default:"text"`
-	LogLevel       slog.Level    `help:"Least level that is logged (debug, info, warn, error)." default:"info"`
+	LogLevel       logLevel      `help:"Least level that is logged (debug, info, warn, error)." default:"info"`
 
 	edgeFlags `embed:""`
 }
@@ -58,7 +58,7 @@ func (c *serveCommand) Run() error {
 		return fmt.Errorf("core dumps can't be turned off: %w", err)
 	}
 	fitThreads()
-	logger, flush := newLogger(os.Stderr, c.LogFormat, c.LogLevel)
+	logger, flush := newLogger(os.Stderr, c.LogFormat, slog.Level(c.LogLevel))
 	defer flush()
 	slog.SetDefault(logger)
 	c.warn(logger)

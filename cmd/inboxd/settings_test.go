@@ -61,3 +61,17 @@ func TestPrecedence(t *testing.T) {
 		t.Errorf("a list for one value: %v", err)
 	}
 }
+
+// TestWrongFlagsSayWhatIsRight: whoever mistypes a value reads which flag it was and what it takes.
+func TestWrongFlagsSayWhatIsRight(t *testing.T) {
+	for _, c := range []struct{ flag, value, want string }{
+		{"--log-level", "loud", `--log-level: "loud" is no level: debug, info, warn or error`},
+		{"--memory", "10TiB", `--memory: "10TiB" is not a size such as 512MiB: a whole number, and B, KiB, MiB or GiB`},
+		{"--config", "/nope", "--config /nope can't be read: open /nope: no such file or directory"},
+	} {
+		out, code := run("serve", c.flag, c.value)
+		if code == 0 || !strings.Contains(out, "inboxd: error: "+c.want+"\n") {
+			t.Errorf("%s %s: exit %d, %s", c.flag, c.value, code, out)
+		}
+	}
+}
