@@ -4,6 +4,7 @@ package operator
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"time"
@@ -48,6 +50,8 @@ type Command struct {
 	Backup backupCommand `cmd:"" help:"Copy the data folder as it is now, while the server goes on."`
 
 	ExplainOTP explainOTP `cmd:"" name:"explain-otp" help:"Print each candidate for the code of a mail in a file, and what weighed for and against it."`
+
+	patience time.Duration // how long a server may take to answer at all; default 10 s
 }
 
 // call sends order to the server's socket and reads the answer into result.
@@ -56,10 +60,7 @@ func (c *Command) call(path string, order, result any) error {
 }
 
 func (c *Command) callWithin(timeout time.Duration, path string, order, result any) error {
-	socket := c.AdminSocket
-	if socket == "" {
-		socket = filepath.Join(c.Data, "admin.sock")
-	}
+	socket := cmp.Or(c.AdminSocket, filepath.Join(c.Data, "admin.sock"))
 	if err := fits(socket); err != nil {
 		return err
 	}
@@ -67,14 +68,16 @@ func (c *Command) callWithin(timeout time.Duration, path string, order, result a
 	if err != nil {
 		return err
 	}
-	client := http.Client{Timeout: timeout, Transport: &http.Transport{
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
-		},
-	}}
-	resp, err := client.Post("http://admin"+path, "application/json", bytes.NewReader(body))
+	// The system takes connections for a process that stands still. Any answer, a 404 too, shows that it
+	// does not; the order itself may take its time then.
+	alive, err := post(socket, cmp.Or(c.patience, 10*time.Second), "/", nil)
 	if err != nil {
-		return fmt.Errorf("no server answers at %s: %w", socket, err)
+		return err
+	}
+	_ = alive.Body.Close()
+	resp, err := post(socket, timeout, path, body)
+	if err != nil {
+		return err
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
@@ -85,4 +88,23 @@ func (c *Command) callWithin(timeout time.Duration, path string, order, result a
 		return nil
 	}
 	return json.NewDecoder(resp.Body).Decode(result)
+}
+
+// post makes one request, the answer to which must be read within timeout.
+func post(socket string, timeout time.Duration, path string, body []byte) (*http.Response, error) {
+	client := http.Client{Timeout: timeout, Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		},
+	}}
+	resp, err := client.Post("http://admin"+path, "application/json", bytes.NewReader(body))
+	var failed *url.Error
+	switch {
+	case err == nil:
+		return resp, nil
+	case errors.As(err, &failed) && failed.Timeout():
+		return nil, fmt.Errorf("the server at %s gave no answer within %s", socket, timeout)
+	}
+	return nil, fmt.Errorf("no server answers at %s: %w", socket, err)
 }
