@@ -191,8 +191,21 @@ func (p *keyPair) read() error {
 	pair, err := tls.LoadX509KeyPair(p.certFile, p.keyFile)
 	if err == nil {
 		p.current = &pair
+		p.warnOfDates(time.Now())
 	}
 	return err
+}
+
+// warnOfDates says that clients will refuse the certificate. It is served all the same: mail servers take it,
+// and the clock that is wrong may be ours.
+func (p *keyPair) warnOfDates(now time.Time) {
+	switch leaf := p.current.Leaf; {
+	case leaf == nil:
+	case now.After(leaf.NotAfter):
+		p.log.Warn("the certificate has expired, and clients will refuse it", "cert", p.certFile, "ended", leaf.NotAfter)
+	case now.Before(leaf.NotBefore):
+		p.log.Warn("the certificate is not valid yet, and clients will refuse it", "cert", p.certFile, "begins", leaf.NotBefore)
+	}
 }
 
 func (p *keyPair) marks() (marks [2]fileMark) {

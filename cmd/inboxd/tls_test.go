@@ -28,6 +28,11 @@ import (
 // arguments that name them.
 func writePair(t *testing.T, dir string, serial int64) []string {
 	t.Helper()
+	return writePairValid(t, dir, serial, time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
+}
+
+func writePairValid(t *testing.T, dir string, serial int64, from, until time.Time) []string {
+	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -35,7 +40,7 @@ func writePair(t *testing.T, dir string, serial int64) []string {
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "localhost"}, IsCA: true, BasicConstraintsValid: true,
 		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		NotBefore: from, NotAfter: until,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
@@ -277,6 +282,27 @@ func TestBadCertificateKeepsTheOld(t *testing.T) {
 	}
 	if _, err := newKeyPair(files[1], filepath.Join(dir, "none"), slog.Default()); err == nil || !strings.Contains(err.Error(), "--tls-key") {
 		t.Error(err)
+	}
+}
+
+// TestDatesOfTheCertificateAreSaid: a certificate that clients will refuse is served, with one line in the log.
+func TestDatesOfTheCertificateAreSaid(t *testing.T) {
+	for _, c := range []struct {
+		from, until time.Duration // from now
+		want        string
+	}{
+		{-time.Hour, time.Hour, ""},
+		{-2 * time.Hour, -time.Hour, "has expired"},
+		{time.Hour, 2 * time.Hour, "is not valid yet"},
+	} {
+		now, said := time.Now(), &lockedText{}
+		files := writePairValid(t, t.TempDir(), 1, now.Add(c.from), now.Add(c.until))
+		if _, err := newKeyPair(files[1], files[3], slog.New(slog.NewTextHandler(said, nil))); err != nil {
+			t.Fatal(err)
+		}
+		if log := said.String(); c.want == "" && log != "" || c.want != "" && (strings.Count(log, "\n") != 1 || !strings.Contains(log, c.want) || !strings.Contains(log, files[1])) {
+			t.Errorf("of one from %v to %v: %q", c.from, c.until, log)
+		}
 	}
 }
 
