@@ -90,6 +90,9 @@ func (c *serveCommand) warn(logger *slog.Logger) {
 	if c.Metrics == "public" && (isPublic(c.HTTP) || isPublic(c.HTTPS)) {
 		logger.Warn("anybody who reaches this address can read /metrics", "http", c.HTTP, "https", c.HTTPS)
 	}
+	if times, err := c.Webhooks.schedule(); err == nil && !slices.IsSorted(times) {
+		logger.Warn("--webhook-schedule holds times after the event, not waits: an attempt whose time is before that of the one before it follows at once", "schedule", c.Webhooks.WebhookSchedule)
+	}
 	for _, name := range unknownVariables(os.Environ()) {
 		logger.Warn("this variable of the environment is none of the server's flags, and does nothing", "variable", name)
 	}

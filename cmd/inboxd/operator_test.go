@@ -201,8 +201,8 @@ func TestSillySettingsAreSaid(t *testing.T) {
 		c.warn(slog.New(slog.NewTextHandler(&out, nil)))
 		return out.String()
 	}
-	silly := said(serveCommand{Data: dir, Memory: 5, Signup: "open", HTTP: "0.0.0.0:80", Metrics: "public", DNS: "foo.invalid"})
-	for _, want := range []string{"--memory", "dns=foo.invalid", "--signup closed", "--base-url", "/metrics", "INBOXD_HTPP", "secret.key"} {
+	silly := said(serveCommand{Data: dir, Memory: 5, Signup: "open", HTTP: "0.0.0.0:80", Metrics: "public", DNS: "foo.invalid", Webhooks: webhookFlags{WebhookSchedule: "0s,5m,1m"}})
+	for _, want := range []string{"--memory", "dns=foo.invalid", "--signup closed", "--base-url", "/metrics", "INBOXD_HTPP", "secret.key", "--webhook-schedule"} {
 		if !strings.Contains(silly, want) {
 			t.Errorf("nothing says %s:\n%s", want, silly)
 		}
@@ -213,7 +213,7 @@ func TestSillySettingsAreSaid(t *testing.T) {
 	os.Unsetenv("INBOXD_HTPP")
 	t.Setenv("INBOXD_HTTP", "127.0.0.1:80")
 	for _, dns := range []string{"", "127.0.0.1:53", "[::1]:53", "::1", "192.0.2.1", "localhost", "localhost:53"} {
-		if got := said(serveCommand{Data: t.TempDir(), Memory: 512 << 20, Signup: "open", HTTP: "127.0.0.1:80", BaseURL: "http://localhost:80", Metrics: "public", DNS: dns}); got != "" {
+		if got := said(serveCommand{Data: t.TempDir(), Memory: 512 << 20, Signup: "open", HTTP: "127.0.0.1:80", BaseURL: "http://localhost:80", Metrics: "public", DNS: dns, Webhooks: webhookFlags{WebhookSchedule: "0s,1s,1s"}}); got != "" {
 			t.Errorf("said of a sound start with --dns %q: %s", dns, got)
 		}
 	}
