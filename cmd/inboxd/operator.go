@@ -29,7 +29,8 @@ func (versionCommand) Run() error {
 }
 
 type readyzCommand struct {
-	URL  string        `help:"Where the server is." default:"http://127.0.0.1:8080" placeholder:"URL" env:"-"`
+	HTTP string        `help:"Address that the server was told to listen at." default:"127.0.0.1:8080" placeholder:"HOST:PORT" name:"http"`
+	URL  string        `help:"Where the server is (default: http:// and the address of --http)." placeholder:"URL" env:"-"`
 	Wait time.Duration `help:"How long to ask again until it is ready." placeholder:"DURATION" env:"-"`
 }
 
@@ -38,11 +39,15 @@ const readyPause = 200 * time.Millisecond
 
 // Run implements the command.
 func (c *readyzCommand) Run() error {
+	base, err := c.base()
+	if err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), max(c.Wait, 5*time.Second))
 	defer cancel()
 	client := &http.Client{Transport: &http.Transport{}} // no proxy: the server is near
 	for end := time.Now().Add(c.Wait); ; {
-		err := askReady(ctx, client, strings.TrimRight(c.URL, "/")+"/readyz")
+		err := askReady(ctx, client, base+"/readyz")
 		if err == nil {
 			return nil
 		}
@@ -51,6 +56,21 @@ func (c *readyzCommand) Run() error {
 		}
 		time.Sleep(readyPause)
 	}
+}
+
+// base is the server's URL. One that listens at every address of the machine is asked at loopback's.
+func (c *readyzCommand) base() (string, error) {
+	if c.URL != "" {
+		return strings.TrimRight(c.URL, "/"), nil
+	}
+	host, port, err := net.SplitHostPort(c.HTTP)
+	if err != nil {
+		return "", fmt.Errorf("--http %q is not an address such as 127.0.0.1:8080", c.HTTP)
+	}
+	if isUnspecified(host) {
+		host = "127.0.0.1" // [::] takes IPv4, too
+	}
+	return "http://" + net.JoinHostPort(host, port), nil
 }
 
 func askReady(ctx context.Context, client *http.Client, url string) error {

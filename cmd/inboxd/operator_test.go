@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	netsmtp "net/smtp"
 	"os"
@@ -87,6 +88,34 @@ func TestOperatorSeesWhatHappens(t *testing.T) {
 	}
 	if out, code := run("readyz", "--url", base); code != 1 || !strings.Contains(out, "no server answers") {
 		t.Errorf("readyz of nobody: %d %s", code, out)
+	}
+}
+
+// TestReadyzFindsTheServer: it reads the address where the server did, so that a container's check needs no words
+// of its own.
+func TestReadyzFindsTheServer(t *testing.T) {
+	s := launch(t, filepath.Join(t.TempDir(), "data"))
+	_, port, err := net.SplitHostPort(s.http)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := filepath.Join(t.TempDir(), "inboxd.toml")
+	writeFile(t, config, "http = \"0.0.0.0:"+port+"\"\n")
+	if out, code := run("readyz", "--config", config); code != 0 {
+		t.Errorf("by the config file: %d %s", code, out)
+	}
+	for _, address := range []string{s.http, "0.0.0.0:" + port, "[::]:" + port, ":" + port} {
+		t.Setenv("INBOXD_HTTP", address)
+		if out, code := run("readyz"); code != 0 {
+			t.Errorf("INBOXD_HTTP=%s: %d %s", address, code, out)
+		}
+	}
+	t.Setenv("INBOXD_HTTP", "none")
+	if out, code := run("readyz"); code != 1 || !strings.Contains(out, `--http "none" is not an address`) {
+		t.Errorf("INBOXD_HTTP=none: %d %s", code, out)
+	}
+	if out, code := run("readyz", "--url", "http://"+s.http+"/"); code != 0 {
+		t.Errorf("--url against the variable: %d %s", code, out)
 	}
 }
 
