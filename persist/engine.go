@@ -73,11 +73,11 @@ func (e *engine) open(o *Options) (err error) {
 
 // checkManifest looks at the manifest that the database goes by, if there is one.
 func (e *engine) checkManifest() error {
-	dir := e.folder.Path(disk.EngineName)
-	if _, err := e.folder.FS.Stat(dir); err != nil {
+	dir, fs := e.folder.Path(disk.EngineName), e.folder.Engine()
+	if _, err := fs.Stat(dir); err != nil {
 		return nil // a new folder, or one that opening tells of
 	}
-	db, err := pebble.Peek(dir, e.folder.FS)
+	db, err := pebble.Peek(dir, fs)
 	if err != nil || !db.Exists {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -224,4 +225,72 @@ func TestCompactionsRestOverDamage(t *testing.T) {
 		must(t, db.Close())
 		must(t, f.Close())
 	})
+}
+
+// TestLostMarkers: without the files that name what holds, or without the database, a start is refused with what is
+// missing and leaves every file as it was, also where nothing counts commits any more. A check reads what is
+// there, and so does a repair.
+func TestLostMarkers(t *testing.T) {
+	for _, lost := range []string{"marker.manifest.", "marker.format-version.", "marker.", ""} {
+		for _, tables := range []bool{true, false} {
+			fs := vfs.NewCrashableMem()
+			s := open(t, fs)
+			for id := int64(1); id <= 4; id++ {
+				r := mail(victim, id, large(id))
+				r.Profile.DueAt, r.DueTo = at(1), at(1)
+				must(t, s.CommitInbox(r))
+				if tables {
+					must(t, s.db.Flush())
+				}
+			}
+			closeStore(t, s)
+			for _, name := range must1(fs.List(folder + "/" + disk.EngineName))(t) {
+				if strings.HasPrefix(name, lost) {
+					must(t, fs.Remove(folder+"/"+disk.EngineName+"/"+name))
+				}
+			}
+			o := options(fs)
+			o.Still = false // a spare log is made, and used
+			for range 2 {   // and then without what counts the commits
+				before := contentsOf(t, fs)
+				if _, err := Open(folder, o); err == nil || !strings.Contains(err.Error(), "has lost data: ") || !strings.Contains(err.Error(), "Restore a backup") || strings.Contains(err.Error(), disk.HighWaterName) {
+					t.Errorf("without %s*: %v", lost, err)
+				}
+				if after := contentsOf(t, fs); !maps.Equal(before, after) {
+					t.Errorf("without %s* the refused start changed files: %d before, %d after", lost, len(before), len(after))
+				}
+				_ = fs.Remove(folder + "/" + disk.HighWaterName)
+			}
+			var found []string
+			sum, err := Repair(folder, "/repaired", options(fs), func(problem string) { found = append(found, problem) })
+			if lost == "" {
+				if err == nil || len(found) == 0 {
+					t.Errorf("a repair of nothing found %q", found)
+				}
+				continue
+			}
+			must(t, err)
+			if len(found) != 1 || sum.Messages != 4 {
+				t.Errorf("without %s* a repair reads %+v and finds %q", lost, sum, found)
+			}
+			if got := problemsOf(t, fs, "/repaired"); len(got) > 0 {
+				t.Errorf("the copy: %q", got)
+			}
+		}
+	}
+}
+
+// contentsOf are the files of the folder and its folders by their names, but for those that lock.
+func contentsOf(t *testing.T, fs vfs.FS) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, dir := range []string{folder, folder + "/" + disk.EngineName, folder + "/" + disk.BlobsName} {
+		for _, name := range must1(fs.List(dir))(t) {
+			path := dir + "/" + name
+			if info := must1(fs.Stat(path))(t); !info.IsDir() && name != "LOCK" {
+				all[path] = string(must1(disk.ReadFile(fs, path))(t))
+			}
+		}
+	}
+	return all
 }

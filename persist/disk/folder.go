@@ -93,7 +93,8 @@ type Folder struct {
 	ours   atomic.Int64 // nanoseconds after opened: when it was last seen on its path
 	spare  *spareLog
 	late   removals
-	// missing are the paths of value files that a start did not find. It does not change then.
+	// missing are the paths of files that are not there, and that the engine is shown: value files, and what
+	// a folder that is opened to read has lost. It does not change once the engine is open.
 	missing []string
 	// rewriting is the value file that is being rewritten, or was last.
 	rewriting atomic.Pointer[string]
@@ -111,6 +112,9 @@ type Folder struct {
 func Open(dir string, o *Options) (*Folder, error) {
 	o.defaults(dir)
 	f, err := take(dir, o)
+	if err == nil {
+		err = f.checkDatabase()
+	}
 	if err == nil {
 		err = f.restore(o.Now())
 	}
@@ -177,6 +181,9 @@ func OpenToRead(dir string, o *Options) (*Folder, error) {
 	f, err := take(dir, o)
 	if err == nil && f.IsOlder() {
 		err = Unfit{fmt.Errorf("the data folder %s has format %d, which a start carries over: check it after that", dir, f.format)}
+	}
+	if err == nil {
+		err = f.standIn(f.checkDatabase())
 	}
 	if err != nil && !errors.As(err, new(LostEnd)) {
 		return nil, errors.Join(err, f.unlock())

@@ -119,7 +119,7 @@ func (f *Folder) Missing(path string, err error) error {
 	return f.Damage.Found(path, "it is missing")
 }
 
-// List shows the engine the value files that are missing too.
+// List shows the engine what is missing, too.
 func (fs *waitFS) List(dir string) ([]string, error) {
 	names, err := fs.FS.List(dir)
 	for _, path := range fs.folder.missing {
