@@ -95,6 +95,9 @@ func TestCheckAndBackupSayWhy(t *testing.T) {
 		t.Fatal(err)
 	}
 	backup := []string{"admin", "--data", dir, "backup"}
+	if err := os.Symlink(filepath.Join(home, "copy"), filepath.Join(home, "link")); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		args []string
 		code int
@@ -106,6 +109,8 @@ func TestCheckAndBackupSayWhy(t *testing.T) {
 		{append(backup, filepath.Join(home, "copy")), 1, "is there already: a backup makes its own"},
 		{append(backup, filepath.Join(dir, "copy")), 1, "is inside of the data folder"},
 		{[]string{"check", filepath.Join(home, "copy")}, 0, "problems: 0"},
+		{[]string{"check", filepath.Join(home, "copy"), "--repair", filepath.Join(home, "copy", "in")}, 2, "is inside of the data folder"},
+		{[]string{"check", filepath.Join(home, "copy"), "--repair", filepath.Join(home, "link", "db", "in")}, 2, "is inside of the data folder"},
 	} {
 		if out, code := run(c.args...); code != c.code || !strings.Contains(out, c.says) {
 			t.Errorf("%v: exit %d, %s", c.args, code, out)

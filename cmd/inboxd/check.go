@@ -33,7 +33,12 @@ func (c *checkCommand) Run() error {
 	o := persist.Options{Logger: slog.New(slog.DiscardHandler)}
 	look := func() (persist.Checked, error) { return persist.Check(c.Dir, o, tell) }
 	if c.Repair != "" {
-		look = func() (persist.Checked, error) { return persist.Repair(c.Dir, c.Repair, o, tell) }
+		look = func() (persist.Checked, error) {
+			if err := operator.CheckOutside(c.Dir, c.Repair); err != nil {
+				return persist.Checked{}, persist.Unfit{Err: err}
+			}
+			return persist.Repair(c.Dir, c.Repair, o, tell)
+		}
 	}
 	sum, err := look()
 	if errors.As(err, new(persist.Unfit)) {

@@ -77,15 +77,41 @@ func sizeOf(dir string) (files int, bytes int64) {
 
 // backup makes one. A folder inside of the data folder would be in the next one.
 func (s *Socket) backup(_ context.Context, order backupOrder) (any, error) {
-	data, err := filepath.Abs(s.Data)
-	if err != nil {
-		return nil, err
-	}
 	if !filepath.IsAbs(order.Dir) {
 		return nil, fault.New(fault.Invalid, "The backup's folder must be named by its absolute path")
 	}
-	if in, err := filepath.Rel(data, order.Dir); err == nil && in != ".." && !strings.HasPrefix(in, "../") {
-		return nil, fault.New(fault.Invalid, fmt.Sprintf("The folder %s is inside of the data folder: choose another place", order.Dir))
+	if err := CheckOutside(s.Data, order.Dir); err != nil {
+		return nil, err
 	}
 	return struct{}{}, s.Store.Backup(filepath.Clean(order.Dir))
+}
+
+// CheckOutside refuses to make the folder dir inside of the data folder, by whichever names they are given.
+func CheckOutside(data, dir string) error {
+	data, err := realPath(data)
+	if err != nil {
+		return err
+	}
+	real, err := realPath(dir)
+	if err != nil {
+		return err
+	}
+	if in, err := filepath.Rel(data, real); err == nil && in != ".." && !strings.HasPrefix(in, "../") {
+		return fault.New(fault.Invalid, fmt.Sprintf("The folder %s is inside of the data folder: choose another place", dir))
+	}
+	return nil
+}
+
+// realPath is where a path leads that may not be there yet.
+func realPath(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err == nil || path == filepath.Dir(path) {
+		return real, err
+	}
+	above, err := realPath(filepath.Dir(path))
+	return filepath.Join(above, filepath.Base(path)), err
 }
