@@ -46,11 +46,11 @@ func (s *Store) backup(dir string) error {
 	release := s.blobs.hold()
 	defer release()
 	for _, step := range []func() error{
-		func() error { return s.copyFile(disk.HighWaterName, dir) },
+		func() error { return s.copyFile(fs, disk.HighWaterName, dir) },
 		func() error { return s.db.Checkpoint(fs.PathJoin(dir, disk.EngineName), pebble.WithFlushedWAL()) },
 		func() error { failpoint.Here("backup-copied"); return nil },
 		func() error { return s.blobs.link(fs.PathJoin(dir, disk.BlobsName)) },
-		func() error { return s.copyFile(disk.SecretName, dir, private) },
+		func() error { return s.copyFile(fs, disk.SecretName, dir, private) },
 		func() error { return disk.MarkCopy(fs, dir) },
 		func() error { return disk.SyncFolder(fs, fs.PathDir(dir)) },
 	} {
@@ -66,7 +66,7 @@ const repairStep = 1 << 20
 
 // Repair makes the folder to a sound copy of what can be read in dir, in which it changes nothing,
 // and calls found as Check does. Rows that can't be read are left out, and those of files that are
-// damaged. What the others miss then is shown as damaged mail is.
+// damaged. What the others miss then is shown as damaged mail is. After an Unwritten the process is to end.
 func Repair(dir, to string, o Options, found func(problem string)) (Checked, error) {
 	if o.FS == nil {
 		o.FS = vfs.Default
@@ -74,13 +74,54 @@ func Repair(dir, to string, o Options, found func(problem string)) (Checked, err
 	if _, err := o.FS.Stat(to); !errors.Is(err, os.ErrNotExist) {
 		return Checked{}, Unfit{Err: fmt.Errorf("the folder %s is there already: a repair makes its own", to)}
 	}
-	r := repair{fs: o.FS, to: to}
-	sum, err := check(dir, o, found, r.keep)
-	if err = errors.Join(err, r.end()); err != nil {
-		_ = o.FS.RemoveAll(to)
+	failed, done := make(chan error, 1), make(chan outcome, 1)
+	var over sync.Mutex // found is called by one goroutine at a time, and by none after the end
+	r := repair{to: to, fs: disk.Halting(o.FS, func(err error) {
+		over.Lock()
+		failed <- err // the first: nobody gets over the lock again
+	})}
+	go func() {
+		sum, err := check(dir, o, func(problem string) {
+			over.Lock()
+			defer over.Unlock()
+			found(problem)
+		}, r.keep)
+		done <- outcome{sum, errors.Join(err, r.end())}
+	}()
+	select {
+	case err := <-failed:
+		return Checked{}, Unwritten{to, err}
+	case end := <-done:
+		if end.err != nil {
+			_ = o.FS.RemoveAll(to)
+		}
+		return end.sum, end.err
 	}
-	return sum, err
 }
+
+// outcome is what a repair ended with.
+type outcome struct {
+	sum Checked
+	err error
+}
+
+// Unwritten is why a repair could not write its copy. What there is of it stays, for goroutines may hold it
+// until the process ends, and has no FORMAT.
+type Unwritten struct {
+	To  string
+	Err error
+}
+
+func (u Unwritten) Error() string {
+	why := u.Err.Error()
+	if disk.IsFull(u.Err) {
+		why = "its disk is full (" + why + ")"
+	}
+	return fmt.Sprintf("the copy %s can't be written: %s. What is there of it is incomplete, has no %s and can be removed", u.To, why, disk.FormatName)
+}
+
+// Unwrap gives the cause.
+func (u Unwritten) Unwrap() error { return u.Err }
 
 // repair writes a new folder. One goroutine has it.
 type repair struct {
@@ -95,7 +136,7 @@ func (r *repair) begin(s *Store) (err error) {
 	if err := r.fs.MkdirAll(r.fs.PathJoin(r.to, disk.BlobsName), 0o700); err != nil {
 		return err
 	}
-	if err := s.copyFile(disk.SecretName, r.to, private); err != nil {
+	if err := s.copyFile(r.fs, disk.SecretName, r.to, private); err != nil {
 		return err
 	}
 	e := &engine{folder: s.folder}
@@ -169,8 +210,8 @@ func (r *repair) end() error {
 	return errors.Join(disk.SyncFolder(r.fs, r.fs.PathJoin(r.to, disk.BlobsName)), disk.MarkCopy(r.fs, r.to), disk.SyncFolder(r.fs, r.fs.PathDir(r.to)))
 }
 
-// copyFile copies a file of the folder's own into dir, if it is there.
-func (e *engine) copyFile(name, dir string, prepare ...func(vfs.File) error) error {
+// copyFile copies a file of the folder's own into dir of fs, if it is there.
+func (e *engine) copyFile(fs vfs.FS, name, dir string, prepare ...func(vfs.File) error) error {
 	data, err := disk.ReadFile(e.folder.FS, e.folder.Path(name))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -178,7 +219,7 @@ func (e *engine) copyFile(name, dir string, prepare ...func(vfs.File) error) err
 	if err != nil {
 		return err
 	}
-	return disk.WriteFile(e.folder.FS, dir, name, data, prepare...)
+	return disk.WriteFile(fs, dir, name, data, prepare...)
 }
 
 // link gives every blob file a name in dir too. Files that no row registers are swept by the start

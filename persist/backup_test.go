@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -358,6 +359,38 @@ func TestRepair(t *testing.T) {
 	}
 	if _, err := Repair(folder, "/repaired", options(fs), nil); !errors.As(err, new(disk.Unfit)) {
 		t.Errorf("over a folder: %v", err)
+	}
+}
+
+// TestRepairOntoAFullDisk: whichever write of the copy is the first without room, the repair ends with one sentence,
+// and no start takes what is there.
+func TestRepairOntoAFullDisk(t *testing.T) {
+	fs := inTables(t, 24)
+	tried := 0
+	for room := 0; ; room += 1 + room/8 {
+		left := atomic.Int64{}
+		left.Store(int64(room))
+		full := errorfs.Wrap(fs.CrashClone(vfs.CrashCloneCfg{}), errorfs.InjectorFunc(func(op errorfs.Op) error {
+			grows := op.Kind == errorfs.OpFileWrite || op.Kind == errorfs.OpCreate || op.Kind == errorfs.OpMkdirAll || op.Kind == errorfs.OpFileSync
+			if strings.HasPrefix(op.Path, "/repaired") && grows && left.Add(-1) < 0 {
+				return syscall.ENOSPC
+			}
+			return nil
+		}))
+		_, err := Repair(folder, "/repaired", options(full), func(string) {})
+		if err == nil {
+			break
+		}
+		tried++
+		if !errors.As(err, new(Unwritten)) || !strings.Contains(err.Error(), "/repaired can't be written: its disk is full") || !strings.Contains(err.Error(), "incomplete") {
+			t.Fatalf("after %d writes: %v", room, err)
+		}
+		if _, err := Open("/repaired", options(full)); err == nil {
+			t.Fatalf("after %d writes a start takes the copy", room)
+		}
+	}
+	if tried < 10 {
+		t.Errorf("%d writes failed", tried)
 	}
 }
 

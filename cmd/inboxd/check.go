@@ -22,7 +22,7 @@ type exitCode int
 func (c exitCode) Error() string { return fmt.Sprintf("exit %d", int(c)) }
 
 // Run implements the command. It ends with 0 when all is well, 1 when something is damaged, 2
-// when the folder can't be looked at.
+// when the folder can't be looked at, or its copy not be written.
 func (c *checkCommand) Run() error {
 	syscall.Umask(0o077)
 	found := 0
@@ -41,7 +41,7 @@ func (c *checkCommand) Run() error {
 		}
 	}
 	sum, err := look()
-	if errors.As(err, new(persist.Unfit)) {
+	if errors.As(err, new(persist.Unfit)) || errors.As(err, new(persist.Unwritten)) {
 		fmt.Fprintln(os.Stderr, "inboxd: "+operator.Sentence(err))
 		return exitCode(2)
 	}

@@ -1,0 +1,77 @@
+package disk
+
+import (
+	"os"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// haltFS is a file system on which whoever meets a write that fails stays there for ever, and failed hears why.
+// The engine panics over some failed writes in goroutines of its own, and repeats others for ever: a copy that is
+// given up by the end of the process needs neither.
+type haltFS struct {
+	vfs.FS
+	failed func(error)
+}
+
+type haltFile struct {
+	vfs.File
+	fs haltFS
+}
+
+// Halting is fs for somebody who gives up when failed is called. It may be called from any goroutine.
+func Halting(fs vfs.FS, failed func(error)) vfs.FS { return haltFS{fs, failed} }
+
+func (fs haltFS) verdict(err error) error {
+	if err != nil {
+		fs.failed(err)
+		select {}
+	}
+	return nil
+}
+
+func (fs haltFS) file(f vfs.File, err error) (vfs.File, error) {
+	return haltFile{f, fs}, fs.verdict(err)
+}
+
+func (fs haltFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	return fs.file(fs.FS.Create(name, c))
+}
+
+func (fs haltFS) OpenReadWrite(name string, c vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
+	return fs.file(fs.FS.OpenReadWrite(name, c, opts...))
+}
+
+func (fs haltFS) ReuseForWrite(oldname, newname string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	return fs.file(fs.FS.ReuseForWrite(oldname, newname, c))
+}
+
+func (fs haltFS) OpenDir(name string) (vfs.File, error) { return fs.file(fs.FS.OpenDir(name)) }
+
+func (fs haltFS) Rename(oldname, newname string) error {
+	return fs.verdict(fs.FS.Rename(oldname, newname))
+}
+
+func (fs haltFS) MkdirAll(dir string, perm os.FileMode) error {
+	return fs.verdict(fs.FS.MkdirAll(dir, perm))
+}
+
+func (fs haltFS) Unwrap() vfs.FS { return fs.FS }
+
+func (f haltFile) Write(p []byte) (int, error) {
+	n, err := f.File.Write(p)
+	return n, f.fs.verdict(err)
+}
+
+func (f haltFile) WriteAt(p []byte, off int64) (int, error) {
+	n, err := f.File.WriteAt(p, off)
+	return n, f.fs.verdict(err)
+}
+
+func (f haltFile) Sync() error     { return f.fs.verdict(f.File.Sync()) }
+func (f haltFile) SyncData() error { return f.fs.verdict(f.File.SyncData()) }
+func (f haltFile) Close() error    { return f.fs.verdict(f.File.Close()) }
+func (f haltFile) SyncTo(length int64) (bool, error) {
+	full, err := f.File.SyncTo(length)
+	return full, f.fs.verdict(err)
+}
