@@ -272,6 +272,9 @@ func TestCheck(t *testing.T) {
 			_, err := h.s.Encrypt("x", nil)
 			return errors.Join(err, rewrite(h.fs, folder+"/"+disk.SecretName, []byte("inboxd secret 1\n00\n")))
 		}, disk.SecretName},
+		{"the number that ids go on above is damaged", func(h harm) error {
+			return rewrite(h.fs, folder+"/"+disk.IDsName, []byte("inboxd ids 1\nabove x\n"))
+		}, "the file " + disk.IDsName + " in the data folder /data is damaged"},
 		{"the key file is gone", func(h harm) error {
 			return h.s.CommitDomain(&domain.Rows{Name: "x.test", Put: &domain.State{Name: "x.test"}}) // no key was ever made
 		}, "has lost its file " + disk.SecretName},

@@ -417,8 +417,11 @@ func (c *checker) delivery(id account.ID, n int64, value []byte) error {
 	return nil
 }
 
-// files counts the files of large values, which rows lead to, and reads the one that is nobody's row.
+// files counts the files of large values, which rows lead to, and reads those that are nobody's row.
 func (c *checker) files() {
+	if err := c.s.folder.CheckIDs(); err != nil {
+		c.found(err.Error())
+	}
 	if _, err := c.s.readSecret(); errors.Is(err, os.ErrNotExist) {
 		c.tell("the key of what is encrypted", c.s.lostSecret())
 	} else {

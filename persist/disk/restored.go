@@ -33,17 +33,26 @@ func MarkCopy(fs vfs.FS, dir string) error {
 	return writeFormat(fs, dir)
 }
 
-// restore reads above which number ids are given in this folder, and lifts it at the first start of
-// a copy: the folder that it was copied from may have given any id since. A crash between the two
-// steps lifts it once more.
-func (f *Folder) restore(now time.Time) error {
+// CheckIDs reads above which number ids are given in this folder. The error is the sentence of a start.
+func (f *Folder) CheckIDs() error {
 	data, err := ReadFile(f.FS, f.Path(IDsName))
-	if err == nil {
-		_, err = fmt.Sscanf(string(data), idsForm, &f.above)
-		if err != nil || string(data) != fmt.Sprintf(idsForm, f.above) {
-			return fmt.Errorf("the file %s in the data folder %s is damaged: %q. Restore a backup of it", IDsName, f.Dir, data)
-		}
-	} else if !errors.Is(err, os.ErrNotExist) {
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Sscanf(string(data), idsForm, &f.above)
+	if err != nil || string(data) != fmt.Sprintf(idsForm, f.above) {
+		return fmt.Errorf("the file %s in the data folder %s is damaged: %q. Restore a backup of it", IDsName, f.Dir, data)
+	}
+	return nil
+}
+
+// restore lifts the number above which ids are given at the first start of a copy: the folder that it was
+// copied from may have given any id since. A crash between the two steps lifts it once more.
+func (f *Folder) restore(now time.Time) error {
+	if err := f.CheckIDs(); err != nil {
 		return err
 	}
 	if _, err := f.FS.Stat(f.Path(CopyName)); errors.Is(err, os.ErrNotExist) {
