@@ -335,8 +335,12 @@ func TestRepair(t *testing.T) {
 	var found []string
 	sum, err := Repair(folder, "/repaired", options(fs), func(problem string) { found = append(found, problem) })
 	must(t, err)
-	if len(found) < 2 || !slices.Equal(found, before) || !slices.Equal(problemsOf(t, fs, folder), before) {
+	told := found[min(len(before), len(found)):]
+	if len(before) < 2 || !slices.Equal(found[:min(len(before), len(found))], before) || !slices.Equal(problemsOf(t, fs, folder), before) {
 		t.Errorf("a check finds %q, a repair %q", before, found)
+	}
+	if got := problemsOf(t, fs, "/repaired"); len(got) > 0 {
+		t.Errorf("the copy: %q", got)
 	}
 	if sum.Messages != 60 {
 		t.Errorf("read %+v", sum)
@@ -360,8 +364,76 @@ func TestRepair(t *testing.T) {
 	if len(st.Messages) != 60 || whole < 5 || whole > 59 {
 		t.Errorf("%d messages, %d of them whole", len(st.Messages), whole)
 	}
+	if len(told) != 1 || !strings.Contains(told[0], fmt.Sprintf("the inbox %s has lost the bytes of %d messages", harmed, 60-whole)) || !strings.Contains(told[0], "7") {
+		t.Errorf("of %d messages that lack something the repair tells %q", 60-whole, told)
+	}
+	must(t, copied.Backup("/backup of it"))
+	if got := problemsOf(t, fs, "/backup of it"); len(got) > 0 {
+		t.Errorf("a backup of the copy: %q", got)
+	}
 	if _, err := Repair(folder, "/repaired", options(fs), nil); !errors.As(err, new(disk.Unfit)) {
 		t.Errorf("over a folder: %v", err)
+	}
+}
+
+// TestRepairOfLostRows: what is left of a message without its row is left out and told, and an inbox is due as its
+// row says. The copy is sound.
+func TestRepairOfLostRows(t *testing.T) {
+	fs := vfs.NewMem()
+	s := must1(Open(folder, options(fs)))(t)
+	for id := int64(1); id <= 4; id++ {
+		r := mail(harmed, id, "x")
+		r.Profile.DueAt = at(1)
+		must(t, s.CommitInbox(r))
+	}
+	h := harm{fs, s}
+	must(t, errors.Join(h.delete(appendMessage(nil, kindInbox, harmed, 2)), h.delete(appendMessage(nil, kindInbox, harmed, 3))))
+	closeStore(t, s)
+	var found []string
+	must1(Repair(folder, "/repaired", options(fs), func(problem string) { found = append(found, problem) }))(t)
+	if want := "the inbox a@example.org has lost 2 messages whose rows can't be read: 2-3"; found[len(found)-1] != want {
+		t.Errorf("told %q, want %q at the end", found, want)
+	}
+	if got := problemsOf(t, fs, "/repaired"); len(got) > 0 {
+		t.Errorf("the copy: %q", got)
+	}
+}
+
+// TestRepairWithoutTheKey: what is encrypted is kept for whoever has the key in a backup, and the damaged one is
+// not taken along. Where nothing is encrypted, a start makes another.
+func TestRepairWithoutTheKey(t *testing.T) {
+	for _, needed := range []bool{true, false} {
+		for _, missing := range []bool{true, false} {
+			fs := vfs.NewMem()
+			s := must1(Open(folder, options(fs)))(t)
+			must(t, s.CommitInbox(mail(harmed, 1, "x")))
+			encrypted := must1(s.Encrypt("dkim s x.test", []byte("secret")))(t)
+			if needed {
+				must(t, s.CommitDomain(&domain.Rows{Name: "x.test", Put: &domain.State{Name: "x.test", Keys: []domain.Key{{Selector: "s", Encrypted: encrypted}}}}))
+			}
+			closeStore(t, s)
+			key := must1(disk.ReadFile(fs, folder+"/"+disk.SecretName))(t)
+			if must(t, fs.Remove(folder+"/"+disk.SecretName)); !missing {
+				must(t, rewrite(fs, folder+"/"+disk.SecretName, key[1:]))
+			}
+			sum, err := Repair(folder, "/repaired", options(fs), func(string) {})
+			must(t, err)
+			_, there := fs.Stat("/repaired/" + disk.SecretName)
+			if sum.NeedsKey != needed || there == nil {
+				t.Errorf("needed %v, missing %v: %+v, a key file %v", needed, missing, sum, there == nil)
+			}
+			if needed {
+				must(t, rewrite(fs, "/repaired/"+disk.SecretName, key))
+			}
+			copied := must1(Open("/repaired", options(fs)))(t)
+			if got, err := copied.Decrypt("dkim s x.test", encrypted); needed && (err != nil || string(got) != "secret") {
+				t.Errorf("needed %v, missing %v: %v", needed, missing, err)
+			}
+			if found := must1(copied.has(appendText(nil, kindDomain, "x.test")))(t); found != needed {
+				t.Errorf("needed %v, missing %v: the domain is there: %v", needed, missing, found)
+			}
+			closeStore(t, copied)
+		}
 	}
 }
 

@@ -18,6 +18,8 @@ type Checked struct {
 	Rows, Files                 int   // of the database; in the folder for large values
 	Accounts, Inboxes, Messages int64 // live ones; received and sent
 	Bytes                       int64 // of keys, values and files
+	Lost                        int64 // messages that a repair kept without their bytes, or without what is read of them
+	NeedsKey                    bool  // of a repair: the copy is to get secret.key of a backup before it is started
 }
 
 // Check reads everything in the data folder dir and calls found with a sentence for each thing that
@@ -45,6 +47,9 @@ func check(dir string, o Options, found func(problem string), keep func(s *Store
 	}
 	e := &engine{folder: folder, readOnly: true}
 	c.s = newStore(e)
+	c.lost = readLost(folder)
+	_, err = c.s.readSecret()
+	c.keyless = err != nil // files tells of it
 	if err := e.open(&o); err != nil {
 		found(err.Error())
 		if !errors.As(err, new(disk.LostEnd)) {
@@ -62,6 +67,9 @@ type checker struct {
 	sum   Checked
 	found func(problem string)
 	keep  func(s *Store, key, value []byte) error // nil: nobody wants them
+	lost  map[messageName]bool                    // of which a repair told that something is missing
+
+	keyless bool // what is encrypted can't be opened for want of the key, and is whole for all that is known
 }
 
 // tell tells a problem of a row by the name of what the row is about.
@@ -89,7 +97,7 @@ func (c *checker) rows() error {
 			err = c.row(kind(it.Key()[0]), it.Key(), value)
 		}
 		if err != nil {
-			c.found(fmt.Sprintf("%v (row %x)", named(err), it.Key()))
+			c.found(fmt.Sprintf("%v (%s)", named(err), rowName(it.Key())))
 		} else if c.keep != nil {
 			if err := c.keep(c.s, it.Key(), value); err != nil {
 				return err
@@ -97,6 +105,18 @@ func (c *checker) rows() error {
 		}
 	}
 	return nil
+}
+
+// rowName is a row for people: by its message, if it is of one.
+func rowName(key []byte) string {
+	name := fmt.Sprintf("row %x", key)
+	switch kind(key[0]) {
+	case kindInbox, kindContent, kindRaw, kindBlob:
+		if addr, rest, ok := bytes.Cut(key[min(prefixLen, len(key)):], []byte{0}); ok && len(rest) >= 8 {
+			name += fmt.Sprintf(" of message %d of %s", readNumber(rest[:8]), addr)
+		}
+	}
+	return name
 }
 
 var (
@@ -198,7 +218,7 @@ func (c *checker) accountRow(k kind, id account.ID, rest, value []byte) (err err
 		return c.key(id, readNumber(rest), value)
 	case k == kindAccount && rest[0] == partWebhook && len(rest) == 9:
 		row := webhookRow{id: readNumber(rest)}
-		if err = decode(value, &row.record); err == nil {
+		if err = decode(value, &row.record); err == nil && !c.keyless {
 			_, err = c.s.hooks.decrypt(id, row)
 		}
 		return err
@@ -283,8 +303,12 @@ func (c *checker) message(addr string, id int64, value []byte) error {
 	c.sum.Messages++
 	m := r.message(id)
 	c.needs(fmt.Sprintf("the inbox %s has messages and no profile", addr), appendText(nil, kindInbox, addr))
-	c.needs(fmt.Sprintf("the bytes of message %d of %s are missing", id, addr), appendMessage(nil, kindRaw, addr, id), blobKey(nil, addr, id, blobRaw))
-	c.needs(fmt.Sprintf("what is read of message %d of %s is missing", id, addr), appendMessage(nil, kindContent, addr, id), blobKey(nil, addr, id, blobContent))
+	if c.lost[messageName{addr, id}] {
+		c.sum.Lost++
+	} else {
+		c.needs(fmt.Sprintf("the bytes of message %d of %s are missing", id, addr), appendMessage(nil, kindRaw, addr, id), blobKey(nil, addr, id, blobRaw))
+		c.needs(fmt.Sprintf("what is read of message %d of %s is missing", id, addr), appendMessage(nil, kindContent, addr, id), blobKey(nil, addr, id, blobContent))
+	}
 	if m.Sending != nil && !m.Sending.Due.IsZero() {
 		c.needs(fmt.Sprintf("message %d of %s waits to be sent and is not in the queue", id, addr), mailDueKey(m.Sending.Due, addr, id))
 	}
@@ -351,6 +375,9 @@ func (c *checker) domain(name string, value []byte) error {
 
 // opens tells of an encrypted value that the folder's key does not open.
 func (c *checker) opens(purpose string, encrypted []byte) error {
+	if c.keyless {
+		return nil
+	}
 	_, err := c.s.Decrypt(purpose, encrypted)
 	if f := (*fault.Error)(nil); errors.As(err, &f) && f.Err != nil {
 		err = f.Err

@@ -51,8 +51,15 @@ func (c *checkCommand) Run() error {
 	}
 	fmt.Printf("%s: %d accounts, %d inboxes, %d messages; %d rows and %d files, %s read; problems: %d\n",
 		c.Dir, sum.Accounts, sum.Inboxes, sum.Messages, sum.Rows, sum.Files, operator.ByteText(sum.Bytes), found)
+	if sum.Lost > 0 {
+		fmt.Printf("%s: a repair kept %d messages without their bytes, or without what is read of them\n", c.Dir, sum.Lost)
+	}
 	if c.Repair != "" && err == nil {
-		fmt.Printf("%s: what could be read; start it with --data\n", c.Repair)
+		next := "start it with --data"
+		if sum.NeedsKey {
+			next = "put secret.key of a backup into it, with mode 600, then start it with --data"
+		}
+		fmt.Printf("%s: what could be read; %s\n", c.Repair, next)
 	}
 	if found > 0 {
 		return exitCode(1)

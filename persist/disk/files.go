@@ -30,6 +30,7 @@ const (
 	EngineName    = "db"
 	BlobsName     = "blobs"
 	SecretName    = "secret.key"
+	LostName      = "lost" // only a repaired copy has it
 )
 
 // lockFolder makes dir (mode 0700) and takes it for this process.

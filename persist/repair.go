@@ -1,0 +1,316 @@
+package persist
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"inboxd/persist/disk"
+)
+
+// repairStep is how many octets of rows a repair writes at once.
+const repairStep = 1 << 20
+
+// Repair makes the folder to a sound copy of what can be read in dir, in which it changes nothing,
+// and calls found as Check does, and then with what each inbox has lost. Rows that can't be read are left out, and
+// those of files that are damaged. What the others miss then is shown as damaged mail is. After an Unwritten the
+// process is to end.
+func Repair(dir, to string, o Options, found func(problem string)) (Checked, error) {
+	if o.FS == nil {
+		o.FS = vfs.Default
+	}
+	if _, err := o.FS.Stat(to); !errors.Is(err, os.ErrNotExist) {
+		return Checked{}, Unfit{Err: fmt.Errorf("the folder %s is there already: a repair makes its own", to)}
+	}
+	failed, done := make(chan error, 1), make(chan outcome, 1)
+	var over sync.Mutex // found is called by one goroutine at a time, and by none after the end
+	r := repair{to: to, fs: disk.Halting(o.FS, func(err error) {
+		over.Lock()
+		failed <- err // the first: nobody gets over the lock again
+	})}
+	go func() {
+		tell := func(problem string) {
+			over.Lock()
+			defer over.Unlock()
+			found(problem)
+		}
+		sum, err := check(dir, o, tell, r.keep)
+		err = errors.Join(err, r.end(tell))
+		sum.NeedsKey = r.needsKey
+		done <- outcome{sum, err}
+	}()
+	select {
+	case err := <-failed:
+		return Checked{}, Unwritten{to, err}
+	case end := <-done:
+		if end.err != nil {
+			_ = o.FS.RemoveAll(to)
+		}
+		return end.sum, end.err
+	}
+}
+
+// outcome is what a repair ended with.
+type outcome struct {
+	sum Checked
+	err error
+}
+
+// Unwritten is why a repair could not write its copy. What there is of it stays, for goroutines may hold it
+// until the process ends, and has no FORMAT.
+type Unwritten struct {
+	To  string
+	Err error
+}
+
+func (u Unwritten) Error() string {
+	why := u.Err.Error()
+	if disk.IsFull(u.Err) {
+		why = "its disk is full (" + why + ")"
+	}
+	return fmt.Sprintf("the copy %s can't be written: %s. What is there of it is incomplete, has no %s and can be removed", u.To, why, disk.FormatName)
+}
+
+// Unwrap gives the cause.
+func (u Unwritten) Unwrap() error { return u.Err }
+
+// repair writes a new folder. One goroutine has it.
+type repair struct {
+	fs    vfs.FS
+	to    string
+	db    *pebble.DB // nil until there is a row
+	batch *pebble.Batch
+
+	needsKey bool     // rows are encrypted, and the key that opens them is lost
+	bare     messages // messages that are kept without their bytes, or without what is read of them
+	gone     messages // messages of which something is left, and not their rows
+}
+
+// begin makes the folder, with the key of the one that is read.
+func (r *repair) begin(s *Store) (err error) {
+	if err := r.fs.MkdirAll(r.fs.PathJoin(r.to, disk.BlobsName), 0o700); err != nil {
+		return err
+	}
+	if err := r.keepSecret(s); err != nil {
+		return err
+	}
+	e := &engine{folder: s.folder}
+	o := e.options(&Options{Still: true})
+	o.FS, o.EventListener = r.fs, nil
+	r.db, err = openPebble(r.fs.PathJoin(r.to, disk.EngineName), o)
+	if err == nil {
+		r.batch = r.db.NewBatch()
+	}
+	return err
+}
+
+// keepSecret copies the key file if it is whole. In the place of a damaged one a start makes another, unless rows
+// are encrypted under it.
+func (r *repair) keepSecret(s *Store) error {
+	if _, err := s.readSecret(); err != nil {
+		r.needsKey = s.lostSecret() != nil
+		return nil // the check tells of it
+	}
+	return s.copyFile(r.fs, disk.SecretName, r.to, private)
+}
+
+// keep writes a row, and its file first.
+func (r *repair) keep(s *Store, key, value []byte) error {
+	if r.db == nil {
+		if err := r.begin(s); err != nil {
+			return err
+		}
+	}
+	if kind(key[0]) == kindBlob {
+		var rec blobRecord
+		if err := decode(value, &rec); err != nil {
+			return err
+		}
+		if err := copyTo(r.fs, s.blobs.path(rec.Name.file()), r.fs.PathJoin(r.to, disk.BlobsName, rec.Name.file())); err != nil {
+			return err
+		}
+	}
+	if kind(key[0]) == kindSpare {
+		if err := r.keepProfile(s, string(key[prefixLen:len(key)-1])); err != nil {
+			return err
+		}
+	}
+	if err := r.batch.Set(key, value, nil); err != nil || r.batch.Len() < repairStep {
+		return err
+	}
+	return r.write()
+}
+
+// keepProfile writes the profile of an inbox anew where it can't be read.
+func (r *repair) keepProfile(s *Store, addr string) error {
+	key := appendText(nil, kindInbox, addr)
+	if found, err := s.has(key); found && err == nil {
+		return nil
+	}
+	p, err := s.profile(addr)
+	if err != nil {
+		return err
+	}
+	var rec profileRecord
+	rec.from(&p)
+	var value bytes.Buffer
+	return errors.Join(encode(&value, &rec), r.batch.Set(key, value.Bytes(), nil))
+}
+
+func (r *repair) write() error {
+	err := r.db.Apply(r.batch, pebble.NoSync)
+	r.batch.Reset()
+	return err
+}
+
+// end puts on disk what was written, and makes it a data folder. tell hears what the inboxes have lost.
+func (r *repair) end(tell func(string)) error {
+	if r.db == nil {
+		return errors.New("nothing in it can be read")
+	}
+	err := errors.Join(r.write(), r.settle(tell), r.write(), r.db.Flush(), r.batch.Close(), r.db.Close())
+	if err != nil {
+		return err
+	}
+	return errors.Join(disk.SyncFolder(r.fs, r.fs.PathJoin(r.to, disk.BlobsName)), r.bare.write(r.fs, r.to), disk.MarkCopy(r.fs, r.to), disk.SyncFolder(r.fs, r.fs.PathDir(r.to)))
+}
+
+// settle looks in the copy for what belongs together. A message without its bytes, or without what is read of them, is
+// kept, for the rest of it can be read, and noted. What is left of one whose row is lost nobody could reach: it is
+// left out. An inbox is due again when its row says so.
+func (r *repair) settle(tell func(string)) error {
+	err := scan(r.db, ofKind(kindInbox), func(key, value []byte) error {
+		addr, rest, _ := bytes.Cut(key[prefixLen:], []byte{0})
+		if len(rest) == 0 {
+			return r.settleDue(string(addr), value)
+		}
+		name := messageName{string(addr), readNumber(rest)}
+		raw, err := r.hasOne(appendMessage(nil, kindRaw, name.address, name.id), blobKey(nil, name.address, name.id, blobRaw))
+		content, err2 := r.hasOne(appendMessage(nil, kindContent, name.address, name.id), blobKey(nil, name.address, name.id, blobContent))
+		if !raw || !content {
+			r.bare.add(name)
+		}
+		return errors.Join(err, err2)
+	})
+	for _, k := range [...]kind{kindContent, kindRaw, kindBlob} {
+		err = errors.Join(err, scan(r.db, ofKind(k), r.settlePart))
+	}
+	r.bare.tell(tell, "the inbox %s has lost the bytes of %d messages, or what is read of them; they are kept and shown as damaged: %s")
+	r.gone.tell(tell, "the inbox %s has lost %d messages whose rows can't be read: %s")
+	return err
+}
+
+// settlePart leaves out a row of a message that is not there.
+func (r *repair) settlePart(key, _ []byte) error {
+	addr, rest, _ := bytes.Cut(key[prefixLen:], []byte{0})
+	name := messageName{string(addr), readNumber(rest[:8])}
+	found, err := r.hasOne(appendMessage(nil, kindInbox, name.address, name.id))
+	if found || err != nil {
+		return err
+	}
+	r.gone.add(name)
+	return r.batch.Delete(key, nil)
+}
+
+// settleDue puts the entry of an inbox into the due index.
+func (r *repair) settleDue(addr string, value []byte) error {
+	var rec profileRecord
+	if err := decode(value, &rec); err != nil || rec.DueAt == 0 {
+		return err
+	}
+	return r.batch.Set(inboxDueKey(rec.DueAt.time(), addr), []byte{recordVersion}, nil)
+}
+
+// hasOne reports whether the copy has a row under one of the keys.
+func (r *repair) hasOne(keys ...[]byte) (bool, error) {
+	for _, key := range keys {
+		_, closer, err := r.db.Get(key)
+		if err == nil {
+			return true, closer.Close()
+		}
+		if !errors.Is(err, pebble.ErrNotFound) {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// messages are ids by the address of their inbox. One goroutine has them.
+type messages map[string][]int64
+
+func (m *messages) add(name messageName) {
+	if *m == nil {
+		*m = messages{}
+	}
+	if ids := (*m)[name.address]; !slices.Contains(ids[max(0, len(ids)-1):], name.id) {
+		(*m)[name.address] = append(ids, name.id)
+	}
+}
+
+// tell tells of each inbox, by a format that takes its address, how many ids there are, and which.
+func (m messages) tell(tell func(string), format string) {
+	for _, addr := range slices.Sorted(maps.Keys(m)) {
+		slices.Sort(m[addr])
+		m[addr] = slices.Compact(m[addr])
+		tell(fmt.Sprintf(format, addr, len(m[addr]), spans(m[addr])))
+	}
+}
+
+// spans is a list of ids for people: 1-3, 7.
+func spans(ids []int64) string {
+	var text strings.Builder
+	for i := 0; i < len(ids); i++ {
+		first := ids[i]
+		for i+1 < len(ids) && ids[i+1] == ids[i]+1 {
+			i++
+		}
+		if text.Len() > 0 {
+			text.WriteString(", ")
+		}
+		if text.WriteString(strconv.FormatInt(first, 10)); ids[i] > first {
+			fmt.Fprintf(&text, "-%d", ids[i])
+		}
+	}
+	return text.String()
+}
+
+// lostForm begins the file that names the messages which a repair kept without their bytes, or without what is read
+// of them; a line for each follows, with its address and id.
+const lostForm = "inboxd lost 1\n"
+
+// write puts the file into a copy that lacks something.
+func (m messages) write(fs vfs.FS, dir string) error {
+	if len(m) == 0 {
+		return nil
+	}
+	text := []byte(lostForm)
+	for _, addr := range slices.Sorted(maps.Keys(m)) {
+		for _, id := range m[addr] {
+			text = fmt.Appendf(text, "%s %d\n", addr, id)
+		}
+	}
+	return disk.WriteFile(fs, dir, disk.LostName, text)
+}
+
+// readLost reads the file of a folder. What is not as it was written is not in it: a check then tells of the message.
+func readLost(f *disk.Folder) map[messageName]bool {
+	lost := map[messageName]bool{}
+	data, _ := disk.ReadFile(f.FS, f.Path(disk.LostName))
+	lines, _ := strings.CutPrefix(string(data), lostForm)
+	for line := range strings.Lines(lines) {
+		addr, number, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if id, err := strconv.ParseInt(number, 10, 64); err == nil {
+			lost[messageName{addr, id}] = true
+		}
+	}
+	return lost
+}
