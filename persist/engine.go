@@ -65,6 +65,9 @@ func (e *engine) open(o *Options) (err error) {
 		return e.refused("opened", err)
 	}
 	found, err := e.positions.load(e.db)
+	if err != nil && e.readOnly {
+		return disk.LostEnd{Err: fmt.Errorf("how far the journal of the data folder %s goes can't be read: %w", f.Dir, named(err))}
+	}
 	if err != nil {
 		return e.refused("read", err)
 	}
@@ -89,6 +92,9 @@ func (e *engine) refused(what string, err error) error {
 	advice := ""
 	if e.folder.Damage.Files() > 0 || pebble.IsCorruptionError(err) || errors.Is(err, os.ErrNotExist) {
 		advice = ". Restore a backup of the folder"
+	}
+	if errors.As(err, new(disk.LostTable)) {
+		advice += ", or copy what can be read with inboxd check --repair"
 	}
 	if f := (*fault.Error)(nil); errors.As(err, &f) && f.Err != nil {
 		err = f.Err // what it says is for readers
@@ -128,6 +134,7 @@ func (e *engine) options(o *Options) *pebble.Options {
 		FS:                          e.folder.Engine(),
 		FormatMajorVersion:          pebble.FormatNewest,
 		ReadOnly:                    e.readOnly,
+		DisableConsistencyCheck:     e.readOnly, // checkManifest has looked; the rest is read
 		CacheSize:                   o.CacheBytes,
 		MemTableSize:                o.MemTableBytes,
 		MemTableStopWritesThreshold: 4,

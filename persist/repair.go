@@ -59,6 +59,10 @@ func Repair(dir, to string, o Options, found func(problem string)) (Checked, err
 	}
 }
 
+// errNothing is also for a folder of which some tables are whole: rows of theirs may have been changed or deleted
+// by what is lost, and would come back.
+var errNothing = errors.New("nothing in it can be read for certain, so no copy is made: restore a backup")
+
 // outcome is what a repair ended with.
 type outcome struct {
 	sum Checked
@@ -175,7 +179,7 @@ func (r *repair) write() error {
 // end puts on disk what was written, and makes it a data folder. tell hears what the inboxes have lost.
 func (r *repair) end(tell func(string)) error {
 	if r.db == nil {
-		return errors.New("nothing in it can be read")
+		return errNothing
 	}
 	err := errors.Join(r.write(), r.settle(tell), r.write(), r.db.Flush(), r.batch.Close(), r.db.Close())
 	if err != nil {

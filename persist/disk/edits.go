@@ -6,7 +6,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2/record"
 )
@@ -33,7 +35,7 @@ const (
 	tableHasPoints = 1 // bit of the byte before the bounds
 )
 
-// edit reads a record of a manifest, as far as value files need it. Its first error stays.
+// edit reads a record of a manifest, as far as the names of files need it. Its first error stays.
 type edit struct {
 	*bufio.Reader
 	err error
@@ -61,10 +63,18 @@ func (e *edit) texts(n int) {
 	}
 }
 
-// table passes over a table: level, number, size, bounds, two sequence numbers, and what else is
-// told of it.
-func (e *edit) table(ranges bool) {
-	e.numbers(3)
+// liveFiles are the files that a manifest says there are: value files, and tables with their sizes. Virtual tables lie in
+// others, which are told apart from tables.
+type liveFiles struct {
+	values           map[uint64]bool
+	tables, backings map[uint64]uint64
+}
+
+// table reads a table: level, number, size, bounds, two sequence numbers, and what else is told of it.
+func (e *edit) table(ranges bool, live *liveFiles) {
+	e.number()
+	number, size := e.number(), e.number()
+	live.tables[number] = size
 	bounds := 2
 	if ranges {
 		marker, err := e.ReadByte()
@@ -81,6 +91,7 @@ func (e *edit) table(ranges bool) {
 			return
 		case tableVirtual:
 			e.number()
+			delete(live.tables, number)
 		case tableValueRefs:
 			e.number()
 			for range e.number() {
@@ -96,8 +107,8 @@ func (e *edit) table(ranges bool) {
 
 var errUnknownEdit = errors.New("unknown tag")
 
-// values notes the value files that come and go with the record.
-func (e *edit) values(live map[uint64]bool) error {
+// files notes the files that come and go with the record. A table that moves is gone before it is there.
+func (e *edit) files(live *liveFiles) error {
 	for {
 		tag, err := binary.ReadUvarint(e)
 		if err != nil {
@@ -106,19 +117,25 @@ func (e *edit) values(live map[uint64]bool) error {
 		switch tag {
 		case tagComparer:
 			e.texts(1)
-		case tagLog, tagNextFile, tagLastSequence, tagPreviousLog, tagBackingGone:
+		case tagLog, tagNextFile, tagLastSequence, tagPreviousLog:
 			e.number()
-		case tagDeletedTable, tagBacking:
-			e.numbers(2)
+		case tagDeletedTable:
+			e.number()
+			delete(live.tables, e.number())
+		case tagBacking:
+			number := e.number()
+			live.backings[number] = e.number()
+		case tagBackingGone:
+			delete(live.backings, e.number())
 		case tagTable, tagTableRanges:
-			e.table(tag == tagTableRanges)
+			e.table(tag == tagTableRanges, live)
 		case tagValueFile:
 			e.number()
-			live[e.number()] = true
+			live.values[e.number()] = true
 			e.numbers(3)
 		case tagValueFileGone:
 			e.number()
-			delete(live, e.number())
+			delete(live.values, e.number())
 		default:
 			return errUnknownEdit
 		}
@@ -128,17 +145,17 @@ func (e *edit) values(live map[uint64]bool) error {
 	}
 }
 
-// liveValueFiles are the numbers of the value files that there should be. None where the manifest
-// says what is not known here: that is for the engine to judge.
-func liveValueFiles(manifest []byte) map[uint64]bool {
-	live := map[uint64]bool{}
+// filesOf are the files that there should be. None where the manifest says what is not known here: that is for the
+// engine to judge.
+func filesOf(manifest []byte) liveFiles {
+	live := liveFiles{map[uint64]bool{}, map[uint64]uint64{}, map[uint64]uint64{}}
 	for records := record.NewReader(bytes.NewReader(manifest), 0); ; {
 		r, err := records.Next()
 		if err != nil {
 			return live // the end, torn or not
 		}
-		if (&edit{Reader: bufio.NewReader(r)}).values(live) != nil {
-			return nil
+		if (&edit{Reader: bufio.NewReader(r)}).files(&live) != nil {
+			return liveFiles{}
 		}
 	}
 }
@@ -155,3 +172,32 @@ func (f *Folder) noteMissing(dir string, live map[uint64]bool) {
 		}
 	}
 }
+
+// checkTables refuses a table that is missing or of another size, as the engine would in words of its own. Whoever only
+// reads is shown those that are missing, too, and meets the damage where such a table has rows: what other tables have
+// there may be older, and is not read.
+func (f *Folder) checkTables(dir string, tables map[uint64]uint64) error {
+	for _, number := range slices.Sorted(maps.Keys(tables)) {
+		path := f.FS.PathJoin(dir, fmt.Sprintf("%06d.sst", number))
+		info, err := f.FS.Stat(path)
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+			f.missing = append(f.missing, path)
+			err = f.Damage.Found(path, "it is missing")
+		case err == nil && uint64(info.Size()) != tables[number]:
+			err = f.Damage.Found(path, fmt.Sprintf("it has %d bytes of %d", info.Size(), tables[number]))
+		}
+		if err != nil && !f.reading {
+			return LostTable{err}
+		}
+	}
+	return nil
+}
+
+// LostTable is why a folder can't be opened whose other tables are whole.
+type LostTable struct{ Err error }
+
+func (l LostTable) Error() string { return l.Err.Error() }
+
+// Unwrap gives the cause.
+func (l LostTable) Unwrap() error { return l.Err }

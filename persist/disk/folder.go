@@ -99,12 +99,14 @@ type Folder struct {
 	// rewriting is the value file that is being rewritten, or was last.
 	rewriting atomic.Pointer[string]
 
-	lock   io.Closer
-	still  bool
-	above  int64          // see Above; as Open found it
-	format int            // as Open found it
-	stop   chan struct{}  // closed by Rest
-	tasks  sync.WaitGroup // what Work started; stop ends them
+	lock  io.Closer
+	still bool
+	// reading is set where nothing is written: what is damaged is told of where it is read, and the rest is read.
+	reading bool
+	above   int64          // see Above; as Open found it
+	format  int            // as Open found it
+	stop    chan struct{}  // closed by Rest
+	tasks   sync.WaitGroup // what Work started; stop ends them
 }
 
 // Open takes the folder dir, makes it when it is new, and checks its format. It fills in the
@@ -188,6 +190,7 @@ func OpenToRead(dir string, o *Options) (*Folder, error) {
 	if err != nil && !errors.As(err, new(LostEnd)) {
 		return nil, errors.Join(err, f.unlock())
 	}
+	f.reading = true
 	f.Space = &SpaceGuard{free: o.FreeSpace, fs: f.FS, log: f.Log, stop: make(chan struct{})}
 	f.Space.opening.Store(true)
 	f.spare = newSpareLog(f, 0)

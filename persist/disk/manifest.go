@@ -3,6 +3,7 @@ package disk
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 )
 
@@ -36,8 +37,9 @@ func (f *Folder) CheckManifest(path string) error {
 	if !isTorn(data, at) {
 		return f.Damage.Found(path, fmt.Sprintf("its last record, at byte %d, can't be read", at))
 	}
-	f.noteMissing(f.FS.PathDir(path), liveValueFiles(data))
-	return nil
+	dir, live := f.FS.PathDir(path), filesOf(data)
+	f.noteMissing(dir, live.values)
+	return errors.Join(f.checkTables(dir, live.tables), f.checkTables(dir, live.backings))
 }
 
 // sector is what a disk writes whole or not at all.

@@ -113,7 +113,7 @@ func (f *Folder) Missing(path string, err error) error {
 	if away := f.Ours(); away != nil {
 		return away
 	}
-	if isTable(path) && !isValueFile(path) {
+	if isTable(path) && !isValueFile(path) && !f.reading {
 		return err // the engine tells of tables itself
 	}
 	return f.Damage.Found(path, "it is missing")
