@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -532,6 +533,38 @@ func TestCheckOfAFlippedBit(t *testing.T) {
 	}
 	if found := problemsOf(t, fs, folder); len(found) > 0 || looked < 2 {
 		t.Errorf("%d files were harmed and mended: %q", looked, found)
+	}
+}
+
+// TestCheckOfAReadOnlyDisk: a folder, and a backup that was never started, are read where nothing can be written, and
+// copied from there.
+func TestCheckOfAReadOnlyDisk(t *testing.T) {
+	mem := vfs.NewMem()
+	s := must1(Open(folder, options(mem)))(t)
+	r := mail(harmed, 1, strings.Repeat("x", blobOver+1))
+	r.Profile.DueAt, r.DueTo = at(1), at(1)
+	must(t, s.CommitInbox(r))
+	must(t, s.Backup("/backup"))
+	closeStore(t, s)
+	fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		// The real ones succeed in a folder that is there.
+		same := op.Kind == errorfs.OpMkdirAll || op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileClose
+		if !strings.HasPrefix(op.Path, "/repaired") && !same && (op.Kind.ReadOrWrite() == errorfs.OpIsWrite || op.Kind == errorfs.OpLock) {
+			return &os.PathError{Op: "open", Path: op.Path, Err: syscall.EROFS}
+		}
+		return nil
+	}))
+	for _, dir := range []string{folder, "/backup"} {
+		if got := problemsOf(t, fs, dir); len(got) > 0 {
+			t.Errorf("%s: %q", dir, got)
+		}
+		sum, err := Repair(dir, "/repaired"+dir, options(fs), func(problem string) { t.Error(problem) })
+		if err != nil || sum.Messages != 1 {
+			t.Errorf("%s: %+v, %v", dir, sum, err)
+		}
+	}
+	if _, err := Open(folder, options(fs)); err == nil || !strings.Contains(err.Error(), "can't be written") {
+		t.Errorf("a start: %v", err)
 	}
 }
 

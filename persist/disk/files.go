@@ -51,6 +51,22 @@ func lockFolder(fs vfs.FS, dir string) (io.Closer, error) {
 	return nil, fmt.Errorf("the data folder %s can't be written: %w", dir, err)
 }
 
+// noLock is the lock of a folder on a disk that can't be written.
+type noLock struct{}
+
+// Close implements io.Closer.
+func (noLock) Close() error { return nil }
+
+// lockToRead is lockFolder for somebody who only reads. Where nothing can be written, as in a snapshot that is mounted
+// for reading, no server can have the folder by this path, and nothing is locked.
+func lockToRead(fs vfs.FS, dir string) (io.Closer, error) {
+	lock, err := lockFolder(fs, dir)
+	if errors.Is(err, syscall.EROFS) {
+		return noLock{}, nil
+	}
+	return lock, err
+}
+
 // makeFolder makes dir and what is missing above it, and puts their names on disk: else a
 // power loss could take the whole store away by its name.
 func makeFolder(fs vfs.FS, dir string) error {

@@ -88,11 +88,13 @@ type Folder struct {
 	Damage  *Damage
 
 	opened time.Time
-	locked identity     // of the lock file
-	away   atomic.Bool  // the folder is not on its path; Ours sets it
-	ours   atomic.Int64 // nanoseconds after opened: when it was last seen on its path
-	spare  *spareLog
-	late   removals
+	// witness is the path by which the folder is known: of its lock file, or of itself where nothing can be locked.
+	witness string
+	locked  identity     // of the witness
+	away    atomic.Bool  // the folder is not on its path; Ours sets it
+	ours    atomic.Int64 // nanoseconds after opened: when it was last seen on its path
+	spare   *spareLog
+	late    removals
 	// missing are the paths of files that are not there, and that the engine is shown: value files, and what
 	// a folder that is opened to read has lost. It does not change once the engine is open.
 	missing []string
@@ -113,7 +115,7 @@ type Folder struct {
 // sizes that o leaves open. Errors are sentences for the operator.
 func Open(dir string, o *Options) (*Folder, error) {
 	o.defaults(dir)
-	f, err := take(dir, o)
+	f, err := take(dir, o, lockFolder)
 	if err == nil {
 		err = f.checkDatabase()
 	}
@@ -133,7 +135,7 @@ func Open(dir string, o *Options) (*Folder, error) {
 
 // take locks the folder and reads what its own files say. The folder is there with the error, for
 // unlock.
-func take(dir string, o *Options) (f *Folder, err error) {
+func take(dir string, o *Options, lock func(fs vfs.FS, dir string) (io.Closer, error)) (f *Folder, err error) {
 	f = &Folder{
 		Dir: dir, FS: o.FS, still: o.Still, stop: make(chan struct{}), opened: time.Now(),
 		Log: &Logger{out: o.Logger, now: o.Now, exit: o.Exit, last: map[string]*silence{}},
@@ -141,10 +143,13 @@ func take(dir string, o *Options) (f *Folder, err error) {
 	f.Damage = &Damage{log: f.Log, files: map[string]struct{}{}}
 	f.Pulse = &Pulse{log: f.Log, begun: time.Now()}
 	f.ours.Store(never)
-	if f.lock, err = lockFolder(o.FS, dir); err != nil {
+	if f.lock, err = lock(o.FS, dir); err != nil {
 		return f, Unfit{err}
 	}
-	info, err := f.FS.Stat(f.Path(lockName))
+	if f.witness = f.Path(lockName); f.lock == (noLock{}) {
+		f.witness = dir
+	}
+	info, err := f.FS.Stat(f.witness)
 	if err == nil {
 		f.locked = identityOf(info)
 		f.format, err = checkFormat(f.FS, f.Dir)
@@ -180,7 +185,7 @@ func OpenToRead(dir string, o *Options) (*Folder, error) {
 	if format != nil && engine != nil {
 		return nil, Unfit{fmt.Errorf("%s is no data folder of inboxd: %w", dir, format)}
 	}
-	f, err := take(dir, o)
+	f, err := take(dir, o, lockToRead)
 	if err == nil && f.IsOlder() {
 		err = Unfit{fmt.Errorf("the data folder %s has format %d, which a start carries over: check it after that", dir, f.format)}
 	}

@@ -44,7 +44,7 @@ var errAway = errors.New("the data folder is gone from its path")
 // goes on taking writes, in files that no start finds.
 func (f *Folder) Ours() error {
 	began := time.Now()
-	info, err := f.FS.Stat(f.Path(lockName))
+	info, err := f.FS.Stat(f.witness)
 	if err == nil && identityOf(info) == f.locked {
 		f.away.Store(false)
 		f.ours.Store(int64(began.Sub(f.opened)))

@@ -2,6 +2,7 @@ package disk
 
 import (
 	"errors"
+	"io"
 	"os"
 	"strings"
 	"sync"
@@ -148,6 +149,14 @@ func (fs *waitFS) Remove(name string) error {
 
 func (fs *waitFS) OpenDir(name string) (vfs.File, error) {
 	return fs.file(name, func() (vfs.File, error) { return fs.FS.OpenDir(name) })
+}
+
+// Lock locks the engine's folder too, where anything can be locked.
+func (fs *waitFS) Lock(name string) (io.Closer, error) {
+	if fs.folder.lock == (noLock{}) {
+		return noLock{}, nil
+	}
+	return fs.FS.Lock(name)
 }
 
 func (fs *waitFS) Rename(oldname, newname string) error {
