@@ -568,6 +568,45 @@ func TestCheckOfAReadOnlyDisk(t *testing.T) {
 	}
 }
 
+// TestPermissionIsNoDamage: whichever file a user may not open, a check and a repair look at nothing, a start is
+// refused if it needs the file, and nobody is told to restore or to remove anything.
+func TestPermissionIsNoDamage(t *testing.T) {
+	mem := inTables(t, 24)
+	blob := must1(mem.List(folder + "/" + disk.BlobsName))(t)[0]
+	for _, name := range []string{disk.FormatName, disk.HighWaterName, disk.SecretName, "LOCK", "MANIFEST-", ".log", ".sst", ".blob", blob} {
+		fs := errorfs.Wrap(mem.CrashClone(vfs.CrashCloneCfg{}), errorfs.InjectorFunc(func(op errorfs.Op) error {
+			opens := op.Kind == errorfs.OpOpen || op.Kind == errorfs.OpLock
+			if opens && strings.HasPrefix(op.Path, folder) && strings.Contains(op.Path, name) && !strings.Contains(op.Path, disk.BlobsName+"/") == (name != blob) {
+				return &os.PathError{Op: "open", Path: op.Path, Err: syscall.EACCES}
+			}
+			return nil
+		}))
+		none := func(problem string) {
+			if !strings.Contains(problem, "not looked at when its mail is over") { // true, and nothing of a file
+				t.Errorf("%s: told %q", name, problem)
+			}
+		}
+		_, checked := Check(folder, options(fs), none)
+		_, repaired := Repair(folder, "/repaired", options(fs), none)
+		s, started := Open(folder, options(fs))
+		if started == nil {
+			_ = s.Close()
+		}
+		for what, err := range map[string]error{"a check": checked, "a repair": repaired, "a start": started} {
+			if err == nil && what == "a start" && slices.Contains([]string{disk.SecretName, ".sst", ".blob", blob}, name) {
+				continue // they are read later
+			}
+			if !errors.As(err, new(disk.Unfit)) || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "permission denied. Run as the user") ||
+				strings.Contains(err.Error(), "damaged") || strings.Contains(err.Error(), "emove") || strings.Contains(err.Error(), "estore a") {
+				t.Errorf("%s: %s ends with %v", name, what, err)
+			}
+		}
+		if _, err := fs.Stat("/repaired/" + disk.FormatName); err == nil {
+			t.Errorf("%s: there is a copy", name)
+		}
+	}
+}
+
 // TestCheckLooksAtNoOther: what is no data folder, or is another's now, is neither whole nor damaged.
 func TestCheckLooksAtNoOther(t *testing.T) {
 	fs := vfs.NewMem()

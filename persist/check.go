@@ -49,8 +49,13 @@ func check(dir string, o Options, found func(problem string), keep func(s *Store
 	c.s = newStore(e)
 	c.lost = readLost(folder)
 	_, err = c.s.readSecret()
+	if unfit(err) != nil {
+		return c.sum, errors.Join(err, folder.Close())
+	}
 	c.keyless = err != nil // files tells of it
-	if err := e.open(&o); err != nil {
+	if err := e.open(&o); unfit(err) != nil {
+		return c.sum, errors.Join(err, e.abandon())
+	} else if err != nil {
 		found(err.Error())
 		if !errors.As(err, new(disk.LostEnd)) {
 			return c.sum, e.abandon()
@@ -80,9 +85,18 @@ func (c *checker) tell(what string, err error) {
 }
 
 // rows reads every row, past those in damaged blocks, which are told by the name of their file.
-func (c *checker) rows() error {
+//
+// A file that this user may not open ends it: what is in there is not lost.
+func (c *checker) rows() (err error) {
 	var all iterators
-	defer func() { c.tell("the database", all.close()) }()
+	defer func() {
+		closed := all.close()
+		if denied := unfit(closed); denied != nil {
+			err = denied
+		} else {
+			c.tell("the database", closed)
+		}
+	}()
 	it, err := all.open(c.s.engine, span{[]byte{0}, []byte{0xff}}, 0)
 	if err != nil {
 		c.tell("the database", err)
@@ -95,6 +109,9 @@ func (c *checker) rows() error {
 			c.sum.Rows++
 			c.sum.Bytes += int64(len(it.Key()) + len(value))
 			err = c.row(kind(it.Key()[0]), it.Key(), value)
+		}
+		if denied := unfit(err); denied != nil {
+			return denied
 		}
 		if err != nil {
 			c.found(fmt.Sprintf("%v (%s)", named(err), rowName(it.Key())))
@@ -349,7 +366,8 @@ func (c *checker) blob(addr string, rest, value []byte) error {
 		err = errors.Join(r.check(f), f.Close())
 	}
 	if err != nil {
-		return fmt.Errorf("the file %s of message %d of %s: %w", c.s.blobs.path(r.Name.file()), readNumber(rest[:8]), addr, err)
+		path := c.s.blobs.path(r.Name.file())
+		return fmt.Errorf("the file %s of message %d of %s: %w", path, readNumber(rest[:8]), addr, disk.Denied(path, err))
 	}
 	return nil
 }

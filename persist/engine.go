@@ -65,7 +65,7 @@ func (e *engine) open(o *Options) (err error) {
 		return e.refused("opened", err)
 	}
 	found, err := e.positions.load(e.db)
-	if err != nil && e.readOnly {
+	if err != nil && e.readOnly && unfit(err) == nil {
 		return disk.LostEnd{Err: fmt.Errorf("how far the journal of the data folder %s goes can't be read: %w", f.Dir, named(err))}
 	}
 	if err != nil {
@@ -99,7 +99,18 @@ func (e *engine) refused(what string, err error) error {
 	if f := (*fault.Error)(nil); errors.As(err, &f) && f.Err != nil {
 		err = f.Err // what it says is for readers
 	}
+	if denied := unfit(err); denied != nil {
+		err, advice = denied, "" // without the engine's words
+	}
 	return fmt.Errorf("the data folder %s can't be %s: %w%s", e.folder.Dir, what, named(err), advice)
+}
+
+// unfit is what in err says why a folder can't be looked at; nil when nothing does.
+func unfit(err error) error {
+	if u := (disk.Unfit{}); errors.As(err, &u) {
+		return u
+	}
+	return nil
 }
 
 // abandon undoes an Open that failed.

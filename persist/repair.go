@@ -44,7 +44,11 @@ func Repair(dir, to string, o Options, found func(problem string)) (Checked, err
 			found(problem)
 		}
 		sum, err := check(dir, o, tell, r.keep)
-		err = errors.Join(err, r.end(tell))
+		if unfit(err) != nil {
+			err = errors.Join(err, r.abandon())
+		} else {
+			err = errors.Join(err, r.end(tell))
+		}
 		sum.NeedsKey = r.needsKey
 		done <- outcome{sum, err}
 	}()
@@ -186,6 +190,14 @@ func (r *repair) end(tell func(string)) error {
 		return err
 	}
 	return errors.Join(disk.SyncFolder(r.fs, r.fs.PathJoin(r.to, disk.BlobsName)), r.bare.write(r.fs, r.to), disk.MarkCopy(r.fs, r.to), disk.SyncFolder(r.fs, r.fs.PathDir(r.to)))
+}
+
+// abandon gives up a copy of a folder that could not be read to its end.
+func (r *repair) abandon() error {
+	if r.db == nil {
+		return nil
+	}
+	return errors.Join(r.batch.Close(), r.db.Close())
 }
 
 // settle looks in the copy for what belongs together. A message without its bytes, or without what is read of them, is

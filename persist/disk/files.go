@@ -48,7 +48,16 @@ func lockFolder(fs vfs.FS, dir string) (io.Closer, error) {
 	case heldElsewhere(err):
 		return nil, fmt.Errorf("the data folder %s is in use by another inboxd", dir)
 	}
-	return nil, fmt.Errorf("the data folder %s can't be written: %w", dir, err)
+	return nil, fmt.Errorf("the data folder %s can't be written: %w", dir, Denied(fs.PathJoin(dir, lockName), err))
+}
+
+// Denied tells whoever may not open a file what to do about that: nothing is known to be damaged. Other errors it
+// passes on.
+func Denied(path string, err error) error {
+	if !errors.Is(err, os.ErrPermission) || errors.As(err, new(Unfit)) {
+		return err
+	}
+	return Unfit{fmt.Errorf("%s can't be opened by user %d: %w. Run as the user whom the data folder belongs to, or give it back with chown and chmod", path, os.Geteuid(), os.ErrPermission)}
 }
 
 // noLock is the lock of a folder on a disk that can't be written.
@@ -110,7 +119,8 @@ func checkFormat(fs vfs.FS, dir string) (version int, err error) {
 	data, err := ReadFile(fs, fs.PathJoin(dir, FormatName))
 	if errors.Is(err, os.ErrNotExist) {
 		if _, err := fs.Stat(fs.PathJoin(dir, EngineName)); err == nil {
-			return 0, fmt.Errorf("the data folder %s holds a database but no file %s: it is damaged or not a folder of inboxd", dir, FormatName)
+			return 0, fmt.Errorf("the data folder %s holds a database but no file %s: it is a backup or a repaired copy that was not finished, or damaged, or not a folder of inboxd. "+
+				"Make it anew, or restore a backup", dir, FormatName)
 		}
 		return formatVersion, writeFormat(fs, dir)
 	}
@@ -137,7 +147,7 @@ func writeFormat(fs vfs.FS, dir string) error {
 func ReadFile(fs vfs.FS, path string) ([]byte, error) {
 	f, err := fs.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, Denied(path, err)
 	}
 	defer f.Close()
 	return io.ReadAll(f)

@@ -182,6 +182,9 @@ func OpenToRead(dir string, o *Options) (*Folder, error) {
 	o.defaults(dir)
 	_, format := o.FS.Stat(o.FS.PathJoin(dir, FormatName))
 	_, engine := o.FS.Stat(o.FS.PathJoin(dir, EngineName))
+	if err := Denied(dir, format); errors.As(err, new(Unfit)) {
+		return nil, err
+	}
 	if format != nil && engine != nil {
 		return nil, Unfit{fmt.Errorf("%s is no data folder of inboxd: %w", dir, format)}
 	}

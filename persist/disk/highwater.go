@@ -80,6 +80,9 @@ func readHighWater(f *Folder, now func() time.Time) (*HighWater, error) {
 	if errors.Is(err, os.ErrNotExist) {
 		return h, nil
 	}
+	if errors.As(err, new(Unfit)) {
+		return h, err
+	}
 	previous, ok := readMark(data)
 	if err == nil && !ok {
 		err = errors.New("it is not as it was written")

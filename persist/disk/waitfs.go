@@ -67,7 +67,7 @@ func (fs *waitFS) file(name string, open func() (vfs.File, error)) (vfs.File, er
 			return err // another's folder may lie on the path
 		}
 		f, err = open()
-		return err
+		return Denied(name, err)
 	})
 	if fs.verdict(name, err) != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (fs *waitFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 		return nil, fs.folder.Missing(name, err)
 	}
 	if err != nil {
-		return f, err
+		return f, Denied(name, err)
 	}
 	if !isValueFile(name) {
 		return fs.written(name, f), nil
