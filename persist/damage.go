@@ -52,6 +52,9 @@ func (d *damagedMessages) count() int {
 // named tells an error about a file of the engine in one line with that file's name, which Pebble
 // carries beside it in an error without words.
 func named(err error) error {
+	if d := (disk.DamagedFile{}); errors.As(err, &d) {
+		return d // without the engine's words
+	}
 	info := pebble.ExtractDataCorruptionInfo(err)
 	if info == nil {
 		return err

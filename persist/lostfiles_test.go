@@ -332,7 +332,7 @@ func TestLostTable(t *testing.T) {
 		}
 		var found []string
 		sum, err := Repair(folder, "/repaired", options(fs), func(problem string) { found = append(found, problem) })
-		if !strings.Contains(strings.Join(found, "\n"), fs.PathBase(path)) {
+		if all := strings.Join(found, "\n"); !strings.Contains(all, path+" is damaged: it ") || strings.Contains(all, "pebble") || strings.Contains(all, "this service") {
 			t.Errorf("%s, %s: a repair finds %q", path, how, found)
 		}
 		if err != nil {

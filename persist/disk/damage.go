@@ -37,9 +37,19 @@ func (d *Damage) Files() int {
 // ErrDamaged is in every error of Found.
 var ErrDamaged = errors.New("is damaged")
 
+// DamagedFile is a file that does not hold what was written.
+type DamagedFile struct{ path, how string }
+
+func (d DamagedFile) Error() string {
+	return fmt.Sprintf("the file %s %v: %s", d.path, ErrDamaged, d.how)
+}
+
+// Unwrap gives ErrDamaged.
+func (DamagedFile) Unwrap() error { return ErrDamaged }
+
 // Found notes a damaged file and is the error of whoever wanted to read it.
 func (d *Damage) Found(path, how string) error {
-	err := fmt.Errorf("the file %s %w: %s", path, ErrDamaged, how)
+	err := DamagedFile{path, how}
 	d.File(path, err)
 	return err
 }

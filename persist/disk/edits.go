@@ -174,7 +174,7 @@ func (f *Folder) noteMissing(dir string, live map[uint64]bool) {
 }
 
 // checkTables refuses a table that is missing or of another size, as the engine would in words of its own. Whoever only
-// reads is shown those that are missing, too, and meets the damage where such a table has rows: what other tables have
+// reads is shown those that are missing, too, and meets the damage when opening such a table: what other tables have
 // there may be older, and is not read.
 func (f *Folder) checkTables(dir string, tables map[uint64]uint64) error {
 	for _, number := range slices.Sorted(maps.Keys(tables)) {
@@ -189,6 +189,9 @@ func (f *Folder) checkTables(dir string, tables map[uint64]uint64) error {
 		}
 		if err != nil && !f.reading {
 			return LostTable{err}
+		}
+		if err != nil {
+			f.broken[path] = err
 		}
 	}
 	return nil

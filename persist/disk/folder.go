@@ -98,6 +98,9 @@ type Folder struct {
 	// missing are the paths of files that are not there, and that the engine is shown: value files, and what
 	// a folder that is opened to read has lost. It does not change once the engine is open.
 	missing []string
+	// broken are the errors of opening tables that are missing or cut off, where the folder is opened to read. It
+	// does not change once the engine is open.
+	broken map[string]error
 	// rewriting is the value file that is being rewritten, or was last.
 	rewriting atomic.Pointer[string]
 
@@ -198,7 +201,7 @@ func OpenToRead(dir string, o *Options) (*Folder, error) {
 	if err != nil && !errors.As(err, new(LostEnd)) {
 		return nil, errors.Join(err, f.unlock())
 	}
-	f.reading = true
+	f.reading, f.broken = true, map[string]error{}
 	f.Space = &SpaceGuard{free: o.FreeSpace, fs: f.FS, log: f.Log, stop: make(chan struct{})}
 	f.Space.opening.Store(true)
 	f.spare = newSpareLog(f, 0)

@@ -94,6 +94,9 @@ func (fs *waitFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error)
 
 // Open reads value files with a check of its own, and logs as far as they are written.
 func (fs *waitFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	if err := fs.folder.broken[name]; err != nil {
+		return nil, err
+	}
 	f, err := fs.FS.Open(name, opts...)
 	if isTable(name) && errors.Is(err, os.ErrNotExist) {
 		return nil, fs.folder.Missing(name, err)
@@ -114,7 +117,7 @@ func (f *Folder) Missing(path string, err error) error {
 	if away := f.Ours(); away != nil {
 		return away
 	}
-	if isTable(path) && !isValueFile(path) && !f.reading {
+	if isTable(path) && !isValueFile(path) {
 		return err // the engine tells of tables itself
 	}
 	return f.Damage.Found(path, "it is missing")
