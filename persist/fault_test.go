@@ -379,6 +379,18 @@ func TestLostJournalIsRefused(t *testing.T) {
 	}
 }
 
+// TestNothingIsLeft: nobody is told to go on with what is left where that is nothing.
+func TestNothingIsLeft(t *testing.T) {
+	fs := vfs.NewMem()
+	s := open(t, fs)
+	must(t, s.CommitInbox(mail(victim, 1, "x")))
+	closeStore(t, s)
+	must(t, fs.Remove(newestLog(t, fs)))
+	if _, err := Open(folder, options(fs)); err == nil || !strings.HasSuffix(err.Error(), ". Restore a backup") {
+		t.Errorf("a start without its only log: %v", err)
+	}
+}
+
 func newestLog(t *testing.T, fs vfs.FS) (newest string) {
 	names, err := fs.List(fs.PathJoin(folder, disk.EngineName))
 	must(t, err)

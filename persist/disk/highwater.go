@@ -115,9 +115,12 @@ func (h *HighWater) Begin(found uint64) error {
 	if found >= h.previous.commits {
 		return nil
 	}
-	return LostEnd{fmt.Errorf("the data folder %s has lost data: its journal ends at commit %d, but commit %d was on disk at %s. "+
-		"Restore a backup, or remove the file %s to go on with what is left",
-		h.folder.Dir, found, h.previous.commits, h.previous.at.Format(time.RFC3339), HighWaterName)}
+	advice := "Restore a backup"
+	if found > 0 {
+		advice += ", or remove the file " + HighWaterName + " to go on with what is left"
+	}
+	return LostEnd{fmt.Errorf("the data folder %s has lost data: its journal ends at commit %d, but commit %d was on disk at %s. %s",
+		h.folder.Dir, found, h.previous.commits, h.previous.at.Format(time.RFC3339), advice)}
 }
 
 // Unheard is when changes were decided that a crash kept, though nobody may have heard of them;
