@@ -298,7 +298,7 @@ func contentsOf(t *testing.T, fs vfs.FS) map[string]string {
 // TestLostTable: a start is refused with the name of a table that is missing or has lost a byte. A repair has all rows
 // but those that lie where the table does, tells of the others, and its copy is sound.
 func TestLostTable(t *testing.T) {
-	const mails = 10_000
+	const mails = 7_000
 	mem := vfs.NewCrashableMem()
 	s := open(t, mem)
 	for id := int64(1); id <= mails; {

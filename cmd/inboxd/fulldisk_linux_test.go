@@ -123,3 +123,32 @@ func fill(t *testing.T, path string) {
 		}
 	}
 }
+
+// TestRepairOntoASmallDisk ends with one sentence and exit code 2, and leaves nothing that a start takes.
+func TestRepairOntoASmallDisk(t *testing.T) {
+	disk, dir := t.TempDir(), filepath.Join(t.TempDir(), "data")
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=200k"); err != nil {
+		t.Skipf("a small disk can't be mounted here: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(disk, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	s := launch(t, dir)
+	address := s.signUp(t, "me@example.test").inbox(t, "box")
+	if err := s.mail(address, strings.Repeat("a large mail ", 30_000)); err != nil {
+		t.Fatal(err)
+	}
+	if code := s.terminate(t); code != 0 {
+		t.Fatal(code)
+	}
+	to := filepath.Join(disk, "to")
+	out, code := run("check", dir, "--repair", to)
+	if code != 2 || !strings.HasPrefix(out, "inboxd: the copy "+to+" can't be written: its disk is full") || strings.Count(out, "\n") != 1 {
+		t.Errorf("exit %d: %s", code, out)
+	}
+	if _, err := os.Stat(filepath.Join(to, "FORMAT")); err == nil {
+		t.Error("the copy has FORMAT")
+	}
+}
