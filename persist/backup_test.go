@@ -110,7 +110,8 @@ func TestBackupOfAUsedLog(t *testing.T) {
 		}
 	}
 	commit(1000) // some logs full
-	for n := range 10 {
+	between := 0
+	for n := range 20 {
 		commit(7) // another place in the log
 		acked, dir, piece := id, fmt.Sprintf("/backup%d", n), 0
 		fs.between = func() {
@@ -120,8 +121,8 @@ func TestBackupOfAUsedLog(t *testing.T) {
 		}
 		must(t, s.Backup(dir))
 		fs.between = nil
-		if id == acked {
-			t.Fatal("no log was copied")
+		if id > acked { // else the log was shorter than two blocks
+			between++
 		}
 		copied, err := Open(dir, options(fs))
 		must(t, err)
@@ -129,6 +130,9 @@ func TestBackupOfAUsedLog(t *testing.T) {
 			t.Errorf("the backup has %d mails of %d", got, acked)
 		}
 		closeStore(t, copied)
+	}
+	if between == 0 {
+		t.Error("no log was written on while it was copied")
 	}
 }
 
