@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"inboxd/internal/fault"
+	"inboxd/persist/disk"
 )
 
 // freezer holds every write to a disk while it is frozen.
@@ -114,7 +115,7 @@ func TestMovedFolder(t *testing.T) {
 	s, err := Open(dir, o)
 	must(t, err)
 	must(t, s.CommitInbox(mail(victim, 1, "x")))
-	refused := func(what string) {
+	storesNothing := func(what string) {
 		t.Helper()
 		// A commit within oursFresh after the last need not see it yet; who asks does.
 		if err := s.Writable(); !fault.Is(err, fault.StorageFull) || !s.Full() {
@@ -123,6 +124,10 @@ func TestMovedFolder(t *testing.T) {
 		if err := s.CommitInbox(mail(victim, 2, "x")); !fault.Is(err, fault.StorageFull) {
 			t.Errorf("%s: a commit answers %v", what, err)
 		}
+	}
+	refused := func(what string) {
+		t.Helper()
+		storesNothing(what)
 		if raw, err := s.Raw(victim, 1); err != nil || string(raw) != "x" {
 			t.Errorf("%s: reading: %q, %v", what, raw, err)
 		}
@@ -139,6 +144,13 @@ func TestMovedFolder(t *testing.T) {
 	must(t, <-flushed)
 	must(t, s.CommitInbox(mail(victim, 2, body(victim, 2))))
 	must(t, s.Writable())
+	for _, part := range []string{disk.EngineName, disk.BlobsName} {
+		part = filepath.Join(dir, part)
+		must(t, os.Rename(part, elsewhere))
+		storesNothing(part + " moved away") // what lies in it can't be read
+		must(t, os.Rename(elsewhere, part))
+		must(t, s.Writable())
+	}
 	closeStore(t, s)
 	s, err = Open(dir, options(vfs.Default))
 	must(t, err)

@@ -88,13 +88,12 @@ type Folder struct {
 	Damage  *Damage
 
 	opened time.Time
-	// witness is the path by which the folder is known: of its lock file, or of itself where nothing can be locked.
-	witness string
-	locked  identity     // of the witness
-	away    atomic.Bool  // the folder is not on its path; Ours sets it
-	ours    atomic.Int64 // nanoseconds after opened: when it was last seen on its path
-	spare   *spareLog
-	late    removals
+	// witnesses are what is on its path as long as the folder is. They do not change once Work was called.
+	witnesses []witness
+	away      atomic.Bool  // the folder is not on its path; Ours sets it
+	ours      atomic.Int64 // nanoseconds after opened: when it was last seen on its path
+	spare     *spareLog
+	late      removals
 	// missing are the paths of files that are not there, and that the engine is shown: value files, and what
 	// a folder that is opened to read has lost. It does not change once the engine is open.
 	missing []string
@@ -149,12 +148,11 @@ func take(dir string, o *Options, lock func(fs vfs.FS, dir string) (io.Closer, e
 	if f.lock, err = lock(o.FS, dir); err != nil {
 		return f, Unfit{err}
 	}
-	if f.witness = f.Path(lockName); f.lock == (noLock{}) {
-		f.witness = dir
+	known := f.Path(lockName)
+	if f.lock == (noLock{}) {
+		known = dir
 	}
-	info, err := f.FS.Stat(f.witness)
-	if err == nil {
-		f.locked = identityOf(info)
+	if err = f.know(known); err == nil {
 		f.format, err = checkFormat(f.FS, f.Dir)
 	}
 	if err == nil {
@@ -224,6 +222,9 @@ func (f *Folder) Path(name string) string { return f.FS.PathJoin(f.Dir, name) }
 // Work is for when the engine is open: writes may wait for space from now on, and the
 // background work begins. sync makes a synced write; busy tells whether commits are under way.
 func (f *Folder) Work(sync func() error, busy func() bool) {
+	for _, name := range []string{EngineName, BlobsName} {
+		_ = f.know(f.Path(name)) // one that is gone already can't witness
+	}
 	f.Pulse.sync = sync
 	f.Space.opening.Store(false)
 	f.late.carryOut(f.FS, f.Log)

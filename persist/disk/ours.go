@@ -39,21 +39,47 @@ func checkPrivate(fs vfs.FS, dir string) error {
 // errAway is in every fault of Ours.
 var errAway = errors.New("the data folder is gone from its path")
 
+// witness is a file or a folder of the data folder by which that is known to be on its path.
+type witness struct {
+	path string
+	identity
+}
+
+// know makes what is at path a witness.
+func (f *Folder) know(path string) error {
+	info, err := f.FS.Stat(path)
+	if err == nil {
+		f.witnesses = append(f.witnesses, witness{path, identityOf(info)})
+	}
+	return err
+}
+
+// inPlace is nil as long as all witnesses are.
+func (f *Folder) inPlace() error {
+	for _, w := range f.witnesses {
+		info, err := f.FS.Stat(w.path)
+		if err == nil && identityOf(info) != w.identity {
+			err = fmt.Errorf("%s is another file", w.path)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Ours reports whether the path of the folder still leads to the folder that this process
-// locked: nil, or the fault of what can't be stored. A folder that was moved away or removed
-// goes on taking writes, in files that no start finds.
+// locked, with its database and its large values: nil, or the fault of what can't be stored. A folder that was
+// moved away or removed goes on taking writes, in files that no start finds.
 func (f *Folder) Ours() error {
 	began := time.Now()
-	info, err := f.FS.Stat(f.witness)
-	if err == nil && identityOf(info) == f.locked {
+	err := f.inPlace()
+	if err == nil {
 		f.away.Store(false)
 		f.ours.Store(int64(began.Sub(f.opened)))
 		return nil
 	}
 	f.ours.Store(never)
-	if err == nil {
-		err = fmt.Errorf("%s in %s is another file", lockName, f.Dir)
-	}
 	err = fmt.Errorf("%w: %v", errAway, err) // without the engine's stack
 	if !f.away.Swap(true) {
 		f.Log.out.Error("storage: nothing is stored until the data folder is back", "err", err)
