@@ -16,8 +16,13 @@ func fakeBed(t *testing.T, serveArgs ...string) *Bed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bed, err := Prepare(t.Context(), "inbox-bench test",
-		ServerOptions{Inboxd: self, ServeArgs: serveArgs, Dir: t.TempDir(), Accounts: 2, Commit: "abc"})
+	return prepared(t, ServerOptions{Inboxd: self, ServeArgs: serveArgs, Dir: t.TempDir(), Accounts: 2, Commit: "abc"})
+}
+
+// prepared is a bed that the test's end closes.
+func prepared(t *testing.T, opts ServerOptions) *Bed {
+	t.Helper()
+	bed, err := Prepare(t.Context(), "inbox-bench test", opts)
 	if err != nil {
 		t.Fatal(err)
 	}

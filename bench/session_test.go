@@ -12,17 +12,7 @@ import (
 func keyedBed(t *testing.T) *Bed {
 	t.Helper()
 	of := fakeBed(t)
-	opts := ServerOptions{BaseURL: drive.BaseURL(of.Server.HTTP), SMTP: of.Server.SMTP, APIKey: []string{of.Keys[0]}, Dir: t.TempDir()}
-	bed, err := Prepare(t.Context(), "inbox-bench test", opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := bed.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return bed
+	return prepared(t, ServerOptions{BaseURL: drive.BaseURL(of.Server.HTTP), SMTP: of.Server.SMTP, APIKey: []string{of.Keys[0]}, Dir: t.TempDir()})
 }
 
 // What takes a session says so before it makes anything, and no account is signed up beside the one that was given.

@@ -422,46 +422,6 @@ func (c *checker) account(id account.ID, value []byte) error {
 	return nil
 }
 
-func (c *checker) key(id account.ID, n int64, value []byte) error {
-	var r keyRecord
-	if err := decode(value, &r); err != nil {
-		return err
-	}
-	c.needs(fmt.Sprintf("key %d of account %s is not found by its hash", n, id), credentialKey(id.Partition(), r.Hash))
-	return nil
-}
-
-// tokenOf is key for sessions and resets.
-func (c *checker) tokenOf(id account.ID, rest []byte) {
-	if (rest[0] == partSession || rest[0] == partReset) && len(rest) == 1+len(account.Hash{}) {
-		c.needs(fmt.Sprintf("a session of account %s is not found by its hash", id), credentialKey(id.Partition(), account.Hash(rest[1:])))
-	}
-}
-
-func (c *checker) credential(value []byte) error {
-	n := 1 + idLen
-	if len(value) != n && len(value) != n+8 {
-		return errors.New("its value is none that is ever written")
-	}
-	id, err := readAccount(value[:n])
-	if err == nil && len(value) > n {
-		c.needs(fmt.Sprintf("a key of account %s is found by its hash and is not there", id), keyKey(id, readNumber(value)))
-	}
-	return err
-}
-
-func (c *checker) delivery(id account.ID, n int64, value []byte) error {
-	var r deliveryRecord
-	if err := decode(value, &r); err != nil {
-		return err
-	}
-	d := r.delivery(id, n)
-	if due := d.Due(); !due.At.IsZero() {
-		c.needs(fmt.Sprintf("delivery %d of account %s waits and is not due", n, id), deliveryDueKey(nil, due.At, id, n))
-	}
-	return nil
-}
-
 // files counts the files of large values, which rows lead to, and reads those that are nobody's row.
 func (c *checker) files() {
 	if err := c.s.folder.CheckIDs(); err != nil {

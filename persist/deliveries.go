@@ -265,3 +265,15 @@ func (t *deliveryTable) TrimDeliveries(id account.ID, after int64, before time.T
 func (t *deliveryTable) DeliveryAccounts(after account.ID, limit int) ([]account.ID, error) {
 	return t.owners(kindDelivery, after, limit)
 }
+
+func (c *checker) delivery(id account.ID, n int64, value []byte) error {
+	var r deliveryRecord
+	if err := decode(value, &r); err != nil {
+		return err
+	}
+	d := r.delivery(id, n)
+	if due := d.Due(); !due.At.IsZero() {
+		c.needs(fmt.Sprintf("delivery %d of account %s waits and is not due", n, id), deliveryDueKey(nil, due.At, id, n))
+	}
+	return nil
+}

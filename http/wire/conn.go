@@ -145,10 +145,8 @@ func (c *conn) Read(p []byte) (int, error) {
 		if n > 0 && !c.spoke.Load() {
 			c.spoke.Store(true)
 		}
-		if c.most > 0 && err == nil {
-			if c.most -= n; c.most <= 0 {
-				return 0, errChunks
-			}
+		if c.most > 0 && c.over(n) {
+			return 0, errChunks
 		}
 		if n == 0 || err != nil || !c.idle {
 			return n, err
@@ -172,6 +170,12 @@ func (c *conn) Read(p []byte) (int, error) {
 			return 0, err
 		}
 	}
+}
+
+// over counts n octets of a chunked body, and reports that they are too many.
+func (c *conn) over(n int) bool {
+	c.most -= n
+	return c.most <= 0
 }
 
 // Write hands a response over in pieces, each with its own deadline, so that a big download
