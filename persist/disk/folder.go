@@ -88,8 +88,10 @@ type Folder struct {
 	Damage  *Damage
 
 	opened time.Time
-	// witnesses are what is on its path as long as the folder is. They do not change once Work was called.
+	// witnesses are what is on its path as long as the folder is. Work adds to them, when the engine's
+	// compactions may look for the folder already: knowing guards them.
 	witnesses []witness
+	knowing   sync.RWMutex
 	away      atomic.Bool  // the folder is not on its path; Ours sets it
 	ours      atomic.Int64 // nanoseconds after opened: when it was last seen on its path
 	spare     *spareLog

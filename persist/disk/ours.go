@@ -48,6 +48,8 @@ type witness struct {
 // know makes what is at path a witness.
 func (f *Folder) know(path string) error {
 	info, err := f.FS.Stat(path)
+	f.knowing.Lock()
+	defer f.knowing.Unlock()
 	if err == nil {
 		f.witnesses = append(f.witnesses, witness{path, identityOf(info)})
 	}
@@ -56,7 +58,10 @@ func (f *Folder) know(path string) error {
 
 // inPlace is nil as long as all witnesses are.
 func (f *Folder) inPlace() error {
-	for _, w := range f.witnesses {
+	f.knowing.RLock()
+	witnesses := f.witnesses
+	f.knowing.RUnlock()
+	for _, w := range witnesses {
 		info, err := f.FS.Stat(w.path)
 		if err == nil && identityOf(info) != w.identity {
 			err = fmt.Errorf("%s is another file", w.path)
