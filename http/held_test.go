@@ -282,7 +282,7 @@ func TestDownloadsAreReadByTurns(t *testing.T) {
 	}
 }
 
-// TestWhatIsLargeIsReadByTurns: while nobody gets one, what is small goes on.
+// TestWhatIsLargeIsReadByTurns, and what is many: while nobody gets one, what is small and few goes on.
 func TestWhatIsLargeIsReadByTurns(t *testing.T) {
 	file := mailOf(strings.Replace(mailWithFile, "<p>hi</p>", strings.Repeat("0123456789abcde\n", 1<<16), 1), inbox.OTP{})
 	w := start(t)
@@ -290,9 +290,14 @@ func TestWhatIsLargeIsReadByTurns(t *testing.T) {
 	address, key := w.newInbox(alice, "own"), w.key(alice, account.ScopeFull)
 	w.deliver(address, file)
 	w.deliver(address, inbox.Receive{Subject: "small", Content: &inbox.Content{}})
+	many := w.newInbox(alice, "many")
+	for range 60 {
+		w.deliver(many, inbox.Receive{Subject: "small", Content: &inbox.Content{}})
+	}
 	free := w.takeTurns()
 	messages := "/api/v1/inboxes/" + address + "/messages"
-	paths := []string{messages + "/1", messages + "/1/raw", messages + "/1/attachments/1", messages + "?include=html"}
+	paths := []string{messages + "/1", messages + "/1/raw", messages + "/1/attachments/1", messages + "?include=html",
+		"/api/v1/inboxes/" + many + "/messages?limit=60"}
 	answers := make(chan reply, len(paths))
 	for _, path := range paths {
 		go func() {
@@ -306,6 +311,7 @@ func TestWhatIsLargeIsReadByTurns(t *testing.T) {
 	eventually(t, "three wait", func() bool { return w.server.answers.Held() > 3<<20 })
 	w.expect(200, w.call(get, messages+"/2", key, ""))
 	w.expect(200, w.call(get, messages+"?fields=id", key, ""))
+	w.expect(200, w.call(get, "/api/v1/inboxes/"+many+"/messages?limit=5", key, ""))
 	if n := w.inboxes.rawRead.Load(); n > 0 || len(answers) > 0 {
 		t.Errorf("%d bytes were read and %d answered out of turn", n, len(answers))
 	}

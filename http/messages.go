@@ -1,6 +1,7 @@
 package http
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/valyala/bytebufferpool"
 	"github.com/valyala/fasthttp"
 
 	"inboxd/http/search"
@@ -68,6 +70,8 @@ const (
 	// maxContentBytes is about the most that is read of one message: text, HTML and headers
 	// have their limits in internal/message.
 	maxContentBytes = 4 << 20
+	// readingCost is how many octets of a large message are read in the time that any message takes.
+	readingCost = 10 << 10
 )
 
 // selection reads fields= and include=; absent is what the call carries by itself.
@@ -142,7 +146,10 @@ func (m *messages) listMessages(r *request) error {
 	if err := l.reserve(r); err != nil {
 		return err
 	}
-	page, err := m.appendPage(append([]byte(nil), `{"emails":[`...), r, &l)
+	made := bytebufferpool.Get()
+	defer bytebufferpool.Put(made)
+	page, err := m.appendPage(append(made.B, `{"emails":[`...), r, &l)
+	made.B = page.body
 	if err != nil {
 		return err
 	}
@@ -150,7 +157,8 @@ func (m *messages) listMessages(r *request) error {
 	if len(page.damaged) > 0 {
 		b = appendList(append(b, `,"damaged":`...), page.damaged, func(b []byte, id int64) []byte { return strconv.AppendInt(b, id, 10) })
 	}
-	writeJSON(r.http, fasthttp.StatusOK, append(b, '}'))
+	made.B = append(b, '}')
+	writeJSON(r.http, fasthttp.StatusOK, bytes.Clone(made.B)) // what waits for its reader holds no more than it needs
 	return nil
 }
 
@@ -204,20 +212,22 @@ func (p *messagePage) add(e *messageJSON, fields fieldSet) {
 
 // reserve waits until the listing may be made. A search has its own turn.
 func (l *listing) reserve(r *request) (err error) {
-	if l.search == "" {
-		return r.reserve(l.weight(r))
+	held, mails := l.weight(r)
+	if err = r.charged(held); err != nil {
+		return err
 	}
-	if err = r.charged(l.weight(r)); err == nil {
+	if l.search != "" {
 		r.done, err = r.server.turns.Take(r.ctx, r.principal.Account)
+		return err
 	}
-	return err
+	return r.costly(held + mails*readingCost)
 }
 
-// weight is about what the listing holds while it is made: the page, and the largest message
-// that is read for it.
-func (l *listing) weight(r *request) int64 {
+// weight is about what the listing holds while it is made: the page, and the largest of the messages that are read
+// for it.
+func (l *listing) weight(r *request) (held, mails int64) {
 	if l.fields&contentFields == 0 && l.search == "" {
-		return 0
+		return 0, 0
 	}
 	var page, largest int64
 	left := l.limit
@@ -235,7 +245,7 @@ func (l *listing) weight(r *request) int64 {
 		}
 		page += size
 	}
-	return min(page, maxListBytes) + largest
+	return min(page, maxListBytes) + largest, int64(l.limit - left)
 }
 
 // found reports whether e holds folded: in subject or sender, or in the body, which it may have

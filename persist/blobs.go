@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/zeebo/xxh3"
@@ -53,6 +54,7 @@ type blobFiles struct {
 	count atomic.Int64
 	sweep sync.WaitGroup // of what a crash left; Close waits for it
 	kept  kept
+	whole whole
 }
 
 // blobMoves are the files of one batch. The goroutine that commits it has them.
@@ -156,6 +158,39 @@ func (r *blobRecord) check(f io.Reader) error {
 	n, err := io.Copy(sum, f)
 	if err == nil && (n != int64(r.Size) || sum.Sum64() != r.Sum) {
 		err = errBlobDamaged
+	}
+	return err
+}
+
+// whole remembers which files were whole a moment ago. Those who download one mail begin together, and each would read
+// it to its end before the first octet.
+type whole struct {
+	mu sync.Mutex
+	at map[blobName]time.Time
+}
+
+const (
+	wholeFor  = time.Second
+	mostWhole = 1024
+)
+
+// check is blobRecord.check for somebody who reads f again, piece by piece, and would not notice either what happens
+// to it from now on.
+func (w *whole) check(r *blobRecord, f io.Reader) error {
+	w.mu.Lock()
+	at, known := w.at[r.Name]
+	w.mu.Unlock()
+	if known && time.Since(at) < wholeFor {
+		return nil
+	}
+	err := r.check(f)
+	if err == nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.at == nil || len(w.at) >= mostWhole {
+			w.at = map[blobName]time.Time{}
+		}
+		w.at[r.Name] = time.Now()
 	}
 	return err
 }

@@ -126,6 +126,31 @@ func TestDamagedBlob(t *testing.T) {
 	}
 }
 
+// TestABlobIsWholeForAMoment: who opens what was compared a moment ago does not read it again, after that he does. Who
+// reads all of it always compares.
+func TestABlobIsWholeForAMoment(t *testing.T) {
+	fs := vfs.NewMem()
+	s := open(t, fs)
+	must(t, s.CommitInbox(mail(victim, 1, bulky)))
+	opened := func() error { _, err := s.OpenRaw(victim, 1); return err }
+	must(t, opened())
+	files, err := fs.List(s.blobs.dir())
+	must(t, err)
+	flip(t, fs, fs.PathJoin(s.blobs.dir(), files[0]), 100)
+	must(t, opened())
+	if _, err := s.Raw(victim, 1); !fault.Is(err, fault.Damaged) {
+		t.Errorf("read as a whole: %v", err)
+	}
+	for name, at := range s.blobs.whole.at {
+		s.blobs.whole.at[name] = at.Add(-wholeFor)
+	}
+	for range 2 {
+		if err := opened(); !fault.Is(err, fault.Damaged) {
+			t.Errorf("after the moment: %v", err)
+		}
+	}
+}
+
 // TestFailedBlobLeavesNothing lets the second of two blobs of a batch fail.
 func TestFailedBlobLeavesNothing(t *testing.T) {
 	mem := vfs.NewMem()

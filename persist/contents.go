@@ -184,7 +184,7 @@ func (t *inboxTable) openBytes(key []byte, what byte, addr string, id int64) (*i
 		return err
 	}, func(blob *blobRecord, f io.Reader) error {
 		r.blob, size = blob, blob.Size
-		return blob.check(f)
+		return t.blobs.whole.check(blob, f)
 	})
 	if !found || err != nil {
 		return nil, err

@@ -42,23 +42,43 @@ func tuneMemory(budget int64) (follow func(ctx context.Context, mails func() uin
 	}
 }
 
-// followMail sets the collector's percentage anew as the heap and the mail go.
+// followMail sets the collector's percentage anew as the heap, after each collection, and the mail go.
 func followMail(ctx context.Context, t gcTune, mails func() uint64) {
 	tick := time.NewTicker(gcLook)
 	defer tick.Stop()
+	collected := collections(ctx)
 	for set := gcMost; ; {
-		// GOMAXPROCS knows what of the machine is ours.
-		t.count(mails(), gcFlood*gcLook.Seconds()*float64(runtime.GOMAXPROCS(0)))
 		if want := t.percent(liveHeap()); max(want-set, set-want) >= gcStep {
 			debug.SetGCPercent(want)
 			set = want
 		}
 		select {
+		case <-collected:
 		case <-tick.C:
+			// GOMAXPROCS knows what of the machine is ours.
+			t.count(mails(), gcFlood*gcLook.Seconds()*float64(runtime.GOMAXPROCS(0)))
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+// collections tells of collections, until ctx ends: what lives can triple between two looks, and so would what may be
+// garbage.
+func collections(ctx context.Context) <-chan struct{} {
+	told := make(chan struct{}, 1)
+	var await func(struct{})
+	await = func(struct{}) {
+		select {
+		case told <- struct{}{}:
+		default:
+		}
+		if ctx.Err() == nil {
+			runtime.AddCleanup(new([16]byte), await, struct{}{}) // what is smaller shares a block, and may stay
+		}
+	}
+	await(struct{}{})
+	return told
 }
 
 // liveHeap is how many octets the last collection left.

@@ -70,6 +70,22 @@ func TestGCTuneFollowsMail(t *testing.T) {
 	}
 }
 
+// TestCollectionsAreTold, each and not only the first; nobody hears of any after the end.
+func TestCollectionsAreTold(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	told := collections(ctx)
+	<-told // the beginning
+	for range 3 {
+		runtime.GC()
+		select {
+		case <-told:
+		case <-time.After(10 * time.Second):
+			t.Fatal("a collection was not told")
+		}
+	}
+	cancel()
+}
+
 func percentNow() int {
 	m := []metrics.Sample{{Name: "/gc/gogc:percent"}}
 	metrics.Read(m)

@@ -172,6 +172,7 @@ var homes = map[string]home{
 	"golang.org/x/text/encoding":              {place: "internal/message"},
 	"golang.org/x/text/unicode":               {place: "internal/address"},
 	"golang.org/x/time":                       {place: "smtp"},
+	"github.com/valyala/bytebufferpool":       {place: "http"}, // fasthttp comes with it
 	"github.com/valyala/fasthttp": {place: "http", also: map[string]string{
 		"http/wire":       "carries connections to it, and goes past it",
 		"bench/benchtest": "a server for tests",
