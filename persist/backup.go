@@ -1,6 +1,7 @@
 package persist
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -20,13 +21,14 @@ import (
 // ever written again. A start on dir is the restore of it.
 //
 // FORMAT is written last: a folder that a crash left behind, or an error, is none that a start
-// takes. Errors are sentences for the operator.
-func (s *Store) Backup(dir string) error {
+// takes. One that ctx ended is removed, too, once a copy of the engine's files that began is at its end. Errors are
+// sentences for the operator.
+func (s *Store) Backup(ctx context.Context, dir string) error {
 	fs := s.folder.FS
 	if _, err := fs.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 		return fault.Wrap(fault.Invalid, fmt.Sprintf("The folder %s is there already: a backup makes its own", dir), err)
 	}
-	err := s.during(func() error { return s.backup(dir) })
+	err := s.during(func() error { return s.backup(ctx, dir) })
 	if err != nil {
 		_ = fs.RemoveAll(dir) // what is left has no FORMAT
 		return fault.Wrap(fault.Unavailable, fmt.Sprintf("The backup %s could not be made", dir), err)
@@ -37,7 +39,7 @@ func (s *Store) Backup(dir string) error {
 // backup copies the note of how far the journal goes first, so that it is never ahead of what the
 // backup has. Blob files come after the rows: those of rows that the copied log has are there by
 // then, and none is removed meanwhile.
-func (s *Store) backup(dir string) error {
+func (s *Store) backup(ctx context.Context, dir string) error {
 	fs := s.folder.FS
 	if err := fs.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -48,12 +50,15 @@ func (s *Store) backup(dir string) error {
 		func() error { return s.copyFile(fs, disk.HighWaterName, dir) },
 		func() error { return s.db.Checkpoint(fs.PathJoin(dir, disk.EngineName), pebble.WithFlushedWAL()) },
 		func() error { failpoint.Here("backup-copied"); return nil },
-		func() error { return s.blobs.link(fs.PathJoin(dir, disk.BlobsName)) },
+		func() error { return s.blobs.link(ctx, fs.PathJoin(dir, disk.BlobsName)) },
 		func() error { return s.copyFile(fs, disk.SecretName, dir, private) },
 		func() error { return s.copyFile(fs, disk.LostName, dir) },
 		func() error { return disk.MarkCopy(fs, dir) },
 		func() error { return disk.SyncFolder(fs, fs.PathDir(dir)) },
 	} {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if err := step(); err != nil {
 			return named(err)
 		}
@@ -75,7 +80,7 @@ func (e *engine) copyFile(fs vfs.FS, name, dir string, prepare ...func(vfs.File)
 
 // link gives every blob file a name in dir too. Files that no row registers are swept by the start
 // of the copy.
-func (b *blobFiles) link(dir string) error {
+func (b *blobFiles) link(ctx context.Context, dir string) error {
 	fs := b.folder.FS
 	if err := fs.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -87,6 +92,9 @@ func (b *blobFiles) link(dir string) error {
 	for _, name := range files {
 		if !finished(name) {
 			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
 		}
 		err := linkOrCopy(fs, b.path(name), fs.PathJoin(dir, name))
 		if err != nil && !errors.Is(err, os.ErrNotExist) { // an orphan that was swept

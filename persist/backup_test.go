@@ -2,6 +2,7 @@ package persist
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -56,7 +57,7 @@ func TestBackupWhileMailComes(t *testing.T) {
 			wants[i] = seen{p.addr, p.acked.Load(), p.dropped.Load(), 0}
 		}
 		go turns.give(200, 100)
-		must(t, s.Backup(dir))
+		must(t, s.Backup(t.Context(), dir))
 		for i, p := range promises {
 			wants[i].trying = p.trying.Load()
 		}
@@ -119,7 +120,7 @@ func TestBackupOfAUsedLog(t *testing.T) {
 				commit(30)
 			}
 		}
-		must(t, s.Backup(dir))
+		must(t, s.Backup(t.Context(), dir))
 		fs.between = nil
 		if id > acked { // else the log was shorter than two blocks
 			between++
@@ -144,7 +145,7 @@ func TestARestoredFolderGivesNewIDs(t *testing.T) {
 	s := open(t, fs)
 	must(t, s.CommitInbox(mail(addr, 1, "one")))
 	must(t, s.CommitAccount(&account.Rows{ID: accountID(1), Profile: &account.Profile{ID: accountID(1), Email: "a@example.org", CreatedAt: at(0), LastKey: 3, LastWebhook: 2}}))
-	must(t, s.Backup("/backup"))
+	must(t, s.Backup(t.Context(), "/backup"))
 	above := int64(0)
 	for restore := range 2 {
 		if restore == 1 {
@@ -198,7 +199,7 @@ func TestBackupsThatCannotBe(t *testing.T) {
 		must(t, s.db.Flush())
 		_, err := s.Encrypt("x", []byte("y")) // so that there is a key
 		must(t, err)
-		if err := s.Backup("/backup"); err == nil || !strings.Contains(err.Error(), "The backup /backup could not be made") {
+		if err := s.Backup(t.Context(), "/backup"); err == nil || !strings.Contains(err.Error(), "The backup /backup could not be made") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := mem.Stat("/backup"); err == nil {
@@ -209,7 +210,15 @@ func TestBackupsThatCannotBe(t *testing.T) {
 	}
 	s := open(t, mem)
 	must(t, mem.MkdirAll("/there", 0o700))
-	if err := s.Backup("/there"); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "/there is there already") {
+	over, end := context.WithCancel(t.Context())
+	end()
+	if err := s.Backup(over, "/gone"); err == nil || !strings.Contains(err.Error(), "The backup /gone could not be made") {
+		t.Errorf("a backup that was given up: %v", err)
+	}
+	if _, err := mem.Stat("/gone"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a backup that was given up leaves its folder: %v", err)
+	}
+	if err := s.Backup(t.Context(), "/there"); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "/there is there already") {
 		t.Errorf("over a folder: %v", err)
 	}
 }
@@ -341,7 +350,7 @@ func TestCheckOfAReadOnlyDisk(t *testing.T) {
 	r := mail(harmed, 1, strings.Repeat("x", blobOver+1))
 	r.Profile.DueAt, r.DueTo = at(1), at(1)
 	must(t, s.CommitInbox(r))
-	must(t, s.Backup("/backup"))
+	must(t, s.Backup(t.Context(), "/backup"))
 	closeStore(t, s)
 	fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		// The real ones succeed in a folder that is there.

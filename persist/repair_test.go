@@ -85,7 +85,7 @@ func TestRepair(t *testing.T) {
 	if len(told) != 1 || !strings.Contains(told[0], fmt.Sprintf("the inbox %s has lost the bytes of %d messages", harmed, 60-whole)) || !strings.Contains(told[0], "7") {
 		t.Errorf("of %d messages that lack something the repair tells %q", 60-whole, told)
 	}
-	must(t, copied.Backup("/backup of it"))
+	must(t, copied.Backup(t.Context(), "/backup of it"))
 	if got := problemsOf(t, fs, "/backup of it"); len(got) > 0 {
 		t.Errorf("a backup of the copy: %q", got)
 	}

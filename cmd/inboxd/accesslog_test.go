@@ -7,7 +7,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // TestAccessLogAndOrigins: every kind of answer has its line, with the id that the client saw, and
@@ -82,5 +84,64 @@ func TestAccessLogAndOrigins(t *testing.T) {
 	}
 	if info := must1(os.Stat(log))(t); info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v", info.Mode())
+	}
+}
+
+// TestAccessLogIsRotated: a file that was moved away is let go at SIGHUP, and nothing is lost; without a place for the
+// next one the old one goes on.
+func TestAccessLogIsRotated(t *testing.T) {
+	home := t.TempDir()
+	logs := filepath.Join(home, "logs")
+	log := filepath.Join(logs, "access.log")
+	if err := os.Mkdir(logs, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s := launch(t, filepath.Join(home, "data"), "--access-log", log)
+	written := func(path string) func() bool {
+		return func() bool {
+			text, err := os.ReadFile(path)
+			return err == nil && strings.Contains(string(text), "path="+strings.TrimPrefix(path, logs))
+		}
+	}
+	ask := func(path string) {
+		resp, err := http.Get("http://" + s.http + strings.TrimPrefix(path, logs))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+	}
+	awaited := func(what string, done func() bool) {
+		t.Helper()
+		for end := time.Now().Add(20 * time.Second); !done(); time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatal("in vain: " + what)
+			}
+		}
+	}
+	hangUp := func() {
+		if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, old := range []string{log + ".1", log + ".2"} {
+		ask(old)
+		if err := os.Rename(log, old); err != nil {
+			t.Fatal(err)
+		}
+		awaited("the line is in the file that was moved", written(old))
+		hangUp()
+		awaited("there is a file again", func() bool { _, err := os.Stat(log); return err == nil })
+	}
+	if err := os.Rename(logs, logs+"-away"); err != nil {
+		t.Fatal(err)
+	}
+	hangUp()
+	awaited("it is told", func() bool { return strings.Contains(s.stderr.String(), "the access log stays where it is") })
+	ask(log)
+	if code := s.terminate(t); code != 0 {
+		t.Fatal(code)
+	}
+	if text := string(must1(os.ReadFile(filepath.Join(logs+"-away", "access.log")))(t)); strings.Count(text, "path=/access.log ") != 1 {
+		t.Errorf("the file that could not be followed has %q", text)
 	}
 }

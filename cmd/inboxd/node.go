@@ -75,7 +75,7 @@ func (c *serveCommand) start(logger *slog.Logger) (*node, error) {
 }
 
 func (n *node) openLog() (err error) {
-	n.heard, n.unheard, err = n.flags.openAccessLog()
+	n.heard, n.unheard, err = n.flags.openAccessLog(n.logger)
 	return err
 }
 

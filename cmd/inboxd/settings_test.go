@@ -66,6 +66,7 @@ func TestPrecedence(t *testing.T) {
 func TestWrongFlagsSayWhatIsRight(t *testing.T) {
 	for _, c := range []struct{ flag, value, want string }{
 		{"--log-level", "loud", `--log-level: "loud" is no level: debug, info, warn or error`},
+		{"--memory", "8589934592GiB", `--memory: "8589934592GiB" is not a size such as 512MiB: a whole number, and B, KiB, MiB or GiB`},
 		{"--memory", "10TiB", `--memory: "10TiB" is not a size such as 512MiB: a whole number, and B, KiB, MiB or GiB`},
 		{"--config", "/nope", "--config /nope can't be read: open /nope: no such file or directory"},
 	} {

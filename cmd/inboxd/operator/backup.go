@@ -75,15 +75,15 @@ func sizeOf(dir string) (files int, bytes int64) {
 	return files, bytes
 }
 
-// backup makes one. A folder inside of the data folder would be in the next one.
-func (s *Socket) backup(_ context.Context, order backupOrder) (any, error) {
+// backup makes one, unless who asked for it goes away. A folder inside of the data folder would be in the next one.
+func (s *Socket) backup(ctx context.Context, order backupOrder) (any, error) {
 	if !filepath.IsAbs(order.Dir) {
 		return nil, fault.New(fault.Invalid, "The backup's folder must be named by its absolute path")
 	}
 	if err := CheckOutside(s.Data, order.Dir); err != nil {
 		return nil, err
 	}
-	return struct{}{}, s.Store.Backup(filepath.Clean(order.Dir))
+	return struct{}{}, s.Store.Backup(ctx, filepath.Clean(order.Dir))
 }
 
 // CheckOutside refuses to make the folder dir inside of the data folder, by whichever names they are given.
