@@ -249,6 +249,36 @@ func TestRefusedStartLeavesFiles(t *testing.T) {
 	}
 }
 
+// TestACutManifestIsNoticed: the engine takes what is behind the last whole record for what a crash left, and all that
+// was moved to tables since for unwritten. What was noted to be on disk must be there, whatever the end looks like.
+func TestACutManifestIsNoticed(t *testing.T) {
+	fs := inTables(t, 24)
+	manifests := filesOf(t, fs, "MANIFEST")
+	manifest := manifests[len(manifests)-1]
+	whole := must1(disk.ReadFile(fs, manifest))(t)
+	refused := func(how string, data []byte) {
+		must(t, rewrite(fs, manifest, data))
+		if s, err := Open(folder, options(fs)); err == nil {
+			closeStore(t, s)
+			t.Fatalf("%s: it started", how)
+		} else if !strings.Contains(err.Error(), manifest) || !strings.Contains(err.Error(), "Restore a backup") {
+			t.Errorf("%s: refused with %v", how, err)
+		}
+	}
+	for end := range len(whole) - 1 {
+		refused(fmt.Sprintf("cut off at %d of %d", end+1, len(whole)), whole[:end+1])
+	}
+	zeros := slices.Clone(whole)
+	clear(zeros[len(zeros)-40:])
+	refused("ended by zeros", zeros)
+	must(t, rewrite(fs, manifest, whole))
+	s := open(t, fs)
+	if st := must1(s.LoadInbox(victim))(t); len(st.Messages) != 24 {
+		t.Errorf("%d messages are left", len(st.Messages))
+	}
+	closeStore(t, s)
+}
+
 // TestDamagedFileIsNotRewritten: Pebble would end the process within a rewrite.
 func TestDamagedFileIsNotRewritten(t *testing.T) {
 	for _, harm := range []bool{false, true} {

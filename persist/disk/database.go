@@ -15,7 +15,8 @@ import (
 const (
 	manifestMarker = "marker.manifest."
 	formatMarker   = "marker.format-version."
-	firstManifest  = "MANIFEST-000001"
+	manifestPrefix = "MANIFEST-"
+	firstManifest  = manifestPrefix + "000001"
 )
 
 // checkDatabase refuses a folder that has lost the files by which the engine finds its own, or all of the
@@ -58,7 +59,7 @@ func lacks(names []string) string {
 // nothing to find, lost is the end.
 func (f *Folder) standIn(lost error) error {
 	names, err := f.FS.List(f.Path(EngineName))
-	names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, "MANIFEST-") })
+	names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, manifestPrefix) })
 	if lost == nil || err != nil || len(names) == 0 {
 		return lost
 	}
@@ -71,7 +72,7 @@ func (f *Folder) standIn(lost error) error {
 
 // isDatabase reports whether a name is of a file that holds rows, or leads to one that does.
 func isDatabase(name string) bool {
-	return isTable(name) || isLog(name) || strings.HasPrefix(name, "MANIFEST-") || strings.HasPrefix(name, "marker.")
+	return isTable(name) || isLog(name) || strings.HasPrefix(name, manifestPrefix) || strings.HasPrefix(name, "marker.")
 }
 
 // isNew reports whether a database that lacks something may be what a crash in the middle of the first start
@@ -85,6 +86,6 @@ func (f *Folder) isNew(names []string) bool {
 	}
 	named := slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, manifestMarker) })
 	return !slices.ContainsFunc(names, func(name string) bool {
-		return isTable(name) || isLog(name) && !named || strings.HasPrefix(name, "MANIFEST-") && name != firstManifest
+		return isTable(name) || isLog(name) && !named || strings.HasPrefix(name, manifestPrefix) && name != firstManifest
 	})
 }

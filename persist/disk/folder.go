@@ -76,8 +76,8 @@ func (o *Options) fit() {
 	o.BallastBytes = cmp.Or(o.BallastBytes, ballast)
 }
 
-// Folder is a data folder that this process has. Any goroutine may use it: only away and
-// ours change once the engine is open.
+// Folder is a data folder that this process has. Any goroutine may use it: only away,
+// ours and manifest change once the engine is open.
 type Folder struct {
 	Dir     string
 	FS      vfs.FS // without waiting for space
@@ -102,6 +102,8 @@ type Folder struct {
 	// broken are the errors of opening tables that are missing or cut off, where the folder is opened to read. It
 	// does not change once the engine is open.
 	broken map[string]error
+	// manifest is how far the engine's manifest is on disk; nil: none was written yet.
+	manifest atomic.Pointer[manifestEnd]
 	// rewriting is the value file that is being rewritten, or was last.
 	rewriting atomic.Pointer[string]
 

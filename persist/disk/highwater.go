@@ -45,17 +45,25 @@ type mark struct {
 	commits uint64
 	at      time.Time // wall time of writing, to the millisecond, or the last that was trusted
 	seen    time.Time // the latest that was ever trusted; zero: as at, in a file of form 1
+	// manifest is how far the engine's manifest was known to be on disk; zero in files of forms 1 and 2.
+	manifest manifestEnd
 }
 
 const (
-	highWaterForm  = "inboxd high-water 2\ncommits %d\ntime %d\nseen %d\n"
+	highWaterForm  = "inboxd high-water 3\ncommits %d\ntime %d\nseen %d\nmanifest %s %d\n"
+	highWaterForm2 = "inboxd high-water 2\ncommits %d\ntime %d\nseen %d\n"
 	highWaterForm1 = "inboxd high-water 1\ncommits %d\ntime %d\n"
 )
 
 func (m mark) encode() []byte {
-	body := fmt.Appendf(nil, highWaterForm1, m.commits, m.at.UnixMilli())
-	if !m.seen.IsZero() {
-		body = fmt.Appendf(nil, highWaterForm, m.commits, m.at.UnixMilli(), m.seen.UnixMilli())
+	var body []byte
+	switch {
+	case m.seen.IsZero():
+		body = fmt.Appendf(nil, highWaterForm1, m.commits, m.at.UnixMilli())
+	case m.manifest == manifestEnd{}:
+		body = fmt.Appendf(nil, highWaterForm2, m.commits, m.at.UnixMilli(), m.seen.UnixMilli())
+	default:
+		body = fmt.Appendf(nil, highWaterForm, m.commits, m.at.UnixMilli(), m.seen.UnixMilli(), m.manifest.name, m.manifest.length)
 	}
 	return fmt.Appendf(body, "sum %016x\n", xxh3.Hash(body))
 }
@@ -63,9 +71,14 @@ func (m mark) encode() []byte {
 // readMark is true for what encode wrote, to the byte.
 func readMark(data []byte) (m mark, ok bool) {
 	var at, seen int64
-	if _, err := fmt.Sscanf(string(data), highWaterForm, &m.commits, &at, &seen); err == nil {
+	scan := func(form string, into ...any) bool {
+		_, err := fmt.Sscanf(string(data), form, into...)
+		return err == nil
+	}
+	switch {
+	case scan(highWaterForm, &m.commits, &at, &seen, &m.manifest.name, &m.manifest.length), scan(highWaterForm2, &m.commits, &at, &seen):
 		m.seen = time.UnixMilli(seen).UTC()
-	} else if _, err := fmt.Sscanf(string(data), highWaterForm1, &m.commits, &at); err != nil {
+	case !scan(highWaterForm1, &m.commits, &at):
 		return m, false
 	}
 	m.at = time.UnixMilli(at).UTC()
@@ -179,7 +192,11 @@ func (h *HighWater) write() {
 	}
 	acked := h.acked.Load()
 	at, seen, _ := h.clock.read()
-	if err := WriteFile(h.folder.FS, h.folder.Dir, HighWaterName, mark{acked, at, seen}.encode()); err != nil {
+	manifest := h.previous.manifest
+	if end := h.folder.manifest.Load(); end != nil {
+		manifest = *end
+	}
+	if err := WriteFile(h.folder.FS, h.folder.Dir, HighWaterName, mark{acked, at, seen, manifest}.encode()); err != nil {
 		h.folder.Log.Seldom(slog.LevelError, "storage: high-water file not written", "err", err)
 		return
 	}

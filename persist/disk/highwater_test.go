@@ -12,8 +12,9 @@ import (
 func TestHighWaterForm(t *testing.T) {
 	at, seen := time.UnixMilli(1_795_212_345_678).UTC(), time.UnixMilli(1_795_300_000_000).UTC()
 	for want, m := range map[string]mark{
-		"inboxd high-water 2\ncommits 12345\ntime 1795212345678\nseen 1795300000000\nsum c8f333b14681cafd\n": {12345, at, seen},
-		"inboxd high-water 1\ncommits 12345\ntime 1795212345678\nsum dda2455ed6aa6e8b\n":                     {12345, at, time.Time{}}, // until ADR 0057
+		"inboxd high-water 3\ncommits 12345\ntime 1795212345678\nseen 1795300000000\nmanifest MANIFEST-000019 408\nsum 4a0f0aaacd5c6f7c\n": {12345, at, seen, manifestEnd{"MANIFEST-000019", 408}},
+		"inboxd high-water 2\ncommits 12345\ntime 1795212345678\nseen 1795300000000\nsum c8f333b14681cafd\n":                               {12345, at, seen, manifestEnd{}},        // until ADR 0049 was amended
+		"inboxd high-water 1\ncommits 12345\ntime 1795212345678\nsum dda2455ed6aa6e8b\n":                                                   {12345, at, time.Time{}, manifestEnd{}}, // until ADR 0057
 	} {
 		if got := m.encode(); string(got) != want {
 			t.Errorf("written as %q, want %q", got, want)

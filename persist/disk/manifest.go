@@ -16,6 +16,12 @@ const (
 	lastChunkKind = 4
 )
 
+// manifestEnd is how far a manifest is on disk. The engine only appends to one, and syncs it after each record.
+type manifestEnd struct {
+	name   string // of the file, without the folder
+	length int64
+}
+
 // CheckManifest refuses a manifest of the engine that is damaged. The engine would take the damage
 // for the end of what a crash left, and what comes behind it for unwritten: it would remove files
 // with mail in them, and count the loss only afterwards. It notes the value files of which the
@@ -28,6 +34,9 @@ func (f *Folder) CheckManifest(path string) error {
 	at := 0
 	for next := 0; next >= 0; next = chunkEnd(data, at) {
 		at = next
+	}
+	if end := f.Commits.previous.manifest; end.name == f.FS.PathBase(path) && int64(at) < end.length {
+		return f.Damage.Found(path, fmt.Sprintf("from byte %d on it can't be read, but it was on disk up to byte %d", at, end.length))
 	}
 	for behind := at + 1; behind < len(data); behind++ {
 		if chunkEnd(data, behind) >= 0 {

@@ -19,7 +19,7 @@ type removals struct {
 
 // wait reports whether the removal of name is put off.
 func (r *removals) wait(name string) bool {
-	holds := isTable(name) || strings.HasSuffix(name, ".log") || strings.Contains(name, "MANIFEST-")
+	holds := isTable(name) || strings.HasSuffix(name, ".log") || strings.Contains(name, manifestPrefix)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.open || !holds {

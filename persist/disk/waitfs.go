@@ -34,6 +34,7 @@ type waitFile struct {
 	fs    *waitFS
 	name  string
 	table bool
+	done  int64 // bytes written
 }
 
 func isTable(name string) bool {
@@ -188,6 +189,7 @@ func (f *waitFile) Write(p []byte) (int, error) {
 			return err
 		})
 	}
+	f.done += int64(done)
 	return done, f.fs.verdict(f.name, err)
 }
 
@@ -204,7 +206,14 @@ func (f *waitFile) WriteAt(p []byte, off int64) (int, error) {
 // A failed sync is never repeated: the kernel may have dropped the pages and would then
 // report success.
 
-func (f *waitFile) Sync() error     { return f.fs.verdict(f.name, f.File.Sync()) }
+func (f *waitFile) Sync() error {
+	err := f.File.Sync()
+	if name := f.fs.PathBase(f.name); err == nil && strings.HasPrefix(name, manifestPrefix) {
+		f.fs.folder.manifest.Store(&manifestEnd{name, f.done})
+	}
+	return f.fs.verdict(f.name, err)
+}
+
 func (f *waitFile) SyncData() error { return f.fs.verdict(f.name, f.File.SyncData()) }
 func (f *waitFile) SyncTo(length int64) (bool, error) {
 	full, err := f.File.SyncTo(length)
