@@ -73,12 +73,9 @@ func (w *writer) put(key []byte, rec any) {
 	w.set(key, w.value.Bytes())
 }
 
+// delete writes a plain tombstone, never Pebble's single one: a compaction that leaves one of those out and meets a
+// damaged block behind it panics, in a goroutine of the engine's and again after each start.
 func (w *writer) delete(key []byte) { w.note(w.batch.Delete(key, nil)) }
-
-// dropOnce deletes a row that was set exactly once since it was last not there. The two cancel
-// each other out where they meet, mostly in memory, and leave no tombstone to be carried to
-// the bottom of the tree. Set twice, the row could come back as it was before.
-func (w *writer) dropOnce(key []byte) { w.note(w.batch.SingleDelete(key, nil)) }
 
 func (w *writer) deleteRange(keys span) { w.note(w.batch.DeleteRange(keys.from, keys.to, nil)) }
 

@@ -249,6 +249,57 @@ func TestRefusedStartLeavesFiles(t *testing.T) {
 	}
 }
 
+// TestCompactionsOverDamageEndInAnError, whatever they are about to leave out: the engine panics over some, in a
+// goroutine of its own and after each start again.
+func TestCompactionsOverDamageEndInAnError(t *testing.T) {
+	mem := vfs.NewCrashableMem()
+	db, done := resting(t, mem)
+	w := &writer{batch: db.NewBatch()}
+	for k, change := range []func(key []byte){func(key []byte) { w.set(key, key) }, w.delete} {
+		for n := range uint64(2000) {
+			change(outboxKey(nil, &inbox.Public{Address: victim, Number: n}))
+		}
+		must(t, w.err)
+		must(t, w.batch.Commit(pebble.Sync))
+		must(t, db.Flush())
+		if k == 0 {
+			w.batch.Reset()
+		}
+	}
+	done()
+	path := filesOf(t, mem, ".sst")[0]
+	blocks := layout(t, mem, path).Data
+	if len(blocks) < 3 {
+		t.Fatalf("%d blocks", len(blocks))
+	}
+	for _, block := range blocks {
+		fs := mem.CrashClone(vfs.CrashCloneCfg{})
+		flip(t, fs, path, int(block.Offset)+3)
+		db, done := resting(t, fs)
+		if err := db.Compact(t.Context(), []byte{0}, []byte{255}, false); err == nil {
+			t.Errorf("block at %d: the damage was not met", block.Offset)
+		}
+		done()
+	}
+}
+
+// resting opens a database that compacts only when it is told to.
+func resting(t *testing.T, fs vfs.FS) (db *pebble.DB, done func()) {
+	t.Helper()
+	o := options(fs)
+	f := must1(disk.Open(folder, &o))(t)
+	must(t, fs.MkdirAll(f.Path(disk.BlobsName), 0o700))
+	p := (&engine{folder: f}).options(&o)
+	p.DisableAutomaticCompactions = true
+	db = must1(openPebble(f.Path(disk.EngineName), p))(t)
+	f.Work(func() error { return nil }, func() bool { return false })
+	return db, func() {
+		must(t, db.Close())
+		f.Rest()
+		must(t, f.Close())
+	}
+}
+
 // TestACutManifestIsNoticed: the engine takes what is behind the last whole record for what a crash left, and all that
 // was moved to tables since for unwritten. What was noted to be on disk must be there, whatever the end looks like.
 func TestACutManifestIsNoticed(t *testing.T) {

@@ -74,13 +74,12 @@ func readPublic(_, value []byte) (inbox.Public, error) {
 }
 
 // DropOutbox removes events that are in their account's journal. It does not wait for the
-// disk: what a crash brings back is taken over once more. Only events whose rows are there
-// may be dropped, see dropOnce.
+// disk: what a crash brings back is taken over once more.
 func (j *journal) DropOutbox(events []inbox.Public) error {
 	of := func(p *inbox.Public) partition.ID { return partition.Of(p.Address) }
 	return updateEachLater(j.engine, events, of, func(w *writer, p *inbox.Public) {
 		w.key = outboxKey(w.key[:0], p)
-		w.dropOnce(w.key)
+		w.delete(w.key)
 	})
 }
 

@@ -159,7 +159,7 @@ func TestNoBatchHasTwoPartitions(t *testing.T) {
 	// syncLog writes no key. carry changes how this folder lies on this disk, before anybody
 	// reads it: FORMAT and high-water, the other things that are of no partition, are files.
 	// begin, keep, settle and write are those of a repair: they write into a folder that nobody has open.
-	if want := []string{"begin", "carry", "delete", "deleteRange", "dropOnce", "enqueue", "fill", "keep", "keepProfile", "set", "setRaw", "settleDue", "settlePart", "syncLog", "updateLater", "write"}; !slices.Equal(doors, want) {
+	if want := []string{"begin", "carry", "delete", "deleteRange", "enqueue", "fill", "keep", "keepProfile", "set", "setRaw", "settleDue", "settlePart", "syncLog", "updateLater", "write"}; !slices.Equal(doors, want) {
 		t.Errorf("batches are made and applied in %v, not in %v", doors, want)
 	}
 }
