@@ -413,6 +413,28 @@ func TestPermissionIsNoDamage(t *testing.T) {
 	}
 }
 
+// TestFolderThatMayNotBeEntered is not said to be none.
+func TestFolderThatMayNotBeEntered(t *testing.T) {
+	fs := errorfs.Wrap(inTables(t, 1).CrashClone(vfs.CrashCloneCfg{}), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if strings.HasPrefix(op.Path, folder+"/") {
+			return &os.PathError{Op: "stat", Path: op.Path, Err: syscall.EACCES}
+		}
+		return nil
+	}))
+	if _, err := Check(folder, options(fs), func(problem string) { t.Error(problem) }); !errors.As(err, new(disk.Unfit)) || !strings.Contains(err.Error(), "permission denied. Run as the user") {
+		t.Errorf("a check: %v", err)
+	}
+}
+
+// TestUnfinishedCopy: a folder without FORMAT may be a backup or a repaired copy that was not finished.
+func TestUnfinishedCopy(t *testing.T) {
+	fs := inTables(t, 1)
+	must(t, fs.Remove(folder+"/"+disk.FormatName))
+	if _, err := Open(folder, options(fs)); err == nil || !strings.Contains(err.Error(), "a backup or a repaired copy that was not finished") {
+		t.Errorf("a start: %v", err)
+	}
+}
+
 // TestCheckLooksAtNoOther: what is no data folder, or is another's now, is neither whole nor damaged.
 func TestCheckLooksAtNoOther(t *testing.T) {
 	fs := vfs.NewMem()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
 	"sort"
 	"strings"
@@ -298,23 +299,52 @@ func (p *pastIterator) tell(err error) {
 	p.log.Seldom(slog.LevelError, "storage: rows that wait for work are damaged and passed over", "err", named(err))
 }
 
-// skip goes to the first row that can be read behind the damage: in the eight octets behind the
-// head by steps that double, then by halves of the last one. What shares these with that row may
-// be passed over with it.
+// skip goes to the first row that can be read behind the damage: by eight octets of the key, and then by the eight
+// behind those, which rows on both sides of the damage's end may share, to the octet where it ends.
 func (p *pastIterator) skip() (valid bool) {
-	head := append(make([]byte, 0, p.head+8), p.from[:p.head]...)
-	at := binary.BigEndian.Uint64(append(p.from[p.head:len(p.from):len(p.from)], 0, 0, 0, 0, 0, 0, 0, 0))
-	seek := func(by uint64) bool {
-		valid = p.SeekGE(appendNumber(head, at+by))
-		return p.Error() == nil
-	}
-	step := uint64(1)
-	for !seek(step) {
-		if step *= 2; step == 0 || at+step < at {
-			return false // to the end
+	head, rest := slices.Clone(p.from[:p.head]), slices.Clone(p.from[p.head:])
+	var best []byte
+	for len(head) < mostOfKey {
+		at := binary.BigEndian.Uint64(append(rest[:len(rest):len(rest)], 0, 0, 0, 0, 0, 0, 0, 0))
+		n, found := p.least(head, at)
+		if !found {
+			break // all that begins with head is damaged
+		}
+		best = appendNumber(slices.Clone(head), n)
+		if head = appendNumber(head, n-1); n-1 == at {
+			rest = rest[min(8, len(rest)):]
+		} else {
+			rest = nil
 		}
 	}
-	half := step / 2
-	seek(half + 1 + uint64(sort.Search(int(step-half-1), func(n int) bool { return seek(half + 1 + uint64(n)) })))
-	return valid
+	return best != nil && p.SeekGE(best)
+}
+
+// mostOfKey is more than any key has octets.
+const mostOfKey = 512
+
+// least is the least number above at that, behind head, begins no damage: by steps that double, then by halves.
+func (p *pastIterator) least(head []byte, at uint64) (n uint64, found bool) {
+	whole := func(n uint64) bool {
+		p.SeekGE(appendNumber(slices.Clip(head), n))
+		return p.Error() == nil
+	}
+	low, high := at, at+1
+	for step := uint64(1); high <= low || !whole(high); step *= 2 {
+		if high <= low || high == math.MaxUint64 {
+			return 0, false
+		}
+		low = high
+		if high += 2 * step; high < low {
+			high = math.MaxUint64
+		}
+	}
+	for high-low > 1 {
+		if middle := low + (high-low)/2; whole(middle) {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	return high, true
 }

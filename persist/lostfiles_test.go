@@ -298,7 +298,7 @@ func contentsOf(t *testing.T, fs vfs.FS) map[string]string {
 // TestLostTable: a start is refused with the name of a table that is missing or has lost a byte. A repair has all rows
 // but those that lie where the table does, tells of the others, and its copy is sound.
 func TestLostTable(t *testing.T) {
-	const mails = 7_000
+	const mails = 10_000 // three tables: one has rows of the inbox on both sides
 	mem := vfs.NewCrashableMem()
 	s := open(t, mem)
 	for id := int64(1); id <= mails; {
@@ -313,9 +313,22 @@ func TestLostTable(t *testing.T) {
 	}
 	must(t, s.db.Flush())
 	must(t, s.db.Compact(t.Context(), []byte{0}, []byte{0xff}, false))
+	var keys [][]byte
+	must(t, scan(s.db, span{[]byte{0}, []byte{0xff}}, func(key, _ []byte) error { keys = append(keys, bytes.Clone(key)); return nil }))
+	outside := map[string]int{} // rows that don't lie where the table does
+	for _, level := range must1(s.db.SSTables())(t) {
+		for _, table := range level {
+			path := fmt.Sprintf("%s/%s/%06d.sst", folder, disk.EngineName, table.BackingSSTNum)
+			for _, key := range keys {
+				if bytes.Compare(key, table.Smallest.UserKey) < 0 || bytes.Compare(key, table.Largest.UserKey) > 0 {
+					outside[path]++
+				}
+			}
+		}
+	}
 	closeStore(t, s)
 	tables := filesOf(t, mem, ".sst")
-	if len(tables) < 2 {
+	if len(tables) < 3 {
 		t.Fatalf("%d tables", len(tables)) // each of some of the rows
 	}
 	kept := 0
@@ -336,7 +349,11 @@ func TestLostTable(t *testing.T) {
 			t.Errorf("%s, %s: a repair finds %q", path, how, found)
 		}
 		if err != nil {
-			continue // the table lies over all others
+			t.Errorf("%s, %s: a repair: %v", path, how, err) // no table lies over all others
+			continue
+		}
+		if sum.Rows < outside[path] {
+			t.Errorf("%s, %s: read %d of the %d rows that lie elsewhere", path, how, sum.Rows, outside[path])
 		}
 		kept += sum.Rows
 		if got := problemsOf(t, fs, "/repaired"); len(got) > 0 {
@@ -346,5 +363,33 @@ func TestLostTable(t *testing.T) {
 	}
 	if kept == 0 {
 		t.Errorf("of %d tables nothing is kept", len(tables))
+	}
+}
+
+// TestNoCopyOfNothing: where the table that is lost lies over everything, and where the manifest is damaged, no copy is
+// made, and the repair says what to do.
+func TestNoCopyOfNothing(t *testing.T) {
+	mem := vfs.NewCrashableMem()
+	s := open(t, mem)
+	must(t, s.CommitInbox(mail(victim, 1, "x")))
+	must(t, s.db.Flush())
+	must(t, s.db.Compact(t.Context(), []byte{0}, []byte{0xff}, false))
+	closeStore(t, s)
+	for _, what := range []string{".sst", "MANIFEST"} {
+		fs := mem.CrashClone(vfs.CrashCloneCfg{})
+		for _, path := range filesOf(t, fs, what) {
+			must(t, fs.Remove(path))
+			if what == "MANIFEST" {
+				must(t, rewrite(fs, path, []byte("no manifest")))
+			}
+		}
+		var found []string
+		_, err := Repair(folder, "/repaired", options(fs), func(problem string) { found = append(found, problem) })
+		if err == nil || !strings.HasSuffix(err.Error(), "so no copy is made: restore a backup") || len(found) == 0 {
+			t.Errorf("%s: %v, found %q", what, err, found)
+		}
+		if _, err := fs.Stat("/repaired"); err == nil {
+			t.Errorf("%s: there is a copy", what)
+		}
 	}
 }

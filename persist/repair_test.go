@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"inboxd/internal/account"
 	"inboxd/internal/domain"
 	"inboxd/persist/disk"
 )
@@ -152,6 +153,55 @@ func TestRepairWithoutTheKey(t *testing.T) {
 			}
 			closeStore(t, copied)
 		}
+	}
+}
+
+// TestRepairKeepsWebhooksWithoutTheKey: their rows come back with the key of a backup; a check and a repair make no
+// other in the folder, even where nothing else says that something is encrypted.
+func TestRepairKeepsWebhooksWithoutTheKey(t *testing.T) {
+	fs := vfs.NewMem()
+	s := must1(Open(folder, options(fs)))(t)
+	must(t, s.CommitInbox(mail(harmed, 1, "x")))
+	id := accountID(1)
+	must(t, s.CommitAccount(&account.Rows{ID: id, Profile: &account.Profile{ID: id, CreatedAt: at(1), LastWebhook: 1}, PutWebhooks: []*account.Webhook{hook(1)}}))
+	closeStore(t, s)
+	key := must1(disk.ReadFile(fs, folder+"/"+disk.SecretName))(t)
+	must(t, fs.Remove(folder+"/"+disk.SecretName))
+	must1(Repair(folder, "/repaired", options(fs), func(string) {}))(t)
+	if _, err := fs.Stat(folder + "/" + disk.SecretName); err == nil {
+		t.Error("a check made a key in the folder")
+	}
+	must(t, rewrite(fs, "/repaired/"+disk.SecretName, key))
+	copied := must1(Open("/repaired", options(fs)))(t)
+	defer closeStore(t, copied)
+	if got, err := copied.Webhooks(id); err != nil || len(got) != 1 || got[0] != *hook(1) {
+		t.Errorf("webhooks %+v, %v", got, err)
+	}
+}
+
+// TestRepairOfLostContent: a message without what is read of it is told, kept and noted.
+func TestRepairOfLostContent(t *testing.T) {
+	fs := vfs.NewMem()
+	s := must1(Open(folder, options(fs)))(t)
+	h := harm{fs, s}
+	for id := int64(1); id <= 4; id++ {
+		r := mail(harmed, id, "x")
+		r.Profile.DueAt, r.DueTo = at(1), at(1)
+		must(t, s.CommitInbox(r))
+		if id != 3 {
+			must(t, h.delete(appendMessage(nil, kindContent, harmed, id)))
+		}
+	}
+	closeStore(t, s)
+	var found []string
+	must1(Repair(folder, "/repaired", options(fs), func(problem string) { found = append(found, problem) }))(t)
+	want := "the inbox a@example.org has lost the bytes of 3 messages, or what is read of them; they are kept and shown as damaged: 1-2, 4"
+	if len(found) == 0 || found[len(found)-1] != want {
+		t.Errorf("told %q, want %q at the end", found, want)
+	}
+	sum, err := Check("/repaired", options(fs), func(problem string) { t.Error(problem) })
+	if err != nil || sum.Messages != 4 || sum.Lost != 3 {
+		t.Errorf("the copy: %+v, %v", sum, err)
 	}
 }
 

@@ -94,6 +94,7 @@ func TestCheckAndBackupSayWhy(t *testing.T) {
 	if err := s.mail(address, strings.Repeat("a large mail ", 30_000)); err != nil {
 		t.Fatal(err)
 	}
+	u.subscribe(t, "https://hooks.example.test/", "message.received") // its secret is encrypted
 	backup := []string{"admin", "--data", dir, "backup"}
 	if err := os.Symlink(filepath.Join(home, "copy"), filepath.Join(home, "link")); err != nil {
 		t.Fatal(err)
@@ -131,6 +132,24 @@ func TestCheckAndBackupSayWhy(t *testing.T) {
 	}
 	if out, code := run("check", dir); code != 1 || !strings.Contains(out, blobs[0]) || !strings.Contains(out, "problems: 1") {
 		t.Errorf("exit %d, %s", code, out)
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"check", dir, "--repair", filepath.Join(home, "repaired")}, 1, "has lost the bytes of 1 messages"},
+		{[]string{"check", filepath.Join(home, "repaired")}, 0, "a repair kept 1 messages without their bytes"},
+	} {
+		if out, code := run(c.args...); code != c.code || !strings.Contains(out, c.says) {
+			t.Errorf("%v: exit %d, %s", c.args, code, out)
+		}
+	}
+	if err := os.Remove(filepath.Join(dir, "secret.key")); err != nil {
+		t.Fatal(err)
+	}
+	if out, code := run("check", dir, "--repair", filepath.Join(home, "keyless")); code != 1 || !strings.HasSuffix(out, "put secret.key of a backup into it, with mode 600, then start it with --data\n") {
+		t.Errorf("without the key: exit %d, %s", code, out)
 	}
 	// The backup has links to the same files where the disk can make them.
 	if out, code := run("check", filepath.Join(home, "copy")); code == 2 {
