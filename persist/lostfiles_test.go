@@ -23,9 +23,11 @@ import (
 )
 
 // TestLastRecordOfTheManifest: every bit of it that flips is a start that is refused, with the
-// manifest's name and no tables gone; what a crash leaves of it is none.
+// manifest's name and no tables gone; what a crash leaves of it is none. It was not noted to be on disk yet.
 func TestLastRecordOfTheManifest(t *testing.T) {
 	whole := inTables(t, 24)
+	must(t, whole.Remove(folder+"/"+disk.HighWaterName))
+	must(t, disk.SyncFolder(whole, folder))
 	names := filesOf(t, whole, "MANIFEST")
 	path := names[len(names)-1]
 	data := must1(disk.ReadFile(whole, path))(t)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -162,7 +163,11 @@ func TestTheTableIsPrintedWhateverBecomesOfTheFiles(t *testing.T) {
 
 // What was made is removed, however the run ends: by Ctrl-C, with its terminal, and by an error.
 func TestWhatWasMadeIsRemoved(t *testing.T) {
-	for key, end := range map[string]os.Signal{"svc_live_given": syscall.SIGINT, "": syscall.SIGHUP} {
+	closed := syscall.SIGHUP
+	if signal.Ignored(closed) { // these tests run under nohup
+		closed = syscall.SIGTERM
+	}
+	for key, end := range map[string]os.Signal{"svc_live_given": syscall.SIGINT, "": closed} {
 		web, mail := server(t)
 		args := append([]string{"mixed", "--base-url", web, "--smtp", mail, "--duration", "60s"}, mixedArgs...)
 		if key != "" {
