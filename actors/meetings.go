@@ -148,6 +148,9 @@ func (m *Meetings) leaveOut(id account.ID, plan *calendar.Plan) error {
 	var failed error
 	for i := range plan.Mails {
 		plan.Mails[i].To = slices.DeleteFunc(plan.Mails[i].To, func(p icalendar.Person) bool {
+			if slices.Contains(plan.Must, p.Email) {
+				return false // or the order would have been refused
+			}
 			found, err := m.sending.suppressed(id, p.Email)
 			failed = errors.Join(failed, err)
 			return found

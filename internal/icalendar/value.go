@@ -22,9 +22,11 @@ var unescaper = strings.NewReplacer(`\n`, "\n", `\N`, "\n", `\\`, `\`, `\,`, ","
 // Text is a text as it is read again once it was written: with LF for every kind of line break, in
 // UTF-8, and no other control character but TAB.
 func Text(s string) string {
-	s = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.ToValidUTF8(s, "\uFFFD"))
+	s = lineBreaks.Replace(strings.ToValidUTF8(s, "\uFFFD"))
 	return clean(s, len(s))
 }
+
+var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
 // Line is a text of others on one line.
 func Line(s string) string {

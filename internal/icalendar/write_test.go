@@ -167,6 +167,25 @@ func TestWhatIsWrittenIsReadAgain(t *testing.T) {
 	}
 }
 
+// TestVTimezonesAreKept: the same years of a zone are the same text, others are another, and no more than some are kept.
+func TestVTimezonesAreKept(t *testing.T) {
+	var texts vtimezoneTexts
+	first := texts.of(years{"Europe/Berlin", 2026, 2031})
+	for last := 2031; last < 2031+mostVTimezones; last++ {
+		s := years{"Europe/Berlin", 2026, last}
+		if got := texts.of(s); !bytes.Equal(got, vtimezone(s)) || last > 2031 && bytes.Equal(got, first) {
+			t.Fatalf("to %d: %s", last, got)
+		}
+	}
+	if again := texts.of(years{"Europe/Berlin", 2026, 2031}); !bytes.Equal(again, first) || &again[0] != &first[0] {
+		t.Error("it was written anew")
+	}
+	texts.of(years{"Asia/Tokyo", 2026, 2031})
+	if n := len(texts.kept); n != 1 {
+		t.Errorf("%d are kept", n)
+	}
+}
+
 // A VTIMEZONE that we write says the same as the name, from the first use's year to five beyond the last.
 func TestWrittenZonesAreTrue(t *testing.T) {
 	for _, name := range []string{"Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "America/Sao_Paulo", "Africa/Casablanca", "Europe/Dublin"} {

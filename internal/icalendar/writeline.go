@@ -22,6 +22,10 @@ const maxLine = 75
 
 // line writes a property. Its value holds no control characters.
 func (w *writer) line(name, value string) {
+	if len(name)+1+len(value) <= maxLine {
+		w.b = append(append(append(append(w.b, name...), ':'), value...), "\r\n"...)
+		return
+	}
 	room := maxLine
 	for _, s := range [3]string{name, ":", value} {
 		for s != "" {

@@ -2,6 +2,8 @@ package icalendar
 
 import (
 	"fmt"
+	"strings"
+	"sync"
 	"time"
 
 	"inboxd/internal/icalendar/rule"
@@ -47,13 +49,52 @@ func (w *writer) uses(events []Event, name string) (first, last int) {
 	return first, last
 }
 
+// named writes the VTIMEZONE of a zone that has a name. Most meetings are in few zones, and to look for the changes of
+// one takes as long as to write all else of a meeting: the texts are kept.
 func (w *writer) named(z zone.Zone, first, last int) {
+	w.b = append(w.b, vtimezones.of(years{z.Name, first, last})...)
+}
+
+// years is what a VTIMEZONE tells of: the years first to last of a zone.
+type years struct {
+	zone        string
+	first, last int
+}
+
+var vtimezones vtimezoneTexts
+
+// vtimezoneTexts are those that were written lately. mu guards kept; nobody changes a text.
+type vtimezoneTexts struct {
+	mu   sync.Mutex
+	kept map[years][]byte
+}
+
+// mostVTimezones is how many are kept, of some KiB each.
+const mostVTimezones = 256
+
+func (t *vtimezoneTexts) of(s years) []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if text, ok := t.kept[s]; ok {
+		return text
+	}
+	if len(t.kept) >= mostVTimezones || t.kept == nil {
+		t.kept = map[years][]byte{}
+	}
+	s.zone = strings.Clone(s.zone) // it may be a piece of somebody's file
+	t.kept[s] = vtimezone(s)
+	return t.kept[s]
+}
+
+func vtimezone(s years) []byte {
+	var w writer
 	w.line("BEGIN", "VTIMEZONE")
-	w.line("TZID", z.Name)
-	for _, p := range z.Periods(first, last) {
+	w.line("TZID", s.zone)
+	for _, p := range (zone.Zone{Name: s.zone}).Periods(s.first, s.last) {
 		w.observance(p.Observance, p.Daylight, p.Abbreviation)
 	}
 	w.line("END", "VTIMEZONE")
+	return w.b
 }
 
 // custom writes a zone that only a file explains, under a name that nobody else explains. known are the

@@ -68,8 +68,8 @@ func boundHost(name string) string {
 // them, anything else as written. It gives "" for what cannot be a code.
 func normalForm(code string) string {
 	code = string(text.Fold(code).Plain)
-	if bare := strings.NewReplacer(" ", "", "-", "").Replace(code); strings.Trim(bare, "0123456789") == "" {
-		code = bare
+	if digits := bare.Replace(code); strings.Trim(digits, "0123456789") == "" {
+		code = digits
 	}
 	if len(code) < minCode || len(code) > maxDeclared || strings.Trim(strings.ToLower(code), "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
 		return ""

@@ -219,8 +219,10 @@ func (s *search) bound(res *Result) bool {
 
 // inAlt tells whether an image says the code.
 func inAlt(alt []string, code string) bool {
-	bare := strings.NewReplacer(" ", "", "-", "")
 	return slices.ContainsFunc(alt, func(a string) bool {
 		return strings.Contains(bare.Replace(string(text.Fold(a).Plain)), bare.Replace(code))
 	})
 }
+
+// bare takes out what parts a code.
+var bare = strings.NewReplacer(" ", "", "-", "")

@@ -125,8 +125,10 @@ func qOctet(c byte) string {
 
 // quoteString puts s in quotes; it holds no control characters.
 func quoteString(s string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
+	return `"` + quoted.Replace(s) + `"`
 }
+
+var quoted = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
 // isPlainASCII reports printable ASCII and blanks alone.
 func isPlainASCII(s string) bool {

@@ -89,7 +89,7 @@ func hrefURL(href string) string {
 	href = html.UnescapeString(href)
 	href = strings.TrimFunc(href, unicode.IsSpace)
 	if strings.ContainsAny(href, "\r\n\t") {
-		href = strings.NewReplacer("\r", "", "\n", "", "\t", "").Replace(href)
+		href = breaks.Replace(href)
 	}
 	scheme, rest, ok := strings.Cut(href, "://")
 	if !ok || rest == "" || schemeLen(scheme) != len(scheme) || hasControl(rest) {
@@ -97,6 +97,8 @@ func hrefURL(href string) string {
 	}
 	return strings.ReplaceAll(href, " ", "%20")
 }
+
+var breaks = strings.NewReplacer("\r", "", "\n", "", "\t", "")
 
 func hasControl(s string) bool { return strings.IndexFunc(s, unicode.IsControl) >= 0 }
 
