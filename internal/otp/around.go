@@ -55,6 +55,27 @@ func (p *page) lineOf(k, li int32) int32 {
 	return li
 }
 
+// quoted tells whether a candidate stands between quotation marks, and whether words stand there, too.
+func (v *view) quoted() int {
+	open, words := false, false
+	for k := v.c.first - 1; k >= v.ln.First && k > v.c.first-maxBag && !open; k-- {
+		open = v.mark(k)
+		words = words || v.Tokens[k].Kind == text.KindWord
+	}
+	for k := v.c.last + 1; open && k < v.ln.Last && k < v.c.last+maxBag; k++ {
+		if v.mark(k) {
+			return 1 + bit(words)
+		}
+		words = words || v.Tokens[k].Kind == text.KindWord
+	}
+	return 0
+}
+
+// mark tells a quotation mark, of any script.
+func (p *page) mark(k int32) bool {
+	return p.Tokens[k].Kind == text.KindPunct && p.Lower[p.Tokens[k].Start] == '"'
+}
+
 // company counts the words that its sentence has on its line besides a candidate.
 func (p *page) company(c *candidate) (n int) {
 	ln := &p.Lines[p.lineOf(c.last, c.line)]

@@ -3,7 +3,6 @@ package otp
 import (
 	"bytes"
 	_ "embed"
-	"slices"
 
 	"inboxd/internal/otp/concept"
 	"inboxd/internal/otp/model"
@@ -14,7 +13,7 @@ import (
 var weightsFile string
 
 // codes weighs the candidates of a mail.
-var codes = model.New(base, bags, crosses, weightsFile)
+var codes = model.New(base, bags, weightsFile)
 
 // base is all that is known of a candidate. A word for code, a label, has a strength: see compose.go.
 var base = func() []feature {
@@ -47,6 +46,10 @@ var base = func() []feature {
 		tied("above", "The word for code on a line above it: strength, lines between, a colon, a heading; or of several, or of another number between.", func(v *view) *tie { return &v.above },
 			[]string{"1", "2", "3", "far"}, []int{1, 2, 3}, of("", "", []string{"", "heading"}, func(v *view) int { return bit(v.above.heading) }), of("", "", []string{"", "own"}, func(v *view) int { return bit(v.c.own) })),
 		of("said", "How plainly it is said to be a code.", plainly, (*view).said),
+		model.Yes("column", "It stands in a row of a table below a word for code.", (*view).column),
+		of("quoted", "It stands between quotation marks, alone or with words that somebody says.", []string{"", "alone", "speech"}, (*view).quoted),
+		model.Count("alike", "How many other candidates of its page look the same.", 3, func(v *view) int { return v.alike }),
+		of("again", "It stands in the mail again, or in the subject.", []string{"", "mail", "subject"}, func(v *view) int { return v.again }),
 		of("company", "How many words its sentence has besides it.", []string{"", "0", "1-2", "3-5", "6-9", "more"}, func(v *view) int { return 1 + model.Step(v.company(v.c), 0, 2, 5, 9) }),
 		model.Yes("before-joined", "A colon or is stands directly before it.", func(v *view) bool { return v.before.joined }),
 		of("row", "Which line of the page it stands on.", []string{"", "1", "2", "3-4", "5-8", "far"}, func(v *view) int { return 1 + model.Step(int(v.c.line), 0, 1, 3, 7) }),
@@ -93,41 +96,6 @@ var bags = []model.Bag[view]{
 	{Name: "look", Says: "It looks so itself.", Values: looks, Of: func(v *view) uint64 { return look(v.c) }},
 	{Name: "asks", Says: "Its line, or the one above, asks for it or speaks of it.", Values: concept.Names, Of: func(v *view) uint64 { return uint64(v.topic) }},
 	{Name: "topic", Says: "The subject does.", Values: concept.Names, Of: func(v *view) uint64 { return uint64(v.ctx.topic) }},
-}
-
-// crosses are pairs of features that say more together: what a candidate is made of, how long its sentence is,
-// how plainly the mail speaks of a code and how plainly it is said to be one with everything, and those that follow.
-var crosses = append(broad("kind", "company", "m-strength", "said"), [][2]string{
-	{"own", "m-subject"},
-	{"own", "row"},
-	{"m-approvals", "m-goods"},
-	{"m-stale", "before-joined"},
-	{"m-verify", "m-goods"},
-	{"said", "mail"},
-	{"said", "subject"},
-	{"said", "left"},
-	{"said", "right"},
-	{"said", "up"},
-	{"said", "down"},
-	{"said", "asks"},
-	{"said", "topic"},
-	{"kind", "look"},
-	{"kind", "asks"},
-	{"kind", "topic"},
-	{"company", "asks"},
-	{"company", "topic"},
-}...)
-
-// broad pairs features with all others.
-func broad(names ...string) (pairs [][2]string) {
-	for i, name := range names {
-		for _, f := range base[1:] {
-			if f.Name != "form" && !slices.Contains(names[:i+1], f.Name) {
-				pairs = append(pairs, [2]string{name, f.Name})
-			}
-		}
-	}
-	return pairs
 }
 
 // plainly are the ways in which a candidate is said to be a code, or asked for.

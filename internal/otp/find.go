@@ -91,18 +91,35 @@ func (s *search) each(use func(*view)) {
 			s.ctx.subject, s.ctx.subjectSeen, s.ctx.topic = s.ctx.strength, s.ctx.seen, s.concepts(p.Lower)
 		}
 	}
-	var v view
 	for i := range s.pages {
-		p, n := &s.pages[i], len(s.candidates)
-		s.line = -1
-		s.candidates = p.collect(s.candidates, n+maxRated)
-		found := s.candidates[n:]
-		for k := range found {
-			v.fill(p, &found[k], &s.ctx)
-			v.order, v.topic = k, s.topic(p, found[k].line)
-			use(&v)
+		s.candidates = s.pages[i].collect(s.candidates, len(s.candidates)+maxRated)
+	}
+	var v view
+	for i, order := 0, 0; i < len(s.candidates); i, order = i+1, order+1 {
+		c := &s.candidates[i]
+		if i == 0 || c.page != s.candidates[i-1].page {
+			s.line, order = -1, 0
+		}
+		v.fill(c.page, c, &s.ctx)
+		v.order, v.topic = order, s.topic(c.page, c.line)
+		v.alike, v.again = s.others(c)
+		use(&v)
+	}
+}
+
+// others tells how many candidates of its page look like c, and whether it stands in the mail again: 2 when in the
+// subject.
+func (s *search) others(c *candidate) (alike, again int) {
+	for i := range s.candidates {
+		switch o := &s.candidates[i]; {
+		case o == c || o.n != c.n:
+		case o.text == c.text:
+			again = max(again, 1+bit(o.page.source == SourceSubject))
+		case o.page == c.page && o.form == c.form && o.own == c.own && o.split == c.split:
+			alike++
 		}
 	}
+	return alike, again
 }
 
 // topic gives what line li and the one above speak of. It is read once for all candidates of a line.

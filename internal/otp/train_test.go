@@ -1,7 +1,6 @@
 package otp
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"flag"
@@ -33,9 +32,7 @@ func example(family, want string, weight float64, in Input) *train.Example {
 		return e
 	}
 	s.each(func(v *view) {
-		var known []int
-		codes.Places(v, func(place int) { known = append(known, place) })
-		e.Answers, e.Places, e.Parts = append(e.Answers, v.c.code()), append(e.Places, known), append(e.Parts, slices.IndexFunc(s.pages[:], func(p page) bool { return p.source == v.source && p.hidden == v.hidden }))
+		e.Answers, e.Places, e.Parts = append(e.Answers, v.c.code()), append(e.Places, codes.Places(v, nil)), append(e.Parts, slices.IndexFunc(s.pages[:], func(p page) bool { return p.source == v.source && p.hidden == v.hidden }))
 	})
 	return e
 }
@@ -44,9 +41,10 @@ func example(family, want string, weight float64, in Input) *train.Example {
 // takes long where races are looked for.
 const sampled = 16
 
-// data gives the mails of testdata/stories, and those that its tables of words and phrases make: each nth.
+// data gives the mails of testdata/stories, and those that its tables of words and phrases make: each nth. With
+// all of them come those that are made from stories.
 func data(t testing.TB, nth int) (all []*train.Example) {
-	n := 0
+	n, stories := 0, []told(nil)
 	add := func(family, want string, weight float64, in func() Input) {
 		if n++; n%nth == 0 {
 			all = append(all, example(family, want, weight, in()))
@@ -57,6 +55,9 @@ func data(t testing.TB, nth int) (all []*train.Example) {
 		for _, m := range readTales(t, file) {
 			family := filepath.Base(file) + " " + m.name
 			add(family, m.want, 1, m.input)
+			if nth == 1 {
+				stories = append(stories, told{all[len(all)-1], m.input()})
+			}
 			if other, ok := m.rewritten(); ok {
 				add(family, other.want, expandedWeight, other.input)
 			}
@@ -83,7 +84,8 @@ func data(t testing.TB, nth int) (all []*train.Example) {
 			add("phrase "+p.lang, want, phraseWeight, func() Input { return in })
 		})
 	}
-	t.Logf("%d mails", n)
+	all = append(all, vary(stories)...)
+	t.Logf("%d mails, and %d made from them", n, len(all)-n/nth)
 	return all
 }
 
@@ -220,7 +222,7 @@ func retrain(t *testing.T, all []*train.Example) {
 	names := codes.Names()
 	var hard []train.Outcome
 	left := func(part func(*train.Example) string) (easy []train.Outcome) {
-		easy, hard = stories(train.LeaveOut(all, names, part))
+		easy, hard = stories(settings.LeaveOut(all, len(names), part))
 		return easy
 	}
 	families := left(func(e *train.Example) string { return e.Family })
@@ -236,9 +238,9 @@ func retrain(t *testing.T, all []*train.Example) {
 	}
 	train.Misses(t, "family", families, threshold)
 	train.Misses(t, "language", tongues, threshold)
-	weights := train.Weights(all, names, func(*train.Example) bool { return true })
-	file := train.File(digest(t), names, weights, threshold, train.Curve(tongues, sure))
-	t.Logf("%d places, %d weights", len(names), bytes.Count(file, []byte("\n"))-15)
+	net := settings.Learn(all, len(names), func(*train.Example) bool { return true })
+	file := train.File(digest(t), names, net, threshold, train.Curve(tongues, sure))
+	t.Logf("%d places, a file of %d bytes", len(names), len(file))
 	train.PrintSure(t, "leave-family-out", families, threshold, sure)
 	train.PrintSure(t, "leave-language-out", tongues, threshold, sure)
 	train.PrintSure(t, "leave-batch-out", batches, threshold, sure)
@@ -246,6 +248,9 @@ func retrain(t *testing.T, all []*train.Example) {
 		t.Fatal(err)
 	}
 }
+
+// settings of what is learned.
+var settings = train.Settings{Hidden: 0.4, None: 2}
 
 // How many answers may be wrong among mails that nothing was learned from, and among those in languages that
 // nothing was.

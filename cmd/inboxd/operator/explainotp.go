@@ -3,6 +3,7 @@ package operator
 import (
 	"fmt"
 	"io"
+	"math"
 	"os"
 
 	"inboxd/internal/ingest"
@@ -28,7 +29,9 @@ func explain(out io.Writer, raw []byte) error {
 	for _, e := range all {
 		fmt.Fprintf(out, "\n%s in %s: share %.3f, score %.2f\n", e.Code, e.Source, e.Share, e.Score)
 		for _, w := range e.Counts {
-			_, err = fmt.Fprintf(out, "  %+6.2f  %s\n", w.Weight, w.Name)
+			if math.Abs(w.Weight) >= 0.005 { // less is written as nothing
+				_, err = fmt.Fprintf(out, "  %+6.2f  %s\n", w.Weight, w.Name)
+			}
 		}
 	}
 	return err

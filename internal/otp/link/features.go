@@ -11,7 +11,7 @@ import (
 var weightsFile string
 
 // links weighs the links of a mail.
-var links = model.New(features, bags, crosses, weightsFile)
+var links = model.New(features, bags, weightsFile)
 
 type feature = model.Feature[view]
 
@@ -57,29 +57,4 @@ var bags = []model.Bag[view]{
 	bagOf("url", "The words of its URL say so.", func(v *view) concept.Set { return v.means }),
 	bagOf("beside", "A link that asks for nothing says so.", func(v *view) concept.Set { return v.mail.beside }),
 	bagOf("subject", "The subject says so.", func(v *view) concept.Set { return v.mail.subject }),
-}
-
-// crosses are pairs of features that say more together.
-var crosses = [][2]string{
-	{"voice", "secret"},
-	{"voice", "speaker"},
-	{"voice", "address"},
-	{"voice", "topic"},
-	{"voice", "rivals"},
-	{"voice", "stray"},
-	{"voice", "unlike"},
-	{"voice", "ignore"},
-	{"voice", "expires"},
-	{"voice", "order"},
-	{"address", "secret"},
-	{"address", "topic"},
-	{"topic", "secret"},
-	{"topic", "rivals"},
-	{"secret", "alike"},
-	{"secret", "links"},
-	{"secret", "stray"},
-	{"secret", "says"},
-	{"topic", "says"},
-	{"secret", "subject"},
-	{"voice", "subject"},
 }

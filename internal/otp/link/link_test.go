@@ -76,7 +76,9 @@ func TestFeatures(t *testing.T) {
 		}
 		var got []string
 		names := links.Names()
-		links.Places(&all[len(all)-1], func(place int) { got = append(got, names[place]) })
+		for _, p := range links.Places(&all[len(all)-1], nil) {
+			got = append(got, names[p])
+		}
 		value, not := strings.CutPrefix(c.value, "!")
 		known := slices.ContainsFunc(got, func(name string) bool {
 			return name == c.feature+"="+value || value == "" && strings.HasPrefix(name, c.feature+"=")

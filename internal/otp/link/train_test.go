@@ -82,9 +82,7 @@ func example(family, want string, weight float64, m Mail) *train.Example {
 	c := new(collector)
 	views := c.collect(&m)
 	for i := range views {
-		var places []int
-		links.Places(&views[i], func(p int) { places = append(places, p) })
-		e.Answers, e.Places = append(e.Answers, views[i].url), append(e.Places, places)
+		e.Answers, e.Places = append(e.Answers, views[i].url), append(e.Places, links.Places(&views[i], nil))
 	}
 	return e
 }
@@ -185,6 +183,9 @@ func whole(all []train.Outcome) (some []train.Outcome) {
 	return some
 }
 
+// settings of what is learned: nothing is hidden, for what a link lacks says as much as what it has.
+var settings = train.Settings{None: 1}
+
 // How many answers may be wrong among mails that nothing was learned from, and among those in languages that
 // nothing was.
 const (
@@ -204,7 +205,7 @@ func TestWeights(t *testing.T) {
 	}
 	names := links.Names()
 	left := func(part func(*train.Example) string) []train.Outcome {
-		return whole(train.LeaveOut(all, names, part))
+		return whole(settings.LeaveOut(all, len(names), part))
 	}
 	families := left(func(e *train.Example) string { return e.Family })
 	batches := left(func(e *train.Example) string { f, _, _ := strings.Cut(e.Family, " "); return f })
@@ -218,8 +219,8 @@ func TestWeights(t *testing.T) {
 	}
 	train.Misses(t, "family", families, threshold)
 	train.Misses(t, "language", tongues, threshold)
-	weights := train.Weights(all, names, func(*train.Example) bool { return true })
-	file := train.File(digest(all), names, weights, threshold, train.Curve(tongues, sure))
+	net := settings.Learn(all, len(names), func(*train.Example) bool { return true })
+	file := train.File(digest(all), names, net, threshold, train.Curve(tongues, sure))
 	train.PrintSure(t, "leave-family-out", families, threshold, sure)
 	train.PrintSure(t, "leave-language-out", tongues, threshold, sure)
 	train.PrintSure(t, "leave-batch-out", batches, threshold, sure)

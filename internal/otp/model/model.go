@@ -1,10 +1,10 @@
 // Package model weighs what is known of candidates: each has named features, each value of a feature a
-// weight, and the sums decide between the candidates and none of them. It knows nothing of mail. A Model
-// never changes once it is made; any goroutine may use it.
+// weight, and the sums decide between the candidates and none of them. What values say together is found by
+// units, which sum them likewise and count from nothing up. It knows nothing of mail. A Model never changes
+// once it is made; any goroutine may use it.
 package model
 
 import (
-	"fmt"
 	"math"
 	"math/bits"
 	"strconv"
@@ -80,57 +80,44 @@ func Step(n int, steps ...int) int {
 	return len(steps)
 }
 
-// Model holds the weights of the values, and of pairs of values.
+// Units is how many a model has.
+const Units = 48
+
+// Model holds the weights of the values: what each adds to the score, and to each unit.
 type Model[V any] struct {
 	features []Feature[V]
 	bags     []Bag[V]
-	pairs    []pair
 	first    []int // of each feature and each bag, the place of its first value that says something
 	weights  []float32
+	units    [][Units]float32
+	from, to [Units]float32 // what a unit starts with, and what the score gets of each when it is above nothing
 
 	Threshold float64 // least share of an answer
 	curve     []knot  // of shares, ascending
 	digest    string
 }
 
-// pair is a feature and another, or a bag, whose values say more together. Bags are counted on from the features.
-type pair struct{ a, b, first, width int }
-
 // knot is a share and how often, on data that was not learned from, such answers were right.
 type knot struct{ share, right float64 }
 
-// Bounds of the values that are kept on the stack.
-const (
-	maxFeatures = 96
-	maxBags     = 16
-)
+// maxPlaces bounds the weights of one candidate that are kept on the stack.
+const maxPlaces = 256
 
-// New makes a model of features, bags, pairs of their names, of which the first is a feature's, and a file of
-// weights. It panics when these do not fit: they are parts of the program.
-func New[V any](features []Feature[V], bags []Bag[V], pairs [][2]string, file string) *Model[V] {
+// New makes a model of features, bags and a file of weights. It panics when these do not fit: they are parts of
+// the program.
+func New[V any](features []Feature[V], bags []Bag[V], file string) *Model[V] {
 	m := &Model[V]{features: features, bags: bags}
-	at, size := map[string]int{}, 0
+	known, size := map[string]bool{}, 0
 	for i := range len(features) + len(bags) {
 		name, values := m.part(i)
-		at[name] = i
+		known[name] = true
 		m.first = append(m.first, size)
 		size += len(values)
 	}
-	for _, names := range pairs {
-		a, known := at[names[0]]
-		b, known2 := at[names[1]]
-		if !known || !known2 || a >= len(features) {
-			panic(fmt.Sprintf("model: no features %q", names))
-		}
-		_, values := m.part(a)
-		_, others := m.part(b)
-		m.pairs = append(m.pairs, pair{a, b, size, len(others)})
-		size += len(values) * len(others)
+	if len(known) != len(m.first) {
+		panic("model: two features of one name")
 	}
-	if len(features) > maxFeatures || len(bags) > maxBags || len(at) != len(m.first) {
-		panic("model: too many features, or two of one name")
-	}
-	m.weights = make([]float32, size)
+	m.weights, m.units = make([]float32, size), make([][Units]float32, size)
 	m.read(file)
 	return m
 }
@@ -144,7 +131,7 @@ func (m *Model[V]) part(i int) (name string, values []string) {
 	return b.Name, b.Values
 }
 
-// read takes the lines of a file of weights.
+// read takes the lines of a file of weights: a value, what it adds to the score, and to the units.
 func (m *Model[V]) read(file string) {
 	at := make(map[string]int, len(m.weights))
 	for i, name := range m.Names() {
@@ -152,20 +139,37 @@ func (m *Model[V]) read(file string) {
 	}
 	for line := range strings.Lines(file) {
 		words := strings.Fields(line)
-		switch {
-		case len(words) == 0 || words[0][0] == '#':
-		case words[0] == "data":
+		if len(words) == 0 || words[0][0] == '#' {
+			continue
+		}
+		switch name := words[0]; name {
+		case "data":
 			m.digest = words[1]
-		case words[0] == "threshold":
+		case "threshold":
 			m.Threshold = number(words[1])
-		case words[0] == "right":
+		case "right":
 			m.curve = append(m.curve, knot{number(words[1]), number(words[2])})
+		case "from":
+			m.from = row(words[1:])
+		case "to":
+			m.to = row(words[1:])
 		default:
-			if place, known := at[strings.Join(words[1:], " ")]; known { // features that are gone weigh nothing
-				m.weights[place] = float32(number(words[0]))
+			if place, known := at[name]; known { // features that are gone weigh nothing
+				m.weights[place], m.units[place] = float32(number(words[1])), row(words[2:])
 			}
 		}
 	}
+}
+
+// row reads what the units have.
+func row(words []string) (all [Units]float32) {
+	if len(words) != Units {
+		panic("model: not as many words as units")
+	}
+	for i, word := range words {
+		all[i] = float32(number(word))
+	}
+	return all
 }
 
 func number(word string) float64 {
@@ -179,7 +183,7 @@ func number(word string) float64 {
 // Digest tells which data the weights were made from.
 func (m *Model[V]) Digest() string { return m.digest }
 
-// Names gives the name of each place of a weight: "feature=value", or two of them.
+// Names gives the name of each place of a weight: "feature=value".
 func (m *Model[V]) Names() (names []string) {
 	for i := range m.first {
 		name, values := m.part(i)
@@ -187,83 +191,80 @@ func (m *Model[V]) Names() (names []string) {
 			names = append(names, name+"="+value)
 		}
 	}
-	for _, p := range m.pairs {
-		a, values := m.part(p.a)
-		b, others := m.part(p.b)
-		for _, value := range values {
-			for _, other := range others {
-				names = append(names, a+"="+value+" "+b+"="+other)
-			}
-		}
-	}
 	return names
 }
 
-// Places calls use with the place of each weight that counts for v.
-func (m *Model[V]) Places(v *V, use func(place int)) {
-	for _, p := range m.places(v, nil) {
-		use(int(p))
-	}
-}
-
-// places adds to all the place of each weight that counts for v.
-func (m *Model[V]) places(v *V, all []int32) []int32 {
-	var values [maxFeatures]int
-	var sets [maxBags]uint64
+// Places adds to all the place of each weight that counts for v.
+func (m *Model[V]) Places(v *V, all []int32) []int32 {
 	for i := range m.features {
-		if values[i] = m.features[i].Of(v) - 1; values[i] >= 0 {
-			all = append(all, int32(m.first[i]+values[i]))
+		if value := m.features[i].Of(v) - 1; value >= 0 {
+			all = append(all, int32(m.first[i]+value))
 		}
 	}
 	for i := range m.bags {
-		sets[i] = m.bags[i].Of(v)
-		all = each(all, sets[i], m.first[len(m.features)+i])
-	}
-	for i := range m.pairs {
-		p := &m.pairs[i]
-		a, b := values[p.a], p.b-len(m.features)
-		switch {
-		case a < 0:
-		case b >= 0:
-			all = each(all, sets[b], p.first+a*p.width)
-		case values[p.b] >= 0:
-			all = append(all, int32(p.first+a*p.width+values[p.b]))
+		first := m.first[len(m.features)+i]
+		for set := m.bags[i].Of(v); set != 0; set &= set - 1 {
+			all = append(all, int32(first+bits.TrailingZeros64(set)))
 		}
 	}
 	return all
 }
 
-// each adds the places of the bits of a set.
-func each(all []int32, set uint64, first int) []int32 {
-	for ; set != 0; set &= set - 1 {
-		all = append(all, int32(first+bits.TrailingZeros64(set)))
+// Score sums the weights of v and what its units have. "None" has 0.
+func (m *Model[V]) Score(v *V) float64 {
+	var room [maxPlaces]int32
+	sum, units := m.sum(m.Places(v, room[:0]))
+	for i, u := range units {
+		if u > 0 {
+			sum += float32(u * m.to[i])
+		}
 	}
-	return all
+	return float64(sum)
 }
 
-// Score sums the weights of v. "None" has 0.
-func (m *Model[V]) Score(v *V) (sum float64) {
-	var room [512]int32
-	for _, p := range m.places(v, room[:0]) {
-		sum += float64(m.weights[p])
+// sum gives what the places add to the score, and to the units: four rows at a time, which takes half as long.
+func (m *Model[V]) sum(places []int32) (sum float32, units [Units]float32) {
+	units = m.from
+	for _, p := range places {
+		sum += m.weights[p]
 	}
-	return sum
+	for ; len(places) >= 4; places = places[4:] {
+		a, b, c, d := &m.units[places[0]], &m.units[places[1]], &m.units[places[2]], &m.units[places[3]]
+		for i := range units {
+			units[i] += a[i] + b[i] + c[i] + d[i]
+		}
+	}
+	for _, p := range places {
+		for i, w := range &m.units[p] {
+			units[i] += w
+		}
+	}
+	return sum, units
 }
 
-// Weighed is a weight that counted, and what for.
+// Weighed is a value that counted, and how much.
 type Weighed struct {
 	Name   string
 	Weight float64
 }
 
-// Explain gives what counted for v.
+// Explain gives what counted for v. The units that are above nothing tell what each value weighs beside the
+// others, so that the sum of all is the score.
 func (m *Model[V]) Explain(v *V) (all []Weighed) {
-	names := m.Names()
-	m.Places(v, func(place int) {
-		if w := m.weights[place]; w != 0 {
-			all = append(all, Weighed{names[place], float64(w)})
+	names, places := m.Names(), m.Places(v, nil)
+	_, units := m.sum(places)
+	weigh := func(name string, weight float32, row *[Units]float32) {
+		for i, u := range units {
+			if u > 0 {
+				weight += float32(row[i] * m.to[i])
+			}
 		}
-	})
+		all = append(all, Weighed{name, float64(weight)})
+	}
+	weigh("always", 0, &m.from)
+	for _, p := range places {
+		weigh(names[p], m.weights[p], &m.units[p])
+	}
 	return all
 }
 

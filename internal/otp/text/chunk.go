@@ -99,10 +99,13 @@ func (p *Page) point(s *shape, b []byte, start int) (joined bool) {
 	return true
 }
 
-// refEnd finds the end of a URL or the like: white space, quotes or another script.
+// refEnd finds the end of a URL or the like: white space, quotes or another script, and no sign that ends a clause.
 func refEnd(b []byte, i int) int {
 	for i < len(b) && b[i] > ' ' && b[i] < 0x80 && bytes.IndexByte([]byte(`"<>`), b[i]) < 0 {
 		i++
+	}
+	for bytes.IndexByte([]byte(".,:;!?)]'"), b[i-1]) >= 0 {
+		i--
 	}
 	return i
 }

@@ -3,142 +3,30 @@
 package train
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"math"
-	"math/rand"
+	"runtime"
 	"slices"
-	"strings"
-
-	"inboxd/internal/otp/model"
+	"strconv"
+	"sync"
 )
 
 // Example is a mail: its candidates with the places of their weights, and which of them are the answer.
 type Example struct {
-	Family  string // one template of one kind of sender
-	Group   string // what is left out together with it in the second kind of fold: its language
+	Family  string   // one template of one kind of sender
+	Group   string   // what is left out together with it in the second kind of fold: its language
+	Lender  *Example // whose words it has, too; nil for none
 	Weight  float64
 	Answers []string // of each candidate
-	Places  [][]int
+	Places  [][]int32
 	Parts   []int  // of each candidate, which part of the mail it stands in, ascending; nil when that does not count
 	Want    string // "" for none
 }
 
-// Settings of the descent.
-const (
-	epochs = 12
-	rate   = 0.15
-	decay  = 0.15
-	pull   = 0.005 // of every weight towards nothing
-	orders = 4     // in which the examples come; the weights are the mean of all
-	joint  = 5     // how much stronger the weights of pairs are pulled
-	rare   = 5     // a place that fewer families have weighs nothing
-	least  = 0.03  // a weight; less is nothing
-	Folds  = 10
-)
-
-// Weights learns from those examples that are used. Sums are parted from products (float64(a*b)), so that
-// no machine may join them and round otherwise.
-func Weights(all []*Example, names []string, use func(*Example) bool) []float64 {
-	total, pulls := make([]float64, len(names)), make([]float64, len(names))
-	for i, name := range names {
-		pulls[i] = pull * (1 + (joint-1)*bit(strings.Contains(name, " ")))
-	}
-	set := usable(all, use)
-	known := common(set, len(names))
-	for order := range int64(orders) {
-		descend(set, known, pulls, total, rand.New(rand.NewSource(order+1)))
-	}
-	for i := range total {
-		if total[i] = math.Round(total[i]/orders*100) / 100; math.Abs(total[i]) < least {
-			total[i] = 0
-		}
-	}
-	return total
-}
-
-// descend adds to total the mean weights of the later half of its epochs.
-func descend(all []*Example, known []bool, pulls, total []float64, r *rand.Rand) {
-	w, squares, set := make([]float64, len(total)), make([]float64, len(total)), slices.Clone(all)
-	for epoch := range epochs {
-		step := rate / (1 + decay*float64(epoch))
-		r.Shuffle(len(set), func(i, k int) { set[i], set[k] = set[k], set[i] })
-		for _, e := range set {
-			e.learn(w, squares, pulls, known, step)
-		}
-		if epoch >= epochs/2 {
-			for i := range w {
-				total[i] += w[i] / float64(epochs-epochs/2)
-			}
-		}
-	}
-}
-
-// learn moves the weights towards the answer of an example.
-func (e *Example) learn(w, squares, pulls []float64, known []bool, step float64) {
-	shares := e.shares(w)
-	right := e.right(shares)
-	for i, share := range shares {
-		target := 0.0
-		if e.Answers[i] == e.Want && e.Want != "" {
-			target = share / right
-		}
-		slope := float64((share - target) * e.Weight)
-		if math.Abs(slope) < 1e-4 {
-			continue
-		}
-		for _, p := range e.Places[i] {
-			if known[p] {
-				g := slope + float64(pulls[p]*w[p])
-				squares[p] += float64(g * g)
-				w[p] -= float64(step*g) / math.Sqrt(squares[p]+1e-3)
-			}
-		}
-	}
-}
-
-// usable gives the examples that have candidates, and their answer among these.
-func usable(all []*Example, use func(*Example) bool) (set []*Example) {
-	for _, e := range all {
-		if use(e) && len(e.Places) > 0 && (e.Want == "" || slices.Contains(e.Answers, e.Want)) {
-			set = append(set, e)
-		}
-	}
-	return set
-}
-
-// common tells the places that enough families have.
-func common(set []*Example, size int) []bool {
-	families, last := make([]int, size), make([]string, size)
-	for _, e := range set {
-		for _, places := range e.Places {
-			for _, p := range places {
-				if last[p] != e.Family {
-					last[p] = e.Family
-					families[p]++
-				}
-			}
-		}
-	}
-	known := make([]bool, size)
-	for p, n := range families {
-		known[p] = n >= rare
-	}
-	return known
-}
-
-func (e *Example) shares(w []float64) []float64 { return sharesOf(e.Places, w) }
-
-func sharesOf(candidates [][]int, w []float64) []float64 {
-	scores := make([]float64, len(candidates))
-	for i, places := range candidates {
-		for _, p := range places {
-			scores[i] += w[p]
-		}
-	}
-	model.Shares(scores)
-	return scores
-}
+// Folds is into how many parts the examples are cut; each is answered by what was learned from the others.
+const Folds = 10
 
 // right gives the share of the answer.
 func (e *Example) right(shares []float64) (sum float64) {
@@ -179,13 +67,13 @@ func (o Outcome) From(threshold float64) Said {
 }
 
 // outcome gives what weights say to an example.
-func (e *Example) outcome(w []float64) Outcome {
-	o := Outcome{Example: e, Said: best(e.Answers, e.shares(w))}
+func (e *Example) outcome(n *Net) Outcome {
+	o := Outcome{Example: e, Said: best(e.Answers, n.shares(e.Places))}
 	for first, last := 0, 0; first < len(e.Parts); first = last {
 		for last < len(e.Parts) && e.Parts[last] == e.Parts[first] {
 			last++
 		}
-		o.parts = append(o.parts, best(e.Answers[first:last], sharesOf(e.Places[first:last], w)))
+		o.parts = append(o.parts, best(e.Answers[first:last], n.shares(e.Places[first:last])))
 	}
 	return o
 }
@@ -201,18 +89,26 @@ func best(answers []string, shares []float64) (most Said) {
 	return most
 }
 
-// LeaveOut answers every example with weights that have not learned from its part.
-func LeaveOut(all []*Example, names []string, part func(*Example) string) (outcomes []Outcome) {
+// LeaveOut answers every example with what was not learned from its part, nor from one that was lent words of it.
+func (o Settings) LeaveOut(all []*Example, size int, part func(*Example) string) []Outcome {
 	fold := func(e *Example) uint32 { return hash(part(e)) % Folds }
+	var outcomes [Folds][]Outcome
+	var folds sync.WaitGroup
+	turn := make(chan bool, runtime.GOMAXPROCS(0))
 	for f := range uint32(Folds) {
-		w := Weights(all, names, func(e *Example) bool { return fold(e) != f })
-		for _, e := range all {
-			if fold(e) == f {
-				outcomes = append(outcomes, e.outcome(w))
+		folds.Go(func() {
+			turn <- true
+			defer func() { <-turn }()
+			n := o.Learn(all, size, func(e *Example) bool { return fold(e) != f && (e.Lender == nil || fold(e.Lender) != f) })
+			for _, e := range all {
+				if fold(e) == f {
+					outcomes[f] = append(outcomes[f], e.outcome(n))
+				}
 			}
-		}
+		})
 	}
-	return outcomes
+	folds.Wait()
+	return slices.Concat(outcomes[:]...)
 }
 
 func hash(s string) (h uint32) {
@@ -350,17 +246,30 @@ func Curve(outcomes []Outcome, sure float64) (knots [][2]float64) {
 }
 
 // File writes a model: see model.New.
-func File(digest string, names []string, weights []float64, threshold float64, curve [][2]float64) []byte {
-	var b strings.Builder
-	b.WriteString("# Weights, made from testdata by make otp-train. A number, then the feature and its value, or two of them.\n")
+func File(digest string, names []string, n *Net, threshold float64, curve [][2]float64) []byte {
+	var b bytes.Buffer
+	b.WriteString("# Weights, made from testdata by make otp-train: a feature and its value, what it adds to the score, and to each unit.\n")
 	fmt.Fprintf(&b, "data %s\nthreshold %g\n", digest, threshold)
 	for _, k := range curve {
 		fmt.Fprintf(&b, "right %.4f %.4f\n", k[0], k[1])
 	}
-	for i, w := range weights {
-		if w != 0 {
-			fmt.Fprintf(&b, "%.2f %s\n", w, names[i])
+	line(&b, "from", n.from)
+	line(&b, "to", n.to)
+	for p, name := range names {
+		if n.known[p] {
+			line(&b, name, n.weights[p:p+1], n.units[p])
 		}
 	}
-	return []byte(b.String())
+	return b.Bytes()
+}
+
+func line(b *bytes.Buffer, name string, rows ...[]float64) {
+	b.WriteString(name)
+	for _, row := range rows {
+		for _, x := range row {
+			b.WriteByte(' ')
+			b.WriteString(strconv.FormatFloat(math.Round(x*100)/100+0, 'g', -1, 64))
+		}
+	}
+	b.WriteByte('\n')
 }
