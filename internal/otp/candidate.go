@@ -30,6 +30,7 @@ type candidate struct {
 	form        form
 	own         bool // it stands alone on its line, or in its element
 	split       bool // written in groups or single characters
+	uneven      bool // ... of different lengths
 	n           uint8
 	text        [text.MaxWritten]byte // normal form
 }

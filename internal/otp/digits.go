@@ -10,6 +10,7 @@ import (
 type groups struct {
 	n, total int
 	size     int // of all, 0 when they differ
+	odd      int // how many are not of two to four digits
 }
 
 func (g *groups) add(written []byte) {
@@ -19,6 +20,7 @@ func (g *groups) add(written []byte) {
 		} else {
 			g.size = len(run)
 		}
+		g.odd += bit(!text.Between(len(run), 2, 4))
 		g.n++
 		g.total += len(run)
 	}
@@ -34,6 +36,9 @@ func (g *groups) even() bool {
 	}
 	return text.Between(g.size, 2, 5) && text.Between(g.total, 6, maxCode)
 }
+
+// uneven tells groups as people write a code of seven digits: 825 44 71. Telephone numbers have them, too.
+func (g *groups) uneven() bool { return g.odd == 0 && g.size == 0 && text.Between(g.total, 6, 8) }
 
 // most bounds the digits that are looked at.
 const mostDigits = 24
@@ -52,6 +57,9 @@ func (p *page) number(ln *text.Line, k int32) (c candidate, next int32) {
 	case p.keyed(ln, k):
 	case all.even(), all.n == 2 && all.total == 7 && p.Length(k) == 3: // "555 0142": a telephone number without its area, or a code
 		c = p.reading(formDigits, k, last)
+	case all.uneven():
+		c = p.reading(formDigits, k, last)
+		c.uneven = true
 	case g.even() && (g.n == 1 && g.total > minCode || all.total < 9):
 		return p.reading(formDigits, k, k), k + 1 // a whole code, and another number behind it
 	case all.total < 9:

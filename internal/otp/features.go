@@ -29,7 +29,7 @@ var base = func() []feature {
 			return 5 + bit(v.c.form != formMixed)
 		}),
 		model.Yes("own", "It stands alone on its line.", func(v *view) bool { return v.c.own }),
-		model.Yes("split", "It is written in groups.", func(v *view) bool { return v.c.split }),
+		of("split", "It is written in groups, of one length or of several.", []string{"", "yes", "uneven"}, func(v *view) int { return bit(v.c.split) + bit(v.c.uneven) }),
 		of("year", "It could be a year, 1900 to 2099, or begins or ends with one: 2026-7714.", []string{"", "yes", "part"}, func(v *view) int { return years(v.c) }),
 		model.Yes("counting", "It counts up or down.", func(v *view) bool { return counting(v.c) }),
 		model.Yes("round", "It ends in three zeros.", func(v *view) bool { return v.c.form == formDigits && bytes.HasSuffix(v.c.text[:v.c.n], []byte("000")) }),

@@ -146,38 +146,6 @@ func (v *view) lookUp() {
 	}
 }
 
-// maxColumns bounds the columns of a table that is looked at.
-const maxColumns = 6
-
-// column tells whether it stands in the first row of a table whose cells have lines of their own, and the cell of the
-// heading over it has a word for code.
-func (v *view) column() bool {
-	for n := int32(2); v.c.own && n <= maxColumns && n <= v.c.line; n++ {
-		if up := &v.Lines[v.c.line-n]; !text.Between(up.Strength, weak, strong) || v.plural(up.Label) {
-			continue
-		}
-		for first := v.c.line; first > v.c.line-n && first >= n; first-- { // of its row
-			if v.heads(first-n, first) {
-				return true
-			}
-			if v.Lines[first-1].Words > 4 {
-				break
-			}
-		}
-	}
-	return false
-}
-
-// heads tells lines that could be the headings of a table: short, and without a number.
-func (p *page) heads(from, to int32) bool {
-	for li := from; li < to; li++ {
-		if p.Lines[li].Words > 3 || p.bagOf(li)&(1<<signNumber|1<<signMixed|1<<signFigure|1<<signFew) != 0 {
-			return false
-		}
-	}
-	return true
-}
-
 // wraps tells whether line li was broken by its length, and goes on in the next.
 func (p *page) wraps(li int32) bool {
 	if li < 0 || int(li+1) >= len(p.Lines) || p.Lines[li+1].Paragraph {

@@ -28,7 +28,7 @@ func (q *quotes) judge(l, behind []byte) verdict {
 	above := q.above
 	q.above = l
 	switch {
-	case l[0] == '>' && l[len(l)-1] != '<', bytes.HasPrefix(l, []byte("| ")): // but not ">>> 482913 <<<"
+	case l[0] == '>' && l[len(l)-1] != '<', bytes.HasPrefix(l, []byte("| ")) && bytes.Count(l, []byte("|")) == 1: // but not ">>> 482913 <<<", nor a row of a table
 		return quoted
 	case ruled(l, "forwarded"):
 		q.forward = true
