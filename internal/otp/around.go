@@ -55,25 +55,21 @@ func (p *page) lineOf(k, li int32) int32 {
 	return li
 }
 
-// quoted tells whether a candidate stands between quotation marks, and whether words stand there, too.
+// quoted tells whether a candidate stands between quotation marks, of any script, and whether words stand there, too.
 func (v *view) quoted() int {
-	open, words := false, false
-	for k := v.c.first - 1; k >= v.ln.First && k > v.c.first-maxBag && !open; k-- {
-		open = v.mark(k)
-		words = words || v.Tokens[k].Kind == text.KindWord
-	}
-	for k := v.c.last + 1; open && k < v.ln.Last && k < v.c.last+maxBag; k++ {
-		if v.mark(k) {
-			return 1 + bit(words)
-		}
-		words = words || v.Tokens[k].Kind == text.KindWord
-	}
-	return 0
+	open, before := v.upToMark(v.c.first-1, -1)
+	closed, behind := v.upToMark(v.c.last+1, 1)
+	return bit(open && closed) * (1 + bit(before || behind))
 }
 
-// mark tells a quotation mark, of any script.
-func (p *page) mark(k int32) bool {
-	return p.Tokens[k].Kind == text.KindPunct && p.Lower[p.Tokens[k].Start] == '"'
+// upToMark goes from token k to the next quotation mark of its line.
+func (v *view) upToMark(k, step int32) (mark, words bool) {
+	for n := 1; !mark && n < maxBag && k >= v.ln.First && k < v.ln.Last; n, k = n+1, k+step {
+		t := &v.Tokens[k]
+		mark = t.Kind == text.KindPunct && v.Lower[t.Start] == '"'
+		words = words || t.Kind == text.KindWord
+	}
+	return mark, words
 }
 
 // company counts the words that its sentence has on its line besides a candidate.

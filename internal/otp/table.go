@@ -17,11 +17,8 @@ func (v *view) column() bool { return v.belowCell() || v.belowWord() }
 // belowCell tells one in the first row of a table whose cells have lines of their own, when the cell of the heading over
 // it has a word for code.
 func (v *view) belowCell() bool {
-	for n := int32(2); v.c.own && n <= maxColumns && n <= v.c.line; n++ {
-		if up := &v.Lines[v.c.line-n]; !text.Between(up.Strength, weak, strong) || v.plural(up.Label) {
-			continue
-		}
-		for first := v.c.line; first > v.c.line-n && first >= n; first-- { // of its row
+	for n := int32(2); v.c.own && n <= min(maxColumns, v.c.line); n++ {
+		for first := v.c.line; v.names(v.c.line-n) && first > v.c.line-n && first >= n; first-- { // of its row
 			if v.heads(first-n, first, 3) {
 				return true
 			}
@@ -31,6 +28,11 @@ func (v *view) belowCell() bool {
 		}
 	}
 	return false
+}
+
+// names tells whether line li has a word for one code.
+func (p *page) names(li int32) bool {
+	return text.Between(p.Lines[li].Strength, weak, strong) && !p.plural(p.Lines[li].Label)
 }
 
 // heads tells lines that could be the headings of a table: of so many words at most, and without a number.
@@ -50,25 +52,25 @@ const maxRows = 4
 // column and as many columns.
 func (v *view) belowWord() bool {
 	at, of := v.cell(v.c.line, v.c.first)
-	for li := v.c.line - 1; of > 1 && li >= 0 && li >= v.c.line-maxRows; li-- {
-		up := &v.Lines[li]
-		if !text.Between(up.Strength, weak, strong) || v.plural(up.Label) {
-			continue
+	for li := v.c.line - 1; of > 1 && li >= max(0, v.c.line-maxRows); li-- {
+		if v.names(li) {
+			head, heads := v.cell(li, v.Lines[li].Label)
+			return head == at && heads == of && v.heads(li, li+1, 12)
 		}
-		head, heads := v.cell(li, up.Label)
-		return head == at && heads == of && v.heads(li, li+1, 12)
 	}
 	return false
 }
 
 // cell gives the column that token k of line li stands in, and how many there are: parted by bars, or by wide gaps.
 func (p *page) cell(li, k int32) (at, of int) {
-	ln, bars := &p.Lines[li], p.Lower[p.Lines[li].Start] == '|' || bytes.Contains(p.Lower[p.Lines[li].Start:p.Lines[li].End], []byte(" | "))
+	ln := &p.Lines[li]
+	bars := p.Lower[ln.Start] == '|' || bytes.Contains(p.Lower[ln.Start:ln.End], []byte(" | "))
 	for i := ln.First; i < ln.Last; i++ {
-		bar := p.Lower[p.Tokens[i].Start] == '|'
-		if edge := bar && (i == ln.First || i == ln.Last-1); !edge && (bar || !bars && i > ln.First && p.Tokens[i].Wide) {
-			of++
+		parts := p.Tokens[i].Wide && i > ln.First
+		if bars {
+			parts = p.Lower[p.Tokens[i].Start] == '|' && i > ln.First && i < ln.Last-1
 		}
+		of += bit(parts)
 		if i == k {
 			at = of
 		}
