@@ -25,6 +25,7 @@ func TestFeatures(t *testing.T) {
 		{"right1=is", "", "482913 is your code"},
 		{"before=strong,0,joined", "", "Verification code: 482913"},
 		{"before-joined=yes", "", "Verification code: 482913"},
+		{"before-joined=yes", "", "Verification code for mara@example.net: 482913"}, // the colon is not the address's
 		{"before-class=otp", "", "Verification code: 482913"},
 		{"after=weak,1-2,joined", "", "482913 is code"},
 		{"above=strong,1,joined,heading,own", "", "Verification code:\n482913"},
@@ -48,6 +49,7 @@ func TestFeatures(t *testing.T) {
 		{"kind=digits6", "", "code 482913"},
 		{"kind=mixed", "", "code K7Q2MX"},
 		{"row=1", "", "Your code is 482913"},
+		{"row=1", "", ">>> 482913 <<<"}, // no older mail
 		{"left=other", "", "Your order: 482913"},
 		{"right=code-strong", "", "482913 is your verification code"},
 		{"up=other", "", "code\nOrder number\n482913"},
