@@ -194,7 +194,7 @@ func (m *Meetings) draft(ctx context.Context, view *inbox.View, me calendar.Me, 
 		InReplyTo: mail.InReplyTo,
 	}
 	for _, p := range mail.To {
-		d.To, to = append(d.To, message.Mailbox(p)), append(to, inbox.To(p.Email))
+		d.To, to = append(d.To, message.Mailbox{Email: p.Email, Name: p.Name}), append(to, inbox.To(p.Email))
 	}
 	d.References, err = m.sending.thread(ctx, view, mail.InReplyTo)
 	return d, to, err

@@ -204,11 +204,11 @@ func (r *Receiving) count(got inbox.Outcome, cmd inbox.Receive) {
 	if cmd.Content.OTP.Code != "" && !got.Duplicate {
 		r.codes.Add(1)
 	}
-	if got.Merged != "" {
-		r.merged.add(string(got.Merged))
-	}
-	if got.Refused != "" {
-		r.refused.add(got.Refused)
+	for _, said := range got.Said {
+		r.merged.add(string(said.Action))
+		if said.Reason != "" {
+			r.refused.add(said.Reason)
+		}
 	}
 }
 

@@ -271,7 +271,7 @@ func TestAMailShowsWhatItSaid(t *testing.T) {
 	theirs := invited(address, "Theirs", begin)
 	theirs.ID, theirs.Recurrence = 4, &icalendar.Recurrence{Rule: "FREQ=WEEKLY"}
 	mail := mailOf("From: boss@org.test\r\nSubject: Invitation\r\n\r\nhello\r\n", inbox.OTP{})
-	mail.Content.Calendar = &calendar.Said{Meeting: theirs, Action: calendar.Created}
+	mail.Content.Calendar = &calendar.Said{Meeting: theirs, Action: calendar.Created, Method: "REQUEST"}
 	w.deliver(address, mail)
 	for path, at := range map[string][]string{"/latest": {"email"}, "/messages/1": {"email"}, "/latest?fields=calendar_event": {"email"}} {
 		r := w.expect(200, w.call(get, "/api/v1/inboxes/"+address+path, key, ""))
@@ -280,11 +280,20 @@ func TestAMailShowsWhatItSaid(t *testing.T) {
 			t.Errorf("%s: %v", path, event)
 		}
 	}
-	if r := w.expect(200, w.call(get, "/api/v1/inboxes/"+address+"/messages", key, "")); !strings.Contains(r.body, `"action":"created","event_id":4}`) {
+	if r := w.expect(200, w.call(get, "/api/v1/inboxes/"+address+"/messages", key, "")); !strings.Contains(r.body, `"action":"created","event_id":4,"method":"REQUEST","reason":null}`) {
+		t.Error(r.body)
+	}
+	other := theirs
+	other.ID, other.Title = 5, "Another"
+	mail.Content.MoreCalendar = []*calendar.Said{{Meeting: other, Action: calendar.Created}}
+	w.deliver(address, mail)
+	r := w.expect(200, w.call(get, "/api/v1/inboxes/"+address+"/latest", key, ""))
+	all, _ := r.object(t, "email", "calendar_events").([]any)
+	if len(all) != 2 || all[0].(map[string]any)["title"] != "Theirs" || all[1].(map[string]any)["event_id"] != 5. || r.object(t, "email", "calendar_event", "title") != "Theirs" {
 		t.Error(r.body)
 	}
 	w.deliver(address, inbox.Receive{})
-	if r := w.expect(200, w.call(get, "/api/v1/inboxes/"+address+"/latest", key, "")); r.object(t, "email", "calendar_event") != nil {
+	if r := w.expect(200, w.call(get, "/api/v1/inboxes/"+address+"/latest", key, "")); r.object(t, "email", "calendar_event") != nil || strings.Contains(r.body, "calendar_events") {
 		t.Error(r.body)
 	}
 }

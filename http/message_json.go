@@ -62,6 +62,7 @@ var messageFields = []messageField{
 	{"links_truncated", true, "", appendLinksTruncated},
 	{"attachments", true, "", appendAttachments},
 	{"calendar_event", true, "null", func(b []byte, e *messageJSON) []byte { return webhook.AppendSaid(b, e.content.Calendar) }},
+	{"calendar_events", true, "", appendCalendarEvents},
 	{"spam", true, "", appendSpam},
 	{"auth", true, "", appendAuth},
 	{"send_status", false, "", appendSendStatus},
@@ -142,6 +143,14 @@ func appendLinksTruncated(b []byte, e *messageJSON) []byte {
 		return b
 	}
 	return append(b, "true"...)
+}
+
+// appendCalendarEvents is of messages that speak of several meetings alone.
+func appendCalendarEvents(b []byte, e *messageJSON) []byte {
+	if e.meta.Sealed != nil {
+		return b
+	}
+	return webhook.AppendAllSaid(b, e.content.Calendar, e.content.MoreCalendar)
 }
 
 // weight is about what it takes to read the message and to show it.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"reflect"
 
+	"inboxd/internal/calendar"
 	"inboxd/internal/inbox"
 	"inboxd/internal/message"
 )
@@ -38,6 +39,7 @@ type contentRecord struct {
 	Spam         *spamRecord        `cbor:"23,keyasint,omitempty"`
 	Calendar     *saidRecord        `cbor:"24,keyasint,omitempty"`
 	LinksCut     bool               `cbor:"25,keyasint,omitempty"`
+	MoreCalendar []saidRecord       `cbor:"28,keyasint,omitempty"`
 }
 
 // Mailboxes and headers are pairs without keys: a mail has many, and they won't grow.
@@ -97,6 +99,7 @@ func (r *contentRecord) from(c *inbox.Content, unread bool, auth *authRecord) {
 		r.Auth = auth
 	}
 	r.Spam, r.Calendar = optional(c.Spam, recordSpam), optional(c.Calendar, recordSaid)
+	r.MoreCalendar = convert(c.MoreCalendar, func(s *calendar.Said) saidRecord { return recordSaid(*s) })
 }
 
 func (r *contentRecord) content() *inbox.Content {
@@ -115,6 +118,7 @@ func (r *contentRecord) content() *inbox.Content {
 		c.Auth = r.Auth.auth()
 	}
 	c.Spam, c.Calendar = optional(r.Spam, spamRecord.spam), optional(r.Calendar, saidRecord.said)
+	c.MoreCalendar = convert(r.MoreCalendar, func(s saidRecord) *calendar.Said { return new(s.said()) })
 	return c
 }
 

@@ -137,6 +137,17 @@ func goldenAlone() calendar.Meeting {
 	return m
 }
 
+// goldenForeign is a meeting with what the calendars of others say besides.
+func goldenForeign() calendar.Meeting {
+	m := goldenAlone()
+	m.Organizer = &icalendar.Person{Email: "boss@example.net", Name: "Boss", URI: "mailto:2_GEYT@imip.example.net"}
+	m.Attendees = []calendar.Attendee{{Person: icalendar.Person{Email: goldenAddress, URI: "/principal/"}, Role: icalendar.Required, Status: icalendar.Accepted}}
+	m.SentBy, m.Transparent, m.JoinURL = "desk@example.net", true, "https://meet.example.net/1"
+	m.Recurrence.Overrides[0].Transparent = true
+	m.Heard[0].Detail.Organizer = m.Organizer
+	return m
+}
+
 func goldenCalendar() *calendar.Book {
 	return &calendar.Book{LastID: 7, ChangedAt: goldenTime, Owner: calendar.Owner{Enabled: true, Blocked: true},
 		Feed: &calendar.Feed{Hash: goldenHash, Sealed: []byte{1, 2, 3}, FetchedAt: goldenTime.Add(time.Hour), Client: "Thunderbird", Had: goldenTime}}
@@ -258,6 +269,11 @@ func goldens() map[string]struct {
 	invited.Calendar = &calendar.Said{Meeting: *goldenMeeting().Meeting, Action: calendar.Replied}
 	var invitation contentRecord
 	invitation.from(invited, false, new(authRecord))
+	foreign, several := recordMeeting(goldenForeign()), goldenContent()
+	several.Calendar = &calendar.Said{Meeting: *goldenMeeting().Meeting, Action: calendar.Unchanged, Method: "PUBLISH", Reason: calendar.RefusedStale}
+	several.MoreCalendar = []*calendar.Said{{Meeting: *goldenMeeting().Meeting, Action: calendar.Created, Method: "PUBLISH"}}
+	var flights contentRecord
+	flights.from(several, false, new(authRecord))
 	meets := goldenProfile()
 	meets.HasCalendar = true
 	var meetsProfile profileRecord
@@ -372,6 +388,16 @@ func goldens() map[string]struct {
 			err := decode(b, &r)
 			return r.meeting(), err
 		}, goldenAlone()},
+		"record-meeting-foreign": {record(&foreign), func(b []byte) (any, error) {
+			var r meetingRecord
+			err := decode(b, &r)
+			return r.meeting(), err
+		}, goldenForeign()},
+		"record-content-calendars": {record(&flights), func(b []byte) (any, error) {
+			var r contentRecord
+			err := decode(b, &r)
+			return r.content(), err
+		}, several},
 		"record-content-calendar": {record(&invitation), func(b []byte) (any, error) {
 			var r contentRecord
 			err := decode(b, &r)

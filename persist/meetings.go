@@ -60,11 +60,15 @@ func (r *calendarRecord) book() *calendar.Book {
 type saidRecord struct {
 	Meeting meetingRecord   `cbor:"1,keyasint"`
 	Action  calendar.Action `cbor:"2,keyasint,omitempty"`
+	Method  string          `cbor:"3,keyasint,omitempty"`
+	Reason  string          `cbor:"4,keyasint,omitempty"`
 }
 
-func recordSaid(s calendar.Said) saidRecord { return saidRecord{recordMeeting(s.Meeting), s.Action} }
+func recordSaid(s calendar.Said) saidRecord {
+	return saidRecord{recordMeeting(s.Meeting), s.Action, s.Method, s.Reason}
+}
 func (r saidRecord) said() calendar.Said {
-	return calendar.Said{Meeting: r.Meeting.meeting(), Action: r.Action}
+	return calendar.Said{Meeting: r.Meeting.meeting(), Action: r.Action, Method: shared(r.Method), Reason: shared(r.Reason)}
 }
 
 // meetingRecord is a meeting: in its row, in a public record, and as a message says it. Key 15 was
@@ -105,6 +109,11 @@ type meetingRecord struct {
 	Until       stamp              `cbor:"34,keyasint,omitempty"`
 	Outlived    *revisionRecord    `cbor:"35,keyasint,omitempty"`
 	Untold      bool               `cbor:"36,keyasint,omitempty"`
+	// OrganizerURI and the members after it are what calendars of others say.
+	OrganizerURI string `cbor:"37,keyasint,omitempty"`
+	SentBy       string `cbor:"38,keyasint,omitempty"`
+	Transparent  bool   `cbor:"39,keyasint,omitempty"`
+	JoinURL      string `cbor:"40,keyasint,omitempty"`
 }
 
 type attendeeRecord struct {
@@ -114,6 +123,7 @@ type attendeeRecord struct {
 	Status string `cbor:"4,keyasint,omitempty"`
 	Kind   string `cbor:"5,keyasint,omitempty"`
 	Asked  bool   `cbor:"6,keyasint,omitempty"`
+	URI    string `cbor:"7,keyasint,omitempty"`
 }
 
 type recurrenceRecord struct {
@@ -131,6 +141,7 @@ type overrideRecord struct {
 	Title        string `cbor:"5,keyasint,omitempty"`
 	Location     string `cbor:"6,keyasint,omitempty"`
 	Status       string `cbor:"7,keyasint,omitempty"`
+	Transparent  bool   `cbor:"8,keyasint,omitempty"`
 }
 
 // observanceRecord has local times, as if they were UTC.
@@ -161,6 +172,8 @@ type detailRecord struct {
 	Description string             `cbor:"3,keyasint,omitempty"`
 	Organizer   *mailboxRecord     `cbor:"4,keyasint,omitempty"`
 	Attendees   []attendeeRecord   `cbor:"5,keyasint,omitempty"`
+	// OrganizerURI is the Organizer's, which is no mailbox of its own.
+	OrganizerURI string `cbor:"6,keyasint,omitempty"`
 }
 
 type revisionRecord struct {
@@ -174,12 +187,12 @@ func (r mailboxRecord) person() icalendar.Person {
 }
 
 func recordAttendee(a calendar.Attendee) attendeeRecord {
-	return attendeeRecord{a.Email, a.Name, a.Role, a.Status, a.Kind, a.Asked}
+	return attendeeRecord{a.Email, a.Name, a.Role, a.Status, a.Kind, a.Asked, a.URI}
 }
 
 func (r attendeeRecord) attendee() calendar.Attendee {
 	return calendar.Attendee{
-		Person: icalendar.Person{Email: shared(r.Email), Name: shared(r.Name)},
+		Person: icalendar.Person{Email: shared(r.Email), Name: shared(r.Name), URI: r.URI},
 		Role:   shared(r.Role), Status: shared(r.Status), Kind: shared(r.Kind), Asked: r.Asked,
 	}
 }
@@ -193,13 +206,13 @@ func (r recurrenceRecord) recurrence() icalendar.Recurrence {
 }
 
 func recordOverride(o icalendar.Override) overrideRecord {
-	return overrideRecord{stampOf(o.RecurrenceID), stampOf(o.Start), stampOf(o.End), o.AllDay, o.Title, o.Location, o.Status}
+	return overrideRecord{stampOf(o.RecurrenceID), stampOf(o.Start), stampOf(o.End), o.AllDay, o.Title, o.Location, o.Status, o.Transparent}
 }
 
 func (r overrideRecord) override() icalendar.Override {
 	return icalendar.Override{
 		RecurrenceID: r.RecurrenceID.time(), Start: r.Start.time(), End: r.End.time(), AllDay: r.AllDay,
-		Title: r.Title, Location: r.Location, Status: r.Status,
+		Title: r.Title, Location: r.Location, Status: r.Status, Transparent: r.Transparent,
 	}
 }
 
@@ -228,15 +241,31 @@ func (r heardRecord) heard() calendar.Heard {
 func recordDetail(d calendar.Detail) detailRecord {
 	return detailRecord{
 		d.Zone.Name, convert(d.Zone.Observances, recordObservance), d.Description,
-		optional(d.Organizer, recordPerson), convert(d.Attendees, recordAttendee),
+		optional(d.Organizer, recordPerson), convert(d.Attendees, recordAttendee), uriOf(d.Organizer),
 	}
 }
 
 func (r detailRecord) detail() calendar.Detail {
 	return calendar.Detail{
 		Zone: zone.Zone{Name: r.Timezone, Observances: convert(r.Observances, observanceRecord.observance)}, Description: r.Description,
-		Organizer: optional(r.Organizer, mailboxRecord.person), Attendees: convert(r.Attendees, attendeeRecord.attendee),
+		Organizer: organizer(r.Organizer, r.OrganizerURI), Attendees: convert(r.Attendees, attendeeRecord.attendee),
 	}
+}
+
+// uriOf is an organizer's URI, which a pair has no room for.
+func uriOf(p *icalendar.Person) string {
+	if p == nil {
+		return ""
+	}
+	return p.URI
+}
+
+func organizer(r *mailboxRecord, uri string) *icalendar.Person {
+	p := optional(r, mailboxRecord.person)
+	if p != nil {
+		p.URI = uri
+	}
+	return p
 }
 
 func recordRevision(v icalendar.Revision) revisionRecord {
@@ -256,6 +285,7 @@ func recordMeeting(m calendar.Meeting) meetingRecord {
 		Answers: convert(m.Answers, recordAnswer), Speaker: m.Speaker, Signed: m.Signed, Published: m.Published,
 		Heard: convert(m.Heard, recordHeard), Copied: m.Copy.Sequence, Told: m.Copy.Told, Until: stampOf(m.Until),
 		Outlived: optional(m.Outlived, recordRevision), Untold: m.Untold,
+		OrganizerURI: uriOf(m.Organizer), SentBy: m.SentBy, Transparent: m.Transparent, JoinURL: m.JoinURL,
 	}
 }
 
@@ -264,9 +294,9 @@ func (r meetingRecord) meeting() calendar.Meeting {
 		Event: icalendar.Event{
 			UID: r.UID, Title: r.Title, Start: r.Start.time(), End: r.End.time(), AllDay: r.AllDay,
 			Zone:     zone.Zone{Name: shared(r.Timezone), Observances: convert(r.Observances, observanceRecord.observance)},
-			Location: shared(r.Location), Description: r.Description, Organizer: optional(r.Organizer, mailboxRecord.person), Attendees: convert(r.Attendees, attendeeRecord.attendee),
+			Location: shared(r.Location), Description: r.Description, Organizer: organizer(r.Organizer, r.OrganizerURI), Attendees: convert(r.Attendees, attendeeRecord.attendee),
 			Status: shared(r.Status), Sequence: r.Sequence, Recurrence: optional(r.Recurrence, recurrenceRecord.recurrence), Stamp: r.Stamp.time(),
-			RecurrenceID: r.Occurrence.time(), Comment: r.Comment,
+			RecurrenceID: r.Occurrence.time(), Comment: r.Comment, SentBy: shared(r.SentBy), Transparent: r.Transparent, JoinURL: r.JoinURL,
 		},
 		ID: r.ID, Source: shared(r.Source), MyStatus: shared(r.MyStatus), CreatedAt: r.CreatedAt.time(), UpdatedAt: r.UpdatedAt.time(),
 		Version: r.Version, Mail: r.Mail, Asked: r.Asked, Answers: convert(r.Answers, answerRecord.answer),

@@ -56,7 +56,10 @@ var (
 				Origin: genText.Draw(t, "origin"), Candidates: genTexts.Draw(t, "candidates"), VerificationLink: genText.Draw(t, "link")}
 		}
 		if rapid.Bool().Draw(t, "invites") {
-			c.Calendar = &calendar.Said{Meeting: *genMeeting.Draw(t, "said"), Action: calendar.Updated}
+			for range rapid.IntRange(0, 2).Draw(t, "further meetings") {
+				c.MoreCalendar = append(c.MoreCalendar, &calendar.Said{Meeting: *genMeeting.Draw(t, "more"), Action: calendar.Created})
+			}
+			c.Calendar = &calendar.Said{Meeting: *genMeeting.Draw(t, "said"), Action: calendar.Updated, Method: genText.Draw(t, "method"), Reason: genText.Draw(t, "reason")}
 		}
 		if server := genText.Draw(t, "server"); server != "" {
 			result := func() inbox.AuthResult {
@@ -84,7 +87,7 @@ var (
 		return m
 	})
 	genPerson = rapid.Custom(func(t *rapid.T) icalendar.Person {
-		return icalendar.Person{Email: genText.Draw(t, "email"), Name: genText.Draw(t, "name")}
+		return icalendar.Person{Email: genText.Draw(t, "email"), Name: genText.Draw(t, "name"), URI: genText.Draw(t, "uri")}
 	})
 	genTimes   = rapid.Map(rapid.SliceOfN(genTime, 0, 2), nilWhenEmpty[time.Time])
 	genMeeting = rapid.Custom(func(t *rapid.T) *calendar.Meeting {
@@ -95,6 +98,7 @@ var (
 				Attendees: nilWhenEmpty(rapid.SliceOfN(rapid.Custom(func(t *rapid.T) calendar.Attendee {
 					return calendar.Attendee{Person: genPerson.Draw(t, "guest"), Role: genText.Draw(t, "role"), Status: genText.Draw(t, "status"), Kind: genText.Draw(t, "kind"), Asked: rapid.Bool().Draw(t, "asked")}
 				}), 0, 3).Draw(t, "guests")),
+				SentBy: genText.Draw(t, "sent by"), Transparent: rapid.Bool().Draw(t, "transparent"), JoinURL: genText.Draw(t, "join"),
 			},
 			Source: calendar.Inbound, CreatedAt: genTime.Draw(t, "created"), UpdatedAt: genTime.Draw(t, "updated"), Version: rapid.Int64().Draw(t, "version"), Until: genTime.Draw(t, "until"),
 		}
@@ -103,7 +107,7 @@ var (
 		}
 		if rapid.Bool().Draw(t, "again") {
 			m.Recurrence = &icalendar.Recurrence{Rule: genText.Draw(t, "rule"), Except: genTimes.Draw(t, "except"), Also: genTimes.Draw(t, "also"), Overrides: nilWhenEmpty(rapid.SliceOfN(rapid.Custom(func(t *rapid.T) icalendar.Override {
-				return icalendar.Override{RecurrenceID: genTime.Draw(t, "id"), Start: genTime.Draw(t, "start"), Title: genText.Draw(t, "title")}
+				return icalendar.Override{RecurrenceID: genTime.Draw(t, "id"), Start: genTime.Draw(t, "start"), Title: genText.Draw(t, "title"), Transparent: rapid.Bool().Draw(t, "transparent")}
 			}), 0, 2).Draw(t, "overrides"))}
 		}
 		if rapid.Bool().Draw(t, "observed") {

@@ -34,7 +34,7 @@ type Meeting struct {
 	Start       Moment      `json:"start"`
 	End         Moment      `json:"end"` // of an all-day one the day after the last
 	AllDay      bool        `json:"all_day"`
-	Timezone    string      `json:"timezone"` // IANA name; empty: none has a say
+	Timezone    string      `json:"timezone"` // IANA name; empty: all-day, or not known by name
 	Location    string      `json:"location"`
 	Description string      `json:"description"`
 	Organizer   *Mailbox    `json:"organizer"` // nil: nobody is named
@@ -48,6 +48,11 @@ type Meeting struct {
 	UpdatedAt   *time.Time  `json:"updated_at"`
 	Recurrence  *Recurrence `json:"recurrence"` // nil: it takes place once
 	Conflicts   []int64     `json:"conflicts"`  // by Meeting alone, of one to come: others at the same time
+
+	TimezoneUnknown   bool   `json:"timezone_unknown"`   // times are by the file's own rules, else as if in UTC
+	OrganizerVerified bool   `json:"organizer_verified"` // authenticated for the organizer, or organized here
+	Transparency      string `json:"transparency"`       // opaque, or transparent: it makes nobody busy
+	JoinURL           string `json:"join_url"`           // of its conference; empty: none
 
 	Damaged bool `json:"-"` // the service's disk has lost it: nothing but its id is known
 }
@@ -82,6 +87,8 @@ type Said struct {
 	Meeting
 	Action  string `json:"action"`   // created, updated, cancelled, replied, unchanged
 	EventID *int64 `json:"event_id"` // nil: it belongs to none that is kept
+	Method  string `json:"method"`   // of the calendar file: REQUEST, REPLY, CANCEL, ...
+	Reason  string `json:"reason"`   // one word: why it did not count; empty: it did, or said nothing new
 }
 
 // Guest is somebody to invite.

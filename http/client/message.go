@@ -65,6 +65,7 @@ type Message struct {
 	LinksTruncated    bool              `json:"links_truncated"` // there were more
 	Attachments       []Attachment      `json:"attachments"`
 	CalendarEvent     *Said             `json:"calendar_event"` // nil: the mail says nothing of a meeting
+	CalendarEvents    []Said            `json:"calendar_events"` // of a message with several meetings: all of them
 	Spam              json.RawMessage   `json:"spam"`
 	Auth              json.RawMessage   `json:"auth"`
 	IsRead            bool              `json:"is_read"`

@@ -243,7 +243,7 @@ func (a *arranger) invitation(id int64) (m *Meeting, us int, organizer string, e
 	if m, err = a.known(id); err != nil {
 		return m, us, organizer, err
 	}
-	us = slices.IndexFunc(m.Attendees, func(at Attendee) bool { return a.me.is(at.Email) })
+	us = slices.IndexFunc(m.Attendees, func(at Attendee) bool { return a.me.isPerson(&at.Person) })
 	refuse := func(format string, args ...any) error { return fault.New(fault.Refused, fmt.Sprintf(format, args...)) }
 	switch {
 	case m.Source == Outbound:
@@ -253,8 +253,8 @@ func (a *arranger) invitation(id int64) (m *Meeting, us int, organizer string, e
 	case us < 0, m.Published, m.Organizer == nil:
 		err = refuse("%s is not among the attendees of meeting %d, so there is nothing to answer", a.me.Address, id)
 	default:
-		if organizer, err = address.Recipient(m.Organizer.Email); err != nil {
-			err = refuse("Meeting %d was organized by %s, which no mail can be sent to", id, m.Organizer.Email)
+		if organizer, err = address.Recipient(m.Organizer.Mailbox()); err != nil {
+			err = refuse("Meeting %d was organized by %s, which no mail can be sent to", id, m.Organizer.Mailbox())
 		}
 	}
 	return m, us, organizer, err

@@ -71,7 +71,7 @@ func (s *story) do(t *testing.T, verb, text string) string {
 
 func (s *story) receive(t *testing.T, text string) string {
 	t.Helper()
-	c, err := icalendar.Read([]byte("BEGIN:VCALENDAR\nMETHOD:REQUEST\nBEGIN:VEVENT\n"+text+"\nEND:VEVENT\nEND:VCALENDAR\n"), nil)
+	c, err := readOne([]byte("BEGIN:VCALENDAR\nMETHOD:REQUEST\nBEGIN:VEVENT\n" + text + "\nEND:VEVENT\nEND:VCALENDAR\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func mailsText(mails []Mail) string {
 // have to be, and its subject is one line.
 func checkMail(t *testing.T, m *Mail) {
 	t.Helper()
-	c, err := icalendar.Read(m.Calendar, nil)
+	c, err := readOne(m.Calendar)
 	if err != nil {
 		t.Fatalf("%v in %s", err, m.Calendar)
 	}

@@ -54,7 +54,7 @@ func slots(m *Meeting, all []icalendar.Occurrence) (list []Slot) {
 	for _, o := range all {
 		last := len(list) - 1
 		switch {
-		case !o.End.After(o.Start):
+		case m.transparentAt(o), !o.End.After(o.Start):
 		case last >= 0 && !o.Start.After(list[last].End):
 			if o.End.After(list[last].End) {
 				list[last].End = o.End
@@ -69,12 +69,26 @@ func slots(m *Meeting, all []icalendar.Occurrence) (list []Slot) {
 // bindingStatus is the status of a meeting that makes the inbox busy; empty: it does not.
 func bindingStatus(m *Meeting) string {
 	switch {
-	case m.Status == icalendar.Cancelled, m.MyStatus == icalendar.Declined:
+	case m.Status == icalendar.Cancelled, m.MyStatus == icalendar.Declined, m.takesNoTime():
 		return ""
 	case m.Source == Outbound:
 		return icalendar.Accepted
 	}
 	return m.MyStatus // empty: nobody asked it
+}
+
+// transparentAt reports an occurrence that makes nobody busy.
+func (m *Meeting) transparentAt(o icalendar.Occurrence) bool {
+	if o.Override != nil {
+		return o.Override.Transparent
+	}
+	return m.Transparent
+}
+
+// takesNoTime reports a transparent meeting (RFC 5545, section 3.8.2.7) without an occurrence that is not.
+func (m *Meeting) takesNoTime() bool {
+	opaque := func(o icalendar.Override) bool { return !o.Transparent && o.Status != icalendar.Cancelled }
+	return m.Transparent && !slices.ContainsFunc(orNone(m.Recurrence).Overrides, opaque)
 }
 
 // binding are the meetings that make the inbox busy, but for one.
@@ -99,6 +113,9 @@ func Conflicts(b *Book, m *Meeting, now time.Time) []int64 {
 	next, ok := nextOf(m, now)
 	if !ok {
 		return nil
+	}
+	if m.transparentAt(next) {
+		return []int64{}
 	}
 	others := b.binding(m.ID)
 	search := searchOf(others, next.Start, next.End)

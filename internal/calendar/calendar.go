@@ -52,8 +52,9 @@ type Meeting struct {
 	// Answers are the answers that counted last, one a guest; of a received meeting the one that this
 	// inbox gave last, so that the next is newer.
 	Answers []Answer
-	// Speaker is, of a received meeting, the mailbox that the first mail came from; the next comes
-	// from the same. Signed: it was signed, and so must the next be.
+	// Speaker is, of a received meeting, the mailbox that speaks for it: one of its organizer's, or the
+	// sender that it is bound to (ADR 0098). Signed says that the mailbox was authenticated, and so must
+	// it be in the next message.
 	Speaker string
 	Signed  bool
 	// Published says that it came by PUBLISH: nobody can answer it.
@@ -111,9 +112,16 @@ type Invitation struct {
 	icalendar.Calendar
 	// From and Sender are the one mailbox of each field, as it was written; empty: none, or several.
 	From, Sender string
-	// FromSigned says that a signature of From's domain covers From, Content-Type and MIME-Version, each
-	// without a double; SenderSigned the same of Sender's domain, Sender covered too.
+	// FromSigned says that a DKIM signature vouches for From (ADR 0097); SenderSigned the same of
+	// Sender, which it covers too.
 	FromSigned, SenderSigned bool
+	// FromSPF says that SPF passes for From's domain or an ancestor of it; FromAligned that DKIM or SPF passes
+	// for its organizational domain, as DMARC asks in relaxed mode.
+	FromSPF, FromAligned bool
+	// Unwanted says that From fails DMARC under a policy of quarantine or reject.
+	Unwanted bool
+	// SignedTo are those of the message's recipients on this node that a signed To or Cc names.
+	SignedTo []string
 	// Local says that the mail never left this node: the inbox in its From has sent it.
 	Local bool
 	// Mail is the mail's Message-ID without brackets.
@@ -125,6 +133,8 @@ type Invitation struct {
 type Said struct {
 	Meeting Meeting // ID is the event_id; 0: it belongs to none
 	Action  Action
+	Method  string // METHOD of the file; empty in messages that were stored before it was kept
+	Reason  string // why it changed nothing, one of the Refused words; empty: it counted, or said nothing new
 }
 
 // Book is the calendar of an inbox. It never changes: a change makes another one. Nil is an empty one.
@@ -222,6 +232,9 @@ func (me Me) is(email string) bool {
 	return folded(address.WithoutTag(email)) == folded(me.Address)
 }
 
+// isPerson reports whether the inbox is that person, by either address.
+func (me Me) isPerson(p *icalendar.Person) bool { return me.is(p.Email) || me.is(p.Mailbox()) }
+
 // folded is an address as it is compared: in the form that an inbox is found by; what has none, without case.
 func folded(email string) string {
 	if form, ok := address.Inbox(email); ok {
@@ -277,7 +290,7 @@ type Mail struct {
 
 // Said is the sent message's calendar_event: what the mail says of the meeting that it tells of.
 func (m *Mail) Said(of *Meeting) *Said {
-	said := Said{Meeting: *of, Action: m.Action}
+	said := Said{Meeting: *of, Action: m.Action, Method: m.Method}
 	said.Meeting.Event = m.Event
 	return &said
 }

@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
-
-	"inboxd/internal/icalendar"
 )
 
 const owner = "owner@person.test"
@@ -67,7 +65,7 @@ func checkFeed(t *testing.T, b *Book, feed []byte) {
 		if i < len(b.Meetings)-1 {
 			one += "END:VCALENDAR\r\n"
 		}
-		c, err := icalendar.Read([]byte(one), nil)
+		c, err := readOne([]byte(one))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -35,6 +35,7 @@ const (
 	RefusedStale      = "stale"      // something newer is known
 	RefusedOccurrence = "occurrence" // of single occurrences what is not kept
 	RefusedRoom       = "room"       // the calendar is full
+	RefusedDMARC      = "dmarc"      // its From fails DMARC, and the domain asks to quarantine or reject that
 )
 
 // publicEvents are the names that subscribers know (specification, Events).
@@ -46,13 +47,17 @@ var publicEvents = map[Action]string{
 }
 
 // IsInvitation reports whether a file speaks of a meeting in a way that Merge understands: it has a
-// METHOD, and where an organizer asks or is answered, it names one.
+// METHOD, times where that METHOD requires them, and an organizer where one asks (RFC 5546, section 3.2).
 func IsInvitation(c *icalendar.Calendar) bool {
 	switch c.Method {
 	case "":
 		return false
-	case "REQUEST", "CANCEL", "REPLY":
+	case "REQUEST":
+		return c.Event.Organizer != nil && !c.NoStart
+	case "CANCEL":
 		return c.Event.Organizer != nil
+	case "PUBLISH", "ADD":
+		return !c.NoStart
 	}
 	return true
 }
@@ -60,8 +65,9 @@ func IsInvitation(c *icalendar.Calendar) bool {
 // Merge says what a mail that reached the inbox me at now does to its calendar, by the rules of ADR 0063.
 // It keeps none of its arguments from being used further: what it returns shares with them what never changes.
 func Merge(b *Book, inv *Invitation, me string, now time.Time) Merged {
-	x := merger{book: b, inv: inv, me: me, now: now, known: b.ByUID(inv.Event.UID)}
+	x := merger{book: b, inv: inv, address: me, now: now, known: b.ByUID(inv.Event.UID)}
 	x.revision = x.revisionOf(icalendar.Revision{Sequence: inv.Event.Sequence, Stamp: inv.Event.Stamp})
+	x.complete()
 	o := x.weigh()
 	out := Merged{Meeting: o.next, Attendee: o.attendee, Refused: o.refused, Event: publicEvents[o.action], Said: x.said(o)}
 	if o.next != nil && x.known != nil {
@@ -70,10 +76,10 @@ func Merge(b *Book, inv *Invitation, me string, now time.Time) Merged {
 	return out
 }
 
-// WithoutRoom is what the mail comes to when there is no room for what it would have kept.
+// WithoutRoom is what the message comes to when there is no room for what it would have kept.
 func (m Merged) WithoutRoom() Merged {
 	said := m.Said
-	said.Action = Unchanged
+	said.Action, said.Reason = Unchanged, RefusedRoom
 	return Merged{Said: said, Refused: RefusedRoom}
 }
 
@@ -81,7 +87,7 @@ func (m Merged) WithoutRoom() Merged {
 type merger struct {
 	book     *Book
 	inv      *Invitation
-	me       string
+	address  string // of the inbox
 	now      time.Time
 	revision revision // of what the mail describes
 	known    *Meeting // the meeting of that UID; nil: there is none
@@ -99,6 +105,12 @@ func refuse(why string) outcome { return outcome{action: Unchanged, refused: why
 
 // weigh asks the rule of the METHOD.
 func (x *merger) weigh() outcome {
+	switch {
+	case x.inv.Unwanted:
+		return refuse(RefusedDMARC)
+	case x.inv.LostOccurrence && x.known != nil && x.known.Recurrence != nil:
+		return refuse(RefusedOccurrence) // which of them is not known, so the others must not change
+	}
 	switch x.inv.Method {
 	case "REQUEST":
 		if why := x.fromOrganizer(); why != "" {
@@ -120,11 +132,13 @@ func (x *merger) weigh() outcome {
 
 // said is what the mail said, in its own words.
 func (x *merger) said(o outcome) Said {
-	s := Said{Meeting: Meeting{Event: x.inv.Event, Source: Inbound}, Action: o.action}
+	s := Said{Meeting: Meeting{Event: x.inv.Event, Source: Inbound}, Action: o.action, Method: x.inv.Method, Reason: o.refused}
+	s.Meeting.Speaker = x.speaker()
+	s.Meeting.Signed = x.authentic(s.Meeting.Speaker)
 	if own := x.ownLine(x.inv.Event.Attendees); own != nil && x.inv.Method != "PUBLISH" { // which asks nobody
 		s.Meeting.MyStatus = own.Status
 	}
-	if org := x.inv.Event.Organizer; org != nil && x.mine(org.Email) {
+	if org := x.inv.Event.Organizer; org != nil && x.me().isPerson(org) {
 		s.Meeting.Source, s.Meeting.MyStatus = Outbound, ""
 	}
 	of := x.known

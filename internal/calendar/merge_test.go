@@ -139,6 +139,9 @@ func tellMerged(m *Merged) string {
 			said += " " + word
 		}
 	}
+	if m.Said.Reason != m.Refused {
+		said += " reason=" + m.Said.Reason
+	}
 	if m.Attendee != nil {
 		said += fmt.Sprintf(" %s %s", m.Attendee.Email, m.Attendee.Status)
 	}
@@ -165,7 +168,15 @@ func (s *mails) invitation(d *datadriven.TestData) *Invitation {
 		case "sender":
 			inv.Sender = v
 		case "signed":
-			inv.FromSigned = true
+			inv.FromSigned, inv.FromAligned = true, true
+		case "spf":
+			inv.FromSPF, inv.FromAligned = true, true
+		case "aligned":
+			inv.FromAligned = true
+		case "unwanted":
+			inv.Unwanted = true
+		case "to":
+			inv.SignedTo = []string{v}
 		case "local":
 			inv.Local = true
 		case "unsigned":
@@ -176,12 +187,21 @@ func (s *mails) invitation(d *datadriven.TestData) *Invitation {
 			s.t.Fatalf("%s: what is %s?", d.Pos, a.Key)
 		}
 	}
-	c, err := icalendar.Read([]byte(storyFile(method, seq, stamp, d.Input)), nil)
+	c, err := readOne([]byte(storyFile(method, seq, stamp, d.Input)))
 	if err != nil {
 		s.t.Fatalf("%s: %v", d.Pos, err)
 	}
 	inv.Calendar = *c
 	return inv
+}
+
+// readOne reads the first event of a file.
+func readOne(text []byte) (*icalendar.Calendar, error) {
+	all, _, err := icalendar.Read(text, nil)
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
 }
 
 // storyFile is the file of a story's mail.
@@ -295,6 +315,12 @@ func kind(m *Meeting) string {
 	}
 	if m.Signed {
 		words = append(words, "signed")
+	}
+	if m.Source == Inbound && m.boundToSender() {
+		words = append(words, "bound to "+m.Speaker)
+	}
+	if m.Transparent {
+		words = append(words, "transparent")
 	}
 	return strings.Join(words, " ")
 }

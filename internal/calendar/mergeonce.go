@@ -109,6 +109,9 @@ func (x *merger) occurrences() outcome {
 
 // stale reports what is not new enough to count.
 func (x *merger) stale(t *telling, told revision) bool {
+	if x.takesOver() {
+		return false
+	}
 	if x.inv.Method == "CANCEL" && t.below(told) {
 		return true
 	}
@@ -175,7 +178,7 @@ func (m *Meeting) since(whole revision) (list []icalendar.Override) {
 
 // show makes m the occurrence that o tells of.
 func (m *Meeting) show(o *icalendar.Override) {
-	m.RecurrenceID, m.Start, m.End, m.AllDay = o.RecurrenceID, o.Start, o.End, o.AllDay
+	m.RecurrenceID, m.Start, m.End, m.AllDay, m.Transparent = o.RecurrenceID, o.Start, o.End, o.AllDay, o.Transparent
 	m.Title, m.Location, m.Status = o.Title, o.Location, o.Status
 	i := m.heard(o.RecurrenceID)
 	if i < 0 {

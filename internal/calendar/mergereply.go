@@ -7,20 +7,21 @@ import (
 )
 
 // reply is what a REPLY does: of its lines only that of the mailbox in its From is read, and only if that was
-// invited and its domain vouches for the mail.
+// invited and its domain vouches for the message.
 func (x *merger) reply() outcome {
-	k, line := x.known, x.answerLine()
+	k := x.known
+	line, who := x.answerLine()
 	switch {
 	case k == nil:
 		return refuse(RefusedUnknown)
-	case k.Source != Outbound, x.inv.Event.Organizer == nil:
+	case k.Source != Outbound, !x.addressedHere():
 		return refuse(RefusedOrganizer)
 	case line == nil:
 		return refuse(RefusedSender)
 	case !x.inv.FromSigned:
 		return refuse(RefusedUnsigned)
 	}
-	guest := slices.IndexFunc(k.Attendees, func(a Attendee) bool { return sameMailbox(a.Email, line.Email) })
+	guest := slices.IndexFunc(k.Attendees, func(a Attendee) bool { return sameMailbox(a.Email, who) })
 	switch {
 	case guest < 0:
 		return refuse(RefusedUninvited)
@@ -32,14 +33,29 @@ func (x *merger) reply() outcome {
 	return x.answer(guest, line.Status)
 }
 
-// answerLine is the line of who sent the mail.
-func (x *merger) answerLine() *Attendee {
-	list := x.inv.Event.Attendees
-	i := slices.IndexFunc(list, func(a Attendee) bool { return sameMailbox(x.inv.From, a.Email) || x.neighbour(a.Email) })
-	if i < 0 {
-		return nil
+// addressedHere reports an answer that was meant for this inbox: ORGANIZER is its address or, where there is none, as
+// in answers from Exchange, a signed To or Cc names it. Somebody else who invited the guest under the same UID
+// could otherwise pass the guest's signed answer on to us.
+func (x *merger) addressedHere() bool {
+	if o := x.inv.Event.Organizer; o != nil {
+		return x.me().is(o.Mailbox())
 	}
-	return &list[i]
+	return slices.ContainsFunc(x.inv.SignedTo, x.me().is)
+}
+
+// answerLine is the line of who sent the message, and the address that was invited: that of From, or of the line in
+// a message of a neighbour.
+func (x *merger) answerLine() (line *Attendee, who string) {
+	list := x.inv.Event.Attendees
+	for i := range list {
+		switch a := &list[i]; {
+		case sameMailbox(x.inv.From, a.Email), sameMailbox(x.inv.From, a.Mailbox()):
+			return a, x.inv.From
+		case x.neighbour(a.Email):
+			return a, a.Email
+		}
+	}
+	return nil, ""
 }
 
 // neighbour reports that the mail is from an inbox of this node, whose addresses with a tag are all its own, and that

@@ -24,19 +24,11 @@ func (x *merger) create() outcome {
 	}
 	m := &Meeting{
 		Event: x.event(), Source: Inbound, CreatedAt: x.now, UpdatedAt: x.now, Version: 1, Mail: x.inv.Mail,
-		Speaker: x.speaker(), Signed: x.vouched(), Published: x.inv.Method == "PUBLISH",
+		Speaker: x.speaker(), Signed: x.authentic(x.speaker()), Published: x.inv.Method == "PUBLISH",
 	}
 	x.hear(m)
 	x.answerMyself(m)
 	return outcome{next: m, action: Created}
-}
-
-// vouched reports whether the one who may say so has signed.
-func (x *merger) vouched() bool {
-	if x.inv.Method == "PUBLISH" {
-		return x.signed(x.speaker())
-	}
-	return x.signed(x.inv.Event.Organizer.Email)
 }
 
 // event is the mail's event as a meeting keeps it: what it is compared by next is known, and a comment, which
@@ -50,23 +42,33 @@ func (x *merger) event() icalendar.Event {
 // update takes the whole meeting over from the mail. One of which only single occurrences are known, and take
 // place, is told of as a whole for the first time.
 func (x *merger) update() outcome {
-	k := x.known
-	if whole, known := k.whole(); known && !x.revision.newer(whole) {
+	k, takesOver := x.known, x.takesOver()
+	if whole, known := k.whole(); known && !takesOver && !x.revision.newer(whole) {
 		return old(x.revision, whole)
 	}
 	m := x.successor()
 	m.Event, m.Heard, m.Outlived = x.event(), nil, nil
 	x.hear(m)
-	m.remember(k)
+	if !takesOver {
+		m.remember(k)
+	}
 	m.settle()
+	x.attribute(m)
 	if x.inv.Method == "PUBLISH" {
 		keepAsked(m, k)
-	} else if m.Published {
-		// Whoever published a meeting cannot speak for its organizer from here on.
-		m.Published, m.Speaker, m.Signed = false, x.speaker(), k.Signed || x.vouched()
 	}
 	x.answerMyself(m)
 	return x.updated(m, m.Sequence != k.Sequence || !k.RecurrenceID.IsZero())
+}
+
+// attribute says whom a whole state of the meeting is from. Whoever published it, or sent it for its organizer,
+// cannot speak for the organizer once the organizer has spoken.
+func (x *merger) attribute(m *Meeting) {
+	k := x.known
+	m.Signed = k.Signed || x.authentic(x.speaker())
+	if x.inv.Method != "PUBLISH" && (!k.boundToSender() || x.takesOver()) {
+		m.Published, m.Speaker = false, x.speaker()
+	}
 }
 
 // old is the outcome of what is not newer than what is known. A repeat is nothing to speak of.
@@ -160,12 +162,15 @@ func (x *merger) cancel() outcome {
 	whole, known := k.whole()
 	cancelled := k.Outlived != nil || k.Status == icalendar.Cancelled
 	switch {
-	case known && x.revision.below(whole):
+	case known && x.revision.below(whole) && !x.takesOver():
 		return refuse(RefusedStale)
 	case known && cancelled && !x.revision.newer(whole):
 		return outcome{action: Unchanged}
 	}
 	m := x.successor()
+	if !k.Published {
+		x.attribute(m)
+	}
 	m.endEach(x.revision, !k.RecurrenceID.IsZero())
 	m.cancelWhole(x.revision)
 	m.settle()
@@ -194,11 +199,13 @@ func sameShown(a, b *Meeting) bool {
 }
 
 func sameWords(a, b *Meeting) bool {
-	return a.Title == b.Title && a.Location == b.Location && a.Description == b.Description && a.Status == b.Status
+	words := func(m *Meeting) [5]string { return [5]string{m.Title, m.Location, m.Description, m.Status, m.JoinURL} }
+	return words(a) == words(b)
 }
 
 func sameTimes(a, b *Meeting) bool {
-	return a.Start.Equal(b.Start) && a.End.Equal(b.End) && a.AllDay == b.AllDay && a.Zone.Name == b.Zone.Name
+	same := a.AllDay == b.AllDay && a.Zone.Name == b.Zone.Name && a.Transparent == b.Transparent
+	return same && a.Start.Equal(b.Start) && a.End.Equal(b.End)
 }
 
 func samePeople(a, b *Meeting) bool {

@@ -33,7 +33,7 @@ func (k *talker) order(t *rapid.T, o Order, to *talker, now time.Time) {
 	m.Version++
 	k.book = k.book.With(&m, 0)
 	for _, mail := range plan.Mails {
-		c, err := icalendar.Read(mail.Calendar, nil)
+		c, err := readOne(mail.Calendar)
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", mail.Subject, err, mail.Calendar)
 		}

@@ -2,7 +2,6 @@ package icalendar
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -16,12 +15,12 @@ import (
 // The years that events take place in.
 const FirstYear, LastYear = 1970, 2100
 
-// event reads a VEVENT. It fails where UID, DTSTART, DTEND, DURATION, SEQUENCE or RECURRENCE-ID is
-// bad, or UID or DTSTART is missing. master is the meeting that the event is an override of, whose times
-// RECURRENCE-ID is one of; nil for the described event.
+// event reads a VEVENT. It fails where UID is missing or bad, and where the times are beyond the caps; any
+// other bad property is dropped. Without a readable DTSTART the event has no times. master is the meeting
+// that the event is an override of, whose times RECURRENCE-ID is one of; nil for the described event.
 func (r *reader) event(c *ical.Component, master *Event) (*Event, error) {
-	e := &Event{Status: statusOf(c)}
-	if err := e.identify(c); err != nil {
+	e := &Event{Status: statusOf(c), Transparent: isTransparent(c)}
+	if err := r.identify(e, c); err != nil {
 		return nil, err
 	}
 	start, err := r.times(e, c)
@@ -29,53 +28,61 @@ func (r *reader) event(c *ical.Component, master *Event) (*Event, error) {
 		return nil, err
 	}
 	if p := first(c, ical.PropRecurrenceID); p != nil {
-		if e.RecurrenceID, err = r.occurrenceOf(p, e, master); err != nil {
-			return nil, fmt.Errorf("icalendar: RECURRENCE-ID: %w", err)
-		}
+		var ok bool
+		e.RecurrenceID, ok = r.occurrenceOf(p, e, master)
+		r.dropped = r.dropped || !ok
 	}
 	e.Title = textProp(c, ical.PropSummary, MaxTitle)
 	e.Location = textProp(c, ical.PropLocation, MaxTitle)
 	e.Description = textProp(c, ical.PropDescription, MaxDescription)
 	e.Comment = textProp(c, ical.PropComment, MaxDescription)
-	e.Organizer, e.Attendees = organizerOf(c), attendeesOf(c)
+	e.Organizer, e.SentBy = organizerOf(c)
+	e.Attendees = attendeesOf(c)
 	if master == nil {
 		e.Recurrence = r.recurrence(c, e, start)
 	}
 	return e, nil
 }
 
-// occurrenceOf reads RECURRENCE-ID as a time of the meeting.
-func (r *reader) occurrenceOf(p *ical.Prop, e, master *Event) (time.Time, error) {
+// occurrenceOf reads RECURRENCE-ID as a time of the meeting; false and no time when it is none.
+func (r *reader) occurrenceOf(p *ical.Prop, e, master *Event) (at time.Time, ok bool) {
 	if master != nil {
 		e = master
 	}
 	m, err := momentOf(p.Value, isDate(p))
+	if err != nil {
+		return at, false
+	}
+	if e.Start.IsZero() {
+		e.AllDay = m.date // the meeting is not described
+	}
 	where := place{e.Zone, e.Zone.Clock()}
-	at := r.convert(p, m, where, e.AllDay)
+	at = r.convert(p, m, where, e.AllDay)
 	if m.date {
 		at = e.atClock(at, where.clock)
 	}
-	if err == nil && !inYears(at) {
-		err = errTime
+	if !inYears(at) {
+		return time.Time{}, false
 	}
-	return at, err
+	return at, true
 }
 
 // identify reads what tells one event, and one state of it, from another.
-func (e *Event) identify(c *ical.Component) (err error) {
+func (r *reader) identify(e *Event, c *ical.Component) (err error) {
 	uid, _ := value(c, ical.PropUID)
 	e.UID = lineOf(textOf(uid, 2*maxUID), 2*maxUID)
 	if e.UID == "" || len(e.UID) > maxUID {
 		return errors.New("icalendar: no UID of 1 to 1,000 octets")
 	}
 	if s, ok := value(c, ical.PropSequence); ok {
-		if e.Sequence, err = sequenceOf(s); err != nil {
-			return fmt.Errorf("icalendar: SEQUENCE: %w", err)
-		}
+		e.Sequence, err = sequenceOf(s)
+		r.dropped = r.dropped || err != nil
 	}
 	if s, ok := value(c, ical.PropDateTimeStamp); ok {
 		if m, err := momentOf(s, false); err == nil && inYears(m.at) {
 			e.Stamp = m.at
+		} else {
+			r.dropped = true
 		}
 	}
 	return nil
@@ -99,13 +106,15 @@ func statusOf(c *ical.Component) string {
 
 // times reads start and end, and returns where the start is local.
 func (r *reader) times(e *Event, c *ical.Component) (where place, err error) {
+	where.clock = zone.UTC.Clock()
 	p := first(c, ical.PropDateTimeStart)
 	if p == nil {
-		return where, errors.New("icalendar: no DTSTART")
+		return where, nil
 	}
 	start, err := momentOf(p.Value, isDate(p))
 	if err != nil {
-		return where, fmt.Errorf("icalendar: DTSTART: %w", err)
+		r.dropped = true
+		return where, nil
 	}
 	where = r.zones.at(p, start)
 	e.AllDay, e.Start = start.date, start.at
@@ -113,11 +122,8 @@ func (r *reader) times(e *Event, c *ical.Component) (where place, err error) {
 		e.Zone = where.zone
 		e.Start = where.clock.Instant(start.at)
 	}
-	if e.End, err = r.endOf(c, e, start, where); err != nil {
-		return where, err
-	}
-	if e.End.Before(e.Start) {
-		e.End = e.Start
+	if e.End = r.endOf(c, e, start, where); e.End.Before(e.Start) {
+		e.End, r.dropped = e.Start, true
 	}
 	if !inYears(e.Start) || e.End.After(LastEnd) || e.End.After(e.Start.AddDate(1, 0, 0)) {
 		return where, errors.New("icalendar: outside 1970 to 2100, or longer than a year")
@@ -130,25 +136,27 @@ var LastEnd = time.Date(LastYear+1, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func inYears(t time.Time) bool { return t.Year() >= FirstYear && t.Year() <= LastYear }
 
-// endOf reads DTEND, else DURATION; both have to be good.
-func (r *reader) endOf(c *ical.Component, e *Event, start moment, where place) (end time.Time, err error) {
+// endOf reads DTEND, else DURATION.
+func (r *reader) endOf(c *ical.Component, e *Event, start moment, where place) (end time.Time) {
 	end = e.Start
 	if e.AllDay {
 		end = end.AddDate(0, 0, 1)
 	}
 	if s, ok := value(c, ical.PropDuration); ok {
-		d, err := durationOf(s)
-		if err != nil {
-			return end, err
+		if d, err := durationOf(s); err == nil {
+			end = d.from(start, where)
+		} else {
+			r.dropped = true
 		}
-		end = d.from(start, where)
 	}
 	if p := first(c, ical.PropDateTimeEnd); p != nil {
-		if end, err = r.instantOf(p, p.Value, where, e.AllDay); err != nil {
-			return end, fmt.Errorf("icalendar: DTEND: %w", err)
+		if m, err := momentOf(p.Value, isDate(p)); err == nil {
+			end = r.convert(p, m, where, e.AllDay)
+		} else {
+			r.dropped = true
 		}
 	}
-	return end, nil
+	return end
 }
 
 // from is the end of a span that begins at start: days by the clocks there, then the rest.
@@ -163,16 +171,8 @@ func (d span) from(start moment, where place) time.Time {
 	}
 }
 
-// instantOf reads a time of an event that begins where start is local: a date for an all-day
-// event, an instant for any other, whichever of the two was sent.
-func (r *reader) instantOf(p *ical.Prop, text string, start place, allDay bool) (time.Time, error) {
-	m, err := momentOf(text, isDate(p))
-	if err != nil {
-		return m.at, err
-	}
-	return r.convert(p, m, start, allDay), nil
-}
-
+// convert makes a time of an event that begins where start is local: a date for an all-day event, an instant
+// for any other, whichever of the two was sent.
 func (r *reader) convert(p *ical.Prop, m moment, start place, allDay bool) time.Time {
 	switch {
 	case allDay:
@@ -185,12 +185,13 @@ func (r *reader) convert(p *ical.Prop, m moment, start place, allDay bool) time.
 
 // recurrence reads RRULE, RDATE and EXDATE.
 func (r *reader) recurrence(c *ical.Component, e *Event, start place) *Recurrence {
-	text, _ := value(c, ical.PropRecurrenceRule)
+	text, ruled := value(c, ical.PropRecurrenceRule)
 	rec := &Recurrence{
 		Rule:   ruleText(text),
 		Also:   r.dates(c.Props[ical.PropRecurrenceDates], start, e.AllDay),
 		Except: r.dates(c.Props[ical.PropExceptionDates], start, e.AllDay),
 	}
+	r.dropped = r.dropped || ruled && rec.Rule == ""
 	if rec.Rule == "" && len(rec.Also) == 0 {
 		return nil
 	}
@@ -223,7 +224,7 @@ func ruleText(s string) string {
 	bad := strings.ContainsFunc(s, func(r rune) bool {
 		return !('0' <= r && r <= '9' || 'A' <= r && r <= 'Z' || 'a' <= r && r <= 'z' || strings.ContainsRune("=;,+-", r))
 	})
-	if bad || len(s) > maxRuleText {
+	if bad || len(s) > maxRuleText || !rule.WellFormed(s) {
 		return ""
 	}
 	return strings.Clone(s) // not the blanks beside it
@@ -233,7 +234,9 @@ func ruleText(s string) string {
 func (r *reader) dates(props []ical.Prop, start place, allDay bool) (list []time.Time) {
 	for i := range props {
 		p := &props[i]
-		for _, m := range momentsOf(p, maxDates-len(list)) {
+		moments, whole := momentsOf(p, maxDates-len(list))
+		r.dropped = r.dropped || !whole
+		for _, m := range moments {
 			if at := r.convert(p, m, start, allDay); inYears(at) {
 				list = append(list, at)
 			}

@@ -50,7 +50,7 @@ func TestOccurrences(t *testing.T) {
 		{"moved into the window", "UID:u\nDTSTART:20260302T100000Z\nRRULE:FREQ=DAILY;COUNT=4\nEND:VEVENT\nBEGIN:VEVENT\nUID:u\nRECURRENCE-ID:20260303T100000Z\nDTSTART:20260308T120000Z", "2026-03-08", "2026-03-09", "03-08 12:00*"},
 		{"a day that never comes", "RRULE:FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30", "2026-01-01", "2100-01-01", "03-02 10:00"},
 	} {
-		c, err := Read([]byte(eventFile(strings.TrimPrefix(row.event, "\n"))), nil)
+		c, err := readOne([]byte(eventFile(strings.TrimPrefix(row.event, "\n"))), nil)
 		if err != nil {
 			t.Errorf("%s: %v", row.what, err)
 			continue
@@ -86,7 +86,7 @@ func TestLast(t *testing.T) {
 		"DTSTART:19700101T000000Z\nRRULE:FREQ=DAILY;UNTIL=20500101T000000Z": "2050-01-01T00:00:00Z",
 		"RRULE:FREQ=HOURLY":                                                 "2026-03-02T10:00:00Z",
 	} {
-		c, err := Read([]byte(eventFile(lines)), nil)
+		c, err := readOne([]byte(eventFile(lines)), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

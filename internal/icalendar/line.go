@@ -60,7 +60,7 @@ func (l *lines) piece() []byte {
 
 // keptParams are the parameters that a reader asks for.
 var keptParams = map[string]bool{
-	ical.ParamTimezoneID: true, ical.ParamValue: true, ical.ParamCommonName: true, ical.ParamRole: true, "EMAIL": true,
+	ical.ParamTimezoneID: true, ical.ParamValue: true, ical.ParamCommonName: true, ical.ParamRole: true, paramEmail: true, ical.ParamSentBy: true,
 	ical.ParamParticipationStatus: true, ical.ParamCalendarUserType: true, ical.ParamRSVP: true, ical.ParamRange: true,
 }
 

@@ -1,28 +1,30 @@
 package icalendar
 
 import (
+	"net/url"
 	"strings"
 
 	"github.com/emersion/go-ical"
 )
 
-func organizerOf(c *ical.Component) *Person {
+func organizerOf(c *ical.Component) (who *Person, sentBy string) {
 	p := first(c, ical.PropOrganizer)
 	if p == nil {
-		return nil
+		return nil, ""
 	}
-	who := Person{Email: address(p.Value), Name: nameOf(p)}
-	if who.Email == "" {
-		return nil
+	person := personOf(p)
+	if person.Email == "" {
+		return nil, ""
 	}
-	return &who
+	sentBy, _ = mailboxOf(p.Params.Get(ical.ParamSentBy))
+	return &person, sentBy
 }
 
 func attendeesOf(c *ical.Component) []Attendee {
 	var list []Attendee
 	for i := range c.Props[ical.PropAttendee] {
 		p := &c.Props[ical.PropAttendee][i]
-		a := Attendee{Person: Person{Email: mailboxOf(p), Name: nameOf(p)}, Role: Optional, Status: partStat(p)}
+		a := Attendee{Person: personOf(p), Role: Optional, Status: partStat(p)}
 		if a.Email == "" {
 			continue
 		}
@@ -58,29 +60,39 @@ func kindOf(p *ical.Prop) string {
 	return ""
 }
 
-func nameOf(p *ical.Prop) string {
-	return cut(lineOf(p.Params.Get(ical.ParamCommonName), maxParam), MaxPersonName)
-}
-
-// address is a mailbox without its "mailto:", or another URI as it is.
-func address(uri string) string {
-	a, _ := addressOf(uri)
-	return a
-}
-
-func addressOf(uri string) (a string, mailbox bool) {
-	uri = lineOf(uri, maxUID)
-	for scheme := "mailto:"; len(uri) >= len(scheme) && strings.EqualFold(uri[:len(scheme)], scheme); {
-		uri, mailbox = strings.TrimSpace(uri[len(scheme):]), true
+// personOf reads ORGANIZER or ATTENDEE: EMAIL is the mailbox of somebody whose calendar address is a
+// token or no mailbox at all, as in invitations from iCloud.
+func personOf(p *ical.Prop) Person {
+	who := Person{Name: cut(lineOf(p.Params.Get(ical.ParamCommonName), maxParam), MaxPersonName)}
+	uri := lineOf(p.Value, maxUID)
+	mailbox, ok := mailboxOf(uri)
+	if !ok {
+		mailbox = uri // some write the address without its scheme
 	}
-	return uri, mailbox
+	who.Email = mailbox
+	if email, _ := mailboxOf("mailto:" + p.Params.Get(paramEmail)); strings.Contains(email, "@") && email != mailbox {
+		who.Email, who.URI = email, uri
+	}
+	return who
 }
 
-// mailboxOf is an attendee's mailbox: by its URI, else by EMAIL=, else the URI.
-func mailboxOf(p *ical.Prop) string {
-	a, mailbox := addressOf(p.Value)
-	if email := p.Params.Get("EMAIL"); email != "" && !mailbox {
-		return address(email)
+// paramEmail is RFC 7986, section 6.2.
+const paramEmail = "EMAIL"
+
+// mailboxOf is the mailbox of a mailto URI (RFC 6068), percent-decoded and without its header fields;
+// false for any other URI.
+func mailboxOf(uri string) (mailbox string, ok bool) {
+	const scheme = "mailto:"
+	mailbox = lineOf(uri, maxUID)
+	for len(mailbox) >= len(scheme) && strings.EqualFold(mailbox[:len(scheme)], scheme) {
+		mailbox, ok = strings.TrimSpace(mailbox[len(scheme):]), true
 	}
-	return a
+	if !ok {
+		return "", false
+	}
+	mailbox, _, _ = strings.Cut(mailbox, "?")
+	if decoded, err := url.PathUnescape(mailbox); err == nil {
+		mailbox = lineOf(strings.ToValidUTF8(decoded, "\uFFFD"), maxUID)
+	}
+	return mailbox, true
 }

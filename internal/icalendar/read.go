@@ -2,7 +2,9 @@ package icalendar
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/emersion/go-ical"
@@ -13,20 +15,33 @@ var (
 	errMethods    = errors.New("icalendar: two METHODs")
 )
 
-// Read reads a calendar file, UTF-8 with or without a byte order mark, of the first VCALENDAR that has
-// events. It describes the first VEVENT without RECURRENCE-ID, else the first one; the others of that UID are
-// its overrides. own names this inbox's addresses, whose attendee line is kept however many there
-// are; nil: none. ErrOverCaps tells a file that is too large; every other error one that holds no
-// event that could be read.
-func Read(text []byte, own func(address string) bool) (*Calendar, error) {
-	roots, err := parse(text, own)
+// Read reads a calendar file, UTF-8 with or without a byte order mark: the events of the first VCALENDAR that
+// has any and of those after it with the same METHOD, by UID in the order of the file. Of each UID it describes
+// the first VEVENT without RECURRENCE-ID, else the first one; the others are its overrides. own names this
+// inbox's addresses, whose attendee line is kept however many there are; nil: none. dropped says that
+// something was unreadable and left out. ErrOverCaps reports a file that is too large; every other error one
+// that holds no event that could be read.
+func Read(text []byte, own func(address string) bool) (all []*Calendar, dropped bool, err error) {
+	roots, dropped, err := parse(text, own)
 	if err != nil {
-		return nil, err
+		return nil, dropped, err
 	}
-	if c := firstCalendar(roots); c != nil {
-		return calendarOf(c)
+	for _, c := range calendarsIn(nil, roots) {
+		read, lost, failed := calendarOf(c)
+		dropped = dropped || lost || failed != nil
+		if err == nil {
+			err = failed
+		}
+		if len(all) == 0 || len(read) == 0 || read[0].Method == all[0].Method {
+			all = append(all, read...)
+		} else {
+			dropped = true
+		}
 	}
-	return nil, errNoCalendar
+	if len(all) > 0 {
+		return all, dropped, nil
+	}
+	return nil, dropped, cmp.Or(err, errNoCalendar)
 }
 
 // HasMethod reports whether a file has a METHOD, whatever else is wrong with it; of one beyond MaxBytes,
@@ -47,35 +62,84 @@ func HasMethod(text []byte) bool {
 	return false
 }
 
-// firstCalendar is the first VCALENDAR that holds a VEVENT; some wrap one in another.
-func firstCalendar(list []*ical.Component) *ical.Component {
+// calendarsIn appends the VCALENDARs that hold a VEVENT, in order; some wrap one in another.
+func calendarsIn(found, list []*ical.Component) []*ical.Component {
 	for _, c := range list {
 		if c.Name != ical.CompCalendar {
 			continue
 		}
-		if described, _ := events(c); described != nil {
-			return c
-		}
-		if inner := firstCalendar(c.Children); inner != nil {
-			return inner
+		if slices.ContainsFunc(c.Children, isEvent) {
+			found = append(found, c)
+		} else {
+			found = calendarsIn(found, c.Children)
 		}
 	}
-	return nil
+	return found
 }
 
-func calendarOf(c *ical.Component) (*Calendar, error) {
+func isEvent(c *ical.Component) bool { return c.Name == ical.CompEvent }
+
+// calendarOf reads the events of a VCALENDAR that can be read; the error is that of the first that cannot.
+func calendarOf(c *ical.Component) (all []*Calendar, dropped bool, err error) {
 	method, err := methodOf(c.Props[ical.PropMethod])
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	described, others := events(c)
 	r := reader{zones: zonesOf(c)}
+	for _, group := range groupsOf(c) {
+		one, failed := r.calendar(group)
+		if failed != nil {
+			if r.dropped = true; err == nil {
+				err = failed
+			}
+			continue
+		}
+		one.Method = method
+		all = append(all, one)
+	}
+	return all, r.dropped, err
+}
+
+// groupsOf are the events of a VCALENDAR, those of one UID together, by the first of each.
+func groupsOf(c *ical.Component) (groups [][]*ical.Component) {
+	at := map[string]int{}
+	for _, e := range c.Children {
+		if !isEvent(e) {
+			continue
+		}
+		uid, _ := value(e, ical.PropUID)
+		i, known := at[uid]
+		if !known {
+			i, groups = len(groups), append(groups, nil)
+			at[uid] = i
+		}
+		groups[i] = append(groups[i], e)
+	}
+	return groups
+}
+
+// calendar reads the events of one UID.
+func (r *reader) calendar(group []*ical.Component) (*Calendar, error) {
+	described := group[0]
+	for _, e := range group {
+		if first(e, ical.PropRecurrenceID) == nil {
+			described = e
+			break
+		}
+	}
 	e, err := r.event(described, nil)
 	if err != nil {
 		return nil, err
 	}
-	revisions := r.overrides(e, described, others)
-	return &Calendar{Method: method, Event: *e, Revisions: revisions, Following: following(described)}, nil
+	one := &Calendar{NoStart: e.Start.IsZero(), Following: following(described)}
+	one.LostOccurrence = e.RecurrenceID.IsZero() && first(described, ical.PropRecurrenceID) != nil
+	one.Revisions = r.overrides(e, group)
+	one.Links, one.AltHTML = linksOf(described)
+	if len(one.Links) > 0 {
+		e.JoinURL = one.Links[0]
+	}
+	one.Event = *e
+	return one, nil
 }
 
 // methodOf is the one METHOD, in upper case. Two that differ are a refusal.
@@ -90,40 +154,32 @@ func methodOf(all []ical.Prop) (method string, err error) {
 	return method, nil
 }
 
-// events finds the described event, and those beside it that may be its overrides.
-func events(c *ical.Component) (described *ical.Component, others []*ical.Component) {
-	for _, e := range c.Children {
-		if e.Name != ical.CompEvent {
-			continue
-		}
-		if first(e, ical.PropRecurrenceID) != nil {
-			others = append(others, e)
-		} else if described == nil {
-			described = e
-		}
-	}
-	if described == nil && len(others) > 0 {
-		described = others[0]
-	}
-	return described, others
+// reader reads the events of one VCALENDAR. One call of Read owns it.
+type reader struct {
+	zones   *zones
+	dropped bool // something was unreadable and left out
 }
 
-// reader reads the events of one file. One call of Read owns it.
-type reader struct{ zones *zones }
-
-// overrides reads what differs. An invitation to single occurrences alone, which described is
-// the first of, has itself among them. A broken override is left out. It returns how new each of them is.
-func (r *reader) overrides(e *Event, described *ical.Component, others []*ical.Component) (revisions []Revision) {
+// overrides reads what differs. An invitation to single occurrences alone, the first of which is e, has
+// itself among them. A broken override is left out; one without times takes place when the meeting would.
+// It returns how new each of them is.
+func (r *reader) overrides(e *Event, group []*ical.Component) (revisions []Revision) {
 	var list []Override
-	uid, _ := value(described, ical.PropUID)
-	for _, c := range others {
-		if id, _ := value(c, ical.PropUID); id != uid {
+	for _, c := range group {
+		if first(c, ical.PropRecurrenceID) == nil {
 			continue
 		}
-		if o, err := r.event(c, e); err == nil {
-			list = append(list, Override{o.RecurrenceID, o.Start, o.End, o.AllDay, o.Title, o.Location, o.Status})
-			revisions = append(revisions, Revision{o.Sequence, o.Stamp})
+		o, err := r.event(c, e)
+		unknown := err == nil && o.Start.IsZero() && first(c, ical.PropDateTimeStart) != nil // moved, nobody knows where to
+		if err != nil || o.RecurrenceID.IsZero() || unknown {
+			r.dropped = true
+			continue
 		}
+		if o.Start.IsZero() {
+			o.Start, o.End, o.AllDay = o.RecurrenceID, o.RecurrenceID.Add(e.End.Sub(e.Start)), e.AllDay
+		}
+		list = append(list, Override{o.RecurrenceID, o.Start, o.End, o.AllDay, o.Transparent, o.Title, o.Location, o.Status})
+		revisions = append(revisions, Revision{o.Sequence, o.Stamp})
 	}
 	if len(list) == 0 {
 		return nil

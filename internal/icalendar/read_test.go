@@ -23,12 +23,28 @@ func TestRead(t *testing.T) {
 		if d.Cmd == "event" {
 			text = eventFile(text)
 		}
-		c, err := Read([]byte(text), nil)
-		if err != nil {
-			return err.Error()
+		all, dropped, err := Read([]byte(text), nil)
+		told := ""
+		if dropped {
+			told = "dropped\n"
 		}
-		return tell(c) + tellRevisions(c)
+		if err != nil {
+			return told + err.Error()
+		}
+		for _, c := range all {
+			told += tell(c) + tellRevisions(c)
+		}
+		return told
 	})
+}
+
+// readOne reads the first event of a file.
+func readOne(text []byte, own func(string) bool) (*Calendar, error) {
+	all, _, err := Read(text, own)
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
 }
 
 // tellRevisions writes how new the overrides are, which is not written again.
@@ -37,12 +53,22 @@ func tellRevisions(c *Calendar) string {
 	if c.Following {
 		b.WriteString("following\n")
 	}
+	if c.LostOccurrence {
+		b.WriteString("lost occurrence\n")
+	}
 	for _, v := range c.Revisions {
 		if v != (Revision{}) {
 			fmt.Fprintf(&b, "revision: %d %s\n", v.Sequence, times([]time.Time{v.Stamp}))
 		}
 	}
 	return b.String()
+}
+
+func tellPerson(p *Person) string {
+	if p.URI == "" {
+		return fmt.Sprintf("{%q %q}", p.Email, p.Name)
+	}
+	return fmt.Sprintf("{%q %q %q}", p.Email, p.Name, p.URI)
 }
 
 func octets(t *testing.T, s string) string {
@@ -99,11 +125,21 @@ func tell(c *Calendar) string {
 	if e.Status != Confirmed {
 		say("status", e.Status)
 	}
-	if e.Organizer != nil {
-		say("organizer", fmt.Sprintf("%q", *e.Organizer))
+	if e.Transparent {
+		b.WriteString("transparent\n")
 	}
-	for _, a := range e.Attendees {
-		say("attendee", strings.TrimSpace(fmt.Sprintf("%q %s %s %s %v", a.Person, a.Role, a.Status, a.Kind, a.Asked)))
+	say("join", e.JoinURL)
+	say("links", strings.Join(c.Links[min(1, len(c.Links)):], " "))
+	if c.AltHTML != "" {
+		say("html", fmt.Sprintf("%.80q", c.AltHTML))
+	}
+	if e.Organizer != nil {
+		say("organizer", tellPerson(e.Organizer))
+	}
+	say("sent by", e.SentBy)
+	for i := range e.Attendees {
+		a := &e.Attendees[i]
+		say("attendee", strings.TrimSpace(fmt.Sprintf("%s %s %s %s %v", tellPerson(&a.Person), a.Role, a.Status, a.Kind, a.Asked)))
 	}
 	if !e.RecurrenceID.IsZero() {
 		say("of", shown(e.RecurrenceID, e.AllDay))
@@ -139,7 +175,7 @@ func TestReadCaps(t *testing.T) {
 	own := func(a string) bool { return a == "me@inbox.test" }
 	count := func(what string, lines string, got func(*Event) int, want int) {
 		t.Helper()
-		c, err := Read([]byte(eventFile(lines)), own)
+		c, err := readOne([]byte(eventFile(lines)), own)
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
@@ -181,11 +217,11 @@ func TestReadCaps(t *testing.T) {
 		{"200 components", eventFile(strings.Repeat("BEGIN:X\nEND:X\n", 198)), nil},
 		{"201 components", eventFile(strings.Repeat("BEGIN:X\nEND:X\n", 199)), ErrOverCaps},
 	} {
-		if _, err := Read([]byte(row.text), nil); !errors.Is(err, row.want) || row.want == nil && err != nil {
+		if _, err := readOne([]byte(row.text), nil); !errors.Is(err, row.want) || row.want == nil && err != nil {
 			t.Errorf("%s: %v, want %v", row.name, err, row.want)
 		}
 	}
-	if _, err := Read([]byte(eventFile("UID:"+strings.Repeat("u", 1001))), nil); err == nil {
+	if _, err := readOne([]byte(eventFile("UID:"+strings.Repeat("u", 1001))), nil); err == nil {
 		t.Error("a UID of 1,001 octets was read")
 	}
 }

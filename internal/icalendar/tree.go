@@ -35,7 +35,9 @@ var keptProps = map[string]map[string]int{
 		ical.PropDateTimeStart: 1, ical.PropDateTimeEnd: 1, ical.PropDuration: 1,
 		ical.PropSummary: 1, ical.PropLocation: 1, ical.PropDescription: 1, ical.PropComment: 1,
 		ical.PropRecurrenceRule: 1, ical.PropRecurrenceDates: maxDates, ical.PropExceptionDates: maxDates,
-		ical.PropOrganizer: 1, ical.PropAttendee: maxAttendees,
+		ical.PropOrganizer: 1, ical.PropAttendee: maxAttendees, ical.PropTransparency: 1,
+		propBusyStatus: 1, propIntendedStatus: 1,
+		ical.PropURL: 1, ical.PropConference: maxLinks, propGoogleConference: 1, propTeamsMeeting: 1, propAltDesc: 1,
 	},
 	ical.CompTimezone:         {ical.PropTimezoneID: 1, "X-LIC-LOCATION": 1},
 	ical.CompTimezoneStandard: observanceProps,
@@ -58,22 +60,24 @@ type builder struct {
 	open  []*ical.Component
 	roots []*ical.Component
 	count int
+	full  bool // attendees or dates beyond their number were left out
 }
 
 // parse reads a file into the components that it is made of, with the properties that are
-// kept. A bad line costs that line; what is open at the end is closed.
-func parse(text []byte, own func(address string) bool) ([]*ical.Component, error) {
+// kept. A bad line costs that line; what is open at the end is closed. cut says that attendees or dates are
+// missing, because there were too many.
+func parse(text []byte, own func(address string) bool) (roots []*ical.Component, cut bool, err error) {
 	if len(text) > MaxBytes {
-		return nil, ErrOverCaps
+		return nil, true, ErrOverCaps
 	}
 	b := builder{own: own}
 	in := lines{rest: bytes.TrimPrefix(text, []byte(byteOrderMark))}
 	for line, ok := in.next(); ok; line, ok = in.next() {
 		if err := b.line(line); err != nil {
-			return nil, err
+			return nil, true, err
 		}
 	}
-	return b.roots, nil
+	return b.roots, b.full, nil
 }
 
 func (b *builder) line(line []byte) error {
@@ -127,15 +131,25 @@ func (b *builder) keep(c *ical.Component, name string, rest []byte) {
 		return
 	}
 	have := len(c.Props[name])
-	if have >= limit && (name != ical.PropAttendee || have >= limit+maxOwn) {
+	full := have >= limit
+	b.full = b.full || full && limit >= maxDates
+	if full && (name != ical.PropAttendee || have >= limit+maxOwn) {
 		return
 	}
 	p, ok := property(name, rest)
 	if !ok {
 		return
 	}
-	if have >= limit && (b.own == nil || !b.own(mailboxOf(&p))) {
-		return // the places beyond the last are for the lines of those who got the mail
+	if full && !b.isOwn(&p) {
+		return // the places beyond the last are for the lines of those who got the message
 	}
 	c.Props[name] = append(c.Props[name], p)
+}
+
+func (b *builder) isOwn(p *ical.Prop) bool {
+	if b.own == nil {
+		return false
+	}
+	who := personOf(p)
+	return b.own(who.Email) || b.own(who.Mailbox())
 }

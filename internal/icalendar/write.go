@@ -48,17 +48,18 @@ func (w *writer) meeting(e *Event) {
 		return
 	}
 	all := e.Recurrence.Overrides
-	full := len(all)*(len(e.Description)+100*len(e.Attendees)) <= maxRepeated
+	full := len(all)*(len(e.Description)+len(e.JoinURL)+100*len(e.Attendees)) <= maxRepeated
 	for _, o := range all {
 		if o.RecurrenceID.Equal(e.RecurrenceID) {
 			continue
 		}
 		one := Event{
 			UID: e.UID, Sequence: e.Sequence, Stamp: e.Stamp, RecurrenceID: o.RecurrenceID, Title: o.Title, Location: o.Location, Status: o.Status,
-			Start: o.Start, End: o.End, AllDay: o.AllDay, Zone: e.Zone,
+			Start: o.Start, End: o.End, AllDay: o.AllDay, Transparent: o.Transparent, Zone: e.Zone,
 		}
 		if full {
-			one.Description, one.Organizer, one.Attendees = e.Description, e.Organizer, e.Attendees
+			one.Description, one.JoinURL = e.Description, e.JoinURL
+			one.Organizer, one.SentBy, one.Attendees = e.Organizer, e.SentBy, e.Attendees
 		}
 		w.event(&one, e)
 	}
@@ -79,8 +80,10 @@ func (w *writer) event(e, meeting *Event) {
 	if !e.RecurrenceID.IsZero() {
 		w.time("RECURRENCE-ID", e.RecurrenceID, meeting)
 	}
-	w.time("DTSTART", e.Start, e)
-	w.time("DTEND", e.End, e)
+	if !e.Start.IsZero() {
+		w.time("DTSTART", e.Start, e)
+		w.time("DTEND", e.End, e)
+	}
 	if r := e.Recurrence; r != nil {
 		w.recurrence(r, e)
 	}
@@ -88,8 +91,18 @@ func (w *writer) event(e, meeting *Event) {
 	w.text("LOCATION", e.Location)
 	w.text("DESCRIPTION", e.Description)
 	w.text("STATUS", strings.ToUpper(e.Status))
-	if e.Organizer != nil {
-		w.line("ORGANIZER"+param("CN", e.Organizer.Name), uri(e.Organizer.Email))
+	if e.Transparent {
+		w.line("TRANSP", "TRANSPARENT")
+	}
+	if e.JoinURL != "" {
+		w.line("URL", e.JoinURL)
+	}
+	if o := e.Organizer; o != nil {
+		name, value := calendarAddress(o)
+		if e.SentBy != "" {
+			name += param("SENT-BY", uri(e.SentBy))
+		}
+		w.line("ORGANIZER"+param("CN", o.Name)+name, value)
 	}
 	for i := range e.Attendees {
 		w.attendee(&e.Attendees[i])
@@ -136,8 +149,17 @@ func (w *writer) attendee(a *Attendee) {
 	case w.asks:
 		asked = "FALSE" // some clients take an invitation that says nothing for one that asks
 	}
+	name, value := calendarAddress(&a.Person)
 	w.line("ATTENDEE"+param("CUTYPE", a.Kind)+param("ROLE", strings.ToUpper(a.Role))+param("PARTSTAT", strings.ToUpper(a.Status))+
-		param("RSVP", asked)+param("CN", a.Name), uri(a.Email))
+		param("RSVP", asked)+param("CN", a.Name)+name, value)
+}
+
+// calendarAddress is by what a calendar knows a person, as it was sent, and the EMAIL parameter that goes with it.
+func calendarAddress(p *Person) (parameter, value string) {
+	if p.URI == "" {
+		return "", uri(p.Email)
+	}
+	return param(paramEmail, p.Email), p.URI
 }
 
 // time writes a time as e's are: a date, a local time of its zone, or in UTC where there is none, or

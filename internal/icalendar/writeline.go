@@ -70,7 +70,10 @@ var caretEncoder = strings.NewReplacer("^", "^^", "\n", "^n", `"`, "^'")
 func uri(email string) string {
 	email = lineOf(strings.ToValidUTF8(email, "\uFFFD"), maxUID)
 	if strings.Contains(email, "@") && !strings.Contains(email, ":") {
-		return "mailto:" + email
+		return "mailto:" + mailtoEscaper.Replace(email)
 	}
 	return email
 }
+
+// mailtoEscaper encodes what would end a mailbox within a mailto URI (RFC 6068, section 2).
+var mailtoEscaper = strings.NewReplacer("%", "%25", "?", "%3F", "#", "%23")

@@ -86,7 +86,8 @@ func observance(c *ical.Component) (o zone.Observance, ok bool) {
 		o.Rule = ruleText(rule)
 	}
 	for _, p := range c.Props[ical.PropRecurrenceDates] {
-		for _, m := range momentsOf(&p, maxDates-len(o.Dates)) {
+		dates, _ := momentsOf(&p, maxDates-len(o.Dates))
+		for _, m := range dates {
 			if m.utc {
 				m.at = m.at.Add(time.Duration(o.From) * time.Second)
 			}
@@ -98,23 +99,26 @@ func observance(c *ical.Component) (o zone.Observance, ok bool) {
 	return o, true
 }
 
-// momentsOf are the readable values of a property with a list, at most so many.
-func momentsOf(p *ical.Prop, most int) (list []moment) {
+// momentsOf are the readable values of a property with a list, at most so many; whole says that they are all.
+func momentsOf(p *ical.Prop, most int) (list []moment, whole bool) {
+	whole = true
 	for item := range strings.SplitSeq(p.Value, ",") {
-		if len(list) >= most {
-			break
-		}
-		if m, err := momentOf(item, isDate(p)); err == nil {
+		m, err := momentOf(item, isDate(p))
+		switch {
+		case len(list) >= most:
+			return list, false
+		case err != nil:
+			whole = false
+		default:
 			list = append(list, m)
 		}
 	}
-	return list
+	return list, whole
 }
 
 func isDate(p *ical.Prop) bool { return strings.EqualFold(p.Params.Get(ical.ParamValue), "DATE") }
 
-// at is where a property's time is local: UTC for "Z", for floating times and where nobody
-// explains the TZID.
+// at is where a property's time is local: UTC for "Z" and for floating times.
 func (z *zones) at(p *ical.Prop, m moment) place {
 	id := tzid(p.Params.Get(ical.ParamTimezoneID))
 	if m.utc {

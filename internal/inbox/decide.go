@@ -30,9 +30,8 @@ type Outcome struct {
 	Each      []int // as Count, for each mail of a Defer
 	// Meeting is what an order was about, as it is now.
 	Meeting *calendar.Meeting
-	// Merged is what a mail did to a meeting, empty when it spoke of none, and Refused why it did not count.
-	Merged  calendar.Action
-	Refused string
+	// Said are what a received message said of meetings, and what came of it.
+	Said []*calendar.Said
 }
 
 const (
@@ -80,8 +79,9 @@ type (
 		TraceLen   int    // octets on top of Raw that a repeat does not have
 		MailFrom   string // of the envelope
 		Digest     Digest
-		Invitation *calendar.Invitation // what it says of a meeting; nil: nothing
-		Sealed     *Sealing             // for an encrypted inbox; nil: in the clear
+		Sealed     *Sealing // for an encrypted inbox; nil: in the clear
+		// Invitations are what it says of meetings.
+		Invitations []*calendar.Invitation
 	}
 	// Settle ends the watch for a repeat.
 	Settle struct{ Digest Digest }
@@ -216,9 +216,9 @@ func (c Receive) decide(s *State, env Env) ([]Event, Outcome, error) {
 		From:      c.From, EnvelopeTo: c.EnvelopeTo, Subject: c.Subject, OTP: c.Content.OTP.Code,
 		Size: size, Unsettled: c.Digest.orNil(), Thread: ThreadKey(c.Content.Doc.MessageID), Sealed: c.Sealed.sealed(),
 	}
-	content, evs, merged := c.merge(s, m)
+	content, evs, said := c.merge(s, m)
 	evs = append(instead(gone, received{Message: m, Content: content, Raw: c.Raw, Sealed: c.Sealed}), evs...)
-	return evs, Outcome{ID: m.ID, Merged: merged.Said.Action, Refused: merged.Refused}, nil
+	return evs, Outcome{ID: m.ID, Said: said}, nil
 }
 
 // Repeat is the digest by which a repeat of the mail is known.

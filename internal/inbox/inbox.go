@@ -103,8 +103,10 @@ type Content struct {
 	Auth Auth
 	// Spam is the scanner's verdict; nil: never scanned.
 	Spam *Spam
-	// Calendar is what the mail said of a meeting; nil: nothing. It is of this inbox alone.
+	// Calendar is what the message said of a meeting; nil: nothing. It is of this inbox alone.
 	Calendar *calendar.Said
+	// MoreCalendar is what it said of others.
+	MoreCalendar []*calendar.Said
 	// Unread says that Doc is not here: the raw message is small and is parsed again when
 	// somebody asks, which costs less than keeping every mail on disk twice.
 	Unread bool

@@ -109,11 +109,11 @@ func (s *State) meetingsOver(now time.Time) (ids []int64) {
 	return ids
 }
 
-// keep is m as it is kept from now on: a new one gets its id. The error says that there is no room.
-func (s *State) keep(m calendar.Meeting) (calendar.Meeting, error) {
+// keep is m as a calendar keeps it from now on: a new one gets its id. The error says that there is no room.
+func keep(in *calendar.Book, m calendar.Meeting) (calendar.Meeting, error) {
 	var b calendar.Book
-	if s.Calendar != nil {
-		b = *s.Calendar
+	if in != nil {
+		b = *in
 	}
 	was := b.Meeting(m.ID)
 	if was == nil {
@@ -134,34 +134,43 @@ func (s *State) keep(m calendar.Meeting) (calendar.Meeting, error) {
 	return m, nil
 }
 
-// merge is what the mail says of a meeting, as message m, and what that changes; nil: nothing.
-func (c *Receive) merge(s *State, m *Message) (*Content, []Event, calendar.Merged) {
-	if c.Invitation == nil {
-		return c.Content, nil, calendar.Merged{}
+// merge is what the message says of meetings, as message m, and what that changes, one after the other.
+func (c *Receive) merge(s *State, m *Message) (*Content, []Event, []*calendar.Said) {
+	if len(c.Invitations) == 0 {
+		return c.Content, nil, nil
 	}
-	merged := calendar.Merge(s.Calendar, c.Invitation, s.Address, m.ReceivedAt)
 	var evs []Event
-	if merged.Meeting != nil {
-		kept, err := s.keep(*merged.Meeting)
-		if err != nil {
-			merged = merged.WithoutRoom()
-		} else {
-			merged.Said.Meeting.ID = kept.ID
-			evs = append(evs, met{kept, s.meetingEvent(&merged, &kept, m)})
+	var all []*calendar.Said
+	book, number := s.Calendar, s.LastEvent+2 // the message's own event comes first
+	for _, inv := range c.Invitations {
+		merged := calendar.Merge(book, inv, s.Address, m.ReceivedAt)
+		if merged.Meeting != nil {
+			kept, err := keep(book, *merged.Meeting)
+			if err != nil {
+				merged = merged.WithoutRoom()
+			} else {
+				merged.Said.Meeting.ID = kept.ID
+				book = book.With(&kept, MeetingBytes(&kept))
+				public := s.meetingEvent(&merged, &kept, m, number)
+				if evs = append(evs, met{kept, public}); public != nil {
+					number++
+				}
+			}
 		}
+		all = append(all, &merged.Said)
 	}
 	content := *c.Content // that of all recipients
-	content.Calendar = &merged.Said
-	return &content, evs, merged
+	content.Calendar, content.MoreCalendar = all[0], all[1:]
+	return &content, evs, all
 }
 
-// meetingEvent is the public event of what message m did to a meeting; it follows the message's own.
-func (s *State) meetingEvent(merged *calendar.Merged, kept *calendar.Meeting, m *Message) *Public {
+// meetingEvent is the public event of what message m did to a meeting.
+func (s *State) meetingEvent(merged *calendar.Merged, kept *calendar.Meeting, m *Message, number uint64) *Public {
 	if merged.Event == "" {
 		return nil
 	}
 	return &Public{
-		Number: s.LastEvent + 2, Name: merged.Event, Account: s.Account, Address: s.Address, MessageID: m.ID, At: m.ReceivedAt,
+		Number: number, Name: merged.Event, Account: s.Account, Address: s.Address, MessageID: m.ID, At: m.ReceivedAt,
 		Meeting: kept, Attendee: merged.Attendee,
 	}
 }
@@ -177,7 +186,7 @@ func (c Arrange) decide(s *State, env Env) ([]Event, Outcome, error) {
 	case !c.Plan.Changed:
 		return nil, Outcome{Meeting: known}, nil
 	}
-	kept, err := s.keep(*m)
+	kept, err := keep(s.Calendar, *m)
 	if err != nil {
 		return nil, Outcome{}, err
 	}
@@ -204,7 +213,7 @@ func (c Arrange) decide(s *State, env Env) ([]Event, Outcome, error) {
 // meeting, whoever asks.
 func MeetingBytes(m *calendar.Meeting) int64 {
 	const perMeeting, perOccurrence, perAnswer, perTime = 160, 48, 24, 10
-	n := perMeeting + len(m.UID) + len(m.Title) + len(m.Location) + len(m.Comment) + len(m.Mail) + len(m.Speaker)
+	n := perMeeting + len(m.UID) + len(m.Title) + len(m.Location) + len(m.Comment) + len(m.Mail) + len(m.Speaker) + len(m.SentBy) + len(m.JoinURL)
 	n += detailBytes(&calendar.Detail{Zone: m.Zone, Description: m.Description, Organizer: m.Organizer, Attendees: m.Attendees})
 	for i := range m.Answers {
 		n += perAnswer + len(m.Answers[i].Email)
@@ -229,10 +238,10 @@ func detailBytes(d *calendar.Detail) int {
 	const perPerson, perObservance, perTime = 64, 32, 10
 	n := len(d.Description) + len(d.Zone.Name)
 	if d.Organizer != nil {
-		n += len(d.Organizer.Email) + len(d.Organizer.Name)
+		n += len(d.Organizer.Email) + len(d.Organizer.Name) + len(d.Organizer.URI)
 	}
 	for i := range d.Attendees {
-		n += perPerson + len(d.Attendees[i].Email) + len(d.Attendees[i].Name)
+		n += perPerson + len(d.Attendees[i].Email) + len(d.Attendees[i].Name) + len(d.Attendees[i].URI)
 	}
 	for i := range d.Zone.Observances {
 		o := &d.Zone.Observances[i]

@@ -51,7 +51,7 @@ func reply(m *calendar.Meeting, guest, status string, at time.Time) *calendar.In
 
 func inviting(said *calendar.Invitation) inbox.Receive {
 	c := mail(said.Method)
-	c.Invitation = said
+	c.Invitations = []*calendar.Invitation{said}
 	return c
 }
 
@@ -227,7 +227,7 @@ func TestAMailMergesOnce(t *testing.T) {
 	m := newMeets(t)
 	c := inviting(invitation("REQUEST", "u1", 1, start.Add(time.Hour)))
 	c.Digest = inbox.Digest{1}
-	if got := m.do(c); got.ID != 1 || got.Merged != calendar.Created || got.Refused != "" {
+	if got := m.do(c); got.ID != 1 || got.Said[0].Action != calendar.Created || got.Said[0].Reason != "" {
 		t.Errorf("%+v", got)
 	}
 	if want := []string{"message.received", "calendar.event.created"}; !slices.Equal(m.names(), want) {
@@ -244,11 +244,11 @@ func TestAMailMergesOnce(t *testing.T) {
 	if len(m.rows.Meetings) != 1 || m.rows.Calendar.LastID != 1 || !m.rows.Profile.HasCalendar {
 		t.Errorf("%+v", m.rows)
 	}
-	c.Invitation = invitation("REQUEST", "u1", 2, start.Add(2*time.Hour)) // whatever it says
+	c.Invitations = []*calendar.Invitation{invitation("REQUEST", "u1", 2, start.Add(2*time.Hour))} // whatever it says
 	if got := m.do(c); !got.Duplicate || m.s.Calendar.Meeting(1).Sequence != 1 || len(m.rows.Meetings) != 0 {
 		t.Errorf("a repeat: %+v", got)
 	}
-	if got := m.do(inviting(invitation("REQUEST", "u1", 0, start.Add(2*time.Hour)))); got.Merged != calendar.Unchanged || got.Refused == "" || len(m.rows.Public) != 1 {
+	if got := m.do(inviting(invitation("REQUEST", "u1", 0, start.Add(2*time.Hour)))); got.Said[0].Action != calendar.Unchanged || got.Said[0].Reason == "" || len(m.rows.Public) != 1 {
 		t.Errorf("a stale one: %+v, events %q", got, m.names())
 	}
 	if said := m.rows.Store[0].Content.Calendar; said.Action != calendar.Unchanged || said.Meeting.ID != 1 {
@@ -282,7 +282,7 @@ func TestAnOrderIsOneChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.now = m.now.Add(time.Minute)
-	if got := m.do(inviting(reply(m.s.Calendar.Meeting(1), "eve@far.test", icalendar.Accepted, m.now))); got.Merged != calendar.Replied {
+	if got := m.do(inviting(reply(m.s.Calendar.Meeting(1), "eve@far.test", icalendar.Accepted, m.now))); got.Said[0].Action != calendar.Replied {
 		t.Fatalf("%+v", got)
 	}
 	if p := m.rows.Public[1]; p.Name != "calendar.attendee.responded" || p.Attendee == nil || p.Attendee.Status != icalendar.Accepted {
@@ -306,7 +306,7 @@ func TestACalendarIsFull(t *testing.T) {
 		m.s.Calendar = book
 		got := m.do(inviting(invitation("REQUEST", "u1", 1, start)))
 		said := m.rows.Store[0].Content.Calendar
-		if got.Refused != calendar.RefusedRoom || said.Action != calendar.Unchanged || said.Meeting.ID != 0 || m.s.Calendar != book || len(m.names()) != 1 {
+		if said.Reason != calendar.RefusedRoom || said.Action != calendar.Unchanged || said.Meeting.ID != 0 || m.s.Calendar != book || len(m.names()) != 1 {
 			t.Errorf("%s: %+v, said %+v", number, got, said)
 		}
 		c, err := arrange(m.s, schedule(start, "eve@far.test"), m.now)

@@ -1,66 +1,142 @@
 package ingest
 
 import (
-	"errors"
+	"slices"
 	"strings"
 
 	"inboxd/internal/address"
 	"inboxd/internal/calendar"
 	"inboxd/internal/icalendar"
 	"inboxd/internal/message"
+	"inboxd/internal/message/html"
 )
 
 // maxMethod is the longest METHOD that is looked at, in octets.
 const maxMethod = 64
 
-// invitation is what a mail says of a meeting: the first of the leaves that has a METHOD, by whoever
-// vouches for it. Nil: it says nothing that could be read. A file beyond the caps of package icalendar, or
-// one that makes its reader panic, marks the document as degraded and costs nothing else.
-func invitation(env Envelope, raw []byte, doc *message.Document, leaves []message.Calendar) (inv *calendar.Invitation) {
+// invitations are what a message says of meetings: the events of the first of the leaves that has a METHOD, by
+// whoever vouches for them; none when it says nothing that could be read. A file in which something is beyond
+// the caps of package icalendar or unreadable, or which makes its reader panic, marks the document as degraded and
+// costs nothing else. Links by which a conference is joined are added to those of the document.
+func invitations(env Envelope, raw []byte, doc *message.Document, leaves []message.Calendar) (list []*calendar.Invitation) {
 	if len(leaves) == 0 {
 		return nil
 	}
 	if !survive(raw, func() {
-		said, leaf, err := firstMethod(leaves, env.RcptTo)
-		doc.Degraded = doc.Degraded || errors.Is(err, icalendar.ErrOverCaps)
-		if err == nil && said != nil && calendar.IsInvitation(said) {
-			inv = spokenBy(env.Verdict, raw, doc, leaf, said)
-			inv.Local = env.Helo == ""
+		all, leaf, dropped := firstMethod(leaves, env.RcptTo)
+		doc.Degraded = doc.Degraded || dropped
+		if len(all) == 0 {
+			return
+		}
+		who := spokenBy(env, raw, doc, leaf)
+		for _, said := range all {
+			addJoinLinks(doc, said)
+			if !calendar.IsInvitation(said) {
+				doc.Degraded = doc.Degraded || said.NoStart
+				continue
+			}
+			inv := who
+			inv.Calendar = *said
+			list = append(list, &inv)
 		}
 	}) {
-		doc.Degraded, inv = true, nil
+		doc.Degraded, list = true, nil
+	}
+	return list
+}
+
+// spokenBy is an Invitation without its calendar: who sent it, and who vouches for that (ADRs 0097 and 0098).
+func spokenBy(env Envelope, raw []byte, doc *message.Document, leaf *message.Calendar) calendar.Invitation {
+	authors, v := message.AuthorsOf(raw), env.Verdict
+	inv := calendar.Invitation{
+		From: authors.From, Sender: authors.Sender, Mail: strings.Clone(doc.MessageID), Local: env.Helo == "", Unwanted: v.Unwanted,
+	}
+	if !authors.Whole {
+		return inv
+	}
+	from := address.DomainOf(inv.From)
+	covered := append(shape(doc, leaf), mustCover(raw)...)
+	vouches := func(domain string, more ...string) bool {
+		return v.vouches(domain, append(covered[:len(covered):len(covered)], more...))
+	}
+	inv.FromSigned = vouches(from)
+	inv.SenderSigned = vouches(address.DomainOf(inv.Sender), "Sender")
+	inv.FromSPF, inv.FromAligned = inv.From != "" && v.SPFVouches, inv.From != "" && v.FromAligned
+	for _, name := range [...]string{"To", "Cc"} {
+		if inv.FromSigned && vouches(from, name) {
+			inv.SignedTo = append(inv.SignedTo, ownAmong(message.MailboxesIn(raw, name), env.RcptTo)...)
+		}
 	}
 	return inv
 }
 
-func spokenBy(v Verdict, raw []byte, doc *message.Document, leaf *message.Calendar, said *icalendar.Calendar) *calendar.Invitation {
-	authors := message.AuthorsOf(raw)
-	inv := &calendar.Invitation{Calendar: *said, From: authors.From, Sender: authors.Sender, Mail: strings.Clone(doc.MessageID)}
-	if authors.Whole {
-		covered := append(shape(doc, leaf), "From", "Content-Type", "MIME-Version")
-		inv.FromSigned = v.aligned(address.DomainOf(inv.From), covered...)
-		inv.SenderSigned = v.aligned(address.DomainOf(inv.Sender), append(covered, "Sender")...)
+// ownAmong are those of the addresses that get the message.
+func ownAmong(list, rcptTo []string) []string {
+	isOwn := ownOf(rcptTo)
+	return slices.DeleteFunc(list, func(email string) bool { return !isOwn(email) })
+}
+
+// addJoinLinks adds the links of a calendar file to those of the message, and says which of them joins the
+// conference where its properties do not.
+func addJoinLinks(doc *message.Document, said *icalendar.Calendar) {
+	links := said.Links
+	if said.AltHTML != "" {
+		var found html.Links
+		var view html.View
+		html.Render(said.AltHTML, html.Options{Links: &found, View: &view})
+		links = append(links, found.List()...)
+		if said.Event.JoinURL == "" {
+			said.Event.JoinURL = joinLink(found.List(), view.Anchors)
+		}
 	}
-	return inv
+	for _, link := range links {
+		switch {
+		case slices.Contains(doc.Links, link):
+		case len(doc.Links) >= html.MaxLinks:
+			doc.LinksCut = true
+		default:
+			doc.Links = append(doc.Links, link)
+		}
+	}
+}
+
+// maxJoinURL is the longest link that is kept with a meeting, in octets.
+const maxJoinURL = 2048
+
+// joinLink is the link of a description by which its conference is joined: the only one, or the first that
+// says so; empty when there is none.
+func joinLink(links []string, anchors []html.Anchor) string {
+	if len(links) == 1 && len(links[0]) <= maxJoinURL {
+		return links[0]
+	}
+	for _, a := range anchors {
+		text := strings.ToLower(a.Text + " " + a.URL)
+		if len(a.URL) <= maxJoinURL && (strings.Contains(text, "join") || strings.Contains(text, "meet")) {
+			return strings.Clone(a.URL)
+		}
+	}
+	return ""
 }
 
 // firstMethod reads the first leaf that has a METHOD, as a property or, without one, as a parameter
-// of its type; nil when there is none.
-func firstMethod(leaves []message.Calendar, rcptTo []string) (*icalendar.Calendar, *message.Calendar, error) {
+// of its type; nothing when there is none. dropped says that something of it could not be read.
+func firstMethod(leaves []message.Calendar, rcptTo []string) (all []*icalendar.Calendar, leaf *message.Calendar, dropped bool) {
 	for i := range leaves {
-		leaf := &leaves[i]
+		leaf = &leaves[i]
 		text := leaf.Text(icalendar.MaxBytes + 1)
 		parameter := strings.TrimSpace(leaf.Method[:min(len(leaf.Method), maxMethod)])
 		if parameter == "" && !icalendar.HasMethod(text) {
 			continue
 		}
-		said, err := icalendar.Read(text, ownOf(rcptTo))
-		if err == nil && said.Method == "" {
-			said.Method = strings.ToUpper(strings.Clone(parameter))
+		all, dropped, _ = icalendar.Read(text, ownOf(rcptTo))
+		for _, said := range all {
+			if said.Method == "" {
+				said.Method = strings.ToUpper(strings.Clone(parameter))
+			}
 		}
-		return said, leaf, err
+		return all, leaf, dropped
 	}
-	return nil, nil, nil
+	return nil, nil, false
 }
 
 // shape names the fields of the top header that say how a mail without parts is to be read. Most signatures leave

@@ -3,6 +3,7 @@ package ingest_test
 import (
 	"bytes"
 	"encoding/base64"
+	"fmt"
 	"runtime"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"golang.org/x/text/encoding/japanese"
 	"golang.org/x/text/encoding/unicode"
 
+	"inboxd/internal/calendar"
 	"inboxd/internal/cost"
 	"inboxd/internal/icalendar"
 	"inboxd/internal/inbox"
@@ -35,6 +37,14 @@ func leaf(header, body string) string { return header + "\r\n\r\n" + body }
 func multi(leaves ...string) []byte {
 	return []byte("From: Ada <ada@corp.test>\r\nMessage-ID: <m1@corp.test>\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n" +
 		strings.Join(leaves, "\r\n--b\r\n") + "\r\n--b--\r\n")
+}
+
+// first is what a message says of a meeting first; nil: nothing.
+func first(m *ingest.Mail) *calendar.Invitation {
+	if len(m.Invitations) == 0 {
+		return nil
+	}
+	return m.Invitations[0]
 }
 
 func encoded(b []byte) string {
@@ -77,11 +87,12 @@ func TestWhichPartIsTheInvitation(t *testing.T) {
 		{"however large", multi(leaf("Content-Type: text/calendar", strings.Replace(bigger, "METHOD:REQUEST\r\n", "", 1)), leaf(typed, file("REQUEST", "b"))), "REQUEST b", false},
 		{"an empty METHOD is none", multi(leaf("Content-Type: text/calendar", file(" ", "a")), leaf(typed, file("PUBLISH", "b"))), "PUBLISH b", false},
 		{"the first of two", multi(leaf(typed, file("REQUEST", "a")), leaf(typed, file("CANCEL", "b"))), "REQUEST a", false},
-		{"the first, though it is broken", multi(leaf(typed, file("REQUEST", "a", "SEQUENCE:-1")), leaf(typed, file("REQUEST", "b"))), "", false},
+		{"the first, though it is broken", multi(leaf(typed, file("REQUEST", "a", "SEQUENCE:-1")), leaf(typed, file("REQUEST", "b"))), "REQUEST a", true},
+		{"the first, though nobody can read it", multi(leaf(typed, file("REQUEST", "a", "UID:u2")[:60]), leaf(typed, file("REQUEST", "b"))), "", true},
 		{"the parameter alone", multi(leaf("Content-Type: text/calendar; method=\"publish\"", file("", "a"))), "PUBLISH a", false},
 		{"the property beats it", multi(leaf("Content-Type: text/calendar; method=CANCEL", file("REQUEST", "a"))), "REQUEST a", false},
-		{"two METHODs", multi(leaf(typed, strings.Replace(file("REQUEST", "a"), "BEGIN:VEVENT", "METHOD:CANCEL\r\nBEGIN:VEVENT", 1))), "", false},
-		{"thrice the same and another", multi(leaf(typed, strings.Replace(file("REQUEST", "a"), "BEGIN:VEVENT", strings.Repeat("method:request\r\n", 3)+"METHOD:CANCEL\r\nBEGIN:VEVENT", 1))), "", false},
+		{"two METHODs", multi(leaf(typed, strings.Replace(file("REQUEST", "a"), "BEGIN:VEVENT", "METHOD:CANCEL\r\nBEGIN:VEVENT", 1))), "", true},
+		{"thrice the same and another", multi(leaf(typed, strings.Replace(file("REQUEST", "a"), "BEGIN:VEVENT", strings.Repeat("method:request\r\n", 3)+"METHOD:CANCEL\r\nBEGIN:VEVENT", 1))), "", true},
 		{"inside an attached message", multi(text, leaf("Content-Type: message/rfc822", "Subject: x\r\n"+typed+"\r\n\r\n"+file("REQUEST", "a"))), "", false},
 		{"an attached message with such a name", multi(text, leaf("Content-Type: message/rfc822; name=a.ics", file("REQUEST", "a"))), "", false},
 		{"in a digest", bytes.Replace(multi(leaf("", file("REQUEST", "a"))), []byte("multipart/mixed"), []byte("multipart/digest"), 1), "", false},
@@ -104,27 +115,99 @@ func TestWhichPartIsTheInvitation(t *testing.T) {
 		{"too many components", multi(leaf(typed, file("REQUEST", "a", strings.Repeat("BEGIN:VALARM\r\nEND:VALARM\r\n", 200)))), "", true},
 		{"too deep", multi(leaf(typed, file("REQUEST", "a", strings.Repeat("BEGIN:X\r\n", 4)))), "", true},
 		{"no organizer", multi(leaf(typed, strings.Replace(file("REQUEST", "a"), "ORGANIZER:mailto:ada@corp.test\r\n", "", 1))), "", false},
-		{"no organizer of an answer", multi(leaf(typed, strings.Replace(file("REPLY", "a"), "ORGANIZER:mailto:ada@corp.test\r\n", "", 1))), "", false},
+		{"no organizer of an answer", multi(leaf(typed, strings.Replace(file("REPLY", "a"), "ORGANIZER:mailto:ada@corp.test\r\n", "", 1))), "REPLY a", false},
 		{"no organizer of a cancellation", multi(leaf(typed, strings.Replace(file("CANCEL", "a"), "ORGANIZER:mailto:ada@corp.test\r\n", "", 1))), "", false},
 		{"no organizer of what is published", multi(leaf(typed, strings.Replace(file("PUBLISH", "a"), "ORGANIZER:mailto:ada@corp.test\r\n", "", 1))), "PUBLISH a", false},
-		{"no UID", multi(leaf(typed, strings.Replace(file("REQUEST", "a"), "UID:u1@corp.test\r\n", "", 1))), "", false},
+		{"no UID", multi(leaf(typed, strings.Replace(file("REQUEST", "a"), "UID:u1@corp.test\r\n", "", 1))), "", true},
 		{"a METHOD that nobody acts on", multi(leaf(typed, file("COUNTER", "a"))), "COUNTER a", false},
 		{"a task", multi(leaf(typed, strings.ReplaceAll(file("REQUEST", "a"), "VEVENT", "VTODO"))), "", false},
 		{"the eleventh file", multi(append(slices.Repeat([]string{leaf("Content-Type: text/calendar", file("", "a"))}, 10), leaf(typed, file("REQUEST", "a")))...), "", false},
 	} {
 		m := ingest.Read(envelope, c.mail)
 		got := ""
-		if m.Invitation != nil {
-			got = m.Invitation.Method + " " + m.Invitation.Event.Title
+		if inv := first(&m); inv != nil {
+			got = inv.Method + " " + inv.Event.Title
 		}
 		if got != c.want || m.Content.Doc.Degraded != c.cut {
 			t.Errorf("%s: %q, degraded %v", c.name, got, m.Content.Doc.Degraded)
 		}
-		if cmd := m.For("a@inbox.localhost"); cmd.Invitation != m.Invitation {
-			t.Errorf("%s: the command carries %v", c.name, cmd.Invitation)
+		if cmd := m.For("a@inbox.localhost"); !slices.Equal(cmd.Invitations, m.Invitations) {
+			t.Errorf("%s: the command carries %v", c.name, cmd.Invitations)
 		}
 		if again := ingest.Reread(&inbox.Content{Unread: true}, c.mail); again.Doc.Degraded != c.cut {
 			t.Errorf("%s: read again, degraded %v", c.name, again.Doc.Degraded)
+		}
+	}
+}
+
+// TestSeveralMeetings: each event of a file is an invitation of its own, in their order, all by whoever sent the
+// message; one that cannot be read marks the message.
+func TestSeveralMeetings(t *testing.T) {
+	three := file("PUBLISH", "Leg 2")
+	for i, title := range []string{"Leg 3", "Leg 4"} {
+		one := file("PUBLISH", title)
+		one = one[strings.Index(one, "BEGIN:VEVENT"):strings.Index(one, "END:VCALENDAR")]
+		three = strings.Replace(three, "END:VCALENDAR", strings.Replace(one, "u1@", string(rune('2'+i))+"@", 1)+"END:VCALENDAR", 1)
+	}
+	broken := strings.Replace(three, "DTSTART:20260410T100000Z\r\nSUMMARY:Leg 3", "DTSTART:soon\r\nSUMMARY:Leg 3", 1)
+	for text, want := range map[string]string{three: "[Leg 2 Leg 3 Leg 4] false", broken: "[Leg 2 Leg 4] true"} {
+		m := ingest.Read(ingest.Envelope{RcptTo: envelope.RcptTo, Verdict: vouched("corp.test", "From")}, multi(leaf(typed, text)))
+		var titles []string
+		for _, inv := range m.Invitations {
+			titles = append(titles, inv.Event.Title)
+			if inv.From != "ada@corp.test" || !inv.FromSigned {
+				t.Errorf("%s is from %q, signed %v", inv.Event.Title, inv.From, inv.FromSigned)
+			}
+		}
+		if got := fmt.Sprint(titles, m.Content.Doc.Degraded); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+// TestJoinLinks: what a file says of where a conference is joined is among the links of the message, and the meeting's.
+func TestJoinLinks(t *testing.T) {
+	body := leaf("Content-Type: text/plain; charset=utf-8", "See https://a.test/1 first.")
+	const html = "X-ALT-DESC;FMTTYPE=text/html:"
+	for line, want := range map[string]string{
+		"URL:https://meet.test/1":               "https://meet.test/1 [https://a.test/1 https://meet.test/1]",
+		"CONFERENCE;VALUE=URI:https://a.test/1": "https://a.test/1 [https://a.test/1]",
+		html + `<p>Dial in\, or <a href="https://meet.test/2?a=1&amp;b=2">Join</a></p>`:                "https://meet.test/2?a=1&b=2 [https://a.test/1 https://meet.test/2?a=1&b=2]",
+		html + `<a href="https://x.test/help">Help</a> <a href="https://x.test/j/3">Join the call</a>`: "https://x.test/j/3 [https://a.test/1 https://x.test/help https://x.test/j/3]",
+		html + `<a href="https://x.test/help">Help</a> <a href="https://x.test/about">About</a>`:       " [https://a.test/1 https://x.test/help https://x.test/about]",
+		"URL:https://x.test/e\r\n" + html + `<a href="https://meet.test/4">Join</a>`:                   "https://x.test/e [https://a.test/1 https://x.test/e https://meet.test/4]",
+		"URL:ftp://x.test/e": " [https://a.test/1]",
+	} {
+		raw := multi(body, leaf(typed, file("REQUEST", "a", line)))
+		m := ingest.Read(envelope, raw)
+		if got := fmt.Sprint(m.Invitations[0].Event.JoinURL, " ", m.Content.Doc.Links); got != want {
+			t.Errorf("%s: %s, want %s", line, got, want)
+		}
+		if again := ingest.Reread(&inbox.Content{Unread: true, Calendar: &calendar.Said{}}, raw).Doc.Links; !slices.Equal(again, m.Content.Doc.Links) {
+			t.Errorf("%s: read again %v", line, again)
+		}
+	}
+}
+
+// TestSignedTo: only an own address that a signed To or Cc names counts as addressed.
+func TestSignedTo(t *testing.T) {
+	for _, row := range []struct {
+		header string
+		signed []string
+		want   string
+	}{
+		{"To: A+x@inbox.localhost, b@far.test", []string{"To"}, "[A+x@inbox.localhost]"},
+		{"To: a@inbox.localhost", []string{"Cc"}, "[]"},
+		{"To: eve@far.test\r\nCc: \"B\" <b@inbox.localhost>", []string{"To", "Cc"}, "[b@inbox.localhost]"},
+		{"To: \"a@inbox.localhost\" <eve@far.test>", []string{"To"}, "[]"},
+		{"To: eve@far.test (a@inbox.localhost)", []string{"To"}, "[]"},
+		{"To: other@inbox.localhost", []string{"To"}, "[]"},
+	} {
+		raw := bytes.Replace(multi(leaf(typed, file("REPLY", "a"))), []byte("MIME-Version"), []byte(row.header+"\r\nMIME-Version"), 1)
+		env := ingest.Envelope{RcptTo: []string{"a@inbox.localhost", "b@inbox.localhost"}, Verdict: vouched("corp.test", append(row.signed, "From")...)}
+		m := ingest.Read(env, raw)
+		if got := fmt.Sprint(m.Invitations[0].SignedTo); got != row.want {
+			t.Errorf("%s: %s, want %s", row.header, got, row.want)
 		}
 	}
 }
@@ -170,7 +253,7 @@ func TestWhoInvites(t *testing.T) {
 		{"another domain", from, vouched("evil.test", usual...), "ada@corp.test "},
 		{"From not covered", from, vouched("corp.test", "Content-Type", "MIME-Version"), "ada@corp.test "},
 		{"Content-Type not covered", from, vouched("corp.test", "From", "MIME-Version"), "ada@corp.test "},
-		{"MIME-Version not covered", from, vouched("corp.test", "From", "Content-Type"), "ada@corp.test "},
+		{"MIME-Version not covered", from, vouched("corp.test", "From", "Content-Type"), "[ada@corp.test] "},
 		{"Sender signed", from + sender, vouched("cal.test", all...), "ada@corp.test [notify@cal.test]"},
 		{"Sender not covered", from + sender, vouched("cal.test", usual...), "ada@corp.test notify@cal.test"},
 		{"both, one domain", from + "Sender: x@corp.test\r\n", vouched("corp.test", all...), "[ada@corp.test] [x@corp.test]"},
@@ -194,7 +277,8 @@ func TestWhoInvites(t *testing.T) {
 		{"made readable by a field that is not signed", from + "Content-Transfer-Encoding: 8bit\r\n", vouched("corp.test", usual...), "ada@corp.test "},
 	} {
 		m := ingest.Read(ingest.Envelope{RcptTo: envelope.RcptTo, Verdict: c.signed}, []byte(c.header+body))
-		if m.Invitation == nil {
+		inv := first(&m)
+		if inv == nil {
 			if c.name != "a header beyond what is read" { // of which the type is beyond too
 				t.Errorf("%s: no invitation", c.name)
 			}
@@ -206,7 +290,6 @@ func TestWhoInvites(t *testing.T) {
 			}
 			return s
 		}
-		inv := m.Invitation
 		if got := bracket(inv.From, inv.FromSigned) + " " + bracket(inv.Sender, inv.SenderSigned); got != c.want || inv.Mail != "m1@corp.test" {
 			t.Errorf("%s: %q of %q", c.name, got, inv.Mail)
 		}
@@ -221,7 +304,7 @@ func TestOwnLinesStay(t *testing.T) {
 	}
 	lines = append(lines, "ATTENDEE:MAILTO:A+tag@INBOX.localhost", "ATTENDEE:mailto:b@inbox.localhost", "ATTENDEE:mailto:c@inbox.localhost")
 	env := ingest.Envelope{RcptTo: []string{"a@inbox.localhost", "b+other@inbox.localhost"}}
-	got := ingest.Read(env, multi(leaf(typed, file("REQUEST", "a", lines...)))).Invitation.Event.Attendees
+	got := ingest.Read(env, multi(leaf(typed, file("REQUEST", "a", lines...)))).Invitations[0].Event.Attendees
 	if len(got) != 502 || got[500].Email != "A+tag@INBOX.localhost" || got[501].Email != "b@inbox.localhost" {
 		t.Errorf("%d attendees, the last %+v", len(got), got[len(got)-1])
 	}
@@ -237,10 +320,10 @@ func TestLittleIsHeld(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	for i := range held {
 		m := ingest.Read(envelope, raw)
-		if m.Invitation.Event.Recurrence.Rule != "FREQ=DAILY" {
-			t.Fatalf("%+v", m.Invitation.Event.Recurrence)
+		if m.Invitations[0].Event.Recurrence.Rule != "FREQ=DAILY" {
+			t.Fatalf("%+v", m.Invitations[0].Event.Recurrence)
 		}
-		held[i] = &ingest.Mail{Invitation: m.Invitation}
+		held[i] = &ingest.Mail{Invitations: m.Invitations}
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
@@ -287,13 +370,13 @@ func FuzzInvitation(f *testing.F) {
 	} {
 		f.Add(raw)
 	}
-	env := ingest.Envelope{RcptTo: []string{"a@inbox.localhost"}, Verdict: ingest.Verdict{Aligned: func(string, ...string) bool { return true }}}
+	env := ingest.Envelope{RcptTo: []string{"a@inbox.localhost"}, Verdict: ingest.Verdict{Vouches: func(string, ...string) bool { return true }}}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		m := ingest.Read(env, raw)
 		if again := ingest.Reread(&inbox.Content{}, raw).Doc.Degraded; again != m.Content.Doc.Degraded {
 			t.Errorf("degraded: %v, read again %v", !again, again)
 		}
-		inv := m.Invitation
+		inv := first(&m)
 		if inv == nil {
 			return
 		}
@@ -325,7 +408,7 @@ func BenchmarkReadInvitation(b *testing.B) {
 // TestLocalMails: only a mail that came over no session is one of this node's inboxes.
 func TestLocalMails(t *testing.T) {
 	for helo, want := range map[string]bool{"": true, "unknown": false, "mx.corp.test": false} {
-		got := ingest.Read(ingest.Envelope{Helo: helo}, multi(leaf(typed, file("REPLY", "a")))).Invitation
+		got := ingest.Read(ingest.Envelope{Helo: helo}, multi(leaf(typed, file("REPLY", "a")))).Invitations[0]
 		if got.Local != want {
 			t.Errorf("HELO %q: local %v", helo, got.Local)
 		}

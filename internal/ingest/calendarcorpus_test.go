@@ -64,7 +64,7 @@ func TestCorpusMails(t *testing.T) {
 	book := calendarOf(now)
 	for _, name := range others {
 		var m *ingest.Mail
-		if book, m = merge(t, book, name, now, nil); m.Invitation != nil {
+		if book, m = merge(t, book, name, now, nil); first(m) != nil {
 			invited++
 		}
 	}
@@ -100,15 +100,15 @@ func merge(t *testing.T, b *calendar.Book, name string, now time.Time, tell func
 		t.Fatal(err)
 	}
 	raw = bytes.ReplaceAll(bytes.ReplaceAll(raw, []byte("\r\n"), []byte("\n")), []byte("\n"), []byte("\r\n"))
-	all := ingest.Verdict{Aligned: func(string, ...string) bool { return true }}
+	all := ingest.Verdict{Vouches: func(string, ...string) bool { return true }}
 	m := ingest.Read(ingest.Envelope{RcptTo: []string{agent}, Verdict: all}, raw)
 	if ingest.Reread(&inbox.Content{}, raw).Doc.Degraded != m.Content.Doc.Degraded {
 		t.Errorf("%s: read again it is degraded, or no longer", name)
 	}
-	if m.Invitation == nil {
+	if first(&m) == nil {
 		return b, &m
 	}
-	merged := calendar.Merge(b, m.Invitation, agent, now)
+	merged := calendar.Merge(b, first(&m), agent, now)
 	if next := merged.Meeting; next != nil {
 		if next.ID == 0 {
 			next.ID = b.Meetings[len(b.Meetings)-1].ID + 1
@@ -118,7 +118,7 @@ func merge(t *testing.T, b *calendar.Book, name string, now time.Time, tell func
 		b = b.With(next, 1)
 	}
 	if tell != nil {
-		tell(m.Invitation, merged)
+		tell(first(&m), merged)
 	}
 	return b, &m
 }

@@ -68,6 +68,11 @@ func TestSignedByDkimpy(t *testing.T) {
 		return func(b []byte) []byte { return bytes.Replace(b, []byte(old), []byte(new), 1) }
 	}
 	usually := toSign{raw, "corp.test", "s", usual, false}
+	// Google covers neither Content-Type nor the fields after it.
+	gmail := []string{"To", "Subject", "Message-ID", "Date", "From", "MIME-Version"}
+	parts := []byte("From: Ada <ada@corp.test>\r\nTo: a@inbox.localhost\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed;\r\n boundary=b\r\nMessage-ID: <m1@corp.test>\r\n\r\n" +
+		"--b\r\nContent-Type: multipart/alternative; boundary=inner\r\n\r\n--inner\r\n" + leaf(typed, file("REQUEST", "a")) + "\r\n--inner--\r\n--b--\r\n")
+	byGmail := toSign{parts, "corp.test", "s", gmail, false}
 	rows := []struct {
 		name string
 		sign toSign
@@ -75,18 +80,28 @@ func TestSignedByDkimpy(t *testing.T) {
 		want string // which of From and Sender are signed
 	}{
 		{"signed", usually, nil, "from"},
-		{"by a subdomain", toSign{raw, "mail.corp.test", "s", usual, false}, nil, "from"},
+		{"by a subdomain", toSign{raw, "mail.corp.test", "s", usual, false}, nil, ""},
+		{"by the domain above", toSign{replace("@corp.test>", "@mail.corp.test>")(raw), "corp.test", "s", usual, false}, nil, "from"},
 		{"by the Sender's domain, the Sender too", toSign{raw, "cal.test", "s", with("Sender"), false}, nil, "sender"},
 		{"by the Sender's domain, the Sender not", toSign{raw, "cal.test", "s", usual, false}, nil, ""},
 		{"by another domain", toSign{raw, "evil.test", "s", with("Sender"), false}, nil, ""},
 		{"by a domain whose name ends in it", toSign{raw, "evilcorp.test", "s", usual, false}, nil, ""},
 		{"without Content-Type", toSign{raw, "corp.test", "s", []string{"From", "MIME-Version"}, false}, nil, ""},
-		{"without MIME-Version", toSign{raw, "corp.test", "s", []string{"From", "Content-Type"}, false}, nil, ""},
+		{"without MIME-Version", toSign{raw, "corp.test", "s", []string{"From", "Content-Type"}, false}, nil, "from"},
+		{"parts, as Gmail signs", byGmail, nil, "from"},
+		{"parts, as Yahoo signs", toSign{parts, "corp.test", "s", []string{"To", "From", "Subject", "Date", "References"}, false}, nil, "from"},
+		{"parts, another of the same boundary", byGmail, replace("multipart/mixed", "multipart/alternative"), "from"},
+		{"parts, a second Content-Type", byGmail, add("Content-Type: multipart/mixed; boundary=b"), ""},
+		{"parts, the boundary of the parts within", byGmail, replace("boundary=b", "boundary=inner"), ""},
+		{"parts, read as a digest", byGmail, replace("multipart/mixed", "multipart/digest"), ""},
+		{"parts, an encoding that is not signed", byGmail, add("Content-Transfer-Encoding: base64"), ""},
+		{"parts, a blank put into the body", byGmail, replace("--b\r\n", "--b \r\n"), ""},
+		{"parts behind a preamble", toSign{replace("\r\n\r\n--b", "\r\n\r\nSee:\r\n--b")(parts), "corp.test", "s", gmail, false}, nil, ""},
 		{"with l=", toSign{raw, "corp.test", "s", usual, true}, nil, ""},
 		{"by a key in testing mode", toSign{raw, "corp.test", "testing", usual, false}, nil, ""},
 		{"by a key that is not there", toSign{raw, "corp.test", "absent", usual, false}, nil, ""},
 		{"a second Content-Type", usually, add("Content-Type: text/calendar; charset=iso-8859-1"), ""},
-		{"a second MIME-Version", usually, add("MIME-Version: 1.0"), ""},
+		{"a second MIME-Version", usually, add("MIME-Version: 1.0"), "from"},
 		{"a second From", usually, add("From: ada@corp.test"), ""},
 		{"another From", usually, replace("Ada <", "Bob <"), ""},
 		{"another body", usually, replace("SUMMARY:a", "SUMMARY:b"), ""},
@@ -139,7 +154,8 @@ func TestSignedByDkimpy(t *testing.T) {
 			mail = row.then(mail)
 		}
 		env := ingest.Envelope{RcptTo: envelope.RcptTo, Helo: "mx.corp.test", MailFrom: "ada@corp.test", Judge: judge.Verdict}
-		inv := ingest.ReadScanned(t.Context(), nil, env, mail).Invitation
+		m := ingest.ReadScanned(t.Context(), nil, env, mail)
+		inv := first(&m)
 		if inv == nil {
 			t.Errorf("%s: no invitation", row.name)
 			continue

@@ -46,8 +46,8 @@ type Mail struct {
 	Content *inbox.Content
 	Raw     []byte
 	Digest  inbox.Digest // zero for a single recipient
-	// Invitation is what the mail says of a meeting; nil: nothing.
-	Invitation *calendar.Invitation
+	// Invitations are what the message says of meetings, in the order of its file.
+	Invitations []*calendar.Invitation
 	// Stored is the envelope's.
 	Stored func(inbox string, id int64)
 
@@ -58,13 +58,13 @@ type Mail struct {
 // Read parses raw. It always succeeds: what can't be read is marked as degraded.
 func Read(env Envelope, raw []byte) Mail {
 	var content *inbox.Content
-	var inv *calendar.Invitation
+	var invited []*calendar.Invitation
 	if env.Sealed {
 		content = facts(env, raw)
 	} else {
-		content, inv = read(env, raw)
+		content, invited = read(env, raw)
 	}
-	m := Mail{Content: content, Raw: raw, Invitation: inv, Stored: env.Stored, mailFrom: env.MailFrom, traceLen: env.TraceLen}
+	m := Mail{Content: content, Raw: raw, Invitations: invited, Stored: env.Stored, mailFrom: env.MailFrom, traceLen: env.TraceLen}
 	// Lists keep these long after the document, whose header strings share one block.
 	m.Subject, m.From = own(content.Doc.Subject, content.Doc.From)
 	if m.From.Email == "" {
@@ -104,11 +104,11 @@ func (m Mail) For(rcpt string) inbox.Receive {
 	return inbox.Receive{
 		From: m.From, EnvelopeTo: rcpt, Subject: m.Subject, Content: m.Content,
 		Raw: m.Raw, TraceLen: m.traceLen, MailFrom: m.mailFrom, Digest: m.Digest,
-		Invitation: m.Invitation,
+		Invitations: m.Invitations,
 	}
 }
 
-func read(env Envelope, raw []byte) (*inbox.Content, *calendar.Invitation) {
+func read(env Envelope, raw []byte) (*inbox.Content, []*calendar.Invitation) {
 	content := &inbox.Content{Auth: env.Verdict.Auth}
 	var view html.View
 	var calendars []message.Calendar
@@ -118,22 +118,22 @@ func read(env Envelope, raw []byte) (*inbox.Content, *calendar.Invitation) {
 	}) {
 		content.Doc, calendars = message.Document{Degraded: true}, nil // not a half of it
 	}
-	survive(raw, func() { content.OTP = code(&content.Doc, &view, env.Verdict) })
-	inv := invitation(env, raw, &content.Doc, calendars)
+	survive(raw, func() { content.OTP = code(raw, &content.Doc, &view, env.Verdict) })
+	invited := invitations(env, raw, &content.Doc, calendars)
 	showAuth(&content.Doc, &content.Auth)
-	return content, inv
+	return content, invited
 }
 
 // Reread is the content of a message of which only kept was stored beside its raw bytes.
 func Reread(kept *inbox.Content, raw []byte) *inbox.Content {
-	content := &inbox.Content{Doc: document(raw, kept.Calendar != nil), OTP: kept.OTP, Auth: kept.Auth, Spam: kept.Spam, Calendar: kept.Calendar}
+	content := *kept
+	content.Doc, content.Unread = document(raw), false
 	showAuth(&content.Doc, &content.Auth)
-	return content
+	return &content
 }
 
-// document parses raw. What a panic leaves is an empty document, marked as degraded. invited says that
-// its calendar file was good.
-func document(raw []byte, invited bool) message.Document {
+// document parses raw. What a panic leaves is an empty document, marked as degraded.
+func document(raw []byte) message.Document {
 	doc := message.Document{Degraded: true}
 	var calendars []message.Calendar
 	survive(raw, func() {
@@ -142,9 +142,7 @@ func document(raw []byte, invited bool) message.Document {
 		calendars = message.ParseCalendars(&read, raw)
 		doc = read
 	})
-	if !invited {
-		invitation(Envelope{}, raw, &doc, calendars) // for the mark that it may leave
-	}
+	invitations(Envelope{}, raw, &doc, calendars) // for the links and the mark that it may leave
 	return doc
 }
 
@@ -159,9 +157,9 @@ func survive(raw []byte, part func()) (survived bool) {
 	return true
 }
 
-func code(doc *message.Document, view *html.View, verdict Verdict) inbox.OTP {
+func code(raw []byte, doc *message.Document, view *html.View, verdict Verdict) inbox.OTP {
 	in := shown(doc, view)
-	in.Declared = declaredCodes(doc, verdict)
+	in.Declared = declaredCodes(raw, doc, verdict)
 	r := otp.Find(in)
 	return inbox.OTP{
 		Code: r.Code, Confidence: r.Confidence, Source: string(r.Source), Origin: r.Origin,

@@ -25,15 +25,18 @@ func (j Judge) Verdict(ctx context.Context, env Envelope, raw []byte) Verdict {
 		ClientIP: env.RemoteIP, HELO: cmp.Or(env.Helo, j.Server), MailFrom: env.MailFrom,
 		Raw: raw[env.TraceLen:], LocalKeys: j.Keys, Now: j.Now(), Findings: j.Findings,
 	}, j.DNS)
-	v := Verdict{Auth: inbox.Auth{Server: j.Server, SPF: result(r.SPF), DKIM: result(r.DKIM), DMARC: result(r.DMARC), HELO: r.HELO}}
+	v := Verdict{
+		Auth:        inbox.Auth{Server: j.Server, SPF: result(r.SPF), DKIM: result(r.DKIM), DMARC: result(r.DMARC), HELO: r.HELO},
+		FromAligned: r.FromAligned(), SPFVouches: r.SPFVouches(), Unwanted: r.Unwanted,
+	}
 	for _, s := range r.Signatures {
 		v.Auth.Signatures = append(v.Auth.Signatures, inbox.AuthSignature{
 			Word: string(s.Word), Domain: s.Domain, Selector: s.Selector, Algorithm: s.Algorithm,
 		})
 	}
-	if len(r.Signatures) > 0 { // without one nothing is aligned
+	if len(r.Signatures) > 0 { // without one nothing is vouched for
 		kept := r
-		v.Aligned = kept.Aligned
+		v.Vouches = kept.Vouches
 	}
 	return v
 }

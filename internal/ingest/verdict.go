@@ -9,18 +9,23 @@ import (
 	"inboxd/internal/otp"
 )
 
-// Verdict is what was found out about who vouches for a mail, before it is read. The zero
+// Verdict is what was found out about who vouches for a message, before it is read. The zero
 // Verdict: nobody asked, and nobody does.
 type Verdict struct {
 	Auth inbox.Auth
-	// Aligned reports whether a DKIM signature vouches for domain and signs every instance
-	// of the header fields named by covered; nil: none does.
-	Aligned func(domain string, covered ...string) bool
+	// Vouches reports whether a DKIM signature vouches for the mailboxes of domain and signs every
+	// instance of the header fields named by covered; nil: none does.
+	Vouches func(domain string, covered ...string) bool
+	// FromAligned says that DKIM or SPF passes for From's organizational domain, SPFVouches that SPF
+	// passes for From's domain or an ancestor of it. Both are false when there is not exactly one From.
+	FromAligned, SPFVouches bool
+	// Unwanted says that From fails DMARC, and that its domain asks to quarantine or reject such messages.
+	Unwanted bool
 }
 
-// aligned is Aligned, for the zero Verdict too.
-func (v Verdict) aligned(domain string, covered ...string) bool {
-	return domain != "" && v.Aligned != nil && v.Aligned(domain, covered...)
+// vouches is Vouches, for the zero Verdict too.
+func (v Verdict) vouches(domain string, covered []string) bool {
+	return domain != "" && v.Vouches != nil && v.Vouches(domain, covered...)
 }
 
 const authResults = "Authentication-Results"
@@ -109,13 +114,22 @@ func writeProperty(b *strings.Builder, before, name, value string) {
 }
 
 // declaredCodes returns the values of header fields that declare a code: each of the two
-// only when it is there once, and a signature of the origin that it names covers it
-// (specification, Codes).
-func declaredCodes(doc *message.Document, v Verdict) (values []string) {
+// only when it is there once, and a signature that vouches for the origin that it names covers it
+// (specification, Codes; ADR 0097).
+func declaredCodes(raw []byte, doc *message.Document, v Verdict) (values []string) {
 	for _, name := range [...]string{"OTP-Token", "One-Time-Code"} {
-		if list := doc.HeaderValues(name); len(list) == 1 && v.aligned(otp.Origin(list[0]), name) {
+		if list := doc.HeaderValues(name); len(list) == 1 && v.vouches(otp.Origin(list[0]), append(mustCover(raw), name)) {
 			values = append(values, list[0])
 		}
 	}
 	return values
+}
+
+// mustCover names the header fields that a signature has to cover, besides what it is asked for, so that nobody
+// could change how the signed body is read: Content-Type, unless the body itself fixes its parts.
+func mustCover(raw []byte) []string {
+	if message.BodyFixesParts(raw) {
+		return []string{"From"}
+	}
+	return []string{"From", "Content-Type"}
 }

@@ -15,7 +15,7 @@ func vouched(domain string, signed ...string) ingest.Verdict {
 	return ingest.Verdict{
 		Auth: inbox.Auth{Server: "inbox.test", SPF: inbox.AuthResult{Word: "pass", Domain: "b.example.com"}, DKIM: inbox.AuthResult{Word: "pass", Domain: domain},
 			DMARC: inbox.AuthResult{Word: "none"}, Signatures: []inbox.AuthSignature{{Word: "pass", Domain: domain, Selector: "s", Algorithm: "rsa-sha256"}}},
-		Aligned: func(asked string, covered ...string) bool {
+		Vouches: func(asked string, covered ...string) bool {
 			return asked == domain && !slices.ContainsFunc(covered, func(name string) bool { return !slices.Contains(signed, name) })
 		},
 	}
@@ -78,7 +78,7 @@ func TestAuthResultsText(t *testing.T) {
 func TestDeclaredCodes(t *testing.T) {
 	const token = `OTP-Token: "123456"; origin="https://example.com"`
 	const code = `One-Time-Code: code=654321; origin=https://example.com`
-	signed := vouched("example.com", "OTP-Token", "One-Time-Code")
+	signed := vouched("example.com", "From", "Content-Type", "OTP-Token", "One-Time-Code")
 	for _, c := range []struct {
 		name    string
 		verdict ingest.Verdict
@@ -93,7 +93,9 @@ func TestDeclaredCodes(t *testing.T) {
 		{"two tokens, one code", signed, []string{token, strings.ToLower(token), code}, "654321", "header"},
 		{"nobody vouches", ingest.Verdict{}, []string{token}, "777777", "text"},
 		{"somebody else vouches", vouched("evil.example", "OTP-Token"), []string{token}, "777777", "text"},
-		{"not under the signature", vouched("example.com", "Subject"), []string{token}, "777777", "text"},
+		{"not under the signature", vouched("example.com", "From", "Content-Type", "Subject"), []string{token}, "777777", "text"},
+		{"From not under the signature", vouched("example.com", "Content-Type", "OTP-Token"), []string{token}, "777777", "text"},
+		{"Content-Type not under the signature", vouched("example.com", "From", "OTP-Token"), []string{token}, "777777", "text"},
 		{"no origin", signed, []string{`OTP-Token: "123456"`}, "777777", "text"},
 		{"not readable", signed, []string{`OTP-Token: ; origin="https://example.com"`}, "777777", "text"},
 	} {

@@ -142,15 +142,11 @@ func pick(fields []field, names []string, picked func(int)) {
 	}
 }
 
-// cover notes of which names every field in the mail is signed: the three whose doubles
-// could change what a mail seems to say, and those that may be asked for.
+// cover notes of which names every field in the message is signed.
 func (s *Signature) cover(fields []field) {
 	signed := make([]bool, len(fields))
 	pick(fields, s.Signed, func(i int) { signed[i] = true })
-	s.strict = true
-	for _, name := range [...]string{"From", "Content-Type", "MIME-Version"} {
-		s.strict = s.strict && !unsigned(fields, signed, name)
-	}
+	s.coversFrom = !unsigned(fields, signed, "From")
 	for _, name := range s.Signed {
 		if !unsigned(fields, signed, name) {
 			s.covered = append(s.covered, strings.ToLower(name))

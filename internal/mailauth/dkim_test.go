@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"math/big"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -103,9 +104,9 @@ func TestSignatures(t *testing.T) {
 		}, word: Pass},
 		{name: "a second Content-Type, signed once", change: func(raw []byte) []byte {
 			return prepend("content-type : text/html")(by(godkim.SignOptions{})(raw))
-		}, word: Pass},
-		{name: "Content-Type not signed", change: by(godkim.SignOptions{HeaderKeys: []string{"From", "MIME-Version"}}), word: Pass},
-		{name: "MIME-Version not signed", change: by(godkim.SignOptions{HeaderKeys: []string{"From", "Content-Type"}}), word: Pass},
+		}, word: Pass, strict: true},
+		{name: "Content-Type not signed", change: by(godkim.SignOptions{HeaderKeys: []string{"From", "MIME-Version"}}), word: Pass, strict: true},
+		{name: "MIME-Version not signed", change: by(godkim.SignOptions{HeaderKeys: []string{"From", "Content-Type"}}), word: Pass, strict: true},
 		{name: "all that counts signed, simple", change: by(godkim.SignOptions{HeaderKeys: []string{"From", "Content-Type", "MIME-Version"}}), word: Pass, strict: true},
 		{name: "not expired", change: by(godkim.SignOptions{Expiration: now.AddDate(20, 0, 0)}), word: Pass, strict: true},
 		{name: "an i= beneath", change: by(godkim.SignOptions{Identifier: "ada@sub.example.com"}), word: Pass, strict: true},
@@ -154,33 +155,94 @@ func TestSignatures(t *testing.T) {
 		if r.DKIM.Word != c.word || len(r.Signatures) != 1 || (c.word == Pass) != (r.Signatures[0].Reason == "") {
 			t.Errorf("%s: %s, %+v", c.name, r.DKIM, r.Signatures)
 		}
-		if r.Aligned("example.com") != c.strict || r.Aligned("other.example.net") {
-			t.Errorf("%s: may be relied on: %v", c.name, r.Aligned("example.com"))
+		if r.Vouches("example.com") != c.strict || r.Vouches("other.example.net") {
+			t.Errorf("%s: may be relied on: %v", c.name, r.Vouches("example.com"))
 		}
 	}
 }
 
-// TestAligned compares organizational domains, and asks for what a signature covers.
-func TestAligned(t *testing.T) {
+// TestVouches holds that a domain speaks for its own mailboxes and for those beneath it, up to the organizational
+// domain, and asks for what a signature covers.
+func TestVouches(t *testing.T) {
 	z := zone{}
-	s := Signer{Domain: "mail.example.co.uk", Selector: "s", Key: edKey}
-	z.publish(t, s, "")
-	r := verify(signed(t, wire("From: a@example.co.uk", "OTP-Token: 1", "X-Other: 1", "", "x"), s), z)
-	for domain, want := range map[string]bool{
-		"example.co.uk": true, "EXAMPLE.co.uk": true, "mail.example.co.uk": true, "shop.example.co.uk": true,
-		"other.co.uk": false, "co.uk": false, "uk": false, "": false, "example.com": false, "example.co.uk.evil.com": false, "a b": false,
+	by := func(d string) Signer {
+		s := Signer{Domain: d, Selector: "s", Key: edKey}
+		z.publish(t, s, "")
+		return s
+	}
+	for signer, vouched := range map[string][]string{
+		"mail.example.co.uk": {"mail.example.co.uk", "MAIL.example.co.uk", "a.mail.example.co.uk"},
+		"example.co.uk":      {"example.co.uk", "mail.example.co.uk", "MAIL.example.co.uk", "a.mail.example.co.uk", "shop.example.co.uk", "xmail.example.co.uk"},
+		"co.uk":              {},
+		"eve.github.io":      {"eve.github.io"},
+		"github.io":          {},
 	} {
-		if r.Aligned(domain) != want {
-			t.Errorf("aligned with %q: %v", domain, !want)
+		r := verify(signed(t, wire("From: a@example.co.uk", "", "x"), by(signer)), z)
+		if r.DKIM.Word != Pass {
+			t.Fatalf("%s: %+v", signer, r)
+		}
+		for _, domain := range []string{
+			"example.co.uk", "mail.example.co.uk", "MAIL.example.co.uk", "a.mail.example.co.uk", "shop.example.co.uk", "xmail.example.co.uk",
+			"eve.github.io", "ada.github.io", "other.co.uk", "uk", "", "example.com", "example.co.uk.evil.com", "a b",
+		} {
+			if got := r.Vouches(domain); got != slices.Contains(vouched, domain) {
+				t.Errorf("%s vouches for %q: %v", signer, domain, got)
+			}
 		}
 	}
-	if !r.Aligned("example.co.uk", "OTP-Token", "from") || r.Aligned("example.co.uk", "X-Other") || r.Aligned("example.co.uk", "OTP-Token", "X-Absent") {
+	r := verify(signed(t, wire("From: a@example.co.uk", "OTP-Token: 1", "X-Other: 1", "", "x"), by("example.co.uk")), z)
+	if !r.Vouches("example.co.uk", "OTP-Token", "from") || r.Vouches("example.co.uk", "X-Other") || r.Vouches("example.co.uk", "OTP-Token", "X-Absent") {
 		t.Error("what is covered")
 	}
-	private := verify(signed(t, wire("From: a@ada.github.io", "", "x"), Signer{Domain: "eve.github.io", Selector: "s", Key: edKey}),
-		zone{"s._domainkey.eve.github.io": z["s._domainkey.mail.example.co.uk"]})
-	if private.DKIM.Word != Pass || private.Aligned("ada.github.io") || private.Signatures[0].Aligned {
+	if !r.FromAligned() || r.SPFVouches() {
+		t.Error("a signature of From's domain is aligned, and no SPF")
+	}
+	private := verify(signed(t, wire("From: a@ada.github.io", "", "x"), by("eve.github.io")), z)
+	if private.DKIM.Word != Pass || private.Vouches("ada.github.io") || private.Signatures[0].Aligned || private.FromAligned() {
 		t.Errorf("customers of one host vouch for each other: %+v", private)
+	}
+	below := verify(signed(t, wire("From: a@example.co.uk", "", "x"), by("mail.example.co.uk")), z)
+	if !below.FromAligned() || below.Vouches("example.co.uk") {
+		t.Errorf("a subdomain is aligned as DMARC says, and vouches for nobody above: %+v", below)
+	}
+}
+
+// TestUnwanted tells which failures of DMARC a domain asks to act on.
+func TestUnwanted(t *testing.T) {
+	for record, want := range map[string][2]bool{ // From at the domain of the record, and below it
+		"v=DMARC1; p=reject":                 {true, true},
+		"v=DMARC1; p=Quarantine; sp=none":    {true, false},
+		"v=DMARC1; p=none; sp=reject":        {false, true},
+		"v=DMARC1; p=none":                   {false, false},
+		"v=DMARC1; p=reject; pct=0":          {false, false},
+		"v=DMARC1; p=reject; pct=20":         {true, true},
+		"v=DMARC1; rua=mailto:a@example.com": {false, false},
+	} {
+		z := zone{"_dmarc.example.com": {record}}
+		for i, from := range []string{"a@example.com", "a@mail.example.com"} {
+			r := verify(wire("From: "+from, "", "x"), z)
+			if r.DMARC.Word != Fail || r.Unwanted != want[i] {
+				t.Errorf("%s: %s is %s, unwanted %v", record, from, r.DMARC.Word, r.Unwanted)
+			}
+		}
+		z.publish(t, ed, "")
+		if r := verify(signed(t, plain, ed), z); r.DMARC.Word != Pass || r.Unwanted {
+			t.Errorf("%s: what passes is unwanted: %+v", record, r)
+		}
+	}
+}
+
+// TestSPFVouches holds that SPF of a domain beneath From's is aligned, and vouches for nobody above.
+func TestSPFVouches(t *testing.T) {
+	const all = "v=spf1 +all"
+	z := zone{"example.com": {all}, "bounces.example.com": {all}, "example.net": {all}}
+	for sender, want := range map[string][2]bool{ // aligned, vouches
+		"a@example.com": {true, true}, "b@bounces.example.com": {true, false}, "a@example.net": {false, false},
+	} {
+		r := Verify(t.Context(), VerifyInput{ClientIP: netip.MustParseAddr("192.0.2.1"), HELO: "mx.test", MailFrom: sender, Raw: wire("From: a@example.com", "", "x"), Now: now}, z)
+		if got := [2]bool{r.FromAligned(), r.SPFVouches()}; r.SPF.Word != Pass || got != want {
+			t.Errorf("%s: %v, %+v", sender, got, r.SPF)
+		}
 	}
 }
 
@@ -195,7 +257,7 @@ func TestExpiry(t *testing.T) {
 	}
 	for at, want := range map[time.Time]Word{expires: Pass, expires.Add(time.Second): Fail} {
 		r := Verify(t.Context(), VerifyInput{Raw: out.Bytes(), Now: at}, z)
-		if r.DKIM.Word != want || r.Aligned("example.com") != (want == Pass) || !r.Signatures[0].Expires.Equal(expires) {
+		if r.DKIM.Word != want || r.Vouches("example.com") != (want == Pass) || !r.Signatures[0].Expires.Equal(expires) {
 			t.Errorf("at %v: %+v", at, r.Signatures)
 		}
 	}
@@ -214,7 +276,7 @@ func TestLocalKeys(t *testing.T) {
 	keys := localKeys{"ed._domainkey.example.com": edKey.Public()}
 	for name, z := range map[string]zone{"nothing": {}, "trouble": {"ed._domainkey.example.com": {"TEMP"}}, "a lie": {"ed._domainkey.example.com": {exampleKey}}} {
 		r := Verify(t.Context(), VerifyInput{Raw: raw, LocalKeys: keys, Now: now}, z)
-		if r.DKIM != (Verdict{Pass, "example.com"}) || !r.Aligned("example.com") {
+		if r.DKIM != (Verdict{Pass, "example.com"}) || !r.Vouches("example.com") {
 			t.Errorf("%s in the DNS: %+v", name, r.Signatures)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 // policy is what a domain's DMARC record says about judging, or why there is none.
 type policy struct {
 	word       Word // Pass: there is one
+	enforced   bool // it asks to quarantine or reject what fails
 	strictDKIM bool
 	strictSPF  bool
 }
@@ -28,7 +29,7 @@ func findPolicy(domain string, lookup txtLookup) policy {
 		if err != nil && isTemporary(err) {
 			return policy{word: TempError}
 		}
-		if p, psd := readPolicy(records); p.word != None && (psd || at == domain || at != suffix) {
+		if p, psd := readPolicy(records, at != domain); p.word != None && (psd || at == domain || at != suffix) {
 			return p
 		}
 	}
@@ -40,8 +41,9 @@ func publicSuffix(domain string) string {
 	return suffix
 }
 
-// readPolicy reads the one DMARC record among records; several are as good as none.
-func readPolicy(records []string) (p policy, psd bool) {
+// readPolicy reads the one DMARC record among records; several are as good as none. below says that
+// the record is of a domain above, whose sp= counts (RFC 7489 section 6.3).
+func readPolicy(records []string, below bool) (p policy, psd bool) {
 	p.word = None
 	for _, record := range records {
 		if !strings.HasPrefix(record, "v=DMARC1") || len(record) > maxTags {
@@ -57,12 +59,22 @@ func readPolicy(records []string) (p policy, psd bool) {
 		p = policy{word: PermError}
 		// Without a policy that can be read, one that asks for reports is taken for none.
 		_, usable := list.get("rua")
-		switch list.lower("p", "") {
+		asks := list.lower("p", "")
+		switch asks {
 		case "none", "quarantine", "reject":
 			usable = true
 		}
+		if below {
+			asks = list.lower("sp", asks)
+		}
+		if list.lower("pct", "") == "0" {
+			asks = "none" // a policy that is being tried applies to no message, RFC 7489 section 6.6.4
+		}
 		if ok && usable {
-			p = policy{Pass, list.lower("adkim", "r") == "s", list.lower("aspf", "r") == "s"}
+			p = policy{
+				word: Pass, enforced: asks == "quarantine" || asks == "reject",
+				strictDKIM: list.lower("adkim", "r") == "s", strictSPF: list.lower("aspf", "r") == "s",
+			}
 			psd = list.lower("psd", "n") == "y"
 		}
 	}

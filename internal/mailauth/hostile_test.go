@@ -111,10 +111,10 @@ func (panicking) LookupTXT(context.Context, string) ([]string, error) { panic("f
 // TestPanic holds that a parser's bug costs nothing but the verdict.
 func TestPanic(t *testing.T) {
 	r := verify(signed(t, plain, ed, absent), panicking{})
-	if r.SPF.Word != PermError || r.DMARC.Word != PermError || r.DKIM.Word != PermError || r.Aligned("example.com") {
+	if r.SPF.Word != PermError || r.DMARC.Word != PermError || r.DKIM.Word != PermError || r.Vouches("example.com") {
 		t.Errorf("%+v", r)
 	}
-	if r := verify(signed(t, plain, ed), panicking{}); r.DKIM.Word == Pass || r.Aligned("example.com") {
+	if r := verify(signed(t, plain, ed), panicking{}); r.DKIM.Word == Pass || r.Vouches("example.com") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -134,7 +134,7 @@ func FuzzVerify(f *testing.F) {
 	z.publish(f, ed, "")
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		r := verify(raw, z)
-		if r.Aligned("example.com") && r.DKIM.Word != Pass {
+		if r.Vouches("example.com") && r.DKIM.Word != Pass {
 			t.Errorf("%+v", r)
 		}
 		if r.DKIM.Word != Pass || bytes.IndexByte(raw, 0) >= 0 {
@@ -161,7 +161,7 @@ func FuzzRecords(f *testing.F) {
 		if k, reason := parseKey(record); (k.public == nil) && reason == "" {
 			t.Errorf("no key, and no reason: %q", record)
 		}
-		readPolicy([]string{record})
+		readPolicy([]string{record}, true)
 		z := zone{"example.com": {record}, "mx example.com": {"a.example.com"}}
 		in := VerifyInput{ClientIP: netip.MustParseAddr("192.0.2.1"), HELO: "mx.example.com"}
 		if v := checkSPF(t.Context(), in, spfIdentity{"a", "example.com"}, z); v.Word == "" {

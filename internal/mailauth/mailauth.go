@@ -84,6 +84,7 @@ type Result struct {
 	HELO       bool // SPF is about the HELO name, for the sender is null
 	DKIM       Verdict
 	DMARC      Verdict
+	Unwanted   bool        // DMARC fails, and the domain's policy is to quarantine or reject such messages
 	From       string      // domain of the only From; empty when there is not exactly one
 	Signatures []Signature // the best first: those that pass, and among them those aligned with From
 }
@@ -113,7 +114,9 @@ func Verify(ctx context.Context, in VerifyInput, resolver Resolver) Result {
 		r.DKIM = Verdict{r.Signatures[0].Word, r.Signatures[0].Domain}
 	}
 	if from != "" {
-		r.DMARC = Verdict{dmarc.get().judge(&r), from}
+		found := dmarc.get()
+		r.DMARC = Verdict{found.judge(&r), from}
+		r.Unwanted = r.DMARC.Word == Fail && found.enforced
 	} else if froms > 1 { // nobody can tell which of them a reader sees, RFC 7489 section 6.6.1
 		r.DMARC.Word = PermError
 	}
@@ -131,21 +134,39 @@ func guard(part, otherwise func()) {
 	part()
 }
 
-// Aligned reports whether a signature vouches for domain: one that verifies, not in testing
-// mode, of the same organizational domain, in a mail with one From, and with every From,
-// Content-Type, MIME-Version and each further field named by covered signed, so that none
-// was added later.
-func (r *Result) Aligned(domain string, covered ...string) bool {
+// Vouches reports whether a signature vouches for the mailboxes of a domain: one that verifies, not in
+// testing mode, made by the domain itself or by an ancestor of it up to the organizational domain, in a
+// message with one From, and with every From and every field named by covered signed, so that none of
+// them was added later.
+func (r *Result) Vouches(domain string, covered ...string) bool {
 	domain, ok := canonicalDomain(domain)
 	if !ok || r.From == "" {
 		return false
 	}
 	for i := range r.Signatures {
-		if s := &r.Signatures[i]; s.counts() && s.strict && aligned(s.Domain, domain, false) && s.covers(covered) {
+		if s := &r.Signatures[i]; s.counts() && s.coversFrom && speaksFor(s.Domain, domain) && s.covers(covered) {
 			return true
 		}
 	}
 	return false
+}
+
+// FromAligned reports whether a signature or SPF passes for the organizational domain of From. It is
+// what DMARC asks for in relaxed mode (RFC 7489 section 3.1), whether or not the domain has a record.
+func (r *Result) FromAligned() bool {
+	return r.From != "" && (policy{word: Pass}).judge(r) == Pass
+}
+
+// SPFVouches reports whether SPF passes for From's domain itself or for an ancestor of it.
+func (r *Result) SPFVouches() bool {
+	return r.From != "" && r.SPF.Word == Pass && speaksFor(r.SPF.Domain, r.From)
+}
+
+// speaksFor reports whether one domain may speak for the mailboxes of another: it is that domain or an
+// ancestor of it, down from their organizational domain. A subdomain or a sibling may not: other people
+// often run it.
+func speaksFor(signer, domain string) bool {
+	return signer == domain || strings.HasSuffix(domain, "."+signer) && aligned(signer, domain, false)
 }
 
 // aligned compares two canonical domains, RFC 7489 section 3.1.

@@ -24,12 +24,12 @@ type Signature struct {
 	BodyLength bool      // it has l=: more text can stand beneath what it signs
 	Aligned    bool      // with the From's domain, relaxed
 
-	strict  bool     // every From, Content-Type and MIME-Version in the mail is signed
-	relaxed [2]bool  // canonicalization of header, body
-	covered []string // names of which every instance in the mail is signed, in lower case
-	tags    tags
-	field   []byte           // of the mail, without the last CRLF
-	key     func() keyAnswer // nil when nothing is to be verified
+	coversFrom bool     // every From field in the message is signed
+	relaxed    [2]bool  // canonicalization of header, body
+	covered    []string // names of which every instance in the message is signed, in lower case
+	tags       tags
+	field      []byte           // of the message, without the last CRLF
+	key        func() keyAnswer // nil when nothing is to be verified
 }
 
 // counts tells a signature that somebody may rely on.

@@ -102,6 +102,59 @@ func AuthorsOf(raw []byte) Authors {
 	return Authors{From: onlyMailbox(fields, "From"), Sender: onlyMailbox(fields, "Sender"), Whole: !w.degraded}
 }
 
+// BodyFixesParts reports whether the body alone says of which parts a message is made: no other Content-Type
+// could make other parts of it. So it is in a multipart with a single Content-Type field, in no encoding, whose
+// body starts with the delimiter line of the declared boundary, that is, without a preamble (ADR 0097). A
+// boundary with a blank in it does not count, for relaxed canonicalization lets blanks change (RFC 6376 section
+// 3.4.4); nor does a digest, in which a part without a type is something else than elsewhere.
+func BodyFixesParts(raw []byte) bool {
+	w := walker{raw: readable(raw), headers: maxHeadersSize}
+	fields := w.readFields(w.fields[:0])
+	types := 0
+	for _, f := range fields {
+		switch {
+		case strings.EqualFold(f.name, "Content-Type"):
+			types++
+		case strings.EqualFold(f.name, "Content-Transfer-Encoding") && !isUnencoded(f.value):
+			return false
+		}
+	}
+	p := newPart(fields)
+	if types != 1 || !strings.HasPrefix(p.mediaType, "multipart/") || p.mediaType == "multipart/digest" {
+		return false
+	}
+	if p.boundary == "" || strings.ContainsAny(p.boundary, " \t") {
+		return false
+	}
+	first := bytes.TrimRight(w.line(w.pos), " \t\r\n")
+	return string(first) == "--"+p.boundary
+}
+
+func isUnencoded(encoding string) bool {
+	switch strings.ToLower(strings.TrimSpace(encoding)) {
+	case "7bit", "8bit", "binary":
+		return true
+	}
+	return false
+}
+
+// MailboxesIn are the addresses in every To or Cc field of the top header, as they were written; name is one of
+// the two.
+func MailboxesIn(raw []byte, name string) (list []string) {
+	w := walker{raw: readable(raw), headers: maxHeadersSize}
+	for _, f := range w.readFields(w.fields[:0]) {
+		if !strings.EqualFold(f.name, name) {
+			continue
+		}
+		r := addressReader{}
+		r.readAll(f.value)
+		for _, m := range r.list {
+			list = append(list, m.Email)
+		}
+	}
+	return list
+}
+
 // onlyMailbox is the mailbox of the only field called name. A group is nobody's name.
 func onlyMailbox(fields []field, name string) (email string) {
 	found := 0

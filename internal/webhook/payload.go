@@ -81,6 +81,7 @@ func AppendMeeting(dst []byte, m *calendar.Meeting) []byte {
 	o.moment("end", m.End, m.AllDay)
 	o.flag("all_day", m.AllDay)
 	o.textOrNull("timezone", m.Zone.Name)
+	o.flag("timezone_unknown", m.ZoneUnknown())
 	o.text("location", m.Location)
 	o.text("description", m.Description)
 	if m.Organizer == nil {
@@ -95,7 +96,10 @@ func AppendMeeting(dst []byte, m *calendar.Meeting) []byte {
 		o.text("status", a.Status)
 		o.b = append(o.b, '}')
 	})
+	o.flag("organizer_verified", m.OrganizerVerified())
 	o.text("status", m.Status)
+	o.text("transparency", transparency(m))
+	o.textOrNull("join_url", m.JoinURL)
 	o.text("source", m.Source)
 	o.number("sequence", int64(m.Sequence))
 	o.flag("recurring", m.Recurring())
@@ -106,7 +110,26 @@ func AppendMeeting(dst []byte, m *calendar.Meeting) []byte {
 	return append(o.b, '}')
 }
 
-// AppendSaid appends what a mail says of a meeting, null for nothing. What is not kept has no id and
+func transparency(m *calendar.Meeting) string {
+	if m.Transparent {
+		return "transparent"
+	}
+	return "opaque"
+}
+
+// AppendAllSaid appends a list of what a message says of several meetings; nothing when it speaks of one at most.
+func AppendAllSaid(dst []byte, first *calendar.Said, more []*calendar.Said) []byte {
+	if len(more) == 0 {
+		return dst
+	}
+	dst = AppendSaid(append(dst, '['), first)
+	for _, s := range more {
+		dst = AppendSaid(append(dst, ','), s)
+	}
+	return append(dst, ']')
+}
+
+// AppendSaid appends what a message says of a meeting, null for nothing. What is not kept has no id and
 // no times of being kept.
 func AppendSaid(dst []byte, s *calendar.Said) []byte {
 	if s == nil {
@@ -116,6 +139,8 @@ func AppendSaid(dst []byte, s *calendar.Said) []byte {
 	o.b = o.b[:len(o.b)-1]
 	o.text("action", string(s.Action))
 	o.idOrNull("event_id", s.Meeting.ID)
+	o.textOrNull("method", s.Method)
+	o.textOrNull("reason", s.Reason)
 	return append(o.b, '}')
 }
 

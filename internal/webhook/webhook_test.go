@@ -208,14 +208,18 @@ func TestSaid(t *testing.T) {
 		t.Errorf("nothing: %s", got)
 	}
 	for want, said := range map[string]calendar.Said{
-		`{"id":null,"uid":"u","title":"Review",| "created_at":null,"updated_at":null,"recurrence":null,"action":"unchanged","event_id":null}`:                                     {Meeting: m, Action: calendar.Unchanged},
-		`{"id":7,"uid":"u","title":"Review",| "created_at":"2026-12-01T14:00:00.000Z","updated_at":"2026-12-01T14:00:00.000Z","recurrence":null,"action":"created","event_id":7}`: {Meeting: func(m calendar.Meeting) calendar.Meeting { m.ID, m.CreatedAt, m.UpdatedAt = 7, at, at; return m }(m), Action: calendar.Created},
+		`{"id":null,"uid":"u","title":"Review",| "created_at":null,"updated_at":null,"recurrence":null,"action":"unchanged","event_id":null,"method":"REQUEST","reason":"stale"}`:                             {Meeting: m, Action: calendar.Unchanged, Method: "REQUEST", Reason: calendar.RefusedStale},
+		`{"id":7,"uid":"u","title":"Review",| "created_at":"2026-12-01T14:00:00.000Z","updated_at":"2026-12-01T14:00:00.000Z","recurrence":null,"action":"created","event_id":7,"method":null,"reason":null}`: {Meeting: func(m calendar.Meeting) calendar.Meeting { m.ID, m.CreatedAt, m.UpdatedAt = 7, at, at; return m }(m), Action: calendar.Created},
 	} {
 		got := string(AppendSaid(nil, &said))
 		head, tail, _ := strings.Cut(want, "| ")
 		if !strings.HasPrefix(got, head) || !strings.HasSuffix(got, tail) {
 			t.Errorf("%s\nwant %s", got, want)
 		}
+	}
+	said := calendar.Said{Meeting: m}
+	if one, two := string(AppendAllSaid(nil, &said, nil)), string(AppendAllSaid(nil, &said, []*calendar.Said{&said})); one != "" || strings.Count(two, `"uid":"u"`) != 2 {
+		t.Errorf("one is told as %q, two as %s", one, two)
 	}
 }
 

@@ -58,6 +58,21 @@ func Spell(text string, until func(end time.Time, instant bool) string) (spelled
 	return strings.Join(parts, ";"), seen["FREQ"] && !(seen["COUNT"] && seen["UNTIL"])
 }
 
+// WellFormed reports text that is a rule by its form: parts with values within their bounds, a FREQ among
+// them. Parts that RFC 5545 does not name are not looked into.
+func WellFormed(text string) bool {
+	known := false
+	for part := range strings.SplitSeq(strings.ToUpper(strings.TrimSpace(text)), ";") {
+		key, value, ok := strings.Cut(strings.TrimSpace(part), "=")
+		within := bounds[key]
+		if part != "" && (!ok || within != nil && !within(value)) {
+			return false
+		}
+		known = known || key == "FREQ"
+	}
+	return known
+}
+
 // On is the time at which the rule names a day, if it does. first is its first occurrence.
 func (r *Rule) On(day, first time.Time) time.Time {
 	w := walk{Rule: *r, first: first}

@@ -20,11 +20,14 @@ var nameList string
 var windowsList string
 
 // lists are the names that are known, read once, by the first who asks for one.
-var lists = sync.OnceValue(func() (l struct{ iana, windows map[string]string }) {
-	l.iana, l.windows = map[string]string{}, map[string]string{}
+var lists = sync.OnceValue(func() (l struct{ iana, windows, cities map[string]string }) {
+	l.iana, l.windows, l.cities = map[string]string{}, map[string]string{}, map[string]string{}
 	for name := range strings.Lines(nameList) {
 		name = strings.TrimSpace(name)
 		l.iana[strings.ToLower(name)] = name
+		if city := cityOf(name); city != "" {
+			l.cities[city] = name
+		}
 	}
 	for row := range strings.Lines(windowsList) {
 		windows, name, _ := strings.Cut(strings.TrimSpace(row), "\t")
@@ -38,13 +41,14 @@ var lists = sync.OnceValue(func() (l struct{ iana, windows map[string]string }) 
 var locations sync.Map // name to *time.Location
 
 // Zone is where an event takes place, in a form that can be kept: by its IANA name or, where only
-// its file explains it, by that file's observances. The zero value is UTC without a name.
+// its file explains it, by that file's observances. The zero value is one that nobody knows, whose clock is
+// that of UTC.
 type Zone struct {
 	Name        string
 	Observances []Observance
 }
 
-// UTC is the zone of floating times and of TZIDs that nobody explains.
+// UTC is the zone of floating times.
 var UTC = Zone{Name: "UTC"}
 
 // Definition is what a file's VTIMEZONE says of a TZID.
@@ -61,28 +65,17 @@ func Find(name string) (Zone, bool) {
 	return Zone{}, false
 }
 
-// Explain says what a TZID means: an IANA name, one behind a prefix such as
-// "/freeassociation.sourceforge.net/", a Windows name, else what the file's definition says, which
-// is nil when there is none. UTC when nobody knows.
+// Explain says what a TZID means: the zone that its name means, see named, else what the file's definition
+// says, which is nil when there is none. The zero Zone when nobody knows.
 func Explain(tzid string, def *Definition) Zone {
-	tzid = strings.TrimSpace(tzid)
-	if z, ok := Find(tzid); ok {
-		return z
-	}
-	if z, ok := behindPrefix(tzid); ok {
-		return z
-	}
-	if name := lists().windows[strings.ToLower(tzid)]; name != "" {
+	if name := named(tzid); name != "" {
 		return Zone{Name: name}
 	}
 	if def == nil {
-		return UTC
+		return Zone{}
 	}
 	if z, ok := Find(strings.TrimSpace(def.Location)); ok {
 		return z
-	}
-	if len(def.Observances) == 0 {
-		return UTC
 	}
 	return Zone{Observances: def.Observances}
 }
@@ -90,17 +83,18 @@ func Explain(tzid string, def *Definition) Zone {
 // longestName is more than any name of the list has.
 const longestName = 64
 
-func behindPrefix(tzid string) (Zone, bool) {
-	rest, ok := strings.CutPrefix(tzid, "/")
-	for ok {
-		if len(rest) <= longestName {
-			if z, found := Find(rest); found {
-				return z, true
-			}
+// behindPrefix is the IANA name that a path ends in, such as "/freeassociation.sourceforge.net/Europe/Berlin";
+// empty when it ends in none.
+func behindPrefix(path string) string {
+	for _, rest, ok := strings.Cut(path, "/"); ok; _, rest, ok = strings.Cut(rest, "/") {
+		if len(rest) > longestName {
+			continue
 		}
-		_, rest, ok = strings.Cut(rest, "/")
+		if z, found := Find(rest); found {
+			return z.Name
+		}
 	}
-	return Zone{}, false
+	return ""
 }
 
 // Clock reads local times. One goroutine owns it.

@@ -57,8 +57,11 @@ export function card(addr: string, e: SaidMeeting, sealed: boolean): VNode {
 export function details(e: Omit<Meeting, "id">): VNode {
   return el("div", null, el("h2", null, e.title || "Without a title"), el("p.time", null, time(e), e.timezone && !e.all_day ? el("span.quiet", null, " · planned in " + e.timezone) : null),
     e.recurring && el("p.quiet", null, "It repeats" + (e.recurrence?.rrule ? ": " + e.recurrence.rrule : ".")),
+    e.timezone_unknown && el("p.note", null, "The invitation names a time zone that is not known. Check the time with the organizer."),
     e.location && el("p", null, el("b", null, "Where "), e.location), outsideOf(e.location),
-    e.organizer && el("p", null, el("b", null, "By "), words.person(e.organizer), e.organizer.name ? el("span.quiet", null, ` ${e.organizer.email}`) : null),
+    e.join_url && e.join_url !== e.location ? el("p", null, el("b", null, "Join "), outside(e.join_url)) : null,
+    e.organizer && el("p", null, el("b", null, "By "), words.person(e.organizer), e.organizer.name ? el("span.quiet", null, ` ${e.organizer.email}`) : null, e.organizer_verified === false ? chip("not verified") : null),
+    e.transparency === "transparent" && el("p.quiet", null, "It takes no time: it is shown as free."),
     e.attendees.length > 0 && el("ul.guests", { "aria-label": "Guests" }, e.attendees.map((a) => el("li", null, el("span.name", { title: a.email }, words.person(a)), a.role === "opt-participant" && chip("optional"), chip(statusWords[a.status] ?? a.status, kinds[a.status])))),
     e.description && el("pre.text", null, e.description));
 }

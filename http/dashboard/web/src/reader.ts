@@ -202,7 +202,7 @@ function chosen(v: VNode) {
 const files = (m: Message) => open.inside?.files.length ?? m.attachments.length;
 
 function count(m: Message, t: Tab): Child {
-  const n = t === "attachments" ? files(m) : t === "calendar" ? (m.calendar_event || open.inside?.invitation ? 1 : 0) : 0;
+  const n = t === "attachments" ? files(m) : t === "calendar" ? m.calendar_events?.length ?? (m.calendar_event || open.inside?.invitation ? 1 : 0) : 0;
   return n ? el("b.count", null, String(n)) : null;
 }
 
@@ -258,8 +258,8 @@ function panel(m: Message, tab: Tab): Child[] {
     case "attachments":
       return [attachments(m)];
     case "calendar": {
-      const e = m.calendar_event ?? open.inside?.invitation ?? null;
-      return [e ? meeting.card(open.addr, e, m.encrypted) : el("p.quiet", null, "This mail carries no invitation.")];
+      const e = m.calendar_event ?? open.inside?.invitation ?? null, all = m.calendar_events ?? (e ? [e] : []);
+      return all.length ? all.map((one) => meeting.card(open.addr, one, m.encrypted)) : [el("p.quiet", null, "This mail carries no invitation.")];
     }
     case "checks":
       return checks(m);

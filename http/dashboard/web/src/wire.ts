@@ -38,7 +38,7 @@ export type Message = Omit<Row, "calendar_event"> & {
   references: string[]; otp: { code: string; confidence: number; source: string; origin: string | null; candidates: string[] } | null;
   verification_link: string | null; body: string | null; body_from_html: boolean; truncated_body: boolean; degraded: boolean;
   html: string | null; headers: Record<string, string | string[]> | null; links: string[]; links_truncated?: boolean;
-  calendar_event: SaidMeeting | null;
+  calendar_event: SaidMeeting | null; calendar_events?: SaidMeeting[];
   spam: { score: number; required: number; is_spam: boolean; rules: { name: string; weight: number; description?: string }[] } | null;
   auth: { spf: AuthResult; dkim: AuthResult; dmarc: AuthResult } | null;
   send_error?: string | null; recipients?: SentRecipient[]; size_bytes: number; note?: string; envelope?: string | null;
@@ -50,8 +50,9 @@ export type Meeting = {
   id: number; uid: string; title: string; start: string; end: string; all_day: boolean; timezone: string | null; location: string;
   description: string; organizer: Person | null; attendees: Attendee[]; status: string; source: "outbound" | "inbound";
   sequence: number; recurring: boolean; my_status: string | null; recurrence: { rrule: string | null } | null; conflicts?: number[];
+  timezone_unknown?: boolean; organizer_verified?: boolean; transparency?: "opaque" | "transparent"; join_url?: string | null;
 };
-export type SaidMeeting = Omit<Meeting, "id"> & { id: number | null; action: string; event_id: number | null };
+export type SaidMeeting = Omit<Meeting, "id"> & { id: number | null; action: string; event_id: number | null; reason?: string | null };
 export type Feed = {
   feed_url: string; webcal_url: string; subscribe_links: { google: string; apple: string; outlook: string };
   last_fetched_at: string | null; last_client: string | null; stale: boolean;

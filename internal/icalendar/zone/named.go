@@ -1,0 +1,139 @@
+package zone
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// named is the IANA name of the zone that a TZID certainly means; empty when that is not certain. Programs
+// write an IANA name, one at the end of a path, a Windows name, one with a number behind it (Outlook numbers zones of
+// the same name), the name that Windows shows for it, "(UTC-05:00) Eastern Time (US & Canada)", an offset, or an
+// abbreviation.
+func named(tzid string) string {
+	tzid = strings.Trim(tzid, " \t\"")
+	if z, ok := Find(tzid); ok {
+		return z.Name
+	}
+	if name := behindPrefix(tzid); name != "" {
+		return name
+	}
+	if len(tzid) > longestShown {
+		return ""
+	}
+	shown := strings.ToLower(strings.Join(strings.Fields(tzid), " "))
+	for _, name := range [...]string{shown, numbered.ReplaceAllString(shown, "")} {
+		if found := windowsName(name); found != "" {
+			return found
+		}
+		if found := abbreviations[name]; found != "" {
+			return found
+		}
+	}
+	if m := offset.FindStringSubmatch(shown); m != nil {
+		return byOffset(m)
+	}
+	return displayed(shown)
+}
+
+// longestShown is more than Windows shows for any zone, in octets.
+const longestShown = 200
+
+var (
+	numbered = regexp.MustCompile(`[ _-]\d{1,2}$`)
+	// offset is "GMT+0200", "UTC+2", "+02:00", "(UTC-05:00)" and the like.
+	offset = regexp.MustCompile(`^\(?(?:utc|gmt|z)? ?([+-])(\d{1,2})[:.]?(\d{2})?\)?$`)
+	// prefix is the offset that Windows shows in front of a name.
+	prefix = regexp.MustCompile(`^\((?:utc|gmt)(?:[+-]\d{1,2}[:.]?\d{2})?\) ?`)
+)
+
+// windowsName is the IANA name of a Windows zone, in lower case, or of a name that differs from one only in
+// its season: "Eastern Daylight Time", "Eastern Time".
+func windowsName(name string) string {
+	windows := lists().windows
+	if found := windows[name]; found != "" {
+		return found
+	}
+	for _, season := range [...]string{" daylight time", " summer time", " time", ""} {
+		if base, ok := strings.CutSuffix(name, season); ok && base != "" {
+			if found := windows[base+" standard time"]; found != "" {
+				return found
+			}
+		}
+	}
+	return ""
+}
+
+// displayed is the zone that Windows shows as a list of cities or regions, behind an offset or without it: the first
+// of them that is known, which all have the same time.
+func displayed(shown string) string {
+	shown = prefix.ReplaceAllString(shown, "")
+	for place := range strings.FieldsFuncSeq(shown, func(r rune) bool { return r == ',' || r == '/' || r == ';' }) {
+		place = strings.TrimSpace(place)
+		if name := lists().cities[place]; name != "" {
+			return name
+		}
+		region, _, _ := strings.Cut(place, " (") // "Pacific Time (US & Canada)"
+		if name := windowsName(region); name != "" {
+			return name
+		}
+	}
+	return shownAs[shown]
+}
+
+// shownAs are the zones that Windows shows by no name that is in a list.
+var shownAs = map[string]string{
+	"brasilia": "America/Sao_Paulo", "indiana (east)": "America/Indiana/Indianapolis", "west central africa": "Africa/Lagos",
+	"coordinated universal time": "UTC", "greenwich mean time": "Etc/GMT", "international date line west": "Etc/GMT+12",
+	"baja california": "America/Tijuana", "solomon is., new caledonia": "Pacific/Guadalcanal", "cabo verde is.": "Atlantic/Cape_Verde",
+	"cape verde is.": "Atlantic/Cape_Verde", "sri jayawardenepura": "Asia/Colombo", "yangon (rangoon)": "Asia/Yangon",
+}
+
+// cityOf is how an IANA name is known by its last part alone, in lower case; empty for one that is no place
+// by it, such as Brazil/East.
+func cityOf(name string) string {
+	regions := [...]string{"Africa", "America", "Antarctica", "Asia", "Atlantic", "Australia", "Canada", "Europe", "Indian", "Pacific", "US"}
+	region, _, _ := strings.Cut(name, "/")
+	city := strings.ToLower(strings.ReplaceAll(name[strings.LastIndexByte(name, '/')+1:], "_", " "))
+	if !slices.Contains(regions[:], region) || slices.Contains(notCities[:], city) {
+		return ""
+	}
+	return city
+}
+
+var notCities = [...]string{"north", "south", "east", "west", "central", "act", "yancowinna", "samoa"}
+
+// byOffset is a zone that has always that offset.
+func byOffset(m []string) string {
+	hours, _ := strconv.Atoi(m[2])
+	minutes, _ := strconv.Atoi(m[3])
+	switch at := fmt.Sprintf("%s%d:%02d", m[1], hours, minutes); {
+	case minutes != 0:
+		return partHours[at]
+	case hours == 0:
+		return UTC.Name
+	case m[1] == "+" && hours <= 14:
+		return fmt.Sprintf("Etc/GMT-%d", hours) // the signs of these names are POSIX's
+	case m[1] == "-" && hours <= 12:
+		return fmt.Sprintf("Etc/GMT+%d", hours)
+	}
+	return ""
+}
+
+// partHours are the zones of offsets that are no whole hours, where there is one without daylight saving time.
+var partHours = map[string]string{
+	"+3:30": "Asia/Tehran", "+4:30": "Asia/Kabul", "+5:30": "Asia/Kolkata", "+5:45": "Asia/Kathmandu", "+6:30": "Asia/Yangon",
+	"+8:45": "Australia/Eucla", "+9:30": "Australia/Darwin", "-9:30": "Pacific/Marquesas",
+}
+
+// abbreviations mean one zone wherever they are written. CST, IST and BST do not.
+var abbreviations = map[string]string{
+	"edt": "America/New_York", "cdt": "America/Chicago", "mdt": "America/Denver", "pst": "America/Los_Angeles", "pdt": "America/Los_Angeles",
+	"et": "America/New_York", "pt": "America/Los_Angeles", "akst": "America/Anchorage", "akdt": "America/Anchorage", "hast": "Pacific/Honolulu",
+	"cest": "Europe/Brussels", "mez": "Europe/Berlin", "mesz": "Europe/Berlin", "eest": "Europe/Athens", "west": "Europe/Lisbon", "msk": "Europe/Moscow",
+	"jst": "Asia/Tokyo", "kst": "Asia/Seoul", "hkt": "Asia/Hong_Kong", "sgt": "Asia/Singapore", "aest": "Australia/Brisbane", "aedt": "Australia/Sydney",
+	"awst": "Australia/Perth", "nzst": "Pacific/Auckland", "nzdt": "Pacific/Auckland", "sast": "Africa/Johannesburg", "brt": "America/Sao_Paulo",
+	"z": "UTC", "utc time": "UTC", "greenwich mean time": "Etc/GMT",
+}
