@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
@@ -34,7 +36,7 @@ func Check(dir string, o Options, found func(problem string)) (Checked, error) {
 // check hands each row that is whole to keep too, if there is one. A row is whole that can be read
 // and decoded, and whose file is.
 func check(dir string, o Options, found func(problem string), keep func(s *Store, key, value []byte) error) (Checked, error) {
-	c := checker{found: found, keep: keep}
+	c := checker{found: found, keep: keep, undue: map[string]string{}}
 	folder, err := disk.OpenToRead(dir, &o)
 	if errors.As(err, new(disk.Unfit)) {
 		return c.sum, err
@@ -73,6 +75,9 @@ type checker struct {
 	found func(problem string)
 	keep  func(s *Store, key, value []byte) error // nil: nobody wants them
 	lost  map[messageName]bool                    // of which a repair told that something is missing
+	// undue is what waits and has no entry at the time of its own record, by undated. An attempt under
+	// way moves its entry only, and a webhook's record keeps its time (a lease): the entry may come later.
+	undue map[string]string
 
 	keyless bool // what is encrypted can't be opened for want of the key, and is whole for all that is known
 }
@@ -120,6 +125,9 @@ func (c *checker) rows() (err error) {
 				return err
 			}
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.undue)) {
+		c.found(c.undue[name])
 	}
 	return nil
 }
@@ -283,8 +291,23 @@ func (c *checker) dueRow(k kind, key, value []byte) (err error) {
 	default:
 		err = checkVersion(value)
 	}
+	if err == nil {
+		delete(c.undue, undated(key))
+	}
 	return err
 }
+
+// waits reports that something waits for an attempt which no entry of its due index leads to. The entry
+// is the one at key, or at any other time: then a server takes it up at that time. Due indexes lie
+// behind what they lead to, so rows reports what is left when it has read them.
+func (c *checker) waits(what string, key []byte) {
+	if !c.s.trace(key) {
+		c.undue[undated(key)] = what
+	}
+}
+
+// undated is the key of a due entry without its time.
+func undated(key []byte) string { return string(key[:groupLen]) + string(key[groupLen+timeLen:]) }
 
 // needs tells, for a row that is there, of another one that is missing. One that can't be read is
 // told of where it is read.
@@ -327,7 +350,7 @@ func (c *checker) message(addr string, id int64, value []byte) error {
 		c.needs(fmt.Sprintf("what is read of message %d of %s is missing", id, addr), appendMessage(nil, kindContent, addr, id), blobKey(nil, addr, id, blobContent))
 	}
 	if m.Sending != nil && !m.Sending.Due.IsZero() {
-		c.needs(fmt.Sprintf("message %d of %s waits to be sent and is not in the queue", id, addr), mailDueKey(m.Sending.Due, addr, id))
+		c.waits(fmt.Sprintf("message %d of %s waits to be sent and is not in the queue", id, addr), mailDueKey(m.Sending.Due, addr, id))
 	}
 	if m.Sealed != nil {
 		c.sealed(addr, m)

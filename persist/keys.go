@@ -128,10 +128,11 @@ func appendDue(dst []byte, k kind, at time.Time, p partition.ID) []byte {
 	return append(appendTime(dst, at), byte(p>>8), byte(p))
 }
 
-// groupLen is the length of [kind][group], dueHead of what appendDue writes.
+// groupLen is the length of [kind][group], timeLen that of a time, dueHead of what appendDue writes.
 const (
 	groupLen = 1 + 1
-	dueHead  = groupLen + 8 + 2
+	timeLen  = 8
+	dueHead  = groupLen + timeLen + 2
 )
 
 // ofGroup are all keys of a group in a due index.

@@ -2,11 +2,13 @@ package persist
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -324,6 +326,56 @@ func TestEventsAndDeliveriesAppearTogether(t *testing.T) {
 		must(t, err)
 		if d, err := s.Delivery(id, int64(end)); end > 0 && d == nil || err != nil {
 			t.Fatalf("event %d is there without its delivery, %v", end, err)
+		}
+	}
+}
+
+// TestCheckKnowsLeases: an entry that an attempt moved is found wherever it is; what has none at all is
+// reported, and so is what has one only where no server looks for it.
+func TestCheckKnowsLeases(t *testing.T) {
+	const addr = harmed
+	id := accountID(1)
+	misplaced := func(key []byte) []byte {
+		key[groupLen+timeLen+1] ^= 1
+		return key
+	}
+	lost := []string{"message 1 of a@example.org waits to be sent and is not in the queue", fmt.Sprintf("delivery 1 of account %s waits and is not due", id)}
+	for name, c := range map[string]struct {
+		harm func(h harm) error
+		want []string
+	}{
+		"as written": {func(harm) error { return nil }, nil},
+		"leased": {func(h harm) error {
+			queued := &inbox.Rows{Address: addr, Queue: []inbox.Queued{{ID: 1, From: at(5), To: at(700), Leased: true}}}
+			moved := deliveriesOf(id, 1, 1)[0].Due().Move(at(2000))
+			return errors.Join(h.s.CommitInbox(queued), h.s.CommitDeliveries(id, []webhook.Change{moved}))
+		}, nil},
+		"due before their time": {func(h harm) error {
+			early := &inbox.Rows{Address: addr, Queue: []inbox.Queued{{ID: 1, From: at(5), To: at(1)}}}
+			return errors.Join(h.s.CommitInbox(early), h.s.CommitDeliveries(id, []webhook.Change{deliveriesOf(id, 1, 1)[0].Due().Move(at(1))}))
+		}, nil},
+		"lost": {func(h harm) error {
+			return errors.Join(h.delete(mailDueKey(at(5), addr, 1)), h.delete(deliveryDueKey(nil, at(999), id, 1)))
+		}, lost},
+		"lost, and there are others": {func(h harm) error {
+			return errors.Join(h.delete(mailDueKey(at(5), addr, 1)), h.delete(deliveryDueKey(nil, at(999), id, 1)),
+				h.set(mailDueKey(at(5), addr, 2), []byte{recordVersion, 0xa0}), h.set(deliveryDueKey(nil, at(999), id, 2), keyed(nil, 1)))
+		}, lost},
+		"in a wrong place": {func(h harm) error {
+			return errors.Join(h.delete(mailDueKey(at(5), addr, 1)), h.delete(deliveryDueKey(nil, at(999), id, 1)),
+				h.set(misplaced(mailDueKey(at(5), addr, 1)), []byte{recordVersion, 0xa0}), h.set(misplaced(deliveryDueKey(nil, at(999), id, 1)), keyed(nil, 1)))
+		}, lost},
+	} {
+		fs := vfs.NewMem()
+		s := must1(Open(folder, options(fs)))(t)
+		r := sent(addr, 1, at(5))
+		r.Profile.DueAt, r.DueTo = at(1), at(1)
+		must(t, s.CommitInbox(r))
+		must(t, s.AppendJournal(id, 1, nil, deliveriesOf(id, 1, 3)))
+		must(t, c.harm(harm{fs, s}))
+		closeStore(t, s)
+		if got := problemsOf(t, fs, folder); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
 }

@@ -3,8 +3,10 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -136,4 +138,67 @@ func headerOf(raw, name string) string {
 		}
 	}
 	return ""
+}
+
+// TestCheckWhileAttemptsHang: a folder whose server was killed, or stopped, while attempts of webhooks and of mail
+// were under way is sound, and the next run carries all of them on.
+func TestCheckWhileAttemptsHang(t *testing.T) {
+	t.Parallel() // it waits for most of its time
+	for name, end := range map[string]func(*server) bool{
+		"killed":  func(s *server) bool { s.kill(); return true },
+		"stopped": func(s *server) bool { return s.terminate(t) == 0 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const each = 5
+			hang := make(chan struct{})
+			var open sync.Once
+			answer := func() { open.Do(func() { close(hang) }) }
+			attempts := make(chan struct{}, 1000)
+			far := receive(t, "127.0.0.1", "0", func(line string) string {
+				if strings.HasPrefix(line, "MAIL") {
+					attempts <- struct{}{}
+					<-hang
+				}
+				return ""
+			})
+			hooks := receiveHooks(t, "127.0.0.1:0", func(int, http.ResponseWriter) { <-hang })
+			t.Cleanup(answer) // before the receivers end
+			dns, dir := farZone(t), filepath.Join(t.TempDir(), "data")
+			s := postal(t, dir, dns, far.port, allowLoopback...)
+			u := s.signUp(t, "me@example.test")
+			address := u.inbox(t, "agent")
+			u.subscribe(t, hooks.URL, "message.received")
+			var sent []int64
+			for n := range each {
+				if err := s.mail(address, fmt.Sprint(111111+n)); err != nil {
+					t.Fatal(err)
+				}
+				sent = append(sent, u.send(t, address, map[string]any{"to": fmt.Sprintf("bob%d@far.test", n), "subject": "s", "body": "x"}))
+			}
+			hooks.wait(t, each)
+			<-attempts
+			if !end(s) {
+				t.Error("the server did not stop in order")
+			}
+			if out, code := run("check", dir); code != 0 {
+				t.Errorf("exit code %d: %s", code, out)
+			}
+			answer()
+			s = postal(t, dir, dns, far.port, allowLoopback...)
+			u.server = s
+			for _, id := range sent {
+				u.until(t, address, id, "sent")
+			}
+			for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+				all := u.account(t, 200, "GET", "/webhooks/deliveries", nil)["deliveries"].([]any)
+				if len(all) == each && !slices.ContainsFunc(all, func(d any) bool { return d.(map[string]any)["state"] != "succeeded" }) {
+					break
+				}
+				if time.Now().After(end) {
+					t.Fatalf("the deliveries are %v", all)
+				}
+			}
+		})
+	}
 }
