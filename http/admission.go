@@ -76,6 +76,9 @@ func (a *admission) admit(r *request) (err error) {
 	case r.route.body == nil:
 		return nil
 	}
+	if err := checkCoding(&r.http.Request); err != nil {
+		return err
+	}
 	r.body, err = decode(r.http.PostBody(), r.route.body)
 	return err
 }

@@ -2,12 +2,14 @@ package http
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"inboxd/internal/account"
 	"inboxd/internal/inbox"
 )
 
@@ -190,4 +192,40 @@ func example(s *openapi3.Schema) any {
 		return "a@b.test"
 	}
 	return map[string]any{}
+}
+
+// TestContentCodings: whatever takes a body refuses one in a content coding, after all that comes before its shape, and says
+// which ones it takes: none. What is no coding, or has no body, is as before.
+func TestContentCodings(t *testing.T) {
+	w := start(t)
+	session := w.signUp(alice)
+	address := w.newInbox(alice, "own")
+	for i := range w.server.routes {
+		rt := &w.server.routes[i]
+		if rt.body == nil {
+			continue
+		}
+		path := strings.NewReplacer("{addr}", address, "{id}", "1", "{domain}", "a.test").Replace(rt.path)
+		r := w.call(rt.method, path, session, "\x1f\x8b\x08", "Content-Encoding", "gzip")
+		if r.status != 415 || r.header.Get("Accept-Encoding") != "identity" || r.detail() != `The content coding "gzip" is not supported. Send the body without Content-Encoding` {
+			t.Errorf("%s: %d %v %s", rt.name(), r.status, r.header, r.body)
+		}
+	}
+	path := "/api/v1/inboxes/" + address
+	for coding, want := range map[string]int{
+		"identity": 200, "Identity": 200, "": 200, " , identity": 200,
+		"x-gzip": 415, "br": 415, "identity, gzip": 415, "aws-chunked": 415, strings.Repeat("x", 4000): 415, "\xff": 415,
+	} {
+		r := w.call(patch, path, session, `{"retention_hours":24.0}`, "Content-Encoding", coding)
+		if r.status != want || len(r.body) > 1000 {
+			t.Errorf("%.20q: %d %s", coding, r.status, r.body)
+		}
+		if want == 415 && !strings.Contains(r.detail(), strings.Trim(fmt.Sprintf("%.20q", strings.TrimPrefix(coding, "identity, ")), `"`)) {
+			t.Errorf("%.20q is not named: %s", coding, r.body)
+		}
+	}
+	w.expect(200, w.call(patch, path, session, "", "Content-Encoding", "gzip"))
+	w.expect(401, w.call(patch, path, "svc_live_nobody", "x", "Content-Encoding", "gzip"))
+	w.expect(403, w.call(patch, path, w.key(alice, account.ScopeRead), "x", "Content-Encoding", "gzip"))
+	w.expect(415, w.call(post, path+"/send", session, strings.Repeat("x", 100_000), "Content-Encoding", "gzip"))
 }

@@ -104,12 +104,14 @@ func around(s *openapi3.Schema) (good, bad []string) {
 		}
 		return good, []string{"nonsense"}
 	case s.Type.Is("integer"):
-		bad = append(bad, "x", "1.5")
-		if s.Min != nil {
-			good, bad = append(good, fmt.Sprint(int64(*s.Min))), append(bad, fmt.Sprint(int64(*s.Min)-1))
-		}
-		if s.Max != nil {
-			good, bad = append(good, fmt.Sprint(int64(*s.Max))), append(bad, fmt.Sprint(int64(*s.Max)+1))
+		bad = append(bad, "x", "1.5", "1.", ".0", "1.0e0", "1.0.0", "1,0")
+		for _, form := range []string{"%d", "%d.0", "%d.000"} {
+			if s.Min != nil {
+				good, bad = append(good, fmt.Sprintf(form, int64(*s.Min))), append(bad, fmt.Sprintf(form, int64(*s.Min)-1))
+			}
+			if s.Max != nil {
+				good, bad = append(good, fmt.Sprintf(form, int64(*s.Max))), append(bad, fmt.Sprintf(form, int64(*s.Max)+1))
+			}
 		}
 	case s.MaxLength != nil:
 		most := int(*s.MaxLength)

@@ -1,7 +1,6 @@
 package http
 
 import (
-	"bytes"
 	"context"
 	"slices"
 	"time"
@@ -23,7 +22,6 @@ const (
 var (
 	headerAccept      = []byte("Accept")
 	headerLastEventID = []byte("Last-Event-Id")
-	typeEventStream   = []byte("text/event-stream")
 )
 
 // Events is what the handlers of events need: the accounts' change journals. What they show is
@@ -104,7 +102,7 @@ func (e *events) follower(r *request) (*follower, error) {
 		account: r.principal.Account, address: r.address, to: q.recipient(r),
 		wait:   time.Duration(q.number("wait", 0, 0, int64(maxWait/time.Second))) * time.Second,
 		limit:  int(q.number("limit", defaultEvents, 1, maxEvents)),
-		stream: bytes.Contains(r.http.Request.Header.PeekCanonical(headerAccept), typeEventStream),
+		stream: accepts(&r.http.Request.Header, headerAccept, "text/event-stream"),
 	}
 	begin, name := q.raw("after"), "after"
 	if id := r.http.Request.Header.PeekCanonical(headerLastEventID); f.stream && len(id) > 0 {

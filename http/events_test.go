@@ -5,12 +5,15 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	nethttp "net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/valyala/fasthttp"
 
 	"inboxd/internal/account"
 	"inboxd/internal/inbox"
@@ -347,6 +350,56 @@ func FuzzCursor(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		if seq, ok := parseCursor(id, s); ok && string(appendCursor(nil, id, seq)) != s {
 			t.Errorf("%q is taken for %d", s, seq)
+		}
+	})
+}
+
+// TestWhoAcceptsAStream: the type in any case, with any weight above zero, in any of the fields.
+func TestWhoAcceptsAStream(t *testing.T) {
+	for accept, want := range map[string]bool{
+		"text/event-stream": true, "TEXT/Event-Stream": true, "application/json, text/event-stream": true, "text/event-stream;q=0.1": true,
+		"text/event-stream ; charset=utf-8 ; Q=1.000": true, "application/json;q=0,text/event-stream": true, "text/event-stream;q=": true,
+		"": false, "*/*": false, "text/*": false, "application/json": false, "text/event-streams": false, "x-text/event-stream": false, ",;,q=0": false,
+		"text/event-stream;q=0": false, "text/event-stream; q=0.000": false, "Text/Event-Stream;Q=0.": false, "application/json, text/event-stream;charset=utf-8;q=0": false,
+		"text/event-stream;q=0, */*": false,
+	} {
+		var h fasthttp.RequestHeader
+		h.Set("Accept", accept)
+		if got := accepts(&h, headerAccept, "text/event-stream"); got != want {
+			t.Errorf("%q: %v", accept, got)
+		}
+		h.Set("Accept", "application/json")
+		h.Add("Accept", accept)
+		if got := accepts(&h, headerAccept, "text/event-stream"); got != want {
+			t.Errorf("in the second field %q: %v", accept, got)
+		}
+	}
+	w, _, _, key := fleet(t)
+	for accept, want := range map[string]string{"TEXT/Event-Stream": "text/event-stream", "application/json, text/event-stream;q=0": "application/json"} {
+		c := w.dial()
+		c.send("GET %s?wait=0 HTTP/1.1\r\nHost: x\r\nAccept: %s\r\nAuthorization: Bearer %s\r\n\r\n", eventsPath, accept, key)
+		if resp, err := nethttp.ReadResponse(c.in, nil); err != nil || resp.Header.Get("Content-Type") != want {
+			t.Errorf("%s: %v %v", accept, resp, err)
+		}
+	}
+}
+
+// FuzzAccepts: whatever a field holds, what is accepted stands in it, and never with a weight of zero alone.
+func FuzzAccepts(f *testing.F) {
+	f.Add("text/event-stream;q=0.5, */*")
+	f.Add("a;q=,;;=,\"")
+	f.Fuzz(func(t *testing.T, field string) {
+		var h fasthttp.RequestHeader
+		h.Set("Accept", field)
+		got := accepts(&h, headerAccept, "text/event-stream")
+		if got && !strings.Contains(strings.ToLower(field), "text/event-stream") {
+			t.Errorf("%q", field)
+		}
+		if h.Set("Accept", field+",text/event-stream;q=0.00"); accepts(&h, headerAccept, "text/event-stream") != got {
+			t.Errorf("%q with a weight of zero at its end", field)
+		}
+		if h.Set("Accept", field+",text/event-stream;q=1"); !accepts(&h, headerAccept, "text/event-stream") {
+			t.Errorf("%q with a weight of one at its end", field)
 		}
 	})
 }

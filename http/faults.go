@@ -34,6 +34,7 @@ var statuses = map[fault.Kind]int{
 	fault.Unavailable:     fasthttp.StatusServiceUnavailable,
 	fault.Damaged:         fasthttp.StatusInternalServerError,
 	fault.Moved:           fasthttp.StatusServiceUnavailable,
+	fault.Unsupported:     fasthttp.StatusUnsupportedMediaType,
 }
 
 const (
@@ -83,6 +84,8 @@ func (s *Server) fail(r *request, err error) {
 		r.http.Response.Header.Set("WWW-Authenticate", "Bearer")
 	case fault.TooMany, fault.Unavailable, fault.Moved:
 		r.http.Response.Header.Set("Retry-After", retryAfter(f.RetryAfter))
+	case fault.Unsupported: // of content codings alone, RFC 9110 section 15.5.16
+		r.http.Response.Header.SetCanonical(headerAcceptEncoding, codingIdentity)
 	}
 	writeDetail(r.http, status, detail)
 }

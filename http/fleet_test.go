@@ -367,7 +367,7 @@ func TestOldMessagesAreCleared(t *testing.T) {
 		tag, query string
 		left       []int64
 	}{
-		{"", "before=3", []int64{4, 3}}, {"+a", "before=4", []int64{4, 2}}, {"", "older_than=1", []int64{4, 3}}, {"+a", "older_than=1", []int64{4, 3, 2}},
+		{"", "before=3", []int64{4, 3}}, {"+a", "before=4.0", []int64{4, 2}}, {"", "older_than=1.0", []int64{4, 3}}, {"+a", "older_than=1", []int64{4, 3, 2}},
 		{"", "before=1", []int64{4, 3, 2, 1}}, {"+none", "before=9", []int64{4, 3, 2, 1}}, {"", "before=9", nil},
 	} {
 		w, address, key, _ := lone(t)
@@ -385,7 +385,7 @@ func TestOldMessagesAreCleared(t *testing.T) {
 		}
 	}
 	w, address, key, _ := lone(t)
-	for _, query := range []string{"", "before=1&older_than=1", "before=x", "before=0", "older_than=0", "older_than=87601"} {
+	for _, query := range []string{"", "before=1&older_than=1", "before=x", "before=0", "before=1.5", "older_than=0", "older_than=87601"} {
 		w.expect(422, w.call(remove, inboxAt(address, "")+"/messages?"+query, key, ""))
 	}
 }

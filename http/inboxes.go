@@ -170,7 +170,7 @@ func (in *inboxes) listInboxes(r *request) error {
 type boxes struct{ label, prefix string } // folded; in lower case
 
 func (q *query) boxes() boxes {
-	return boxes{label: q.text("label"), prefix: strings.ToLower(q.words("prefix"))}
+	return boxes{label: q.text("label"), prefix: strings.ToLower(plusSigns(q.words("prefix")))}
 }
 
 func (b boxes) take(v *inbox.View) bool {

@@ -111,7 +111,7 @@ func (w *wanted) all(r *request, m *inbox.Message) bool {
 	return w.passes(m) && (!w.looks() || w.fits(r, m))
 }
 
-// fits looks into subject and sender.
+// fits looks into subject and sender. A space may be a plus of the sender's address, or one of its name.
 func (w *wanted) fits(r *request, m *inbox.Message) bool {
 	at := search.Mail{Address: r.view.Address, ID: m.ID, At: m.ReceivedAt.UnixMilli(), Head: true}
 	head, kept := r.server.texts.Of(at)
@@ -120,7 +120,7 @@ func (w *wanted) fits(r *request, m *inbox.Message) bool {
 		r.server.texts.Keep(at, head)
 	}
 	subject, sender, _ := strings.Cut(head, search.Between)
-	return strings.Contains(subject, w.subject) && strings.Contains(sender, w.from)
+	return strings.Contains(subject, w.subject) && (strings.Contains(sender, w.from) || strings.Contains(sender, plusSigns(w.from)))
 }
 
 // show answers with the newest received message that fits, waiting for one when asked to

@@ -141,7 +141,7 @@ func (p *pages) showAsset(r *request) error {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Vary", "Accept-Encoding")
 	d := contract.Document{Type: f.Type, ETag: f.ETag, Body: f.Body}
-	if r.http.Request.Header.HasAcceptEncoding("gzip") && f.Zipped != nil {
+	if accepts(&r.http.Request.Header, headerAcceptEncoding, "gzip") && f.Zipped != nil {
 		h.SetContentEncoding("gzip")
 		d.Body = f.Zipped
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"net/url"
 	"strconv"
@@ -47,7 +48,7 @@ func (q *query) number(name string, absent, least, most int64) int64 {
 	if s == "" {
 		return absent
 	}
-	n, err := strconv.ParseInt(s, 10, 64)
+	n, err := parseWhole(s)
 	switch {
 	case err != nil:
 		q.bad(name, "must be a whole number")
@@ -57,11 +58,15 @@ func (q *query) number(name string, absent, least, most int64) int64 {
 	return n
 }
 
+// plusSigns reads a parameter that can't contain a space, an address or a time. A + that nobody
+// escaped is decoded to a space, as in a form (WHATWG URL section 5.1).
+func plusSigns(s string) string { return strings.ReplaceAll(s, " ", "+") }
+
 // recipient is the envelope recipient that reads are narrowed to, by to= or by a tag in the path
 // (specification, Messages); empty: none. One that can't be a recipient, or two that differ, is
 // noRecipient.
 func (q *query) recipient(r *request) string {
-	given := q.raw("to")
+	given := plusSigns(q.raw("to"))
 	if given == "" {
 		return r.tagged
 	}
@@ -77,7 +82,7 @@ const noRecipient = "@"
 
 // moment is an ISO 8601 instant with an offset, or a date, which begins in UTC; zero: absent.
 func (q *query) moment(name string) time.Time {
-	s := strings.ReplaceAll(q.raw(name), " ", "+") // a plus that nobody escaped
+	s := plusSigns(q.raw(name))
 	if s == "" {
 		return time.Time{}
 	}
@@ -154,6 +159,54 @@ func parameter(c *fasthttp.RequestCtx, name string) string {
 func number(s string) (int64, bool) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	return n, err == nil && n > 0 && strconv.FormatInt(n, 10) == s
+}
+
+var (
+	headerAcceptEncoding  = []byte("Accept-Encoding")
+	headerContentEncoding = []byte("Content-Encoding")
+	codingIdentity        = []byte("identity")
+)
+
+// accepts reports whether a header field of the family of Accept names what is wanted, in lower case, with
+// a weight above zero (RFC 9110 sections 12.4.2, 12.5.1 and 12.5.3). Ranges with a * name nothing: who
+// has no wish gets what is usual.
+func accepts(h *fasthttp.RequestHeader, field []byte, wanted string) bool {
+	for _, line := range h.PeekAll(string(field)) {
+		for one := range strings.SplitSeq(strings.ToLower(string(line)), ",") {
+			name, parameters, _ := strings.Cut(one, ";")
+			if strings.TrimSpace(name) == wanted && !isUnacceptable(parameters) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isUnacceptable finds a weight of zero among the parameters, which are in lower case.
+func isUnacceptable(parameters string) bool {
+	for one := range strings.SplitSeq(parameters, ";") {
+		if weight, is := strings.CutPrefix(strings.TrimSpace(one), "q="); is {
+			n, err := strconv.ParseFloat(weight, 64)
+			return err == nil && n == 0
+		}
+	}
+	return false
+}
+
+// checkCoding refuses a body in a content coding (RFC 9110 section 8.4).
+func checkCoding(r *fasthttp.Request) error {
+	if len(r.Body()) == 0 {
+		return nil
+	}
+	for _, line := range r.Header.PeekAll(string(headerContentEncoding)) {
+		for coding := range strings.SplitSeq(string(line), ",") {
+			coding = strings.TrimSpace(coding)
+			if coding != "" && !strings.EqualFold(coding, string(codingIdentity)) {
+				return fault.New(fault.Unsupported, fmt.Sprintf("The content coding %.*q is not supported. Send the body without Content-Encoding", maxName, coding))
+			}
+		}
+	}
+	return nil
 }
 
 // A cursor is a position in an account's change journal: a version byte, the number of the

@@ -215,7 +215,7 @@ type suppressionResponse struct {
 func (s *sending) listSuppressions(r *request) error {
 	q := r.query()
 	limit := int(q.number("limit", defaultSuppressions, 1, maxSuppressions))
-	cursor := q.raw("cursor")
+	cursor := plusSigns(q.raw("cursor"))
 	if cursor != "" && !strings.Contains(cursor, "@") {
 		q.bad("cursor", notACursor)
 	}

@@ -190,7 +190,15 @@ func (d decoder) text(f *field, limit int) (string, error) {
 	return s, f.checkText(s, limit)
 }
 
-// number takes whole numbers only: 24, and 24.0 of languages that have one kind of number, but not 2.4e1.
+// parseWhole reads a whole number: 24, and 24.0 of languages that have one kind of number, but not 2.4e1.
+func parseWhole(s string) (int64, error) {
+	if whole, fraction, has := strings.Cut(s, "."); has && fraction != "" && strings.Trim(fraction, "0") == "" {
+		s = whole
+	}
+	return strconv.ParseInt(s, 10, 64)
+}
+
+// number takes whole numbers only.
 func (d decoder) number(f *field) (int64, error) {
 	if kind := d.PeekKind(); kind != jsontext.KindNumber {
 		return 0, d.other(f, kind)
@@ -199,11 +207,7 @@ func (d decoder) number(f *field) (int64, error) {
 	if err != nil {
 		return 0, f.malformed()
 	}
-	written := token.String()
-	if whole, fraction, has := strings.Cut(written, "."); has && strings.Trim(fraction, "0") == "" {
-		written = whole
-	}
-	n, err := strconv.ParseInt(written, 10, 64)
+	n, err := parseWhole(token.String())
 	switch {
 	case errors.Is(err, strconv.ErrRange):
 		return 0, fault.Field(f.said(), "is out of range")

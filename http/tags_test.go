@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"inboxd/internal/account"
 	"inboxd/internal/inbox"
+	"inboxd/internal/message"
 )
 
 // lanes is lone with mail 1 to +a, 2 to +b, 3 to +a and 4 to the inbox itself, a minute apart.
@@ -50,6 +52,7 @@ func TestTagsAndTimesNarrowReads(t *testing.T) {
 	third := w.expect(200, w.call(get, inboxAt(address, "")+"/messages/3", key, "")).object(t, "email", "received_at").(string)
 	at, _ := time.Parse(time.RFC3339, third)
 	to := func(tag string) string { return "to=" + url.QueryEscape(strings.Replace(address, "@", tag+"@", 1)) }
+	typed := func(tag string) string { return "to=" + strings.Replace(address, "@", tag+"@", 1) }
 	for _, c := range []struct {
 		tag, call string
 		want      []int64
@@ -60,6 +63,9 @@ func TestTagsAndTimesNarrowReads(t *testing.T) {
 		{"+a", "/latest?after=3", nil}, {"+a", "/latest?after=1", []int64{3}}, {"", "/latest?after=now", nil},
 		{"+a", "/messages", []int64{3, 1}}, {"", "/messages?" + to("+a"), []int64{3, 1}}, {"", "/messages", []int64{4, 3, 2, 1}}, {"+a", "/messages?limit=1", []int64{3}},
 		{"+a", "/messages?direction=all&q=to", []int64{3, 1}}, {"+c", "/messages", nil},
+		{"", "/latest?" + typed("+b"), []int64{2}}, {"+b", "/latest?" + typed("+B"), []int64{2}}, {"+a", "/latest?" + typed("+b"), nil},
+		{"", "/messages?" + typed("+a"), []int64{3, 1}}, {"", "/messages?limit=1.0&" + typed("+a"), []int64{3}}, {"", "/latest?wait=1.0&" + typed("+a"), []int64{3}},
+		{"", "/messages?" + typed("+a+b"), nil}, {"", "/messages?" + typed("%20b"), []int64{2}},
 		{"", "/messages?since=" + third, []int64{4, 3}}, {"+a", "/messages?since=" + third, []int64{3}},
 		{"", "/messages?since=" + at.Add(time.Millisecond).Format(time.RFC3339Nano), []int64{4}},
 		{"", "/messages?since=" + at.In(time.FixedZone("", 5400)).Format(time.RFC3339), []int64{4, 3}}, // its plus is not escaped
@@ -197,5 +203,36 @@ func TestAWaitWithATagOfTheAnswer(t *testing.T) {
 		if r := w.answer(got); r.status != 200 || r.header.Get("ETag") != c.want && name != "came" {
 			t.Errorf("%s: %d %s", name, r.status, r.header.Get("ETag"))
 		}
+	}
+}
+
+// TestPlusInQueries: a + that was typed is the plus of an address, in each parameter that takes one.
+func TestPlusInQueries(t *testing.T) {
+	w, address, key := lanes(t)
+	id := w.deliver(address, inbox.Receive{From: message.Mailbox{Email: "news+box@shop.test", Name: "Ann Lee"}, Subject: "from a tag"})
+	to := "to=" + strings.Replace(address, "@", "+a@", 1)
+	for call, want := range map[string][]int64{
+		"/api/v1/messages?" + to:                                       {3, 1},
+		"/api/v1/messages?limit=1.000&" + to:                           {3},
+		"/api/v1/messages?from=news+box@shop.test":                     {id},
+		"/api/v1/messages?from=News+Box":                               {id},
+		"/api/v1/messages?from=news%2Bbox@shop.test":                   {id},
+		"/api/v1/messages?from=Ann+Lee":                                {id}, // of a name it is a space
+		"/api/v1/messages?from=news+box@other.test":                    {},
+		inboxAt(address, "") + "/latest?from=news+box@shop.test":       {id},
+		inboxAt(address, "") + "/latest?from=news+bo@shop.test&wait=0": {},
+	} {
+		if got := w.expect(200, w.call(get, call, key, "")).ids(t); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", call, got, want)
+		}
+	}
+	events := w.events("/api/v1/events", key, to)
+	if len(events.Events) != 2 {
+		t.Errorf("%d events of a tag", len(events.Events))
+	}
+	w.accounts.suppressed[w.idOf(alice)] = []account.Suppression{{Email: "a!b@far.test", Inbox: address, At: begin}, {Email: "a+b@far.test", Inbox: address, At: begin}, {Email: "a-b@far.test", Inbox: address, At: begin}}
+	r := w.expect(200, w.call(get, "/api/v1/suppressions?cursor=a+b@far.test", w.key(alice, account.ScopeSend), ""))
+	if strings.Contains(r.body, "a+b@") || !strings.Contains(r.body, "a-b@") {
+		t.Errorf("behind a cursor: %s", r.body)
 	}
 }

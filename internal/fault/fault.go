@@ -29,11 +29,12 @@ const (
 	Unavailable                 // try again soon
 	Damaged                     // what was stored can't be read any more
 	Moved                       // another node has it: try again soon
+	Unsupported                 // send the content in another form
 )
 
 var kindNames = [...]string{
 	"internal", "unauthenticated", "forbidden", "no inbox", "not found", "invalid",
-	"refused", "too large", "too many", "inbox full", "storage full", "unavailable", "damaged", "moved",
+	"refused", "too large", "too many", "inbox full", "storage full", "unavailable", "damaged", "moved", "unsupported",
 }
 
 func (k Kind) String() string {

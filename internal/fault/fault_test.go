@@ -57,14 +57,14 @@ func TestError(t *testing.T) {
 // TestKindNames holds that every kind has a name of its own.
 func TestKindNames(t *testing.T) {
 	seen := map[string]fault.Kind{}
-	for k := fault.Internal; k <= fault.Moved; k++ {
+	for k := fault.Internal; k <= fault.Unsupported; k++ {
 		name := k.String()
 		if other, twice := seen[name]; twice || name == "" || name == "unknown" {
 			t.Errorf("kind %d is called %q like %d", k, name, other)
 		}
 		seen[name] = k
 	}
-	if got := (fault.Moved + 1).String(); got != "unknown" {
+	if got := (fault.Unsupported + 1).String(); got != "unknown" {
 		t.Errorf("a kind beyond the last is called %q", got)
 	}
 }
