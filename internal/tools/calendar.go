@@ -30,6 +30,7 @@ var calendarTools = []Tool{
 			address,
 			must(title), must(start),
 			must(guests("Whom to invite; somebody besides the inbox itself.")),
+			list("optional_attendees", "More guests, who need not come. Addresses, or objects with email and name.", invited()),
 			end, duration, zone, wholeDay, place, about, toGuests,
 			may("in_reply_to", maxMessageID, "Message-ID of the mail that the invitation answers, <left@right>."),
 		},
@@ -39,7 +40,7 @@ var calendarTools = []Tool{
 		Name: "update_calendar_event", Title: "Change a meeting", Hints: mails, Scopes: maySend,
 		Description: "Changes a meeting that the inbox organizes and tells its guests by mail. Give only what changes; a meeting that moves keeps its length, and everybody is asked again. Meetings that it was invited to are answered with rsvp_to_invite. An empty location or description removes it.",
 		Params: []Param{
-			address, eventID, title, start, end, duration, zone, wholeDay, place, about,
+			address, eventID, title, start, end, duration, zone, wholeDay, clears(place), clears(about),
 			guests("All guests that there shall be: new ones are invited, missing ones get a cancellation."),
 			toGuests,
 		},
@@ -81,12 +82,14 @@ var (
 )
 
 func guests(says string) Param {
-	return list("attendees", says+" Addresses, or objects with email, name and optional.", Schema{AnyOf: []Schema{
-		{Type: []string{"string"}, MaxLength: maxAddress, Description: "A guest's e-mail address."},
-		object(
-			must(may("email", maxAddress, "The guest's e-mail address.")),
-			may("name", maxGuestName, "The guest's name, at most 200 characters."),
-			yesNo("optional", "The guest need not come."),
-		),
-	}})
+	return list("attendees", says+" Addresses, or objects with email, name and optional.", invited(yesNo("optional", "The guest need not come.")))
+}
+
+// invited is a guest's address, or an object with it.
+func invited(more ...Param) Schema {
+	members := append([]Param{
+		must(may("email", maxAddress, "The guest's e-mail address.")),
+		may("name", maxGuestName, "The guest's name, at most 200 characters."),
+	}, more...)
+	return Schema{AnyOf: []Schema{{Type: []string{"string"}, MaxLength: maxAddress, Description: "A guest's e-mail address."}, object(members...)}}
 }

@@ -154,7 +154,7 @@ func TestScopesAreTheContracts(t *testing.T) {
 // with the same limits and alternatives, and required by both or neither.
 func TestLimitsAreTheContracts(t *testing.T) {
 	c := theContract(t)
-	own := []string{"address", "message_id", "event_id", "timeout", "direction", "include_cancelled"} // in paths and queries
+	own := []string{"address", "message_id", "event_id", "timeout", "direction", "include_cancelled", "optional_attendees"} // in paths and queries, and put into attendees
 	for _, tool := range All() {
 		on := calls[tool.Name]
 		body := c.plain(c.operation(t, on[len(on)-1]).RequestBody.Content["application/json"].Schema)

@@ -37,13 +37,14 @@ var arguments = map[string]struct {
 	"create_calendar_event": {
 		[]string{
 			`{"address":"a@inbox.localhost","title":"Review","start":"2026-12-01T15:00","timezone":"Europe/Berlin","attendees":["b@example.org",{"email":"c@example.org","name":"C","optional":true}]}`,
-			`{"address":"a@inbox.localhost","title":"Day","start":"2026-12-01","end":"2026-12-02","all_day":true,"location":"R","description":"D","message":"M","in_reply_to":"<a@b>","attendees":["b@example.org"]}`,
+			`{"address":"a@inbox.localhost","title":"Day","start":"2026-12-01","end":"2026-12-02","all_day":true,"location":"R","description":"D","message":"M","in_reply_to":"<a@b>","attendees":["b@example.org"],"optional_attendees":["d@example.org",{"email":"c@example.org","name":"C"}]}`,
 			`{"address":"a@inbox.localhost","title":"Review","start":"2026-12-01T15:00Z","duration_minutes":45,"attendees":[{"email":"c@example.org"}]}`},
 		[]string{
 			`{"address":"a@inbox.localhost","title":"Review","start":"2026-12-01T15:00Z","attendees":"b@example.org"}`,
 			`{"address":"a@inbox.localhost","title":"Review","start":"2026-12-01T15:00Z","attendees":[{"name":"C"}]}`,
 			`{"address":"a@inbox.localhost","title":"Review","start":"2026-12-01T15:00Z","attendees":[{"email":"c@example.org","role":"chair"}]}`,
 			`{"address":"a@inbox.localhost","title":"Review","start":"2026-12-01T15:00Z","duration_minutes":0,"attendees":["b@example.org"]}`,
+			`{"address":"a@inbox.localhost","title":"Review","start":"2026-12-01T15:00Z","attendees":[],"optional_attendees":[{"email":"c@example.org","optional":false}]}`,
 			`{"address":"a@inbox.localhost","title":"Review","attendees":["b@example.org"]}`}},
 	"update_calendar_event": {
 		[]string{`{"address":"a@inbox.localhost","event_id":1,"duration_minutes":30}`, `{"address":"a@inbox.localhost","event_id":1,"title":"T","start":"2026-12-02T15:00Z","end":"2026-12-02T16:00Z","timezone":"UTC","all_day":false,"location":"","description":"","attendees":["b@example.org"],"message":"M"}`},

@@ -31,6 +31,12 @@ func may(name string, limit int, says string) Param {
 	return Param{Name: name, Schema: Schema{Type: []string{"string"}, Description: says, MaxLength: limit}}
 }
 
+// clears is the same text where an empty one removes what is there.
+func clears(p Param) Param {
+	p.EmptyClears = true
+	return p
+}
+
 func yesNo(name, says string) Param {
 	return Param{Name: name, Schema: Schema{Type: []string{"boolean"}, Description: says}}
 }

@@ -28,8 +28,9 @@ type Schema struct {
 
 // Param is a member of an object: of a tool's arguments, and of what it answers.
 type Param struct {
-	Name     string
-	Required bool
+	Name        string
+	Required    bool
+	EmptyClears bool // an empty text removes what is there; elsewhere it is as if nothing was given
 	Schema
 }
 

@@ -31,7 +31,7 @@ delete_inbox! | address
 delete_message | address, message_id
 list_calendar_events | address, include_cancelled=false
 rsvp_to_invite | address, event_id, response, comment?
-create_calendar_event | address, title, start, attendees, end?, duration_minutes?, timezone?, all_day?, location?, description?, message?, in_reply_to?
+create_calendar_event | address, title, start, attendees, optional_attendees?, end?, duration_minutes?, timezone?, all_day?, location?, description?, message?, in_reply_to?
 update_calendar_event | address, event_id, title?, start?, end?, duration_minutes?, timezone?, all_day?, location?, description?, attendees?, message?
 cancel_calendar_event | address, event_id, message?
 get_calendar_feed | address

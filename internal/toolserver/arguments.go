@@ -55,15 +55,18 @@ func (a arguments) but(names ...string) map[string]any {
 	return out
 }
 
-// checked answers calls whose arguments are wrong with a sentence that names each of them and what it
+// checked hands on the arguments of a call in the form of the tool's schema, which the SDK holds them to.
+// It answers calls whose arguments are wrong with a sentence that names each of them and what it
 // may be, so that a model mends them all at once.
 func checked(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if call, ok := req.(*mcp.CallToolRequest); ok && call.Params != nil {
 			if t, ok := tools.Find(call.Params.Name); ok {
-				if err := check(t, call.Params.Arguments); err != nil {
+				given, err := readArguments(t, call.Params.Arguments)
+				if err != nil {
 					return sayWrong(ctx, next, method, req, err)
 				}
+				call.Params.Arguments = given
 			}
 		}
 		return next(ctx, method, req)
@@ -94,19 +97,21 @@ func sayWrong(ctx context.Context, next mcp.MethodHandler, method string, req mc
 // maxWrong bounds what is said of one call.
 const maxWrong = 30
 
-// check says all that is wrong with the arguments of a tool, in the manner of the API.
-func check(t tools.Tool, raw json.RawMessage) error {
-	given := map[string]any{}
-	if len(raw) > 0 {
-		var v any
-		if err := json.Unmarshal(raw, &v); err != nil {
-			return refusal("Invalid request: 'arguments' must be a JSON object")
-		}
-		var ok bool
-		if given, ok = v.(map[string]any); !ok && v != nil {
-			return refusal("Invalid request: 'arguments' must be a JSON object")
-		}
+// readArguments returns the arguments of a call as its tool has them.
+func readArguments(t tools.Tool, raw json.RawMessage) (json.RawMessage, error) {
+	given, ok := argumentsOf(raw)
+	if !ok {
+		return nil, refusal("Invalid request: 'arguments' must be a JSON object")
 	}
+	normalize(t.Params, given)
+	if err := check(t, given); err != nil {
+		return nil, err
+	}
+	return encode(given)
+}
+
+// check says all that is wrong with the arguments of a tool, in the manner of the API.
+func check(t tools.Tool, given map[string]any) error {
 	var wrong []string
 	known := map[string]bool{}
 	for _, p := range t.Params {

@@ -222,7 +222,19 @@ func (c *call) answerInvite() (answer, error) {
 }
 
 func (c *call) createEvent() (answer, error) {
-	b, err := c.order("POST", c.calendarPath("events"), c.args.but("address"))
+	meeting := c.args.but("address", "optional_attendees")
+	attendees, _ := meeting["attendees"].([]any)
+	optional, _ := c.args["optional_attendees"].([]any)
+	for _, guest := range optional {
+		one, ok := guest.(map[string]any)
+		if !ok {
+			one = map[string]any{"email": guest}
+		}
+		one["optional"] = true
+		attendees = append(attendees, one)
+	}
+	meeting["attendees"] = attendees
+	b, err := c.order("POST", c.calendarPath("events"), meeting)
 	return c.arranged(b, err, "Set up")
 }
 

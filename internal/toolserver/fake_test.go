@@ -31,7 +31,7 @@ type service struct {
 	orders    map[string]int                     // by Idempotency-Key: how often it came
 	lose      int                                // answers of orders to lose, and of claims
 	script    func(*http.Request) *http.Response // answers before anything else, if not nil
-	calls     []string
+	calls     []string                           // method, path and body
 }
 
 type fakeMessage struct {
@@ -92,9 +92,13 @@ func mailboxOf(email string) any { return map[string]any{"email": email, "name":
 
 // RoundTrip implements http.RoundTripper.
 func (s *service) RoundTrip(r *http.Request) (*http.Response, error) {
+	var sent []byte
+	if r.Body != nil {
+		sent, _ = io.ReadAll(r.Body)
+	}
 	s.mu.Lock()
 	down, script := s.down, s.script
-	s.calls = append(s.calls, r.Method+" "+r.URL.RequestURI())
+	s.calls = append(s.calls, r.Method+" "+r.URL.RequestURI()+" "+string(sent))
 	s.mu.Unlock()
 	if down {
 		return nil, syscall.ECONNREFUSED
@@ -105,9 +109,7 @@ func (s *service) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	var body map[string]any
-	if r.Body != nil {
-		_ = json.NewDecoder(r.Body).Decode(&body) // none is as good as an empty one
-	}
+	_ = json.Unmarshal(sent, &body) // none is as good as an empty one
 	status, out, err := s.serve(r, body)
 	if err != nil {
 		return nil, err
@@ -134,6 +136,13 @@ func httpAnswer(status int, out any) *http.Response {
 		b, _ = json.Marshal(out)
 	}
 	return &http.Response{StatusCode: status, Status: fmt.Sprintf("%d %s", status, http.StatusText(status)), Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(b))}
+}
+
+// asked are the calls so far.
+func (s *service) asked() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Join(s.calls, "\n")
 }
 
 type object = map[string]any

@@ -56,6 +56,7 @@ type gate struct {
 
 // ServeHTTP implements http.Handler.
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	coding := strings.Join(r.Header.Values("Content-Encoding"), ", ")
 	switch origin := r.Header.Get("Origin"); {
 	case !g.names(r.Host):
 		refuseHTTP(w, http.StatusForbidden, jsonrpc.CodeInvalidRequest, fmt.Sprintf("The host %.100q is not this server", r.Host))
@@ -69,6 +70,9 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method != http.MethodPost:
 		w.Header().Set("Allow", http.MethodPost)
 		refuseHTTP(w, http.StatusMethodNotAllowed, jsonrpc.CodeInvalidRequest, "Messages are sent by POST; there are no sessions and no streams of their own")
+	case coding != "" && !strings.EqualFold(coding, "identity"): // RFC 9110 section 15.5.16
+		w.Header().Set("Accept-Encoding", "identity")
+		refuseHTTP(w, http.StatusUnsupportedMediaType, jsonrpc.CodeInvalidRequest, fmt.Sprintf("The content coding %.64q is not supported. Send the body without Content-Encoding", coding))
 	default:
 		if body, ok := readBody(w, r); ok && g.speaks(w, r, body) {
 			g.streams.ServeHTTP(&worded{ResponseWriter: w, id: idOf(body)}, r.WithContext(carried(r.Context())))

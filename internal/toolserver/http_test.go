@@ -35,6 +35,9 @@ func TestTheGate(t *testing.T) {
 		"another path":                  {own, "POST", "127.0.0.1", "/", nil, ping, 404, "/mcp"},
 		"GET":                           {own, "GET", "127.0.0.1", Path, nil, "", 405, "POST"},
 		"DELETE":                        {own, "DELETE", "127.0.0.1", Path, nil, "", 405, "POST"},
+		"a coded body":                  {own, "POST", "127.0.0.1", Path, http.Header{"Content-Encoding": {"gzip"}}, "\x1f\x8b", 415, `The content coding \"gzip\" is not supported`},
+		"two codings":                   {own, "POST", "127.0.0.1", Path, http.Header{"Content-Encoding": {"identity", "br"}}, "\x1f\x8b", 415, `identity, br`},
+		"no coding":                     {own, "POST", "127.0.0.1", Path, http.Header{"Content-Encoding": {"Identity"}}, ping, 200, `"result"`},
 		"no JSON":                       {own, "POST", "127.0.0.1", Path, nil, "hello", 400, `"id":null,"error":{"code":-32700`},
 		"too much":                      {own, "POST", "127.0.0.1", Path, nil, `"` + strings.Repeat("x", 1<<20) + `"`, 413, "1048576"},
 		"a batch where there is none":   {own, "POST", "127.0.0.1", Path, http.Header{"Mcp-Protocol-Version": {"2025-06-18"}}, "[" + ping + "]", 400, `"error":{"code":-32600`},
@@ -64,7 +67,7 @@ func TestTheGate(t *testing.T) {
 		if w.Code != c.status || !strings.Contains(string(body), c.says) {
 			t.Errorf("%s: %d %.300s", name, w.Code, body)
 		}
-		if (w.Header().Get("WWW-Authenticate") != "") != (c.status == 401) || (w.Header().Get("Allow") == "POST") != (c.status == 405) {
+		if (w.Header().Get("WWW-Authenticate") != "") != (c.status == 401) || (w.Header().Get("Allow") == "POST") != (c.status == 405) || (w.Header().Get("Accept-Encoding") == "identity") != (c.status == 415) {
 			t.Errorf("%s: %v", name, w.Header())
 		}
 	}

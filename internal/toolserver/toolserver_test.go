@@ -45,10 +45,14 @@ var examples = map[string]object{
 // filled has two messages and a sent one.
 func filled() *service {
 	s := newService()
+	s.fill()
+	return s
+}
+
+func (s *service) fill() {
 	s.receive(1, "123456", time.Minute)
 	s.receive(2, "", time.Second)
 	s.sent("queued")
-	return s
 }
 
 // piped is the far end of a tool server on standard input and output.
@@ -230,25 +234,37 @@ func TestArgumentsAreToldAllAtOnce(t *testing.T) {
 	for _, c := range []struct{ tool, args, want string }{
 		{"send_email", `{}`, "'address' is required; 'to' is required"},
 		{"read_messages", `{"address":"a@b","direction":"up"}`, "'direction' must be one of in, out, all"},
-		{"read_messages", `{"address":"","direction":null}`, "'address' must not be empty; 'direction' must be one of in, out, all"},
+		{"read_messages", `{"address":"","direction":null}`, "'address' must not be empty"},
 		{"wait_for_otp", `{"address":7,"timeout":-1}`, "'address' must be a string; 'timeout' must be at least 0"},
-		{"wait_for_otp", `{"address":"a@b","timeout":"5"}`, "'timeout' must be a whole number"},
+		{"wait_for_otp", `{"address":"a@b","timeout":"5.5"}`, "'timeout' must be a whole number"},
+		{"wait_for_otp", `{"address":"a@b","timeout":"5 s"}`, "'timeout' must be a whole number"},
+		{"wait_for_otp", `{"address":"a@b","timeout":"-1"}`, "'timeout' must be at least 0"},
+		{"wait_for_otp", `{"address":"a@b","timeout":true}`, "'timeout' must be a whole number"},
+		{"wait_for_otp", `{"address":"a@b","timeout":[5]}`, "'timeout' must be a whole number"},
+		{"wait_for_otp", `{"address":null}`, "'address' must be a string"},
+		{"create_inbox", `{"label":5}`, "'label' must be a string"},
+		{"mark_read", `{"address":"a@b","message_id":""}`, "'message_id' must be a whole number"},
+		{"mark_read", `{"address":"a@b","message_id":"null"}`, "'message_id' must be a whole number"},
 		{"wait_for_otp", `{"address":"a@b","timeout":5.5}`, "'timeout' must be a whole number"},
 		{"wait_for_otp", `{"address":"a@b","timeout":5.0}`, ""},
 		{"mark_read", `{"address":"a@b","message_id":0}`, "'message_id' must be at least 1"},
-		{"send_email", `{"address":"a@b","to":"x@y","cc":"x@y","bcc":[1]}`, "'cc' must be a list; 'bcc[0]' must be a string"},
+		{"send_email", `{"address":"a@b","to":["x@y"],"cc":{"email":"x@y"},"bcc":[1]}`, "'to' must be a string; 'cc' must be a list; 'bcc[0]' must be a string"},
 		{"send_email", `{"address":"a@b","to":"x@y","subject":"` + strings.Repeat("ü", 201) + `"}`, "'subject' is too long (201 characters). The limit is 200 characters"},
 		{"list_calendar_events", `{"address":"a@b","include_cancelled":"no"}`, "'include_cancelled' must be true or false"},
 		{"create_calendar_event", `{"address":"a@b","title":"t","start":"s","attendees":["x@y",{"name":"n"},7],"duration_minutes":9999999}`, "'attendees[1].email' is required; 'duration_minutes' must be at most 525600"},
 		{"create_calendar_event", `{"address":"a@b","title":"t","start":"s","attendees":[7]}`, "'attendees[0]' must be a string or an object"},
 		{"list_inboxes", `{"a":1,"b":2}`, "'a' is not a field of list_inboxes. It takes none; 'b' is not a field of list_inboxes. It takes none"},
+		{"create_calendar_event", `{"address":"a@b","title":"t","start":"s","attendees":""}`, "'attendees' must be a list"},
+		{"create_calendar_event", `{"address":"a@b","title":"t","start":"s","attendees":"{\"name\":\"n\"}"}`, "'attendees[0].email' is required"},
+		{"create_calendar_event", `{"address":"a@b","title":"t","start":"s","attendees":[{"email":null}]}`, "'attendees[0].email' must be a string"},
+		{"list_inboxes", `"x"`, "'arguments' must be a JSON object"},
 		{"list_inboxes", `[1]`, "'arguments' must be a JSON object"},
 		{"list_inboxes", ``, ""},
 		{"list_inboxes", `null`, ""},
 	} {
 		tool, _ := tools.Find(c.tool)
 		got := ""
-		if err := check(tool, json.RawMessage(c.args)); err != nil {
+		if _, err := readArguments(tool, json.RawMessage(c.args)); err != nil {
 			got = strings.TrimPrefix(err.Error(), "Invalid request: ")
 		}
 		if got != c.want {
