@@ -111,7 +111,7 @@ func (w *wanted) all(r *request, m *inbox.Message) bool {
 	return w.passes(m) && (!w.looks() || w.fits(r, m))
 }
 
-// fits looks into subject and sender. A space may be a plus of the sender's address, or one of its name.
+// fits looks into subject and sender. A space in from= is a space of a name or a plus sign of an address.
 func (w *wanted) fits(r *request, m *inbox.Message) bool {
 	at := search.Mail{Address: r.view.Address, ID: m.ID, At: m.ReceivedAt.UnixMilli(), Head: true}
 	head, kept := r.server.texts.Of(at)

@@ -167,9 +167,9 @@ var (
 	codingIdentity        = []byte("identity")
 )
 
-// accepts reports whether a header field of the family of Accept names what is wanted, in lower case, with
-// a weight above zero (RFC 9110 sections 12.4.2, 12.5.1 and 12.5.3). Ranges with a * name nothing: who
-// has no wish gets what is usual.
+// accepts reports whether Accept or Accept-Encoding names a value, given in lower case, with a weight above
+// zero (RFC 9110 sections 12.4.2, 12.5.1 and 12.5.3). Ranges with a * do not count: they express no
+// preference for it.
 func accepts(h *fasthttp.RequestHeader, field []byte, wanted string) bool {
 	for _, line := range h.PeekAll(string(field)) {
 		for one := range strings.SplitSeq(strings.ToLower(string(line)), ",") {
