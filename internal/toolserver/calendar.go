@@ -27,6 +27,12 @@ type meeting struct {
 	Source    string `json:"source"`
 	MyStatus  string `json:"my_status"`
 	Recurring bool   `json:"recurring"`
+
+	ZoneUnknown  bool   `json:"timezone_unknown"`
+	Verified     bool   `json:"organizer_verified"`
+	Transparency string `json:"transparency"`
+	JoinURL      string `json:"join_url"`
+
 	Organizer *struct {
 		Email string `json:"email"`
 	} `json:"organizer"`
@@ -150,6 +156,18 @@ func eventHeading(m meeting) string {
 	case m.Source == "outbound":
 		b.WriteString(", organized by this inbox")
 	}
+	for _, warning := range []struct {
+		holds bool
+		text  string
+	}{
+		{m.Source == "inbound" && !m.Verified, "organizer not verified"},
+		{m.ZoneUnknown, "time zone unknown, check the time"},
+		{m.Transparency == "transparent", "shown as free"},
+	} {
+		if warning.holds {
+			b.WriteString(", " + warning.text)
+		}
+	}
 	b.WriteByte('\n')
 	return b.String()
 }
@@ -162,6 +180,9 @@ func meetingText(raw json.RawMessage) string {
 	fmt.Fprintf(&b, "Title: %s\n", line(m.Title))
 	if m.Location != "" {
 		fmt.Fprintf(&b, "Location: %s\n", line(m.Location))
+	}
+	if m.JoinURL != "" {
+		fmt.Fprintf(&b, "Join: %s\n", line(m.JoinURL))
 	}
 	if m.Organizer != nil {
 		fmt.Fprintf(&b, "Organizer: %s\n", line(m.Organizer.Email))
@@ -186,7 +207,11 @@ func meetingLine(raw json.RawMessage) string {
 	if m.EventID != nil {
 		id = fmt.Sprintf("event_id %d", *m.EventID)
 	}
-	return fmt.Sprintf("Meeting (%s, %s): %s, %s to %s\n", id, line(m.Action), line(m.Title), line(m.Start), line(m.End))
+	text := fmt.Sprintf("Meeting (%s, %s): %s, %s to %s\n", id, line(m.Action), line(m.Title), line(m.Start), line(m.End))
+	if m.JoinURL != "" {
+		text += "Join: " + line(m.JoinURL) + "\n"
+	}
+	return text
 }
 
 // arranged is the answer of the API to an order about a meeting.

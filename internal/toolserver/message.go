@@ -17,17 +17,19 @@ const (
 	maxOneLink  = 2000
 	maxBoxes    = 20
 	maxMeeting  = 6 << 10 // bytes of an invitation
+	maxMeetings = 10      // of a message with several, which share that again
 	maxFileName = 255
 )
 
 // shownFields are what tools need of a message; never HTML, which a model would read what no person sees in.
-const shownFields = "id,direction,from,to,reply_to,subject,received_at,internet_message_id,otp_code,verification_link,body,truncated_body,links,attachments,calendar_event,is_read,send_status,send_error,encrypted,note"
+const shownFields = "id,direction,from,to,reply_to,subject,received_at,internet_message_id,otp_code,verification_link,body,truncated_body,links,attachments,calendar_event,calendar_events,is_read,send_status,send_error,encrypted,note"
 
 // stored is a message as the API has it, with its invitation as it came.
 type stored struct {
 	client.Message
-	CalendarEvent  json.RawMessage `json:"calendar_event"`
-	LinksTruncated bool            `json:"links_truncated"`
+	CalendarEvent  json.RawMessage   `json:"calendar_event"`
+	CalendarEvents []json.RawMessage `json:"calendar_events"`
+	LinksTruncated bool              `json:"links_truncated"`
 }
 
 // shown is a message as a tool gives it.
@@ -46,6 +48,7 @@ type shown struct {
 	LinksTruncated   bool                `json:"links_truncated,omitempty"`
 	Attachments      []client.Attachment `json:"attachments"`
 	CalendarEvent    json.RawMessage     `json:"calendar_event"`
+	CalendarEvents   []json.RawMessage   `json:"calendar_events,omitempty"` // of a message with several, all of them
 	IsRead           bool                `json:"is_read"`
 	SendStatus       *string             `json:"send_status"`
 	SendError        *string             `json:"send_error"`
@@ -91,6 +94,11 @@ func show(m *stored) *shown {
 		v.CalendarEvent = compactly(event)
 		v.note(gone, "the invitation")
 	}
+	for _, one := range m.CalendarEvents[:min(len(m.CalendarEvents), maxMeetings)] {
+		event, _ := within(one, maxMeeting/maxMeetings)
+		v.CalendarEvents = append(v.CalendarEvents, compactly(event))
+	}
+	v.note(len(m.CalendarEvents) > maxMeetings, fmt.Sprintf("the meetings (%d in all)", len(m.CalendarEvents)))
 	return v
 }
 
@@ -147,6 +155,7 @@ func (v *shown) shorten(max int) {
 		}
 		if limit < 500 {
 			v.CalendarEvent, _ = within(v.CalendarEvent, maxMeeting/4)
+			v.CalendarEvents = nil
 			v.To = v.To[:min(len(v.To), 3)]
 			v.note(limit > 200, "its header and invitation")
 		}
@@ -211,7 +220,12 @@ func (v *shown) outside() string {
 	for _, f := range v.Attachments {
 		fmt.Fprintf(&b, "Attachment: %s (%s, %d bytes)\n", f.Filename, f.ContentType, f.SizeBytes)
 	}
-	if string(v.CalendarEvent) != "null" {
+	switch {
+	case len(v.CalendarEvents) > 0:
+		for _, event := range v.CalendarEvents {
+			b.WriteString(meetingLine(event))
+		}
+	case string(v.CalendarEvent) != "null":
 		b.WriteString(meetingLine(v.CalendarEvent))
 	}
 	if v.Body != nil {

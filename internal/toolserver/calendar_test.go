@@ -1,0 +1,52 @@
+package toolserver
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"inboxd/http/client"
+)
+
+// TestMeetingsSayWhatToMind: what an agent must know of a meeting stands outside of the fence, where the meeting is
+// joined inside.
+func TestMeetingsSayWhatToMind(t *testing.T) {
+	for _, row := range []struct{ event, heading, text string }{
+		{`{"id":1,"source":"inbound","organizer_verified":true,"transparency":"opaque","join_url":null}`, "event_id 1,  to , \n", ""},
+		{`{"id":1,"source":"inbound","organizer_verified":false}`, ", organizer not verified\n", ""},
+		{`{"id":1,"source":"outbound","organizer_verified":true,"timezone_unknown":true,"transparency":"transparent"}`,
+			", organized by this inbox, time zone unknown, check the time, shown as free\n", ""},
+		{`{"id":1,"organizer_verified":true,"join_url":"https://meet.test/1"}`, "event_id 1", "Join: https://meet.test/1\n"},
+	} {
+		var m meeting
+		if err := json.Unmarshal([]byte(row.event), &m); err != nil {
+			t.Fatal(err)
+		}
+		if got := eventHeading(m); !strings.Contains(got, row.heading) {
+			t.Errorf("%s: %q", row.event, got)
+		}
+		if got := meetingText(json.RawMessage(row.event)); !strings.Contains(got, row.text) {
+			t.Errorf("%s: %q", row.event, got)
+		}
+	}
+}
+
+// TestSeveralMeetingsOfAMessage: all of them are told, as many as fit.
+func TestSeveralMeetingsOfAMessage(t *testing.T) {
+	one := json.RawMessage(`{"id":1,"event_id":1,"action":"created","title":"Leg","join_url":"https://meet.test/1"}`)
+	m := stored{Message: client.Message{ID: 7}, CalendarEvent: one}
+	for range 12 {
+		m.CalendarEvents = append(m.CalendarEvents, one)
+	}
+	v := show(&m)
+	if n := strings.Count(v.outside(), "Meeting (event_id 1, created): Leg"); n != maxMeetings || len(v.CalendarEvents) != maxMeetings {
+		t.Errorf("%d meetings in the text, %d in the content", n, len(v.CalendarEvents))
+	}
+	if !strings.Contains(v.heading(), "the meetings (12 in all)") || !strings.Contains(v.outside(), "Join: https://meet.test/1") {
+		t.Errorf("%s%s", v.heading(), v.outside())
+	}
+	m.CalendarEvents = nil
+	if v := show(&m); strings.Count(v.outside(), "Meeting (") != 1 || v.CalendarEvents != nil {
+		t.Errorf("%s", v.outside())
+	}
+}
