@@ -68,6 +68,8 @@ type Meetings interface {
 	// ArrangeOnce is Arrange for a request that may be repeated; tell makes what is told, now and
 	// when it is repeated, of nothing but what it is given.
 	ArrangeOnce(ctx context.Context, address string, o calendar.Order, req once.Request, tell func(calendar.Done) []byte) (once.Result, error)
+	// Remove takes a meeting out of the calendar, and sends nothing.
+	Remove(ctx context.Context, address string, id int64) error
 }
 
 // diary shows the meetings of an inbox, and arranges, changes, cancels and answers them.
@@ -89,6 +91,7 @@ func (d *diary) routes() (all []route) {
 			route{post, list, on.who, account.ScopeSend, false, scheduleShape, ofCalendar(d.schedule)},
 			route{get, one, on.who, read, false, nil, ofCalendar(d.showMeeting)},
 			route{patch, one, on.who, account.ScopeSend, false, rescheduleShape, ofCalendar(d.reschedule)},
+			route{remove, one, on.who, write, false, nil, ofCalendar(d.removeMeeting)},
 			route{post, one + "/rsvp", on.who, account.ScopeSend, false, respondShape, ofCalendar(d.respond)},
 			route{post, one + "/cancel", on.who, account.ScopeSend, false, cancelShape, ofCalendar(d.cancel)},
 			route{get, on.calendar + "/freebusy", on.who, read, false, nil, ofCalendar(d.freeBusy)},
@@ -250,6 +253,14 @@ func (d *diary) showMeeting(r *request) error {
 	}
 	writeJSON(r.http, fasthttp.StatusOK, meetings.Single(nil, m, calendar.Conflicts(book, m, r.now)))
 	return nil
+}
+
+func (d *diary) removeMeeting(r *request) error {
+	id, err := r.meetingID()
+	if err != nil {
+		return err
+	}
+	return r.ok(d.port.Remove(r.ctx, r.address, id))
 }
 
 const (

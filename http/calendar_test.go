@@ -63,6 +63,21 @@ func TestAMeetingIsArranged(t *testing.T) {
 	})
 }
 
+// TestMeetingsAreRemoved: from lists and reads, with nothing but ok.
+func TestMeetingsAreRemoved(t *testing.T) {
+	bothSurfaces(t, func(t *testing.T, w *world, address, calendar, key string) {
+		w.diary.keep(address, organized(address, "Own", begin), invited(address, "Theirs", begin))
+		if r := w.expect(200, w.call(remove, calendar+"/events/2", key, "")); r.body != `{"ok":true}` {
+			t.Error(r.body)
+		}
+		w.expect(404, w.call(get, calendar+"/events/2", key, ""))
+		w.expect(404, w.call(remove, calendar+"/events/2", key, ""))
+		if r := w.expect(200, w.call(get, calendar+"/events?include_cancelled=true", key, "")); strings.TrimSpace(titles(t, r)) != "Own" {
+			t.Error(r.body)
+		}
+	})
+}
+
 // TestCalendarRefusals pins the sentences of what a call can't do (specification, Calendar).
 func TestCalendarRefusals(t *testing.T) {
 	bothSurfaces(t, func(t *testing.T, w *world, address, calendar, key string) {
@@ -104,6 +119,7 @@ func TestCalendarRefusals(t *testing.T) {
 			{patch, "/events/7", `{}`, 404, "Meeting 7 not found in inbox " + address},
 			{post, "/events/7/rsvp", `{"response":"accepted"}`, 404, "Meeting 7 not found in inbox " + address},
 			{post, "/events/7/cancel", ``, 404, "Meeting 7 not found in inbox " + address},
+			{remove, "/events/7", ``, 404, "Meeting 7 not found in inbox " + address},
 			{get, "/events?limit=0", ``, 422, "Invalid request: 'limit' must be between 1 and 1000"},
 			{get, "/events?from=yesterday", ``, 422, "Invalid request: 'from' must be an ISO 8601 time with an offset, like 2026-11-22T09:30:00Z, or a date"},
 			{get, "/events?from=2026-12-02&to=2026-12-01", ``, 422, "Invalid request: 'to' must be after 'from'"},

@@ -83,6 +83,17 @@ func (f *fakeCalendars) ArrangeOnce(_ context.Context, address string, o calenda
 	return r.Result, nil
 }
 
+func (f *fakeCalendars) Remove(_ context.Context, address string, id int64) error {
+	f.mail.mu.Lock()
+	defer f.mail.mu.Unlock()
+	b := bookOf(f.mail.views[address])
+	m, err := b.Find(id, address)
+	if err == nil {
+		f.show(address, b.Removing(m, m.UpdatedAt))
+	}
+	return err
+}
+
 // keep puts meetings into a calendar, with ids that count up.
 func (f *fakeCalendars) keep(address string, list ...calendar.Meeting) {
 	f.mail.mu.Lock()

@@ -265,6 +265,9 @@ func goldens() map[string]struct {
 	met.from(&metEv)
 	kept, alone, book := recordMeeting(goldenKept()), recordMeeting(goldenAlone()), new(calendarRecord)
 	book.from(goldenCalendar())
+	cleared, clearedBook := goldenCalendar(), new(calendarRecord)
+	cleared.Removed = []calendar.Removal{{UID: 0x0123456789abcdef, Until: time.Unix(1_800_000_000, 0).UTC()}, {UID: 1, Until: time.Unix(1_800_000_001, 0).UTC()}}
+	clearedBook.from(cleared)
 	invited := goldenContent()
 	invited.Calendar = &calendar.Said{Meeting: *goldenMeeting().Meeting, Action: calendar.Replied}
 	var invitation contentRecord
@@ -378,6 +381,11 @@ func goldens() map[string]struct {
 			err := decode(b, &r)
 			return r.book(), err
 		}, goldenCalendar()},
+		"record-calendar-removed": {record(clearedBook), func(b []byte) (any, error) {
+			var r calendarRecord
+			err := decode(b, &r)
+			return r.book(), err
+		}, cleared},
 		"record-meeting": {record(&kept), func(b []byte) (any, error) {
 			var r meetingRecord
 			err := decode(b, &r)

@@ -2,7 +2,9 @@ package persist
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
+	"time"
 
 	"inboxd/internal/calendar"
 	"inboxd/internal/icalendar"
@@ -25,6 +27,7 @@ type calendarRecord struct {
 	Feed      *feedRecord `cbor:"3,keyasint,omitempty"`
 	Enabled   bool        `cbor:"4,keyasint,omitempty"` // Owner.Enabled
 	Blocked   bool        `cbor:"5,keyasint,omitempty"` // Owner.Blocked
+	Removed   []byte      `cbor:"6,keyasint,omitempty"` // removals, of twelve octets each
 }
 
 type feedRecord struct {
@@ -46,14 +49,24 @@ func (r feedRecord) feed() calendar.Feed {
 }
 
 func (r *calendarRecord) from(b *calendar.Book) {
-	*r = calendarRecord{b.LastID, stampOf(b.ChangedAt), optional(b.Feed, recordFeed), b.Owner.Enabled, b.Owner.Blocked}
+	*r = calendarRecord{b.LastID, stampOf(b.ChangedAt), optional(b.Feed, recordFeed), b.Owner.Enabled, b.Owner.Blocked, nil}
+	for _, gone := range b.Removed {
+		r.Removed = binary.BigEndian.AppendUint64(r.Removed, gone.UID)
+		r.Removed = binary.BigEndian.AppendUint32(r.Removed, uint32(gone.Until.Unix()))
+	}
 }
 
 func (r *calendarRecord) book() *calendar.Book {
-	return &calendar.Book{
+	b := &calendar.Book{
 		LastID: r.LastID, ChangedAt: r.ChangedAt.time(), Feed: optional(r.Feed, feedRecord.feed),
 		Owner: calendar.Owner{Enabled: r.Enabled, Blocked: r.Blocked},
 	}
+	const size = 8 + 4
+	for rest := r.Removed; len(rest) >= size; rest = rest[size:] {
+		until := time.Unix(int64(binary.BigEndian.Uint32(rest[8:])), 0).UTC()
+		b.Removed = append(b.Removed, calendar.Removal{UID: binary.BigEndian.Uint64(rest), Until: until})
+	}
+	return b
 }
 
 // saidRecord is what a mail said of a meeting, in a contentRecord.
@@ -353,9 +366,7 @@ func (t *inboxTable) loadCalendar(addr string) (*calendar.Book, error) {
 		}
 		m := r.meeting()
 		m.ID = readNumber(key)
-		m.Bytes = inbox.MeetingBytes(&m)
-		b.Meetings = append(b.Meetings, &m)
-		b.Bytes += m.Bytes
+		b.Restore(&m, inbox.MeetingBytes(&m))
 		return nil
 	}
 	err := t.scan(span{own, end(meetings)}, read)

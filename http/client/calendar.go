@@ -171,6 +171,12 @@ func (c Calendar) Cancel(ctx context.Context, id int64, message, name string) (A
 	return fetch[Arranged](ctx, c.client, call{method: "POST", path: c.path("events", number(id), "cancel"), in: in, member: "event"}.named(name))
 }
 
+// Remove takes a meeting out of this calendar. Nothing is sent, and no message brings it back for 30 days. It needs
+// message:write.
+func (c Calendar) Remove(ctx context.Context, id int64) error {
+	return do(ctx, c.client, call{method: "DELETE", path: c.path("events", number(id)), harmless: true}, nil)
+}
+
 // Answer answers an invitation: accepted, declined or tentative, with a comment for the
 // organizer, which may be empty. name is as for Cancel. It needs email:send.
 func (c Calendar) Answer(ctx context.Context, id int64, response, comment, name string) (Arranged, error) {

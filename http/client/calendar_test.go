@@ -40,6 +40,7 @@ func TestCalendarCallsAreWellFormed(t *testing.T) {
 			_, err := c.Calendar("a@b.test").RotateFeed(t.Context(), "named")
 			return err
 		}},
+		{`DELETE /events/3  `, func(c *Client) error { return c.Calendar("a@b.test").Remove(t.Context(), 3) }},
 		{`DELETE /feed  `, func(c *Client) error { return c.Calendar("a@b.test").HideFeed(t.Context()) }},
 		{`GET /owner  `, func(c *Client) error { _, err := c.Calendar("a@b.test").OwnerCopies(t.Context()); return err }},
 		{`PUT /owner  {"enabled":true}`, func(c *Client) error { _, err := c.Calendar("a@b.test").SetOwnerCopies(t.Context(), true); return err }},

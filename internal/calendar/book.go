@@ -52,7 +52,7 @@ func (b *Book) ByUID(uid string) *Meeting {
 // bytes is the size of its row on disk. m belongs to the caller still: a copy is kept.
 func (b *Book) With(m *Meeting, bytes int64) *Book {
 	kept := *m
-	kept.Bytes = bytes
+	kept.Bytes, kept.sender = bytes, senderOf(m)
 	next := b.copy()
 	i, known := b.find(m.ID)
 	if known {
@@ -67,6 +67,13 @@ func (b *Book) With(m *Meeting, bytes int64) *Book {
 		next.ChangedAt = m.UpdatedAt
 	}
 	return next
+}
+
+// Restore appends a meeting that was read from the disk, where its row takes so many bytes. b is not shown yet.
+func (b *Book) Restore(m *Meeting, bytes int64) {
+	m.Bytes, m.sender = bytes, senderOf(m)
+	b.Meetings = append(b.Meetings, m)
+	b.Bytes += bytes
 }
 
 // Without returns the calendar without the meetings of those ids, which are not given again.

@@ -73,6 +73,8 @@ type Meeting struct {
 	Until time.Time
 	// Bytes is the size of its row on disk; 0: it is in no Book.
 	Bytes int64
+
+	sender string // in a Book: whose share it takes room of, see senderOf
 }
 
 // Answer says when a guest's answer was written that counted last (DTSTAMP).
@@ -146,6 +148,8 @@ type Book struct {
 	ChangedAt time.Time
 	Feed      *Feed // nil: there is no link
 	Owner     Owner
+	// Removed are meetings that the inbox removed in the last 30 days, by when they are forgotten.
+	Removed []Removal
 	// Damaged are the ids, ascending, of meetings that the disk has lost: what they were nobody knows. They
 	// are found as the calendar is read, and never written.
 	Damaged []int64

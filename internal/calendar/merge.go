@@ -35,6 +35,7 @@ const (
 	RefusedStale      = "stale"      // something newer is known
 	RefusedOccurrence = "occurrence" // of single occurrences what is not kept
 	RefusedRoom       = "room"       // the calendar is full
+	RefusedRemoved    = "removed"    // the inbox removed the meeting in the last 30 days
 	RefusedDMARC      = "dmarc"      // its From fails DMARC, and the domain asks to quarantine or reject that
 )
 
@@ -108,6 +109,8 @@ func (x *merger) weigh() outcome {
 	switch {
 	case x.inv.Unwanted:
 		return refuse(RefusedDMARC)
+	case x.known == nil && x.book.removed(x.inv.Event.UID, x.now):
+		return refuse(RefusedRemoved)
 	case x.inv.LostOccurrence && x.known != nil && x.known.Recurrence != nil:
 		return refuse(RefusedOccurrence) // which of them is not known, so the others must not change
 	}

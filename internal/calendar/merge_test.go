@@ -48,11 +48,11 @@ func (s *mails) play(d *datadriven.TestData) string {
 	case "new": // calendar
 		*s = *newMails(s.t)
 		return ""
-	case "full":
-		for range MaxMeetings {
-			s.book.Meetings = append(s.book.Meetings, &Meeting{ID: s.book.LastID + 1})
-			s.book.LastID++
-		}
+	case "remove": // the inbox removes the meeting
+		s.book = s.book.Removing(s.book.ByUID("u"), s.now)
+		return ""
+	case "days":
+		s.now = s.now.AddDate(0, 0, 30)
 		return ""
 	case "owner": // wants copies
 		s.book.Owner.Enabled = true

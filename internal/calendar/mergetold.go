@@ -19,9 +19,6 @@ func (x *merger) tell() outcome {
 }
 
 func (x *merger) create() outcome {
-	if x.book != nil && len(x.book.Meetings) >= MaxMeetings {
-		return refuse(RefusedRoom)
-	}
 	m := &Meeting{
 		Event: x.event(), Source: Inbound, CreatedAt: x.now, UpdatedAt: x.now, Version: 1, Mail: x.inv.Mail,
 		Speaker: x.speaker(), Signed: x.authentic(x.speaker()), Published: x.inv.Method == "PUBLISH",

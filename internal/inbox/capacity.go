@@ -54,9 +54,9 @@ func (s *State) makeRoom(mails int, size int64, c Capacity, now time.Time) (gone
 }
 
 // instead is ev for which others go: in one batch, so that a crash leaves both or neither.
-func instead(gone []*Message, ev Event) []Event {
+func instead(gone []*Message, evs ...Event) []Event {
 	if len(gone) == 0 {
-		return []Event{ev}
+		return evs
 	}
-	return []Event{removed{gone}, ev}
+	return append([]Event{removed{gone}}, evs...)
 }

@@ -18,6 +18,33 @@ type Arrange struct {
 	After   partition.Position
 }
 
+// RemoveMeeting takes a meeting out of the calendar, and tells nobody. Messages do not bring it back for 30 days.
+type RemoveMeeting struct{ ID int64 }
+
+func (c RemoveMeeting) decide(s *State, env Env) ([]Event, Outcome, error) {
+	m, err := s.Calendar.Find(c.ID, s.Address)
+	if err != nil {
+		return nil, Outcome{}, err
+	}
+	return []Event{meetingRemoved{m, env.Now}, caughtUp{}}, Outcome{}, nil
+}
+
+// meetingRemoved is a meeting that the inbox removed.
+type meetingRemoved struct {
+	Meeting *calendar.Meeting
+	At      time.Time
+}
+
+func (e meetingRemoved) apply(s *State) {
+	s.Calendar = s.Calendar.Removing(e.Meeting, e.At)
+	s.schedule()
+}
+
+func (e meetingRemoved) rows(s *State, r *Rows) {
+	r.Calendar = s.Calendar
+	r.DropMeetings = append(r.DropMeetings, e.Meeting.ID)
+}
+
 // Size is how many bytes the mails have.
 func (c *Arrange) Size() (n int64) {
 	for i := range c.Submits {
@@ -109,29 +136,37 @@ func (s *State) meetingsOver(now time.Time) (ids []int64) {
 	return ids
 }
 
-// keep is m as a calendar keeps it from now on: a new one gets its id. The error says that there is no room.
-func keep(in *calendar.Book, m calendar.Meeting) (calendar.Meeting, error) {
-	var b calendar.Book
-	if in != nil {
-		b = *in
-	}
-	was := b.Meeting(m.ID)
-	if was == nil {
-		was = &calendar.Meeting{}
-		m.ID = b.LastID + 1
+// kept is a meeting as a calendar keeps it from now on, and what has to go for it.
+type kept struct {
+	meeting calendar.Meeting
+	gone    []int64
+}
+
+// keep gives a new meeting its id, and makes room for it; the error says that there is none.
+func keep(in *calendar.Book, m calendar.Meeting, now time.Time) (k kept, err error) {
+	if in.Meeting(m.ID) == nil {
+		m.ID = 1
+		if in != nil {
+			m.ID = in.LastID + 1
+		}
 	}
 	m.Until = time.Time{}
 	if at, ever := calendar.Goes(&m); ever {
 		m.Until = at.UTC().Truncate(time.Millisecond)
 	}
-	grows := MeetingBytes(&m) - was.Bytes
-	switch {
-	case was.ID == 0 && len(b.Meetings) >= calendar.MaxMeetings:
-		return m, fault.New(fault.Refused, fmt.Sprintf("The calendar of this inbox is full: it may hold %d meetings", calendar.MaxMeetings))
-	case grows > 0 && b.Bytes+grows > calendar.MaxBytes:
-		return m, fault.New(fault.Refused, fmt.Sprintf("The calendar of this inbox is full: it may hold %d bytes of meetings", calendar.MaxBytes))
+	gone, ok := in.MakeRoom(&m, MeetingBytes(&m), now)
+	if !ok {
+		return k, fault.New(fault.Refused, fmt.Sprintf("The calendar of this inbox is full: it may hold %d meetings and %d bytes of them. Remove some with DELETE .../calendar/events/{id}", calendar.MaxMeetings, calendar.MaxBytes))
 	}
-	return m, nil
+	return kept{m, gone}, nil
+}
+
+// events are those of the change; public tells of it; nil: nothing does.
+func (k *kept) events(public *Public, now time.Time) (evs []Event) {
+	if len(k.gone) > 0 {
+		evs = append(evs, unmet{IDs: k.gone, At: now})
+	}
+	return append(evs, met{k.meeting, public})
 }
 
 // merge is what the message says of meetings, as message m, and what that changes, one after the other.
@@ -145,14 +180,14 @@ func (c *Receive) merge(s *State, m *Message) (*Content, []Event, []*calendar.Sa
 	for _, inv := range c.Invitations {
 		merged := calendar.Merge(book, inv, s.Address, m.ReceivedAt)
 		if merged.Meeting != nil {
-			kept, err := keep(book, *merged.Meeting)
+			k, err := keep(book, *merged.Meeting, m.ReceivedAt)
 			if err != nil {
 				merged = merged.WithoutRoom()
 			} else {
-				merged.Said.Meeting.ID = kept.ID
-				book = book.With(&kept, MeetingBytes(&kept))
-				public := s.meetingEvent(&merged, &kept, m, number)
-				if evs = append(evs, met{kept, public}); public != nil {
+				merged.Said.Meeting.ID = k.meeting.ID
+				book = book.Without(k.gone).With(&k.meeting, MeetingBytes(&k.meeting))
+				public := s.meetingEvent(&merged, &k.meeting, m, number)
+				if evs = append(evs, k.events(public, m.ReceivedAt)...); public != nil {
 					number++
 				}
 			}
@@ -186,20 +221,20 @@ func (c Arrange) decide(s *State, env Env) ([]Event, Outcome, error) {
 	case !c.Plan.Changed:
 		return nil, Outcome{Meeting: known}, nil
 	}
-	kept, err := keep(s.Calendar, *m)
+	k, err := keep(s.Calendar, *m, env.Now)
 	if err != nil {
 		return nil, Outcome{}, err
 	}
-	kept.Version++
+	k.meeting.Version++
 	gone, err := s.makeRoom(len(c.Submits), c.Size(), env.Capacity, env.Now)
 	if err != nil {
 		return nil, Outcome{}, err
 	}
-	evs, outcome := instead(gone, met{Meeting: kept}), Outcome{Meeting: &kept}
+	evs, outcome := instead(gone, k.events(nil, env.Now)...), Outcome{Meeting: &k.meeting}
 	for i := range c.Submits {
 		ev := c.Submits[i].submitted(s, env.Now, s.LastID+1+int64(i))
 		content := *ev.Content
-		content.Calendar = c.Plan.Mails[i].Said(&kept)
+		content.Calendar = c.Plan.Mails[i].Said(&k.meeting)
 		ev.Content = &content
 		evs = append(evs, ev)
 	}
@@ -255,6 +290,6 @@ func calendarWeight(b *calendar.Book) int64 {
 	if b == nil {
 		return 0
 	}
-	const perBook, perMeeting = 256, 512
-	return perBook + perMeeting*int64(len(b.Meetings)) + 2*b.Bytes
+	const perBook, perMeeting, perRemoval = 256, 512, 32
+	return perBook + perMeeting*int64(len(b.Meetings)) + 2*b.Bytes + perRemoval*int64(len(b.Removed))
 }

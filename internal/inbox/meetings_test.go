@@ -1,6 +1,7 @@
 package inbox_test
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -86,6 +87,9 @@ func drawMeetings(t *rapid.T, s *inbox.State, now time.Time) []inbox.Command {
 	recurring.Event.Recurrence = &icalendar.Recurrence{Rule: rapid.SampledFrom([]string{"FREQ=WEEKLY", "FREQ=WEEKLY;COUNT=3"}).Draw(t, "rule")}
 	cmds := []inbox.Command{inviting(invitation("REQUEST", uid, sequence, at)), inviting(invitation("CANCEL", uid, sequence, at)), inviting(recurring)}
 	id := rapid.Int64Range(1, lastMeeting(s)+1).Draw(t, "meeting")
+	several := inviting(invitation("PUBLISH", "u4", sequence, at))
+	several.Invitations = append(several.Invitations, invitation("PUBLISH", "u5", sequence, at), invitation("PUBLISH", "u4", sequence+1, at))
+	cmds = append(cmds, several, inbox.RemoveMeeting{ID: id})
 	if m := s.Calendar.Meeting(id); m != nil && m.Source == calendar.Outbound {
 		cmds = append(cmds, inviting(reply(m, "eve@far.test", icalendar.Accepted, now)))
 	}
@@ -316,6 +320,44 @@ func TestACalendarIsFull(t *testing.T) {
 		if _, err := m.try(c); !fault.Is(err, fault.Refused) || !strings.Contains(err.Error(), number) {
 			t.Errorf("%v, want %s", err, number)
 		}
+	}
+}
+
+// TestRemovedMeetings: their rows go, they fire nothing, and a message does not bring them back for 30 days.
+func TestRemovedMeetings(t *testing.T) {
+	m := newMeets(t)
+	m.do(inviting(invitation("REQUEST", "u1", 1, start.Add(time.Hour))))
+	if _, err := m.try(inbox.RemoveMeeting{ID: 2}); !fault.Is(err, fault.NotFound) {
+		t.Errorf("%v", err)
+	}
+	m.do(inbox.RemoveMeeting{ID: 1})
+	if !slices.Equal(m.rows.DropMeetings, []int64{1}) || len(m.rows.Public) != 0 || len(m.ids()) != 0 || len(m.s.Calendar.Removed) != 1 {
+		t.Errorf("%+v, left %v", m.rows, m.ids())
+	}
+	if got := m.do(inviting(invitation("REQUEST", "u1", 2, start.Add(time.Hour)))); got.Said[0].Reason != calendar.RefusedRemoved || len(m.ids()) != 0 {
+		t.Errorf("%+v", got)
+	}
+	m.now = m.now.AddDate(0, 0, 31)
+	if got := m.do(inviting(invitation("REQUEST", "u1", 3, m.now.Add(time.Hour)))); got.Said[0].Action != calendar.Created || !slices.Equal(m.ids(), []int64{2}) {
+		t.Errorf("%+v, %v", got, m.ids())
+	}
+}
+
+// TestStrangersTakeTheirShare: the meeting of a full share that is over goes in the same change.
+func TestStrangersTakeTheirShare(t *testing.T) {
+	m := newMeets(t)
+	unsigned := func(uid string, at time.Time) inbox.Receive {
+		said := invitation("REQUEST", uid, 1, at)
+		said.FromSigned = false
+		return inviting(said)
+	}
+	for i := range 500 {
+		m.do(unsigned(fmt.Sprint("u", i), start.Add(time.Hour)))
+	}
+	m.now = start.Add(24 * time.Hour)
+	m.do(unsigned("next", m.now.Add(time.Hour)))
+	if ids := m.ids(); len(ids) != 500 || ids[0] != 2 || !slices.Equal(m.rows.DropMeetings, []int64{1}) {
+		t.Errorf("%d meetings from %d, dropped %v", len(ids), ids[0], m.rows.DropMeetings)
 	}
 }
 

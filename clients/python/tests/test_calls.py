@@ -138,6 +138,8 @@ def test_every_call_of_the_calendar(inbox: Inbox, guest: Inbox) -> None:
     assert inbox.calendar.set_owner(True)["enabled"] is True
     inbox.calendar.set_owner(False)
     assert inbox.calendar.cancel(id, "Sorry")["event"]["status"] == "cancelled"
+    inbox.calendar.remove(id)
+    assert [*inbox.calendar.list(include_cancelled=True)] == []
 
 
 def test_a_refusal_tells_status_sentence_and_request() -> None:

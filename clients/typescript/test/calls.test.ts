@@ -132,6 +132,8 @@ test("every call of the calendar", () =>
       assert.equal((await host.calendar.setOwner(true)).enabled, true);
       await host.calendar.setOwner(false);
       assert.equal((await host.calendar.cancel(id, "Sorry")).event.status, "cancelled");
+      await host.calendar.remove(id);
+      await assert.rejects(host.calendar.get(id), (err: ApiError) => err.status === 404);
     }),
   ));
 

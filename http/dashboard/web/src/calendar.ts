@@ -61,7 +61,8 @@ function show(m: Meeting) {
     const e = cal.list.items.find((x) => x.id === m.id) ?? m, mine = e.source === "outbound", over = e.status === "cancelled";
     return [over && el("p", null, chip("cancelled", "bad")), meeting.details(e),
       !mine && !over && e.my_status !== null ? meeting.answer(cal.addr, e, () => (void load(), closeDialog())) : null,
-      mine && !over ? el("div.buttons", null, button("Change", () => edit(e)), button("Cancel the meeting", () => cancel(e), {}, "button.danger")) : null];
+      mine && !over ? el("div.buttons", null, button("Change", () => edit(e)), button("Cancel the meeting", () => cancel(e), {}, "button.danger")) : null,
+      el("div.buttons", null, button("Remove", () => remove(e), {}, "button.danger"))];
   } });
 }
 
@@ -72,6 +73,17 @@ function cancel(m: Meeting) {
     await load();
     say("The meeting is cancelled; the guests are told.");
   }, [button("Keep it", closeDialog)])] });
+}
+
+function remove(m: Meeting) {
+  openDialog({ title: "Remove the meeting?", body: () => [
+    el("p", null, "It leaves this calendar. Nothing is sent, and no message brings it back for 30 days."),
+    form("remove-meeting", [], "Remove it", async () => {
+      await api.json("DELETE", api.path`/api/v1/inboxes/${cal.addr}/calendar/events/${m.id}`);
+      closeDialog();
+      await load();
+      say("The meeting is removed.");
+    }, [button("Keep it", closeDialog)])] });
 }
 
 const local = (t: string) => {

@@ -63,6 +63,10 @@ class AsyncCalendar:
         """Answer an invitation: accepted, declined or tentative. Needs email:send."""
         return await self._order(self._path("events", id, "rsvp"), given(response=response, comment=comment), idempotency_key)
 
+    async def remove(self, id: int) -> None:
+        """Take a meeting out of this calendar; nothing is sent, and no message brings it back for 30 days. Needs message:write."""
+        await self._transport.json(Call("DELETE", self._path("events", id), safe=True, member="ok"))
+
     async def free_busy(self, from_: Moment, to: Moment) -> List[Json]:
         """What is taken between two times, at most 92 days apart. Needs inbox:read."""
         return cast(List[Json], await self._transport.member(Call("GET", self._path("freebusy"), {"from": from_, "to": to}, member="busy")))
