@@ -124,8 +124,8 @@ func (f *File) Reader(raw io.ReaderAt) io.Reader {
 	if !f.base64 {
 		return encoded
 	}
-	// The size is where the padding ended it.
-	return io.LimitReader(&base64Reader{src: encoded, decoder: decoder{encoding: base64Encoding}}, f.Size)
+	// The size is where the data ended.
+	return io.LimitReader(&base64Reader{src: encoded, decoder: decoder{encoding: base64Encoding, pieces: true}}, f.Size)
 }
 
 // base64Reader decodes piece by piece, in place: what is decoded is no longer than what it

@@ -22,15 +22,16 @@ func decodeWords(s string) string {
 	}
 	var (
 		out       = make([]byte, 0, len(s)+64)
-		run       int    // out[run:] is of adjacent words, still in their charset
-		charset   string // of those
-		from      int    // s[from:] is not written yet
+		run       int     // out[run:] is of adjacent words, still in their charset
+		binary    decoder // of the words of out[run:] that are base64
+		charset   string  // of those
+		from      int     // s[from:] is not written yet
 		afterWord bool
 	)
 	flush := func() {
 		text, _ := toUTF8(charset, out[run:])
 		out = append(out[:run], text...) // text may lie in out, never before run
-		run = len(out)
+		run, binary.bits = len(out), 0
 	}
 	for i := 0; ; {
 		j := strings.Index(s[i:], "=?")
@@ -52,7 +53,7 @@ func decodeWords(s string) string {
 			flush()
 		}
 		charset, afterWord = word.charset, true
-		out = word.appendTo(out)
+		out = word.appendTo(out, &binary)
 		i += word.size
 		from = i
 	}
@@ -86,12 +87,18 @@ func parseWord(s string) (w encodedWord, ok bool) {
 	return w, true
 }
 
-// appendTo appends the word's bytes, still in its charset.
-func (w encodedWord) appendTo(b []byte) []byte {
+// appendTo appends the word's bytes, still in its charset. Some senders cut a text after it was
+// encoded as base64, within a group: d holds the bits that the word before left. They are zero, and
+// mean nothing, where only padding is missing.
+func (w encodedWord) appendTo(b []byte, d *decoder) []byte {
 	if w.binary {
-		d := decoder{src: []byte(w.text), encoding: base64Encoding}
+		if cut := d.bits == 6 || d.bits == 2 && len(w.text)%4 == 1; !cut && d.acc&(1<<d.bits-1) == 0 {
+			d.bits = 0
+		}
+		d.src, d.encoding = []byte(w.text), base64Encoding
 		return d.appendTo(b, len(w.text))
 	}
+	d.bits = 0
 	for i := 0; i < len(w.text); i++ {
 		c := w.text[i]
 		switch {

@@ -3,6 +3,7 @@ package message
 import (
 	"bytes"
 	"strings"
+	"unicode/utf8"
 )
 
 // transfer is a Content-Transfer-Encoding (RFC 2045 section 6).
@@ -41,6 +42,7 @@ type decoder struct {
 
 	acc      uint32   // base64: bits read and not yet written
 	bits     int      // base64: how many, less than eight between reads
+	pieces   bool     // base64: src is a piece of what was measured before, so padding ends nothing
 	verbatim int      // quoted-printable: this many bytes of src are copied as they are
 	begun    bool     // uuencode: the "begin" line was seen
 	line     [66]byte // uuencode: one decoded line; line[from:to] is not yet read
@@ -138,7 +140,8 @@ func isBase64(b []byte) bool {
 	return true
 }
 
-// readBase64 ends at the padding: what mailing lists append behind it is no data.
+// readBase64 continues after padding as long as base64 follows: some programs encode a text in
+// pieces and join them. What mailing lists append is no data, and nothing after it is either.
 func (d *decoder) readBase64(dst []byte) (n int) {
 	src := d.src
 	for len(src) > 0 && n < len(dst) {
@@ -159,12 +162,51 @@ func (d *decoder) readBase64(dst []byte) (n int) {
 				dst[n] = byte(d.acc >> d.bits)
 				n++
 			}
-		} else if c == '=' && (d.bits == 2 || d.bits == 4) {
-			src = nil // a group of two or three characters was completed
+		} else if c == '=' {
+			complete := d.bits == 2 || d.bits == 4 // a group of three or two characters
+			d.bits = 0
+			if complete && !d.pieces && !continuesBase64(src) {
+				src = nil
+			}
 		}
 	}
 	d.src = src
 	return n
+}
+
+// continuesBase64 reports whether what follows padding is more base64: characters of the alphabet
+// up to the end of the line or to more padding, in whole groups. A last group may lack its padding
+// when it is longer than any word or holds text, which a word of a footer hardly ever does. Each
+// octet is looked at once, because the next padding ends the look.
+func continuesBase64(src []byte) bool {
+	src = bytes.TrimLeft(src, "= \t\r\n")
+	n := 0
+	for n < len(src) && base64Value[src[n]] < 64 && src[n] != '-' && src[n] != '_' {
+		n++
+	}
+	rest := bytes.TrimLeft(src[n:], " \t")
+	switch {
+	case n == 0:
+		return false
+	case bytes.HasPrefix(rest, []byte("=")):
+		return n%4 > 1
+	case !atLineEnd(rest):
+		return false
+	case n%4 == 0, n > 40:
+		return true
+	}
+	d := decoder{src: src[:n], encoding: base64Encoding}
+	return isPlainText(d.appendTo(nil, n))
+}
+
+// isPlainText reports UTF-8 without control characters other than those of lines.
+func isPlainText(b []byte) bool {
+	for _, c := range b {
+		if c < ' ' && c != '\t' && c != '\r' && c != '\n' {
+			return false
+		}
+	}
+	return utf8.Valid(b)
 }
 
 // readQuotedPrintable follows RFC 2045 section 6.7: blanks at the end of a line are
@@ -239,7 +281,9 @@ func (d *decoder) nextUULine() bool {
 		switch {
 		case !d.begun:
 			d.begun = bytes.HasPrefix(line, []byte("begin "))
-		case bytes.HasPrefix(line, []byte("end")), len(line) == 0:
+		case bytes.HasPrefix(line, []byte("end")):
+			d.begun = false // another file may follow
+		case len(line) == 0:
 		default:
 			if d.from, d.to = 0, d.decodeUULine(line); d.to > 0 {
 				return true
