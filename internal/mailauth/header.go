@@ -96,6 +96,14 @@ func fromDomain(fields []field) (domain string, froms int) {
 	return "", froms
 }
 
+// shownDomain is fromDomain of the author whom readers of the message see. They may read other lines
+// as fields than whoever reads a signature, so that a second From is hidden from one of the two.
+func shownDomain(raw []byte) string {
+	_, at, _ := cutLast(message.FromOf(raw).Email, '@')
+	domain, _ := canonicalDomain(at)
+	return domain
+}
+
 // cutLast cuts s at the last sep; false when there is none, and then all of s stands behind.
 func cutLast(s string, sep byte) (before, after string, found bool) {
 	i := strings.LastIndexByte(s, sep)

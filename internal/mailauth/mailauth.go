@@ -97,6 +97,9 @@ func Verify(ctx context.Context, in VerifyInput, resolver Resolver) Result {
 	var room [usualFields]field
 	fields, body, whole := splitMail(in.Raw, room[:])
 	from, froms := fromDomain(fields)
+	if from != "" && from != shownDomain(in.Raw) {
+		from, froms = "", froms+1
+	}
 	r := Result{From: from, HELO: in.MailFrom == "", DKIM: Verdict{Word: None}, DMARC: Verdict{Word: None}}
 	// Policy and keys are asked for while SPF, whose questions follow from each other, is
 	// at work here.

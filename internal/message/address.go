@@ -1,6 +1,9 @@
 package message
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // addressReader reads an address list as mail really has them (RFC 5322 sections 3.4 and
 // 4.4, and everything beside): one pass, nothing is an error. The value is raw, encoded
@@ -12,10 +15,10 @@ type addressReader struct {
 	angle   string // the last <...>
 	comment string
 	bracket bool
-	at      bool   // text has an @
-	group   bool   // some of them are members of a group
-	flushed int    // elements read, also empty ones
-	half    string // "Bell" of Bell, Anna <a@b.example>: a name that should have been quoted
+	at      bool     // text has an @
+	group   bool     // some of them are members of a group
+	flushed int      // elements read, also empty ones
+	halves  []string // "Bell" of Bell, Anna <a@b.example>: a name that should have been quoted
 }
 
 // pieces joins strings; a single one, as most often, costs nothing. Its reader owns it.
@@ -62,9 +65,9 @@ func (r *addressReader) readAll(value string) {
 func (r *addressReader) read(value string) (rest string) {
 	switch c := value[0]; c {
 	case ',':
-		if text := strings.TrimSpace(r.text.String()); !r.bracket && !r.at && text != "" && r.half == "" {
-			r.half = text
-			r.text = pieces{}
+		if text := strings.TrimSpace(r.text.String()); !r.bracket && !r.at && text != "" {
+			r.halves, r.text = append(r.halves, text), pieces{}
+			r.flushed++
 			break
 		}
 		r.flush()
@@ -85,11 +88,14 @@ func (r *addressReader) read(value string) (rest string) {
 		r.angle, r.bracket = inner, true
 		return rest
 	case ':':
-		if !r.bracket && !r.at {
+		switch text, isURL := cutMailto(r.text.String()); {
+		case isURL:
+			r.text = pieces{only: text}
+		case !r.bracket && !r.at:
 			r.text, r.group = pieces{}, true // that was its name
-			break
+		default:
+			r.text.add(":")
 		}
-		r.text.add(":")
 	default:
 		end := strings.IndexAny(value, `,;"(<:`)
 		if end < 0 {
@@ -141,10 +147,12 @@ func cutComment(s string) (comment, rest string) {
 // flush ends the current mailbox.
 func (r *addressReader) flush() {
 	text := strings.TrimSpace(r.text.String())
-	if r.half != "" && r.bracket && text != "" {
-		text = r.half + ", " + text
-	} else if r.half != "" {
-		r.append(splitBare(r.half))
+	if len(r.halves) > 0 && r.bracket && text != "" {
+		text = strings.Join(append(r.halves, text), ", ")
+	} else {
+		for _, half := range r.halves {
+			r.append(splitBare(half))
+		}
 	}
 	m := Mailbox{Email: r.angle, Name: text}
 	if !r.bracket {
@@ -185,15 +193,131 @@ func splitBare(text string) (name, email string) {
 	return strings.TrimSpace(text[:start] + text[end:]), text[start:end]
 }
 
-// cleanAddress removes what no address has. Obsolete blanks around dots go too.
+// cleanAddress removes what no address has: what people and programs put around it, the scheme and
+// the query of a mailto URL, and obsolete blanks around dots.
 func cleanAddress(s string) string {
-	s = CleanHeader(s)
-	if strings.IndexByte(s, ' ') < 0 || strings.IndexByte(s, '"') >= 0 {
-		return strings.TrimSpace(s)
+	s = strings.TrimSpace(CleanHeader(s))
+	for isAddress(s) {
+		first, last, n, at := s[0], s[len(s)-1], len(s), strings.IndexByte(s, '@')
+		query := strings.IndexByte(s[at:], '?')
+		switch literal := strings.Contains(s, "@["); {
+		case n > len(mailto) && strings.EqualFold(s[:len(mailto)], mailto):
+			s = s[len(mailto):]
+		case first != '"' && query > 0: // no domain has one
+			s = s[:at+query]
+		case first == '[' || first == '<':
+			s = s[1:]
+		case last == '>' || last == ']' && (!literal || s[n-2] == ']'):
+			s = s[:n-1]
+		case first == '\'' && last == '\'' || first == '{' && last == '}':
+			s = s[1 : n-1]
+		case strings.IndexByte(s, ' ') >= 0 && strings.IndexByte(s, '"') < 0:
+			s = strings.ReplaceAll(s, " ", "")
+		default:
+			return s
+		}
 	}
-	return strings.ReplaceAll(s, " ", "")
+	return s
 }
 
-// Mailboxes reads the value of one address field, unfolded, as Parse does: whoever judges a
-// sender must read the one that is shown.
-func Mailboxes(value string) []Mailbox { return appendMailboxes(nil, value) }
+const mailto = "mailto:"
+
+// cutMailto removes the scheme at the end of a text, without its colon.
+func cutMailto(text string) (before string, found bool) {
+	at := len(text) - len("mailto")
+	if at < 0 || !strings.EqualFold(text[at:], "mailto") || at > 0 && isWordByte(text[at-1]) {
+		return text, false
+	}
+	return text[:at], true
+}
+
+func isWordByte(c byte) bool {
+	return c >= utf8.RuneSelf || c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || strings.IndexByte("!#$%&'*+-/=?^_`{|}~.", c) >= 0
+}
+
+// isAddress reports something at something. An encoded word is none, whatever it says.
+func isAddress(s string) bool {
+	at := strings.LastIndexByte(s, '@')
+	return at > 0 && at < len(s)-1 && !strings.HasPrefix(s, "=?")
+}
+
+// Mailboxes reads the value of a field that names one mailbox as a rule, From or Reply-To, unfolded,
+// as Parse does: whoever judges a sender must read the one that is shown. A value that does not
+// parse, but holds exactly one address, gives that address: a name with commas is no mailbox.
+func Mailboxes(value string) []Mailbox { return appendAuthors(nil, value) }
+
+func appendAuthors(list []Mailbox, value string) []Mailbox {
+	known := len(list)
+	list = appendMailboxes(list, value)
+	read := list[known:]
+	if len(read) == 0 || len(read) == 1 && isAddress(read[0].Email) {
+		return list
+	}
+	email := ""
+	for _, m := range read {
+		switch {
+		case !isAddress(m.Email):
+		case email != "":
+			return list // nobody can say which of them
+		default:
+			email = m.Email
+		}
+	}
+	if email == "" {
+		if email = onlyAddress(decodeWords(value)); email == "" {
+			return list
+		}
+	}
+	return append(list[:known], Mailbox{Email: email, Name: namesOf(read, email)})
+}
+
+// namesOf joins all that the mailboxes hold besides the one address.
+func namesOf(read []Mailbox, email string) string {
+	var names []string
+	for _, m := range read {
+		for _, text := range [...]string{m.Name, m.Email} {
+			if text != "" && !strings.Contains(text, email) {
+				names = append(names, text)
+			}
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// onlyAddress finds the one address that stands anywhere in s; "" when there are none or several.
+func onlyAddress(s string) (email string) {
+	for from := 0; ; {
+		at := strings.IndexByte(s[from:], '@')
+		if at < 0 {
+			return email
+		}
+		at += from
+		start, end := at, at+1
+		for start > from && isWordByte(s[start-1]) {
+			start--
+		}
+		for end < len(s) && isWordByte(s[end]) {
+			end++
+		}
+		from = end
+		if one := strings.Trim(s[start:end], "'.{}"); isAddress(one) {
+			if email != "" && email != one {
+				return ""
+			}
+			email = one
+		}
+	}
+}
+
+// FromOf is the mailbox that Parse takes for the author of a message.
+func FromOf(raw []byte) Mailbox {
+	w := walker{raw: readable(raw), headers: maxHeadersSize}
+	var doc Document
+	var seen [len(singles)]bool
+	for _, f := range w.readFields(w.fields[:0]) {
+		if strings.EqualFold(f.name, "From") {
+			doc.readSingle(&seen, f, "")
+		}
+	}
+	return doc.From
+}

@@ -131,19 +131,19 @@ func (d *Document) readHeader(fields []field) {
 		case strings.EqualFold(f.name, "Cc"):
 			d.Cc = appendMailboxes(d.Cc, f.value)
 		case strings.EqualFold(f.name, "Reply-To"):
-			d.ReplyTo = appendMailboxes(d.ReplyTo, f.value)
+			d.ReplyTo = appendAuthors(d.ReplyTo, f.value)
 		default:
 			d.readSingle(&seen, f, d.Headers[i].Value)
 		}
 	}
 }
 
-// singles are the fields that count once: the first one wins.
+// singles are the fields that count once: the first one that is not empty wins.
 var singles = [...]string{"Subject", "From", "Date", "Message-ID", "In-Reply-To", "References"}
 
 func (d *Document) readSingle(seen *[len(singles)]bool, f field, decoded string) {
 	i := slices.IndexFunc(singles[:], func(known string) bool { return strings.EqualFold(f.name, known) })
-	if i < 0 || seen[i] {
+	if i < 0 || seen[i] || f.value == "" {
 		return
 	}
 	seen[i] = true
@@ -151,7 +151,7 @@ func (d *Document) readSingle(seen *[len(singles)]bool, f field, decoded string)
 	case "Subject":
 		d.Subject = decoded
 	case "From":
-		if from := appendMailboxes(nil, f.value); len(from) > 0 {
+		if from := Mailboxes(f.value); len(from) > 0 {
 			d.From = from[0]
 		}
 	case "Date":

@@ -110,7 +110,11 @@ func TestAddresses(t *testing.T) {
 		{"root, a@b.example", list{{"root", ""}, {"a@b.example", ""}}},
 		{"root, <a@b.example>", list{{"root", ""}, {"a@b.example", ""}}},
 		{"a@b.example, Anna <c@d.example>", list{{"a@b.example", ""}, {"c@d.example", "Anna"}}},
-		{"one, two, Anna <a@b.example>", list{{"one", ""}, {"two", ""}, {"a@b.example", "Anna"}}},
+		{"one, two, Anna <a@b.example>", list{{"a@b.example", "one, two, Anna"}}},
+		{"Bell, Jr, Anna <a@b.example>, Roe, Jr, Bob <c@d.example>, e@f.example", list{{"a@b.example", "Bell, Jr, Anna"}, {"c@d.example", "Roe, Jr, Bob"}, {"e@f.example", ""}}},
+		{"one, two, c@d.example", list{{"one", ""}, {"two", ""}, {"c@d.example", ""}}},
+		{"mailto:a@b.example, <MAILTO:c@d.example?subject=x>, Ann [mailto:e@f.example]", list{{"a@b.example", ""}, {"c@d.example", ""}, {"e@f.example", "Ann"}}},
+		{"[a@b.example], <'c@d.example'>, e@[192.0.2.1], [f@[192.0.2.2]]", list{{"a@b.example", ""}, {"c@d.example", ""}, {"e@[192.0.2.1]", ""}, {"f@[192.0.2.2]", ""}}},
 		{"root,", list{{"root", ""}}},
 		{"Mail Delivery System", list{{"", "Mail Delivery System"}}}, //
 		{"Ann <>", list{{"", "Ann"}}},                                //
