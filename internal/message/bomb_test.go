@@ -60,6 +60,19 @@ var bombs = []struct {
 	{"messages in messages", func() string { return fill("Content-Type: message/rfc822\r\n\r\n", maxMail) }},
 	{"parts", func() string { return mixed(fill("--b\r\n\r\nx\r\n", maxMail-512)) }},
 	{"empty parts", func() string { return mixed(fill("--b\n", maxMail-512)) }},
+	{"types of one header", func() string {
+		return fill("Content-Type: multipart/mixed; boundary=a\n", 200<<10) + "\n" + fill("-", maxMail-(256<<10))
+	}},
+	{"types of many headers", func() string {
+		return mixed(fill("--b\n"+fill("Content-Type: multipart/mixed; boundary=a\n", 1000)+"\n--z\nContent-A: b\n", maxMail-512))
+	}},
+	{"alternatives", func() string {
+		return mail(`Content-Type: multipart/alternative; boundary="b"`, fill("--b\r\nContent-Type: text/html\r\n\r\n"+fill("<p>x", 20<<10)+"\r\n", maxMail-512))
+	}},
+	{"base64 in pieces", func() string { return mail("Content-Transfer-Encoding: base64", fill("QQ==", maxMail)) }},
+	{"base64 in pieces, one long", func() string {
+		return mail("Content-Type: a/b\r\nContent-Transfer-Encoding: base64", "QQ=="+fill("Q", maxMail-1023))
+	}},
 	{"parts of many fields", func() string { return mixed(fill("--b\n"+fill("a:\n", 25<<10), maxMail-512)) }},
 	{"parts of many lines", func() string { return mixed(fill("--b\n"+fill("-\n", 25<<10), maxMail-512)) }},
 	{"texts", func() string { return mixed(fill("--b\r\n\r\n"+fill("x\r\n", 20<<10), maxMail-512)) }},

@@ -119,7 +119,7 @@ func BodyFixesParts(raw []byte) bool {
 			return false
 		}
 	}
-	p := newPart(fields)
+	p := w.newPart(fields)
 	if types != 1 || !strings.HasPrefix(p.mediaType, "multipart/") || p.mediaType == "multipart/digest" {
 		return false
 	}

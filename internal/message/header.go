@@ -109,10 +109,14 @@ func splitField(line string) (name, value string, ok bool) {
 	return name, strings.Trim(value, " \t"), true
 }
 
-// fieldValue returns the first field called name, "" when there is none.
+func (f *field) is(name string) bool {
+	return len(f.name) == len(name) && strings.EqualFold(f.name, name)
+}
+
+// fieldValue returns the first field called name that is not empty, "" when there is none.
 func fieldValue(fields []field, name string) string {
 	for i := range fields {
-		if len(fields[i].name) == len(name) && strings.EqualFold(fields[i].name, name) {
+		if fields[i].value != "" && fields[i].is(name) {
 			return fields[i].value
 		}
 	}

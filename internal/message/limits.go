@@ -8,6 +8,8 @@ const (
 	maxHeadersSize = 1 << 20   // of all header blocks of a message together
 	maxDepth       = 128       // multiparts inside each other; deeper ones are not opened
 	maxParts       = 1000      // parts of one message; the walk ends there
+	maxPreamble    = 4 << 10   // of a multipart, searched for a boundary that is not declared
+	maxLooks       = 32 << 20  // bytes searched for declared boundaries in one message
 	maxAddresses   = 2000      // mailboxes of one field
 	maxReferences  = 1000      // message ids of one field
 	maxSegments    = 100       // RFC 2231 continuations of one parameter

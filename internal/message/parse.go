@@ -64,12 +64,12 @@ func readable(raw []byte) []byte {
 // every leaf in order. Parse and AttachmentBytes share it, so they number alike. The walker
 // stays on the stack as long as it points to nothing that lives there, leaf included.
 func walkLeaves(raw []byte, doc *Document, leaf func(part)) (degraded bool) {
-	w := walker{raw: readable(raw), headers: maxHeadersSize}
+	w := walker{raw: readable(raw), headers: maxHeadersSize, looks: maxLooks}
 	fields := w.readFields(w.fields[:0])
 	if doc != nil {
 		doc.readHeader(fields)
 	}
-	top := newPart(fields)
+	top := w.newPart(fields)
 	top.root = true
 	w.entity(top, leaf)
 	return w.degraded
@@ -100,9 +100,9 @@ func (s *sorter) role(p *part) role {
 	case p.attachment:
 		return attached
 	case p.mediaType == "text/plain" && !named:
-		return p.once(textBody, alternative)
+		return textBody
 	case p.mediaType == "text/html" && !named:
-		return p.once(htmlBody, alternative)
+		return htmlBody
 	case p.mediaType == "text/calendar" || p.filename != "" || !strings.HasPrefix(p.mediaType, "text/"):
 		return attached
 	case p.root:
@@ -111,22 +111,6 @@ func (s *sorter) role(p *part) role {
 		return ignored // one more rendering of the same text, as text/x-amp-html
 	}
 	return attached
-}
-
-// once lets an alternative give one text and one HTML: the others repeat it.
-func (p *part) once(r role, alternative bool) role {
-	if !alternative {
-		return r
-	}
-	given := &p.parent.gaveText
-	if r == htmlBody {
-		given = &p.parent.gaveHTML
-	}
-	if *given {
-		return ignored
-	}
-	*given = true
-	return r
 }
 
 // reader collects the bodies and the attachments of a message. One Parse owns it, and what
@@ -148,14 +132,54 @@ type body struct {
 	count int // of them all
 	size  int
 	cut   bool // max was reached
+
+	of     *multipart // the alternative that the parts from mark on are of; nil: none
+	branch int        // which part of it they are in
+	mark   int
 }
 
-func (b *body) add(part string) {
+// add appends a text that p holds. Of an alternative the last branch with content counts (RFC 2046
+// section 5.1.4): it replaces what an earlier one gave, which size still counts, so that the work
+// stays bounded.
+func (b *body) add(p *part, text string) {
+	alternative, branch := p.branch()
+	switch {
+	case alternative == nil || alternative != b.of:
+		b.of, b.branch, b.mark = alternative, branch, b.count
+	case branch == b.branch:
+	case !hasContent(p.mediaType, text):
+		return
+	default:
+		b.branch, b.count = branch, b.mark
+		b.more = b.more[:max(b.mark-1, 0)]
+	}
 	if b.count++; b.count == 1 {
-		b.first = part
+		b.first = text
 		return
 	}
-	b.more = append(b.more, part)
+	b.more = append(b.more, text)
+}
+
+// branch is the innermost alternative around p, and which of its parts p is in.
+func (p *part) branch() (alternative *multipart, index int) {
+	index = p.index
+	for m := p.parent; m != nil; index, m = m.index, m.parent {
+		if m.subtype == "alternative" {
+			return m, index
+		}
+	}
+	return nil, 0
+}
+
+// hasContent reports whether a text or a page shows anything.
+func hasContent(mediaType, text string) bool {
+	if mediaType == "text/html" {
+		if strings.Contains(strings.ToLower(text), "<img") {
+			return true
+		}
+		text, _ = html.Render(text, html.Options{Max: MaxText, Readable: true})
+	}
+	return strings.TrimSpace(text) != ""
 }
 
 func (r *reader) read(p part) {
@@ -214,7 +238,7 @@ func (r *reader) decode(b *body, p *part, max int) {
 	text, cut := cutText(text, max)
 	b.cut = b.cut || cut || len(d.src) > 0
 	b.size += len(text)
-	b.add(string(text))
+	b.add(p, string(text))
 	r.doc.Degraded = r.doc.Degraded || !known
 }
 

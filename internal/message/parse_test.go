@@ -85,7 +85,7 @@ func TestBodies(t *testing.T) {
 		{name: "base64, broken", mail: "Content-Transfer-Encoding: base64\n\naGF!s\nbG8=\n-- \nfooter", text: "hallo"},
 
 		{name: "alternative", mail: multipartMail("alternative", section("text", plain), section("<b>html</b>", html)), text: "text", html: "<b>html</b>"},
-		{name: "alternative of three", mail: multipartMail("alternative", section("text", plain), section("AMP", "Content-Type: text/x-amp-html"), section("again", plain), section("<b>html</b>", html)), text: "text", html: "<b>html</b>"},
+		{name: "alternative of three", mail: multipartMail("alternative", section("text", plain), section("AMP", "Content-Type: text/x-amp-html"), section("again", plain), section("<b>html</b>", html)), text: "again", html: "<b>html</b>"},
 		{name: "texts", mail: multipartMail("mixed", section("one", plain), section("two", plain)), text: "one\ntwo"},
 		{name: "HTML only", mail: multipartMail("mixed", section("<p>a<p>b", html)), text: "a\n\nb", html: "<p>a<p>b"},
 		{name: "empty text", mail: multipartMail("alternative", section(" ", plain), section("<b>html</b>", html)), text: "html", html: "<b>html</b>"},

@@ -20,13 +20,15 @@ type part struct {
 
 	root   bool       // the whole message is this one part
 	parent *multipart // nil for the root
+	index  int        // among the parts of parent, from 1
 }
 
 // multipart is what the leaves of one multipart need to know of it.
 type multipart struct {
-	subtype  string // mixed, alternative, ...
-	gaveText bool   // one of its parts became the text
-	gaveHTML bool
+	subtype string     // mixed, alternative, ...
+	parent  *multipart // nil: it is the whole message
+	index   int        // among the parts of parent, from 1
+	parts   int        // so far
 }
 
 // delimiter is the line that ended a body: the boundary of the multipart at level (0 is the
@@ -47,6 +49,7 @@ type walker struct {
 	parts    int
 	fields   [32]field // room for the header being read
 	headers  int       // bytes of headers that may still be read
+	looks    int       // bytes that may still be looked through for a boundary
 	stopped  bool      // maxParts was reached
 	degraded bool
 }
@@ -157,8 +160,8 @@ func (w *walker) entity(p part, leaf func(part)) delimiter {
 		return delimiter{level: -1}
 	}
 	isMultipart := strings.HasPrefix(p.mediaType, "multipart/")
-	if isMultipart && p.boundary == "" {
-		p.boundary, w.degraded = w.unnamedBoundary(), true
+	if isMultipart {
+		p.boundary = w.boundary(p.boundary)
 	}
 	if isMultipart && p.boundary != "" && w.depth < maxDepth {
 		return w.multipart(p, leaf)
@@ -179,19 +182,90 @@ func (w *walker) entity(p part, leaf func(part)) delimiter {
 	return d
 }
 
-// unnamedBoundary finds the boundary of a multipart that doesn't name one: its first line,
-// when that could be a delimiter and a MIME field follows. It is "" when there is none.
-func (w *walker) unnamedBoundary() string {
-	head := w.raw[w.pos:min(len(w.raw), w.pos+1024)]
-	name, ok := bytes.CutPrefix(bytes.TrimLeft(head, "\r\n"), []byte("--"))
-	name, next, _ := bytes.Cut(name, []byte("\n"))
-	if name = bytes.TrimRight(name, " \t\r"); !ok || len(name) > 70 || len(next) < 8 || !strings.EqualFold(string(next[:8]), "Content-") {
-		return ""
+// unnamedBoundary finds the boundary of a multipart whose own does not occur, or that names none: of
+// the first line that could be a delimiter, with a MIME field behind it. It is "" when there is none.
+// The declared one ends the search.
+func (w *walker) unnamedBoundary(declared string) string {
+	head := w.raw[w.pos:min(len(w.raw), w.pos+maxPreamble)]
+	for len(head) > 0 {
+		line := lineOf(head)
+		head = head[len(line):]
+		name, ok := bytes.CutPrefix(line, []byte("--"))
+		if name = bytes.TrimRight(name, " \t\r\n"); !ok || len(name) == 0 || len(name) > 70 {
+			continue
+		}
+		if string(name) == declared {
+			return declared
+		}
+		if _, outer := w.open[string(name)]; outer {
+			return ""
+		}
+		if len(head) >= 8 && strings.EqualFold(string(head[:8]), "Content-") {
+			return string(name)
+		}
 	}
-	if _, outer := w.open[string(name)]; outer {
-		return ""
+	return ""
+}
+
+// boundary is the one that the body has: the declared one where it occurs, or else what is found.
+func (w *walker) boundary(declared string) string {
+	found := w.unnamedBoundary(declared)
+	if declared == "" || found != "" && found != declared && !w.occurs(declared) {
+		w.degraded = true
+		return found
 	}
-	return string(name)
+	return declared
+}
+
+// occurs reports a delimiter line of the boundary in what is not read yet. The looks of one walk
+// together go through no more than maxLooks bytes.
+func (w *walker) occurs(boundary string) bool {
+	at := w.pos
+	for delimiter := []byte("--" + boundary); w.looks > 0; {
+		ahead := w.raw[at:min(len(w.raw), at+w.looks)]
+		i := bytes.Index(ahead, delimiter)
+		if i < 0 {
+			w.looks -= len(ahead)
+			return false
+		}
+		w.looks -= i + 1
+		at += i
+		if at == 0 || w.raw[at-1] == '\n' {
+			return true
+		}
+		at++
+	}
+	return false
+}
+
+// contentType is the value of the Content-Type field. Of several, the one whose boundary occurs in
+// the body is right; where there is none, the first that is not empty.
+func (w *walker) contentType(fields []field) (first string) {
+	for i := range fields {
+		switch value := fields[i].value; {
+		case value == "" || !fields[i].is("Content-Type"):
+		case first == "":
+			first = value
+		case w.hasBoundary(first):
+			return first
+		case w.hasBoundary(value):
+			return value
+		}
+	}
+	return first
+}
+
+func (w *walker) hasBoundary(contentType string) bool {
+	boundary := boundaryOf(contentType)
+	return boundary != "" && strings.HasPrefix(MediaType(contentType), "multipart/") && w.occurs(boundary)
+}
+
+func boundaryOf(contentType string) string {
+	boundary := Param(contentType, "boundary")
+	if boundary == "" {
+		boundary = decodedParam(contentType, "boundary")
+	}
+	return strings.TrimRight(boundary, " \t")
 }
 
 // multipart reads the parts of p. A missing close delimiter is forgiven: the parts before
@@ -200,10 +274,10 @@ func (w *walker) multipart(p part, leaf func(part)) delimiter {
 	level := w.depth
 	outer, hidden := w.open[p.boundary]
 	w.enter(p.boundary, level)
-	m := &multipart{subtype: strings.TrimPrefix(p.mediaType, "multipart/")}
+	m := &multipart{subtype: strings.TrimPrefix(p.mediaType, "multipart/"), parent: p.parent, index: p.index}
 	preamble, d := w.body()
 	if d.level != level { // no part at all: show what is there
-		leaf(part{mediaType: "text/plain", body: preamble, root: p.root, parent: p.parent})
+		leaf(part{mediaType: "text/plain", body: preamble, root: p.root, parent: p.parent, index: p.index})
 	}
 	for d.level == level && !d.closing && !w.stopped {
 		d = w.entity(w.partHeader(m), leaf)
@@ -237,17 +311,18 @@ func (w *walker) leave(boundary string, level, outer int, hidden bool) {
 // message (RFC 2046 section 5.1.5).
 func (w *walker) partHeader(m *multipart) part {
 	fields := w.readFields(w.fields[:0])
-	p := newPart(fields)
-	p.parent = m
+	p := w.newPart(fields)
+	m.parts++
+	p.parent, p.index = m, m.parts
 	if m.subtype == "digest" && fieldValue(fields, "Content-Type") == "" {
 		p.mediaType = "message/rfc822"
 	}
 	return p
 }
 
-// newPart reads the MIME fields of a header.
-func newPart(fields []field) part {
-	contentType := fieldValue(fields, "Content-Type")
+// newPart reads the MIME fields of a header whose body begins at pos.
+func (w *walker) newPart(fields []field) part {
+	contentType := w.contentType(fields)
 	p := part{
 		mediaType: MediaType(contentType),
 		charset:   Param(contentType, "charset"),
@@ -255,10 +330,7 @@ func newPart(fields []field) part {
 	}
 	switch {
 	case strings.HasPrefix(p.mediaType, "multipart/"):
-		if p.boundary = Param(contentType, "boundary"); p.boundary == "" {
-			p.boundary = decodedParam(contentType, "boundary")
-		}
-		p.boundary = strings.TrimRight(p.boundary, " \t")
+		p.boundary = boundaryOf(contentType)
 	case p.mediaType == "text/plain" && strings.EqualFold(Param(contentType, "format"), "flowed"):
 		p.flowed, p.delsp = true, strings.EqualFold(Param(contentType, "delsp"), "yes")
 	}
