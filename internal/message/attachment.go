@@ -2,42 +2,148 @@ package message
 
 import (
 	"bytes"
+	"html"
 	"io"
+	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// ledger numbers the attachments of a message and applies the receiving limits
-// (specification, Attachments). One walk owns it.
+// ledger holds the files of a message in order, and applies the receiving limits (specification,
+// Attachments). One walk owns it.
+//
+// Their place in the message is their id, also of those that are not recorded, so that an id means
+// the same whichever are. Files inside of an opaque signature come after all others: what the
+// message itself holds has the id that it would have if nobody looked inside.
 type ledger struct {
-	count int
-	total int64 // decoded bytes of the files that are kept
+	outer, signed []part
 }
 
-// admit counts p and describes it; ok is false when maxFiles were already recorded. A file
-// that passes a limit is recorded as truncated and leaves its room to later ones.
-func (l *ledger) admit(p *part) (a Attachment, ok bool) {
-	if l.count >= maxFiles {
-		return a, false
+func (l *ledger) add(p *part) {
+	if p.signed {
+		l.signed = append(l.signed, *p)
+	} else {
+		l.outer = append(l.outer, *p)
 	}
-	l.count++
-	d := decoder{src: p.body, encoding: p.encoding}
-	a = Attachment{ID: l.count, ContentType: p.mediaType, Size: d.size()}
-	a.Filename = CleanFilename(p.filename)
-	if a.Filename == "" {
-		a.Filename = "attachment-" + strconv.Itoa(a.ID) + extensionOf(p.mediaType)
+}
+
+// numbered is a part with its id.
+type numbered struct {
+	*part
+	id    int
+	shown bool // by the HTML
+}
+
+func (l *ledger) all() []numbered {
+	all := make([]numbered, 0, len(l.outer)+len(l.signed))
+	for _, parts := range [...][]part{l.outer, l.signed} {
+		for i := range parts {
+			all = append(all, numbered{part: &parts[i], id: len(all) + 1})
+		}
 	}
-	a.Truncated = a.Size > maxFileSize || l.total+a.Size > maxFilesSize
-	if !a.Truncated {
-		l.total += a.Size
+	return all
+}
+
+// recorded are the files that count: when there are more than maxFiles, files come before the images
+// that the HTML shows.
+func (l *ledger) recorded(page func() string) (kept []numbered, omitted int) {
+	if len(l.outer)+len(l.signed) == 0 {
+		return nil, 0
 	}
-	return a, true
+	all := l.all()
+	if len(all) <= maxFiles {
+		return all, 0
+	}
+	cids := contentIDs(page())
+	for i := range all {
+		all[i].shown = all[i].isShown(cids)
+	}
+	slices.SortStableFunc(all, func(a, b numbered) int {
+		switch {
+		case a.shown == b.shown:
+			return 0
+		case a.shown:
+			return 1
+		}
+		return -1
+	})
+	return all[:maxFiles], len(all) - maxFiles
+}
+
+// isShown reports an image that a page refers to, or one that belongs to a page by its place.
+func (p *part) isShown(cids map[string]bool) bool {
+	if !strings.HasPrefix(p.mediaType, "image/") && p.mediaType != "application/octet-stream" {
+		return false
+	}
+	return p.contentID != "" && cids[p.contentID] || p.inline && p.parent != nil && p.parent.subtype == "related"
+}
+
+// contentIDs are those that HTML refers to (RFC 2392).
+func contentIDs(page string) map[string]bool {
+	ids := map[string]bool{}
+	for len(ids) < maxParts {
+		_, rest, found := strings.Cut(page, "cid:")
+		if !found {
+			break
+		}
+		end := strings.IndexAny(rest, "\"'<>) \t\r\n")
+		if end < 0 {
+			end = len(rest)
+		}
+		id := html.UnescapeString(rest[:min(end, maxContentID)])
+		if decoded, err := url.PathUnescape(id); err == nil {
+			id = decoded
+		}
+		ids[id] = true
+		page = rest[end:]
+	}
+	return ids
+}
+
+// list describes the files that are recorded. One that passes a limit is truncated and leaves its
+// room to later ones. page gives the HTML, and is asked only when something is omitted.
+func (l *ledger) list(page func() string) (list []Attachment, omitted int) {
+	kept, omitted := l.recorded(page)
+	total := int64(0)
+	for _, n := range kept {
+		d := decoder{src: n.body, encoding: n.encoding}
+		a := Attachment{ID: n.id, ContentType: n.mediaType, Size: d.size(), ContentID: shortID(n.contentID)}
+		a.Filename = CleanFilename(n.filename)
+		if a.Filename == "" {
+			a.Filename = "attachment-" + strconv.Itoa(a.ID) + extensionOf(n.mediaType)
+		}
+		if a.Truncated = a.Size > maxFileSize || total+a.Size > maxFilesSize; !a.Truncated {
+			total += a.Size
+		}
+		list = append(list, a)
+	}
+	return list, omitted
+}
+
+func shortID(id string) string {
+	if len(id) > maxContentID {
+		return ""
+	}
+	return strings.Clone(CleanHeader(id))
+}
+
+// filesOf walks over a message for its files alone.
+func filesOf(raw []byte) *ledger {
+	var sort sorter
+	files := new(ledger)
+	walkLeaves(raw, nil, func(p part) {
+		if sort.role(&p) == attached {
+			files.add(&p)
+		}
+	})
+	return files
 }
 
 // AttachmentBytes decodes the attachment that Parse gave this id out of the same raw
-// message. It is false when there is none, or when a receiving limit cost it its bytes.
+// message. It is false when there is none, or when it is larger than any file may be.
 func AttachmentBytes(raw []byte, id int) ([]byte, bool) {
 	p, size, found := findAttachment(raw, id)
 	if !found {
@@ -51,37 +157,32 @@ func (p *part) decoded(size int64) []byte {
 	return d.appendTo(make([]byte, 0, size), int(size))
 }
 
-// findAttachment also returns how many bytes the file has, decoded.
-func findAttachment(raw []byte, id int) (at part, size int64, found bool) {
-	eachAttachment(raw, func(a *Attachment, p *part) bool {
-		if a.ID == id {
-			at, size, found = *p, a.Size, true
-		}
-		return !found
-	})
-	return at, size, found
+// findAttachment also returns how many bytes the file has, decoded. Which files are recorded does not
+// matter: the list that is stored with a message may have been made by other rules.
+func findAttachment(raw []byte, id int) (at *part, size int64, found bool) {
+	all := filesOf(raw).all()
+	if id < 1 || id > len(all) {
+		return nil, 0, false
+	}
+	at = all[id-1].part
+	d := decoder{src: at.body, encoding: at.encoding}
+	size = d.size()
+	return at, size, size <= maxFileSize
 }
 
-// eachAttachment calls fn with those that no receiving limit cost their bytes, until it says false.
-func eachAttachment(raw []byte, fn func(*Attachment, *part) bool) {
-	var (
-		sort  sorter
-		files ledger
-		over  bool
-	)
-	walkLeaves(raw, nil, func(p part) {
-		if over || sort.role(&p) != attached {
+func pageOf(raw []byte) func() string { return func() string { return Parse(raw).HTML } }
+
+// EachFile calls fn with every attachment that no receiving limit cost its bytes, in one walk, until it
+// says false. place is where it stands in the list, from 1.
+func EachFile(raw []byte, fn func(place int, f *File) bool) {
+	files := filesOf(raw)
+	list, _ := files.list(pageOf(raw))
+	all := files.all()
+	for i, a := range list {
+		if !a.Truncated && !fn(i+1, all[a.ID-1].file(raw, a.Size)) {
 			return
 		}
-		if a, ok := files.admit(&p); ok && !a.Truncated {
-			over = !fn(&a, &p)
-		}
-	})
-}
-
-// EachFile calls fn with every attachment that FindAttachment would find, in one walk, until it says false.
-func EachFile(raw []byte, fn func(id int, f *File) bool) {
-	eachAttachment(raw, func(a *Attachment, p *part) bool { return fn(a.ID, p.file(raw, a.Size)) })
+	}
 }
 
 // File is an attachment to be read in pieces.

@@ -26,11 +26,12 @@ type Header struct {
 // Attachment is the metadata of one file carried by a message (specification, Attachments). Its
 // bytes stay in the raw message and are cut out on demand by AttachmentBytes or FindAttachment.
 type Attachment struct {
-	ID          int    // from 1, in the order of the parts
+	ID          int    // from 1, in the order of the parts; those that are not recorded count
 	Filename    string // base name only, never a path
 	ContentType string // type/subtype, lower-case
 	Size        int64  // decoded bytes, as far as they were counted
 	Truncated   bool   // a receiving limit was exceeded: the file can't be downloaded
+	ContentID   string // without angle brackets: HTML refers to it as cid:; empty when there is none
 }
 
 // Document is what is read out of one received message. It never changes after Parse. The
@@ -51,6 +52,9 @@ type Document struct {
 	HasHTML     bool
 	Attachments []Attachment
 	Links       []string // every http(s) URL, in order, without doubles
+
+	// AttachmentsOmitted is how many files more there are than Attachments holds.
+	AttachmentsOmitted int
 
 	TextFromHTML bool // Text was made of HTML
 	TextCut      bool // Text was cut at MaxText

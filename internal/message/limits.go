@@ -21,8 +21,9 @@ const (
 	maxHTML = 2 << 20
 
 	// Receiving limits (specification, Attachments; KB = 1,024).
-	maxFiles     = 10       // later files are not recorded
+	maxFiles     = 10       // more files are not recorded
 	maxFileSize  = 5 << 20  // bytes of one file
 	maxFilesSize = 10 << 20 // bytes of all files together
 	maxFilename  = 255      // characters
+	maxContentID = 998      // octets, those of a header line
 )

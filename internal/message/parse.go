@@ -30,18 +30,14 @@ func ParseCalendars(doc *Document, raw []byte) []Calendar { return doc.parse(raw
 // ParseFacts reads the header and counts the attachments into a Document that is empty yet: what is
 // inside of parts is passed over.
 func ParseFacts(doc *Document, raw []byte) {
-	var (
-		sort  sorter
-		files ledger
-	)
+	var sort sorter
+	files := new(ledger)
 	doc.Degraded = walkLeaves(raw, doc, func(p part) {
-		if sort.role(&p) != attached {
-			return
-		}
-		if a, ok := files.admit(&p); ok {
-			doc.Attachments = append(doc.Attachments, a)
+		if sort.role(&p) == attached {
+			files.add(&p)
 		}
 	}) || doc.Degraded
+	doc.Attachments, doc.AttachmentsOmitted = files.list(pageOf(raw))
 }
 
 func (d *Document) parse(raw []byte, view *html.View) []Calendar {
@@ -93,7 +89,7 @@ type sorter struct {
 func (s *sorter) role(p *part) role {
 	s.leaves++
 	alternative := p.parent != nil && p.parent.subtype == "alternative"
-	named := p.filename != "" && s.leaves > 1 && !alternative
+	named := p.filename != "" && s.leaves > 1 && !alternative && !p.root
 	switch {
 	case strings.HasPrefix(p.mediaType, "multipart/"):
 		return ignored // nested too deep
@@ -183,7 +179,7 @@ func hasContent(mediaType, text string) bool {
 }
 
 func (r *reader) read(p part) {
-	if p.isCalendar() && len(r.calendars) < maxCalendars {
+	if p.isCalendar() && !p.signed && len(r.calendars) < maxCalendars {
 		r.calendars = append(r.calendars, p.calendar())
 	}
 	switch r.sorter.role(&p) {
@@ -192,9 +188,7 @@ func (r *reader) read(p part) {
 	case htmlBody:
 		r.decode(&r.html, &p, maxHTML)
 	case attached:
-		if a, ok := r.files.admit(&p); ok {
-			r.doc.Attachments = append(r.doc.Attachments, a)
-		}
+		r.files.add(&p)
 	}
 }
 
@@ -268,6 +262,7 @@ func (r *reader) finish(view *html.View) {
 	doc.Text, doc.TextCut = r.text.String(), r.text.cut
 	doc.HTML, doc.HasHTML = r.html.String(), r.html.count > 0
 	doc.Degraded = doc.Degraded || r.html.cut
+	doc.Attachments, doc.AttachmentsOmitted = r.files.list(func() string { return doc.HTML })
 	var links html.Links
 	switch {
 	case !doc.HasHTML:

@@ -164,14 +164,14 @@ func TestAttachments(t *testing.T) {
 	)
 	doc := Parse([]byte(mail))
 	want := []Attachment{
-		{1, "a.csv", "text/csv", 3, false},
-		{2, "notes.txt", "text/plain", 11, false},
-		{3, "attachment-3.png", "image/png", 5, false},
-		{4, "päge.html", "text/html", 11, false},
-		{5, "attachment-5.eml", "message/rfc822", 26, false},
-		{6, "winmail.dat", "application/ms-tnef", 3, false},
-		{7, "attachment-7.ics", "text/calendar", 15, false},
-		{8, "attachment-8.bin", "application/octet-stream", 5, false},
+		{1, "a.csv", "text/csv", 3, false, ""},
+		{2, "notes.txt", "text/plain", 11, false, ""},
+		{3, "attachment-3.png", "image/png", 5, false, "1@x"},
+		{4, "päge.html", "text/html", 11, false, ""},
+		{5, "attachment-5.eml", "message/rfc822", 26, false, ""},
+		{6, "winmail.dat", "application/ms-tnef", 3, false, ""},
+		{7, "attachment-7.ics", "text/calendar", 15, false, ""},
+		{8, "attachment-8.bin", "application/octet-stream", 5, false, ""},
 	}
 	if !reflect.DeepEqual(doc.Attachments, want) {
 		t.Errorf("attachments %+v", doc.Attachments)
@@ -194,7 +194,7 @@ func TestAttachments(t *testing.T) {
 
 func TestWholeMailIsAnAttachment(t *testing.T) {
 	doc := Parse([]byte("Content-Type: application/pdf\nContent-Transfer-Encoding: base64\n\naGFsbG8="))
-	if want := []Attachment{{1, "attachment-1.pdf", "application/pdf", 5, false}}; !reflect.DeepEqual(doc.Attachments, want) || doc.Text != "" {
+	if want := []Attachment{{1, "attachment-1.pdf", "application/pdf", 5, false, ""}}; !reflect.DeepEqual(doc.Attachments, want) || doc.Text != "" {
 		t.Errorf("%+v, text %q", doc.Attachments, doc.Text)
 	}
 }

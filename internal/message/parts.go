@@ -11,6 +11,8 @@ type part struct {
 	charset    string
 	encoding   transfer
 	attachment bool   // Content-Disposition: attachment
+	inline     bool   // Content-Disposition: inline
+	contentID  string // without angle brackets; "" when none
 	filename   string // decoded, as the sender wrote it; "" when none
 	method     string // of what may be a calendar file
 	flowed     bool   // format=flowed (RFC 3676)
@@ -21,6 +23,7 @@ type part struct {
 	root   bool       // the whole message is this one part
 	parent *multipart // nil for the root
 	index  int        // among the parts of parent, from 1
+	signed bool       // it is inside an opaque signature
 }
 
 // multipart is what the leaves of one multipart need to know of it.
@@ -52,6 +55,8 @@ type walker struct {
 	looks    int       // bytes that may still be looked through for a boundary
 	stopped  bool      // maxParts was reached
 	degraded bool
+
+	signatures int // opaque ones around raw
 }
 
 // headerBlock reads up to the empty line and moves behind it. A delimiter ends a header
@@ -179,6 +184,9 @@ func (w *walker) entity(p part, leaf func(part)) delimiter {
 	for _, file := range files {
 		leaf(*file)
 	}
+	if p.isSMIME() {
+		w.signed(&p, leaf)
+	}
 	return d
 }
 
@@ -277,7 +285,7 @@ func (w *walker) multipart(p part, leaf func(part)) delimiter {
 	m := &multipart{subtype: strings.TrimPrefix(p.mediaType, "multipart/"), parent: p.parent, index: p.index}
 	preamble, d := w.body()
 	if d.level != level { // no part at all: show what is there
-		leaf(part{mediaType: "text/plain", body: preamble, root: p.root, parent: p.parent, index: p.index})
+		leaf(part{mediaType: "text/plain", body: preamble, root: p.root, parent: p.parent, index: p.index, signed: p.signed})
 	}
 	for d.level == level && !d.closing && !w.stopped {
 		d = w.entity(w.partHeader(m), leaf)
@@ -327,6 +335,8 @@ func (w *walker) newPart(fields []field) part {
 		mediaType: MediaType(contentType),
 		charset:   Param(contentType, "charset"),
 		encoding:  parseTransfer(fieldValue(fields, "Content-Transfer-Encoding")),
+		contentID: firstMessageID(fieldValue(fields, "Content-ID")),
+		signed:    w.signatures > 0,
 	}
 	switch {
 	case strings.HasPrefix(p.mediaType, "multipart/"):
@@ -336,7 +346,8 @@ func (w *walker) newPart(fields []field) part {
 	}
 	if disposition := fieldValue(fields, "Content-Disposition"); disposition != "" {
 		kind, _, _ := strings.Cut(disposition, ";")
-		p.attachment = strings.EqualFold(strings.TrimSpace(kind), "attachment")
+		kind = strings.TrimSpace(kind)
+		p.attachment, p.inline = strings.EqualFold(kind, "attachment"), strings.EqualFold(kind, "inline")
 		p.filename = decodedParam(disposition, "filename")
 	}
 	if p.filename == "" {

@@ -29,7 +29,7 @@ func inlineFiles(p *part) (files []*part) {
 		}
 		end += at + len(line)
 		files = append(files, &part{mediaType: "application/octet-stream", encoding: uuencode, attachment: true,
-			filename: decodeWords(name), body: p.body[at:end], parent: p.parent})
+			filename: decodeWords(name), body: p.body[at:end], parent: p.parent, signed: p.signed})
 		text = append(text, p.body[from:at]...)
 		from, at = end, end
 	}

@@ -90,12 +90,13 @@ func (r Recipient) Mail(raw []byte) (m Mail, err error) {
 }
 
 // Facts are what may be told in the clear of a document: how many files of what size there are,
-// under names that say nothing.
+// under names that say nothing. Their ids are their places in the list, as those of Mail.
 func Facts(doc *message.Document) message.Document {
 	var facts message.Document
-	for _, a := range doc.Attachments {
+	facts.AttachmentsOmitted = doc.AttachmentsOmitted
+	for i, a := range doc.Attachments {
 		facts.Attachments = append(facts.Attachments, message.Attachment{
-			ID: a.ID, Filename: "encrypted-" + strconv.Itoa(a.ID) + ".age", ContentType: MediaType, Size: a.Size, Truncated: a.Truncated,
+			ID: i + 1, Filename: "encrypted-" + strconv.Itoa(i+1) + ".age", ContentType: MediaType, Size: a.Size, Truncated: a.Truncated,
 		})
 	}
 	return facts
