@@ -2,6 +2,7 @@ package message
 
 import (
 	"bytes"
+	"cmp"
 	"strings"
 	"unicode/utf8"
 
@@ -51,7 +52,28 @@ func isUTF8(charset string) bool {
 }
 
 func isASCII(charset string) bool {
-	return strings.EqualFold(charset, "us-ascii") || strings.EqualFold(charset, "ascii")
+	for _, name := range [...]string{"us-ascii", "ascii", "ansi_x3.4-1968", "iso646-us"} {
+		if strings.EqualFold(charset, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// charsetOfPage is what a page is in: as its header says, or as the page itself does where the header
+// says nothing, or what is plainly false. A text that is UTF-8 is that, whatever a page says that was
+// converted on its way.
+func charsetOfPage(declared string, page []byte) string {
+	name := strings.Trim(declared, " \t\"'")
+	switch {
+	case name == "":
+	case isASCII(name) && !utf8.Valid(page):
+	case isASCII(name) && bytes.IndexByte(page, '\x1b') >= 0: // ISO 2022
+	case isUTF8(name) && !utf8.Valid(page) && !mostlyUTF8(page):
+	default:
+		return declared
+	}
+	return cmp.Or(metaCharset(page), declared)
 }
 
 // hasMultibyte reports whether b has any non-ASCII character that is valid UTF-8.

@@ -75,3 +75,33 @@ func TestMarksInHTML(t *testing.T) {
 		}
 	}
 }
+
+// A page says what it is in; it is believed where the header cannot be right.
+func TestCharsetOfAPage(t *testing.T) {
+	encoded := func(enc encoding.Encoding, text string) string {
+		b, err := enc.NewEncoder().String(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	meta := func(name string) string { return `<meta charset="` + name + `">` }
+	const old = `<meta http-equiv="Content-Type" content="text/html; charset=`
+	for _, c := range []struct{ header, page, text string }{
+		{"; charset=us-ascii", meta("gbk") + encoded(simplifiedchinese.GBK, "您的验证码"), "您的验证码"},
+		{"; charset=\"US-ASCII\"", old + `gb2312">` + encoded(simplifiedchinese.GBK, "您的验证码"), "您的验证码"},
+		{"; charset=ANSI_X3.4-1968", meta("koi8-r") + encoded(charmap.KOI8R, "код"), "код"},
+		{"; charset=us-ascii", meta("iso-2022-jp") + encoded(japanese.ISO2022JP, "確認コード"), "確認コード"},
+		{"", meta("shift_jis") + encoded(japanese.ShiftJIS, "確認コード"), "確認コード"},
+		{"; charset=utf-8", meta("windows-1251") + encoded(charmap.Windows1251, "Ваш код"), "Ваш код"},
+		{"; charset=us-ascii", meta("gbk") + "您的验证码", "您的验证码"}, // was converted
+		{"; charset=utf-8", meta("gbk") + "您的验证码", "您的验证码"},
+		{"; charset=us-ascii", "caf\xe9", "café"}, // no meta
+		{"; charset=us-ascii", meta("gbk") + "code", "code"},
+		{"; charset=koi8-r", meta("gbk") + encoded(charmap.KOI8R, "код"), "код"}, // may be right
+	} {
+		if doc := Parse([]byte("Content-Type: text/html" + c.header + "\n\n" + c.page)); doc.Text != c.text {
+			t.Errorf("%q: %q, want %q", c.header, doc.Text, c.text)
+		}
+	}
+}

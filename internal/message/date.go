@@ -12,8 +12,8 @@ import (
 // colons, a zone, a day of one or two digits, a year.
 func parseDate(v string) (_ time.Time, ok bool) {
 	d := dateWords{day: -1, year: -1, hour: -1}
-	v, _, _ = strings.Cut(v, "(")
-	whole := strings.TrimSpace(v)
+	whole := strings.TrimSpace(withoutComments(v))
+	v = joinClock(whole)
 	for v = strings.TrimLeft(v, " ,\t"); v != ""; v = strings.TrimLeft(v, " ,\t") {
 		end := strings.IndexAny(v, " ,\t")
 		if end < 0 {
@@ -28,6 +28,35 @@ func parseDate(v string) (_ time.Time, ok bool) {
 	}
 	t := time.Date(d.year, d.month, d.day, d.hour, d.minute, d.second, 0, time.UTC)
 	return inYears(t.Add(-d.offset), true)
+}
+
+// withoutComments puts a blank in the place of each comment.
+func withoutComments(v string) string {
+	if strings.IndexByte(v, '(') < 0 {
+		return v
+	}
+	var b strings.Builder
+	for {
+		before, _, found := strings.Cut(v, "(")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		b.WriteByte(' ')
+		_, v = cutComment(v[len(before):])
+	}
+}
+
+// joinClock removes the blanks around colons.
+func joinClock(v string) string {
+	if !strings.Contains(v, " :") && !strings.Contains(v, ": ") && strings.IndexByte(v, '\t') < 0 {
+		return v
+	}
+	parts := strings.Split(v, ":")
+	for i := range parts {
+		parts[i] = strings.Trim(parts[i], " \t")
+	}
+	return strings.Join(parts, ":")
 }
 
 // complete reports that there is a day of some month of a year, and a time.
@@ -53,6 +82,7 @@ type dateWords struct {
 	month                time.Month
 	hour, minute, second int
 	offset               time.Duration // east of UTC
+	zone                 bool          // offset was said in figures
 }
 
 func (d *dateWords) read(word string) {
@@ -66,19 +96,39 @@ func (d *dateWords) read(word string) {
 		d.readNumber(word)
 	case d.month == 0 && monthOf(word) != 0:
 		d.month = monthOf(word)
-	case d.hour >= 0:
-		d.offset = zones[strings.ToUpper(word[:min(len(word), 4)])]
+	case d.hour >= 0 && !d.zone:
+		d.readZone(word)
 	}
 }
 
-// readNumber reads a day or a year, or both with the month between hyphens (02-Jan-2006).
+// readZone reads the name of a zone, GMT+0100, or the half of a day.
+func (d *dateWords) readZone(word string) {
+	name := strings.ToUpper(strings.TrimRight(word, "."))
+	if sign := strings.IndexAny(name, "+-"); sign > 0 {
+		d.readOffset(name[sign:])
+		return
+	}
+	switch offset, known := zones[name]; {
+	case known:
+		d.offset = offset
+	case name == "PM" && d.hour < 12:
+		d.hour += 12
+	case name == "AM" && d.hour == 12:
+		d.hour = 0
+	}
+}
+
+// readNumber reads a day or a year, or both with the month between hyphens (02-Jan-2006, 2006-01-02).
 func (d *dateWords) readNumber(word string) {
 	if day, rest, ok := strings.Cut(word, "-"); ok {
 		month, year, _ := strings.Cut(rest, "-")
 		d.readNumber(day)
-		d.month = monthOf(month)
+		if d.month = monthOf(month); len(day) == 4 {
+			d.month = time.Month(max(upTo(12, month), 0))
+		}
 		word = year
 	}
+	word = strings.TrimRight(word, ".")
 	n, err := strconv.Atoi(word)
 	switch {
 	case err != nil:
@@ -127,6 +177,7 @@ func (d *dateWords) readOffset(word string) {
 	if err != nil || len(digits) != 4 || !inRange(n/100, 23) || !inRange(n%100, 59) {
 		return
 	}
+	d.zone = true
 	d.offset = time.Duration(n/100)*time.Hour + time.Duration(n%100)*time.Minute
 	if word[0] == '-' {
 		d.offset = -d.offset
@@ -150,10 +201,22 @@ func monthOf(word string) time.Month {
 
 var months = [...]string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}
 
-// zones are the named zones of RFC 5322 section 4.3; every other name means UTC there.
+// zones are the named zones of RFC 5322 section 4.3, and others whose names mean one zone in mail.
+// Every other name means UTC there: BST and IST are names of several, letters were used wrongly.
 var zones = map[string]time.Duration{
 	"EST": -5 * time.Hour, "EDT": -4 * time.Hour,
 	"CST": -6 * time.Hour, "CDT": -5 * time.Hour,
 	"MST": -7 * time.Hour, "MDT": -6 * time.Hour,
 	"PST": -8 * time.Hour, "PDT": -7 * time.Hour,
+
+	"UT": 0, "UTC": 0, "GMT": 0, "Z": 0, "WET": 0,
+	"WEST": 1 * time.Hour, "CET": 1 * time.Hour, "MET": 1 * time.Hour, "MEZ": 1 * time.Hour,
+	"CEST": 2 * time.Hour, "MEST": 2 * time.Hour, "MESZ": 2 * time.Hour, "EET": 2 * time.Hour, "SAST": 2 * time.Hour, "CAT": 2 * time.Hour,
+	"EEST": 3 * time.Hour, "MSK": 3 * time.Hour, "TRT": 3 * time.Hour, "EAT": 3 * time.Hour,
+	"MSD": 4 * time.Hour, "PKT": 5 * time.Hour, "NPT": 5*time.Hour + 45*time.Minute,
+	"ICT": 7 * time.Hour, "WIB": 7 * time.Hour, "HKT": 8 * time.Hour, "SGT": 8 * time.Hour, "PHT": 8 * time.Hour, "AWST": 8 * time.Hour,
+	"JST": 9 * time.Hour, "KST": 9 * time.Hour, "ACST": 9*time.Hour + 30*time.Minute, "ACDT": 10*time.Hour + 30*time.Minute,
+	"AEST": 10 * time.Hour, "AEDT": 11 * time.Hour, "NZST": 12 * time.Hour, "NZDT": 13 * time.Hour,
+	"HST": -10 * time.Hour, "AKST": -9 * time.Hour, "AKDT": -8 * time.Hour, "BRT": -3 * time.Hour, "ART": -3 * time.Hour,
+	"NST": -(3*time.Hour + 30*time.Minute), "NDT": -(2*time.Hour + 30*time.Minute),
 }

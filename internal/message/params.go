@@ -162,7 +162,8 @@ func joinSegments(segments []segment) string {
 	slices.SortStableFunc(segments, func(a, b segment) int { return cmp.Compare(a.index, b.index) })
 	var charset string
 	var b []byte
-	next := 0
+	plain := true
+	next := min(segments[0].index, 1) // some count from 1
 	for i, s := range segments {
 		if s.index != next {
 			if s.index < next {
@@ -178,9 +179,13 @@ func joinSegments(segments []segment) string {
 		}
 		if s.encoded {
 			b = appendUnescaped(b, s.value)
+			plain = plain && !strings.Contains(s.value, "%")
 		} else {
 			b = append(b, s.value...)
 		}
+	}
+	if plain && charset == "" { // encoded words, against the rules, which may be cut anywhere
+		return decodeWords(string(b))
 	}
 	text, _ := toUTF8(charset, b)
 	return CleanHeader(string(text))

@@ -221,8 +221,8 @@ func (r *reader) decode(b *body, p *part, max int) {
 		raw, _ = cutText(raw, len(raw)-1) // half a character would make UTF-8 look like something else
 	}
 	charset := p.charset
-	if charset == "" && p.mediaType == "text/html" {
-		charset = metaCharset(raw)
+	if p.mediaType == "text/html" {
+		charset = charsetOfPage(charset, raw)
 	}
 	text, known := toUTF8(charset, raw)
 	text = NormalizeLines(text)
