@@ -274,3 +274,25 @@ func FuzzCompose(f *testing.F) {
 		checkParsed(t, d, raw)
 	})
 }
+
+func TestFilenameParams(t *testing.T) {
+	long := strings.Repeat("n", 100)
+	for name, want := range map[string]string{
+		"plain.pdf":              `filename="plain.pdf"`,
+		"Büro.pdf":               `filename*=utf-8''B%C3%BCro.pdf; filename="B_ro.pdf"`,
+		"請求書.pdf":                `filename*=utf-8''%E8%AB%8B%E6%B1%82%E6%9B%B8.pdf; filename="___.pdf"`,
+		"50% \"ü\".txt":          `filename*=utf-8''50%25%20%22%C3%BC%22.txt; filename="50_ ___.txt"`,
+		"=?x?q?ü?=.txt":          `filename*=utf-8''%3D%3Fx%3Fq%3F%C3%BC%3F%3D.txt; filename="=_x_q___=.txt"`,
+		long + ".tar":            `filename*0*=utf-8''` + long[:48] + `; filename*1*=` + long[:52] + `.ta; filename*2*=r; filename="` + long[:56] + `.tar"`,
+		long + "." + long:        "",
+		strings.Repeat("ü", 255): "",
+	} {
+		params := filenameParams(name)
+		if got := strings.Join(params, "; "); want != "" && got != want {
+			t.Errorf("%q: %s", name, got)
+		}
+		if last := params[len(params)-1]; len(last) > len(`filename=""`)+shortName || !strings.HasPrefix(last, "filename=") {
+			t.Errorf("%q: %s", name, last)
+		}
+	}
+}

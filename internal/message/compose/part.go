@@ -15,6 +15,7 @@ const (
 	softLine     = 78 // octets of a line where it can be folded, RFC 5322 section 2.1.1
 	hardLine     = 998
 	base64Line   = 76 // RFC 2045 section 6.8
+	shortName    = 60 // octets of a file name that fits a line
 	boundaryMark = "=_"
 )
 
@@ -54,13 +55,14 @@ func fileNode(f File) node {
 // filenameParams writes a file name as quoted string where that can hold it and nobody would
 // read an encoded word in it, else as RFC 2231 says: percent-encoded UTF-8, in as many
 // sections as its length asks for. No section ends within a character, because some readers
-// decode each by itself.
+// decode each by itself. Behind it follows the name in ASCII for those that know only that; in front,
+// more readers would take it for the name.
 func filenameParams(name string) []string {
 	name = oneLine(message.CleanFilename(name))
 	if name == "" {
 		name = "attachment"
 	}
-	if isPlainASCII(name) && len(name) <= 60 && !strings.Contains(name, "=?") {
+	if isPlainASCII(name) && len(name) <= shortName && !strings.Contains(name, "=?") {
 		return []string{"filename=" + quoteString(name)}
 	}
 	var sections []string
@@ -74,13 +76,32 @@ func filenameParams(name string) []string {
 		section += character
 	}
 	sections = append(sections, section)
+	plain := "filename=" + quoteString(asciiName(name))
 	if len(sections) == 1 {
-		return []string{"filename*=" + section}
+		return []string{"filename*=" + section, plain}
 	}
 	for i := range sections {
 		sections[i] = "filename*" + strconv.Itoa(i) + "*=" + sections[i]
 	}
-	return sections
+	return append(sections, plain)
+}
+
+// asciiName is a file name of at most shortName characters, with its extension, in which nothing needs a quote.
+func asciiName(name string) string {
+	plain := strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' || strings.ContainsRune(`"\%?`, r) {
+			return '_'
+		}
+		return r
+	}, name)
+	if over := len(plain) - shortName; over > 0 {
+		end := strings.LastIndexByte(plain, '.')
+		if len(plain)-end > 16 {
+			end = len(plain)
+		}
+		plain = plain[:end-over] + plain[end:]
+	}
+	return plain
 }
 
 func escapeRune(r rune) (escaped string) {

@@ -11,7 +11,9 @@ for line in sys.stdin:
     defects = []
     for part in m.walk():
         defects += [type(d).__name__ for d in part.defects]
-        defects += [name + " " + type(d).__name__ for name, value in part.items() for d in value.defects]
+        # The name in ASCII behind the other one is a duplicate for Python, which ignores it.
+        defects += [name + " " + type(d).__name__ for name, value in part.items() for d in value.defects
+                    if "duplicate ignored" not in str(d)]
         if part.is_multipart():
             continue
         if part.get_content_disposition() == "attachment":
