@@ -8,6 +8,8 @@ import (
 	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 const (
@@ -75,11 +77,12 @@ func (t *Texts) keep(m Mail, text string) {
 // Join makes one text of several, so that nothing is found across two of them.
 func Join(folded ...string) string { return strings.Join(folded, Between) }
 
-// Fold maps each letter to the smallest of its case variants (Unicode simple folding).
+// Fold composes letters (NFC), and maps each to the smallest of its case variants (Unicode simple
+// folding).
 func Fold(s string) string {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {
-			return strings.Map(foldRune, s)
+			return strings.Map(foldRune, norm.NFC.String(s))
 		}
 	}
 	return strings.ToUpper(s) // in ASCII the capitals come first, whatever variants lie beyond

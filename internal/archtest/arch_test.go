@@ -170,7 +170,9 @@ var homes = map[string]home{
 	"golang.org/x/crypto/chacha20poly1305":    {place: "internal/sealed"},
 	"golang.org/x/crypto/acme":                {place: "cmd/inboxd"},
 	"golang.org/x/text/encoding":              {place: "internal/message"},
-	"golang.org/x/text/unicode":               {place: "internal/address"},
+	"golang.org/x/text/unicode": {place: "internal/address", also: map[string]string{
+		"http/search": "filters compare in NFC",
+	}},
 	"golang.org/x/time":                       {place: "smtp"},
 	"github.com/valyala/bytebufferpool":       {place: "http"}, // fasthttp comes with it
 	"github.com/valyala/fasthttp": {place: "http", also: map[string]string{
