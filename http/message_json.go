@@ -61,6 +61,9 @@ var messageFields = []messageField{
 	{"links", true, "[]", func(b []byte, e *messageJSON) []byte { return appendStrings(b, e.content.Doc.Links) }},
 	{"links_truncated", true, "", appendLinksTruncated},
 	{"attachments", true, "", appendAttachments},
+	{"attachments_omitted", true, "", func(b []byte, e *messageJSON) []byte {
+		return strconv.AppendInt(b, int64(e.content.Doc.AttachmentsOmitted), 10)
+	}},
 	{"calendar_event", true, "null", func(b []byte, e *messageJSON) []byte { return webhook.AppendSaid(b, e.content.Calendar) }},
 	{"calendar_events", true, "", appendCalendarEvents},
 	{"spam", true, "", appendSpam},
@@ -279,6 +282,7 @@ func appendAttachments(b []byte, e *messageJSON) []byte {
 		b = strconv.AppendInt(append(b, `,"size_bytes":`...), a.Size, 10)
 		b = strconv.AppendBool(append(b, `,"is_encrypted":`...), e.meta.Sealed != nil)
 		b = strconv.AppendBool(append(b, `,"truncated":`...), a.Truncated)
+		b = appendStringOrNull(append(b, `,"content_id":`...), a.ContentID)
 		return append(b, '}')
 	})
 }

@@ -14,32 +14,33 @@ import (
 // The integer keys of these records are on disk: append only; never reorder or reuse.
 
 type contentRecord struct {
-	Subject      string             `cbor:"1,keyasint,omitempty"`
-	FromEmail    string             `cbor:"2,keyasint,omitempty"`
-	FromName     string             `cbor:"3,keyasint,omitempty"`
-	To           []mailboxRecord    `cbor:"4,keyasint,omitempty"`
-	Cc           []mailboxRecord    `cbor:"5,keyasint,omitempty"`
-	ReplyTo      []mailboxRecord    `cbor:"6,keyasint,omitempty"`
-	Date         stamp              `cbor:"7,keyasint,omitempty"`
-	MessageID    string             `cbor:"8,keyasint,omitempty"`
-	InReplyTo    string             `cbor:"9,keyasint,omitempty"`
-	References   []string           `cbor:"10,keyasint,omitempty"`
-	Headers      []headerRecord     `cbor:"11,keyasint,omitempty"`
-	Text         string             `cbor:"12,keyasint,omitempty"`
-	HTML         string             `cbor:"13,keyasint,omitempty"`
-	HasHTML      bool               `cbor:"14,keyasint,omitempty"`
-	Attachments  []attachmentRecord `cbor:"15,keyasint,omitempty"`
-	Links        []string           `cbor:"16,keyasint,omitempty"`
-	TextFromHTML bool               `cbor:"17,keyasint,omitempty"`
-	TextCut      bool               `cbor:"18,keyasint,omitempty"`
-	Degraded     bool               `cbor:"19,keyasint,omitempty"`
-	OTP          *otpRecord         `cbor:"20,keyasint,omitempty"`
-	Unread       bool               `cbor:"21,keyasint,omitempty"`
-	Auth         *authRecord        `cbor:"22,keyasint,omitempty"`
-	Spam         *spamRecord        `cbor:"23,keyasint,omitempty"`
-	Calendar     *saidRecord        `cbor:"24,keyasint,omitempty"`
-	LinksCut     bool               `cbor:"25,keyasint,omitempty"`
-	MoreCalendar []saidRecord       `cbor:"28,keyasint,omitempty"`
+	Subject            string             `cbor:"1,keyasint,omitempty"`
+	FromEmail          string             `cbor:"2,keyasint,omitempty"`
+	FromName           string             `cbor:"3,keyasint,omitempty"`
+	To                 []mailboxRecord    `cbor:"4,keyasint,omitempty"`
+	Cc                 []mailboxRecord    `cbor:"5,keyasint,omitempty"`
+	ReplyTo            []mailboxRecord    `cbor:"6,keyasint,omitempty"`
+	Date               stamp              `cbor:"7,keyasint,omitempty"`
+	MessageID          string             `cbor:"8,keyasint,omitempty"`
+	InReplyTo          string             `cbor:"9,keyasint,omitempty"`
+	References         []string           `cbor:"10,keyasint,omitempty"`
+	Headers            []headerRecord     `cbor:"11,keyasint,omitempty"`
+	Text               string             `cbor:"12,keyasint,omitempty"`
+	HTML               string             `cbor:"13,keyasint,omitempty"`
+	HasHTML            bool               `cbor:"14,keyasint,omitempty"`
+	Attachments        []attachmentRecord `cbor:"15,keyasint,omitempty"`
+	Links              []string           `cbor:"16,keyasint,omitempty"`
+	TextFromHTML       bool               `cbor:"17,keyasint,omitempty"`
+	TextCut            bool               `cbor:"18,keyasint,omitempty"`
+	Degraded           bool               `cbor:"19,keyasint,omitempty"`
+	OTP                *otpRecord         `cbor:"20,keyasint,omitempty"`
+	Unread             bool               `cbor:"21,keyasint,omitempty"`
+	Auth               *authRecord        `cbor:"22,keyasint,omitempty"`
+	Spam               *spamRecord        `cbor:"23,keyasint,omitempty"`
+	Calendar           *saidRecord        `cbor:"24,keyasint,omitempty"`
+	LinksCut           bool               `cbor:"25,keyasint,omitempty"`
+	AttachmentsOmitted int                `cbor:"27,keyasint,omitempty"`
+	MoreCalendar       []saidRecord       `cbor:"28,keyasint,omitempty"`
 }
 
 // Mailboxes and headers are pairs without keys: a mail has many, and they won't grow.
@@ -54,6 +55,7 @@ type attachmentRecord struct {
 	ContentType string `cbor:"3,keyasint,omitempty"`
 	Size        int64  `cbor:"4,keyasint,omitempty"`
 	Truncated   bool   `cbor:"5,keyasint,omitempty"`
+	ContentID   string `cbor:"6,keyasint,omitempty"`
 }
 
 type otpRecord struct {
@@ -88,7 +90,7 @@ func (r *contentRecord) from(c *inbox.Content, unread bool, auth *authRecord) {
 		To: convert(d.To, recordMailbox), Cc: convert(d.Cc, recordMailbox), ReplyTo: convert(d.ReplyTo, recordMailbox),
 		Date: stampOf(d.Date), MessageID: d.MessageID, InReplyTo: d.InReplyTo, References: d.References,
 		Headers: convert(d.Headers, recordHeader), Text: d.Text, HTML: d.HTML, HasHTML: d.HasHTML,
-		Attachments: convert(d.Attachments, recordAttachment), Links: d.Links,
+		Attachments: convert(d.Attachments, recordAttachment), AttachmentsOmitted: d.AttachmentsOmitted, Links: d.Links,
 		TextFromHTML: d.TextFromHTML, TextCut: d.TextCut, LinksCut: d.LinksCut, Degraded: d.Degraded, Unread: c.Unread || unread,
 	}
 	if !reflect.ValueOf(&c.OTP).Elem().IsZero() {
@@ -108,7 +110,7 @@ func (r *contentRecord) content() *inbox.Content {
 		To: convert(r.To, mailboxRecord.mailbox), Cc: convert(r.Cc, mailboxRecord.mailbox), ReplyTo: convert(r.ReplyTo, mailboxRecord.mailbox),
 		Date: r.Date.time(), MessageID: r.MessageID, InReplyTo: r.InReplyTo, References: r.References,
 		Headers: convert(r.Headers, headerRecord.header), Text: r.Text, HTML: r.HTML, HasHTML: r.HasHTML,
-		Attachments: convert(r.Attachments, attachmentRecord.attachment), Links: r.Links,
+		Attachments: convert(r.Attachments, attachmentRecord.attachment), AttachmentsOmitted: r.AttachmentsOmitted, Links: r.Links,
 		TextFromHTML: r.TextFromHTML, TextCut: r.TextCut, LinksCut: r.LinksCut, Degraded: r.Degraded,
 	}, Unread: r.Unread}
 	if r.OTP != nil {

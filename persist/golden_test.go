@@ -608,6 +608,14 @@ func goldens() map[string]struct {
 			err := decode(b, &r)
 			return r.content(), err
 		}, &inbox.Content{Unread: true, Auth: goldenAuth}},
+		"record-content-files": {record(&contentRecord{Attachments: []attachmentRecord{{ID: 13, Filename: "a.png", ContentType: "image/png", Size: 4, ContentID: "logo@x"}}, AttachmentsOmitted: 3}), func(b []byte) (any, error) {
+			var r contentRecord
+			err := decode(b, &r)
+			return r.content(), err
+		}, &inbox.Content{Doc: message.Document{
+			Attachments:        []message.Attachment{{ID: 13, Filename: "a.png", ContentType: "image/png", Size: 4, ContentID: "logo@x"}},
+			AttachmentsOmitted: 3,
+		}}},
 		"record-content-spam": {record(&contentRecord{Spam: &spamRecord{Required: 15, IsSpam: true, Rules: []spamRuleRecord{{Name: "GTUBE", Weight: -0.25, Description: "test"}}}}), func(b []byte) (any, error) {
 			var r contentRecord
 			err := decode(b, &r)

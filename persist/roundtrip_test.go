@@ -43,9 +43,10 @@ var (
 			Text: genText.Draw(t, "text"), HTML: genText.Draw(t, "html"), HasHTML: rapid.Bool().Draw(t, "has"),
 			Attachments: nilWhenEmpty(rapid.SliceOfN(rapid.Custom(func(t *rapid.T) message.Attachment {
 				return message.Attachment{ID: rapid.Int().Draw(t, "id"), Filename: genText.Draw(t, "file"), ContentType: genText.Draw(t, "type"),
-					Size: rapid.Int64().Draw(t, "size"), Truncated: rapid.Bool().Draw(t, "cut")}
+					Size: rapid.Int64().Draw(t, "size"), Truncated: rapid.Bool().Draw(t, "cut"), ContentID: genText.Draw(t, "content id")}
 			}), 0, 3).Draw(t, "attachments")),
-			Links: genTexts.Draw(t, "links"), TextFromHTML: rapid.Bool().Draw(t, "b1"), TextCut: rapid.Bool().Draw(t, "b2"), Degraded: rapid.Bool().Draw(t, "b3"), LinksCut: rapid.Bool().Draw(t, "more links"),
+			AttachmentsOmitted: rapid.IntRange(0, 1000).Draw(t, "omitted"),
+			Links:              genTexts.Draw(t, "links"), TextFromHTML: rapid.Bool().Draw(t, "b1"), TextCut: rapid.Bool().Draw(t, "b2"), Degraded: rapid.Bool().Draw(t, "b3"), LinksCut: rapid.Bool().Draw(t, "more links"),
 		}}
 		if rapid.Bool().Draw(t, "otp") {
 			c.Spam = &inbox.Spam{Score: rapid.Float64Range(-20, 2000).Draw(t, "score"), Required: rapid.Float64Range(0, 20).Draw(t, "required"), IsSpam: rapid.Bool().Draw(t, "is spam"),

@@ -33,7 +33,8 @@ type Attachment struct {
 	ContentType string `json:"content_type"`
 	SizeBytes   int64  `json:"size_bytes"`
 	IsEncrypted bool   `json:"is_encrypted"`
-	Truncated   bool   `json:"truncated"` // too large: its bytes were not stored
+	Truncated   bool   `json:"truncated"`            // too large: its bytes were not stored
+	ContentID   string `json:"content_id,omitempty"` // what cid: in the HTML refers to; empty: none
 }
 
 // Message is one message; lists leave out HTML and Headers unless they are asked for.
@@ -73,6 +74,9 @@ type Message struct {
 	Encrypted         bool              `json:"encrypted"` // what was in the mail is in Envelope alone
 	Note              string            `json:"note"`      // on an encrypted inbox
 	Envelope          []byte            `json:"envelope"`  // an age file of the whole message; nil: Raw has it
+
+	AttachmentsOmitted int `json:"attachments_omitted"` // files that Attachments leaves out
+
 	SentState
 }
 

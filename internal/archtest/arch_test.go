@@ -173,8 +173,8 @@ var homes = map[string]home{
 	"golang.org/x/text/unicode": {place: "internal/address", also: map[string]string{
 		"http/search": "filters compare in NFC",
 	}},
-	"golang.org/x/time":                       {place: "smtp"},
-	"github.com/valyala/bytebufferpool":       {place: "http"}, // fasthttp comes with it
+	"golang.org/x/time":                 {place: "smtp"},
+	"github.com/valyala/bytebufferpool": {place: "http"}, // fasthttp comes with it
 	"github.com/valyala/fasthttp": {place: "http", also: map[string]string{
 		"http/wire":       "carries connections to it, and goes past it",
 		"bench/benchtest": "a server for tests",

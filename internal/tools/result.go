@@ -74,6 +74,7 @@ var (
 		must(count("size_bytes", 0, "")),
 		must(yesNo("is_encrypted", "")),
 		must(yesNo("truncated", "Its bytes were not stored.")),
+		nullable(text("content_id", "What cid: in the HTML refers to.")),
 	)
 
 	handed  = Param{Name: "message", Schema: message}
@@ -91,6 +92,7 @@ var (
 		must(list("links", "Every http and https address in it.", Schema{Type: []string{"string"}})),
 		yesNo("links_truncated", "links was cut."),
 		must(list("attachments", "Facts alone, no bytes.", attachment)),
+		count("attachments_omitted", 0, "Files that attachments leaves out."),
 		must(nullable(Param{Name: "calendar_event", Schema: said()})),
 		must(yesNo("is_read", "")),
 		must(nullable(choice("send_status", "Of sent mail; null of received.", "queued", "retrying", "sent", "unsigned", "failed"))),

@@ -47,6 +47,7 @@ type shown struct {
 	Links            []string            `json:"links"`
 	LinksTruncated   bool                `json:"links_truncated,omitempty"`
 	Attachments      []client.Attachment `json:"attachments"`
+	Omitted          int                 `json:"attachments_omitted,omitempty"`
 	CalendarEvent    json.RawMessage     `json:"calendar_event"`
 	CalendarEvents   []json.RawMessage   `json:"calendar_events,omitempty"` // of a message with several, all of them
 	IsRead           bool                `json:"is_read"`
@@ -89,6 +90,7 @@ func show(m *stored) *shown {
 	v.recipients(m.To)
 	v.links(m)
 	v.files(m.Attachments)
+	v.Omitted = m.AttachmentsOmitted
 	if len(m.CalendarEvent) > 0 {
 		event, gone := within(m.CalendarEvent, maxMeeting)
 		v.CalendarEvent = compactly(event)
@@ -138,6 +140,7 @@ func (v *shown) files(files []client.Attachment) {
 	for _, f := range files {
 		f.Filename, _ = cut(line(f.Filename), maxFileName)
 		f.ContentType, _ = cut(line(f.ContentType), maxFileName)
+		f.ContentID, _ = cut(line(f.ContentID), maxFileName)
 		v.Attachments = append(v.Attachments, f)
 	}
 }
@@ -193,6 +196,9 @@ func (v *shown) heading() string {
 	}
 	if v.TruncatedBody {
 		b.WriteString(", body truncated")
+	}
+	if v.Omitted > 0 {
+		fmt.Fprintf(&b, ", %d more attachments not recorded", v.Omitted)
 	}
 	if len(v.cut) > 0 {
 		fmt.Fprintf(&b, ", truncated: %s", strings.Join(v.cut, ", "))

@@ -256,7 +256,7 @@ function panel(m: Message, tab: Tab): Child[] {
     case "source":
       return [open.sourceError ? failed(open.sourceError, () => ((open.sourceError = ""), void loadSource())) : open.source ? el("pre.source", { tabindex: 0 }, open.source) : loading("the source")];
     case "attachments":
-      return [attachments(m)];
+      return attachments(m);
     case "calendar": {
       const e = m.calendar_event ?? open.inside?.invitation ?? null, all = m.calendar_events ?? (e ? [e] : []);
       return all.length ? all.map((one) => meeting.card(open.addr, one, m.encrypted)) : [el("p.quiet", null, "This mail carries no invitation.")];
@@ -276,15 +276,16 @@ function links(list: string[], cut?: boolean): VNode | null {
 const headers = (list: [string, string][]) =>
   el("table.headers", null, el("caption.unseen", null, "Headers"), el("tbody", null, list.map(([k, v]) => el("tr", null, el("th", { scope: "row" }, k), el("td", null, v)))));
 
-function attachments(m: Message): VNode {
+function attachments(m: Message): Child[] {
   if (open.inside) {
     const list = open.inside.files;
-    return list.length ? el("ul.files", null, list.map((f, n) => el("li", null, icon("clip"), el("span.name", null, f.name), el("span.quiet", null, `${f.type} · ${words.size(f.size)}`),
-      button("Save", () => open.inside && void sealedFile(m, open.inside, n), { "aria-label": "Save " + f.name }, "button.small")))) : el("p.quiet", null, "This mail has no attachments.");
+    return [list.length ? el("ul.files", null, list.map((f, n) => el("li", null, icon("clip"), el("span.name", null, f.name), el("span.quiet", null, `${f.type} · ${words.size(f.size)}`),
+      button("Save", () => open.inside && void sealedFile(m, open.inside, n), { "aria-label": "Save " + f.name }, "button.small")))) : el("p.quiet", null, "This mail has no attachments.")];
   }
-  if (!m.attachments.length) return el("p.quiet", null, "This mail has no attachments.");
-  return el("ul.files", null, m.attachments.map((a) => el("li", null, icon("clip"), el("span.name", null, a.filename || "file"), el("span.quiet", null, `${a.content_type} · ${words.size(a.size_bytes)}`),
-    a.truncated ? chip("too large to be kept", "warn") : button("Save", () => void file(a), { "aria-label": "Save " + a.filename }, "button.small"))));
+  if (!m.attachments.length) return [el("p.quiet", null, "This mail has no attachments.")];
+  return [el("ul.files", null, m.attachments.map((a) => el("li", null, icon("clip"), el("span.name", null, a.filename || "file"), el("span.quiet", null, `${a.content_type} · ${words.size(a.size_bytes)}`),
+    a.truncated ? chip("too large to be kept", "warn") : button("Save", () => void file(a), { "aria-label": "Save " + a.filename }, "button.small")))),
+    m.attachments_omitted > 0 && el("p.quiet", null, `${words.plural(m.attachments_omitted, "more file")} ${m.attachments_omitted === 1 ? "was" : "were"} not recorded. The source has all of them.`)];
 }
 
 function checks(m: Message): Child[] {

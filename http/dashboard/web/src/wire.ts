@@ -19,7 +19,7 @@ export type Inbox = {
 export type CreatedInbox = { address: string; label: string; retention_hours: number; ignored_fields?: string[]; note?: string };
 
 export type Mailbox = { email: string; name: string };
-export type Attachment = { id: number; filename: string; content_type: string; size_bytes: number; is_encrypted: boolean; truncated: boolean };
+export type Attachment = { id: number; filename: string; content_type: string; size_bytes: number; is_encrypted: boolean; truncated: boolean; content_id: string | null };
 export type SendStatus = "queued" | "retrying" | "sent" | "unsigned" | "failed";
 export type SentRecipient = { email: string; status: string; error: string | null; mx: string | null; at: string | null };
 export type AuthResult = { result: string; domain: string | null };
@@ -38,7 +38,7 @@ export type Message = Omit<Row, "calendar_event"> & {
   references: string[]; otp: { code: string; confidence: number; source: string; origin: string | null; candidates: string[] } | null;
   verification_link: string | null; body: string | null; body_from_html: boolean; truncated_body: boolean; degraded: boolean;
   html: string | null; headers: Record<string, string | string[]> | null; links: string[]; links_truncated?: boolean;
-  calendar_event: SaidMeeting | null; calendar_events?: SaidMeeting[];
+  attachments_omitted: number; calendar_event: SaidMeeting | null; calendar_events?: SaidMeeting[];
   spam: { score: number; required: number; is_spam: boolean; rules: { name: string; weight: number; description?: string }[] } | null;
   auth: { spf: AuthResult; dkim: AuthResult; dmarc: AuthResult } | null;
   send_error?: string | null; recipients?: SentRecipient[]; size_bytes: number; note?: string; envelope?: string | null;
