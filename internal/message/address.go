@@ -197,25 +197,32 @@ func splitBare(text string) (name, email string) {
 // the query of a mailto URL, and obsolete blanks around dots.
 func cleanAddress(s string) string {
 	s = strings.TrimSpace(CleanHeader(s))
-	for isAddress(s) {
-		first, last, n, at := s[0], s[len(s)-1], len(s), strings.IndexByte(s, '@')
-		query := strings.IndexByte(s[at:], '?')
-		switch literal := strings.Contains(s, "@["); {
-		case n > len(mailto) && strings.EqualFold(s[:len(mailto)], mailto):
-			s = s[len(mailto):]
-		case first != '"' && query > 0: // no domain has one
-			s = s[:at+query]
-		case first == '[' || first == '<':
-			s = s[1:]
-		case last == '>' || last == ']' && (!literal || s[n-2] == ']'):
-			s = s[:n-1]
-		case first == '\'' && last == '\'' || first == '{' && last == '}':
-			s = s[1 : n-1]
-		case strings.IndexByte(s, ' ') >= 0 && strings.IndexByte(s, '"') < 0:
-			s = strings.ReplaceAll(s, " ", "")
-		default:
+	for range 3 { // one around the other
+		if !isAddress(s) {
 			return s
 		}
+		s = bareAddress(s)
+	}
+	if strings.IndexByte(s, ' ') < 0 || strings.IndexByte(s, '"') >= 0 {
+		return s
+	}
+	return strings.ReplaceAll(s, " ", "")
+}
+
+func bareAddress(s string) string {
+	if n := len(mailto); len(s) > n && strings.EqualFold(s[:n], mailto) {
+		s = s[n:]
+	}
+	s = strings.TrimRight(strings.TrimLeft(s, "[<"), ">")
+	if strings.HasSuffix(s, "]") && (!strings.Contains(s, "@[") || strings.HasSuffix(s, "]]")) {
+		s = s[:len(s)-1]
+	}
+	if n := len(s); n > 1 && (s[0] == '\'' && s[n-1] == '\'' || s[0] == '{' && s[n-1] == '}') {
+		s = s[1 : n-1]
+	}
+	if local, domain, _ := strings.Cut(s, "@"); !strings.HasPrefix(s, `"`) && strings.Contains(domain, "?") { // no domain has one
+		domain, _, _ = strings.Cut(domain, "?")
+		s = local + "@" + domain
 	}
 	return s
 }
@@ -231,9 +238,10 @@ func cutMailto(text string) (before string, found bool) {
 	return text[:at], true
 }
 
-func isWordByte(c byte) bool {
-	return c >= utf8.RuneSelf || c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || strings.IndexByte("!#$%&'*+-/=?^_`{|}~.", c) >= 0
-}
+// atoms are the characters of a dot-atom (RFC 5322 section 3.2.3).
+const atoms = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$%&'*+-/=?^_`{|}~."
+
+func isWordByte(c byte) bool { return c >= utf8.RuneSelf || strings.IndexByte(atoms, c) >= 0 }
 
 // isAddress reports something at something. An encoded word is none, whatever it says.
 func isAddress(s string) bool {

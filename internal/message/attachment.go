@@ -78,7 +78,8 @@ func (p *part) isShown(cids map[string]bool) bool {
 	if !strings.HasPrefix(p.mediaType, "image/") && p.mediaType != "application/octet-stream" {
 		return false
 	}
-	return p.contentID != "" && cids[p.contentID] || p.inline && p.parent != nil && p.parent.subtype == "related"
+	related := p.parent != nil && p.parent.subtype == "related"
+	return cids[p.contentID] || p.inline && related
 }
 
 // contentIDs are those that HTML refers to (RFC 2392).
@@ -100,6 +101,7 @@ func contentIDs(page string) map[string]bool {
 		ids[id] = true
 		page = rest[end:]
 	}
+	delete(ids, "") // of a file that has none
 	return ids
 }
 

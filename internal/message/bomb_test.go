@@ -92,6 +92,11 @@ var bombs = []struct {
 	{"opened comments", func() string { return "To: " + fill("(,", 250<<10) + "\r\n\r\n" }},
 	{"quotes", func() string { return "To: " + fill(`"a" `, 250<<10) + "\r\n\r\n" }},
 	{"groups", func() string { return "To: " + fill("x", 120<<10) + "@" + fill(":", 120<<10) + "\r\n\r\n" }},
+	{"brackets around an address", func() string { return "From: " + fill("[", 120<<10) + "a@b" + fill("]", 120<<10) + "\r\n\r\n" }},
+	{"schemes in front of an address", func() string { return "From: " + fill("mailto:", 120<<10) + "a@b" + fill("?a@b", 120<<10) + "\r\n\r\n" }},
+	{"names in front of an address", func() string { return "From: " + fill("a,", 240<<10) + "b <c@d>\r\n\r\n" }},
+	{"halves of addresses", func() string { return "From: " + fill("(a@", 240<<10) + "\r\n\r\n" }},
+	{"colons behind schemes", func() string { return "From: " + fill("mailto:x", 240<<10) + "\r\n\r\n" }},
 	{"address fields", func() string { return fill("To: a,b,c,<,(,\r\n", 250<<10) + "\r\n" }},
 	{"references", func() string { return "References: " + fill("<a>", 250<<10) + "\r\n\r\n" }},
 	{"continuations", func() string {
@@ -195,6 +200,26 @@ var bombs = []struct {
 	{"attributes", func() string { return htmlMail("<b " + fill("a=b ", maxMail)) }},
 	{"entities", func() string { return htmlMail(fill("&amp;", maxMail)) }},
 	{"half entities", func() string { return htmlMail(fill("&a", maxMail)) }},
+	{"content ids", func() string {
+		return mixed("--b\r\nContent-Type: text/html\r\n\r\n" + fill("cid:a cid:b&amp", 4<<20) + "\r\n" + fill("--b\r\nContent-Type: image/png\r\nContent-ID: <a>\r\n\r\nx\r\n", 1<<20))
+	}},
+	{"pieces of a signature", func() string {
+		return smime(pkcs7, envelope(tlv, plainData, tlv(berExplicit, tlv(berOctetPieces, fill(tlv(berOctets), maxMail/2)))))
+	}},
+	{"pieces in pieces of a signature", func() string {
+		return smime(pkcs7, envelope(tlv, plainData, tlv(berExplicit, "\x24\x80"+fill(open(berOctetPieces, open(berOctetPieces, tlv(berOctets, "a"))), maxMail/2))))
+	}},
+	{"signatures", func() string {
+		one := "--b\r\nContent-Type: application/pkcs7-mime\r\n\r\n" + opaque(tlv, "\r\n"+fill("x", 20<<10)) + "\r\n"
+		return mixed(fill(one, maxMail-512))
+	}},
+	{"signatures in signatures", func() string {
+		deep := fill("x", maxMail/2)
+		for range maxSignatures + 1 {
+			deep = "Content-Type: application/pkcs7-mime\r\n\r\n" + opaque(tlv, deep)
+		}
+		return deep
+	}},
 	{"digits", func() string { return mail("", fill("123456 ", maxMail)) }},
 	{"zeros", func() string { return fill("\x00", maxMail) }},
 	{"noise", func() string {
