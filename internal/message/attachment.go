@@ -19,30 +19,30 @@ import (
 // the same whichever are. Files inside of an opaque signature come after all others: what the
 // message itself holds has the id that it would have if nobody looked inside.
 type ledger struct {
-	outer, signed []part
-}
-
-func (l *ledger) add(p *part) {
-	if p.signed {
-		l.signed = append(l.signed, *p)
-	} else {
-		l.outer = append(l.outer, *p)
-	}
+	outer, signed []numbered
 }
 
 // numbered is a part with its id.
 type numbered struct {
-	*part
+	part
 	id    int
 	shown bool // by the HTML
 }
 
+func (l *ledger) add(p *part) {
+	if p.signed {
+		l.signed = append(l.signed, numbered{part: *p})
+	} else {
+		l.outer = append(l.outer, numbered{part: *p, id: len(l.outer) + 1})
+	}
+}
+
+// all are the files by id.
 func (l *ledger) all() []numbered {
-	all := make([]numbered, 0, len(l.outer)+len(l.signed))
-	for _, parts := range [...][]part{l.outer, l.signed} {
-		for i := range parts {
-			all = append(all, numbered{part: &parts[i], id: len(all) + 1})
-		}
+	all := l.outer
+	for _, n := range l.signed {
+		n.id = len(all) + 1
+		all = append(all, n)
 	}
 	return all
 }
@@ -50,13 +50,11 @@ func (l *ledger) all() []numbered {
 // recorded are the files that count: when there are more than maxFiles, files come before the images
 // that the HTML shows.
 func (l *ledger) recorded(page func() string) (kept []numbered, omitted int) {
-	if len(l.outer)+len(l.signed) == 0 {
-		return nil, 0
-	}
 	all := l.all()
 	if len(all) <= maxFiles {
 		return all, 0
 	}
+	all = slices.Clone(all)
 	cids := contentIDs(page())
 	for i := range all {
 		all[i].shown = all[i].isShown(cids)
@@ -110,7 +108,8 @@ func contentIDs(page string) map[string]bool {
 func (l *ledger) list(page func() string) (list []Attachment, omitted int) {
 	kept, omitted := l.recorded(page)
 	total := int64(0)
-	for _, n := range kept {
+	for i := range kept {
+		n := &kept[i]
 		d := decoder{src: n.body, encoding: n.encoding}
 		a := Attachment{ID: n.id, ContentType: n.mediaType, Size: d.size(), ContentID: shortID(n.contentID)}
 		a.Filename = CleanFilename(n.filename)
@@ -166,7 +165,7 @@ func findAttachment(raw []byte, id int) (at *part, size int64, found bool) {
 	if id < 1 || id > len(all) {
 		return nil, 0, false
 	}
-	at = all[id-1].part
+	at = &all[id-1].part
 	d := decoder{src: at.body, encoding: at.encoding}
 	size = d.size()
 	return at, size, size <= maxFileSize

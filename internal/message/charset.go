@@ -67,10 +67,11 @@ func charsetOfPage(declared string, page []byte) string {
 	name := strings.Trim(declared, " \t\"'")
 	switch {
 	case name == "":
-	case isASCII(name) && !utf8.Valid(page):
-	case isASCII(name) && bytes.IndexByte(page, '\x1b') >= 0: // ISO 2022
-	case isUTF8(name) && !utf8.Valid(page) && !mostlyUTF8(page):
-	default:
+	case isUTF8(name):
+		if utf8.Valid(page) || mostlyUTF8(page) {
+			return declared
+		}
+	case !isASCII(name), utf8.Valid(page) && bytes.IndexByte(page, '\x1b') < 0: // ISO 2022 has escapes
 		return declared
 	}
 	return cmp.Or(metaCharset(page), declared)

@@ -9,10 +9,11 @@ import (
 // MediaType returns the type/subtype of a Content-Type, lower-case. What can't be read is
 // text/plain (RFC 2045 section 5.2).
 func MediaType(v string) string {
-	v = strings.ToLower(strings.TrimLeft(v, " \t\""))
+	v = strings.TrimLeft(v, " \t\"")
 	if end := strings.IndexAny(v, "; \t(\""); end >= 0 {
 		v = v[:end]
 	}
+	v = strings.ToLower(v)
 	main, sub, _ := strings.Cut(v, "/")
 	if !IsToken(main) || !IsToken(sub) {
 		return "text/plain"

@@ -7,23 +7,24 @@ import (
 
 // part is one leaf of the MIME tree, its body still in its transfer encoding.
 type part struct {
-	mediaType  string // type/subtype, lower-case
-	charset    string
-	encoding   transfer
-	attachment bool   // Content-Disposition: attachment
-	inline     bool   // Content-Disposition: inline
-	contentID  string // without angle brackets; "" when none
-	filename   string // decoded, as the sender wrote it; "" when none
-	method     string // of what may be a calendar file
-	flowed     bool   // format=flowed (RFC 3676)
-	delsp      bool
-	boundary   string // of a multipart
-	body       []byte
+	mediaType string // type/subtype, lower-case
+	charset   string
+	filename  string // decoded, as the sender wrote it; "" when none
+	contentID string // without angle brackets; "" when none
+	method    string // of what may be a calendar file
+	boundary  string // of a multipart
+	body      []byte
 
-	root   bool       // the whole message is this one part
 	parent *multipart // nil for the root
 	index  int        // among the parts of parent, from 1
-	signed bool       // it is inside an opaque signature
+
+	encoding   transfer
+	attachment bool // Content-Disposition: attachment
+	inline     bool // Content-Disposition: inline
+	flowed     bool // format=flowed (RFC 3676)
+	delsp      bool
+	root       bool // the whole message is this one part, or all that is in an opaque signature
+	signed     bool // it is inside an opaque signature
 }
 
 // multipart is what the leaves of one multipart need to know of it.
@@ -322,6 +323,7 @@ func (w *walker) partHeader(m *multipart) part {
 	p := w.newPart(fields)
 	m.parts++
 	p.parent, p.index = m, m.parts
+	p.contentID = firstMessageID(fieldValue(fields, "Content-ID"))
 	if m.subtype == "digest" && fieldValue(fields, "Content-Type") == "" {
 		p.mediaType = "message/rfc822"
 	}
@@ -335,7 +337,6 @@ func (w *walker) newPart(fields []field) part {
 		mediaType: MediaType(contentType),
 		charset:   Param(contentType, "charset"),
 		encoding:  parseTransfer(fieldValue(fields, "Content-Transfer-Encoding")),
-		contentID: firstMessageID(fieldValue(fields, "Content-ID")),
 		signed:    w.signatures > 0,
 	}
 	switch {
