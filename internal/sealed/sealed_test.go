@@ -198,11 +198,42 @@ func mailOf(files ...string) []byte {
 	return []byte(b.String())
 }
 
+// TestMoreFilesThanAreKept holds that envelopes and facts have the same numbers, from 1, whichever files
+// of a message they are.
+func TestMoreFilesThanAreKept(t *testing.T) {
+	p := newPerson(t)
+	raw := mailOf()
+	raw = raw[:len(raw)-len("--b--\r\n")]
+	page := "\r\n--b\r\nContent-Type: text/html\r\n\r\n"
+	var images string
+	for i := range 300 {
+		page += fmt.Sprintf("<img src=cid:%d>", i)
+		images += fmt.Sprintf("\r\n--b\r\nContent-Type: image/png\r\nContent-ID: <%d>\r\n\r\nimage %d", i, i)
+	}
+	raw = append(raw, page+images+"\r\n--b\r\nContent-Type: application/pdf\r\n\r\ninvoice\r\n--b--\r\n"...)
+	var doc message.Document
+	message.ParseFacts(&doc, raw)
+	facts := Facts(&doc)
+	m, err := p.Mail(raw)
+	if err != nil || len(m.Files) != 10 || len(facts.Attachments) != 10 || facts.AttachmentsOmitted != 291 {
+		t.Fatalf("%d files, facts %+v, %v", len(m.Files), facts, err)
+	}
+	for i, f := range m.Files {
+		want := "invoice"
+		if i > 0 {
+			want = fmt.Sprintf("image %d", i-1)
+		}
+		if got := string(p.open(t, f.Envelope)); f.ID != i+1 || facts.Attachments[i].ID != i+1 || got != want || facts.Attachments[i].Size != int64(len(want)) {
+			t.Errorf("file %d: %q, want %q, facts %+v", f.ID, got, want, facts.Attachments[i])
+		}
+	}
+}
+
 func TestMail(t *testing.T) {
 	p := newPerson(t)
 	raw := mailOf(
 		"Content-Transfer-Encoding: base64\r\n\r\n"+base64.StdEncoding.EncodeToString([]byte("first file")),
-		"\r\nsecond, as it is",
+		"Content-ID: <secret@corp.test>\r\n\r\nsecond, as it is",
 		"Content-Transfer-Encoding: quoted-printable\r\n\r\nthi=72d",
 		"Content-Transfer-Encoding: base64\r\n\r\n"+strings.Repeat("QUFB", 6<<18), // 4.5 MiB
 		"Content-Transfer-Encoding: base64\r\n\r\n"+strings.Repeat("QUFB", 7<<18), // above the limit
