@@ -287,6 +287,38 @@ func TestRawAndAttachments(t *testing.T) {
 	w.expect(404, w.call(get, base+"1/attachments/1", key, ""))
 }
 
+// TestFilesBehindImages: a file behind more images than are recorded is listed under its place in the
+// message, and so it is when the list was stored by other rules.
+func TestFilesBehindImages(t *testing.T) {
+	w, address, key, latest := lone(t)
+	raw := "Subject: files\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\nContent-Type: text/html\r\n\r\n"
+	var images string
+	for i := range 12 {
+		raw += fmt.Sprintf("<img src=cid:%d@x>", i)
+		images += fmt.Sprintf("\r\n--b\r\nContent-Type: image/png\r\nContent-ID: <%d@x>\r\n\r\nimage %d", i, i)
+	}
+	mail := mailOf(raw+images+"\r\n--b\r\nContent-Type: application/pdf; name=a.pdf\r\n\r\ninvoice\r\n--b--\r\n", inbox.OTP{})
+	w.deliver(address, mail)
+	r := w.expect(200, w.call(get, latest+"?fields=attachments,attachments_omitted", key, ""))
+	for _, want := range []string{`{"email":{"attachments":[{"id":13,"filename":"a.pdf",`, `"content_id":null},{"id":1,`, `"content_id":"8@x"}],"attachments_omitted":3}}`} {
+		if !strings.Contains(r.body, want) {
+			t.Errorf("%s: no %s", r.body, want)
+		}
+	}
+	stored := mail
+	content := *mail.Content
+	content.Doc.Attachments = []message.Attachment{{ID: 10, Filename: "i9.png", ContentType: "image/png", Size: 7}}
+	stored.Content = &content
+	w.deliver(address, stored)
+	base := "/api/v1/inboxes/" + address + "/messages/"
+	for path, want := range map[string]string{"1/attachments/13": "invoice", "1/attachments/9": "image 8", "2/attachments/10": "image 9"} {
+		if r := w.expect(200, w.call(get, base+path, key, "")); r.body != want {
+			t.Errorf("%s: %q, want %q", path, r.body, want)
+		}
+	}
+	w.expect(404, w.call(get, base+"1/attachments/10", key, ""))
+}
+
 // TestAttachmentsAreToldApart: those of one message, and of messages with one id in two inboxes, each when it is
 // looked for and when its place is known.
 func TestAttachmentsAreToldApart(t *testing.T) {
