@@ -190,7 +190,10 @@ func FuzzBudget(f *testing.F) {
 			m.Links = append(m.Links, link)
 			m.To = append(m.To, client.Mailbox{Email: name, Name: link})
 		}
-		m.Attachments = []client.Attachment{{Filename: subject, ContentType: body}}
+		for range 10 {
+			m.Attachments = append(m.Attachments, client.Attachment{Filename: subject, ContentType: body, ContentID: link})
+		}
+		m.AttachmentsOmitted = int(n)
 		if len(event) < 1<<20 && json.Valid([]byte(event)) && utf8.ValidString(event) {
 			m.CalendarEvent = json.RawMessage(event)
 		}
@@ -233,4 +236,12 @@ func FuzzWithin(f *testing.F) {
 			t.Errorf("%d members of %d", len(out), len(v))
 		}
 	})
+}
+
+func TestOmittedAttachmentsAreReported(t *testing.T) {
+	v := show(&stored{Message: client.Message{ID: 7, Direction: "in", Attachments: []client.Attachment{{ID: 1, ContentID: "logo@x"}}, AttachmentsOmitted: 3}})
+	it := v.item(fence{"x"})
+	if !strings.Contains(string(it.structured), `"content_id":"logo@x"}],"attachments_omitted":3,`) || !strings.Contains(it.text, ", 3 more attachments not recorded") {
+		t.Errorf("%s\n%s", it.structured, it.text)
+	}
 }
