@@ -203,26 +203,35 @@ func cleanAddress(s string) string {
 		}
 		s = bareAddress(s)
 	}
-	if strings.IndexByte(s, ' ') < 0 || strings.IndexByte(s, '"') >= 0 {
+	switch quoted := strings.IndexByte(s, '"') >= 0; {
+	case strings.IndexByte(s, ' ') < 0:
 		return s
+	case !isAddress(s) && !quoted:
+		return strings.ReplaceAll(s, " ", "")
+	case !quoted:
+		s = aroundDots.Replace(aroundDots.Replace(strings.Join(strings.Fields(s), " ")))
 	}
-	return strings.ReplaceAll(s, " ", "")
+	if isAddress(s) { // with a name in front, which the brackets hold, too
+		_, s = splitBare(s)
+	}
+	return s
 }
+
+var aroundDots = strings.NewReplacer(" .", ".", ". ", ".", " @", "@", "@ ", "@")
 
 func bareAddress(s string) string {
 	if n := len(mailto); len(s) > n && strings.EqualFold(s[:n], mailto) {
 		s = s[n:]
 	}
-	s = strings.TrimRight(strings.TrimLeft(s, "[<"), ">")
+	s = strings.TrimRight(strings.TrimLeft(s, "[<＜"), ">＞")
 	if strings.HasSuffix(s, "]") && (!strings.Contains(s, "@[") || strings.HasSuffix(s, "]]")) {
 		s = s[:len(s)-1]
 	}
 	if n := len(s); n > 1 && (s[0] == '\'' && s[n-1] == '\'' || s[0] == '{' && s[n-1] == '}') {
 		s = s[1 : n-1]
 	}
-	if local, domain, _ := strings.Cut(s, "@"); !strings.HasPrefix(s, `"`) && strings.Contains(domain, "?") { // no domain has one
-		domain, _, _ = strings.Cut(domain, "?")
-		s = local + "@" + domain
+	if local, domain, _ := strings.Cut(s, "@"); !strings.HasPrefix(s, `"`) && strings.ContainsAny(domain, "?&") { // the query, or &gt;
+		s = local + "@" + domain[:strings.IndexAny(domain, "?&")]
 	}
 	return s
 }
