@@ -288,7 +288,7 @@ func appendAuthors(list []Mailbox, value string) []Mailbox {
 	return append(list[:known], Mailbox{Email: email, Name: namesOf(read, email)})
 }
 
-// namesOf joins all that the mailboxes hold besides the one address.
+// namesOf joins all that the mailboxes hold, except for the one address.
 func namesOf(read []Mailbox, email string) string {
 	var names []string
 	for _, m := range read {

@@ -60,8 +60,8 @@ const (
 	berExplicit    = 0xa0
 )
 
-// signedContent finds the content of a SignedData. It is not ok when there is none, as beside a
-// detached signature, or when it is something other than data; not whole when its end is missing.
+// signedContent finds the content of a SignedData. It is not ok when there is none, because the
+// signature is detached, or when it is something other than data; not whole when its end is missing.
 func signedContent(b []byte) (content []byte, whole, ok bool) {
 	r := ber{b: b}
 	ok = r.enter(berSequence) && r.literal(signedData) && r.enter(berExplicit) &&
