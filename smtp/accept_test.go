@@ -196,7 +196,7 @@ func TestImplicitTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.expect("220 ")
-	c.ask("STARTTLS", "502 ")
+	c.ask("STARTTLS", "503 ")
 	c.ask("HELO c.test", "250 ")
 	c.write("MAIL FROM:<>\r\nRCPT TO:<m@inbox.test>\r\nBDAT 1 LAST\r\nxQUIT\r\n")
 	for range 3 {

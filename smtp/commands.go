@@ -43,7 +43,7 @@ func (s *session) command() []byte {
 	verb, arg, _ := strings.Cut(text, " ")
 	verb = asciiUpper(verb)
 	s.timed = timed{command: verb, began: time.Now()}
-	switch word := firstWord(text); {
+	switch word, misplaced := firstWord(text), s.misplaced(verb); {
 	case webMethods[word], strings.Contains(text, " HTTP/"):
 		s.hangUp(s.refuse(replyWeb))
 	case strings.HasPrefix(word, "BDAT"): // however it is spelt, a chunk may follow
@@ -55,10 +55,12 @@ func (s *session) command() []byte {
 		s.send(s.refuse(replyCommand))
 	case verb == "STARTTLS" && s.offersTLS():
 		s.startTLS(arg)
+	case verb == "STARTTLS" && s.secure:
+		s.send(s.refuse(replySecure))
 	case strings.HasPrefix(verb, "STARTTLS") && verb != "STARTTLS":
 		s.send(s.refuse(replyCommand))
-	case s.tx.chunking && (verb == "MAIL" || verb == "RCPT" || verb == "DATA"):
-		s.send(s.refuse(replySequence))
+	case misplaced != nil:
+		s.send(s.refuse(misplaced))
 	case verb == "MAIL" && s.declaredTooLarge(arg):
 		s.send(s.refuse(replyTooLarge))
 	default:
@@ -67,6 +69,24 @@ func (s *session) command() []byte {
 		}
 		s.note(verb, arg)
 		return line
+	}
+	return nil
+}
+
+// misplaced returns the reply to a command of a transaction that is out of sequence (RFC 5321
+// sections 4.1.4 and 4.3.2), else nil. go-smtp would reply that it is not implemented.
+func (s *session) misplaced(verb string) *reply {
+	switch {
+	case verb != "MAIL" && verb != "RCPT" && verb != "DATA":
+		return nil
+	case s.helo == nil:
+		return replyGreet
+	case s.tx.chunking, verb == "MAIL" && s.tx.open:
+		return replySequence
+	case verb == "RCPT" && !s.tx.open:
+		return replyNoMail
+	case verb == "DATA" && len(s.tx.env.RcptTo) == 0:
+		return replyNoRcpt
 	}
 	return nil
 }
@@ -165,15 +185,15 @@ func (s *session) declaredTooLarge(arg string) bool {
 	return false
 }
 
-// pathOf returns the path of a MAIL or RCPT argument exactly as it stands on the wire,
-// without its angle brackets. go-smtp's own parser strips source routes and quotes before
+// pathOf returns the mailbox of a MAIL or RCPT argument exactly as it stands on the wire,
+// without its angle brackets and source route. go-smtp's own parser strips quotes before
 // anyone can object to them.
 func pathOf(arg string) string {
 	_, path, _ := strings.Cut(arg, ":")
 	path = strings.TrimSpace(path)
 	if !strings.HasPrefix(path, "<") {
 		path, _, _ = strings.Cut(path, " ")
-		return path
+		return unrouted(path)
 	}
 	quoted := false
 	for i := 1; i < len(path); i++ {
@@ -183,10 +203,20 @@ func pathOf(arg string) string {
 		case c == '"':
 			quoted = !quoted
 		case c == '>' && !quoted:
-			return path[1:i]
+			return unrouted(path[1:i])
 		}
 	}
-	return path[1:]
+	return unrouted(path[1:])
+}
+
+// unrouted returns a path without its source route, @one,@two:joe@three, which a server ignores
+// (RFC 5321 section 4.1.1.3 and appendix C).
+func unrouted(path string) string {
+	if !strings.HasPrefix(path, "@") {
+		return path
+	}
+	_, mailbox, _ := strings.Cut(path, ":")
+	return mailbox
 }
 
 // webMethods begin requests of HTTP, whatever follows. A web page can have a browser inside send

@@ -31,6 +31,7 @@ type mail struct {
 // accepts is what each address answers at RCPT; others have no inbox.
 var accepts = map[string]error{
 	"m@inbox.test": nil, "n@inbox.test": nil, "o@inbox.test": nil, "m+tag@inbox.test": nil,
+	"m+0123456789-0123456789-0123456789-0123456789-0123456789-0123456789@inbox.test": nil,
 	"postmaster@postmaster.test": nil,
 	"ü@inbox.test":               nil, "m@xn--bcher-kva.test": nil,
 	"late-full@inbox.test": nil, "late-gone@inbox.test": nil, "late-disk@inbox.test": nil,

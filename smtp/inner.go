@@ -16,7 +16,7 @@ import (
 // at a time, above it the gosmtp.Session that it calls. This file is the door to that library,
 // and nothing outside of it names it. ADR 0037 has the figures.
 //
-// go-smtp greets, answers HELO, EHLO, NOOP, RSET, VRFY and QUIT, knows the order of a transaction,
+// go-smtp greets, answers HELO, EHLO, NOOP, RSET, VRFY and QUIT,
 // and reads MAIL and RCPT with their parameters. It is bypassed
 //   - beneath, for lines (package lines): it has one deadline for each read, so that bytes that
 //     trickle hold a connection for ever; it writes every line of a reply on its own; and what
@@ -25,7 +25,8 @@ import (
 //     takes a chunk cut short by the peer's disappearance for a whole one, and what follows a
 //     refused BDAT for commands. So Data reads the wire and leaves it an empty body; BDAT is
 //     collected beneath (chunk.go) and then shown as one DATA, whose 354 is held back.
-//   - for paths: its parser strips source routes and quotes before anyone can object.
+//   - for paths: its parser strips quotes before anyone can object.
+//   - for the order of commands: it answers those out of sequence with 502.
 //   - for accepting, limits, STARTTLS and shutdown: it has no caps, no PROXY header, and leaves
 //     nobody a word when it stops. It serves what is handed to it and knows of no TLS.
 //

@@ -28,7 +28,7 @@ type session struct {
 
 	helo     func() string // what the peer called itself last; nil before HELO
 	esmtp    bool          // greeted with EHLO
-	path     string        // of the MAIL or RCPT command that go-smtp is at, as on the wire
+	path     string        // of the MAIL or RCPT command that go-smtp is at, see pathOf
 	tx       transaction
 	refusals int
 	timed    timed
@@ -56,14 +56,12 @@ func newSession(srv *Server, conn net.Conn, from peer) *session {
 	return &session{Conn: srv.lines.NewConn(conn), srv: srv, peer: from, secure: secure}
 }
 
-// mail opens a transaction; go-smtp would allow a second MAIL inside one.
+// mail opens a transaction.
 func (s *session) mail(utf8 bool, size int64) *reply {
 	switch {
 	case s.srv.lines.Draining.Load():
 		s.closing = true
 		return replyShutdown
-	case s.tx.open:
-		return s.refuse(replySequence)
 	case !s.srv.pushback.takes(time.Now()), size > pooledBody && !s.share().fits(size):
 		return s.refuse(replyOverload)
 	}

@@ -9,9 +9,9 @@ import (
 	"inboxd/internal/address"
 )
 
-// maxReceived is the number of Received lines a mail may have before it is held to be in
-// a loop, RFC 5321 section 6.3.
-const maxReceived = 30
+// maxReceived is the number of Received fields that a message may have before it is held to be
+// in a loop: RFC 5321 section 6.3 asks for at least 100.
+const maxReceived = 100
 
 // traceDate is of fixed width in UTC, so that the time of arrival can be written over the
 // time at which DATA began.

@@ -15,21 +15,23 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Lengths in octets, RFC 5321 section 4.5.3.1.
+// Lengths in octets, RFC 5321 section 4.5.3.1. The 64 octets of a local part are what every
+// server must accept at least; a mailbox of others may have more.
 const (
-	MaxLocal  = 64
+	MaxLocal  = 64 // of an inbox, without its tag
 	MaxLength = 254
 )
 
 // Inbox returns the one form that an inbox is stored and looked up by: a plain dot-atom in
 // lower case and NFC at a domain as Domain gives it. There are no quotes, source routes,
-// %-hacks, bang paths, literals or control bytes in it. A tag is kept, see WithoutTag. False
-// means that it can't be an inbox's.
+// %-hacks, bang paths, literals or control bytes in it. A tag is kept, see WithoutTag, and may
+// be longer than a prefix. False means that it can't be an inbox's.
 func Inbox(s string) (string, bool) {
 	if len(s) > MaxLength {
 		return "", false
 	}
 	local, domain := Split(s)
+	local = unquoted(local)
 	if !IsDotAtom(local) || strings.ContainsAny(local, "%!") {
 		return "", false
 	}
@@ -38,10 +40,12 @@ func Inbox(s string) (string, bool) {
 		return "", false
 	}
 	local = Fold(local)
-	if !fits(local, domain) || !IsDotAtom(local) {
+	canonical := local + "@" + domain
+	prefix, _ := Split(WithoutTag(canonical))
+	if len(prefix) > MaxLocal || len(canonical) > MaxLength || !IsDotAtom(local) {
 		return "", false
 	}
-	return local + "@" + domain, true
+	return canonical, true
 }
 
 // Fold gives a local part that may be spelt in several ways its one form: lower case, NFC.
@@ -50,18 +54,19 @@ func Fold(local string) string { return norm.NFC.String(strings.ToLower(local)) 
 // fits is asked of the canonical form too: folding can lengthen a local part, and A-labels
 // are longer than what they stand for.
 func fits(local, domain string) bool {
-	return len(local) <= MaxLocal && len(local)+1+len(domain) <= MaxLength
+	return len(local)+1+len(domain) <= MaxLength
 }
 
-// Recipient returns the form in which mail is sent to an address: its local part, a dot-atom
-// of any script (RFC 6531), as it was given, for its case is the receiver's; its domain as
-// Domain gives it. The error ends a sentence that begins with "An address".
+// Recipient returns the form in which mail is sent to an address: its local part, of any script
+// (RFC 6531), as it was given, for its case is the receiver's, but without quotes that it does
+// not need; its domain as Domain gives it. Dots may stand anywhere in the local part, because
+// some carriers gave out such mailboxes. The error ends a sentence that begins with "An address".
 func Recipient(s string) (string, error) {
 	if len(s) > MaxLength {
 		return "", fmt.Errorf("that is too long (%d characters). The limit is %d characters", utf8.RuneCountInString(s), MaxLength)
 	}
 	local, name := Split(s)
-	if len(local) > MaxLocal || !IsDotAtom(local) {
+	if local = unquoted(local); !isAtoms(local) {
 		return "", errForm
 	}
 	domain, ok := Domain(name)
@@ -81,11 +86,12 @@ var (
 )
 
 // Sender returns the form of an envelope's sender, to whom we only answer: any mailbox of
-// RFC 5321 section 4.1.2. The local part keeps its case and may be a quoted string, with %
-// and !; the domain is a host as Host gives it, or an address literal.
+// RFC 5321 section 4.1.2, and the local parts that Recipient allows. The local part keeps its
+// case and may be a quoted string that needs its quotes, with % and !; the domain is a host as
+// Host gives it, or an address literal.
 func Sender(s string) (string, bool) {
 	local, domain := Split(s)
-	if !IsDotAtom(local) && !isQuoted(local) {
+	if local = unquoted(local); !isAtoms(local) && !isQuoted(local) {
 		return "", false
 	}
 	ok := isLiteral(domain)
@@ -96,6 +102,39 @@ func Sender(s string) (string, bool) {
 		return "", false
 	}
 	return local + "@" + domain, true
+}
+
+// Written returns the form of a mailbox in a command of SMTP and in a header field: a local part
+// that is neither a dot-atom nor quoted, such as one that ends in a dot, is put in quotes.
+func Written(mailbox string) string {
+	local, domain := Split(mailbox)
+	if local == "" || local[0] == '"' || IsDotAtom(local) {
+		return mailbox
+	}
+	return `"` + local + `"@` + domain
+}
+
+// unquoted returns the plain form of a quoted local part that needs no quotes, which is the same
+// local part (RFC 5321 section 4.1.2), and any other as it is.
+func unquoted(local string) string {
+	if !isQuoted(local) {
+		return local
+	}
+	plain := local[1 : len(local)-1]
+	if strings.IndexByte(plain, '\\') >= 0 {
+		var b strings.Builder
+		for i := 0; i < len(plain); i++ {
+			if plain[i] == '\\' {
+				i++
+			}
+			b.WriteByte(plain[i])
+		}
+		plain = b.String()
+	}
+	if isAtoms(plain) {
+		return plain
+	}
+	return local
 }
 
 // Split cuts at the last @, the one that counts (RFC 5321 section 2.3.11: what stands before
@@ -134,6 +173,18 @@ func IsDotAtom(s string) bool {
 	return prev != '.'
 }
 
+// isAtoms is IsDotAtom of which the dots may stand anywhere.
+func isAtoms(s string) bool {
+	atoms := false
+	for _, r := range s {
+		if r != '.' && !isAtext(r) {
+			return false
+		}
+		atoms = atoms || r != '.'
+	}
+	return atoms
+}
+
 func isAtext(r rune) bool {
 	switch {
 	case r >= utf8.RuneSelf:
@@ -144,23 +195,21 @@ func isAtext(r rune) bool {
 	return strings.IndexByte("!#$%&'*+-/=?^_`{|}~", byte(r)) >= 0
 }
 
-// isQuoted reports a quoted string of printable ASCII, RFC 5321 section 4.1.2.
+// isQuoted reports a quoted string of printable ASCII and of what isAtext allows beyond it, RFC
+// 5321 section 4.1.2 and RFC 6531 section 3.3.
 func isQuoted(s string) bool {
 	if len(s) < 3 || s[0] != '"' || s[len(s)-1] != '"' {
 		return false
 	}
-	inner := s[1 : len(s)-1]
-	for i := 0; i < len(inner); i++ {
-		if inner[i] == '\\' {
-			i++
-		} else if inner[i] == '"' {
+	escaped := false
+	for _, r := range s[1 : len(s)-1] {
+		beyond := r >= 0x7f && !isAtext(r)
+		if r < ' ' || beyond || r == '"' && !escaped {
 			return false
 		}
-		if i == len(inner) || inner[i] < ' ' || inner[i] > '~' {
-			return false
-		}
+		escaped = r == '\\' && !escaped
 	}
-	return true
+	return !escaped
 }
 
 // isLiteral reports something of the shape [1.2.3.4] or [IPv6:::1].

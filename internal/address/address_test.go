@@ -27,7 +27,12 @@ func TestOneAddress(t *testing.T) {
 
 		// Lengths, as given and in the canonical form.
 		{long + "@b.test", long + "@b.test", long + "@b.test", long + "@b.test"},
-		{long + "a@b.test", "", "", ""},
+		{long + "a@b.test", "", long + "a@b.test", long + "a@b.test"}, // an inbox's prefix has at most 64 octets, others' local parts may have more
+		{long + "+" + long + "@b.test", long + "+" + long + "@b.test", long + "+" + long + "@b.test", long + "+" + long + "@b.test"},
+		{long + "a+" + long + "@b.test", "", long + "a+" + long + "@b.test", long + "a+" + long + "@b.test"},
+		{strings.Repeat("a", 247) + "@b.test", "", strings.Repeat("a", 247) + "@b.test", strings.Repeat("a", 247) + "@b.test"}, // 254 in all
+		{strings.Repeat("a", 248) + "@b.test", "", "", ""},
+		{"a+" + strings.Repeat("b", 245) + "@b.test", "a+" + strings.Repeat("b", 245) + "@b.test", "a+" + strings.Repeat("b", 245) + "@b.test", "a+" + strings.Repeat("b", 245) + "@b.test"},
 		{strings.Repeat("\u023a", 32) + "@b.test", "", strings.Repeat("\u023a", 32) + "@b.test", strings.Repeat("\u023a", 32) + "@b.test"}, // three bytes each in lower case
 		{"a@" + strings.Repeat(long+".", 4), "", "", ""},
 		{"a@" + strings.Repeat("b", 64) + ".test", "", "", ""},
@@ -37,14 +42,19 @@ func TestOneAddress(t *testing.T) {
 
 		// What is missing, doubled or beside it.
 		{"", "", "", ""}, {"a", "", "", ""}, {"@b.test", "", "", ""}, {"a@", "", "", ""}, {"@", "", "", ""},
-		{".a@b.test", "", "", ""}, {"a.@b.test", "", "", ""}, {"a..b@b.test", "", "", ""},
+		// Carriers in Japan gave out local parts with dots in any place.
+		{".a@b.test", "", ".a@b.test", ".a@b.test"}, {"a.@b.test", "", "a.@b.test", "a.@b.test"}, {"a..b@b.test", "", "a..b@b.test", "a..b@b.test"},
+		{"a...@b.test", "", "a...@b.test", "a...@b.test"}, {".@b.test", "", "", ""}, {"..@b.test", "", "", ""},
 		{"a@c.test@b.test", "", "", ""}, {"a@@b.test", "", "", ""}, {"@c.test:a@b.test", "", "", ""},
 		{"a@b.test.", "", "", ""}, {"a@b..test", "", "", ""}, {"a@.test", "", "", ""}, {"a@-b.test", "", "", ""}, {"a@b-.test", "", "", ""},
 		{"<a@b.test>", "", "", ""}, {"a,b@b.test", "", "", ""}, {"a b@b.test", "", "", ""}, {"a@b test", "", "", ""}, {"a@b/c.test", "", "", ""},
 		{"a\x00@b.test", "", "", ""}, {"a\x7f@b.test", "", "", ""}, {"a\r\n@b.test", "", "", ""}, {"a@b\x00.test", "", "", ""}, {"a@b.test\n", "", "", ""},
 
 		// Quoted strings and literals.
-		{`"a"@b.test`, "", "", `"a"@b.test`}, {`"a b"@b.test`, "", "", `"a b"@b.test`}, {`"a\"b"@b.test`, "", "", `"a\"b"@b.test`}, {`"a@b"@b.test`, "", "", `"a@b"@b.test`},
+		{`"a"@b.test`, "a@b.test", "a@b.test", "a@b.test"}, {`"A+T.b"@b.test`, "a+t.b@b.test", "A+T.b@b.test", "A+T.b@b.test"}, {`"\j\o"@b.test`, "jo@b.test", "jo@b.test", "jo@b.test"},
+		{`"a..b"@b.test`, "", "a..b@b.test", "a..b@b.test"}, {`"a."@b.test`, "", "a.@b.test", "a.@b.test"}, {`"a%c"@b.test`, "", "a%c@b.test", "a%c@b.test"},
+		{`"."@b.test`, "", "", `"."@b.test`}, {`"a\b"c"@b.test`, "", "", ""}, {`"ä"@b.test`, "ä@b.test", "ä@b.test", "ä@b.test"}, {`"ä b"@b.test`, "", "", `"ä b"@b.test`}, {"\"\x7f\"@b.test", "", "", ""}, {"\"\u202e\"@b.test", "", "", ""},
+		{`"a b"@b.test`, "", "", `"a b"@b.test`}, {`"a\"b"@b.test`, "", "", `"a\"b"@b.test`}, {`"a@b"@b.test`, "", "", `"a@b"@b.test`},
 		{`"a"b"@b.test`, "", "", ""}, {`"a\"@b.test`, "", "", ""}, {`""@b.test`, "", "", ""}, {"\"a\tb\"@b.test", "", "", ""}, {`"\`, "", "", ""},
 		{"a@[192.0.2.1]", "", "", "a@[192.0.2.1]"}, {"a@[IPv6:2001:db8::1]", "", "", "a@[IPv6:2001:db8::1]"}, {"a@[]", "", "", ""}, {"a@[1.2.3.4>]", "", "", ""},
 
@@ -108,6 +118,17 @@ func TestOneName(t *testing.T) {
 	} {
 		if EndsInNumber(name) != want {
 			t.Errorf("%q ends in a number: %v", name, !want)
+		}
+	}
+}
+
+func TestWritten(t *testing.T) {
+	for in, want := range map[string]string{
+		"a.b@c.test": "a.b@c.test", "user.@c.test": `"user."@c.test`, "us..er@c.test": `"us..er"@c.test`, ".u@c.test": `".u"@c.test`,
+		`"a b"@c.test`: `"a b"@c.test`, "ü.@c.test": `"ü."@c.test`, "a@[192.0.2.1]": "a@[192.0.2.1]", "c.test": "c.test", "": "",
+	} {
+		if got := Written(in); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
 		}
 	}
 }
@@ -200,8 +221,11 @@ func FuzzMailbox(f *testing.F) {
 		checkLine(t, to)
 		checkName(t, DomainOf(to))
 		given, _ := Split(s)
-		if local, _ := Split(to); local != given {
+		if local, _ := Split(to); local != given && local != strings.NewReplacer(`"`, "", `\`, "").Replace(given) {
 			t.Fatalf("%q is sent to as %q", s, to)
+		}
+		if same, ok := Sender(Written(to)); !ok || same != to {
+			t.Fatalf("%q is written as %q, that is %q, %v", to, Written(to), same, ok)
 		}
 	})
 }

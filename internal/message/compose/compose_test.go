@@ -35,7 +35,7 @@ var oddNames = []string{
 }
 
 var oddAddresses = []message.Mailbox{
-	{Email: "a@b.example"}, {Email: "bücher@x.example"}, {Email: "info@bücher.example"}, {Email: `"quoted local"@x.example`}, {Email: "x_y@z-z.example"},
+	{Email: "a@b.example"}, {Email: "bücher@x.example"}, {Email: "info@bücher.example"}, {Email: `"quoted local"@x.example`}, {Email: "x_y@z-z.example"}, {Email: "us..er.@x.example"}, {Email: strings.Repeat("v", 200) + "@x.example"},
 	{Email: strings.Repeat("l", 64) + "@" + strings.Repeat("d", 60) + ".example"}, {Email: "x@[192.0.2.1]"}, {Email: "用户@例子.example"},
 }
 
@@ -159,7 +159,7 @@ func checkParsed(t fataler, d Draft, raw []byte) {
 func asWritten(list []message.Mailbox) (out []message.Mailbox) {
 	for _, m := range list {
 		email, _ := address.Sender(m.Email)
-		out = append(out, message.Mailbox{Email: email, Name: oneLine(m.Name)})
+		out = append(out, message.Mailbox{Email: address.Written(email), Name: oneLine(m.Name)})
 	}
 	return out
 }
@@ -172,11 +172,13 @@ func TestComposeAddresses(t *testing.T) {
 		{"bücher@bücher.example", "bücher@xn--bcher-kva.example"},
 		{"a b@x.example", ""},
 		{`"a b"@x.example`, `"a b"@x.example`},
-		{"a..b@x.example", ""},
+		{"a..b@x.example", `"a..b"@x.example`},
+		{"user.@x.example", `"user."@x.example`},
+		{`"joe"@x.example`, "joe@x.example"},
 		{"a@x_y.example", "a@x_y.example"},
 		{"a@[IPv6:2001:db8::1]", "a@[IPv6:2001:db8::1]"},
 		{"a@b@x.example", ""},
-		{"", ""}, {"a", ""}, {"a@", ""}, {"@b", ""}, {"a@b c", ""}, {"a@b\r\nBcc: x", ""}, {"a\x00@b", ""}, {"a@b>", ""}, {"a@b,c", ""}, {`"a"b@c`, ""}, {"a\u202eb@c", ""},
+		{"", ""}, {"a", ""}, {"a@", ""}, {"@b", ""}, {"a@b c", ""}, {"a@b\r\nBcc: x", ""}, {"a\x00@b", ""}, {"a@b>", ""}, {"a@b,c", ""}, {`"a"b@c`, ""}, {strings.Repeat("a", 253) + "@b", ""}, {"a\u202eb@c", ""},
 		{"a@\xff", ""}, {"a@b..c", ""}, {strings.Repeat("a", 400) + "@b", ""},
 	} {
 		raw, err := Write(Draft{From: message.Mailbox{Email: c.in}, Date: composeDate})

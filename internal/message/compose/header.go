@@ -136,6 +136,7 @@ func (h *headerWriter) mailboxes(name string, list []message.Mailbox) error {
 		if words != nil {
 			words[len(words)-1] += ","
 		}
+		addr = address.Written(addr)
 		if name := phrase(oneLine(m.Name)); name != nil {
 			words = append(words, name...)
 			addr = "<" + addr + ">"
