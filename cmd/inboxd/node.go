@@ -112,6 +112,7 @@ func (n *node) guard(allow []netip.Prefix) netguard.Policy {
 func (n *node) startSystem() (err error) {
 	c := n.flags
 	n.dns = resolve.New(n.dnsServer, resolve.Options{})
+	n.smarthost.Resolver = goResolver(n.dnsServer) // the system's knows its hosts file and search list
 	n.courier = courier.New(courier.Options{
 		Hello: n.domain, Resolver: n.dns, MXPort: c.Sending.MXPort, Smarthost: n.smarthost, Guard: n.guard(n.mayMail), Logger: n.logger,
 	})

@@ -31,17 +31,25 @@ func (c *Courier) mxTarget(host string, addr netip.Addr, required bool) target {
 	return target{host: host, addr: at.String(), control: c.opts.Guard.Control, required: required}
 }
 
-func (c *Courier) smarthostTarget() target {
+// smarthostTargets are the addresses of the smarthost in the order to be tried, or why there is none.
+func (c *Courier) smarthostTargets(ctx context.Context) (list []target, host string, why *trouble) {
 	s := c.opts.Smarthost
 	host, port, err := net.SplitHostPort(s.Addr)
 	if err != nil {
 		host, port = s.Addr, "25"
 	}
-	return target{
-		host: host, addr: net.JoinHostPort(host, port), username: s.Username, password: s.Password,
-		implicit: s.TLS == TLSImplicit, plain: s.TLS == TLSNone,
-		required: s.requiresTLS(host),
+	addrs := []string{host}
+	if _, err := netip.ParseAddr(host); err != nil && !isLoopback(host) {
+		addrs, why = c.smarthostAddresses(ctx, host)
 	}
+	for _, addr := range addrs {
+		list = append(list, target{
+			host: host, addr: net.JoinHostPort(addr, port), username: s.Username, password: s.Password,
+			implicit: s.TLS == TLSImplicit, plain: s.TLS == TLSNone,
+			required: s.requiresTLS(host),
+		})
+	}
+	return list, host, why
 }
 
 // requiresTLS reports whether mail goes over verified TLS or not at all.

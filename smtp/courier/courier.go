@@ -42,6 +42,7 @@ type Smarthost struct {
 	Addr               string // host:port; empty for none
 	Username, Password string // AUTH PLAIN, else LOGIN; empty for none
 	TLS                TLSMode
+	Resolver           Resolver // of its name, which may be relative; nil for that of the Courier
 }
 
 // SendsClear reports a password that would have to cross the network in clear.
@@ -119,6 +120,9 @@ func (o Options) withDefaults() Options {
 	o.MXPort, o.STSPort = cmp.Or(o.MXPort, 25), cmp.Or(o.STSPort, 443)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Smarthost.Resolver == nil {
+		o.Smarthost.Resolver = o.Resolver
 	}
 	t := &o.Timeouts
 	t.Connect, t.Command = cmp.Or(t.Connect, 30*time.Second), cmp.Or(t.Command, 2*time.Minute)

@@ -98,8 +98,19 @@ func (x *exchange) smarthost(ctx context.Context) []verdict {
 	if results, ok := x.overIdle(ctx, "", func(*link) bool { return true }); ok {
 		return results
 	}
-	if results, ok := x.over(ctx, "", x.courier.smarthostTarget()); ok {
-		return results
+	var targets []target
+	var host string
+	var why *trouble
+	if deep.Do(func() { targets, host, why = x.courier.smarthostTargets(ctx) }); why != nil {
+		x.fails(host, why)
+	}
+	for _, t := range targets {
+		if results, ok := x.over(ctx, "", t); ok {
+			return results
+		}
+		if ctx.Err() != nil {
+			break
+		}
 	}
 	return x.exhausted(x.courier.opts.Smarthost.Addr)
 }

@@ -16,9 +16,10 @@ const (
 
 // extensions are what a server offers in EHLO and we can use.
 type extensions struct {
-	pipelining, startTLS, smtpUTF8, eightBit bool
-	limit                                    int64 // octets of a mail; 0 when not said
-	auth                                     []string
+	pipelining, startTLS, smtpUTF8, eightBit, dsn bool
+
+	limit int64 // octets of a mail; 0 when not said
+	auth  []string
 }
 
 // link is one connection to another server. While an exchange has it, that one owns it;
@@ -144,6 +145,8 @@ func (e *extensions) read(line string) {
 		e.smtpUTF8 = true
 	case "8BITMIME":
 		e.eightBit = true
+	case "DSN":
+		e.dsn = true
 	case "AUTH":
 		e.auth = words[1:]
 	case "SIZE":

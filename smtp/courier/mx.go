@@ -85,12 +85,33 @@ func (c *Courier) ordered(list []*net.MX) (hosts []string) {
 // address than the other way round.
 func (c *Courier) addresses(ctx context.Context, host string) ([]netip.Addr, *trouble) {
 	found, err := c.opts.Resolver.LookupIPAddr(ctx, host+".")
-	if len(found) == 0 {
-		if err == nil || isNotFound(err) {
-			return nil, &trouble{because(delivery.NoRoute, "The mail server %s has no address", host)}
-		}
-		return nil, &trouble{*dnsVerdict(host)}
+	switch {
+	case len(found) > 0:
+		return preferred(found), nil
+	case err == nil || isNotFound(err):
+		return nil, &trouble{because(delivery.NoRoute, "The mail server %s has no address", host)}
 	}
+	return nil, &trouble{*dnsVerdict(host)}
+}
+
+// smarthostAddresses are those of the name that the operator gave. What is wrong with it can be
+// repaired, so it is never final.
+func (c *Courier) smarthostAddresses(ctx context.Context, host string) (list []string, why *trouble) {
+	found, err := c.opts.Smarthost.Resolver.LookupIPAddr(ctx, host)
+	switch {
+	case len(found) > 0:
+		for _, addr := range preferred(found) {
+			list = append(list, addr.String())
+		}
+		return list, nil
+	case err == nil || isNotFound(err):
+		return nil, &trouble{because(delivery.NoRoute, "The name of the smarthost, %s, does not resolve: the DNS has no address for it", host)}
+	}
+	return nil, &trouble{because(delivery.DNSFailure, "The name of the smarthost, %s, could not be resolved: the DNS gives no answer", host)}
+}
+
+// preferred are the addresses of a host in the order to be tried.
+func preferred(found []net.IPAddr) []netip.Addr {
 	rand.Shuffle(len(found), func(i, j int) { found[i], found[j] = found[j], found[i] })
 	var addrs []netip.Addr
 	for _, f := range found {
@@ -99,7 +120,7 @@ func (c *Courier) addresses(ctx context.Context, host string) ([]netip.Addr, *tr
 		}
 	}
 	slices.SortStableFunc(addrs, func(a, b netip.Addr) int { return a.BitLen() - b.BitLen() })
-	return addrs[:min(len(addrs), maxAddresses)], nil
+	return addrs[:min(len(addrs), maxAddresses)]
 }
 
 func isNotFound(err error) bool {

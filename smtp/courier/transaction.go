@@ -1,8 +1,11 @@
 package courier
 
 import (
+	"fmt"
 	"strconv"
+	"strings"
 
+	"inboxd/internal/address"
 	"inboxd/internal/delivery"
 )
 
@@ -49,7 +52,7 @@ func (l *link) unable(x *exchange) (verdict, bool) {
 
 // commands are those before the content, in order.
 func (l *link) commands(x *exchange) []string {
-	mail := "MAIL FROM:<" + x.mailFrom + ">"
+	mail := "MAIL FROM:<" + address.Written(x.mailFrom) + ">"
 	if l.ext.limit > 0 {
 		mail += " SIZE=" + strconv.Itoa(len(x.raw))
 	}
@@ -59,11 +62,46 @@ func (l *link) commands(x *exchange) []string {
 	if x.utf8 {
 		mail += " SMTPUTF8"
 	}
+	reports := l.ext.dsn && x.mailFrom != "" // nobody reports to the null sender
+	if reports {
+		mail += " RET=HDRS"
+	}
 	list := []string{mail}
 	for _, rcpt := range x.rcpts {
-		list = append(list, "RCPT TO:<"+rcpt+">")
+		command := "RCPT TO:<" + address.Written(rcpt) + ">"
+		if reports {
+			command += reportFor(rcpt)
+		}
+		list = append(list, command)
 	}
 	return append(list, "DATA")
+}
+
+// reportFor asks for a report on a failed delivery that names rcpt as we know it, wherever the
+// message was forwarded to (RFC 3461 sections 4.1 and 4.2). A report on a delay would change nothing.
+func reportFor(rcpt string) string {
+	const maxOriginal = 500 // octets, RFC 3461 section 4.2
+	original := "rfc822;" + xtext(rcpt, "+%02X")
+	if !address.IsASCII(rcpt) {
+		original = "utf-8;" + xtext(rcpt, `\x{%X}`) // RFC 6533 section 3
+	}
+	if len(original) > maxOriginal {
+		return " NOTIFY=FAILURE"
+	}
+	return " NOTIFY=FAILURE ORCPT=" + original
+}
+
+// xtext writes what can't stand in a parameter's value as escapes (RFC 3461 section 4).
+func xtext(s, escape string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if r > ' ' && r < 0x7f && r != '+' && r != '=' && (r != '\\' || escape[0] == '+') {
+			b.WriteRune(r)
+		} else {
+			fmt.Fprintf(&b, escape, r)
+		}
+	}
+	return b.String()
 }
 
 // envelope says everything up to DATA. accepted means that the content is expected and

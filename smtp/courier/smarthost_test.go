@@ -1,0 +1,78 @@
+package courier
+
+import (
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+
+	"inboxd/internal/delivery"
+)
+
+// TestSmarthostIsResolved: the name of the smarthost is asked for where it is said to be, and a
+// report says when it is the name that does not resolve.
+func TestSmarthostIsResolved(t *testing.T) {
+	mx := (&fakeMX{}).start(t, "127.0.0.1", 0)
+	dns := &fakeDNS{ip: map[string][]string{"smart.example": {"127.0.0.1"}, "two.example": {"127.9.9.9", "127.0.0.1"}}, broken: map[string]bool{"broken.example": true}}
+	for _, c := range []struct {
+		host     string
+		outcome  delivery.Outcome
+		enhanced string
+		text     string
+	}{
+		{"smart.example", delivery.Delivered, "", ""},
+		{"two.example", delivery.Delivered, "", ""}, // nobody listens at the first
+		{"127.0.0.1", delivery.Delivered, "", ""},
+		{"localhost", delivery.Delivered, "", ""}, // is this machine whatever the DNS says
+		{"gone.example", delivery.Temporary, "4.4.1", "The name of the smarthost, gone.example, does not resolve"},
+		{"broken.example", delivery.Temporary, "4.4.3", "The name of the smarthost, broken.example, could not be resolved"},
+	} {
+		opts := Options{Resolver: &fakeDNS{}, Smarthost: Smarthost{Addr: net.JoinHostPort(c.host, strconv.Itoa(mx.port)), Resolver: dns}}
+		got := courier(t, opts).Deliver(t.Context(), toX("a@x.example"))[0]
+		if got.Outcome != c.outcome || c.enhanced != "" && got.Enhanced != c.enhanced || !strings.HasPrefix(got.Text, c.text) {
+			t.Errorf("%s: %+v", c.host, got)
+		}
+	}
+	opts := Options{Resolver: dns, Smarthost: Smarthost{Addr: "smart.example:" + strconv.Itoa(mx.port)}}
+	if got := courier(t, opts).Deliver(t.Context(), toX("a@x.example"))[0]; got.Outcome != delivery.Delivered {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestReportsAreAskedFor, of servers that offer them: a bounce then names the recipient by the
+// address that we used (RFC 3461).
+func TestReportsAreAskedFor(t *testing.T) {
+	rcpts := []string{"a@x.example", "joe+tag=1@x.example", "us..er@x.example", "jürgen@x.example", strings.Repeat("+", 200) + "@x.example"}
+	for _, c := range []struct {
+		name, from string
+		ext        []string
+		want       []string
+	}{
+		{"offered", "me@us.example", []string{"DSN", "PIPELINING", "SMTPUTF8", "8BITMIME"}, []string{
+			"MAIL FROM:<me@us.example> RET=HDRS", "RCPT TO:<a@x.example> NOTIFY=FAILURE ORCPT=rfc822;a@x.example",
+			"RCPT TO:<joe+tag=1@x.example> NOTIFY=FAILURE ORCPT=rfc822;joe+2Btag+3D1@x.example",
+			`RCPT TO:<"us..er"@x.example> NOTIFY=FAILURE ORCPT=rfc822;us..er@x.example`,
+			`RCPT TO:<jürgen@x.example> NOTIFY=FAILURE ORCPT=utf-8;j\x{FC}rgen@x.example`,
+			"RCPT TO:<" + rcpts[4] + "> NOTIFY=FAILURE",
+		}},
+		{"not offered", "me@us.example", []string{"SMTPUTF8", "8BITMIME"}, []string{"MAIL FROM:<me@us.example>", "RCPT TO:<a@x.example>", `RCPT TO:<"us..er"@x.example>`}},
+		{"from nobody", "", []string{"DSN", "SMTPUTF8", "8BITMIME"}, []string{"MAIL FROM:<>", "RCPT TO:<a@x.example>"}},
+	} {
+		mx := (&fakeMX{ext: c.ext}).start(t, "127.0.0.1", 0)
+		job := toX(rcpts...)
+		job.MailFrom = c.from
+		courier(t, Options{Smarthost: Smarthost{Addr: "127.0.0.1:" + strconv.Itoa(mx.port)}}).Deliver(t.Context(), job)
+		mx.mu.Lock()
+		for _, want := range c.want {
+			found := false
+			for _, line := range mx.lines {
+				line = strings.NewReplacer(" BODY=8BITMIME", "", " SMTPUTF8", "").Replace(line)
+				found = found || line == want
+			}
+			if !found {
+				t.Errorf("%s: %q is not among %q", c.name, want, mx.lines)
+			}
+		}
+		mx.mu.Unlock()
+	}
+}
