@@ -125,7 +125,7 @@ func (b *Bounces) takeReport(ctx context.Context, r returned, report delivery.Re
 // bounce suppresses the address first: a crash between leaves a suppression that the repeat
 // of the bounce completes.
 func (b *Bounces) bounce(ctx context.Context, id account.ID, r returned, m *inbox.Message, about delivery.RecipientReport) error {
-	email := b.meant(m.Sending, r.index, about.Recipient, about.Final)
+	email := b.meant(m.Sending, r.index, about.Names()...)
 	if email == "" {
 		b.log.Info("bounce of nobody", "inbox", r.inbox, "message_id", r.id, "about", about.Recipient)
 		return nil

@@ -2,14 +2,13 @@ package delivery
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"inboxd/internal/message"
 )
 
 var (
-	codePattern    = regexp.MustCompile(`(?:^|[^\w.])([245]\.\d{1,3}\.\d{1,3})(?:[^\w.]|\.\D|\.?$)`) // not inside of an IP address
-	replyPattern   = regexp.MustCompile(`\b[45]\d\d[ :-]`)
 	bracketPattern = regexp.MustCompile(`<([^<>\s]{1,254}@[^<>\s]{1,254})>`)
 	barePattern    = regexp.MustCompile(`^[^\s<>:,;"]{1,254}@[^\s<>:,;"]{1,254}$`)
 )
@@ -23,15 +22,27 @@ var subjects = []struct {
 	{"delivery delayed", ActionDelayed},
 	{"delayed mail", ActionDelayed},
 	{"delivery status notification (delay)", ActionDelayed},
-	{"failure notice", ActionFailed}, // qmail
+	{"delivery status notification: delayed", ActionDelayed}, // OpenSMTPD
+	{"failure notice", ActionFailed},                         // qmail
 	{"mail delivery failed", ActionFailed},
 	{"mail delivery failure", ActionFailed},
 	{"delivery status notification (failure)", ActionFailed},
+	{"delivery status notification: failed", ActionFailed},
+	{"delivery failure", ActionFailed},
+	{"unzustellbar", ActionFailed}, // Exchange, in the language of its user
+	{"nicht zustellbar", ActionFailed},
+	{"non remis", ActionFailed},
+	{"no se puede entregar", ActionFailed},
+	{"impossibile recapitare", ActionFailed},
+	{"não é possível entregar", ActionFailed},
+	{"не удается доставить", ActionFailed},
+	{"配信不能", ActionFailed},
+	{"无法送达", ActionFailed},
+	{"系统退信", ActionFailed},
 	{"undelivered mail", ActionFailed},
 	{"undeliverable", ActionFailed},
 	{"undeliverable mail", ActionFailed},
 	{"returned mail", ActionFailed}, // sendmail
-	{"delivery failure", ActionFailed},
 	{"delivery failed", ActionFailed},
 	{"message not delivered", ActionFailed},
 	{"mail system error - returned mail", ActionFailed},
@@ -47,37 +58,98 @@ func readProse(doc *message.Document) []RecipientReport {
 	if action == ActionUnknown || !isDaemon(doc.From.Email) {
 		return nil
 	}
-	text := string(cut([]byte(doc.Text), maxProse))
-	if i := strings.Index(text, "--- Below this line"); i >= 0 { // qmail's copy of the mail
-		text = text[:i]
-	}
+	lines := proseLines(doc.Text)
 	var list []RecipientReport
-	for _, email := range proseRecipients(doc, text) {
-		why := reasonOf(text, email)
+	for _, email := range proseRecipients(doc, lines) {
+		why := reasonFor(lines, email)
 		if why == "" {
-			why = replyLine(text)
+			why = replyLine(lines)
 		}
-		list = append(list, RecipientReport{Recipient: email, Final: email, Action: action, Status: enhancedCode(why), Diagnostic: why})
+		list = append(list, RecipientReport{Recipient: email, Final: email, Action: action, Status: judged("", why), Diagnostic: why})
 	}
 	if list == nil {
-		list = []RecipientReport{{Action: action, Status: enhancedCode(text), Diagnostic: replyLine(text)}}
+		why := replyLine(lines)
+		list = []RecipientReport{{Action: action, Status: judged("", why), Diagnostic: why}}
 	}
 	return list
 }
 
-// reasonOf is what a text says below the line of a recipient, up to the next empty one, or
-// behind its name.
-func reasonOf(text, email string) string {
-	_, rest, ok := strings.Cut(text, email)
-	if !ok {
-		return ""
+// proseLines are those of a report's text, without the copy of the message that qmail appends.
+func proseLines(text string) []string {
+	text = string(cut([]byte(text), maxProse))
+	if i := strings.Index(text, "--- Below this line"); i >= 0 {
+		text = text[:i]
 	}
-	line, below, _ := strings.Cut(rest, "\n")
-	if below, _, _ = strings.Cut(strings.ReplaceAll(below, "\r", ""), "\n\n"); !isBlank(below) && strings.IndexByte(below, '@') < 0 {
-		return clean(below)
-	}
-	return clean(strings.TrimLeft(line, ">: \t"))
+	return strings.Split(strings.ReplaceAll(text, "\r", ""), "\n")
 }
+
+// reasonFor is what a text says of a recipient that has these names, looked for in turn.
+func reasonFor(lines []string, names ...string) string {
+	const maxMentions = 3 // of a name are looked at
+	for n, name := range names {
+		mentions := 0
+		for i := 0; i < len(lines) && mentions < maxMentions && !slices.Contains(names[:n], name); i++ {
+			rest, named := behind(lines[i], name)
+			if !named {
+				continue
+			}
+			mentions++
+			if why := explanation(lines[i:], rest); hasWords(why) {
+				return why
+			}
+		}
+	}
+	return ""
+}
+
+// explanation is the rest of the first line, which names a recipient, and the lines below it up to an
+// empty one or another recipient.
+func explanation(lines []string, rest string) string {
+	const maxLines = 12
+	said := []string{rest}
+	for _, below := range lines[1:min(maxLines, len(lines))] {
+		if isBlank(below) || indent(below) <= indent(lines[0]) && otherPattern.MatchString(below) {
+			break
+		}
+		said = append(said, below)
+	}
+	why := strings.TrimLeft(clean(originPattern.ReplaceAllString(strings.Join(said, " "), " ")), ")>:. ")
+	if strings.Count(why, ")") > strings.Count(why, "(") {
+		why = strings.TrimSuffix(why, ")")
+	}
+	return why
+}
+
+var (
+	// otherPattern begins the lines on another recipient.
+	otherPattern = regexp.MustCompile(`^[\s<*"-]*[^\s<>:,;"()]{1,254}@[^\s<>:,;"()]{1,254}`)
+	// originPattern is what Exim, sendmail and Postfix say of where a recipient comes from, and
+	// the frame that sendmail gives a reason.
+	originPattern = regexp.MustCompile(`\((?:(?:ultimately )?generated|expanded) from:? [^()]*\)|\(reason:`)
+)
+
+// behind is the rest of a line behind an address that stands in it whole, whatever its case.
+func behind(line, address string) (rest string, named bool) {
+	if address == "" || len(line) < len(address) {
+		return "", false
+	}
+	folded, address := strings.ToLower(line), strings.ToLower(address)
+	at := strings.Index(folded, address)
+	if at < 0 || len(folded) != len(line) {
+		return "", false
+	}
+	end := at + len(address)
+	if at > 0 && isPartOfAddress(line[at-1]) || end < len(line) && isPartOfAddress(line[end]) {
+		return "", false
+	}
+	return strings.TrimLeft(line[end:], `"'>):., `+"\t"), true
+}
+
+func isPartOfAddress(c byte) bool {
+	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || strings.IndexByte("+-_=@", c) >= 0
+}
+
+func indent(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
 
 func subjectAction(subject string) Action {
 	subject = strings.ToLower(strings.TrimSpace(subject))
@@ -99,7 +171,7 @@ func isDaemon(from string) bool {
 }
 
 // proseRecipients finds who is meant, without doubles.
-func proseRecipients(doc *message.Document, text string) (list []string) {
+func proseRecipients(doc *message.Document, lines []string) (list []string) {
 	seen := map[string]bool{}
 	add := func(email string) {
 		email = address(email)
@@ -116,7 +188,7 @@ func proseRecipients(doc *message.Document, text string) (list []string) {
 	if list != nil {
 		return list
 	}
-	for line := range strings.SplitSeq(text, "\n") {
+	for _, line := range lines {
 		if line = strings.TrimSpace(line); barePattern.MatchString(line) {
 			add(line)
 		} else if m := bracketPattern.FindStringSubmatch(line); m != nil {
@@ -126,17 +198,9 @@ func proseRecipients(doc *message.Document, text string) (list []string) {
 	return list
 }
 
-// enhancedCode finds the first code of RFC 3463 in v.
-func enhancedCode(v string) string {
-	if m := codePattern.FindStringSubmatch(v); m != nil {
-		return m[1]
-	}
-	return ""
-}
-
 // replyLine finds the line that quotes the server.
-func replyLine(text string) string {
-	for line := range strings.SplitSeq(text, "\n") {
+func replyLine(lines []string) string {
+	for _, line := range lines {
 		if replyPattern.MatchString(line) || codePattern.MatchString(line) {
 			return clean(line)
 		}

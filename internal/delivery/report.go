@@ -1,7 +1,10 @@
 package delivery
 
 import (
+	"cmp"
 	"iter"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"inboxd/internal/message"
@@ -45,8 +48,8 @@ type RecipientReport struct {
 	Recipient  string // Original-Recipient, else Final-Recipient, without its type; prose may not name it
 	Final      string // Final-Recipient
 	Action     Action
-	Status     string // enhanced code "5.1.1"; "" when there was none
-	Diagnostic string // in the words of the last server, one line
+	Status     string // enhanced code "5.1.1" that says most; "" when there was none but generic ones
+	Diagnostic string // in the words of the last server, else of the report's text, one line
 	RemoteMTA  string
 }
 
@@ -60,7 +63,7 @@ func ReadReport(raw []byte) (Report, bool) {
 		switch a.ContentType {
 		case "message/delivery-status", "message/global-delivery-status":
 			if !r.Standard {
-				r.readStatus(cut(attachment(raw, a), maxReportBytes))
+				r.readStatus(cut(attachment(raw, a), maxReportBytes), doc.Text)
 				r.Standard = len(r.Recipients) > 0
 			}
 		case "message/rfc822", "message/global", "text/rfc822-headers", "message/global-headers":
@@ -87,17 +90,26 @@ func enclosedID(mail []byte) string {
 	return message.Parse(cut(mail, 64<<10)).MessageID
 }
 
+// group are the fields of one recipient.
+type group struct {
+	RecipientReport
+	actual string // X-Actual-Recipient of sendmail
+	vague  bool   // the Diagnostic-Code is of this machine and not of a mail server
+	again  bool   // there will be further attempts
+}
+
 // readStatus reads the groups of fields of RFC 3464 section 2.1. Groups are told apart by
 // their fields and not only by blank lines, which some senders forget.
-func (r *Report) readStatus(text []byte) {
-	var present RecipientReport
+func (r *Report) readStatus(status []byte, text string) {
+	var present group
+	var groups []group
 	flush := func() {
-		if present.Recipient != "" && len(r.Recipients) < maxReportRecipients {
-			r.Recipients = append(r.Recipients, present.settle())
+		if present.Recipient != "" && len(groups) < maxReportRecipients {
+			groups = append(groups, present)
 		}
-		present = RecipientReport{}
+		present = group{}
 	}
-	for name, value := range statusFields(string(text)) {
+	for name, value := range statusFields(string(status)) {
 		switch name {
 		case "":
 			flush()
@@ -107,59 +119,78 @@ func (r *Report) readStatus(text []byte) {
 			if present.Final != "" {
 				flush()
 			}
-			present.Final = address(value)
-			if present.Recipient == "" {
-				present.Recipient = present.Final
-			}
-		case "original-recipient":
-			if original := address(value); original != "" {
-				present.Recipient = original
-			}
-		case "action":
-			word, _, _ := strings.Cut(strings.ToLower(value), " ")
-			present.Action = actions[strings.Trim(word, "();")]
-		case "status":
-			present.Status = enhancedCode(value)
-		case "diagnostic-code":
-			present.Diagnostic = clean(withoutType(value))
-		case "remote-mta":
-			present.RemoteMTA = clean(withoutType(value))
 		}
+		present.take(name, value)
 	}
 	flush()
+	lines := proseLines(text)
+	for _, g := range groups {
+		r.Recipients = append(r.Recipients, g.settle(lines, len(groups) == 1))
+	}
 }
 
-// settle fills in what other fields tell.
-func (p RecipientReport) settle() RecipientReport {
-	if p.Status == "" {
-		p.Status = enhancedCode(p.Diagnostic)
+func (g *group) take(name, value string) {
+	switch name {
+	case "final-recipient":
+		g.Final = address(value)
+		if g.Recipient == "" {
+			g.Recipient = g.Final
+		}
+	case "original-recipient":
+		if original := address(value); original != "" {
+			g.Recipient = original
+		}
+	case "x-actual-recipient":
+		g.actual = address(value)
+	case "action":
+		word, _, _ := strings.Cut(strings.ToLower(value), " ")
+		g.Action = actions[strings.Trim(word, "();")]
+	case "status":
+		g.Status = enhancedCode(value)
+	case "diagnostic-code":
+		g.Diagnostic = clean(withoutType(value))
+		g.vague = strings.HasPrefix(strings.ToLower(value), "x-unix")
+	case "remote-mta":
+		g.RemoteMTA = clean(withoutType(value))
+	case "will-retry-until":
+		g.again = true
 	}
-	if p.Action == ActionUnknown && p.Status != "" {
-		p.Action = map[byte]Action{'2': ActionDelivered, '4': ActionDelayed, '5': ActionFailed}[p.Status[0]]
+}
+
+// settle fills in what other fields say, and what the text part says in lines. alone: the report is
+// about no other recipient.
+func (g group) settle(lines []string, alone bool) RecipientReport {
+	p := g.RecipientReport
+	if g.vague || !hasWords(p.Diagnostic) {
+		why := reasonFor(lines, p.Final, p.Recipient, g.actual)
+		if why == "" && alone {
+			why = replyLine(lines)
+		}
+		p.Diagnostic = cmp.Or(why, p.Diagnostic)
+	}
+	class := cmp.Or(p.Status, enhancedCode(p.Diagnostic))
+	p.Status = judged(p.Status, p.Diagnostic)
+	if p.Action == ActionUnknown && class != "" {
+		p.Action = map[byte]Action{'2': ActionDelivered, '4': ActionDelayed, '5': ActionFailed}[class[0]]
+	}
+	if p.Action == ActionDelayed && p.Status == "4.4.7" && !g.again && endedWords.MatchString(strings.ToLower(p.Diagnostic)) {
+		p.Action = ActionFailed // OpenSMTPD calls it delayed when it gives up
 	}
 	return p
 }
 
-// IsHard reports that mail to this recipient comes back whatever it is: not because a mailbox
-// is full, nor because of this one mail's size or content (RFC 3463 section 3).
-func (p RecipientReport) IsHard() bool {
-	switch {
-	case p.Status == "5.2.2", p.Status == "5.2.3", p.Status == "5.3.4", strings.HasPrefix(p.Status, "5.6."):
-		return false
-	}
-	return p.Status == "" || p.Status[0] == '5'
+// Names are what the report calls the recipient, the likeliest first.
+func (p RecipientReport) Names() []string {
+	decoded := escapePattern.ReplaceAllStringFunc(p.Recipient, func(escape string) string {
+		n, _ := strconv.ParseUint(strings.Trim(escape, `+\x{}`), 16, 21) // its form was matched
+		return string(rune(n))
+	})
+	return []string{p.Recipient, decoded, p.Final}
 }
 
-// Reason is what the sender is told.
-func (p RecipientReport) Reason() string {
-	switch {
-	case p.Status == "" && p.Diagnostic == "":
-		return "The mail came back without a reason"
-	case strings.Contains(p.Diagnostic, p.Status):
-		return p.Diagnostic
-	}
-	return strings.TrimSpace(p.Status + " " + p.Diagnostic)
-}
+// escapePattern finds escapes of ORCPT (RFC 3461 section 4, RFC 6533 section 3), which some servers
+// report as they stood in the command.
+var escapePattern = regexp.MustCompile(`\\x\{[0-9A-F]{2,6}\}|\+[0-9A-F]{2}`)
 
 // statusFields yields the unfolded fields with their names in lower case, and "" for each
 // blank line.

@@ -98,14 +98,14 @@ func TestReasons(t *testing.T) {
 		status, diagnostic, reason string
 		hard                       bool
 	}{
-		{"", "", "The mail came back without a reason", true},
-		{"5.1.1", "", "5.1.1", true},
+		{"", "", "The message came back without a reason", false},
+		{"5.1.1", "", "The mailbox does not exist (5.1.1)", true},
 		{"5.1.1", "550 no such user", "5.1.1 550 no such user", true},
 		{"5.1.1", "550 5.1.1 no such user", "550 5.1.1 no such user", true},
 		{"", "Unrouteable address", "Unrouteable address", true},
 		{"5.2.2", "full", "5.2.2 full", false},
-		{"5.3.4", "", "5.3.4", false},
-		{"5.6.1", "", "5.6.1", false},
+		{"5.3.4", "", "The message is too large for the server (5.3.4)", false},
+		{"5.6.1", "", "The content of the message was refused (5.6.1)", false},
 		{"4.4.7", "expired", "4.4.7 expired", false},
 	} {
 		p := RecipientReport{Status: c.status, Diagnostic: c.diagnostic}
@@ -138,6 +138,9 @@ func TestReportStorms(t *testing.T) {
 		"blanks":     dsn(strings.Repeat("a: b\r\n  \r\n", 300_000)),
 		"brackets":   "From: mailer-daemon@x\nSubject: failure notice\n\n" + strings.Repeat("<", 1<<20),
 		"colons":     dsn(strings.Repeat(":", 1<<20)),
+		"reasons":    reported(strings.Repeat("a@x (generated from b@x)\n", 50_000), strings.Repeat("Final-Recipient: rfc822; c@x\nStatus: 5.0.0\n\n", 200)),
+		"mentions":   reported(strings.Repeat(" c@x (\n", 1<<20), strings.Repeat("Final-Recipient: rfc822; c@x\nStatus: 5.0.0\n\n", 200)),
+		"lines":      reported(strings.Repeat("\n", 1<<20), strings.Repeat("Final-Recipient: rfc822; c@x\nStatus: 5.0.0\n\n", 200)),
 	} {
 		r, _ := ReadReport([]byte(raw))
 		if len(r.Recipients) > maxReportRecipients {
@@ -149,6 +152,7 @@ func TestReportStorms(t *testing.T) {
 func FuzzReadReport(f *testing.F) {
 	f.Add([]byte(dsn(postfixStatus)))
 	f.Add([]byte(dsn("Final-Recipient: a@x\n b\n \nStatus: 5")))
+	f.Add([]byte(reported("  a@x\n    (generated from b@x)\n    mailbox is full\n", "Final-Recipient: rfc822;b@x\nAction: delayed\nStatus: 4.4.7\nDiagnostic-Code: x-unix; 5")))
 	f.Add([]byte("From: MAILER-DAEMON\nSubject: failure notice\n\n<a@b>:\n550 5.1.1\n"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		r, ok := ReadReport(raw)
@@ -161,6 +165,10 @@ func FuzzReadReport(f *testing.F) {
 					t.Fatalf("%q", s)
 				}
 			}
+			if why := p.Reason(); !hasWords(why) || strings.ContainsAny(why, "\r\n") {
+				t.Fatalf("%+v is told as %q", p, why)
+			}
+			p.IsHard()
 			if p.Status != "" && (enhancedCode(p.Status) != p.Status || p.Action == ActionUnknown && r.Standard) {
 				t.Fatalf("%+v", p)
 			}

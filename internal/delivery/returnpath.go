@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	maxLocalPart = 64 // octets, RFC 5321 section 4.5.3.1.1
-	tagMark      = "+b"
-	macLength    = 12 // characters of base32: 60 bits, for guesses that cost an SMTP session each
+	maxAddress = 254 // octets, RFC 5321 section 4.5.3.1.3
+	tagMark    = "+b"
+	macLength  = 12 // characters of base32: 60 bits, for guesses that cost an SMTP session each
 )
 
 // OwnersCopy is the recipient that a return path of an owner's copy names. Of the copy nothing is left
@@ -21,20 +21,20 @@ const OwnersCopy = 36*36*36 - 1
 
 // ReturnPath returns the envelope sender of one recipient's copy: the inbox's own address
 // with a tag that names message and recipient, signed with secret so that nobody else can
-// make one. Bounces reach the inbox without a table, and SPF is aligned with From. The local
-// part is at most 64 octets; where the inbox's own local part leaves no room for the tag, it
-// is the plain address, and a bounce of that mail is mail like any other.
+// make one. Bounces reach the inbox without a table, and SPF is aligned with From. The local part
+// may have more than the 64 octets that every server accepts, as those of many senders have. Only
+// where the whole address would be too long it is the plain one, and a bounce is an ordinary message.
 func ReturnPath(secret []byte, inbox string, message int64, recipient int) string {
 	at := strings.LastIndexByte(inbox, '@')
 	if at < 0 {
 		return inbox
 	}
 	name := strconv.FormatInt(message, 36) + "-" + strconv.FormatInt(int64(recipient), 36)
-	local := inbox[:at] + tagMark + name + "-" + tagMAC(secret, inbox, name)
-	if len(local) > maxLocalPart {
+	path := inbox[:at] + tagMark + name + "-" + tagMAC(secret, inbox, name) + inbox[at:]
+	if len(path) > maxAddress {
 		return inbox
 	}
-	return local + inbox[at:]
+	return path
 }
 
 // ReadReturnPath reads what ReturnPath made out of the recipient of a bounce. False means
