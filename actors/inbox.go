@@ -84,7 +84,7 @@ func (e *inboxEntity) repeatOf(m *inbox.Message) (digest inbox.Digest, known boo
 	raw, _ := e.store.Raw(e.Key(), m.ID) // what is damaged is told by the store
 	mailFrom, sent, ok := ingest.Untraced(raw)
 	if ok {
-		digest = inbox.DigestOf(mailFrom, []string{m.EnvelopeTo}, sent)
+		digest = inbox.DigestOf(mailFrom, m.EnvelopeRecipients(), sent)
 	}
 	return digest, ok
 }

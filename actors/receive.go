@@ -116,27 +116,69 @@ func (r *Receiving) Receive(ctx context.Context, env ingest.Envelope, raw []byte
 	}
 	mail := ingest.ReadScanned(r.untilFull.current(), r.spam, env, raw)
 	if len(env.RcptTo) == 1 {
-		_, err := r.receiveFor(ctx, env.RcptTo[0], mail, keys.of(0))
+		if taken, err := r.takeReport(ctx, env.RcptTo[0], raw); taken {
+			return err
+		}
+		_, err := r.receiveFor(ctx, env.RcptTo, mail, keys.of(0))
 		return err
 	}
 	var worst error
-	stored := 0
-	digests := make([]inbox.Digest, len(env.RcptTo))
-	for i, rcpt := range env.RcptTo {
-		switch digests[i], err = r.receiveFor(ctx, rcpt, mail, keys.of(i)); {
+	done := 0
+	note := func(err error) {
+		switch {
 		case err == nil:
-			stored++
+			done++
 		case worst == nil, fault.Is(worst, fault.NoInbox):
 			worst = err
 		}
 	}
-	if worst != nil && (stored == 0 || !fault.Is(worst, fault.NoInbox)) {
+	var homes []home
+	for i, rcpt := range env.RcptTo {
+		if taken, err := r.takeReport(ctx, rcpt, raw); taken {
+			note(err)
+		} else {
+			homes = r.group(homes, rcpt, keys.of(i))
+		}
+	}
+	digests := make([]inbox.Digest, len(homes))
+	for i, h := range homes {
+		digests[i], err = r.receiveFor(ctx, h.rcpts, mail, h.key)
+		note(err)
+	}
+	if worst != nil && (done == 0 || !fault.Is(worst, fault.NoInbox)) {
 		return worst
 	}
-	for i, rcpt := range env.RcptTo {
-		r.inboxes.owners.Notify(r.home(rcpt), inbox.Settle{Digest: digests[i]})
+	for i, h := range homes {
+		r.inboxes.owners.Notify(h.address, inbox.Settle{Digest: digests[i]})
 	}
 	return nil
+}
+
+// home is an inbox that gets a message, once, whatever number of its addresses the envelope names.
+type home struct {
+	address string
+	rcpts   []string // of the envelope, in its order
+	key     *sealed.Recipient
+}
+
+// group adds a recipient to the inbox that it is an address of.
+func (r *Receiving) group(homes []home, rcpt string, key *sealed.Recipient) []home {
+	address := r.home(rcpt)
+	for i := range homes {
+		if homes[i].address == address {
+			homes[i].rcpts = append(homes[i].rcpts, rcpt)
+			return homes
+		}
+	}
+	return append(homes, home{address, []string{rcpt}, key})
+}
+
+// takeReport takes a report that came to a return path of ours; false: it is something else.
+func (r *Receiving) takeReport(ctx context.Context, rcpt string, raw []byte) (taken bool, err error) {
+	if back, ok := r.bounces.readReturn(rcpt); ok {
+		return r.bounces.take(ctx, back, raw)
+	}
+	return false, nil
 }
 
 // keys are who a mail is sealed for, by recipient; nil of one who gets it in the clear. Most mails
@@ -170,19 +212,15 @@ func (r *Receiving) keysOf(env *ingest.Envelope) (found keys, err error) {
 	return found, nil
 }
 
-// receiveFor stores the mail for one recipient. It returns the digest by which that one may know it.
-func (r *Receiving) receiveFor(ctx context.Context, rcpt string, mail ingest.Mail, key *sealed.Recipient) (inbox.Digest, error) {
-	if back, ok := r.bounces.readReturn(rcpt); ok {
-		if taken, err := r.bounces.take(ctx, back, mail.Raw); taken {
-			return inbox.Digest{}, err
-		}
-	}
-	to, cmd := r.home(rcpt), inbox.Receive{}
+// receiveFor stores the mail for one inbox, which all rcpts are addresses of. It returns the digest by
+// which that inbox may know it.
+func (r *Receiving) receiveFor(ctx context.Context, rcpts []string, mail ingest.Mail, key *sealed.Recipient) (inbox.Digest, error) {
+	to, cmd := r.home(rcpts[0]), inbox.Receive{}
 	if key == nil {
-		cmd = mail.For(rcpt)
+		cmd = mail.For(rcpts...)
 	} else {
 		var err error
-		if cmd, err = mail.SealedFor(rcpt, *key, r.sealer.Keyed); err != nil {
+		if cmd, err = mail.SealedFor(rcpts, *key, r.sealer.Keyed); err != nil {
 			return inbox.Digest{}, err
 		}
 	}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 
 	"inboxd/internal/fault"
+	"inboxd/internal/follow"
 	"inboxd/internal/inbox"
 	"inboxd/internal/ingest"
 	"inboxd/persist/persisttest"
@@ -61,6 +63,62 @@ func TestPartlyFailedMailIsKnownAgain(t *testing.T) {
 	}
 	if a, b := count(t, s, "a@inbox.localhost"), count(t, s, "b@inbox.localhost"); a != 2 || b != 2 {
 		t.Errorf("a deliberate repeat: a has %d and b %d", a, b)
+	}
+}
+
+// TestOneMessageToSeveralAddressesOfAnInbox is stored once and names all of them, also after a restart
+// and in its event.
+func TestOneMessageToSeveralAddressesOfAnInbox(t *testing.T) {
+	store := persisttest.Open(t)
+	t.Run("received", func(t *testing.T) { receiveForSeveral(t, store) })
+	s := startSystem(t, store, nil)
+	m := must[*inbox.View](t)(s.View(t.Context(), "a@inbox.localhost")).Messages[0]
+	if !slices.Equal(m.EnvelopeRecipients(), []string{"a+7@inbox.localhost", "a+8@inbox.localhost"}) {
+		t.Errorf("after a restart: %+v", m)
+	}
+}
+
+func receiveForSeveral(t *testing.T, store *persisttest.Store) {
+	s := startSystem(t, store, func(o *Options) { o.Postmaster = "b@inbox.localhost" })
+	makeInbox(t, s, "a@inbox.localhost")
+	makeInbox(t, s, "b@inbox.localhost")
+	for _, c := range []struct {
+		rcpts []string
+		a, b  []string
+	}{
+		{[]string{"a+7@inbox.localhost", "a+8@inbox.localhost"}, []string{"a+7@inbox.localhost", "a+8@inbox.localhost"}, nil},
+		{[]string{"a@inbox.localhost", "a+8@inbox.localhost"}, []string{"a@inbox.localhost", "a+8@inbox.localhost"}, nil},
+		{[]string{"a+8@inbox.localhost", "b@inbox.localhost", "a@inbox.localhost"}, []string{"a+8@inbox.localhost", "a@inbox.localhost"}, []string{"b@inbox.localhost"}},
+		{[]string{"postmaster@inbox.localhost", "a@inbox.localhost", "abuse@inbox.localhost"}, []string{"a@inbox.localhost"}, []string{"postmaster@inbox.localhost", "abuse@inbox.localhost"}},
+	} {
+		before := count(t, s, "a@inbox.localhost")
+		var stored []string
+		env := ingest.Envelope{MailFrom: "s@example.test", RcptTo: c.rcpts, Stored: func(address string, _ int64) { stored = append(stored, address) }}
+		if err := s.Receive(t.Context(), env, []byte("Subject: hi\r\n\r\nbody\r\n")); err != nil {
+			t.Fatal(err)
+		}
+		if n := count(t, s, "a@inbox.localhost") - before; n != 1 || c.b == nil != (len(stored) == 1) {
+			t.Errorf("%v: %d messages, stored in %v", c.rcpts, n, stored)
+		}
+		newest := func(address string) *inbox.Message {
+			all := must[*inbox.View](t)(s.View(t.Context(), address)).Messages
+			return all[len(all)-1]
+		}
+		if m := newest("a@inbox.localhost"); m.EnvelopeTo != c.a[0] || !slices.Equal(m.EnvelopeRecipients(), c.a) || (m.Named != nil) != (len(c.a) > 1) {
+			t.Errorf("%v: %+v", c.rcpts, m)
+		}
+		if c.b != nil && !slices.Equal(newest("b@inbox.localhost").EnvelopeRecipients(), c.b) {
+			t.Errorf("%v: %+v", c.rcpts, newest("b@inbox.localhost"))
+		}
+	}
+	account := must[*inbox.View](t)(s.View(t.Context(), "a@inbox.localhost")).Account
+	var page follow.Page
+	until(func() bool {
+		page = must[follow.Page](t)(s.Events(t.Context(), account, 0, "a@inbox.localhost", 10))
+		return len(page.Entries) == 4
+	})
+	if e := page.Entries; !e[0].IsTo("a+8@inbox.localhost") || e[0].IsTo("a@inbox.localhost") || !e[1].IsTo("a@inbox.localhost") {
+		t.Errorf("%+v", e)
 	}
 }
 

@@ -173,14 +173,14 @@ func TestSealedCommandsHoldNothingInTheClear(t *testing.T) {
 	raw := []byte("From: " + secret + " <a@b.test>\r\nSubject: " + secret + "\r\nMessage-ID: <" + secret + "@b>\r\nContent-Disposition: attachment; filename=" + secret + "\r\n\r\n" + secret)
 	mail := ingest.Read(ingest.Envelope{MailFrom: "s@example.test", RcptTo: []string{"x"}, Sealed: true}, raw)
 	mail.Content.Spam = &inbox.Spam{Rules: []inbox.SpamRule{{Name: "RULE", Weight: 1, Description: secret}}}
-	cmd, err := mail.SealedFor("x", key, func(d inbox.Digest) (inbox.Digest, error) { return inbox.Digest{1}, nil })
+	cmd, err := mail.SealedFor([]string{"x"}, key, func(d inbox.Digest) (inbox.Digest, error) { return inbox.Digest{1}, nil })
 	if err != nil || cmd.Content.Spam.Rules[0] != (inbox.SpamRule{Name: "RULE", Weight: 1}) || len(cmd.Sealed.Files) != 1 || len(cmd.Content.Doc.Attachments) != 1 {
 		t.Fatalf("%+v %v", cmd, err)
 	}
 	if text := dump(cmd); strings.Contains(text, secret) {
 		t.Errorf("%s", text)
 	}
-	if _, err := mail.SealedFor("x", key, func(inbox.Digest) (inbox.Digest, error) { return inbox.Digest{}, errors.New("no key") }); err == nil {
+	if _, err := mail.SealedFor([]string{"x"}, key, func(inbox.Digest) (inbox.Digest, error) { return inbox.Digest{}, errors.New("no key") }); err == nil {
 		t.Error("sealed without a keyed digest")
 	}
 }

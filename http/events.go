@@ -141,7 +141,7 @@ func (e *events) place(r *request, f *follower, name, begin string) error {
 func (e *events) page(r *request, f *follower, limit int) (follow.Page, error) {
 	page, err := e.port.Events(r.ctx, f.account, f.after, f.address, limit)
 	if f.to != "" {
-		page.Entries = slices.DeleteFunc(page.Entries, func(e follow.Entry) bool { return e.EnvelopeTo != f.to })
+		page.Entries = slices.DeleteFunc(page.Entries, func(e follow.Entry) bool { return !e.IsTo(f.to) })
 	}
 	return page, err
 }

@@ -46,6 +46,7 @@ var messageFields = []messageField{
 	{"received_at", false, "", func(b []byte, e *messageJSON) []byte { return appendTimeOrNull(b, e.meta.ReceivedAt) }},
 	{"expires_at", false, "", func(b []byte, e *messageJSON) []byte { return appendTimeOrNull(b, e.meta.ExpiresAt) }},
 	{"envelope_to", false, "", func(b []byte, e *messageJSON) []byte { return appendString(b, e.meta.EnvelopeTo) }},
+	{"envelope_recipients", false, "", func(b []byte, e *messageJSON) []byte { return appendStrings(b, e.meta.EnvelopeRecipients()) }},
 	{"internet_message_id", true, "null", func(b []byte, e *messageJSON) []byte { return appendStringOrNull(b, e.content.Doc.MessageID) }},
 	{"in_reply_to", true, "null", func(b []byte, e *messageJSON) []byte { return appendStringOrNull(b, e.content.Doc.InReplyTo) }},
 	{"references", true, "[]", func(b []byte, e *messageJSON) []byte { return appendStrings(b, e.content.Doc.References) }},

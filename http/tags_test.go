@@ -133,6 +133,62 @@ func TestTheWireAnswersTags(t *testing.T) {
 	}
 }
 
+// TestAMessageToSeveralTags is one message that each of them shows, and that wakes the waits of each.
+func TestAMessageToSeveralTags(t *testing.T) {
+	w, address, key := lanes(t)
+	s := w.speak(t)
+	tagged := func(tag string) string { return strings.Replace(address, "@", tag+"@", 1) }
+	poll := func(tag string) string {
+		return "GET " + inboxAt(address, tag) + "/latest HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + key + "\r\n\r\n"
+	}
+	for _, tag := range []string{"", "+a", "+b", "+c", "+d"} {
+		s.ask(poll(tag)) // so that there are kept responses
+	}
+	waits := map[string]<-chan reply{}
+	for _, tag := range []string{"+c", "+d"} {
+		waits[tag] = w.waiting(inboxAt(address, tag)+"/latest?wait=60&after=now", key)
+	}
+	events := w.waiting(inboxAt(address, "+d")+"/events?wait=60&after=now", key)
+	w.awaitWaiters(3)
+	named := []string{tagged("+c"), tagged("+d"), address}
+	id := w.deliver(address, inbox.Receive{Subject: "for three", EnvelopeTo: named[0], Named: named, Content: &inbox.Content{}})
+	for tag, got := range waits {
+		if subject := w.answer(got).object(t, "email", "subject"); subject != "for three" {
+			t.Errorf("%s woke for %v", tag, subject)
+		}
+	}
+	var h happened
+	w.answer(events).into(t, &h)
+	if !slices.Equal(h.subjects(), []string{"for three"}) {
+		t.Errorf("events of +d: %v", h.subjects())
+	}
+	want := fmt.Sprintf(`"envelope_to":%q,"envelope_recipients":[%q,%q,%q]`, named[0], named[0], named[1], named[2])
+	for tag, list := range map[string][]int64{"": {id, 4, 3, 2, 1}, "+a": {3, 1}, "+b": {2}, "+c": {id}, "+d": {id}} {
+		if got := w.expect(200, w.call(get, inboxAt(address, tag)+"/messages", key, "")).ids(t); !slices.Equal(got, list) {
+			t.Errorf("%q lists %v", tag, got)
+		}
+		for range 2 { // made, and kept
+			_, body := s.ask(poll(tag))
+			if shown := strings.Contains(body, want); shown != (list[0] == id) || !strings.Contains(body, fmt.Sprintf(`"id":%d,`, list[0])) {
+				t.Errorf("%q polls %s", tag, body)
+			}
+		}
+	}
+	to := "/messages?to=" + url.QueryEscape(address)
+	if got := w.expect(200, w.call(get, inboxAt(address, "")+to, key, "")).ids(t); !slices.Equal(got, []int64{id, 4}) {
+		t.Errorf("%s: %v", to, got)
+	}
+	if got := w.expect(200, w.call(get, inboxAt(address, "+d")+"/messages?unread=true", key, "")).ids(t); !slices.Equal(got, []int64{id}) {
+		t.Errorf("unread of +d: %v", got)
+	}
+	w.expect(200, w.call("POST", fmt.Sprintf("%s/messages/%d/read", inboxAt(address, "+c"), id), key, ""))
+	for _, tag := range []string{"+c", "+d"} {
+		if _, body := s.ask(poll(tag)); !strings.Contains(body, `"is_read":true`) {
+			t.Errorf("%s after a read: %s", tag, body)
+		}
+	}
+}
+
 // TestAWaitOnATagWakesForItsMail alone.
 func TestAWaitOnATagWakesForItsMail(t *testing.T) {
 	w, address, key := lanes(t)

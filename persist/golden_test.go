@@ -59,6 +59,13 @@ func goldenSealed() *inbox.Message {
 		From: message.Mailbox{Email: "bob@example.net"}, EnvelopeTo: "ada+x@example.org", Size: 2048, Sealed: &inbox.Sealed{Repeat: inbox.Digest{4, 5, 6}, Files: 2}}
 }
 
+// goldenNamed is a message to several recipients of its inbox.
+func goldenNamed() *inbox.Message {
+	m := goldenMessage()
+	m.Named = &[]string{"ada+x@example.org", goldenAddress}
+	return m
+}
+
 func goldenContent() *inbox.Content {
 	box := message.Mailbox{Email: "bob@example.net", Name: "Bob"}
 	return &inbox.Content{
@@ -90,6 +97,12 @@ func goldenSent() inbox.Public {
 func goldenTagged() inbox.Public {
 	p := goldenPublic()
 	p.EnvelopeTo = "ada+shop@example.org"
+	return p
+}
+
+func goldenTags() inbox.Public {
+	p := goldenTagged()
+	p.Named = []string{"ada+shop@example.org", "ada+bank@example.org"}
 	return p
 }
 
@@ -260,6 +273,11 @@ func goldens() map[string]struct {
 	var tagged publicRecord
 	taggedEv := goldenTagged()
 	tagged.from(&taggedEv)
+	var tags publicRecord
+	tagsEv := goldenTags()
+	tags.from(&tagsEv)
+	var named messageRecord
+	named.from(goldenNamed())
 	var met publicRecord
 	metEv := goldenMeeting()
 	met.from(&metEv)
@@ -367,6 +385,16 @@ func goldens() map[string]struct {
 			err := decode(b, &r)
 			return r.message(300), err
 		}, goldenSealed()},
+		"record-message-named": {record(&named), func(b []byte) (any, error) {
+			var r messageRecord
+			err := decode(b, &r)
+			return r.message(300), err
+		}, goldenNamed()},
+		"record-public-tags": {record(&tags), func(b []byte) (any, error) {
+			var r publicRecord
+			err := decode(b, &r)
+			return r.public(), err
+		}, tagsEv},
 		"record-delivery-encrypted": {record(&encryptedDelivery), func(b []byte) (any, error) {
 			var r deliveryRecord
 			err := decode(b, &r)

@@ -301,12 +301,13 @@ type publicRecord struct {
 	Recipients []recipientRecord `cbor:"16,keyasint,omitempty"` // email and status of each
 	Gone       bool              `cbor:"17,keyasint,omitempty"`
 	EnvelopeTo string            `cbor:"18,keyasint,omitempty"`
+	Named      []string          `cbor:"19,keyasint,omitempty"` // as in a messageRecord
 }
 
 func (r *publicRecord) from(p *inbox.Public) {
 	*r = publicRecord{
 		Number: p.Number, Name: p.Name, Account: p.Account, Address: p.Address, MessageID: p.MessageID,
-		At: stampOf(p.At), From: p.From, Subject: p.Subject, OTP: p.OTP, EnvelopeTo: p.EnvelopeTo,
+		At: stampOf(p.At), From: p.From, Subject: p.Subject, OTP: p.OTP, EnvelopeTo: p.EnvelopeTo, Named: p.Named,
 		To: p.To, SendStatus: p.SendStatus, SendError: p.SendError, Recipients: convert(p.Recipients, recordOutcome),
 		Encrypted: p.Encrypted, Gone: p.Gone, Meeting: optional(p.Meeting, recordMeeting), Attendee: optional(p.Attendee, recordAttendee),
 	}
@@ -315,7 +316,7 @@ func (r *publicRecord) from(p *inbox.Public) {
 func (r *publicRecord) public() inbox.Public {
 	return inbox.Public{
 		Number: r.Number, Name: r.Name, Account: r.Account, Address: r.Address, MessageID: r.MessageID,
-		At: r.At.time(), From: r.From, Subject: r.Subject, OTP: r.OTP, EnvelopeTo: r.EnvelopeTo,
+		At: r.At.time(), From: r.From, Subject: r.Subject, OTP: r.OTP, EnvelopeTo: r.EnvelopeTo, Named: r.Named,
 		To: r.To, SendStatus: r.SendStatus, SendError: r.SendError, Recipients: convert(r.Recipients, recipientRecord.outcome),
 		Encrypted: r.Encrypted, Gone: r.Gone, Meeting: optional(r.Meeting, meetingRecord.meeting), Attendee: optional(r.Attendee, attendeeRecord.attendee),
 	}

@@ -25,6 +25,8 @@ type messageRecord struct {
 	Sending *sendingRecord `cbor:"21,keyasint,omitempty"` // nil for a received message
 	Hidden  bool           `cbor:"22,keyasint,omitempty"`
 	Sealed  *sealedRecord  `cbor:"23,keyasint,omitempty"` // nil for a message in the clear
+
+	Named []string `cbor:"28,keyasint,omitempty"` // recipients of this inbox, EnvelopeTo included; none when it is the only one
 }
 
 func (r *messageRecord) from(m *inbox.Message) {
@@ -37,6 +39,9 @@ func (r *messageRecord) from(m *inbox.Message) {
 	if m.Unsettled != nil {
 		r.Unsettled = m.Unsettled[:]
 	}
+	if m.Named != nil {
+		r.Named = *m.Named
+	}
 }
 
 func (r *messageRecord) message(id int64) *inbox.Message {
@@ -48,6 +53,9 @@ func (r *messageRecord) message(id int64) *inbox.Message {
 	}
 	if len(r.Unsettled) == len(inbox.Digest{}) {
 		m.Unsettled = (*inbox.Digest)(r.Unsettled)
+	}
+	if named := r.Named; named != nil {
+		m.Named = &named // the record is not kept
 	}
 	return m
 }

@@ -79,6 +79,9 @@ var (
 			ReceivedAt: genTime.Draw(t, "received"), ExpiresAt: genTime.Draw(t, "expires"), From: genMailbox.Draw(t, "from"),
 			EnvelopeTo: genText.Draw(t, "envelope"), Subject: genText.Draw(t, "subject"), OTP: genText.Draw(t, "otp"), Read: rapid.Bool().Draw(t, "read"),
 		}
+		if rapid.IntRange(0, 3).Draw(t, "named") == 0 {
+			m.Named = &[]string{m.EnvelopeTo, genText.Draw(t, "other recipient")}
+		}
 		if rapid.Bool().Draw(t, "unsettled") {
 			m.Unsettled = (*inbox.Digest)(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "digest"))
 		}

@@ -116,7 +116,7 @@ func crashMail(address string, raw []byte) inbox.Receive {
 	if !encrypted {
 		return mail.For(address)
 	}
-	cmd, err := mail.SealedFor(address, crashKey, func(d inbox.Digest) (inbox.Digest, error) { return d, nil })
+	cmd, err := mail.SealedFor([]string{address}, crashKey, func(d inbox.Digest) (inbox.Digest, error) { return d, nil })
 	if err != nil {
 		panic(err)
 	}

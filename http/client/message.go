@@ -39,44 +39,43 @@ type Attachment struct {
 
 // Message is one message; lists leave out HTML and Headers unless they are asked for.
 type Message struct {
-	ID                int64             `json:"id"`
-	Direction         string            `json:"direction"` // in, out
-	Subject           string            `json:"subject"`
-	From              Mailbox           `json:"from"`
-	To                []Mailbox         `json:"to"`
-	Cc                []Mailbox         `json:"cc"`
-	ReplyTo           []Mailbox         `json:"reply_to"`
-	Date              *time.Time        `json:"date"`
-	ReceivedAt        time.Time         `json:"received_at"`
-	ExpiresAt         time.Time         `json:"expires_at"`
-	EnvelopeTo        string            `json:"envelope_to"`
-	InternetMessageID string            `json:"internet_message_id"`
-	InReplyTo         string            `json:"in_reply_to"`
-	References        []string          `json:"references"`
-	OTPCode           string            `json:"otp_code"` // empty: none
-	OTP               *OTP              `json:"otp"`
-	VerificationLink  string            `json:"verification_link"`
-	Body              string            `json:"body"`
-	BodyFromHTML      bool              `json:"body_from_html"`
-	TruncatedBody     bool              `json:"truncated_body"`
-	Degraded          bool              `json:"degraded"`
-	HTML              string            `json:"html"`
-	Headers           map[string]Values `json:"headers"`
-	Links             []string          `json:"links"`
-	LinksTruncated    bool              `json:"links_truncated"` // there were more
-	Attachments       []Attachment      `json:"attachments"`
-	CalendarEvent     *Said             `json:"calendar_event"` // nil: the mail says nothing of a meeting
-	CalendarEvents    []Said            `json:"calendar_events"` // of a message with several meetings: all of them
-	Spam              json.RawMessage   `json:"spam"`
-	Auth              json.RawMessage   `json:"auth"`
-	IsRead            bool              `json:"is_read"`
-	SizeBytes         int64             `json:"size_bytes"`
-	Encrypted         bool              `json:"encrypted"` // what was in the mail is in Envelope alone
-	Note              string            `json:"note"`      // on an encrypted inbox
-	Envelope          []byte            `json:"envelope"`  // an age file of the whole message; nil: Raw has it
-
-	AttachmentsOmitted int `json:"attachments_omitted"` // files that Attachments leaves out
-
+	ID                 int64             `json:"id"`
+	Direction          string            `json:"direction"` // in, out
+	Subject            string            `json:"subject"`
+	From               Mailbox           `json:"from"`
+	To                 []Mailbox         `json:"to"`
+	Cc                 []Mailbox         `json:"cc"`
+	ReplyTo            []Mailbox         `json:"reply_to"`
+	Date               *time.Time        `json:"date"`
+	ReceivedAt         time.Time         `json:"received_at"`
+	ExpiresAt          time.Time         `json:"expires_at"`
+	EnvelopeTo         string            `json:"envelope_to"`
+	EnvelopeRecipients []string          `json:"envelope_recipients"` // all of this inbox; none of a sent message
+	InternetMessageID  string            `json:"internet_message_id"`
+	InReplyTo          string            `json:"in_reply_to"`
+	References         []string          `json:"references"`
+	OTPCode            string            `json:"otp_code"` // empty: none
+	OTP                *OTP              `json:"otp"`
+	VerificationLink   string            `json:"verification_link"`
+	Body               string            `json:"body"`
+	BodyFromHTML       bool              `json:"body_from_html"`
+	TruncatedBody      bool              `json:"truncated_body"`
+	Degraded           bool              `json:"degraded"`
+	HTML               string            `json:"html"`
+	Headers            map[string]Values `json:"headers"`
+	Links              []string          `json:"links"`
+	LinksTruncated     bool              `json:"links_truncated"` // there were more
+	Attachments        []Attachment      `json:"attachments"`
+	CalendarEvent      *Said             `json:"calendar_event"`  // nil: the mail says nothing of a meeting
+	CalendarEvents     []Said            `json:"calendar_events"` // of a message with several meetings: all of them
+	Spam               json.RawMessage   `json:"spam"`
+	Auth               json.RawMessage   `json:"auth"`
+	IsRead             bool              `json:"is_read"`
+	SizeBytes          int64             `json:"size_bytes"`
+	Encrypted          bool              `json:"encrypted"`           // what was in the mail is in Envelope alone
+	Note               string            `json:"note"`                // on an encrypted inbox
+	Envelope           []byte            `json:"envelope"`            // an age file of the whole message; nil: Raw has it
+	AttachmentsOmitted int               `json:"attachments_omitted"` // files that Attachments leaves out
 	SentState
 }
 

@@ -73,6 +73,7 @@ type (
 	Receive struct {
 		From       message.Mailbox
 		EnvelopeTo string
+		Named      []string // see Message.Named; nil when EnvelopeTo is the only one
 		Subject    string
 		Content    *Content
 		Raw        []byte
@@ -214,11 +215,20 @@ func (c Receive) decide(s *State, env Env) ([]Event, Outcome, error) {
 		ID: s.LastID + 1, Direction: In, ReceivedAt: env.Now,
 		ExpiresAt: env.Now.Add(time.Duration(s.RetentionHours) * time.Hour),
 		From:      c.From, EnvelopeTo: c.EnvelopeTo, Subject: c.Subject, OTP: c.Content.OTP.Code,
-		Size: size, Unsettled: c.Digest.orNil(), Thread: ThreadKey(c.Content.Doc.MessageID), Sealed: c.Sealed.sealed(),
+		Named: several(c.Named),
+		Size:  size, Unsettled: c.Digest.orNil(), Thread: ThreadKey(c.Content.Doc.MessageID), Sealed: c.Sealed.sealed(),
 	}
 	content, evs, said := c.merge(s, m)
 	evs = append(instead(gone, received{Message: m, Content: content, Raw: c.Raw, Sealed: c.Sealed}), evs...)
 	return evs, Outcome{ID: m.ID, Said: said}, nil
+}
+
+// several is what a message holds of its recipients: most have one.
+func several(recipients []string) *[]string {
+	if len(recipients) < 2 {
+		return nil
+	}
+	return &recipients
 }
 
 // Repeat is the digest by which a repeat of the mail is known.
@@ -298,7 +308,7 @@ func (c DeleteOlder) decide(s *State, env Env) ([]Event, Outcome, error) {
 }
 
 func (c DeleteOlder) takes(m *Message) bool {
-	return (m.ID < c.Before || m.ReceivedAt.Before(c.Until)) && (c.To == "" || c.To == m.EnvelopeTo)
+	return (m.ID < c.Before || m.ReceivedAt.Before(c.Until)) && (c.To == "" || !m.Damaged && m.IsTo(c.To))
 }
 
 func (Burn) decide(s *State, env Env) ([]Event, Outcome, error) {

@@ -111,9 +111,16 @@ func (e received) rows(s *State, r *Rows) {
 	r.Put = append(r.Put, m)
 	r.Store = append(r.Store, store(m.ID, e.Content, e.Raw, e.Sealed))
 	r.Public = append(r.Public, Public{
-		Number: s.LastEvent, Name: "message.received", Account: s.Account, Address: s.Address,
+		Number: s.LastEvent, Name: "message.received", Account: s.Account, Address: s.Address, Named: m.named(),
 		MessageID: m.ID, At: m.ReceivedAt, From: m.From.Email, EnvelopeTo: m.EnvelopeTo, Subject: m.Subject, OTP: m.OTP, Encrypted: m.Sealed != nil,
 	})
+}
+
+func (m *Message) named() []string {
+	if m.Named == nil {
+		return nil
+	}
+	return *m.Named
 }
 
 // replace swaps one message for a changed copy, in a new array: views keep the old one.
@@ -252,8 +259,11 @@ func (s *State) answer() int64 {
 // weight is what a message, its place in the list and its strings hold: a sent one carries
 // its recipients and what was reported of each.
 func (m *Message) weight() int64 {
-	const perMessage, perSealed, perSending, perRecipient = 288, 40, 64, 96
+	const perMessage, perSealed, perSending, perRecipient, perName = 288, 40, 64, 96, 16
 	w := perMessage + len(m.From.Email) + len(m.From.Name) + len(m.Subject) + len(m.EnvelopeTo)
+	for _, recipient := range m.named() {
+		w += perName + len(recipient)
+	}
 	if m.Sealed != nil {
 		w += perSealed
 	}

@@ -79,14 +79,15 @@ type Message struct {
 	ReceivedAt time.Time
 	ExpiresAt  time.Time
 	From       message.Mailbox
-	EnvelopeTo string // the RCPT that reached it, with its tag
+	EnvelopeTo string // the recipient of the envelope that reached it, with its tag; the first of several
 	Subject    string
 	OTP        string
-	Size       int64    // bytes as received
-	Unsettled  *Digest  // nil unless the sender may still repeat the mail, see Receive
-	Thread     uint64   // ThreadKey of its Message-ID; 0 when it has none
-	Sending    *Sending // of an outgoing message; nil on a received one
-	Sealed     *Sealed  // of an encrypted inbox; nil: it is kept in the clear
+	Size       int64     // bytes as received
+	Named      *[]string // all recipients of this inbox that the envelope named, when they are several; else nil
+	Unsettled  *Digest   // nil unless the sender may still repeat the mail, see Receive
+	Thread     uint64    // ThreadKey of its Message-ID; 0 when it has none
+	Sending    *Sending  // of an outgoing message; nil on a received one
+	Sealed     *Sealed   // of an encrypted inbox; nil: it is kept in the clear
 }
 
 // Expired reports whether the message is gone from every read at now: by its time never while
@@ -281,7 +282,8 @@ type Public struct {
 	At         time.Time
 	From       string
 	Subject    string
-	EnvelopeTo string // of received mail
+	EnvelopeTo string   // of a received message
+	Named      []string // as Message.Named
 	OTP        string
 	Encrypted  bool // subject and code are withheld
 	Gone       bool // so is the message: see Forget

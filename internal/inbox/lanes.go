@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -98,10 +99,10 @@ func changedRecipients(before, now []*Message, fn func(string)) {
 		case len(before) > 0 && len(now) > 0 && before[0] == now[0]:
 			before, now = before[1:], now[1:]
 		case len(now) == 0 || len(before) > 0 && before[0].ID < now[0].ID:
-			fn(before[0].EnvelopeTo)
+			before[0].eachRecipient(fn)
 			before = before[1:]
 		default: // the same id comes again as before[0], changed
-			fn(now[0].EnvelopeTo)
+			now[0].eachRecipient(fn)
 			now = now[1:]
 		}
 	}
@@ -110,7 +111,34 @@ func changedRecipients(before, now []*Message, fn func(string)) {
 // IsTo reports whether m came to that envelope recipient; empty: any. Of a damaged message nobody
 // knows.
 func (m *Message) IsTo(recipient string) bool {
-	return recipient == "" || m.EnvelopeTo == recipient || m.Damaged
+	return recipient == "" || m.Damaged || m.EnvelopeTo == recipient || m.Named != nil && slices.Contains(*m.Named, recipient)
+}
+
+// EnvelopeRecipients are all recipients of this inbox that the envelope named, in its order; none of
+// a message that was sent.
+func (m *Message) EnvelopeRecipients() []string {
+	switch {
+	case m.Named != nil:
+		return *m.Named
+	case m.EnvelopeTo == "":
+		return nil
+	}
+	return []string{m.EnvelopeTo}
+}
+
+func (m *Message) eachRecipient(fn func(string)) {
+	if m.Named == nil {
+		fn(m.EnvelopeTo)
+		return
+	}
+	for _, recipient := range *m.Named {
+		fn(recipient)
+	}
+}
+
+// IsTo is Message.IsTo of the message that the event is about.
+func (p *Public) IsTo(recipient string) bool {
+	return p.EnvelopeTo == recipient || slices.Contains(p.Named, recipient)
 }
 
 // IsSince reports whether m was received at t or after, by the millisecond that is shown.

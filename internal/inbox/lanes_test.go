@@ -44,6 +44,12 @@ func to(tag string) inbox.Receive {
 	return m
 }
 
+func both(tag, other string) inbox.Receive {
+	m := to(tag)
+	m.Named = []string{m.EnvelopeTo, lanePrefix + other}
+	return m
+}
+
 func decided(t *testing.T, s *inbox.State, cmd inbox.Command) {
 	t.Helper()
 	evs, _, err := inbox.Decide(s, cmd, env(start))
@@ -62,6 +68,7 @@ func TestLanesPassOn(t *testing.T) {
 		"a mail to one":           {to("one"), []string{"none", "two"}},
 		"the first mail to a tag": {to("none"), []string{"one", "two"}},
 		"a mail to nobody's lane": {to("other"), []string{"none", "one", "two"}},
+		"a mail to two":           {both("one", "none"), []string{"two"}},
 		"the newest of one read":  {inbox.MarkRead{ID: 2, Read: true}, []string{"none", "two"}},
 		"the last of all read":    {inbox.MarkRead{ID: 3, Read: true}, []string{"none", "one"}},
 		"an older of one deleted": {inbox.DeleteMessage{ID: 1}, []string{"none", "two"}},

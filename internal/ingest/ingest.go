@@ -9,6 +9,7 @@ import (
 	"context"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"inboxd/internal/calendar"
@@ -99,13 +100,21 @@ func own(subject string, from message.Mailbox) (string, message.Mailbox) {
 	return all[:len(subject)], message.Mailbox{Email: email, Name: all[len(subject)+len(email):]}
 }
 
-// For is the command that delivers the mail to one recipient.
-func (m Mail) For(rcpt string) inbox.Receive {
+// For is the command that delivers the mail to one inbox, which rcpts are recipients of.
+func (m Mail) For(rcpts ...string) inbox.Receive {
 	return inbox.Receive{
-		From: m.From, EnvelopeTo: rcpt, Subject: m.Subject, Content: m.Content,
+		From: m.From, EnvelopeTo: rcpts[0], Named: several(rcpts), Subject: m.Subject, Content: m.Content,
 		Raw: m.Raw, TraceLen: m.traceLen, MailFrom: m.mailFrom, Digest: m.Digest,
 		Invitations: m.Invitations,
 	}
+}
+
+// several is a copy of more than one recipient; nil of one.
+func several(rcpts []string) []string {
+	if len(rcpts) < 2 {
+		return nil
+	}
+	return slices.Clone(rcpts)
 }
 
 func read(env Envelope, raw []byte) (*inbox.Content, []*calendar.Invitation) {

@@ -11,13 +11,13 @@ import (
 // Keyed makes a digest that only this node can make of another one.
 type Keyed func(inbox.Digest) (inbox.Digest, error)
 
-// SealedFor is For with a recipient who alone may read the mail: nothing but envelopes and what is
+// SealedFor is For with the key of who alone may read the mail: nothing but envelopes and what is
 // told in the clear of a sealed mail is in the command, and none of it shares memory with the mail.
 // An error leaves nothing: a mail that can't be sealed is not kept.
-func (m Mail) SealedFor(rcpt string, key sealed.Recipient, keyed Keyed) (inbox.Receive, error) {
+func (m Mail) SealedFor(rcpts []string, key sealed.Recipient, keyed Keyed) (inbox.Receive, error) {
 	digest, single := m.Digest, m.Digest == (inbox.Digest{})
 	if single {
-		digest = inbox.DigestOf(m.mailFrom, []string{rcpt}, m.Raw[m.traceLen:])
+		digest = inbox.DigestOf(m.mailFrom, rcpts, m.Raw[m.traceLen:])
 	}
 	repeat, err := keyed(digest)
 	if err != nil {
@@ -28,7 +28,7 @@ func (m Mail) SealedFor(rcpt string, key sealed.Recipient, keyed Keyed) (inbox.R
 		return inbox.Receive{}, err
 	}
 	cmd := inbox.Receive{
-		From: message.Mailbox{Email: strings.Clone(m.From.Email)}, EnvelopeTo: rcpt,
+		From: message.Mailbox{Email: strings.Clone(m.From.Email)}, EnvelopeTo: rcpts[0], Named: several(rcpts),
 		Content: &inbox.Content{Doc: sealed.Facts(&m.Content.Doc), Auth: m.Content.Auth, Spam: undescribed(m.Content.Spam)},
 		Raw:     mail.Envelope,
 		Sealed:  &inbox.Sealing{Size: int64(len(m.Raw)), Files: mail.Files, Repeat: repeat, Named: m.Content.Doc.MessageID != ""},

@@ -177,7 +177,7 @@ function content(m: Message): Child[] {
   return [
     el("h1", null, m.encrypted ? (open.inside?.subject ?? "Encrypted mail") : m.subject || "No subject"),
     el("dl.people", null, el("dt", null, "From"), el("dd", null, people(open.inside ? [open.inside.from] : [m.from])),
-      el("dt", null, "To"), el("dd", null, people((open.inside?.to ?? m.to).length ? (open.inside?.to ?? m.to) : [{ email: m.envelope_to, name: "" }])),
+      el("dt", null, "To"), el("dd", null, people((open.inside?.to ?? m.to).length ? (open.inside?.to ?? m.to) : m.envelope_recipients.map((email) => ({ email, name: "" })))),
       (open.inside?.cc ?? m.cc).length > 0 && el("dt", null, "Cc"), (open.inside?.cc ?? m.cc).length > 0 && el("dd", null, people(open.inside?.cc ?? m.cc)),
       m.bcc?.length ? el("dt", null, "Bcc") : null, m.bcc?.length ? el("dd", null, people(m.bcc)) : null,
       el("dt", null, m.direction === "in" ? "Received" : "Accepted"), el("dd", null, when(m.received_at, words.long)), el("dt", null, "Kept until"), el("dd", null, when(m.expires_at, words.long))),
