@@ -73,15 +73,16 @@ func (s *session) command() []byte {
 	return nil
 }
 
-// misplaced returns the reply to a command of a transaction that is out of sequence (RFC 5321
-// sections 4.1.4 and 4.3.2), else nil. go-smtp would reply that it is not implemented.
+// misplaced returns the reply to a command that is out of sequence (RFC 5321 sections 4.1.4 and
+// 4.3.2, RFC 4954 section 4), else nil. go-smtp would reply that it is not implemented.
 func (s *session) misplaced(verb string) *reply {
+	begins := verb == "MAIL" || verb == "AUTH"
 	switch {
-	case verb != "MAIL" && verb != "RCPT" && verb != "DATA":
+	case !begins && verb != "RCPT" && verb != "DATA":
 		return nil
 	case s.helo == nil:
 		return replyGreet
-	case s.tx.chunking, verb == "MAIL" && s.tx.open:
+	case s.tx.chunking, begins && s.tx.open:
 		return replySequence
 	case verb == "RCPT" && !s.tx.open:
 		return replyNoMail

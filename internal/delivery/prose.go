@@ -139,14 +139,11 @@ func behind(line, address string) (rest string, named bool) {
 		return "", false
 	}
 	end := at + len(address)
-	if at > 0 && isPartOfAddress(line[at-1]) || end < len(line) && isPartOfAddress(line[end]) {
+	const inAddress = "abcdefghijklmnopqrstuvwxyz0123456789+-_=@"
+	if at > 0 && strings.IndexByte(inAddress, folded[at-1]) >= 0 || end < len(line) && strings.IndexByte(inAddress, folded[end]) >= 0 {
 		return "", false
 	}
 	return strings.TrimLeft(line[end:], `"'>):., `+"\t"), true
-}
-
-func isPartOfAddress(c byte) bool {
-	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || strings.IndexByte("+-_=@", c) >= 0
 }
 
 func indent(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }

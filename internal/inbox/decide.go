@@ -308,7 +308,9 @@ func (c DeleteOlder) decide(s *State, env Env) ([]Event, Outcome, error) {
 }
 
 func (c DeleteOlder) takes(m *Message) bool {
-	return (m.ID < c.Before || m.ReceivedAt.Before(c.Until)) && (c.To == "" || !m.Damaged && m.IsTo(c.To))
+	older := m.ID < c.Before || m.ReceivedAt.Before(c.Until)
+	known := c.To == "" || !m.Damaged // whose it was
+	return older && known && m.IsTo(c.To)
 }
 
 func (Burn) decide(s *State, env Env) ([]Event, Outcome, error) {

@@ -116,13 +116,6 @@ func (e received) rows(s *State, r *Rows) {
 	})
 }
 
-func (m *Message) named() []string {
-	if m.Named == nil {
-		return nil
-	}
-	return *m.Named
-}
-
 // replace swaps one message for a changed copy, in a new array: views keep the old one.
 func (s *State) replace(id int64, change func(*Message)) {
 	i, ok := s.find(id)

@@ -111,7 +111,14 @@ func changedRecipients(before, now []*Message, fn func(string)) {
 // IsTo reports whether m came to that envelope recipient; empty: any. Of a damaged message nobody
 // knows.
 func (m *Message) IsTo(recipient string) bool {
-	return recipient == "" || m.Damaged || m.EnvelopeTo == recipient || m.Named != nil && slices.Contains(*m.Named, recipient)
+	return recipient == "" || m.Damaged || m.EnvelopeTo == recipient || slices.Contains(m.named(), recipient)
+}
+
+func (m *Message) named() []string {
+	if m.Named == nil {
+		return nil
+	}
+	return *m.Named
 }
 
 // EnvelopeRecipients are all recipients of this inbox that the envelope named, in its order; none of

@@ -95,7 +95,8 @@ func reportFor(rcpt string) string {
 func xtext(s, escape string) string {
 	var b strings.Builder
 	for _, r := range s {
-		if r > ' ' && r < 0x7f && r != '+' && r != '=' && (r != '\\' || escape[0] == '+') {
+		plain := r > ' ' && r < 0x7f && r != '+' && r != '='
+		if plain && (r != '\\' || escape[0] == '+') {
 			b.WriteRune(r)
 		} else {
 			fmt.Fprintf(&b, escape, r)
