@@ -141,9 +141,9 @@ func TestOwnersCopies(t *testing.T) {
 // TestOwnersCopiesAreBlocked when one is refused for good, or comes back for good, until they are
 // switched on again.
 func TestOwnersCopiesAreBlocked(t *testing.T) {
-	report := func(action string) func(*organizer, string) {
+	report := func(action, code string) func(*organizer, string) {
 		return func(o *organizer, back string) {
-			text := strings.NewReplacer("bob@far.test", "me@example.test", "Action: failed", "Action: "+action).Replace(dsn)
+			text := strings.NewReplacer("bob@far.test", "me@example.test", "Action: failed", "Action: "+action, "5.1.1", code).Replace(dsn)
 			if err := o.Receive(o.t.Context(), envelopeTo(back), []byte(text)); err != nil {
 				o.t.Fatal(err)
 			}
@@ -157,9 +157,11 @@ func TestOwnersCopiesAreBlocked(t *testing.T) {
 	}{
 		{"taken", 250, nil, false},
 		{"refused", 550, nil, true},
-		{"came back", 250, report("failed"), true},
-		{"late", 250, report("delayed"), false},
-		{"arrived", 250, report("delivered"), false},
+		{"came back", 250, report("failed", "5.1.1"), true},
+		{"came back from a full mailbox", 250, report("failed", "5.2.2"), false},
+		{"came back from a block list", 250, report("failed", "5.7.1"), false},
+		{"late", 250, report("delayed", "5.1.1"), false},
+		{"arrived", 250, report("delivered", "5.1.1"), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := organize(t, persisttest.Open(t), nil)

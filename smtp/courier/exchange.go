@@ -26,6 +26,7 @@ type exchange struct {
 	utf8     bool // SMTPUTF8 is needed
 	eightBit bool // raw is not ASCII
 	greeted  func()
+	refused  bool // the sender was, for good
 
 	mx    string // that answered last
 	tls   bool
@@ -65,6 +66,19 @@ func (x *exchange) address(job Consignment, reports []Report) (index []int) {
 
 func (x *exchange) report(rcpt string, v verdict) Report {
 	return Report{Rcpt: rcpt, Outcome: v.outcome, Code: v.code, Enhanced: v.enhanced, Text: printable(v.text, maxReasonLen), MX: x.mx, TLS: x.tls}
+}
+
+// shorten leaves the tag off a sender whose local part is longer than servers must accept (RFC 5321
+// section 4.5.3.1.1): better a message whose bounces find nothing than none. False: it is not longer.
+func (x *exchange) shorten() bool {
+	local, _ := address.Split(x.mailFrom)
+	if len(local) <= address.MaxLocal {
+		return false
+	}
+	short := address.WithoutTag(x.mailFrom)
+	changed := short != x.mailFrom
+	x.mailFrom = short
+	return changed
 }
 
 // run returns one verdict per recipient.

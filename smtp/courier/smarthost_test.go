@@ -2,6 +2,7 @@ package courier
 
 import (
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -74,5 +75,45 @@ func TestReportsAreAskedFor(t *testing.T) {
 			}
 		}
 		mx.mu.Unlock()
+	}
+}
+
+// TestLongSendersAreShortened where a server takes no more than 64 octets of local part, and there alone.
+func TestLongSendersAreShortened(t *testing.T) {
+	inbox := strings.Repeat("a", 60) + "@us.example"
+	long := strings.Repeat("a", 60) + "+b1-0-aaaaaaaaaaaa@us.example"
+	for _, c := range []struct {
+		name, from, refuses string
+		ext                 []string
+		want                delivery.Outcome
+		said                []string // MAIL commands
+	}{
+		{"pipelined", long, long, pipelining, delivery.Delivered, []string{long, inbox}},
+		{"in turn", long, long, nil, delivery.Delivered, []string{long, inbox}},
+		{"taken", long, "nobody", pipelining, delivery.Delivered, []string{long}},
+		{"refused for another reason", long, "", pipelining, delivery.Permanent, []string{long, inbox}},
+		{"a short one", "a+b1-0-aaaaaaaaaaaa@us.example", "", pipelining, delivery.Permanent, []string{"a+b1-0-aaaaaaaaaaaa@us.example"}},
+		{"long without a tag", strings.Repeat("a", 65) + "@us.example", "", nil, delivery.Permanent, []string{strings.Repeat("a", 65) + "@us.example"}},
+	} {
+		mx := (&fakeMX{ext: c.ext, replies: map[string]string{"MAIL FROM:<" + c.refuses: "553 5.1.7 too long"}}).start(t, "127.0.0.1", 0)
+		job := toX("a@x.example", "b@x.example")
+		job.MailFrom = c.from
+		for _, got := range courier(t, Options{Smarthost: Smarthost{Addr: "127.0.0.1:" + strconv.Itoa(mx.port)}}).Deliver(t.Context(), job) {
+			if got.Outcome != c.want {
+				t.Errorf("%s: %+v", c.name, got)
+			}
+		}
+		var said []string
+		mx.mu.Lock()
+		for _, line := range mx.lines {
+			if from, ok := strings.CutPrefix(line, "MAIL FROM:<"); ok {
+				from, _, _ = strings.Cut(from, ">")
+				said = append(said, from)
+			}
+		}
+		mx.mu.Unlock()
+		if !slices.Equal(said, c.said) {
+			t.Errorf("%s: %q", c.name, said)
+		}
 	}
 }

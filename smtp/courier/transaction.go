@@ -16,6 +16,9 @@ func (l *link) transact(x *exchange) ([]verdict, error) {
 		return x.all(v), nil
 	}
 	results, accepted, err := l.envelope(x)
+	if err == nil && x.refused && x.shorten() {
+		return l.transact(x)
+	}
 	if err != nil || !accepted {
 		return results, err
 	}
@@ -113,6 +116,7 @@ func (l *link) envelope(x *exchange) (results []verdict, accepted bool, err erro
 		return nil, false, err
 	}
 	mail, err := next()
+	x.refused = err == nil && judge(mail).outcome == delivery.Permanent
 	switch {
 	case err != nil:
 		return nil, false, err
