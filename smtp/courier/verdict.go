@@ -24,9 +24,13 @@ func because(c delivery.Cause, format string, args ...any) verdict {
 	return verdict{c.Outcome(), 0, c.Enhanced(), fmt.Sprintf(format, args...)}
 }
 
-// judge makes a verdict of a reply about the mail or a recipient.
+// judge makes a verdict of a reply about the mail or a recipient. A refusal without words is put in words.
 func judge(r reply) verdict {
-	return verdict{delivery.Classify(r.code, r.enhanced), r.code, r.enhanced, r.String()}
+	text := r.String()
+	if r.text == "" && !r.ok() {
+		text = delivery.RecipientReport{Status: r.enhanced, Diagnostic: text}.Reason()
+	}
+	return verdict{delivery.Classify(r.code, r.enhanced), r.code, r.enhanced, text}
 }
 
 // trouble is an error that ends a connection but not the exchange: nothing was handed over,

@@ -117,3 +117,19 @@ func TestLongSendersAreShortened(t *testing.T) {
 		}
 	}
 }
+
+// TestRefusalsHaveWords, also those of servers that send none.
+func TestRefusalsHaveWords(t *testing.T) {
+	for reply, want := range map[string]string{
+		"550 5.1.1":         "The mailbox does not exist (5.1.1)",
+		"550":               "The message was refused (550)",
+		"452 4.2.2":         "The mailbox is full (4.2.2)",
+		"550 5.1.1 No such": "550 5.1.1 No such",
+	} {
+		mx := (&fakeMX{replies: map[string]string{"RCPT": reply}}).start(t, "127.0.0.1", 0)
+		got := courier(t, Options{Smarthost: Smarthost{Addr: "127.0.0.1:" + strconv.Itoa(mx.port)}}).Deliver(t.Context(), toX("a@x.example"))[0]
+		if got.Text != want {
+			t.Errorf("%s: %+v", reply, got)
+		}
+	}
+}
