@@ -273,7 +273,7 @@ func TestBounceComesBackOverSMTP(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := u.message(t, address, id)
-	if r := m["recipients"].([]any)[0].(map[string]any); r["status"] != "bounced" || m["send_status"] != "sent" || m["send_error"] != "bob@far.test: 5.1.1" {
+	if r := m["recipients"].([]any)[0].(map[string]any); r["status"] != "bounced" || m["send_status"] != "sent" || m["send_error"] != "bob@far.test: The mailbox does not exist (5.1.1)" {
 		t.Errorf("after the bounce: %v", m)
 	}
 	if u.latest(t, address, "") != nil {
