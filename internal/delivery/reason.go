@@ -25,7 +25,11 @@ var (
 		`|have an? .{0,30}account|no longer|disabled|inactive|deactivated|discontinued|(recipient|address) (was )?rejected|(not|n.t) (accept|take) (any )?(e-?)?mail|null ?mx|no mail ?server` +
 		`|unbekannt|nicht gefunden|existiert nicht|nicht vorhanden|inconnu|introuvable|existe pas|no existe|desconocid|não existe|desconhecid|sconosciut|inesistente|non esiste` +
 		`|не существует|не найден|неизвест|存在しません|見つかりません|不明|不存在|无此|查无|找不到`)
-	endedWords = regexp.MustCompile(`expired|gave up|giv(en|ing) up|abgelaufen|expiré|caducad|истёк|истек`)
+	// namePattern finds addresses and names of hosts, which may hold any word.
+	namePattern = regexp.MustCompile(`\S+@\S+|[\pL\d_-]+(\.[\pL\d_-]+)+\S*`)
+	// unknownPattern finds what Postfix and Exchange Online say of an unknown recipient.
+	unknownPattern = regexp.MustCompile(`unknown in relay recipient table|recipient address rejected: access denied`)
+	endedWords     = regexp.MustCompile(`expired|gave up|giv(en|ing) up|abgelaufen|expiré|caducad|истёк|истек`)
 )
 
 // isGeneric reports a code of the class alone: its subject is "other or undefined" (RFC 3463 section
@@ -62,18 +66,19 @@ func judged(status, diagnostic string) string {
 // IsHard reports that mail to this recipient comes back whatever it is: the address, and not its
 // mailbox's room, this message, our host or the way there, is at fault (ADR 0099).
 func (p RecipientReport) IsHard() bool {
-	said := strings.ToLower(p.Diagnostic)
-	if p.Status != "" {
-		aboutAddress := strings.HasPrefix(p.Status, "5.1.") || p.Status == "5.4.1"
-		return isHardCode(p.Status) && (aboutAddress && firstCode(ownPattern, said) == p.Status || !otherWords.MatchString(said))
-	}
-	switch reply := replyPattern.FindString(said); {
-	case strings.HasPrefix(reply, "4"), strings.HasPrefix(reply, "552"), otherWords.MatchString(said):
+	words := unknownPattern.ReplaceAllString(namePattern.ReplaceAllString(strings.ToLower(p.Diagnostic), " "), "unknown")
+	reply := replyPattern.FindString(p.Diagnostic)
+	switch {
+	case otherWords.MatchString(words):
+		return false
+	case p.Status != "":
+		return isHardCode(p.Status)
+	case strings.HasPrefix(reply, "4"), strings.HasPrefix(reply, "552"):
 		return false
 	case reply != "" && strings.Contains("521 550 551 553 556", reply[:3]):
 		return true
 	}
-	return goneWords.MatchString(said)
+	return goneWords.MatchString(words)
 }
 
 // softCodes are beginnings of codes of class 5 that say nothing against the address: bad senders,

@@ -61,6 +61,10 @@ func TestLayouts(t *testing.T) {
 			[]string{"hard 553 sorry, no mailbox here by that name"}},
 		"chasquid": {smtp("5.0.0", "MAIL+RCPT 550 5.2.1 Mailbox closed"), []string{"hard MAIL+RCPT 550 5.2.1 Mailbox closed"}},
 
+		"postfix, relay":       {smtp("5.1.1", "550 5.1.1 <bob@far.example>: Recipient address rejected: User unknown in relay recipient table"), []string{"hard 550 5.1.1 <bob@far.example>: Recipient address rejected: User unknown in relay recipient table"}},
+		"words in names":       {smtp("5.1.1", "550 5.1.1 host relay.spam-quota.example: <content@policy.example>: no such user, see https://block.example/full/rate"), []string{"hard 550 5.1.1 host relay.spam-quota.example: <content@policy.example>: no such user, see https://block.example/full/rate"}},
+		"full by a wrong code": {smtp("5.1.1", "550 5.1.1 The mailbox of this user is full"), []string{"soft 550 5.1.1 The mailbox of this user is full"}},
+
 		"exchange, unknown":  {smtp("5.1.10", "550 5.1.10 RESOLVER.ADR.RecipientNotFound; Recipient bob@far.example not found by SMTP address lookup"), []string{"hard 550 5.1.10 RESOLVER.ADR.RecipientNotFound; Recipient bob@far.example not found by SMTP address lookup"}},
 		"exchange, edge":     {smtp("5.4.1", "550 5.4.1 Recipient address rejected: Access denied"), []string{"hard 550 5.4.1 Recipient address rejected: Access denied"}},
 		"exchange, rule":     {smtp("5.7.1", "550 5.7.1 TRANSPORT.RULES.RejectMessage"), []string{"soft 550 5.7.1 TRANSPORT.RULES.RejectMessage"}},
