@@ -1,7 +1,6 @@
 package html
 
 import (
-	"html"
 	"slices"
 	"strings"
 	"unicode"
@@ -80,13 +79,14 @@ func (l *Links) addHref(href string) string {
 	return url
 }
 
-// hrefURL decodes an href as a browser does: entities, no blanks around, no line breaks or
-// tabs inside.
+// hrefURL decodes an href as a browser does: character references, no blanks around, no line
+// breaks or tabs inside. A reference takes at most eight times the bytes of what it stands for
+// in any href that escapes a URL.
 func hrefURL(href string) string {
-	if len(href) > 2*maxLinkLen {
+	if len(href) > 8*maxLinkLen {
 		return ""
 	}
-	href = html.UnescapeString(href)
+	href = unescapeAttribute(href)
 	href = strings.TrimFunc(href, unicode.IsSpace)
 	if strings.ContainsAny(href, "\r\n\t") {
 		href = breaks.Replace(href)

@@ -110,7 +110,7 @@ func (r *renderer) boundary(e *element) {
 
 // image adds the text that stands for an image, or a field's value.
 func (r *renderer) image(t *token, e *element) {
-	s := html.UnescapeString(t.attr.shown(t.tag))
+	s := unescapeAttribute(t.attr.shown(t.tag))
 	if s == "" {
 		return
 	}
@@ -153,7 +153,7 @@ func (r *renderer) start(t *token) {
 
 // newElement works out how an element looks inside the open ones.
 func (r *renderer) newElement(t *token) element {
-	s := r.sheet.of(t.attr.class, t.attr.style)
+	s := r.sheet.of(unescapeAttribute(t.attr.class), unescapeAttribute(t.attr.style))
 	e := element{tag: t.tag, looks: s.inside(r.top().looks), quoted: r.top().quoted || t.isQuote()}
 	switch {
 	case t.tag.has(unseen):
