@@ -172,6 +172,11 @@ var bombs = []struct {
 	}},
 	{"url of urls", func() string { return mail("", fill("http://", maxMail)) }},
 	{"url of brackets", func() string { return mail("", fill("http://("+fill(")", 900)+" ", maxMail)) }},
+	{"urls that go on", func() string { return mail("", fill("<http://x\ny", maxMail)) }},
+	{"one url that goes on", func() string { return mail("", "<http://x"+fill("\nx", maxMail)) }},
+	{"urls of labels", func() string { return mail("Content-Type: text/plain; charset=utf-8", fill("http://a例.", maxMail)) }},
+	{"urls in pieces", func() string { return htmlMail(fill("<b>http://x", maxMail)) }},
+	{"url in pieces", func() string { return htmlMail("http://x" + fill("<wbr>x", maxMail)) }},
 	{"no urls", func() string { return mail("", fill("://", maxMail)) }},
 	{"links", func() string { return htmlMail(fill("<a href=http://x>y</a>", maxMail)) }},
 	{"opened links", func() string { return htmlMail(fill("<a href=http://x>", maxMail)) }},
@@ -199,6 +204,7 @@ var bombs = []struct {
 	{"scripts", func() string { return htmlMail(fill("<script></", maxMail)) }},
 	{"attributes", func() string { return htmlMail("<b " + fill("a=b ", maxMail)) }},
 	{"entities", func() string { return htmlMail(fill("&amp;", maxMail)) }},
+	{"references in an attribute", func() string { return htmlMail("<img alt='" + fill("&copy;", 2<<20-20) + "'>") }},
 	{"half entities", func() string { return htmlMail(fill("&a", maxMail)) }},
 	{"content ids", func() string {
 		return mixed("--b\r\nContent-Type: text/html\r\n\r\n" + fill("cid:a cid:b&amp", 4<<20) + "\r\n" + fill("--b\r\nContent-Type: image/png\r\nContent-ID: <a>\r\n\r\nx\r\n", 1<<20))

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
 
 // Links collects http(s) URLs in order of appearance, without doubles, at most MaxLinks. One
@@ -54,22 +53,6 @@ func (l *Links) has(url string) bool {
 	return ok
 }
 
-// AddText adds every URL that is written out in a text.
-func (l *Links) AddText(text string) {
-	for !l.full() {
-		i := strings.Index(text, "://")
-		if i < 0 {
-			return
-		}
-		start := i - schemeLen(text[:i])
-		end := i + 3 + urlLen(text[i+3:])
-		if start < i && end > i+3 {
-			l.add(text[start:end])
-		}
-		text = text[end:]
-	}
-}
-
 // addHref adds the target of a link. It returns the URL, "" when it is not http(s).
 func (l *Links) addHref(href string) string {
 	url := hrefURL(href)
@@ -101,51 +84,3 @@ func hrefURL(href string) string {
 var breaks = strings.NewReplacer("\r", "", "\n", "", "\t", "")
 
 func hasControl(s string) bool { return strings.IndexFunc(s, unicode.IsControl) >= 0 }
-
-// schemeLen returns the length of http or https at the end of s, else 0.
-func schemeLen(s string) int {
-	for _, scheme := range [...]string{"https", "http"} {
-		if n := len(scheme); len(s) >= n && strings.EqualFold(s[len(s)-n:], scheme) {
-			return n
-		}
-	}
-	return 0
-}
-
-// urlLen returns how much of s, which begins behind "://", is still URL. Punctuation at its
-// end belongs to the sentence, and so does a bracket that was not opened inside.
-func urlLen(s string) int {
-	end := strings.IndexFunc(s, endsURL)
-	if end < 0 {
-		end = len(s)
-	}
-	open := [2]int{strings.Count(s[:end], "("), strings.Count(s[:end], "[")}
-	closed := [2]int{strings.Count(s[:end], ")"), strings.Count(s[:end], "]")}
-	for end > 0 {
-		switch s[end-1] {
-		case '.', ',', ';', ':', '!', '?', '\'', '*', '_', '~':
-		case ')', ']':
-			kind := 0
-			if s[end-1] == ']' {
-				kind = 1
-			}
-			if closed[kind] <= open[kind] {
-				return end
-			}
-			closed[kind]--
-		default:
-			return end
-		}
-		end--
-	}
-	return 0
-}
-
-// endsURL reports whether r can't be part of a URL in running text.
-func endsURL(r rune) bool {
-	if r < utf8.RuneSelf {
-		return r <= ' ' || r == 0x7f || strings.IndexByte("<>\"`{}|\\^", byte(r)) >= 0
-	}
-	return unicode.IsSpace(r) || unicode.In(r, unicode.Pi, unicode.Pf, unicode.Ps, unicode.Pe, unicode.Cf) ||
-		strings.ContainsRune("。，、；：！？…", r)
-}

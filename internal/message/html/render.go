@@ -37,6 +37,7 @@ type renderer struct {
 	linkAt     int    // length of the text at its start
 	seenAt     int    // length of the visible text at its start
 	inStyle    bool
+	run        textRun
 }
 
 // Render returns the text of valid UTF-8, and whether it was cut.
@@ -63,6 +64,7 @@ func Render(s string, o Options) (text string, cut bool) {
 		}
 	}
 	r.endLink()
+	r.run.end(r.Links)
 	if o.View != nil {
 		o.View.Visible, o.View.Preview = string(r.seen.b), string(r.hidden.b)
 	}
@@ -82,8 +84,8 @@ func (r *renderer) text(s string) {
 	case e.looks&noContent != 0:
 	case e.looks&hiding == 0:
 		s = html.UnescapeString(s)
-		if r.Links != nil && r.href == "" {
-			r.Links.AddText(s)
+		if r.href == "" {
+			r.run.add(s, r.Links)
 		}
 		r.write(s, e)
 	case !r.hidden.full:
@@ -104,6 +106,9 @@ func (r *renderer) boundary(e *element) {
 		r.hidden.boundary(e)
 		return
 	}
+	if e.tag.has(block) || e.looks&blockBox != 0 {
+		r.run.end(r.Links)
+	}
 	r.out.boundary(e)
 	r.seen.boundary(e)
 }
@@ -114,6 +119,7 @@ func (r *renderer) image(t *token, e *element) {
 	if s == "" {
 		return
 	}
+	r.run.add(" ", r.Links)
 	r.out.writeApart(s, e)
 	r.seen.writeApart(s, e)
 	r.hidden.full = r.hidden.full || strings.TrimSpace(s) != ""
@@ -134,6 +140,7 @@ func (r *renderer) start(t *token) {
 	switch t.tag {
 	case tagBR:
 		if seen {
+			r.run.add("\n", r.Links)
 			r.out.newline()
 			r.seen.newline()
 		}
@@ -270,6 +277,7 @@ func (r *renderer) startLink(t *token, seen bool) {
 	if t.attr.href == "" || r.Links == nil && !r.Readable && r.View == nil {
 		return
 	}
+	r.run.end(r.Links)
 	url := r.Links.addHref(t.attr.href)
 	if seen && t.tag == tagA {
 		r.href, r.linkAt, r.seenAt = url, len(r.out.b), len(r.seen.b)
