@@ -57,6 +57,7 @@ var messageFields = []messageField{
 	{"body_from_html", true, "false", func(b []byte, e *messageJSON) []byte { return strconv.AppendBool(b, e.content.Doc.TextFromHTML) }},
 	{"truncated_body", true, "", func(b []byte, e *messageJSON) []byte { return strconv.AppendBool(b, e.truncated()) }},
 	{"degraded", true, "false", func(b []byte, e *messageJSON) []byte { return strconv.AppendBool(b, e.content.Doc.Degraded) }},
+	{"hidden_text", true, "false", func(b []byte, e *messageJSON) []byte { return strconv.AppendBool(b, e.content.Doc.HiddenText) }},
 	{"html", true, "null", appendHTML},
 	{"headers", true, "null", func(b []byte, e *messageJSON) []byte { return appendHeaders(b, e.content.Doc.Headers) }},
 	{"links", true, "[]", func(b []byte, e *messageJSON) []byte { return appendStrings(b, e.content.Doc.Links) }},

@@ -46,7 +46,7 @@ const fullJSON = `{"id":1,"direction":"in","subject":"Ihr Code <ü>\n\\","from":
 	`"date":"2026-11-21T00:00:00.000Z","received_at":"2026-11-21T12:00:00.000Z","expires_at":"2026-11-22T12:00:00.000Z","envelope_to":"own+tag@inbox.test","envelope_recipients":["own+tag@inbox.test"],` +
 	`"internet_message_id":"a@b","in_reply_to":"c@d","references":["e@f","c@d"],` +
 	`"otp_code":"123456","otp":{"code":"123456","confidence":0.97,"source":"subject","origin":null,"candidates":["999999"]},"verification_link":"https://example.com/verify",` +
-	`"body":"text","body_from_html":true,"truncated_body":false,"degraded":false,"html":"<b>text</b>","headers":{"Received":["one","two"],"X-A":["1","2"],"Subject":"s"},` +
+	`"body":"text","body_from_html":true,"truncated_body":false,"degraded":false,"hidden_text":false,"html":"<b>text</b>","headers":{"Received":["one","two"],"X-A":["1","2"],"Subject":"s"},` +
 	`"links":["https://example.com/?a=1&b=2"],"attachments":[{"id":1,"filename":"a.pdf","content_type":"application/pdf","size_bytes":7,"is_encrypted":false,"truncated":false,"content_id":null},` +
 	`{"id":2,"filename":"b","content_type":"x/y","size_bytes":8,"is_encrypted":false,"truncated":true,"content_id":"b@x"}],"attachments_omitted":3,"calendar_event":null,"spam":null,"auth":` + fullAuthJSON + `,"is_read":false,"size_bytes":11,"encrypted":false}`
 
@@ -55,7 +55,7 @@ const fullAuthJSON = `{"spf":{"result":"softfail","domain":"b.example.com"},"dki
 
 const bareJSON = `{"id":2,"direction":"in","subject":"","from":{"email":"","name":""},"to":[],"cc":[],"reply_to":[],"date":null,` +
 	`"received_at":"2026-11-21T12:00:00.000Z","expires_at":"2026-11-22T12:00:00.000Z","envelope_to":"own@inbox.test","envelope_recipients":["own@inbox.test"],"internet_message_id":null,"in_reply_to":null,"references":[],` +
-	`"otp_code":null,"otp":null,"verification_link":null,"body":"","body_from_html":false,"truncated_body":false,"degraded":false,"html":null,"headers":{},"links":[],"attachments":[],"attachments_omitted":0,` +
+	`"otp_code":null,"otp":null,"verification_link":null,"body":"","body_from_html":false,"truncated_body":false,"degraded":false,"hidden_text":false,"html":null,"headers":{},"links":[],"attachments":[],"attachments_omitted":0,` +
 	`"calendar_event":null,"spam":null,"auth":null,"is_read":false,"size_bytes":0,"encrypted":false}`
 
 // TestMessageObject pins the bytes of the answers that carry everything.

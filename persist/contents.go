@@ -39,6 +39,7 @@ type contentRecord struct {
 	Spam               *spamRecord        `cbor:"23,keyasint,omitempty"`
 	Calendar           *saidRecord        `cbor:"24,keyasint,omitempty"`
 	LinksCut           bool               `cbor:"25,keyasint,omitempty"`
+	HiddenText         bool               `cbor:"26,keyasint,omitempty"`
 	AttachmentsOmitted int                `cbor:"27,keyasint,omitempty"`
 	MoreCalendar       []saidRecord       `cbor:"28,keyasint,omitempty"`
 }
@@ -91,7 +92,7 @@ func (r *contentRecord) from(c *inbox.Content, unread bool, auth *authRecord) {
 		Date: stampOf(d.Date), MessageID: d.MessageID, InReplyTo: d.InReplyTo, References: d.References,
 		Headers: convert(d.Headers, recordHeader), Text: d.Text, HTML: d.HTML, HasHTML: d.HasHTML,
 		Attachments: convert(d.Attachments, recordAttachment), AttachmentsOmitted: d.AttachmentsOmitted, Links: d.Links,
-		TextFromHTML: d.TextFromHTML, TextCut: d.TextCut, LinksCut: d.LinksCut, Degraded: d.Degraded, Unread: c.Unread || unread,
+		TextFromHTML: d.TextFromHTML, TextCut: d.TextCut, LinksCut: d.LinksCut, HiddenText: d.HiddenText, Degraded: d.Degraded, Unread: c.Unread || unread,
 	}
 	if !reflect.ValueOf(&c.OTP).Elem().IsZero() {
 		r.OTP = (*otpRecord)(&c.OTP)
@@ -111,7 +112,7 @@ func (r *contentRecord) content() *inbox.Content {
 		Date: r.Date.time(), MessageID: r.MessageID, InReplyTo: r.InReplyTo, References: r.References,
 		Headers: convert(r.Headers, headerRecord.header), Text: r.Text, HTML: r.HTML, HasHTML: r.HasHTML,
 		Attachments: convert(r.Attachments, attachmentRecord.attachment), AttachmentsOmitted: r.AttachmentsOmitted, Links: r.Links,
-		TextFromHTML: r.TextFromHTML, TextCut: r.TextCut, LinksCut: r.LinksCut, Degraded: r.Degraded,
+		TextFromHTML: r.TextFromHTML, TextCut: r.TextCut, LinksCut: r.LinksCut, HiddenText: r.HiddenText, Degraded: r.Degraded,
 	}, Unread: r.Unread}
 	if r.OTP != nil {
 		c.OTP = inbox.OTP(*r.OTP)

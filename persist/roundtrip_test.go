@@ -46,7 +46,7 @@ var (
 					Size: rapid.Int64().Draw(t, "size"), Truncated: rapid.Bool().Draw(t, "cut"), ContentID: genText.Draw(t, "content id")}
 			}), 0, 3).Draw(t, "attachments")),
 			AttachmentsOmitted: rapid.IntRange(0, 1000).Draw(t, "omitted"),
-			Links:              genTexts.Draw(t, "links"), TextFromHTML: rapid.Bool().Draw(t, "b1"), TextCut: rapid.Bool().Draw(t, "b2"), Degraded: rapid.Bool().Draw(t, "b3"), LinksCut: rapid.Bool().Draw(t, "more links"),
+			Links:              genTexts.Draw(t, "links"), TextFromHTML: rapid.Bool().Draw(t, "b1"), TextCut: rapid.Bool().Draw(t, "b2"), Degraded: rapid.Bool().Draw(t, "b3"), LinksCut: rapid.Bool().Draw(t, "more links"), HiddenText: rapid.Bool().Draw(t, "hidden text"),
 		}}
 		if rapid.Bool().Draw(t, "otp") {
 			c.Spam = &inbox.Spam{Score: rapid.Float64Range(-20, 2000).Draw(t, "score"), Required: rapid.Float64Range(0, 20).Draw(t, "required"), IsSpam: rapid.Bool().Draw(t, "is spam"),

@@ -61,6 +61,7 @@ type Message struct {
 	BodyFromHTML       bool              `json:"body_from_html"`
 	TruncatedBody      bool              `json:"truncated_body"`
 	Degraded           bool              `json:"degraded"`
+	HiddenText         bool              `json:"hidden_text"` // the HTML hides text from people; Body is without it
 	HTML               string            `json:"html"`
 	Headers            map[string]Values `json:"headers"`
 	Links              []string          `json:"links"`

@@ -22,7 +22,7 @@ var allowed = map[string][]string{
 	"internal/partition": {"internal/fault"},
 	"internal/address":   {}, // shared by all that meet an address or a name
 	"internal/message":   {"internal/message/html"},
-	"internal/otp":       {"internal/address", "internal/otp/concept", "internal/otp/link", "internal/otp/model", "internal/otp/text"},
+	"internal/otp":       {"internal/address", "internal/otp/concept", "internal/otp/link", "internal/otp/model", "internal/otp/quote", "internal/otp/text"},
 	"internal/once":      {"internal/fault"}, // shared by the rules of accounts and of inboxes
 	"internal/account":   {"internal/address", "internal/fault", "internal/once", "internal/partition"},
 	"internal/inbox":     {"internal/account", "internal/address", "internal/calendar", "internal/delivery", "internal/fault", "internal/message", "internal/message/compose", "internal/once", "internal/partition", "internal/sealed"},
@@ -32,7 +32,7 @@ var allowed = map[string][]string{
 	"internal/failpoint": {},
 	"internal/sealed":    {"internal/fault", "internal/message"},
 	"internal/dueline":   {}, // shared by the mail queue and the webhooks
-	"internal/ingest":    {"internal/address", "internal/calendar", "internal/fault", "internal/icalendar", "internal/inbox", "internal/mailauth", "internal/message", "internal/message/html", "internal/otp", "internal/otp/link", "internal/sealed"},
+	"internal/ingest":    {"internal/address", "internal/calendar", "internal/fault", "internal/icalendar", "internal/inbox", "internal/mailauth", "internal/message", "internal/message/html", "internal/otp", "internal/otp/link", "internal/otp/quote", "internal/sealed"},
 
 	// Rooms of package message.
 	"internal/message/html":    {},
@@ -49,6 +49,7 @@ var allowed = map[string][]string{
 	"internal/otp/concept":     {"internal/otp/text"},
 	"internal/otp/link":        {"internal/otp/concept", "internal/otp/model", "internal/otp/text"},
 	"internal/otp/model":       {},
+	"internal/otp/quote":       {"internal/otp/text"},
 	"internal/otp/model/train": {"internal/otp/model"},
 
 	// What the outside says of a mail and of a domain, and how it is asked.

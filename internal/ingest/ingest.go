@@ -19,6 +19,7 @@ import (
 	"inboxd/internal/message/html"
 	"inboxd/internal/otp"
 	"inboxd/internal/otp/link"
+	"inboxd/internal/otp/quote"
 )
 
 // Envelope is who sent the mail and whom it is for (RFC 5321).
@@ -188,9 +189,16 @@ func Explain(raw []byte) (all []otp.Explained, threshold float64) {
 
 // shown is what a person would see of a mail, as the search for its code reads it.
 func shown(doc *message.Document, view *html.View) otp.Input {
-	in := otp.Input{Subject: doc.Subject, Visible: view.Visible, Preview: view.Preview, Alt: view.Alt, Links: doc.Links}
+	in := otp.Input{Subject: doc.Subject, Visible: view.Visible, Preview: view.Preview, Alt: view.Alt, Links: doc.Links,
+		Answers: doc.InReplyTo != ""}
 	for _, a := range view.Anchors {
 		in.Anchors = append(in.Anchors, link.Anchor(a))
+	}
+	if len(view.Unseen) > 0 {
+		in.Links = slices.DeleteFunc(slices.Clone(in.Links), func(url string) bool { return slices.Contains(view.Unseen, url) })
+	}
+	for _, span := range view.Indented {
+		in.Indented = append(in.Indented, quote.Span(span))
 	}
 	if !doc.TextFromHTML {
 		in.Text = doc.Text

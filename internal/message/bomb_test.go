@@ -198,6 +198,19 @@ var bombs = []struct {
 		return htmlMail("<style>.a{color:red}.b{opacity:0}</style><b class='" + fill("b ", maxMail))
 	}},
 	{"styles", func() string { return htmlMail("<b style='" + fill("display:none;", 2<<20-20) + "'>") }},
+	{"colours", func() string {
+		return htmlMail(fill("<b style='color:rgb(1,2,3);background:rgba(1 2 3 / 4%)'>", maxMail))
+	}},
+	{"rules of many selectors", func() string {
+		return htmlMail("<style>" + fill(".a b,c:hover,#d,", 2<<20-40) + ".e{color:#fff;background:#fff}</style>x")
+	}},
+	{"rules for many classes", func() string {
+		var b strings.Builder
+		for i := 0; b.Len() < 2<<20-40; i++ {
+			fmt.Fprintf(&b, ".c%d{color:red}", i)
+		}
+		return htmlMail("<style>" + b.String() + "</style>x")
+	}},
 	{"style elements", func() string { return htmlMail(fill("<style></style>", maxMail)) }},
 	{"comments", func() string { return htmlMail(fill("<!-->", maxMail)) }},
 	{"opened comments in html", func() string { return htmlMail(fill("<!--", maxMail)) }},

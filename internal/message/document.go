@@ -59,6 +59,7 @@ type Document struct {
 	TextFromHTML bool // Text was made of HTML
 	TextCut      bool // Text was cut at MaxText
 	LinksCut     bool // there were more than Links holds
+	HiddenText   bool // the HTML draws text so that nobody sees it; Text, Links and codes are without it
 	Degraded     bool // something could not be read; what could be is here
 }
 

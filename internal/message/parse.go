@@ -173,7 +173,7 @@ func hasContent(mediaType, text string) bool {
 		if strings.Contains(strings.ToLower(text), "<img") {
 			return true
 		}
-		text, _ = html.Render(text, html.Options{Max: MaxText, Readable: true})
+		text, _, _ = html.Render(text, html.Options{Max: MaxText, Readable: true})
 	}
 	return strings.TrimSpace(text) != ""
 }
@@ -269,9 +269,9 @@ func (r *reader) finish(view *html.View) {
 		links.AddText(doc.Text)
 	case strings.TrimSpace(doc.Text) != "":
 		links.AddText(doc.Text)
-		html.Render(doc.HTML, html.Options{Links: &links, View: view})
+		_, _, doc.HiddenText = html.Render(doc.HTML, html.Options{Links: &links, View: view})
 	default:
-		doc.Text, doc.TextCut = html.Render(doc.HTML, html.Options{Links: &links, Max: MaxText, Readable: true, View: view})
+		doc.Text, doc.TextCut, doc.HiddenText = html.Render(doc.HTML, html.Options{Links: &links, Max: MaxText, Readable: true, View: view})
 		doc.TextFromHTML = true
 	}
 	doc.Links, doc.LinksCut = links.List(), links.More()

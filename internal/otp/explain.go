@@ -15,6 +15,7 @@ type Explained struct {
 // answer. Declared codes are no candidates: they win unweighed.
 func Explain(in Input) (all []Explained, threshold float64) {
 	s := new(search)
+	in = in.own()
 	s.same = sameWords(in.Text, in.Visible)
 	s.read(in, !s.same)
 	if s.speaks() {

@@ -9,6 +9,7 @@ import (
 	"inboxd/internal/otp/concept"
 	"inboxd/internal/otp/link"
 	"inboxd/internal/otp/model"
+	"inboxd/internal/otp/quote"
 	"inboxd/internal/otp/text"
 )
 
@@ -52,6 +53,7 @@ var searches = sync.Pool{New: func() any { return new(search) }}
 // Find gives the one-time code of a mail, or none, and the link that confirms or signs
 // in. It never fails; its work is linear in the input and bounded by maxScan a source.
 func Find(in Input) Result {
+	in = in.own()
 	res := Result{VerificationLink: link.Find(link.Mail{Subject: in.Subject, Text: in.Text, Visible: in.Visible, Links: in.Links, Anchors: in.Anchors})}
 	for _, value := range in.Declared {
 		if code, host, ok := declared(value); ok {
@@ -92,7 +94,9 @@ func (s *search) each(use func(*view)) {
 		}
 	}
 	for i := range s.pages {
-		s.candidates = s.pages[i].collect(s.candidates, len(s.candidates)+maxRated)
+		if !s.pages[i].borrowed {
+			s.candidates = s.pages[i].collect(s.candidates, len(s.candidates)+maxRated)
+		}
 	}
 	var v view
 	for i, order := 0, 0; i < len(s.candidates); i, order = i+1, order+1 {
@@ -215,11 +219,11 @@ func (s *search) read(in Input, visible bool) {
 	if !visible {
 		in.Visible = ""
 	}
-	s.pages[0].read(SourceSubject, in.Subject, false)
-	forward := s.pages[0].Forwarded()
-	s.pages[1].read(SourceText, in.Text, forward)
-	s.pages[2].read(SourceHTML, in.Visible, forward)
-	s.pages[3].read(SourceHTML, in.Preview, forward)
+	s.pages[0].read(SourceSubject, in.Subject)
+	s.pages[0].borrowed, _, _ = quote.Prefixed(in.Subject)
+	s.pages[1].read(SourceText, in.Text)
+	s.pages[2].read(SourceHTML, in.Visible)
+	s.pages[3].read(SourceHTML, in.Preview)
 	s.pages[3].hidden = true
 }
 

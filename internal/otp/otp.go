@@ -3,7 +3,10 @@
 // network, no list of senders. A wrong code is worse than none.
 package otp
 
-import "inboxd/internal/otp/link"
+import (
+	"inboxd/internal/otp/link"
+	"inboxd/internal/otp/quote"
+)
 
 // Input is what a person would see of a mail, plus the headers that can declare a code.
 type Input struct {
@@ -14,6 +17,9 @@ type Input struct {
 	Links   []string
 	Anchors []link.Anchor // visible links with a short text; their URLs stand in Links too
 	Alt     []string      // alternative texts of visible images; they also stand in Visible
+	Answers bool          // the header names the message that this one answers
+
+	Indented []quote.Span // pieces of Visible in blockquotes that nothing marks as quotations
 
 	// Declared codes: the values of OTP-Token and One-Time-Code header fields, to be
 	// filled by the caller only when it verified their origin (specification, Codes).

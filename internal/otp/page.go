@@ -5,14 +5,15 @@ import "inboxd/internal/otp/text"
 // page is one source, read. The search it belongs to owns it; no other goroutine touches it.
 type page struct {
 	text.Page
-	source Source
-	hidden bool   // nobody sees it in the opened mail
-	signs  []sign // of each token
-	bags   []bag  // of each line
+	source   Source
+	hidden   bool   // nobody sees it in the opened mail
+	borrowed bool   // it is the subject of another message, which this one answers: its numbers are no candidates
+	signs    []sign // of each token
+	bags     []bag  // of each line
 }
 
-func (p *page) read(source Source, s string, forward bool) {
-	p.source, p.hidden = source, false
+func (p *page) read(source Source, s string) {
+	p.source, p.hidden, p.borrowed = source, false, false
 	p.Page.Read(s)
-	p.Split(forward)
+	p.Split()
 }

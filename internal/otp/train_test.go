@@ -17,6 +17,7 @@ import (
 
 	"inboxd/internal/message/html"
 	"inboxd/internal/otp/model/train"
+	"inboxd/internal/otp/quote"
 )
 
 // trains makes the weights anew: make otp-train.
@@ -26,6 +27,7 @@ var trains = flag.Bool("train", false, "write weights.txt from testdata and prin
 func example(family, want string, weight float64, in Input) *train.Example {
 	e := &train.Example{Family: family, Group: train.Tongue(in.Subject + " " + in.Text + " " + in.Visible), Weight: weight, Want: want}
 	s := new(search)
+	in = in.own()
 	s.same = sameWords(in.Text, in.Visible)
 	s.read(in, !s.same)
 	if !s.speaks() {
@@ -98,7 +100,11 @@ const (
 
 func (m *taleMail) input() Input {
 	v := ViewOf(m.html)
-	return Input{Subject: m.subject, Text: m.text, Visible: v.Visible + m.visible, Preview: v.Preview}
+	in := Input{Subject: m.subject, Text: m.text, Visible: v.Visible + m.visible, Preview: v.Preview}
+	for _, span := range v.Indented {
+		in.Indented = append(in.Indented, quote.Span(span))
+	}
+	return in
 }
 
 var someNumber = regexp.MustCompile(`\b[0-9]{4,8}\b`)

@@ -89,6 +89,7 @@ var (
 		must(nullable(text("verification_link", "The one link that confirms or signs in; null: none that is sure."))),
 		must(nullable(text("body", "Readable text, by strangers; null: encrypted."))),
 		must(yesNo("truncated_body", "body was cut.")),
+		yesNo("hidden_text", "Its HTML hides text from people, which body is without."),
 		must(list("links", "Every http and https address in it.", Schema{Type: []string{"string"}})),
 		yesNo("links_truncated", "links was cut."),
 		must(list("attachments", "Facts alone, no bytes.", attachment)),

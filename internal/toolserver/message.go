@@ -22,7 +22,7 @@ const (
 )
 
 // shownFields are what tools need of a message; never HTML, which a model would read what no person sees in.
-const shownFields = "id,direction,from,to,reply_to,subject,received_at,internet_message_id,otp_code,verification_link,body,truncated_body,links,attachments,calendar_event,calendar_events,is_read,send_status,send_error,encrypted,note"
+const shownFields = "id,direction,from,to,reply_to,subject,received_at,internet_message_id,otp_code,verification_link,body,truncated_body,hidden_text,links,attachments,calendar_event,calendar_events,is_read,send_status,send_error,encrypted,note"
 
 // stored is a message as the API has it, with its invitation as it came.
 type stored struct {
@@ -44,6 +44,7 @@ type shown struct {
 	VerificationLink *string             `json:"verification_link"`
 	Body             *string             `json:"body"`
 	TruncatedBody    bool                `json:"truncated_body"`
+	HiddenText       bool                `json:"hidden_text,omitempty"`
 	Links            []string            `json:"links"`
 	LinksTruncated   bool                `json:"links_truncated,omitempty"`
 	Attachments      []client.Attachment `json:"attachments"`
@@ -71,7 +72,7 @@ func orNull(s string) *string {
 // show cuts a message to what a model can hold.
 func show(m *stored) *shown {
 	v := &shown{
-		ID: m.ID, Direction: m.Direction, ReceivedAt: stamp(m.ReceivedAt), IsRead: m.IsRead, Encrypted: m.Encrypted, Note: m.Note,
+		ID: m.ID, Direction: m.Direction, ReceivedAt: stamp(m.ReceivedAt), IsRead: m.IsRead, Encrypted: m.Encrypted, Note: m.Note, HiddenText: m.HiddenText,
 		OTPCode: orNull(plain(m.OTPCode)), SendStatus: orNull(string(m.SendStatus)), CalendarEvent: json.RawMessage("null"),
 		From: plainBox(m.From), Links: []string{}, Attachments: []client.Attachment{}, To: []client.Mailbox{},
 	}
@@ -196,6 +197,9 @@ func (v *shown) heading() string {
 	}
 	if v.TruncatedBody {
 		b.WriteString(", body truncated")
+	}
+	if v.HiddenText {
+		b.WriteString(", its HTML hides text from people")
 	}
 	if v.Omitted > 0 {
 		fmt.Fprintf(&b, ", %d more attachments not recorded", v.Omitted)

@@ -107,7 +107,7 @@ func TestPreview(t *testing.T) {
 func TestViewTellsImagesAndLinksApart(t *testing.T) {
 	v := viewOf(`<img alt="482 913"><img alt=""><p hidden><img alt=no><a href=http://no.example>no</a></p>
 		<a href="https://a.example/?x=1&amp;y=2"> Verify <b>it</b><img alt=logo></a><a href=mailto:a@b>mail</a><a href=http://b.example></a>`)
-	want := View{Visible: v.Visible, Alt: []string{"482 913", "logo"}, Anchors: []Anchor{{"https://a.example/?x=1&y=2", "Verify it logo"}}}
+	want := View{Visible: v.Visible, Alt: []string{"482 913", "logo"}, Anchors: []Anchor{{"https://a.example/?x=1&y=2", "Verify it logo", 8}}}
 	if !reflect.DeepEqual(v, want) {
 		t.Errorf("%+v", v)
 	}

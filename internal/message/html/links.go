@@ -53,16 +53,7 @@ func (l *Links) has(url string) bool {
 	return ok
 }
 
-// addHref adds the target of a link. It returns the URL, "" when it is not http(s).
-func (l *Links) addHref(href string) string {
-	url := hrefURL(href)
-	if url != "" && l != nil {
-		l.add(url)
-	}
-	return url
-}
-
-// hrefURL decodes an href as a browser does: character references, no blanks around, no line
+// hrefURL returns the URL of a link, "" when it is not http(s). It decodes an href as a browser does: character references, no blanks around, no line
 // breaks or tabs inside. A reference takes at most eight times the bytes of what it stands for
 // in any href that escapes a URL.
 func hrefURL(href string) string {

@@ -1,8 +1,11 @@
 package html
 
 import (
+	"bytes"
 	"html"
+	"slices"
 	"strings"
+	"unicode"
 )
 
 // Options says what a rendering is for.
@@ -17,7 +20,9 @@ type Options struct {
 type element struct {
 	tag    tag
 	looks  looks
-	quoted bool // inside a quoted mail
+	quoted bool  // inside a quoted mail
+	text   color // of letters
+	ground color // behind them
 }
 
 // renderer walks over HTML once; one call of Render owns it. Its stack of open elements
@@ -37,17 +42,22 @@ type renderer struct {
 	linkAt     int    // length of the text at its start
 	seenAt     int    // length of the visible text at its start
 	inStyle    bool
+	indented   int // depth of the outermost blockquote that nothing marks as a quotation, 0 outside
+	indentedAt int // length of the visible text at its start
 	run        textRun
+	disguised  bool // text was drawn so that nobody sees it
 }
 
-// Render returns the text of valid UTF-8, and whether it was cut.
-func Render(s string, o Options) (text string, cut bool) {
+// Render returns the text of valid UTF-8, whether it was cut, and whether a text was disguised: drawn, but so
+// that nobody sees it. What layouts switch off is not, or every newsletter's preview would be (ADR 0100).
+func Render(s string, o Options) (text string, cut, disguised bool) {
 	r := renderer{Options: o}
 	r.out = newWriter(o.Max, len(s), o.Readable)
 	r.seen.full, r.hidden.full = true, true
 	if o.View != nil {
 		r.seen, r.hidden = newWriter(maxVisible, len(s), false), newWriter(maxPreview, 0, false)
 	}
+	r.open[0].text, r.open[0].ground = black, white
 	in := scanner{s: s}
 	var t token
 	for in.next(&t); t.kind != endOfInput; in.next(&t) {
@@ -59,16 +69,22 @@ func Render(s string, o Options) (text string, cut bool) {
 		case endTag:
 			r.end(t.tag)
 		}
-		if r.out.full && r.seen.full && r.hidden.full && r.Links.full() {
+		if r.full() && r.disguised {
 			break
 		}
 	}
 	r.endLink()
 	r.run.end(r.Links)
+	r.endIndented()
 	if o.View != nil {
 		o.View.Visible, o.View.Preview = string(r.seen.b), string(r.hidden.b)
 	}
-	return string(r.out.b), r.out.full && o.Max > 0
+	return string(r.out.b), r.out.full && o.Max > 0, r.disguised
+}
+
+// full reports that nobody wants more text or links.
+func (r *renderer) full() bool {
+	return r.out.full && r.seen.full && r.hidden.full && r.Links.full()
 }
 
 func (r *renderer) top() *element { return &r.open[r.depth] }
@@ -88,10 +104,14 @@ func (r *renderer) text(s string) {
 			r.run.add(s, r.Links)
 		}
 		r.write(s, e)
+	case e.looks&quiet == 0:
+		r.disguised = r.disguised || strings.IndexFunc(html.UnescapeString(s), isWordRune) >= 0
 	case !r.hidden.full:
 		r.hidden.write(html.UnescapeString(s), e)
 	}
 }
+
+func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // write adds what a person sees; nothing behind it is a preview any more.
 func (r *renderer) write(s string, e *element) {
@@ -102,7 +122,7 @@ func (r *renderer) write(s string, e *element) {
 
 // boundary is the begin or end of an element.
 func (r *renderer) boundary(e *element) {
-	if e.looks&hiding != 0 {
+	if e.looks&unshown != 0 {
 		r.hidden.boundary(e)
 		return
 	}
@@ -139,28 +159,37 @@ func (r *renderer) start(t *token) {
 	r.boundary(&e)
 	switch t.tag {
 	case tagBR:
-		if seen {
+		if e.looks&unshown == 0 {
 			r.run.add("\n", r.Links)
 			r.out.newline()
 			r.seen.newline()
 		}
 	case tagImg, tagInput:
-		if seen {
+		if seen || t.tag == tagImg && e.looks&unshown == 0 { // a picture has colours of its own
 			r.image(t, &e)
 		}
 	case tagA, tagArea:
 		r.startLink(t, seen)
 	case tagStyle:
-		r.inStyle = true
+		r.inStyle = onScreens(t.attr.media)
 	}
 	if !t.tag.has(void) {
 		r.push(e)
 	}
 }
 
+// onScreens reports whether a style element counts on every screen, not only on small or dark ones.
+func onScreens(media string) bool {
+	switch strings.ToLower(strings.TrimSpace(media)) {
+	case "", "all", "screen":
+		return true
+	}
+	return false
+}
+
 // newElement works out how an element looks inside the open ones.
 func (r *renderer) newElement(t *token) element {
-	s := r.sheet.of(unescapeAttribute(t.attr.class), unescapeAttribute(t.attr.style))
+	s := r.sheet.of(t, t.hints())
 	e := element{tag: t.tag, looks: s.inside(r.top().looks), quoted: r.top().quoted || t.isQuote()}
 	switch {
 	case t.tag.has(unseen):
@@ -173,7 +202,55 @@ func (r *renderer) newElement(t *token) element {
 	case t.tag == tagPre && s.declared&preformatted == 0:
 		e.looks |= preformatted
 	}
+	e.paint(s, r.top())
 	return e
+}
+
+// hints is what attributes other than style, and browsers by themselves, declare of colours.
+func (t *token) hints() (s style) {
+	unknown := color{kind: unknownColor}
+	switch t.tag {
+	case tagA:
+		return style{declared: colored, on: colored, text: unknown}
+	case tagButton, tagInput, tagMark, tagSelect, tagTextarea:
+		return style{declared: colored | backed, on: colored | backed, text: unknown, ground: unknown}
+	case tagFont:
+		if t.attr.color != "" {
+			return style{declared: colored, on: colored, text: attributeColor(unescapeAttribute(t.attr.color))}
+		}
+	case tagBody, tagTable, tagTBody, tagTD, tagTFoot, tagTH, tagTHead, tagTR:
+		if t.attr.bgcolor != "" {
+			s = style{declared: backed, on: backed, ground: attributeColor(unescapeAttribute(t.attr.bgcolor))}
+		}
+		if t.attr.background != "" {
+			s.declared, s.on = s.declared|pictured, s.on|pictured
+		}
+		if t.attr.text != "" && t.tag == tagBody {
+			s.declared, s.on, s.text = s.declared|colored, s.on|colored, attributeColor(unescapeAttribute(t.attr.text))
+		}
+	}
+	return s
+}
+
+// paint works out the colours of an element, and whether its text differs from what is behind it.
+func (e *element) paint(s style, parent *element) {
+	e.text, e.ground = parent.text, parent.ground
+	if s.declared&paints == 0 {
+		e.looks |= parent.looks & faint
+		return
+	}
+	if s.declared&colored != 0 && s.text.kind != inheritColor {
+		e.text = s.text
+	}
+	switch {
+	case s.on&pictured != 0:
+		e.ground = color{kind: unknownColor}
+	case s.declared&backed != 0 && s.ground.kind != inheritColor:
+		e.ground = s.ground.on(parent.ground)
+	}
+	if e.looks&painted == 0 && e.text.unseenOn(e.ground) {
+		e.looks |= faint
+	}
 }
 
 // isQuote reports whether an element holds the mail that is being answered.
@@ -201,9 +278,20 @@ func (r *renderer) push(e element) {
 	}
 	r.depth++
 	r.open[r.depth] = e
-	if e.tag == tagP {
+	switch {
+	case e.tag == tagP:
 		r.paragraphs++
+	case e.tag == tagBlockquote && !e.quoted && r.indented == 0:
+		r.indented, r.indentedAt = r.depth, len(r.seen.b)
 	}
+}
+
+// endIndented notes the blockquote that ends.
+func (r *renderer) endIndented() {
+	if r.indented != 0 && r.View != nil && len(r.View.Indented) < maxIndented && len(r.seen.b) > r.indentedAt {
+		r.View.Indented = append(r.View.Indented, Span{r.indentedAt, len(r.seen.b)})
+	}
+	r.indented = 0
 }
 
 // pop closes the elements from open[i] on.
@@ -213,6 +301,9 @@ func (r *renderer) pop(i int) {
 		r.boundary(e)
 		if e.tag == tagP {
 			r.paragraphs--
+		}
+		if r.depth == r.indented {
+			r.endIndented()
 		}
 	}
 }
@@ -278,17 +369,34 @@ func (r *renderer) startLink(t *token, seen bool) {
 		return
 	}
 	r.run.end(r.Links)
-	url := r.Links.addHref(t.attr.href)
+	url := hrefURL(t.attr.href)
+	if url != "" && r.Links != nil {
+		r.noteUnseen(url, seen)
+		r.Links.add(url)
+	}
 	if seen && t.tag == tagA {
 		r.href, r.linkAt, r.seenAt = url, len(r.out.b), len(r.seen.b)
+	}
+}
+
+// noteUnseen notes a link that is hidden, unless a person sees it elsewhere.
+func (r *renderer) noteUnseen(url string, seen bool) {
+	switch v := r.View; {
+	case v == nil:
+	case seen:
+		v.Unseen = slices.DeleteFunc(v.Unseen, func(u string) bool { return u == url })
+	case len(v.Unseen) < maxUnseen && !r.Links.has(url):
+		v.Unseen = append(v.Unseen, strings.Clone(url))
 	}
 }
 
 // endLink writes the target behind the text of a link that doesn't show it.
 func (r *renderer) endLink() {
 	if r.href != "" && r.View != nil && len(r.View.Anchors) < maxAnchors {
-		if text := strings.TrimSpace(string(r.seen.b[r.seenAt:])); text != "" && len(text) <= maxAnchorText {
-			r.View.Anchors = append(r.View.Anchors, Anchor{strings.Clone(r.href), text})
+		said := r.seen.b[r.seenAt:]
+		if text := strings.TrimSpace(string(said)); text != "" && len(text) <= maxAnchorText {
+			at := r.seenAt + bytes.Index(said, []byte(text))
+			r.View.Anchors = append(r.View.Anchors, Anchor{strings.Clone(r.href), text, at})
 		}
 	}
 	if r.href != "" && r.Readable {

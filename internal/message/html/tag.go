@@ -1,5 +1,7 @@
 package html
 
+import "strings"
+
 // tag is an HTML element's name: a number of knownTags, or a hash with the top bit set.
 type tag uint16
 
@@ -21,17 +23,23 @@ const (
 	tagA tag = 1 + iota
 	tagArea
 	tagBlockquote
+	tagBody
 	tagBR
+	tagButton
+	tagFont
 	tagImg
 	tagInput
 	tagLI
+	tagMark
 	tagOL
 	tagP
 	tagPre
+	tagSelect
 	tagStyle
 	tagTable
 	tagTBody
 	tagTD
+	tagTextarea
 	tagTFoot
 	tagTH
 	tagTHead
@@ -47,9 +55,9 @@ var knownTags = [...]struct {
 	name   string
 	traits traits
 }{
-	tagA: {"a", 0}, tagArea: {"area", void}, tagBlockquote: {"blockquote", block | paragraph}, tagBR: {"br", void},
+	tagA: {"a", 0}, tagArea: {"area", void}, tagBlockquote: {"blockquote", block | paragraph}, tagBody: {"body", block}, tagBR: {"br", void}, tagButton: {"button", 0}, tagFont: {"font", 0}, tagMark: {"mark", 0},
 	tagImg: {"img", void}, tagInput: {"input", void}, tagLI: {"li", block}, tagOL: {"ol", block | paragraph},
-	tagP: {"p", block | paragraph}, tagPre: {"pre", block | paragraph}, tagStyle: {"style", rawText | unseen},
+	tagP: {"p", block | paragraph}, tagPre: {"pre", block | paragraph}, tagSelect: {"select", block}, tagStyle: {"style", rawText | unseen}, tagTextarea: {"textarea", rawText | block},
 	tagTable: {"table", block | scope | tablePart}, tagTBody: {"tbody", block | tablePart}, tagTD: {"td", block | scope | tablePart}, tagTFoot: {"tfoot", block | tablePart},
 	tagTH: {"th", block | scope | tablePart}, tagTHead: {"thead", block | tablePart}, tagTR: {"tr", block | tablePart}, tagUL: {"ul", block | paragraph},
 	tagDL: {"dl", block | paragraph}, tagDT: {"dt", block}, tagDD: {"dd", block},
@@ -59,40 +67,48 @@ var knownTags = [...]struct {
 	{"address", block}, {"article", block}, {"aside", block}, {"caption", block | scope}, {"center", block},
 	{"details", block}, {"dialog", block}, {"dir", block}, {"div", block}, {"fieldset", block}, {"figcaption", block},
 	{"figure", block}, {"footer", block}, {"form", block}, {"header", block}, {"hgroup", block}, {"hr", block | void},
-	{"html", block | scope}, {"body", block}, {"legend", block}, {"main", block}, {"menu", block}, {"nav", block},
-	{"optgroup", block}, {"option", block}, {"section", block}, {"select", block}, {"summary", block},
+	{"html", block | scope}, {"legend", block}, {"main", block}, {"menu", block}, {"nav", block},
+	{"optgroup", block}, {"option", block}, {"section", block}, {"summary", block},
 	{"base", void}, {"col", void}, {"embed", void}, {"link", void}, {"meta", void}, {"param", void}, {"source", void},
 	{"track", void}, {"wbr", void},
 	{"script", rawText | unseen}, {"title", rawText | unseen}, {"iframe", rawText | unseen}, {"noembed", rawText | unseen},
-	{"noframes", rawText | unseen}, {"xmp", rawText | block}, {"textarea", rawText | block},
+	{"noframes", rawText | unseen}, {"xmp", rawText | block},
 	{"template", unseen}, {"datalist", unseen},
 }
 
-var tagNumbers = func() map[string]tag {
-	m := make(map[string]tag, len(knownTags))
+// tagNumbers finds tags by a hash of their name: what does not fit where it belongs stands in the next free place.
+var tagNumbers = func() (table [1 << tagBits]tag) {
 	for i, t := range knownTags[1:] {
-		m[t.name] = tag(i + 1)
+		place := hashName(t.name) >> (32 - tagBits)
+		for table[place] != 0 {
+			place = (place + 1) % (1 << tagBits)
+		}
+		table[place] = tag(i + 1)
 	}
-	return m
+	return table
 }()
 
-// lookupTag finds a name in any case. Unknown names only need to be told apart, to pair
-// start and end tags; a hash is enough.
-func lookupTag(name string) tag {
-	var lower [16]byte
-	hash := uint32(2166136261) // FNV-1a
+const tagBits = 8
+
+// hashName is FNV-1a of a name in small letters.
+func hashName(name string) uint32 {
+	hash := uint32(2166136261)
 	for i := range len(name) {
 		c := name[i]
 		if 'A' <= c && c <= 'Z' {
 			c |= 0x20
 		}
-		if i < len(lower) {
-			lower[i] = c
-		}
 		hash = (hash ^ uint32(c)) * 16777619
 	}
-	if len(name) <= len(lower) {
-		if t, ok := tagNumbers[string(lower[:len(name)])]; ok {
+	return hash
+}
+
+// lookupTag finds a name in any case. Unknown names only need to be told apart, to pair
+// start and end tags; a hash is enough.
+func lookupTag(name string) tag {
+	hash := hashName(name)
+	for place := hash >> (32 - tagBits); tagNumbers[place] != 0; place = (place + 1) % (1 << tagBits) {
+		if t := tagNumbers[place]; strings.EqualFold(knownTags[t].name, name) {
 			return t
 		}
 	}

@@ -1,6 +1,9 @@
 package html
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // tokenKind says what an scanner found.
 type tokenKind uint8
@@ -23,7 +26,9 @@ type token struct {
 // attributes are those that decide what a person sees or can follow.
 type attributes struct {
 	alt, class, cite, href, style, kind, value string // kind is type=
+	background, bgcolor, color, media, text    string
 	hidden                                     bool
+	any                                        bool // one of them was given
 }
 
 // scanner cuts HTML into texts and tags in one pass, by the rules of the HTML standard's
@@ -36,7 +41,10 @@ type scanner struct {
 }
 
 func (h *scanner) next(t *token) {
-	*t = token{}
+	t.kind, t.text, t.tag = endOfInput, "", 0
+	if t.attr.any {
+		t.attr = attributes{}
+	}
 	if h.raw.has(rawText) {
 		h.rawText(t)
 		return
@@ -199,33 +207,51 @@ func (h *scanner) skipSpace() {
 
 // set keeps an attribute; of equal names the first counts.
 func (a *attributes) set(name, value string) {
-	var to *string
-	switch {
-	case len(name) < 3 || len(name) > 6:
-		return
-	case strings.EqualFold(name, "style"):
-		to = &a.style
-	case strings.EqualFold(name, "href"):
-		to = &a.href
-	case strings.EqualFold(name, "class"):
-		to = &a.class
-	case strings.EqualFold(name, "alt"):
-		to = &a.alt
-	case strings.EqualFold(name, "type"):
-		to = &a.kind
-	case strings.EqualFold(name, "value"):
-		to = &a.value
-	case strings.EqualFold(name, "cite"):
-		to = &a.cite
-	case strings.EqualFold(name, "hidden"):
-		a.hidden = true
-		return
-	default:
+	if len(name) == len("hidden") && strings.EqualFold(name, "hidden") {
+		a.hidden, a.any = true, true
 		return
 	}
-	if *to == "" {
+	to := a.named(name)
+	if to == nil {
+		return
+	}
+	if a.any = true; *to == "" {
 		*to = value
 	}
+}
+
+// named returns where an attribute is kept, nil for one that is not.
+func (a *attributes) named(name string) *string {
+	if len(name) < len("alt") || len(name) > len("background") {
+		return nil
+	}
+	switch name[0] | 0x20 {
+	case 's':
+		return a.is(name, "style", &a.style)
+	case 'h':
+		return a.is(name, "href", &a.href)
+	case 'c':
+		return cmp.Or(a.is(name, "class", &a.class), a.is(name, "color", &a.color), a.is(name, "cite", &a.cite))
+	case 'a':
+		return a.is(name, "alt", &a.alt)
+	case 'b':
+		return cmp.Or(a.is(name, "bgcolor", &a.bgcolor), a.is(name, "background", &a.background))
+	case 't':
+		return cmp.Or(a.is(name, "type", &a.kind), a.is(name, "text", &a.text))
+	case 'v':
+		return a.is(name, "value", &a.value)
+	case 'm':
+		return a.is(name, "media", &a.media)
+	}
+	return nil
+}
+
+// is returns the place if the name is the wanted one.
+func (a *attributes) is(name, wanted string, place *string) *string {
+	if len(name) == len(wanted) && strings.EqualFold(name, wanted) {
+		return place
+	}
+	return nil
 }
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }

@@ -154,16 +154,16 @@ func hostLen(s string) (n int, whole bool) {
 // pathLen returns how much of s, which begins behind a host, is URL. Behind an international host,
 // parts of the path that begin with a letter without word spaces are whole, as labels are.
 func pathLen(s string, international bool) int {
-	apart := true // no such part has begun
+	inside := false // of such a part
 	for i, r := range s {
-		if unspaced(r) && international && (!apart || i > 0 && s[i-1] == '/') {
-			apart = false
-			continue
-		}
-		if endsURL(r) {
+		switch {
+		case unspaced(r) && international && (inside || strings.HasSuffix(s[:i], "/")):
+			inside = true
+		case endsURL(r):
 			return i
+		case r == '/', r == '?', r == '#':
+			inside = false
 		}
-		apart = apart || r == '/' || r == '?' || r == '#'
 	}
 	return len(s)
 }
@@ -192,7 +192,8 @@ func unspaced(r rune) bool {
 }
 
 // textRun is visible text that nothing but inline elements has interrupted, as far as a URL may go
-// on in it: from the last blank on, or everything once there is a URL. A renderer owns it.
+// on in it: from the last blank on, if a scheme may have begun, or everything once there is a URL.
+// A renderer owns it.
 type textRun struct {
 	b    []byte
 	urls bool // there is one
@@ -208,14 +209,26 @@ func (t *textRun) add(s string, links *Links) {
 	if len(t.b)+len(s) > maxRun {
 		t.end(links)
 	}
-	from := max(0, len(t.b)-len(":/"))
-	t.b = append(t.b, s...)
-	if t.urls = t.urls || bytes.Contains(t.b[from:], []byte("://")); t.urls {
+	if len(t.b) == 0 && !strings.Contains(s, "://") {
+		if s != "" && strings.IndexByte("htpsHTPS:/", s[len(s)-1]) >= 0 {
+			t.b = append(t.b, s[lastBlank(s):]...)
+		}
 		return
 	}
-	if i := bytes.LastIndexAny(t.b[from:], " \t\r\n"); i >= 0 {
-		t.b = append(t.b[:0], t.b[from+i+1:]...)
+	from := max(0, len(t.b)-len(":/"))
+	t.b = append(t.b, s...)
+	if t.urls = t.urls || bytes.Contains(t.b[from:], []byte("://")); !t.urls {
+		t.b = append(t.b[:0], t.b[lastBlank(t.b):]...)
 	}
+}
+
+// lastBlank returns where the last word of s begins.
+func lastBlank[T string | []byte](s T) int {
+	i := len(s)
+	for i > 0 && s[i-1] > ' ' {
+		i--
+	}
+	return i
 }
 
 // end adds the URLs of the text, and makes ready for the next one.

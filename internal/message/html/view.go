@@ -9,9 +9,11 @@ const (
 	maxPreview    = 1 << 10
 	maxAnchors    = 64
 	maxAnchorText = 80
-	maxAlts       = 64  // texts of images that are told apart
+	maxAlts       = 64 // texts of images that are told apart
+	maxIndented   = 64
+	maxUnseen     = 64
 	maxOpen       = 128 // elements whose hiddenness is tracked
-	maxClasses    = 64  // classes of style sheets that are remembered
+	maxClasses    = 512 // classes of style sheets that are remembered, and elements
 
 	// MaxLinks is how many links of one mail are told.
 	MaxLinks   = 1000
@@ -33,7 +35,21 @@ type View struct {
 	Alt []string
 	// Anchors are the visible links that have a short text, in order, at most 64.
 	Anchors []Anchor
+	// Indented are the pieces of Visible that stand in blockquotes whose lines do not begin with
+	// "> ", because nothing marks them as quotations, in order, at most 64.
+	Indented []Span
+	// Unseen are the links that nobody can follow, because they stand in hidden elements only, at
+	// most 64. They are in Links all the same. It is filled only where Options.Links are, which
+	// may have them from other parts: then somebody can.
+	Unseen []string
 }
 
-// Anchor is a link to an http(s) URL and its visible text, at most 80 bytes.
-type Anchor struct{ URL, Text string }
+// Anchor is a link to an http(s) URL and its visible text, at most 80 bytes, which begins at a
+// byte of Visible.
+type Anchor struct {
+	URL, Text string
+	At        int
+}
+
+// Span is a piece of a text, in bytes.
+type Span struct{ Start, End int }

@@ -15,7 +15,7 @@ func FuzzFind(f *testing.F) {
 		m := Mail{Subject: subject, Text: text, Visible: text + said, Links: strings.Fields(links)}
 		for i, url := range m.Links {
 			if i%2 == 0 {
-				m.Anchors = append(m.Anchors, Anchor{url, said})
+				m.Anchors = append(m.Anchors, Anchor{URL: url, Text: said})
 			}
 		}
 		got := Find(m)

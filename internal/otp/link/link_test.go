@@ -10,7 +10,7 @@ import (
 
 // one is a mail with a single link in HTML.
 func one(subject, said, url string) Mail {
-	return Mail{Subject: subject, Visible: "Hello Mara,\n" + said + "\nBye", Links: []string{url}, Anchors: []Anchor{{url, said}}}
+	return Mail{Subject: subject, Visible: "Hello Mara,\n" + said + "\nBye", Links: []string{url}, Anchors: []Anchor{{URL: url, Text: said}}}
 }
 
 // Each feature, on a mail that a person would say has it.
@@ -41,14 +41,14 @@ func TestFeatures(t *testing.T) {
 		{"topic", "done", one("Something has been done", "Verify", secret)},
 		{"quoted", "yes", text("> Verify: "+secret, secret)},
 		{"printed", "yes", one("Verify", secret, secret)},
-		{"stray", "yes", Mail{Text: "Verify: " + secret, Links: []string{"https://tern.example/x", secret}, Anchors: []Anchor{{"https://tern.example/x", "Tern"}}}},
+		{"stray", "yes", Mail{Text: "Verify: " + secret, Links: []string{"https://tern.example/x", secret}, Anchors: []Anchor{{URL: "https://tern.example/x", Text: "Tern"}}}},
 		{"lost", "yes", Mail{Subject: "Verify", Links: []string{secret}}},
 		{"ignore", "yes", text("Verify: "+secret+"\nIf you did not request this, ignore it.", secret)},
 		{"expires", "yes", text("Verify: "+secret+"\nThis link expires tomorrow.", secret)},
 		{"twins", "1", text("Sign in as Ola: "+secret+"1\nSign in as Mara: "+secret+"2", secret+"1", secret+"2")},
 		{"rivals", "1", text("Sign in: "+secret+"1\nConfirm: "+secret+"2", secret+"1", secret+"2")},
 		{"alike", "1", text("Sign in: "+secret+"1\nConfirm: "+secret+"2", secret+"1", secret+"2")},
-		{"anchors", "2", Mail{Links: []string{secret}, Anchors: []Anchor{{secret, "Verify"}, {secret, "Verify"}}}},
+		{"anchors", "2", Mail{Links: []string{secret}, Anchors: []Anchor{{URL: secret, Text: "Verify"}, {URL: secret, Text: "Verify"}}}},
 		{"says", "signin", one("", "Zur Anmeldung", secret)},
 		{"says", "confirm", one("", "E-Mail-Adresse bestätigen", secret)},
 		{"says", "confirm", one("", "Sähköpostiosoitteen vahvistaminen", secret)},
@@ -65,7 +65,7 @@ func TestFeatures(t *testing.T) {
 		{"speaker", "above", text("Verify:\n"+secret, secret)},
 		{"unlike", "yes", text("If this wasn't you, reset your password: "+secret, secret)},
 		{"behind", "decline", text("Accept: "+secret+"\nDecline, or do nothing.", secret)},
-		{"beside", "unsubscribe", Mail{Links: []string{secret[:20] + "/u/9f8e7d6c5b4a", secret}, Anchors: []Anchor{{secret[:20] + "/u/9f8e7d6c5b4a", "Unsubscribe"}, {secret, "Verify"}}}},
+		{"beside", "unsubscribe", Mail{Links: []string{secret[:20] + "/u/9f8e7d6c5b4a", secret}, Anchors: []Anchor{{URL: secret[:20] + "/u/9f8e7d6c5b4a", Text: "Unsubscribe"}, {URL: secret, Text: "Verify"}}}},
 	} {
 		all := new(collector).collect(&c.mail)
 		if len(all) == 0 {
@@ -107,7 +107,7 @@ func TestHostileLinks(t *testing.T) {
 			m.Links = append(m.Links, url)
 			m.Text += "Verify: " + url + "\n"
 			if i < 64 {
-				m.Anchors = append(m.Anchors, Anchor{url, "Verify " + url[len(url)-3:]})
+				m.Anchors = append(m.Anchors, Anchor{URL: url, Text: "Verify " + url[len(url)-3:]})
 			}
 		}
 		m.Visible = m.Text

@@ -15,8 +15,11 @@ type Mail struct {
 	Anchors []Anchor // visible links of the HTML with a short text
 }
 
-// Anchor is a link and what it says.
-type Anchor struct{ URL, Text string }
+// Anchor is a link and what it says, and where that begins in Visible.
+type Anchor struct {
+	URL, Text string
+	At        int
+}
 
 // Find gives the link of a mail that confirms, signs in, resets or accepts, or "" when there is none or
 // several could be meant. Its work is linear in the input.

@@ -140,7 +140,7 @@ func (m Mail) readdressed(to func(int, string) string) Mail {
 	replace := strings.NewReplacer(pairs...)
 	out.Text, out.Visible = replace.Replace(m.Text), replace.Replace(m.Visible)
 	for _, a := range m.Anchors {
-		out.Anchors = append(out.Anchors, Anchor{to(0, a.URL), replace.Replace(a.Text)})
+		out.Anchors = append(out.Anchors, Anchor{URL: to(0, a.URL), Text: replace.Replace(a.Text)})
 	}
 	return out
 }

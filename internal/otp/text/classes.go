@@ -55,3 +55,6 @@ func (c Class) Label() bool { return c >= ClassCode && c <= ClassApproval }
 
 // Other tells whether a word of class c announces a number that is no code.
 func (c Class) Other() bool { return c >= ClassOther && c <= ClassMeeting }
+
+// Announcing are the words that announce a code, say to enter it, or speak of signing in, as bits of Page.Seen.
+const Announcing = 1<<ClassCode | 1<<ClassPassword | 1<<ClassPasscode | 1<<ClassOTP | 1<<ClassApproval | 1<<ClassEnter | 1<<ClassVerify

@@ -1,6 +1,5 @@
-// Package text reads a text the way the rules of codes want it: folded to one spelling,
-// without the older mail that it quotes, cut into lines and tokens, each word with what it
-// means in any language that we know. It refuses to know what a code is.
+// Package text reads a text the way the rules of codes want it: folded to one spelling, cut
+// into lines and tokens, each word with what it means in any language that we know. It refuses to know what a code is.
 package text
 
 import "bytes"
@@ -28,7 +27,7 @@ type Token struct {
 	Wide       bool  // several blanks before it
 }
 
-// Line is a visible line that is not empty and not quoted.
+// Line is a visible line that is not empty.
 type Line struct {
 	Start, End  int32 // bytes
 	First, Last int32 // tokens
@@ -58,10 +57,8 @@ func (p *Page) Read(s string) {
 	p.Fold(s)
 }
 
-// Split cuts what is the sender's into lines, and these into tokens.
-// forward tells that somebody passed an older mail on: then that mail is the message.
-func (p *Page) Split(forward bool) {
-	q := quotes{forward: forward}
+// Split cuts the text into lines, and these into tokens.
+func (p *Page) Split() {
 	b := p.Lower
 	paragraph := false
 	for i := 0; i < len(b); {
@@ -71,12 +68,7 @@ func (p *Page) Split(forward bool) {
 			continue
 		}
 		end := lineEnd(b, i)
-		switch q.judge(b[i:end], b[end:]) {
-		case own:
-			p.tokenize(i, end, paragraph)
-		case rest:
-			return
-		}
+		p.tokenize(i, end, paragraph)
 		paragraph = false
 		i = end + 1
 	}

@@ -82,9 +82,13 @@ function readTag(s: string, lt: number): [Tag | null, number] {
 
 const named: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0", colon: ":", sol: "/", tab: "\t", newline: "\n", lpar: "(", rpar: ")", period: ".", commat: "@", bsol: "\\", semi: ";", num: "#", quest: "?", equals: "=", plus: "+", hyphen: "-", lowbar: "_", excl: "!" };
 
+/** Names that count without a semicolon, too; in an attribute only where no letter, digit or "=" follows (HTML, 13.2.5.73). */
+const unended = new Set(["amp", "lt", "gt", "quot", "nbsp"]);
+
 /** entities are resolved in attributes, where their names could hide a scheme. */
 const entities = (s: string) =>
-  s.replace(/&(?:#x([\da-f]+)|#(\d+)|([a-z]+));?/gi, (all, hex, dec, word) => {
+  s.replace(/&(?:#x([\da-f]+)|#(\d+)|([a-z][a-z\d]*));?/gi, (all: string, hex: string, dec: string, word: string, at: number) => {
+    if (word && !all.endsWith(";") && (!unended.has(word.toLowerCase()) || s[at + all.length] === "=")) return all;
     if (word) return named[word.toLowerCase()] ?? all;
     const n = hex ? parseInt(hex, 16) : Number(dec);
     return n > 0 && n < 0x110000 && !(n >= 0xd800 && n < 0xe000) ? String.fromCodePoint(n) : "\ufffd";

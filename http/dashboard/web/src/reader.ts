@@ -185,6 +185,7 @@ function content(m: Message): Child[] {
     m.otp_code ? otp(m) : null, m.verification_link ? verification(m.verification_link) : null,
     m.direction === "out" ? sending(m) : null,
     m.degraded && el("p.note", null, "This mail is not well formed; what could be read of it is shown."),
+    m.hidden_text && el("p.note", null, "The HTML of this message hides text from its readers. The text and the code shown here are without it."),
     full("div.tabs", { attrs: { role: "tablist", "aria-label": "Parts of the mail" }, hook: { insert: chosen, postpatch: (_, v) => chosen(v) } }, tabs.map((t) =>
       link(where(t), [titles[t], count(m, t)], { role: "tab", id: "tab-" + t, "aria-selected": t === tab ? "true" : "false", "aria-controls": "tab-panel" }, "a.tab"))),
     full("div.panel", { key: tab, attrs: { role: "tabpanel", id: "tab-panel", "aria-labelledby": "tab-" + tab, tabindex: 0 } }, panel(m, tab)),

@@ -1,0 +1,201 @@
+package html
+
+import "strings"
+
+// properties read those properties of CSS that decide whether a text is seen, from their values in small
+// letters.
+var properties = map[string]func(value string) style{
+	"display":    func(v string) style { return style{declared: displays, on: displayOf(v)} },
+	"visibility": func(v string) style { return hides(invisible, v == "hidden" || v == "collapse") },
+	"opacity":    func(v string) style { return hides(zeroOpacity, isFaint(v)) },
+	"filter":     func(v string) style { return hides(zeroOpacity, isFaint(argumentsOf(v, "opacity"))) },
+	"max-height": func(v string) style { return hides(zeroHeight, isZero(v)) },
+	"height":     func(v string) style { return hides(flatHeight, isZero(v)) },
+	"overflow":   func(v string) style { return hides(overflowHidden, v == "hidden") },
+	"overflow-y": func(v string) style { return hides(overflowHidden, v == "hidden") },
+	"mso-hide":   func(v string) style { return hides(outlookHide, v == "all") },
+
+	"text-indent":  func(v string) style { return hides(offIndent, isFar(v)) },
+	"left":         func(v string) style { return hides(offLeft, isFar(v)) },
+	"right":        func(v string) style { return hides(offLeft, isFar(v)) },
+	"top":          func(v string) style { return hides(offTop, isFar(v)) },
+	"bottom":       func(v string) style { return hides(offTop, isFar(v)) },
+	"margin-left":  func(v string) style { return hides(offMargin, isFar(v)) },
+	"margin-top":   func(v string) style { return hides(offMargin, isFar(v)) },
+	"margin-right": func(v string) style { return hides(offMargin, isFar(v)) },
+
+	"clip":              func(v string) style { return hides(zeroClip, clipsAll(argumentsOf(v, "rect"))) },
+	"clip-path":         func(v string) style { return hides(zeroShape, shapesNothing(v)) },
+	"-webkit-clip-path": func(v string) style { return hides(zeroShape, shapesNothing(v)) },
+	"transform":         func(v string) style { return hides(zeroScale, scalesAway(v)) },
+	"-webkit-transform": func(v string) style { return hides(zeroScale, scalesAway(v)) },
+	"scale":             func(v string) style { return hides(zeroScale, anyZero(v, 2)) },
+	"zoom":              func(v string) style { return hides(zeroScale, isZero(v)) },
+
+	"font-size":   fontSize,
+	"font":        font,
+	"white-space": func(v string) style { return hides(preformatted, strings.HasPrefix(v, "pre") || v == "break-spaces") },
+
+	"color":                   textColor,
+	"-webkit-text-fill-color": textColor,
+	"text-shadow":             func(v string) style { return hides(painted, v != "none") },
+	"background-clip":         func(v string) style { return hides(painted, v == "text") },
+	"-webkit-background-clip": func(v string) style { return hides(painted, v == "text") },
+	"background-color":        func(v string) style { return style{declared: backed, on: backed, ground: parseColor(v)} },
+	"background-image":        func(v string) style { return hides(pictured, v != "none") },
+	"background": func(v string) style {
+		ground, picture := backgroundOf(v)
+		s := hides(pictured, picture)
+		s.declared, s.on, s.ground = s.declared|backed, s.on|backed, ground
+		return s
+	},
+}
+
+// propertyLengths has for each length the first letters of the properties of that length, as bits: most declarations are of
+// other ones.
+var propertyLengths = func() (letters [32]uint32) {
+	for name := range properties {
+		letters[len(name)] |= 1 << (name[0] & 31)
+	}
+	return letters
+}()
+
+// propertyNamed finds a property in any case; nil for those that hide nothing.
+func propertyNamed(name string) func(value string) style {
+	if name == "" || len(name) >= len(propertyLengths) || propertyLengths[len(name)]&(1<<(name[0]&31)) == 0 {
+		return nil
+	}
+	return properties[strings.ToLower(name)]
+}
+
+func textColor(value string) style {
+	return style{declared: colored, on: colored, text: parseColor(value)}
+}
+
+// fontSize knows that layouts set 0 on a cell and a real size on what is inside, but that a
+// part of nothing is nothing.
+func fontSize(value string) style {
+	n, unit, ok := number(value)
+	switch {
+	case unit == "em", unit == "%", unit == "ex", unit == "ch":
+		if unit == "%" {
+			n /= 100
+		}
+		if ok && n < 0.1 {
+			return hides(tiny, true)
+		}
+		return style{}
+	case unit == "rem", unit == "vw", unit == "vh":
+		return hides(tiny, ok && n < 0.1)
+	}
+	return hides(tiny, ok && n <= 2) // pixels or points
+}
+
+// font reads the shorthand, whose size is the first length, or the number before a slash.
+func font(value string) style {
+	for value != "" {
+		var part string
+		part, value = cutPart(value)
+		size, _, height := strings.Cut(part, "/")
+		if _, unit, ok := number(size); ok && (unit != "" || height || size == "0") {
+			return fontSize(size)
+		}
+	}
+	return style{}
+}
+
+// isZero reports whether a length or number is zero, whatever its unit.
+func isZero(value string) bool {
+	n, _, ok := number(value)
+	return ok && n == 0
+}
+
+// isFaint reports whether an opacity leaves nothing to see.
+func isFaint(value string) bool {
+	n, unit, ok := number(value)
+	if unit == "%" {
+		n /= 100
+	}
+	return ok && n <= 0.05
+}
+
+// isFar reports whether a length leads out of what is shown.
+func isFar(value string) bool {
+	return strings.HasPrefix(value, "-") && len(value) >= len("-999px")
+}
+
+// argumentsOf returns what stands between the brackets of a function that begins a value, or "".
+func argumentsOf(value, name string) string {
+	rest, ok := strings.CutPrefix(value, name+"(")
+	if !ok {
+		return ""
+	}
+	arguments, _, _ := strings.Cut(rest, ")")
+	return strings.TrimSpace(arguments)
+}
+
+// lengths reads at most four numbers, parted by blanks and commas; nil when there is anything else.
+func lengths(arguments string) (all []float64) {
+	for arguments != "" && len(all) < 4 {
+		var part string
+		part, arguments = cutPart(arguments)
+		n, _, ok := number(part)
+		if !ok {
+			return nil
+		}
+		all = append(all, n)
+	}
+	return all
+}
+
+// anyZero reports whether one of the first most numbers is zero.
+func anyZero(arguments string, most int) bool {
+	for i, n := range lengths(arguments) {
+		if i < most && n == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// clipsAll reads the arguments of rect(): top, right, bottom and left.
+func clipsAll(arguments string) bool {
+	at := lengths(arguments)
+	return len(at) == 4 && (at[2]-at[0] <= 1 || at[1]-at[3] <= 1)
+}
+
+// shapesNothing reports whether a clip-path has no inside.
+func shapesNothing(value string) bool {
+	if at := lengths(argumentsOf(value, "inset")); len(at) > 0 && strings.Contains(value, "%") {
+		across := at[min(1, len(at)-1)]
+		sides := [4]float64{at[0], across, at[0], across} // unless all four are given
+		copy(sides[:], at)
+		return sides[0]+sides[2] >= 100 || sides[1]+sides[3] >= 100
+	}
+	for _, name := range [...]string{"circle", "ellipse"} {
+		if radius, _, _ := strings.Cut(argumentsOf(value, name), " at "); anyZero(radius, 2) {
+			return true
+		}
+	}
+	corners := argumentsOf(value, "polygon")
+	return corners != "" && strings.Trim(corners, "0 ,px%") == "" && !strings.ContainsAny(corners, "123456789")
+}
+
+// scalesAway reports whether a transform makes a text vanish.
+func scalesAway(value string) bool {
+	for name, rest, ok := strings.Cut(value, "("); ok; name, rest, ok = strings.Cut(rest, "(") {
+		var arguments string
+		arguments, rest, _ = strings.Cut(rest, ")")
+		switch strings.TrimSpace(name) {
+		case "scale", "scale3d", "scalex", "scaley":
+			if anyZero(arguments, 2) {
+				return true
+			}
+		case "translate", "translatex", "translatey":
+			if x, y := cutPart(strings.TrimSpace(arguments)); isFar(x) || isFar(y) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,152 @@
+package html
+
+import "strings"
+
+// stylesheet is what the style elements of a message say outside of @media: of rules for one class
+// (.preheader, td.preheader), how they look; of those for one element, what they hide and colour.
+// Other rules are not matched with elements, so what they colour is not known. A renderer owns it.
+type stylesheet struct {
+	classes map[string]style
+	tags    map[tag]style
+	all     style // what rules for anything else leave unknown
+}
+
+func (sheet *stylesheet) read(css string) {
+	if css = removeComments(css); strings.Contains(css, "--") {
+		css = markupComments.Replace(css)
+	}
+	for css != "" {
+		open := strings.IndexByte(css, '{')
+		if open < 0 {
+			return
+		}
+		selectors, rest := css[:open], css[open+1:]
+		if semicolon := strings.LastIndexByte(selectors, ';'); semicolon >= 0 {
+			selectors = selectors[semicolon+1:] // behind an @import
+		}
+		end := blockEnd(rest)
+		if selectors = strings.TrimSpace(selectors); !strings.HasPrefix(selectors, "@") {
+			sheet.add(selectors, parseStyle(rest[:end]))
+		}
+		css = rest[min(end+1, len(rest)):]
+	}
+}
+
+// add remembers a rule that says something about hiding.
+func (sheet *stylesheet) add(selectors string, s style) {
+	if s.declared&(hiding|paints|preformatted|overflowHidden|flatHeight|displays) == 0 {
+		return
+	}
+	for selector := range strings.SplitSeq(selectors, ",") {
+		selector = strings.TrimSpace(selector)
+		last := selector[strings.LastIndexAny(selector, " >+~\n\t")+1:]
+		name, pseudo, _ := strings.Cut(last, ":")
+		plain, _, _ := strings.Cut(name, "[")
+		if plain == selector && strings.IndexByte(plain, '#') < 0 && strings.Count(plain, ".") < 2 && plain != "*" {
+			sheet.remember(plain, s)
+		} else if !momentary(pseudo) {
+			sheet.remember(plain, s.unknown())
+		}
+	}
+}
+
+// momentary reports whether a pseudo-class holds only while somebody does something, or is for a piece of the text.
+func momentary(pseudo string) bool {
+	pseudo = strings.ToLower(strings.TrimLeft(pseudo, ":"))
+	switch pseudo {
+	case "hover", "active", "focus", "visited", "selection", "before", "after", "placeholder":
+		return true
+	}
+	return false
+}
+
+// unknown is what a rule leaves unknown that may or may not hold.
+func (s style) unknown() style {
+	return style{declared: s.declared & (colored | backed | pictured), on: s.declared & (colored | backed | pictured), text: color{kind: unknownColor}, ground: color{kind: unknownColor}}
+}
+
+// remember puts a style under the class that a selector ends in, else under its element.
+func (sheet *stylesheet) remember(selector string, s style) {
+	name, class, classed := strings.Cut(selector, ".")
+	name, _, identified := strings.Cut(name, "#")
+	switch {
+	case classed:
+		class = class[strings.LastIndexByte(class, '.')+1:]
+		class, _, _ = strings.Cut(class, "#")
+		remember(&sheet.classes, class, s)
+	case name != "" && name != "*" && !identified:
+		if s.on&displayNone == 0 {
+			s.declared, s.on = s.declared&^displays, s.on&^displays
+		}
+		s.declared &^= preformatted
+		remember(&sheet.tags, lookupTag(name), s)
+	default:
+		sheet.all = s.unknown().over(sheet.all)
+	}
+}
+
+// markupComments hid style sheets from the first browsers, and mean nothing in them.
+var markupComments = strings.NewReplacer("<!--", "", "-->", "")
+
+func remember[K comparable](rules *map[K]style, key K, s style) {
+	if *rules == nil {
+		*rules = make(map[K]style)
+	}
+	if old, ok := (*rules)[key]; ok || len(*rules) < maxClasses {
+		(*rules)[key] = s.over(old)
+	}
+}
+
+// of returns the style of an element by its tag, its class and its style attribute, over what other attributes
+// declare, which count least.
+func (sheet *stylesheet) of(t *token, hints style) (s style) {
+	if s = hints; sheet.all.declared != 0 {
+		s = sheet.all.over(s)
+	}
+	if len(sheet.tags) > 0 {
+		s = sheet.tags[t.tag].over(s)
+	}
+	if len(sheet.classes) > 0 && t.attr.class != "" {
+		for name := range strings.FieldsSeq(unescapeAttribute(t.attr.class)) {
+			s = sheet.classes[name].over(s)
+		}
+	}
+	if t.attr.style != "" {
+		s = parseStyle(unescapeAttribute(t.attr.style)).over(s)
+	}
+	return s
+}
+
+// blockEnd finds the brace that closes a block, nested blocks skipped.
+func blockEnd(css string) int {
+	depth := 0
+	for i := range len(css) {
+		switch css[i] {
+		case '{':
+			depth++
+		case '}':
+			if depth == 0 {
+				return i
+			}
+			depth--
+		}
+	}
+	return len(css)
+}
+
+func removeComments(css string) string {
+	if !strings.Contains(css, "/*") {
+		return css
+	}
+	var b strings.Builder
+	for {
+		before, rest, ok := strings.Cut(css, "/*")
+		b.WriteString(before)
+		if !ok {
+			return b.String()
+		}
+		if _, css, ok = strings.Cut(rest, "*/"); !ok {
+			return b.String()
+		}
+	}
+}
