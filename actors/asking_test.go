@@ -204,6 +204,7 @@ func TestNamesOfAnotherNode(t *testing.T) {
 			"AddWebhook":      func() error { _, err := s.AddWebhook(ctx, p.id, url, "message.received", ""); return err },
 			"Arrange":         func() error { _, err := s.Arrange(ctx, p.far, nil); return err },
 			"ArrangeOnce":     func() error { _, err := s.ArrangeOnce(ctx, p.far, nil, req, nil); return err },
+			"RemoveMeeting":   func() error { return s.RemoveMeeting(ctx, p.far, 1) },
 			"Authenticate":    func() error { _, err := s.Authenticate(ctx, []byte(p.key.Token)); return err },
 			"Capacity":        func() error { _, err := s.Capacity(ctx, p.id); return err },
 			"ChangeWebhook":   func() error { return s.ChangeWebhook(ctx, p.id, p.hook, &url, nil) },

@@ -83,7 +83,9 @@ func (b *Bounces) take(ctx context.Context, r returned, raw []byte) (bool, error
 // takeCopy ends the owner's copies of an inbox when one of them comes back because of the address. Of the copy
 // itself nothing is left, and it is no mail that the account sent: nobody's address is suppressed.
 func (b *Bounces) takeCopy(ctx context.Context, r returned, report delivery.Report) error {
-	i := slices.IndexFunc(report.Recipients, func(about delivery.RecipientReport) bool { return about.Action == delivery.ActionFailed && about.IsHard() })
+	i := slices.IndexFunc(report.Recipients, func(about delivery.RecipientReport) bool {
+		return about.Action == delivery.ActionFailed && about.IsHard()
+	})
 	if i < 0 {
 		return nil
 	}

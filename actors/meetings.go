@@ -48,8 +48,8 @@ func (m *Meetings) ArrangeOnce(ctx context.Context, address string, o calendar.O
 	})
 }
 
-// Remove takes a meeting out of the calendar of an inbox, and sends nothing.
-func (m *Meetings) Remove(ctx context.Context, address string, id int64) error {
+// RemoveMeeting takes a meeting out of the calendar of an inbox, and sends nothing.
+func (m *Meetings) RemoveMeeting(ctx context.Context, address string, id int64) error {
 	_, err := m.sending.inboxes.Do(ctx, address, inbox.RemoveMeeting{ID: id})
 	return err
 }

@@ -68,8 +68,8 @@ type Meetings interface {
 	// ArrangeOnce is Arrange for a request that may be repeated; tell makes what is told, now and
 	// when it is repeated, of nothing but what it is given.
 	ArrangeOnce(ctx context.Context, address string, o calendar.Order, req once.Request, tell func(calendar.Done) []byte) (once.Result, error)
-	// Remove takes a meeting out of the calendar, and sends nothing.
-	Remove(ctx context.Context, address string, id int64) error
+	// RemoveMeeting takes a meeting out of the calendar, and sends nothing.
+	RemoveMeeting(ctx context.Context, address string, id int64) error
 }
 
 // diary shows the meetings of an inbox, and arranges, changes, cancels and answers them.
@@ -260,7 +260,7 @@ func (d *diary) removeMeeting(r *request) error {
 	if err != nil {
 		return err
 	}
-	return r.ok(d.port.Remove(r.ctx, r.address, id))
+	return r.ok(d.port.RemoveMeeting(r.ctx, r.address, id))
 }
 
 const (

@@ -83,7 +83,7 @@ func (f *fakeCalendars) ArrangeOnce(_ context.Context, address string, o calenda
 	return r.Result, nil
 }
 
-func (f *fakeCalendars) Remove(_ context.Context, address string, id int64) error {
+func (f *fakeCalendars) RemoveMeeting(_ context.Context, address string, id int64) error {
 	f.mail.mu.Lock()
 	defer f.mail.mu.Unlock()
 	b := bookOf(f.mail.views[address])
