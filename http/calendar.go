@@ -238,6 +238,15 @@ func bookOf(v *inbox.View) *calendar.Book {
 	return v.Calendar
 }
 
+// expands waits for a turn where it takes long to say when the meetings of a calendar are: by its rules, or by
+// its size. The work is then done for few requests at once, and polls find a processor free.
+func (r *request) expands(b *calendar.Book) error {
+	if b.HasRules() {
+		return r.costly(costlyAnswer + 1)
+	}
+	return r.costly(b.Bytes)
+}
+
 func (d *diary) showMeeting(r *request) error {
 	id, err := r.meetingID()
 	if err != nil {
@@ -249,6 +258,9 @@ func (d *diary) showMeeting(r *request) error {
 		return err
 	}
 	if err := r.reserve(2 * m.Bytes); err != nil {
+		return err
+	}
+	if err := r.expands(book); err != nil {
 		return err
 	}
 	writeJSON(r.http, fasthttp.StatusOK, meetings.Single(nil, m, calendar.Conflicts(book, m, r.now)))
@@ -287,6 +299,11 @@ func (d *diary) listMeetings(r *request) error {
 	if err := r.reserve(min(book.Bytes, maxListBytes)); err != nil {
 		return err
 	}
+	if window := !asked.From.IsZero() || !asked.To.IsZero(); window {
+		if err := r.expands(book); err != nil {
+			return err
+		}
+	}
 	page, err := calendar.List(book, asked)
 	if err != nil {
 		return err
@@ -315,7 +332,7 @@ func (d *diary) freeBusy(r *request) error {
 		return q.err
 	}
 	book := bookOf(r.view)
-	if err := r.costly(book.Bytes); err != nil {
+	if err := r.expands(book); err != nil {
 		return err
 	}
 	list, stops, err := calendar.Busy(book, from, to)

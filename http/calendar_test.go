@@ -313,3 +313,30 @@ func TestAMailShowsWhatItSaid(t *testing.T) {
 		t.Error(r.body)
 	}
 }
+
+// TestRulesTakeATurn: what has to follow recurrence rules waits while a search has the only turn, so that many
+// readers of a small calendar leave a processor to polls; a list that follows none does not wait.
+func TestRulesTakeATurn(t *testing.T) {
+	w, address, key, _ := lone(t)
+	recurring := invited(address, "Weekly", begin)
+	recurring.Recurrence = &icalendar.Recurrence{Rule: "FREQ=WEEKLY"}
+	w.diary.keep(address, recurring)
+	events := "/api/v1/inboxes/" + address + "/calendar/"
+	free := w.takeTurns()
+	w.expect(200, w.call(get, events+"events", key, ""))
+	window := "?from=2026-11-01T00:00:00Z&to=2026-12-31T00:00:00Z"
+	paths := []string{"events/1", "events" + window, "freebusy" + window}
+	answers := make(chan reply, len(paths))
+	for _, path := range paths {
+		go func() { answers <- w.call(get, events+path, key, "") }()
+	}
+	select {
+	case r := <-answers:
+		t.Errorf("answered while no turn was free: %d %s", r.status, r.body)
+	case <-time.After(100 * time.Millisecond): // it may be slower than that and pass, never the other way round
+	}
+	free()
+	for range paths {
+		w.expect(200, <-answers)
+	}
+}

@@ -48,6 +48,12 @@ func (b *Book) ByUID(uid string) *Meeting {
 	return nil
 }
 
+// HasRules reports a calendar of which recurrence rules have to be followed to say when its meetings are: a
+// stranger's rule of a line can take 20 ms, whatever size the calendar has.
+func (b *Book) HasRules() bool {
+	return b != nil && slices.ContainsFunc(b.Meetings, func(m *Meeting) bool { return m.Recurrence != nil })
+}
+
 // With returns the calendar with that meeting, in the place of the one with its id if there is one.
 // bytes is the size of its row on disk. m belongs to the caller still: a copy is kept.
 func (b *Book) With(m *Meeting, bytes int64) *Book {
