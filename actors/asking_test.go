@@ -260,7 +260,7 @@ func TestNamesOfAnotherNode(t *testing.T) {
 			"DropRecipient":  func() error { return s.DropRecipient(ctx, p.id) },
 			"SignUp":         func() error { _, err := s.SignUp(ctx, p.email, "correct horse"); return err },
 			"SigningKeys":    func() error { _, _, err := s.SigningKeys(ctx, p.near); return err },
-			"Suppressions":   func() error { _, err := s.Suppressions(ctx, p.id, "", 9); return err },
+			"Suppressions":   func() error { _, err := s.Suppressions(ctx, p.id, "", "", 9); return err },
 			"TestWebhook":    func() error { _, err := s.TestWebhook(ctx, p.id, p.hook); return err },
 			"UpdateInbox": func() error {
 				_, _, err := s.UpdateInbox(ctx, w.bob.id, w.bob.far, inbox.Update{RetentionHours: &retention})

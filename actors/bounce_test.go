@@ -58,7 +58,7 @@ func TestAReportCountsForItsCopyOnly(t *testing.T) {
 			if bounced != c.bounced || bounced != "" && why != fmt.Sprintf("550 %s no such user", c.status) {
 				t.Errorf("bounced: %q, because %q", bounced, why)
 			}
-			barred := must[[]account.Suppression](t)(s.Suppressions(t.Context(), id, "", 10))
+			barred := must[[]account.Suppression](t)(s.Suppressions(t.Context(), id, "", "", 10))
 			if (len(barred) > 0) != c.barred || c.barred && barred[0].Email != bounced {
 				t.Errorf("suppressed: %v", barred)
 			}
@@ -86,5 +86,34 @@ func TestAnAnswerToTheReturnPathIsMail(t *testing.T) {
 	}
 	if r := sending(t, s, address, sent, final).Recipients[0]; r.Status != delivery.Unsigned {
 		t.Errorf("the recipient is %s", r.Status)
+	}
+}
+
+// TestSuppressionsOfOneInbox: the list is narrowed before it is cut into pages, so that none is short and no
+// cursor is another inbox's address.
+func TestSuppressionsOfOneInbox(t *testing.T) {
+	store := persisttest.Open(t)
+	s := startSystem(t, store, nil)
+	id := account.ID{7}
+	for n := range 3 * suppressionsRead {
+		one := account.Suppression{Email: fmt.Sprintf("%05d@x.test", n), Inbox: "other@i.test"}
+		if n%1500 == 0 {
+			one.Inbox = "own@i.test"
+		}
+		if err := store.PutSuppression(id, one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for after, want := range map[string]string{"": "[00000@x.test]", "00000@x.test": "[01500@x.test]", "01500@x.test": "[]"} {
+		var got []string
+		for _, one := range must[[]account.Suppression](t)(s.Suppressions(t.Context(), id, "own@i.test", after, 1)) {
+			got = append(got, one.Email)
+		}
+		if fmt.Sprint(got) != want {
+			t.Errorf("behind %q: %v", after, got)
+		}
+	}
+	if all := must[[]account.Suppression](t)(s.Suppressions(t.Context(), id, "", "", 5000)); len(all) != 3*suppressionsRead {
+		t.Errorf("%d of all inboxes", len(all))
 	}
 }

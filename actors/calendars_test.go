@@ -189,7 +189,7 @@ func TestOwnersCopiesAreBlocked(t *testing.T) {
 			if n := len(o.courier.copies()); (n == 1) != c.blocked {
 				t.Errorf("%d copies", n)
 			}
-			if barred := must[[]account.Suppression](t)(o.Suppressions(t.Context(), o.account, "", 10)); len(barred) > 0 {
+			if barred := must[[]account.Suppression](t)(o.Suppressions(t.Context(), o.account, "", "", 10)); len(barred) > 0 {
 				t.Errorf("suppressed: %v", barred)
 			}
 			refuse = false

@@ -221,10 +221,35 @@ func (s *Sending) suppressed(id account.ID, email string) (bool, error) {
 	return found, err
 }
 
-// Suppressions pages through the addresses that an account sends no mail to.
-func (s *Sending) Suppressions(_ context.Context, id account.ID, after string, limit int) ([]account.Suppression, error) {
-	return s.store.Suppressions(id, after, limit)
+// Suppressions pages through the addresses that an account sends no mail to; with the name of an inbox,
+// through those that came back to that inbox. It narrows the list before it cuts it into pages, so that
+// no place between two of them is another inbox's address.
+func (s *Sending) Suppressions(ctx context.Context, id account.ID, inboxOnly, after string, limit int) (page []account.Suppression, err error) {
+	if inboxOnly == "" {
+		return s.store.Suppressions(id, after, limit)
+	}
+	for {
+		some, err := s.store.Suppressions(id, after, suppressionsRead)
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range some {
+			if one.Inbox == inboxOnly {
+				page = append(page, one)
+			}
+			if len(page) == limit {
+				return page, nil
+			}
+		}
+		if len(some) < suppressionsRead || ctx.Err() != nil {
+			return page, ctx.Err()
+		}
+		after = some[len(some)-1].Email
+	}
 }
+
+// suppressionsRead is how many suppressions are read at once to find those of one inbox.
+const suppressionsRead = 1000
 
 // DropSuppression allows mail to an address again; NotFound when it was allowed, or came back
 // to another inbox than the named one, if one is.

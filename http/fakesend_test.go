@@ -43,11 +43,11 @@ func (f *fakeInboxes) SendOnce(ctx context.Context, address string, l inbox.Lett
 	return a, nil
 }
 
-func (f *fakeAccounts) Suppressions(_ context.Context, id account.ID, after string, limit int) (out []account.Suppression, err error) {
+func (f *fakeAccounts) Suppressions(_ context.Context, id account.ID, inbox, after string, limit int) (out []account.Suppression, err error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	for _, s := range f.suppressed[id] {
-		if s.Email > after && len(out) < limit {
+		if s.Email > after && (inbox == "" || s.Inbox == inbox) && len(out) < limit {
 			out = append(out, s)
 		}
 	}

@@ -3,7 +3,6 @@ package http
 import (
 	"context"
 	"encoding/base64"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -82,8 +81,9 @@ type Sending interface {
 	// SendOnce is Send for a request that may be repeated; tell makes what is told, now and
 	// when it is repeated, of nothing but what it is given.
 	SendOnce(ctx context.Context, address string, letter inbox.Letter, req once.Request, tell func(inbox.Outcome) []byte) (once.Result, error)
-	// Suppressions pages through the addresses that mail came back from, behind after.
-	Suppressions(ctx context.Context, id account.ID, after string, limit int) ([]account.Suppression, error)
+	// Suppressions pages through the addresses that mail came back from, behind after; through those of
+	// one inbox's mail alone if one is named.
+	Suppressions(ctx context.Context, id account.ID, inboxOnly, after string, limit int) ([]account.Suppression, error)
 	// DropSuppression allows mail to one again: NotFound when it is allowed, or its mail came
 	// back to another inbox than the named one, if one is.
 	DropSuppression(ctx context.Context, id account.ID, inboxOnly, email string) error
@@ -222,7 +222,7 @@ func (s *sending) listSuppressions(r *request) error {
 	if q.err != nil {
 		return q.err
 	}
-	list, err := s.port.Suppressions(r.ctx, r.principal.Account, cursor, limit+1)
+	list, err := s.port.Suppressions(r.ctx, r.principal.Account, r.principal.Inbox, cursor, limit+1)
 	if err != nil {
 		return err
 	}
@@ -231,8 +231,6 @@ func (s *sending) listSuppressions(r *request) error {
 		list = list[:limit]
 		next = list[limit-1].Email
 	}
-	own := r.principal.Inbox
-	list = slices.DeleteFunc(list, func(s account.Suppression) bool { return own != "" && s.Inbox != own })
 	return r.json(fasthttp.StatusOK, struct {
 		Suppressions []suppressionResponse `json:"suppressions"`
 		NextCursor   *string               `json:"next_cursor"`

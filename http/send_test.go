@@ -131,6 +131,17 @@ func TestSuppressions(t *testing.T) {
 		t.Error(r.body)
 	}
 	w.expect(404, w.call(remove, "/api/v1/suppressions/c@d.test", inner, ""))
+	// No page of it is short for the sake of others, and no place in it is another inbox's address.
+	w.accounts.suppressed[w.idOf(alice)] = []account.Suppression{
+		{Email: "a@b.test", Inbox: own, At: begin}, {Email: "b@b.test", Inbox: "other@inbox.test", At: begin},
+		{Email: "c@b.test", Inbox: "other@inbox.test", At: begin}, {Email: "d@b.test", Inbox: own, At: begin},
+	}
+	for cursor, want := range map[string]string{"": `"next_cursor":"a@b.test"`, "&cursor=a@b.test": `"next_cursor":null`} {
+		r := w.expect(200, w.call(get, "/api/v1/suppressions?limit=1"+cursor, inner, ""))
+		if !strings.Contains(r.body, want) || strings.Count(r.body, `"email"`) != 1 || strings.Contains(r.body, "b@b.test") || strings.Contains(r.body, "c@b.test") {
+			t.Errorf("%q: %s", cursor, r.body)
+		}
+	}
 	w.expect(200, w.call(remove, "/api/v1/suppressions/a@b.test", inner, ""))
 	w.expect(403, w.call(get, "/api/v1/suppressions", w.key(alice, account.ScopeRead), ""))
 }
