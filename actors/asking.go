@@ -187,7 +187,7 @@ func (a *asking) DropSuppression(id account.ID, email string) (found bool, err e
 	return own(a, id.Partition(), func() (bool, error) { return a.Store.DropSuppression(id, email) })
 }
 
-func (a *asking) JournalPage(id account.ID, after uint64, address string, since time.Time, limit int) (follow.Page, error) {
+func (a *asking) JournalPage(id account.ID, after uint64, address string, since time.Time, limit follow.Limit) (follow.Page, error) {
 	return own(a, id.Partition(), func() (follow.Page, error) { return a.Store.JournalPage(id, after, address, since, limit) })
 }
 

@@ -225,7 +225,7 @@ func TestNamesOfAnotherNode(t *testing.T) {
 			"Domains":         func() error { _, err := s.Domains(ctx, p.id); return err },
 			"DropSuppression": func() error { return s.DropSuppression(ctx, p.id, "", "gone@far.test") },
 			"DropWebhook":     func() error { return s.DropWebhook(ctx, p.id, p.hook) },
-			"Events":          func() error { _, err := s.Events(ctx, p.id, 0, "", 9); return err },
+			"Events":          func() error { _, err := s.Events(ctx, p.id, 0, "", follow.Entries(9)); return err },
 			"HaveKeys":        func() error { _, err := s.HaveKeys(ctx, p.id, []string{p.near}); return err },
 			"IssueInboxKey":   func() error { _, err := s.IssueInboxKey(ctx, p.id, p.near, account.ScopeRead, nil); return err },
 			"IssueKey":        func() error { _, err := s.IssueKey(ctx, p.id, "", account.ScopeRead, nil); return err },
@@ -385,7 +385,7 @@ func TestAnotherNodeIsAsked(t *testing.T) {
 
 		events := func(gone bool) {
 			t.Helper()
-			page := must[follow.Page](t)(s.Events(ctx, w.bob.id, 0, w.bob.far, 9))
+			page := must[follow.Page](t)(s.Events(ctx, w.bob.id, 0, w.bob.far, follow.Entries(9)))
 			if len(page.Entries) != 1 || page.Entries[0].Gone != gone {
 				t.Errorf("events: %+v", page.Entries)
 			}

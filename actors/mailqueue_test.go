@@ -14,6 +14,7 @@ import (
 	"inboxd/internal/account"
 	"inboxd/internal/delivery"
 	"inboxd/internal/fault"
+	"inboxd/internal/follow"
 	"inboxd/internal/inbox"
 	"inboxd/internal/ingest"
 	"inboxd/internal/message/compose"
@@ -469,7 +470,7 @@ func events(store *persisttest.Store, _ *System, id account.ID) ([]inbox.Public,
 		left, err := store.Outbox(1)
 		return err != nil || len(left) == 0
 	})
-	page, err := store.JournalPage(id, 0, "", time.Time{}, 1000)
+	page, err := store.JournalPage(id, 0, "", time.Time{}, follow.Entries(1000))
 	out := make([]inbox.Public, len(page.Entries))
 	for i, e := range page.Entries {
 		out[i] = e.Public

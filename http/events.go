@@ -3,6 +3,7 @@ package http
 import (
 	"context"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -17,6 +18,8 @@ import (
 const (
 	defaultEvents = 100
 	maxEvents     = 500
+	// maxEventsBytes ends a page early, with the cursor behind what it shows.
+	maxEventsBytes = 4 << 20
 )
 
 var (
@@ -27,9 +30,9 @@ var (
 // Events is what the handlers of events need: the accounts' change journals. What they show is
 // on disk: after any crash a number means the same event.
 type Events interface {
-	// Events reads up to limit entries with numbers above after, of one inbox unless address
+	// Events reads entries with numbers above after, up to a limit, of one inbox unless address
 	// is empty.
-	Events(ctx context.Context, id account.ID, after uint64, address string, limit int) (follow.Page, error)
+	Events(ctx context.Context, id account.ID, after uint64, address string, limit follow.Limit) (follow.Page, error)
 	// JournalEnd returns the number of the newest entry, 0 when there was none yet.
 	JournalEnd(ctx context.Context, id account.ID) (uint64, error)
 	// Present is JournalEnd after every event that was committed before the call.
@@ -78,7 +81,7 @@ func (e *events) show(r *request) error {
 			p.End()
 		})
 	}
-	page, err := e.page(r, f, f.limit)
+	page, err := e.page(r, f, f.limit, maxEventsBytes)
 	if err != nil {
 		return err
 	}
@@ -137,26 +140,53 @@ func (e *events) place(r *request, f *follower, name, begin string) error {
 	return err
 }
 
-// page reads up to limit events of those that f looks through, and leaves those that it is about.
-func (e *events) page(r *request, f *follower, limit int) (follow.Page, error) {
-	page, err := e.port.Events(r.ctx, f.account, f.after, f.address, limit)
+// page reads up to limit events of those that f looks through, in rows of up to most octets or one that is
+// larger, and leaves those that it is about. What is small is read at once. For more the request is charged
+// before it is read, for the rows and what is made of them: a page of what there is room for is no refusal.
+func (e *events) page(r *request, f *follower, limit, most int) (follow.Page, error) {
+	held := smallAnswer
+	page, err := e.port.Events(r.ctx, f.account, f.after, f.address, follow.Limit{Entries: limit, Bytes: min(held, most)})
+	for err == nil && page.Need > 0 && (held < most || len(page.Entries) == 0) {
+		held = max(min(16*held, most), page.Size+page.Need)
+		if !r.widen(2 * int64(held)) {
+			if len(page.Entries) == 0 {
+				err = errCrowded
+			}
+			break
+		}
+		var rest follow.Page
+		rest, err = e.port.Events(r.ctx, f.account, page.Last, f.address, follow.Limit{Entries: limit - len(page.Entries), Bytes: held - page.Size})
+		page.Add(rest)
+	}
 	if f.to != "" {
 		page.Entries = slices.DeleteFunc(page.Entries, func(e follow.Entry) bool { return !e.IsTo(f.to) })
 	}
+	if len(page.Entries) == 0 {
+		r.release()
+	}
 	return page, err
 }
+
+// maxEventsTail is more than the members behind the events take.
+const maxEventsTail = 256
 
 // write answers a poll with a page: each event is the body that a webhook gets.
 func (f *follower) write(r *request, page follow.Page) error {
 	b := append(make([]byte, 0, 64+256*len(page.Entries)), `{"events":[`...)
 	for i := range page.Entries {
+		end := len(b)
 		if i > 0 {
 			b = append(b, ',')
 		}
 		b = webhook.Append(b, &page.Entries[i].Public)
+		if i > 0 && len(b) > maxEventsBytes-maxEventsTail {
+			b, page.Last, page.More = b[:end], page.Entries[i-1].Seq, true
+			break
+		}
 	}
 	b = append(b, `],"next":"`...)
-	b = append(appendCursor(b, f.account, page.Last), '"')
+	b = append(appendCursor(b, f.account, page.Last), `","has_more":`...)
+	b = strconv.AppendBool(b, page.More)
 	if page.Gap && f.asked {
 		b = append(b, `,"gap":true`...)
 	}
@@ -178,7 +208,7 @@ func (e *events) await(p *waiting, f *follower) (page follow.Page, err error) {
 	defer reader.Close()
 	for until := time.Now().Add(f.wait); ; {
 		signal := reader.Next()
-		if page, err = e.read(p, f, f.limit); err != nil || len(page.Entries) > 0 || page.More {
+		if page, err = e.read(p, f, f.limit, maxEventsBytes); err != nil || len(page.Entries) > 0 || page.More {
 			return page, err
 		}
 		over, err := p.attend(f, reader, signal, until)
@@ -189,10 +219,10 @@ func (e *events) await(p *waiting, f *follower) (page follow.Page, err error) {
 }
 
 // read reads on and moves the follower.
-func (e *events) read(p *waiting, f *follower, limit int) (page follow.Page, err error) {
+func (e *events) read(p *waiting, f *follower, limit, most int) (page follow.Page, err error) {
 	deep.Do(func() { // one that waits would keep a stack of 16 KiB
 		err = p.with(func(r *request) error {
-			page, err = e.page(r, f, limit)
+			page, err = e.page(r, f, limit, most)
 			return err
 		})
 	})

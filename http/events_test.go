@@ -8,6 +8,7 @@ import (
 	nethttp "net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -72,6 +73,70 @@ func TestEventsArePagedInOrder(t *testing.T) {
 	} {
 		if h := w.events(path, key, ""); !slices.Equal(h.subjects(), want) || h.Next != third.Next {
 			t.Errorf("%s: %+v", path, h)
+		}
+	}
+}
+
+// TestPagesOfEventsAreBounded: a page ends at 4 MiB with its cursor and has_more, a stream goes on behind what
+// it showed, and both are charged before they read: nobody's account holds more than its share.
+func TestPagesOfEventsAreBounded(t *testing.T) {
+	w, one, _, key := fleet(t)
+	const events, size = 60, 300_000
+	for n := range events {
+		w.deliver(one, inbox.Receive{Subject: strconv.Itoa(n) + strings.Repeat("\x01", size/6)}) // six octets each in JSON
+	}
+	for _, path := range []string{eventsPath + "?limit=500", eventsPath + "?limit=500&wait=1", "/api/v1/inboxes/" + one + "/events?limit=500"} {
+		after, seen, pages := "", 0, 0
+		for more := true; more; pages++ {
+			r := w.expect(200, w.call(get, path+after, key, ""))
+			if len(r.body) > 4<<20 {
+				t.Fatalf("%s: %d octets", path, len(r.body))
+			}
+			for range r.object(t, "events").([]any) {
+				seen++
+			}
+			more = r.object(t, "has_more").(bool)
+			after = "&after=" + r.object(t, "next").(string)
+		}
+		if seen != events || pages < 4 || pages > 10 {
+			t.Errorf("%s: %d events on %d pages", path, seen, pages)
+		}
+	}
+	if r := w.expect(200, w.call(get, eventsPath+"?after=now", key, "")); r.object(t, "has_more").(bool) {
+		t.Error(r.body)
+	}
+	w.accounts.lock.Lock()
+	w.accounts.shown = 0
+	w.accounts.lock.Unlock()
+	s := w.stream(eventsPath, key, "Last-Event-ID", string(appendCursor(nil, w.idOf(alice), 0)))
+	for n := range events {
+		if data := s.next().data; !strings.Contains(data, `"subject":"`+strconv.Itoa(n)+`\u0001`) {
+			t.Fatalf("event %d: %.200s", n, data)
+		}
+	}
+	w.accounts.lock.Lock()
+	shown := w.accounts.shown
+	w.accounts.lock.Unlock()
+	if shown != events {
+		t.Errorf("the stream read %d events of %d", shown, events)
+	}
+	// Without room nothing large is read.
+	w.server.patience = 10 * time.Millisecond
+	all := w.server.answers.Charge(w.idOf(alice))
+	if !all.Set(answersHeld / 2) {
+		t.Fatal("something is still held")
+	}
+	if r := w.expect(503, w.call(get, eventsPath+"?limit=500", key, "")); r.header.Get("Retry-After") == "" {
+		t.Error(r.header)
+	}
+	all.Set(0)
+	w.expect(200, w.call(get, eventsPath+"?limit=500", key, ""))
+	if _, held := w.server.Held(); held != 0 {
+		for end := time.Now().Add(10 * time.Second); held != 0 && time.Now().Before(end); time.Sleep(time.Millisecond) {
+			_, held = w.server.Held()
+		}
+		if held != 0 {
+			t.Errorf("%d octets are still charged", held)
 		}
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"inboxd/internal/inbox"
 	"inboxd/internal/once"
 	"inboxd/internal/sealed"
+	"inboxd/internal/webhook"
 )
 
 // fakeInboxes keeps inboxes in memory by the real rules of internal/inbox.
@@ -590,6 +591,7 @@ type fakeJournals struct {
 	all     map[account.ID][]follow.Entry
 	broken  error                        // what Events answers when set
 	panics  bool                         // what it does instead
+	shown   int                          // events that were read, each time
 	pages   []weak.Pointer[follow.Entry] // what was given to readers, while that is held
 }
 
@@ -614,7 +616,7 @@ func (f *fakeJournals) forget(id account.ID, n int) {
 	f.all[id] = f.all[id][n:]
 }
 
-func (f *fakeJournals) Events(_ context.Context, id account.ID, after uint64, address string, limit int) (follow.Page, error) {
+func (f *fakeJournals) Events(_ context.Context, id account.ID, after uint64, address string, limit follow.Limit) (follow.Page, error) {
 	f.lock.Lock()
 	defer f.lock.Unlock()
 	if f.panics {
@@ -625,12 +627,18 @@ func (f *fakeJournals) Events(_ context.Context, id account.ID, after uint64, ad
 		if e.Seq <= after {
 			continue
 		}
-		if page.More = len(page.Entries) == limit; page.More {
+		wanted, size := address == "" || e.Address == address, len(webhook.Append(nil, &e.Public))
+		if page.More = len(page.Entries) == limit.Entries; page.More {
+			break
+		}
+		if wanted && size > limit.Bytes-page.Size {
+			page.More, page.Need = true, size
 			break
 		}
 		page.Gap = page.Gap || e.Seq != page.Last+1
-		if page.Last = e.Seq; address == "" || e.Address == address {
-			page.Entries = append(page.Entries, e)
+		if page.Last = e.Seq; wanted {
+			page.Entries, page.Size = append(page.Entries, e), page.Size+size
+			f.shown++
 		}
 	}
 	if len(page.Entries) > 0 {

@@ -108,6 +108,15 @@ func (r *request) charged(n int64) error {
 	return nil
 }
 
+// widen makes the charge n, and reports whether there is room; the first time it waits for it.
+func (r *request) widen(n int64) bool {
+	if r.charge != nil {
+		return r.charge.Set(n)
+	}
+	r.charge = r.server.answers.Charge(r.principal.Account)
+	return r.charge.Await(n, r.server.patience)
+}
+
 // costly waits for a turn, if it takes one to go through n bytes and r has none yet.
 func (r *request) costly(n int64) (err error) {
 	if n > costlyAnswer && r.done == nil {

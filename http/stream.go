@@ -11,10 +11,10 @@ import (
 const (
 	// heartbeat is how often a stream shows that it lives; proxies close silent ones.
 	heartbeat = 15 * time.Second
-	// streamPage is how many events a stream reads at once. Of them it gathers maxStreamWrite
-	// bytes, or one event more, and holds nothing else while it writes; the others it reads again.
+	// streamPage is how many events a stream reads at once, and maxStreamWrite what their rows take, unless
+	// one alone takes more. It holds nothing else while it writes.
 	streamPage     = 50
-	maxStreamWrite = 16 << 10
+	maxStreamWrite = smallAnswer
 )
 
 // stream sends events as they come (WHATWG HTML section 9.2, server-sent events), until
@@ -69,6 +69,7 @@ var streamBuffers = sync.Pool{New: func() any { b := make([]byte, 0, maxStreamWr
 func (e *events) emit(p *waiting, f *follower) (progress bool, err error) {
 	buf := streamBuffers.Get().(*[]byte)
 	defer streamBuffers.Put(buf)
+	defer p.release() // of what a large event was charged
 	b, more, err := e.gather(p, f, (*buf)[:0])
 	if err == nil && len(b) > 0 {
 		err = p.Write(b)
@@ -82,15 +83,11 @@ func (e *events) emit(p *waiting, f *follower) (progress bool, err error) {
 // gather appends the events that come next, and moves f behind them. The page that it read
 // does not outlive it.
 func (e *events) gather(p *waiting, f *follower, b []byte) (_ []byte, more bool, err error) {
-	page, err := e.read(p, f, streamPage)
+	page, err := e.read(p, f, streamPage, maxStreamWrite)
 	if page.Gap && f.asked {
 		b = append(b, ": older events are no longer kept\n"...)
 	}
 	for i := range page.Entries {
-		if len(b) >= maxStreamWrite {
-			f.after = page.Entries[i-1].Seq
-			return b, true, err
-		}
 		b = f.appendEvent(b, &page.Entries[i])
 	}
 	return b, page.More, err

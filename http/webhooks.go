@@ -239,7 +239,11 @@ func shownDelivery(r *webhook.Record) deliveryResponse {
 const (
 	defaultDeliveries = 100
 	maxDeliveries     = 1000
-	maxID             = 1 << 53
+	// deliveriesRead is how many are read at once, for their bodies are large and none is shown, and
+	// deliveryBytes about what the record of one takes in a response.
+	deliveriesRead = 16
+	deliveryBytes  = 4 << 10
+	maxID          = 1 << 53
 )
 
 func (h *webhooks) listDeliveries(r *request) error {
@@ -248,10 +252,30 @@ func (h *webhooks) listDeliveries(r *request) error {
 	if q.err != nil {
 		return q.err
 	}
-	all, err := h.port.Deliveries(r.ctx, r.principal.Account, hook, webhook.BehindRecord(before), int(limit)+1) // the first one's records may be shown already
+	if err := r.charged(limit * deliveryBytes); err != nil {
+		return err
+	}
+	shown, err := h.deliveries(r, hook, before, int(limit))
 	return r.json(fasthttp.StatusOK, struct {
 		Deliveries []deliveryResponse `json:"deliveries"`
-	}{each(webhook.Records(all, before, int(limit)), shownDelivery)}, err)
+	}{shown}, err)
+}
+
+// deliveries shows up to limit records with ids below before (0: all), newest first.
+func (h *webhooks) deliveries(r *request, hook, before int64, limit int) ([]deliveryResponse, error) {
+	shown := []deliveryResponse{}
+	for below := webhook.BehindRecord(before); len(shown) < limit; {
+		some, err := h.port.Deliveries(r.ctx, r.principal.Account, hook, below, deliveriesRead)
+		if err != nil {
+			return nil, err
+		}
+		shown = append(shown, each(webhook.Records(some, before, limit-len(shown)), shownDelivery)...)
+		if len(some) < deliveriesRead {
+			break
+		}
+		below = some[len(some)-1].ID
+	}
+	return shown, nil
 }
 
 func (h *webhooks) redeliver(r *request) error {

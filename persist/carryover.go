@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"inboxd/internal/account"
+	"inboxd/internal/follow"
 	"inboxd/internal/inbox"
 )
 
@@ -114,7 +115,7 @@ func (s *Store) newestOf(id account.ID) (map[eventName]bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	page, err := s.JournalPage(id, end-min(end, takenBefore), "", time.Time{}, takenBefore)
+	page, err := s.JournalPage(id, end-min(end, takenBefore), "", time.Time{}, follow.Entries(takenBefore))
 	names := map[eventName]bool{}
 	for _, e := range page.Entries {
 		names[eventName{e.Address, e.Number}] = true

@@ -148,17 +148,22 @@ func (j *journal) JournalEnd(id account.ID) (seq uint64, err error) {
 	return seq, err
 }
 
-// pageScan bounds how many entries one read of a journal looks at: about 10 ms of work.
-const pageScan = 10_000
+// pageScan bounds how many entries one read of a journal looks at, and pageScanBytes what they take: about
+// 10 ms of work.
+const (
+	pageScan      = 10_000
+	pageScanBytes = 8 << 20
+)
 
-// JournalPage reads up to limit entries with numbers above after, from since on, of one
-// inbox unless address is empty. What it shows may be lost in a crash until SyncJournal.
-func (j *journal) JournalPage(id account.ID, after uint64, address string, since time.Time, limit int) (follow.Page, error) {
+// JournalPage reads entries with numbers above after, from since on, of one inbox unless address is empty,
+// up to a limit: it ends before a row that does not fit, also the first. What it shows may be lost in a
+// crash until SyncJournal.
+func (j *journal) JournalPage(id account.ID, after uint64, address string, since time.Time, limit follow.Limit) (follow.Page, error) {
 	page := follow.Page{Last: after}
 	keys := under(appendOwner(nil, kindJournal, id)).behind(journalKey(nil, id, after))
-	scanned := 0
+	scanned, read := 0, 0
 	err := j.scan(keys, func(key, value []byte) error {
-		if page.More = len(page.Entries) == limit || scanned == pageScan; page.More {
+		if page.More = len(page.Entries) == limit.Entries || scanned == pageScan || read >= pageScanBytes; page.More {
 			return errStop
 		}
 		var r publicRecord
@@ -167,10 +172,17 @@ func (j *journal) JournalPage(id account.ID, after uint64, address string, since
 		}
 		seq := uint64(readNumber(key))
 		old := r.At.time().Before(since)
+		wanted := !old && (address == "" || r.Address == address)
+		if wanted && len(value) > limit.Bytes-page.Size {
+			page.More, page.Need = true, len(value)
+			return errStop
+		}
 		page.Gap = page.Gap || old || seq != page.Last+1
 		page.Last = seq
 		scanned++
-		if !old && (address == "" || r.Address == address) {
+		read += len(value)
+		if wanted {
+			page.Size += len(value)
 			page.Entries = append(page.Entries, follow.Entry{Seq: seq, Public: r.public()})
 		}
 		return nil

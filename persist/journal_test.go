@@ -1,6 +1,7 @@
 package persist
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -23,7 +24,7 @@ func event(n int) inbox.Public {
 // entries reads up to limit entries of every inbox and time.
 func entries(t *testing.T, s *Store, id account.ID, after uint64, limit int) []follow.Entry {
 	t.Helper()
-	page, err := s.JournalPage(id, after, "", time.Time{}, limit)
+	page, err := s.JournalPage(id, after, "", time.Time{}, follow.Entries(limit))
 	must(t, err)
 	return page.Entries
 }
@@ -159,7 +160,7 @@ func TestJournalPage(t *testing.T) {
 		{"what is too old is left out", 1, "", at(4), 10, []uint64{4, 5, 6}, 6, false, true},
 		{"nothing is too old", 4, "", at(4), 10, []uint64{5, 6}, 6, false, false},
 	} {
-		page, err := s.JournalPage(id, c.after, c.address, c.since, c.limit)
+		page, err := s.JournalPage(id, c.after, c.address, c.since, follow.Entries(c.limit))
 		must(t, err)
 		var got []uint64
 		for _, e := range page.Entries {
@@ -172,11 +173,41 @@ func TestJournalPage(t *testing.T) {
 		}
 	}
 	must(t, s.TrimJournal(id, at(4)))
-	if page, _ := s.JournalPage(id, 2, "", time.Time{}, 1); !page.Gap || page.Last != 4 {
+	if page, _ := s.JournalPage(id, 2, "", time.Time{}, follow.Entries(1)); !page.Gap || page.Last != 4 {
 		t.Errorf("a trimmed journal: %+v", page)
 	}
-	if page, _ := s.JournalPage(id, 3, "", time.Time{}, 1); page.Gap {
+	if page, _ := s.JournalPage(id, 3, "", time.Time{}, follow.Entries(1)); page.Gap {
 		t.Errorf("right before what is kept: %+v", page)
+	}
+}
+
+// TestJournalPageEndsByBytes: a page ends before the row that is too large for it, and says what that needs;
+// who reads on misses nothing and reads nothing again.
+func TestJournalPageEndsByBytes(t *testing.T) {
+	s := open(t, vfs.NewMem())
+	id := accountID(1)
+	var events []inbox.Public
+	for n, size := range []int{10, 10, 5000, 10, 3000, 3000} {
+		events = append(events, inbox.Public{Account: id, Address: "a@x", Number: uint64(n + 1), At: at(n + 1), Subject: strings.Repeat("s", size)})
+	}
+	must(t, s.AppendJournal(id, 1, events, nil))
+	var seen []uint64
+	for after, bytes, reads := uint64(0), 1000, 0; ; reads++ {
+		page, err := s.JournalPage(id, after, "a@x", time.Time{}, follow.Limit{Entries: 10, Bytes: bytes})
+		must(t, err)
+		for _, e := range page.Entries {
+			seen = append(seen, e.Seq)
+		}
+		if page.Size > bytes || (page.Need > 0) != page.More || page.Gap || reads > 10 {
+			t.Fatalf("%+v of %d octets", page, bytes)
+		}
+		if !page.More {
+			break
+		}
+		after, bytes = page.Last, max(1000, page.Need)
+	}
+	if fmt.Sprint(seen) != "[1 2 3 4 5 6]" {
+		t.Errorf("%v", seen)
 	}
 }
 
@@ -189,11 +220,11 @@ func TestJournalPageIsBounded(t *testing.T) {
 		many[i] = event(i + 1)
 	}
 	must(t, s.AppendJournal(id, 1, many, nil))
-	page, err := s.JournalPage(id, 0, "other@example.org", time.Time{}, 10)
+	page, err := s.JournalPage(id, 0, "other@example.org", time.Time{}, follow.Entries(10))
 	if err != nil || len(page.Entries) > 0 || !page.More || page.Last != pageScan {
 		t.Errorf("%d entries, last %d, more %v, %v", len(page.Entries), page.Last, page.More, err)
 	}
-	page, _ = s.JournalPage(id, page.Last, "other@example.org", time.Time{}, 10)
+	page, _ = s.JournalPage(id, page.Last, "other@example.org", time.Time{}, follow.Entries(10))
 	if page.More || page.Last != pageScan+5 {
 		t.Errorf("then last %d, more %v", page.Last, page.More)
 	}
@@ -338,7 +369,7 @@ func TestForgottenRowsAreNowhere(t *testing.T) {
 	if n := holding(t, s, secret); n != 0 {
 		t.Errorf("%d rows hold the secret", n)
 	}
-	page, err := s.JournalPage(id, 0, "", time.Time{}, 10)
+	page, err := s.JournalPage(id, 0, "", time.Time{}, follow.Entries(10))
 	if err != nil || len(page.Entries) != 2 || !page.Entries[0].Gone || page.Entries[1].From != "kept@shop.test" || page.Gap {
 		t.Errorf("the journal: %+v, %v", page, err)
 	}

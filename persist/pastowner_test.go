@@ -12,6 +12,7 @@ import (
 	"inboxd/internal/account"
 	"inboxd/internal/domain"
 	"inboxd/internal/fault"
+	"inboxd/internal/follow"
 	"inboxd/internal/inbox"
 	"inboxd/internal/once"
 	"inboxd/internal/partition"
@@ -142,12 +143,13 @@ func callAnyhow(t *testing.T, s *Store, name string) (results []reflect.Value, e
 		victim, id, id.Partition(), 1, int64(1), uint64(3), at(2000), public, []uint64{1}, deliveriesOf(id, 4, 5), rows, []byte(nil),
 		&account.Rows{ID: id, Profile: &account.Profile{ID: id}}, &domain.Rows{Name: victim, Put: &domain.State{Name: victim}},
 		[]webhook.Change{deliveriesOf(id, 1, 1)[0].Due().Move(at(5))}, account.Suppression{Email: victim},
-		&inbox.Public{Address: victim}, partition.Of(victim).Group(),
+		&inbox.Public{Address: victim}, partition.Of(victim).Group(), follow.Entries(9),
 	} {
 		arguments[reflect.TypeOf(v)] = v
 	}
 	called := 0
 	arguments[reflect.TypeFor[func(inbox.QueueEntry)]()] = func(inbox.QueueEntry) { called++ }
+	arguments[reflect.TypeFor[func(*once.Record)]()] = func(*once.Record) { called++ }
 	arguments[reflect.TypeFor[func(string)]()] = func(string) { called++ }
 	switch name { // pages begin at the first, and nothing is removed while all is owned
 	case "Accounts", "DeliveryAccounts", "JournalAccounts":

@@ -30,18 +30,18 @@ func (r Reading) Listen(id account.ID, address string) *follow.Reader {
 	return r.j.readers.Listen(id, address)
 }
 
-// Events reads up to limit entries of the account's change journal with numbers above after,
-// of one inbox unless address is empty. Entries older than 7 days are not shown, whether or
+// Events reads entries of the account's change journal with numbers above after, up to a limit, of one
+// inbox unless address is empty. Entries older than 7 days are not shown, whether or
 // not they were trimmed. What it returns is on disk: after any crash a number that was seen
 // means the same event; what was in a message that is gone is not shown. Pages are read by
 // turns, on half of the processors at most: readers may be thousands, and who asks for
 // something else finds one free. Syncs are shared, so nobody has a turn while waiting for one.
-func (r Reading) Events(ctx context.Context, id account.ID, after uint64, address string, limit int) (follow.Page, error) {
+func (r Reading) Events(ctx context.Context, id account.ID, after uint64, address string, limit follow.Limit) (follow.Page, error) {
 	page, err := r.page(ctx, id, after, address, limit)
 	return page, r.j.settled(ctx, id, err)
 }
 
-func (r Reading) page(ctx context.Context, id account.ID, after uint64, address string, limit int) (follow.Page, error) {
+func (r Reading) page(ctx context.Context, id account.ID, after uint64, address string, limit follow.Limit) (follow.Page, error) {
 	j := r.j
 	select {
 	case j.turns <- struct{}{}:
@@ -69,7 +69,7 @@ func (r Reading) lost(e *follow.Entry) (bool, error) {
 // Forget takes out of the rows of an account's journal what was in messages that are gone: of the
 // first limit entries after a number. Rows are written by the one goroutine that appends and trims.
 func (r Reading) Forget(ctx context.Context, id account.ID, after uint64, limit int) (last uint64, more bool, err error) {
-	page, err := r.j.store.JournalPage(id, after, "", time.Time{}, limit)
+	page, err := r.j.store.JournalPage(id, after, "", time.Time{}, follow.Limit{Entries: limit, Bytes: forgetBytes})
 	if err != nil {
 		return 0, false, err
 	}
@@ -84,6 +84,9 @@ func (r Reading) Forget(ctx context.Context, id account.ID, after uint64, limit 
 	}
 	return page.Last, page.More, err
 }
+
+// forgetBytes bounds what one step of Forget reads. No event is as large.
+const forgetBytes = 8 << 20
 
 // do has the journal's goroutine carry out an order.
 func (j *Journal) do(ctx context.Context, order func() error) error {

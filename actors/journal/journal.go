@@ -89,10 +89,10 @@ type Store interface {
 	TrimJournal(id account.ID, before time.Time) error
 	// ForgetEvents takes out of entries what was in messages that are gone.
 	ForgetEvents(id account.ID, numbers []uint64) error
-	// JournalPage reads up to limit entries above after, from since on, of one inbox unless
+	// JournalPage reads entries above after, up to a limit, from since on, of one inbox unless
 	// address is empty. Whatever it or JournalEnd showed is on disk once the account's
 	// SyncJournal returned.
-	JournalPage(id account.ID, after uint64, address string, since time.Time, limit int) (follow.Page, error)
+	JournalPage(id account.ID, after uint64, address string, since time.Time, limit follow.Limit) (follow.Page, error)
 	SyncJournal(account.ID) error
 	// Position is behind everything that was written to the partition before.
 	Position(partition.ID) partition.Position

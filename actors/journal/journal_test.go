@@ -102,7 +102,7 @@ type stopped struct {
 	syncs      atomic.Int32 // begun
 }
 
-func (s *stopped) JournalPage(account.ID, uint64, string, time.Time, int) (follow.Page, error) {
+func (s *stopped) JournalPage(account.ID, uint64, string, time.Time, follow.Limit) (follow.Page, error) {
 	s.pages.Add(1)
 	defer s.pages.Add(-1)
 	<-s.page
@@ -123,7 +123,7 @@ func TestPagesAreReadByTurns(t *testing.T) {
 		answers := make(chan error, all)
 		for range all {
 			go func() {
-				_, err := reading.Events(t.Context(), someone, 0, "", 10)
+				_, err := reading.Events(t.Context(), someone, 0, "", follow.Entries(10))
 				answers <- err
 			}()
 		}
@@ -133,7 +133,7 @@ func TestPagesAreReadByTurns(t *testing.T) {
 		}
 		over, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := reading.Events(over, someone, 0, "", 10); err == nil {
+		if _, err := reading.Events(over, someone, 0, "", follow.Entries(10)); err == nil {
 			t.Error("a read outlives its request")
 		}
 		close(store.page)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"inboxd/internal/account"
+	"inboxd/internal/follow"
 	"inboxd/persist"
 )
 
@@ -153,7 +154,7 @@ func rowsTell(t *testing.T, dir, text string) bool {
 	if len(ids) != 1 || err != nil {
 		t.Fatalf("accounts with events: %v, %v", ids, err)
 	}
-	page, err := store.JournalPage(ids[0], 0, "", time.Time{}, 10)
+	page, err := store.JournalPage(ids[0], 0, "", time.Time{}, follow.Entries(10))
 	if len(page.Entries) != 1 || err != nil {
 		t.Fatalf("events: %v, %v", page, err)
 	}

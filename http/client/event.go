@@ -82,9 +82,10 @@ func (q EventQuery) values() url.Values {
 
 // EventPage is the answer of one poll.
 type EventPage struct {
-	Events []Event `json:"events"` // oldest first; may be empty although Next moved
-	Next   string  `json:"next"`   // the cursor to go on from
-	Gap    bool    `json:"gap"`    // events behind the given cursor are no longer kept
+	Events []Event `json:"events"`   // oldest first; may be empty although Next moved
+	Next   string  `json:"next"`     // the cursor to go on from
+	More   bool    `json:"has_more"` // the page ended at a bound: others may follow at once
+	Gap    bool    `json:"gap"`      // events behind the given cursor are no longer kept
 }
 
 // Events returns what happened behind a cursor: at once, or by a long poll.

@@ -40,8 +40,8 @@ type Charge struct {
 	held    int64
 }
 
-// Set makes the charge n; false when there is no room for more, and it stays as it was. What
-// is larger than an account's share counts as the share.
+// Set makes the charge n; false when there is no room for more, and it stays as it was. What is larger than
+// an account's share has room only while the account holds nothing else.
 func (c *Charge) Set(n int64) bool {
 	b := c.budget
 	b.mu.Lock()
@@ -50,12 +50,12 @@ func (c *Charge) Set(n int64) bool {
 }
 
 func (b *Budget) set(c *Charge, n int64) bool {
-	n = min(n, b.each)
 	more, spare := n-c.held, int64(0)
 	if n <= smallCharge {
 		spare = b.spare
 	}
-	if more > 0 && (b.held+more > b.all+spare || b.of[c.account]+more > b.each+spare) {
+	others := b.of[c.account] - c.held // what else the account holds
+	if more > 0 && (b.held+more > b.all+spare || others > 0 && others+n > b.each+spare) {
 		return false
 	}
 	c.held = n

@@ -7,14 +7,23 @@ import (
 	"inboxd/internal/account"
 )
 
-// TestABudgetIsShared: an account may hold half of it, small charges a little more, and what
-// is larger than a share counts as one.
+// TestABudgetIsShared: an account may hold half of it, small charges a little more. What is larger than a
+// share needs room for all of it, and an account that holds nothing else.
 func TestABudgetIsShared(t *testing.T) {
 	const all = 8 << 20
 	b := NewBudget(all)
 	a, other, third := b.Charge(account.ID{1}), b.Charge(account.ID{2}), b.Charge(account.ID{3})
-	if !a.Set(2*all) || b.Held() != all/2 {
+	if a.Set(2*all) || a.Set(all+1) || b.Held() != 0 {
+		t.Fatalf("what is larger than all: %d held", b.Held())
+	}
+	if !a.Set(all/2+1) || b.Held() != all/2+1 || b.Charge(account.ID{1}).Set(smallCharge+1) || other.Set(all/2) {
 		t.Fatalf("what is larger than a share: %d held", b.Held())
+	}
+	if second := b.Charge(account.ID{2}); !second.Set(1<<20) || other.Set(all/2) || !second.Set(0) {
+		t.Fatal("two charges of an account are larger than its share")
+	}
+	if !a.Set(all / 2) {
+		t.Fatal("a charge can't shrink")
 	}
 	if b.Charge(account.ID{1}).Set(smallCharge + 1) {
 		t.Error("an account holds more than its share")

@@ -4,6 +4,7 @@
 package follow
 
 import (
+	"math"
 	"sync"
 
 	"inboxd/internal/account"
@@ -25,6 +26,23 @@ type Page struct {
 	More bool
 	// Gap says that entries right after the asked position are no longer kept.
 	Gap bool
+	// Size is what the rows of Entries take, in octets.
+	Size int
+	// Need is the size of the row that the read ended at because it was too large; 0: it was not.
+	Need int
+}
+
+// Limit bounds a read of a journal.
+type Limit struct{ Entries, Bytes int }
+
+// Entries is a limit of so many entries of any size.
+func Entries(n int) Limit { return Limit{n, math.MaxInt} }
+
+// Add appends what was read behind p.
+func (p *Page) Add(rest Page) {
+	rest.Entries = append(p.Entries, rest.Entries...)
+	rest.Gap, rest.Size = rest.Gap || p.Gap, rest.Size+p.Size
+	*p = rest
 }
 
 // Readers wakes the readers of all journals. The zero value is ready.
