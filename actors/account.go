@@ -25,6 +25,7 @@ type accountEntity struct {
 	principals *principals
 	capacities *capacities
 	hooks      *hooks.Subscriptions
+	requests   *requestQuota
 
 	state *account.State
 	rows  *account.Rows // of the group being decided; nil when nothing changed

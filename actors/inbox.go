@@ -30,7 +30,8 @@ type inboxEntity struct {
 	copyDue    func(address string)
 	capacities *capacities
 	// atHand keeps the contents of new messages for a while.
-	atHand *atHand
+	atHand   *atHand
+	requests *requestQuota
 
 	view  atomic.Pointer[inbox.View]    // nil until loaded, or when nobody lives there; any goroutine reads it
 	holds atomic.Pointer[knownCapacity] // nil until asked for; any goroutine reads and writes it
@@ -110,13 +111,19 @@ func (e *inboxEntity) Decide(cmd any) (any, error) {
 	if !ok {
 		return e.view.Load(), nil // wake
 	}
+	answer, _, err := e.order(order)
+	return answer, err
+}
+
+// order decides a command of the rules, and reports whether it changed anything.
+func (e *inboxEntity) order(order inbox.Command) (answer inbox.Outcome, changed bool, err error) {
 	env, err := e.env(order)
 	if err != nil {
-		return inbox.Outcome{}, err
+		return inbox.Outcome{}, false, err
 	}
 	evs, answer, err := inbox.Decide(e.state, order, env)
 	if err != nil || len(evs) == 0 {
-		return answer, err
+		return answer, false, err
 	}
 	e.begin()
 	e.rows.Apply(e.state, evs)
@@ -130,7 +137,7 @@ func (e *inboxEntity) Decide(cmd any) (any, error) {
 			e.rests = append(e.rests, mails.Mail.After)
 		}
 	}
-	return answer, nil
+	return answer, true, nil
 }
 
 // env is what a command may know; the plan is asked for by those alone that add mail.

@@ -24,6 +24,8 @@ type InboxStore interface {
 	Reached(partition.Position) error
 	// InboxOnce finds the newest record of a request, nil when there is none.
 	InboxOnce(address string, key once.Key) (*once.Record, error)
+	// ClockSeen reads the clock and returns the latest reading that was ever trusted.
+	ClockSeen() time.Time
 	Live(address string) (bool, error)
 	// AccountOf finds whose inbox lives at an address; the zero ID: nobody's.
 	AccountOf(address string) (account.ID, error)

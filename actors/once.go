@@ -36,29 +36,113 @@ type recallOnce struct{ request once.Request }
 
 func (e *inboxEntity) recallOnce(c recallOnce) (any, error) {
 	known, err := e.onceRecord(c.request.Key)
-	if err != nil || known == nil || known.Over(e.now()) {
+	if err != nil || known == nil || known.Over(endingTime(e.store, e.now())) {
 		return nil, err
 	}
 	return known.Result, known.Check(c.request)
 }
 
+// decideOnce leaves no record of a request that changed nothing: done again, it changes nothing either.
 func (e *inboxEntity) decideOnce(c onceCommand) (any, error) {
 	now := e.now()
 	known, err := e.onceRecord(c.request.Key)
 	switch {
 	case err != nil:
 		return nil, err
-	case known != nil && !known.Over(now):
+	case known != nil && !known.Over(endingTime(e.store, now)):
 		return known.Result, known.Check(c.request)
 	}
-	got, err := e.Decide(c.command)
+	owner := e.state.Account
+	if err := e.requests.room(owner); err != nil {
+		return nil, err
+	}
+	got, changed, err := e.order(c.command)
 	if err != nil {
 		return nil, err
 	}
-	given := once.Result{Told: c.tell(got.(inbox.Outcome))}
-	e.begin()
-	e.rows.Once.Add(once.Record{Request: c.request, At: now, Result: given})
+	given := once.Result{Told: c.tell(got)}
+	if changed {
+		record := once.Record{Request: c.request, At: now, Result: given, Owner: owner}
+		e.rows.Once.Add(record)
+		e.requests.add(&record)
+	}
 	return given, nil
+}
+
+// endingTime is the time by which records of requests end: the clock's, but while that is in doubt the last
+// one that was trusted. A request that is repeated then is not done again (ADR 0043).
+func endingTime(store interface{ ClockSeen() time.Time }, now time.Time) time.Time {
+	if seen := store.ClockSeen(); seen.Before(now) {
+		return seen
+	}
+	return now
+}
+
+// requestQuota counts the records of requests of each account, as far as they are this node's. What is
+// committed is counted at once; each walk of retention over all records counts them again, so that what was
+// removed, or was there at the start, is in it. Any goroutine may use it.
+type requestQuota struct {
+	mu    sync.Mutex                // guards all below
+	held  map[account.ID]once.Held  // by the walk before, and what came since it began
+	next  map[account.ID]*once.Held // by the walk that is going on
+	began time.Time                 // of that walk
+}
+
+// room refuses a record where the account has all that it may have.
+func (q *requestQuota) room(id account.ID) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.held[id].Room()
+}
+
+// add counts a record that is about to be committed.
+func (q *requestQuota) add(r *once.Record) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	h := q.held[r.Owner]
+	h.Add(r.Size())
+	if q.held == nil {
+		q.held = map[account.ID]once.Held{}
+	}
+	q.held[r.Owner] = h
+	q.count(r.Owner, r.Size())
+}
+
+// count counts for the walk that is going on.
+func (q *requestQuota) count(id account.ID, size int64) {
+	if q.next[id] == nil {
+		if q.next == nil {
+			q.next = map[account.ID]*once.Held{}
+		}
+		q.next[id] = &once.Held{}
+	}
+	q.next[id].Add(size)
+}
+
+// Begin begins a walk over all records.
+func (q *requestQuota) Begin(now time.Time) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.next, q.began = nil, now.Truncate(time.Millisecond) // records have their time to the millisecond
+}
+
+// Found counts a record that stays. One that was made since the walk began was counted by add.
+func (q *requestQuota) Found(r *once.Record) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if r.At.Before(q.began) {
+		q.count(r.Owner, r.Size())
+	}
+}
+
+// End ends the walk: what it counted is what there is.
+func (q *requestQuota) End() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.held = make(map[account.ID]once.Held, len(q.next))
+	for id, h := range q.next {
+		q.held[id] = *h
+	}
 }
 
 // repeats are the named requests that are at work; any goroutine may use them. The values are
@@ -109,7 +193,7 @@ type (
 
 func (e *accountEntity) recall(req once.Request) (any, error) {
 	known, err := e.onceRecord(req.Key)
-	if err != nil || known == nil || known.Over(e.now()) {
+	if err != nil || known == nil || known.Over(endingTime(e.store, e.now())) {
 		return recalled{}, err
 	}
 	if err := known.Check(req); err != nil {
@@ -127,9 +211,13 @@ func (e *accountEntity) recall(req once.Request) (any, error) {
 func (e *accountEntity) reserve(cmd account.ReserveInbox) (any, error) {
 	if cmd.Record != nil {
 		known, err := e.onceRecord(cmd.Record.Key)
-		if err != nil || known != nil && !known.Over(cmd.At) {
+		if err != nil || known != nil && !known.Over(endingTime(e.store, cmd.At)) {
 			return known, err
 		}
+		if err := e.requests.room(e.id); err != nil {
+			return nil, err
+		}
+		cmd.Record.Owner = e.id
 	}
 	// An inbox of this very moment would pass for the one to be made: a creation is known by its time.
 	listed, _, err := e.listed(account.InboxEntry{Address: cmd.Address, CreatedAt: cmd.At, Live: true})
@@ -138,6 +226,9 @@ func (e *accountEntity) reserve(cmd account.ReserveInbox) (any, error) {
 	}
 	if err := e.orderClaim(&cmd); err != nil {
 		return nil, err
+	}
+	if cmd.Record != nil {
+		e.requests.add(cmd.Record)
 	}
 	return e.state.Reserved[cmd.Address], nil
 }

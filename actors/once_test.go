@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -125,7 +126,11 @@ func TestARequestIsKeptForADay(t *testing.T) {
 	if a := must[once.Result](t)(create(id, "k", "{}")); string(a.Told) != string(first.Told) {
 		t.Errorf("after a delete: %s", a.Told)
 	}
-	ahead.Store(int64(once.Life))
+	for _, passed := range []time.Duration{once.Life / 2, once.Life} { // a jump would be in doubt
+		ahead.Store(int64(passed))
+		store.SetAhead(passed)
+		store.ClockSeen()
+	}
 	if a := must[once.Result](t)(create(id, "k", "{}")); a.Address == first.Address {
 		t.Error("after a day it is still recognised")
 	}
@@ -245,6 +250,89 @@ func TestACommandIsDoneOnce(t *testing.T) {
 	}
 	if n := store.OnceRecords(); n != 2 {
 		t.Errorf("%d records", n)
+	}
+}
+
+// TestWhatChangesNothingLeavesNoRecord, however often it comes; and what changes something leaves as many
+// records as an account may have.
+func TestWhatChangesNothingLeavesNoRecord(t *testing.T) {
+	store := persisttest.Open(t)
+	s := startSystem(t, store, nil)
+	id := signUp(t, s).Profile.ID
+	const address = "i@inbox.localhost"
+	must[inbox.Outcome](t)(s.Do(t.Context(), address, inbox.Create{Address: address, Account: id, RetentionHours: 24, At: time.Now()}))
+	done := func(inbox.Outcome) []byte { return []byte("done") }
+	change := func(name, label string) error {
+		got, err := s.DoOnce(t.Context(), address, inbox.Update{Label: &label}, requestNamed(t, name, label), done)
+		if err == nil && string(got.Told) != "done" {
+			t.Errorf("%s: %s", name, got.Told)
+		}
+		return err
+	}
+	for n, label := range []string{"a", "a", "a", "b", "b"} {
+		if err := change(fmt.Sprint("k", n), label); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := store.OnceRecords(); n != 2 {
+		t.Fatalf("%d records of 2 changes", n)
+	}
+	if err := change("k0", "c"); !fault.Is(err, fault.Invalid) { // a name that was used for a change
+		t.Errorf("another request: %v", err)
+	}
+	// As if the account had the rest of its records already.
+	for n := 2; n < once.MaxRecords; n++ {
+		s.requests.add(&once.Record{Owner: id})
+	}
+	if err := change("one-more", "d"); !fault.Is(err, fault.Refused) || !strings.Contains(err.Error(), "10000") {
+		t.Errorf("beyond the limit: %v", err)
+	}
+	if _, err := s.CreateInboxOnce(t.Context(), id, inbox.Order{}, requestNamed(t, "new", ""), told); !fault.Is(err, fault.Refused) {
+		t.Errorf("a creation beyond the limit: %v", err)
+	}
+	if err := change("k0", "a"); err != nil {
+		t.Errorf("a repeat at the limit: %v", err)
+	}
+	// A walk over what there is finds that there is room.
+	s.requests.Begin(time.Now().Add(time.Second))
+	if _, err := store.ForgetOnce(time.Time{}, nil, 1000, s.requests.Found); err != nil {
+		t.Fatal(err)
+	}
+	s.requests.End()
+	if held := s.requests.held[id]; held.Records != 2 || held.Bytes != 2*(256+4) {
+		t.Errorf("a walk finds %+v", held)
+	}
+	if err := change("one-more", "d"); err != nil {
+		t.Error(err)
+	}
+	s.requests.add(&once.Record{Owner: id, Result: once.Result{Told: make([]byte, once.MaxRecordBytes)}})
+	if err := change("and-more", "e"); !fault.Is(err, fault.Refused) || !strings.Contains(err.Error(), "16 MB") {
+		t.Errorf("beyond the limit of octets: %v", err)
+	}
+}
+
+// TestARepeatInDoubtIsNotDoneAgain: while the clock is in doubt no record is over, of an inbox or of an account.
+func TestARepeatInDoubtIsNotDoneAgain(t *testing.T) {
+	store := persisttest.Open(t)
+	ahead := time.Duration(0)
+	s := startSystem(t, store, func(o *Options) { o.Now = func() time.Time { return time.Now().Add(ahead) } })
+	id := signUp(t, s).Profile.ID
+	const address = "i@inbox.localhost"
+	makeInbox(t, s, address)
+	req := requestNamed(t, "k", "mail")
+	numbered := func(a inbox.Outcome) []byte { return fmt.Append(nil, a.ID) }
+	must[once.Result](t)(s.DoOnce(t.Context(), address, receive("x"), req, numbered))
+	made := must[once.Result](t)(s.CreateInboxOnce(t.Context(), id, inbox.Order{}, req, told))
+	ahead = 35 * 24 * time.Hour
+	store.SetAhead(ahead)
+	if a := must[once.Result](t)(s.DoOnce(t.Context(), address, receive("x"), req, numbered)); string(a.Told) != "1" {
+		t.Errorf("done again: %s", a.Told)
+	}
+	if a, known, err := s.Recall(t.Context(), address, req); !known || err != nil || string(a.Told) != "1" {
+		t.Errorf("not recalled: %s %v", a.Told, err)
+	}
+	if a := must[once.Result](t)(s.CreateInboxOnce(t.Context(), id, inbox.Order{}, req, told)); a.Address != made.Address {
+		t.Errorf("created again: %s", a.Address)
 	}
 }
 

@@ -79,6 +79,7 @@ type System struct {
 	domains            domainOwners
 	emails, subdomains names.Names
 	capacities         *capacities
+	requests           requestQuota
 	journal            *journal.Journal
 	hooks              *hooks.Supervisor
 	retain             *retention.Retention
@@ -133,7 +134,7 @@ func Start(o Options) (_ *System, err error) {
 // hold gains all groups that are this node's at the start. The order is told at Holder.
 func (s *System) hold() error {
 	o := s.Options
-	s.retain = retention.New(s.store, s.Do, s.now, s.Logger)
+	s.retain = retention.New(s.store, s.Do, &s.requests, s.now, s.Logger)
 	// Timers and attempts stop first: what they brought can still be told to owners. Then these
 	// leave, then the rows are closed, and what was known of them is forgotten.
 	started := []tenure.Holder{s.Mail.Counted(), s.engine, s.Mail, s.copies, s.Feeds, s.hooks, s.retain, s.OwnDomains.gained, s.Closing.gained, s.tidy}
@@ -164,12 +165,12 @@ func (s *System) makeDirectories() {
 	principals, newest := newPrincipals(), &atHand{most: o.Memory / 64}
 	s.capacities = &capacities{rows: s.asking, plans: o.Plans, now: s.now}
 	s.inboxes = s.engine.Directory(func(string) engine.Entity {
-		return &inboxEntity{store: o.Store, now: s.now, notify: s.journal.Notify, lost: s.tidy.Note, queued: s.Mail.Moved, copyDue: s.copies.Note, capacities: s.capacities, atHand: newest}
+		return &inboxEntity{store: o.Store, now: s.now, notify: s.journal.Notify, lost: s.tidy.Note, queued: s.Mail.Moved, copyDue: s.copies.Note, capacities: s.capacities, atHand: newest, requests: &s.requests}
 	})
 	s.accounts = accountOwners{s.engine.Directory(func(key string) engine.Entity {
 		return &accountEntity{
 			id: account.ID([]byte(key)), store: o.Store, now: s.now, plans: o.Plans, namespaces: o.Namespaces, principals: principals,
-			capacities: s.capacities, hooks: s.hooks.Subscriptions,
+			capacities: s.capacities, hooks: s.hooks.Subscriptions, requests: &s.requests,
 		}
 	})}
 	s.domains = domainOwners{s.engine.Directory(func(string) engine.Entity {

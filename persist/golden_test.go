@@ -340,7 +340,8 @@ func goldens() map[string]struct {
 	var accEncryption accountRecord
 	accEncryption.from(&sealing)
 	request := goldenRequest()
-	known := requestRecord{requestDigest(request.Digest), request.Address, request.Told}
+	var known requestRecord
+	known.from(request)
 	hook, delivery := goldenWebhook(), goldenDelivery()
 	var told deliveryRecord
 	told.from(&delivery)

@@ -134,7 +134,7 @@ func TestNoBatchHasTwoPartitions(t *testing.T) {
 	if n, err := s.TrimDeliveries(id, 0, at(100), 100, 100); n == 0 || err != nil {
 		t.Errorf("%d deliveries trimmed, %v", n, err)
 	}
-	if _, err := s.ForgetOnce(at(1000), nil, 1000); err != nil || forgotten(t, s) != 0 {
+	if _, err := s.ForgetOnce(at(1000), nil, 1000, func(*once.Record) {}); err != nil || forgotten(t, s) != 0 {
 		t.Errorf("%d records of requests are left, %v", forgotten(t, s), err)
 	}
 	must(t, s.SetEmail("e@example.org", account.Holding{Account: id}))

@@ -3,7 +3,6 @@ package persist
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"time"
 
 	"inboxd/internal/account"
@@ -31,6 +30,14 @@ type requestRecord struct {
 	Digest  requestDigest `cbor:"1,keyasint"`
 	Address string        `cbor:"2,keyasint,omitempty"`
 	Told    []byte        `cbor:"3,keyasint,omitempty"`
+	Owner   *account.ID   `cbor:"4,keyasint,omitempty"`
+}
+
+func (r *requestRecord) from(v *once.Record) {
+	*r = requestRecord{Digest: requestDigest(v.Digest), Address: v.Address, Told: v.Told}
+	if owner := account.ID(v.Owner); owner != (account.ID{}) {
+		r.Owner = &owner
+	}
 }
 
 // accountRequests begins the keys of an account's records: [kind][partition][1][id].
@@ -56,7 +63,9 @@ func (w *writer) requests(owner []byte, rs *once.Records) {
 	}
 	for i := range rs.Put {
 		r := &rs.Put[i]
-		w.put(requestKey(owner, r.Key, r.At), &requestRecord{requestDigest(r.Digest), r.Address, r.Told})
+		var record requestRecord
+		record.from(r)
+		w.put(requestKey(owner, r.Key, r.At), &record)
 	}
 }
 
@@ -83,38 +92,54 @@ func (t *requestTable) find(owner []byte, key once.Key) (found *once.Record, err
 }
 
 func (r *requestRecord) record(key once.Key, at time.Time) *once.Record {
-	return &once.Record{
+	record := &once.Record{
 		Request: once.Request{Key: key, Digest: once.Digest(r.Digest)}, At: at,
 		Result: once.Result{Address: r.Address, Told: r.Told},
 	}
+	if r.Owner != nil {
+		record.Owner = *r.Owner
+	}
+	return record
 }
 
-// ForgetOnce looks at up to limit records behind the place after (nil: from the first) and
-// removes those made before. It returns the place to go on from, nil at the end. The removal
+// ForgetOnce looks at up to limit records behind the place after (nil: from the first), removes those made
+// before, and calls stays, if it is given, for the others. It returns the place to go on from, nil at the end. The removal
 // is not synced: one that a crash takes back is made again.
-func (t *requestTable) ForgetOnce(before time.Time, after []byte, limit int) (next []byte, err error) {
+func (t *requestTable) ForgetOnce(before time.Time, after []byte, limit int, stays func(*once.Record)) (next []byte, err error) {
 	keys := ofKind(kindRequest)
 	if after != nil {
 		keys = keys.behind(after)
 	}
-	rows, err := list(t.engine, keys, limit, func(row, _ []byte) ([]byte, error) { return bytes.Clone(row), nil })
-	if err != nil || len(rows) == 0 {
-		return nil, err
+	var old [][]byte
+	looked := 0
+	err = t.scan(keys, func(row, value []byte) error {
+		if looked++; looked == limit {
+			next = bytes.Clone(row)
+		}
+		if looked > limit {
+			return errStop
+		}
+		at := readTime(row[len(row)-8:])
+		if at.Before(before) {
+			old = append(old, bytes.Clone(row))
+			return nil
+		}
+		var r requestRecord
+		if stays != nil && decode(value, &r) == nil { // whoever repeats a request finds what is damaged
+			stays(r.record(once.Key{}, at))
+		}
+		return nil
+	})
+	if err != nil || len(old) == 0 {
+		return next, err
 	}
-	if len(rows) == limit {
-		next = rows[limit-1]
-	}
-	young := func(row []byte) bool { return !readTime(row[len(row)-8:]).Before(before) }
-	if rows = slices.DeleteFunc(rows, young); len(rows) == 0 {
-		return next, nil
-	}
-	return next, updateEachLater(t.engine, rows, partitionOfKey, func(w *writer, row *[]byte) { w.delete(*row) })
+	return next, updateEachLater(t.engine, old, partitionOfKey, func(w *writer, row *[]byte) { w.delete(*row) })
 }
 
 // requestBytes is about what records add to a batch.
 func requestBytes(rs *once.Records) (n int64) {
 	for i := range rs.Put {
-		n += 256 + int64(len(rs.Put[i].Told))
+		n += rs.Put[i].Size()
 	}
 	return n
 }

@@ -66,7 +66,7 @@ func TestOldRecordsAreForgotten(t *testing.T) {
 	}
 	steps := 0
 	for place := []byte(nil); ; steps++ {
-		next, err := s.ForgetOnce(at(20), place, 7)
+		next, err := s.ForgetOnce(at(20), place, 7, func(*once.Record) {})
 		must(t, err)
 		if place = next; next == nil {
 			break

@@ -13,6 +13,7 @@ import (
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
+	"inboxd/internal/once"
 )
 
 // Store is what retention needs of the disk.
@@ -22,9 +23,9 @@ type Store interface {
 	DueInboxes(until time.Time, limit int) (due []inbox.Due, next time.Time, err error)
 	// ClockTrusted reports whether the wall clock may remove anything.
 	ClockTrusted() bool
-	// ForgetOnce looks at up to limit records of requests behind a place and removes those
-	// made before; it returns the place to go on from, nil at the end.
-	ForgetOnce(before time.Time, after []byte, limit int) (next []byte, err error)
+	// ForgetOnce looks at up to limit records of requests behind a place, removes those made before, and
+	// calls stays for the others; it returns the place to go on from, nil at the end.
+	ForgetOnce(before time.Time, after []byte, limit int, stays func(*once.Record)) (next []byte, err error)
 	// TrimDeliveries removes up to limit deliveries with ids above after that wait for
 	// nothing, beyond the newest keep or from before a time. It does not wait for the disk.
 	TrimDeliveries(id account.ID, after int64, before time.Time, keep, limit int) (removed int, err error)
@@ -51,10 +52,10 @@ const (
 )
 
 // New returns a supervisor that hands Expire to inboxes by do.
-func New(store Store, do func(context.Context, string, inbox.Command) (inbox.Outcome, error), now func() time.Time, log *slog.Logger) *Retention {
+func New(store Store, do func(context.Context, string, inbox.Command) (inbox.Outcome, error), quota Quota, now func() time.Time, log *slog.Logger) *Retention {
 	return &Retention{
 		Bell: tenure.NewBell(), store: store, do: do, now: now, log: log,
-		requests: walk{what: "records of requests", step: forgetRequests(store)}, deliveries: walk{what: "deliveries", step: forgetDeliveries(store)},
+		requests: walk{what: "records of requests", step: forgetRequests(store, quota)}, deliveries: walk{what: "deliveries", step: forgetDeliveries(store)},
 	}
 }
 

@@ -17,6 +17,13 @@ import (
 
 var someone = account.NewID(time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC), [10]byte{1})
 
+// noQuota counts nothing.
+type noQuota struct{}
+
+func (noQuota) Begin(time.Time)    {}
+func (noQuota) Found(*once.Record) {}
+func (noQuota) End()               {}
+
 // TestDoubtOutlivesCrashes: the service was off while the clock went 35 days ahead. Mail comes
 // in, and it crashes again and again; what is due goes only after an hour in one run.
 func TestDoubtOutlivesCrashes(t *testing.T) {
@@ -35,7 +42,7 @@ func TestDoubtOutlivesCrashes(t *testing.T) {
 			r := New(store, func(context.Context, string, inbox.Command) (inbox.Outcome, error) {
 				expired.Add(1)
 				return inbox.Outcome{}, nil
-			}, time.Now, slog.New(slog.DiscardHandler))
+			}, noQuota{}, time.Now, slog.New(slog.DiscardHandler))
 			go r.Run(stop)
 			mail := &inbox.Rows{Address: "new@x.test", Profile: &inbox.Profile{Address: "new@x.test"}}
 			if err := store.CommitInbox(mail); err != nil {
@@ -61,7 +68,7 @@ func TestDoubtOutlivesCrashes(t *testing.T) {
 func TestOldRecordsOfRequestsGo(t *testing.T) {
 	store := persisttest.Open(t)
 	now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
-	w := walk{step: forgetRequests(store)}
+	w := walk{step: forgetRequests(store, noQuota{})}
 	old := once.Record{Request: once.Request{Key: once.Key{1}}, At: now.Add(-once.Life - time.Second)}
 	young := once.Record{Request: once.Request{Key: once.Key{2}}, At: now.Add(-once.Life + time.Minute)}
 	if err := store.CommitAccount(&account.Rows{ID: someone, Once: once.Records{Put: []once.Record{old, young}}}); err != nil {

@@ -44,12 +44,24 @@ func (w *walk) goOn(now time.Time, log *slog.Logger) bool {
 }
 
 // forgetRequests is the step over records of requests that may not be repeated any more.
-func forgetRequests(store Store) func(time.Time) (bool, error) {
+func forgetRequests(store Store, quota Quota) func(time.Time) (bool, error) {
 	var place []byte
 	return func(now time.Time) (more bool, err error) {
-		place, err = store.ForgetOnce(now.Add(-once.Life), place, requestStep)
+		if place == nil {
+			quota.Begin(now)
+		}
+		if place, err = store.ForgetOnce(now.Add(-once.Life), place, requestStep, quota.Found); place == nil && err == nil {
+			quota.End()
+		}
 		return place != nil, err
 	}
+}
+
+// Quota learns from each walk over all records of requests which ones there are.
+type Quota interface {
+	Begin(now time.Time)
+	Found(*once.Record)
+	End()
 }
 
 // forgetDeliveries is the step over accounts: of those that had events lately the supervisor

@@ -7,6 +7,7 @@ package once
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"time"
 
 	"inboxd/internal/fault"
@@ -75,7 +76,40 @@ type Result struct {
 type Record struct {
 	Request
 	Result
-	At time.Time
+	At    time.Time
+	Owner [16]byte // the account whose quota it counts against; zero: one from before there was a quota
+}
+
+// Size is about what a record takes on disk.
+func (r *Record) Size() int64 { return 256 + int64(len(r.Told)) }
+
+// What the records of one account may come to.
+const (
+	MaxRecords     = 10_000
+	MaxRecordBytes = 16 << 20
+)
+
+// Held is what the records of an account come to.
+type Held struct {
+	Records int
+	Bytes   int64
+}
+
+// Add counts one more, of some size.
+func (h *Held) Add(size int64) {
+	h.Records++
+	h.Bytes += size
+}
+
+// Room refuses one more record where the account has all that it may have.
+func (h Held) Room() error {
+	switch {
+	case h.Records >= MaxRecords:
+		return fault.New(fault.Refused, fmt.Sprintf("An account can make at most %d changes with an %s in %d hours. Make this one without it, or later", MaxRecords, field, int(Life.Hours())))
+	case h.Bytes >= MaxRecordBytes:
+		return fault.New(fault.Refused, fmt.Sprintf("The answers to an account's requests with an %s may take %d MB in %d hours. Make this one without it, or later", field, MaxRecordBytes>>20, int(Life.Hours())))
+	}
+	return nil
 }
 
 // Over reports whether a repeat at now is a new request.

@@ -156,7 +156,7 @@ func (s *Store) PlanLookups() int { return int(s.planLookups.Load()) }
 // OnceRecords counts the records of requests.
 func (s *Store) OnceRecords() (n int) {
 	for place := []byte(nil); ; n++ {
-		next, err := s.ForgetOnce(time.Time{}, place, 1) // nothing is as old as that
+		next, err := s.ForgetOnce(time.Time{}, place, 1, nil) // nothing is as old as that
 		if err != nil {
 			panic(fmt.Sprint("counting records of requests: ", err))
 		}
