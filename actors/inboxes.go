@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"io"
+	"runtime"
 	"time"
 
 	"inboxd/actors/engine"
@@ -75,21 +76,33 @@ func (i *Inboxes) View(ctx context.Context, address string) (*inbox.View, error)
 }
 
 // ViewFor is View for the account that owns the inbox; NoInbox for any other. To refuse, it
-// makes one look-up, whether the inbox lives, in memory or not, is gone, or never was: the
-// time must not tell, and a stranger must not wake an inbox.
+// makes one look-up, whether the inbox lives, in memory or not, is gone, or never was, and ends at the
+// same time: the time must not tell, and a stranger must not wake an inbox.
 func (i *Inboxes) ViewFor(ctx context.Context, id account.ID, address string) (*inbox.View, error) {
 	if v := i.Resident([]byte(address)); v != nil && v.Account == id {
 		return v, nil
 	}
+	began := time.Now()
 	who, err := i.store.AccountOf(address)
 	switch {
 	case err != nil:
 		return nil, engine.Busy(err)
 	case who != id:
+		for n := 0; n < refusalLooks && time.Since(began) < refusalTime; n++ {
+			runtime.Gosched()
+		}
 		return nil, inbox.NoInbox(address)
 	}
 	return i.View(ctx, address)
 }
+
+// refusalTime is how long the look-up of a refused address takes. A row that is there takes 4 to 9 µs longer to
+// read than one that is not (ADR 0103). A timer is not as precise. refusalLooks, at the clock, are far more than
+// go into it; where time stands still, in tests, they end.
+const (
+	refusalTime  = 60 * time.Microsecond
+	refusalLooks = 5_000
+)
 
 // AccountOf is the account whose inbox lives at an address; the zero one when none does.
 func (i *Inboxes) AccountOf(address string) (account.ID, error) {

@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"testing"
+	"time"
 
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
@@ -35,6 +36,26 @@ func TestRefusalsDoTheSameWork(t *testing.T) {
 	for _, address := range []string{"warm@inbox.localhost", "cold@inbox.localhost"} {
 		if v, err := s.ViewFor(context.Background(), someone, address); err != nil || v.Address != address {
 			t.Errorf("its own account: %v, %v", v, err)
+		}
+	}
+}
+
+// TestRefusalsTakeTheSameTime: none ends before the time that all of them take.
+func TestRefusalsTakeTheSameTime(t *testing.T) {
+	s := startSystem(t, persisttest.Open(t), nil)
+	for _, address := range []string{"lives@inbox.localhost", "deleted@inbox.localhost"} {
+		makeInbox(t, s, address)
+	}
+	must[inbox.Outcome](t)(s.Do(t.Context(), "deleted@inbox.localhost", inbox.Delete{}))
+	for _, address := range []string{"lives@inbox.localhost", "deleted@inbox.localhost", "never@inbox.localhost"} {
+		for range 20 {
+			began := time.Now()
+			if _, err := s.ViewFor(t.Context(), account.ID{9}, address); !fault.Is(err, fault.NoInbox) {
+				t.Fatal(err)
+			}
+			if took := time.Since(began); took < refusalTime {
+				t.Fatalf("%s was refused after %v", address, took)
+			}
 		}
 	}
 }
