@@ -42,6 +42,7 @@ type admission struct {
 	views       Views
 	tries       *tries
 	proxies     []netip.Prefix
+	checkHost   func(*fasthttp.RequestCtx) error
 }
 
 // poll says who may have a poll answered by the wire, when memory knows. In any doubt it
@@ -65,8 +66,8 @@ func (a *admission) admit(r *request) (err error) {
 	left := r.http.UserValue(bodyLeft) != nil
 	if r.route.who != nobody {
 		err = a.authorise(r)
-	} else if r.route.limited && !left {
-		err = a.tries.count("ip "+clientGroup(a.clientAddr(r.http)), r.now)
+	} else if r.route.limited {
+		err = a.admitStranger(r, left)
 	}
 	switch {
 	case err != nil:
@@ -81,6 +82,14 @@ func (a *admission) admit(r *request) (err error) {
 	}
 	r.body, err = decode(r.http.PostBody(), r.route.body)
 	return err
+}
+
+// admitStranger checks an anonymous try, and counts it unless its body is left unread.
+func (a *admission) admitStranger(r *request, left bool) error {
+	if err := a.checkHost(r.http); err != nil || left {
+		return err
+	}
+	return a.tries.count("ip "+clientGroup(a.clientAddr(r.http)), r.now)
 }
 
 // authorise checks credential, kind, scope and ownership.

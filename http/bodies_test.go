@@ -229,3 +229,28 @@ func TestContentCodings(t *testing.T) {
 	w.expect(403, w.call(patch, path, w.key(alice, account.ScopeRead), "x", "Content-Encoding", "gzip"))
 	w.expect(415, w.call(post, path+"/send", session, strings.Repeat("x", 100_000), "Content-Encoding", "gzip"))
 }
+
+// TestBodyLimitIsTheRoutes: what stands behind the path changes nothing, and a send has its limit under
+// every spelling that is routed to it.
+func TestBodyLimitIsTheRoutes(t *testing.T) {
+	w := start(t, func(o *Options) { o.MaxBodyBytes = 4 << 20 })
+	session := w.signUp(alice)
+	address := w.newInbox(alice, "own")
+	body := `{"to":"a@b.test","subject":"s","body":"` + strings.Repeat("x", 3<<20) + `"}`
+	inbox := "/api/v1/inboxes/" + address
+	for path, large := range map[string]bool{
+		inbox + "/send": true, inbox + "/send?x=1": true, inbox + "/send?": true, "/api/inboxes/" + address + "/send?a=/b": true,
+		strings.ReplaceAll(inbox, "@", "%40") + "/send#/x": true, "/api/v1/inboxes/" + strings.ToUpper(address) + "/send": true,
+		inbox + "/burn?x=/send": false, "/api/v1/inboxes?x=/send": false, "/api/v1/inboxes?/send": false, inbox + "/messages/1/read?/send": false,
+		"/api/keys?to=/send": false, inbox + "/latest?/send": false, inbox + "/x/send": false, "/send": false,
+	} {
+		for _, sent := range []string{body, strings.Repeat(" ", 3<<20)} {
+			r := w.call(post, path, session, sent)
+			if refused := r.status == 413 || r.status == 404 || r.status == 405; refused == large {
+				t.Errorf("%s with %d octets: %d %s", path, len(sent), r.status, r.detail())
+			}
+		}
+	}
+	w.expect(413, w.call(post, inbox+"/send?x=1", session, strings.Repeat(" ", 4<<20+1)))
+	w.expect(413, w.call(patch, inbox+"?x=/send", session, body))
+}

@@ -1,6 +1,11 @@
 package http
 
 import (
+	"net/netip"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
 	"inboxd/internal/fault"
 )
 
@@ -45,14 +50,61 @@ func (o *operator) challenge(r *request) error {
 	return nil
 }
 
-// metrics serves loopback peers only, unless the operator opened it. A header of a proxy
-// means that somebody else stands behind the loopback peer.
+// metrics serves loopback peers only, unless the operator opened it. A field of a proxy, or the name of
+// another host, means that somebody else is behind the loopback peer.
 func (o *operator) metrics(r *request) error {
 	h := &r.http.Request.Header
-	local := peerAddr(r.http).IsLoopback() && len(h.Peek("X-Forwarded-For")) == 0 && len(h.Peek("Forwarded")) == 0
-	if !o.opts.MetricsPublic && !local {
-		return fault.New(fault.Forbidden, "Metrics are served to loopback addresses only")
+	if err := o.opts.checkHost(r.http); err != nil {
+		return err
+	}
+	if !o.opts.MetricsPublic && !(peerAddr(r.http).IsLoopback() && namesLocalHost(r.http) && !isForwarded(h)) {
+		return fault.New(fault.Forbidden, "Metrics are served to loopback addresses only, under a name such as localhost and without a proxy between")
 	}
 	o.opts.MetricsHandler(r.http)
 	return nil
+}
+
+// isForwarded reports whether a proxy says that it passed the request on.
+func isForwarded(h *fasthttp.RequestHeader) bool {
+	for name := range h.All() {
+		switch field := strings.ToLower(string(name)); {
+		case field == "forwarded", field == "via", field == "x-real-ip", strings.HasPrefix(field, "x-forwarded-"):
+			return true
+		}
+	}
+	return false
+}
+
+// checkHost refuses a request to a server for this machine alone that names another host. A page of a
+// stranger whose name was made to resolve to this machine (DNS rebinding) sends its own name.
+func (o *Options) checkHost(c *fasthttp.RequestCtx) error {
+	if o.LocalOnly && !namesLocalHost(c) {
+		return fault.New(fault.Forbidden, "This server is for its own machine: call it as localhost or 127.0.0.1, or start it with --base-url")
+	}
+	return nil
+}
+
+// namesLocalHost reports whether the Host field, and a whole URL in the request line, name this machine.
+func namesLocalHost(c *fasthttp.RequestCtx) bool {
+	return isLocalHost(string(c.Request.Header.Host())) && isLocalHost(string(c.Host()))
+}
+
+// isLocalHost reports whether a Host field names this machine for whoever sends it: a loopback address,
+// localhost, or a name below it (RFC 6761 section 6.3).
+func isLocalHost(field string) bool {
+	host := field
+	if at := strings.LastIndexByte(field, ':'); at >= 0 && !strings.HasSuffix(field, "]") {
+		if host = field[:at]; strings.Trim(field[at+1:], "0123456789") != "" {
+			return false
+		}
+	}
+	if inner, is := strings.CutPrefix(host, "["); is {
+		addr, err := netip.ParseAddr(strings.TrimSuffix(inner, "]"))
+		return err == nil && strings.HasSuffix(inner, "]") && addr.Is6() && addr.Unmap().IsLoopback()
+	}
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return addr.Is4() && addr.IsLoopback()
+	}
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }

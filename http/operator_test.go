@@ -47,8 +47,51 @@ func TestMetricsAreForLoopbackPeers(t *testing.T) {
 		t.Errorf("answer %q", r.body)
 	}
 	w.expect(403, w.call(get, "/metrics", "", "", "X-Forwarded-For", "203.0.113.9"))
+	for _, field := range []string{"Forwarded", "via", "X-REAL-IP", "X-Forwarded-For", "x-forwarded-host", "X-Forwarded-Proto", "X-Forwarded-Anything"} {
+		w.expect(403, w.call(get, "/metrics", "", "", field, "x"))
+		w.expect(403, w.call(get, "/metrics", "", "", field, "")) // an empty one is a proxy's, too
+	}
 	open := start(t, withMetrics, func(o *Options) { o.MetricsPublic = true })
 	open.expect(200, open.call(get, "/metrics", "", "", "X-Forwarded-For", "203.0.113.9"))
+}
+
+// hosts are Host fields, and whether they name the machine of whoever sends them.
+var hosts = map[string]bool{
+	"localhost": true, "localhost:8080": true, "LocalHost.": true, "app.localhost": true, "a.b.localhost:1": true, "127.0.0.1": true, "127.9.8.7:80": true,
+	"[::1]": true, "[::1]:8080": true, "[::ffff:127.0.0.1]:80": true, "localhost:": true,
+	"rebind.example": false, "rebind.example:8080": false, "localhost.example": false, "notlocalhost": false, "127.0.0.1.example": false, "128.0.0.1": false,
+	"[::2]": false, "::1": false, "[127.0.0.1]": false, "[::1": false, "0.0.0.0": false, "10.0.0.1:80": false, "127.0.0.1:80:81": false, "localhost:x": false, "": false,
+}
+
+// TestHostsOfThisMachine: without the guard a page whose name was made to resolve to this machine reads
+// metrics and signs up.
+func TestHostsOfThisMachine(t *testing.T) {
+	local := start(t, withMetrics, func(o *Options) { o.LocalOnly, o.MetricsPublic = true, true })
+	metered := start(t, withMetrics)
+	public := start(t)
+	calls := []string{"signup", "login", "password-reset", "password-reset/confirm"}
+	for host, own := range hosts {
+		if isLocalHost(host) != own {
+			t.Errorf("%q: local %v", host, !own)
+		}
+		if host == "" || strings.Contains(host, "]") && !own || strings.Count(host, ":") == 2 && !own || host == "localhost:x" {
+			continue // no client sends it, or no server reads it
+		}
+		for _, w := range []*world{local, metered} {
+			if r := w.call(get, "/metrics", "", "", "Host", host); (r.status == 200) != own || !own && r.status != 403 {
+				t.Errorf("metrics for %q: %d", host, r.status)
+			}
+		}
+		for _, call := range calls {
+			if r := local.call(post, "/api/auth/"+call, "", "{}", "Host", host); !own && r.status != 403 {
+				t.Errorf("%s for %q: %d %s", call, host, r.status, r.body)
+			}
+		}
+		local.expect(200, local.call(get, "/healthz", "", "", "Host", host))
+	}
+	for _, call := range calls { // no try was counted but those of this machine
+		public.expect(422, public.call(post, "/api/auth/"+call, "", "{}", "Host", "mail.example"))
+	}
 }
 
 // TestFaultsBecomeStatuses walks the one table, and looks for internals in the answers.
@@ -139,7 +182,7 @@ func TestChallenge(t *testing.T) {
 func TestHead(t *testing.T) {
 	w, address, key, latest := lone(t, withMetrics)
 	w.deliver(address, inbox.Receive{Subject: "here"})
-	after := " HTTP/1.1\r\nHost: x\r\nX-API-Key: " + key + "\r\n"
+	after := " HTTP/1.1\r\nHost: localhost\r\nX-API-Key: " + key + "\r\n"
 	next := "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 	for request, status := range map[string]string{
 		"/healthz" + after: "200 OK", "/readyz" + after: "200 OK", "/docs" + after: "200 OK", "/openapi.json" + after: "200 OK", "/metrics" + after: "200 OK",

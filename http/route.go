@@ -90,6 +90,17 @@ func (s *Server) newRouter() *router.Router {
 	return r
 }
 
+// largeRouter knows the routes whose bodies may be larger than maxBodyBytes: those of a send.
+func (s *Server) largeRouter() *router.Router {
+	r := router.New()
+	for i := range s.routes {
+		if rt := &s.routes[i]; rt.method == post && strings.HasSuffix(rt.path, "{addr}/send") {
+			r.Handle(rt.method, rt.path, s.leaveBody)
+		}
+	}
+	return r
+}
+
 // request is one call on its way through admission to its handler. It ends with the
 // handler: nothing may keep it.
 type request struct {

@@ -5,7 +5,6 @@
 package http
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"net"
@@ -36,6 +35,7 @@ type Options struct {
 	MaxConns       int            // open connections, 503 above it; default 10,000
 	MaxBodyBytes   int            // body of a send; default 32 MiB. Other bodies: 1 MiB
 	TrustedProxies []netip.Prefix // peers whose X-Forwarded-For counts; default none
+	LocalOnly      bool           // reached on this machine alone: anonymous calls under another host's name are refused
 	SignupOpen     func() bool    // default: open
 	Origins        Origins        // web origins whose pages may read answers; default none
 	Access         func(Access)   // hears of every answer; default: nobody does
@@ -105,6 +105,7 @@ type Server struct {
 	admission     *admission
 	routes        []route
 	router        *router.Router
+	large         *router.Router // of the routes that take large bodies
 	wire          *wire.Wire
 	answers       *wire.Budget // of answers above smallAnswer
 	turns         *search.Turns
@@ -127,7 +128,7 @@ func New(opts Options, ports Ports) *Server {
 	opts.fillDefaults()
 	s := &Server{opts: opts, answers: wire.NewBudget(answersHeld), turns: search.NewTurns(), texts: search.NewTexts(), patience: answerPatience}
 	s.base, s.giveUp = context.WithCancel(context.Background())
-	s.admission = &admission{s.base, ports.Credentials, ports.Views, newTries(), opts.TrustedProxies}
+	s.admission = &admission{s.base, ports.Credentials, ports.Views, newTries(), opts.TrustedProxies, s.opts.checkHost}
 	s.feeds = newFeeds(ports, &s.opts, &s.fetches)
 	s.wire = wire.New(wire.Options{
 		MaxConns: opts.MaxConns, MaxBody: opts.MaxBodyBytes, Body: s.allowance, LeaveBody: s.leaveBody,
@@ -135,11 +136,9 @@ func New(opts Options, ports Ports) *Server {
 		Origins: opts.Origins, Access: opts.Access, Logger: opts.Logger, Now: clock,
 	})
 	s.routes = s.table(ports)
-	s.router = s.newRouter()
+	s.router, s.large = s.newRouter(), s.largeRouter()
 	return s
 }
-
-var sendSuffix = []byte("/send")
 
 // allowance is asked when the header of a large body has come. Without a valid credential no
 // body is large.
@@ -153,8 +152,13 @@ func (s *Server) allowance(h *fasthttp.RequestHeader) wire.Allowance {
 	return wire.Allowance{Bytes: s.bodyLimit(h), Account: p.Account}
 }
 
+// bodyLimit is the limit of the route that a request is for. It finds the route by the path as the
+// router does: a query says nothing about it.
 func (s *Server) bodyLimit(h *fasthttp.RequestHeader) int {
-	if h.IsPost() && bytes.HasSuffix(h.RequestURI(), sendSuffix) {
+	var c fasthttp.RequestCtx
+	c.Request.SetRequestURIBytes(h.RequestURI())
+	route, _ := s.large.Lookup(string(h.Method()), string(c.Request.URI().PathOriginal()), &c)
+	if route != nil {
 		return s.opts.MaxBodyBytes
 	}
 	return min(maxBodyBytes, s.opts.MaxBodyBytes)

@@ -179,7 +179,9 @@ func (w *world) try(method, path, token, body string, header ...string) (reply, 
 		req.Header.Set("X-API-Key", token)
 	}
 	for i := 0; i+1 < len(header); i += 2 {
-		req.Header.Set(header[i], header[i+1])
+		if req.Header.Set(header[i], header[i+1]); header[i] == "Host" {
+			req.Host = header[i+1]
+		}
 	}
 	resp, err := w.client.Do(req)
 	if err != nil {

@@ -143,6 +143,7 @@ func (n *node) openEdges() (err error) {
 	}, inboxes{n.system, ingest.Judge{Server: n.domain, DNS: n.dns, Keys: n.system, Findings: mailauth.NewFindings(), Now: time.Now}})
 	n.web = http.New(http.Options{
 		BaseURL: n.baseURL(), SMTP: n.smtpHere(), Domain: n.domain, MaxConns: webConns, TrustedProxies: n.proxies,
+		LocalOnly:      c.BaseURL == "" && !isPublic(c.HTTP) && !isPublic(c.HTTPS),
 		SignupOpen:     func() bool { return c.Signup == "open" },
 		MetricsHandler: n.metricsHandler(), MetricsPublic: c.Metrics == "public",
 		Owner: n.owner, Ready: n.store.Writable, Logger: n.logger, Origins: n.origins, Access: n.heard,
