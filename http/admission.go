@@ -89,7 +89,7 @@ func (a *admission) admitStranger(r *request, left bool) error {
 	if err := a.checkHost(r.http); err != nil || left {
 		return err
 	}
-	return a.tries.count("ip "+clientGroup(a.clientAddr(r.http)), r.now)
+	return a.tries.count("ip "+wire.ClientGroup(a.clientAddr(r.http)).String(), r.now)
 }
 
 // authorise checks credential, kind, scope and ownership.

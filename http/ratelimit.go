@@ -81,16 +81,6 @@ func (t *tries) makeRoom(ms int64) {
 	}
 }
 
-// clientGroup is what counts as one client: an IPv4 address, or the /64 that one IPv6
-// subscriber has to itself (RFC 6177).
-func clientGroup(a netip.Addr) string {
-	if a.Is4() {
-		return a.String()
-	}
-	p, _ := a.Prefix(64)
-	return p.String()
-}
-
 // peerAddr is the address at the other end of the connection.
 func peerAddr(c *fasthttp.RequestCtx) netip.Addr {
 	if tcp, ok := c.RemoteAddr().(*net.TCPAddr); ok {

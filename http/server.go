@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -131,9 +132,9 @@ func New(opts Options, ports Ports) *Server {
 	s.admission = &admission{s.base, ports.Credentials, ports.Views, newTries(), opts.TrustedProxies, s.opts.checkHost}
 	s.feeds = newFeeds(ports, &s.opts, &s.fetches)
 	s.wire = wire.New(wire.Options{
-		MaxConns: opts.MaxConns, MaxBody: opts.MaxBodyBytes, Body: s.allowance, LeaveBody: s.leaveBody,
+		MaxConns: opts.MaxConns, Shared: s.admission.trusted, MaxBody: opts.MaxBodyBytes, Body: s.allowance, LeaveBody: s.leaveBody,
 		Handler: s.handle, Refuse: writeDetail, Allow: s.admission.poll, Unchanged: s.feeds.unchanged, Owner: opts.Owner,
-		Origins: opts.Origins, Access: opts.Access, Logger: opts.Logger, Now: clock,
+		Origins: opts.Origins, Secure: strings.HasPrefix(opts.BaseURL, "https://"), Access: opts.Access, Logger: opts.Logger, Now: clock,
 	})
 	s.routes = s.table(ports)
 	s.router, s.large = s.newRouter(), s.largeRouter()

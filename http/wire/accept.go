@@ -4,9 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"sync"
 	"syscall"
 	"time"
+
+	"github.com/valyala/fasthttp"
 )
 
 // listener wraps Accept: it survives a lack of file descriptors, which would end fasthttp's
@@ -14,52 +15,6 @@ import (
 type listener struct {
 	net.Listener
 	wire *Wire
-}
-
-// connSet is the open connections of all listeners.
-type connSet struct {
-	mu   sync.Mutex // guards open
-	open map[*conn]struct{}
-}
-
-// add reports false when most are open already.
-func (cs *connSet) add(c *conn, most int) bool {
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
-	if len(cs.open) >= most {
-		return false
-	}
-	cs.open[c] = struct{}{}
-	return true
-}
-
-func (cs *connSet) remove(c *conn) {
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
-	delete(cs.open, c)
-}
-
-// silent returns those that never sent a byte. fasthttp takes them for busy.
-func (cs *connSet) silent() (out []*conn) {
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
-	for c := range cs.open {
-		if !c.spoke.Load() {
-			out = append(out, c)
-		}
-	}
-	return out
-}
-
-// hurry bounds what streams still write, also what they are writing now.
-func (cs *connSet) hurry(until time.Time) {
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
-	for c := range cs.open {
-		if c.streaming.Load() {
-			c.Conn.SetWriteDeadline(until)
-		}
-	}
 }
 
 const maxAcceptPause = time.Second
@@ -113,21 +68,48 @@ func passing(err error) bool {
 func (l *listener) admit(nc net.Conn) *conn {
 	w := l.wire
 	c := &conn{Conn: nc, number: w.ids.conns.Add(1), release: w.conns.remove, wire: w}
-	if w.conns.add(c, w.opts.MaxConns) {
+	if w.conns.add(c) {
 		return c
 	}
 	w.refuseConn(c)
 	return nil
 }
 
-const crowded = `{"detail":"Too many connections are open, try again soon"}`
+const (
+	crowdedDetail = "Too many connections are open, try again soon"
+	crowded       = `{"detail":"` + crowdedDetail + `"}`
+)
 
 // refuseConn answers without reading, where that can't hold up Accept: the response
 // fits any socket buffer, but under TLS it would take a handshake.
 func (w *Wire) refuseConn(c *conn) {
 	if _, plain := c.Conn.(*net.TCPConn); plain {
-		fmt.Fprintf(c, "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Type: application/json\r\n"+
-			"X-Content-Type-Options: nosniff\r\nX-Request-Id: %s\r\nContent-Length: %d\r\n\r\n%s", w.ids.append(nil, c.number, 0), len(crowded), crowded)
+		w.writeCrowded(c)
 	}
 	c.Close()
+}
+
+func (w *Wire) writeCrowded(c *conn) {
+	secure := ""
+	if w.opts.Secure {
+		secure = fmt.Sprintf("%s: %s\r\n", headerSecure, secureAlways)
+	}
+	fmt.Fprintf(c, "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Type: application/json\r\n"+
+		"X-Content-Type-Options: nosniff\r\n%sX-Request-Id: %s\r\nContent-Length: %d\r\n\r\n%s", secure, w.ids.append(nil, c.number, 0), len(crowded), crowded)
+}
+
+// refuseProbe answers a request on a connection beyond the bounds, unless it asks whether the service lives.
+// No such connection is kept.
+func (w *Wire) refuseProbe(c *fasthttp.RequestCtx) (refused bool) {
+	if own, ok := c.Conn().(*conn); !ok || !own.probe {
+		return false
+	}
+	c.SetConnectionClose()
+	if path := string(c.Path()); path == "/healthz" || path == "/readyz" {
+		return false
+	}
+	c.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")
+	w.opts.Refuse(c, fasthttp.StatusServiceUnavailable, crowdedDetail)
+	endRefused(c, lingerStranger)
+	return true
 }

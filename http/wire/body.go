@@ -51,6 +51,9 @@ func (w *Wire) expected(c *fasthttp.RequestCtx) int {
 		return fasthttp.StatusContinue
 	}
 	w.stamp(c)
+	if w.refuseProbe(c) {
+		return c.Response.StatusCode()
+	}
 	if why, _ := ambiguous(c.Request.Header.RawHeaders()); why != "" {
 		w.refuseFraming(c, why)
 	} else {

@@ -1,7 +1,9 @@
 package wire
 
 import (
+	"io"
 	"net"
+	"net/netip"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -75,6 +77,10 @@ type conn struct {
 	refusing atomic.Pointer[linger] // set: the rest of a request will never be read, see Close
 	spoke    atomic.Bool            // a byte came
 	closed   atomic.Bool
+	// quietSince is when c began to wait for a request, in Unix nanoseconds; 0 while it has one.
+	quietSince atomic.Int64
+	client     netip.Prefix // whose it is; invalid: it may be anybody's
+	probe      bool         // it has a place beyond the bounds, see probePlaces
 	// responding is set while Read answers a poll, see poll.go: fasthttp takes the
 	// connection for idle then, and a shutdown would cut the response off.
 	responding atomic.Bool
@@ -105,14 +111,21 @@ type conn struct {
 // a next request, zero once the first byte is there.
 func (c *conn) SetReadDeadline(t time.Time) error {
 	if t.IsZero() {
-		c.idle, c.inStep = false, false
+		c.begin()
 		return nil
 	}
 	c.idle = true
+	c.quietSince.Store(t.Add(-idleTimeout).UnixNano())
 	if late := t.Sub(c.readUntil); late >= 0 && late < deadlineSlack {
 		return nil
 	}
 	return c.armRead(t)
+}
+
+// begin notes that a request has begun to come.
+func (c *conn) begin() {
+	c.idle, c.inStep = false, false
+	c.quietSince.Store(0)
 }
 
 func (c *conn) armRead(t time.Time) error {
@@ -130,12 +143,12 @@ func (c *conn) Read(p []byte) (int, error) {
 	}
 	if len(c.ahead) > 0 && len(p) > 0 {
 		n := copy(p, c.ahead)
-		c.ahead, c.idle, c.inStep = c.ahead[n:], false, false
+		c.ahead = c.ahead[n:]
+		c.begin()
 		return n, nil
 	}
 	if !c.idle && (!c.inStep || c.received >= max(c.owed, minProgress)) {
-		c.inStep, c.received = true, 0
-		if err := c.armRead(time.Now().Add(progressStep)); err != nil {
+		if err := c.beginStep(); err != nil {
 			return 0, err
 		}
 	}
@@ -144,9 +157,13 @@ func (c *conn) Read(p []byte) (int, error) {
 		c.received += n
 		if n > 0 && !c.spoke.Load() {
 			c.spoke.Store(true)
+			c.quietSince.Store(0)
 		}
 		if c.most > 0 && c.over(n) {
 			return 0, errChunks
+		}
+		if n == 0 && !c.spoke.Load() && (c.probe || c.quietSince.Load() == ending) {
+			return 0, c.turnAway()
 		}
 		if n == 0 || err != nil || !c.idle {
 			return n, err
@@ -161,7 +178,7 @@ func (c *conn) Read(p []byte) (int, error) {
 		case err != nil:
 			return 0, err
 		case !answered:
-			c.idle, c.inStep = false, false // also where fasthttp takes this for a first request
+			c.begin() // also where fasthttp takes this for a first request
 			return n, nil
 		case c.closed.Load():
 			return 0, net.ErrClosed
@@ -170,6 +187,30 @@ func (c *conn) Read(p []byte) (int, error) {
 			return 0, err
 		}
 	}
+}
+
+// beginStep begins a progress step.
+func (c *conn) beginStep() error {
+	c.inStep, c.received = true, 0
+	step := progressStep
+	if c.probe {
+		step = probeStep
+	}
+	if err := c.armRead(time.Now().Add(step)); err != nil {
+		return err
+	}
+	if c.quietSince.Load() == ending { // before the deadline was set
+		return c.turnAway()
+	}
+	return nil
+}
+
+// turnAway is how a connection ends on which nothing was asked.
+func (c *conn) turnAway() error {
+	if c.probe {
+		c.wire.writeCrowded(c)
+	}
+	return io.EOF
 }
 
 // over counts n octets of a chunked body, and reports that they are too many.

@@ -49,7 +49,7 @@ func (w *Wire) answerLook(c *conn, b []byte, at time.Time) (bool, error) {
 	buf := wireBuffers.Get().(*[]byte)
 	defer wireBuffers.Put(buf)
 	c.requests++
-	*buf = w.appendHead((*buf)[:0], status304, c, now)
+	*buf = w.appendHead((*buf)[:0], w.status304, c, now)
 	head := len(*buf)
 	if *buf = w.opts.Unchanged(*buf, l, now); len(*buf) == head {
 		c.requests--

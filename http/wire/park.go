@@ -141,7 +141,7 @@ func (p *Parked) send(write func(*fasthttp.RequestCtx)) error {
 		c.Request.Header.SetCanonical(headerIfNoneMatch, p.ifNoneMatch)
 	}
 	h := &c.Response.Header
-	stampWith(h, p.id)
+	p.wire.stampWith(h, p.id)
 	p.wire.opts.Origins.share(h, p.origin)
 	h.SetNoDefaultContentType(true)
 	write(c)
@@ -178,7 +178,7 @@ func (p *Parked) resume() {
 func (p *Parked) Stream(fields string, now time.Time, body []byte) error {
 	p.conn.streaming.Store(true)
 	p.conn.narrow(streamWindow)
-	b := append(make([]byte, 0, 512), status200...)
+	b := append(make([]byte, 0, 512), p.wire.status200...)
 	b = append(b, p.wire.date.at(now)...)
 	fields += p.wire.opts.Origins.fields(p.origin)
 	b = append(append(append(b, "\r\n"...), fields...), "Connection: close\r\nX-Request-Id: "...)

@@ -97,18 +97,21 @@ func (w *Wire) ready(q Poll, hash account.Hash, now time.Time) *Response {
 	return r
 }
 
-// How responses begin that are written here. What all have stands here and not in each Response.
-const (
-	status200 = "HTTP/1.1 200 OK\r\nX-Content-Type-Options: nosniff\r\nDate: "
-	status304 = "HTTP/1.1 304 Not Modified\r\nX-Content-Type-Options: nosniff\r\nDate: "
-)
+// statusLine is how responses begin that are written here. What all have stands here and not in each Response.
+func (w *Wire) statusLine(status string) string {
+	line := "HTTP/1.1 " + status + "\r\nX-Content-Type-Options: nosniff\r\n"
+	if w.opts.Secure {
+		line += string(headerSecure) + ": " + string(secureAlways) + "\r\n"
+	}
+	return line + "Date: "
+}
 
 func (w *Wire) appendPoll(b []byte, c *conn, r *Response, ifNoneMatch []byte, now time.Time) []byte {
 	if Matches(ifNoneMatch, r.etag()) {
-		b = append(w.appendHead(b, status304, c, now), r.fields()...)
+		b = append(w.appendHead(b, w.status304, c, now), r.fields()...)
 		return append(b, "\r\n"...)
 	}
-	return append(w.appendHead(b, status200, c, now), r.wire()...)
+	return append(w.appendHead(b, w.status200, c, now), r.wire()...)
 }
 
 // appendHead begins a response with what all have.

@@ -35,6 +35,11 @@ var (
 	headerRequestID   = []byte("X-Request-Id")
 	headerTypeOptions = []byte("X-Content-Type-Options")
 	nosniff           = []byte("nosniff")
+
+	// Browsers keep to https for a year after each response (RFC 6797 section 6.1). Other names under the
+	// host may have nothing to do with the service, so they are not included.
+	headerSecure = []byte("Strict-Transport-Security")
+	secureAlways = []byte("max-age=31536000")
 )
 
 // stamp puts on the response what every response has: an id, and the word that a browser takes
@@ -47,13 +52,16 @@ func (w *Wire) stamp(c *fasthttp.RequestCtx) {
 		number, request = own.number, own.requests
 	}
 	var buf [48]byte
-	stampWith(&c.Response.Header, w.ids.append(buf[:0], number, request))
+	w.stampWith(&c.Response.Header, w.ids.append(buf[:0], number, request))
 	w.opts.Origins.share(&c.Response.Header, c.Request.Header.PeekBytes(headerOrigin))
 }
 
-func stampWith(h *fasthttp.ResponseHeader, id []byte) {
+func (w *Wire) stampWith(h *fasthttp.ResponseHeader, id []byte) {
 	h.SetCanonical(headerRequestID, id)
 	h.SetCanonical(headerTypeOptions, nosniff)
+	if w.opts.Secure {
+		h.SetCanonical(headerSecure, secureAlways)
+	}
 }
 
 // RequestID returns the X-Request-Id of c.

@@ -25,6 +25,7 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,7 +39,8 @@ import (
 
 // Options configures a Wire.
 type Options struct {
-	MaxConns  int                                                     // open connections, 503 above it
+	MaxConns  int                                                     // open connections; a client has a quarter of them. 503 above
+	Shared    func(netip.Addr) bool                                   // whether many clients come from an address, so that it has no such bound
 	Body      func(h *fasthttp.RequestHeader) Allowance               // asked when the header of a large body has come
 	MaxBody   int                                                     // the most that Body allows
 	LeaveBody fasthttp.RequestHandler                                 // answers a request whose body is larger than allowed
@@ -47,6 +49,7 @@ type Options struct {
 	Allow     func(Poll, time.Time) (*account.Principal, *inbox.View) // see Poll
 	Unchanged func([]byte, Look, time.Time) []byte                    // see Look
 	Origins   Origins                                                 // whose pages may read responses
+	Secure    bool                                                    // clients reach the service by https alone: HSTS
 	Access    func(Access)                                            // hears of every response; nil: nobody does
 	Owner     *partition.Owner                                        // whose inboxes the wire answers for
 	Logger    *slog.Logger
@@ -76,15 +79,18 @@ type Wire struct {
 	parked    atomic.Int64 // requests outside of fasthttp, see Park
 	lanes     atomic.Int64 // octets that lanes hold, see KeepLane
 
+	status200, status304 string // what responses begin with that go past fasthttp, up to the date
+
 	stopping chan struct{} // closed when Shutdown begins: whoever waits ends
 	stopOnce sync.Once
 }
 
 // New returns a Wire that is not listening yet.
 func New(opts Options) *Wire {
-	w := &Wire{opts: opts, ids: newRequestIDs(), conns: connSet{open: map[*conn]struct{}{}}, stopping: make(chan struct{})}
+	w := &Wire{opts: opts, ids: newRequestIDs(), conns: newConnSet(opts.MaxConns, opts.Shared), stopping: make(chan struct{})}
 	w.bodies = NewBudget(2 * int64(opts.MaxBody)) // one account's largest keeps no other's away
 	w.shortcuts.init()
+	w.status200, w.status304 = w.statusLine("200 OK"), w.statusLine("304 Not Modified")
 	w.fast = &fasthttp.Server{
 		Handler:        w.handle,
 		ErrorHandler:   w.unreadable,
@@ -92,7 +98,7 @@ func New(opts Options) *Wire {
 		ExpectHandler:  w.expected,
 		Logger:         silent{},
 		// The listener refuses what is above MaxConns, with a response of ours.
-		Concurrency:                  2*opts.MaxConns + 1, // twice: a connection may be parked and back before its old place is free
+		Concurrency:                  2*(opts.MaxConns+probePlaces) + 1, // twice: a connection may be parked and back before its old place is free
 		ReadBufferSize:               readBufferBytes,
 		IdleTimeout:                  idleTimeout, // the other deadlines are in conn
 		MaxRequestBodySize:           opts.MaxBody,
@@ -119,6 +125,9 @@ func (w *Wire) Serve(ln net.Listener) error { return w.fast.Serve(&listener{List
 func (w *Wire) handle(c *fasthttp.RequestCtx) {
 	w.stamp(c)
 	defer w.noteServed(c, c.Time())
+	if w.refuseProbe(c) {
+		return
+	}
 	why, chunked := ambiguous(c.Request.Header.RawHeaders())
 	if why != "" {
 		w.refuseFraming(c, why)
