@@ -101,7 +101,7 @@ func TestRefusalsToStart(t *testing.T) {
 		args []string
 		says string
 	}{
-		"no key":               {"INBOX_API_KEY=", nil, "no API key is given: set --api-key or INBOX_API_KEY"},
+		"no key":               {"INBOX_API_KEY=", nil, "no API key is given: set INBOX_API_KEY"},
 		"no key, by HTTP":      {"INBOX_API_KEY=", []string{"--http", "127.0.0.1:0"}, "no API key is given"},
 		"open to all":          {key, []string{"--http", "0.0.0.0:0"}, "set --http-token or INBOX_MCP_HTTP_TOKEN"},
 		"open to all, unnamed": {key, []string{"--http", ":0"}, "set --http-token"},
@@ -114,6 +114,33 @@ func TestRefusalsToStart(t *testing.T) {
 		if code != 1 || !strings.Contains(out, c.says) || strings.Count(out, "\n") != 1 {
 			t.Errorf("%s: exit %d %s", name, code, out)
 		}
+	}
+}
+
+// TestSecretsInArgumentsAreSaid: what every list of processes shows is named, and what is not shown is not.
+func TestSecretsInArgumentsAreSaid(t *testing.T) {
+	w := theWorld(t)
+	for name, c := range map[string]struct {
+		env, args []string
+		warned    []string
+	}{
+		"in the environment":   {[]string{"INBOX_API_KEY=" + w.near.key, "INBOX_MCP_HTTP_TOKEN=t"}, nil, nil},
+		"the key":              {nil, []string{"--api-key", w.near.key}, []string{"--api-key"}},
+		"the key, in one word": {[]string{"INBOX_API_KEY=" + w.near.key}, []string{"--api-key=" + w.near.key}, []string{"--api-key"}},
+		"both":                 {nil, []string{"--http-token", "t", "--api-key", w.near.key}, []string{"--api-key", "--http-token"}},
+	} {
+		out, code := w.says(t, c.env, append([]string{"doctor", "--base-url", w.near.base}, c.args...)...)
+		if code != 0 || strings.Count(out, "is visible in the list of processes") != len(c.warned) || strings.Contains(out, w.near.key) {
+			t.Errorf("%s: exit %d %s", name, code, out)
+		}
+		for _, flag := range c.warned {
+			if !strings.Contains(out, "warning: "+flag+" is visible") {
+				t.Errorf("%s: %s", name, out)
+			}
+		}
+	}
+	if out, _ := w.says(t, nil, "--help"); !strings.Contains(strings.Join(strings.Fields(out), " "), "better as INBOX_API_KEY") {
+		t.Error(out)
 	}
 }
 

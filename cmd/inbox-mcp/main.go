@@ -20,9 +20,9 @@ import (
 // commandLine is what can be said to the program. Secrets are better in the environment.
 type commandLine struct {
 	BaseURL   string           `name:"base-url" env:"INBOX_BASE_URL" default:"http://127.0.0.1:8080" placeholder:"URL" help:"Where the inbox server is (${env}). Default: ${default}"`
-	APIKey    string           `name:"api-key" env:"INBOX_API_KEY" placeholder:"KEY" help:"Key of an account, or of one inbox (${env})."`
+	APIKey    string           `name:"api-key" env:"INBOX_API_KEY" placeholder:"KEY" help:"Key of an account, or of one inbox; better as ${env}, which no list of processes shows."`
 	HTTP      string           `name:"http" placeholder:"HOST:PORT" help:"Serve HTTP at /mcp there instead of standard input and output."`
-	HTTPToken string           `name:"http-token" env:"INBOX_MCP_HTTP_TOKEN" placeholder:"TOKEN" help:"Bearer token that HTTP requests must have (${env}); needed beyond loopback."`
+	HTTPToken string           `name:"http-token" env:"INBOX_MCP_HTTP_TOKEN" placeholder:"TOKEN" help:"Bearer token that HTTP requests must have; needed beyond loopback. Better as ${env}, which no list of processes shows."`
 	Version   kong.VersionFlag `help:"Print the version."`
 
 	LogLevel string `name:"log-level" default:"info" placeholder:"LEVEL" help:"Least level that is logged, on standard error: debug, info, warn, error. Default: ${default}"`
@@ -49,10 +49,25 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
+	warnOfSecrets(chosen)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	chosen.BindTo(ctx, (*context.Context)(nil))
 	return chosen.Run(&cli)
+}
+
+// warnOfSecrets says which secrets were given as arguments: whoever lists the processes of the machine can
+// read them.
+func warnOfSecrets(chosen *kong.Context) {
+	better := map[string]string{"api-key": "INBOX_API_KEY", "http-token": "INBOX_MCP_HTTP_TOKEN"}
+	for _, element := range chosen.Path {
+		if element.Flag == nil || element.Resolved {
+			continue
+		}
+		if variable, secret := better[element.Flag.Name]; secret {
+			fmt.Fprintf(os.Stderr, "inbox-mcp: warning: --%s is visible in the list of processes; set %s instead\n", element.Flag.Name, variable)
+		}
+	}
 }
 
 func (c *commandLine) logger() (*slog.Logger, error) {

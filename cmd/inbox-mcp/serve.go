@@ -51,7 +51,7 @@ func (serveCommand) Run(ctx context.Context, c *commandLine) error {
 // api is a client of the service, with the key that was given.
 func (c *commandLine) api() (*client.Client, error) {
 	if c.APIKey == "" {
-		return nil, errors.New("no API key is given: set --api-key or INBOX_API_KEY to a key of an account or of one inbox")
+		return nil, errors.New("no API key is given: set INBOX_API_KEY (or --api-key) to a key of an account or of one inbox")
 	}
 	if strings.ContainsFunc(c.APIKey, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
 		return nil, errors.New("--api-key holds characters that no key has")

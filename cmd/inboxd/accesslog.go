@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
+	slashed "path"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -91,16 +93,58 @@ func logAccess(logger *slog.Logger, a http.Access) {
 		"status", a.Status, "bytes", a.Bytes, "ms", float64(a.Took.Microseconds())/1000, "request", string(a.Request))
 }
 
-// loggable is a path without the token of a link to a calendar, which opens it, and without a private key,
-// however that is escaped.
-func loggable(path string) string {
-	if plain, err := url.PathUnescape(path); err == nil && sealed.IsPrivate(plain) {
+// loggable is a path without what opens something: the token of a link to a calendar and a private key,
+// however the path is spelt, and whatever else may be a token.
+func loggable(given string) string {
+	plain := unescape(given)
+	if sealed.IsPrivate(plain) {
 		return sealed.Veil(plain)
 	}
-	if rest, is := strings.CutPrefix(path, http.FeedPath); is && rest != "" {
+	if strings.HasPrefix(slashed.Clean("/"+strings.ToLower(plain))+"/", http.FeedPath) {
 		return http.FeedPath + "*"
 	}
-	return path
+	segments := strings.Split(plain, "/")
+	hidden := false
+	for i, segment := range segments {
+		if len(segment) >= leastToken && !strings.Contains(segment, "@") && tokens.MatchString(segment) {
+			segments[i], hidden = "*", true
+		}
+	}
+	if hidden {
+		return strings.Join(segments, "/")
+	}
+	return given
+}
+
+// leastToken is shorter than all that opens something: links have 46 characters, keys and sessions more.
+// An inbox's address may be as long.
+const leastToken = 40
+
+var tokens = regexp.MustCompile(`[A-Za-z0-9_-]{40}`)
+
+// unescape decodes percent-encoding until none is left: what is encoded twice is read so by whoever
+// reads the log. What is no encoding stays as it is.
+func unescape(text string) string {
+	for range maxEscapes {
+		before := text
+		if text = escape.ReplaceAllStringFunc(before, decodeOne); text == before {
+			return text
+		}
+	}
+	return text
+}
+
+// maxEscapes bounds how often a path is decoded.
+const maxEscapes = 8
+
+var escape = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
+
+func decodeOne(escaped string) string {
+	plain, err := url.PathUnescape(escaped)
+	if err != nil {
+		return escaped
+	}
+	return plain
 }
 
 // checkOrigins refuses what no browser sends as an Origin: a path, a slash at the end, a capital.

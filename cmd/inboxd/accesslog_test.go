@@ -87,6 +87,27 @@ func TestAccessLogAndOrigins(t *testing.T) {
 	}
 }
 
+// TestTokensAreNotLoggable: a path that opens something is cut down however it is spelt; others stay as they came.
+func TestTokensAreNotLoggable(t *testing.T) {
+	token := "AbC-_" + strings.Repeat("x1", 20) + "Z"
+	for _, path := range []string{
+		"/calendar/feeds/" + token + ".ics", "//calendar/feeds/" + token + ".ics", "/%63alendar/feeds/" + token + ".ics", "/./calendar/feeds/" + token,
+		"/Calendar/FEEDS/" + token + ".ICS", "/calendar//feeds//" + token, "/x/../calendar/feeds/" + token, "/%2563alendar/feeds/" + token, "/calendar%2ffeeds%2F" + token,
+		"/calendar/feeds/" + strings.ReplaceAll(token, "x", "%78") + ".ics", "/calendar/feeds/" + token + ".ics/", "/calendar;v=1/feeds/" + token, "\\calendar\\feeds\\" + token,
+		"/calendars/feed/" + token + ".ics", "/calendar/feeds/" + token + "%", "/%zz/" + token + ".ics", "/api/keys/svc_live_" + token, "/calendar/feeds/%25%37%38" + token, "/calendar/feeds/short.ics",
+	} {
+		if got := loggable(path); strings.Contains(strings.ToLower(got), "x1x1") || strings.Contains(got, "short") || !strings.Contains(got, "*") {
+			t.Errorf("%s is logged as %s", path, got)
+		}
+	}
+	long := "/api/v1/inboxes/" + strings.Repeat("l", 60) + "%40inbox.localhost/latest"
+	for _, path := range []string{"/", "", "*", "/calendar/feeds", "/calendar", "/api/v1/inboxes/a%2Bb@c.test/calendar/feed", long, "/%zz", "/a//b", "/assets/app.JHJ5ESDM.js"} {
+		if got := loggable(path); got != path && path != "/calendar/feeds" {
+			t.Errorf("%s is logged as %s", path, got)
+		}
+	}
+}
+
 // TestAccessLogIsRotated: a file that was moved away is let go at SIGHUP, and nothing is lost; without a place for the
 // next one the old one goes on.
 func TestAccessLogIsRotated(t *testing.T) {

@@ -192,6 +192,7 @@ func (p *keyPair) read() error {
 	if err == nil {
 		p.current = &pair
 		p.warnOfDates(time.Now())
+		p.warnOfReaders()
 	}
 	return err
 }
@@ -205,6 +206,13 @@ func (p *keyPair) warnOfDates(now time.Time) {
 		p.log.Warn("the certificate has expired, and clients will refuse it", "cert", p.certFile, "ended", leaf.NotAfter)
 	case now.Before(leaf.NotBefore):
 		p.log.Warn("the certificate is not valid yet, and clients will refuse it", "cert", p.certFile, "begins", leaf.NotBefore)
+	}
+}
+
+// warnOfReaders says that others on this machine can read the private key, or put another in its place.
+func (p *keyPair) warnOfReaders() {
+	if info, err := os.Stat(p.keyFile); err == nil && info.Mode().Perm()&0o077 != 0 {
+		p.log.Warn("the private key of --tls-key can be read by others: chmod 600", "file", p.keyFile, "mode", info.Mode().Perm().String())
 	}
 }
 

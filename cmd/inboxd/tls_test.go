@@ -306,6 +306,23 @@ func TestDatesOfTheCertificateAreSaid(t *testing.T) {
 	}
 }
 
+// TestReadersOfTheKeyAreSaid: a private key that others can read is served, with one line in the log.
+func TestReadersOfTheKeyAreSaid(t *testing.T) {
+	for mode, warned := range map[os.FileMode]bool{0o600: false, 0o400: false, 0o640: true, 0o644: true, 0o604: true, 0o602: true} {
+		said := &lockedText{}
+		files := writePairValid(t, t.TempDir(), 1, time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
+		if err := os.Chmod(files[3], mode); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := newKeyPair(files[1], files[3], slog.New(slog.NewTextHandler(said, nil))); err != nil {
+			t.Fatal(err)
+		}
+		if log := said.String(); warned != (strings.Count(log, "\n") == 1 && strings.Contains(log, "can be read by others") && strings.Contains(log, files[3])) {
+			t.Errorf("%v: %q", mode, log)
+		}
+	}
+}
+
 func TestTLSFlagsAreChecked(t *testing.T) {
 	for _, args := range [][]string{
 		{"--tls-cert", "x"}, {"--https", "127.0.0.1:0"}, {"--smtps", "127.0.0.1:0"}, {"--tls-cert", "x", "--tls-key", "y"},
