@@ -114,7 +114,7 @@ func receiveForSeveral(t *testing.T, store *persisttest.Store) {
 	account := must[*inbox.View](t)(s.View(t.Context(), "a@inbox.localhost")).Account
 	var page follow.Page
 	until(func() bool {
-		page = must[follow.Page](t)(s.Events(t.Context(), account, 0, "a@inbox.localhost", 10))
+		page = must[follow.Page](t)(s.Events(t.Context(), account, 0, "a@inbox.localhost", follow.Entries(10)))
 		return len(page.Entries) == 4
 	})
 	if e := page.Entries; !e[0].IsTo("a+8@inbox.localhost") || e[0].IsTo("a@inbox.localhost") || !e[1].IsTo("a@inbox.localhost") {
