@@ -51,16 +51,16 @@ func (o outgoing) IsVerified(host string) bool {
 
 // Receive implements mailqueue.Local: the mail is received as from outside, but that who vouches
 // for it is found out without the trace of its way.
-func (o outgoing) Receive(ctx context.Context, mailFrom, rcptTo string, raw []byte, traceLen int) delivery.Receipt {
+func (o outgoing) Receive(ctx context.Context, rcptTo string, in mailqueue.Incoming) delivery.Receipt {
 	err := o.acceptsMail(rcptTo)
 	if err == nil {
-		env := ingest.Envelope{MailFrom: mailFrom, RcptTo: []string{rcptTo}, TraceLen: traceLen}
+		env := ingest.Envelope{MailFrom: in.MailFrom, RcptTo: []string{rcptTo}, TraceLen: in.TraceLen, Shared: in.Shared}
 		if o.Judge.DNS != nil {
 			judge := o.Judge
 			judge.Keys = o.Keyring
 			env.Judge = judge.Verdict
 		}
-		err = o.Receiving.Receive(ctx, env, raw)
+		err = o.Receiving.Receive(ctx, env, in.Raw)
 	}
 	switch {
 	case err == nil:

@@ -89,6 +89,7 @@ func (b *blobFiles) link(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
+	var copied copies
 	for _, name := range files {
 		if !finished(name) {
 			continue
@@ -96,7 +97,7 @@ func (b *blobFiles) link(ctx context.Context, dir string) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		err := linkOrCopy(fs, b.path(name), fs.PathJoin(dir, name))
+		err := copied.linkOrCopy(fs, b.path(name), fs.PathJoin(dir, name))
 		if err != nil && !errors.Is(err, os.ErrNotExist) { // an orphan that was swept
 			return err
 		}
@@ -104,13 +105,29 @@ func (b *blobFiles) link(ctx context.Context, dir string) error {
 	return disk.SyncFolder(fs, dir)
 }
 
+// copies are the files that were copied into one folder, of those that recipients of a message share: the other
+// names of each are links there too.
+type copies struct{ made linked[string] }
+
 // linkOrCopy copies where a link can't be made, as to another disk.
-func linkOrCopy(fs vfs.FS, from, to string) error {
+func (c *copies) linkOrCopy(fs vfs.FS, from, to string) error {
 	err := fs.Link(from, to)
 	if err == nil || errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	return copyTo(fs, from, to)
+	return c.copy(fs, from, to)
+}
+
+func (c *copies) copy(fs vfs.FS, from, to string) error {
+	first, found, keep := c.made.find(fs, from)
+	if found && fs.Link(first, to) == nil {
+		return nil
+	}
+	err := copyTo(fs, from, to)
+	if err == nil {
+		keep(to)
+	}
+	return err
 }
 
 func copyTo(fs vfs.FS, from, to string) error {

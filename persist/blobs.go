@@ -16,8 +16,10 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/zeebo/xxh3"
 
+	"inboxd/internal/inbox"
 	"inboxd/persist/disk"
 )
 
@@ -41,6 +43,24 @@ type blobRecord struct {
 	Name blobName `cbor:"1,keyasint"`
 	Size int      `cbor:"2,keyasint"`
 	Sum  uint64   `cbor:"3,keyasint"` // xxh3 of the file
+
+	// What the content of a message has for this inbox alone, where its file is shared with other recipients.
+	Calendar     *saidRecord  `cbor:"4,keyasint,omitempty"`
+	MoreCalendar []saidRecord `cbor:"5,keyasint,omitempty"`
+	// Shared says that the file may have other names, for other recipients of the message.
+	Shared bool `cbor:"6,keyasint,omitempty"`
+}
+
+// blob is what is to lie in a file.
+type blob struct {
+	addr   string
+	id     int64
+	what   byte
+	data   []byte
+	shared *inbox.Shared // nil: with nobody
+
+	calendar     *saidRecord // see blobRecord
+	moreCalendar []saidRecord
 }
 
 func blobKey(dst []byte, addr string, id int64, what byte) []byte {
@@ -67,22 +87,83 @@ func (b *blobFiles) dir() string { return b.folder.Path(disk.BlobsName) }
 
 func (b *blobFiles) path(file string) string { return b.folder.FS.PathJoin(b.dir(), file) }
 
-// put writes data under a new name and registers it in w's batch. A crash from here to the
+// put stores data under a new name and registers it in w's batch. A crash from here to the
 // commit leaves an orphan, which the next start sweeps.
-func (b *blobFiles) put(w *writer, addr string, id int64, what byte, data []byte, files *blobMoves) {
-	r := blobRecord{Name: blobName(rand.Uint64()), Size: len(data), Sum: xxh3.Hash(data)}
-	if err := disk.WriteFile(b.folder.FS, b.dir(), r.Name.file(), data); err != nil {
-		if disk.IsFull(err) {
-			b.folder.Space.Hit()
-			err = disk.FullFault(err)
-		}
+func (b *blobFiles) put(w *writer, p *blob, files *blobMoves) {
+	r := blobRecord{
+		Name: blobName(rand.Uint64()), Size: len(p.data), Sum: xxh3.Hash(p.data), Calendar: p.calendar, MoreCalendar: p.moreCalendar,
+		Shared: p.shared != nil,
+	}
+	var err error
+	if p.shared == nil {
+		err = b.write(&r, p.data)
+	} else {
+		p.shared.Store(p.what, func(known any) any {
+			if !b.share(known, &r) {
+				err = b.write(&r, p.data)
+			}
+			return r
+		})
+	}
+	if err != nil {
 		w.note(err)
 		return
 	}
 	b.count.Add(1)
 	files.made = append(files.made, r.Name)
-	w.key = blobKey(w.key[:0], addr, id, what)
+	w.key = blobKey(w.key[:0], p.addr, p.id, p.what)
 	w.put(w.key, &r)
+}
+
+func (b *blobFiles) write(r *blobRecord, data []byte) error {
+	err := disk.WriteFile(b.folder.FS, b.dir(), r.Name.file(), data)
+	if disk.IsFull(err) {
+		b.folder.Space.Hit()
+		err = disk.FullFault(err)
+	}
+	return err
+}
+
+// share makes r's file another name of the one that another recipient of the message has, if that has the same
+// bytes. False: it is gone meanwhile, was never written, or this disk has no links. The bytes were on disk before
+// their first name was; each name is removed with the message that it is of, and the bytes with the last.
+func (b *blobFiles) share(known any, r *blobRecord) bool {
+	first, ok := known.(blobRecord)
+	if !ok || first.Size != r.Size || first.Sum != r.Sum {
+		return false
+	}
+	fs := b.folder.FS
+	if fs.Link(b.path(first.Name.file()), b.path(r.Name.file())) != nil {
+		return false
+	}
+	if disk.SyncFolder(fs, b.dir()) != nil {
+		_ = fs.Remove(b.path(r.Name.file())) // write says what is the matter with this disk
+		return false
+	}
+	return true
+}
+
+// linked keeps, of files that have several names, something under the first of them. One goroutine has it.
+type linked[T any] map[disk.Identity]T
+
+// find returns what is kept of the file at path, and a function to keep something. A file of a single name has
+// nothing.
+func (l *linked[T]) find(fs vfs.FS, path string) (known T, found bool, keep func(T)) {
+	keep = func(T) {}
+	info, err := fs.Stat(path)
+	if err != nil {
+		return known, false, keep
+	}
+	if id, several := disk.Linked(info); several {
+		known, found = (*l)[id]
+		keep = func(now T) {
+			if *l == nil {
+				*l = linked[T]{}
+			}
+			(*l)[id] = now
+		}
+	}
+	return known, found, keep
 }
 
 // remove removes files whose registry rows are gone, or never came. What stays because of an

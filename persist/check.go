@@ -68,6 +68,12 @@ func check(dir string, o Options, found func(problem string), keep func(s *Store
 	return c.sum, errors.Join(err, e.abandon())
 }
 
+// sumOf is what the row of a file says of its bytes.
+type sumOf struct {
+	size int
+	sum  uint64
+}
+
 // checker looks at one folder. One goroutine has it.
 type checker struct {
 	s     *Store
@@ -78,6 +84,9 @@ type checker struct {
 	// undue is what waits and has no entry at the time of its own record, by undated. An attempt under
 	// way moves its entry only, and a webhook's record keeps its time (a lease): the entry may come later.
 	undue map[string]string
+
+	// whole are files that recipients of a message share and that are as this says.
+	whole linked[sumOf]
 
 	keyless bool // what is encrypted can't be opened for want of the key, and is whole for all that is known
 }
@@ -383,15 +392,20 @@ func (c *checker) blob(addr string, rest, value []byte) error {
 		return err
 	}
 	c.ofMessage(addr, rest[:8])
+	path := c.s.blobs.path(r.Name.file())
+	whole, _, keep := c.whole.find(c.s.folder.FS, path)
+	if whole == (sumOf{r.Size, r.Sum}) {
+		return nil // read by another of its names
+	}
 	c.sum.Bytes += int64(r.Size)
-	f, err := c.s.folder.FS.Open(c.s.blobs.path(r.Name.file()))
+	f, err := c.s.folder.FS.Open(path)
 	if err == nil {
 		err = errors.Join(r.check(f), f.Close())
 	}
 	if err != nil {
-		path := c.s.blobs.path(r.Name.file())
 		return fmt.Errorf("the file %s of message %d of %s: %w", path, readNumber(rest[:8]), addr, disk.Denied(path, err))
 	}
+	keep(sumOf{r.Size, r.Sum})
 	return nil
 }
 

@@ -125,27 +125,43 @@ func (r *contentRecord) content() *inbox.Content {
 	return c
 }
 
+// sharedOver is the size above which content goes to a file whose message has one that its recipients share: a
+// hundred rows of more would be as much as the message again.
+const sharedOver = 1 << 10
+
 // putContent writes what was read of a message, as a row or, when large, as a blob file that
 // is on disk before the batch that names it.
 func (t *inboxTable) putContent(w *writer, addr string, m *inbox.Stored, files *blobMoves) {
 	if m.Content == nil {
 		return
 	}
-	w.rec.content.from(m.Content, m.Unread, &w.rec.auth)
+	content, over := &w.rec.content, blobOver
+	content.from(m.Content, m.Unread, &w.rec.auth)
+	file := blob{addr: addr, id: m.ID, what: blobContent}
+	if m.Shared != nil && len(m.Raw) > blobOver {
+		file.shared, over = m.Shared, sharedOver
+	}
 	w.value.Reset()
-	w.note(encode(&w.value, &w.rec.content))
-	if w.value.Len() > blobOver {
-		t.blobs.put(w, addr, m.ID, blobContent, w.value.Bytes(), files)
+	w.note(encode(&w.value, content))
+	if w.value.Len() <= over {
+		w.key = appendMessage(w.key[:0], kindContent, addr, m.ID)
+		w.set(w.key, w.value.Bytes())
 		return
 	}
-	w.key = appendMessage(w.key[:0], kindContent, addr, m.ID)
-	w.set(w.key, w.value.Bytes())
+	if file.shared != nil && content.Calendar != nil {
+		file.calendar, file.moreCalendar = content.Calendar, content.MoreCalendar
+		content.Calendar, content.MoreCalendar = nil, nil
+		w.value.Reset()
+		w.note(encode(&w.value, content))
+	}
+	file.data = w.value.Bytes()
+	t.blobs.put(w, &file, files)
 }
 
 // putRaw writes a message as received, as putContent does.
 func (t *inboxTable) putRaw(w *writer, addr string, m *inbox.Stored, files *blobMoves) {
 	if len(m.Raw) > blobOver {
-		t.blobs.put(w, addr, m.ID, blobRaw, m.Raw, files)
+		t.blobs.put(w, &blob{addr: addr, id: m.ID, what: blobRaw, data: m.Raw, shared: m.Shared}, files)
 		return
 	}
 	w.key = appendMessage(w.key[:0], kindRaw, addr, m.ID)
@@ -156,7 +172,13 @@ func (t *inboxTable) putRaw(w *writer, addr string, m *inbox.Stored, files *blob
 func (t *inboxTable) Content(addr string, id int64) (*inbox.Content, error) {
 	var r contentRecord
 	read := func(data []byte) error { return decode(data, &r) }
-	found, err := t.large(kindContent, blobContent, addr, id, read, all(read))
+	found, err := t.large(kindContent, blobContent, addr, id, read, func(b *blobRecord, f io.Reader) error {
+		err := all(read)(b, f)
+		if b.Calendar != nil {
+			r.Calendar, r.MoreCalendar = b.Calendar, b.MoreCalendar
+		}
+		return err
+	})
 	if !found || err != nil {
 		return nil, err
 	}

@@ -559,11 +559,8 @@ func goldens() map[string]struct {
 		"value-attached":      {attachedValue([]time.Time{goldenTime}), decodeAttached, []time.Time{goldenTime}},
 		"value-attached-1":    {[]byte{recordVersion}, decodeAttached, []time.Time{{}}}, // before it had a time
 		"value-key":           {keyed(goldenID[:], 7), nil, nil},
-		"record-blob": {record(&blobRecord{0x0123456789abcdef, 300_000, 0xfedcba9876543210}), func(b []byte) (any, error) {
-			var r blobRecord
-			err := decode(b, &r)
-			return r, err
-		}, blobRecord{0x0123456789abcdef, 300_000, 0xfedcba9876543210}},
+		"record-blob":        {record(&goldenBlob), decodeBlob, goldenBlob},
+		"record-blob-shared": {record(&goldenSharedBlob), decodeBlob, goldenSharedBlob},
 		"record-message-sent": {record(&sentRow), func(b []byte) (any, error) {
 			var r messageRecord
 			err := decode(b, &r)
@@ -718,3 +715,17 @@ func TestUnknownRecordVersion(t *testing.T) {
 }
 
 func decodeAttached(b []byte) (any, error) { return readAttached(b) }
+
+var (
+	goldenBlob       = blobRecord{Name: 0x0123456789abcdef, Size: 300_000, Sum: 0xfedcba9876543210}
+	goldenSharedBlob = blobRecord{
+		Name: 0x0123456789abcdef, Size: 300_000, Sum: 0xfedcba9876543210, Shared: true,
+		Calendar: &saidRecord{Action: "created"}, MoreCalendar: []saidRecord{{Action: "ignored", Reason: "sender not authenticated"}},
+	}
+)
+
+func decodeBlob(b []byte) (any, error) {
+	var r blobRecord
+	err := decode(b, &r)
+	return r, err
+}

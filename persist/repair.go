@@ -98,6 +98,7 @@ type repair struct {
 	db    *pebble.DB // nil until there is a row
 	batch *pebble.Batch
 
+	copied   copies
 	needsKey bool     // rows are encrypted, and the key that opens them is lost
 	bare     messages // messages that are kept without their bytes, or without what is read of them
 	gone     messages // messages of which something is left, and not their rows
@@ -143,7 +144,7 @@ func (r *repair) keep(s *Store, key, value []byte) error {
 		if err := decode(value, &rec); err != nil {
 			return err
 		}
-		if err := copyTo(r.fs, s.blobs.path(rec.Name.file()), r.fs.PathJoin(r.to, disk.BlobsName, rec.Name.file())); err != nil {
+		if err := r.copied.copy(r.fs, s.blobs.path(rec.Name.file()), r.fs.PathJoin(r.to, disk.BlobsName, rec.Name.file())); err != nil {
 			return err
 		}
 	}

@@ -82,7 +82,7 @@ func (t *inboxTable) putSealed(w *writer, r *inbox.Rows, m *inbox.Stored, files 
 
 func (t *inboxTable) putPart(w *writer, key []byte, addr string, id int64, what byte, data []byte, files *blobMoves) {
 	if len(data) > blobOver {
-		t.blobs.put(w, addr, id, what, data, files)
+		t.blobs.put(w, &blob{addr: addr, id: id, what: what, data: data}, files)
 		return
 	}
 	w.setRaw(key, data)

@@ -113,8 +113,9 @@ type totals struct {
 	mu     sync.Mutex // guards all below
 	groups [partition.Groups]Totals
 	next   partition.Group
-	turned bool      // every group was counted once
-	rest   time.Time // until then nothing is counted
+	turned bool             // every group was counted once
+	rest   time.Time        // until then nothing is counted
+	linked linked[struct{}] // files with several names, of this turn
 }
 
 const countFor = 50 * time.Millisecond
@@ -159,7 +160,7 @@ func (s *Store) countNext() error {
 	for _, part := range []struct {
 		kind kind
 		row  func(c *Totals, key, value []byte)
-	}{{kindInbox, countInbox}, {kindAccount, countAccount}, {kindBlob, countBlob}} {
+	}{{kindInbox, countInbox}, {kindAccount, countAccount}, {kindBlob, s.countBlob}} {
 		err := s.scan(partitionsOf(part.kind, t.next), func(key, value []byte) error {
 			part.row(&c, key, value)
 			return nil
@@ -170,7 +171,9 @@ func (s *Store) countNext() error {
 	}
 	t.groups[t.next] = c
 	t.next = (t.next + 1) % partition.Groups
-	t.turned = t.turned || t.next == 0
+	if t.next == 0 {
+		t.turned, t.linked = true, nil
+	}
 	return nil
 }
 
@@ -197,9 +200,18 @@ func countAccount(c *Totals, key, value []byte) {
 	}
 }
 
-func countBlob(c *Totals, _, value []byte) {
+// countBlob counts a file that recipients share with the first of its names.
+func (s *Store) countBlob(c *Totals, _, value []byte) {
 	var r blobRecord
-	if decode(value, &r) == nil {
-		c.BlobBytes += int64(r.Size)
+	if decode(value, &r) != nil {
+		return
 	}
+	if r.Shared {
+		_, counted, keep := s.totals.linked.find(s.folder.FS, s.blobs.path(r.Name.file()))
+		if counted {
+			return
+		}
+		keep(struct{}{})
+	}
+	c.BlobBytes += int64(r.Size)
 }

@@ -33,6 +33,8 @@ type task struct {
 	number  int    // of the attempt
 	woken   bool   // the inbox is in memory because of this attempt
 	utf8    bool
+
+	local func() Incoming // the message as recipients on this node get it; made once
 }
 
 // job is one mail's part at one lane. Its worker alone uses it.
@@ -177,6 +179,7 @@ func (q *Queue) begin(ctx context.Context, t *task, a *dueline.Attempt[mailKey])
 	t.number = outcome.Count
 	t.raw = append(fields[:len(fields):len(fields)], raw...)
 	t.utf8 = !isASCIIHeader(raw)
+	t.local = sync.OnceValue(func() Incoming { return q.incoming(t) })
 	q.counts.attempts.Add(1)
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"inboxd/internal/address"
+	"inboxd/internal/inbox"
 )
 
 // sort tells recipients on this node, of verified own domains too, from all others.
@@ -30,18 +31,33 @@ func (q *Queue) handHere(ctx context.Context, t *task, rcpts []string) []Handove
 }
 
 func (q *Queue) handToOne(ctx context.Context, t *task, rcpt string) Handover {
-	to, ok := address.Inbox(rcpt)
-	if !ok {
-		to = rcpt
-	}
-	from := ""
-	if !t.message.Sending.Auto {
-		from = t.key.address
-	}
-	trace := fmt.Appendf(nil, "Return-Path: <%s>\r\nReceived: by %s with LOCAL id %d.%d\r\n\tfor <%s>;\r\n\t%s\r\n",
-		from, q.Domain, t.key.id, t.number, to, q.now().Format(time.RFC1123Z))
-	receipt := q.Local.Receive(ctx, from, to, append(trace, t.raw...), len(trace))
+	receipt := q.Local.Receive(ctx, canonical(rcpt), t.local())
 	h := Handover{Rcpt: rcpt, Outcome: receipt.Outcome(), MX: q.Domain}
 	h.Code, h.Enhanced, h.Text = receipt.Reply()
 	return h
+}
+
+func canonical(rcpt string) string {
+	if to, ok := address.Inbox(rcpt); ok {
+		return to
+	}
+	return rcpt
+}
+
+// incoming puts the trace of its way above a message. Recipients share the bytes, in memory and on disk: so only
+// a message to one of them names it there.
+func (q *Queue) incoming(t *task) Incoming {
+	var in Incoming
+	if !t.message.Sending.Auto {
+		in.MailFrom = t.key.address
+	}
+	by := fmt.Sprintf("Received: by %s with LOCAL id %d.%d", q.Domain, t.key.id, t.number)
+	if rcpts := t.message.Sending.Recipients; len(rcpts) == 1 {
+		by += fmt.Sprintf("\r\n\tfor <%s>", canonical(rcpts[0].Email))
+	} else {
+		in.Shared = new(inbox.Shared)
+	}
+	trace := fmt.Appendf(nil, "Return-Path: <%s>\r\n%s;\r\n\t%s\r\n", in.MailFrom, by, q.now().Format(time.RFC1123Z))
+	in.Raw, in.TraceLen = append(trace, t.raw...), len(trace)
+	return in
 }

@@ -47,8 +47,16 @@ type Inboxes interface {
 type Local interface {
 	// IsVerified reports a verified own domain.
 	IsVerified(host string) bool
-	// Receive takes a mail in as from outside. raw begins with a trace of traceLen bytes.
-	Receive(ctx context.Context, mailFrom, rcptTo string, raw []byte, traceLen int) delivery.Receipt
+	// Receive takes a message in as from outside.
+	Receive(ctx context.Context, rcptTo string, in Incoming) delivery.Receipt
+}
+
+// Incoming is a sent message as recipients on this node receive it.
+type Incoming struct {
+	MailFrom string        // empty for the null sender
+	Raw      []byte        // not changed
+	TraceLen int           // octets of the trace that Raw begins with
+	Shared   *inbox.Shared // nil for a single recipient
 }
 
 // Store is what the queue needs of the disk.

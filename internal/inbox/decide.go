@@ -81,6 +81,7 @@ type (
 		MailFrom   string // of the envelope
 		Digest     Digest
 		Sealed     *Sealing // for an encrypted inbox; nil: in the clear
+		Shared     *Shared  // with the message's other recipients who get it in the clear; nil: there are none
 		// Invitations are what it says of meetings.
 		Invitations []*calendar.Invitation
 	}
@@ -219,7 +220,7 @@ func (c Receive) decide(s *State, env Env) ([]Event, Outcome, error) {
 		Size:  size, Unsettled: c.Digest.orNil(), Thread: ThreadKey(c.Content.Doc.MessageID), Sealed: c.Sealed.sealed(),
 	}
 	content, evs, said := c.merge(s, m)
-	evs = append(instead(gone, received{Message: m, Content: content, Raw: c.Raw, Sealed: c.Sealed}), evs...)
+	evs = append(instead(gone, received{Message: m, Content: content, Raw: c.Raw, Sealed: c.Sealed, Shared: c.Shared}), evs...)
 	return evs, Outcome{ID: m.ID, Said: said}, nil
 }
 

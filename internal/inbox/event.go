@@ -57,6 +57,7 @@ type (
 		Content *Content
 		Raw     []byte
 		Sealed  *Sealing
+		Shared  *Shared
 	}
 	marked struct {
 		ID   int64
@@ -109,7 +110,9 @@ func (e received) rows(s *State, r *Rows) {
 	r.profile(s)
 	m := e.Message
 	r.Put = append(r.Put, m)
-	r.Store = append(r.Store, store(m.ID, e.Content, e.Raw, e.Sealed))
+	stored := store(m.ID, e.Content, e.Raw, e.Sealed)
+	stored.Shared = e.Shared
+	r.Store = append(r.Store, stored)
 	r.Public = append(r.Public, Public{
 		Number: s.LastEvent, Name: "message.received", Account: s.Account, Address: s.Address, Named: m.named(),
 		MessageID: m.ID, At: m.ReceivedAt, From: m.From.Email, EnvelopeTo: m.EnvelopeTo, Subject: m.Subject, OTP: m.OTP, Encrypted: m.Sealed != nil,

@@ -241,8 +241,9 @@ type Rows struct {
 type Stored struct {
 	ID      int64
 	Content *Content
-	Raw     []byte // as received; of a sealed message its envelope
-	Unread  bool   // the store keeps Content without its Doc
+	Raw     []byte  // as received; of a sealed message its envelope
+	Unread  bool    // the store keeps Content without its Doc
+	Shared  *Shared // with other recipients of the message; nil: it has none, or they have other bytes
 
 	Files  []sealed.File // of a sealed message
 	Queued []byte        // of a sealed one that is sent, see Sealing

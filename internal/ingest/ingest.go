@@ -6,6 +6,7 @@ package ingest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"log/slog"
 	"net/netip"
@@ -39,6 +40,9 @@ type Envelope struct {
 	Sealed bool
 	// Stored hears of each inbox that has the mail and of its id there; nil: nobody asks.
 	Stored func(inbox string, id int64)
+	// Shared is for the recipients of several envelopes that have the same bytes; nil: those of this one
+	// alone share them.
+	Shared *inbox.Shared
 }
 
 // Mail is one mail, read once for all its recipients.
@@ -55,6 +59,7 @@ type Mail struct {
 
 	mailFrom string
 	traceLen int
+	shared   *inbox.Shared // nil for a single recipient
 }
 
 // Read parses raw. It always succeeds: what can't be read is marked as degraded.
@@ -66,7 +71,7 @@ func Read(env Envelope, raw []byte) Mail {
 	} else {
 		content, invited = read(env, raw)
 	}
-	m := Mail{Content: content, Raw: raw, Invitations: invited, Stored: env.Stored, mailFrom: env.MailFrom, traceLen: env.TraceLen}
+	m := Mail{Content: content, Raw: raw, Invitations: invited, Stored: env.Stored, mailFrom: env.MailFrom, traceLen: env.TraceLen, shared: env.Shared}
 	// Lists keep these long after the document, whose header strings share one block.
 	m.Subject, m.From = own(content.Doc.Subject, content.Doc.From)
 	if m.From.Email == "" {
@@ -74,6 +79,7 @@ func Read(env Envelope, raw []byte) Mail {
 	}
 	if len(env.RcptTo) > 1 {
 		m.Digest = inbox.DigestOf(env.MailFrom, env.RcptTo, raw[env.TraceLen:])
+		m.shared = cmp.Or(m.shared, new(inbox.Shared))
 	}
 	return m
 }
@@ -106,7 +112,7 @@ func (m Mail) For(rcpts ...string) inbox.Receive {
 	return inbox.Receive{
 		From: m.From, EnvelopeTo: rcpts[0], Named: several(rcpts), Subject: m.Subject, Content: m.Content,
 		Raw: m.Raw, TraceLen: m.traceLen, MailFrom: m.mailFrom, Digest: m.Digest,
-		Invitations: m.Invitations,
+		Shared: m.shared, Invitations: m.Invitations,
 	}
 }
 

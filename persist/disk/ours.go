@@ -13,21 +13,28 @@ import (
 	"inboxd/internal/fault"
 )
 
-// identity tells a file from every other one, whatever its name: its device and inode. Zero in
+// Identity tells a file from every other one, whatever its name: its device and inode. Zero in
 // a file system that has none.
-type identity struct{ device, inode uint64 }
+type Identity struct{ device, inode uint64 }
 
-func identityOf(info os.FileInfo) (id identity) {
+func identityOf(info os.FileInfo) (id Identity) {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
-		id = identity{uint64(s.Dev), s.Ino}
+		id = Identity{uint64(s.Dev), s.Ino}
 	}
 	return id
+}
+
+// Linked is the identity of a file that has several names; false for one that has a single name, or none to be
+// known by.
+func Linked(info os.FileInfo) (id Identity, ok bool) {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	return identityOf(info), ok && s.Nlink > 1
 }
 
 // checkPrivate refuses a folder that others can enter: they would read mail in it.
 func checkPrivate(fs vfs.FS, dir string) error {
 	info, err := fs.Stat(dir)
-	if err != nil || !info.IsDir() || identityOf(info) == (identity{}) {
+	if err != nil || !info.IsDir() || identityOf(info) == (Identity{}) {
 		return nil // making it, or opening it, tells what is the matter
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
@@ -42,7 +49,7 @@ var errAway = errors.New("the data folder is gone from its path")
 // witness is a file or a folder of the data folder by which that is known to be on its path.
 type witness struct {
 	path string
-	identity
+	Identity
 }
 
 // know makes what is at path a witness.
@@ -63,7 +70,7 @@ func (f *Folder) inPlace() error {
 	f.knowing.RUnlock()
 	for _, w := range witnesses {
 		info, err := f.FS.Stat(w.path)
-		if err == nil && identityOf(info) != w.identity {
+		if err == nil && identityOf(info) != w.Identity {
 			err = fmt.Errorf("%s is another file", w.path)
 		}
 		if err != nil {

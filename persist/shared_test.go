@@ -1,0 +1,228 @@
+package persist
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"inboxd/internal/calendar"
+	"inboxd/internal/inbox"
+	"inboxd/persist/disk"
+)
+
+// addressed is a message to several recipients as one of them gets it: all but its calendar is common.
+func addressed(shared *inbox.Shared, n int, id int64, raw string) *inbox.Rows {
+	r := mail(fmt.Sprintf("r%d@example.org", n), id, raw)
+	r.DueTo = at(1001)
+	m := &r.Store[0]
+	m.Shared, m.Content.Doc.Text = shared, raw[:len(raw)/2]
+	m.Content.Calendar = &calendar.Said{Action: "created", Reason: r.Address}
+	return r
+}
+
+// diskBytes is what the files of a folder take, each once.
+func diskBytes(t *testing.T, dir string) (bytes int64) {
+	t.Helper()
+	seen := map[uint64]bool{}
+	must(t, filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		info := must1(entry.Info())(t)
+		if s := info.Sys().(*syscall.Stat_t); !seen[s.Ino] {
+			seen[s.Ino] = true
+			bytes += info.Size()
+		}
+		return nil
+	}))
+	return bytes
+}
+
+// farFS is a disk from which nothing can be linked to another folder.
+type farFS struct{ vfs.FS }
+
+func (f farFS) Link(from, to string) error {
+	if filepath.Dir(from) != filepath.Dir(to) {
+		return &os.LinkError{Op: "link", Old: from, New: to, Err: syscall.EXDEV}
+	}
+	return f.FS.Link(from, to)
+}
+
+func (f farFS) Unwrap() vfs.FS { return f.FS }
+
+// TestRecipientsShareAFile: bytes and content of a message to a hundred are on disk once, in the folder, in its
+// backups and in a repaired copy; each recipient reads his own, and who deletes it takes it from nobody else.
+func TestRecipientsShareAFile(t *testing.T) {
+	const recipients = 100
+	raw := strings.Repeat("0123456789abcde\n", 40<<10)
+	dir := t.TempDir()
+	must(t, os.Chmod(dir, 0o700))
+	o := options(farFS{vfs.Default})
+	s := must1(Open(filepath.Join(dir, "data"), o))(t)
+	var shared inbox.Shared
+	var all sync.WaitGroup
+	for n := range recipients { // some at once
+		all.Go(func() {
+			if err := s.CommitInbox(addressed(&shared, n, 1, raw)); err != nil {
+				t.Error(err)
+			}
+		})
+		if n%10 == 0 {
+			all.Wait()
+		}
+	}
+	all.Wait()
+	fits := func(what, dir string) {
+		t.Helper()
+		if n := diskBytes(t, filepath.Join(dir, disk.BlobsName)); n < int64(len(raw)) || n > 2*int64(len(raw)) {
+			t.Errorf("%s: %d bytes are stored of a message of %d", what, n, len(raw))
+		}
+	}
+	fits("the folder", s.folder.Dir)
+	eventually(t, "the blobs are counted", func() bool {
+		sum, err := s.Totals()
+		return err == nil && sum.BlobBytes > int64(len(raw)) && sum.BlobBytes <= 2*int64(len(raw))
+	})
+	copied := filepath.Join(dir, "backup")
+	must(t, s.Backup(t.Context(), copied))
+	fits("a backup on another disk", copied)
+	reads := func(s *Store, n int) {
+		t.Helper()
+		addr := fmt.Sprintf("r%d@example.org", n)
+		c := must1(s.Content(addr, 1))(t)
+		if got := must1(s.Raw(addr, 1))(t); string(got) != raw || c.Doc.Text != raw[:len(raw)/2] || c.Calendar.Reason != addr {
+			t.Errorf("%s reads %d bytes, and of a meeting %+v", addr, len(got), c.Calendar)
+		}
+	}
+	for n := range recipients {
+		reads(s, n)
+		if n > 0 {
+			must(t, s.CommitInbox(&inbox.Rows{Address: fmt.Sprintf("r%d@example.org", n), Drop: mail("", 1, "").Put}))
+		}
+	}
+	reads(s, 0)
+	must(t, s.CommitInbox(addressed(&shared, 1, 2, raw))) // what came first is another's, or nobody's
+	must(t, s.CommitInbox(&inbox.Rows{Address: "r0@example.org", Drop: mail("", 1, "").Put}))
+	must(t, s.CommitInbox(&inbox.Rows{Address: "r1@example.org", Drop: mail("", 2, "").Put}))
+	if names := must1(o.FS.List(s.blobs.dir()))(t); len(names) > 0 || s.Stats().Blobs != 0 {
+		t.Errorf("%v are left, %d are counted", names, s.Stats().Blobs)
+	}
+	closeStore(t, s)
+
+	var problems []string
+	tell := func(problem string) { problems = append(problems, problem) }
+	sum := must1(Check(copied, o, tell))(t)
+	if sum.Files != 2*recipients || sum.Bytes > 4*int64(len(raw)) {
+		t.Errorf("a check reads %d bytes of %d files", sum.Bytes, sum.Files)
+	}
+	repaired := filepath.Join(dir, "repaired")
+	must1(Repair(copied, repaired, o, tell))(t)
+	fits("a repaired copy", repaired)
+	again := must1(Open(repaired, o))(t)
+	reads(again, 0)
+	reads(again, recipients-1)
+	closeStore(t, again)
+
+	names := must1(o.FS.List(filepath.Join(copied, disk.BlobsName)))(t)
+	must(t, rewrite(vfs.Default, filepath.Join(copied, disk.BlobsName, names[0]), []byte("damaged")))
+	if len(problems) > 0 {
+		t.Errorf("problems: %v", problems)
+	}
+	if must1(Check(copied, o, tell))(t); len(problems) != 1 {
+		t.Errorf("one damaged name of a file: %v", problems)
+	}
+}
+
+// TestNothingElseIsShared: bytes that differ, and a disk without links.
+func TestNothingElseIsShared(t *testing.T) {
+	mem := vfs.NewMem()
+	noLinks := atomic.Bool{}
+	s := open(t, errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if noLinks.Load() && op.Kind == errorfs.OpLink {
+			return syscall.EPERM
+		}
+		return nil
+	})))
+	var shared inbox.Shared
+	for n, raw := range []string{bulky, strings.ToUpper(bulky), bulky[1:], bulky} {
+		noLinks.Store(n == 3)
+		must(t, s.CommitInbox(addressed(&shared, n, 1, raw)))
+		if got := must1(s.Raw(fmt.Sprintf("r%d@example.org", n), 1))(t); string(got) != raw {
+			t.Errorf("recipient %d reads %d bytes", n, len(got))
+		}
+	}
+}
+
+// TestCrashAtEveryStepOfASharedFile takes a crash before each file operation while two recipients get a message
+// and drop it. Afterwards each has it whole or not at all, as was committed, and no file is left over.
+func TestCrashAtEveryStepOfASharedFile(t *testing.T) {
+	mem := vfs.NewCrashableMem()
+	type crash struct {
+		fs  *vfs.MemFS
+		has [2]bool // for sure
+		may [2]bool
+	}
+	var crashes []crash
+	var recording atomic.Bool
+	var has, may [2]bool
+	o := options(errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if recording.Load() && strings.Contains(op.Path, disk.BlobsName) && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+			crashes = append(crashes, crash{mem.CrashClone(vfs.CrashCloneCfg{}), has, may})
+		}
+		return nil
+	})))
+	s := must1(Open(folder, o))(t)
+	eventually(t, "the store is idle", func() bool {
+		_, err := mem.Stat(s.folder.Path("spare.log"))
+		return s.db.Metrics().Snapshots.Count == 0 && err == nil
+	})
+	recording.Store(true)
+	var shared inbox.Shared
+	addr := func(n int) string { return fmt.Sprintf("r%d@example.org", n) }
+	for n := range 2 {
+		may[n] = true
+		must(t, s.CommitInbox(addressed(&shared, n, 1, bulky)))
+		has[n] = true
+	}
+	for n := range 2 {
+		has[n] = false
+		must(t, s.CommitInbox(&inbox.Rows{Address: addr(n), Drop: mail("", 1, "").Put}))
+		may[n] = false
+	}
+	recording.Store(false)
+	closeStore(t, s)
+	if len(crashes) < 12 {
+		t.Fatalf("only %d steps were seen", len(crashes))
+	}
+	for i, c := range crashes {
+		after := must1(Open(folder, options(c.fs)))(t)
+		files := 0
+		for n := range 2 {
+			raw := must1(after.Raw(addr(n), 1))(t)
+			if there := string(raw) == bulky; !there && raw != nil || there && !c.may[n] || !there && c.has[n] {
+				t.Errorf("step %d: recipient %d has %d bytes", i, n, len(raw))
+			}
+			if raw != nil {
+				files += 2 // content, too
+			}
+		}
+		after.blobs.sweep.Wait()
+		if names := must1(c.fs.List(after.blobs.dir()))(t); len(names) != files {
+			t.Errorf("step %d: files %v are left, want %d", i, names, files)
+		}
+		closeStore(t, after)
+		if problems := problemsOf(t, c.fs, folder); len(problems) > 0 {
+			t.Errorf("step %d: %v", i, problems)
+		}
+	}
+}
+
