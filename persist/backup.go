@@ -1,6 +1,7 @@
 package persist
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,12 +26,17 @@ import (
 // sentences for the operator.
 func (s *Store) Backup(ctx context.Context, dir string) error {
 	fs := s.folder.FS
-	if _, err := fs.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+	intact, err := disk.MakeOwn(fs, dir)
+	if errors.Is(err, os.ErrExist) {
 		return fault.Wrap(fault.Invalid, fmt.Sprintf("The folder %s is there already: a backup makes its own", dir), err)
 	}
-	err := s.during(func() error { return s.backup(ctx, dir) })
+	if err == nil {
+		err = s.during(func() error { return s.backup(ctx, dir, intact) })
+	}
 	if err != nil {
-		_ = fs.RemoveAll(dir) // what is left has no FORMAT
+		if intact != nil && intact() == nil {
+			_ = fs.RemoveAll(dir) // what is left has no FORMAT
+		}
 		return fault.Wrap(fault.Unavailable, fmt.Sprintf("The backup %s could not be made", dir), err)
 	}
 	return nil
@@ -39,11 +45,8 @@ func (s *Store) Backup(ctx context.Context, dir string) error {
 // backup copies the note of how far the journal goes first, so that it is never ahead of what the
 // backup has. Blob files come after the rows: those of rows that the copied log has are there by
 // then, and none is removed meanwhile.
-func (s *Store) backup(ctx context.Context, dir string) error {
+func (s *Store) backup(ctx context.Context, dir string, intact func() error) error {
 	fs := s.folder.FS
-	if err := fs.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
 	release := s.blobs.hold()
 	defer release()
 	for _, step := range []func() error{
@@ -56,7 +59,7 @@ func (s *Store) backup(ctx context.Context, dir string) error {
 		func() error { return disk.MarkCopy(fs, dir) },
 		func() error { return disk.SyncFolder(fs, fs.PathDir(dir)) },
 	} {
-		if err := ctx.Err(); err != nil {
+		if err := cmp.Or(ctx.Err(), intact()); err != nil {
 			return err
 		}
 		if err := step(); err != nil {

@@ -208,6 +208,9 @@ func (b *blobFiles) read(key []byte, fn func(*blobRecord, io.Reader) error) (fou
 	if err == nil {
 		err = errors.Join(fn(r, f), f.Close())
 	}
+	if errors.Is(err, disk.ErrNotRegular) {
+		return false, b.folder.Damage.Found(b.path(r.Name.file()), disk.ErrNotRegular.Error())
+	}
 	if errors.Is(err, errBlobDamaged) {
 		return false, b.folder.Damage.Found(b.path(r.Name.file()), "its checksum differs")
 	}

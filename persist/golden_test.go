@@ -559,8 +559,8 @@ func goldens() map[string]struct {
 		"value-attached":      {attachedValue([]time.Time{goldenTime}), decodeAttached, []time.Time{goldenTime}},
 		"value-attached-1":    {[]byte{recordVersion}, decodeAttached, []time.Time{{}}}, // before it had a time
 		"value-key":           {keyed(goldenID[:], 7), nil, nil},
-		"record-blob":        {record(&goldenBlob), decodeBlob, goldenBlob},
-		"record-blob-shared": {record(&goldenSharedBlob), decodeBlob, goldenSharedBlob},
+		"record-blob":         {record(&goldenBlob), decodeBlob, goldenBlob},
+		"record-blob-shared":  {record(&goldenSharedBlob), decodeBlob, goldenSharedBlob},
 		"record-message-sent": {record(&sentRow), func(b []byte) (any, error) {
 			var r messageRecord
 			err := decode(b, &r)

@@ -26,14 +26,14 @@ const repairStep = 1 << 20
 // process is to end.
 func Repair(dir, to string, o Options, found func(problem string)) (Checked, error) {
 	if o.FS == nil {
-		o.FS = vfs.Default
+		o.FS = disk.Real
 	}
-	if _, err := o.FS.Stat(to); !errors.Is(err, os.ErrNotExist) {
+	if _, err := o.FS.Stat(to); !errors.Is(err, os.ErrNotExist) { // before all is read
 		return Checked{}, Unfit{Err: fmt.Errorf("the folder %s is there already: a repair makes its own", to)}
 	}
 	failed, done := make(chan error, 1), make(chan outcome, 1)
 	var over sync.Mutex // found is called by one goroutine at a time, and by none after the end
-	r := repair{to: to, fs: disk.Halting(o.FS, func(err error) {
+	r := repair{to: to, intact: func() error { return errUnmade }, fs: disk.Halting(o.FS, func(err error) {
 		over.Lock()
 		failed <- err // the first: nobody gets over the lock again
 	})}
@@ -56,7 +56,7 @@ func Repair(dir, to string, o Options, found func(problem string)) (Checked, err
 	case err := <-failed:
 		return Checked{}, Unwritten{to, err}
 	case end := <-done:
-		if end.err != nil {
+		if end.err != nil && r.intact() == nil {
 			_ = o.FS.RemoveAll(to)
 		}
 		return end.sum, end.err
@@ -66,6 +66,8 @@ func Repair(dir, to string, o Options, found func(problem string)) (Checked, err
 // errNothing is also for a folder of which some tables are whole: rows of theirs may have been changed or deleted
 // by what is lost, and would come back.
 var errNothing = errors.New("nothing in it can be read for certain, so no copy is made: restore a backup")
+
+var errUnmade = errors.New("the copy was not begun")
 
 // outcome is what a repair ended with.
 type outcome struct {
@@ -93,10 +95,12 @@ func (u Unwritten) Unwrap() error { return u.Err }
 
 // repair writes a new folder. One goroutine has it.
 type repair struct {
-	fs    vfs.FS
-	to    string
-	db    *pebble.DB // nil until there is a row
-	batch *pebble.Batch
+	fs vfs.FS
+	to string
+
+	intact func() error // nil error: to is the folder that was made here
+	db     *pebble.DB   // nil until there is a row
+	batch  *pebble.Batch
 
 	copied   copies
 	needsKey bool     // rows are encrypted, and the key that opens them is lost
@@ -105,7 +109,12 @@ type repair struct {
 }
 
 // begin makes the folder, with the key of the one that is read.
-func (r *repair) begin(s *Store) (err error) {
+func (r *repair) begin(s *Store) error {
+	intact, err := disk.MakeOwn(r.fs, r.to)
+	if err != nil {
+		return fmt.Errorf("the folder %s can't be made: %w", r.to, err)
+	}
+	r.intact = intact
 	if err := r.fs.MkdirAll(r.fs.PathJoin(r.to, disk.BlobsName), 0o700); err != nil {
 		return err
 	}
@@ -186,7 +195,7 @@ func (r *repair) end(tell func(string)) error {
 	if r.db == nil {
 		return errNothing
 	}
-	err := errors.Join(r.write(), r.settle(tell), r.write(), r.db.Flush(), r.batch.Close(), r.db.Close())
+	err := errors.Join(r.write(), r.settle(tell), r.write(), r.db.Flush(), r.batch.Close(), r.db.Close(), r.intact())
 	if err != nil {
 		return err
 	}

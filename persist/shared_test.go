@@ -225,4 +225,3 @@ func TestCrashAtEveryStepOfASharedFile(t *testing.T) {
 		}
 	}
 }
-

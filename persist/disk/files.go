@@ -41,6 +41,9 @@ func lockFolder(fs vfs.FS, dir string) (io.Closer, error) {
 	if err := makeFolder(fs, dir); err != nil {
 		return nil, fmt.Errorf("the data folder %s can't be made: %w", dir, err)
 	}
+	if err := checkPrivate(fs, dir); err != nil {
+		return nil, err // somebody else made it since
+	}
 	lock, err := fs.Lock(fs.PathJoin(dir, lockName))
 	switch {
 	case err == nil:

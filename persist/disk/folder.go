@@ -45,7 +45,7 @@ type Options struct {
 
 func (o *Options) defaults(dir string) {
 	if o.FS == nil {
-		o.FS = vfs.Default
+		o.FS = Real
 	}
 	if o.Now == nil {
 		o.Now = time.Now

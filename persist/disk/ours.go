@@ -43,6 +43,45 @@ func checkPrivate(fs vfs.FS, dir string) error {
 	return nil
 }
 
+// MakeOwn makes the folder dir, which must not be there, and what is missing above it. intact reports whether the
+// path still leads to the folder that was made, and whether nobody but this user can enter it: another user who
+// can write above it may put a folder of his own there at any moment.
+func MakeOwn(fs vfs.FS, dir string) (intact func() error, err error) {
+	above := fs.PathDir(dir)
+	if err := fs.MkdirAll(above, 0o700); err != nil {
+		return nil, err
+	}
+	info, err := fs.Stat(above)
+	if err != nil {
+		return nil, err
+	}
+	if identityOf(info) == (Identity{}) { // a file system in memory, which has one user
+		if _, err := fs.Stat(dir); err == nil {
+			return nil, os.ErrExist
+		}
+		return func() error { return nil }, fs.MkdirAll(dir, 0o700)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, err
+	}
+	made, err := os.Lstat(dir)
+	if err != nil {
+		return nil, err
+	}
+	intact = func() error {
+		now, err := os.Lstat(dir)
+		if err != nil {
+			return err
+		}
+		s, _ := now.Sys().(*syscall.Stat_t)
+		if !os.SameFile(made, now) || !now.IsDir() || s == nil || int(s.Uid) != os.Geteuid() {
+			return fmt.Errorf("another user put something else at %s", dir)
+		}
+		return checkPrivate(fs, dir)
+	}
+	return intact, intact()
+}
+
 // errAway is in every fault of Ours.
 var errAway = errors.New("the data folder is gone from its path")
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"inboxd/internal/fault"
@@ -61,11 +62,18 @@ func progress(out *os.File, dir string) (stop func()) {
 	return func() { close(over); <-ended }
 }
 
-// sizeOf counts the files in a folder that may be growing.
+// sizeOf counts the files in a folder that may be growing, those with several names once.
 func sizeOf(dir string) (files int, bytes int64) {
+	seen := map[uint64]bool{}
 	_ = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.Type().IsRegular() {
 			if info, err := entry.Info(); err == nil {
+				if s, ok := info.Sys().(*syscall.Stat_t); ok && s.Nlink > 1 {
+					if seen[s.Ino] {
+						return nil
+					}
+					seen[s.Ino] = true
+				}
 				files++
 				bytes += info.Size()
 			}
