@@ -45,6 +45,9 @@ type Options struct {
 	// goroutine, and must not keep the token. Default: no such mail, and no token is made.
 	MailReset func(ctx context.Context, email, token string, expires time.Time) error
 
+	// Held keeps mail and calls of webhooks waiting until Release.
+	Held bool
+
 	Courier mailqueue.Courier // default: no mail leaves the node
 	// Judge says who vouches for a mail from one inbox of the node to another, by its signature
 	// alone, for it comes from no other host; the zero one: nobody.

@@ -27,8 +27,21 @@ func (s *System) newMailQueue() *mailqueue.Queue {
 		Inboxes: outgoing{s}, Local: outgoing{s}, Store: s.store, Courier: s.Courier, Signer: outgoing{s}.sign,
 		Domain: s.Namespaces.Domain, Smarthost: s.Smarthost, ReturnPath: s.returnPath,
 		Schedule: s.Schedule, Workers: s.DeliveryWorkers, DomainWorkers: s.DomainWorkers, MostHanging: s.MostHanging, HangAfter: s.HangAfter,
-		Now: s.Now, Logger: s.Logger,
+		Released: s.released, Now: s.Now, Logger: s.Logger,
 	})
+}
+
+// Release lets go what is held: mail and calls of webhooks.
+func (s *System) Release() { s.release() }
+
+// Held reports that it is still held.
+func (s *System) Held() bool {
+	select {
+	case <-s.released:
+		return false
+	default:
+		return true
+	}
 }
 
 // IsResident implements mailqueue.Inboxes.

@@ -87,9 +87,11 @@ type System struct {
 	copies             *calendars.Copies
 	tenure             *tenure.Tenure
 
-	running context.Context // until Stop
-	end     context.CancelFunc
-	stopped sync.WaitGroup
+	released <-chan struct{} // closed by release, when what waits may be sent
+	release  func()
+	running  context.Context // until Stop
+	end      context.CancelFunc
+	stopped  sync.WaitGroup
 }
 
 // Start takes over what an earlier run left in the outbox and starts the supervisors. It
@@ -101,10 +103,15 @@ func Start(o Options) (_ *System, err error) {
 	if err != nil {
 		return nil, err
 	}
+	released := make(chan struct{})
+	s.released, s.release = released, sync.OnceFunc(func() { close(released) })
+	if !o.Held {
+		s.release()
+	}
 	s.running, s.end = context.WithCancel(context.Background())
 	s.engine = engine.New(engine.Options{Now: o.Now, Full: o.Store.Full, Admission: o.Admission, Owner: o.Owner, Logger: o.Logger})
 	s.hooks = hooks.New(hooks.Options{
-		Store: s.asking, Poster: o.Poster, Schedule: o.WebhookSchedule, Now: o.Now, Logger: o.Logger,
+		Store: s.asking, Poster: o.Poster, Schedule: o.WebhookSchedule, Released: s.released, Now: o.Now, Logger: o.Logger,
 		AccountOf: func(address string) (account.ID, error) { return s.AccountOf(address) }, Gone: s.surelyGone,
 	})
 	s.Records = s.hooks.Records()
@@ -308,6 +315,7 @@ type Stats struct {
 	JournalWaiting int             `json:"journal_waiting"`
 	Queue          mailqueue.Stats `json:"queue"`
 	Hooks          hooks.Stats     `json:"webhooks"`
+	Held           bool            `json:"held"` // what waits, of mail and webhooks, until Release
 	// What mails did to meetings, by outcome, and why those did not count that did nothing, both since the start.
 	Merged          map[string]int64 `json:"merged"`
 	RefusedMeetings map[string]int64 `json:"refused_meetings"`
@@ -321,7 +329,7 @@ func (s *System) Stats() Stats {
 		Inboxes: inboxes.Resident, Accounts: accounts.Resident, Principals: s.Credentials.principals.byHash.Size(),
 		Passivated: inboxes.Left + accounts.Left,
 		InboxBytes: inboxes.Bytes, InFlight: inboxes.InFlight + accounts.InFlight,
-		JournalWaiting: s.journal.Waiting(), Queue: s.Mail.Stats(), Hooks: s.hooks.Stats(),
+		JournalWaiting: s.journal.Waiting(), Queue: s.Mail.Stats(), Hooks: s.hooks.Stats(), Held: s.Held(),
 		Merged: s.Receiving.merged.counts(), RefusedMeetings: s.Receiving.refused.counts(), CodesFound: s.Receiving.codes.Load(),
 	}
 }

@@ -98,8 +98,9 @@ type repair struct {
 	fs vfs.FS
 	to string
 
-	intact func() error // nil error: to is the folder that was made here
-	db     *pebble.DB   // nil until there is a row
+	marked func(fs vfs.FS, dir string) error // makes it a data folder
+	intact func() error                      // nil error: to is the folder that was made here
+	db     *pebble.DB                        // nil until there is a row
 	batch  *pebble.Batch
 
 	copied   copies
@@ -114,7 +115,7 @@ func (r *repair) begin(s *Store) error {
 	if err != nil {
 		return fmt.Errorf("the folder %s can't be made: %w", r.to, err)
 	}
-	r.intact = intact
+	r.intact, r.marked = intact, s.folder.MarkRepaired
 	if err := r.fs.MkdirAll(r.fs.PathJoin(r.to, disk.BlobsName), 0o700); err != nil {
 		return err
 	}
@@ -199,7 +200,7 @@ func (r *repair) end(tell func(string)) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(disk.SyncFolder(r.fs, r.fs.PathJoin(r.to, disk.BlobsName)), r.bare.write(r.fs, r.to), disk.MarkCopy(r.fs, r.to), disk.SyncFolder(r.fs, r.fs.PathDir(r.to)))
+	return errors.Join(disk.SyncFolder(r.fs, r.fs.PathJoin(r.to, disk.BlobsName)), r.bare.write(r.fs, r.to), r.marked(r.fs, r.to), disk.SyncFolder(r.fs, r.fs.PathDir(r.to)))
 }
 
 // abandon gives up a copy of a folder that could not be read to its end.

@@ -102,3 +102,9 @@ func (s *Store) Close() error {
 	s.folder.Rest()
 	return errors.Join(s.db.Close(), s.folder.Close())
 }
+
+// Held reports that what waits to be sent, mail and calls of webhooks, is held: see disk.Folder.
+func (s *Store) Held() bool { return s.folder.Held() }
+
+// Release lets it go, for good.
+func (s *Store) Release() error { return s.during(s.folder.Release) }

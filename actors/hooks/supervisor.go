@@ -24,6 +24,7 @@ type Options struct {
 	Schedule  webhook.Schedule
 	AccountOf func(address string) (account.ID, error) // the zero one: nobody's
 	Gone      func(address string, message int64) bool // nobody can read the message any more
+	Released  <-chan struct{}                          // closed when calls may be made; nil: at once
 	Now       func() time.Time
 	Logger    *slog.Logger
 }
@@ -137,7 +138,15 @@ func (s *Supervisor) Run(stop <-chan struct{}) {
 	recorder.Go(s.record)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	for stopped := false; !stopped; {
+	stopped := false
+	if s.Released != nil {
+		select {
+		case <-stop:
+			stopped = true
+		case <-s.Released:
+		}
+	}
+	for !stopped {
 		select {
 		case <-stop:
 			stopped = true

@@ -29,6 +29,9 @@ type Options struct {
 	MostHanging   int               // attempts that hang beside the workers; default 512
 	HangAfter     time.Duration     // when an attempt no longer takes a worker's place; default 1 s
 
+	// Released is closed when mail may be sent; nil: at once. Until then it waits.
+	Released <-chan struct{}
+
 	Now    func() time.Time
 	Logger *slog.Logger
 }

@@ -95,6 +95,13 @@ func (q *Queue) Start() { q.work.Go(q.run) }
 
 // run drives the queue until it stops.
 func (q *Queue) run() {
+	if q.Released != nil {
+		select {
+		case <-q.stopping:
+			return
+		case <-q.Released:
+		}
+	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {

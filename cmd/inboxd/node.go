@@ -81,7 +81,14 @@ func (n *node) openLog() (err error) {
 
 func (n *node) openStore() (err error) {
 	n.store, err = persist.Open(n.flags.Data, persist.Options{Owner: n.owner, Logger: n.logger})
-	return err
+	if err != nil || !n.store.Held() {
+		return err
+	}
+	if n.flags.ResumeQueue {
+		return n.store.Release()
+	}
+	n.logger.Warn("this is a restored backup: outgoing mail and webhooks are held, for the original may have sent what waits; let them go with: inboxd admin queue release")
+	return nil
 }
 
 // listen opens the edges that are configured.
@@ -123,7 +130,7 @@ func (n *node) startSystem() (err error) {
 		NewPlan: account.PlanName(c.DefaultPlan), Plans: n.plans, Memory: int64(c.Memory), Logger: n.logger,
 		Spam: n.scanner, MailReset: n.mailReset,
 		Courier: route{n.courier}, Signer: sign, Judge: ingest.Judge{Server: n.domain, DNS: n.dns, Now: time.Now}, Schedule: n.retries, Smarthost: c.Sending.Smarthost,
-		MostHanging: hangingConnections(fileLimit()), Poster: n.poster, WebhookSchedule: n.calls,
+		Held: n.store.Held(), MostHanging: hangingConnections(fileLimit()), Poster: n.poster, WebhookSchedule: n.calls,
 	})
 	return err
 }

@@ -34,6 +34,8 @@ type serveCommand struct {
 
 	Webhooks webhookFlags `embed:""`
 
+	ResumeQueue bool `help:"Send what waits in a restored backup, as inboxd admin queue release does."`
+
 	Memory         byteSize      `help:"Memory for resident inboxes; beyond it the longest idle ones leave." default:"512MiB" placeholder:"SIZE"`
 	SMTPMaxConns   int           `help:"SMTP connections at once." default:"1000" name:"smtp-max-conns"`
 	SMTPMaxConnsIP int           `help:"SMTP connections at once from one address." default:"50" name:"smtp-max-conns-per-ip"`

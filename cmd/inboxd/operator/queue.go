@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 	"text/tabwriter"
@@ -10,6 +11,7 @@ import (
 
 	"inboxd/actors/mailqueue"
 	"inboxd/internal/address"
+	"inboxd/internal/fault"
 )
 
 // queueCommands look into the queue of outgoing mail.
@@ -17,6 +19,8 @@ type queueCommands struct {
 	List  queueList  `cmd:"" help:"List the mails that wait, the next first."`
 	Retry queueRetry `cmd:"" help:"Try a mail now."`
 	Drop  queueDrop  `cmd:"" help:"Give a mail up: it failed."`
+
+	Release queueRelease `cmd:"" help:"Send what a restored backup holds: mail and webhooks. The original may have sent some of it."`
 }
 
 type queueList struct {
@@ -77,12 +81,51 @@ func (c *queueDrop) Run(server *Command) error {
 	return server.call("/queue/drop", mailOrder{c.Inbox, c.Message}, nil)
 }
 
+type queueRelease struct{}
+
+// released says what an order to release did.
+type released struct {
+	Held bool `json:"held"` // it was held
+	Mail int  `json:"mail"` // messages that wait
+}
+
+// Run implements the command.
+func (queueRelease) Run(server *Command) error {
+	var result released
+	if err := server.call("/queue/release", nil, &result); err != nil {
+		return err
+	}
+	if !result.Held {
+		fmt.Println("nothing was held")
+		return nil
+	}
+	fmt.Printf("released: %d messages that waited, and webhooks\n", result.Mail)
+	return nil
+}
+
+// releaseQueue takes the mark off the disk first: what was let go once is never held again.
+func (s *Socket) releaseQueue(context.Context, struct{}) (any, error) {
+	result := released{Held: s.System.Held(), Mail: s.System.Mail.Stats().Depth}
+	if !result.Held {
+		return result, nil
+	}
+	if err := s.Store.Release(); err != nil {
+		return nil, err
+	}
+	s.System.Release()
+	slog.Info("outgoing mail and webhooks were released", "mail", result.Mail)
+	return result, nil
+}
+
 func (s *Socket) listQueue(ctx context.Context, order queueOrder) (any, error) {
 	items, more, err := s.System.Mail.List(ctx, min(max(order.Limit, 1), 10_000))
 	return queuePage{items, more}, err
 }
 
 func (s *Socket) retryMail(ctx context.Context, order mailOrder) (any, error) {
+	if s.System.Held() {
+		return nil, fault.New(fault.Refused, "The queue of a restored backup is held: release it with inboxd admin queue release")
+	}
 	return struct{}{}, s.System.Mail.Retry(ctx, canonicalOr(order.Inbox), order.ID)
 }
 

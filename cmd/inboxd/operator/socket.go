@@ -63,6 +63,7 @@ func Open(path string, node Node) (*Socket, error) {
 	mux.HandleFunc("/queue/list", handle(s.listQueue))
 	mux.HandleFunc("/queue/retry", handle(s.retryMail))
 	mux.HandleFunc("/queue/drop", handle(s.dropMail))
+	mux.HandleFunc("/queue/release", handle(s.releaseQueue))
 	mux.HandleFunc("/backup", handle(s.backup))
 	mux.HandleFunc("/stats", handle(func(context.Context, struct{}) (any, error) { return s.Stats(), nil }))
 	mux.HandleFunc("/debug/pprof/", pprof.Index) // curl --unix-socket; never on the public port

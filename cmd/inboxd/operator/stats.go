@@ -67,6 +67,9 @@ func (s Stats) write(out io.Writer, now time.Time) error {
 	if s.Actors.Queue.Depth > 0 {
 		row("oldest", "%s", s.Actors.Queue.Oldest.Round(time.Minute))
 	}
+	if s.Actors.Held {
+		row("held", "mail out and webhooks of a restored backup wait for: inboxd admin queue release")
+	}
 	row("webhooks", "%d waiting, %d succeeded, %d failed", s.Actors.Hooks.Waiting, s.Actors.Hooks.Delivered, s.Actors.Hooks.Failed)
 	for _, one := range s.HTTP {
 		requests := uint64(0)
