@@ -360,7 +360,7 @@ func TestAnotherNodeIsAsked(t *testing.T) {
 		if err := s.Accepts(ctx, w.ada.own); err != nil {
 			t.Errorf("RCPT under a domain: %v", err)
 		}
-		if !(outgoing{s}).IsVerified(w.ada.domain) {
+		if !(outgoing{s}).ReceivesHere(ctx, w.ada.domain) {
 			t.Error("a domain is not verified")
 		}
 

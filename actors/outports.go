@@ -8,7 +8,6 @@ import (
 	"inboxd/actors/mailqueue"
 	"inboxd/internal/account"
 	"inboxd/internal/delivery"
-	"inboxd/internal/domain"
 	"inboxd/internal/fault"
 	"inboxd/internal/ingest"
 	"inboxd/internal/partition"
@@ -53,13 +52,6 @@ func (o outgoing) LetSleep(address string) {
 	if o.inboxes.Stats().Bytes >= o.Memory/16 {
 		o.inboxes.Passivate(address)
 	}
-}
-
-// IsVerified implements mailqueue.Local. While the store can't tell, an own domain's mail goes
-// its way over the MX.
-func (o outgoing) IsVerified(host string) bool {
-	state, err := o.asking.LoadDomain(host)
-	return err == nil && state.Status == domain.Verified
 }
 
 // Receive implements mailqueue.Local: the mail is received as from outside, but that who vouches

@@ -203,7 +203,7 @@ func (s *System) makeDomains() {
 	s.OwnDomains = &OwnDomains{
 		owners: s.domains, accounts: s.accounts, inboxes: s.Inboxes, store: s.asking, keys: s.Keyring,
 		namespaces: o.Namespaces, mxHost: o.MXHost, resolver: o.Resolver, now: s.now, log: o.Logger,
-		gained: tenure.NewBell(),
+		gained: tenure.NewBell(), looks: &looks{},
 	}
 	s.Registry = &Registry{
 		inboxes: s.Inboxes, owners: s.accounts, subdomains: s.subdomains, credentials: s.Credentials, domains: s.OwnDomains, store: s.asking,

@@ -101,7 +101,7 @@ func (q *Queue) begun(ctx context.Context, j *job) error {
 	if j.rcpts = q.recipientsOn(t.message.Sending, j.Lane); j.Report != "" {
 		return nil
 	}
-	here, away := q.sort(j.rcpts)
+	here, away := q.sort(ctx, j.rcpts)
 	if j.here = here; len(away) > 0 {
 		j.away = q.consignment(t, j.Lane, away)
 	}

@@ -10,9 +10,14 @@ import (
 )
 
 // sort tells recipients on this node, of verified own domains too, from all others.
-func (q *Queue) sort(rcpts []string) (here, away []string) {
+func (q *Queue) sort(ctx context.Context, rcpts []string) (here, away []string) {
+	own := map[string]bool{}
 	for _, rcpt := range rcpts {
-		if host := address.DomainOf(rcpt); q.isOurs(host) || q.Local.IsVerified(host) {
+		host := address.DomainOf(rcpt)
+		if _, known := own[host]; !known {
+			own[host] = q.isOurs(host) || q.Local.ReceivesHere(ctx, host)
+		}
+		if own[host] {
 			here = append(here, rcpt)
 		} else {
 			away = append(away, rcpt)

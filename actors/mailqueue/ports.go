@@ -48,8 +48,8 @@ type Inboxes interface {
 
 // Local is what the queue needs of recipients on this node.
 type Local interface {
-	// IsVerified reports a verified own domain.
-	IsVerified(host string) bool
+	// ReceivesHere reports an own domain whose mail is received here. It may ask DNS.
+	ReceivesHere(ctx context.Context, host string) bool
 	// Receive takes a message in as from outside.
 	Receive(ctx context.Context, rcptTo string, in Incoming) delivery.Receipt
 }

@@ -94,6 +94,10 @@ type State struct {
 	Inboxes      int64     // attached; see Attach
 }
 
+// ReceivesHere reports whether mail for the domain comes here from everywhere: its MX record was found at the last
+// look, also where others that are needed were not.
+func (s *State) ReceivesHere() bool { return s.Status == Verified && s.Found&MX != 0 }
+
 // Claimed reports whether some account claims the domain.
 func (s *State) Claimed() bool { return s.Account != account.ID{} }
 
