@@ -18,7 +18,7 @@ ALONE  := TestRetentionRemovesWhatIsOver|TestHangingReceiversDelayNobody|TestOld
 # What make deps unpacked is found before what the machine has.
 export PATH := $(CURDIR)/.deps/bin:$(PATH)
 
-.PHONY: build run page page-all page-figures client-figures client-reference check quick test test-raced test-whole test-clients race ownercheck lint lint-go lint-page house otp-train fuzz bench crash deps soak help
+.PHONY: build run page page-all page-figures client-figures client-reference check quick test test-raced test-whole test-clients race ownercheck lint lint-go lint-page house notice otp-train fuzz bench crash deps soak help
 
 build: ## the programs, into bin/, stamped with VERSION
 	$(GO) build -ldflags '-X inboxd/internal/version.stamped=$(VERSION)' -o bin/ ./cmd/...
@@ -79,10 +79,14 @@ lint-go: ## vet, gofmt, staticcheck, who may import whom, and the bounds of make
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 	$(GO) test -count=1 ./internal/archtest
+	$(GO) run ./internal/archtest/notice -check
 	@$(GO) run ./internal/archtest/house -check > /dev/null || { $(MAKE) -s house; exit 1; }
 
 house: ## sizes of folders, types, conditions and the whole, with their bounds
 	$(GO) run ./internal/archtest/house
+
+notice: ## NOTICE, after go.mod changed: the linked modules and their licences
+	$(GO) run ./internal/archtest/notice
 
 fuzz: ## every fuzz target for FUZZ
 	./.ci/fuzz $(FUZZ)

@@ -305,13 +305,16 @@ func TestNamesOfAnotherNode(t *testing.T) {
 		if _, known := s.PublicKey(p.domain, "r"); known {
 			t.Error("a key is known")
 		}
+		if s.ReceivesHere(ctx, p.domain) {
+			t.Error("mail for a domain is received here")
+		}
 		s.RequestReset(p.email) // is logged
 		s.Listen(p.id, "").Close()
 		if profiles, err := s.Profiles(account.ID{}, 9); err != nil || partition.Checked && len(profiles) != 1 {
 			t.Errorf("%d accounts, %v", len(profiles), err)
 		}
 		for m := range reflect.TypeFor[*System]().Methods() {
-			if calls[m.Name] == nil && !slices.Contains([]string{"Gain", "Listen", "Lose", "Profiles", "PublicKey", "RequestReset", "Resident", "Stats", "Stop"}, m.Name) {
+			if calls[m.Name] == nil && !slices.Contains([]string{"Gain", "Held", "Listen", "Lose", "Profiles", "PublicKey", "ReceivesHere", "Release", "RequestReset", "Resident", "Stats", "Stop"}, m.Name) {
 				t.Errorf("%s was not tried", m.Name)
 			}
 		}

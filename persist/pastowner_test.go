@@ -21,7 +21,7 @@ import (
 
 // ofNoPartition are the methods of a Store that say nothing of any row. A backup is of the folder, whosever its rows are.
 var ofNoPartition = []string{
-	"Backup", "ClockSeen", "ClockTrusted", "Close", "Decrypt", "Drain", "Encrypt", "Full", "MAC", "Position", "Reached", "Stats", "SyncJournal", "Unheard", "Writable",
+	"Backup", "ClockSeen", "ClockTrusted", "Close", "Decrypt", "Drain", "Encrypt", "Full", "Held", "MAC", "Position", "Reached", "Release", "Stats", "SyncJournal", "Unheard", "Writable",
 }
 
 // overMany are those that look at many partitions, and pass over what is another node's.

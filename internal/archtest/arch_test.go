@@ -65,13 +65,14 @@ var allowed = map[string][]string{
 	"internal/follow":  {"internal/account", "internal/inbox"},
 	"internal/webhook": {"internal/account", "internal/address", "internal/calendar", "internal/delivery", "internal/fault", "internal/icalendar", "internal/icalendar/zone", "internal/inbox"},
 
-	"internal/archtest":       {},
-	"internal/meter":          {}, // shared by the edges and the store
-	"internal/version":        {}, // shared by all programs
-	"internal/testdeps":       {}, // for tests that start programs
-	"internal/cost":           {}, // for tests that bound what work takes
-	"internal/often":          {}, // for tests that draw at random
-	"internal/archtest/house": {},
+	"internal/archtest":        {},
+	"internal/meter":           {}, // shared by the edges and the store
+	"internal/version":         {}, // shared by all programs
+	"internal/testdeps":        {}, // for tests that start programs
+	"internal/cost":            {}, // for tests that bound what work takes
+	"internal/often":           {}, // for tests that draw at random
+	"internal/archtest/house":  {},
+	"internal/archtest/notice": {},
 
 	// The rooms of actors; the engine knows no product word.
 	"actors/calendars": {"actors/engine", "actors/tenure", "internal/account", "internal/address", "internal/calendar", "internal/failpoint", "internal/fault", "internal/inbox", "internal/once", "internal/partition"},
