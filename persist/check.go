@@ -464,6 +464,9 @@ func (c *checker) files() {
 	if err := c.s.folder.CheckIDs(); err != nil {
 		c.found(err.Error())
 	}
+	if _, err := disk.ReadFile(c.s.folder.FS, c.s.folder.Path(disk.CopyName)); !errors.Is(err, os.ErrNotExist) {
+		c.tell("the mark of a copy", err)
+	}
 	if _, err := c.s.readSecret(); errors.Is(err, os.ErrNotExist) {
 		c.tell("the key of what is encrypted", c.s.lostSecret())
 	} else {
