@@ -31,7 +31,7 @@ func (f *fleets) routes() []route {
 // across is what a list over all inboxes of an account was asked for.
 type across struct {
 	listing
-	match  wanted // otp, from and subject
+	match  wanted // otp, from, verified and subject
 	boxes  boxes
 	behind place
 	cut    bool // there are more candidates than were kept
@@ -45,7 +45,7 @@ func (r *request) across() (across, error) {
 			to: q.recipient(r), since: q.moment("since"), unread: q.flag("unread"), search: q.text("q"),
 			direction: q.choice("direction", "in", "in", "out", "all"), fields: q.selection(listFields),
 		},
-		match: wanted{otp: q.flag("otp"), from: q.text("from"), subject: q.text("subject")},
+		match: wanted{otp: q.flag("otp"), from: q.sender("from"), proven: q.flag("verified"), subject: q.text("subject")},
 		boxes: boxes{label: q.text("label")}, behind: q.place("cursor"),
 	}
 	return a, q.err

@@ -38,7 +38,8 @@ type wanted struct {
 	known   string // If-None-Match
 	wait    time.Duration
 	otp     bool
-	from    string // folded
+	from    sender
+	proven  bool   // its From is verified
 	subject string // folded
 	fields  fieldSet
 }
@@ -52,7 +53,8 @@ func (r *request) wanted() (wanted, error) {
 		known:   string(r.http.Request.Header.PeekCanonical(headerIfNoneMatch)),
 		wait:    time.Duration(q.number("wait", 0, 0, int64(maxWait/time.Second))) * time.Second,
 		otp:     q.flag("otp"),
-		from:    q.text("from"),
+		from:    q.sender("from"),
+		proven:  q.flag("verified"),
 		subject: q.text("subject"),
 		fields:  q.selection(allFields),
 	}
@@ -100,27 +102,33 @@ func (w *wanted) find(r *request) (*inbox.Message, error) {
 
 // passes looks at what is in memory of a message, but for its texts.
 func (w *wanted) passes(m *inbox.Message) bool {
-	return m.IsTo(w.to) && m.IsSince(w.since) && (!w.otp || m.OTP != "")
+	if w.otp && m.OTP == "" || w.proven && !isProven(m) {
+		return false
+	}
+	return m.IsTo(w.to) && m.IsSince(w.since)
 }
 
+// isProven reports a message that comes from its sender's domain, or was sent from this inbox.
+func isProven(m *inbox.Message) bool { return m.FromVerified || m.Direction == inbox.Out }
+
 // looks reports whether texts must be looked into.
-func (w *wanted) looks() bool { return w.from != "" || w.subject != "" }
+func (w *wanted) looks() bool { return w.from != sender{} || w.subject != "" }
 
 // all is passes, and fits where that is asked for.
 func (w *wanted) all(r *request, m *inbox.Message) bool {
 	return w.passes(m) && (!w.looks() || w.fits(r, m))
 }
 
-// fits looks into subject and sender. A space in from= is a space of a name or a plus sign of an address.
+// fits looks into the subject and the sender's address.
 func (w *wanted) fits(r *request, m *inbox.Message) bool {
 	at := search.Mail{Address: r.view.Address, ID: m.ID, At: m.ReceivedAt.UnixMilli(), Head: true}
 	head, kept := r.server.texts.Of(at)
 	if !kept {
-		head = search.Join(search.Fold(m.Subject), search.Fold(m.From.Email), search.Fold(m.From.Name))
+		head = search.Join(search.Fold(m.Subject), search.Fold(m.From.Email))
 		r.server.texts.Keep(at, head)
 	}
-	subject, sender, _ := strings.Cut(head, search.Between)
-	return strings.Contains(subject, w.subject) && (strings.Contains(sender, w.from) || strings.Contains(sender, plusSigns(w.from)))
+	subject, from, _ := strings.Cut(head, search.Between)
+	return strings.Contains(subject, w.subject) && w.from.matches(from)
 }
 
 // show answers with the newest received message that fits, waiting for one when asked to

@@ -235,6 +235,7 @@ func appendOTP(b []byte, e *messageJSON) []byte {
 	b = appendString(append(b, `,"source":`...), o.Source)
 	b = appendStringOrNull(append(b, `,"origin":`...), o.Origin)
 	b = appendStrings(append(b, `,"candidates":`...), o.Candidates)
+	b = strconv.AppendBool(append(b, `,"sender_verified":`...), e.content.Auth.FromVerified)
 	return append(b, '}')
 }
 
@@ -334,6 +335,7 @@ func appendAuth(b []byte, e *messageJSON) []byte {
 		b = appendStringOrNull(append(b, `,"algorithm":`...), s.Algorithm)
 		return append(b, '}')
 	})
+	b = strconv.AppendBool(append(b, `,"sender_verified":`...), a.FromVerified)
 	return append(b, '}')
 }
 

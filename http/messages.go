@@ -103,6 +103,8 @@ type listing struct {
 	since     time.Time
 	direction string
 	unread    bool
+	from      sender
+	proven    bool   // only messages whose From is verified
 	search    string // folded
 	fields    fieldSet
 }
@@ -116,6 +118,8 @@ func (r *request) listing() (listing, error) {
 		since:     q.moment("since"),
 		direction: q.choice("direction", "in", "in", "out", "all"),
 		unread:    q.flag("unread"),
+		from:      q.sender("from"),
+		proven:    q.flag("verified"),
 		search:    q.text("q"),
 		fields:    q.selection(listFields),
 	}
@@ -132,7 +136,9 @@ func (l *listing) takes(m *inbox.Message) bool {
 	case !m.IsTo(l.to), !m.IsSince(l.since),
 		l.direction == "in" && m.Direction != inbox.In,
 		l.direction == "out" && m.Direction != inbox.Out,
-		l.unread && (m.Read || m.Direction != inbox.In):
+		l.unread && (m.Read || m.Direction != inbox.In),
+		l.proven && !isProven(m),
+		l.from != sender{} && !l.from.matches(search.Fold(m.From.Email)):
 		return false
 	}
 	return true

@@ -45,13 +45,13 @@ const fullJSON = `{"id":1,"direction":"in","subject":"Ihr Code <ü>\n\\","from":
 	`"to":[{"email":"own@inbox.test","name":"Me"},{"email":"b@example.com","name":""}],"cc":[{"email":"c@example.com","name":""}],"reply_to":[{"email":"r@example.com","name":""}],` +
 	`"date":"2026-11-21T00:00:00.000Z","received_at":"2026-11-21T12:00:00.000Z","expires_at":"2026-11-22T12:00:00.000Z","envelope_to":"own+tag@inbox.test","envelope_recipients":["own+tag@inbox.test"],` +
 	`"internet_message_id":"a@b","in_reply_to":"c@d","references":["e@f","c@d"],` +
-	`"otp_code":"123456","otp":{"code":"123456","confidence":0.97,"source":"subject","origin":null,"candidates":["999999"]},"verification_link":"https://example.com/verify",` +
+	`"otp_code":"123456","otp":{"code":"123456","confidence":0.97,"source":"subject","origin":null,"candidates":["999999"],"sender_verified":false},"verification_link":"https://example.com/verify",` +
 	`"body":"text","body_from_html":true,"truncated_body":false,"degraded":false,"hidden_text":false,"html":"<b>text</b>","headers":{"Received":["one","two"],"X-A":["1","2"],"Subject":"s"},` +
 	`"links":["https://example.com/?a=1&b=2"],"attachments":[{"id":1,"filename":"a.pdf","content_type":"application/pdf","size_bytes":7,"is_encrypted":false,"truncated":false,"content_id":null},` +
 	`{"id":2,"filename":"b","content_type":"x/y","size_bytes":8,"is_encrypted":false,"truncated":true,"content_id":"b@x"}],"attachments_omitted":3,"calendar_event":null,"spam":null,"auth":` + fullAuthJSON + `,"is_read":false,"size_bytes":11,"encrypted":false}`
 
 const fullAuthJSON = `{"spf":{"result":"softfail","domain":"b.example.com"},"dkim":{"result":"pass","domain":"example.com"},"dmarc":{"result":"none","domain":null},` +
-	`"signatures":[{"result":"pass","domain":"example.com","selector":"s","algorithm":"rsa-sha256"},{"result":"permerror","domain":null,"selector":null,"algorithm":null}]}`
+	`"signatures":[{"result":"pass","domain":"example.com","selector":"s","algorithm":"rsa-sha256"},{"result":"permerror","domain":null,"selector":null,"algorithm":null}],"sender_verified":false}`
 
 const bareJSON = `{"id":2,"direction":"in","subject":"","from":{"email":"","name":""},"to":[],"cc":[],"reply_to":[],"date":null,` +
 	`"received_at":"2026-11-21T12:00:00.000Z","expires_at":"2026-11-22T12:00:00.000Z","envelope_to":"own@inbox.test","envelope_recipients":["own@inbox.test"],"internet_message_id":null,"in_reply_to":null,"references":[],` +

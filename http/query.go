@@ -121,6 +121,54 @@ func (q *query) words(name string) string {
 	return s
 }
 
+// sender says which addresses of senders are asked for: the zero sender, any. Names that are shown with
+// addresses do not count: everybody chooses theirs freely.
+type sender struct {
+	address string // exactly this one, as foldAddress gives it
+	domain  string // exactly this one
+	part    string // part of the address, folded
+}
+
+// sender reads a parameter that holds an address, @domain or part of an address.
+func (q *query) sender(name string) sender {
+	given := plusSigns(strings.TrimSpace(q.words(name)))
+	local, host := address.Split(given)
+	switch {
+	case given == "":
+		return sender{}
+	case host == "" || !strings.Contains(given, "@"):
+		return sender{part: search.Fold(given)}
+	case local == "":
+		return sender{domain: foldDomain(host)}
+	}
+	return sender{address: foldAddress(given)}
+}
+
+// matches reports whether an address, as search.Fold gives it, is one of those asked for.
+func (s sender) matches(from string) bool {
+	switch {
+	case s.address != "":
+		return foldAddress(from) == s.address
+	case s.domain != "":
+		return strings.Contains(from, "@") && foldDomain(address.DomainOf(from)) == s.domain
+	}
+	return strings.Contains(from, s.part)
+}
+
+// foldAddress gives the spellings of an address one form: the local part's, tags included, in NFC whatever
+// the case, and the domain's A-labels.
+func foldAddress(s string) string {
+	local, host := address.Split(s)
+	return search.Fold(local) + "@" + foldDomain(host)
+}
+
+func foldDomain(s string) string {
+	if host, ok := address.Host(s); ok {
+		return host
+	}
+	return search.Fold(s)
+}
+
 // list splits a comma-separated parameter.
 func (q *query) list(name string) []string {
 	s := q.raw(name)

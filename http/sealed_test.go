@@ -48,7 +48,7 @@ const sealedJSON = `"direction":"in","subject":null,"from":{"email":"shop@exampl
 	`"attachments":[{"id":1,"filename":"encrypted-1.age","content_type":"application/age","size_bytes":7,"is_encrypted":true,"truncated":false,"content_id":null},` +
 	`{"id":2,"filename":"encrypted-2.age","content_type":"application/age","size_bytes":7,"is_encrypted":true,"truncated":true,"content_id":null}],"attachments_omitted":0,"calendar_event":null,` +
 	`"spam":{"score":1.5,"required":5,"is_spam":false,"rules":[{"name":"R_DATE","weight":1.5,"description":""}]},` +
-	`"auth":{"spf":{"result":"pass","domain":"example.com"},"dkim":{"result":"none","domain":null},"dmarc":{"result":"none","domain":null},"signatures":[]},` +
+	`"auth":{"spf":{"result":"pass","domain":"example.com"},"dkim":{"result":"none","domain":null},"dmarc":{"result":"none","domain":null},"signatures":[],"sender_verified":false},` +
 	`"is_read":false,"size_bytes":2000,"encrypted":true,"note":"This inbox is end-to-end encrypted: body and otp_code are not available. Open envelope or /raw with the account's age key"`
 
 // TestSealedMessages: every shape in which a sealed message is read.

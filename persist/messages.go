@@ -27,6 +27,8 @@ type messageRecord struct {
 	Sealed  *sealedRecord  `cbor:"23,keyasint,omitempty"` // nil for a message in the clear
 
 	Named []string `cbor:"28,keyasint,omitempty"` // recipients of this inbox, EnvelopeTo included; none when it is the only one
+	// FromVerified is absent from messages that were stored before there was one.
+	FromVerified bool `cbor:"24,keyasint,omitempty"`
 }
 
 func (r *messageRecord) from(m *inbox.Message) {
@@ -35,6 +37,7 @@ func (r *messageRecord) from(m *inbox.Message) {
 		FromEmail: m.From.Email, FromName: m.From.Name, EnvelopeTo: m.EnvelopeTo,
 		Subject: m.Subject, OTP: m.OTP, Size: m.Size, Read: m.Read,
 		Thread: m.Thread, Sending: optional(m.Sending, recordSending), Hidden: m.Hidden, Sealed: optional(m.Sealed, recordSealed),
+		FromVerified: m.FromVerified,
 	}
 	if m.Unsettled != nil {
 		r.Unsettled = m.Unsettled[:]
@@ -50,6 +53,7 @@ func (r *messageRecord) message(id int64) *inbox.Message {
 		From: message.Mailbox{Email: r.FromEmail, Name: r.FromName}, EnvelopeTo: r.EnvelopeTo,
 		Subject: r.Subject, OTP: r.OTP, Size: r.Size, Read: r.Read,
 		Thread: r.Thread, Sending: optional(r.Sending, sendingRecord.sending), Hidden: r.Hidden, Sealed: optional(r.Sealed, sealedRecord.sealed),
+		FromVerified: r.FromVerified,
 	}
 	if len(r.Unsettled) == len(inbox.Digest{}) {
 		m.Unsettled = (*inbox.Digest)(r.Unsettled)
@@ -113,6 +117,8 @@ type authRecord struct {
 	DMARC      authResultRecord  `cbor:"4,keyasint"`
 	HELO       bool              `cbor:"5,keyasint,omitempty"`
 	Signatures []signatureRecord `cbor:"6,keyasint,omitempty"`
+	// FromVerified is absent from messages that were stored before there was one.
+	FromVerified bool `cbor:"7,keyasint,omitempty"`
 }
 
 // authResultRecord is a word and a domain, a pair without keys.
@@ -137,7 +143,7 @@ func (r signatureRecord) signature() inbox.AuthSignature    { return inbox.AuthS
 func (r *authRecord) from(a *inbox.Auth) {
 	*r = authRecord{
 		Server: a.Server, SPF: recordResult(a.SPF), DKIM: recordResult(a.DKIM), DMARC: recordResult(a.DMARC),
-		HELO: a.HELO, Signatures: convert(a.Signatures, recordSignature),
+		HELO: a.HELO, Signatures: convert(a.Signatures, recordSignature), FromVerified: a.FromVerified,
 	}
 }
 
@@ -145,6 +151,7 @@ func (r *authRecord) auth() inbox.Auth {
 	return inbox.Auth{
 		Server: r.Server, SPF: r.SPF.result(), DKIM: r.DKIM.result(), DMARC: r.DMARC.result(),
 		HELO: r.HELO, Signatures: convert(r.Signatures, signatureRecord.signature),
+		FromVerified: r.FromVerified || r.DMARC[0] == "pass",
 	}
 }
 

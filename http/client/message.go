@@ -24,6 +24,8 @@ type OTP struct {
 	Source     string   `json:"source"`
 	Origin     *string  `json:"origin"`
 	Candidates []string `json:"candidates"`
+	// SenderVerified says that the message comes from the domain of its From.
+	SenderVerified bool `json:"sender_verified"`
 }
 
 // Attachment describes a file of a message.
@@ -95,15 +97,16 @@ func (v *Values) UnmarshalJSON(b []byte) error {
 
 // LatestQuery narrows Latest; its zero value takes the newest received message.
 type LatestQuery struct {
-	After   int64         // only a message with a higher id
-	New     bool          // only a message newer than what is there as the request comes; After is not looked at
-	To      string        // only what came to this envelope recipient; a tag in the address means the same
-	Since   time.Time     // only what was received then or after
-	Wait    time.Duration // up to 60 s, in whole seconds: wait for a message that fits
-	OTP     bool          // only a message with a code
-	From    string        // substring of sender's address or name
-	Subject string        // substring of the subject
-	Fields  []string      // only these fields of the message
+	After    int64         // only a message with a higher id
+	New      bool          // only a message newer than what is there as the request comes; After is not looked at
+	To       string        // only what came to this envelope recipient; a tag in the address means the same
+	Since    time.Time     // only what was received then or after
+	Wait     time.Duration // up to 60 s, in whole seconds: wait for a message that fits
+	OTP      bool          // only a message with a code
+	From     string        // an address, @domain, or a part of an address; never a display name
+	Verified bool          // only a message whose sender is verified
+	Subject  string        // substring of the subject
+	Fields   []string      // only these fields of the message
 }
 
 func (q LatestQuery) values() url.Values {
@@ -121,6 +124,9 @@ func (q LatestQuery) values() url.Values {
 	}
 	if q.OTP {
 		v.Set("otp", "true")
+	}
+	if q.Verified {
+		v.Set("verified", "true")
 	}
 	set(v, "from", q.From)
 	set(v, "subject", q.Subject)
@@ -154,6 +160,8 @@ type MessageQuery struct {
 	Since     time.Time
 	Direction string // in, out, all; empty: in
 	Unread    bool
+	From      string   // an address, @domain, or a part of an address
+	Verified  bool     // only messages whose sender is verified
 	Search    string   // substring of subject, sender or body
 	Include   []string // html, headers
 	Fields    []string
@@ -170,6 +178,10 @@ func (q MessageQuery) values() url.Values {
 	if q.Unread {
 		v.Set("unread", "true")
 	}
+	if q.Verified {
+		v.Set("verified", "true")
+	}
+	set(v, "from", q.From)
 	set(v, "to", q.To)
 	setTime(v, "since", q.Since)
 	set(v, "direction", q.Direction)
@@ -198,6 +210,7 @@ type AllQuery struct {
 	Label             string // substring of the inbox's label
 	Since             time.Time
 	Unread, OTP       bool
+	Verified          bool   // only messages whose sender is verified
 	Direction         string // in, out, all; empty: in
 	Limit             int    // at most 1000; 0: 100
 	Cursor            string // NextCursor of the page before
@@ -205,11 +218,10 @@ type AllQuery struct {
 }
 
 func (q AllQuery) values() url.Values {
-	v := MessageQuery{Limit: q.Limit, To: q.To, Since: q.Since, Direction: q.Direction, Unread: q.Unread, Search: q.Search, Fields: q.Fields}.values()
+	v := MessageQuery{Limit: q.Limit, To: q.To, From: q.From, Verified: q.Verified, Since: q.Since, Direction: q.Direction, Unread: q.Unread, Search: q.Search, Fields: q.Fields}.values()
 	if q.OTP {
 		v.Set("otp", "true")
 	}
-	set(v, "from", q.From)
 	set(v, "subject", q.Subject)
 	set(v, "label", q.Label)
 	set(v, "cursor", q.Cursor)

@@ -23,12 +23,13 @@ func (c *Client) WaitForOTP(ctx context.Context, address string, after int64) (*
 
 // Wait says which message is waited for; its zero value takes the first one of the inbox.
 type Wait struct {
-	After   int64               // only a higher id: of the message that was handed out before
-	Since   time.Time           // only what was received then or after
-	From    string              // substring of sender's address or name
-	Subject string              // substring of the subject
-	To      string              // only what came to this envelope recipient
-	Match   func(*Message) bool // nil: any
+	After    int64               // only a higher id: of the message that was handed out before
+	Since    time.Time           // only what was received then or after
+	From     string              // an address, @domain, or a part of an address; never a display name
+	Verified bool                // only a message whose sender is verified
+	Subject  string              // substring of the subject
+	To       string              // only what came to this envelope recipient
+	Match    func(*Message) bool // nil: any
 	// OTP takes messages with a code alone, and the newest of them: an older code is wrong by now.
 	OTP bool
 	// Claim marks what is handed out as read, and hands out nothing that is: of several programs that
@@ -40,7 +41,7 @@ type Wait struct {
 // each once, give its id as After of the next wait.
 func (c *Client) WaitForMessage(ctx context.Context, address string, w Wait) (*Message, error) {
 	for seen := w.After; ; {
-		newest, err := poll(ctx, c, address, LatestQuery{After: seen, Since: w.Since, From: w.From, Subject: w.Subject, To: w.To, OTP: w.OTP})
+		newest, err := poll(ctx, c, address, LatestQuery{After: seen, Since: w.Since, From: w.From, Verified: w.Verified, Subject: w.Subject, To: w.To, OTP: w.OTP})
 		if err != nil {
 			return nil, err
 		}
@@ -79,14 +80,14 @@ func (w Wait) takes(ctx context.Context, c *Client, address string, m *Message) 
 // between is what came after one id and before another, oldest first and whole.
 func (w Wait) between(ctx context.Context, c *Client, address string, after, before int64) ([]*Message, error) {
 	var ids []int64
-	for m, err := range c.EachMessage(ctx, address, MessageQuery{Before: before, Since: w.Since, To: w.To, Fields: []string{"id", "subject", "from"}, Limit: 200}) {
+	for m, err := range c.EachMessage(ctx, address, MessageQuery{Before: before, Since: w.Since, To: w.To, From: w.From, Verified: w.Verified, Fields: []string{"id", "subject"}, Limit: 200}) {
 		if err != nil {
 			return nil, err
 		}
 		if m.ID <= after {
 			break
 		}
-		if holds(m.Subject, w.Subject) && holds(m.From.Name+" "+m.From.Email, w.From) {
+		if holds(m.Subject, w.Subject) {
 			ids = append(ids, m.ID)
 		}
 	}

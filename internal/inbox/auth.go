@@ -9,6 +9,9 @@ type Auth struct {
 	DMARC      AuthResult
 	HELO       bool // SPF is about the HELO name, for the sender is null
 	Signatures []AuthSignature
+	// FromVerified says that the message comes from the domain of its From: DMARC passes, or From's domain
+	// has no DMARC record and DKIM or SPF passes for it.
+	FromVerified bool
 }
 
 // AuthResult is the word of one method, and the domain that it is about; empty: none.

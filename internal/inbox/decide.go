@@ -215,7 +215,7 @@ func (c Receive) decide(s *State, env Env) ([]Event, Outcome, error) {
 	m := &Message{
 		ID: s.LastID + 1, Direction: In, ReceivedAt: env.Now,
 		ExpiresAt: env.Now.Add(time.Duration(s.RetentionHours) * time.Hour),
-		From:      c.From, EnvelopeTo: c.EnvelopeTo, Subject: c.Subject, OTP: c.Content.OTP.Code,
+		From:      c.From, FromVerified: c.Content.Auth.FromVerified, EnvelopeTo: c.EnvelopeTo, Subject: c.Subject, OTP: c.Content.OTP.Code,
 		Named: several(c.Named),
 		Size:  size, Unsettled: c.Digest.orNil(), Thread: ThreadKey(c.Content.Doc.MessageID), Sealed: c.Sealed.sealed(),
 	}

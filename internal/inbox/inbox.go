@@ -71,23 +71,24 @@ const (
 // Message is what is kept in memory of a message: enough for lists, filters and
 // retention. It never changes once it is in a published view; a change replaces it.
 type Message struct {
-	ID         int64
-	Direction  Direction
-	Read       bool
-	Damaged    bool // its row can't be read: known are the id, and times that are no earlier than the true ones
-	Hidden     bool // burnt, or deleted with its inbox, while it was queued: it goes when its delivery is settled
-	ReceivedAt time.Time
-	ExpiresAt  time.Time
-	From       message.Mailbox
-	EnvelopeTo string // the recipient of the envelope that reached it, with its tag; the first of several
-	Subject    string
-	OTP        string
-	Size       int64     // bytes as received
-	Named      *[]string // all recipients of this inbox that the envelope named, when they are several; else nil
-	Unsettled  *Digest   // nil unless the sender may still repeat the mail, see Receive
-	Thread     uint64    // ThreadKey of its Message-ID; 0 when it has none
-	Sending    *Sending  // of an outgoing message; nil on a received one
-	Sealed     *Sealed   // of an encrypted inbox; nil: it is kept in the clear
+	ID           int64
+	Direction    Direction
+	Read         bool
+	Damaged      bool // its row can't be read: known are the id, and times that are no earlier than the true ones
+	Hidden       bool // burnt, or deleted with its inbox, while it was queued: it goes when its delivery is settled
+	FromVerified bool // see Auth; false on a sent message
+	ReceivedAt   time.Time
+	ExpiresAt    time.Time
+	From         message.Mailbox
+	EnvelopeTo   string // the recipient of the envelope that reached it, with its tag; the first of several
+	Subject      string
+	OTP          string
+	Size         int64     // bytes as received
+	Named        *[]string // all recipients of this inbox that the envelope named, when they are several; else nil
+	Unsettled    *Digest   // nil unless the sender may still repeat the mail, see Receive
+	Thread       uint64    // ThreadKey of its Message-ID; 0 when it has none
+	Sending      *Sending  // of an outgoing message; nil on a received one
+	Sealed       *Sealed   // of an encrypted inbox; nil: it is kept in the clear
 }
 
 // Expired reports whether the message is gone from every read at now: by its time never while

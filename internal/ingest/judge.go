@@ -29,6 +29,7 @@ func (j Judge) Verdict(ctx context.Context, env Envelope, raw []byte) Verdict {
 		Auth:        inbox.Auth{Server: j.Server, SPF: result(r.SPF), DKIM: result(r.DKIM), DMARC: result(r.DMARC), HELO: r.HELO},
 		FromAligned: r.FromAligned(), SPFVouches: r.SPFVouches(), Unwanted: r.Unwanted,
 	}
+	v.Auth.FromVerified = fromVerified(&r, env.Helo == "")
 	for _, s := range r.Signatures {
 		v.Auth.Signatures = append(v.Auth.Signatures, inbox.AuthSignature{
 			Word: string(s.Word), Domain: s.Domain, Selector: s.Selector, Algorithm: s.Algorithm,
@@ -39,6 +40,20 @@ func (j Judge) Verdict(ctx context.Context, env Envelope, raw []byte) Verdict {
 		v.Vouches = kept.Vouches
 	}
 	return v
+}
+
+// fromVerified reports whether the message comes from the domain of its From. The From of a message that
+// never left this node is an inbox of it, so only a DMARC failure speaks against it.
+func fromVerified(r *mailauth.Result, local bool) bool {
+	switch r.DMARC.Word {
+	case mailauth.Pass:
+		return true
+	case mailauth.Fail:
+		return false
+	case mailauth.None:
+		return local || r.FromAligned()
+	}
+	return local
 }
 
 func result(v mailauth.Verdict) inbox.AuthResult {

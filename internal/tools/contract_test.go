@@ -217,7 +217,7 @@ func TestResultsAreTheContracts(t *testing.T) {
 	}{
 		{"created", created, "CreatedInbox", nil},
 		{"list_inboxes", *member(t, "list_inboxes", "inboxes").Items, "Inbox", nil},
-		{"message", message, "Message", []string{"links_truncated", "note"}},
+		{"message", message, "Message", []string{"links_truncated", "note", "sender_verified"}},
 		{"recipient", recipient, "SentRecipient", nil},
 		{"meeting", meeting, "Meeting", nil},
 		{"said", said(), "SaidMeeting", nil},

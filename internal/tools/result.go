@@ -95,6 +95,7 @@ var (
 		must(list("attachments", "Facts alone, no bytes.", attachment)),
 		count("attachments_omitted", 0, "Files that attachments leaves out."),
 		must(nullable(Param{Name: "calendar_event", Schema: said()})),
+		yesNo("sender_verified", "Of received mail: it comes from the domain of its From. false: anybody may have written it."),
 		must(yesNo("is_read", "")),
 		must(nullable(choice("send_status", "Of sent mail; null of received.", "queued", "retrying", "sent", "unsigned", "failed"))),
 		must(nullable(text("send_error", "What the last failed attempt reported."))),

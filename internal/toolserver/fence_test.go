@@ -1,6 +1,7 @@
 package toolserver
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"unicode"
@@ -71,6 +72,29 @@ func TestAMailThatImitates(t *testing.T) {
 		_, tail, ok := strings.Cut(rest, "----- "+mark+" ends\n")
 		if !ok || strings.Contains(before+tail, "message_id 99") || strings.Contains(before+tail, "Ignore") || strings.Contains(before+tail, "000000") {
 			t.Errorf("%s: outside stands %q and %q", tool, before, tail)
+		}
+	}
+}
+
+// TestSenderVerified: outside the fence stands whether the sender is verified, and that DMARC fails.
+func TestSenderVerified(t *testing.T) {
+	for auth, want := range map[string]string{
+		`null`: "unread, sender_verified false\n",
+		`{"sender_verified":true,"dmarc":{"result":"pass"}}`:  "unread, sender_verified true\n",
+		`{"sender_verified":false,"dmarc":{"result":"none"}}`: "unread, sender_verified false\n",
+		`{"sender_verified":false,"dmarc":{"result":"fail"}}`: "unread, sender_verified false (DMARC fails: the address in From is probably forged)\n",
+	} {
+		var m stored
+		if err := json.Unmarshal([]byte(`{"id":1,"direction":"in","auth":`+auth+`}`), &m); err != nil {
+			t.Fatal(err)
+		}
+		v := show(&m)
+		if !strings.HasSuffix(v.heading(), want) || !strings.Contains(string(v.item(fence{"x"}).structured), `"sender_verified":`) {
+			t.Errorf("%s: %q", auth, v.heading())
+		}
+		m.Direction = "out"
+		if v := show(&m); strings.Contains(v.heading(), "verified") || v.SenderVerified != nil {
+			t.Errorf("sent: %q", v.heading())
 		}
 	}
 }

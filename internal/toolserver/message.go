@@ -22,7 +22,7 @@ const (
 )
 
 // shownFields are what tools need of a message; never HTML, which a model would read what no person sees in.
-const shownFields = "id,direction,from,to,reply_to,subject,received_at,internet_message_id,otp_code,verification_link,body,truncated_body,hidden_text,links,attachments,calendar_event,calendar_events,is_read,send_status,send_error,encrypted,note"
+const shownFields = "id,direction,from,to,reply_to,subject,received_at,internet_message_id,otp_code,verification_link,body,truncated_body,hidden_text,links,attachments,calendar_event,calendar_events,auth,is_read,send_status,send_error,encrypted,note"
 
 // stored is a message as the API has it, with its invitation as it came.
 type stored struct {
@@ -30,6 +30,15 @@ type stored struct {
 	CalendarEvent  json.RawMessage   `json:"calendar_event"`
 	CalendarEvents []json.RawMessage `json:"calendar_events"`
 	LinksTruncated bool              `json:"links_truncated"`
+	Auth           *verdict          `json:"auth"`
+}
+
+// verdict is who vouches for a message.
+type verdict struct {
+	SenderVerified bool `json:"sender_verified"`
+	DMARC          struct {
+		Result string `json:"result"`
+	} `json:"dmarc"`
 }
 
 // shown is a message as a tool gives it.
@@ -51,13 +60,15 @@ type shown struct {
 	Omitted          int                 `json:"attachments_omitted,omitempty"`
 	CalendarEvent    json.RawMessage     `json:"calendar_event"`
 	CalendarEvents   []json.RawMessage   `json:"calendar_events,omitempty"` // of a message with several, all of them
+	SenderVerified   *bool               `json:"sender_verified,omitempty"` // nil of sent mail
 	IsRead           bool                `json:"is_read"`
 	SendStatus       *string             `json:"send_status"`
 	SendError        *string             `json:"send_error"`
 	Encrypted        bool                `json:"encrypted,omitempty"`
 	Note             string              `json:"note,omitempty"`
 
-	cut []string // what else was cut, for the text
+	dmarcFails bool
+	cut        []string // what else was cut, for the text
 }
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
@@ -87,6 +98,10 @@ func show(m *stored) *shown {
 	}
 	if len(m.VerificationLink) <= maxLinks {
 		v.VerificationLink = orNull(line(m.VerificationLink))
+	}
+	if m.Direction == "in" {
+		v.SenderVerified = new(m.Auth != nil && m.Auth.SenderVerified)
+		v.dmarcFails = m.Auth != nil && m.Auth.DMARC.Result == "fail"
 	}
 	v.recipients(m.To)
 	v.links(m)
@@ -191,6 +206,12 @@ func (v *shown) heading() string {
 		fmt.Fprintf(&b, "received %s, read", v.ReceivedAt)
 	default:
 		fmt.Fprintf(&b, "received %s, unread", v.ReceivedAt)
+	}
+	if v.SenderVerified != nil {
+		fmt.Fprintf(&b, ", sender_verified %t", *v.SenderVerified)
+	}
+	if v.dmarcFails {
+		b.WriteString(" (DMARC fails: the address in From is probably forged)")
 	}
 	if v.Encrypted {
 		b.WriteString(", encrypted")

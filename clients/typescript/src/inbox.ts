@@ -13,8 +13,10 @@ export interface WaitOptions {
   since?: Date | string;
   /** Only mail with a higher id. Default: what this object has not handed out yet. */
   after?: number;
-  /** Only when the sender's address or name contains this. */
+  /** Only of this sender: an address, `@domain`, or a part of an address; never a display name. */
   from?: string;
+  /** Only mail whose sender is verified. */
+  verified?: boolean;
   /** Only when the subject contains this. */
   subject?: string;
   /** Only what came to this envelope recipient, `user+tag@host`. */
@@ -50,7 +52,7 @@ export class Inbox {
   readonly #transport: Transport;
   readonly #path: string;
   readonly #own: boolean;
-  /** The last code that was handed out, for each choice of sender, subject and recipient. */
+  /** The last code that was handed out, for each choice of sender, subject, recipient and verification. */
   readonly #codes = new Map<string, number>();
   /** Messages that were handed out; all up to #settled were. */
   readonly #handed = new Set<number>();
@@ -179,7 +181,7 @@ export class Inbox {
    * @throws TimeoutError when none came in time
    */
   async waitForOtp(options: WaitOptions = {}): Promise<string> {
-    const choice = JSON.stringify([options.from, options.subject, options.to]);
+    const choice = JSON.stringify([options.from, options.subject, options.to, options.verified]);
     let seen = options.after ?? this.#codes.get(choice) ?? 0;
     const message = await this.#wait(options, "code", async (query, end) => {
       for (;;) {
@@ -201,7 +203,7 @@ export class Inbox {
    */
   async waitForMessage(options: MessageWaitOptions = {}): Promise<Message> {
     const ready: Message[] = [];
-    const all = !(options.from || options.subject || options.to || options.since) && options.after === undefined;
+    const all = !(options.from || options.subject || options.to || options.since || options.verified) && options.after === undefined;
     let seen = options.after ?? this.#settled;
     let gapless = all;
     return this.#wait(options, "message", async (query, end) => {
@@ -237,11 +239,11 @@ export class Inbox {
   /** between gathers what came after seen and before newest, oldest first. */
   async #between(seen: number, newest: Message, query: LatestQuery, into: Message[], signal?: AbortSignal) {
     const found: Message[] = [];
-    const { from, subject, ...rest } = query;
+    const { subject, ...rest } = query;
     const holds = (part: string | undefined, text: string) => !part || text.toLowerCase().includes(part.toLowerCase());
-    for await (const m of this.messages({ ...rest, limit: 200, before: newest.id, fields: "id,subject,from" }, { signal })) {
+    for await (const m of this.messages({ ...rest, limit: 200, before: newest.id, fields: "id,subject" }, { signal })) {
       if (m.id <= seen) break;
-      if (holds(subject, m.subject ?? "") && holds(from, `${m.from.name} ${m.from.email}`)) found.push(m);
+      if (holds(subject, m.subject ?? "")) found.push(m);
     }
     for (const m of found.reverse()) {
       const whole = await unlessGone(this.message(m.id, { signal }));
@@ -252,10 +254,10 @@ export class Inbox {
   async #wait(options: WaitOptions, what: string, next: (query: LatestQuery, end: number) => Promise<Message | null>): Promise<Message> {
     const time = options.timeout ?? 30_000;
     const end = Date.now() + time;
-    const { from, subject, to } = options;
+    const { from, subject, to, verified } = options;
     const since = options.since ?? (this.#own || options.after !== undefined ? undefined : new Date(this.#transport.now() - window));
     for (;;) {
-      const found = await next({ from, subject, to, since }, end);
+      const found = await next({ from, subject, to, verified, since }, end);
       if (!found) throw new TimeoutError(`No ${what} came to ${this.address} within ${time / 1000} s`);
       const claim = options.claim ?? !this.#own;
       if (!claim || (!found.is_read && (await unlessGone(this.claim(found.id, { signal: options.signal }))))) return found;

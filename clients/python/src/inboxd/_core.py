@@ -217,7 +217,7 @@ class Handed:
     """Which mail an inbox object has handed out already; several threads may wait at one."""
 
     def __init__(self) -> None:
-        self.codes: Dict[Tuple[Optional[str], ...], int] = {}  #: the last one, for each choice of sender, subject and recipient
+        self.codes: Dict[Tuple[Optional[str], ...], int] = {}  #: the last one, for each choice of sender, subject, recipient and verification
         self.settled = 0  #: all messages up to this one were handed out
         self._messages: Set[int] = set()  #: beyond settled
         self._lock = threading.Lock()

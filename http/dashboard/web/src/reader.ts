@@ -216,7 +216,8 @@ function otp(m: Message): VNode {
   const o = m.otp;
   return el("div.code", { role: "group", "aria-label": "One-time code" }, el("div", null, el("p.label", null, "Code"), el("p.big", { id: "otp" }, m.otp_code!)),
     copyButton(m.otp_code!, "Copy code", { id: "copy-otp" }, "button.main"),
-    o?.origin && el("p.quiet", null, "For " + o.origin));
+    o?.origin && el("p.quiet", null, "For " + o.origin),
+    o && !o.sender_verified && el("p.quiet", null, "The sender is not verified: anybody may have written this message."));
 }
 
 function verification(url: string): VNode {

@@ -35,7 +35,7 @@ export const rowFields = "id,direction,subject,from,to,envelope_to,received_at,o
 /** Message is one mail, whole. */
 export type Message = Omit<Row, "calendar_event"> & {
   envelope_recipients: string[]; cc: Mailbox[]; bcc?: Mailbox[]; reply_to: Mailbox[]; date: string | null; expires_at: string; internet_message_id: string | null;
-  references: string[]; otp: { code: string; confidence: number; source: string; origin: string | null; candidates: string[] } | null;
+  references: string[]; otp: { code: string; confidence: number; source: string; origin: string | null; candidates: string[]; sender_verified: boolean } | null;
   verification_link: string | null; body: string | null; body_from_html: boolean; truncated_body: boolean; degraded: boolean; hidden_text: boolean;
   html: string | null; headers: Record<string, string | string[]> | null; links: string[]; links_truncated?: boolean;
   attachments_omitted: number; calendar_event: SaidMeeting | null; calendar_events?: SaidMeeting[];

@@ -110,13 +110,13 @@ class AsyncInboxd:
 
     async def messages(
         self, *, to: Optional[str] = None, from_: Optional[str] = None, subject: Optional[str] = None, q: Optional[str] = None, label: Optional[str] = None,
-        since: Optional[Moment] = None, unread: Optional[bool] = None, otp: Optional[bool] = None, direction: Optional[Direction] = None,
-        limit: Optional[int] = None, include: Union[str, Sequence[str], None] = None, fields: Union[str, Sequence[str], None] = None,
+        since: Optional[Moment] = None, unread: Optional[bool] = None, otp: Optional[bool] = None, verified: Optional[bool] = None,
+        direction: Optional[Direction] = None, limit: Optional[int] = None, include: Union[str, Sequence[str], None] = None, fields: Union[str, Sequence[str], None] = None,
     ) -> AsyncGenerator[Message, None]:
         """Go through the messages of all inboxes, newest first; each says its ``inbox``. Needs an account key with inbox:read."""
         query = given(
-            to=to, subject=subject, q=q, label=label, since=since, unread=unread, otp=otp, direction=direction, limit=limit, include=include,
-            fields=fields, **{"from": from_},
+            to=to, subject=subject, q=q, label=label, since=since, unread=unread, otp=otp, verified=verified, direction=direction, limit=limit,
+            include=include, fields=fields, **{"from": from_},
         )
         async for one in pages(self._transport, "/api/v1/messages", "emails", query):
             yield one

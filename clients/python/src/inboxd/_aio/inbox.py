@@ -64,22 +64,26 @@ class AsyncInbox:
 
     async def latest(
         self, *, wait: int = 0, after: Union[int, str, None] = None, since: Optional[Moment] = None, to: Optional[str] = None, otp: Optional[bool] = None,
-        from_: Optional[str] = None, subject: Optional[str] = None, fields: Union[str, Sequence[str], None] = None, timeout: Optional[float] = None,
+        from_: Optional[str] = None, subject: Optional[str] = None, verified: Optional[bool] = None,
+        fields: Union[str, Sequence[str], None] = None, timeout: Optional[float] = None,
     ) -> Optional[Message]:
         """The newest received message that fits, None when there is none; ``wait`` (seconds, at most 60) lets it come. Needs inbox:read."""
-        query = given(wait=wait or None, after=after, since=since, to=to, otp=otp, subject=subject, fields=fields, **{"from": from_})
+        query = given(wait=wait or None, after=after, since=since, to=to, otp=otp, subject=subject, verified=verified, fields=fields, **{"from": from_})
         limit = self._transport.timeout + wait if timeout is None else timeout
         return cast(Optional[Message], await self._transport.member(Call("GET", self._path("latest"), query, member="email"), limit))
 
     async def messages(
         self, *, limit: Optional[int] = None, before: Optional[int] = None, direction: Optional[Direction] = None, to: Optional[str] = None,
-        since: Optional[Moment] = None, unread: Optional[bool] = None, q: Optional[str] = None, include: Union[str, Sequence[str], None] = None,
-        fields: Union[str, Sequence[str], None] = None,
+        since: Optional[Moment] = None, unread: Optional[bool] = None, from_: Optional[str] = None, verified: Optional[bool] = None,
+        q: Optional[str] = None, include: Union[str, Sequence[str], None] = None, fields: Union[str, Sequence[str], None] = None,
     ) -> AsyncGenerator[Message, None]:
         """Go through the messages, newest first; ``limit`` is the size of a page. Needs inbox:read."""
         picked = fields.split(",") if isinstance(fields, str) else fields
         names = None if not picked else [*dict.fromkeys(["id", *picked])]  # pages go by ids
-        query = given(limit=limit, direction=direction, to=to, since=since, unread=unread, q=q, include=include, fields=names)
+        query = given(
+            limit=limit, direction=direction, to=to, since=since, unread=unread, verified=verified, q=q, include=include, fields=names,
+            **{"from": from_},
+        )
         while True:
             page = await self._transport.json(Call("GET", self._path("messages"), {**query, "before": before}, member="emails"))
             for one in page["emails"]:
@@ -166,7 +170,7 @@ class AsyncInbox:
 
     async def wait_for_otp(
         self, timeout: float = 30, *, since: Optional[Moment] = None, after: Optional[int] = None, from_: Optional[str] = None,
-        subject: Optional[str] = None, to: Optional[str] = None, claim: Optional[bool] = None,
+        subject: Optional[str] = None, to: Optional[str] = None, verified: Optional[bool] = None, claim: Optional[bool] = None,
     ) -> str:
         """Wait for a one-time code and return it: the newest that this object has not handed out.
 
@@ -174,9 +178,9 @@ class AsyncInbox:
         ``after``). Of any other inbox what is handed out is marked as read, and nothing that is read is handed out (``claim``).
         Raises TimedOut when none came in time.
         """
-        choice = (from_, subject, to)
+        choice = (from_, subject, to, verified)
         seen = after if after is not None else self._handed.codes.get(choice, 0)
-        query = self._query(since, after, from_, subject, to)
+        query = self._query(since, after, from_, subject, to, verified)
         end = clock.monotonic() + timeout
         while True:
             found = await self._poll({**query, "otp": True}, seen, end)
@@ -190,16 +194,17 @@ class AsyncInbox:
 
     async def wait_for_message(
         self, timeout: float = 30, *, match: Optional[Callable[[Message], bool]] = None, since: Optional[Moment] = None, after: Optional[int] = None,
-        from_: Optional[str] = None, subject: Optional[str] = None, to: Optional[str] = None, claim: Optional[bool] = None,
+        from_: Optional[str] = None, subject: Optional[str] = None, to: Optional[str] = None, verified: Optional[bool] = None,
+        claim: Optional[bool] = None,
     ) -> Message:
         """Wait for a message and return it: the oldest that fits and that this object has not handed out; see wait_for_otp.
 
         Raises TimedOut when none came in time.
         """
         handed = self._handed
-        gapless = not (from_ or subject or to or since) and after is None
+        gapless = not (from_ or subject or to or since or verified) and after is None
         seen = after if after is not None else handed.settled
-        query = self._query(since, after, from_, subject, to)
+        query = self._query(since, after, from_, subject, to, verified)
         end = clock.monotonic() + timeout
         while True:
             newest = await self._poll(query, seen, end)
@@ -223,10 +228,12 @@ class AsyncInbox:
         """What happens at this inbox, as it happens; without an end. See AsyncInboxd.events."""
         return follow(self._transport, self._path("events"), after, to, on_gap, transport, silence)
 
-    def _query(self, since: Optional[Moment], after: Optional[int], from_: Optional[str], subject: Optional[str], to: Optional[str]) -> Json:
+    def _query(
+        self, since: Optional[Moment], after: Optional[int], from_: Optional[str], subject: Optional[str], to: Optional[str], verified: Optional[bool],
+    ) -> Json:
         if since is None and after is None and not self._own:
             since = datetime.now(timezone.utc) + timedelta(seconds=self._transport.skew - WINDOW)
-        return given(since=since, from_=from_, subject=subject, to=to)
+        return given(since=since, from_=from_, subject=subject, to=to, verified=verified)
 
     async def _mine(self, found: Message, claim: Optional[bool]) -> bool:
         if not (claim if claim is not None else not self._own):
@@ -242,12 +249,13 @@ class AsyncInbox:
 
     async def _between(self, seen: int, newest: int, query: Json) -> List[Message]:
         """What came after seen and before newest, oldest first."""
-        sender, subject = (query.get("from_") or "").lower(), (query.get("subject") or "").lower()
+        subject = (query.get("subject") or "").lower()
+        chosen = {name: query.get(name) for name in ("since", "to", "from_", "verified")}
         found: List[Message] = []
-        async for one in self.messages(limit=200, before=newest, since=query.get("since"), to=query.get("to"), fields="id,subject,from"):
+        async for one in self.messages(limit=200, before=newest, fields="id,subject", **chosen):
             if one["id"] <= seen:
                 break
-            if subject in (one["subject"] or "").lower() and sender in f"{one['from']['name']} {one['from']['email']}".lower():
+            if subject in (one["subject"] or "").lower():
                 found.append(one)
         whole: List[Message] = []
         for one in reversed(found):
