@@ -40,6 +40,8 @@ type meeting struct {
 		Email  string `json:"email"`
 		Status string `json:"status"`
 	} `json:"attendees"`
+
+	hidden bool // invisible characters were removed
 }
 
 func (c *call) calendarPath(rest ...string) string {
@@ -85,6 +87,7 @@ func eventItems(events []json.RawMessage) (items []item, cutSome bool, mark stri
 	for i, e := range events {
 		var m meeting
 		_ = json.Unmarshal(e, &m) // what can't be read of it stays empty in the text
+		m.hidden = hides(string(e))
 		items = append(items, item{compactly(e), eventHeading(m) + f.around(said[i]) + "\n"})
 	}
 	return items, cutSome, f.mark
@@ -95,7 +98,7 @@ func compactly(raw json.RawMessage) []byte {
 	var v any
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
-	if bytes.Contains(raw, []byte(`\u00`)) || plain(string(raw)) != string(raw) {
+	if bytes.Contains(raw, []byte(`\u`)) || plain(string(raw)) != string(raw) {
 		if d.Decode(&v) == nil {
 			if b, err := encode(plainly(v)); err == nil {
 				return b
@@ -163,6 +166,7 @@ func eventHeading(m meeting) string {
 		{m.Source == "inbound" && !m.Verified, "organizer not verified"},
 		{m.ZoneUnknown, "time zone unknown, check the time"},
 		{m.Transparency == "transparent", "shown as free"},
+		{m.hidden, "invisible characters removed"},
 	} {
 		if warning.holds {
 			b.WriteString(", " + warning.text)

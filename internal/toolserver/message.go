@@ -68,6 +68,7 @@ type shown struct {
 	Note             string              `json:"note,omitempty"`
 
 	dmarcFails bool
+	hidden     bool     // invisible characters were removed
 	cut        []string // what else was cut, for the text
 }
 
@@ -103,6 +104,7 @@ func show(m *stored) *shown {
 		v.SenderVerified = new(m.Auth != nil && m.Auth.SenderVerified)
 		v.dmarcFails = m.Auth != nil && m.Auth.DMARC.Result == "fail"
 	}
+	v.hidden = m.hides()
 	v.recipients(m.To)
 	v.links(m)
 	v.files(m.Attachments)
@@ -118,6 +120,21 @@ func show(m *stored) *shown {
 	}
 	v.note(len(m.CalendarEvents) > maxMeetings, fmt.Sprintf("the meetings (%d in all)", len(m.CalendarEvents)))
 	return v
+}
+
+// hides reports whether something is in the message that plain takes out as invisible.
+func (m *stored) hides() bool {
+	texts := []string{m.Subject, m.Body, m.OTPCode, m.VerificationLink, m.SendError, m.From.Name, m.From.Email, string(m.CalendarEvent)}
+	for _, to := range m.To {
+		texts = append(texts, to.Name, to.Email)
+	}
+	for _, f := range m.Attachments {
+		texts = append(texts, f.Filename, f.ContentType, f.ContentID)
+	}
+	for _, event := range m.CalendarEvents {
+		texts = append(texts, string(event))
+	}
+	return hides(append(texts, m.Links...)...)
 }
 
 func plainBox(b client.Mailbox) client.Mailbox {
@@ -221,6 +238,9 @@ func (v *shown) heading() string {
 	}
 	if v.HiddenText {
 		b.WriteString(", its HTML hides text from people")
+	}
+	if v.hidden {
+		b.WriteString(", invisible characters removed")
 	}
 	if v.Omitted > 0 {
 		fmt.Fprintf(&b, ", %d more attachments not recorded", v.Omitted)
