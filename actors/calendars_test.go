@@ -339,7 +339,7 @@ func TestLinksToCalendars(t *testing.T) {
 	ctx := t.Context()
 	share := func() string {
 		t.Helper()
-		token, _, err := s.Feeds.Share(ctx, address)
+		token, _, err := s.Feeds.Share(ctx, address, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -393,6 +393,16 @@ func TestLinksToCalendars(t *testing.T) {
 	}
 	ended = append(ended, third)
 	check("hidden", "")
+	for _, on := range []*System{s, startSystem(t, store.Crash(t), nil)} {
+		if _, _, err := on.Feeds.Share(ctx, address, false); !fault.Is(err, fault.NotFound) {
+			t.Errorf("a reader makes another link: %v", err)
+		}
+	}
+	ended = append(ended, share())
+	if err := s.Feeds.Hide(ctx, address); err != nil {
+		t.Fatal(err)
+	}
+	check("hidden again", "")
 	fourth := rotate(once.Request{})
 	check("made by rotating", fourth)
 	if err := s.DeleteInbox(ctx, id, address); err != nil {
@@ -424,7 +434,7 @@ func TestUseOfLinks(t *testing.T) {
 	at := s.now()
 	used := func(s *System) calendar.Feed {
 		t.Helper()
-		_, f, err := s.Feeds.Share(ctx, address)
+		_, f, err := s.Feeds.Share(ctx, address, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -438,7 +448,7 @@ func TestUseOfLinks(t *testing.T) {
 	}
 	fetch := func(client string, minute int) *inbox.View {
 		t.Helper()
-		token, _, _ := s.Feeds.Share(ctx, address)
+		token, _, _ := s.Feeds.Share(ctx, address, true)
 		view := must[*inbox.View](t)(s.Feeds.Open(ctx, token))
 		s.Feeds.Fetched(view, client, at.Add(time.Duration(minute)*time.Minute))
 		return view
@@ -477,7 +487,7 @@ func TestUseOfLinksGoesWithItsGroup(t *testing.T) {
 	store := persisttest.OpenOwned(t, rows)
 	s := startSystem(t, store, func(o *Options) { o.Owner, o.Rows = partition.NewOwner(partition.All()), rows })
 	_, address := openAccount(t, s)
-	token, _, _ := s.Feeds.Share(t.Context(), address)
+	token, _, _ := s.Feeds.Share(t.Context(), address, true)
 	at := s.now()
 	s.Feeds.Fetched(must[*inbox.View](t)(s.Feeds.Open(t.Context(), token)), "Outlook", at)
 	g := partition.Of(address).Group()
@@ -502,10 +512,10 @@ func TestUseOfLinksGoesWithItsGroup(t *testing.T) {
 // meanwhile, whose time is before.
 func TestAFeedIsStale(t *testing.T) {
 	o := organize(t, persisttest.Open(t), nil)
-	token, f, _ := o.Feeds.Share(t.Context(), o.address)
+	token, f, _ := o.Feeds.Share(t.Context(), o.address, true)
 	is := func(when string, want bool) {
 		t.Helper()
-		_, f, _ = o.Feeds.Share(t.Context(), o.address)
+		_, f, _ = o.Feeds.Share(t.Context(), o.address, true)
 		if view := must[*inbox.View](t)(o.View(context.Background(), o.address)); view.Calendar.Stale(f) != want {
 			t.Errorf("%s: stale is %t", when, !want)
 		}

@@ -19,6 +19,7 @@ type fakeCalendars struct {
 	mail     *fakeInboxes
 	accounts *fakeAccounts
 	tokens   map[string]string         // by address
+	hidden   map[string]bool           // calendars whose link was ended
 	known    map[string]*calendar.Feed // what is known of their use
 	owners   map[string]calendar.OwnerSetting
 	made     int // tokens and UIDs
@@ -27,7 +28,7 @@ type fakeCalendars struct {
 }
 
 func newFakeCalendars(mail *fakeInboxes, accounts *fakeAccounts) *fakeCalendars {
-	return &fakeCalendars{mail: mail, accounts: accounts, tokens: map[string]string{}, known: map[string]*calendar.Feed{},
+	return &fakeCalendars{mail: mail, accounts: accounts, tokens: map[string]string{}, hidden: map[string]bool{}, known: map[string]*calendar.Feed{},
 		owners: map[string]calendar.OwnerSetting{}, repeats: map[once.Key]string{}}
 }
 
@@ -137,10 +138,13 @@ func organized(address, title string, start time.Time) calendar.Meeting {
 
 const aMeeting = `{"title":"Review","start":"2026-12-01T15:00:00Z","attendees":["ann@far.test"]}`
 
-func (f *fakeCalendars) Share(_ context.Context, address string) (string, calendar.Feed, error) {
+func (f *fakeCalendars) Share(_ context.Context, address string, manage bool) (string, calendar.Feed, error) {
 	f.mail.mu.Lock()
 	defer f.mail.mu.Unlock()
 	if f.tokens[address] == "" {
+		if f.hidden[address] && !manage {
+			return "", calendar.Feed{}, fault.New(fault.NotFound, "The link to this calendar was turned off. A session or a key with inbox:manage turns it on again")
+		}
 		f.renew(address)
 	}
 	return f.tokens[address], *f.known[address], nil
@@ -177,6 +181,7 @@ func (f *fakeCalendars) Hide(_ context.Context, address string) error {
 		delete(f.tokens, address)
 		f.link(address, nil)
 	}
+	f.hidden[address] = true
 	return nil
 }
 

@@ -24,8 +24,8 @@ import (
 // holds it: it is in no log, metric or list.
 type Feeds interface {
 	// Share returns the token of the inbox's link and what is known of its use; it makes one when
-	// there is none.
-	Share(ctx context.Context, address string) (token string, f calendar.Feed, err error)
+	// there is none. Where it was hidden, it does so only for who may manage the inbox: NotFound for others.
+	Share(ctx context.Context, address string, manage bool) (token string, f calendar.Feed, err error)
 	// Rotate ends the token, if there is one, and makes another. A request that is repeated gets the
 	// first one's.
 	Rotate(ctx context.Context, address string, req once.Request) (token string, f calendar.Feed, err error)
@@ -118,7 +118,10 @@ func (f *feeds) giveFeed(r *request, token string, feed calendar.Feed, err error
 }
 
 func (f *feeds) shareFeed(r *request) error {
-	token, feed, err := f.port.Share(r.ctx, r.address)
+	if r.http.IsHead() && r.view.Calendar.Link() == nil {
+		return fault.New(fault.NotFound, "There is no link to this calendar. GET makes one")
+	}
+	token, feed, err := f.port.Share(r.ctx, r.address, r.principal.Scopes.Allows(account.ScopeManage))
 	return f.giveFeed(r, token, feed, err)
 }
 

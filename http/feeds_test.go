@@ -41,6 +41,27 @@ func TestALinkIsSharedRotatedAndTurnedOff(t *testing.T) {
 	})
 }
 
+// TestReadersMakeNoLinkThatWasTurnedOff: nor does HEAD make any.
+func TestReadersMakeNoLinkThatWasTurnedOff(t *testing.T) {
+	w, address, key, _ := lone(t, withBase)
+	calendar := "/api/v1/inboxes/" + address + "/calendar"
+	path := "/calendar/feeds/token1.ics"
+	w.expect(404, w.call("HEAD", calendar+"/feed", key, ""))
+	w.expect(200, w.call(remove, calendar+"/feed", key, ""))
+	reader := w.key(alice, account.ScopeRead)
+	for _, method := range []string{get, "HEAD"} {
+		w.expect(404, w.call(method, calendar+"/feed", reader, ""))
+		w.expect(404, w.call(get, path, "", ""))
+	}
+	w.expect(404, w.call("HEAD", calendar+"/feed", key, ""))
+	w.expect(404, w.call(get, calendar+"/feed", reader, ""))
+	made := w.expect(200, w.call(get, calendar+"/feed", key, ""))
+	if again := w.expect(200, w.call(get, calendar+"/feed", reader, "")); again.body != made.body {
+		t.Errorf("a reader gets %s, not %s", again.body, made.body)
+	}
+	w.expect(200, w.call("HEAD", calendar+"/feed", reader, ""))
+}
+
 // TestAProgramFollowsACalendar: the text at first and after each change, 304 in between; what is told of
 // its visits; the link nowhere in the log.
 func TestAProgramFollowsACalendar(t *testing.T) {

@@ -28,6 +28,7 @@ type calendarRecord struct {
 	Enabled   bool        `cbor:"4,keyasint,omitempty"` // Owner.Enabled
 	Blocked   bool        `cbor:"5,keyasint,omitempty"` // Owner.Blocked
 	Removed   []byte      `cbor:"6,keyasint,omitempty"` // removals, of twelve octets each
+	Hidden    bool        `cbor:"7,keyasint,omitempty"`
 }
 
 type feedRecord struct {
@@ -49,7 +50,7 @@ func (r feedRecord) feed() calendar.Feed {
 }
 
 func (r *calendarRecord) from(b *calendar.Book) {
-	*r = calendarRecord{b.LastID, stampOf(b.ChangedAt), optional(b.Feed, recordFeed), b.Owner.Enabled, b.Owner.Blocked, nil}
+	*r = calendarRecord{b.LastID, stampOf(b.ChangedAt), optional(b.Feed, recordFeed), b.Owner.Enabled, b.Owner.Blocked, nil, b.Hidden}
 	for _, gone := range b.Removed {
 		r.Removed = binary.BigEndian.AppendUint64(r.Removed, gone.UID)
 		r.Removed = binary.BigEndian.AppendUint32(r.Removed, uint32(gone.Until.Unix()))
@@ -58,7 +59,7 @@ func (r *calendarRecord) from(b *calendar.Book) {
 
 func (r *calendarRecord) book() *calendar.Book {
 	b := &calendar.Book{
-		LastID: r.LastID, ChangedAt: r.ChangedAt.time(), Feed: optional(r.Feed, feedRecord.feed),
+		LastID: r.LastID, ChangedAt: r.ChangedAt.time(), Feed: optional(r.Feed, feedRecord.feed), Hidden: r.Hidden,
 		Owner: calendar.Owner{Enabled: r.Enabled, Blocked: r.Blocked},
 	}
 	const size = 8 + 4

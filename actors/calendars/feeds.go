@@ -49,8 +49,8 @@ func sealedFor(address string) string { return "feed " + address }
 const shareTries = 4
 
 // Share returns the token of an inbox's link and what is known of its use. The first call makes the
-// link.
-func (f *Feeds) Share(ctx context.Context, address string) (string, calendar.Feed, error) {
+// link; of a hidden calendar only one that may manage the inbox does.
+func (f *Feeds) Share(ctx context.Context, address string, manage bool) (string, calendar.Feed, error) {
 	for range shareTries {
 		view, err := f.inboxes.View(ctx, address)
 		if err != nil {
@@ -64,6 +64,7 @@ func (f *Feeds) Share(ctx context.Context, address string) (string, calendar.Fee
 		if err != nil {
 			return "", calendar.Feed{}, err
 		}
+		order.Manage = manage
 		if _, err := f.inboxes.Do(ctx, address, order); err != nil {
 			return "", calendar.Feed{}, err
 		}
@@ -88,7 +89,7 @@ func (f *Feeds) Rotate(ctx context.Context, address string, req once.Request) (s
 	if err != nil {
 		return "", calendar.Feed{}, err
 	}
-	order.Rotate = true
+	order.Rotate, order.Manage = true, true
 	made := calendar.Feed{Hash: order.Hash, Sealed: order.Sealed}
 	if !req.Repeatable() {
 		_, err := f.inboxes.Do(ctx, address, order)

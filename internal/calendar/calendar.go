@@ -147,6 +147,7 @@ type Book struct {
 	// ChangedAt is the latest UpdatedAt of all meetings that were ever in it.
 	ChangedAt time.Time
 	Feed      *Feed // nil: there is no link
+	Hidden    bool  // the link was ended, and readers are to make no other
 	Owner     Owner
 	// Removed are meetings that the inbox removed in the last 30 days, by when they are forgotten.
 	Removed []Removal

@@ -1,9 +1,10 @@
 package calendar
 
-// Sharing returns the calendar under that link; nil: under none. f belongs to the calendar from now on.
-func (b *Book) Sharing(f *Feed) *Book {
+// Sharing returns the calendar under that link; nil: under none. f belongs to the calendar from now on. hidden says that
+// somebody ended the link and that there is to be none.
+func (b *Book) Sharing(f *Feed, hidden bool) *Book {
 	next := b.copy()
-	next.Feed = f
+	next.Feed, next.Hidden = f, hidden
 	return next
 }
 
@@ -21,6 +22,9 @@ func (b *Book) Link() *Feed {
 	}
 	return b.Feed
 }
+
+// IsHidden reports that the link was ended and that readers are to make no other.
+func (b *Book) IsHidden() bool { return b != nil && b.Hidden }
 
 // Setting is the setting of the owner's copies.
 func (b *Book) Setting() Owner {

@@ -7,19 +7,22 @@ import (
 
 	"inboxd/internal/account"
 	"inboxd/internal/calendar"
+	"inboxd/internal/fault"
 	"inboxd/internal/partition"
 )
 
 // Commands of the link under which a calendar can be subscribed to.
 type (
 	// ShareCalendar makes the link, unless there is one; with Rotate it ends that one. Hash is the
-	// token's, Sealed the token under the folder's key.
+	// token's, Sealed the token under the folder's key. Where the calendar was hidden it is NotFound, unless
+	// Manage says that the caller may manage the inbox.
 	ShareCalendar struct {
 		Hash   account.Hash
 		Sealed []byte
 		Rotate bool
+		Manage bool
 	}
-	// HideCalendar ends the link, if there is one.
+	// HideCalendar ends the link, if there is one, and keeps others from being made by readers.
 	HideCalendar struct{}
 	// NoteFetch says that the calendar was fetched by the link with that token. A later fetch that was
 	// noted before stays.
@@ -62,23 +65,28 @@ type (
 	shared struct{ Feed calendar.Feed }
 	// unshared is the end of the link.
 	unshared struct{ Hash account.Hash }
+	// concealed is a calendar for which readers make no link.
+	concealed struct{}
 	// fetched is a link whose use was noted.
 	fetched struct{ Feed calendar.Feed }
 )
 
-func (e shared) apply(s *State) { s.setCalendar(s.Calendar.Sharing(&e.Feed)) }
+func (e shared) apply(s *State) { s.setCalendar(s.Calendar.Sharing(&e.Feed, false)) }
 func (e shared) rows(s *State, r *Rows) {
 	r.calendar(s)
 	r.Links = append(r.Links, Link{Hash: e.Feed.Hash})
 }
 
-func (unshared) apply(s *State) { s.setCalendar(s.Calendar.Sharing(nil)) }
+func (concealed) apply(s *State)         { s.setCalendar(s.Calendar.Sharing(nil, true)) }
+func (concealed) rows(s *State, r *Rows) { r.calendar(s) }
+
+func (unshared) apply(s *State) { s.setCalendar(s.Calendar.Sharing(nil, false)) }
 func (e unshared) rows(s *State, r *Rows) {
 	r.calendar(s)
 	r.Links = append(r.Links, Link{Hash: e.Hash, Gone: true})
 }
 
-func (e fetched) apply(s *State)       { s.setCalendar(s.Calendar.Sharing(&e.Feed)) }
+func (e fetched) apply(s *State)       { s.setCalendar(s.Calendar.Sharing(&e.Feed, false)) }
 func (fetched) rows(s *State, r *Rows) { r.calendar(s) }
 
 // setCalendar is another calendar with the same meetings.
@@ -98,16 +106,24 @@ func (s *State) hide() []Event {
 	return nil
 }
 
+// errHidden is for readers of a calendar whose link somebody ended.
+var errHidden = fault.New(fault.NotFound, "The link to this calendar was turned off. A session or a key with inbox:manage turns it on again")
+
 func (c ShareCalendar) decide(s *State, _ Env) ([]Event, Outcome, error) {
 	if s.Calendar.Link() != nil && !c.Rotate {
 		return nil, Outcome{}, nil
+	}
+	if !c.Manage && s.Calendar.IsHidden() {
+		return nil, Outcome{}, errHidden
 	}
 	return append(s.hide(), shared{calendar.Feed{Hash: c.Hash, Sealed: c.Sealed}}), Outcome{Count: 1}, nil
 }
 
 func (HideCalendar) decide(s *State, _ Env) ([]Event, Outcome, error) {
-	evs := s.hide()
-	return evs, Outcome{Count: len(evs)}, nil
+	if s.Calendar.IsHidden() {
+		return nil, Outcome{}, nil
+	}
+	return append(s.hide(), concealed{}), Outcome{Count: 1}, nil
 }
 
 func (c NoteFetch) decide(s *State, _ Env) ([]Event, Outcome, error) {

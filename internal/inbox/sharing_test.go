@@ -38,7 +38,7 @@ func TestLinkTokens(t *testing.T) {
 }
 
 func minted(n int, rotate bool) inbox.ShareCalendar {
-	return inbox.ShareCalendar{Hash: account.Hash{byte(n), 31: 1}, Sealed: []byte{byte(n)}, Rotate: rotate}
+	return inbox.ShareCalendar{Hash: account.Hash{byte(n), 31: 1}, Sealed: []byte{byte(n)}, Rotate: rotate, Manage: true}
 }
 
 // TestSharing goes through the life of a link: what opens it after each order, and what its use was.
@@ -65,6 +65,8 @@ func TestSharing(t *testing.T) {
 		{"a use of the one before", fetch(1, 9), "[3] used 00:00 by "},
 		{"used again", fetch(3, 9), "[3] used 08:09 by c9"},
 		{"hidden", inbox.HideCalendar{}, "[]"},
+		{"hidden again", inbox.HideCalendar{}, "[]"},
+		{"of a reader", inbox.ShareCalendar{Hash: account.Hash{7, 31: 1}, Sealed: []byte{7}}, "[]"},
 		{"made by rotating", minted(4, true), "[4] used 00:00 by "},
 		{"deleted", inbox.Delete{}, "[]"},
 		{"nobody's", minted(5, false), "[]"},
