@@ -12,8 +12,9 @@ PURE   := ./internal/message/... ./internal/icalendar/... ./internal/calendar/..
 # detector in the packages that they are made of, and here in the tests of RACED.
 WHOLE  := ./cmd/... ./bench/...
 RACED  := TestMainJob|TestKillUnderLoad|TestWebhooks|TestGoClientEvents|TestPollsAreNeverStale
-# Tests of one goroutine, and of days of a clock that is not the machine's.
-ALONE  := TestRetentionRemovesWhatIsOver|TestHangingReceiversDelayNobody|TestOldEventsAreNotShown|TestDomainsAreCheckedByThemselves|TestInboxRoundTrip|TestBitFlips|TestKilledBetweenSteps|TestEveryFailedWrite|TestSimulation
+# Tests of one goroutine, of days of a clock that is not the machine's, and one that replaces the file system
+# under an open store.
+ALONE  := TestRetentionRemovesWhatIsOver|TestHangingReceiversDelayNobody|TestOldEventsAreNotShown|TestDomainsAreCheckedByThemselves|TestInboxRoundTrip|TestBitFlips|TestKilledBetweenSteps|TestABackupMakesItsFolder|TestEveryFailedWrite|TestSimulation
 
 # What make deps unpacked is found before what the machine has.
 export PATH := $(CURDIR)/.deps/bin:$(PATH)

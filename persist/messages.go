@@ -25,10 +25,10 @@ type messageRecord struct {
 	Sending *sendingRecord `cbor:"21,keyasint,omitempty"` // nil for a received message
 	Hidden  bool           `cbor:"22,keyasint,omitempty"`
 	Sealed  *sealedRecord  `cbor:"23,keyasint,omitempty"` // nil for a message in the clear
-
-	Named []string `cbor:"28,keyasint,omitempty"` // recipients of this inbox, EnvelopeTo included; none when it is the only one
 	// FromVerified is absent from messages that were stored before there was one.
 	FromVerified bool `cbor:"24,keyasint,omitempty"`
+
+	Named []string `cbor:"28,keyasint,omitempty"` // recipients of this inbox, EnvelopeTo included; none when it is the only one
 }
 
 func (r *messageRecord) from(m *inbox.Message) {
