@@ -217,7 +217,7 @@ class Handed:
     """Which mail an inbox object has handed out already; several threads may wait at one."""
 
     def __init__(self) -> None:
-        self.codes: Dict[Tuple[Optional[str], ...], int] = {}  #: the last one, for each choice of sender, subject, recipient and verification
+        self.codes: Dict[Tuple[object, ...], int] = {}  #: the last one, for each choice of sender, subject, recipient and verification
         self.settled = 0  #: all messages up to this one were handed out
         self._messages: Set[int] = set()  #: beyond settled
         self._lock = threading.Lock()
@@ -232,7 +232,7 @@ class Handed:
             self._messages.add(id)
             return new
 
-    def take_code(self, choice: Tuple[Optional[str], ...], id: int) -> bool:
+    def take_code(self, choice: Tuple[object, ...], id: int) -> bool:
         """Hand out the code of a message; False: it was, or a newer one."""
         with self._lock:
             new = id > self.codes.get(choice, 0)
