@@ -24,6 +24,9 @@ func named(tzid string) string {
 		return ""
 	}
 	shown := strings.ToLower(strings.Join(strings.Fields(tzid), " "))
+	if m := offset.FindStringSubmatch(shown); m != nil {
+		return byOffset(m)
+	}
 	for _, name := range [...]string{shown, numbered.ReplaceAllString(shown, "")} {
 		if found := windowsName(name); found != "" {
 			return found
@@ -32,9 +35,6 @@ func named(tzid string) string {
 			return found
 		}
 	}
-	if m := offset.FindStringSubmatch(shown); m != nil {
-		return byOffset(m)
-	}
 	return displayed(shown)
 }
 
@@ -42,7 +42,7 @@ func named(tzid string) string {
 const longestShown = 200
 
 var (
-	numbered = regexp.MustCompile(`[ _-]\d{1,2}$`)
+	numbered = regexp.MustCompile(` \d{1,2}$`)
 	// offset is "GMT+0200", "UTC+2", "+02:00", "(UTC-05:00)" and the like.
 	offset = regexp.MustCompile(`^\(?(?:utc|gmt|z)? ?([+-])(\d{1,2})[:.]?(\d{2})?\)?$`)
 	// prefix is the offset that Windows shows in front of a name.

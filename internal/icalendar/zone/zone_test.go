@@ -65,6 +65,8 @@ func TestExplain(t *testing.T) {
 		{"tzone://Microsoft/Utc", nil, UTC},
 		{"GMT+0200", nil, Zone{Name: "Etc/GMT-2"}},
 		{"UTC+2", nil, Zone{Name: "Etc/GMT-2"}},
+		{"UTC-3", nil, Zone{Name: "Etc/GMT+3"}},
+		{"GMT-11", nil, Zone{Name: "Etc/GMT+11"}},
 		{"(UTC-05:00)", nil, Zone{Name: "Etc/GMT+5"}},
 		{"+05:30", nil, Zone{Name: "Asia/Kolkata"}},
 		{"UTC+00:00", nil, UTC},
