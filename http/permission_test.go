@@ -283,9 +283,10 @@ func (m *matrix) check(rt *route, h holder, target string) {
 	if want := m.want(rt, h, target); !slices.Contains(want, r.status) {
 		m.t.Errorf("%s as %s on %s: status %d (%s), want one of %v", rt.name(), h.name, target, r.status, r.body, want)
 	}
-	if rt.method == get {
+	isFeed := strings.HasSuffix(rt.path, "/calendar/feed") // HEAD makes no link, and the fake shows none in views
+	if rt.method == get && !isFeed {
 		m.checkHead(path, h.token, r)
-	} else if r.status < 300 {
+	} else if rt.method != get && r.status < 300 {
 		m.restore()
 	}
 	if r.status >= 400 && r.detail() == "" {
