@@ -161,7 +161,7 @@ func keep(in *calendar.Book, m calendar.Meeting, now time.Time) (k kept, err err
 	return kept{m, gone}, nil
 }
 
-// events are those of the change; public tells of it; nil: nothing does.
+// events are those of the change. A nil public means that no subscriber is notified.
 func (k *kept) events(public *Public, now time.Time) (evs []Event) {
 	if len(k.gone) > 0 {
 		evs = append(evs, unmet{IDs: k.gone, At: now})
