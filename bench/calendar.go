@@ -19,7 +19,7 @@ type CalendarOptions struct {
 	Messages        int           `help:"Mails a turn, each with an invitation of its own." default:"3000"`
 	Inboxes         int           `help:"Inboxes that they go to." default:"100"`
 	Sessions        int           `help:"SMTP sessions side by side." default:"8"`
-	Meetings        int           `help:"Meetings in the list and in the feed." default:"1000"`
+	Meetings        int           `help:"Meetings in the list and in the feed, at most 500." default:"500"`
 	Connections     int           `help:"Keep-alive connections that read them." default:"8"`
 	Duration        time.Duration `help:"Measured time per target, over all rounds." default:"6s"`
 	Posts           int           `help:"Meetings a turn that clients make." default:"1000"`
@@ -32,6 +32,7 @@ type CalendarOptions struct {
 
 const (
 	maxListed   = 1000 // meetings of one page (specification, Calendar)
+	maxUnproved = 500  // meetings that a calendar takes of senders without a signature
 	eachHolds   = 100  // meetings of an inbox whose memory is looked at
 	invitedText = 2048 // octets of a calendar file
 )
@@ -87,7 +88,7 @@ func (o CalendarOptions) Validate() error {
 	return cmp.Or(
 		drive.AtLeast(1, map[string]int{"--messages": o.Messages, "--inboxes": o.Inboxes, "--sessions": o.Sessions, "--meetings": o.Meetings, "--connections": o.Connections,
 			"--posts": o.Posts, "--post-connections": o.PostConnections, "--hostile": o.Hostile, "--resident": o.Resident, "--rounds": o.Rounds}),
-		drive.AtMost(maxListed, map[string]int{"--meetings": o.Meetings}),
+		drive.AtMost(maxUnproved, map[string]int{"--meetings": o.Meetings}),
 		drive.AtLeast(time.Millisecond, map[string]time.Duration{"--duration": o.Duration}))
 }
 

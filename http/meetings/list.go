@@ -2,6 +2,7 @@ package meetings
 
 import (
 	"strconv"
+	"time"
 
 	"inboxd/internal/calendar"
 	"inboxd/internal/webhook"
@@ -69,11 +70,19 @@ func AppendPage(b []byte, all []*calendar.Meeting, most int) ([]byte, int) {
 	return b, len(all)
 }
 
-// SizeOf is about how long the meetings of a page become: members have longer names than rows.
+// SizeOf is about how long the meetings of a page become, in bytes: what their rows hold, and the names of
+// the members.
 func SizeOf(all []*calendar.Meeting) (size int64) {
-	const names = 256
 	for _, m := range all {
-		size += m.Bytes + names
+		size += m.Bytes + bareMeeting
 	}
 	return size
 }
+
+// bareMeeting is how long a meeting with times and without any text is, in bytes.
+var bareMeeting = func() int64 {
+	at := time.Unix(0, 0)
+	m := &calendar.Meeting{CreatedAt: at, UpdatedAt: at}
+	m.Start, m.End = at, at
+	return int64(len(webhook.AppendMeeting(nil, m)))
+}()
