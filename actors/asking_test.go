@@ -230,6 +230,7 @@ func TestNamesOfAnotherNode(t *testing.T) {
 			"IssueInboxKey":   func() error { _, err := s.IssueInboxKey(ctx, p.id, p.near, account.ScopeRead, nil); return err },
 			"IssueKey":        func() error { _, err := s.IssueKey(ctx, p.id, "", account.ScopeRead, nil); return err },
 			"JournalEnd":      func() error { _, err := s.JournalEnd(ctx, p.id); return err },
+			"Opens":           func() error { _, err := s.Opens(ctx, p.id, p.key.Key.Hash); return err },
 			"Keys":            func() error { _, _, err := s.Keys(ctx, p.id, "", 9); return err },
 			"ListInboxes":     func() error { _, err := s.ListInboxes(ctx, p.id, "", 9, nil); return err },
 			"ListWebhooks":    func() error { _, err := s.ListWebhooks(ctx, p.id); return err },
@@ -305,6 +306,9 @@ func TestNamesOfAnotherNode(t *testing.T) {
 		if _, known := s.PublicKey(p.domain, "r"); known {
 			t.Error("a key is known")
 		}
+		if s.IsInUse(p.key.Key.Hash) {
+			t.Error("a key is in use")
+		}
 		if s.ReceivesHere(ctx, p.domain) {
 			t.Error("mail for a domain is received here")
 		}
@@ -314,7 +318,7 @@ func TestNamesOfAnotherNode(t *testing.T) {
 			t.Errorf("%d accounts, %v", len(profiles), err)
 		}
 		for m := range reflect.TypeFor[*System]().Methods() {
-			if calls[m.Name] == nil && !slices.Contains([]string{"Gain", "Held", "Listen", "Lose", "Profiles", "PublicKey", "ReceivesHere", "Release", "RequestReset", "Resident", "Stats", "Stop"}, m.Name) {
+			if calls[m.Name] == nil && !slices.Contains([]string{"Gain", "Held", "IsInUse", "Listen", "Lose", "Profiles", "PublicKey", "ReceivesHere", "Release", "RequestReset", "Resident", "Stats", "Stop"}, m.Name) {
 				t.Errorf("%s was not tried", m.Name)
 			}
 		}

@@ -330,6 +330,9 @@ func opens(t testing.TB, s *System, token string) string {
 	return view.Address
 }
 
+// manager is a session that asks for a link.
+var manager = calendar.Reader{Manage: true}
+
 // TestLinksToCalendars: a link is made once, and what ended never opens anything again, over crashes
 // too.
 func TestLinksToCalendars(t *testing.T) {
@@ -339,7 +342,7 @@ func TestLinksToCalendars(t *testing.T) {
 	ctx := t.Context()
 	share := func() string {
 		t.Helper()
-		token, _, err := s.Feeds.Share(ctx, address, true)
+		token, _, err := s.Feeds.Share(ctx, address, manager)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -347,7 +350,7 @@ func TestLinksToCalendars(t *testing.T) {
 	}
 	rotate := func(req once.Request) string {
 		t.Helper()
-		token, _, err := s.Feeds.Rotate(ctx, address, req)
+		token, _, err := s.Feeds.Rotate(ctx, address, manager, req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -394,7 +397,7 @@ func TestLinksToCalendars(t *testing.T) {
 	ended = append(ended, third)
 	check("hidden", "")
 	for _, on := range []*System{s, startSystem(t, store.Crash(t), nil)} {
-		if _, _, err := on.Feeds.Share(ctx, address, false); !fault.Is(err, fault.NotFound) {
+		if _, _, err := on.Feeds.Share(ctx, address, calendar.Reader{}); !fault.Is(err, fault.NotFound) {
 			t.Errorf("a reader makes another link: %v", err)
 		}
 	}
@@ -424,6 +427,87 @@ func TestLinksToCalendars(t *testing.T) {
 	check("the account is gone", "")
 }
 
+// TestALinkEndsWithItsKey: with the key that made it, revoked or expired, unless somebody who may manage the inbox
+// has read it since; over crashes too, and whether or not the key is in memory.
+func TestALinkEndsWithItsKey(t *testing.T) {
+	store := persisttest.OpenCrashable(t)
+	var ahead atomic.Int64
+	clock := func(o *Options) { o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) } }
+	s := startSystem(t, store, clock)
+	id, address := openAccount(t, s)
+	ctx, days := t.Context(), 30
+	share := func(by calendar.Reader) string {
+		t.Helper()
+		token, _, err := s.Feeds.Share(ctx, address, by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return token
+	}
+	check := func(when, token, want string) {
+		t.Helper()
+		for name, on := range map[string]*System{"here": s, "after a crash": startSystem(t, store.Crash(t), clock)} {
+			if got := opens(t, on, token); got != want {
+				t.Errorf("%s, %s: the link opens %s, want %s", when, name, got, want)
+			}
+			view := must[*inbox.View](t)(on.View(ctx, address))
+			if on.Feeds.IsOpen(view, account.HashToken([]byte(token))) && want == "nothing" {
+				t.Errorf("%s, %s: open from memory", when, name)
+			}
+		}
+	}
+	reader := func(days *int) (account.Issued, calendar.Reader) {
+		k := must[account.Issued](t)(s.IssueKey(ctx, id, "", account.ScopeRead, days))
+		return k, calendar.Reader{Key: account.HashToken([]byte(k.Token))}
+	}
+	revoke := func(k account.Issued) {
+		t.Helper()
+		if err := s.RevokeKey(ctx, id, k.Key.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	key, by := reader(nil)
+	if _, _, err := s.Feeds.Share(ctx, address, calendar.Reader{Manage: true, Looks: true}); !fault.Is(err, fault.NotFound) {
+		t.Errorf("a look makes a link: %v", err)
+	}
+	first := share(by)
+	check("made", first, address)
+	must[*account.Principal](t)(s.Authenticate(ctx, []byte(key.Token))) // in memory now
+	if _, _, err := s.Feeds.Share(ctx, address, calendar.Reader{Manage: true, Looks: true}); err != nil {
+		t.Errorf("a look at the link: %v", err)
+	}
+	_, byOther := reader(&days)
+	if share(byOther) != first {
+		t.Error("another key gets another link")
+	}
+	revoke(key)
+	check("its key was revoked", first, "nothing")
+	if _, _, err := s.Feeds.Share(ctx, address, calendar.Reader{Manage: true, Looks: true}); !fault.Is(err, fault.NotFound) {
+		t.Errorf("a look brings it back: %v", err)
+	}
+	second := share(byOther)
+	check("made again", second, address)
+	check("made again by another", first, "nothing")
+	ahead.Store(int64(31 * 24 * time.Hour))
+	check("its key expired", second, "nothing")
+
+	key, by = reader(nil)
+	third := share(by)
+	share(manager)
+	revoke(key)
+	check("read by a session", third, address)
+
+	full := must[account.Issued](t)(s.IssueKey(ctx, id, "", account.ScopeFull, nil))
+	rotated, _, err := s.Feeds.Rotate(ctx, address, calendar.Reader{Key: account.HashToken([]byte(full.Token)), Manage: true}, once.Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check("rotated", rotated, address)
+	revoke(full)
+	check("who rotated it was revoked", rotated, "nothing")
+}
+
 // TestUseOfLinks is exact at once, and on disk after a minute and a stop; it is that of the present link
 // alone.
 func TestUseOfLinks(t *testing.T) {
@@ -434,7 +518,7 @@ func TestUseOfLinks(t *testing.T) {
 	at := s.now()
 	used := func(s *System) calendar.Feed {
 		t.Helper()
-		_, f, err := s.Feeds.Share(ctx, address, true)
+		_, f, err := s.Feeds.Share(ctx, address, manager)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -448,7 +532,7 @@ func TestUseOfLinks(t *testing.T) {
 	}
 	fetch := func(client string, minute int) *inbox.View {
 		t.Helper()
-		token, _, _ := s.Feeds.Share(ctx, address, true)
+		token, _, _ := s.Feeds.Share(ctx, address, manager)
 		view := must[*inbox.View](t)(s.Feeds.Open(ctx, token))
 		s.Feeds.Fetched(view, client, at.Add(time.Duration(minute)*time.Minute))
 		return view
@@ -471,7 +555,7 @@ func TestUseOfLinks(t *testing.T) {
 	}
 	is("after a crash", used(startSystem(t, store.Crash(t), nil)), "Outlook", 3)
 	fetch("Outlook", 5)
-	if _, f, err := s.Feeds.Rotate(ctx, address, once.Request{}); err != nil || !f.FetchedAt.IsZero() {
+	if _, f, err := s.Feeds.Rotate(ctx, address, manager, once.Request{}); err != nil || !f.FetchedAt.IsZero() {
 		t.Errorf("a new link was fetched at %v, %v", f.FetchedAt, err)
 	}
 	s.Feeds.Fetched(old, "Outlook", at.Add(time.Hour))
@@ -487,7 +571,7 @@ func TestUseOfLinksGoesWithItsGroup(t *testing.T) {
 	store := persisttest.OpenOwned(t, rows)
 	s := startSystem(t, store, func(o *Options) { o.Owner, o.Rows = partition.NewOwner(partition.All()), rows })
 	_, address := openAccount(t, s)
-	token, _, _ := s.Feeds.Share(t.Context(), address, true)
+	token, _, _ := s.Feeds.Share(t.Context(), address, manager)
 	at := s.now()
 	s.Feeds.Fetched(must[*inbox.View](t)(s.Feeds.Open(t.Context(), token)), "Outlook", at)
 	g := partition.Of(address).Group()
@@ -512,10 +596,10 @@ func TestUseOfLinksGoesWithItsGroup(t *testing.T) {
 // meanwhile, whose time is before.
 func TestAFeedIsStale(t *testing.T) {
 	o := organize(t, persisttest.Open(t), nil)
-	token, f, _ := o.Feeds.Share(t.Context(), o.address, true)
+	token, f, _ := o.Feeds.Share(t.Context(), o.address, manager)
 	is := func(when string, want bool) {
 		t.Helper()
-		_, f, _ = o.Feeds.Share(t.Context(), o.address, true)
+		_, f, _ = o.Feeds.Share(t.Context(), o.address, manager)
 		if view := must[*inbox.View](t)(o.View(context.Background(), o.address)); view.Calendar.Stale(f) != want {
 			t.Errorf("%s: stale is %t", when, !want)
 		}

@@ -60,27 +60,46 @@ func (c *Credentials) lookUp(ctx context.Context, token []byte, h account.Hash) 
 	if !ok {
 		return nil, errCredential
 	}
+	p, err := c.find(ctx, home, h)
+	if err != nil {
+		return nil, err
+	}
+	if p == nil {
+		return nil, errCredential
+	}
+	p.Used.Store(c.clock.Unix())
+	if slides(p, c.now()) {
+		// Not used for long, and perhaps never again before a crash: noteUses would come too late. On a disk
+		// that is full the session is good for as long as it was.
+		_, _ = c.owners.order(ctx, p.Account, account.TouchSession{Hash: h})
+	}
+	return p, nil
+}
+
+// find asks the account's owner who a credential speaks for, nil: nobody.
+func (c *Credentials) find(ctx context.Context, home partition.ID, h account.Hash) (*account.Principal, error) {
 	id, key, ok, err := c.store.Credential(home, h)
 	if err != nil {
 		return nil, engine.Busy(err)
 	}
 	if !ok {
-		return nil, errCredential
+		return nil, nil
 	}
 	got, err := c.owners.order(ctx, id, present{h, key})
-	if err != nil {
-		return nil, err
-	}
-	if p, _ := got.(*account.Principal); p != nil {
-		p.Used.Store(c.clock.Unix())
-		if slides(p, c.now()) {
-			// Not used for long, and perhaps never again before a crash: noteUses would come too late. On a disk
-			// that is full the session is good for as long as it was.
-			_, _ = c.owners.order(ctx, id, account.TouchSession{Hash: h})
-		}
-		return p, nil
-	}
-	return nil, errCredential
+	p, _ := got.(*account.Principal)
+	return p, err
+}
+
+// Opens reports whether a key of the account still opens anything: whether it is neither revoked nor expired.
+func (c *Credentials) Opens(ctx context.Context, id account.ID, key account.Hash) (bool, error) {
+	p, err := c.find(ctx, id.Partition(), key)
+	return p != nil, err
+}
+
+// IsInUse reports a credential that is in memory and still opens something.
+func (c *Credentials) IsInUse(h account.Hash) bool {
+	p := c.principals.get(h)
+	return p != nil && p.Valid(c.now())
 }
 
 // slides reports whether a use at now moves the expiry of p, a session, enough to be written down.

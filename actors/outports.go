@@ -89,7 +89,7 @@ func (o outgoing) sign(ctx context.Context, from string) (func([]byte) ([]byte, 
 
 // makeCalendars makes the links to calendars, and what tells owners of meetings.
 func (s *System) makeCalendars() {
-	s.Feeds = calendars.NewFeeds(s.Inboxes, s.asking, s.Random)
+	s.Feeds = calendars.NewFeeds(s.Inboxes, s.asking, s.Credentials, s.Random)
 	s.Owners = &calendars.Owners{Inboxes: s.Inboxes, Email: s.emailOf, Lives: s.isOurs}
 	s.copies = calendars.NewCopies(calendars.CopyOptions{
 		Owners: s.Owners, Due: s.store.CopiesDue, Count: s.countSend, Write: s.writeCopy, Me: meOf, Now: s.now, Log: s.Logger,

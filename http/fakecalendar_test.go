@@ -138,11 +138,14 @@ func organized(address, title string, start time.Time) calendar.Meeting {
 
 const aMeeting = `{"title":"Review","start":"2026-12-01T15:00:00Z","attendees":["ann@far.test"]}`
 
-func (f *fakeCalendars) Share(_ context.Context, address string, manage bool) (string, calendar.Feed, error) {
+func (f *fakeCalendars) Share(_ context.Context, address string, by calendar.Reader) (string, calendar.Feed, error) {
 	f.mail.mu.Lock()
 	defer f.mail.mu.Unlock()
 	if f.tokens[address] == "" {
-		if f.hidden[address] && !manage {
+		if by.Looks {
+			return "", calendar.Feed{}, fault.New(fault.NotFound, "There is no link to this calendar. GET makes one")
+		}
+		if f.hidden[address] && !by.Manage {
 			return "", calendar.Feed{}, fault.New(fault.NotFound, "The link to this calendar was turned off. A session or a key with inbox:manage turns it on again")
 		}
 		f.renew(address)
@@ -163,7 +166,7 @@ func (f *fakeCalendars) link(address string, to *calendar.Feed) {
 	f.show(address, &linked)
 }
 
-func (f *fakeCalendars) Rotate(_ context.Context, address string, req once.Request) (string, calendar.Feed, error) {
+func (f *fakeCalendars) Rotate(_ context.Context, address string, _ calendar.Reader, req once.Request) (string, calendar.Feed, error) {
 	f.mail.mu.Lock()
 	defer f.mail.mu.Unlock()
 	if first := f.repeats[req.Key]; req.Repeatable() && first != "" {
@@ -172,6 +175,11 @@ func (f *fakeCalendars) Rotate(_ context.Context, address string, req once.Reque
 	f.renew(address)
 	f.repeats[req.Key] = f.tokens[address]
 	return f.tokens[address], calendar.Feed{}, nil
+}
+
+func (f *fakeCalendars) IsOpen(v *inbox.View, token account.Hash) bool {
+	link := v.Calendar.Link()
+	return link != nil && link.Hash == token
 }
 
 func (f *fakeCalendars) Hide(_ context.Context, address string) error {

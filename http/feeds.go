@@ -24,15 +24,18 @@ import (
 // holds it: it is in no log, metric or list.
 type Feeds interface {
 	// Share returns the token of the inbox's link and what is known of its use; it makes one when
-	// there is none. Where it was hidden, it does so only for who may manage the inbox: NotFound for others.
-	Share(ctx context.Context, address string, manage bool) (token string, f calendar.Feed, err error)
+	// there is none, or when the key that made it is no more. Where it was hidden, it does so only for who may
+	// manage the inbox: NotFound for others, and for who only looks.
+	Share(ctx context.Context, address string, by calendar.Reader) (token string, f calendar.Feed, err error)
 	// Rotate ends the token, if there is one, and makes another. A request that is repeated gets the
 	// first one's.
-	Rotate(ctx context.Context, address string, req once.Request) (token string, f calendar.Feed, err error)
+	Rotate(ctx context.Context, address string, by calendar.Reader, req once.Request) (token string, f calendar.Feed, err error)
 	// Hide ends the token; without one it does nothing.
 	Hide(ctx context.Context, address string) error
 	// Open returns the view of the inbox whose token it is: NotFound when it is nobody's.
 	Open(ctx context.Context, token string) (*inbox.View, error)
+	// IsOpen reports whether the view is one that Open would return for that token, as far as memory knows.
+	IsOpen(view *inbox.View, token account.Hash) bool
 	// Fetched notes that a client looked at the calendar of the view, which Open gave, at that time.
 	Fetched(view *inbox.View, client string, at time.Time)
 }
@@ -118,11 +121,17 @@ func (f *feeds) giveFeed(r *request, token string, feed calendar.Feed, err error
 }
 
 func (f *feeds) shareFeed(r *request) error {
-	if r.http.IsHead() && r.view.Calendar.Link() == nil {
-		return fault.New(fault.NotFound, "There is no link to this calendar. GET makes one")
-	}
-	token, feed, err := f.port.Share(r.ctx, r.address, r.principal.Scopes.Allows(account.ScopeManage))
+	token, feed, err := f.port.Share(r.ctx, r.address, r.reader())
 	return f.giveFeed(r, token, feed, err)
+}
+
+// reader is who asks for the link.
+func (r *request) reader() calendar.Reader {
+	by := calendar.Reader{Manage: r.principal.Scopes.Allows(account.ScopeManage), Looks: r.http.IsHead()}
+	if r.principal.Kind != account.KindSession {
+		by.Key = r.principal.Hash
+	}
+	return by
 }
 
 func (f *feeds) rotateFeed(r *request) error {
@@ -130,7 +139,7 @@ func (f *feeds) rotateFeed(r *request) error {
 	if err != nil {
 		return err
 	}
-	token, feed, err := f.port.Rotate(r.ctx, r.address, req)
+	token, feed, err := f.port.Rotate(r.ctx, r.address, r.reader(), req)
 	return f.giveFeed(r, token, feed, err)
 }
 
@@ -223,7 +232,7 @@ func (f *feeds) unchanged(b []byte, l wire.Look, now time.Time) []byte {
 	if view == nil {
 		return b
 	}
-	if link := view.Calendar.Link(); link == nil || link.Hash != hash {
+	if !f.port.IsOpen(view, hash) {
 		return b
 	}
 	text := f.texts.Kept(view.Address, feedName(view), view.Calendar)

@@ -286,6 +286,9 @@ func goldens() map[string]struct {
 	cleared, clearedBook := goldenCalendar(), new(calendarRecord)
 	cleared.Removed = []calendar.Removal{{UID: 0x0123456789abcdef, Until: time.Unix(1_800_000_000, 0).UTC()}, {UID: 1, Until: time.Unix(1_800_000_001, 0).UTC()}}
 	clearedBook.from(cleared)
+	bound, boundBook := goldenCalendar(), new(calendarRecord)
+	bound.Feed.Key = goldenHash
+	boundBook.from(bound)
 	invited := goldenContent()
 	invited.Calendar = &calendar.Said{Meeting: *goldenMeeting().Meeting, Action: calendar.Replied}
 	var invitation contentRecord
@@ -415,6 +418,11 @@ func goldens() map[string]struct {
 			err := decode(b, &r)
 			return r.book(), err
 		}, cleared},
+		"record-calendar-bound": {record(boundBook), func(b []byte) (any, error) {
+			var r calendarRecord
+			err := decode(b, &r)
+			return r.book(), err
+		}, bound},
 		"record-meeting": {record(&kept), func(b []byte) (any, error) {
 			var r meetingRecord
 			err := decode(b, &r)

@@ -37,15 +37,21 @@ type feedRecord struct {
 	FetchedAt stamp  `cbor:"3,keyasint,omitempty"`
 	Client    string `cbor:"4,keyasint,omitempty"`
 	Had       stamp  `cbor:"5,keyasint,omitempty"`
+	Key       []byte `cbor:"8,keyasint,omitempty"`
 }
 
 func recordFeed(f calendar.Feed) feedRecord {
-	return feedRecord{f.Hash[:], f.Sealed, stampOf(f.FetchedAt), f.Client, stampOf(f.Had)}
+	r := feedRecord{Hash: f.Hash[:], Sealed: f.Sealed, FetchedAt: stampOf(f.FetchedAt), Client: f.Client, Had: stampOf(f.Had)}
+	if f.Bound() {
+		r.Key = f.Key[:]
+	}
+	return r
 }
 
 func (r feedRecord) feed() calendar.Feed {
 	f := calendar.Feed{Sealed: r.Sealed, FetchedAt: r.FetchedAt.time(), Client: r.Client, Had: r.Had.time()}
 	copy(f.Hash[:], r.Hash)
+	copy(f.Key[:], r.Key)
 	return f
 }
 

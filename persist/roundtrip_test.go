@@ -211,6 +211,7 @@ func meet(t *rapid.T, st *inbox.State, r *inbox.Rows) {
 	b.ChangedAt, b.Owner.Enabled = genTime.Draw(t, "changed"), rapid.Bool().Draw(t, "owner")
 	if b.Feed = nil; rapid.Bool().Draw(t, "feed") {
 		b.Feed = &calendar.Feed{Hash: [32]byte(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "hash")), Sealed: []byte{1}, FetchedAt: genTime.Draw(t, "fetched"), Client: genText.Draw(t, "client")}
+		copy(b.Feed.Key[:], rapid.SliceOfN(rapid.Byte(), 0, 32).Draw(t, "key"))
 	}
 	st.Calendar, st.HasCalendar = b, true
 	r.Calendar, r.DropMeetings = b, gone

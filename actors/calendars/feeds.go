@@ -28,18 +28,27 @@ type LinkStore interface {
 	Decrypt(purpose string, encrypted []byte) ([]byte, error)
 }
 
+// Keys tells whether the key that made a link still opens anything.
+type Keys interface {
+	// Opens asks the account's actor, and the disk.
+	Opens(ctx context.Context, id account.ID, key account.Hash) (bool, error)
+	// IsInUse answers from memory: false when that does not know.
+	IsInUse(key account.Hash) bool
+}
+
 // Feeds makes, ends and follows the links to calendars. It never changes but for the fetches, which
 // guard themselves; any goroutine may use it.
 type Feeds struct {
 	inboxes Inboxes
 	store   LinkStore
+	keys    Keys
 	random  func([]byte)
 	fetches fetches
 }
 
 // NewFeeds returns the links of inboxes.
-func NewFeeds(inboxes Inboxes, store LinkStore, random func([]byte)) *Feeds {
-	return &Feeds{inboxes: inboxes, store: store, random: random, fetches: fetches{of: map[string]*fetch{}}}
+func NewFeeds(inboxes Inboxes, store LinkStore, keys Keys, random func([]byte)) *Feeds {
+	return &Feeds{inboxes: inboxes, store: store, keys: keys, random: random, fetches: fetches{of: map[string]*fetch{}}}
 }
 
 // sealedFor ties an encrypted token to its inbox: a row copied to another one is refused.
@@ -48,28 +57,61 @@ func sealedFor(address string) string { return "feed " + address }
 // shareTries bounds how often Share meets somebody who hides the calendar meanwhile.
 const shareTries = 4
 
+// errNoLink is for who only looks whether there is a link.
+var errNoLink = fault.New(fault.NotFound, "There is no link to this calendar. GET makes one")
+
 // Share returns the token of an inbox's link and what is known of its use. The first call makes the
-// link; of a hidden calendar only one that may manage the inbox does.
-func (f *Feeds) Share(ctx context.Context, address string, manage bool) (string, calendar.Feed, error) {
+// link, and the first after its key ended; of a hidden calendar only one that may manage the inbox does.
+func (f *Feeds) Share(ctx context.Context, address string, by calendar.Reader) (string, calendar.Feed, error) {
 	for range shareTries {
 		view, err := f.inboxes.View(ctx, address)
 		if err != nil {
 			return "", calendar.Feed{}, err
 		}
-		if link := view.Calendar.Link(); link != nil {
-			token, err := f.store.Decrypt(sealedFor(address), link.Sealed)
-			return string(token), f.fetches.known(address, *link), err
+		link, live, err := f.linkOf(ctx, view)
+		switch {
+		case err != nil:
+			return "", calendar.Feed{}, err
+		case live:
+			return f.read(ctx, address, link, by)
+		case by.Looks:
+			return "", calendar.Feed{}, errNoLink
 		}
 		order, _, err := f.minted(address)
 		if err != nil {
 			return "", calendar.Feed{}, err
 		}
-		order.Manage = manage
+		order.By = by
+		if link != nil {
+			order.Ended = link.Hash
+		}
 		if _, err := f.inboxes.Do(ctx, address, order); err != nil {
 			return "", calendar.Feed{}, err
 		}
 	}
 	return "", calendar.Feed{}, engine.Busy(nil)
+}
+
+// linkOf is the link of a calendar, nil without one, and whether it opens anything: not when the key that made
+// it was revoked or expired.
+func (f *Feeds) linkOf(ctx context.Context, view *inbox.View) (link *calendar.Feed, live bool, err error) {
+	link = view.Calendar.Link()
+	if link == nil || !link.Bound() || f.keys.IsInUse(link.Key) {
+		return link, link != nil, nil
+	}
+	live, err = f.keys.Opens(ctx, view.Account, link.Key)
+	return link, live, err
+}
+
+// read tells the token of a link. One that is read by who may manage the inbox outlives the key that made it.
+func (f *Feeds) read(ctx context.Context, address string, link *calendar.Feed, by calendar.Reader) (string, calendar.Feed, error) {
+	if link.Bound() && by.Manage && !by.Looks {
+		if _, err := f.inboxes.Do(ctx, address, inbox.KeepLink{Hash: link.Hash}); err != nil {
+			return "", calendar.Feed{}, err
+		}
+	}
+	token, err := f.store.Decrypt(sealedFor(address), link.Sealed)
+	return string(token), f.fetches.known(address, *link), err
 }
 
 // minted makes a token and the order that makes it the link's.
@@ -84,12 +126,12 @@ func (f *Feeds) minted(address string) (order inbox.ShareCalendar, token string,
 
 // Rotate ends the token of an inbox's link, if there is one, and makes another. A request that is
 // repeated gets the first one's, whatever became of it: its record holds the token sealed.
-func (f *Feeds) Rotate(ctx context.Context, address string, req once.Request) (string, calendar.Feed, error) {
+func (f *Feeds) Rotate(ctx context.Context, address string, by calendar.Reader, req once.Request) (string, calendar.Feed, error) {
 	order, token, err := f.minted(address)
 	if err != nil {
 		return "", calendar.Feed{}, err
 	}
-	order.Rotate, order.Manage = true, true
+	order.Rotate, order.By = true, by
 	made := calendar.Feed{Hash: order.Hash, Sealed: order.Sealed}
 	if !req.Repeatable() {
 		_, err := f.inboxes.Do(ctx, address, order)
@@ -137,7 +179,11 @@ func (f *Feeds) Open(ctx context.Context, token string) (*inbox.View, error) {
 	if err != nil {
 		return nil, unlinked(err)
 	}
-	if link := view.Calendar.Link(); link == nil || link.Hash != hash {
+	link, live, err := f.linkOf(ctx, view)
+	if err != nil {
+		return nil, engine.Busy(err)
+	}
+	if !live || link.Hash != hash {
 		return nil, errNoFeed // ended meanwhile
 	}
 	return view, nil
@@ -149,6 +195,12 @@ func unlinked(err error) error {
 		return errNoFeed
 	}
 	return engine.Busy(err)
+}
+
+// IsOpen reports whether the calendar of a view is open under that token as far as memory knows.
+func (f *Feeds) IsOpen(view *inbox.View, token account.Hash) bool {
+	link := view.Calendar.Link()
+	return link != nil && link.Hash == token && (!link.Bound() || f.keys.IsInUse(link.Key))
 }
 
 // Fetched notes that a client looked at the calendar of an inbox as view has it.

@@ -162,9 +162,22 @@ type Feed struct {
 	Sealed    []byte   // the token under the folder's key
 	FetchedAt time.Time
 	Client    string // short name of who fetched it last
+	// Key is the hash of the key that made the link, which ends with that key; zero when it was a session, or when
+	// a session or a key with inbox:manage has read the link since.
+	Key [32]byte
 	// Had is the calendar's ChangedAt as it was fetched last: what was on its way to the disk then is
 	// newer, whatever its time.
 	Had time.Time
+}
+
+// Bound reports a link that ends with the key that made it.
+func (f *Feed) Bound() bool { return f.Key != [32]byte{} }
+
+// Reader is who asks for the link of a calendar.
+type Reader struct {
+	Key    [32]byte // hash of the key; zero for a session
+	Manage bool     // a session, or a key with inbox:manage
+	Looks  bool     // HEAD, which makes no link
 }
 
 // Owner is the setting of the owner's copies.

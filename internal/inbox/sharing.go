@@ -13,15 +13,19 @@ import (
 
 // Commands of the link under which a calendar can be subscribed to.
 type (
-	// ShareCalendar makes the link, unless there is one; with Rotate it ends that one. Hash is the
-	// token's, Sealed the token under the folder's key. Where the calendar was hidden it is NotFound, unless
-	// Manage says that the caller may manage the inbox.
+	// ShareCalendar makes the link for By, unless there is one that is not Ended; with Rotate it ends any. Hash
+	// is the token's, Sealed the token under the folder's key. Where the calendar was hidden it is NotFound,
+	// unless By may manage the inbox.
 	ShareCalendar struct {
 		Hash   account.Hash
 		Sealed []byte
+		By     calendar.Reader
 		Rotate bool
-		Manage bool
+		Ended  account.Hash // of a link whose key is no more
 	}
+	// KeepLink says that a session or a key with inbox:manage read the link, which then outlives the key that
+	// made it (specification, Calendar).
+	KeepLink struct{ Hash account.Hash }
 	// HideCalendar ends the link, if there is one, and keeps others from being made by readers.
 	HideCalendar struct{}
 	// NoteFetch says that the calendar was fetched by the link with that token. A later fetch that was
@@ -67,7 +71,7 @@ type (
 	unshared struct{ Hash account.Hash }
 	// concealed is a calendar for which readers make no link.
 	concealed struct{}
-	// fetched is a link whose use was noted.
+	// fetched is a link of which a use was noted, or that it outlives its key.
 	fetched struct{ Feed calendar.Feed }
 )
 
@@ -110,13 +114,24 @@ func (s *State) hide() []Event {
 var errHidden = fault.New(fault.NotFound, "The link to this calendar was turned off. A session or a key with inbox:manage turns it on again")
 
 func (c ShareCalendar) decide(s *State, _ Env) ([]Event, Outcome, error) {
-	if s.Calendar.Link() != nil && !c.Rotate {
+	if link := s.Calendar.Link(); link != nil && !c.Rotate && link.Hash != c.Ended {
 		return nil, Outcome{}, nil
 	}
-	if !c.Manage && s.Calendar.IsHidden() {
+	if !c.By.Manage && s.Calendar.IsHidden() {
 		return nil, Outcome{}, errHidden
 	}
-	return append(s.hide(), shared{calendar.Feed{Hash: c.Hash, Sealed: c.Sealed}}), Outcome{Count: 1}, nil
+	made := calendar.Feed{Hash: c.Hash, Sealed: c.Sealed, Key: c.By.Key}
+	return append(s.hide(), shared{made}), Outcome{Count: 1}, nil
+}
+
+func (c KeepLink) decide(s *State, _ Env) ([]Event, Outcome, error) {
+	link := s.Calendar.Link()
+	if link == nil || link.Hash != c.Hash || !link.Bound() {
+		return nil, Outcome{}, nil
+	}
+	kept := *link
+	kept.Key = [32]byte{}
+	return []Event{fetched{kept}}, Outcome{Count: 1}, nil
 }
 
 func (HideCalendar) decide(s *State, _ Env) ([]Event, Outcome, error) {

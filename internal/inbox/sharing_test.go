@@ -38,7 +38,7 @@ func TestLinkTokens(t *testing.T) {
 }
 
 func minted(n int, rotate bool) inbox.ShareCalendar {
-	return inbox.ShareCalendar{Hash: account.Hash{byte(n), 31: 1}, Sealed: []byte{byte(n)}, Rotate: rotate, Manage: true}
+	return inbox.ShareCalendar{Hash: account.Hash{byte(n), 31: 1}, Sealed: []byte{byte(n)}, Rotate: rotate, By: calendar.Reader{Manage: true}}
 }
 
 // TestSharing goes through the life of a link: what opens it after each order, and what its use was.
@@ -67,6 +67,13 @@ func TestSharing(t *testing.T) {
 		{"hidden", inbox.HideCalendar{}, "[]"},
 		{"hidden again", inbox.HideCalendar{}, "[]"},
 		{"of a reader", inbox.ShareCalendar{Hash: account.Hash{7, 31: 1}, Sealed: []byte{7}}, "[]"},
+		{"made by a key", inbox.ShareCalendar{Hash: account.Hash{8, 31: 1}, By: calendar.Reader{Key: [32]byte{7}, Manage: true}}, "[8] used 00:00 by  with 7"},
+		{"used as such", fetch(8, 7), "[8] used 08:07 by c7 with 7"},
+		{"another was read", inbox.KeepLink{Hash: account.Hash{4, 31: 1}}, "[8] used 08:07 by c7 with 7"},
+		{"another ended", inbox.ShareCalendar{Hash: account.Hash{9, 31: 1}, Ended: account.Hash{4, 31: 1}}, "[8] used 08:07 by c7 with 7"},
+		{"it was read", inbox.KeepLink{Hash: account.Hash{8, 31: 1}}, "[8] used 08:07 by c7"},
+		{"read again", inbox.KeepLink{Hash: account.Hash{8, 31: 1}}, "[8] used 08:07 by c7"},
+		{"it ended", inbox.ShareCalendar{Hash: account.Hash{9, 31: 1}, Ended: account.Hash{8, 31: 1}}, "[9] used 00:00 by "},
 		{"made by rotating", minted(4, true), "[4] used 00:00 by "},
 		{"deleted", inbox.Delete{}, "[]"},
 		{"nobody's", minted(5, false), "[]"},
@@ -87,6 +94,9 @@ func TestSharing(t *testing.T) {
 		tell := fmt.Sprint(got)
 		if link := s.Calendar.Link(); link != nil {
 			tell += fmt.Sprintf(" used %s by %s", link.FetchedAt.Format("15:04"), link.Client)
+			if link.Bound() {
+				tell += fmt.Sprint(" with ", link.Key[0])
+			}
 		}
 		if tell != c.want {
 			t.Errorf("%s: %s, want %s", c.name, tell, c.want)
