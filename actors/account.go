@@ -2,6 +2,7 @@ package actors
 
 import (
 	"maps"
+	"math"
 	"time"
 
 	"inboxd/actors/engine"
@@ -70,6 +71,8 @@ func (e *accountEntity) Decide(cmd any) (any, error) {
 		return e.recall(cmd.Request)
 	case revokeSome:
 		return nil, e.revokeSome()
+	case revokeEnded:
+		return e.revokeEnded()
 	case readAccount:
 		return e.picture(cmd.until), nil
 	case readDomains:
@@ -96,11 +99,11 @@ func (e *accountEntity) Decide(cmd any) (any, error) {
 			return nil, err
 		}
 		return nil, e.order(cmd)
+	case account.CheckReset:
+		return nil, e.useToken(cmd.Hash, cmd)
 	case account.ResetPassword:
-		if err := e.order(account.EndExpired{Hash: cmd.Hash}); err != nil {
-			return nil, err
-		}
-		return nil, e.order(cmd)
+		ended := e.state.Ending(e.env())
+		return ended, e.useToken(cmd.Hash, cmd)
 	case account.IssueKey, account.EndExpired, account.TouchKey, account.RevokeKey, account.RevokeInboxKey:
 		return e.orderKey(cmd)
 	case account.ReserveInbox:
@@ -168,6 +171,14 @@ func (e *accountEntity) order(cmd account.Command) error {
 	return nil
 }
 
+// useToken decides a command about a token, once it is written down if that was seen as expired.
+func (e *accountEntity) useToken(h account.Hash, cmd account.Command) error {
+	if err := e.order(account.EndExpired{Hash: h}); err != nil {
+		return err
+	}
+	return e.order(cmd)
+}
+
 func (e *accountEntity) picture(until time.Time) accountPicture {
 	p := accountPicture{profile: e.state.Profile, reserved: map[string]account.Reservation{}, sends: e.state.Sends}
 	for address, r := range e.state.Reserved {
@@ -215,8 +226,12 @@ func (e *accountEntity) Publish() {
 			e.principals.revoke(k.Hash)
 		}
 	}
-	if rows.Profile != nil && !rows.Profile.ClosingAt.IsZero() {
-		e.principals.revokeAll(e.id) // its keys are still in the store, and open nothing
+	switch p := rows.Profile; {
+	case p == nil:
+	case !p.ClosingAt.IsZero():
+		e.principals.revokeAll(e.id, 0, math.MaxInt64) // its keys are still in the store, and open nothing
+	case p.EndedKeys > 0:
+		e.principals.revokeAll(e.id, 1, p.EndedKeys)
 	}
 	failpoint.Here("account-published")
 }

@@ -96,6 +96,25 @@ func (e *accountEntity) revokeSome() error {
 	return e.order(account.RevokeKeys{Keys: keys})
 }
 
+// revokeEnded removes some of the keys that EndedKeys means; the answer to the last of these commands
+// is false: none is left.
+type revokeEnded struct{}
+
+func (e *accountEntity) revokeEnded() (more bool, err error) {
+	if e.rows != nil { // behind other changes of this group: the next round
+		return true, nil
+	}
+	keys, err := e.store.Keys(e.id, 0, closeStep)
+	if err != nil {
+		return false, err
+	}
+	keys = slices.DeleteFunc(keys, func(k account.Key) bool { return k.ID > e.state.EndedKeys })
+	if len(keys) == 0 {
+		return false, e.order(account.ForgetEnded{})
+	}
+	return true, e.order(account.RevokeKeys{Keys: keys})
+}
+
 // claim returns what the account has in a subdomain, as the group leaves it.
 func (e *accountEntity) claim(label string) (account.Claim, error) {
 	if label == "" {

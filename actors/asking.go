@@ -152,6 +152,10 @@ func (a *asking) AttachedInboxes(name, after string, limit int) ([]domain.Attach
 	return own(a, partition.Of(name), func() ([]domain.Attached, error) { return a.Store.AttachedInboxes(name, after, limit) })
 }
 
+func (a *asking) CalendarShared(address string) (bool, error) {
+	return own(a, partition.Of(address), func() (bool, error) { return a.Store.CalendarShared(address) })
+}
+
 func (a *asking) Linked(home partition.ID, token account.Hash) (string, error) {
 	return own(a, home, func() (string, error) { return a.Store.Linked(home, token) })
 }

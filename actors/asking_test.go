@@ -247,7 +247,7 @@ func TestNamesOfAnotherNode(t *testing.T) {
 			"Receive":        func() error { return s.Receive(ctx, ingest.Envelope{RcptTo: []string{p.far}}, []byte("\r\n")) },
 			"Redeliver":      func() error { return s.Redeliver(ctx, p.id, 1) },
 			"ReleaseDomain":  func() error { return s.ReleaseDomain(ctx, p.id, p.domain) },
-			"ResetPassword":  func() error { return s.ResetPassword(ctx, w.reset, "correct horse") },
+			"ResetPassword":  func() error { _, err := s.ResetPassword(ctx, w.reset, "correct horse"); return err },
 			"ResetToken":     func() error { _, _, err := s.ResetToken(ctx, p.email); return err },
 			"RevokeInboxKey": func() error { return s.RevokeInboxKey(ctx, p.id, p.far) },
 			"RevokeKey":      func() error { return s.RevokeKey(ctx, p.id, p.key.Key.ID) },

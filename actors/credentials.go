@@ -268,13 +268,14 @@ func (ps *principals) revoke(h account.Hash) {
 	}
 }
 
-// revokeAll ends every credential of an account.
-func (ps *principals) revokeAll(id account.ID) {
+// revokeAll ends every credential of an account whose key id is in the range; a session's is 0.
+func (ps *principals) revokeAll(id account.ID, from, to int64) {
 	ps.byHash.DeleteMatching(func(_ account.Hash, p *account.Principal) (bool, bool) {
-		if p.Account == id {
+		of := p.Account == id && from <= p.KeyID && p.KeyID <= to
+		if of {
 			p.Revoke()
 		}
-		return p.Account == id, false
+		return of, false
 	})
 }
 

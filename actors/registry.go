@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/binary"
+	"sync/atomic"
 	"time"
 
 	"inboxd/actors/engine"
@@ -16,6 +17,8 @@ import (
 // RegistryStore is what the list of an account's inboxes needs of the disk.
 type RegistryStore interface {
 	Inboxes(id account.ID, after account.InboxEntry, limit int) ([]account.InboxEntry, error)
+	// CalendarShared reports whether the calendar of the inbox at an address has a link.
+	CalendarShared(address string) (bool, error)
 	SubdomainHolder(label string) (account.Holding, error)
 	SetSubdomain(label string, holder account.Holding) error
 }
@@ -131,6 +134,47 @@ func (r *Registry) DeleteInbox(ctx context.Context, id account.ID, address strin
 		return err
 	}
 	return r.unlist(ctx, id, address, view.CreatedAt)
+}
+
+// hideCalendars ends the links to the calendars of all inboxes of an account, and counts them.
+func (r *Registry) hideCalendars(ctx context.Context, id account.ID) (int64, error) {
+	var hidden atomic.Int64
+	for after := (account.InboxEntry{}); ; {
+		entries, err := r.store.Inboxes(id, after, inboxStep)
+		if err != nil {
+			return 0, engine.Busy(err)
+		}
+		if err := several(len(entries), func(i int) error {
+			n, err := r.hideCalendar(ctx, id, entries[i].Address)
+			hidden.Add(int64(n))
+			return err
+		}); err != nil {
+			return 0, err
+		}
+		if len(entries) < inboxStep {
+			return hidden.Load(), nil
+		}
+		after = entries[len(entries)-1]
+	}
+}
+
+// hideCalendar ends the link to the calendar of an inbox, unless it is gone or another account's. Most
+// have none: to see that wakes nothing.
+func (r *Registry) hideCalendar(ctx context.Context, id account.ID, address string) (int, error) {
+	shared, err := r.store.CalendarShared(address)
+	if err == nil && !shared {
+		return 0, nil
+	}
+	view, err := r.inboxes.ViewFor(ctx, id, address)
+	if err == nil && view.Calendar.Link() != nil {
+		var done inbox.Outcome
+		done, err = r.inboxes.Do(ctx, address, inbox.HideCalendar{})
+		return done.Count, err
+	}
+	if fault.Is(err, fault.NoInbox) || fault.Is(err, fault.Damaged) { // whose links open nothing
+		err = nil
+	}
+	return 0, err
 }
 
 // unlist takes an inbox that is gone off its domain's list, and then off its account's, by which

@@ -7,6 +7,7 @@ import (
 
 	"inboxd/actors/engine"
 	"inboxd/internal/account"
+	"inboxd/internal/failpoint"
 	"inboxd/internal/fault"
 )
 
@@ -17,6 +18,7 @@ const resetQueue = 1024
 // Resets sets passwords anew by a token. It never changes; any goroutine may use it.
 type Resets struct {
 	accounts *Accounts
+	registry *Registry
 	store    CredentialStore
 	minter   minter
 	log      *slog.Logger
@@ -84,23 +86,46 @@ func (r *Resets) ResetToken(ctx context.Context, email string) (token string, ex
 	return r.start(ctx, profile.ID, true)
 }
 
-// ResetPassword sets the password by a reset token, which ends by that, and ends every
-// session of the account. The password must have been checked.
-func (r *Resets) ResetPassword(ctx context.Context, token, password string) error {
+// ResetPassword sets the password by a reset token, which ends by that, and ends what anybody may have
+// left in the account to come back by: sessions, keys, webhooks and links to calendars. The password
+// must have been checked.
+//
+// Links belong to inboxes, so they can't end in the commit that ends the rest. They end before it: a
+// crash between leaves the token good and the old password as it was. They end once more behind it,
+// for those that somebody with an old credential made meanwhile.
+func (r *Resets) ResetPassword(ctx context.Context, token, password string) (account.Ended, error) {
 	kind, home, ok := account.ParseToken(token)
 	if !ok || kind != account.KindReset {
-		return account.BadReset()
+		return account.Ended{}, account.BadReset()
 	}
 	h := account.HashToken([]byte(token))
 	id, _, found, err := r.store.Credential(home, h)
 	switch {
 	case err != nil:
-		return engine.Busy(err)
+		return account.Ended{}, engine.Busy(err)
 	case !found:
-		return account.BadReset()
+		return account.Ended{}, account.BadReset()
+	}
+	if _, err := r.accounts.owners.order(ctx, id, account.CheckReset{Hash: h}); err != nil {
+		return account.Ended{}, err
+	}
+	before, err := r.registry.hideCalendars(ctx, id)
+	if err != nil {
+		return account.Ended{}, err
 	}
 	var salt [16]byte
 	r.accounts.random(salt[:])
-	_, err = r.accounts.owners.order(ctx, id, account.ResetPassword{Hash: h, PasswordHash: account.HashPassword(password, salt)})
-	return err
+	failpoint.Here("reset-links-ended")
+	got, err := r.accounts.owners.order(ctx, id, account.ResetPassword{Hash: h, PasswordHash: account.HashPassword(password, salt)})
+	if err != nil {
+		return account.Ended{}, err
+	}
+	failpoint.Here("reset-committed")
+	ended := got.(account.Ended)
+	ended.Links, err = r.registry.hideCalendars(ctx, id)
+	ended.Links += before
+	if err == nil {
+		err = r.accounts.removeEnded(ctx, id)
+	}
+	return ended, err
 }

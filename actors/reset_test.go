@@ -8,6 +8,7 @@ import (
 
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
 	"inboxd/persist/persisttest"
 )
 
@@ -42,22 +43,24 @@ func TestPasswordReset(t *testing.T) {
 		t.Errorf("a reset token opens the account: %v", err)
 	}
 	for _, wrong := range []string{"", "svc_reset_x", in.Token, key.Token, s.Resets.minter.mint(account.KindReset, in.Profile.ID)} {
-		if err := s.ResetPassword(ctx, wrong, "another horse"); !fault.Is(err, fault.Refused) {
+		if _, err := s.ResetPassword(ctx, wrong, "another horse"); !fault.Is(err, fault.Refused) {
 			t.Errorf("%q: %v", wrong, err)
 		}
 	}
-	if err := s.ResetPassword(ctx, mail.token, "another horse"); err != nil {
+	if _, err := s.ResetPassword(ctx, mail.token, "another horse"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Authenticate(ctx, []byte(in.Token)); !fault.Is(err, fault.Unauthenticated) || session.Valid(s.now()) {
 		t.Errorf("the session is open: %v", err)
 	}
-	must[*account.Principal](t)(s.Authenticate(ctx, []byte(key.Token)))
+	if _, err := s.Authenticate(ctx, []byte(key.Token)); !fault.Is(err, fault.Unauthenticated) {
+		t.Errorf("a key of before is open: %v", err)
+	}
 	if _, err := s.LogIn(ctx, "me@example.test", "correct horse"); !fault.Is(err, fault.Unauthenticated) {
 		t.Errorf("the old password: %v", err)
 	}
 	must[account.SignedIn](t)(s.LogIn(ctx, "me@example.test", "another horse"))
-	if err := s.ResetPassword(ctx, mail.token, "third horse"); !fault.Is(err, fault.Refused) {
+	if _, err := s.ResetPassword(ctx, mail.token, "third horse"); !fault.Is(err, fault.Refused) {
 		t.Errorf("used: %v", err)
 	}
 	token, _, err := s.ResetToken(ctx, "me@example.test")
@@ -65,11 +68,81 @@ func TestPasswordReset(t *testing.T) {
 		t.Fatal(err)
 	}
 	ahead.Store(int64(account.ResetLife))
-	if err := s.ResetPassword(ctx, token, "third horse"); !fault.Is(err, fault.Refused) {
+	if _, err := s.ResetPassword(ctx, token, "third horse"); !fault.Is(err, fault.Refused) {
 		t.Errorf("after an hour: %v", err)
 	}
 	if _, _, err := s.ResetToken(ctx, "nobody@example.test"); !fault.Is(err, fault.NotFound) {
 		t.Errorf("nobody's: %v", err)
+	}
+}
+
+// TestAResetEndsWhatOpenedTheAccount: sessions, keys of both kinds, webhooks and links to calendars,
+// also where a crash comes between the commit and the removal of the keys' rows.
+func TestAResetEndsWhatOpenedTheAccount(t *testing.T) {
+	for _, at := range []string{"", "reset-committed"} {
+		t.Run("crash at "+at, func(t *testing.T) {
+			store := persisttest.OpenCrashable(t)
+			s := startSystem(t, store, nil)
+			ctx := context.Background()
+			in := signUp(t, s)
+			me := in.Profile.ID
+			var tokens, links []string
+			for range closeStep + 1 {
+				tokens = append(tokens, must[account.Issued](t)(s.IssueKey(ctx, me, "", account.ScopeFull, nil)).Token)
+			}
+			for range 2 {
+				view, _, err := s.CreateInbox(ctx, me, inbox.Order{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				tokens = append(tokens, must[account.Issued](t)(s.IssueInboxKey(ctx, me, view.Address, account.ScopeFull, nil)).Token)
+				link, _, err := s.Feeds.Share(ctx, view.Address)
+				if err != nil {
+					t.Fatal(err)
+				}
+				links = append(links, link)
+			}
+			must[account.Webhook](t)(s.AddWebhook(ctx, me, "https://example.test/", "message.received", ""))
+			waiting := must[*account.Principal](t)(s.Authenticate(ctx, []byte(tokens[0]))).Ended()
+			token, _, err := s.ResetToken(ctx, "me@example.test")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if at == "" {
+				ended, err := s.ResetPassword(ctx, token, "another horse")
+				if want := (account.Ended{Sessions: 1, Keys: closeStep + 3, Webhooks: 1, Links: 2}); err != nil || ended != want {
+					t.Errorf("ended %+v, %v", ended, err)
+				}
+			} else {
+				order := account.ResetPassword{Hash: account.HashToken([]byte(token)), PasswordHash: account.HashPassword("another horse", [16]byte{})}
+				must[int64](t)(s.Registry.hideCalendars(ctx, me))
+				must[any](t)(s.accounts.order(ctx, me, order))
+				store = store.Crash(t)
+				s = startSystem(t, store, nil)
+			}
+			for _, old := range append(tokens, in.Token) {
+				if _, err := s.Authenticate(ctx, []byte(old)); !fault.Is(err, fault.Unauthenticated) {
+					t.Fatalf("%.9s is open: %v", old, err)
+				}
+			}
+			for _, link := range links {
+				if _, err := s.Feeds.Open(ctx, link); !fault.Is(err, fault.NotFound) {
+					t.Errorf("a link is open: %v", err)
+				}
+			}
+			if at == "" {
+				<-waiting
+			}
+			if hooks, err := s.ListWebhooks(ctx, me); err != nil || len(hooks) > 0 {
+				t.Errorf("webhooks: %+v, %v", hooks, err)
+			}
+			must[account.SignedIn](t)(s.LogIn(ctx, "me@example.test", "another horse"))
+			if keys, _, err := s.Keys(ctx, me, "", 10); err != nil || len(keys) > 0 {
+				t.Errorf("the inventory: %d keys, %v", len(keys), err)
+			}
+			fresh := must[account.Issued](t)(s.IssueKey(ctx, me, "", account.ScopeRead, nil))
+			must[*account.Principal](t)(s.Authenticate(ctx, []byte(fresh.Token)))
+		})
 	}
 }
 

@@ -42,6 +42,11 @@ func (s *Sessions) LogIn(ctx context.Context, email, password string) (account.S
 }
 
 func (s *Sessions) start(ctx context.Context, profile account.Profile) (account.SignedIn, error) {
+	if profile.EndedKeys > 0 {
+		if err := s.accounts.removeEnded(ctx, profile.ID); err != nil {
+			return account.SignedIn{}, err
+		}
+	}
 	token := s.minter.mint(account.KindSession, profile.ID)
 	if _, err := s.accounts.owners.order(ctx, profile.ID, account.StartSession{Hash: account.HashToken([]byte(token))}); err != nil {
 		return account.SignedIn{}, err

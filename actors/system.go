@@ -209,6 +209,7 @@ func (s *System) makeDomains() {
 		inboxes: s.Inboxes, owners: s.accounts, subdomains: s.subdomains, credentials: s.Credentials, domains: s.OwnDomains, store: s.asking,
 		plans: o.Plans, capacities: s.capacities, namespaces: o.Namespaces, now: s.now, random: o.Random,
 	}
+	s.Resets.registry = s.Registry
 	s.Closing = &Closing{accounts: s.Accounts, registry: s.Registry, domains: s.OwnDomains, store: s.asking, log: o.Logger, gained: tenure.NewBell()}
 }
 

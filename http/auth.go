@@ -19,8 +19,9 @@ type Auth interface {
 	// RequestReset mails a password-reset token if an account has the address, and returns
 	// at once in every case.
 	RequestReset(email string)
-	// ResetPassword uses such a token: Refused when it opens nothing.
-	ResetPassword(ctx context.Context, token, password string) error
+	// ResetPassword uses such a token, and ends what opened the account before: Refused when it opens
+	// nothing.
+	ResetPassword(ctx context.Context, token, password string) (account.Ended, error)
 	Usage(ctx context.Context, id account.ID) (account.Usage, error)
 	// SetRecipient makes a public key the account's, for mail that comes behind the answer.
 	SetRecipient(ctx context.Context, id account.ID, recipient sealed.Recipient) error
@@ -187,13 +188,22 @@ func (a *auth) requestReset(r *request) error {
 	return r.json(fasthttp.StatusAccepted, okResponse{true}, nil)
 }
 
-// confirmReset sets the password and ends every session of the account.
+type resetResponse struct {
+	OK            bool  `json:"ok"`
+	Sessions      int64 `json:"sessions"`
+	Keys          int64 `json:"keys"`
+	Webhooks      int64 `json:"webhooks"`
+	CalendarLinks int64 `json:"calendar_links"`
+}
+
+// confirmReset sets the password and ends all that opened the account before.
 func (a *auth) confirmReset(r *request) error {
 	password := *r.body.text("password")
 	if err := account.CheckPassword(password); err != nil {
 		return err
 	}
-	return r.ok(a.accounts.ResetPassword(r.ctx, *r.body.text("token"), password))
+	ended, err := a.accounts.ResetPassword(r.ctx, *r.body.text("token"), password)
+	return r.json(fasthttp.StatusOK, resetResponse{true, ended.Sessions, ended.Keys, ended.Webhooks, ended.Links}, err)
 }
 
 // setEncryption takes a public key (specification, Encryption). Whatever else was given is refused in

@@ -466,15 +466,16 @@ func (f *fakeAccounts) RequestReset(email string) {
 }
 
 // ResetPassword takes the hash of the token as the account keeps it.
-func (f *fakeAccounts) ResetPassword(_ context.Context, token, password string) error {
+func (f *fakeAccounts) ResetPassword(_ context.Context, token, password string) (account.Ended, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for id, s := range f.byID {
 		if _, waits := s.Resets[account.HashToken([]byte(token))]; waits {
-			return f.decide(id, account.ResetPassword{Hash: account.HashToken([]byte(token)), PasswordHash: password})
+			ended := s.Ending(account.Env{Now: f.now()})
+			return ended, f.decide(id, account.ResetPassword{Hash: account.HashToken([]byte(token)), PasswordHash: password})
 		}
 	}
-	return account.BadReset()
+	return account.Ended{}, account.BadReset()
 }
 
 func (f *fakeAccounts) RevokeKey(_ context.Context, id account.ID, key int64) error {

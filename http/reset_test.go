@@ -39,7 +39,7 @@ func TestPasswordReset(t *testing.T) {
 	w.expect(422, confirm(token, "short"))
 	w.expect(400, confirm("svc_reset_guess", "another horse"))
 	w.expect(200, w.call(get, "/api/account", session, ""))
-	if r := w.expect(200, confirm(token, "another horse")); r.body != `{"ok":true}` {
+	if r := w.expect(200, confirm(token, "another horse")); r.body != `{"ok":true,"sessions":1,"keys":0,"webhooks":0,"calendar_links":0}` {
 		t.Errorf("confirmed: %s", r.body)
 	}
 	w.expect(401, w.call(get, "/api/account", session, ""))

@@ -30,13 +30,14 @@ type accountRecord struct {
 	Recipient    string           `cbor:"23,keyasint,omitempty"`
 	RecipientAt  stamp            `cbor:"24,keyasint,omitempty"`
 	Encrypted    int64            `cbor:"25,keyasint,omitempty"`
+	EndedKeys    int64            `cbor:"26,keyasint,omitempty"`
 }
 
 func (r *accountRecord) from(p *account.Profile) {
 	*r = accountRecord{
 		p.Email, p.PasswordHash, p.Plan, stampOf(p.CreatedAt), p.Inboxes, p.LastKey,
 		p.AccountKeys, p.InboxKeys, stampOf(p.ClosingAt), p.LastWebhook, p.LastClaim, p.Subdomains,
-		p.Encryption.Recipient, stampOf(p.Encryption.SetAt), p.Encryption.Inboxes,
+		p.Encryption.Recipient, stampOf(p.Encryption.SetAt), p.Encryption.Inboxes, p.EndedKeys,
 	}
 }
 
@@ -47,6 +48,7 @@ func (r *accountRecord) profile(id account.ID) account.Profile {
 		AccountKeys: r.AccountKeys, InboxKeys: r.InboxKeys, ClosingAt: r.ClosingAt.time(), LastWebhook: r.LastWebhook,
 		LastClaim: r.LastClaim, Subdomains: r.Subdomains,
 		Encryption: account.Encryption{Recipient: r.Recipient, SetAt: r.RecipientAt.time(), Inboxes: r.Encrypted},
+		EndedKeys:  r.EndedKeys,
 	}
 }
 

@@ -171,6 +171,13 @@ func (t *credentialTable) Linked(p partition.ID, h account.Hash) (address string
 	return address, nil
 }
 
+// CalendarShared reports whether the calendar of the inbox at an address has a link: one point look-up.
+func (t *credentialTable) CalendarShared(address string) (bool, error) {
+	var r calendarRecord
+	_, err := t.get(calendarKey(nil, address, partCalendar), &r)
+	return r.Feed != nil, err
+}
+
 // Key reads one key of an account, nil when it is not there.
 func (t *credentialTable) Key(id account.ID, key int64) (*account.Key, error) {
 	var r keyRecord

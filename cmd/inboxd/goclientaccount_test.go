@@ -42,10 +42,10 @@ func TestGoClientAccount(t *testing.T) {
 	}
 	_, token, _ := strings.Cut(admin(t, dir, "account", "reset-link", "me@example.test"), "#token=")
 	token, _, _ = strings.Cut(token, "\n")
-	if err := anonymous.ResetPassword(ctx, token, "another horse"); err != nil {
-		t.Fatal(err)
+	if ended, err := anonymous.ResetPassword(ctx, token, "another horse"); err != nil || ended.Sessions != 1 || ended.Keys != 2 {
+		t.Fatal(ended, err)
 	}
-	if err := anonymous.ResetPassword(ctx, token, "another horse"); client.StatusOf(err) != 400 {
+	if _, err := anonymous.ResetPassword(ctx, token, "another horse"); client.StatusOf(err) != 400 {
 		t.Errorf("a used link: %v", err)
 	}
 	if _, err := owner.Account(ctx); client.StatusOf(err) != 401 {

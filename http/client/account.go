@@ -102,14 +102,22 @@ func (c *Client) RequestPasswordReset(ctx context.Context, email string) error {
 	return do(ctx, c, call{method: "POST", path: "/api/auth/password-reset", in: in}, nil)
 }
 
-// ResetPassword sets a new password with the token of a reset link and ends every session
-// of the account.
-func (c *Client) ResetPassword(ctx context.Context, token, password string) error {
+// Ended counts what a password reset ended.
+type Ended struct {
+	Sessions      int64 `json:"sessions"`
+	Keys          int64 `json:"keys"`
+	Webhooks      int64 `json:"webhooks"`
+	CalendarLinks int64 `json:"calendar_links"`
+}
+
+// ResetPassword sets a new password with the token of a reset link, and ends every session, key,
+// webhook and link to a calendar of the account.
+func (c *Client) ResetPassword(ctx context.Context, token, password string) (Ended, error) {
 	in := struct {
 		Token    string `json:"token"`
 		Password string `json:"password"`
 	}{token, password}
-	return do(ctx, c, call{method: "POST", path: "/api/auth/password-reset/confirm", in: in}, nil)
+	return fetch[Ended](ctx, c, call{method: "POST", path: "/api/auth/password-reset/confirm", in: in})
 }
 
 // Account returns the account of a session, with its limits and what counts against them.

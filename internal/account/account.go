@@ -61,6 +61,9 @@ type Profile struct {
 	LastClaim    int64     // highest number of a claim ever given
 	Subdomains   int64     // claims of subdomains that were chosen
 	Encryption   Encryption
+	// EndedKeys is the id up to which keys open nothing, while those that a password reset ended are
+	// still being removed; 0: none are.
+	EndedKeys int64
 }
 
 // Encryption is what an account has of end-to-end encryption.

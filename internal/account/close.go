@@ -14,7 +14,7 @@ import (
 type (
 	// Close ends every session and reset token and refuses whatever would make the account grow.
 	Close struct{}
-	// RevokeKeys removes some keys of a closing account.
+	// RevokeKeys removes some keys of an account that is closing, or whose password was reset.
 	RevokeKeys struct{ Keys []Key }
 	// Erase removes the closed account itself, once its inboxes and keys are gone.
 	Erase struct{}
@@ -28,7 +28,7 @@ type (
 // grows tells commands that a closing account refuses.
 func grows(cmd Command) bool {
 	switch cmd.(type) {
-	case StartSession, IssueKey, ReserveInbox, StartReset, ResetPassword, SetPlan, AddWebhook, ListDomain, SetRecipient:
+	case StartSession, IssueKey, ReserveInbox, StartReset, CheckReset, ResetPassword, SetPlan, AddWebhook, ListDomain, SetRecipient:
 		return true
 	}
 	return false
@@ -38,11 +38,7 @@ func (Close) decide(s *State, env Env) ([]Event, error) {
 	if !s.ClosingAt.IsZero() {
 		return nil, nil
 	}
-	evs := append(s.endTokens(), closed{env.Now})
-	for _, w := range s.WebhookList() {
-		evs = append(evs, webhookDropped{w.ID})
-	}
-	return evs, nil
+	return append(append(s.endTokens(), closed{env.Now}), s.dropWebhooks()...), nil
 }
 
 func (c RevokeKeys) decide(s *State, _ Env) (evs []Event, _ error) {

@@ -138,7 +138,7 @@ func PrincipalOf(s *State, h Hash, key *Key, env Env) *Principal {
 	if ses := s.Sessions[h]; ses != nil && !ses.over(env) {
 		return &Principal{Account: s.ID, Kind: KindSession, Hash: h, Scopes: ScopeFull, ExpiresAt: ses.ExpiresAt, clockSeen: ses.ClockSeen}
 	}
-	if key == nil || key.Hash != h || key.Expired(env) {
+	if key == nil || key.Hash != h || key.Expired(env) || key.ID <= s.EndedKeys {
 		return nil
 	}
 	p := &Principal{Account: s.ID, Kind: key.Kind, KeyID: key.ID, Hash: h, Scopes: key.Scopes, Inbox: key.Inbox, ExpiresAt: key.ExpiresAt, clockSeen: key.ClockSeen}

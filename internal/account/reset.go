@@ -22,18 +22,27 @@ type (
 		Hash     Hash
 		Operator bool
 	}
-	// ResetPassword uses a reset token: the password is set, every session ends, and so
-	// does every other reset token.
+	// ResetPassword uses a reset token: the password is set. Whatever somebody else may have left in
+	// the account to come back by ends in the same commit: sessions, keys, webhooks and the other
+	// reset tokens. The rows of the keys go afterwards, see EndedKeys.
 	ResetPassword struct {
 		Hash         Hash
 		PasswordHash string
 	}
+	// CheckReset changes nothing: it is refused when the token would be.
+	CheckReset struct{ Hash Hash }
+	// ForgetEnded says that no key that EndedKeys means is left.
+	ForgetEnded struct{}
 )
+
+// Ended counts what a password reset ended.
+type Ended struct{ Sessions, Keys, Webhooks, Links int64 }
 
 type (
 	resetStarted struct{ Reset Reset }
 	resetEnded   struct{ Hash Hash }
 	passwordSet  struct{ Hash string }
+	keysEnded    struct{ Through int64 }
 )
 
 func (c StartReset) decide(s *State, env Env) ([]Event, error) {
@@ -64,11 +73,40 @@ func BadReset() error {
 	return fault.New(fault.Refused, "This password reset link is not valid: it is unknown, used or older than an hour. Ask for a new one")
 }
 
-func (c ResetPassword) decide(s *State, env Env) ([]Event, error) {
+func (c CheckReset) decide(s *State, env Env) ([]Event, error) {
 	if r, known := s.Resets[c.Hash]; !known || r.over(env) {
 		return nil, BadReset()
 	}
-	return append(s.endTokens(), passwordSet{c.PasswordHash}), nil
+	return nil, nil
+}
+
+func (c ResetPassword) decide(s *State, env Env) ([]Event, error) {
+	if _, err := (CheckReset{c.Hash}).decide(s, env); err != nil {
+		return nil, err
+	}
+	evs := append(s.endTokens(), passwordSet{c.PasswordHash})
+	if s.AccountKeys+s.InboxKeys > 0 {
+		evs = append(evs, keysEnded{s.LastKey})
+	}
+	return append(evs, s.dropWebhooks()...), nil
+}
+
+func (ForgetEnded) decide(s *State, _ Env) ([]Event, error) {
+	if s.EndedKeys == 0 {
+		return nil, nil
+	}
+	return []Event{keysEnded{}}, nil
+}
+
+// Ending counts what a password reset that is decided now ends, links to calendars apart.
+func (s *State) Ending(env Env) (e Ended) {
+	for _, ses := range s.Sessions {
+		if !ses.over(env) {
+			e.Sessions++
+		}
+	}
+	e.Keys, e.Webhooks = s.AccountKeys+s.InboxKeys, int64(len(s.Webhooks))
+	return e
 }
 
 // endTokens ends every session and every reset token.
@@ -92,3 +130,5 @@ func (e resetEnded) rows(_ *State, r *Rows) {
 }
 func (e passwordSet) apply(s *State)         { s.PasswordHash = e.Hash }
 func (e passwordSet) rows(s *State, r *Rows) { r.profile(s) }
+func (e keysEnded) apply(s *State)           { s.EndedKeys = e.Through }
+func (e keysEnded) rows(s *State, r *Rows)   { r.profile(s) }

@@ -110,6 +110,14 @@ func (s *State) dropWebhooksOf(address string) (evs []Event) {
 	return evs
 }
 
+// dropWebhooks ends every subscription.
+func (s *State) dropWebhooks() (evs []Event) {
+	for _, w := range s.WebhookList() {
+		evs = append(evs, webhookDropped{w.ID})
+	}
+	return evs
+}
+
 // NoWebhook is the fault for an id that the account has no webhook under.
 func NoWebhook(id string) error {
 	return fault.New(fault.NotFound, fmt.Sprintf("Webhook %s not found", id))
