@@ -84,9 +84,14 @@ type Accounts struct {
 	random func([]byte)
 }
 
-// OpenAccount makes an account. First the e-mail address becomes its own: a crash before it is
-// opened leaves an address that leads nowhere, and the next sign-up takes it over.
+// OpenAccount makes an account for the operator, whose word is enough for the e-mail address.
 func (a *Accounts) OpenAccount(ctx context.Context, email, password string, plan account.PlanName) (account.Profile, error) {
+	return a.open(ctx, email, password, plan, true)
+}
+
+// open makes an account. First the e-mail address becomes its own: a crash before it is
+// opened leaves an address that leads nowhere, and the next sign-up takes it over.
+func (a *Accounts) open(ctx context.Context, email, password string, plan account.PlanName, verified bool) (account.Profile, error) {
 	email, err := account.CanonicalEmail(email)
 	if err != nil {
 		return account.Profile{}, err
@@ -101,7 +106,7 @@ func (a *Accounts) OpenAccount(ctx context.Context, email, password string, plan
 	var tail [10]byte
 	a.random(salt[:])
 	a.random(tail[:])
-	open := account.Open{ID: account.NewIDBeside(email, a.now(), tail), Email: email, PasswordHash: account.HashPassword(password, salt), Plan: plan}
+	open := account.Open{ID: account.NewIDBeside(email, a.now(), tail), Email: email, PasswordHash: account.HashPassword(password, salt), Plan: plan, Verified: verified}
 	if err := a.claim(ctx, email, open.ID); err != nil {
 		return account.Profile{}, err
 	}

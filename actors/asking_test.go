@@ -267,7 +267,11 @@ func TestNamesOfAnotherNode(t *testing.T) {
 				_, _, err := s.UpdateInbox(ctx, w.bob.id, w.bob.far, inbox.Update{RetentionHours: &retention})
 				return err
 			},
-			"Usage":        func() error { _, err := s.Usage(ctx, p.id); return err },
+			"Usage":               func() error { _, err := s.Usage(ctx, p.id); return err },
+			"RequestVerification": func() error { return s.RequestVerification(ctx, p.id) },
+			"VerifyEmail": func() error {
+				return s.VerifyEmail(ctx, account.MintToken(account.KindVerify, p.id.Partition(), [32]byte{1}))
+			},
 			"VerifyDomain": func() error { _, err := s.VerifyDomain(ctx, p.id, p.domain); return err },
 			"View":         func() error { _, err := s.View(ctx, p.far); return err },
 			"ViewFor":      func() error { _, err := s.ViewFor(ctx, w.bob.id, w.bob.far); return err },

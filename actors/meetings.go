@@ -80,6 +80,11 @@ func (m *Meetings) order(ctx context.Context, address string, o calendar.Order, 
 	if err != nil {
 		return got, err
 	}
+	for _, mail := range command.Submits {
+		if err := s.checkVerified(ctx, view.Account, mail.Recipients); err != nil {
+			return got, err
+		}
+	}
 	at := s.now()
 	if err := m.count(ctx, view.Account, command.Submits); err != nil {
 		return got, err

@@ -41,12 +41,18 @@ type Options struct {
 	// webhook.DefaultSchedule.
 	WebhookSchedule webhook.Schedule
 
+	// Held keeps mail and calls of webhooks waiting until Release.
+	Held bool
+
 	// MailReset mails a password-reset token to its account's address; called by one
 	// goroutine, and must not keep the token. Default: no such mail, and no token is made.
 	MailReset func(ctx context.Context, email, token string, expires time.Time) error
 
-	// Held keeps mail and calls of webhooks waiting until Release.
-	Held bool
+	// MailVerification is MailReset for a token that verifies the address.
+	MailVerification func(ctx context.Context, email, token string, expires time.Time) error
+	// VerifyAddresses has sign-ups verify their e-mail addresses: before that they send only to inboxes of
+	// their own account.
+	VerifyAddresses bool
 
 	Courier mailqueue.Courier // default: no mail leaves the node
 	// Judge says who vouches for a mail from one inbox of the node to another, by its signature

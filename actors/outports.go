@@ -96,10 +96,10 @@ func (s *System) makeCalendars() {
 	})
 }
 
-// emailOf is the sign-in address of an account.
-func (s *System) emailOf(ctx context.Context, id account.ID) (string, error) {
+// emailOf is the sign-in address of an account, and whether messages about it may go there.
+func (s *System) emailOf(ctx context.Context, id account.ID) (email string, usable bool, err error) {
 	picture, err := s.accounts.picture(ctx, id)
-	return picture.profile.Email, err
+	return picture.profile.Email, !s.VerifyAddresses || !picture.profile.Unverified, err
 }
 
 // isOurs reports whether mail for an address goes to an inbox here.

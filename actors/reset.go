@@ -15,30 +15,81 @@ import (
 // the person asks again.
 const resetQueue = 1024
 
-// Resets sets passwords anew by a token. It never changes; any goroutine may use it.
+// Resets sets passwords and verifies e-mail addresses, each by a token that was mailed. It never changes; any goroutine may use it.
 type Resets struct {
 	accounts *Accounts
 	registry *Registry
 	store    CredentialStore
 	minter   minter
 	log      *slog.Logger
-	// mail mails a token to its account's address; nil: no such mail, and no token is made.
-	mail  func(ctx context.Context, email, token string, expires time.Time) error
-	asked chan string // e-mail addresses, for run
+	// mail and mailVerify mail a token to its account's address; nil: no such message, and no token is
+	// made.
+	mail, mailVerify func(ctx context.Context, email, token string, expires time.Time) error
+	asked            chan asked // for run
+}
+
+// asked is an e-mail address that a token is to be mailed to.
+type asked struct {
+	email  string
+	verify bool
 }
 
 // RequestReset has a password-reset token mailed to the address if an account has it. It
 // returns at once in every case, so that nobody learns by the time it takes who has an
 // account.
 func (r *Resets) RequestReset(email string) {
-	if r.mail == nil {
-		return
+	if r.mail != nil {
+		r.enqueue(asked{email, false})
 	}
+}
+
+// askToVerify has a token mailed that verifies the address of an account. It returns at once.
+func (r *Resets) askToVerify(email string) {
+	if r.mailVerify != nil {
+		r.enqueue(asked{email, true})
+	}
+}
+
+func (r *Resets) enqueue(a asked) {
 	select {
-	case r.asked <- email:
+	case r.asked <- a:
 	default:
-		r.log.Warn("too many password resets are asked for; one was dropped")
+		r.log.Warn("too many password resets and verifications are asked for; one was dropped")
 	}
+}
+
+// RequestVerification has such a token mailed, unless the address is verified. It returns at once.
+func (r *Resets) RequestVerification(ctx context.Context, id account.ID) error {
+	picture, err := r.accounts.owners.picture(ctx, id)
+	if err == nil && picture.profile.Unverified {
+		r.askToVerify(picture.profile.Email)
+	}
+	return err
+}
+
+// VerifyEmail uses such a token.
+func (r *Resets) VerifyEmail(ctx context.Context, token string) error {
+	id, err := r.find(token, account.KindVerify, account.BadVerification())
+	if err == nil {
+		_, err = r.accounts.owners.order(ctx, id, account.VerifyEmail{Hash: account.HashToken([]byte(token))})
+	}
+	return err
+}
+
+// find is whose token of a kind it is, or bad.
+func (r *Resets) find(token string, kind account.Kind, bad error) (account.ID, error) {
+	of, home, ok := account.ParseToken(token)
+	if !ok || of != kind {
+		return account.ID{}, bad
+	}
+	id, _, found, err := r.store.Credential(home, account.HashToken([]byte(token)))
+	switch {
+	case err != nil:
+		return id, engine.Busy(err)
+	case !found:
+		return id, bad
+	}
+	return id, nil
 }
 
 // run works on the requests, one by one, until ctx is over.
@@ -47,33 +98,41 @@ func (r *Resets) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case email := <-r.asked:
-			if err := r.send(ctx, email); err != nil {
-				r.log.Warn("a password reset could not be mailed", "err", err)
+		case a := <-r.asked:
+			if err := r.send(ctx, a); err != nil {
+				r.log.Warn("the link of a password reset or a verification could not be mailed", "err", err)
 			}
 		}
 	}
 }
 
-func (r *Resets) send(ctx context.Context, email string) error {
-	profile, err := r.accounts.byEmail(ctx, email)
-	if err != nil || profile.CreatedAt.IsZero() {
+func (r *Resets) send(ctx context.Context, a asked) error {
+	profile, err := r.accounts.byEmail(ctx, a.email)
+	if err != nil || profile.CreatedAt.IsZero() || a.verify && !profile.Unverified {
 		return err
 	}
-	token, expires, err := r.start(ctx, profile.ID, false)
+	token, expires, err := r.start(ctx, profile.ID, account.StartReset{Verify: a.verify})
 	if fault.Is(err, fault.Refused) {
 		return nil // enough of them wait already
 	}
 	if err != nil {
 		return err
 	}
-	return r.mail(ctx, profile.Email, token, expires)
+	mail := r.mail
+	if a.verify {
+		mail = r.mailVerify
+	}
+	return mail(ctx, profile.Email, token, expires)
 }
 
-func (r *Resets) start(ctx context.Context, id account.ID, operator bool) (token string, expires time.Time, err error) {
-	token = r.minter.mint(account.KindReset, id)
-	expires = r.accounts.now().Add(account.ResetLife)
-	_, err = r.accounts.owners.order(ctx, id, account.StartReset{Hash: account.HashToken([]byte(token)), Operator: operator})
+func (r *Resets) start(ctx context.Context, id account.ID, order account.StartReset) (token string, expires time.Time, err error) {
+	kind, life := account.KindReset, account.ResetLife
+	if order.Verify {
+		kind, life = account.KindVerify, account.VerifyLife
+	}
+	token = r.minter.mint(kind, id)
+	order.Hash, expires = account.HashToken([]byte(token)), r.accounts.now().Add(life)
+	_, err = r.accounts.owners.order(ctx, id, order)
 	return token, expires, err
 }
 
@@ -83,7 +142,7 @@ func (r *Resets) ResetToken(ctx context.Context, email string) (token string, ex
 	if err != nil {
 		return "", time.Time{}, err
 	}
-	return r.start(ctx, profile.ID, true)
+	return r.start(ctx, profile.ID, account.StartReset{Operator: true})
 }
 
 // ResetPassword sets the password by a reset token, which ends by that, and ends what anybody may have
@@ -94,17 +153,10 @@ func (r *Resets) ResetToken(ctx context.Context, email string) (token string, ex
 // crash between leaves the token good and the old password as it was. They end once more behind it,
 // for those that somebody with an old credential made meanwhile.
 func (r *Resets) ResetPassword(ctx context.Context, token, password string) (account.Ended, error) {
-	kind, home, ok := account.ParseToken(token)
-	if !ok || kind != account.KindReset {
-		return account.Ended{}, account.BadReset()
-	}
 	h := account.HashToken([]byte(token))
-	id, _, found, err := r.store.Credential(home, h)
-	switch {
-	case err != nil:
-		return account.Ended{}, engine.Busy(err)
-	case !found:
-		return account.Ended{}, account.BadReset()
+	id, err := r.find(token, account.KindReset, account.BadReset())
+	if err != nil {
+		return account.Ended{}, err
 	}
 	if _, err := r.accounts.owners.order(ctx, id, account.CheckReset{Hash: h}); err != nil {
 		return account.Ended{}, err

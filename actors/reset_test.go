@@ -96,7 +96,7 @@ func TestAResetEndsWhatOpenedTheAccount(t *testing.T) {
 					t.Fatal(err)
 				}
 				tokens = append(tokens, must[account.Issued](t)(s.IssueInboxKey(ctx, me, view.Address, account.ScopeFull, nil)).Token)
-				link, _, err := s.Feeds.Share(ctx, view.Address)
+				link, _, err := s.Feeds.Share(ctx, view.Address, true)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -142,6 +142,83 @@ func TestAResetEndsWhatOpenedTheAccount(t *testing.T) {
 			}
 			fresh := must[account.Issued](t)(s.IssueKey(ctx, me, "", account.ScopeRead, nil))
 			must[*account.Principal](t)(s.Authenticate(ctx, []byte(fresh.Token)))
+		})
+	}
+}
+
+// TestUnverifiedAccountsSendToThemselves until the link of a message was used, or a password reset.
+func TestUnverifiedAccountsSendToThemselves(t *testing.T) {
+	for _, way := range []string{"link", "reset", "operator"} {
+		t.Run(way, func(t *testing.T) {
+			mailed := make(chan resetMail, 10)
+			s := startSystem(t, persisttest.Open(t), func(o *Options) {
+				o.VerifyAddresses = true
+				o.MailVerification = func(_ context.Context, email, token string, expires time.Time) error {
+					mailed <- resetMail{email, token, expires}
+					return nil
+				}
+			})
+			ctx := context.Background()
+			in := signUp(t, s)
+			first := <-mailed
+			if first.email != "me@example.test" || !in.Profile.Unverified || first.expires.Sub(s.now()).Round(time.Hour) != account.VerifyLife {
+				t.Fatalf("mailed %+v for %+v", first, in.Profile)
+			}
+			var own [2]string
+			for i := range own {
+				view, _, err := s.CreateInbox(ctx, in.Profile.ID, inbox.Order{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				own[i] = view.Address
+			}
+			must[int64](t)(s.Send(ctx, own[0], letter(own[1])))
+			others := must[account.Profile](t)(s.OpenAccount(ctx, "other@example.test", "correct horse", account.Free))
+			foreign, _, err := s.CreateInbox(ctx, others.ID, inbox.Order{})
+			if err != nil || others.Unverified {
+				t.Fatal(err, others)
+			}
+			for _, to := range []string{"bob@far.test", foreign.Address, "nobody@" + s.Namespaces.Domain, "me@example.test"} {
+				if _, err := s.Send(ctx, own[0], letter(to)); !fault.Is(err, fault.Refused) {
+					t.Errorf("to %s: %v", to, err)
+				}
+			}
+			if _, usable, _ := s.emailOf(ctx, in.Profile.ID); usable {
+				t.Error("copies go to an address that is not verified")
+			}
+			if usage := must[account.Usage](t)(s.Usage(ctx, in.Profile.ID)); usage.Sends != 1 {
+				t.Errorf("%d sends were counted", usage.Sends)
+			}
+			switch way {
+			case "link":
+				if err := s.RequestVerification(ctx, in.Profile.ID); err != nil {
+					t.Fatal(err)
+				}
+				second := <-mailed
+				reset, _, _ := s.ResetToken(ctx, "me@example.test")
+				for _, wrong := range []string{"", in.Token, reset} {
+					if err := s.VerifyEmail(ctx, wrong); !fault.Is(err, fault.Refused) {
+						t.Errorf("%q: %v", wrong, err)
+					}
+				}
+				if _, err := s.ResetPassword(ctx, second.token, "another horse"); !fault.Is(err, fault.Refused) {
+					t.Errorf("a verification sets a password: %v", err)
+				}
+				if err := s.VerifyEmail(ctx, second.token); err != nil {
+					t.Fatal(err)
+				}
+				for _, used := range []string{first.token, second.token} {
+					if err := s.VerifyEmail(ctx, used); !fault.Is(err, fault.Refused) {
+						t.Errorf("used: %v", err)
+					}
+				}
+			case "reset":
+				token, _, _ := s.ResetToken(ctx, "me@example.test")
+				must[account.Ended](t)(s.ResetPassword(ctx, token, "another horse"))
+			default:
+				own[0] = foreign.Address
+			}
+			must[int64](t)(s.Send(ctx, own[0], letter("bob@far.test")))
 		})
 	}
 }

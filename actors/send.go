@@ -12,6 +12,7 @@ import (
 	"inboxd/actors/engine"
 	"inboxd/actors/sealing"
 	"inboxd/internal/account"
+	"inboxd/internal/address"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 	"inboxd/internal/ingest"
@@ -44,6 +45,7 @@ type Sending struct {
 	waits   func() (done func()) // notes a send that waits for its answer
 	repeats repeats
 	sealer  *sealing.Sealer
+	verify  bool // as Options.VerifyAddresses
 }
 
 // Send composes a letter, takes its place in the day's quota, and queues it. It returns when
@@ -100,6 +102,9 @@ func (s *Sending) send(ctx context.Context, address string, letter inbox.Letter,
 	}
 	command, err := s.prepare(ctx, view, letter)
 	if err != nil {
+		return 0, err
+	}
+	if err := s.checkVerified(ctx, view.Account, command.Recipients); err != nil {
 		return 0, err
 	}
 	at := s.now()
@@ -210,6 +215,34 @@ func (s *Sending) checkSuppressed(id account.ID, recipients []inbox.Recipient) e
 		return nil
 	}
 	return fault.New(fault.Refused, fmt.Sprintf("Mail to %s came back before, so it is not sent there. DELETE /api/v1/suppressions/{email} (email:send) lifts that", strings.Join(barred, ", ")))
+}
+
+// checkVerified refuses mail to others than inboxes of the account itself while its e-mail address is
+// not verified.
+func (s *Sending) checkVerified(ctx context.Context, id account.ID, recipients []inbox.Recipient) error {
+	if !s.verify || len(recipients) == 0 {
+		return nil
+	}
+	picture, err := s.owners.picture(ctx, id)
+	if err != nil || !picture.profile.Unverified {
+		return err
+	}
+	for _, r := range recipients {
+		home, ok := address.Inbox(r.Email)
+		if ok {
+			var owner account.ID
+			owner, err = s.inboxes.AccountOf(address.WithoutTag(home))
+			ok = owner == id
+		}
+		if err != nil {
+			return engine.Busy(err)
+		}
+		if !ok {
+			return fault.New(fault.Refused, fmt.Sprintf("The sign-in address %s is not verified yet. Until then this account sends only to its own inboxes. "+
+				"Open the link in the message that was sent to it, or have it sent again with POST /api/auth/verify-email", picture.profile.Email))
+		}
+	}
+	return nil
 }
 
 // suppressed reports whether mail to an address came back.

@@ -11,14 +11,18 @@ import (
 type Sessions struct {
 	accounts *Accounts
 	minter   minter
-	plan     account.PlanName // of a sign-up
+	plan     account.PlanName   // of a sign-up
+	verify   func(email string) // has a sign-up's address verified; nil: nobody asks for that
 }
 
 // SignUp makes an account and its first session. The password must have been checked.
 func (s *Sessions) SignUp(ctx context.Context, email, password string) (account.SignedIn, error) {
-	profile, err := s.accounts.OpenAccount(ctx, email, password, s.plan)
+	profile, err := s.accounts.open(ctx, email, password, s.plan, false)
 	if err != nil {
 		return account.SignedIn{}, err
+	}
+	if s.verify != nil {
+		s.verify(profile.Email)
 	}
 	return s.start(ctx, profile)
 }

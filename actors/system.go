@@ -193,7 +193,10 @@ func (s *System) makeAccounts() {
 	o := s.Options
 	s.Accounts = &Accounts{owners: s.accounts, emails: s.emails, store: s.asking, plans: o.Plans, now: s.now, random: o.Random}
 	s.Sessions = &Sessions{accounts: s.Accounts, minter: o.Random, plan: o.NewPlan}
-	s.Resets = &Resets{accounts: s.Accounts, store: s.asking, minter: o.Random, log: o.Logger, mail: o.MailReset, asked: make(chan string, resetQueue)}
+	s.Resets = &Resets{accounts: s.Accounts, store: s.asking, minter: o.Random, log: o.Logger, mail: o.MailReset, mailVerify: o.MailVerification, asked: make(chan asked, resetQueue)}
+	if o.VerifyAddresses {
+		s.Sessions.verify = s.Resets.askToVerify
+	}
 }
 
 // makeDomains makes own domains, and what stands on them.
@@ -226,7 +229,7 @@ func (s *System) makeMail(secret []byte) {
 	s.Sending = &Sending{
 		sealer:  sealer,
 		inboxes: s.Inboxes, owners: s.accounts, store: s.asking, domain: o.Namespaces.Domain,
-		now: s.now, random: o.Random, log: o.Logger,
+		now: s.now, random: o.Random, log: o.Logger, verify: o.VerifyAddresses,
 	}
 	s.Meetings = &Meetings{s.Sending}
 	s.Mail = s.newMailQueue()

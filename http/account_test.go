@@ -18,7 +18,7 @@ func TestSignUpLogInLogOut(t *testing.T) {
 		return fmt.Sprintf(`{"email":%q,"password":%q}`, email, password)
 	}
 	r := w.expect(201, w.call(post, "/api/auth/signup", "", form("Alice@Example.com ", "correct horse")))
-	want := `,"expires_at":"2026-12-21T12:00:00.000Z","account":{"id":"00000001000000000000000000000000","email":"alice@example.com","plan":"free",` +
+	want := `,"expires_at":"2026-12-21T12:00:00.000Z","account":{"id":"00000001000000000000000000000000","email":"alice@example.com","email_verified":false,"plan":"free",` +
 		`"limits":{"inboxes":3,"default_retention_hours":24,"max_retention_hours":72,"labels":false,"subdomains":false,"max_subdomains":100,"account_keys":1000,"sends_per_day":100,"recipients_per_message":10,` +
 		`"attachments_per_message":1,"attachment_bytes_per_message":524288,"webhooks":10,"max_messages":10000,"max_bytes":524288000},"usage":{"inboxes":0,"keys":0,"sends_today":0},"encryption":{"enabled":false,"public_key":null,"set_at":null,"encrypted_inboxes":0},"created_at":"2026-11-21T12:00:00.000Z"}}`
 	if !strings.HasPrefix(r.body, `{"session_token":"svc_sess_`) || !strings.HasSuffix(r.body, want) {

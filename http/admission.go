@@ -66,8 +66,9 @@ func (a *admission) admit(r *request) (err error) {
 	left := r.http.UserValue(bodyLeft) != nil
 	if r.route.who != nobody {
 		err = a.authorise(r)
-	} else if r.route.limited {
-		err = a.admitStranger(r, left)
+	}
+	if err == nil && r.route.limited {
+		err = a.admitTry(r, left)
 	}
 	switch {
 	case err != nil:
@@ -84,10 +85,16 @@ func (a *admission) admit(r *request) (err error) {
 	return err
 }
 
-// admitStranger checks an anonymous try, and counts it unless its body is left unread.
-func (a *admission) admitStranger(r *request, left bool) error {
-	if err := a.checkHost(r.http); err != nil || left {
-		return err
+// admitTry counts a try of the client unless its body is left unread. A call without a credential must
+// name this server, too (DNS rebinding).
+func (a *admission) admitTry(r *request, left bool) error {
+	if r.route.who == nobody {
+		if err := a.checkHost(r.http); err != nil {
+			return err
+		}
+	}
+	if left {
+		return nil
 	}
 	return a.tries.count("ip "+wire.ClientGroup(a.clientAddr(r.http)).String(), r.now)
 }

@@ -22,6 +22,11 @@ type Auth interface {
 	// ResetPassword uses such a token, and ends what opened the account before: Refused when it opens
 	// nothing.
 	ResetPassword(ctx context.Context, token, password string) (account.Ended, error)
+	// RequestVerification mails a token that verifies the account's e-mail address, unless it is verified,
+	// and returns at once.
+	RequestVerification(ctx context.Context, id account.ID) error
+	// VerifyEmail uses such a token: Refused when it verifies nothing.
+	VerifyEmail(ctx context.Context, token string) error
 	Usage(ctx context.Context, id account.ID) (account.Usage, error)
 	// SetRecipient makes a public key the account's, for mail that comes behind the answer.
 	SetRecipient(ctx context.Context, id account.ID, recipient sealed.Recipient) error
@@ -43,6 +48,8 @@ func (a *auth) routes() []route {
 		{post, "/api/auth/login", nobody, none, true, signInShape, a.logIn},
 		{post, "/api/auth/password-reset", nobody, none, true, resetShape, a.requestReset},
 		{post, "/api/auth/password-reset/confirm", nobody, none, true, confirmShape, a.confirmReset},
+		{post, "/api/auth/verify-email", sessions, none, true, emptyShape, a.requestVerification},
+		{post, "/api/auth/verify-email/confirm", nobody, none, true, verifyShape, a.confirmVerification},
 		{post, "/api/auth/logout", sessions, none, false, emptyShape, a.logOut},
 		{get, "/api/account", sessions, none, false, nil, a.showAccount},
 		{put, "/api/account/encryption", sessions, none, false, encryptionShape, a.setEncryption},
@@ -59,6 +66,7 @@ type signedInResponse struct {
 type accountResponse struct {
 	ID         string             `json:"id"`
 	Email      string             `json:"email"`
+	Verified   bool               `json:"email_verified"`
 	Plan       account.PlanName   `json:"plan"`
 	Limits     limitsResponse     `json:"limits"`
 	Usage      usageResponse      `json:"usage"`
@@ -99,7 +107,7 @@ type encryptionResponse struct {
 
 func accountOf(u account.Usage) accountResponse {
 	return accountResponse{
-		ID: u.Profile.ID.String(), Email: u.Profile.Email, Plan: u.Profile.Plan,
+		ID: u.Profile.ID.String(), Email: u.Profile.Email, Verified: !u.Profile.Unverified, Plan: u.Profile.Plan,
 		Limits: limitsResponse{
 			Inboxes: u.Plan.MaxInboxes, DefaultRetentionHours: u.Plan.DefaultRetentionHours,
 			MaxRetentionHours: u.Plan.MaxRetentionHours, Labels: u.Plan.Labels, Subdomains: u.Plan.Subdomains, MaxSubdomains: u.Plan.MaxSubdomains,
@@ -204,6 +212,22 @@ func (a *auth) confirmReset(r *request) error {
 	}
 	ended, err := a.accounts.ResetPassword(r.ctx, *r.body.text("token"), password)
 	return r.json(fasthttp.StatusOK, resetResponse{true, ended.Sessions, ended.Keys, ended.Webhooks, ended.Links}, err)
+}
+
+// requestVerification sends the link again that verifies the sign-in address.
+func (a *auth) requestVerification(r *request) error {
+	usage, err := a.accounts.Usage(r.ctx, r.principal.Account)
+	if err == nil {
+		err = a.tries.count("email "+usage.Profile.Email, r.now)
+	}
+	if err == nil {
+		err = a.accounts.RequestVerification(r.ctx, r.principal.Account)
+	}
+	return r.json(fasthttp.StatusAccepted, okResponse{true}, err)
+}
+
+func (a *auth) confirmVerification(r *request) error {
+	return r.ok(a.accounts.VerifyEmail(r.ctx, *r.body.text("token")))
 }
 
 // setEncryption takes a public key (specification, Encryption). Whatever else was given is refused in

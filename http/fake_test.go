@@ -465,6 +465,24 @@ func (f *fakeAccounts) RequestReset(email string) {
 	f.resets = append(f.resets, email)
 }
 
+// RequestVerification keeps the link that it would send: its token is the account's e-mail address.
+func (f *fakeAccounts) RequestVerification(_ context.Context, id account.ID) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.decide(id, account.StartReset{Hash: account.HashToken([]byte(f.byID[id].Email)), Verify: true})
+}
+
+func (f *fakeAccounts) VerifyEmail(_ context.Context, token string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for id, s := range f.byID {
+		if _, waits := s.Resets[account.HashToken([]byte(token))]; waits {
+			return f.decide(id, account.VerifyEmail{Hash: account.HashToken([]byte(token))})
+		}
+	}
+	return account.BadVerification()
+}
+
 // ResetPassword takes the hash of the token as the account keeps it.
 func (f *fakeAccounts) ResetPassword(_ context.Context, token, password string) (account.Ended, error) {
 	f.mu.Lock()

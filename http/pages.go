@@ -63,7 +63,8 @@ func (p *pages) routes() []route {
 		{get, "/openapi.json", nobody, none, false, nil, p.showOpenAPI},
 		{get, "/docs", nobody, none, false, nil, p.showDocs},
 		{get, "/api/v1/tools", nobody, none, false, nil, p.showFunctions},
-		{get, "/reset", nobody, none, false, nil, p.showReset},
+		{get, "/reset", nobody, none, false, nil, resetPage.show},
+		{get, "/verify", nobody, none, false, nil, verifyPage.show},
 	}
 }
 
@@ -148,31 +149,43 @@ func (p *pages) showAsset(r *request) error {
 	return r.document(&d, cacheForGood)
 }
 
-// resetPage is where the link of a password reset leads. The token stands behind the # of
-// the address: the page alone reads it, and hands it to the confirmation.
-//
-//go:embed resetpage.html
-var resetPage []byte
+// linkPage is where the link of a message about an account leads. The token is behind the # of the
+// address: the page alone reads it, and sends it when somebody asks for that. A program that follows
+// links uses up nothing.
+type linkPage struct {
+	text   []byte
+	policy string
+}
 
-// resetPolicy lets the page run its own script and style and call its own service, no more.
-var resetPolicy = "default-src 'none'; connect-src 'self'; script-src " + inlineHash("script") + "; style-src " + inlineHash("style") +
-	"; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+//go:embed resetpage.html
+var resetText []byte
+
+//go:embed verifypage.html
+var verifyText []byte
+
+var resetPage, verifyPage = newLinkPage(resetText), newLinkPage(verifyText)
+
+// newLinkPage lets the page run its own script and style and call its own service, no more.
+func newLinkPage(text []byte) *linkPage {
+	return &linkPage{text, "default-src 'none'; connect-src 'self'; script-src " + inlineHash(text, "script") + "; style-src " + inlineHash(text, "style") +
+		"; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"}
+}
 
 // inlineHash is the source expression of the one inline element (CSP level 3, section 2.3.1).
-func inlineHash(element string) string {
-	_, rest, _ := bytes.Cut(resetPage, []byte("<"+element+">"))
+func inlineHash(page []byte, element string) string {
+	_, rest, _ := bytes.Cut(page, []byte("<"+element+">"))
 	text, _, _ := bytes.Cut(rest, []byte("</"+element+">"))
 	sum := sha256.Sum256(text)
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-func (*pages) showReset(r *request) error {
+func (p *linkPage) show(r *request) error {
 	h := &r.http.Response.Header
 	h.SetContentType("text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", resetPolicy)
+	h.Set("Content-Security-Policy", p.policy)
 	h.Set("Referrer-Policy", "no-referrer")
 	h.SetCanonical(headerCache, cacheNever)
 	r.http.SetStatusCode(fasthttp.StatusOK)
-	r.http.Response.SetBodyRaw(resetPage)
+	r.http.Response.SetBodyRaw(p.text)
 	return nil
 }

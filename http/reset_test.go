@@ -57,6 +57,34 @@ func TestPasswordReset(t *testing.T) {
 	w.expect(429, confirmWithoutRest(w, token))
 }
 
+// TestVerifyEmail: the account says whether its address is verified, and a link verifies it once.
+func TestVerifyEmail(t *testing.T) {
+	w := start(t)
+	session := w.signUp(alice)
+	verified := func() bool {
+		return strings.Contains(w.expect(200, w.call(get, "/api/account", session, "")).body, `"email_verified":true`)
+	}
+	confirm := func() reply {
+		w.advance(tryTime)
+		return w.call(post, "/api/auth/verify-email/confirm", "", fmt.Sprintf(`{"token":%q}`, alice))
+	}
+	w.expect(400, confirm())
+	if r := w.expect(202, w.call(post, "/api/auth/verify-email", session, "")); r.body != `{"ok":true}` || verified() {
+		t.Errorf("asked for: %s", r.body)
+	}
+	w.expect(422, w.call(post, "/api/auth/verify-email/confirm", "", `{}`))
+	if w.expect(200, confirm()); !verified() {
+		t.Error("not verified")
+	}
+	w.expect(400, confirm())
+	w.advance(tryTime)
+	for last := 202; last != 429; last = w.call(post, "/api/auth/verify-email", session, "").status {
+		if last != 202 && last != 400 { // the stand-in refuses a sixth link
+			t.Fatalf("status %d", last)
+		}
+	}
+}
+
 func confirmWithoutRest(w *world, token string) reply {
 	return w.call(post, "/api/auth/password-reset/confirm", "", fmt.Sprintf(`{"token":%q,"password":"another horse"}`, token))
 }

@@ -23,7 +23,7 @@ type route struct {
 	path    string        // {addr}, {id} and {aid} are parameters
 	who     credentials   // the kinds of credential it takes
 	scope   account.Scope // what an API key must be allowed
-	limited bool          // anonymous tries are counted per client
+	limited bool          // calls are counted per client
 	body    shape         // nil: a body is not looked at
 	handler func(*request) error
 }

@@ -31,13 +31,14 @@ type accountRecord struct {
 	RecipientAt  stamp            `cbor:"24,keyasint,omitempty"`
 	Encrypted    int64            `cbor:"25,keyasint,omitempty"`
 	EndedKeys    int64            `cbor:"26,keyasint,omitempty"`
+	Unverified   bool             `cbor:"27,keyasint,omitempty"`
 }
 
 func (r *accountRecord) from(p *account.Profile) {
 	*r = accountRecord{
 		p.Email, p.PasswordHash, p.Plan, stampOf(p.CreatedAt), p.Inboxes, p.LastKey,
 		p.AccountKeys, p.InboxKeys, stampOf(p.ClosingAt), p.LastWebhook, p.LastClaim, p.Subdomains,
-		p.Encryption.Recipient, stampOf(p.Encryption.SetAt), p.Encryption.Inboxes, p.EndedKeys,
+		p.Encryption.Recipient, stampOf(p.Encryption.SetAt), p.Encryption.Inboxes, p.EndedKeys, p.Unverified,
 	}
 }
 
@@ -48,7 +49,7 @@ func (r *accountRecord) profile(id account.ID) account.Profile {
 		AccountKeys: r.AccountKeys, InboxKeys: r.InboxKeys, ClosingAt: r.ClosingAt.time(), LastWebhook: r.LastWebhook,
 		LastClaim: r.LastClaim, Subdomains: r.Subdomains,
 		Encryption: account.Encryption{Recipient: r.Recipient, SetAt: r.RecipientAt.time(), Inboxes: r.Encrypted},
-		EndedKeys:  r.EndedKeys,
+		EndedKeys:  r.EndedKeys, Unverified: r.Unverified,
 	}
 }
 
@@ -106,7 +107,7 @@ func loadAccountRow(st *account.State, id account.ID, suffix, value []byte) erro
 	case part == partReset && len(rest) == len(account.Hash{}):
 		var r resetRecord
 		err := decode(value, &r)
-		st.Resets[account.Hash(rest)] = account.Reset{Hash: account.Hash(rest), ExpiresAt: r.ExpiresAt.time(), ClockSeen: r.ClockSeen.time()}
+		st.Resets[account.Hash(rest)] = account.Reset{Hash: account.Hash(rest), ExpiresAt: r.ExpiresAt.time(), ClockSeen: r.ClockSeen.time(), Verify: r.Verify}
 		return err
 	case part == partUsage && len(rest) == 0:
 		var r usageRecord

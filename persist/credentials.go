@@ -58,6 +58,7 @@ func (r *sessionRecord) session(h account.Hash) *account.Session {
 type resetRecord struct {
 	ExpiresAt stamp `cbor:"1,keyasint,omitempty"`
 	ClockSeen stamp `cbor:"2,keyasint,omitempty"`
+	Verify    bool  `cbor:"3,keyasint,omitempty"`
 }
 
 func credentialKey(p partition.ID, h account.Hash) []byte {
@@ -109,7 +110,7 @@ func (w *writer) sessions(r *account.Rows) {
 
 func (w *writer) resets(r *account.Rows) {
 	for _, reset := range r.PutResets {
-		w.putHash(r.ID, partReset, reset.Hash, &resetRecord{stampOf(reset.ExpiresAt), stampOf(reset.ClockSeen)})
+		w.putHash(r.ID, partReset, reset.Hash, &resetRecord{stampOf(reset.ExpiresAt), stampOf(reset.ClockSeen), reset.Verify})
 	}
 	for _, reset := range r.DropResets {
 		w.dropHash(r.ID, partReset, reset.Hash)

@@ -550,8 +550,8 @@ func goldens() map[string]struct {
 		}, keeping},
 		"record-key-clock":     {record(&clocked), nil, nil},
 		"record-session-clock": {record(&sessionRecord{stampOf(goldenTime), epoch, stampOf(goldenTime)}), nil, nil},
-		"record-reset-clock":   {record(&resetRecord{stampOf(goldenTime), stampOf(goldenTime)}), nil, nil},
-		"record-reset":         {record(&resetRecord{stampOf(goldenTime), 0}), nil, nil},
+		"record-reset-clock":   {record(&resetRecord{ExpiresAt: stampOf(goldenTime), ClockSeen: stampOf(goldenTime)}), nil, nil},
+		"record-reset":         {record(&resetRecord{ExpiresAt: stampOf(goldenTime)}), nil, nil},
 		"record-once": {record(&known), func(b []byte) (any, error) {
 			var r requestRecord
 			err := decode(b, &r)

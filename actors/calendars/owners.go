@@ -13,8 +13,8 @@ import (
 // it.
 type Owners struct {
 	Inboxes Inboxes
-	// Email is the sign-in address of an account.
-	Email func(ctx context.Context, id account.ID) (string, error)
+	// Email is the sign-in address of an account, and whether messages may be sent there.
+	Email func(ctx context.Context, id account.ID) (email string, usable bool, err error)
 	// Lives reports whether mail for an address, in the form of an inbox's, goes to an inbox of this
 	// service.
 	Lives func(address string) (bool, error)
@@ -40,10 +40,12 @@ func (o *Owners) SetOwner(ctx context.Context, address string, enabled bool) (ca
 
 func (o *Owners) of(ctx context.Context, view *inbox.View) (set calendar.OwnerSetting, err error) {
 	set.Owner = view.Calendar.Setting()
-	if set.Email, err = o.Email(ctx, view.Account); err != nil {
+	email, usable, err := o.Email(ctx, view.Account)
+	if err != nil {
 		return set, err
 	}
-	if _, err := address.Recipient(set.Email); err != nil {
+	set.Email = email
+	if _, err := address.Recipient(email); err != nil || !usable {
 		return set, nil // no mail can be sent there
 	}
 	lives := false

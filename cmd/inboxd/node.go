@@ -129,6 +129,7 @@ func (n *node) startSystem() (err error) {
 		MXHost: n.mxHost, Postmaster: n.postmaster, Resolver: freshResolver(n.dnsServer),
 		NewPlan: account.PlanName(c.DefaultPlan), Plans: n.plans, Memory: int64(c.Memory), Logger: n.logger,
 		Spam: n.scanner, MailReset: n.mailReset,
+		MailVerification: n.mailVerification, VerifyAddresses: c.signup() == "open",
 		Courier: route{n.courier}, Signer: sign, Judge: ingest.Judge{Server: n.domain, DNS: n.dns, Now: time.Now}, Schedule: n.retries, Smarthost: c.Sending.Smarthost,
 		Held: n.store.Held(), MostHanging: hangingConnections(fileLimit()), Poster: n.poster, WebhookSchedule: n.calls,
 	})
@@ -151,7 +152,7 @@ func (n *node) openEdges() (err error) {
 	n.web = http.New(http.Options{
 		BaseURL: n.baseURL(), SMTP: n.smtpHere(), Domain: n.domain, MaxConns: webConns, TrustedProxies: n.proxies,
 		LocalOnly:      c.BaseURL == "" && !isPublic(c.HTTP) && !isPublic(c.HTTPS),
-		SignupOpen:     func() bool { return c.Signup == "open" },
+		SignupOpen:     func() bool { return c.Signup != "closed" },
 		MetricsHandler: n.metricsHandler(), MetricsPublic: c.Metrics == "public",
 		Owner: n.owner, Ready: n.store.Writable, Logger: n.logger, Origins: n.origins, Access: n.heard,
 		ChallengeHandler: n.tls.challenge,

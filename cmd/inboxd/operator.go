@@ -101,7 +101,7 @@ func (c *serveCommand) warn(logger *slog.Logger) {
 	if host := nameOf(c.DNS); host != "" && !isFound(host) {
 		logger.Warn("nothing has the name of the DNS server: verdicts about mail will be temperror, and mail is not sent", "dns", c.DNS)
 	}
-	if c.Signup == "open" && (isPublic(c.HTTP) || isPublic(c.HTTPS) || isPublic(behind(c.BaseURL))) {
+	if c.signup() != "closed" && c.isPublic() {
 		logger.Warn("anybody who reaches this address can sign up and send mail; --signup closed leaves accounts to the operator", "http", c.HTTP, "https", c.HTTPS, "base_url", c.BaseURL)
 	}
 	if host, _, err := net.SplitHostPort(c.HTTP); c.BaseURL == "" && err == nil && isUnspecified(host) {
@@ -119,6 +119,23 @@ func (c *serveCommand) warn(logger *slog.Logger) {
 	if info, err := os.Stat(filepath.Join(c.Data, "secret.key")); err == nil && info.Mode().Perm()&0o077 != 0 {
 		logger.Warn("secret.key can be read by others: chmod 600, and consider its secrets known", "file", filepath.Join(c.Data, "secret.key"), "mode", info.Mode().Perm().String())
 	}
+}
+
+// isPublic reports whether clients of other machines may reach the API.
+func (c *serveCommand) isPublic() bool {
+	return isPublic(c.HTTP) || isPublic(c.HTTPS) || isPublic(behind(c.BaseURL))
+}
+
+// signup is --signup, or its default: only where nobody else reaches the API addresses are taken for
+// verified.
+func (c *serveCommand) signup() string {
+	switch {
+	case c.Signup != "":
+		return c.Signup
+	case c.isPublic():
+		return "open"
+	}
+	return "unverified"
 }
 
 // nameOf is the host of a server that is given by its name, with a port or without; else empty.

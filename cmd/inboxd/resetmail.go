@@ -19,3 +19,14 @@ func (n *node) mailReset(ctx context.Context, email, token string, expires time.
 			email, expires.UTC().Format("15:04 on 2 January 2006"), operator.ResetURL(n.baseURL(), token)),
 	})
 }
+
+// mailVerification mails the link that verifies a sign-in address, as mailReset does.
+func (n *node) mailVerification(ctx context.Context, email, token string, expires time.Time) error {
+	return n.system.SendNotice(ctx, actors.Notice{
+		To: email, Subject: "Verify your address",
+		Text: fmt.Sprintf("An account was opened with the address %s. To verify the address, open this link. It works once, until %s UTC:\n\n%s\n\n"+
+			"If it was not you, do not open the link: the account sends no messages to others without it. To take the account over, set a new password; "+
+			"that ends all sessions and keys of whoever opened it:\n\n%s\n",
+			email, expires.UTC().Format("15:04 on 2 January 2006"), operator.VerifyURL(n.baseURL(), token), n.baseURL()+"/#/reset"),
+	})
+}

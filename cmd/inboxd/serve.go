@@ -23,7 +23,7 @@ type serveCommand struct {
 	Postmaster  string `help:"Inbox that gets mail for postmaster and abuse at the service domain (default: none, such mail is refused)." placeholder:"ADDR"`
 	Namespace   string `help:"Where addresses without a chosen subdomain live: under a random one, or (plain) on the service domain itself." enum:"random,plain" default:"random"`
 	DefaultPlan string `help:"Plan of a new account." enum:"free,paid" default:"free"`
-	Signup      string `help:"Whether strangers may sign up." enum:"open,closed" default:"open"`
+	Signup      string `help:"Whether strangers may sign up: open (an account sends to others once its address is verified), unverified (at once), or closed (default: unverified while only this machine reaches the server, else open)." enum:",open,unverified,closed" default:""`
 
 	DNS string `help:"DNS server for SPF, DKIM, DMARC, MX and own domains (default: those of /etc/resolv.conf)." placeholder:"HOST:PORT" name:"dns"`
 

@@ -11,6 +11,7 @@ import (
 type Account struct {
 	ID         string     `json:"id"`
 	Email      string     `json:"email"`
+	Verified   bool       `json:"email_verified"` // else it may send only to inboxes of its own
 	Plan       string     `json:"plan"`
 	Limits     Limits     `json:"limits"`
 	Usage      Usage      `json:"usage"`
@@ -118,6 +119,25 @@ func (c *Client) ResetPassword(ctx context.Context, token, password string) (End
 		Password string `json:"password"`
 	}{token, password}
 	return fetch[Ended](ctx, c, call{method: "POST", path: "/api/auth/password-reset/confirm", in: in})
+}
+
+// SignIn is what is about how the account is signed in to: its address, password and sessions.
+type SignIn struct{ client *Client }
+
+// SignIn returns the calls about how the account is signed in to.
+func (c *Client) SignIn() SignIn { return SignIn{c} }
+
+// RequestVerification has the link sent again that verifies the account's address. It needs a session.
+func (s SignIn) RequestVerification(ctx context.Context) error {
+	return do(ctx, s.client, call{method: "POST", path: "/api/auth/verify-email"}, nil)
+}
+
+// VerifyEmail verifies an account's address with the token of such a link.
+func (s SignIn) VerifyEmail(ctx context.Context, token string) error {
+	in := struct {
+		Token string `json:"token"`
+	}{token}
+	return do(ctx, s.client, call{method: "POST", path: "/api/auth/verify-email/confirm", in: in}, nil)
 }
 
 // Account returns the account of a session, with its limits and what counts against them.

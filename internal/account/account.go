@@ -61,6 +61,7 @@ type Profile struct {
 	LastClaim    int64     // highest number of a claim ever given
 	Subdomains   int64     // claims of subdomains that were chosen
 	Encryption   Encryption
+	Unverified   bool // nobody has shown yet that the e-mail address is theirs (ADR 0108)
 	// EndedKeys is the id up to which keys open nothing, while those that a password reset ended are
 	// still being removed; 0: none are.
 	EndedKeys int64
@@ -165,11 +166,12 @@ type Rows struct {
 	Erase bool
 }
 
-// Reset is a password-reset token that waits for its use.
+// Reset is a password-reset token, or one that verifies an e-mail address, that waits for its use.
 type Reset struct {
 	Hash      Hash
 	ExpiresAt time.Time
 	ClockSeen time.Time // as of Env.clockSeen when it was made
+	Verify    bool      // it verifies the e-mail address instead, and sets no password
 }
 
 func (r Reset) over(env Env) bool { return env.over(r.ExpiresAt, r.ClockSeen) }

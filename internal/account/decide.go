@@ -52,6 +52,7 @@ type (
 		Email        string
 		PasswordHash string
 		Plan         PlanName
+		Verified     bool // the e-mail address needs no message to it
 	}
 	// StartSession keeps the hash of a new session token.
 	StartSession struct{ Hash Hash }
@@ -148,7 +149,7 @@ func (c Open) decide(s *State, env Env) ([]Event, error) {
 	if !s.CreatedAt.IsZero() || !s.ClosingAt.IsZero() { // or it was voided
 		return nil, fault.New(fault.Refused, "This account exists already")
 	}
-	return []Event{opened{Profile{ID: c.ID, Email: c.Email, PasswordHash: c.PasswordHash, Plan: c.Plan, CreatedAt: env.Now}}}, nil
+	return []Event{opened{Profile{ID: c.ID, Email: c.Email, PasswordHash: c.PasswordHash, Plan: c.Plan, CreatedAt: env.Now, Unverified: !c.Verified}}}, nil
 }
 
 func (c StartSession) decide(s *State, env Env) ([]Event, error) {

@@ -10,17 +10,21 @@ const (
 	// ResetLife is how long a password-reset token may wait for its use (specification,
 	// Sign-up and sessions).
 	ResetLife = time.Hour
-	// maxResets bounds the tokens that wait. Further ones are refused and do not push out
+	// VerifyLife is the same of a token that verifies an e-mail address.
+	VerifyLife = 24 * time.Hour
+	// maxResets bounds the tokens of each kind that wait. Further ones are refused and do not push out
 	// the older: a stranger who asks again and again must not spoil the owner's link.
 	maxResets = 5
 )
 
 // Commands of a password reset.
 type (
-	// StartReset keeps the hash of a reset token. The operator's is kept in any case.
+	// StartReset keeps the hash of a reset token, or of one that verifies the e-mail address. The
+	// operator's is kept in any case.
 	StartReset struct {
 		Hash     Hash
 		Operator bool
+		Verify   bool
 	}
 	// ResetPassword uses a reset token: the password is set. Whatever somebody else may have left in
 	// the account to come back by ends in the same commit: sessions, keys, webhooks and the other
@@ -31,6 +35,8 @@ type (
 	}
 	// CheckReset changes nothing: it is refused when the token would be.
 	CheckReset struct{ Hash Hash }
+	// VerifyEmail uses a token that verifies the e-mail address, and ends the others of its kind.
+	VerifyEmail struct{ Hash Hash }
 	// ForgetEnded says that no key that EndedKeys means is left.
 	ForgetEnded struct{}
 )
@@ -43,6 +49,7 @@ type (
 	resetEnded   struct{ Hash Hash }
 	passwordSet  struct{ Hash string }
 	keysEnded    struct{ Through int64 }
+	verified     struct{}
 )
 
 func (c StartReset) decide(s *State, env Env) ([]Event, error) {
@@ -52,6 +59,9 @@ func (c StartReset) decide(s *State, env Env) ([]Event, error) {
 	for h, r := range s.Resets {
 		if r.over(env) {
 			evs = append(evs, resetEnded{h})
+			continue
+		}
+		if r.Verify != c.Verify {
 			continue
 		}
 		if waiting == 0 || r.ExpiresAt.Before(s.Resets[first].ExpiresAt) {
@@ -65,7 +75,11 @@ func (c StartReset) decide(s *State, env Env) ([]Event, error) {
 		}
 		evs = append(evs, resetEnded{first})
 	}
-	return append(evs, resetStarted{Reset{c.Hash, env.Now.Add(ResetLife), env.clockSeen()}}), nil
+	life := ResetLife
+	if c.Verify {
+		life = VerifyLife
+	}
+	return append(evs, resetStarted{Reset{Hash: c.Hash, ExpiresAt: env.Now.Add(life), ClockSeen: env.clockSeen(), Verify: c.Verify}}), nil
 }
 
 // BadReset is the fault for a reset token that opens nothing, whatever the reason.
@@ -74,7 +88,7 @@ func BadReset() error {
 }
 
 func (c CheckReset) decide(s *State, env Env) ([]Event, error) {
-	if r, known := s.Resets[c.Hash]; !known || r.over(env) {
+	if r, known := s.Resets[c.Hash]; !known || r.over(env) || r.Verify {
 		return nil, BadReset()
 	}
 	return nil, nil
@@ -88,7 +102,27 @@ func (c ResetPassword) decide(s *State, env Env) ([]Event, error) {
 	if s.AccountKeys+s.InboxKeys > 0 {
 		evs = append(evs, keysEnded{s.LastKey})
 	}
+	if s.Unverified {
+		evs = append(evs, verified{})
+	}
 	return append(evs, s.dropWebhooks()...), nil
+}
+
+// BadVerification is the fault for a token that verifies nothing, whatever the reason.
+func BadVerification() error {
+	return fault.New(fault.Refused, "This verification link is not valid: it is unknown, used or older than a day. Ask for a new one")
+}
+
+func (c VerifyEmail) decide(s *State, env Env) (evs []Event, _ error) {
+	if r, known := s.Resets[c.Hash]; !known || r.over(env) || !r.Verify {
+		return nil, BadVerification()
+	}
+	for h, r := range s.Resets {
+		if r.Verify {
+			evs = append(evs, resetEnded{h})
+		}
+	}
+	return append(evs, verified{}), nil
 }
 
 func (ForgetEnded) decide(s *State, _ Env) ([]Event, error) {
@@ -130,5 +164,7 @@ func (e resetEnded) rows(_ *State, r *Rows) {
 }
 func (e passwordSet) apply(s *State)         { s.PasswordHash = e.Hash }
 func (e passwordSet) rows(s *State, r *Rows) { r.profile(s) }
+func (verified) apply(s *State)              { s.Unverified = false }
+func (verified) rows(s *State, r *Rows)      { r.profile(s) }
 func (e keysEnded) apply(s *State)           { s.EndedKeys = e.Through }
 func (e keysEnded) rows(s *State, r *Rows)   { r.profile(s) }

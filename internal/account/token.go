@@ -22,11 +22,13 @@ const (
 	KindSession Kind = iota + 1
 	KindAccountKey
 	KindInboxKey
-	KindReset // opens nothing but a password reset
+	KindReset  // opens nothing but a password reset
+	KindVerify // opens nothing; it verifies an e-mail address
 )
 
 var kindPrefixes = map[Kind]string{
 	KindSession: "svc_sess_", KindAccountKey: "svc_live_", KindInboxKey: "svc_sk_", KindReset: "svc_reset_",
+	KindVerify: "svc_verify_",
 }
 
 // Name is the wire name of a key's kind.

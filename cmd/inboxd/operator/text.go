@@ -35,3 +35,6 @@ func ByteText(n int64) string {
 
 // ResetURL has its token behind the #, which no browser sends to a server and no proxy logs.
 func ResetURL(base, token string) string { return base + "/reset#token=" + token }
+
+// VerifyURL is ResetURL for a token that verifies an e-mail address.
+func VerifyURL(base, token string) string { return base + "/verify#token=" + token }

@@ -6,7 +6,7 @@ import * as encryption from "./encryption";
 import { loadAccount, session } from "./session";
 import { changed, part } from "./store";
 import * as place from "./place";
-import { el, first, full, loading, outside, when, wrong } from "./ui";
+import { button, el, first, full, isBusy, loading, outside, run, say, when, wrong } from "./ui";
 import type { Webhook } from "./wire";
 import * as words from "./words";
 
@@ -21,7 +21,7 @@ export function enter() {
 export function view(): VNode {
   const a = session.account;
   return el("section.pane.page", { "aria-label": "Account" }, el("header.bar.title", null, el("h1", null, "Account")),
-    !a ? loading("the account") : el("div.body", null,
+    !a ? loading("the account") : el("div.body", null, !a.email_verified && verify(a.email),
       el("dl.facts", null, el("dt", null, "E-mail"), el("dd", null, a.email), el("dt", null, "Plan"), el("dd", null, a.plan === "paid" ? "Paid" : "Free"), el("dt", null, "Since"), el("dd", null, when(a.created_at, words.long))),
       el("h2", null, "Usage"), el("div.bars", null, bar("Inboxes", a.usage.inboxes, a.limits.inboxes), bar("Mails sent today", a.usage.sends_today, a.limits.sends_per_day), bar("Account keys", a.usage.keys, a.limits.account_keys), bar("Webhooks", hooks.n, a.limits.webhooks)),
       full("section", { attrs: { "aria-label": "Encryption" }, hook: first((e) => place.here.addr === "encryption" && e.scrollIntoView()) }, ...encryption.view(a)),
@@ -36,6 +36,12 @@ export function view(): VNode {
       ])),
       el("p.quiet.colophon", null, outside(new URL(licences, import.meta.url).href, "Licences of what is in this page"))));
 }
+
+const verify = (email: string) => el("div.note", { role: "note" }, el("p", null, el("b", null, "Verify your address."), ` Open the link in the message to ${email}. This service may let the account send only to its own inboxes until then.`),
+  el("div.buttons.start", null, button(isBusy("verify") ? "One moment…" : "Send it again", () => void run("verify", async () => {
+    await api.json("POST", "/api/auth/verify-email", {});
+    say("The message is on its way.");
+  }).catch(wrong))));
 
 const facts = (list: [string, string][]) => list.flatMap(([k, v]) => [el("dt", null, k), el("dd", null, v)]);
 

@@ -1,7 +1,7 @@
 // Shapes of the public API as the page reads them; /openapi.json is where they are promised.
 
 export type Account = {
-  id: string; email: string; plan: "free" | "paid"; limits: Limits; usage: Usage; encryption: Encryption; created_at: string;
+  id: string; email: string; email_verified: boolean; plan: "free" | "paid"; limits: Limits; usage: Usage; encryption: Encryption; created_at: string;
 };
 export type Limits = {
   inboxes: number; default_retention_hours: number; max_retention_hours: number; labels: boolean; subdomains: boolean;
