@@ -47,6 +47,8 @@ type (
 	readAccount struct{ until time.Time }
 	// readDomains answers the list of own domains, a copy.
 	readDomains struct{}
+	// readSessions answers the sessions, oldest first.
+	readSessions struct{}
 	// readWebhooks answers the webhooks, oldest first.
 	readWebhooks struct{}
 )
@@ -77,6 +79,8 @@ func (e *accountEntity) Decide(cmd any) (any, error) {
 		return e.picture(cmd.until), nil
 	case readDomains:
 		return maps.Clone(e.state.Domains), nil
+	case readSessions:
+		return e.state.SessionList(e.env()), nil
 	case readWebhooks:
 		return e.state.WebhookList(), nil
 	case account.AddWebhook:

@@ -268,6 +268,10 @@ func TestNamesOfAnotherNode(t *testing.T) {
 				return err
 			},
 			"Usage":               func() error { _, err := s.Usage(ctx, p.id); return err },
+			"ListSessions":        func() error { _, _, err := s.ListSessions(ctx, p.id); return err },
+			"EndSession":          func() error { return s.EndSession(ctx, p.id, "1") },
+			"CheckPassword":       func() error { return s.CheckPassword(ctx, p.id, "correct horse") },
+			"ChangePassword":      func() error { return s.ChangePassword(ctx, &account.Principal{Account: p.id}, "", "") },
 			"RequestVerification": func() error { return s.RequestVerification(ctx, p.id) },
 			"VerifyEmail": func() error {
 				return s.VerifyEmail(ctx, account.MintToken(account.KindVerify, p.id.Partition(), [32]byte{1}))

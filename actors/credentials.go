@@ -195,6 +195,35 @@ func (c *Credentials) Keys(_ context.Context, id account.ID, cursor string, limi
 	return keys, next, nil
 }
 
+// ListSessions returns the account's sessions, oldest first, and when each was last used.
+func (c *Credentials) ListSessions(ctx context.Context, id account.ID) ([]account.Session, []time.Time, error) {
+	got, err := c.owners.order(ctx, id, readSessions{})
+	list, _ := got.([]account.Session)
+	used := make([]time.Time, len(list))
+	for i := range list {
+		used[i] = latest(list[i].CreatedAt, list[i].LastUsed())
+		if p := c.principals.get(list[i].Hash); p != nil {
+			used[i] = latest(used[i], unixTime(p.Used.Load()))
+		}
+	}
+	return list, used, err
+}
+
+// EndSession ends the session of an account that has this id in lists, at once; NotFound when none has.
+func (c *Credentials) EndSession(ctx context.Context, id account.ID, session string) error {
+	list, _, err := c.ListSessions(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, ses := range list {
+		if ses.ID() == session {
+			_, err := c.owners.order(ctx, id, account.EndSession{Hash: ses.Hash})
+			return err
+		}
+	}
+	return fault.New(fault.NotFound, "There is no such session")
+}
+
 // HaveKeys tells which of some inboxes of the account hold a key, expired or not: one
 // look-up each.
 func (c *Credentials) HaveKeys(_ context.Context, id account.ID, addresses []string) ([]bool, error) {

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -221,6 +222,59 @@ func TestUnverifiedAccountsSendToThemselves(t *testing.T) {
 			must[int64](t)(s.Send(ctx, own[0], letter("bob@far.test")))
 		})
 	}
+}
+
+// TestSessionsAreListedAndEnded one by one, and all others by a change of the password.
+func TestSessionsAreListedAndEnded(t *testing.T) {
+	s := startSystem(t, persisttest.Open(t), nil)
+	ctx := context.Background()
+	in := signUp(t, s)
+	me := in.Profile.ID
+	tokens := []string{in.Token}
+	for range 3 {
+		tokens = append(tokens, must[account.SignedIn](t)(s.LogIn(ctx, "me@example.test", "correct horse")).Token)
+	}
+	mine := must[*account.Principal](t)(s.Authenticate(ctx, []byte(tokens[1])))
+	idOf := func(token string) string { return (&account.Session{Hash: account.HashToken([]byte(token))}).ID() }
+	listed := func(want ...string) {
+		t.Helper()
+		list, used, err := s.ListSessions(ctx, me)
+		if err != nil || len(list) != len(want) {
+			t.Fatalf("%d sessions are listed, %v", len(list), err)
+		}
+		for i := range list {
+			if used[i].Before(list[i].CreatedAt.Truncate(time.Second)) || !slices.ContainsFunc(want, func(token string) bool { return idOf(token) == list[i].ID() }) {
+				t.Errorf("listed: %+v", list[i])
+			}
+		}
+	}
+	listed(tokens...)
+	if err := s.EndSession(ctx, me, idOf(tokens[0])); err != nil {
+		t.Fatal(err)
+	}
+	for _, gone := range []string{idOf(tokens[0]), "", "x"} {
+		if err := s.EndSession(ctx, me, gone); !fault.Is(err, fault.NotFound) {
+			t.Errorf("%q: %v", gone, err)
+		}
+	}
+	listed(tokens[1:]...)
+	reset, _, _ := s.ResetToken(ctx, "me@example.test")
+	if err := s.ChangePassword(ctx, mine, "wrong horse", "another horse"); !fault.Is(err, fault.Forbidden) {
+		t.Errorf("a wrong password: %v", err)
+	}
+	if err := s.ChangePassword(ctx, mine, "correct horse", "another horse"); err != nil {
+		t.Fatal(err)
+	}
+	listed(tokens[1])
+	for i, token := range tokens {
+		if _, err := s.Authenticate(ctx, []byte(token)); (err == nil) != (i == 1) {
+			t.Errorf("session %d: %v", i, err)
+		}
+	}
+	if _, err := s.ResetPassword(ctx, reset, "third horse"); !fault.Is(err, fault.Refused) {
+		t.Errorf("a link from before: %v", err)
+	}
+	must[account.SignedIn](t)(s.LogIn(ctx, "me@example.test", "another horse"))
 }
 
 // TestWithoutAMailerNothingIsMade: no token lies around that nobody will ever get.

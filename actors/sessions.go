@@ -58,6 +58,27 @@ func (s *Sessions) start(ctx context.Context, profile account.Profile) (account.
 	return account.SignedIn{Token: token, ExpiresAt: s.accounts.now().Add(account.SessionLife), Profile: profile}, nil
 }
 
+// CheckPassword is Forbidden unless the password is the account's.
+func (s *Sessions) CheckPassword(ctx context.Context, id account.ID, password string) error {
+	picture, err := s.accounts.owners.picture(ctx, id)
+	if err == nil && !account.PasswordMatches(picture.profile.PasswordHash, password) {
+		err = fault.New(fault.Forbidden, "The password is wrong")
+	}
+	return err
+}
+
+// ChangePassword sets the password for who knows the old one, and ends every session but that of p. The
+// new one must have been checked.
+func (s *Sessions) ChangePassword(ctx context.Context, p *account.Principal, old, password string) error {
+	if err := s.CheckPassword(ctx, p.Account, old); err != nil {
+		return err
+	}
+	var salt [16]byte
+	s.accounts.random(salt[:])
+	_, err := s.accounts.owners.order(ctx, p.Account, account.ChangePassword{PasswordHash: account.HashPassword(password, salt), Keep: p.Hash})
+	return err
+}
+
 // LogOut ends the session of p at once.
 func (s *Sessions) LogOut(ctx context.Context, p *account.Principal) error {
 	_, err := s.accounts.owners.order(ctx, p.Account, account.EndSession{Hash: p.Hash})

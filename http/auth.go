@@ -2,6 +2,7 @@ package http
 
 import (
 	"context"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -22,6 +23,14 @@ type Auth interface {
 	// ResetPassword uses such a token, and ends what opened the account before: Refused when it opens
 	// nothing.
 	ResetPassword(ctx context.Context, token, password string) (account.Ended, error)
+	// ListSessions returns the account's sessions, oldest first, and when each was last used.
+	ListSessions(ctx context.Context, id account.ID) ([]account.Session, []time.Time, error)
+	// EndSession ends one of them by its id: NotFound when there is none.
+	EndSession(ctx context.Context, id account.ID, session string) error
+	// CheckPassword is Forbidden for any other than the account's.
+	CheckPassword(ctx context.Context, id account.ID, password string) error
+	// ChangePassword sets another and ends all sessions but that of p: Forbidden for a wrong old one.
+	ChangePassword(ctx context.Context, p *account.Principal, old, password string) error
 	// RequestVerification mails a token that verifies the account's e-mail address, unless it is verified,
 	// and returns at once.
 	RequestVerification(ctx context.Context, id account.ID) error
@@ -51,6 +60,9 @@ func (a *auth) routes() []route {
 		{post, "/api/auth/verify-email", sessions, none, true, emptyShape, a.requestVerification},
 		{post, "/api/auth/verify-email/confirm", nobody, none, true, verifyShape, a.confirmVerification},
 		{post, "/api/auth/logout", sessions, none, false, emptyShape, a.logOut},
+		{get, "/api/account/sessions", sessions, none, false, nil, a.listSessions},
+		{remove, "/api/account/sessions/{id}", sessions, none, false, nil, a.endSession},
+		{post, "/api/account/password", sessions, none, true, passwordShape, a.changePassword},
 		{get, "/api/account", sessions, none, false, nil, a.showAccount},
 		{put, "/api/account/encryption", sessions, none, false, encryptionShape, a.setEncryption},
 		{remove, "/api/account/encryption", sessions, none, false, nil, a.endEncryption},
@@ -212,6 +224,47 @@ func (a *auth) confirmReset(r *request) error {
 	}
 	ended, err := a.accounts.ResetPassword(r.ctx, *r.body.text("token"), password)
 	return r.json(fasthttp.StatusOK, resetResponse{true, ended.Sessions, ended.Keys, ended.Webhooks, ended.Links}, err)
+}
+
+type sessionResponse struct {
+	ID         string  `json:"id"`
+	CreatedAt  string  `json:"created_at"`
+	LastUsedAt string  `json:"last_used_at"`
+	ExpiresAt  string  `json:"expires_at"`
+	Current    bool    `json:"current"`
+	Client     *string `json:"client"` // not stored yet: null
+}
+
+func (a *auth) listSessions(r *request) error {
+	list, used, err := a.accounts.ListSessions(r.ctx, r.principal.Account)
+	out := make([]sessionResponse, len(list))
+	for i := range list {
+		s := &list[i]
+		out[i] = sessionResponse{s.ID(), wireTime(s.CreatedAt), wireTime(used[i]), wireTime(s.ExpiresAt), s.Hash == r.principal.Hash, nil}
+	}
+	return r.json(fasthttp.StatusOK, struct {
+		Sessions []sessionResponse `json:"sessions"`
+	}{out}, err)
+}
+
+func (a *auth) endSession(r *request) error {
+	return r.ok(a.accounts.EndSession(r.ctx, r.principal.Account, parameter(r.http, "id")))
+}
+
+func (a *auth) changePassword(r *request) error {
+	password := *r.body.text("new")
+	if err := account.CheckPasswordIn("new", password); err != nil {
+		return err
+	}
+	if err := a.countPassword(r); err != nil {
+		return err
+	}
+	return r.ok(a.accounts.ChangePassword(r.ctx, r.principal, *r.body.text("old"), password))
+}
+
+// countPassword counts a try to show the password within a session.
+func (a *auth) countPassword(r *request) error {
+	return a.tries.count("password "+r.principal.Account.String(), r.now)
 }
 
 // requestVerification sends the link again that verifies the sign-in address.

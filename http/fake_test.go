@@ -465,6 +465,47 @@ func (f *fakeAccounts) RequestReset(email string) {
 	f.resets = append(f.resets, email)
 }
 
+func (f *fakeAccounts) ListSessions(_ context.Context, id account.ID) ([]account.Session, []time.Time, error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	list := f.byID[id].SessionList(account.Env{Now: f.now()})
+	used := make([]time.Time, len(list))
+	for i := range list {
+		used[i] = list[i].LastUsed()
+	}
+	return list, used, nil
+}
+
+func (f *fakeAccounts) EndSession(ctx context.Context, id account.ID, session string) error {
+	list, _, _ := f.ListSessions(ctx, id)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, s := range list {
+		if s.ID() == session {
+			return f.decide(id, account.EndSession{Hash: s.Hash})
+		}
+	}
+	return fault.New(fault.NotFound, "There is no such session")
+}
+
+func (f *fakeAccounts) CheckPassword(_ context.Context, id account.ID, password string) error {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if f.byID[id].PasswordHash != password {
+		return fault.New(fault.Forbidden, "The password is wrong")
+	}
+	return nil
+}
+
+func (f *fakeAccounts) ChangePassword(ctx context.Context, p *account.Principal, old, password string) error {
+	if err := f.CheckPassword(ctx, p.Account, old); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.decide(p.Account, account.ChangePassword{PasswordHash: password, Keep: p.Hash})
+}
+
 // RequestVerification keeps the link that it would send: its token is the account's e-mail address.
 func (f *fakeAccounts) RequestVerification(_ context.Context, id account.ID) error {
 	f.mu.Lock()

@@ -39,6 +39,7 @@ var rulings = map[string]ruling{
 	"POST /api/auth/signup": public, "POST /api/auth/login": public,
 	"POST /api/auth/password-reset": public, "POST /api/auth/password-reset/confirm": public, "GET /reset": public,
 	"POST /api/auth/verify-email": sessionOnly, "POST /api/auth/verify-email/confirm": public, "GET /verify": public,
+	"GET /api/account/sessions": sessionOnly, "DELETE /api/account/sessions/{id}": sessionOnly, "POST /api/account/password": sessionOnly,
 	"GET /healthz": public, "GET /readyz": public, "GET /metrics": public,
 	"GET /openapi.json": public, "GET /docs": public, "GET /api/v1/tools": public,
 	"GET /": public, "GET /assets/{name}": public,

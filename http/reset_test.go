@@ -85,6 +85,45 @@ func TestVerifyEmail(t *testing.T) {
 	}
 }
 
+// TestSessionsOfAnAccount: who is signed in sees every session, ends one, and sets a password.
+func TestSessionsOfAnAccount(t *testing.T) {
+	w := start(t)
+	session := w.signUp(alice)
+	w.signUpSession(alice)
+	list := func() []any {
+		return w.expect(200, w.call(get, "/api/account/sessions", session, "")).object(t, "sessions").([]any)
+	}
+	current := 0
+	other := ""
+	for _, s := range list() {
+		if s := s.(map[string]any); s["current"] == true {
+			current++
+		} else {
+			other = s["id"].(string)
+		}
+	}
+	if current != 1 {
+		t.Fatalf("%d sessions are the current one", current)
+	}
+	w.expect(404, w.call(remove, "/api/account/sessions/nobody", session, ""))
+	w.expect(200, w.call(remove, "/api/account/sessions/"+other, session, ""))
+	change := func(old, new string) reply {
+		return w.call(post, "/api/account/password", session, fmt.Sprintf(`{"old":%q,"new":%q}`, old, new))
+	}
+	w.expect(422, change("correct horse", "short"))
+	w.expect(403, change("wrong", "another horse"))
+	if n := len(list()); n != 1 {
+		t.Errorf("%d sessions", n)
+	}
+	last := 403
+	for n := 0; n < maxTries && last == 403; n++ {
+		last = change("wrong", "another horse").status
+	}
+	if last != 429 {
+		t.Errorf("guesses end with %d", last)
+	}
+}
+
 func confirmWithoutRest(w *world, token string) reply {
 	return w.call(post, "/api/auth/password-reset/confirm", "", fmt.Sprintf(`{"token":%q,"password":"another horse"}`, token))
 }

@@ -61,6 +61,10 @@ var (
 		{name: "token", kind: line, required: true, max: maxToken},
 		{name: "password", kind: text, required: true, max: maxPassword},
 	}
+	passwordShape = shape{
+		{name: "old", kind: text, required: true, max: maxPassword},
+		{name: "new", kind: text, required: true, max: maxPassword},
+	}
 	verifyShape = shape{{name: "token", kind: line, required: true, max: maxToken}}
 	// A whole file of keys may be given by mistake: it is told apart, not called too long.
 	encryptionShape = shape{{name: "public_key", kind: text, required: true, max: maxPublicKey}}

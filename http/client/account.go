@@ -127,6 +127,38 @@ type SignIn struct{ client *Client }
 // SignIn returns the calls about how the account is signed in to.
 func (c *Client) SignIn() SignIn { return SignIn{c} }
 
+// SessionInfo is an entry of the list of sessions, which never holds the token.
+type SessionInfo struct {
+	ID         string    `json:"id"`
+	CreatedAt  time.Time `json:"created_at"`
+	LastUsedAt time.Time `json:"last_used_at"`
+	ExpiresAt  time.Time `json:"expires_at"`
+	Current    bool      `json:"current"` // of this client
+	Client     *string   `json:"client"`
+}
+
+// Sessions returns the sessions of the account, oldest first. It needs a session.
+func (s SignIn) Sessions(ctx context.Context) ([]SessionInfo, error) {
+	out, err := fetch[struct {
+		Sessions []SessionInfo `json:"sessions"`
+	}](ctx, s.client, call{method: "GET", path: "/api/account/sessions"})
+	return out.Sessions, err
+}
+
+// EndSession ends one of them at once. It needs a session.
+func (s SignIn) EndSession(ctx context.Context, id string) error {
+	return do(ctx, s.client, call{method: "DELETE", path: "/api/account/sessions/" + url.PathEscape(id)}, nil)
+}
+
+// ChangePassword sets another password and ends all sessions but the one that asks.
+func (s SignIn) ChangePassword(ctx context.Context, old, password string) error {
+	in := struct {
+		Old string `json:"old"`
+		New string `json:"new"`
+	}{old, password}
+	return do(ctx, s.client, call{method: "POST", path: "/api/account/password", in: in}, nil)
+}
+
 // RequestVerification has the link sent again that verifies the account's address. It needs a session.
 func (s SignIn) RequestVerification(ctx context.Context) error {
 	return do(ctx, s.client, call{method: "POST", path: "/api/auth/verify-email"}, nil)

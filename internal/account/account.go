@@ -115,6 +115,12 @@ type Session struct {
 	ClockSeen time.Time // as of Env.clockSeen when it was made or slid
 }
 
+// ID names the session in lists. It tells nothing of the token.
+func (s *Session) ID() string { return hex.EncodeToString(s.Hash[:8]) }
+
+// LastUsed is when a use was last written down, which may trail by SessionStep.
+func (s *Session) LastUsed() time.Time { return s.ExpiresAt.Add(-SessionLife) }
+
 func (s *Session) over(env Env) bool { return env.over(s.ExpiresAt, s.ClockSeen) }
 
 // InboxEntry is a row of the account's list of inboxes.

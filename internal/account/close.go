@@ -28,7 +28,7 @@ type (
 // grows tells commands that a closing account refuses.
 func grows(cmd Command) bool {
 	switch cmd.(type) {
-	case StartSession, IssueKey, ReserveInbox, StartReset, CheckReset, ResetPassword, VerifyEmail, SetPlan, AddWebhook, ListDomain, SetRecipient:
+	case StartSession, IssueKey, ReserveInbox, StartReset, CheckReset, ResetPassword, VerifyEmail, ChangePassword, SetPlan, AddWebhook, ListDomain, SetRecipient:
 		return true
 	}
 	return false

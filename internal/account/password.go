@@ -26,12 +26,15 @@ const (
 var hashSlots = make(chan struct{}, 2)
 
 // CheckPassword enforces 10 to 128 characters (specification, Sign-up and sessions).
-func CheckPassword(password string) error {
+func CheckPassword(password string) error { return CheckPasswordIn("password", password) }
+
+// CheckPasswordIn is CheckPassword for a member of another name.
+func CheckPasswordIn(field, password string) error {
 	switch n := utf8.RuneCountInString(password); {
 	case n < 10:
-		return fault.Field("password", "is too short (%d characters). The minimum is 10 characters", n)
+		return fault.Field(field, "is too short (%d characters). The minimum is 10 characters", n)
 	case n > 128:
-		return fault.Field("password", "is too long (%d characters). The limit is 128 characters", n)
+		return fault.Field(field, "is too long (%d characters). The limit is 128 characters", n)
 	}
 	return nil
 }

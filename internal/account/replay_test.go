@@ -67,7 +67,7 @@ func (m *machine) draw(t *rapid.T) account.Command {
 		account.StartSession{Hash: fresh}, account.TouchSession{Hash: session}, account.EndSession{Hash: session},
 		account.IssueKey{Key: account.Key{Hash: fresh, Kind: account.KindAccountKey, Scopes: account.ScopeRead}},
 		account.TouchKey{ID: key, At: m.now, Found: m.key(key)}, account.RevokeKey{ID: key, Found: m.key(key)},
-		account.StartReset{Hash: fresh, Operator: true}, account.ResetPassword{Hash: session, PasswordHash: "new"}, account.ResetPassword{Hash: m.reset(), PasswordHash: "newer"}, account.CheckReset{Hash: session}, account.ForgetEnded{},
+		account.StartReset{Hash: fresh, Operator: true}, account.ResetPassword{Hash: session, PasswordHash: "new"}, account.ResetPassword{Hash: m.reset(), PasswordHash: "newer"}, account.CheckReset{Hash: session}, account.ChangePassword{PasswordHash: "changed", Keep: session}, account.ForgetEnded{},
 		account.SetPlan{Plan: rapid.SampledFrom([]account.PlanName{account.Free, account.Paid}).Draw(t, "plan")},
 	}).Draw(t, "command")
 }

@@ -1,6 +1,9 @@
 package account
 
 import (
+	"bytes"
+	"cmp"
+	"slices"
 	"time"
 
 	"inboxd/internal/fault"
@@ -32,6 +35,12 @@ type (
 	ResetPassword struct {
 		Hash         Hash
 		PasswordHash string
+	}
+	// ChangePassword sets the password and ends every session but the one with hash Keep, and every
+	// token that waits.
+	ChangePassword struct {
+		PasswordHash string
+		Keep         Hash
 	}
 	// CheckReset changes nothing: it is refused when the token would be.
 	CheckReset struct{ Hash Hash }
@@ -123,6 +132,24 @@ func (c VerifyEmail) decide(s *State, env Env) (evs []Event, _ error) {
 		}
 	}
 	return append(evs, verified{}), nil
+}
+
+func (c ChangePassword) decide(s *State, _ Env) ([]Event, error) {
+	evs := slices.DeleteFunc(s.endTokens(), func(e Event) bool { return e == Event(sessionEnded{c.Keep}) })
+	return append(evs, passwordSet{c.PasswordHash}), nil
+}
+
+// SessionList returns the sessions that are good in env, oldest first.
+func (s *State) SessionList(env Env) (out []Session) {
+	for _, ses := range s.Sessions {
+		if !ses.over(env) {
+			out = append(out, *ses)
+		}
+	}
+	slices.SortFunc(out, func(a, b Session) int {
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), bytes.Compare(a.Hash[:], b.Hash[:]))
+	})
+	return out
 }
 
 func (ForgetEnded) decide(s *State, _ Env) ([]Event, error) {

@@ -6,15 +6,19 @@ import * as encryption from "./encryption";
 import { loadAccount, session } from "./session";
 import { changed, part } from "./store";
 import * as place from "./place";
-import { button, el, first, full, isBusy, loading, outside, run, say, when, wrong } from "./ui";
-import type { Webhook } from "./wire";
+import { button, chip, el, first, form, full, isBusy, loading, outside, run, say, when, wrong } from "./ui";
+import type { Session, Webhook } from "./wire";
 import * as words from "./words";
 
 const hooks = part(() => ({ n: 0 }));
+const open = part(() => ({ list: [] as Session[] }));
+
+const loadSessions = () => api.get<{ sessions: Session[] }>("/api/account/sessions").then((r) => ((open.list = r.sessions), changed())).catch(wrong);
 
 export function enter() {
   loadAccount().catch(wrong);
   void api.get<{ webhooks: Webhook[] }>("/api/webhooks").then((r) => ((hooks.n = r.webhooks.length), changed())).catch(wrong);
+  void loadSessions();
   encryption.enter();
 }
 
@@ -25,6 +29,7 @@ export function view(): VNode {
       el("dl.facts", null, el("dt", null, "E-mail"), el("dd", null, a.email), el("dt", null, "Plan"), el("dd", null, a.plan === "paid" ? "Paid" : "Free"), el("dt", null, "Since"), el("dd", null, when(a.created_at, words.long))),
       el("h2", null, "Usage"), el("div.bars", null, bar("Inboxes", a.usage.inboxes, a.limits.inboxes), bar("Mails sent today", a.usage.sends_today, a.limits.sends_per_day), bar("Account keys", a.usage.keys, a.limits.account_keys), bar("Webhooks", hooks.n, a.limits.webhooks)),
       full("section", { attrs: { "aria-label": "Encryption" }, hook: first((e) => place.here.addr === "encryption" && e.scrollIntoView()) }, ...encryption.view(a)),
+      el("h2", null, "Sessions"), sessions(), el("h2", null, "Password"), password(),
       el("h2", null, "What the plan allows"),
       el("dl.facts", null, ...facts([
         ["Mail is kept", `${words.hours(a.limits.default_retention_hours)} when nothing is asked, ${words.hours(a.limits.max_retention_hours)} at most`],
@@ -42,6 +47,18 @@ const verify = (email: string) => el("div.note", { role: "note" }, el("p", null,
     await api.json("POST", "/api/auth/verify-email", {});
     say("The message is on its way.");
   }).catch(wrong))));
+
+const sessions = () => el("ul", null, open.list.map((s) => el("li", { key: s.id }, el("p", null, "Since ", when(s.created_at, words.long), ", last used ", when(s.last_used_at, words.long), s.client ? ", " + s.client : "", " ", s.current ? chip("this one", "good") : button("End", () => void api.ask("DELETE", api.path`/api/account/sessions/${s.id}`).then(loadSessions).catch(wrong), { "aria-label": "End the session of " + s.created_at }, "button.small.danger")))));
+
+const password = () => form("password", [
+  { name: "old", label: "Old password", type: "password", required: true, auto: "current-password" },
+  { name: "new", label: "New password", type: "password", required: true, auto: "new-password", hint: "10 to 128 characters" },
+], "Set password", async (v, f) => {
+  await api.json("POST", "/api/account/password", { old: v.old, new: v.new });
+  f.reset();
+  await loadSessions();
+  say("The password is set. All other sessions have ended.");
+});
 
 const facts = (list: [string, string][]) => list.flatMap(([k, v]) => [el("dt", null, k), el("dd", null, v)]);
 
