@@ -3,6 +3,7 @@ package actors
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"time"
 
 	"inboxd/actors/engine"
@@ -82,6 +83,8 @@ type Accounts struct {
 	plans  account.Plans
 	now    func() time.Time
 	random func([]byte)
+	notice func(context.Context, Notice) // to a sign-in address
+	verify bool                          // as Options.VerifyAddresses
 }
 
 // OpenAccount makes an account for the operator, whose word is enough for the e-mail address.
@@ -197,14 +200,34 @@ func (a *Accounts) Usage(ctx context.Context, id account.ID) (account.Usage, err
 
 // SetRecipient makes a public key the account's. Mail that comes behind the answer is sealed for it.
 func (a *Accounts) SetRecipient(ctx context.Context, id account.ID, recipient sealed.Recipient) error {
-	_, err := a.owners.order(ctx, id, account.SetRecipient{Recipient: recipient.String()})
-	return err
+	return a.changeKey(ctx, id, account.SetRecipient{Recipient: recipient.String()}, recipient.String())
 }
 
 // DropRecipient takes an account's public key away; Refused while encrypted inboxes live.
 func (a *Accounts) DropRecipient(ctx context.Context, id account.ID) error {
-	_, err := a.owners.order(ctx, id, account.DropRecipient{})
-	return err
+	return a.changeKey(ctx, id, account.DropRecipient{}, "")
+}
+
+// changeKey changes the public key to what it shall be, and lets the sign-in address know.
+func (a *Accounts) changeKey(ctx context.Context, id account.ID, cmd account.Command, key string) error {
+	before, err := a.owners.picture(ctx, id)
+	if err != nil {
+		return err
+	}
+	if _, err := a.owners.order(ctx, id, cmd); err != nil {
+		return err
+	}
+	if p := before.profile; p.Encryption.Recipient != key && !(a.verify && p.Unverified) {
+		text := "Encryption was turned off: the public key of the account was deleted."
+		if key != "" {
+			text = "Messages to its encrypted inboxes are encrypted for this public key from now on:\n\n" + key
+		}
+		a.notice(ctx, Notice{
+			To: p.Email, Subject: "The encryption key of your account was changed",
+			Text: fmt.Sprintf("The encryption key of the account %s was changed.\n\n%s\n\nIf it was not you, set a new password at once.\n", p.Email, text),
+		})
+	}
+	return nil
 }
 
 // removeEnded takes the keys that a password reset ended out of the inventory. A crash leaves the rest,

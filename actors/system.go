@@ -191,11 +191,18 @@ func (s *System) makeDirectories() {
 
 func (s *System) makeAccounts() {
 	o := s.Options
-	s.Accounts = &Accounts{owners: s.accounts, emails: s.emails, store: s.asking, plans: o.Plans, now: s.now, random: o.Random}
+	s.Accounts = &Accounts{owners: s.accounts, emails: s.emails, store: s.asking, plans: o.Plans, now: s.now, random: o.Random, notice: s.notice, verify: o.VerifyAddresses}
 	s.Sessions = &Sessions{accounts: s.Accounts, minter: o.Random, plan: o.NewPlan}
 	s.Resets = &Resets{accounts: s.Accounts, store: s.asking, minter: o.Random, log: o.Logger, mail: o.MailReset, mailVerify: o.MailVerification, asked: make(chan asked, resetQueue)}
 	if o.VerifyAddresses {
 		s.Sessions.verify = s.Resets.askToVerify
+	}
+}
+
+// notice queues a message of the service itself. What it tells of has happened whether or not that works.
+func (s *System) notice(ctx context.Context, n Notice) {
+	if err := s.SendNotice(ctx, n); err != nil {
+		s.Logger.Warn("a message of the service could not be queued", "subject", n.Subject, "err", err)
 	}
 }
 

@@ -125,7 +125,7 @@ func (b *Bed) encryptedInboxes(ctx context.Context, n int, prefix func(i int) st
 		return nil, err
 	}
 	api := NewAPI(b.Server.HTTP, session)
-	if _, err := api.SetEncryption(ctx, benchRecipient); err != nil {
+	if _, err := api.SetEncryption(ctx, benchRecipient, ""); err != nil {
 		return nil, err
 	}
 	inboxes, conns := make([]Inbox, n), min(SetUpConns, n)

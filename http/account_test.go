@@ -338,7 +338,16 @@ func TestEncryptionOfAnAccount(t *testing.T) {
 	if r := w.expect(200, set(first)); r.body != want(first, "2026-11-21T12:00:00.000Z") {
 		t.Errorf("the same again: %s", r.body)
 	}
-	if r := w.expect(200, set(second)); r.body != want(second, "2026-11-21T12:00:01.000Z") {
+	if r := w.expect(422, set(second)); r.detail() != "Invalid request: 'password' is required to change or delete the key that is set" {
+		t.Errorf("without the password: %s", r.body)
+	}
+	w.expect(422, w.call(remove, path, session, ""))
+	w.expect(403, w.call(remove, path, session, `{"password":"wrong"}`))
+	again := func(password string) reply {
+		return w.call(put, path, session, fmt.Sprintf(`{"public_key":%q,"password":%q}`, second, password))
+	}
+	w.expect(403, again("wrong"))
+	if r := w.expect(200, again("correct horse")); r.body != want(second, "2026-11-21T12:00:01.000Z") {
 		t.Errorf("another: %s", r.body)
 	}
 	const secret = "AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX"
@@ -360,7 +369,7 @@ func TestEncryptionOfAnAccount(t *testing.T) {
 	if r := w.expect(200, w.call(get, "/api/account", other, "")); strings.Contains(r.body, "age1") {
 		t.Errorf("another account: %s", r.body)
 	}
-	if r := w.expect(200, w.call(remove, path, session, "")); r.body != none {
+	if r := w.expect(200, w.call(remove, path, session, `{"password":"correct horse"}`)); r.body != none {
 		t.Errorf("taken away: %s", r.body)
 	}
 	if log := strings.ToUpper(w.log.String()); strings.Contains(log, secret[:24]) {

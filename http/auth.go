@@ -65,7 +65,7 @@ func (a *auth) routes() []route {
 		{post, "/api/account/password", sessions, none, true, passwordShape, a.changePassword},
 		{get, "/api/account", sessions, none, false, nil, a.showAccount},
 		{put, "/api/account/encryption", sessions, none, false, encryptionShape, a.setEncryption},
-		{remove, "/api/account/encryption", sessions, none, false, nil, a.endEncryption},
+		{remove, "/api/account/encryption", sessions, none, false, passwordOnly, a.endEncryption},
 	}
 }
 
@@ -290,12 +290,35 @@ func (a *auth) setEncryption(r *request) error {
 	if err != nil {
 		return err
 	}
+	if err := a.mayReplaceKey(r, recipient.String()); err != nil {
+		return err
+	}
 	err = a.accounts.SetRecipient(r.ctx, r.principal.Account, recipient)
 	return a.showEncryption(r, err)
 }
 
 func (a *auth) endEncryption(r *request) error {
+	if err := a.mayReplaceKey(r, ""); err != nil {
+		return err
+	}
 	return a.showEncryption(r, a.accounts.DropRecipient(r.ctx, r.principal.Account))
+}
+
+// mayReplaceKey asks for the password before a key that is set is changed or deleted: a session alone may
+// be somebody else's.
+func (a *auth) mayReplaceKey(r *request, key string) error {
+	usage, err := a.accounts.Usage(r.ctx, r.principal.Account)
+	if err != nil || usage.Profile.Encryption.Recipient == "" || usage.Profile.Encryption.Recipient == key {
+		return err
+	}
+	password := r.body.text("password")
+	if password == nil {
+		return fault.Field("password", "is required to change or delete the key that is set")
+	}
+	if err := a.countPassword(r); err != nil {
+		return err
+	}
+	return a.accounts.CheckPassword(r.ctx, r.principal.Account, *password)
 }
 
 // showEncryption answers a change, unless it failed.

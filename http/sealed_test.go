@@ -110,7 +110,7 @@ func TestSealedMessages(t *testing.T) {
 	}
 	w.expect(422, w.call(patch, own, session, `{"encrypted":false}`))
 	w.expect(422, w.call(post, "/api/v1/inboxes", session, `{"encrypted":true}`))
-	w.expect(400, w.call(remove, "/api/account/encryption", session, ""))
+	w.expect(400, w.call(remove, "/api/account/encryption", session, `{"password":"correct horse"}`))
 }
 
 func everyField() string {

@@ -67,8 +67,12 @@ var (
 	}
 	verifyShape = shape{{name: "token", kind: line, required: true, max: maxToken}}
 	// A whole file of keys may be given by mistake: it is told apart, not called too long.
-	encryptionShape = shape{{name: "public_key", kind: text, required: true, max: maxPublicKey}}
-	keyShape        = shape{
+	encryptionShape = shape{
+		{name: "public_key", kind: text, required: true, max: maxPublicKey},
+		{name: "password", kind: text, max: maxPassword},
+	}
+	passwordOnly = shape{{name: "password", kind: text, max: maxPassword}}
+	keyShape     = shape{
 		{name: "label", kind: line, max: maxLabel},
 		{name: "scopes", kind: names, max: maxScopes},
 		{name: "expires_in_days", kind: integer, min: 1},

@@ -258,9 +258,10 @@ func TestKeysOfEncryption(t *testing.T) {
 	if m := bob.message(t, clear, 2); m["subject"] != "two" || m["body"] != "two\n" {
 		t.Errorf("in the clear: %v", m)
 	}
-	ada.account(t, 400, "DELETE", "/account/encryption", nil)
+	password := map[string]any{"password": "correct horse"}
+	ada.account(t, 400, "DELETE", "/account/encryption", password)
 	ada.do(t, 200, "DELETE", "/inboxes/"+adas, nil)
-	ada.account(t, 200, "DELETE", "/account/encryption", nil)
+	ada.account(t, 200, "DELETE", "/account/encryption", password)
 	if got := ada.account(t, 200, "GET", "/account", nil)["account"].(map[string]any)["encryption"].(map[string]any); got["enabled"] != false || got["encrypted_inboxes"] != 0.0 {
 		t.Errorf("at the end: %v", got)
 	}

@@ -53,17 +53,23 @@ type Encryption struct {
 
 // SetEncryption makes an age X25519 recipient the account's public key: mail for its encrypted
 // inboxes is encrypted for it from then on. It needs a session.
-func (c *Client) SetEncryption(ctx context.Context, publicKey string) (Encryption, error) {
+// The password is needed to change a key that is set; empty otherwise.
+func (c *Client) SetEncryption(ctx context.Context, publicKey, password string) (Encryption, error) {
 	in := struct {
 		PublicKey string `json:"public_key"`
-	}{publicKey}
+		Password  string `json:"password,omitempty"`
+	}{publicKey, password}
 	out, err := fetch[struct{ Encryption Encryption }](ctx, c, call{method: "PUT", path: "/api/account/encryption", in: in})
 	return out.Encryption, err
 }
 
-// EndEncryption takes the public key away; refused while encrypted inboxes live.
-func (c *Client) EndEncryption(ctx context.Context) (Encryption, error) {
-	out, err := fetch[struct{ Encryption Encryption }](ctx, c, call{method: "DELETE", path: "/api/account/encryption"})
+// EndEncryption takes the public key away, with the password of the account; refused while encrypted
+// inboxes live.
+func (c *Client) EndEncryption(ctx context.Context, password string) (Encryption, error) {
+	in := struct {
+		Password string `json:"password"`
+	}{password}
+	out, err := fetch[struct{ Encryption Encryption }](ctx, c, call{method: "DELETE", path: "/api/account/encryption", in: in})
 	return out.Encryption, err
 }
 

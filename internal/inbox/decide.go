@@ -168,7 +168,16 @@ func (c Create) decide(s *State, env Env) ([]Event, Outcome, error) {
 	if s.Live() || s.kept(c.Account, env.Now) || s.over(c.Account, c.At, c.Again) {
 		return nil, Outcome{}, fault.New(fault.Refused, fmt.Sprintf("The address %s is taken", c.Address))
 	}
+	if s.wasEncrypted(c.Account) && !c.Encrypted {
+		return nil, Outcome{}, fault.New(fault.Refused, fmt.Sprintf("The address %s was an encrypted inbox. It can be created again only as one", c.Address))
+	}
 	return []Event{created{Profile{Address: c.Address, Account: c.Account, Label: c.Label, RetentionHours: c.RetentionHours, KeepNewest: c.KeepNewest, Encrypted: c.Encrypted, CreatedAt: c.At}}}, Outcome{}, nil
+}
+
+// wasEncrypted reports that the account had an encrypted inbox here: who writes to the address counts on
+// that.
+func (s *State) wasEncrypted(id account.ID) bool {
+	return s.Encrypted && !s.DeletedAt.IsZero() && s.Account == id
 }
 
 // kept reports that the address stays closed to an account, for it was another one's.
@@ -195,7 +204,7 @@ func (c Forgo) decide(s *State, env Env) ([]Event, Outcome, error) {
 	case s.Live(), s.kept(c.Account, env.Now), s.over(c.Account, c.At, false):
 		return nil, Outcome{}, nil // Create is refused already
 	}
-	return []Event{created{Profile{Address: c.Address, Account: c.Account, CreatedAt: c.At, DeletedAt: env.Now}}}, Outcome{}, nil
+	return []Event{created{Profile{Address: c.Address, Account: c.Account, CreatedAt: c.At, DeletedAt: env.Now, Encrypted: s.wasEncrypted(c.Account)}}}, Outcome{}, nil
 }
 
 func (c Receive) decide(s *State, env Env) ([]Event, Outcome, error) {

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"inboxd/internal/account"
+	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 	"inboxd/internal/message"
 	"inboxd/persist/persisttest"
@@ -199,4 +200,54 @@ func has(s *inbox.State, id int64) bool {
 		}
 	}
 	return false
+}
+
+// TestAnEncryptedAddressStaysEncrypted for its account, also behind a creation that was given up.
+func TestAnEncryptedAddressStaysEncrypted(t *testing.T) {
+	const month = 30 * 24 * time.Hour // that other accounts wait
+	for _, again := range []struct {
+		name      string
+		encrypted bool
+		account   account.ID
+		after     time.Duration
+		refused   bool
+	}{
+		{"plain", false, owner, time.Hour, true},
+		{"plain, much later", false, owner, 2 * month, true},
+		{"encrypted", true, owner, time.Hour, false},
+		{"of another account, later", false, account.ID{9}, 2 * month, false},
+	} {
+		for _, forgone := range []bool{false, true} {
+			s := &inbox.State{Profile: inbox.Profile{Address: "a@inbox.localhost"}}
+			at := start
+			do := func(cmd inbox.Command) error {
+				evs, _, err := inbox.Decide(s, cmd, env(at))
+				if err == nil {
+					rows := new(inbox.Rows)
+					rows.Begin(s)
+					rows.Apply(s, evs)
+				}
+				return err
+			}
+			if err := do(inbox.Create{Address: s.Address, Account: owner, RetentionHours: 24, Encrypted: true, At: at}); err != nil {
+				t.Fatal(err)
+			}
+			if err := do(inbox.Delete{}); err != nil {
+				t.Fatal(err)
+			}
+			at = at.Add(again.after)
+			if forgone {
+				if err := do(inbox.Forgo{Address: s.Address, Account: owner, At: at.Add(-time.Minute)}); err != nil {
+					t.Fatal(err)
+				}
+				if again.account != owner {
+					at = at.Add(2 * month)
+				}
+			}
+			err := do(inbox.Create{Address: s.Address, Account: again.account, RetentionHours: 24, Encrypted: again.encrypted, At: at})
+			if fault.Is(err, fault.Refused) != again.refused || err != nil && !again.refused {
+				t.Errorf("%s, forgone %v: %v", again.name, forgone, err)
+			}
+		}
+	}
 }

@@ -7,13 +7,16 @@ import * as sealed from "./sealed";
 import * as reader from "./reader";
 import { loadAccount, session } from "./session";
 import { changed, part } from "./store";
-import { button, chip, confirm, copyButton, el, field, full, isBusy, present, run, save, say, trouble, troubleOf, when, wrong, type Child } from "./ui";
+import { button, chip, closeDialog, confirm, copyButton, el, field, form, full, isBusy, openDialog, present, run, save, say, trouble, troubleOf, when, wrong, type Child } from "./ui";
 import type { Account, Encryption } from "./wire";
 import * as words from "./words";
 
 type Step = "" | "file" | "confirm";
 
 const setup = part(() => ({ step: "" as Step, identity: "", recipient: "", saved: false, held: [] as ring.Held[], loaded: false, part: 0 }));
+
+/** changing says that a key is set already, which takes the password. */
+const changing = () => session.account?.encryption.enabled ?? false;
 
 const chunk = () => import("./age");
 
@@ -56,10 +59,13 @@ function beginning(e: Encryption): VNode {
   }).catch(wrong), { id: "encryption-begin" }, e.enabled ? "button" : "button.main");
   if (!e.enabled) return el("div.steps-card", null, el("h3", null, "1 of 3: make a key pair"), el("p", null, "It is made in this browser. Its private half leaves it only as a file that you keep."), el("div.buttons.start", null, begin));
   return el("div.buttons.start", null, begin,
-    button("Turn off", () => confirm("Turn encryption off?", "No encrypted inbox can be made then. It is refused while there are any.", "Turn off", async () => {
-      await api.ask("DELETE", "/api/account/encryption");
+    button("Turn off", () => openDialog({ title: "Turn encryption off?", body: () => [el("p", null, "No encrypted inbox can be made then. It is refused while there are any."), form("encryption-off", [
+      { name: "password", label: "Password", type: "password", required: true, auto: "current-password", autofocus: true },
+    ], "Turn off", async (v) => {
+      await api.json("DELETE", "/api/account/encryption", { password: v.password });
       await loadAccount();
-    }), {}, "button.danger"));
+      closeDialog();
+    })] }), {}, "button.danger"));
 }
 
 function saving(): VNode {
@@ -79,17 +85,17 @@ function saving(): VNode {
 }
 
 function confirming(): VNode {
-  return fileForm("confirm-key", "3 of 3: show that you have it", "Open the file that was just saved. When it opens, encryption is turned on.", "Turn encryption on", async (found) => {
+  return fileForm("confirm-key", "3 of 3: show that you have it", "Open the file that was just saved. When it opens, encryption is turned on.", "Turn encryption on", async (found, at) => {
     const mine = found.find((k) => k.recipient === setup.recipient);
     if (!mine) return trouble("confirm-key", "file", "This is another key file: open the one that was just saved.");
     const id = session.account!.id;
-    await api.json("PUT", "/api/account/encryption", { public_key: setup.recipient });
+    await api.json("PUT", "/api/account/encryption", { public_key: setup.recipient, password: changing() ? String(new FormData(at).get("password") ?? "") : undefined });
     const lasting = await ring.keep(await (await chunk()).held(id, mine));
     cancel();
     await loadAccount();
     await recount();
     say(lasting ? "Encryption is on. New inboxes can be encrypted." : "Encryption is on. This browser keeps no keys: open the key file after each reload.");
-  }, cancel);
+  }, cancel, changing() ? field("confirm-key", { name: "password", label: "Password of the account", type: "password", required: true, auto: "current-password" }) : null);
 }
 
 function cancel() {
@@ -111,7 +117,7 @@ function openFile(e: Encryption): VNode | null {
 
 type Found = { identity: string; recipient: string }[];
 
-function fileForm(id: string, title: string, text: string, label: string, act: (found: Found, at: HTMLFormElement) => Promise<void>, cancelled?: () => void): VNode {
+function fileForm(id: string, title: string, text: string, label: string, act: (found: Found, at: HTMLFormElement) => Promise<void>, cancelled?: () => void, more: Child = null): VNode {
   return full("form.steps-card", { key: id, attrs: { id }, on: { submit: (ev: Event) => {
     ev.preventDefault();
     const at = ev.target as HTMLFormElement, data = new FormData(at), f = data.get("file") as File | null;
@@ -129,7 +135,7 @@ function fileForm(id: string, title: string, text: string, label: string, act: (
     }).catch(wrong);
   } } }, el("h3", null, title), el("p", null, text),
     el("div.field", null, el("label", { for: id + "-file" }, "Key file"), el("input", present({ type: "file", name: "file", id: id + "-file", accept: ".txt,.age,.key,text/plain" })), troubleFor(id, "file")),
-    field(id, { name: "passphrase", label: "Passphrase, if it has one", type: "password", auto: "off" }), troubleOf(id, ["file", "passphrase"]),
+    field(id, { name: "passphrase", label: "Passphrase, if it has one", type: "password", auto: "off" }), troubleOf(id, ["file", "passphrase"]), more,
     el("div.buttons.start", null, el("button.main", { type: "submit", disabled: isBusy(id) }, isBusy(id) ? busyWord("Opening") : label), cancelled && button("Cancel", cancelled)));
 }
 
