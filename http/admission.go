@@ -96,7 +96,7 @@ func (a *admission) admitTry(r *request, left bool) error {
 	if left {
 		return nil
 	}
-	return a.tries.count("ip "+wire.ClientGroup(a.clientAddr(r.http)).String(), r.now)
+	return a.tries.count("ip "+r.clientGroup(), r.now)
 }
 
 // authorise checks credential, kind, scope and ownership.

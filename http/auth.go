@@ -176,13 +176,14 @@ func (a *auth) countedEmail(r *request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return email, a.tries.count("email "+email, r.now)
+	return email, a.tries.countEmail(email, r.clientGroup(), r.now)
 }
 
 func (a *auth) signedIn(r *request, status int, in account.SignedIn, err error) error {
 	if err != nil {
 		return err
 	}
+	a.tries.signedIn(in.Profile.Email, r.clientGroup())
 	usage, err := a.accounts.Usage(r.ctx, in.Profile.ID)
 	return r.json(status, signedInResponse{in.Token, wireTime(in.ExpiresAt), accountOf(usage)}, err)
 }
@@ -271,7 +272,7 @@ func (a *auth) countPassword(r *request) error {
 func (a *auth) requestVerification(r *request) error {
 	usage, err := a.accounts.Usage(r.ctx, r.principal.Account)
 	if err == nil {
-		err = a.tries.count("email "+usage.Profile.Email, r.now)
+		err = a.tries.countEmail(usage.Profile.Email, r.clientGroup(), r.now)
 	}
 	if err == nil {
 		err = a.accounts.RequestVerification(r.ctx, r.principal.Account)

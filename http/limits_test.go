@@ -1,6 +1,9 @@
 package http
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 // textLimits are the limits of text (specification, Sending), in code points, and those of
 // names and credentials, by the name of a field: every text of every request stands here.
@@ -8,7 +11,7 @@ var textLimits = map[string]int{
 	"label": 100, "subject": 200, "body": 1_000_000, "html": 2_000_000, "filename": 255, "in_reply_to": 250,
 	"comment": 10_000, "message": 10_000, "title": 300, "location": 500, "description": 20_000,
 	"start": 64, "end": 64, "timezone": 64, "response": 64,
-	"public_key": 10_000, "email": 254, "to": 254, "password": 128, "token": 200, "prefix": 64, "subdomain": 63, "domain": 253, "url": 2048, "event": 64, "inbox": 254,
+	"public_key": 10_000, "email": 254, "to": 254, "password": 128, "old": 128, "new": 128, "token": 200, "prefix": 64, "subdomain": 63, "domain": 253, "url": 2048, "event": 64, "inbox": 254,
 }
 
 // TestEveryTextHasItsLimit walks the route table: a new text fails until it stands above.
@@ -28,5 +31,30 @@ func TestEveryTextHasItsLimit(t *testing.T) {
 	}
 	if texts == 0 {
 		t.Error("no text was looked at")
+	}
+}
+
+// TestStrangersUseUpNoTriesOfOthers: who signed in with an address before has tries of its own.
+func TestStrangersUseUpNoTriesOfOthers(t *testing.T) {
+	tries := newTries()
+	tries.signedIn(alice, "192.0.2.1")
+	for n := range maxTries + 1 {
+		if err := tries.countEmail(alice, fmt.Sprint("198.51.100.", n), begin); (err != nil) != (n == maxTries) {
+			t.Errorf("try %d of a stranger: %v", n, err)
+		}
+	}
+	for n := range maxTries + 1 {
+		if err := tries.countEmail(alice, "192.0.2.1", begin); (err != nil) != (n == maxTries) {
+			t.Errorf("try %d of the owner: %v", n, err)
+		}
+	}
+	if err := tries.countEmail(bob, "192.0.2.1", begin); err != nil {
+		t.Errorf("another address: %v", err)
+	}
+	for n := range 2 * maxTracked {
+		tries.signedIn(alice, fmt.Sprint(n))
+	}
+	if len(tries.known) > maxTracked {
+		t.Errorf("%d clients are known", len(tries.known))
 	}
 }

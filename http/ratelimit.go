@@ -11,6 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"inboxd/http/wire"
 	"inboxd/internal/fault"
 )
 
@@ -28,8 +29,9 @@ const (
 type tries struct {
 	seed maphash.Seed
 
-	mu     sync.Mutex // guards recent and all in it
+	mu     sync.Mutex // guards recent, all in it, and known
 	recent map[uint64]*lately
+	known  map[uint64]struct{} // clients that signed in, each with its e-mail address
 }
 
 // lately holds the Unix milliseconds of the latest tries, the oldest at next. The lock of
@@ -39,7 +41,9 @@ type lately struct {
 	next uint8
 }
 
-func newTries() *tries { return &tries{seed: maphash.MakeSeed(), recent: map[uint64]*lately{}} }
+func newTries() *tries {
+	return &tries{seed: maphash.MakeSeed(), recent: map[uint64]*lately{}, known: map[uint64]struct{}{}}
+}
 
 // count notes a try of who, or refuses it with TooMany.
 func (t *tries) count(who string, now time.Time) error {
@@ -63,6 +67,32 @@ func (t *tries) count(who string, now time.Time) error {
 	return nil
 }
 
+// countEmail counts a try with an e-mail address. A client that signed in with it before has tries of
+// its own: strangers can't use them up.
+func (t *tries) countEmail(email, client string, now time.Time) error {
+	own := "email " + email + " from " + client
+	t.mu.Lock()
+	_, known := t.known[maphash.String(t.seed, own)]
+	t.mu.Unlock()
+	if known {
+		return t.count(own, now)
+	}
+	return t.count("email "+email, now)
+}
+
+// signedIn notes that a client signed in with an address. When there are too many, some one is forgotten.
+func (t *tries) signedIn(email, client string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for key := range t.known {
+		if len(t.known) < maxTracked {
+			break
+		}
+		delete(t.known, key)
+	}
+	t.known[maphash.String(t.seed, "email "+email+" from "+client)] = struct{}{}
+}
+
 // makeRoom drops who has not tried lately; when every one is in use, some one of them goes.
 func (t *tries) makeRoom(ms int64) {
 	if len(t.recent) < maxTracked {
@@ -79,6 +109,11 @@ func (t *tries) makeRoom(ms int64) {
 		}
 		delete(t.recent, key)
 	}
+}
+
+// clientGroup is who the client of a request counts as.
+func (r *request) clientGroup() string {
+	return wire.ClientGroup(r.server.admission.clientAddr(r.http)).String()
 }
 
 // peerAddr is the address at the other end of the connection.
