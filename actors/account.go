@@ -32,6 +32,7 @@ type accountEntity struct {
 	rows  *account.Rows // of the group being decided; nil when nothing changed
 	found []*account.Principal
 	moved bool // the group changes the plan
+	reset bool // the group resets the password
 }
 
 // Commands that read an account, beside those of internal/account.
@@ -105,8 +106,11 @@ func (e *accountEntity) Decide(cmd any) (any, error) {
 		return nil, e.order(cmd)
 	case account.CheckReset:
 		return nil, e.useToken(cmd.Hash, cmd)
+	case account.VerifyEmail:
+		return nil, e.useToken(cmd.Hash, cmd)
 	case account.ResetPassword:
 		ended := e.state.Ending(e.env())
+		e.reset = true
 		return ended, e.useToken(cmd.Hash, cmd)
 	case account.IssueKey, account.EndExpired, account.TouchKey, account.RevokeKey, account.RevokeInboxKey:
 		return e.orderKey(cmd)
@@ -207,8 +211,8 @@ func (e *accountEntity) Commit() error {
 // that a committed change ended: a group may hold both.
 func (e *accountEntity) Publish() {
 	e.tellMoved()
-	rows := e.rows
-	e.rows = nil
+	rows, reset := e.rows, e.reset
+	e.rows, e.reset = nil, false
 	for _, p := range e.found {
 		e.principals.put(p)
 	}
@@ -234,7 +238,7 @@ func (e *accountEntity) Publish() {
 	case p == nil:
 	case !p.ClosingAt.IsZero():
 		e.principals.revokeAll(e.id, 0, math.MaxInt64) // its keys are still in the store, and open nothing
-	case p.EndedKeys > 0:
+	case reset:
 		e.principals.revokeAll(e.id, 1, p.EndedKeys)
 	}
 	failpoint.Here("account-published")
@@ -251,7 +255,7 @@ func (e *accountEntity) tellMoved() {
 // Abandon implements engine.Entity. What the disk has of a commit that failed is anybody's guess.
 func (e *accountEntity) Abandon() {
 	e.tellMoved()
-	e.state, e.rows, e.found = nil, nil, nil
+	e.state, e.rows, e.found, e.reset = nil, nil, nil, false
 }
 
 func (e *accountEntity) Weight() int64 {

@@ -96,8 +96,7 @@ func (e *accountEntity) revokeSome() error {
 	return e.order(account.RevokeKeys{Keys: keys})
 }
 
-// revokeEnded removes some of the keys that EndedKeys means; the answer to the last of these commands
-// is false: none is left.
+// revokeEnded removes some of the keys that EndedKeys means; its answer is whether there may be more.
 type revokeEnded struct{}
 
 func (e *accountEntity) revokeEnded() (more bool, err error) {
@@ -109,10 +108,7 @@ func (e *accountEntity) revokeEnded() (more bool, err error) {
 		return false, err
 	}
 	keys = slices.DeleteFunc(keys, func(k account.Key) bool { return k.ID > e.state.EndedKeys })
-	if len(keys) == 0 {
-		return false, e.order(account.ForgetEnded{})
-	}
-	return true, e.order(account.RevokeKeys{Keys: keys})
+	return len(keys) > 0, e.order(account.RevokeKeys{Keys: keys})
 }
 
 // claim returns what the account has in a subdomain, as the group leaves it.

@@ -198,35 +198,58 @@ func (a *Accounts) Usage(ctx context.Context, id account.ID) (account.Usage, err
 	}, nil
 }
 
-// SetRecipient makes a public key the account's. Mail that comes behind the answer is sealed for it.
-func (a *Accounts) SetRecipient(ctx context.Context, id account.ID, recipient sealed.Recipient) error {
-	return a.changeKey(ctx, id, account.SetRecipient{Recipient: recipient.String()}, recipient.String())
+// checkPassword returns the profile that a password was checked against: Forbidden for any other than
+// the account's.
+func (a *Accounts) checkPassword(ctx context.Context, id account.ID, password string) (account.Profile, error) {
+	picture, err := a.owners.picture(ctx, id)
+	if err == nil && !account.PasswordMatches(picture.profile.PasswordHash, password) {
+		err = account.BadPassword()
+	}
+	return picture.profile, err
 }
 
-// DropRecipient takes an account's public key away; Refused while encrypted inboxes live.
-func (a *Accounts) DropRecipient(ctx context.Context, id account.ID) error {
-	return a.changeKey(ctx, id, account.DropRecipient{}, "")
+// SetRecipient makes a public key the account's. Mail that comes behind the answer is sealed for it. The
+// password may be empty while no key is set.
+func (a *Accounts) SetRecipient(ctx context.Context, id account.ID, recipient sealed.Recipient, password string) error {
+	key := recipient.String()
+	return a.changeKey(ctx, id, key, password, func(hash string) account.Command {
+		return account.SetRecipient{Recipient: key, PasswordHash: hash}
+	})
 }
 
-// changeKey changes the public key to what it shall be, and lets the sign-in address know.
-func (a *Accounts) changeKey(ctx context.Context, id account.ID, cmd account.Command, key string) error {
+// DropRecipient takes an account's public key away; Refused while encrypted inboxes live. The password
+// is as for SetRecipient.
+func (a *Accounts) DropRecipient(ctx context.Context, id account.ID, password string) error {
+	return a.changeKey(ctx, id, "", password, func(hash string) account.Command {
+		return account.DropRecipient{PasswordHash: hash}
+	})
+}
+
+// changeKey changes the public key to what it shall be, and lets the sign-in address know: the message is
+// queued before the change is acknowledged. While others must verify their addresses, one that is not
+// verified gets none: it may be a stranger's.
+func (a *Accounts) changeKey(ctx context.Context, id account.ID, key, password string, order func(passwordHash string) account.Command) error {
 	before, err := a.owners.picture(ctx, id)
-	if err != nil {
+	hash := ""
+	if err == nil && password != "" {
+		before.profile, err = a.checkPassword(ctx, id, password)
+		hash = before.profile.PasswordHash
+	}
+	if err == nil {
+		_, err = a.owners.order(ctx, id, order(hash))
+	}
+	p := before.profile
+	if err != nil || p.Encryption.Recipient == key || a.verify && p.Unverified {
 		return err
 	}
-	if _, err := a.owners.order(ctx, id, cmd); err != nil {
-		return err
+	text := "Encryption was turned off: the public key of the account was deleted."
+	if key != "" {
+		text = "Messages to its encrypted inboxes are encrypted for this public key from now on:\n\n" + key
 	}
-	if p := before.profile; p.Encryption.Recipient != key && !(a.verify && p.Unverified) {
-		text := "Encryption was turned off: the public key of the account was deleted."
-		if key != "" {
-			text = "Messages to its encrypted inboxes are encrypted for this public key from now on:\n\n" + key
-		}
-		a.notice(ctx, Notice{
-			To: p.Email, Subject: "The encryption key of your account was changed",
-			Text: fmt.Sprintf("The encryption key of the account %s was changed.\n\n%s\n\nIf it was not you, set a new password at once.\n", p.Email, text),
-		})
-	}
+	a.notice(ctx, Notice{
+		To: p.Email, Subject: "The encryption key of your account was changed",
+		Text: fmt.Sprintf("The encryption key of the account %s was changed.\n\n%s\n\nIf it was not you, set a new password at once.\n", p.Email, text),
+	})
 	return nil
 }
 

@@ -17,6 +17,9 @@ import (
 	"inboxd/persist/persisttest"
 )
 
+// operatorOf is the operator, asking for an account.
+func operatorOf(id account.ID) *account.Principal { return &account.Principal{Account: id} }
+
 func signUp(t testing.TB, s *System) account.SignedIn {
 	t.Helper()
 	return must[account.SignedIn](t)(s.SignUp(context.Background(), "me@example.test", "correct horse"))
@@ -185,7 +188,7 @@ func TestKeysComeAndGo(t *testing.T) {
 	ctx := context.Background()
 	in := signUp(t, s)
 	days := 30
-	k := must[account.Issued](t)(s.IssueKey(ctx, in.Profile.ID, "ci", account.ScopeRead, &days))
+	k := must[account.Issued](t)(s.IssueKey(ctx, operatorOf(in.Profile.ID), "ci", account.ScopeRead, &days))
 	p := must[*account.Principal](t)(s.Authenticate(ctx, []byte(k.Token)))
 	if p.Kind != account.KindAccountKey || p.Scopes != account.ScopeRead {
 		t.Errorf("%+v", p)
@@ -194,7 +197,7 @@ func TestKeysComeAndGo(t *testing.T) {
 	if _, err := s.Authenticate(ctx, []byte(k.Token)); !fault.Is(err, fault.Unauthenticated) {
 		t.Errorf("expired: %v", err)
 	}
-	forever := must[account.Issued](t)(s.IssueKey(ctx, in.Profile.ID, "", account.ScopeFull, nil))
+	forever := must[account.Issued](t)(s.IssueKey(ctx, operatorOf(in.Profile.ID), "", account.ScopeFull, nil))
 	p = must[*account.Principal](t)(s.Authenticate(ctx, []byte(forever.Token)))
 	if list := inventory(t, s, in.Profile.ID); len(list) != 2 || !list[0].Ended || list[1].LastUsedAt.IsZero() {
 		t.Errorf("inventory %+v", list)
@@ -221,7 +224,7 @@ func TestAnInboxHoldsOneKey(t *testing.T) {
 	var token atomic.Value
 	for range 20 {
 		callers.Go(func() {
-			switch k, err := s.IssueInboxKey(ctx, in.Profile.ID, view.Address, account.ScopeRead, nil); {
+			switch k, err := s.IssueInboxKey(ctx, operatorOf(in.Profile.ID), view.Address, account.ScopeRead, nil); {
 			case err == nil:
 				issued.Add(1)
 				token.Store(k.Token)
@@ -241,7 +244,7 @@ func TestAnInboxHoldsOneKey(t *testing.T) {
 	if err := s.RevokeInboxKey(ctx, in.Profile.ID, view.Address); err != nil || p.Valid(s.Now()) {
 		t.Errorf("revoked: %v, still valid %v", err, p.Valid(s.Now()))
 	}
-	k := must[account.Issued](t)(s.IssueInboxKey(ctx, in.Profile.ID, view.Address, account.ScopeRead, nil))
+	k := must[account.Issued](t)(s.IssueInboxKey(ctx, operatorOf(in.Profile.ID), view.Address, account.ScopeRead, nil))
 	if err := s.DeleteInbox(ctx, in.Profile.ID, view.Address); err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +260,7 @@ func TestRevokedKeyNeverComesBack(t *testing.T) {
 	ctx := context.Background()
 	in := signUp(t, s)
 	for range 200 {
-		k := must[account.Issued](t)(s.IssueKey(ctx, in.Profile.ID, "", account.ScopeRead, nil))
+		k := must[account.Issued](t)(s.IssueKey(ctx, operatorOf(in.Profile.ID), "", account.ScopeRead, nil))
 		var readers sync.WaitGroup
 		for range 4 {
 			readers.Go(func() {

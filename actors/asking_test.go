@@ -163,9 +163,9 @@ func (w *twoNodes) fill(t *testing.T, s *System, g partition.Group, name string)
 		return address
 	}
 	p.near, p.far, p.own = inboxIn(here, w.service), inboxIn(there, w.service), inboxIn(here, p.domain)
-	p.key = must[account.Issued](t)(s.IssueKey(ctx, p.id, "", account.ScopeFull, nil))
+	p.key = must[account.Issued](t)(s.IssueKey(ctx, operatorOf(p.id), "", account.ScopeFull, nil))
 	for _, address := range []string{p.near, p.far} {
-		hook := must[account.Webhook](t)(s.AddWebhook(ctx, p.id, "https://hook/", "message.received", address))
+		hook := must[account.Webhook](t)(s.AddWebhook(ctx, operatorOf(p.id), "https://hook/", "message.received", address))
 		p.hook = hook.ID
 		mailTo(t, s, address, "secret")
 	}
@@ -201,7 +201,7 @@ func TestNamesOfAnotherNode(t *testing.T) {
 		calls := map[string]func() error{
 			"Accepts":         func() error { return s.Accepts(ctx, p.far) },
 			"AccountOf":       func() error { _, err := s.AccountOf(p.far); return err },
-			"AddWebhook":      func() error { _, err := s.AddWebhook(ctx, p.id, url, "message.received", ""); return err },
+			"AddWebhook":      func() error { _, err := s.AddWebhook(ctx, operatorOf(p.id), url, "message.received", ""); return err },
 			"Arrange":         func() error { _, err := s.Arrange(ctx, p.far, nil); return err },
 			"ArrangeOnce":     func() error { _, err := s.ArrangeOnce(ctx, p.far, nil, req, nil); return err },
 			"RemoveMeeting":   func() error { return s.RemoveMeeting(ctx, p.far, 1) },
@@ -227,15 +227,18 @@ func TestNamesOfAnotherNode(t *testing.T) {
 			"DropWebhook":     func() error { return s.DropWebhook(ctx, p.id, p.hook) },
 			"Events":          func() error { _, err := s.Events(ctx, p.id, 0, "", follow.Entries(9)); return err },
 			"HaveKeys":        func() error { _, err := s.HaveKeys(ctx, p.id, []string{p.near}); return err },
-			"IssueInboxKey":   func() error { _, err := s.IssueInboxKey(ctx, p.id, p.near, account.ScopeRead, nil); return err },
-			"IssueKey":        func() error { _, err := s.IssueKey(ctx, p.id, "", account.ScopeRead, nil); return err },
-			"JournalEnd":      func() error { _, err := s.JournalEnd(ctx, p.id); return err },
-			"Opens":           func() error { _, err := s.Opens(ctx, p.id, p.key.Key.Hash); return err },
-			"Keys":            func() error { _, _, err := s.Keys(ctx, p.id, "", 9); return err },
-			"ListInboxes":     func() error { _, err := s.ListInboxes(ctx, p.id, "", 9, nil); return err },
-			"ListWebhooks":    func() error { _, err := s.ListWebhooks(ctx, p.id); return err },
-			"LogIn":           func() error { _, err := s.LogIn(ctx, p.email, "correct horse"); return err },
-			"LogOut":          func() error { return s.LogOut(ctx, &account.Principal{Account: p.id}) },
+			"IssueInboxKey": func() error {
+				_, err := s.IssueInboxKey(ctx, operatorOf(p.id), p.near, account.ScopeRead, nil)
+				return err
+			},
+			"IssueKey":     func() error { _, err := s.IssueKey(ctx, operatorOf(p.id), "", account.ScopeRead, nil); return err },
+			"JournalEnd":   func() error { _, err := s.JournalEnd(ctx, p.id); return err },
+			"Opens":        func() error { _, err := s.Opens(ctx, p.id, p.key.Key.Hash); return err },
+			"Keys":         func() error { _, _, err := s.Keys(ctx, p.id, "", 9); return err },
+			"ListInboxes":  func() error { _, err := s.ListInboxes(ctx, p.id, "", 9, nil); return err },
+			"ListWebhooks": func() error { _, err := s.ListWebhooks(ctx, p.id); return err },
+			"LogIn":        func() error { _, err := s.LogIn(ctx, p.email, "correct horse"); return err },
+			"LogOut":       func() error { return s.LogOut(ctx, &account.Principal{Account: p.id}) },
 			"OpenAccount": func() error {
 				_, err := s.OpenAccount(ctx, drawn(there, "new%d@example.test"), "correct horse", account.Free)
 				return err
@@ -256,9 +259,9 @@ func TestNamesOfAnotherNode(t *testing.T) {
 			"SendNotice":     func() error { return s.SendNotice(ctx, Notice{To: "bob@far.test"}) },
 			"SendOnce":       func() error { _, err := s.SendOnce(ctx, p.far, letter("bob@far.test"), req, tell); return err },
 			"ServiceRecords": func() error { _, err := s.ServiceRecords(ctx); return err },
-			"SetRecipient":   func() error { return s.SetRecipient(ctx, p.id, sealed.Recipient{}) },
+			"SetRecipient":   func() error { return s.SetRecipient(ctx, p.id, sealed.Recipient{}, "") },
 			"SetPlan":        func() error { return s.SetPlan(ctx, p.email, account.Free) },
-			"DropRecipient":  func() error { return s.DropRecipient(ctx, p.id) },
+			"DropRecipient":  func() error { return s.DropRecipient(ctx, p.id, "") },
 			"SignUp":         func() error { _, err := s.SignUp(ctx, p.email, "correct horse"); return err },
 			"SigningKeys":    func() error { _, _, err := s.SigningKeys(ctx, p.near); return err },
 			"Suppressions":   func() error { _, err := s.Suppressions(ctx, p.id, "", "", 9); return err },
@@ -270,8 +273,7 @@ func TestNamesOfAnotherNode(t *testing.T) {
 			"Usage":               func() error { _, err := s.Usage(ctx, p.id); return err },
 			"ListSessions":        func() error { _, _, err := s.ListSessions(ctx, p.id); return err },
 			"EndSession":          func() error { return s.EndSession(ctx, p.id, "1") },
-			"CheckPassword":       func() error { return s.CheckPassword(ctx, p.id, "correct horse") },
-			"ChangePassword":      func() error { return s.ChangePassword(ctx, &account.Principal{Account: p.id}, "", "") },
+			"ChangePassword":      func() error { return s.ChangePassword(ctx, operatorOf(p.id), "", "") },
 			"RequestVerification": func() error { return s.RequestVerification(ctx, p.id) },
 			"VerifyEmail": func() error {
 				return s.VerifyEmail(ctx, account.MintToken(account.KindVerify, p.id.Partition(), [32]byte{1}))
@@ -292,10 +294,13 @@ func TestNamesOfAnotherNode(t *testing.T) {
 				_, err := s.ListInboxes(ctx, w.bob.id, "", 9, func(*inbox.View) bool { return true })
 				return err
 			},
-			"a webhook of others'": func() error { _, err := s.AddWebhook(ctx, w.bob.id, url, "message.received", w.bob.far); return err },
-			"under a domain":       func() error { return s.Accepts(ctx, p.own) },
-			"a plan":               func() error { return s.Receive(ctx, ingest.Envelope{RcptTo: []string{p.near}}, []byte("\r\n")) },
-			"keys of a domain":     func() error { _, _, err := s.SigningKeys(ctx, p.own); return err },
+			"a webhook of others'": func() error {
+				_, err := s.AddWebhook(ctx, operatorOf(w.bob.id), url, "message.received", w.bob.far)
+				return err
+			},
+			"under a domain":   func() error { return s.Accepts(ctx, p.own) },
+			"a plan":           func() error { return s.Receive(ctx, ingest.Envelope{RcptTo: []string{p.near}}, []byte("\r\n")) },
+			"keys of a domain": func() error { _, _, err := s.SigningKeys(ctx, p.own); return err },
 		}
 		for name, call := range calls {
 			if err := call(); !fault.Is(err, fault.Moved) {

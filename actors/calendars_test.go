@@ -457,7 +457,7 @@ func TestALinkEndsWithItsKey(t *testing.T) {
 		}
 	}
 	reader := func(days *int) (account.Issued, calendar.Reader) {
-		k := must[account.Issued](t)(s.IssueKey(ctx, id, "", account.ScopeRead, days))
+		k := must[account.Issued](t)(s.IssueKey(ctx, operatorOf(id), "", account.ScopeRead, days))
 		return k, calendar.Reader{Key: account.HashToken([]byte(k.Token))}
 	}
 	revoke := func(k account.Issued) {
@@ -498,7 +498,7 @@ func TestALinkEndsWithItsKey(t *testing.T) {
 	revoke(key)
 	check("read by a session", third, address)
 
-	full := must[account.Issued](t)(s.IssueKey(ctx, id, "", account.ScopeFull, nil))
+	full := must[account.Issued](t)(s.IssueKey(ctx, operatorOf(id), "", account.ScopeFull, nil))
 	rotated, _, err := s.Feeds.Rotate(ctx, address, calendar.Reader{Key: account.HashToken([]byte(full.Token)), Manage: true}, once.Request{})
 	if err != nil {
 		t.Fatal(err)

@@ -25,9 +25,9 @@ func furnish(t *testing.T, s *System, id account.ID, inboxes int) (tokens []stri
 			t.Fatal(err)
 		}
 		must[inbox.Outcome](t)(s.Do(ctx, view.Address, receive("x")))
-		tokens = append(tokens, must[account.Issued](t)(s.IssueInboxKey(ctx, id, view.Address, account.ScopeRead, nil)).Token)
+		tokens = append(tokens, must[account.Issued](t)(s.IssueInboxKey(ctx, operatorOf(id), view.Address, account.ScopeRead, nil)).Token)
 	}
-	return append(tokens, must[account.Issued](t)(s.IssueKey(ctx, id, "", account.ScopeFull, nil)).Token)
+	return append(tokens, must[account.Issued](t)(s.IssueKey(ctx, operatorOf(id), "", account.ScopeFull, nil)).Token)
 }
 
 // TestDeletingAnAccountEndsAllOfIt lets each commit of the deletion fail in turn, as a crash

@@ -129,24 +129,25 @@ func (c *Credentials) env(now time.Time) account.Env {
 	return account.Env{Now: now, Seen: c.store.ClockSeen()}
 }
 
-// IssueKey makes an account key; its token is in the answer and nowhere else.
-func (c *Credentials) IssueKey(ctx context.Context, id account.ID, label string, scopes account.Scope, days *int) (account.Issued, error) {
-	return c.issue(ctx, id, account.Key{Kind: account.KindAccountKey, Label: label, Scopes: scopes}, days)
+// IssueKey makes an account key; its token is in the answer and nowhere else. The operator's principal
+// has no kind.
+func (c *Credentials) IssueKey(ctx context.Context, by *account.Principal, label string, scopes account.Scope, days *int) (account.Issued, error) {
+	return c.issue(ctx, by, account.Key{Kind: account.KindAccountKey, Label: label, Scopes: scopes}, days)
 }
 
 // IssueInboxKey makes the one key of an inbox; Refused while it holds one.
-func (c *Credentials) IssueInboxKey(ctx context.Context, id account.ID, address string, scopes account.Scope, days *int) (account.Issued, error) {
-	return c.issue(ctx, id, account.Key{Kind: account.KindInboxKey, Inbox: address, Scopes: scopes}, days)
+func (c *Credentials) IssueInboxKey(ctx context.Context, by *account.Principal, address string, scopes account.Scope, days *int) (account.Issued, error) {
+	return c.issue(ctx, by, account.Key{Kind: account.KindInboxKey, Inbox: address, Scopes: scopes}, days)
 }
 
-func (c *Credentials) issue(ctx context.Context, id account.ID, k account.Key, days *int) (account.Issued, error) {
+func (c *Credentials) issue(ctx context.Context, by *account.Principal, k account.Key, days *int) (account.Issued, error) {
 	expires, err := account.Lifetime(days, c.now())
 	if err != nil {
 		return account.Issued{}, err
 	}
-	token := c.minter.mint(k.Kind, id)
+	token := c.minter.mint(k.Kind, by.Account)
 	k.Hash, k.Prefix, k.ExpiresAt = account.HashToken([]byte(token)), account.KeyPrefix(token), expires
-	got, err := c.owners.order(ctx, id, account.IssueKey{Key: k})
+	got, err := c.owners.order(ctx, by.Account, account.IssueKey{By: by, Key: k})
 	if err != nil {
 		return account.Issued{}, err
 	}

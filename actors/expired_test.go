@@ -24,9 +24,9 @@ func TestExpiredStaysSo(t *testing.T) {
 	s, ctx, days := begin(), context.Background(), func(n int) *int { return &n }
 	in := signUp(t, s)
 	me := in.Profile.ID
-	presented := must[account.Issued](t)(s.IssueKey(ctx, me, "presented", account.ScopeRead, days(30)))
-	listed := must[account.Issued](t)(s.IssueKey(ctx, me, "listed", account.ScopeRead, days(30)))
-	young := must[account.Issued](t)(s.IssueKey(ctx, me, "young", account.ScopeRead, days(90)))
+	presented := must[account.Issued](t)(s.IssueKey(ctx, operatorOf(me), "presented", account.ScopeRead, days(30)))
+	listed := must[account.Issued](t)(s.IssueKey(ctx, operatorOf(me), "listed", account.ScopeRead, days(30)))
+	young := must[account.Issued](t)(s.IssueKey(ctx, operatorOf(me), "young", account.ScopeRead, days(90)))
 	reset, _, err := s.ResetToken(ctx, "me@example.test")
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +155,7 @@ func (c *clockStory) set(ahead time.Duration) {
 }
 
 func (c *clockStory) key(days int) string {
-	return must[account.Issued](c.T)(c.sys.IssueKey(c.ctx, c.in.Profile.ID, "", account.ScopeRead, &days)).Token
+	return must[account.Issued](c.T)(c.sys.IssueKey(c.ctx, operatorOf(c.in.Profile.ID), "", account.ScopeRead, &days)).Token
 }
 
 func (c *clockStory) reset() string {

@@ -48,7 +48,7 @@ type Options struct {
 	// goroutine, and must not keep the token. Default: no such mail, and no token is made.
 	MailReset func(ctx context.Context, email, token string, expires time.Time) error
 
-	// MailVerification is MailReset for a token that verifies the address.
+	// MailVerification is MailReset for a token that verifies the address, called by any goroutine.
 	MailVerification func(ctx context.Context, email, token string, expires time.Time) error
 	// VerifyAddresses has sign-ups verify their e-mail addresses: before that they send only to inboxes of
 	// their own account.

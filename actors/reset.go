@@ -15,56 +15,44 @@ import (
 // the person asks again.
 const resetQueue = 1024
 
-// Resets sets passwords and verifies e-mail addresses, each by a token that was mailed. It never changes; any goroutine may use it.
+// mailToken mails a token to its account's address, and does not keep it.
+type mailToken func(ctx context.Context, email, token string, expires time.Time) error
+
+// Resets sets passwords and verifies e-mail addresses, each by a token that was mailed. It never changes;
+// any goroutine may use it.
 type Resets struct {
 	accounts *Accounts
 	registry *Registry
 	store    CredentialStore
 	minter   minter
 	log      *slog.Logger
-	// mail and mailVerify mail a token to its account's address; nil: no such message, and no token is
-	// made.
-	mail, mailVerify func(ctx context.Context, email, token string, expires time.Time) error
-	asked            chan asked // for run
-}
-
-// asked is an e-mail address that a token is to be mailed to.
-type asked struct {
-	email  string
-	verify bool
+	mail     mailToken   // of a reset; nil: none is mailed, and no token is made
+	verify   mailToken   // of a verification, likewise
+	asked    chan string // e-mail addresses that a reset is asked for, for run
 }
 
 // RequestReset has a password-reset token mailed to the address if an account has it. It
 // returns at once in every case, so that nobody learns by the time it takes who has an
 // account.
 func (r *Resets) RequestReset(email string) {
-	if r.mail != nil {
-		r.enqueue(asked{email, false})
+	if r.mail == nil {
+		return
 	}
-}
-
-// askToVerify has a token mailed that verifies the address of an account. It returns at once.
-func (r *Resets) askToVerify(email string) {
-	if r.mailVerify != nil {
-		r.enqueue(asked{email, true})
-	}
-}
-
-func (r *Resets) enqueue(a asked) {
 	select {
-	case r.asked <- a:
+	case r.asked <- email:
 	default:
-		r.log.Warn("too many password resets and verifications are asked for; one was dropped")
+		r.log.Warn("too many password resets are asked for; one was dropped")
 	}
 }
 
-// RequestVerification has such a token mailed, unless the address is verified. It returns at once.
+// RequestVerification mails a token that verifies the address of an account, unless that is verified or
+// enough of them wait. It returns when the message is on disk.
 func (r *Resets) RequestVerification(ctx context.Context, id account.ID) error {
 	picture, err := r.accounts.owners.picture(ctx, id)
-	if err == nil && picture.profile.Unverified {
-		r.askToVerify(picture.profile.Email)
+	if err != nil || r.verify == nil || !picture.profile.Unverified {
+		return err
 	}
-	return err
+	return r.send(ctx, picture.profile, account.StartReset{Verify: true}, r.verify)
 }
 
 // VerifyEmail uses such a token.
@@ -98,29 +86,25 @@ func (r *Resets) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case a := <-r.asked:
-			if err := r.send(ctx, a); err != nil {
-				r.log.Warn("the link of a password reset or a verification could not be mailed", "err", err)
+		case email := <-r.asked:
+			profile, err := r.accounts.byEmail(ctx, email)
+			if err == nil && !profile.CreatedAt.IsZero() {
+				err = r.send(ctx, profile, account.StartReset{}, r.mail)
+			}
+			if err != nil {
+				r.log.Warn("the link of a password reset could not be mailed", "err", err)
 			}
 		}
 	}
 }
 
-func (r *Resets) send(ctx context.Context, a asked) error {
-	profile, err := r.accounts.byEmail(ctx, a.email)
-	if err != nil || profile.CreatedAt.IsZero() || a.verify && !profile.Unverified {
-		return err
-	}
-	token, expires, err := r.start(ctx, profile.ID, account.StartReset{Verify: a.verify})
+func (r *Resets) send(ctx context.Context, profile account.Profile, order account.StartReset, mail mailToken) error {
+	token, expires, err := r.start(ctx, profile.ID, order)
 	if fault.Is(err, fault.Refused) {
 		return nil // enough of them wait already
 	}
 	if err != nil {
 		return err
-	}
-	mail := r.mail
-	if a.verify {
-		mail = r.mailVerify
 	}
 	return mail(ctx, profile.Email, token, expires)
 }

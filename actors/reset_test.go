@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -32,7 +33,7 @@ func TestPasswordReset(t *testing.T) {
 	})
 	ctx := context.Background()
 	in := signUp(t, s)
-	key := must[account.Issued](t)(s.IssueKey(ctx, in.Profile.ID, "", account.ScopeRead, nil))
+	key := must[account.Issued](t)(s.IssueKey(ctx, operatorOf(in.Profile.ID), "", account.ScopeRead, nil))
 	session := must[*account.Principal](t)(s.Authenticate(ctx, []byte(in.Token)))
 	s.RequestReset("nobody@example.test") // served in order: no mail comes of it
 	s.RequestReset("me@example.test")
@@ -89,21 +90,21 @@ func TestAResetEndsWhatOpenedTheAccount(t *testing.T) {
 			me := in.Profile.ID
 			var tokens, links []string
 			for range closeStep + 1 {
-				tokens = append(tokens, must[account.Issued](t)(s.IssueKey(ctx, me, "", account.ScopeFull, nil)).Token)
+				tokens = append(tokens, must[account.Issued](t)(s.IssueKey(ctx, operatorOf(me), "", account.ScopeFull, nil)).Token)
 			}
 			for range 2 {
 				view, _, err := s.CreateInbox(ctx, me, inbox.Order{})
 				if err != nil {
 					t.Fatal(err)
 				}
-				tokens = append(tokens, must[account.Issued](t)(s.IssueInboxKey(ctx, me, view.Address, account.ScopeFull, nil)).Token)
-				link, _, err := s.Feeds.Share(ctx, view.Address, true)
+				tokens = append(tokens, must[account.Issued](t)(s.IssueInboxKey(ctx, operatorOf(me), view.Address, account.ScopeFull, nil)).Token)
+				link, _, err := s.Feeds.Share(ctx, view.Address, manager)
 				if err != nil {
 					t.Fatal(err)
 				}
 				links = append(links, link)
 			}
-			must[account.Webhook](t)(s.AddWebhook(ctx, me, "https://example.test/", "message.received", ""))
+			must[account.Webhook](t)(s.AddWebhook(ctx, operatorOf(me), "https://example.test/", "message.received", ""))
 			waiting := must[*account.Principal](t)(s.Authenticate(ctx, []byte(tokens[0]))).Ended()
 			token, _, err := s.ResetToken(ctx, "me@example.test")
 			if err != nil {
@@ -141,10 +142,116 @@ func TestAResetEndsWhatOpenedTheAccount(t *testing.T) {
 			if keys, _, err := s.Keys(ctx, me, "", 10); err != nil || len(keys) > 0 {
 				t.Errorf("the inventory: %d keys, %v", len(keys), err)
 			}
-			fresh := must[account.Issued](t)(s.IssueKey(ctx, me, "", account.ScopeRead, nil))
+			fresh := must[account.Issued](t)(s.IssueKey(ctx, operatorOf(me), "", account.ScopeRead, nil))
 			must[*account.Principal](t)(s.Authenticate(ctx, []byte(fresh.Token)))
 		})
 	}
+}
+
+// TestOrdersOfAnEndedCredentialAreRefused: what was on its way when a reset ended the credential, or the
+// password that was shown, makes nothing that would stay.
+func TestOrdersOfAnEndedCredentialAreRefused(t *testing.T) {
+	s := startSystem(t, persisttest.Open(t), nil)
+	ctx := context.Background()
+	in := signUp(t, s)
+	me := in.Profile.ID
+	view, _, err := s.CreateInbox(ctx, me, inbox.Order{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := must[account.Issued](t)(s.IssueKey(ctx, operatorOf(me), "", account.ScopeFull, nil))
+	var holders []*account.Principal
+	for _, token := range []string{in.Token, key.Token} {
+		holders = append(holders, must[*account.Principal](t)(s.Authenticate(ctx, []byte(token))))
+	}
+	before := must[accountPicture](t)(s.accounts.picture(ctx, me)).profile
+	token, _, _ := s.ResetToken(ctx, "me@example.test")
+	must[account.Ended](t)(s.ResetPassword(ctx, token, "another horse"))
+	for _, p := range holders {
+		if !p.Revoked() {
+			t.Errorf("%v is not revoked", p.Kind)
+		}
+		for name, order := range map[string]func() error{
+			"an account key": func() error { _, err := s.IssueKey(ctx, p, "", account.ScopeFull, nil); return err },
+			"an inbox key":   func() error { _, err := s.IssueInboxKey(ctx, p, view.Address, account.ScopeFull, nil); return err },
+			"a webhook": func() error {
+				_, err := s.AddWebhook(ctx, p, "https://example.test/", "message.received", "")
+				return err
+			},
+		} {
+			if err := order(); !fault.Is(err, fault.Unauthenticated) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	if _, err := s.Sessions.start(ctx, before); !fault.Is(err, fault.Unauthenticated) {
+		t.Errorf("a log-in: %v", err)
+	}
+	change := account.ChangePassword{Old: before.PasswordHash, PasswordHash: account.HashPassword("third horse", [16]byte{}), Keep: holders[0].Hash}
+	if _, err := s.accounts.order(ctx, me, change); !fault.Is(err, fault.Forbidden) {
+		t.Errorf("a change of the password: %v", err)
+	}
+	must[account.SignedIn](t)(s.LogIn(ctx, "me@example.test", "another horse"))
+	if list, _, err := s.ListSessions(ctx, me); err != nil || len(list) != 1 {
+		t.Errorf("%d sessions, %v", len(list), err)
+	}
+}
+
+// TestATokenIsUsedOnce by whoever is first of those who use it at once, in its time, and for what it is.
+func TestATokenIsUsedOnce(t *testing.T) {
+	var ahead atomic.Int64
+	mailed := make(chan resetMail, 10)
+	s := startSystem(t, persisttest.Open(t), func(o *Options) {
+		o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+		o.MailVerification = func(_ context.Context, email, token string, expires time.Time) error {
+			mailed <- resetMail{email, token, expires}
+			return nil
+		}
+	})
+	ctx := context.Background()
+	me := signUp(t, s).Profile.ID
+	must[account.SignedIn](t)(s.SignUp(ctx, "other@example.test", "correct horse"))
+	atOnce := func(use func() error) {
+		t.Helper()
+		var done atomic.Int64
+		var users sync.WaitGroup
+		for range 8 {
+			users.Go(func() {
+				switch err := use(); {
+				case err == nil:
+					done.Add(1)
+				case !fault.Is(err, fault.Refused):
+					t.Error(err)
+				}
+			})
+		}
+		if users.Wait(); done.Load() != 1 {
+			t.Errorf("used %d times", done.Load())
+		}
+	}
+	ask := func() string {
+		t.Helper()
+		if err := s.RequestVerification(ctx, me); err != nil {
+			t.Fatal(err)
+		}
+		return (<-mailed).token
+	}
+	late := ask()
+	ahead.Store(int64(account.VerifyLife))
+	if err := s.VerifyEmail(ctx, late); !fault.Is(err, fault.Refused) {
+		t.Errorf("after a day: %v", err)
+	}
+	ahead.Store(0) // what was seen as expired stays so
+	if err := s.VerifyEmail(ctx, late); !fault.Is(err, fault.Refused) {
+		t.Errorf("after the clock went back: %v", err)
+	}
+	verify := ask()
+	atOnce(func() error { return s.VerifyEmail(ctx, verify) })
+	if other := must[account.Profile](t)(s.Account(ctx, "other@example.test")); !other.Unverified {
+		t.Error("another account was verified")
+	}
+	reset, _, _ := s.ResetToken(ctx, "me@example.test")
+	atOnce(func() error { _, err := s.ResetPassword(ctx, reset, "another horse"); return err })
 }
 
 // TestUnverifiedAccountsSendToThemselves until the link of a message was used, or a password reset.

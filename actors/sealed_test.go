@@ -31,7 +31,7 @@ func vault(t testing.TB, s *System, prefix string) (account.ID, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.SetRecipient(t.Context(), profile.ID, key); err != nil {
+	if err := s.SetRecipient(t.Context(), profile.ID, key, ""); err != nil {
 		t.Fatal(err)
 	}
 	view, place, err := s.CreateInbox(t.Context(), profile.ID, inbox.Order{Prefix: &prefix, Encrypted: true})
@@ -79,7 +79,7 @@ func TestWhatCanNotBeSealedIsNotKept(t *testing.T) {
 	env := ingest.Envelope{MailFrom: "s@example.test", RcptTo: []string{address}}
 	raw := []byte("Subject: hi\r\n\r\nbody\r\n")
 	set := func(key string) {
-		must[any](t)(s.accounts.order(t.Context(), id, account.SetRecipient{Recipient: key}))
+		must[any](t)(s.accounts.order(t.Context(), id, account.SetRecipient{Recipient: key, PasswordHash: must[accountPicture](t)(s.accounts.picture(t.Context(), id)).profile.PasswordHash}))
 	}
 	for name, key := range map[string]string{"no key": "", "a damaged key": somebodysKey[:40], "a key that age refuses": lowOrderKey} {
 		set(key)

@@ -4,15 +4,14 @@ import (
 	"context"
 
 	"inboxd/internal/account"
-	"inboxd/internal/fault"
 )
 
 // Sessions signs people up, in and out. It never changes; any goroutine may use it.
 type Sessions struct {
 	accounts *Accounts
 	minter   minter
-	plan     account.PlanName   // of a sign-up
-	verify   func(email string) // has a sign-up's address verified; nil: nobody asks for that
+	plan     account.PlanName                  // of a sign-up
+	verify   func(context.Context, account.ID) // mails what verifies the address of a sign-up; nil: nothing
 }
 
 // SignUp makes an account and its first session. The password must have been checked.
@@ -22,7 +21,7 @@ func (s *Sessions) SignUp(ctx context.Context, email, password string) (account.
 		return account.SignedIn{}, err
 	}
 	if s.verify != nil {
-		s.verify(profile.Email)
+		s.verify(ctx, profile.ID)
 	}
 	return s.start(ctx, profile)
 }
@@ -40,7 +39,7 @@ func (s *Sessions) LogIn(ctx context.Context, email, password string) (account.S
 		profile = account.Profile{}
 	}
 	if !account.PasswordMatches(profile.PasswordHash, password) {
-		return account.SignedIn{}, fault.New(fault.Unauthenticated, "The e-mail address or the password is wrong")
+		return account.SignedIn{}, account.BadSignIn()
 	}
 	return s.start(ctx, profile)
 }
@@ -52,30 +51,24 @@ func (s *Sessions) start(ctx context.Context, profile account.Profile) (account.
 		}
 	}
 	token := s.minter.mint(account.KindSession, profile.ID)
-	if _, err := s.accounts.owners.order(ctx, profile.ID, account.StartSession{Hash: account.HashToken([]byte(token))}); err != nil {
+	if _, err := s.accounts.owners.order(ctx, profile.ID, account.StartSession{Hash: account.HashToken([]byte(token)), PasswordHash: profile.PasswordHash}); err != nil {
 		return account.SignedIn{}, err
 	}
 	return account.SignedIn{Token: token, ExpiresAt: s.accounts.now().Add(account.SessionLife), Profile: profile}, nil
 }
 
-// CheckPassword is Forbidden unless the password is the account's.
-func (s *Sessions) CheckPassword(ctx context.Context, id account.ID, password string) error {
-	picture, err := s.accounts.owners.picture(ctx, id)
-	if err == nil && !account.PasswordMatches(picture.profile.PasswordHash, password) {
-		err = fault.New(fault.Forbidden, "The password is wrong")
-	}
-	return err
-}
-
-// ChangePassword sets the password for who knows the old one, and ends every session but that of p. The
-// new one must have been checked.
+// ChangePassword sets the password for who knows the old one, and ends every session but that of p:
+// Forbidden for any other. The new one must have been checked.
 func (s *Sessions) ChangePassword(ctx context.Context, p *account.Principal, old, password string) error {
-	if err := s.CheckPassword(ctx, p.Account, old); err != nil {
+	known, err := s.accounts.checkPassword(ctx, p.Account, old)
+	if err != nil {
 		return err
 	}
 	var salt [16]byte
 	s.accounts.random(salt[:])
-	_, err := s.accounts.owners.order(ctx, p.Account, account.ChangePassword{PasswordHash: account.HashPassword(password, salt), Keep: p.Hash})
+	_, err = s.accounts.owners.order(ctx, p.Account, account.ChangePassword{
+		Old: known.PasswordHash, PasswordHash: account.HashPassword(password, salt), Keep: p.Hash,
+	})
 	return err
 }
 

@@ -193,9 +193,13 @@ func (s *System) makeAccounts() {
 	o := s.Options
 	s.Accounts = &Accounts{owners: s.accounts, emails: s.emails, store: s.asking, plans: o.Plans, now: s.now, random: o.Random, notice: s.notice, verify: o.VerifyAddresses}
 	s.Sessions = &Sessions{accounts: s.Accounts, minter: o.Random, plan: o.NewPlan}
-	s.Resets = &Resets{accounts: s.Accounts, store: s.asking, minter: o.Random, log: o.Logger, mail: o.MailReset, mailVerify: o.MailVerification, asked: make(chan asked, resetQueue)}
+	s.Resets = &Resets{accounts: s.Accounts, store: s.asking, minter: o.Random, log: o.Logger, mail: o.MailReset, verify: o.MailVerification, asked: make(chan string, resetQueue)}
 	if o.VerifyAddresses {
-		s.Sessions.verify = s.Resets.askToVerify
+		s.Sessions.verify = func(ctx context.Context, id account.ID) {
+			if err := s.RequestVerification(ctx, id); err != nil { // the account is there: its owner asks again
+				o.Logger.Warn("the link that verifies an address could not be mailed", "err", err)
+			}
+		}
 	}
 }
 

@@ -177,7 +177,7 @@ func newComingAndGoing(t *testing.T) *comingAndGoing {
 			// A call about an inbox that is elsewhere is made when its lease is over: only many moves
 			// are worth that wait.
 			if b.hooked = n < 2 || os.Getenv("MOVES") != ""; b.hooked {
-				must[account.Webhook](t)(s.AddWebhook(t.Context(), id, "https://hook/", "message.received", b.address))
+				must[account.Webhook](t)(s.AddWebhook(t.Context(), operatorOf(id), "https://hook/", "message.received", b.address))
 			}
 		}
 	}

@@ -34,16 +34,16 @@ type Webhooks struct {
 
 // AddWebhook subscribes a URL to events of an account, or of one of its inboxes. The answer
 // holds the secret; nothing else ever does. URL and event have been checked in form.
-func (w *Webhooks) AddWebhook(ctx context.Context, id account.ID, url, event, inbox string) (account.Webhook, error) {
+func (w *Webhooks) AddWebhook(ctx context.Context, by *account.Principal, url, event, inbox string) (account.Webhook, error) {
 	if inbox != "" {
-		if _, err := w.inboxes.ViewFor(ctx, id, inbox); err != nil {
+		if _, err := w.inboxes.ViewFor(ctx, by.Account, inbox); err != nil {
 			return account.Webhook{}, err
 		}
 	}
 	if err := w.poster.Check(ctx, url); err != nil {
 		return account.Webhook{}, err
 	}
-	got, err := w.owners.order(ctx, id, account.AddWebhook{Webhook: account.Webhook{URL: url, Event: event, Inbox: inbox, Secret: string(w.mintSecret())}})
+	got, err := w.owners.order(ctx, by.Account, account.AddWebhook{By: by, Webhook: account.Webhook{URL: url, Event: event, Inbox: inbox, Secret: string(w.mintSecret())}})
 	if err != nil {
 		return account.Webhook{}, err
 	}

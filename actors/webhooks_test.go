@@ -114,7 +114,7 @@ func hookWorld(t *testing.T, store *persisttest.Store, p *script) *System {
 
 func subscribe(t testing.TB, s *System, host, event string) account.Webhook {
 	t.Helper()
-	return must[account.Webhook](t)(s.AddWebhook(t.Context(), someone, "https://"+host+"/", event, ""))
+	return must[account.Webhook](t)(s.AddWebhook(t.Context(), operatorOf(someone), "https://"+host+"/", event, ""))
 }
 
 func mailTo(t testing.TB, s *System, address, subject string) {
@@ -187,7 +187,7 @@ func TestWhoIsTold(t *testing.T) {
 		subscribe(t, s, "all", webhook.Everything)
 		subscribe(t, s, "mail", webhook.MessageReceived)
 		subscribe(t, s, "calendar", webhook.AllCalendar)
-		must[account.Webhook](t)(s.AddWebhook(t.Context(), someone, "https://onlyb/", webhook.Everything, "b@inbox.localhost"))
+		must[account.Webhook](t)(s.AddWebhook(t.Context(), operatorOf(someone), "https://onlyb/", webhook.Everything, "b@inbox.localhost"))
 		mailTo(t, s, "a@inbox.localhost", "for a")
 		mailTo(t, s, "b@inbox.localhost", "for b")
 		time.Sleep(time.Minute)
@@ -199,7 +199,7 @@ func TestWhoIsTold(t *testing.T) {
 		if a, b := p.to("all"), p.to("mail"); a[0].id == a[1].id || a[0].id != b[0].id && a[0].id != b[1].id {
 			t.Errorf("ids %v and %v", a, b)
 		}
-		if _, err := s.AddWebhook(t.Context(), someone, "https://x/", "*", "nobody@inbox.localhost"); !fault.Is(err, fault.NoInbox) {
+		if _, err := s.AddWebhook(t.Context(), operatorOf(someone), "https://x/", "*", "nobody@inbox.localhost"); !fault.Is(err, fault.NoInbox) {
 			t.Errorf("a webhook of an inbox of nobody: %v", err)
 		}
 	})
@@ -265,7 +265,7 @@ func TestWebhooksOfADeletedInboxGo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		must[account.Webhook](t)(s.AddWebhook(t.Context(), someone, "https://x/", "*", view.Address))
+		must[account.Webhook](t)(s.AddWebhook(t.Context(), operatorOf(someone), "https://x/", "*", view.Address))
 		kept := subscribe(t, s, "y", "*")
 		if err := s.DeleteInbox(t.Context(), someone, view.Address); err != nil {
 			t.Fatal(err)
@@ -406,9 +406,9 @@ func TestHangingReceiversDelayNobody(t *testing.T) {
 		for i := range hanging {
 			host := fmt.Sprintf("h%d", i)
 			p.answers[host] = []int{0}
-			must[account.Webhook](t)(s.AddWebhook(t.Context(), someone, "https://"+host+"/", "*", "a@inbox.localhost"))
+			must[account.Webhook](t)(s.AddWebhook(t.Context(), operatorOf(someone), "https://"+host+"/", "*", "a@inbox.localhost"))
 		}
-		must[account.Webhook](t)(s.AddWebhook(t.Context(), someone, "https://good/", "*", "b@inbox.localhost"))
+		must[account.Webhook](t)(s.AddWebhook(t.Context(), operatorOf(someone), "https://good/", "*", "b@inbox.localhost"))
 		for range 5 {
 			mailTo(t, s, "a@inbox.localhost", "hang")
 		}
@@ -426,7 +426,7 @@ func TestHangingReceiversDelayNobody(t *testing.T) {
 				t.Errorf("told after %v", late)
 			}
 		}
-		must[account.Webhook](t)(s.AddWebhook(t.Context(), someone, "https://new/", "*", "b@inbox.localhost"))
+		must[account.Webhook](t)(s.AddWebhook(t.Context(), operatorOf(someone), "https://new/", "*", "b@inbox.localhost"))
 		mailTo(t, s, "b@inbox.localhost", "new")
 		time.Sleep(100 * time.Millisecond)
 		if len(p.to("new")) != 1 {

@@ -69,7 +69,7 @@ func StartServer(ctx context.Context, opts ServerOptions, dir string) (*Server, 
 		return nil, err
 	}
 	s := &Server{binary: binary, Data: filepath.Join(dir, "data"), log: filepath.Join(dir, "inboxd.log"), beside: opts.Beside}
-	s.plan = append([]string{"--default-plan", "paid", "--namespace", "plain", "--signup", "open",
+	s.plan = append([]string{"--default-plan", "paid", "--namespace", "plain",
 		"--smtp-max-conns-per-ip", "1000"}, opts.ServeArgs...) // all sessions come from one address
 	if slices.ContainsFunc(s.plan, func(arg string) bool { return strings.HasPrefix(arg, "--dns") }) {
 		return s, s.start(ctx)

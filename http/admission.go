@@ -66,9 +66,8 @@ func (a *admission) admit(r *request) (err error) {
 	left := r.http.UserValue(bodyLeft) != nil
 	if r.route.who != nobody {
 		err = a.authorise(r)
-	}
-	if err == nil && r.route.limited {
-		err = a.admitTry(r, left)
+	} else if r.route.limited {
+		err = a.admitStranger(r, left)
 	}
 	switch {
 	case err != nil:
@@ -85,16 +84,10 @@ func (a *admission) admit(r *request) (err error) {
 	return err
 }
 
-// admitTry counts a try of the client unless its body is left unread. A call without a credential must
-// name this server, too (DNS rebinding).
-func (a *admission) admitTry(r *request, left bool) error {
-	if r.route.who == nobody {
-		if err := a.checkHost(r.http); err != nil {
-			return err
-		}
-	}
-	if left {
-		return nil
+// admitStranger checks an anonymous try, and counts it unless its body is left unread.
+func (a *admission) admitStranger(r *request, left bool) error {
+	if err := a.checkHost(r.http); err != nil || left {
+		return err
 	}
 	return a.tries.count("ip "+r.clientGroup(), r.now)
 }

@@ -27,20 +27,19 @@ type Auth interface {
 	ListSessions(ctx context.Context, id account.ID) ([]account.Session, []time.Time, error)
 	// EndSession ends one of them by its id: NotFound when there is none.
 	EndSession(ctx context.Context, id account.ID, session string) error
-	// CheckPassword is Forbidden for any other than the account's.
-	CheckPassword(ctx context.Context, id account.ID, password string) error
 	// ChangePassword sets another and ends all sessions but that of p: Forbidden for a wrong old one.
 	ChangePassword(ctx context.Context, p *account.Principal, old, password string) error
-	// RequestVerification mails a token that verifies the account's e-mail address, unless it is verified,
-	// and returns at once.
+	// RequestVerification mails a token that verifies the account's e-mail address, unless it is verified
+	// or enough of them wait.
 	RequestVerification(ctx context.Context, id account.ID) error
 	// VerifyEmail uses such a token: Refused when it verifies nothing.
 	VerifyEmail(ctx context.Context, token string) error
 	Usage(ctx context.Context, id account.ID) (account.Usage, error)
-	// SetRecipient makes a public key the account's, for mail that comes behind the answer.
-	SetRecipient(ctx context.Context, id account.ID, recipient sealed.Recipient) error
-	// DropRecipient takes it away: Refused while encrypted inboxes live.
-	DropRecipient(ctx context.Context, id account.ID) error
+	// SetRecipient makes a public key the account's, for mail that comes behind the answer. One that is set
+	// changes only with the password: Invalid without, Forbidden for a wrong one.
+	SetRecipient(ctx context.Context, id account.ID, recipient sealed.Recipient, password string) error
+	// DropRecipient takes it away likewise: Refused while encrypted inboxes live.
+	DropRecipient(ctx context.Context, id account.ID, password string) error
 }
 
 // auth makes accounts and sessions.
@@ -57,12 +56,12 @@ func (a *auth) routes() []route {
 		{post, "/api/auth/login", nobody, none, true, signInShape, a.logIn},
 		{post, "/api/auth/password-reset", nobody, none, true, resetShape, a.requestReset},
 		{post, "/api/auth/password-reset/confirm", nobody, none, true, confirmShape, a.confirmReset},
-		{post, "/api/auth/verify-email", sessions, none, true, emptyShape, a.requestVerification},
+		{post, "/api/auth/verify-email", sessions, none, false, emptyShape, a.requestVerification},
 		{post, "/api/auth/verify-email/confirm", nobody, none, true, verifyShape, a.confirmVerification},
 		{post, "/api/auth/logout", sessions, none, false, emptyShape, a.logOut},
 		{get, "/api/account/sessions", sessions, none, false, nil, a.listSessions},
 		{remove, "/api/account/sessions/{id}", sessions, none, false, nil, a.endSession},
-		{post, "/api/account/password", sessions, none, true, passwordShape, a.changePassword},
+		{post, "/api/account/password", sessions, none, false, passwordShape, a.changePassword},
 		{get, "/api/account", sessions, none, false, nil, a.showAccount},
 		{put, "/api/account/encryption", sessions, none, false, encryptionShape, a.setEncryption},
 		{remove, "/api/account/encryption", sessions, none, false, passwordOnly, a.endEncryption},
@@ -194,6 +193,9 @@ func (a *auth) logOut(r *request) error {
 
 func (a *auth) showAccount(r *request) error {
 	usage, err := a.accounts.Usage(r.ctx, r.principal.Account)
+	if err == nil {
+		a.tries.signedIn(usage.Profile.Email, r.clientGroup()) // also after a restart, which forgets who signed in
+	}
 	return r.json(fasthttp.StatusOK, struct {
 		Account accountResponse `json:"account"`
 	}{accountOf(usage)}, err)
@@ -228,12 +230,11 @@ func (a *auth) confirmReset(r *request) error {
 }
 
 type sessionResponse struct {
-	ID         string  `json:"id"`
-	CreatedAt  string  `json:"created_at"`
-	LastUsedAt string  `json:"last_used_at"`
-	ExpiresAt  string  `json:"expires_at"`
-	Current    bool    `json:"current"`
-	Client     *string `json:"client"` // not stored yet: null
+	ID         string `json:"id"`
+	CreatedAt  string `json:"created_at"`
+	LastUsedAt string `json:"last_used_at"`
+	ExpiresAt  string `json:"expires_at"`
+	Current    bool   `json:"current"`
 }
 
 func (a *auth) listSessions(r *request) error {
@@ -241,7 +242,7 @@ func (a *auth) listSessions(r *request) error {
 	out := make([]sessionResponse, len(list))
 	for i := range list {
 		s := &list[i]
-		out[i] = sessionResponse{s.ID(), wireTime(s.CreatedAt), wireTime(used[i]), wireTime(s.ExpiresAt), s.Hash == r.principal.Hash, nil}
+		out[i] = sessionResponse{s.ID(), wireTime(s.CreatedAt), wireTime(used[i]), wireTime(s.ExpiresAt), s.Hash == r.principal.Hash}
 	}
 	return r.json(fasthttp.StatusOK, struct {
 		Sessions []sessionResponse `json:"sessions"`
@@ -257,23 +258,24 @@ func (a *auth) changePassword(r *request) error {
 	if err := account.CheckPasswordIn("new", password); err != nil {
 		return err
 	}
-	if err := a.countPassword(r); err != nil {
+	if err := a.tries.count("password "+r.principal.Account.String(), r.now); err != nil {
 		return err
 	}
 	return r.ok(a.accounts.ChangePassword(r.ctx, r.principal, *r.body.text("old"), password))
 }
 
-// countPassword counts a try to show the password within a session.
-func (a *auth) countPassword(r *request) error {
-	return a.tries.count("password "+r.principal.Account.String(), r.now)
+// shownPassword is the password that a change of the key shows, empty when it shows none. Each counts.
+func (a *auth) shownPassword(r *request) (string, error) {
+	shown := r.body.text("password")
+	if shown == nil || *shown == "" {
+		return "", nil
+	}
+	return *shown, a.tries.count("password "+r.principal.Account.String(), r.now)
 }
 
 // requestVerification sends the link again that verifies the sign-in address.
 func (a *auth) requestVerification(r *request) error {
-	usage, err := a.accounts.Usage(r.ctx, r.principal.Account)
-	if err == nil {
-		err = a.tries.countEmail(usage.Profile.Email, r.clientGroup(), r.now)
-	}
+	err := a.tries.count("verification "+r.principal.Account.String(), r.now)
 	if err == nil {
 		err = a.accounts.RequestVerification(r.ctx, r.principal.Account)
 	}
@@ -291,35 +293,19 @@ func (a *auth) setEncryption(r *request) error {
 	if err != nil {
 		return err
 	}
-	if err := a.mayReplaceKey(r, recipient.String()); err != nil {
-		return err
+	password, err := a.shownPassword(r)
+	if err == nil {
+		err = a.accounts.SetRecipient(r.ctx, r.principal.Account, recipient, password)
 	}
-	err = a.accounts.SetRecipient(r.ctx, r.principal.Account, recipient)
 	return a.showEncryption(r, err)
 }
 
 func (a *auth) endEncryption(r *request) error {
-	if err := a.mayReplaceKey(r, ""); err != nil {
-		return err
+	password, err := a.shownPassword(r)
+	if err == nil {
+		err = a.accounts.DropRecipient(r.ctx, r.principal.Account, password)
 	}
-	return a.showEncryption(r, a.accounts.DropRecipient(r.ctx, r.principal.Account))
-}
-
-// mayReplaceKey asks for the password before a key that is set is changed or deleted: a session alone may
-// be somebody else's.
-func (a *auth) mayReplaceKey(r *request, key string) error {
-	usage, err := a.accounts.Usage(r.ctx, r.principal.Account)
-	if err != nil || usage.Profile.Encryption.Recipient == "" || usage.Profile.Encryption.Recipient == key {
-		return err
-	}
-	password := r.body.text("password")
-	if password == nil {
-		return fault.Field("password", "is required to change or delete the key that is set")
-	}
-	if err := a.countPassword(r); err != nil {
-		return err
-	}
-	return a.accounts.CheckPassword(r.ctx, r.principal.Account, *password)
+	return a.showEncryption(r, err)
 }
 
 // showEncryption answers a change, unless it failed.

@@ -349,7 +349,7 @@ func (f *fakeAccounts) SignUp(_ context.Context, email, password string) (accoun
 func (f *fakeAccounts) session(id account.ID) (account.SignedIn, error) {
 	expires := f.now().Add(account.SessionLife)
 	token := f.mint(&account.Principal{Account: id, Kind: account.KindSession, Scopes: account.ScopeFull, ExpiresAt: expires})
-	if err := f.decide(id, account.StartSession{Hash: account.HashToken([]byte(token))}); err != nil {
+	if err := f.decide(id, account.StartSession{Hash: account.HashToken([]byte(token)), PasswordHash: f.byID[id].PasswordHash}); err != nil {
 		return account.SignedIn{}, err
 	}
 	return account.SignedIn{Token: token, ExpiresAt: expires, Profile: f.byID[id].Profile}, nil
@@ -377,24 +377,24 @@ func (f *fakeAccounts) Usage(_ context.Context, id account.ID) (account.Usage, e
 	return account.Usage{Profile: s.Profile, Plan: f.plans.Of(s.Plan), Inboxes: s.Inboxes + int64(len(s.Reserved)), Keys: s.AccountKeys + s.InboxKeys, Sends: s.Sends.On(f.now()), Reserved: s.Reserved}, nil
 }
 
-func (f *fakeAccounts) SetRecipient(_ context.Context, id account.ID, recipient sealed.Recipient) error {
+func (f *fakeAccounts) SetRecipient(_ context.Context, id account.ID, recipient sealed.Recipient, password string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.decide(id, account.SetRecipient{Recipient: recipient.String()})
+	return f.decide(id, account.SetRecipient{Recipient: recipient.String(), PasswordHash: password}) // which is no hash here
 }
 
-func (f *fakeAccounts) DropRecipient(_ context.Context, id account.ID) error {
+func (f *fakeAccounts) DropRecipient(_ context.Context, id account.ID, password string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.decide(id, account.DropRecipient{})
+	return f.decide(id, account.DropRecipient{PasswordHash: password})
 }
 
-func (f *fakeAccounts) IssueKey(_ context.Context, id account.ID, label string, scopes account.Scope, days *int) (account.Issued, error) {
-	return f.issue(id, account.Key{Kind: account.KindAccountKey, Label: label, Scopes: scopes}, days)
+func (f *fakeAccounts) IssueKey(_ context.Context, by *account.Principal, label string, scopes account.Scope, days *int) (account.Issued, error) {
+	return f.issue(by.Account, account.Key{Kind: account.KindAccountKey, Label: label, Scopes: scopes}, days)
 }
 
-func (f *fakeAccounts) IssueInboxKey(_ context.Context, id account.ID, address string, scopes account.Scope, days *int) (account.Issued, error) {
-	return f.issue(id, account.Key{Kind: account.KindInboxKey, Inbox: address, Scopes: scopes}, days)
+func (f *fakeAccounts) IssueInboxKey(_ context.Context, by *account.Principal, address string, scopes account.Scope, days *int) (account.Issued, error) {
+	return f.issue(by.Account, account.Key{Kind: account.KindInboxKey, Inbox: address, Scopes: scopes}, days)
 }
 
 func (f *fakeAccounts) RevokeInboxKey(_ context.Context, id account.ID, address string) error {
@@ -488,22 +488,10 @@ func (f *fakeAccounts) EndSession(ctx context.Context, id account.ID, session st
 	return fault.New(fault.NotFound, "There is no such session")
 }
 
-func (f *fakeAccounts) CheckPassword(_ context.Context, id account.ID, password string) error {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	if f.byID[id].PasswordHash != password {
-		return fault.New(fault.Forbidden, "The password is wrong")
-	}
-	return nil
-}
-
-func (f *fakeAccounts) ChangePassword(ctx context.Context, p *account.Principal, old, password string) error {
-	if err := f.CheckPassword(ctx, p.Account, old); err != nil {
-		return err
-	}
+func (f *fakeAccounts) ChangePassword(_ context.Context, p *account.Principal, old, password string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.decide(p.Account, account.ChangePassword{PasswordHash: password, Keep: p.Hash})
+	return f.decide(p.Account, account.ChangePassword{Old: old, PasswordHash: password, Keep: p.Hash})
 }
 
 // RequestVerification keeps the link that it would send: its token is the account's e-mail address.

@@ -25,6 +25,7 @@ type fakeCalendars struct {
 	made     int // tokens and UIDs
 	opened   int // looks that asked which calendar it is
 	repeats  map[once.Key]string
+	sharing  func() // before a link is made, if it is set
 }
 
 func newFakeCalendars(mail *fakeInboxes, accounts *fakeAccounts) *fakeCalendars {
@@ -141,6 +142,9 @@ const aMeeting = `{"title":"Review","start":"2026-12-01T15:00:00Z","attendees":[
 func (f *fakeCalendars) Share(_ context.Context, address string, by calendar.Reader) (string, calendar.Feed, error) {
 	f.mail.mu.Lock()
 	defer f.mail.mu.Unlock()
+	if f.sharing != nil {
+		f.sharing()
+	}
 	if f.tokens[address] == "" {
 		if by.Looks {
 			return "", calendar.Feed{}, fault.New(fault.NotFound, "There is no link to this calendar. GET makes one")
@@ -155,8 +159,10 @@ func (f *fakeCalendars) Share(_ context.Context, address string, by calendar.Rea
 
 func (f *fakeCalendars) renew(address string) {
 	f.made++
-	f.tokens[address], f.known[address] = fmt.Sprintf("token%d", f.made), new(calendar.Feed)
-	f.link(address, &calendar.Feed{Hash: account.HashToken([]byte(f.tokens[address]))})
+	f.tokens[address] = fmt.Sprintf("token%d", f.made)
+	made := calendar.Feed{Hash: account.HashToken([]byte(f.tokens[address]))}
+	f.known[address] = &made
+	f.link(address, &calendar.Feed{Hash: made.Hash})
 }
 
 // link notes in a calendar which link opens it. The lock is held.

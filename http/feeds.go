@@ -103,8 +103,21 @@ type subscribeLinks struct {
 	Outlook string `json:"outlook"`
 }
 
+// endIfRevoked ends a link again that was made for a credential which was revoked meanwhile: the password
+// reset that did so may have looked at this calendar before the link was there.
+func (f *feeds) endIfRevoked(r *request, made calendar.Feed) error {
+	before := r.view.Calendar.Link()
+	if !r.principal.Revoked() || before != nil && before.Hash == made.Hash {
+		return nil
+	}
+	return cmp.Or(f.port.Hide(r.ctx, r.address), errNoCredential)
+}
+
 // giveFeed answers with the link. It is stale when the calendar changed after somebody looked.
 func (f *feeds) giveFeed(r *request, token string, feed calendar.Feed, err error) error {
+	if err == nil {
+		err = f.endIfRevoked(r, feed)
+	}
 	link := f.baseURL + FeedPath + token + feedSuffix
 	_, rest, _ := strings.Cut(link, "://")
 	webcal := "webcal://" + rest

@@ -41,6 +41,23 @@ func TestALinkIsSharedRotatedAndTurnedOff(t *testing.T) {
 	})
 }
 
+// TestALinkOfARevokedCredentialEnds: a password reset may end the credential while the link is made, and
+// have looked for links before. A link that was there before is left alone.
+func TestALinkOfARevokedCredentialEnds(t *testing.T) {
+	w, address, key, _ := lone(t, withBase)
+	feed := "/api/v1/inboxes/" + address + "/calendar/feed"
+	second, third := w.key(alice, account.ScopeFull), w.key(alice, account.ScopeFull)
+	revoke := func(token string) { w.diary.sharing = func() { w.accounts.principals[token].Revoke() } }
+	revoke(key)
+	w.expect(401, w.call(get, feed, key, ""))
+	w.expect(404, w.call(get, "/calendar/feeds/token1.ics", "", ""))
+	w.diary.sharing = nil
+	w.expect(200, w.call(get, feed, second, ""))
+	revoke(third)
+	w.expect(200, w.call(get, feed, third, ""))
+	w.expect(200, w.call(get, "/calendar/feeds/token2.ics", "", ""))
+}
+
 // TestReadersMakeNoLinkThatWasTurnedOff: nor does HEAD make any.
 func TestReadersMakeNoLinkThatWasTurnedOff(t *testing.T) {
 	w, address, key, _ := lone(t, withBase)

@@ -12,9 +12,9 @@ import (
 
 // Keys is what the handlers of keys need.
 type Keys interface {
-	IssueKey(ctx context.Context, id account.ID, label string, scopes account.Scope, days *int) (account.Issued, error)
+	IssueKey(ctx context.Context, by *account.Principal, label string, scopes account.Scope, days *int) (account.Issued, error)
 	// IssueInboxKey makes the one key of an inbox: Refused while it holds one.
-	IssueInboxKey(ctx context.Context, id account.ID, address string, scopes account.Scope, days *int) (account.Issued, error)
+	IssueInboxKey(ctx context.Context, by *account.Principal, address string, scopes account.Scope, days *int) (account.Issued, error)
 	// RevokeInboxKey ends that key: NotFound when there is none.
 	RevokeInboxKey(ctx context.Context, id account.ID, address string) error
 	// Keys pages through the inventory, oldest first; cursors are as for ListInboxes.
@@ -74,7 +74,7 @@ func (k *keys) issueInboxKey(r *request) error {
 	if err != nil {
 		return err
 	}
-	issued, err := k.port.IssueInboxKey(r.ctx, r.principal.Account, r.address, scopes, days)
+	issued, err := k.port.IssueInboxKey(r.ctx, r.principal, r.address, scopes, days)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (k *keys) issueKey(r *request) error {
 	if given := r.body.text("label"); given != nil {
 		label = *given
 	}
-	issued, err := k.port.IssueKey(r.ctx, r.principal.Account, label, scopes, days)
+	issued, err := k.port.IssueKey(r.ctx, r.principal, label, scopes, days)
 	if err != nil {
 		return err
 	}

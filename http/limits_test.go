@@ -52,9 +52,10 @@ func TestStrangersUseUpNoTriesOfOthers(t *testing.T) {
 		t.Errorf("another address: %v", err)
 	}
 	for n := range 2 * maxTracked {
-		tries.signedIn(alice, fmt.Sprint(n))
+		tries.signedIn(fmt.Sprint(n, "@example.com"), "198.51.100.1")
+		tries.signedIn("one@example.com", fmt.Sprint(n))
 	}
 	if len(tries.known) > maxTracked {
-		t.Errorf("%d clients are known", len(tries.known))
+		t.Errorf("%d addresses are known", len(tries.known))
 	}
 }

@@ -258,6 +258,10 @@ func (m *matrix) check(rt *route, h holder, target string) {
 		body = `{"to": "a@b.test"}`
 	case rt.name() == "PUT /api/account/encryption":
 		body = `{"public_key":"age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"}`
+	case rt.name() == "DELETE /api/account/encryption":
+		body = `{"password":"correct horse"}`
+	case rt.name() == "POST /api/account/password":
+		body = `{"old":"correct horse","new":"correct horse"}`
 	case rt.name() == "POST /api/domains":
 		body = `{"domain": "example.org"}`
 	case rt.name() == "POST /api/webhooks":

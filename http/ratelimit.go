@@ -20,7 +20,7 @@ const (
 	// sessions).
 	maxTries = 10
 	tryTime  = time.Minute
-	// maxTracked bounds the memory of tries to about 8 MiB.
+	// maxTracked bounds the memory of tries to about 16 MiB.
 	maxTracked = 1 << 16
 )
 
@@ -31,7 +31,17 @@ type tries struct {
 
 	mu     sync.Mutex // guards recent, all in it, and known
 	recent map[uint64]*lately
-	known  map[uint64]struct{} // clients that signed in, each with its e-mail address
+	known  map[uint64]*clients // who signed in, by the e-mail address
+}
+
+// maxClients are remembered of an e-mail address; a further one takes the place of the longest known.
+const maxClients = 8
+
+// clients are those that signed in with an e-mail address, the longest known at next. The lock of tries
+// guards it.
+type clients struct {
+	of   [maxClients]uint64
+	next uint8
 }
 
 // lately holds the Unix milliseconds of the latest tries, the oldest at next. The lock of
@@ -42,7 +52,7 @@ type lately struct {
 }
 
 func newTries() *tries {
-	return &tries{seed: maphash.MakeSeed(), recent: map[uint64]*lately{}, known: map[uint64]struct{}{}}
+	return &tries{seed: maphash.MakeSeed(), recent: map[uint64]*lately{}, known: map[uint64]*clients{}}
 }
 
 // count notes a try of who, or refuses it with TooMany.
@@ -70,27 +80,37 @@ func (t *tries) count(who string, now time.Time) error {
 // countEmail counts a try with an e-mail address. A client that signed in with it before has tries of
 // its own: strangers can't use them up.
 func (t *tries) countEmail(email, client string, now time.Time) error {
-	own := "email " + email + " from " + client
 	t.mu.Lock()
-	_, known := t.known[maphash.String(t.seed, own)]
+	known := t.known[maphash.String(t.seed, email)]
+	own := known != nil && slices.Contains(known.of[:], maphash.String(t.seed, client))
 	t.mu.Unlock()
-	if known {
-		return t.count(own, now)
+	if own {
+		return t.count("email "+email+" from "+client, now)
 	}
 	return t.count("email "+email, now)
 }
 
-// signedIn notes that a client signed in with an address. When there are too many, some one is forgotten.
+// signedIn notes that a client signed in with an address. When there are too many addresses, some one is
+// forgotten.
 func (t *tries) signedIn(email, client string) {
+	address, from := maphash.String(t.seed, email), maphash.String(t.seed, client)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for key := range t.known {
-		if len(t.known) < maxTracked {
-			break
+	w := t.known[address]
+	if w == nil {
+		for some := range t.known {
+			if len(t.known) < maxTracked {
+				break
+			}
+			delete(t.known, some)
 		}
-		delete(t.known, key)
+		w = &clients{}
+		t.known[address] = w
 	}
-	t.known[maphash.String(t.seed, "email "+email+" from "+client)] = struct{}{}
+	if !slices.Contains(w.of[:], from) {
+		w.of[w.next] = from
+		w.next = (w.next + 1) % maxClients
+	}
 }
 
 // makeRoom drops who has not tried lately; when every one is in use, some one of them goes.

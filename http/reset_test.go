@@ -164,11 +164,17 @@ func TestKeysArePaged(t *testing.T) {
 	}
 }
 
-// TestResetPage runs nothing but its own script, and says nothing of a token: that is behind
-// the # of its address.
-func TestResetPage(t *testing.T) {
+// TestLinkPages run nothing but their own script, and say nothing of a token: that is behind
+// the # of the address.
+func TestLinkPages(t *testing.T) {
 	w := start(t)
-	r := w.expect(200, w.call(get, "/reset", "", ""))
+	w.checkLinkPage(t, "/reset", `"api/auth/password-reset/confirm"`)
+	w.checkLinkPage(t, "/verify", `"api/auth/verify-email/confirm"`)
+}
+
+func (w *world) checkLinkPage(t *testing.T, path, calls string) {
+	t.Helper()
+	r := w.expect(200, w.call(get, path, "", ""))
 	if r.header.Get("Content-Type") != "text/html; charset=utf-8" || r.header.Get("Referrer-Policy") != "no-referrer" || r.header.Get("Cache-Control") != "no-store" {
 		t.Errorf("headers %v", r.header)
 	}
@@ -183,7 +189,7 @@ func TestResetPage(t *testing.T) {
 			t.Errorf("policy %s lacks %s", policy, want)
 		}
 	}
-	if !strings.HasPrefix(policy, "default-src 'none'; ") || strings.Contains(r.body, "://") || !strings.Contains(r.body, `"api/auth/password-reset/confirm"`) {
+	if !strings.HasPrefix(policy, "default-src 'none'; ") || strings.Contains(r.body, "://") || !strings.Contains(r.body, calls) {
 		t.Errorf("policy %s of page\n%s", policy, r.body)
 	}
 }

@@ -18,7 +18,7 @@ import (
 type Webhooks interface {
 	// AddWebhook subscribes; its result alone holds the secret. inbox may be empty; NoInbox
 	// when it is not one of the account's. Refused at the plan's maximum.
-	AddWebhook(ctx context.Context, id account.ID, url, event, inbox string) (account.Webhook, error)
+	AddWebhook(ctx context.Context, by *account.Principal, url, event, inbox string) (account.Webhook, error)
 	ListWebhooks(ctx context.Context, id account.ID) ([]webhook.Listed, error)
 	Webhook(ctx context.Context, id account.ID, hook int64) (webhook.Listed, error)
 	// ChangeWebhook changes what is not nil.
@@ -118,7 +118,7 @@ func (h *webhooks) addWebhook(r *request) error {
 		}
 		only = address.WithoutTag(canonical)
 	}
-	w, err := h.port.AddWebhook(r.ctx, r.principal.Account, *url, *event, only)
+	w, err := h.port.AddWebhook(r.ctx, r.principal, *url, *event, only)
 	switch {
 	case fault.Is(err, fault.NoInbox):
 		return noInbox(only)

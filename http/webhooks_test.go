@@ -23,9 +23,9 @@ type fakeWebhooks struct {
 	checks error // what a check of a URL says
 }
 
-func (f *fakeAccounts) AddWebhook(ctx context.Context, id account.ID, url, event, address string) (account.Webhook, error) {
+func (f *fakeAccounts) AddWebhook(ctx context.Context, by *account.Principal, url, event, address string) (account.Webhook, error) {
 	if address != "" {
-		if _, err := f.inboxes.ViewFor(ctx, id, address); err != nil {
+		if _, err := f.inboxes.ViewFor(ctx, by.Account, address); err != nil {
 			return account.Webhook{}, err
 		}
 	}
@@ -35,10 +35,10 @@ func (f *fakeAccounts) AddWebhook(ctx context.Context, id account.ID, url, event
 		return account.Webhook{}, f.checks
 	}
 	w := account.Webhook{URL: url, Event: event, Inbox: address, Secret: f.secret()}
-	if err := f.decide(id, account.AddWebhook{Webhook: w}); err != nil {
+	if err := f.decide(by.Account, account.AddWebhook{Webhook: w}); err != nil {
 		return account.Webhook{}, err
 	}
-	return *f.byID[id].Webhooks[f.byID[id].LastWebhook], nil
+	return *f.byID[by.Account].Webhooks[f.byID[by.Account].LastWebhook], nil
 }
 
 func (f *fakeAccounts) secret() string {

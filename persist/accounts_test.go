@@ -66,7 +66,7 @@ func (m *accountModel) commit(t *rapid.T) {
 		st.Profile = account.Profile{ID: id, Email: genText.Draw(t, "email"), PasswordHash: genText.Draw(t, "hash"), Plan: account.Paid,
 			CreatedAt: genTime.Draw(t, "created"), Inboxes: rapid.Int64().Draw(t, "inboxes"), LastKey: rapid.Int64Min(0).Draw(t, "last"), LastClaim: rapid.Int64().Draw(t, "claim"), Subdomains: rapid.Int64().Draw(t, "subdomains"),
 			Encryption:  account.Encryption{Recipient: genText.Draw(t, "recipient"), SetAt: genTime.Draw(t, "set"), Inboxes: rapid.Int64().Draw(t, "encrypted")},
-			AccountKeys: rapid.Int64().Draw(t, "account keys"), InboxKeys: rapid.Int64().Draw(t, "inbox keys"), ClosingAt: genTime.Draw(t, "closing"), EndedKeys: rapid.Int64().Draw(t, "ended")}
+			AccountKeys: rapid.Int64().Draw(t, "account keys"), InboxKeys: rapid.Int64().Draw(t, "inbox keys"), ClosingAt: genTime.Draw(t, "closing"), EndedKeys: rapid.Int64().Draw(t, "ended"), Unverified: rapid.Bool().Draw(t, "unverified")}
 		p := st.Profile
 		r.Profile = &p
 	}
@@ -110,7 +110,7 @@ func (m *accountModel) resets(t *rapid.T, st *account.State, r *account.Rows) {
 		clear(st.Resets)
 		return
 	}
-	reset := account.Reset{Hash: account.HashToken([]byte(fmt.Sprint("reset", rapid.Byte().Draw(t, "reset")))), ExpiresAt: genTime.Draw(t, "until"), ClockSeen: genTime.Draw(t, "seen")}
+	reset := account.Reset{Hash: account.HashToken([]byte(fmt.Sprint("reset", rapid.Byte().Draw(t, "reset")))), ExpiresAt: genTime.Draw(t, "until"), ClockSeen: genTime.Draw(t, "seen"), Verify: rapid.Bool().Draw(t, "verify")}
 	st.Resets[reset.Hash] = reset
 	r.PutResets = append(r.PutResets, reset)
 }

@@ -342,6 +342,10 @@ func goldens() map[string]struct {
 	sealing.Encryption = account.Encryption{Recipient: goldenRecipient, SetAt: goldenTime, Inboxes: 2}
 	var accEncryption accountRecord
 	accEncryption.from(&sealing)
+	unverified := goldenAccount()
+	unverified.EndedKeys, unverified.Unverified = 7, true
+	var accUnverified accountRecord
+	accUnverified.from(&unverified)
 	request := goldenRequest()
 	var known requestRecord
 	known.from(request)
@@ -515,6 +519,11 @@ func goldens() map[string]struct {
 			err := decode(b, &r)
 			return r.profile(goldenID), err
 		}, sealing},
+		"record-account-unverified": {record(&accUnverified), func(b []byte) (any, error) {
+			var r accountRecord
+			err := decode(b, &r)
+			return r.profile(goldenID), err
+		}, unverified},
 		"record-reserved-encrypted": {record(&reservedEncrypted), func(b []byte) (any, error) {
 			var r reservedRecord
 			err := decode(b, &r)
@@ -551,6 +560,7 @@ func goldens() map[string]struct {
 		"record-key-clock":     {record(&clocked), nil, nil},
 		"record-session-clock": {record(&sessionRecord{stampOf(goldenTime), epoch, stampOf(goldenTime)}), nil, nil},
 		"record-reset-clock":   {record(&resetRecord{ExpiresAt: stampOf(goldenTime), ClockSeen: stampOf(goldenTime)}), nil, nil},
+		"record-reset-verify":  {record(&resetRecord{ExpiresAt: stampOf(goldenTime), Verify: true}), nil, nil},
 		"record-reset":         {record(&resetRecord{ExpiresAt: stampOf(goldenTime)}), nil, nil},
 		"record-once": {record(&known), func(b []byte) (any, error) {
 			var r requestRecord

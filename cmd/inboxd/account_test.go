@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -54,13 +55,16 @@ func TestResetLink(t *testing.T) {
 	said := s.stderr.String()
 	s = launch(t, dir, "--log-level", "debug")
 	confirm := map[string]any{"token": token, "password": "another horse"}
-	s.wants(t, 200, "POST", "/api/auth/password-reset/confirm", nil, confirm)
+	ended := s.wants(t, 200, "POST", "/api/auth/password-reset/confirm", nil, confirm)
+	if want := map[string]any{"ok": true, "sessions": 1.0, "keys": 1.0, "webhooks": 0.0, "calendar_links": 0.0}; !maps.Equal(ended.body, want) {
+		t.Errorf("ended: %v", ended.body)
+	}
 	a := s.wants(t, 400, "POST", "/api/auth/password-reset/confirm", nil, confirm)
 	if a.body["detail"] != "This password reset link is not valid: it is unknown, used or older than an hour. Ask for a new one" {
 		t.Errorf("used: %v", a.body)
 	}
 	s.wants(t, 401, "GET", "/api/account", bearer(u.session), nil)
-	s.wants(t, 200, "GET", "/api/v1/inboxes", map[string]string{"X-API-Key": u.key}, nil)
+	s.wants(t, 401, "GET", "/api/v1/inboxes", map[string]string{"X-API-Key": u.key}, nil)
 	s.wants(t, 401, "POST", "/api/auth/login", nil, map[string]any{"email": "me@example.test", "password": "correct horse"})
 	s.wants(t, 200, "POST", "/api/auth/login", nil, map[string]any{"email": "me@example.test", "password": "another horse"})
 	s.terminate(t)

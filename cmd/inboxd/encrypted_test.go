@@ -81,7 +81,7 @@ func (u *user) vault(t testing.TB, prefix string) string {
 
 func (u *user) setKey(t testing.TB, k ageKey) {
 	t.Helper()
-	u.account(t, 200, "PUT", "/account/encryption", map[string]any{"public_key": k.public})
+	u.account(t, 200, "PUT", "/account/encryption", map[string]any{"public_key": k.public, "password": "correct horse"})
 }
 
 // get returns the bytes of an answer of the agent surface.
@@ -255,12 +255,18 @@ func TestKeysOfEncryption(t *testing.T) {
 			t.Errorf("%s of %s: %q", text, want.to, raw)
 		}
 	}
+	ada.account(t, 422, "PUT", "/account/encryption", map[string]any{"public_key": first.public})
+	ada.account(t, 403, "PUT", "/account/encryption", map[string]any{"public_key": first.public, "password": "another horse"})
+	ada.account(t, 422, "DELETE", "/account/encryption", nil)
 	if m := bob.message(t, clear, 2); m["subject"] != "two" || m["body"] != "two\n" {
 		t.Errorf("in the clear: %v", m)
 	}
 	password := map[string]any{"password": "correct horse"}
 	ada.account(t, 400, "DELETE", "/account/encryption", password)
 	ada.do(t, 200, "DELETE", "/inboxes/"+adas, nil)
+	if a := ada.do(t, 400, "POST", "/inboxes", map[string]any{"prefix": "ada"}); !strings.Contains(fmt.Sprint(a["detail"]), "was an encrypted inbox") {
+		t.Errorf("the address in the clear: %v", a)
+	}
 	ada.account(t, 200, "DELETE", "/account/encryption", password)
 	if got := ada.account(t, 200, "GET", "/account", nil)["account"].(map[string]any)["encryption"].(map[string]any); got["enabled"] != false || got["encrypted_inboxes"] != 0.0 {
 		t.Errorf("at the end: %v", got)

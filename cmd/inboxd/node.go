@@ -129,7 +129,7 @@ func (n *node) startSystem() (err error) {
 		MXHost: n.mxHost, Postmaster: n.postmaster, Resolver: freshResolver(n.dnsServer),
 		NewPlan: account.PlanName(c.DefaultPlan), Plans: n.plans, Memory: int64(c.Memory), Logger: n.logger,
 		Spam: n.scanner, MailReset: n.mailReset,
-		MailVerification: n.mailVerification, VerifyAddresses: c.signup() == "open",
+		MailVerification: n.mailVerification, VerifyAddresses: c.signup() != "unverified",
 		Courier: route{n.courier}, Signer: sign, Judge: ingest.Judge{Server: n.domain, DNS: n.dns, Now: time.Now}, Schedule: n.retries, Smarthost: c.Sending.Smarthost,
 		Held: n.store.Held(), MostHanging: hangingConnections(fileLimit()), Poster: n.poster, WebhookSchedule: n.calls,
 	})

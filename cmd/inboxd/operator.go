@@ -101,8 +101,8 @@ func (c *serveCommand) warn(logger *slog.Logger) {
 	if host := nameOf(c.DNS); host != "" && !isFound(host) {
 		logger.Warn("nothing has the name of the DNS server: verdicts about mail will be temperror, and mail is not sent", "dns", c.DNS)
 	}
-	if c.signup() != "closed" && c.isPublic() {
-		logger.Warn("anybody who reaches this address can sign up and send mail; --signup closed leaves accounts to the operator", "http", c.HTTP, "https", c.HTTPS, "base_url", c.BaseURL)
+	if c.signup() == "unverified" && c.isPublic() {
+		logger.Warn("anybody who reaches this address can sign up and send mail; --signup open asks for a verified address first, closed leaves accounts to the operator", "http", c.HTTP, "https", c.HTTPS, "base_url", c.BaseURL)
 	}
 	if host, _, err := net.SplitHostPort(c.HTTP); c.BaseURL == "" && err == nil && isUnspecified(host) {
 		logger.Warn("without --base-url, links in answers and mails name an address that nobody reaches", "http", c.HTTP)
@@ -126,8 +126,8 @@ func (c *serveCommand) isPublic() bool {
 	return isPublic(c.HTTP) || isPublic(c.HTTPS) || isPublic(behind(c.BaseURL))
 }
 
-// signup is --signup, or its default: only where nobody else reaches the API addresses are taken for
-// verified.
+// signup is --signup, or its default: accounts send without a verified address only where nobody else
+// reaches the API.
 func (c *serveCommand) signup() string {
 	switch {
 	case c.Signup != "":

@@ -230,20 +230,47 @@ func TestSillySettingsAreSaid(t *testing.T) {
 		c.warn(slog.New(slog.NewTextHandler(&out, nil)))
 		return out.String()
 	}
-	silly := said(serveCommand{Data: dir, Memory: 5, Signup: "open", HTTP: "0.0.0.0:80", Metrics: "public", DNS: "foo.invalid", Webhooks: webhookFlags{WebhookSchedule: "0s,5m,1m"}})
-	for _, want := range []string{"--memory", "dns=foo.invalid", "--signup closed", "--base-url", "/metrics", "INBOXD_HTPP", "secret.key", "--webhook-schedule"} {
+	silly := said(serveCommand{Data: dir, Memory: 5, Signup: "unverified", HTTP: "0.0.0.0:80", Metrics: "public", DNS: "foo.invalid", Webhooks: webhookFlags{WebhookSchedule: "0s,5m,1m"}})
+	for _, want := range []string{"--memory", "dns=foo.invalid", "--signup open", "--base-url", "/metrics", "INBOXD_HTPP", "secret.key", "--webhook-schedule"} {
 		if !strings.Contains(silly, want) {
 			t.Errorf("nothing says %s:\n%s", want, silly)
 		}
 	}
-	if got := said(serveCommand{Data: t.TempDir(), Memory: 512 << 20, Signup: "open", HTTP: "127.0.0.1:80", BaseURL: "https://mail.test"}); !strings.Contains(got, "--signup closed") || !strings.Contains(got, "INBOXD_HTPP") {
-		t.Errorf("open behind a proxy: %s", got)
+	if got := said(serveCommand{Data: t.TempDir(), Memory: 512 << 20, Signup: "unverified", HTTP: "127.0.0.1:80", BaseURL: "https://mail.test"}); !strings.Contains(got, "--signup open") || !strings.Contains(got, "INBOXD_HTPP") {
+		t.Errorf("unverified behind a proxy: %s", got)
 	}
 	os.Unsetenv("INBOXD_HTPP")
 	t.Setenv("INBOXD_HTTP", "127.0.0.1:80")
 	for _, dns := range []string{"", "127.0.0.1:53", "[::1]:53", "::1", "192.0.2.1", "localhost", "localhost:53"} {
 		if got := said(serveCommand{Data: t.TempDir(), Memory: 512 << 20, Signup: "open", HTTP: "127.0.0.1:80", BaseURL: "http://localhost:80", Metrics: "public", DNS: dns, Webhooks: webhookFlags{WebhookSchedule: "0s,1s,1s"}}); got != "" {
 			t.Errorf("said of a sound start with --dns %q: %s", dns, got)
+		}
+	}
+}
+
+// TestSignUpsAreVerifiedByDefault wherever others may reach the API.
+func TestSignUpsAreVerifiedByDefault(t *testing.T) {
+	for _, c := range []struct {
+		serveCommand
+		want string
+	}{
+		{serveCommand{HTTP: "127.0.0.1:8080"}, "unverified"},
+		{serveCommand{HTTP: "[::1]:0"}, "unverified"},
+		{serveCommand{HTTP: "localhost:80", BaseURL: "http://localhost:80"}, "unverified"},
+		{serveCommand{HTTP: "127.0.0.1:80", BaseURL: "http://[::1]"}, "unverified"},
+		{serveCommand{HTTP: "127.0.0.1:80", BaseURL: "https://mail.example.com"}, "open"},
+		{serveCommand{HTTP: "127.0.0.1:80", BaseURL: "http://192.0.2.1:80"}, "open"},
+		{serveCommand{HTTP: "127.0.0.1:80", BaseURL: "http://localhost.example.com"}, "open"},
+		{serveCommand{HTTP: ":8080"}, "open"},
+		{serveCommand{HTTP: "0.0.0.0:8080", BaseURL: "http://127.0.0.1:8080"}, "open"},
+		{serveCommand{HTTP: "[::]:8080"}, "open"},
+		{serveCommand{HTTP: "127.0.0.1:80", edgeFlags: edgeFlags{HTTPS: ":443"}}, "open"},
+		{serveCommand{HTTP: "127.0.0.1:80", Signup: "open"}, "open"},
+		{serveCommand{HTTP: ":80", Signup: "unverified"}, "unverified"},
+		{serveCommand{HTTP: "127.0.0.1:80", Signup: "closed"}, "closed"},
+	} {
+		if got := c.signup(); got != c.want {
+			t.Errorf("--http %q --https %q --base-url %q --signup %q: %s", c.HTTP, c.HTTPS, c.BaseURL, c.Signup, got)
 		}
 	}
 }

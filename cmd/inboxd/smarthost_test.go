@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/base64"
+	"fmt"
+	netsmtp "net/smtp"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -77,11 +79,8 @@ func TestPasswordResetArrivesAsMail(t *testing.T) {
 		}
 	}
 	c := <-far.arrived
-	text := strings.ReplaceAll(c.raw, "=\r\n", "")
-	text = strings.ReplaceAll(text, "=3D", "=")
-	_, rest, found := strings.Cut(text, "https://inbox.example.test/reset#token=")
-	token, _, _ := strings.Cut(rest, "\r\n")
-	if !found || c.from != "" || strings.Join(c.rcpt, " ") != "me@far.test" || headerOf(c.raw, "Auto-Submitted") != "auto-generated" || strings.Count(c.raw, "DKIM-Signature:") != 2 {
+	token := linkedToken(c.raw, "https://inbox.example.test/reset")
+	if token == "" || c.from != "" || strings.Join(c.rcpt, " ") != "me@far.test" || headerOf(c.raw, "Auto-Submitted") != "auto-generated" || strings.Count(c.raw, "DKIM-Signature:") != 2 {
 		t.Fatalf("%+v", c)
 	}
 	confirm := map[string]any{"token": token, "password": "another horse"}
@@ -103,5 +102,77 @@ func TestPasswordResetArrivesAsMail(t *testing.T) {
 	}
 	if n := len(far.taken()); n != 1 {
 		t.Errorf("%d mails were sent", n)
+	}
+}
+
+// linkedToken is the token of the link to a page in a message, empty without one.
+func linkedToken(raw, page string) string {
+	text := strings.NewReplacer("=\r\n", "", "=3D", "=").Replace(raw)
+	_, rest, _ := strings.Cut(text, page+"#token=")
+	token, _, _ := strings.Cut(rest, "\r\n")
+	return token
+}
+
+// TestASignUpSendsOnceItsAddressIsVerified: until the link of a message was used, no message leaves by any
+// way, also after a kill and while sign-up is closed. A change of the encryption key is reported there.
+func TestASignUpSendsOnceItsAddressIsVerified(t *testing.T) {
+	far := receive(t, "127.0.0.1", "0", nil)
+	zone, dir := farZone(t), filepath.Join(t.TempDir(), "data")
+	s := postal(t, dir, zone, far.port, "--signup=open")
+	u := s.signUp(t, "owner@far.test")
+	agent, own := u.inbox(t, "agent"), u.inbox(t, "own")
+	message := <-far.arrived
+	token := linkedToken(message.raw, "http://"+s.http+"/verify")
+	if token == "" || message.from != "" || strings.Join(message.rcpt, " ") != "owner@far.test" || headerOf(message.raw, "Auto-Submitted") != "auto-generated" {
+		t.Fatalf("%+v", message)
+	}
+	path := "/inboxes/" + agent
+	u.do(t, 200, "PUT", path+"/calendar/owner", map[string]any{"enabled": true})
+	invite := strings.Join([]string{"From: guest@far.test", "To: " + agent, "Subject: Plan", "MIME-Version: 1.0", "Content-Type: text/calendar; method=REQUEST", "",
+		"BEGIN:VCALENDAR", "VERSION:2.0", "METHOD:REQUEST", "BEGIN:VEVENT", "UID:u1", "DTSTAMP:20260101T000000Z", "DTSTART:20300410T100000Z", "SUMMARY:Plan",
+		"ORGANIZER:mailto:guest@far.test", "ATTENDEE:mailto:" + agent, "END:VEVENT", "END:VCALENDAR", ""}, "\r\n")
+	if err := netsmtp.SendMail(s.smtp, nil, "guest@far.test", []string{agent}, []byte(invite)); err != nil {
+		t.Fatal(err)
+	}
+	event := u.do(t, 200, "GET", path+"/latest?wait=10", nil)["email"].(map[string]any)["calendar_event"].(map[string]any)["event_id"]
+	refused := func() {
+		t.Helper()
+		for _, c := range []struct {
+			path string
+			body map[string]any
+		}{
+			{"/send", map[string]any{"to": "bob@far.test", "body": "x"}},
+			{"/send", map[string]any{"to": own, "bcc": []string{"bob@far.test"}, "body": "x"}},
+			{"/calendar/events", map[string]any{"title": "Plan", "start": "2030-01-01T10:00:00Z", "attendees": []any{own, "guest@far.test"}}},
+			{fmt.Sprintf("/calendar/events/%v/rsvp", event), map[string]any{"response": "accepted"}},
+		} {
+			if a := u.do(t, 400, "POST", path+c.path, c.body); !strings.HasPrefix(fmt.Sprint(a["detail"]), "The sign-in address owner@far.test is not verified yet.") {
+				t.Errorf("%s: %v", c.path, a)
+			}
+		}
+	}
+	refused()
+	u.do(t, 202, "POST", path+"/calendar/events", map[string]any{"title": "Plan", "start": "2030-01-01T10:00:00Z", "attendees": []any{own}})
+	u.until(t, agent, u.send(t, agent, map[string]any{"to": own, "body": "x"}), "sent")
+	if set := u.do(t, 200, "GET", path+"/calendar/owner", nil); set["available"] != false {
+		t.Errorf("the owner's copies: %v", set)
+	}
+	s.kill()
+	s = postal(t, dir, zone, far.port, "--signup=closed")
+	u.server = s
+	refused()
+	if n := len(far.taken()); n != 1 {
+		t.Errorf("%d messages left", n)
+	}
+	confirm := map[string]any{"token": token}
+	s.wants(t, 200, "POST", "/api/auth/verify-email/confirm", nil, confirm)
+	s.wants(t, 400, "POST", "/api/auth/verify-email/confirm", nil, confirm)
+	u.send(t, agent, map[string]any{"to": "bob@far.test", "body": "x"})
+	if c := <-far.arrived; strings.Join(c.rcpt, " ") != "bob@far.test" {
+		t.Errorf("sent to %v", c.rcpt)
+	}
+	u.setKey(t, newAgeKey(t))
+	if c := <-far.arrived; strings.Join(c.rcpt, " ") != "owner@far.test" || headerOf(c.raw, "Subject") != "The encryption key of your account was changed" {
+		t.Errorf("about the key: %+v", c)
 	}
 }

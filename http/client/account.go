@@ -140,7 +140,6 @@ type SessionInfo struct {
 	LastUsedAt time.Time `json:"last_used_at"`
 	ExpiresAt  time.Time `json:"expires_at"`
 	Current    bool      `json:"current"` // of this client
-	Client     *string   `json:"client"`
 }
 
 // Sessions returns the sessions of the account, oldest first. It needs a session.

@@ -62,8 +62,8 @@ type Profile struct {
 	Subdomains   int64     // claims of subdomains that were chosen
 	Encryption   Encryption
 	Unverified   bool // nobody has shown yet that the e-mail address is theirs (ADR 0108)
-	// EndedKeys is the id up to which keys open nothing, while those that a password reset ended are
-	// still being removed; 0: none are.
+	// EndedKeys is the id up to which a password reset ended keys: they open nothing, also while their
+	// rows are still being removed.
 	EndedKeys int64
 }
 

@@ -54,15 +54,20 @@ type (
 		Plan         PlanName
 		Verified     bool // the e-mail address needs no message to it
 	}
-	// StartSession keeps the hash of a new session token.
-	StartSession struct{ Hash Hash }
+	// StartSession keeps the hash of a new session token. PasswordHash is what the password was checked
+	// against: it may have been set anew meanwhile.
+	StartSession struct {
+		Hash         Hash
+		PasswordHash string
+	}
 	// TouchSession slides a session's expiry, at most once an hour.
 	TouchSession struct{ Hash Hash }
 	// EndSession stops a token at once.
 	EndSession struct{ Hash Hash }
 	// IssueKey adds a key; ID and CreatedAt are given by Decide. Held says that the inbox
-	// of an inbox key holds one already, expired or not.
+	// of an inbox key holds one already, expired or not. By is as for AddWebhook.
 	IssueKey struct {
+		By   *Principal
 		Key  Key
 		Held bool
 	}
@@ -153,6 +158,9 @@ func (c Open) decide(s *State, env Env) ([]Event, error) {
 }
 
 func (c StartSession) decide(s *State, env Env) ([]Event, error) {
+	if c.PasswordHash != s.PasswordHash {
+		return nil, BadSignIn()
+	}
 	evs := []Event{sessionStarted{Session{Hash: c.Hash, CreatedAt: env.Now, ExpiresAt: env.Now.Add(SessionLife), ClockSeen: env.clockSeen()}}}
 	var oldest *Session
 	for _, ses := range s.Sessions {
@@ -200,6 +208,9 @@ func (c EndExpired) decide(s *State, env Env) ([]Event, error) {
 }
 
 func (c IssueKey) decide(s *State, env Env) ([]Event, error) {
+	if err := s.admits(c.By); err != nil {
+		return nil, err
+	}
 	switch {
 	case c.Key.Kind == KindAccountKey && s.AccountKeys >= env.Plans.Of(s.Plan).MaxKeys:
 		return nil, fault.New(fault.Refused, fmt.Sprintf("An account holds at most %d API keys. Revoke one first", env.Plans.Of(s.Plan).MaxKeys))

@@ -61,7 +61,7 @@ func (s *story) command(t *testing.T, d *datadriven.TestData) account.Command {
 	case "set-plan":
 		return account.SetPlan{Plan: account.PlanName(word(t, d, 0))}
 	case "start-session":
-		return account.StartSession{Hash: s.token(word(t, d, 0))}
+		return account.StartSession{Hash: s.token(word(t, d, 0)), PasswordHash: s.state.PasswordHash}
 	case "touch-session":
 		return account.TouchSession{Hash: s.token(word(t, d, 0))}
 	case "end-session":
@@ -153,7 +153,7 @@ func (s *story) run(t *testing.T, cmd account.Command) string {
 
 func (s *story) startSessions(t *testing.T, n int) string {
 	for i := range n {
-		s.run(t, account.StartSession{Hash: s.token(fmt.Sprintf("s%d", i+1))})
+		s.run(t, account.StartSession{Hash: s.token(fmt.Sprintf("s%d", i+1)), PasswordHash: s.state.PasswordHash})
 		s.now = s.now.Add(time.Minute)
 	}
 	return fmt.Sprintf("%d sessions at %s\n", len(s.state.Sessions), stamp(s.now))

@@ -11,10 +11,12 @@ import (
 
 // Commands of an account's encryption.
 type (
-	// SetRecipient makes a public key the account's, for what comes from now on.
-	SetRecipient struct{ Recipient string }
-	// DropRecipient takes it away, when no encrypted inbox lives that would need it.
-	DropRecipient struct{}
+	// SetRecipient makes a public key the account's, for what comes from now on. PasswordHash is what the
+	// password was checked against, empty when none was shown: a key that is set changes only with it.
+	SetRecipient struct{ Recipient, PasswordHash string }
+	// DropRecipient takes it away, when no encrypted inbox lives that would need it. PasswordHash is as
+	// for SetRecipient.
+	DropRecipient struct{ PasswordHash string }
 )
 
 type recipientSet struct{ Encryption }
@@ -38,10 +40,28 @@ func (c SetRecipient) decide(s *State, env Env) ([]Event, error) {
 	if s.Encryption.Recipient == c.Recipient {
 		return nil, nil
 	}
+	if err := s.mayChangeKey(c.PasswordHash); err != nil {
+		return nil, err
+	}
 	return []Event{recipientSet{Encryption{Recipient: c.Recipient, SetAt: env.Now}}}, nil
 }
 
+// mayChangeKey asks for the password before a key that is set changes: a session alone may be somebody
+// else's.
+func (s *State) mayChangeKey(passwordHash string) error {
+	switch {
+	case s.Encryption.Recipient == "" || passwordHash == s.PasswordHash:
+		return nil
+	case passwordHash == "":
+		return fault.Field("password", "is required to change or delete the key that is set")
+	}
+	return BadPassword()
+}
+
 func (c DropRecipient) decide(s *State, _ Env) ([]Event, error) {
+	if err := s.mayChangeKey(c.PasswordHash); err != nil {
+		return nil, err
+	}
 	if n := s.Encrypted(); n > 0 {
 		return nil, fault.New(fault.Refused, fmt.Sprintf("The public key is in use by %s. Delete them first", encryptedInboxes(n)))
 	}

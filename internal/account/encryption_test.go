@@ -1,6 +1,7 @@
 package account_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -34,7 +35,7 @@ func TestEncryption(t *testing.T) {
 		}
 	}
 	const first, second = "age1first", "age1second"
-	must(account.Open{ID: me, Email: "me@example.test", Plan: account.Free})
+	must(account.Open{ID: me, Email: "me@example.test", PasswordHash: "phc", Plan: account.Free})
 	must(account.DropRecipient{})
 	refused(account.ReserveInbox{Address: "a@x.test", At: now, Encrypted: true}, "This account has no encryption key yet. Set up encryption in the dashboard first")
 	must(account.ReserveInbox{Address: "plain@x.test", At: now})
@@ -44,26 +45,36 @@ func TestEncryption(t *testing.T) {
 	if s.Encryption != (account.Encryption{Recipient: first, SetAt: set}) {
 		t.Errorf("the same key again: %+v", s.Encryption)
 	}
-	must(account.DropRecipient{})
+	for _, cmd := range []account.Command{account.DropRecipient{}, account.SetRecipient{Recipient: second}} {
+		if err := do(cmd); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "'password' is required") {
+			t.Errorf("%T without the password: %v", cmd, err)
+		}
+	}
+	for _, cmd := range []account.Command{account.DropRecipient{PasswordHash: "old"}, account.SetRecipient{Recipient: second, PasswordHash: "old"}} {
+		if err := do(cmd); !fault.Is(err, fault.Forbidden) {
+			t.Errorf("%T with a password that was replaced: %v", cmd, err)
+		}
+	}
+	must(account.DropRecipient{PasswordHash: "phc"})
 	must(account.SetRecipient{Recipient: first})
 
 	at := now
 	must(account.ReserveInbox{Address: "a@x.test", At: at, Encrypted: true})
-	refused(account.DropRecipient{}, "The public key is in use by 1 encrypted inbox. Delete them first")
+	refused(account.DropRecipient{PasswordHash: "phc"}, "The public key is in use by 1 encrypted inbox. Delete them first")
 	must(account.ConfirmInbox{Address: "a@x.test", At: at})
 	must(account.ConfirmInbox{Address: "a@x.test", At: at})
 	must(account.ReserveInbox{Address: "b@x.test", At: now, Encrypted: true})
 	if s.Encrypted() != 2 || s.Encryption.Inboxes != 1 || s.Inboxes != 1 {
 		t.Errorf("%d encrypted, %d of them live: %+v", s.Encrypted(), s.Encryption.Inboxes, s.Profile)
 	}
-	refused(account.DropRecipient{}, "The public key is in use by 2 encrypted inboxes. Delete them first")
-	must(account.SetRecipient{Recipient: second})
+	refused(account.DropRecipient{PasswordHash: "phc"}, "The public key is in use by 2 encrypted inboxes. Delete them first")
+	must(account.SetRecipient{Recipient: second, PasswordHash: "phc"})
 	if s.Encryption.Recipient != second || !s.Encryption.SetAt.Equal(now) {
 		t.Errorf("another key: %+v", s.Encryption)
 	}
 	must(account.ReleaseInbox{Address: "b@x.test"})
 	must(account.ReleaseInbox{Address: "a@x.test", CreatedAt: at, Listed: true, Encrypted: true})
-	must(account.DropRecipient{})
+	must(account.DropRecipient{PasswordHash: "phc"})
 	if s.Encryption != (account.Encryption{}) {
 		t.Errorf("what is left: %+v", s.Encryption)
 	}

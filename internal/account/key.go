@@ -129,6 +129,19 @@ func (p *Principal) Ended() <-chan struct{} {
 	return p.ended
 }
 
+// Revoked reports whether a revocation of p is on disk.
+func (p *Principal) Revoked() bool { return p.state.Load() == revoked }
+
+// admits refuses an order of a credential that is over. What it makes would outlive the credential, and
+// a password reset ends only what is there.
+func (s *State) admits(p *Principal) error {
+	switch {
+	case p == nil, p.Kind == 0, p.Kind == KindSession && s.Sessions[p.Hash] != nil, p.Kind != KindSession && p.KeyID > s.EndedKeys:
+		return nil
+	}
+	return fault.New(fault.Unauthenticated, "This session or API key has ended: sign in")
+}
+
 // PrincipalOf returns who the credential with this hash speaks for, nil when it is unknown
 // or over in env. key is the account's key with this hash, nil when none has it.
 func PrincipalOf(s *State, h Hash, key *Key, env Env) *Principal {

@@ -39,6 +39,14 @@ func CheckPasswordIn(field, password string) error {
 	return nil
 }
 
+// BadSignIn is the fault of a log-in that does not say what is wrong.
+func BadSignIn() error {
+	return fault.New(fault.Unauthenticated, "The e-mail address or the password is wrong")
+}
+
+// BadPassword is the fault of a wrong password within a session.
+func BadPassword() error { return fault.New(fault.Forbidden, "The password is wrong") }
+
 // HashPassword returns the PHC string of an argon2id hash. It takes about 50 ms and waits
 // for one of two places; never call it inside an actor.
 func HashPassword(password string, salt [saltBytes]byte) string {

@@ -62,12 +62,12 @@ func (m *machine) draw(t *rapid.T) account.Command {
 	return rapid.SampledFrom([]account.Command{
 		account.ListDomain{Name: name}, account.ListDomain{Name: name, Claimed: true}, account.UnlistDomain{Name: name, Mark: mark},
 		account.ReserveInbox{Address: address, At: m.now, Claim: m.claim(label(address))},
-		account.YieldClaim{Claim: *m.claim("x")}, account.SetRecipient{Recipient: "age1" + address}, account.DropRecipient{},
+		account.YieldClaim{Claim: *m.claim("x")}, account.SetRecipient{Recipient: "age1" + address, PasswordHash: m.state.PasswordHash}, account.DropRecipient{PasswordHash: m.state.PasswordHash},
 		account.ReserveInbox{Address: address, At: m.now, Label: "x", RetentionHours: 1, KeepNewest: true, Encrypted: true, Claim: m.claim(label(address)), Record: &once.Record{Request: once.Request{Key: once.Key(fresh)}, At: m.now}}, account.ConfirmInbox{Address: address, At: m.state.Reserved[address].At}, account.ConfirmInbox{Address: address, At: m.now}, m.release(t, address),
-		account.StartSession{Hash: fresh}, account.TouchSession{Hash: session}, account.EndSession{Hash: session},
+		account.StartSession{Hash: fresh, PasswordHash: m.state.PasswordHash}, account.TouchSession{Hash: session}, account.EndSession{Hash: session},
 		account.IssueKey{Key: account.Key{Hash: fresh, Kind: account.KindAccountKey, Scopes: account.ScopeRead}},
 		account.TouchKey{ID: key, At: m.now, Found: m.key(key)}, account.RevokeKey{ID: key, Found: m.key(key)},
-		account.StartReset{Hash: fresh, Operator: true}, account.ResetPassword{Hash: session, PasswordHash: "new"}, account.ResetPassword{Hash: m.reset(), PasswordHash: "newer"}, account.CheckReset{Hash: session}, account.ChangePassword{PasswordHash: "changed", Keep: session}, account.ForgetEnded{},
+		account.StartReset{Hash: fresh, Operator: true}, account.ResetPassword{Hash: session, PasswordHash: "new"}, account.ResetPassword{Hash: m.reset(), PasswordHash: "newer"}, account.CheckReset{Hash: session}, account.ChangePassword{Old: m.state.PasswordHash, PasswordHash: "changed", Keep: session},
 		account.SetPlan{Plan: rapid.SampledFrom([]account.PlanName{account.Free, account.Paid}).Draw(t, "plan")},
 	}).Draw(t, "command")
 }

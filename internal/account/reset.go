@@ -37,8 +37,9 @@ type (
 		PasswordHash string
 	}
 	// ChangePassword sets the password and ends every session but the one with hash Keep, and every
-	// token that waits.
+	// token that waits. Old is the hash that the old password was checked against.
 	ChangePassword struct {
+		Old          string
 		PasswordHash string
 		Keep         Hash
 	}
@@ -46,8 +47,6 @@ type (
 	CheckReset struct{ Hash Hash }
 	// VerifyEmail uses a token that verifies the e-mail address, and ends the others of its kind.
 	VerifyEmail struct{ Hash Hash }
-	// ForgetEnded says that no key that EndedKeys means is left.
-	ForgetEnded struct{}
 )
 
 // Ended counts what a password reset ended.
@@ -135,6 +134,9 @@ func (c VerifyEmail) decide(s *State, env Env) (evs []Event, _ error) {
 }
 
 func (c ChangePassword) decide(s *State, _ Env) ([]Event, error) {
+	if c.Old != s.PasswordHash {
+		return nil, BadPassword() // it was set anew meanwhile
+	}
 	evs := slices.DeleteFunc(s.endTokens(), func(e Event) bool { return e == Event(sessionEnded{c.Keep}) })
 	return append(evs, passwordSet{c.PasswordHash}), nil
 }
@@ -150,13 +152,6 @@ func (s *State) SessionList(env Env) (out []Session) {
 		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), bytes.Compare(a.Hash[:], b.Hash[:]))
 	})
 	return out
-}
-
-func (ForgetEnded) decide(s *State, _ Env) ([]Event, error) {
-	if s.EndedKeys == 0 {
-		return nil, nil
-	}
-	return []Event{keysEnded{}}, nil
 }
 
 // Ending counts what a password reset that is decided now ends, links to calendars apart.

@@ -34,8 +34,12 @@ func (w *Webhook) Secrets(now time.Time) []string {
 
 // Commands about webhooks. URL, event and inbox were checked before.
 type (
-	// AddWebhook adds a subscription; ID and CreatedAt are given by Decide.
-	AddWebhook struct{ Webhook Webhook }
+	// AddWebhook adds a subscription; ID and CreatedAt are given by Decide. By is who asked; the
+	// operator has no kind. An order that was on its way when that credential ended is refused.
+	AddWebhook struct {
+		By      *Principal
+		Webhook Webhook
+	}
 	// ChangeWebhook changes what is not nil.
 	ChangeWebhook struct {
 		ID    int64
@@ -59,6 +63,9 @@ type (
 )
 
 func (c AddWebhook) decide(s *State, env Env) ([]Event, error) {
+	if err := s.admits(c.By); err != nil {
+		return nil, err
+	}
 	if limit := env.Plans.Of(s.Plan).MaxWebhooks; len(s.Webhooks) >= limit {
 		return nil, fault.New(fault.Refused, fmt.Sprintf("%s plan allows at most %d webhooks. Delete a webhook first", s.Plan.Title(), limit))
 	}

@@ -24,7 +24,7 @@ func TestWebhooksComeAndGo(t *testing.T) {
 	s := NewState()
 	tell(t, s, now, Open{Email: "a@b.test", Plan: Free})
 	for range 10 {
-		tell(t, s, now, AddWebhook{Webhook{URL: "https://x.test/", Event: "*", Secret: "s1"}})
+		tell(t, s, now, AddWebhook{Webhook: Webhook{URL: "https://x.test/", Event: "*", Secret: "s1"}})
 	}
 	_, err := Decide(s, AddWebhook{}, Env{Now: now, Plans: DefaultPlans()})
 	if !fault.Is(err, fault.Refused) || err.Error() != "refused: Free plan allows at most 10 webhooks. Delete a webhook first" {
@@ -38,7 +38,7 @@ func TestWebhooksComeAndGo(t *testing.T) {
 		t.Errorf("the same again: %+v", rows)
 	}
 	tell(t, s, now, DropWebhook{10})
-	if rows := tell(t, s, now, AddWebhook{Webhook{Inbox: "i@b.test"}}); rows.PutWebhooks[0].ID != 11 || rows.Profile.LastWebhook != 11 {
+	if rows := tell(t, s, now, AddWebhook{Webhook: Webhook{Inbox: "i@b.test"}}); rows.PutWebhooks[0].ID != 11 || rows.Profile.LastWebhook != 11 {
 		t.Errorf("an id came back: %+v", rows)
 	}
 	if rows := tell(t, s, now, ReleaseInbox{Address: "i@b.test", CreatedAt: now, Listed: true}); len(rows.DropWebhooks) != 1 || rows.DropWebhooks[0] != 11 {
@@ -58,7 +58,7 @@ func TestARotatedSecretSignsForADay(t *testing.T) {
 	now := time.Unix(1000, 0)
 	s := NewState()
 	tell(t, s, now, Open{Email: "a@b.test", Plan: Free})
-	tell(t, s, now, AddWebhook{Webhook{Secret: "s1"}})
+	tell(t, s, now, AddWebhook{Webhook: Webhook{Secret: "s1"}})
 	tell(t, s, now, RotateSecret{1, "s2", 24 * time.Hour})
 	w := s.Webhooks[1]
 	if got := w.Secrets(now.Add(24*time.Hour - 1)); len(got) != 2 || got[0] != "s2" || got[1] != "s1" {
@@ -73,8 +73,8 @@ func TestAClosedAccountHasNoWebhooks(t *testing.T) {
 	now := time.Unix(1000, 0)
 	s := NewState()
 	tell(t, s, now, Open{Email: "a@b.test", Plan: Free})
-	tell(t, s, now, AddWebhook{Webhook{Event: "*"}})
-	tell(t, s, now, AddWebhook{Webhook{Event: "*"}})
+	tell(t, s, now, AddWebhook{Webhook: Webhook{Event: "*"}})
+	tell(t, s, now, AddWebhook{Webhook: Webhook{Event: "*"}})
 	if rows := tell(t, s, now, Close{}); len(rows.DropWebhooks) != 2 || len(s.Webhooks) != 0 {
 		t.Errorf("%+v, %v left", rows, s.Webhooks)
 	}

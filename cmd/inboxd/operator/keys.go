@@ -47,7 +47,7 @@ func (s *Socket) createKey(ctx context.Context, order keyOrder) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	issued, err := s.System.IssueKey(ctx, profile.ID, order.Label, scopes, order.ExpiresInDays)
+	issued, err := s.System.IssueKey(ctx, &account.Principal{Account: profile.ID}, order.Label, scopes, order.ExpiresInDays)
 	if err != nil {
 		return nil, err
 	}

@@ -48,7 +48,7 @@ const verify = (email: string) => el("div.note", { role: "note" }, el("p", null,
     say("The message is on its way.");
   }).catch(wrong))));
 
-const sessions = () => el("ul", null, open.list.map((s) => el("li", { key: s.id }, el("p", null, "Since ", when(s.created_at, words.long), ", last used ", when(s.last_used_at, words.long), s.client ? ", " + s.client : "", " ", s.current ? chip("this one", "good") : button("End", () => void api.ask("DELETE", api.path`/api/account/sessions/${s.id}`).then(loadSessions).catch(wrong), { "aria-label": "End the session of " + s.created_at }, "button.small.danger")))));
+const sessions = () => el("ul", null, open.list.map((s) => el("li", { key: s.id }, el("p", null, "Since ", when(s.created_at, words.long), ", last used ", when(s.last_used_at, words.long), " ", s.current ? chip("this one", "good") : button("End", () => void api.ask("DELETE", api.path`/api/account/sessions/${s.id}`).then(loadSessions).catch(wrong), { "aria-label": "End the session of " + s.created_at }, "button.small.danger")))));
 
 const password = () => form("password", [
   { name: "old", label: "Old password", type: "password", required: true, auto: "current-password" },

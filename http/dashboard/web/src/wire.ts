@@ -3,7 +3,7 @@
 export type Account = {
   id: string; email: string; email_verified: boolean; plan: "free" | "paid"; limits: Limits; usage: Usage; encryption: Encryption; created_at: string;
 };
-export type Session = { id: string; created_at: string; last_used_at: string; expires_at: string; current: boolean; client: string | null };
+export type Session = { id: string; created_at: string; last_used_at: string; expires_at: string; current: boolean };
 export type Limits = {
   inboxes: number; default_retention_hours: number; max_retention_hours: number; labels: boolean; subdomains: boolean;
   max_subdomains: number; account_keys: number; sends_per_day: number; recipients_per_message: number;

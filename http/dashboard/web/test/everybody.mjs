@@ -125,8 +125,55 @@ await test("a password is set where the operator's link leads, once", async () =
     return until("the page says something", () => p.locator("[role=status]").textContent());
   };
   const said = [await set(base + "/reset", "another horse"), await set(link, "another horse"), await p.locator("form").isHidden(), await set(link, "a third horse")];
-  assert(said[0] === bad && said[1] === "The password is set. Every session has ended: sign in anew." && said[2] && said[3] === bad, "the page says " + said.join("; "));
+  assert(said[0] === bad && said[1] === "The password is set. Sessions ended: 1. API keys revoked: 0. Webhooks removed: 0. Calendar links turned off: 0. Sign in again." && said[2] && said[3] === bad, "the page says " + said.join("; "));
   assert((await api("POST", "/api/auth/login", null, { email: "bea@example.test", password: "another horse" })).status === 200, "the password was not set");
+  await p.context().close();
+});
+
+await test("the page of a link that verifies an address says when the link is not valid", async () => {
+  const p = await open();
+  await p.goto(base + "/verify#token=svc_verify_x");
+  await p.getByRole("button", { name: "Verify address" }).click();
+  await p.locator("[role=status]", { hasText: "This verification link is not valid: it is unknown, used or older than a day" }).waitFor();
+  await p.context().close();
+});
+
+await test("an account verifies its address, sees its sessions, ends one and changes its password", async () => {
+  const eva = { email: "eva@example.test", password: account.password };
+  const { session_token: other } = await api("POST", "/api/auth/signup", null, eva);
+  const { session_token: mine } = await api("POST", "/api/auth/login", null, eva);
+  const { session_token: third } = await api("POST", "/api/auth/login", null, eva);
+  const p = await open();
+  await p.goto(base + "/docs");
+  await p.evaluate((t) => sessionStorage.setItem("inbox-session", t), mine);
+  await p.goto(base + "/#/account");
+  await p.locator(".note", { hasText: "Verify your address. Open the link in the message to eva@example.test" }).waitFor();
+  await p.getByRole("button", { name: "Send it again" }).click();
+  await p.locator('.sayings [role="status"]', { hasText: "The message is on its way" }).waitFor();
+  const list = p.locator("li", { hasText: "last used" });
+  await until("all sessions are there", async () => (await list.count()) === 3 && (await list.filter({ hasText: "this one" }).count()) === 1);
+  await list.getByRole("button", { name: /^End the session/ }).first().click();
+  await until("one has ended", async () => (await list.count()) === 2);
+  assert((await api("GET", "/api/account", other)).status === 401 && (await api("GET", "/api/account", third)).status === 200, "another session has ended");
+  await p.fill("#password-old", "not the password");
+  await p.fill("#password-new", "another horse");
+  await p.getByRole("button", { name: "Set password" }).click();
+  await p.locator("#password .bad", { hasText: "The password is wrong" }).waitFor();
+  await p.fill("#password-old", eva.password);
+  await p.getByRole("button", { name: "Set password" }).click();
+  await p.locator('.sayings [role="status"]', { hasText: "All other sessions have ended" }).waitFor();
+  await until("they are gone from the list", async () => (await list.count()) === 1);
+  const known = await Promise.all([third, mine].map(async (t) => (await api("GET", "/api/account", t)).status));
+  assert(known.join() === "401,200", "the sessions: " + known);
+  assert((await api("POST", "/api/auth/login", null, { ...eva, password: "another horse" })).status === 200, "the password was not set");
+  // The note goes with the address verified, which a reset does, too.
+  const link = await need("admin account reset-link eva@example.test");
+  await api("POST", "/api/auth/password-reset/confirm", null, { token: link.split("token=")[1], password: eva.password });
+  const { session_token: last } = await api("POST", "/api/auth/login", null, eva);
+  await p.evaluate((t) => sessionStorage.setItem("inbox-session", t), last);
+  await p.reload();
+  await p.locator("h2", { hasText: "Sessions" }).waitFor();
+  assert(!(await p.locator(".note", { hasText: "Verify your address" }).count()), "the note stays");
   await p.context().close();
 });
 

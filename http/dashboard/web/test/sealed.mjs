@@ -15,6 +15,8 @@ async function makeKey(button, passphrase) {
   if (passphrase) await page.fill("#key-file-passphrase", passphrase);
   const [d] = await Promise.all([page.waitForEvent("download", { timeout: 30_000 }), page.click("#key-file-save", { timeout: 30_000 })]);
   const file = { name: d.suggestedFilename(), mimeType: "application/octet-stream", buffer: readFileSync(await d.path()) };
+  const changing = await page.locator("#confirm-key-password").count(); // a key that is set takes the password
+  if (changing) await page.fill("#confirm-key-password", account.password);
   // Another file is not taken for it.
   await page.setInputFiles("#confirm-key-file", { name: "x.txt", mimeType: "text/plain", buffer: Buffer.from("nothing") });
   await page.getByRole("button", { name: "Turn encryption on" }).click();
