@@ -43,7 +43,7 @@ func (r *request) across() (across, error) {
 		listing: listing{
 			limit: int(q.number("limit", defaultInboxes, 1, maxInboxes)), before: math.MaxInt64,
 			to: q.recipient(r), since: q.moment("since"), unread: q.flag("unread"), search: q.text("q"),
-			direction: q.choice("direction", "in", "in", "out", "all"), fields: q.selection(listFields),
+			direction: q.direction(), fields: q.selection(listFields),
 		},
 		match: wanted{otp: q.flag("otp"), from: q.sender("from"), proven: q.flag("verified"), subject: q.text("subject")},
 		boxes: boxes{label: q.text("label")}, behind: q.place("cursor"),

@@ -2,6 +2,8 @@ package http
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -36,6 +38,7 @@ type wanted struct {
 	to      string // envelope recipient; empty: any
 	since   time.Time
 	known   string // If-None-Match
+	way     direction
 	wait    time.Duration
 	otp     bool
 	from    sender
@@ -52,6 +55,7 @@ func (r *request) wanted() (wanted, error) {
 		since:   q.moment("since"),
 		known:   string(r.http.Request.Header.PeekCanonical(headerIfNoneMatch)),
 		wait:    time.Duration(q.number("wait", 0, 0, int64(maxWait/time.Second))) * time.Second,
+		way:     q.direction(),
 		otp:     q.flag("otp"),
 		from:    q.sender("from"),
 		proven:  q.flag("verified"),
@@ -73,7 +77,7 @@ func (q *query) after(v *inbox.View) int64 {
 
 // plain reports whether the response is one that polls share: of the inbox or, with to, of a tag.
 func (w *wanted) plain() bool {
-	return *w == wanted{wait: w.wait, known: w.known, to: w.to, seen: w.seen, fields: allFields}
+	return *w == wanted{wait: w.wait, known: w.known, to: w.to, seen: w.seen, way: received, fields: allFields}
 }
 
 // mostUnasked is how many messages a poll may look into without a turn.
@@ -92,7 +96,7 @@ func (w *wanted) find(r *request) (*inbox.Message, error) {
 		defer done()
 	}
 	found := r.view.Latest(r.now, func(m *inbox.Message) bool {
-		return m.ID > after && (m.Damaged || w.all(r, m))
+		return m.ID > after && (m.Damaged || w.way.takes(m) && w.all(r, m))
 	})
 	if found == nil && len(r.view.Messages) > 0 {
 		w.seen = max(w.seen, r.view.Messages[len(r.view.Messages)-1].ID)
@@ -131,7 +135,7 @@ func (w *wanted) fits(r *request, m *inbox.Message) bool {
 	return strings.Contains(subject, w.subject) && w.from.matches(from)
 }
 
-// show answers with the newest received message that fits, waiting for one when asked to
+// show answers with the newest message that fits, a received one unless asked otherwise, waiting for one when asked to
 // (specification, Latest). The poll that wants nothing special is usually answered by the wire.
 func (l *latest) show(r *request) error {
 	w, err := r.wanted()
@@ -257,13 +261,18 @@ func (l *latest) keep(r *request, w *wanted, body []byte, m *inbox.Message) *wir
 	return response
 }
 
-// etagOf depends on what a message can change by alone, its id and its read mark, so that
-// it is the same after a restart. No message has one too.
+// etagOf depends on what a message can change by alone, its id with its read mark or with what became of
+// it, so that it is the same after a restart. No message has one too.
 func etagOf(m *inbox.Message) []byte {
 	if m == nil {
 		return []byte(`"0"`)
 	}
 	tag := strconv.AppendInt([]byte(`"`), m.ID, 10)
+	if m.Sending != nil {
+		e := &messageJSON{meta: m}
+		sum := sha256.Sum256(appendRecipients(appendSendStatus(nil, e), e))
+		return fmt.Appendf(tag, `-%x"`, sum[:8])
+	}
 	if m.Read {
 		return append(tag, `-read"`...)
 	}

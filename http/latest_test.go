@@ -13,6 +13,7 @@ import (
 
 	"inboxd/http/search"
 	"inboxd/internal/account"
+	"inboxd/internal/delivery"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 	"inboxd/internal/message"
@@ -97,6 +98,67 @@ func TestLatestFilters(t *testing.T) {
 		if r := w.expect(422, w.call(get, latest+"?"+query, key, "")); r.detail() != "Invalid request: "+detail {
 			t.Errorf("%s: %s", query, r.detail())
 		}
+	}
+}
+
+// TestLatestOfSentMessages: direction combines with filters, tags, waits and entity tags; a sent message counts from
+// its acceptance, and its tag changes with what becomes of it.
+func TestLatestOfSentMessages(t *testing.T) {
+	w, address, key, latest := lone(t)
+	w.deliver(address, inbox.Receive{Subject: "received", From: message.Mailbox{Email: "a@b.test"}})
+	waits := w.waiting(latest+"?direction=out&wait=20&fields=id", key)
+	w.awaitWaiters(1)
+	w.expect(202, w.call(post, "/api/v1/inboxes/"+address+"/send", key, `{"to":"c@d.test","subject":"sent"}`))
+	if r := <-waits; r.body != `{"email":{"id":2}}` {
+		t.Errorf("a wait for a sent message: %s", r.body)
+	}
+	tagged := strings.Replace(latest, "@", "+tag@", 1)
+	for query, want := range map[string]any{
+		latest + "?": 1.0, latest + "?direction=in": 1.0, latest + "?direction=": 1.0, latest + "?direction=out": 2.0, latest + "?direction=all": 2.0,
+		latest + "?direction=all&subject=rec": 1.0, latest + "?direction=out&subject=rec": nil, latest + "?direction=out&after=2": nil,
+		latest + "?direction=out&from=a@b.test": nil, latest + "?direction=all&from=" + address: 2.0, latest + "?direction=out&verified=true": 2.0,
+		latest + "?direction=out&otp=true": nil, tagged + "?direction=out": nil, tagged + "?direction=all": nil,
+	} {
+		for _, path := range []string{query, strings.Replace(query, "/v1", "", 1)} {
+			with := key
+			if path != query {
+				with = w.keyFor(alice, address, account.ScopeRead)
+			}
+			r := w.expect(200, w.call(get, path, with, ""))
+			m, _ := r.object(t, "email").(map[string]any)
+			if m["id"] != want {
+				t.Errorf("%s: %v, want %v", path, m["id"], want)
+			}
+		}
+	}
+	for _, bad := range []string{"up", "IN", "in,out"} {
+		if r := w.expect(422, w.call(get, latest+"?direction="+bad, key, "")); r.detail() != "Invalid request: 'direction' must be one of in, out, all" {
+			t.Error(r.detail())
+		}
+	}
+	tag := w.call(get, latest+"?direction=out", key, "").header.Get("ETag")
+	w.expect(304, w.call(get, latest+"?direction=out", key, "", "If-None-Match", tag))
+	changes := make(chan reply, 1)
+	go func() {
+		r, _ := w.try(get, latest+"?direction=out&wait=20&fields=send_status", key, "", "If-None-Match", tag)
+		changes <- r
+	}()
+	w.awaitWaiters(1)
+	for _, cmd := range []inbox.Command{
+		inbox.Attempt{ID: 2, Signed: inbox.Signed},
+		inbox.Attempted{ID: 2, Attempt: 1, Done: true, Reports: []inbox.Report{{Email: "c@d.test", Outcome: delivery.Delivered}}},
+	} {
+		if _, err := w.inboxes.Do(t.Context(), address, cmd); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r := <-changes; r.status != 200 || r.body != `{"email":{"send_status":"sent"}}` {
+		t.Errorf("the tag stays while the message is delivered: %d %s", r.status, r.body)
+	}
+	settled := w.call(get, latest+"?direction=out", key, "").header.Get("ETag")
+	w.inboxes.unload(address)
+	if again := w.call(get, latest+"?direction=out", key, "").header.Get("ETag"); again != settled || settled == tag {
+		t.Errorf("tags %s, %s, after a reload %s", tag, settled, again)
 	}
 }
 

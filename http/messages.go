@@ -101,7 +101,7 @@ type listing struct {
 	before    int64
 	to        string // envelope recipient; empty: any
 	since     time.Time
-	direction string
+	direction direction
 	unread    bool
 	from      sender
 	proven    bool   // only messages whose From is verified
@@ -116,7 +116,7 @@ func (r *request) listing() (listing, error) {
 		before:    q.number("before", math.MaxInt64, 1, math.MaxInt64),
 		to:        q.recipient(r),
 		since:     q.moment("since"),
-		direction: q.choice("direction", "in", "in", "out", "all"),
+		direction: q.direction(),
 		unread:    q.flag("unread"),
 		from:      q.sender("from"),
 		proven:    q.flag("verified"),
@@ -134,8 +134,7 @@ func (l *listing) takes(m *inbox.Message) bool {
 	case m.Damaged:
 		return true
 	case !m.IsTo(l.to), !m.IsSince(l.since),
-		l.direction == "in" && m.Direction != inbox.In,
-		l.direction == "out" && m.Direction != inbox.Out,
+		!l.direction.takes(m),
 		l.unread && (m.Read || m.Direction != inbox.In),
 		l.proven && !isProven(m),
 		l.from != sender{} && !l.from.matches(search.Fold(m.From.Email)):

@@ -19,6 +19,7 @@ import (
 	"inboxd/internal/account"
 	"inboxd/internal/address"
 	"inboxd/internal/fault"
+	"inboxd/internal/inbox"
 )
 
 // maxQueryText bounds a text parameter, in code points.
@@ -190,6 +191,23 @@ func (q *query) choice(name, absent string, among ...string) string {
 	}
 	q.bad(name, "must be one of %s", strings.Join(among, ", "))
 	return absent
+}
+
+// direction is which messages are asked for: received ones, sent ones or all.
+type direction string
+
+const (
+	received direction = "in"
+	sent     direction = "out"
+	both     direction = "all"
+)
+
+func (q *query) direction() direction {
+	return direction(q.choice("direction", string(received), string(received), string(sent), string(both)))
+}
+
+func (d direction) takes(m *inbox.Message) bool {
+	return d == both || (d == sent) == (m.Direction == inbox.Out)
 }
 
 // parameter returns a path parameter, percent-decoded once; a bad escape stays as it is.

@@ -95,6 +95,15 @@ func TestWirePollAnswersAsTheRouterDoes(t *testing.T) {
 		"http/1.0":             edit("HTTP/1.1", "HTTP/1.0"),
 		"foreign inbox":        edit("own@", "nobody@"),
 		"query":                edit("/latest", "/latest?after=1"),
+		"received":             edit("/latest", "/latest?direction=in"),
+		"received, escaped":    edit("/latest", "/latest?direction=i%6e"),
+		"received, and more":   edit("/latest", "/latest?direction=in&after=1"),
+		"received, and empty":  edit("/latest", "/latest?direction=in&"),
+		"received, twice":      edit("/latest", "/latest?direction=in?direction=in"),
+		"sent":                 edit("/latest", "/latest?direction=out"),
+		"no such direction":    edit("/latest", "/latest?direction=up"),
+		"received, of a tag":   strings.Replace(edit("/latest", "/latest?direction=in"), "own@", "own+x@", 1),
+		"received, inside":     strings.Replace(inside(key("own@inbox.test")), "/latest", "/latest?direction=in", 1),
 		"plus in a query":      edit("/latest", "/latest?to=own+tag@inbox.test"),
 		"number in a query":    edit("/latest", "/latest?after=0.0&wait=0.0"),
 		"coded, without body":  head("Content-Encoding: gzip"),
@@ -189,16 +198,17 @@ func headerText(h nethttp.Header) string {
 	return b.String()
 }
 
-// TestWirePollIsTaken holds that the wire really answers, and what it leaves alone.
+// TestWirePollIsTaken holds that the wire really answers, both spellings alike, and what it leaves alone.
 func TestWirePollIsTaken(t *testing.T) {
 	w, poll := wireWorld(t)
 	c := w.speak(t)
 	c.ask(poll) // renders, by fasthttp
 	c.ask(poll) // opens the shortcut
+	received := strings.Replace(poll, "/latest", "/latest?direction=in", 1)
 	before := w.accounts.asked.Load()
 	ids := map[string]bool{}
-	for range 5 {
-		resp, _ := c.ask(poll)
+	for _, request := range []string{poll, received, poll, received, received} {
+		resp, _ := c.ask(request)
 		ids[resp.Header.Get("X-Request-Id")] = true
 		if resp.Header.Get("Date") == "" {
 			t.Error("no Date")

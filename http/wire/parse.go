@@ -6,6 +6,7 @@ var (
 	agentPrefix    = []byte("/api/v1/inboxes/")
 	perInboxPrefix = []byte("/api/inboxes/")
 	pollSuffix     = []byte("/latest")
+	receivedSuffix = []byte("/latest?direction=in") // the same, as many clients spell it
 	bearerScheme   = []byte("Bearer ")
 )
 
@@ -58,7 +59,10 @@ func (q *Poll) path(uri []byte) (ok bool) {
 			return false
 		}
 	}
-	q.Address, ok = bytes.CutSuffix(q.Address, pollSuffix)
+	address := q.Address
+	if q.Address, ok = bytes.CutSuffix(address, pollSuffix); !ok {
+		q.Address, ok = bytes.CutSuffix(address, receivedSuffix)
+	}
 	return ok && all(q.Address, inAddress) && bytes.Count(q.Address, []byte("@")) == 1
 }
 

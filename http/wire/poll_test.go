@@ -30,6 +30,7 @@ func polls() (w *Wire, c *conn, polls map[string][]byte) {
 	w = New(Options{MaxConns: 1, Owner: partition.NewOwner(partition.All()), Allow: func(Poll, time.Time) (*account.Principal, *inbox.View) { return p, view }})
 	w.KeepLane(view, tagged, NewResponse(tagged, bytes.Repeat([]byte("t"), 2000), []byte(`"1-new"`), time.Time{}))
 	polls = map[string][]byte{"tag": []byte("GET /api/v1/inboxes/" + tagged + "/latest HTTP/1.1\r\nHost: x\r\nX-API-Key: k\r\n\r\n")}
+	polls["received"] = []byte("GET /api/v1/inboxes/" + own + "/latest?direction=in HTTP/1.1\r\nHost: x\r\nX-API-Key: k\r\n\r\n")
 	for name, p := range map[string][2]string{
 		"agent":     {"/api/v1/inboxes/", "X-API-Key: k"},
 		"per-inbox": {"/api/inboxes/", "X-API-Key: k"},
@@ -85,6 +86,7 @@ func FuzzParsePoll(f *testing.F) {
 	poll := "GET /api/v1/inboxes/a@b.c/latest HTTP/1.1\r\nHost: x\r\nX-API-Key: k\r\n\r\n"
 	for _, seed := range []string{
 		poll, strings.Replace(poll, "a@b", "a+t@b", 1), strings.Replace(poll, "/v1", "", 1), strings.Replace(poll, "X-API-Key: ", "Authorization: Bearer ", 1), strings.Replace(poll, "Host", "If-None-Match: \"1\"\r\nHost", 1), strings.Replace(poll, ": k", ":k\t", 1),
+		strings.Replace(poll, "/latest", "/latest?direction=in", 1), strings.Replace(poll, "/latest", "/latest?direction=out", 1),
 		poll + "x", strings.Replace(poll, "Host: x", "Host: x\r\nContent-Length: 1", 1), strings.Replace(poll, "\r\n", "\n", 1),
 		strings.Replace(poll, "Host: x", "Host: :x", 1), strings.Replace(poll, "Host: x", "Host: x:80", 1), strings.Replace(poll, "Host: x", "Host: [::1]:80", 1),
 	} {

@@ -95,11 +95,10 @@ func (v *View) Room(size int64, c Capacity, now time.Time) error {
 // Full reports whether the smallest mail would be refused.
 func (v *View) Full(c Capacity, now time.Time) bool { return v.Room(1, c, now) != nil }
 
-// Latest returns the newest received message that is alive at now and that match accepts
-// (nil accepts all), or nil. A damaged one may have been received.
+// Latest returns the newest message that is alive at now and that match accepts (nil accepts all), or nil.
 func (v *View) Latest(now time.Time, match func(*Message) bool) *Message {
 	for _, m := range slices.Backward(v.Messages) {
-		if (m.Direction == In || m.Damaged) && !m.Expired(now) && (match == nil || match(m)) {
+		if !m.Expired(now) && (match == nil || match(m)) {
 			return m
 		}
 	}

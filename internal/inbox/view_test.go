@@ -25,13 +25,14 @@ func mixed() *inbox.View {
 
 func TestLatest(t *testing.T) {
 	withCode := func(m *inbox.Message) bool { return m.OTP != "" }
+	received := func(m *inbox.Message) bool { return m.Direction == inbox.In }
 	nobody := func(*inbox.Message) bool { return false }
 	for _, c := range []struct {
 		hour  int
 		match func(*inbox.Message) bool
 		want  int64 // 0: none
 	}{
-		{5, nil, 4}, {6, nil, 2}, {19, nil, 2}, {20, nil, 0},
+		{5, nil, 5}, {8, nil, 3}, {5, received, 4}, {6, received, 2}, {19, received, 2}, {20, nil, 0},
 		{5, withCode, 4}, {6, withCode, 1}, {10, withCode, 0}, {5, nobody, 0},
 	} {
 		m := mixed().Latest(at(c.hour), c.match)
