@@ -538,6 +538,7 @@ func TestUseOfLinks(t *testing.T) {
 		return view
 	}
 	is("new", used(s), "", 0)
+	made := used(s).CreatedAt
 	old := fetch("Thunderbird", 1)
 	is("fetched", used(s), "Thunderbird", 1)
 	commits := store.Commits()
@@ -554,9 +555,16 @@ func TestUseOfLinks(t *testing.T) {
 		t.Errorf("%d commits for a note", n-commits)
 	}
 	is("after a crash", used(startSystem(t, store.Crash(t), nil)), "Outlook", 3)
+	if f := used(startSystem(t, store.Crash(t), nil)); f.Fetches != 3 || !f.CreatedAt.Equal(made) {
+		t.Errorf("fetched %d times since %v", f.Fetches, f.CreatedAt)
+	}
 	fetch("Outlook", 5)
-	if _, f, err := s.Feeds.Rotate(ctx, address, manager, once.Request{}); err != nil || !f.FetchedAt.IsZero() {
-		t.Errorf("a new link was fetched at %v, %v", f.FetchedAt, err)
+	fetch("Late", 4)
+	if f := used(s); f.Fetches != 5 || f.Client != "Outlook" {
+		t.Errorf("fetched %d times, by %s last", f.Fetches, f.Client)
+	}
+	if _, f, err := s.Feeds.Rotate(ctx, address, manager, once.Request{}); err != nil || !f.FetchedAt.IsZero() || f.Fetches != 0 || f.CreatedAt.IsZero() {
+		t.Errorf("a new link was fetched %d times, at %v, since %v, %v", f.Fetches, f.FetchedAt, f.CreatedAt, err)
 	}
 	s.Feeds.Fetched(old, "Outlook", at.Add(time.Hour))
 	is("rotated", used(s), "", 0)

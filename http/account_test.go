@@ -161,7 +161,7 @@ func TestInboxes(t *testing.T) {
 	session := w.signUp(alice)
 	key := w.key(alice, account.ScopeFull)
 	r := w.expect(201, w.call(post, "/api/v1/inboxes", key, `{"prefix":"own","label":"Mine","subdomain":"team","retention_hours":9999}`))
-	want := `{"address":"own@inbox.test","retention_hours":72,"api_key":null,"label":"` + r.object(t, "label").(string) + `","created_at":"2026-11-21T12:00:00.000Z","encrypted":false,"keep_newest":false,"full":false,` +
+	want := `{"address":"own@inbox.test","retention_hours":72,"api_key":null,"label":"` + r.object(t, "label").(string) + `","name":"` + r.object(t, "label").(string) + `","created_at":"2026-11-21T12:00:00.000Z","encrypted":false,"keep_newest":false,"full":false,` +
 		`"ignored_fields":["label","subdomain"],"note":"Not applied, because the Free plan does not cover it: label, subdomain. Upgrade the plan to use it"}`
 	if r.body != want || r.header.Get("Location") != "/api/v1/inboxes/own@inbox.test" {
 		t.Errorf("created: %s %s", r.header.Get("Location"), r.body)
@@ -295,7 +295,7 @@ func TestUpdateBurnDelete(t *testing.T) {
 	}
 	w.deliver(address, inbox.Receive{Subject: "a"})
 	w.deliver(address, inbox.Receive{Subject: "b"})
-	if r := w.expect(200, w.call(post, one+"/burn", key, "{}")); r.body != `{"ok":true,"deleted":2}` {
+	if r := w.expect(200, w.call(post, one+"/burn", key, "{}")); r.body != `{"ok":true,"deleted":2,"burned":2}` {
 		t.Errorf("burn: %s", r.body)
 	}
 	if r := w.call(get, latest, key, ""); r.body != `{"email":null}` {

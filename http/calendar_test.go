@@ -34,14 +34,14 @@ func TestAMeetingIsArranged(t *testing.T) {
 		for _, part := range []string{
 			`{"ok":true,"event":{"id":1,`, `"start":"2026-12-01T14:00:00.000Z","end":"2026-12-01T14:30:00.000Z","all_day":false,"timezone":"Europe/Berlin"`,
 			`{"email":"ben@far.test","name":"Ben","role":"opt-participant","status":"needs-action"}`,
-			`"source":"outbound","sequence":0,"recurring":false,"my_status":null`, `"message_id":1}`,
+			`"source":"outbound","sequence":0,"recurring":false,"my_status":null`, `"last_message_id":null,"responded_at":null},"message_id":1,"send_status":"queued"}`,
 		} {
 			if !strings.Contains(made.body, part) {
 				t.Errorf("the answer lacks %s: %s", part, made.body)
 			}
 		}
 		one := w.expect(200, w.call(get, calendar+"/events/1", key, ""))
-		bare := strings.TrimSuffix(strings.TrimPrefix(made.body, `{"ok":true,"event":`), `},"message_id":1}`) + `,"conflicts":[]}`
+		bare := strings.TrimSuffix(strings.TrimPrefix(made.body, `{"ok":true,"event":`), `},"message_id":1,"send_status":"queued"}`) + `,"conflicts":[]}`
 		if want := `{"event":` + bare + "," + bare[1:]; one.body != want {
 			t.Errorf("read as %s\nwant %s", one.body, want)
 		}

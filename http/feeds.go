@@ -88,9 +88,12 @@ func (f *feeds) routes() []route {
 const FeedPath, feedSuffix = "/calendar/feeds/", ".ics"
 
 type feedResponse struct {
+	Enabled        bool           `json:"enabled"` // always: without a link it is made, or refused
 	FeedURL        string         `json:"feed_url"`
 	WebcalURL      string         `json:"webcal_url"`
 	SubscribeLinks subscribeLinks `json:"subscribe_links"`
+	CreatedAt      *string        `json:"created_at"` // null: by a version that did not keep it
+	FetchCount     int64          `json:"fetch_count"`
 	LastFetchedAt  *string        `json:"last_fetched_at"`
 	LastClient     *string        `json:"last_client"`
 	Stale          bool           `json:"stale"`
@@ -122,7 +125,7 @@ func (f *feeds) giveFeed(r *request, token string, feed calendar.Feed, err error
 	_, rest, _ := strings.Cut(link, "://")
 	webcal := "webcal://" + rest
 	return r.json(fasthttp.StatusOK, feedResponse{
-		FeedURL: link, WebcalURL: webcal,
+		Enabled: true, FeedURL: link, WebcalURL: webcal, CreatedAt: wireTimeOrNull(feed.CreatedAt), FetchCount: feed.Fetches,
 		SubscribeLinks: subscribeLinks{
 			Google:  "https://calendar.google.com/calendar/r?cid=" + url.QueryEscape(webcal),
 			Apple:   webcal,

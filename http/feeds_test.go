@@ -16,8 +16,8 @@ func TestALinkIsSharedRotatedAndTurnedOff(t *testing.T) {
 		first := w.expect(200, w.call(get, calendar+"/feed", key, ""))
 		link := first.object(t, "feed_url").(string)
 		webcal := "webcal" + strings.TrimPrefix(link, "http")
-		if want := `{"feed_url":"` + link + `","webcal_url":"` + webcal + `","subscribe_links":{"google":"https://calendar.google.com/calendar/r?cid=` + url.QueryEscape(webcal) +
-			`","apple":"` + webcal + `","outlook":"https://outlook.live.com/calendar/0/addfromweb?url=` + url.QueryEscape(link) + `&name=own%40inbox.test"},"last_fetched_at":null,"last_client":null,"stale":false}`; first.body != want {
+		if want := `{"enabled":true,"feed_url":"` + link + `","webcal_url":"` + webcal + `","subscribe_links":{"google":"https://calendar.google.com/calendar/r?cid=` + url.QueryEscape(webcal) +
+			`","apple":"` + webcal + `","outlook":"https://outlook.live.com/calendar/0/addfromweb?url=` + url.QueryEscape(link) + `&name=own%40inbox.test"},"created_at":null,"fetch_count":0,"last_fetched_at":null,"last_client":null,"stale":false}`; first.body != want {
 			t.Errorf("%s\nwant %s", first.body, want)
 		}
 		if again := w.expect(200, w.call(get, calendar+"/feed", key, "")); again.body != first.body {

@@ -64,6 +64,7 @@ type createdResponse struct {
 	RetentionHours int      `json:"retention_hours"`
 	APIKey         *string  `json:"api_key"` // always null (specification, Keys)
 	Label          string   `json:"label"`
+	Name           string   `json:"name"` // the label
 	CreatedAt      string   `json:"created_at"`
 	Encrypted      bool     `json:"encrypted"`
 	KeepNewest     bool     `json:"keep_newest"`
@@ -75,6 +76,7 @@ type createdResponse struct {
 type inboxResponse struct {
 	Address        string  `json:"address"`
 	Label          string  `json:"label"`
+	Name           string  `json:"name"` // the label
 	RetentionHours int     `json:"retention_hours"`
 	CreatedAt      string  `json:"created_at"`
 	Encrypted      bool    `json:"encrypted"`
@@ -131,7 +133,7 @@ func (in *inboxes) giveInbox(r *request, address string, body []byte) error {
 // created is what is told of a new inbox.
 func created(place inbox.Placement, at time.Time) []byte {
 	body, _ := marshal(createdResponse{ // holds nothing that has no JSON form
-		Address: place.Address, RetentionHours: place.RetentionHours, Label: place.Label,
+		Address: place.Address, RetentionHours: place.RetentionHours, Label: place.Label, Name: place.Label,
 		CreatedAt: wireTime(at), Encrypted: place.Encrypted, KeepNewest: place.KeepNewest, IgnoredFields: place.Ignored, Note: place.Note,
 	})
 	return body
@@ -208,7 +210,7 @@ func (in *inboxes) describe(r *request, views ...*inbox.View) ([]inboxResponse, 
 	for i, v := range views {
 		messages, unread, last := v.Counts(r.now)
 		items[i] = inboxResponse{
-			Address: v.Address, Label: v.Label, RetentionHours: v.RetentionHours, CreatedAt: wireTime(v.CreatedAt),
+			Address: v.Address, Label: v.Label, Name: v.Label, RetentionHours: v.RetentionHours, CreatedAt: wireTime(v.CreatedAt),
 			Encrypted: v.Encrypted, HasKey: keyed[i], MessageCount: messages, UnreadCount: unread, LastMessageAt: wireTimeOrNull(last),
 			KeepNewest: v.KeepNewest, Full: v.Full(capacity, r.now),
 		}
@@ -250,5 +252,6 @@ func (in *inboxes) burn(r *request) error {
 	return r.json(fasthttp.StatusOK, struct {
 		OK      bool `json:"ok"`
 		Deleted int  `json:"deleted"`
-	}{true, burned.Count}, err)
+		Burned  int  `json:"burned"` // the same
+	}{true, burned.Count, burned.Count}, err)
 }

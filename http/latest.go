@@ -212,7 +212,7 @@ func (l *latest) render(r *request, w *wanted) (*wire.Response, error) {
 		}
 		e := messageJSON{meta: meta}
 		if e.meta == nil {
-			return l.keep(r, w, []byte(`{"email":null}`), nil), nil
+			return l.keep(r, w, r.appendEnd([]byte(`{"email":null`)), nil), nil
 		}
 		if err := r.reserve(e.weight(w.fields)); err != nil {
 			return nil, err
@@ -223,7 +223,7 @@ func (l *latest) render(r *request, w *wanted) (*wire.Response, error) {
 		}
 		if here {
 			b := appendMessage(append([]byte(nil), `{"email":`...), &e, w.fields)
-			return l.keep(r, w, append(b, '}'), e.meta), nil
+			return l.keep(r, w, r.appendEnd(b), e.meta), nil
 		}
 		if err := r.look(); err != nil {
 			return nil, err

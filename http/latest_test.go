@@ -388,7 +388,7 @@ func TestClientsNeverSeeEachOthersAnswers(t *testing.T) {
 					got <- r
 				}
 				r := <-got
-				if r.status != 200 || !strings.Contains(r.body, `"subject":"`+subject+`"`) || strings.Count(r.body, "client-") != n*50+3 {
+				if r.status != 200 || !strings.Contains(r.body, `"subject":"`+subject+`"`) || strings.Count(r.body, "client-") != n*50+4 {
 					t.Errorf("%s: %d %.300s", subject, r.status, r.body)
 					return
 				}

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"inboxd/internal/address"
 	"inboxd/internal/inbox"
 	"inboxd/internal/message"
 	"inboxd/internal/sealed"
@@ -47,6 +48,8 @@ var messageFields = []messageField{
 	{"expires_at", false, "", func(b []byte, e *messageJSON) []byte { return appendTimeOrNull(b, e.meta.ExpiresAt) }},
 	{"envelope_to", false, "", func(b []byte, e *messageJSON) []byte { return appendString(b, e.meta.EnvelopeTo) }},
 	{"envelope_recipients", false, "", func(b []byte, e *messageJSON) []byte { return appendStrings(b, e.meta.EnvelopeRecipients()) }},
+	{"to_address", false, "", func(b []byte, e *messageJSON) []byte { return appendStringOrNull(b, e.addressee()) }},
+	{"tag", false, "", func(b []byte, e *messageJSON) []byte { return appendStringOrNull(b, e.tag()) }},
 	{"internet_message_id", true, "null", func(b []byte, e *messageJSON) []byte { return appendStringOrNull(b, e.content.Doc.MessageID) }},
 	{"in_reply_to", true, "null", func(b []byte, e *messageJSON) []byte { return appendStringOrNull(b, e.content.Doc.InReplyTo) }},
 	{"references", true, "[]", func(b []byte, e *messageJSON) []byte { return appendStrings(b, e.content.Doc.References) }},
@@ -60,6 +63,7 @@ var messageFields = []messageField{
 	{"hidden_text", true, "false", func(b []byte, e *messageJSON) []byte { return strconv.AppendBool(b, e.content.Doc.HiddenText) }},
 	{"html", true, "null", appendHTML},
 	{"headers", true, "null", func(b []byte, e *messageJSON) []byte { return appendHeaders(b, e.content.Doc.Headers) }},
+	{"sender", true, "null", func(b []byte, e *messageJSON) []byte { return appendStringOrNull(b, e.sender()) }},
 	{"links", true, "[]", func(b []byte, e *messageJSON) []byte { return appendStrings(b, e.content.Doc.Links) }},
 	{"links_truncated", true, "", appendLinksTruncated},
 	{"attachments", true, "", appendAttachments},
@@ -76,6 +80,7 @@ var messageFields = []messageField{
 	{"is_read", false, "", func(b []byte, e *messageJSON) []byte { return strconv.AppendBool(b, e.meta.Read) }},
 	{"size_bytes", false, "", func(b []byte, e *messageJSON) []byte { return strconv.AppendInt(b, e.meta.Size, 10) }},
 	{"encrypted", false, "", func(b []byte, e *messageJSON) []byte { return strconv.AppendBool(b, e.meta.Sealed != nil) }},
+	{"is_encrypted", false, "", func(b []byte, e *messageJSON) []byte { return strconv.AppendBool(b, e.meta.Sealed != nil) }},
 	{"note", false, "", appendNote},
 	{"envelope", true, "", appendEnvelope},
 }
@@ -103,7 +108,8 @@ func fieldNamed(name string) fieldSet {
 // allFields is what a single message and the latest carry; listFields what lists do.
 var (
 	allFields     = fieldSet(1)<<len(messageFields) - 1
-	heavyFields   = fieldsNamed("html", "headers", "envelope")
+	heavyFields   = fieldsNamed("html", "headers", "sender", "envelope")
+	senderField   = fieldNamed("sender") // stands where the headers stand
 	envelopeField = fieldNamed("envelope")
 	listFields    = allFields &^ heavyFields
 	contentFields = func() (set fieldSet) {
@@ -166,6 +172,33 @@ func (e *messageJSON) weight(set fieldSet) int64 {
 	return 2 * min(e.meta.Size, maxContentBytes)
 }
 
+// addressee is the recipient that the message came to, with its tag; of a sent one the first that it went to.
+func (e *messageJSON) addressee() string {
+	if e.meta.Sending != nil && len(e.meta.Sending.Recipients) > 0 {
+		return e.meta.Sending.Recipients[0].Email
+	}
+	return e.meta.EnvelopeTo
+}
+
+// tag is that of the recipient of a received message.
+func (e *messageJSON) tag() string {
+	local, _ := address.Split(e.meta.EnvelopeTo)
+	_, tag, _ := strings.Cut(local, "+")
+	return tag
+}
+
+// sender is the envelope's, empty for the null sender: who received the message wrote it on top (RFC 5321 section 4.4).
+func (e *messageJSON) sender() string {
+	if e.meta.Direction == inbox.Out {
+		return e.meta.From.Email
+	}
+	headers := e.content.Doc.Headers
+	if len(headers) == 0 || headers[0].Name != "Return-Path" {
+		return ""
+	}
+	return strings.Trim(headers[0].Value, "<>")
+}
+
 // body is the text, cut between two characters.
 func (e *messageJSON) body() string {
 	text := e.content.Doc.Text
@@ -190,6 +223,15 @@ func (e *messageJSON) truncated() bool {
 const maxEnvelope = 1 << 20
 
 func (e *messageJSON) showsEnvelope() bool { return sealed.EnvelopeSize(e.meta.Size) <= maxEnvelope }
+
+// appendEnd ends the answer to a read of the inbox. That of an encrypted one says so whatever it holds, so that who
+// waits for a code there need not wait.
+func (r *request) appendEnd(b []byte) []byte {
+	if r.view.Encrypted {
+		b = appendString(append(b, `,"encrypted":true,"note":`...), sealedNote)
+	}
+	return append(b, '}')
+}
 
 const sealedNote = "This inbox is end-to-end encrypted: body and otp_code are not available. Open envelope or /raw with the account's age key"
 

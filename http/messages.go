@@ -87,7 +87,10 @@ func (q *query) selection(absent fieldSet) fieldSet {
 		}
 	}
 	for _, name := range q.list("include") {
-		if fieldNamed(name)&heavyFields == 0 {
+		switch {
+		case name == "headers":
+			set |= senderField
+		case name == "sender", fieldNamed(name)&heavyFields == 0:
 			q.bad("include", "takes html, headers and envelope, not '%s'", name)
 		}
 		set |= fieldNamed(name)
@@ -162,7 +165,7 @@ func (m *messages) listMessages(r *request) error {
 	if len(page.damaged) > 0 {
 		b = appendList(append(b, `,"damaged":`...), page.damaged, func(b []byte, id int64) []byte { return strconv.AppendInt(b, id, 10) })
 	}
-	made.B = append(b, '}')
+	made.B = r.appendEnd(b)
 	writeJSON(r.http, fasthttp.StatusOK, bytes.Clone(made.B)) // what waits for its reader holds no more than it needs
 	return nil
 }
@@ -347,7 +350,7 @@ func (m *messages) showMessage(r *request) error {
 		return err
 	}
 	b := appendMessage(append([]byte(nil), `{"email":`...), &e, set)
-	writeJSON(r.http, fasthttp.StatusOK, append(b, '}'))
+	writeJSON(r.http, fasthttp.StatusOK, r.appendEnd(b))
 	return nil
 }
 

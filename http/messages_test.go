@@ -43,20 +43,20 @@ func full() inbox.Receive {
 
 const fullJSON = `{"id":1,"direction":"in","subject":"Ihr Code <ü>\n\\","from":{"email":"shop@example.com","name":"Sh\"op <` + "\u2028" + `>"},` +
 	`"to":[{"email":"own@inbox.test","name":"Me"},{"email":"b@example.com","name":""}],"cc":[{"email":"c@example.com","name":""}],"reply_to":[{"email":"r@example.com","name":""}],` +
-	`"date":"2026-11-21T00:00:00.000Z","received_at":"2026-11-21T12:00:00.000Z","expires_at":"2026-11-22T12:00:00.000Z","envelope_to":"own+tag@inbox.test","envelope_recipients":["own+tag@inbox.test"],` +
+	`"date":"2026-11-21T00:00:00.000Z","received_at":"2026-11-21T12:00:00.000Z","expires_at":"2026-11-22T12:00:00.000Z","envelope_to":"own+tag@inbox.test","envelope_recipients":["own+tag@inbox.test"],"to_address":"own+tag@inbox.test","tag":"tag",` +
 	`"internet_message_id":"a@b","in_reply_to":"c@d","references":["e@f","c@d"],` +
 	`"otp_code":"123456","otp":{"code":"123456","confidence":0.97,"source":"subject","origin":null,"candidates":["999999"],"sender_verified":false},"verification_link":"https://example.com/verify",` +
-	`"body":"text","body_from_html":true,"truncated_body":false,"degraded":false,"hidden_text":false,"html":"<b>text</b>","headers":{"Received":["one","two"],"X-A":["1","2"],"Subject":"s"},` +
+	`"body":"text","body_from_html":true,"truncated_body":false,"degraded":false,"hidden_text":false,"html":"<b>text</b>","headers":{"Received":["one","two"],"X-A":["1","2"],"Subject":"s"},"sender":null,` +
 	`"links":["https://example.com/?a=1&b=2"],"attachments":[{"id":1,"filename":"a.pdf","content_type":"application/pdf","size_bytes":7,"is_encrypted":false,"truncated":false,"content_id":null},` +
-	`{"id":2,"filename":"b","content_type":"x/y","size_bytes":8,"is_encrypted":false,"truncated":true,"content_id":"b@x"}],"attachments_omitted":3,"calendar_event":null,"spam":null,"auth":` + fullAuthJSON + `,"is_read":false,"size_bytes":11,"encrypted":false}`
+	`{"id":2,"filename":"b","content_type":"x/y","size_bytes":8,"is_encrypted":false,"truncated":true,"content_id":"b@x"}],"attachments_omitted":3,"calendar_event":null,"spam":null,"auth":` + fullAuthJSON + `,"is_read":false,"size_bytes":11,"encrypted":false,"is_encrypted":false}`
 
 const fullAuthJSON = `{"spf":{"result":"softfail","domain":"b.example.com"},"dkim":{"result":"pass","domain":"example.com"},"dmarc":{"result":"none","domain":null},` +
 	`"signatures":[{"result":"pass","domain":"example.com","selector":"s","algorithm":"rsa-sha256"},{"result":"permerror","domain":null,"selector":null,"algorithm":null}],"sender_verified":false}`
 
 const bareJSON = `{"id":2,"direction":"in","subject":"","from":{"email":"","name":""},"to":[],"cc":[],"reply_to":[],"date":null,` +
-	`"received_at":"2026-11-21T12:00:00.000Z","expires_at":"2026-11-22T12:00:00.000Z","envelope_to":"own@inbox.test","envelope_recipients":["own@inbox.test"],"internet_message_id":null,"in_reply_to":null,"references":[],` +
-	`"otp_code":null,"otp":null,"verification_link":null,"body":"","body_from_html":false,"truncated_body":false,"degraded":false,"hidden_text":false,"html":null,"headers":{},"links":[],"attachments":[],"attachments_omitted":0,` +
-	`"calendar_event":null,"spam":null,"auth":null,"is_read":false,"size_bytes":0,"encrypted":false}`
+	`"received_at":"2026-11-21T12:00:00.000Z","expires_at":"2026-11-22T12:00:00.000Z","envelope_to":"own@inbox.test","envelope_recipients":["own@inbox.test"],"to_address":"own@inbox.test","tag":null,"internet_message_id":null,"in_reply_to":null,"references":[],` +
+	`"otp_code":null,"otp":null,"verification_link":null,"body":"","body_from_html":false,"truncated_body":false,"degraded":false,"hidden_text":false,"html":null,"headers":{},"sender":null,"links":[],"attachments":[],"attachments_omitted":0,` +
+	`"calendar_event":null,"spam":null,"auth":null,"is_read":false,"size_bytes":0,"encrypted":false,"is_encrypted":false}`
 
 // TestMessageObject pins the bytes of the answers that carry everything.
 func TestMessageObject(t *testing.T) {
@@ -74,6 +74,32 @@ func TestMessageObject(t *testing.T) {
 		}
 		var any map[string]any
 		r.into(t, &any)
+	}
+}
+
+// TestWhereItCameFromAndWhereItWent: the envelope's sender is that of our own line on top, and of no other.
+func TestWhereItCameFromAndWhereItWent(t *testing.T) {
+	w, address, key, _ := lone(t)
+	path := func(line ...message.Header) inbox.Receive {
+		return inbox.Receive{EnvelopeTo: "own+a+b@inbox.test", Content: &inbox.Content{Doc: message.Document{Headers: line}}}
+	}
+	top, forged := message.Header{Name: "Return-Path", Value: "<bounces+1@shop.test>"}, message.Header{Name: "Return-Path", Value: "<boss@bank.test>"}
+	for _, c := range []struct {
+		mail inbox.Receive
+		want string
+	}{
+		{path(top, forged), `{"to_address":"own+a+b@inbox.test","tag":"a+b","sender":"bounces+1@shop.test"}`},
+		{path(message.Header{Name: "Return-Path", Value: "<>"}), `{"to_address":"own+a+b@inbox.test","tag":"a+b","sender":null}`},
+		{path(message.Header{Name: "Subject", Value: "s"}, forged), `{"to_address":"own+a+b@inbox.test","tag":"a+b","sender":null}`},
+	} {
+		id := w.deliver(address, c.mail)
+		if r := w.call(get, fmt.Sprintf("/api/v1/inboxes/%s/messages/%d?fields=to_address,tag,sender", address, id), key, ""); r.body != `{"email":`+c.want+`}` {
+			t.Errorf("%s, want %s", r.body, c.want)
+		}
+	}
+	w.expect(202, w.call(post, "/api/v1/inboxes/"+address+"/send", key, `{"to":"c+d@e.test","cc":["f@g.test"]}`))
+	if r := w.call(get, "/api/v1/inboxes/"+address+"/messages/4?fields=to_address,tag,sender", key, ""); r.body != `{"email":{"to_address":"c+d@e.test","tag":null,"sender":"own@inbox.test"}}` {
+		t.Error(r.body)
 	}
 }
 
@@ -199,7 +225,7 @@ func TestListFields(t *testing.T) {
 		return w.expect(200, w.call(get, list+query, key, "")).object(t, "emails").([]any)[0].(map[string]any)
 	}
 	m := first("")
-	if _, there := m["html"]; there || m["headers"] != nil || len(m) != len(messageFields)-2-4-2-1 { // four more on sent messages, two on sealed ones, one with several meetings
+	if _, there := m["html"]; there || m["headers"] != nil || len(m) != len(messageFields)-3-4-2-1 { // four more on sent messages, two on sealed ones, one with several meetings
 		t.Errorf("members of a list item: %v", m)
 	}
 	if m["links_truncated"] != true {
@@ -211,7 +237,8 @@ func TestListFields(t *testing.T) {
 	if single := w.call(get, latest, key, "").object(t, "email").(map[string]any); single["truncated_body"] != false || len(single["body"].(string)) != listBodyBytes+1 {
 		t.Error("the latest is cut")
 	}
-	if m := first("?include=html,headers"); m["html"] != "<b>text</b>" || m["headers"] == nil {
+	m = first("?include=html,headers")
+	if _, there := m["sender"]; !there || m["html"] != "<b>text</b>" || m["headers"] == nil {
 		t.Errorf("include: %v", m)
 	}
 	if m := first("?fields=id&include=html"); len(m) != 2 {

@@ -43,13 +43,13 @@ func (w *world) encryptedInbox(session, prefix string) string {
 }
 
 const sealedJSON = `"direction":"in","subject":null,"from":{"email":"shop@example.com","name":""},"to":[],"bcc":[],"cc":[],"reply_to":[],"date":null,` +
-	`"received_at":"2026-11-21T12:00:00.000Z","expires_at":"2026-11-22T12:00:00.000Z","envelope_to":"vault@inbox.test","envelope_recipients":["vault@inbox.test"],"internet_message_id":null,"in_reply_to":null,"references":[],` +
-	`"otp_code":null,"otp":null,"verification_link":null,"body":null,"body_from_html":false,"truncated_body":false,"degraded":false,"hidden_text":false,"html":null,"headers":null,"links":[],` +
+	`"received_at":"2026-11-21T12:00:00.000Z","expires_at":"2026-11-22T12:00:00.000Z","envelope_to":"vault@inbox.test","envelope_recipients":["vault@inbox.test"],"to_address":"vault@inbox.test","tag":null,"internet_message_id":null,"in_reply_to":null,"references":[],` +
+	`"otp_code":null,"otp":null,"verification_link":null,"body":null,"body_from_html":false,"truncated_body":false,"degraded":false,"hidden_text":false,"html":null,"headers":null,"sender":null,"links":[],` +
 	`"attachments":[{"id":1,"filename":"encrypted-1.age","content_type":"application/age","size_bytes":7,"is_encrypted":true,"truncated":false,"content_id":null},` +
 	`{"id":2,"filename":"encrypted-2.age","content_type":"application/age","size_bytes":7,"is_encrypted":true,"truncated":true,"content_id":null}],"attachments_omitted":0,"calendar_event":null,` +
 	`"spam":{"score":1.5,"required":5,"is_spam":false,"rules":[{"name":"R_DATE","weight":1.5,"description":""}]},` +
 	`"auth":{"spf":{"result":"pass","domain":"example.com"},"dkim":{"result":"none","domain":null},"dmarc":{"result":"none","domain":null},"signatures":[],"sender_verified":false},` +
-	`"is_read":false,"size_bytes":2000,"encrypted":true,"note":"This inbox is end-to-end encrypted: body and otp_code are not available. Open envelope or /raw with the account's age key"`
+	`"is_read":false,"size_bytes":2000,"encrypted":true,"is_encrypted":true,"note":"This inbox is end-to-end encrypted: body and otp_code are not available. Open envelope or /raw with the account's age key"`
 
 // TestSealedMessages: every shape in which a sealed message is read.
 func TestSealedMessages(t *testing.T) {
@@ -60,23 +60,24 @@ func TestSealedMessages(t *testing.T) {
 	own := "/api/v1/inboxes/" + address
 	w.deliver(address, sealedMail(2000, "first file", ""))
 	envelope := `,"envelope":"` + base64.StdEncoding.EncodeToString([]byte("the envelope")) + `"`
-	one := `{"email":{"id":1,` + sealedJSON + envelope + `}}`
+	end := `,"encrypted":true,"note":` + noteJSON() + `}`
+	one := `{"email":{"id":1,` + sealedJSON + envelope + `}` + end
 	for _, path := range []string{own + "/latest", own + "/messages/1", "/api/inboxes/" + address + "/emails/1", own + "/latest?from=SHOP", own + "/latest?fields=" + everyField()} {
 		if r := w.expect(200, w.call(get, path, session, "")); r.body != one {
 			t.Errorf("%s:\n%s\nwant\n%s", path, r.body, one)
 		}
 	}
-	listed := strings.Replace(`{"id":1,`+sealedJSON+`}`, `"html":null,"headers":null,`, "", 1)
+	listed := strings.Replace(`{"id":1,`+sealedJSON+`}`, `"html":null,"headers":null,"sender":null,`, "", 1)
 	for path, want := range map[string]string{
-		own + "/messages":                                    `{"emails":[` + listed + `],"has_more":false}`,
-		own + "/messages?q=shop@":                            `{"emails":[` + listed + `],"has_more":false}`,
-		own + "/messages?q=never":                            `{"emails":[],"has_more":false}`,
-		own + "/messages?q=envelope":                         `{"emails":[],"has_more":false}`,
-		own + "/messages?include=envelope":                   `{"emails":[` + strings.TrimSuffix(listed, "}") + envelope + `}],"has_more":false}`,
-		own + "/messages?fields=id&include=envelope":         `{"emails":[{"id":1` + envelope + `}],"has_more":false}`,
-		own + "/latest?fields=subject,encrypted,note":        `{"email":{"subject":null,"encrypted":true,"note":` + noteJSON() + `}}`,
-		own + "/latest?otp=true":                             `{"email":null}`,
-		own + "/latest?subject=never":                        `{"email":null}`,
+		own + "/messages":                                    `{"emails":[` + listed + `],"has_more":false` + end,
+		own + "/messages?q=shop@":                            `{"emails":[` + listed + `],"has_more":false` + end,
+		own + "/messages?q=never":                            `{"emails":[],"has_more":false` + end,
+		own + "/messages?q=envelope":                         `{"emails":[],"has_more":false` + end,
+		own + "/messages?include=envelope":                   `{"emails":[` + strings.TrimSuffix(listed, "}") + envelope + `}],"has_more":false` + end,
+		own + "/messages?fields=id&include=envelope":         `{"emails":[{"id":1` + envelope + `}],"has_more":false` + end,
+		own + "/latest?fields=subject,encrypted,note":        `{"email":{"subject":null,"encrypted":true,"note":` + noteJSON() + `}` + end,
+		own + "/latest?otp=true":                             `{"email":null` + end,
+		own + "/latest?subject=never":                        `{"email":null` + end,
 		"/api/v1/messages":                                   `{"emails":[{"inbox":"` + address + `",` + listed[1:] + `],"next_cursor":null}`,
 		"/api/v1/messages?otp=true":                          `{"emails":[],"next_cursor":null}`,
 		"/api/v1/messages?subject=n":                         `{"emails":[],"next_cursor":null}`,
@@ -100,7 +101,7 @@ func TestSealedMessages(t *testing.T) {
 	tag := w.expect(200, w.call(get, own+"/latest", session, "")).header.Get("ETag")
 	w.expect(304, w.call(get, own+"/latest", session, "", "If-None-Match", tag))
 	w.expect(200, w.call(post, own+"/messages/1/read", session, ""))
-	if r := w.expect(200, w.call(get, own+"/latest?fields=is_read", session, "", "If-None-Match", tag)); r.body != `{"email":{"is_read":true}}` {
+	if r := w.expect(200, w.call(get, own+"/latest?fields=is_read", session, "", "If-None-Match", tag)); r.body != `{"email":{"is_read":true}`+end {
 		t.Errorf("read: %s", r.body)
 	}
 	for path, member := range map[string]string{own: "inbox"} {

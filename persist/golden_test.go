@@ -161,6 +161,13 @@ func goldenForeign() calendar.Meeting {
 	return m
 }
 
+// goldenAnswered is a meeting with what is kept of its messages.
+func goldenAnswered() calendar.Meeting {
+	m := goldenForeign()
+	m.LastMessage, m.RespondedAt = 15, goldenTime.Add(time.Minute)
+	return m
+}
+
 func goldenCalendar() *calendar.Book {
 	return &calendar.Book{LastID: 7, ChangedAt: goldenTime, Owner: calendar.Owner{Enabled: true, Blocked: true},
 		Feed: &calendar.Feed{Hash: goldenHash, Sealed: []byte{1, 2, 3}, FetchedAt: goldenTime.Add(time.Hour), Client: "Thunderbird", Had: goldenTime}}
@@ -289,10 +296,14 @@ func goldens() map[string]struct {
 	bound, boundBook := goldenCalendar(), new(calendarRecord)
 	bound.Feed.Key = goldenHash
 	boundBook.from(bound)
+	followed, followedBook := goldenCalendar(), new(calendarRecord)
+	followed.Feed.CreatedAt, followed.Feed.Fetches = goldenTime, 3
+	followedBook.from(followed)
 	invited := goldenContent()
 	invited.Calendar = &calendar.Said{Meeting: *goldenMeeting().Meeting, Action: calendar.Replied}
 	var invitation contentRecord
 	invitation.from(invited, false, new(authRecord))
+	answered := recordMeeting(goldenAnswered())
 	foreign, several := recordMeeting(goldenForeign()), goldenContent()
 	several.Calendar = &calendar.Said{Meeting: *goldenMeeting().Meeting, Action: calendar.Unchanged, Method: "PUBLISH", Reason: calendar.RefusedStale}
 	several.MoreCalendar = []*calendar.Said{{Meeting: *goldenMeeting().Meeting, Action: calendar.Created, Method: "PUBLISH"}}
@@ -427,6 +438,11 @@ func goldens() map[string]struct {
 			err := decode(b, &r)
 			return r.book(), err
 		}, bound},
+		"record-calendar-followed": {record(followedBook), func(b []byte) (any, error) {
+			var r calendarRecord
+			err := decode(b, &r)
+			return r.book(), err
+		}, followed},
 		"record-meeting": {record(&kept), func(b []byte) (any, error) {
 			var r meetingRecord
 			err := decode(b, &r)
@@ -442,6 +458,11 @@ func goldens() map[string]struct {
 			err := decode(b, &r)
 			return r.meeting(), err
 		}, goldenForeign()},
+		"record-meeting-answered": {record(&answered), func(b []byte) (any, error) {
+			var r meetingRecord
+			err := decode(b, &r)
+			return r.meeting(), err
+		}, goldenAnswered()},
 		"record-content-calendars": {record(&flights), func(b []byte) (any, error) {
 			var r contentRecord
 			err := decode(b, &r)

@@ -37,11 +37,13 @@ type feedRecord struct {
 	FetchedAt stamp  `cbor:"3,keyasint,omitempty"`
 	Client    string `cbor:"4,keyasint,omitempty"`
 	Had       stamp  `cbor:"5,keyasint,omitempty"`
+	CreatedAt stamp  `cbor:"6,keyasint,omitempty"`
+	Fetches   int64  `cbor:"7,keyasint,omitempty"`
 	Key       []byte `cbor:"8,keyasint,omitempty"`
 }
 
 func recordFeed(f calendar.Feed) feedRecord {
-	r := feedRecord{Hash: f.Hash[:], Sealed: f.Sealed, FetchedAt: stampOf(f.FetchedAt), Client: f.Client, Had: stampOf(f.Had)}
+	r := feedRecord{Hash: f.Hash[:], Sealed: f.Sealed, FetchedAt: stampOf(f.FetchedAt), Client: f.Client, Had: stampOf(f.Had), CreatedAt: stampOf(f.CreatedAt), Fetches: f.Fetches}
 	if f.Bound() {
 		r.Key = f.Key[:]
 	}
@@ -49,7 +51,10 @@ func recordFeed(f calendar.Feed) feedRecord {
 }
 
 func (r feedRecord) feed() calendar.Feed {
-	f := calendar.Feed{Sealed: r.Sealed, FetchedAt: r.FetchedAt.time(), Client: r.Client, Had: r.Had.time()}
+	f := calendar.Feed{
+		Sealed: r.Sealed, CreatedAt: r.CreatedAt.time(), Fetches: r.Fetches,
+		FetchedAt: r.FetchedAt.time(), Client: r.Client, Had: r.Had.time(),
+	}
 	copy(f.Hash[:], r.Hash)
 	copy(f.Key[:], r.Key)
 	return f
@@ -134,6 +139,8 @@ type meetingRecord struct {
 	SentBy       string `cbor:"38,keyasint,omitempty"`
 	Transparent  bool   `cbor:"39,keyasint,omitempty"`
 	JoinURL      string `cbor:"40,keyasint,omitempty"`
+	LastMessage  int64  `cbor:"41,keyasint,omitempty"`
+	RespondedAt  stamp  `cbor:"42,keyasint,omitempty"`
 }
 
 type attendeeRecord struct {
@@ -306,6 +313,7 @@ func recordMeeting(m calendar.Meeting) meetingRecord {
 		Heard: convert(m.Heard, recordHeard), Copied: m.Copy.Sequence, Told: m.Copy.Told, Until: stampOf(m.Until),
 		Outlived: optional(m.Outlived, recordRevision), Untold: m.Untold,
 		OrganizerURI: uriOf(m.Organizer), SentBy: m.SentBy, Transparent: m.Transparent, JoinURL: m.JoinURL,
+		LastMessage: m.LastMessage, RespondedAt: stampOf(m.RespondedAt),
 	}
 }
 
@@ -319,7 +327,7 @@ func (r meetingRecord) meeting() calendar.Meeting {
 			RecurrenceID: r.Occurrence.time(), Comment: r.Comment, SentBy: shared(r.SentBy), Transparent: r.Transparent, JoinURL: r.JoinURL,
 		},
 		ID: r.ID, Source: shared(r.Source), MyStatus: shared(r.MyStatus), CreatedAt: r.CreatedAt.time(), UpdatedAt: r.UpdatedAt.time(),
-		Version: r.Version, Mail: r.Mail, Asked: r.Asked, Answers: convert(r.Answers, answerRecord.answer),
+		LastMessage: r.LastMessage, RespondedAt: r.RespondedAt.time(), Version: r.Version, Mail: r.Mail, Asked: r.Asked, Answers: convert(r.Answers, answerRecord.answer),
 		Speaker: shared(r.Speaker), Signed: r.Signed, Published: r.Published, Heard: convert(r.Heard, heardRecord.heard),
 		Copy: calendar.Copy{Sequence: r.Copied, Told: r.Told}, Until: r.Until.time(),
 		Outlived: optional(r.Outlived, revisionRecord.revision), Untold: r.Untold,

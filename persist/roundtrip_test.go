@@ -105,6 +105,7 @@ var (
 				SentBy: genText.Draw(t, "sent by"), Transparent: rapid.Bool().Draw(t, "transparent"), JoinURL: genText.Draw(t, "join"),
 			},
 			Source: calendar.Inbound, CreatedAt: genTime.Draw(t, "created"), UpdatedAt: genTime.Draw(t, "updated"), Version: rapid.Int64().Draw(t, "version"), Until: genTime.Draw(t, "until"),
+			LastMessage: rapid.Int64().Draw(t, "last message"), RespondedAt: genTime.Draw(t, "responded"),
 		}
 		if rapid.Bool().Draw(t, "organized") {
 			m.Organizer = new(genPerson.Draw(t, "organizer"))
@@ -210,7 +211,7 @@ func meet(t *rapid.T, st *inbox.State, r *inbox.Rows) {
 	}
 	b.ChangedAt, b.Owner.Enabled = genTime.Draw(t, "changed"), rapid.Bool().Draw(t, "owner")
 	if b.Feed = nil; rapid.Bool().Draw(t, "feed") {
-		b.Feed = &calendar.Feed{Hash: [32]byte(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "hash")), Sealed: []byte{1}, FetchedAt: genTime.Draw(t, "fetched"), Client: genText.Draw(t, "client")}
+		b.Feed = &calendar.Feed{Hash: [32]byte(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "hash")), Sealed: []byte{1}, CreatedAt: genTime.Draw(t, "shared"), Fetches: rapid.Int64().Draw(t, "fetches"), FetchedAt: genTime.Draw(t, "fetched"), Client: genText.Draw(t, "client")}
 		copy(b.Feed.Key[:], rapid.SliceOfN(rapid.Byte(), 0, 32).Draw(t, "key"))
 	}
 	st.Calendar, st.HasCalendar = b, true

@@ -77,7 +77,7 @@ func (f *Feeds) Share(ctx context.Context, address string, by calendar.Reader) (
 		case by.Looks:
 			return "", calendar.Feed{}, errNoLink
 		}
-		order, _, err := f.minted(address)
+		order, err := f.minted(address)
 		if err != nil {
 			return "", calendar.Feed{}, err
 		}
@@ -115,42 +115,44 @@ func (f *Feeds) read(ctx context.Context, address string, link *calendar.Feed, b
 }
 
 // minted makes a token and the order that makes it the link's.
-func (f *Feeds) minted(address string) (order inbox.ShareCalendar, token string, err error) {
+func (f *Feeds) minted(address string) (order inbox.ShareCalendar, err error) {
 	var random [32]byte
 	f.random(random[:])
-	token = inbox.LinkToken(partition.Of(address), random)
-	order.Hash = account.HashToken([]byte(token))
-	order.Sealed, err = f.store.Encrypt(sealedFor(address), []byte(token))
-	return order, token, err
+	token := []byte(inbox.LinkToken(partition.Of(address), random))
+	order.Hash = account.HashToken(token)
+	order.Sealed, err = f.store.Encrypt(sealedFor(address), token)
+	return order, err
 }
 
 // Rotate ends the token of an inbox's link, if there is one, and makes another. A request that is
 // repeated gets the first one's, whatever became of it: its record holds the token sealed.
 func (f *Feeds) Rotate(ctx context.Context, address string, by calendar.Reader, req once.Request) (string, calendar.Feed, error) {
-	order, token, err := f.minted(address)
+	order, err := f.minted(address)
 	if err != nil {
 		return "", calendar.Feed{}, err
 	}
 	order.Rotate, order.By = true, by
-	made := calendar.Feed{Hash: order.Hash, Sealed: order.Sealed}
-	if !req.Repeatable() {
-		_, err := f.inboxes.Do(ctx, address, order)
-		return token, made, err
+	sealed := order.Sealed
+	if req.Repeatable() {
+		var given once.Result
+		given, err = f.inboxes.DoOnce(ctx, address, order, req, func(inbox.Outcome) []byte { return order.Sealed })
+		sealed = given.Told
+	} else {
+		_, err = f.inboxes.Do(ctx, address, order)
 	}
-	given, err := f.inboxes.DoOnce(ctx, address, order, req, func(inbox.Outcome) []byte { return order.Sealed })
 	if err != nil {
 		return "", calendar.Feed{}, err
 	}
-	first, err := f.store.Decrypt(sealedFor(address), given.Told)
-	if err != nil || string(first) == token {
-		return token, made, err
+	first, err := f.store.Decrypt(sealedFor(address), sealed)
+	if err != nil {
+		return "", calendar.Feed{}, err
 	}
 	view, err := f.inboxes.View(ctx, address)
 	if err != nil {
 		return "", calendar.Feed{}, err
 	}
-	made = calendar.Feed{Hash: account.HashToken(first), Sealed: given.Told}
-	if link := view.Calendar.Link(); link != nil && link.Hash == made.Hash {
+	made := calendar.Feed{Hash: account.HashToken(first), Sealed: sealed}
+	if link := view.Calendar.Link(); link != nil && link.Hash == made.Hash { // not ended meanwhile
 		made = f.fetches.known(address, *link)
 	}
 	return string(first), made, nil
@@ -206,6 +208,6 @@ func (f *Feeds) IsOpen(view *inbox.View, token account.Hash) bool {
 // Fetched notes that a client looked at the calendar of an inbox as view has it.
 func (f *Feeds) Fetched(view *inbox.View, client string, at time.Time) {
 	if link := view.Calendar.Link(); link != nil {
-		f.fetches.note(view.Address, fetch{inbox.NoteFetch{Hash: link.Hash, At: at, Client: client, Had: view.Calendar.ChangedAt}})
+		f.fetches.note(view.Address, link, fetch{inbox.NoteFetch{Hash: link.Hash, At: at, Client: client, Had: view.Calendar.ChangedAt}})
 	}
 }

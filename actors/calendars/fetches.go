@@ -21,13 +21,19 @@ type fetches struct {
 // fetch is the last use of a link. It never changes.
 type fetch struct{ inbox.NoteFetch }
 
-// note keeps a use, unless a later one of the same link is known.
-func (fs *fetches) note(address string, now fetch) {
+// note counts a use of the link, and keeps it as the last unless a later one of the same link is known.
+func (fs *fetches) note(address string, link *calendar.Feed, now fetch) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	if last := fs.of[address]; last == nil || last.Hash != now.Hash || !last.At.After(now.At) {
-		fs.of[address] = &now
+	before := link.Fetches
+	if last := fs.of[address]; last != nil && last.Hash == now.Hash {
+		before = max(before, last.Total)
+		if last.At.After(now.At) {
+			now = *last
+		}
 	}
+	now.Total = before + 1
+	fs.of[address] = &now
 }
 
 // known is a link with its last use.
@@ -36,6 +42,7 @@ func (fs *fetches) known(address string, link calendar.Feed) calendar.Feed {
 	defer fs.mu.Unlock()
 	if last := fs.of[address]; last != nil && last.Hash == link.Hash && last.At.After(link.FetchedAt) {
 		link.FetchedAt, link.Client, link.Had = last.At, last.Client, last.Had
+		link.Fetches = max(link.Fetches, last.Total)
 	}
 	return link
 }

@@ -68,7 +68,7 @@ func TestSingle(t *testing.T) {
 		got := string(Single(nil, m, list))
 		bare, _ := strings.CutPrefix(got, `{"event":`)
 		half := bare[:len(bare)/2]
-		if bare != half+","+half[1:] || !strings.HasSuffix(got, `"recurrence":null`+conflicts+"}") {
+		if bare != half+","+half[1:] || !strings.HasSuffix(got, `"recurrence":null,"last_message_id":null,"responded_at":null`+conflicts+"}") {
 			t.Errorf("%v: %s", list, got)
 		}
 	}

@@ -33,7 +33,7 @@ func Arranged(d calendar.Done) []byte {
 	b := webhook.AppendMeeting([]byte(`{"ok":true,"event":`), d.Meeting)
 	b = append(b, `,"message_id":`...)
 	if d.MessageID == 0 {
-		return append(b, "null}"...)
+		return append(b, `null,"send_status":null}`...)
 	}
-	return append(strconv.AppendInt(b, d.MessageID, 10), '}')
+	return append(strconv.AppendInt(b, d.MessageID, 10), `,"send_status":"queued"}`...)
 }

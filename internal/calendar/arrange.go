@@ -224,7 +224,7 @@ func (a *arranger) respond(o *Respond) (plan Plan, err error) {
 	plan.Meeting, plan.Changed, plan.Must = *old, true, []string{organizer}
 	m := &plan.Meeting
 	m.Attendees = slices.Clone(old.Attendees)
-	m.Attendees[us].Status, m.MyStatus, m.UpdatedAt = o.Response, o.Response, a.now
+	m.Attendees[us].Status, m.MyStatus, m.UpdatedAt, m.RespondedAt = o.Response, o.Response, a.now, a.now
 	stamp := a.now.Truncate(time.Second)
 	for _, last := range old.Answers {
 		if a.me.is(last.Email) && !stamp.After(last.Stamp) {

@@ -42,6 +42,10 @@ type Meeting struct {
 	MyStatus  string // this inbox's own answer; empty: it was not asked
 	CreatedAt time.Time
 	UpdatedAt time.Time
+	// LastMessage is the id of the inbox's last message that changed it or notified its guests; 0: none is known.
+	LastMessage int64
+	// RespondedAt is when this inbox answered last; zero: never.
+	RespondedAt time.Time
 
 	// Version counts the changes: an order that was weighed against another one is weighed again.
 	Version int64
@@ -160,6 +164,8 @@ type Book struct {
 type Feed struct {
 	Hash      [32]byte // of the token
 	Sealed    []byte   // the token under the folder's key
+	CreatedAt time.Time
+	Fetches   int64 // how often it was fetched
 	FetchedAt time.Time
 	Client    string // short name of who fetched it last
 	// Key is the hash of the key that made the link, which ends with that key; zero when it was a session, or when
@@ -309,6 +315,6 @@ type Mail struct {
 // Said is the sent message's calendar_event: what the mail says of the meeting that it tells of.
 func (m *Mail) Said(of *Meeting) *Said {
 	said := Said{Meeting: *of, Action: m.Action, Method: m.Method}
-	said.Meeting.Event = m.Event
+	said.Meeting.Event, said.Meeting.LastMessage, said.Meeting.RespondedAt = m.Event, 0, time.Time{}
 	return &said
 }

@@ -180,6 +180,7 @@ func (c *Receive) merge(s *State, m *Message) (*Content, []Event, []*calendar.Sa
 	for _, inv := range c.Invitations {
 		merged := calendar.Merge(book, inv, s.Address, m.ReceivedAt)
 		if merged.Meeting != nil {
+			merged.Meeting.LastMessage = m.ID
 			k, err := keep(book, *merged.Meeting, m.ReceivedAt)
 			if err != nil {
 				merged = merged.WithoutRoom()
@@ -226,6 +227,9 @@ func (c Arrange) decide(s *State, env Env) ([]Event, Outcome, error) {
 		return nil, Outcome{}, err
 	}
 	k.meeting.Version++
+	if len(c.Submits) > 0 {
+		k.meeting.LastMessage = s.LastID + 1
+	}
 	gone, err := s.makeRoom(len(c.Submits), c.Size(), env.Capacity, env.Now)
 	if err != nil {
 		return nil, Outcome{}, err
@@ -239,7 +243,7 @@ func (c Arrange) decide(s *State, env Env) ([]Event, Outcome, error) {
 		evs = append(evs, ev)
 	}
 	if len(c.Submits) > 0 {
-		outcome.ID = s.LastID + 1
+		outcome.ID = k.meeting.LastMessage
 	}
 	return evs, outcome, nil
 }

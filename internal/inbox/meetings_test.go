@@ -298,6 +298,34 @@ func TestAnOrderIsOneChange(t *testing.T) {
 	}
 }
 
+// TestMeetingsKnowTheirMessages: which message changed a meeting last or notified its guests, and when this inbox
+// answered. What a message says of it has neither.
+func TestMeetingsKnowTheirMessages(t *testing.T) {
+	m := newMeets(t)
+	is := func(when string, id, last int64, answered bool) {
+		t.Helper()
+		got := m.s.Calendar.Meeting(id)
+		if got.LastMessage != last || !got.RespondedAt.IsZero() != answered {
+			t.Errorf("%s: message %d, answered %v", when, got.LastMessage, got.RespondedAt)
+		}
+	}
+	m.do(inviting(invitation("REQUEST", "u", 0, start.Add(time.Hour))))
+	is("received", 1, 1, false)
+	m.order(calendar.Respond{ID: 1, Response: icalendar.Accepted})
+	is("answered", 1, 2, true)
+	if said := m.rows.Store[0].Content.Calendar.Meeting; said.LastMessage != 0 || !said.RespondedAt.IsZero() {
+		t.Errorf("the answer says %d, %v", said.LastMessage, said.RespondedAt)
+	}
+	m.do(inviting(invitation("REQUEST", "u", 0, start.Add(time.Hour))))
+	is("repeated", 1, 2, true)
+	m.do(inviting(invitation("REQUEST", "u", 1, start.Add(2*time.Hour))))
+	is("moved", 1, 4, true)
+	m.order(schedule(start.Add(time.Hour), "eve@far.test"))
+	is("organized", 2, 5, false)
+	m.order(calendar.Reschedule{ID: 2, Fields: calendar.Fields{Title: new("Other"), Attendees: &[]calendar.Guest{{Email: "carl@far.test"}}}})
+	is("changed, by the first of two messages", 2, 6, false)
+}
+
 // TestACalendarIsFull: a mail is kept and counts for nothing, an order is refused with the number.
 func TestACalendarIsFull(t *testing.T) {
 	full := &calendar.Book{LastID: calendar.MaxMeetings + 7}

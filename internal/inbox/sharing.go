@@ -35,6 +35,7 @@ type (
 		At     time.Time
 		Client string
 		Had    time.Time // Feed.Had
+		Total  int64     // Feed.Fetches, this one counted
 	}
 )
 
@@ -113,14 +114,14 @@ func (s *State) hide() []Event {
 // errHidden is for readers of a calendar whose link somebody ended.
 var errHidden = fault.New(fault.NotFound, "The link to this calendar was turned off. A session or a key with inbox:manage turns it on again")
 
-func (c ShareCalendar) decide(s *State, _ Env) ([]Event, Outcome, error) {
+func (c ShareCalendar) decide(s *State, env Env) ([]Event, Outcome, error) {
 	if link := s.Calendar.Link(); link != nil && !c.Rotate && link.Hash != c.Ended {
 		return nil, Outcome{}, nil
 	}
 	if !c.By.Manage && s.Calendar.IsHidden() {
 		return nil, Outcome{}, errHidden
 	}
-	made := calendar.Feed{Hash: c.Hash, Sealed: c.Sealed, Key: c.By.Key}
+	made := calendar.Feed{Hash: c.Hash, Sealed: c.Sealed, CreatedAt: env.Now, Key: c.By.Key}
 	return append(s.hide(), shared{made}), Outcome{Count: 1}, nil
 }
 
@@ -147,6 +148,6 @@ func (c NoteFetch) decide(s *State, _ Env) ([]Event, Outcome, error) {
 		return nil, Outcome{}, nil
 	}
 	next := *link
-	next.FetchedAt, next.Client, next.Had = c.At, c.Client, c.Had
+	next.FetchedAt, next.Client, next.Had, next.Fetches = c.At, c.Client, c.Had, max(c.Total, link.Fetches)
 	return []Event{fetched{next}}, Outcome{Count: 1}, nil
 }

@@ -74,6 +74,14 @@ func AppendMeeting(dst []byte, m *calendar.Meeting) []byte {
 		return append(dst, "null"...)
 	}
 	o := object{append(dst, '{')}
+	o.meeting(m)
+	o.idOrNull("last_message_id", m.LastMessage)
+	o.timeOrNull("responded_at", m.RespondedAt)
+	return append(o.b, '}')
+}
+
+// meeting writes the members that a meeting and what a mail says of one have in common.
+func (o *object) meeting(m *calendar.Meeting) {
 	o.idOrNull("id", m.ID)
 	o.text("uid", m.UID)
 	o.text("title", m.Title)
@@ -89,7 +97,7 @@ func AppendMeeting(dst []byte, m *calendar.Meeting) []byte {
 	} else {
 		o.object("organizer", func() { o.person(*m.Organizer) })
 	}
-	list(&o, "attendees", m.Attendees, func(a *calendar.Attendee) {
+	list(o, "attendees", m.Attendees, func(a *calendar.Attendee) {
 		o.b = append(o.b, '{')
 		o.person(a.Person)
 		o.text("role", a.Role)
@@ -107,7 +115,6 @@ func AppendMeeting(dst []byte, m *calendar.Meeting) []byte {
 	o.timeOrNull("created_at", m.CreatedAt)
 	o.timeOrNull("updated_at", m.UpdatedAt)
 	o.recurrence(m)
-	return append(o.b, '}')
 }
 
 func transparency(m *calendar.Meeting) string {
@@ -135,8 +142,8 @@ func AppendSaid(dst []byte, s *calendar.Said) []byte {
 	if s == nil {
 		return append(dst, "null"...)
 	}
-	o := object{AppendMeeting(dst, &s.Meeting)}
-	o.b = o.b[:len(o.b)-1]
+	o := object{append(dst, '{')}
+	o.meeting(&s.Meeting)
 	o.text("action", string(s.Action))
 	o.idOrNull("event_id", s.Meeting.ID)
 	o.textOrNull("method", s.Method)
