@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	netsmtp "net/smtp"
 	"path/filepath"
 	"testing"
 	"time"
@@ -38,6 +40,23 @@ func TestGoClientWaits(t *testing.T) {
 	}
 	if m, err := c.WaitForOTP(ctx, address, 0); err != nil || m.OTPCode != "555666" {
 		t.Errorf("the newest code: %+v %v", m, err)
+	}
+	soon, give := context.WithTimeout(ctx, 300*time.Millisecond)
+	defer give()
+	var none *client.NoCodeError
+	if _, err := c.WaitForOTP(soon, address, 3); !errors.Is(err, context.DeadlineExceeded) || errors.As(err, &none) {
+		t.Errorf("nothing came: %v", err)
+	}
+	if err := netsmtp.SendMail(s.smtp, nil, "a@far.test", []string{address}, []byte("Subject: No digits\r\n\r\nHello\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	soon, give = context.WithTimeout(ctx, 300*time.Millisecond)
+	defer give()
+	if _, err := c.WaitForOTP(soon, address, 3); !errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &none) || none.MessageID != 4 || none.Subject != "No digits" {
+		t.Errorf("a message without a code: %v", err)
+	}
+	if err := c.DeleteMessage(ctx, address, 4); err != nil {
+		t.Fatal(err)
 	}
 	seen := 0
 	for m, err := range c.EachMessage(ctx, address, client.MessageQuery{Limit: 2}) {

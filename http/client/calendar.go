@@ -49,6 +49,9 @@ type Meeting struct {
 	Recurrence  *Recurrence `json:"recurrence"` // nil: it takes place once
 	Conflicts   []int64     `json:"conflicts"`  // by Meeting alone, of one to come: others at the same time
 
+	LastMessageID *int64     `json:"last_message_id"` // that changed it last or notified its guests; nil: not known
+	RespondedAt   *time.Time `json:"responded_at"`    // when this inbox answered last; nil: not yet
+
 	TimezoneUnknown   bool   `json:"timezone_unknown"`   // times are by the file's own rules, else as if in UTC
 	OrganizerVerified bool   `json:"organizer_verified"` // authenticated for the organizer, or organized here
 	Transparency      string `json:"transparency"`       // opaque, or transparent: it makes nobody busy
@@ -241,6 +244,8 @@ type CalendarFeed struct {
 		Apple   string `json:"apple"`
 		Outlook string `json:"outlook"`
 	} `json:"subscribe_links"`
+	CreatedAt     *time.Time `json:"created_at"`      // nil: by a version that did not keep it
+	FetchCount    int64      `json:"fetch_count"`     // how often it was looked at
 	LastFetchedAt *time.Time `json:"last_fetched_at"` // nil: nobody looked yet
 	LastClient    string     `json:"last_client"`
 	Stale         bool       `json:"stale"` // the calendar changed after that

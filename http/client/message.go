@@ -53,6 +53,9 @@ type Message struct {
 	ExpiresAt          time.Time         `json:"expires_at"`
 	EnvelopeTo         string            `json:"envelope_to"`
 	EnvelopeRecipients []string          `json:"envelope_recipients"` // all of this inbox; none of a sent message
+	ToAddress          string            `json:"to_address"`          // EnvelopeTo; of a sent message the first recipient
+	Tag                string            `json:"tag"`                 // of the recipient of a received message; empty: none
+	Sender             string            `json:"sender"`              // of the envelope, where Headers are; empty: the null sender
 	InternetMessageID  string            `json:"internet_message_id"`
 	InReplyTo          string            `json:"in_reply_to"`
 	References         []string          `json:"references"`
@@ -97,16 +100,17 @@ func (v *Values) UnmarshalJSON(b []byte) error {
 
 // LatestQuery narrows Latest; its zero value takes the newest received message.
 type LatestQuery struct {
-	After    int64         // only a message with a higher id
-	New      bool          // only a message newer than what is there as the request comes; After is not looked at
-	To       string        // only what came to this envelope recipient; a tag in the address means the same
-	Since    time.Time     // only what was received then or after
-	Wait     time.Duration // up to 60 s, in whole seconds: wait for a message that fits
-	OTP      bool          // only a message with a code
-	From     string        // an address, @domain, or a part of an address; never a display name
-	Verified bool          // only a message whose sender is verified
-	Subject  string        // substring of the subject
-	Fields   []string      // only these fields of the message
+	Direction string        // in, out, all; empty: in
+	After     int64         // only a message with a higher id
+	New       bool          // only a message newer than what is there as the request comes; After is not looked at
+	To        string        // only what came to this envelope recipient; a tag in the address means the same
+	Since     time.Time     // only what was received then or after
+	Wait      time.Duration // up to 60 s, in whole seconds: wait for a message that fits
+	OTP       bool          // only a message with a code
+	From      string        // an address, @domain, or a part of an address; never a display name
+	Verified  bool          // only a message whose sender is verified
+	Subject   string        // substring of the subject
+	Fields    []string      // only these fields of the message
 }
 
 func (q LatestQuery) values() url.Values {
@@ -117,6 +121,7 @@ func (q LatestQuery) values() url.Values {
 	if q.New {
 		v.Set("after", Now)
 	}
+	set(v, "direction", q.Direction)
 	set(v, "to", q.To)
 	setTime(v, "since", q.Since)
 	if q.Wait > 0 {
@@ -146,9 +151,16 @@ func setTime(v url.Values, name string, at time.Time) {
 	}
 }
 
-// Latest returns the newest received message that fits, nil when there is none.
+// Latest returns the newest message that fits, nil when there is none; ErrEncrypted when it is to have a code, and the
+// inbox is encrypted.
 func (c *Client) Latest(ctx context.Context, address string, q LatestQuery) (*Message, error) {
-	out, err := fetch[struct{ Email *Message }](ctx, c, call{method: "GET", path: inboxPath(address, "latest"), query: q.values(), member: "email"})
+	out, err := fetch[struct {
+		Email     *Message
+		Encrypted bool
+	}](ctx, c, call{method: "GET", path: inboxPath(address, "latest"), query: q.values(), member: "email"})
+	if err == nil && q.OTP && out.Encrypted {
+		err = ErrEncrypted
+	}
 	return out.Email, err
 }
 

@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -15,8 +17,25 @@ const (
 	patience = 12
 )
 
+// NoCodeError ends a wait for a code whose time is over, where a message came without one.
+type NoCodeError struct {
+	MessageID int64
+	Subject   string
+	Err       error // of the context
+}
+
+func (e *NoCodeError) Error() string {
+	return fmt.Sprintf("no code came: message %d came without one, %q: %v", e.MessageID, e.Subject, e.Err)
+}
+
+// Unwrap gives context.DeadlineExceeded.
+func (e *NoCodeError) Unwrap() error { return e.Err }
+
+// ErrEncrypted ends a wait for a code at an encrypted inbox: there are none.
+var ErrEncrypted = errors.New("the inbox is encrypted, so that no code can be read in its messages")
+
 // WaitForOTP returns the next message with a code whose id is above after; it waits until
-// there is one or ctx is over.
+// there is one or the time of ctx is over: a NoCodeError then tells of a message that came without a code.
 func (c *Client) WaitForOTP(ctx context.Context, address string, after int64) (*Message, error) {
 	return c.WaitForMessage(ctx, address, Wait{After: after, OTP: true})
 }
@@ -41,7 +60,12 @@ type Wait struct {
 // each once, give its id as After of the next wait.
 func (c *Client) WaitForMessage(ctx context.Context, address string, w Wait) (*Message, error) {
 	for seen := w.After; ; {
-		newest, err := poll(ctx, c, address, LatestQuery{After: seen, Since: w.Since, From: w.From, Verified: w.Verified, Subject: w.Subject, To: w.To, OTP: w.OTP})
+		q := LatestQuery{After: seen, Since: w.Since, From: w.From, Verified: w.Verified, Subject: w.Subject, To: w.To, OTP: w.OTP}
+		newest, err := poll(ctx, c, address, q)
+		if w.OTP && errors.Is(err, context.DeadlineExceeded) {
+			q.After = w.After
+			return nil, withoutCode(ctx, c, address, q, err)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -60,6 +84,19 @@ func (c *Client) WaitForMessage(ctx context.Context, address string, w Wait) (*M
 		}
 		seen = newest.ID
 	}
+}
+
+// withoutCode is over, or a NoCodeError where the newest message that came has no code.
+func withoutCode(ctx context.Context, c *Client, address string, q LatestQuery, over error) error {
+	const look = 2 * time.Second
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), look)
+	defer cancel()
+	q.OTP, q.Fields = false, []string{"id", "subject", "otp_code"}
+	newest, err := c.Latest(ctx, address, q)
+	if err != nil || newest == nil || newest.OTPCode != "" {
+		return over
+	}
+	return &NoCodeError{MessageID: newest.ID, Subject: newest.Subject, Err: over}
 }
 
 // takes reports whether m is to be handed out.

@@ -53,13 +53,17 @@ var mailTools = []Tool{
 		},
 		Result: either(
 			[]string{"otp_code", "message"},
-			[]string{"timed_out", "next", "last_code"},
+			[]string{"timed_out", "next", "last_code", "without_code"},
 			text("otp_code", "The code, as it is to be typed."),
 			handed,
 			timedOut, next,
 			Param{Name: "last_code", Schema: Schema{
 				Type: []string{"object", "null"}, Description: "The newest code that was handed out or read before; read_messages shows it. null: there is none.",
 				Properties: []Param{must(count("message_id", 1, "")), must(text("received_at", ""))},
+			}},
+			Param{Name: "without_code", Schema: Schema{
+				Type: []string{"object", "null"}, Description: "The newest message of the last 15 minutes, in which no code was found; read_messages shows it. null: nothing arrived, or what arrived has a code.",
+				Properties: []Param{must(count("message_id", 1, "")), must(text("received_at", "")), must(text("subject", "Text from outside."))},
 			}},
 		),
 	},

@@ -19,6 +19,8 @@ const (
 	answering = 50 * time.Millisecond
 	// lookAgain is the pause before a server is asked again that does not answer in the middle of a wait.
 	lookAgain = 250 * time.Millisecond
+	// maxShownSubject is how many octets of the subject of a message without a code are returned.
+	maxShownSubject = 500
 	// patience is how long a look may take where the limit leaves less: a look for no time is a look.
 	patience = 5 * time.Second
 )
@@ -96,28 +98,59 @@ func (c *call) waitForMessage() (answer, error) {
 		return timedOutAnswer(struct {
 			TimedOut bool   `json:"timed_out"`
 			Next     string `json:"next"`
-		}{true, c.nothingCame("wait_for_message")}, c.nothingCame("wait_for_message"))
+		}{true, c.vain("Nothing", "wait_for_message")}, c.vain("Nothing", "wait_for_message"))
 	}
 	return w.rendered, w.renderErr
 }
 
-func (c *call) nothingCame(tool string) string {
+// vain says what did not come.
+func (c *call) vain(what, tool string) string {
 	if c.limit() == 0 {
-		return fmt.Sprintf("Nothing is there yet. Call %s again with a timeout to wait; nothing is lost.", tool)
+		return fmt.Sprintf("%s is there yet. Call %s again with a timeout to wait; nothing is lost.", what, tool)
 	}
-	return fmt.Sprintf("Nothing came within %d s. Call %s again; nothing is lost.", c.limit()/time.Second, tool)
+	return fmt.Sprintf("%s came within %d s. Call %s again; nothing is lost.", what, c.limit()/time.Second, tool)
 }
 
 func (w *wait) codeTimedOut() (answer, error) {
-	next := w.nothingCame("wait_for_otp")
+	other, what := w.withoutCode(), "Nothing"
+	if other != nil {
+		what = "No code"
+	}
+	next := w.vain(what, "wait_for_otp")
 	if w.lastCode != nil {
 		next += fmt.Sprintf(" The code of message %d, received %s, was handed out or read before; read_messages shows it.", w.lastCode.MessageID, w.lastCode.ReceivedAt)
 	}
+	text := next
+	if other != nil {
+		next += fmt.Sprintf(" Message %d came without a code, received %s; read_messages shows it.", other.MessageID, other.ReceivedAt)
+		f := newFence(drawn, other.Subject)
+		text = next + " Its subject: " + fmt.Sprintf(outside, f.mark) + "\n\n" + f.around(other.Subject)
+	}
 	return timedOutAnswer(struct {
-		TimedOut bool       `json:"timed_out"`
-		Next     string     `json:"next"`
-		LastCode *handedOut `json:"last_code"`
-	}{true, next, w.lastCode}, next)
+		TimedOut    bool       `json:"timed_out"`
+		Next        string     `json:"next"`
+		LastCode    *handedOut `json:"last_code"`
+		WithoutCode *codeless  `json:"without_code"`
+	}{true, next, w.lastCode, other}, text)
+}
+
+// codeless is a message that came while a code was waited for, and has none.
+type codeless struct {
+	handedOut
+	Subject string `json:"subject"`
+}
+
+// withoutCode is the newest message of the last minutes, if no code was found in it. Where it can't be asked for, nothing is
+// said of it.
+func (w *wait) withoutCode() *codeless {
+	ctx, cancel := context.WithTimeout(w.ctx, unmark)
+	defer cancel()
+	m, err := w.latest(ctx, url.Values{"fields": {"id,subject,otp_code,received_at"}, "since": {w.now().Add(-fresh).UTC().Format(time.RFC3339Nano)}})
+	if err != nil || m == nil || m.OTPCode != "" {
+		return nil
+	}
+	subject, _ := cut(line(m.Subject), maxShownSubject)
+	return &codeless{handedOut{m.ID, stamp(m.ReceivedAt)}, subject}
 }
 
 func timedOutAnswer(v any, next string) (answer, error) {

@@ -38,6 +38,11 @@ def test_a_code_is_handed_out_once(inboxd: Inboxd, inbox: Inbox) -> None:
     assert inboxd.inbox(inbox.address).wait_for_otp() == "555123"  # claims it
     with pytest.raises(TimeoutError):
         inboxd.inbox(inbox.address).wait_for_otp(timeout=0.3)
+    mail(inbox.address, subject="No digits", text="Hello")
+    with pytest.raises(TimedOut, match="message 3 came without one, 'No digits'") as over:
+        inbox.wait_for_otp(timeout=0.3, after=2)
+    assert (over.value.message_id, over.value.subject) == (3, "No digits")
+    assert inbox.latest(direction="out") is None
 
 
 def test_messages_are_handed_out_oldest_first(inbox: Inbox) -> None:

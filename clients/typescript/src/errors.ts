@@ -25,7 +25,17 @@ export class ApiError extends InboxdError {
 export class ConnectionError extends InboxdError {}
 
 /** A wait or a call took longer than it may. A mail that is waited for may still come: wait again. */
-export class TimeoutError extends InboxdError {}
+export class TimeoutError extends InboxdError {
+  constructor(
+    message: string,
+    /** Of a wait for a code: the newest message that came without one; undefined: nothing came. */
+    readonly messageId?: number,
+    /** Of that message. */
+    readonly subject?: string,
+  ) {
+    super(message);
+  }
+}
 
 /** What answers is not the inbox service: a proxy's page, JSON that is cut, members that are missing. */
 export class UnexpectedAnswerError extends InboxdError {

@@ -1,5 +1,5 @@
 import { Calendar } from "./calendar.js";
-import { ApiError, TimeoutError } from "./errors.js";
+import { ApiError, InboxdError, TimeoutError } from "./errors.js";
 import { follow, type FollowOptions, type Followed } from "./events.js";
 import { answering } from "./reply.js";
 import { once, passes, pauseBefore, sleep, type Transport } from "./transport.js";
@@ -94,10 +94,17 @@ export class Inbox {
     return this.#transport.member<number>({ method: "POST", path: `${this.#path}/burn`, member: "deleted" }, options);
   }
 
-  /** The newest received message that fits, null when there is none; `wait` (seconds, at most 60) lets it come. Needs inbox:read. */
+  /**
+   * The newest message that fits, a received one unless `direction` asks for others, null when there is none; `wait` (seconds, at most 60)
+   * lets it come. Needs inbox:read.
+   * @throws InboxdError when a code is asked for (`otp`) and the inbox is encrypted: there are no codes
+   */
   async latest(query: LatestQuery = {}, options: CallOptions = {}): Promise<Message | null> {
     const timeout = options.timeout ?? this.#transport.timeout + (query.wait ?? 0) * 1000;
-    return this.#transport.member<Message | null>({ method: "GET", path: `${this.#path}/latest`, query, member: "email" }, { ...options, timeout });
+    const call = { method: "GET", path: `${this.#path}/latest`, query, member: "email" } as const;
+    const answer = await this.#transport.json<{ email: Message | null; encrypted?: boolean; note?: string }>(call, { ...options, timeout });
+    if (query.otp && answer.encrypted) throw new InboxdError(answer.note ?? "This inbox is encrypted");
+    return answer.email;
   }
 
   /** Goes through the messages, newest first; `limit` is the size of a page. Needs inbox:read. */
@@ -178,12 +185,14 @@ export class Inbox {
 
   /**
    * Waits for a one-time code and returns it: the newest that this object has not handed out.
-   * @throws TimeoutError when none came in time
+   * @throws TimeoutError when none came in time; its `messageId` is that of a message that came without a code, if one did
+   * @throws InboxdError at once when the inbox is encrypted: there are no codes
    */
   async waitForOtp(options: WaitOptions = {}): Promise<string> {
     const choice = JSON.stringify([options.from, options.subject, options.to, options.verified]);
-    let seen = options.after ?? this.#codes.get(choice) ?? 0;
-    const message = await this.#wait(options, "code", async (query, end) => {
+    const before = options.after ?? this.#codes.get(choice) ?? 0;
+    let seen = before;
+    const message = await this.#wait(options, "code", before, async (query, end) => {
       for (;;) {
         const found = await this.#poll({ ...query, otp: true, after: seen }, end, options.signal);
         if (!found) return null;
@@ -206,7 +215,7 @@ export class Inbox {
     const all = !(options.from || options.subject || options.to || options.since || options.verified) && options.after === undefined;
     let seen = options.after ?? this.#settled;
     let gapless = all;
-    return this.#wait(options, "message", async (query, end) => {
+    return this.#wait(options, "message", 0, async (query, end) => {
       for (;;) {
         for (let next = ready.shift(); next; next = ready.shift()) {
           const handed = options.after === undefined && (next.id <= this.#settled || this.#handed.has(next.id));
@@ -251,17 +260,29 @@ export class Inbox {
     }
   }
 
-  async #wait(options: WaitOptions, what: string, next: (query: LatestQuery, end: number) => Promise<Message | null>): Promise<Message> {
+  async #wait(options: WaitOptions, what: "code" | "message", before: number, next: (query: LatestQuery, end: number) => Promise<Message | null>): Promise<Message> {
     const time = options.timeout ?? 30_000;
     const end = Date.now() + time;
     const { from, subject, to, verified } = options;
     const since = options.since ?? (this.#own || options.after !== undefined ? undefined : new Date(this.#transport.now() - window));
     for (;;) {
       const found = await next({ from, subject, to, verified, since }, end);
-      if (!found) throw new TimeoutError(`No ${what} came to ${this.address} within ${time / 1000} s`);
+      if (!found) {
+        const vain = `No ${what} came to ${this.address} within ${time / 1000} s`;
+        const other = what === "code" ? await this.#withoutCode({ from, subject, to, verified, since, after: before }, options.signal) : null;
+        if (!other) throw new TimeoutError(vain);
+        throw new TimeoutError(`${vain}: message ${other.id} came without one, ${JSON.stringify(other.subject ?? "")}`, other.id, other.subject ?? "");
+      }
       const claim = options.claim ?? !this.#own;
       if (!claim || (!found.is_read && (await unlessGone(this.claim(found.id, { signal: options.signal }))))) return found;
     }
+  }
+
+  /** withoutCode is the newest message that came, if no code was found in it. */
+  async #withoutCode(query: LatestQuery, signal?: AbortSignal): Promise<Message | null> {
+    const newest = await this.latest({ ...query, fields: "id,subject,otp_code" }, { signal, timeout: grace }).catch(() => null);
+    signal?.throwIfAborted();
+    return newest?.otp_code ? null : newest;
   }
 
   /** poll asks for the latest until there is one or the time is up; it outlives a restart of the service. */

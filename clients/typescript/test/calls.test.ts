@@ -26,6 +26,9 @@ test("a code is handed out once, the newest first", () =>
     await mail(inbox.address, "Sign in", "Your code is 555123");
     assert.equal(await client.inbox(inbox.address).waitForOtp(), "555123"); // claims it
     await assert.rejects(client.inbox(inbox.address).waitForOtp({ timeout: 300 }), TimeoutError);
+    await mail(inbox.address, "No digits", "Hello");
+    await assert.rejects(inbox.waitForOtp({ timeout: 300, after: 2 }), (err) => err instanceof TimeoutError && err.messageId === 3 && err.subject === "No digits");
+    assert.equal(await inbox.latest({ direction: "out" }), null);
   }));
 
 test("two waits at once get a code each", () =>

@@ -33,6 +33,11 @@ class NotReached(InboxdError, ConnectionError):
 class TimedOut(InboxdError, TimeoutError):
     """A wait or a call took longer than it may. A mail that is waited for may still come: wait again."""
 
+    def __init__(self, message: str, message_id: Optional[int] = None, subject: Optional[str] = None) -> None:
+        super().__init__(message)
+        self.message_id = message_id  #: of a wait for a code: the newest message that came without one; None: nothing came
+        self.subject = subject  #: of that message
+
 
 class UnexpectedAnswer(InboxdError):
     """What answers is not the inbox service: a proxy's page, JSON that is cut, members that are missing."""

@@ -64,13 +64,22 @@ class AsyncInbox:
 
     async def latest(
         self, *, wait: int = 0, after: Union[int, str, None] = None, since: Optional[Moment] = None, to: Optional[str] = None, otp: Optional[bool] = None,
-        from_: Optional[str] = None, subject: Optional[str] = None, verified: Optional[bool] = None,
+        from_: Optional[str] = None, subject: Optional[str] = None, verified: Optional[bool] = None, direction: Optional[Direction] = None,
         fields: Union[str, Sequence[str], None] = None, timeout: Optional[float] = None,
     ) -> Optional[Message]:
-        """The newest received message that fits, None when there is none; ``wait`` (seconds, at most 60) lets it come. Needs inbox:read."""
-        query = given(wait=wait or None, after=after, since=since, to=to, otp=otp, subject=subject, verified=verified, fields=fields, **{"from": from_})
+        """The newest message that fits, None when there is none; ``wait`` (seconds, at most 60) lets it come. Needs inbox:read.
+
+        Received ones, unless ``direction`` ("out", "all") asks for others.
+        """
+        query = given(
+            wait=wait or None, after=after, since=since, to=to, otp=otp, subject=subject, verified=verified, direction=direction, fields=fields,
+            **{"from": from_},
+        )
         limit = self._transport.timeout + wait if timeout is None else timeout
-        return cast(Optional[Message], await self._transport.member(Call("GET", self._path("latest"), query, member="email"), limit))
+        answer = await self._transport.json(Call("GET", self._path("latest"), query, member="email"), limit)
+        if otp and answer.get("encrypted"):
+            raise InboxdError(answer["note"])
+        return cast(Optional[Message], answer["email"])
 
     async def messages(
         self, *, limit: Optional[int] = None, before: Optional[int] = None, direction: Optional[Direction] = None, to: Optional[str] = None,
@@ -176,16 +185,17 @@ class AsyncInbox:
 
         Mail that is there counts: of an inbox that this program made all of it, of any other that of the last 15 minutes (or ``since``,
         ``after``). Of any other inbox what is handed out is marked as read, and nothing that is read is handed out (``claim``).
-        Raises TimedOut when none came in time.
+        Raises TimedOut when none came in time; its ``message_id`` is that of a message that came without a code, if one did. Raises
+        InboxdError at once when the inbox is encrypted: there are no codes.
         """
         choice = (from_, subject, to, verified)
-        seen = after if after is not None else self._handed.codes.get(choice, 0)
+        seen = before = after if after is not None else self._handed.codes.get(choice, 0)
         query = self._query(since, after, from_, subject, to, verified)
         end = clock.monotonic() + timeout
         while True:
             found = await self._poll({**query, "otp": True}, seen, end)
             if found is None:
-                raise TimedOut(f"No code came to {self.address} within {timeout:g} s")
+                raise await self._without_code(query, before, timeout)
             seen = found["id"]
             if not self._handed.take_code(choice, seen) and after is None:
                 continue  # another wait was quicker
@@ -220,6 +230,18 @@ class AsyncInbox:
                 if fits and await self._mine(one, claim):
                     return one
             seen = newest["id"]
+
+    async def _without_code(self, query: Json, after: int, timeout: float) -> TimedOut:
+        """Whether nothing came, or a message whose code was not found."""
+        vain = f"No code came to {self.address} within {timeout:g} s"
+        try:
+            newest = await self.latest(after=after, fields="id,subject,otp_code", timeout=GRACE, **query)
+        except InboxdError:
+            newest = None
+        if newest is None or newest["otp_code"]:
+            return TimedOut(vain)
+        subject = newest["subject"] or ""
+        return TimedOut(f"{vain}: message {newest['id']} came without one, {subject!r}", newest["id"], subject)
 
     def events(
         self, *, after: Optional[str] = None, to: Optional[str] = None, on_gap: Optional[Callable[[], None]] = None, transport: Way = "auto",
