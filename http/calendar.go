@@ -203,15 +203,20 @@ func (d *diary) arrange(r *request, o calendar.Order) error {
 	if err != nil {
 		return err
 	}
+	rt := r.route
+	tell := func(done calendar.Done) []byte {
+		done.Meeting = rt.shownMeeting(done.Meeting)
+		return meetings.Arranged(done)
+	}
 	var told []byte
 	if req.Repeatable() {
 		var done once.Result
-		done, err = d.port.ArrangeOnce(r.ctx, r.address, o, req, meetings.Arranged)
+		done, err = d.port.ArrangeOnce(r.ctx, r.address, o, req, tell)
 		told = done.Told
 	} else {
 		var done calendar.Done
 		if done, err = d.port.Arrange(r.ctx, r.address, o); err == nil {
-			told = meetings.Arranged(done)
+			told = tell(done)
 		}
 	}
 	if err == nil {
@@ -263,7 +268,7 @@ func (d *diary) showMeeting(r *request) error {
 	if err := r.expands(book); err != nil {
 		return err
 	}
-	writeJSON(r.http, fasthttp.StatusOK, meetings.Single(nil, m, calendar.Conflicts(book, m, r.now)))
+	writeJSON(r.http, fasthttp.StatusOK, meetings.Single(nil, r.route.shownMeeting(m), calendar.Conflicts(book, m, r.now)))
 	return nil
 }
 
@@ -286,13 +291,13 @@ func (d *diary) listMeetings(r *request) error {
 	q := r.query()
 	asked := calendar.Query{
 		From: q.moment("from"), To: q.moment("to"), Cancelled: q.flag("include_cancelled"), Cursor: q.raw("cursor"),
-		Limit: int(q.number("limit", defaultMeetings, 1, maxMeetings)),
+		Limit: int(q.number("limit", q.form.meetings, 1, maxMeetings)),
 	}
 	if q.err != nil {
 		return q.err
 	}
 	book := bookOf(r.view)
-	if kept := d.lists.Kept(r.address, &asked, book); kept != nil {
+	if kept := d.lists.Kept(r.address, &asked, book); kept != nil && !r.route.isCompat() {
 		writeJSON(r.http, fasthttp.StatusOK, kept)
 		return nil
 	}
@@ -310,7 +315,7 @@ func (d *diary) listMeetings(r *request) error {
 	}
 	d.stops.Add(int64(page.Stops))
 	b := make([]byte, 0, min(meetings.SizeOf(page.Meetings), maxListBytes)+maxListTail)
-	b, n := meetings.AppendPage(append(b, `{"events":[`...), page.Meetings, maxListBytes)
+	b, n := meetings.AppendPage(append(b, `{"events":[`...), r.route.shownMeetings(page.Meetings), maxListBytes)
 	if n < len(page.Meetings) {
 		page.Next = calendar.CursorBehind(page.Meetings[n-1])
 	}
@@ -319,7 +324,9 @@ func (d *diary) listMeetings(r *request) error {
 		b = appendList(append(b, `,"damaged":`...), book.Damaged, func(b []byte, id int64) []byte { return strconv.AppendInt(b, id, 10) })
 	}
 	b = append(b, '}')
-	d.lists.Keep(r.address, &asked, book, b)
+	if !r.route.isCompat() {
+		d.lists.Keep(r.address, &asked, book, b)
+	}
 	writeJSON(r.http, fasthttp.StatusOK, b)
 	return nil
 }

@@ -78,7 +78,7 @@ func (m *messages) attachment(r *request) error {
 	if file == nil {
 		return missing
 	}
-	r.download(inertType(a.ContentType), a.Filename)
+	r.download(r.route.fileType(a.ContentType), a.Filename)
 	if file.Bytes != nil {
 		r.http.Response.SetBodyRaw(file.Bytes)
 	} else {
@@ -98,6 +98,9 @@ func (m *messages) sealedFile(r *request, meta *inbox.Message, a *message.Attach
 	}
 	if envelope == nil {
 		return missing
+	}
+	if r.route.isCompat() {
+		return r.sealedJSON(envelope, missing)
 	}
 	r.download(sealed.MediaType, a.Filename)
 	r.inPieces(envelope, envelope.Size())

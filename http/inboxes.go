@@ -148,7 +148,7 @@ const (
 // (specification, Credentials).
 func (in *inboxes) listInboxes(r *request) error {
 	q := r.query()
-	limit := q.number("limit", defaultInboxes, 1, maxInboxes)
+	limit := q.number("limit", q.form.inboxes, 1, maxInboxes)
 	cursor, which := q.raw("cursor"), q.boxes()
 	if q.err != nil {
 		return q.err

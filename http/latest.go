@@ -60,7 +60,7 @@ func (r *request) wanted() (wanted, error) {
 		from:    q.sender("from"),
 		proven:  q.flag("verified"),
 		subject: q.text("subject"),
-		fields:  q.selection(allFields),
+		fields:  q.selection(q.form.message),
 	}
 	return w, q.err
 }

@@ -83,6 +83,8 @@ var messageFields = []messageField{
 	{"is_encrypted", false, "", func(b []byte, e *messageJSON) []byte { return strconv.AppendBool(b, e.meta.Sealed != nil) }},
 	{"note", false, "", appendNote},
 	{"envelope", true, "", appendEnvelope},
+	{"body_text", true, "null", func(b []byte, e *messageJSON) []byte { return appendString(b, e.body()) }},
+	{"body_html", true, "null", appendHTML},
 }
 
 // fieldSet selects message fields, one bit each in the order of messageFields.
@@ -107,7 +109,7 @@ func fieldNamed(name string) fieldSet {
 
 // allFields is what a single message and the latest carry; listFields what lists do.
 var (
-	allFields     = fieldSet(1)<<len(messageFields) - 1
+	allFields     = (fieldSet(1)<<len(messageFields) - 1) &^ compatTexts
 	heavyFields   = fieldsNamed("html", "headers", "sender", "envelope")
 	senderField   = fieldNamed("sender") // stands where the headers stand
 	envelopeField = fieldNamed("envelope")

@@ -80,7 +80,7 @@ func (q *query) selection(absent fieldSet) fieldSet {
 	if names := q.list("fields"); names != nil {
 		set = 0
 		for _, name := range names {
-			if fieldNamed(name) == 0 {
+			if fieldNamed(name)&q.form.message == 0 {
 				q.bad("fields", "holds '%s', which is not a field of a message", name)
 			}
 			set |= fieldNamed(name)
@@ -90,7 +90,7 @@ func (q *query) selection(absent fieldSet) fieldSet {
 		switch {
 		case name == "headers":
 			set |= senderField
-		case name == "sender", fieldNamed(name)&heavyFields == 0:
+		case name == "sender", fieldNamed(name)&heavyFields&q.form.message == 0:
 			q.bad("include", "takes html, headers and envelope, not '%s'", name)
 		}
 		set |= fieldNamed(name)
@@ -115,7 +115,7 @@ type listing struct {
 func (r *request) listing() (listing, error) {
 	q := r.query()
 	l := listing{
-		limit:     int(q.number("limit", defaultMessages, 1, maxMessages)),
+		limit:     int(q.number("limit", q.form.messages, 1, maxMessages)),
 		before:    q.number("before", math.MaxInt64, 1, math.MaxInt64),
 		to:        q.recipient(r),
 		since:     q.moment("since"),
@@ -124,7 +124,7 @@ func (r *request) listing() (listing, error) {
 		from:      q.sender("from"),
 		proven:    q.flag("verified"),
 		search:    q.text("q"),
-		fields:    q.selection(listFields),
+		fields:    q.selection(q.form.listed),
 	}
 	return l, q.err
 }
@@ -187,7 +187,7 @@ func (m *messages) appendPage(b []byte, r *request, l *listing) (page messagePag
 		if meta.Expired(r.now) || !l.takes(meta) {
 			continue
 		}
-		e := messageJSON{meta: meta, bodyMax: listBodyBytes}
+		e := messageJSON{meta: meta, bodyMax: r.form().text}
 		found, err := m.found(r, &e, l.search)
 		if err == nil && !found {
 			continue
@@ -341,7 +341,7 @@ func (m *messages) message(r *request, set fieldSet) (messageJSON, error) {
 
 func (m *messages) showMessage(r *request) error {
 	q := r.query()
-	set := q.selection(allFields)
+	set := q.selection(q.form.message)
 	if q.err != nil {
 		return q.err
 	}

@@ -29,10 +29,11 @@ const maxQueryText = 1000
 // nobody asks for are ignored (specification, Order of checks).
 type query struct {
 	args *fasthttp.Args
+	form *form // of the answer
 	err  error
 }
 
-func (r *request) query() *query { return &query{args: r.http.QueryArgs()} }
+func (r *request) query() *query { return &query{args: r.http.QueryArgs(), form: r.form()} }
 
 // raw returns a copy of the parameter; absent and empty are the same.
 func (q *query) raw(name string) string { return string(q.args.Peek(name)) }

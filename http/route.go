@@ -56,7 +56,7 @@ const (
 // table lists every route (specification, Surfaces).
 func (s *Server) table(p Ports) []route {
 	mails, boxes := &messages{port: p.Messages, texts: s.texts}, &inboxes{p.Inboxes, s.opts.BaseURL}
-	return slices.Concat(
+	return withCompat(slices.Concat(
 		(&auth{p.Auth, s.admission.tries, s.opts.SignupOpen, s.noteFailedSignIn}).routes(),
 		(&keys{p.Keys}).routes(),
 		boxes.routes(),
@@ -71,7 +71,7 @@ func (s *Server) table(p Ports) []route {
 		(&domains{p.Domains}).routes(),
 		newPages(&s.opts).routes(),
 		(&operator{&s.opts, s.wire.Stopping()}).routes(),
-	)
+	))
 }
 
 func (s *Server) newRouter() *router.Router {
@@ -167,5 +167,6 @@ func (r *request) once() (once.Request, error) {
 // operation is the route's name without its surface: a repeat may come by another one. Which
 // inbox it is about is told by where the record is kept.
 func (rt *route) operation() string {
-	return rt.method + " " + strings.TrimPrefix(strings.TrimPrefix(rt.path, "/api"), "/v1")
+	path := strings.TrimPrefix(rt.path, compatPrefix)
+	return rt.method + " " + strings.TrimPrefix(strings.TrimPrefix(path, "/api"), "/v1")
 }

@@ -123,7 +123,7 @@ func (w *Wire) Served() (all []Served) {
 }
 
 var (
-	apiPrefixes = [...]string{"/api/v1/", "/api/"}
+	apiPrefixes = [...]string{"/api/v1/", "/api/", "/compat/api/v1/"}
 	// byWord finds the class by the path behind the address of an inbox, or behind the prefix.
 	byWord = map[string]class{
 		"latest": latest, "messages": messages, "emails": messages, "send": sends, "events": events, "calendar": calendars, "inboxes": inboxes,

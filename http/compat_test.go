@@ -1,0 +1,160 @@
+package http
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"inboxd/internal/account"
+	"inboxd/internal/inbox"
+	"inboxd/internal/message"
+)
+
+// Routes under compatPrefix are ruled as those that they stand for.
+func init() {
+	for call := range compatCalls {
+		method, path, _ := strings.Cut(call, " ")
+		rulings[method+" "+compatPrefix+"/api/v1"+path] = rulings[method+" /api/v1"+path]
+	}
+}
+
+// TestEveryCompatCallIsRouted: a call that no route has any more would be gone without a word.
+func TestEveryCompatCallIsRouted(t *testing.T) {
+	n := 0
+	for _, rt := range prepare(t).server.routes {
+		if rt.isCompat() {
+			n++
+		}
+	}
+	if n != len(compatCalls) {
+		t.Errorf("%d routes for %d calls", n, len(compatCalls))
+	}
+}
+
+// TestCompatMessages: the texts have the names that such clients read, in lists, too, where nothing is cut.
+func TestCompatMessages(t *testing.T) {
+	w, address, key, latest := lone(t)
+	mail := full()
+	mail.Content.Doc.Text = strings.Repeat("x", listBodyBytes+1)
+	mail.Content.Doc.Headers = append([]message.Header{{Name: "Return-Path", Value: "<b@shop.test>"}}, mail.Content.Doc.Headers...)
+	for range 201 {
+		w.deliver(address, mail)
+	}
+	own := compatPrefix + "/api/v1/inboxes/" + address
+	list := w.expect(200, w.call(get, own+"/messages?direction=in", key, "")).object(t, "emails").([]any)
+	if len(list) != maxMessages {
+		t.Errorf("a list of %d", len(list))
+	}
+	single := w.expect(200, w.call(get, own+"/messages/201", key, "")).object(t, "email").(map[string]any)
+	newest := w.expect(200, w.call(get, own+"/latest?direction=in", key, "")).object(t, "email").(map[string]any)
+	for _, m := range []map[string]any{list[0].(map[string]any), single, newest} {
+		_, body := m["body"]
+		_, html := m["html"]
+		if body || html || len(m["body_text"].(string)) != listBodyBytes+1 || m["truncated_body"] != false || m["body_html"] != "<b>text</b>" || m["sender"] != "b@shop.test" || m["headers"] == nil || m["from"] == nil || m["id"] != 201.0 {
+			t.Errorf("a message has %v", m)
+		}
+	}
+	if plain := w.call(get, latest, key, "").object(t, "email").(map[string]any); plain["body_text"] != nil || plain["body"] == nil {
+		t.Errorf("on the agent surface: %v", plain)
+	}
+	tag := w.call(get, own+"/latest", key, "").header.Get("ETag")
+	w.expect(304, w.call(get, own+"/latest", key, "", "If-None-Match", tag))
+	for path, detail := range map[string]string{
+		own + "/messages?fields=body": "'fields' holds 'body', which is not a field of a message", latest + "?fields=body_text": "'fields' holds 'body_text', which is not a field of a message",
+		latest + "?include=body_html": "'include' takes html, headers and envelope, not 'body_html'", own + "/latest?include=html": "'include' takes html, headers and envelope, not 'html'",
+	} {
+		if r := w.expect(422, w.call(get, path, key, "")); r.detail() != "Invalid request: "+detail {
+			t.Errorf("%s: %s", path, r.detail())
+		}
+	}
+	w.expect(200, w.call(post, own+"/messages/1/read", key, `{}`))
+	w.expect(200, w.call(remove, own+"/messages/1", key, ""))
+	w.expect(202, w.call(post, own+"/send", key, `{"to":"a@b.test","subject":"","body":""}`))
+	waits := w.waiting(own+"/latest?direction=in&after=201&wait=20", key)
+	w.awaitWaiters(1)
+	w.deliver(address, inbox.Receive{Subject: "late"})
+	if r := <-waits; r.status != 200 || !strings.Contains(r.body, `"body_text":`) || strings.Contains(r.body, `"body":`) {
+		t.Errorf("a wait: %d %s", r.status, r.body[max(0, len(r.body)-300):])
+	}
+	if burned := w.expect(200, w.call(post, own+"/burn", key, `{}`)); burned.object(t, "burned") == 0.0 {
+		t.Error(burned.body)
+	}
+}
+
+func TestCompatInboxes(t *testing.T) {
+	w := start(t)
+	w.signUp(alice)
+	key := w.key(alice, account.ScopeFull)
+	path := compatPrefix + "/api/v1/inboxes"
+	made := w.expect(201, w.call(post, path, key, `{"prefix":"own"}`, headerOnce, "once")).object(t, "address").(string)
+	if again := w.expect(201, w.call(post, "/api/v1/inboxes", key, `{"prefix":"own"}`, headerOnce, "once")); again.object(t, "address") != made {
+		t.Errorf("the same request by the other path made another: %s", again.body)
+	}
+	w.newInbox(alice, "second")
+	if all := w.expect(200, w.call(get, path, key, "")).object(t, "inboxes").([]any); len(all) != 2 {
+		t.Errorf("%v", all)
+	}
+	w.expect(200, w.call(remove, path+"/"+made, key, ""))
+	if compatForm.inboxes != 1000 || compatForm.meetings != 1000 {
+		t.Errorf("%+v", compatForm)
+	}
+}
+
+// TestCompatCalendar: an inbox has accepted what it organizes itself, there and nowhere else.
+func TestCompatCalendar(t *testing.T) {
+	w, address, key, _ := lone(t, withBase)
+	calendar := "/api/v1/inboxes/" + address + "/calendar"
+	compat := compatPrefix + calendar
+	const accepted, open = `"my_status":"accepted"`, `"my_status":null`
+	is := func(r reply, want string) {
+		t.Helper()
+		if !strings.Contains(r.body, want) || strings.Count(r.body, `"my_status"`) != strings.Count(r.body, want) {
+			t.Errorf("%s, want %s", r.body, want)
+		}
+	}
+	is(w.expect(202, w.call(post, compat+"/events", key, aMeeting)), accepted)
+	is(w.expect(202, w.call(post, compat+"/events", key, aMeeting, headerOnce, "once")), accepted)
+	for range 2 { // made, then perhaps kept
+		is(w.expect(200, w.call(get, calendar+"/events", key, "")), open)
+		is(w.expect(200, w.call(get, compat+"/events?include_cancelled=false", key, "")), accepted)
+	}
+	is(w.expect(200, w.call(get, compat+"/events/1", key, "")), accepted)
+	is(w.expect(200, w.call(get, calendar+"/events/1", key, "")), open)
+	is(w.expect(202, w.call(patch, compat+"/events/1", key, `{"title":"Other"}`)), accepted)
+	is(w.expect(202, w.call(post, compat+"/events/1/cancel", key, `{}`)), accepted)
+	w.diary.keep(address, invited(address, "theirs", begin.Add(time.Hour)))
+	is(w.expect(202, w.call(post, compat+"/events/3/rsvp", key, `{"response":"declined"}`)), `"my_status":"declined"`)
+	link := w.expect(200, w.call(get, compat+"/feed", key, "")).object(t, "feed_url")
+	if rotated := w.expect(200, w.call(post, compat+"/feed/rotate", key, `{}`)).object(t, "feed_url"); rotated == link {
+		t.Errorf("%v stays", link)
+	}
+	w.expect(200, w.call(remove, compat+"/feed", key, ""))
+}
+
+// TestCompatAttachments: JSON is an envelope and nothing else.
+func TestCompatAttachments(t *testing.T) {
+	w, address, key, _ := lone(t)
+	for _, c := range []struct{ declared, own, compat string }{
+		{"application/json", "application/json", "application/octet-stream"}, {"text/html", "application/octet-stream", "application/octet-stream"}, {"application/pdf", "application/pdf", "application/pdf"},
+	} {
+		id := w.deliver(address, mailOf(strings.Replace(mailWithFile, "text/html", c.declared, 1), inbox.OTP{}))
+		path := fmt.Sprintf("/api/v1/inboxes/%s/messages/%d/attachments/1", address, id)
+		for path, want := range map[string]string{path: c.own, compatPrefix + path: c.compat} {
+			if r := w.expect(200, w.call(get, path, key, "")); r.header.Get("Content-Type") != want || r.body == "" {
+				t.Errorf("%s of %s is sent as %s, want %s", path, c.declared, r.header.Get("Content-Type"), want)
+			}
+		}
+	}
+	session := w.signUpSession(alice)
+	vault := compatPrefix + "/api/v1/inboxes/" + w.encryptedInbox(session, "vault")
+	if r := w.expect(200, w.call(get, vault+"/latest?direction=in", session, "")); r.body != `{"email":null,"encrypted":true,"note":`+noteJSON()+`}` {
+		t.Error(r.body)
+	}
+	w.deliver("vault@inbox.test", sealedMail(2000, "first file", ""))
+	r := w.expect(200, w.call(get, vault+"/messages/1/attachments/1", session, ""))
+	if want := `{"envelope":"` + base64.StdEncoding.EncodeToString([]byte("first file")) + `","encrypted":true,"note":` + noteJSON() + `}`; r.body != want || r.header.Get("Content-Type") != "application/json" {
+		t.Errorf("%s %s, want %s", r.header.Get("Content-Type"), r.body, want)
+	}
+}
