@@ -10,7 +10,6 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"inboxd/internal/calendar"
-	"inboxd/internal/icalendar"
 )
 
 // Clients that were written for the service whose API this is read other members of some answers. Under
@@ -71,12 +70,10 @@ func (r *request) form() *form {
 
 // shownMeeting is a meeting as an answer has it: under compatPrefix an inbox has accepted what it organizes itself.
 func (rt *route) shownMeeting(m *calendar.Meeting) *calendar.Meeting {
-	if !rt.isCompat() || m == nil || m.Source != calendar.Outbound {
+	if !rt.isCompat() {
 		return m
 	}
-	shown := *m
-	shown.MyStatus = icalendar.Accepted
-	return &shown
+	return m.AsOrganizers()
 }
 
 func (rt *route) shownMeetings(all []*calendar.Meeting) []*calendar.Meeting {

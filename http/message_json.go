@@ -195,6 +195,9 @@ func (e *messageJSON) sender() string {
 		return e.meta.From.Email
 	}
 	headers := e.content.Doc.Headers
+	if len(headers) > 0 && e.content.Auth.Server != "" { // our Authentication-Results stand above it
+		headers = headers[1:]
+	}
 	if len(headers) == 0 || headers[0].Name != "Return-Path" {
 		return ""
 	}

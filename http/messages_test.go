@@ -83,12 +83,15 @@ func TestWhereItCameFromAndWhereItWent(t *testing.T) {
 	path := func(line ...message.Header) inbox.Receive {
 		return inbox.Receive{EnvelopeTo: "own+a+b@inbox.test", Content: &inbox.Content{Doc: message.Document{Headers: line}}}
 	}
+	checked := path(message.Header{Name: "Authentication-Results", Value: "inbox.test; spf=none"}, message.Header{Name: "Return-Path", Value: "<b@shop.test>"})
+	checked.Content.Auth.Server = "inbox.test"
 	top, forged := message.Header{Name: "Return-Path", Value: "<bounces+1@shop.test>"}, message.Header{Name: "Return-Path", Value: "<boss@bank.test>"}
 	for _, c := range []struct {
 		mail inbox.Receive
 		want string
 	}{
 		{path(top, forged), `{"to_address":"own+a+b@inbox.test","tag":"a+b","sender":"bounces+1@shop.test"}`},
+		{checked, `{"to_address":"own+a+b@inbox.test","tag":"a+b","sender":"b@shop.test"}`},
 		{path(message.Header{Name: "Return-Path", Value: "<>"}), `{"to_address":"own+a+b@inbox.test","tag":"a+b","sender":null}`},
 		{path(message.Header{Name: "Subject", Value: "s"}, forged), `{"to_address":"own+a+b@inbox.test","tag":"a+b","sender":null}`},
 	} {
@@ -98,7 +101,7 @@ func TestWhereItCameFromAndWhereItWent(t *testing.T) {
 		}
 	}
 	w.expect(202, w.call(post, "/api/v1/inboxes/"+address+"/send", key, `{"to":"c+d@e.test","cc":["f@g.test"]}`))
-	if r := w.call(get, "/api/v1/inboxes/"+address+"/messages/4?fields=to_address,tag,sender", key, ""); r.body != `{"email":{"to_address":"c+d@e.test","tag":null,"sender":"own@inbox.test"}}` {
+	if r := w.call(get, "/api/v1/inboxes/"+address+"/messages/5?fields=to_address,tag,sender", key, ""); r.body != `{"email":{"to_address":"c+d@e.test","tag":null,"sender":"own@inbox.test"}}` {
 		t.Error(r.body)
 	}
 }

@@ -81,6 +81,17 @@ type Meeting struct {
 	sender string // in a Book: whose share it takes room of, see senderOf
 }
 
+// AsOrganizers is the meeting as calendars show it where its organizer counts as one who was asked: what this inbox
+// organizes it has accepted.
+func (m *Meeting) AsOrganizers() *Meeting {
+	if m == nil || m.Source != Outbound {
+		return m
+	}
+	next := *m
+	next.MyStatus = icalendar.Accepted
+	return &next
+}
+
 // Answer says when a guest's answer was written that counted last (DTSTAMP).
 type Answer struct {
 	Email string
