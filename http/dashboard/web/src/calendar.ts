@@ -154,7 +154,7 @@ function feedBody(addr: string): Child[] {
   }).catch(wrong), {}, "button.main")];
   return [el("p", null, "Whoever has this link can read the meetings, their guests and their answers."), code(f.feed_url, "calendar link"),
     el("div.buttons.start", null, outside(f.subscribe_links.google, "Google Calendar"), outside(f.subscribe_links.apple, "Apple Calendar"), outside(f.subscribe_links.outlook, "Outlook")),
-    el("p.quiet", null, f.last_fetched_at ? ["Last followed ", when(f.last_fetched_at, words.long), f.last_client ? " by " + f.last_client : "", f.stale ? "; it has changed since." : "."] : "Nobody followed it yet."),
+    el("p.quiet", null, f.last_fetched_at ? ["Last followed ", when(f.last_fetched_at, words.long), f.last_client ? " by " + f.last_client : "", f.stale ? "; it has changed since." : ".", f.fetch_count > 1 ? ` Looked at ${f.fetch_count} times.` : ""] : "Nobody followed it yet."),
     el("div.buttons.start", null,
       button("Replace the link", () => confirm("Replace the link?", "The old one stops at once, for everybody who follows it.", "Replace", async () => {
         cal.feed = await api.json<Feed>("POST", api.path`/api/v1/inboxes/${addr}/calendar/feed/rotate`, undefined, { once: api.newOnce() });

@@ -56,7 +56,7 @@ export type Meeting = {
 export type SaidMeeting = Omit<Meeting, "id"> & { id: number | null; action: string; event_id: number | null; reason?: string | null };
 export type Feed = {
   feed_url: string; webcal_url: string; subscribe_links: { google: string; apple: string; outlook: string };
-  last_fetched_at: string | null; last_client: string | null; stale: boolean;
+  created_at: string | null; fetch_count: number; last_fetched_at: string | null; last_client: string | null; stale: boolean;
 };
 export type OwnerCopies = { enabled: boolean; email: string; available: boolean; blocked: boolean };
 
